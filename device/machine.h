@@ -4,8 +4,9 @@
 //   CudaMachine (device/*.cuh)       the GPU
 //   SimMachine (sim/)                the same threads under a weak-memory model
 //
-// One Machine object belongs to one GPU thread; the protocol passes it by reference. Memory operations
-// name their ordering by a type of device/order.h, whose `kind` and `scope` say how strong they are:
+// One Machine object belongs to one GPU thread; the protocol passes it by reference. Memory
+// operations name their ordering by a type of device/order.h, whose `kind` and `scope` say how
+// strong they are:
 //
 //   m.store(order::WqeBeforeDoorbellRecord{}, &record, value);
 #pragma once
@@ -19,8 +20,8 @@
 
 namespace gdakit {
 
-// What an access or a fence orders. An access that is none of the last three is relaxed: it is atomic
-// and orders nothing.
+// What an access or a fence orders. An access that is none of the last three is relaxed: it is
+// atomic and orders nothing.
 enum class Kind : std::uint8_t { relaxed, acquire, release, acq_rel };
 
 // Who must see the order.
@@ -38,12 +39,12 @@ inline constexpr std::uint32_t kWarpSize = 32;
 
 // Where a thread waits; named in stall reports.
 enum class Site : std::uint8_t {
-  queue_room,         // for a free slot of a send queue
-  queue_completion,   // for a completion index of a send queue
-  fetch_slot,         // for a free slot of the fetch ring
-  signal,             // for a word of the symmetric heap (wait_until)
-  barrier,            // for the other PEs of a barrier
-  user,               // a loop of the user's own
+  queue_room,        // for a free slot of a send queue
+  queue_completion,  // for a completion index of a send queue
+  fetch_slot,        // for a free slot of the fetch ring
+  signal,            // for a word of the symmetric heap (wait_until)
+  barrier,           // for the other PEs of a barrier
+  user,              // a loop of the user's own
   count,
 };
 
@@ -64,12 +65,12 @@ concept HasIdentity = requires(const M& m) {
   { m.warp() } -> std::same_as<std::uint32_t>;  // thread_index / 32
 };
 
-// Strong accesses of 1, 2, 4 or 8 bytes (read-modify-writes: 4 or 8), naturally aligned, and fences.
-// Order is a type with `kind` and `scope`.
+// Strong accesses of 1, 2, 4 or 8 bytes (read-modify-writes: 4 or 8), naturally aligned, and
+// fences. Order is a type with `kind` and `scope`.
 template <class M, class Order>
 concept HasStrongMemory = requires(M& m, Order order, std::uint64_t* word, std::uint64_t value) {
   { m.load(order, word) } -> std::same_as<std::uint64_t>;
-  { m.store(order, word, value) };
+  {m.store(order, word, value)};
   { m.fetch_add(order, word, value) } -> std::same_as<std::uint64_t>;
   { m.fetch_or(order, word, value) } -> std::same_as<std::uint64_t>;
   { m.fetch_and(order, word, value) } -> std::same_as<std::uint64_t>;
@@ -78,20 +79,20 @@ concept HasStrongMemory = requires(M& m, Order order, std::uint64_t* word, std::
   { m.exchange(order, word, value) } -> std::same_as<std::uint64_t>;
   // Returns the old value; the exchange took place if that equals `value` (the expected one).
   { m.compare_exchange(order, word, value, value) } -> std::same_as<std::uint64_t>;
-  { m.fence(order) };
+  {m.fence(order)};
 };
 
 // Plain accesses: WQE bodies, payload, and the one store that goes to a device.
 template <class M>
 concept HasPlainMemory = requires(M& m, format::Segment* slot, const format::Segment& segment,
                                   std::uint64_t* doorbell, void* to, const void* from) {
-  { m.store_weak(slot, segment) };             // 16 bytes, no order, no atomicity
-  { m.store_mmio(doorbell, std::uint64_t{}) };  // never merged or repeated
-  { m.copy(to, from, std::size_t{}) };          // bytes, by this thread alone
+  {m.store_weak(slot, segment)};              // 16 bytes, no order, no atomicity
+  {m.store_mmio(doorbell, std::uint64_t{})};  // never merged or repeated
+  {m.copy(to, from, std::size_t{})};          // bytes, by this thread alone
 };
 
-// Warp and block operations. `mask` names the lanes that take part: each of them calls, with the same
-// mask, and is one of them. Shuffles, ballots and matches order no memory; the barriers do.
+// Warp and block operations. `mask` names the lanes that take part: each of them calls, with the
+// same mask, and is one of them. Shuffles, ballots and matches order no memory; the barriers do.
 template <class M>
 concept HasGroups = requires(M& m, LaneMask mask, std::uint64_t value, std::uint32_t lane) {
   // The lanes that are at this call together with this one: always at least the caller. A hint, as
@@ -100,19 +101,19 @@ concept HasGroups = requires(M& m, LaneMask mask, std::uint64_t value, std::uint
   { m.shuffle(mask, value, lane) } -> std::same_as<std::uint64_t>;  // `lane`'s value
   { m.ballot(mask, true) } -> std::same_as<LaneMask>;               // lanes whose predicate holds
   { m.match_any(mask, value) } -> std::same_as<LaneMask>;           // lanes with the caller's value
-  { m.sync_warp(mask) };
-  { m.sync_block() };
+  {m.sync_warp(mask)};
+  {m.sync_block()};
 };
 
 // Time and waiting. Every wait loop calls spin once a turn.
 template <class M>
 concept HasTime = requires(M& m, Site site) {
   { m.clock_ns() } -> std::same_as<std::uint64_t>;  // of this processor, monotonic
-  { m.spin(site) };
+  {m.spin(site)};
 };
 
 template <class M, class Order>
-concept MachineFor = HasIdentity<M> && HasStrongMemory<M, Order> && HasPlainMemory<M> &&
-                     HasGroups<M> && HasTime<M>;
+concept MachineFor =
+    HasIdentity<M> && HasStrongMemory<M, Order> && HasPlainMemory<M> && HasGroups<M> && HasTime<M>;
 
 }  // namespace gdakit

@@ -1,8 +1,25 @@
 // Every ordering construct of the protocol, by name.
 //
-// A type says what it orders, before what, for whom, how strong it is (kind, scope), and which test fails
-// when it is left out. Protocol code passes the type to the Machine: m.fence(order::X{}), or to the
-// load, store or read-modify-write that carries the order. There is no other way to order anything.
+// A type says what it orders, before what, for whom, how strong it is (kind, scope), and which test
+// fails when it is left out. Protocol code passes the type to the Machine: m.fence(order::X{}), or
+// to the load, store or read-modify-write that carries the order. There is no other way to order
+// anything.
+//
+// The life of a WQE, with the orders in their places:
+//
+//   poster                        holder of the baton               NIC
+//   ------                        -------------------               ---
+//   load completed   SlotFreeBeforeReuse
+//   store WQE
+//   xor ready bits   ReadyTail, PublishReady
+//                                 load ready bits   ReadyBeforeRing
+//                                 fence             WqeBeforeDoorbellRecord
+//                                 store record                      may fetch from here on
+//                                 fence             RecordBeforeDoorbell
+//                                 store doorbell                    fetches, executes
+//                                 xor ready word    PassBaton       writes data, then the CQE
+//   load CQE         CompletionBeforeUse
+//   max completed    CompletionForOthers
 #pragma once
 
 #include <string_view>
@@ -17,8 +34,135 @@ struct Relaxed {
   static constexpr Kind kind = Kind::relaxed;
   static constexpr Scope scope = kScope;
 };
-using RelaxedBlock = Relaxed<Scope::block>;
 using RelaxedGpu = Relaxed<Scope::gpu>;
 using RelaxedSystem = Relaxed<Scope::system>;
+using RelaxedNic = Relaxed<Scope::nic>;
+
+// Orders   the WQE bytes of the poster (and of its warp, which met at a barrier before),
+// before   the ready bit of its first slot, and other posters' WQEs before what the poster does as
+// holder, for      the holder of the baton, who rings for these slots; the baton is taken by this
+// same operation.
+struct PublishReady {
+  static constexpr Kind kind = Kind::acq_rel;
+  static constexpr Scope scope = Scope::gpu;
+  static constexpr std::string_view breaks = "Order.PublishReady";
+};
+
+// Orders   the WQE bytes in the later words of a reservation that crosses ready words,
+// before   their ready bits,
+// for      the holder of the baton.
+struct ReadyTail {
+  static constexpr Kind kind = Kind::release;
+  static constexpr Scope scope = Scope::gpu;
+  static constexpr std::string_view breaks = "Order.ReadyTail";
+};
+
+// Orders   the ready bits that the holder reads,
+// before   its ring for those slots, so that their WQE bytes are behind its own fence,
+// for      the holder of the baton.
+struct ReadyBeforeRing {
+  static constexpr Kind kind = Kind::acquire;
+  static constexpr Scope scope = Scope::gpu;
+  static constexpr std::string_view breaks = "Order.ReadyBeforeRing";
+};
+
+// Orders   the holder's doorbell record, doorbell and scan,
+// before   those of the next holder, so that records never go back,
+// for      the poster that finds the baton at its slot.
+struct PassBaton {
+  static constexpr Kind kind = Kind::acq_rel;
+  static constexpr Scope scope = Scope::gpu;
+  static constexpr std::string_view breaks = "Order.PassBaton";
+};
+
+// Orders   the WQE bytes of every slot below the new producer index, and the payload they name,
+// before   the doorbell record that announces that index,
+// for      the NIC, which may fetch WQEs on reading the record without waiting for a doorbell.
+struct WqeBeforeDoorbellRecord {
+  static constexpr Kind kind = Kind::release;
+  static constexpr Scope scope = Scope::nic;
+  static constexpr std::string_view breaks = "Order.WqeBeforeDoorbellRecord";
+};
+
+// Orders   the doorbell record,
+// before   the doorbell,
+// for      the NIC, which reads the record when the doorbell alone does not tell enough.
+struct RecordBeforeDoorbell {
+  static constexpr Kind kind = Kind::release;
+  static constexpr Scope scope = Scope::nic;
+  static constexpr std::string_view breaks = "Order.RecordBeforeDoorbell";
+};
+
+// Orders   the WQE bytes below the new producer index, and their payload,
+// before   the producer index that the proxy watches,
+// for      the host thread that writes record and doorbell.
+struct WqeBeforeProxyIndex {
+  static constexpr Kind kind = Kind::release;
+  static constexpr Scope scope = Scope::system;
+  static constexpr std::string_view breaks = "Order.WqeBeforeProxyIndex";
+};
+
+// Orders   the CQE,
+// before   reading what the operation fetched, reusing its source, and reusing its slot,
+// for      the thread that polls.
+struct CompletionBeforeUse {
+  static constexpr Kind kind = Kind::acquire;
+  static constexpr Scope scope = Scope::nic;
+  static constexpr std::string_view breaks = "Order.CompletionBeforeUse";
+};
+
+// Orders   the CQE that one thread saw,
+// before   the cached completion index,
+// for      threads that look at the cached index only.
+struct CompletionForOthers {
+  static constexpr Kind kind = Kind::release;
+  static constexpr Scope scope = Scope::gpu;
+  static constexpr std::string_view breaks = "Order.CompletionForOthers";
+};
+
+// Orders   the cached completion index,
+// before   new WQE bytes in a slot that it frees, and any use of data that it covers,
+// for      the thread that reserved the slot or waits for the data.
+struct SlotFreeBeforeReuse {
+  static constexpr Kind kind = Kind::acquire;
+  static constexpr Scope scope = Scope::gpu;
+  static constexpr std::string_view breaks = "Order.SlotFreeBeforeReuse";
+};
+
+// Orders   the turn of a fetch slot,
+// before   the operation that lets the NIC write the slot,
+// for      the thread that takes the slot.
+struct FetchSlotTaken {
+  static constexpr Kind kind = Kind::acquire;
+  static constexpr Scope scope = Scope::gpu;
+  static constexpr std::string_view breaks = "Order.FetchSlotTaken";
+};
+
+// Orders   the reading of a fetch slot,
+// before   its next turn,
+// for      the thread that takes the slot next.
+struct FetchSlotGivenBack {
+  static constexpr Kind kind = Kind::release;
+  static constexpr Scope scope = Scope::gpu;
+  static constexpr std::string_view breaks = "Order.FetchSlotGivenBack";
+};
+
+// Orders   a word of the symmetric heap that another PE wrote,
+// before   reading the data that was put before it,
+// for      the thread that waits for the word.
+struct SignalBeforeData {
+  static constexpr Kind kind = Kind::acquire;
+  static constexpr Scope scope = Scope::system;
+  static constexpr std::string_view breaks = "Order.SignalBeforeData";
+};
+
+// Orders   the fields of a stall or fault report,
+// before   the word that says that it is complete,
+// for      the host, which may read it while the kernel still runs.
+struct ReportBeforeState {
+  static constexpr Kind kind = Kind::release;
+  static constexpr Scope scope = Scope::system;
+  static constexpr std::string_view breaks = "Order.ReportBeforeState";
+};
 
 }  // namespace gdakit::order

@@ -1,4 +1,5 @@
-// Completion queue entries, as the NIC writes them. Source: tests/data/wqe_cqe.csv, rows cqe64, cqe_err.
+// Completion queue entries, as the NIC writes them. Source: tests/data/wqe_cqe.csv, rows cqe64,
+// cqe_err.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Doorbell record, doorbell value and UAR page. Source: tests/data/wqe_cqe.csv, rows dbr_qp, uar_page,
-// uar_doorbell_value.
+// Doorbell record, doorbell value and UAR page. Source: tests/data/wqe_cqe.csv, rows dbr_qp,
+// uar_page, uar_doorbell_value.
 //
 //   thread                          memory                    NIC
 //   writes WQEs            ------>  send queue
@@ -27,7 +27,8 @@ inline constexpr std::uint32_t kUarDoorbellBegin = 0x800;  // registers 0 and 1,
 inline constexpr std::uint32_t kUarDoorbellEnd = 0xc00;
 inline constexpr std::uint32_t kDoorbellsPerUar = (kUarDoorbellEnd - kUarDoorbellBegin) / 8;
 
-// The producer counter as a doorbell record holds it: the one place where an index is cut to 16 bits.
+// The producer counter as a doorbell record holds it: the one place where an index is cut to 16
+// bits.
 GDAKIT_HOST_DEVICE constexpr std::uint16_t wire_index(std::uint64_t index) {
   return static_cast<std::uint16_t>(index);
 }

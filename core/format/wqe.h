@@ -49,18 +49,23 @@ inline constexpr std::uint8_t kOpmodAtomic4 = 0x08;
 inline constexpr std::uint8_t kOpmodAtomic8 = 0x09;
 
 // When a WQE makes a CQE (ce, bits 3:2 of fm_ce_se).
-enum class Completion : std::uint8_t { on_error = 0, on_first_error = 1, always = 2, with_event = 3 };
+enum class Completion : std::uint8_t {
+  on_error = 0,
+  on_first_error = 1,
+  always = 2,
+  with_event = 3
+};
 
 // What a WQE waits for before it starts (fm, bits 7:5 of fm_ce_se).
 enum class FenceMode : std::uint8_t {
   none = 0,
-  small = 1,           // earlier changes of memory keys
-  fence = 2,           // earlier READs and atomics of this queue
-  strong = 3,          // every earlier WQE of this queue
+  small = 1,   // earlier changes of memory keys
+  fence = 2,   // earlier READs and atomics of this queue
+  strong = 3,  // every earlier WQE of this queue
   fence_and_small = 4,
 };
 
-// Bytes 8..11 of a control segment that do not depend on the operation.
+// Byte 11 of a control segment: what the WQE waits for, and what its completion makes.
 GDAKIT_HOST_DEVICE constexpr std::uint8_t fm_ce_se(FenceMode fence, Completion completion,
                                                    bool solicited = false) {
   return static_cast<std::uint8_t>((static_cast<unsigned>(fence) << 5) |

@@ -1,0 +1,191 @@
+// Atomic operations on a word of the symmetric heap of a PE, executed by the NIC at the other end.
+//
+// The NIC adds and compares-and-swaps 8-byte words natively; everything else is a masked atomic:
+//
+//   masked compare-and-swap  if ((mem & compare_mask) == (compare & compare_mask))
+//                              mem = (mem & ~swap_mask) | (swap & swap_mask)
+//   masked fetch-and-add     mem = mem + add without carries across the bits of field_boundary, so
+//   that
+//                            a boundary of all ones is an xor
+#pragma once
+
+#include <type_traits>
+
+#include "device/fetch.h"
+#include "device/group.h"
+#include "device/poster.h"
+
+namespace gdakit::atomics {
+
+enum class Op : std::uint8_t { add, bit_and, bit_or, bit_xor, set, compare_swap };
+
+// An operation on a word of 4 or 8 bytes; operands in the lowest bytes.
+struct Request {
+  Op op;
+  std::uint64_t operand;
+  std::uint64_t compare = 0;
+};
+
+// The operands of a masked compare-and-swap. `ones` is the word's all-ones value.
+struct MaskedSwap {
+  std::uint64_t swap, compare, swap_mask, compare_mask;
+};
+
+GDAKIT_HOST_DEVICE constexpr MaskedSwap masked_swap(const Request& request, std::uint64_t ones) {
+  switch (request.op) {
+    case Op::bit_and:
+      return {request.operand, 0, ~request.operand & ones, 0};
+    case Op::bit_or:
+      return {request.operand, 0, request.operand, 0};
+    case Op::compare_swap:
+      return {request.operand, request.compare, ones, ones};
+    default:
+      return {request.operand, 0, ones, 0};
+  }
+}
+
+GDAKIT_HOST_DEVICE constexpr bool is_addition(Op op) { return op == Op::add || op == Op::bit_xor; }
+
+// How many WQEBBs the WQE of an operation takes.
+GDAKIT_HOST_DEVICE constexpr std::uint32_t wqebbs(Op op, std::uint32_t bytes) {
+  const bool two_operand_segments = bytes == 8 && !is_addition(op) && op != Op::compare_swap;
+  return two_operand_segments ? 2 : 1;
+}
+
+// The shape of a post whose last WQE is this operation, behind `before` other WQEBBs.
+GDAKIT_HOST_DEVICE constexpr PostShape shape(Op op, std::uint32_t bytes, PostShape::Tail flush,
+                                             std::uint32_t before = 0) {
+  const std::uint32_t own = wqebbs(op, bytes);
+  const PostShape::Tail tail =
+      own > 1 && flush == PostShape::Tail::none ? PostShape::Tail::nop : flush;
+  return {before + own, tail};
+}
+
+// Operand segments of an operation and what its control segment says of them.
+struct Encoded {
+  format::Opcode opcode;
+  std::uint8_t opmod;
+  std::uint32_t segments;
+  format::Segment operand[2];
+};
+
+GDAKIT_HOST_DEVICE inline Encoded encode4(const Request& request) {
+  using namespace format;
+  const auto word = [](std::uint64_t value) { return Be32{static_cast<std::uint32_t>(value)}; };
+  if (is_addition(request.op)) {
+    const Be32 boundary{request.op == Op::bit_xor ? 0xffffffffu : 0u};
+    return {Opcode::atomic_masked_fa,
+            kOpmodAtomic4,
+            1,
+            {to_segment(MaskedAtomic4FaSegment{word(request.operand), boundary, Be64{0}}), {}}};
+  }
+  const MaskedSwap swap = masked_swap(request, 0xffffffffu);
+  return {Opcode::atomic_masked_cs,
+          kOpmodAtomic4,
+          1,
+          {to_segment(MaskedAtomic4CsSegment{word(swap.swap), word(swap.compare),
+                                             word(swap.swap_mask), word(swap.compare_mask)}),
+           {}}};
+}
+
+GDAKIT_HOST_DEVICE inline Encoded encode8(const Request& request) {
+  using namespace format;
+  if (request.op == Op::add) {
+    return {
+        Opcode::atomic_fa, 0, 1, {to_segment(AtomicSegment{Be64{request.operand}, Be64{0}}), {}}};
+  }
+  if (request.op == Op::compare_swap) {
+    return {Opcode::atomic_cs,
+            0,
+            1,
+            {to_segment(AtomicSegment{Be64{request.operand}, Be64{request.compare}}), {}}};
+  }
+  if (request.op == Op::bit_xor) {
+    const MaskedAtomic8FaSegment operands{Be64{request.operand}, Be64{~std::uint64_t{0}}};
+    return {Opcode::atomic_masked_fa, kOpmodAtomic8, 1, {to_segment(operands), {}}};
+  }
+  const MaskedSwap swap = masked_swap(request, ~std::uint64_t{0});
+  return {Opcode::atomic_masked_cs,
+          kOpmodAtomic8,
+          2,
+          {to_segment(AtomicSegment{Be64{swap.swap}, Be64{swap.compare}}),
+           to_segment(AtomicSegment{Be64{swap.swap_mask}, Be64{swap.compare_mask}})}};
+}
+
+// Writes the operation's WQE at slot `at`: control, remote address, operands, where the result
+// goes.
+template <class M>
+GDAKIT_DEVICE void write_atomic(M& m, const QueueView& queue, std::uint64_t at,
+                                std::uint8_t fm_ce_se, const Span& remote, const Span& result,
+                                const Request& request, std::uint32_t bytes) {
+  const Encoded code = bytes == 4 ? encode4(request) : encode8(request);
+  const std::uint32_t ds = 3 + code.segments;
+  store_segment(m, queue, at, 0, control_segment(queue, at, code.opcode, code.opmod, ds, fm_ce_se));
+  store_segment(m, queue, at, 1,
+                format::to_segment(format::remote_address(remote.address, remote.key)));
+  for (std::uint32_t i = 0; i < code.segments; ++i) {
+    store_segment(m, queue, at, 2 + i, code.operand[i]);
+  }
+  store_segment(m, queue, at, 2 + code.segments,
+                format::to_segment(format::data(result.address, result.key, bytes)));
+}
+
+// Where the result of an operation goes that nobody asked for.
+GDAKIT_HOST_DEVICE inline Span sink_of(const QueueView& queue) {
+  return {reinterpret_cast<std::uint64_t>(queue.sink), sizeof(std::uint64_t), queue.sink_lkey};
+}
+
+// The word as the NIC names it. Not ok() when it is unaligned, not in the heap, or not to be
+// reached.
+template <class P>
+GDAKIT_DEVICE Status locate(const P& poster, std::uint64_t address, std::uint32_t bytes,
+                            std::int32_t pe, Span* span) {
+  if (!poster.can_reach(pe) || address % bytes != 0) {
+    return poster.fault(StatusCode::invalid_argument, pe, address, bytes);
+  }
+  *span = remote_span(poster.context, address, pe);
+  return span->bytes >= bytes ? Status{}
+                              : poster.fault(StatusCode::invalid_address, pe, address, bytes);
+}
+
+// Posts an operation whose result nobody wants.
+template <class P, class T>
+GDAKIT_DEVICE Ticket post(const P& poster, T* remote, const Request& request, std::int32_t pe,
+                          Batch batch) {
+  static_assert(sizeof(T) == 4 || sizeof(T) == 8);
+  Span span;
+  if (Status status = locate(poster, reinterpret_cast<std::uint64_t>(remote), sizeof(T), pe, &span);
+      !status) {
+    return {poster.queue, pe, 0, status};
+  }
+  auto queue = poster.to(pe);
+  const PostShape form = shape(request.op, sizeof(T), PostShape::Tail::none);
+  const LaneMask mask = poster.m.active_mask();
+  const Crew crew = form_crew(poster.m, queue, mask, pe, form, true);
+  return queue.post(crew, form, batch, [&](std::uint64_t at, std::uint8_t fm_ce_se) {
+    write_atomic(poster.m, queue.view(), at, fm_ce_se, span, sink_of(queue.view()), request,
+                 sizeof(T));
+  });
+}
+
+// Performs an operation and delivers the old value.
+template <class P, class T>
+GDAKIT_DEVICE Status fetch(const P& poster, const T* remote, const Request& request,
+                           std::int32_t pe, T* old) {
+  static_assert(sizeof(T) == 4 || sizeof(T) == 8);
+  Span span;
+  if (Status status = locate(poster, reinterpret_cast<std::uint64_t>(remote), sizeof(T), pe, &span);
+      !status) {
+    return status;
+  }
+  auto queue = poster.to(pe);
+  const PostShape form = shape(request.op, sizeof(T), flush_tail(poster.context));
+  const LaneMask mask = poster.m.active_mask();
+  const Crew crew = form_crew(poster.m, queue, mask, pe, form, true);
+  const auto write = [&](std::uint64_t at, std::uint8_t fm_ce_se, const Span& result) {
+    write_atomic(poster.m, queue.view(), at, fm_ce_se, span, result, request, sizeof(T));
+  };
+  return gdakit::fetch(poster.m, queue, crew, form, old, write, /*swap=*/sizeof(T) == 4);
+}
+
+}  // namespace gdakit::atomics

@@ -1,0 +1,118 @@
+// Operations whose result comes back to the calling thread: the NIC writes it into a slot of the
+// queue's fetch ring.
+//
+// Ticket number n of the ring uses slot n % count in that slot's turn n / count. A crew takes its
+// tickets at once and in one piece: lanes that took them one by one could wait for a slot that
+// their own warp holds.
+#pragma once
+
+#include "device/send_queue.h"
+
+namespace gdakit {
+
+// DUMP behind an operation that makes the NIC write here, where the device asks for it.
+GDAKIT_DEVICE inline PostShape::Tail flush_tail(const DeviceContext& context) {
+  return context.needs_cst ? PostShape::Tail::dump : PostShape::Tail::none;
+}
+
+// One lane's slot and turn.
+struct FetchTicket {
+  FetchSlot* slot;
+  std::uint64_t turn;
+};
+
+template <class M, class Queue>
+GDAKIT_DEVICE FetchTicket take_fetch_ticket(M& m, const Queue& queue, const Crew& crew) {
+  const QueueView& view = queue.view();
+  std::uint64_t first = 0;
+  if (crew.leads()) {
+    first = m.fetch_add(order::RelaxedGpu{}, &view.state->fetch_head, std::uint64_t{crew.size()});
+  }
+  if (crew.size() > 1) first = m.shuffle(crew.mask, first, crew.leader());
+  const std::uint64_t number = first + crew.rank();
+  return {&view.fetch_slots[number & (view.fetch_count - 1)], number / view.fetch_count};
+}
+
+// Waits for the slot's turn. False, with the queue broken, after the watchdog's limit.
+template <class M, class Queue>
+GDAKIT_DEVICE bool wait_for_turn(M& m, Queue& queue, const FetchTicket& ticket,
+                                 std::uint64_t limit_ns) {
+  Watchdog<M> watchdog(m, limit_ns, Site::fetch_slot);
+  while (m.load(order::FetchSlotTaken{}, &ticket.slot->turn) != ticket.turn) {
+    if (!queue_status(m, queue.view())) return false;
+    if (!watchdog.turn()) {
+      queue.stalled(Site::fetch_slot, ticket.turn, watchdog.waited_ns());
+      return false;
+    }
+  }
+  return true;
+}
+
+// The result as a T. An atomic's 4-byte result comes back big-endian; `swap` says so.
+template <class T, class M>
+GDAKIT_DEVICE T read_fetch_slot(M& m, const FetchSlot* slot, bool swap) {
+  if constexpr (sizeof(T) == 4) {
+    const auto raw =
+        m.load(order::RelaxedNic{}, reinterpret_cast<const std::uint32_t*>(&slot->value));
+    return bit_cast<T>(swap ? byte_swap(raw) : raw);
+  } else if constexpr (sizeof(T) == 8) {
+    return bit_cast<T>(m.load(order::RelaxedNic{}, &slot->value));
+  } else if constexpr (sizeof(T) == 2) {
+    return bit_cast<T>(
+        m.load(order::RelaxedNic{}, reinterpret_cast<const std::uint16_t*>(&slot->value)));
+  } else {
+    static_assert(sizeof(T) == 1);
+    return bit_cast<T>(
+        m.load(order::RelaxedNic{}, reinterpret_cast<const std::uint8_t*>(&slot->value)));
+  }
+}
+
+// Posts for the crew, waits, and delivers every lane's result. `write(index, fm_ce_se, result)`
+// writes the calling lane's WQE, whose result goes to the span `result`.
+template <class M, class Queue, class T, class Write>
+GDAKIT_DEVICE Status fetch(M& m, Queue& queue, const Crew& crew, PostShape shape, T* value,
+                           Write&& write, bool swap = false) {
+  const QueueView& view = queue.view();
+  const FetchTicket slot = take_fetch_ticket(m, queue, crew);
+  const bool ready = wait_for_turn(m, queue, slot, queue.context().watchdog_ns);
+  const bool all = crew.size() == 1 ? ready : m.ballot(crew.mask, ready) == crew.mask;
+  if (!all) return queue_status(m, view);
+  const Span result{reinterpret_cast<std::uint64_t>(&slot.slot->value), sizeof(T), view.fetch_lkey};
+  const Ticket ticket =
+      queue.post(crew, shape, Batch::last,
+                 [&](std::uint64_t at, std::uint8_t fm_ce_se) { write(at, fm_ce_se, result); });
+  if (!ticket.status) return ticket.status;
+  if (Status status = queue.wait(ticket.index); !status) return status;
+  *value = read_fetch_slot<T>(m, slot.slot, swap);
+  m.store(order::FetchSlotGivenBack{}, &slot.slot->turn, slot.turn + 1);
+  return {};
+}
+
+// Remembers a READ that no DUMP follows yet.
+template <class M, class Queue>
+GDAKIT_DEVICE void note_read(M& m, const Queue& queue, std::uint64_t end) {
+  if (!queue.context().needs_cst) return;
+  m.fetch_max(order::RelaxedGpu{}, &queue.view().state->read_until, end);
+}
+
+// Makes what completed READs of the queue wrote here visible, where the device asks for it.
+template <class M, class Queue>
+GDAKIT_DEVICE Status flush_reads(M& m, Queue& queue) {
+  if (!queue.context().needs_cst) return {};
+  QueueState* state = queue.view().state;
+  const std::uint64_t reads = m.load(order::RelaxedGpu{}, &state->read_until);
+  if (reads <= m.load(order::RelaxedGpu{}, &state->read_flushed)) return {};
+  if (Status status = flush_inbound(m, queue); !status) return status;
+  m.fetch_max(order::RelaxedGpu{}, &state->read_flushed, reads);
+  return {};
+}
+
+// A DUMP by itself: all that the NIC wrote here before is visible afterwards.
+template <class M, class Queue>
+GDAKIT_DEVICE Status flush_inbound(M& m, Queue& queue) {
+  const Ticket ticket = queue.post(Crew::alone(m), {0, PostShape::Tail::dump}, Batch::last,
+                                   [](std::uint64_t, std::uint8_t) {});
+  return ticket.status.ok() ? queue.wait(ticket.index) : ticket.status;
+}
+
+}  // namespace gdakit

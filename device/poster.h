@@ -1,0 +1,57 @@
+// A thread's way to the queues of its PE, and how lanes find each other to post together.
+#pragma once
+
+#include "device/send_queue.h"
+
+namespace gdakit {
+
+// Posts on one queue per peer: always the same one, so that a thread's operations to one PE stay in
+// order.
+template <class M, class Publication>
+struct Poster {
+  M& m;
+  const DeviceContext& context;
+  std::uint32_t queue;  // index among the queues to each peer
+
+  using Queue = SendQueue<M, Publication>;
+
+  GDAKIT_DEVICE Queue to(std::int32_t pe) const {
+    const auto peers = static_cast<std::uint64_t>(context.n_pes);
+    const std::uint64_t at = queue * peers + static_cast<std::uint64_t>(pe);
+    return Queue(m, context, context.queues[at], queue);
+  }
+
+  GDAKIT_DEVICE Status fault(StatusCode code, std::int32_t pe, std::uint64_t address,
+                             std::uint64_t bytes) const {
+    return report_fault(m, context, code, pe, address, bytes);
+  }
+
+  // Whether `pe` and the queue exist, and the queue is of the sharing that this poster assumes.
+  GDAKIT_DEVICE bool can_reach(std::int32_t pe) const {
+    return pe >= 0 && pe < context.n_pes && queue < context.queue_count &&
+           context.queues[queue * static_cast<std::uint64_t>(context.n_pes)].sharing ==
+               Publication::sharing;
+  }
+};
+
+// The lanes of `mask` that post to `pe` together with the caller. A lane for which `joins` is false
+// posts alone, as does one whose crew would need more slots than the queue takes at once.
+template <class M, class Queue>
+GDAKIT_DEVICE Crew form_crew(M& m, const Queue& queue, LaneMask mask, std::int32_t pe,
+                             PostShape shape, bool joins) {
+  const Crew alone = Crew::alone(m);
+  if (mask == alone.mask) return alone;
+  const LaneMask peers = m.match_any(mask, static_cast<std::uint64_t>(pe));
+  const LaneMask joined = m.ballot(peers, joins);
+  if (!joins || shape.total(lane_count(joined)) > queue.max_post()) return alone;
+  return {joined, m.lane()};
+}
+
+// All existing lanes of the calling warp.
+template <class M>
+GDAKIT_DEVICE LaneMask whole_warp(const M& m) {
+  const std::uint32_t left = m.block_threads() - m.warp() * kWarpSize;
+  return static_cast<LaneMask>(low_bits(static_cast<int>(left < kWarpSize ? left : kWarpSize)));
+}
+
+}  // namespace gdakit

@@ -1,0 +1,199 @@
+// Put and get: contiguous transfers between local memory and the symmetric heap of a PE.
+#pragma once
+
+#include "device/fetch.h"
+#include "device/group.h"
+#include "device/poster.h"
+
+namespace gdakit::rma {
+
+// What one WQE moves.
+struct Piece {
+  Span remote;
+  Span local;
+  std::uint32_t bytes;
+};
+
+// A transfer, cut where a chunk ends on either side and at the maximum message size.
+class Cutter {
+ public:
+  GDAKIT_DEVICE Cutter(const DeviceContext& context, const void* remote, const void* local,
+                       std::uint64_t bytes, std::int32_t pe)
+      : context_(context),
+        remote_(reinterpret_cast<std::uint64_t>(remote)),
+        local_(reinterpret_cast<std::uint64_t>(local)),
+        left_(bytes),
+        pe_(pe) {}
+
+  GDAKIT_DEVICE bool done() const { return left_ == 0; }
+  GDAKIT_DEVICE std::uint64_t remote() const { return remote_; }
+  GDAKIT_DEVICE std::uint64_t local() const { return local_; }
+  GDAKIT_DEVICE std::uint64_t left() const { return left_; }
+
+  // The next piece; one of 0 bytes if its memory is not registered.
+  GDAKIT_DEVICE Piece next() {
+    const Span remote = remote_span(context_, remote_, pe_);
+    const Span local = local_span(context_, local_);
+    std::uint64_t bytes = left_ < context_.max_message_bytes ? left_ : context_.max_message_bytes;
+    if (remote.bytes < bytes) bytes = remote.bytes;
+    if (local.bytes < bytes) bytes = local.bytes;
+    remote_ += bytes;
+    local_ += bytes;
+    left_ -= bytes;
+    return {remote, local, static_cast<std::uint32_t>(bytes)};
+  }
+
+ private:
+  const DeviceContext& context_;
+  std::uint64_t remote_;
+  std::uint64_t local_;
+  std::uint64_t left_;
+  std::int32_t pe_;
+};
+
+// Whether every byte of the transfer is registered, so that nothing is posted of one that cannot
+// end.
+GDAKIT_DEVICE inline bool is_registered(Cutter cutter) {
+  while (!cutter.done()) {
+    if (cutter.next().bytes == 0) return false;
+  }
+  return true;
+}
+
+// One kind of transfer: its opcode, and whether the NIC writes to this PE's memory.
+struct Direction {
+  format::Opcode opcode;
+  bool inbound;
+};
+inline constexpr Direction kPut{format::Opcode::rdma_write, false};
+inline constexpr Direction kGet{format::Opcode::rdma_read, true};
+
+// Posts one piece for each lane of `crew`.
+template <class M, class Queue>
+GDAKIT_DEVICE Ticket post_piece(M& m, Queue& queue, const Crew& crew, Direction direction,
+                                const Piece& piece, Batch batch) {
+  Ticket ticket =
+      queue.post(crew, PostShape{}, batch, [&](std::uint64_t at, std::uint8_t fm_ce_se) {
+        write_rdma(m, queue.view(), at, direction.opcode, fm_ce_se, piece.remote, piece.local,
+                   piece.bytes);
+      });
+  if (direction.inbound && ticket.status.ok()) note_read(m, queue, ticket.index);
+  return ticket;
+}
+
+// By one thread; lanes that call together with transfers of one piece post them together.
+template <class P>
+GDAKIT_DEVICE Ticket transfer(const P& poster, ThreadGroup, Direction direction, Cutter cutter,
+                              std::int32_t pe, Batch batch) {
+  auto queue = poster.to(pe);
+  Piece piece = cutter.next();
+  const bool single = cutter.done();
+  const LaneMask mask = poster.m.active_mask();
+  const Crew crew = form_crew(poster.m, queue, mask, pe, PostShape{}, single);
+  while (!cutter.done()) {
+    const Ticket ticket =
+        post_piece(poster.m, queue, Crew::alone(poster.m), direction, piece, Batch::more);
+    if (!ticket.status) return ticket;
+    piece = cutter.next();
+  }
+  return post_piece(poster.m, queue, crew, direction, piece, batch);
+}
+
+// By the lanes of a warp, who all name the same transfer: each takes its share of the pieces.
+template <class P>
+GDAKIT_DEVICE Ticket transfer(const P& poster, WarpGroup, Direction direction, Cutter cutter,
+                              std::int32_t pe, Batch batch) {
+  M_of<P>& m = poster.m;
+  auto queue = poster.to(pe);
+  const LaneMask warp = whole_warp(m);
+  const std::uint32_t width =
+      lane_count(warp) < queue.max_post() ? lane_count(warp) : queue.max_post();
+  Ticket ticket = queue.failed({});
+  m.sync_warp(warp);  // what any lane stored before the call is part of the transfer
+  while (!cutter.done()) {
+    Piece mine{};
+    std::uint32_t taken = 0;
+    for (; taken < width && !cutter.done(); ++taken) {
+      const Piece piece = cutter.next();
+      if (taken == m.lane()) mine = piece;
+    }
+    const auto mask = static_cast<LaneMask>(low_bits(static_cast<int>(taken)));
+    if (m.lane() < taken) {
+      ticket = post_piece(m, queue, Crew{mask, m.lane()}, direction, mine,
+                          cutter.done() ? batch : Batch::more);
+    }
+    ticket = share_ticket(m, warp, ticket);
+    if (!ticket.status) return ticket;
+  }
+  return ticket;
+}
+
+// By the threads of a block, who all name the same transfer: the first warp does the work.
+template <class P>
+GDAKIT_DEVICE Ticket transfer(const P& poster, BlockGroup, Direction direction, Cutter cutter,
+                              std::int32_t pe, Batch batch) {
+  return by_first_warp(poster, pe,
+                       [&] { return transfer(poster, WarpGroup{}, direction, cutter, pe, batch); });
+}
+
+// Posts a transfer of `bytes` and returns its ticket.
+template <class P, class Group>
+GDAKIT_DEVICE Ticket post(const P& poster, Group group, Direction direction, const void* remote,
+                          const void* local, std::uint64_t bytes, std::int32_t pe, Batch batch) {
+  const auto address = reinterpret_cast<std::uint64_t>(remote);
+  if (!poster.can_reach(pe)) {
+    return {poster.queue, pe, 0, poster.fault(StatusCode::invalid_argument, pe, address, bytes)};
+  }
+  const Cutter cutter(poster.context, remote, local, bytes, pe);
+  if (bytes == 0) return {poster.queue, pe, 0, {}};
+  if (!is_registered(cutter)) {
+    return {poster.queue, pe, 0, poster.fault(StatusCode::invalid_address, pe, address, bytes)};
+  }
+  return transfer(poster, group, direction, cutter, pe, batch);
+}
+
+// Posts a put of one value that travels inside the WQE.
+template <class P, class T>
+GDAKIT_DEVICE Ticket post_value(const P& poster, T* remote, T value, std::int32_t pe, Batch batch) {
+  static_assert(sizeof(T) <= kMaxInlineBytes);
+  const auto address = reinterpret_cast<std::uint64_t>(remote);
+  if (!poster.can_reach(pe)) {
+    return {poster.queue, pe, 0,
+            poster.fault(StatusCode::invalid_argument, pe, address, sizeof(T))};
+  }
+  const Span span = remote_span(poster.context, address, pe);
+  if (span.bytes < sizeof(T)) {
+    return {poster.queue, pe, 0, poster.fault(StatusCode::invalid_address, pe, address, sizeof(T))};
+  }
+  auto queue = poster.to(pe);
+  const LaneMask mask = poster.m.active_mask();
+  const Crew crew = form_crew(poster.m, queue, mask, pe, PostShape{}, true);
+  return queue.post(crew, PostShape{}, batch, [&](std::uint64_t at, std::uint8_t fm_ce_se) {
+    write_inline(poster.m, queue.view(), at, fm_ce_se, span, widen_bits(value), sizeof(T));
+  });
+}
+
+// Reads one value of a PE by way of a fetch slot.
+template <class P, class T>
+GDAKIT_DEVICE Status get_value(const P& poster, const T* remote, std::int32_t pe, T* value) {
+  static_assert(sizeof(T) <= sizeof(FetchSlot::value));
+  const auto address = reinterpret_cast<std::uint64_t>(remote);
+  if (!poster.can_reach(pe)) {
+    return poster.fault(StatusCode::invalid_argument, pe, address, sizeof(T));
+  }
+  const Span span = remote_span(poster.context, address, pe);
+  if (span.bytes < sizeof(T)) {
+    return poster.fault(StatusCode::invalid_address, pe, address, sizeof(T));
+  }
+  auto queue = poster.to(pe);
+  const PostShape shape{1, flush_tail(poster.context)};
+  const LaneMask mask = poster.m.active_mask();
+  const Crew crew = form_crew(poster.m, queue, mask, pe, shape, true);
+  return fetch(poster.m, queue, crew, shape, value,
+               [&](std::uint64_t at, std::uint8_t fm_ce_se, const Span& result) {
+                 write_rdma(poster.m, queue.view(), at, format::Opcode::rdma_read, fm_ce_se, span,
+                            result, sizeof(T));
+               });
+}
+
+}  // namespace gdakit::rma

@@ -1,0 +1,218 @@
+// Posting WQEs and waiting for them: reserve, write, publish, ring; poll, wait, test.
+#pragma once
+
+#include "device/completion.h"
+#include "device/lane.h"
+#include "device/publication.h"
+#include "device/watchdog.h"
+#include "device/wqe_writer.h"
+
+namespace gdakit {
+
+// The lanes of one warp that post to one queue together: one reservation, each lane writes its own
+// WQEs, the leader publishes. A thread that posts alone is a crew of one.
+struct Crew {
+  LaneMask mask;
+  std::uint32_t lane;
+
+  GDAKIT_HOST_DEVICE std::uint32_t size() const { return lane_count(mask); }
+  GDAKIT_HOST_DEVICE std::uint32_t rank() const { return rank_in(mask, lane); }
+  GDAKIT_HOST_DEVICE std::uint32_t leader() const { return leader_of(mask); }
+  GDAKIT_HOST_DEVICE bool leads() const { return lane == leader(); }
+  GDAKIT_HOST_DEVICE bool is_last() const { return rank() + 1 == size(); }
+
+  template <class M>
+  GDAKIT_HOST_DEVICE static Crew alone(const M& m) {
+    return {LaneMask{1} << m.lane(), m.lane()};
+  }
+};
+
+// What a crew posts. Each lane writes `slots` WQEBBs; behind the last lane's stands a WQE of one
+// WQEBB where the post needs one: a DUMP that flushes what the NIC wrote here, or, because a CQE
+// names the first WQEBB of its WQE, a NOP behind a longer WQE.
+struct PostShape {
+  enum class Tail : std::uint8_t { none, nop, dump };
+
+  std::uint32_t slots = 1;
+  Tail tail = Tail::none;
+
+  GDAKIT_HOST_DEVICE constexpr std::uint32_t total(std::uint32_t lanes) const {
+    return slots * lanes + (tail == Tail::none ? 0 : 1);
+  }
+};
+
+// Whether a doorbell may wait for a later post of the same queue.
+enum class Batch : std::uint8_t {
+  last,  // ring now
+  more,  // more to come: the doorbell and the CQE may wait for a later post, or for wait and quiet
+};
+
+// A thread's way to one queue.
+template <class M, class Publication>
+class SendQueue {
+ public:
+  GDAKIT_DEVICE SendQueue(M& m, const DeviceContext& context, const QueueView& queue,
+                          std::uint32_t index)
+      : m_(m), context_(context), queue_(queue), index_(index) {}
+
+  GDAKIT_DEVICE const QueueView& view() const { return queue_; }
+  GDAKIT_DEVICE const DeviceContext& context() const { return context_; }
+
+  // The most slots that one post may take. Larger ones could wait for room behind WQEs that no
+  // doorbell has announced yet.
+  GDAKIT_DEVICE std::uint32_t max_post() const { return queue_.depth / 2; }
+
+  // Posts for all lanes of `crew`, each of which calls. `write(index, fm_ce_se)` writes the calling
+  // lane's WQEs from slot `index` on; the last of them carries `fm_ce_se`.
+  template <class Write>
+  GDAKIT_DEVICE Ticket post(const Crew& crew, PostShape shape, Batch batch, Write&& write) {
+    const std::uint32_t total = shape.total(crew.size());
+    std::uint64_t base = 0;
+    if (crew.leads()) base = reserve(total);
+    if (crew.size() > 1) base = m_.shuffle(crew.mask, base, crew.leader());
+    if (base == kNoSlots) return failed(queue_status(m_, queue_));
+    // A WQE at each quarter of the ring is always completed and rung for, so that room always
+    // comes.
+    const bool more = batch == Batch::more && !crosses_quarter(base, total);
+    write_crew(crew, shape, more, base, write);
+    if (crew.size() > 1) m_.sync_warp(crew.mask);
+    if (crew.leads()) {
+      if (more) m_.fetch_max(order::RelaxedGpu{}, &queue_.state->open_until, base + total);
+      Publication::publish(m_, queue_, base, total, more);
+    }
+    return {index_, queue_.peer, base + total, {}};
+  }
+
+  // Posts a NOP that asks for a completion: closes a batch.
+  GDAKIT_DEVICE Ticket post_nop() {
+    return post(Crew::alone(m_), {}, Batch::last, [this](std::uint64_t at, std::uint8_t fm_ce_se) {
+      write_nop(m_, queue_, at, fm_ce_se);
+    });
+  }
+
+  // Waits until all below `target` has completed.
+  GDAKIT_DEVICE Status wait(std::uint64_t target) {
+    if (m_.load(order::SlotFreeBeforeReuse{}, &queue_.state->completed) >= target) return {};
+    Watchdog<M> watchdog(m_, context_.watchdog_ns, Site::queue_completion);
+    bool closed = false;
+    while (poll_completion(m_, queue_) < target) {
+      if (Status status = queue_status(m_, queue_); !status) return status;
+      if (!closed && tail_is_open(target)) {
+        closed = true;
+        if (Ticket ticket = post_nop(); !ticket.status) return ticket.status;
+      } else if (!watchdog.turn()) {
+        return stalled(Site::queue_completion, target, watchdog.waited_ns());
+      }
+    }
+    return {};
+  }
+
+  // Whether all below `target` has completed; does not wait.
+  GDAKIT_DEVICE bool test(std::uint64_t target) {
+    if (m_.load(order::SlotFreeBeforeReuse{}, &queue_.state->completed) >= target) return true;
+    return poll_completion(m_, queue_) >= target;
+  }
+
+  // Whether anything was posted that has not completed.
+  GDAKIT_DEVICE bool is_dirty() {
+    return m_.load(order::SlotFreeBeforeReuse{}, &queue_.state->completed) < reserved();
+  }
+
+  GDAKIT_DEVICE std::uint64_t reserved() {
+    return m_.load(order::RelaxedGpu{}, &queue_.state->reserved);
+  }
+
+  GDAKIT_DEVICE Ticket failed(Status status) const { return {index_, queue_.peer, 0, status}; }
+
+  // Files a stall at this queue and breaks it: the thread leaves slots or waits behind that nobody
+  // will take up, and the other threads shall not wait as long again.
+  GDAKIT_DEVICE Status stalled(Site site, std::uint64_t target, std::uint64_t waited_ns) {
+    StallReport report{};
+    report.site = site;
+    report.peer = queue_.peer;
+    report.queue = index_;
+    report.waited_ns = waited_ns;
+    report.target = target;
+    report.reserved = reserved();
+    report.posted = m_.load(order::RelaxedGpu{}, &queue_.state->posted);
+    report.ready = ready_for_report(report.posted);
+    report.doorbell_record = Be32::from_raw(m_.load(order::RelaxedNic{}, queue_.record));
+    report.completed = m_.load(order::RelaxedGpu{}, &queue_.state->completed);
+    report.cqe_tail = m_.load(order::RelaxedNic{}, &queue_.cqe[kCqeTailWord]);
+    report.error = m_.load(order::RelaxedGpu{}, &queue_.state->error);
+    report_stall(m_, context_, report);
+    m_.compare_exchange(order::RelaxedGpu{}, &queue_.state->error, std::uint64_t{0},
+                        QueueError::abandoned().word);
+    return queue_status(m_, queue_);
+  }
+
+ private:
+  static constexpr std::uint64_t kNoSlots = ~std::uint64_t{0};
+
+  // `slots` slots, all of them free; kNoSlots if the queue is or becomes broken.
+  GDAKIT_DEVICE std::uint64_t reserve(std::uint32_t slots) {
+    if (m_.load(order::RelaxedGpu{}, &queue_.state->error) != 0) return kNoSlots;
+    const std::uint64_t base = Publication::reserve(m_, queue_, slots);
+    return wait_for_room(base + slots) ? base : kNoSlots;
+  }
+
+  GDAKIT_DEVICE bool wait_for_room(std::uint64_t end) {
+    const std::uint64_t known =
+        m_.load(order::SlotFreeBeforeReuse{}, &queue_.state->completed) + queue_.depth;
+    if (end <= known) return true;
+    Watchdog<M> watchdog(m_, context_.watchdog_ns, Site::queue_room);
+    while (end > poll_completion(m_, queue_) + queue_.depth) {
+      if (!queue_status(m_, queue_)) return false;
+      if (!watchdog.turn()) {
+        stalled(Site::queue_room, end, watchdog.waited_ns());
+        return false;
+      }
+    }
+    return true;
+  }
+
+  GDAKIT_DEVICE bool crosses_quarter(std::uint64_t base, std::uint32_t slots) const {
+    const std::uint64_t quarter = queue_.depth / 4;
+    return base / quarter != (base + slots) / quarter;
+  }
+
+  template <class Write>
+  GDAKIT_DEVICE void write_crew(const Crew& crew, PostShape shape, bool more, std::uint64_t base,
+                                Write&& write) {
+    using format::Completion;
+    using format::FenceMode;
+    const auto quiet = format::fm_ce_se(FenceMode::none, Completion::on_error);
+    const auto signalled = format::fm_ce_se(FenceMode::none, Completion::always);
+    const bool own_signal = crew.is_last() && !more && shape.tail == PostShape::Tail::none;
+    write(base + std::uint64_t{crew.rank()} * shape.slots, own_signal ? signalled : quiet);
+    if (!crew.is_last() || shape.tail == PostShape::Tail::none) return;
+    const std::uint64_t at = base + std::uint64_t{crew.size()} * shape.slots;
+    if (shape.tail == PostShape::Tail::dump) {
+      write_dump(
+          m_, queue_, at,
+          format::fm_ce_se(FenceMode::fence, more ? Completion::on_error : Completion::always));
+    } else {
+      write_nop(m_, queue_, at, more ? quiet : signalled);
+    }
+  }
+
+  // Whether the newest WQE asked neither for a doorbell nor for a CQE, so that waiting for `target`
+  // could be for ever.
+  GDAKIT_DEVICE bool tail_is_open(std::uint64_t target) {
+    const std::uint64_t open = m_.load(order::RelaxedGpu{}, &queue_.state->open_until);
+    return open >= target && open == reserved();
+  }
+
+  GDAKIT_DEVICE std::uint64_t ready_for_report(std::uint64_t posted) {
+    if (queue_.sharing == Sharing::exclusive) return reserved();
+    const std::uint32_t word = ready_place(queue_.depth, posted).word;
+    return ready_end(m_, queue_, posted, m_.load(order::ReadyBeforeRing{}, &queue_.ready[word]));
+  }
+
+  M& m_;
+  const DeviceContext& context_;
+  const QueueView& queue_;
+  std::uint32_t index_;
+};
+
+}  // namespace gdakit

@@ -1,0 +1,84 @@
+// Put with signal: data and the update of a signal word in one reservation on one queue, so that
+// whoever sees the signal sees the data.
+#pragma once
+
+#include "device/atomics.h"
+#include "device/rma.h"
+
+namespace gdakit {
+
+// How a signal word is updated.
+enum class SignalOp : std::uint8_t { set, add };
+
+namespace signal {
+
+GDAKIT_HOST_DEVICE constexpr atomics::Request request(SignalOp op, std::uint64_t value) {
+  return {op == SignalOp::set ? atomics::Op::set : atomics::Op::add, value};
+}
+
+// The signal word at the other end and its update.
+struct Target {
+  Span span;
+  atomics::Request request;
+
+  GDAKIT_HOST_DEVICE constexpr PostShape shape(std::uint32_t before) const {
+    return atomics::shape(request.op, sizeof(std::uint64_t), PostShape::Tail::none, before);
+  }
+};
+
+// Posts the last piece of the data and the signal behind it, for each lane of `crew`.
+template <class M, class Queue>
+GDAKIT_DEVICE Ticket post_last(M& m, Queue& queue, const Crew& crew, const rma::Piece& piece,
+                               const Target& target, Batch batch) {
+  const auto quiet = format::fm_ce_se(format::FenceMode::none, format::Completion::on_error);
+  return queue.post(crew, target.shape(1), batch, [&](std::uint64_t at, std::uint8_t fm_ce_se) {
+    write_rdma(m, queue.view(), at, rma::kPut.opcode, quiet, piece.remote, piece.local,
+               piece.bytes);
+    atomics::write_atomic(m, queue.view(), at + 1, fm_ce_se, target.span,
+                          atomics::sink_of(queue.view()), target.request, sizeof(std::uint64_t));
+  });
+}
+
+// By one thread; lanes that call together with transfers of one piece post them together. The
+// pieces of a transfer stay in order on one queue, which is what the signal relies on.
+template <class P>
+GDAKIT_DEVICE Ticket transfer(const P& poster, rma::Cutter cutter, const Target& target,
+                              std::int32_t pe, Batch batch) {
+  auto queue = poster.to(pe);
+  rma::Piece piece = cutter.next();
+  const bool single = cutter.done();
+  const LaneMask mask = poster.m.active_mask();
+  const Crew crew = form_crew(poster.m, queue, mask, pe, target.shape(1), single);
+  while (!cutter.done()) {
+    const Ticket ticket =
+        rma::post_piece(poster.m, queue, Crew::alone(poster.m), rma::kPut, piece, Batch::more);
+    if (!ticket.status) return ticket;
+    piece = cutter.next();
+  }
+  return post_last(poster.m, queue, crew, piece, target, batch);
+}
+
+// Posts a put of `bytes` and the signal that follows it. With 0 bytes it is the signal alone.
+template <class P, class Group>
+GDAKIT_DEVICE Ticket post(const P& poster, Group group, void* remote, const void* local,
+                          std::uint64_t bytes, std::uint64_t* word, std::uint64_t value,
+                          SignalOp op, std::int32_t pe, Batch batch) {
+  Target target{{}, request(op, value)};
+  const auto address = reinterpret_cast<std::uint64_t>(word);
+  if (Status status = atomics::locate(poster, address, sizeof(*word), pe, &target.span); !status) {
+    return {poster.queue, pe, 0, status};
+  }
+  const rma::Cutter cutter(poster.context, remote, local, bytes, pe);
+  if (!rma::is_registered(cutter)) {
+    return {poster.queue, pe, 0,
+            poster.fault(StatusCode::invalid_address, pe, reinterpret_cast<std::uint64_t>(remote),
+                         bytes)};
+  }
+  return by_one(poster, group, pe, [&] {
+    return bytes == 0 ? atomics::post(poster, word, target.request, pe, batch)
+                      : transfer(poster, cutter, target, pe, batch);
+  });
+}
+
+}  // namespace signal
+}  // namespace gdakit

@@ -1,0 +1,81 @@
+// Writing one WQE into its slots: values built in registers, stored as 16-byte segments.
+#pragma once
+
+#include "core/format/doorbell.h"
+#include "device/address.h"
+#include "device/order.h"
+#include "device/views.h"
+
+namespace gdakit {
+
+// The control segment of a WQE at `index`. The QP number is kept big-endian, as the segment wants
+// it.
+GDAKIT_HOST_DEVICE inline format::Segment control_segment(const QueueView& queue,
+                                                          std::uint64_t index,
+                                                          format::Opcode opcode, std::uint8_t opmod,
+                                                          std::uint32_t ds, std::uint8_t fm_ce_se,
+                                                          Be32 imm = Be32{0}) {
+  return format::to_segment(
+      format::ControlSegment{format::opmod_idx_opcode(opcode, format::wire_index(index), opmod),
+                             Be32::from_raw(queue.qpn_shifted.raw() | (ds << 24)),
+                             0,
+                             {0, 0},
+                             fm_ce_se,
+                             imm});
+}
+
+// Stores segment `number` (0, 1, ...) of the WQE that starts at slot `index`.
+template <class M>
+GDAKIT_DEVICE void store_segment(M& m, const QueueView& queue, std::uint64_t index,
+                                 std::uint32_t number, const format::Segment& segment) {
+  const std::uint64_t segments = std::uint64_t{queue.depth} * format::kSegmentsPerWqebb;
+  const std::uint64_t at = (index * format::kSegmentsPerWqebb + number) & (segments - 1);
+  m.store_weak(&queue.slots[at], segment);
+}
+
+// RDMA_WRITE or RDMA_READ of `bytes` between `local` and `remote`; one WQEBB.
+template <class M>
+GDAKIT_DEVICE void write_rdma(M& m, const QueueView& queue, std::uint64_t index,
+                              format::Opcode opcode, std::uint8_t fm_ce_se, const Span& remote,
+                              const Span& local, std::uint32_t bytes) {
+  store_segment(m, queue, index, 0, control_segment(queue, index, opcode, 0, 3, fm_ce_se));
+  store_segment(m, queue, index, 1,
+                format::to_segment(format::remote_address(remote.address, remote.key)));
+  store_segment(m, queue, index, 2,
+                format::to_segment(format::data(local.address, local.key, bytes)));
+}
+
+inline constexpr std::uint32_t kMaxInlineBytes = 8;
+
+// RDMA_WRITE of `bytes` (at most 8) that stand in the WQE itself; one WQEBB.
+template <class M>
+GDAKIT_DEVICE void write_inline(M& m, const QueueView& queue, std::uint64_t index,
+                                std::uint8_t fm_ce_se, const Span& remote, std::uint64_t value,
+                                std::uint32_t bytes) {
+  store_segment(m, queue, index, 0,
+                control_segment(queue, index, format::Opcode::rdma_write, 0, 3, fm_ce_se));
+  store_segment(m, queue, index, 1,
+                format::to_segment(format::remote_address(remote.address, remote.key)));
+  store_segment(m, queue, index, 2, format::inline_value(value, bytes));
+}
+
+template <class M>
+GDAKIT_DEVICE void write_nop(M& m, const QueueView& queue, std::uint64_t index,
+                             std::uint8_t fm_ce_se) {
+  store_segment(m, queue, index, 0,
+                control_segment(queue, index, format::Opcode::nop, 0, 1, fm_ce_se));
+}
+
+// Reads one word of local memory and throws it away: what the NIC wrote here before is visible to
+// the GPU's threads once this has completed.
+template <class M>
+GDAKIT_DEVICE void write_dump(M& m, const QueueView& queue, std::uint64_t index,
+                              std::uint8_t fm_ce_se) {
+  store_segment(m, queue, index, 0,
+                control_segment(queue, index, format::Opcode::dump, 0, 2, fm_ce_se));
+  store_segment(m, queue, index, 1,
+                format::to_segment(format::data(reinterpret_cast<std::uint64_t>(queue.sink),
+                                                queue.sink_lkey, sizeof(std::uint64_t))));
+}
+
+}  // namespace gdakit
