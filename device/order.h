@@ -38,6 +38,24 @@ using RelaxedGpu = Relaxed<Scope::gpu>;
 using RelaxedSystem = Relaxed<Scope::system>;
 using RelaxedNic = Relaxed<Scope::nic>;
 
+// For users' own kernels, which synchronise through words of their own. The protocol does not use
+// them.
+template <Scope kScope>
+struct Acquire {
+  static constexpr Kind kind = Kind::acquire;
+  static constexpr Scope scope = kScope;
+};
+template <Scope kScope>
+struct Release {
+  static constexpr Kind kind = Kind::release;
+  static constexpr Scope scope = kScope;
+};
+template <Scope kScope>
+struct AcqRel {
+  static constexpr Kind kind = Kind::acq_rel;
+  static constexpr Scope scope = kScope;
+};
+
 // Orders   the WQE bytes of the poster (and of its warp, which met at a barrier before),
 // before   the ready bit of its first slot, and other posters' WQEs before what the poster does as
 // holder, for      the holder of the baton, who rings for these slots; the baton is taken by this

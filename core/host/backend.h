@@ -1,0 +1,100 @@
+// Backend: what a NIC does for a PE on the control path. The data path never comes here.
+//
+// A backend hands out the plain words that the device code reads (keys, doorbell registers, queue numbers)
+// and takes the memory in which the queues lie. First connection and later additions go one way:
+//
+//   create_queue -> connection card -> exchanged by the bootstrap -> connect_queue
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "core/base/endian.h"
+#include "core/base/options.h"
+#include "core/base/result.h"
+#include "core/host/bootstrap.h"
+
+namespace gdakit {
+
+// What the device can do, as the device code needs to know it.
+struct BackendLimits {
+  std::uint64_t max_message_bytes = std::uint64_t{1} << 30;
+  std::uint32_t max_queue_depth = 32768;  // WQEBBs
+  bool needs_cst = false;                 // NIC writes are not ordered by themselves: DUMP after reads
+  bool device_rings = true;               // the device's threads can reach the doorbell registers
+};
+
+// The keys of registered memory, big-endian as a WQE names them.
+struct MemoryKeys {
+  Be32 lkey{0};
+  Be32 rkey{0};
+};
+
+enum class MemoryUse {
+  symmetric,  // read, written and changed by this NIC and by peers
+  local,      // read and written by this NIC alone
+};
+
+// Where the parts of a queue lie. All of it stays until destroy_queue.
+struct QueueMemory {
+  void* slots = nullptr;            // depth * 64 bytes
+  std::uint32_t depth = 0;          // WQEBBs, a power of two
+  void* cqe = nullptr;              // 64 bytes, filled with format::kInvalidCqeByte
+  void* doorbell_record = nullptr;  // format::DoorbellRecord
+};
+
+// A queue as the backend names it to itself.
+using QueueNumber = std::uint32_t;
+
+struct QueueResources {
+  QueueNumber number = 0;
+  std::uint32_t qpn = 0;
+  std::uint64_t* doorbell = nullptr;  // the register in the UAR page, as the host maps it
+  Bytes card;                         // what the peer's connect_queue needs
+};
+
+// What the NIC has done for this PE since its backend was opened.
+struct NicCounters {
+  std::uint64_t wqes = 0;
+  std::uint64_t doorbells = 0;
+  std::uint64_t cqes = 0;
+  std::uint64_t bytes_sent = 0;      // payload
+  std::uint64_t bytes_received = 0;
+};
+
+// Every function may be called from any thread. A call that fails has changed nothing.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  virtual const char* name() const = 0;
+  virtual BackendLimits limits() const = 0;
+  virtual NicCounters counters() const = 0;
+
+  virtual Result<MemoryKeys> register_memory(void* base, std::uint64_t bytes, MemoryUse use) = 0;
+  virtual Result<void> deregister_memory(MemoryKeys keys) = 0;
+
+  virtual Result<QueueResources> create_queue(const QueueMemory& memory) = 0;
+  // Connects with the queue whose card the peer made; both ends must connect before either posts.
+  virtual Result<void> connect_queue(QueueNumber queue, std::span<const std::byte> card) = 0;
+  virtual Result<void> destroy_queue(QueueNumber queue) = 0;
+
+  // The NIC's own view of a queue in a sentence: state, progress, the error that broke it.
+  virtual std::string describe_queue(QueueNumber queue) const = 0;
+
+  // Stops the NIC from acting, and lets it go on: for tests of what a stalled NIC looks like.
+  virtual Result<void> pause() = 0;
+  virtual Result<void> resume() = 0;
+};
+
+// Opens the backends of the PEs of one job; all PEs call, each with its own bootstrap.
+class BackendProvider {
+ public:
+  virtual ~BackendProvider() = default;
+
+  virtual Result<std::unique_ptr<Backend>> open(const Options& options, Bootstrap& bootstrap) = 0;
+};
+
+}  // namespace gdakit

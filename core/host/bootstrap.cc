@@ -1,0 +1,78 @@
+#include "core/host/bootstrap.h"
+
+#include <utility>
+
+namespace gdakit {
+
+const char* collective_name(CollectiveKind kind) {
+  switch (kind) {
+    case CollectiveKind::join:
+      return "join";
+    case CollectiveKind::barrier:
+      return "barrier";
+    case CollectiveKind::allgather:
+      return "allgather";
+    case CollectiveKind::alltoall:
+      return "alltoall";
+    case CollectiveKind::broadcast:
+      return "broadcast";
+  }
+  return "unknown";
+}
+
+Result<std::vector<Bytes>> Bootstrap::collective(CollectiveKind kind, int root,
+                                                 std::vector<Bytes> blobs) {
+  if (failure_) return *failure_;
+  std::uint64_t total = 0;
+  for (const Bytes& blob : blobs) total += blob.size();
+  if (total > kMaxContributionBytes) {
+    return Error(Code::invalid_argument, std::string(collective_name(kind)) + ": this PE gave " +
+                                             std::to_string(total) + " bytes; at most " +
+                                             std::to_string(kMaxContributionBytes) +
+                                             " are allowed in one call: split the blob");
+  }
+  const CollectiveCall call{kind, root, next_sequence_++};
+  Result<std::vector<Bytes>> answer = exchange(call, std::move(blobs));
+  if (!answer) failure_ = answer.error();
+  return answer;
+}
+
+Result<std::vector<Bytes>> Bootstrap::allgather(std::span<const std::byte> mine) {
+  return collective(CollectiveKind::allgather, 0, {Bytes(mine.begin(), mine.end())});
+}
+
+Result<std::vector<Bytes>> Bootstrap::alltoall(std::vector<Bytes> to_each) {
+  if (to_each.size() != static_cast<std::size_t>(size_)) {
+    return Error(Code::invalid_argument, "alltoall: " + std::to_string(to_each.size()) +
+                                             " blobs given in a job of " + std::to_string(size_) +
+                                             " PEs; give one for each PE");
+  }
+  return collective(CollectiveKind::alltoall, 0, std::move(to_each));
+}
+
+Result<Bytes> Bootstrap::broadcast(int root, std::span<const std::byte> blob) {
+  if (root < 0 || root >= size_) {
+    return Error(Code::invalid_argument, "broadcast: root " + std::to_string(root) +
+                                             " is not a PE of this job; PEs are 0 to " +
+                                             std::to_string(size_ - 1));
+  }
+  std::vector<Bytes> blobs;
+  if (root == rank_) blobs.emplace_back(blob.begin(), blob.end());
+  Result<std::vector<Bytes>> answer = collective(CollectiveKind::broadcast, root, std::move(blobs));
+  if (!answer) return answer.error();
+  return std::move(answer->front());
+}
+
+Result<void> Bootstrap::barrier() {
+  Result<std::vector<Bytes>> answer = collective(CollectiveKind::barrier, 0, {});
+  if (!answer) return answer.error();
+  return {};
+}
+
+void Bootstrap::abort(const std::string& message) {
+  if (failure_) return;
+  send_abort(message);
+  failure_ = Error(Code::aborted, "this PE ended the job: " + message);
+}
+
+}  // namespace gdakit

@@ -1,0 +1,114 @@
+// Bootstrap: how the PEs of a job exchange blobs before, and beside, the data path: keys,
+// addresses, queue numbers.
+//
+//   Result<std::vector<Bytes>> cards = bootstrap.allgather(my_card);   // cards->at(pe) is that
+//   PE's if (!cards) return cards.error();
+//
+// Every operation is collective: all PEs make the same calls in the same order. A call that does
+// not match is an error on every PE that says who called what, never a hang. Every call ends within
+// the bootstrap's timeout, with an error that names the PEs that did not come. The first error is
+// final: each later call returns it again, because the PEs no longer agree on where they are.
+//
+// Blobs may differ in size from PE to PE and may be empty; what one PE gives to one call is at most
+// kMaxContributionBytes. A Bootstrap serves one thread at a time. Destroying it is how a PE leaves
+// in an orderly way: calls that need it afterwards fail with "PE 3 has left the job", whereas a PE
+// that died is reported as "PE 3 is gone".
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "core/base/result.h"
+
+namespace gdakit {
+
+using Bytes = std::vector<std::byte>;
+
+// The most that one PE may give to one collective call, all of its blobs together.
+inline constexpr std::uint64_t kMaxContributionBytes = std::uint64_t{64} << 20;
+
+enum class CollectiveKind : std::uint32_t { join = 1, barrier, allgather, alltoall, broadcast };
+
+// The kind's name as it stands in this file.
+const char* collective_name(CollectiveKind kind);
+
+// Which call this is. PEs that meet in a call must agree on all three.
+struct CollectiveCall {
+  CollectiveKind kind = CollectiveKind::barrier;
+  int root = 0;                // of a broadcast; else 0
+  std::uint64_t sequence = 0;  // counts the calls of this bootstrap
+
+  bool operator==(const CollectiveCall&) const = default;
+};
+
+class Bootstrap {
+ public:
+  Bootstrap(const Bootstrap&) = delete;
+  Bootstrap& operator=(const Bootstrap&) = delete;
+  virtual ~Bootstrap() = default;
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+
+  // Every PE's blob, by rank.
+  Result<std::vector<Bytes>> allgather(std::span<const std::byte> mine);
+  // Gives to_each[pe] to that PE; the result's [pe] is what that PE gave to this one. `to_each` has
+  // size() blobs.
+  Result<std::vector<Bytes>> alltoall(std::vector<Bytes> to_each);
+  // The root's blob, on every PE. What the others pass is not looked at.
+  Result<Bytes> broadcast(int root, std::span<const std::byte> blob);
+  // Returns once every PE has called it.
+  Result<void> barrier();
+
+  // Fails every pending and later call of every PE with "PE 2 ended the job: message". Best effort:
+  // returns when the message is on its way.
+  void abort(const std::string& message);
+
+ protected:
+  Bootstrap(int rank, int size) : rank_(rank), size_(size) {}
+
+  // Carries this PE's blobs to the others and returns what the call gives to this PE:
+  //   join, barrier  no blobs -> none          allgather  one blob -> size() blobs, by rank
+  //   broadcast      root one, others none -> one          alltoall  size() blobs -> size() blobs
+  virtual Result<std::vector<Bytes>> exchange(const CollectiveCall& call,
+                                              std::vector<Bytes> blobs) = 0;
+  virtual void send_abort(const std::string& message) = 0;
+
+  // Numbers the call, runs it, and keeps the first error.
+  Result<std::vector<Bytes>> collective(CollectiveKind kind, int root, std::vector<Bytes> blobs);
+
+ private:
+  int rank_;
+  int size_;
+  std::uint64_t next_sequence_ = 0;
+  std::optional<Error> failure_;
+};
+
+// Every PE's value, by rank. T holds no pointers that mean anything elsewhere.
+template <class T>
+Result<std::vector<T>> allgather_value(Bootstrap& bootstrap, const T& mine) {
+  static_assert(std::is_trivially_copyable_v<T> && std::is_default_constructible_v<T>);
+  Result<std::vector<Bytes>> blobs =
+      bootstrap.allgather(std::as_bytes(std::span<const T, 1>(&mine, 1)));
+  if (!blobs) return blobs.error();
+  std::vector<T> values(blobs->size());
+  for (std::size_t pe = 0; pe < values.size(); ++pe) {
+    const Bytes& blob = (*blobs)[pe];
+    if (blob.size() != sizeof(T)) {
+      return Error(Code::invalid_argument,
+                   "allgather: PE " + std::to_string(pe) + " gave " + std::to_string(blob.size()) +
+                       " bytes where this PE gave " + std::to_string(sizeof(T)) +
+                       "; do all PEs run the same program?");
+    }
+    std::memcpy(static_cast<void*>(&values[pe]), blob.data(), sizeof(T));
+  }
+  return values;
+}
+
+}  // namespace gdakit

@@ -1,0 +1,16 @@
+// The bootstrap of this process, whatever started it.
+#pragma once
+
+#include <memory>
+
+#include "core/base/log.h"
+#include "core/base/options.h"
+#include "core/base/result.h"
+#include "core/host/bootstrap.h"
+
+namespace gdakit {
+
+// TCP for a job of several processes, local for a job of one. Collective.
+Result<std::unique_ptr<Bootstrap>> open_bootstrap(const Options& options);
+
+}  // namespace gdakit

@@ -1,0 +1,15 @@
+// Memory of the host's own process, for emulated GPUs.
+#pragma once
+
+#include "core/host/memory.h"
+
+namespace gdakit {
+
+class HostMemoryProvider final : public MemoryProvider {
+ public:
+  std::uint64_t granularity() const override;
+  Result<std::unique_ptr<MemoryBlock>> allocate(std::uint64_t bytes) override;
+  Result<std::unique_ptr<AddressRange>> reserve(std::uint64_t bytes) override;
+};
+
+}  // namespace gdakit

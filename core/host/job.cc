@@ -1,0 +1,64 @@
+#include "core/host/job.h"
+
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "core/host/local_bootstrap.h"
+
+namespace gdakit {
+namespace {
+
+// The error of the PE that failed first.
+class FirstFailure {
+ public:
+  void note(int pe, const Error& error) {
+    const std::lock_guard lock(mutex_);
+    if (!error_) error_ = error.within("PE " + std::to_string(pe));
+  }
+
+  Result<void> result() const { return error_ ? Result<void>(*error_) : Result<void>(); }
+
+ private:
+  std::mutex mutex_;
+  std::optional<Error> error_;
+};
+
+Result<void> run_pe(const Options& options, std::unique_ptr<Bootstrap> bootstrap,
+                    BackendProvider& provider, const PeMain& pe_main, FirstFailure& failure) {
+  const int rank = bootstrap->rank();
+  Result<std::unique_ptr<Context>> context =
+      Context::create(options, std::move(bootstrap), provider);
+  if (!context) {
+    failure.note(rank, context.error());
+    return context.error();
+  }
+  Result<void> done = pe_main(**context);
+  if (!done) {
+    failure.note(rank, done.error());
+    (*context)->bootstrap().abort(done.error().message());
+  }
+  return done;
+}
+
+}  // namespace
+
+Result<void> run_in_process(int n_pes, const Options& options, BackendProvider& provider,
+                            const PeMain& pe_main) {
+  Result<std::vector<std::unique_ptr<Bootstrap>>> bootstraps =
+      make_local_bootstraps(n_pes, options.timeout);
+  if (!bootstraps) return bootstraps.error();
+  FirstFailure failure;
+  std::vector<std::thread> threads;
+  for (std::unique_ptr<Bootstrap>& bootstrap : *bootstraps) {
+    threads.emplace_back([&, mine = std::move(bootstrap)]() mutable {
+      // The failure is noted inside; the thread has nobody else to tell.
+      static_cast<void>(run_pe(options, std::move(mine), provider, pe_main, failure));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return failure.result();
+}
+
+}  // namespace gdakit

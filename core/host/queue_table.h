@@ -1,0 +1,83 @@
+// The send queues of one PE: several to each peer, itself included, and the table of them that the
+// device's threads read.
+//
+//   queue 0:  PE 0, PE 1, ... PE n-1      first connection: options.queues_per_peer rows
+//   queue 1:  PE 0, PE 1, ... PE n-1
+//   queue 2:  ...                         later additions: more rows, of either sharing
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/options.h"
+#include "core/host/backend.h"
+#include "core/host/memory.h"
+#include "device/views.h"
+
+namespace gdakit {
+
+inline constexpr std::uint32_t kMaxQueuesPerPeer = 1024;
+
+// One queue: its memory, its registered part, and what the backend knows it by.
+class HostQueue {
+ public:
+  static Result<std::unique_ptr<HostQueue>> create(const Options& options, Backend& backend,
+                                                   MemoryProvider& memory, int peer,
+                                                   Sharing sharing, Handler handler);
+  ~HostQueue();
+  HostQueue(const HostQueue&) = delete;
+  HostQueue& operator=(const HostQueue&) = delete;
+
+  const QueueView& view() const { return view_; }
+  QueueNumber number() const { return resources_.number; }
+  const Bytes& card() const { return resources_.card; }
+
+ private:
+  explicit HostQueue(Backend& backend) : backend_(backend) {}
+
+  Backend& backend_;
+  std::unique_ptr<MemoryBlock> memory_;
+  MemoryKeys keys_;  // of the part that the NIC writes results to
+  QueueResources resources_;
+  QueueView view_{};
+  bool has_keys_ = false;
+  bool has_queue_ = false;
+};
+
+class QueueTable {
+ public:
+  static Result<std::unique_ptr<QueueTable>> create(const Options& options, Bootstrap& bootstrap,
+                                                    Backend& backend, MemoryProvider& memory);
+
+  // Collective. Adds `count` queues to each peer and connects them; returns the index of the first.
+  Result<std::uint32_t> add(std::uint32_t count, Sharing sharing);
+
+  const QueueView* views() const { return static_cast<const QueueView*>(table_->data()); }
+  std::uint32_t queues_per_peer() const { return count_; }
+  Handler handler() const { return handler_; }
+
+  // All queues, in the order of the table.
+  const std::vector<std::unique_ptr<HostQueue>>& queues() const { return queues_; }
+  const HostQueue& at(std::uint32_t queue, int peer) const;
+
+ private:
+  QueueTable(const Options& options, Bootstrap& bootstrap, Backend& backend,
+             MemoryProvider& memory);
+
+  Result<void> add_row(Sharing sharing);
+  Result<std::vector<Bytes>> exchange_cards(
+      const std::vector<std::unique_ptr<HostQueue>>& row);
+
+  Options options_;
+  Bootstrap& bootstrap_;
+  Backend& backend_;
+  MemoryProvider& memory_;
+  Handler handler_ = Handler::gpu;
+  std::unique_ptr<MemoryBlock> table_;  // QueueView[kMaxQueuesPerPeer][size]
+  std::vector<std::unique_ptr<HostQueue>> queues_;
+  std::uint32_t count_ = 0;
+};
+
+}  // namespace gdakit

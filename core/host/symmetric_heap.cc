@@ -1,0 +1,146 @@
+#include "core/host/symmetric_heap.h"
+
+#include <algorithm>
+#include <string>
+
+#include "core/base/bits.h"
+
+namespace gdakit {
+namespace {
+
+std::string bytes_text(std::uint64_t bytes) { return std::to_string(bytes) + " bytes"; }
+
+}  // namespace
+
+SymmetricHeap::SymmetricHeap(const Options& options, Bootstrap& bootstrap, Backend& backend)
+    : bootstrap_(bootstrap),
+      backend_(backend),
+      arena_bytes_(options.symmetric_size),
+      chunk_bytes_(options.heap_chunk),
+      limit_bytes_(options.heap_limit) {}
+
+Result<std::unique_ptr<SymmetricHeap>> SymmetricHeap::create(const Options& options,
+                                                             Bootstrap& bootstrap,
+                                                             Backend& backend,
+                                                             MemoryProvider& memory) {
+  std::unique_ptr<SymmetricHeap> heap(new SymmetricHeap(options, bootstrap, backend));
+  const std::uint64_t unit = memory.granularity();
+  heap->arena_bytes_ = round_up(heap->arena_bytes_, unit);
+  heap->chunk_bytes_ = round_up(heap->chunk_bytes_, unit);
+  heap->limit_bytes_ = std::max(round_up(heap->limit_bytes_, unit), heap->arena_bytes_);
+  heap->max_chunks_ =
+      1 + divide_up(heap->limit_bytes_ - heap->arena_bytes_, heap->chunk_bytes_);
+  Result<std::unique_ptr<AddressRange>> range = memory.reserve(heap->limit_bytes_);
+  if (!range) return range.error().within("symmetric heap (GDAKIT_HEAP_LIMIT)");
+  heap->range_ = std::move(*range);
+  if (Result<void> made = heap->make_tables(memory); !made) return made.error();
+  if (Result<void> exchanged = heap->exchange_bases(); !exchanged) return exchanged.error();
+  if (Result<void> grown = heap->grow(heap->arena_bytes_); !grown) return grown.error();
+  return heap;
+}
+
+SymmetricHeap::~SymmetricHeap() {
+  for (const MemoryKeys& keys : keys_) {
+    // Nothing is left to do about a key that cannot be taken back: the backend ends next.
+    static_cast<void>(backend_.deregister_memory(keys));
+  }
+}
+
+Result<void> SymmetricHeap::make_tables(MemoryProvider& memory) {
+  const auto n = static_cast<std::uint64_t>(bootstrap_.size());
+  const auto allocate = [&](std::unique_ptr<MemoryBlock>& table,
+                            std::uint64_t bytes) -> Result<void> {
+    Result<std::unique_ptr<MemoryBlock>> block = memory.allocate(bytes);
+    if (!block) return block.error().within("tables of the symmetric heap");
+    table = std::move(*block);
+    return {};
+  };
+  if (auto made = allocate(chunk_table_, max_chunks_ * sizeof(LocalRange)); !made) return made;
+  if (auto made = allocate(rkey_table_, max_chunks_ * n * sizeof(Be32)); !made) return made;
+  return allocate(base_table_, n * sizeof(std::uint64_t));
+}
+
+Result<void> SymmetricHeap::exchange_bases() {
+  const auto mine = reinterpret_cast<std::uint64_t>(range_->base());
+  Result<std::vector<std::uint64_t>> bases = allgather_value(bootstrap_, mine);
+  if (!bases) return bases.error();
+  std::copy(bases->begin(), bases->end(), static_cast<std::uint64_t*>(base_table_->data()));
+  if (auto same = agree("GDAKIT_SYMMETRIC_SIZE", arena_bytes_); !same) return same;
+  if (auto same = agree("GDAKIT_HEAP_CHUNK", chunk_bytes_); !same) return same;
+  return agree("GDAKIT_HEAP_LIMIT", limit_bytes_);
+}
+
+Result<void> SymmetricHeap::grow(std::uint64_t bytes) {
+  char* const begin = range_->base() + range_->committed();
+  if (Result<void> committed = range_->commit(bytes); !committed) {
+    return committed.error().within("growth of the symmetric heap (GDAKIT_HEAP_LIMIT)");
+  }
+  Result<MemoryKeys> keys = backend_.register_memory(begin, bytes, MemoryUse::symmetric);
+  if (!keys) return keys.error().within("registration of the symmetric heap");
+  Result<std::vector<Be32>> rkeys = allgather_value(bootstrap_, keys->rkey);
+  if (!rkeys) return rkeys.error();
+  const std::uint64_t chunk = keys_.size();
+  const auto address = reinterpret_cast<std::uint64_t>(begin);
+  static_cast<LocalRange*>(chunk_table_->data())[chunk] = {address, address + bytes, keys->lkey};
+  std::copy(rkeys->begin(), rkeys->end(),
+            static_cast<Be32*>(rkey_table_->data()) + chunk * rkeys->size());
+  keys_.push_back(*keys);
+  allocator_.extend(bytes);
+  return {};
+}
+
+Result<void> SymmetricHeap::agree(const char* call, std::uint64_t mine) {
+  Result<std::vector<std::uint64_t>> all = allgather_value(bootstrap_, mine);
+  if (!all) return all.error().within(call);
+  for (std::size_t pe = 0; pe < all->size(); ++pe) {
+    if ((*all)[pe] == (*all)[0]) continue;
+    return Error(Code::invalid_argument,
+                 std::string(call) + ": PE " + std::to_string(pe) + " gave " +
+                     std::to_string((*all)[pe]) + " where PE 0 gave " +
+                     std::to_string((*all)[0]) +
+                     "; all PEs must make the same calls with the same arguments");
+  }
+  return {};
+}
+
+Result<void*> SymmetricHeap::allocate(std::uint64_t bytes) {
+  if (Result<void> agreed = agree("allocate", bytes); !agreed) return agreed.error();
+  const std::uint64_t left = limit_bytes_ - allocator_.size();
+  if (bytes > limit_bytes_ || allocator_.missing_for(bytes) > left) {
+    return Error(Code::exhausted,
+                 "allocate of " + bytes_text(bytes) + ": " + bytes_text(allocator_.bytes_in_use()) +
+                     " of the symmetric heap's " + bytes_text(limit_bytes_) +
+                     " are in use and no free range is long enough; raise GDAKIT_HEAP_LIMIT");
+  }
+  while (allocator_.missing_for(bytes) > 0) {
+    const std::uint64_t step = std::min(chunk_bytes_, limit_bytes_ - allocator_.size());
+    if (Result<void> grown = grow(step); !grown) return grown.error();
+  }
+  return static_cast<void*>(range_->base() + *allocator_.allocate(bytes));
+}
+
+Result<void> SymmetricHeap::free(void* address) {
+  const auto offset = static_cast<std::uint64_t>(static_cast<char*>(address) - range_->base());
+  if (Result<void> agreed = agree("free", offset); !agreed) return agreed.error();
+  if (!contains(address) || !allocator_.free(offset)) {
+    return Error(Code::invalid_argument,
+                 "free: no object of the symmetric heap begins at this address; pass what "
+                 "allocate returned, once");
+  }
+  return {};
+}
+
+bool SymmetricHeap::contains(const void* address) const {
+  const char* const at = static_cast<const char*>(address);
+  return at >= range_->base() && at < range_->base() + range_->committed();
+}
+
+HeapView SymmetricHeap::view() const {
+  return {reinterpret_cast<std::uint64_t>(range_->base()),
+          static_cast<const LocalRange*>(chunk_table_->data()),
+          static_cast<std::uint32_t>(keys_.size()),
+          static_cast<const Be32*>(rkey_table_->data()),
+          static_cast<const std::uint64_t*>(base_table_->data())};
+}
+
+}  // namespace gdakit

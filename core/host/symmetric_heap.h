@@ -1,0 +1,68 @@
+// The symmetric heap of one PE: memory in which an object lies at the same offset on every PE.
+//
+//   base                                                             base + heap_limit
+//   |--- arena ---|--- chunk ---|--- chunk ---| . . . addresses reserved, no memory yet . . .|
+//     registered as one chunk     registered one by one, when an allocation does not fit
+//
+// allocate and free are collective: all PEs call in the same order with the same sizes. A PE that calls
+// with another size is an error on every PE, which names who asked for what.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/base/options.h"
+#include "core/host/backend.h"
+#include "core/host/heap_allocator.h"
+#include "core/host/memory.h"
+#include "device/views.h"
+
+namespace gdakit {
+
+class SymmetricHeap {
+ public:
+  // Collective. Reserves the addresses and makes the arena.
+  static Result<std::unique_ptr<SymmetricHeap>> create(const Options& options,
+                                                       Bootstrap& bootstrap, Backend& backend,
+                                                       MemoryProvider& memory);
+  ~SymmetricHeap();
+  SymmetricHeap(const SymmetricHeap&) = delete;
+  SymmetricHeap& operator=(const SymmetricHeap&) = delete;
+
+  // Collective. Zeroed when its memory is new; what an earlier object left there otherwise. Aligned to
+  // kHeapAlignment. Errors: beyond the heap's limit (exhausted); sizes differ (invalid_argument).
+  Result<void*> allocate(std::uint64_t bytes);
+  // Collective. Errors: not the address of an object (invalid_argument).
+  Result<void> free(void* address);
+
+  bool contains(const void* address) const;
+  std::uint64_t bytes_in_use() const { return allocator_.bytes_in_use(); }
+  std::uint64_t size() const { return allocator_.size(); }
+
+  // For kernels launched from now on; growth changes it.
+  HeapView view() const;
+
+ private:
+  SymmetricHeap(const Options& options, Bootstrap& bootstrap, Backend& backend);
+
+  Result<void> make_tables(MemoryProvider& memory);
+  Result<void> exchange_bases();
+  Result<void> grow(std::uint64_t bytes);
+  Result<void> agree(const char* call, std::uint64_t mine);
+
+  Bootstrap& bootstrap_;
+  Backend& backend_;
+  std::uint64_t arena_bytes_;
+  std::uint64_t chunk_bytes_;
+  std::uint64_t limit_bytes_;
+  std::uint64_t max_chunks_;
+  std::unique_ptr<AddressRange> range_;
+  std::unique_ptr<MemoryBlock> chunk_table_;  // LocalRange[max_chunks_]
+  std::unique_ptr<MemoryBlock> rkey_table_;   // Be32[max_chunks_][size]
+  std::unique_ptr<MemoryBlock> base_table_;   // uint64[size]
+  std::vector<MemoryKeys> keys_;              // of the chunks, in order
+  HeapAllocator allocator_;
+};
+
+}  // namespace gdakit

@@ -1,0 +1,289 @@
+#include "core/host/tcp_hub.h"
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <signal.h>
+#include <utility>
+
+#include <boost/asio/post.hpp>
+
+namespace gdakit {
+namespace asio = boost::asio;
+using boost::system::error_code;
+using tcp_wire::FrameType;
+using tcp_wire::Verdict;
+
+namespace {
+
+// How long a guest may take for its handshake, and how many may be at it beyond one for each PE.
+constexpr std::chrono::milliseconds kGuestPatience{10'000};
+constexpr std::size_t kGuestsBeyondSize = 64;
+// Before accepting again after accept failed, as it does when the process has no descriptor left.
+constexpr std::chrono::milliseconds kAcceptPause{100};
+
+std::shared_ptr<const Bytes> shared(Bytes bytes) {
+  return std::make_shared<const Bytes>(std::move(bytes));
+}
+
+}  // namespace
+
+struct TcpHub::Guest {
+  Guest(asio::io_context& io, asio::ip::tcp::socket socket)
+      : stream(std::make_shared<TcpStream>(std::move(socket))), deadline(io) {}
+
+  std::shared_ptr<TcpStream> stream;
+  asio::steady_timer deadline;
+  tcp_wire::Hello hello{};
+  bool waiting = true;  // for its Hello
+};
+
+TcpHub::TcpHub(Settings settings)
+    : settings_(std::move(settings)),
+      members_(static_cast<std::size_t>(settings_.size)),
+      round_(settings_.size) {}
+
+Result<std::unique_ptr<TcpHub>> TcpHub::start(UniqueFileDescriptor listener, Settings settings) {
+  try {
+    std::unique_ptr<TcpHub> hub(new TcpHub(std::move(settings)));
+    if (Result<void> listening = hub->listen(std::move(listener)); !listening) {
+      return listening.error();
+    }
+    hub->accept();
+    hub->thread_ = std::thread([raw = hub.get()] { raw->run(); });
+    return hub;
+  } catch (const std::exception& exception) {
+    return Error(Code::system,
+                 std::string("the bootstrap's hub could not be started: ") + exception.what());
+  }
+}
+
+Result<void> TcpHub::listen(UniqueFileDescriptor listener) {
+  const Result<ListenerAddress> address = listener_address(listener.get());
+  if (!address) return address.error();
+  const bool v6 = address->host.find(':') != std::string::npos;
+  error_code error;
+  acceptor_.assign(v6 ? asio::ip::tcp::v6() : asio::ip::tcp::v4(), listener.get(), error);
+  if (error) return Error(Code::system, "listening socket: " + error.message(), error.value());
+  listener.release();
+  return {};
+}
+
+void TcpHub::run() {
+  // Signals are for the program's own threads.
+  sigset_t all;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
+  io_.run();
+}
+
+TcpHub::~TcpHub() {
+  if (!thread_.joinable()) return;
+  asio::post(io_, [this] { begin_stop(); });
+  thread_.join();
+}
+
+// Guests.
+
+void TcpHub::accept() {
+  acceptor_.async_accept([this](const error_code& error, asio::ip::tcp::socket socket) {
+    if (stopping_) return;
+    if (!error) {
+      greet(std::move(socket));
+      return accept();
+    }
+    settings_.log.warn("bootstrap: accept failed: " + error.message());
+    accept_timer_.expires_after(kAcceptPause);
+    accept_timer_.async_wait([this](const error_code& cancelled) {
+      if (!cancelled && !stopping_) accept();
+    });
+  });
+}
+
+void TcpHub::greet(asio::ip::tcp::socket socket) {
+  const auto guest = std::make_shared<Guest>(io_, std::move(socket));
+  if (guests_.size() >= members_.size() + kGuestsBeyondSize) dismiss(guests_.front());
+  guests_.push_back(guest);
+  guest->deadline.expires_after(std::min(settings_.timeout, kGuestPatience));
+  guest->deadline.async_wait([this, guest](const error_code&) {
+    if (guest->waiting) dismiss(guest);
+  });
+  guest->stream->read_raw(&guest->hello, sizeof(guest->hello), [this, guest](Result<void> read) {
+    if (!guest->waiting) return;
+    if (!read) return dismiss(guest);
+    guest->waiting = false;
+    guest->deadline.cancel();
+    guests_.remove(guest);
+    admit(guest);
+  });
+}
+
+void TcpHub::dismiss(const std::shared_ptr<Guest>& guest) {
+  const std::shared_ptr<Guest> keep = guest;  // may be an element of guests_
+  settings_.log.info("bootstrap: closed a connection from " + keep->stream->peer_name() +
+                     " that did not say who it is");
+  keep->waiting = false;
+  keep->deadline.cancel();
+  keep->stream->close();
+  guests_.remove(keep);
+}
+
+Verdict TcpHub::judge(const tcp_wire::Hello& hello) const {
+  if (hello.version != tcp_wire::kVersion) return Verdict::wrong_version;
+  if (!tcp_wire::same_secret(hello.secret, settings_.secret)) return Verdict::wrong_secret;
+  if (hello.size != members_.size()) return Verdict::wrong_size;
+  if (hello.rank >= members_.size()) return Verdict::rank_out_of_range;
+  switch (members_[hello.rank].state) {
+    case State::absent:
+      return Verdict::accepted;
+    case State::joined:
+      return Verdict::duplicate_rank;
+    case State::left:
+      return Verdict::job_ending;
+  }
+  return Verdict::duplicate_rank;
+}
+
+void TcpHub::admit(const std::shared_ptr<Guest>& guest) {
+  const tcp_wire::Hello& hello = guest->hello;
+  const std::shared_ptr<TcpStream>& stream = guest->stream;
+  if (hello.magic != tcp_wire::kMagic) {
+    settings_.log.warn("bootstrap: refused " + stream->peer_name() +
+                       ": it does not speak this protocol");
+    return stream->close();
+  }
+  const Verdict verdict = judge(hello);
+  const tcp_wire::Welcome welcome{tcp_wire::kMagic, Be32(tcp_wire::kVersion),
+                                  Be32(static_cast<std::uint32_t>(verdict)),
+                                  Be32(static_cast<std::uint32_t>(members_.size())), Be32(0)};
+  const auto bytes = std::as_bytes(std::span(&welcome, 1));
+  stream->write(shared(Bytes(bytes.begin(), bytes.end())));
+  if (verdict != Verdict::accepted) {
+    settings_.log.warn("bootstrap: refused " + stream->peer_name() + ", which says that it is PE " +
+                       std::to_string(hello.rank) + ": " + tcp_wire::verdict_text(verdict));
+    return stream->close_when_drained([] {});
+  }
+  const int rank = static_cast<int>(hello.rank);
+  member(rank) = Member{State::joined, stream};
+  if (failure_) {
+    stream->write(shared(tcp_wire::encode_text(
+        FrameType::failure, static_cast<std::uint32_t>(failure_->code()), failure_->message())));
+  }
+  read_next(rank);
+}
+
+// Members.
+
+void TcpHub::read_next(int rank) {
+  const std::uint64_t most = kMaxContributionBytes + sizeof(Be64) * members_.size();
+  member(rank).stream->read_frame(most, [this, rank](Result<tcp_wire::Frame> frame) {
+    if (stopping_ || member(rank).state != State::joined) return;
+    if (!frame) return member_lost(rank, frame.error());
+    handle(rank, std::move(*frame));
+    if (member(rank).state == State::joined) read_next(rank);
+  });
+}
+
+void TcpHub::handle(int rank, tcp_wire::Frame frame) {
+  if (const auto call = tcp_wire::call_of(frame.header)) {
+    return handle_call(rank, *call, frame.payload);
+  }
+  const std::uint32_t type = frame.header.type;
+  if (type == static_cast<std::uint32_t>(FrameType::leave)) return member_left(rank);
+  if (type == static_cast<std::uint32_t>(FrameType::abort)) {
+    return fail(aborted_by(rank, tcp_wire::decode_text(frame.payload)));
+  }
+  member_lost(rank, Error(Code::invalid_argument,
+                          "it sent a message of unknown type " + std::to_string(type)));
+}
+
+void TcpHub::handle_call(int rank, const CollectiveCall& call, const Bytes& payload) {
+  if (failure_) return;  // every member has been told
+  std::optional<std::vector<Bytes>> blobs = tcp_wire::decode_blobs(payload, members_.size());
+  if (!blobs) {
+    return member_lost(rank, Error(Code::invalid_argument, "it sent blobs of impossible lengths"));
+  }
+  const bool first = round_.empty();
+  if (Result<void> added = round_.add(rank, call, std::move(*blobs)); !added) {
+    return fail(added.error());
+  }
+  if (first) start_round_timer();
+  if (round_.complete()) deliver();
+}
+
+void TcpHub::start_round_timer() {
+  round_timer_.expires_after(settings_.timeout);
+  const std::uint64_t sequence = round_.call().sequence;
+  round_timer_.async_wait([this, sequence](const error_code& cancelled) {
+    // The timer may have run out just before deliver() cancelled it.
+    if (cancelled || round_.empty() || round_.call().sequence != sequence) return;
+    fail(round_.timed_out(settings_.timeout));
+  });
+}
+
+void TcpHub::deliver() {
+  round_timer_.cancel();
+  const auto encode = [&](int rank) {
+    return shared(tcp_wire::encode_blobs(static_cast<std::uint32_t>(FrameType::answer), 0,
+                                         round_.call().sequence, round_.answer(rank)));
+  };
+  std::shared_ptr<const Bytes> bytes;
+  for (int rank = 0; rank < settings_.size; ++rank) {
+    if (!bytes || !round_.one_answer()) bytes = encode(rank);
+    member(rank).stream->write(bytes);
+  }
+  round_.next();
+}
+
+void TcpHub::member_left(int rank) {
+  member(rank).state = State::left;
+  std::exchange(member(rank).stream, nullptr)->close();
+  if (Result<void> left = round_.leave(rank); !left) fail(left.error());
+}
+
+void TcpHub::member_lost(int rank, const Error& why) {
+  member(rank).state = State::left;
+  std::exchange(member(rank).stream, nullptr)->close();
+  const std::string name = "PE " + std::to_string(rank);
+  fail(why.code() == Code::invalid_argument
+           ? Error(why.code(), name + " broke the bootstrap's protocol: " + why.message())
+           : Error(Code::aborted, name + " is gone: " + why.message() + " before it left the job"));
+}
+
+void TcpHub::fail(const Error& error) {
+  if (failure_) return;
+  failure_ = error;
+  round_timer_.cancel();
+  const auto bytes = shared(tcp_wire::encode_text(
+      FrameType::failure, static_cast<std::uint32_t>(error.code()), error.message()));
+  for (const Member& m : members_) {
+    if (m.state == State::joined) m.stream->write(bytes);
+  }
+}
+
+// The end.
+
+void TcpHub::begin_stop() {
+  stopping_ = true;
+  error_code ignored;
+  acceptor_.close(ignored);
+  while (!guests_.empty()) dismiss(guests_.front());
+  if (Result<void> left = round_.leave(0); !left) fail(left.error());
+  fail(Error(Code::aborted, "PE 0, which hosts the bootstrap, has left the job"));
+  // The answer of the last call may still be on its way to a slow member.
+  stop_timer_.expires_after(settings_.timeout);
+  stop_timer_.async_wait([this](const error_code&) { io_.stop(); });
+  streams_to_close_ = 1;
+  for (const Member& m : members_) {
+    if (m.state != State::joined) continue;
+    ++streams_to_close_;
+    m.stream->close_when_drained([this] { stream_closed(); });
+  }
+  stream_closed();
+}
+
+void TcpHub::stream_closed() {
+  if (--streams_to_close_ == 0) io_.stop();
+}
+
+}  // namespace gdakit

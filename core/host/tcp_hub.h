@@ -1,0 +1,96 @@
+// The hub of a TCP bootstrap: a thread of PE 0 to which every PE, PE 0 included, holds one
+// connection.
+//
+//   PE 1 --.            .--> guests   have connected, have not yet said a good Hello
+//   PE 2 ---- listener -+--> members  one for each rank: collective calls, leave, abort
+//   PE 0 --'            '--> round    the call that the members are in (bootstrap_round.h)
+//
+// A connection counts for nothing before its handshake is good: a stranger that sends garbage, or
+// nothing, is closed after a while and delays nobody. The first failure (a member that died, calls
+// that do not match, a timeout) is sent to all members at once and is final.
+#pragma once
+
+#include <chrono>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include "core/base/log.h"
+#include "core/base/result.h"
+#include "core/host/bootstrap_round.h"
+#include "core/host/launch_info.h"
+#include "core/host/tcp_listener.h"
+#include "core/host/tcp_stream.h"
+#include "core/host/tcp_wire.h"
+
+namespace gdakit {
+
+class TcpHub {
+ public:
+  struct Settings {
+    int size = 1;
+    JobSecret secret{};
+    std::chrono::milliseconds timeout{60'000};
+    Log log;
+  };
+
+  // Serves on `listener`, a listening socket, until it is destroyed.
+  static Result<std::unique_ptr<TcpHub>> start(UniqueFileDescriptor listener, Settings settings);
+
+  // Sends what is under way, tells the members that PE 0 has left, and ends.
+  ~TcpHub();
+
+ private:
+  struct Guest;
+  enum class State { absent, joined, left };
+  struct Member {
+    State state = State::absent;
+    std::shared_ptr<TcpStream> stream;  // while joined
+  };
+
+  explicit TcpHub(Settings settings);
+  Result<void> listen(UniqueFileDescriptor listener);
+  void run();
+
+  void accept();
+  void greet(boost::asio::ip::tcp::socket socket);
+  void dismiss(const std::shared_ptr<Guest>& guest);
+  void admit(const std::shared_ptr<Guest>& guest);
+  tcp_wire::Verdict judge(const tcp_wire::Hello& hello) const;
+
+  void read_next(int rank);
+  void handle(int rank, tcp_wire::Frame frame);
+  void handle_call(int rank, const CollectiveCall& call, const Bytes& payload);
+  void start_round_timer();
+  void deliver();
+  void member_left(int rank);
+  void member_lost(int rank, const Error& why);
+  void fail(const Error& error);
+  void begin_stop();
+  void stream_closed();
+
+  Member& member(int rank) { return members_[static_cast<std::size_t>(rank)]; }
+
+  const Settings settings_;
+  boost::asio::io_context io_{1};
+  boost::asio::ip::tcp::acceptor acceptor_{io_};
+  boost::asio::steady_timer accept_timer_{io_};
+  boost::asio::steady_timer round_timer_{io_};
+  boost::asio::steady_timer stop_timer_{io_};
+  std::list<std::shared_ptr<Guest>> guests_;
+  std::vector<Member> members_;
+  BootstrapRound round_;
+  std::optional<Error> failure_;
+  bool stopping_ = false;
+  int streams_to_close_ = 0;
+  std::thread thread_;
+};
+
+}  // namespace gdakit

@@ -1,0 +1,133 @@
+#include "core/host/tcp_join.h"
+
+#include <algorithm>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include <boost/asio/connect.hpp>
+#include <boost/asio/ip/tcp.hpp>
+
+#include "core/host/bootstrap_round.h"
+#include "core/host/tcp_wire.h"
+
+namespace gdakit {
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
+using tcp_wire::Verdict;
+using TimePoint = BootstrapClock::time_point;
+
+namespace {
+
+constexpr std::chrono::milliseconds kFirstPause{10};
+constexpr std::chrono::milliseconds kLongestPause{500};
+// For one attempt to connect; a lost packet then costs one attempt and not the whole timeout.
+constexpr std::chrono::seconds kConnectPatience{5};
+
+// An error that a further attempt may overcome; the others end the joining.
+Error passing(std::string message) { return Error(Code::unavailable, std::move(message)); }
+
+Result<tcp::socket> connect(asio::io_context& io, const std::string& host, std::uint16_t port,
+                            TimePoint deadline) {
+  // Shared with the handler, which may run after a timeout has ended this function.
+  struct Attempt {
+    explicit Attempt(asio::io_context& context) : socket(context) {}
+    tcp::socket socket;
+    std::optional<error_code> outcome;
+  };
+  error_code error;
+  tcp::resolver resolver(io);
+  const auto endpoints =
+      resolver.resolve(host, std::to_string(port), tcp::resolver::numeric_service, error);
+  if (error) return passing("its address was not found: " + error.message());
+  const auto attempt = std::make_shared<Attempt>(io);
+  asio::async_connect(
+      attempt->socket, endpoints,
+      [attempt](const error_code& outcome, const tcp::endpoint&) { attempt->outcome = outcome; });
+  deadline = std::min(deadline, BootstrapClock::now() + kConnectPatience);
+  if (!run_until(io, deadline, [&] { return attempt->outcome.has_value(); })) {
+    attempt->socket.close(error);
+    return passing("no answer to the attempt to connect");
+  }
+  if (*attempt->outcome) return passing(attempt->outcome->message());
+  return std::move(attempt->socket);
+}
+
+Result<void> judge(const tcp_wire::Welcome& welcome, const LaunchInfo& info) {
+  if (welcome.magic != tcp_wire::kMagic) {
+    return Error(Code::invalid_argument, "what listens there is not a gdakit job");
+  }
+  const auto verdict = static_cast<Verdict>(std::uint32_t{welcome.verdict});
+  if (verdict == Verdict::accepted) return {};
+  if (verdict == Verdict::job_ending) return passing(tcp_wire::verdict_text(verdict));
+  std::string text = "it refused this process: ";
+  text += tcp_wire::verdict_text(verdict);
+  text += "; this is PE " + std::to_string(info.rank) + " of " + std::to_string(info.size) +
+          ", protocol version " + std::to_string(tcp_wire::kVersion) + ", and the job has " +
+          std::to_string(welcome.size) + " PEs, protocol version " +
+          std::to_string(welcome.version);
+  return Error(verdict == Verdict::wrong_secret ? Code::permission_denied : Code::invalid_argument,
+               text);
+}
+
+Result<void> shake_hands(asio::io_context& io, TcpStream& stream, const LaunchInfo& info,
+                         TimePoint deadline) {
+  const tcp_wire::Hello hello{tcp_wire::kMagic,
+                              Be32(tcp_wire::kVersion),
+                              Be32(static_cast<std::uint32_t>(info.rank)),
+                              Be32(static_cast<std::uint32_t>(info.size)),
+                              Be32(0),
+                              info.secret};
+  const auto bytes = std::as_bytes(std::span(&hello, 1));
+  stream.write(std::make_shared<const Bytes>(bytes.begin(), bytes.end()));
+  struct Reply {
+    tcp_wire::Welcome welcome{};
+    std::optional<Result<void>> read;
+  };
+  const auto reply = std::make_shared<Reply>();
+  stream.read_raw(&reply->welcome, sizeof(reply->welcome),
+                  [reply](Result<void> read) { reply->read = std::move(read); });
+  if (!run_until(io, deadline, [&] { return reply->read.has_value(); })) {
+    stream.close();
+    return passing("it took the connection but did not answer; has PE 0 opened its bootstrap?");
+  }
+  if (!*reply->read) return passing("before it answered, " + reply->read->error().message());
+  return judge(reply->welcome, info);
+}
+
+Result<std::shared_ptr<TcpStream>> attempt_join(asio::io_context& io, const LaunchInfo& info,
+                                                const std::string& host, std::uint16_t port,
+                                                TimePoint deadline) {
+  Result<tcp::socket> socket = connect(io, host, port, deadline);
+  if (!socket) return socket.error();
+  const auto stream = std::make_shared<TcpStream>(std::move(*socket));
+  if (Result<void> shaken = shake_hands(io, *stream, info, deadline); !shaken) {
+    stream->close();
+    return shaken.error();
+  }
+  return stream;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<TcpStream>> join_hub(asio::io_context& io, const LaunchInfo& info,
+                                            const std::string& host, std::uint16_t port) {
+  const TimePoint deadline = BootstrapClock::now() + info.timeout;
+  const std::string hub = "PE 0 at " + host + ":" + std::to_string(port);
+  std::chrono::milliseconds pause = kFirstPause;
+  for (;;) {
+    Result<std::shared_ptr<TcpStream>> stream = attempt_join(io, info, host, port, deadline);
+    if (stream) return stream;
+    if (stream.error().code() != Code::unavailable) return stream.error().within(hub);
+    if (BootstrapClock::now() + pause >= deadline) {
+      return Error(Code::timed_out, "PE " + std::to_string(info.rank) + " could not join " + hub +
+                                        " within " + seconds_text(info.timeout) + ": " +
+                                        stream.error().message());
+    }
+    std::this_thread::sleep_for(pause);
+    pause = std::min(2 * pause, kLongestPause);
+  }
+}
+
+}  // namespace gdakit

@@ -1,0 +1,33 @@
+// Listening sockets: the one that a launcher hands to PE 0, or the one that PE 0 opens itself.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/base/handle.h"
+#include "core/base/result.h"
+
+namespace gdakit {
+
+struct FileDescriptorTraits {
+  using Value = int;
+  static Value none() { return -1; }
+  static void close(Value value);
+};
+using UniqueFileDescriptor = UniqueHandle<FileDescriptorTraits>;
+
+// A socket that listens on `host` and `port`; port 0 lets the system choose one. Closed on exec.
+Result<UniqueFileDescriptor> open_listener(const std::string& host, std::uint16_t port);
+
+// A duplicate of the listening TCP socket `descriptor` that this process inherited. The original
+// stays open, so that a later job of the same processes can use it again; both are closed on exec.
+Result<UniqueFileDescriptor> adopt_listener(int descriptor);
+
+// Where a socket listens, as others on this host reach it.
+struct ListenerAddress {
+  std::string host;
+  std::uint16_t port = 0;
+};
+Result<ListenerAddress> listener_address(int descriptor);
+
+}  // namespace gdakit
