@@ -70,8 +70,7 @@ TEST_P(SharedQueueUnderLoad, AnnouncesEveryWqeOnceInOrderAndCompletesAll) {
     if (!queue.wait(ticket.index)) ++failures;
   });
   nic.stop();
-  const std::uint64_t posted =
-      std::uint64_t{load.shape.blocks} * load.shape.threads * load.posts;
+  const std::uint64_t posted = std::uint64_t{load.shape.blocks} * load.shape.threads * load.posts;
   EXPECT_EQ(failures, 0u);
   EXPECT_EQ(nic.wrong_wqes(), 0u);
   EXPECT_EQ(nic.backward_records(), 0u);
@@ -85,17 +84,14 @@ TEST_P(SharedQueueUnderLoad, AnnouncesEveryWqeOnceInOrderAndCompletesAll) {
 
 INSTANTIATE_TEST_SUITE_P(
     Loads, SharedQueueUnderLoad,
-    testing::Values(Load{64, {1, 1}, 1, 1000, false, false},
-                    Load{1024, {1, 32}, 1, 500, false, false},
-                    Load{1024, {1, 32}, 1, 500, true, false},
-                    Load{64, {4, 32}, 2, 200, false, false},
-                    Load{64, {4, 32}, 2, 200, true, false},
-                    Load{1024, {64, 32}, 2, 50, false, false},
-                    Load{1024, {64, 32}, 2, 50, true, true},
-                    Load{1024, {16, 64}, 2, 64, false, true},
-                    Load{32768, {8, 256}, 2, 64, false, false},   // past 65536
-                    Load{32768, {8, 256}, 2, 64, true, false},
-                    Load{64, {2, 1}, 2, 40'000, false, false}));  // 1250 laps, past 65536
+    testing::Values(
+        Load{64, {1, 1}, 1, 1000, false, false}, Load{1024, {1, 32}, 1, 500, false, false},
+        Load{1024, {1, 32}, 1, 500, true, false}, Load{64, {4, 32}, 2, 200, false, false},
+        Load{64, {4, 32}, 2, 200, true, false}, Load{1024, {64, 32}, 2, 50, false, false},
+        Load{1024, {64, 32}, 2, 50, true, true}, Load{1024, {16, 64}, 2, 64, false, true},
+        Load{32768, {8, 256}, 2, 64, false, false},  // past 65536
+        Load{32768, {8, 256}, 2, 64, true, false},
+        Load{64, {2, 1}, 2, 40'000, false, false}));  // 1250 laps, past 65536
 
 TEST(ExclusiveQueue, PostsInOrderWithoutAnAtomic) {
   StubQueue memory(64, Sharing::exclusive);
@@ -223,7 +219,7 @@ TEST(WidenCounter, FollowsTheCounterAcrossItsWrapAndIgnoresOldOnes) {
   EXPECT_EQ(widen_counter(0, 0, 64), 0u);
   EXPECT_EQ(widen_counter(0, 64, 64), 64u);
   EXPECT_EQ(widen_counter(65535, 0, 64), 65536u);
-  EXPECT_EQ(widen_counter(65536 + 10, 5, 64), 65546u);          // older than what was seen
+  EXPECT_EQ(widen_counter(65536 + 10, 5, 64), 65546u);  // older than what was seen
   EXPECT_EQ(widen_counter(1'000'000, static_cast<std::uint16_t>(1'032'768), 32768), 1'032'768u);
 }
 

@@ -1,5 +1,6 @@
-// A NIC that executes nothing: it takes each WQE that a doorbell record announces, checks that the WQE is
-// the one that belongs into its slot, and completes it. For tests and benchmarks of posting alone.
+// A NIC that executes nothing: it takes each WQE that a doorbell record announces, checks that the
+// WQE is the one that belongs into its slot, and completes it. For tests and benchmarks of posting
+// alone.
 #pragma once
 
 #include <atomic>
@@ -72,8 +73,7 @@ class StubQueue {
  private:
   void write_tail(std::uint64_t index, std::uint8_t op_own) {
     const Be16 counter{format::wire_index(index)};
-    const std::uint64_t tail =
-        (std::uint64_t{counter.raw()} << 32) | (std::uint64_t{op_own} << 56);
+    const std::uint64_t tail = (std::uint64_t{counter.raw()} << 32) | (std::uint64_t{op_own} << 56);
     __atomic_store_n(&cqe_.words[7], tail, __ATOMIC_RELEASE);
   }
 
@@ -127,8 +127,7 @@ class StubNic {
     StubQueue& queue = *queues_[i];
     const std::uint32_t raw = __atomic_load_n(queue.view().record, __ATOMIC_ACQUIRE);
     const auto index = static_cast<std::uint16_t>(Be32::from_raw(raw));
-    const auto news =
-        static_cast<std::uint16_t>(index - static_cast<std::uint16_t>(taken_[i]));
+    const auto news = static_cast<std::uint16_t>(index - static_cast<std::uint16_t>(taken_[i]));
     if (news == 0) return;
     if (news > queue.view().depth) {
       ++backward_records_;

@@ -1,0 +1,58 @@
+// Backends whose limits a test chooses: small messages, devices that ask for CST or for a proxy.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "backends/registry.h"
+
+namespace gdakit::test {
+
+class LimitedBackend final : public Backend {
+ public:
+  LimitedBackend(std::unique_ptr<Backend> inner, BackendLimits limits)
+      : inner_(std::move(inner)), limits_(limits) {}
+
+  const char* name() const override { return inner_->name(); }
+  BackendLimits limits() const override { return limits_; }
+  NicCounters counters() const override { return inner_->counters(); }
+  Result<MemoryKeys> register_memory(void* base, std::uint64_t bytes, MemoryUse use) override {
+    return inner_->register_memory(base, bytes, use);
+  }
+  Result<void> deregister_memory(MemoryKeys keys) override {
+    return inner_->deregister_memory(keys);
+  }
+  Result<QueueResources> create_queue(const QueueMemory& memory) override {
+    return inner_->create_queue(memory);
+  }
+  Result<void> connect_queue(QueueNumber queue, std::span<const std::byte> card) override {
+    return inner_->connect_queue(queue, card);
+  }
+  Result<void> destroy_queue(QueueNumber queue) override { return inner_->destroy_queue(queue); }
+  std::string describe_queue(QueueNumber queue) const override {
+    return inner_->describe_queue(queue);
+  }
+  Result<void> pause() override { return inner_->pause(); }
+  Result<void> resume() override { return inner_->resume(); }
+
+ private:
+  std::unique_ptr<Backend> inner_;
+  BackendLimits limits_;
+};
+
+class LimitedProvider final : public BackendProvider {
+ public:
+  explicit LimitedProvider(BackendLimits limits) : limits_(limits) {}
+
+  Result<std::unique_ptr<Backend>> open(const Options& options, Bootstrap& bootstrap) override {
+    Result<std::unique_ptr<Backend>> inner = inner_->open(options, bootstrap);
+    if (!inner) return inner.error();
+    return std::unique_ptr<Backend>(std::make_unique<LimitedBackend>(std::move(*inner), limits_));
+  }
+
+ private:
+  std::unique_ptr<BackendProvider> inner_ = *make_backend_provider({}, JobKind::in_process);
+  BackendLimits limits_;
+};
+
+}  // namespace gdakit::test
