@@ -93,7 +93,8 @@ struct PassBaton {
   static constexpr std::string_view breaks = "Order.PassBaton";
 };
 
-// Orders   the WQE bytes of every slot below the new producer index, and the payload they name,
+// Orders   the WQE bytes of every slot below the new producer index, the payload they name, and the
+//          taking up of the baton,
 // before   the doorbell record that announces that index,
 // for      the NIC, which may fetch WQEs on reading the record without waiting for a doorbell.
 struct WqeBeforeDoorbellRecord {

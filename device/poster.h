@@ -34,14 +34,19 @@ struct Poster {
   }
 };
 
-// The lanes of `mask` that post to `pe` together with the caller. A lane for which `joins` is false
-// posts alone, as does one whose crew would need more slots than the queue takes at once.
+// The lanes of `mask` that post together with the caller: to `pe`, on the same queue (on_queue lets
+// each lane choose its own) and in the same shape (lanes may come with different operations). A
+// lane for which `joins` is false posts alone, as does one whose crew would need more slots than
+// the queue takes at once.
 template <class M, class Queue>
 GDAKIT_DEVICE Crew form_crew(M& m, const Queue& queue, LaneMask mask, std::int32_t pe,
                              PostShape shape, bool joins) {
   const Crew alone = Crew::alone(m);
   if (mask == alone.mask) return alone;
-  const LaneMask peers = m.match_any(mask, static_cast<std::uint64_t>(pe));
+  const std::uint64_t post = std::uint64_t{queue.index()} << 48 | std::uint64_t{shape.slots} << 40 |
+                             static_cast<std::uint64_t>(shape.tail) << 32 |
+                             static_cast<std::uint32_t>(pe);
+  const LaneMask peers = m.match_any(mask, post);
   const LaneMask joined = m.ballot(peers, joins);
   if (!joins || shape.total(lane_count(joined)) > queue.max_post()) return alone;
   return {joined, m.lane()};

@@ -16,7 +16,7 @@
 //
 // A poster toggles its ready bits with one xor, and the old word tells it whether the baton lay at
 // its first slot. If so it is the holder; if not, the holder will come past its slots. The holder
-// rings up to the first slot that is not ready, moves the mark there with one xor, and the old word
+// rings up to the first slot that is not ready, puts the mark there with one xor, and the old word
 // tells it whether that slot became ready meanwhile: then it goes on. Ready bit and mark of a slot
 // share a word, so of the two, poster and holder, exactly one sees the other: no doorbell is lost
 // and there is never a second holder. A slot is used again only after its completion, hence after
@@ -140,26 +140,29 @@ class SharedPublication {
                                         bool more_to_come) {
     for (;;) {
       const std::uint64_t end = ready_end(m, queue, held, value);
+      take_up(m, queue, held);
       // What lies beyond the caller's own slots belongs to posters who left the ring to the holder.
       if (!more_to_come || end != own_end) ring(m, queue, end);
-      value = put_down(m, queue, held, end);
+      value = put_down(m, queue, end);
       if (!ready_place(queue.depth, end).is_ready(value)) return;
       held = end;
       more_to_come = false;
     }
   }
 
-  // Moves the mark from `held` to `end`. Returns the word of `end`.
+  // Clears the mark. This comes before the ring, whose fence orders it: once these slots have completed
+  // they are posted to again, and their next posters must not find the mark of this lap.
   template <class M>
-  GDAKIT_DEVICE static std::uint64_t put_down(M& m, const QueueView& queue, std::uint64_t held,
-                                              std::uint64_t end) {
-    const ReadyPlace from = ready_place(queue.depth, held);
-    const ReadyPlace to = ready_place(queue.depth, end);
-    if (from.word == to.word) {
-      return m.fetch_xor(order::PassBaton{}, &queue.ready[to.word], from.mark() ^ to.mark());
-    }
-    m.fetch_xor(order::RelaxedGpu{}, &queue.ready[from.word], from.mark());
-    return m.fetch_xor(order::PassBaton{}, &queue.ready[to.word], to.mark());
+  GDAKIT_DEVICE static void take_up(M& m, const QueueView& queue, std::uint64_t held) {
+    const ReadyPlace place = ready_place(queue.depth, held);
+    m.fetch_xor(order::RelaxedGpu{}, &queue.ready[place.word], place.mark());
+  }
+
+  // Sets the mark. Returns the word as it was.
+  template <class M>
+  GDAKIT_DEVICE static std::uint64_t put_down(M& m, const QueueView& queue, std::uint64_t end) {
+    const ReadyPlace place = ready_place(queue.depth, end);
+    return m.fetch_xor(order::PassBaton{}, &queue.ready[place.word], place.mark());
   }
 };
 

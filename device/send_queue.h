@@ -57,6 +57,8 @@ class SendQueue {
 
   GDAKIT_DEVICE const QueueView& view() const { return queue_; }
   GDAKIT_DEVICE const DeviceContext& context() const { return context_; }
+  // Among the queues to its peer.
+  GDAKIT_DEVICE std::uint32_t index() const { return index_; }
 
   // The most slots that one post may take. Larger ones could wait for room behind WQEs that no
   // doorbell has announced yet.

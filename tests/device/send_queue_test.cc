@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/host/stall.h"
 #include "sim/emulator.h"
 #include "tests/device/stub_nic.h"
 
@@ -13,7 +14,7 @@ using sim::HostMachine;
 using test::StubNic;
 using test::StubQueue;
 
-DeviceContext context_without_heap(PeState& state, std::uint64_t watchdog_ms = 20'000) {
+DeviceContext context_without_heap(PeState& state, std::uint64_t watchdog_ms = 5'000) {
   DeviceContext context{};
   context.n_pes = 1;
   context.state = &state;
@@ -71,7 +72,7 @@ TEST_P(SharedQueueUnderLoad, AnnouncesEveryWqeOnceInOrderAndCompletesAll) {
   });
   nic.stop();
   const std::uint64_t posted = std::uint64_t{load.shape.blocks} * load.shape.threads * load.posts;
-  EXPECT_EQ(failures, 0u);
+  EXPECT_EQ(failures, 0u) << describe(state.stall, 0);
   EXPECT_EQ(nic.wrong_wqes(), 0u);
   EXPECT_EQ(nic.backward_records(), 0u);
   EXPECT_GE(nic.taken(0), posted);
@@ -92,6 +93,43 @@ INSTANTIATE_TEST_SUITE_P(
         Load{32768, {8, 256}, 2, 64, false, false},  // past 65536
         Load{32768, {8, 256}, 2, 64, true, false},
         Load{64, {2, 1}, 2, 40'000, false, false}));  // 1250 laps, past 65536
+
+// A machine whose thread stands still after each doorbell, while the others go on for a whole lap.
+class SlowAfterDoorbell : public HostMachine {
+ public:
+  explicit SlowAfterDoorbell(const HostMachine& m) : HostMachine(m) {}
+
+  void store_mmio(std::uint64_t* to, std::uint64_t value) {
+    HostMachine::store_mmio(to, value);
+    for (int i = 0; i < 300; ++i) spin(Site::user);
+  }
+};
+
+// The slots that a holder of the baton has announced may be posted to again before it has put the baton
+// down. Their new posters must not take it for theirs.
+TEST(SharedQueue, HasOneHolderEvenWhenItIsSlowerThanALap) {
+  StubQueue memory(64);
+  StubNic nic({&memory});
+  PeState state{};
+  const DeviceContext context = context_without_heap(state);
+  std::atomic<std::uint64_t> failures = 0;
+  run({2, 64}, 2, [&](HostMachine& fast) {
+    SlowAfterDoorbell m(fast);
+    SendQueue<SlowAfterDoorbell, SharedPublication> queue(m, context, memory.view(), 0);
+    Ticket ticket{};
+    for (int i = 0; i < 100; ++i) {
+      ticket = queue.post(Crew::alone(m), {}, Batch::last, [&](std::uint64_t at, std::uint8_t fm) {
+        write_nop(m, queue.view(), at, fm);
+      });
+    }
+    if (!queue.wait(ticket.index)) ++failures;
+  });
+  nic.stop();
+  EXPECT_EQ(failures, 0u) << describe(state.stall, 0);
+  EXPECT_EQ(nic.wrong_wqes(), 0u);
+  EXPECT_EQ(nic.backward_records(), 0u);
+  EXPECT_EQ(nic.taken(0), 12'800u);
+}
 
 TEST(ExclusiveQueue, PostsInOrderWithoutAnAtomic) {
   StubQueue memory(64, Sharing::exclusive);

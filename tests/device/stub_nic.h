@@ -22,12 +22,10 @@ class StubQueue {
  public:
   explicit StubQueue(std::uint32_t depth, Sharing sharing = Sharing::shared,
                      Handler handler = Handler::gpu, std::uint32_t fetch_count = 64)
-      : slots_(std::size_t{depth} * format::kSegmentsPerWqebb),
-        ready_(depth / kSlotsPerReadyWord),
-        fetch_slots_(fetch_count) {
+      : wqebbs_(depth), ready_(depth / kSlotsPerReadyWord), fetch_slots_(fetch_count) {
     std::memset(&cqe_, format::kInvalidCqeByte, sizeof(cqe_));
     ready_[0] = kInitialReadyWord;
-    view_.slots = slots_.data();
+    view_.slots = wqebbs_[0].segments;
     view_.depth = depth;
     view_.qpn_shifted = Be32{kQpn << 8};
     view_.record = reinterpret_cast<std::uint32_t*>(&record_.snd_dbr);
@@ -57,7 +55,7 @@ class StubQueue {
   // The control segment in the slot of `index`.
   format::ControlSegment control_at(std::uint64_t index) const {
     const std::uint64_t slot = index & (view_.depth - 1);
-    return bit_cast<format::ControlSegment>(slots_[slot * format::kSegmentsPerWqebb]);
+    return bit_cast<format::ControlSegment>(wqebbs_[slot].segments[0]);
   }
 
   // Writes the CQE of the WQE whose first slot is `index`.
@@ -81,7 +79,7 @@ class StubQueue {
     std::uint64_t words[8];
   };
 
-  std::vector<format::Segment> slots_;
+  std::vector<format::Wqebb> wqebbs_;
   std::vector<std::uint64_t> ready_;
   std::vector<FetchSlot> fetch_slots_;
   QueueState state_{};

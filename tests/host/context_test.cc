@@ -1,0 +1,171 @@
+// The context's own services: the heap and its growth, errors of collective calls, buffers, jobs.
+#include <thread>
+
+#include "core/host/stall.h"
+#include "tests/support/job.h"
+
+namespace gdakit {
+namespace {
+
+using test::expect_job;
+using test::job_options;
+using test::mismatch;
+using test::same;
+
+TEST(Context, PutsObjectsAtTheSameOffsetOnEveryPe) {
+  std::atomic<std::uint64_t> offsets[4] = {};
+  expect_job(4, job_options(), [&](Context& c) -> Result<void> {
+    auto first = c.allocate<int>(100);
+    auto second = c.allocate<double>(5000);
+    if (!first || !second) return mismatch("allocate");
+    offsets[c.my_pe()] = reinterpret_cast<std::uint64_t>(*second) - c.device_context().heap.base;
+    return {};
+  });
+  for (const auto& offset : offsets) EXPECT_EQ(offset, offsets[0]);
+  EXPECT_GT(offsets[0], 0u);
+}
+
+TEST(Context, GrowsTheHeapByRegisteredChunksUpToItsLimit) {
+  Options options = job_options();
+  options.symmetric_size = 64 << 10;
+  options.heap_chunk = 32 << 10;
+  options.heap_limit = 256 << 10;
+  expect_job(2, options, [](Context& c) -> Result<void> {
+    if (auto ok = same(c.device_context().heap.chunk_count, 1u, "chunks at first"); !ok) return ok;
+    auto big = c.allocate<char>(100 << 10);
+    if (!big) return big.error();
+    if (auto ok = same(c.device_context().heap.chunk_count, 3u, "chunks"); !ok) return ok;
+    const bool zeroed = std::all_of(*big, *big + (100 << 10), [](char byte) { return byte == 0; });
+    if (!zeroed) return mismatch("new memory is not zeroed");
+    auto too_big = c.allocate<char>(200 << 10);
+    if (too_big) return mismatch("more than the limit was given");
+    if (too_big.error().code() != Code::exhausted) return too_big.error();
+    if (auto freed = c.free(*big); !freed) return freed;
+    auto again = c.allocate<char>(200 << 10);
+    return again ? Result<void>() : Result<void>(again.error());
+  });
+}
+
+TEST(Context, NamesThePeThatAsksForAnotherSize) {
+  std::string message;
+  expect_job(3, job_options(), [&](Context& c) -> Result<void> {
+    auto memory = c.allocate<char>(c.my_pe() == 2 ? 128u : 64u);
+    if (memory) return mismatch("differing sizes were accepted");
+    if (c.my_pe() == 1) message = memory.error().message();
+    return {};
+  });
+  EXPECT_NE(message.find("PE 2 gave 128 where PE 0 gave 64"), std::string::npos) << message;
+}
+
+TEST(Context, RefusesToFreeWhatItDidNotAllocate) {
+  expect_job(2, job_options(), [](Context& c) -> Result<void> {
+    auto object = c.allocate<int>(100);
+    if (!object) return object.error();
+    if (c.free(*object + 1)) return mismatch("an inner address was freed");
+    if (auto freed = c.free(*object); !freed) return freed;
+    return c.free(*object) ? mismatch("an object was freed twice") : Result<void>();
+  });
+}
+
+TEST(Context, RefusesBuffersThatAreEmptyOrOverlap) {
+  expect_job(1, job_options(), [](Context& c) -> Result<void> {
+    std::vector<char> buffer(4096);
+    if (c.register_buffer(nullptr, 10)) return mismatch("no address was accepted");
+    if (c.register_buffer(buffer.data(), 0)) return mismatch("no bytes were accepted");
+    if (auto done = c.register_buffer(buffer.data(), 2048); !done) return done;
+    if (c.register_buffer(buffer.data() + 1024, 2048)) return mismatch("overlap was accepted");
+    if (auto done = c.register_buffer(buffer.data() + 2048, 2048); !done) return done;
+    if (auto done = c.unregister_buffer(buffer.data()); !done) return done;
+    return c.unregister_buffer(buffer.data() + 2048);
+  });
+}
+
+TEST(Context, AddsQueuesOnlyUpToItsLimit) {
+  expect_job(2, job_options(), [](Context& c) -> Result<void> {
+    Result<std::uint32_t> first = c.add_queues(3, Sharing::shared);
+    if (!first) return first.error();
+    if (auto ok = same(*first, 2u, "first index"); !ok) return ok;
+    if (c.add_queues(0, Sharing::shared)) return mismatch("no queues were added");
+    if (c.add_queues(5000, Sharing::shared)) return mismatch("5000 queues were added");
+    return same(c.device_context().queue_count, 5u, "queues");
+  });
+}
+
+TEST(Context, RefusesShapesThatNoGpuHas) {
+  expect_job(1, job_options(), [](Context& c) -> Result<void> {
+    const auto nothing = [](auto&) {};
+    if (c.launch(nothing, {.blocks = 0, .threads = 1})) return mismatch("no block was launched");
+    if (c.launch(nothing, {.blocks = 1, .threads = 2000})) return mismatch("2000 threads");
+    return c.launch(nothing, {.blocks = 1, .threads = 1024});
+  });
+}
+
+TEST(Context, RefusesOptionsThatDoNotFit) {
+  Options options = job_options();
+  options.queue_depth = 100;
+  const Result<void> done = run_in_process(1, options, [](Context&) { return Result<void>(); });
+  ASSERT_FALSE(done);
+  EXPECT_NE(done.error().message().find("GDAKIT_QUEUE_DEPTH"), std::string::npos)
+      << done.error().message();
+}
+
+TEST(Job, EndsWithTheFirstFailureAndItsPe) {
+  const Result<void> done = run_in_process(4, job_options(), [](Context& c) -> Result<void> {
+    if (c.my_pe() == 2) return mismatch("the disk is full");
+    return c.barrier();  // the others learn that PE 2 is not coming
+  });
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().message(), "PE 2: the disk is full");
+}
+
+TEST(Job, RefusesABackendThatIsNotThere) {
+  Options options = job_options();
+  options.backend = BackendChoice::mlx5;
+  const Result<void> done = run_in_process(2, options, [](Context&) { return Result<void>(); });
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code(), Code::unavailable);
+}
+
+// Kernels of one PE may run while its neighbours are between launches.
+TEST(Job, RunsManyPesOnFewCores) {
+  expect_job(8, job_options(), [](Context& c) -> Result<void> {
+    auto sum = c.allocate<std::uint64_t>(1);
+    if (!sum) return sum.error();
+    for (int round = 0; round < 5; ++round) {
+      Result<void> ran = c.launch(
+          [&](auto& pe) {
+            for (int to = 0; to < pe.n_pes(); ++to) pe.atomic_inc(*sum, to);
+            pe.quiet();
+          },
+          {.blocks = 2, .threads = 32});
+      if (!ran) return ran;
+    }
+    if (auto met = c.barrier(); !met) return met;
+    return same(**sum, std::uint64_t{8 * 5 * 64}, "sum");
+  });
+}
+
+TEST(Describe, NamesEverySyndromeAndOpcode) {
+  EXPECT_NE(describe(format::Syndrome::remote_access).find("remote key"), std::string::npos);
+  EXPECT_NE(describe(static_cast<format::Syndrome>(0x7f)).find("0x7f"), std::string::npos);
+  EXPECT_EQ(opcode_name(0x08), "RDMA_WRITE");
+  EXPECT_EQ(opcode_name(0xee), "opcode 0xee");
+  EXPECT_NE(describe(QueueError::abandoned(), 3).find("PE 3"), std::string::npos);
+}
+
+TEST(Describe, BlamesTheSideThatStandsStill) {
+  StallReport report{};
+  report.site = Site::queue_completion;
+  report.reserved = report.ready = report.posted = report.doorbell_record = 5;
+  EXPECT_NE(describe(report, 0).find("to blame: the NIC"), std::string::npos);
+  report.posted = report.doorbell_record = report.completed = 3;
+  EXPECT_NE(describe(report, 0).find("no doorbell has announced"), std::string::npos);
+  report.ready = 3;
+  EXPECT_NE(describe(report, 0).find("reserved slots and not written"), std::string::npos);
+  report.completed = 2;
+  report.doorbell_record = 1;
+  EXPECT_NE(describe(report, 0).find("doorbell record does not hold"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace gdakit

@@ -1,0 +1,392 @@
+// What only TCP has: joining, strangers, connections that break.
+#include "core/host/tcp_bootstrap.h"
+
+#include <arpa/inet.h>
+#include <cstring>
+#include <future>
+#include <netinet/in.h>
+#include <string>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/host/tcp_wire.h"
+#include "tests/host/bootstrap_job.h"
+
+namespace gdakit::testing_bootstrap {
+namespace {
+
+using tcp_wire::FrameHeader;
+using tcp_wire::FrameType;
+using tcp_wire::Hello;
+using tcp_wire::Welcome;
+using testing::AllOf;
+using testing::HasSubstr;
+
+const Log kQuiet(LogLevel::error);
+
+// A connection to a job's hub that says what the test makes it say.
+class RawClient {
+ public:
+  explicit RawClient(const TcpJob& job) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(job.address.port);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(::connect(socket_.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  }
+
+  template <class T>
+  void send(const T& value) {
+    send_bytes(&value, sizeof(value));
+  }
+  void send_bytes(const void* bytes, std::size_t size) {
+    EXPECT_EQ(::send(socket_.get(), bytes, size, MSG_NOSIGNAL), static_cast<ssize_t>(size));
+  }
+  // False if the connection ended first.
+  template <class T>
+  bool receive(T& value) {
+    return ::recv(socket_.get(), &value, sizeof(value), MSG_WAITALL) ==
+           static_cast<ssize_t>(sizeof(value));
+  }
+  void close() { socket_.reset(); }
+
+ private:
+  UniqueFileDescriptor socket_;
+};
+
+Hello hello_of(const TcpJob& job, int rank) {
+  return {tcp_wire::kMagic,
+          Be32(tcp_wire::kVersion),
+          Be32(static_cast<std::uint32_t>(rank)),
+          Be32(static_cast<std::uint32_t>(job.size)),
+          Be32(0),
+          job.secret};
+}
+
+FrameHeader header_of(std::uint32_t type, std::uint64_t sequence, std::uint64_t length) {
+  return {Be32(type), Be32(0), Be64(sequence), Be64(length)};
+}
+
+constexpr auto kJoin = static_cast<std::uint32_t>(CollectiveKind::join);
+constexpr auto kBarrier = static_cast<std::uint32_t>(CollectiveKind::barrier);
+
+// PE 1 of `job` as a raw client that has joined.
+std::unique_ptr<RawClient> join_raw(const TcpJob& job) {
+  auto client = std::make_unique<RawClient>(job);
+  client->send(hello_of(job, 1));
+  Welcome welcome{};
+  EXPECT_TRUE(client->receive(welcome));
+  EXPECT_EQ(welcome.verdict, 0u);
+  client->send(header_of(kJoin, 0, 0));
+  FrameHeader answer{};
+  EXPECT_TRUE(client->receive(answer));
+  EXPECT_EQ(answer.type, static_cast<std::uint32_t>(FrameType::answer));
+  return client;
+}
+
+// Runs PE 0 of a job of two, whose PE 1 is `other`; returns the message of PE 0's barrier.
+std::string barrier_beside(const std::function<void(const TcpJob&)>& other,
+                           std::chrono::milliseconds timeout = 20s) {
+  const TcpJob job(2, timeout);
+  auto message = std::async(std::launch::async, [&] {
+    auto member = open_tcp_bootstrap(job.info(0), kQuiet);
+    return member ? message_of((*member)->barrier()) : member.error().message();
+  });
+  other(job);
+  return message.get();
+}
+
+// A job of two works while `disturb` does its worst.
+void expect_undisturbed(const std::function<void(const TcpJob&)>& disturb) {
+  const TcpJob job(2);
+  std::promise<void> disturbed;
+  auto zero = std::async(std::launch::async, [&] {
+    auto member = open_tcp_bootstrap(job.info(0), kQuiet);
+    ASSERT_TRUE(member) << member.error().message();
+    EXPECT_TRUE((*member)->barrier());
+  });
+  disturb(job);
+  auto one = open_tcp_bootstrap(job.info(1), kQuiet);
+  ASSERT_TRUE(one) << one.error().message();
+  EXPECT_TRUE((*one)->barrier());
+  zero.get();
+}
+
+// The error of a member that comes with `spoil` done to what it should know.
+std::string refusal(const std::function<void(LaunchInfo&)>& spoil) {
+  std::string message;
+  expect_undisturbed([&](const TcpJob& job) {
+    LaunchInfo info = job.info(1);
+    spoil(info);
+    message = message_of(open_tcp_bootstrap(info, kQuiet));
+  });
+  return message;
+}
+
+TEST(TcpBootstrap, AWrongSecretIsRefusedOnBothSides) {
+  testing::internal::CaptureStderr();
+  const TcpJob job(2, 500ms);
+  auto zero = std::async(std::launch::async, [&] {
+    return message_of(open_tcp_bootstrap(job.info(0), Log(LogLevel::warn, 0)));
+  });
+  LaunchInfo info = job.info(1);
+  info.secret[15] ^= 1;
+  const auto one = open_tcp_bootstrap(info, kQuiet);
+  EXPECT_EQ(zero.get(), "join timed out after 0.5 s: no message from PE 1");
+  ASSERT_FALSE(one);
+  EXPECT_EQ(one.error().code(), Code::permission_denied);
+  EXPECT_THAT(one.error().message(), AllOf(HasSubstr("refused"), HasSubstr("GDAKIT_SECRET")));
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              AllOf(HasSubstr("gdakit[pe 0] warn: "), HasSubstr("refused 127.0.0.1"),
+                    HasSubstr("GDAKIT_SECRET")));
+}
+
+TEST(TcpBootstrap, AWrongSecretDoesNotDisturbTheJob) {
+  EXPECT_THAT(refusal([](LaunchInfo& info) { info.secret[0] ^= 0x80; }),
+              HasSubstr("GDAKIT_SECRET"));
+}
+
+TEST(TcpBootstrap, AnotherSizeIsRefused) {
+  EXPECT_THAT(refusal([](LaunchInfo& info) { info.size = 3; }),
+              AllOf(HasSubstr("PE 1 of 3"), HasSubstr("the job has 2 PEs")));
+}
+
+TEST(TcpBootstrap, ASecondProcessOfOneRankIsRefused) {
+  const TcpJob job(2);
+  std::promise<void> tried;
+  auto zero = std::async(std::launch::async, [&] {
+    auto member = open_tcp_bootstrap(job.info(0), kQuiet);
+    ASSERT_TRUE(member) << member.error().message();
+    EXPECT_TRUE((*member)->barrier());
+  });
+  auto one = open_tcp_bootstrap(job.info(1), kQuiet);
+  EXPECT_THAT(message_of(open_tcp_bootstrap(job.info(1), kQuiet)),
+              AllOf(HasSubstr("joined already"), HasSubstr("GDAKIT_RANK")));
+  ASSERT_TRUE(one);
+  EXPECT_TRUE((*one)->barrier());
+  zero.get();
+}
+
+TEST(TcpBootstrap, ARankThatTheJobDoesNotHaveIsRefused) {
+  expect_undisturbed([](const TcpJob& job) {
+    RawClient client(job);
+    client.send(hello_of(job, 2));
+    Welcome welcome{};
+    ASSERT_TRUE(client.receive(welcome));
+    EXPECT_EQ(welcome.verdict, static_cast<std::uint32_t>(tcp_wire::Verdict::rank_out_of_range));
+  });
+}
+
+TEST(TcpBootstrap, AnotherVersionOfTheProtocolIsRefused) {
+  expect_undisturbed([](const TcpJob& job) {
+    RawClient client(job);
+    Hello hello = hello_of(job, 1);
+    hello.version = Be32(tcp_wire::kVersion + 1);
+    client.send(hello);
+    Welcome welcome{};
+    ASSERT_TRUE(client.receive(welcome));
+    EXPECT_EQ(welcome.verdict, static_cast<std::uint32_t>(tcp_wire::Verdict::wrong_version));
+    EXPECT_EQ(welcome.version, tcp_wire::kVersion);
+  });
+}
+
+TEST(TcpBootstrap, AStrangerThatSendsGarbageIsClosedWithoutAnAnswer) {
+  expect_undisturbed([](const TcpJob& job) {
+    RawClient client(job);
+    const std::string garbage = "GET / HTTP/1.1\r\nHost: gdakit.example\r\n\r\n............";
+    client.send_bytes(garbage.data(), garbage.size());
+    Welcome welcome{};
+    EXPECT_FALSE(client.receive(welcome));
+  });
+}
+
+TEST(TcpBootstrap, SilentStrangersDelayNobody) {
+  std::vector<std::unique_ptr<RawClient>> strangers;
+  const auto begin = std::chrono::steady_clock::now();
+  expect_undisturbed([&](const TcpJob& job) {
+    for (int i = 0; i < 100; ++i) strangers.push_back(std::make_unique<RawClient>(job));
+    strangers.front()->send(std::uint32_t{7});  // a part of a handshake
+  });
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s);
+}
+
+TEST(TcpBootstrap, ASilentStrangerIsClosedAfterTheTimeout) {
+  const TcpJob job(2, 500ms);
+  auto zero =
+      std::async(std::launch::async, [&] { return open_tcp_bootstrap(job.info(0), kQuiet); });
+  const auto one = open_tcp_bootstrap(job.info(1), kQuiet);
+  const auto hub_owner = zero.get();
+  ASSERT_TRUE(one);
+  ASSERT_TRUE(hub_owner);
+  RawClient stranger(job);
+  std::byte nothing{};
+  EXPECT_FALSE(stranger.receive(nothing)) << "the job lives on, and yet the connection ends";
+}
+
+TEST(TcpBootstrap, AMessageThatIsTooLongIsRefusedByItsHeader) {
+  EXPECT_THAT(barrier_beside([](const TcpJob& job) {
+                const auto client = join_raw(job);
+                client->send(header_of(kBarrier, 1, std::uint64_t{1} << 62));
+                FrameHeader answer{};
+                EXPECT_FALSE(client->receive(answer));
+              }),
+              AllOf(HasSubstr("PE 1 broke the bootstrap's protocol"),
+                    HasSubstr("a message of 4611686018427387904 bytes")));
+}
+
+TEST(TcpBootstrap, BlobsWhoseLengthsDoNotAddUpAreRefused) {
+  EXPECT_THAT(barrier_beside([](const TcpJob& job) {
+                const auto client = join_raw(job);
+                client->send(header_of(kBarrier, 1, sizeof(Be64)));
+                client->send(Be64(1000));
+                FrameHeader answer{};
+                EXPECT_FALSE(client->receive(answer));
+              }),
+              HasSubstr("blobs of impossible lengths"));
+}
+
+TEST(TcpBootstrap, AMessageOfUnknownTypeIsRefused) {
+  EXPECT_THAT(barrier_beside([](const TcpJob& job) {
+                const auto client = join_raw(job);
+                client->send(header_of(99, 1, 0));
+                FrameHeader answer{};
+                EXPECT_FALSE(client->receive(answer));
+              }),
+              HasSubstr("unknown type 99"));
+}
+
+TEST(TcpBootstrap, APeThatDiesFailsThePendingCallAtOnce) {
+  const auto begin = std::chrono::steady_clock::now();
+  const std::string message = barrier_beside([](const TcpJob& job) {
+    const auto client = join_raw(job);
+    std::this_thread::sleep_for(50ms);
+    client->close();
+  });
+  EXPECT_EQ(message, "PE 1 is gone: the connection was closed before it left the job");
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s);
+}
+
+TEST(TcpBootstrap, APeThatDiesInTheMiddleOfAMessageIsNamed) {
+  EXPECT_THAT(barrier_beside([](const TcpJob& job) {
+                const auto client = join_raw(job);
+                client->send(header_of(kBarrier, 1, 100));
+                client->send(std::uint32_t{0});
+              }),
+              HasSubstr("PE 1 is gone"));
+}
+
+TEST(TcpBootstrap, WhenPe0DiesTheOthersSaySo) {
+  // The raw side is the hub here: it admits PE 1, answers its join, and dies in the barrier.
+  const TcpJob job(2);
+  auto one = std::async(std::launch::async, [&] {
+    auto member = open_tcp_bootstrap(job.info(1), kQuiet);
+    return member ? message_of((*member)->barrier()) : member.error().message();
+  });
+  {
+    const UniqueFileDescriptor peer(::accept(job.listener.get(), nullptr, nullptr));
+    Hello hello{};
+    FrameHeader call{};
+    ASSERT_EQ(::recv(peer.get(), &hello, sizeof(hello), MSG_WAITALL), ssize_t{sizeof(hello)});
+    const Welcome welcome{tcp_wire::kMagic, Be32(1), Be32(0), Be32(2), Be32(0)};
+    ASSERT_EQ(::send(peer.get(), &welcome, sizeof(welcome), 0), ssize_t{sizeof(welcome)});
+    ASSERT_EQ(::recv(peer.get(), &call, sizeof(call), MSG_WAITALL), ssize_t{sizeof(call)});
+    const FrameHeader answer = header_of(static_cast<std::uint32_t>(FrameType::answer), 0, 0);
+    ASSERT_EQ(::send(peer.get(), &answer, sizeof(answer), 0), ssize_t{sizeof(answer)});
+    ASSERT_EQ(::recv(peer.get(), &call, sizeof(call), MSG_WAITALL), ssize_t{sizeof(call)});
+  }
+  EXPECT_THAT(one.get(), AllOf(HasSubstr("PE 0"), HasSubstr("is gone"), HasSubstr("barrier")));
+}
+
+TEST(TcpBootstrap, AHubThatDoesNotAnswerIsATimeout) {
+  const TcpJob job(2, 200ms);
+  EXPECT_THAT(message_of(open_tcp_bootstrap(job.info(1), kQuiet)),
+              AllOf(HasSubstr("PE 1 could not join PE 0 at 127.0.0.1"), HasSubstr("within 0.2 s"),
+                    HasSubstr("did not answer")));
+}
+
+TEST(TcpBootstrap, WhatIsNoHubIsRecognised) {
+  const TcpJob job(2);
+  auto one = std::async(std::launch::async,
+                        [&] { return message_of(open_tcp_bootstrap(job.info(1), kQuiet)); });
+  const UniqueFileDescriptor peer(::accept(job.listener.get(), nullptr, nullptr));
+  const std::string answer = "SSH-2.0-OpenSSH_9.2p1 and more than that";
+  ASSERT_GT(::send(peer.get(), answer.data(), answer.size(), 0), 0);
+  EXPECT_THAT(one.get(), HasSubstr("is not a gdakit job"));
+}
+
+TEST(TcpBootstrap, APeThatDoesNotJoinIsNamed) {
+  const TcpJob job(3, 300ms);
+  EXPECT_EQ(message_of(open_tcp_bootstrap(job.info(0), kQuiet)),
+            "join timed out after 0.3 s: no message from PE 1, PE 2");
+}
+
+TEST(TcpBootstrap, NobodyListeningIsATimeoutThatSaysSo) {
+  TcpJob job(2, 200ms);
+  job.listener.reset();
+  EXPECT_THAT(message_of(open_tcp_bootstrap(job.info(1), kQuiet)),
+              AllOf(HasSubstr("within 0.2 s"), HasSubstr("Connection refused")));
+}
+
+TEST(TcpBootstrap, Pe0MayComeLastAndBindsItsAddressItself) {
+  TcpJob job(2);
+  job.listener.reset();
+  auto one = std::async(std::launch::async, [&] {
+    auto member = open_tcp_bootstrap(job.info(1), kQuiet);
+    return member ? message_of((*member)->barrier()) : member.error().message();
+  });
+  std::this_thread::sleep_for(100ms);
+  LaunchInfo info = job.info(0);
+  info.listen_fd.reset();
+  auto zero = open_tcp_bootstrap(info, kQuiet);
+  ASSERT_TRUE(zero) << zero.error().message();
+  EXPECT_TRUE((*zero)->barrier());
+  EXPECT_EQ(one.get(), "no error");
+}
+
+TEST(TcpBootstrap, AnAddressInUseIsAClearError) {
+  const TcpJob job(2);
+  LaunchInfo info = job.info(0);
+  info.listen_fd.reset();
+  EXPECT_THAT(message_of(open_tcp_bootstrap(info, kQuiet)),
+              AllOf(HasSubstr("bind to 127.0.0.1:"), HasSubstr("Address already in use")));
+}
+
+TEST(TcpBootstrap, ADescriptorThatDoesNotListenIsRefused) {
+  LaunchInfo info = TcpJob(2).info(0);
+  info.listen_fd = 0;
+  EXPECT_THAT(message_of(open_tcp_bootstrap(info, kQuiet)),
+              AllOf(HasSubstr("GDAKIT_LISTEN_FD"), HasSubstr("descriptor 0")));
+  const UniqueFileDescriptor socket(::socket(AF_INET, SOCK_STREAM, 0));
+  info.listen_fd = socket.get();
+  EXPECT_THAT(message_of(open_tcp_bootstrap(info, kQuiet)), HasSubstr("does not listen"));
+}
+
+TEST(TcpBootstrap, AJobMayBeOpenedAgainOnTheSameSocket) {
+  const TcpJob job(4);
+  run_members(4, [&](int rank) {
+    for (int round = 0; round < 5; ++round) {
+      auto member = open_tcp_bootstrap(job.info(rank), kQuiet);
+      ASSERT_TRUE(member) << member.error().message();
+      ASSERT_TRUE((*member)->barrier());
+    }
+  });
+}
+
+TEST(TcpBootstrap, APeThatComesBackBeforePe0HasLeftTriesAgain) {
+  const TcpJob job(2);
+  run_members(2, [&](int rank) {
+    auto first = open_tcp_bootstrap(job.info(rank), kQuiet);
+    ASSERT_TRUE(first) << first.error().message();
+    if (rank == 0) std::this_thread::sleep_for(200ms);  // PE 1 meets the old hub
+    first->reset();
+    auto second = open_tcp_bootstrap(job.info(rank), kQuiet);
+    EXPECT_TRUE(second) << second.error().message();
+  });
+}
+
+}  // namespace
+}  // namespace gdakit::testing_bootstrap
