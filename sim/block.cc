@@ -1,0 +1,55 @@
+#include "sim/block.h"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "sim/scheduler.h"
+
+namespace gdakit::sim {
+
+Block::Block(Scheduler& scheduler, std::vector<Thread*> threads)
+    : scheduler_(scheduler), threads_(std::move(threads)) {
+  const std::span<Thread* const> all(threads_);
+  warps_.reserve((all.size() + kWarpSize - 1) / kWarpSize);  // threads point into it
+  for (std::size_t first = 0; first < all.size(); first += kWarpSize) {
+    const auto lanes = all.subspan(first, std::min<std::size_t>(kWarpSize, all.size() - first));
+    Warp& warp = warps_.emplace_back(scheduler_, lanes);
+    for (Thread* thread : lanes) {
+      thread->scheduler = &scheduler_;
+      thread->block = this;
+      thread->warp = &warp;
+    }
+  }
+}
+
+void Block::sync(Thread& self) {
+  ++arrived_;
+  if (all_arrived()) return release();
+  self.waits_in = Operation::sync_block;
+  self.waits_mask = 0;
+  scheduler_.yield(self, Reason::blocked);
+}
+
+void Block::exit(Thread& self) {
+  self.warp->exit(self);
+  ++exited_;
+  if (arrived_ != 0 && all_arrived()) release();
+}
+
+void Block::release() {
+  arrived_ = 0;
+  for (Thread* thread : threads_) {
+    if (thread->waits_in != Operation::sync_block) continue;
+    thread->waits_in = Operation::none;
+    scheduler_.wake(*thread);
+  }
+}
+
+std::string Block::describe() const {
+  std::string text;
+  for (const Warp& warp : warps_) text += warp.describe();
+  return text;
+}
+
+}  // namespace gdakit::sim

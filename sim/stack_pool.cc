@@ -1,0 +1,76 @@
+#include "sim/stack_pool.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <string>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "core/base/bits.h"
+
+namespace gdakit::sim {
+namespace {
+
+constexpr std::size_t kMaxSlabStacks = 64;
+constexpr std::size_t kMinStackBytes = 16 * 1024;
+
+Error no_room(const char* call, std::size_t stacks, std::size_t bytes, int system_code) {
+  return Error(Code::exhausted,
+               std::string(call) + " of " + std::to_string(stacks) + " fiber stacks of " +
+                   std::to_string(bytes) +
+                   " bytes failed: launch fewer threads, ask for smaller stacks, turn their guards"
+                   " off, or raise vm.max_map_count",
+               system_code);
+}
+
+}  // namespace
+
+StackPool::StackPool(StackOptions options) {
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  guard_bytes_ = options.guards ? page : 0;
+  stack_bytes_ = round_up(std::max(options.bytes, kMinStackBytes), page);
+}
+
+StackPool::~StackPool() {
+  GDAKIT_ASSERT(taken_ == 0);
+  for (const Slab& slab : slabs_) ::munmap(slab.start, slab.bytes);
+}
+
+Result<Stack> StackPool::take() {
+  if (free_.empty()) {
+    if (Result<void> grown = grow(); !grown) return grown.error();
+  }
+  const Stack stack = free_.back();
+  free_.pop_back();
+  ++taken_;
+  return stack;
+}
+
+void StackPool::give(Stack stack) {
+  GDAKIT_ASSERT(taken_ != 0 && stack.bytes == stack_bytes_);
+  --taken_;
+  free_.push_back(stack);
+}
+
+Result<void> StackPool::grow() {
+  const std::size_t count = next_slab_stacks_;
+  const std::size_t stride = guard_bytes_ + stack_bytes_;
+  void* const mapping = ::mmap(nullptr, count * stride, PROT_READ | PROT_WRITE,
+                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+  if (mapping == MAP_FAILED) return no_room("mmap", count, stack_bytes_, errno);
+  const Slab slab{static_cast<std::byte*>(mapping), count * stride};
+  slabs_.push_back(slab);
+  // The highest stack is given first, so that neighbours are used in descending order, as they
+  // grow.
+  for (std::size_t i = 0; i != count; ++i) {
+    std::byte* const guard = slab.start + i * stride;
+    if (guard_bytes_ != 0 && ::mprotect(guard, guard_bytes_, PROT_NONE) != 0) {
+      return no_room("mprotect", count, stack_bytes_, errno);
+    }
+    free_.push_back({guard + guard_bytes_, stack_bytes_});
+  }
+  next_slab_stacks_ = std::min(2 * count, kMaxSlabStacks);
+  return {};
+}
+
+}  // namespace gdakit::sim

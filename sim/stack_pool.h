@@ -1,0 +1,66 @@
+// Stacks for fibers: mapped in slabs, committed by the system page by page as they are touched, and
+// given out last in, first out, so that a kernel whose threads never wait uses one warm stack.
+//
+//   | guard | stack 0 ......... | guard | stack 1 ......... | ...      one slab, one mmap
+//           ^ bottom            ^ top: where a fiber starts
+//
+// A stack grows down; running over its end touches the guard page and ends the program (SIGSEGV).
+// A guarded stack costs two of the system's map areas (vm.max_map_count, 65530 by default): beyond
+// about 30,000 stacks in one process, turn the guards off or raise that limit.
+//
+// Not thread-safe: each worker has its own.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "core/base/annotate.h"
+#include "core/base/result.h"
+
+namespace gdakit::sim {
+
+struct Stack {
+  std::byte* bottom = nullptr;
+  std::size_t bytes = 0;
+
+  std::byte* top() const { return bottom + bytes; }
+};
+
+// Sanitizers make frames several times larger.
+inline constexpr std::size_t kDefaultStackBytes =
+    (kAddressSanitizer || kThreadSanitizer ? 256 : 64) * std::size_t{1024};
+
+struct StackOptions {
+  std::size_t bytes = kDefaultStackBytes;  // usable; rounded up to whole pages
+  bool guards = true;                      // an unmapped page below each stack
+};
+
+class StackPool {
+ public:
+  explicit StackPool(StackOptions options);
+  ~StackPool();
+  StackPool(const StackPool&) = delete;
+  StackPool& operator=(const StackPool&) = delete;
+
+  // A free stack; Code::exhausted if the system has no room for more. It must come back by give()
+  // before the pool ends.
+  Result<Stack> take();
+  void give(Stack stack);
+
+ private:
+  struct Slab {
+    std::byte* start;
+    std::size_t bytes;
+  };
+
+  Result<void> grow();
+
+  std::size_t guard_bytes_;
+  std::size_t stack_bytes_;
+  std::size_t next_slab_stacks_ = 1;
+  std::size_t taken_ = 0;
+  std::vector<Slab> slabs_;
+  std::vector<Stack> free_;
+};
+
+}  // namespace gdakit::sim
