@@ -1,1 +1,58 @@
 # Installs the library, its headers and the package that find_package(gdakit) reads.
+#
+#   lib/libgdakit.*              the library, static or shared by BUILD_SHARED_LIBS
+#   include/gdakit/<room>/...    the public headers, in the folders they have in the sources
+#   bin/gdakit                   the command
+#   lib/cmake/gdakit/            the package
+#
+# A user writes #include <gdakit/gdakit.h>. The headers include one another from the root of the
+# sources ("core/base/result.h"), so both include/ and include/gdakit/ are on a user's include path.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+option(GDAKIT_INSTALL "Install gdakit with this project" ${PROJECT_IS_TOP_LEVEL})
+
+set(headers ${CMAKE_INSTALL_INCLUDEDIR}/gdakit)
+set(package ${CMAKE_INSTALL_LIBDIR}/cmake/gdakit)
+
+target_include_directories(gdakit INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+set_target_properties(gdakit PROPERTIES VERSION ${PROJECT_VERSION}
+                                        SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+
+# Users who embed the sources include <gdakit/gdakit.h>, too: a folder of links to the public rooms.
+set(embedded ${PROJECT_BINARY_DIR}/include)
+file(MAKE_DIRECTORY ${embedded}/gdakit)
+foreach(entry core device sim backends gdakit.h)
+  file(CREATE_LINK ${PROJECT_SOURCE_DIR}/${entry} ${embedded}/gdakit/${entry} SYMBOLIC)
+endforeach()
+target_include_directories(gdakit INTERFACE $<BUILD_INTERFACE:${embedded}>)
+
+if(NOT GDAKIT_INSTALL)
+  return()
+endif()
+
+# gdakit_flags is only for building: the package neither installs nor names it.
+install(TARGETS gdakit EXPORT gdakit)
+foreach(room core device sim backends)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/${room} DESTINATION ${headers}
+          FILES_MATCHING PATTERN "*.h" PATTERN "*.cuh" PATTERN "mlx5" EXCLUDE)
+endforeach()
+if(EXISTS ${PROJECT_SOURCE_DIR}/gdakit.h)
+  install(FILES ${PROJECT_SOURCE_DIR}/gdakit.h DESTINATION ${headers})
+endif()
+if(TARGET gdakit_cli)
+  set_target_properties(gdakit_cli PROPERTIES INSTALL_RPATH "\$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+  install(TARGETS gdakit_cli)
+endif()
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+install(EXPORT gdakit NAMESPACE gdakit:: FILE gdakit_targets.cmake DESTINATION ${package})
+configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/gdakit-config.cmake.in
+                              ${PROJECT_BINARY_DIR}/gdakit-config.cmake
+                              INSTALL_DESTINATION ${package})
+# Before 1.0, a new minor version may change the interface.
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/gdakit-config-version.cmake
+                                 COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/gdakit-config.cmake
+              ${PROJECT_BINARY_DIR}/gdakit-config-version.cmake
+        DESTINATION ${package})

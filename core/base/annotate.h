@@ -1,8 +1,8 @@
 // The one place that knows which compiler is at work.
 //
-// Everything else is written once: a function that both sides call is GDAKIT_HOST_DEVICE, a function
-// that only emulated or real GPU threads call is GDAKIT_DEVICE. Under a plain C++ compiler both are
-// nothing, so that the CPU emulator runs the very same functions.
+// Everything else is written once: a function that both sides call is GDAKIT_HOST_DEVICE, a
+// function that only emulated or real GPU threads call is GDAKIT_DEVICE. Under a plain C++ compiler
+// both are nothing, so that the CPU emulator runs the very same functions.
 #pragma once
 
 #if defined(__CUDACC__)

@@ -1,4 +1,5 @@
-// Programmer errors. An operating error (bad input, a peer that died) is a Result or a Status instead.
+// Programmer errors. An operating error (bad input, a peer that died) is a Result or a Status
+// instead.
 #pragma once
 
 #include "core/base/annotate.h"
@@ -30,6 +31,5 @@ namespace gdakit {
 #define GDAKIT_ASSERT(condition) static_cast<void>(sizeof(!(condition)))
 #else
 #define GDAKIT_ASSERT(condition) \
-  ((condition) ? static_cast<void>(0) \
-               : ::gdakit::assertion_failed(#condition, __FILE__, __LINE__))
+  ((condition) ? static_cast<void>(0) : ::gdakit::assertion_failed(#condition, __FILE__, __LINE__))
 #endif

@@ -1,9 +1,11 @@
-// Big-endian integers as types: a layout's field is a Be16, Be32 or Be64, and reading one converts it.
+// Big-endian integers as types: a layout's field is a Be16, Be32 or Be64, and reading one converts
+// it.
 //
 //   Be32 key{0x01020304};            // bytes 01 02 03 04 in memory
 //   std::uint32_t value = key;       // 0x01020304 again
 //
-// Alignment is the integer's own, so that a struct of them has the layout the hardware document shows.
+// Alignment is the integer's own, so that a struct of them has the layout the hardware document
+// shows.
 #pragma once
 
 #include <cstdint>

@@ -4,7 +4,8 @@
 //   if (!socket) return socket.error();
 //   use(*socket);
 //
-// The data path has no Result: a queue breaks once and wait and quiet return a Status (device/status.h).
+// The data path has no Result: a queue breaks once and wait and quiet return a Status
+// (device/status.h).
 #pragma once
 
 #include <optional>

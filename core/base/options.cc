@@ -1,0 +1,114 @@
+#include "core/base/options.h"
+
+#include <algorithm>
+#include <unistd.h>
+
+namespace gdakit {
+namespace {
+
+constexpr std::string_view kPrefix = "GDAKIT_";
+
+const OptionRow* find_row(std::string_view name) {
+  for (const OptionRow& row : option_table()) {
+    if (name == row.name) return &row;
+  }
+  return nullptr;
+}
+
+Error not_allowed(const OptionRow& row, std::string_view value) {
+  const std::string shown =
+      row.secret ? std::string("its value (not shown)") : "\"" + std::string(value) + "\"";
+  return Error(Code::invalid_argument,
+               std::string(row.name) + ": " + shown + " is not allowed; allowed is " + row.allowed);
+}
+
+// How many characters must be changed, inserted or left out to make one text of the other.
+std::size_t edit_distance(std::string_view from, std::string_view to) {
+  std::vector<std::size_t> row(to.size() + 1);
+  for (std::size_t column = 0; column <= to.size(); ++column) row[column] = column;
+  for (std::size_t line = 1; line <= from.size(); ++line) {
+    std::size_t diagonal = std::exchange(row[0], line);
+    for (std::size_t column = 1; column <= to.size(); ++column) {
+      const std::size_t change = diagonal + (from[line - 1] == to[column - 1] ? 0 : 1);
+      diagonal = row[column];
+      row[column] = std::min({change, row[column] + 1, row[column - 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+std::string unknown_variable(const std::string& name) {
+  const auto nearest = std::ranges::min_element(
+      option_table(), {}, [&](const OptionRow& row) { return edit_distance(name, row.name); });
+  return name + " is not a variable that gdakit knows and is ignored; did you mean " +
+         nearest->name + "?";
+}
+
+Result<void> validate_together(const Options& options) {
+  if (options.rank.has_value() != options.size.has_value()) {
+    return Error(Code::invalid_argument,
+                 std::string("GDAKIT_RANK and GDAKIT_SIZE go together, but only ") +
+                     (options.rank ? "GDAKIT_RANK" : "GDAKIT_SIZE") +
+                     " is set; set both, or start the program with gdakit run");
+  }
+  if (options.rank && *options.rank >= *options.size) {
+    return Error(Code::invalid_argument,
+                 "GDAKIT_RANK: \"" + std::to_string(*options.rank) +
+                     "\" is not allowed in a job of GDAKIT_SIZE=" + std::to_string(*options.size) +
+                     "; allowed is an integer from 0 to " + std::to_string(*options.size - 1));
+  }
+  if (options.symmetric_size > options.heap_limit) {
+    return Error(Code::invalid_argument,
+                 "GDAKIT_SYMMETRIC_SIZE (" + find_row("GDAKIT_SYMMETRIC_SIZE")->text(options) +
+                     ") is above GDAKIT_HEAP_LIMIT (" +
+                     find_row("GDAKIT_HEAP_LIMIT")->text(options) + "); raise the limit");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> Options::validate() const {
+  Options scratch;
+  for (const OptionRow& row : option_table()) {
+    const std::string value = row.text(*this);
+    if (value.empty() && row.text(scratch).empty()) continue;  // not set, and need not be
+    if (!row.parse(scratch, value)) return not_allowed(row, value);
+  }
+  return validate_together(*this);
+}
+
+Result<ParsedOptions> parse_options(
+    const std::vector<std::pair<std::string, std::string>>& variables) {
+  ParsedOptions parsed;
+  for (const auto& [name, value] : variables) {
+    if (!std::string_view(name).starts_with(kPrefix)) continue;
+    const OptionRow* const row = find_row(name);
+    if (row == nullptr) {
+      parsed.warnings.push_back(unknown_variable(name));
+      continue;
+    }
+    if (!row->parse(parsed.options, value)) return not_allowed(*row, value);
+    parsed.options.from_variables[name] = row->text(parsed.options);
+  }
+  if (Result<void> valid = parsed.options.validate(); !valid) return valid.error();
+  return parsed;
+}
+
+Result<Options> Options::from_environment() {
+  std::vector<std::pair<std::string, std::string>> variables;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const std::size_t equals = text.find('=');
+    if (!text.starts_with(kPrefix) || equals == std::string_view::npos) continue;
+    variables.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+  }
+  Result<ParsedOptions> parsed = parse_options(variables);
+  if (!parsed) return parsed.error();
+  const Options& options = parsed->options;
+  const Log log(options.log, options.rank ? static_cast<int>(*options.rank) : -1);
+  for (const std::string& warning : parsed->warnings) log.warn(warning);
+  return options;
+}
+
+}  // namespace gdakit

@@ -1,0 +1,106 @@
+// Options: everything that a user may set from outside, as plain values.
+//
+// The library takes an Options; a program or a test fills one as it likes, or reads the
+// environment:
+//
+//   Result<Options> options = Options::from_environment();
+//   if (!options) return options.error();
+//   options->queue_depth = 256;
+//
+// Each value has one row in option_table() (name of its variable, type, unit, default, sentence),
+// which is what `gdakit info` prints. Nothing else in gdakit reads the environment.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/base/log.h"
+#include "core/base/result.h"
+
+namespace gdakit {
+
+enum class BackendChoice { automatic, softnic, mlx5 };
+
+// Who rings the NIC's doorbell: the GPU's threads, or a host thread on their behalf.
+enum class NicHandler { automatic, gpu, proxy };
+
+// Where a value came from.
+enum class OptionSource { fallback, environment, program };
+
+const char* backend_choice_name(BackendChoice choice);
+const char* nic_handler_name(NicHandler handler);
+const char* option_source_name(OptionSource source);
+
+// Sizes are in bytes, a time of 0 is "off" where the table allows 0.
+struct Options {
+  LogLevel log = LogLevel::warn;
+  BackendChoice backend = BackendChoice::automatic;
+
+  // The place of this process in its job; all unset in a job of one PE. `gdakit run` sets them.
+  std::optional<std::uint32_t> rank;
+  std::optional<std::uint32_t> size;
+  std::string root;    // host:port of PE 0
+  std::string secret;  // 32 hexadecimal digits
+  std::optional<std::uint32_t> listen_fd;
+
+  std::chrono::milliseconds timeout{60'000};
+  std::chrono::milliseconds watchdog{30'000};
+
+  std::uint32_t queue_depth = 1024;  // WQEBBs
+  std::uint32_t queues_per_peer = 2;
+  std::uint32_t fetch_slots = 1024;
+  std::uint64_t symmetric_size = std::uint64_t{64} << 20;
+  std::uint64_t heap_chunk = std::uint64_t{64} << 20;
+  std::uint64_t heap_limit = std::uint64_t{16} << 30;
+  NicHandler nic_handler = NicHandler::automatic;
+  std::uint32_t emulator_workers = 1;
+
+  // What the environment gave, by variable, in the table's spelling. Filled by from_environment().
+  std::map<std::string, std::string, std::less<>> from_variables;
+
+  // The defaults, changed by the GDAKIT_* variables of this process. An error names the variable,
+  // its value and what is allowed. A GDAKIT_* variable that is not in the table gets a warning on
+  // stderr.
+  static Result<Options> from_environment();
+
+  // What a program set must satisfy too: every value in its range, and values that go together.
+  Result<void> validate() const;
+};
+
+// One environment variable.
+struct OptionRow {
+  const char* name;
+  const char* type;     // integer, size, time, choice, text
+  const char* unit;     // empty where it has none
+  const char* allowed;  // ends the sentence "allowed is ..."
+  const char* sentence;
+  bool secret;  // its value must not be shown
+
+  // Sets the option from `text`; false where the text is not allowed.
+  bool (*parse)(Options& options, std::string_view text);
+  // The value in a spelling that parse() takes; empty for one that is not set.
+  std::string (*text)(const Options& options);
+};
+
+std::span<const OptionRow> option_table();
+
+// Environment if the value is what the variable gave, fallback if it is the default, else program.
+OptionSource option_source(const OptionRow& row, const Options& options);
+
+// The same as from_environment() for given variables. Warnings are for the user, one sentence each.
+struct ParsedOptions {
+  Options options;
+  std::vector<std::string> warnings;
+};
+Result<ParsedOptions> parse_options(
+    const std::vector<std::pair<std::string, std::string>>& variables);
+
+}  // namespace gdakit

@@ -1,0 +1,266 @@
+// The option table: one row for each variable, with its parser and its printer.
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <type_traits>
+#include <unistd.h>
+
+#include "core/base/bits.h"
+#include "core/base/options.h"
+
+namespace gdakit {
+namespace {
+
+template <class T>
+std::optional<T> parse_number(std::string_view text) {
+  T value{};
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc{} || stop != end) return std::nullopt;
+  return value;
+}
+
+// The type of an option's value: T of T, and of std::optional<T>.
+template <class T>
+struct ValueOf {
+  using Type = T;
+};
+template <class T>
+struct ValueOf<std::optional<T>> {
+  using Type = T;
+};
+template <auto kMember>
+using OptionValue =
+    typename ValueOf<std::remove_reference_t<decltype(std::declval<Options&>().*kMember)>>::Type;
+
+// Parsers and printers, one pair for each type in the table.
+
+template <auto kMember, std::uint64_t kLeast, std::uint64_t kMost>
+bool parse_integer(Options& options, std::string_view text) {
+  const std::optional<std::uint64_t> value = parse_number<std::uint64_t>(text);
+  if (!value || *value < kLeast || *value > kMost) return false;
+  options.*kMember = static_cast<OptionValue<kMember>>(*value);
+  return true;
+}
+
+template <auto kMember, std::uint64_t kLeast, std::uint64_t kMost>
+bool parse_power_of_two(Options& options, std::string_view text) {
+  Options changed = options;
+  if (!parse_integer<kMember, kLeast, kMost>(changed, text)) return false;
+  if (!is_power_of_two(changed.*kMember)) return false;
+  options.*kMember = changed.*kMember;
+  return true;
+}
+
+template <auto kMember>
+std::string integer_text(const Options& options) {
+  return std::to_string(options.*kMember);
+}
+
+template <auto kMember>
+std::string optional_text(const Options& options) {
+  const auto& value = options.*kMember;
+  return value ? std::to_string(*value) : std::string();
+}
+
+constexpr std::string_view kSuffixes = "KMG";  // 2^10, 2^20, 2^30
+constexpr std::uint64_t kLeastSize = 4096;
+constexpr std::uint64_t kMostSize = std::uint64_t{1} << 46;
+
+template <auto kMember>
+bool parse_size(Options& options, std::string_view text) {
+  int shift = 0;
+  if (!text.empty()) {
+    const std::size_t suffix = kSuffixes.find(text.back());
+    if (suffix != std::string_view::npos) {
+      shift = 10 * (static_cast<int>(suffix) + 1);
+      text.remove_suffix(1);
+    }
+  }
+  const std::optional<std::uint64_t> value = parse_number<std::uint64_t>(text);
+  if (!value || *value > (kMostSize >> shift) || (*value << shift) < kLeastSize) return false;
+  options.*kMember = *value << shift;
+  return true;
+}
+
+template <auto kMember>
+std::string size_text(const Options& options) {
+  std::uint64_t value = options.*kMember;
+  std::string suffix;
+  for (const char unit : kSuffixes) {
+    if (value == 0 || value % 1024 != 0) break;
+    value /= 1024;
+    suffix = unit;
+  }
+  return std::to_string(value) + suffix;
+}
+
+// Seconds, to the millisecond.
+constexpr double kMostSeconds = 1e6;
+
+template <auto kMember, int kLeastMilliseconds>
+bool parse_seconds(Options& options, std::string_view text) {
+  const std::optional<double> seconds = parse_number<double>(text);
+  if (!seconds || !(*seconds >= 0 && *seconds <= kMostSeconds)) return false;
+  const std::chrono::milliseconds value(std::llround(*seconds * 1000));
+  if (value.count() < kLeastMilliseconds) return false;
+  options.*kMember = value;
+  return true;
+}
+
+template <auto kMember>
+std::string seconds_text(const Options& options) {
+  const auto count = (options.*kMember).count();
+  std::string text = std::to_string(count / 1000);
+  if (count % 1000 != 0) text += "." + std::to_string(1000 + count % 1000).substr(1);
+  return text;
+}
+
+constexpr LogLevel kLogLevels[] = {LogLevel::error, LogLevel::warn, LogLevel::info,
+                                   LogLevel::debug};
+constexpr BackendChoice kBackends[] = {BackendChoice::automatic, BackendChoice::softnic,
+                                       BackendChoice::mlx5};
+constexpr NicHandler kNicHandlers[] = {NicHandler::automatic, NicHandler::gpu, NicHandler::proxy};
+
+template <auto kMember, const auto& kChoices, auto kName>
+bool parse_choice(Options& options, std::string_view text) {
+  for (const auto choice : kChoices) {
+    if (text != kName(choice)) continue;
+    options.*kMember = choice;
+    return true;
+  }
+  return false;
+}
+
+template <auto kMember, auto kName>
+std::string choice_text(const Options& options) {
+  return kName(options.*kMember);
+}
+
+bool parse_root(Options& options, std::string_view text) {
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos || colon == 0) return false;
+  const std::optional<std::uint32_t> port = parse_number<std::uint32_t>(text.substr(colon + 1));
+  if (!port || *port < 1 || *port > 65535) return false;
+  options.root = text;
+  return true;
+}
+
+bool parse_secret(Options& options, std::string_view text) {
+  const bool digits = text.find_first_not_of("0123456789abcdefABCDEF") == std::string_view::npos;
+  if (text.size() != 32 || !digits) return false;
+  options.secret = text;
+  return true;
+}
+
+std::string root_text(const Options& options) { return options.root; }
+std::string secret_text(const Options& options) { return options.secret; }
+
+constexpr OptionRow kTable[] = {
+    {"GDAKIT_LOG", "choice", "", "error, warn, info or debug",
+     "How much gdakit writes to stderr: the level named and those before it.", false,
+     parse_choice<&Options::log, kLogLevels, log_level_name>,
+     choice_text<&Options::log, log_level_name>},
+    {"GDAKIT_BACKEND", "choice", "", "auto, softnic or mlx5",
+     "The NIC: a ConnectX (mlx5), the software one (softnic), or the best that works here.", false,
+     parse_choice<&Options::backend, kBackends, backend_choice_name>,
+     choice_text<&Options::backend, backend_choice_name>},
+    {"GDAKIT_RANK", "integer", "", "an integer from 0 to 65535",
+     "The number of this PE in its job; set by the launcher.", false,
+     parse_integer<&Options::rank, 0, 65535>, optional_text<&Options::rank>},
+    {"GDAKIT_SIZE", "integer", "PEs", "an integer from 1 to 65536",
+     "How many PEs the job has; set by the launcher.", false,
+     parse_integer<&Options::size, 1, 65536>, optional_text<&Options::size>},
+    {"GDAKIT_ROOT", "text", "", "host:port, the port from 1 to 65535",
+     "Where PE 0 listens for the others; set by the launcher.", false, parse_root, root_text},
+    {"GDAKIT_SECRET", "text", "", "32 hexadecimal digits",
+     "What a process must know to join the job; set by the launcher.", true, parse_secret,
+     secret_text},
+    {"GDAKIT_LISTEN_FD", "integer", "", "an open file descriptor, an integer from 0 to 1048575",
+     "The listening socket that PE 0 inherits; set by the launcher.", false,
+     parse_integer<&Options::listen_fd, 0, 1048575>, optional_text<&Options::listen_fd>},
+    {"GDAKIT_TIMEOUT", "time", "s", "seconds, from 0.001 to 1000000",
+     "How long bootstrap and control path wait for another PE before they fail.", false,
+     parse_seconds<&Options::timeout, 1>, seconds_text<&Options::timeout>},
+    {"GDAKIT_WATCHDOG", "time", "s", "seconds, from 0 to 1000000; 0 switches it off",
+     "How long a device thread may wait before it reports a stall.", false,
+     parse_seconds<&Options::watchdog, 0>, seconds_text<&Options::watchdog>},
+    {"GDAKIT_QUEUE_DEPTH", "integer", "WQEBBs", "a power of two from 64 to 32768",
+     "The slots of each send queue.", false, parse_power_of_two<&Options::queue_depth, 64, 32768>,
+     integer_text<&Options::queue_depth>},
+    {"GDAKIT_QUEUES_PER_PEER", "integer", "queues", "an integer from 1 to 64",
+     "How many queues a PE has to each other PE.", false,
+     parse_integer<&Options::queues_per_peer, 1, 64>, integer_text<&Options::queues_per_peer>},
+    {"GDAKIT_FETCH_SLOTS", "integer", "slots", "a power of two from 32 to 65536",
+     "How many results of gets and fetching atomics may be under way in a PE.", false,
+     parse_power_of_two<&Options::fetch_slots, 32, 65536>, integer_text<&Options::fetch_slots>},
+    {"GDAKIT_SYMMETRIC_SIZE", "size", "bytes",
+     "bytes from 4K to 65536G, with K, M or G for 2^10..2^30",
+     "The symmetric heap's size at the start.", false, parse_size<&Options::symmetric_size>,
+     size_text<&Options::symmetric_size>},
+    {"GDAKIT_HEAP_CHUNK", "size", "bytes", "bytes from 4K to 65536G, with K, M or G for 2^10..2^30",
+     "By how much the symmetric heap grows at a time.", false, parse_size<&Options::heap_chunk>,
+     size_text<&Options::heap_chunk>},
+    {"GDAKIT_HEAP_LIMIT", "size", "bytes", "bytes from 4K to 65536G, with K, M or G for 2^10..2^30",
+     "The address range that is reserved for the symmetric heap: it never grows beyond.", false,
+     parse_size<&Options::heap_limit>, size_text<&Options::heap_limit>},
+    {"GDAKIT_NIC_HANDLER", "choice", "", "auto, gpu or proxy",
+     "Who rings the NIC: the GPU's threads (gpu), or a host thread for them (proxy).", false,
+     parse_choice<&Options::nic_handler, kNicHandlers, nic_handler_name>,
+     choice_text<&Options::nic_handler, nic_handler_name>},
+    {"GDAKIT_EMULATOR_WORKERS", "integer", "threads", "an integer from 1 to 64",
+     "How many host threads emulate the GPU's threads of a PE.", false,
+     parse_integer<&Options::emulator_workers, 1, 64>, integer_text<&Options::emulator_workers>},
+};
+
+}  // namespace
+
+const char* backend_choice_name(BackendChoice choice) {
+  switch (choice) {
+    case BackendChoice::automatic:
+      return "auto";
+    case BackendChoice::softnic:
+      return "softnic";
+    case BackendChoice::mlx5:
+      return "mlx5";
+  }
+  return "unknown";
+}
+
+const char* nic_handler_name(NicHandler handler) {
+  switch (handler) {
+    case NicHandler::automatic:
+      return "auto";
+    case NicHandler::gpu:
+      return "gpu";
+    case NicHandler::proxy:
+      return "proxy";
+  }
+  return "unknown";
+}
+
+const char* option_source_name(OptionSource source) {
+  switch (source) {
+    case OptionSource::fallback:
+      return "default";
+    case OptionSource::environment:
+      return "environment";
+    case OptionSource::program:
+      return "program";
+  }
+  return "unknown";
+}
+
+std::span<const OptionRow> option_table() { return kTable; }
+
+OptionSource option_source(const OptionRow& row, const Options& options) {
+  const std::string value = row.text(options);
+  const auto given = options.from_variables.find(std::string_view(row.name));
+  if (given != options.from_variables.end()) {
+    return given->second == value ? OptionSource::environment : OptionSource::program;
+  }
+  return value == row.text(Options{}) ? OptionSource::fallback : OptionSource::program;
+}
+
+}  // namespace gdakit

@@ -1,0 +1,76 @@
+"""The checks of scripts/lint that other programs make: clang-format and the compiler."""
+
+import concurrent.futures
+import fnmatch
+import re
+import shutil
+import subprocess
+
+from lint_source import CPP
+
+FORMAT_VERSION = "14"
+
+
+def find_clang_format():
+    """(program, None) or (None, why not). Versions format differently, so one of them judges."""
+    if shutil.which(f"clang-format-{FORMAT_VERSION}"):
+        return f"clang-format-{FORMAT_VERSION}", None
+    if not shutil.which("clang-format"):
+        return None, "there is no clang-format"
+    text = subprocess.run(["clang-format", "--version"], capture_output=True, text=True).stdout
+    found = re.search(r"version (\d+)", text)
+    if found and found[1] == FORMAT_VERSION:
+        return "clang-format", None
+    return None, f"clang-format has version {found[1] if found else 'unknown'}"
+
+
+def check_format(root, sources, skips):
+    paths = [source.path for source in sources if source.kind == CPP]
+    program, why_not = find_clang_format()
+    if program is None:
+        skips.append(f"format: {why_not}; formatting is judged by version {FORMAT_VERSION}")
+        return []
+    if not paths:
+        return []
+    command = [program, "--dry-run", "--style=file", *paths]
+    text = subprocess.run(command, cwd=root, capture_output=True, text=True).stderr
+    warning = re.compile(r"^(.+?):(\d+):\d+: warning: .*clang-format-violations", re.M)
+    first = {}
+    for path, line in warning.findall(text):
+        first.setdefault(path, int(line))
+    return [(path, line, "format", f"use {program} -i {path}") for path, line in first.items()]
+
+
+def compile_header(root, compiler, path):
+    """The first error of a file that includes nothing but this header, or None."""
+    command = [compiler, "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Wshadow", "-Werror",
+               "-I", str(root), "-x", "c++", "-"]
+    run = subprocess.run(command, input=f'#include "{path}"\n', capture_output=True, text=True)
+    if run.returncode == 0:
+        return None
+    found = re.search(r"^(.+?):(\d+):\d+: (?:fatal )?error: (.*)$", run.stderr, re.M)
+    if not found:
+        return path, 1, "header-alone", "use a header that compiles alone"
+    where = f"{found[1].removeprefix(str(root) + '/')}:{found[2]}"
+    return path, 1, "header-alone", f"use every include that it needs; {where}: {found[3]}"
+
+
+def has_verbs(compiler):
+    command = [compiler, "-fsyntax-only", "-x", "c++", "-"]
+    return subprocess.run(command, input="#include <infiniband/mlx5dv.h>\n", capture_output=True,
+                          text=True).returncode == 0
+
+
+def check_headers(root, sources, skips, jobs):
+    paths = [source.path for source in sources if source.path.endswith(".h")]
+    compiler = shutil.which("g++") or shutil.which("clang++")
+    if compiler is None:
+        skips.append("headers: there is neither g++ nor clang++")
+        return []
+    verbs = [path for path in paths if fnmatch.fnmatchcase(path, "backends/mlx5/*")]
+    if verbs and not has_verbs(compiler):
+        skips.append("headers: backends/mlx5: there is no <infiniband/mlx5dv.h>")
+        paths = [path for path in paths if path not in verbs]
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        results = pool.map(lambda path: compile_header(root, compiler, path), paths)
+        return [result for result in results if result is not None]

@@ -1,0 +1,217 @@
+#!/usr/bin/env python3
+"""Every rule of scripts/lint finds its bad sample, at its line, and passes its good one.
+
+Writes the samples into scratch trees and runs scripts/lint on them. Prints what unittest prints.
+"""
+
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+LINT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "lint"
+HEADER = "#pragma once\n"
+
+
+def lines(count, line="int x;"):
+    return (line + "\n") * count
+
+
+# (rule, path, text, line of the finding)
+BAD = (
+    ("getenv", "core/host/a.cc", 'auto* home = std::getenv("HOME");\n', 1),
+    ("getenv", "tools/a.cc", "auto* home = secure_getenv(name);\n", 1),
+    ("volatile", "device/a.h", HEADER + "volatile int* flag;\n", 2),
+    ("goto", "core/base/a.cc", "void f() {\n  goto end;\n}\n", 2),
+    ("unfinished", "core/base/b.cc", "int x;  // TODO: more\n", 1),
+    ("unfinished", "cmake/a.cmake", "# FIXME\n", 1),
+    ("unfinished", "docs/a.md", "Text.\nXXX\n", 2),
+    ("layout-cast", "core/format/a.h", HEADER + "auto* p = reinterpret_cast<int*>(q);\n", 2),
+    ("compiler-if", "device/b.h", HEADER + "#ifdef __CUDA_ARCH__\n#endif\n", 2),
+    ("compiler-if", "sim/a.cc", "#if defined(__clang__)\n#endif\n", 1),
+    ("compiler-if", "sim/b.cc", "#if GDAKIT_TSAN\n#endif\n", 1),
+    ("asm", "device/c.h", HEADER + 'void f() { asm("nop"); }\n', 2),
+    ("asm", "sim/c.cc", 'void f() { __asm__("nop"); }\n', 1),
+    ("bare-fence", "device/d.h", HEADER + "void f() { __threadfence_system(); }\n", 2),
+    ("bare-fence", "device/e.h", HEADER + "void f() { __syncwarp(); }\n", 2),
+    ("bare-fence", "device/f.h", HEADER + "auto r = std::atomic_ref<int>(x);\n", 2),
+    ("bare-fence", "device/g.cuh", HEADER + "void f() { std::atomic_thread_fence(o); }\n", 2),
+    ("unnamed-fence", "device/h.h", HEADER + "void f() { m.fence(Release{}); }\n", 2),
+    ("relaxed-constexpr", "cmake/b.cmake", "set(FLAGS --expt-relaxed-constexpr)\n", 1),
+    ("using-std", "tests/base/a_test.cc", "using namespace std;\n", 1),
+    ("endl", "tools/b.cc", "void f() { out << std::endl; }\n", 1),
+    ("machine-path", "tests/base/b_test.cc", 'open("/tmp/gdakit.log");\n', 1),
+    ("machine-path", "tests/base/c_test.cc", "// Lies in /work/main.\n", 1),
+    ("machine-path", "scripts/a.sh", "cd /home/me/gdakit\n", 1),
+    ("tab", "core/base/c.cc", "void f() {\n\tg();\n}\n", 2),
+    ("trailing-blank", "core/base/d.cc", "int x; \n", 1),
+    ("trailing-blank", "docs/b.md", "Text.  \n", 1),
+    ("long-line", "core/base/e.cc", "//" + "x" * 99 + "\n", 1),
+    ("long-line", "scripts/b.sh", "#" + "x" * 100 + "\n", 1),
+    ("pragma-once", "core/base/f.h", "int f();\n", 1),
+    ("pragma-once", "device/i.cuh", "// #pragma once\n", 1),
+    ("long-file", "core/base/g.cc", lines(501), 501),
+    ("long-function", "core/base/h.cc", "int x;\n\nvoid f() {\n" + lines(69) + "}\n", 3),
+    ("long-function", "core/base/i.cc",
+     "namespace a {\nclass B {\n  void f() const {\n" + lines(69) + "  }\n};\n}\n", 3),
+    ("long-function", "core/base/j.cc",
+     "template <class T>\nvoid f(T x = {}) {\n" + lines(69) + "}\n", 1),
+    ("include-root", "core/base/k.cc", '#include "result.h"\n', 1),
+    ("include-graph", "core/base/l.cc", '#include "core/format/ok.h"\n', 1),
+    ("include-graph", "core/format/b.h", HEADER + '#include "device/ok.h"\n', 2),
+    ("include-graph", "device/j.h", HEADER + '#include "core/host/ok.h"\n', 2),
+    ("include-graph", "core/host/b.cc", '#include "backends/softnic/ok.h"\n', 1),
+    ("include-graph", "backends/mlx5/a.cc", '#include "backends/softnic/ok.h"\n', 1),
+    ("include-graph", "backends/softnic/a.cc", '#include "backends/mlx5/ok.h"\n', 1),
+    ("include-graph", "sim/d.cc", '#include "core/host/ok.h"\n', 1),
+    ("include-graph", "backends/softnic/b.cc", '#include "sim/ok.h"\n', 1),
+    ("include-graph", "core/host/c.cc", '#include "tests/base/ok.h"\n', 1),
+    ("include-graph", "core/host/f.cc", '#include "gdakit.h"\n', 1),
+    ("include-graph", "backends/other.cc", '#include "gdakit.h"\n', 1),
+    ("include-cuda", "core/host/d.cc", "#include <cuda_runtime.h>\n", 1),
+    ("include-verbs", "core/host/e.cc", "#include <infiniband/verbs.h>\n", 1),
+)
+
+# (path, text): no rule finds anything.
+GOOD = (
+    ("core/base/options.cc", "auto* home = std::getenv(name);\n"),
+    ("core/base/annotate.h", HEADER + "#if defined(__CUDACC__)\n#endif\n"),
+    ("core/base/assert.h",
+     HEADER + "#if GDAKIT_DEVICE_CODE\n#endif\n#if defined(NDEBUG)\n#endif\n"),
+    ("sim/sanitizer_fiber.h", HEADER + "#if GDAKIT_TSAN\n#endif\n"),
+    ("device/cuda_machine.cuh",
+     HEADER + 'void f() {\n  asm volatile("membar.sys;");\n  __threadfence();\n}\n'),
+    ("core/base/words.cc",
+     "// volatile, goto, asm and std::endl are words here; `using namespace std;` too.\n"
+     'const char* text = "volatile goto asm /* " "std::endl";\n'
+     "const char* raw = R\"(goto \" volatile)\";\n"
+     "int big = 1'000'000;  /* goto\n volatile */\n"
+     "char quote = '\"'; int volatile_count; int gotos;\n"),
+    ("core/base/unroll.h", HEADER + "void f() {\n#pragma unroll\n  for (;;) g();\n}\n"),
+    ("core/base/option_if.h", HEADER + "#if defined(GDAKIT_HAVE_GDRCOPY)\n#endif\n"),
+    ("core/host/cast.cc", "auto* p = reinterpret_cast<int*>(q);\n"),
+    ("sim/fence.cc", "void f() { std::atomic_thread_fence(std::memory_order_seq_cst); }\n"),
+    ("device/fence.h",
+     HEADER + "void f() {\n  m.fence(order::X{});\n  m.fence(gdakit::order::X{});\n}\n"
+     "void g() { pe.fence(); }\n"),
+    ("tests/base/paths_test.cc",
+     'auto a = "build/tmp/x"; auto b = "docs/work"; auto c = "/tmpfs"; auto d = "~/work";\n'
+     "auto e = std::filesystem::temp_directory_path();\n"),
+    ("docs/words.md", "A method is todo-free; mkdtemp takes gdakit-XXXXXX.\n"),
+    ("docs/long.md", "x" * 300 + "\n"),
+    ("data/table.csv", "a,b \n" + "x" * 300 + "\n"),
+    ("core/base/limit.cc", "//" + "x" * 98 + "\n" + lines(499)),
+    ("core/base/function.cc", "void f() {\n" + lines(68) + "}\n"),
+    ("core/base/table.cc", "const int kTable[] = {\n" + lines(90, "1,") + "};\n"),
+    ("core/base/class.h", HEADER + "struct alignas(64) A {\n" + lines(90) + "};\n"),
+    ("core/base/enum.h", HEADER + "enum class E : int {\n" + lines(90, "a,") + "};\n"),
+    ("core/base/ok.h", HEADER),
+    ("core/format/ok.h", HEADER + '#include "core/base/ok.h"\n'),
+    ("device/ok.h", HEADER + '#include "core/format/ok.h"\n'),
+    ("core/host/ok.h", HEADER + '#include "device/ok.h"\n'),
+    ("core/host/cuda_memory.cc", "#include <cuda_runtime.h>\n"),
+    ("device/kernel.cu", "#include <cuda.h>\n"),
+    ("backends/softnic/ok.h", HEADER + '#include "core/host/ok.h"\n'),
+    ("backends/mlx5/ok.h", HEADER + '#include "core/host/ok.h"\n#include <infiniband/mlx5dv.h>\n'),
+    ("backends/registry.cc",
+     '#include "backends/mlx5/ok.h"\n#include "backends/softnic/ok.h"\n'),
+    ("gdakit.h", HEADER + '#include "backends/ok.h"\n#include "sim/ok.h"\n'),
+    ("backends/ok.h", HEADER + '#include "core/host/ok.h"\n'),
+    ("backends/init.cc", '#include "backends/ok.h"\n#include "gdakit.h"\n'),
+    ("sim/ok.h", HEADER + '#include "device/ok.h"\n'),
+    ("sim/world.cc", '#include "backends/softnic/ok.h"\n#include "core/host/ok.h"\n'),
+    ("tests/base/ok.h", HEADER),
+    ("tests/sim/all_test.cc", '#include "backends/mlx5/ok.h"\n#include "sim/ok.h"\n'),
+    ("tools/all.cc", '#include "backends/softnic/ok.h"\n#include "sim/ok.h"\n'),
+)
+
+
+def run_lint(tree, *arguments):
+    """(exit status, {(path, line, rule): message}, output)."""
+    run = subprocess.run([sys.executable, LINT, "--root", tree, *arguments], capture_output=True,
+                         text=True)
+    found = {}
+    for line in run.stdout.splitlines():
+        match = re.match(r"(.+?):(\d+): ([a-z-]+): (.*)$", line)
+        if match:
+            found[match[1], int(match[2]), match[3]] = match[4]
+    return run.returncode, found, run.stdout + run.stderr
+
+
+class LintTest(unittest.TestCase):
+
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.tree = pathlib.Path(scratch.name)
+
+    def write(self, path, text):
+        (self.tree / path).parent.mkdir(parents=True, exist_ok=True)
+        (self.tree / path).write_text(text, encoding="utf-8")
+
+    def test_good_samples_pass(self):
+        for path, text in GOOD:
+            self.write(path, text)
+        status, found, output = run_lint(self.tree, "--only", "rules")
+        self.assertEqual(found, {}, output)
+        self.assertEqual(status, 0)
+
+    def test_bad_samples_are_found_and_nothing_else(self):
+        for path, text in GOOD:
+            self.write(path, text)
+        for _, path, text, _ in BAD:
+            self.write(path, text)
+        status, found, _ = run_lint(self.tree, "--only", "rules")
+        self.assertEqual(set(found), {(path, line, rule) for rule, path, _, line in BAD})
+        self.assertEqual(status, 1)
+        for message in found.values():
+            self.assertTrue(message.startswith("use "), message)
+
+    def test_every_rule_has_a_bad_sample(self):
+        sys.dont_write_bytecode = True
+        sys.path.insert(0, str(LINT.parent))
+        import lint_rules
+        text = pathlib.Path(lint_rules.__file__).read_text(encoding="utf-8")
+        rules = {ban.rule for ban in lint_rules.BANS}
+        rules |= set(re.findall(r'"((?:long|include|pragma)-\w+)"', text))
+        self.assertEqual(rules, {rule for rule, _, _, _ in BAD})
+
+    def test_only_named_files_are_read(self):
+        self.write("a.cc", "int x; \n")
+        self.write("b.cc", "int x; \n")
+        _, found, _ = run_lint(self.tree, "--only", "rules", "b.cc")
+        self.assertEqual(set(found), {("b.cc", 1, "trailing-blank")})
+
+    def test_git_ignored_files_are_not_read(self):
+        subprocess.run(["git", "init", "--quiet", self.tree], check=True)
+        self.write(".gitignore", "generated/\n")
+        self.write("generated/a.cc", "int x; \n")
+        self.write("untracked.cc", "int x; \n")
+        _, found, output = run_lint(self.tree, "--only", "rules")
+        self.assertEqual(set(found), {("untracked.cc", 1, "trailing-blank")}, output)
+
+    def test_format_is_that_of_the_tree(self):
+        self.write(".clang-format", "BasedOnStyle: Google\n")
+        self.write("good.cc", "int f() { return 1; }\n")
+        self.write("bad.cc", "int x;\nint f() {return 1;}\n")
+        status, found, output = run_lint(self.tree, "--only", "format")
+        if status == 77:
+            self.skipTest(output.splitlines()[0])
+        self.assertEqual(set(found), {("bad.cc", 2, "format")}, output)
+        self.assertEqual(status, 1)
+
+    def test_headers_compile_alone(self):
+        if not (shutil.which("g++") or shutil.which("clang++")):
+            self.skipTest("no compiler")
+        self.write("good.h", HEADER + "#include <string>\ninline std::string f() { return {}; }\n")
+        self.write("bad.h", HEADER + "inline std::string f() { return {}; }\n")
+        status, found, output = run_lint(self.tree, "--only", "headers")
+        self.assertEqual(set(found), {("bad.h", 1, "header-alone")}, output)
+        self.assertEqual(status, 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
