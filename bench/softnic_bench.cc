@@ -184,3 +184,5 @@ BENCHMARK(MemcpySameBytes)->ArgName("buffer")->Arg(1 << 20)->Arg(64 << 20);
 
 }  // namespace
 }  // namespace gdakit::softnic
+
+BENCHMARK_MAIN();

@@ -1,7 +1,8 @@
 // Backend: what a NIC does for a PE on the control path. The data path never comes here.
 //
-// A backend hands out the plain words that the device code reads (keys, doorbell registers, queue numbers)
-// and takes the memory in which the queues lie. First connection and later additions go one way:
+// A backend hands out the plain words that the device code reads (keys, doorbell registers, queue
+// numbers) and takes the memory in which the queues lie. First connection and later additions go
+// one way:
 //
 //   create_queue -> connection card -> exchanged by the bootstrap -> connect_queue
 #pragma once
@@ -22,8 +23,8 @@ namespace gdakit {
 struct BackendLimits {
   std::uint64_t max_message_bytes = std::uint64_t{1} << 30;
   std::uint32_t max_queue_depth = 32768;  // WQEBBs
-  bool needs_cst = false;                 // NIC writes are not ordered by themselves: DUMP after reads
-  bool device_rings = true;               // the device's threads can reach the doorbell registers
+  bool needs_cst = false;    // NIC writes are not ordered by themselves: DUMP after reads
+  bool device_rings = true;  // the device's threads can reach the doorbell registers
 };
 
 // The keys of registered memory, big-endian as a WQE names them.
@@ -60,7 +61,7 @@ struct NicCounters {
   std::uint64_t wqes = 0;
   std::uint64_t doorbells = 0;
   std::uint64_t cqes = 0;
-  std::uint64_t bytes_sent = 0;      // payload
+  std::uint64_t bytes_sent = 0;  // payload
   std::uint64_t bytes_received = 0;
 };
 

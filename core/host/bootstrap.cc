@@ -20,17 +20,24 @@ const char* collective_name(CollectiveKind kind) {
   return "unknown";
 }
 
+namespace {
+
+Result<void> check_size(CollectiveKind kind, std::uint64_t total) {
+  if (total <= kMaxContributionBytes) return {};
+  return Error(Code::invalid_argument, std::string(collective_name(kind)) + ": this PE gave " +
+                                           std::to_string(total) + " bytes; at most " +
+                                           std::to_string(kMaxContributionBytes) +
+                                           " are allowed in one call: split the blob");
+}
+
+}  // namespace
+
 Result<std::vector<Bytes>> Bootstrap::collective(CollectiveKind kind, int root,
                                                  std::vector<Bytes> blobs) {
   if (failure_) return *failure_;
   std::uint64_t total = 0;
   for (const Bytes& blob : blobs) total += blob.size();
-  if (total > kMaxContributionBytes) {
-    return Error(Code::invalid_argument, std::string(collective_name(kind)) + ": this PE gave " +
-                                             std::to_string(total) + " bytes; at most " +
-                                             std::to_string(kMaxContributionBytes) +
-                                             " are allowed in one call: split the blob");
-  }
+  if (Result<void> fits = check_size(kind, total); !fits) return fits.error();
   const CollectiveCall call{kind, root, next_sequence_++};
   Result<std::vector<Bytes>> answer = exchange(call, std::move(blobs));
   if (!answer) failure_ = answer.error();
@@ -38,6 +45,10 @@ Result<std::vector<Bytes>> Bootstrap::collective(CollectiveKind kind, int root,
 }
 
 Result<std::vector<Bytes>> Bootstrap::allgather(std::span<const std::byte> mine) {
+  // Checked before the copy, so that a blob that is too large costs no memory.
+  if (Result<void> fits = check_size(CollectiveKind::allgather, mine.size()); !fits) {
+    return fits.error();
+  }
   return collective(CollectiveKind::allgather, 0, {Bytes(mine.begin(), mine.end())});
 }
 
@@ -55,6 +66,10 @@ Result<Bytes> Bootstrap::broadcast(int root, std::span<const std::byte> blob) {
     return Error(Code::invalid_argument, "broadcast: root " + std::to_string(root) +
                                              " is not a PE of this job; PEs are 0 to " +
                                              std::to_string(size_ - 1));
+  }
+  if (root == rank_) {
+    Result<void> fits = check_size(CollectiveKind::broadcast, blob.size());
+    if (!fits) return fits.error();
   }
   std::vector<Bytes> blobs;
   if (root == rank_) blobs.emplace_back(blob.begin(), blob.end());

@@ -53,7 +53,8 @@ Result<void> Context::make_parts(BackendProvider& provider) {
   Result<std::unique_ptr<MemoryBlock>> state = allocate_block(sizeof(PeState));
   if (!state) return state.error();
   state_ = std::move(*state);
-  Result<std::unique_ptr<MemoryBlock>> ranges = allocate_block(kMaxLocalRanges * sizeof(LocalRange));
+  Result<std::unique_ptr<MemoryBlock>> ranges =
+      allocate_block(kMaxLocalRanges * sizeof(LocalRange));
   if (!ranges) return ranges.error();
   local_table_ = std::move(*ranges);
 
@@ -68,8 +69,11 @@ Result<void> Context::make_parts(BackendProvider& provider) {
 }
 
 Context::~Context() {
-  // A peer that failed has said so itself; here it only means that nobody is left to wait for.
-  if (bootstrap_ != nullptr && queues_ != nullptr) static_cast<void>(bootstrap_->barrier());
+  if (queues_ != nullptr) {
+    if (Result<void> met = bootstrap_->barrier(); !met) {
+      Log(options_.log, my_pe()).info("leaving without the others: " + met.error().message());
+    }
+  }
   for (const LocalBuffer& buffer : local_buffers_) {
     static_cast<void>(backend_->deregister_memory(buffer.keys));
   }
@@ -80,9 +84,9 @@ Context::~Context() {
 Result<void> Context::register_buffer(void* base, std::uint64_t bytes) {
   const auto begin = reinterpret_cast<std::uint64_t>(base);
   if (base == nullptr || bytes == 0 || local_buffers_.size() == kMaxLocalRanges) {
-    return Error(Code::invalid_argument,
-                 "register_buffer of " + std::to_string(bytes) + " bytes: needs an address, a " +
-                     "size, and at most " + std::to_string(kMaxLocalRanges) + " buffers");
+    return Error(Code::invalid_argument, "register_buffer of " + std::to_string(bytes) +
+                                             " bytes: needs an address, a " + "size, and at most " +
+                                             std::to_string(kMaxLocalRanges) + " buffers");
   }
   for (const LocalBuffer& other : local_buffers_) {
     if (begin < other.range.end && other.range.begin < begin + bytes) {

@@ -1,5 +1,5 @@
-// Which parts of the symmetric heap are in use, by offset. Pure bookkeeping: the same calls give the same
-// offsets on every PE.
+// Which parts of the symmetric heap are in use, by offset. Pure bookkeeping: the same calls give
+// the same offsets on every PE.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,16 @@
 
 namespace gdakit {
 
-inline constexpr std::uint64_t kHeapAlignment = 256;  // no two objects share a line that the NIC writes
+inline constexpr std::uint64_t kHeapAlignment =
+    256;  // no two objects share a line that the NIC writes
 
 class HeapAllocator {
  public:
   // Makes [size, size + bytes) available too.
   void extend(std::uint64_t bytes);
 
-  // The lowest offset with room for `bytes`, a multiple of kHeapAlignment; nothing if there is none.
+  // The lowest offset with room for `bytes`, a multiple of kHeapAlignment; nothing if there is
+  // none.
   std::optional<std::uint64_t> allocate(std::uint64_t bytes);
 
   // The size of the object at `offset`, or nothing if no object begins there.

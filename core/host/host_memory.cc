@@ -1,7 +1,6 @@
 #include "core/host/host_memory.h"
 
 #include <cerrno>
-
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -7,11 +7,12 @@
 
 namespace gdakit {
 
-// What one PE does. An error ends the job: PEs that wait for this one in a collective call are told.
+// What one PE does. An error ends the job: PEs that wait for this one in a collective call are
+// told.
 using PeMain = std::function<Result<void>(Context&)>;
 
-// Runs `pe_main` on `n_pes` PEs and returns when all have ended. The error is that of the PE that failed
-// first; its message begins with that PE's number.
+// Runs `pe_main` on `n_pes` PEs and returns when all have ended. The error is that of the PE that
+// failed first; its message begins with that PE's number.
 Result<void> run_in_process(int n_pes, const Options& options, BackendProvider& provider,
                             const PeMain& pe_main);
 

@@ -1,5 +1,5 @@
-// Memory that the device's threads, the NIC and the host share. Where it lies is the provider's business:
-// here in the host's own memory (host_memory.h).
+// Memory that the device's threads, the NIC and the host share. Where it lies is the provider's
+// business: here in the host's own memory (host_memory.h).
 #pragma once
 
 #include <cstddef>

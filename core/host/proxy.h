@@ -1,5 +1,5 @@
-// The proxy: a host thread that rings for a device that cannot reach the doorbell registers. Per queue the
-// device publishes a producer index; the proxy writes record and doorbell.
+// The proxy: a host thread that rings for a device that cannot reach the doorbell registers. Per
+// queue the device publishes a producer index; the proxy writes record and doorbell.
 #pragma once
 
 #include <atomic>

@@ -9,8 +9,8 @@
 namespace gdakit {
 namespace {
 
-// Where the parts of a queue lie in its block. The parts that the NIC writes to stand last, on pages of
-// their own, so that nothing else is registered with it.
+// Where the parts of a queue lie in its block. The parts that the NIC writes to stand last, on
+// pages of their own, so that nothing else is registered with it.
 struct QueueLayout {
   std::uint64_t slots = 0;
   std::uint64_t cqe, ready, state, record, proxy, results, sink, end;
@@ -40,13 +40,13 @@ Result<std::unique_ptr<HostQueue>> HostQueue::create(const Options& options, Bac
   char* const base = static_cast<char*>(queue->memory_->data());
   std::memset(base + layout.cqe, format::kInvalidCqeByte, sizeof(format::Cqe64));
 
-  Result<MemoryKeys> keys = backend.register_memory(
-      base + layout.results, layout.end - layout.results, MemoryUse::local);
+  Result<MemoryKeys> keys =
+      backend.register_memory(base + layout.results, layout.end - layout.results, MemoryUse::local);
   if (!keys) return keys.error().within("registration of a send queue's result slots");
   queue->keys_ = *keys;
   queue->has_keys_ = true;
-  Result<QueueResources> made = backend.create_queue(
-      {base, options.queue_depth, base + layout.cqe, base + layout.record});
+  Result<QueueResources> made =
+      backend.create_queue({base, options.queue_depth, base + layout.cqe, base + layout.record});
   if (!made) return made.error().within("creation of a send queue to PE " + std::to_string(peer));
   queue->resources_ = std::move(*made);
   queue->has_queue_ = true;
@@ -84,9 +84,8 @@ QueueTable::QueueTable(const Options& options, Bootstrap& bootstrap, Backend& ba
                        MemoryProvider& memory)
     : options_(options), bootstrap_(bootstrap), backend_(backend), memory_(memory) {}
 
-Result<std::unique_ptr<QueueTable>> QueueTable::create(const Options& options,
-                                                       Bootstrap& bootstrap, Backend& backend,
-                                                       MemoryProvider& memory) {
+Result<std::unique_ptr<QueueTable>> QueueTable::create(const Options& options, Bootstrap& bootstrap,
+                                                       Backend& backend, MemoryProvider& memory) {
   std::unique_ptr<QueueTable> table(new QueueTable(options, bootstrap, backend, memory));
   const BackendLimits limits = backend.limits();
   if (options.queue_depth > limits.max_queue_depth) {
@@ -114,10 +113,10 @@ Result<std::unique_ptr<QueueTable>> QueueTable::create(const Options& options,
 
 Result<std::uint32_t> QueueTable::add(std::uint32_t count, Sharing sharing) {
   if (count == 0 || count > kMaxQueuesPerPeer - count_) {
-    return Error(Code::invalid_argument,
-                 "add_queues: " + std::to_string(count) + " more queues; there are " +
-                     std::to_string(count_) + " to each peer and at most " +
-                     std::to_string(kMaxQueuesPerPeer));
+    return Error(Code::invalid_argument, "add_queues: " + std::to_string(count) +
+                                             " more queues; there are " + std::to_string(count_) +
+                                             " to each peer and at most " +
+                                             std::to_string(kMaxQueuesPerPeer));
   }
   const std::uint32_t first = count_;
   for (std::uint32_t i = 0; i < count; ++i) {

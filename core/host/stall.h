@@ -21,7 +21,8 @@ std::string describe(const QueueError& error, int peer);
 // A Status in words; for kernels' results that reach the host.
 std::string describe(const Status& status);
 
-// Several lines: who waited where and for what, how far the queue has come, and which side is to blame.
+// Several lines: who waited where and for what, how far the queue has come, and which side is to
+// blame.
 std::string describe(const StallReport& report, int my_pe);
 
 std::string describe(const FaultReport& report, int my_pe);

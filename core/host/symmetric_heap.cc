@@ -20,16 +20,14 @@ SymmetricHeap::SymmetricHeap(const Options& options, Bootstrap& bootstrap, Backe
       limit_bytes_(options.heap_limit) {}
 
 Result<std::unique_ptr<SymmetricHeap>> SymmetricHeap::create(const Options& options,
-                                                             Bootstrap& bootstrap,
-                                                             Backend& backend,
+                                                             Bootstrap& bootstrap, Backend& backend,
                                                              MemoryProvider& memory) {
   std::unique_ptr<SymmetricHeap> heap(new SymmetricHeap(options, bootstrap, backend));
   const std::uint64_t unit = memory.granularity();
   heap->arena_bytes_ = round_up(heap->arena_bytes_, unit);
   heap->chunk_bytes_ = round_up(heap->chunk_bytes_, unit);
   heap->limit_bytes_ = std::max(round_up(heap->limit_bytes_, unit), heap->arena_bytes_);
-  heap->max_chunks_ =
-      1 + divide_up(heap->limit_bytes_ - heap->arena_bytes_, heap->chunk_bytes_);
+  heap->max_chunks_ = 1 + divide_up(heap->limit_bytes_ - heap->arena_bytes_, heap->chunk_bytes_);
   Result<std::unique_ptr<AddressRange>> range = memory.reserve(heap->limit_bytes_);
   if (!range) return range.error().within("symmetric heap (GDAKIT_HEAP_LIMIT)");
   heap->range_ = std::move(*range);
@@ -96,8 +94,7 @@ Result<void> SymmetricHeap::agree(const char* call, std::uint64_t mine) {
     if ((*all)[pe] == (*all)[0]) continue;
     return Error(Code::invalid_argument,
                  std::string(call) + ": PE " + std::to_string(pe) + " gave " +
-                     std::to_string((*all)[pe]) + " where PE 0 gave " +
-                     std::to_string((*all)[0]) +
+                     std::to_string((*all)[pe]) + " where PE 0 gave " + std::to_string((*all)[0]) +
                      "; all PEs must make the same calls with the same arguments");
   }
   return {};
@@ -138,8 +135,7 @@ bool SymmetricHeap::contains(const void* address) const {
 HeapView SymmetricHeap::view() const {
   return {reinterpret_cast<std::uint64_t>(range_->base()),
           static_cast<const LocalRange*>(chunk_table_->data()),
-          static_cast<std::uint32_t>(keys_.size()),
-          static_cast<const Be32*>(rkey_table_->data()),
+          static_cast<std::uint32_t>(keys_.size()), static_cast<const Be32*>(rkey_table_->data()),
           static_cast<const std::uint64_t*>(base_table_->data())};
 }
 

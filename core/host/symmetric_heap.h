@@ -4,8 +4,8 @@
 //   |--- arena ---|--- chunk ---|--- chunk ---| . . . addresses reserved, no memory yet . . .|
 //     registered as one chunk     registered one by one, when an allocation does not fit
 //
-// allocate and free are collective: all PEs call in the same order with the same sizes. A PE that calls
-// with another size is an error on every PE, which names who asked for what.
+// allocate and free are collective: all PEs call in the same order with the same sizes. A PE that
+// calls with another size is an error on every PE, which names who asked for what.
 #pragma once
 
 #include <cstdint>
@@ -23,15 +23,15 @@ namespace gdakit {
 class SymmetricHeap {
  public:
   // Collective. Reserves the addresses and makes the arena.
-  static Result<std::unique_ptr<SymmetricHeap>> create(const Options& options,
-                                                       Bootstrap& bootstrap, Backend& backend,
-                                                       MemoryProvider& memory);
+  static Result<std::unique_ptr<SymmetricHeap>> create(const Options& options, Bootstrap& bootstrap,
+                                                       Backend& backend, MemoryProvider& memory);
   ~SymmetricHeap();
   SymmetricHeap(const SymmetricHeap&) = delete;
   SymmetricHeap& operator=(const SymmetricHeap&) = delete;
 
-  // Collective. Zeroed when its memory is new; what an earlier object left there otherwise. Aligned to
-  // kHeapAlignment. Errors: beyond the heap's limit (exhausted); sizes differ (invalid_argument).
+  // Collective. Zeroed when its memory is new; what an earlier object left there otherwise. Aligned
+  // to kHeapAlignment. Errors: beyond the heap's limit (exhausted); sizes differ
+  // (invalid_argument).
   Result<void*> allocate(std::uint64_t bytes);
   // Collective. Errors: not the address of an object (invalid_argument).
   Result<void> free(void* address);

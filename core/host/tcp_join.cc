@@ -116,14 +116,17 @@ Result<std::shared_ptr<TcpStream>> join_hub(asio::io_context& io, const LaunchIn
   const TimePoint deadline = BootstrapClock::now() + info.timeout;
   const std::string hub = "PE 0 at " + host + ":" + std::to_string(port);
   std::chrono::milliseconds pause = kFirstPause;
+  std::string reason;
   for (;;) {
     Result<std::shared_ptr<TcpStream>> stream = attempt_join(io, info, host, port, deadline);
     if (stream) return stream;
     if (stream.error().code() != Code::unavailable) return stream.error().within(hub);
-    if (BootstrapClock::now() + pause >= deadline) {
+    const TimePoint now = BootstrapClock::now();
+    // An attempt that the deadline cut short says less than one before it that ended by itself.
+    if (reason.empty() || now < deadline) reason = stream.error().message();
+    if (now + pause >= deadline) {
       return Error(Code::timed_out, "PE " + std::to_string(info.rank) + " could not join " + hub +
-                                        " within " + seconds_text(info.timeout) + ": " +
-                                        stream.error().message());
+                                        " within " + seconds_text(info.timeout) + ": " + reason);
     }
     std::this_thread::sleep_for(pause);
     pause = std::min(2 * pause, kLongestPause);
