@@ -11,7 +11,8 @@
 //
 //   gdakit::Result<std::unique_ptr<gdakit::Context>> context = gdakit::init();
 //   ...
-//   gdakit::Result<void> done = (*context)->launch(RingShift{destination}, {.blocks = 1, .threads = 1});
+//   gdakit::Result<void> done = (*context)->launch(RingShift{destination}, {.blocks = 1, .threads =
+//   1});
 #pragma once
 
 #include "backends/registry.h"
@@ -28,7 +29,8 @@ namespace gdakit {
 Result<std::unique_ptr<Context>> init();
 Result<std::unique_ptr<Context>> init(const Options& options);
 
-// Runs `pe_main` on `n_pes` PEs that are threads of this process, with the backend that the options name.
+// Runs `pe_main` on `n_pes` PEs that are threads of this process, with the backend that the options
+// name.
 Result<void> run_in_process(int n_pes, const Options& options, const PeMain& pe_main);
 
 template <class Kernel>

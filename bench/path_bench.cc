@@ -1,17 +1,18 @@
 // What does the whole path cost, from a kernel's call through the NIC's thread to completion?
 //
 //   RoundTrip       one 8-byte put and quiet, seconds each
-//   Bandwidth       large puts kept in flight, bytes a second, held against memcpy of the same bytes
+//   Bandwidth       large puts kept in flight, bytes a second, held against memcpy of the same
+//   bytes
 //
-// "threads": both PEs in this process, payload by reference. "processes": a child is the other PE, payload
-// through shared memory.
+// "threads": both PEs in this process, payload by reference. "processes": a child is the other PE,
+// payload through shared memory.
 #include <cstring>
 #include <memory>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <vector>
 
 #include <benchmark/benchmark.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "bench/two_pes.h"
 

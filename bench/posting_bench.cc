@@ -1,6 +1,6 @@
-// What does it cost a thread to post one put? The NIC is out of the way: the bench completes the queue
-// itself, so that nobody ever waits. Times are per put, on the CPU emulator with its real atomics; the
-// counts of atomics and fences behind them are what carries over to a GPU.
+// What does it cost a thread to post one put? The NIC is out of the way: the bench completes the
+// queue itself, so that nobody ever waits. Times are per put, on the CPU emulator with its real
+// atomics; the counts of atomics and fences behind them are what carries over to a GPU.
 #include <benchmark/benchmark.h>
 
 #include "device/pe.h"
@@ -63,15 +63,13 @@ void measure(benchmark::State& state, Sharing sharing, LaunchShape shape, Act ac
     state.SetIterationTime(static_cast<double>(spent_ns) * 1e-9);
   }
   const double puts = static_cast<double>(shape.threads) * kPuts;
-  state.counters["per_put"] =
-      benchmark::Counter(puts, benchmark::Counter::kIsIterationInvariantRate |
-                                   benchmark::Counter::kInvert);
+  state.counters["per_put"] = benchmark::Counter(
+      puts, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
 }
 
 void Exclusive(benchmark::State& state) {
-  measure(state, Sharing::exclusive, {1, 1}, [](auto& pe, std::uint64_t* word) {
-    pe.exclusively_on(0).put_value(word, 1, 0);
-  });
+  measure(state, Sharing::exclusive, {1, 1},
+          [](auto& pe, std::uint64_t* word) { pe.exclusively_on(0).put_value(word, 1, 0); });
 }
 BENCHMARK(Exclusive)->UseManualTime();
 
@@ -81,7 +79,8 @@ void SharedUncontended(benchmark::State& state) {
 }
 BENCHMARK(SharedUncontended)->UseManualTime();
 
-// Eight warps, all lanes posting: a warp's lanes post together, with one reservation and one publication.
+// Eight warps, all lanes posting: a warp's lanes post together, with one reservation and one
+// publication.
 void SharedByEightWarps(benchmark::State& state) {
   measure(state, Sharing::shared, {1, 256},
           [](auto& pe, std::uint64_t* word) { pe.put_value(word, 1, 0); });

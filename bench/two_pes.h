@@ -3,9 +3,8 @@
 
 #include <cstdint>
 #include <memory>
-#include <thread>
-
 #include <sys/types.h>
+#include <thread>
 
 #include "gdakit.h"
 

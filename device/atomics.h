@@ -33,14 +33,10 @@ struct MaskedSwap {
 
 GDAKIT_HOST_DEVICE constexpr MaskedSwap masked_swap(const Request& request, std::uint64_t ones) {
   switch (request.op) {
-    case Op::bit_and:
-      return {request.operand, 0, ~request.operand & ones, 0};
-    case Op::bit_or:
-      return {request.operand, 0, request.operand, 0};
-    case Op::compare_swap:
-      return {request.operand, request.compare, ones, ones};
-    default:
-      return {request.operand, 0, ones, 0};
+    case Op::bit_and: return {request.operand, 0, ~request.operand & ones, 0};
+    case Op::bit_or: return {request.operand, 0, request.operand, 0};
+    case Op::compare_swap: return {request.operand, request.compare, ones, ones};
+    default: return {request.operand, 0, ones, 0};
   }
 }
 

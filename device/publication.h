@@ -150,8 +150,8 @@ class SharedPublication {
     }
   }
 
-  // Clears the mark. This comes before the ring, whose fence orders it: once these slots have completed
-  // they are posted to again, and their next posters must not find the mark of this lap.
+  // Clears the mark. This comes before the ring, whose fence orders it: once these slots have
+  // completed they are posted to again, and their next posters must not find the mark of this lap.
   template <class M>
   GDAKIT_DEVICE static void take_up(M& m, const QueueView& queue, std::uint64_t held) {
     const ReadyPlace place = ready_place(queue.depth, held);

@@ -12,18 +12,12 @@ enum class Compare : std::uint8_t { eq, ne, gt, ge, lt, le };
 template <class T>
 GDAKIT_HOST_DEVICE constexpr bool holds(T have, Compare compare, T want) {
   switch (compare) {
-    case Compare::eq:
-      return have == want;
-    case Compare::ne:
-      return have != want;
-    case Compare::gt:
-      return have > want;
-    case Compare::ge:
-      return have >= want;
-    case Compare::lt:
-      return have < want;
-    case Compare::le:
-      return have <= want;
+    case Compare::eq: return have == want;
+    case Compare::ne: return have != want;
+    case Compare::gt: return have > want;
+    case Compare::ge: return have >= want;
+    case Compare::lt: return have < want;
+    case Compare::le: return have <= want;
   }
   return false;
 }

@@ -194,14 +194,10 @@ class HostMachine {
   template <class Order>
   static constexpr int memory_order() {
     switch (Order::kind) {
-      case Kind::relaxed:
-        return __ATOMIC_RELAXED;
-      case Kind::acquire:
-        return __ATOMIC_ACQUIRE;
-      case Kind::release:
-        return __ATOMIC_RELEASE;
-      case Kind::acq_rel:
-        return __ATOMIC_ACQ_REL;
+      case Kind::relaxed: return __ATOMIC_RELAXED;
+      case Kind::acquire: return __ATOMIC_ACQUIRE;
+      case Kind::release: return __ATOMIC_RELEASE;
+      case Kind::acq_rel: return __ATOMIC_ACQ_REL;
     }
     return __ATOMIC_SEQ_CST;
   }

@@ -4,20 +4,13 @@ namespace gdakit::sim {
 
 const char* operation_name(Operation operation) {
   switch (operation) {
-    case Operation::none:
-      return "none";
-    case Operation::shuffle:
-      return "shuffle";
-    case Operation::ballot:
-      return "ballot";
-    case Operation::match_any:
-      return "match_any";
-    case Operation::sync_warp:
-      return "sync_warp";
-    case Operation::sync_block:
-      return "sync_block";
-    case Operation::active_mask:
-      return "active_mask";
+    case Operation::none: return "none";
+    case Operation::shuffle: return "shuffle";
+    case Operation::ballot: return "ballot";
+    case Operation::match_any: return "match_any";
+    case Operation::sync_warp: return "sync_warp";
+    case Operation::sync_block: return "sync_block";
+    case Operation::active_mask: return "active_mask";
   }
   return "unknown";
 }

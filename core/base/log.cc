@@ -7,14 +7,10 @@ namespace gdakit {
 
 const char* log_level_name(LogLevel level) {
   switch (level) {
-    case LogLevel::error:
-      return "error";
-    case LogLevel::warn:
-      return "warn";
-    case LogLevel::info:
-      return "info";
-    case LogLevel::debug:
-      return "debug";
+    case LogLevel::error: return "error";
+    case LogLevel::warn: return "warn";
+    case LogLevel::info: return "info";
+    case LogLevel::debug: return "debug";
   }
   return "unknown";
 }

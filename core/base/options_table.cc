@@ -218,36 +218,27 @@ constexpr OptionRow kTable[] = {
 
 const char* backend_choice_name(BackendChoice choice) {
   switch (choice) {
-    case BackendChoice::automatic:
-      return "auto";
-    case BackendChoice::softnic:
-      return "softnic";
-    case BackendChoice::mlx5:
-      return "mlx5";
+    case BackendChoice::automatic: return "auto";
+    case BackendChoice::softnic: return "softnic";
+    case BackendChoice::mlx5: return "mlx5";
   }
   return "unknown";
 }
 
 const char* nic_handler_name(NicHandler handler) {
   switch (handler) {
-    case NicHandler::automatic:
-      return "auto";
-    case NicHandler::gpu:
-      return "gpu";
-    case NicHandler::proxy:
-      return "proxy";
+    case NicHandler::automatic: return "auto";
+    case NicHandler::gpu: return "gpu";
+    case NicHandler::proxy: return "proxy";
   }
   return "unknown";
 }
 
 const char* option_source_name(OptionSource source) {
   switch (source) {
-    case OptionSource::fallback:
-      return "default";
-    case OptionSource::environment:
-      return "environment";
-    case OptionSource::program:
-      return "program";
+    case OptionSource::fallback: return "default";
+    case OptionSource::environment: return "environment";
+    case OptionSource::program: return "program";
   }
   return "unknown";
 }

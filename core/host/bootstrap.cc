@@ -6,16 +6,11 @@ namespace gdakit {
 
 const char* collective_name(CollectiveKind kind) {
   switch (kind) {
-    case CollectiveKind::join:
-      return "join";
-    case CollectiveKind::barrier:
-      return "barrier";
-    case CollectiveKind::allgather:
-      return "allgather";
-    case CollectiveKind::alltoall:
-      return "alltoall";
-    case CollectiveKind::broadcast:
-      return "broadcast";
+    case CollectiveKind::join: return "join";
+    case CollectiveKind::barrier: return "barrier";
+    case CollectiveKind::allgather: return "allgather";
+    case CollectiveKind::alltoall: return "alltoall";
+    case CollectiveKind::broadcast: return "broadcast";
   }
   return "unknown";
 }

@@ -9,15 +9,11 @@ std::string pe_name(int rank) { return "PE " + std::to_string(rank); }
 
 std::size_t blobs_expected(const CollectiveCall& call, int rank, int size) {
   switch (call.kind) {
-    case CollectiveKind::allgather:
-      return 1;
-    case CollectiveKind::alltoall:
-      return static_cast<std::size_t>(size);
-    case CollectiveKind::broadcast:
-      return rank == call.root ? 1 : 0;
+    case CollectiveKind::allgather: return 1;
+    case CollectiveKind::alltoall: return static_cast<std::size_t>(size);
+    case CollectiveKind::broadcast: return rank == call.root ? 1 : 0;
     case CollectiveKind::join:
-    case CollectiveKind::barrier:
-      break;
+    case CollectiveKind::barrier: break;
   }
   return 0;
 }
@@ -104,8 +100,7 @@ std::vector<std::span<const std::byte>> BootstrapRound::answer(int rank) const {
   std::vector<std::span<const std::byte>> blobs;
   switch (call_.kind) {
     case CollectiveKind::join:
-    case CollectiveKind::barrier:
-      break;
+    case CollectiveKind::barrier: break;
     case CollectiveKind::broadcast:
       blobs.emplace_back(members_[static_cast<std::size_t>(call_.root)].blobs.front());
       break;

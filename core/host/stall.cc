@@ -19,20 +19,13 @@ std::string seconds(std::uint64_t ns) {
 
 const char* waited_for(Site site) {
   switch (site) {
-    case Site::queue_room:
-      return "room in the send queue";
-    case Site::queue_completion:
-      return "a completion";
-    case Site::fetch_slot:
-      return "a slot of the fetch ring";
-    case Site::signal:
-      return "a word that another PE writes";
-    case Site::barrier:
-      return "another PE to come to the barrier";
-    case Site::user:
-      return "something of its own";
-    case Site::count:
-      break;
+    case Site::queue_room: return "room in the send queue";
+    case Site::queue_completion: return "a completion";
+    case Site::fetch_slot: return "a slot of the fetch ring";
+    case Site::signal: return "a word that another PE writes";
+    case Site::barrier: return "another PE to come to the barrier";
+    case Site::user: return "something of its own";
+    case Site::count: break;
   }
   return "something unknown";
 }
@@ -87,34 +80,25 @@ std::string word_lines(const StallReport& report) {
 std::string describe(format::Syndrome syndrome) {
   using format::Syndrome;
   switch (syndrome) {
-    case Syndrome::none:
-      return "no error";
-    case Syndrome::local_length:
-      return "local length error: a message does not fit its buffer";
-    case Syndrome::local_qp_operation:
-      return "local QP operation error: a malformed WQE";
+    case Syndrome::none: return "no error";
+    case Syndrome::local_length: return "local length error: a message does not fit its buffer";
+    case Syndrome::local_qp_operation: return "local QP operation error: a malformed WQE";
     case Syndrome::local_protection:
       return "local protection error: the local key does not cover the local buffer";
-    case Syndrome::flushed:
-      return "flushed: an earlier WQE had broken the queue";
-    case Syndrome::memory_window_bind:
-      return "memory window bind error";
-    case Syndrome::bad_response:
-      return "bad response from the peer's NIC";
-    case Syndrome::local_access:
-      return "local access error";
+    case Syndrome::flushed: return "flushed: an earlier WQE had broken the queue";
+    case Syndrome::memory_window_bind: return "memory window bind error";
+    case Syndrome::bad_response: return "bad response from the peer's NIC";
+    case Syndrome::local_access: return "local access error";
     case Syndrome::remote_invalid_request:
       return "remote invalid request: the peer's queue does not allow or understand it";
     case Syndrome::remote_access:
       return "remote access error: the remote key does not cover the remote address or right";
-    case Syndrome::remote_operation:
-      return "remote operation error: the peer's NIC failed";
+    case Syndrome::remote_operation: return "remote operation error: the peer's NIC failed";
     case Syndrome::transport_retry_exceeded:
       return "transport retry exceeded: the peer's NIC does not answer";
     case Syndrome::rnr_retry_exceeded:
       return "receiver-not-ready retry exceeded: the peer posted no receive";
-    case Syndrome::remote_aborted:
-      return "remote aborted error";
+    case Syndrome::remote_aborted: return "remote aborted error";
   }
   return "unknown syndrome " + hex(static_cast<std::uint8_t>(syndrome));
 }
@@ -122,28 +106,17 @@ std::string describe(format::Syndrome syndrome) {
 std::string opcode_name(std::uint8_t opcode) {
   using format::Opcode;
   switch (static_cast<Opcode>(opcode)) {
-    case Opcode::nop:
-      return "NOP";
-    case Opcode::rdma_write:
-      return "RDMA_WRITE";
-    case Opcode::rdma_write_imm:
-      return "RDMA_WRITE_IMM";
-    case Opcode::send:
-      return "SEND";
-    case Opcode::send_imm:
-      return "SEND_IMM";
-    case Opcode::rdma_read:
-      return "RDMA_READ";
-    case Opcode::atomic_cs:
-      return "ATOMIC_CS";
-    case Opcode::atomic_fa:
-      return "ATOMIC_FA";
-    case Opcode::atomic_masked_cs:
-      return "ATOMIC_MASKED_CS";
-    case Opcode::atomic_masked_fa:
-      return "ATOMIC_MASKED_FA";
-    case Opcode::dump:
-      return "DUMP";
+    case Opcode::nop: return "NOP";
+    case Opcode::rdma_write: return "RDMA_WRITE";
+    case Opcode::rdma_write_imm: return "RDMA_WRITE_IMM";
+    case Opcode::send: return "SEND";
+    case Opcode::send_imm: return "SEND_IMM";
+    case Opcode::rdma_read: return "RDMA_READ";
+    case Opcode::atomic_cs: return "ATOMIC_CS";
+    case Opcode::atomic_fa: return "ATOMIC_FA";
+    case Opcode::atomic_masked_cs: return "ATOMIC_MASKED_CS";
+    case Opcode::atomic_masked_fa: return "ATOMIC_MASKED_FA";
+    case Opcode::dump: return "DUMP";
   }
   return "opcode " + hex(opcode);
 }
@@ -158,12 +131,9 @@ std::string describe(const QueueError& error, int peer) {
 std::string describe(const Status& status) {
   const std::string where = status.peer < 0 ? "" : ", PE " + std::to_string(status.peer);
   switch (status.code) {
-    case StatusCode::ok:
-      return "ok";
-    case StatusCode::queue_error:
-      return describe(status.syndrome) + where;
-    case StatusCode::stalled:
-      return "stalled: a wait exceeded GDAKIT_WATCHDOG" + where;
+    case StatusCode::ok: return "ok";
+    case StatusCode::queue_error: return describe(status.syndrome) + where;
+    case StatusCode::stalled: return "stalled: a wait exceeded GDAKIT_WATCHDOG" + where;
     case StatusCode::invalid_address:
       return "an address that is neither in the symmetric heap nor registered" + where;
     case StatusCode::invalid_argument:

@@ -29,13 +29,10 @@ constexpr std::chrono::seconds kFarewellPatience{2};
 std::size_t answer_blobs(CollectiveKind kind, int size) {
   switch (kind) {
     case CollectiveKind::join:
-    case CollectiveKind::barrier:
-      return 0;
-    case CollectiveKind::broadcast:
-      return 1;
+    case CollectiveKind::barrier: return 0;
+    case CollectiveKind::broadcast: return 1;
     case CollectiveKind::allgather:
-    case CollectiveKind::alltoall:
-      break;
+    case CollectiveKind::alltoall: break;
   }
   return static_cast<std::size_t>(size);
 }

@@ -134,12 +134,9 @@ Verdict TcpHub::judge(const tcp_wire::Hello& hello) const {
   if (hello.size != members_.size()) return Verdict::wrong_size;
   if (hello.rank >= members_.size()) return Verdict::rank_out_of_range;
   switch (members_[hello.rank].state) {
-    case State::absent:
-      return Verdict::accepted;
-    case State::joined:
-      return Verdict::duplicate_rank;
-    case State::left:
-      return Verdict::job_ending;
+    case State::absent: return Verdict::accepted;
+    case State::joined: return Verdict::duplicate_rank;
+    case State::left: return Verdict::job_ending;
   }
   return Verdict::duplicate_rank;
 }

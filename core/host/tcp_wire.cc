@@ -19,20 +19,13 @@ std::span<const std::byte> bytes_of(const T& value) {
 
 const char* verdict_text(Verdict verdict) {
   switch (verdict) {
-    case Verdict::accepted:
-      return "accepted";
-    case Verdict::wrong_version:
-      return "the two speak different versions of the protocol";
-    case Verdict::wrong_secret:
-      return "its secret is not the job's (GDAKIT_SECRET)";
-    case Verdict::wrong_size:
-      return "it expects a job of another size (GDAKIT_SIZE)";
-    case Verdict::rank_out_of_range:
-      return "the job has no such PE (GDAKIT_RANK)";
-    case Verdict::duplicate_rank:
-      return "a PE of this rank has joined already (GDAKIT_RANK)";
-    case Verdict::job_ending:
-      return "the PE of this rank has left the job";
+    case Verdict::accepted: return "accepted";
+    case Verdict::wrong_version: return "the two speak different versions of the protocol";
+    case Verdict::wrong_secret: return "its secret is not the job's (GDAKIT_SECRET)";
+    case Verdict::wrong_size: return "it expects a job of another size (GDAKIT_SIZE)";
+    case Verdict::rank_out_of_range: return "the job has no such PE (GDAKIT_RANK)";
+    case Verdict::duplicate_rank: return "a PE of this rank has joined already (GDAKIT_RANK)";
+    case Verdict::job_ending: return "the PE of this rank has left the job";
   }
   return "unknown";
 }

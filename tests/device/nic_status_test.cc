@@ -17,7 +17,7 @@ using namespace softnic;
 
 DmaAddress address_of(const void* memory) { return {reinterpret_cast<std::uint64_t>(memory)}; }
 
-// One QP connected with itself, over a queue in this test's memory.
+// A QP over a queue in this test's memory, and its peer on the same NIC.
 class QueueOnNic : public testing::Test {
  protected:
   void SetUp() override {
@@ -29,31 +29,41 @@ class QueueOnNic : public testing::Test {
     pd_ = *nic_->alloc_pd();
     other_pd_ = *nic_->alloc_pd();
     uar_ = *nic_->alloc_uar();
+    qpn_ = make_qp(memory_.view());
+    const QpNumber peer = make_qp(peer_memory_.view());
+    connect(qpn_, peer);
+    connect(peer, qpn_);
+    view_ = memory_.view();
+    view_.qpn_shifted = Be32{qpn_ << 8};
+    view_.doorbell =
+        reinterpret_cast<std::uint64_t*>(static_cast<char*>(uar_.page) + format::kUarDoorbellBegin);
+  }
+
+  QpNumber make_qp(const QueueView& view) {
     CqAttributes cq;
-    cq.entries = address_of(memory_.view().cqe);
+    cq.entries = address_of(view.cqe);
     cq.collapsed = cq.overrun_ignore = true;
     QpAttributes qp;
     qp.pd = pd_;
     qp.send_cq = qp.receive_cq = *nic_->create_cq(cq);
     qp.uar = uar_.number;
-    qp.send_queue = address_of(memory_.view().slots);
+    qp.send_queue = address_of(view.slots);
     qp.log_send_wqebbs = 6;
-    qp.doorbell_record = address_of(memory_.view().record - 1);  // the record's first word
-    qpn_ = *nic_->create_qp(qp);
+    qp.doorbell_record = address_of(view.record - 1);  // the record's first word
+    return *nic_->create_qp(qp);
+  }
+
+  void connect(QpNumber qpn, QpNumber peer) {
     QpModify modify;
     modify.state = QpState::init;
     modify.access = Access::remote_read | Access::remote_write | Access::remote_atomic;
-    ASSERT_TRUE(nic_->modify_qp(qpn_, modify));
+    ASSERT_TRUE(nic_->modify_qp(qpn, modify));
     modify.state = QpState::rtr;
     modify.remote_endpoint = nic_->endpoint();
-    modify.remote_qpn = qpn_;
-    ASSERT_TRUE(nic_->modify_qp(qpn_, modify));
+    modify.remote_qpn = peer;
+    ASSERT_TRUE(nic_->modify_qp(qpn, modify));
     modify.state = QpState::rts;
-    ASSERT_TRUE(nic_->modify_qp(qpn_, modify));
-    view_ = memory_.view();
-    view_.qpn_shifted = Be32{qpn_ << 8};
-    view_.doorbell =
-        reinterpret_cast<std::uint64_t*>(static_cast<char*>(uar_.page) + format::kUarDoorbellBegin);
+    ASSERT_TRUE(nic_->modify_qp(qpn, modify));
   }
 
   Be32 key_of(PdNumber pd) {
@@ -87,7 +97,8 @@ class QueueOnNic : public testing::Test {
     return status;
   }
 
-  test::StubQueue memory_{64};  // outlives the NIC that reads it
+  test::StubQueue memory_{64};  // both outlive the NIC that reads them
+  test::StubQueue peer_memory_{64};
   std::uint64_t word_[2] = {0, 42};
   std::unique_ptr<Nic> nic_;
   PdNumber pd_ = 0;

@@ -1,5 +1,5 @@
-// The protocol as device code: compiled by nvcc for every architecture, without relaxed constexpr rules and
-// with warnings as errors. The machine below is only for that; nothing here runs.
+// The protocol as device code: compiled by nvcc for every architecture, without relaxed constexpr
+// rules and with warnings as errors. The machine below is only for that; nothing here runs.
 #include <type_traits>
 
 #include "device/pe.h"

@@ -105,8 +105,8 @@ class SlowAfterDoorbell : public HostMachine {
   }
 };
 
-// The slots that a holder of the baton has announced may be posted to again before it has put the baton
-// down. Their new posters must not take it for theirs.
+// The slots that a holder of the baton has announced may be posted to again before it has put the
+// baton down. Their new posters must not take it for theirs.
 TEST(SharedQueue, HasOneHolderEvenWhenItIsSlowerThanALap) {
   StubQueue memory(64);
   StubNic nic({&memory});

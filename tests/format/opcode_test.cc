@@ -17,114 +17,72 @@ namespace {
 
 std::string name_of(Opcode opcode) {
   switch (opcode) {
-    case Opcode::nop:
-      return "MLX5_OPCODE_NOP";
-    case Opcode::rdma_write:
-      return "MLX5_OPCODE_RDMA_WRITE";
-    case Opcode::rdma_write_imm:
-      return "MLX5_OPCODE_RDMA_WRITE_IMM";
-    case Opcode::send:
-      return "MLX5_OPCODE_SEND";
-    case Opcode::send_imm:
-      return "MLX5_OPCODE_SEND_IMM";
-    case Opcode::rdma_read:
-      return "MLX5_OPCODE_RDMA_READ";
-    case Opcode::atomic_cs:
-      return "MLX5_OPCODE_ATOMIC_CS";
-    case Opcode::atomic_fa:
-      return "MLX5_OPCODE_ATOMIC_FA";
-    case Opcode::atomic_masked_cs:
-      return "MLX5_OPCODE_ATOMIC_MASKED_CS";
-    case Opcode::atomic_masked_fa:
-      return "MLX5_OPCODE_ATOMIC_MASKED_FA";
-    case Opcode::dump:
-      return "MLX5_OPCODE_DUMP";
+    case Opcode::nop: return "MLX5_OPCODE_NOP";
+    case Opcode::rdma_write: return "MLX5_OPCODE_RDMA_WRITE";
+    case Opcode::rdma_write_imm: return "MLX5_OPCODE_RDMA_WRITE_IMM";
+    case Opcode::send: return "MLX5_OPCODE_SEND";
+    case Opcode::send_imm: return "MLX5_OPCODE_SEND_IMM";
+    case Opcode::rdma_read: return "MLX5_OPCODE_RDMA_READ";
+    case Opcode::atomic_cs: return "MLX5_OPCODE_ATOMIC_CS";
+    case Opcode::atomic_fa: return "MLX5_OPCODE_ATOMIC_FA";
+    case Opcode::atomic_masked_cs: return "MLX5_OPCODE_ATOMIC_MASKED_CS";
+    case Opcode::atomic_masked_fa: return "MLX5_OPCODE_ATOMIC_MASKED_FA";
+    case Opcode::dump: return "MLX5_OPCODE_DUMP";
   }
   return "";
 }
 
 std::string name_of(CqeOpcode opcode) {
   switch (opcode) {
-    case CqeOpcode::requester:
-      return "MLX5_CQE_REQ";
-    case CqeOpcode::responder_write_imm:
-      return "MLX5_CQE_RESP_WR_IMM";
-    case CqeOpcode::responder_send:
-      return "MLX5_CQE_RESP_SEND";
-    case CqeOpcode::responder_send_imm:
-      return "MLX5_CQE_RESP_SEND_IMM";
-    case CqeOpcode::responder_send_inv:
-      return "MLX5_CQE_RESP_SEND_INV";
-    case CqeOpcode::requester_error:
-      return "MLX5_CQE_REQ_ERR";
-    case CqeOpcode::responder_error:
-      return "MLX5_CQE_RESP_ERR";
-    case CqeOpcode::invalid:
-      return "MLX5_CQE_INVALID";
+    case CqeOpcode::requester: return "MLX5_CQE_REQ";
+    case CqeOpcode::responder_write_imm: return "MLX5_CQE_RESP_WR_IMM";
+    case CqeOpcode::responder_send: return "MLX5_CQE_RESP_SEND";
+    case CqeOpcode::responder_send_imm: return "MLX5_CQE_RESP_SEND_IMM";
+    case CqeOpcode::responder_send_inv: return "MLX5_CQE_RESP_SEND_INV";
+    case CqeOpcode::requester_error: return "MLX5_CQE_REQ_ERR";
+    case CqeOpcode::responder_error: return "MLX5_CQE_RESP_ERR";
+    case CqeOpcode::invalid: return "MLX5_CQE_INVALID";
   }
   return "";
 }
 
 std::string name_of(Syndrome syndrome) {
   switch (syndrome) {
-    case Syndrome::none:
-      return "";  // a CQE without an error; the table has no name for it
-    case Syndrome::local_length:
-      return "MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR";
-    case Syndrome::local_qp_operation:
-      return "MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR";
-    case Syndrome::local_protection:
-      return "MLX5_CQE_SYNDROME_LOCAL_PROT_ERR";
-    case Syndrome::flushed:
-      return "MLX5_CQE_SYNDROME_WR_FLUSH_ERR";
-    case Syndrome::memory_window_bind:
-      return "MLX5_CQE_SYNDROME_MW_BIND_ERR";
-    case Syndrome::bad_response:
-      return "MLX5_CQE_SYNDROME_BAD_RESP_ERR";
-    case Syndrome::local_access:
-      return "MLX5_CQE_SYNDROME_LOCAL_ACCESS_ERR";
-    case Syndrome::remote_invalid_request:
-      return "MLX5_CQE_SYNDROME_REMOTE_INVAL_REQ_ERR";
-    case Syndrome::remote_access:
-      return "MLX5_CQE_SYNDROME_REMOTE_ACCESS_ERR";
-    case Syndrome::remote_operation:
-      return "MLX5_CQE_SYNDROME_REMOTE_OP_ERR";
-    case Syndrome::transport_retry_exceeded:
-      return "MLX5_CQE_SYNDROME_TRANSPORT_RETRY_EXC_ERR";
-    case Syndrome::rnr_retry_exceeded:
-      return "MLX5_CQE_SYNDROME_RNR_RETRY_EXC_ERR";
-    case Syndrome::remote_aborted:
-      return "MLX5_CQE_SYNDROME_REMOTE_ABORTED_ERR";
+    case Syndrome::none: return "";  // a CQE without an error; the table has no name for it
+    case Syndrome::local_length: return "MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR";
+    case Syndrome::local_qp_operation: return "MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR";
+    case Syndrome::local_protection: return "MLX5_CQE_SYNDROME_LOCAL_PROT_ERR";
+    case Syndrome::flushed: return "MLX5_CQE_SYNDROME_WR_FLUSH_ERR";
+    case Syndrome::memory_window_bind: return "MLX5_CQE_SYNDROME_MW_BIND_ERR";
+    case Syndrome::bad_response: return "MLX5_CQE_SYNDROME_BAD_RESP_ERR";
+    case Syndrome::local_access: return "MLX5_CQE_SYNDROME_LOCAL_ACCESS_ERR";
+    case Syndrome::remote_invalid_request: return "MLX5_CQE_SYNDROME_REMOTE_INVAL_REQ_ERR";
+    case Syndrome::remote_access: return "MLX5_CQE_SYNDROME_REMOTE_ACCESS_ERR";
+    case Syndrome::remote_operation: return "MLX5_CQE_SYNDROME_REMOTE_OP_ERR";
+    case Syndrome::transport_retry_exceeded: return "MLX5_CQE_SYNDROME_TRANSPORT_RETRY_EXC_ERR";
+    case Syndrome::rnr_retry_exceeded: return "MLX5_CQE_SYNDROME_RNR_RETRY_EXC_ERR";
+    case Syndrome::remote_aborted: return "MLX5_CQE_SYNDROME_REMOTE_ABORTED_ERR";
   }
   return "";
 }
 
 std::string name_of(Completion completion) {
   switch (completion) {
-    case Completion::on_error:
-      return "MLX5_WQE_CTRL_CE_CQE_ON_CQE_ERROR";
-    case Completion::on_first_error:
-      return "MLX5_WQE_CTRL_CE_CQE_ON_FIRST_CQE_ERROR";
-    case Completion::always:
-      return "MLX5_WQE_CTRL_CE_CQE_ALWAYS";
-    case Completion::with_event:
-      return "MLX5_WQE_CTRL_CE_CQE_AND_EQE";
+    case Completion::on_error: return "MLX5_WQE_CTRL_CE_CQE_ON_CQE_ERROR";
+    case Completion::on_first_error: return "MLX5_WQE_CTRL_CE_CQE_ON_FIRST_CQE_ERROR";
+    case Completion::always: return "MLX5_WQE_CTRL_CE_CQE_ALWAYS";
+    case Completion::with_event: return "MLX5_WQE_CTRL_CE_CQE_AND_EQE";
   }
   return "";
 }
 
 std::string name_of(FenceMode mode) {
   switch (mode) {
-    case FenceMode::none:
-      return "MLX5_WQE_CTRL_FM_NO_FENCE";
-    case FenceMode::small:
-      return "MLX5_WQE_CTRL_FM_INITIATOR_SMALL_FENCE";
-    case FenceMode::fence:
-      return "MLX5_WQE_CTRL_FM_FENCE";
-    case FenceMode::strong:
-      return "MLX5_WQE_CTRL_FM_STRONG_ORDERING";
-    case FenceMode::fence_and_small:
-      return "MLX5_WQE_CTRL_FM_FENCE_AND_INITIATOR_SMALL_FENCE";
+    case FenceMode::none: return "MLX5_WQE_CTRL_FM_NO_FENCE";
+    case FenceMode::small: return "MLX5_WQE_CTRL_FM_INITIATOR_SMALL_FENCE";
+    case FenceMode::fence: return "MLX5_WQE_CTRL_FM_FENCE";
+    case FenceMode::strong: return "MLX5_WQE_CTRL_FM_STRONG_ORDERING";
+    case FenceMode::fence_and_small: return "MLX5_WQE_CTRL_FM_FENCE_AND_INITIATOR_SMALL_FENCE";
   }
   return "";
 }

@@ -1,6 +1,5 @@
 // The smallest user of gdakit: two PEs of one process, a kernel that shifts a number to the right.
 #include <cstdio>
-
 #include <gdakit/gdakit.h>
 
 struct Shift {

@@ -1,0 +1,62 @@
+// DmaPort: how the engine touches memory, its own registers apart.
+//
+//   engine                          port                            memory
+//   op = write(to, from, size) -->  queued
+//   submit()                   -->  started as one batch       -->  bytes move
+//   poll(); done(op)           <--  finished                   <--
+//
+// Contract. Operations may finish later and in any order, and the engine must not assume more than
+// this:
+//   - read fills `to` before done(op); reading 1, 2, 4 or 8 naturally aligned bytes is one atomic
+//   load, which
+//     later operations of this port come after (acquire).
+//   - write and write_cqe take their bytes before they return; `from` may be reused at once.
+//   - writing or copying 1, 2, 4 or 8 bytes to a naturally aligned place is one atomic store, which
+//   comes after all
+//     operations that were done before it was queued (release).
+//   - write_cqe makes the last eight bytes visible last, by one store.
+//   - where ordered() is true, writes, copies, atomics and CQEs become visible in the order queued,
+//   as a PCIe
+//     device's posted writes do; otherwise the engine itself waits for one before it queues the
+//     next.
+// A port is used by one thread at a time. It never refuses an operation and touches nothing but the
+// ranges it is given.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "backends/softnic/atomics.h"
+#include "backends/softnic/types.h"
+#include "core/format/cqe.h"
+
+namespace gdakit::softnic {
+
+// Names one queued operation. 0: it is already done.
+struct DmaOp {
+  std::uint64_t id = 0;
+};
+
+class DmaPort {
+ public:
+  virtual ~DmaPort() = default;
+
+  virtual bool ordered() const = 0;
+
+  virtual DmaOp read(void* to, DmaAddress from, std::size_t size) = 0;
+  virtual DmaOp write(DmaAddress to, const void* from, std::size_t size) = 0;
+  // From memory to memory. The ranges do not overlap, or the bytes that land are unspecified.
+  virtual DmaOp copy(DmaAddress to, DmaAddress from, std::size_t size) = 0;
+  // One indivisible read-modify-write of a naturally aligned word; `old` receives the word as it
+  // was.
+  virtual DmaOp atomic(DmaAddress at, const AtomicRequest& request, std::uint64_t* old) = 0;
+  virtual DmaOp write_cqe(DmaAddress to, const format::Cqe64& cqe) = 0;
+  // Done once every operation queued before it is done.
+  virtual DmaOp fence() = 0;
+
+  virtual bool done(DmaOp op) = 0;
+  virtual void submit() = 0;
+  virtual void poll() = 0;
+};
+
+}  // namespace gdakit::softnic

@@ -1,0 +1,179 @@
+// The data path: doorbells, packets, turns, timers, sweeps.
+#include "backends/softnic/engine.h"
+
+#include <algorithm>
+
+#include "core/format/doorbell.h"
+
+namespace gdakit::softnic {
+namespace {
+
+constexpr std::uint32_t kHeldPackets = 1024;
+
+}  // namespace
+
+Engine::Engine(const EngineOptions& options, DmaPort& port, Wire& wire)
+    : options_(options),
+      core_(port, wire, options.payload_buffers),
+      requester_(core_),
+      responder_(core_),
+      held_(kHeldPackets) {}
+
+Engine::~Engine() {
+  // Operations on their way may still write to the engine's own buffers.
+  const DmaOp last = core_.port.fence();
+  while (!core_.done(last)) {
+    core_.port.submit();
+    core_.port.poll();
+  }
+}
+
+void Engine::doorbell(UarNumber uar, std::uint32_t offset, std::uint64_t value) {
+  const bool is_register = offset >= format::kUarDoorbellBegin &&
+                           offset < format::kUarDoorbellEnd && offset % sizeof value == 0;
+  // The first eight bytes of a control segment.
+  const std::uint32_t index_word = byte_swap(static_cast<std::uint32_t>(value));
+  const std::uint32_t qpn_ds = byte_swap(static_cast<std::uint32_t>(value >> 32));
+  Qp* qp = is_register ? qps_.find(qpn_ds >> 8) : nullptr;
+  if (qp == nullptr || qp->attributes.uar != uar ||
+      (qp->state != QpState::rts && qp->state != QpState::err)) {
+    ++core_.counters.dropped_doorbells;
+    return;
+  }
+  ++core_.counters.doorbells;
+  const std::uint32_t producer = (index_word >> 8) + format::wqebbs_of(qpn_ds & 0x3f);
+  requester_.ring(*qp, static_cast<std::uint16_t>(producer));
+  activate(*qp);
+}
+
+void Engine::activate(Qp& qp) {
+  if (qp.active) return;
+  qp.active = true;
+  qp.next_active = nullptr;
+  (last_active_ == nullptr ? first_active_ : last_active_->next_active) = &qp;
+  last_active_ = &qp;
+}
+
+bool Engine::step(std::uint64_t now_ns) {
+  core_.now_ns = now_ns;
+  core_.port.poll();
+  if (!dying_.empty()) drained();
+  bool worked = retire_packets();
+  worked |= receive_packets();
+  worked |= work_queues();
+  worked |= run_timers();
+  sweep(worked);
+  core_.port.submit();
+  core_.wire.flush();
+  return worked;
+}
+
+bool Engine::receive_packets() {
+  std::uint64_t bytes = 0;
+  bool worked = false;
+  for (std::uint32_t i = 0; i < options_.packets_per_step && bytes < options_.bytes_per_step; ++i) {
+    if (held_.full()) break;
+    const Packet* packet = waiting_ != nullptr ? waiting_ : core_.wire.receive();
+    if (packet == nullptr) break;
+    waiting_ = packet;
+    DmaOp op;
+    if (!deliver(*packet, op)) break;
+    waiting_ = nullptr;
+    worked = true;
+    bytes += packet->header.payload_size;
+    if (op.id == 0 && held_.empty()) {
+      core_.wire.retire(packet);
+    } else {
+      held_.push() = {packet, op};
+    }
+  }
+  return worked;
+}
+
+// Hands the packet to its queue pair; false if that cannot take it now.
+bool Engine::deliver(const Packet& packet, DmaOp& op) {
+  const PacketHeader& header = packet.header;
+  Qp* qp = qps_.find(header.destination_qpn);
+  if (qp == nullptr || qp->state < QpState::rtr || header.source != qp->path.remote_endpoint ||
+      header.source_qpn != qp->path.remote_qpn) {
+    ++core_.counters.dropped_packets;
+    return true;
+  }
+  activate(*qp);
+  const bool taken = is_response(header.opcode) ? requester_.answer(*qp, packet, op)
+                                                : responder_.request(*qp, packet, op);
+  if (taken) ++core_.counters.packets_received;
+  return taken;
+}
+
+bool Engine::retire_packets() {
+  bool worked = false;
+  while (!held_.empty() && core_.done(held_.front().op)) {
+    core_.wire.retire(held_.front().packet);
+    held_.pop();
+    worked = true;
+  }
+  return worked;
+}
+
+Turn Engine::work(Qp& qp) {
+  // The responder goes first: its acknowledges are what peers wait for.
+  Turn turn = responder_.work(qp);
+  turn |= requester_.work(qp);
+  const SendSide& send = qp.send;
+  for (const std::uint64_t timer : {send.timer_ns, send.blocked_until_ns}) {
+    if (timer != 0 && (!next_timer_ns_ || timer < *next_timer_ns_)) next_timer_ns_ = timer;
+  }
+  return turn;
+}
+
+bool Engine::work_queues() {
+  bool worked = false;
+  Qp* const last = last_active_;
+  for (std::uint32_t i = 0; i < options_.queues_per_step && first_active_ != nullptr; ++i) {
+    Qp& qp = *first_active_;
+    first_active_ = qp.next_active;
+    if (first_active_ == nullptr) last_active_ = nullptr;
+    qp.active = false;
+    const Turn turn = work(qp);
+    worked |= turn.worked;
+    if (turn.worked || turn.pending) activate(qp);
+    // Each gets one turn a step.
+    if (&qp == last) break;
+  }
+  return worked;
+}
+
+bool Engine::run_timers() {
+  if (!next_timer_ns_ || core_.now_ns < *next_timer_ns_) return false;
+  next_timer_ns_.reset();
+  for (std::uint32_t number = 0; number < qps_.size(); ++number) {
+    Qp* qp = qps_.find(number);
+    if (qp == nullptr || (qp->send.timer_ns == 0 && qp->send.blocked_until_ns == 0)) continue;
+    requester_.timer(*qp);
+    activate(*qp);
+    for (const std::uint64_t timer : {qp->send.timer_ns, qp->send.blocked_until_ns}) {
+      if (timer != 0 && (!next_timer_ns_ || timer < *next_timer_ns_)) next_timer_ns_ = timer;
+    }
+  }
+  return true;
+}
+
+// A doorbell that another one overwrote before it was seen is not lost: the doorbell record tells.
+void Engine::sweep(bool worked) {
+  const std::uint32_t interval = worked ? options_.sweep_busy_steps : options_.sweep_idle_steps;
+  if (++since_sweep_ < interval) return;
+  since_sweep_ = 0;
+  std::uint32_t left = options_.sweep_queues;
+  for (std::size_t tried = 0; tried < qps_.size() && left != 0; ++tried) {
+    swept_ = swept_ + 1 < qps_.size() ? swept_ + 1 : 0;
+    Qp* qp = qps_.find(swept_);
+    if (qp == nullptr || (qp->state != QpState::rts && qp->state != QpState::err)) continue;
+    if (!qp->send.record.reading) qp->send.record.wanted = true;
+    if (qp->state == QpState::err) Responder::look_at_record(*qp);
+    activate(*qp);
+    --left;
+  }
+}
+
+}  // namespace gdakit::softnic

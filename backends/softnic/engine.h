@@ -1,0 +1,137 @@
+// The engine of the soft ConnectX: firmware and hardware as an event-driven state machine.
+//
+//   doorbell() --> queue pairs with work --> requester --> wire --> peer
+//   step():  finished DMA, arrived packets, one turn of each of some queue pairs, timers, records
+//   CQEs   <-- completion                <-- answers   <-- wire <--
+//
+// It has no thread and no clock: whoever owns it calls step() with the time, again and again;
+// step() does one bounded piece of work and returns whether anything has changed. All calls come
+// from one thread at a time. On the data path nothing is allocated. Control-path calls return at
+// once; removing something is complete when drained() says so.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "backends/softnic/core.h"
+#include "backends/softnic/fifo.h"
+#include "backends/softnic/number_table.h"
+#include "backends/softnic/qp.h"
+#include "backends/softnic/requester.h"
+#include "backends/softnic/responder.h"
+#include "backends/softnic/types.h"
+#include "core/base/result.h"
+
+namespace gdakit::softnic {
+
+struct EngineOptions {
+  std::uint32_t window = 256;              // WQEs of a QP started and not completed; a power of two
+  std::uint32_t payload_buffers = 64;      // of one MTU each, for wires that carry payload by value
+  std::uint32_t packets_per_step = 64;     // received
+  std::uint64_t bytes_per_step = 1 << 18;  // received payload
+  std::uint32_t queues_per_step = 8;       // queue pairs that get a turn
+  std::uint32_t sweep_idle_steps = 8;    // steps without work between two looks at doorbell records
+  std::uint32_t sweep_busy_steps = 256;  // the same while there is work
+  std::uint32_t sweep_queues = 8;        // queue pairs whose records are looked at
+};
+
+class Engine {
+ public:
+  // Port and wire outlive the engine.
+  Engine(const EngineOptions& options, DmaPort& port, Wire& wire);
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+  ~Engine();
+
+  // An 8-byte store to a doorbell page. Anything but a doorbell of a QP that was created for this
+  // page is dropped, as hardware does.
+  void doorbell(UarNumber uar, std::uint32_t offset, std::uint64_t value);
+
+  // One bounded piece of work; true if anything changed. `now_ns` never goes backwards.
+  bool step(std::uint64_t now_ns);
+
+  // Something waits for DMA, or for room on the wire: step again soon though nothing has changed.
+  bool waiting() const {
+    return first_active_ != nullptr || waiting_ != nullptr || !held_.empty() || !dying_.empty();
+  }
+
+  // The next time at which a timer may have work, if any runs.
+  std::optional<std::uint64_t> next_timer_ns() const { return next_timer_ns_; }
+
+  Result<PdNumber> alloc_pd();
+  Result<> dealloc_pd(PdNumber pd);
+  Result<UarNumber> alloc_uar();
+  Result<> free_uar(UarNumber uar);
+  Result<MemoryKey> reg_mr(const MrAttributes& attributes);
+  Result<> dereg_mr(MemoryKey key);
+  Result<CqNumber> create_cq(const CqAttributes& attributes);
+  Result<> destroy_cq(CqNumber cq);
+  Result<QpNumber> create_qp(const QpAttributes& attributes);
+  Result<> modify_qp(QpNumber qpn, const QpModify& modify);
+  Result<QpInfo> query_qp(QpNumber qpn) const;
+  Result<> destroy_qp(QpNumber qpn);
+
+  // No memory that removed objects named is read or written by this engine's DMA any more. Steps
+  // bring it about. Whether peers are through with it is the wire's to say (Wire::recall).
+  bool drained();
+
+  const Counters& counters() const { return core_.counters; }
+
+ private:
+  struct Pd {
+    std::uint32_t users = 0;  // QPs
+  };
+  struct UarUse {
+    std::uint32_t users = 0;
+  };
+  // A received packet whose payload is still being copied.
+  struct Held {
+    const Packet* packet = nullptr;
+    DmaOp op;
+  };
+
+  // engine.cc
+  bool receive_packets();
+  bool deliver(const Packet& packet, DmaOp& op);
+  bool retire_packets();
+  bool work_queues();
+  Turn work(Qp& qp);
+  void activate(Qp& qp);
+  bool run_timers();
+  void sweep(bool worked);
+
+  // engine_control.cc
+  Result<Qp*> find_qp(const char* call, QpNumber qpn) const;
+  Result<> check(const QpAttributes& attributes) const;
+  Result<> check_transition(const Qp& qp, const QpModify& modify) const;
+  static void enter_rtr(Qp& qp, const QpModify& modify);
+  static void enter_rts(Qp& qp, const QpModify& modify);
+  std::unique_ptr<Qp> make_qp(QpNumber qpn, const QpAttributes& attributes);
+  void bury(std::unique_ptr<Qp> qp);
+  void reap();
+
+  const EngineOptions options_;
+  Core core_;
+  Requester requester_;
+  Responder responder_;
+
+  NumberTable<Pd> pds_{1u << 24};
+  NumberTable<UarUse> uars_{1u << 24};
+  NumberTable<Cq> cqs_{1u << 24};
+  NumberTable<Qp> qps_{1u << 24};
+  std::vector<std::unique_ptr<Qp>> dying_;  // destroyed, with DMA still on its way
+  std::vector<std::unique_ptr<Cq>> dying_cqs_;
+  DmaOp removal_;  // done when DMA queued before the last removal is
+
+  Qp* first_active_ = nullptr;
+  Qp* last_active_ = nullptr;
+  const Packet* waiting_ = nullptr;  // received, but could not be taken yet
+  Fifo<Held> held_;
+  std::optional<std::uint64_t> next_timer_ns_;
+  std::uint32_t since_sweep_ = 0;
+  std::uint32_t swept_ = 0;  // the QP whose record was looked at last
+};
+
+}  // namespace gdakit::softnic

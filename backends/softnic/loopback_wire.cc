@@ -1,0 +1,283 @@
+#include "backends/softnic/loopback_wire.h"
+
+#include <chrono>
+#include <cstring>
+#include <string>
+#include <thread>
+
+#include "backends/softnic/spsc_ring.h"
+
+namespace gdakit::softnic {
+namespace {
+
+// A packet in a ring, with room for a small payload.
+struct Slot {
+  Packet packet;
+  std::uint8_t small[kSmallPayload];
+};
+
+// A turn at one ring before the next sender has its own.
+constexpr std::uint32_t kTurn = 16;
+
+}  // namespace
+
+// `epoch` is odd while the reader may be using packets of this ring. The reader makes it odd, then
+// reads `void_below`; a sender that recalls writes `void_below`, then reads `epoch`. Both with a
+// full fence between: one of the two sees the other, so that a voided packet's memory is never read
+// after a recall has ended.
+struct LoopbackRing {
+  explicit LoopbackRing(std::uint32_t count) : slots(count) {}
+  RingIndices indices;
+  alignas(64) std::atomic<std::uint64_t> epoch{0};
+  alignas(64) std::atomic<std::uint64_t> void_below{0};
+  std::vector<Slot> slots;
+};
+
+class LoopbackWire final : public Wire {
+ public:
+  LoopbackWire(std::shared_ptr<LoopbackFabric> fabric, Endpoint endpoint)
+      : fabric_(std::move(fabric)), endpoint_(endpoint) {}
+  ~LoopbackWire() override;
+
+  Endpoint endpoint() const override { return endpoint_; }
+  std::uint32_t mtu() const override { return fabric_->options_.mtu; }
+  bool by_reference() const override { return true; }
+  bool send(const Packet& packet) override;
+  const Packet* receive() override;
+  void retire(const Packet* packet) override;
+  void flush() override;
+  bool recall() override;
+
+ private:
+  struct Outbound {
+    RingWriter writer;
+    LoopbackRing* ring = nullptr;
+    bool unpublished = false;
+    bool recalling = false;  // until no reader is in the epoch that the recall met
+    std::uint64_t recall_epoch = 0;
+    std::uint64_t recall_below = 0;
+  };
+  struct Inbound {
+    RingReader reader;
+    LoopbackRing* ring = nullptr;
+    bool entered = false;
+    std::uint64_t void_below = 0;
+  };
+
+  const Packet* receive_from(Inbound& inbound);
+  static void enter(Inbound& inbound);
+  static void leave(Inbound& inbound);
+  bool connect_inbound(Endpoint from);
+  bool still_read(Outbound& outbound) const;
+
+  std::shared_ptr<LoopbackFabric> fabric_;
+  const Endpoint endpoint_;
+  Endpoint turn_ = 0;
+  std::uint32_t turn_used_ = 0;
+  bool recalling_ = false;
+  std::array<Outbound, LoopbackFabric::kMaxEndpoints> outbound_;
+  std::array<Inbound, LoopbackFabric::kMaxEndpoints> inbound_;
+};
+
+LoopbackWire::~LoopbackWire() {
+  flush();
+  // What was received and not retired is given up: its memory is not read any more.
+  for (Inbound& inbound : inbound_) {
+    if (inbound.entered) leave(inbound);
+  }
+  // A peer leaves its epoch at the end of its step. The limit is for a peer whose DMA never
+  // finishes.
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  while (!recall() && std::chrono::steady_clock::now() < limit) std::this_thread::yield();
+  fabric_->detach(endpoint_);
+}
+
+bool LoopbackWire::send(const Packet& packet) {
+  const Endpoint to = packet.header.destination;
+  if (to >= LoopbackFabric::kMaxEndpoints ||
+      !fabric_->attached_[to].load(std::memory_order_acquire)) {
+    return true;
+  }
+  Outbound& outbound = outbound_[to];
+  if (outbound.ring == nullptr) {
+    outbound.ring = fabric_->ring(endpoint_, to);
+    outbound.writer = RingWriter(&outbound.ring->indices, fabric_->options_.slots);
+  }
+  const auto index = outbound.writer.reserve();
+  if (!index) return false;
+  Slot& slot = outbound.ring->slots[*index];
+  const PacketHeader& header = packet.header;
+  slot.packet.header = header;
+  slot.packet.header.source = endpoint_;
+  if (header.opcode == PacketOpcode::atomic_request) slot.packet.atomic = packet.atomic;
+  for (std::uint32_t i = 0; i < header.fragment_count; ++i) {
+    slot.packet.fragments[i] = packet.fragments[i];
+  }
+  if (header.fragment_count == 0 && header.payload_size != 0) {
+    GDAKIT_ASSERT(header.payload_size <= kSmallPayload);
+    std::memcpy(slot.small, packet.payload, header.payload_size);
+    slot.packet.payload = slot.small;
+  }
+  outbound.writer.commit();
+  outbound.unpublished = true;
+  return true;
+}
+
+bool LoopbackWire::connect_inbound(Endpoint from) {
+  LoopbackRing* ring = fabric_->ring(from, endpoint_);
+  if (ring == nullptr) return false;
+  inbound_[from].ring = ring;
+  inbound_[from].reader = RingReader(&ring->indices, fabric_->options_.slots);
+  return true;
+}
+
+void LoopbackWire::enter(Inbound& inbound) {
+  std::atomic<std::uint64_t>& epoch = inbound.ring->epoch;
+  epoch.store(epoch.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
+  inbound.void_below = inbound.ring->void_below.load(std::memory_order_seq_cst);
+  inbound.entered = true;
+}
+
+void LoopbackWire::leave(Inbound& inbound) {
+  std::atomic<std::uint64_t>& epoch = inbound.ring->epoch;
+  epoch.store(epoch.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  inbound.entered = false;
+}
+
+const Packet* LoopbackWire::receive_from(Inbound& inbound) {
+  while (const auto index = inbound.reader.peek()) {
+    if (!inbound.entered) enter(inbound);
+    const Packet& packet = inbound.ring->slots[*index].packet;
+    const bool voided =
+        packet.header.fragment_count != 0 && inbound.reader.next() < inbound.void_below;
+    // A voided packet waits for the ones before it: retiring goes in order.
+    if (voided && inbound.reader.unretired() != 0) return nullptr;
+    inbound.reader.advance();
+    if (!voided) return &packet;
+    inbound.reader.retire();
+  }
+  return nullptr;
+}
+
+const Packet* LoopbackWire::receive() {
+  const Endpoint count = fabric_->endpoints_.load(std::memory_order_acquire);
+  for (Endpoint tried = 0; tried <= count; ++tried) {
+    if (turn_ >= count || turn_used_ == kTurn) {
+      turn_ = turn_ + 1 < count ? turn_ + 1 : 0;
+      turn_used_ = 0;
+    }
+    Inbound& inbound = inbound_[turn_];
+    if (inbound.ring != nullptr || connect_inbound(turn_)) {
+      if (const Packet* packet = receive_from(inbound)) {
+        ++turn_used_;
+        return packet;
+      }
+    }
+    turn_used_ = kTurn;
+  }
+  return nullptr;
+}
+
+void LoopbackWire::retire(const Packet* packet) { inbound_[packet->header.source].reader.retire(); }
+
+void LoopbackWire::flush() {
+  const Endpoint count = fabric_->endpoints_.load(std::memory_order_acquire);
+  for (Endpoint peer = 0; peer < count; ++peer) {
+    Outbound& outbound = outbound_[peer];
+    if (outbound.unpublished) {
+      outbound.writer.publish();
+      outbound.unpublished = false;
+    }
+    Inbound& inbound = inbound_[peer];
+    if (!inbound.entered) continue;
+    inbound.reader.publish();
+    if (inbound.reader.unretired() == 0) leave(inbound);
+  }
+}
+
+bool LoopbackWire::still_read(Outbound& outbound) const {
+  if (!outbound.recalling) return false;
+  const std::uint64_t epoch = outbound.ring->epoch.load(std::memory_order_acquire);
+  const std::uint64_t head = outbound.ring->indices.head.load(std::memory_order_acquire);
+  outbound.recalling = epoch == outbound.recall_epoch && head < outbound.recall_below;
+  return outbound.recalling;
+}
+
+bool LoopbackWire::recall() {
+  bool all_left = true;
+  for (Outbound& outbound : outbound_) {
+    if (outbound.ring == nullptr) continue;
+    if (!recalling_) {
+      outbound.writer.publish();
+      outbound.unpublished = false;
+      outbound.recall_below = outbound.writer.tail();
+      outbound.ring->void_below.store(outbound.recall_below, std::memory_order_seq_cst);
+      outbound.recall_epoch = outbound.ring->epoch.load(std::memory_order_seq_cst);
+      outbound.recalling = outbound.recall_epoch % 2 == 1;
+    }
+    if (still_read(outbound)) all_left = false;
+  }
+  recalling_ = !all_left;
+  return all_left;
+}
+
+LoopbackFabric::LoopbackFabric(const LoopbackOptions& options) : options_(options) {}
+LoopbackFabric::~LoopbackFabric() = default;
+
+std::shared_ptr<LoopbackFabric> LoopbackFabric::create(const LoopbackOptions& options) {
+  GDAKIT_ASSERT(is_power_of_two(options.slots) && options.mtu >= 256);
+  return std::shared_ptr<LoopbackFabric>(new LoopbackFabric(options));
+}
+
+Result<std::unique_ptr<Wire>> LoopbackFabric::attach() {
+  const std::lock_guard lock(mutex_);
+  for (Endpoint endpoint = 0; endpoint < kMaxEndpoints; ++endpoint) {
+    if (!attached_[endpoint].load()) return attach_locked(endpoint);
+  }
+  return Error(Code::exhausted, "LoopbackFabric::attach: all " + std::to_string(kMaxEndpoints) +
+                                    " endpoints are in use; destroy a NIC first");
+}
+
+Result<std::unique_ptr<Wire>> LoopbackFabric::attach(Endpoint wanted) {
+  const std::lock_guard lock(mutex_);
+  if (wanted >= kMaxEndpoints) {
+    return Error(Code::invalid_argument, "LoopbackFabric::attach: endpoint " +
+                                             std::to_string(wanted) + " is not below " +
+                                             std::to_string(kMaxEndpoints));
+  }
+  if (attached_[wanted].load()) {
+    return Error(Code::invalid_argument, "LoopbackFabric::attach: endpoint " +
+                                             std::to_string(wanted) + " is in use; take another");
+  }
+  return attach_locked(wanted);
+}
+
+Result<std::unique_ptr<Wire>> LoopbackFabric::attach_locked(Endpoint endpoint) {
+  const auto make_ring = [this](Endpoint from, Endpoint to) {
+    std::atomic<LoopbackRing*>& place = rings_[from * kMaxEndpoints + to];
+    if (place.load() != nullptr) return;
+    owned_.push_back(std::make_unique<LoopbackRing>(options_.slots));
+    place.store(owned_.back().get(), std::memory_order_release);
+  };
+  make_ring(endpoint, endpoint);
+  // What was sent to a former owner of this number is not for the new one.
+  for (Endpoint peer = 0; peer < kMaxEndpoints; ++peer) {
+    if (LoopbackRing* old = ring(peer, endpoint)) old->indices.head.store(old->indices.tail.load());
+  }
+  for (Endpoint peer = 0; peer < kMaxEndpoints; ++peer) {
+    if (!attached_[peer].load()) continue;
+    make_ring(endpoint, peer);
+    make_ring(peer, endpoint);
+  }
+  auto wire = std::make_unique<LoopbackWire>(shared_from_this(), endpoint);
+  attached_[endpoint].store(true, std::memory_order_release);
+  if (endpoint >= endpoints_.load()) endpoints_.store(endpoint + 1, std::memory_order_release);
+  return std::unique_ptr<Wire>(std::move(wire));
+}
+
+void LoopbackFabric::detach(Endpoint endpoint) {
+  const std::lock_guard lock(mutex_);
+  attached_[endpoint].store(false, std::memory_order_release);
+}
+
+}  // namespace gdakit::softnic

@@ -1,0 +1,59 @@
+// The wire between NICs of one process: a ring of packets per directed pair, payload by reference.
+//
+//   auto fabric = LoopbackFabric::create();
+//   std::unique_ptr<Wire> a = *fabric->attach(), b = *fabric->attach();   // endpoints 0 and 1
+//
+// A fabric lives until its last endpoint is gone. attach() and an endpoint's destruction are safe
+// from any thread; a destroyed endpoint first recalls what it sent, so that no peer reads its
+// memory later.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "backends/softnic/wire.h"
+#include "core/base/result.h"
+
+namespace gdakit::softnic {
+
+class LoopbackWire;
+struct LoopbackRing;
+
+struct LoopbackOptions {
+  std::uint32_t mtu = 65536;
+  std::uint32_t slots = 512;  // packets per directed pair; a power of two
+};
+
+class LoopbackFabric : public std::enable_shared_from_this<LoopbackFabric> {
+ public:
+  static constexpr std::uint32_t kMaxEndpoints = 64;
+
+  static std::shared_ptr<LoopbackFabric> create(const LoopbackOptions& options = {});
+  ~LoopbackFabric();
+
+  // A new endpoint: the lowest number that is free, or `wanted`.
+  Result<std::unique_ptr<Wire>> attach();
+  Result<std::unique_ptr<Wire>> attach(Endpoint wanted);
+
+ private:
+  friend class LoopbackWire;
+
+  explicit LoopbackFabric(const LoopbackOptions& options);
+  LoopbackRing* ring(Endpoint from, Endpoint to) const {
+    return rings_[from * kMaxEndpoints + to].load(std::memory_order_acquire);
+  }
+  Result<std::unique_ptr<Wire>> attach_locked(Endpoint endpoint);
+  void detach(Endpoint endpoint);
+
+  const LoopbackOptions options_;
+  std::mutex mutex_;  // attach and detach
+  std::vector<std::unique_ptr<LoopbackRing>> owned_;
+  std::array<std::atomic<LoopbackRing*>, kMaxEndpoints * kMaxEndpoints> rings_{};
+  std::array<std::atomic<bool>, kMaxEndpoints> attached_{};
+  std::atomic<std::uint32_t> endpoints_{0};  // all numbers in use are below
+};
+
+}  // namespace gdakit::softnic

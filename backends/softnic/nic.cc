@@ -1,0 +1,130 @@
+#include "backends/softnic/nic.h"
+
+#include <chrono>
+#include <string>
+#include <thread>
+
+namespace gdakit::softnic {
+namespace {
+
+constexpr std::chrono::seconds kDrainLimit{5};
+
+// Calls `done` until it is true or the limit has passed; returns what it last was.
+template <class Done>
+bool wait_for(Done done) {
+  const auto limit = std::chrono::steady_clock::now() + kDrainLimit;
+  while (!done()) {
+    if (std::chrono::steady_clock::now() > limit) return false;
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
+  }
+  return true;
+}
+
+}  // namespace
+
+Nic::Nic(const NicOptions& options, std::unique_ptr<DmaPort> port, std::unique_ptr<Wire> wire)
+    : port_(std::move(port)),
+      wire_(std::move(wire)),
+      engine_(std::make_unique<Engine>(options.engine, *port_, *wire_)),
+      thread_(std::make_unique<NicThread>(options.thread, *engine_, pages_)) {}
+
+Result<std::unique_ptr<Nic>> Nic::open(const NicOptions& options, std::unique_ptr<DmaPort> port,
+                                       std::unique_ptr<Wire> wire) {
+  if (port == nullptr || wire == nullptr) {
+    return Error(Code::invalid_argument, "Nic::open: a NIC needs a DMA port and a wire; give both");
+  }
+  if (!is_power_of_two(options.engine.window) || options.engine.queues_per_step == 0 ||
+      options.engine.packets_per_step == 0) {
+    return Error(Code::invalid_argument,
+                 "Nic::open: window must be a power of two, and the budgets of a step above 0");
+  }
+  return std::unique_ptr<Nic>(new Nic(options, std::move(port), std::move(wire)));
+}
+
+Nic::~Nic() = default;
+
+// Waits until neither this NIC's DMA nor a peer uses memory that a removed object named. Calls are
+// serialised, because a recall covers what was sent before it began.
+Result<> Nic::wait_until_unused(const char* call) {
+  const std::lock_guard lock(removal_mutex_);
+  const bool drained =
+      wait_for([this] { return thread_->locked([this] { return engine_->drained(); }); });
+  const bool recalled =
+      drained && wait_for([this] { return thread_->locked([this] { return wire_->recall(); }); });
+  if (recalled) return {};
+  return Error(Code::timed_out,
+               std::string(call) + ": " + (drained ? "a peer" : "this NIC's DMA") +
+                   " still uses the memory after 5 s; resume the paused NIC, and keep the memory");
+}
+
+Result<PdNumber> Nic::alloc_pd() {
+  return thread_->locked([&] { return engine_->alloc_pd(); });
+}
+
+Result<> Nic::dealloc_pd(PdNumber pd) {
+  return thread_->locked([&] { return engine_->dealloc_pd(pd); });
+}
+
+Result<Uar> Nic::alloc_uar() {
+  return thread_->locked([&]() -> Result<Uar> {
+    const Result<UarNumber> number = engine_->alloc_uar();
+    if (!number) return number.error();
+    const Result<void*> page = pages_.add(*number);
+    if (!page) {
+      static_cast<void>(engine_->free_uar(*number));
+      return page.error();
+    }
+    return Uar{*number, *page};
+  });
+}
+
+Result<> Nic::free_uar(UarNumber uar) {
+  return thread_->locked([&] {
+    const Result<> freed = engine_->free_uar(uar);
+    if (freed) pages_.remove(uar);
+    return freed;
+  });
+}
+
+Result<MemoryKey> Nic::reg_mr(const MrAttributes& attributes) {
+  return thread_->locked([&] { return engine_->reg_mr(attributes); });
+}
+
+Result<> Nic::dereg_mr(MemoryKey key) {
+  const Result<> removed = thread_->locked([&] { return engine_->dereg_mr(key); });
+  return removed ? wait_until_unused("dereg_mr") : removed;
+}
+
+Result<CqNumber> Nic::create_cq(const CqAttributes& attributes) {
+  return thread_->locked([&] { return engine_->create_cq(attributes); });
+}
+
+Result<> Nic::destroy_cq(CqNumber cq) {
+  const Result<> destroyed = thread_->locked([&] { return engine_->destroy_cq(cq); });
+  return destroyed ? wait_until_unused("destroy_cq") : destroyed;
+}
+
+Result<QpNumber> Nic::create_qp(const QpAttributes& attributes) {
+  return thread_->locked([&] { return engine_->create_qp(attributes); });
+}
+
+Result<> Nic::modify_qp(QpNumber qpn, const QpModify& modify) {
+  const Result<> modified = thread_->locked([&] { return engine_->modify_qp(qpn, modify); });
+  const bool removes = modified && modify.state == QpState::reset;
+  return removes ? wait_until_unused("modify_qp") : modified;
+}
+
+Result<QpInfo> Nic::query_qp(QpNumber qpn) const {
+  return thread_->locked([&] { return engine_->query_qp(qpn); });
+}
+
+Result<> Nic::destroy_qp(QpNumber qpn) {
+  const Result<> destroyed = thread_->locked([&] { return engine_->destroy_qp(qpn); });
+  return destroyed ? wait_until_unused("destroy_qp") : destroyed;
+}
+
+Counters Nic::counters() const {
+  return thread_->locked([&] { return engine_->counters(); });
+}
+
+}  // namespace gdakit::softnic

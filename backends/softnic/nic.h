@@ -1,0 +1,91 @@
+// The soft ConnectX as a backend sees it: one NIC with its engine, its thread and its doorbell
+// pages.
+//
+//   auto fabric = LoopbackFabric::create();
+//   auto nic = Nic::open({}, std::make_unique<HostDma>(), *fabric->attach());
+//   PdNumber pd = *(*nic)->alloc_pd();
+//
+// Contract. Every function may be called from any thread; each takes effect between two steps of
+// the engine. destroy_qp, dereg_mr and modify_qp to reset return when nothing reads or writes the
+// memory that the object named any more, here or at a peer, so that the caller may free it. Errors
+// are sentences; a call that fails has changed nothing. Objects still alive when the Nic is
+// destroyed go with it.
+#pragma once
+
+#include <memory>
+#include <mutex>
+
+#include "backends/softnic/dma.h"
+#include "backends/softnic/engine.h"
+#include "backends/softnic/nic_thread.h"
+#include "backends/softnic/types.h"
+#include "backends/softnic/uar.h"
+#include "backends/softnic/wire.h"
+#include "core/base/result.h"
+
+namespace gdakit::softnic {
+
+struct NicOptions {
+  EngineOptions engine;
+  NicThreadOptions thread;
+};
+
+// A doorbell page: threads store doorbells into it at any 8-byte aligned offset in
+// [format::kUarDoorbellBegin, format::kUarDoorbellEnd). 4 KiB, page-aligned host memory.
+struct Uar {
+  UarNumber number = 0;
+  void* page = nullptr;
+};
+
+class Nic {
+ public:
+  // Starts the NIC's thread.
+  static Result<std::unique_ptr<Nic>> open(const NicOptions& options, std::unique_ptr<DmaPort> port,
+                                           std::unique_ptr<Wire> wire);
+  Nic(const Nic&) = delete;
+  Nic& operator=(const Nic&) = delete;
+  ~Nic();
+
+  // This NIC's address on its wire: what a peer puts in QpModify::remote_endpoint.
+  Endpoint endpoint() const { return wire_->endpoint(); }
+
+  Result<PdNumber> alloc_pd();
+  Result<> dealloc_pd(PdNumber pd);
+
+  // The page lives until free_uar or the Nic's end; it is zero at first.
+  Result<Uar> alloc_uar();
+  Result<> free_uar(UarNumber uar);
+
+  // lkey and rkey are the same value, as on hardware.
+  Result<MemoryKey> reg_mr(const MrAttributes& attributes);
+  Result<> dereg_mr(MemoryKey key);
+
+  // The caller fills the entries with format::kInvalidCqeByte first; the NIC never reads them.
+  Result<CqNumber> create_cq(const CqAttributes& attributes);
+  Result<> destroy_cq(CqNumber cq);
+
+  Result<QpNumber> create_qp(const QpAttributes& attributes);
+  Result<> modify_qp(QpNumber qpn, const QpModify& modify);
+  Result<QpInfo> query_qp(QpNumber qpn) const;
+  Result<> destroy_qp(QpNumber qpn);
+
+  Counters counters() const;
+
+  // A stalled NIC, for tests: between the two calls no doorbell, packet or timer has any effect.
+  // Control-path calls still work, but those that wait for peers or DMA may time out.
+  void pause() { thread_->pause(); }
+  void resume() { thread_->resume(); }
+
+ private:
+  Nic(const NicOptions& options, std::unique_ptr<DmaPort> port, std::unique_ptr<Wire> wire);
+  Result<> wait_until_unused(const char* call);
+
+  std::unique_ptr<DmaPort> port_;
+  std::unique_ptr<Wire> wire_;
+  std::unique_ptr<Engine> engine_;
+  UarPages pages_;
+  std::unique_ptr<NicThread> thread_;
+  std::mutex removal_mutex_;  // one removal waits at a time
+};
+
+}  // namespace gdakit::softnic

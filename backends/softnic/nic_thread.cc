@@ -1,0 +1,75 @@
+#include "backends/softnic/nic_thread.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace gdakit::softnic {
+namespace {
+
+std::uint64_t now_ns() {
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                        std::chrono::steady_clock::now().time_since_epoch())
+                                        .count());
+}
+
+}  // namespace
+
+NicThread::NicThread(const NicThreadOptions& options, Engine& engine, UarPages& pages)
+    : options_(options), engine_(engine), pages_(pages), thread_([this] { run(); }) {}
+
+NicThread::~NicThread() {
+  stopping_.store(true, std::memory_order_relaxed);
+  thread_.join();
+}
+
+void NicThread::pause() {
+  locked([this] { paused_ = true; });
+}
+
+void NicThread::resume() {
+  locked([this] { paused_ = false; });
+}
+
+// A batch of steps under one lock, with one look at the clock.
+bool NicThread::run_steps() {
+  const std::lock_guard lock(mutex_);
+  engine_waits_ = false;
+  if (paused_) return false;
+  const std::uint64_t now = now_ns();
+  bool worked = false;
+  for (std::uint32_t i = 0; i < options_.steps_per_lock; ++i) {
+    bool step_worked = pages_.poll(engine_, /*thorough=*/i == 0);
+    step_worked |= engine_.step(now);
+    worked |= step_worked;
+    if (!step_worked) break;
+  }
+  engine_waits_ = engine_.waiting();
+  return worked;
+}
+
+void NicThread::rest(std::uint32_t idle_rounds) const {
+  if (idle_rounds <= options_.idle_spins) return;
+  if (idle_rounds <= options_.idle_spins + options_.idle_yields) {
+    std::this_thread::yield();
+    return;
+  }
+  const std::uint32_t sleeps = idle_rounds - options_.idle_spins - options_.idle_yields;
+  // What DMA or a peer will soon let go on is not to wait for a long sleep.
+  const std::uint32_t growth = engine_waits_ ? 0 : std::min(sleeps / 64, 16u);
+  const std::uint32_t sleep_us =
+      std::min(options_.longest_sleep_us, options_.shortest_sleep_us << growth);
+  std::this_thread::sleep_for(std::chrono::microseconds(sleep_us));
+}
+
+void NicThread::run() {
+  std::uint32_t idle_rounds = 0;
+  while (!stopping_.load(std::memory_order_relaxed)) {
+    // A mutex is not fair: without this a busy thread would take it again before a waiting call
+    // wakes.
+    while (waiting_.load(std::memory_order_relaxed) != 0) std::this_thread::yield();
+    idle_rounds = run_steps() ? 0 : idle_rounds + 1;
+    rest(idle_rounds);
+  }
+}
+
+}  // namespace gdakit::softnic

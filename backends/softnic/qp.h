@@ -1,0 +1,211 @@
+// The state of a queue pair, all of it; what happens to it is in requester.h and responder.h.
+//
+// Send queue, in WQEBBs since the queue began:
+//
+//   completed          started             producer
+//      v                  v                   v
+//      | in flight        | announced         |
+//        ^ cursor: the flight whose packets go out next; behind `started` while packets are sent
+//        again
+//
+// A flight is a WQE that has been started and has not completed; flights complete in order.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "backends/softnic/dma.h"
+#include "backends/softnic/fifo.h"
+#include "backends/softnic/packet.h"
+#include "backends/softnic/request.h"
+#include "backends/softnic/types.h"
+#include "core/base/endian.h"
+
+namespace gdakit::softnic {
+
+inline constexpr std::uint32_t kFetchWqebbs = 32;  // a fetch; at least the longest WQE
+inline constexpr std::uint32_t kMaxReceiveStride = 512;
+inline constexpr std::uint32_t kEffects = 128;  // of a responder, not yet acknowledged
+inline constexpr std::uint32_t kOutbox = 8;
+
+struct Cq {
+  CqNumber number = 0;
+  CqAttributes attributes;
+  std::uint64_t producer = 0;
+  std::uint64_t consumer = 0;  // as last read from the doorbell record
+  DmaOp last;                  // the CQE written last
+  bool reading = false;        // the consumer index
+  DmaOp read;
+  Be32 record{0};
+  bool overrun = false;
+  std::uint32_t users = 0;
+};
+
+// A dword of a doorbell record on its way here.
+struct RecordRead {
+  bool wanted = false;
+  bool reading = false;
+  DmaOp op;
+  Be32 word{0};
+};
+
+struct Flight {
+  std::uint64_t index = 0;  // of the WQE
+  std::uint64_t length = 0;
+  std::uint32_t first_psn = 0;
+  std::uint32_t last_psn = 0;   // known once `sent`
+  std::uint32_t responses = 0;  // READ: response packets accepted
+  std::uint32_t scatter = 0;    // READ and atomic: which scatter list
+  DmaOp op;                     // what must be done before it completes
+  RequestKind kind = RequestKind::nop;
+  format::Opcode opcode = format::Opcode::nop;
+  format::Completion completion = format::Completion::on_error;
+  std::uint8_t wqebbs = 1;
+  bool sent = false;      // all its packets, once
+  bool answered = false;  // READ and atomic: all responses are here
+  Fault fault;
+};
+
+// Where the responses of one READ or atomic go. Keys are looked up again with each response.
+struct ScatterList {
+  std::uint32_t count = 0;
+  std::uint8_t atomic_size = 0;
+  std::array<Sge, kMaxSges> sges;
+};
+
+struct SendSide {
+  explicit SendSide(std::uint32_t window) : flights(window) {}
+
+  std::uint64_t producer = 0;
+  std::uint64_t started = 0;
+  std::uint64_t completed = 0;
+  RecordRead record;
+
+  // A linear copy of WQEBBs [fetch_begin, fetch_end).
+  std::uint64_t fetch_begin = 0;
+  std::uint64_t fetch_end = 0;
+  bool fetching = false;
+  DmaOp fetch_op;
+  alignas(64) std::array<std::uint8_t, kFetchWqebbs * format::kWqebbBytes> fetched;
+
+  Fifo<Flight> flights;
+  std::uint64_t cursor = 0;  // number of a flight; flights.tail(): a WQE not yet started
+  bool loaded = false;       // `request` is the cursor's WQE, and these say how far it is:
+  std::uint32_t sge = 0;
+  std::uint64_t sge_offset = 0;
+  std::uint64_t sent_bytes = 0;
+  std::uint32_t psn = 0;  // of the cursor's next packet
+  Request request;
+
+  std::uint32_t next_psn = 0;     // of the first packet never sent
+  std::uint32_t unacked_psn = 0;  // everything before is acknowledged
+  bool stopped = false;           // a WQE has failed: none is started after it
+
+  std::uint32_t unfinished_reads = 0;  // READs and atomics among the flights
+  std::uint32_t next_scatter = 0;
+  std::vector<ScatterList> scatters;
+
+  std::uint64_t timer_ns = 0;          // when the peer must have answered; 0: no timer runs
+  std::uint64_t blocked_until_ns = 0;  // RNR wait; 0: none
+  std::uint32_t retries = 0;
+  std::uint32_t rnr_retries = 0;
+  bool gap_seen = false;  // a lost response has been asked for again, and nothing has arrived since
+};
+
+enum class EffectKind : std::uint8_t { placed, read, atomic, replay };
+
+// What a request does here and is acknowledged for. Effects are acknowledged in order.
+struct Effect {
+  EffectKind kind = EffectKind::placed;
+  bool has_cqe = false;
+  bool duplicate = false;
+  std::uint32_t psn = 0;  // first; of READ responses: the next one
+  std::uint32_t last_psn = 0;
+  MemoryKey rkey = 0;
+  std::uint64_t address = 0;  // READ: of the first byte
+  std::uint64_t length = 0;
+  std::uint64_t offset = 0;  // READ: bytes answered
+  std::uint64_t result = 0;  // atomic: the word before
+  DmaOp op;
+  format::Cqe64 cqe;
+};
+
+enum class Message : std::uint8_t { none, write, send };
+
+struct Replay {
+  bool valid = false;
+  std::uint32_t psn = 0;
+  std::uint64_t result = 0;
+};
+
+struct ReceiveSide {
+  ReceiveSide() : effects(kEffects) {}
+
+  std::uint32_t expected_psn = 0;
+  std::uint32_t done_psn = 0;  // of the last effect that is complete
+  bool ack_due = false;
+  bool nak_due = false;
+  bool nak_told = false;  // the peer knows of the gap or the missing receive WQE
+  bool fatal = false;     // after the NAK the QP fails; no request is taken any more
+  Acknowledge nak = Acknowledge::ack;
+  Fault fault;
+
+  Message message = Message::none;
+  MemoryKey rkey = 0;
+  std::uint64_t address = 0;    // write: of the next byte
+  std::uint64_t remaining = 0;  // write: bytes still to come
+  std::uint64_t received = 0;   // bytes of this message
+
+  Fifo<Effect> effects;
+  bool no_room = false;             // the wire refused the response at the head of the effects
+  std::uint32_t pending_reads = 0;  // READs and atomics among the effects, duplicates apart
+  std::vector<Replay> replays;
+  std::uint32_t next_replay = 0;
+
+  // Receive queue, in WQEs since it began.
+  std::uint64_t producer = 0;
+  std::uint64_t consumer = 0;
+  RecordRead record;
+  bool fetching = false;
+  bool loaded = false;  // the WQE at `consumer` is in `sges`
+  DmaOp fetch_op;
+  std::array<std::uint8_t, kMaxReceiveStride> wqe;
+  std::uint32_t sge_count = 0;
+  std::uint32_t sge = 0;
+  std::uint64_t sge_offset = 0;
+  std::array<Sge, kMaxReceiveStride / format::kSegmentBytes> sges;
+};
+
+// A packet whose payload is still being read, or that the wire had no room for.
+struct Outgoing {
+  Packet packet;
+  std::uint8_t* buffer = nullptr;
+  DmaOp op;
+};
+
+struct Qp {
+  Qp(QpNumber qpn, const QpAttributes& given, std::uint32_t window)
+      : number(qpn), attributes(given), send(window), outbox(kOutbox) {}
+
+  QpNumber number;
+  QpAttributes attributes;
+  QpState state = QpState::reset;
+  QpModify path;  // what the modifies set: rights, peer, limits, timers
+  Cq* send_cq = nullptr;
+  Cq* receive_cq = nullptr;
+  QpError first_error;
+
+  bool active = false;  // in the engine's list of queue pairs with work
+  Qp* next_active = nullptr;
+
+  SendSide send;
+  ReceiveSide receive;
+  Fifo<Outgoing> outbox;
+
+  std::uint64_t depth() const { return std::uint64_t{1} << attributes.log_send_wqebbs; }
+  std::uint64_t receive_depth() const { return std::uint64_t{1} << attributes.log_receive_wqes; }
+};
+
+}  // namespace gdakit::softnic

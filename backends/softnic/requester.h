@@ -1,0 +1,97 @@
+// The requester: consumes a send queue, sends requests, and completes WQEs as the answers arrive.
+//
+//   doorbell --> producer --> fetch, decode --> flight --> packets --> ... --> answers --> CQE
+//               requester_fetch.cc            requester_send.cc    requester_answer.cc
+//               requester_complete.cc
+//
+// Go-back-N: after a loss the cursor moves back to the first flight that is not acknowledged, and
+// WQEs are read again from the send queue.
+#pragma once
+
+#include <cstdint>
+
+#include "backends/softnic/core.h"
+#include "backends/softnic/qp.h"
+
+namespace gdakit::softnic {
+
+class Requester {
+ public:
+  explicit Requester(Core& core) : core_(core) {}
+
+  // A doorbell announced the producer counter whose low 16 bits are `hint`.
+  void ring(Qp& qp, std::uint16_t hint);
+
+  // One bounded piece of work: new producer counter, completions, packets; in state err, flushing.
+  Turn work(Qp& qp);
+
+  // An ACK, NAK, READ response or atomic response. False: it cannot be taken now; offer it again.
+  // `op` becomes what must be done before the packet's payload may go.
+  bool answer(Qp& qp, const Packet& packet, DmaOp& op);
+
+  // The time is past timer_ns or blocked_until_ns.
+  void timer(Qp& qp);
+
+  // Local keys have changed: what was resolved from them is no longer valid.
+  static void forget_resolved(Qp& qp) { qp.send.loaded = false; }
+
+  // From now on the queue flushes.
+  static void fail(Qp& qp, const QpError& error);
+
+ private:
+  enum class Load { loaded, blocked, pending };
+  enum class Emit { sent, blocked, pending };
+
+  // requester_fetch.cc
+  bool update_producer(Qp& qp);
+  const std::uint8_t* fetch(Qp& qp, std::uint64_t index, std::uint64_t wqebbs);
+  Load load(Qp& qp);
+  Load load_again(Qp& qp, Flight& flight);
+  Fault decode_at(Qp& qp, std::uint64_t index, const std::uint8_t* wqe);
+  bool may_start(Qp& qp) const;
+  void start(Qp& qp, Fault fault);
+  void record_scatter(Qp& qp, Flight& flight);
+  Turn flush(Qp& qp);
+
+  // requester_send.cc
+  Turn transmit(Qp& qp);
+  Emit emit(Qp& qp);
+  Emit emit_dump(Qp& qp, Flight& flight);
+  Emit emit_read(Qp& qp, Flight& flight);
+  Emit emit_atomic(Qp& qp, Flight& flight);
+  Emit emit_data(Qp& qp, Flight& flight);
+  void fill_fragments(SendSide& send, Packet& packet) const;
+  static void advance_sges(SendSide& send, std::uint64_t size);
+  static void rewind_sges(SendSide& send);
+  Packet request_packet(const Qp& qp, PacketOpcode opcode, std::uint32_t psn) const;
+  void packet_sent(Qp& qp, std::uint32_t psns);
+  static void finish_sending(Qp& qp, Flight& flight);
+  static void next_flight(SendSide& send);
+
+  // requester_answer.cc
+  void acknowledge(Qp& qp, const PacketHeader& header);
+  void acknowledged_before(Qp& qp, std::uint32_t psn);
+  bool response(Qp& qp, const Packet& packet, DmaOp& op);
+  bool read_response(Qp& qp, std::uint64_t number, const Packet& packet, DmaOp& op);
+  bool atomic_response(Qp& qp, std::uint64_t number, const Packet& packet);
+  static std::uint64_t first_unanswered(SendSide& send);
+  void response_lost(Qp& qp);
+  Fault scatter(Qp& qp, const Flight& flight, const Packet& packet, std::uint64_t at, DmaOp& op);
+  void progress(Qp& qp, std::uint32_t unacked_psn);
+  void send_again(Qp& qp);
+  void retry(Qp& qp, Fault exhausted);
+  void fail_at(Qp& qp, std::uint64_t number, Fault fault);
+  void fail_at_psn(Qp& qp, std::uint32_t psn, Fault fault);
+  void start_timer(Qp& qp);
+  void restart_timer(Qp& qp);
+
+  // requester_complete.cc
+  Turn complete(Qp& qp);
+  bool finished(Qp& qp, const Flight& flight);
+  bool post_completion(Qp& qp, const Flight& flight);
+
+  Core& core_;
+  alignas(64) std::array<std::uint8_t, 16384> dumped_;  // what DUMP reads and nobody looks at
+};
+
+}  // namespace gdakit::softnic

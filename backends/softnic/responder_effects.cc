@@ -1,0 +1,166 @@
+// From the effect to the answer: READ and atomic responses, CQEs of the receive side, ACKs and
+// NAKs.
+#include <algorithm>
+
+#include "backends/softnic/requester.h"
+#include "backends/softnic/responder.h"
+
+namespace gdakit::softnic {
+namespace {
+
+constexpr std::uint32_t kResponsesPerTurn = 64;
+
+PacketOpcode read_response_opcode(bool first, bool last) {
+  if (first) {
+    return last ? PacketOpcode::read_response_only : PacketOpcode::read_response_first;
+  }
+  return last ? PacketOpcode::read_response_last : PacketOpcode::read_response_middle;
+}
+
+}  // namespace
+
+Turn Responder::work(Qp& qp) {
+  Turn turn = run_effects(qp);
+  ReceiveSide& receive = qp.receive;
+  if (qp.receive_cq != nullptr && qp.receive_cq->overrun) Requester::fail(qp, {});
+  // A NAK acknowledges everything before it, so it waits for that.
+  const bool nak = receive.nak_due && receive.effects.empty();
+  if (nak || receive.ack_due) {
+    if (qp.state == QpState::err || acknowledge(qp, nak)) {
+      turn.worked = true;
+      receive.ack_due = false;
+      if (nak) receive.nak_due = false;
+      if (nak && receive.fatal) fail(qp);
+    } else {
+      turn.pending = true;
+    }
+  }
+  if (qp.state == QpState::err && receive.effects.empty()) turn |= flush(qp);
+  return turn;
+}
+
+// Is the answer to the READ with this PSN still to be sent?
+bool Responder::read_pending(Qp& qp, std::uint32_t psn) const {
+  Fifo<Effect>& effects = qp.receive.effects;
+  for (std::uint64_t number = effects.head(); number != effects.tail(); ++number) {
+    const Effect& effect = effects[number];
+    if (effect.kind == EffectKind::read && psn_distance(psn, effect.psn) >= 0 &&
+        psn_distance(psn, effect.last_psn) <= 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+Turn Responder::run_effects(Qp& qp) {
+  ReceiveSide& receive = qp.receive;
+  Turn turn;
+  for (std::uint32_t i = 0; i < kResponsesPerTurn && !receive.effects.empty(); ++i) {
+    Effect& effect = receive.effects.front();
+    turn.pending = true;
+    if (!core_.done(effect.op)) return turn;
+    const bool answers = effect.kind != EffectKind::placed && qp.state != QpState::err;
+    receive.no_room = false;
+    bool finished = true;
+    if (effect.has_cqe) finished = core_.post_cqe(*qp.receive_cq, effect.cqe);
+    if (answers && effect.kind == EffectKind::read) {
+      receive.no_room = !respond_read(qp, effect);
+      if (receive.no_room) return turn;
+      // A fault has emptied the queue, or only a part is answered.
+      if (receive.effects.empty()) return turn;
+      turn.worked = true;
+      finished = effect.psn == psn_add(effect.last_psn, 1);
+      if (!finished) continue;
+    } else if (answers) {
+      finished = respond_atomic(qp, effect);
+      receive.no_room = !finished;
+    }
+    if (!finished) return turn;
+    turn.worked = true;
+    if (!effect.duplicate) {
+      receive.done_psn = effect.last_psn;
+      receive.ack_due = effect.kind == EffectKind::placed;
+      if (effect.kind != EffectKind::placed) --receive.pending_reads;
+    }
+    receive.effects.pop();
+  }
+  turn.pending = !receive.effects.empty();
+  return turn;
+}
+
+Packet Responder::response_packet(const Qp& qp, PacketOpcode opcode, std::uint32_t psn) const {
+  Packet packet;
+  packet.header.opcode = opcode;
+  packet.header.destination = qp.path.remote_endpoint;
+  packet.header.destination_qpn = qp.path.remote_qpn;
+  packet.header.source_qpn = qp.number;
+  packet.header.psn = psn;
+  return packet;
+}
+
+// Sends the next response of a READ. False: no room, or the key is gone and the READ is refused.
+bool Responder::respond_read(Qp& qp, Effect& effect) {
+  const std::uint64_t size = std::min<std::uint64_t>(core_.mtu, effect.length - effect.offset);
+  const bool first = effect.offset == 0;
+  const bool last = effect.offset + size == effect.length;
+  Packet packet = response_packet(qp, read_response_opcode(first, last), effect.psn);
+  packet.header.payload_size = static_cast<std::uint32_t>(size);
+  if (size != 0) {
+    const Resolved place =
+        core_.keys.resolve(effect.rkey, qp.attributes.pd, qp.number, effect.address + effect.offset,
+                           size, Access::remote_read);
+    if (place.fault != KeyFault::none) {
+      ReceiveSide& receive = qp.receive;
+      receive.effects.truncate(receive.effects.head());
+      receive.pending_reads = 0;
+      receive.expected_psn = effect.psn;
+      refuse(qp, Acknowledge::nak_remote_access,
+             {format::Syndrome::remote_access, format::vendor::remote_access});
+      return true;
+    }
+    packet.header.fragment_count = 1;
+    packet.fragments[0] = {place.address, size};
+  }
+  if (!core_.send(qp, packet)) return false;
+  effect.offset += size;
+  effect.psn = psn_add(effect.psn, 1);
+  return true;
+}
+
+bool Responder::respond_atomic(Qp& qp, const Effect& effect) {
+  ReceiveSide& receive = qp.receive;
+  Packet packet = response_packet(qp, PacketOpcode::atomic_acknowledge, effect.psn);
+  packet.header.atomic_result = effect.result;
+  if (!core_.send(qp, packet)) return false;
+  if (effect.kind == EffectKind::atomic) {
+    receive.replays[receive.next_replay] = {true, effect.psn, effect.result};
+    receive.next_replay = (receive.next_replay + 1) & ((1u << qp.path.log_rra_max) - 1);
+  }
+  return true;
+}
+
+// Sends the NAK, or an ACK of all that is done; false if there is no room.
+bool Responder::acknowledge(Qp& qp, bool nak) {
+  ReceiveSide& receive = qp.receive;
+  const std::uint32_t psn = nak ? receive.expected_psn : receive.done_psn;
+  Packet packet = response_packet(qp, PacketOpcode::acknowledge, psn);
+  if (nak) {
+    packet.header.acknowledge = receive.nak;
+    packet.header.rnr_timer = qp.path.min_rnr_nak;
+  }
+  if (!core_.send(qp, packet)) return false;
+  if (nak) ++core_.counters.naks;
+  return true;
+}
+
+void Responder::fail(Qp& qp) {
+  const Fault fault = qp.receive.fault;
+  QpError error;
+  error.syndrome = fault.syndrome;
+  error.vendor_syndrome = fault.vendor_syndrome;
+  error.wqe_index = static_cast<std::uint16_t>(qp.receive.consumer);
+  error.responder = true;
+  Requester::fail(qp, error);
+}
+
+}  // namespace gdakit::softnic

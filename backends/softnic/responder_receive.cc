@@ -1,0 +1,130 @@
+// The receive queue: its doorbell record, its WQEs, scattering into them, and flushing in state
+// err.
+#include <algorithm>
+#include <cstring>
+
+#include "backends/softnic/responder.h"
+#include "core/format/doorbell.h"
+
+namespace gdakit::softnic {
+namespace {
+
+constexpr std::uint32_t kFlushesPerTurn = 64;
+constexpr MemoryKey kEndOfList = 0x100;  // the lkey behind the last data segment of a receive WQE
+
+}  // namespace
+
+// Takes over what the record says, if it has arrived; false while it is on its way.
+bool Responder::update_producer(Qp& qp) {
+  ReceiveSide& receive = qp.receive;
+  const DmaAddress record =
+      qp.attributes.doorbell_record + offsetof(format::DoorbellRecord, rcv_dbr);
+  if (!core_.poll_record(receive.record, record)) return !receive.record.reading;
+  const auto value = static_cast<std::uint16_t>(receive.record.word);
+  receive.producer += producer_advance(receive.producer, value, qp.receive_depth());
+  return true;
+}
+
+// Makes the next receive WQE the current one. Refused, with an RNR NAK, if none is posted.
+Responder::Step Responder::acquire_receive(Qp& qp) {
+  ReceiveSide& receive = qp.receive;
+  if (receive.loaded) return Step::done;
+  if (!qp.attributes.has_receive_queue) {
+    return refuse(
+        qp, Acknowledge::nak_invalid_request,
+        {format::Syndrome::remote_invalid_request, format::vendor::remote_invalid_request});
+  }
+  if (receive.consumer == receive.producer) {
+    if (!receive.record.reading) receive.record.wanted = true;
+    if (!update_producer(qp)) return Step::again;
+    if (receive.consumer == receive.producer) return refuse(qp, Acknowledge::rnr_nak);
+  }
+  return fetch_receive(qp);
+}
+
+Responder::Step Responder::fetch_receive(Qp& qp) {
+  ReceiveSide& receive = qp.receive;
+  const std::size_t stride = std::size_t{1} << qp.attributes.log_receive_stride;
+  if (!receive.fetching) {
+    const std::uint64_t slot = receive.consumer & (qp.receive_depth() - 1);
+    receive.fetch_op =
+        core_.port.read(receive.wqe.data(), qp.attributes.receive_queue + slot * stride, stride);
+    receive.fetching = true;
+  }
+  if (!core_.done(receive.fetch_op)) return Step::again;
+  receive.fetching = false;
+  receive.sge_count = 0;
+  for (std::size_t at = 0; at < stride; at += sizeof(format::DataSegment)) {
+    format::DataSegment data;
+    std::memcpy(&data, &receive.wqe[at], sizeof data);
+    if (data.lkey == kEndOfList) break;
+    const std::uint32_t size = data.byte_count == 0 ? 1u << 31 : data.byte_count & ~format::kInline;
+    receive.sges[receive.sge_count++] = {data.addr, {}, size, data.lkey, false};
+  }
+  receive.sge = 0;
+  receive.sge_offset = 0;
+  receive.loaded = true;
+  return Step::done;
+}
+
+// Puts the packet's payload where the current receive WQE says.
+Responder::Step Responder::scatter(Qp& qp, const Packet& packet, DmaOp& op) {
+  ReceiveSide& receive = qp.receive;
+  PayloadReader payload(packet);
+  std::uint64_t left = packet.header.payload_size;
+  DmaOp last;
+  while (left != 0) {
+    if (receive.sge == receive.sge_count) {
+      return refuse(qp, Acknowledge::nak_invalid_request, kLocalLength);
+    }
+    const Sge& sge = receive.sges[receive.sge];
+    const std::uint64_t piece = std::min(left, sge.size - receive.sge_offset);
+    const Resolved place =
+        core_.keys.resolve(sge.lkey, qp.attributes.pd, qp.number, sge.iova + receive.sge_offset,
+                           piece, Access::local_write);
+    if (place.fault != KeyFault::none) {
+      return refuse(qp, Acknowledge::nak_remote_operation, kLocalProtection);
+    }
+    const DmaOp moved = payload.move_to(core_, place.address, piece);
+    if (moved.id != 0) last = moved;
+    left -= piece;
+    receive.sge_offset += piece;
+    if (receive.sge_offset == sge.size) {
+      ++receive.sge;
+      receive.sge_offset = 0;
+    }
+  }
+  op = core_.all_of(last);
+  return Step::done;
+}
+
+// In state err: every receive WQE that is posted completes in order, flushed.
+Turn Responder::flush(Qp& qp) {
+  ReceiveSide& receive = qp.receive;
+  Turn turn;
+  if (!qp.attributes.has_receive_queue) return turn;
+  const bool idle = !receive.record.wanted && !receive.record.reading;
+  if (!idle && !update_producer(qp)) {
+    turn.pending = true;
+    return turn;
+  }
+  for (std::uint32_t i = 0; i < kFlushesPerTurn && receive.consumer != receive.producer; ++i) {
+    // The WQE that a message had begun to fill carries the error that broke the queue.
+    const bool broken = receive.loaded && receive.fault;
+    const Fault fault =
+        broken ? receive.fault : Fault{format::Syndrome::flushed, format::vendor::flushed};
+    format::Cqe64 cqe = make_error_cqe(qp, format::CqeOpcode::responder_error,
+                                       static_cast<std::uint16_t>(receive.consumer), 0, fault);
+    if (!core_.post_cqe(*qp.receive_cq, cqe)) {
+      turn.pending = true;
+      return turn;
+    }
+    receive.loaded = false;
+    ++receive.consumer;
+    turn.worked = true;
+  }
+  turn.pending = receive.consumer != receive.producer;
+  return turn;
+}
+
+}  // namespace gdakit::softnic

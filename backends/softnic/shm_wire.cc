@@ -1,0 +1,327 @@
+#include "backends/softnic/shm_wire.h"
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <fcntl.h>
+#include <new>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace gdakit::softnic {
+namespace {
+
+constexpr std::uint64_t kMagic = 0x6764616b69745731;  // "gdakitW1"
+constexpr std::uint32_t kVersion = 1;
+constexpr std::size_t kHeaderBytes = 4096;
+constexpr std::size_t kClaimBytes = 64;
+constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+
+struct SegmentHeader {
+  std::uint64_t magic;
+  std::uint32_t version;
+  std::uint32_t endpoints;
+  std::uint32_t slots;
+  std::uint32_t mtu;
+  std::uint64_t total;
+};
+
+// A packet's headers in a slot, in integers alone: any bytes are a value of this type.
+struct SlotHeader {
+  std::uint8_t opcode;
+  std::uint8_t acknowledge;
+  std::uint8_t rnr_timer;
+  std::uint8_t solicited;
+  std::uint8_t atomic_kind;
+  std::uint8_t atomic_size;
+  std::uint8_t reserved[2];
+  std::uint32_t psn;
+  std::uint32_t destination_qpn;
+  std::uint32_t source_qpn;
+  std::uint32_t imm;
+  std::uint32_t payload_size;
+  std::uint32_t reth_rkey;
+  std::uint64_t reth_address;
+  std::uint64_t reth_length;
+  std::uint64_t atomic_result;
+  std::uint64_t swap_add;
+  std::uint64_t compare;
+  std::uint64_t swap_mask;
+  std::uint64_t compare_mask;
+  std::uint64_t boundary;
+};
+constexpr std::size_t kSlotHeaderBytes = 128;
+static_assert(sizeof(SlotHeader) <= kSlotHeaderBytes);
+
+SlotHeader pack(const Packet& packet) {
+  const PacketHeader& h = packet.header;
+  SlotHeader slot{};
+  slot.opcode = static_cast<std::uint8_t>(h.opcode);
+  slot.acknowledge = static_cast<std::uint8_t>(h.acknowledge);
+  slot.rnr_timer = h.rnr_timer;
+  slot.solicited = h.solicited ? 1 : 0;
+  slot.atomic_kind = static_cast<std::uint8_t>(packet.atomic.kind);
+  slot.atomic_size = packet.atomic.size;
+  slot.psn = h.psn;
+  slot.destination_qpn = h.destination_qpn;
+  slot.source_qpn = h.source_qpn;
+  slot.imm = h.imm;
+  slot.payload_size = h.payload_size;
+  slot.reth_rkey = h.reth_rkey;
+  slot.reth_address = h.reth_address;
+  slot.reth_length = h.reth_length;
+  slot.atomic_result = h.atomic_result;
+  slot.swap_add = packet.atomic.swap_add;
+  slot.compare = packet.atomic.compare;
+  slot.swap_mask = packet.atomic.swap_mask;
+  slot.compare_mask = packet.atomic.compare_mask;
+  slot.boundary = packet.atomic.boundary;
+  return slot;
+}
+
+// False: no NIC of this version has written that.
+bool unpack(const SlotHeader& slot, std::uint32_t mtu, Packet& packet) {
+  if (slot.opcode >= static_cast<std::uint8_t>(PacketOpcode::count) ||
+      slot.acknowledge >= static_cast<std::uint8_t>(Acknowledge::count) ||
+      slot.atomic_kind > static_cast<std::uint8_t>(AtomicKind::compare_swap) ||
+      slot.payload_size > mtu || slot.psn > kPsnMask) {
+    return false;
+  }
+  packet = Packet{};
+  PacketHeader& h = packet.header;
+  h.opcode = static_cast<PacketOpcode>(slot.opcode);
+  h.acknowledge = static_cast<Acknowledge>(slot.acknowledge);
+  h.rnr_timer = slot.rnr_timer;
+  h.solicited = slot.solicited != 0;
+  h.psn = slot.psn;
+  h.destination_qpn = slot.destination_qpn;
+  h.source_qpn = slot.source_qpn;
+  h.imm = slot.imm;
+  h.payload_size = slot.payload_size;
+  h.reth_rkey = slot.reth_rkey;
+  h.reth_address = slot.reth_address;
+  h.reth_length = slot.reth_length;
+  h.atomic_result = slot.atomic_result;
+  packet.atomic.kind = static_cast<AtomicKind>(slot.atomic_kind);
+  packet.atomic.size = slot.atomic_size;
+  packet.atomic.swap_add = slot.swap_add;
+  packet.atomic.compare = slot.compare;
+  packet.atomic.swap_mask = slot.swap_mask;
+  packet.atomic.compare_mask = slot.compare_mask;
+  packet.atomic.boundary = slot.boundary;
+  return true;
+}
+
+Result<> check(const ShmOptions& options) {
+  const bool good = options.endpoints >= 1 && options.endpoints <= ShmSegment::kMaxEndpoints &&
+                    is_power_of_two(options.slots) && options.slots <= 65536 &&
+                    options.mtu >= 256 && options.mtu <= 65536 && options.mtu % 64 == 0;
+  if (good) return {};
+  return Error(Code::invalid_argument,
+               "ShmSegment: endpoints must be 1 to 64, slots a power of two up to 65536, mtu a "
+               "multiple of 64 from 256 to 65536");
+}
+
+std::atomic<std::int32_t>* claim_word(const ShmSegment& segment, Endpoint endpoint) {
+  return reinterpret_cast<std::atomic<std::int32_t>*>(segment.at(segment.layout().claim(endpoint)));
+}
+
+RingIndices* ring_indices(const ShmSegment& segment, Endpoint from, Endpoint to) {
+  return reinterpret_cast<RingIndices*>(segment.at(segment.layout().ring(from, to)));
+}
+
+bool alive(std::int32_t pid) { return ::kill(pid, 0) == 0 || errno != ESRCH; }
+
+}  // namespace
+
+std::size_t ShmLayout::slot_bytes() const { return kSlotHeaderBytes + options_.mtu; }
+std::size_t ShmLayout::claim(Endpoint endpoint) const {
+  return kHeaderBytes + endpoint * kClaimBytes;
+}
+std::size_t ShmLayout::ring(Endpoint from, Endpoint to) const {
+  const std::size_t ring_bytes = sizeof(RingIndices) + options_.slots * slot_bytes();
+  const std::size_t number = std::size_t{from} * options_.endpoints + to;
+  return claim(options_.endpoints) + number * ring_bytes;
+}
+std::size_t ShmLayout::slot(Endpoint from, Endpoint to, std::uint32_t index) const {
+  return ring(from, to) + sizeof(RingIndices) + index * slot_bytes();
+}
+std::size_t ShmLayout::total() const { return ring(options_.endpoints - 1, options_.endpoints); }
+
+void ShmSegment::FdTraits::close(Value fd) { ::close(fd); }
+
+ShmSegment::ShmSegment(Fd fd, const ShmLayout& layout, std::byte* memory)
+    : fd_(std::move(fd)), layout_(layout), memory_(memory) {}
+
+ShmSegment::~ShmSegment() { ::munmap(memory_, layout_.total()); }
+
+Result<std::shared_ptr<ShmSegment>> ShmSegment::map(Fd fd, const ShmLayout& layout) {
+  void* memory = ::mmap(nullptr, layout.total(), PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
+  if (memory == MAP_FAILED) {
+    return Error::from_errno("ShmSegment: mapping " + std::to_string(layout.total()) + " bytes",
+                             errno);
+  }
+  return std::shared_ptr<ShmSegment>(
+      new ShmSegment(std::move(fd), layout, static_cast<std::byte*>(memory)));
+}
+
+Result<std::shared_ptr<ShmSegment>> ShmSegment::create(const ShmOptions& options) {
+  const Result<> checked = check(options);
+  if (!checked) return checked.error();
+  const ShmLayout layout(options);
+  Fd fd(::memfd_create("gdakit-wire", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!fd) return Error::from_errno("ShmSegment::create: memfd_create failed", errno);
+  if (::fchmod(fd.get(), S_IRUSR | S_IWUSR) != 0 ||
+      ::ftruncate(fd.get(), static_cast<off_t>(layout.total())) != 0 ||
+      ::fcntl(fd.get(), F_ADD_SEALS, kSeals) != 0) {
+    return Error::from_errno(
+        "ShmSegment::create: preparing " + std::to_string(layout.total()) + " bytes failed", errno);
+  }
+  Result<std::shared_ptr<ShmSegment>> segment = map(std::move(fd), layout);
+  if (!segment) return segment;
+  for (Endpoint from = 0; from < options.endpoints; ++from) {
+    new ((*segment)->at(layout.claim(from))) std::atomic<std::int32_t>(0);
+    for (Endpoint to = 0; to < options.endpoints; ++to) {
+      new ((*segment)->at(layout.ring(from, to))) RingIndices;
+    }
+  }
+  const SegmentHeader header{kMagic,        kVersion,    options.endpoints,
+                             options.slots, options.mtu, layout.total()};
+  std::memcpy((*segment)->at(0), &header, sizeof header);
+  return segment;
+}
+
+Result<std::shared_ptr<ShmSegment>> ShmSegment::open(const std::string& path) {
+  Fd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  if (!fd) return Error::from_errno("ShmSegment::open: " + path, errno);
+  struct stat status {};
+  if (::fstat(fd.get(), &status) != 0) {
+    return Error::from_errno("ShmSegment::open: " + path, errno);
+  }
+  const auto foreign = [&path](const char* what) {
+    return Error(Code::invalid_argument, "ShmSegment::open: " + path + " " + what +
+                                             "; give the path that the creator's path() returned");
+  };
+  // Without the seal a peer could shrink the file, and touching it would end this process.
+  const int seals = ::fcntl(fd.get(), F_GET_SEALS);
+  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0) return foreign("is not a sealed memfd");
+  SegmentHeader header{};
+  if (::pread(fd.get(), &header, sizeof header, 0) != sizeof header) return foreign("is too short");
+  if (header.magic != kMagic) return foreign("is not a gdakit wire");
+  if (header.version != kVersion) return foreign("is of another version of gdakit");
+  const ShmOptions options{header.endpoints, header.slots, header.mtu};
+  if (!check(options)) return foreign("has a header that no gdakit writes");
+  const ShmLayout layout(options);
+  if (header.total != layout.total() ||
+      static_cast<std::uint64_t>(status.st_size) != layout.total()) {
+    return foreign("has another size than its header says");
+  }
+  return map(std::move(fd), layout);
+}
+
+std::string ShmSegment::path() const {
+  return "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(fd_.get());
+}
+
+Result<std::unique_ptr<ShmWire>> ShmSegment::attach(Endpoint endpoint) {
+  if (endpoint >= layout_.options().endpoints) {
+    return Error(Code::invalid_argument, "ShmSegment::attach: endpoint " +
+                                             std::to_string(endpoint) + " is not below " +
+                                             std::to_string(layout_.options().endpoints));
+  }
+  std::atomic<std::int32_t>* claim = claim_word(*this, endpoint);
+  std::int32_t owner = claim->load();
+  // A process that was killed leaves its claim behind.
+  while (owner == 0 || !alive(owner)) {
+    if (claim->compare_exchange_strong(owner, ::getpid())) {
+      return std::make_unique<ShmWire>(shared_from_this(), endpoint);
+    }
+  }
+  return Error(Code::invalid_argument, "ShmSegment::attach: process " + std::to_string(owner) +
+                                           " has endpoint " + std::to_string(endpoint) +
+                                           "; take another");
+}
+
+ShmWire::ShmWire(std::shared_ptr<ShmSegment> segment, Endpoint endpoint)
+    : segment_(std::move(segment)),
+      endpoint_(endpoint),
+      endpoints_(segment_->layout().options().endpoints),
+      outbound_(endpoints_),
+      inbound_(endpoints_) {
+  const std::uint32_t slots = segment_->layout().options().slots;
+  for (Endpoint peer = 0; peer < endpoints_; ++peer) {
+    outbound_[peer].writer = RingWriter(ring_indices(*segment_, endpoint_, peer), slots);
+    inbound_[peer].reader = RingReader(ring_indices(*segment_, peer, endpoint_), slots);
+    inbound_[peer].packets.resize(slots);
+  }
+}
+
+ShmWire::~ShmWire() {
+  flush();
+  claim_word(*segment_, endpoint_)->store(0);
+}
+
+bool ShmWire::send(const Packet& packet) {
+  const Endpoint to = packet.header.destination;
+  if (to >= endpoints_) return true;
+  Outbound& outbound = outbound_[to];
+  const auto index = outbound.writer.reserve();
+  if (!index) return outbound.writer.broken();
+  std::byte* slot = segment_->at(segment_->layout().slot(endpoint_, to, *index));
+  const SlotHeader header = pack(packet);
+  std::memcpy(slot, &header, sizeof header);
+  if (packet.header.payload_size != 0) {
+    std::memcpy(slot + kSlotHeaderBytes, packet.payload, packet.header.payload_size);
+  }
+  outbound.writer.commit();
+  outbound.unpublished = true;
+  return true;
+}
+
+const Packet* ShmWire::receive_from(Endpoint peer) {
+  Inbound& inbound = inbound_[peer];
+  const auto index = inbound.reader.peek();
+  if (!index) return nullptr;
+  const std::byte* slot = segment_->at(segment_->layout().slot(peer, endpoint_, *index));
+  SlotHeader header;
+  std::memcpy(&header, slot, sizeof header);
+  Packet& packet = inbound.packets[*index];
+  if (!unpack(header, mtu(), packet)) {
+    inbound.reader.mark_broken();
+    return nullptr;
+  }
+  packet.header.source = peer;
+  packet.header.destination = endpoint_;
+  packet.payload = reinterpret_cast<const std::uint8_t*>(slot + kSlotHeaderBytes);
+  inbound.reader.advance();
+  return &packet;
+}
+
+const Packet* ShmWire::receive() {
+  for (Endpoint tried = 0; tried < endpoints_; ++tried) {
+    turn_ = turn_ + 1 < endpoints_ ? turn_ + 1 : 0;
+    if (const Packet* packet = receive_from(turn_)) return packet;
+  }
+  return nullptr;
+}
+
+void ShmWire::retire(const Packet* packet) {
+  Inbound& inbound = inbound_[packet->header.source];
+  inbound.reader.retire();
+  inbound.unpublished = true;
+}
+
+void ShmWire::flush() {
+  for (Endpoint peer = 0; peer < endpoints_; ++peer) {
+    if (outbound_[peer].unpublished) outbound_[peer].writer.publish();
+    if (inbound_[peer].unpublished) inbound_[peer].reader.publish();
+    outbound_[peer].unpublished = inbound_[peer].unpublished = false;
+  }
+}
+
+bool ShmWire::broken(Endpoint peer) const {
+  return outbound_[peer].writer.broken() || inbound_[peer].reader.broken();
+}
+
+}  // namespace gdakit::softnic

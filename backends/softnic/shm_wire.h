@@ -1,0 +1,127 @@
+// The wire between NICs of several processes of one host: a ring of packets per directed pair, in
+// memory that all of them map; payload by value.
+//
+//   auto segment = ShmSegment::create({.endpoints = 4});     // one process
+//   auto same = ShmSegment::open(path_of_the_creator);       // the others: "/proc/<pid>/fd/<fd>"
+//   std::unique_ptr<ShmWire> wire = *(*segment)->attach(rank);
+//
+//   | header | claims | ring 0->0 | ring 0->1 | ... | ring n-1->n-1 |     ring: indices, slots
+//
+// The memory is a memfd: it has no name in any file system, belongs to the user alone and is gone
+// with the last process that maps it, however that ends. A peer that writes nonsense into a ring
+// breaks that ring, and nothing else: what it sends and is sent is lost from then on, which the
+// transport reports as for any peer that is gone.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backends/softnic/spsc_ring.h"
+#include "backends/softnic/wire.h"
+#include "core/base/handle.h"
+#include "core/base/result.h"
+
+namespace gdakit::softnic {
+
+class ShmWire;
+
+struct ShmOptions {
+  std::uint32_t endpoints = 2;  // at most 64
+  std::uint32_t slots = 256;    // packets per directed pair; a power of two, at most 65536
+  std::uint32_t mtu = 4096;     // a multiple of 64, at most 65536
+};
+
+// Where things lie in a segment of these options.
+class ShmLayout {
+ public:
+  explicit ShmLayout(const ShmOptions& options) : options_(options) {}
+
+  const ShmOptions& options() const { return options_; }
+  std::size_t slot_bytes() const;
+  std::size_t claim(Endpoint endpoint) const;
+  std::size_t ring(Endpoint from, Endpoint to) const;
+  std::size_t slot(Endpoint from, Endpoint to, std::uint32_t index) const;
+  std::size_t total() const;
+
+ private:
+  ShmOptions options_;
+};
+
+class ShmSegment : public std::enable_shared_from_this<ShmSegment> {
+ public:
+  static constexpr std::uint32_t kMaxEndpoints = 64;
+
+  static Result<std::shared_ptr<ShmSegment>> create(const ShmOptions& options);
+  // Fails unless the file is a sealed segment of this version whose size is what its header says.
+  static Result<std::shared_ptr<ShmSegment>> open(const std::string& path);
+  ShmSegment(const ShmSegment&) = delete;
+  ShmSegment& operator=(const ShmSegment&) = delete;
+  ~ShmSegment();
+
+  // How other processes of this user open the segment, as long as this process lives.
+  std::string path() const;
+
+  // This process's wire for `endpoint`. Fails while a living process has it.
+  Result<std::unique_ptr<ShmWire>> attach(Endpoint endpoint);
+
+  const ShmLayout& layout() const { return layout_; }
+  std::byte* at(std::size_t offset) const { return memory_ + offset; }
+
+ private:
+  struct FdTraits {
+    using Value = int;
+    static Value none() { return -1; }
+    static void close(Value fd);
+  };
+  using Fd = UniqueHandle<FdTraits>;
+
+  ShmSegment(Fd fd, const ShmLayout& layout, std::byte* memory);
+  static Result<std::shared_ptr<ShmSegment>> map(Fd fd, const ShmLayout& layout);
+
+  Fd fd_;
+  ShmLayout layout_;
+  std::byte* memory_;
+};
+
+class ShmWire final : public Wire {
+ public:
+  ShmWire(std::shared_ptr<ShmSegment> segment, Endpoint endpoint);
+  ~ShmWire() override;
+
+  Endpoint endpoint() const override { return endpoint_; }
+  std::uint32_t mtu() const override { return segment_->layout().options().mtu; }
+  bool by_reference() const override { return false; }
+  bool send(const Packet& packet) override;
+  const Packet* receive() override;
+  void retire(const Packet* packet) override;
+  void flush() override;
+  bool recall() override { return true; }
+
+  // `peer` has broken the ring to or from it.
+  bool broken(Endpoint peer) const;
+
+ private:
+  struct Outbound {
+    RingWriter writer;
+    bool unpublished = false;
+  };
+  struct Inbound {
+    RingReader reader;
+    bool unpublished = false;
+    std::vector<Packet> packets;  // private copies: what the peer writes later changes nothing
+  };
+
+  const Packet* receive_from(Endpoint peer);
+
+  std::shared_ptr<ShmSegment> segment_;
+  const Endpoint endpoint_;
+  const std::uint32_t endpoints_;
+  Endpoint turn_ = 0;
+  std::vector<Outbound> outbound_;
+  std::vector<Inbound> inbound_;
+};
+
+}  // namespace gdakit::softnic

@@ -1,0 +1,147 @@
+// The words of the soft ConnectX's control path: numbers of objects, attributes, states, counters.
+//
+// These are what a firmware command carries on hardware. Names are the PRM's where it has one.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "core/format/cqe.h"
+#include "core/format/wqe.h"
+
+namespace gdakit::softnic {
+
+// A place in memory that the NIC reaches through its DMA port; what it means is the port's
+// business.
+struct DmaAddress {
+  std::uint64_t value = 0;
+
+  friend constexpr DmaAddress operator+(DmaAddress address, std::uint64_t offset) {
+    return {address.value + offset};
+  }
+  friend constexpr bool operator==(DmaAddress, DmaAddress) = default;
+};
+
+using PdNumber = std::uint32_t;
+using CqNumber = std::uint32_t;
+using QpNumber = std::uint32_t;  // 24 bits
+using UarNumber = std::uint32_t;
+using Endpoint = std::uint32_t;   // a NIC's address on its wire
+using MemoryKey = std::uint32_t;  // index[31:8] variant[7:0]; lkey and rkey alike
+
+// Rights of a memory key (mkc lr, lw, rr, rw, a) and of a queue pair (qpc rre, rwe, rae).
+enum class Access : std::uint8_t {
+  none = 0,
+  local_read = 1,
+  local_write = 2,
+  remote_read = 4,
+  remote_write = 8,
+  remote_atomic = 16,
+  all = 31,
+};
+constexpr Access operator|(Access a, Access b) {
+  return static_cast<Access>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
+}
+constexpr bool allows(Access granted, Access wanted) {
+  return (static_cast<unsigned>(granted) & static_cast<unsigned>(wanted)) ==
+         static_cast<unsigned>(wanted);
+}
+
+inline constexpr QpNumber kAnyQp = 0xffffff;
+
+struct MrAttributes {
+  PdNumber pd = 0;
+  DmaAddress base;           // where the first byte lies
+  std::uint64_t start = 0;   // iova of the first byte: base.value usually, 0 if zero-based
+  std::uint64_t length = 0;  // bytes
+  Access access = Access::none;
+  QpNumber qpn = kAnyQp;                // the one QP that may use the key
+  std::optional<std::uint8_t> variant;  // low byte of the key; chosen by the NIC if absent
+};
+
+struct CqAttributes {
+  DmaAddress entries;             // 64 bytes each; 64-byte aligned
+  std::uint32_t log_entries = 0;  // at most 22
+  bool collapsed = false;         // cqc.cc: every CQE goes to slot 0
+  bool overrun_ignore = false;    // cqc.oi: the consumer index is never looked at
+  DmaAddress doorbell_record;     // consumer index, Be32, in its first word; unused if oi
+};
+
+// Of a queue pair with service type RC. Queues and record must stay until the QP is destroyed.
+struct QpAttributes {
+  PdNumber pd = 0;
+  CqNumber send_cq = 0;
+  CqNumber receive_cq = 0;
+  UarNumber uar = 0;                  // doorbells through any other page are dropped
+  DmaAddress send_queue;              // 64-byte aligned
+  std::uint32_t log_send_wqebbs = 0;  // at most 15
+  bool has_receive_queue = false;
+  DmaAddress receive_queue;              // 16-byte aligned
+  std::uint32_t log_receive_wqes = 0;    // at most 15
+  std::uint32_t log_receive_stride = 4;  // log2 of bytes per receive WQE, 4 to 9
+  DmaAddress doorbell_record;            // format::DoorbellRecord, 8-byte aligned
+  std::uint32_t user_index = 0;          // comes back in each CQE, 24 bits
+};
+
+enum class QpState : std::uint8_t { reset = 0, init = 1, rtr = 2, rts = 3, err = 6 };
+const char* qp_state_name(QpState state);
+
+// What modify_qp sets. Each group is read when `state` is the one named, and ignored otherwise.
+// Legal: reset -> init -> rtr -> rts, and any -> err, any -> reset.
+struct QpModify {
+  QpState state = QpState::reset;
+
+  // init
+  Access access = Access::none;  // the remote_* rights: qpc rre, rwe, rae
+
+  // rtr
+  Endpoint remote_endpoint = 0;
+  QpNumber remote_qpn = 0;
+  std::uint32_t next_receive_psn = 0;
+  std::uint8_t log_rra_max = 4;  // 2^n reads and atomics that the peer may have outstanding, n <= 7
+  std::uint8_t min_rnr_nak = 12;  // RNR timer code that the peer is told
+  std::uint8_t log_msg_max = 30;  // longest message, n <= 31
+
+  // rts
+  std::uint32_t next_send_psn = 0;
+  std::uint8_t log_sra_max = 4;   // 2^n own reads and atomics outstanding, n <= 7
+  std::uint8_t ack_timeout = 18;  // 4.096 us * 2^n; 0 waits for ever
+  std::uint8_t retry_count = 7;
+  std::uint8_t rnr_retry = 7;  // 7 retries for ever
+};
+
+// The first error that broke a queue.
+struct QpError {
+  format::Syndrome syndrome = format::Syndrome::none;
+  std::uint8_t vendor_syndrome = 0;
+  std::uint16_t wqe_index = 0;
+  std::uint8_t opcode = 0;  // of the send WQE; 0 for the receive side
+  bool responder = false;   // the receive side failed, not a send WQE
+};
+
+struct QpInfo {
+  QpState state = QpState::reset;
+  std::uint32_t next_send_psn = 0;
+  std::uint32_t next_receive_psn = 0;
+  std::uint32_t last_acked_psn = 0;
+  std::uint64_t send_producer = 0;   // WQEBBs announced by doorbell or record
+  std::uint64_t send_started = 0;    // ... whose transmission has begun
+  std::uint64_t send_completed = 0;  // ... that have completed
+  QpError first_error;
+};
+
+struct Counters {
+  std::uint64_t wqes = 0;       // send WQEs completed, flushed ones included
+  std::uint64_t doorbells = 0;  // doorbells accepted
+  std::uint64_t dropped_doorbells = 0;
+  std::uint64_t cqes = 0;
+  std::uint64_t packets_sent = 0;
+  std::uint64_t packets_received = 0;
+  std::uint64_t dropped_packets = 0;  // for no QP of this NIC, or not from its peer
+  std::uint64_t bytes_sent = 0;       // payload
+  std::uint64_t bytes_received = 0;
+  std::uint64_t naks = 0;     // sent
+  std::uint64_t retries = 0;  // retransmissions begun
+};
+
+}  // namespace gdakit::softnic

@@ -1,0 +1,81 @@
+#include "backends/softnic/uar.h"
+
+#include <cerrno>
+#include <sys/mman.h>
+
+#include "core/format/doorbell.h"
+
+namespace gdakit::softnic {
+namespace {
+
+constexpr std::uint32_t kWordsPerLine = 8;
+constexpr std::uint32_t kLines = format::kDoorbellsPerUar / kWordsPerLine;
+
+// Acquire: the engine reads the WQEs that were written before the doorbell was stored.
+std::uint64_t load(const std::uint64_t* word) { return __atomic_load_n(word, __ATOMIC_ACQUIRE); }
+
+}  // namespace
+
+void UarPages::Unmap::operator()(void* page) const { ::munmap(page, format::kUarPageBytes); }
+
+Result<void*> UarPages::add(UarNumber uar) {
+  void* memory = ::mmap(nullptr, format::kUarPageBytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) {
+    return Error::from_errno("alloc_uar: mapping a doorbell page failed", errno);
+  }
+  Page page;
+  page.uar = uar;
+  page.memory.reset(memory);
+  page.seen.assign(format::kDoorbellsPerUar, 0);
+  page.hot.assign(format::kDoorbellsPerUar, false);
+  pages_.push_back(std::move(page));
+  hot_.reserve(pages_.size() * format::kDoorbellsPerUar);
+  return memory;
+}
+
+void UarPages::remove(UarNumber uar) {
+  std::erase_if(hot_, [uar](const HotWord& word) { return word.uar == uar; });
+  std::erase_if(pages_, [uar](const Page& page) { return page.uar == uar; });
+}
+
+bool UarPages::poll_line(Engine& engine, Page& page, std::uint32_t line) {
+  bool changed = false;
+  const auto* words = reinterpret_cast<const std::uint64_t*>(
+      static_cast<const std::byte*>(page.memory.get()) + format::kUarDoorbellBegin);
+  for (std::uint32_t i = line * kWordsPerLine; i < (line + 1) * kWordsPerLine; ++i) {
+    if (page.hot[i]) continue;
+    const std::uint64_t value = load(words + i);
+    if (value == page.seen[i]) continue;
+    const auto offset =
+        static_cast<std::uint32_t>(format::kUarDoorbellBegin + i * sizeof(std::uint64_t));
+    page.hot[i] = true;
+    hot_.push_back({words + i, value, page.uar, offset});
+    engine.doorbell(page.uar, offset, value);
+    changed = true;
+  }
+  return changed;
+}
+
+bool UarPages::poll(Engine& engine, bool thorough) {
+  bool changed = false;
+  for (HotWord& hot : hot_) {
+    const std::uint64_t value = load(hot.word);
+    if (value == hot.seen) continue;
+    hot.seen = value;
+    engine.doorbell(hot.uar, hot.offset, value);
+    changed = true;
+  }
+  if (pages_.empty()) return changed;
+  if (next_page_ >= pages_.size()) next_page_ = 0;
+  const std::uint32_t lines = thorough ? kLines : 1;
+  for (std::uint32_t i = 0; i < lines; ++i) {
+    changed |= poll_line(engine, pages_[next_page_], next_line_);
+    if (++next_line_ < kLines) continue;
+    next_line_ = 0;
+    next_page_ = next_page_ + 1 < pages_.size() ? next_page_ + 1 : 0;
+  }
+  return changed;
+}
+
+}  // namespace gdakit::softnic

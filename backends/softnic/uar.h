@@ -1,0 +1,57 @@
+// Doorbell pages in host memory, and the poller that turns stores to them into Engine::doorbell
+// calls.
+//
+//   page   0x000        0x800                    0xc00    0x1000
+//          | not read   | 128 doorbell words     | not read |
+//
+// Memory is no FIFO: a word that is stored to twice before the poller looks shows the later
+// doorbell only. The engine finds the lost one in the doorbell record. Words that have ever rung
+// are looked at in every poll, the others when there is time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "backends/softnic/engine.h"
+#include "backends/softnic/types.h"
+#include "core/base/result.h"
+
+namespace gdakit::softnic {
+
+class UarPages {
+ public:
+  // A zeroed page of 4 KiB, page-aligned, for doorbells to `uar`.
+  Result<void*> add(UarNumber uar);
+  void remove(UarNumber uar);
+
+  // Rings for every word that has changed. `thorough` looks at all words, else at a few of the cold
+  // ones. True if any had changed.
+  bool poll(Engine& engine, bool thorough);
+
+ private:
+  struct Unmap {
+    void operator()(void* page) const;
+  };
+  struct Page {
+    UarNumber uar = 0;
+    std::unique_ptr<void, Unmap> memory;
+    std::vector<std::uint64_t> seen;  // by word
+    std::vector<bool> hot;
+  };
+  struct HotWord {
+    const std::uint64_t* word = nullptr;
+    std::uint64_t seen = 0;
+    UarNumber uar = 0;
+    std::uint32_t offset = 0;
+  };
+
+  bool poll_line(Engine& engine, Page& page, std::uint32_t line);
+
+  std::vector<Page> pages_;
+  std::vector<HotWord> hot_;
+  std::size_t next_page_ = 0;
+  std::uint32_t next_line_ = 0;
+};
+
+}  // namespace gdakit::softnic

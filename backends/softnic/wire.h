@@ -1,0 +1,46 @@
+// Wire: carries packets between NICs, which it addresses by endpoint number.
+//
+// Contract. A wire may lose, repeat and reorder packets: the transport above it repairs that. It
+// never changes one; what a broken or hostile peer sends may hold anything, within these bounds:
+// opcode and acknowledge are enumerators, payload_size is at most mtu(), fragment_count at most
+// kMaxFragments, psn 24 bits, and the payload that `payload` or the fragments name is readable. All
+// calls of one wire come from one thread at a time.
+#pragma once
+
+#include <cstdint>
+
+#include "backends/softnic/packet.h"
+
+namespace gdakit::softnic {
+
+class Wire {
+ public:
+  virtual ~Wire() = default;
+
+  virtual Endpoint endpoint() const = 0;
+
+  // The longest payload of a packet.
+  virtual std::uint32_t mtu() const = 0;
+
+  // Payloads longer than kSmallPayload travel by reference; otherwise all travel by value.
+  virtual bool by_reference() const = 0;
+
+  // Takes the packet, or returns false because there is no room now: try again after another step.
+  // A packet to an endpoint that does not exist is taken and lost. Fills in header.source.
+  virtual bool send(const Packet& packet) = 0;
+
+  // The next packet, or null. It stays readable until its retire(). Packets are retired in any
+  // number and order, each once; the ones of one sender in the order in which they were received.
+  virtual const Packet* receive() = 0;
+  virtual void retire(const Packet* packet) = 0;
+
+  // The end of a step: what was sent becomes visible, what was retired is given back.
+  virtual void flush() = 0;
+
+  // Makes the wire forget the packets sent so far that name memory by reference. True once no
+  // receiver reads such memory any more; call it again, from between steps, until it is. The
+  // transport then sends again what was lost.
+  virtual bool recall() = 0;
+};
+
+}  // namespace gdakit::softnic

@@ -1,0 +1,28 @@
+// What a PE counted, and the table that PE 0 prints of it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/host/backend.h"
+
+namespace moe {
+
+// Trivially copyable: the PEs exchange it through the bootstrap.
+struct PeStatistics {
+  std::uint64_t tokens = 0;
+  std::uint64_t messages_sent = 0;
+  std::uint64_t messages_received = 0;
+  gdakit::NicCounters nic;
+  double seconds = 0;  // in launches: the host's own work is not counted
+  // Messages of the least and the most busy one of the PE's experts.
+  std::uint64_t least_load = 0;
+  std::uint64_t greatest_load = 0;
+  bool correct = false;  // every output equals the reference
+};
+
+// A row for each PE, and a line on the load of the experts. `all` is by PE.
+void print_table(std::span<const PeStatistics> all, std::uint32_t experts);
+
+}  // namespace moe

@@ -1,0 +1,26 @@
+// What the warps of a block need beyond the Machine.
+#pragma once
+
+#include <cstdint>
+
+#include "device/machine.h"
+
+namespace moe {
+
+// Blocks consist of whole warps here.
+template <class M>
+GDAKIT_DEVICE std::uint32_t warps_of(const M& m) {
+  return m.block_threads() / gdakit::kWarpSize;
+}
+
+// Lane 0 calls `act`; every lane gets its result and sees the memory that lane 0 saw.
+template <class M, class Act>
+GDAKIT_DEVICE std::uint64_t from_lane_0(M& m, Act act) {
+  std::uint64_t value = 0;
+  if (m.lane() == 0) value = act();
+  value = m.shuffle(gdakit::kFullWarp, value, 0);
+  m.sync_warp(gdakit::kFullWarp);  // a shuffle hands over a value, but orders no memory
+  return value;
+}
+
+}  // namespace moe

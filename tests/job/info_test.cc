@@ -1,0 +1,90 @@
+// `gdakit info` and the command line around it.
+#include <stdlib.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/base/options.h"
+#include "tests/job/launched.h"
+
+namespace gdakit::testing_job {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+// A variable of this process, and so of what it starts, for as long as the object lives.
+class Variable {
+ public:
+  Variable(const char* name, const char* value) : name_(name) { ::setenv(name, value, 1); }
+  ~Variable() { ::unsetenv(name_); }
+
+ private:
+  const char* name_;
+};
+
+TEST(Info, EveryOptionIsListedWithValueAndSource) {
+  const Variable depth("GDAKIT_QUEUE_DEPTH", "256");
+  const Outcome info = gdakit({"info"});
+  EXPECT_EQ(info.status, 0);
+  for (const OptionRow& row : option_table()) {
+    EXPECT_THAT(info.output, AllOf(HasSubstr(row.name), HasSubstr(row.sentence)));
+  }
+  EXPECT_THAT(info.output, testing::ContainsRegex("GDAKIT_QUEUE_DEPTH +256 +environment\n"));
+  EXPECT_THAT(info.output, testing::ContainsRegex("GDAKIT_TIMEOUT +60 +default\n"));
+}
+
+TEST(Info, BuildAndBackendsAreNamed) {
+  EXPECT_THAT(gdakit({"info"}).output,
+              AllOf(HasSubstr("compiler"), HasSubstr("sanitizer"), HasSubstr("cuda"),
+                    HasSubstr("rdma_core"), HasSubstr("softnic"), HasSubstr("mlx5")));
+}
+
+TEST(Info, TheSecretIsNotShown) {
+  const Variable secret("GDAKIT_SECRET", "00112233445566778899aabbccddeeff");
+  for (const Outcome& info : {gdakit({"info"}), gdakit({"info", "--json"})}) {
+    EXPECT_THAT(info.output, AllOf(HasSubstr("(set)"), Not(HasSubstr("00112233"))));
+  }
+}
+
+TEST(Info, JsonHasTheSameOptions) {
+  const Outcome info = gdakit({"info", "--json"});
+  EXPECT_EQ(info.status, 0);
+  EXPECT_THAT(info.output, StartsWith("{\n  \"version\": \""));
+  for (const OptionRow& row : option_table()) {
+    EXPECT_THAT(info.output, HasSubstr("{\"name\": \"" + std::string(row.name) + "\""));
+  }
+  EXPECT_THAT(info.output, HasSubstr("\"value\": \"60\", \"source\": \"default\""));
+}
+
+TEST(Info, AVariableThatIsNotAllowedIsAnError) {
+  const Variable depth("GDAKIT_QUEUE_DEPTH", "100");
+  const Outcome info = gdakit({"info"});
+  EXPECT_EQ(info.status, 1);
+  EXPECT_THAT(info.errors, AllOf(HasSubstr("GDAKIT_QUEUE_DEPTH"), HasSubstr("\"100\""),
+                                 HasSubstr("power of two from 64 to 32768")));
+}
+
+TEST(Info, AnUnknownVariableIsWarnedOf) {
+  const Variable typo("GDAKIT_TIMOUT", "100");
+  EXPECT_THAT(gdakit({"info"}).errors, AllOf(HasSubstr("warn"), HasSubstr("GDAKIT_TIMEOUT?")));
+}
+
+TEST(CommandLine, VersionAndHelpSucceed) {
+  EXPECT_THAT(gdakit({"--version"}).output, testing::ContainsRegex("^gdakit [0-9]+\\.[0-9]+"));
+  const Outcome help = gdakit({"--help"});
+  EXPECT_EQ(help.status, 0);
+  EXPECT_THAT(help.output, AllOf(HasSubstr("Examples:"), HasSubstr("run"), HasSubstr("info")));
+  EXPECT_THAT(gdakit({"run", "--help"}).output, HasSubstr("Exit status"));
+}
+
+TEST(CommandLine, BadUsageIsStatusTwo) {
+  EXPECT_EQ(gdakit({}).status, 2);
+  EXPECT_EQ(gdakit({"fly"}).status, 2);
+  EXPECT_EQ(gdakit({"info", "--yaml"}).status, 2);
+}
+
+}  // namespace
+}  // namespace gdakit::testing_job

@@ -1,0 +1,308 @@
+// `gdakit run`: what a user sees of it.
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <signal.h>
+#include <sstream>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/job/launched.h"
+
+namespace gdakit::testing_job {
+namespace {
+
+using testing::AllOf;
+using testing::AnyOf;
+using testing::Each;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+using testing::UnorderedElementsAre;
+
+using Clock = std::chrono::steady_clock;
+
+TEST(RunOutput, EveryLineIsPrefixedByItsPe) {
+  const Outcome job = gdakit(shell_job(3, "echo first; echo second $GDAKIT_RANK"));
+  EXPECT_EQ(job.status, 0);
+  EXPECT_EQ(job.errors, "");
+  EXPECT_THAT(lines_of(job.output),
+              UnorderedElementsAre("[0] first", "[0] second 0", "[1] first", "[1] second 1",
+                                   "[2] first", "[2] second 2"));
+}
+
+TEST(RunOutput, StdoutAndStderrStayApart) {
+  const Outcome job = gdakit(shell_job(2, "echo out; echo err >&2"));
+  EXPECT_THAT(lines_of(job.output), UnorderedElementsAre("[0] out", "[1] out"));
+  EXPECT_THAT(lines_of(job.errors), UnorderedElementsAre("[0] err", "[1] err"));
+}
+
+TEST(RunOutput, ALineThatIsNotEndedIsPrintedAtTheEnd) {
+  EXPECT_THAT(lines_of(gdakit(shell_job(2, "printf 'no break'")).output),
+              UnorderedElementsAre("[0] no break", "[1] no break"));
+}
+
+TEST(RunOutput, PartsOfALineAreNotMixedWithOtherPes) {
+  const Outcome job = gdakit(shell_job(
+      4, "for i in 1 2 3 4 5; do printf a; sleep 0.02; printf b; sleep 0.02; echo c; done"));
+  std::map<std::string, int> count;
+  for (const std::string& line : lines_of(job.output)) ++count[line];
+  EXPECT_EQ(count, (std::map<std::string, int>{
+                       {"[0] abc", 5}, {"[1] abc", 5}, {"[2] abc", 5}, {"[3] abc", 5}}));
+}
+
+TEST(RunOutput, NoPrefixLeavesLinesAsTheyAre) {
+  EXPECT_EQ(gdakit({"run", "-n", "2", "--no-prefix", "echo", "x"}).output, "x\nx\n");
+}
+
+TEST(RunOutput, MuchOutputArrivesWhole) {
+  const Outcome job = gdakit(shell_job(3, "seq 1 200000; seq 1 100000 >&2"));
+  EXPECT_EQ(job.status, 0);
+  std::map<char, int> next;
+  for (const std::string& line : lines_of(job.output)) {
+    ASSERT_GT(line.size(), 4u);
+    ASSERT_EQ(line.substr(4), std::to_string(++next[line[1]]));
+  }
+  EXPECT_EQ(next, (std::map<char, int>{{'0', 200000}, {'1', 200000}, {'2', 200000}}));
+  EXPECT_EQ(lines_of(job.errors).size(), 300000u);
+}
+
+TEST(RunOutput, AnEndlessLineIsCut) {
+  const Outcome job = gdakit(shell_job(1, "head -c 3000000 /dev/zero | tr '\\0' x"));
+  std::size_t total = 0;
+  for (const std::string& line : lines_of(job.output)) {
+    EXPECT_THAT(line, StartsWith("[0] x"));
+    EXPECT_LE(line.size(), (std::size_t{1} << 20) + 4);
+    total += line.size() - 4;
+  }
+  EXPECT_EQ(total, 3000000u);
+}
+
+TEST(RunOutput, TheJobEndsWhenNobodyReads) {
+  Launched job({"run", "-n", "2", "yes"});
+  EXPECT_THAT(job.line(), HasSubstr("] y"));
+  job.close_output();
+  EXPECT_EQ(job.wait().status, 128 + SIGPIPE);
+}
+
+TEST(RunInput, Pe0HasStdinAndTheOthersHaveNone) {
+  const Outcome job = gdakit(shell_job(3, "cat; echo end"), "text\n");
+  EXPECT_THAT(lines_of(job.output),
+              UnorderedElementsAre("[0] text", "[0] end", "[1] end", "[2] end"));
+}
+
+TEST(RunStatus, TheFirstFailureEndsTheJobWithItsStatus) {
+  const auto begin = Clock::now();
+  const Outcome job = gdakit(shell_job(3, "[ $GDAKIT_RANK = 1 ] && exit 7; exec sleep 100"));
+  EXPECT_EQ(job.status, 7);
+  EXPECT_EQ(job.errors, "gdakit run: PE 1 ended with status 7; ending the other PEs\n");
+  EXPECT_LT(Clock::now() - begin, 10s);
+}
+
+TEST(RunStatus, ASignalIsNamed) {
+  const Outcome job = gdakit(shell_job(3, "[ $GDAKIT_RANK = 2 ] && kill -9 $$; exec sleep 100"));
+  EXPECT_EQ(job.status, 128 + SIGKILL);
+  EXPECT_EQ(job.errors, "gdakit run: PE 2 was killed by signal 9 (Killed); ending the other PEs\n");
+}
+
+TEST(RunStatus, AStubbornPeIsKilledTwoSecondsAfterSigterm) {
+  const auto begin = Clock::now();
+  const Outcome job =
+      gdakit(shell_job(2,
+                       "if [ $GDAKIT_RANK = 0 ]; then sleep 0.3; exit 3; fi; trap '' TERM;"
+                       "while :; do sleep 0.1; done"));
+  EXPECT_EQ(job.status, 3);
+  EXPECT_GT(Clock::now() - begin, 2s);
+  EXPECT_LT(Clock::now() - begin, 10s);
+}
+
+TEST(RunStatus, TheOthersMayEndInAnOrderlyWay) {
+  const Outcome job = gdakit(shell_job(
+      2,
+      "if [ $GDAKIT_RANK = 0 ]; then sleep 0.3; exit 3; fi; trap 'echo saved; exit 0' TERM;"
+      "while :; do sleep 0.05; done"));
+  EXPECT_EQ(job.status, 3);
+  EXPECT_EQ(job.output, "[1] saved\n");
+}
+
+TEST(RunStatus, AStoppedPeIsEndedToo) {
+  const auto begin = Clock::now();
+  EXPECT_EQ(
+      gdakit(shell_job(2, "if [ $GDAKIT_RANK = 0 ]; then sleep 0.3; exit 3; fi; kill -STOP $$"))
+          .status,
+      3);
+  EXPECT_LT(Clock::now() - begin, 1900ms) << "SIGKILL was needed";
+}
+
+TEST(RunStatus, ATimeoutEndsTheJob) {
+  const auto begin = Clock::now();
+  const Outcome job = gdakit({"run", "-n", "2", "--timeout", "0.3", "sleep", "100"});
+  EXPECT_EQ(job.status, 124);
+  EXPECT_EQ(job.errors, "gdakit run: the job did not end within 0.3 s; ending its PEs\n");
+  EXPECT_LT(Clock::now() - begin, 10s);
+}
+
+TEST(RunStatus, AJobWithinItsTimeoutSucceeds) {
+  EXPECT_EQ(gdakit({"run", "-n", "2", "--timeout", "60", "true"}).status, 0);
+}
+
+TEST(RunUsage, AProgramThatIsNotThereIsNotFound) {
+  const Outcome job = gdakit({"run", "-n", "3", "./no-such-program", "x"});
+  EXPECT_EQ(job.status, 127);
+  EXPECT_EQ(job.errors, "gdakit run: cannot run ./no-such-program: No such file or directory\n");
+}
+
+TEST(RunUsage, AFileThatIsNoProgramCannotBeExecuted) {
+  const Outcome job = gdakit({"run", "-n", "3", "/etc/passwd"});
+  EXPECT_EQ(job.status, 126);
+  EXPECT_EQ(job.errors, "gdakit run: cannot run /etc/passwd: Permission denied\n");
+}
+
+TEST(RunUsage, TheNumberOfPesHasBounds) {
+  for (const char* count : {"0", "-1", "1025"}) {
+    const Outcome job = gdakit({"run", "-n", count, "true"});
+    EXPECT_EQ(job.status, 2);
+    EXPECT_THAT(job.errors, AllOf(HasSubstr(count), HasSubstr("1 to 1024")));
+  }
+  EXPECT_EQ(gdakit({"run", "-n", "many", "true"}).status, 2);
+  EXPECT_EQ(gdakit({"run", "true"}).status, 2);
+}
+
+TEST(RunUsage, AProgramAndOptionsThatExistAreNeeded) {
+  EXPECT_THAT(gdakit({"run", "-n", "1"}).errors, HasSubstr("which program?"));
+  EXPECT_THAT(gdakit({"run", "-n", "1", "--"}).errors, HasSubstr("which program?"));
+  EXPECT_THAT(gdakit({"run", "-n", "1", "--fast", "true"}).errors, HasSubstr("no option --fast"));
+  EXPECT_EQ(gdakit({"run", "-n", "1", "--timeout", "0", "true"}).status, 2);
+}
+
+TEST(RunUsage, TheProgramsOwnOptionsAreLeftToIt) {
+  EXPECT_EQ(gdakit({"run", "-n", "1", "echo", "-n", "5", "--", "--help"}).output,
+            "[0] 5 -- --help\n");
+  EXPECT_EQ(gdakit({"run", "-n", "1", "--", "echo", "--", "a"}).output, "[0] -- a\n");
+}
+
+// Nothing of a job may be left. The script prints its own number and that of a command it started.
+constexpr const char* kTwoProcesses = "sleep 1000 & echo $$ $!; wait";
+
+std::vector<pid_t> read_pids(Launched& job, int pes) {
+  std::vector<pid_t> pids;
+  for (int i = 0; i < pes; ++i) {
+    std::istringstream line(job.line());
+    std::string prefix;
+    pid_t shell = 0;
+    pid_t command = 0;
+    line >> prefix >> shell >> command;
+    EXPECT_GT(shell, 1);
+    EXPECT_GT(command, 1);
+    EXPECT_EQ(::getpgid(shell), shell) << "each PE has a process group of its own";
+    EXPECT_EQ(::getpgid(command), shell);
+    pids.push_back(shell);
+    pids.push_back(command);
+  }
+  return pids;
+}
+
+TEST(RunEnd, WhenAPeIsKilledNothingIsLeft) {
+  Launched job(shell_job(3, kTwoProcesses));
+  const std::vector<pid_t> pids = read_pids(job, 3);
+  ASSERT_EQ(::kill(pids[0], SIGKILL), 0);
+  EXPECT_EQ(job.wait().status, 128 + SIGKILL);
+  for (const pid_t pid : pids) EXPECT_TRUE(ended_within(pid, 5s)) << pid;
+}
+
+TEST(RunEnd, WhenTheLauncherIsKilledNothingIsLeft) {
+  for (int round = 0; round < 5; ++round) {
+    Launched job(shell_job(3, kTwoProcesses));
+    const std::vector<pid_t> pids = read_pids(job, 3);
+    job.kill(SIGKILL);
+    EXPECT_EQ(job.wait().status, 128 + SIGKILL);
+    for (const pid_t pid : pids) EXPECT_TRUE(ended_within(pid, 5s)) << pid;
+  }
+}
+
+TEST(RunEnd, WhatAPeLeavesBehindEndsWithIt) {
+  const auto begin = Clock::now();
+  Launched job(shell_job(2, "sleep 1000 & echo $$ $!"));
+  std::vector<pid_t> commands;
+  for (int i = 0; i < 2; ++i) {
+    std::istringstream line(job.line());
+    std::string word;
+    pid_t command = 0;
+    line >> word >> word >> command;
+    commands.push_back(command);
+  }
+  EXPECT_EQ(job.wait().status, 0);
+  EXPECT_LT(Clock::now() - begin, 10s);
+  for (const pid_t pid : commands) EXPECT_TRUE(ended_within(pid, 5s)) << pid;
+}
+
+class RunForwards : public testing::TestWithParam<int> {};
+
+TEST_P(RunForwards, TheSignalToEveryPe) {
+  Launched job(shell_job(3,
+                         "trap 'echo INT; exit 0' INT; trap 'echo TERM; exit 0' TERM;"
+                         "trap 'echo HUP; exit 0' HUP; echo ready;"
+                         "while :; do sleep 0.05; done"));
+  for (int i = 0; i < 3; ++i) EXPECT_THAT(job.line(), HasSubstr("ready"));
+  job.kill(GetParam());
+  const Outcome& outcome = job.wait();
+  const std::string name = GetParam() == SIGINT ? "INT" : (GetParam() == SIGTERM ? "TERM" : "HUP");
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_THAT(lines_of(outcome.output),
+              UnorderedElementsAre("[0] " + name, "[1] " + name, "[2] " + name));
+}
+
+INSTANTIATE_TEST_SUITE_P(Signals, RunForwards, testing::Values(SIGINT, SIGTERM, SIGHUP));
+
+TEST(RunSignals, ASignalThatEndsThePesIsTheJobsStatus) {
+  Launched job(shell_job(2, "echo ready; exec sleep 100"));
+  for (int i = 0; i < 2; ++i) EXPECT_THAT(job.line(), HasSubstr("ready"));
+  job.kill(SIGTERM);
+  EXPECT_EQ(job.wait().status, 128 + SIGTERM);
+}
+
+TEST(RunSignals, AnIgnoredHangupIsNotForwarded) {
+  // The PEs take the signal's default action again, so that it would end them.
+  Launched job({"run", "-n", "2", "env", "--default-signal=HUP", "sh", "-c",
+                "echo ready; sleep 0.5; echo done"},
+               "", true);
+  for (int i = 0; i < 2; ++i) EXPECT_THAT(job.line(), HasSubstr("ready"));
+  job.kill(SIGHUP);
+  EXPECT_EQ(job.wait().status, 0);
+  EXPECT_THAT(lines_of(job.wait().output), UnorderedElementsAre("[0] done", "[1] done"));
+}
+
+TEST(RunBootstrap, ThePesOfAJobMeet) {
+  for (const int size : {1, 2, 5}) {
+    const Outcome job = gdakit({"run", "-n", std::to_string(size), GDAKIT_BOOTSTRAP_PE});
+    EXPECT_EQ(job.status, 0) << job.errors;
+    std::string ranks;
+    for (int rank = 0; rank < size; ++rank) ranks += std::to_string(rank) + " ";
+    EXPECT_EQ(lines_of(job.output).size(), static_cast<std::size_t>(size));
+    EXPECT_THAT(lines_of(job.output), Each(HasSubstr("] " + ranks)));
+  }
+}
+
+TEST(RunBootstrap, APeThatDiesIsNamedByTheOthersAndByTheLauncher) {
+  for (const char* victim : {"0", "1"}) {
+    const auto begin = Clock::now();
+    const Outcome job = gdakit({"run", "-n", "2", GDAKIT_BOOTSTRAP_PE, victim});
+    EXPECT_THAT(job.errors, HasSubstr("PE " + std::string(victim) + " was killed by signal 9"));
+    EXPECT_EQ(job.status, 128 + SIGKILL);
+    EXPECT_LT(Clock::now() - begin, 10s);
+  }
+}
+
+TEST(RunBootstrap, WithoutALauncherAPeIsAJobOfOne) {
+  // The program is run by the shell of the only PE, without the launcher's variables.
+  const Outcome job =
+      gdakit(shell_job(1, "env -u GDAKIT_RANK -u GDAKIT_SIZE " + std::string(GDAKIT_BOOTSTRAP_PE)));
+  EXPECT_EQ(job.output, "[0] 0 \n");
+}
+
+}  // namespace
+}  // namespace gdakit::testing_job

@@ -1,0 +1,186 @@
+// Which doorbells and records make a NIC work, and which it must ignore.
+#include <gtest/gtest.h>
+
+#include "backends/softnic/uar.h"
+#include "tests/softnic/engine_rig.h"
+
+namespace gdakit::softnic::test {
+namespace {
+
+using format::Opcode;
+
+TEST(ProducerAdvance, JudgesModulo65536AndAtMostADepthAhead) {
+  EXPECT_EQ(producer_advance(0, 1, 64), 1u);
+  EXPECT_EQ(producer_advance(0, 64, 64), 64u);
+  EXPECT_EQ(producer_advance(0, 65, 64), 0u);
+  EXPECT_EQ(producer_advance(10, 10, 64), 0u);
+  EXPECT_EQ(producer_advance(10, 9, 64), 0u);
+  EXPECT_EQ(producer_advance(0xffff, 0, 64), 1u);
+  EXPECT_EQ(producer_advance(0x1fffe, 5, 64), 7u);
+  EXPECT_EQ(producer_advance(0, 0x8000, 32768), 32768u);
+  EXPECT_EQ(producer_advance(0, 0x8001, 32768), 0u);
+}
+
+class DoorbellTest : public testing::Test {
+ protected:
+  // One doorbell with these first eight bytes of a control segment.
+  void ring(std::uint16_t index, std::uint32_t ds, std::uint8_t opcode = 0) {
+    const Be32 first{(std::uint32_t{index} << 8) | opcode};
+    const Be32 second = format::qpn_ds(rig.a.qpn, ds);
+    rig.a.engine.doorbell(rig.a.uar, format::kUarDoorbellBegin,
+                          std::uint64_t{first.raw()} | (std::uint64_t{second.raw()} << 32));
+  }
+  std::size_t completed() {
+    // Fewer steps than until a sweep: only the doorbell itself can have been at work.
+    for (int i = 0; i < 40; ++i) rig.step();
+    return rig.a.send_cq.poll_all().size();
+  }
+  static RigOptions rare_sweeps() {
+    RigOptions options;
+    options.engine.sweep_idle_steps = 100;
+    return options;
+  }
+  EngineRig rig{rare_sweeps()};
+};
+
+TEST_F(DoorbellTest, NextIndexWithoutDsAnnouncesAllBelowIt) {
+  for (int i = 0; i < 3; ++i) rig.a.post({});
+  ring(3, 0);
+  EXPECT_EQ(completed(), 3u);
+}
+
+TEST_F(DoorbellTest, LastWqesControlSegmentAnnouncesThatWqeToo) {
+  rig.a.post({});
+  const auto last = rig.a.post(inline_write_wqe(rig, 0, std::vector<std::uint8_t>(60)));
+  ASSERT_EQ(rig.a.producer, 3u);
+  ring(static_cast<std::uint16_t>(last), 6, static_cast<std::uint8_t>(Opcode::rdma_write));
+  EXPECT_EQ(completed(), 2u);
+}
+
+TEST_F(DoorbellTest, TheRecordIsBelievedWhereItIsFurtherAhead) {
+  for (int i = 0; i < 4; ++i) rig.a.post({});
+  rig.a.store_record();
+  ring(1, 0);
+  EXPECT_EQ(completed(), 4u);
+}
+
+TEST_F(DoorbellTest, TheDoorbellIsBelievedWhereItIsFurtherAhead) {
+  rig.a.post({});
+  rig.a.store_record();
+  for (int i = 0; i < 3; ++i) rig.a.post({});
+  ring(4, 0);
+  EXPECT_EQ(completed(), 4u);
+}
+
+TEST_F(DoorbellTest, AnOldDoorbellTakesNothingBack) {
+  for (int i = 0; i < 4; ++i) rig.a.post({});
+  rig.a.ring();
+  EXPECT_EQ(completed(), 4u);
+  ring(2, 0);
+  ring(4, 0);
+  EXPECT_EQ(completed(), 0u);
+  EXPECT_EQ(rig.a.info().send_producer, 4u);
+}
+
+TEST_F(DoorbellTest, ADoorbellFurtherAheadThanTheQueueIsDeepIsNotBelieved) {
+  rig.a.post({});
+  ring(65, 0);
+  EXPECT_EQ(completed(), 0u);
+  EXPECT_EQ(rig.a.info().send_producer, 0u);
+}
+
+TEST_F(DoorbellTest, OnlyTheQueuePairsOwnPageAndRegistersCount) {
+  rig.a.post({});
+  const std::uint64_t value = rig.a.doorbell();
+  const UarNumber other = *rig.a.engine.alloc_uar();
+  rig.a.engine.doorbell(other, format::kUarDoorbellBegin, value);
+  rig.a.engine.doorbell(other + 5, format::kUarDoorbellBegin, value);
+  for (const std::uint32_t offset : {0u, 0x20u, 0x7f8u, 0xc00u, 0x1000u, 0x804u, 0x801u}) {
+    rig.a.engine.doorbell(rig.a.uar, offset, value);
+  }
+  EXPECT_EQ(completed(), 0u);
+  EXPECT_EQ(rig.a.engine.counters().dropped_doorbells, 9u);
+  for (const std::uint32_t offset : {0x800u, 0x900u, 0xa00u, 0xbf8u}) {
+    rig.a.post({});
+    rig.a.engine.doorbell(rig.a.uar, offset, rig.a.doorbell());
+  }
+  EXPECT_EQ(completed(), 5u);
+}
+
+TEST_F(DoorbellTest, UnknownQueuePairsAreDropped) {
+  rig.a.engine.doorbell(rig.a.uar, format::kUarDoorbellBegin, format::doorbell_value(1, 0x1234));
+  rig.a.engine.doorbell(rig.a.uar, format::kUarDoorbellBegin, 0);
+  EXPECT_EQ(rig.a.engine.counters().dropped_doorbells, 2u);
+}
+
+TEST_F(DoorbellTest, ALostDoorbellIsFoundInTheRecord) {
+  for (int i = 0; i < 5; ++i) rig.a.post({});
+  rig.a.store_record();
+  ASSERT_TRUE(rig.run());
+  EXPECT_EQ(rig.a.send_cq.poll_all().size(), 5u);
+}
+
+TEST_F(DoorbellTest, ALostDoorbellIsFoundWhileAnotherQueueIsBusy) {
+  // b's own doorbell is lost; a keeps b's engine busy with packets.
+  rig.b.post({});
+  rig.b.store_record();
+  bool found = false;
+  for (int i = 0; i < 5000 && !found; ++i) {
+    rig.a.post(write_wqe(rig, 0, 0, 8));
+    rig.a.ring();
+    rig.step();
+    rig.step();
+    rig.a.send_cq.poll_all();
+    found = rig.b.send_cq.poll().has_value();
+  }
+  EXPECT_TRUE(found);
+}
+
+TEST(UarPages, AStoreToAnyRegisterRingsOnce) {
+  EngineRig rig;
+  UarPages pages;
+  auto* page = static_cast<std::uint8_t*>(*pages.add(rig.a.uar));
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(page) % 4096, 0u);
+  EXPECT_FALSE(pages.poll(rig.a.engine, true));
+  std::uint64_t expected = 0;
+  for (std::uint32_t offset = 0x800; offset < 0xc00; offset += 8) {
+    rig.a.post({});
+    const std::uint64_t value = rig.a.doorbell();
+    __atomic_store_n(reinterpret_cast<std::uint64_t*>(page + offset), value, __ATOMIC_RELEASE);
+    EXPECT_TRUE(pages.poll(rig.a.engine, true));
+    EXPECT_FALSE(pages.poll(rig.a.engine, true));
+    EXPECT_EQ(rig.a.engine.counters().doorbells, ++expected);
+    ASSERT_TRUE(rig.run());
+  }
+  EXPECT_EQ(rig.a.info().send_completed, expected);
+}
+
+TEST(UarPages, AColdWordIsFoundWithoutThoroughPollsToo) {
+  EngineRig rig;
+  UarPages pages;
+  auto* page = static_cast<std::uint8_t*>(*pages.add(rig.a.uar));
+  rig.a.post({});
+  *reinterpret_cast<std::uint64_t*>(page + 0xa00) = rig.a.doorbell();
+  int polls = 0;
+  while (!pages.poll(rig.a.engine, false)) ASSERT_LT(++polls, 16);
+  // Now it is hot: the next change is seen at once.
+  rig.a.post({});
+  *reinterpret_cast<std::uint64_t*>(page + 0xa00) = rig.a.doorbell();
+  EXPECT_TRUE(pages.poll(rig.a.engine, false));
+}
+
+TEST(UarPages, PagesBelowTheRegistersAndRemovedPagesRingNothing) {
+  EngineRig rig;
+  UarPages pages;
+  auto* page = static_cast<std::uint8_t*>(*pages.add(rig.a.uar));
+  *reinterpret_cast<std::uint64_t*>(page + 0x20) = 1;
+  *reinterpret_cast<std::uint64_t*>(page + 0xc00) = 1;
+  EXPECT_FALSE(pages.poll(rig.a.engine, true));
+  *reinterpret_cast<std::uint64_t*>(page + 0x800) = 1;
+  EXPECT_TRUE(pages.poll(rig.a.engine, true));
+  pages.remove(rig.a.uar);
+  EXPECT_FALSE(pages.poll(rig.a.engine, true));
+}
+
+}  // namespace
+}  // namespace gdakit::softnic::test

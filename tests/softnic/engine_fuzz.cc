@@ -1,0 +1,305 @@
+#include "tests/softnic/engine_fuzz.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <vector>
+
+#include "tests/softnic/fuzz_side.h"
+
+namespace gdakit::softnic::test {
+namespace {
+
+using format::Opcode;
+
+// The input, from front to back; past its end come zeros.
+class Input {
+ public:
+  Input(const std::uint8_t* data, std::size_t size) : data_(data), size_(size) {}
+  bool empty() const { return at_ >= size_; }
+  template <class T>
+  T take() {
+    T value{};
+    const std::size_t available = std::min(sizeof value, size_ - std::min(at_, size_));
+    std::memcpy(&value, data_ + at_, available);
+    at_ += sizeof value;
+    return value;
+  }
+  std::uint32_t below(std::uint32_t limit) { return take<std::uint16_t>() % limit; }
+
+ private:
+  const std::uint8_t* data_;
+  std::size_t size_;
+  std::size_t at_ = 0;
+};
+
+constexpr std::array<Opcode, 12> kOpcodes = {
+    Opcode::nop,        Opcode::rdma_write, Opcode::rdma_write_imm,   Opcode::send,
+    Opcode::send_imm,   Opcode::rdma_read,  Opcode::atomic_cs,        Opcode::atomic_fa,
+    Opcode::rdma_write, Opcode::dump,       Opcode::atomic_masked_cs, Opcode::atomic_masked_fa};
+
+class Run {
+ public:
+  Run(const std::uint8_t* data, std::size_t size) : input_(data, size) {
+    sides_[0]->connect(*sides_[1]);
+    sides_[1]->connect(*sides_[0]);
+  }
+  std::string play();
+
+ private:
+  FuzzSide& pick(FuzzSide** peer) {
+    const std::uint32_t which = input_.below(2);
+    *peer = sides_[1 - which].get();
+    return *sides_[which];
+  }
+  std::uint64_t some_address(const FuzzSide& side, std::uint32_t region) {
+    const std::uint64_t offset =
+        input_.take<std::uint8_t>() % 8 == 0
+            ? input_.take<std::uint64_t>()
+            : input_.below(kRegion + 16) & ~std::uint64_t{input_.below(2) * 7};
+    return side.iova(region) + offset;
+  }
+  MemoryKey some_key(const FuzzSide& side, std::uint32_t region) {
+    const MemoryKey key = side.keys[region];
+    return input_.take<std::uint8_t>() % 16 == 0 ? key ^ input_.take<std::uint32_t>() : key;
+  }
+  std::uint32_t some_size() {
+    return input_.take<std::uint8_t>() % 16 == 0 ? input_.take<std::uint32_t>() : input_.below(512);
+  }
+  format::DataSegment some_data(const FuzzSide& side) {
+    const std::uint32_t region = input_.below(kRegions);
+    const std::uint64_t address = some_address(side, region);
+    const MemoryKey key = some_key(side, region);
+    return format::data(address, Be32{key}, some_size());
+  }
+  void write_segments(FuzzSide& side, const std::vector<format::Segment>& segments);
+  void post(FuzzSide& side, const FuzzSide& peer);
+  void post_rubbish(FuzzSide& side);
+  void ring(FuzzSide& side);
+  void store_record(FuzzSide& side);
+  void post_receive(FuzzSide& side);
+  void send_packet(FuzzSide& side, const FuzzSide& peer);
+  void change_state(FuzzSide& side, FuzzSide& peer);
+  std::string steps(std::uint32_t count);
+  std::string come_to_rest();
+
+  Input input_;
+  std::shared_ptr<LoopbackFabric> fabric_ = LoopbackFabric::create({.mtu = 256, .slots = 8});
+  std::array<std::unique_ptr<FuzzSide>, 2> sides_ = {std::make_unique<FuzzSide>(*fabric_, 0xfffff0),
+                                                     std::make_unique<FuzzSide>(*fabric_, 7)};
+  std::uint64_t now_ns_ = 1000;
+};
+
+void Run::write_segments(FuzzSide& side, const std::vector<format::Segment>& segments) {
+  const std::uint64_t mask = (std::uint64_t{format::kSegmentsPerWqebb} << kLogSq) - 1;
+  for (std::size_t i = 0; i < segments.size(); ++i) {
+    const std::uint64_t slot = (side.producer * format::kSegmentsPerWqebb + i) & mask;
+    side.sq.write(slot * format::kSegmentBytes, &segments[i], format::kSegmentBytes);
+  }
+}
+
+// A WQE that is mostly right.
+void Run::post(FuzzSide& side, const FuzzSide& peer) {
+  const Opcode opcode = kOpcodes[input_.below(kOpcodes.size())];
+  std::vector<format::Segment> segments(1);
+  const bool sends = opcode == Opcode::send || opcode == Opcode::send_imm || opcode == Opcode::dump;
+  std::uint8_t opmod = 0;
+  if (!sends && opcode != Opcode::nop) {
+    const std::uint32_t region = input_.below(kRegions);
+    const std::uint64_t address = some_address(peer, region);
+    segments.push_back(
+        format::to_segment(format::remote_address(address, Be32{some_key(peer, region)})));
+  }
+  if (opcode >= Opcode::atomic_cs && opcode <= Opcode::atomic_masked_fa) {
+    const bool masked = opcode >= Opcode::atomic_masked_cs;
+    if (masked) opmod = input_.below(2) == 0 ? format::kOpmodAtomic4 : format::kOpmodAtomic8;
+    segments.push_back(input_.take<format::Segment>());
+    if (opcode == Opcode::atomic_masked_cs && opmod == format::kOpmodAtomic8) {
+      segments.push_back(input_.take<format::Segment>());
+    }
+    segments.push_back(format::to_segment(some_data(side)));
+  } else if (opcode != Opcode::nop) {
+    for (std::uint32_t i = input_.below(6); i != 0; --i) {
+      if (input_.below(4) == 0) {
+        const auto more = inline_segments(std::vector<std::uint8_t>(input_.below(90), 0x11));
+        segments.insert(segments.end(), more.begin(), more.end());
+      } else {
+        segments.push_back(format::to_segment(some_data(side)));
+      }
+    }
+  }
+  const auto flags = input_.take<std::uint8_t>();
+  const auto ds = static_cast<std::uint32_t>(std::min<std::size_t>(segments.size(), 63));
+  segments[0] = format::to_segment(format::control(opcode, opmod, format::wire_index(side.producer),
+                                                   side.qpn, ds, flags, Be32{0x1234}));
+  if (input_.below(32) == 0) {
+    auto* bytes = reinterpret_cast<std::uint8_t*>(segments.data());
+    const std::uint32_t at = input_.below(static_cast<std::uint32_t>(segments.size() * 16));
+    bytes[at] = static_cast<std::uint8_t>(bytes[at] ^ input_.take<std::uint8_t>());
+  }
+  write_segments(side, segments);
+  side.producer += format::wqebbs_of(ds);
+}
+
+void Run::post_rubbish(FuzzSide& side) {
+  std::vector<format::Segment> segments(1 + input_.below(8));
+  for (format::Segment& segment : segments) segment = input_.take<format::Segment>();
+  if (input_.below(2) == 0) {
+    const auto opcode = static_cast<Opcode>(input_.take<std::uint8_t>());
+    segments[0] = format::to_segment(
+        format::control(opcode, input_.take<std::uint8_t>(), format::wire_index(side.producer),
+                        side.qpn, input_.below(64), input_.take<std::uint8_t>()));
+  }
+  write_segments(side, segments);
+  side.producer += 1 + input_.below(3);
+}
+
+void Run::store_record(FuzzSide& side) {
+  const std::uint64_t value = input_.below(8) == 0 ? input_.take<std::uint64_t>() : side.producer;
+  const Be32 word = format::doorbell_record_value(value);
+  side.record.write(offsetof(format::DoorbellRecord, snd_dbr), &word, sizeof word);
+}
+
+void Run::ring(FuzzSide& side) {
+  std::uint64_t value = format::doorbell_value(side.producer, side.qpn);
+  const auto kind = input_.take<std::uint8_t>() % 16;
+  if (kind == 0) value = input_.take<std::uint64_t>();
+  if (kind == 1) value ^= std::uint64_t{input_.take<std::uint8_t>()} << (8 * input_.below(8));
+  const std::uint32_t offset = kind == 2 ? input_.take<std::uint32_t>() : format::kUarDoorbellBegin;
+  side.engine.doorbell(kind == 3 ? side.uar + 1 : side.uar, offset, value);
+}
+
+void Run::post_receive(FuzzSide& side) {
+  std::array<format::DataSegment, 4> wqe{};
+  for (std::uint32_t i = 0; i < 4; ++i) {
+    wqe[i] = input_.below(4) == 0 ? format::data(0, Be32{0x100}, 0) : some_data(side);
+  }
+  const std::uint64_t slot = side.receive_producer & ((1u << kLogRq) - 1);
+  side.rq.write(slot << kLogRqStride, wqe.data(), sizeof wqe);
+  side.receive_producer += input_.below(16) == 0 ? input_.take<std::uint32_t>() : 1;
+  const Be32 word = format::doorbell_record_value(side.receive_producer);
+  side.record.write(offsetof(format::DoorbellRecord, rcv_dbr), &word, sizeof word);
+}
+
+// What a broken peer may send: any header, on a wire that keeps its contract.
+void Run::send_packet(FuzzSide& side, const FuzzSide& peer) {
+  Packet packet;
+  PacketHeader& header = packet.header;
+  std::uint8_t bytes[kSmallPayload] = {0xab};
+  const QpInfo info = *peer.engine.query_qp(peer.qpn);
+  const std::uint32_t region = input_.below(kRegions);
+  header.opcode =
+      static_cast<PacketOpcode>(input_.below(static_cast<std::uint32_t>(PacketOpcode::count)));
+  header.acknowledge =
+      static_cast<Acknowledge>(input_.below(static_cast<std::uint32_t>(Acknowledge::count)));
+  header.rnr_timer = input_.take<std::uint8_t>();
+  header.destination = peer.wire->endpoint();
+  header.destination_qpn = peer.qpn;
+  header.source_qpn = side.qpn;
+  const std::uint32_t near =
+      is_response(header.opcode) ? info.last_acked_psn : info.next_receive_psn;
+  header.psn = psn_add(near, input_.below(4)) & kPsnMask;
+  header.imm = input_.take<std::uint32_t>();
+  header.payload_size = input_.below(kSmallPayload + 1);
+  header.reth_address = some_address(peer, region);
+  header.reth_rkey = some_key(peer, region);
+  header.reth_length = input_.below(2) == 0 ? header.payload_size : input_.take<std::uint64_t>();
+  header.atomic_result = input_.take<std::uint64_t>();
+  packet.atomic.size = input_.take<std::uint8_t>() % 10;
+  packet.atomic.swap_add = input_.take<std::uint64_t>();
+  packet.payload = bytes;
+  static_cast<void>(side.wire->send(packet));
+  side.wire->flush();
+}
+
+void Run::change_state(FuzzSide& side, FuzzSide& peer) {
+  QpModify modify;
+  switch (input_.below(4)) {
+    case 0:
+      modify.state = QpState::err;
+      static_cast<void>(side.engine.modify_qp(side.qpn, modify));
+      return;
+    case 1:
+      for (FuzzSide* each : {&side, &peer}) {
+        static_cast<void>(each->engine.modify_qp(each->qpn, modify));
+        each->producer = each->receive_producer = 0;
+        const std::uint64_t zero = 0;
+        each->record.write(0, &zero, sizeof zero);
+      }
+      side.connect(peer);
+      peer.connect(side);
+      return;
+    default: {
+      const std::uint32_t region = input_.below(kRegions);
+      static_cast<void>(side.engine.dereg_mr(side.keys[region]));
+      if (input_.below(4) != 0) side.register_region(region);
+    }
+  }
+}
+
+std::string Run::steps(std::uint32_t count) {
+  for (; count != 0; --count) {
+    for (const auto& side : sides_) {
+      side->engine.step(now_ns_ += 50);
+      const std::string wrong = side->check();
+      if (!wrong.empty()) return wrong;
+    }
+  }
+  return {};
+}
+
+// Long enough for every timer to run out as often as it may.
+std::string Run::come_to_rest() {
+  constexpr int kTimers = 3000;
+  for (int i = 0; i < kTimers; ++i) {
+    std::string wrong = steps(20);
+    if (!wrong.empty()) return wrong;
+    bool waits = false;
+    for (const auto& side : sides_) {
+      const auto timer = side->engine.next_timer_ns();
+      if (timer && *timer > now_ns_) now_ns_ = *timer;
+      waits |= timer.has_value();
+    }
+    if (!waits && i > 10) break;
+  }
+  std::string wrong = steps(400);  // several sweeps
+  for (const auto& side : sides_) {
+    if (wrong.empty()) wrong = side->check_memory();
+    if (wrong.empty()) wrong = side->check_rest();
+  }
+  return wrong;
+}
+
+std::string Run::play() {
+  std::string wrong;
+  for (int actions = 0; actions < 400 && !input_.empty() && wrong.empty(); ++actions) {
+    FuzzSide* peer = nullptr;
+    FuzzSide& side = pick(&peer);
+    switch (input_.take<std::uint8_t>() % 16) {
+      case 0: post_rubbish(side); break;
+      case 1:
+      case 2:
+      case 3:
+      case 4: post(side, *peer); break;
+      case 5:
+      case 6: ring(side); break;
+      case 7:
+      case 8: store_record(side); break;
+      case 9:
+      case 10: post_receive(side); break;
+      case 11: send_packet(side, *peer); break;
+      case 12:
+        if (input_.below(4) == 0) change_state(side, *peer);
+        break;
+      case 13: now_ns_ += input_.take<std::uint16_t>() * std::uint64_t{100}; break;
+      default: wrong = steps(1 + input_.below(6)); break;
+    }
+  }
+  return wrong.empty() ? come_to_rest() : wrong;
+}
+
+}  // namespace
+
+std::string fuzz_one(const std::uint8_t* data, std::size_t size) { return Run(data, size).play(); }
+
+}  // namespace gdakit::softnic::test

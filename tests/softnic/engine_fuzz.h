@@ -1,0 +1,22 @@
+// One run of two engines on arbitrary input: WQEs, doorbells, records, receive WQEs, keys, packets,
+// states.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace gdakit::softnic::test {
+
+// Plays `data` as a sequence of things that clients and peers do, then lets the engines come to
+// rest. Returns what was violated, empty for nothing:
+//   - no byte outside the registered regions and the completion queues has changed, nor one of a
+//   region that
+//     no key lets be written;
+//   - every CQE is well-formed;
+//   - every send queue is at rest: all that is announced has completed, and if the queue pair
+//   failed on a WQE,
+//     an error CQE said so.
+std::string fuzz_one(const std::uint8_t* data, std::size_t size);
+
+}  // namespace gdakit::softnic::test

@@ -1,0 +1,201 @@
+// One NIC of a fuzz run: its memory lies in an arena between guards, and all that may not change is
+// watched.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/softnic/engine_rig.h"
+
+namespace gdakit::softnic::test {
+
+inline constexpr std::size_t kGuard = 4096;
+inline constexpr std::uint8_t kCanary = 0xc5;
+inline constexpr std::size_t kRegion = 8192;
+inline constexpr std::uint32_t kLogSq = 6;
+inline constexpr std::uint32_t kLogRq = 4;
+inline constexpr std::uint32_t kLogRqStride = 6;
+inline constexpr std::uint32_t kLogCq = 9;
+inline constexpr std::uint32_t kRegions = 4;
+
+// Parts of one arena, with guards between them.
+class Arena {
+ public:
+  explicit Arena(std::size_t size) : pages_(size) { std::memset(pages_.data(), kCanary, size); }
+
+  std::uint8_t* carve(std::size_t size) {
+    used_ += kGuard;
+    std::uint8_t* part = pages_.data() + used_;
+    parts_.push_back({used_, size});
+    std::memset(part, 0, size);
+    used_ += round_up(size, kGuard);
+    return part;
+  }
+  bool guards_hold() const {
+    std::size_t at = 0;
+    const auto holds = [&](std::size_t end) {
+      for (; at < end; ++at) {
+        if (pages_.data()[at] != kCanary) return false;
+      }
+      return true;
+    };
+    for (const Part& part : parts_) {
+      if (!holds(part.offset)) return false;
+      at = part.offset + part.size;
+    }
+    return holds(pages_.size());
+  }
+
+ private:
+  struct Part {
+    std::size_t offset, size;
+  };
+  Pages pages_;
+  std::size_t used_ = 0;
+  std::vector<Part> parts_;
+};
+
+// Memory that only the client writes, and what it wrote there.
+class Watched {
+ public:
+  Watched(Arena& arena, std::size_t size) : bytes_(arena.carve(size)), shadow_(size) {}
+  std::uint8_t* data() const { return bytes_; }
+  std::size_t size() const { return shadow_.size(); }
+  void write(std::size_t at, const void* from, std::size_t count) {
+    std::memcpy(bytes_ + at, from, count);
+    std::memcpy(shadow_.data() + at, from, count);
+  }
+  bool unchanged() const { return std::memcmp(bytes_, shadow_.data(), shadow_.size()) == 0; }
+
+ private:
+  std::uint8_t* bytes_;
+  std::vector<std::uint8_t> shadow_;
+};
+
+// The next CQEs of a queue, checked.
+struct WatchedCq {
+  WatchedCq(Arena& arena, bool sends)
+      : is_send(sends), memory(arena.carve(sizeof(format::Cqe64) << kLogCq)) {
+    std::memset(memory, format::kInvalidCqeByte, sizeof(format::Cqe64) << kLogCq);
+  }
+
+  std::string check(QpNumber qpn);
+  std::string check_error(const format::Cqe64& cqe);
+
+  bool is_send;
+  std::uint8_t* memory;
+  std::uint64_t consumer = 0;
+  std::vector<format::Syndrome> errors;
+};
+
+// One NIC with one QP and four regions: all rights, local rights only, read-only, zero-based with
+// all rights.
+struct FuzzSide {
+  FuzzSide(LoopbackFabric& fabric, std::uint32_t psn)
+      : arena(32 * kGuard + (sizeof(format::Cqe64) << (kLogCq + 1)) + kRegions * kRegion),
+        sq(arena, format::kWqebbBytes << kLogSq),
+        rq(arena, std::size_t{1} << (kLogRq + kLogRqStride)),
+        record(arena, sizeof(format::DoorbellRecord)),
+        send_cq(arena, true),
+        receive_cq(arena, false),
+        read_only(arena, kRegion),
+        wire(std::move(*fabric.attach())),
+        engine({}, port, *wire),
+        send_psn(psn) {
+    for (std::uint32_t i = 0; i < kRegions; ++i) {
+      regions[i] = i == 2 ? read_only.data() : arena.carve(kRegion);
+    }
+    pd = *engine.alloc_pd();
+    uar = *engine.alloc_uar();
+    for (std::uint32_t i = 0; i < kRegions; ++i) register_region(i);
+    QpAttributes qp;
+    qp.pd = pd;
+    qp.send_cq = *engine.create_cq({host_address(send_cq.memory), kLogCq, false, true, {}});
+    qp.receive_cq = *engine.create_cq({host_address(receive_cq.memory), kLogCq, false, true, {}});
+    qp.uar = uar;
+    qp.send_queue = host_address(sq.data());
+    qp.log_send_wqebbs = kLogSq;
+    qp.has_receive_queue = true;
+    qp.receive_queue = host_address(rq.data());
+    qp.log_receive_wqes = kLogRq;
+    qp.log_receive_stride = kLogRqStride;
+    qp.doorbell_record = host_address(record.data());
+    qpn = *engine.create_qp(qp);
+  }
+
+  void register_region(std::uint32_t i) {
+    constexpr std::array<Access, kRegions> kRights = {
+        Access::all, Access::local_read | Access::local_write,
+        Access::local_read | Access::remote_read, Access::all};
+    MrAttributes mr;
+    mr.pd = pd;
+    mr.base = host_address(regions[i]);
+    mr.start = i == 3 ? 0 : mr.base.value;
+    mr.length = kRegion;
+    mr.access = kRights[i];
+    keys[i] = *engine.reg_mr(mr);
+  }
+  std::uint64_t iova(std::uint32_t i) const { return i == 3 ? 0 : host_address(regions[i]).value; }
+
+  void connect(const FuzzSide& peer) {
+    QpModify modify;
+    modify.access = Access::all;
+    modify.remote_endpoint = peer.wire->endpoint();
+    modify.remote_qpn = peer.qpn;
+    modify.next_send_psn = send_psn;
+    modify.next_receive_psn = peer.send_psn;
+    modify.log_msg_max = 16;
+    modify.ack_timeout = 4;
+    modify.retry_count = 3;
+    modify.rnr_retry = 2;
+    modify.min_rnr_nak = 1;
+    for (const QpState state : {QpState::init, QpState::rtr, QpState::rts}) {
+      modify.state = state;
+      static_cast<void>(engine.modify_qp(qpn, modify));
+    }
+  }
+  std::string check() {
+    std::string wrong = send_cq.check(qpn);
+    if (wrong.empty()) wrong = receive_cq.check(qpn);
+    return wrong;
+  }
+  std::string check_memory() const {
+    if (!arena.guards_hold()) return "memory outside of everything registered has changed";
+    if (!sq.unchanged() || !rq.unchanged() || !record.unchanged()) {
+      return "the NIC wrote to a queue or record that it may only read";
+    }
+    if (!read_only.unchanged()) return "a region without the right to write has changed";
+    return {};
+  }
+  std::string check_rest() const {
+    const QpInfo info = *engine.query_qp(qpn);
+    if (info.state != QpState::rts && info.state != QpState::err) return {};
+    if (info.send_completed != info.send_producer) return "a send queue has not come to rest";
+    const QpError& error = info.first_error;
+    if (error.syndrome == format::Syndrome::none || error.responder) return {};
+    const bool told = std::count(send_cq.errors.begin(), send_cq.errors.end(), error.syndrome) != 0;
+    return told ? "" : "a queue failed without an error CQE";
+  }
+
+  Arena arena;
+  Watched sq, rq, record;
+  WatchedCq send_cq, receive_cq;
+  Watched read_only;
+  std::array<std::uint8_t*, kRegions> regions{};
+  HostDma port;
+  std::unique_ptr<Wire> wire;
+  Engine engine;
+  std::uint32_t send_psn;
+  PdNumber pd = 0;
+  UarNumber uar = 0;
+  std::array<MemoryKey, kRegions> keys{};
+  QpNumber qpn = 0;
+  std::uint64_t producer = 0;
+  std::uint64_t receive_producer = 0;
+};
+
+}  // namespace gdakit::softnic::test

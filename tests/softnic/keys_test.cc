@@ -1,0 +1,151 @@
+#include "backends/softnic/keys.h"
+
+#include <cstdint>
+#include <set>
+
+#include <gtest/gtest.h>
+
+namespace gdakit::softnic {
+namespace {
+
+constexpr PdNumber kPd = 3;
+constexpr QpNumber kQp = 17;
+
+MrAttributes region() {
+  MrAttributes mr;
+  mr.pd = kPd;
+  mr.base = {0x10000};
+  mr.start = 0x10000;
+  mr.length = 0x1000;
+  mr.access = Access::local_read | Access::local_write | Access::remote_read;
+  return mr;
+}
+
+class KeyTableTest : public testing::Test {
+ protected:
+  KeyFault fault(std::uint64_t iova, std::uint64_t size, Access wanted = Access::local_read,
+                 PdNumber pd = kPd, QpNumber qpn = kQp) const {
+    return keys.resolve(key, pd, qpn, iova, size, wanted).fault;
+  }
+  KeyTable keys;
+  MemoryKey key = *keys.add(region());
+};
+
+TEST_F(KeyTableTest, GrantsWhatWasRegistered) {
+  const Resolved resolved = keys.resolve(key, kPd, kQp, 0x10010, 0xff0, Access::local_write);
+  EXPECT_EQ(resolved.fault, KeyFault::none);
+  EXPECT_EQ(resolved.address, DmaAddress{0x10010});
+  EXPECT_EQ(fault(0x10000, 0x1000), KeyFault::none);
+  EXPECT_EQ(fault(0x11000, 0), KeyFault::none);
+}
+
+TEST_F(KeyTableTest, RefusesRangesThatReachOutside) {
+  EXPECT_EQ(fault(0x10000, 0x1001), KeyFault::range);
+  EXPECT_EQ(fault(0xffff, 1), KeyFault::range);
+  EXPECT_EQ(fault(0x11000, 1), KeyFault::range);
+  EXPECT_EQ(fault(0x10fff, 2), KeyFault::range);
+  EXPECT_EQ(fault(0, 1), KeyFault::range);
+  EXPECT_EQ(fault(0x10001, ~std::uint64_t{0}), KeyFault::range);
+  EXPECT_EQ(fault(~std::uint64_t{0}, 1), KeyFault::range);
+}
+
+TEST_F(KeyTableTest, RefusesRightsThatWereNotGiven) {
+  EXPECT_EQ(fault(0x10000, 8, Access::remote_write), KeyFault::access);
+  EXPECT_EQ(fault(0x10000, 8, Access::remote_atomic), KeyFault::access);
+  EXPECT_EQ(fault(0x10000, 8, Access::remote_read), KeyFault::none);
+  MrAttributes none = region();
+  none.access = Access::none;
+  key = *keys.add(none);
+  EXPECT_EQ(fault(0x10000, 8, Access::local_read), KeyFault::access);
+  EXPECT_EQ(fault(0x10000, 8, Access::local_write), KeyFault::access);
+  EXPECT_EQ(fault(0x10000, 8, Access::remote_read), KeyFault::access);
+}
+
+TEST_F(KeyTableTest, RefusesOtherProtectionDomainsAndQueuePairs) {
+  EXPECT_EQ(fault(0x10000, 8, Access::local_read, kPd + 1), KeyFault::wrong_pd);
+  MrAttributes bound = region();
+  bound.qpn = kQp;
+  key = *keys.add(bound);
+  EXPECT_EQ(fault(0x10000, 8, Access::local_read, kPd, kQp), KeyFault::none);
+  EXPECT_EQ(fault(0x10000, 8, Access::local_read, kPd, kQp + 1), KeyFault::wrong_qp);
+}
+
+TEST_F(KeyTableTest, RefusesUnknownIndexAndWrongVariant) {
+  const MemoryKey good = key;
+  key = good ^ 1;
+  EXPECT_EQ(fault(0x10000, 8), KeyFault::unknown_key);
+  key = good + 0x100;
+  EXPECT_EQ(fault(0x10000, 8), KeyFault::unknown_key);
+  key = 0;
+  EXPECT_EQ(fault(0x10000, 8), KeyFault::unknown_key);
+  key = 0xffffffff;
+  EXPECT_EQ(fault(0x10000, 8), KeyFault::unknown_key);
+}
+
+TEST_F(KeyTableTest, TranslatesZeroBasedAndShiftedRegions) {
+  MrAttributes zero = region();
+  zero.start = 0;
+  key = *keys.add(zero);
+  EXPECT_EQ(keys.resolve(key, kPd, kQp, 0x20, 8, Access::local_read).address, DmaAddress{0x10020});
+  EXPECT_EQ(fault(0x10020, 8), KeyFault::range);
+  MrAttributes top = region();
+  top.start = 0xfffffffffffff000;
+  key = *keys.add(top);
+  EXPECT_EQ(fault(0xfffffffffffff000, 0x1000), KeyFault::none);
+  EXPECT_EQ(fault(0xfffffffffffff001, 0x1000), KeyFault::range);
+}
+
+TEST_F(KeyTableTest, ARemovedKeyGrantsNothing) {
+  ASSERT_TRUE(keys.remove(key));
+  EXPECT_EQ(fault(0x10000, 8), KeyFault::unknown_key);
+  const Result<> again = keys.remove(key);
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().code(), Code::not_found);
+}
+
+TEST_F(KeyTableTest, AnIndexComesBackLateAndWithAnotherVariant) {
+  const std::uint32_t index = key >> 8;
+  const MemoryKey first = key;
+  std::size_t rounds = 0;
+  for (;; ++rounds) {
+    ASSERT_TRUE(keys.remove(key));
+    key = *keys.add(region());
+    if (key >> 8 == index) break;
+    ASSERT_LT(rounds, 3 * KeyTable::kRestingIndices);
+  }
+  EXPECT_GE(rounds, KeyTable::kRestingIndices);
+  EXPECT_NE(key, first);
+}
+
+TEST_F(KeyTableTest, TakesTheCallersVariant) {
+  MrAttributes chosen = region();
+  chosen.variant = 0x5a;
+  EXPECT_EQ(*keys.add(chosen) & 0xff, 0x5au);
+}
+
+TEST_F(KeyTableTest, RefusesRegionsThatCannotBe) {
+  MrAttributes bad = region();
+  bad.length = 0;
+  EXPECT_FALSE(keys.add(bad));
+  bad = region();
+  bad.start = ~std::uint64_t{0} - 10;
+  EXPECT_FALSE(keys.add(bad));
+  bad = region();
+  bad.base = {~std::uint64_t{0} - 10};
+  EXPECT_FALSE(keys.add(bad));
+  bad = region();
+  bad.access = Access::remote_write;
+  EXPECT_FALSE(keys.add(bad));
+  bad.access = Access::remote_atomic;
+  EXPECT_FALSE(keys.add(bad));
+}
+
+TEST_F(KeyTableTest, CountsTheKeysOfADomain) {
+  EXPECT_EQ(keys.count(kPd), 1u);
+  EXPECT_EQ(keys.count(kPd + 1), 0u);
+  ASSERT_TRUE(keys.remove(key));
+  EXPECT_EQ(keys.count(kPd), 0u);
+}
+
+}  // namespace
+}  // namespace gdakit::softnic

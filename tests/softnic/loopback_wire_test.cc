@@ -1,0 +1,140 @@
+#include "backends/softnic/loopback_wire.h"
+
+#include <cstring>
+
+#include <gtest/gtest.h>
+
+namespace gdakit::softnic {
+namespace {
+
+Packet small_packet(Endpoint to, std::uint32_t psn) {
+  static const std::uint8_t kBytes[kSmallPayload] = {1, 2, 3};
+  Packet packet;
+  packet.header.destination = to;
+  packet.header.psn = psn;
+  packet.header.payload_size = 3;
+  packet.payload = kBytes;
+  return packet;
+}
+
+Packet reference_packet(Endpoint to, std::uint32_t psn) {
+  Packet packet = small_packet(to, psn);
+  packet.header.fragment_count = 1;
+  packet.fragments[0] = {{0x1000}, 3};
+  return packet;
+}
+
+TEST(LoopbackWire, CarriesPacketsToTheirEndpointInOrder) {
+  const auto fabric = LoopbackFabric::create({.mtu = 1024, .slots = 8});
+  auto a = std::move(*fabric->attach()), b = std::move(*fabric->attach());
+  EXPECT_EQ(a->endpoint(), 0u);
+  EXPECT_EQ(b->endpoint(), 1u);
+  EXPECT_EQ(a->mtu(), 1024u);
+  for (std::uint32_t psn = 0; psn < 3; ++psn) ASSERT_TRUE(a->send(small_packet(1, psn)));
+  EXPECT_EQ(b->receive(), nullptr);  // before flush
+  a->flush();
+  for (std::uint32_t psn = 0; psn < 3; ++psn) {
+    const Packet* packet = b->receive();
+    ASSERT_NE(packet, nullptr);
+    EXPECT_EQ(packet->header.psn, psn);
+    EXPECT_EQ(packet->header.source, 0u);
+    EXPECT_EQ(packet->payload[2], 3);
+    b->retire(packet);
+  }
+  EXPECT_EQ(b->receive(), nullptr);
+  EXPECT_EQ(a->receive(), nullptr);
+}
+
+TEST(LoopbackWire, RefusesWhenFullAndTakesMoreAfterRetiring) {
+  const auto fabric = LoopbackFabric::create({.mtu = 1024, .slots = 2});
+  auto a = std::move(*fabric->attach()), b = std::move(*fabric->attach());
+  ASSERT_TRUE(a->send(small_packet(1, 0)));
+  ASSERT_TRUE(a->send(small_packet(1, 1)));
+  EXPECT_FALSE(a->send(small_packet(1, 2)));
+  a->flush();
+  const Packet* packet = b->receive();
+  EXPECT_FALSE(a->send(small_packet(1, 2)));
+  b->retire(packet);
+  b->flush();
+  EXPECT_TRUE(a->send(small_packet(1, 2)));
+}
+
+TEST(LoopbackWire, LosesWhatIsSentToNobody) {
+  const auto fabric = LoopbackFabric::create({.mtu = 1024, .slots = 2});
+  auto a = std::move(*fabric->attach());
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(a->send(small_packet(7, 0)));
+  EXPECT_TRUE(a->send(small_packet(1'000'000, 0)));
+}
+
+TEST(LoopbackWire, AnEndpointMayBeGivenAgainAndStartsEmpty) {
+  const auto fabric = LoopbackFabric::create({.mtu = 1024, .slots = 4});
+  auto a = std::move(*fabric->attach()), b = std::move(*fabric->attach());
+  EXPECT_FALSE(fabric->attach(1));
+  ASSERT_TRUE(a->send(small_packet(1, 5)));
+  a->flush();
+  b.reset();
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(a->send(small_packet(1, 6)));
+  auto again = fabric->attach(1);
+  ASSERT_TRUE(again);
+  EXPECT_EQ((*again)->receive(), nullptr);
+  ASSERT_TRUE(a->send(small_packet(1, 7)));
+  a->flush();
+  const Packet* packet = (*again)->receive();
+  ASSERT_NE(packet, nullptr);
+  EXPECT_EQ(packet->header.psn, 7u);
+}
+
+TEST(LoopbackWire, HasNoMoreThanItsEndpoints) {
+  const auto fabric = LoopbackFabric::create();
+  EXPECT_FALSE(fabric->attach(LoopbackFabric::kMaxEndpoints));
+  EXPECT_TRUE(fabric->attach(LoopbackFabric::kMaxEndpoints - 1));
+}
+
+TEST(LoopbackRecall, VoidsWhatIsByReferenceAndStillUnread) {
+  const auto fabric = LoopbackFabric::create({.mtu = 1024, .slots = 8});
+  auto a = std::move(*fabric->attach()), b = std::move(*fabric->attach());
+  ASSERT_TRUE(a->send(reference_packet(1, 0)));
+  ASSERT_TRUE(a->send(small_packet(1, 1)));
+  a->flush();
+  EXPECT_TRUE(a->recall());
+  ASSERT_TRUE(a->send(reference_packet(1, 2)));
+  a->flush();
+  const Packet* packet = b->receive();
+  ASSERT_NE(packet, nullptr);
+  EXPECT_EQ(packet->header.psn, 1u);
+  b->retire(packet);
+  packet = b->receive();
+  ASSERT_NE(packet, nullptr);
+  EXPECT_EQ(packet->header.psn, 2u);
+  b->retire(packet);
+}
+
+TEST(LoopbackRecall, DoesNotWaitForAReaderThatIsGone) {
+  const auto fabric = LoopbackFabric::create({.mtu = 1024, .slots = 8});
+  auto a = std::move(*fabric->attach()), b = std::move(*fabric->attach());
+  ASSERT_TRUE(a->send(reference_packet(1, 0)));
+  a->flush();
+  ASSERT_NE(b->receive(), nullptr);
+  EXPECT_FALSE(a->recall());
+  b.reset();
+  EXPECT_TRUE(a->recall());
+}
+
+TEST(LoopbackRecall, WaitsForAReaderThatHasThePacket) {
+  const auto fabric = LoopbackFabric::create({.mtu = 1024, .slots = 8});
+  auto a = std::move(*fabric->attach()), b = std::move(*fabric->attach());
+  ASSERT_TRUE(a->send(reference_packet(1, 0)));
+  a->flush();
+  const Packet* packet = b->receive();
+  ASSERT_NE(packet, nullptr);
+  EXPECT_FALSE(a->recall());
+  b->flush();
+  EXPECT_FALSE(a->recall());  // the step is over, its copy is not
+  b->retire(packet);
+  EXPECT_FALSE(a->recall());
+  b->flush();
+  EXPECT_TRUE(a->recall());
+}
+
+}  // namespace
+}  // namespace gdakit::softnic

@@ -1,0 +1,96 @@
+// A wire double that drops, repeats and reorders what it sends, by a seed.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "backends/softnic/wire.h"
+
+namespace gdakit::softnic::test {
+
+struct Losses {
+  std::uint32_t seed = 1;
+  int drop_percent = 0;
+  int repeat_percent = 0;
+  int delay_percent = 0;  // held back until up to 4 later packets have gone
+  // If set, decides alone: true drops the packet.
+  std::function<bool(const Packet&)> drop = {};
+};
+
+class LossyWire final : public Wire {
+ public:
+  LossyWire(std::unique_ptr<Wire> inner, const Losses& losses)
+      : inner_(std::move(inner)), losses_(losses), random_(losses.seed) {}
+
+  Endpoint endpoint() const override { return inner_->endpoint(); }
+  std::uint32_t mtu() const override { return inner_->mtu(); }
+  bool by_reference() const override { return inner_->by_reference(); }
+
+  bool send(const Packet& packet) override {
+    ++sent;
+    if (losses_.drop) return losses_.drop(packet) ? (++dropped, true) : inner_->send(packet);
+    if (chance(losses_.drop_percent)) {
+      ++dropped;
+      return true;
+    }
+    if (chance(losses_.delay_percent)) {
+      hold(packet);
+      return true;
+    }
+    if (!inner_->send(packet)) return false;
+    if (chance(losses_.repeat_percent)) static_cast<void>(inner_->send(packet));
+    release_some();
+    return true;
+  }
+  const Packet* receive() override { return inner_->receive(); }
+  void retire(const Packet* packet) override { inner_->retire(packet); }
+  void flush() override {
+    // Nothing is held back for ever.
+    if (++flushes_ % 8 == 0) release(held_.size());
+    inner_->flush();
+  }
+  bool recall() override { return inner_->recall(); }
+
+  std::uint64_t sent = 0;
+  std::uint64_t dropped = 0;
+
+ private:
+  struct Held {
+    Packet packet;
+    std::vector<std::uint8_t> payload;
+  };
+
+  bool chance(int percent) { return static_cast<int>(random_() % 100) < percent; }
+  void hold(const Packet& packet) {
+    Held& held = held_.emplace_back();
+    held.packet = packet;
+    if (packet.header.fragment_count == 0 && packet.header.payload_size != 0) {
+      held.payload.assign(packet.payload, packet.payload + packet.header.payload_size);
+    }
+  }
+  void release(std::size_t count) {
+    for (; count != 0 && !held_.empty(); --count) {
+      Held& held = held_.front();
+      held.packet.payload = held.payload.data();
+      if (!inner_->send(held.packet)) return;
+      held_.pop_front();
+    }
+  }
+  void release_some() {
+    if (!held_.empty() && random_() % 3 == 0) release(1);
+    if (held_.size() > 4) release(1);
+  }
+
+  std::unique_ptr<Wire> inner_;
+  Losses losses_;
+  std::mt19937 random_;
+  std::deque<Held> held_;
+  std::uint32_t flushes_ = 0;
+};
+
+}  // namespace gdakit::softnic::test

@@ -1,0 +1,367 @@
+#include "backends/softnic/shm_wire.h"
+
+#include <csignal>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <random>
+#include <string>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include "tests/softnic/engine_rig.h"
+
+namespace gdakit::softnic {
+namespace {
+
+using test::EngineRig;
+using test::RigOptions;
+using test::Side;
+
+Packet packet_to(Endpoint to, std::uint32_t psn, const std::vector<std::uint8_t>& payload) {
+  Packet packet;
+  packet.header.opcode = PacketOpcode::write_only;
+  packet.header.destination = to;
+  packet.header.psn = psn;
+  packet.header.payload_size = static_cast<std::uint32_t>(payload.size());
+  packet.payload = payload.data();
+  return packet;
+}
+
+std::shared_ptr<ShmSegment> make_segment(const ShmOptions& options = {}) {
+  return std::move(*ShmSegment::create(options));
+}
+
+TEST(ShmSegment, RefusesOptionsThatNoLayoutHas) {
+  EXPECT_FALSE(ShmSegment::create({.endpoints = 0}));
+  EXPECT_FALSE(ShmSegment::create({.endpoints = 65}));
+  EXPECT_FALSE(ShmSegment::create({.slots = 3}));
+  EXPECT_FALSE(ShmSegment::create({.mtu = 100}));
+}
+
+TEST(ShmSegment, IsOpenedByItsPathAndByNothingElse) {
+  const auto segment = make_segment();
+  EXPECT_TRUE(ShmSegment::open(segment->path()));
+  EXPECT_FALSE(ShmSegment::open("/proc/self/fd/99999"));
+  EXPECT_FALSE(ShmSegment::open("/dev/zero"));
+  std::string name = std::filesystem::temp_directory_path() / "gdakit-shm-XXXXXX";
+  const int fd = ::mkstemp(name.data());
+  ASSERT_GE(fd, 0);
+  EXPECT_FALSE(ShmSegment::open(name));
+  ::unlink(name.c_str());
+  ::close(fd);
+}
+
+TEST(ShmSegment, RefusesForeignMemfds) {
+  const auto segment = make_segment();
+  const std::size_t size = segment->layout().total();
+  const auto opens = [&](std::size_t offset, std::uint8_t flip, bool seal, std::size_t length) {
+    const int fd = ::memfd_create("test", MFD_ALLOW_SEALING);
+    EXPECT_EQ(::ftruncate(fd, static_cast<off_t>(length)), 0);
+    std::vector<std::uint8_t> header(64);
+    std::memcpy(header.data(), segment->at(0), header.size());
+    header[offset] = static_cast<std::uint8_t>(header[offset] ^ flip);
+    EXPECT_EQ(::pwrite(fd, header.data(), header.size(), 0), 64);
+    if (seal) {
+      EXPECT_EQ(::fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW), 0);
+    }
+    const bool opened = static_cast<bool>(ShmSegment::open("/proc/self/fd/" + std::to_string(fd)));
+    ::close(fd);
+    return opened;
+  };
+  EXPECT_TRUE(opens(0, 0, true, size));
+  EXPECT_FALSE(opens(0, 0, false, size));      // could shrink under our feet
+  EXPECT_FALSE(opens(0, 0, true, size + 64));  // another size
+  EXPECT_FALSE(opens(0, 0, true, 4096));
+  for (std::size_t offset = 0; offset < 32; ++offset) {
+    EXPECT_FALSE(opens(offset, 0x40, true, size)) << "byte " << offset << " of the header";
+  }
+}
+
+TEST(ShmSegment, IsTheUsersAloneAndHasNoName) {
+  const auto segment = make_segment();
+  struct stat status {};
+  ASSERT_EQ(::stat(segment->path().c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0600u);
+  EXPECT_EQ(status.st_nlink, 0u);
+}
+
+TEST(ShmSegment, GivesEachEndpointOnce) {
+  const auto segment = make_segment();
+  auto wire = segment->attach(1);
+  ASSERT_TRUE(wire);
+  EXPECT_FALSE(segment->attach(1));
+  EXPECT_FALSE(segment->attach(2));
+  wire->reset();
+  EXPECT_TRUE(segment->attach(1));
+}
+
+TEST(ShmSegment, TakesAnEndpointOverFromAProcessThatWasKilled) {
+  const auto segment = make_segment();
+  int ready[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    auto wire = segment->attach(1);
+    const char byte = wire ? 'y' : 'n';
+    static_cast<void>(::write(ready[1], &byte, 1));
+    for (;;) ::pause();
+  }
+  char byte = 0;
+  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+  EXPECT_EQ(byte, 'y');
+  EXPECT_FALSE(segment->attach(1));
+  ::kill(child, SIGKILL);
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+  EXPECT_TRUE(segment->attach(1));
+  ::close(ready[0]);
+  ::close(ready[1]);
+}
+
+TEST(ShmWire, CarriesHeadersAndPayloadByValue) {
+  const auto segment = make_segment({.endpoints = 3, .slots = 4, .mtu = 1024});
+  auto a = std::move(*segment->attach(0)), b = std::move(*segment->attach(2));
+  EXPECT_FALSE(a->by_reference());
+  std::vector<std::uint8_t> payload(1024);
+  test::fill(payload.data(), payload.size(), 3);
+  Packet packet = packet_to(2, 77, payload);
+  packet.header.opcode = PacketOpcode::atomic_request;
+  packet.header.destination_qpn = 1;
+  packet.header.source_qpn = 2;
+  packet.header.imm = 3;
+  packet.header.reth_rkey = 4;
+  packet.header.reth_address = 5;
+  packet.header.reth_length = 6;
+  packet.header.atomic_result = 7;
+  packet.header.rnr_timer = 8;
+  packet.header.solicited = true;
+  packet.header.acknowledge = Acknowledge::nak_sequence;
+  packet.atomic = {AtomicKind::compare_swap, 4, 9, 10, 11, 12, 13};
+  ASSERT_TRUE(a->send(packet));
+  std::fill(payload.begin(), payload.end(), std::uint8_t{0});
+  a->flush();
+  const Packet* got = b->receive();
+  ASSERT_NE(got, nullptr);
+  EXPECT_EQ(got->header.source, 0u);
+  EXPECT_EQ(got->header.psn, 77u);
+  EXPECT_EQ(got->header.destination_qpn, 1u);
+  EXPECT_EQ(got->header.source_qpn, 2u);
+  EXPECT_EQ(got->header.imm, 3u);
+  EXPECT_EQ(got->header.reth_rkey, 4u);
+  EXPECT_EQ(got->header.reth_address, 5u);
+  EXPECT_EQ(got->header.reth_length, 6u);
+  EXPECT_EQ(got->header.atomic_result, 7u);
+  EXPECT_EQ(got->header.rnr_timer, 8);
+  EXPECT_TRUE(got->header.solicited);
+  EXPECT_EQ(got->header.acknowledge, Acknowledge::nak_sequence);
+  EXPECT_EQ(got->atomic.kind, AtomicKind::compare_swap);
+  EXPECT_EQ(got->atomic.size, 4);
+  EXPECT_EQ(got->atomic.boundary, 13u);
+  std::vector<std::uint8_t> expected(1024);
+  test::fill(expected.data(), expected.size(), 3);
+  EXPECT_EQ(std::memcmp(got->payload, expected.data(), 1024), 0);
+  b->retire(got);
+  b->flush();
+}
+
+TEST(ShmWire, RefusesWhenFullAndLosesWhatIsForNobody) {
+  const auto segment = make_segment({.slots = 2});
+  auto a = std::move(*segment->attach(0)), b = std::move(*segment->attach(1));
+  const std::vector<std::uint8_t> payload(8);
+  EXPECT_TRUE(a->send(packet_to(9, 0, payload)));
+  EXPECT_TRUE(a->send(packet_to(1, 0, payload)));
+  EXPECT_TRUE(a->send(packet_to(1, 1, payload)));
+  EXPECT_FALSE(a->send(packet_to(1, 2, payload)));
+  a->flush();
+  b->retire(b->receive());
+  b->flush();
+  EXPECT_TRUE(a->send(packet_to(1, 2, payload)));
+}
+
+TEST(ShmWire, ABrokenPeerBreaksItsRingAndNothingElse) {
+  const std::vector<std::uint8_t> payload(8);
+  const ShmOptions options{.endpoints = 3, .slots = 8, .mtu = 256};
+  const ShmLayout layout(options);
+  const std::size_t tail = layout.ring(1, 0), head = layout.ring(0, 1) + 64;
+  const std::size_t slot = layout.slot(1, 0, 0);
+  struct Damage {
+    const char* what;
+    std::size_t offset;
+    std::uint64_t value;
+  };
+  for (const Damage& damage :
+       {Damage{"tail too far", tail, 9}, Damage{"tail absurd", tail, ~0ull},
+        Damage{"opcode", slot, 0xff}, Damage{"acknowledge", slot, 0x5506},
+        Damage{"psn", slot + 8, 0xffffffff}, Damage{"payload size", slot + 24, 257}}) {
+    const auto segment = make_segment(options);
+    auto a = std::move(*segment->attach(0)), b = std::move(*segment->attach(1)),
+         c = std::move(*segment->attach(2));
+    ASSERT_TRUE(b->send(packet_to(0, 1, payload)));
+    b->flush();
+    ASSERT_TRUE(c->send(packet_to(0, 2, payload)));
+    c->flush();
+    std::memcpy(segment->at(damage.offset), &damage.value, sizeof damage.value);
+    const Packet* packet = a->receive();
+    ASSERT_NE(packet, nullptr) << damage.what;
+    EXPECT_EQ(packet->header.psn, 2u) << damage.what;
+    a->retire(packet);
+    EXPECT_EQ(a->receive(), nullptr) << damage.what;
+    EXPECT_TRUE(a->broken(1)) << damage.what;
+    EXPECT_FALSE(a->broken(2)) << damage.what;
+  }
+  const auto segment = make_segment(options);
+  auto a = std::move(*segment->attach(0));
+  for (std::uint32_t i = 0; i < 8; ++i) ASSERT_TRUE(a->send(packet_to(1, i, payload)));
+  const std::uint64_t absurd = 100;
+  std::memcpy(segment->at(head), &absurd, sizeof absurd);
+  EXPECT_TRUE(a->send(packet_to(1, 9, payload)));  // lost, not stuck
+  EXPECT_TRUE(a->broken(1));
+}
+
+TEST(ShmWire, RandomRubbishNeverLeadsOutOfTheSegment) {
+  std::mt19937 random(5);
+  for (int round = 0; round < 200; ++round) {
+    const auto segment = make_segment({.endpoints = 2, .slots = 4, .mtu = 256});
+    auto a = std::move(*segment->attach(0));
+    const std::size_t begin = segment->layout().ring(1, 0), end = segment->layout().ring(1, 1);
+    for (std::size_t at = begin + (round % 2 == 0 ? 128 : 0); at < end; ++at) {
+      *segment->at(at) = static_cast<std::byte>(random() % (round % 3 == 0 ? 4 : 256));
+    }
+    if (round % 2 == 0) {
+      const std::uint64_t tail = 4;
+      std::memcpy(segment->at(begin), &tail, sizeof tail);
+    }
+    unsigned sum = 0;
+    while (const Packet* packet = a->receive()) {
+      ASSERT_LE(packet->header.payload_size, 256u);
+      for (std::uint32_t i = 0; i < packet->header.payload_size; ++i) sum += packet->payload[i];
+      a->retire(packet);
+      a->flush();
+    }
+    EXPECT_GE(sum, 0u);
+  }
+}
+
+// Two engines on one shared segment in this process.
+RigOptions over_shm(const std::shared_ptr<ShmSegment>& segment) {
+  RigOptions options;
+  options.wrap_wire = [segment](std::unique_ptr<Wire>, int side) -> std::unique_ptr<Wire> {
+    return std::move(*segment->attach(static_cast<Endpoint>(side)));
+  };
+  return options;
+}
+
+TEST(ShmEngine, EveryOperationByValue) {
+  EngineRig rig(over_shm(make_segment({.slots = 8, .mtu = 256})));
+  test::fill(rig.a.heap.data(), 10'000, 1);
+  test::fill(rig.b.heap.data() + 50'000, 10'000, 2);
+  test::Wqe gather = test::write_wqe(rig, 20'000, 0, 100);
+  for (std::size_t i = 1; i < 20; ++i) gather.body.push_back(rig.a.data(i * 100, 100));
+  rig.a.post(test::write_wqe(rig, 0, 0, 10'000));
+  rig.a.post(test::read_wqe(rig, 50'000, 50'000, 10'000));
+  rig.a.post(gather);
+  rig.a.post(test::inline_write_wqe(rig, 40'000, std::vector<std::uint8_t>(300, 9)));
+  rig.a.post(test::fetch_add_wqe(rig, 90'000, 90'000, 5));
+  rig.b.post_receive({format::data(rig.b.heap_address(30'000), Be32{rig.b.key}, 700)});
+  rig.a.post({.opcode = format::Opcode::send, .body = {rig.a.data(0, 700)}});
+  rig.a.ring();
+  ASSERT_TRUE(rig.run());
+  const auto cqes = rig.a.send_cq.poll_all();
+  ASSERT_EQ(cqes.size(), 6u);
+  for (const auto& cqe : cqes) EXPECT_EQ(test::opcode_of(cqe), format::CqeOpcode::requester);
+  EXPECT_EQ(std::memcmp(rig.b.heap.data(), rig.a.heap.data(), 10'000), 0);
+  EXPECT_EQ(std::memcmp(rig.a.heap.data() + 50'000, rig.b.heap.data() + 50'000, 10'000), 0);
+  EXPECT_EQ(std::memcmp(rig.b.heap.data() + 20'000, rig.a.heap.data(), 2000), 0);
+  EXPECT_EQ(std::memcmp(rig.b.heap.data() + 30'000, rig.a.heap.data(), 700), 0);
+  EXPECT_EQ(rig.b.heap.data()[40'299], 9);
+  EXPECT_EQ(rig.b.word<std::uint64_t>(90'000), 5u);
+}
+
+TEST(ShmEngine, ABrokenRingEndsInRetryExceeded) {
+  const auto segment = make_segment({.slots = 8, .mtu = 256});
+  RigOptions options = over_shm(segment);
+  options.path.ack_timeout = 5;
+  EngineRig rig(options);
+  const std::uint64_t rubbish = ~0ull;
+  std::memcpy(segment->at(segment->layout().ring(1, 0)), &rubbish, sizeof rubbish);
+  rig.a.post(test::write_wqe(rig, 0, 0, 8));
+  rig.a.ring();
+  ASSERT_TRUE(rig.run_until([&] { return rig.a.info().state == QpState::err; }));
+  EXPECT_EQ(rig.a.info().first_error.syndrome, format::Syndrome::transport_retry_exceeded);
+}
+
+// What both processes of the next test know without talking: all numbers are the same in both.
+void connect_by_value(Side& side, Endpoint peer, QpNumber peer_qpn) {
+  QpModify modify;
+  modify.access = Access::all;
+  modify.remote_endpoint = peer;
+  modify.remote_qpn = peer_qpn;
+  for (const QpState state : {QpState::init, QpState::rtr, QpState::rts}) {
+    modify.state = state;
+    ASSERT_TRUE(side.engine.modify_qp(side.qpn, modify));
+  }
+}
+
+TEST(ShmEngine, ProcessesThatForkedTalkToEachOther) {
+  const auto segment = make_segment({.endpoints = 2, .slots = 16, .mtu = 1024});
+  // The heap's addresses and keys are agreed on through shared memory.
+  struct Shared {
+    std::uint64_t heap[2];
+    MemoryKey key[2];
+    std::atomic<int> ready[2];
+    std::atomic<int> finished;
+  };
+  auto* shared = static_cast<Shared*>(
+      ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(shared, MAP_FAILED);
+  const auto play = [&](int self) {
+    const int peer = 1 - self;
+    Side side({}, std::make_unique<HostDma>(),
+              std::move(*segment->attach(static_cast<Endpoint>(self))));
+    connect_by_value(side, static_cast<Endpoint>(peer), side.qpn);
+    shared->heap[self] = side.heap_address(0);
+    shared->key[self] = side.key;
+    test::fill(side.heap.data(), 20'000, 100 + static_cast<std::uint32_t>(self));
+    shared->ready[self] = 1;
+    while (shared->ready[peer] == 0) ::usleep(100);
+    test::Wqe wqe{.opcode = format::Opcode::rdma_write};
+    wqe.body = {format::to_segment(
+                    format::remote_address(shared->heap[peer] + 50'000, Be32{shared->key[peer]})),
+                side.data(0, 20'000)};
+    side.post(wqe);
+    test::Wqe add{.opcode = format::Opcode::atomic_fa};
+    add.body = {format::to_segment(
+                    format::remote_address(shared->heap[peer] + 40'000, Be32{shared->key[peer]})),
+                format::to_segment(format::AtomicSegment{Be64{3}, Be64{0}}), side.data(48'000, 8)};
+    side.post(add);
+    side.ring();
+    std::uint64_t now = 0;
+    bool told = false;
+    for (int i = 0; i < 20'000'000 && shared->finished != 2; ++i) {
+      side.engine.step(now += 50);
+      if (told || side.info().send_completed != 2) continue;
+      if (side.word<std::uint64_t>(40'000) != 3) continue;
+      told = true;
+      ++shared->finished;
+    }
+    std::vector<std::uint8_t> expected(20'000);
+    test::fill(expected.data(), expected.size(), 100 + static_cast<std::uint32_t>(peer));
+    return side.info().state == QpState::rts && shared->finished == 2 &&
+           std::memcmp(side.heap.data() + 50'000, expected.data(), expected.size()) == 0;
+  };
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(play(1) ? 0 : 1);
+  EXPECT_TRUE(play(0));
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  ::munmap(shared, sizeof(Shared));
+}
+
+}  // namespace
+}  // namespace gdakit::softnic

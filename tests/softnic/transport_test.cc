@@ -1,0 +1,416 @@
+// The reliable connection: sequence numbers, losses, retries, receiver not ready, exactly-once
+// atomics.
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "tests/softnic/engine_rig.h"
+#include "tests/softnic/lossy_wire.h"
+
+namespace gdakit::softnic::test {
+namespace {
+
+using format::CqeOpcode;
+using format::Opcode;
+using format::Syndrome;
+
+TEST(Psn, CountsModulo2To24) {
+  EXPECT_EQ(psn_add(0xffffff, 1), 0u);
+  EXPECT_EQ(psn_distance(0, 0xffffff), 1);
+  EXPECT_EQ(psn_distance(0xffffff, 0), -1);
+  EXPECT_EQ(psn_distance(5, 5), 0);
+  EXPECT_EQ(psn_distance(0x7fffff, 0), 0x7fffff);
+  EXPECT_EQ(psn_distance(0x800000, 0), -0x800000);
+}
+
+TEST(Psn, WrapsInEveryOperation) {
+  for (std::uint32_t before = 0; before < 40; before += 3) {
+    RigOptions options;
+    options.send_psn = psn_add(0, 0x1000000 - before);
+    options.wire.mtu = 256;
+    EngineRig rig(options);
+    fill(rig.a.heap.data(), 3000, 5);
+    rig.a.post(write_wqe(rig, 10'000, 0, 3000));
+    rig.a.post(fetch_add_wqe(rig, 4000, 8, 7));
+    rig.a.post(read_wqe(rig, 20'000, 10'000, 3000));
+    rig.a.post(fetch_add_wqe(rig, 4008, 8, 7));
+    rig.a.ring();
+    ASSERT_TRUE(rig.run());
+    ASSERT_EQ(rig.a.send_cq.poll_all().size(), 4u);
+    EXPECT_EQ(rig.b.word<std::uint64_t>(8), 14u);
+    EXPECT_EQ(rig.a.word<std::uint64_t>(4008), 7u);
+    EXPECT_EQ(std::memcmp(rig.a.heap.data() + 20'000, rig.a.heap.data(), 3000), 0);
+    EXPECT_EQ(rig.a.info().next_send_psn, psn_add(options.send_psn, 26));
+    EXPECT_EQ(rig.b.info().next_receive_psn, rig.a.info().next_send_psn);
+    EXPECT_EQ(rig.a.info().last_acked_psn, psn_add(options.send_psn, 25));
+  }
+}
+
+// Options for a wire that loses `losses` in both directions.
+RigOptions lossy(const Losses& losses) {
+  RigOptions options;
+  options.wire.mtu = 256;
+  options.path.ack_timeout = 5;
+  options.wrap_wire = [losses](std::unique_ptr<Wire> wire, int side) -> std::unique_ptr<Wire> {
+    Losses own = losses;
+    own.seed = losses.seed * 2 + static_cast<std::uint32_t>(side);
+    return std::make_unique<LossyWire>(std::move(wire), own);
+  };
+  return options;
+}
+
+// Every operation many times over; data and atomics must come out exact. The peer's heap is the
+// model.
+void exercise(EngineRig& rig, std::uint32_t seed) {
+  constexpr int kRounds = 60;
+  constexpr std::uint32_t kSize = 1500;
+  std::uint64_t sum = 0;
+  std::mt19937 random(seed);
+  for (int round = 0; round < kRounds; ++round) {
+    const std::size_t at = 4096 + 2048 * (random() % 16);
+    fill(rig.a.heap.data() + at, kSize, random());
+    const std::uint64_t addend = random() % 1000;
+    rig.a.post(write_wqe(rig, at, at, kSize));
+    rig.a.post(fetch_add_wqe(rig, 0, 64, addend));
+    rig.a.post(read_wqe(rig, 200'000, at, kSize));
+    rig.b.post_receive({format::data(rig.b.heap_address(300'000), Be32{rig.b.key}, 700)});
+    rig.a.post({.opcode = Opcode::send, .body = {rig.a.data(at, 700)}});
+    Wqe last = fetch_add_wqe(rig, 8, 72, 1);
+    last.fence = format::FenceMode::fence;
+    rig.a.post(last);
+    rig.a.ring();
+    std::size_t completions = 0;
+    ASSERT_TRUE(rig.run_until([&] {
+      for (const auto& cqe : rig.a.send_cq.poll_all()) {
+        EXPECT_EQ(opcode_of(cqe), CqeOpcode::requester)
+            << "round " << round << " syndrome " << static_cast<int>(syndrome_of(cqe));
+        ++completions;
+      }
+      return completions == 5 || rig.a.info().state != QpState::rts;
+    })) << "round "
+        << round;
+    ASSERT_EQ(completions, 5u) << "round " << round;
+    ASSERT_EQ(rig.a.word<std::uint64_t>(0), sum);
+    sum += addend;
+    ASSERT_EQ(rig.b.word<std::uint64_t>(64), sum);
+    ASSERT_EQ(rig.a.word<std::uint64_t>(8), static_cast<std::uint64_t>(round));
+    ASSERT_EQ(std::memcmp(rig.b.heap.data() + at, rig.a.heap.data() + at, kSize), 0);
+    ASSERT_EQ(std::memcmp(rig.a.heap.data() + 200'000, rig.a.heap.data() + at, kSize), 0);
+    ASSERT_EQ(std::memcmp(rig.b.heap.data() + 300'000, rig.a.heap.data() + at, 700), 0);
+    ASSERT_EQ(rig.b.receive_cq.poll_all().size(), 1u);
+  }
+}
+
+class LossyTransport : public testing::TestWithParam<std::uint32_t> {};
+
+TEST_P(LossyTransport, LosesNothingToDrops) {
+  EngineRig rig(lossy({.seed = GetParam(), .drop_percent = 10}));
+  exercise(rig, GetParam());
+  EXPECT_GT(rig.a.engine.counters().retries, 0u);
+}
+TEST_P(LossyTransport, ExecutesRepeatedPacketsOnce) {
+  EngineRig rig(lossy({.seed = GetParam(), .repeat_percent = 40}));
+  exercise(rig, GetParam());
+}
+TEST_P(LossyTransport, PutsReorderedPacketsRight) {
+  EngineRig rig(lossy({.seed = GetParam(), .delay_percent = 15}));
+  exercise(rig, GetParam());
+}
+TEST_P(LossyTransport, StandsAllOfItTogether) {
+  EngineRig rig(
+      lossy({.seed = GetParam(), .drop_percent = 7, .repeat_percent = 10, .delay_percent = 7}));
+  exercise(rig, GetParam());
+}
+INSTANTIATE_TEST_SUITE_P(Seeds, LossyTransport, testing::Range(1u, 21u));
+
+// A rig whose side a, or b, drops what `drop` says.
+RigOptions dropping(int dropping_side, std::function<bool(const Packet&)> drop) {
+  RigOptions options;
+  options.path.ack_timeout = 5;
+  options.wrap_wire = [dropping_side, drop](std::unique_ptr<Wire> wire,
+                                            int side) -> std::unique_ptr<Wire> {
+    if (side != dropping_side) return wire;
+    return std::make_unique<LossyWire>(std::move(wire), Losses{.drop = drop});
+  };
+  return options;
+}
+
+TEST(Retry, IsGivenUpAfterRetryCount) {
+  int sent = 0;
+  RigOptions options = dropping(0, [&sent](const Packet&) { return ++sent > 0; });
+  options.path.retry_count = 3;
+  EngineRig rig(options);
+  rig.a.post(write_wqe(rig, 0, 0, 8));
+  rig.a.post(write_wqe(rig, 0, 0, 8));
+  rig.a.ring();
+  ASSERT_TRUE(rig.run_until([&] { return rig.a.info().state == QpState::err; }));
+  ASSERT_TRUE(rig.run());
+  const auto cqes = rig.a.send_cq.poll_all();
+  ASSERT_EQ(cqes.size(), 2u);
+  EXPECT_EQ(syndrome_of(cqes[0]), Syndrome::transport_retry_exceeded);
+  EXPECT_EQ(vendor_of(cqes[0]), format::vendor::retry_exceeded);
+  EXPECT_EQ(syndrome_of(cqes[1]), Syndrome::flushed);
+  EXPECT_EQ(sent, 2 * (1 + 3));
+}
+
+TEST(Retry, WaitsForTheAckTimeout) {
+  RigOptions options = dropping(1, [](const Packet&) { return true; });
+  options.path.ack_timeout = 10;
+  EngineRig rig(options);
+  const std::uint64_t timeout = 4096ull << 10;
+  rig.a.post(write_wqe(rig, 0, 0, 8));
+  rig.a.ring();
+  rig.step();
+  const std::uint64_t sent_at = rig.now_ns;
+  rig.now_ns = sent_at + timeout - 200;
+  rig.step();
+  EXPECT_EQ(rig.a.engine.counters().retries, 0u);
+  rig.now_ns = sent_at + timeout + 100;
+  rig.step();
+  EXPECT_EQ(rig.a.engine.counters().retries, 1u);
+}
+
+TEST(Retry, NeverHappensWithTimeout0) {
+  RigOptions options = dropping(1, [](const Packet&) { return true; });
+  options.path.ack_timeout = 0;
+  EngineRig rig(options);
+  rig.a.post(write_wqe(rig, 0, 0, 8));
+  rig.a.ring();
+  ASSERT_TRUE(rig.run());
+  EXPECT_FALSE(rig.a.engine.next_timer_ns().has_value());
+  rig.now_ns += 1'000'000'000'000;
+  ASSERT_TRUE(rig.run());
+  EXPECT_EQ(rig.a.engine.counters().retries, 0u);
+}
+
+TEST(Retry, ReadsTheWqeAgainAndFailsIfItHasChanged) {
+  int sent = 0;
+  EngineRig rig(dropping(0, [&sent](const Packet&) { return ++sent == 1; }));
+  Wqe wqe = write_wqe(rig, 0, 0, 8);
+  rig.a.post(wqe);
+  rig.a.ring();
+  rig.step();
+  // The client breaks the rule that a WQE stays until it completes: other length, then many WQEs
+  // more, so that the NIC's copy is gone.
+  for (int i = 0; i < 40; ++i) rig.a.post({});
+  rig.a.producer = 0;
+  wqe.body[1] = rig.a.data(0, 16);
+  rig.a.post(wqe);
+  rig.a.producer = 41;
+  rig.a.ring();
+  for (int i = 0; i < 20; ++i) rig.step();
+  ASSERT_TRUE(rig.run_until([&] { return rig.a.info().state == QpState::err; }));
+  EXPECT_EQ(rig.a.info().first_error.syndrome, Syndrome::local_qp_operation);
+  EXPECT_EQ(rig.a.info().first_error.wqe_index, 0u);
+}
+
+TEST(Retry, GoesBackOverNopsAndDumpsAndAnsweredReads) {
+  for (int lose = 1; lose <= 12; ++lose) {
+    int sent = 0;
+    EngineRig rig(dropping(0, [&sent, lose](const Packet&) { return ++sent == lose; }));
+    fill(rig.a.heap.data(), 64, 3);
+    for (int round = 0; round < 3; ++round) {
+      rig.a.post({});
+      rig.a.post({.opcode = Opcode::dump, .body = {rig.a.data(0, 100'000)}});
+      rig.a.post(fetch_add_wqe(rig, 1000, 1000, 1));
+      rig.a.post(write_wqe(rig, 0, 0, 64));
+      rig.a.post({});
+      rig.a.post(read_wqe(rig, 2000, 0, 64));
+    }
+    rig.a.ring();
+    ASSERT_TRUE(rig.run_until([&] { return rig.a.info().send_completed == 18; })) << lose;
+    const auto cqes = rig.a.send_cq.poll_all();
+    ASSERT_EQ(cqes.size(), 18u);
+    for (std::size_t i = 0; i < cqes.size(); ++i) {
+      EXPECT_EQ(opcode_of(cqes[i]), CqeOpcode::requester);
+      EXPECT_EQ(cqes[i].wqe_counter, i);
+    }
+    EXPECT_EQ(rig.b.word<std::uint64_t>(1000), 3u);
+    EXPECT_EQ(std::memcmp(rig.a.heap.data() + 2000, rig.a.heap.data(), 64), 0);
+  }
+}
+
+TEST(ReceiverNotReady, IsWaitedForAndThenServed) {
+  EngineRig rig;
+  fill(rig.a.heap.data(), 100, 3);
+  rig.a.post({.opcode = Opcode::send, .body = {rig.a.data(0, 100)}});
+  rig.a.post(write_wqe(rig, 1000, 0, 100));
+  rig.a.ring();
+  ASSERT_TRUE(rig.run());
+  EXPECT_FALSE(rig.a.send_cq.poll());
+  EXPECT_EQ(rig.b.heap.data()[1000], 0);  // in order: the WRITE must wait too
+  EXPECT_GE(rig.b.engine.counters().naks, 1u);
+  rig.b.post_receive({format::data(rig.b.heap_address(0), Be32{rig.b.key}, 100)});
+  ASSERT_TRUE(rig.run_until([&] { return rig.a.info().send_completed == 2; }));
+  EXPECT_EQ(rig.a.send_cq.poll_all().size(), 2u);
+  EXPECT_EQ(rig.b.receive_cq.poll_all().size(), 1u);
+  EXPECT_EQ(std::memcmp(rig.b.heap.data(), rig.a.heap.data(), 100), 0);
+  EXPECT_EQ(std::memcmp(rig.b.heap.data() + 1000, rig.a.heap.data(), 100), 0);
+}
+
+TEST(ReceiverNotReady, IsWaitedForThoughALaterWqeHasFailed) {
+  EngineRig rig;
+  rig.a.post({.opcode = Opcode::send, .body = {rig.a.data(0, 8)}});
+  Wqe bad = write_wqe(rig, 0, 0, 8);
+  bad.opmod = 1;
+  rig.a.post(bad);
+  rig.a.ring();
+  ASSERT_TRUE(rig.run());
+  EXPECT_FALSE(rig.a.send_cq.poll());
+  rig.b.post_receive({format::data(rig.b.heap_address(0), Be32{rig.b.key}, 8)});
+  ASSERT_TRUE(rig.run_until([&] { return rig.a.info().state == QpState::err; }));
+  const auto cqes = rig.a.send_cq.poll_all();
+  ASSERT_EQ(cqes.size(), 2u);
+  EXPECT_EQ(opcode_of(cqes[0]), CqeOpcode::requester);
+  EXPECT_EQ(syndrome_of(cqes[1]), Syndrome::local_qp_operation);
+}
+
+TEST(ReceiverNotReady, WaitsAsLongAsTheTimerCodeSays) {
+  RigOptions options;
+  options.path.min_rnr_nak = 14;  // 1280 us
+  EngineRig rig(options);
+  rig.a.post({.opcode = Opcode::send, .body = {rig.a.data(0, 8)}});
+  rig.a.ring();
+  ASSERT_TRUE(rig.run());
+  const auto timer = rig.a.engine.next_timer_ns();
+  ASSERT_TRUE(timer);
+  EXPECT_GT(*timer, 1'280'000u);
+  EXPECT_LT(*timer, 1'280'000u + 100'000u);
+}
+
+TEST(ReceiverNotReady, IsGivenUpAfterRnrRetry) {
+  RigOptions options;
+  options.path.rnr_retry = 2;
+  EngineRig rig(options);
+  rig.a.post({.opcode = Opcode::send, .body = {rig.a.data(0, 8)}});
+  rig.a.ring();
+  ASSERT_TRUE(rig.run_until([&] { return rig.a.info().state == QpState::err; }));
+  ASSERT_TRUE(rig.run());
+  EXPECT_EQ(syndrome_of(*rig.a.send_cq.poll()), Syndrome::rnr_retry_exceeded);
+  EXPECT_EQ(rig.b.engine.counters().naks, 3u);
+}
+
+TEST(ReceiverNotReady, IsNeverGivenUpWithRnrRetry7) {
+  EngineRig rig;
+  rig.a.post({.opcode = Opcode::send, .body = {rig.a.data(0, 8)}});
+  rig.a.ring();
+  ASSERT_TRUE(rig.run_until([&] { return rig.b.engine.counters().naks == 50; }));
+  EXPECT_EQ(rig.a.info().state, QpState::rts);
+}
+
+TEST(ReceiverNotReady, HoldsOnlyTheLastPacketOfAnImmediateWrite) {
+  RigOptions options;
+  options.wire.mtu = 256;
+  EngineRig rig(options);
+  fill(rig.a.heap.data(), 1000, 3);
+  Wqe wqe = write_wqe(rig, 0, 0, 1000);
+  wqe.opcode = Opcode::rdma_write_imm;
+  rig.a.post(wqe);
+  rig.a.ring();
+  ASSERT_TRUE(rig.run());
+  EXPECT_FALSE(rig.a.send_cq.poll());
+  rig.b.post_receive({});
+  ASSERT_TRUE(rig.run_until([&] { return rig.a.info().send_completed == 1; }));
+  const auto cqe = rig.b.receive_cq.poll();
+  ASSERT_TRUE(cqe);
+  EXPECT_EQ(cqe->byte_cnt, 1000u);
+  EXPECT_EQ(std::memcmp(rig.b.heap.data(), rig.a.heap.data(), 1000), 0);
+}
+
+TEST(AtomicReplay, ALostAnswerIsRepeatedFromTheCache) {
+  for (int lose = 1; lose <= 16; ++lose) {
+    int answers = 0;
+    EngineRig rig(dropping(1, [&answers, lose](const Packet& packet) {
+      return packet.header.opcode == PacketOpcode::atomic_acknowledge && ++answers == lose;
+    }));
+    for (std::size_t i = 0; i < 16; ++i) rig.a.post(fetch_add_wqe(rig, i * 8, 256, 1));
+    rig.a.ring();
+    ASSERT_TRUE(rig.run_until([&] { return rig.a.info().send_completed == 16; }));
+    EXPECT_EQ(rig.b.word<std::uint64_t>(256), 16u);
+    for (std::size_t i = 0; i < 16; ++i) EXPECT_EQ(rig.a.word<std::uint64_t>(i * 8), i);
+    EXPECT_EQ(rig.a.engine.counters().retries, 1u);
+  }
+}
+
+TEST(ReadRetry, ALostResponseIsAskedForAgainFromThereOn) {
+  for (int lose = 1; lose <= 8; ++lose) {
+    int responses = 0;
+    std::uint64_t sent = 0;
+    RigOptions options = dropping(1, [&](const Packet& packet) {
+      ++sent;
+      return is_read_response(packet.header.opcode) && ++responses == lose;
+    });
+    options.wire.mtu = 256;
+    EngineRig rig(options);
+    fill(rig.b.heap.data(), 2000, 7);
+    rig.a.post(read_wqe(rig, 0, 0, 2000));
+    rig.a.ring();
+    ASSERT_TRUE(rig.run_until([&] { return rig.a.info().send_completed == 1; }));
+    EXPECT_EQ(std::memcmp(rig.a.heap.data(), rig.b.heap.data(), 2000), 0);
+  }
+}
+
+TEST(Strangers, PacketsThatAreNotFromThePeerAreDropped) {
+  EngineRig rig;
+  std::unique_ptr<Wire> stranger = std::move(*rig.fabric->attach());
+  Packet packet;
+  packet.header.opcode = PacketOpcode::write_only;
+  packet.header.destination = rig.b.wire->endpoint();
+  packet.header.destination_qpn = rig.b.qpn;
+  packet.header.source_qpn = rig.a.qpn;
+  packet.header.psn = 0;
+  packet.header.reth_rkey = rig.b.key;
+  packet.header.reth_address = rig.b.heap_address(0);
+  packet.header.reth_length = 4;
+  packet.header.payload_size = 4;
+  const std::uint8_t bytes[4] = {1, 2, 3, 4};
+  packet.payload = bytes;
+  ASSERT_TRUE(stranger->send(packet));
+  stranger->flush();
+  ASSERT_TRUE(rig.run());
+  EXPECT_EQ(rig.b.engine.counters().dropped_packets, 1u);
+  EXPECT_EQ(rig.b.word<std::uint32_t>(0), 0u);
+}
+
+TEST(RequestSequence, PacketsOutOfTheirMessageAreRefused) {
+  const auto refused = [](PacketOpcode opcode, bool begin) {
+    EngineRig rig;
+    Packet packet;
+    packet.header.destination = rig.b.wire->endpoint();
+    packet.header.destination_qpn = rig.b.qpn;
+    packet.header.source_qpn = rig.a.qpn;
+    packet.header.reth_rkey = rig.b.key;
+    packet.header.reth_address = rig.b.heap_address(0);
+    packet.header.reth_length = 100;
+    packet.header.payload_size = 4;
+    const std::uint8_t bytes[4] = {1, 2, 3, 4};
+    packet.payload = bytes;
+    std::uint32_t psn = 0;
+    if (begin) {
+      packet.header.opcode = PacketOpcode::write_first;
+      packet.header.psn = psn++;
+      EXPECT_TRUE(rig.a.wire->send(packet));
+    }
+    packet.header.opcode = opcode;
+    packet.header.psn = psn;
+    EXPECT_TRUE(rig.a.wire->send(packet));
+    rig.a.wire->flush();
+    EXPECT_TRUE(rig.run());
+    return rig.b.info().first_error.syndrome == Syndrome::remote_invalid_request;
+  };
+  EXPECT_TRUE(refused(PacketOpcode::write_middle, false));
+  EXPECT_TRUE(refused(PacketOpcode::write_last, false));
+  EXPECT_TRUE(refused(PacketOpcode::send_middle, false));
+  EXPECT_TRUE(refused(PacketOpcode::send_last, false));
+  EXPECT_TRUE(refused(PacketOpcode::write_only, false));  // shorter than its RETH says
+  EXPECT_TRUE(refused(PacketOpcode::write_first, true));
+  EXPECT_TRUE(refused(PacketOpcode::write_last, true));  // too short
+  EXPECT_TRUE(refused(PacketOpcode::send_middle, true));
+  EXPECT_TRUE(refused(PacketOpcode::read_request, true));
+  EXPECT_TRUE(refused(PacketOpcode::atomic_request, true));
+  EXPECT_FALSE(refused(PacketOpcode::write_first, false));
+  EXPECT_FALSE(refused(PacketOpcode::write_middle, true));
+}
+
+}  // namespace
+}  // namespace gdakit::softnic::test

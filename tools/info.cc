@@ -1,0 +1,131 @@
+// `gdakit info`: what this build has, what this machine can do, and every option.
+#include <iomanip>
+#include <iostream>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "core/base/options.h"
+#include "tools/command.h"
+
+namespace gdakit::tools {
+namespace {
+
+// What a backend can do here, and if it cannot, why not.
+struct BackendReport {
+  std::string name;
+  bool usable = false;
+  std::string sentence;
+};
+
+std::vector<BackendReport> backend_reports() {
+  return {{"softnic", true, "The software ConnectX; it needs no hardware."},
+          {"mlx5", false, "Not built in this version."}};
+}
+
+struct Fact {
+  const char* name;
+  std::string value;
+};
+
+std::vector<Fact> build_facts() {
+  const std::string sanitizer = GDAKIT_SANITIZER_NAME;
+  return {{"version", GDAKIT_VERSION},
+          {"build_type", GDAKIT_BUILD_TYPE},
+          {"compiler", GDAKIT_COMPILER},
+          {"sanitizer", sanitizer.empty() ? "none" : sanitizer},
+          {"cuda", GDAKIT_WITH_CUDA ? "built in" : "not built in"},
+          {"rdma_core", "not built in"}};
+}
+
+// The job's secret is for its processes alone.
+std::string shown_value(const OptionRow& row, const Options& options) {
+  const std::string value = row.text(options);
+  return row.secret && !value.empty() ? "(set)" : value;
+}
+
+void print_text(const Options& options) {
+  std::cout << "gdakit " << GDAKIT_VERSION << "\n\nBuild\n";
+  for (const Fact& fact : build_facts()) {
+    std::cout << "  " << std::left << std::setw(12) << fact.name << fact.value << '\n';
+  }
+  std::cout << "\nBackends\n";
+  for (const BackendReport& backend : backend_reports()) {
+    std::cout << "  " << std::left << std::setw(12) << backend.name
+              << (backend.usable ? "usable    " : "unusable  ") << backend.sentence << '\n';
+  }
+  std::cout << "\nOptions (environment variables)\n";
+  for (const OptionRow& row : option_table()) {
+    const std::string value = shown_value(row, options);
+    std::cout << "  " << std::left << std::setw(26) << row.name << std::setw(14)
+              << (value.empty() ? "-" : value) << option_source_name(option_source(row, options))
+              << "\n      " << row.sentence << "\n      " << row.type
+              << (*row.unit == '\0' ? "" : ", ") << row.unit << ": " << row.allowed << '\n';
+  }
+}
+
+std::string quoted(std::string_view text) {
+  std::ostringstream out;
+  out << '"';
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      out << '\\' << c;
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      out << "\\u" << std::hex << std::setw(4) << std::setfill('0') << static_cast<int>(c);
+    } else {
+      out << c;
+    }
+  }
+  out << '"';
+  return out.str();
+}
+
+void print_json(const Options& options) {
+  std::cout << "{\n";
+  for (const Fact& fact : build_facts()) {
+    std::cout << "  " << quoted(fact.name) << ": " << quoted(fact.value) << ",\n";
+  }
+  std::cout << "  \"backends\": [";
+  const char* separator = "\n";
+  for (const BackendReport& backend : backend_reports()) {
+    std::cout << std::exchange(separator, ",\n") << "    {\"name\": " << quoted(backend.name)
+              << ", \"usable\": " << (backend.usable ? "true" : "false")
+              << ", \"sentence\": " << quoted(backend.sentence) << '}';
+  }
+  std::cout << "\n  ],\n  \"options\": [";
+  separator = "\n";
+  const Options defaults;
+  for (const OptionRow& row : option_table()) {
+    std::cout << std::exchange(separator, ",\n") << "    {\"name\": " << quoted(row.name)
+              << ", \"value\": " << quoted(shown_value(row, options))
+              << ", \"source\": " << quoted(option_source_name(option_source(row, options)))
+              << ", \"default\": " << quoted(row.text(defaults))
+              << ", \"type\": " << quoted(row.type) << ", \"unit\": " << quoted(row.unit)
+              << ", \"allowed\": " << quoted(row.allowed)
+              << ", \"sentence\": " << quoted(row.sentence) << '}';
+  }
+  std::cout << "\n  ]\n}\n";
+}
+
+int run_info(bool json) {
+  const Result<Options> options = Options::from_environment();
+  if (!options) {
+    std::cerr << "gdakit info: " << options.error().message() << '\n';
+    return kFailed;
+  }
+  json ? print_json(*options) : print_text(*options);
+  return 0;
+}
+
+}  // namespace
+
+Command add_info(CLI::App& parent) {
+  CLI::App* const app = parent.add_subcommand(
+      "info", "Show what this build and this machine can do, and all options");
+  const auto json = std::make_shared<bool>(false);
+  app->add_flag("--json", *json, "Print JSON");
+  return {app, [json] { return run_info(*json); }};
+}
+
+}  // namespace gdakit::tools

@@ -1,0 +1,259 @@
+#include "tools/job.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+#include <utility>
+
+#include "core/host/bootstrap_round.h"
+#include "core/host/launch_info.h"
+#include "tools/command.h"
+
+namespace gdakit::tools {
+namespace {
+
+// Between SIGTERM and SIGKILL.
+constexpr std::chrono::seconds kTermPatience{2};
+
+// A PE that was killed loses its connections a moment before it can be waited for, so that another
+// PE may fail because of it and still be seen first. So long is waited for the one that was killed.
+constexpr std::chrono::milliseconds kCausePatience{100};
+
+// The signals that are read from a descriptor instead of interrupting; `before` gets the mask that
+// the programs start with. What the launcher was told to ignore (nohup) stays ignored.
+Result<UniqueFileDescriptor> take_over_signals(sigset_t& before) {
+  ::signal(SIGCHLD, SIG_DFL);  // an inherited "ignore" would hide how the PEs end
+  sigset_t taken;
+  ::sigemptyset(&taken);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) {
+    struct sigaction action {};
+    ::sigaction(signal, nullptr, &action);
+    if (action.sa_handler != SIG_IGN) ::sigaddset(&taken, signal);
+  }
+  sigset_t blocked = taken;
+  ::sigaddset(&blocked, SIGPIPE);  // a write says so by its error
+  ::sigprocmask(SIG_BLOCK, &blocked, &before);
+  UniqueFileDescriptor signals(::signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!signals) return Error::from_errno("signalfd", errno);
+  return signals;
+}
+
+// The descriptors 0 to 2 must be taken, or a pipe could become the stdout of a PE by accident.
+void fill_standard_descriptors() {
+  int descriptor = 0;
+  do {
+    descriptor = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  } while (descriptor >= 0 && descriptor <= 2);
+  ::close(descriptor);
+}
+
+}  // namespace
+
+Result<Job> Job::start(const JobSpec& spec) {
+  fill_standard_descriptors();
+  Result<Guard> guard = Guard::start();
+  if (!guard) return guard.error();
+  Result<StdinRelay> input = StdinRelay::open();
+  if (!input) return input.error();
+  sigset_t program_mask;
+  Result<UniqueFileDescriptor> signals = take_over_signals(program_mask);
+  if (!signals) return signals.error();
+
+  Job job(std::move(*guard), std::move(*input), std::move(*signals));
+  if (Result<void> started = job.start_pes(spec, program_mask); !started) {
+    job.kill_all(SIGKILL);
+    while (job.running()) {
+      job.wait();
+      job.take_signals();
+      for (Pe& pe : job.pes_) pe.process.poll_end(job.guard_);
+    }
+    return started.error();
+  }
+  if (spec.timeout) {
+    job.job_deadline_ = Clock::now() + *spec.timeout;
+    job.timeout_text_ = seconds_text(*spec.timeout);
+  }
+  return job;
+}
+
+Result<void> Job::start_pes(const JobSpec& spec, const sigset_t& program_mask) {
+  // PE 0 alone keeps the socket: once it has ended, nobody can connect to a job that is no more.
+  Result<UniqueFileDescriptor> listener = open_listener("127.0.0.1", 0);
+  if (!listener) return listener.error();
+  const Result<ListenerAddress> address = listener_address(listener->get());
+  if (!address) return address.error();
+  const Result<JobSecret> secret = make_job_secret();
+  if (!secret) return secret.error();
+
+  PeStart what;
+  what.size = spec.size;
+  what.command = spec.command;
+  what.root = address->host + ":" + std::to_string(address->port);
+  what.secret = job_secret_text(*secret);
+  what.listener = listener->get();
+  what.signal_mask = program_mask;
+  for (what.rank = 0; what.rank < spec.size; ++what.rank) {
+    what.input = what.rank == 0 ? input_.input() : -1;
+    Result<PeProcess> process = PeProcess::start(what, guard_);
+    if (!process) return process.error();
+    const std::string prefix = spec.prefix ? "[" + std::to_string(what.rank) + "] " : "";
+    Stream output{std::move(process->output), LineSplitter(prefix), output_.get()};
+    Stream errors{std::move(process->errors), LineSplitter(prefix), errors_.get()};
+    pes_.push_back({std::move(*process), std::move(output), std::move(errors)});
+  }
+  input_.started();
+  return {};
+}
+
+int Job::run() {
+  while (running() || (output_left() && !output_abandoned_)) {
+    wait();
+    take_signals();
+    flush_sinks();
+    for (Pe& pe : pes_) {
+      pump(pe.output);
+      pump(pe.errors);
+    }
+    collect_ends();
+    judge_suspect();
+    check_deadlines();
+    flush_sinks();
+  }
+  return status_.value_or(0);
+}
+
+bool Job::running() const {
+  return std::ranges::any_of(pes_, [](const Pe& pe) { return pe.process.running(); });
+}
+
+bool Job::output_left() const {
+  const auto open = [](const Pe& pe) { return pe.output.descriptor || pe.errors.descriptor; };
+  return !output_->empty() || !errors_->empty() || std::ranges::any_of(pes_, open);
+}
+
+// Returns when something can be done, which the caller then finds by trying.
+void Job::wait() {
+  std::vector<pollfd> events = {{signals_.get(), POLLIN, 0}};
+  for (const Sink* sink : {output_.get(), errors_.get()}) {
+    if (!sink->empty()) events.push_back({sink->descriptor(), POLLOUT, 0});
+  }
+  for (const Pe& pe : pes_) {
+    for (const Stream* stream : {&pe.output, &pe.errors}) {
+      if (stream->descriptor && !stream->sink->full()) {
+        events.push_back({stream->descriptor.get(), POLLIN, 0});
+      }
+    }
+  }
+  if (input_.wants_input()) events.push_back({STDIN_FILENO, POLLIN, 0});
+  ::poll(events.data(), events.size(), wait_milliseconds());
+  const pollfd& last = events.back();
+  if (last.fd == STDIN_FILENO && last.revents != 0) input_.relay();
+}
+
+int Job::wait_milliseconds() const {
+  std::optional<Clock::time_point> next = kill_deadline_;
+  if (job_deadline_) next = std::min(*job_deadline_, next.value_or(*job_deadline_));
+  if (suspect_ && !status_) next = std::min(suspect_->until, next.value_or(suspect_->until));
+  if (!next) return -1;
+  const auto rest = std::chrono::ceil<std::chrono::milliseconds>(*next - Clock::now()).count();
+  return static_cast<int>(std::clamp<long>(rest, 0, 3'600'000));
+}
+
+void Job::take_signals() {
+  signalfd_siginfo info{};
+  while (::read(signals_.get(), &info, sizeof(info)) == sizeof(info)) {
+    const int signal = static_cast<int>(info.ssi_signo);
+    if (signal == SIGCHLD) continue;
+    kill_all(signal);
+    if (running()) continue;
+    // Only output is left, and whoever should read it may never do so.
+    output_abandoned_ = true;
+    status_ = 128 + signal;
+  }
+}
+
+// Reads what there is now, and no more than the sink takes.
+void Job::pump(Stream& stream) {
+  char buffer[65536];
+  while (stream.descriptor && !stream.sink->full()) {
+    const ssize_t count = ::read(stream.descriptor.get(), buffer, sizeof(buffer));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && errno == EAGAIN) return;
+    if (count <= 0) {
+      stream.lines.finish(stream.sink->pending());
+      stream.descriptor.reset();
+      return;
+    }
+    stream.lines.feed({buffer, static_cast<std::size_t>(count)}, stream.sink->pending());
+  }
+}
+
+void Job::flush_sinks() {
+  for (Sink* sink : {output_.get(), errors_.get()}) {
+    if (!sink->flush() && running()) {
+      fail("", 128 + SIGPIPE);  // as `| head` ends other commands: without a word
+    }
+  }
+}
+
+void Job::collect_ends() {
+  for (Pe& pe : pes_) {
+    if (!pe.process.running()) continue;
+    pe.process.poll_end(guard_);
+    if (pe.process.running() || !pe.process.end()->failed()) continue;
+    const PeEnd& end = *pe.process.end();
+    if (!suspect_ || (end.by_signal && !suspect_->end.by_signal)) {
+      suspect_ = Suspect{pe.process.rank(), end, Clock::now() + kCausePatience};
+    }
+  }
+  for (Pe& pe : pes_) {
+    if (pe.process.running()) continue;
+    for (Stream* stream : {&pe.output, &pe.errors}) {
+      pump(*stream);
+      // All that the PE has written is in the pipe, which may still be open elsewhere: what has
+      // left the PE's process group is not waited for.
+      if (stream->sink->full()) continue;
+      stream->lines.finish(stream->sink->pending());
+      stream->descriptor.reset();
+    }
+  }
+}
+
+void Job::judge_suspect() {
+  if (!suspect_ || status_) return;
+  if (!suspect_->end.by_signal && running() && Clock::now() < suspect_->until) return;
+  fail("PE " + std::to_string(suspect_->rank) + " " + suspect_->end.text() +
+           (running() ? "; ending the other PEs" : ""),
+       suspect_->end.exit_status());
+}
+
+void Job::check_deadlines() {
+  if (job_deadline_ && Clock::now() >= *job_deadline_) {
+    job_deadline_.reset();
+    if (running() && !status_) {
+      fail("the job did not end within " + timeout_text_ + "; ending its PEs", kJobTimedOut);
+    }
+  }
+  if (kill_deadline_ && Clock::now() >= *kill_deadline_) {
+    kill_deadline_.reset();
+    kill_all(SIGKILL);
+  }
+}
+
+void Job::fail(const std::string& reason, int status) {
+  if (status_) return;
+  status_ = status;
+  if (!reason.empty()) errors_->pending() += "gdakit run: " + reason + "\n";
+  kill_all(SIGTERM);
+  kill_all(SIGCONT);  // a stopped process would not see SIGTERM
+  kill_deadline_ = Clock::now() + kTermPatience;
+}
+
+void Job::kill_all(int signal) {
+  for (const Pe& pe : pes_) pe.process.kill(signal);
+}
+
+}  // namespace gdakit::tools

@@ -1,0 +1,57 @@
+// The `gdakit` command.
+#include <algorithm>
+#include <exception>
+#include <iostream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "tools/command.h"
+
+namespace {
+
+constexpr const char* kExamples = R"(
+Examples:
+  gdakit run -n 4 ./ring              four PEs on this host; the first failure ends the job
+  gdakit run -n 2 --timeout 60 ./ring --size 1M
+  gdakit info                         what this build has, and every option with its value
+  GDAKIT_BACKEND=softnic gdakit info --json
+)";
+
+int run_command_line(int argc, char** argv) {
+  CLI::App app{"gdakit: GPU-initiated RDMA that can be tested anywhere", "gdakit"};
+  app.set_version_flag("--version", "gdakit " GDAKIT_VERSION);
+  app.footer(kExamples);
+  app.require_subcommand(1);
+  app.failure_message([](const CLI::App*, const CLI::Error& error) {
+    return std::string("gdakit: ") + error.what() + " (see gdakit --help)\n";
+  });
+  const std::vector<gdakit::tools::Command> commands = {gdakit::tools::add_run(app),
+                                                        gdakit::tools::add_info(app)};
+  // CLI11 takes the words last first.
+  std::vector<std::string> words(std::make_reverse_iterator(argv + argc),
+                                 std::make_reverse_iterator(argv + 1));
+  const auto marker = std::find(words.rbegin(), words.rend(), "--");
+  if (marker != words.rend()) *marker = gdakit::tools::kProgramFollows;
+  try {
+    app.parse(words);
+  } catch (const CLI::ParseError& error) {
+    // Help and version are "errors" of status 0, which exit() prints.
+    return app.exit(error) == 0 ? 0 : gdakit::tools::kBadUsage;
+  }
+  for (const gdakit::tools::Command& command : commands) {
+    if (command.app->parsed()) return command.run();
+  }
+  return gdakit::tools::kBadUsage;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run_command_line(argc, argv);
+  } catch (const std::exception& exception) {
+    std::cerr << "gdakit: " << exception.what() << '\n';
+    return gdakit::tools::kFailed;
+  }
+}

@@ -1,0 +1,91 @@
+// `gdakit run -n N program args...`
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tools/command.h"
+#include "tools/job.h"
+
+namespace gdakit::tools {
+namespace {
+
+constexpr int kMostPes = 1024;
+
+constexpr const char* kDetails = R"(
+Give the options, then the program and its arguments.
+
+Each line of output is preceded by its PE: "[2] text"; stdout and stderr stay apart. PE 0 has the
+stdin of this command, the others have none. The first PE that fails ends the job: the others get
+SIGTERM, and SIGKILL 2 s later. SIGINT, SIGTERM and SIGHUP are forwarded. When a PE's process ends,
+what it has started in its process group is ended too.
+
+Exit status: 0, or that of the first PE that failed (128 + signal if it was killed); 124 if the job
+ran past --timeout, 126 if the program cannot be executed, 127 if it was not found, 2 for bad usage.
+
+Example: gdakit run -n 4 --timeout 60 ./ring --size 1M
+)";
+
+struct Arguments {
+  int size = 0;
+  double timeout_seconds = 0;
+  bool no_prefix = false;
+};
+
+int bad_usage(const std::string& sentence) {
+  std::cerr << "gdakit run: " << sentence << " (see gdakit run --help)\n";
+  return kBadUsage;
+}
+
+int run(const Arguments& arguments, bool has_timeout, std::vector<std::string> command) {
+  if (!command.empty() && command.front() == kProgramFollows) {
+    command.erase(command.begin());
+  } else {
+    std::replace(command.begin(), command.end(), std::string(kProgramFollows), std::string("--"));
+  }
+  if (arguments.size < 1 || arguments.size > kMostPes) {
+    return bad_usage("-n " + std::to_string(arguments.size) + " is not possible; a job has 1 to " +
+                     std::to_string(kMostPes) + " PEs");
+  }
+  if (command.empty()) return bad_usage("which program? give it after the options");
+  if (command.front().starts_with('-')) {
+    return bad_usage("there is no option " + command.front());
+  }
+  JobSpec spec;
+  spec.size = arguments.size;
+  spec.prefix = !arguments.no_prefix;
+  spec.command = std::move(command);
+  if (has_timeout) {
+    if (!(arguments.timeout_seconds > 0 && arguments.timeout_seconds <= 1e9)) {
+      return bad_usage("--timeout takes seconds, more than 0 and at most 1e9");
+    }
+    spec.timeout = std::chrono::milliseconds(std::llround(arguments.timeout_seconds * 1000));
+  }
+  Result<Job> job = Job::start(spec);
+  if (job) return job->run();
+  std::cerr << "gdakit run: " << job.error().message() << '\n';
+  switch (job.error().code()) {
+    case Code::not_found: return kNotFound;
+    case Code::permission_denied: return kNotExecutable;
+    default: return kFailed;
+  }
+}
+
+}  // namespace
+
+Command add_run(CLI::App& parent) {
+  CLI::App* const app = parent.add_subcommand("run", "Run a program as a job of PEs on this host");
+  const auto arguments = std::make_shared<Arguments>();
+  app->add_option("-n,--pes", arguments->size, "How many PEs")->required()->type_name("N");
+  CLI::Option* const timeout =
+      app->add_option("--timeout", arguments->timeout_seconds, "End the job after this time")
+          ->type_name("SECONDS");
+  app->add_flag("--no-prefix", arguments->no_prefix, "Print lines without their PE");
+  app->prefix_command();  // the first word that is no option begins the program's command line
+  app->footer(kDetails);
+  return {app, [=] { return run(*arguments, timeout->count() > 0, app->remaining()); }};
+}
+
+}  // namespace gdakit::tools
