@@ -7,10 +7,10 @@ namespace gdakit {
 std::vector<BackendReport> report_backends() {
   return {
       {"softnic", true,
-       "a software ConnectX on a host thread: loopback within a process, shared memory between "
-       "processes of this host"},
+       "A software ConnectX on a host thread: loopback within a process, shared memory between "
+       "processes of this host."},
       {"mlx5", false,
-       "not built in: this version has no ConnectX backend yet; use GDAKIT_BACKEND=softnic"},
+       "Not built in: this version has no ConnectX backend yet; use GDAKIT_BACKEND=softnic."},
   };
 }
 

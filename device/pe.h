@@ -11,10 +11,12 @@
 // or in memory registered with Context::register_buffer.
 //
 // Ordering. A thread's operations to one PE stay on one queue and take effect there in the order of
-// the calls. Nothing orders operations of different threads, or to different PEs, but quiet and the
-// barriers. put_signal's signal becomes visible after its data, and after all earlier puts of the
-// same thread to the same PE. Fetching operations (get, get_value, atomic_fetch_*) return what
-// earlier operations of the same thread to that PE left there.
+// the calls. So do the operations of several threads on one queue to one PE, if the threads order
+// their calls (by a barrier of the block, or a word with release and acquire). Nothing orders
+// operations on different queues, or to different PEs, but quiet and the barriers. put_signal's
+// signal becomes visible after its data, and after all earlier puts of the same thread to the same
+// PE. Fetching operations (get, get_value, atomic_fetch_*) return what earlier operations of the
+// same thread to that PE left there.
 //
 // Completion. A blocking call returns when its source may be reused (puts) or its result is there
 // (gets, fetching atomics). put_nbi and atomics without a result return at once and complete by
@@ -149,11 +151,8 @@ class Pe {
   GDAKIT_DEVICE Status wait_until_all(const T* words, std::size_t count, const int* skip,
                                       Compare compare, std::type_identity_t<T> value) {
     const waiting::Words<T> all{words, count, skip, compare, value};
-    std::size_t open = 0;
-    return waiting::until(poster(), words, value, [&] {
-      open = waiting::find(m_, all, false);
-      return open == waiting::kNoWord;
-    });
+    return waiting::until(poster(), all,
+                          [&] { return waiting::find(m_, all, false) == waiting::kNoWord; });
   }
   // Sets *index to a word whose comparison holds; to ~0 when there is no word to wait for.
   template <class T>
@@ -163,7 +162,7 @@ class Pe {
     const waiting::Words<T> all{words, count, skip, compare, value};
     *index = waiting::kNoWord;
     if (waiting::is_empty(m_, all)) return {};
-    return waiting::until(poster(), words, value, [&] {
+    return waiting::until(poster(), all, [&] {
       *index = waiting::find(m_, all, true);
       return *index != waiting::kNoWord;
     });
@@ -177,7 +176,7 @@ class Pe {
     const waiting::Words<T> all{words, count, skip, compare, value};
     *found = 0;
     if (waiting::is_empty(m_, all)) return {};
-    return waiting::until(poster(), words, value,
+    return waiting::until(poster(), all,
                           [&] { return (*found = waiting::collect(m_, all, indices)) != 0; });
   }
   // The same questions without waiting.

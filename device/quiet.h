@@ -118,7 +118,8 @@ GDAKIT_DEVICE Status round(const P& poster, std::uint32_t number, std::uint64_t 
   while (poster.m.load(order::SignalBeforeData{}, flag) < epoch) {
     if (!watchdog.turn()) {
       const auto from = static_cast<std::int32_t>((me + n - (std::uint32_t{1} << number)) % n);
-      return waiting::stalled(poster, flag, epoch, watchdog.waited_ns(), Site::barrier, from);
+      return waiting::stalled(poster, waiting::Wanted<std::uint64_t>{flag, Compare::ge, epoch},
+                              watchdog.waited_ns(), Site::barrier, from);
     }
   }
   return {};

@@ -73,9 +73,8 @@ class SendQueue {
     if (crew.leads()) base = reserve(total);
     if (crew.size() > 1) base = m_.shuffle(crew.mask, base, crew.leader());
     if (base == kNoSlots) return failed(queue_status(m_, queue_));
-    // A WQE at each quarter of the ring is always completed and rung for, so that room always
-    // comes.
-    const bool more = batch == Batch::more && !crosses_quarter(base, total);
+    // A WQE at each quarter of the ring is always completed and rung for: so room always comes.
+    const bool more = !any_rings(crew, batch) && !crosses_quarter(base, total);
     write_crew(crew, shape, more, base, write);
     if (crew.size() > 1) m_.sync_warp(crew.mask);
     if (crew.leads()) {
@@ -171,6 +170,12 @@ class SendQueue {
       }
     }
     return true;
+  }
+
+  // Whether any lane wants the doorbell now; then the crew rings for all.
+  GDAKIT_DEVICE bool any_rings(const Crew& crew, Batch batch) {
+    const bool rings = batch == Batch::last;
+    return crew.size() == 1 ? rings : m_.ballot(crew.mask, rings) != 0;
   }
 
   GDAKIT_DEVICE bool crosses_quarter(std::uint64_t base, std::uint32_t slots) const {

@@ -85,6 +85,9 @@ struct HeapView {
   const std::uint64_t* remote_bases;  // [pe]
 };
 
+// How a word is compared with a value.
+enum class Compare : std::uint8_t { eq, ne, gt, ge, lt, le };
+
 // A wait that exceeded the watchdog's limit, as its thread saw it. The first one of a PE is kept.
 struct StallReport {
   std::uint64_t state;  // 0 none, 1 being written, 2 complete
@@ -94,7 +97,8 @@ struct StallReport {
   std::uint32_t block;
   std::uint32_t thread;
   std::uint64_t waited_ns;
-  std::uint64_t target;   // the index, slot or epoch that was waited for
+  std::uint64_t target;   // the index, slot, epoch or value that was waited for
+  Compare compare;        // of the word with the target, for Site::signal
   std::uint64_t address;  // of the word that was polled, for Site::signal
   std::uint64_t value;    // what it held last
   std::uint64_t reserved, ready, posted, doorbell_record, completed;

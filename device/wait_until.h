@@ -7,8 +7,6 @@
 
 namespace gdakit {
 
-enum class Compare : std::uint8_t { eq, ne, gt, ge, lt, le };
-
 template <class T>
 GDAKIT_HOST_DEVICE constexpr bool holds(T have, Compare compare, T want) {
   switch (compare) {
@@ -83,30 +81,40 @@ GDAKIT_DEVICE Status see_data(const P& poster) {
   return flush_inbound(poster.m, queue);
 }
 
+// What a wait for words was about, for a stall report.
+template <class T>
+struct Wanted {
+  const T* word;
+  Compare compare;
+  T value;
+};
+
+// Files a stall. `guilty` is the PE that should have written the word, where that is known.
 template <class P, class T>
-GDAKIT_DEVICE Status stalled(const P& poster, const T* word, std::uint64_t target,
-                             std::uint64_t waited_ns, Site site = Site::signal,
-                             std::int32_t guilty = -1) {
+GDAKIT_DEVICE Status stalled(const P& poster, const Wanted<T>& wanted, std::uint64_t waited_ns,
+                             Site site = Site::signal, std::int32_t guilty = -1) {
   StallReport report{};
   report.site = site;
   report.peer = guilty;
   report.queue = poster.queue;
   report.waited_ns = waited_ns;
-  report.target = target;
-  report.address = reinterpret_cast<std::uint64_t>(word);
-  report.value = widen_bits(poster.m.load(order::SignalBeforeData{}, word));
+  report.target = widen_bits(wanted.value);
+  report.compare = wanted.compare;
+  report.address = reinterpret_cast<std::uint64_t>(wanted.word);
+  report.value = widen_bits(poster.m.load(order::SignalBeforeData{}, wanted.word));
   report_stall(poster.m, poster.context, report);
   return {StatusCode::stalled, format::Syndrome::none, guilty};
 }
 
-// Turns until `done()` holds. `blamed` is the word that a stall report names.
+// Turns until `done()` holds. A stall report names the first word whose comparison does not hold.
 template <class P, class T, class Done>
-GDAKIT_DEVICE Status until(const P& poster, const T* blamed, T value, Done&& done) {
+GDAKIT_DEVICE Status until(const P& poster, const Words<T>& words, Done&& done) {
   Watchdog<M_of<P>> watchdog(poster.m, poster.context.watchdog_ns, Site::signal);
   while (!done()) {
-    if (!watchdog.turn()) {
-      return stalled(poster, blamed, widen_bits(value), watchdog.waited_ns());
-    }
+    if (watchdog.turn()) continue;
+    const std::size_t open = find(poster.m, words, false);
+    const T* const blamed = &words.words[open == kNoWord ? 0 : open];
+    return stalled(poster, Wanted<T>{blamed, words.compare, words.value}, watchdog.waited_ns());
   }
   return see_data(poster);
 }

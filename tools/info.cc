@@ -6,23 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "backends/registry.h"
 #include "core/base/options.h"
 #include "tools/command.h"
 
 namespace gdakit::tools {
 namespace {
-
-// What a backend can do here, and if it cannot, why not.
-struct BackendReport {
-  std::string name;
-  bool usable = false;
-  std::string sentence;
-};
-
-std::vector<BackendReport> backend_reports() {
-  return {{"softnic", true, "The software ConnectX; it needs no hardware."},
-          {"mlx5", false, "Not built in this version."}};
-}
 
 struct Fact {
   const char* name;
@@ -51,7 +40,7 @@ void print_text(const Options& options) {
     std::cout << "  " << std::left << std::setw(12) << fact.name << fact.value << '\n';
   }
   std::cout << "\nBackends\n";
-  for (const BackendReport& backend : backend_reports()) {
+  for (const BackendReport& backend : report_backends()) {
     std::cout << "  " << std::left << std::setw(12) << backend.name
               << (backend.usable ? "usable    " : "unusable  ") << backend.sentence << '\n';
   }
@@ -88,7 +77,7 @@ void print_json(const Options& options) {
   }
   std::cout << "  \"backends\": [";
   const char* separator = "\n";
-  for (const BackendReport& backend : backend_reports()) {
+  for (const BackendReport& backend : report_backends()) {
     std::cout << std::exchange(separator, ",\n") << "    {\"name\": " << quoted(backend.name)
               << ", \"usable\": " << (backend.usable ? "true" : "false")
               << ", \"sentence\": " << quoted(backend.sentence) << '}';

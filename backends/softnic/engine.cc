@@ -100,8 +100,12 @@ bool Engine::deliver(const Packet& packet, DmaOp& op) {
     return true;
   }
   activate(*qp);
-  const bool taken = is_response(header.opcode) ? requester_.answer(*qp, packet, op)
-                                                : responder_.request(*qp, packet, op);
+  bool taken = true;
+  if (is_response(header.opcode)) {
+    requester_.answer(*qp, packet, op);
+  } else {
+    taken = responder_.request(*qp, packet, op);
+  }
   if (taken) ++core_.counters.packets_received;
   return taken;
 }

@@ -25,9 +25,9 @@ class Requester {
   // One bounded piece of work: new producer counter, completions, packets; in state err, flushing.
   Turn work(Qp& qp);
 
-  // An ACK, NAK, READ response or atomic response. False: it cannot be taken now; offer it again.
-  // `op` becomes what must be done before the packet's payload may go.
-  bool answer(Qp& qp, const Packet& packet, DmaOp& op);
+  // An ACK, NAK, READ response or atomic response. `op` becomes what must be done before the
+  // packet's payload may go.
+  void answer(Qp& qp, const Packet& packet, DmaOp& op);
 
   // The time is past timer_ns or blocked_until_ns.
   void timer(Qp& qp);
@@ -71,9 +71,9 @@ class Requester {
   // requester_answer.cc
   void acknowledge(Qp& qp, const PacketHeader& header);
   void acknowledged_before(Qp& qp, std::uint32_t psn);
-  bool response(Qp& qp, const Packet& packet, DmaOp& op);
-  bool read_response(Qp& qp, std::uint64_t number, const Packet& packet, DmaOp& op);
-  bool atomic_response(Qp& qp, std::uint64_t number, const Packet& packet);
+  void response(Qp& qp, const Packet& packet, DmaOp& op);
+  void read_response(Qp& qp, std::uint64_t number, const Packet& packet, DmaOp& op);
+  void atomic_response(Qp& qp, std::uint64_t number, const Packet& packet);
   static std::uint64_t first_unanswered(SendSide& send);
   void response_lost(Qp& qp);
   Fault scatter(Qp& qp, const Flight& flight, const Packet& packet, std::uint64_t at, DmaOp& op);

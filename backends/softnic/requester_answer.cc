@@ -36,15 +36,17 @@ std::uint64_t ack_timeout_ns(std::uint8_t code) { return std::uint64_t{4096} << 
 
 }  // namespace
 
-bool Requester::answer(Qp& qp, const Packet& packet, DmaOp& op) {
-  if (qp.state != QpState::rts) return true;
+void Requester::answer(Qp& qp, const Packet& packet, DmaOp& op) {
+  if (qp.state != QpState::rts) return;
   const PacketHeader& header = packet.header;
   // Answers to what has long been settled, or to what was never asked.
   const bool stale = psn_distance(header.psn, qp.send.unacked_psn) < 0;
-  if (stale || psn_distance(header.psn, qp.send.next_psn) >= 0) return true;
-  if (header.opcode != PacketOpcode::acknowledge) return response(qp, packet, op);
-  acknowledge(qp, header);
-  return true;
+  if (stale || psn_distance(header.psn, qp.send.next_psn) >= 0) return;
+  if (header.opcode == PacketOpcode::acknowledge) {
+    acknowledge(qp, header);
+  } else {
+    response(qp, packet, op);
+  }
 }
 
 void Requester::acknowledge(Qp& qp, const PacketHeader& header) {
@@ -135,25 +137,29 @@ void Requester::restart_timer(Qp& qp) {
   if (send.unacked_psn != send.next_psn) start_timer(qp);
 }
 
-bool Requester::response(Qp& qp, const Packet& packet, DmaOp& op) {
+void Requester::response(Qp& qp, const Packet& packet, DmaOp& op) {
   SendSide& send = qp.send;
   const std::uint32_t psn = packet.header.psn;
   const std::uint64_t number = first_unanswered(send);
-  if (number == send.flights.tail()) return true;
+  if (number == send.flights.tail()) return;
   const Flight& flight = send.flights[number];
   const std::int32_t ahead = psn_distance(psn, psn_add(flight.first_psn, flight.responses));
-  if (ahead < 0) return true;  // it was here already
+  if (ahead < 0) return;  // it was here already
   if (ahead > 0) {
     acknowledged_before(qp, psn);
-    return true;
+    return;
   }
   progress(qp, psn);  // the peer has executed everything before
   const bool is_atomic = packet.header.opcode == PacketOpcode::atomic_acknowledge;
   if (is_atomic != (flight.kind == RequestKind::atomic)) {
     fail_at(qp, number, kBadResponse);
-    return true;
+    return;
   }
-  return is_atomic ? atomic_response(qp, number, packet) : read_response(qp, number, packet, op);
+  if (is_atomic) {
+    atomic_response(qp, number, packet);
+  } else {
+    read_response(qp, number, packet, op);
+  }
 }
 
 // Scatters the payload to the flight's bytes from `at` on.
@@ -181,30 +187,27 @@ Fault Requester::scatter(Qp& qp, const Flight& flight, const Packet& packet, std
   return {};
 }
 
-bool Requester::read_response(Qp& qp, std::uint64_t number, const Packet& packet, DmaOp& op) {
+void Requester::read_response(Qp& qp, std::uint64_t number, const Packet& packet, DmaOp& op) {
   SendSide& send = qp.send;
   Flight& flight = send.flights[number];
-  // Without order among writes, a response must not land before the one ahead of it.
-  if (!core_.ordered && !core_.done(flight.op)) return false;
   const std::uint64_t at = std::uint64_t{flight.responses} * core_.mtu;
   const std::uint64_t expected = std::min<std::uint64_t>(core_.mtu, flight.length - at);
   if (packet.header.payload_size != expected) {
     fail_at(qp, number, kBadResponse);
-    return true;
+    return;
   }
   if (const Fault fault = scatter(qp, flight, packet, at, op)) {
     fail_at(qp, number, fault);
-    return true;
+    return;
   }
   if (op.id != 0) flight.op = op;
   core_.counters.bytes_received += expected;
   flight.answered = at + expected == flight.length;
   ++flight.responses;
   progress(qp, psn_add(packet.header.psn, 1));
-  return true;
 }
 
-bool Requester::atomic_response(Qp& qp, std::uint64_t number, const Packet& packet) {
+void Requester::atomic_response(Qp& qp, std::uint64_t number, const Packet& packet) {
   Flight& flight = qp.send.flights[number];
   const ScatterList& list = qp.send.scatters[flight.scatter];
   const std::uint64_t result = packet.header.atomic_result;
@@ -215,7 +218,7 @@ bool Requester::atomic_response(Qp& qp, std::uint64_t number, const Packet& pack
                                             list.atomic_size, Access::local_write);
   if (place.fault != KeyFault::none) {
     fail_at(qp, number, kLocalProtection);
-    return true;
+    return;
   }
   const DmaAddress to = place.address;
   flight.op = list.atomic_size == 4 ? core_.port.write(to, &word, sizeof word)
@@ -223,7 +226,6 @@ bool Requester::atomic_response(Qp& qp, std::uint64_t number, const Packet& pack
   flight.answered = true;
   flight.responses = 1;
   progress(qp, psn_add(packet.header.psn, 1));
-  return true;
 }
 
 // Moves the cursor back to the first flight that is not acknowledged in full.

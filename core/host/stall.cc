@@ -64,9 +64,21 @@ std::string queue_lines(const StallReport& report) {
          "\n  to blame: " + blame(report);
 }
 
+const char* relation(Compare compare) {
+  switch (compare) {
+    case Compare::eq: return "";
+    case Compare::ne: return "anything but ";
+    case Compare::gt: return "more than ";
+    case Compare::ge: return "at least ";
+    case Compare::lt: return "less than ";
+    case Compare::le: return "at most ";
+  }
+  return "";
+}
+
 std::string word_lines(const StallReport& report) {
   std::string text = "\n  word at " + hex(report.address) + " holds " +
-                     std::to_string(report.value) + "; waiting for " +
+                     std::to_string(report.value) + "; waiting for " + relation(report.compare) +
                      std::to_string(report.target);
   if (report.peer >= 0) {
     return text + "\n  to blame: PE " + std::to_string(report.peer) +

@@ -66,6 +66,50 @@ INSTANTIATE_TEST_SUITE_P(
                     Pressure{1024, 8, {64, 32}, 20, Batch::more},     // and on many
                     Pressure{32768, 1, {4, 256}, 80, Batch::last}));  // past 65536, deep
 
+// Lanes that come together but differ in queue, kind of operation or batch.
+template <class Act>
+void expect_every_lane(Act act) {
+  expect_job(1, job_options(), [&](Context& c) -> Result<void> {
+    auto words = c.allocate<std::uint64_t>(32);
+    if (!words) return words.error();
+    Result<void> ran = c.launch(
+        [&](auto& pe) {
+          act(pe, pe.machine().lane(), *words + pe.machine().lane());
+          pe.quiet();
+        },
+        {.blocks = 1, .threads = 32});
+    if (!ran) return ran;
+    for (int i = 0; i < 32; ++i) {
+      if (auto ok = same((*words)[i], 1u, "word " + std::to_string(i)); !ok) return ok;
+    }
+    return {};
+  });
+}
+
+TEST(Crews, KeepLanesApartThatChooseDifferentQueues) {
+  expect_every_lane([](auto& pe, std::uint32_t lane, std::uint64_t* word) {
+    pe.on_queue(lane % 2).atomic_add(word, 1, 0);
+  });
+}
+
+TEST(Crews, KeepLanesApartWhoseOperationsDifferInSize) {
+  expect_every_lane([](auto& pe, std::uint32_t lane, std::uint64_t* word) {
+    if (lane % 2 == 0) {
+      pe.atomic_set(word, 1, 0);
+    } else {
+      pe.atomic_add(word, 1, 0);
+    }
+  });
+}
+
+TEST(Crews, RingIfAnyLaneAsksForIt) {
+  for (const std::uint32_t ringing : {0u, 31u}) {
+    expect_every_lane([ringing](auto& pe, std::uint32_t lane, std::uint64_t* word) {
+      pe.put_value(word, 1, 0, lane == ringing ? Batch::last : Batch::more);
+    });
+  }
+}
+
 TEST(ExclusiveQueues, AreAddedLaterAndServeOneBlockEach) {
   expect_job(2, job_options(), [](Context& c) -> Result<void> {
     constexpr std::uint32_t kBlocks = 3;
@@ -296,6 +340,24 @@ TEST(Watchdog, NamesTheWordThatNobodyWrote) {
     if (ran) return mismatch("the stall was not reported");
     const std::string& text = ran.error().message();
     const bool told = text.find("holds 0; waiting for 42") != std::string::npos;
+    return told ? Result<void>() : mismatch(text);
+  });
+}
+
+TEST(Watchdog, NamesTheFirstWordThatIsStillOpen) {
+  Options options = job_options();
+  options.watchdog = std::chrono::milliseconds(100);
+  expect_job(1, options, [&](Context& c) -> Result<void> {
+    auto words = c.allocate<int>(3);
+    if (!words) return words.error();
+    (*words)[0] = 1;
+    (*words)[1] = 7;
+    Result<void> ran =
+        c.launch([&](auto& pe) { pe.wait_until_all(*words, 3, nullptr, Compare::lt, 5); },
+                 {.blocks = 1, .threads = 1});
+    if (ran) return mismatch("the stall was not reported");
+    const std::string& text = ran.error().message();
+    const bool told = text.find("holds 7; waiting for less than 5") != std::string::npos;
     return told ? Result<void>() : mismatch(text);
   });
 }

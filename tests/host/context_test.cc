@@ -145,6 +145,40 @@ TEST(Job, RunsManyPesOnFewCores) {
   });
 }
 
+// The wire between processes, here between PEs of one process: a queue to oneself with atomics
+// between large puts, whose answers compete with the requests for room on the ring.
+TEST(SharedMemoryWire, CarriesAQueueToOneselfUnderPressure) {
+  auto provider = make_backend_provider({}, JobKind::processes);
+  ASSERT_TRUE(provider);
+  Options options = job_options();
+  options.symmetric_size = 9 << 20;
+  const Result<void> done = run_in_process(2, options, **provider, [](Context& c) -> Result<void> {
+    constexpr std::size_t kBytes = 4 << 20;
+    auto from = c.allocate<char>(kBytes);
+    auto to = c.allocate<char>(kBytes);
+    auto word = c.allocate<std::uint64_t>(2);
+    if (!from || !to || !word) return mismatch("allocate");
+    for (const bool to_self : {true, false}) {
+      Result<void> ran = c.launch(
+          [&](auto& pe) {
+            const int peer = to_self ? pe.my_pe() : 1 - pe.my_pe();
+            for (int i = 0; i < 16; ++i) {
+              pe.put_nbi(*to, *from, kBytes, peer, Batch::more);
+              for (int k = 0; k < 8; ++k) {
+                pe.atomic_add(*word + to_self, 1, peer, k == 7 ? Batch::last : Batch::more);
+              }
+            }
+            pe.barrier_all();
+          },
+          {.blocks = 1, .threads = 1});
+      if (!ran) return ran;
+      if (auto ok = same((*word)[to_self], 128u, "word"); !ok) return ok;
+    }
+    return {};
+  });
+  EXPECT_TRUE(done) << done.error().message();
+}
+
 TEST(Describe, NamesEverySyndromeAndOpcode) {
   EXPECT_NE(describe(format::Syndrome::remote_access).find("remote key"), std::string::npos);
   EXPECT_NE(describe(static_cast<format::Syndrome>(0x7f)).find("0x7f"), std::string::npos);

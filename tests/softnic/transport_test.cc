@@ -170,6 +170,31 @@ TEST(Retry, WaitsForTheAckTimeout) {
   EXPECT_EQ(rig.a.engine.counters().retries, 1u);
 }
 
+TEST(Retry, CountsFromTheLastProgress) {
+  int acks = 0;
+  RigOptions options = dropping(1, [&acks](const Packet&) { return ++acks > 1; });
+  options.path.ack_timeout = 10;
+  EngineRig rig(options);
+  const std::uint64_t timeout = 4096ull << 10;
+  rig.a.post(write_wqe(rig, 0, 0, 8));
+  rig.a.ring();
+  rig.step();
+  const std::uint64_t first_at = rig.now_ns;
+  rig.now_ns += timeout / 2;
+  for (int i = 0; i < 5; ++i) rig.step();
+  ASSERT_EQ(rig.a.info().send_completed, 1u);
+  rig.a.post(write_wqe(rig, 0, 0, 8));
+  rig.a.ring();
+  rig.step();
+  // The first WQE's deadline is past, the second one's is not.
+  rig.now_ns = first_at + timeout + 1000;
+  for (int i = 0; i < 5; ++i) rig.step();
+  EXPECT_EQ(rig.a.engine.counters().retries, 0u);
+  rig.now_ns = first_at + timeout * 2;
+  for (int i = 0; i < 5; ++i) rig.step();
+  EXPECT_EQ(rig.a.engine.counters().retries, 1u);
+}
+
 TEST(Retry, NeverHappensWithTimeout0) {
   RigOptions options = dropping(1, [](const Packet&) { return true; });
   options.path.ack_timeout = 0;
