@@ -11,8 +11,7 @@
 //
 //   gdakit::Result<std::unique_ptr<gdakit::Context>> context = gdakit::init();
 //   ...
-//   gdakit::Result<void> done = (*context)->launch(RingShift{destination}, {.blocks = 1, .threads =
-//   1});
+//   auto done = (*context)->launch(RingShift{destination}, {.blocks = 1, .threads = 1});
 #pragma once
 
 #include "backends/registry.h"

@@ -4,8 +4,7 @@
 //
 //   masked compare-and-swap  if ((mem & compare_mask) == (compare & compare_mask))
 //                              mem = (mem & ~swap_mask) | (swap & swap_mask)
-//   masked fetch-and-add     mem = mem + add without carries across the bits of field_boundary, so
-//   that
+//   masked fetch-and-add     mem = mem + add, without carries across the bits of field_boundary:
 //                            a boundary of all ones is an xor
 #pragma once
 

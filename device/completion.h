@@ -23,8 +23,9 @@ static_assert(widen_counter(0x10001, 0xfffe, 32768) == 0x10001);
 
 // Keeps the first error of a queue. The NIC may overwrite the CQE by that of a flushed WQE at any
 // time, so the two words are read until they belong together.
+// Returns what the CQE said.
 template <class M>
-GDAKIT_DEVICE void keep_error(M& m, const QueueView& queue, format::CqeTail tail) {
+GDAKIT_DEVICE QueueError keep_error(M& m, const QueueView& queue, format::CqeTail tail) {
   std::uint64_t detail = 0;
   for (int tries = 0; tries < 8; ++tries) {
     detail = m.load(order::CompletionBeforeUse{}, &queue.cqe[kCqeSyndromeWord]);
@@ -36,6 +37,7 @@ GDAKIT_DEVICE void keep_error(M& m, const QueueView& queue, format::CqeTail tail
                                                 static_cast<std::uint8_t>(detail >> 48),
                                                 tail.send_opcode(), tail.wqe_counter());
   m.compare_exchange(order::RelaxedGpu{}, &queue.state->error, std::uint64_t{0}, error.word);
+  return error;
 }
 
 GDAKIT_HOST_DEVICE constexpr bool is_error(format::CqeOpcode opcode) {
@@ -50,11 +52,13 @@ GDAKIT_DEVICE std::uint64_t poll_completion(M& m, const QueueView& queue) {
   const std::uint64_t seen = m.load(order::SlotFreeBeforeReuse{}, &queue.state->completed);
   const format::CqeTail tail{m.load(order::CompletionBeforeUse{}, &queue.cqe[kCqeTailWord])};
   if (tail.opcode() == format::CqeOpcode::invalid) return seen;
+  std::uint16_t count = static_cast<std::uint16_t>(tail.wqe_counter() + 1);
   if (is_error(tail.opcode())) {
-    keep_error(m, queue, tail);
-    return seen;
+    const QueueError error = keep_error(m, queue, tail);
+    // Before a WQE that failed by itself all have completed; of a flushed one that is not known.
+    if (error.syndrome() == format::Syndrome::flushed) return seen;
+    count = error.wqe_index();
   }
-  const auto count = static_cast<std::uint16_t>(tail.wqe_counter() + 1);
   const std::uint64_t completed = widen_counter(seen, count, queue.depth);
   if (completed != seen) {
     m.fetch_max(order::CompletionForOthers{}, &queue.state->completed, completed);

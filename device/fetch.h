@@ -76,7 +76,8 @@ GDAKIT_DEVICE Status fetch(M& m, Queue& queue, const Crew& crew, PostShape shape
   const FetchTicket slot = take_fetch_ticket(m, queue, crew);
   const bool ready = wait_for_turn(m, queue, slot, queue.context().watchdog_ns);
   const bool all = crew.size() == 1 ? ready : m.ballot(crew.mask, ready) == crew.mask;
-  if (!all) return queue_status(m, view);
+  if (crew.size() > 1) m.sync_warp(crew.mask);
+  if (!all) return queue.refusal();
   const Span result{reinterpret_cast<std::uint64_t>(&slot.slot->value), sizeof(T), view.fetch_lkey};
   const Ticket ticket =
       queue.post(crew, shape, Batch::last,
@@ -95,24 +96,24 @@ GDAKIT_DEVICE void note_read(M& m, const Queue& queue, std::uint64_t end) {
   m.fetch_max(order::RelaxedGpu{}, &queue.view().state->read_until, end);
 }
 
-// Makes what completed READs of the queue wrote here visible, where the device asks for it.
-template <class M, class Queue>
-GDAKIT_DEVICE Status flush_reads(M& m, Queue& queue) {
-  if (!queue.context().needs_cst) return {};
-  QueueState* state = queue.view().state;
-  const std::uint64_t reads = m.load(order::RelaxedGpu{}, &state->read_until);
-  if (reads <= m.load(order::RelaxedGpu{}, &state->read_flushed)) return {};
-  if (Status status = flush_inbound(m, queue); !status) return status;
-  m.fetch_max(order::RelaxedGpu{}, &state->read_flushed, reads);
-  return {};
-}
-
 // A DUMP by itself: all that the NIC wrote here before is visible afterwards.
 template <class M, class Queue>
 GDAKIT_DEVICE Status flush_inbound(M& m, Queue& queue) {
   const Ticket ticket = queue.post(Crew::alone(m), {0, PostShape::Tail::dump}, Batch::last,
                                    [](std::uint64_t, std::uint8_t) {});
   return ticket.status.ok() ? queue.wait(ticket.index) : ticket.status;
+}
+
+// Makes what completed READs of a queue with this state wrote here visible, where the device asks
+// for it, by a DUMP on `through`, a queue that the caller may post to.
+template <class M, class Queue>
+GDAKIT_DEVICE Status flush_reads(M& m, QueueState* state, Queue& through) {
+  if (!through.context().needs_cst) return {};
+  const std::uint64_t reads = m.load(order::RelaxedGpu{}, &state->read_until);
+  if (reads <= m.load(order::FlushSeen{}, &state->read_flushed)) return {};
+  if (Status status = flush_inbound(m, through); !status) return status;
+  m.fetch_max(order::FlushForOthers{}, &state->read_flushed, reads);
+  return {};
 }
 
 }  // namespace gdakit

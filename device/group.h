@@ -13,6 +13,7 @@ struct ThreadGroup {};
 struct WarpGroup {};
 struct BlockGroup {};
 
+// A poster's machine.
 template <class P>
 using M_of = std::remove_reference_t<decltype(std::declval<P>().m)>;
 
@@ -31,60 +32,70 @@ GDAKIT_HOST_DEVICE constexpr std::uint64_t widen_bits(T value) {
   }
 }
 
-// Lane 0's ticket, for every lane of the warp.
+// The threads of the group meet: what each did before is seen by all after.
 template <class M>
-GDAKIT_DEVICE Ticket share_ticket(M& m, LaneMask warp, Ticket ticket) {
-  if (lane_count(warp) == 1) return ticket;
-  ticket.index = m.shuffle(warp, ticket.index, 0);
-  ticket.status = bit_cast<Status>(m.shuffle(warp, bit_cast<std::uint64_t>(ticket.status), 0));
+GDAKIT_DEVICE void meet(M&, ThreadGroup) {}
+template <class M>
+GDAKIT_DEVICE void meet(M& m, WarpGroup) {
+  m.sync_warp(whole_warp(m));
+}
+template <class M>
+GDAKIT_DEVICE void meet(M& m, BlockGroup) {
+  m.sync_block();
+}
+
+// The first thread's value, for all threads of the group. They then agree on what to do next:
+// threads that judged for themselves could part before a barrier.
+template <class M>
+GDAKIT_DEVICE std::uint64_t agree(M&, ThreadGroup, std::uint64_t value) {
+  return value;
+}
+template <class M>
+GDAKIT_DEVICE std::uint64_t agree(M& m, WarpGroup, std::uint64_t value) {
+  const LaneMask warp = whole_warp(m);
+  return lane_count(warp) == 1 ? value : m.shuffle(warp, value, 0);
+}
+template <class M>
+GDAKIT_DEVICE std::uint64_t agree(M& m, BlockGroup, std::uint64_t value) {
+  return m.broadcast_block(value);
+}
+
+template <class M, class Group>
+GDAKIT_DEVICE Status agree_on(M& m, Group group, Status status) {
+  return bit_cast<Status>(agree(m, group, bit_cast<std::uint64_t>(status)));
+}
+
+template <class M, class Group>
+GDAKIT_DEVICE Ticket agree_on(M& m, Group group, Ticket ticket) {
+  ticket.queue = static_cast<std::uint32_t>(agree(m, group, ticket.queue));
+  const auto peer = static_cast<std::uint32_t>(ticket.peer);
+  ticket.peer = static_cast<std::int32_t>(static_cast<std::uint32_t>(agree(m, group, peer)));
+  ticket.index = agree(m, group, ticket.index);
+  ticket.status = agree_on(m, group, ticket.status);
   return ticket;
 }
 
-// A ticket for all that was posted to `pe` on the poster's queue so far. Its status tells of a
-// broken queue and of a stall anywhere on this PE.
-template <class P>
-GDAKIT_DEVICE Ticket newest_ticket(const P& poster, std::int32_t pe) {
-  auto queue = poster.to(pe);
-  Status status = queue_status(poster.m, queue.view());
-  const StallReport& stall = poster.context.state->stall;
-  if (status.ok() && poster.m.load(order::RelaxedSystem{}, &stall.state) != kReportNone) {
-    status.code = StatusCode::stalled;
-  }
-  return {poster.queue, pe, queue.reserved(), status};
-}
-
-// Has the first warp of the block post by `act`, after what any thread of the block did before. The
-// other warps' ticket stands at the newest post of the queue, which is this one or a later one.
-template <class P, class Act>
-GDAKIT_DEVICE Ticket by_first_warp(const P& poster, std::int32_t pe, Act&& act) {
-  M_of<P>& m = poster.m;
-  m.sync_block();
-  Ticket ticket{};
-  if (m.warp() == 0) ticket = act();
-  m.sync_block();
-  if (m.warp() != 0) ticket = newest_ticket(poster, pe);
-  return ticket;
-}
-
-// Has one thread of the group post by `act`, after what any thread of the group did before.
-template <class P, class Act>
-GDAKIT_DEVICE Ticket by_one(const P&, ThreadGroup, std::int32_t, Act&& act) {
+// Has the first thread of the group act, after what any thread of the group did before and before
+// what any does after. All get what it returned.
+template <class M, class Act>
+GDAKIT_DEVICE Ticket by_one(M&, ThreadGroup, Act&& act) {
   return act();
 }
-
-template <class P, class Act>
-GDAKIT_DEVICE Ticket by_one(const P& poster, WarpGroup, std::int32_t, Act&& act) {
-  M_of<P>& m = poster.m;
-  const LaneMask warp = whole_warp(m);
-  m.sync_warp(warp);
+template <class M, class Act>
+GDAKIT_DEVICE Ticket by_one(M& m, WarpGroup, Act&& act) {
+  meet(m, WarpGroup{});
   Ticket ticket{};
   if (m.lane() == 0) ticket = act();
-  return share_ticket(m, warp, ticket);
+  ticket = agree_on(m, WarpGroup{}, ticket);
+  meet(m, WarpGroup{});  // a shuffle orders nothing
+  return ticket;
 }
-
-template <class P, class Act>
-GDAKIT_DEVICE Ticket by_one(const P& poster, BlockGroup, std::int32_t pe, Act&& act) {
-  return by_first_warp(poster, pe, [&] { return by_one(poster, WarpGroup{}, pe, act); });
+template <class M, class Act>
+GDAKIT_DEVICE Ticket by_one(M& m, BlockGroup, Act&& act) {
+  meet(m, BlockGroup{});
+  Ticket ticket{};
+  if (m.thread_index() == 0) ticket = act();
+  return agree_on(m, BlockGroup{}, ticket);
 }
 
 }  // namespace gdakit

@@ -29,7 +29,7 @@ enum class Scope : std::uint8_t {
   block,   // threads of this block
   gpu,     // threads of this GPU
   system,  // every thread of the program, other GPUs' and the host's included
-  nic,     // the NIC: gpu where the queues lie in GPU memory, else system; the Machine knows which
+  nic,     // the NIC: gpu where queues and registered memory all lie in GPU memory, else system
 };
 
 // Lanes of one warp, bit i for lane i.
@@ -103,6 +103,8 @@ concept HasGroups = requires(M& m, LaneMask mask, std::uint64_t value, std::uint
   { m.match_any(mask, value) } -> std::same_as<LaneMask>;           // lanes with the caller's value
   {m.sync_warp(mask)};
   {m.sync_block()};
+  // Thread 0's value, for every thread of the block; a barrier of the block like sync_block.
+  { m.broadcast_block(value) } -> std::same_as<std::uint64_t>;
 };
 
 // Time and waiting. Every wait loop calls spin once a turn.

@@ -148,6 +148,24 @@ struct SlotFreeBeforeReuse {
   static constexpr std::string_view breaks = "Order.SlotFreeBeforeReuse";
 };
 
+// Orders   the DUMP that made reads visible,
+// before   the index up to which it did,
+// for      threads that look at that index only.
+struct FlushForOthers {
+  static constexpr Kind kind = Kind::release;
+  static constexpr Scope scope = Scope::gpu;
+  static constexpr std::string_view breaks = "Order.FlushForOthers";
+};
+
+// Orders   the index up to which reads are visible,
+// before   the use of what they brought,
+// for      the thread that would otherwise post a DUMP itself.
+struct FlushSeen {
+  static constexpr Kind kind = Kind::acquire;
+  static constexpr Scope scope = Scope::gpu;
+  static constexpr std::string_view breaks = "Order.FlushSeen";
+};
+
 // Orders   the turn of a fetch slot,
 // before   the operation that lets the NIC write the slot,
 // for      the thread that takes the slot.

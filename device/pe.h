@@ -12,7 +12,8 @@
 //
 // Ordering. A thread's operations to one PE stay on one queue and take effect there in the order of
 // the calls. So do the operations of several threads on one queue to one PE, if the threads order
-// their calls (by a barrier of the block, or a word with release and acquire). Nothing orders
+// their calls (by a barrier of the block, or a word with release and acquire). A get_nbi is ordered
+// before a later put by wait or quiet only. Nothing orders
 // operations on different queues, or to different PEs, but quiet and the barriers. put_signal's
 // signal becomes visible after its data, and after all earlier puts of the same thread to the same
 // PE. Fetching operations (get, get_value, atomic_fetch_*) return what earlier operations of the
@@ -55,8 +56,10 @@ class Pe {
 
   // The same PE posting on queue `queue` to each peer (0 .. DeviceContext::queue_count - 1) in
   // place of the one its block is mapped to. `exclusively_on` is for queues made with
-  // Sharing::exclusive: one thread, warp or block uses such a queue at a time, and posts to it
-  // without a single atomic.
+  // Sharing::exclusive, which are posted to without a single atomic: by one thread at a time, be it
+  // the only one, or the one that acts for a warp() or block(). Threads that call for themselves
+  // must not share such a queue. Its tickets are waited for, and its open batches closed, by this
+  // same handle.
   GDAKIT_DEVICE Pe<M, Group, SharedPublication> on_queue(std::uint32_t queue) const {
     return {m_, context_, queue};
   }
@@ -79,7 +82,7 @@ class Pe {
   template <class T>
   GDAKIT_DEVICE Ticket put_async(T* remote, const T* local, std::size_t count, int pe,
                                  Batch batch = Batch::last) {
-    return rma::post(poster(), Group{}, rma::kPut, remote, local, count * sizeof(T), pe, batch);
+    return rma::post(poster(), Group{}, rma::kPut, remote, local, bytes_of<T>(count), pe, batch);
   }
 
   template <class T>
@@ -94,7 +97,7 @@ class Pe {
   template <class T>
   GDAKIT_DEVICE Ticket get_async(T* local, const T* remote, std::size_t count, int pe,
                                  Batch batch = Batch::last) {
-    return rma::post(poster(), Group{}, rma::kGet, remote, local, count * sizeof(T), pe, batch);
+    return rma::post(poster(), Group{}, rma::kGet, remote, local, bytes_of<T>(count), pe, batch);
   }
 
   // One value of 1, 2, 4 or 8 bytes. A put travels inside the WQE: its source may be reused at
@@ -129,7 +132,7 @@ class Pe {
   GDAKIT_DEVICE Ticket put_signal_async(T* remote, const T* local, std::size_t count,
                                         std::uint64_t* word, std::uint64_t value, SignalOp op,
                                         int pe, Batch batch = Batch::last) {
-    return signal::post(poster(), Group{}, remote, local, count * sizeof(T), word, value, op, pe,
+    return signal::post(poster(), Group{}, remote, local, bytes_of<T>(count), word, value, op, pe,
                         batch);
   }
   // The signal alone; by a single thread, whatever the group.
@@ -300,25 +303,28 @@ class Pe {
   // ---------------------------------------------------------------------------
 
   // Waits for one posted operation, and for what was posted on its queue before it. A ticket of a
-  // failed post returns its own status.
+  // refused post returns its own status. All threads of a group get the same answer.
   GDAKIT_DEVICE Status wait(const Ticket& ticket) {
-    if (ticket.status.is_fault()) return ticket.status;
-    const Ticket done = by_one(poster(), Group{}, ticket.peer, [&] {
-      Ticket waited = ticket;
-      if (ticket.status.ok()) waited.status = complete(ticket);
-      return waited;
-    });
-    return ticket.status.ok() ? done.status : ticket.status;
+    return by_one(m_, Group{},
+                  [&] {
+                    Ticket waited = ticket;
+                    waited.status = completing::wait(poster(), ticket);
+                    return waited;
+                  })
+        .status;
   }
-  // Whether it has completed, without waiting; by a single thread, whatever the group.
-  GDAKIT_DEVICE bool test(const Ticket& ticket) {
-    if (!ticket.status) return false;
-    return ticket.index == 0 || queue_of(ticket).test(ticket.index);
+  // Whether it is done, well or not, without waiting; *status says which. Does not close an open
+  // batch. By a single thread, whatever the group.
+  GDAKIT_DEVICE bool test(const Ticket& ticket, Status* status = nullptr) {
+    Status found;
+    const bool done = completing::test(poster(), ticket, &found);
+    give(status, found);
+    return done;
   }
 
   // Completes all that this PE posted before, on every queue: delivered and visible at its
   // destination.
-  GDAKIT_DEVICE Status quiet() { return gdakit::quiet(m_, context_, Group{}); }
+  GDAKIT_DEVICE Status quiet() { return gdakit::quiet(poster(), Group{}); }
   // Orders this thread's earlier puts and atomics to each PE before its later ones to it. Free.
   GDAKIT_DEVICE Status fence() { return gdakit::fence(m_, context_, Group{}); }
   // All PEs meet. One group of each PE calls at a time, and the same number of times on all.
@@ -335,15 +341,10 @@ class Pe {
 
   GDAKIT_DEVICE Poster<M, Publication> poster() const { return {m_, context_, queue_}; }
 
-  GDAKIT_DEVICE SendQueue<M, Publication> queue_of(const Ticket& ticket) const {
-    return Poster<M, Publication>{m_, context_, ticket.queue}.to(ticket.peer);
-  }
-
-  GDAKIT_DEVICE Status complete(const Ticket& ticket) {
-    if (ticket.index == 0) return {};  // nothing was posted: a transfer of no bytes
-    auto queue = queue_of(ticket);
-    const Status status = queue.wait(ticket.index);
-    return status.ok() ? flush_reads(m_, queue) : status;
+  // ~0, which no registered memory holds, where the size does not fit.
+  template <class T>
+  GDAKIT_DEVICE static constexpr std::uint64_t bytes_of(std::size_t count) {
+    return count > ~std::uint64_t{0} / sizeof(T) ? ~std::uint64_t{0} : count * sizeof(T);
   }
 
   template <class T>

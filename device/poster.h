@@ -1,6 +1,8 @@
 // A thread's way to the queues of its PE, and how lanes find each other to post together.
 #pragma once
 
+#include <type_traits>
+
 #include "device/send_queue.h"
 
 namespace gdakit {
@@ -33,6 +35,13 @@ struct Poster {
                Publication::sharing;
   }
 };
+
+// The first queue to the PE itself. It is shared, so any thread may post to it.
+template <class P>
+GDAKIT_DEVICE auto own_queue(const P& poster) {
+  using M = std::remove_reference_t<decltype(poster.m)>;
+  return Poster<M, SharedPublication>{poster.m, poster.context, 0}.to(poster.context.my_pe);
+}
 
 // The lanes of `mask` that post together with the caller: to `pe`, on the same queue (on_queue lets
 // each lane choose its own) and in the same shape (lanes may come with different operations). A

@@ -6,13 +6,14 @@
 // contiguous ready slots. Each 64-bit word of QueueView::ready serves 32 slots:
 //
 //    63            32 31             0
-//   +----------------+----------------+      ready bit  toggles each time its slot becomes ready,
-//   so that |  baton marks   |   ready bits   |                 nothing is ever cleared: on an even
-//   lap of the
-//   +----------------+----------------+                 queue 1 means ready, on an odd lap 0
-//                                            baton mark the baton lies at this slot, the first one
-//                                            that
-//                                                       was not ready when its holder looked
+//   +----------------+----------------+
+//   |  baton marks   |   ready bits   |
+//   +----------------+----------------+
+//
+//   ready bit   toggles each time its slot becomes ready, so that nothing is ever cleared: on an
+//   even
+//               lap of the queue 1 means ready, on an odd lap 0
+//   baton mark  the baton lies at this slot, the first that was not ready when its holder looked
 //
 // A poster toggles its ready bits with one xor, and the old word tells it whether the baton lay at
 // its first slot. If so it is the holder; if not, the holder will come past its slots. The holder

@@ -1,6 +1,7 @@
 // Completing what was posted: quiet, fence, and the barriers that build on them.
 #pragma once
 
+#include "device/complete.h"
 #include "device/rma.h"
 #include "device/wait_until.h"
 
@@ -25,43 +26,6 @@ GDAKIT_DEVICE Share share_of(const M& m, BlockGroup) {
   return {m.thread_index(), m.block_threads()};
 }
 
-template <class M>
-GDAKIT_DEVICE void meet(M&, ThreadGroup) {}
-template <class M>
-GDAKIT_DEVICE void meet(M& m, WarpGroup) {
-  m.sync_warp(whole_warp(m));
-}
-template <class M>
-GDAKIT_DEVICE void meet(M& m, BlockGroup) {
-  m.sync_block();
-}
-
-namespace completing {
-
-// Waits until all that was posted on one queue before the call has completed and is visible here.
-template <class M, class Queue>
-GDAKIT_DEVICE Status complete(M& m, Queue& queue) {
-  if (queue.is_dirty()) {
-    if (Status status = queue.wait(queue.reserved()); !status) return status;
-  }
-  if (Status status = flush_reads(m, queue); !status) return status;
-  return queue_status(m, queue.view());
-}
-
-// The queue at `index` of the table, as a queue of the sharing it was made for.
-template <class M, class Act>
-GDAKIT_DEVICE Status with_queue(M& m, const DeviceContext& context, std::uint32_t index,
-                                Act&& act) {
-  const QueueView& view = context.queues[index];
-  const std::uint32_t number = index / static_cast<std::uint32_t>(context.n_pes);
-  if (view.sharing == Sharing::exclusive) {
-    SendQueue<M, ExclusivePublication> queue(m, context, view, number);
-    return act(queue);
-  }
-  SendQueue<M, SharedPublication> queue(m, context, view, number);
-  return act(queue);
-}
-
 GDAKIT_HOST_DEVICE inline std::uint32_t table_size(const DeviceContext& context) {
   return context.queue_count * static_cast<std::uint32_t>(context.n_pes);
 }
@@ -75,23 +39,24 @@ GDAKIT_DEVICE Status first_error(M& m, const DeviceContext& context) {
   return {};
 }
 
-}  // namespace completing
-
 // Completes all operations that this PE posted before, on every queue; the group shares the queues
-// out. Queues without an outstanding operation cost one load each.
-template <class M, class Group>
-GDAKIT_DEVICE Status quiet(M& m, const DeviceContext& context, Group group) {
-  meet(m, group);
-  const Share share = share_of(m, group);
+// out. Queues without an outstanding operation cost two loads each. A batch that is open on an
+// exclusive queue is its owner's to close (complete.h).
+template <class P, class Group>
+GDAKIT_DEVICE Status quiet(const P& poster, Group group) {
+  meet(poster.m, group);
+  const Share share = share_of(poster.m, group);
   Status status;
-  for (std::uint32_t i = share.first; i < completing::table_size(context); i += share.step) {
-    const Status one = completing::with_queue(
-        m, context, i, [&](auto& queue) { return completing::complete(m, queue); });
+  for (std::uint32_t i = share.first; i < table_size(poster.context); i += share.step) {
+    const Status one = completing::complete(poster, i, completing::kAll);
     if (!one && status.ok()) status = one;
   }
-  meet(m, group);
-  if constexpr (std::is_same_v<Group, ThreadGroup>) return status;
-  return completing::first_error(m, context);
+  meet(poster.m, group);
+  if constexpr (std::is_same_v<Group, ThreadGroup>) {
+    return status.ok() ? first_error(poster.m, poster.context) : status;
+  } else {
+    return agree_on(poster.m, group, first_error(poster.m, poster.context));
+  }
 }
 
 // Orders the calling thread's earlier puts and atomics to each PE before its later ones to that PE.
@@ -140,20 +105,26 @@ GDAKIT_DEVICE Status all_rounds(const P& poster) {
 
 }  // namespace barrier
 
-// All PEs meet; one group of each PE calls at a time. Orders nothing that was posted before.
+// All PEs meet; one group of each PE calls at a time. Orders nothing that was posted before. The
+// flags travel on the first queue, whatever the caller's, so that those of one barrier never pass
+// those of the next.
 template <class P, class Group>
 GDAKIT_DEVICE Status sync_all(const P& poster, Group group) {
-  const Ticket ticket = by_one(poster, group, poster.context.my_pe, [&] {
-    return Ticket{poster.queue, poster.context.my_pe, 0, barrier::all_rounds(poster)};
-  });
-  return ticket.status;
+  const Poster<M_of<P>, SharedPublication> flags{poster.m, poster.context, 0};
+  return by_one(poster.m, group,
+                [&] {
+                  return Ticket{0, poster.context.my_pe, 0, barrier::all_rounds(flags)};
+                })
+      .status;
 }
 
-// All PEs meet, and all that was posted by any of them before is complete and visible.
+// All PEs meet, and all that was posted by any of them before is complete and visible. A PE whose
+// own operations failed comes all the same, so that the others need not wait for it.
 template <class P, class Group>
 GDAKIT_DEVICE Status barrier_all(const P& poster, Group group) {
-  if (Status status = quiet(poster.m, poster.context, group); !status) return status;
-  return sync_all(poster, group);
+  const Status quieted = quiet(poster, group);
+  const Status met = sync_all(poster, group);
+  return quieted.ok() ? met : quieted;
 }
 
 }  // namespace gdakit

@@ -122,7 +122,7 @@ GDAKIT_DEVICE Ticket transfer(const P& poster, WarpGroup, Direction direction, C
       ticket = post_piece(m, queue, Crew{mask, m.lane()}, direction, mine,
                           cutter.done() ? batch : Batch::more);
     }
-    ticket = share_ticket(m, warp, ticket);
+    ticket = agree_on(m, WarpGroup{}, ticket);
     if (!ticket.status) return ticket;
   }
   return ticket;
@@ -132,8 +132,12 @@ GDAKIT_DEVICE Ticket transfer(const P& poster, WarpGroup, Direction direction, C
 template <class P>
 GDAKIT_DEVICE Ticket transfer(const P& poster, BlockGroup, Direction direction, Cutter cutter,
                               std::int32_t pe, Batch batch) {
-  return by_first_warp(poster, pe,
-                       [&] { return transfer(poster, WarpGroup{}, direction, cutter, pe, batch); });
+  meet(poster.m, BlockGroup{});
+  Ticket ticket{};
+  if (poster.m.warp() == 0) {
+    ticket = transfer(poster, WarpGroup{}, direction, cutter, pe, batch);
+  }
+  return agree_on(poster.m, BlockGroup{}, ticket);
 }
 
 // Posts a transfer of `bytes` and returns its ticket.

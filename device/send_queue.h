@@ -47,6 +47,9 @@ enum class Batch : std::uint8_t {
   more,  // more to come: the doorbell and the CQE may wait for a later post, or for wait and quiet
 };
 
+// What a wait does about a batch that was left open.
+enum class OpenBatch : std::uint8_t { close, leave };
+
 // A thread's way to one queue.
 template <class M, class Publication>
 class SendQueue {
@@ -72,7 +75,8 @@ class SendQueue {
     std::uint64_t base = 0;
     if (crew.leads()) base = reserve(total);
     if (crew.size() > 1) base = m_.shuffle(crew.mask, base, crew.leader());
-    if (base == kNoSlots) return failed(queue_status(m_, queue_));
+    if (crew.size() > 1) m_.sync_warp(crew.mask);  // what the leader saw, all may rely on
+    if (base == kNoSlots) return failed(refusal());
     // A WQE at each quarter of the ring is always completed and rung for: so room always comes.
     const bool more = !any_rings(crew, batch) && !crosses_quarter(base, total);
     write_crew(crew, shape, more, base, write);
@@ -91,11 +95,12 @@ class SendQueue {
     });
   }
 
-  // Waits until all below `target` has completed.
-  GDAKIT_DEVICE Status wait(std::uint64_t target) {
+  // Waits until all below `target` has completed. A batch that is still open is closed, which
+  // posts: on an exclusive queue that is for its owner alone.
+  GDAKIT_DEVICE Status wait(std::uint64_t target, OpenBatch open = OpenBatch::close) {
     if (m_.load(order::SlotFreeBeforeReuse{}, &queue_.state->completed) >= target) return {};
     Watchdog<M> watchdog(m_, context_.watchdog_ns, Site::queue_completion);
-    bool closed = false;
+    bool closed = open == OpenBatch::leave;
     while (poll_completion(m_, queue_) < target) {
       if (Status status = queue_status(m_, queue_); !status) return status;
       if (!closed && tail_is_open(target)) {
@@ -123,6 +128,17 @@ class SendQueue {
     return m_.load(order::RelaxedGpu{}, &queue_.state->reserved);
   }
 
+  // Everything below was announced to the NIC, and ends in a WQE that asks for a completion.
+  GDAKIT_DEVICE std::uint64_t posted() {
+    return m_.load(order::RelaxedGpu{}, &queue_.state->posted);
+  }
+
+  // Why a post was refused; never ok.
+  GDAKIT_DEVICE Status refusal() {
+    const Status status = queue_status(m_, queue_);
+    return status.ok() ? Status{StatusCode::stalled, format::Syndrome::none, queue_.peer} : status;
+  }
+
   GDAKIT_DEVICE Ticket failed(Status status) const { return {index_, queue_.peer, 0, status}; }
 
   // Files a stall at this queue and breaks it: the thread leaves slots or waits behind that nobody
@@ -135,7 +151,7 @@ class SendQueue {
     report.waited_ns = waited_ns;
     report.target = target;
     report.reserved = reserved();
-    report.posted = m_.load(order::RelaxedGpu{}, &queue_.state->posted);
+    report.posted = posted();
     report.ready = ready_for_report(report.posted);
     report.doorbell_record = Be32::from_raw(m_.load(order::RelaxedNic{}, queue_.record));
     report.completed = m_.load(order::RelaxedGpu{}, &queue_.state->completed);

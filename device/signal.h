@@ -74,7 +74,7 @@ GDAKIT_DEVICE Ticket post(const P& poster, Group group, void* remote, const void
             poster.fault(StatusCode::invalid_address, pe, reinterpret_cast<std::uint64_t>(remote),
                          bytes)};
   }
-  return by_one(poster, group, pe, [&] {
+  return by_one(poster.m, group, [&] {
     return bytes == 0 ? atomics::post(poster, word, target.request, pe, batch)
                       : transfer(poster, cutter, target, pe, batch);
   });

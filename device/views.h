@@ -40,8 +40,7 @@ struct alignas(64) QueueState {
 static_assert(sizeof(QueueState) == 64);
 
 // Where the result of a fetching operation lands. Slot i of the ring serves the tickets i, i +
-// count,
-// ...; `turn` says which of them may use it.
+// count and so on; `turn` says which of them may use it.
 struct alignas(16) FetchSlot {
   std::uint64_t value;
   std::uint64_t turn;

@@ -77,7 +77,7 @@ GDAKIT_DEVICE bool is_empty(M& m, const Words<T>& words) {
 template <class P>
 GDAKIT_DEVICE Status see_data(const P& poster) {
   if (!poster.context.needs_cst) return {};
-  auto queue = poster.to(poster.context.my_pe);
+  auto queue = own_queue(poster);
   return flush_inbound(poster.m, queue);
 }
 

@@ -25,6 +25,10 @@ class Block {
   // The thread has ended; it counts as arrived at this barrier and every later one.
   void exit(Thread& self);
 
+  // A word that all threads of the block share; they order their accesses by sync().
+  std::uint64_t shared_word() const { return shared_word_; }
+  void set_shared_word(std::uint64_t value) { shared_word_ = value; }
+
   // Who waits where: a line for each warp's every set of waiting lanes.
   std::string describe() const;
 
@@ -37,6 +41,7 @@ class Block {
   std::vector<Warp> warps_;
   std::size_t arrived_ = 0;
   std::size_t exited_ = 0;
+  std::uint64_t shared_word_ = 0;
 };
 
 }  // namespace gdakit::sim

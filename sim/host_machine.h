@@ -182,6 +182,14 @@ class HostMachine {
 
   void sync_block() { thread_->block->sync(*thread_); }
 
+  std::uint64_t broadcast_block(std::uint64_t value) {
+    if (thread_index() == 0) thread_->block->set_shared_word(value);
+    sync_block();
+    const std::uint64_t given = thread_->block->shared_word();
+    sync_block();  // before the next broadcast
+    return given;
+  }
+
   std::uint64_t clock_ns() {
     const auto now = std::chrono::steady_clock::now().time_since_epoch();
     return static_cast<std::uint64_t>(

@@ -296,8 +296,6 @@ void Requester::fail_at(Qp& qp, std::uint64_t number, Fault fault) {
   }
   send.flights.truncate(number + 1);
   send.stopped = true;
-  // Those before it may still be on their way, or waiting to be sent again.
-  if (send.cursor < number) return;
   send.cursor = send.flights.tail();
   send.loaded = false;
 }

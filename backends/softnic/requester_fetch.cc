@@ -178,9 +178,10 @@ Requester::Load Requester::load_again(Qp& qp, Flight& flight) {
   rewind_sges(send);
   send.loaded = true;
   // The packets that are acknowledged already are counted, not sent.
-  if (psn_distance(send.psn, flight.first_psn) < 0) send.psn = flight.first_psn;
+  GDAKIT_ASSERT(psn_distance(send.psn, flight.first_psn) >= 0);
   if (flight.kind == RequestKind::write || flight.kind == RequestKind::send) {
-    for (std::uint32_t psn = flight.first_psn; psn != send.psn; psn = psn_add(psn, 1)) {
+    for (std::uint32_t psn = flight.first_psn; psn_distance(send.psn, psn) > 0;
+         psn = psn_add(psn, 1)) {
       Packet packet;
       fill_fragments(send, packet);
       advance_sges(send, packet.header.payload_size);

@@ -1,8 +1,9 @@
 // Bootstrap: how the PEs of a job exchange blobs before, and beside, the data path: keys,
 // addresses, queue numbers.
 //
-//   Result<std::vector<Bytes>> cards = bootstrap.allgather(my_card);   // cards->at(pe) is that
-//   PE's if (!cards) return cards.error();
+//   Result<std::vector<Bytes>> cards = bootstrap.allgather(my_card);
+//   if (!cards) return cards.error();
+//   use(cards->at(pe));   // what that PE gave
 //
 // Every operation is collective: all PEs make the same calls in the same order. A call that does
 // not match is an error on every PE that says who called what, never a hang. Every call ends within

@@ -83,7 +83,7 @@ Context::~Context() {
 
 Result<void> Context::register_buffer(void* base, std::uint64_t bytes) {
   const auto begin = reinterpret_cast<std::uint64_t>(base);
-  if (base == nullptr || bytes == 0 || local_buffers_.size() == kMaxLocalRanges) {
+  if (base == nullptr || bytes == 0 || bytes > ~begin || local_buffers_.size() == kMaxLocalRanges) {
     return Error(Code::invalid_argument, "register_buffer of " + std::to_string(bytes) +
                                              " bytes: needs an address, a " + "size, and at most " +
                                              std::to_string(kMaxLocalRanges) + " buffers");
@@ -182,9 +182,15 @@ std::string Context::queue_errors() const {
 }
 
 void Context::clear_reports() {
+  // A report that is still being written stays.
+  const auto forget = [](std::uint64_t* state) {
+    std::uint64_t complete = kReportComplete;
+    __atomic_compare_exchange_n(state, &complete, kReportNone, false, __ATOMIC_ACQ_REL,
+                                __ATOMIC_RELAXED);
+  };
   auto* state = static_cast<PeState*>(state_->data());
-  __atomic_store_n(&state->stall.state, kReportNone, __ATOMIC_RELEASE);
-  __atomic_store_n(&state->fault.state, kReportNone, __ATOMIC_RELEASE);
+  forget(&state->stall.state);
+  forget(&state->fault.state);
 }
 
 }  // namespace gdakit

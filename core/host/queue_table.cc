@@ -127,14 +127,16 @@ Result<std::uint32_t> QueueTable::add(std::uint32_t count, Sharing sharing) {
 
 Result<void> QueueTable::add_row(Sharing sharing) {
   std::vector<std::unique_ptr<HostQueue>> row;
-  for (int peer = 0; peer < bootstrap_.size(); ++peer) {
-    auto queue = HostQueue::create(options_, backend_, memory_, peer, sharing, handler_);
-    if (!queue) return queue.error();
-    row.push_back(std::move(*queue));
-  }
+  const Result<void> made = make_row(sharing, row);
+  // All PEs come here, whether their own part succeeded or not; a row that failed has no cards.
   Result<std::vector<Bytes>> cards = exchange_cards(row);
+  if (!made) return made;
   if (!cards) return cards.error().within("exchange of connection cards");
   for (std::size_t peer = 0; peer < row.size(); ++peer) {
+    if ((*cards)[peer].empty()) {
+      return Error(Code::exhausted,
+                   "PE " + std::to_string(peer) + " could not make its part of the queues");
+    }
     Result<void> connected = backend_.connect_queue(row[peer]->number(), (*cards)[peer]);
     if (!connected) return connected.error().within("connection to PE " + std::to_string(peer));
   }
@@ -149,10 +151,22 @@ Result<void> QueueTable::add_row(Sharing sharing) {
   return {};
 }
 
+Result<void> QueueTable::make_row(Sharing sharing, std::vector<std::unique_ptr<HostQueue>>& row) {
+  for (int peer = 0; peer < bootstrap_.size(); ++peer) {
+    auto queue = HostQueue::create(options_, backend_, memory_, peer, sharing, handler_);
+    if (!queue) {
+      row.clear();
+      return queue.error();
+    }
+    row.push_back(std::move(*queue));
+  }
+  return {};
+}
+
 Result<std::vector<Bytes>> QueueTable::exchange_cards(
     const std::vector<std::unique_ptr<HostQueue>>& row) {
-  std::vector<Bytes> to_each;
-  for (const std::unique_ptr<HostQueue>& queue : row) to_each.push_back(queue->card());
+  std::vector<Bytes> to_each(static_cast<std::size_t>(bootstrap_.size()));
+  for (std::size_t peer = 0; peer < row.size(); ++peer) to_each[peer] = row[peer]->card();
   return bootstrap_.alltoall(std::move(to_each));
 }
 

@@ -67,6 +67,7 @@ class QueueTable {
              MemoryProvider& memory);
 
   Result<void> add_row(Sharing sharing);
+  Result<void> make_row(Sharing sharing, std::vector<std::unique_ptr<HostQueue>>& row);
   Result<std::vector<Bytes>> exchange_cards(const std::vector<std::unique_ptr<HostQueue>>& row);
 
   Options options_;

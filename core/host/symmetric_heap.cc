@@ -1,12 +1,19 @@
 #include "core/host/symmetric_heap.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 
 #include "core/base/bits.h"
 
 namespace gdakit {
 namespace {
+
+// What a PE tells the others of its part of a growth.
+struct ChunkOffer {
+  std::uint32_t made;
+  Be32 rkey;
+};
 
 std::string bytes_text(std::uint64_t bytes) { return std::to_string(bytes) + " bytes"; }
 
@@ -69,22 +76,48 @@ Result<void> SymmetricHeap::exchange_bases() {
 }
 
 Result<void> SymmetricHeap::grow(std::uint64_t bytes) {
-  char* const begin = range_->base() + range_->committed();
-  if (Result<void> committed = range_->commit(bytes); !committed) {
-    return committed.error().within("growth of the symmetric heap (GDAKIT_HEAP_LIMIT)");
+  Result<MemoryKeys> keys = make_chunk(bytes);
+  // All PEs come here, whether their own part succeeded or not: either all grow, or none.
+  const ChunkOffer mine{keys ? 1u : 0u, keys ? keys->rkey : Be32{0}};
+  Result<std::vector<ChunkOffer>> offers = allgather_value(bootstrap_, mine);
+  if (!keys) return keys.error();
+  std::optional<Error> failure;
+  if (!offers) {
+    failure = offers.error();
+  } else {
+    for (std::size_t pe = 0; pe < offers->size() && !failure; ++pe) {
+      if ((*offers)[pe].made == 0) {
+        failure = Error(Code::exhausted, "PE " + std::to_string(pe) + " could not grow its heap");
+      }
+    }
   }
-  Result<MemoryKeys> keys = backend_.register_memory(begin, bytes, MemoryUse::symmetric);
-  if (!keys) return keys.error().within("registration of the symmetric heap");
-  Result<std::vector<Be32>> rkeys = allgather_value(bootstrap_, keys->rkey);
-  if (!rkeys) return rkeys.error();
+  if (failure) {
+    static_cast<void>(backend_.deregister_memory(*keys));
+    return *failure;
+  }
   const std::uint64_t chunk = keys_.size();
-  const auto address = reinterpret_cast<std::uint64_t>(begin);
-  static_cast<LocalRange*>(chunk_table_->data())[chunk] = {address, address + bytes, keys->lkey};
-  std::copy(rkeys->begin(), rkeys->end(),
-            static_cast<Be32*>(rkey_table_->data()) + chunk * rkeys->size());
+  const auto begin = reinterpret_cast<std::uint64_t>(range_->base()) + allocator_.size();
+  static_cast<LocalRange*>(chunk_table_->data())[chunk] = {begin, begin + bytes, keys->lkey};
+  auto* const rkeys = static_cast<Be32*>(rkey_table_->data()) + chunk * offers->size();
+  for (std::size_t pe = 0; pe < offers->size(); ++pe) rkeys[pe] = (*offers)[pe].rkey;
   keys_.push_back(*keys);
   allocator_.extend(bytes);
   return {};
+}
+
+// The next `bytes` bytes of the heap, with memory and registered. Memory that an earlier, failed
+// growth has left behind is used first.
+Result<MemoryKeys> SymmetricHeap::make_chunk(std::uint64_t bytes) {
+  const std::uint64_t end = allocator_.size() + bytes;
+  if (end > range_->committed()) {
+    if (Result<void> committed = range_->commit(end - range_->committed()); !committed) {
+      return committed.error().within("growth of the symmetric heap (GDAKIT_HEAP_LIMIT)");
+    }
+  }
+  Result<MemoryKeys> keys =
+      backend_.register_memory(range_->base() + allocator_.size(), bytes, MemoryUse::symmetric);
+  if (!keys) return keys.error().within("registration of the symmetric heap");
+  return keys;
 }
 
 Result<void> SymmetricHeap::agree(const char* call, std::uint64_t mine) {
@@ -129,7 +162,7 @@ Result<void> SymmetricHeap::free(void* address) {
 
 bool SymmetricHeap::contains(const void* address) const {
   const char* const at = static_cast<const char*>(address);
-  return at >= range_->base() && at < range_->base() + range_->committed();
+  return at >= range_->base() && at < range_->base() + allocator_.size();
 }
 
 HeapView SymmetricHeap::view() const {

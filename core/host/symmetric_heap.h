@@ -49,6 +49,7 @@ class SymmetricHeap {
   Result<void> make_tables(MemoryProvider& memory);
   Result<void> exchange_bases();
   Result<void> grow(std::uint64_t bytes);
+  Result<MemoryKeys> make_chunk(std::uint64_t bytes);
   Result<void> agree(const char* call, std::uint64_t mine);
 
   Bootstrap& bootstrap_;

@@ -65,6 +65,14 @@ class CompileMachine {
   }
   __device__ void sync_warp(LaneMask mask) { __syncwarp(mask); }
   __device__ void sync_block() { __syncthreads(); }
+  __device__ std::uint64_t broadcast_block(std::uint64_t value) {
+    __shared__ std::uint64_t shared;
+    if (threadIdx.x == 0) shared = value;
+    __syncthreads();
+    const std::uint64_t given = shared;
+    __syncthreads();
+    return given;
+  }
   __device__ std::uint64_t clock_ns() { return clock64(); }
   __device__ void spin(Site) {}
 

@@ -51,7 +51,10 @@ TEST_P(DelayedDmaTest, AFlagNeverShowsBeforeThePayloadSentAheadOfIt) {
     std::vector<std::uint64_t> payload(200, round);
     std::memcpy(rig.a.heap.data() + 8192, payload.data(), payload.size() * 8);
     rig.a.word<std::uint64_t>(0) = round;
-    rig.a.post(write_wqe(rig, 8192, 8192, 1600));
+    Wqe gather = write_wqe(rig, 8192, 8192, 152);
+    for (const std::uint32_t size : {48u, 400u, 1000u})
+      gather.body.push_back(rig.a.data(8192, size));
+    rig.a.post(gather);
     rig.a.post(write_wqe(rig, 0, 0, 8));
     rig.a.post(fetch_add_wqe(rig, 16, 8, 1));
     rig.a.ring();
@@ -127,7 +130,9 @@ TEST_P(DelayedDmaTest, CollapsedCountersNeverGoBack) {
 
 TEST_P(DelayedDmaTest, ErrorsFlushInOrder) {
   EngineRig rig(options());
-  for (int i = 0; i < 5; ++i) rig.a.post(read_wqe(rig, 0, 0, 1000));
+  for (int i = 0; i < 5; ++i) {
+    rig.a.post(i % 2 == 0 ? fetch_add_wqe(rig, 0, 0, 1) : read_wqe(rig, 0, 0, 1000));
+  }
   Wqe bad = write_wqe(rig, 0, 0, 8);
   bad.body[0] = format::to_segment(format::remote_address(0, Be32{0}));
   rig.a.post(bad);

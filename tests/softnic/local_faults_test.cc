@@ -245,12 +245,15 @@ TEST(LocalProtection, AKeyThatGoesAwayDuringAReadStopsItsResponses) {
 TEST(LocalProtection, AKeyThatGoesAwayDuringAnAtomicKeepsItsResultOut) {
   EngineRig rig;
   rig.b.word<std::uint64_t>(8) = 5;
+  rig.a.post(write_wqe(rig, 64, 64, 8));
   rig.a.post(fetch_add_wqe(rig, 0, 8, 1));
   rig.a.ring();
   rig.a.engine.step(++rig.now_ns);
   ASSERT_TRUE(rig.a.engine.dereg_mr(rig.a.key));
   ASSERT_TRUE(rig.run());
-  EXPECT_EQ(syndrome_of(*rig.a.send_cq.poll()), Syndrome::local_protection);
+  // The answer says that the WRITE before has been executed.
+  EXPECT_EQ(opcode_of(rig.a.send_cq.poll().value()), CqeOpcode::requester);
+  EXPECT_EQ(syndrome_of(rig.a.send_cq.poll().value()), Syndrome::local_protection);
   EXPECT_EQ(rig.a.word<std::uint64_t>(0), 0u);
   EXPECT_EQ(rig.b.word<std::uint64_t>(8), 6u);
 }

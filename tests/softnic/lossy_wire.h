@@ -20,6 +20,8 @@ struct Losses {
   int delay_percent = 0;  // held back until up to 4 later packets have gone
   // If set, decides alone: true drops the packet.
   std::function<bool(const Packet&)> drop = {};
+  // If set, says whether the wire has no room now.
+  std::function<bool()> full = {};
 };
 
 class LossyWire final : public Wire {
@@ -32,6 +34,7 @@ class LossyWire final : public Wire {
   bool by_reference() const override { return inner_->by_reference(); }
 
   bool send(const Packet& packet) override {
+    if (losses_.full && losses_.full()) return false;
     ++sent;
     if (losses_.drop) return losses_.drop(packet) ? (++dropped, true) : inner_->send(packet);
     if (chance(losses_.drop_percent)) {

@@ -255,6 +255,74 @@ TEST(Retry, GoesBackOverNopsAndDumpsAndAnsweredReads) {
   }
 }
 
+TEST(Retry, LeavesANopThatCompletesWhileTheCursorStandsOnIt) {
+  // A turn sends 32 WRITEs again and ends in front of the NOP, which the acknowledge of all 32
+  // completes.
+  for (int writes = 28; writes < 36; ++writes) {
+    int sent = 0;
+    EngineRig rig(dropping(0, [&sent, writes](const Packet&) { return ++sent <= writes + 1; }));
+    for (int i = 0; i < writes; ++i) rig.a.post(write_wqe(rig, 0, 0, 8));
+    rig.a.post({});
+    rig.a.post(write_wqe(rig, 0, 0, 8));
+    rig.a.ring();
+    const auto all = static_cast<std::uint64_t>(writes + 2);
+    ASSERT_TRUE(rig.run_until([&] { return rig.a.info().send_completed == all; }));
+    EXPECT_EQ(rig.a.send_cq.poll_all().size(), all);
+  }
+}
+
+TEST(Retry, StopsWhenWhatIsSentAgainTurnsOutToBeAcknowledged) {
+  int acks = 0;
+  std::uint64_t lost = 0;
+  RigOptions options = dropping(1, [&](const Packet&) { return ++acks <= 10 && ++lost != 0; });
+  options.log_sq = 8;
+  EngineRig rig(options);
+  for (int i = 0; i < 200; ++i) rig.a.post(write_wqe(rig, 0, 0, 8));
+  rig.a.ring();
+  ASSERT_TRUE(rig.run());
+  ASSERT_GT(lost, 0u);
+  ASSERT_EQ(rig.a.engine.counters().packets_sent, 200u);
+  acks = 10;
+  ASSERT_TRUE(rig.run_until([&] { return rig.a.info().send_completed == 200; }));
+  EXPECT_LT(rig.a.engine.counters().packets_sent, 300u);
+}
+
+TEST(Retry, OfAReadIsQuickAgainAfterATimeout) {
+  int responses = 0;
+  // Attempt 1 loses the first of 8, attempt 2 all 8, attempt 3 the first.
+  RigOptions options = dropping(1, [&responses](const Packet& packet) {
+    if (!is_read_response(packet.header.opcode)) return false;
+    ++responses;
+    return responses == 1 || (responses > 8 && responses <= 17);
+  });
+  options.wire.mtu = 256;
+  options.path.ack_timeout = 20;
+  EngineRig rig(options);
+  fill(rig.b.heap.data(), 2048, 3);
+  rig.a.post(read_wqe(rig, 0, 0, 2048));
+  rig.a.ring();
+  ASSERT_TRUE(rig.run());
+  ASSERT_EQ(responses, 16);
+  rig.now_ns = rig.a.engine.next_timer_ns().value();
+  // No further timeout: the gap is seen at once.
+  ASSERT_TRUE(rig.run());
+  EXPECT_EQ(rig.a.info().send_completed, 1u);
+  EXPECT_EQ(std::memcmp(rig.a.heap.data(), rig.b.heap.data(), 2048), 0);
+}
+
+TEST(Retry, APeerThatTakesNothingIsGivenUpLikeOneThatDoesNotAnswer) {
+  RigOptions options;
+  options.path.ack_timeout = 5;
+  options.wrap_wire = [](std::unique_ptr<Wire> wire, int) -> std::unique_ptr<Wire> {
+    return std::make_unique<LossyWire>(std::move(wire), Losses{.full = [] { return true; }});
+  };
+  EngineRig rig(options);
+  rig.a.post(write_wqe(rig, 0, 0, 8));
+  rig.a.ring();
+  ASSERT_TRUE(rig.run_until([&] { return rig.a.info().state == QpState::err; }));
+  EXPECT_EQ(rig.a.info().first_error.syndrome, Syndrome::transport_retry_exceeded);
+}
+
 TEST(ReceiverNotReady, IsWaitedForAndThenServed) {
   EngineRig rig;
   fill(rig.a.heap.data(), 100, 3);

@@ -8,7 +8,7 @@
 
 namespace gdakit::test {
 
-class LimitedBackend final : public Backend {
+class LimitedBackend : public Backend {
  public:
   LimitedBackend(std::unique_ptr<Backend> inner, BackendLimits limits)
       : inner_(std::move(inner)), limits_(limits) {}
