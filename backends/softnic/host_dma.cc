@@ -33,7 +33,7 @@ bool store_word(std::byte* to, const void* from) {
 
 // memcpy by words that ThreadSanitizer knows to be atomic: threads may poll what is being written.
 // The last word is a release, so that whoever sees it by an acquire has seen the rest.
-void copy_polled(std::byte* to, const std::byte* from, std::size_t size) {
+[[maybe_unused]] void copy_polled(std::byte* to, const std::byte* from, std::size_t size) {
   std::size_t at = 0;
   while (at < size) {
     const int order = size - at <= sizeof(std::uint64_t) ? __ATOMIC_RELEASE : __ATOMIC_RELAXED;

@@ -69,7 +69,7 @@ Result<void> Context::make_parts(BackendProvider& provider) {
 }
 
 Context::~Context() {
-  if (queues_ != nullptr) {
+  if (queues_ != nullptr && !aborted_) {
     if (Result<void> met = bootstrap_->barrier(); !met) {
       Log(options_.log, my_pe()).info("leaving without the others: " + met.error().message());
     }
@@ -79,6 +79,11 @@ Context::~Context() {
   }
   // The proxy reads the queues' memory.
   proxy_.reset();
+}
+
+void Context::abort(const std::string& message) {
+  aborted_ = true;
+  bootstrap_->abort(message);
 }
 
 Result<void> Context::register_buffer(void* base, std::uint64_t bytes) {

@@ -73,6 +73,10 @@ class Context {
   // barrier_all's job on the device.
   Result<void> barrier() { return bootstrap_->barrier(); }
 
+  // Ends the job: every PE that waits for this one in a collective call gets the message, now or
+  // later, and this PE's end waits for nobody.
+  void abort(const std::string& message);
+
   // What a kernel takes. Valid until memory is registered or queues are added.
   DeviceContext device_context() const;
 
@@ -113,6 +117,7 @@ class Context {
   std::unique_ptr<MemoryBlock> local_table_;
   std::vector<LocalBuffer> local_buffers_;
   std::uint64_t* barrier_flags_ = nullptr;
+  bool aborted_ = false;
 };
 
 }  // namespace gdakit

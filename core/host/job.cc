@@ -37,7 +37,7 @@ Result<void> run_pe(const Options& options, std::unique_ptr<Bootstrap> bootstrap
   Result<void> done = pe_main(**context);
   if (!done) {
     failure.note(rank, done.error());
-    (*context)->bootstrap().abort(done.error().message());
+    (*context)->abort(done.error().message());
   }
   return done;
 }

@@ -38,7 +38,7 @@ Result<void> run_as_pe(const Options& options, const gdakit::PeMain& pe_main) {
   if (!context) return context.error();
   Result<void> done = pe_main(**context);
   if (done) return done;
-  (*context)->bootstrap().abort(done.error().message());  // or the others would wait for this PE
+  (*context)->abort(done.error().message());  // or the others would wait for this PE
   return done.error().within("PE " + std::to_string((*context)->my_pe()));
 }
 

@@ -1,0 +1,248 @@
+// Losses one by one: when the requester tries again, from where, and when it gives up.
+#include <gtest/gtest.h>
+
+#include "tests/softnic/engine_rig.h"
+#include "tests/softnic/lossy_wire.h"
+
+namespace gdakit::softnic::test {
+namespace {
+
+using format::CqeOpcode;
+using format::Opcode;
+using format::Syndrome;
+
+// A rig whose side a, or b, drops what `drop` says.
+RigOptions dropping(int dropping_side, std::function<bool(const Packet&)> drop) {
+  RigOptions options;
+  options.path.ack_timeout = 5;
+  options.wrap_wire = [dropping_side, drop](std::unique_ptr<Wire> wire,
+                                            int side) -> std::unique_ptr<Wire> {
+    if (side != dropping_side) return wire;
+    return std::make_unique<LossyWire>(std::move(wire), Losses{.drop = drop});
+  };
+  return options;
+}
+
+TEST(Retry, IsGivenUpAfterRetryCount) {
+  int sent = 0;
+  RigOptions options = dropping(0, [&sent](const Packet&) { return ++sent > 0; });
+  options.path.retry_count = 3;
+  EngineRig rig(options);
+  rig.a.post(write_wqe(rig, 0, 0, 8));
+  rig.a.post(write_wqe(rig, 0, 0, 8));
+  rig.a.ring();
+  ASSERT_TRUE(rig.run_until([&] { return rig.a.info().state == QpState::err; }));
+  ASSERT_TRUE(rig.run());
+  const auto cqes = rig.a.send_cq.poll_all();
+  ASSERT_EQ(cqes.size(), 2u);
+  EXPECT_EQ(syndrome_of(cqes[0]), Syndrome::transport_retry_exceeded);
+  EXPECT_EQ(vendor_of(cqes[0]), format::vendor::retry_exceeded);
+  EXPECT_EQ(syndrome_of(cqes[1]), Syndrome::flushed);
+  EXPECT_EQ(sent, 2 * (1 + 3));
+}
+
+TEST(Retry, WaitsForTheAckTimeout) {
+  RigOptions options = dropping(1, [](const Packet&) { return true; });
+  options.path.ack_timeout = 10;
+  EngineRig rig(options);
+  const std::uint64_t timeout = 4096ull << 10;
+  rig.a.post(write_wqe(rig, 0, 0, 8));
+  rig.a.ring();
+  rig.step();
+  const std::uint64_t sent_at = rig.now_ns;
+  rig.now_ns = sent_at + timeout - 200;
+  rig.step();
+  EXPECT_EQ(rig.a.engine.counters().retries, 0u);
+  rig.now_ns = sent_at + timeout + 100;
+  rig.step();
+  EXPECT_EQ(rig.a.engine.counters().retries, 1u);
+}
+
+TEST(Retry, CountsFromTheLastProgress) {
+  int acks = 0;
+  RigOptions options = dropping(1, [&acks](const Packet&) { return ++acks > 1; });
+  options.path.ack_timeout = 10;
+  EngineRig rig(options);
+  const std::uint64_t timeout = 4096ull << 10;
+  rig.a.post(write_wqe(rig, 0, 0, 8));
+  rig.a.ring();
+  rig.step();
+  const std::uint64_t first_at = rig.now_ns;
+  rig.now_ns += timeout / 2;
+  for (int i = 0; i < 5; ++i) rig.step();
+  ASSERT_EQ(rig.a.info().send_completed, 1u);
+  rig.a.post(write_wqe(rig, 0, 0, 8));
+  rig.a.ring();
+  rig.step();
+  // The first WQE's deadline is past, the second one's is not.
+  rig.now_ns = first_at + timeout + 1000;
+  for (int i = 0; i < 5; ++i) rig.step();
+  EXPECT_EQ(rig.a.engine.counters().retries, 0u);
+  rig.now_ns = first_at + timeout * 2;
+  for (int i = 0; i < 5; ++i) rig.step();
+  EXPECT_EQ(rig.a.engine.counters().retries, 1u);
+}
+
+TEST(Retry, NeverHappensWithTimeout0) {
+  RigOptions options = dropping(1, [](const Packet&) { return true; });
+  options.path.ack_timeout = 0;
+  EngineRig rig(options);
+  rig.a.post(write_wqe(rig, 0, 0, 8));
+  rig.a.ring();
+  ASSERT_TRUE(rig.run());
+  EXPECT_FALSE(rig.a.engine.next_timer_ns().has_value());
+  rig.now_ns += 1'000'000'000'000;
+  ASSERT_TRUE(rig.run());
+  EXPECT_EQ(rig.a.engine.counters().retries, 0u);
+}
+
+TEST(Retry, ReadsTheWqeAgainAndFailsIfItHasChanged) {
+  int sent = 0;
+  EngineRig rig(dropping(0, [&sent](const Packet&) { return ++sent == 1; }));
+  Wqe wqe = write_wqe(rig, 0, 0, 8);
+  rig.a.post(wqe);
+  rig.a.ring();
+  rig.step();
+  // The client breaks the rule that a WQE stays until it completes: other length, then many WQEs
+  // more, so that the NIC's copy is gone.
+  for (int i = 0; i < 40; ++i) rig.a.post({});
+  rig.a.producer = 0;
+  wqe.body[1] = rig.a.data(0, 16);
+  rig.a.post(wqe);
+  rig.a.producer = 41;
+  rig.a.ring();
+  for (int i = 0; i < 20; ++i) rig.step();
+  ASSERT_TRUE(rig.run_until([&] { return rig.a.info().state == QpState::err; }));
+  EXPECT_EQ(rig.a.info().first_error.syndrome, Syndrome::local_qp_operation);
+  EXPECT_EQ(rig.a.info().first_error.wqe_index, 0u);
+}
+
+TEST(Retry, GoesBackOverNopsAndDumpsAndAnsweredReads) {
+  for (int lose = 1; lose <= 12; ++lose) {
+    int sent = 0;
+    EngineRig rig(dropping(0, [&sent, lose](const Packet&) { return ++sent == lose; }));
+    fill(rig.a.heap.data(), 64, 3);
+    for (int round = 0; round < 3; ++round) {
+      rig.a.post({});
+      rig.a.post({.opcode = Opcode::dump, .body = {rig.a.data(0, 100'000)}});
+      rig.a.post(fetch_add_wqe(rig, 1000, 1000, 1));
+      rig.a.post(write_wqe(rig, 0, 0, 64));
+      rig.a.post({});
+      rig.a.post(read_wqe(rig, 2000, 0, 64));
+    }
+    rig.a.ring();
+    ASSERT_TRUE(rig.run_until([&] { return rig.a.info().send_completed == 18; })) << lose;
+    const auto cqes = rig.a.send_cq.poll_all();
+    ASSERT_EQ(cqes.size(), 18u);
+    for (std::size_t i = 0; i < cqes.size(); ++i) {
+      EXPECT_EQ(opcode_of(cqes[i]), CqeOpcode::requester);
+      EXPECT_EQ(cqes[i].wqe_counter, i);
+    }
+    EXPECT_EQ(rig.b.word<std::uint64_t>(1000), 3u);
+    EXPECT_EQ(std::memcmp(rig.a.heap.data() + 2000, rig.a.heap.data(), 64), 0);
+  }
+}
+
+TEST(Retry, LeavesANopThatCompletesWhileTheCursorStandsOnIt) {
+  // A turn sends 32 WRITEs again and ends in front of the NOP, which the acknowledge of all 32
+  // completes.
+  for (int writes = 28; writes < 36; ++writes) {
+    int sent = 0;
+    EngineRig rig(dropping(0, [&sent, writes](const Packet&) { return ++sent <= writes + 1; }));
+    for (int i = 0; i < writes; ++i) rig.a.post(write_wqe(rig, 0, 0, 8));
+    rig.a.post({});
+    rig.a.post(write_wqe(rig, 0, 0, 8));
+    rig.a.ring();
+    const auto all = static_cast<std::uint64_t>(writes + 2);
+    ASSERT_TRUE(rig.run_until([&] { return rig.a.info().send_completed == all; }));
+    EXPECT_EQ(rig.a.send_cq.poll_all().size(), all);
+  }
+}
+
+TEST(Retry, StopsWhenWhatIsSentAgainTurnsOutToBeAcknowledged) {
+  int acks = 0;
+  std::uint64_t lost = 0;
+  RigOptions options = dropping(1, [&](const Packet&) { return ++acks <= 10 && ++lost != 0; });
+  options.log_sq = 8;
+  EngineRig rig(options);
+  for (int i = 0; i < 200; ++i) rig.a.post(write_wqe(rig, 0, 0, 8));
+  rig.a.ring();
+  ASSERT_TRUE(rig.run());
+  ASSERT_GT(lost, 0u);
+  ASSERT_EQ(rig.a.engine.counters().packets_sent, 200u);
+  acks = 10;
+  ASSERT_TRUE(rig.run_until([&] { return rig.a.info().send_completed == 200; }));
+  EXPECT_LT(rig.a.engine.counters().packets_sent, 300u);
+}
+
+TEST(Retry, OfAReadIsQuickAgainAfterATimeout) {
+  int responses = 0;
+  // Attempt 1 loses the first of 8, attempt 2 all 8, attempt 3 the first.
+  RigOptions options = dropping(1, [&responses](const Packet& packet) {
+    if (!is_read_response(packet.header.opcode)) return false;
+    ++responses;
+    return responses == 1 || (responses > 8 && responses <= 17);
+  });
+  options.wire.mtu = 256;
+  options.path.ack_timeout = 20;
+  EngineRig rig(options);
+  fill(rig.b.heap.data(), 2048, 3);
+  rig.a.post(read_wqe(rig, 0, 0, 2048));
+  rig.a.ring();
+  ASSERT_TRUE(rig.run());
+  ASSERT_EQ(responses, 16);
+  rig.now_ns = rig.a.engine.next_timer_ns().value();
+  // No further timeout: the gap is seen at once.
+  ASSERT_TRUE(rig.run());
+  EXPECT_EQ(rig.a.info().send_completed, 1u);
+  EXPECT_EQ(std::memcmp(rig.a.heap.data(), rig.b.heap.data(), 2048), 0);
+}
+
+TEST(Retry, APeerThatTakesNothingIsGivenUpLikeOneThatDoesNotAnswer) {
+  RigOptions options;
+  options.path.ack_timeout = 5;
+  options.wrap_wire = [](std::unique_ptr<Wire> wire, int) -> std::unique_ptr<Wire> {
+    return std::make_unique<LossyWire>(std::move(wire), Losses{.full = [] { return true; }});
+  };
+  EngineRig rig(options);
+  rig.a.post(write_wqe(rig, 0, 0, 8));
+  rig.a.ring();
+  ASSERT_TRUE(rig.run_until([&] { return rig.a.info().state == QpState::err; }));
+  EXPECT_EQ(rig.a.info().first_error.syndrome, Syndrome::transport_retry_exceeded);
+}
+
+TEST(AtomicReplay, ALostAnswerIsRepeatedFromTheCache) {
+  for (int lose = 1; lose <= 16; ++lose) {
+    int answers = 0;
+    EngineRig rig(dropping(1, [&answers, lose](const Packet& packet) {
+      return packet.header.opcode == PacketOpcode::atomic_acknowledge && ++answers == lose;
+    }));
+    for (std::size_t i = 0; i < 16; ++i) rig.a.post(fetch_add_wqe(rig, i * 8, 256, 1));
+    rig.a.ring();
+    ASSERT_TRUE(rig.run_until([&] { return rig.a.info().send_completed == 16; }));
+    EXPECT_EQ(rig.b.word<std::uint64_t>(256), 16u);
+    for (std::size_t i = 0; i < 16; ++i) EXPECT_EQ(rig.a.word<std::uint64_t>(i * 8), i);
+    EXPECT_EQ(rig.a.engine.counters().retries, 1u);
+  }
+}
+
+TEST(ReadRetry, ALostResponseIsAskedForAgainFromThereOn) {
+  for (int lose = 1; lose <= 8; ++lose) {
+    int responses = 0;
+    std::uint64_t sent = 0;
+    RigOptions options = dropping(1, [&](const Packet& packet) {
+      ++sent;
+      return is_read_response(packet.header.opcode) && ++responses == lose;
+    });
+    options.wire.mtu = 256;
+    EngineRig rig(options);
+    fill(rig.b.heap.data(), 2000, 7);
+    rig.a.post(read_wqe(rig, 0, 0, 2000));
+    rig.a.ring();
+    ASSERT_TRUE(rig.run_until([&] { return rig.a.info().send_completed == 1; }));
+    EXPECT_EQ(std::memcmp(rig.a.heap.data(), rig.b.heap.data(), 2000), 0);
+  }
+}
+
+}  // namespace
+}  // namespace gdakit::softnic::test
