@@ -87,16 +87,6 @@ void SharedByEightWarps(benchmark::State& state) {
 }
 BENCHMARK(SharedByEightWarps)->UseManualTime();
 
-// One lane of each of eight warps.
-void SharedByEightLanes(benchmark::State& state) {
-  measure(state, Sharing::shared, {1, 256}, [](auto& pe, std::uint64_t* word) {
-    if (pe.machine().lane() == 0) pe.put_value(word, 1, 0);
-    pe.machine().spin(Site::user);  // the next warp's turn
-  });
-  state.SetLabel("per_put counts all 256 threads; 8 of them post");
-}
-BENCHMARK(SharedByEightLanes)->UseManualTime();
-
 }  // namespace
 }  // namespace gdakit
 
