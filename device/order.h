@@ -1,9 +1,10 @@
 // Every ordering construct of the protocol, by name.
 //
-// A type says what it orders, before what, for whom, how strong it is (kind, scope), and which test
-// fails when it is left out. Protocol code passes the type to the Machine: m.fence(order::X{}), or
-// to the load, store or read-modify-write that carries the order. There is no other way to order
-// anything.
+// A type says what it orders, before what, for whom, how strong it is (kind, scope), and which
+// scenario fails when it is left out. Protocol code passes the type to the Machine:
+// m.fence(order::X{}), or to the load, store or read-modify-write that carries the order. There is
+// no other way to order anything. The scenarios need the weak-memory simulator, which is not there
+// yet: the CPU's memory is too strong to show most of what a missing order breaks.
 //
 // The life of a WQE, with the orders in their places:
 //

@@ -13,11 +13,11 @@
 // Ordering. A thread's operations to one PE stay on one queue and take effect there in the order of
 // the calls. So do the operations of several threads on one queue to one PE, if the threads order
 // their calls (by a barrier of the block, or a word with release and acquire). A get_nbi is ordered
-// before a later put by wait or quiet only. Nothing orders
-// operations on different queues, or to different PEs, but quiet and the barriers. put_signal's
-// signal becomes visible after its data, and after all earlier puts of the same thread to the same
-// PE. Fetching operations (get, get_value, atomic_fetch_*) return what earlier operations of the
-// same thread to that PE left there.
+// before a later put by wait or quiet only. Nothing orders operations on different queues, or to
+// different PEs, but quiet and the barriers. put_signal's signal becomes visible after its data,
+// and after all earlier puts of the same thread to the same PE. Fetching operations (get,
+// get_value, atomic_fetch_*) return what earlier operations of the same thread to that PE left
+// there.
 //
 // Completion. A blocking call returns when its source may be reused (puts) or its result is there
 // (gets, fetching atomics). put_nbi and atomics without a result return at once and complete by
@@ -68,7 +68,6 @@ class Pe {
   }
 
   // ---- Put and get. `count` elements of T; source and destination must not overlap.
-  // -----------------
 
   template <class T>
   GDAKIT_DEVICE Status put(T* remote, const T* local, std::size_t count, int pe) {
@@ -115,7 +114,6 @@ class Pe {
   }
 
   // ---- Signals: 64-bit words of the symmetric heap, changed only by these calls.
-  // --------------------
 
   template <class T>
   GDAKIT_DEVICE Status put_signal(T* remote, const T* local, std::size_t count, std::uint64_t* word,
@@ -142,9 +140,10 @@ class Pe {
   }
 
   // ---- Waiting for words of this PE that others write. T has 1, 2, 4 or 8 bytes.
-  // -------------------- Data put before the word was written is visible once a call says that the
-  // word's comparison holds. `skip`, of `count` entries, may be null; words whose entry is not 0
-  // are left out. A wait for no word at all returns at once.
+  //
+  // Data put before the word was written is visible once a call says that the word's comparison
+  // holds. `skip`, of `count` entries, may be null; words whose entry is not 0 are left out. A wait
+  // for no word at all returns at once.
 
   template <class T>
   GDAKIT_DEVICE Status wait_until(const T* word, Compare compare, std::type_identity_t<T> value) {
@@ -213,8 +212,10 @@ class Pe {
   }
 
   // ---- Atomics on words of 4 or 8 bytes, naturally aligned. By single threads, whatever the
-  // group. -- They are atomic among themselves and the other NIC operations on that word. Those
-  // without `fetch` in their name return at once.
+  // group.
+  //
+  // They are atomic among themselves and the other NIC operations on that word. Those without
+  // `fetch` in their name return at once.
 
   template <class T>
   GDAKIT_DEVICE Status atomic_add(T* remote, std::type_identity_t<T> value, int pe,
@@ -300,7 +301,6 @@ class Pe {
   }
 
   // ---- Completion and order.
-  // ---------------------------------------------------------------------------
 
   // Waits for one posted operation, and for what was posted on its queue before it. A ticket of a
   // refused post returns its own status. All threads of a group get the same answer.
