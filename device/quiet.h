@@ -40,7 +40,7 @@ GDAKIT_DEVICE Status first_error(M& m, const DeviceContext& context) {
 }
 
 // Completes all operations that this PE posted before, on every queue; the group shares the queues
-// out. Queues without an outstanding operation cost two loads each. A batch that is open on an
+// out. Queues without an outstanding operation cost a few loads each. A batch that is open on an
 // exclusive queue is its owner's to close (complete.h).
 template <class P, class Group>
 GDAKIT_DEVICE Status quiet(const P& poster, Group group) {

@@ -113,17 +113,6 @@ class SendQueue {
     return {};
   }
 
-  // Whether all below `target` has completed; does not wait.
-  GDAKIT_DEVICE bool test(std::uint64_t target) {
-    if (m_.load(order::SlotFreeBeforeReuse{}, &queue_.state->completed) >= target) return true;
-    return poll_completion(m_, queue_) >= target;
-  }
-
-  // Whether anything was posted that has not completed.
-  GDAKIT_DEVICE bool is_dirty() {
-    return m_.load(order::SlotFreeBeforeReuse{}, &queue_.state->completed) < reserved();
-  }
-
   GDAKIT_DEVICE std::uint64_t reserved() {
     return m_.load(order::RelaxedGpu{}, &queue_.state->reserved);
   }
