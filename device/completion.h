@@ -21,18 +21,12 @@ GDAKIT_HOST_DEVICE constexpr std::uint64_t widen_counter(std::uint64_t seen, std
 static_assert(widen_counter(0xfffe, 0x0001, 64) == 0x10001);
 static_assert(widen_counter(0x10001, 0xfffe, 32768) == 0x10001);
 
-// Keeps the first error of a queue. The NIC may overwrite the CQE by that of a flushed WQE at any
-// time, so the two words are read until they belong together.
-// Returns what the CQE said.
+// Keeps the first error of a queue; `tail` has been acquired. The NIC may overwrite the CQE by that
+// of a flushed WQE at any time: the syndrome then is the flushed one's already, and reads
+// "flushed". Returns what the CQE said.
 template <class M>
 GDAKIT_DEVICE QueueError keep_error(M& m, const QueueView& queue, format::CqeTail tail) {
-  std::uint64_t detail = 0;
-  for (int tries = 0; tries < 8; ++tries) {
-    detail = m.load(order::CompletionBeforeUse{}, &queue.cqe[kCqeSyndromeWord]);
-    const format::CqeTail again{m.load(order::CompletionBeforeUse{}, &queue.cqe[kCqeTailWord])};
-    if (again.raw == tail.raw) break;
-    tail = again;
-  }
+  const std::uint64_t detail = m.load(order::RelaxedNic{}, &queue.cqe[kCqeSyndromeWord]);
   const QueueError error = QueueError::from_cqe(static_cast<std::uint8_t>(detail >> 56),
                                                 static_cast<std::uint8_t>(detail >> 48),
                                                 tail.send_opcode(), tail.wqe_counter());

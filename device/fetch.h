@@ -48,22 +48,16 @@ GDAKIT_DEVICE bool wait_for_turn(M& m, Queue& queue, const FetchTicket& ticket,
   return true;
 }
 
-// The result as a T. An atomic's 4-byte result comes back big-endian; `swap` says so.
+// The result as a T, behind the acquire that saw the completion. An atomic's 4-byte result comes
+// back big-endian; `swap` says so.
 template <class T, class M>
 GDAKIT_DEVICE T read_fetch_slot(M& m, const FetchSlot* slot, bool swap) {
   if constexpr (sizeof(T) == 4) {
-    const auto raw =
-        m.load(order::RelaxedNic{}, reinterpret_cast<const std::uint32_t*>(&slot->value));
+    const auto raw = m.load_weak(reinterpret_cast<const std::uint32_t*>(&slot->value));
     return bit_cast<T>(swap ? byte_swap(raw) : raw);
-  } else if constexpr (sizeof(T) == 8) {
-    return bit_cast<T>(m.load(order::RelaxedNic{}, &slot->value));
-  } else if constexpr (sizeof(T) == 2) {
-    return bit_cast<T>(
-        m.load(order::RelaxedNic{}, reinterpret_cast<const std::uint16_t*>(&slot->value)));
   } else {
-    static_assert(sizeof(T) == 1);
-    return bit_cast<T>(
-        m.load(order::RelaxedNic{}, reinterpret_cast<const std::uint8_t*>(&slot->value)));
+    static_assert(sizeof(T) == 8 || sizeof(T) == 2 || sizeof(T) == 1);
+    return m.load_weak(reinterpret_cast<const T*>(&slot->value));
   }
 }
 
@@ -76,7 +70,6 @@ GDAKIT_DEVICE Status fetch(M& m, Queue& queue, const Crew& crew, PostShape shape
   const FetchTicket slot = take_fetch_ticket(m, queue, crew);
   const bool ready = wait_for_turn(m, queue, slot, queue.context().watchdog_ns);
   const bool all = crew.size() == 1 ? ready : m.ballot(crew.mask, ready) == crew.mask;
-  if (crew.size() > 1) m.sync_warp(crew.mask);
   if (!all) return queue.refusal();
   const Span result{reinterpret_cast<std::uint64_t>(&slot.slot->value), sizeof(T), view.fetch_lkey};
   const Ticket ticket =
@@ -105,11 +98,15 @@ GDAKIT_DEVICE Status flush_inbound(M& m, Queue& queue) {
 }
 
 // Makes what completed READs of a queue with this state wrote here visible, where the device asks
-// for it, by a DUMP on `through`, a queue that the caller may post to.
+// for it, by a DUMP on `through`, a queue that the caller may post to. READs that are still under
+// way are not covered by it, although they count in read_until: another thread may have posted
+// them.
 template <class M, class Queue>
 GDAKIT_DEVICE Status flush_reads(M& m, QueueState* state, Queue& through) {
   if (!through.context().needs_cst) return {};
-  const std::uint64_t reads = m.load(order::RelaxedGpu{}, &state->read_until);
+  const std::uint64_t completed = m.load(order::RelaxedGpu{}, &state->completed);
+  const std::uint64_t posted = m.load(order::RelaxedGpu{}, &state->read_until);
+  const std::uint64_t reads = posted < completed ? posted : completed;
   if (reads <= m.load(order::FlushSeen{}, &state->read_flushed)) return {};
   if (Status status = flush_inbound(m, through); !status) return status;
   m.fetch_max(order::FlushForOthers{}, &state->read_flushed, reads);

@@ -85,10 +85,12 @@ concept HasStrongMemory = requires(M& m, Order order, std::uint64_t* word, std::
 // Plain accesses: WQE bodies, payload, and the one store that goes to a device.
 template <class M>
 concept HasPlainMemory = requires(M& m, format::Segment* slot, const format::Segment& segment,
-                                  std::uint64_t* doorbell, void* to, const void* from) {
-  {m.store_weak(slot, segment)};              // 16 bytes, no order, no atomicity
-  {m.store_mmio(doorbell, std::uint64_t{})};  // never merged or repeated
-  {m.copy(to, from, std::size_t{})};          // bytes, by this thread alone
+                                  std::uint64_t* word, void* to, const void* from) {
+  {m.store_weak(slot, segment)};          // 16 bytes, no order, no atomicity
+  {m.store_weak(word, std::uint64_t{})};  // 1, 2, 4 or 8 bytes, likewise
+  { m.load_weak(word) } -> std::same_as<std::uint64_t>;
+  {m.store_mmio(word, std::uint64_t{})};  // never merged or repeated
+  {m.copy(to, from, std::size_t{})};      // bytes, by this thread alone
 };
 
 // Warp and block operations. `mask` names the lanes that take part: each of them calls, with the

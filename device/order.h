@@ -12,7 +12,7 @@
 //   ------                        -------------------               ---
 //   load completed   SlotFreeBeforeReuse
 //   store WQE
-//   xor ready bits   ReadyTail, PublishReady
+//   xor ready bits   PublishReady
 //                                 load ready bits   ReadyBeforeRing
 //                                 fence             WqeBeforeDoorbellRecord
 //                                 store record                      may fetch from here on
@@ -57,23 +57,16 @@ struct AcqRel {
   static constexpr Scope scope = kScope;
 };
 
-// Orders   the WQE bytes of the poster (and of its warp, which met at a barrier before),
-// before   the ready bit of its first slot, and other posters' WQEs before what the poster does as
-// holder, for      the holder of the baton, who rings for these slots; the baton is taken by this
-// same operation.
+// Orders   the WQE bytes of the poster and of its warp, which met at a barrier before, and the
+// ready
+//          bits of its other slots,
+// before   the ready bit of its first slot; and other posters' WQEs before what the poster does as
+//          holder, for the baton is taken by this same operation,
+// for      the holder of the baton, who rings for these slots.
 struct PublishReady {
   static constexpr Kind kind = Kind::acq_rel;
   static constexpr Scope scope = Scope::gpu;
   static constexpr std::string_view breaks = "Order.PublishReady";
-};
-
-// Orders   the WQE bytes in the later words of a reservation that crosses ready words,
-// before   their ready bits,
-// for      the holder of the baton.
-struct ReadyTail {
-  static constexpr Kind kind = Kind::release;
-  static constexpr Scope scope = Scope::gpu;
-  static constexpr std::string_view breaks = "Order.ReadyTail";
 };
 
 // Orders   the ready bits that the holder reads,

@@ -79,7 +79,8 @@ struct ExclusivePublication {
 
   template <class M>
   GDAKIT_DEVICE static std::uint64_t reserve(M& m, const QueueView& queue, std::uint32_t slots) {
-    const std::uint64_t base = m.load(order::RelaxedGpu{}, &queue.state->reserved);
+    // Nobody else writes it; reports of other threads read it.
+    const std::uint64_t base = m.load_weak(&queue.state->reserved);
     m.store(order::RelaxedGpu{}, &queue.state->reserved, base + slots);
     return base;
   }
@@ -122,14 +123,15 @@ class SharedPublication {
   }
 
   // All words but the first one: the first slot must become ready last, since its poster may be
-  // asked to carry the baton over all of them.
+  // asked to carry the baton over all of them. PublishReady of the first slot releases these, too:
+  // a holder comes to them by way of the first one.
   template <class M>
   GDAKIT_DEVICE static void publish_tail(M& m, const QueueView& queue, std::uint64_t base,
                                          std::uint64_t end) {
     std::uint64_t index = base + ready_place(queue.depth, base).left();
     while (index < end) {
       const ReadyPlace place = ready_place(queue.depth, index);
-      m.fetch_xor(order::ReadyTail{}, &queue.ready[place.word], ready_bits(place, index, end));
+      m.fetch_xor(order::RelaxedGpu{}, &queue.ready[place.word], ready_bits(place, index, end));
       index += place.left();
     }
   }

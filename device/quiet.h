@@ -94,8 +94,8 @@ GDAKIT_DEVICE Status round(const P& poster, std::uint32_t number, std::uint64_t 
 template <class P>
 GDAKIT_DEVICE Status all_rounds(const P& poster) {
   std::uint64_t* word = &poster.context.state->barrier_epoch;
-  const std::uint64_t epoch = poster.m.load(order::RelaxedGpu{}, word) + 1;
-  poster.m.store(order::RelaxedGpu{}, word, epoch);
+  const std::uint64_t epoch = poster.m.load_weak(word) + 1;  // one caller at a time
+  poster.m.store_weak(word, epoch);
   const auto n = static_cast<std::uint32_t>(poster.context.n_pes);
   for (std::uint32_t k = 0; (std::uint64_t{1} << k) < n; ++k) {
     if (Status status = round(poster, k, epoch); !status) return status;

@@ -142,7 +142,7 @@ class SendQueue {
     report.reserved = reserved();
     report.posted = posted();
     report.ready = ready_for_report(report.posted);
-    report.doorbell_record = Be32::from_raw(m_.load(order::RelaxedNic{}, queue_.record));
+    report.doorbell_record = Be32::from_raw(m_.load(order::RelaxedSystem{}, queue_.record));
     report.completed = m_.load(order::RelaxedGpu{}, &queue_.state->completed);
     report.cqe_tail = m_.load(order::RelaxedNic{}, &queue_.cqe[kCqeTailWord]);
     report.error = m_.load(order::RelaxedGpu{}, &queue_.state->error);
@@ -218,7 +218,7 @@ class SendQueue {
   GDAKIT_DEVICE std::uint64_t ready_for_report(std::uint64_t posted) {
     if (queue_.sharing == Sharing::exclusive) return reserved();
     const std::uint32_t word = ready_place(queue_.depth, posted).word;
-    return ready_end(m_, queue_, posted, m_.load(order::ReadyBeforeRing{}, &queue_.ready[word]));
+    return ready_end(m_, queue_, posted, m_.load(order::RelaxedGpu{}, &queue_.ready[word]));
   }
 
   M& m_;

@@ -91,13 +91,14 @@ enum class Compare : std::uint8_t { eq, ne, gt, ge, lt, le };
 struct StallReport {
   std::uint64_t state;  // 0 none, 1 being written, 2 complete
   Site site;
+  Compare compare;  // of the word with the target, for Site::signal
+  std::uint8_t unused[6];
   std::int32_t peer;    // -1 when no queue is involved
   std::uint32_t queue;  // index among the queues to that peer
   std::uint32_t block;
   std::uint32_t thread;
   std::uint64_t waited_ns;
   std::uint64_t target;   // the index, slot, epoch or value that was waited for
-  Compare compare;        // of the word with the target, for Site::signal
   std::uint64_t address;  // of the word that was polled, for Site::signal
   std::uint64_t value;    // what it held last
   std::uint64_t reserved, ready, posted, doorbell_record, completed;
@@ -105,14 +106,20 @@ struct StallReport {
   std::uint64_t error;     // QueueError::word
 };
 
+// Copied as bytes: none of them may be left to chance.
+static_assert(std::has_unique_object_representations_v<StallReport>);
+
 // The first operation of a PE that named a bad argument.
 struct FaultReport {
   std::uint64_t state;  // as in StallReport
   std::uint8_t code;    // StatusCode
+  std::uint8_t unused[3];
   std::int32_t peer;
   std::uint64_t address;
   std::uint64_t bytes;
 };
+
+static_assert(std::has_unique_object_representations_v<FaultReport>);
 
 // What a PE's threads share besides its queues. Lies in memory that the host can read at any time.
 struct PeState {

@@ -69,7 +69,7 @@ template <class M>
 GDAKIT_DEVICE Status report_fault(M& m, const DeviceContext& context, StatusCode code,
                                   std::int32_t peer, std::uint64_t address, std::uint64_t bytes) {
   file_report(m, &context.state->fault,
-              FaultReport{0, static_cast<std::uint8_t>(code), peer, address, bytes});
+              FaultReport{0, static_cast<std::uint8_t>(code), {}, peer, address, bytes});
   return Status{code, format::Syndrome::none, peer};
 }
 

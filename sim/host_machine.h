@@ -132,6 +132,18 @@ class HostMachine {
     *to = segment;
   }
 
+  // Plain accesses to data that something else orders.
+  template <AccessWord T>
+  T load_weak(const T* from) {
+    T value;
+    copy(&value, from, sizeof(T));
+    return value;
+  }
+  template <AccessWord T>
+  void store_weak(T* to, std::type_identity_t<T> value) {
+    copy(to, &value, sizeof(T));
+  }
+
   // A store to a device orders nothing by itself; fences before it do. Here the doorbell page is
   // ordinary memory, and the NIC is a thread that reads it with acquire: release is what pairs with
   // that in the language's terms. On x86 it is the same instruction.

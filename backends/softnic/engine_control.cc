@@ -226,6 +226,8 @@ void Engine::enter_rts(Qp& qp, const QpModify& modify) {
   qp.path.retry_count = modify.retry_count;
   qp.path.rnr_retry = modify.rnr_retry;
   qp.send.psn = qp.send.next_psn = qp.send.unacked_psn = modify.next_send_psn;
+  qp.send.producer = qp.send.started = qp.send.completed = modify.send_wqebb_counter;
+  qp.send.fetch_begin = qp.send.fetch_end = modify.send_wqebb_counter;
   qp.send.scatters.resize(std::size_t{1} << modify.log_sra_max);
   // What was announced before this moment is found in the record.
   qp.send.record.wanted = true;

@@ -108,6 +108,9 @@ struct QpModify {
   std::uint8_t ack_timeout = 18;  // 4.096 us * 2^n; 0 waits for ever
   std::uint8_t retry_count = 7;
   std::uint8_t rnr_retry = 7;  // 7 retries for ever
+  // WQEBBs that count as posted and completed before the first one (qpc hw_sq_wqebb_counter): the
+  // queue goes on where another one stopped.
+  std::uint64_t send_wqebb_counter = 0;
 };
 
 // The first error that broke a queue.

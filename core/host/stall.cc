@@ -17,19 +17,6 @@ std::string seconds(std::uint64_t ns) {
   return text;
 }
 
-const char* waited_for(Site site) {
-  switch (site) {
-    case Site::queue_room: return "room in the send queue";
-    case Site::queue_completion: return "a completion";
-    case Site::fetch_slot: return "a slot of the fetch ring";
-    case Site::signal: return "a word that another PE writes";
-    case Site::barrier: return "another PE to come to the barrier";
-    case Site::user: return "something of its own";
-    case Site::count: break;
-  }
-  return "something unknown";
-}
-
 bool concerns_queue(Site site) {
   return site == Site::queue_room || site == Site::queue_completion || site == Site::fetch_slot;
 }
@@ -88,6 +75,19 @@ std::string word_lines(const StallReport& report) {
 }
 
 }  // namespace
+
+const char* waited_for(Site site) {
+  switch (site) {
+    case Site::queue_room: return "room in the send queue";
+    case Site::queue_completion: return "a completion";
+    case Site::fetch_slot: return "a slot of the fetch ring";
+    case Site::signal: return "a word that another PE writes";
+    case Site::barrier: return "another PE to come to the barrier";
+    case Site::user: return "something of its own";
+    case Site::count: break;
+  }
+  return "something unknown";
+}
 
 std::string describe(format::Syndrome syndrome) {
   using format::Syndrome;

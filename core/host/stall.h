@@ -21,6 +21,9 @@ std::string describe(const QueueError& error, int peer);
 // A Status in words; for kernels' results that reach the host.
 std::string describe(const Status& status);
 
+// What a thread that waits at `site` waits for.
+const char* waited_for(Site site);
+
 // Several lines: who waited where and for what, how far the queue has come, and which side is to
 // blame.
 std::string describe(const StallReport& report, int my_pe);

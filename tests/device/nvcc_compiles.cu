@@ -43,6 +43,14 @@ class CompileMachine {
   template <class Order>
   __device__ void fence(Order) {}
 
+  template <class T>
+  __device__ T load_weak(const T* from) {
+    return *from;
+  }
+  template <class T>
+  __device__ void store_weak(T* to, std::type_identity_t<T> value) {
+    *to = value;
+  }
   __device__ void store_weak(format::Segment* slot, const format::Segment& segment) {
     *slot = segment;
   }
