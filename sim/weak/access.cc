@@ -1,0 +1,238 @@
+// Loads, stores, read-modify-writes and fences.
+#include <algorithm>
+
+#include "core/base/assert.h"
+#include "sim/weak/memory.h"
+
+namespace gdakit::sim::weak {
+namespace {
+
+// The bits of a granule's bytes.
+std::uint64_t bits_of(std::uint8_t mask) {
+  std::uint64_t bits = 0;
+  for (int byte = 0; byte < 8; ++byte) {
+    if ((mask >> byte & 1) != 0) bits |= std::uint64_t{0xff} << (8 * byte);
+  }
+  return bits;
+}
+
+}  // namespace
+
+bool Memory::morally_strong(const Op& op, const Write& write) const {
+  if (write.agent == kNobody || write.agent == op.agent) return true;
+  if (!write.strong || !is_strong(op.access.sem)) return false;
+  const Place& own = agents_[op.agent].place;
+  const Place& other = agents_[write.agent].place;
+  if (!includes(own, op.access.scope, other) || !includes(other, write.scope, own)) return false;
+  // A NIC's accesses are as wide as the bus makes them; what lies within one of
+  // them overlaps whole.
+  return write.mask == op.mask ||
+         ((own.device || other.device) &&
+          ((write.mask | op.mask) == write.mask || (write.mask | op.mask) == op.mask));
+}
+
+Slots Memory::known(const Granule& granule, Slots among, Clock clock) const {
+  Slots found = 0;
+  for (Slots rest = among; rest != 0; rest = without_first(rest)) {
+    if (happened(granule.writes[first_slot(rest)], clock)) found |= slot_bit(first_slot(rest));
+  }
+  return found;
+}
+
+// What a load may return for the bytes of `mask`: all but what is older than
+// something known.
+Slots Memory::candidates(const Granule& granule, const Op& op, std::uint8_t mask) const {
+  const Slots all = overlapping(granule, mask);
+  return all & ~all_before(granule, known(granule, all, op.clock));
+}
+
+// Picks one of `slots`; 0 is the newest.
+std::uint32_t Memory::choose_write(const Granule& granule, Slots slots, AgentId agent) {
+  GDAKIT_ASSERT(slots != 0);
+  Agent& self = agents_[agent];
+  const auto newest = [&](Slots among) {
+    std::uint32_t best = kNoSlot;
+    for (Slots rest = among; rest != 0; rest = without_first(rest)) {
+      const std::uint32_t slot = first_slot(rest);
+      if (all_after(granule, among, slot) != 0) continue;
+      const bool newer = best == kNoSlot || granule.writes[slot].order > granule.writes[best].order;
+      if (newer) best = slot;
+    }
+    return best;
+  };
+  const auto count = static_cast<std::uint32_t>(std::popcount(slots));
+  const bool may_be_stale = !self.fresh && self.stale_streak < options_.max_stale;
+  std::uint32_t picked = may_be_stale ? chooser_->choose(Choice::load, count) : 0;
+  self.stale_streak = picked == 0 ? 0 : self.stale_streak + 1;
+  self.stale_turn |= picked != 0;
+  std::uint32_t slot = newest(slots);
+  for (; picked != 0; --picked) {
+    slots &= ~slot_bit(slot);
+    slot = newest(slots);
+  }
+  return slot;
+}
+
+// The bytes of `mask`, which the same writes have touched.
+Memory::Seen Memory::read_group(Granule& granule, const Op& op, std::uint8_t mask) {
+  const std::uint32_t slot = choose_write(granule, candidates(granule, op, mask), op.agent);
+  const Slots newer = all_after(granule, overlapping(granule, mask), slot);
+  return {granule.writes[slot].value & bits_of(mask), slot,
+          static_cast<std::uint32_t>(std::popcount(newer))};
+}
+
+Memory::Seen Memory::read(Granule& granule, const Op& op) {
+  Seen all;
+  for (std::uint8_t left = op.mask; left != 0;) {
+    const auto byte = static_cast<std::uint8_t>(left & -left);
+    const Slots writes = overlapping(granule, byte);
+    std::uint8_t group = 0;
+    for (std::uint8_t rest = left; rest != 0; rest = static_cast<std::uint8_t>(rest & (rest - 1))) {
+      const auto other = static_cast<std::uint8_t>(rest & -rest);
+      if (overlapping(granule, other) == writes) group |= other;
+    }
+    const Seen seen = read_group(granule, op, group);
+    observe(granule, op, group, granule.writes[seen.slot]);
+    if (granule.open != 0) log_read(op, seen.slot);
+    all.value |= seen.value;
+    all.slot = seen.slot;
+    all.stale_by = std::max(all.stale_by, seen.stale_by);
+    left = static_cast<std::uint8_t>(left & ~group);
+  }
+  return all;
+}
+
+// The agent has read `write`, so nothing that it knew may ever come after that.
+// If they are morally strong, whoever knows of the read knows the write.
+void Memory::observe(const Granule& granule, const Op& op, std::uint8_t mask, Write& write) {
+  write.not_before |= known(granule, overlapping(granule, mask), op.clock);
+  if (write.agent == kNobody || write.agent == op.agent || !morally_strong(op, write)) return;
+  if (write.seen == nullptr) {
+    write.seen = pool_.take<std::uint32_t>(stride_);
+    std::fill_n(write.seen, stride_, ~std::uint32_t{0});
+  }
+  write.seen[op.agent] = std::min(write.seen[op.agent], op.time);
+}
+
+std::uint64_t Memory::load(AgentId agent, Address from, std::uint32_t size, const Access& access) {
+  const Op op = make_op(agent, from, size, access);
+  Agent& self = agents_[agent];
+  if (self.open != 0) {
+    settle_place(agent, op.granule);
+    if (acquires(access.sem)) settle_for_acquire(agent, access.scope);
+  }
+  (is_strong(access.sem) ? self.strong_turn : self.weak_turn) = true;
+  Granule& granule = granule_at(op.granule);
+  const Slots overlap = overlapping(granule, op.mask);
+  Slots unknown = overlap & ~known(granule, overlap, op.clock);
+  const Seen seen = read(granule, op);
+  const Write& write = granule.writes[seen.slot];
+  const std::uint64_t value = seen.value >> op.shift;
+  std::uint32_t event = 0;
+  if (trace_ != nullptr) {
+    event = trace_access(
+        op, EventKind::load, value, 0, seen,
+        write.agent == kNobody ? kReadInitial : static_cast<std::int32_t>(write.event));
+    if (seen.stale_by != 0) explain_stale(granule, op, seen, event);
+  }
+  if (options_.find_races && !access.speculative) {
+    if (unknown != 0) check_read(granule, op, unknown, event);
+    record_read(granule, op, event);
+  }
+  if (is_strong(access.sem) && morally_strong(op, write)) take_heads(op, write);
+  // Also what earlier reads of the place brought, whatever this one returned.
+  if (acquires(access.sem)) {
+    acquire_at(op, trace_ != nullptr ? &trace_->events[event].follows : nullptr);
+  }
+  return value;
+}
+
+void Memory::store(AgentId agent, Address to, std::uint32_t size, std::uint64_t value,
+                   const Access& access) {
+  const Op op = make_op(agent, to, size, access);
+  Agent& self = agents_[agent];
+  if (self.open != 0) settle_place(agent, op.granule);
+  self.strong_turn = true;
+  Granule& granule = granule_at(op.granule);
+  make_room(granule);
+  const HeadRange heads = heads_of_store(op, {});
+  const std::uint32_t event =
+      trace_ != nullptr ? trace_access(op, EventKind::store, value, 0, {}, kReadNothing) : 0;
+  if (options_.find_races) check_write(granule, op, event);
+  const std::uint32_t slot =
+      place(granule, op, (value << op.shift) & bits_of(op.mask), kNoSlot, false, heads);
+  granule.writes[slot].event = event;
+}
+
+std::uint64_t Memory::rmw(AgentId agent, Address at, std::uint32_t size, const Update& update,
+                          const Access& access) {
+  const Op op = make_op(agent, at, size, access);
+  Agent& self = agents_[agent];
+  if (self.open != 0) {
+    settle_place(agent, op.granule);
+    if (acquires(access.sem)) settle_for_acquire(agent, access.scope);
+  }
+  self.strong_turn = true;
+  return do_rmw(op, update, nullptr);
+}
+
+// `own_heads`: what the write carries by itself, for one that is settled late;
+// null: as of now.
+std::uint64_t Memory::do_rmw(const Op& op, const Update& update, const HeadRange* own_heads) {
+  Granule& granule = granule_at(op.granule);
+  make_room(granule);
+  const Slots slots = rmw_candidates(granule, op, update);
+  const std::uint32_t read_slot = choose_write(granule, slots, op.agent);
+  const Slots newer = all_after(granule, overlapping(granule, op.mask), read_slot);
+  const Seen seen{granule.writes[read_slot].value & bits_of(op.mask), read_slot,
+                  static_cast<std::uint32_t>(std::popcount(newer))};
+  const bool strong_read = morally_strong(op, granule.writes[read_slot]);
+  observe(granule, op, op.mask, granule.writes[read_slot]);
+  if (granule.open != 0) log_read(op, read_slot);
+  const std::uint64_t old = seen.value >> op.shift;
+  std::uint64_t fresh = old;
+  const bool writes = update.apply(update, old, &fresh);
+  fresh &= bits_of(op.mask) >> op.shift;
+
+  const std::int32_t reads_from = granule.writes[read_slot].agent == kNobody
+                                      ? kReadInitial
+                                      : static_cast<std::int32_t>(granule.writes[read_slot].event);
+  std::uint32_t event = 0;
+  if (trace_ != nullptr) {
+    event = trace_access(op, writes ? EventKind::rmw : EventKind::load, writes ? fresh : old, old,
+                         seen, reads_from);
+  }
+  if (options_.find_races) check_write(granule, op, event);
+  HeadRange inherited;
+  if (strong_read) inherited = granule.writes[read_slot].heads;
+  if (!op.access.no_result) {
+    if (strong_read) take_heads(op, granule.writes[read_slot]);
+    if (acquires(op.access.sem)) {
+      acquire_at(op, trace_ != nullptr ? &trace_->events[event].follows : nullptr);
+    }
+  }
+  if (!writes) {
+    if (options_.find_races) record_read(granule, op, event);
+    return old;
+  }
+  const HeadRange heads =
+      own_heads != nullptr ? merged_heads(*own_heads, inherited) : heads_of_store(op, inherited);
+  const std::uint32_t slot = place(granule, op, fresh << op.shift, read_slot, true, heads);
+  granule.writes[slot].event = event;
+  return old;
+}
+
+void Memory::fence(AgentId agent, Sem sem, Scope scope, const Site* site) {
+  make_op(agent, 0, 1, {.sem = sem});
+  Agent& self = agents_[agent];
+  if (acquires(sem) && self.open != 0) settle_for_acquire(agent, scope);
+  std::vector<std::uint32_t> follows;
+  std::uint32_t event = 0;
+  if (trace_ != nullptr) event = static_cast<std::uint32_t>(trace_->events.size());
+  if (acquires(sem)) acquire_pending(agent, scope, trace_ != nullptr ? &follows : nullptr);
+  if (sem == Sem::sc) sc_fence(agent, scope);
+  if (trace_ != nullptr) trace_fence(agent, sem, scope, site, std::move(follows));
+  if (releases(sem)) release_fence(agent, scope, event);
+}
+
+}  // namespace gdakit::sim::weak
