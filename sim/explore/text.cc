@@ -1,0 +1,131 @@
+#include "sim/explore/text.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <set>
+
+namespace gdakit::sim {
+namespace {
+
+// Columns of the listing; longer texts push the rest aside.
+constexpr std::size_t kWhatWidth = 22;
+
+std::string padded(std::string text, std::size_t width) {
+  if (text.size() < width) text.append(width - text.size(), ' ');
+  return text;
+}
+
+std::string in_hex(std::uint64_t value) {
+  char digits[24];
+  std::snprintf(digits, sizeof digits, "0x%llx", static_cast<unsigned long long>(value));
+  return digits;
+}
+
+std::string_view without_directories(std::string_view file) {
+  const std::size_t slash = file.rfind('/');
+  return slash == file.npos ? file : file.substr(slash + 1);
+}
+
+std::size_t lane_width(const Trace& trace) {
+  std::size_t width = 0;
+  for (const Lane& lane : trace.lanes) width = std::max(width, lane.name.size());
+  return std::min<std::size_t>(width, 32);
+}
+
+std::string lane_name(const Trace& trace, std::uint32_t lane) {
+  return lane < trace.lanes.size() ? trace.lanes[lane].name : "lane " + std::to_string(lane);
+}
+
+std::string value_text(const Event& event) {
+  if (event.bytes == 0) return "";
+  if (event.kind == EventKind::rmw) {
+    return " " + in_hex(event.old_value) + " -> " + in_hex(event.value);
+  }
+  return " = " + in_hex(event.value);
+}
+
+std::string read_text(const Event& event) {
+  if (event.reads_from == kReadNothing) return "";
+  std::string text = event.reads_from == kReadInitial
+                         ? "  reads the initial value"
+                         : "  reads #" + std::to_string(event.reads_from);
+  if (event.stale_by > 0) text += ", stale by " + std::to_string(event.stale_by);
+  return text;
+}
+
+std::string follows_text(const Event& event) {
+  std::string text;
+  for (const std::uint32_t release : event.follows) {
+    text += (text.empty() ? "  follows #" : ", #") + std::to_string(release);
+  }
+  return text;
+}
+
+std::string site_text(const Event& event) {
+  std::string text;
+  if (!event.order.empty()) text += "  [" + event.order + "]";
+  if (event.line != 0) {
+    text += "  " + std::string(without_directories(event.file)) + ":" + std::to_string(event.line);
+  }
+  return text;
+}
+
+void append_gap(std::uint32_t events, std::string& out) {
+  if (events == 0) return;
+  out += "      ... " + std::to_string(events) + (events == 1 ? " event ...\n" : " events ...\n");
+}
+
+}  // namespace
+
+std::string event_line(const Trace& trace, std::uint32_t index) {
+  const Event& event = trace.events.at(index);
+  std::string number = std::to_string(index);
+  number.insert(0, number.size() < 4 ? 4 - number.size() : 0, ' ');
+  std::string line = number + "  " + padded(lane_name(trace, event.lane), lane_width(trace)) + "  ";
+  const std::string rest = (event.where.empty() ? "" : event.where) + value_text(event) +
+                           read_text(event) + follows_text(event) + site_text(event);
+  if (rest.empty()) return line + event.what;
+  return line + padded(event.what, kWhatWidth) + "  " + rest.substr(rest.find_first_not_of(' '));
+}
+
+std::vector<std::uint32_t> relevant_events(const Trace& trace, std::size_t most) {
+  const auto count = static_cast<std::uint32_t>(trace.events.size());
+  std::set<std::uint32_t> chosen;
+  const auto add = [&](std::int64_t index) {
+    if (index >= 0 && index < count && chosen.size() < most) {
+      chosen.insert(static_cast<std::uint32_t>(index));
+    }
+  };
+  for (const MissingEdge& edge : trace.missing) {
+    add(edge.from);
+    add(edge.to);
+  }
+  // The latest stale reads first: the earlier they are the less they tell.
+  for (std::uint32_t i = count; i-- > 0;) {
+    if (trace.events[i].stale_by == 0) continue;
+    add(i);
+    add(trace.events[i].reads_from);
+  }
+  for (std::uint32_t i = count; i-- > 0;) add(i);
+  return {chosen.begin(), chosen.end()};
+}
+
+std::string trace_text(const Trace& trace, std::size_t most) {
+  std::string out;
+  for (const std::string& knob : trace.knobs) out += "  knob: " + knob + "\n";
+  const auto count = static_cast<std::uint32_t>(trace.events.size());
+  std::uint32_t next = 0;
+  for (const std::uint32_t index : relevant_events(trace, most == 0 ? count : most)) {
+    append_gap(index - next, out);
+    out += event_line(trace, index) + "\n";
+    next = index + 1;
+  }
+  append_gap(count - next, out);
+  for (const MissingEdge& edge : trace.missing) {
+    out += "  missing: between #" + std::to_string(edge.from) + " and #" + std::to_string(edge.to) +
+           ": " + edge.sentence + "\n";
+  }
+  return out;
+}
+
+}  // namespace gdakit::sim

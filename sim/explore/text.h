@@ -1,0 +1,26 @@
+// Traces as text, for terminals and for the messages of failing tests.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/explore/trace.h"
+
+namespace gdakit::sim {
+
+// One event, without a line break: number, lane, what and how strong, place, value, what it read,
+// how stale that was, its order's name, and where in the source it stands.
+//   "  12  PE 0 thread 1  load.relaxed.gpu  flag = 0x1  reads #7  [ReadyBeforeRing] ring.h:88"
+std::string event_line(const Trace& trace, std::uint32_t index);
+
+// The events that explain most, ascending, at most `most`: those of the missing edges, stale reads
+// and what they read, and then the last ones.
+std::vector<std::uint32_t> relevant_events(const Trace& trace, std::size_t most);
+
+// Deviating knobs, events, and the sentences of the missing edges. `most` events, the relevant
+// ones; gaps are shown as such. 0: all of them.
+std::string trace_text(const Trace& trace, std::size_t most = 0);
+
+}  // namespace gdakit::sim
