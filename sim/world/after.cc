@@ -1,0 +1,90 @@
+#include "sim/world/after.h"
+
+#include "core/host/stall.h"
+#include "device/status.h"
+#include "device/watchdog.h"
+#include "sim/world/world_run.h"
+
+namespace gdakit::sim {
+
+void After::read(std::uint32_t pe, std::uint64_t address, void* to, std::size_t bytes) {
+  weak::Memory& memory = run_.world.memory();
+  auto* target = static_cast<unsigned char*>(to);
+  for (std::size_t i = 0; i < bytes; ++i) {
+    const weak::Address at = run_.world.space().model(pe, address + i);
+    const std::uint64_t byte = memory.load(run_.host, at, 1, {.speculative = true});
+    target[i] = static_cast<unsigned char>(byte);
+    outcome(byte);
+  }
+}
+
+void After::outcome(std::uint64_t value) {
+  run_.outcome = (run_.outcome ^ value) * 0x100000001b3u + 1;
+}
+
+void After::expect(bool holds, const std::string& what) {
+  if (!holds) run_.world.memory().find(FindingKind::invariant, "does not hold: " + what);
+}
+
+const QueueView& After::view(std::uint32_t pe, std::uint32_t queue, std::uint32_t peer) const {
+  return run_.pes[pe].views[queue * run_.world.options().pes + peer];
+}
+
+QueueState After::queue_state(std::uint32_t pe, std::uint32_t queue, std::uint32_t peer) {
+  return value(pe, view(pe, queue, peer).state);
+}
+
+softnic::QpInfo After::nic_queue(std::uint32_t pe, std::uint32_t queue, std::uint32_t peer) {
+  const std::uint32_t number = queue * run_.world.options().pes + peer;
+  return *run_.nics[pe].engine().query_qp(run_.pes[pe].qpns[number]);
+}
+
+softnic::Counters After::nic_counters(std::uint32_t pe) const {
+  return run_.nics[pe].engine().counters();
+}
+
+std::uint16_t After::record(std::uint32_t pe, std::uint32_t queue, std::uint32_t peer) {
+  return static_cast<std::uint16_t>(
+      static_cast<std::uint32_t>(Be32::from_raw(value(pe, view(pe, queue, peer).record))));
+}
+
+PeState After::pe_state(std::uint32_t pe) { return value(pe, run_.pes[pe].context.state); }
+
+void After::expect_quiet() {
+  const WorldOptions& options = run_.world.options();
+  for (std::uint32_t pe = 0; pe < options.pes; ++pe) {
+    for (std::uint32_t number = 0; number < run_.pes[pe].views.size(); ++number) {
+      const std::uint32_t queue = number / options.pes;
+      const std::uint32_t peer = number % options.pes;
+      const softnic::QpInfo nic = nic_queue(pe, queue, peer);
+      if (nic.send_producer == options.start_index &&
+          nic.first_error.syndrome == format::Syndrome::none)
+        continue;
+      const std::string name = "PE " + std::to_string(pe) + " queue " + std::to_string(queue) +
+                               " to PE " + std::to_string(peer);
+      expect(nic.first_error.syndrome == format::Syndrome::none,
+             name + " is healthy; the NIC found " + gdakit::describe(nic.first_error.syndrome) +
+                 " at WQE " + std::to_string(nic.first_error.wqe_index));
+      const QueueState state = queue_state(pe, queue, peer);
+      expect(state.error == 0, name + " is healthy for its threads");
+      expect(nic.send_producer == state.reserved,
+             name + ": the NIC knows of all " + std::to_string(state.reserved) +
+                 " WQEBBs that were reserved, not of " + std::to_string(nic.send_producer));
+      expect(nic.send_completed == state.reserved, name + ": all WQEBBs have completed");
+      expect(state.posted == state.reserved, name + ": posted is reserved");
+      expect(state.completed <= state.posted, name + ": completed is not beyond posted");
+      expect(record(pe, queue, peer) == format::wire_index(state.posted),
+             name + ": the doorbell record names the last WQEBB, " +
+                 std::to_string(format::wire_index(state.posted)) + ", not " +
+                 std::to_string(record(pe, queue, peer)));
+    }
+    expect(nic_counters(pe).dropped_doorbells == 0,
+           "the NIC of PE " + std::to_string(pe) + " understands every doorbell");
+    const PeState reports = pe_state(pe);
+    expect(reports.stall.state == kReportNone, "PE " + std::to_string(pe) + " reports no stall");
+    expect(reports.fault.state == kReportNone,
+           "PE " + std::to_string(pe) + " reports no bad argument");
+  }
+}
+
+}  // namespace gdakit::sim

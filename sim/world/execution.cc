@@ -1,0 +1,278 @@
+#include "sim/world/execution.h"
+
+#include <algorithm>
+#include <exception>
+
+#include "core/host/stall.h"
+
+namespace gdakit::sim {
+namespace {
+
+// Far above what any scenario needs.
+constexpr std::uint64_t kMaxSteps = 1'000'000;
+// Turns of a wait loop that see nothing new, in each of which this much time passes. A watchdog
+// looks at the clock at every 16th turn, twice before it can trip.
+constexpr std::uint32_t kQuietRounds = 48;
+constexpr std::uint64_t kQuietNs = 1'000'000'000;
+
+std::string thread_name(const SimThread& thread) {
+  return "PE " + std::to_string(thread.pe) + " block " + std::to_string(thread.block_index) +
+         " thread " + std::to_string(thread.thread_index);
+}
+
+// Thrown to leave a fiber whose execution has failed.
+struct Leave {};
+
+}  // namespace
+
+Execution::Execution(weak::Memory& memory, StackPool& stacks, Chooser& chooser)
+    : memory_(memory), stacks_(stacks), chooser_(chooser) {}
+
+Execution::~Execution() {
+  for (SimThread* thread : threads_) {
+    if (!thread->fiber.has_value()) continue;
+    thread->fiber.reset();
+    stacks_.give(thread->stack);
+  }
+}
+
+void Execution::add_block(SimBlock& block) {
+  std::vector<Thread*> threads;
+  for (SimThread& thread : block.threads) {
+    threads_.push_back(&thread);
+    threads.push_back(&thread);
+  }
+  block.block.emplace(*this, std::move(threads));
+  blocks_.push_back(&block);
+  living_ += block.threads.size();
+}
+
+bool Execution::is_over() const {
+  return memory_.finding() != FindingKind::none || chooser_.redundant();
+}
+
+void Execution::run() {
+  for (;;) {
+    if (is_over()) return;
+    std::uint32_t runner = picked_;
+    picked_ = kNobody;
+    if (runner == kNobody) runner = pick();
+    if (runner == kNobody) {
+      if (quiesce()) continue;
+      if (living_ != 0) report_hang();
+      return;
+    }
+    run_runner(runner);
+    if (++steps_ > kMaxSteps) {
+      memory_.find(FindingKind::hang, "the run did not end within " + std::to_string(kMaxSteps) +
+                                          " steps: some loop makes no progress");
+    }
+  }
+}
+
+void Execution::run_runner(std::uint32_t runner) {
+  current_ = runner;
+  ++now_ns_;
+  if (runner >= threads_.size()) {
+    actors_[runner - threads_.size()]->go(now_ns_);
+  } else {
+    resume(*threads_[runner]);
+  }
+}
+
+void Execution::resume(SimThread& thread) {
+  thread.state = ThreadState::ready;
+  thread.yielded = false;
+  if (!thread.fiber.has_value()) {
+    const Result<Stack> stack = stacks_.take();
+    if (!stack) {
+      memory_.find(FindingKind::thrown, stack.error().message());
+      return;
+    }
+    thread.stack = *stack;
+    const auto body = [](void* argument) {
+      auto& self = *static_cast<SimThread*>(argument);
+      self.main->enter(self.main->kernel, self);
+    };
+    thread.fiber.emplace(thread.stack, body, &thread);
+  }
+  thread.fiber->resume();
+  if (thread.fiber->ended()) end_thread(thread);
+}
+
+void Execution::end_thread(SimThread& thread) {
+  const std::exception_ptr thrown = thread.fiber->exception();
+  thread.fiber.reset();
+  stacks_.give(thread.stack);
+  thread.state = ThreadState::ended;
+  --living_;
+  current_ = kNobody;
+  if (thrown != nullptr) {
+    std::string what = "something that is no std::exception";
+    try {
+      std::rethrow_exception(thrown);
+    } catch (const Leave&) {
+      return;
+    } catch (const std::exception& error) {
+      what = error.what();
+    } catch (...) {
+    }
+    return memory_.find(FindingKind::thrown, thread_name(thread) + " threw " + what);
+  }
+  try {
+    thread.block->exit(thread);
+  } catch (const Leave&) {
+    // The finding stands.
+  }
+}
+
+bool Execution::can_go(const SimThread& thread) const {
+  switch (thread.state) {
+    case ThreadState::ready: return true;
+    case ThreadState::spinning: return thread.saw_old || thread.seen_version != memory_.version();
+    case ThreadState::gathering: return !warp_is_busy(thread);
+    default: return false;
+  }
+}
+
+// Whether another lane of the warp may still come to where this one waits.
+bool Execution::warp_is_busy(const SimThread& thread) const {
+  for (const SimThread& other : thread.home->threads) {
+    if (&other == &thread || other.warp_index() != thread.warp_index()) continue;
+    if (other.state == ThreadState::ready) return true;
+  }
+  return false;
+}
+
+std::uint32_t Execution::pick() {
+  candidates_.clear();
+  const auto threads = static_cast<std::uint32_t>(threads_.size());
+  const auto add_thread = [&](std::uint32_t number) {
+    const SimThread& thread = *threads_[number];
+    if (can_go(thread)) candidates_.push_back({number, thread.next, thread.yielded});
+  };
+  const auto add_actor = [&](std::uint32_t number) {
+    const Actor& actor = *actors_[number - threads];
+    if (actor.can_go(now_ns_)) candidates_.push_back({number, actor.next(now_ns_), false});
+  };
+  const auto add = [&](std::uint32_t number) {
+    number < threads ? add_thread(number) : add_actor(number);
+  };
+  const auto all = threads + static_cast<std::uint32_t>(actors_.size());
+  if (current_ != kNobody) add(current_);
+  for (std::uint32_t number = 0; number < all; ++number) {
+    if (number != current_) add(number);
+  }
+  if (candidates_.empty()) return kNobody;
+  const std::uint32_t index = chooser_.choose_agent(candidates_);
+  return candidates_[index].agent;
+}
+
+void Execution::before(SimThread& thread, NextStep next) {
+  if (is_over()) suspend(thread);
+  thread.next = next;
+  const std::uint32_t runner = pick();
+  if (threads_[current_] == &thread && runner == current_ && !chooser_.redundant()) {
+    ++now_ns_;
+    ++steps_;
+    if (steps_ <= kMaxSteps) return;
+  }
+  picked_ = runner;
+  suspend(thread);
+}
+
+void Execution::suspend(SimThread& thread) { thread.fiber->suspend(); }
+
+void Execution::spin(SimThread& thread, Site site, const weak::Site& where) {
+  thread.waits_at = site;
+  if (memory_.version() != thread.seen_version) memory_.set_fresh(thread.agent, false);
+  thread.saw_old = memory_.read_stale(thread.agent);
+  thread.seen_version = memory_.version();
+  memory_.end_turn(thread.agent, &where);
+  thread.state = ThreadState::spinning;
+  thread.yielded = true;
+  thread.next = {NextStep::Kind::local, 0};
+  suspend(thread);
+}
+
+void Execution::yield(Thread& base, Reason reason) {
+  auto& thread = static_cast<SimThread&>(base);
+  thread.next = {NextStep::Kind::local, 0};
+  switch (reason) {
+    case Reason::blocked: thread.state = ThreadState::blocked; break;
+    case Reason::gather:
+      if (chooser_.choose(Choice::gather, 2) == 0) thread.state = ThreadState::gathering;
+      thread.yielded = true;
+      break;
+    case Reason::spin:
+      thread.state = ThreadState::spinning;
+      thread.yielded = true;
+      break;
+  }
+  suspend(thread);
+}
+
+void Execution::wake(Thread& base) {
+  auto& thread = static_cast<SimThread&>(base);
+  thread.state = ThreadState::ready;
+}
+
+void Execution::report(const std::string& what) {
+  memory_.find(FindingKind::group, what);
+  throw Leave{};
+}
+
+// Nobody can go on. True if somebody can now.
+bool Execution::quiesce() {
+  current_ = kNobody;
+  if (memory_.version() != quiet_version_) quiet_rounds_ = 0;
+  for (Actor* actor : actors_) {
+    if (actor->idle_turn(now_ns_)) return true;
+  }
+  quiet_version_ = memory_.version();
+  if (++quiet_rounds_ > kQuietRounds) return false;
+  return living_ == 0 ? pass_to_timer() : pass_time();
+}
+
+// The kernels have ended; a NIC may still have something to send again.
+bool Execution::pass_to_timer() {
+  std::optional<std::uint64_t> next;
+  for (const Actor* actor : actors_) {
+    const auto timer = actor->next_timer_ns();
+    if (timer && *timer > now_ns_ && (!next || *timer < *next)) next = timer;
+  }
+  if (next) now_ns_ = *next;
+  return next.has_value();
+}
+
+// Lets time pass, up to the next timer if there is one, and gives every spinning thread a turn.
+bool Execution::pass_time() {
+  std::uint64_t until = now_ns_ + kQuietNs;
+  for (const Actor* actor : actors_) {
+    const auto timer = actor->next_timer_ns();
+    if (timer && *timer > now_ns_) until = std::min(until, *timer);
+  }
+  now_ns_ = until;
+  bool any = false;
+  for (SimThread* thread : threads_) {
+    if (thread->state != ThreadState::spinning) continue;
+    memory_.set_fresh(thread->agent, true);
+    thread->state = ThreadState::ready;
+    any = true;
+  }
+  return any;
+}
+
+void Execution::report_hang() {
+  std::string text = "the run hangs:";
+  for (const SimThread* thread : threads_) {
+    if (thread->state == ThreadState::ended) continue;
+    text += "\n  " + thread_name(*thread);
+    text += thread->state == ThreadState::blocked
+                ? std::string(" waits in ") + operation_name(thread->waits_in)
+                : std::string(" waits for ") + waited_for(thread->waits_at);
+  }
+  memory_.find(FindingKind::hang, text);
+}
+
+}  // namespace gdakit::sim

@@ -1,0 +1,82 @@
+// Mutants: is every order of the protocol needed, and is there a scenario that notices when it is
+// missing?
+//
+//   sites of device/*.h that the scenarios come past
+//     x operators that make sense there (sites.h)
+//     = mutants; each runs in every scenario that comes past its site, until one finds it
+//
+// A mutant that no scenario finds is a survivor: a scenario is missing, or the order is not needed,
+// or the mutant is equivalent for a reason that stands in the table of arguments (arguments.cc).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "sim/explore/subject.h"
+#include "sim/world/sites.h"
+
+namespace gdakit::sim {
+
+// Which one of several sites with the same name in one file: lines move, this does not.
+struct SiteName {
+  std::string file;
+  std::string name;  // of the order; "" for an unnamed one
+  SiteOp op = SiteOp::load;
+  std::uint32_t number = 1;  // counted from the top of the file
+
+  bool operator==(const SiteName&) const = default;
+  std::string text() const;  // "device/ring.h fence RecordBeforeDoorbell #1"
+};
+
+struct MutantResult {
+  std::vector<Mutation> mutations;  // one, or two for a second-order mutant
+  std::vector<SiteName> sites;      // of the mutations
+  std::string killer;               // the scenario; "" for a survivor
+  FindingKind finding = FindingKind::none;
+  std::uint64_t first_kill = 0;  // the execution of that scenario, counted from 1
+  double kill_rate = 0;          // of that scenario's executions that find it
+  std::string argument;          // why a survivor is equivalent; "" if nobody has said so
+  std::uint64_t executions = 0;  // spent
+
+  bool killed() const { return !killer.empty(); }
+  std::string text() const;
+};
+
+struct MutantOptions {
+  std::uint64_t executions = 1000;  // of each scenario
+  std::uint64_t seed = 1;
+  std::uint64_t rate_executions = 40;  // to measure kill_rate
+  bool second_order = true;
+  std::string only;  // only mutants whose text contains this
+};
+
+struct MutantReport {
+  std::vector<MutantResult> first_order;
+  std::vector<MutantResult> second_order;  // pairs of survivors
+  double seconds = 0;
+
+  std::size_t killed() const;
+  // Survivors without an argument, and arguments for mutants that are killed or do not exist.
+  std::vector<std::string> defects() const;
+  std::vector<std::string> stale_arguments;
+};
+
+using MutantProgress = std::function<void(std::size_t done, std::size_t all)>;
+
+// Runs all mutants of the scenarios of scenario_list().
+MutantReport run_mutants(const MutantOptions& options, const MutantProgress& progress = {});
+
+// The report as a Markdown page, as docs/mutants.md has it.
+std::string to_markdown(const MutantReport& report);
+
+// Why a mutant that no scenario finds changes nothing that matters.
+struct Argument {
+  SiteName site;
+  Operator op;
+  const char* text;
+};
+const std::vector<Argument>& arguments();
+
+}  // namespace gdakit::sim

@@ -1,0 +1,181 @@
+// Many posters to one queue: lanes, warps, blocks.
+#include "sim/world/scenarios/scenarios.h"
+
+namespace gdakit::sim::scenarios {
+namespace {
+
+using Word = std::uint64_t;
+
+Word word_of(std::uint32_t block, std::uint32_t thread, Word salt) {
+  return 1000 * (block + 1) + 10 * (thread + 1) + salt;
+}
+
+// Every thread puts words of its own, from memory.
+struct PutOwn {
+  const Witness* witness;
+  Word* source;
+  Word* data;
+  int rounds;
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    const std::uint32_t self = m.block_index() * m.block_threads() + m.thread_index();
+    for (int round = 0; round < rounds; ++round) {
+      const std::uint32_t at =
+          self * static_cast<std::uint32_t>(rounds) + static_cast<std::uint32_t>(round);
+      m.store_weak(source + at, word_of(m.block_index(), m.thread_index(), Word(round)));
+      witness->expect(pe.put_nbi(data + at, source + at, 1, 1).ok(), "put_nbi is taken");
+    }
+    witness->expect(pe.quiet().ok(), "quiet succeeds");
+  }
+};
+
+// All write the source, the group puts it as one.
+template <bool kBlock>
+struct GroupPut {
+  const Witness* witness;
+  Word* source;
+  Word* data;
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    for (Word round = 0; round < 2; ++round) {
+      m.store_weak(source + m.thread_index(), word_of(0, m.thread_index(), round));
+      const Status status = [&] {
+        Word* const to = data + round * m.block_threads();
+        if constexpr (kBlock) {
+          return pe.block().put(to, source, m.block_threads(), 1);
+        } else {
+          return pe.warp().put(to, source, m.block_threads(), 1);
+        }
+      }();
+      witness->expect(status.ok(), "the group's put succeeds");
+    }
+  }
+};
+
+// Four lanes whose post of nine WQEBBs crosses a word of ready bits.
+struct SwapAll {
+  const Witness* witness;
+  Word* data;
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    const std::uint32_t self = m.block_index() * m.block_threads() + m.thread_index();
+    witness->expect(
+        pe.atomic_set(data + self, word_of(m.block_index(), m.thread_index(), 0), 1).ok(),
+        "atomic_set is taken");
+    witness->expect(pe.quiet().ok(), "quiet succeeds");
+  }
+};
+
+// One block prepares data and hands it over, another one sends it.
+struct HandedOver {
+  const Witness* witness;
+  Word* source;
+  Word* data;
+  Word* flag;
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    if (m.block_index() == 0) {
+      m.store_weak(source, 7);
+      m.store(order::Release<Scope::gpu>{}, flag, 1);
+      return;
+    }
+    while (m.load(order::Acquire<Scope::gpu>{}, flag) == 0) m.spin(Site::user);
+    witness->expect(pe.put(data, source, 1, 1).ok(), "put succeeds");
+  }
+};
+
+void expect_own(World& world, Word* data, LaunchShape shape, int rounds) {
+  world.check([=](After& after) {
+    for (std::uint32_t block = 0; block < shape.blocks; ++block) {
+      for (std::uint32_t thread = 0; thread < shape.threads; ++thread) {
+        for (int round = 0; round < rounds; ++round) {
+          const std::uint32_t self = block * shape.threads + thread;
+          const std::uint32_t at =
+              self * static_cast<std::uint32_t>(rounds) + static_cast<std::uint32_t>(round);
+          after.expect(after.value(1, data + at) == word_of(block, thread, Word(round)),
+                       "PE 1 has every thread's words");
+        }
+      }
+    }
+  });
+}
+
+WorldPointer put_own(const char* name, const WorldOptions& options, LaunchShape shape, int rounds) {
+  auto world = std::make_unique<World>(name, options);
+  const std::size_t words = std::size_t{shape.blocks} * shape.threads * std::size_t(rounds);
+  auto* source = world->allocate<Word>("source", words);
+  auto* data = world->allocate<Word>("data", words);
+  world->launch_on(0, shape, PutOwn{world->witness(), source, data, rounds});
+  expect_own(*world, data, shape, rounds);
+  return world;
+}
+
+template <bool kBlock>
+WorldPointer group_put(const char* name, const WorldOptions& options) {
+  auto world = std::make_unique<World>(name, options);
+  constexpr std::uint32_t kThreads = 3;
+  auto* source = world->allocate<Word>("source", kThreads);
+  auto* data = world->allocate<Word>("data", 2 * kThreads);
+  world->launch_on(0, {.blocks = 1, .threads = kThreads},
+                   GroupPut<kBlock>{world->witness(), source, data});
+  world->check([=](After& after) {
+    for (std::uint32_t i = 0; i < 2 * kThreads; ++i) {
+      after.expect(after.value(1, data + i) == word_of(0, i % kThreads, i / kThreads),
+                   "PE 1 has what every thread of the group wrote before the put");
+    }
+  });
+  return world;
+}
+
+}  // namespace
+
+WorldPointer warp_post(const SubjectOptions& options) {
+  return put_own("warp-post", options_for(options), {.blocks = 1, .threads = 3}, 1);
+}
+
+WorldPointer two_blocks(const SubjectOptions& options) {
+  return put_own("two-blocks", options_for(options), {.blocks = 3, .threads = 1}, 2);
+}
+
+WorldPointer two_queues(const SubjectOptions& options) {
+  WorldOptions world_options = options_for(options);
+  world_options.queues = 2;
+  return put_own("two-queues", world_options, {.blocks = 2, .threads = 2}, 1);
+}
+
+WorldPointer warp_group(const SubjectOptions& options) {
+  return group_put<false>("warp-group", options_for(options));
+}
+
+WorldPointer block_group(const SubjectOptions& options) {
+  return group_put<true>("block-group", options_for(options));
+}
+
+WorldPointer ready_words(const SubjectOptions& options) {
+  WorldOptions world_options = options_for(options);
+  world_options.depth = 64;
+  world_options.start_index = 30;
+  auto world = std::make_unique<World>("ready-words", world_options);
+  const LaunchShape shape{.blocks = 2, .threads = 2};
+  auto* data = world->allocate<Word>("data", 4);
+  world->launch_on(0, shape, SwapAll{world->witness(), data});
+  expect_own(*world, data, shape, 1);
+  return world;
+}
+
+WorldPointer handed_over(const SubjectOptions& options) {
+  auto world = std::make_unique<World>("handed-over", options_for(options));
+  auto* source = world->allocate<Word>("source", 1);
+  auto* data = world->allocate<Word>("data", 1);
+  auto* flag = world->allocate<Word>("flag", 1);
+  world->launch_on(0, {.blocks = 2, .threads = 1},
+                   HandedOver{world->witness(), source, data, flag});
+  world->check([=](After& after) { after.expect(after.value(1, data) == 7, "PE 1 has 7"); });
+  return world;
+}
+
+}  // namespace gdakit::sim::scenarios

@@ -1,0 +1,135 @@
+// Data that comes here: get, and atomics that return something.
+#include "sim/world/scenarios/scenarios.h"
+
+namespace gdakit::sim::scenarios {
+namespace {
+
+using Word = std::uint64_t;
+
+struct GetValue {
+  const Witness* witness;
+  Word* data;
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    for (Word i = 0; i < 2; ++i) {
+      Status status;
+      const Word value = pe.get_value(data + i, 1, &status);
+      witness->expect(status.ok() && value == 30 + i, "get_value returns what PE 1 has");
+    }
+  }
+};
+
+// Reads the result weakly, as a kernel does, once quiet has returned.
+struct GetQuiet {
+  const Witness* witness;
+  Word* data;
+  Word* result;
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    witness->expect(pe.get_nbi(result, data, 2, 1).ok(), "get_nbi is taken");
+    witness->expect(pe.quiet().ok(), "quiet succeeds");
+    auto& m = pe.machine();
+    witness->expect(m.load_weak(result) == 30 && m.load_weak(result + 1) == 31,
+                    "the result is there after quiet");
+  }
+};
+
+// Two threads get into words of their own and complete one another's reads.
+struct GetShared {
+  const Witness* witness;
+  Word* data;
+  Word* result;
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    const std::uint32_t self = m.block_index();
+    witness->expect(pe.get_nbi(result + self, data + self, 1, 1).ok(), "get_nbi is taken");
+    witness->expect(pe.quiet().ok(), "quiet succeeds");
+    witness->expect(m.load_weak(result + self) == 30 + self, "the result is there after quiet");
+  }
+};
+
+// Every thread adds to one counter of PE 1 and remembers what it got.
+struct FetchAdd {
+  const Witness* witness;
+  Word* counter;
+  Word* seen;
+  int rounds;
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    const std::uint32_t self = m.block_index() * m.block_threads() + m.thread_index();
+    for (int i = 0; i < rounds; ++i) {
+      Status status;
+      const Word old = pe.atomic_fetch_add(counter, 1, 1, &status);
+      witness->expect(status.ok(), "atomic_fetch_add succeeds");
+      m.store_weak(seen + self * static_cast<std::uint32_t>(rounds) + i, old + 1);
+    }
+  }
+};
+
+void give_data(World& world, Word* data) {
+  world.set(1, data, 30);
+  world.set(1, data + 1, 31);
+}
+
+WorldPointer fetch(const char* name, const WorldOptions& options, LaunchShape shape, int rounds) {
+  auto world = std::make_unique<World>(name, options);
+  const std::uint32_t all = shape.blocks * shape.threads * static_cast<std::uint32_t>(rounds);
+  auto* counter = world->allocate<Word>("counter", 1);
+  auto* seen = world->allocate<Word>("seen", all);
+  world->launch_on(0, shape, FetchAdd{world->witness(), counter, seen, rounds});
+  world->check([=](After& after) {
+    after.expect(after.value(1, counter) == all, "every addition has happened, once");
+    std::uint64_t got = 0;
+    for (std::uint32_t i = 0; i < all; ++i) {
+      const Word value = after.value(0, seen + i);
+      after.expect(value >= 1 && value <= all && (got >> value & 1) == 0,
+                   "every addition has returned another number");
+      got |= std::uint64_t{1} << (value & 63);
+    }
+  });
+  return world;
+}
+
+}  // namespace
+
+WorldPointer get_value(const SubjectOptions& options) {
+  WorldOptions world_options = options_for(options);
+  world_options.fetch_slots = 1;
+  auto world = std::make_unique<World>("get-value", world_options);
+  auto* data = world->allocate<Word>("data", 2);
+  give_data(*world, data);
+  world->launch_on(0, {.blocks = 1, .threads = 1}, GetValue{world->witness(), data});
+  return world;
+}
+
+WorldPointer get_quiet(const SubjectOptions& options) {
+  auto world = std::make_unique<World>("get-quiet", options_for(options));
+  auto* data = world->allocate<Word>("data", 2);
+  auto* result = world->allocate<Word>("result", 2);
+  give_data(*world, data);
+  world->launch_on(0, {.blocks = 1, .threads = 1}, GetQuiet{world->witness(), data, result});
+  return world;
+}
+
+WorldPointer get_shared(const SubjectOptions& options) {
+  auto world = std::make_unique<World>("get-shared", options_for(options));
+  auto* data = world->allocate<Word>("data", 2);
+  auto* result = world->allocate<Word>("result", 2);
+  give_data(*world, data);
+  world->launch_on(0, {.blocks = 2, .threads = 1}, GetShared{world->witness(), data, result});
+  return world;
+}
+
+WorldPointer fetch_add(const SubjectOptions& options) {
+  return fetch("fetch-add", options_for(options), {.blocks = 1, .threads = 2}, 1);
+}
+
+WorldPointer fetch_slots(const SubjectOptions& options) {
+  WorldOptions world_options = options_for(options);
+  world_options.fetch_slots = 1;
+  return fetch("fetch-slots", world_options, {.blocks = 2, .threads = 1}, 2);
+}
+
+}  // namespace gdakit::sim::scenarios

@@ -1,0 +1,161 @@
+// Queues that are full, slots that are used again, and threads that wait for one another's posts.
+#include "sim/world/scenarios/scenarios.h"
+
+namespace gdakit::sim::scenarios {
+namespace {
+
+using Word = std::uint64_t;
+
+// Puts of several pieces, until the queue has no room for more.
+struct Pieces {
+  const Witness* witness;
+  Word* source;
+  Word* data;
+  std::uint32_t words;
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    const std::uint32_t first = m.block_index() * words;
+    for (std::uint32_t i = first; i < first + words; ++i) m.store_weak(source + i, Word{i} + 1);
+    witness->expect(pe.put_nbi(data + first, source + first, words, 1).ok(), "put_nbi is taken");
+    witness->expect(pe.quiet().ok(), "quiet succeeds");
+  }
+};
+
+// Batches that fill a quarter and more, so that the slots come round again quickly.
+struct Rounds {
+  const Witness* witness;
+  Word* data;
+  int rounds;
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    for (int i = 0; i < rounds; ++i) {
+      const Batch batch = i % 4 == 3 ? Batch::last : Batch::more;
+      pe.put_value(data + m.block_index(), Word(i + 1), 1, batch);
+    }
+    witness->expect(pe.quiet().ok(), "quiet succeeds");
+  }
+};
+
+// Lanes that post together, so that one of them waits for room for all.
+struct Laps {
+  const Witness* witness;
+  Word* data;
+  int rounds;
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    for (int i = 0; i < rounds; ++i) {
+      witness->expect(pe.put_value(data + m.lane(), Word(i + 1), 1).ok(), "put_value is taken");
+    }
+    witness->expect(pe.quiet().ok(), "quiet succeeds");
+  }
+};
+
+// One thread posts, all wait for its ticket and may then change its source.
+struct SharedWait {
+  const Witness* witness;
+  Word* source;
+  Word* data;
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    Ticket ticket{};
+    if (m.thread_index() == 0) {
+      m.store_weak(source, 5);
+      ticket = pe.put_async(data, source, 1, 1);
+    }
+    const LaneMask all = m.warp_mask();
+    ticket.queue = m.shuffle(all, ticket.queue, 0);
+    ticket.peer = m.shuffle(all, ticket.peer, 0);
+    ticket.index = m.shuffle(all, ticket.index, 0);
+    witness->expect(pe.wait(ticket).ok(), "the wait succeeds");
+    if (m.thread_index() == m.block_threads() - 1) m.store_weak(source, 6);
+  }
+};
+
+// Some post while others complete what has been posted.
+struct ConcurrentQuiet {
+  const Witness* witness;
+  Word* data;
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    if (m.block_index() == 0) {
+      pe.put_value(data, 1, 1, Batch::more);
+      pe.put_value(data + 1, 2, 1);
+    }
+    witness->expect(pe.quiet().ok(), "quiet succeeds");
+    if (m.block_index() == 0) {
+      pe.put_value(data + 2, 3, 1);
+      witness->expect(pe.quiet().ok(), "quiet succeeds again");
+    }
+  }
+};
+
+}  // namespace
+
+WorldPointer full_queue(const SubjectOptions& options) {
+  WorldOptions world_options = options_for(options);
+  world_options.max_message_bytes = 8;
+  auto world = std::make_unique<World>("full-queue", world_options);
+  constexpr std::uint32_t kWords = 18;
+  auto* source = world->allocate<Word>("source", 2 * kWords);
+  auto* data = world->allocate<Word>("data", 2 * kWords);
+  world->launch_on(0, {.blocks = 2, .threads = 1}, Pieces{world->witness(), source, data, kWords});
+  world->check([=](After& after) {
+    for (Word i = 0; i < 2 * kWords; ++i) {
+      after.expect(after.value(1, data + i) == i + 1, "PE 1 has every word");
+    }
+  });
+  return world;
+}
+
+WorldPointer warp_laps(const SubjectOptions& options) {
+  auto world = std::make_unique<World>("warp-laps", options_for(options));
+  auto* data = world->allocate<Word>("data", 3);
+  world->launch_on(0, {.blocks = 1, .threads = 3}, Laps{world->witness(), data, 13});
+  world->check([=](After& after) {
+    for (int i = 0; i < 3; ++i) {
+      after.expect(after.value(1, data + i) == 13, "PE 1 has the last word of every lane");
+    }
+  });
+  return world;
+}
+
+WorldPointer slot_reuse(const SubjectOptions& options) {
+  WorldOptions world_options = options_for(options);
+  world_options.start_index = 65536 - 20;
+  auto world = std::make_unique<World>("slot-reuse", world_options);
+  auto* data = world->allocate<Word>("data", 2);
+  world->launch_on(0, {.blocks = 2, .threads = 1}, Rounds{world->witness(), data, 20});
+  world->check([=](After& after) {
+    after.expect(after.value(1, data) == 20, "PE 1 has the last word of block 0");
+    after.expect(after.value(1, data + 1) == 20, "PE 1 has the last word of block 1");
+  });
+  return world;
+}
+
+WorldPointer shared_wait(const SubjectOptions& options) {
+  auto world = std::make_unique<World>("shared-wait", options_for(options));
+  auto* source = world->allocate<Word>("source", 1);
+  auto* data = world->allocate<Word>("data", 1);
+  world->launch_on(0, {.blocks = 1, .threads = 3}, SharedWait{world->witness(), source, data});
+  world->check([=](After& after) { after.expect(after.value(1, data) == 5, "PE 1 has 5"); });
+  return world;
+}
+
+WorldPointer concurrent_quiet(const SubjectOptions& options) {
+  auto world = std::make_unique<World>("concurrent-quiet", options_for(options));
+  auto* data = world->allocate<Word>("data", 3);
+  world->launch_on(0, {.blocks = 3, .threads = 1}, ConcurrentQuiet{world->witness(), data});
+  world->check([=](After& after) {
+    for (Word i = 0; i < 3; ++i) {
+      after.expect(after.value(1, data + i) == i + 1, "PE 1 has every word");
+    }
+  });
+  return world;
+}
+
+}  // namespace gdakit::sim::scenarios

@@ -1,0 +1,66 @@
+// The scenarios of the shipped protocol: small worlds, each about one thing that users do, which no
+// schedule and no stale value may break. They are what `gdakit explore` runs and what `gdakit
+// mutants` judges every order of device/order.h by.
+#pragma once
+
+#include <memory>
+
+#include "sim/explore/scenario_list.h"
+#include "sim/world/world.h"
+
+namespace gdakit::sim::scenarios {
+
+using WorldPointer = std::unique_ptr<World>;
+
+// The world of a scenario at its default knobs: those of the GPU, and all knobs drawn that the
+// protocol must stand.
+WorldOptions options_for(const SubjectOptions& options);
+
+// post.cc: one poster
+WorldPointer put_quiet(const SubjectOptions& options);
+WorldPointer put_source(const SubjectOptions& options);
+WorldPointer exclusive_queues(const SubjectOptions& options);
+WorldPointer batch(const SubjectOptions& options);
+WorldPointer counter_wrap(const SubjectOptions& options);
+WorldPointer proxy(const SubjectOptions& options);
+
+// crowd.cc: many posters
+WorldPointer warp_post(const SubjectOptions& options);
+WorldPointer warp_group(const SubjectOptions& options);
+WorldPointer block_group(const SubjectOptions& options);
+WorldPointer two_blocks(const SubjectOptions& options);
+WorldPointer two_queues(const SubjectOptions& options);
+WorldPointer ready_words(const SubjectOptions& options);
+WorldPointer handed_over(const SubjectOptions& options);
+
+// room.cc: full queues and slots used again
+WorldPointer warp_laps(const SubjectOptions& options);
+WorldPointer full_queue(const SubjectOptions& options);
+WorldPointer slot_reuse(const SubjectOptions& options);
+WorldPointer shared_wait(const SubjectOptions& options);
+WorldPointer concurrent_quiet(const SubjectOptions& options);
+
+// inbound.cc: data that comes here
+WorldPointer get_value(const SubjectOptions& options);
+WorldPointer get_quiet(const SubjectOptions& options);
+WorldPointer get_shared(const SubjectOptions& options);
+WorldPointer fetch_add(const SubjectOptions& options);
+WorldPointer fetch_slots(const SubjectOptions& options);
+
+// signal.cc: PEs that wait for one another
+WorldPointer put_signal(const SubjectOptions& options);
+WorldPointer signal_add(const SubjectOptions& options);
+WorldPointer fence_order(const SubjectOptions& options);
+WorldPointer ring_of_three(const SubjectOptions& options);
+WorldPointer barrier(const SubjectOptions& options);
+
+// failure.cc: errors, stalls and the end
+WorldPointer error_flush(const SubjectOptions& options);
+WorldPointer watchdog(const SubjectOptions& options);
+WorldPointer impatient(const SubjectOptions& options);
+WorldPointer proxy_stall(const SubjectOptions& options);
+WorldPointer exclusive_stall(const SubjectOptions& options);
+WorldPointer bad_argument(const SubjectOptions& options);
+WorldPointer teardown(const SubjectOptions& options);
+
+}  // namespace gdakit::sim::scenarios

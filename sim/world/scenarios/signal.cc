@@ -1,0 +1,164 @@
+// PEs that wait for one another: signals, the order of puts, barriers.
+#include "sim/world/scenarios/scenarios.h"
+
+namespace gdakit::sim::scenarios {
+namespace {
+
+using Word = std::uint64_t;
+
+struct PutSignal {
+  const Witness* witness;
+  Word* source;
+  Word* data;
+  std::uint64_t* signal;
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    if (pe.my_pe() == 0) {
+      m.store_weak(source, 8);
+      m.store_weak(source + 1, 9);
+      witness->expect(pe.put_signal(data, source, 2, signal, 1, SignalOp::set, 1).ok(),
+                      "put_signal succeeds");
+      return;
+    }
+    witness->expect(pe.wait_until(signal, Compare::eq, 1).ok(), "the signal comes");
+    witness->expect(m.load_weak(data) == 8 && m.load_weak(data + 1) == 9,
+                    "the data is there when the signal is");
+  }
+};
+
+// Two blocks send and add to one signal; the receiver waits for both.
+struct SignalAdd {
+  const Witness* witness;
+  Word* source;
+  Word* data;
+  std::uint64_t* signal;
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    if (pe.my_pe() == 0) {
+      const std::uint32_t self = m.block_index();
+      m.store_weak(source + self, Word{self} + 8);
+      witness->expect(
+          pe.put_signal_nbi(data + self, source + self, 1, signal, 1, SignalOp::add, 1).ok(),
+          "put_signal_nbi is taken");
+      witness->expect(pe.quiet().ok(), "quiet succeeds");
+      return;
+    }
+    witness->expect(pe.wait_until(signal, Compare::ge, 2).ok(), "both signals come");
+    witness->expect(m.load_weak(data) == 8 && m.load_weak(data + 1) == 9,
+                    "the data of both is there");
+  }
+};
+
+// A put, a fence, and a put that says that the first one has been made.
+struct FenceOrder {
+  const Witness* witness;
+  Word* source;
+  Word* data;
+  std::uint64_t* flag;
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    if (pe.my_pe() == 0) {
+      m.store_weak(source, 8);
+      pe.put_nbi(data, source, 1, 1);
+      witness->expect(pe.fence().ok(), "fence succeeds");
+      pe.put_value(flag, 1, 1);
+      witness->expect(pe.quiet().ok(), "quiet succeeds");
+      return;
+    }
+    witness->expect(pe.wait_until(flag, Compare::eq, 1).ok(), "the flag comes");
+    witness->expect(m.load_weak(data) == 8, "the data is there when the flag is");
+  }
+};
+
+// Each PE passes what it got on to the next one.
+struct RingOfThree {
+  const Witness* witness;
+  Word* data;
+  std::uint64_t* signal;
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    const int next = (pe.my_pe() + 1) % pe.n_pes();
+    if (pe.my_pe() == 0) m.store_weak(data, 5);
+    if (pe.my_pe() != 0) {
+      witness->expect(pe.wait_until(signal, Compare::eq, 1).ok(), "the signal comes");
+    }
+    if (next != 0) {
+      witness->expect(pe.put_signal(data, data, 1, signal, 1, SignalOp::set, next).ok(),
+                      "put_signal succeeds");
+    } else {
+      witness->expect(m.load_weak(data) == 5, "the last PE has what the first one sent");
+    }
+  }
+};
+
+// What is put before a barrier is there after it, twice.
+struct Barrier {
+  const Witness* witness;
+  Word* data;
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    const int peer = 1 - pe.my_pe();
+    for (Word round = 1; round <= 2; ++round) {
+      if (m.thread_index() == 0) pe.put_value(data, 10 * round + Word(pe.my_pe()), peer);
+      witness->expect(pe.block().barrier_all().ok(), "barrier_all succeeds");
+      witness->expect(m.load_weak(data) == 10 * round + Word(peer),
+                      "what the peer has put before the barrier is there");
+      witness->expect(pe.block().sync_all().ok(), "sync_all succeeds");
+    }
+  }
+};
+
+}  // namespace
+
+WorldPointer put_signal(const SubjectOptions& options) {
+  auto world = std::make_unique<World>("put-signal", options_for(options));
+  auto* source = world->allocate<Word>("source", 2);
+  auto* data = world->allocate<Word>("data", 2);
+  auto* signal = world->allocate<std::uint64_t>("signal", 1, RegionKind::signal);
+  world->launch({.blocks = 1, .threads = 1}, PutSignal{world->witness(), source, data, signal});
+  return world;
+}
+
+WorldPointer signal_add(const SubjectOptions& options) {
+  auto world = std::make_unique<World>("signal-add", options_for(options));
+  auto* source = world->allocate<Word>("source", 2);
+  auto* data = world->allocate<Word>("data", 2);
+  auto* signal = world->allocate<std::uint64_t>("signal", 1, RegionKind::signal);
+  const SignalAdd kernel{world->witness(), source, data, signal};
+  world->launch_on(0, {.blocks = 2, .threads = 1}, kernel);
+  world->launch_on(1, {.blocks = 1, .threads = 1}, kernel);
+  return world;
+}
+
+WorldPointer fence_order(const SubjectOptions& options) {
+  auto world = std::make_unique<World>("fence-order", options_for(options));
+  auto* source = world->allocate<Word>("source", 1);
+  auto* data = world->allocate<Word>("data", 1);
+  auto* flag = world->allocate<std::uint64_t>("flag", 1, RegionKind::signal);
+  world->launch({.blocks = 1, .threads = 1}, FenceOrder{world->witness(), source, data, flag});
+  return world;
+}
+
+WorldPointer ring_of_three(const SubjectOptions& options) {
+  WorldOptions world_options = options_for(options);
+  world_options.pes = 3;
+  auto world = std::make_unique<World>("ring-of-three", world_options);
+  auto* data = world->allocate<Word>("data", 1);
+  auto* signal = world->allocate<std::uint64_t>("signal", 1, RegionKind::signal);
+  world->launch({.blocks = 1, .threads = 1}, RingOfThree{world->witness(), data, signal});
+  return world;
+}
+
+WorldPointer barrier(const SubjectOptions& options) {
+  auto world = std::make_unique<World>("barrier", options_for(options));
+  auto* data = world->allocate<Word>("data", 1);
+  world->launch({.blocks = 1, .threads = 2}, Barrier{world->witness(), data});
+  return world;
+}
+
+}  // namespace gdakit::sim::scenarios

@@ -1,0 +1,163 @@
+#include "sim/world/world.h"
+
+#include <algorithm>
+
+#include "core/base/assert.h"
+#include "core/base/bits.h"
+#include "device/publication.h"
+#include "sim/world/setup.h"
+#include "sim/world/world_run.h"
+
+namespace gdakit::sim {
+namespace {
+
+// The memory of a PE is whole pages.
+constexpr std::uint64_t kPage = 4096;
+
+}  // namespace
+
+World::World(std::string name, const WorldOptions& options)
+    : name_(std::move(name)),
+      problem_(setup::problem_of(options)),
+      options_(problem_.empty() ? options : WorldOptions{}),
+      arena_(bytes_of_pe(options_), layout_),
+      space_{arena_.base(), bytes_of_pe(options_)},
+      memory_(options_.pes * bytes_of_pe(options_), *this),
+      stacks_({}),
+      agents_(setup::own_agents(options_)) {
+  for (std::uint32_t number = 0; number < queues_per_peer() * options_.pes; ++number) {
+    add_queue(number);
+  }
+  doorbells_ = add_region("doorbells", format::kUarPageBytes, RegionKind::doorbell, Owner::host);
+  report_ = add_region("report", sizeof(PeState), RegionKind::report, Owner::host);
+  heap_ = used_;
+  barrier_flags_ = allocate<std::uint64_t>("barrier flags", kMaxBarrierRounds, RegionKind::signal);
+}
+
+World::~World() = default;
+
+std::uint64_t World::bytes_of_pe(const WorldOptions& options) {
+  const std::uint64_t queue = options.depth * format::kWqebbBytes + 12 * kRegionAlignment +
+                              options.depth / kSlotsPerReadyWord * 8 +
+                              options.fetch_slots * sizeof(FetchSlot);
+  const std::uint64_t queues =
+      (std::uint64_t{options.queues} + options.exclusive_queues) * options.pes;
+  return round_up(queues * queue + format::kUarPageBytes + sizeof(PeState) + options.heap_bytes +
+                      kMaxBarrierRounds * 8 + 4 * kRegionAlignment,
+                  kPage);
+}
+
+// The first problem counts: the others may come of it.
+void World::complain(const std::string& problem) {
+  if (problem_.empty()) problem_ = problem;
+}
+
+std::uint64_t World::add_region(std::string name, std::uint64_t bytes, RegionKind kind, Owner owner,
+                                Inbound inbound) {
+  const std::uint64_t begin = used_;
+  layout_.add({begin, begin + bytes, kind, std::move(name), owner, inbound});
+  used_ = round_up(begin + bytes, kRegionAlignment);
+  GDAKIT_ASSERT(used_ <= space_.bytes_per_pe);
+  return begin;
+}
+
+void World::add_queue(std::uint32_t number) {
+  const std::string queue = "queue " + std::to_string(number / options_.pes) + " to PE " +
+                            std::to_string(number % options_.pes);
+  const Owner owner = options_.queue_memory;
+  QueueOffsets at{};
+  at.slots = add_region(queue, options_.depth * format::kWqebbBytes, RegionKind::slots, owner);
+  at.cqe = add_region(queue, sizeof(format::Cqe64), RegionKind::cqe, owner);
+  at.ready = add_region(queue + " ready bits", options_.depth / kSlotsPerReadyWord * 8,
+                        RegionKind::state, owner);
+  at.state = add_region(queue + " indices", sizeof(QueueState), RegionKind::state, owner);
+  at.record = add_region(queue, sizeof(format::DoorbellRecord), RegionKind::record, owner);
+  at.proxy = add_region(queue, sizeof(std::uint64_t), RegionKind::proxy, Owner::host);
+  at.fetch = add_region(queue, options_.fetch_slots * sizeof(FetchSlot), RegionKind::fetch, owner);
+  at.sink = add_region(queue, sizeof(std::uint64_t), RegionKind::sink, owner);
+  queues_.push_back(at);
+}
+
+std::uint64_t World::allocate_bytes(const std::string& name, std::size_t bytes, RegionKind kind,
+                                    Inbound inbound) {
+  GDAKIT_ASSERT(running_ == nullptr);
+  const std::uint64_t room = space_.bytes_per_pe - used_;
+  if (bytes == 0 || bytes > room) {
+    const std::uint64_t missing = round_up(bytes - std::min(bytes, room), kPage);
+    complain(setup::problem_of_heap(options_, name, bytes, missing));
+    return space_.arena_base + heap_;
+  }
+  return space_.arena_base + add_region(name, bytes, kind, options_.queue_memory, inbound);
+}
+
+void World::set_bytes(std::uint32_t pe, std::uint64_t address, const void* from,
+                      std::size_t bytes) {
+  if (pe >= options_.pes || !space_.contains(address, bytes)) {
+    return complain("set on PE " + std::to_string(pe) +
+                    "; give a PE of the world and a pointer that World::allocate returned");
+  }
+  const auto* first = static_cast<const unsigned char*>(from);
+  initial_.push_back({pe, space_.offset(address), {first, first + bytes}});
+}
+
+void World::add_launch(std::uint32_t pe, LaunchShape shape, std::shared_ptr<const void> kernel,
+                       void (*enter)(const void*, Thread&)) {
+  std::string problem = setup::problem_of_launch(options_, pe, shape, agents_);
+  if (!problem.empty()) return complain(problem);
+  agents_ += std::uint64_t{shape.blocks} * shape.threads;
+  const void* const erased = kernel.get();
+  launches_.push_back({pe, shape, std::move(kernel), {erased, enter}});
+}
+
+SimSurroundings& World::surroundings(SimThread& thread) { return *thread.around; }
+
+const DeviceContext& World::context(SimThread& thread) { return *thread.context; }
+
+std::string World::place(weak::Address address) const {
+  return place_name(space_, layout_, address);
+}
+
+std::string World::agent(weak::AgentId agent) const {
+  return running_ == nullptr ? "agent " + std::to_string(agent) : running_->name_of(agent);
+}
+
+std::string World::problem_of_run() const {
+  if (!problem_.empty()) return problem_;
+  return launches_.empty() ? "no kernel is launched; call launch or launch_on" : "";
+}
+
+// The lanes of the widest warp that hangs for want of more fetch slots than there are; 0 if none
+// does.
+std::uint32_t World::lanes_without_fetch_slot(const WorldRun& run) const {
+  std::uint32_t most = 0;
+  for (const SimBlock& block : run.blocks) {
+    for (const SimThread& thread : block.threads) {
+      if (thread.state == ThreadState::ended || thread.waits_at != Site::fetch_slot) continue;
+      most = std::max(most, std::min(thread.shape.threads, kWarpSize));
+    }
+  }
+  return most > options_.fetch_slots ? most : 0;
+}
+
+RunResult World::run(Chooser& chooser, Trace* trace) {
+  if (std::string problem = problem_of_run(); !problem.empty()) {
+    return {.finding = FindingKind::setup, .text = std::move(problem)};
+  }
+  witness_.forget();
+  if (before_each_) before_each_();
+  memory_.begin(options_.memory, chooser, trace);
+  WorldRun run(*this, chooser, trace);
+  running_ = &run;
+  run.play();
+  RunResult result = run.judge();
+  running_ = nullptr;
+  const std::uint32_t lanes =
+      result.finding == FindingKind::hang ? lanes_without_fetch_slot(run) : 0;
+  if (lanes != 0) {
+    result.finding = FindingKind::setup;
+    result.text = setup::problem_of_fetch_slots(options_, lanes);
+  }
+  return result;
+}
+
+}  // namespace gdakit::sim

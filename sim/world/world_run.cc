@@ -1,0 +1,307 @@
+#include "sim/world/world_run.h"
+
+#include "core/base/assert.h"
+#include "core/base/bits.h"
+#include "device/publication.h"
+
+namespace gdakit::sim {
+namespace {
+
+// A call of the engine's control path that cannot fail here.
+template <class T>
+T must(Result<T> result) {
+  GDAKIT_ASSERT(static_cast<bool>(result));
+  return *result;
+}
+void must(const Result<void>& result) { GDAKIT_ASSERT(static_cast<bool>(result)); }
+
+// Numbers of what stands apart from all blocks and GPUs.
+constexpr std::uint32_t kApart = 1u << 16;
+
+std::string pe_name(std::uint32_t pe) { return "PE " + std::to_string(pe); }
+
+// A WQEBB's ready bit counts its laps.
+std::uint64_t ready_word(std::uint64_t start, std::uint32_t depth, std::uint32_t word) {
+  std::uint64_t bits = 0;
+  for (std::uint32_t bit = 0; bit < kSlotsPerReadyWord; ++bit) {
+    const std::uint64_t slot = std::uint64_t{word} * kSlotsPerReadyWord + bit;
+    const std::uint64_t laps = start > slot ? (start - slot - 1) / depth + 1 : 0;
+    bits |= (laps & 1) << bit;
+  }
+  const ReadyPlace first = ready_place(depth, start);
+  return first.word == word ? bits | first.mark() : bits;
+}
+
+}  // namespace
+
+WorldRun::WorldRun(World& of, Chooser& choices, Trace* to)
+    : world(of),
+      chooser(choices),
+      trace(to),
+      knobs(draw(chooser, of.options_.base, of.options_.knobs)),
+      fabric(of.memory_, chooser, knobs),
+      execution(of.memory_, of.stacks_, chooser),
+      around{of.memory_, execution, of.sites_, of.space_, of.layout_, *this} {
+  of.sites_.set_nic_scope(nic_scope(knobs, of.layout_));
+  if (trace != nullptr) {
+    trace->scenario = of.name_;
+    trace->knobs = describe(knobs, of.options_.base);
+  }
+  add_threads();
+  add_nics();
+  add_host();
+  for (std::uint32_t pe = 0; pe < of.options_.pes; ++pe) make_queues(pe);
+  for (std::uint32_t pe = 0; pe < of.options_.pes; ++pe) {
+    connect(pe);
+    make_context(pe);
+    initialize(pe);
+  }
+  // The NICs look at every record once when their queues come up.
+  if (of.options_.nics_wake_ns == 0) {
+    for (NicAgent& nic : nics) nic.run_plainly(0);
+  }
+}
+
+std::uint32_t WorldRun::add_lane(std::string name, std::string group) {
+  lane_names_.push_back(name);
+  if (trace != nullptr) trace->lanes.push_back({std::move(name), std::move(group)});
+  return static_cast<std::uint32_t>(lane_names_.size() - 1);
+}
+
+void WorldRun::add_threads() {
+  for (std::uint32_t pe = 0; pe < world.options_.pes; ++pe) pes.emplace_back();
+  for (const World::Launch& launch : world.launches_) {
+    for (std::uint32_t index = 0; index < launch.shape.blocks; ++index) {
+      SimBlock& block = blocks.emplace_back();
+      const std::uint32_t place = places_++;
+      for (std::uint32_t i = 0; i < launch.shape.threads; ++i) {
+        SimThread& thread = block.threads.emplace_back();
+        thread.shape = launch.shape;
+        thread.block_index = index;
+        thread.thread_index = i;
+        thread.pe = launch.pe;
+        thread.home = &block;
+        thread.main = &launch.main;
+        thread.around = &around;
+        thread.context = &pes[launch.pe].context;
+        thread.agent = world.memory_.add_agent({place, launch.pe, false});
+        const std::uint32_t lane = add_lane(
+            pe_name(launch.pe) + " block " + std::to_string(index) + " thread " + std::to_string(i),
+            pe_name(launch.pe));
+        world.memory_.set_lane(thread.agent, lane);
+        agent_names_.push_back(lane_names_[lane]);
+      }
+      execution.add_block(block);
+    }
+  }
+}
+
+void WorldRun::add_nics() {
+  for (std::uint32_t pe = 0; pe < world.options_.pes; ++pe) {
+    PortPlace place;
+    place.pe = pe;
+    place.nic = nic_place(knobs, world.layout_, pe, kApart + places_++);
+    place.owner_gpu = pe;
+    place.lane = add_lane(pe_name(pe) + " NIC", pe_name(pe));
+    nics.emplace_back(world.memory_, chooser, knobs, world.space_, world.layout_, fabric, place);
+    agent_names_.resize(world.memory_.agent_count(), pe_name(pe) + " NIC");
+    execution.add_actor(nic_actors.emplace_back(nics.back(), world.options_.nics_wake_ns));
+  }
+}
+
+void WorldRun::add_host() {
+  for (std::uint32_t pe = 0; pe < world.options_.pes; ++pe) {
+    if (world.options_.handler == Handler::proxy) {
+      const weak::AgentId agent = add_host_thread(pe_name(pe) + " proxy", pe_name(pe));
+      execution.add_actor(proxies.emplace_back(*this, pe, agent));
+    }
+    if (world.options_.watch_reports) {
+      const weak::AgentId agent = add_host_thread(pe_name(pe) + " host", pe_name(pe));
+      execution.add_actor(readers.emplace_back(*this, pe, agent));
+    }
+  }
+  host = add_host_thread("host", "");
+}
+
+weak::AgentId WorldRun::add_host_thread(const std::string& name, const std::string& group) {
+  const std::uint32_t own = kApart + places_++;
+  const weak::AgentId agent = world.memory_.add_agent({own, own, false});
+  agent_names_.push_back(name);
+  world.memory_.set_lane(agent, add_lane(name, group));
+  return agent;
+}
+
+std::string WorldRun::name_of(weak::AgentId agent) const {
+  return agent < agent_names_.size() ? agent_names_[agent] : "agent " + std::to_string(agent);
+}
+
+void WorldRun::make_queues(std::uint32_t pe) {
+  using softnic::Access;
+  softnic::Engine& engine = nics[pe].engine();
+  SimPe& self = pes[pe];
+  const softnic::PdNumber pd = must(engine.alloc_pd());
+  self.uar = must(engine.alloc_uar());
+  const auto address = [&](std::uint64_t offset) {
+    return softnic::DmaAddress{world.space_.arena_base + offset};
+  };
+  const auto register_range = [&](std::uint64_t begin, std::uint64_t end, Access access) {
+    softnic::MrAttributes mr;
+    mr.pd = pd;
+    mr.base = address(begin);
+    mr.start = mr.base.value;
+    mr.length = end - begin;
+    mr.access = access;
+    return must(engine.reg_mr(mr));
+  };
+  const softnic::MemoryKey heap = register_range(world.heap_, world.used_, Access::all);
+  self.chunks.push_back({address(world.heap_).value, address(world.used_).value, Be32{heap}});
+  for (std::uint32_t number = 0; number < world.queues_.size(); ++number) {
+    const World::QueueOffsets& at = world.queues_[number];
+    QueueView view = make_view(number);
+    const softnic::MemoryKey key = register_range(at.fetch, at.sink + sizeof(std::uint64_t),
+                                                  Access::local_read | Access::local_write);
+    view.fetch_lkey = view.sink_lkey = Be32{key};
+    softnic::CqAttributes cq;
+    cq.entries = address(at.cqe);
+    cq.collapsed = cq.overrun_ignore = true;
+    softnic::QpAttributes qp;
+    qp.pd = pd;
+    qp.send_cq = qp.receive_cq = must(engine.create_cq(cq));
+    qp.uar = self.uar;
+    qp.send_queue = address(at.slots);
+    qp.log_send_wqebbs = static_cast<std::uint32_t>(log2_floor(world.options_.depth));
+    qp.doorbell_record = address(at.record);
+    const softnic::QpNumber qpn = must(engine.create_qp(qp));
+    view.qpn_shifted = Be32{qpn << 8};
+    self.qpns.push_back(qpn);
+    self.views.push_back(view);
+    nics[pe].watch(qpn, self.uar);
+  }
+}
+
+QueueView WorldRun::make_view(std::uint32_t number) {
+  const World::QueueOffsets& at = world.queues_[number];
+  const auto words = [&](std::uint64_t offset) {
+    return reinterpret_cast<std::uint64_t*>(world.space_.arena_base + offset);
+  };
+  QueueView view{};
+  view.slots = reinterpret_cast<format::Segment*>(words(at.slots));
+  view.depth = world.options_.depth;
+  view.record = reinterpret_cast<std::uint32_t*>(words(at.record)) +
+                offsetof(format::DoorbellRecord, snd_dbr) / 4;
+  view.doorbell = words(world.doorbells_ + format::kUarDoorbellBegin +
+                        number % format::kDoorbellsPerUar * sizeof(std::uint64_t));
+  view.cqe = words(at.cqe);
+  view.ready = words(at.ready);
+  view.proxy_index = words(at.proxy);
+  view.state = reinterpret_cast<QueueState*>(words(at.state));
+  view.fetch_slots = reinterpret_cast<FetchSlot*>(words(at.fetch));
+  view.fetch_count = world.options_.fetch_slots;
+  view.sink = words(at.sink);
+  view.peer = static_cast<std::int32_t>(number % world.options_.pes);
+  view.handler = world.options_.handler;
+  view.sharing =
+      number / world.options_.pes < world.options_.queues ? Sharing::shared : Sharing::exclusive;
+  return view;
+}
+
+void WorldRun::connect(std::uint32_t pe) {
+  const std::uint32_t n = world.options_.pes;
+  for (std::uint32_t number = 0; number < world.queues_.size(); ++number) {
+    const std::uint32_t peer = number % n;
+    softnic::QpModify modify;
+    modify.access = softnic::Access::remote_read | softnic::Access::remote_write |
+                    softnic::Access::remote_atomic;
+    modify.remote_endpoint = peer;
+    modify.remote_qpn = pes[peer].qpns[number / n * n + pe];
+    // Nothing is lost unless a knob says so, and then time passes only when nothing else happens.
+    modify.ack_timeout = knobs.wire_loss == YesNo::yes ? 18 : 0;
+    modify.send_wqebb_counter = world.options_.start_index;
+    for (const auto state :
+         {softnic::QpState::init, softnic::QpState::rtr, softnic::QpState::rts}) {
+      modify.state = state;
+      must(nics[pe].engine().modify_qp(pes[pe].qpns[number], modify));
+    }
+  }
+}
+
+void WorldRun::make_context(std::uint32_t pe) {
+  SimPe& self = pes[pe];
+  const WorldOptions& options = world.options_;
+  self.rkeys.clear();
+  for (std::uint32_t peer = 0; peer < options.pes; ++peer) {
+    const Be32 key = pes[peer].chunks.front().lkey;
+    const bool bad = peer == options.bad_rkeys_of && peer != pe;
+    self.rkeys.push_back(bad ? Be32{key ^ 0xff00u} : key);
+    self.remote_bases.push_back(world.space_.arena_base + world.heap_);
+  }
+  DeviceContext& context = self.context;
+  context.my_pe = static_cast<std::int32_t>(pe);
+  context.n_pes = static_cast<std::int32_t>(options.pes);
+  context.queues = self.views.data();
+  context.queue_count = world.queues_per_peer();
+  context.mapped_queues = options.queues;
+  context.heap = {world.space_.arena_base + world.heap_, &self.chunks.front(), 1, self.rkeys.data(),
+                  self.remote_bases.data()};
+  context.max_message_bytes = options.max_message_bytes;
+  context.watchdog_ns = options.watchdog_ns;
+  context.needs_cst = options.needs_cst.value_or(needs_cst(knobs));
+  context.barrier_flags = world.barrier_flags_;
+  context.state = reinterpret_cast<PeState*>(world.space_.arena_base + world.report_);
+}
+
+void WorldRun::initialize(std::uint32_t pe) {
+  const std::uint64_t base = pe * world.space_.bytes_per_pe;
+  const auto put = [&](std::uint64_t offset, const void* from, std::size_t bytes) {
+    world.memory_.initialize(base + offset, from, bytes);
+  };
+  const std::uint64_t start = world.options_.start_index;
+  for (const World::QueueOffsets& at : world.queues_) {
+    unsigned char cqe[sizeof(format::Cqe64)];
+    std::fill(std::begin(cqe), std::end(cqe), format::kInvalidCqeByte);
+    put(at.cqe, cqe, sizeof(cqe));
+    for (std::uint32_t word = 0; word < world.options_.depth / kSlotsPerReadyWord; ++word) {
+      const std::uint64_t value = ready_word(start, world.options_.depth, word);
+      put(at.ready + word * sizeof(value), &value, sizeof(value));
+    }
+    if (start == 0) continue;
+    QueueState state{};
+    state.reserved = state.completed = state.posted = start;
+    put(at.state, &state, sizeof(state));
+    const std::uint32_t record = format::doorbell_record_value(start).raw();
+    put(at.record + offsetof(format::DoorbellRecord, snd_dbr), &record, sizeof(record));
+  }
+  for (const World::Initial& initial : world.initial_) {
+    if (initial.pe == pe) put(initial.offset, initial.bytes.data(), initial.bytes.size());
+  }
+}
+
+void WorldRun::store(std::uint32_t pe, weak::AgentId agent, std::uint64_t offset,
+                     std::uint64_t value, const weak::Site* site) {
+  static_cast<void>(site);
+  const auto in_page = static_cast<std::uint32_t>(offset - world.doorbells_);
+  nics[pe].store_doorbell(agent, pes[pe].uar, in_page, value);
+}
+
+void WorldRun::play() { execution.run(); }
+
+RunResult WorldRun::judge() {
+  weak::Memory& memory = world.memory_;
+  RunResult result;
+  result.redundant = chooser.redundant();
+  if (!execution.is_over()) {
+    memory.join_all(host);
+    After after(*this);
+    const char* const seen = world.witness_.failure();
+    after.expect(seen == nullptr, seen == nullptr ? "" : seen);
+    if (world.options_.expect_quiet) after.expect_quiet();
+    if (world.judge_) world.judge_(after);
+  }
+  result.finding = memory.finding();
+  result.text = memory.finding_text();
+  result.outcome = outcome;
+  result.accesses = memory.accesses();
+  return result;
+}
+
+}  // namespace gdakit::sim

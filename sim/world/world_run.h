@@ -1,0 +1,140 @@
+// WorldRun: one execution of a world, made anew from its description each time.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "device/views.h"
+#include "sim/world/execution.h"
+#include "sim/world/nic_agent.h"
+#include "sim/world/sim_machine.h"
+#include "sim/world/wire.h"
+#include "sim/world/world.h"
+
+namespace gdakit::sim {
+
+// A NIC as the execution sees it.
+class NicActor final : public Actor {
+ public:
+  // The NIC sleeps until `wakes_ns`.
+  NicActor(NicAgent& nic, std::uint64_t wakes_ns) : nic_(nic), wakes_ns_(wakes_ns) {}
+  bool can_go(std::uint64_t now_ns) const override {
+    return now_ns >= wakes_ns_ && nic_.can_go(now_ns);
+  }
+  void go(std::uint64_t now_ns) override { nic_.go(now_ns); }
+  NextStep next(std::uint64_t now_ns) const override { return nic_.next(now_ns); }
+  bool idle_turn(std::uint64_t now_ns) override {
+    return now_ns >= wakes_ns_ && nic_.idle_turn(now_ns);
+  }
+  std::optional<std::uint64_t> next_timer_ns() const override {
+    return nic_.engine().next_timer_ns();
+  }
+
+ private:
+  NicAgent& nic_;
+  std::uint64_t wakes_ns_;
+};
+
+// The host thread of a PE that rings for queues with Handler::proxy (core/host/proxy.cc).
+class ProxyActor final : public Actor {
+ public:
+  ProxyActor(WorldRun& run, std::uint32_t pe, weak::AgentId agent);
+  bool can_go(std::uint64_t now_ns) const override;
+  void go(std::uint64_t now_ns) override;
+  NextStep next(std::uint64_t) const override { return {}; }
+  bool idle_turn(std::uint64_t now_ns) override;
+  std::optional<std::uint64_t> next_timer_ns() const override { return std::nullopt; }
+
+ private:
+  bool turn();
+
+  WorldRun& run_;
+  std::uint32_t pe_;
+  weak::AgentId agent_;
+  std::vector<std::uint64_t> announced_;  // of each queue
+  std::uint64_t looked_at_ = 0;           // the memory's version
+};
+
+// The host as it reads a PE's reports while the kernel still runs (Context::check_device).
+class ReportReader final : public Actor {
+ public:
+  ReportReader(WorldRun& run, std::uint32_t pe, weak::AgentId agent)
+      : run_(run), pe_(pe), agent_(agent) {}
+  bool can_go(std::uint64_t now_ns) const override;
+  void go(std::uint64_t now_ns) override;
+  NextStep next(std::uint64_t) const override { return {}; }
+  bool idle_turn(std::uint64_t) override { return false; }
+  std::optional<std::uint64_t> next_timer_ns() const override { return std::nullopt; }
+
+ private:
+  bool read(std::uint64_t report, std::uint64_t bytes);
+
+  WorldRun& run_;
+  std::uint32_t pe_;
+  weak::AgentId agent_;
+  std::uint64_t looked_at_ = 0;
+  std::uint32_t looks_ = 0;
+  bool done_ = false;
+};
+
+// One PE.
+struct SimPe {
+  softnic::UarNumber uar = 0;
+  std::deque<LocalRange> chunks;
+  std::vector<Be32> rkeys;                  // [pe]
+  std::vector<std::uint64_t> remote_bases;  // [pe]
+  std::vector<QueueView> views;             // [queue][pe]
+  std::vector<softnic::QpNumber> qpns;
+  DeviceContext context{};
+};
+
+struct WorldRun final : DoorbellSink {
+  WorldRun(World& of, Chooser& chooser, Trace* trace);
+
+  void play();
+  RunResult judge();
+
+  void store(std::uint32_t pe, weak::AgentId agent, std::uint64_t offset, std::uint64_t value,
+             const weak::Site* site) override;
+
+  // What threads and NICs are called: by agent.
+  std::string name_of(weak::AgentId agent) const;
+  const SimPe& pe_of(const SimThread& thread) const { return pes[thread.pe]; }
+
+  World& world;
+  Chooser& chooser;
+  Trace* trace;
+  Knobs knobs;
+  SimFabric fabric;
+  std::deque<SimBlock> blocks;  // outlive the execution, which ends their threads
+  Execution execution;
+  SimSurroundings around;
+  std::deque<NicAgent> nics;
+  std::deque<NicActor> nic_actors;
+  std::deque<ProxyActor> proxies;
+  std::deque<ReportReader> readers;
+  std::deque<SimPe> pes;
+  weak::AgentId host = 0;
+  std::uint64_t outcome = 0;
+
+ private:
+  void add_threads();
+  void add_nics();
+  void add_host();
+  weak::AgentId add_host_thread(const std::string& name, const std::string& group);
+  void make_queues(std::uint32_t pe);
+  QueueView make_view(std::uint32_t number);
+  void connect(std::uint32_t pe);
+  void make_context(std::uint32_t pe);
+  void initialize(std::uint32_t pe);
+  std::uint32_t add_lane(std::string name, std::string group);
+
+  std::uint32_t places_ = 0;  // numbers of blocks and of what stands apart
+  std::vector<std::string> agent_names_;
+  std::vector<std::string> lane_names_;
+};
+
+}  // namespace gdakit::sim

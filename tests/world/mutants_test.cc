@@ -1,0 +1,89 @@
+// Every order of the protocol is needed: each mutant is found within 1,000 executions, or somebody
+// has said why it changes nothing; and the page that says so is current.
+#include "sim/world/mutants/mutants.h"
+
+#include <fstream>
+#include <sstream>
+
+#include <gtest/gtest.h>
+
+#include "core/base/annotate.h"
+
+namespace gdakit::sim {
+namespace {
+
+class Mutants : public testing::Test {
+ protected:
+  static const MutantReport& report() {
+    static const MutantReport kReport = run_mutants({});
+    return kReport;
+  }
+  void SetUp() override {
+    if (kAddressSanitizer || kThreadSanitizer) {
+      GTEST_SKIP() << "a hundred thousand executions take too long under a sanitizer";
+    }
+  }
+};
+
+std::string joined(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  return text;
+}
+
+TEST_F(Mutants, AreFoundOrArgued) {
+  EXPECT_GT(report().first_order.size(), 100u);
+  EXPECT_TRUE(report().defects().empty()) << joined(report().defects());
+}
+
+TEST_F(Mutants, AreFoundWithinAThousandExecutions) {
+  for (const MutantResult& mutant : report().first_order) {
+    EXPECT_LE(mutant.first_kill, 1000u) << mutant.text();
+  }
+}
+
+TEST_F(Mutants, OfEveryNamedOrderAreAmongThem) {
+  for (const char* const name :
+       {"PublishReady", "ReadyBeforeRing", "PassBaton", "WqeBeforeDoorbellRecord",
+        "RecordBeforeDoorbell", "WqeBeforeProxyIndex", "CompletionBeforeUse", "CompletionForOthers",
+        "SlotFreeBeforeReuse", "FlushForOthers", "FlushSeen", "FetchSlotTaken",
+        "FetchSlotGivenBack", "SignalBeforeData", "ReportBeforeState"}) {
+    const bool removed = std::any_of(
+        report().first_order.begin(), report().first_order.end(), [&](const MutantResult& mutant) {
+          return mutant.sites[0].name == name && mutant.mutations[0].op == Operator::remove &&
+                 mutant.killed();
+        });
+    EXPECT_TRUE(removed) << name << " can be left out, or no scenario comes past it";
+  }
+}
+
+// Kill rates differ from machine to machine as little as anything else, but they change with every
+// change of a scenario; what must be current is which mutants there are and who finds them.
+TEST_F(Mutants, StandInTheDocumentation) {
+  std::ifstream file("docs/mutants.md");
+  std::stringstream page;
+  page << file.rdbuf();
+  EXPECT_EQ(page.str(), to_markdown(report())) << "run: gdakit mutants --markdown docs/mutants.md";
+}
+
+TEST(MutantsRunner, FindsAMutantThatIsKnownToBeWrong) {
+  MutantOptions options;
+  options.only = "fence WqeBeforeDoorbellRecord: remove";
+  options.executions = 200;
+  const MutantReport report = run_mutants(options);
+  ASSERT_EQ(report.first_order.size(), 1u);
+  EXPECT_TRUE(report.first_order[0].killed());
+  EXPECT_GT(report.first_order[0].kill_rate, 0.1);
+}
+
+TEST(MutantsRunner, CountsASurvivorWithoutAnArgumentAsADefect) {
+  MutantReport report;
+  report.first_order.resize(1);
+  report.first_order[0].mutations = {{{"X", "device/x.h", 1, SiteOp::fence}, Operator::remove}};
+  EXPECT_EQ(report.defects().size(), 1u);
+  report.first_order[0].argument = "because";
+  EXPECT_TRUE(report.defects().empty());
+}
+
+}  // namespace
+}  // namespace gdakit::sim
