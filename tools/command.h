@@ -25,5 +25,7 @@ inline constexpr const char* kProgramFollows = "\x1d--";
 
 Command add_run(CLI::App& parent);
 Command add_info(CLI::App& parent);
+Command add_explore(CLI::App& parent);
+Command add_mutants(CLI::App& parent);
 
 }  // namespace gdakit::tools

@@ -14,6 +14,8 @@ constexpr const char* kExamples = R"(
 Examples:
   gdakit run -n 4 ./ring              four PEs on this host; the first failure ends the job
   gdakit run -n 2 --timeout 60 ./ring --size 1M
+  gdakit explore all                  looks for missing fences in a simulated weak memory
+  gdakit mutants                      checks that every fence of the protocol is needed
   gdakit info                         what this build has, and every option with its value
   GDAKIT_BACKEND=softnic gdakit info --json
 )";
@@ -26,8 +28,12 @@ int run_command_line(int argc, char** argv) {
   app.failure_message([](const CLI::App*, const CLI::Error& error) {
     return std::string("gdakit: ") + error.what() + " (see gdakit --help)\n";
   });
-  const std::vector<gdakit::tools::Command> commands = {gdakit::tools::add_run(app),
-                                                        gdakit::tools::add_info(app)};
+  const std::vector<gdakit::tools::Command> commands = {
+      gdakit::tools::add_run(app),
+      gdakit::tools::add_info(app),
+      gdakit::tools::add_explore(app),
+      gdakit::tools::add_mutants(app),
+  };
   // CLI11 takes the words last first.
   std::vector<std::string> words(std::make_reverse_iterator(argv + argc),
                                  std::make_reverse_iterator(argv + 1));

@@ -1,0 +1,283 @@
+#include "tools/explore_run.h"
+
+#include <algorithm>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <numeric>
+
+#include "sim/explore/explorer.h"
+#include "sim/explore/json.h"
+#include "sim/explore/page.h"
+#include "tools/command.h"
+#include "tools/progress.h"
+
+namespace gdakit::tools {
+namespace {
+
+using sim::Exploration;
+using sim::ScenarioEntry;
+
+constexpr std::uint64_t kUsualSchedules = 2000;
+
+// The arguments, understood.
+struct Plan {
+  std::vector<const ScenarioEntry*> scenarios;
+  sim::SubjectOptions subject;
+  sim::ExploreOptions explore;
+  std::optional<sim::Token> token;
+};
+
+// How many characters must be changed, put in or left out.
+std::size_t edits(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t changed = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({changed, row[j] + 1, diagonal + 1});
+    }
+  }
+  return row.back();
+}
+
+Error bad_usage(const std::string& sentence) { return Error(Code::invalid_argument, sentence); }
+
+Error unknown_scenario(const std::string& typed, std::span<const ScenarioEntry> scenarios) {
+  std::string sentence = "there is no scenario \"" + typed + "\"";
+  const std::vector<std::string> near = near_names(typed, scenarios);
+  for (std::size_t i = 0; i < near.size(); ++i) {
+    sentence += (i == 0 ? "; did you mean " : i + 1 == near.size() ? " or " : ", ") + near[i];
+  }
+  return bad_usage(sentence + (near.empty() ? "; " : "? ") + "--list shows all");
+}
+
+Result<std::vector<const ScenarioEntry*>> chosen_scenarios(
+    const std::string& typed, std::span<const ScenarioEntry> scenarios) {
+  if (typed.empty()) return bad_usage("which scenario? give its name, or all; --list shows them");
+  std::vector<const ScenarioEntry*> chosen;
+  for (const ScenarioEntry& entry : scenarios) {
+    if (typed == "all" || typed == entry.name) chosen.push_back(&entry);
+  }
+  if (chosen.empty()) return unknown_scenario(typed, scenarios);
+  return chosen;
+}
+
+Result<sim::GpuModel> gpu_named(const std::string& typed) {
+  if (typed == "hopper") return sim::GpuModel::hopper;
+  if (typed == "ampere") return sim::GpuModel::ampere;
+  return bad_usage("there is no GPU \"" + typed + "\"; there are hopper and ampere");
+}
+
+Result<Plan> make_plan(const ExploreArguments& arguments,
+                       std::span<const ScenarioEntry> scenarios) {
+  Plan plan;
+  auto chosen = chosen_scenarios(arguments.scenario, scenarios);
+  if (!chosen) return chosen.error();
+  plan.scenarios = *chosen;
+  const auto gpu = gpu_named(arguments.gpu);
+  if (!gpu) return gpu.error();
+  plan.subject.gpu = *gpu;
+  const auto strategy = sim::strategy_named(arguments.strategy);
+  if (!strategy) return strategy.error();
+  plan.explore.strategy = *strategy;
+  plan.explore.seed = arguments.seed;
+  const bool exhaustive = *strategy == sim::StrategyKind::exhaustive;
+  if (arguments.preemptions && !exhaustive) {
+    return bad_usage("--preemptions is a bound of --strategy exhaustive");
+  }
+  plan.explore.max_preemptions = arguments.preemptions;
+  plan.explore.seconds = arguments.seconds.value_or(0);
+  if (!(plan.explore.seconds >= 0 && plan.explore.seconds <= 1e9)) {
+    return bad_usage("--seconds takes 0 to 1e9");
+  }
+  // Whoever sets another limit does not want this one.
+  const bool limited = arguments.seconds.has_value() || exhaustive;
+  plan.explore.schedules = arguments.schedules.value_or(limited ? 0 : kUsualSchedules);
+  if (plan.explore.schedules == 0 && plan.explore.seconds <= 0 && !exhaustive) {
+    return bad_usage("with --schedules 0 nothing ends the search; give --seconds");
+  }
+  if (arguments.replay.empty()) return plan;
+  if (arguments.scenario == "all") return bad_usage("--replay takes the one scenario it is of");
+  const Result<sim::Token> token = sim::Token::parse(arguments.replay);
+  if (!token) return token.error();
+  plan.token = *token;
+  return plan;
+}
+
+void write_failure(const sim::Failure& failure, sim::JsonWriter& json) {
+  json.begin_object();
+  json.member("finding", sim::finding_name(failure.result.finding));
+  json.member("text", failure.result.text);
+  json.member("token", failure.token.text());
+  json.member("found_as", failure.found_as.text());
+  json.member("execution", failure.execution);
+  json.member("replay", failure.trace.replay);
+  json.member("preemptions", failure.preemptions);
+  json.member("stale_reads", failure.stale_reads);
+  json.member("needs", failure.deviations);
+  json.member("shrink_executions", failure.shrink_executions);
+  json.member("deterministic", failure.nondeterminism.empty());
+  json.key("knobs");
+  json.begin_array();
+  for (const std::string& knob : failure.trace.knobs) json.value(knob);
+  json.end();
+  json.end();
+}
+
+void write_exploration(const Exploration& found, sim::JsonWriter& json) {
+  json.begin_object();
+  json.member("scenario", found.name);
+  json.member("passed", found.passed());
+  json.member("strategy", sim::strategy_name(found.strategy));
+  json.member("seed", found.seed);
+  json.member("executions", found.executions);
+  json.member("redundant", found.redundant);
+  json.member("accesses", found.accesses);
+  json.member("outcomes", found.outcomes);
+  json.member("more_outcomes", found.more_outcomes);
+  json.member("complete", found.complete);
+  json.member("seconds", found.seconds);
+  json.key("failure");
+  if (found.failure) {
+    write_failure(*found.failure, json);
+  } else {
+    json.null();
+  }
+  json.end();
+}
+
+void write_json(const std::vector<Exploration>& all, const std::string& gpu, std::ostream& out) {
+  sim::JsonWriter json(out);
+  json.begin_object();
+  json.member("passed", std::all_of(all.begin(), all.end(),
+                                    [](const Exploration& found) { return found.passed(); }));
+  json.member("gpu", gpu);
+  json.key("scenarios");
+  json.begin_array();
+  for (const Exploration& found : all) write_exploration(found, json);
+  json.end();
+  json.end();
+}
+
+Result<void> write_file(const std::string& path, const std::function<void(std::ostream&)>& write) {
+  std::ofstream file(path);
+  if (file) write(file);
+  file.flush();
+  if (file) return {};
+  return Error(Code::system, "cannot write \"" + path + "\"; give a file in a folder that exists");
+}
+
+class Exploring {
+ public:
+  Exploring(const ExploreArguments& arguments, const Plan& plan, const Streams& streams)
+      : arguments_(&arguments), plan_(&plan), streams_(streams) {
+    // Standard output is the JSON's alone if it goes there.
+    if (arguments.json == "-") streams_.out = streams.errors;
+    json_out_ = streams.out;
+  }
+
+  int run() {
+    for (const ScenarioEntry* entry : plan_->scenarios) {
+      Exploration found = explore_one(*entry);
+      *streams_.out << (found.passed() ? found.summary() + "\n" : failure_text(found));
+      streams_.out->flush();
+      all_.push_back(std::move(found));
+    }
+    const bool written = report(write_outputs());
+    const bool passed = std::all_of(all_.begin(), all_.end(),
+                                    [](const Exploration& found) { return found.passed(); });
+    return passed && written ? 0 : kFailed;
+  }
+
+ private:
+  Exploration explore_one(const ScenarioEntry& entry) {
+    const std::unique_ptr<sim::Subject> subject = entry.make(plan_->subject);
+    sim::ExploreOptions options = plan_->explore;
+    options.replay_command = "gdakit explore " + std::string(entry.name);
+    if (arguments_->gpu != ExploreArguments{}.gpu) {
+      options.replay_command += " --gpu " + arguments_->gpu;
+    }
+    if (plan_->token) return sim::replay(*subject, *plan_->token, options);
+    ProgressLine line(*streams_.errors, streams_.columns);
+    if (!line.shown()) return sim::explore(*subject, options);
+    return sim::explore(*subject, options, [&](const sim::Progress& progress) {
+      line.show(progress_text(entry.name, progress, options.schedules, streams_.columns));
+    });
+  }
+
+  std::string failure_text(const Exploration& found) const {
+    return plan_->token ? found.report() : found.summary() + "\n" + found.report();
+  }
+
+  Result<void> write_outputs() {
+    if (arguments_->json == "-") {
+      write_json(all_, arguments_->gpu, *json_out_);
+    } else if (!arguments_->json.empty()) {
+      const Result<void> written = write_file(arguments_->json, [this](std::ostream& file) {
+        write_json(all_, arguments_->gpu, file);
+      });
+      if (!written) return written;
+    }
+    if (arguments_->html.empty()) return {};
+    const auto failed = std::find_if(all_.begin(), all_.end(),
+                                     [](const Exploration& found) { return !found.passed(); });
+    if (failed == all_.end()) {
+      *streams_.errors << "gdakit explore: nothing failed, so " << arguments_->html
+                       << " was not written\n";
+      return {};
+    }
+    return write_file(arguments_->html,
+                      [&](std::ostream& file) { sim::write_page(failed->failure->trace, file); });
+  }
+
+  bool report(const Result<void>& done) {
+    if (!done) *streams_.errors << "gdakit explore: " << done.error().message() << '\n';
+    return static_cast<bool>(done);
+  }
+
+  const ExploreArguments* arguments_;
+  const Plan* plan_;
+  Streams streams_;
+  std::ostream* json_out_ = nullptr;
+  std::vector<Exploration> all_;
+};
+
+}  // namespace
+
+std::vector<std::string> near_names(std::string_view typed,
+                                    std::span<const sim::ScenarioEntry> scenarios) {
+  std::vector<std::pair<std::size_t, std::string>> near;
+  for (const sim::ScenarioEntry& entry : scenarios) {
+    const std::string_view name = entry.name;
+    const bool part = typed.size() > 1 && name.find(typed) != name.npos;
+    const std::size_t distance = part ? 1 : edits(typed, name);
+    if (distance <= 1 + typed.size() / 3) near.emplace_back(distance, name);
+  }
+  std::stable_sort(near.begin(), near.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < std::min<std::size_t>(near.size(), 5); ++i) {
+    names.push_back(near[i].second);
+  }
+  return names;
+}
+
+int run_explore(const ExploreArguments& arguments, std::span<const sim::ScenarioEntry> scenarios,
+                const Streams& streams) {
+  if (arguments.list) {
+    for (const ScenarioEntry& entry : scenarios) {
+      *streams.out << entry.name << "\n    " << entry.sentence << '\n';
+    }
+    return 0;
+  }
+  const Result<Plan> plan = make_plan(arguments, scenarios);
+  if (plan) return Exploring(arguments, *plan, streams).run();
+  *streams.errors << "gdakit explore: " << plan.error().message() << '\n';
+  return kBadUsage;
+}
+
+}  // namespace gdakit::tools
