@@ -1,10 +1,12 @@
 // Every ordering construct of the protocol, by name.
 //
 // A type says what it orders, before what, for whom, how strong it is (kind, scope), and which
-// scenario fails when it is left out. Protocol code passes the type to the Machine:
-// m.fence(order::X{}), or to the load, store or read-modify-write that carries the order. There is
-// no other way to order anything. The scenarios need the weak-memory simulator, which is not there
-// yet: the CPU's memory is too strong to show most of what a missing order breaks.
+// scenario of the weak-memory simulator fails when it is left out:
+//
+//   gdakit explore put-quiet --without WqeBeforeDoorbellRecord
+//
+// Protocol code passes the type to the Machine: m.fence(order::X{}), or to the load, store or
+// read-modify-write that carries the order. There is no other way to order anything.
 //
 // The life of a WQE, with the orders in their places:
 //
@@ -66,7 +68,7 @@ struct AcqRel {
 struct PublishReady {
   static constexpr Kind kind = Kind::acq_rel;
   static constexpr Scope scope = Scope::gpu;
-  static constexpr std::string_view breaks = "Order.PublishReady";
+  static constexpr std::string_view breaks = "two-blocks";
 };
 
 // Orders   the ready bits that the holder reads,
@@ -75,7 +77,7 @@ struct PublishReady {
 struct ReadyBeforeRing {
   static constexpr Kind kind = Kind::acquire;
   static constexpr Scope scope = Scope::gpu;
-  static constexpr std::string_view breaks = "Order.ReadyBeforeRing";
+  static constexpr std::string_view breaks = "ready-words";
 };
 
 // Orders   the holder's doorbell record, doorbell and scan,
@@ -84,7 +86,7 @@ struct ReadyBeforeRing {
 struct PassBaton {
   static constexpr Kind kind = Kind::acq_rel;
   static constexpr Scope scope = Scope::gpu;
-  static constexpr std::string_view breaks = "Order.PassBaton";
+  static constexpr std::string_view breaks = "two-blocks";
 };
 
 // Orders   the WQE bytes of every slot below the new producer index, the payload they name, and the
@@ -94,7 +96,7 @@ struct PassBaton {
 struct WqeBeforeDoorbellRecord {
   static constexpr Kind kind = Kind::release;
   static constexpr Scope scope = Scope::nic;
-  static constexpr std::string_view breaks = "Order.WqeBeforeDoorbellRecord";
+  static constexpr std::string_view breaks = "put-quiet";
 };
 
 // Orders   the doorbell record,
@@ -103,7 +105,7 @@ struct WqeBeforeDoorbellRecord {
 struct RecordBeforeDoorbell {
   static constexpr Kind kind = Kind::release;
   static constexpr Scope scope = Scope::nic;
-  static constexpr std::string_view breaks = "Order.RecordBeforeDoorbell";
+  static constexpr std::string_view breaks = "put-quiet";
 };
 
 // Orders   the WQE bytes below the new producer index, and their payload,
@@ -112,7 +114,7 @@ struct RecordBeforeDoorbell {
 struct WqeBeforeProxyIndex {
   static constexpr Kind kind = Kind::release;
   static constexpr Scope scope = Scope::system;
-  static constexpr std::string_view breaks = "Order.WqeBeforeProxyIndex";
+  static constexpr std::string_view breaks = "proxy";
 };
 
 // Orders   the CQE,
@@ -121,7 +123,7 @@ struct WqeBeforeProxyIndex {
 struct CompletionBeforeUse {
   static constexpr Kind kind = Kind::acquire;
   static constexpr Scope scope = Scope::nic;
-  static constexpr std::string_view breaks = "Order.CompletionBeforeUse";
+  static constexpr std::string_view breaks = "put-source";
 };
 
 // Orders   the CQE that one thread saw,
@@ -130,7 +132,7 @@ struct CompletionBeforeUse {
 struct CompletionForOthers {
   static constexpr Kind kind = Kind::release;
   static constexpr Scope scope = Scope::gpu;
-  static constexpr std::string_view breaks = "Order.CompletionForOthers";
+  static constexpr std::string_view breaks = "full-queue";
 };
 
 // Orders   the cached completion index,
@@ -139,7 +141,7 @@ struct CompletionForOthers {
 struct SlotFreeBeforeReuse {
   static constexpr Kind kind = Kind::acquire;
   static constexpr Scope scope = Scope::gpu;
-  static constexpr std::string_view breaks = "Order.SlotFreeBeforeReuse";
+  static constexpr std::string_view breaks = "full-queue";
 };
 
 // Orders   the DUMP that made reads visible,
@@ -148,7 +150,7 @@ struct SlotFreeBeforeReuse {
 struct FlushForOthers {
   static constexpr Kind kind = Kind::release;
   static constexpr Scope scope = Scope::gpu;
-  static constexpr std::string_view breaks = "Order.FlushForOthers";
+  static constexpr std::string_view breaks = "get-shared";
 };
 
 // Orders   the index up to which reads are visible,
@@ -157,7 +159,7 @@ struct FlushForOthers {
 struct FlushSeen {
   static constexpr Kind kind = Kind::acquire;
   static constexpr Scope scope = Scope::gpu;
-  static constexpr std::string_view breaks = "Order.FlushSeen";
+  static constexpr std::string_view breaks = "get-shared";
 };
 
 // Orders   the turn of a fetch slot,
@@ -166,7 +168,7 @@ struct FlushSeen {
 struct FetchSlotTaken {
   static constexpr Kind kind = Kind::acquire;
   static constexpr Scope scope = Scope::gpu;
-  static constexpr std::string_view breaks = "Order.FetchSlotTaken";
+  static constexpr std::string_view breaks = "fetch-slots";
 };
 
 // Orders   the reading of a fetch slot,
@@ -175,7 +177,7 @@ struct FetchSlotTaken {
 struct FetchSlotGivenBack {
   static constexpr Kind kind = Kind::release;
   static constexpr Scope scope = Scope::gpu;
-  static constexpr std::string_view breaks = "Order.FetchSlotGivenBack";
+  static constexpr std::string_view breaks = "fetch-slots";
 };
 
 // Orders   a word of the symmetric heap that another PE wrote,
@@ -184,7 +186,7 @@ struct FetchSlotGivenBack {
 struct SignalBeforeData {
   static constexpr Kind kind = Kind::acquire;
   static constexpr Scope scope = Scope::system;
-  static constexpr std::string_view breaks = "Order.SignalBeforeData";
+  static constexpr std::string_view breaks = "put-signal";
 };
 
 // Orders   the fields of a stall or fault report,
@@ -193,7 +195,7 @@ struct SignalBeforeData {
 struct ReportBeforeState {
   static constexpr Kind kind = Kind::release;
   static constexpr Scope scope = Scope::system;
-  static constexpr std::string_view breaks = "Order.ReportBeforeState";
+  static constexpr std::string_view breaks = "watchdog";
 };
 
 }  // namespace gdakit::order

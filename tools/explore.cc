@@ -25,6 +25,7 @@ Examples:
   gdakit explore --list
   gdakit explore all --schedules 2000
   gdakit explore SCENARIO --seconds 60 --seed 7 --html failure.html
+  gdakit explore put-quiet --without WqeBeforeDoorbellRecord --html failure.html
   gdakit explore SCENARIO --replay TOKEN
 )";
 
@@ -57,6 +58,9 @@ Command add_explore(CLI::App& parent) {
       ->type_name("N");
   app->add_option("--gpu", arguments->gpu, "hopper or ampere: how a NIC's writes are ordered")
       ->type_name("NAME");
+  app->add_option("--without", arguments->without,
+                  "Leave an order of device/order.h out, to see what breaks")
+      ->type_name("ORDER");
   app->add_option("--replay", arguments->replay, "Run the execution that this token names")
       ->type_name("TOKEN");
   app->add_option("--html", arguments->html, "Write the first failing run as a page")

@@ -9,6 +9,7 @@
 #include "sim/explore/explorer.h"
 #include "sim/explore/json.h"
 #include "sim/explore/page.h"
+#include "sim/world/orders.h"
 #include "tools/command.h"
 #include "tools/progress.h"
 
@@ -72,6 +73,17 @@ Result<sim::GpuModel> gpu_named(const std::string& typed) {
   return bad_usage("there is no GPU \"" + typed + "\"; there are hopper and ampere");
 }
 
+// "" is no order, and fine.
+Result<void> check_order(const std::string& typed) {
+  if (typed.empty()) return {};
+  std::string names;
+  for (const sim::NamedOrder& order : sim::named_orders()) {
+    if (order.name == typed) return {};
+    names += (names.empty() ? "" : ", ") + std::string(order.name);
+  }
+  return bad_usage("there is no order \"" + typed + "\"; there are " + names);
+}
+
 Result<Plan> make_plan(const ExploreArguments& arguments,
                        std::span<const ScenarioEntry> scenarios) {
   Plan plan;
@@ -81,6 +93,8 @@ Result<Plan> make_plan(const ExploreArguments& arguments,
   const auto gpu = gpu_named(arguments.gpu);
   if (!gpu) return gpu.error();
   plan.subject.gpu = *gpu;
+  if (Result<void> known = check_order(arguments.without); !known) return known.error();
+  plan.subject.without = arguments.without;
   const auto strategy = sim::strategy_named(arguments.strategy);
   if (!strategy) return strategy.error();
   plan.explore.strategy = *strategy;
@@ -200,6 +214,9 @@ class Exploring {
     options.replay_command = "gdakit explore " + std::string(entry.name);
     if (arguments_->gpu != ExploreArguments{}.gpu) {
       options.replay_command += " --gpu " + arguments_->gpu;
+    }
+    if (!arguments_->without.empty()) {
+      options.replay_command += " --without " + arguments_->without;
     }
     if (plan_->token) return sim::replay(*subject, *plan_->token, options);
     ProgressLine line(*streams_.errors, streams_.columns);

@@ -22,6 +22,7 @@ struct ExploreArguments {
   std::string strategy = "mixed";
   std::optional<std::uint32_t> preemptions;
   std::string gpu = "hopper";
+  std::string without;
   std::string replay;
   std::string html;
   std::string json;  // "-": standard output, and text goes to standard error

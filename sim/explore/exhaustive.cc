@@ -118,9 +118,7 @@ void ExhaustiveStrategy::inherit_sleep(Node& node) {
     const Step ran = step(before, before.picked);
     for (std::uint32_t i = before.first_asleep; i < before.end_asleep; ++i) {
       const Step sleeper = asleep_[i];
-      if (sleeper.agent != ran.agent && independent(sleeper.next, ran.next)) {
-        asleep_.push_back(sleeper);
-      }
+      if (independent(sleeper.next, ran.next)) asleep_.push_back(sleeper);
     }
     node.goes_on = ran.agent == step(node, 0).agent;
     node.preemptions = before.preemptions + cost(before, before.picked);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "sim/explore/subject.h"
 
@@ -17,6 +18,7 @@ enum class GpuModel : std::uint8_t {
 
 struct SubjectOptions {
   GpuModel gpu = GpuModel::hopper;
+  std::string without;  // leave this order of device/order.h out; "": the protocol as it is
 };
 
 struct ScenarioEntry {

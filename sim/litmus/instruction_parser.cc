@@ -285,6 +285,7 @@ void Reader::read_barrier(Instruction& instruction) {
     return refuse("a barrier beyond one block");
   }
   if (mnemonic_.sem.has_value()) return reject("a barrier has no memory order");
+  if (is_register_name(cursor_.peek().text)) return refuse("a barrier's number in a register");
   instruction.instance = static_cast<std::uint32_t>(cursor_.expect_number("a barrier's number"));
   if (!cursor_.accept(",")) return;
   instruction.named = true;

@@ -136,7 +136,7 @@ std::uint64_t Memory::load(AgentId agent, Address from, std::uint32_t size, cons
     if (seen.stale_by != 0) explain_stale(granule, op, seen, event);
   }
   if (options_.find_races && !access.speculative) {
-    if (unknown != 0) check_read(granule, op, unknown, event);
+    if (unknown != 0) check_known(granule, op, unknown, false, event);
     record_read(granule, op, event);
   }
   if (is_strong(access.sem) && morally_strong(op, write)) take_heads(op, write);

@@ -135,7 +135,7 @@ std::uint64_t Memory::settle_load(const Op& op) {
     trace_->events[event].what += " (settled late)";
   }
   if (options_.find_races && !op.access.speculative) {
-    if (unknown != 0) check_read(granule, op, unknown, event);
+    if (unknown != 0) check_known(granule, op, unknown, false, event);
     record_read(granule, op, event);
   }
   if (is_strong(op.access.sem) && morally_strong(op, write)) take_heads(op, write);

@@ -242,6 +242,7 @@ class Memory {
     std::uint8_t mask;
     bool strong;
     bool wrote;
+    bool op_writes;  // the later access does
     std::uint32_t event;
     std::uint32_t time;
   };
@@ -314,7 +315,8 @@ class Memory {
   void log_read(const Op& op, std::uint32_t slot);
 
   // races.cc
-  void check_read(const Granule& granule, const Op& op, Slots unknown, std::uint32_t event);
+  void check_known(const Granule& granule, const Op& op, Slots unknown, bool op_writes,
+                   std::uint32_t event);
   void check_write(const Granule& granule, const Op& op, std::uint32_t event);
   void record_read(Granule& granule, const Op& op, std::uint32_t event);
   void report_race(const Op& op, const Rival& rival, std::uint32_t event);

@@ -1,6 +1,5 @@
-// Races: two accesses to the same bytes, one of them a write, that nothing
-// orders and that are not morally strong. PTX promises nothing of what they
-// read.
+// Races: two accesses to the same bytes, one of them a write, that nothing orders and that are not
+// morally strong. PTX promises nothing of what they read.
 #include "sim/weak/memory.h"
 
 namespace gdakit::sim::weak {
@@ -11,18 +10,21 @@ constexpr std::uint16_t kFirstReads = 4;
 }  // namespace
 
 // `unknown`: the writes there that the agent does not know of.
-void Memory::check_read(const Granule& granule, const Op& op, Slots unknown, std::uint32_t event) {
+void Memory::check_known(const Granule& granule, const Op& op, Slots unknown, bool op_writes,
+                         std::uint32_t event) {
   for (Slots rest = unknown; rest != 0; rest = without_first(rest)) {
     const Write& write = granule.writes[first_slot(rest)];
     if (morally_strong(op, write)) continue;
-    report_race(op, {write.agent, write.mask, write.strong, true, write.event, write.time}, event);
+    report_race(op,
+                {write.agent, write.mask, write.strong, true, op_writes, write.event, write.time},
+                event);
   }
 }
 
 void Memory::check_write(const Granule& granule, const Op& op, std::uint32_t event) {
   const Slots overlap = overlapping(granule, op.mask);
   const Slots unknown = overlap & ~known(granule, overlap, op.clock);
-  if (unknown != 0) check_read(granule, op, unknown, event);
+  if (unknown != 0) check_known(granule, op, unknown, true, event);
   for (std::uint16_t i = 0; i < granule.read_count; ++i) {
     const Read& read = granule.reads[i];
     if (read.agent == op.agent || (read.mask & op.mask) == 0) continue;
@@ -33,7 +35,8 @@ void Memory::check_write(const Granule& granule, const Op& op, std::uint32_t eve
     as_write.strong = read.strong;
     as_write.scope = read.scope;
     if (morally_strong(op, as_write)) continue;
-    report_race(op, {read.agent, read.mask, read.strong, false, read.event, read.time}, event);
+    report_race(op, {read.agent, read.mask, read.strong, false, true, read.event, read.time},
+                event);
   }
 }
 
@@ -65,12 +68,12 @@ void Memory::report_race(const Op& op, const Rival& rival, std::uint32_t event) 
                      includes(agents_[op.agent].place, op.access.scope, agents_[rival.agent].place);
   const Address address = op.granule * 8 + op.shift / 8;
   const std::string why = missing_order(rival.agent, rival.time, op.agent);
-  std::string text = names_.agent(rival.agent) + (rival.wrote ? " wrote " : " read ") +
-                     names_.place(address) + " and " + names_.agent(op.agent) + " accesses it";
-  text += mixed ? " in another size; nothing orders the two"
-                : (strong ? ", at scopes that do not include both; nothing orders the "
-                            "two"
-                          : "; one of the two accesses is weak and nothing orders them");
+  std::string text = names_.agent(op.agent) + (rival.op_writes ? " writes " : " reads ") +
+                     names_.place(address) + ", which " + names_.agent(rival.agent) +
+                     (rival.wrote ? " has written" : " has read");
+  text += mixed ? " in another size, and nothing orders the two"
+                : (strong ? ", at scopes that do not include both, and nothing orders the two"
+                          : "; one of the two accesses is weak, and nothing orders them");
   find(mixed ? FindingKind::mixed_size : FindingKind::race, text + ": " + why);
   if (trace_ != nullptr) trace_->missing.push_back({rival.event, event, text + ": " + why + "."});
 }

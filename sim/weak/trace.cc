@@ -111,8 +111,8 @@ std::string Memory::missing_order(AgentId writer, std::uint32_t time, AgentId re
   for (const Head& head : heads_) {
     if (head.clock[writer] < time) continue;
     if (reaches(head, reader)) {
-      return "a release covers it, but " + names_.agent(reader) +
-             " has not read anything that carries the release";
+      return "a release follows it, but " + names_.agent(reader) +
+             " has not read anything that was written behind that release";
     }
     narrow = &head;
   }

@@ -8,14 +8,15 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "core/base/annotate.h"
 #include "core/base/assert.h"
 
 namespace gdakit::sim {
 namespace {
 
-// Far from where systems put programs and libraries. Addresses stand in WQEs and thus in traces;
-// nothing depends on them.
-constexpr std::uint64_t kPreferred = 0x5100'0000'0000;
+// Far from where systems put programs and libraries, and where ThreadSanitizer lets a program map
+// memory. Addresses stand in WQEs and thus in traces; nothing depends on them.
+constexpr std::uint64_t kPreferred = kThreadSanitizer ? 0x40'0000'0000 : 0x5100'0000'0000;
 constexpr std::uint64_t kStep = 0x1'0000'0000;
 constexpr int kTries = 64;
 

@@ -18,16 +18,17 @@
 #include "device/order.h"
 #include "sim/host_machine.h"
 #include "sim/world/execution.h"
+#include "sim/world/orders.h"
 #include "sim/world/region.h"
 #include "sim/world/sites.h"
 
 namespace gdakit::sim {
 
-// The name that an order type gives itself for its scenario; "" for an unnamed one.
+// The name of a named order; "" for one that says of no scenario that it breaks.
 template <class Order>
 constexpr std::string_view order_name() {
   if constexpr (requires { Order::breaks; }) {
-    return Order::breaks;
+    return type_name<Order>();
   } else {
     return "";
   }

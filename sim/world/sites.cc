@@ -95,10 +95,7 @@ void SiteTable::set_mutations(std::vector<Mutation> mutations) {
 }
 
 const OrderSite& SiteTable::find(const Call& call, Slot& slot) {
-  const std::string_view prefix = "Order.";
-  const std::string_view name =
-      call.name.starts_with(prefix) ? call.name.substr(prefix.size()) : call.name;
-  const SiteKey key{std::string(name), short_file(call.file), call.line, call.op};
+  const SiteKey key{std::string(call.name), short_file(call.file), call.line, call.op};
   const weak::Sem sem = sem_of(call);
   auto found = std::find_if(sites_.begin(), sites_.end(), [&](const OrderSite& site) {
     return site.key == key && site.sem == sem && site.scope == call.scope;
@@ -106,8 +103,7 @@ const OrderSite& SiteTable::find(const Call& call, Slot& slot) {
   if (found == sites_.end()) {
     OrderSite& site = sites_.emplace_back();
     site.key = key;
-    // Views into a literal, whose end is the literal's.
-    site.where = {name.data() == nullptr ? "" : name.data(), call.file, call.line};
+    site.where = {site.key.name.c_str(), call.file, call.line};
     site.sem = sem;
     site.scope = call.scope;
     resolve(site);
@@ -122,7 +118,8 @@ void SiteTable::resolve(OrderSite& site) const {
   site.effect.sem = site.sem;
   site.effect.scope = site.scope == Scope::nic ? nic_scope_ : site.scope;
   for (const Mutation& mutation : mutations_) {
-    if (mutation.site == site.key) apply(mutation.op, site.key.op, site.effect);
+    const bool everywhere = mutation.site.file.empty() && mutation.site.name == site.key.name;
+    if (everywhere || mutation.site == site.key) apply(mutation.op, site.key.op, site.effect);
   }
 }
 

@@ -61,7 +61,7 @@ struct SiteKey {
 };
 
 struct Mutation {
-  SiteKey site;
+  SiteKey site;  // with a name and without a file: every site of that order
   Operator op = Operator::remove;
 
   std::string text() const;
@@ -88,7 +88,7 @@ struct OrderSite {
 // The sites of one world.
 class SiteTable {
  public:
-  // What a call of the Machine says of itself: `name` and `file` are string literals.
+  // What a call of the Machine says of itself; `file` is a string literal.
   struct Call {
     std::string_view name;
     const char* file;

@@ -69,7 +69,7 @@ void World::add_queue(std::uint32_t number) {
   at.slots = add_region(queue, options_.depth * format::kWqebbBytes, RegionKind::slots, owner);
   at.cqe = add_region(queue, sizeof(format::Cqe64), RegionKind::cqe, owner);
   at.ready = add_region(queue + " ready bits", options_.depth / kSlotsPerReadyWord * 8,
-                        RegionKind::state, owner);
+                        RegionKind::other, owner);
   at.state = add_region(queue + " indices", sizeof(QueueState), RegionKind::state, owner);
   at.record = add_region(queue, sizeof(format::DoorbellRecord), RegionKind::record, owner);
   at.proxy = add_region(queue, sizeof(std::uint64_t), RegionKind::proxy, Owner::host);

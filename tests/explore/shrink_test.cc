@@ -77,6 +77,45 @@ TEST(Shrink, StaysWithTheSameKindOfFinding) {
   EXPECT_EQ(shrunk.picks.deviations(Choice::fault) + shrunk.picks.deviations(Choice::load), 2u);
 }
 
+// Leaving an agent and coming back to it: neither goes without the other.
+TEST(Shrink, PicksThatOnlyGoTogetherGoTogether) {
+  Asked subject(300, [](const Vector& picks) {
+    const bool needed = picks[50] != 0 && picks[60] != 0 && picks[70] != 0;
+    return needed && (picks[10] != 0) == (picks[200] != 0) ? FindingKind::race : FindingKind::none;
+  });
+  const Shrunk shrunk = shrink(subject, filled(300, 1), 5000);
+  Vector expected(71);
+  expected[50] = expected[60] = expected[70] = 1;
+  EXPECT_EQ(shrunk.picks.picks, expected);
+}
+
+// Its first choice brings three more of the same kind with it if it is not plain.
+class Bringing : public Subject {
+ public:
+  const std::string& name() const override { return name_; }
+  RunResult run(Chooser& chooser, Trace*) override {
+    if (chooser.choose(Choice::load, 2) != 0) {
+      for (int i = 0; i < 3; ++i) chooser.choose(Choice::load, 2);
+    }
+    std::uint32_t last = 0;
+    for (int i = 0; i < 5; ++i) last = chooser.choose(Choice::load, 2);
+    RunResult result;
+    if (last != 0) result.finding = FindingKind::race;
+    return result;
+  }
+
+ private:
+  std::string name_ = "bringing";
+};
+
+TEST(Shrink, WhatADeviationBringsWithItGoesWithIt) {
+  Bringing subject;
+  Picks failing;
+  failing.picks = {1, 0, 0, 0, 0, 0, 0, 0, 1};
+  const Shrunk shrunk = shrink(subject, failing, 2000);
+  EXPECT_EQ(shrunk.picks.picks, (Vector{0, 0, 0, 0, 0, 1}));
+}
+
 TEST(Shrink, StopsAtItsLimitWithSomethingThatFails) {
   Asked subject(600, [](const Vector& picks) {
     return picks[100] != 0 && picks[301] != 0 ? FindingKind::race : FindingKind::none;

@@ -128,6 +128,19 @@ TEST(Random, SwarmsItsOdds) {
   EXPECT_EQ(deepest, 7u);
 }
 
+// Whoever stops makes room for any other, not for the first one, even without preemptions.
+TEST(Random, AfterAnAgentThatIsGoneAnyOtherGoesOn) {
+  std::vector<int> counts(4);
+  const Candidate all[] = {{1, {}, false}, {4, {}, false}, {5, {}, false}, {6, {}, false}};
+  for (std::uint64_t seed = 0; seed < 400; ++seed) {
+    RandomStrategy strategy(seed);
+    strategy.begin();
+    strategy.only_agent({3, {}, false});
+    ++counts[strategy.pick_agent(all)];
+  }
+  for (const int count : counts) EXPECT_NEAR(count, 100, 40);
+}
+
 TEST(Random, AnAgentThatGivesItsTurnAwayIsNotPickedAgain) {
   const Candidate all[] = {{2, {}, true}, {0, {}, true}, {1, {}, false}, {3, {}, false}};
   std::set<std::uint32_t> after_yield;

@@ -2,12 +2,16 @@
 // has said why it changes nothing; and the page that says so is current.
 #include "sim/world/mutants/mutants.h"
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 
 #include <gtest/gtest.h>
 
 #include "core/base/annotate.h"
+#include "sim/explore/explorer.h"
+#include "sim/explore/scenario_list.h"
+#include "sim/world/orders.h"
 
 namespace gdakit::sim {
 namespace {
@@ -43,17 +47,13 @@ TEST_F(Mutants, AreFoundWithinAThousandExecutions) {
 }
 
 TEST_F(Mutants, OfEveryNamedOrderAreAmongThem) {
-  for (const char* const name :
-       {"PublishReady", "ReadyBeforeRing", "PassBaton", "WqeBeforeDoorbellRecord",
-        "RecordBeforeDoorbell", "WqeBeforeProxyIndex", "CompletionBeforeUse", "CompletionForOthers",
-        "SlotFreeBeforeReuse", "FlushForOthers", "FlushSeen", "FetchSlotTaken",
-        "FetchSlotGivenBack", "SignalBeforeData", "ReportBeforeState"}) {
+  for (const NamedOrder& order : named_orders()) {
     const bool removed = std::any_of(
         report().first_order.begin(), report().first_order.end(), [&](const MutantResult& mutant) {
-          return mutant.sites[0].name == name && mutant.mutations[0].op == Operator::remove &&
+          return mutant.sites[0].name == order.name && mutant.mutations[0].op == Operator::remove &&
                  mutant.killed();
         });
-    EXPECT_TRUE(removed) << name << " can be left out, or no scenario comes past it";
+    EXPECT_TRUE(removed) << order.name << " can be left out, or no scenario comes past it";
   }
 }
 
@@ -74,6 +74,32 @@ TEST(MutantsRunner, FindsAMutantThatIsKnownToBeWrong) {
   ASSERT_EQ(report.first_order.size(), 1u);
   EXPECT_TRUE(report.first_order[0].killed());
   EXPECT_GT(report.first_order[0].kill_rate, 0.1);
+}
+
+// What device/order.h says of each order.
+TEST(NamedOrders, BreakTheScenarioThatTheyName) {
+  for (const NamedOrder& order : named_orders()) {
+    const auto entry =
+        std::find_if(scenario_list().begin(), scenario_list().end(),
+                     [&](const ScenarioEntry& one) { return one.name == order.breaks; });
+    ASSERT_NE(entry, scenario_list().end()) << order.breaks;
+    const auto subject = entry->make({.gpu = GpuModel::hopper, .without = std::string(order.name)});
+    ExploreOptions options;
+    options.schedules = 1000;
+    options.shrink = false;
+    EXPECT_FALSE(explore(*subject, options).passed())
+        << order.breaks << " passes without " << order.name;
+  }
+}
+
+TEST(NamedOrders, AreAllOfTheHeader) {
+  std::ifstream file("device/order.h");
+  std::stringstream header;
+  header << file.rdbuf();
+  const std::string text = header.str();
+  std::size_t count = 0;
+  for (std::size_t at = 0; (at = text.find(" breaks = ", at)) != text.npos; ++at) ++count;
+  EXPECT_EQ(count, named_orders().size());
 }
 
 TEST(MutantsRunner, CountsASurvivorWithoutAnArgumentAsADefect) {

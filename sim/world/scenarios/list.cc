@@ -5,7 +5,11 @@ namespace {
 
 template <scenarios::WorldPointer (*kMake)(const SubjectOptions&)>
 std::unique_ptr<Subject> make(const SubjectOptions& options) {
-  return kMake(options);
+  scenarios::WorldPointer world = kMake(options);
+  if (!options.without.empty()) {
+    world->set_mutations({{{.name = options.without, .file = "", .line = 0}, Operator::remove}});
+  }
+  return world;
 }
 
 namespace s = scenarios;

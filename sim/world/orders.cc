@@ -1,0 +1,33 @@
+#include "sim/world/orders.h"
+
+namespace gdakit::sim {
+namespace {
+
+template <class Order>
+constexpr NamedOrder describe() {
+  return {type_name<Order>(), Order::breaks, Order::kind, Order::scope};
+}
+
+constexpr NamedOrder kOrders[] = {
+    describe<order::PublishReady>(),
+    describe<order::ReadyBeforeRing>(),
+    describe<order::PassBaton>(),
+    describe<order::WqeBeforeDoorbellRecord>(),
+    describe<order::RecordBeforeDoorbell>(),
+    describe<order::WqeBeforeProxyIndex>(),
+    describe<order::CompletionBeforeUse>(),
+    describe<order::CompletionForOthers>(),
+    describe<order::SlotFreeBeforeReuse>(),
+    describe<order::FlushForOthers>(),
+    describe<order::FlushSeen>(),
+    describe<order::FetchSlotTaken>(),
+    describe<order::FetchSlotGivenBack>(),
+    describe<order::SignalBeforeData>(),
+    describe<order::ReportBeforeState>(),
+};
+
+}  // namespace
+
+std::span<const NamedOrder> named_orders() { return kOrders; }
+
+}  // namespace gdakit::sim
