@@ -18,7 +18,7 @@ enum class GpuModel : std::uint8_t {
 
 struct SubjectOptions {
   GpuModel gpu = GpuModel::hopper;
-  std::string without;  // leave this order of device/order.h out; "": the protocol as it is
+  std::string without = {};  // leave this order of device/order.h out; "": the protocol as it is
 };
 
 struct ScenarioEntry {

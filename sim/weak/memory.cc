@@ -130,24 +130,24 @@ bool Memory::happened(const Write& write, Clock clock) const {
   return false;
 }
 
-void Memory::arrive(AgentId agent, BarrierClock& barrier) {
+void Memory::arrive(AgentId agent, BarrierClock& barrier, const char* what, EventKind kind) {
   const Op op = make_op(agent, 0, 1, {});
   if (barrier.clock.size() < stride_) barrier.clock.resize(stride_);
   for (std::size_t i = 0; i < stride_; ++i) {
     barrier.clock[i] = std::max(barrier.clock[i], op.clock[i]);
   }
   if (trace_ == nullptr) return;
-  barrier.events.push_back(note(
-      {.lane = agents_[agent].lane, .kind = EventKind::barrier, .what = "arrives at a barrier"}));
+  barrier.events.push_back(note({.lane = agents_[agent].lane, .kind = kind, .what = what}));
 }
 
-void Memory::leave(AgentId agent, const BarrierClock& barrier, const char* what, const Site* site) {
+void Memory::leave(AgentId agent, const BarrierClock& barrier, const char* what, const Site* site,
+                   EventKind kind) {
   make_op(agent, 0, 1, {});
   GDAKIT_ASSERT(barrier.clock.size() == stride_);
   join_clock(agent, barrier.clock.data());
   agents_[agent].strong_turn = true;
   if (trace_ == nullptr) return;
-  Event event{.lane = agents_[agent].lane, .kind = EventKind::barrier, .what = what};
+  Event event{.lane = agents_[agent].lane, .kind = kind, .what = what};
   if (site != nullptr) {
     event.order = site->name;
     event.file = site->file;

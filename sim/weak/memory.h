@@ -125,9 +125,10 @@ class Memory {
 
   // Barriers: every agent that arrives adds what it knows to the clock, every
   // agent that leaves knows what is in it.
-  void arrive(AgentId agent, BarrierClock& barrier);
-  void leave(AgentId agent, const BarrierClock& barrier, const char* what = "barrier",
-             const Site* site = nullptr);
+  void arrive(AgentId agent, BarrierClock& barrier, const char* what = "arrives at a barrier",
+              EventKind kind = EventKind::barrier);
+  void leave(AgentId agent, const BarrierClock& barrier, const char* what = "leaves a barrier",
+             const Site* site = nullptr, EventKind kind = EventKind::barrier);
 
   // A store that does not go to memory, with the strength of a relaxed store at
   // system scope: what the agent's releases before it cover, its receiver

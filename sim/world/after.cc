@@ -9,12 +9,15 @@ namespace gdakit::sim {
 
 void After::read(std::uint32_t pe, std::uint64_t address, void* to, std::size_t bytes) {
   weak::Memory& memory = run_.world.memory();
-  auto* target = static_cast<unsigned char*>(to);
-  for (std::size_t i = 0; i < bytes; ++i) {
-    const weak::Address at = run_.world.space().model(pe, address + i);
-    const std::uint64_t byte = memory.load(run_.host, at, 1, {.speculative = true});
-    target[i] = static_cast<unsigned char>(byte);
-    outcome(byte);
+  auto* const target = static_cast<unsigned char*>(to);
+  for (std::size_t done = 0; done < bytes;) {
+    std::uint32_t size = 8;
+    while (size > bytes - done || (address + done) % size != 0) size /= 2;
+    const weak::Address at = run_.world.space().model(pe, address + done);
+    const std::uint64_t piece = memory.load(run_.host, at, size, {.speculative = true});
+    std::memcpy(target + done, &piece, size);
+    outcome(piece);
+    done += size;
   }
 }
 

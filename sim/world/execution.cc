@@ -9,7 +9,7 @@ namespace gdakit::sim {
 namespace {
 
 // Far above what any scenario needs.
-constexpr std::uint64_t kMaxSteps = 1'000'000;
+constexpr std::uint64_t kMaxSteps = 200'000;
 // Turns of a wait loop that see nothing new, in each of which this much time passes. A watchdog
 // looks at the clock at every 16th turn, twice before it can trip.
 constexpr std::uint32_t kQuietRounds = 48;

@@ -29,6 +29,12 @@ format::Segment without_dump(const format::Segment& segment) {
 bool SimMachine::is_shared(const void* at, std::size_t bytes) {
   if (!around_->space.contains(number(at), bytes)) return false;
   const std::uint64_t offset = around_->space.offset(number(at));
+  if (bytes <= 8 && offset % bytes != 0) {
+    around_->memory.find(FindingKind::stray, "an access of " + std::to_string(bytes) +
+                                                 " bytes at " + around_->layout.name(offset) +
+                                                 ", which is not aligned to that size");
+    return true;
+  }
   const Region* const region = around_->layout.find(offset);
   if (region == nullptr || offset + bytes > region->end) {
     around_->memory.find(FindingKind::stray, "an access of " + std::to_string(bytes) +

@@ -87,7 +87,7 @@ void SimWire::deliver(const softnic::Packet& packet) {
     std::memcpy(flying->payload, packet.payload, packet.header.payload_size);
   }
   flying->packet.payload = flying->payload;
-  fabric_.memory_.arrive(agent_, flying->known);
+  fabric_.memory_.arrive(agent_, flying->known, "packet leaves", EventKind::packet);
   peer->arrived_.push_back(flying);
   ++peer->arrivals_;
 }
@@ -97,7 +97,7 @@ const softnic::Packet* SimWire::receive() {
   SimFabric::Flying* const flying = arrived_.front();
   arrived_.pop_front();
   held_.push_back(flying);
-  fabric_.memory_.leave(agent_, flying->known, "packet arrives");
+  fabric_.memory_.leave(agent_, flying->known, "packet arrives", nullptr, EventKind::packet);
   return &flying->packet;
 }
 

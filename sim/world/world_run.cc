@@ -294,8 +294,8 @@ RunResult WorldRun::judge() {
     After after(*this);
     const char* const seen = world.witness_.failure();
     after.expect(seen == nullptr, seen == nullptr ? "" : seen);
-    if (world.options_.expect_quiet) after.expect_quiet();
     if (world.judge_) world.judge_(after);
+    if (world.options_.expect_quiet) after.expect_quiet();
   }
   result.finding = memory.finding();
   result.text = memory.finding_text();
