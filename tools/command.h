@@ -27,5 +27,6 @@ Command add_run(CLI::App& parent);
 Command add_info(CLI::App& parent);
 Command add_explore(CLI::App& parent);
 Command add_mutants(CLI::App& parent);
+Command add_litmus(CLI::App& parent);
 
 }  // namespace gdakit::tools

@@ -10,6 +10,7 @@
 #include "sim/litmus/parser.h"
 #include "tools/command.h"
 #include "tools/litmus_report.h"
+#include "tools/niclitmus_run.h"
 
 namespace gdakit::tools {
 namespace {
@@ -68,6 +69,7 @@ class Session {
 
   // False: the verdicts cannot be read.
   bool run_file(const std::string& file) {
+    if (is_niclitmus(file)) return run_nic_file(file);
     const Result<Program> program = sim::litmus::parse_file(file);
     if (!program) {
       const bool unsupported = program.error().code() == Code::unavailable;
@@ -101,6 +103,21 @@ class Session {
     failed_ = failed_ || report.judgement == Judgement::forbidden ||
               (arguments_.strict && report.judgement == Judgement::missed);
     arguments_.json ? print_json(report, json_) : print_text(report, out_);
+    return true;
+  }
+
+  bool run_nic_file(const std::string& file) {
+    const NicLitmusOptions options{arguments_.mode == "exhaustive", arguments_.runs.value_or(0),
+                                   arguments_.seed};
+    const Result<bool> holds =
+        run_niclitmus(file, options, out_, arguments_.json ? &json_ : nullptr);
+    if (!holds) {
+      unreadable_ = true;
+      complain(holds.error().message());
+      if (arguments_.json) print_json_error(file, false, holds.error().message(), json_);
+    } else {
+      failed_ = failed_ || !*holds;
+    }
     return true;
   }
 

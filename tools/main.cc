@@ -16,6 +16,7 @@ Examples:
   gdakit run -n 2 --timeout 60 ./ring --size 1M
   gdakit explore all                  looks for missing fences in a simulated weak memory
   gdakit mutants                      checks that every fence of the protocol is needed
+  gdakit litmus FILE...               runs litmus tests of the memory model
   gdakit info                         what this build has, and every option with its value
   GDAKIT_BACKEND=softnic gdakit info --json
 )";
@@ -29,10 +30,9 @@ int run_command_line(int argc, char** argv) {
     return std::string("gdakit: ") + error.what() + " (see gdakit --help)\n";
   });
   const std::vector<gdakit::tools::Command> commands = {
-      gdakit::tools::add_run(app),
-      gdakit::tools::add_info(app),
-      gdakit::tools::add_explore(app),
-      gdakit::tools::add_mutants(app),
+      gdakit::tools::add_run(app),     gdakit::tools::add_info(app),
+      gdakit::tools::add_explore(app), gdakit::tools::add_mutants(app),
+      gdakit::tools::add_litmus(app),
   };
   // CLI11 takes the words last first.
   std::vector<std::string> words(std::make_reverse_iterator(argv + argc),

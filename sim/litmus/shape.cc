@@ -26,7 +26,7 @@ std::vector<std::uint32_t> successors(const Thread& thread, std::uint32_t at) {
   return {at + 1};
 }
 
-// Whether the thread can write another location before it needs what instruction `at` read.
+// Whether the thread can write before it needs what instruction `at` read.
 bool writes_before_use(const Thread& thread, std::uint32_t at) {
   const Instruction& read = thread.code[at];
   const auto count = static_cast<std::uint32_t>(thread.code.size());
@@ -39,7 +39,9 @@ bool writes_before_use(const Thread& thread, std::uint32_t at) {
     visited[next] = true;
     const Instruction& instruction = thread.code[next];
     if (read.destination != kNoRegister && uses(instruction, read.destination)) continue;
-    if (touches_memory(instruction) && instruction.location == read.location) continue;
+    // A thread finds its own updates: they are settled there.
+    const bool same = touches_memory(instruction) && instruction.location == read.location;
+    if (same && writes(read)) continue;
     if (writes(instruction)) return true;
     for (const std::uint32_t successor : successors(thread, next)) left.push_back(successor);
   }
