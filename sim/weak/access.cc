@@ -1,5 +1,6 @@
 // Loads, stores, read-modify-writes and fences.
 #include <algorithm>
+#include <utility>
 
 #include "core/base/assert.h"
 #include "sim/weak/memory.h"
@@ -18,17 +19,19 @@ std::uint64_t bits_of(std::uint8_t mask) {
 
 }  // namespace
 
-bool Memory::morally_strong(const Op& op, const Write& write) const {
-  if (write.agent == kNobody || write.agent == op.agent) return true;
-  if (!write.strong || !is_strong(op.access.sem)) return false;
-  const Place& own = agents_[op.agent].place;
-  const Place& other = agents_[write.agent].place;
-  if (!includes(own, op.access.scope, other) || !includes(other, write.scope, own)) return false;
-  // A NIC's accesses are as wide as the bus makes them; what lies within one of
-  // them overlaps whole.
-  return write.mask == op.mask ||
-         ((own.device || other.device) &&
-          ((write.mask | op.mask) == write.mask || (write.mask | op.mask) == op.mask));
+bool Memory::morally_strong(const Party& one, const Party& other) const {
+  if (one.agent == kNobody || other.agent == kNobody || one.agent == other.agent) return true;
+  if (!one.strong || !other.strong) return false;
+  const Place& place = agents_[one.agent].place;
+  const Place& other_place = agents_[other.agent].place;
+  if (!includes(place, one.scope, other_place) || !includes(other_place, other.scope, place)) {
+    return false;
+  }
+  // A NIC's accesses are as wide as the bus makes them; what lies within one of them overlaps
+  // whole.
+  const auto both = static_cast<std::uint8_t>(one.mask | other.mask);
+  return one.mask == other.mask ||
+         ((place.device || other_place.device) && (both == one.mask || both == other.mask));
 }
 
 Slots Memory::known(const Granule& granule, Slots among, Clock clock) const {
@@ -39,8 +42,7 @@ Slots Memory::known(const Granule& granule, Slots among, Clock clock) const {
   return found;
 }
 
-// What a load may return for the bytes of `mask`: all but what is older than
-// something known.
+// What a load may return for the bytes of `mask`: all but what is older than something known.
 Slots Memory::candidates(const Granule& granule, const Op& op, std::uint8_t mask) const {
   const Slots all = overlapping(granule, mask);
   return all & ~all_before(granule, known(granule, all, op.clock));
@@ -94,16 +96,19 @@ Memory::Seen Memory::read(Granule& granule, const Op& op) {
     const Seen seen = read_group(granule, op, group);
     observe(granule, op, group, granule.writes[seen.slot]);
     if (granule.open != 0) log_read(op, seen.slot);
+    take_heads(op, granule.writes[seen.slot]);
     all.value |= seen.value;
-    all.slot = seen.slot;
+    const bool newest =
+        all.slot == kNoSlot || granule.writes[seen.slot].order > granule.writes[all.slot].order;
+    if (newest) all.slot = seen.slot;
     all.stale_by = std::max(all.stale_by, seen.stale_by);
     left = static_cast<std::uint8_t>(left & ~group);
   }
   return all;
 }
 
-// The agent has read `write`, so nothing that it knew may ever come after that.
-// If they are morally strong, whoever knows of the read knows the write.
+// The agent has read `write`, so nothing that it knew may ever come after that. If they are morally
+// strong, whoever knows of the read knows the write.
 void Memory::observe(const Granule& granule, const Op& op, std::uint8_t mask, Write& write) {
   write.not_before |= known(granule, overlapping(granule, mask), op.clock);
   if (write.agent == kNobody || write.agent == op.agent || !morally_strong(op, write)) return;
@@ -117,10 +122,7 @@ void Memory::observe(const Granule& granule, const Op& op, std::uint8_t mask, Wr
 std::uint64_t Memory::load(AgentId agent, Address from, std::uint32_t size, const Access& access) {
   const Op op = make_op(agent, from, size, access);
   Agent& self = agents_[agent];
-  if (self.open != 0) {
-    settle_place(agent, op.granule);
-    if (acquires(access.sem)) settle_for_acquire(agent, access.scope);
-  }
+  if (self.open != 0) settle_place(op);
   (is_strong(access.sem) ? self.strong_turn : self.weak_turn) = true;
   Granule& granule = granule_at(op.granule);
   const Slots overlap = overlapping(granule, op.mask);
@@ -139,7 +141,6 @@ std::uint64_t Memory::load(AgentId agent, Address from, std::uint32_t size, cons
     if (unknown != 0) check_known(granule, op, unknown, false, event);
     record_read(granule, op, event);
   }
-  if (is_strong(access.sem) && morally_strong(op, write)) take_heads(op, write);
   // Also what earlier reads of the place brought, whatever this one returned.
   if (acquires(access.sem)) {
     acquire_at(op, trace_ != nullptr ? &trace_->events[event].follows : nullptr);
@@ -151,7 +152,7 @@ void Memory::store(AgentId agent, Address to, std::uint32_t size, std::uint64_t 
                    const Access& access) {
   const Op op = make_op(agent, to, size, access);
   Agent& self = agents_[agent];
-  if (self.open != 0) settle_place(agent, op.granule);
+  if (self.open != 0) settle_place(op);
   self.strong_turn = true;
   Granule& granule = granule_at(op.granule);
   make_room(granule);
@@ -168,27 +169,37 @@ std::uint64_t Memory::rmw(AgentId agent, Address at, std::uint32_t size, const U
                           const Access& access) {
   const Op op = make_op(agent, at, size, access);
   Agent& self = agents_[agent];
-  if (self.open != 0) {
-    settle_place(agent, op.granule);
-    if (acquires(access.sem)) settle_for_acquire(agent, access.scope);
-  }
+  if (self.open != 0) settle_place(op);
   self.strong_turn = true;
   return do_rmw(op, update, nullptr);
 }
 
-// `own_heads`: what the write carries by itself, for one that is settled late;
-// null: as of now.
+// Where others have written parts of it only, an update reads the newest of each part: what it may
+// not overlook otherwise is not defined.
+Memory::Seen Memory::read_for_update(Granule& granule, const Op& op, const Update& update) {
+  if (is_mixed(granule, op.mask)) {
+    Agent& self = agents_[op.agent];
+    const bool fresh = std::exchange(self.fresh, true);
+    const Seen seen = read(granule, op);
+    self.fresh = fresh;
+    return seen;
+  }
+  const Slots slots = rmw_candidates(granule, op, update);
+  const std::uint32_t slot = choose_write(granule, slots, op.agent);
+  const Slots newer = all_after(granule, overlapping(granule, op.mask), slot);
+  observe(granule, op, op.mask, granule.writes[slot]);
+  if (granule.open != 0) log_read(op, slot);
+  take_heads(op, granule.writes[slot]);
+  return {granule.writes[slot].value & bits_of(op.mask), slot,
+          static_cast<std::uint32_t>(std::popcount(newer))};
+}
+
+// `own_heads`: what the write carries by itself, for one that is settled late; null: as of now.
 std::uint64_t Memory::do_rmw(const Op& op, const Update& update, const HeadRange* own_heads) {
   Granule& granule = granule_at(op.granule);
   make_room(granule);
-  const Slots slots = rmw_candidates(granule, op, update);
-  const std::uint32_t read_slot = choose_write(granule, slots, op.agent);
-  const Slots newer = all_after(granule, overlapping(granule, op.mask), read_slot);
-  const Seen seen{granule.writes[read_slot].value & bits_of(op.mask), read_slot,
-                  static_cast<std::uint32_t>(std::popcount(newer))};
-  const bool strong_read = morally_strong(op, granule.writes[read_slot]);
-  observe(granule, op, op.mask, granule.writes[read_slot]);
-  if (granule.open != 0) log_read(op, read_slot);
+  const Seen seen = read_for_update(granule, op, update);
+  const std::uint32_t read_slot = seen.slot;
   const std::uint64_t old = seen.value >> op.shift;
   std::uint64_t fresh = old;
   const bool writes = update.apply(update, old, &fresh);
@@ -204,12 +215,9 @@ std::uint64_t Memory::do_rmw(const Op& op, const Update& update, const HeadRange
   }
   if (options_.find_races) check_write(granule, op, event);
   HeadRange inherited;
-  if (strong_read) inherited = granule.writes[read_slot].heads;
-  if (!op.access.no_result) {
-    if (strong_read) take_heads(op, granule.writes[read_slot]);
-    if (acquires(op.access.sem)) {
-      acquire_at(op, trace_ != nullptr ? &trace_->events[event].follows : nullptr);
-    }
+  if (morally_strong(op, granule.writes[read_slot])) inherited = granule.writes[read_slot].heads;
+  if (acquires(op.access.sem) && !op.access.no_result) {
+    acquire_at(op, trace_ != nullptr ? &trace_->events[event].follows : nullptr);
   }
   if (!writes) {
     if (options_.find_races) record_read(granule, op, event);

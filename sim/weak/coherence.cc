@@ -6,8 +6,7 @@
 
 namespace gdakit::sim::weak {
 
-// Frees a slot for a write: no slot that is found afterwards may be evicted by
-// it.
+// Frees a slot for a write: no slot that is found afterwards may be evicted by it.
 void Memory::make_room(Granule& granule) {
   const auto live = static_cast<std::uint32_t>(std::popcount(granule.live));
   // An open access may still return any of them.
@@ -16,8 +15,8 @@ void Memory::make_room(Granule& granule) {
   if (static_cast<std::uint32_t>(std::popcount(granule.live)) == granule.capacity) grow(granule);
 }
 
-// Forgets the oldest write that is older than others in every byte; if there is
-// none and no slot is left, the oldest of all.
+// Forgets the oldest write that is older than others in every byte; if there is none and no slot is
+// left, the oldest of all.
 void Memory::evict(Granule& granule) {
   std::uint32_t oldest = kNoSlot;
   for (Slots rest = granule.live; rest != 0; rest = without_first(rest)) {
@@ -51,8 +50,8 @@ std::uint32_t Memory::new_slot(Granule& granule) {
   return slot;
 }
 
-// The writes that the coherence order must relate to a write by `op`, and that
-// may come on either side of it.
+// The writes that the coherence order must relate to a write by `op`, and that may come on either
+// side of it.
 Slots Memory::unordered_rivals(const Granule& granule, const Op& op, Slots required) const {
   Slots rivals = 0;
   for (Slots rest = overlapping(granule, op.mask) & ~required; rest != 0;
@@ -62,21 +61,10 @@ Slots Memory::unordered_rivals(const Granule& granule, const Op& op, Slots requi
   return rivals;
 }
 
-bool Memory::morally_strong(const Write& first, const Write& second) const {
-  if (first.agent == kNobody || second.agent == kNobody || first.agent == second.agent) return true;
-  if (!first.strong || !second.strong || first.mask != second.mask) return false;
-  const Place& one = agents_[first.agent].place;
-  const Place& other = agents_[second.agent].place;
-  return includes(one, first.scope, other) && includes(other, second.scope, one);
-}
-
-// Whether all of `earlier` may come before all of `later`, and a write by
-// *between, if there is one, between them. Both are given with what comes
-// before or after them.
-//  - Nobody may have read something in `earlier` and have known something in
-//  `later`.
-//  - Between a read-modify-write and what it read there must be nothing that it
-//  is morally strong
+// Whether all of `earlier` may come before all of `later`, and a write by *between, if there is
+// one, between them. Both are given with what comes before or after them.
+//  - Nobody may have read something in `earlier` and have known something in `later`.
+//  - Between a read-modify-write and what it read there must be nothing that it is morally strong
 //    with.
 bool Memory::may_relate(const Granule& granule, Slots earlier, Slots later,
                         const Op* between) const {
@@ -99,22 +87,19 @@ bool Memory::may_relate(const Granule& granule, Slots earlier, Slots later,
   return true;
 }
 
-// What must come before a new write: what its agent knows, and what a
-// read-modify-write read.
+// What must come before a new write: what its agent knows, and what a read-modify-write read.
 Slots Memory::required_before(const Granule& granule, const Op& op, std::uint32_t read) const {
   Slots required = known(granule, overlapping(granule, op.mask), op.clock);
   if (read != kNoSlot && morally_strong(op, granule.writes[read])) required |= slot_bit(read);
   return required | all_before(granule, required);
 }
 
-// All ways to put a new write among the writes that it must be ordered with:
-// the first is the end of the order, and each of the others lies further in
-// front. `read`: as for place().
+// All ways to put a new write among the writes that it must be ordered with: the first is the end
+// of the order, and each of the others lies further in front. `read`: as for place().
 Memory::Places Memory::find_places(const Granule& granule, const Op& op, std::uint32_t read) const {
   const Slots required = required_before(granule, op, read);
   Places places;
-  // Half-made placements: the rivals that are left, and those that are behind
-  // the new write.
+  // Half-made placements: the rivals that are left, and those that are behind the new write.
   struct Half {
     Slots left, earlier, later;
   };
@@ -157,8 +142,8 @@ Memory::Places Memory::find_places(const Granule& granule, const Op& op, std::ui
   return places;
 }
 
-// Adds a write, which make_room() has made room for. `read`: the slot that a
-// read-modify-write read.
+// Adds a write, which make_room() has made room for. `read`: the slot that a read-modify-write
+// read.
 std::uint32_t Memory::place(Granule& granule, const Op& op, std::uint64_t value, std::uint32_t read,
                             bool atomic, HeadRange heads) {
   const Slots required = required_before(granule, op, read);
@@ -180,7 +165,7 @@ std::uint32_t Memory::place(Granule& granule, const Op& op, std::uint64_t value,
   write.atomic = atomic;
   write.scope = op.access.scope;
   if (open_count_ != 0)
-    write.clock = op.clock == agents_[op.agent].clock ? snapshot(op.agent) : op.clock;
+    write.clock = op.clock == agents_[op.agent].clock ? snapshot(op.clock) : op.clock;
   const Slots earlier = required | (rivals & ~later);
   write.before = (earlier | all_before(granule, earlier)) & granule.live;
   granule.live |= slot_bit(slot);
@@ -188,8 +173,7 @@ std::uint32_t Memory::place(Granule& granule, const Op& op, std::uint64_t value,
   return slot;
 }
 
-// What a read-modify-write may read: as a load, if then there is a place for
-// what it writes.
+// What a read-modify-write may read: as a load, if then there is a place for what it writes.
 Slots Memory::rmw_candidates(const Granule& granule, const Op& op, const Update& update) const {
   Slots found = candidates(granule, op, op.mask);
   if (std::popcount(found) < 2) return found;

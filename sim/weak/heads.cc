@@ -1,5 +1,4 @@
-// Releases and acquires: heads that travel with writes, and who may take them
-// up.
+// Releases and acquires: heads that travel with writes, and who may take them up.
 #include <algorithm>
 
 #include "sim/weak/memory.h"
@@ -18,8 +17,8 @@ bool Memory::synchronizes(const Head& head, AgentId agent, Scope scope) const {
   return reaches(head, agent) && includes(agents_[agent].place, scope, agents_[head.agent].place);
 }
 
-// Adds a head to the list that begins at `begin` and ends where heads_ ends. Of
-// one agent and scope only the newest is kept: it covers the older ones.
+// Adds a head to the list that begins at `begin` and ends where heads_ ends. Of one agent and scope
+// only the newest is kept: it covers the older ones.
 void Memory::add_head(std::uint32_t begin, const Head& head) {
   for (std::size_t i = begin; i < heads_.size(); ++i) {
     Head& other = heads_[i];
@@ -32,9 +31,8 @@ void Memory::add_head(std::uint32_t begin, const Head& head) {
   heads_.push_back(head);
 }
 
-// What a strong store of `op` carries: the agent's release fences and its own
-// releases at the same place, itself if it releases, and what a
-// read-modify-write inherits.
+// What a strong store of `op` carries: the agent's release fences and its own releases at the same
+// place, itself if it releases, and what a read-modify-write inherits.
 HeadRange Memory::heads_of_store(const Op& op, HeadRange inherited) {
   Agent& self = agents_[op.agent];
   if (!is_strong(op.access.sem)) return {};
@@ -53,7 +51,8 @@ HeadRange Memory::heads_of_store(const Op& op, HeadRange inherited) {
     if (release.granule == op.granule && release.mask == op.mask) add_head(begin, release.head);
   }
   if (own) {
-    const Head head{snapshot(op.agent), op.agent, op.access.scope, op.access.reach_gpu,
+    const Head head{snapshot(agents_[op.agent].clock), op.agent, op.access.scope,
+                    op.access.reach_gpu,
                     trace_ != nullptr ? static_cast<std::uint32_t>(trace_->events.size()) : 0};
     add_head(begin, head);
     const auto same = std::find_if(
@@ -89,7 +88,7 @@ void Memory::release_fence(AgentId agent, Scope scope, std::uint32_t event) {
     const Head head = heads_[self.fence_heads.begin + i];
     if (head.scope > scope) heads_.push_back(head);
   }
-  heads_.push_back({snapshot(agent), agent, scope, kAnyGpu, event});
+  heads_.push_back({snapshot(agents_[agent].clock), agent, scope, kAnyGpu, event});
   self.fence_heads = {begin, static_cast<std::uint32_t>(heads_.size()) - begin};
 }
 
@@ -109,8 +108,7 @@ void Memory::acquire_pending(AgentId agent, Scope scope, std::vector<std::uint32
   pending.resize(kept);
 }
 
-// An acquire access takes up what was read at its own place, by itself or
-// before.
+// An acquire access takes up what was read at its own place, by itself or before.
 void Memory::acquire_at(const Op& op, std::vector<std::uint32_t>* follows) {
   std::vector<Pending>& pending = agents_[op.agent].pending;
   std::size_t kept = 0;
@@ -129,6 +127,7 @@ void Memory::acquire_at(const Op& op, std::vector<std::uint32_t>* follows) {
 
 // A strong read that observed `write` holds its heads until an acquire.
 void Memory::take_heads(const Op& op, const Write& write) {
+  if (!is_strong(op.access.sem) || op.access.no_result || !morally_strong(op, write)) return;
   const auto covers = [this](Clock known, Clock wanted) {
     for (std::size_t i = 0; i < stride_; ++i) {
       if (known[i] < wanted[i]) return false;
@@ -151,9 +150,8 @@ void Memory::take_heads(const Op& op, const Write& write) {
   }
 }
 
-// fence.sc: all of them that are morally strong stand in one order. Every
-// scope's group keeps what its fences knew; a fence takes that from the groups
-// it belongs to and gives its own.
+// fence.sc: all of them that are morally strong stand in one order. Every scope's group keeps what
+// its fences knew; a fence takes that from the groups it belongs to and gives its own.
 void Memory::sc_fence(AgentId agent, Scope scope) {
   const Place& place = agents_[agent].place;
   for (const Scope group : {Scope::block, Scope::gpu, Scope::system}) {

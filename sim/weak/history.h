@@ -2,12 +2,12 @@
 //
 //   slot 0: what was there at the beginning        before: {}
 //   slot 1: store of agent 3, time 7, bytes 0xff   before: {0}
-//   slot 2: store of agent 5, time 2, bytes 0xff   before: {0}      unordered
-//   with slot 1 slot 3: read-modify-write that read slot 1     before: {0, 1}
+//   slot 2: store of agent 5, time 2, bytes 0xff   before: {0}      unordered with slot 1
+//   slot 3: read-modify-write that read slot 1     before: {0, 1}
 //
-// The coherence order is partial: two writes are ordered if they are morally
-// strong or if one happened before the other as far as its agent knew. `before`
-// is transitive. Writes that share no byte are unrelated.
+// The coherence order is partial: two writes are ordered if they are morally strong or if one
+// happened before the other as far as its agent knew. `before` is transitive. Writes that share no
+// byte are unrelated.
 #pragma once
 
 #include <bit>
@@ -29,8 +29,7 @@ constexpr std::uint32_t first_slot(Slots slots) {
 }
 constexpr Slots without_first(Slots slots) { return slots & (slots - 1); }
 
-// What an agent knew at some moment: the time of each agent's last known
-// operation.
+// What an agent knew at some moment: the time of each agent's last known operation.
 using Clock = const std::uint32_t*;
 
 inline constexpr AgentId kNobody = std::numeric_limits<AgentId>::max();
@@ -90,6 +89,15 @@ inline Slots overlapping(const Granule& granule, std::uint8_t mask) {
   return found;
 }
 
+// Whether some write touches a part of `mask` only.
+inline bool is_mixed(const Granule& granule, std::uint8_t mask) {
+  for (Slots rest = granule.live; rest != 0; rest = without_first(rest)) {
+    const auto shared = static_cast<std::uint8_t>(granule.writes[first_slot(rest)].mask & mask);
+    if (shared != 0 && shared != mask) return true;
+  }
+  return false;
+}
+
 // Everything that is before one of `slots`.
 inline Slots all_before(const Granule& granule, Slots slots) {
   Slots found = 0;
@@ -110,8 +118,18 @@ inline Slots all_after(const Granule& granule, Slots slots, std::uint32_t slot) 
   return found;
 }
 
-// Orders `slot`, whose `before` is set, before all of `later` and what comes
-// after them.
+// Everything that comes after one of `slots`.
+inline Slots all_behind(const Granule& granule, Slots slots) {
+  Slots found = 0;
+  for (Slots rest = slots == 0 ? 0 : granule.live; rest != 0; rest = without_first(rest)) {
+    if ((granule.writes[first_slot(rest)].before & slots) != 0) {
+      found |= slot_bit(first_slot(rest));
+    }
+  }
+  return found;
+}
+
+// Orders `slot`, whose `before` is set, before all of `later` and what comes after them.
 inline void put_before(Granule& granule, std::uint32_t slot, Slots later) {
   const Slots gained = granule.writes[slot].before | slot_bit(slot);
   for (Slots rest = granule.live; rest != 0; rest = without_first(rest)) {

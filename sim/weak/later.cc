@@ -1,11 +1,9 @@
-// Accesses that are settled later than their place in the program: load
-// buffering.
+// Accesses that are settled later than their place in the program: load buffering.
 //
-// A load that is open has a place and a clock, but no value yet. When it is
-// settled, writes that were executed meanwhile may be read, too, unless they
-// came to be because of it (their agent knew of it). What others did meanwhile
-// must fit: reads that knew of this one were not older than what it now
-// returns.
+// A load that is open has a place and a clock, but no value yet. When it is settled, writes that
+// were executed meanwhile may be read, too, unless they came to be because of it (their agent knew
+// of it). What others did meanwhile must fit: reads that knew of this one were not older than what
+// it now returns.
 #include <algorithm>
 
 #include "core/base/assert.h"
@@ -13,10 +11,16 @@
 
 namespace gdakit::sim::weak {
 
+// An access to parts that were written one by one is settled at once: one write alone is to give
+// its value later.
+bool Memory::may_defer(Address at, std::uint32_t size, const Access& access) {
+  if (acquires(access.sem) || !options_.deferral) return false;
+  const auto mask = static_cast<std::uint8_t>(((1u << size) - 1) << at % 8);
+  return !is_mixed(granule_at(at / 8), mask) && chooser_->choose(Choice::defer, 2) != 0;
+}
+
 Later Memory::load_later(AgentId agent, Address from, std::uint32_t size, const Access& access) {
-  const bool now =
-      acquires(access.sem) || !options_.deferral || chooser_->choose(Choice::defer, 2) == 0;
-  if (now) return settled_now(load(agent, from, size, access));
+  if (!may_defer(from, size, access)) return settled_now(load(agent, from, size, access));
   const Op op = make_op(agent, from, size, access);
   (is_strong(access.sem) ? agents_[agent].strong_turn : agents_[agent].weak_turn) = true;
   return open_later(op, {}, false);
@@ -24,9 +28,7 @@ Later Memory::load_later(AgentId agent, Address from, std::uint32_t size, const 
 
 Later Memory::rmw_later(AgentId agent, Address at, std::uint32_t size, const Update& update,
                         const Access& access) {
-  const bool now =
-      acquires(access.sem) || !options_.deferral || chooser_->choose(Choice::defer, 2) == 0;
-  if (now) return settled_now(rmw(agent, at, size, update, access));
+  if (!may_defer(at, size, access)) return settled_now(rmw(agent, at, size, update, access));
   const Op op = make_op(agent, at, size, access);
   agents_[agent].strong_turn = true;
   return open_later(op, update, true);
@@ -42,10 +44,10 @@ Later Memory::settled_now(std::uint64_t value) {
 
 Later Memory::open_later(const Op& op, const Update& update, bool is_rmw) {
   Agent& self = agents_[op.agent];
-  if (self.open != 0) settle_place(op.agent, op.granule);
+  if (self.open != 0) settle_place(op);
   Open open{.op = op, .update = update, .heads = {}, .is_rmw = is_rmw};
   if (is_rmw) open.heads = heads_of_store(op, {});
-  open.op.clock = snapshot(op.agent);
+  open.op.clock = snapshot(op.clock);
   laters_.push_back(open);
   ++self.open;
   ++open_count_;
@@ -69,19 +71,28 @@ void Memory::settle_all() {
   for (std::uint32_t i = 0; open_count_ != 0; ++i) settle_open(i);
 }
 
-// Accesses of one agent to one granule take effect in the order of the program.
-void Memory::settle_place(AgentId agent, std::uint64_t granule) {
-  for (std::uint32_t i = 0; i < laters_.size() && agents_[agent].open != 0; ++i) {
-    if (laters_[i].op.agent == agent && laters_[i].op.granule == granule) settle_open(i);
+// An agent finds its own read-modify-writes, and an acquire takes up what earlier strong reads of
+// the place bring. Loads may stay open: what the agent writes meanwhile follows them.
+void Memory::settle_place(const Op& op) {
+  const bool acquire = acquires(op.access.sem) && !op.access.no_result;
+  for (std::uint32_t i = 0; i < laters_.size() && agents_[op.agent].open != 0; ++i) {
+    const Open& open = laters_[i];
+    if (open.settled || open.op.agent != op.agent || open.op.granule != op.granule) continue;
+    if (open.is_rmw || (acquire && is_strong(open.op.access.sem))) settle_open(i);
   }
 }
 
-// An acquire may take up what an open access is yet to read, unless nobody is
-// in its scope.
+// An acquire fence takes up what strong reads bring, unless nobody is in its scope.
 void Memory::settle_for_acquire(AgentId agent, Scope scope) {
+  bool alone = true;
   for (std::size_t other = 0; other < agent_count_; ++other) {
-    if (other == agent || !includes(agents_[agent].place, scope, agents_[other].place)) continue;
-    return settle_all(agent);
+    alone =
+        alone && (other == agent || !includes(agents_[agent].place, scope, agents_[other].place));
+  }
+  for (std::uint32_t i = 0; i < laters_.size() && !alone && agents_[agent].open != 0; ++i) {
+    const Open& open = laters_[i];
+    const bool brings = is_strong(open.op.access.sem) && !open.op.access.no_result;
+    if (!open.settled && open.op.agent == agent && brings) settle_open(i);
   }
 }
 
@@ -138,7 +149,7 @@ std::uint64_t Memory::settle_load(const Op& op) {
     if (unknown != 0) check_known(granule, op, unknown, false, event);
     record_read(granule, op, event);
   }
-  if (is_strong(op.access.sem) && morally_strong(op, write)) take_heads(op, write);
+  take_heads(op, write);
   return value;
 }
 
@@ -164,15 +175,14 @@ Slots Memory::later_candidates(const Granule& granule, const Op& op) const {
   return found;
 }
 
-// Whether the open load may return `slot`, given what others have done since.
-// Once read here, the write is known to whoever knows of this access.
+// Whether the open load may return `slot`, given what others have done since. Once read here, the
+// write is known to whoever knows of this access.
 bool Memory::consistent(const Granule& granule, const Op& op, std::uint32_t slot) const {
   if (!morally_strong(op, granule.writes[slot])) return true;
   const Slots older = granule.writes[slot].before;
   const Slots followers = followers_of(granule, op);
-  if (followers != 0 && !may_relate(granule, older | slot_bit(slot), followers, nullptr)) {
-    return false;
-  }
+  const Slots behind = followers | all_behind(granule, followers);
+  if (behind != 0 && !may_relate(granule, older | slot_bit(slot), behind, nullptr)) return false;
   for (const LoggedRead& read : logged_) {
     const bool stale = read.granule == op.granule && (older & slot_bit(read.slot)) != 0;
     if (stale && read.clock[op.agent] >= op.time) return false;
@@ -181,7 +191,7 @@ bool Memory::consistent(const Granule& granule, const Op& op, std::uint32_t slot
 }
 
 void Memory::log_read(const Op& op, std::uint32_t slot) {
-  logged_.push_back({op.granule, op.agent, snapshot(op.agent), slot});
+  logged_.push_back({op.granule, op.agent, snapshot(op.clock), slot});
 }
 
 }  // namespace gdakit::sim::weak

@@ -107,9 +107,9 @@ Memory::Op Memory::make_op(AgentId agent, Address at, std::uint32_t size, const 
   return {agent, at / 8, mask, offset * 8, access, self.clock, ++self.clock[agent]};
 }
 
-Clock Memory::snapshot(AgentId agent) {
+Clock Memory::snapshot(Clock clock) {
   std::uint32_t* const copy = pool_.take<std::uint32_t>(stride_);
-  std::memcpy(copy, agents_[agent].clock, stride_ * sizeof(*copy));
+  std::memcpy(copy, clock, stride_ * sizeof(*copy));
   return copy;
 }
 
@@ -119,8 +119,7 @@ void Memory::join_clock(AgentId agent, Clock clock) {
   for (std::size_t i = 0; i < stride_; ++i) own[i] = std::max(own[i], clock[i]);
 }
 
-// Whether the write is known at `clock`: executed before, or read before by
-// somebody.
+// Whether the write is known at `clock`: executed before, or read before by somebody.
 bool Memory::happened(const Write& write, Clock clock) const {
   if (write.agent == kNobody || clock[write.agent] >= write.time) return true;
   if (write.seen == nullptr) return false;
@@ -159,7 +158,7 @@ void Memory::leave(AgentId agent, const BarrierClock& barrier, const char* what,
 
 Message Memory::send(AgentId agent) {
   const Op op = make_op(agent, 0, 1, {.sem = Sem::relaxed});
-  messages_.push_back({agent, op.time, snapshot(agent), agents_[agent].fence_heads});
+  messages_.push_back({agent, op.time, snapshot(agents_[agent].clock), agents_[agent].fence_heads});
   return {static_cast<std::uint32_t>(messages_.size() - 1)};
 }
 

@@ -1,37 +1,30 @@
 // Memory: PTX's scoped weak memory model as a machine that runs.
 //
-// Every granule of 8 bytes keeps a history of its writes with a partial
-// coherence order (history.h). An agent has a clock of what it knows. A load
-// may return any write that is not older, in coherence order, than one the
-// agent knows. Releases leave their clock, as a *head*, with the writes that
-// follow them; acquires join the heads that came with the writes they read, if
+// Every granule of 8 bytes keeps a history of its writes with a partial coherence order
+// (history.h). An agent has a clock of what it knows. A load may return any write that is not
+// older, in coherence order, than one the agent knows. Releases leave their clock, as a *head*,
+// with the writes that follow them; acquires join the heads that came with the writes they read, if
 // the scopes of the two include each other's agents.
 //
 //   agent 0                                     agent 1
-//   store x                                     load flag      reads the store
-//   below: its head is fence.release.gpu   head {agent 0, gpu, pending
-//                             clock with x}     fence.acquire.gpu   joins the
-//                             head's clock: x known
-//   store flag          carries the head        load x         cannot be older
-//   than the store of x
+//   store x                                     load flag      reads the store below: its head is
+//   fence.release.gpu   head {agent 0, gpu,                    pending
+//                             clock with x}     fence.acquire.gpu   joins the head's clock: x known
+//   store flag          carries the head        load x         cannot be older than the store of x
 //
-// One agent acts at a time: whoever calls decides who is next, and calls in
-// program order of each agent. Everything else that is open is asked of the
-// Chooser.
+// One agent acts at a time: whoever calls decides who is next, and calls in program order of each
+// agent. Everything else that is open is asked of the Chooser.
 //
-// Source of the rules: PTX ISA, chapter "Memory Consistency Model". What is
-// modelled: scopes block, gpu, system; weak, relaxed, acquire, release and
-// acq_rel accesses; acquire, release, acq_rel and sc fences; barriers; release
-// and acquire patterns; base causality and observation; atomicity of morally
-// strong read-modify-writes; load buffering of accesses that are settled later.
-// fence.sc is also acq_rel.
+// Source of the rules: PTX ISA, chapter "Memory Consistency Model". What is modelled: scopes block,
+// gpu, system; weak, relaxed, acquire, release and acq_rel accesses; acquire, release, acq_rel and
+// sc fences; barriers; release and acquire patterns; base causality and observation; atomicity of
+// morally strong read-modify-writes; load buffering of accesses that are settled later. fence.sc is
+// also acq_rel.
 //
-// What it cannot show: load buffering of acquire loads; values out of thin air
-// (PTX forbids them); proxies (texture, constant, async copies); clusters.
-// Accesses of different sizes to the same bytes have no meaning in PTX unless
-// something orders them: that is a finding, and each group of bytes then reads
-// for itself. A granule forgets its oldest writes beyond
-// MemoryOptions::history.
+// What it cannot show: load buffering of acquire loads; values out of thin air (PTX forbids them);
+// proxies (texture, constant, async copies); clusters. Accesses of different sizes to the same
+// bytes have no meaning in PTX unless something orders them: that is a finding, and each group of
+// bytes then reads for itself. A granule forgets its oldest writes beyond MemoryOptions::history.
 #pragma once
 
 #include <array>
@@ -63,14 +56,13 @@ struct MemoryOptions {
   bool find_races = true;
 };
 
-// Names an access that may be settled later than its place in the program (load
-// buffering).
+// Names an access that may be settled later than its place in the program (load buffering).
 struct Later {
   std::uint32_t id = 0;
 };
 
-// The clock and the releases that a store carried which does not go to memory:
-// a doorbell on its way.
+// The clock and the releases that a store carried which does not go to memory: a doorbell on its
+// way.
 struct Message {
   std::uint32_t id = 0;
 };
@@ -87,9 +79,8 @@ class Memory {
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
-  // A new execution: no agents, all bytes zero, no finding. `trace` may be
-  // null; its lanes are the caller's, agent n writes to lane n unless set_lane
-  // says otherwise.
+  // A new execution: no agents, all bytes zero, no finding. `trace` may be null; its lanes are the
+  // caller's, agent n writes to lane n unless set_lane says otherwise.
   void begin(const MemoryOptions& options, Chooser& chooser, Trace* trace);
   // Agents are added before the first access, but for a few latecomers.
   AgentId add_agent(const Place& place);
@@ -97,12 +88,10 @@ class Memory {
   const Place& place_of(AgentId agent) const { return agents_[agent].place; }
   std::size_t agent_count() const { return agent_count_; }
 
-  // What is there at the beginning, for all agents. Before any access to these
-  // bytes.
+  // What is there at the beginning, for all agents. Before any access to these bytes.
   void initialize(Address to, const void* from, std::size_t bytes);
 
-  // Accesses of 1, 2, 4 or 8 bytes, naturally aligned; values in the lowest
-  // bytes.
+  // Accesses of 1, 2, 4 or 8 bytes, naturally aligned; values in the lowest bytes.
   std::uint64_t load(AgentId agent, Address from, std::uint32_t size, const Access& access);
   void store(AgentId agent, Address to, std::uint32_t size, std::uint64_t value,
              const Access& access);
@@ -111,9 +100,8 @@ class Memory {
                     const Access& access);
   void fence(AgentId agent, Sem sem, Scope scope, const Site* site = nullptr);
 
-  // The same, settled at the latest by settle(), which returns the value read.
-  // What follows in the program may take effect before. Acquires are settled at
-  // once.
+  // The same, settled at the latest by settle(), which returns the value read. What follows in the
+  // program may take effect before. Acquires are settled at once.
   Later load_later(AgentId agent, Address from, std::uint32_t size, const Access& access);
   Later rmw_later(AgentId agent, Address at, std::uint32_t size, const Update& update,
                   const Access& access);
@@ -123,20 +111,18 @@ class Memory {
   void settle_all(AgentId agent);
   void settle_all();
 
-  // Barriers: every agent that arrives adds what it knows to the clock, every
-  // agent that leaves knows what is in it.
+  // Barriers: every agent that arrives adds what it knows to the clock, every agent that leaves
+  // knows what is in it.
   void arrive(AgentId agent, BarrierClock& barrier, const char* what = "arrives at a barrier",
               EventKind kind = EventKind::barrier);
   void leave(AgentId agent, const BarrierClock& barrier, const char* what = "leaves a barrier",
              const Site* site = nullptr, EventKind kind = EventKind::barrier);
 
-  // A store that does not go to memory, with the strength of a relaxed store at
-  // system scope: what the agent's releases before it cover, its receiver
-  // knows.
+  // A store that does not go to memory, with the strength of a relaxed store at system scope: what
+  // the agent's releases before it cover, its receiver knows.
   Message send(AgentId agent);
   void receive(AgentId agent, Message message);
-  // Whether `first` was sent before `then` as far as the sender of `then`
-  // knows.
+  // Whether `first` was sent before `then` as far as the sender of `then` knows.
   bool known_before(Message first, Message then) const;
   // Whether a release that reaches `receiver` orders `first` before `then`.
   bool released_before(Message first, Message then, AgentId receiver) const;
@@ -148,22 +134,18 @@ class Memory {
 
   // A turn of a wait loop has ended: finds weak polls.
   void end_turn(AgentId agent, const Site* site = nullptr);
-  // Whether a load of this agent since its last end_turn might have returned
-  // something newer.
+  // Whether a load of this agent since its last end_turn might have returned something newer.
   bool read_stale(AgentId agent) const { return agents_[agent].stale_turn; }
-  // From now on the agent reads the newest values only (true), or as the
-  // choices say.
+  // From now on the agent reads the newest values only (true), or as the choices say.
   void set_fresh(AgentId agent, bool fresh) { agents_[agent].fresh = fresh; }
   // Counts writes: polling again makes sense when it has changed.
   std::uint64_t version() const { return order_; }
 
-  // Puts an event of the caller's own into the trace; returns its index, or 0
-  // without a trace.
+  // Puts an event of the caller's own into the trace; returns its index, or 0 without a trace.
   std::uint32_t note(Event event);
   bool tracing() const { return trace_ != nullptr; }
 
-  // The first thing that went wrong, kind none if nothing did. Going on is
-  // harmless.
+  // The first thing that went wrong, kind none if nothing did. Going on is harmless.
   FindingKind finding() const { return finding_; }
   const std::string& finding_text() const { return finding_text_; }
   void find(FindingKind kind, std::string text);
@@ -185,8 +167,7 @@ class Memory {
     std::uint64_t granule;
     std::uint8_t mask;
   };
-  // A release store of the agent's own: its later strong stores to the same
-  // place carry it, too.
+  // A release store of the agent's own: its later strong stores to the same place carry it, too.
   struct OwnRelease {
     Head head;
     std::uint64_t granule;
@@ -253,12 +234,32 @@ class Memory {
     std::uint32_t slot = kNoSlot;
     std::uint32_t stale_by = 0;
   };
+  // One side of a pair of accesses.
+  struct Party {
+    AgentId agent;
+    std::uint8_t mask;
+    bool strong;
+    Scope scope;
+
+    Party(const Op& op)
+        : agent(op.agent),
+          mask(op.mask),
+          strong(is_strong(op.access.sem)),
+          scope(op.access.scope) {}
+    Party(const Write& write)
+        : agent(write.agent), mask(write.mask), strong(write.strong), scope(write.scope) {}
+  };
+  // Sets of writes that a new one may go before.
+  struct Places {
+    std::array<Slots, 32> later;
+    std::uint32_t count = 0;
+  };
 
   // memory.cc
   Granule& granule_at(std::uint64_t index);
   void grow(Granule& granule);
   Op make_op(AgentId agent, Address at, std::uint32_t size, const Access& access);
-  Clock snapshot(AgentId agent);
+  Clock snapshot(Clock clock);
   void join_clock(AgentId agent, Clock clock);
   bool happened(const Write& write, Clock clock) const;
 
@@ -275,25 +276,20 @@ class Memory {
   void sc_fence(AgentId agent, Scope scope);
 
   // access.cc
-  bool morally_strong(const Op& op, const Write& write) const;
+  bool morally_strong(const Party& one, const Party& other) const;
   Slots known(const Granule& granule, Slots among, Clock clock) const;
   Slots candidates(const Granule& granule, const Op& op, std::uint8_t mask) const;
   std::uint32_t choose_write(const Granule& granule, Slots slots, AgentId agent);
   Seen read_group(Granule& granule, const Op& op, std::uint8_t mask);
   Seen read(Granule& granule, const Op& op);
   void observe(const Granule& granule, const Op& op, std::uint8_t mask, Write& write);
+  Seen read_for_update(Granule& granule, const Op& op, const Update& update);
   std::uint64_t do_rmw(const Op& op, const Update& update, const HeadRange* own_heads);
 
   // coherence.cc
   std::uint32_t new_slot(Granule& granule);
   void make_room(Granule& granule);
   void evict(Granule& granule);
-  // Sets of writes that a new one may go before.
-  struct Places {
-    std::array<Slots, 32> later;
-    std::uint32_t count = 0;
-  };
-  bool morally_strong(const Write& first, const Write& second) const;
   bool may_relate(const Granule& granule, Slots earlier, Slots later, const Op* between) const;
   Slots required_before(const Granule& granule, const Op& op, std::uint32_t read) const;
   Slots unordered_rivals(const Granule& granule, const Op& op, Slots required) const;
@@ -303,9 +299,10 @@ class Memory {
   Slots rmw_candidates(const Granule& granule, const Op& op, const Update& update) const;
 
   // later.cc
+  bool may_defer(Address at, std::uint32_t size, const Access& access);
   Later settled_now(std::uint64_t value);
   Later open_later(const Op& op, const Update& update, bool is_rmw);
-  void settle_place(AgentId agent, std::uint64_t granule);
+  void settle_place(const Op& op);
   void settle_for_acquire(AgentId agent, Scope scope);
   void settle_rmws_known(Clock clock);
   void settle_open(std::uint32_t id);

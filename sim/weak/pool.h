@@ -1,6 +1,5 @@
-// Pool: memory that lives as long as one execution. Given out by moving a
-// pointer, taken back all at once; what it has grown to is kept, so executions
-// after the first allocate nothing.
+// Pool: memory that lives as long as one execution. Given out by moving a pointer, taken back all
+// at once; what it has grown to is kept, so executions after the first allocate nothing.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,4 @@
-// The words of the weak-memory model: agents and where they run, accesses and
-// how strong they are.
+// The words of the weak-memory model: agents and where they run, accesses and how strong they are.
 #pragma once
 
 #include <cstdint>
@@ -15,19 +14,16 @@ inline constexpr std::uint32_t kMaxAgents = 512;
 // A byte of the model's own address space, which begins at 0.
 using Address = std::uint64_t;
 
-// Where an agent runs: agents with the same number share that scope. Two agents
-// of one block are of one GPU. Host threads and NICs have blocks and GPUs of
-// their own; a NIC that a GPU's gpu-scope release reaches has that GPU's
-// number.
+// Where an agent runs: agents with the same number share that scope. Two agents of one block are of
+// one GPU. Host threads and NICs have blocks and GPUs of their own; a NIC that a GPU's gpu-scope
+// release reaches has that GPU's number.
 struct Place {
   std::uint32_t block = 0;
   std::uint32_t gpu = 0;
-  bool device = false;  // a NIC: its accesses need not have the size of those
-                        // that they meet
+  bool device = false;  // a NIC: its accesses need not have the size of those that they meet
 };
 
-// How strong an access or a fence is. weak: a plain access, which may race. sc:
-// fences only.
+// How strong an access or a fence is. weak: a plain access, which may race. sc: fences only.
 enum class Sem : std::uint8_t { weak, relaxed, acquire, release, acq_rel, sc };
 
 constexpr bool is_strong(Sem sem) { return sem != Sem::weak; }
@@ -47,8 +43,8 @@ constexpr bool includes(const Place& from, Scope scope, const Place& to) {
   }
 }
 
-// Where in the source an access stands, and under which name of device/order.h.
-// Strings live for ever.
+// Where in the source an access stands, and under which name of device/order.h. Strings live for
+// ever.
 struct Site {
   const char* name = "";  // "WqeBeforeDoorbellRecord"; "" for an unnamed one
   const char* file = "";
@@ -64,15 +60,14 @@ struct Access {
   // A release that reaches the agents of one GPU only: a NIC's writes that are
   // in order for the GPU that owns the memory.
   std::uint32_t reach_gpu = kAnyGpu;
-  // A read-modify-write whose result nobody uses (PTX: red): it is no acquire
-  // pattern.
+  // A read-modify-write whose result nobody uses (PTX: red): it is no acquire pattern.
   bool no_result = false;
   // Left out of race detection: a read whose value is thrown away.
   bool speculative = false;
 };
 
-// What a read-modify-write does: apply(update, old, &fresh) computes the new
-// value, or returns false and nothing is written.
+// What a read-modify-write does: apply(update, old, &fresh) computes the new value, or returns
+// false and nothing is written.
 struct Update {
   bool (*apply)(const Update& update, std::uint64_t old, std::uint64_t* fresh) = nullptr;
   std::uint64_t operand = 0;

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/base/annotate.h"
 #include "sim/litmus/summary.h"
 #include "tests/litmus/collection.h"
 #include "tests/litmus/generator.h"
@@ -16,7 +17,8 @@ namespace gdakit::sim::litmus {
 namespace {
 
 constexpr std::uint64_t kSeed = 2026;
-constexpr std::uint64_t kPrograms = 2000;
+// Sanitized code is many times slower; what sanitizers look for shows in any program.
+constexpr std::uint64_t kPrograms = kAddressSanitizer || kThreadSanitizer ? 40 : 2000;
 constexpr std::uint64_t kExecutions = 30'000;  // of each program; then as many at random
 constexpr std::uint64_t kReachedPercent = 85;
 

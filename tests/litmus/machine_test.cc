@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/base/annotate.h"
 #include "sim/litmus/parser.h"
 #include "sim/litmus/summary.h"
 #include "tests/litmus/collection.h"
@@ -11,7 +12,8 @@
 namespace gdakit::sim::litmus {
 namespace {
 
-constexpr std::uint64_t kRandomRuns = 100'000;
+// Sanitized code is many times slower; what sanitizers look for shows in any run.
+constexpr std::uint64_t kRandomRuns = kAddressSanitizer || kThreadSanitizer ? 1000 : 100'000;
 constexpr std::uint64_t kSeed = 1;
 
 std::vector<Outcome> witnesses(const Program& program, const Summary& summary) {
