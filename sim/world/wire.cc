@@ -64,8 +64,10 @@ void SimWire::note(const char* what, const softnic::Packet& packet) {
 
 bool SimWire::send(const softnic::Packet& packet) {
   GDAKIT_ASSERT(packet.header.fragment_count == 0 && packet.header.payload_size <= kSimMtu);
-  const bool loses = fabric_.knobs_.wire_loss == YesNo::yes;
+  const bool loses =
+      fabric_.knobs_.wire_loss == YesNo::yes && fabric_.lost_ < SimFabric::kMostLosses;
   if (loses && fabric_.chooser_.choose(Choice::fault, 2) != 0) {
+    ++fabric_.lost_;
     note("packet is sent and lost", packet);
     return true;
   }

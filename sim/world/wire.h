@@ -52,7 +52,12 @@ class SimFabric {
   std::vector<SimWire*> wires_;                   // by endpoint
   std::vector<std::unique_ptr<Flying>> packets_;  // all there are
   std::vector<Flying*> free_;
+  // A queue pair tries seven times again and then takes its peer for dead, which is right. So no
+  // execution loses that many packets.
+  static constexpr std::uint32_t kMostLosses = 6;
+
   std::uint32_t in_flight_ = 0;
+  std::uint32_t lost_ = 0;
 };
 
 class SimWire final : public softnic::Wire {
