@@ -87,6 +87,9 @@ constexpr bool reads(const Instruction& instruction) {
 constexpr bool writes(const Instruction& instruction) {
   return instruction.op == Op::store || instruction.op == Op::rmw || instruction.op == Op::cas;
 }
+constexpr bool touches_memory(const Instruction& instruction) {
+  return reads(instruction) || writes(instruction);
+}
 
 struct Thread {
   std::string name;  // "P0"

@@ -23,6 +23,12 @@ struct RunnerOptions {
   std::uint32_t bound = 1;
 };
 
+// Every location has a granule of the memory.
+inline constexpr std::uint32_t kLocationBytes = 8;
+constexpr weak::Address address_of(std::uint32_t location) {
+  return std::uint64_t{location} * kLocationBytes;
+}
+
 enum class Ending : std::uint8_t {
   finished,      // there is an outcome
   blocked,       // threads wait at a barrier for ever: no final state
@@ -72,23 +78,24 @@ class Runner final : public Subject, private weak::Names {
   std::string place(weak::Address address) const override;
   std::string agent(weak::AgentId agent) const override;
 
+  // runner.cc
   void begin(Chooser& chooser, Trace* trace);
   void explore(Chooser& chooser);
   void collect_candidates();
   void add_candidate(std::uint32_t agent, const NextStep& next);
   NextStep next_step(std::uint32_t thread) const;
   bool is_local(std::uint32_t thread, const Instruction& instruction) const;
-  void finish();
-
   void step(std::uint32_t thread);
   void run_locals(std::uint32_t thread);
   void leave_barriers();
+  void finish();
+
+  // runner_execute.cc
   void execute(std::uint32_t thread);
   void load(std::uint32_t thread, const Instruction& instruction);
   void update(std::uint32_t thread, const Instruction& instruction);
   void arrive(std::uint32_t thread, const Instruction& instruction);
   void jump(std::uint32_t thread, std::uint32_t target);
-
   bool needs_settling(std::uint32_t thread, const Operand& operand) const;
   bool settle_operand(std::uint32_t thread, const Instruction& instruction);
   std::int64_t value_of(std::uint32_t thread, const Operand& operand);

@@ -14,10 +14,6 @@ bool uses(const Instruction& instruction, std::uint32_t number) {
   return is_it(instruction.left) || is_it(instruction.right);
 }
 
-bool touches_memory(const Instruction& instruction) {
-  return reads(instruction) || writes(instruction);
-}
-
 // Where control may go after instruction `at`.
 std::vector<std::uint32_t> successors(const Thread& thread, std::uint32_t at) {
   const Instruction& instruction = thread.code[at];

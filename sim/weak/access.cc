@@ -131,7 +131,7 @@ std::uint64_t Memory::load(AgentId agent, Address from, std::uint32_t size, cons
   const Write& write = granule.writes[seen.slot];
   const std::uint64_t value = seen.value >> op.shift;
   std::uint32_t event = 0;
-  if (trace_ != nullptr) {
+  if (trace_ != nullptr && !access.untraced) {
     event = trace_access(
         op, EventKind::load, value, 0, seen,
         write.agent == kNobody ? kReadInitial : static_cast<std::int32_t>(write.event));

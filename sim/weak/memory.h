@@ -21,10 +21,11 @@
 // morally strong read-modify-writes; load buffering of accesses that are settled later. fence.sc is
 // also acq_rel.
 //
-// What it cannot show: load buffering of acquire loads; values out of thin air (PTX forbids them);
-// proxies (texture, constant, async copies); clusters. Accesses of different sizes to the same
-// bytes have no meaning in PTX unless something orders them: that is a finding, and each group of
-// bytes then reads for itself. A granule forgets its oldest writes beyond MemoryOptions::history.
+// What it cannot show: load buffering of acquire loads and of strong loads behind an acquire fence;
+// values out of thin air (PTX forbids them); proxies (texture, constant, async copies); clusters.
+// Accesses of different sizes to the same bytes have no meaning in PTX unless something orders
+// them: that is a finding, and each group of bytes then reads for itself. A granule forgets its
+// oldest writes beyond MemoryOptions::history.
 #pragma once
 
 #include <array>

@@ -64,6 +64,8 @@ struct Access {
   bool no_result = false;
   // Left out of race detection: a read whose value is thrown away.
   bool speculative = false;
+  // Left out of traces: the judge's own looks at what an execution has left behind.
+  bool untraced = false;
 };
 
 // What a read-modify-write does: apply(update, old, &fresh) computes the new value, or returns

@@ -14,7 +14,8 @@ void After::read(std::uint32_t pe, std::uint64_t address, void* to, std::size_t 
     std::uint32_t size = 8;
     while (size > bytes - done || (address + done) % size != 0) size /= 2;
     const weak::Address at = run_.world.space().model(pe, address + done);
-    const std::uint64_t piece = memory.load(run_.host, at, size, {.speculative = true});
+    const std::uint64_t piece =
+        memory.load(run_.host, at, size, {.speculative = true, .untraced = true});
     std::memcpy(target + done, &piece, size);
     outcome(piece);
     done += size;

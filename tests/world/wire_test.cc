@@ -108,6 +108,16 @@ TEST(SimWire, LosesAndRepeatsOnlyByTheKnobs) {
   }
 }
 
+// More losses than retries would rightly end the connection.
+TEST(SimWire, LosesFewerPacketsThanAQueuePairTriesAgain) {
+  Knobs knobs;
+  knobs.wire_loss = YesNo::yes;
+  Script faults([](Choice kind, std::uint32_t) { return kind == Choice::fault ? 1u : 0u; });
+  Wires wires(faults, knobs);
+  for (int i = 0; i < 7; ++i) wires.send(0, 1, 1);
+  EXPECT_EQ(wires.wires[1]->arrivals(), 1u);
+}
+
 // What NIC 1 reads where NIC 0 has written before, taking the oldest value it may.
 std::uint64_t oldest_read(bool writes_before_sending) {
   Script oldest(
