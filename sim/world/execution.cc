@@ -53,7 +53,7 @@ bool Execution::is_over() const {
 
 void Execution::run() {
   for (;;) {
-    if (is_over()) return;
+    if (is_over() || (stops_with_threads_ && living_ == 0)) return;
     std::uint32_t runner = picked_;
     picked_ = kNobody;
     if (runner == kNobody) runner = pick();

@@ -38,6 +38,8 @@ class Execution final : public Scheduler {
 
   // Until every thread has ended and every actor rests, or something was found.
   void run();
+  // run() then returns when the threads have ended, whatever the actors still have to do.
+  void stop_with_threads() { stops_with_threads_ = true; }
 
   std::uint64_t now_ns() const { return now_ns_; }
 
@@ -80,6 +82,7 @@ class Execution final : public Scheduler {
   std::uint32_t picked_ = kNobody;
   std::uint64_t now_ns_ = 1;
   std::uint64_t steps_ = 0;
+  bool stops_with_threads_ = false;
   std::uint64_t quiet_version_ = ~std::uint64_t{0};
   std::uint32_t quiet_rounds_ = 0;
 };

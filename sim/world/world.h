@@ -63,6 +63,7 @@ struct WorldOptions {
   bool expect_quiet = true;                   // at the end every queue is healthy and complete
   std::uint32_t bad_rkeys_of = kNobodysKeys;  // the PE whose remote keys are wrong for the others
   std::uint64_t nics_wake_ns = 0;             // until then no NIC does anything
+  bool destroy_queues = false;                // when the kernels end, whatever is under way
   bool watch_reports = false;                 // the host reads stall and fault reports meanwhile
   weak::MemoryOptions memory = {};
 };

@@ -283,7 +283,36 @@ void WorldRun::store(std::uint32_t pe, weak::AgentId agent, std::uint64_t offset
   nics[pe].store_doorbell(agent, pes[pe].uar, in_page, value);
 }
 
-void WorldRun::play() { execution.run(); }
+void WorldRun::play() {
+  if (world.options_.destroy_queues) execution.stop_with_threads();
+  execution.run();
+  if (world.options_.destroy_queues && !execution.is_over()) destroy_queues();
+}
+
+// Destroys every queue pair with its work under way. Once the engines say that nothing is in use
+// any more, nothing may be written.
+void WorldRun::destroy_queues() {
+  constexpr int kTurns = 1000;
+  weak::Memory& memory = world.memory_;
+  const std::uint64_t now = execution.now_ns();
+  for (std::uint32_t pe = 0; pe < pes.size(); ++pe) {
+    for (const softnic::QpNumber qpn : pes[pe].qpns) must(nics[pe].engine().destroy_qp(qpn));
+  }
+  bool drained = false;
+  for (int turn = 0; turn < kTurns && !drained; ++turn) {
+    drained = true;
+    for (NicAgent& nic : nics) {
+      nic.run_plainly(now);
+      drained = nic.engine().drained() && drained;
+    }
+  }
+  if (!drained) memory.find(FindingKind::hang, "a destroyed queue stays in use for ever");
+  const std::uint64_t version = memory.version();
+  for (NicAgent& nic : nics) nic.run_plainly(now);
+  if (memory.version() != version) {
+    memory.find(FindingKind::invariant, "does not hold: a destroyed queue writes no more");
+  }
+}
 
 RunResult WorldRun::judge() {
   weak::Memory& memory = world.memory_;

@@ -128,6 +128,7 @@ struct WorldRun final : DoorbellSink {
   void make_queues(std::uint32_t pe);
   QueueView make_view(std::uint32_t number);
   void connect(std::uint32_t pe);
+  void destroy_queues();
   void make_context(std::uint32_t pe);
   void initialize(std::uint32_t pe);
   std::uint32_t add_lane(std::string name, std::string group);

@@ -204,6 +204,7 @@ WorldPointer bad_argument(const SubjectOptions& options) {
 WorldPointer teardown(const SubjectOptions& options) {
   WorldOptions world_options = options_for(options);
   world_options.expect_quiet = false;
+  world_options.destroy_queues = true;
   auto world = std::make_unique<World>("teardown", world_options);
   auto* source = world->allocate<Word>("source", 2);
   auto* data = world->allocate<Word>("data", 2);
@@ -211,7 +212,7 @@ WorldPointer teardown(const SubjectOptions& options) {
   world->check([=](After& after) {
     for (int i = 0; i < 2; ++i) {
       const Word value = after.value(1, data + i);
-      after.expect(value == 4, "PE 1 has what was put, although nobody waited for it");
+      after.expect(value == 0 || value == 4, "PE 1 has nothing or what was put");
     }
   });
   return world;

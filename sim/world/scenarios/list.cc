@@ -53,7 +53,7 @@ constexpr ScenarioEntry kScenarios[] = {
     {"exclusive-stall", "One thread reports a stall of a queue that another one owns.",
      make<s::exclusive_stall>},
     {"bad-argument", "A bad argument is reported while the host watches.", make<s::bad_argument>},
-    {"teardown", "Kernels end without waiting for what they posted.", make<s::teardown>},
+    {"teardown", "Queues are destroyed with work under way.", make<s::teardown>},
 };
 
 }  // namespace
