@@ -4,7 +4,8 @@ option(GDAKIT_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(GDAKIT_BUILD_TOOLS "Build the gdakit command" ${PROJECT_IS_TOP_LEVEL})
 option(GDAKIT_BUILD_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
 option(GDAKIT_BUILD_BENCH "Build the benchmarks" ${PROJECT_IS_TOP_LEVEL})
-option(GDAKIT_CUDA "Build the CUDA parts (needs the CUDA Toolkit)" OFF)
+set(GDAKIT_CUDA AUTO CACHE STRING
+    "Build the CUDA parts (needs the CUDA Toolkit): ON, OFF, or AUTO: where there is one")
 set(GDAKIT_SANITIZER "" CACHE STRING
     "Sanitizers for every target: empty, address,undefined or thread")
 
@@ -22,18 +23,56 @@ if(GDAKIT_CCACHE AND PROJECT_IS_TOP_LEVEL)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${GDAKIT_CCACHE})
 endif()
 
+# From here on GDAKIT_CUDA is ON or OFF.
+if(GDAKIT_CUDA STREQUAL "AUTO")
+  include(CheckLanguage)
+  list(APPEND CMAKE_PROGRAM_PATH /usr/local/cuda/bin)
+  check_language(CUDA)
+  if(CMAKE_CUDA_COMPILER)
+    set(GDAKIT_CUDA ON)
+  else()
+    set(GDAKIT_CUDA OFF)
+  endif()
+endif()
 if(GDAKIT_CUDA)
+  # Machine code for the GPUs that clusters have, and PTX for newer ones.
+  if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+    set(CMAKE_CUDA_ARCHITECTURES 80-real 90-real 100)
+  endif()
   enable_language(CUDA)
+  find_package(CUDAToolkit REQUIRED)
+  # Tests have many kernels: they are compiled for the GPU at hand only; without one, for Hopper.
+  if(EXISTS /dev/nvidiactl)
+    set(test_architectures native)
+  else()
+    set(test_architectures 90)
+  endif()
+  set(GDAKIT_TEST_CUDA_ARCHITECTURES ${test_architectures} CACHE STRING
+      "What the GPU tests are compiled for, as CMAKE_CUDA_ARCHITECTURES")
+  if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know that nvcc takes C++20
+    set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+    set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
+  endif()
+  set(CMAKE_CUDA_STANDARD 20)
+  set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+  set(CMAKE_CUDA_EXTENSIONS OFF)
+  if(GDAKIT_CCACHE AND PROJECT_IS_TOP_LEVEL)
+    set(CMAKE_CUDA_COMPILER_LAUNCHER ${GDAKIT_CCACHE})
+  endif()
 endif()
 
 find_package(Threads REQUIRED)
 find_package(Boost 1.74 REQUIRED COMPONENTS context)
 
 add_library(gdakit_flags INTERFACE)
-target_compile_options(gdakit_flags INTERFACE -Wall -Wextra -Wshadow)
+target_compile_options(gdakit_flags INTERFACE
+                       $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow>
+                       $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall>)
 if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_BUILD_TYPE STREQUAL "Release")
   # Not at -O3, where g++ 12 warns of copies that cannot happen (GCC bug 105651 and its kin).
-  target_compile_options(gdakit_flags INTERFACE -Werror)
+  target_compile_options(gdakit_flags INTERFACE
+                         $<$<COMPILE_LANGUAGE:CXX>:-Werror>
+                         $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings>)
 endif()
 if(GDAKIT_SANITIZER)
   target_compile_options(gdakit_flags INTERFACE
@@ -57,4 +96,24 @@ function(gdakit_add_test name)
   endif()
   gtest_discover_tests(${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} DISCOVERY_TIMEOUT 60
                        PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT})
+endfunction()
+
+# gdakit_add_gpu_test(NAME SOURCES... [TIMEOUT seconds]): the same for CUDA sources, with
+# GDAKIT_DEVICE set to gpu. Its tests are called gpu.*, have the label gpu, and run one after the
+# other: programs that share a GPU take turns of milliseconds. Without a GPU they are skipped by
+# name.
+function(gdakit_add_gpu_test name)
+  cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES" ${ARGN})
+  add_executable(${name} ${arg_SOURCES} ${PROJECT_SOURCE_DIR}/tests/gpu/needs_gpu.cc)
+  set_target_properties(${name} PROPERTIES
+                        CUDA_ARCHITECTURES "${GDAKIT_TEST_CUDA_ARCHITECTURES}")
+  target_compile_definitions(${name} PRIVATE GDAKIT_ON_GPU_ONLY)
+  target_link_libraries(${name} PRIVATE gdakit gdakit_flags GTest::gmock GTest::gtest_main)
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 60)
+  endif()
+  gtest_discover_tests(${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} DISCOVERY_TIMEOUT 60
+                       TEST_PREFIX gpu.
+                       PROPERTIES LABELS gpu TIMEOUT ${arg_TIMEOUT} RESOURCE_LOCK gpu
+                                  ENVIRONMENT GDAKIT_DEVICE=gpu)
 endfunction()

@@ -6,18 +6,49 @@
 #pragma once
 
 #if defined(__CUDACC__)
+#define GDAKIT_NVCC 1
 #define GDAKIT_HOST_DEVICE __host__ __device__
-#define GDAKIT_DEVICE __host__ __device__
+// Inlined whatever its size: then what a handle remembers stays in registers.
+#define GDAKIT_DEVICE __host__ __device__ __forceinline__
 #else
+#define GDAKIT_NVCC 0
 #define GDAKIT_HOST_DEVICE
 #define GDAKIT_DEVICE
 #endif
 
-// 1 while nvcc compiles the GPU's side of a function.
-#if defined(__CUDA_ARCH__)
-#define GDAKIT_DEVICE_CODE 1
+// GDAKIT_EMULATED is for members of emulated machines. The protocol, which nvcc compiles for both
+// sides, names them; they run on the host only. Between the two PRAGMAs nvcc takes calls of host
+// functions from them without a warning.
+#if defined(__CUDACC__)
+#define GDAKIT_EMULATED __host__ __device__
+#define GDAKIT_EMULATED_BEGIN _Pragma("nv_diagnostic push") _Pragma("nv_diag_suppress 20011, 20014")
+#define GDAKIT_EMULATED_END _Pragma("nv_diagnostic pop")
 #else
+#define GDAKIT_EMULATED
+#define GDAKIT_EMULATED_BEGIN
+#define GDAKIT_EMULATED_END
+#endif
+
+// 1 while nvcc compiles the GPU's side of a function, and for which architecture (900: sm_90).
+// GDAKIT_UNROLL stands before a loop over an array that is to stay in registers; the host's
+// compiler does not know that pragma.
+#if defined(__CUDA_ARCH__)
+#define GDAKIT_UNROLL _Pragma("unroll")
+#define GDAKIT_DEVICE_CODE 1
+#define GDAKIT_CUDA_ARCH __CUDA_ARCH__
+#else
+#define GDAKIT_UNROLL
 #define GDAKIT_DEVICE_CODE 0
+#define GDAKIT_CUDA_ARCH 0
+#endif
+
+// One instruction on either side; not for constant expressions.
+#if defined(__CUDA_ARCH__)
+#define GDAKIT_POPCOUNT64(value) __popcll(value)
+#define GDAKIT_BYTE_SWAP32(value) __byte_perm(value, 0, 0x0123)
+#else
+#define GDAKIT_POPCOUNT64(value) __builtin_popcountll(value)
+#define GDAKIT_BYTE_SWAP32(value) __builtin_bswap32(value)
 #endif
 
 #if defined(__SANITIZE_THREAD__)
@@ -43,6 +74,30 @@
 #endif
 
 namespace gdakit {
+
+// What the compiler at work makes kernels for. Templates that differ between the two take it as an
+// argument, so that a program may be put together from files of both compilers. A file that defines
+// GDAKIT_ON_GPU_ONLY leaves its kernels' emulation out, and compiles in half the time.
+struct CompiledForCpu {
+  static constexpr bool runs_on_gpu = false;
+  static constexpr bool runs_on_cpu = true;
+};
+struct CompiledForBoth {
+  static constexpr bool runs_on_gpu = true;
+  static constexpr bool runs_on_cpu = true;
+};
+struct CompiledForGpu {
+  static constexpr bool runs_on_gpu = true;
+  static constexpr bool runs_on_cpu = false;
+};
+#if GDAKIT_NVCC && defined(GDAKIT_ON_GPU_ONLY)
+using ThisCompiler = CompiledForGpu;
+#elif GDAKIT_NVCC
+using ThisCompiler = CompiledForBoth;
+#else
+using ThisCompiler = CompiledForCpu;
+#endif
+
 // True in a ThreadSanitizer build. ThreadSanitizer does not understand fences, so accesses that a
 // fence orders are strengthened there; what checks the fences themselves is the simulator.
 inline constexpr bool kThreadSanitizer = GDAKIT_TSAN != 0;

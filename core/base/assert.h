@@ -18,6 +18,7 @@ namespace gdakit {
                                                              const char* file, int line) {
 #if GDAKIT_DEVICE_CODE
   __assert_fail(condition, file, line, "");
+  __builtin_unreachable();  // CUDA does not declare that it never returns
 #else
   std::fprintf(stderr, "%s:%d: gdakit assertion failed: %s\n", file, line, condition);
   std::abort();

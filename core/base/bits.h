@@ -44,15 +44,16 @@ GDAKIT_HOST_DEVICE constexpr int log2_ceil(std::uint64_t value) {
   return value <= 1 ? 0 : log2_floor(value - 1) + 1;
 }
 
-// The index of the lowest bit set; 64 for none.
-GDAKIT_HOST_DEVICE constexpr int lowest_bit(std::uint64_t value) {
-  return value == 0 ? 64 : log2_floor(value & (~value + 1));
-}
-
 GDAKIT_HOST_DEVICE constexpr int count_bits(std::uint64_t value) {
+  if (!__builtin_is_constant_evaluated()) return static_cast<int>(GDAKIT_POPCOUNT64(value));
   int count = 0;
   for (; value != 0; value &= value - 1) ++count;
   return count;
+}
+
+// The index of the lowest bit set; 64 for none.
+GDAKIT_HOST_DEVICE constexpr int lowest_bit(std::uint64_t value) {
+  return count_bits((value & (~value + 1)) - 1);
 }
 
 // A word with the `count` lowest bits set; `count` is at most 64.

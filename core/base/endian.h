@@ -19,6 +19,7 @@ GDAKIT_HOST_DEVICE constexpr std::uint16_t byte_swap(std::uint16_t value) {
 }
 
 GDAKIT_HOST_DEVICE constexpr std::uint32_t byte_swap(std::uint32_t value) {
+  if (!__builtin_is_constant_evaluated()) return GDAKIT_BYTE_SWAP32(value);
   return (value >> 24) | ((value >> 8) & 0x0000ff00u) | ((value << 8) & 0x00ff0000u) |
          (value << 24);
 }

@@ -7,6 +7,7 @@ namespace gdakit {
 namespace {
 
 constexpr std::string_view kPrefix = "GDAKIT_";
+constexpr std::string_view kTestPrefix = "GDAKIT_TEST_";  // what concerns tests alone
 
 const OptionRow* find_row(std::string_view name) {
   for (const OptionRow& row : option_table()) {
@@ -82,7 +83,7 @@ Result<ParsedOptions> parse_options(
     const std::vector<std::pair<std::string, std::string>>& variables) {
   ParsedOptions parsed;
   for (const auto& [name, value] : variables) {
-    if (!std::string_view(name).starts_with(kPrefix)) continue;
+    if (!name.starts_with(kPrefix) || name.starts_with(kTestPrefix)) continue;
     const OptionRow* const row = find_row(name);
     if (row == nullptr) {
       parsed.warnings.push_back(unknown_variable(name));

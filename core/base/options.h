@@ -32,11 +32,29 @@ enum class BackendChoice { automatic, softnic, mlx5 };
 // Who rings the NIC's doorbell: the GPU's threads, or a host thread on their behalf.
 enum class NicHandler { automatic, gpu, proxy };
 
+// Where kernels run: on emulated GPU threads or on a GPU. automatic is a GPU if there is one and
+// the program that makes the context was compiled by nvcc.
+enum class DeviceChoice { automatic, cpu, gpu };
+
+// How the soft NIC reads and writes GPU memory (backends/softnic/gpu_dma.h).
+enum class DmaChoice { automatic, copy_engine, kernels, gdrcopy };
+
+// Where send queues and completion queues lie.
+enum class QueuePlace { automatic, device, host };
+
+// How payload goes between processes of a host: from memory to memory, which each maps of the
+// others (direct), or through host memory that all of them share.
+enum class PayloadPath { direct, host };
+
 // Where a value came from.
 enum class OptionSource { fallback, environment, program };
 
 const char* backend_choice_name(BackendChoice choice);
 const char* nic_handler_name(NicHandler handler);
+const char* device_choice_name(DeviceChoice choice);
+const char* dma_choice_name(DmaChoice choice);
+const char* queue_place_name(QueuePlace place);
+const char* payload_path_name(PayloadPath path);
 const char* option_source_name(OptionSource source);
 
 // Sizes are in bytes, a time of 0 is "off" where the table allows 0.
@@ -62,6 +80,11 @@ struct Options {
   std::uint64_t heap_limit = std::uint64_t{16} << 30;
   NicHandler nic_handler = NicHandler::automatic;
   std::uint32_t emulator_workers = 1;
+  DeviceChoice device = DeviceChoice::automatic;
+  std::vector<std::uint32_t> gpus;  // CUDA ordinals; PE r uses entry r % size(); empty: all
+  DmaChoice dma = DmaChoice::automatic;
+  QueuePlace queue_memory = QueuePlace::automatic;
+  PayloadPath payload = PayloadPath::direct;
 
   // What the environment gave, by variable, in the table's spelling. Filled by from_environment().
   std::map<std::string, std::string, std::less<>> from_variables;

@@ -121,6 +121,11 @@ constexpr LogLevel kLogLevels[] = {LogLevel::error, LogLevel::warn, LogLevel::in
                                    LogLevel::debug};
 constexpr BackendChoice kBackends[] = {BackendChoice::automatic, BackendChoice::softnic,
                                        BackendChoice::mlx5};
+constexpr DeviceChoice kDevices[] = {DeviceChoice::automatic, DeviceChoice::cpu, DeviceChoice::gpu};
+constexpr DmaChoice kDmas[] = {DmaChoice::automatic, DmaChoice::copy_engine, DmaChoice::kernels,
+                               DmaChoice::gdrcopy};
+constexpr QueuePlace kQueuePlaces[] = {QueuePlace::automatic, QueuePlace::device, QueuePlace::host};
+constexpr PayloadPath kPayloadPaths[] = {PayloadPath::direct, PayloadPath::host};
 constexpr NicHandler kNicHandlers[] = {NicHandler::automatic, NicHandler::gpu, NicHandler::proxy};
 
 template <auto kMember, const auto& kChoices, auto kName>
@@ -152,6 +157,32 @@ bool parse_secret(Options& options, std::string_view text) {
   if (text.size() != 32 || !digits) return false;
   options.secret = text;
   return true;
+}
+
+// "0,2": CUDA ordinals, separated by commas.
+constexpr std::uint32_t kMostGpu = 1023;
+
+bool parse_gpus(Options& options, std::string_view text) {
+  std::vector<std::uint32_t> gpus;
+  for (;;) {
+    const std::size_t comma = std::min(text.find(','), text.size());
+    const std::optional<std::uint32_t> gpu = parse_number<std::uint32_t>(text.substr(0, comma));
+    if (!gpu || *gpu > kMostGpu) return false;
+    gpus.push_back(*gpu);
+    if (comma == text.size()) break;
+    text.remove_prefix(comma + 1);
+  }
+  options.gpus = std::move(gpus);
+  return true;
+}
+
+std::string gpus_text(const Options& options) {
+  std::string text;
+  for (const std::uint32_t gpu : options.gpus) {
+    if (!text.empty()) text += ",";
+    text += std::to_string(gpu);
+  }
+  return text;
 }
 
 std::string root_text(const Options& options) { return options.root; }
@@ -212,6 +243,27 @@ constexpr OptionRow kTable[] = {
     {"GDAKIT_EMULATOR_WORKERS", "integer", "threads", "an integer from 1 to 64",
      "How many host threads emulate the GPU's threads of a PE.", false,
      parse_integer<&Options::emulator_workers, 1, 64>, integer_text<&Options::emulator_workers>},
+    {"GDAKIT_DEVICE", "choice", "", "auto, cpu or gpu",
+     "Where kernels run: emulated GPU threads (cpu), a GPU (gpu), or a GPU if there is one.", false,
+     parse_choice<&Options::device, kDevices, device_choice_name>,
+     choice_text<&Options::device, device_choice_name>},
+    {"GDAKIT_GPUS", "text", "", "CUDA device numbers separated by commas, each from 0 to 1023",
+     "The GPUs of the job: PE r takes entry r modulo their count; all, if it is not set.", false,
+     parse_gpus, gpus_text},
+    {"GDAKIT_DMA", "choice", "", "auto, copy-engine, kernels or gdrcopy",
+     "How the soft NIC reads and writes GPU memory.", false,
+     parse_choice<&Options::dma, kDmas, dma_choice_name>,
+     choice_text<&Options::dma, dma_choice_name>},
+    {"GDAKIT_QUEUE_MEMORY", "choice", "", "auto, device or host",
+     "Where send queues and completion queues lie: GPU memory (device) or pinned host memory.",
+     false, parse_choice<&Options::queue_memory, kQueuePlaces, queue_place_name>,
+     choice_text<&Options::queue_memory, queue_place_name>},
+    {"GDAKIT_PAYLOAD", "choice", "", "direct or host",
+     "How payload goes between processes of a host: from memory to memory, on GPUs without "
+     "touching "
+     "the host (direct), or through host memory (host).",
+     false, parse_choice<&Options::payload, kPayloadPaths, payload_path_name>,
+     choice_text<&Options::payload, payload_path_name>},
 };
 
 }  // namespace
@@ -230,6 +282,42 @@ const char* nic_handler_name(NicHandler handler) {
     case NicHandler::automatic: return "auto";
     case NicHandler::gpu: return "gpu";
     case NicHandler::proxy: return "proxy";
+  }
+  return "unknown";
+}
+
+const char* device_choice_name(DeviceChoice choice) {
+  switch (choice) {
+    case DeviceChoice::automatic: return "auto";
+    case DeviceChoice::cpu: return "cpu";
+    case DeviceChoice::gpu: return "gpu";
+  }
+  return "unknown";
+}
+
+const char* dma_choice_name(DmaChoice choice) {
+  switch (choice) {
+    case DmaChoice::automatic: return "auto";
+    case DmaChoice::copy_engine: return "copy-engine";
+    case DmaChoice::kernels: return "kernels";
+    case DmaChoice::gdrcopy: return "gdrcopy";
+  }
+  return "unknown";
+}
+
+const char* queue_place_name(QueuePlace place) {
+  switch (place) {
+    case QueuePlace::automatic: return "auto";
+    case QueuePlace::device: return "device";
+    case QueuePlace::host: return "host";
+  }
+  return "unknown";
+}
+
+const char* payload_path_name(PayloadPath path) {
+  switch (path) {
+    case PayloadPath::direct: return "direct";
+    case PayloadPath::host: return "host";
   }
   return "unknown";
 }

@@ -16,6 +16,7 @@
 #include "core/base/options.h"
 #include "core/base/result.h"
 #include "core/host/bootstrap.h"
+#include "core/host/memory.h"
 
 namespace gdakit {
 
@@ -77,6 +78,14 @@ class Backend {
   virtual Result<MemoryKeys> register_memory(void* base, std::uint64_t bytes, MemoryUse use) = 0;
   virtual Result<void> deregister_memory(MemoryKeys keys) = 0;
 
+  // Collective. Lets the other PEs of this host reach what has been committed to the heap since the
+  // last call; a backend that has no use for that does nothing. Fails on all PEs if it fails on
+  // one. Always the same range.
+  virtual Result<void> share_heap(AddressRange& heap) {
+    static_cast<void>(heap);
+    return {};
+  }
+
   virtual Result<QueueResources> create_queue(const QueueMemory& memory) = 0;
   // Connects with the queue whose card the peer made; both ends must connect before either posts.
   virtual Result<void> connect_queue(QueueNumber queue, std::span<const std::byte> card) = 0;
@@ -95,7 +104,9 @@ class BackendProvider {
  public:
   virtual ~BackendProvider() = default;
 
-  virtual Result<std::unique_ptr<Backend>> open(const Options& options, Bootstrap& bootstrap) = 0;
+  // `memory` is where this PE's queues and heap lie; it outlives the backend.
+  virtual Result<std::unique_ptr<Backend>> open(const Options& options, Bootstrap& bootstrap,
+                                                MemoryProvider& memory) = 0;
 };
 
 }  // namespace gdakit

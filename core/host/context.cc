@@ -12,6 +12,17 @@ namespace {
 
 constexpr std::size_t kMaxLocalRanges = 1024;
 
+// The GPU of this PE.
+Result<std::unique_ptr<Gpu>> open_gpu(const Options& options, int rank) {
+  if (!options.gpus.empty()) {
+    return Gpu::open(
+        static_cast<int>(options.gpus[static_cast<std::size_t>(rank) % options.gpus.size()]));
+  }
+  const GpuReport report = report_gpus();
+  if (report.gpus.empty()) return Error(Code::unavailable, report.sentence);
+  return Gpu::open(report.gpus[static_cast<std::size_t>(rank) % report.gpus.size()].ordinal);
+}
+
 // A report that the device has finished, or nothing.
 template <class Report>
 const Report* finished(const Report& report) {
@@ -21,42 +32,63 @@ const Report* finished(const Report& report) {
 }  // namespace
 
 Context::Context(const Options& options, std::unique_ptr<Bootstrap> bootstrap)
-    : options_(options),
-      bootstrap_(std::move(bootstrap)),
-      memory_(std::make_unique<HostMemoryProvider>()) {}
+    : options_(options), bootstrap_(std::move(bootstrap)) {}
 
 Result<std::unique_ptr<Context>> Context::create(const Options& options,
                                                  std::unique_ptr<Bootstrap> bootstrap,
-                                                 BackendProvider& provider) {
+                                                 BackendProvider& provider, bool kernels_for_gpu) {
   if (Result<void> valid = options.validate(); !valid) return valid.error();
   std::unique_ptr<Context> context(new Context(options, std::move(bootstrap)));
-  if (Result<void> made = context->make_parts(provider); !made) {
+  Result<void> made = context->choose_device(kernels_for_gpu);
+  if (made) made = context->make_parts(provider);
+  if (!made) {
     context->bootstrap_->abort(made.error().message());
     return made.error();
   }
   return context;
 }
 
+// A GPU where one is asked for, or where there is one and the program can use it.
+Result<void> Context::choose_device(bool kernels_for_gpu) {
+  const bool must = options_.device == DeviceChoice::gpu;
+  if (must && !kernels_for_gpu) {
+    return Error(Code::unavailable,
+                 "GDAKIT_DEVICE=gpu: this program's kernels were compiled for the CPU emulator "
+                 "only; compile it with nvcc");
+  }
+  if (options_.device == DeviceChoice::cpu || !kernels_for_gpu) {
+    memory_ = std::make_unique<HostMemoryProvider>();
+    return {};
+  }
+  Result<std::unique_ptr<Gpu>> gpu = open_gpu(options_, my_pe());
+  if (!gpu && (must || !options_.gpus.empty())) return gpu.error().within("GDAKIT_DEVICE");
+  if (!gpu) {
+    Log(options_.log, my_pe()).info("kernels run on the CPU emulator: " + gpu.error().message());
+    memory_ = std::make_unique<HostMemoryProvider>();
+    return {};
+  }
+  gpu_ = std::move(*gpu);
+  Result<std::unique_ptr<MemoryProvider>> memory = gpu_->make_memory();
+  if (!memory) return memory.error();
+  memory_ = std::move(*memory);
+  return {};
+}
+
+std::string Context::device_name() const {
+  if (gpu_ == nullptr) return "the CPU emulator";
+  return "GPU " + std::to_string(gpu_->ordinal()) + " (" + gpu_->name() + ")";
+}
+
 Result<void> Context::make_parts(BackendProvider& provider) {
-  Result<std::unique_ptr<Backend>> backend = provider.open(options_, *bootstrap_);
+  Result<std::unique_ptr<Backend>> backend = provider.open(options_, *bootstrap_, *memory_);
   if (!backend) return backend.error();
   backend_ = std::move(*backend);
 
   auto heap = SymmetricHeap::create(options_, *bootstrap_, *backend_, *memory_);
   if (!heap) return heap.error();
   heap_ = std::move(*heap);
-  Result<std::uint64_t*> flags = allocate<std::uint64_t>(kMaxBarrierRounds);
-  if (!flags) return flags.error();
-  barrier_flags_ = *flags;
-
-  const auto allocate_block = [&](std::uint64_t bytes) { return memory_->allocate(bytes); };
-  Result<std::unique_ptr<MemoryBlock>> state = allocate_block(sizeof(PeState));
-  if (!state) return state.error();
-  state_ = std::move(*state);
-  Result<std::unique_ptr<MemoryBlock>> ranges =
-      allocate_block(kMaxLocalRanges * sizeof(LocalRange));
-  if (!ranges) return ranges.error();
-  local_table_ = std::move(*ranges);
+  if (Result<void> made = make_state(); !made) return made;
+  if (Result<void> found = compare_devices(); !found) return found;
 
   auto queues = QueueTable::create(options_, *bootstrap_, *backend_, *memory_);
   if (!queues) return queues.error();
@@ -68,7 +100,23 @@ Result<void> Context::make_parts(BackendProvider& provider) {
   return {};
 }
 
+Result<void> Context::make_state() {
+  Result<std::uint64_t*> flags = allocate<std::uint64_t>(kMaxBarrierRounds + 1);
+  if (!flags) return flags.error();
+  barrier_flags_ = *flags;
+  barrier_epoch_ = barrier_flags_ + kMaxBarrierRounds;  // its own PE's alone
+  auto state = memory_->allocate(sizeof(PeState), Place::shared);
+  if (!state) return state.error();
+  state_ = std::move(*state);
+  auto ranges = memory_->allocate(kMaxLocalRanges * sizeof(LocalRange), Place::device);
+  if (!ranges) return ranges.error();
+  local_table_ = std::move(*ranges);
+  return {};
+}
+
 Context::~Context() {
+  // Kernels that were launched without waiting may still post.
+  if (gpu_ != nullptr) static_cast<void>(gpu_->synchronize(gpu_->stream()));
   if (queues_ != nullptr && !aborted_) {
     if (Result<void> met = bootstrap_->barrier(); !met) {
       Log(options_.log, my_pe()).info("leaving without the others: " + met.error().message());
@@ -101,9 +149,9 @@ Result<void> Context::register_buffer(void* base, std::uint64_t bytes) {
   }
   Result<MemoryKeys> keys = backend_->register_memory(base, bytes, MemoryUse::local);
   if (!keys) return keys.error().within("register_buffer");
-  local_buffers_.push_back({{begin, begin + bytes, keys->lkey}, *keys});
-  publish_local_ranges();
-  return {};
+  const bool gpu_memory = memory_->kind_of(base) == MemoryKind::gpu;
+  local_buffers_.push_back({{begin, begin + bytes, keys->lkey}, *keys, gpu_memory});
+  return publish_local_ranges();
 }
 
 Result<void> Context::unregister_buffer(void* base) {
@@ -117,13 +165,37 @@ Result<void> Context::unregister_buffer(void* base) {
   }
   const MemoryKeys keys = found->keys;
   local_buffers_.erase(found);
-  publish_local_ranges();
+  if (Result<void> known = publish_local_ranges(); !known) return known;
   return backend_->deregister_memory(keys);
 }
 
-void Context::publish_local_ranges() {
-  auto* table = static_cast<LocalRange*>(local_table_->data());
-  for (const LocalBuffer& buffer : local_buffers_) *table++ = buffer.range;
+Result<void> Context::publish_local_ranges() {
+  std::vector<LocalRange> ranges;
+  for (const LocalBuffer& buffer : local_buffers_) ranges.push_back(buffer.range);
+  return local_table_->write(0, ranges.data(), ranges.size() * sizeof(LocalRange));
+}
+
+// Finds out whether all PEs are on one GPU.
+Result<void> Context::compare_devices() {
+  struct Bus {
+    char text[32];
+  };
+  Bus mine{};
+  if (gpu_ != nullptr) gpu_->bus().copy(mine.text, sizeof mine.text - 1);
+  Result<std::vector<Bus>> all = allgather_value(*bootstrap_, mine);
+  if (!all) return all.error();
+  one_gpu_ = std::all_of(all->begin(), all->end(), [&mine](const Bus& other) {
+    return std::strcmp(other.text, mine.text) == 0;
+  });
+  return {};
+}
+
+// Who reads after a doorbell, and what, decides how far a fence before it must reach.
+Scope Context::nic_scope() const {
+  const bool all_on_gpu = on_gpu() && one_gpu_ && queues_->place() == Place::device &&
+                          std::all_of(local_buffers_.begin(), local_buffers_.end(),
+                                      [](const LocalBuffer& buffer) { return buffer.on_gpu; });
+  return all_on_gpu ? Scope::gpu : Scope::system;
 }
 
 Result<std::uint32_t> Context::add_queues(std::uint32_t count, Sharing sharing) {
@@ -153,7 +225,9 @@ DeviceContext Context::device_context() const {
   context.max_message_bytes = limits.max_message_bytes;
   context.watchdog_ns = static_cast<std::uint64_t>(watchdog.count());
   context.needs_cst = limits.needs_cst;
+  context.nic_scope = nic_scope();
   context.barrier_flags = barrier_flags_;
+  context.barrier_epoch = barrier_epoch_;
   context.state = static_cast<PeState*>(state_->data());
   return context;
 }
@@ -171,19 +245,29 @@ Result<void> Context::check_device() const {
   if (const FaultReport* fault = finished(state->fault)) {
     return Error(Code::invalid_argument, describe(*fault, my_pe()));
   }
-  if (std::string errors = queue_errors(); !errors.empty()) return Error(Code::system, errors);
+  return check_queues();
+}
+
+Result<void> Context::check_queues() const {
+  const Result<std::vector<QueueState>> states = queues_->read_states();
+  if (!states) return states.error();
+  for (std::size_t i = 0; i < states->size(); ++i) {
+    const QueueError error{(*states)[i].error};
+    if (!error) continue;
+    const HostQueue& queue = *queues_->queues()[i];
+    return Error(Code::system, "PE " + std::to_string(my_pe()) + ": " +
+                                   describe(error, queue.view().peer) +
+                                   "\n  the NIC says: " + backend_->describe_queue(queue.number()));
+  }
   return {};
 }
 
-std::string Context::queue_errors() const {
-  for (const auto& queue : queues_->queues()) {
-    const QueueView& view = queue->view();
-    const QueueError error{__atomic_load_n(&view.state->error, __ATOMIC_RELAXED)};
-    if (!error) continue;
-    return "PE " + std::to_string(my_pe()) + ": " + describe(error, view.peer) +
-           "\n  the NIC says: " + backend_->describe_queue(queue->number());
+Result<void> Context::synchronize(Stream stream) {
+  if (gpu_ != nullptr) {
+    Result<void> ended = gpu_->synchronize(stream);
+    if (!ended) return ended.error().within("launch on PE " + std::to_string(my_pe()));
   }
-  return "";
+  return check_device();
 }
 
 void Context::clear_reports() {

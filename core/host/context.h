@@ -5,6 +5,9 @@
 //   Result<int*> numbers = (*context)->allocate<int>(1024);          // on every PE, same offset
 //   Result<void> done = (*context)->launch(Kernel{*numbers}, {.blocks = 4, .threads = 128});
 //
+// Its kernels run on a GPU or on emulated GPU threads (GDAKIT_DEVICE). On a GPU the heap lies in
+// GPU memory: the host goes through upload and download.
+//
 // Calls marked collective are made by all PEs in the same order. A Context serves one host thread
 // at a time; its kernels may run while the host reads reports.
 #pragma once
@@ -15,9 +18,11 @@
 #include <string>
 #include <vector>
 
+#include "core/base/annotate.h"
 #include "core/base/options.h"
 #include "core/base/result.h"
 #include "core/host/backend.h"
+#include "core/host/gpu.h"
 #include "core/host/memory.h"
 #include "core/host/proxy.h"
 #include "core/host/queue_table.h"
@@ -28,11 +33,13 @@ namespace gdakit {
 
 class Context {
  public:
-  // Collective. Takes the bootstrap of this PE; opens a backend, makes the heap, connects the
-  // queues.
+  // Collective. Takes the bootstrap of this PE; opens a GPU if kernels shall run there, and a
+  // backend; makes the heap, connects the queues. `kernels_for_gpu`: the program's kernels were
+  // compiled by nvcc.
   static Result<std::unique_ptr<Context>> create(const Options& options,
                                                  std::unique_ptr<Bootstrap> bootstrap,
-                                                 BackendProvider& provider);
+                                                 BackendProvider& provider,
+                                                 bool kernels_for_gpu = false);
   // Collective: waits until all PEs have come here or have left, so that nobody's memory goes away
   // under a peer that still writes to it.
   ~Context();
@@ -44,6 +51,11 @@ class Context {
   const Options& options() const { return options_; }
   Bootstrap& bootstrap() { return *bootstrap_; }
   Backend& backend() { return *backend_; }
+  // Null on the emulator.
+  Gpu* gpu() const { return gpu_.get(); }
+  bool on_gpu() const { return gpu_ != nullptr; }
+  // Where kernels run, for people: "GPU 0 (NVIDIA H200)" or "the CPU emulator".
+  std::string device_name() const;
 
   // Collective. `count` objects of T in the symmetric heap, at the same offset on every PE; zeroed
   // when their memory is new. Owned by the heap until free.
@@ -59,6 +71,17 @@ class Context {
   }
   // Collective. Gives an object of the heap back; no PE may use it any more.
   Result<void> free(void* object) { return heap_->free(object); }
+
+  // Copies `count` objects of T from the host's memory to this PE's heap, or the other way, and
+  // returns when they are there. Not ordered with kernels or operations that are under way.
+  template <class T>
+  Result<void> upload(T* object, const T* from, std::size_t count) {
+    return memory_->copy(object, from, count * sizeof(T));
+  }
+  template <class T>
+  Result<void> download(T* to, const T* object, std::size_t count) const {
+    return memory_->copy(to, object, count * sizeof(T));
+  }
 
   // Lets kernels launched from now on use memory outside the heap as the local side of transfers.
   // The memory stays the caller's and must outlive its registration. Not collective.
@@ -80,11 +103,19 @@ class Context {
   // What a kernel takes. Valid until memory is registered or queues are added.
   DeviceContext device_context() const;
 
-  // Runs the kernel on the emulated GPU: calls kernel(pe) for every thread, where pe is a Pe of the
-  // thread's machine. Returns when all threads have ended, with the first error that the device has
-  // reported. Defined in gdakit.h.
-  template <class Kernel>
+  // Calls kernel(pe) for every thread, where pe is a Pe of the thread's machine. Returns when all
+  // threads have ended, with the first error that the device has reported. On a GPU `kernel` is
+  // copied as bytes, and only files compiled by nvcc can launch there. Defined in gdakit.h.
+  template <class Kernel, class Compiler = ThisCompiler>
   Result<void> launch(const Kernel& kernel, LaunchShape shape);
+
+  // The same on a stream, without waiting: synchronize does, and says how it went. The emulator has
+  // no streams and runs the kernel at once.
+  template <class Kernel, class Compiler = ThisCompiler>
+  Result<void> launch_on(Stream stream, const Kernel& kernel, LaunchShape shape);
+  Result<void> synchronize(Stream stream);
+  // This PE's own stream; null on the emulator.
+  Stream stream() const { return gpu_ == nullptr ? nullptr : gpu_->stream(); }
 
   // The first stall, bad argument or broken queue that the device has reported since the last call
   // of clear_reports, in words. May be called while a kernel runs.
@@ -100,14 +131,20 @@ class Context {
   struct LocalBuffer {
     LocalRange range;
     MemoryKeys keys;
+    bool on_gpu;
   };
 
+  Result<void> choose_device(bool kernels_for_gpu);
   Result<void> make_parts(BackendProvider& provider);
-  void publish_local_ranges();
-  std::string queue_errors() const;
+  Result<void> make_state();
+  Result<void> compare_devices();
+  Result<void> publish_local_ranges();
+  Scope nic_scope() const;
+  Result<void> check_queues() const;
 
   Options options_;
   std::unique_ptr<Bootstrap> bootstrap_;
+  std::unique_ptr<Gpu> gpu_;
   std::unique_ptr<MemoryProvider> memory_;
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<SymmetricHeap> heap_;
@@ -117,6 +154,8 @@ class Context {
   std::unique_ptr<MemoryBlock> local_table_;
   std::vector<LocalBuffer> local_buffers_;
   std::uint64_t* barrier_flags_ = nullptr;
+  std::uint64_t* barrier_epoch_ = nullptr;
+  bool one_gpu_ = false;  // all PEs, this one included, are on the same
   bool aborted_ = false;
 };
 

@@ -8,8 +8,9 @@ namespace gdakit {
 class HostMemoryProvider final : public MemoryProvider {
  public:
   std::uint64_t granularity() const override;
-  Result<std::unique_ptr<MemoryBlock>> allocate(std::uint64_t bytes) override;
+  Result<std::unique_ptr<MemoryBlock>> allocate(std::uint64_t bytes, Place place) override;
   Result<std::unique_ptr<AddressRange>> reserve(std::uint64_t bytes) override;
+  Result<void> copy(void* to, const void* from, std::uint64_t bytes) override;
 };
 
 }  // namespace gdakit

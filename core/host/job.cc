@@ -26,10 +26,11 @@ class FirstFailure {
 };
 
 Result<void> run_pe(const Options& options, std::unique_ptr<Bootstrap> bootstrap,
-                    BackendProvider& provider, const PeMain& pe_main, FirstFailure& failure) {
+                    BackendProvider& provider, const PeMain& pe_main, bool kernels_for_gpu,
+                    FirstFailure& failure) {
   const int rank = bootstrap->rank();
   Result<std::unique_ptr<Context>> context =
-      Context::create(options, std::move(bootstrap), provider);
+      Context::create(options, std::move(bootstrap), provider, kernels_for_gpu);
   if (!context) {
     failure.note(rank, context.error());
     return context.error();
@@ -45,7 +46,7 @@ Result<void> run_pe(const Options& options, std::unique_ptr<Bootstrap> bootstrap
 }  // namespace
 
 Result<void> run_in_process(int n_pes, const Options& options, BackendProvider& provider,
-                            const PeMain& pe_main) {
+                            const PeMain& pe_main, bool kernels_for_gpu) {
   Result<std::vector<std::unique_ptr<Bootstrap>>> bootstraps =
       make_local_bootstraps(n_pes, options.timeout);
   if (!bootstraps) return bootstraps.error();
@@ -54,7 +55,8 @@ Result<void> run_in_process(int n_pes, const Options& options, BackendProvider& 
   for (std::unique_ptr<Bootstrap>& bootstrap : *bootstraps) {
     threads.emplace_back([&, mine = std::move(bootstrap)]() mutable {
       // The failure is noted inside; the thread has nobody else to tell.
-      static_cast<void>(run_pe(options, std::move(mine), provider, pe_main, failure));
+      static_cast<void>(
+          run_pe(options, std::move(mine), provider, pe_main, kernels_for_gpu, failure));
     });
   }
   for (std::thread& thread : threads) thread.join();

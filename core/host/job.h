@@ -13,7 +13,8 @@ using PeMain = std::function<Result<void>(Context&)>;
 
 // Runs `pe_main` on `n_pes` PEs and returns when all have ended. The error is that of the PE that
 // failed first; its message begins with that PE's number.
+// `kernels_for_gpu` as in Context::create.
 Result<void> run_in_process(int n_pes, const Options& options, BackendProvider& provider,
-                            const PeMain& pe_main);
+                            const PeMain& pe_main, bool kernels_for_gpu = false);
 
 }  // namespace gdakit

@@ -9,44 +9,62 @@
 namespace gdakit {
 namespace {
 
-// Where the parts of a queue lie in its block. The parts that the NIC writes to stand last, on
-// pages of their own, so that nothing else is registered with it.
-struct QueueLayout {
-  std::uint64_t slots = 0;
-  std::uint64_t cqe, ready, state, record, proxy, results, sink, end;
+constexpr std::uint64_t kPage = 4096;
 
-  QueueLayout(std::uint32_t depth, std::uint32_t fetch_slots, std::uint64_t page) {
+// Where the parts of a queue lie in its two blocks.
+struct QueueLayout {
+  // What the NIC reads and writes as queue.
+  std::uint64_t slots = 0;
+  std::uint64_t cqe, record, proxy, queue_end;
+  // What the device's threads share, on the device always. The parts that the NIC writes results to
+  // stand last, on pages of their own, so that nothing else is registered with it.
+  std::uint64_t ready = 0;
+  std::uint64_t results, sink, words_end;
+
+  QueueLayout(std::uint32_t depth, std::uint32_t fetch_slots) {
     cqe = std::uint64_t{depth} * format::kWqebbBytes;
-    ready = cqe + sizeof(format::Cqe64);
-    state = round_up(ready + depth / kSlotsPerReadyWord * sizeof(std::uint64_t), 64);
-    record = state + sizeof(QueueState);
+    record = cqe + sizeof(format::Cqe64);
     proxy = record + 64;  // its own line: polled by the proxy
-    results = round_up(proxy + sizeof(std::uint64_t), page);
+    queue_end = proxy + 64;
+    results = round_up(depth / kSlotsPerReadyWord * sizeof(std::uint64_t), kPage);
     sink = results + std::uint64_t{fetch_slots} * sizeof(FetchSlot);
-    end = sink + 64;
+    words_end = sink + 64;
   }
 };
 
+// What a new queue's memory holds where it is not zero: no CQE yet, and the baton at slot 0.
+Result<void> initialize(MemoryBlock& queue, MemoryBlock& words, const QueueLayout& layout) {
+  std::uint8_t cqe[sizeof(format::Cqe64)];
+  std::memset(cqe, format::kInvalidCqeByte, sizeof cqe);
+  if (auto written = queue.write(layout.cqe, cqe, sizeof cqe); !written) return written;
+  return words.write(layout.ready, &kInitialReadyWord, sizeof kInitialReadyWord);
+}
+
 }  // namespace
 
-Result<std::unique_ptr<HostQueue>> HostQueue::create(const Options& options, Backend& backend,
-                                                     MemoryProvider& memory, int peer,
-                                                     Sharing sharing, Handler handler) {
-  const QueueLayout layout(options.queue_depth, options.fetch_slots, memory.granularity());
+Result<std::unique_ptr<HostQueue>> HostQueue::create(const QueueShape& shape, Backend& backend,
+                                                     MemoryProvider& memory, QueueState* state,
+                                                     int peer) {
+  const QueueLayout layout(shape.depth, shape.fetch_slots);
   std::unique_ptr<HostQueue> queue(new HostQueue(backend));
-  Result<std::unique_ptr<MemoryBlock>> block = memory.allocate(layout.end);
+  auto block = memory.allocate(layout.queue_end, shape.place);
   if (!block) return block.error().within("memory of a send queue");
   queue->memory_ = std::move(*block);
+  auto shared_words = memory.allocate(layout.words_end, Place::device);
+  if (!shared_words) return shared_words.error().within("memory of a send queue");
+  queue->words_ = std::move(*shared_words);
+  Result<void> ready = initialize(*queue->memory_, *queue->words_, layout);
+  if (!ready) return ready.error();
   char* const base = static_cast<char*>(queue->memory_->data());
-  std::memset(base + layout.cqe, format::kInvalidCqeByte, sizeof(format::Cqe64));
+  char* const words = static_cast<char*>(queue->words_->data());
 
-  Result<MemoryKeys> keys =
-      backend.register_memory(base + layout.results, layout.end - layout.results, MemoryUse::local);
+  Result<MemoryKeys> keys = backend.register_memory(
+      words + layout.results, layout.words_end - layout.results, MemoryUse::local);
   if (!keys) return keys.error().within("registration of a send queue's result slots");
   queue->keys_ = *keys;
   queue->has_keys_ = true;
   Result<QueueResources> made =
-      backend.create_queue({base, options.queue_depth, base + layout.cqe, base + layout.record});
+      backend.create_queue({base, shape.depth, base + layout.cqe, base + layout.record});
   if (!made) return made.error().within("creation of a send queue to PE " + std::to_string(peer));
   queue->resources_ = std::move(*made);
   queue->has_queue_ = true;
@@ -54,23 +72,22 @@ Result<std::unique_ptr<HostQueue>> HostQueue::create(const Options& options, Bac
   auto* const record = reinterpret_cast<format::DoorbellRecord*>(base + layout.record);
   QueueView& view = queue->view_;
   view.slots = reinterpret_cast<format::Segment*>(base + layout.slots);
-  view.depth = options.queue_depth;
+  view.depth = shape.depth;
   view.qpn_shifted = Be32{queue->resources_.qpn << 8};
   view.record = reinterpret_cast<std::uint32_t*>(&record->snd_dbr);
   view.doorbell = queue->resources_.doorbell;
   view.cqe = reinterpret_cast<std::uint64_t*>(base + layout.cqe);
-  view.ready = reinterpret_cast<std::uint64_t*>(base + layout.ready);
-  view.ready[0] = kInitialReadyWord;
+  view.ready = reinterpret_cast<std::uint64_t*>(words + layout.ready);
   view.proxy_index = reinterpret_cast<std::uint64_t*>(base + layout.proxy);
-  view.state = reinterpret_cast<QueueState*>(base + layout.state);
-  view.fetch_slots = reinterpret_cast<FetchSlot*>(base + layout.results);
-  view.fetch_count = options.fetch_slots;
+  view.state = state;
+  view.fetch_slots = reinterpret_cast<FetchSlot*>(words + layout.results);
+  view.fetch_count = shape.fetch_slots;
   view.fetch_lkey = queue->keys_.lkey;
-  view.sink = reinterpret_cast<std::uint64_t*>(base + layout.sink);
+  view.sink = reinterpret_cast<std::uint64_t*>(words + layout.sink);
   view.sink_lkey = queue->keys_.lkey;
   view.peer = peer;
-  view.handler = handler;
-  view.sharing = sharing;
+  view.handler = shape.handler;
+  view.sharing = shape.sharing;
   return queue;
 }
 
@@ -101,14 +118,34 @@ Result<std::unique_ptr<QueueTable>> QueueTable::create(const Options& options, B
   }
   const bool proxy = options.nic_handler == NicHandler::proxy || !limits.device_rings;
   table->handler_ = proxy ? Handler::proxy : Handler::gpu;
-  const auto n = static_cast<std::uint64_t>(bootstrap.size());
-  Result<std::unique_ptr<MemoryBlock>> block =
-      memory.allocate(kMaxQueuesPerPeer * n * sizeof(QueueView));
-  if (!block) return block.error().within("table of send queues");
-  table->table_ = std::move(*block);
+  if (Result<void> placed = table->choose_place(); !placed) return placed.error();
+  if (Result<void> made = table->make_tables(); !made) return made.error();
   Result<std::uint32_t> first = table->add(options.queues_per_peer, Sharing::shared);
   if (!first) return first.error();
   return table;
+}
+
+// The proxy reads and writes words of each queue in place.
+Result<void> QueueTable::choose_place() {
+  const bool proxy = handler_ == Handler::proxy;
+  if (proxy && options_.queue_memory == QueuePlace::device && memory_.gpu()) {
+    return Error(Code::invalid_argument,
+                 "GDAKIT_QUEUE_MEMORY=device: the proxy's host thread cannot reach queues in GPU "
+                 "memory; use auto or host");
+  }
+  place_ = proxy || options_.queue_memory == QueuePlace::host ? Place::shared : Place::device;
+  return {};
+}
+
+Result<void> QueueTable::make_tables() {
+  const auto queues = kMaxQueuesPerPeer * static_cast<std::uint64_t>(bootstrap_.size());
+  auto views = memory_.allocate(queues * sizeof(QueueView), Place::device);
+  if (!views) return views.error().within("table of send queues");
+  table_ = std::move(*views);
+  auto states = memory_.allocate(queues * sizeof(QueueState), Place::device);
+  if (!states) return states.error().within("states of send queues");
+  states_ = std::move(*states);
+  return {};
 }
 
 Result<std::uint32_t> QueueTable::add(std::uint32_t count, Sharing sharing) {
@@ -142,18 +179,22 @@ Result<void> QueueTable::add_row(Sharing sharing) {
   }
   // A PE may post as soon as this returns, so every other end must be connected by then.
   if (Result<void> met = bootstrap_.barrier(); !met) return met;
-  auto* const views = static_cast<QueueView*>(table_->data());
-  for (std::unique_ptr<HostQueue>& queue : row) {
-    views[queues_.size()] = queue->view();
-    queues_.push_back(std::move(queue));
+  std::vector<QueueView> views;
+  for (const std::unique_ptr<HostQueue>& queue : row) views.push_back(queue->view());
+  const std::uint64_t at = queues_.size() * sizeof(QueueView);
+  if (auto known = table_->write(at, views.data(), views.size() * sizeof(QueueView)); !known) {
+    return known;
   }
+  for (std::unique_ptr<HostQueue>& queue : row) queues_.push_back(std::move(queue));
   ++count_;
   return {};
 }
 
 Result<void> QueueTable::make_row(Sharing sharing, std::vector<std::unique_ptr<HostQueue>>& row) {
-  for (int peer = 0; peer < bootstrap_.size(); ++peer) {
-    auto queue = HostQueue::create(options_, backend_, memory_, peer, sharing, handler_);
+  const QueueShape shape{options_.queue_depth, options_.fetch_slots, place_, sharing, handler_};
+  QueueState* state = static_cast<QueueState*>(states_->data()) + queues_.size();
+  for (int peer = 0; peer < bootstrap_.size(); ++peer, ++state) {
+    auto queue = HostQueue::create(shape, backend_, memory_, state, peer);
     if (!queue) {
       row.clear();
       return queue.error();
@@ -174,6 +215,13 @@ const HostQueue& QueueTable::at(std::uint32_t queue, int peer) const {
   const auto n = static_cast<std::size_t>(bootstrap_.size());
   GDAKIT_ASSERT(queue < count_ && peer >= 0 && peer < bootstrap_.size());
   return *queues_[queue * n + static_cast<std::size_t>(peer)];
+}
+
+Result<std::vector<QueueState>> QueueTable::read_states() const {
+  std::vector<QueueState> states(queues_.size());
+  const std::uint64_t bytes = states.size() * sizeof(QueueState);
+  if (auto read = states_->read(0, states.data(), bytes); !read) return read.error();
+  return states;
 }
 
 }  // namespace gdakit

@@ -20,12 +20,22 @@ namespace gdakit {
 
 inline constexpr std::uint32_t kMaxQueuesPerPeer = 1024;
 
+// What the queues of a row have in common.
+struct QueueShape {
+  std::uint32_t depth;        // WQEBBs
+  std::uint32_t fetch_slots;  // of the fetch ring
+  Place place;                // of slots, CQE and record
+  Sharing sharing;
+  Handler handler;
+};
+
 // One queue: its memory, its registered part, and what the backend knows it by.
 class HostQueue {
  public:
-  static Result<std::unique_ptr<HostQueue>> create(const Options& options, Backend& backend,
-                                                   MemoryProvider& memory, int peer,
-                                                   Sharing sharing, Handler handler);
+  // `state` is zeroed memory of the device, `place` says where the rest of the queue lies.
+  static Result<std::unique_ptr<HostQueue>> create(const QueueShape& shape, Backend& backend,
+                                                   MemoryProvider& memory, QueueState* state,
+                                                   int peer);
   ~HostQueue();
   HostQueue(const HostQueue&) = delete;
   HostQueue& operator=(const HostQueue&) = delete;
@@ -38,8 +48,9 @@ class HostQueue {
   explicit HostQueue(Backend& backend) : backend_(backend) {}
 
   Backend& backend_;
-  std::unique_ptr<MemoryBlock> memory_;
-  MemoryKeys keys_;  // of the part that the NIC writes results to
+  std::unique_ptr<MemoryBlock> memory_;  // slots, CQE, doorbell record
+  std::unique_ptr<MemoryBlock> words_;   // ready words, results
+  MemoryKeys keys_;                      // of the part that the NIC writes results to
   QueueResources resources_;
   QueueView view_{};
   bool has_keys_ = false;
@@ -57,15 +68,22 @@ class QueueTable {
   const QueueView* views() const { return static_cast<const QueueView*>(table_->data()); }
   std::uint32_t queues_per_peer() const { return count_; }
   Handler handler() const { return handler_; }
+  // Where the queues lie.
+  Place place() const { return place_; }
 
   // All queues, in the order of the table.
   const std::vector<std::unique_ptr<HostQueue>>& queues() const { return queues_; }
   const HostQueue& at(std::uint32_t queue, int peer) const;
 
+  // The states of all queues, in the order of the table, as they are now.
+  Result<std::vector<QueueState>> read_states() const;
+
  private:
   QueueTable(const Options& options, Bootstrap& bootstrap, Backend& backend,
              MemoryProvider& memory);
 
+  Result<void> choose_place();
+  Result<void> make_tables();
   Result<void> add_row(Sharing sharing);
   Result<void> make_row(Sharing sharing, std::vector<std::unique_ptr<HostQueue>>& row);
   Result<std::vector<Bytes>> exchange_cards(const std::vector<std::unique_ptr<HostQueue>>& row);
@@ -75,7 +93,9 @@ class QueueTable {
   Backend& backend_;
   MemoryProvider& memory_;
   Handler handler_ = Handler::gpu;
-  std::unique_ptr<MemoryBlock> table_;  // QueueView[kMaxQueuesPerPeer][size]
+  Place place_ = Place::device;
+  std::unique_ptr<MemoryBlock> table_;   // QueueView[kMaxQueuesPerPeer][size]
+  std::unique_ptr<MemoryBlock> states_;  // QueueState[kMaxQueuesPerPeer][size]
   std::vector<std::unique_ptr<HostQueue>> queues_;
   std::uint32_t count_ = 0;
 };

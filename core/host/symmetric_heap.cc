@@ -19,9 +19,11 @@ std::string bytes_text(std::uint64_t bytes) { return std::to_string(bytes) + " b
 
 }  // namespace
 
-SymmetricHeap::SymmetricHeap(const Options& options, Bootstrap& bootstrap, Backend& backend)
+SymmetricHeap::SymmetricHeap(const Options& options, Bootstrap& bootstrap, Backend& backend,
+                             MemoryProvider& memory)
     : bootstrap_(bootstrap),
       backend_(backend),
+      memory_(memory),
       arena_bytes_(options.symmetric_size),
       chunk_bytes_(options.heap_chunk),
       limit_bytes_(options.heap_limit) {}
@@ -29,7 +31,7 @@ SymmetricHeap::SymmetricHeap(const Options& options, Bootstrap& bootstrap, Backe
 Result<std::unique_ptr<SymmetricHeap>> SymmetricHeap::create(const Options& options,
                                                              Bootstrap& bootstrap, Backend& backend,
                                                              MemoryProvider& memory) {
-  std::unique_ptr<SymmetricHeap> heap(new SymmetricHeap(options, bootstrap, backend));
+  std::unique_ptr<SymmetricHeap> heap(new SymmetricHeap(options, bootstrap, backend, memory));
   const std::uint64_t unit = memory.granularity();
   heap->arena_bytes_ = round_up(heap->arena_bytes_, unit);
   heap->chunk_bytes_ = round_up(heap->chunk_bytes_, unit);
@@ -38,7 +40,7 @@ Result<std::unique_ptr<SymmetricHeap>> SymmetricHeap::create(const Options& opti
   Result<std::unique_ptr<AddressRange>> range = memory.reserve(heap->limit_bytes_);
   if (!range) return range.error().within("symmetric heap (GDAKIT_HEAP_LIMIT)");
   heap->range_ = std::move(*range);
-  if (Result<void> made = heap->make_tables(memory); !made) return made.error();
+  if (Result<void> made = heap->make_tables(); !made) return made.error();
   if (Result<void> exchanged = heap->exchange_bases(); !exchanged) return exchanged.error();
   if (Result<void> grown = heap->grow(heap->arena_bytes_); !grown) return grown.error();
   return heap;
@@ -51,11 +53,11 @@ SymmetricHeap::~SymmetricHeap() {
   }
 }
 
-Result<void> SymmetricHeap::make_tables(MemoryProvider& memory) {
+Result<void> SymmetricHeap::make_tables() {
   const auto n = static_cast<std::uint64_t>(bootstrap_.size());
   const auto allocate = [&](std::unique_ptr<MemoryBlock>& table,
                             std::uint64_t bytes) -> Result<void> {
-    Result<std::unique_ptr<MemoryBlock>> block = memory.allocate(bytes);
+    Result<std::unique_ptr<MemoryBlock>> block = memory_.allocate(bytes, Place::device);
     if (!block) return block.error().within("tables of the symmetric heap");
     table = std::move(*block);
     return {};
@@ -69,7 +71,8 @@ Result<void> SymmetricHeap::exchange_bases() {
   const auto mine = reinterpret_cast<std::uint64_t>(range_->base());
   Result<std::vector<std::uint64_t>> bases = allgather_value(bootstrap_, mine);
   if (!bases) return bases.error();
-  std::copy(bases->begin(), bases->end(), static_cast<std::uint64_t*>(base_table_->data()));
+  const std::uint64_t bytes = bases->size() * sizeof(std::uint64_t);
+  if (auto written = base_table_->write(0, bases->data(), bytes); !written) return written;
   if (auto same = agree("GDAKIT_SYMMETRIC_SIZE", arena_bytes_); !same) return same;
   if (auto same = agree("GDAKIT_HEAP_CHUNK", chunk_bytes_); !same) return same;
   return agree("GDAKIT_HEAP_LIMIT", limit_bytes_);
@@ -95,14 +98,29 @@ Result<void> SymmetricHeap::grow(std::uint64_t bytes) {
     static_cast<void>(backend_.deregister_memory(*keys));
     return *failure;
   }
-  const std::uint64_t chunk = keys_.size();
-  const auto begin = reinterpret_cast<std::uint64_t>(range_->base()) + allocator_.size();
-  static_cast<LocalRange*>(chunk_table_->data())[chunk] = {begin, begin + bytes, keys->lkey};
-  auto* const rkeys = static_cast<Be32*>(rkey_table_->data()) + chunk * offers->size();
-  for (std::size_t pe = 0; pe < offers->size(); ++pe) rkeys[pe] = (*offers)[pe].rkey;
+  if (Result<void> shared = backend_.share_heap(*range_); !shared) {
+    static_cast<void>(backend_.deregister_memory(*keys));
+    return shared.error().within("growth of the symmetric heap");
+  }
+  std::vector<Be32> rkeys;
+  for (const ChunkOffer& offer : *offers) rkeys.push_back(offer.rkey);
+  if (Result<void> known = publish_chunk(bytes, keys->lkey, rkeys); !known) return known;
   keys_.push_back(*keys);
   allocator_.extend(bytes);
   return {};
+}
+
+// Writes the next chunk into the tables of the device's threads.
+Result<void> SymmetricHeap::publish_chunk(std::uint64_t bytes, Be32 lkey,
+                                          const std::vector<Be32>& rkeys) {
+  const std::uint64_t chunk = keys_.size();
+  const auto begin = reinterpret_cast<std::uint64_t>(range_->base()) + allocator_.size();
+  const LocalRange local{begin, begin + bytes, lkey};
+  if (auto written = chunk_table_->write(chunk * sizeof local, &local, sizeof local); !written) {
+    return written;
+  }
+  const std::uint64_t row = rkeys.size() * sizeof(Be32);
+  return rkey_table_->write(chunk * row, rkeys.data(), row);
 }
 
 // The next `bytes` bytes of the heap, with memory and registered. Memory that an earlier, failed

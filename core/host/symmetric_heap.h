@@ -44,16 +44,19 @@ class SymmetricHeap {
   HeapView view() const;
 
  private:
-  SymmetricHeap(const Options& options, Bootstrap& bootstrap, Backend& backend);
+  SymmetricHeap(const Options& options, Bootstrap& bootstrap, Backend& backend,
+                MemoryProvider& memory);
 
-  Result<void> make_tables(MemoryProvider& memory);
+  Result<void> make_tables();
   Result<void> exchange_bases();
   Result<void> grow(std::uint64_t bytes);
   Result<MemoryKeys> make_chunk(std::uint64_t bytes);
+  Result<void> publish_chunk(std::uint64_t bytes, Be32 lkey, const std::vector<Be32>& rkeys);
   Result<void> agree(const char* call, std::uint64_t mine);
 
   Bootstrap& bootstrap_;
   Backend& backend_;
+  MemoryProvider& memory_;
   std::uint64_t arena_bytes_;
   std::uint64_t chunk_bytes_;
   std::uint64_t limit_bytes_;

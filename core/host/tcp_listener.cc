@@ -30,8 +30,6 @@ Result<UniqueFileDescriptor> listen_on(const addrinfo& address, const std::strin
 
 }  // namespace
 
-void FileDescriptorTraits::close(Value value) { ::close(value); }
-
 Result<UniqueFileDescriptor> open_listener(const std::string& host, std::uint16_t port) {
   const std::string name = host + ":" + std::to_string(port);
   addrinfo hints{};

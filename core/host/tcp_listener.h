@@ -4,17 +4,10 @@
 #include <cstdint>
 #include <string>
 
-#include "core/base/handle.h"
+#include "core/base/file_descriptor.h"
 #include "core/base/result.h"
 
 namespace gdakit {
-
-struct FileDescriptorTraits {
-  using Value = int;
-  static Value none() { return -1; }
-  static void close(Value value);
-};
-using UniqueFileDescriptor = UniqueHandle<FileDescriptorTraits>;
 
 // A socket that listens on `host` and `port`; port 0 lets the system choose one. Closed on exec.
 Result<UniqueFileDescriptor> open_listener(const std::string& host, std::uint16_t port);

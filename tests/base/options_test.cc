@@ -52,6 +52,11 @@ TEST(Options, DefaultsAreThoseOfTheTable) {
   EXPECT_EQ(row_of("GDAKIT_HEAP_LIMIT").text(options), "16G");
   EXPECT_EQ(row_of("GDAKIT_NIC_HANDLER").text(options), "auto");
   EXPECT_EQ(row_of("GDAKIT_EMULATOR_WORKERS").text(options), "1");
+  EXPECT_EQ(row_of("GDAKIT_DEVICE").text(options), "auto");
+  EXPECT_EQ(row_of("GDAKIT_GPUS").text(options), "");
+  EXPECT_EQ(row_of("GDAKIT_DMA").text(options), "auto");
+  EXPECT_EQ(row_of("GDAKIT_QUEUE_MEMORY").text(options), "auto");
+  EXPECT_EQ(row_of("GDAKIT_PAYLOAD").text(options), "direct");
   for (const char* unset : {"RANK", "SIZE", "ROOT", "SECRET", "LISTEN_FD"}) {
     EXPECT_EQ(row_of(std::string("GDAKIT_") + unset).text(options), "") << unset;
   }
@@ -66,7 +71,7 @@ TEST(Options, EveryRowIsCompleteAndNamedOnce) {
     EXPECT_FALSE(std::string_view(row.type).empty()) << row.name;
     EXPECT_FALSE(std::string_view(row.allowed).empty()) << row.name;
   }
-  EXPECT_EQ(names.size(), 17u);
+  EXPECT_EQ(names.size(), 22u);
 }
 
 TEST(Options, EveryVariableSetsItsOwnValue) {
@@ -87,6 +92,11 @@ TEST(Options, EveryVariableSetsItsOwnValue) {
                                   {"GDAKIT_HEAP_LIMIT", "2G"},
                                   {"GDAKIT_NIC_HANDLER", "proxy"},
                                   {"GDAKIT_EMULATOR_WORKERS", "4"},
+                                  {"GDAKIT_DEVICE", "gpu"},
+                                  {"GDAKIT_GPUS", "1,0,3"},
+                                  {"GDAKIT_DMA", "kernels"},
+                                  {"GDAKIT_QUEUE_MEMORY", "host"},
+                                  {"GDAKIT_PAYLOAD", "host"},
                                   {"HOME", "/root"}});
   EXPECT_EQ(options.log, LogLevel::debug);
   EXPECT_EQ(options.backend, BackendChoice::softnic);
@@ -105,6 +115,11 @@ TEST(Options, EveryVariableSetsItsOwnValue) {
   EXPECT_EQ(options.heap_limit, std::uint64_t{2} << 30);
   EXPECT_EQ(options.nic_handler, NicHandler::proxy);
   EXPECT_EQ(options.emulator_workers, 4u);
+  EXPECT_EQ(options.device, DeviceChoice::gpu);
+  EXPECT_EQ(options.gpus, (std::vector<std::uint32_t>{1, 0, 3}));
+  EXPECT_EQ(options.dma, DmaChoice::kernels);
+  EXPECT_EQ(options.queue_memory, QueuePlace::host);
+  EXPECT_EQ(options.payload, PayloadPath::host);
 }
 
 struct Refused {
@@ -130,21 +145,24 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"GDAKIT_ROOT", "node7"}, Refused{"GDAKIT_ROOT", ":5000"},
         Refused{"GDAKIT_ROOT", "node7:"}, Refused{"GDAKIT_ROOT", "node7:0"},
         Refused{"GDAKIT_ROOT", "node7:65536"}, Refused{"GDAKIT_LISTEN_FD", "-1"},
-        Refused{"GDAKIT_LISTEN_FD", "stdin"}, Refused{"GDAKIT_TIMEOUT", "0"},
-        Refused{"GDAKIT_TIMEOUT", "-5"}, Refused{"GDAKIT_TIMEOUT", "nan"},
-        Refused{"GDAKIT_TIMEOUT", "inf"}, Refused{"GDAKIT_TIMEOUT", "60s"},
-        Refused{"GDAKIT_TIMEOUT", "1000001"}, Refused{"GDAKIT_WATCHDOG", "-1"},
-        Refused{"GDAKIT_WATCHDOG", "never"}, Refused{"GDAKIT_QUEUE_DEPTH", "32"},
-        Refused{"GDAKIT_QUEUE_DEPTH", "100"}, Refused{"GDAKIT_QUEUE_DEPTH", "65536"},
-        Refused{"GDAKIT_QUEUES_PER_PEER", "0"}, Refused{"GDAKIT_QUEUES_PER_PEER", "65"},
-        Refused{"GDAKIT_FETCH_SLOTS", "16"}, Refused{"GDAKIT_FETCH_SLOTS", "48"},
-        Refused{"GDAKIT_FETCH_SLOTS", "131072"}, Refused{"GDAKIT_SYMMETRIC_SIZE", "4095"},
-        Refused{"GDAKIT_SYMMETRIC_SIZE", "64T"}, Refused{"GDAKIT_SYMMETRIC_SIZE", "64MB"},
-        Refused{"GDAKIT_SYMMETRIC_SIZE", "M"}, Refused{"GDAKIT_HEAP_CHUNK", "0"},
-        Refused{"GDAKIT_HEAP_CHUNK", "-64M"}, Refused{"GDAKIT_HEAP_LIMIT", "65537G"},
-        Refused{"GDAKIT_HEAP_LIMIT", ""}, Refused{"GDAKIT_HEAP_LIMIT", "17179869185G"},
-        Refused{"GDAKIT_NIC_HANDLER", "cpu"}, Refused{"GDAKIT_EMULATOR_WORKERS", "0"},
-        Refused{"GDAKIT_EMULATOR_WORKERS", "65"}));
+        Refused{"GDAKIT_DEVICE", "cuda"}, Refused{"GDAKIT_GPUS", ""},
+        Refused{"GDAKIT_GPUS", "0,,1"}, Refused{"GDAKIT_GPUS", "1024"},
+        Refused{"GDAKIT_DMA", "copy"}, Refused{"GDAKIT_QUEUE_MEMORY", "gpu"},
+        Refused{"GDAKIT_PAYLOAD", "gpu"}, Refused{"GDAKIT_LISTEN_FD", "stdin"},
+        Refused{"GDAKIT_TIMEOUT", "0"}, Refused{"GDAKIT_TIMEOUT", "-5"},
+        Refused{"GDAKIT_TIMEOUT", "nan"}, Refused{"GDAKIT_TIMEOUT", "inf"},
+        Refused{"GDAKIT_TIMEOUT", "60s"}, Refused{"GDAKIT_TIMEOUT", "1000001"},
+        Refused{"GDAKIT_WATCHDOG", "-1"}, Refused{"GDAKIT_WATCHDOG", "never"},
+        Refused{"GDAKIT_QUEUE_DEPTH", "32"}, Refused{"GDAKIT_QUEUE_DEPTH", "100"},
+        Refused{"GDAKIT_QUEUE_DEPTH", "65536"}, Refused{"GDAKIT_QUEUES_PER_PEER", "0"},
+        Refused{"GDAKIT_QUEUES_PER_PEER", "65"}, Refused{"GDAKIT_FETCH_SLOTS", "16"},
+        Refused{"GDAKIT_FETCH_SLOTS", "48"}, Refused{"GDAKIT_FETCH_SLOTS", "131072"},
+        Refused{"GDAKIT_SYMMETRIC_SIZE", "4095"}, Refused{"GDAKIT_SYMMETRIC_SIZE", "64T"},
+        Refused{"GDAKIT_SYMMETRIC_SIZE", "64MB"}, Refused{"GDAKIT_SYMMETRIC_SIZE", "M"},
+        Refused{"GDAKIT_HEAP_CHUNK", "0"}, Refused{"GDAKIT_HEAP_CHUNK", "-64M"},
+        Refused{"GDAKIT_HEAP_LIMIT", "65537G"}, Refused{"GDAKIT_HEAP_LIMIT", ""},
+        Refused{"GDAKIT_HEAP_LIMIT", "17179869185G"}, Refused{"GDAKIT_NIC_HANDLER", "cpu"},
+        Refused{"GDAKIT_EMULATOR_WORKERS", "0"}, Refused{"GDAKIT_EMULATOR_WORKERS", "65"}));
 
 TEST(Options, ARefusedSecretIsNotShown) {
   for (const char* secret :
@@ -198,6 +216,12 @@ TEST(Options, AnUnknownVariableGetsAWarningThatNamesTheNearest) {
   ASSERT_EQ(result->warnings.size(), 1u);
   EXPECT_THAT(result->warnings[0],
               AllOf(HasSubstr("GDAKIT_QUEUE_DEPHT is not"), HasSubstr("GDAKIT_QUEUE_DEPTH?")));
+}
+
+TEST(Options, LeavesTheVariablesOfTestsToThem) {
+  const Result<ParsedOptions> result = parse_options({{"GDAKIT_TEST_SMALL", "1"}});
+  ASSERT_TRUE(result) << result.error().message();
+  EXPECT_TRUE(result->warnings.empty());
 }
 
 TEST(Options, TheEnvironmentOfTheProcessIsRead) {

@@ -1,0 +1,37 @@
+// CUDA as the host side uses it: errors in words, and the driver's functions, found at run time so
+// that programs start on machines without a driver.
+#pragma once
+
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+#include <string>
+
+#include "core/base/result.h"
+
+namespace gdakit::cuda {
+
+// The driver functions that have no counterpart in the runtime.
+struct Driver {
+  decltype(&cuGetErrorString) get_error_string;
+  decltype(&cuMemAddressReserve) address_reserve;
+  decltype(&cuMemAddressFree) address_free;
+  decltype(&cuMemCreate) create;
+  decltype(&cuMemRelease) release;
+  decltype(&cuMemMap) map;
+  decltype(&cuMemUnmap) unmap;
+  decltype(&cuMemSetAccess) set_access;
+  decltype(&cuMemGetAllocationGranularity) granularity;
+  decltype(&cuMemExportToShareableHandle) export_handle;
+  decltype(&cuMemImportFromShareableHandle) import_handle;
+  decltype(&cuMemGetHandleForAddressRange) range_handle;
+  decltype(&cuDeviceGetAttribute) device_attribute;
+};
+
+// The table, filled by the first call. Errors: no driver, or one that is too old (unavailable).
+Result<const Driver*> driver();
+
+// ok, or what `call` on `object` came to.
+Result<void> check(cudaError_t code, const std::string& call);
+Result<void> check(const Driver& driver, CUresult code, const std::string& call);
+
+}  // namespace gdakit::cuda

@@ -1,0 +1,110 @@
+#include "core/host/cuda_memory.h"
+#include "core/host/gpu.h"
+
+namespace gdakit {
+namespace {
+
+bool has_attribute(const cuda::Driver& driver, CUdevice_attribute attribute, int ordinal) {
+  int value = 0;
+  return driver.device_attribute(&value, attribute, ordinal) == CUDA_SUCCESS && value != 0;
+}
+
+GpuInfo describe(const cuda::Driver& driver, int ordinal) {
+  GpuInfo info;
+  info.ordinal = ordinal;
+  cudaDeviceProp properties{};
+  if (cudaGetDeviceProperties(&properties, ordinal) != cudaSuccess) return info;
+  info.name = properties.name;
+  info.compute_major = properties.major;
+  info.compute_minor = properties.minor;
+  info.memory_bytes = properties.totalGlobalMem;
+  char bus[32] = {};
+  cudaDeviceGetPCIBusId(bus, sizeof bus, ordinal);
+  info.bus = bus;
+  info.exports_dma_buf = has_attribute(driver, CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED, ordinal);
+  info.shares_memory = has_attribute(
+      driver, CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED, ordinal);
+  return info;
+}
+
+class CudaGpu final : public Gpu {
+ public:
+  explicit CudaGpu(GpuInfo info) : info_(std::move(info)) {}
+  ~CudaGpu() override {
+    if (stream_ != nullptr) cudaStreamDestroy(stream_);
+  }
+
+  Result<void> start() {
+    if (auto current = make_current(); !current) return current;
+    return cuda::check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking),
+                       "cudaStreamCreateWithFlags");
+  }
+
+  int ordinal() const override { return info_.ordinal; }
+  const std::string& name() const override { return info_.name; }
+  const std::string& bus() const override { return info_.bus; }
+  Stream stream() const override { return stream_; }
+
+  Result<void> make_current() override {
+    return cuda::check(cudaSetDevice(info_.ordinal),
+                       "cudaSetDevice(" + std::to_string(info_.ordinal) + ")");
+  }
+
+  Result<void> synchronize(Stream stream) override {
+    if (auto current = make_current(); !current) return current;
+    return cuda::check(cudaStreamSynchronize(stream), "kernel on GPU " + info_.name);
+  }
+
+  Result<std::unique_ptr<MemoryProvider>> make_memory() override {
+    auto memory = CudaMemoryProvider::open(info_.ordinal);
+    if (!memory) return memory.error();
+    return std::unique_ptr<MemoryProvider>(std::move(*memory));
+  }
+
+ private:
+  GpuInfo info_;
+  cudaStream_t stream_ = nullptr;
+};
+
+}  // namespace
+
+GpuReport report_gpus() {
+  GpuReport report;
+  int count = 0;
+  const cudaError_t counted = cudaGetDeviceCount(&count);
+  if (counted != cudaSuccess || count == 0) {
+    cudaGetLastError();  // forgets it
+    report.sentence =
+        std::string("no GPU is usable here: ") +
+        (count == 0 && counted == cudaSuccess ? "CUDA counts none" : cudaGetErrorString(counted));
+    return report;
+  }
+  Result<const cuda::Driver*> driver = cuda::driver();
+  if (!driver) {
+    report.sentence = driver.error().message();
+    return report;
+  }
+  int version = 0;
+  if (cudaDriverGetVersion(&version) == cudaSuccess) {
+    report.driver =
+        "CUDA " + std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+  }
+  for (int i = 0; i < count; ++i) report.gpus.push_back(describe(**driver, i));
+  return report;
+}
+
+Result<std::unique_ptr<Gpu>> Gpu::open(int ordinal) {
+  const GpuReport report = report_gpus();
+  for (const GpuInfo& info : report.gpus) {
+    if (info.ordinal != ordinal) continue;
+    auto gpu = std::make_unique<CudaGpu>(info);
+    if (Result<void> started = gpu->start(); !started) return started.error();
+    return std::unique_ptr<Gpu>(std::move(gpu));
+  }
+  if (report.gpus.empty()) return Error(Code::unavailable, report.sentence);
+  return Error(Code::unavailable, "there is no GPU " + std::to_string(ordinal) +
+                                      "; this process sees " + std::to_string(report.gpus.size()) +
+                                      " (GDAKIT_GPUS, CUDA_VISIBLE_DEVICES)");
+}
+
+}  // namespace gdakit

@@ -1,0 +1,124 @@
+#include "core/host/cuda_memory.h"
+
+#include <cstring>
+#include <string>
+
+#include "core/host/cuda_range.h"
+
+namespace gdakit {
+namespace {
+
+std::string text(const char* call, std::uint64_t bytes) {
+  return std::string(call) + " of " + std::to_string(bytes) + " bytes";
+}
+
+class DeviceBlock final : public MemoryBlock {
+ public:
+  DeviceBlock(MemoryProvider& provider, void* data, std::uint64_t size)
+      : MemoryBlock(provider, data, size) {}
+  ~DeviceBlock() override { cudaFree(data()); }
+};
+
+class PinnedBlock final : public MemoryBlock {
+ public:
+  PinnedBlock(MemoryProvider& provider, void* data, std::uint64_t size)
+      : MemoryBlock(provider, data, size) {}
+  ~PinnedBlock() override { cudaFreeHost(data()); }
+};
+
+}  // namespace
+
+Result<std::unique_ptr<CudaMemoryProvider>> CudaMemoryProvider::open(int ordinal) {
+  Result<const cuda::Driver*> driver = cuda::driver();
+  if (!driver) return driver.error();
+  std::unique_ptr<CudaMemoryProvider> provider(new CudaMemoryProvider(ordinal, **driver));
+  if (Result<void> started = provider->start(); !started) {
+    return started.error().within("memory of GPU " + std::to_string(ordinal));
+  }
+  return provider;
+}
+
+Result<void> CudaMemoryProvider::start() {
+  if (auto done = cuda::check(cudaSetDevice(ordinal_), "cudaSetDevice"); !done) return done;
+  const CUmemAllocationProp properties = chunk_properties(ordinal_);
+  std::size_t granularity = 0;
+  auto got = cuda::check(
+      driver_, driver_.granularity(&granularity, &properties, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED),
+      "cuMemGetAllocationGranularity");
+  if (!got) return got;
+  granularity_ = granularity;
+  return cuda::check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking),
+                     "cudaStreamCreateWithFlags");
+}
+
+CudaMemoryProvider::~CudaMemoryProvider() {
+  if (stream_ != nullptr) cudaStreamDestroy(stream_);
+}
+
+Result<std::unique_ptr<MemoryBlock>> CudaMemoryProvider::allocate(std::uint64_t bytes,
+                                                                  Place place) {
+  if (auto done = cuda::check(cudaSetDevice(ordinal_), "cudaSetDevice"); !done) {
+    return done.error();
+  }
+  void* data = nullptr;
+  if (place == Place::shared) {
+    auto made =
+        cuda::check(cudaHostAlloc(&data, bytes, cudaHostAllocMapped | cudaHostAllocPortable),
+                    text("cudaHostAlloc", bytes));
+    if (!made) return made.error();
+    std::memset(data, 0, bytes);
+    return std::unique_ptr<MemoryBlock>(std::make_unique<PinnedBlock>(*this, data, bytes));
+  }
+  if (auto made = cuda::check(cudaMalloc(&data, bytes), text("cudaMalloc", bytes)); !made) {
+    return made.error();
+  }
+  auto block = std::make_unique<DeviceBlock>(*this, data, bytes);
+  if (auto cleared = clear(data, bytes); !cleared) return cleared.error();
+  return std::unique_ptr<MemoryBlock>(std::move(block));
+}
+
+Result<std::unique_ptr<AddressRange>> CudaMemoryProvider::reserve(std::uint64_t bytes) {
+  Result<std::unique_ptr<CudaRange>> range = CudaRange::reserve(*this, bytes);
+  if (!range) return range.error();
+  return std::unique_ptr<AddressRange>(std::move(*range));
+}
+
+Result<void> CudaMemoryProvider::copy(void* to, const void* from, std::uint64_t bytes) {
+  if (auto done = cuda::check(cudaSetDevice(ordinal_), "cudaSetDevice"); !done) return done;
+  auto issued = cuda::check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_),
+                            text("cudaMemcpyAsync", bytes));
+  if (!issued) return issued;
+  return cuda::check(cudaStreamSynchronize(stream_), text("copy", bytes));
+}
+
+Result<void> CudaMemoryProvider::clear(void* base, std::uint64_t bytes) {
+  auto issued =
+      cuda::check(cudaMemsetAsync(base, 0, bytes, stream_), text("cudaMemsetAsync", bytes));
+  if (!issued) return issued;
+  return cuda::check(cudaStreamSynchronize(stream_), text("clearing", bytes));
+}
+
+Result<int> CudaMemoryProvider::export_dma_buf(void* base, std::uint64_t bytes) {
+  int descriptor = -1;
+  auto exported = cuda::check(driver_,
+                              driver_.range_handle(&descriptor, reinterpret_cast<CUdeviceptr>(base),
+                                                   bytes, CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0),
+                              text("dma-buf export", bytes));
+  if (!exported) return exported.error();
+  return descriptor;
+}
+
+MemoryKind CudaMemoryProvider::kind_of(const void* pointer) const {
+  cudaPointerAttributes attributes{};
+  if (cudaPointerGetAttributes(&attributes, pointer) != cudaSuccess) {
+    cudaGetLastError();  // forgets it
+    return MemoryKind::host;
+  }
+  switch (attributes.type) {
+    case cudaMemoryTypeDevice: return MemoryKind::gpu;
+    case cudaMemoryTypeHost: return MemoryKind::pinned;
+    default: return MemoryKind::host;
+  }
+}
+
+}  // namespace gdakit
