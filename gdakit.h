@@ -20,28 +20,108 @@
 #include "core/host/job.h"
 #include "device/pe.h"
 #include "sim/emulator.h"
+#if GDAKIT_NVCC
+#include "device/cuda_launch.cuh"
+#endif
 
 namespace gdakit {
 
 // Collective. This process as one PE of the job that started it (`gdakit run`), or as a job of one.
 // `options` default to the environment's.
+template <class Compiler = ThisCompiler>
 Result<std::unique_ptr<Context>> init();
+template <class Compiler = ThisCompiler>
 Result<std::unique_ptr<Context>> init(const Options& options);
 
 // Runs `pe_main` on `n_pes` PEs that are threads of this process, with the backend that the options
 // name.
+template <class Compiler = ThisCompiler>
 Result<void> run_in_process(int n_pes, const Options& options, const PeMain& pe_main);
 
-template <class Kernel>
-Result<void> Context::launch(const Kernel& kernel, LaunchShape shape) {
+namespace detail {
+
+// The same for kernels that run on a GPU, or on the emulator only.
+Result<std::unique_ptr<Context>> init(const Options& options, bool kernels_for_gpu);
+Result<void> run_in_process(int n_pes, const Options& options, const PeMain& pe_main,
+                            bool kernels_for_gpu);
+
+// Launches where the compiler has made kernels for a GPU; else says that it has not.
+template <bool kCompiled>
+struct GpuLauncher {
+  template <class Kernel>
+  static Result<void> launch(Gpu&, const DeviceContext&, Stream, const Kernel&, LaunchShape) {
+    return Error(Code::unavailable,
+                 "this kernel was compiled for the CPU emulator only; compile its file with nvcc, "
+                 "or set GDAKIT_DEVICE=cpu");
+  }
+};
+
+#if GDAKIT_NVCC
+template <>
+struct GpuLauncher<true> {
+  template <class Kernel>
+  static Result<void> launch(Gpu& gpu, const DeviceContext& context, Stream stream,
+                             const Kernel& kernel, LaunchShape shape) {
+    if (Result<void> current = gpu.make_current(); !current) return current;
+    const cudaError_t launched = launch_on_gpu(context, stream, kernel, shape);
+    if (launched == cudaSuccess) return {};
+    return Error(Code::system, std::string("CUDA: ") + cudaGetErrorString(launched));
+  }
+};
+#endif
+
+template <class Kernel, class Compiler>
+Result<void> launch_on_emulator(const Options& options, const DeviceContext& context,
+                                const Kernel& kernel, LaunchShape shape) {
+  if constexpr (Compiler::runs_on_cpu) {
+    return sim::launch(shape, {.workers = options.emulator_workers, .stacks = {}},
+                       [&kernel, &context](sim::HostMachine& machine) {
+                         Pe<sim::HostMachine> pe(machine, context);
+                         kernel(pe);
+                       });
+  } else {
+    return Error(Code::unavailable,
+                 "this kernel was compiled for GPUs only (GDAKIT_ON_GPU_ONLY), and this PE has "
+                 "none");
+  }
+}
+
+}  // namespace detail
+
+template <class Compiler>
+Result<std::unique_ptr<Context>> init() {
+  Result<Options> options = Options::from_environment();
+  if (!options) return options.error();
+  return detail::init(*options, Compiler::runs_on_gpu);
+}
+
+template <class Compiler>
+Result<std::unique_ptr<Context>> init(const Options& options) {
+  return detail::init(options, Compiler::runs_on_gpu);
+}
+
+template <class Compiler>
+Result<void> run_in_process(int n_pes, const Options& options, const PeMain& pe_main) {
+  return detail::run_in_process(n_pes, options, pe_main, Compiler::runs_on_gpu);
+}
+
+template <class Kernel, class Compiler>
+Result<void> Context::launch_on(Stream stream, const Kernel& kernel, LaunchShape shape) {
   const DeviceContext device = device_context();
-  Result<void> ran = sim::launch(shape, {.workers = options_.emulator_workers, .stacks = {}},
-                                 [&kernel, &device](sim::HostMachine& machine) {
-                                   Pe<sim::HostMachine> pe(machine, device);
-                                   kernel(pe);
-                                 });
-  if (!ran) return ran.error().within("launch on PE " + std::to_string(my_pe()));
-  return check_device();
+  const Result<void> launched =
+      gpu_ != nullptr
+          ? detail::GpuLauncher<Compiler::runs_on_gpu>::launch(*gpu_, device, stream, kernel, shape)
+          : detail::launch_on_emulator<Kernel, Compiler>(options_, device, kernel, shape);
+  if (!launched) return launched.error().within("launch on PE " + std::to_string(my_pe()));
+  return {};
+}
+
+template <class Kernel, class Compiler>
+Result<void> Context::launch(const Kernel& kernel, LaunchShape shape) {
+  if (auto launched = launch_on<Kernel, Compiler>(stream(), kernel, shape); !launched) {
+    return launched;
+  }
+  return synchronize(stream());
 }
 
 }  // namespace gdakit

@@ -41,20 +41,70 @@ GDAKIT_HOST_DEVICE inline Span remote_span(const DeviceContext& context, std::ui
           heap.rkeys[index]};
 }
 
-// `address` of this PE's memory, in the heap or registered, up to the end of its range.
-GDAKIT_HOST_DEVICE inline Span local_span(const DeviceContext& context, std::uint64_t address) {
+// The range that holds `address` of this PE's memory, in the heap or registered; else an empty one.
+GDAKIT_HOST_DEVICE inline LocalRange find_local(const DeviceContext& context,
+                                                std::uint64_t address) {
   const std::uint32_t chunk = find_chunk(context.heap, address);
-  if (chunk < context.heap.chunk_count) {
-    const LocalRange& range = context.heap.chunks[chunk];
-    return {address, range.end - address, range.lkey};
-  }
+  if (chunk < context.heap.chunk_count) return context.heap.chunks[chunk];
   for (std::uint32_t i = 0; i < context.local_range_count; ++i) {
     const LocalRange& range = context.local_ranges[i];
-    if (address >= range.begin && address < range.end) {
-      return {address, range.end - address, range.lkey};
-    }
+    if (address >= range.begin && address < range.end) return range;
   }
-  return {};
+  return {0, 0, Be32{0}};
 }
+
+// `address` up to the end of the range that holds it, unless that is empty.
+GDAKIT_HOST_DEVICE inline Span span_in(const LocalRange& range, std::uint64_t address) {
+  return range.begin == range.end ? Span{} : Span{address, range.end - address, range.lkey};
+}
+
+// `address` of this PE's memory, up to the end of its range.
+GDAKIT_HOST_DEVICE inline Span local_span(const DeviceContext& context, std::uint64_t address) {
+  return span_in(find_local(context, address), address);
+}
+
+// What a handle remembers of the ranges it used last, so that the next look-up costs no load.
+struct AddressMemo {
+  LocalRange local{0, 0, Be32{0}};
+  // A part of the heap as `pe` has it: add `shift` to a local address for the one to name there.
+  std::int32_t pe = -1;
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  std::uint64_t shift = 0;
+  Be32 rkey{0};
+
+  // Whether all of a transfer lies in what is remembered.
+  GDAKIT_DEVICE bool covers(std::uint64_t remote, std::uint64_t here, std::uint64_t bytes,
+                            std::int32_t to) const {
+    return pe == to && is_in(begin, end, remote, bytes) &&
+           is_in(local.begin, local.end, here, bytes);
+  }
+
+  GDAKIT_DEVICE Span remote_span(const DeviceContext& context, std::uint64_t address,
+                                 std::int32_t to) {
+    if (pe != to || address - begin >= end - begin) {
+      const std::uint32_t chunk = find_chunk(context.heap, address);
+      if (chunk == context.heap.chunk_count) return {};
+      const Span span = gdakit::remote_span(context, address, to);
+      pe = to;
+      begin = context.heap.chunks[chunk].begin;
+      end = address + span.bytes;
+      shift = span.address - address;
+      rkey = span.key;
+    }
+    return {address + shift, end - address, rkey};
+  }
+
+  GDAKIT_DEVICE Span local_span(const DeviceContext& context, std::uint64_t address) {
+    if (address - local.begin >= local.end - local.begin) local = find_local(context, address);
+    return span_in(local, address);
+  }
+
+ private:
+  GDAKIT_DEVICE static bool is_in(std::uint64_t from, std::uint64_t to, std::uint64_t address,
+                                  std::uint64_t bytes) {
+    return address >= from && address <= to && bytes <= to - address;
+  }
+};
 
 }  // namespace gdakit

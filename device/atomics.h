@@ -107,6 +107,15 @@ GDAKIT_HOST_DEVICE inline Encoded encode8(const Request& request) {
            to_segment(AtomicSegment{Be64{swap.swap_mask}, Be64{swap.compare_mask}})}};
 }
 
+// Stores segment `number` (0, 1, ...) of the WQE that starts at slot `index`.
+template <class M>
+GDAKIT_DEVICE void store_segment(M& m, const QueueView& queue, std::uint64_t index,
+                                 std::uint32_t number, const format::Segment& segment) {
+  const std::uint64_t segments = std::uint64_t{queue.depth} * format::kSegmentsPerWqebb;
+  const std::uint64_t at = (index * format::kSegmentsPerWqebb + number) & (segments - 1);
+  m.store_weak(&queue.slots[at], segment);
+}
+
 // Writes the operation's WQE at slot `at`: control, remote address, operands, where the result
 // goes.
 template <class M>
@@ -138,7 +147,7 @@ GDAKIT_DEVICE Status locate(const P& poster, std::uint64_t address, std::uint32_
   if (!poster.can_reach(pe) || address % bytes != 0) {
     return poster.fault(StatusCode::invalid_argument, pe, address, bytes);
   }
-  *span = remote_span(poster.context, address, pe);
+  *span = poster.remote_span(address, pe);
   return span->bytes >= bytes ? Status{}
                               : poster.fault(StatusCode::invalid_address, pe, address, bytes);
 }

@@ -13,9 +13,13 @@ namespace gdakit::completing {
 
 inline constexpr std::uint64_t kAll = ~std::uint64_t{0};
 
-template <class M, class Publication>
-GDAKIT_DEVICE constexpr bool owns(const Poster<M, Publication>& poster, std::uint32_t queue) {
-  return Publication::sharing == Sharing::exclusive && poster.queue == queue;
+// What completed READs of a queue wrote here is visible after this.
+template <class P>
+GDAKIT_DEVICE Status make_visible(const P& poster, const QueueView& view) {
+  if (!poster.context.needs_cst) return {};
+  QueueMemo memo;
+  auto through = own_queue(poster, memo);
+  return flush_reads(poster.m, view.state, through);
 }
 
 // Waits until all below `target` on the queue at `index` of the table has completed and is visible
@@ -25,20 +29,26 @@ GDAKIT_DEVICE Status complete(const Poster<M, Publication>& poster, std::uint32_
                               std::uint64_t target) {
   M& m = poster.m;
   const QueueView& view = poster.context.queues[index];
-  const std::uint32_t number = index / static_cast<std::uint32_t>(poster.context.n_pes);
+  const auto peers = static_cast<std::uint32_t>(poster.context.n_pes);
+  const std::uint32_t number = index / peers;
+  const auto peer = static_cast<std::int32_t>(index % peers);
   Status status;
-  if (view.sharing == Sharing::exclusive) {
-    SendQueue<M, ExclusivePublication> queue(m, poster.context, view, number);
-    const bool own = owns(poster, number);
-    const std::uint64_t all = own ? queue.reserved() : queue.posted();
-    status = queue.wait(target == kAll ? all : target, own ? OpenBatch::close : OpenBatch::leave);
-  } else {
-    SendQueue<M, SharedPublication> queue(m, poster.context, view, number);
+  if (Publication::sharing == Sharing::exclusive && number == poster.queue) {
+    auto queue = poster.to(peer);
     status = queue.wait(target == kAll ? queue.reserved() : target);
+  } else {
+    QueueMemo memo;
+    remember(m, memo, peer, view);
+    if (view.sharing == Sharing::exclusive) {
+      SendQueue<M, ExclusivePublication> queue(m, poster.context, memo, number);
+      status = queue.wait_announced(target == kAll ? queue.posted() : target);
+    } else {
+      SendQueue<M, SharedPublication> queue(m, poster.context, memo, number);
+      status = queue.wait(target == kAll ? queue.reserved() : target);
+    }
   }
   if (!status) return status;
-  auto through = own_queue(poster);
-  return flush_reads(m, view.state, through);
+  return make_visible(poster, view);
 }
 
 // The queue of a ticket, in the table.
@@ -77,8 +87,7 @@ GDAKIT_DEVICE bool test(const P& poster, const Ticket& ticket, Status* status) {
     *status = queue_status(poster.m, view);
     return !status->ok();
   }
-  auto through = own_queue(poster);
-  *status = flush_reads(poster.m, view.state, through);
+  *status = make_visible(poster, view);
   return true;
 }
 

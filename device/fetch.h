@@ -11,7 +11,7 @@
 namespace gdakit {
 
 // DUMP behind an operation that makes the NIC write here, where the device asks for it.
-GDAKIT_DEVICE inline PostShape::Tail flush_tail(const DeviceContext& context) {
+GDAKIT_HOST_DEVICE inline PostShape::Tail flush_tail(const DeviceContext& context) {
   return context.needs_cst ? PostShape::Tail::dump : PostShape::Tail::none;
 }
 
@@ -30,7 +30,8 @@ GDAKIT_DEVICE FetchTicket take_fetch_ticket(M& m, const Queue& queue, const Crew
   }
   if (crew.size() > 1) first = m.shuffle(crew.mask, first, crew.leader());
   const std::uint64_t number = first + crew.rank();
-  return {&view.fetch_slots[number & (view.fetch_count - 1)], number / view.fetch_count};
+  return {&view.fetch_slots[number & (view.fetch_count - 1)],
+          number >> log2_floor(view.fetch_count)};
 }
 
 // Waits for the slot's turn. False, with the queue broken, after the watchdog's limit.

@@ -13,10 +13,6 @@ struct ThreadGroup {};
 struct WarpGroup {};
 struct BlockGroup {};
 
-// A poster's machine.
-template <class P>
-using M_of = std::remove_reference_t<decltype(std::declval<P>().m)>;
-
 // The bits of a value of at most 8 bytes, in the lowest bytes of a word.
 template <class T>
 GDAKIT_HOST_DEVICE constexpr std::uint64_t widen_bits(T value) {

@@ -52,6 +52,9 @@ enum class Site : std::uint8_t {
 struct LaunchShape {
   std::uint32_t blocks = 1;
   std::uint32_t threads = 32;  // of a block; at most 1024
+  // All blocks run at the same time, or the launch fails: for blocks that wait for each other. On
+  // the emulator that is always so.
+  bool cooperative = false;
 };
 
 // Identity of the thread that owns a Machine.

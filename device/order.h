@@ -15,12 +15,13 @@
 //   load completed   SlotFreeBeforeReuse
 //   store WQE
 //   xor ready bits   PublishReady
-//                                 load ready bits   ReadyBeforeRing
+//                                 load ready bits
+//                                 fence             ReadyBeforeRing
 //                                 fence             WqeBeforeDoorbellRecord
 //                                 store record                      may fetch from here on
 //                                 fence             RecordBeforeDoorbell
 //                                 store doorbell                    fetches, executes
-//                                 xor ready word    PassBaton       writes data, then the CQE
+//                                 xor ready word                    writes data, then the CQE
 //   load CQE         CompletionBeforeUse
 //   max completed    CompletionForOthers
 #pragma once
@@ -60,19 +61,18 @@ struct AcqRel {
 };
 
 // Orders   the WQE bytes of the poster and of its warp, which met at a barrier before, and the
-// ready
-//          bits of its other slots,
-// before   the ready bit of its first slot; and other posters' WQEs before what the poster does as
-//          holder, for the baton is taken by this same operation,
+//          ready bits of its other slots,
+// before   the ready bit of its first slot,
 // for      the holder of the baton, who rings for these slots.
 struct PublishReady {
-  static constexpr Kind kind = Kind::acq_rel;
+  static constexpr Kind kind = Kind::release;
   static constexpr Scope scope = Scope::gpu;
   static constexpr std::string_view breaks = "two-blocks";
 };
 
-// Orders   the ready bits that the holder reads,
-// before   its ring for those slots, so that their WQE bytes are behind its own fence,
+// Orders   the ready bits and the mark of the baton that the holder has read,
+// before   what it reads of further ready words, which are at least as new; and before its ring, so
+//          that the WQE bytes of others, and the last holder's record, are behind its own fence,
 // for      the holder of the baton.
 struct ReadyBeforeRing {
   static constexpr Kind kind = Kind::acquire;
@@ -80,11 +80,13 @@ struct ReadyBeforeRing {
   static constexpr std::string_view breaks = "ready-words";
 };
 
-// Orders   the holder's doorbell record, doorbell and scan,
-// before   those of the next holder, so that records never go back,
+// Orders   what the holder did where it did not ring (the WQE bytes of a batch that stays open), or
+//          rang through the proxy,
+// before   the ring of the next holder, which announces these WQEs, too, by an index that never
+//          goes back,
 // for      the poster that finds the baton at its slot.
 struct PassBaton {
-  static constexpr Kind kind = Kind::acq_rel;
+  static constexpr Kind kind = Kind::release;
   static constexpr Scope scope = Scope::gpu;
   static constexpr std::string_view breaks = "two-blocks";
 };
@@ -100,8 +102,10 @@ struct WqeBeforeDoorbellRecord {
 };
 
 // Orders   the doorbell record,
-// before   the doorbell,
-// for      the NIC, which reads the record when the doorbell alone does not tell enough.
+// before   the doorbell; and before the baton is put down, so that the next holder's record comes
+//          later,
+// for      the NIC, which reads the record when the doorbell alone does not tell enough, and for
+//          the next holder.
 struct RecordBeforeDoorbell {
   static constexpr Kind kind = Kind::release;
   static constexpr Scope scope = Scope::nic;

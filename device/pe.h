@@ -59,7 +59,9 @@ class Pe {
   // Sharing::exclusive, which are posted to without a single atomic: by one thread at a time, be it
   // the only one, or the one that acts for a warp() or block(). Threads that call for themselves
   // must not share such a queue. Its tickets are waited for, and its open batches closed, by this
-  // same handle.
+  // same handle, which remembers where the queue stands: keep one for many posts, and use no other
+  // of that queue before the last use of this one. A post that finds that somebody else has posted
+  // meanwhile returns StatusCode::invalid_argument, and its WQE may be void.
   GDAKIT_DEVICE Pe<M, Group, SharedPublication> on_queue(std::uint32_t queue) const {
     return {m_, context_, queue};
   }
@@ -339,7 +341,11 @@ class Pe {
   GDAKIT_DEVICE Pe(M& m, const DeviceContext& context, std::uint32_t queue)
       : m_(m), context_(context), queue_(queue) {}
 
-  GDAKIT_DEVICE Poster<M, Publication> poster() const { return {m_, context_, queue_}; }
+  GDAKIT_DEVICE Poster<M, Publication> poster() {
+    // For a group now this thread acts, now another: what one remembers the others do not know.
+    if constexpr (!std::is_same_v<Group, ThreadGroup>) memo_.queue.peer = QueueMemo::kNobody;
+    return {m_, context_, queue_, memo_};
+  }
 
   // ~0, which no registered memory holds, where the size does not fit.
   template <class T>
@@ -368,6 +374,7 @@ class Pe {
   M& m_;
   const DeviceContext& context_;
   std::uint32_t queue_;
+  HandleMemo memo_;
 };
 
 }  // namespace gdakit

@@ -2,10 +2,15 @@
 #pragma once
 
 #include <type_traits>
+#include <utility>
 
 #include "device/send_queue.h"
 
 namespace gdakit {
+
+// A poster's machine.
+template <class P>
+using M_of = std::remove_reference_t<decltype(std::declval<P>().m)>;
 
 // Posts on one queue per peer: always the same one, so that a thread's operations to one PE stay in
 // order.
@@ -14,13 +19,17 @@ struct Poster {
   M& m;
   const DeviceContext& context;
   std::uint32_t queue;  // index among the queues to each peer
+  HandleMemo& memo;
 
   using Queue = SendQueue<M, Publication>;
 
   GDAKIT_DEVICE Queue to(std::int32_t pe) const {
-    const auto peers = static_cast<std::uint64_t>(context.n_pes);
-    const std::uint64_t at = queue * peers + static_cast<std::uint64_t>(pe);
-    return Queue(m, context, context.queues[at], queue);
+    if (memo.queue.peer != pe) remember(m, memo.queue, pe, view(pe));
+    return Queue(m, context, memo.queue, queue);
+  }
+
+  GDAKIT_DEVICE Span remote_span(std::uint64_t address, std::int32_t pe) const {
+    return memo.addresses.remote_span(context, address, pe);
   }
 
   GDAKIT_DEVICE Status fault(StatusCode code, std::int32_t pe, std::uint64_t address,
@@ -30,17 +39,24 @@ struct Poster {
 
   // Whether `pe` and the queue exist, and the queue is of the sharing that this poster assumes.
   GDAKIT_DEVICE bool can_reach(std::int32_t pe) const {
+    if (memo.queue.peer == pe) return true;
     return pe >= 0 && pe < context.n_pes && queue < context.queue_count &&
-           context.queues[queue * static_cast<std::uint64_t>(context.n_pes)].sharing ==
-               Publication::sharing;
+           view(pe).sharing == Publication::sharing;
+  }
+
+ private:
+  GDAKIT_DEVICE const QueueView& view(std::int32_t pe) const {
+    const auto peers = static_cast<std::uint64_t>(context.n_pes);
+    return context.queues[queue * peers + static_cast<std::uint64_t>(pe)];
   }
 };
 
 // The first queue to the PE itself. It is shared, so any thread may post to it.
 template <class P>
-GDAKIT_DEVICE auto own_queue(const P& poster) {
-  using M = std::remove_reference_t<decltype(poster.m)>;
-  return Poster<M, SharedPublication>{poster.m, poster.context, 0}.to(poster.context.my_pe);
+GDAKIT_DEVICE auto own_queue(const P& poster, QueueMemo& memo) {
+  const std::int32_t me = poster.context.my_pe;
+  remember(poster.m, memo, me, poster.context.queues[me]);
+  return SendQueue<M_of<P>, SharedPublication>(poster.m, poster.context, memo, 0);
 }
 
 // The lanes of `mask` that post together with the caller: to `pe`, on the same queue (on_queue lets

@@ -11,8 +11,7 @@
 //   +----------------+----------------+
 //
 //   ready bit   toggles each time its slot becomes ready, so that nothing is ever cleared: on an
-//   even
-//               lap of the queue 1 means ready, on an odd lap 0
+//               even lap of the queue 1 means ready, on an odd lap 0
 //   baton mark  the baton lies at this slot, the first that was not ready when its holder looked
 //
 // A poster toggles its ready bits with one xor, and the old word tells it whether the baton lay at
@@ -22,9 +21,15 @@
 // share a word, so of the two, poster and holder, exactly one sees the other: no doorbell is lost
 // and there is never a second holder. A slot is used again only after its completion, hence after
 // its ring.
+//
+// A mark at a slot is taken by that slot's poster and nobody else. So a poster that read the mark
+// at its own first slot is the holder already, before it has published anything. One that posts
+// alone expects its next slots behind its last ones, reads their word while it reserves, and thus
+// needs neither a publication that others could see nor the fence that belongs to it.
 #pragma once
 
 #include "core/base/bits.h"
+#include "device/memo.h"
 #include "device/ring.h"
 
 namespace gdakit {
@@ -61,34 +66,73 @@ GDAKIT_HOST_DEVICE constexpr ReadyPlace ready_place(std::uint32_t depth, std::ui
 // What the first ready word of a new queue holds: the baton lies at slot 0.
 inline constexpr std::uint64_t kInitialReadyWord = std::uint64_t{1} << kSlotsPerReadyWord;
 
-// The first slot at or after `from` that is not ready; `value` is the word of `from` as last seen.
+// How many ready words the holder reads at once. Their loads overlap, so that thousands of single
+// posters, whose slots fill a hundred words, do not wait for a hundred loads in a row.
+inline constexpr std::uint32_t kReadyWordsAtOnce = 16;
+
+// The first slot at or after `from` that is not ready, but at most `from` + depth; `value` is the
+// word of `from` as last seen.
 template <class M>
 GDAKIT_DEVICE std::uint64_t ready_end(M& m, const QueueView& queue, std::uint64_t from,
                                       std::uint64_t value) {
-  for (std::uint64_t index = from;;) {
-    const ReadyPlace place = ready_place(queue.depth, index);
-    const std::uint32_t run = place.ready_run(value);
-    index += run;
-    if (run < place.left() || index - from >= queue.depth) return index;
-    value = m.load(order::ReadyBeforeRing{}, &queue.ready[ready_place(queue.depth, index).word]);
+  const ReadyPlace first = ready_place(queue.depth, from);
+  std::uint64_t index = from + first.ready_run(value);
+  if (first.ready_run(value) < first.left()) return index;
+  const std::uint32_t words = queue.depth / kSlotsPerReadyWord;
+  const std::uint32_t at_once = words < kReadyWordsAtOnce ? words : kReadyWordsAtOnce;
+  while (index - from < queue.depth) {
+    m.fence(order::ReadyBeforeRing{});
+    const std::uint32_t word = ready_place(queue.depth, index).word;
+    std::uint64_t values[kReadyWordsAtOnce];
+    GDAKIT_UNROLL
+    for (std::uint32_t i = 0; i < kReadyWordsAtOnce; ++i) {
+      if (i < at_once) {
+        values[i] = m.load(order::RelaxedGpu{}, &queue.ready[(word + i) & (words - 1)]);
+      }
+    }
+    GDAKIT_UNROLL
+    for (std::uint32_t i = 0; i < kReadyWordsAtOnce; ++i) {
+      if (i == at_once) break;
+      const std::uint32_t run = ready_place(queue.depth, index).ready_run(values[i]);
+      index += run;
+      if (run < kSlotsPerReadyWord) return index;
+    }
   }
+  return from + queue.depth;
 }
+
+inline constexpr std::uint64_t kNoSlots = ~std::uint64_t{0};
+
+// Publications reserve and publish for the handle whose memo they are given. `room(end)` waits
+// until all slots below `end` are free; false if the queue is broken. publish returns false if the
+// queue turned out to be broken, or to be used by somebody else where nobody else may.
 
 struct ExclusivePublication {
   static constexpr Sharing sharing = Sharing::exclusive;
 
-  template <class M>
-  GDAKIT_DEVICE static std::uint64_t reserve(M& m, const QueueView& queue, std::uint32_t slots) {
-    // Nobody else writes it; reports of other threads read it.
-    const std::uint64_t base = m.load_weak(&queue.state->reserved);
-    m.store(order::RelaxedGpu{}, &queue.state->reserved, base + slots);
-    return base;
+  // `slots` slots, all of them free, or kNoSlots.
+  template <class M, class Room>
+  GDAKIT_DEVICE static std::uint64_t reserve(M&, QueueMemo& memo, std::uint32_t slots,
+                                             Room&& room) {
+    return room(memo.next + slots) ? memo.next : kNoSlots;
   }
 
   template <class M>
-  GDAKIT_DEVICE static void publish(M& m, const QueueView& queue, std::uint64_t base,
-                                    std::uint32_t slots, bool more_to_come) {
-    if (!more_to_come) ring(m, queue, base + slots);
+  GDAKIT_DEVICE static bool publish(M& m, QueueMemo& memo, std::uint64_t base, std::uint32_t slots,
+                                    bool more_to_come) {
+    QueueState* const state = memo.view.state;
+    memo.next = base + slots;
+    if (more_to_come) {
+      m.store(order::RelaxedGpu{}, &state->reserved, memo.next);
+      return true;
+    }
+    // Both arrive while the thread waits at the ring's first fence.
+    const std::uint64_t reserved = m.load_weak(&state->reserved);  // nobody else may write it
+    const std::uint64_t error = m.load(order::RelaxedGpu{}, &state->error);
+    bool allowed = false;
+    ring(m, memo.view, memo.next, [&] { return allowed = reserved == base && error == 0; });
+    if (allowed) m.store(order::RelaxedGpu{}, &state->reserved, memo.next);
+    return allowed;
   }
 };
 
@@ -96,22 +140,46 @@ class SharedPublication {
  public:
   static constexpr Sharing sharing = Sharing::shared;
 
-  template <class M>
-  GDAKIT_DEVICE static std::uint64_t reserve(M& m, const QueueView& queue, std::uint32_t slots) {
-    return m.fetch_add(order::RelaxedGpu{}, &queue.state->reserved, std::uint64_t{slots});
+  template <class M, class Room>
+  GDAKIT_DEVICE static std::uint64_t reserve(M& m, QueueMemo& memo, std::uint32_t slots,
+                                             Room&& room) {
+    const QueueView& queue = memo.view;
+    // These loads overlap with the atomic behind them.
+    const std::uint64_t error = m.load(order::RelaxedGpu{}, &queue.state->error);
+    memo.ready = 0;
+    // Before the slots are known to be free, a mark there may be that of the lap before.
+    if (memo.unrivalled && memo.next + slots <= memo.completed + queue.depth) {
+      const std::uint32_t word = ready_place(queue.depth, memo.next).word;
+      memo.ready = m.load(order::RelaxedGpu{}, &queue.ready[word]);
+    }
+    const std::uint64_t base =
+        m.fetch_add(order::RelaxedGpu{}, &queue.state->reserved, std::uint64_t{slots});
+    memo.unrivalled = base == memo.next;
+    if (!memo.unrivalled) memo.ready = 0;
+    return error == 0 && room(base + slots) ? base : kNoSlots;
   }
 
   // Makes [base, base + slots) ready. Rings for them, or leaves that to the holder of the baton,
   // or, with `more_to_come`, to a later post.
   template <class M>
-  GDAKIT_DEVICE static void publish(M& m, const QueueView& queue, std::uint64_t base,
-                                    std::uint32_t slots, bool more_to_come) {
+  GDAKIT_DEVICE static bool publish(M& m, QueueMemo& memo, std::uint64_t base, std::uint32_t slots,
+                                    bool more_to_come) {
+    const QueueView& queue = memo.view;
     const std::uint64_t end = base + slots;
+    memo.next = end;
     publish_tail(m, queue, base, end);
     const ReadyPlace first = ready_place(queue.depth, base);
     const std::uint64_t bits = ready_bits(first, base, end);
-    const std::uint64_t old = m.fetch_xor(order::PublishReady{}, &queue.ready[first.word], bits);
-    if ((old & first.mark()) != 0) carry_baton(m, queue, base, old ^ bits, end, more_to_come);
+    std::uint64_t old = memo.ready;
+    if ((old & first.mark()) != 0) {
+      m.fetch_xor(order::RelaxedGpu{}, &queue.ready[first.word], bits | first.mark());
+    } else {
+      old = m.fetch_xor(order::PublishReady{}, &queue.ready[first.word], bits);
+      if ((old & first.mark()) == 0) return true;
+      take_up(m, queue, base);
+    }
+    carry_baton(m, queue, base, old ^ bits, end, more_to_come);
+    return true;
   }
 
  private:
@@ -136,18 +204,20 @@ class SharedPublication {
     }
   }
 
-  // The calling thread holds the baton at `held`, whose word is `value`.
+  // The calling thread holds the baton, which it has taken up at `held`, whose word is `value`.
   template <class M>
   GDAKIT_DEVICE static void carry_baton(M& m, const QueueView& queue, std::uint64_t held,
                                         std::uint64_t value, std::uint64_t own_end,
                                         bool more_to_come) {
     for (;;) {
       const std::uint64_t end = ready_end(m, queue, held, value);
-      take_up(m, queue, held);
+      m.fence(order::ReadyBeforeRing{});
       // What lies beyond the caller's own slots belongs to posters who left the ring to the holder.
-      if (!more_to_come || end != own_end) ring(m, queue, end);
-      value = put_down(m, queue, end);
+      const bool rings = !more_to_come || end != own_end;
+      const bool ordered = rings && ring(m, queue, end);
+      value = put_down(m, queue, end, ordered);
       if (!ready_place(queue.depth, end).is_ready(value)) return;
+      take_up(m, queue, end);
       held = end;
       more_to_come = false;
     }
@@ -161,11 +231,14 @@ class SharedPublication {
     m.fetch_xor(order::RelaxedGpu{}, &queue.ready[place.word], place.mark());
   }
 
-  // Sets the mark. Returns the word as it was.
+  // Sets the mark. Returns the word as it was. `ordered`: what the holder did is ordered already.
   template <class M>
-  GDAKIT_DEVICE static std::uint64_t put_down(M& m, const QueueView& queue, std::uint64_t end) {
+  GDAKIT_DEVICE static std::uint64_t put_down(M& m, const QueueView& queue, std::uint64_t end,
+                                              bool ordered) {
     const ReadyPlace place = ready_place(queue.depth, end);
-    return m.fetch_xor(order::PassBaton{}, &queue.ready[place.word], place.mark());
+    std::uint64_t* const word = &queue.ready[place.word];
+    return ordered ? m.fetch_xor(order::RelaxedGpu{}, word, place.mark())
+                   : m.fetch_xor(order::PassBaton{}, word, place.mark());
   }
 };
 

@@ -93,7 +93,7 @@ GDAKIT_DEVICE Status round(const P& poster, std::uint32_t number, std::uint64_t 
 // A dissemination barrier: after round k every PE has heard of 2^(k+1) PEs.
 template <class P>
 GDAKIT_DEVICE Status all_rounds(const P& poster) {
-  std::uint64_t* word = &poster.context.state->barrier_epoch;
+  std::uint64_t* word = poster.context.barrier_epoch;
   const std::uint64_t epoch = poster.m.load_weak(word) + 1;  // one caller at a time
   poster.m.store_weak(word, epoch);
   const auto n = static_cast<std::uint32_t>(poster.context.n_pes);
@@ -110,7 +110,8 @@ GDAKIT_DEVICE Status all_rounds(const P& poster) {
 // those of the next.
 template <class P, class Group>
 GDAKIT_DEVICE Status sync_all(const P& poster, Group group) {
-  const Poster<M_of<P>, SharedPublication> flags{poster.m, poster.context, 0};
+  HandleMemo memo;
+  const Poster<M_of<P>, SharedPublication> flags{poster.m, poster.context, 0, memo};
   return by_one(poster.m, group,
                 [&] {
                   return Ticket{0, poster.context.my_pe, 0, barrier::all_rounds(flags)};

@@ -1,5 +1,8 @@
 // Telling the NIC: all WQEs below an index are ready. Called by one thread of a queue at a time,
 // with indices that never go back.
+//
+// QueueState::posted follows the record and not the doorbell, so that the fence between the two
+// orders it as well before whatever lets another thread ring next.
 #pragma once
 
 #include "core/format/doorbell.h"
@@ -10,10 +13,13 @@ namespace gdakit {
 
 // The thread itself writes the doorbell record, then the doorbell.
 struct DoorbellRing {
-  template <class M>
-  GDAKIT_DEVICE static void announce(M& m, const QueueView& queue, std::uint64_t end) {
+  template <class M, class Allowed>
+  GDAKIT_DEVICE static void announce(M& m, const QueueView& queue, std::uint64_t end,
+                                     Allowed&& allowed) {
     m.fence(order::WqeBeforeDoorbellRecord{});
+    if (!allowed()) return;
     m.store(order::RelaxedNic{}, queue.record, format::doorbell_record_value(end).raw());
+    m.store(order::RelaxedGpu{}, &queue.state->posted, end);
     m.fence(order::RecordBeforeDoorbell{});
     m.store_mmio(queue.doorbell, format::doorbell_value(end, queue.qpn_shifted >> 8));
   }
@@ -21,20 +27,32 @@ struct DoorbellRing {
 
 // A host thread writes both, for machines where the GPU cannot reach the UAR page.
 struct ProxyRing {
-  template <class M>
-  GDAKIT_DEVICE static void announce(M& m, const QueueView& queue, std::uint64_t end) {
+  template <class M, class Allowed>
+  GDAKIT_DEVICE static void announce(M& m, const QueueView& queue, std::uint64_t end,
+                                     Allowed&& allowed) {
+    if (!allowed()) return;
     m.store(order::WqeBeforeProxyIndex{}, queue.proxy_index, end);
+    m.store(order::RelaxedGpu{}, &queue.state->posted, end);
   }
 };
 
-template <class M>
-GDAKIT_DEVICE void ring(M& m, const QueueView& queue, std::uint64_t end) {
-  if (queue.handler == Handler::proxy) {
-    ProxyRing::announce(m, queue, end);
+// Announces, unless `allowed()`, asked last before the NIC could hear of anything, says no: what it
+// looks at has had the time of the first fence to arrive. Returns whether the announcement is
+// ordered before all that the thread does next.
+template <class M, class Allowed>
+GDAKIT_DEVICE bool ring(M& m, const QueueView& queue, std::uint64_t end, Allowed&& allowed) {
+  const bool proxy = queue.handler == Handler::proxy;
+  if (proxy) {
+    ProxyRing::announce(m, queue, end, allowed);
   } else {
-    DoorbellRing::announce(m, queue, end);
+    DoorbellRing::announce(m, queue, end, allowed);
   }
-  m.store(order::RelaxedGpu{}, &queue.state->posted, end);
+  return !proxy;
+}
+
+template <class M>
+GDAKIT_DEVICE bool ring(M& m, const QueueView& queue, std::uint64_t end) {
+  return ring(m, queue, end, [] { return true; });
 }
 
 }  // namespace gdakit

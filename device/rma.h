@@ -17,9 +17,11 @@ struct Piece {
 // A transfer, cut where a chunk ends on either side and at the maximum message size.
 class Cutter {
  public:
-  GDAKIT_DEVICE Cutter(const DeviceContext& context, const void* remote, const void* local,
-                       std::uint64_t bytes, std::int32_t pe)
-      : context_(context),
+  template <class P>
+  GDAKIT_DEVICE Cutter(const P& poster, const void* remote, const void* local, std::uint64_t bytes,
+                       std::int32_t pe)
+      : context_(poster.context),
+        memo_(poster.memo.addresses),
         remote_(reinterpret_cast<std::uint64_t>(remote)),
         local_(reinterpret_cast<std::uint64_t>(local)),
         left_(bytes),
@@ -30,10 +32,21 @@ class Cutter {
   GDAKIT_DEVICE std::uint64_t local() const { return local_; }
   GDAKIT_DEVICE std::uint64_t left() const { return left_; }
 
+  // All of the transfer in one piece, if it is remembered where both sides lie.
+  GDAKIT_DEVICE bool take_known(Piece* piece) {
+    if (left_ > context_.max_message_bytes || !memo_.covers(remote_, local_, left_, pe_)) {
+      return false;
+    }
+    *piece = {Span{remote_ + memo_.shift, left_, memo_.rkey}, Span{local_, left_, memo_.local.lkey},
+              static_cast<std::uint32_t>(left_)};
+    left_ = 0;
+    return true;
+  }
+
   // The next piece; one of 0 bytes if its memory is not registered.
   GDAKIT_DEVICE Piece next() {
-    const Span remote = remote_span(context_, remote_, pe_);
-    const Span local = local_span(context_, local_);
+    const Span remote = memo_.remote_span(context_, remote_, pe_);
+    const Span local = memo_.local_span(context_, local_);
     std::uint64_t bytes = left_ < context_.max_message_bytes ? left_ : context_.max_message_bytes;
     if (remote.bytes < bytes) bytes = remote.bytes;
     if (local.bytes < bytes) bytes = local.bytes;
@@ -45,6 +58,7 @@ class Cutter {
 
  private:
   const DeviceContext& context_;
+  AddressMemo& memo_;
   std::uint64_t remote_;
   std::uint64_t local_;
   std::uint64_t left_;
@@ -53,7 +67,7 @@ class Cutter {
 
 // Whether every byte of the transfer is registered, so that nothing is posted of one that cannot
 // end.
-GDAKIT_DEVICE inline bool is_registered(Cutter cutter) {
+GDAKIT_HOST_DEVICE inline bool is_registered(Cutter cutter) {
   while (!cutter.done()) {
     if (cutter.next().bytes == 0) return false;
   }
@@ -81,22 +95,21 @@ GDAKIT_DEVICE Ticket post_piece(M& m, Queue& queue, const Crew& crew, Direction 
   return ticket;
 }
 
-// By one thread; lanes that call together with transfers of one piece post them together.
+// By one thread; lanes that call together with transfers of one piece post them together. `piece`
+// is the first one, behind which the cutter stands.
 template <class P>
-GDAKIT_DEVICE Ticket transfer(const P& poster, ThreadGroup, Direction direction, Cutter cutter,
+GDAKIT_DEVICE Ticket transfer(const P& poster, Direction direction, Piece piece, Cutter cutter,
                               std::int32_t pe, Batch batch) {
   auto queue = poster.to(pe);
-  Piece piece = cutter.next();
-  const bool single = cutter.done();
   const LaneMask mask = poster.m.active_mask();
-  const Crew crew = form_crew(poster.m, queue, mask, pe, PostShape{}, single);
-  while (!cutter.done()) {
+  const Crew crew = form_crew(poster.m, queue, mask, pe, PostShape{}, cutter.done());
+  for (;;) {
+    const bool last = cutter.done();
     const Ticket ticket =
-        post_piece(poster.m, queue, Crew::alone(poster.m), direction, piece, Batch::more);
-    if (!ticket.status) return ticket;
+        post_piece(poster.m, queue, crew, direction, piece, last ? batch : Batch::more);
+    if (last || !ticket.status) return ticket;
     piece = cutter.next();
   }
-  return post_piece(poster.m, queue, crew, direction, piece, batch);
 }
 
 // By the lanes of a warp, who all name the same transfer: each takes its share of the pieces.
@@ -144,16 +157,25 @@ GDAKIT_DEVICE Ticket transfer(const P& poster, BlockGroup, Direction direction, 
 template <class P, class Group>
 GDAKIT_DEVICE Ticket post(const P& poster, Group group, Direction direction, const void* remote,
                           const void* local, std::uint64_t bytes, std::int32_t pe, Batch batch) {
-  const auto address = reinterpret_cast<std::uint64_t>(remote);
-  if (!poster.can_reach(pe)) {
-    return {poster.queue, pe, 0, poster.fault(StatusCode::invalid_argument, pe, address, bytes)};
-  }
-  const Cutter cutter(poster.context, remote, local, bytes, pe);
+  const auto refused = [&](StatusCode code) {
+    const auto address = reinterpret_cast<std::uint64_t>(remote);
+    return Ticket{poster.queue, pe, 0, poster.fault(code, pe, address, bytes)};
+  };
+  if (!poster.can_reach(pe)) return refused(StatusCode::invalid_argument);
   if (bytes == 0) return {poster.queue, pe, 0, {}};
-  if (!is_registered(cutter)) {
-    return {poster.queue, pe, 0, poster.fault(StatusCode::invalid_address, pe, address, bytes)};
+  Cutter cutter(poster, remote, local, bytes, pe);
+  if constexpr (std::is_same_v<Group, ThreadGroup>) {
+    // Usually both sides lie where those of the last transfer lay.
+    Piece piece{};
+    if (!cutter.take_known(&piece)) {
+      if (!is_registered(cutter)) return refused(StatusCode::invalid_address);
+      piece = cutter.next();
+    }
+    return transfer(poster, direction, piece, cutter, pe, batch);
+  } else {
+    if (!is_registered(cutter)) return refused(StatusCode::invalid_address);
+    return transfer(poster, group, direction, cutter, pe, batch);
   }
-  return transfer(poster, group, direction, cutter, pe, batch);
 }
 
 // Posts a put of one value that travels inside the WQE.
@@ -165,7 +187,7 @@ GDAKIT_DEVICE Ticket post_value(const P& poster, T* remote, T value, std::int32_
     return {poster.queue, pe, 0,
             poster.fault(StatusCode::invalid_argument, pe, address, sizeof(T))};
   }
-  const Span span = remote_span(poster.context, address, pe);
+  const Span span = poster.remote_span(address, pe);
   if (span.bytes < sizeof(T)) {
     return {poster.queue, pe, 0, poster.fault(StatusCode::invalid_address, pe, address, sizeof(T))};
   }
@@ -185,7 +207,7 @@ GDAKIT_DEVICE Status get_value(const P& poster, const T* remote, std::int32_t pe
   if (!poster.can_reach(pe)) {
     return poster.fault(StatusCode::invalid_argument, pe, address, sizeof(T));
   }
-  const Span span = remote_span(poster.context, address, pe);
+  const Span span = poster.remote_span(address, pe);
   if (span.bytes < sizeof(T)) {
     return poster.fault(StatusCode::invalid_address, pe, address, sizeof(T));
   }

@@ -47,25 +47,29 @@ enum class Batch : std::uint8_t {
   more,  // more to come: the doorbell and the CQE may wait for a later post, or for wait and quiet
 };
 
-// What a wait does about a batch that was left open.
-enum class OpenBatch : std::uint8_t { close, leave };
-
 // A thread's way to one queue.
 template <class M, class Publication>
 class SendQueue {
  public:
   GDAKIT_DEVICE SendQueue(M& m, const DeviceContext& context, const QueueView& queue,
                           std::uint32_t index)
-      : m_(m), context_(context), queue_(queue), index_(index) {}
+      : m_(m), context_(context), memo_(own_), index_(index) {
+    remember(m, own_, queue.peer, queue);
+  }
+  // With what a handle remembers of the queue.
+  GDAKIT_DEVICE SendQueue(M& m, const DeviceContext& context, QueueMemo& memo, std::uint32_t index)
+      : m_(m), context_(context), memo_(memo), index_(index) {}
+  SendQueue(const SendQueue&) = delete;
+  SendQueue& operator=(const SendQueue&) = delete;
 
-  GDAKIT_DEVICE const QueueView& view() const { return queue_; }
+  GDAKIT_DEVICE const QueueView& view() const { return memo_.view; }
   GDAKIT_DEVICE const DeviceContext& context() const { return context_; }
   // Among the queues to its peer.
   GDAKIT_DEVICE std::uint32_t index() const { return index_; }
 
   // The most slots that one post may take. Larger ones could wait for room behind WQEs that no
   // doorbell has announced yet.
-  GDAKIT_DEVICE std::uint32_t max_post() const { return queue_.depth / 2; }
+  GDAKIT_DEVICE std::uint32_t max_post() const { return view().depth / 2; }
 
   // Posts for all lanes of `crew`, each of which calls. `write(index, fm_ce_se)` writes the calling
   // lane's WQEs from slot `index` on; the last of them carries `fm_ce_se`.
@@ -73,7 +77,10 @@ class SendQueue {
   GDAKIT_DEVICE Ticket post(const Crew& crew, PostShape shape, Batch batch, Write&& write) {
     const std::uint32_t total = shape.total(crew.size());
     std::uint64_t base = 0;
-    if (crew.leads()) base = reserve(total);
+    if (crew.leads()) {
+      base = Publication::reserve(m_, memo_, total,
+                                  [this](std::uint64_t end) { return wait_for_room(end); });
+    }
     if (crew.size() > 1) base = m_.shuffle(crew.mask, base, crew.leader());
     if (crew.size() > 1) m_.sync_warp(crew.mask);  // what the leader saw, all may rely on
     if (base == kNoSlots) return failed(refusal());
@@ -82,93 +89,107 @@ class SendQueue {
     write_crew(crew, shape, more, base, write);
     if (crew.size() > 1) m_.sync_warp(crew.mask);
     if (crew.leads()) {
-      if (more) m_.fetch_max(order::RelaxedGpu{}, &queue_.state->open_until, base + total);
-      Publication::publish(m_, queue_, base, total, more);
+      if (more) m_.fetch_max(order::RelaxedGpu{}, &view().state->open_until, base + total);
+      if (!Publication::publish(m_, memo_, base, total, more)) return failed(refusal());
     }
-    return {index_, queue_.peer, base + total, {}};
+    return {index_, view().peer, base + total, {}};
   }
 
   // Posts a NOP that asks for a completion: closes a batch.
   GDAKIT_DEVICE Ticket post_nop() {
     return post(Crew::alone(m_), {}, Batch::last, [this](std::uint64_t at, std::uint8_t fm_ce_se) {
-      write_nop(m_, queue_, at, fm_ce_se);
+      write_nop(m_, view(), at, fm_ce_se);
     });
   }
 
   // Waits until all below `target` has completed. A batch that is still open is closed, which
   // posts: on an exclusive queue that is for its owner alone.
-  GDAKIT_DEVICE Status wait(std::uint64_t target, OpenBatch open = OpenBatch::close) {
-    if (m_.load(order::SlotFreeBeforeReuse{}, &queue_.state->completed) >= target) return {};
-    Watchdog<M> watchdog(m_, context_.watchdog_ns, Site::queue_completion);
-    bool closed = open == OpenBatch::leave;
-    while (poll_completion(m_, queue_) < target) {
-      if (Status status = queue_status(m_, queue_); !status) return status;
-      if (!closed && tail_is_open(target)) {
-        closed = true;
-        if (Ticket ticket = post_nop(); !ticket.status) return ticket.status;
-      } else if (!watchdog.turn()) {
-        return stalled(Site::queue_completion, target, watchdog.waited_ns());
-      }
-    }
-    return {};
+  GDAKIT_DEVICE Status wait(std::uint64_t target) {
+    bool closed = false;
+    return wait(target, [&] {
+      if (closed || !tail_is_open(target)) return Status{};
+      closed = true;
+      return post_nop().status;
+    });
+  }
+
+  // The same for a target that was announced, and posts nothing.
+  GDAKIT_DEVICE Status wait_announced(std::uint64_t target) {
+    return wait(target, [] { return Status{}; });
   }
 
   GDAKIT_DEVICE std::uint64_t reserved() {
-    return m_.load(order::RelaxedGpu{}, &queue_.state->reserved);
+    return m_.load(order::RelaxedGpu{}, &view().state->reserved);
   }
 
   // Everything below was announced to the NIC, and ends in a WQE that asks for a completion.
   GDAKIT_DEVICE std::uint64_t posted() {
-    return m_.load(order::RelaxedGpu{}, &queue_.state->posted);
+    return m_.load(order::RelaxedGpu{}, &view().state->posted);
   }
 
-  // Why a post was refused; never ok.
+  // Why a post was refused; never ok. A healthy queue refuses only one who posts to an exclusive
+  // queue that somebody else has posted to meanwhile.
   GDAKIT_DEVICE Status refusal() {
-    const Status status = queue_status(m_, queue_);
-    return status.ok() ? Status{StatusCode::stalled, format::Syndrome::none, queue_.peer} : status;
+    const Status status = queue_status(m_, view());
+    return status.ok() ? report_fault(m_, context_, StatusCode::invalid_argument, view().peer, 0, 0)
+                       : status;
   }
 
-  GDAKIT_DEVICE Ticket failed(Status status) const { return {index_, queue_.peer, 0, status}; }
+  GDAKIT_DEVICE Ticket failed(Status status) const { return {index_, view().peer, 0, status}; }
 
   // Files a stall at this queue and breaks it: the thread leaves slots or waits behind that nobody
   // will take up, and the other threads shall not wait as long again.
   GDAKIT_DEVICE Status stalled(Site site, std::uint64_t target, std::uint64_t waited_ns) {
-    StallReport report{};
-    report.site = site;
-    report.peer = queue_.peer;
-    report.queue = index_;
-    report.waited_ns = waited_ns;
-    report.target = target;
-    report.reserved = reserved();
-    report.posted = posted();
-    report.ready = ready_for_report(report.posted);
-    report.doorbell_record = Be32::from_raw(m_.load(order::RelaxedSystem{}, queue_.record));
-    report.completed = m_.load(order::RelaxedGpu{}, &queue_.state->completed);
-    report.cqe_tail = m_.load(order::RelaxedNic{}, &queue_.cqe[kCqeTailWord]);
-    report.error = m_.load(order::RelaxedGpu{}, &queue_.state->error);
-    report_stall(m_, context_, report);
-    m_.compare_exchange(order::RelaxedGpu{}, &queue_.state->error, std::uint64_t{0},
+    const Stall stall{site, view().peer, index_, waited_ns, target};
+    report_stall(m_, context_, stall, [this](StallReport& report) {
+      const QueueState* const state = view().state;
+      const std::uint64_t posted_now = posted();
+      note(m_, &report.reserved, reserved());
+      note(m_, &report.posted, posted_now);
+      note(m_, &report.ready, ready_for_report(posted_now));
+      const std::uint32_t record = m_.load(order::RelaxedSystem{}, view().record);
+      note(m_, &report.doorbell_record, std::uint64_t{Be32::from_raw(record)});
+      note(m_, &report.completed, m_.load(order::RelaxedGpu{}, &state->completed));
+      note(m_, &report.cqe_tail, m_.load(order::RelaxedNic{}, &view().cqe[kCqeTailWord]));
+      note(m_, &report.error, m_.load(order::RelaxedGpu{}, &state->error));
+    });
+    m_.compare_exchange(order::RelaxedGpu{}, &view().state->error, std::uint64_t{0},
                         QueueError::abandoned().word);
-    return queue_status(m_, queue_);
+    return queue_status(m_, view());
   }
 
  private:
-  static constexpr std::uint64_t kNoSlots = ~std::uint64_t{0};
+  // Calls `meanwhile` on each turn, and gives up if it fails.
+  template <class Meanwhile>
+  GDAKIT_DEVICE Status wait(std::uint64_t target, Meanwhile&& meanwhile) {
+    if (memo_.completed >= target) return {};
+    if (cached_completion() >= target) return {};
+    Watchdog<M> watchdog(m_, context_.watchdog_ns, Site::queue_completion);
+    while (poll() < target) {
+      if (Status status = queue_status(m_, view()); !status) return status;
+      if (Status status = meanwhile(); !status) return status;
+      if (!watchdog.turn()) return stalled(Site::queue_completion, target, watchdog.waited_ns());
+    }
+    return {};
+  }
 
-  // `slots` slots, all of them free; kNoSlots if the queue is or becomes broken.
-  GDAKIT_DEVICE std::uint64_t reserve(std::uint32_t slots) {
-    if (m_.load(order::RelaxedGpu{}, &queue_.state->error) != 0) return kNoSlots;
-    const std::uint64_t base = Publication::reserve(m_, queue_, slots);
-    return wait_for_room(base + slots) ? base : kNoSlots;
+  // Looks at the index that other threads have seen. Returns what the handle now knows.
+  GDAKIT_DEVICE std::uint64_t cached_completion() {
+    memo_.completed = m_.load(order::SlotFreeBeforeReuse{}, &view().state->completed);
+    return memo_.completed;
+  }
+  // Looks at the CQE.
+  GDAKIT_DEVICE std::uint64_t poll() {
+    memo_.completed = poll_completion(m_, view());
+    return memo_.completed;
   }
 
   GDAKIT_DEVICE bool wait_for_room(std::uint64_t end) {
-    const std::uint64_t known =
-        m_.load(order::SlotFreeBeforeReuse{}, &queue_.state->completed) + queue_.depth;
-    if (end <= known) return true;
+    if (end <= memo_.completed + view().depth) return true;
+    if (end <= cached_completion() + view().depth) return true;
     Watchdog<M> watchdog(m_, context_.watchdog_ns, Site::queue_room);
-    while (end > poll_completion(m_, queue_) + queue_.depth) {
-      if (!queue_status(m_, queue_)) return false;
+    while (end > poll() + view().depth) {
+      if (!queue_status(m_, view())) return false;
       if (!watchdog.turn()) {
         stalled(Site::queue_room, end, watchdog.waited_ns());
         return false;
@@ -184,8 +205,7 @@ class SendQueue {
   }
 
   GDAKIT_DEVICE bool crosses_quarter(std::uint64_t base, std::uint32_t slots) const {
-    const std::uint64_t quarter = queue_.depth / 4;
-    return base / quarter != (base + slots) / quarter;
+    return (base ^ (base + slots)) >= view().depth / 4;  // a power of two
   }
 
   template <class Write>
@@ -201,29 +221,30 @@ class SendQueue {
     const std::uint64_t at = base + std::uint64_t{crew.size()} * shape.slots;
     if (shape.tail == PostShape::Tail::dump) {
       write_dump(
-          m_, queue_, at,
+          m_, view(), at,
           format::fm_ce_se(FenceMode::fence, more ? Completion::on_error : Completion::always));
     } else {
-      write_nop(m_, queue_, at, more ? quiet : signalled);
+      write_nop(m_, view(), at, more ? quiet : signalled);
     }
   }
 
   // Whether the newest WQE asked neither for a doorbell nor for a CQE, so that waiting for `target`
   // could be for ever.
   GDAKIT_DEVICE bool tail_is_open(std::uint64_t target) {
-    const std::uint64_t open = m_.load(order::RelaxedGpu{}, &queue_.state->open_until);
+    const std::uint64_t open = m_.load(order::RelaxedGpu{}, &view().state->open_until);
     return open >= target && open == reserved();
   }
 
   GDAKIT_DEVICE std::uint64_t ready_for_report(std::uint64_t posted) {
-    if (queue_.sharing == Sharing::exclusive) return reserved();
-    const std::uint32_t word = ready_place(queue_.depth, posted).word;
-    return ready_end(m_, queue_, posted, m_.load(order::RelaxedGpu{}, &queue_.ready[word]));
+    if (view().sharing == Sharing::exclusive) return reserved();
+    const std::uint32_t word = ready_place(view().depth, posted).word;
+    return ready_end(m_, view(), posted, m_.load(order::RelaxedGpu{}, &view().ready[word]));
   }
 
   M& m_;
   const DeviceContext& context_;
-  const QueueView& queue_;
+  QueueMemo own_;
+  QueueMemo& memo_;
   std::uint32_t index_;
 };
 

@@ -68,7 +68,7 @@ GDAKIT_DEVICE Ticket post(const P& poster, Group group, void* remote, const void
   if (Status status = atomics::locate(poster, address, sizeof(*word), pe, &target.span); !status) {
     return {poster.queue, pe, 0, status};
   }
-  const rma::Cutter cutter(poster.context, remote, local, bytes, pe);
+  const rma::Cutter cutter(poster, remote, local, bytes, pe);
   if (!rma::is_registered(cutter)) {
     return {poster.queue, pe, 0,
             poster.fault(StatusCode::invalid_address, pe, reinterpret_cast<std::uint64_t>(remote),

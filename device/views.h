@@ -121,9 +121,8 @@ struct FaultReport {
 
 static_assert(std::has_unique_object_representations_v<FaultReport>);
 
-// What a PE's threads share besides its queues. Lies in memory that the host can read at any time.
+// What the threads of a PE report. Lies in memory that the host can read at any time.
 struct PeState {
-  std::uint64_t barrier_epoch;
   StallReport stall;
   FaultReport fault;
 };
@@ -143,7 +142,9 @@ struct DeviceContext {
   std::uint64_t max_message_bytes;
   std::uint64_t watchdog_ns;     // 0: wait for ever
   bool needs_cst;                // inbound NIC writes are not ordered by themselves
+  Scope nic_scope;               // what Scope::nic means here: gpu or system
   std::uint64_t* barrier_flags;  // kMaxBarrierRounds words in the symmetric heap
+  std::uint64_t* barrier_epoch;  // how many barriers this PE has begun; nobody else's
   PeState* state;
 };
 static_assert(std::is_trivially_copyable_v<DeviceContext>);

@@ -77,7 +77,8 @@ GDAKIT_DEVICE bool is_empty(M& m, const Words<T>& words) {
 template <class P>
 GDAKIT_DEVICE Status see_data(const P& poster) {
   if (!poster.context.needs_cst) return {};
-  auto queue = own_queue(poster);
+  QueueMemo memo;
+  auto queue = own_queue(poster, memo);
   return flush_inbound(poster.m, queue);
 }
 
@@ -93,16 +94,13 @@ struct Wanted {
 template <class P, class T>
 GDAKIT_DEVICE Status stalled(const P& poster, const Wanted<T>& wanted, std::uint64_t waited_ns,
                              Site site = Site::signal, std::int32_t guilty = -1) {
-  StallReport report{};
-  report.site = site;
-  report.peer = guilty;
-  report.queue = poster.queue;
-  report.waited_ns = waited_ns;
-  report.target = widen_bits(wanted.value);
-  report.compare = wanted.compare;
-  report.address = reinterpret_cast<std::uint64_t>(wanted.word);
-  report.value = widen_bits(poster.m.load(order::SignalBeforeData{}, wanted.word));
-  report_stall(poster.m, poster.context, report);
+  const Stall stall{site, guilty, poster.queue, waited_ns, widen_bits(wanted.value)};
+  report_stall(poster.m, poster.context, stall, [&](StallReport& report) {
+    const T value = poster.m.load(order::SignalBeforeData{}, wanted.word);
+    note(poster.m, &report.compare, wanted.compare);
+    note(poster.m, &report.address, reinterpret_cast<std::uint64_t>(wanted.word));
+    note(poster.m, &report.value, widen_bits(value));
+  });
   return {StatusCode::stalled, format::Syndrome::none, guilty};
 }
 

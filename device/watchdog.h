@@ -2,6 +2,8 @@
 // too long saw is kept for the host to print (core/host/stall.h).
 #pragma once
 
+#include <type_traits>
+
 #include "device/machine.h"
 #include "device/order.h"
 #include "device/status.h"
@@ -43,33 +45,58 @@ inline constexpr std::uint64_t kReportNone = 0;
 inline constexpr std::uint64_t kReportBeingWritten = 1;
 inline constexpr std::uint64_t kReportComplete = 2;
 
-// Copies `fields` to `report` unless an earlier report stands there. The host may read it at any
-// time.
-template <class M, class Report>
-GDAKIT_DEVICE void file_report(M& m, Report* report, const Report& fields) {
+// Writes one field of a report.
+template <class M, class T>
+GDAKIT_DEVICE void note(M& m, T* field, std::type_identity_t<T> value) {
+  m.store_weak(field, value);
+}
+
+// Has `fill(report)` write the fields unless an earlier report stands there. The host may read it
+// at any time. Fields are stored one by one as they are found out, so that none is kept.
+template <class M, class Report, class Fill>
+GDAKIT_DEVICE void file_report(M& m, Report* report, Fill&& fill) {
   const std::uint64_t before =
       m.compare_exchange(order::RelaxedSystem{}, &report->state, kReportNone, kReportBeingWritten);
   if (before != kReportNone) return;
-  const std::size_t head = sizeof(report->state);
-  m.copy(reinterpret_cast<char*>(report) + head, reinterpret_cast<const char*>(&fields) + head,
-         sizeof(fields) - head);
+  fill(*report);
   m.store(order::ReportBeforeState{}, &report->state, kReportComplete);
 }
 
-// Files a stall of the calling thread. `report` says what it waited for; identity is added here.
-template <class M>
-GDAKIT_DEVICE void report_stall(M& m, const DeviceContext& context, StallReport report) {
-  report.block = m.block_index();
-  report.thread = m.thread_index();
-  file_report(m, &context.state->stall, report);
+// What every stall report of the calling thread says.
+struct Stall {
+  Site site;
+  std::int32_t peer;
+  std::uint32_t queue;
+  std::uint64_t waited_ns;
+  std::uint64_t target;
+};
+
+// Files a stall of the calling thread. `fill` adds what else is known.
+template <class M, class Fill>
+GDAKIT_DEVICE void report_stall(M& m, const DeviceContext& context, const Stall& stall,
+                                Fill&& fill) {
+  file_report(m, &context.state->stall, [&](StallReport& report) {
+    note(m, &report.site, stall.site);
+    note(m, &report.peer, stall.peer);
+    note(m, &report.queue, stall.queue);
+    note(m, &report.block, m.block_index());
+    note(m, &report.thread, m.thread_index());
+    note(m, &report.waited_ns, stall.waited_ns);
+    note(m, &report.target, stall.target);
+    fill(report);
+  });
 }
 
 // Files an operation with a bad argument and returns the Status that says so.
 template <class M>
 GDAKIT_DEVICE Status report_fault(M& m, const DeviceContext& context, StatusCode code,
                                   std::int32_t peer, std::uint64_t address, std::uint64_t bytes) {
-  file_report(m, &context.state->fault,
-              FaultReport{0, static_cast<std::uint8_t>(code), {}, peer, address, bytes});
+  file_report(m, &context.state->fault, [&](FaultReport& report) {
+    note(m, &report.code, static_cast<std::uint8_t>(code));
+    note(m, &report.peer, peer);
+    note(m, &report.address, address);
+    note(m, &report.bytes, bytes);
+  });
   return Status{code, format::Syndrome::none, peer};
 }
 

@@ -1,6 +1,8 @@
 // Writing one WQE into its slots: values built in registers, stored as 16-byte segments.
 #pragma once
 
+#include <cstddef>
+
 #include "core/format/doorbell.h"
 #include "device/address.h"
 #include "device/order.h"
@@ -24,13 +26,14 @@ GDAKIT_HOST_DEVICE inline format::Segment control_segment(const QueueView& queue
                              imm});
 }
 
-// Stores segment `number` (0, 1, ...) of the WQE that starts at slot `index`.
-template <class M>
-GDAKIT_DEVICE void store_segment(M& m, const QueueView& queue, std::uint64_t index,
-                                 std::uint32_t number, const format::Segment& segment) {
-  const std::uint64_t segments = std::uint64_t{queue.depth} * format::kSegmentsPerWqebb;
-  const std::uint64_t at = (index * format::kSegmentsPerWqebb + number) & (segments - 1);
-  m.store_weak(&queue.slots[at], segment);
+// Stores the segments of a WQE of one WQEBB.
+template <class M, std::size_t kSegments>
+GDAKIT_DEVICE void store_wqebb(M& m, const QueueView& queue, std::uint64_t index,
+                               const format::Segment (&segments)[kSegments]) {
+  static_assert(kSegments <= format::kSegmentsPerWqebb);
+  format::Segment* const at = queue.slots + (index & (queue.depth - 1)) * format::kSegmentsPerWqebb;
+  GDAKIT_UNROLL
+  for (std::size_t i = 0; i < kSegments; ++i) m.store_weak(&at[i], segments[i]);
 }
 
 // RDMA_WRITE or RDMA_READ of `bytes` between `local` and `remote`; one WQEBB.
@@ -38,11 +41,10 @@ template <class M>
 GDAKIT_DEVICE void write_rdma(M& m, const QueueView& queue, std::uint64_t index,
                               format::Opcode opcode, std::uint8_t fm_ce_se, const Span& remote,
                               const Span& local, std::uint32_t bytes) {
-  store_segment(m, queue, index, 0, control_segment(queue, index, opcode, 0, 3, fm_ce_se));
-  store_segment(m, queue, index, 1,
-                format::to_segment(format::remote_address(remote.address, remote.key)));
-  store_segment(m, queue, index, 2,
-                format::to_segment(format::data(local.address, local.key, bytes)));
+  store_wqebb(m, queue, index,
+              {control_segment(queue, index, opcode, 0, 3, fm_ce_se),
+               format::to_segment(format::remote_address(remote.address, remote.key)),
+               format::to_segment(format::data(local.address, local.key, bytes))});
 }
 
 inline constexpr std::uint32_t kMaxInlineBytes = 8;
@@ -52,18 +54,17 @@ template <class M>
 GDAKIT_DEVICE void write_inline(M& m, const QueueView& queue, std::uint64_t index,
                                 std::uint8_t fm_ce_se, const Span& remote, std::uint64_t value,
                                 std::uint32_t bytes) {
-  store_segment(m, queue, index, 0,
-                control_segment(queue, index, format::Opcode::rdma_write, 0, 3, fm_ce_se));
-  store_segment(m, queue, index, 1,
-                format::to_segment(format::remote_address(remote.address, remote.key)));
-  store_segment(m, queue, index, 2, format::inline_value(value, bytes));
+  store_wqebb(m, queue, index,
+              {control_segment(queue, index, format::Opcode::rdma_write, 0, 3, fm_ce_se),
+               format::to_segment(format::remote_address(remote.address, remote.key)),
+               format::inline_value(value, bytes)});
 }
 
 template <class M>
 GDAKIT_DEVICE void write_nop(M& m, const QueueView& queue, std::uint64_t index,
                              std::uint8_t fm_ce_se) {
-  store_segment(m, queue, index, 0,
-                control_segment(queue, index, format::Opcode::nop, 0, 1, fm_ce_se));
+  store_wqebb(m, queue, index,
+              {control_segment(queue, index, format::Opcode::nop, 0, 1, fm_ce_se)});
 }
 
 // Reads one word of local memory and throws it away: what the NIC wrote here before is visible to
@@ -71,11 +72,10 @@ GDAKIT_DEVICE void write_nop(M& m, const QueueView& queue, std::uint64_t index,
 template <class M>
 GDAKIT_DEVICE void write_dump(M& m, const QueueView& queue, std::uint64_t index,
                               std::uint8_t fm_ce_se) {
-  store_segment(m, queue, index, 0,
-                control_segment(queue, index, format::Opcode::dump, 0, 2, fm_ce_se));
-  store_segment(m, queue, index, 1,
-                format::to_segment(format::data(reinterpret_cast<std::uint64_t>(queue.sink),
-                                                queue.sink_lkey, sizeof(std::uint64_t))));
+  const auto sink = reinterpret_cast<std::uint64_t>(queue.sink);
+  store_wqebb(m, queue, index,
+              {control_segment(queue, index, format::Opcode::dump, 0, 2, fm_ce_se),
+               format::to_segment(format::data(sink, queue.sink_lkey, sizeof(std::uint64_t)))});
 }
 
 }  // namespace gdakit

@@ -68,7 +68,7 @@ class SimWire final : public softnic::Wire {
 
   softnic::Endpoint endpoint() const override { return endpoint_; }
   std::uint32_t mtu() const override { return kSimMtu; }
-  bool by_reference() const override { return false; }
+  bool by_reference(const softnic::Packet&) const override { return false; }
   bool send(const softnic::Packet& packet) override;
   const softnic::Packet* receive() override;
   void retire(const softnic::Packet* packet) override;

@@ -32,6 +32,7 @@ World::World(std::string name, const WorldOptions& options)
   report_ = add_region("report", sizeof(PeState), RegionKind::report, Owner::host);
   heap_ = used_;
   barrier_flags_ = allocate<std::uint64_t>("barrier flags", kMaxBarrierRounds, RegionKind::signal);
+  barrier_epoch_ = allocate<std::uint64_t>("barrier epoch", 1);
 }
 
 World::~World() = default;
@@ -43,7 +44,7 @@ std::uint64_t World::bytes_of_pe(const WorldOptions& options) {
   const std::uint64_t queues =
       (std::uint64_t{options.queues} + options.exclusive_queues) * options.pes;
   return round_up(queues * queue + format::kUarPageBytes + sizeof(PeState) + options.heap_bytes +
-                      kMaxBarrierRounds * 8 + 4 * kRegionAlignment,
+                      kMaxBarrierRounds * 8 + 5 * kRegionAlignment,
                   kPage);
 }
 

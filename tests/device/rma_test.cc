@@ -1,5 +1,4 @@
-// Put and get between PEs through the soft NIC.
-#include <numeric>
+// Put and get between PEs through the NIC.
 #include <vector>
 
 #include "tests/support/job.h"
@@ -8,86 +7,197 @@
 namespace gdakit {
 namespace {
 
+using test::all_are;
+using test::Checks;
 using test::expect_job;
+using test::fill;
 using test::job_options;
 using test::mismatch;
 using test::same;
 
+// Kernels are small and many, by template arguments: nvcc takes ten times as long for a kernel of
+// six transfers as for six kernels of one.
 enum class By { thread, warp, block };
 enum class How { blocking, nbi, ticket };
 
-template <class Pe, class Act>
-void by(Pe& pe, By group, Act&& act) {
-  if (group == By::block) {
-    auto block = pe.block();
-    act(block);
-  } else if (group == By::warp) {
-    if (pe.machine().warp() != 0) return;
-    auto warp = pe.warp();
-    act(warp);
-  } else if (pe.machine().thread_index() == 0) {
-    act(pe);
+template <By kGroup, class Pe>
+GDAKIT_DEVICE auto group_of(Pe& pe) {
+  if constexpr (kGroup == By::block) {
+    return pe.block();
+  } else if constexpr (kGroup == By::warp) {
+    return pe.warp();
+  } else {
+    return pe;
   }
 }
 
-template <class Pe, class T>
-Status put_and_complete(Pe& pe, How how, T* remote, const T* local, std::size_t count, int to) {
-  if (how == How::blocking) return pe.put(remote, local, count, to);
-  if (how == How::ticket) return pe.wait(pe.put_async(remote, local, count, to));
-  const Status posted = pe.put_nbi(remote, local, count, to);
-  return posted.ok() ? pe.quiet() : posted;
+// Whether the calling thread is one of the first block's first thread, first warp, or of the block.
+template <By kGroup, class Pe>
+GDAKIT_DEVICE bool acts(Pe& pe) {
+  if constexpr (kGroup == By::warp) return pe.machine().warp() == 0;
+  return kGroup == By::block || pe.machine().thread_index() == 0;
 }
 
-template <class Pe, class T>
-Status get_and_complete(Pe& pe, How how, T* local, const T* remote, std::size_t count, int to) {
-  if (how == How::blocking) return pe.get(local, remote, count, to);
-  if (how == How::ticket) return pe.wait(pe.get_async(local, remote, count, to));
-  const Status posted = pe.get_nbi(local, remote, count, to);
-  return posted.ok() ? pe.quiet() : posted;
+// How many threads of a block of `threads` that is.
+constexpr unsigned actors(By group, unsigned threads) {
+  if (group == By::thread) return 1;
+  return group == By::warp ? kWarpSize : threads;
 }
 
-class RmaBy : public testing::TestWithParam<std::tuple<By, How>> {};
+// What the kernels below move: `count` elements, to or from PE `pe`.
+struct Transfer {
+  std::uint32_t* to;
+  const std::uint32_t* from;
+  std::size_t count;
+  int pe;
+};
 
-// Every PE puts a pattern to its right neighbour, then gets it back from there.
-TEST_P(RmaBy, MovesEveryByteThereAndBack) {
-  const auto [group, how] = GetParam();
-  for (const std::size_t count : {1u, 7u, 1000u, 70'000u}) {
-    expect_job(3, job_options(), [&, group = group, how = how](Context& c) -> Result<void> {
-      auto target = c.allocate<std::uint32_t>(count);
-      auto source = c.allocate<std::uint32_t>(count);
-      auto back = c.allocate<std::uint32_t>(count);
-      if (!target || !source || !back) return mismatch("allocate");
-      std::iota(*source, *source + count, 1000u * static_cast<unsigned>(c.my_pe() + 1));
-      const int right = (c.my_pe() + 1) % c.n_pes();
-      std::atomic<int> failures = 0;
-      Result<void> ran = c.launch(
-          [&](auto& pe) {
-            by(pe, group, [&](auto& g) {
-              if (!put_and_complete(g, how, *target, *source, count, right)) ++failures;
-              if (!g.barrier_all()) ++failures;
-              if (!get_and_complete(g, how, *back, *target, count, right)) ++failures;
-              if (!g.barrier_all()) ++failures;
-            });
-          },
-          {.blocks = 1, .threads = 48});
-      if (!ran) return ran;
-      if (failures != 0) return mismatch("a call failed");
-      const int left = (c.my_pe() + c.n_pes() - 1) % c.n_pes();
-      for (std::size_t i = 0; i < count; ++i) {
-        const auto put = 1000u * static_cast<unsigned>(left + 1) + static_cast<unsigned>(i);
-        if (auto ok = same((*target)[i], put, "put, element " + std::to_string(i)); !ok) return ok;
-        if (auto ok = same((*back)[i], (*source)[i], "get, element " + std::to_string(i)); !ok) {
-          return ok;
-        }
-      }
-      return {};
-    });
+template <By kGroup, How kHow>
+struct PutBy {
+  Transfer t;
+  test::Expect expect;
+
+  template <class Pe>
+  GDAKIT_DEVICE void operator()(Pe& pe) const {
+    if (!acts<kGroup>(pe)) return;
+    auto group = group_of<kGroup>(pe);
+    if constexpr (kHow == How::blocking) {
+      expect(pe, group.put(t.to, t.from, t.count, t.pe).ok());
+    } else if constexpr (kHow == How::ticket) {
+      expect(pe, group.wait(group.put_async(t.to, t.from, t.count, t.pe)).ok());
+    } else {
+      const Status posted = group.put_nbi(t.to, t.from, t.count, t.pe);
+      expect(pe, group.quiet().ok() && posted.ok());
+    }
   }
+};
+
+template <By kGroup, How kHow>
+struct GetBy {
+  Transfer t;
+  test::Expect expect;
+
+  template <class Pe>
+  GDAKIT_DEVICE void operator()(Pe& pe) const {
+    if (!acts<kGroup>(pe)) return;
+    auto group = group_of<kGroup>(pe);
+    if constexpr (kHow == How::blocking) {
+      expect(pe, group.get(t.to, t.from, t.count, t.pe).ok());
+    } else if constexpr (kHow == How::ticket) {
+      expect(pe, group.wait(group.get_async(t.to, t.from, t.count, t.pe)).ok());
+    } else {
+      const Status posted = group.get_nbi(t.to, t.from, t.count, t.pe);
+      expect(pe, group.quiet().ok() && posted.ok());
+    }
+  }
+};
+
+template <By kGroup>
+struct MeetBy {
+  test::Expect expect;
+
+  template <class Pe>
+  GDAKIT_DEVICE void operator()(Pe& pe) const {
+    if (acts<kGroup>(pe)) expect(pe, group_of<kGroup>(pe).barrier_all().ok());
+  }
+};
+
+template <By kBy, How kWay>
+struct Way {
+  static constexpr By kGroup = kBy;
+  static constexpr How kHow = kWay;
+};
+
+template <class T>
+class RmaBy : public testing::Test {};
+
+struct WayNames {
+  template <class W>
+  static std::string GetName(int) {
+    const char* const groups[] = {"Thread", "Warp", "Block"};
+    const char* const hows[] = {"Blocking", "Nbi", "Ticket"};
+    return std::string(groups[static_cast<int>(W::kGroup)]) + hows[static_cast<int>(W::kHow)];
+  }
+};
+using Ways = testing::Types<
+    Way<By::thread, How::blocking>, Way<By::thread, How::nbi>, Way<By::thread, How::ticket>,
+    Way<By::warp, How::blocking>, Way<By::warp, How::nbi>, Way<By::warp, How::ticket>,
+    Way<By::block, How::blocking>, Way<By::block, How::nbi>, Way<By::block, How::ticket>>;
+TYPED_TEST_SUITE(RmaBy, Ways, WayNames);
+
+// Puts a pattern to the right neighbour and, when all have, gets it back from there.
+template <class W>
+Result<void> move_there_and_back(Context& c, std::size_t count) {
+  constexpr LaunchShape kShape{1, 48};
+  auto target = c.allocate<std::uint32_t>(count);
+  auto source = c.allocate<std::uint32_t>(count);
+  auto back = c.allocate<std::uint32_t>(count);
+  auto checks = Checks::make(c);
+  if (!target || !source || !back || !checks) return mismatch("allocate");
+  const auto pattern_of = [](int pe) {
+    return [pe](std::size_t i) { return 1000 * static_cast<std::size_t>(pe + 1) + i; };
+  };
+  if (auto ok = fill(c, *source, count, pattern_of(c.my_pe())); !ok) return ok;
+  if (auto met = c.barrier(); !met) return met;
+  const int right = (c.my_pe() + 1) % c.n_pes();
+  const int left = (c.my_pe() + c.n_pes() - 1) % c.n_pes();
+  const Transfer there{*target, *source, count, right};
+  const Transfer back_again{*back, *target, count, right};
+  const auto launch = [&](const auto& kernel) { return c.launch(kernel, kShape); };
+  if (auto ok = launch(PutBy<W::kGroup, W::kHow>{there, checks->expect()}); !ok) return ok;
+  if (auto ok = launch(MeetBy<W::kGroup>{checks->expect()}); !ok) return ok;
+  if (auto ok = launch(GetBy<W::kGroup, W::kHow>{back_again, checks->expect()}); !ok) return ok;
+  if (auto ok = launch(MeetBy<W::kGroup>{checks->expect()}); !ok) return ok;
+  if (auto ok = checks->all_held(4 * actors(W::kGroup, kShape.threads)); !ok) return ok;
+  if (auto ok = all_are(c, *target, count, "put, element", pattern_of(left)); !ok) return ok;
+  return all_are(c, *back, count, "get, element", pattern_of(c.my_pe()));
 }
 
-INSTANTIATE_TEST_SUITE_P(All, RmaBy,
-                         testing::Combine(testing::Values(By::thread, By::warp, By::block),
-                                          testing::Values(How::blocking, How::nbi, How::ticket)));
+TYPED_TEST(RmaBy, MovesEveryByteThereAndBack) {
+  expect_job(3, job_options(), [](Context& c) -> Result<void> {
+    for (const std::size_t count : {1u, 7u, 1000u, 70'000u}) {
+      if (auto ok = move_there_and_back<TypeParam>(c, count); !ok) return ok;
+    }
+    return {};
+  });
+}
+
+template <By kGroup>
+struct PutSkewed {
+  unsigned char* target;
+  const unsigned char* source;
+  std::size_t skew;
+  std::size_t bytes;
+  test::Expect expect;
+
+  template <class Pe>
+  GDAKIT_DEVICE void operator()(Pe& pe) const {
+    if (!acts<kGroup>(pe)) return;
+    auto group = group_of<kGroup>(pe);
+    expect(pe, group.put_nbi(target + skew + 1, source + skew, bytes, 1 - pe.my_pe()).ok());
+    expect(pe, group.barrier_all().ok());
+  }
+};
+
+// Puts all but the ends of `source` to the other PE, one byte further on; then looks at `target`,
+// the bytes before and behind the transfer included.
+template <By kGroup>
+Result<void> put_skewed(Context& c, unsigned char* target, const unsigned char* source,
+                        std::size_t size, std::size_t skew) {
+  const std::size_t bytes = size - 2 * skew - 1;
+  if (auto ok = fill(c, target, size, [](std::size_t) { return 0; }); !ok) return ok;
+  auto checks = Checks::make(c);
+  if (!checks) return checks.error();
+  if (auto met = c.barrier(); !met) return met;
+  Result<void> ran = c.launch(PutSkewed<kGroup>{target, source, skew, bytes, checks->expect()},
+                              {.blocks = 1, .threads = 64});
+  if (!ran) return ran;
+  if (auto ok = checks->all_held(2 * actors(kGroup, 64)); !ok) return ok;
+  const auto other = static_cast<std::size_t>(1 - c.my_pe());
+  return all_are(
+      c, target + skew, bytes + 2, "byte from the one before the transfer on",
+      [&](std::size_t i) { return i == 0 || i == bytes + 1 ? 0 : (i - 1 + skew) * 31 + other; });
+}
 
 // Transfers that begin and end at every side of a chunk border, on both sides, and are longer than
 // the largest message.
@@ -98,43 +208,54 @@ TEST(Rma, CutsAtChunkBordersAndTheLargestMessage) {
   BackendLimits limits;
   limits.max_message_bytes = 10'000;
   test::LimitedProvider provider(limits);
-  constexpr std::size_t kBytes = 300'000;
-  const Result<void> done = run_in_process(2, options, provider, [&](Context& c) -> Result<void> {
-    auto source = c.allocate<unsigned char>(kBytes);
-    auto target = c.allocate<unsigned char>(kBytes);
+  expect_job(2, options, provider, [&](Context& c) -> Result<void> {
+    auto chunk = test::first_chunk_bytes(c);
+    if (!chunk) return chunk.error();
+    const std::size_t size = 4 * *chunk + *chunk / 2 + 5088;
+    auto source = c.allocate<unsigned char>(size);
+    auto target = c.allocate<unsigned char>(size);
     if (!source || !target) return mismatch("allocate");
-    for (std::size_t i = 0; i < kBytes; ++i) {
-      (*source)[i] = static_cast<unsigned char>(i * 31 + static_cast<std::size_t>(c.my_pe()));
+    const auto me = static_cast<std::size_t>(c.my_pe());
+    if (auto ok = fill(c, *source, size, [me](std::size_t i) { return i * 31 + me; }); !ok) {
+      return ok;
     }
-    for (const std::size_t skew : {0u, 1u, 4095u, 65'536u - 256u}) {
-      const std::size_t bytes = kBytes - 2 * skew - 1;
-      for (const By group : {By::thread, By::warp, By::block}) {
-        std::fill(*target, *target + kBytes, static_cast<unsigned char>(0));
-        if (auto met = c.barrier(); !met) return met;
-        Result<void> ran = c.launch(
-            [&](auto& pe) {
-              by(pe, group, [&](auto& g) {
-                g.put_nbi(*target + skew + 1, *source + skew, bytes, 1 - pe.my_pe());
-                g.barrier_all();
-              });
-            },
-            {.blocks = 1, .threads = 64});
-        if (!ran) return ran;
-        for (std::size_t i = 0; i < bytes; ++i) {
-          const auto expected =
-              static_cast<unsigned char>((i + skew) * 31 + static_cast<std::size_t>(1 - c.my_pe()));
-          if (auto ok = same((*target)[skew + 1 + i], expected, "byte " + std::to_string(i)); !ok) {
-            return ok;
-          }
-        }
-        if (auto ok = same((*target)[skew], 0, "byte before the transfer"); !ok) return ok;
-        if (auto ok = same((*target)[skew + 1 + bytes], 0, "byte behind it"); !ok) return ok;
-      }
+    for (const std::size_t skew :
+         {std::size_t{0}, std::size_t{1}, std::size_t{4095}, *chunk - 256}) {
+      if (auto ok = put_skewed<By::thread>(c, *target, *source, size, skew); !ok) return ok;
+      if (auto ok = put_skewed<By::warp>(c, *target, *source, size, skew); !ok) return ok;
+      if (auto ok = put_skewed<By::block>(c, *target, *source, size, skew); !ok) return ok;
     }
     return {};
   });
-  EXPECT_TRUE(done) << done.error().message();
 }
+
+// The PE that thread `i` of the whole grid puts to.
+GDAKIT_HOST_DEVICE int scattered(std::size_t i, int n_pes) {
+  return static_cast<int>((i * 7 + i / 5) % static_cast<std::size_t>(n_pes));
+}
+GDAKIT_HOST_DEVICE std::uint64_t scattered_value(std::size_t i, std::size_t pe) {
+  return 1'000'000 * (pe + 1) + i;
+}
+
+struct Scatter {
+  std::uint64_t* target;  // [pe][thread]
+  std::uint64_t* source;  // [thread]
+
+  template <class Pe>
+  GDAKIT_DEVICE void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    const std::size_t me = m.block_index() * m.block_threads() + m.thread_index();
+    const std::size_t count = m.grid_blocks() * m.block_threads();
+    const auto row = static_cast<std::size_t>(pe.my_pe());
+    source[me] = scattered_value(me, row);
+    const int to = scattered(me, pe.n_pes());
+    pe.put_nbi(target + row * count + me, source + me, 1, to);
+    if (m.thread_index() % 3 == 0) {  // a part of the warp goes on alone
+      pe.put_value(target + row * count + me, source[me], to);
+    }
+    pe.quiet();
+  }
+};
 
 // All lanes of all warps of many blocks put one element each, to different PEs.
 TEST(Rma, PostsTogetherWhateverPeTheLanesChoose) {
@@ -146,62 +267,73 @@ TEST(Rma, PostsTogetherWhateverPeTheLanesChoose) {
     auto target = c.allocate<std::uint64_t>(count * n);
     auto source = c.allocate<std::uint64_t>(count);
     if (!target || !source) return mismatch("allocate");
-    Result<void> ran = c.launch(
-        [&](auto& pe) {
-          auto& m = pe.machine();
-          const std::size_t me = m.block_index() * m.block_threads() + m.thread_index();
-          (*source)[me] = 1'000'000 * static_cast<unsigned>(pe.my_pe() + 1) + me;
-          const int to = static_cast<int>((me * 7 + me / 5) % n);
-          pe.put_nbi(*target + static_cast<std::size_t>(pe.my_pe()) * count + me, *source + me, 1,
-                     to);
-          if (m.thread_index() % 3 == 0) {  // a part of the warp goes on alone
-            pe.put_value(*target + static_cast<std::size_t>(pe.my_pe()) * count + me, (*source)[me],
-                         to);
-          }
-          pe.quiet();
-        },
-        {.blocks = kBlocks, .threads = kThreads});
+    Result<void> ran =
+        c.launch(Scatter{*target, *source}, {.blocks = kBlocks, .threads = kThreads});
     if (!ran) return ran;
     if (auto met = c.barrier(); !met) return met;
-    for (std::size_t from = 0; from < n; ++from) {
-      for (std::size_t i = 0; i < count; ++i) {
-        const bool mine = static_cast<int>((i * 7 + i / 5) % n) == c.my_pe();
-        const std::uint64_t expected = mine ? 1'000'000 * (from + 1) + i : 0;
-        if (auto ok = same((*target)[from * count + i], expected, "element"); !ok) return ok;
-      }
-    }
-    return {};
+    return all_are(c, *target, count * n, "element", [&](std::size_t at) -> std::uint64_t {
+      const std::size_t i = at % count;
+      return scattered(i, c.n_pes()) == c.my_pe() ? scattered_value(i, at / count) : 0;
+    });
   });
+}
+
+template <class T>
+struct PutGetValue {
+  T* word;
+  T value;
+  test::Expect expect;
+
+  template <class Pe>
+  GDAKIT_DEVICE void operator()(Pe& pe) const {
+    const int to = 1 - pe.my_pe();
+    expect(pe, pe.put_value(word, value, to).ok());
+    Status status{StatusCode::stalled};
+    expect(pe, pe.get_value(word, to, &status) == value);
+    expect(pe, status.ok());
+  }
+};
+
+// Puts `value` to the middle one of three Ts of the other PE and gets it from there.
+template <class T>
+Result<void> put_and_get_value(Context& c, T value) {
+  auto words = c.allocate<T>(3);
+  auto checks = Checks::make(c);
+  if (!words || !checks) return mismatch("allocate");
+  Result<void> ran =
+      c.launch(PutGetValue<T>{*words + 1, value, checks->expect()}, {.blocks = 1, .threads = 1});
+  if (!ran) return ran;
+  if (auto ok = checks->all_held(3); !ok) return ok;
+  if (auto met = c.barrier(); !met) return met;
+  return all_are(c, *words, 3, "the value and its neighbours, number",
+                 [&](std::size_t i) { return i == 1 ? value : T{}; });
 }
 
 TEST(Rma, PutsAndGetsValuesOfEverySize) {
   expect_job(2, job_options(), [](Context& c) -> Result<void> {
-    auto words = c.allocate<std::uint64_t>(8);
-    if (!words) return words.error();
-    std::atomic<int> wrong = 0;
-    Result<void> ran = c.launch(
-        [&](auto& pe) {
-          const int to = 1 - pe.my_pe();
-          auto* base = reinterpret_cast<char*>(*words);
-          pe.put_value(reinterpret_cast<std::uint8_t*>(base), std::uint8_t{0x81}, to);
-          pe.put_value(reinterpret_cast<std::uint16_t*>(base + 8), std::uint16_t{0x8182}, to);
-          pe.put_value(reinterpret_cast<float*>(base + 16), -1.5f, to);
-          pe.put_value(reinterpret_cast<double*>(base + 24), 2.25, to);
-          pe.put_value(reinterpret_cast<long*>(base + 32), -7L, to);
-          pe.barrier_all();
-          Status status;
-          wrong += pe.get_value(reinterpret_cast<std::uint8_t*>(base), to) != 0x81;
-          wrong += pe.get_value(reinterpret_cast<std::uint16_t*>(base + 8), to) != 0x8182;
-          wrong += pe.get_value(reinterpret_cast<float*>(base + 16), to) != -1.5f;
-          wrong += pe.get_value(reinterpret_cast<double*>(base + 24), to) != 2.25;
-          wrong += pe.get_value(reinterpret_cast<long*>(base + 32), to, &status) != -7L;
-          wrong += !status.ok();
-        },
-        {.blocks = 1, .threads = 1});
-    if (!ran) return ran;
-    return same(wrong.load(), 0, "wrong values");
+    if (auto ok = put_and_get_value(c, std::uint8_t{0x81}); !ok) return ok;
+    if (auto ok = put_and_get_value(c, std::uint16_t{0x8182}); !ok) return ok;
+    if (auto ok = put_and_get_value(c, -1.5f); !ok) return ok;
+    if (auto ok = put_and_get_value(c, 2.25); !ok) return ok;
+    return put_and_get_value(c, -7L);
   });
 }
+
+struct FetchTogether {
+  const std::uint32_t* table;
+  test::Expect expect;
+
+  template <class Pe>
+  GDAKIT_DEVICE void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    const unsigned me = m.block_index() * m.block_threads() + m.thread_index();
+    const int to = 1 - pe.my_pe();
+    for (int i = 0; i < 5; ++i) {
+      const std::uint32_t got = pe.get_value(table + me, to);
+      expect(pe, got == me * 3 + static_cast<unsigned>(to));
+    }
+  }
+};
 
 // More lanes fetch at once than there are fetch slots.
 TEST(Rma, SharesTheFetchSlotsAmongManyThreads) {
@@ -210,76 +342,120 @@ TEST(Rma, SharesTheFetchSlotsAmongManyThreads) {
   options.emulator_workers = 2;
   expect_job(2, options, [](Context& c) -> Result<void> {
     auto table = c.allocate<std::uint32_t>(512);
-    if (!table) return table.error();
-    for (unsigned i = 0; i < 512; ++i) (*table)[i] = i * 3 + static_cast<unsigned>(c.my_pe());
+    auto checks = Checks::make(c);
+    if (!table || !checks) return mismatch("allocate");
+    const auto me = static_cast<std::size_t>(c.my_pe());
+    if (auto ok = fill(c, *table, 512, [me](std::size_t i) { return i * 3 + me; }); !ok) return ok;
     if (auto met = c.barrier(); !met) return met;
-    std::atomic<int> wrong = 0;
-    Result<void> ran = c.launch(
-        [&](auto& pe) {
-          auto& m = pe.machine();
-          const unsigned me = m.block_index() * m.block_threads() + m.thread_index();
-          const int to = 1 - pe.my_pe();
-          for (int i = 0; i < 5; ++i) {
-            const std::uint32_t got = pe.get_value(*table + me, to);
-            wrong += got != me * 3 + static_cast<unsigned>(to);
-          }
-        },
-        {.blocks = 4, .threads = 128});
+    Result<void> ran =
+        c.launch(FetchTogether{*table, checks->expect()}, {.blocks = 4, .threads = 128});
     if (!ran) return ran;
     if (auto met = c.barrier(); !met) return met;
-    return same(wrong.load(), 0, "wrong values");
+    return checks->all_held(5 * 512);
   });
 }
+
+struct PutFromBuffers {
+  int* target;
+  const int* registered;
+  const int* stranger;
+  test::Expect expect;
+
+  template <class Pe>
+  GDAKIT_DEVICE void operator()(Pe& pe) const {
+    expect(pe, pe.put_nbi(target, registered, 64, 1 - pe.my_pe()).ok());
+    expect(pe, pe.barrier_all().ok());
+    const Status refused = pe.put(target, stranger, 64, 1 - pe.my_pe());
+    expect(pe, refused.code == StatusCode::invalid_address);
+  }
+};
 
 TEST(Rma, UsesRegisteredBuffersAndRefusesOthers) {
   expect_job(2, job_options(), [](Context& c) -> Result<void> {
     auto target = c.allocate<int>(64);
-    if (!target) return target.error();
+    auto checks = Checks::make(c);
+    if (!target || !checks) return mismatch("allocate");
     std::vector<int> registered(64, 11 + c.my_pe());
     std::vector<int> stranger(64, -1);
     if (auto done = c.register_buffer(registered.data(), 64 * sizeof(int)); !done) return done;
-    Status refused;
-    Result<void> ran = c.launch(
-        [&](auto& pe) {
-          pe.put_nbi(*target, registered.data(), 64, 1 - pe.my_pe());
-          pe.barrier_all();
-          refused = pe.put(*target, stranger.data(), 64, 1 - pe.my_pe());
-        },
-        {.blocks = 1, .threads = 1});
+    Result<void> ran =
+        c.launch(PutFromBuffers{*target, registered.data(), stranger.data(), checks->expect()},
+                 {.blocks = 1, .threads = 1});
     if (ran) return mismatch("launch did not report the bad address");
     if (ran.error().message().find("neither in the symmetric heap nor registered") ==
         std::string::npos) {
       return ran;
     }
-    if (refused.code != StatusCode::invalid_address) return mismatch("the put was not refused");
+    if (auto ok = checks->all_held(3); !ok) return ok;
     c.clear_reports();
-    if (auto ok = same((*target)[63], 11 + 1 - c.my_pe(), "target"); !ok) return ok;
+    if (auto ok = test::is(c, *target + 63, 11 + 1 - c.my_pe(), "target"); !ok) return ok;
     if (auto done = c.unregister_buffer(registered.data()); !done) return done;
     return c.unregister_buffer(registered.data()) ? mismatch("unregistered twice") : Result<void>();
   });
 }
 
+struct BadArguments {
+  std::uint64_t* word;
+  test::Expect expect;
+
+  template <class Pe>
+  GDAKIT_DEVICE void operator()(Pe& pe) const {
+    const auto bad = StatusCode::invalid_argument;
+    expect(pe, pe.put_value(word, 1, 2).code == bad);
+    expect(pe, pe.put_value(word, 1, -1).code == bad);
+    expect(pe, pe.put(word, word, 1, 7).code == bad);
+    expect(pe, pe.atomic_add(word, 1, 2).code == bad);
+    expect(pe, pe.on_queue(99).put_value(word, 1, 0).code == bad);
+    expect(pe, pe.exclusively_on(0).put_value(word, 1, 0).code == bad);  // it is shared
+    auto* unaligned = reinterpret_cast<std::uint64_t*>(reinterpret_cast<char*>(word) + 4);
+    expect(pe, pe.atomic_add(unaligned, 1, 0).code == bad);
+  }
+};
+
 TEST(Rma, RefusesPesAndQueuesThatDoNotExist) {
   expect_job(2, job_options(), [](Context& c) -> Result<void> {
     auto word = c.allocate<std::uint64_t>(1);
-    if (!word) return word.error();
-    std::atomic<int> refused = 0;
-    Result<void> ran = c.launch(
-        [&](auto& pe) {
-          const auto bad = StatusCode::invalid_argument;
-          refused += pe.put_value(*word, 1, 2).code == bad;
-          refused += pe.put_value(*word, 1, -1).code == bad;
-          refused += pe.put(*word, *word, 1, 7).code == bad;
-          refused += pe.atomic_add(*word, 1, 2).code == bad;
-          refused += pe.on_queue(99).put_value(*word, 1, 0).code == bad;
-          refused += pe.exclusively_on(0).put_value(*word, 1, 0).code == bad;  // it is shared
-          auto* unaligned = reinterpret_cast<std::uint64_t*>(reinterpret_cast<char*>(*word) + 4);
-          refused += pe.atomic_add(unaligned, 1, 0).code == bad;
-        },
-        {.blocks = 1, .threads = 1});
+    auto checks = Checks::make(c);
+    if (!word || !checks) return mismatch("allocate");
+    Result<void> ran = c.launch(BadArguments{*word, checks->expect()}, {.blocks = 1, .threads = 1});
     if (ran) return mismatch("launch did not report the bad arguments");
-    return same(refused.load(), 7, "refused calls");
+    return checks->all_held(7);
   });
+}
+
+struct ReadThreeWays {
+  const std::uint64_t* words;
+  std::uint64_t* copy;
+  test::Expect expect;
+
+  template <class Pe>
+  GDAKIT_DEVICE void operator()(Pe& pe) const {
+    const int to = 1 - pe.my_pe();
+    expect(pe, pe.get_nbi(copy, words, 64, to).ok());
+    expect(pe, pe.quiet().ok());
+    expect(pe, pe.get_value(words + 5, to) == 100u * static_cast<unsigned>(to + 1) + 5);
+    expect(pe, pe.atomic_fetch(words + 6, to) == 100u * static_cast<unsigned>(to + 1) + 6);
+  }
+};
+
+Result<void> read_three_ways(Context& c) {
+  auto words = c.allocate<std::uint64_t>(64);
+  auto copy = c.allocate<std::uint64_t>(64);
+  auto checks = Checks::make(c);
+  if (!words || !copy || !checks) return mismatch("allocate");
+  const auto words_of = [](int pe) {
+    return [pe](std::size_t i) { return 100u * static_cast<unsigned>(pe + 1) + i; };
+  };
+  if (auto ok = fill(c, *words, 64, words_of(c.my_pe())); !ok) return ok;
+  if (auto met = c.barrier(); !met) return met;
+  const std::uint64_t before = c.nic_counters().wqes;
+  Result<void> ran =
+      c.launch(ReadThreeWays{*words, *copy, checks->expect()}, {.blocks = 1, .threads = 1});
+  if (!ran) return ran;
+  if (auto ok = checks->all_held(4); !ok) return ok;
+  if (auto ok = all_are(c, *copy, 64, "get, word", words_of(1 - c.my_pe())); !ok) return ok;
+  // READ and DUMP of each of the three; the peer's requests are not counted here.
+  return same(c.nic_counters().wqes - before, 6u, "WQEs");
 }
 
 // A device that does not order inbound writes by itself: reads are followed by a DUMP.
@@ -287,34 +463,7 @@ TEST(Rma, FlushesReadsWhereTheDeviceAsksForIt) {
   BackendLimits limits;
   limits.needs_cst = true;
   test::LimitedProvider provider(limits);
-  const Result<void> done =
-      run_in_process(2, job_options(), provider, [](Context& c) -> Result<void> {
-        auto words = c.allocate<std::uint64_t>(64);
-        auto copy = c.allocate<std::uint64_t>(64);
-        if (!words || !copy) return mismatch("allocate");
-        std::iota(*words, *words + 64, 100u * static_cast<unsigned>(c.my_pe() + 1));
-        if (auto met = c.barrier(); !met) return met;
-        const std::uint64_t before = c.nic_counters().wqes;
-        std::atomic<int> wrong = 0;
-        Result<void> ran = c.launch(
-            [&](auto& pe) {
-              const int to = 1 - pe.my_pe();
-              wrong += !pe.get_nbi(*copy, *words, 64, to).ok();
-              wrong += !pe.quiet().ok();
-              wrong += pe.get_value(*words + 5, to) != 100u * static_cast<unsigned>(to + 1) + 5;
-              wrong += pe.atomic_fetch(*words + 6, to) != 100u * static_cast<unsigned>(to + 1) + 6;
-            },
-            {.blocks = 1, .threads = 1});
-        if (!ran) return ran;
-        if (auto ok = same(wrong.load(), 0, "wrong results"); !ok) return ok;
-        if (auto ok = same((*copy)[63], 100u * static_cast<unsigned>(2 - c.my_pe()) + 63, "get");
-            !ok) {
-          return ok;
-        }
-        // READ and DUMP of each of the three; the peer's requests are not counted here.
-        return same(c.nic_counters().wqes - before, 6u, "WQEs");
-      });
-  EXPECT_TRUE(done) << done.error().message();
+  expect_job(2, job_options(), provider, read_three_ways);
 }
 
 }  // namespace

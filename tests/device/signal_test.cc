@@ -4,85 +4,132 @@
 namespace gdakit {
 namespace {
 
+using test::all_are;
+using test::Checks;
 using test::expect_job;
 using test::job_options;
 using test::mismatch;
-using test::same;
+
+constexpr int kRounds = 50;
+constexpr std::size_t kCount = 3000;
+
+// What put_signal takes.
+struct Parcel {
+  std::uint32_t* data;
+  std::uint32_t* source;
+  std::uint64_t* word;
+  std::uint64_t value;
+  SignalOp op;
+  int to;
+};
+
+struct ByThread {
+  template <class Pe>
+  GDAKIT_DEVICE Status operator()(Pe& pe, const Parcel& p) const {
+    return pe.put_signal_nbi(p.data, p.source, kCount, p.word, p.value, p.op, p.to);
+  }
+};
+struct ByWarp {
+  template <class Pe>
+  GDAKIT_DEVICE Status operator()(Pe& pe, const Parcel& p) const {
+    return pe.warp().put_signal_nbi(p.data, p.source, kCount, p.word, p.value, p.op, p.to);
+  }
+};
+struct ByBlock {
+  template <class Pe>
+  GDAKIT_DEVICE Status operator()(Pe& pe, const Parcel& p) const {
+    return pe.block().put_signal(p.data, p.source, kCount, p.word, p.value, p.op, p.to);
+  }
+};
+
+// In each round the block fills `source`, sends it to the right with a signal, and waits for the
+// left neighbour's.
+template <class Send>
+struct SendRounds {
+  Send send;
+  SignalOp op;
+  std::uint32_t* data;
+  std::uint32_t* source;
+  std::uint64_t* word;
+  test::Expect expect;
+
+  static constexpr unsigned kChecks = kRounds * (3 + (kCount + 996) / 997);  // of each thread
+
+  template <class Pe>
+  GDAKIT_DEVICE void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    const int right = (pe.my_pe() + 1) % pe.n_pes();
+    for (int round = 1; round <= kRounds; ++round) {
+      const auto mark = static_cast<std::uint32_t>(round);
+      for (std::size_t i = m.thread_index(); i < kCount; i += m.block_threads()) {
+        source[i] = mark + static_cast<std::uint32_t>(i);
+      }
+      const std::uint64_t value = op == SignalOp::set ? mark : 1;
+      expect(pe, send(pe, Parcel{data, source, word, value, op, right}).ok());
+      expect(pe, pe.wait_until(word, Compare::ge, static_cast<std::uint64_t>(round)).ok());
+      for (std::size_t i = 0; i < kCount; i += 997) {
+        expect(pe, data[i] == mark + static_cast<std::uint32_t>(i));
+      }
+      expect(pe, pe.block().barrier_all().ok());
+    }
+  }
+};
 
 // The left neighbour's data must be there when its signal is seen, every time.
 template <class Send>
 void expect_data_before_signal(LaunchShape shape, SignalOp op, Send send) {
-  constexpr int kRounds = 50;
-  constexpr std::size_t kCount = 3000;
   expect_job(3, job_options(), [&](Context& c) -> Result<void> {
     auto data = c.allocate<std::uint32_t>(kCount);
     auto source = c.allocate<std::uint32_t>(kCount);
     auto word = c.allocate<std::uint64_t>(1);
-    if (!data || !source || !word) return mismatch("allocate");
-    std::atomic<int> wrong = 0;
-    Result<void> ran = c.launch(
-        [&](auto& pe) {
-          auto& m = pe.machine();
-          const int right = (pe.my_pe() + 1) % pe.n_pes();
-          for (int round = 1; round <= kRounds; ++round) {
-            const auto mark = static_cast<std::uint32_t>(round);
-            for (std::size_t i = m.thread_index(); i < kCount; i += m.block_threads()) {
-              (*source)[i] = mark + static_cast<std::uint32_t>(i);
-            }
-            const std::uint64_t value = op == SignalOp::set ? mark : 1;
-            wrong += !send(pe, *data, *source, kCount, *word, value, op, right).ok();
-            wrong += !pe.wait_until(*word, Compare::ge, static_cast<std::uint64_t>(round)).ok();
-            for (std::size_t i = 0; i < kCount; i += 997) {
-              wrong += (*data)[i] != mark + static_cast<std::uint32_t>(i);
-            }
-            wrong += !pe.block().barrier_all().ok();
-          }
-        },
-        shape);
+    auto checks = Checks::make(c);
+    if (!data || !source || !word || !checks) return mismatch("allocate");
+    Result<void> ran =
+        c.launch(SendRounds<Send>{send, op, *data, *source, *word, checks->expect()}, shape);
     if (!ran) return ran;
-    if (auto ok = same(wrong.load(), 0, "wrong words or calls"); !ok) return ok;
-    return same(**word, std::uint64_t{kRounds}, "signal");
+    const std::uint64_t each = SendRounds<Send>::kChecks;
+    if (auto ok = checks->all_held(each * shape.threads); !ok) return ok;
+    return test::is(c, *word, kRounds, "signal");
   });
 }
 
 TEST(PutSignal, ByAThreadBringsDataBeforeTheSignal) {
-  const auto send = [](auto& pe, auto... arguments) { return pe.put_signal_nbi(arguments...); };
-  expect_data_before_signal({1, 1}, SignalOp::set, send);
-  expect_data_before_signal({1, 1}, SignalOp::add, send);
+  expect_data_before_signal({1, 1}, SignalOp::set, ByThread{});
+  expect_data_before_signal({1, 1}, SignalOp::add, ByThread{});
 }
 
 TEST(PutSignal, ByAWarpBringsDataBeforeTheSignal) {
-  const auto send = [](auto& pe, auto... arguments) {
-    return pe.warp().put_signal_nbi(arguments...);
-  };
-  expect_data_before_signal({1, 32}, SignalOp::set, send);
-  expect_data_before_signal({1, 20}, SignalOp::add, send);
+  expect_data_before_signal({1, 32}, SignalOp::set, ByWarp{});
+  expect_data_before_signal({1, 20}, SignalOp::add, ByWarp{});
 }
 
 TEST(PutSignal, ByABlockBringsDataBeforeTheSignal) {
-  const auto send = [](auto& pe, auto... arguments) { return pe.block().put_signal(arguments...); };
-  expect_data_before_signal({1, 96}, SignalOp::set, send);
-  expect_data_before_signal({1, 96}, SignalOp::add, send);
+  expect_data_before_signal({1, 96}, SignalOp::set, ByBlock{});
+  expect_data_before_signal({1, 96}, SignalOp::add, ByBlock{});
 }
+
+struct SignalAlone {
+  std::uint64_t* words;
+
+  template <class Pe>
+  GDAKIT_DEVICE void operator()(Pe& pe) const {
+    pe.block().put_signal_nbi(static_cast<int*>(nullptr), static_cast<const int*>(nullptr), 0,
+                              words, 5, SignalOp::set, 1 - pe.my_pe());
+    if (pe.machine().thread_index() == 0) {
+      pe.signal(words + 1, 7, SignalOp::add, 1 - pe.my_pe());
+      pe.signal(words + 1, 7, SignalOp::add, 1 - pe.my_pe());
+    }
+    pe.block().barrier_all();
+  }
+};
 
 TEST(PutSignal, WithoutDataIsTheSignalAlone) {
   expect_job(2, job_options(), [](Context& c) -> Result<void> {
-    auto word = c.allocate<std::uint64_t>(2);
-    if (!word) return word.error();
-    Result<void> ran = c.launch(
-        [&](auto& pe) {
-          pe.block().put_signal_nbi(static_cast<int*>(nullptr), static_cast<const int*>(nullptr), 0,
-                                    *word, 5, SignalOp::set, 1 - pe.my_pe());
-          if (pe.machine().thread_index() == 0) {
-            pe.signal(*word + 1, 7, SignalOp::add, 1 - pe.my_pe());
-            pe.signal(*word + 1, 7, SignalOp::add, 1 - pe.my_pe());
-          }
-          pe.block().barrier_all();
-        },
-        {.blocks = 1, .threads = 64});
-    if (!ran) return ran;
-    if (auto ok = same((*word)[0], 5u, "set"); !ok) return ok;
-    return same((*word)[1], 14u, "added");
+    auto words = c.allocate<std::uint64_t>(2);
+    if (!words) return words.error();
+    if (auto ran = c.launch(SignalAlone{*words}, {.blocks = 1, .threads = 64}); !ran) return ran;
+    if (auto ok = test::is(c, *words, 5, "set"); !ok) return ok;
+    return test::is(c, *words + 1, 14, "added");
   });
 }
 
@@ -97,43 +144,74 @@ TEST(Compare, HoldsForEachRelation) {
 }
 
 // PE 0 waits; the other PEs write one word each, in their own time.
+struct WriteAndWait {
+  int* words;
+  test::Expect expect;
+
+  template <class Pe>
+  GDAKIT_DEVICE void operator()(Pe& pe) const {
+    if (pe.my_pe() == 0) {
+      wait(pe);
+    } else {
+      expect(pe, pe.put_value(words + pe.my_pe(), 10 * pe.my_pe(), 0).ok());
+      pe.quiet();
+    }
+  }
+
+  template <class Pe>
+  GDAKIT_DEVICE void wait(Pe& pe) const {
+    const int skip[4] = {1, 0, 0, 0};
+    std::size_t index = 0;
+    expect(pe, pe.wait_until_any(words, 4, skip, Compare::ne, 0, &index).ok());
+    expect(pe, index >= 1 && index <= 3);
+    std::size_t indices[4] = {};
+    std::size_t found = 0;
+    expect(pe, pe.wait_until_some(words, 4, skip, Compare::gt, 0, indices, &found).ok());
+    expect(pe, found >= 1 && found <= 3);
+    expect(pe, pe.wait_until_all(words, 4, skip, Compare::ge, 10).ok());
+    expect(pe, pe.test_all(words + 1, 3, nullptr, Compare::gt, 0));
+    expect(pe, !pe.test(words, Compare::ne, 0));
+    expect(pe, pe.test_any(words, 4, nullptr, Compare::eq, 20) == 2);
+    expect(pe, pe.test_any(words, 4, nullptr, Compare::eq, 99) == ~std::size_t{0});
+    expect(pe, pe.test_some(words, 4, nullptr, Compare::gt, 10, indices) == 2);
+    expect(pe, indices[0] == 2 && indices[1] == 3);
+    const int skip_all[4] = {1, 1, 1, 1};  // a wait for nothing ends at once
+    expect(pe, pe.wait_until_any(words, 4, skip_all, Compare::eq, 5, &index).ok());
+    expect(pe, index == ~std::size_t{0});
+    expect(pe, pe.wait_until_all(words, 0, nullptr, Compare::eq, 5).ok());
+  }
+};
+
 TEST(WaitUntil, AllAnyAndSomeFindTheWordsThatOthersWrite) {
   expect_job(4, job_options(), [](Context& c) -> Result<void> {
     auto words = c.allocate<int>(4);
-    if (!words) return words.error();
-    std::atomic<int> wrong = 0;
-    Result<void> ran = c.launch(
-        [&](auto& pe) {
-          if (pe.my_pe() != 0) {
-            wrong += !pe.put_value(*words + pe.my_pe(), 10 * pe.my_pe(), 0).ok();
-            pe.quiet();
-            return;
-          }
-          const int skip[4] = {1, 0, 0, 0};
-          std::size_t index = 0;
-          wrong += !pe.wait_until_any(*words, 4, skip, Compare::ne, 0, &index).ok();
-          wrong += index == 0 || index > 3;
-          std::size_t indices[4];
-          std::size_t found = 0;
-          wrong += !pe.wait_until_some(*words, 4, skip, Compare::gt, 0, indices, &found).ok();
-          wrong += found == 0 || found > 3;
-          wrong += !pe.wait_until_all(*words, 4, skip, Compare::ge, 10).ok();
-          wrong += !pe.test_all(*words + 1, 3, nullptr, Compare::gt, 0);
-          wrong += pe.test(*words, Compare::ne, 0);
-          wrong += pe.test_any(*words, 4, nullptr, Compare::eq, 20) != 2;
-          wrong += pe.test_any(*words, 4, nullptr, Compare::eq, 99) != ~std::size_t{0};
-          wrong += pe.test_some(*words, 4, nullptr, Compare::gt, 10, indices) != 2;
-          wrong += indices[0] != 2 || indices[1] != 3;
-          const int skip_all[4] = {1, 1, 1, 1};  // a wait for nothing ends at once
-          wrong += !pe.wait_until_any(*words, 4, skip_all, Compare::eq, 5, &index).ok();
-          wrong += index != ~std::size_t{0};
-          wrong += !pe.wait_until_all(*words, 0, nullptr, Compare::eq, 5).ok();
-        },
-        {.blocks = 1, .threads = 1});
+    auto checks = Checks::make(c);
+    if (!words || !checks) return mismatch("allocate");
+    Result<void> ran =
+        c.launch(WriteAndWait{*words, checks->expect()}, {.blocks = 1, .threads = 1});
     if (!ran) return ran;
-    return same(wrong.load(), 0, "wrong answers");
+    return checks->all_held(c.my_pe() == 0 ? 14 : 1);
   });
 }
+
+constexpr int kBarriers = 30;
+
+struct TellRounds {
+  int* rounds;  // [pe]
+  test::Expect expect;
+
+  template <class Pe>
+  GDAKIT_DEVICE void operator()(Pe& pe) const {
+    for (int round = 1; round <= kBarriers; ++round) {
+      if (pe.machine().thread_index() == 0) {
+        for (int to = 0; to < pe.n_pes(); ++to) pe.put_value(rounds + pe.my_pe(), round, to);
+      }
+      expect(pe, pe.block().barrier_all().ok());
+      for (int from = 0; from < pe.n_pes(); ++from) expect(pe, rounds[from] == round);
+      expect(pe, pe.block().sync_all().ok());
+    }
+  }
+};
 
 class Barrier : public testing::TestWithParam<int> {};
 
@@ -142,24 +220,13 @@ TEST_P(Barrier, LetsNobodyPassBeforeAllHaveCome) {
   expect_job(GetParam(), job_options(), [](Context& c) -> Result<void> {
     const auto n = static_cast<std::size_t>(c.n_pes());
     auto rounds = c.allocate<int>(n);
-    if (!rounds) return rounds.error();
-    std::atomic<int> wrong = 0;
-    Result<void> ran = c.launch(
-        [&](auto& pe) {
-          for (int round = 1; round <= 30; ++round) {
-            if (pe.machine().thread_index() == 0) {
-              for (int to = 0; to < pe.n_pes(); ++to) {
-                pe.put_value(*rounds + pe.my_pe(), round, to);
-              }
-            }
-            wrong += !pe.block().barrier_all().ok();
-            for (std::size_t i = 0; i < n; ++i) wrong += (*rounds)[i] != round;
-            wrong += !pe.block().sync_all().ok();
-          }
-        },
-        {.blocks = 1, .threads = 40});
+    auto checks = Checks::make(c);
+    if (!rounds || !checks) return mismatch("allocate");
+    Result<void> ran =
+        c.launch(TellRounds{*rounds, checks->expect()}, {.blocks = 1, .threads = 40});
     if (!ran) return ran;
-    return same(wrong.load(), 0, "rounds that were not there");
+    if (auto ok = checks->all_held(kBarriers * 40 * (n + 2)); !ok) return ok;
+    return all_are(c, *rounds, n, "round of PE", [](std::size_t) { return kBarriers; });
   });
 }
 

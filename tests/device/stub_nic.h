@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <memory_resource>
 #include <thread>
 #include <vector>
 
@@ -17,12 +18,16 @@
 
 namespace gdakit::test {
 
-// The memory of one queue, with a view of it.
+// The memory of one queue, with a view of it. For threads of a GPU it lies, like its parts, in
+// memory that the GPU shares with the host: `memory` gives it.
 class StubQueue {
  public:
   explicit StubQueue(std::uint32_t depth, Sharing sharing = Sharing::shared,
-                     Handler handler = Handler::gpu, std::uint32_t fetch_count = 64)
-      : wqebbs_(depth), ready_(depth / kSlotsPerReadyWord), fetch_slots_(fetch_count) {
+                     Handler handler = Handler::gpu, std::uint32_t fetch_count = 64,
+                     std::pmr::memory_resource* memory = std::pmr::get_default_resource())
+      : wqebbs_(depth, memory),
+        ready_(depth / kSlotsPerReadyWord, memory),
+        fetch_slots_(fetch_count, memory) {
     std::memset(&cqe_, format::kInvalidCqeByte, sizeof(cqe_));
     ready_[0] = kInitialReadyWord;
     view_.slots = wqebbs_[0].segments;
@@ -79,9 +84,9 @@ class StubQueue {
     std::uint64_t words[8];
   };
 
-  std::vector<format::Wqebb> wqebbs_;
-  std::vector<std::uint64_t> ready_;
-  std::vector<FetchSlot> fetch_slots_;
+  std::pmr::vector<format::Wqebb> wqebbs_;
+  std::pmr::vector<std::uint64_t> ready_;
+  std::pmr::vector<FetchSlot> fetch_slots_;
   QueueState state_{};
   Cqe cqe_;
   format::DoorbellRecord record_{};

@@ -22,6 +22,7 @@ class LimitedBackend : public Backend {
   Result<void> deregister_memory(MemoryKeys keys) override {
     return inner_->deregister_memory(keys);
   }
+  Result<void> share_heap(AddressRange& heap) override { return inner_->share_heap(heap); }
   Result<QueueResources> create_queue(const QueueMemory& memory) override {
     return inner_->create_queue(memory);
   }
@@ -44,8 +45,9 @@ class LimitedProvider final : public BackendProvider {
  public:
   explicit LimitedProvider(BackendLimits limits) : limits_(limits) {}
 
-  Result<std::unique_ptr<Backend>> open(const Options& options, Bootstrap& bootstrap) override {
-    Result<std::unique_ptr<Backend>> inner = inner_->open(options, bootstrap);
+  Result<std::unique_ptr<Backend>> open(const Options& options, Bootstrap& bootstrap,
+                                        MemoryProvider& memory) override {
+    Result<std::unique_ptr<Backend>> inner = inner_->open(options, bootstrap, memory);
     if (!inner) return inner.error();
     return std::unique_ptr<Backend>(std::make_unique<LimitedBackend>(std::move(*inner), limits_));
   }

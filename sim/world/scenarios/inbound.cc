@@ -68,18 +68,40 @@ struct FetchAdd {
   }
 };
 
+// The same by two blocks, while a third one posts, too, and so may ring for them.
+struct FetchBesidePuts {
+  FetchAdd fetches;
+  Word* data;
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    if (pe.machine().block_index() < 2) return fetches(pe);
+    fetches.witness->expect(pe.put_value(data, 7, 1).ok(), "put_value is taken");
+  }
+};
+
 void give_data(World& world, Word* data) {
   world.set(1, data, 30);
   world.set(1, data + 1, 31);
 }
 
-WorldPointer fetch(const char* name, const WorldOptions& options, LaunchShape shape, int rounds) {
+// With `puts`, one more block puts a word.
+WorldPointer fetch(const char* name, const WorldOptions& options, LaunchShape shape, int rounds,
+                   bool puts = false) {
   auto world = std::make_unique<World>(name, options);
   const std::uint32_t all = shape.blocks * shape.threads * static_cast<std::uint32_t>(rounds);
   auto* counter = world->allocate<Word>("counter", 1);
   auto* seen = world->allocate<Word>("seen", all);
-  world->launch_on(0, shape, FetchAdd{world->witness(), counter, seen, rounds});
+  const FetchAdd fetches{world->witness(), counter, seen, rounds};
+  Word* data = nullptr;
+  if (puts) {
+    data = world->allocate<Word>("data", 1);
+    ++shape.blocks;
+    world->launch_on(0, shape, FetchBesidePuts{fetches, data});
+  } else {
+    world->launch_on(0, shape, fetches);
+  }
   world->check([=](After& after) {
+    if (puts) after.expect(after.value(1, data) == 7, "PE 1 has the word that was put");
     after.expect(after.value(1, counter) == all, "every addition has happened, once");
     std::uint64_t got = 0;
     for (std::uint32_t i = 0; i < all; ++i) {
@@ -129,7 +151,7 @@ WorldPointer fetch_add(const SubjectOptions& options) {
 WorldPointer fetch_slots(const SubjectOptions& options) {
   WorldOptions world_options = options_for(options);
   world_options.fetch_slots = 1;
-  return fetch("fetch-slots", world_options, {.blocks = 2, .threads = 1}, 2);
+  return fetch("fetch-slots", world_options, {.blocks = 2, .threads = 1}, 2, true);
 }
 
 }  // namespace gdakit::sim::scenarios

@@ -1,0 +1,38 @@
+// Launching a kernel callable on a GPU: calls kernel(pe) for every thread, with a Pe of its own.
+// Users' own __global__ functions do the same with the DeviceContext that they take by value.
+#pragma once
+
+#include <cuda_runtime_api.h>
+#include <type_traits>
+
+#include "device/cuda_machine.cuh"
+#include "device/pe.h"
+
+namespace gdakit {
+
+template <class Kernel>
+__global__ void run_on_gpu(const __grid_constant__ DeviceContext context,
+                           const __grid_constant__ Kernel kernel) {
+  CudaMachine machine(context);
+  Pe<CudaMachine> pe(machine, context);
+  kernel(pe);
+}
+
+// Enqueues the kernel on `stream` of the current device and returns at once.
+template <class Kernel>
+cudaError_t launch_on_gpu(const DeviceContext& context, cudaStream_t stream, const Kernel& kernel,
+                          LaunchShape shape) {
+  static_assert(std::is_trivially_copyable_v<Kernel>, "a kernel goes to the GPU as bytes");
+  cudaLaunchAttribute cooperative{};
+  cooperative.id = cudaLaunchAttributeCooperative;
+  cooperative.val.cooperative = shape.cooperative ? 1 : 0;
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(shape.blocks);
+  config.blockDim = dim3(shape.threads);
+  config.stream = stream;
+  config.attrs = &cooperative;
+  config.numAttrs = 1;
+  return cudaLaunchKernelEx(&config, run_on_gpu<Kernel>, context, kernel);
+}
+
+}  // namespace gdakit

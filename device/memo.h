@@ -1,0 +1,43 @@
+// What a thread's handle remembers from one post to the next, in registers: while it posts to one
+// queue, it looks neither the queue nor its indices up again.
+#pragma once
+
+#include "device/address.h"
+#include "device/order.h"
+#include "device/views.h"
+
+namespace gdakit {
+
+// Of the queue used last.
+struct QueueMemo {
+  static constexpr std::int32_t kNobody = -0x7fffffff;
+
+  std::int32_t peer = kNobody;  // the PE at the other end; the rest is void for kNobody
+  QueueView view;
+  std::uint64_t completed;  // everything below has completed, and this thread has acquired that
+  // The end of the handle's newest post. On an exclusive queue that is where the next one goes; on
+  // a shared one it will go there if nobody else posts.
+  std::uint64_t next;
+  std::uint64_t ready;  // of a shared queue: the ready word of `next`, or 0 for not known
+  bool unrivalled;      // of a shared queue: the newest post did go to `next`
+};
+
+template <class M>
+GDAKIT_DEVICE void remember(M& m, QueueMemo& memo, std::int32_t peer, const QueueView& queue) {
+  memo.peer = peer;
+  memo.view = queue;
+  memo.completed = 0;
+  memo.next = 0;
+  if (queue.sharing == Sharing::exclusive) {
+    memo.next = m.load(order::RelaxedGpu{}, &queue.state->reserved);
+  }
+  memo.ready = 0;
+  memo.unrivalled = true;
+}
+
+struct HandleMemo {
+  QueueMemo queue;
+  AddressMemo addresses;
+};
+
+}  // namespace gdakit

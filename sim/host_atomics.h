@@ -1,0 +1,132 @@
+// The atomic instructions of a CPU core, by the kind of an order type. Scopes make no difference:
+// the host's memory is coherent for everybody.
+//
+// In a ThreadSanitizer build every access is at least acquire or release, because ThreadSanitizer
+// does not understand fences.
+#pragma once
+
+#include <atomic>
+#include <bit>
+#include <cstdint>
+#include <type_traits>
+
+#include "core/base/annotate.h"
+#include "device/machine.h"
+
+namespace gdakit::sim {
+
+// What a strong access may be made of: 1, 2, 4 or 8 bytes.
+template <class T>
+concept AccessWord = std::is_trivially_copyable_v<T> && std::has_single_bit(sizeof(T)) &&
+                     sizeof(T) <= 8;
+
+// What a read-modify-write may be made of: an integer of 4 or 8 bytes, or for exchanges anything of
+// that size.
+template <class T>
+concept RmwWord = AccessWord<T> && sizeof(T) >= 4;
+template <class T>
+concept RmwInteger = RmwWord<T> && std::is_integral_v<T>;
+
+struct HostAtomics {
+  template <class Order, AccessWord T>
+  static T load(const T* from) {
+    static_assert(Order::kind == Kind::relaxed || Order::kind == Kind::acquire);
+    T value;
+    __atomic_load(from, &value, kThreadSanitizer ? __ATOMIC_ACQUIRE : memory_order<Order>());
+    return value;
+  }
+
+  template <class Order, AccessWord T>
+  static void store(T* to, std::type_identity_t<T> value) {
+    static_assert(Order::kind == Kind::relaxed || Order::kind == Kind::release);
+    __atomic_store(to, &value, kThreadSanitizer ? __ATOMIC_RELEASE : memory_order<Order>());
+  }
+
+  template <class Order, RmwInteger T>
+  static T fetch_add(T* word, std::type_identity_t<T> value) {
+    return __atomic_fetch_add(word, value, rmw_order<Order>());
+  }
+
+  template <class Order, RmwInteger T>
+  static T fetch_or(T* word, std::type_identity_t<T> value) {
+    return __atomic_fetch_or(word, value, rmw_order<Order>());
+  }
+
+  template <class Order, RmwInteger T>
+  static T fetch_and(T* word, std::type_identity_t<T> value) {
+    return __atomic_fetch_and(word, value, rmw_order<Order>());
+  }
+
+  template <class Order, RmwInteger T>
+  static T fetch_xor(T* word, std::type_identity_t<T> value) {
+    return __atomic_fetch_xor(word, value, rmw_order<Order>());
+  }
+
+  // Writes even where the old value is the greater one, so that its order holds in any case.
+  template <class Order, RmwInteger T>
+  static T fetch_max(T* word, std::type_identity_t<T> value) {
+    T old = __atomic_load_n(word, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(word, &old, old < value ? value : old, true,
+                                        rmw_order<Order>(), __ATOMIC_RELAXED)) {
+    }
+    return old;
+  }
+
+  template <class Order, RmwWord T>
+  static T exchange(T* word, std::type_identity_t<T> value) {
+    T old;
+    __atomic_exchange(word, &value, &old, rmw_order<Order>());
+    return old;
+  }
+
+  // Returns the old value; the exchange took place if its bytes equal those of `expected`.
+  template <class Order, RmwWord T>
+  static T compare_exchange(T* word, std::type_identity_t<T> expected,
+                            std::type_identity_t<T> desired) {
+    __atomic_compare_exchange(word, &expected, &desired, false, rmw_order<Order>(),
+                              failure_order<Order>());
+    return expected;
+  }
+
+  template <class Order>
+  static void fence() {
+    if constexpr (kThreadSanitizer) {
+      fence_by_rmw();
+    } else {
+      std::atomic_thread_fence(static_cast<std::memory_order>(memory_order<Order>()));
+    }
+  }
+
+ private:
+  template <class Order>
+  static constexpr int memory_order() {
+    switch (Order::kind) {
+      case Kind::relaxed: return __ATOMIC_RELAXED;
+      case Kind::acquire: return __ATOMIC_ACQUIRE;
+      case Kind::release: return __ATOMIC_RELEASE;
+      case Kind::acq_rel: return __ATOMIC_ACQ_REL;
+    }
+    return __ATOMIC_SEQ_CST;
+  }
+
+  template <class Order>
+  static constexpr int rmw_order() {
+    return kThreadSanitizer ? __ATOMIC_ACQ_REL : memory_order<Order>();
+  }
+
+  // A compare-and-exchange that fails stores nothing, so it releases nothing.
+  template <class Order>
+  static constexpr int failure_order() {
+    const int order = rmw_order<Order>();
+    return order == __ATOMIC_ACQ_REL || order == __ATOMIC_ACQUIRE ? __ATOMIC_ACQUIRE
+                                                                  : __ATOMIC_RELAXED;
+  }
+
+  // Every fence comes after the fences before it, of whatever kind: they share one word.
+  static void fence_by_rmw() {
+    static std::uint32_t word = 0;
+    __atomic_fetch_add(&word, 0, __ATOMIC_ACQ_REL);
+  }
+};
+
+}  // namespace gdakit::sim

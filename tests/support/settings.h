@@ -1,0 +1,35 @@
+// What a tester sets by environment variables, for tests alone.
+//
+//   GDAKIT_TEST_SMALL=1     fewer threads and operations, and more patience: for tools under which
+//                           a program is a hundred times slower, as compute-sanitizer
+//   GDAKIT_TEST_SECONDS=60  how long a soak test runs
+#pragma once
+
+#include <chrono>
+#include <cstdlib>
+#include <string_view>
+
+namespace gdakit::test {
+
+inline bool small() {
+  const char* const value = std::getenv("GDAKIT_TEST_SMALL");
+  return value != nullptr && std::string_view(value) != "0";
+}
+
+// A size of this run: what is usual, or what is enough in a small one.
+template <class T>
+T sized(T usual, T small_one) {
+  return small() ? small_one : usual;
+}
+
+// A time limit: what is enough in a usual run, or more.
+inline std::chrono::milliseconds patience(std::chrono::milliseconds usual) {
+  return small() ? 20 * usual : usual;
+}
+
+inline std::chrono::duration<double> soak_time(std::chrono::duration<double> usual) {
+  const char* const value = std::getenv("GDAKIT_TEST_SECONDS");
+  return value == nullptr ? usual : std::chrono::duration<double>(std::strtod(value, nullptr));
+}
+
+}  // namespace gdakit::test
