@@ -1,15 +1,9 @@
 #include "core/host/launch_info.h"
 #include "gdakit.h"
 
-namespace gdakit {
+namespace gdakit::detail {
 
-Result<std::unique_ptr<Context>> init() {
-  Result<Options> options = Options::from_environment();
-  if (!options) return options.error();
-  return init(*options);
-}
-
-Result<std::unique_ptr<Context>> init(const Options& options) {
+Result<std::unique_ptr<Context>> init(const Options& options, bool kernels_for_gpu) {
   Result<std::unique_ptr<Bootstrap>> bootstrap = open_bootstrap(options);
   if (!bootstrap) return bootstrap.error();
   const JobKind kind = (*bootstrap)->size() == 1 ? JobKind::in_process : JobKind::processes;
@@ -18,14 +12,15 @@ Result<std::unique_ptr<Context>> init(const Options& options) {
     (*bootstrap)->abort(provider.error().message());
     return provider.error();
   }
-  return Context::create(options, std::move(*bootstrap), **provider);
+  return Context::create(options, std::move(*bootstrap), **provider, kernels_for_gpu);
 }
 
-Result<void> run_in_process(int n_pes, const Options& options, const PeMain& pe_main) {
+Result<void> run_in_process(int n_pes, const Options& options, const PeMain& pe_main,
+                            bool kernels_for_gpu) {
   Result<std::unique_ptr<BackendProvider>> provider =
       make_backend_provider(options, JobKind::in_process);
   if (!provider) return provider.error();
-  return run_in_process(n_pes, options, **provider, pe_main);
+  return gdakit::run_in_process(n_pes, options, **provider, pe_main, kernels_for_gpu);
 }
 
-}  // namespace gdakit
+}  // namespace gdakit::detail

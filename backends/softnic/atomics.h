@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "core/base/annotate.h"
+
 namespace gdakit::softnic {
 
 enum class AtomicKind : std::uint8_t { fetch_add, compare_swap };
@@ -21,13 +23,15 @@ struct AtomicRequest {
 
 // Adds as a row of fields, each of which ends at a bit that `boundary` marks: carries never leave
 // it.
-constexpr std::uint64_t add_fields(std::uint64_t a, std::uint64_t b, std::uint64_t boundary) {
+GDAKIT_HOST_DEVICE constexpr std::uint64_t add_fields(std::uint64_t a, std::uint64_t b,
+                                                      std::uint64_t boundary) {
   // Without the marked bits nothing carries out of a field; into a marked bit goes only its carry.
   return ((a & ~boundary) + (b & ~boundary)) ^ ((a ^ b) & boundary);
 }
 
 // The word after the operation, if it held `old`; for 4 bytes the upper half is 0.
-constexpr std::uint64_t atomic_result(const AtomicRequest& request, std::uint64_t old) {
+GDAKIT_HOST_DEVICE constexpr std::uint64_t atomic_result(const AtomicRequest& request,
+                                                         std::uint64_t old) {
   std::uint64_t result = old;
   if (request.kind == AtomicKind::fetch_add) {
     result = add_fields(old, request.swap_add, request.boundary);

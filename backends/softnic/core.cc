@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/base/assert.h"
+
 namespace gdakit::softnic {
 
 BufferPool::BufferPool(std::uint32_t count, std::uint32_t size)
@@ -22,9 +24,9 @@ Core::Core(DmaPort& dma_port, Wire& packet_wire, std::uint32_t buffers)
     : port(dma_port),
       wire(packet_wire),
       ordered(dma_port.ordered()),
-      by_reference(packet_wire.by_reference()),
       mtu(packet_wire.mtu()),
-      buffers_(packet_wire.by_reference() ? 0 : buffers, packet_wire.mtu()) {}
+      value_mtu(packet_wire.value_mtu()),
+      buffers_(buffers, packet_wire.value_mtu()) {}
 
 bool Core::send_now(const Packet& packet) {
   if (!wire.send(packet)) return false;
@@ -34,11 +36,14 @@ bool Core::send_now(const Packet& packet) {
 }
 
 bool Core::send(Qp& qp, Packet& packet) {
-  if (packet.header.fragment_count != 0 && !by_reference) return send_by_value(qp, packet);
+  if (packet.header.fragment_count != 0 && !wire.by_reference(packet)) {
+    return send_by_value(qp, packet);
+  }
   return qp.outbox.empty() && send_now(packet);
 }
 
 bool Core::send_by_value(Qp& qp, Packet& packet) {
+  GDAKIT_ASSERT(packet.header.payload_size <= value_mtu);
   if (qp.outbox.full()) return false;
   std::uint8_t* buffer = buffers_.take();
   if (buffer == nullptr) return false;
@@ -51,7 +56,7 @@ bool Core::send_by_value(Qp& qp, Packet& packet) {
     at += fragment.size;
   }
   // Reads have no order even on an ordered port.
-  if (op.id != 0) op = port.fence();
+  if (op.id != 0) op = port.read_fence();
   packet.header.fragment_count = 0;
   packet.payload = buffer;
   if (op.id == 0 && qp.outbox.empty()) {
@@ -111,8 +116,9 @@ bool Core::has_room(Cq& cq) {
 
 bool Core::post_cqe(Cq& cq, format::Cqe64& cqe) {
   if (cq.overrun) return true;
-  // An earlier CQE that lands later would hide this one.
-  if (!ordered && !done(cq.last)) return false;
+  // An earlier CQE that lands later would hide this one; a queue pair's own chain keeps the order.
+  const bool shared = cq.users > 1;
+  if ((!ordered || shared) && !done(cq.last)) return false;
   if (!has_room(cq)) {
     if (!done(cq.read)) return false;
     cq.reading = false;

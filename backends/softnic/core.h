@@ -26,7 +26,7 @@ struct Turn {
   }
 };
 
-// Payload buffers for wires that carry payload by value.
+// Buffers for payload that travels by value.
 class BufferPool {
  public:
   BufferPool(std::uint32_t count, std::uint32_t size);
@@ -47,8 +47,8 @@ class Core {
   DmaOp all_of(DmaOp last) { return ordered || last.id == 0 ? last : port.fence(); }
 
   // Sends the packet for `qp`, behind what its outbox holds. A payload in fragments goes by
-  // reference or, if the wire wants it so, is read into a buffer first. False: no room now, nothing
-  // has happened.
+  // reference or, where the wire wants it so, is read into a buffer first. False: no room now,
+  // nothing has happened.
   bool send(Qp& qp, Packet& packet);
   // Sends what waits in the outbox.
   Turn drain_outbox(Qp& qp);
@@ -65,8 +65,8 @@ class Core {
   DmaPort& port;
   Wire& wire;
   const bool ordered;
-  const bool by_reference;
   const std::uint32_t mtu;
+  const std::uint32_t value_mtu;
   KeyTable keys;
   Counters counters;
   std::uint64_t now_ns = 0;

@@ -8,17 +8,17 @@
 // Contract. Operations may finish later and in any order, and the engine must not assume more than
 // this:
 //   - read fills `to` before done(op); reading 1, 2, 4 or 8 naturally aligned bytes is one atomic
-//   load, which
-//     later operations of this port come after (acquire).
+//     load, which later operations of this port come after (acquire).
 //   - write and write_cqe take their bytes before they return; `from` may be reused at once.
 //   - writing or copying 1, 2, 4 or 8 bytes to a naturally aligned place is one atomic store, which
-//   comes after all
-//     operations that were done before it was queued (release).
+//     comes after all operations that were done before it was queued (release).
 //   - write_cqe makes the last eight bytes visible last, by one store.
-//   - where ordered() is true, writes, copies, atomics and CQEs become visible in the order queued,
-//   as a PCIe
-//     device's posted writes do; otherwise the engine itself waits for one before it queues the
-//     next.
+//   - where ordered() is true, writes, copies, atomics and CQEs of one chain become visible in the
+//     order queued, as a PCIe device's posted writes do; otherwise the engine itself waits for one
+//     before it queues the next.
+//   - done() of a write, copy or CQE may be true before its bytes are visible, if nothing that any
+//     port of the same wire queues from then on becomes visible before it. fence() waits for the
+//     bytes themselves, those of every port with which this one keeps such an order included.
 // A port is used by one thread at a time. It never refuses an operation and touches nothing but the
 // ranges it is given.
 #pragma once
@@ -43,6 +43,15 @@ class DmaPort {
 
   virtual bool ordered() const = 0;
 
+  // What is queued from here on belongs to this chain (a queue pair). Between chains there is no
+  // order before one's operation is done and the other's is queued.
+  virtual void order_chain(std::uint64_t) {}
+
+  // Operations will name this memory from now on; until detach, which comes when nothing is under
+  // way there any more. Ranges may overlap, and may be attached more than once.
+  virtual void attach(DmaAddress, std::uint64_t) {}
+  virtual void detach(DmaAddress, std::uint64_t) {}
+
   virtual DmaOp read(void* to, DmaAddress from, std::size_t size) = 0;
   virtual DmaOp write(DmaAddress to, const void* from, std::size_t size) = 0;
   // From memory to memory. The ranges do not overlap, or the bytes that land are unspecified.
@@ -51,8 +60,10 @@ class DmaPort {
   // was.
   virtual DmaOp atomic(DmaAddress at, const AtomicRequest& request, std::uint64_t* old) = 0;
   virtual DmaOp write_cqe(DmaAddress to, const format::Cqe64& cqe) = 0;
-  // Done once every operation queued before it is done.
+  // Done once every operation queued before it is done, and its bytes are visible.
   virtual DmaOp fence() = 0;
+  // Done once every read queued before it is done.
+  virtual DmaOp read_fence() { return fence(); }
 
   virtual bool done(DmaOp op) = 0;
   virtual void submit() = 0;

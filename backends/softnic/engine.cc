@@ -43,6 +43,7 @@ void Engine::doorbell(UarNumber uar, std::uint32_t offset, std::uint64_t value) 
   ++core_.counters.doorbells;
   const std::uint32_t producer = (index_word >> 8) + format::wqebbs_of(qpn_ds & 0x3f);
   requester_.ring(*qp, static_cast<std::uint16_t>(producer));
+  if (options_.record_after_doorbell) qp->send.record.wanted = true;
   activate(*qp);
 }
 
@@ -100,6 +101,7 @@ bool Engine::deliver(const Packet& packet, DmaOp& op) {
     return true;
   }
   activate(*qp);
+  core_.port.order_chain(qp->number);
   bool taken = true;
   if (is_response(header.opcode)) {
     requester_.answer(*qp, packet, op);
@@ -121,6 +123,7 @@ bool Engine::retire_packets() {
 }
 
 Turn Engine::work(Qp& qp) {
+  core_.port.order_chain(qp.number);
   // The responder goes first: its acknowledges are what peers wait for.
   Turn turn = responder_.work(qp);
   turn |= requester_.work(qp);
@@ -168,6 +171,8 @@ void Engine::sweep(bool worked) {
   const std::uint32_t interval = worked ? options_.sweep_busy_steps : options_.sweep_idle_steps;
   if (++since_sweep_ < interval) return;
   since_sweep_ = 0;
+  if (core_.now_ns < next_sweep_ns_) return;
+  next_sweep_ns_ = core_.now_ns + options_.sweep_interval_ns;
   std::uint32_t left = options_.sweep_queues;
   for (std::size_t tried = 0; tried < qps_.size() && left != 0; ++tried) {
     swept_ = swept_ + 1 < qps_.size() ? swept_ + 1 : 0;

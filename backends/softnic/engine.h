@@ -35,6 +35,11 @@ struct EngineOptions {
   std::uint32_t sweep_idle_steps = 8;    // steps without work between two looks at doorbell records
   std::uint32_t sweep_busy_steps = 256;  // the same while there is work
   std::uint32_t sweep_queues = 8;        // queue pairs whose records are looked at
+  std::uint64_t sweep_interval_ns = 0;   // the least time between two such looks
+  // Whether a doorbell makes the engine look at its record, too, rather than leave that to the
+  // sweeps. A doorbell is lost unseen only if another one overwrites it: for another queue pair, if
+  // they share a register, for otherwise the later one says as much as both.
+  bool record_after_doorbell = true;
 };
 
 class Engine {
@@ -76,6 +81,9 @@ class Engine {
   // No memory that removed objects named is read or written by this engine's DMA any more. Steps
   // bring it about. Whether peers are through with it is the wire's to say (Wire::recall).
   bool drained();
+  // From now on drained() also waits for what peers had queued, by ports that share an order with
+  // this one's, when the wire said that they were through.
+  void drain_order() { removal_ = core_.port.fence(); }
 
   const Counters& counters() const { return core_.counters; }
 
@@ -109,6 +117,8 @@ class Engine {
   static void enter_rtr(Qp& qp, const QpModify& modify);
   static void enter_rts(Qp& qp, const QpModify& modify);
   std::unique_ptr<Qp> make_qp(QpNumber qpn, const QpAttributes& attributes);
+  template <class Use>
+  void for_memory(const QpAttributes& attributes, Use use) const;
   void bury(std::unique_ptr<Qp> qp);
   void reap();
 
@@ -123,7 +133,8 @@ class Engine {
   NumberTable<Qp> qps_{1u << 24};
   std::vector<std::unique_ptr<Qp>> dying_;  // destroyed, with DMA still on its way
   std::vector<std::unique_ptr<Cq>> dying_cqs_;
-  DmaOp removal_;  // done when DMA queued before the last removal is
+  std::vector<MemoryRange> leaving_;  // memory that removed objects named
+  DmaOp removal_;                     // done when DMA queued before the last removal is
 
   Qp* first_active_ = nullptr;
   Qp* last_active_ = nullptr;
@@ -131,6 +142,7 @@ class Engine {
   Fifo<Held> held_;
   std::optional<std::uint64_t> next_timer_ns_;
   std::uint32_t since_sweep_ = 0;
+  std::uint64_t next_sweep_ns_ = 0;
   std::uint32_t swept_ = 0;  // the QP whose record was looked at last
 };
 

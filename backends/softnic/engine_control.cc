@@ -3,6 +3,7 @@
 #include <string>
 
 #include "backends/softnic/engine.h"
+#include "core/format/doorbell.h"
 
 namespace gdakit::softnic {
 namespace {
@@ -28,6 +29,11 @@ Error in_use(const char* call, const char* what, std::uint32_t number, const cha
 Error no_numbers(const char* call) {
   return Error(Code::exhausted,
                std::string(call) + ": all numbers are in use; destroy some objects");
+}
+
+std::uint64_t entries_bytes(const CqAttributes& attributes) {
+  const std::uint32_t log_entries = attributes.collapsed ? 0 : attributes.log_entries;
+  return sizeof(format::Cqe64) << log_entries;
 }
 
 }  // namespace
@@ -79,12 +85,16 @@ Result<MemoryKey> Engine::reg_mr(const MrAttributes& attributes) {
   if (pds_.find(attributes.pd) == nullptr) {
     return missing("reg_mr", "protection domain", attributes.pd);
   }
-  return core_.keys.add(attributes);
+  Result<MemoryKey> key = core_.keys.add(attributes);
+  if (key) core_.port.attach(attributes.base, attributes.length);
+  return key;
 }
 
 Result<> Engine::dereg_mr(MemoryKey key) {
   const Result<> removed = core_.keys.remove(key);
   if (!removed) return removed;
+  // Its entry says where it was until the index is used again.
+  leaving_.push_back(core_.keys.memory(key));
   for (std::uint32_t number = 0; number < qps_.size(); ++number) {
     if (Qp* qp = qps_.find(number)) Requester::forget_resolved(*qp);
   }
@@ -111,6 +121,7 @@ Result<CqNumber> Engine::create_cq(const CqAttributes& attributes) {
   Cq& cq = cqs_.put(*number, std::make_unique<Cq>());
   cq.number = *number;
   cq.attributes = attributes;
+  core_.port.attach(attributes.entries, entries_bytes(attributes));
   return *number;
 }
 
@@ -118,6 +129,7 @@ Result<> Engine::destroy_cq(CqNumber cq) {
   const Cq* object = cqs_.find(cq);
   if (object == nullptr) return missing("destroy_cq", "completion queue", cq);
   if (object->users != 0) return in_use("destroy_cq", "completion queue", cq, "queue pairs");
+  leaving_.push_back({object->attributes.entries, entries_bytes(object->attributes)});
   removal_ = core_.port.fence();
   dying_cqs_.push_back(cqs_.remove(cq));
   return {};
@@ -168,7 +180,20 @@ Result<QpNumber> Engine::create_qp(const QpAttributes& attributes) {
   ++uars_.find(attributes.uar)->users;
   ++qp.send_cq->users;
   if (qp.receive_cq != nullptr) ++qp.receive_cq->users;
+  for_memory(attributes,
+             [this](const MemoryRange& range) { core_.port.attach(range.base, range.length); });
   return *number;
+}
+
+// Calls `use` with each piece of memory that a queue pair has for itself.
+template <class Use>
+void Engine::for_memory(const QpAttributes& attributes, Use use) const {
+  use(MemoryRange{attributes.send_queue,
+                  std::uint64_t{format::kWqebbBytes} << attributes.log_send_wqebbs});
+  use(MemoryRange{attributes.doorbell_record, sizeof(format::DoorbellRecord)});
+  if (!attributes.has_receive_queue) return;
+  use(MemoryRange{attributes.receive_queue, std::uint64_t{1} << (attributes.log_receive_wqes +
+                                                                 attributes.log_receive_stride)});
 }
 
 Result<Qp*> Engine::find_qp(const char* call, QpNumber qpn) const {
@@ -280,6 +305,7 @@ Result<> Engine::destroy_qp(QpNumber qpn) {
   --uars_.find(qp.attributes.uar)->users;
   --qp.send_cq->users;
   if (qp.receive_cq != nullptr) --qp.receive_cq->users;
+  for_memory(qp.attributes, [this](const MemoryRange& range) { leaving_.push_back(range); });
   bury(qps_.remove(qpn));
   return {};
 }
@@ -310,6 +336,8 @@ void Engine::reap() {
   for (const std::unique_ptr<Qp>& qp : dying_) core_.give_back_buffers(*qp);
   dying_.clear();
   dying_cqs_.clear();
+  for (const MemoryRange& range : leaving_) core_.port.detach(range.base, range.length);
+  leaving_.clear();
 }
 
 }  // namespace gdakit::softnic

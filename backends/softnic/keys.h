@@ -32,6 +32,12 @@ class KeyTable {
   Result<MemoryKey> add(const MrAttributes& attributes);
   Result<> remove(MemoryKey key);
 
+  // The memory that a key names, or named when it was removed.
+  MemoryRange memory(MemoryKey key) const {
+    const Entry& entry = entries_[key >> 8];
+    return {entry.base, entry.length};
+  }
+
   // Number of keys of `pd`.
   std::size_t count(PdNumber pd) const;
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <thread>
 
+#include "backends/softnic/ring_recall.h"
 #include "backends/softnic/spsc_ring.h"
 
 namespace gdakit::softnic {
@@ -21,15 +22,10 @@ constexpr std::uint32_t kTurn = 16;
 
 }  // namespace
 
-// `epoch` is odd while the reader may be using packets of this ring. The reader makes it odd, then
-// reads `void_below`; a sender that recalls writes `void_below`, then reads `epoch`. Both with a
-// full fence between: one of the two sees the other, so that a voided packet's memory is never read
-// after a recall has ended.
 struct LoopbackRing {
   explicit LoopbackRing(std::uint32_t count) : slots(count) {}
   RingIndices indices;
-  alignas(64) std::atomic<std::uint64_t> epoch{0};
-  alignas(64) std::atomic<std::uint64_t> void_below{0};
+  RecallWords recall;
   std::vector<Slot> slots;
 };
 
@@ -41,7 +37,8 @@ class LoopbackWire final : public Wire {
 
   Endpoint endpoint() const override { return endpoint_; }
   std::uint32_t mtu() const override { return fabric_->options_.mtu; }
-  bool by_reference() const override { return true; }
+  std::uint32_t value_mtu() const override { return kSmallPayload; }
+  bool by_reference(const Packet&) const override { return true; }
   bool send(const Packet& packet) override;
   const Packet* receive() override;
   void retire(const Packet* packet) override;
@@ -52,23 +49,17 @@ class LoopbackWire final : public Wire {
   struct Outbound {
     RingWriter writer;
     LoopbackRing* ring = nullptr;
+    RecallSender recall;
     bool unpublished = false;
-    bool recalling = false;  // until no reader is in the epoch that the recall met
-    std::uint64_t recall_epoch = 0;
-    std::uint64_t recall_below = 0;
   };
   struct Inbound {
     RingReader reader;
     LoopbackRing* ring = nullptr;
-    bool entered = false;
-    std::uint64_t void_below = 0;
+    RecallReader recall;
   };
 
   const Packet* receive_from(Inbound& inbound);
-  static void enter(Inbound& inbound);
-  static void leave(Inbound& inbound);
   bool connect_inbound(Endpoint from);
-  bool still_read(Outbound& outbound) const;
 
   std::shared_ptr<LoopbackFabric> fabric_;
   const Endpoint endpoint_;
@@ -83,7 +74,7 @@ LoopbackWire::~LoopbackWire() {
   flush();
   // What was received and not retired is given up: its memory is not read any more.
   for (Inbound& inbound : inbound_) {
-    if (inbound.entered) leave(inbound);
+    if (inbound.recall.entered()) inbound.recall.leave();
   }
   // A peer leaves its epoch at the end of its step. The limit is for a peer whose DMA never
   // finishes.
@@ -102,6 +93,7 @@ bool LoopbackWire::send(const Packet& packet) {
   if (outbound.ring == nullptr) {
     outbound.ring = fabric_->ring(endpoint_, to);
     outbound.writer = RingWriter(&outbound.ring->indices, fabric_->options_.slots);
+    outbound.recall = RecallSender(&outbound.ring->recall);
   }
   const auto index = outbound.writer.reserve();
   if (!index) return false;
@@ -128,28 +120,16 @@ bool LoopbackWire::connect_inbound(Endpoint from) {
   if (ring == nullptr) return false;
   inbound_[from].ring = ring;
   inbound_[from].reader = RingReader(&ring->indices, fabric_->options_.slots);
+  inbound_[from].recall = RecallReader(&ring->recall);
   return true;
-}
-
-void LoopbackWire::enter(Inbound& inbound) {
-  std::atomic<std::uint64_t>& epoch = inbound.ring->epoch;
-  epoch.store(epoch.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
-  inbound.void_below = inbound.ring->void_below.load(std::memory_order_seq_cst);
-  inbound.entered = true;
-}
-
-void LoopbackWire::leave(Inbound& inbound) {
-  std::atomic<std::uint64_t>& epoch = inbound.ring->epoch;
-  epoch.store(epoch.load(std::memory_order_relaxed) + 1, std::memory_order_release);
-  inbound.entered = false;
 }
 
 const Packet* LoopbackWire::receive_from(Inbound& inbound) {
   while (const auto index = inbound.reader.peek()) {
-    if (!inbound.entered) enter(inbound);
+    inbound.recall.enter();
     const Packet& packet = inbound.ring->slots[*index].packet;
     const bool voided =
-        packet.header.fragment_count != 0 && inbound.reader.next() < inbound.void_below;
+        packet.header.fragment_count != 0 && inbound.recall.voids(inbound.reader.next());
     // A voided packet waits for the ones before it: retiring goes in order.
     if (voided && inbound.reader.unretired() != 0) return nullptr;
     inbound.reader.advance();
@@ -189,18 +169,10 @@ void LoopbackWire::flush() {
       outbound.unpublished = false;
     }
     Inbound& inbound = inbound_[peer];
-    if (!inbound.entered) continue;
+    if (!inbound.recall.entered()) continue;
     inbound.reader.publish();
-    if (inbound.reader.unretired() == 0) leave(inbound);
+    if (inbound.reader.unretired() == 0) inbound.recall.leave();
   }
-}
-
-bool LoopbackWire::still_read(Outbound& outbound) const {
-  if (!outbound.recalling) return false;
-  const std::uint64_t epoch = outbound.ring->epoch.load(std::memory_order_acquire);
-  const std::uint64_t head = outbound.ring->indices.head.load(std::memory_order_acquire);
-  outbound.recalling = epoch == outbound.recall_epoch && head < outbound.recall_below;
-  return outbound.recalling;
 }
 
 bool LoopbackWire::recall() {
@@ -210,12 +182,9 @@ bool LoopbackWire::recall() {
     if (!recalling_) {
       outbound.writer.publish();
       outbound.unpublished = false;
-      outbound.recall_below = outbound.writer.tail();
-      outbound.ring->void_below.store(outbound.recall_below, std::memory_order_seq_cst);
-      outbound.recall_epoch = outbound.ring->epoch.load(std::memory_order_seq_cst);
-      outbound.recalling = outbound.recall_epoch % 2 == 1;
+      outbound.recall.begin(outbound.writer.tail());
     }
-    if (still_read(outbound)) all_left = false;
+    if (outbound.recall.still_read(outbound.ring->indices)) all_left = false;
   }
   recalling_ = !all_left;
   return all_left;

@@ -26,6 +26,7 @@ Nic::Nic(const NicOptions& options, std::unique_ptr<DmaPort> port, std::unique_p
     : port_(std::move(port)),
       wire_(std::move(wire)),
       engine_(std::make_unique<Engine>(options.engine, *port_, *wire_)),
+      pages_(options.doorbell_pages),
       thread_(std::make_unique<NicThread>(options.thread, *engine_, pages_)) {}
 
 Result<std::unique_ptr<Nic>> Nic::open(const NicOptions& options, std::unique_ptr<DmaPort> port,
@@ -47,11 +48,14 @@ Nic::~Nic() = default;
 // serialised, because a recall covers what was sent before it began.
 Result<> Nic::wait_until_unused(const char* call) {
   const std::lock_guard lock(removal_mutex_);
-  const bool drained =
-      wait_for([this] { return thread_->locked([this] { return engine_->drained(); }); });
+  const auto drain = [this] {
+    return wait_for([this] { return thread_->locked([this] { return engine_->drained(); }); });
+  };
+  const bool drained = drain();
   const bool recalled =
       drained && wait_for([this] { return thread_->locked([this] { return wire_->recall(); }); });
-  if (recalled) return {};
+  if (recalled) thread_->locked([this] { engine_->drain_order(); });
+  if (recalled && drain()) return {};
   return Error(Code::timed_out,
                std::string(call) + ": " + (drained ? "a peer" : "this NIC's DMA") +
                    " still uses the memory after 5 s; resume the paused NIC, and keep the memory");

@@ -28,6 +28,7 @@ namespace gdakit::softnic {
 struct NicOptions {
   EngineOptions engine;
   NicThreadOptions thread;
+  std::shared_ptr<HostPages> doorbell_pages;  // null: memory of this process alone
 };
 
 // A doorbell page: threads store doorbells into it at any 8-byte aligned offset in

@@ -25,7 +25,7 @@
 
 namespace gdakit::softnic {
 
-inline constexpr std::uint32_t kFetchWqebbs = 32;  // a fetch; at least the longest WQE
+inline constexpr std::uint32_t kFetchWqebbs = 128;  // a fetch; at least the longest WQE
 inline constexpr std::uint32_t kMaxReceiveStride = 512;
 inline constexpr std::uint32_t kEffects = 128;  // of a responder, not yet acknowledged
 inline constexpr std::uint32_t kOutbox = 8;

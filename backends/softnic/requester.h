@@ -60,7 +60,8 @@ class Requester {
   Emit emit_read(Qp& qp, Flight& flight);
   Emit emit_atomic(Qp& qp, Flight& flight);
   Emit emit_data(Qp& qp, Flight& flight);
-  void fill_fragments(SendSide& send, Packet& packet) const;
+  static void name_payload(const SendSide& send, std::uint64_t limit, Packet& packet);
+  void fill_fragments(const SendSide& send, Packet& packet) const;
   static void advance_sges(SendSide& send, std::uint64_t size);
   static void rewind_sges(SendSide& send);
   Packet request_packet(const Qp& qp, PacketOpcode opcode, std::uint32_t psn) const;

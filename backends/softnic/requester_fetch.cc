@@ -22,7 +22,6 @@ DmaAddress send_record(const Qp& qp) {
 
 void Requester::ring(Qp& qp, std::uint16_t hint) {
   qp.send.producer += producer_advance(qp.send.producer, hint, qp.depth());
-  qp.send.record.wanted = true;
 }
 
 bool Requester::update_producer(Qp& qp) {
@@ -58,7 +57,7 @@ const std::uint8_t* Requester::fetch(Qp& qp, std::uint64_t index, std::uint64_t 
   send.fetch_op = {};
   read(slot, 0, before_end);
   if (before_end != count) read(0, before_end, count - before_end);
-  if (send.fetch_op.id != 0) send.fetch_op = core_.port.fence();
+  if (send.fetch_op.id != 0) send.fetch_op = core_.port.read_fence();
   send.fetch_begin = index;
   send.fetch_end = index + count;
   send.fetching = true;
@@ -182,7 +181,7 @@ Requester::Load Requester::load_again(Qp& qp, Flight& flight) {
   if (flight.kind == RequestKind::write || flight.kind == RequestKind::send) {
     for (std::uint32_t psn = flight.first_psn; psn_distance(send.psn, psn) > 0;
          psn = psn_add(psn, 1)) {
-      Packet packet;
+      Packet packet = request_packet(qp, PacketOpcode::write_only, psn);
       fill_fragments(send, packet);
       advance_sges(send, packet.header.payload_size);
     }

@@ -157,12 +157,14 @@ void Requester::advance_sges(SendSide& send, std::uint64_t size) {
   }
 }
 
-// Names the payload of the next packet: as much as the MTU and the fragments of a packet hold.
-void Requester::fill_fragments(SendSide& send, Packet& packet) const {
+// Names up to `limit` bytes of payload: as much as the fragments of a packet hold.
+void Requester::name_payload(const SendSide& send, std::uint64_t limit, Packet& packet) {
   const Request& request = send.request;
-  std::uint64_t room = std::min<std::uint64_t>(core_.mtu, request.length - send.sent_bytes);
+  std::uint64_t room = std::min<std::uint64_t>(limit, request.length - send.sent_bytes);
   std::uint64_t offset = send.sge_offset;
   PacketHeader& header = packet.header;
+  header.fragment_count = 0;
+  header.payload_size = 0;
   for (std::uint32_t i = send.sge; room != 0 && header.fragment_count < kMaxFragments; ++i) {
     const Sge& sge = request.sges[i];
     const std::uint64_t piece = std::min(room, sge.size - offset);
@@ -170,6 +172,14 @@ void Requester::fill_fragments(SendSide& send, Packet& packet) const {
     header.payload_size += static_cast<std::uint32_t>(piece);
     room -= piece;
     offset = 0;
+  }
+}
+
+// Names the payload of the next packet. The same packet comes out the same again.
+void Requester::fill_fragments(const SendSide& send, Packet& packet) const {
+  name_payload(send, core_.mtu, packet);
+  if (packet.header.payload_size > core_.value_mtu && !core_.wire.by_reference(packet)) {
+    name_payload(send, core_.value_mtu, packet);
   }
 }
 

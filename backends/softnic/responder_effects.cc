@@ -98,7 +98,16 @@ Packet Responder::response_packet(const Qp& qp, PacketOpcode opcode, std::uint32
   return packet;
 }
 
-// Sends the next response of a READ. False: no room, or the key is gone and the READ is refused.
+// Refuses a READ that is partly answered, and forgets what was asked after it.
+void Responder::refuse_read(Qp& qp, std::uint32_t psn, Acknowledge nak, Fault fault) {
+  ReceiveSide& receive = qp.receive;
+  receive.effects.truncate(receive.effects.head());
+  receive.pending_reads = 0;
+  receive.expected_psn = psn;
+  refuse(qp, nak, fault);
+}
+
+// Sends the next response of a READ. False: no room. A READ that cannot go on is refused.
 bool Responder::respond_read(Qp& qp, Effect& effect) {
   const std::uint64_t size = std::min<std::uint64_t>(core_.mtu, effect.length - effect.offset);
   const bool first = effect.offset == 0;
@@ -110,16 +119,18 @@ bool Responder::respond_read(Qp& qp, Effect& effect) {
         core_.keys.resolve(effect.rkey, qp.attributes.pd, qp.number, effect.address + effect.offset,
                            size, Access::remote_read);
     if (place.fault != KeyFault::none) {
-      ReceiveSide& receive = qp.receive;
-      receive.effects.truncate(receive.effects.head());
-      receive.pending_reads = 0;
-      receive.expected_psn = effect.psn;
-      refuse(qp, Acknowledge::nak_remote_access,
-             {format::Syndrome::remote_access, format::vendor::remote_access});
+      refuse_read(qp, effect.psn, Acknowledge::nak_remote_access,
+                  {format::Syndrome::remote_access, format::vendor::remote_access});
       return true;
     }
     packet.header.fragment_count = 1;
     packet.fragments[0] = {place.address, size};
+    // How long the responses of a READ are is fixed: they cannot be cut to go by value.
+    if (size > core_.value_mtu && !core_.wire.by_reference(packet)) {
+      refuse_read(qp, effect.psn, Acknowledge::nak_remote_operation,
+                  {format::Syndrome::local_qp_operation, 0});
+      return true;
+    }
   }
   if (!core_.send(qp, packet)) return false;
   effect.offset += size;

@@ -1,11 +1,13 @@
 // The wire between NICs of several processes of one host: a ring of packets per directed pair, in
-// memory that all of them map; payload by value.
+// memory that all of them map. Payload travels by value, through that memory, or by reference where
+// the peers have mapped the sender's heap (peer_memory.h).
 //
 //   auto segment = ShmSegment::create({.endpoints = 4});     // one process
 //   auto same = ShmSegment::open(path_of_the_creator);       // the others: "/proc/<pid>/fd/<fd>"
 //   std::unique_ptr<ShmWire> wire = *(*segment)->attach(rank);
 //
-//   | header | claims | ring 0->0 | ring 0->1 | ... | ring n-1->n-1 |     ring: indices, slots
+//   | header | claims | ring 0->0 | ring 0->1 | ... | ring n-1->n-1 |
+//                       ring: indices, recall words, slots
 //
 // The memory is a memfd: it has no name in any file system, belongs to the user alone and is gone
 // with the last process that maps it, however that ends. A peer that writes nonsense into a ring
@@ -13,15 +15,18 @@
 // transport reports as for any peer that is gone.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "backends/softnic/peer_memory.h"
+#include "backends/softnic/ring_recall.h"
 #include "backends/softnic/spsc_ring.h"
 #include "backends/softnic/wire.h"
-#include "core/base/handle.h"
+#include "core/base/file_descriptor.h"
 #include "core/base/result.h"
 
 namespace gdakit::softnic {
@@ -31,7 +36,10 @@ class ShmWire;
 struct ShmOptions {
   std::uint32_t endpoints = 2;  // at most 64
   std::uint32_t slots = 256;    // packets per directed pair; a power of two, at most 65536
-  std::uint32_t mtu = 4096;     // a multiple of 64, at most 65536
+  std::uint32_t mtu = 4096;     // the longest payload; a multiple of 64, at most 2^30
+  // The longest payload by value, which is the room of a slot: a multiple of 64 from 256 to 65536,
+  // where the mtu is not shorter.
+  std::uint32_t value_mtu = 4096;
 };
 
 // Where things lie in a segment of these options.
@@ -40,6 +48,7 @@ class ShmLayout {
   explicit ShmLayout(const ShmOptions& options) : options_(options) {}
 
   const ShmOptions& options() const { return options_; }
+  std::uint32_t value_mtu() const { return std::min(options_.mtu, options_.value_mtu); }
   std::size_t slot_bytes() const;
   std::size_t claim(Endpoint endpoint) const;
   std::size_t ring(Endpoint from, Endpoint to) const;
@@ -64,41 +73,40 @@ class ShmSegment : public std::enable_shared_from_this<ShmSegment> {
   // How other processes of this user open the segment, as long as this process lives.
   std::string path() const;
 
-  // This process's wire for `endpoint`. Fails while a living process has it.
-  Result<std::unique_ptr<ShmWire>> attach(Endpoint endpoint);
+  // This process's wire for `endpoint`. Fails while a living process has it. Without `memory` all
+  // payload travels by value.
+  Result<std::unique_ptr<ShmWire>> attach(Endpoint endpoint,
+                                          std::shared_ptr<const PeerMemory> memory = nullptr);
 
   const ShmLayout& layout() const { return layout_; }
   std::byte* at(std::size_t offset) const { return memory_ + offset; }
 
  private:
-  struct FdTraits {
-    using Value = int;
-    static Value none() { return -1; }
-    static void close(Value fd);
-  };
-  using Fd = UniqueHandle<FdTraits>;
+  ShmSegment(UniqueFileDescriptor fd, const ShmLayout& layout, std::byte* memory);
+  static Result<std::shared_ptr<ShmSegment>> map(UniqueFileDescriptor fd, const ShmLayout& layout);
 
-  ShmSegment(Fd fd, const ShmLayout& layout, std::byte* memory);
-  static Result<std::shared_ptr<ShmSegment>> map(Fd fd, const ShmLayout& layout);
-
-  Fd fd_;
+  UniqueFileDescriptor fd_;
   ShmLayout layout_;
   std::byte* memory_;
 };
 
 class ShmWire final : public Wire {
  public:
-  ShmWire(std::shared_ptr<ShmSegment> segment, Endpoint endpoint);
+  ShmWire(std::shared_ptr<ShmSegment> segment, Endpoint endpoint,
+          std::shared_ptr<const PeerMemory> memory);
+  // Takes back what it sent by reference: peers that live are through with it, or a second has
+  // passed.
   ~ShmWire() override;
 
   Endpoint endpoint() const override { return endpoint_; }
   std::uint32_t mtu() const override { return segment_->layout().options().mtu; }
-  bool by_reference() const override { return false; }
+  std::uint32_t value_mtu() const override { return segment_->layout().value_mtu(); }
+  bool by_reference(const Packet& packet) const override;
   bool send(const Packet& packet) override;
   const Packet* receive() override;
   void retire(const Packet* packet) override;
   void flush() override;
-  bool recall() override { return true; }
+  bool recall() override;
 
   // `peer` has broken the ring to or from it.
   bool broken(Endpoint peer) const;
@@ -106,20 +114,28 @@ class ShmWire final : public Wire {
  private:
   struct Outbound {
     RingWriter writer;
+    RecallSender recall;
     bool unpublished = false;
   };
   struct Inbound {
     RingReader reader;
+    RecallReader recall;
     bool unpublished = false;
     std::vector<Packet> packets;  // private copies: what the peer writes later changes nothing
   };
 
+  void write_fragments(const Packet& packet, std::byte* to) const;
+  bool read_fragments(Endpoint peer, const std::byte* from, Packet& packet) const;
+  bool read_slot(Endpoint peer, std::uint32_t index, Packet& packet) const;
   const Packet* receive_from(Endpoint peer);
+  bool still_read(Endpoint peer);
 
   std::shared_ptr<ShmSegment> segment_;
+  std::shared_ptr<const PeerMemory> memory_;
   const Endpoint endpoint_;
   const std::uint32_t endpoints_;
   Endpoint turn_ = 0;
+  bool recalling_ = false;
   std::vector<Outbound> outbound_;
   std::vector<Inbound> inbound_;
 };

@@ -3,9 +3,13 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "backends/softnic/dma_address.h"
+#include "backends/softnic/gpu_dma.h"
+#include "backends/softnic/heap_sharing.h"
 #include "backends/softnic/host_dma.h"
 #include "backends/softnic/loopback_wire.h"
 #include "backends/softnic/nic.h"
@@ -26,6 +30,13 @@ struct ConnectionCard {
 // 4.096 us * 2^18, about a second: a peer's NIC thread may wait that long for a core, and the wires
 // within a host lose nothing.
 constexpr std::uint8_t kAckTimeout = 18;
+
+// The longest payload by reference of one packet: on a GPU each packet is a copy of its own, which
+// must be large to be fast.
+std::uint32_t reference_mtu(const MemoryProvider& memory) {
+  constexpr std::uint32_t kOnGpu = std::uint32_t{64} << 20;
+  return memory.gpu() ? kOnGpu : LoopbackOptions{}.mtu;
+}
 
 constexpr std::uint32_t kDoorbellStride = 64;  // a cache line each: queues do not slow each other
 
@@ -58,11 +69,11 @@ class Doorbells {
   std::vector<Register> free_;
 };
 
-DmaAddress dma_address(const void* memory) { return {reinterpret_cast<std::uint64_t>(memory)}; }
-
 class SoftNicBackend final : public Backend {
  public:
-  SoftNicBackend(std::unique_ptr<Nic> nic, PdNumber pd) : nic_(std::move(nic)), pd_(pd) {}
+  SoftNicBackend(std::unique_ptr<Nic> nic, PdNumber pd, const MemoryProvider& memory,
+                 std::unique_ptr<HeapSharing> sharing)
+      : sharing_(std::move(sharing)), nic_(std::move(nic)), pd_(pd), memory_(memory) {}
 
   const char* name() const override { return "softnic"; }
   BackendLimits limits() const override { return {}; }
@@ -78,8 +89,8 @@ class SoftNicBackend final : public Backend {
         use == MemoryUse::symmetric ? Access::all : Access::local_read | Access::local_write;
     MrAttributes attributes;
     attributes.pd = pd_;
-    attributes.base = dma_address(base);
-    attributes.start = attributes.base.value;
+    attributes.base = address_of(base);
+    attributes.start = reinterpret_cast<std::uint64_t>(base);
     attributes.length = bytes;
     attributes.access = access;
     Result<MemoryKey> key = nic_->reg_mr(attributes);
@@ -88,6 +99,10 @@ class SoftNicBackend final : public Backend {
   }
 
   Result<void> deregister_memory(MemoryKeys keys) override { return nic_->dereg_mr(keys.lkey); }
+
+  Result<void> share_heap(AddressRange& heap) override {
+    return sharing_ == nullptr ? Result<void>() : sharing_->share(heap);
+  }
 
   Result<QueueResources> create_queue(const QueueMemory& memory) override;
   Result<void> connect_queue(QueueNumber queue, std::span<const std::byte> card) override;
@@ -109,8 +124,13 @@ class SoftNicBackend final : public Backend {
     Doorbells::Register doorbell;
   };
 
+  // As the NIC's DMA port names it.
+  DmaAddress address_of(const void* memory) const { return dma_address(memory_, memory); }
+
+  std::unique_ptr<HeapSharing> sharing_;  // outlives the NIC, whose wire looks into it
   std::unique_ptr<Nic> nic_;
   PdNumber pd_;
+  const MemoryProvider& memory_;
   std::mutex mutex_;
   Doorbells doorbells_;
   std::map<QueueNumber, Queue> queues_;  // by QPN
@@ -121,7 +141,7 @@ Result<QueueResources> SoftNicBackend::create_queue(const QueueMemory& memory) {
   Result<Doorbells::Register> doorbell = doorbells_.take(*nic_);
   if (!doorbell) return doorbell.error();
   CqAttributes cq_attributes;
-  cq_attributes.entries = dma_address(memory.cqe);
+  cq_attributes.entries = address_of(memory.cqe);
   cq_attributes.collapsed = true;
   cq_attributes.overrun_ignore = true;
   Result<CqNumber> cq = nic_->create_cq(cq_attributes);
@@ -134,9 +154,9 @@ Result<QueueResources> SoftNicBackend::create_queue(const QueueMemory& memory) {
   attributes.send_cq = *cq;
   attributes.receive_cq = *cq;
   attributes.uar = doorbell->uar;
-  attributes.send_queue = dma_address(memory.slots);
+  attributes.send_queue = address_of(memory.slots);
   attributes.log_send_wqebbs = static_cast<std::uint32_t>(log2_floor(memory.depth));
-  attributes.doorbell_record = dma_address(memory.doorbell_record);
+  attributes.doorbell_record = address_of(memory.doorbell_record);
   Result<QpNumber> qpn = nic_->create_qp(attributes);
   if (!qpn) {
     static_cast<void>(nic_->destroy_cq(*cq));
@@ -200,33 +220,93 @@ std::string SoftNicBackend::describe_queue(QueueNumber queue) const {
               : ", at WQE " + std::to_string(error.wqe_index) + ", " + opcode_name(error.opcode));
 }
 
-Result<std::unique_ptr<Backend>> open_on_wire(std::unique_ptr<Wire> wire) {
-  Result<std::unique_ptr<Nic>> nic = Nic::open({}, std::make_unique<HostDma>(), std::move(wire));
+DmaMethod dma_method(DmaChoice choice) {
+  switch (choice) {
+    case DmaChoice::automatic: return DmaMethod::automatic;
+    case DmaChoice::copy_engine: return DmaMethod::copy_engine;
+    case DmaChoice::kernels: return DmaMethod::kernels;
+    case DmaChoice::gdrcopy: return DmaMethod::gdrcopy;
+  }
+  return DmaMethod::automatic;
+}
+
+// What a NIC is made of where its PE's memory lies.
+struct NicParts {
+  NicOptions options;
+  std::unique_ptr<DmaPort> port;
+};
+
+Result<NicParts> make_parts(const Options& options, const MemoryProvider& memory,
+                            const std::shared_ptr<GpuOrderDomain>& domain) {
+  NicParts parts;
+  if (!memory.gpu()) {
+    parts.port = std::make_unique<HostDma>();
+    return parts;
+  }
+  GpuDmaOptions dma;
+  dma.ordinal = *memory.gpu();
+  dma.method = dma_method(options.dma);
+  dma.domain = domain;
+  Result<std::unique_ptr<DmaPort>> port = make_gpu_dma(dma);
+  if (!port) return port.error().within("the soft NIC's DMA (GDAKIT_DMA)");
+  parts.port = std::move(*port);
+  Result<std::shared_ptr<HostPages>> pages = make_gpu_pages();
+  if (!pages) return pages.error().within("the soft NIC's doorbell pages");
+  parts.options.doorbell_pages = std::move(*pages);
+  parts.options.engine = gpu_engine_options();
+  return parts;
+}
+
+Result<std::unique_ptr<Backend>> open_on_wire(const Options& options, std::unique_ptr<Wire> wire,
+                                              MemoryProvider& memory,
+                                              const std::shared_ptr<GpuOrderDomain>& domain,
+                                              std::unique_ptr<HeapSharing> sharing = nullptr) {
+  Result<NicParts> parts = make_parts(options, memory, domain);
+  if (!parts) return parts.error();
+  Result<std::unique_ptr<Nic>> nic =
+      Nic::open(parts->options, std::move(parts->port), std::move(wire));
   if (!nic) return nic.error();
   Result<PdNumber> pd = (*nic)->alloc_pd();
   if (!pd) return pd.error();
-  return std::unique_ptr<Backend>(std::make_unique<SoftNicBackend>(std::move(*nic), *pd));
+  return std::unique_ptr<Backend>(
+      std::make_unique<SoftNicBackend>(std::move(*nic), *pd, memory, std::move(sharing)));
 }
 
 class LoopbackProvider final : public BackendProvider {
  public:
-  Result<std::unique_ptr<Backend>> open(const Options&, Bootstrap& bootstrap) override {
-    Result<std::unique_ptr<Wire>> wire = fabric_->attach(static_cast<Endpoint>(bootstrap.rank()));
+  Result<std::unique_ptr<Backend>> open(const Options& options, Bootstrap& bootstrap,
+                                        MemoryProvider& memory) override {
+    const auto endpoint = static_cast<Endpoint>(bootstrap.rank());
+    Result<std::unique_ptr<Wire>> wire = fabric(reference_mtu(memory))->attach(endpoint);
     if (!wire) return wire.error();
-    return open_on_wire(std::move(*wire));
+    return open_on_wire(options, std::move(*wire), memory, domain_);
   }
 
  private:
-  std::shared_ptr<LoopbackFabric> fabric_ = LoopbackFabric::create();
+  // The first PE to come makes it; all PEs of a job are on GPUs or none.
+  std::shared_ptr<LoopbackFabric> fabric(std::uint32_t mtu) {
+    const std::lock_guard lock(mutex_);
+    LoopbackOptions options;
+    options.mtu = mtu;
+    if (fabric_ == nullptr) fabric_ = LoopbackFabric::create(options);
+    return fabric_;
+  }
+
+  std::mutex mutex_;
+  std::shared_ptr<LoopbackFabric> fabric_;
+  std::shared_ptr<GpuOrderDomain> domain_ = make_gpu_order_domain();
 };
 
-// PE 0 makes the segment, whose path the others get by the bootstrap.
-Result<std::shared_ptr<ShmSegment>> share_segment(Bootstrap& bootstrap) {
+// PE 0 makes the segment, whose path the others get by the bootstrap. Packets that carry payload by
+// reference are as long as within a process.
+Result<std::shared_ptr<ShmSegment>> share_segment(Bootstrap& bootstrap,
+                                                  std::optional<std::uint32_t> mtu) {
   std::shared_ptr<ShmSegment> own;
   std::string path;
   if (bootstrap.rank() == 0) {
     ShmOptions options;
     options.endpoints = static_cast<std::uint32_t>(bootstrap.size());
+    if (mtu) options.mtu = *mtu;
     Result<std::shared_ptr<ShmSegment>> made = ShmSegment::create(options);
     if (!made) return made;
     own = *made;
@@ -241,14 +321,21 @@ Result<std::shared_ptr<ShmSegment>> share_segment(Bootstrap& bootstrap) {
 
 class SharedMemoryProvider final : public BackendProvider {
  public:
-  Result<std::unique_ptr<Backend>> open(const Options&, Bootstrap& bootstrap) override {
-    Result<std::shared_ptr<ShmSegment>> segment = share_segment(bootstrap);
+  Result<std::unique_ptr<Backend>> open(const Options& options, Bootstrap& bootstrap,
+                                        MemoryProvider& memory) override {
+    Result<std::unique_ptr<HeapSharing>> sharing = HeapSharing::open(options, bootstrap, memory);
+    if (!sharing) return sharing.error();
+    const bool by_reference = *sharing != nullptr;
+    std::optional<std::uint32_t> mtu;
+    if (by_reference) mtu = reference_mtu(memory);
+    Result<std::shared_ptr<ShmSegment>> segment = share_segment(bootstrap, mtu);
     if (!segment) return segment.error().within("shared-memory wire");
-    auto wire = (*segment)->attach(static_cast<Endpoint>(bootstrap.rank()));
+    auto wire = (*segment)->attach(static_cast<Endpoint>(bootstrap.rank()),
+                                   by_reference ? (*sharing)->memory() : nullptr);
     if (!wire) return wire.error().within("shared-memory wire");
     // Nobody may send to an endpoint that is not attached yet.
     if (Result<void> met = bootstrap.barrier(); !met) return met.error();
-    return open_on_wire(std::move(*wire));
+    return open_on_wire(options, std::move(*wire), memory, nullptr, std::move(*sharing));
   }
 };
 

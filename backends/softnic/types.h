@@ -22,6 +22,18 @@ struct DmaAddress {
   friend constexpr bool operator==(DmaAddress, DmaAddress) = default;
 };
 
+inline constexpr std::uint64_t kGpuMemoryBit = std::uint64_t{1} << 63;
+inline constexpr std::uint64_t kPinnedMemoryBit = std::uint64_t{1} << 62;
+
+constexpr bool is_gpu(DmaAddress address) { return (address.value & kGpuMemoryBit) != 0; }
+constexpr bool is_pinned(DmaAddress address) { return (address.value & kPinnedMemoryBit) != 0; }
+// Whether a GPU reaches it: its own memory, or pinned memory.
+constexpr bool reached_by_gpu(DmaAddress address) { return is_gpu(address) || is_pinned(address); }
+// The pointer without the bits.
+constexpr std::uint64_t plain_address(DmaAddress address) {
+  return address.value & ~(kGpuMemoryBit | kPinnedMemoryBit);
+}
+
 using PdNumber = std::uint32_t;
 using CqNumber = std::uint32_t;
 using QpNumber = std::uint32_t;  // 24 bits
@@ -46,6 +58,11 @@ constexpr bool allows(Access granted, Access wanted) {
   return (static_cast<unsigned>(granted) & static_cast<unsigned>(wanted)) ==
          static_cast<unsigned>(wanted);
 }
+
+struct MemoryRange {
+  DmaAddress base;
+  std::uint64_t length = 0;  // bytes
+};
 
 inline constexpr QpNumber kAnyQp = 0xffffff;
 

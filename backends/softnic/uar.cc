@@ -14,19 +14,33 @@ constexpr std::uint32_t kLines = format::kDoorbellsPerUar / kWordsPerLine;
 // Acquire: the engine reads the WQEs that were written before the doorbell was stored.
 std::uint64_t load(const std::uint64_t* word) { return __atomic_load_n(word, __ATOMIC_ACQUIRE); }
 
+class MappedPages final : public HostPages {
+ public:
+  Result<void*> take() override {
+    void* page = ::mmap(nullptr, format::kUarPageBytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED) {
+      return Error::from_errno("alloc_uar: mapping a doorbell page failed", errno);
+    }
+    return page;
+  }
+  void give_back(void* page) override { ::munmap(page, format::kUarPageBytes); }
+};
+
 }  // namespace
 
-void UarPages::Unmap::operator()(void* page) const { ::munmap(page, format::kUarPageBytes); }
+std::shared_ptr<HostPages> make_host_pages() { return std::make_shared<MappedPages>(); }
+
+UarPages::UarPages(std::shared_ptr<HostPages> source)
+    : source_(source != nullptr ? std::move(source) : make_host_pages()) {}
 
 Result<void*> UarPages::add(UarNumber uar) {
-  void* memory = ::mmap(nullptr, format::kUarPageBytes, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) {
-    return Error::from_errno("alloc_uar: mapping a doorbell page failed", errno);
-  }
+  const Result<void*> taken = source_->take();
+  if (!taken) return taken;
+  void* const memory = *taken;
   Page page;
   page.uar = uar;
-  page.memory.reset(memory);
+  page.memory = {memory, GiveBack{source_.get()}};
   page.seen.assign(format::kDoorbellsPerUar, 0);
   page.hot.assign(format::kDoorbellsPerUar, false);
   pages_.push_back(std::move(page));

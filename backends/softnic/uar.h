@@ -19,8 +19,23 @@
 
 namespace gdakit::softnic {
 
+// Where doorbell pages come from. Safe from any thread.
+class HostPages {
+ public:
+  virtual ~HostPages() = default;
+  // A zeroed page of format::kUarPageBytes, page-aligned, which the threads that ring can store to.
+  virtual Result<void*> take() = 0;
+  virtual void give_back(void* page) = 0;
+};
+
+// Pages of this process.
+std::shared_ptr<HostPages> make_host_pages();
+
 class UarPages {
  public:
+  // Null: make_host_pages().
+  explicit UarPages(std::shared_ptr<HostPages> source = nullptr);
+
   // A zeroed page of 4 KiB, page-aligned, for doorbells to `uar`.
   Result<void*> add(UarNumber uar);
   void remove(UarNumber uar);
@@ -30,12 +45,15 @@ class UarPages {
   bool poll(Engine& engine, bool thorough);
 
  private:
-  struct Unmap {
-    void operator()(void* page) const;
+  struct GiveBack {
+    GiveBack() : source(nullptr) {}
+    explicit GiveBack(HostPages* from) : source(from) {}
+    HostPages* source;
+    void operator()(void* page) const { source->give_back(page); }
   };
   struct Page {
     UarNumber uar = 0;
-    std::unique_ptr<void, Unmap> memory;
+    std::unique_ptr<void, GiveBack> memory;
     std::vector<std::uint64_t> seen;  // by word
     std::vector<bool> hot;
   };
@@ -48,6 +66,7 @@ class UarPages {
 
   bool poll_line(Engine& engine, Page& page, std::uint32_t line);
 
+  std::shared_ptr<HostPages> source_;
   std::vector<Page> pages_;
   std::vector<HotWord> hot_;
   std::size_t next_page_ = 0;

@@ -2,9 +2,10 @@
 //
 // Contract. A wire may lose, repeat and reorder packets: the transport above it repairs that. It
 // never changes one; what a broken or hostile peer sends may hold anything, within these bounds:
-// opcode and acknowledge are enumerators, payload_size is at most mtu(), fragment_count at most
-// kMaxFragments, psn 24 bits, and the payload that `payload` or the fragments name is readable. All
-// calls of one wire come from one thread at a time.
+// opcode and acknowledge are enumerators, payload_size is at most mtu() and the sum of the
+// fragments, if there are any, fragment_count at most kMaxFragments, psn 24 bits, and the payload
+// that `payload` or the fragments name is readable. All calls of one wire come from one thread at a
+// time.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +20,13 @@ class Wire {
 
   virtual Endpoint endpoint() const = 0;
 
-  // The longest payload of a packet.
+  // The longest payload of a packet, and the longest that travels by value. Neither changes.
   virtual std::uint32_t mtu() const = 0;
+  virtual std::uint32_t value_mtu() const { return mtu(); }
 
-  // Payloads longer than kSmallPayload travel by reference; otherwise all travel by value.
-  virtual bool by_reference() const = 0;
+  // Whether the receiver reaches all memory that the packet's fragments name. The payload of any
+  // other packet travels by value. Once true for some memory and receiver it stays true.
+  virtual bool by_reference(const Packet& packet) const = 0;
 
   // Takes the packet, or returns false because there is no room now: try again after another step.
   // A packet to an endpoint that does not exist is taken and lost. Fills in header.source.

@@ -98,7 +98,7 @@ TEST_F(KeyTableTest, TranslatesZeroBasedAndShiftedRegions) {
 TEST_F(KeyTableTest, ARemovedKeyGrantsNothing) {
   ASSERT_TRUE(keys.remove(key));
   EXPECT_EQ(fault(0x10000, 8), KeyFault::unknown_key);
-  const Result<> again = keys.remove(key);
+  const auto again = keys.remove(key);
   ASSERT_FALSE(again);
   EXPECT_EQ(again.error().code(), Code::not_found);
 }

@@ -31,7 +31,8 @@ class LossyWire final : public Wire {
 
   Endpoint endpoint() const override { return inner_->endpoint(); }
   std::uint32_t mtu() const override { return inner_->mtu(); }
-  bool by_reference() const override { return inner_->by_reference(); }
+  std::uint32_t value_mtu() const override { return inner_->value_mtu(); }
+  bool by_reference(const Packet& packet) const override { return inner_->by_reference(packet); }
 
   bool send(const Packet& packet) override {
     if (losses_.full && losses_.full()) return false;

@@ -41,6 +41,9 @@ TEST(ShmSegment, RefusesOptionsThatNoLayoutHas) {
   EXPECT_FALSE(ShmSegment::create({.endpoints = 65}));
   EXPECT_FALSE(ShmSegment::create({.slots = 3}));
   EXPECT_FALSE(ShmSegment::create({.mtu = 100}));
+  EXPECT_FALSE(ShmSegment::create({.mtu = (1u << 30) + 64}));
+  EXPECT_FALSE(ShmSegment::create({.value_mtu = 128}));
+  EXPECT_FALSE(ShmSegment::create({.mtu = 1 << 20, .value_mtu = 1 << 20}));
 }
 
 TEST(ShmSegment, IsOpenedByItsPathAndByNothingElse) {
@@ -77,7 +80,7 @@ TEST(ShmSegment, RefusesForeignMemfds) {
   EXPECT_FALSE(opens(0, 0, false, size));      // could shrink under our feet
   EXPECT_FALSE(opens(0, 0, true, size + 64));  // another size
   EXPECT_FALSE(opens(0, 0, true, 4096));
-  for (std::size_t offset = 0; offset < 32; ++offset) {
+  for (std::size_t offset = 0; offset < 40; ++offset) {
     EXPECT_FALSE(opens(offset, 0x40, true, size)) << "byte " << offset << " of the header";
   }
 }
@@ -125,7 +128,7 @@ TEST(ShmSegment, TakesAnEndpointOverFromAProcessThatWasKilled) {
 TEST(ShmWire, CarriesHeadersAndPayloadByValue) {
   const auto segment = make_segment({.endpoints = 3, .slots = 4, .mtu = 1024});
   auto a = std::move(*segment->attach(0)), b = std::move(*segment->attach(2));
-  EXPECT_FALSE(a->by_reference());
+  EXPECT_FALSE(a->by_reference(Packet{}));
   std::vector<std::uint8_t> payload(1024);
   test::fill(payload.data(), payload.size(), 3);
   Packet packet = packet_to(2, 77, payload);

@@ -1,0 +1,50 @@
+// GpuDevice: what the GPU DMA port needs of a GPU: pinned memory, in-order streams, copies by the
+// copy engine, word writes, and the two helper kernels. CUDA stands behind it in gpu_cuda.cu; tests
+// have one of their own.
+//
+// Contract. Everything on one stream happens in the order issued; calls return at once. Copies have
+// one side in host memory, or the two sides on two GPUs, so that they never need a kernel. Calls
+// may come from any thread. Once a call has failed, failed() says why and further calls do nothing.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "backends/softnic/gpu_batch.h"
+
+namespace gdakit::softnic {
+
+using GpuStream = std::uint32_t;
+
+inline constexpr std::uint32_t kGpuLaunchSlots = 16;
+
+class GpuDevice {
+ public:
+  virtual ~GpuDevice() = default;
+
+  // Pinned host memory, zeroed, until the device's end; null if there is none left.
+  virtual void* pinned(std::size_t bytes) = 0;
+  virtual GpuStream make_stream() = 0;
+  // The gate of launch slot 0 .. kGpuLaunchSlots - 1.
+  virtual GpuGate* gate(std::uint32_t slot) = 0;
+
+  virtual void copy_in(GpuStream stream, std::uint64_t to, const void* from, std::size_t size) = 0;
+  virtual void copy_out(GpuStream stream, void* to, std::uint64_t from, std::size_t size) = 0;
+  // Between two GPUs.
+  virtual void copy_across(GpuStream stream, std::uint64_t to, std::uint64_t from,
+                           std::size_t size) = 0;
+  // Stores 4 or 8 bytes, after everything before it on the stream has become visible (release).
+  virtual void write_word(GpuStream stream, std::uint64_t to, std::uint64_t value,
+                          std::uint32_t size) = 0;
+  virtual void launch_batch(GpuStream stream, const GpuLaunch& launch) = 0;
+  virtual void launch_bulk(GpuStream stream, const GpuLaunch& launch) = 0;
+
+  // Whether the memory lies on this GPU; false for another GPU's.
+  virtual bool owns(std::uint64_t address) = 0;
+
+  virtual bool failed() const = 0;
+  virtual std::string failure() const = 0;
+};
+
+}  // namespace gdakit::softnic

@@ -1,0 +1,180 @@
+// A GPU double for the GPU DMA port: streams whose operations run one by one when the test says so,
+// kernels that find room or do not. Its memory is ordinary memory of the test. It may run on a
+// thread of its own: step() and what the port calls are safe side by side.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <vector>
+
+#include "backends/softnic/gpu_device.h"
+#include "backends/softnic/host_dma.h"
+
+namespace gdakit::softnic::test {
+
+class FakeGpu final : public GpuDevice {
+ public:
+  explicit FakeGpu(std::uint32_t seed = 1) : random_(seed), gates_(kGpuLaunchSlots) {}
+
+  // Whether kernels find room on the GPU.
+  bool room = true;
+  // Whether a kernel's last blocks do: without it, its work gets done but its stream stands still.
+  bool room_to_leave = true;
+  // Whether kernels take a step each to begin, to finish and to leave.
+  bool slow = false;
+  bool broken = false;
+  std::uint64_t kernels = 0;  // that did their work
+
+  // Performs the oldest operation of one stream; false if none could be.
+  bool step() {
+    const std::lock_guard lock(mutex_);
+    const std::size_t first = random_() % streams_.size();
+    for (std::size_t i = 0; i != streams_.size(); ++i) {
+      Operations& stream = streams_[(first + i) % streams_.size()];
+      if (stream.empty()) continue;
+      const Progress progress = stream.front()();
+      if (progress == Progress::none) continue;
+      if (progress == Progress::finished) stream.pop_front();
+      return true;
+    }
+    return false;
+  }
+  void finish() {
+    while (step()) {
+    }
+  }
+  std::size_t pending() const {
+    std::size_t count = 0;
+    for (const Operations& stream : streams_) count += stream.size();
+    return count;
+  }
+
+  void* pinned(std::size_t bytes) override {
+    blocks_.push_back(std::make_unique<Line[]>(bytes / sizeof(Line) + 1));
+    return blocks_.back().get();
+  }
+  GpuStream make_stream() override {
+    streams_.emplace_back();
+    return static_cast<GpuStream>(streams_.size() - 1);
+  }
+  GpuGate* gate(std::uint32_t slot) override { return &gates_[slot]; }
+
+  void copy_in(GpuStream stream, std::uint64_t to, const void* from, std::size_t size) override {
+    move(stream, to, reinterpret_cast<std::uintptr_t>(from), size);
+  }
+  void copy_out(GpuStream stream, void* to, std::uint64_t from, std::size_t size) override {
+    move(stream, reinterpret_cast<std::uintptr_t>(to), from, size);
+  }
+  void copy_across(GpuStream stream, std::uint64_t to, std::uint64_t from,
+                   std::size_t size) override {
+    move(stream, to, from, size);
+  }
+  void write_word(GpuStream stream, std::uint64_t to, std::uint64_t value,
+                  std::uint32_t size) override {
+    issue(stream, [this, to, value, size] {
+      host_.write({to}, &value, size);
+      return Progress::finished;
+    });
+  }
+  void launch_batch(GpuStream stream, const GpuLaunch& launch) override {
+    issue(stream, [this, launch, phase = Phase::waiting]() mutable {
+      return run(launch, phase, [&] { run_chains(launch); });
+    });
+  }
+  void launch_bulk(GpuStream stream, const GpuLaunch& launch) override {
+    issue(stream, [this, launch, phase = Phase::waiting]() mutable {
+      return run(launch, phase, [&] {
+        for (std::uint32_t i = 0; i != launch.piece_count; ++i) {
+          const GpuPiece& piece = launch.pieces[i];
+          host_.copy({piece.to}, {piece.from}, piece.size);
+        }
+      });
+    });
+  }
+
+  bool owns(std::uint64_t) override { return true; }
+  bool failed() const override { return broken; }
+  std::string failure() const override { return "broken by the test"; }
+
+ private:
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+  enum class Progress { none, some, finished };
+  enum class Phase { waiting, begun, finished };
+  using Operations = std::deque<std::function<Progress()>>;
+
+  void issue(GpuStream stream, std::function<Progress()> operation) {
+    const std::lock_guard lock(mutex_);
+    if (!broken) streams_[stream].push_back(std::move(operation));
+  }
+  void move(GpuStream stream, std::uint64_t to, std::uint64_t from, std::size_t size) {
+    issue(stream, [this, to, from, size] {
+      host_.copy({to}, {from}, size);
+      return Progress::finished;
+    });
+  }
+
+  template <class Body>
+  Progress run(const GpuLaunch& launch, Phase& phase, Body body) {
+    GpuControl& control = *launch.control;
+    if (phase == Phase::waiting) {
+      if (!room) return Progress::none;
+      __atomic_store_n(&control.started, 1, __ATOMIC_SEQ_CST);
+      const bool cancelled = __atomic_load_n(&control.cancel, __ATOMIC_SEQ_CST) != 0;
+      __atomic_store_n(&control.verdict, cancelled ? kVerdictCancelled : kVerdictGo,
+                       __ATOMIC_RELEASE);
+      phase = cancelled ? Phase::finished : Phase::begun;
+      if (slow) return Progress::some;
+    }
+    if (phase == Phase::begun) {
+      body();
+      ++kernels;
+      __atomic_store_n(&control.finished, 1, __ATOMIC_RELEASE);
+      phase = Phase::finished;
+      if (slow) return Progress::some;
+    }
+    if (!room_to_leave) return Progress::none;
+    __atomic_store_n(&control.left, 1, __ATOMIC_RELEASE);
+    return Progress::finished;
+  }
+
+  void run_chains(const GpuLaunch& launch) {
+    std::vector<GpuChain> chains(launch.chains, launch.chains + launch.work);
+    std::shuffle(chains.begin(), chains.end(), random_);
+    for (const GpuChain& chain : chains) {
+      for (std::uint32_t i = 0; i != chain.count; ++i) run_op(launch.ops[chain.first + i]);
+    }
+  }
+  void run_op(const GpuOp& op) {
+    switch (op.kind) {
+      case GpuOpKind::word: host_.write({op.to}, &op.from, op.size); break;
+      case GpuOpKind::bytes: host_.copy({op.to}, {op.from}, op.size); break;
+      case GpuOpKind::cqe: {
+        format::Cqe64 cqe;
+        std::memcpy(&cqe, reinterpret_cast<const void*>(op.from), sizeof cqe);
+        host_.write_cqe({op.to}, cqe);
+        break;
+      }
+      case GpuOpKind::atomic: {
+        auto* const atomic = reinterpret_cast<GpuAtomic*>(op.from);
+        host_.atomic({op.to}, atomic->request, &atomic->old);
+        break;
+      }
+    }
+  }
+
+  std::mutex mutex_;
+  std::mt19937 random_;
+  HostDma host_;
+  std::vector<Operations> streams_;
+  std::vector<GpuGate> gates_;
+  std::vector<std::unique_ptr<Line[]>> blocks_;
+};
+
+}  // namespace gdakit::softnic::test
