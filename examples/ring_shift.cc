@@ -1,6 +1,8 @@
 // Every PE puts its number into the memory of the PE to its right.
 //
 //   gdakit run -n 4 build/cpu/examples/ring_shift
+//
+// Compiled by nvcc it runs on a GPU if there is one; else on the CPU emulator.
 #include <cstdio>
 
 #include "gdakit.h"
@@ -23,7 +25,10 @@ int main() {
   if (!destination) return std::fprintf(stderr, "%s\n", destination.error().message().c_str()), 1;
   auto done = pe.launch(RingShift{*destination}, {.blocks = 1, .threads = 1});
   if (!done) return std::fprintf(stderr, "%s\n", done.error().message().c_str()), 1;
+  int received = -1;  // the heap may lie on a GPU, out of the host's reach
+  auto copied = pe.download(&received, *destination, 1);
+  if (!copied) return std::fprintf(stderr, "%s\n", copied.error().message().c_str()), 1;
   const int expected = (pe.my_pe() + pe.n_pes() - 1) % pe.n_pes();
-  std::printf("PE %d of %d received %d\n", pe.my_pe(), pe.n_pes(), **destination);
-  return **destination == expected ? 0 : 1;
+  std::printf("PE %d of %d received %d\n", pe.my_pe(), pe.n_pes(), received);
+  return received == expected ? 0 : 1;
 }

@@ -9,6 +9,7 @@
 #include "backends/registry.h"
 #include "core/base/options.h"
 #include "tools/command.h"
+#include "tools/info_gpu.h"
 
 namespace gdakit::tools {
 namespace {
@@ -34,6 +35,27 @@ std::string shown_value(const OptionRow& row, const Options& options) {
   return row.secret && !value.empty() ? "(set)" : value;
 }
 
+void print_gpus(const GpuSection& section) {
+  std::cout << "\nGPUs\n";
+  if (section.gpus.empty()) std::cout << "  none        " << section.sentence << '\n';
+  for (const GpuFacts& facts : section.gpus) {
+    const GpuInfo& gpu = facts.gpu;
+    std::cout << "  " << std::left << std::setw(12) << gpu.ordinal << gpu.name << ", "
+              << memory_text(gpu.memory_bytes) << ", compute capability " << gpu.compute_major
+              << '.' << gpu.compute_minor << ", " << gpu.bus << "\n              dma-buf export "
+              << (gpu.exports_dma_buf ? "yes" : "no") << ", memory shared by file descriptors "
+              << (gpu.shares_memory ? "yes" : "no") << '\n';
+    for (const softnic::DmaMethodReport& method : facts.methods) {
+      std::cout << "              DMA by " << std::setw(12) << dma_method_name(method.method)
+                << (method.usable ? "usable    " : "unusable  ") << method.sentence << '\n';
+    }
+  }
+  if (!section.driver.empty()) std::cout << "  driver      " << section.driver << '\n';
+  std::cout << "  MPS         " << section.mps << "\n  DMA         " << section.dma
+            << "\n  queues      " << section.queue_memory << "\n  payload     " << section.payload
+            << '\n';
+}
+
 void print_text(const Options& options) {
   std::cout << "gdakit " << GDAKIT_VERSION << "\n\nBuild\n";
   for (const Fact& fact : build_facts()) {
@@ -44,6 +66,7 @@ void print_text(const Options& options) {
     std::cout << "  " << std::left << std::setw(12) << backend.name
               << (backend.usable ? "usable    " : "unusable  ") << backend.sentence << '\n';
   }
+  print_gpus(describe_gpus(options));
   std::cout << "\nOptions (environment variables)\n";
   for (const OptionRow& row : option_table()) {
     const std::string value = shown_value(row, options);
@@ -70,6 +93,37 @@ std::string quoted(std::string_view text) {
   return out.str();
 }
 
+const char* boolean(bool value) { return value ? "true" : "false"; }
+
+void print_json_gpus(const GpuSection& section) {
+  std::cout << "  \"gpus\": [";
+  const char* separator = "\n";
+  for (const GpuFacts& facts : section.gpus) {
+    const GpuInfo& gpu = facts.gpu;
+    std::cout << std::exchange(separator, ",\n") << "    {\"ordinal\": " << gpu.ordinal
+              << ", \"name\": " << quoted(gpu.name) << ", \"memory_bytes\": " << gpu.memory_bytes
+              << ", \"compute_capability\": \"" << gpu.compute_major << '.' << gpu.compute_minor
+              << "\", \"bus\": " << quoted(gpu.bus)
+              << ", \"dma_buf\": " << boolean(gpu.exports_dma_buf)
+              << ", \"shares_memory\": " << boolean(gpu.shares_memory) << ", \"dma_methods\": [";
+    const char* comma = "";
+    for (const softnic::DmaMethodReport& method : facts.methods) {
+      std::cout << std::exchange(comma, ", ")
+                << "{\"name\": " << quoted(dma_method_name(method.method))
+                << ", \"usable\": " << boolean(method.usable)
+                << ", \"sentence\": " << quoted(method.sentence) << '}';
+    }
+    std::cout << "]}";
+  }
+  std::cout << "\n  ],\n";
+  for (const Fact& fact :
+       {Fact{"gpu_driver", section.driver}, Fact{"no_gpus_because", section.sentence},
+        Fact{"mps", section.mps}, Fact{"dma", section.dma}, Fact{"queues", section.queue_memory},
+        Fact{"payload", section.payload}}) {
+    std::cout << "  " << quoted(fact.name) << ": " << quoted(fact.value) << ",\n";
+  }
+}
+
 void print_json(const Options& options) {
   std::cout << "{\n";
   for (const Fact& fact : build_facts()) {
@@ -82,7 +136,9 @@ void print_json(const Options& options) {
               << ", \"usable\": " << (backend.usable ? "true" : "false")
               << ", \"sentence\": " << quoted(backend.sentence) << '}';
   }
-  std::cout << "\n  ],\n  \"options\": [";
+  std::cout << "\n  ],\n";
+  print_json_gpus(describe_gpus(options));
+  std::cout << "  \"options\": [";
   separator = "\n";
   const Options defaults;
   for (const OptionRow& row : option_table()) {

@@ -11,6 +11,7 @@
 #include "core/host/bootstrap_round.h"
 #include "core/host/launch_info.h"
 #include "tools/command.h"
+#include "tools/gpus.h"
 
 namespace gdakit::tools {
 namespace {
@@ -63,6 +64,7 @@ Result<Job> Job::start(const JobSpec& spec) {
   if (!signals) return signals.error();
 
   Job job(std::move(*guard), std::move(*input), std::move(*signals));
+  if (Result<void> served = job.start_mps(spec); !served) return served.error();
   if (Result<void> started = job.start_pes(spec, program_mask); !started) {
     job.kill_all(SIGKILL);
     while (job.running()) {
@@ -77,6 +79,28 @@ Result<Job> Job::start(const JobSpec& spec) {
     job.timeout_text_ = seconds_text(*spec.timeout);
   }
   return job;
+}
+
+// MPS for PEs that share a GPU: those that the environment's daemon does not serve get one of their
+// own. A job that could have had it and does not is told what that costs.
+Result<void> Job::start_mps(const JobSpec& spec) {
+  const std::string sharing = sharing_text(spec.gpus, spec.size);
+  std::string why = "--mps off";
+  if (spec.mps != MpsChoice::off) {
+    if (Mps::running() || (sharing.empty() && spec.mps == MpsChoice::automatic)) return {};
+    Result<std::unique_ptr<Mps>> mps = Mps::start(guard_);
+    if (mps) mps_ = std::move(*mps);
+    if (mps) return {};
+    if (spec.mps == MpsChoice::on) {
+      return Error(Code::unavailable, "--mps on: " + mps.error().message());
+    }
+    why = mps.error().message();
+  }
+  if (sharing.empty()) return {};
+  errors_->pending() += "gdakit run: " + sharing + " without MPS (" + why +
+                        "): they take turns, so that every operation of their NICs takes "
+                        "milliseconds (2 to 5 ms on an H200)\n";
+  return {};
 }
 
 Result<void> Job::start_pes(const JobSpec& spec, const sigset_t& program_mask) {
@@ -95,6 +119,10 @@ Result<void> Job::start_pes(const JobSpec& spec, const sigset_t& program_mask) {
   what.secret = job_secret_text(*secret);
   what.listener = listener->get();
   what.signal_mask = program_mask;
+  if (!spec.gpus.empty()) what.environment.emplace_back("GDAKIT_GPUS", gpus_text(spec.gpus));
+  if (mps_ != nullptr) {
+    for (const auto& variable : mps_->environment()) what.environment.push_back(variable);
+  }
   for (what.rank = 0; what.rank < spec.size; ++what.rank) {
     what.input = what.rank == 0 ? input_.input() : -1;
     Result<PeProcess> process = PeProcess::start(what, guard_);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <signal.h>
@@ -15,6 +16,7 @@
 #include "core/base/result.h"
 #include "core/host/tcp_listener.h"
 #include "tools/guard.h"
+#include "tools/mps.h"
 #include "tools/output.h"
 #include "tools/pe_process.h"
 #include "tools/stdin_relay.h"
@@ -25,7 +27,9 @@ struct JobSpec {
   int size = 1;
   std::vector<std::string> command;  // program and arguments
   std::optional<std::chrono::milliseconds> timeout;
-  bool prefix = true;  // "[2] " before the lines of PE 2
+  bool prefix = true;               // "[2] " before the lines of PE 2
+  std::vector<std::uint32_t> gpus;  // PE r gets entry r modulo their count; empty: not said
+  MpsChoice mps = MpsChoice::automatic;
 };
 
 class Job {
@@ -55,6 +59,7 @@ class Job {
 
   Job(Guard guard, StdinRelay input, UniqueFileDescriptor signals)
       : guard_(std::move(guard)), input_(std::move(input)), signals_(std::move(signals)) {}
+  Result<void> start_mps(const JobSpec& spec);
   Result<void> start_pes(const JobSpec& spec, const sigset_t& program_mask);
 
   bool running() const;
@@ -72,6 +77,7 @@ class Job {
   void kill_all(int signal);
 
   Guard guard_;
+  std::unique_ptr<Mps> mps_;
   StdinRelay input_;
   UniqueFileDescriptor signals_;  // a signalfd
   // On the heap: streams point to them, and a Job moves.

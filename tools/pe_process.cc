@@ -32,6 +32,7 @@ void set_environment(const PeStart& what) {
   ::setenv("GDAKIT_SIZE", std::to_string(what.size).c_str(), 1);
   ::setenv("GDAKIT_ROOT", what.root.c_str(), 1);
   ::setenv("GDAKIT_SECRET", what.secret.c_str(), 1);
+  for (const auto& [name, value] : what.environment) ::setenv(name.c_str(), value.c_str(), 1);
   if (what.rank == 0) {
     ::setenv("GDAKIT_LISTEN_FD", std::to_string(what.listener).c_str(), 1);
     ::fcntl(what.listener, F_SETFD, 0);

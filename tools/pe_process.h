@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <string>
 #include <sys/types.h>
+#include <utility>
 #include <vector>
 
 #include "core/base/result.h"
@@ -16,12 +17,13 @@ namespace gdakit::tools {
 struct PeStart {
   int rank = 0;
   int size = 1;
-  std::vector<std::string> command;  // program and arguments
-  std::string root;                  // GDAKIT_ROOT
-  std::string secret;                // GDAKIT_SECRET
-  int listener = -1;                 // PE 0 inherits it
-  int input = -1;                    // its stdin; below 0: /dev/null
-  sigset_t signal_mask{};            // that the program starts with
+  std::vector<std::string> command;                              // program and arguments
+  std::string root;                                              // GDAKIT_ROOT
+  std::string secret;                                            // GDAKIT_SECRET
+  int listener = -1;                                             // PE 0 inherits it
+  int input = -1;                                                // its stdin; below 0: /dev/null
+  std::vector<std::pair<std::string, std::string>> environment;  // variables besides
+  sigset_t signal_mask{};                                        // that the program starts with
 };
 
 // How a PE ended.

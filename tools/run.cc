@@ -2,11 +2,13 @@
 #include <algorithm>
 #include <cmath>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "tools/command.h"
+#include "tools/gpus.h"
 #include "tools/job.h"
 
 namespace gdakit::tools {
@@ -22,17 +24,29 @@ stdin of this command, the others have none. The first PE that fails ends the jo
 SIGTERM, and SIGKILL 2 s later. SIGINT, SIGTERM and SIGHUP are forwarded. When a PE's process ends,
 what it has started in its process group is ended too.
 
+--gpus sets GDAKIT_GPUS: PE r takes entry r modulo their count. PEs that share a GPU want MPS, or
+they take turns in time slices of milliseconds. --mps auto starts a daemon for the job where PEs
+share a GPU of --gpus, none runs already, and nvidia-cuda-mps-control is there; --mps on starts one
+in any case or fails; --mps off starts none. It ends with the job.
+
 Exit status: 0, or that of the first PE that failed (128 + signal if it was killed); 124 if the job
 ran past --timeout, 126 if the program cannot be executed, 127 if it was not found, 2 for bad usage.
 
-Example: gdakit run -n 4 --timeout 60 ./ring --size 1M
+Examples:
+  gdakit run -n 4 --timeout 60 ./ring --size 1M
+  gdakit run -n 4 --gpus 0,1 ./ring
 )";
 
 struct Arguments {
   int size = 0;
   double timeout_seconds = 0;
   bool no_prefix = false;
+  std::string gpus;
+  std::string mps = "auto";
 };
+
+const std::map<std::string, MpsChoice> kMpsChoices = {
+    {"auto", MpsChoice::automatic}, {"on", MpsChoice::on}, {"off", MpsChoice::off}};
 
 int bad_usage(const std::string& sentence) {
   std::cerr << "gdakit run: " << sentence << " (see gdakit run --help)\n";
@@ -63,6 +77,18 @@ int run(const Arguments& arguments, bool has_timeout, std::vector<std::string> c
     }
     spec.timeout = std::chrono::milliseconds(std::llround(arguments.timeout_seconds * 1000));
   }
+  if (!arguments.gpus.empty()) {
+    auto gpus = parse_gpus(arguments.gpus, report_gpus());
+    if (!gpus && gpus.error().code() == Code::invalid_argument) {
+      return bad_usage(gpus.error().message());
+    }
+    if (!gpus) {
+      std::cerr << "gdakit run: " << gpus.error().message() << '\n';
+      return kFailed;
+    }
+    spec.gpus = std::move(*gpus);
+  }
+  spec.mps = kMpsChoices.at(arguments.mps);
   Result<Job> job = Job::start(spec);
   if (job) return job->run();
   std::cerr << "gdakit run: " << job.error().message() << '\n';
@@ -83,6 +109,11 @@ Command add_run(CLI::App& parent) {
       app->add_option("--timeout", arguments->timeout_seconds, "End the job after this time")
           ->type_name("SECONDS");
   app->add_flag("--no-prefix", arguments->no_prefix, "Print lines without their PE");
+  app->add_option("--gpus", arguments->gpus, "The GPUs of the PEs: 0,1,... or all")
+      ->type_name("LIST");
+  app->add_option("--mps", arguments->mps, "MPS for PEs that share a GPU; auto by default")
+      ->check(CLI::IsMember(&kMpsChoices))
+      ->type_name("WHEN");
   app->prefix_command();  // the first word that is no option begins the program's command line
   app->footer(kDetails);
   return {app, [=] { return run(*arguments, timeout->count() > 0, app->remaining()); }};

@@ -15,7 +15,8 @@ constexpr std::uint32_t kMany = 1u << 20;
 constexpr const char* kFooter = R"(
 Examples:
   gdakit run -n 4 moe_dispatch                the PEs are processes
-  moe_dispatch --pes 4 --hidden 512           the PEs are threads of one process
+  moe_dispatch --pes 8                        the PEs are threads of one process
+  GDAKIT_GPUS=0,1 moe_dispatch --pes 8        half of them on each of two GPUs
   gdakit run -n 2 moe_dispatch --text README.md --tokens 1000)";
 
 void add_options(CLI::App& app, Arguments& to) {
@@ -37,7 +38,11 @@ void add_options(CLI::App& app, Arguments& to) {
   number("--experts", to.experts, 1u << 16, "Experts, a multiple of the PEs");
   number("--top-k", to.top_k, kMaxTopK, "Experts of a token");
   number("--batch", to.batch, kMany, "Tokens of a PE in one step");
-  number("--blocks", to.launch.blocks, 1024, "Blocks of each launch");
+  app.add_option("--blocks", to.launch.blocks,
+                 "Blocks of each launch; 0 for 8 on the CPU emulator and 16 on a GPU")
+      ->check(CLI::Range(0u, 1024u))
+      ->type_name("N")
+      ->capture_default_str();
   number("--threads", to.launch.threads, 1024, "Threads of a block, a multiple of 32");
   app.add_option("--pes", to.pes, "Outside of a job: how many PEs, as threads of this process")
       ->check(CLI::Range(1, 1024))

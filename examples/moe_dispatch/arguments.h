@@ -11,6 +11,9 @@
 
 namespace moe {
 
+inline constexpr std::uint32_t kBlocksOnEmulator = 8;
+inline constexpr std::uint32_t kBlocksOnGpu = 16;
+
 struct Arguments {
   std::string text = "/usr/share/common-licenses/GPL-3";
   std::uint64_t tokens = 0;  // 0: all words of the text
@@ -18,8 +21,8 @@ struct Arguments {
   std::uint32_t experts = 32;
   std::uint32_t top_k = 8;
   std::uint32_t batch = 128;
-  gdakit::LaunchShape launch{.blocks = 8, .threads = 256};
-  std::optional<int> pes;  // run as threads of this process
+  gdakit::LaunchShape launch{.blocks = 0, .threads = 256};  // 0 blocks: what the device likes
+  std::optional<int> pes;                                   // run as threads of this process
 
   std::string help;  // what to print in place of running
 };

@@ -27,7 +27,7 @@ gdakit::Result<Buffers> allocate_buffers(gdakit::Context& context, const Shape& 
   allocate(buffers.tokens, batch);
   allocate(buffers.output, batch * shape.hidden);
   allocate(buffers.slots_taken, experts);
-  allocate(buffers.blocks_done, 1);
+  allocate(buffers.blocks_done, kSendingKernels);
   if (!done) return done.error();
   return buffers;
 }

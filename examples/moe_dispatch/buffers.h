@@ -38,6 +38,9 @@ struct Message {
   }
 };
 
+// The kernels that send, each of which counts its blocks when they are done.
+enum SendingKernel : std::uint32_t { kDispatch, kAnswer, kSendingKernels };
+
 // A kernel takes it by value. It owns nothing: the context's heap does.
 struct Buffers {
   Shape shape;
@@ -52,7 +55,7 @@ struct Buffers {
   Token* tokens;               // [batch]
   float* output;               // [batch][hidden]
   std::uint64_t* slots_taken;  // [expert], messages of this step
-  std::uint64_t* blocks_done;  // with dispatching this step
+  std::uint64_t* blocks_done;  // [kSendingKernels], of this step
 
   GDAKIT_HOST_DEVICE std::uint64_t message_bytes() const {
     return sizeof(MessageHeader) + shape.hidden * sizeof(float);

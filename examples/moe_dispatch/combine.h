@@ -1,4 +1,4 @@
-// Step 3: the source of a token adds up what its experts answered, each with its weight.
+// Step 4: the source of a token adds up what its experts answered, each with its weight.
 #pragma once
 
 #include "examples/moe_dispatch/buffers.h"
@@ -9,18 +9,10 @@ namespace moe {
 struct Combine {
   Buffers buffers;
   std::uint32_t tokens;  // of this step
-  std::uint64_t step;    // counted from 1
 
   template <class Pe>
   GDAKIT_DEVICE void operator()(Pe& pe) const {
     auto& m = pe.machine();
-    // Each expert adds 1 per step when its answers are here. A flag is never reset, so none is lost
-    // to a reset that comes too early or too late.
-    if (m.thread_index() == 0) {
-      pe.wait_until_all(buffers.finished, buffers.shape.experts, nullptr, gdakit::Compare::ge,
-                        step);
-    }
-    m.sync_block();
     for (std::uint32_t t = m.block_index(); t < tokens; t += m.grid_blocks()) {
       for (std::uint32_t i = m.thread_index(); i < buffers.shape.hidden; i += m.block_threads()) {
         buffers.output_values(t)[i] = weighted_sum(t, i);

@@ -3,6 +3,10 @@
 // A block takes a token: its threads fill the message, and warp j sends it to the j-th expert. Once
 // all blocks are done, each expert is told how many messages to expect. The count is an atomic that
 // follows the puts on the same queue, so it arrives behind the last of them, with no wait between.
+//
+// The last block then waits until the counts of all other PEs have come here, and with them their
+// messages. It is the only one that waits, so the kernel needs no more room than one block to end,
+// and other PEs on the same GPU can go on.
 #pragma once
 
 #include "examples/moe_dispatch/buffers.h"
@@ -25,7 +29,11 @@ struct Dispatch {
       for (std::uint32_t j = m.warp(); j < buffers.shape.top_k; j += warps_of(m)) send(pe, t, j);
     }
     m.sync_block();  // all warps of this block have posted their puts
-    if (m.warp() == 0 && is_last_block(m)) post_counts(pe);
+    if (m.warp() != 0 || !is_last_block(m, &buffers.blocks_done[kDispatch])) return;
+    post_counts(pe);
+    if (m.lane() != 0) return;
+    pe.wait_until_all(buffers.received_count, buffers.shape.experts, nullptr, gdakit::Compare::ne,
+                      0);
   }
 
  private:
@@ -53,16 +61,6 @@ struct Dispatch {
     queue_of(pe, local).warp().put_nbi(buffers.received_message(local, pe.my_pe(), slot).data,
                                        message.data, buffers.message_bytes(),
                                        buffers.shape.owner(expert), ring_every_fourth(slot));
-  }
-
-  // For one warp of each block. The last one comes after the puts of all others: acquire and
-  // release make theirs happen before what this warp does next.
-  template <class M>
-  GDAKIT_DEVICE bool is_last_block(M& m) const {
-    const std::uint64_t before = from_lane_0(m, [&] {
-      return m.fetch_add(gdakit::order::AcqRel<gdakit::Scope::gpu>{}, buffers.blocks_done, 1);
-    });
-    return before + 1 == m.grid_blocks();
   }
 
   // One more than the count, so that 0 keeps meaning "not known yet" and no message is news, too.

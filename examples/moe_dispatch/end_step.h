@@ -1,4 +1,4 @@
-// Step 4: makes the buffers ready for the next batch, and meets the other PEs. By one block.
+// Step 5: makes the buffers ready for the next batch, and meets the other PEs. By one block.
 //
 // barrier_all completes this PE's puts before it tells the others, so their sources, the messages,
 // may be filled anew. And nobody sends the next batch before all have come here: a faster PE could
@@ -21,7 +21,9 @@ struct EndStep {
       m.store(gdakit::order::RelaxedSystem{}, &buffers.received_count[i], 0);
       m.store(gdakit::order::RelaxedGpu{}, &buffers.slots_taken[i], 0);
     }
-    if (m.thread_index() == 0) m.store(gdakit::order::RelaxedGpu{}, buffers.blocks_done, 0);
+    if (m.thread_index() < kSendingKernels) {
+      m.store(gdakit::order::RelaxedGpu{}, &buffers.blocks_done[m.thread_index()], 0);
+    }
     pe.block().barrier_all();
   }
 };

@@ -3,16 +3,20 @@
 // which live on other PEs; each answers, and the token's source adds the answers up.
 //
 //   gdakit run -n 4 build/cpu/examples/moe_dispatch           the PEs are processes
-//   build/cpu/examples/moe_dispatch --pes 4 --hidden 512      the PEs are threads of this process
+//   build/cpu/examples/moe_dispatch --pes 8                   the PEs are threads of this process
+//
+// Compiled by nvcc (build/cuda) its kernels run on a GPU if there is one; the first line that it
+// prints says where.
 //
 // Where to read on, in this order:
 //
 //   model.h      the network: which experts a token goes to, and what they compute
 //   buffers.h    the memory of a PE, with a picture of who puts what where
 //   dispatch.h   kernel 1: tokens to experts
-//   experts.h    kernel 2: experts to answers, and back
-//   combine.h    kernel 3: answers to outputs
-//   end_step.h   kernel 4: ready for the next batch
+//   experts.h    kernel 2: messages to answers
+//   answer.h     kernel 3: answers back to the tokens' sources
+//   combine.h    kernel 4: answers to outputs
+//   end_step.h   kernel 5: ready for the next batch
 //   run_pe.cc    the host's side: batch after batch, each verified against reference.cc
 #include <cstdio>
 

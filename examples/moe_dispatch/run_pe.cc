@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <set>
+#include <vector>
 
+#include "examples/moe_dispatch/answer.h"
 #include "examples/moe_dispatch/combine.h"
 #include "examples/moe_dispatch/dispatch.h"
 #include "examples/moe_dispatch/end_step.h"
@@ -21,6 +24,14 @@ using gdakit::Result;
 using Clock = std::chrono::steady_clock;
 using Share = std::span<const std::string>;
 
+// The upper one of the two in the middle.
+double median(std::vector<double> of) {
+  if (of.empty()) return 0;
+  const auto middle = of.begin() + static_cast<std::ptrdiff_t>(of.size() / 2);
+  std::nth_element(of.begin(), middle, of.end());
+  return *middle;
+}
+
 class PeRun {
  public:
   PeRun(Context& context, const Buffers& buffers, gdakit::LaunchShape launch)
@@ -32,15 +43,16 @@ class PeRun {
   // One step, with at most a batch of words; `first` is the number of the first one in the text.
   Result<void> step(Share words, std::uint64_t first) {
     ++steps_;
-    std::transform(words.begin(), words.end(), buffers_.tokens, token_of);
-    const Clock::time_point begin = Clock::now();
-    if (Result<void> ran = launch_kernels(static_cast<std::uint32_t>(words.size())); !ran) {
+    if (Result<void> ran = compute(words); !ran) {
       return ran.error().within("step " + std::to_string(steps_));
     }
-    seconds_ += std::chrono::duration<double>(Clock::now() - begin).count();
     tokens_ += words.size();
-    Result<void> verified = verify(
-        words, first, {buffers_.output, words.size() * buffers_.shape.hidden}, buffers_.shape);
+    std::vector<float> outputs(buffers_.shape.batch * std::size_t{buffers_.shape.hidden});
+    const std::size_t count = words.size() * buffers_.shape.hidden;
+    if (auto copied = context_.download(outputs.data(), buffers_.output, count); !copied) {
+      return copied;
+    }
+    Result<void> verified = verify(words, first, {outputs.data(), count}, buffers_.shape);
     if (correct_) correct_ = verified;
     return {};
   }
@@ -54,7 +66,8 @@ class PeRun {
     mine.messages_sent = tokens_ * buffers_.shape.top_k;
     for (const std::uint64_t load : loads_) mine.messages_received += load;
     mine.nic = context_.nic_counters();
-    mine.seconds = seconds_;
+    mine.dispatch_us = median(dispatch_us_);
+    mine.combine_us = median(combine_us_);
     mine.least_load = *std::min_element(loads_.begin(), loads_.end());
     mine.greatest_load = *std::max_element(loads_.begin(), loads_.end());
     mine.correct = static_cast<bool>(correct_);
@@ -62,21 +75,45 @@ class PeRun {
   }
 
  private:
-  Result<void> launch_kernels(std::uint32_t tokens) {
-    if (auto ran = context_.launch(Dispatch{buffers_, tokens}, launch_); !ran) return ran;
+  Result<void> compute(Share words) {
+    std::vector<Token> tokens(buffers_.shape.batch);
+    std::transform(words.begin(), words.end(), tokens.begin(), token_of);
+    if (auto copied = context_.upload(buffers_.tokens, tokens.data(), words.size()); !copied) {
+      return copied;
+    }
+    const auto count = static_cast<std::uint32_t>(words.size());
+    auto dispatched = timed(dispatch_us_, [&] {
+      return context_.launch(Dispatch{buffers_, count}, launch_);
+    });
+    if (!dispatched) return dispatched;
     if (auto ran = context_.launch(Experts{buffers_}, launch_); !ran) return ran;
-    if (auto ran = context_.launch(Combine{buffers_, tokens, steps_}, launch_); !ran) return ran;
-    add_loads();
+    auto combined = timed(combine_us_, [&] {
+      auto answered = context_.launch(Answer{buffers_, steps_}, launch_);
+      return answered ? context_.launch(Combine{buffers_, count}, launch_) : answered;
+    });
+    if (!combined) return combined;
+    if (auto added = add_loads(); !added) return added;
     return context_.launch(EndStep{buffers_}, {.blocks = 1, .threads = launch_.threads});
   }
 
-  void add_loads() {
+  // The host threads meet first, so that no time is spent on waiting for another PE's host.
+  template <class Act>
+  Result<void> timed(std::vector<double>& times_us, Act act) {
+    if (auto met = context_.barrier(); !met) return met;
+    const Clock::time_point begin = Clock::now();
+    auto done = act();
+    times_us.push_back(std::chrono::duration<double, std::micro>(Clock::now() - begin).count());
+    return done;
+  }
+
+  Result<void> add_loads() {
     const Shape& shape = buffers_.shape;
-    for (std::uint32_t local = 0; local < loads_.size(); ++local) {
-      for (std::uint32_t pe = 0; pe < shape.pes; ++pe) {
-        loads_[local] += *buffers_.count_word(local, static_cast<int>(pe)) - 1;
-      }
-    }
+    std::vector<std::uint64_t> counts(shape.experts);
+    auto copied = context_.download(counts.data(), buffers_.received_count, counts.size());
+    if (!copied) return copied;
+    // Each is one more than its messages, and the PEs of one local expert stand in a row.
+    for (std::uint32_t i = 0; i < counts.size(); ++i) loads_[i / shape.pes] += counts[i] - 1;
+    return {};
   }
 
   Context& context_;
@@ -84,22 +121,39 @@ class PeRun {
   gdakit::LaunchShape launch_;
   std::uint64_t steps_ = 0;
   std::uint64_t tokens_ = 0;
-  double seconds_ = 0;
+  std::vector<double> dispatch_us_;  // of each step
+  std::vector<double> combine_us_;
   std::vector<std::uint64_t> loads_;  // messages of each local expert
   Result<void> correct_;
 };
 
-std::string place(Context& context, const Arguments& arguments) {
+// Collective. How many different GPUs the PEs run on.
+Result<std::size_t> count_gpus(Context& context) {
+  const int mine = context.on_gpu() ? context.gpu()->ordinal() : -1;
+  auto all = gdakit::allgather_value(context.bootstrap(), mine);
+  if (!all) return all.error();
+  return std::set<int>(all->begin(), all->end()).size();
+}
+
+std::string place(Context& context, const Arguments& arguments, std::size_t gpus) {
   const std::string backend = context.backend().name();
   const std::string nic = backend == "softnic" ? "soft NIC" : backend;
-  const std::string machine = "CPU emulator of GPU threads, " + nic + ", ";
+  const std::string others = gpus > 1 ? " and " + std::to_string(gpus - 1) + " more" : "";
+  const std::string machine = "on " + context.device_name() + others + ", " + nic + ", ";
   if (context.n_pes() == 1) return machine + "one PE";
   return machine + std::to_string(context.n_pes()) + " PEs as " +
          (arguments.pes ? "threads of one process" : "processes");
 }
 
-void print_header(Context& context, const Arguments& arguments, std::size_t tokens) {
-  std::printf("%s\n", place(context, arguments).c_str());
+gdakit::LaunchShape launch_shape(const Context& context, const Arguments& arguments) {
+  gdakit::LaunchShape launch = arguments.launch;
+  if (launch.blocks == 0) launch.blocks = context.on_gpu() ? kBlocksOnGpu : kBlocksOnEmulator;
+  return launch;
+}
+
+void print_header(Context& context, const Arguments& arguments, std::size_t gpus,
+                  std::size_t tokens) {
+  std::printf("%s\n", place(context, arguments, gpus).c_str());
   std::printf("%zu tokens of %u values, the words of %s, in batches of %u to a PE\n", tokens,
               arguments.hidden, arguments.text.c_str(), arguments.batch);
   std::fflush(stdout);
@@ -122,7 +176,7 @@ Result<void> run_steps(PeRun& run, Share words, const Shape& shape, int pe) {
 Result<void> report(Context& context, const PeRun& run, const Shape& shape, std::size_t tokens) {
   auto all = gdakit::allgather_value(context.bootstrap(), run.statistics());
   if (!all) return all.error();
-  if (context.my_pe() == 0) print_table(*all, shape.experts);
+  if (context.my_pe() == 0) print_table(*all, shape);
   if (!run.correct()) return run.correct();
   for (std::size_t pe = 0; pe < all->size(); ++pe) {
     if ((*all)[pe].correct) continue;
@@ -142,10 +196,12 @@ Result<void> report(Context& context, const PeRun& run, const Shape& shape, std:
 Result<void> run_pe(Context& context, const Arguments& arguments, Share words) {
   Result<Shape> shape = make_shape(arguments, context.n_pes());
   if (!shape) return shape.error();
-  if (context.my_pe() == 0) print_header(context, arguments, words.size());
+  Result<std::size_t> gpus = count_gpus(context);
+  if (!gpus) return gpus.error();
+  if (context.my_pe() == 0) print_header(context, arguments, *gpus, words.size());
   Result<Buffers> buffers = allocate_buffers(context, *shape);
   if (!buffers) return buffers.error();
-  PeRun run(context, *buffers, arguments.launch);
+  PeRun run(context, *buffers, launch_shape(context, arguments));
   if (Result<void> ran = run_steps(run, words, *shape, context.my_pe()); !ran) return ran;
   return report(context, run, *shape, words.size());
 }

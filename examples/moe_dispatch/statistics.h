@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/host/backend.h"
+#include "examples/moe_dispatch/shape.h"
 
 namespace moe {
 
@@ -15,14 +16,16 @@ struct PeStatistics {
   std::uint64_t messages_sent = 0;
   std::uint64_t messages_received = 0;
   gdakit::NicCounters nic;
-  double seconds = 0;  // in launches: the host's own work is not counted
+  // Medians of all steps: from the launch until all messages, or the sums, are there.
+  double dispatch_us = 0;
+  double combine_us = 0;
   // Messages of the least and the most busy one of the PE's experts.
   std::uint64_t least_load = 0;
   std::uint64_t greatest_load = 0;
   bool correct = false;  // every output equals the reference
 };
 
-// A row for each PE, and a line on the load of the experts. `all` is by PE.
-void print_table(std::span<const PeStatistics> all, std::uint32_t experts);
+// A row for each PE, a line on the load of the experts, and one on times and bytes. `all` is by PE.
+void print_table(std::span<const PeStatistics> all, const Shape& shape);
 
 }  // namespace moe

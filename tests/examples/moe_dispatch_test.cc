@@ -1,4 +1,5 @@
-// The example as a user runs it.
+// The example as a user runs it, on the emulator.
+#include <cstdlib>
 #include <sstream>
 #include <string>
 
@@ -11,6 +12,7 @@ namespace {
 
 using test::Outcome;
 using testing::HasSubstr;
+using testing::MatchesRegex;
 using testing::Not;
 
 // Small enough for a fraction of a second, with more than one step.
@@ -52,6 +54,8 @@ void expect_refused(const Outcome& outcome, int status, const std::string& sente
 
 class MoeDispatch : public testing::Test {
  protected:
+  static void SetUpTestSuite() { ASSERT_EQ(::setenv("GDAKIT_DEVICE", "cpu", 1), 0); }
+
   std::string small() const { return kSmall + " --text " + text_.path(); }
 
   test::TemporaryFile text_{some_words()};
@@ -123,7 +127,7 @@ TEST_F(MoeDispatch, PeZeroPrintsOneTable) {
   std::istringstream lines(outcome.output);
   std::string line;
   ASSERT_TRUE(std::getline(lines, line));
-  EXPECT_EQ(line, "CPU emulator of GPU threads, soft NIC, 2 PEs as processes");
+  EXPECT_EQ(line, "on the CPU emulator, soft NIC, 2 PEs as processes");
   std::getline(lines, line);
   EXPECT_THAT(line, HasSubstr("61 tokens of 100 values"));
   std::getline(lines, line);
@@ -140,6 +144,9 @@ TEST_F(MoeDispatch, PeZeroPrintsOneTable) {
   EXPECT_EQ(sum_received, 61u * 8);
   std::getline(lines, line);
   EXPECT_THAT(line, HasSubstr("mean 15.2 messages"));
+  std::getline(lines, line);
+  EXPECT_THAT(line, MatchesRegex("a step of 7 tokens a PE, 0.0 MB each way: dispatch [0-9.]+ us, "
+                                 "combine [0-9.]+ us"));
   std::getline(lines, line);
   EXPECT_EQ(line, verified(61, 32, 8));
   EXPECT_FALSE(std::getline(lines, line)) << line;

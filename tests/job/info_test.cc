@@ -1,11 +1,10 @@
 // `gdakit info` and the command line around it.
-#include <stdlib.h>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "core/base/options.h"
 #include "tests/job/launched.h"
+#include "tests/job/variable.h"
 
 namespace gdakit::testing_job {
 namespace {
@@ -14,16 +13,6 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
-
-// A variable of this process, and so of what it starts, for as long as the object lives.
-class Variable {
- public:
-  Variable(const char* name, const char* value) : name_(name) { ::setenv(name, value, 1); }
-  ~Variable() { ::unsetenv(name_); }
-
- private:
-  const char* name_;
-};
 
 TEST(Info, EveryOptionIsListedWithValueAndSource) {
   const Variable depth("GDAKIT_QUEUE_DEPTH", "256");
@@ -57,6 +46,23 @@ TEST(Info, JsonHasTheSameOptions) {
     EXPECT_THAT(info.output, HasSubstr("{\"name\": \"" + std::string(row.name) + "\""));
   }
   EXPECT_THAT(info.output, HasSubstr("\"value\": \"60\", \"source\": \"default\""));
+}
+
+TEST(Info, TheMachinesGpusAndWhatIsMadeOfThemAreTold) {
+  const Variable payload("GDAKIT_PAYLOAD", "host");
+  const Variable dma("GDAKIT_DMA", "copy-engine");
+  const std::string text = gdakit({"info"}).output;
+  EXPECT_THAT(text, testing::ContainsRegex("\nGPUs\n  (none|0) +[A-Za-z]"));
+  EXPECT_THAT(text, testing::ContainsRegex("\n  MPS  .+daemon runs"));
+  EXPECT_THAT(text, testing::ContainsRegex("\n  queues  .+memory"));
+  EXPECT_THAT(text, HasSubstr("through host memory: GDAKIT_PAYLOAD asks for it"));
+  const bool has_gpu = text.find("\n  none ") == std::string::npos;
+  EXPECT_THAT(text, HasSubstr(has_gpu ? "copy-engine: GDAKIT_DMA asks for it"
+                                      : "host memory only: there is no GPU"));
+  const std::string json = gdakit({"info", "--json"}).output;
+  for (const char* name : {"gpus", "gpu_driver", "no_gpus_because", "mps", "dma", "queues"}) {
+    EXPECT_THAT(json, HasSubstr("\n  \"" + std::string(name) + "\": "));
+  }
 }
 
 TEST(Info, AVariableThatIsNotAllowedIsAnError) {

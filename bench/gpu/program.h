@@ -1,0 +1,45 @@
+// The frame of a bench of the GPU: command line, the sentence where there is no GPU, figures.
+//
+//   int main(int argc, char** argv) {
+//     Program program("rate_bench", "How many puts a second does one soft NIC take?");
+//     program.add_number("--blocks", &blocks, "Blocks that post");
+//     return program.main(argc, argv, run);
+//   }
+//
+// Exit status: 0, 1 if the measurement failed, 2 for wrong arguments, 77 if there is no GPU. Every
+// bench has --json FILE, --quick (few repetitions, for a test) and --help.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "bench/gpu/report.h"
+
+namespace gdakit::bench {
+
+inline constexpr int kSkipped = 77;
+
+class Program {
+ public:
+  Program(const char* name, const char* question);
+  ~Program();
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  // What stands in the place when main() begins is the default.
+  void add_number(const char* option, std::uint64_t* place, const char* sentence);
+  void add_flag(const char* option, bool* place, const char* sentence);
+
+  bool quick() const;
+
+  // Runs the bench and prints its report.
+  int main(int argc, char** argv, const std::function<Result<void>(Report&)>& run);
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace gdakit::bench

@@ -1,0 +1,50 @@
+#include "tools/gpus.h"
+
+#include <algorithm>
+#include <map>
+
+#include "core/base/options.h"
+
+namespace gdakit::tools {
+
+Result<std::vector<std::uint32_t>> parse_gpus(const std::string& text, const GpuReport& report) {
+  std::vector<std::uint32_t> gpus;
+  if (text == "all") {
+    if (report.gpus.empty()) return Error(Code::unavailable, "--gpus all: " + report.sentence);
+    for (const GpuInfo& gpu : report.gpus) gpus.push_back(static_cast<std::uint32_t>(gpu.ordinal));
+    return gpus;
+  }
+  Result<ParsedOptions> parsed = parse_options({{"GDAKIT_GPUS", text}});
+  if (!parsed || parsed->options.gpus.empty()) {
+    return Error(Code::invalid_argument, "--gpus " + text +
+                                             " is not possible; it takes all, or CUDA device "
+                                             "numbers separated by commas");
+  }
+  for (const std::uint32_t gpu : parsed->options.gpus) {
+    const auto known = [gpu](const GpuInfo& info) {
+      return static_cast<std::uint32_t>(info.ordinal) == gpu;
+    };
+    if (report.gpus.empty() || std::ranges::any_of(report.gpus, known)) continue;
+    return Error(Code::unavailable, "--gpus " + text + ": there is no GPU " + std::to_string(gpu) +
+                                        "; this host shows " + std::to_string(report.gpus.size()));
+  }
+  return parsed->options.gpus;
+}
+
+std::string gpus_text(const std::vector<std::uint32_t>& gpus) {
+  std::string text;
+  for (const std::uint32_t gpu : gpus) text += (text.empty() ? "" : ",") + std::to_string(gpu);
+  return text;
+}
+
+std::string sharing_text(const std::vector<std::uint32_t>& gpus, int size) {
+  if (gpus.empty()) return "";
+  std::map<std::uint32_t, int> pes;
+  for (int pe = 0; pe < size; ++pe) ++pes[gpus[static_cast<std::size_t>(pe) % gpus.size()]];
+  const auto most = std::ranges::max_element(
+      pes, [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (most->second < 2) return "";
+  return std::to_string(most->second) + " PEs share GPU " + std::to_string(most->first);
+}
+
+}  // namespace gdakit::tools

@@ -1,0 +1,23 @@
+// Which GPUs the PEs of a job get.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/host/gpu.h"
+
+namespace gdakit::tools {
+
+// What `--gpus` means here: CUDA device numbers separated by commas, or "all" of the report.
+// Errors: not such a list; a GPU that the report does not have, where it has any; no GPU for "all".
+Result<std::vector<std::uint32_t>> parse_gpus(const std::string& text, const GpuReport& report);
+
+// As GDAKIT_GPUS has it: PE r takes entry r modulo their count.
+std::string gpus_text(const std::vector<std::uint32_t>& gpus);
+
+// "4 PEs share GPU 0", of the GPU that has most PEs of a job of `size`; empty if none has two.
+std::string sharing_text(const std::vector<std::uint32_t>& gpus, int size);
+
+}  // namespace gdakit::tools
