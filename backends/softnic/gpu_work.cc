@@ -38,6 +38,15 @@ GpuWork::Slot& GpuWork::find(std::uint64_t chain) {
   return slots_[at];
 }
 
+// Whether the operation may run with the others of the list, which is its chain's newest.
+bool GpuWork::may_join(const WorkList& list, const WorkOp& op, bool bulk) {
+  const bool list_is_bulk = list.level % 2 != 0;
+  if (bulk != list_is_bulk) return false;
+  if (!bulk) return true;
+  return !list.written.touches(op.to, op.size) && !list.written.touches(op.from, op.size) &&
+         !list.read.touches(op.to, op.size);
+}
+
 void GpuWork::add(std::uint64_t chain, WorkOp op, bool bulk) {
   const auto number = static_cast<std::uint32_t>(ops.size());
   Slot& slot = find(chain);
@@ -46,17 +55,23 @@ void GpuWork::add(std::uint64_t chain, WorkOp op, bool bulk) {
     slot.chain = chain;
     ++chains_;
   }
-  const std::uint32_t parity = bulk ? 1 : 0;
-  if (!known || lists[slot.list].level % 2 != parity) {
-    const std::uint32_t level = known ? lists[slot.list].level + 1 : parity;
+  if (!known || !may_join(lists[slot.list], op, bulk)) {
+    // The next one up that is for operations of this kind.
+    const std::uint32_t above = known ? lists[slot.list].level + 1 : 0;
+    const std::uint32_t level = above % 2 == (bulk ? 1 : 0) ? above : above + 1;
     slot.list = static_cast<std::uint32_t>(lists.size());
-    lists.push_back({level, number, number, 0});
+    lists.push_back({level, number, number, 0, {}, {}});
     levels = std::max(levels, level + 1);
   } else {
     ops[lists[slot.list].last].next = number;
     lists[slot.list].last = number;
   }
-  ++lists[slot.list].count;
+  WorkList& list = lists[slot.list];
+  ++list.count;
+  if (bulk) {
+    list.written.take_in(op.to, op.size);
+    list.read.take_in(op.from, op.size);
+  }
   op.list = slot.list;
   ops.push_back(op);
 }

@@ -6,6 +6,8 @@
 //   level 2       A: 4
 //
 // Levels run one after the other, even ones with small operations and odd ones with large copies.
+// Large copies of one level run side by side: one that touches what an earlier one of its chain
+// writes, or writes what that one reads, goes to a level of its own.
 #pragma once
 
 #include <atomic>
@@ -46,12 +48,28 @@ struct WorkAtomic {
   std::uint32_t op = 0;
 };
 
+// A range of addresses that holds several; empty at first.
+struct WorkHull {
+  std::uint64_t begin = ~std::uint64_t{0};
+  std::uint64_t end = 0;
+
+  bool touches(DmaAddress at, std::uint64_t size) const {
+    return plain_address(at) < end && plain_address(at) + size > begin;
+  }
+  void take_in(DmaAddress at, std::uint64_t size) {
+    begin = begin < plain_address(at) ? begin : plain_address(at);
+    end = end > plain_address(at) + size ? end : plain_address(at) + size;
+  }
+};
+
 // The operations of one chain at one level.
 struct WorkList {
   std::uint32_t level = 0;
   std::uint32_t first = 0;
   std::uint32_t last = 0;
   std::uint32_t count = 0;
+  WorkHull written;  // of large copies
+  WorkHull read;
 };
 
 class GpuWork {
@@ -94,6 +112,7 @@ class GpuWork {
   static constexpr std::uint32_t kNoList = ~0u;
 
   void add(std::uint64_t chain, WorkOp op, bool bulk);
+  static bool may_join(const WorkList& list, const WorkOp& op, bool bulk);
   std::uint32_t stage(const void* from, std::uint64_t size);
   Slot& find(std::uint64_t chain);
 

@@ -68,6 +68,8 @@ Result<void> Context::choose_device(bool kernels_for_gpu) {
     return {};
   }
   gpu_ = std::move(*gpu);
+  const std::string warning = gpu_->warning();
+  if (!warning.empty()) Log(options_.log, my_pe()).warn(warning);
   Result<std::unique_ptr<MemoryProvider>> memory = gpu_->make_memory();
   if (!memory) return memory.error();
   memory_ = std::move(*memory);

@@ -48,6 +48,7 @@ Result<Driver> load() {
   loader.find("cuMemImportFromShareableHandle", table.import_handle);
   loader.find("cuMemGetHandleForAddressRange", table.range_handle);
   loader.find("cuDeviceGetAttribute", table.device_attribute);
+  loader.find("cuModuleGetLoadingMode", table.loading_mode);
   if (loader.error()) return *loader.error();
   return table;
 }

@@ -25,6 +25,7 @@ struct Driver {
   decltype(&cuMemImportFromShareableHandle) import_handle;
   decltype(&cuMemGetHandleForAddressRange) range_handle;
   decltype(&cuDeviceGetAttribute) device_attribute;
+  decltype(&cuModuleGetLoadingMode) loading_mode;
 };
 
 // The table, filled by the first call. Errors: no driver, or one that is too old (unavailable).

@@ -1,8 +1,15 @@
+#include <stdlib.h>
+
 #include "core/host/cuda_memory.h"
 #include "core/host/gpu.h"
 
 namespace gdakit {
 namespace {
+
+// A kernel that is loaded by its first launch stops everything else on the GPU until the kernels
+// that run there have ended: if one waits for another PE, or for the soft NIC, it never does. CUDA
+// looks at this variable when it starts, which is after the program has.
+[[maybe_unused]] const int eager_loading = ::setenv("CUDA_MODULE_LOADING", "EAGER", 0);
 
 bool has_attribute(const cuda::Driver& driver, CUdevice_attribute attribute, int ordinal) {
   int value = 0;
@@ -44,6 +51,16 @@ class CudaGpu final : public Gpu {
   const std::string& name() const override { return info_.name; }
   const std::string& bus() const override { return info_.bus; }
   Stream stream() const override { return stream_; }
+
+  std::string warning() const override {
+    const Result<const cuda::Driver*> driver = cuda::driver();
+    CUmoduleLoadingMode mode = CU_MODULE_EAGER_LOADING;
+    if (!driver || (*driver)->loading_mode(&mode) != CUDA_SUCCESS) return {};
+    if (mode != CU_MODULE_LAZY_LOADING) return {};
+    return "CUDA loads kernels when they are first launched, which waits for running kernels to "
+           "end: those that wait for another PE, or for the soft NIC, hang; set "
+           "CUDA_MODULE_LOADING=EAGER";
+  }
 
   Result<void> make_current() override {
     return cuda::check(cudaSetDevice(info_.ordinal),

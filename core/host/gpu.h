@@ -51,6 +51,9 @@ class Gpu {
   virtual const std::string& name() const = 0;
   virtual const std::string& bus() const = 0;  // PCI address: the same in every process
 
+  // What about this process's CUDA may stop kernels that wait for each other; empty if nothing.
+  virtual std::string warning() const = 0;
+
   // The PE's own stream, which waits for no other.
   virtual Stream stream() const = 0;
   // Makes this the calling thread's current CUDA device, as launches want it.

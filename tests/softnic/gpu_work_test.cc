@@ -1,0 +1,68 @@
+// Which operations GpuWork lets helper kernels run side by side.
+#include "backends/softnic/gpu_work.h"
+
+#include <gtest/gtest.h>
+
+namespace gdakit::softnic {
+namespace {
+
+constexpr std::uint64_t kLarge = 4 * kGpuSmallCopy;
+
+DmaAddress at(std::uint64_t place) { return {place << 20 | kGpuMemoryBit}; }
+
+class GpuWorkLevels : public testing::Test {
+ protected:
+  std::uint32_t copy(std::uint64_t chain, DmaAddress to, DmaAddress from,
+                     std::uint64_t size = kLarge) {
+    work.add_copy(chain, to, from, size, false);
+    return work.lists[work.ops.back().list].level;
+  }
+  std::uint32_t word(std::uint64_t chain, DmaAddress to) {
+    work.add_word(chain, to, 1, 8);
+    return work.lists[work.ops.back().list].level;
+  }
+
+  GpuWork work;
+};
+
+TEST_F(GpuWorkLevels, LargeCopiesThatDoNotTouchRunSideBySide) {
+  EXPECT_EQ(copy(1, at(1), at(5)), 1u);
+  EXPECT_EQ(copy(1, at(2), at(6)), 1u);
+  EXPECT_EQ(copy(1, at(2) + kLarge, at(5)), 1u);  // both read the same
+  EXPECT_EQ(work.levels, 2u);
+}
+
+TEST_F(GpuWorkLevels, ACopyOverAnEarlierOneComesAfterIt) {
+  EXPECT_EQ(copy(1, at(1), at(5)), 1u);
+  EXPECT_EQ(copy(1, at(1) + (kLarge - 1), at(6)), 3u);
+  EXPECT_EQ(copy(1, at(2), at(7)), 3u);
+}
+
+TEST_F(GpuWorkLevels, ACopyOfWhatAnEarlierOneWritesComesAfterIt) {
+  EXPECT_EQ(copy(1, at(1), at(5)), 1u);
+  EXPECT_EQ(copy(1, at(2), at(1) + (kLarge - 1)), 3u);
+}
+
+TEST_F(GpuWorkLevels, ACopyOverWhatAnEarlierOneReadsComesAfterIt) {
+  EXPECT_EQ(copy(1, at(1), at(5)), 1u);
+  EXPECT_EQ(copy(1, at(5), at(6)), 3u);
+}
+
+TEST_F(GpuWorkLevels, SmallAndLargeOperationsOfAChainTakeTurns) {
+  EXPECT_EQ(word(1, at(1)), 0u);
+  EXPECT_EQ(word(1, at(1)), 0u);
+  EXPECT_EQ(copy(1, at(2), at(5)), 1u);
+  EXPECT_EQ(word(1, at(1)), 2u);
+  EXPECT_EQ(copy(1, at(2), at(5), 8), 2u);
+  EXPECT_EQ(copy(1, at(2), at(5)), 3u);
+}
+
+TEST_F(GpuWorkLevels, ChainsDoNotWaitForEachOther) {
+  EXPECT_EQ(copy(1, at(1), at(5)), 1u);
+  EXPECT_EQ(copy(2, at(1), at(5)), 1u);
+  EXPECT_EQ(word(2, at(1)), 2u);
+  EXPECT_EQ(word(3, at(1)), 0u);
+}
+
+}  // namespace
+}  // namespace gdakit::softnic
