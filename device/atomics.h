@@ -165,7 +165,7 @@ GDAKIT_DEVICE Ticket post(const P& poster, T* remote, const Request& request, st
   auto queue = poster.to(pe);
   const PostShape form = shape(request.op, sizeof(T), PostShape::Tail::none);
   const LaneMask mask = poster.m.active_mask();
-  const Crew crew = form_crew(poster.m, queue, mask, pe, form, true);
+  const auto crew = form_crew(poster.m, queue, mask, pe, form, true);
   return queue.post(crew, form, batch, [&](std::uint64_t at, std::uint8_t fm_ce_se) {
     write_atomic(poster.m, queue.view(), at, fm_ce_se, span, sink_of(queue.view()), request,
                  sizeof(T));
@@ -185,7 +185,7 @@ GDAKIT_DEVICE Status fetch(const P& poster, const T* remote, const Request& requ
   auto queue = poster.to(pe);
   const PostShape form = shape(request.op, sizeof(T), flush_tail(poster.context));
   const LaneMask mask = poster.m.active_mask();
-  const Crew crew = form_crew(poster.m, queue, mask, pe, form, true);
+  const auto crew = form_crew(poster.m, queue, mask, pe, form, true);
   const auto write = [&](std::uint64_t at, std::uint8_t fm_ce_se, const Span& result) {
     write_atomic(poster.m, queue.view(), at, fm_ce_se, span, result, request, sizeof(T));
   };

@@ -5,7 +5,8 @@
 //     Pe<CudaMachine> pe(m, context);
 //   }
 //
-// Each access is one PTX instruction whose qualifiers come from its order's kind and scope:
+// Each access is one PTX instruction, on global memory (of a GPU, or pinned), whose qualifiers come
+// from its order's kind and scope:
 //
 //   load, store     ld / st .relaxed .acquire .release  .cta .gpu .sys   of 1, 2, 4 or 8 bytes
 //   fetch_*, ...    atom, of 4 or 8 bytes
@@ -131,16 +132,18 @@ class CudaMachine {
     static_assert(Order::kind == Kind::relaxed || Order::kind == Kind::acquire);
     if constexpr (sizeof(T) == 8) {
       std::uint64_t value;
-      asm volatile("ld%2%3.b64 %0, [%1];"
+      asm volatile("ld%2%3.global.b64 %0, [%1];"
                    : "=l"(value)
-                   : "l"(from), "C"(Sem<Order>::text), "C"(In<Order>::text)
+                   : "l"(__cvta_generic_to_global(from)), "C"(Sem<Order>::text),
+                     "C"(In<Order>::text)
                    : "memory");
       return bit_cast<T>(value);
     } else if constexpr (sizeof(T) == 4) {
       std::uint32_t value;
-      asm volatile("ld%2%3.b32 %0, [%1];"
+      asm volatile("ld%2%3.global.b32 %0, [%1];"
                    : "=r"(value)
-                   : "l"(from), "C"(Sem<Order>::text), "C"(In<Order>::text)
+                   : "l"(__cvta_generic_to_global(from)), "C"(Sem<Order>::text),
+                     "C"(In<Order>::text)
                    : "memory");
       return bit_cast<T>(value);
     } else {
@@ -152,21 +155,21 @@ class CudaMachine {
   __device__ void store(Order, T* to, std::type_identity_t<T> value) {
     static_assert(Order::kind == Kind::relaxed || Order::kind == Kind::release);
     if constexpr (sizeof(T) == 8) {
-      asm volatile("st%2%3.b64 [%0], %1;" ::"l"(to), "l"(bit_cast<std::uint64_t>(value)),
-                   "C"(Sem<Order>::text), "C"(In<Order>::text)
+      asm volatile("st%2%3.global.b64 [%0], %1;" ::"l"(__cvta_generic_to_global(to)),
+                   "l"(bit_cast<std::uint64_t>(value)), "C"(Sem<Order>::text), "C"(In<Order>::text)
                    : "memory");
     } else if constexpr (sizeof(T) == 4) {
-      asm volatile("st%2%3.b32 [%0], %1;" ::"l"(to), "r"(bit_cast<std::uint32_t>(value)),
-                   "C"(Sem<Order>::text), "C"(In<Order>::text)
+      asm volatile("st%2%3.global.b32 [%0], %1;" ::"l"(__cvta_generic_to_global(to)),
+                   "r"(bit_cast<std::uint32_t>(value)), "C"(Sem<Order>::text), "C"(In<Order>::text)
                    : "memory");
     } else if constexpr (sizeof(T) == 2) {
-      asm volatile("st%2%3.b16 [%0], %1;" ::"l"(to), "h"(bit_cast<std::uint16_t>(value)),
-                   "C"(Sem<Order>::text), "C"(In<Order>::text)
+      asm volatile("st%2%3.global.b16 [%0], %1;" ::"l"(__cvta_generic_to_global(to)),
+                   "h"(bit_cast<std::uint16_t>(value)), "C"(Sem<Order>::text), "C"(In<Order>::text)
                    : "memory");
     } else {
       const std::uint16_t wide = bit_cast<std::uint8_t>(value);
-      asm volatile("st%2%3.b8 [%0], %1;" ::"l"(to), "h"(wide), "C"(Sem<Order>::text),
-                   "C"(In<Order>::text)
+      asm volatile("st%2%3.global.b8 [%0], %1;" ::"l"(__cvta_generic_to_global(to)), "h"(wide),
+                   "C"(Sem<Order>::text), "C"(In<Order>::text)
                    : "memory");
     }
   }
@@ -205,16 +208,16 @@ class CudaMachine {
     using W = ptx::Word<T>;
     W old;
     if constexpr (sizeof(T) == 8) {
-      asm volatile("atom%4%5.cas.b64 %0, [%1], %2, %3;"
+      asm volatile("atom%4%5.global.cas.b64 %0, [%1], %2, %3;"
                    : "=l"(old)
-                   : "l"(word), "l"(bit_cast<W>(expected)), "l"(bit_cast<W>(desired)),
-                     "C"(Sem<Order>::text), "C"(In<Order>::text)
+                   : "l"(__cvta_generic_to_global(word)), "l"(bit_cast<W>(expected)),
+                     "l"(bit_cast<W>(desired)), "C"(Sem<Order>::text), "C"(In<Order>::text)
                    : "memory");
     } else {
-      asm volatile("atom%4%5.cas.b32 %0, [%1], %2, %3;"
+      asm volatile("atom%4%5.global.cas.b32 %0, [%1], %2, %3;"
                    : "=r"(old)
-                   : "l"(word), "r"(bit_cast<W>(expected)), "r"(bit_cast<W>(desired)),
-                     "C"(Sem<Order>::text), "C"(In<Order>::text)
+                   : "l"(__cvta_generic_to_global(word)), "r"(bit_cast<W>(expected)),
+                     "r"(bit_cast<W>(desired)), "C"(Sem<Order>::text), "C"(In<Order>::text)
                    : "memory");
     }
     return bit_cast<T>(old);
@@ -329,14 +332,16 @@ class CudaMachine {
   __device__ static T load_narrow(const T* from) {
     std::uint16_t value;
     if constexpr (sizeof(T) == 2) {
-      asm volatile("ld%2%3.b16 %0, [%1];"
+      asm volatile("ld%2%3.global.b16 %0, [%1];"
                    : "=h"(value)
-                   : "l"(from), "C"(Sem<Order>::text), "C"(In<Order>::text)
+                   : "l"(__cvta_generic_to_global(from)), "C"(Sem<Order>::text),
+                     "C"(In<Order>::text)
                    : "memory");
     } else {
-      asm volatile("ld%2%3.b8 %0, [%1];"
+      asm volatile("ld%2%3.global.b8 %0, [%1];"
                    : "=h"(value)
-                   : "l"(from), "C"(Sem<Order>::text), "C"(In<Order>::text)
+                   : "l"(__cvta_generic_to_global(from)), "C"(Sem<Order>::text),
+                     "C"(In<Order>::text)
                    : "memory");
     }
     return bit_cast<T>(static_cast<ptx::Word<T>>(value));
@@ -348,16 +353,18 @@ class CudaMachine {
     using W = ptx::Word<T>;
     W old;
     if constexpr (sizeof(T) == 8) {
-      asm volatile("atom%3%4%5%6 %0, [%1], %2;"
+      asm volatile("atom%3%4.global%5%6 %0, [%1], %2;"
                    : "=l"(old)
-                   : "l"(word), "l"(bit_cast<W>(value)), "C"(Sem<Order>::text),
-                     "C"(In<Order>::text), "C"(Op::text), "C"(ptx::WordOf<sizeof(T)>::bits)
+                   : "l"(__cvta_generic_to_global(word)), "l"(bit_cast<W>(value)),
+                     "C"(Sem<Order>::text), "C"(In<Order>::text), "C"(Op::text),
+                     "C"(ptx::WordOf<sizeof(T)>::bits)
                    : "memory");
     } else {
-      asm volatile("atom%3%4%5%6 %0, [%1], %2;"
+      asm volatile("atom%3%4.global%5%6 %0, [%1], %2;"
                    : "=r"(old)
-                   : "l"(word), "r"(bit_cast<W>(value)), "C"(Sem<Order>::text),
-                     "C"(In<Order>::text), "C"(Op::text), "C"(ptx::WordOf<sizeof(T)>::bits)
+                   : "l"(__cvta_generic_to_global(word)), "r"(bit_cast<W>(value)),
+                     "C"(Sem<Order>::text), "C"(In<Order>::text), "C"(Op::text),
+                     "C"(ptx::WordOf<sizeof(T)>::bits)
                    : "memory");
     }
     return bit_cast<T>(old);

@@ -21,8 +21,8 @@ struct FetchTicket {
   std::uint64_t turn;
 };
 
-template <class M, class Queue>
-GDAKIT_DEVICE FetchTicket take_fetch_ticket(M& m, const Queue& queue, const Crew& crew) {
+template <class M, class Queue, class AnyCrew>
+GDAKIT_DEVICE FetchTicket take_fetch_ticket(M& m, const Queue& queue, const AnyCrew& crew) {
   const QueueView& view = queue.view();
   std::uint64_t first = 0;
   if (crew.leads()) {
@@ -64,8 +64,8 @@ GDAKIT_DEVICE T read_fetch_slot(M& m, const FetchSlot* slot, bool swap) {
 
 // Posts for the crew, waits, and delivers every lane's result. `write(index, fm_ce_se, result)`
 // writes the calling lane's WQE, whose result goes to the span `result`.
-template <class M, class Queue, class T, class Write>
-GDAKIT_DEVICE Status fetch(M& m, Queue& queue, const Crew& crew, PostShape shape, T* value,
+template <class M, class Queue, class AnyCrew, class T, class Write>
+GDAKIT_DEVICE Status fetch(M& m, Queue& queue, const AnyCrew& crew, PostShape shape, T* value,
                            Write&& write, bool swap = false) {
   const QueueView& view = queue.view();
   const FetchTicket slot = take_fetch_ticket(m, queue, crew);
@@ -91,9 +91,9 @@ GDAKIT_DEVICE void note_read(M& m, const Queue& queue, std::uint64_t end) {
 }
 
 // A DUMP by itself: all that the NIC wrote here before is visible afterwards.
-template <class M, class Queue>
-GDAKIT_DEVICE Status flush_inbound(M& m, Queue& queue) {
-  const Ticket ticket = queue.post(Crew::alone(m), {0, PostShape::Tail::dump}, Batch::last,
+template <class Queue>
+GDAKIT_DEVICE Status flush_inbound(Queue& queue) {
+  const Ticket ticket = queue.post(LoneThread{}, {0, PostShape::Tail::dump}, Batch::last,
                                    [](std::uint64_t, std::uint8_t) {});
   return ticket.status.ok() ? queue.wait(ticket.index) : ticket.status;
 }
@@ -109,7 +109,7 @@ GDAKIT_DEVICE Status flush_reads(M& m, QueueState* state, Queue& through) {
   const std::uint64_t posted = m.load(order::RelaxedGpu{}, &state->read_until);
   const std::uint64_t reads = posted < completed ? posted : completed;
   if (reads <= m.load(order::FlushSeen{}, &state->read_flushed)) return {};
-  if (Status status = flush_inbound(m, through); !status) return status;
+  if (Status status = flush_inbound(through); !status) return status;
   m.fetch_max(order::FlushForOthers{}, &state->read_flushed, reads);
   return {};
 }

@@ -17,7 +17,7 @@ GDAKIT_HOST_DEVICE constexpr std::uint32_t leader_of(LaneMask mask) {
 
 // How many lanes of the mask stand before `lane`.
 GDAKIT_HOST_DEVICE constexpr std::uint32_t rank_in(LaneMask mask, std::uint32_t lane) {
-  return lane_count(mask & static_cast<LaneMask>(low_bits(static_cast<int>(lane))));
+  return lane_count(mask & ((LaneMask{1} << lane) - 1));
 }
 
 }  // namespace gdakit

@@ -18,6 +18,9 @@ struct QueueMemo {
   // The end of the handle's newest post. On an exclusive queue that is where the next one goes; on
   // a shared one it will go there if nobody else posts.
   std::uint64_t next;
+  // Of an exclusive queue: the words of its state as they stood when the newest post began.
+  std::uint64_t reserved;
+  std::uint64_t error;
   std::uint64_t ready;  // of a shared queue: the ready word of `next`, or 0 for not known
   bool unrivalled;      // of a shared queue: the newest post did go to `next`
 };
@@ -31,6 +34,8 @@ GDAKIT_DEVICE void remember(M& m, QueueMemo& memo, std::int32_t peer, const Queu
   if (queue.sharing == Sharing::exclusive) {
     memo.next = m.load(order::RelaxedGpu{}, &queue.state->reserved);
   }
+  memo.reserved = 0;
+  memo.error = 0;
   memo.ready = 0;
   memo.unrivalled = true;
 }

@@ -88,7 +88,7 @@ struct ReadyBeforeRing {
 struct PassBaton {
   static constexpr Kind kind = Kind::release;
   static constexpr Scope scope = Scope::gpu;
-  static constexpr std::string_view breaks = "two-blocks";
+  static constexpr std::string_view breaks = "full-queue";
 };
 
 // Orders   the WQE bytes of every slot below the new producer index, the payload they name, and the

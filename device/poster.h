@@ -59,22 +59,27 @@ GDAKIT_DEVICE auto own_queue(const P& poster, QueueMemo& memo) {
   return SendQueue<M_of<P>, SharedPublication>(poster.m, poster.context, memo, 0);
 }
 
-// The lanes of `mask` that post together with the caller: to `pe`, on the same queue (on_queue lets
-// each lane choose its own) and in the same shape (lanes may come with different operations). A
-// lane for which `joins` is false posts alone, as does one whose crew would need more slots than
-// the queue takes at once.
-template <class M, class Queue>
-GDAKIT_DEVICE Crew form_crew(M& m, const Queue& queue, LaneMask mask, std::int32_t pe,
-                             PostShape shape, bool joins) {
-  const Crew alone = Crew::alone(m);
-  if (mask == alone.mask) return alone;
-  const std::uint64_t post = std::uint64_t{queue.index()} << 48 | std::uint64_t{shape.slots} << 40 |
-                             static_cast<std::uint64_t>(shape.tail) << 32 |
-                             static_cast<std::uint32_t>(pe);
-  const LaneMask peers = m.match_any(mask, post);
-  const LaneMask joined = m.ballot(peers, joins);
-  if (!joins || shape.total(lane_count(joined)) > queue.max_post()) return alone;
-  return {joined, m.lane()};
+// Who posts with the calling thread to `pe`: the lanes of `mask`, which are in the same call with
+// it (so the caller asks for it: one that asked here would meet lanes of other operations), on the
+// same queue (on_queue lets each lane choose its own) and in the same shape (lanes may come with
+// different operations). A lane for which `joins` is false posts alone, as does one whose crew
+// would need more slots than the queue takes at once, and the owner of an exclusive queue.
+template <class M, class Publication>
+GDAKIT_DEVICE auto form_crew(M& m, const SendQueue<M, Publication>& queue, LaneMask mask,
+                             std::int32_t pe, PostShape shape, bool joins) {
+  if constexpr (Publication::sharing == Sharing::exclusive) {
+    return LoneThread{};
+  } else {
+    const Crew alone = Crew::of_one(m);
+    if (mask == alone.mask) return alone;
+    const std::uint64_t post =
+        std::uint64_t{queue.index()} << 48 | std::uint64_t{shape.slots} << 40 |
+        static_cast<std::uint64_t>(shape.tail) << 32 | static_cast<std::uint32_t>(pe);
+    const LaneMask peers = m.match_any(mask, post);
+    const LaneMask joined = m.ballot(peers, joins);
+    if (!joins || shape.total(lane_count(joined)) > queue.max_post()) return alone;
+    return Crew{joined, m.lane()};
+  }
 }
 
 // All existing lanes of the calling warp.

@@ -112,8 +112,11 @@ struct ExclusivePublication {
 
   // `slots` slots, all of them free, or kNoSlots.
   template <class M, class Room>
-  GDAKIT_DEVICE static std::uint64_t reserve(M&, QueueMemo& memo, std::uint32_t slots,
+  GDAKIT_DEVICE static std::uint64_t reserve(M& m, QueueMemo& memo, std::uint32_t slots,
                                              Room&& room) {
+    // Both arrive while the WQE is made.
+    memo.reserved = m.load_weak(&memo.view.state->reserved);  // nobody else may write it
+    memo.error = m.load(order::RelaxedGpu{}, &memo.view.state->error);
     return room(memo.next + slots) ? memo.next : kNoSlots;
   }
 
@@ -126,13 +129,10 @@ struct ExclusivePublication {
       m.store(order::RelaxedGpu{}, &state->reserved, memo.next);
       return true;
     }
-    // Both arrive while the thread waits at the ring's first fence.
-    const std::uint64_t reserved = m.load_weak(&state->reserved);  // nobody else may write it
-    const std::uint64_t error = m.load(order::RelaxedGpu{}, &state->error);
-    bool allowed = false;
-    ring(m, memo.view, memo.next, [&] { return allowed = reserved == base && error == 0; });
-    if (allowed) m.store(order::RelaxedGpu{}, &state->reserved, memo.next);
-    return allowed;
+    if (memo.reserved != base || memo.error != 0) return false;
+    m.store(order::RelaxedGpu{}, &state->reserved, memo.next);
+    ring(m, memo.view, memo.next);
+    return true;
   }
 };
 

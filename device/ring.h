@@ -13,11 +13,9 @@ namespace gdakit {
 
 // The thread itself writes the doorbell record, then the doorbell.
 struct DoorbellRing {
-  template <class M, class Allowed>
-  GDAKIT_DEVICE static void announce(M& m, const QueueView& queue, std::uint64_t end,
-                                     Allowed&& allowed) {
+  template <class M>
+  GDAKIT_DEVICE static void announce(M& m, const QueueView& queue, std::uint64_t end) {
     m.fence(order::WqeBeforeDoorbellRecord{});
-    if (!allowed()) return;
     m.store(order::RelaxedNic{}, queue.record, format::doorbell_record_value(end).raw());
     m.store(order::RelaxedGpu{}, &queue.state->posted, end);
     m.fence(order::RecordBeforeDoorbell{});
@@ -27,32 +25,23 @@ struct DoorbellRing {
 
 // A host thread writes both, for machines where the GPU cannot reach the UAR page.
 struct ProxyRing {
-  template <class M, class Allowed>
-  GDAKIT_DEVICE static void announce(M& m, const QueueView& queue, std::uint64_t end,
-                                     Allowed&& allowed) {
-    if (!allowed()) return;
+  template <class M>
+  GDAKIT_DEVICE static void announce(M& m, const QueueView& queue, std::uint64_t end) {
     m.store(order::WqeBeforeProxyIndex{}, queue.proxy_index, end);
     m.store(order::RelaxedGpu{}, &queue.state->posted, end);
   }
 };
 
-// Announces, unless `allowed()`, asked last before the NIC could hear of anything, says no: what it
-// looks at has had the time of the first fence to arrive. Returns whether the announcement is
-// ordered before all that the thread does next.
-template <class M, class Allowed>
-GDAKIT_DEVICE bool ring(M& m, const QueueView& queue, std::uint64_t end, Allowed&& allowed) {
-  const bool proxy = queue.handler == Handler::proxy;
-  if (proxy) {
-    ProxyRing::announce(m, queue, end, allowed);
-  } else {
-    DoorbellRing::announce(m, queue, end, allowed);
-  }
-  return !proxy;
-}
-
+// Returns whether the announcement is ordered before all that the thread does next.
 template <class M>
 GDAKIT_DEVICE bool ring(M& m, const QueueView& queue, std::uint64_t end) {
-  return ring(m, queue, end, [] { return true; });
+  const bool proxy = queue.handler == Handler::proxy;
+  if (proxy) {
+    ProxyRing::announce(m, queue, end);
+  } else {
+    DoorbellRing::announce(m, queue, end);
+  }
+  return !proxy;
 }
 
 }  // namespace gdakit

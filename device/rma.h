@@ -83,8 +83,8 @@ inline constexpr Direction kPut{format::Opcode::rdma_write, false};
 inline constexpr Direction kGet{format::Opcode::rdma_read, true};
 
 // Posts one piece for each lane of `crew`.
-template <class M, class Queue>
-GDAKIT_DEVICE Ticket post_piece(M& m, Queue& queue, const Crew& crew, Direction direction,
+template <class M, class Queue, class AnyCrew>
+GDAKIT_DEVICE Ticket post_piece(M& m, Queue& queue, const AnyCrew& crew, Direction direction,
                                 const Piece& piece, Batch batch) {
   Ticket ticket =
       queue.post(crew, PostShape{}, batch, [&](std::uint64_t at, std::uint8_t fm_ce_se) {
@@ -102,7 +102,7 @@ GDAKIT_DEVICE Ticket transfer(const P& poster, Direction direction, Piece piece,
                               std::int32_t pe, Batch batch) {
   auto queue = poster.to(pe);
   const LaneMask mask = poster.m.active_mask();
-  const Crew crew = form_crew(poster.m, queue, mask, pe, PostShape{}, cutter.done());
+  const auto crew = form_crew(poster.m, queue, mask, pe, PostShape{}, cutter.done());
   for (;;) {
     const bool last = cutter.done();
     const Ticket ticket =
@@ -193,7 +193,7 @@ GDAKIT_DEVICE Ticket post_value(const P& poster, T* remote, T value, std::int32_
   }
   auto queue = poster.to(pe);
   const LaneMask mask = poster.m.active_mask();
-  const Crew crew = form_crew(poster.m, queue, mask, pe, PostShape{}, true);
+  const auto crew = form_crew(poster.m, queue, mask, pe, PostShape{}, true);
   return queue.post(crew, PostShape{}, batch, [&](std::uint64_t at, std::uint8_t fm_ce_se) {
     write_inline(poster.m, queue.view(), at, fm_ce_se, span, widen_bits(value), sizeof(T));
   });
@@ -214,7 +214,7 @@ GDAKIT_DEVICE Status get_value(const P& poster, const T* remote, std::int32_t pe
   auto queue = poster.to(pe);
   const PostShape shape{1, flush_tail(poster.context)};
   const LaneMask mask = poster.m.active_mask();
-  const Crew crew = form_crew(poster.m, queue, mask, pe, shape, true);
+  const auto crew = form_crew(poster.m, queue, mask, pe, shape, true);
   return fetch(poster.m, queue, crew, shape, value,
                [&](std::uint64_t at, std::uint8_t fm_ce_se, const Span& result) {
                  write_rdma(poster.m, queue.view(), at, format::Opcode::rdma_read, fm_ce_se, span,

@@ -2,30 +2,12 @@
 #pragma once
 
 #include "device/completion.h"
-#include "device/lane.h"
+#include "device/crew.h"
 #include "device/publication.h"
 #include "device/watchdog.h"
 #include "device/wqe_writer.h"
 
 namespace gdakit {
-
-// The lanes of one warp that post to one queue together: one reservation, each lane writes its own
-// WQEs, the leader publishes. A thread that posts alone is a crew of one.
-struct Crew {
-  LaneMask mask;
-  std::uint32_t lane;
-
-  GDAKIT_HOST_DEVICE std::uint32_t size() const { return lane_count(mask); }
-  GDAKIT_HOST_DEVICE std::uint32_t rank() const { return rank_in(mask, lane); }
-  GDAKIT_HOST_DEVICE std::uint32_t leader() const { return leader_of(mask); }
-  GDAKIT_HOST_DEVICE bool leads() const { return lane == leader(); }
-  GDAKIT_HOST_DEVICE bool is_last() const { return rank() + 1 == size(); }
-
-  template <class M>
-  GDAKIT_HOST_DEVICE static Crew alone(const M& m) {
-    return {LaneMask{1} << m.lane(), m.lane()};
-  }
-};
 
 // What a crew posts. Each lane writes `slots` WQEBBs; behind the last lane's stands a WQE of one
 // WQEBB where the post needs one: a DUMP that flushes what the NIC wrote here, or, because a CQE
@@ -73,8 +55,8 @@ class SendQueue {
 
   // Posts for all lanes of `crew`, each of which calls. `write(index, fm_ce_se)` writes the calling
   // lane's WQEs from slot `index` on; the last of them carries `fm_ce_se`.
-  template <class Write>
-  GDAKIT_DEVICE Ticket post(const Crew& crew, PostShape shape, Batch batch, Write&& write) {
+  template <class AnyCrew, class Write>
+  GDAKIT_DEVICE Ticket post(const AnyCrew& crew, PostShape shape, Batch batch, Write&& write) {
     const std::uint32_t total = shape.total(crew.size());
     std::uint64_t base = 0;
     if (crew.leads()) {
@@ -97,7 +79,7 @@ class SendQueue {
 
   // Posts a NOP that asks for a completion: closes a batch.
   GDAKIT_DEVICE Ticket post_nop() {
-    return post(Crew::alone(m_), {}, Batch::last, [this](std::uint64_t at, std::uint8_t fm_ce_se) {
+    return post(LoneThread{}, {}, Batch::last, [this](std::uint64_t at, std::uint8_t fm_ce_se) {
       write_nop(m_, view(), at, fm_ce_se);
     });
   }
@@ -199,7 +181,8 @@ class SendQueue {
   }
 
   // Whether any lane wants the doorbell now; then the crew rings for all.
-  GDAKIT_DEVICE bool any_rings(const Crew& crew, Batch batch) {
+  template <class AnyCrew>
+  GDAKIT_DEVICE bool any_rings(const AnyCrew& crew, Batch batch) {
     const bool rings = batch == Batch::last;
     return crew.size() == 1 ? rings : m_.ballot(crew.mask, rings) != 0;
   }
@@ -208,8 +191,8 @@ class SendQueue {
     return (base ^ (base + slots)) >= view().depth / 4;  // a power of two
   }
 
-  template <class Write>
-  GDAKIT_DEVICE void write_crew(const Crew& crew, PostShape shape, bool more, std::uint64_t base,
+  template <class AnyCrew, class Write>
+  GDAKIT_DEVICE void write_crew(const AnyCrew& crew, PostShape shape, bool more, std::uint64_t base,
                                 Write&& write) {
     using format::Completion;
     using format::FenceMode;
@@ -236,9 +219,12 @@ class SendQueue {
   }
 
   GDAKIT_DEVICE std::uint64_t ready_for_report(std::uint64_t posted) {
-    if (view().sharing == Sharing::exclusive) return reserved();
-    const std::uint32_t word = ready_place(view().depth, posted).word;
-    return ready_end(m_, view(), posted, m_.load(order::RelaxedGpu{}, &view().ready[word]));
+    if constexpr (Publication::sharing == Sharing::exclusive) {
+      return reserved();
+    } else {
+      const std::uint32_t word = ready_place(view().depth, posted).word;
+      return ready_end(m_, view(), posted, m_.load(order::RelaxedGpu{}, &view().ready[word]));
+    }
   }
 
   M& m_;

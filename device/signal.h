@@ -27,8 +27,8 @@ struct Target {
 };
 
 // Posts the last piece of the data and the signal behind it, for each lane of `crew`.
-template <class M, class Queue>
-GDAKIT_DEVICE Ticket post_last(M& m, Queue& queue, const Crew& crew, const rma::Piece& piece,
+template <class M, class Queue, class AnyCrew>
+GDAKIT_DEVICE Ticket post_last(M& m, Queue& queue, const AnyCrew& crew, const rma::Piece& piece,
                                const Target& target, Batch batch) {
   const auto quiet = format::fm_ce_se(format::FenceMode::none, format::Completion::on_error);
   return queue.post(crew, target.shape(1), batch, [&](std::uint64_t at, std::uint8_t fm_ce_se) {
@@ -48,10 +48,10 @@ GDAKIT_DEVICE Ticket transfer(const P& poster, rma::Cutter cutter, const Target&
   rma::Piece piece = cutter.next();
   const bool single = cutter.done();
   const LaneMask mask = poster.m.active_mask();
-  const Crew crew = form_crew(poster.m, queue, mask, pe, target.shape(1), single);
+  const auto crew = form_crew(poster.m, queue, mask, pe, target.shape(1), single);
   while (!cutter.done()) {
     const Ticket ticket =
-        rma::post_piece(poster.m, queue, Crew::alone(poster.m), rma::kPut, piece, Batch::more);
+        rma::post_piece(poster.m, queue, LoneThread{}, rma::kPut, piece, Batch::more);
     if (!ticket.status) return ticket;
     piece = cutter.next();
   }

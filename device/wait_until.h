@@ -79,7 +79,7 @@ GDAKIT_DEVICE Status see_data(const P& poster) {
   if (!poster.context.needs_cst) return {};
   QueueMemo memo;
   auto queue = own_queue(poster, memo);
-  return flush_inbound(poster.m, queue);
+  return flush_inbound(queue);
 }
 
 // What a wait for words was about, for a stall report.

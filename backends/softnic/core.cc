@@ -20,12 +20,13 @@ std::uint8_t* BufferPool::take() {
   return buffer;
 }
 
-Core::Core(DmaPort& dma_port, Wire& packet_wire, std::uint32_t buffers)
+Core::Core(DmaPort& dma_port, Wire& packet_wire, std::uint32_t buffers, bool short_cqes)
     : port(dma_port),
       wire(packet_wire),
       ordered(dma_port.ordered()),
       mtu(packet_wire.mtu()),
       value_mtu(packet_wire.value_mtu()),
+      short_cqes_(short_cqes),
       buffers_(buffers, packet_wire.value_mtu()) {}
 
 bool Core::send_now(const Packet& packet) {
@@ -144,12 +145,26 @@ bool Core::post_cqe(Cq& cq, format::Cqe64& cqe) {
     for (const std::uint8_t byte : bytes) all ^= byte;
     cqe.signature = static_cast<std::uint8_t>(~all);
   }
-  const std::uint64_t mask = (std::uint64_t{1} << cq.attributes.log_entries) - 1;
-  const std::uint64_t slot = cq.attributes.collapsed ? 0 : cq.producer & mask;
-  cq.last = port.write_cqe(cq.attributes.entries + slot * sizeof cqe, cqe);
+  write_cqe(cq, cqe);
   ++cq.producer;
   ++counters.cqes;
   return true;
+}
+
+void Core::write_cqe(Cq& cq, const format::Cqe64& cqe) {
+  const bool before = cq.succeeded;
+  cq.succeeded = format::cqe_opcode(cqe.op_own) < format::CqeOpcode::requester_error;
+  const bool alone = cq.attributes.collapsed && cq.attributes.overrun_ignore;
+  if (short_cqes_ && alone && before && cq.succeeded) {
+    std::uint64_t tail;
+    std::memcpy(&tail, reinterpret_cast<const std::byte*>(&cqe) + format::kCqeTailOffset,
+                sizeof tail);
+    cq.last = port.write(cq.attributes.entries + format::kCqeTailOffset, &tail, sizeof tail);
+    return;
+  }
+  const std::uint64_t mask = (std::uint64_t{1} << cq.attributes.log_entries) - 1;
+  const std::uint64_t slot = cq.attributes.collapsed ? 0 : cq.producer & mask;
+  cq.last = port.write_cqe(cq.attributes.entries + slot * sizeof cqe, cqe);
 }
 
 format::Cqe64 make_cqe(const Qp& qp, format::CqeOpcode opcode, std::uint16_t wqe_counter) {

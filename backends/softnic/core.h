@@ -40,7 +40,7 @@ class BufferPool {
 
 class Core {
  public:
-  Core(DmaPort& dma_port, Wire& packet_wire, std::uint32_t buffers);
+  Core(DmaPort& dma_port, Wire& packet_wire, std::uint32_t buffers, bool short_cqes);
 
   bool done(DmaOp op) { return op.id == 0 || port.done(op); }
   // `last` is the last operation of a series: what must be done for all of the series to be.
@@ -75,7 +75,9 @@ class Core {
   bool send_now(const Packet& packet);
   bool send_by_value(Qp& qp, Packet& packet);
   bool has_room(Cq& cq);
+  void write_cqe(Cq& cq, const format::Cqe64& cqe);
 
+  const bool short_cqes_;
   BufferPool buffers_;
 };
 

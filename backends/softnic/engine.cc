@@ -14,7 +14,7 @@ constexpr std::uint32_t kHeldPackets = 1024;
 
 Engine::Engine(const EngineOptions& options, DmaPort& port, Wire& wire)
     : options_(options),
-      core_(port, wire, options.payload_buffers),
+      core_(port, wire, options.payload_buffers, options.short_cqes),
       requester_(core_),
       responder_(core_),
       held_(kHeldPackets) {}

@@ -40,6 +40,9 @@ struct EngineOptions {
   // sweeps. A doorbell is lost unseen only if another one overwrites it: for another queue pair, if
   // they share a register, for otherwise the later one says as much as both.
   bool record_after_doorbell = true;
+  // In a collapsed queue that nobody limits (overrun_ignore), whose entry may change at any time
+  // while it is looked at, a successful CQE behind another is written as its last eight bytes only.
+  bool short_cqes = false;
 };
 
 class Engine {

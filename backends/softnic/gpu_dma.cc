@@ -20,6 +20,7 @@ EngineOptions gpu_engine_options() {
   options.queues_per_step = 64;
   options.sweep_interval_ns = 200'000;
   options.record_after_doorbell = false;
+  options.short_cqes = true;
   return options;
 }
 

@@ -36,6 +36,7 @@ struct Cq {
   std::uint64_t producer = 0;
   std::uint64_t consumer = 0;  // as last read from the doorbell record
   DmaOp last;                  // the CQE written last
+  bool succeeded = false;      // ... says that all went well
   bool reading = false;        // the consumer index
   DmaOp read;
   Be32 record{0};

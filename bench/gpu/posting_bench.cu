@@ -46,8 +46,11 @@ __device__ void post_all(M& m, const PostTask& task) {
   auto pe = Handle<Publication>::of(m, task.context);
   std::uint64_t* const word = task.heap + blockIdx.x * 1024 + threadIdx.x;
   const long long begin = clock64();
-  for (std::uint32_t i = 1; i <= task.puts; ++i) {
-    pe.put_nbi(word, word, 1, 0, i % task.ring_every == 0 ? Batch::last : Batch::more);
+  std::uint32_t left = task.ring_every;
+  for (std::uint32_t i = 0; i < task.puts; ++i) {
+    --left;
+    pe.put_nbi(word, word, 1, 0, left == 0 ? Batch::last : Batch::more);
+    if (left == 0) left = task.ring_every;
   }
   if (blockIdx.x == 0 && threadIdx.x == 0) *task.cycles = clock64() - begin;
 }

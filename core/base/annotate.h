@@ -44,9 +44,11 @@
 
 // One instruction on either side; not for constant expressions.
 #if defined(__CUDA_ARCH__)
+#define GDAKIT_POPCOUNT32(value) __popc(value)
 #define GDAKIT_POPCOUNT64(value) __popcll(value)
 #define GDAKIT_BYTE_SWAP32(value) __byte_perm(value, 0, 0x0123)
 #else
+#define GDAKIT_POPCOUNT32(value) __builtin_popcount(value)
 #define GDAKIT_POPCOUNT64(value) __builtin_popcountll(value)
 #define GDAKIT_BYTE_SWAP32(value) __builtin_bswap32(value)
 #endif

@@ -51,8 +51,16 @@ GDAKIT_HOST_DEVICE constexpr int count_bits(std::uint64_t value) {
   return count;
 }
 
-// The index of the lowest bit set; 64 for none.
+GDAKIT_HOST_DEVICE constexpr int count_bits(std::uint32_t value) {
+  if (!__builtin_is_constant_evaluated()) return static_cast<int>(GDAKIT_POPCOUNT32(value));
+  return count_bits(std::uint64_t{value});
+}
+
+// The index of the lowest bit set; the number of bits for none.
 GDAKIT_HOST_DEVICE constexpr int lowest_bit(std::uint64_t value) {
+  return count_bits((value & (~value + 1)) - 1);
+}
+GDAKIT_HOST_DEVICE constexpr int lowest_bit(std::uint32_t value) {
   return count_bits((value & (~value + 1)) - 1);
 }
 

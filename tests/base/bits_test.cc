@@ -47,8 +47,10 @@ TEST(Bits, AgreeWithTheStandardOnes) {
 }
 
 TEST(Bits, HaveAnAnswerForTheEmptyWord) {
-  static_assert(lowest_bit(0) == 64 && count_bits(0) == 0);
-  EXPECT_EQ(lowest_bit(1ull << 63), 63);
+  static_assert(lowest_bit(std::uint64_t{0}) == 64 && count_bits(std::uint64_t{0}) == 0);
+  static_assert(lowest_bit(std::uint32_t{0}) == 32 && lowest_bit(std::uint32_t{8}) == 3);
+  EXPECT_EQ(count_bits(0xf0f00001u), 9);
+  EXPECT_EQ(lowest_bit(std::uint64_t{1} << 63), 63);
 }
 
 TEST(LowBits, FillFromTheBottom) {

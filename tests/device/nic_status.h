@@ -40,7 +40,7 @@ struct WriteWord {
     const Span remote{reinterpret_cast<std::uint64_t>(&words[0]), 8, rkey};
     const Span local{reinterpret_cast<std::uint64_t>(&words[1]), 8, lkey};
     const Ticket ticket =
-        queue.post(Crew::alone(m), {}, Batch::last, [&](std::uint64_t at, std::uint8_t fm) {
+        queue.post(LoneThread{}, {}, Batch::last, [&](std::uint64_t at, std::uint8_t fm) {
           write_rdma(m, view, at, format::Opcode::rdma_write, fm, remote, local, 8);
         });
     *status = ticket.status.ok() ? queue.wait(ticket.index) : ticket.status;

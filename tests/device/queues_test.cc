@@ -240,7 +240,7 @@ GDAKIT_DEVICE Status post_raw(Pe& pe, int to, Write&& write) {
       pe.machine(), pe.context(), 0, memo};
   auto queue = poster.to(to);
   const Ticket ticket = queue.post(
-      Crew::alone(pe.machine()), {}, Batch::last,
+      LoneThread{}, {}, Batch::last,
       [&](std::uint64_t at, std::uint8_t fm_ce_se) { write(queue.view(), at, fm_ce_se); });
   return ticket.status.ok() ? queue.wait(ticket.index) : ticket.status;
 }

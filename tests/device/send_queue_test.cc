@@ -28,8 +28,8 @@ void run(LaunchShape shape, std::uint32_t workers, const Kernel& kernel) {
   ASSERT_TRUE(ran) << ran.error().message();
 }
 
-template <class Publication>
-Ticket post_one(HostMachine& m, SendQueue<HostMachine, Publication>& queue, const Crew& crew,
+template <class Publication, class AnyCrew>
+Ticket post_one(HostMachine& m, SendQueue<HostMachine, Publication>& queue, const AnyCrew& crew,
                 Batch batch = Batch::last) {
   return queue.post(crew, {}, batch, [&](std::uint64_t at, std::uint8_t fm_ce_se) {
     write_nop(m, queue.view(), at, fm_ce_se);
@@ -64,7 +64,7 @@ TEST_P(SharedQueueUnderLoad, AnnouncesEveryWqeOnceInOrderAndCompletesAll) {
   std::atomic<std::uint64_t> failures = 0;
   run(load.shape, load.workers, [&](HostMachine& m) {
     SendQueue<HostMachine, SharedPublication> queue(m, context, memory.view(), 0);
-    const Crew crew = load.crews ? Crew{m.warp_mask(), m.lane()} : Crew::alone(m);
+    const Crew crew = load.crews ? Crew{m.warp_mask(), m.lane()} : Crew::of_one(m);
     Ticket ticket{};
     for (std::uint32_t i = 0; i < load.posts; ++i) {
       ticket = post_one(m, queue, crew, load.batches && i % 4 != 3 ? Batch::more : Batch::last);
@@ -120,7 +120,7 @@ TEST(SharedQueue, HasOneHolderEvenWhenItIsSlowerThanALap) {
     SendQueue<SlowAfterDoorbell, SharedPublication> queue(m, context, memory.view(), 0);
     Ticket ticket{};
     for (int i = 0; i < 100; ++i) {
-      ticket = queue.post(Crew::alone(m), {}, Batch::last, [&](std::uint64_t at, std::uint8_t fm) {
+      ticket = queue.post(LoneThread{}, {}, Batch::last, [&](std::uint64_t at, std::uint8_t fm) {
         write_nop(m, queue.view(), at, fm);
       });
     }
@@ -142,7 +142,7 @@ TEST(ExclusiveQueue, PostsInOrderWithoutAnAtomic) {
     SendQueue<HostMachine, ExclusivePublication> queue(m, context, memory.view(), 0);
     Ticket ticket{};
     for (int i = 0; i < 70'000; ++i) {
-      ticket = post_one(m, queue, Crew::alone(m), i % 3 == 0 ? Batch::more : Batch::last);
+      ticket = post_one(m, queue, LoneThread{}, i % 3 == 0 ? Batch::more : Batch::last);
     }
     EXPECT_TRUE(queue.wait(ticket.index));
   });
@@ -157,10 +157,10 @@ TEST(SendQueue, LeavesTheDoorbellOfABatchToItsLastPost) {
   const DeviceContext context = context_without_heap(state);
   run({1, 1}, 1, [&](HostMachine& m) {
     SendQueue<HostMachine, SharedPublication> queue(m, context, memory.view(), 0);
-    post_one(m, queue, Crew::alone(m), Batch::more);
-    post_one(m, queue, Crew::alone(m), Batch::more);
+    post_one(m, queue, LoneThread{}, Batch::more);
+    post_one(m, queue, LoneThread{}, Batch::more);
     EXPECT_EQ(memory.record(), 0u);
-    post_one(m, queue, Crew::alone(m), Batch::last);
+    post_one(m, queue, LoneThread{}, Batch::last);
     EXPECT_EQ(memory.record(), 3u);
     EXPECT_EQ(memory.doorbell(), format::doorbell_value(3, StubQueue::kQpn));
   });
@@ -175,7 +175,7 @@ TEST(SendQueue, ClosesAnOpenBatchWhenItIsWaitedFor) {
   const DeviceContext context = context_without_heap(state);
   run({1, 1}, 1, [&](HostMachine& m) {
     SendQueue<HostMachine, SharedPublication> queue(m, context, memory.view(), 0);
-    const Ticket ticket = post_one(m, queue, Crew::alone(m), Batch::more);
+    const Ticket ticket = post_one(m, queue, LoneThread{}, Batch::more);
     EXPECT_LT(poll_completion(m, memory.view()), ticket.index);
     EXPECT_TRUE(queue.wait(ticket.index));
   });
@@ -189,8 +189,8 @@ TEST(SendQueue, PublishesTheProducerIndexForAProxy) {
   const DeviceContext context = context_without_heap(state);
   run({1, 1}, 1, [&](HostMachine& m) {
     SendQueue<HostMachine, SharedPublication> queue(m, context, memory.view(), 0);
-    post_one(m, queue, Crew::alone(m));
-    post_one(m, queue, Crew::alone(m));
+    post_one(m, queue, LoneThread{});
+    post_one(m, queue, LoneThread{});
   });
   EXPECT_EQ(memory.proxy_index(), 2u);
   EXPECT_EQ(memory.record(), 0u);
@@ -203,13 +203,13 @@ TEST(SendQueue, KeepsTheFirstErrorAndRefusesLaterPosts) {
   const DeviceContext context = context_without_heap(state);
   run({1, 1}, 1, [&](HostMachine& m) {
     SendQueue<HostMachine, SharedPublication> queue(m, context, memory.view(), 0);
-    const Ticket ticket = post_one(m, queue, Crew::alone(m));
+    const Ticket ticket = post_one(m, queue, LoneThread{});
     memory.fail(0, format::Syndrome::remote_access);
     const Status status = queue.wait(ticket.index);
     EXPECT_EQ(status.code, StatusCode::queue_error);
     EXPECT_EQ(status.syndrome, format::Syndrome::remote_access);
     memory.fail(1, format::Syndrome::flushed);
-    const Ticket refused = post_one(m, queue, Crew::alone(m));
+    const Ticket refused = post_one(m, queue, LoneThread{});
     EXPECT_EQ(refused.status.code, StatusCode::queue_error);
     EXPECT_EQ(refused.status.syndrome, format::Syndrome::remote_access);
   });
@@ -225,7 +225,7 @@ TEST(SendQueue, ReportsAStallOfAFullQueueAndLetsTheOthersGo) {
   run({2, 32}, 1, [&](HostMachine& m) {
     SendQueue<HostMachine, SharedPublication> queue(m, context, memory.view(), 0);
     for (int i = 0; i <= 64; ++i) {  // more than the queue holds
-      if (post_one(m, queue, Crew::alone(m)).status.code == StatusCode::stalled) {
+      if (post_one(m, queue, LoneThread{}).status.code == StatusCode::stalled) {
         ++stalled;
         return;
       }
@@ -245,7 +245,7 @@ TEST(SendQueue, ReportsAStallOfACompletionThatNeverComes) {
   const DeviceContext context = context_without_heap(state, 30);
   run({1, 1}, 1, [&](HostMachine& m) {
     SendQueue<HostMachine, SharedPublication> queue(m, context, memory.view(), 7);
-    const Ticket ticket = post_one(m, queue, Crew::alone(m));
+    const Ticket ticket = post_one(m, queue, LoneThread{});
     EXPECT_EQ(queue.wait(ticket.index).code, StatusCode::stalled);
   });
   EXPECT_EQ(state.stall.site, Site::queue_completion);

@@ -51,6 +51,29 @@ TEST(Completions, OfACollapsedQueueAllGoToTheFirstSlot) {
   EXPECT_EQ(rig.a.engine.counters().cqes, 2000u);
 }
 
+TEST(Completions, AShortOneBringsTheLastEightBytesOnly) {
+  RigOptions options;
+  options.collapsed = true;
+  options.overrun_ignore = true;
+  options.log_cq = 0;
+  options.engine.short_cqes = true;
+  EngineRig rig(options);
+  const auto post = [&](std::uint64_t address) {
+    rig.a.post(write_wqe(rig, address, 0, 8));
+    rig.a.ring();
+    rig.run();
+    return rig.a.send_cq.at(0);
+  };
+  const format::Cqe64 first = post(0);
+  const format::Cqe64 second = post(0);
+  EXPECT_EQ(first.wqe_counter, 0);
+  EXPECT_EQ(second.wqe_counter, 1);
+  EXPECT_EQ(std::memcmp(&first, &second, format::kCqeTailOffset), 0);
+  const format::Cqe64 failed = post(std::uint64_t{1} << 40);
+  EXPECT_EQ(format::cqe_opcode(failed.op_own), CqeOpcode::requester_error);
+  EXPECT_NE(std::memcmp(&first, &failed, format::kCqeTailOffset), 0);
+}
+
 TEST(CompletionControl, DecidesWhoMakesACqe) {
   for (const auto& [completion, makes] : {std::pair{Completion::on_error, false},
                                           {Completion::on_first_error, false},
