@@ -1,8 +1,8 @@
-// Kernels whose machine code sass_test.py reads. Each makes one call, as a user's kernel would.
+// Kernels whose PTX ptx_test.py reads. Each makes one call, as a user's kernel would.
 #include "device/cuda_machine.cuh"
 #include "device/pe.h"
 
-namespace gdakit::sass_test {
+namespace gdakit::ptx_test {
 
 extern "C" __global__ void put_shared(DeviceContext context, int* remote, const int* local) {
   CudaMachine m(context);
@@ -29,4 +29,4 @@ extern "C" __global__ void quiet(DeviceContext context) {
   pe.quiet();
 }
 
-}  // namespace gdakit::sass_test
+}  // namespace gdakit::ptx_test
