@@ -104,7 +104,7 @@ endfunction()
 # name.
 function(gdakit_add_gpu_test name)
   cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES" ${ARGN})
-  add_executable(${name} ${arg_SOURCES} ${PROJECT_SOURCE_DIR}/tests/gpu/needs_gpu.cc)
+  add_executable(${name} ${arg_SOURCES} ${PROJECT_SOURCE_DIR}/tests/gpu/needs_gpu.cu)
   set_target_properties(${name} PROPERTIES
                         CUDA_ARCHITECTURES "${GDAKIT_TEST_CUDA_ARCHITECTURES}")
   target_compile_definitions(${name} PRIVATE GDAKIT_ON_GPU_ONLY)

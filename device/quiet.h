@@ -93,7 +93,7 @@ GDAKIT_DEVICE Status round(const P& poster, std::uint32_t number, std::uint64_t 
 // A dissemination barrier: after round k every PE has heard of 2^(k+1) PEs.
 template <class P>
 GDAKIT_DEVICE Status all_rounds(const P& poster) {
-  std::uint64_t* word = poster.context.barrier_epoch;
+  std::uint64_t* word = &poster.context.words->barrier_epoch;
   const std::uint64_t epoch = poster.m.load_weak(word) + 1;  // one caller at a time
   poster.m.store_weak(word, epoch);
   const auto n = static_cast<std::uint32_t>(poster.context.n_pes);

@@ -89,7 +89,7 @@ enum class Compare : std::uint8_t { eq, ne, gt, ge, lt, le };
 
 // A wait that exceeded the watchdog's limit, as its thread saw it. The first one of a PE is kept.
 struct StallReport {
-  std::uint64_t state;  // 0 none, 1 being written, 2 complete
+  std::uint64_t state;  // even: none yet; odd: complete. The host adds one to have another.
   Site site;
   Compare compare;  // of the word with the target, for Site::signal
   std::uint8_t unused[6];
@@ -127,6 +127,14 @@ struct PeState {
   FaultReport fault;
 };
 
+// What the threads of a PE share, in its own memory.
+struct PeWords {
+  std::uint64_t barrier_epoch;  // how many barriers this PE has begun
+  // The state that a report will have once it is complete, if a thread has taken it upon itself.
+  std::uint64_t stall_claim;
+  std::uint64_t fault_claim;
+};
+
 inline constexpr std::uint32_t kMaxBarrierRounds = 32;
 
 // All that a kernel needs of its PE. Taken by value.
@@ -144,7 +152,7 @@ struct DeviceContext {
   bool needs_cst;                // inbound NIC writes are not ordered by themselves
   Scope nic_scope;               // what Scope::nic means here: gpu or system
   std::uint64_t* barrier_flags;  // kMaxBarrierRounds words in the symmetric heap
-  std::uint64_t* barrier_epoch;  // how many barriers this PE has begun; nobody else's
+  PeWords* words;
   PeState* state;
 };
 static_assert(std::is_trivially_copyable_v<DeviceContext>);

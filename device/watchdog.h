@@ -41,9 +41,8 @@ class Watchdog {
   std::uint64_t waited_ns_ = 0;
 };
 
-inline constexpr std::uint64_t kReportNone = 0;
-inline constexpr std::uint64_t kReportBeingWritten = 1;
-inline constexpr std::uint64_t kReportComplete = 2;
+inline constexpr std::uint64_t kReportNone = 0;  // as it begins
+GDAKIT_HOST_DEVICE constexpr bool is_complete_report(std::uint64_t state) { return state % 2 != 0; }
 
 // Writes one field of a report.
 template <class M, class T>
@@ -51,15 +50,18 @@ GDAKIT_DEVICE void note(M& m, T* field, std::type_identity_t<T> value) {
   m.store_weak(field, value);
 }
 
-// Has `fill(report)` write the fields unless an earlier report stands there. The host may read it
-// at any time. Fields are stored one by one as they are found out, so that none is kept.
+// Has `fill(report)` write the fields unless an earlier report stands there, or is being written.
+// The host may read it at any time. Fields are stored one by one as they are found out, so that
+// none is kept. Threads compete for the claim rather than for the state, which the host's memory
+// may hold: there a GPU cannot update a word in one step.
 template <class M, class Report, class Fill>
-GDAKIT_DEVICE void file_report(M& m, Report* report, Fill&& fill) {
-  const std::uint64_t before =
-      m.compare_exchange(order::RelaxedSystem{}, &report->state, kReportNone, kReportBeingWritten);
-  if (before != kReportNone) return;
+GDAKIT_DEVICE void file_report(M& m, std::uint64_t* claim, Report* report, Fill&& fill) {
+  const std::uint64_t open = m.load(order::RelaxedSystem{}, &report->state);
+  if (is_complete_report(open)) return;
+  const std::uint64_t complete = open + 1;
+  if (m.fetch_max(order::RelaxedGpu{}, claim, complete) >= complete) return;
   fill(*report);
-  m.store(order::ReportBeforeState{}, &report->state, kReportComplete);
+  m.store(order::ReportBeforeState{}, &report->state, complete);
 }
 
 // What every stall report of the calling thread says.
@@ -75,7 +77,7 @@ struct Stall {
 template <class M, class Fill>
 GDAKIT_DEVICE void report_stall(M& m, const DeviceContext& context, const Stall& stall,
                                 Fill&& fill) {
-  file_report(m, &context.state->stall, [&](StallReport& report) {
+  file_report(m, &context.words->stall_claim, &context.state->stall, [&](StallReport& report) {
     note(m, &report.site, stall.site);
     note(m, &report.peer, stall.peer);
     note(m, &report.queue, stall.queue);
@@ -91,7 +93,7 @@ GDAKIT_DEVICE void report_stall(M& m, const DeviceContext& context, const Stall&
 template <class M>
 GDAKIT_DEVICE Status report_fault(M& m, const DeviceContext& context, StatusCode code,
                                   std::int32_t peer, std::uint64_t address, std::uint64_t bytes) {
-  file_report(m, &context.state->fault, [&](FaultReport& report) {
+  file_report(m, &context.words->fault_claim, &context.state->fault, [&](FaultReport& report) {
     note(m, &report.code, static_cast<std::uint8_t>(code));
     note(m, &report.peer, peer);
     note(m, &report.address, address);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <fcntl.h>
 #include <poll.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -23,47 +22,15 @@ constexpr std::chrono::seconds kTermPatience{2};
 // PE may fail because of it and still be seen first. So long is waited for the one that was killed.
 constexpr std::chrono::milliseconds kCausePatience{100};
 
-// The signals that are read from a descriptor instead of interrupting; `before` gets the mask that
-// the programs start with. What the launcher was told to ignore (nohup) stays ignored.
-Result<UniqueFileDescriptor> take_over_signals(sigset_t& before) {
-  ::signal(SIGCHLD, SIG_DFL);  // an inherited "ignore" would hide how the PEs end
-  sigset_t taken;
-  ::sigemptyset(&taken);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) {
-    struct sigaction action {};
-    ::sigaction(signal, nullptr, &action);
-    if (action.sa_handler != SIG_IGN) ::sigaddset(&taken, signal);
-  }
-  sigset_t blocked = taken;
-  ::sigaddset(&blocked, SIGPIPE);  // a write says so by its error
-  ::sigprocmask(SIG_BLOCK, &blocked, &before);
-  UniqueFileDescriptor signals(::signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK));
-  if (!signals) return Error::from_errno("signalfd", errno);
-  return signals;
-}
-
-// The descriptors 0 to 2 must be taken, or a pipe could become the stdout of a PE by accident.
-void fill_standard_descriptors() {
-  int descriptor = 0;
-  do {
-    descriptor = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-  } while (descriptor >= 0 && descriptor <= 2);
-  ::close(descriptor);
-}
-
 }  // namespace
 
-Result<Job> Job::start(const JobSpec& spec) {
-  fill_standard_descriptors();
+Result<Job> Job::start(const JobSpec& spec, Signals signals) {
   Result<Guard> guard = Guard::start();
   if (!guard) return guard.error();
   Result<StdinRelay> input = StdinRelay::open();
   if (!input) return input.error();
-  sigset_t program_mask;
-  Result<UniqueFileDescriptor> signals = take_over_signals(program_mask);
-  if (!signals) return signals.error();
-
-  Job job(std::move(*guard), std::move(*input), std::move(*signals));
+  const sigset_t program_mask = signals.before;
+  Job job(std::move(*guard), std::move(*input), std::move(signals.descriptor));
   if (Result<void> served = job.start_mps(spec); !served) return served.error();
   if (Result<void> started = job.start_pes(spec, program_mask); !started) {
     job.kill_all(SIGKILL);

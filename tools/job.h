@@ -19,6 +19,7 @@
 #include "tools/mps.h"
 #include "tools/output.h"
 #include "tools/pe_process.h"
+#include "tools/signals.h"
 #include "tools/stdin_relay.h"
 
 namespace gdakit::tools {
@@ -35,7 +36,7 @@ struct JobSpec {
 class Job {
  public:
   // Starts the PEs. No PE is left running after an error.
-  static Result<Job> start(const JobSpec& spec);
+  static Result<Job> start(const JobSpec& spec, Signals signals);
 
   Job(Job&&) = default;
 

@@ -77,6 +77,11 @@ int run(const Arguments& arguments, bool has_timeout, std::vector<std::string> c
     }
     spec.timeout = std::chrono::milliseconds(std::llround(arguments.timeout_seconds * 1000));
   }
+  Result<Signals> signals = take_over_signals();  // before CUDA has threads
+  if (!signals) {
+    std::cerr << "gdakit run: " << signals.error().message() << '\n';
+    return kFailed;
+  }
   if (!arguments.gpus.empty()) {
     auto gpus = parse_gpus(arguments.gpus, report_gpus());
     if (!gpus && gpus.error().code() == Code::invalid_argument) {
@@ -89,7 +94,7 @@ int run(const Arguments& arguments, bool has_timeout, std::vector<std::string> c
     spec.gpus = std::move(*gpus);
   }
   spec.mps = kMpsChoices.at(arguments.mps);
-  Result<Job> job = Job::start(spec);
+  Result<Job> job = Job::start(spec, std::move(*signals));
   if (job) return job->run();
   std::cerr << "gdakit run: " << job.error().message() << '\n';
   switch (job.error().code()) {

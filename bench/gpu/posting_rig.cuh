@@ -49,6 +49,7 @@ class PostingRig {
   DeviceMemory<Be32> rkey_;
   DeviceMemory<std::uint64_t> remote_base_;
   DeviceMemory<PeState> state_;
+  DeviceMemory<PeWords> words_;
   PinnedMemory<std::uint64_t> doorbells_;
   DeviceContext context_{};
 };
@@ -77,10 +78,10 @@ inline QueueView PostingRig::view(std::uint32_t number, const QueueParts& parts,
 inline Result<void> PostingRig::create(std::uint32_t queues, std::uint32_t depth, Sharing sharing,
                                        std::uint64_t publication_word) {
   const QueueParts parts(depth);
-  const auto made =
-      first_error(memory_.allocate(queues * parts.bytes()), heap_.allocate(kHeapWords),
-                  views_.allocate(queues), chunk_.allocate(1), rkey_.allocate(1),
-                  remote_base_.allocate(1), state_.allocate(1), doorbells_.allocate(queues * 32));
+  const auto made = first_error(
+      memory_.allocate(queues * parts.bytes()), heap_.allocate(kHeapWords), views_.allocate(queues),
+      chunk_.allocate(1), rkey_.allocate(1), remote_base_.allocate(1), state_.allocate(1),
+      words_.allocate(1), doorbells_.allocate(queues * 32));
   if (!made) return made;
   const auto heap = reinterpret_cast<std::uint64_t>(heap_.get());
   const LocalRange chunk{heap, heap + kHeapWords * 8, Be32{1}};
@@ -107,6 +108,7 @@ inline Result<void> PostingRig::create(std::uint32_t queues, std::uint32_t depth
   context_.watchdog_ns = 2'000'000'000;
   context_.nic_scope = Scope::gpu;
   context_.state = state_.get();
+  context_.words = words_.get();
   return {};
 }
 

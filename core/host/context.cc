@@ -26,7 +26,7 @@ Result<std::unique_ptr<Gpu>> open_gpu(const Options& options, int rank) {
 // A report that the device has finished, or nothing.
 template <class Report>
 const Report* finished(const Report& report) {
-  return __atomic_load_n(&report.state, __ATOMIC_ACQUIRE) == kReportComplete ? &report : nullptr;
+  return is_complete_report(__atomic_load_n(&report.state, __ATOMIC_ACQUIRE)) ? &report : nullptr;
 }
 
 }  // namespace
@@ -103,10 +103,12 @@ Result<void> Context::make_parts(BackendProvider& provider) {
 }
 
 Result<void> Context::make_state() {
-  Result<std::uint64_t*> flags = allocate<std::uint64_t>(kMaxBarrierRounds + 1);
+  Result<std::uint64_t*> flags = allocate<std::uint64_t>(kMaxBarrierRounds);
   if (!flags) return flags.error();
   barrier_flags_ = *flags;
-  barrier_epoch_ = barrier_flags_ + kMaxBarrierRounds;  // its own PE's alone
+  Result<PeWords*> words = allocate<PeWords>(1);
+  if (!words) return words.error();
+  words_ = *words;
   auto state = memory_->allocate(sizeof(PeState), Place::shared);
   if (!state) return state.error();
   state_ = std::move(*state);
@@ -229,7 +231,7 @@ DeviceContext Context::device_context() const {
   context.needs_cst = limits.needs_cst;
   context.nic_scope = nic_scope();
   context.barrier_flags = barrier_flags_;
-  context.barrier_epoch = barrier_epoch_;
+  context.words = words_;
   context.state = static_cast<PeState*>(state_->data());
   return context;
 }
@@ -273,11 +275,10 @@ Result<void> Context::synchronize(Stream stream) {
 }
 
 void Context::clear_reports() {
-  // A report that is still being written stays.
+  // A report that is still being written stays. A complete one is the host's alone.
   const auto forget = [](std::uint64_t* state) {
-    std::uint64_t complete = kReportComplete;
-    __atomic_compare_exchange_n(state, &complete, kReportNone, false, __ATOMIC_ACQ_REL,
-                                __ATOMIC_RELAXED);
+    const std::uint64_t now = __atomic_load_n(state, __ATOMIC_ACQUIRE);
+    if (is_complete_report(now)) __atomic_store_n(state, now + 1, __ATOMIC_RELEASE);
   };
   auto* state = static_cast<PeState*>(state_->data());
   forget(&state->stall.state);

@@ -154,7 +154,7 @@ class Context {
   std::unique_ptr<MemoryBlock> local_table_;
   std::vector<LocalBuffer> local_buffers_;
   std::uint64_t* barrier_flags_ = nullptr;
-  std::uint64_t* barrier_epoch_ = nullptr;
+  PeWords* words_ = nullptr;
   bool one_gpu_ = false;  // all PEs, this one included, are on the same
   bool aborted_ = false;
 };

@@ -25,7 +25,7 @@ bool ReportReader::read(std::uint64_t report, std::uint64_t bytes) {
   weak::Memory& memory = run_.world.memory();
   const weak::Address at = run_.world.space().model(pe_, report);
   const weak::Access acquire{.sem = weak::Sem::acquire, .scope = Scope::system};
-  if (memory.load(agent_, at, 8, acquire) != kReportComplete) return false;
+  if (!is_complete_report(memory.load(agent_, at, 8, acquire))) return false;
   for (std::uint64_t offset = 8; offset < bytes; offset += 8)
     memory.load(agent_, at + offset, 8, {});
   return true;

@@ -32,7 +32,7 @@ World::World(std::string name, const WorldOptions& options)
   report_ = add_region("report", sizeof(PeState), RegionKind::report, Owner::host);
   heap_ = used_;
   barrier_flags_ = allocate<std::uint64_t>("barrier flags", kMaxBarrierRounds, RegionKind::signal);
-  barrier_epoch_ = allocate<std::uint64_t>("barrier epoch", 1);
+  words_ = allocate<PeWords>("words of the PE", 1);
 }
 
 World::~World() = default;

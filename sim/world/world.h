@@ -201,7 +201,7 @@ class World final : public Subject, private weak::Names {
   std::function<void()> before_each_;
   std::function<void(After&)> judge_;
   std::uint64_t* barrier_flags_ = nullptr;
-  std::uint64_t* barrier_epoch_ = nullptr;
+  PeWords* words_ = nullptr;
   WorldRun* running_ = nullptr;
 };
 

@@ -247,7 +247,7 @@ void WorldRun::make_context(std::uint32_t pe) {
   context.watchdog_ns = options.watchdog_ns;
   context.needs_cst = options.needs_cst.value_or(needs_cst(knobs));
   context.barrier_flags = world.barrier_flags_;
-  context.barrier_epoch = world.barrier_epoch_;
+  context.words = world.words_;
   context.state = reinterpret_cast<PeState*>(world.space_.arena_base + world.report_);
 }
 

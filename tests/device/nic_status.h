@@ -128,6 +128,7 @@ class QueueOnNic : public testing::Test {
     DeviceContext context{};
     context.nic_scope = Scope::system;
     context.state = &shared_->state;
+    context.words = &shared_->pe_words;
     context.watchdog_ns = 10'000'000'000;
     const Result<void> ran =
         Device::run(WriteWord{context, view_, shared_->words, rkey, lkey, &shared_->status});
@@ -141,6 +142,7 @@ class QueueOnNic : public testing::Test {
     StubQueue peer{64, Sharing::shared, Handler::gpu, 64, Device::memory()};
     std::uint64_t words[2] = {0, 42};
     PeState state{};
+    PeWords pe_words{};
     Status status{StatusCode::stalled};
   };
   struct Delete {

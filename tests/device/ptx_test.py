@@ -15,8 +15,8 @@ import unittest
 
 NVCC, ROOT = sys.argv[1], pathlib.Path(sys.argv[2])
 
-# What orders of device/order.h a kernel has, as "instruction kind scope"; nic stands for both of its
-# meanings. A refused or stalled operation files a report by ReportBeforeState, in every kernel.
+# The orders of device/order.h that a kernel has, as "instruction kind scope"; nic stands for both
+# of its meanings. A refused or stalled operation files a report by ReportBeforeState, in every kernel.
 WAITS = {
     "ld acquire gpu": "SlotFreeBeforeReuse",
     "ld acquire sys": "CompletionBeforeUse",

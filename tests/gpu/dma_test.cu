@@ -307,12 +307,12 @@ TEST_P(GpuDma, ThousandsOfWritesInManyChainsAllArrive) {
   EXPECT_EQ(words.read(), expected);
 }
 
-// Fills the GPU until the word becomes `wanted`.
+// Fills the GPU until the word becomes `wanted`; each block says in a word of `held` that it runs.
 __global__ void hold(const std::uint64_t* word, std::uint64_t wanted, std::uint64_t* held) {
   extern __shared__ char room[];
   if (threadIdx.x == 0) {
     room[0] = 0;
-    atomicAdd_system(reinterpret_cast<unsigned long long*>(held), 1);
+    cuda::atomic_ref<std::uint64_t, cuda::thread_scope_system>(held[blockIdx.x]).store(wanted);
     const std::uint64_t begin = clock64();
     cuda::atomic_ref<const std::uint64_t, cuda::thread_scope_device> watched(*word);
     while (watched.load(cuda::memory_order_acquire) != wanted && clock64() - begin < kLimitCycles) {
@@ -328,18 +328,19 @@ TEST_P(GpuDma, WorksBesideAKernelThatFillsTheGpuAndWaitsForIt) {
   check(cudaDeviceGetAttribute(&most_shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0));
   check(cudaFuncSetAttribute(hold, cudaFuncAttributeMaxDynamicSharedMemorySize, most_shared));
   Words flag(1), from(1u << 18), to(1u << 18), small(3000);
-  Words held(1, Words::Place::pinned);
+  Words held(static_cast<std::size_t>(multiprocessors), Words::Place::pinned);
   std::vector<std::uint8_t> source(from.bytes());
   std::iota(source.begin(), source.end(), std::uint8_t{3});
   from.fill(source);
   const OwnedStream stream = make_stream();
   for (std::uint64_t round = 1; round <= 3; ++round) {
-    *held.data() = 0;
     const auto blocks = static_cast<unsigned>(multiprocessors);
     hold<<<blocks, 1024, static_cast<std::size_t>(most_shared), stream.get()>>>(flag.data(), round,
                                                                                 held.data());
-    cuda::atomic_ref<std::uint64_t, cuda::thread_scope_system> count(*held.data());
-    while (count.load() != blocks) std::this_thread::yield();
+    for (unsigned i = 0; i < blocks; ++i) {
+      cuda::atomic_ref<std::uint64_t, cuda::thread_scope_system> runs(held.data()[i]);
+      while (runs.load() != round) std::this_thread::yield();
+    }
     std::uint64_t old = 0;
     for (std::uint64_t i = 0; i != 3000; ++i) port_->write(small.at(8 * i), &round, sizeof round);
     port_->submit();

@@ -31,6 +31,9 @@ const std::vector<Argument>& arguments() {
        "The record changes places with QueueState::posted, which says the same; the fence before "
        "the doorbell follows both."},
       {{"device/ring.h", "", SiteOp::store, 3}, Operator::delay, kPostedIsAdvice},
+      {{"device/watchdog.h", "", SiteOp::load, 1},
+       Operator::narrow_gpu,
+       "The host changes the state of a report between launches alone, which are ordered."},
       {{"device/publication.h", "ReadyBeforeRing", SiteOp::fence, 1}, Operator::remove, kStaleLap},
       {{"device/publication.h", "ReadyBeforeRing", SiteOp::fence, 1},
        Operator::narrow_block,

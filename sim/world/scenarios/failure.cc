@@ -130,7 +130,7 @@ WorldPointer watchdog(const SubjectOptions& options) {
   world->launch_on(0, {.blocks = 2, .threads = 1}, Stalls{world->witness(), data});
   world->check([=](After& after) {
     const PeState state = after.pe_state(0);
-    after.expect(state.stall.state == kReportComplete, "the stall is reported");
+    after.expect(is_complete_report(state.stall.state), "the stall is reported");
     after.expect(state.stall.site == Site::queue_completion && state.stall.peer == 1,
                  "the report says who waits, and for whom");
   });
@@ -165,7 +165,7 @@ WorldPointer proxy_stall(const SubjectOptions& options) {
   auto* data = world->allocate<Word>("data", 2);
   world->launch_on(0, {.blocks = 2, .threads = 1}, MayStall{world->witness(), data, 1});
   world->check([=](After& after) {
-    after.expect(after.pe_state(0).stall.state == kReportComplete, "the stall is reported");
+    after.expect(is_complete_report(after.pe_state(0).stall.state), "the stall is reported");
   });
   return world;
 }
@@ -194,7 +194,7 @@ WorldPointer bad_argument(const SubjectOptions& options) {
   world->launch_on(0, {.blocks = 2, .threads = 1}, BadArgument{world->witness(), data});
   world->check([=](After& after) {
     const PeState state = after.pe_state(0);
-    after.expect(state.fault.state == kReportComplete && state.fault.peer == 7,
+    after.expect(is_complete_report(state.fault.state) && state.fault.peer == 7,
                  "the bad argument is reported");
     after.expect(after.value(1, data) == 1, "PE 1 has 1");
   });

@@ -1,8 +1,11 @@
 // Skips every test of a program, by name and with the reason, on a machine without a GPU. Linked
 // into each of the GPU's test programs.
+#include <cuda_runtime_api.h>
+
 #include <gtest/gtest.h>
 
 #include "core/host/gpu.h"
+#include "tests/support/settings.h"
 
 namespace gdakit {
 namespace {
@@ -12,6 +15,15 @@ class NeedsGpu final : public testing::Environment {
   void SetUp() override {
     const GpuReport report = report_gpus();
     if (report.gpus.empty()) GTEST_SKIP() << "no GPU: " << report.sentence;
+    if (test::small()) give_stacks();
+  }
+
+ private:
+  // The tools that small tests are for add a stack to each kernel. Where a launch has to make room
+  // for one it waits for all kernels that run, and those here wait for each other.
+  static void give_stacks() {
+    constexpr std::size_t kStackBytes = 16 * 1024;
+    ASSERT_EQ(cudaDeviceSetLimit(cudaLimitStackSize, kStackBytes), cudaSuccess);
   }
 };
 

@@ -1,0 +1,41 @@
+#include "tools/signals.h"
+
+#include <cerrno>
+#include <fcntl.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+namespace gdakit::tools {
+namespace {
+
+// The descriptors 0 to 2 must be taken, or a pipe could become the stdout of a PE by accident.
+void fill_standard_descriptors() {
+  int descriptor = 0;
+  do {
+    descriptor = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  } while (descriptor >= 0 && descriptor <= 2);
+  ::close(descriptor);
+}
+
+}  // namespace
+
+Result<Signals> take_over_signals() {
+  fill_standard_descriptors();
+  ::signal(SIGCHLD, SIG_DFL);  // an inherited "ignore" would hide how the PEs end
+  sigset_t taken;
+  ::sigemptyset(&taken);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) {
+    struct sigaction action {};
+    ::sigaction(signal, nullptr, &action);
+    if (action.sa_handler != SIG_IGN) ::sigaddset(&taken, signal);
+  }
+  sigset_t blocked = taken;
+  ::sigaddset(&blocked, SIGPIPE);  // a write says so by its error
+  Signals signals{};
+  ::sigprocmask(SIG_BLOCK, &blocked, &signals.before);
+  signals.descriptor.reset(::signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!signals.descriptor) return Error::from_errno("signalfd", errno);
+  return signals;
+}
+
+}  // namespace gdakit::tools

@@ -1,0 +1,22 @@
+// The signals of the launcher: those of its PEs' ends, and those that tell it to end.
+#pragma once
+
+#include <signal.h>
+
+#include "core/base/file_descriptor.h"
+#include "core/base/result.h"
+
+namespace gdakit::tools {
+
+struct Signals {
+  UniqueFileDescriptor descriptor;  // a signalfd
+  sigset_t before;                  // the mask that the programs start with
+};
+
+// From now on they are read from a descriptor instead of interrupting. What the launcher was told
+// to ignore (nohup) stays ignored. To be called while the process has one thread: a later one, as
+// CUDA makes them, inherits the mask, but one that is there already would get the signals and drop
+// them.
+Result<Signals> take_over_signals();
+
+}  // namespace gdakit::tools
