@@ -108,7 +108,7 @@ void GpuWork::add_copy(std::uint64_t chain, DmaAddress to, DmaAddress from, std:
   const bool within = is_gpu(to) && is_gpu(from);
   const bool large = size > kGpuSmallCopy;
   engine_only |= across || !reached_by_gpu(to) || !reached_by_gpu(from) || (!within && large);
-  wants_kernel |= within && size > kGpuBounceCopy;
+  wants_kernel |= within;
   WorkOp op;
   op.kind = WorkKind::copy;
   op.across = across;

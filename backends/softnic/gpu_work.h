@@ -25,9 +25,6 @@ enum class WorkKind : std::uint8_t { word, bytes, copy, cqe, atomic };
 // A copy that is longer than this is spread over the whole GPU.
 inline constexpr std::uint64_t kGpuSmallCopy = 8192;
 
-// One that is not longer is as fast by way of the host as by a launch of its own.
-inline constexpr std::uint64_t kGpuBounceCopy = 4096;
-
 struct WorkOp {
   WorkKind kind = WorkKind::word;
   bool across = false;  // a copy between two GPUs
@@ -84,7 +81,7 @@ class GpuWork {
   std::vector<WorkList> lists;
   std::uint32_t levels = 0;
   bool engine_only = false;   // has operations that no kernel can do
-  bool wants_kernel = false;  // has operations that kernels do far better
+  bool wants_kernel = false;  // has some that the copy engine does by way of the host alone
 
   // How far it is.
   std::uint32_t next_level = 0;  // levels before it are launched

@@ -16,7 +16,7 @@ import unittest
 NVCC, ROOT = sys.argv[1], pathlib.Path(sys.argv[2])
 
 # The orders of device/order.h that a kernel has, as "instruction kind scope"; nic stands for both
-# of its meanings. A refused or stalled operation files a report by ReportBeforeState, in every kernel.
+# of its meanings. What is refused or stalls files a report, by ReportBeforeState.
 WAITS = {
     "ld acquire gpu": "SlotFreeBeforeReuse",
     "ld acquire sys": "CompletionBeforeUse",
