@@ -17,6 +17,7 @@
 
 #include "backends/softnic/gpu_dma.h"
 #include "backends/softnic/gpu_port.h"
+#include "tests/support/settings.h"
 
 namespace gdakit::softnic {
 namespace {
@@ -196,6 +197,7 @@ __global__ void add_beside(std::uint64_t* word, std::uint32_t times) {
 
 TEST_P(GpuDma, AtomicsLoseNoneOfTheThreadsOwn) {
   if (GetParam() == DmaMethod::copy_engine) GTEST_SKIP() << "the copy engine reads, then writes";
+  if (test::small()) GTEST_SKIP() << "a tool lets no helper kernel run beside the threads";
   Words word(1);
   const OwnedStream stream = make_stream();
   constexpr std::uint32_t kThreads = 256, kTimes = 20000, kAdds = 500;
