@@ -80,10 +80,9 @@ struct ReadyBeforeRing {
   static constexpr std::string_view breaks = "ready-words";
 };
 
-// Orders   what the holder did where it did not ring (the WQE bytes of a batch that stays open), or
-//          rang through the proxy,
-// before   the ring of the next holder, which announces these WQEs, too, by an index that never
-//          goes back,
+// Orders   the holder's record and doorbell, and the WQE bytes of a batch that stays open,
+// before   those of the next holder, so that neither record nor doorbell ever goes back: of two
+//          doorbells the NIC may see the later one alone,
 // for      the poster that finds the baton at its slot.
 struct PassBaton {
   static constexpr Kind kind = Kind::release;
@@ -102,10 +101,8 @@ struct WqeBeforeDoorbellRecord {
 };
 
 // Orders   the doorbell record,
-// before   the doorbell; and before the baton is put down, so that the next holder's record comes
-//          later,
-// for      the NIC, which reads the record when the doorbell alone does not tell enough, and for
-//          the next holder.
+// before   the doorbell,
+// for      the NIC, which reads the record when the doorbell alone does not tell enough.
 struct RecordBeforeDoorbell {
   static constexpr Kind kind = Kind::release;
   static constexpr Scope scope = Scope::nic;

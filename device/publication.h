@@ -213,9 +213,8 @@ class SharedPublication {
       const std::uint64_t end = ready_end(m, queue, held, value);
       m.fence(order::ReadyBeforeRing{});
       // What lies beyond the caller's own slots belongs to posters who left the ring to the holder.
-      const bool rings = !more_to_come || end != own_end;
-      const bool ordered = rings && ring(m, queue, end);
-      value = put_down(m, queue, end, ordered);
+      if (!more_to_come || end != own_end) ring(m, queue, end);
+      value = put_down(m, queue, end);
       if (!ready_place(queue.depth, end).is_ready(value)) return;
       take_up(m, queue, end);
       held = end;
@@ -231,14 +230,11 @@ class SharedPublication {
     m.fetch_xor(order::RelaxedGpu{}, &queue.ready[place.word], place.mark());
   }
 
-  // Sets the mark. Returns the word as it was. `ordered`: what the holder did is ordered already.
+  // Sets the mark. Returns the word as it was.
   template <class M>
-  GDAKIT_DEVICE static std::uint64_t put_down(M& m, const QueueView& queue, std::uint64_t end,
-                                              bool ordered) {
+  GDAKIT_DEVICE static std::uint64_t put_down(M& m, const QueueView& queue, std::uint64_t end) {
     const ReadyPlace place = ready_place(queue.depth, end);
-    std::uint64_t* const word = &queue.ready[place.word];
-    return ordered ? m.fetch_xor(order::RelaxedGpu{}, word, place.mark())
-                   : m.fetch_xor(order::PassBaton{}, word, place.mark());
+    return m.fetch_xor(order::PassBaton{}, &queue.ready[place.word], place.mark());
   }
 };
 

@@ -32,16 +32,13 @@ struct ProxyRing {
   }
 };
 
-// Returns whether the announcement is ordered before all that the thread does next.
 template <class M>
-GDAKIT_DEVICE bool ring(M& m, const QueueView& queue, std::uint64_t end) {
-  const bool proxy = queue.handler == Handler::proxy;
-  if (proxy) {
+GDAKIT_DEVICE void ring(M& m, const QueueView& queue, std::uint64_t end) {
+  if (queue.handler == Handler::proxy) {
     ProxyRing::announce(m, queue, end);
   } else {
     DoorbellRing::announce(m, queue, end);
   }
-  return !proxy;
 }
 
 }  // namespace gdakit

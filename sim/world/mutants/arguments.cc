@@ -30,6 +30,7 @@ const std::vector<Argument>& arguments() {
        Operator::delay,
        "The record changes places with QueueState::posted, which says the same; the fence before "
        "the doorbell follows both."},
+      {{"device/ring.h", "", SiteOp::store, 2}, Operator::delay, kPostedIsAdvice},
       {{"device/ring.h", "", SiteOp::store, 3}, Operator::delay, kPostedIsAdvice},
       {{"device/watchdog.h", "", SiteOp::load, 1},
        Operator::narrow_gpu,
