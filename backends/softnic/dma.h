@@ -16,9 +16,11 @@
 //   - where ordered() is true, writes, copies, atomics and CQEs of one chain become visible in the
 //     order queued, as a PCIe device's posted writes do; otherwise the engine itself waits for one
 //     before it queues the next.
-//   - done() of a write, copy or CQE may be true before its bytes are visible, if nothing that any
-//     port of the same wire queues from then on becomes visible before it. fence() waits for the
-//     bytes themselves, those of every port with which this one keeps such an order included.
+//   - done() of a write, copy or CQE may be true before its bytes are visible, if nothing becomes
+//     visible before it that this port queues from then on, or that any port of the same wire
+//     queues after a packet which was published behind this port's next submit(). So the engine
+//     submits before it publishes. fence() waits for the bytes themselves, those of every port with
+//     which this one keeps such an order included.
 // A port is used by one thread at a time. It never refuses an operation and touches nothing but the
 // ranges it is given.
 #pragma once

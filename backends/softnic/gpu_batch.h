@@ -42,14 +42,18 @@ struct GpuChain {
   std::uint32_t count = 0;
 };
 
-// A large copy within the GPU; chunks are counted over all pieces of a launch.
+// A large copy within the GPU; chunks are counted over all pieces of a launch, which come in the
+// order of `after`.
 struct GpuPiece {
   std::uint64_t to = 0;
   std::uint64_t from = 0;
   std::uint64_t size = 0;
   std::uint64_t first_chunk = 0;
+  std::uint64_t after = 0;  // begins when so many chunks, the first ones, are done
 };
 inline constexpr std::uint64_t kGpuChunkBytes = 64 * 1024;
+// So few pieces each block keeps at hand; more it reads from host memory with each chunk.
+inline constexpr std::uint32_t kGpuFewPieces = 64;
 
 // What a launch and the host tell each other. The host may cancel a launch that has not begun: it
 // sets `cancel`, then reads `started`; the kernel sets `started`, then reads `cancel`, both with a

@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <mutex>
 #include <vector>
@@ -11,7 +13,6 @@ namespace gdakit::softnic {
 namespace {
 
 constexpr std::size_t kSlabBytes = 64 * 1024;
-constexpr unsigned kDriverVersion = 12000;
 
 // Makes the GPU the thread's current one for a call or two.
 class OnDevice {
@@ -39,19 +40,18 @@ class OnDevice {
   bool changed_ = false;
 };
 
-struct Words {
-  decltype(&cuStreamWriteValue64) write64 = nullptr;
-  decltype(&cuStreamWriteValue32) write32 = nullptr;
-};
-
-template <class Function>
-bool find(const char* name, Function& function) {
-  void* address = nullptr;
-  cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
-  const cudaError_t code =
-      cudaGetDriverEntryPointByVersion(name, &address, kDriverVersion, cudaEnableDefault, &found);
-  function = reinterpret_cast<Function>(address);
-  return code == cudaSuccess && found == cudaDriverEntryPointSuccess;
+CUstreamBatchMemOpParams memory_operation(const GpuWord& word) {
+  CUstreamBatchMemOpParams out{};
+  out.writeValue.address = word.to;
+  out.writeValue.flags = CU_STREAM_WRITE_VALUE_DEFAULT;
+  if (word.size == 8) {
+    out.writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_64;
+    out.writeValue.value64 = word.value;
+  } else {
+    out.writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
+    out.writeValue.value = static_cast<cuuint32_t>(word.value);
+  }
+  return out;
 }
 
 class CudaDevice final : public GpuDevice {
@@ -67,10 +67,9 @@ class CudaDevice final : public GpuDevice {
 
   Result<void> start() {
     const OnDevice here(ordinal_);
-    if (!find("cuStreamWriteValue64", words_.write64) ||
-        !find("cuStreamWriteValue32", words_.write32)) {
-      return Error(Code::unavailable, "the CUDA driver has no stream word writes; update it");
-    }
+    const Result<const cuda::Driver*> driver = cuda::driver();
+    if (!driver) return driver.error();
+    driver_ = *driver;
     if (Result<void> done = cuda::check(
             cudaDeviceGetAttribute(&multiprocessors_, cudaDevAttrMultiProcessorCount, ordinal_),
             "cudaDeviceGetAttribute");
@@ -137,14 +136,13 @@ class CudaDevice final : public GpuDevice {
          cudaMemcpyDefault);
   }
 
-  void write_word(GpuStream stream, std::uint64_t to, std::uint64_t value,
-                  std::uint32_t size) override {
+  void write_words(GpuStream stream, const GpuWord* words, std::size_t count) override {
     if (failed()) return;
     const OnDevice here(ordinal_);
-    const CUresult code =
-        size == 8 ? words_.write64(streams_[stream], to, value, CU_STREAM_WRITE_VALUE_DEFAULT)
-                  : words_.write32(streams_[stream], to, static_cast<cuuint32_t>(value),
-                                   CU_STREAM_WRITE_VALUE_DEFAULT);
+    std::array<CUstreamBatchMemOpParams, kGpuWordsAtOnce> operations;
+    std::transform(words, words + count, operations.begin(), memory_operation);
+    const CUresult code = driver_->stream_words(streams_[stream], static_cast<unsigned>(count),
+                                                operations.data(), /*flags=*/0);
     // The two enumerations agree.
     note(static_cast<cudaError_t>(code));
   }
@@ -190,8 +188,8 @@ class CudaDevice final : public GpuDevice {
     const auto gate = reinterpret_cast<std::uintptr_t>(gates_ + kGpuLaunchSlots);
     copy_out(stream, scratch_, gate, sizeof *scratch_);
     copy_in(stream, gate, scratch_, sizeof *scratch_);
-    write_word(stream, gate, 0, 8);
-    write_word(stream, gate, 0, 4);
+    write_word(stream, {gate, 0, 8});
+    write_word(stream, {gate, 0, 4});
     note(load_kernels(streams_[stream]));
   }
 
@@ -214,7 +212,7 @@ class CudaDevice final : public GpuDevice {
 
   const int ordinal_;
   int multiprocessors_ = 1;
-  Words words_;
+  const cuda::Driver* driver_ = nullptr;
   GpuGate* gates_ = nullptr;
   std::uint64_t* scratch_ = nullptr;   // pinned
   std::mutex mutex_;                   // makers of streams and pinned memory

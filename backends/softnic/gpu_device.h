@@ -19,6 +19,14 @@ using GpuStream = std::uint32_t;
 
 inline constexpr std::uint32_t kGpuLaunchSlots = 16;
 
+// A store of 4 or 8 bytes.
+struct GpuWord {
+  std::uint64_t to = 0;
+  std::uint64_t value = 0;
+  std::uint32_t size = 0;
+};
+inline constexpr std::size_t kGpuWordsAtOnce = 8;
+
 class GpuDevice {
  public:
   virtual ~GpuDevice() = default;
@@ -34,9 +42,10 @@ class GpuDevice {
   // Between two GPUs.
   virtual void copy_across(GpuStream stream, std::uint64_t to, std::uint64_t from,
                            std::size_t size) = 0;
-  // Stores 4 or 8 bytes, after everything before it on the stream has become visible (release).
-  virtual void write_word(GpuStream stream, std::uint64_t to, std::uint64_t value,
-                          std::uint32_t size) = 0;
+  // Up to kGpuWordsAtOnce stores, each after everything before it on the stream has become visible
+  // (release).
+  virtual void write_words(GpuStream stream, const GpuWord* words, std::size_t count) = 0;
+  void write_word(GpuStream stream, const GpuWord& word) { write_words(stream, &word, 1); }
   virtual void launch_batch(GpuStream stream, const GpuLaunch& launch) = 0;
   virtual void launch_bulk(GpuStream stream, const GpuLaunch& launch) = 0;
 

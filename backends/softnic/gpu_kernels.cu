@@ -12,7 +12,6 @@ constexpr unsigned kBatchBlocks = 64;
 constexpr unsigned kBulkThreads = 512;
 constexpr unsigned kBulkBlocksPerSm = 2;
 constexpr unsigned kBulkVectors = kGpuChunkBytes / (kBulkThreads * sizeof(uint4));
-constexpr std::uint32_t kCachedPieces = 64;
 
 template <class T>
 using InSystem = cuda::atomic_ref<T, cuda::thread_scope_system>;
@@ -308,15 +307,35 @@ __device__ GpuPiece find_piece(const GpuPiece* pieces, std::uint32_t count, std:
   return pieces[low];
 }
 
+// Waits until the first `after` chunks are done. What the block has copied so far is made known
+// first, for others may wait for it.
+__device__ void wait_for_chunks(const GpuLaunch& launch, std::uint64_t after,
+                                std::uint64_t copied) {
+  // Orders   this block's chunks so far
+  // before   the count of chunks done,
+  // for      blocks whose chunks come after them.
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    if (copied != 0) finish(launch, copied);
+    while (InGpu<std::uint64_t>(launch.gate->done).load(cuda::memory_order_acquire) < after) {
+    }
+  }
+  __syncthreads();
+}
+
+// Chunks are taken in order, so that the blocks that hold the earlier ones are running: waiting for
+// them ends.
 __global__ void __launch_bounds__(kBulkThreads) bulk_kernel(const GpuLaunch launch) {
   if (launch.control == nullptr) return;
-  __shared__ GpuPiece cached[kCachedPieces];
+  __shared__ GpuPiece cached[kGpuFewPieces];
   __shared__ std::uint64_t chunk;
   if (begin(launch)) {
-    const bool few = launch.piece_count <= kCachedPieces;
+    const bool few = launch.piece_count <= kGpuFewPieces;
     if (few && threadIdx.x < launch.piece_count) cached[threadIdx.x] = launch.pieces[threadIdx.x];
     std::uint64_t upcoming = threadIdx.x == 0 ? take(launch) : 0;
-    std::uint64_t copied = 0;
+    std::uint64_t copied = 0;  // and not made known yet
+    std::uint64_t passed = 0;  // so many chunks are known to be done
     while (true) {
       if (threadIdx.x == 0) chunk = upcoming;
       __syncthreads();
@@ -325,6 +344,11 @@ __global__ void __launch_bounds__(kBulkThreads) bulk_kernel(const GpuLaunch laun
       if (number >= launch.work) break;
       if (threadIdx.x == 0) upcoming = take(launch);
       const GpuPiece piece = find_piece(few ? cached : launch.pieces, launch.piece_count, number);
+      if (piece.after > passed) {
+        wait_for_chunks(launch, piece.after, copied);
+        passed = piece.after;
+        copied = 0;
+      }
       const std::uint64_t at = (number - piece.first_chunk) * kGpuChunkBytes;
       const std::uint64_t left = piece.size - at;
       copy_chunk(piece.to + at, piece.from + at, left < kGpuChunkBytes ? left : kGpuChunkBytes);

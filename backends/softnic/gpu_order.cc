@@ -1,7 +1,10 @@
 #include "backends/softnic/gpu_order.h"
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
+
+#include "backends/softnic/clock.h"
 
 namespace gdakit::softnic {
 namespace {
@@ -9,12 +12,6 @@ namespace {
 constexpr std::uint32_t kMaxWorks = 1024;
 constexpr std::uint32_t kMaxFlights = 32;
 constexpr std::chrono::seconds kEndLimit{5};
-
-std::uint64_t clock_ns() {
-  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                        std::chrono::steady_clock::now().time_since_epoch())
-                                        .count());
-}
 
 // Acquire: what the GPU wrote before is visible, too.
 template <class Word>
@@ -35,12 +32,12 @@ GpuOrder::GpuOrder(std::unique_ptr<GpuDevice> device, const GpuOrderOptions& opt
 
 bool GpuOrder::allocate() {
   void* const controls = device_->pinned(kGpuLaunchSlots * sizeof(GpuControl));
-  void* const words = device_->pinned(256);
+  void* const marks = device_->pinned(256);
   void* const ring = device_->pinned(options_.ring_bytes);
-  if (controls == nullptr || words == nullptr || ring == nullptr) return false;
+  if (controls == nullptr || marks == nullptr || ring == nullptr) return false;
   controls_ = static_cast<GpuControl*>(controls);
-  words_ = static_cast<std::uint64_t*>(words);
-  scratch_ = words_ + 16;
+  marks_ = static_cast<std::uint64_t*>(marks);
+  scratch_ = marks_ + 16;
   ring_ = GpuRing(ring, options_.ring_bytes);
   streams_[0] = device_->make_stream();
   streams_[1] = device_->make_stream();
@@ -57,11 +54,10 @@ GpuOrder::~GpuOrder() {
 }
 
 void GpuOrder::submit(GpuWork& work) {
-  const std::lock_guard lock(mutex_);
   work.state.store(GpuWork::State::waiting, std::memory_order_relaxed);
-  works_.push() = &work;
+  const std::lock_guard lock(incoming_mutex_);
+  incoming_.push_back(&work);
   submitted_.fetch_add(1, std::memory_order_release);
-  advance_locked();
 }
 
 void GpuOrder::advance() {
@@ -75,7 +71,8 @@ void GpuOrder::advance() {
 }
 
 void GpuOrder::advance_locked() {
-  now_ns_ = clock_ns();
+  now_ns_ = steady_now_ns();
+  take_incoming();
   if (device_->failed()) {
     give_up();
     return;
@@ -86,6 +83,12 @@ void GpuOrder::advance_locked() {
   start_works();
 }
 
+void GpuOrder::take_incoming() {
+  const std::lock_guard lock(incoming_mutex_);
+  for (GpuWork* const work : incoming_) works_.push() = work;
+  incoming_.clear();
+}
+
 void GpuOrder::retire() {
   while (!flights_.empty()) {
     Flight& flight = flights_.front();
@@ -93,12 +96,15 @@ void GpuOrder::retire() {
       const GpuControl& control = controls_[flight.slot];
       // In this order: a launch that has left has finished, too.
       const bool left = load(control.left) != 0;
-      if (!flight.told && load(control.finished) != 0) finish(flight);
+      if (!flight.told && load(control.finished) != 0) {
+        flight.told = true;
+        finish(flight);
+      }
       if (!left) return;
       GDAKIT_ASSERT(flight.told);
       --kernels_;
     } else {
-      if (load(words_[current_]) < flight.seq) return;
+      if (load(marks_[current_]) < flight.seq) return;
       finish(flight);
     }
     ring_.give_back(flight.ring_mark);
@@ -107,37 +113,53 @@ void GpuOrder::retire() {
   }
 }
 
-// Results are taken out of the ring before its memory is used again.
-void GpuOrder::finish(Flight& flight) {
-  flight.told = true;
-  front_since_ns_ = now_ns_;
-  GpuWork& work = *works_[flight.work];
-  if (flight.kernel) {
-    for (WorkAtomic& atomic : work.atomics) {
-      const std::uint32_t level = work.lists[work.ops[atomic.op].list].level;
-      if (level == flight.level && atomic.place != nullptr) atomic.result = atomic.place->old;
-    }
-  }
-  if (!flight.last) return;
-  GDAKIT_ASSERT(works_.head() == flight.work);
-  works_.pop();
-  work.state.store(GpuWork::State::finished, std::memory_order_release);
-  finished_.fetch_add(1, std::memory_order_release);
+// The first of its works that is not finished yet: some may have had fewer levels than others.
+std::uint64_t GpuOrder::begin_of(const Flight& flight) const {
+  return std::max(flight.begin, works_.head());
 }
 
+// Results are taken out of the ring before its memory is used again.
+void GpuOrder::finish(const Flight& flight) {
+  front_since_ns_ = now_ns_;
+  for (std::uint64_t number = begin_of(flight); number != flight.end; ++number) {
+    GpuWork& work = *works_[number];
+    if (!flight.kernel) {
+      work.complete = flight.last;
+      continue;
+    }
+    for (WorkAtomic& atomic : work.atomics) {
+      const std::uint32_t level = work.lists[work.ops[atomic.op].list].level;
+      if (level == flight.level) atomic.result = atomic.place->old;
+    }
+    work.complete |= flight.up_to >= work.levels.size();
+  }
+  while (!works_.empty() && works_.front()->complete) {
+    GpuWork& work = *works_.front();
+    works_.pop();
+    work.state.store(GpuWork::State::finished, std::memory_order_release);
+    finished_.fetch_add(1, std::memory_order_release);
+  }
+  // What was taken back may be complete, if it had nothing at the level that was cancelled.
+  next_ = std::max(next_, works_.head());
+}
+
+// Works that come while others are put onto the GPU are taken along.
 void GpuOrder::start_works() {
   while (next_ != works_.tail()) {
     GpuWork& work = *works_[next_];
-    if (!start(work)) return;
-    work.state.store(GpuWork::State::launched, std::memory_order_release);
-    ++next_;
+    std::uint64_t end = next_ + 1;
+    if (!work.launched()) {
+      const bool kernels = kernels_can(work) && (kernels_ != 0 || !few(work));
+      if (kernels) end = end_of_group();
+      // Nothing cancels a copy: it must not stand behind a launch that may be stuck.
+      const bool started = kernels ? launch_levels(end) : kernels_ == 0 && run_copies(work);
+      if (!started) return;
+    }
+    for (; next_ != end; ++next_) {
+      works_[next_]->state.store(GpuWork::State::launched, std::memory_order_release);
+    }
+    take_incoming();
   }
-}
-
-bool GpuOrder::start(GpuWork& work) {
-  if (may_use_kernels(work)) return launch_levels(work);
-  // Nothing cancels a copy: it must not stand behind a launch that may be stuck.
-  return kernels_ == 0 && run_copies(work);
 }
 
 // The GPU fails every call, and nothing it still does can be told from nothing: all work ends.
@@ -151,6 +173,7 @@ void GpuOrder::give_up() {
   next_ = works_.tail();
   kernels_ = 0;
   open_ = false;
+  word_count_ = 0;
 }
 
 GpuOrder::Counts GpuOrder::counts() {

@@ -34,6 +34,10 @@ bool GpuOrder::run_copies(GpuWork& work) {
     return false;
   }
   close_segment(true);
+  // A call for one word more costs next to nothing, but what follows it is seen later: the first of
+  // two works, which may be a payload, goes without.
+  if (word_count_ != 0 && seq_ - marked_ >= 2) mark();
+  flush_words();
   return true;
 }
 
@@ -43,17 +47,35 @@ void GpuOrder::close_segment(bool last) {
   if (marked_ == seq_) unmarked_since_ns_ = now_ns_;
   Flight& flight = flights_.push();
   flight.seq = ++seq_;
-  flight.work = next_;
+  flight.begin = next_;
+  flight.end = next_ + 1;
   flight.last = last;
   flight.ring_mark = ring_.mark();
   open_ = false;
 }
 
 void GpuOrder::mark() {
-  if (marked_ == seq_) return;
-  const auto word = reinterpret_cast<std::uintptr_t>(&words_[current_]);
-  device_->write_word(streams_[current_], word, seq_, sizeof seq_);
-  marked_ = seq_;
+  if (marked_ != seq_) {
+    queue_word(reinterpret_cast<std::uintptr_t>(&marks_[current_]), seq_, sizeof seq_);
+    marked_ = seq_;
+  }
+  flush_words();
+}
+
+void GpuOrder::queue_word(std::uint64_t to, std::uint64_t value, std::uint64_t size) {
+  if (word_count_ == words_.size()) flush_words();
+  words_[word_count_++] = {to, value, static_cast<std::uint32_t>(size)};
+}
+
+void GpuOrder::flush_words() {
+  if (word_count_ != 0) device_->write_words(streams_[current_], words_.data(), word_count_);
+  word_count_ = 0;
+}
+
+// The stream, for what comes behind all words queued so far.
+GpuStream GpuOrder::stream() {
+  flush_words();
+  return streams_[current_];
 }
 
 bool GpuOrder::run_op(GpuWork& work, const WorkOp& op) {
@@ -71,15 +93,14 @@ bool GpuOrder::copy_in_staged(std::uint64_t to, const void* from, std::size_t si
   std::byte* const staged = ring_.take(size);
   if (staged == nullptr) return false;
   std::memcpy(staged, from, size);
-  device_->copy_in(streams_[current_], to, staged, size);
+  device_->copy_in(stream(), to, staged, size);
   open_ = true;
   return true;
 }
 
 bool GpuOrder::run_word(const WorkOp& op) {
   if (reached_by_gpu(op.to) && op.size >= 4) {
-    const auto size = static_cast<std::uint32_t>(op.size);
-    device_->write_word(streams_[current_], plain_address(op.to), op.value, size);
+    queue_word(plain_address(op.to), op.value, op.size);
     open_ = true;
     return true;
   }
@@ -114,14 +135,12 @@ bool GpuOrder::run_cqe(const GpuWork& work, const WorkOp& op) {
   }
   std::uint64_t tail;
   std::memcpy(&tail, from + format::kCqeTailOffset, sizeof tail);
-  device_->write_word(streams_[current_], plain_address(op.to) + format::kCqeTailOffset, tail,
-                      sizeof tail);
+  queue_word(plain_address(op.to) + format::kCqeTailOffset, tail, sizeof tail);
   open_ = true;
   return true;
 }
 
 bool GpuOrder::run_copy(GpuWork& work, const WorkOp& op) {
-  const GpuStream stream = streams_[current_];
   const std::uint64_t to = plain_address(op.to);
   const std::uint64_t from = plain_address(op.from);
   if (!is_gpu(op.to) && !is_gpu(op.from)) {
@@ -134,11 +153,11 @@ bool GpuOrder::run_copy(GpuWork& work, const WorkOp& op) {
   // must have been.
   if (!reached_by_gpu(op.from) && !all_complete()) return false;
   if (op.across) {
-    device_->copy_across(stream, to, from, op.size);
+    device_->copy_across(stream(), to, from, op.size);
   } else if (is_gpu(op.to)) {
-    device_->copy_in(stream, to, reinterpret_cast<const void*>(from), op.size);
+    device_->copy_in(stream(), to, reinterpret_cast<const void*>(from), op.size);
   } else {
-    device_->copy_out(stream, reinterpret_cast<void*>(to), from, op.size);
+    device_->copy_out(stream(), reinterpret_cast<void*>(to), from, op.size);
   }
   open_ = true;
   return true;
@@ -150,9 +169,8 @@ bool GpuOrder::bounce(GpuWork& work, const WorkOp& op) {
     const std::uint64_t piece = std::min(op.size - work.copied, kBouncePiece);
     std::byte* const staged = flights_.full() ? nullptr : ring_.take(piece);
     if (staged == nullptr) return false;
-    const GpuStream stream = streams_[current_];
-    device_->copy_out(stream, staged, plain_address(op.from) + work.copied, piece);
-    device_->copy_in(stream, plain_address(op.to) + work.copied, staged, piece);
+    device_->copy_out(stream(), staged, plain_address(op.from) + work.copied, piece);
+    device_->copy_in(stream(), plain_address(op.to) + work.copied, staged, piece);
     open_ = true;
     work.copied += piece;
     if (piece != kBouncePiece) continue;
@@ -172,7 +190,7 @@ bool GpuOrder::run_atomic(GpuWork& work, const WorkOp& op) {
   }
   if (!work.reading) {
     *scratch_ = 0;
-    device_->copy_out(streams_[current_], scratch_, plain_address(op.to), op.size);
+    device_->copy_out(stream(), scratch_, plain_address(op.to), op.size);
     work.reading = open_ = true;
     return false;
   }
@@ -180,9 +198,7 @@ bool GpuOrder::run_atomic(GpuWork& work, const WorkOp& op) {
   work.reading = false;
   atomic.result = *scratch_;
   atomic.place = nullptr;
-  device_->write_word(streams_[current_], plain_address(op.to),
-                      atomic_result(atomic.request, atomic.result),
-                      static_cast<std::uint32_t>(op.size));
+  queue_word(plain_address(op.to), atomic_result(atomic.request, atomic.result), op.size);
   open_ = true;
   return true;
 }

@@ -1,6 +1,8 @@
-// Work by helper kernels: launches level by level, and what becomes of launches that find no room.
+// Work by helper kernels: which works go together, and their launches, level by level.
+#include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <ranges>
 
 #include "backends/softnic/gpu_order.h"
 
@@ -9,35 +11,90 @@ namespace {
 
 constexpr std::uint32_t kMaxKernels = 8;
 static_assert(kMaxKernels <= kGpuLaunchSlots);
+// Of works that go together; one alone may have more.
+constexpr std::size_t kMaxGroupOps = 8192;
+constexpr std::size_t kMaxGroupBytes = 512 * 1024;
 
 std::uint64_t gpu_address(const void* pinned) { return reinterpret_cast<std::uintptr_t>(pinned); }
 
-GpuOp base_op(const WorkOp& op) {
-  GpuOp out;
-  out.to = plain_address(op.to);
-  out.size = static_cast<std::uint32_t>(op.size);
-  out.on_host = is_pinned(op.to) ? 1 : 0;
-  return out;
-}
-
 }  // namespace
 
-bool GpuOrder::may_use_kernels(const GpuWork& work) const {
+bool GpuOrder::kernels_can(const GpuWork& work) const {
   const bool begun_as_copies = work.next_op != 0 || work.reading || work.copied != 0;
-  if (!options_.kernels || work.engine_only || begun_as_copies || !blocked_.empty()) return false;
-  const bool few = !work.wants_kernel && work.ops.size() <= options_.engine_ops;
-  return !few || kernels_ != 0;
+  return options_.kernels && !work.engine_only && !begun_as_copies && blocked_.empty();
 }
 
-bool GpuOrder::launch_levels(GpuWork& work) {
-  for (; work.next_level != work.levels; ++work.next_level) {
+bool GpuOrder::few(const GpuWork& work) const {
+  return !work.wants_kernel && work.ops.size() <= options_.engine_ops;
+}
+
+// Where the works end that may go together, side by side. They are of different ports, and nobody
+// has been told that one of them is done when a later one is queued: so none can rely on another.
+std::uint64_t GpuOrder::end_of_group() {
+  std::uint64_t end = next_;
+  while (end != works_.tail()) {
+    const GpuWork& work = *works_[end];
+    if (end != next_ && !fits_group(work, end)) break;
+    ++end;
+    const bool told = work.prompt || work.state.load(std::memory_order_relaxed) ==
+                                         GpuWork::State::launched;  // cancelled since
+    if (told) break;
+  }
+  return end;
+}
+
+bool GpuOrder::fits_group(const GpuWork& work, std::uint64_t end) {
+  if (!kernels_can(work) || work.next_level != works_[next_]->next_level) return false;
+  std::size_t ops = work.ops.size();
+  std::size_t bytes = work.bytes.size();
+  for (std::uint64_t number = next_; number != end; ++number) {
+    const GpuWork& other = *works_[number];
+    if (other.owner == work.owner) return false;
+    ops += other.ops.size();
+    bytes += other.bytes.size();
+  }
+  return ops <= kMaxGroupOps && bytes <= kMaxGroupBytes;
+}
+
+WorkLevel GpuOrder::level_of(std::uint64_t end, std::uint32_t level) {
+  WorkLevel all;
+  for (std::uint64_t number = next_; number != end; ++number) {
+    const WorkLevel one = works_[number]->level(level);
+    all.chains += one.chains;
+    all.ops += one.ops;
+  }
+  return all;
+}
+
+bool GpuOrder::launch_levels(std::uint64_t end) {
+  std::uint32_t level = works_[next_]->next_level;
+  const auto launched = [&](std::uint64_t number) { return works_[number]->launched(); };
+  while (!std::ranges::all_of(std::views::iota(next_, end), launched)) {
     if (kernels_ == kMaxKernels || flights_.full()) return false;
-    // A chain may begin with a large copy: then the first level is empty.
-    const bool launched = work.next_level % 2 == 0 ? launch_small(work, work.next_level)
-                                                   : launch_bulk(work, work.next_level);
-    if (!launched) return false;
+    const bool small = level % 2 == 0;
+    const std::uint32_t up_to = small ? level + 1 : end_of_bulk(end, level);
+    if (!(small ? launch_small(end, level) : launch_bulk(end, level, up_to))) return false;
+    level = up_to;
+    for (std::uint64_t number = next_; number != end; ++number) {
+      GpuWork& work = *works_[number];
+      work.next_level = std::min(level, static_cast<std::uint32_t>(work.levels.size()));
+    }
   }
   return true;
+}
+
+// One launch does several levels of large copies if there is nothing small between them, and few in
+// all.
+std::uint32_t GpuOrder::end_of_bulk(std::uint64_t end, std::uint32_t level) {
+  std::uint32_t pieces = level_of(end, level).ops;
+  std::uint32_t up_to = level + 1;
+  while (level_of(end, up_to).ops == 0) {
+    const std::uint32_t more = level_of(end, up_to + 1).ops;
+    if (more == 0 || pieces + more > kGpuFewPieces) break;
+    pieces += more;
+    up_to += 2;
+  }
+  return up_to;
 }
 
 GpuLaunch GpuOrder::next_launch() {
@@ -48,93 +105,121 @@ GpuLaunch GpuOrder::next_launch() {
   return launch;
 }
 
-bool GpuOrder::launch_small(GpuWork& work, std::uint32_t level) {
-  std::size_t op_count = 0;
-  std::size_t chain_count = 0;
-  std::size_t byte_count = 0;
-  for (const WorkList& list : work.lists) {
-    if (list.level != level) continue;
-    ++chain_count;
-    op_count += list.count;
-  }
-  if (chain_count == 0) return true;
-  // Staged bytes go along as they are; each atomic has room for its result.
-  byte_count = round_up(work.bytes.size(), 64);
-  const std::size_t atomics_at =
-      op_count * sizeof(GpuOp) + round_up(chain_count * sizeof(GpuChain), 64) + byte_count;
-  std::byte* const memory = ring_.take(atomics_at + work.atomics.size() * sizeof(GpuAtomic));
-  if (memory == nullptr) return false;
-  auto* const ops = reinterpret_cast<GpuOp*>(memory);
-  auto* const chains = reinterpret_cast<GpuChain*>(ops + op_count);
-  std::byte* const bytes = memory + atomics_at - byte_count;
-  auto* const atomics = reinterpret_cast<GpuAtomic*>(memory + atomics_at);
-  if (!work.bytes.empty()) std::memcpy(bytes, work.bytes.data(), work.bytes.size());
+// A launch of small operations as it lies in pinned memory.
+struct GpuOrder::Small {
+  std::uint32_t level = 0;
+  GpuOp* ops = nullptr;
+  GpuChain* chains = nullptr;
+  std::byte* bytes = nullptr;    // what is staged, for one work after the other
+  GpuAtomic* atomics = nullptr;  // likewise; each has room for its result
+  std::uint32_t op_count = 0;    // so far
+};
 
-  GpuLaunch launch = next_launch();
-  launch.ops = ops;
-  launch.chains = chains;
-  std::uint32_t at = 0;
-  for (const WorkList& list : work.lists) {
-    if (list.level != level) continue;
-    chains[launch.work] = {at, list.count};
-    if (launch.work < kGpuFewChains) launch.few_chains[launch.work] = chains[launch.work];
-    ++launch.work;
-    std::uint32_t number = list.first;
-    for (std::uint32_t i = 0; i != list.count; ++i, number = work.ops[number].next) {
-      const WorkOp& op = work.ops[number];
-      GpuOp out = base_op(op);
-      switch (op.kind) {
-        case WorkKind::word: out.from = op.value; break;
-        case WorkKind::copy:
-          out.kind = GpuOpKind::bytes;
-          out.from = plain_address(op.from);
-          break;
-        case WorkKind::bytes:
-          out.kind = GpuOpKind::bytes;
-          out.from = gpu_address(bytes + op.extra);
-          break;
-        case WorkKind::cqe:
-          out.kind = GpuOpKind::cqe;
-          out.from = gpu_address(bytes + op.extra);
-          break;
-        case WorkKind::atomic:
-          out.kind = GpuOpKind::atomic;
-          atomics[op.extra] = {work.atomics[op.extra].request, 0};
-          work.atomics[op.extra].place = atomics + op.extra;
-          out.from = gpu_address(atomics + op.extra);
-          break;
-      }
-      ops[at++] = out;
-    }
+bool GpuOrder::launch_small(std::uint64_t end, std::uint32_t level) {
+  const WorkLevel size = level_of(end, level);
+  // A chain may begin with a large copy: then the first level is empty.
+  if (size.ops == 0) return true;
+  std::size_t byte_count = 0;
+  std::size_t atomic_count = 0;
+  for (std::uint64_t number = next_; number != end; ++number) {
+    if (works_[number]->level(level).ops == 0) continue;
+    byte_count += round_up(works_[number]->bytes.size(), 64);
+    atomic_count += works_[number]->atomics.size();
   }
-  fly(work, level, launch);
+  const std::size_t chains_at = size.ops * sizeof(GpuOp);
+  const std::size_t bytes_at = chains_at + round_up(size.chains * sizeof(GpuChain), 64);
+  const std::size_t atomics_at = bytes_at + byte_count;
+  std::byte* const memory = ring_.take(atomics_at + atomic_count * sizeof(GpuAtomic));
+  if (memory == nullptr) return false;
+  Small small;
+  small.level = level;
+  small.ops = reinterpret_cast<GpuOp*>(memory);
+  small.chains = reinterpret_cast<GpuChain*>(memory + chains_at);
+  small.bytes = memory + bytes_at;
+  small.atomics = reinterpret_cast<GpuAtomic*>(memory + atomics_at);
+  GpuLaunch launch = next_launch();
+  launch.ops = small.ops;
+  launch.chains = small.chains;
+  for (std::uint64_t number = next_; number != end; ++number) {
+    if (works_[number]->level(level).ops != 0) add_small(*works_[number], small, launch);
+  }
+  std::copy_n(small.chains, std::min(launch.work, std::uint64_t{kGpuFewChains}), launch.few_chains);
+  fly(launch, end, level, level + 1);
   return true;
 }
 
-bool GpuOrder::launch_bulk(GpuWork& work, std::uint32_t level) {
+// Adds what a work has at the level.
+void GpuOrder::add_small(GpuWork& work, Small& small, GpuLaunch& launch) {
+  if (!work.bytes.empty()) std::memcpy(small.bytes, work.bytes.data(), work.bytes.size());
+  for (const WorkList& list : work.lists) {
+    if (list.level != small.level) continue;
+    small.chains[launch.work++] = {small.op_count, list.count};
+    std::uint32_t number = list.first;
+    for (std::uint32_t i = 0; i != list.count; ++i, number = work.ops[number].next) {
+      small.ops[small.op_count++] = small_op(work, work.ops[number], small);
+    }
+  }
+  small.bytes += round_up(work.bytes.size(), 64);
+  small.atomics += work.atomics.size();
+}
+
+GpuOp GpuOrder::small_op(GpuWork& work, const WorkOp& op, const Small& small) {
+  GpuOp out;
+  out.to = plain_address(op.to);
+  out.size = static_cast<std::uint32_t>(op.size);
+  out.on_host = is_pinned(op.to) ? 1 : 0;
+  switch (op.kind) {
+    case WorkKind::word: out.from = op.value; break;
+    case WorkKind::copy:
+      out.kind = GpuOpKind::bytes;
+      out.from = plain_address(op.from);
+      break;
+    case WorkKind::bytes:
+      out.kind = GpuOpKind::bytes;
+      out.from = gpu_address(small.bytes + op.extra);
+      break;
+    case WorkKind::cqe:
+      out.kind = GpuOpKind::cqe;
+      out.from = gpu_address(small.bytes + op.extra);
+      break;
+    case WorkKind::atomic: {
+      GpuAtomic* const place = small.atomics + op.extra;
+      *place = {work.atomics[op.extra].request, 0};
+      work.atomics[op.extra].place = place;
+      out.kind = GpuOpKind::atomic;
+      out.from = gpu_address(place);
+      break;
+    }
+  }
+  return out;
+}
+
+bool GpuOrder::launch_bulk(std::uint64_t end, std::uint32_t level, std::uint32_t up_to) {
   std::size_t count = 0;
-  for (const WorkList& list : work.lists) count += list.level == level ? list.count : 0;
+  for (std::uint32_t at = level; at < up_to; at += 2) count += level_of(end, at).ops;
   if (count == 0) return true;
   std::byte* const memory = ring_.take(count * sizeof(GpuPiece));
   if (memory == nullptr) return false;
   auto* const pieces = reinterpret_cast<GpuPiece*>(memory);
   GpuLaunch launch = next_launch();
   launch.pieces = pieces;
-  for (const WorkList& list : work.lists) {
-    if (list.level != level) continue;
-    std::uint32_t number = list.first;
-    for (std::uint32_t i = 0; i != list.count; ++i, number = work.ops[number].next) {
-      const WorkOp& op = work.ops[number];
-      pieces[launch.piece_count++] = {plain_address(op.to), plain_address(op.from), op.size,
-                                      launch.work};
-      launch.work += divide_up(op.size, kGpuChunkBytes);
+  for (std::uint32_t at = level; at < up_to; at += 2) {
+    const std::uint64_t after = launch.work;
+    for (std::uint64_t number = next_; number != end; ++number) {
+      for (const WorkOp& op : works_[number]->ops) {
+        if (works_[number]->lists[op.list].level != at) continue;
+        pieces[launch.piece_count++] = {plain_address(op.to), plain_address(op.from), op.size,
+                                        launch.work, after};
+        launch.work += divide_up(op.size, kGpuChunkBytes);
+      }
     }
   }
-  fly(work, level, launch);
+  fly(launch, end, level, up_to);
   return true;
 }
 
-void GpuOrder::fly(GpuWork& work, std::uint32_t level, const GpuLaunch& launch) {
+void GpuOrder::fly(const GpuLaunch& launch, std::uint64_t end, std::uint32_t level,
+                   std::uint32_t up_to) {
   // Behind a launch that is stuck nothing would tell that the copies before it are complete.
   mark();
   *launch.control = {};
@@ -150,71 +235,12 @@ void GpuOrder::fly(GpuWork& work, std::uint32_t level, const GpuLaunch& launch) 
   flight.kernel = true;
   flight.slot = static_cast<std::uint32_t>(launched_++ % kGpuLaunchSlots);
   flight.level = level;
-  flight.work = next_;
-  flight.last = level + 1 == work.levels;
+  flight.up_to = up_to;
+  flight.begin = next_;
+  flight.end = end;
   flight.ring_mark = ring_.mark();
   ++kernels_;
   ++counts_.launches;
-}
-
-// True: the launch will do nothing. False: it has begun, and does its work.
-bool GpuOrder::cancel(std::uint32_t slot) {
-  GpuControl& control = controls_[slot];
-  __atomic_store_n(&control.cancel, 1, __ATOMIC_SEQ_CST);
-  // Orders   the cancelling
-  // before   the look at `started`,
-  // for      a kernel that says that it has started and then looks whether it is cancelled.
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (__atomic_load_n(&control.started, __ATOMIC_SEQ_CST) == 0) return true;
-  // It runs: the verdict is a few microseconds away.
-  while (true) {
-    const std::uint32_t verdict = __atomic_load_n(&control.verdict, __ATOMIC_ACQUIRE);
-    if (verdict != 0) return verdict == kVerdictCancelled;
-    if (device_->failed()) return true;
-  }
-}
-
-void GpuOrder::look_for_stuck() {
-  // Copies always get done; behind a kernel there are none.
-  if (kernels_ == 0 || !flights_.front().kernel) return;
-  const Flight& front = flights_.front();
-  if (now_ns_ - front_since_ns_ < options_.stuck_ns) return;
-  const bool started = __atomic_load_n(&controls_[front.slot].started, __ATOMIC_ACQUIRE) != 0;
-  if (started && !front.told) return;
-  // From the last to the first: no launch can begin once the one before it is known not to.
-  std::vector<std::uint32_t> cancelled;
-  while (!flights_.empty()) {
-    const Flight& last = flights_[flights_.tail() - 1];
-    if (last.told || !cancel(last.slot)) break;
-    cancelled.push_back(last.slot);
-    next_ = last.work;
-    works_[next_]->next_level = last.level;
-    flights_.truncate(flights_.tail() - 1);
-    --kernels_;
-    ++counts_.cancelled;
-  }
-  if (!flights_.empty()) {
-    const Flight& first = flights_.front();
-    const bool only_leaves = first.told && flights_.tail() - flights_.head() == 1;
-    if (!only_leaves) {
-      // The stream moves on; what was cancelled drains with it, and is launched anew.
-      front_since_ns_ = now_ns_;
-      return;
-    }
-    cancelled.push_back(first.slot);
-    flights_.pop();
-    --kernels_;
-  }
-  blocked_ = std::move(cancelled);
-  current_ = 1 - current_;
-}
-
-// The other stream is free once its last launches have ended.
-void GpuOrder::look_for_drained() {
-  for (const std::uint32_t slot : blocked_) {
-    if (__atomic_load_n(&controls_[slot].left, __ATOMIC_ACQUIRE) == 0) return;
-  }
-  blocked_.clear();
 }
 
 }  // namespace gdakit::softnic

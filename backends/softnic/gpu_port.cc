@@ -13,6 +13,7 @@ constexpr std::uint32_t kMaxWorks = 4096;
 constexpr std::uint64_t kMaxSubmitted = 4;
 // A work is closed when it has so much.
 constexpr std::size_t kMaxOps = 4096;
+constexpr std::size_t kMaxPromptOps = 8;
 constexpr std::size_t kMaxBytes = 512 * 1024;
 constexpr std::size_t kWritePiece = 256 * 1024;
 constexpr std::chrono::seconds kEndLimit{5};
@@ -67,7 +68,8 @@ std::byte* GpuPort::within_reach(DmaAddress address, std::size_t size, std::size
 GpuWork& GpuPort::filling() {
   if (!filling_is_empty()) {
     GpuWork& last = *works_[works_.tail() - 1];
-    if (last.ops.size() < kMaxOps && last.bytes.size() < kMaxBytes) return last;
+    const std::size_t most = last.prompt ? kMaxPromptOps : kMaxOps;
+    if (last.ops.size() < most && last.bytes.size() < kMaxBytes) return last;
   }
   if (idle_.empty()) {
     owned_.push_back(std::make_unique<GpuWork>());
@@ -76,8 +78,17 @@ GpuWork& GpuPort::filling() {
   GpuWork* const work = idle_.back();
   idle_.pop_back();
   work->clear();
+  work->owner = this;
+  // It goes with the next submit(), as nothing of this port is on its way.
+  work->prompt = early() && works_.empty() && order_.quiet();
   works_.push() = work;
   return *work;
+}
+
+// The operation that was queued last.
+DmaOp GpuPort::queued() {
+  const std::uint64_t number = works_.tail() - 1;
+  return works_[number]->prompt ? DmaOp{} : op(Kind::work, number);
 }
 
 DmaOp GpuPort::read(void* to, DmaAddress from, std::size_t size) {
@@ -171,9 +182,8 @@ bool GpuPort::done(DmaOp op) {
     case Kind::work: break;
   }
   if (works_.head() > number) return true;
-  const bool early = options_.early != nullptr && options_.early->load(std::memory_order_relaxed);
   const GpuWork::State state = works_[number]->state.load(std::memory_order_acquire);
-  return state == GpuWork::State::finished || (early && state == GpuWork::State::launched);
+  return state == GpuWork::State::finished || (early() && state == GpuWork::State::launched);
 }
 
 void GpuPort::submit() {
@@ -181,8 +191,7 @@ void GpuPort::submit() {
   while (submitted_ != works_.tail() && submitted_ - works_.head() < kMaxSubmitted) {
     order_.submit(*works_[submitted_++]);
   }
-  const bool early = options_.early != nullptr && options_.early->load(std::memory_order_relaxed);
-  if (!works_.empty() && !early) order_.hurry();
+  if (!works_.empty() && !early()) order_.hurry();
 }
 
 void GpuPort::poll() {

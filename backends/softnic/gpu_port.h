@@ -26,7 +26,8 @@ namespace gdakit::softnic {
 struct GpuPortOptions {
   std::shared_ptr<GpuOrder> order;
   // While true, every port that peers of this one use shares `order`: an operation is done when it
-  // is launched, for what is queued later becomes visible later. Null: never.
+  // is launched, for what is queued later becomes visible later, or even when it is queued. Null:
+  // never.
   std::shared_ptr<const std::atomic<bool>> early;
   bool other_gpus = false;  // copies may name memory of other GPUs
   std::size_t read_ring_bytes = 1u << 20;
@@ -76,8 +77,11 @@ class GpuPort final : public DmaPort {
   // Where the host itself reaches the memory, if it does and may now; null otherwise.
   std::byte* within_reach(DmaAddress address, std::size_t size, std::size_t longest) const;
   static DmaAddress on_host(const std::byte* memory);
+  bool early() const {
+    return options_.early != nullptr && options_.early->load(std::memory_order_relaxed);
+  }
   GpuWork& filling();
-  DmaOp queued() const { return op(Kind::work, works_.tail() - 1); }
+  DmaOp queued();
   bool filling_is_empty() const { return submitted_ == works_.tail(); }
   bool fence_passed(const Fence& fence) const;
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backends/softnic/clock.h"
+
 namespace gdakit::softnic {
 namespace {
 
@@ -10,6 +12,11 @@ constexpr std::size_t kPiece = 128 * 1024;
 // Reads between two words that tell of them: a word costs half as much as a read, and a read is
 // known to be complete only with its word.
 constexpr std::uint32_t kReadsPerMark = 8;
+// A short read is watched: so many bytes at most, in whole words, for so long.
+constexpr std::size_t kShortRead = 256;
+constexpr std::uint64_t kWatchNs = 20000;
+
+std::uint64_t* words_of(std::byte* staged) { return reinterpret_cast<std::uint64_t*>(staged); }
 
 }  // namespace
 
@@ -41,20 +48,39 @@ void GpuReads::submit() {
     Read& read = wanted_.front();
     std::byte* const staged = ring_.take(read.size);
     if (staged == nullptr) break;
+    const bool is_short = read.size <= kShortRead && read.size % sizeof GpuReads::kUnwritten == 0;
+    if (is_short)
+      std::fill_n(words_of(staged), read.size / sizeof GpuReads::kUnwritten, GpuReads::kUnwritten);
     device_.copy_out(stream_, staged, read.from, read.size);
     read.staged = staged;
     read.ring_mark = ring_.mark();
     read.mark = next_mark_;
+    read.issued_ns = is_short ? steady_now_ns() : 0;
     issued_.push_back(read);
     wanted_.pop_front();
-    if (++unmarked_ == kReadsPerMark) mark();
+    unmarked_ += is_short ? 0 : 1;
+    if (unmarked_ == kReadsPerMark) mark();
   }
   if (unmarked_ != 0) mark();
 }
 
+bool GpuReads::arrived(const Read& read, std::uint64_t marked) {
+  if (read.mark <= marked) return true;
+  if (read.issued_ns == 0) return false;
+  const auto written = [](std::uint64_t& word) {
+    // Acquire: later reads of the engine come after this one.
+    return __atomic_load_n(&word, __ATOMIC_ACQUIRE) != GpuReads::kUnwritten;
+  };
+  std::uint64_t* const words = words_of(read.staged);
+  if (std::all_of(words, words + read.size / sizeof *words, written)) return true;
+  const bool told = read.mark != next_mark_;
+  if (!told && steady_now_ns() - read.issued_ns > kWatchNs) mark();
+  return false;
+}
+
 void GpuReads::mark() {
-  const auto word = reinterpret_cast<std::uintptr_t>(word_);
-  device_.write_word(stream_, word, next_mark_++, sizeof *word_);
+  device_.write_word(stream_,
+                     {reinterpret_cast<std::uintptr_t>(word_), next_mark_++, sizeof *word_});
   unmarked_ = 0;
 }
 
@@ -63,7 +89,7 @@ void GpuReads::poll() {
   const bool failed = device_.failed();
   // Acquire: the ring's bytes were written before.
   const std::uint64_t marked = __atomic_load_n(word_, __ATOMIC_ACQUIRE);
-  while (!issued_.empty() && (failed || issued_.front().mark <= marked)) {
+  while (!issued_.empty() && (failed || arrived(issued_.front(), marked))) {
     const Read& read = issued_.front();
     if (failed) {
       std::memset(read.to, 0, read.size);

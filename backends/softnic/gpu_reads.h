@@ -4,6 +4,10 @@
 //   engine
 //
 // Reads finish in the order queued. They wait for no writes: they have a stream of their own.
+//
+// The bytes of a short read are watched instead of the word: their place in the ring holds words of
+// a value that memory hardly ever holds, and when all of these have changed the read is complete. A
+// word tells of it only if one has not changed for long.
 #pragma once
 
 #include <cstddef>
@@ -18,6 +22,8 @@ namespace gdakit::softnic {
 
 class GpuReads {
  public:
+  static constexpr std::uint64_t kUnwritten = 0x9d3cf5a81e6b7247;
+
   explicit GpuReads(GpuDevice& device) : device_(device) {}
   // False: there is no pinned memory left.
   bool allocate(std::size_t ring_bytes);
@@ -35,11 +41,13 @@ class GpuReads {
     void* to = nullptr;
     std::uint64_t from = 0;
     std::size_t size = 0;
-    const std::byte* staged = nullptr;
+    std::byte* staged = nullptr;
     std::uint64_t ring_mark = 0;
-    std::uint64_t mark = 0;  // the word that tells of it
+    std::uint64_t mark = 0;       // the word that tells of it
+    std::uint64_t issued_ns = 0;  // 0: not a short one
   };
 
+  bool arrived(const Read& read, std::uint64_t marked);
   void mark();
 
   GpuDevice& device_;

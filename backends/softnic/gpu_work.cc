@@ -17,9 +17,10 @@ void GpuWork::clear() {
   bytes.clear();
   atomics.clear();
   lists.clear();
-  levels = next_level = next_op = chains_ = 0;
+  levels.clear();
+  next_level = next_op = chains_ = 0;
   copied = 0;
-  engine_only = wants_kernel = reading = false;
+  engine_only = wants_kernel = reading = prompt = complete = false;
   std::fill(slots_.begin(), slots_.end(), Slot{0, kNoList});
   state.store(State::filling, std::memory_order_relaxed);
 }
@@ -48,6 +49,7 @@ bool GpuWork::may_join(const WorkList& list, const WorkOp& op, bool bulk) {
 }
 
 void GpuWork::add(std::uint64_t chain, WorkOp op, bool bulk) {
+  if (prompt) chain = 0;
   const auto number = static_cast<std::uint32_t>(ops.size());
   Slot& slot = find(chain);
   const bool known = slot.list != kNoList;
@@ -61,13 +63,15 @@ void GpuWork::add(std::uint64_t chain, WorkOp op, bool bulk) {
     const std::uint32_t level = above % 2 == (bulk ? 1 : 0) ? above : above + 1;
     slot.list = static_cast<std::uint32_t>(lists.size());
     lists.push_back({level, number, number, 0, {}, {}});
-    levels = std::max(levels, level + 1);
+    if (level >= levels.size()) levels.resize(level + 1);
+    ++levels[level].chains;
   } else {
     ops[lists[slot.list].last].next = number;
     lists[slot.list].last = number;
   }
   WorkList& list = lists[slot.list];
   ++list.count;
+  ++levels[list.level].ops;
   if (bulk) {
     list.written.take_in(op.to, op.size);
     list.read.take_in(op.from, op.size);

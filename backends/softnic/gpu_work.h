@@ -8,6 +8,9 @@
 // Levels run one after the other, even ones with small operations and odd ones with large copies.
 // Large copies of one level run side by side: one that touches what an earlier one of its chain
 // writes, or writes what that one reads, goes to a level of its own.
+//
+// A prompt work is one whose operations count as done when they are queued. What is queued later
+// may rely on them, whatever its chain: all are of one chain.
 #pragma once
 
 #include <atomic>
@@ -69,6 +72,12 @@ struct WorkList {
   WorkHull read;
 };
 
+// What there is at one level.
+struct WorkLevel {
+  std::uint32_t chains = 0;
+  std::uint32_t ops = 0;
+};
+
 class GpuWork {
  public:
   // Owned by its port while filling and once finished, by the order between.
@@ -79,17 +88,23 @@ class GpuWork {
   std::vector<std::byte> bytes;
   std::vector<WorkAtomic> atomics;
   std::vector<WorkList> lists;
-  std::uint32_t levels = 0;
+  std::vector<WorkLevel> levels;
+  const void* owner = nullptr;  // the port
+  bool prompt = false;
   bool engine_only = false;   // has operations that no kernel can do
   bool wants_kernel = false;  // has some that the copy engine does by way of the host alone
 
   // How far it is.
   std::uint32_t next_level = 0;  // levels before it are launched
-  std::uint32_t next_op = 0;     // through the copy engine: operations before it are issued
-  std::uint64_t copied = 0;      // ... of a long copy
-  bool reading = false;          // ... the word of an atomic is on its way here
+  bool complete = false;
+  std::uint32_t next_op = 0;  // through the copy engine: operations before it are issued
+  std::uint64_t copied = 0;   // ... of a long copy
+  bool reading = false;       // ... the word of an atomic is on its way here
 
-  bool empty() const { return ops.empty(); }
+  WorkLevel level(std::uint32_t number) const {
+    return number < levels.size() ? levels[number] : WorkLevel{};
+  }
+  bool launched() const { return next_level == levels.size(); }
   void clear();
 
   // Operations take their bytes at once. `chain` as in DmaPort::order_chain.

@@ -3,17 +3,9 @@
 #include <algorithm>
 #include <chrono>
 
+#include "backends/softnic/clock.h"
+
 namespace gdakit::softnic {
-namespace {
-
-std::uint64_t now_ns() {
-  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                        std::chrono::steady_clock::now().time_since_epoch())
-                                        .count());
-}
-
-}  // namespace
-
 NicThread::NicThread(const NicThreadOptions& options, Engine& engine, UarPages& pages)
     : options_(options), engine_(engine), pages_(pages), thread_([this] { run(); }) {}
 
@@ -35,7 +27,7 @@ bool NicThread::run_steps() {
   const std::lock_guard lock(mutex_);
   engine_waits_ = false;
   if (paused_) return false;
-  const std::uint64_t now = now_ns();
+  const std::uint64_t now = steady_now_ns();
   bool worked = false;
   for (std::uint32_t i = 0; i < options_.steps_per_lock; ++i) {
     bool step_worked = pages_.poll(engine_, /*thorough=*/i == 0);

@@ -49,6 +49,7 @@ Result<Driver> load() {
   loader.find("cuMemGetHandleForAddressRange", table.range_handle);
   loader.find("cuDeviceGetAttribute", table.device_attribute);
   loader.find("cuModuleGetLoadingMode", table.loading_mode);
+  loader.find("cuStreamBatchMemOp", table.stream_words);
   if (loader.error()) return *loader.error();
   return table;
 }

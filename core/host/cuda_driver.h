@@ -26,6 +26,7 @@ struct Driver {
   decltype(&cuMemGetHandleForAddressRange) range_handle;
   decltype(&cuDeviceGetAttribute) device_attribute;
   decltype(&cuModuleGetLoadingMode) loading_mode;
+  decltype(&cuStreamBatchMemOp) stream_words;
 };
 
 // The table, filled by the first call. Errors: no driver, or one that is too old (unavailable).

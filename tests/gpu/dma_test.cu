@@ -190,6 +190,29 @@ TEST_P(GpuDma, MovesLargeRangesWhereverTheyBegin) {
   EXPECT_EQ(std::memcmp(host.data(), &source[9], host.size()), 0);
 }
 
+// One launch does several that touch each other.
+TEST_P(GpuDma, LargeCopiesOfAChainThatOverlapComeOneAfterTheOther) {
+  constexpr std::size_t kBytes = 8u << 20;
+  constexpr std::size_t kHalf = kBytes / 2;
+  Words memory(kBytes / sizeof(std::uint64_t));
+  std::vector<std::uint8_t> expected(kBytes);
+  std::mt19937 random(11);
+  for (std::uint8_t& byte : expected) byte = static_cast<std::uint8_t>(random());
+  memory.fill(expected);
+  const std::uint64_t before = counts().launches;
+  for (int i = 0; i < 300; ++i) {
+    const std::size_t size = 9000 + random() % (i % 8 == 0 ? 3u << 20 : 200u << 10);
+    const std::size_t half = random() % 2 * kHalf;
+    const std::size_t from = half + random() % (kHalf - size);
+    const std::size_t to = kHalf - half + random() % (kHalf - size);
+    port_->copy(memory.at(to), memory.at(from), size);
+    std::memcpy(&expected[to], &expected[from], size);
+    if (i % 50 == 49) settle();
+  }
+  EXPECT_TRUE(memory.read() == expected);
+  if (GetParam() == DmaMethod::kernels) EXPECT_LT(counts().launches - before, 50u);
+}
+
 __global__ void add_beside(std::uint64_t* word, std::uint32_t times) {
   cuda::atomic_ref<std::uint64_t, cuda::thread_scope_system> shared(*word);
   for (std::uint32_t i = 0; i < times; ++i) shared.fetch_add(1, cuda::memory_order_relaxed);

@@ -13,9 +13,23 @@
 #include <vector>
 
 #include "backends/softnic/gpu_device.h"
+#include "backends/softnic/gpu_port.h"
 #include "backends/softnic/host_dma.h"
 
 namespace gdakit::softnic::test {
+
+inline DmaAddress on_gpu(const void* pointer) {
+  return {reinterpret_cast<std::uintptr_t>(pointer) | kGpuMemoryBit};
+}
+
+inline std::unique_ptr<GpuPort> make_port(const std::shared_ptr<GpuOrder>& order,
+                                          const std::shared_ptr<std::atomic<bool>>& early) {
+  GpuPortOptions options;
+  options.order = order;
+  options.early = early;
+  options.read_ring_bytes = 1u << 18;
+  return GpuPort::create(options);
+}
 
 class FakeGpu final : public GpuDevice {
  public:
@@ -74,12 +88,13 @@ class FakeGpu final : public GpuDevice {
                    std::size_t size) override {
     move(stream, to, from, size);
   }
-  void write_word(GpuStream stream, std::uint64_t to, std::uint64_t value,
-                  std::uint32_t size) override {
-    issue(stream, [this, to, value, size] {
-      host_.write({to}, &value, size);
-      return Progress::finished;
-    });
+  void write_words(GpuStream stream, const GpuWord* words, std::size_t count) override {
+    for (const GpuWord& word : std::vector<GpuWord>(words, words + count)) {
+      issue(stream, [this, word] {
+        host_.write({word.to}, &word.value, word.size);
+        return Progress::finished;
+      });
+    }
   }
   void launch_batch(GpuStream stream, const GpuLaunch& launch) override {
     issue(stream, [this, launch, phase = Phase::waiting]() mutable {
@@ -88,12 +103,7 @@ class FakeGpu final : public GpuDevice {
   }
   void launch_bulk(GpuStream stream, const GpuLaunch& launch) override {
     issue(stream, [this, launch, phase = Phase::waiting]() mutable {
-      return run(launch, phase, [&] {
-        for (std::uint32_t i = 0; i != launch.piece_count; ++i) {
-          const GpuPiece& piece = launch.pieces[i];
-          host_.copy({piece.to}, {piece.from}, piece.size);
-        }
-      });
+      return run(launch, phase, [&] { run_pieces(launch); });
     });
   }
 
@@ -150,6 +160,13 @@ class FakeGpu final : public GpuDevice {
     for (const GpuChain& chain : chains) {
       for (std::uint32_t i = 0; i != chain.count; ++i) run_op(launch.ops[chain.first + i]);
     }
+  }
+  // In any order that `after` allows.
+  void run_pieces(const GpuLaunch& launch) {
+    std::vector<GpuPiece> pieces(launch.pieces, launch.pieces + launch.piece_count);
+    std::shuffle(pieces.begin(), pieces.end(), random_);
+    std::ranges::stable_sort(pieces, {}, &GpuPiece::after);
+    for (const GpuPiece& piece : pieces) host_.copy({piece.to}, {piece.from}, piece.size);
   }
   void run_op(const GpuOp& op) {
     switch (op.kind) {

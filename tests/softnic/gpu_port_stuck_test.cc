@@ -18,25 +18,14 @@ namespace gdakit::softnic {
 namespace {
 
 using test::FakeGpu;
-
-DmaAddress on_gpu(const void* pointer) {
-  return {reinterpret_cast<std::uintptr_t>(pointer) | kGpuMemoryBit};
-}
+using test::make_port;
+using test::on_gpu;
 
 GpuOrderOptions impatient() {
   GpuOrderOptions options;
   options.engine_ops = 0;
   options.stuck_ns = 0;
   return options;
-}
-
-std::unique_ptr<GpuPort> make_port(const std::shared_ptr<GpuOrder>& order,
-                                   const std::shared_ptr<std::atomic<bool>>& early) {
-  GpuPortOptions options;
-  options.order = order;
-  options.early = early;
-  options.read_ring_bytes = 1u << 18;
-  return GpuPort::create(options);
 }
 
 struct Job {
@@ -125,7 +114,7 @@ TEST(GpuPortStuck, KernelsAreUsedAgainOnceTheStuckLaunchHasDrained) {
   job.gpu->finish();
   value = 3;
   job.ports[0]->write(on_gpu(&word), &value, sizeof value);
-  job.ports[0]->submit();
+  job.turn();
   EXPECT_EQ(job.order->counts().launches, before + 1);
   job.gpu->finish();
   job.settle();
@@ -138,8 +127,7 @@ TEST(GpuPortStuck, ALaunchWhoseLastBlocksFindNoRoomHoldsNothingUp) {
   alignas(8) std::uint64_t word = 0;
   for (std::uint64_t value = 1; value <= 3; ++value) {
     job.ports[0]->write(on_gpu(&word), &value, sizeof value);
-    job.ports[0]->submit();
-    job.gpu->step();
+    job.turn();
     job.settle();
     EXPECT_EQ(word, value);
   }
@@ -152,14 +140,14 @@ TEST(GpuPortStuck, ALongLaunchIsNotTakenForAStuckOneWhenItEnds) {
   job.gpu->slow = true;
   std::array<std::uint64_t, 4> words{};
   const std::uint64_t one = 1;
-  for (std::uint64_t& word : words) {
-    job.ports[0]->write(on_gpu(&word), &one, sizeof one);
-    job.ports[0]->submit();
-  }
   const auto turn = [&job] {
     job.ports[0]->submit();
     job.ports[0]->poll();
   };
+  for (std::uint64_t& word : words) {
+    job.ports[0]->write(on_gpu(&word), &one, sizeof one);
+    turn();
+  }
   job.gpu->step();  // the first begins
   std::this_thread::sleep_for(std::chrono::milliseconds(6));
   turn();
@@ -266,15 +254,27 @@ TEST(GpuPortStuck, RandomWorkOnAGpuThatIsFullNowAndThenLeavesTheRightBytes) {
   }
 }
 
-// Launches begin, finish and leave while the port looks at them and cancels them.
-TEST(GpuPortStuck, AGpuOnItsOwnThreadLeavesTheRightBytes) {
+// The works of `rounds` turns, of a port that has these chains.
+void run_port(GpuPort& port, std::vector<Chain>& chains, std::mt19937& random, int rounds) {
+  for (int round = 0; round < rounds; ++round) {
+    Chain& chain = chains[random() % chains.size()];
+    for (std::size_t i = random() % 4; i != 0; --i) chain.queue(port);
+    port.submit();
+    port.poll();
+  }
+}
+
+// Launches begin, finish and leave while two ports, each on a thread of its own, look at them and
+// cancel them.
+TEST(GpuPortStuck, AGpuAndItsPortsOnThreadsOfTheirOwnLeaveTheRightBytes) {
   for (std::uint32_t seed = 1; seed <= 6; ++seed) {
     SCOPED_TRACE(seed);
-    std::mt19937 random(seed);
     GpuOrderOptions options = impatient();
     options.stuck_ns = seed % 2 == 0 ? 200 : 20000;
-    std::vector<Chain> chains;
-    for (std::uint64_t i = 0; i != 6; ++i) chains.emplace_back(i, random);
+    options.engine_ops = seed % 3 == 0 ? 3 : 0;
+    std::array<std::mt19937, 2> random{std::mt19937(seed), std::mt19937(seed + 100)};
+    std::array<std::vector<Chain>, 2> chains;
+    for (std::uint64_t i = 0; i != 6; ++i) chains[i % 2].emplace_back(i, random[i % 2]);
     Job job(options, seed);
     job.gpu->slow = seed % 3 != 0;
     std::atomic<bool> stop{false};
@@ -283,17 +283,15 @@ TEST(GpuPortStuck, AGpuOnItsOwnThreadLeavesTheRightBytes) {
         if (!job.gpu->step()) std::this_thread::yield();
       }
     });
-    for (int round = 0; round < 2000; ++round) {
-      const std::size_t pick = random() % chains.size();
-      GpuPort& port = *job.ports[pick % 2];
-      for (std::size_t i = random() % 4; i != 0; --i) chains[pick].queue(port);
-      port.submit();
-      port.poll();
-    }
+    std::thread other([&] { run_port(*job.ports[1], chains[1], random[1], 2000); });
+    run_port(*job.ports[0], chains[0], random[0], 2000);
+    other.join();
     job.settle();
     stop.store(true);
     gpu.join();
-    for (Chain& chain : chains) chain.check();
+    for (auto& of_port : chains) {
+      for (Chain& chain : of_port) chain.check();
+    }
   }
 }
 

@@ -2,12 +2,14 @@
 #include "backends/softnic/gpu_port.h"
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <memory>
 #include <numeric>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -18,23 +20,13 @@ namespace gdakit::softnic {
 namespace {
 
 using test::FakeGpu;
+using test::make_port;
+using test::on_gpu;
 
-DmaAddress on_gpu(const void* pointer) {
-  return {reinterpret_cast<std::uintptr_t>(pointer) | kGpuMemoryBit};
-}
 DmaAddress on_pinned(const void* pointer) {
   return {reinterpret_cast<std::uintptr_t>(pointer) | kPinnedMemoryBit};
 }
 DmaAddress on_host(const void* pointer) { return {reinterpret_cast<std::uintptr_t>(pointer)}; }
-
-std::unique_ptr<GpuPort> make_port(const std::shared_ptr<GpuOrder>& order,
-                                   const std::shared_ptr<std::atomic<bool>>& early) {
-  GpuPortOptions options;
-  options.order = order;
-  options.early = early;
-  options.read_ring_bytes = 1u << 18;
-  return GpuPort::create(options);
-}
 
 struct Rig {
   explicit Rig(GpuOrderOptions options = {}, bool early_is = false, std::uint32_t seed = 1) {
@@ -227,14 +219,12 @@ TEST(GpuPort, HostMemoryAloneIsTouchedAtOnce) {
   EXPECT_EQ(rig.port->fence().id, 0u);
 }
 
-TEST(GpuPort, InOneOrderAnOperationIsDoneOnceLaunchedAndAFenceOnceComplete) {
+TEST(GpuPort, InOneOrderAnOperationIsDoneOnceQueuedIfNothingIsOnItsWayAndAFenceOnceComplete) {
   Rig rig({}, /*early_is=*/true);
   alignas(8) std::uint64_t place = 0;
   const std::uint64_t one = 1;
-  const DmaOp op = rig.port->write(on_gpu(&place), &one, sizeof one);
-  EXPECT_FALSE(rig.port->done(op));
+  EXPECT_EQ(rig.port->write(on_gpu(&place), &one, sizeof one).id, 0u);
   rig.port->submit();
-  EXPECT_TRUE(rig.port->done(op));
   const DmaOp fence = rig.port->fence();
   rig.port->poll();
   EXPECT_EQ(place, 0u);
@@ -243,6 +233,132 @@ TEST(GpuPort, InOneOrderAnOperationIsDoneOnceLaunchedAndAFenceOnceComplete) {
   rig.port->poll();
   EXPECT_EQ(place, 1u);
   EXPECT_TRUE(rig.port->done(fence));
+}
+
+TEST(GpuPort, InOneOrderAnOperationBehindManyIsDoneOnceLaunched) {
+  Rig rig(kernels_first(), /*early_is=*/true);
+  alignas(8) std::array<std::uint64_t, 40> words{};
+  const std::uint64_t one = 1;
+  DmaOp op;
+  for (std::uint64_t& word : words) op = rig.port->write(on_gpu(&word), &one, sizeof one);
+  EXPECT_FALSE(rig.port->done(op));
+  rig.port->submit();
+  EXPECT_FALSE(rig.port->done(op));
+  rig.port->poll();
+  EXPECT_TRUE(rig.port->done(op));
+  EXPECT_EQ(words[39], 0u);
+}
+
+// In a work whose operations count as done when queued, one chain may rely on another's.
+TEST(GpuPort, WhatIsDoneWhenQueuedIsSeenBeforeWhatOtherChainsQueueBehindIt) {
+  for (std::uint32_t seed = 1; seed <= 40; ++seed) {
+    Rig rig(kernels_first(), /*early_is=*/true, seed);
+    alignas(8) std::uint64_t word = 0;
+    std::uint64_t value = 1;
+    rig.port->order_chain(1);
+    EXPECT_EQ(rig.port->write(on_gpu(&word), &value, sizeof value).id, 0u);
+    value = 2;
+    rig.port->order_chain(2);
+    rig.port->write(on_gpu(&word), &value, sizeof value);
+    rig.settle();
+    ASSERT_EQ(word, 2u) << "seed " << seed;
+  }
+}
+
+// Each port writes what the other one may rely on as soon as its own operation counts as done.
+TEST(GpuPort, WhatAnotherPortIsToldOfIsSeenBeforeWhatItQueuesThen) {
+  for (std::uint32_t seed = 1; seed <= 400; ++seed) {
+    Rig rig(kernels_first(), /*early_is=*/true, seed);
+    std::unique_ptr<GpuPort> other = make_port(rig.order, rig.early);
+    alignas(8) std::array<std::uint64_t, 30> words{};
+    std::array<std::uint64_t, 30> expected{};
+    std::mt19937 random(seed);
+    for (std::uint64_t round = 1; round <= 3; ++round) {
+      GpuPort* const ports[] = {rig.port.get(), other.get()};
+      GpuPort& port = *ports[random() % 2];
+      DmaOp op;
+      const std::size_t count = random() % 2 == 0 ? 1 + random() % 8 : words.size();
+      for (std::size_t i = 0; i != count; ++i) {
+        std::uint64_t& word = words[i];
+        expected[i] = round;
+        port.order_chain(random() % 8);
+        const DmaOp one = port.write(on_gpu(&word), &round, sizeof round);
+        if (one.id != 0) op = one;
+      }
+      port.submit();
+      while (op.id != 0 && !port.done(op)) {
+        rig.gpu->step();
+        ports[random() % 2]->poll();
+        ports[random() % 2]->submit();
+      }
+    }
+    rig.settle();
+    ASSERT_EQ(words, expected) << "seed " << seed;
+  }
+}
+
+TEST(GpuPort, WorksOfSeveralPortsGoTogether) {
+  Rig rig(kernels_first());
+  std::unique_ptr<GpuPort> other = make_port(rig.order, rig.early);
+  alignas(8) std::array<std::uint64_t, 4> words{};
+  std::vector<std::uint8_t> from(20000, 7), to(40000);
+  const std::uint64_t one = 1;
+  rig.port->write(on_gpu(&words[0]), &one, sizeof one);
+  rig.port->copy(on_gpu(to.data()), on_gpu(from.data()), from.size());
+  rig.port->submit();
+  other->write(on_gpu(&words[1]), &one, sizeof one);
+  other->copy(on_gpu(to.data() + 20000), on_gpu(from.data()), from.size());
+  std::uint64_t old = 5;
+  other->atomic(on_gpu(&words[2]), {.swap_add = 3}, &old);
+  other->submit();
+  rig.settle();
+  other->poll();
+  EXPECT_EQ(rig.order->counts().launches, 3u);  // small, large, and the atomic behind that
+  EXPECT_EQ(words[0] + words[1], 2u);
+  EXPECT_EQ(words[2], 3u);
+  EXPECT_EQ(old, 0u);
+  EXPECT_EQ(to, std::vector<std::uint8_t>(40000, 7));
+}
+
+TEST(GpuPort, CopiesOverTheSameRangeGoInOneLaunchOneAfterTheOther) {
+  for (std::uint32_t seed = 1; seed <= 20; ++seed) {
+    Rig rig(kernels_first(), /*early_is=*/false, seed);
+    std::vector<std::uint8_t> a(20000, 1), b(20000, 2), c(20000, 3), place(20000);
+    for (const auto* from : {&a, &b, &c}) {
+      rig.port->copy(on_gpu(place.data()), on_gpu(from->data()), from->size());
+    }
+    rig.settle();
+    ASSERT_EQ(place, c);
+    ASSERT_EQ(rig.order->counts().launches, 1u);
+  }
+}
+
+TEST(GpuPort, AWordAloneIsIssuedAtOnce) {
+  Rig rig({}, /*early_is=*/true);
+  alignas(8) std::uint64_t word = 0;
+  const std::uint64_t one = 1;
+  rig.port->write(on_gpu(&word), &one, sizeof one);
+  rig.port->submit();
+  rig.port->poll();
+  EXPECT_EQ(rig.gpu->pending(), 1u);
+}
+
+TEST(GpuPort, AShortReadOfWhatTheRingHoldsBeforeItIsComplete) {
+  Rig rig;
+  std::array<std::uint64_t, 4> from{1, GpuReads::kUnwritten, 3, GpuReads::kUnwritten};
+  std::array<std::uint64_t, 4> to{};
+  const DmaOp op = rig.port->read(to.data(), on_gpu(from.data()), sizeof from);
+  rig.port->submit();
+  rig.gpu->finish();
+  rig.port->poll();
+  EXPECT_FALSE(rig.port->done(op));
+  for (int i = 0; i < 100 && !rig.port->done(op); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    rig.gpu->finish();
+    rig.port->poll();
+  }
+  EXPECT_TRUE(rig.port->done(op));
+  EXPECT_EQ(to, from);
 }
 
 TEST(GpuPort, WithoutOneOrderAnOperationIsDoneOnceComplete) {

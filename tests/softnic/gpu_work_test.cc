@@ -29,7 +29,7 @@ TEST_F(GpuWorkLevels, LargeCopiesThatDoNotTouchRunSideBySide) {
   EXPECT_EQ(copy(1, at(1), at(5)), 1u);
   EXPECT_EQ(copy(1, at(2), at(6)), 1u);
   EXPECT_EQ(copy(1, at(2) + kLarge, at(5)), 1u);  // both read the same
-  EXPECT_EQ(work.levels, 2u);
+  EXPECT_EQ(work.levels.size(), 2u);
 }
 
 TEST_F(GpuWorkLevels, ACopyOverAnEarlierOneComesAfterIt) {
