@@ -104,7 +104,8 @@ GDAKIT_DEVICE std::uint64_t ready_end(M& m, const QueueView& queue, std::uint64_
 inline constexpr std::uint64_t kNoSlots = ~std::uint64_t{0};
 
 // Publications reserve and publish for the handle whose memo they are given. `room(end)` waits
-// until all slots below `end` are free; false if the queue is broken. publish returns false if the
+// until all slots below `end` are free; false if the queue is broken. A post that will ring calls
+// look() before it writes its WQEs: loads for publish to judge by. publish returns false if the
 // queue turned out to be broken, or to be used by somebody else where nobody else may.
 
 struct ExclusivePublication {
@@ -112,12 +113,15 @@ struct ExclusivePublication {
 
   // `slots` slots, all of them free, or kNoSlots.
   template <class M, class Room>
-  GDAKIT_DEVICE static std::uint64_t reserve(M& m, QueueMemo& memo, std::uint32_t slots,
+  GDAKIT_DEVICE static std::uint64_t reserve(M&, QueueMemo& memo, std::uint32_t slots,
                                              Room&& room) {
-    // Both arrive while the WQE is made.
+    return room(memo.next + slots) ? memo.next : kNoSlots;
+  }
+
+  template <class M>
+  GDAKIT_DEVICE static void look(M& m, QueueMemo& memo) {
     memo.reserved = m.load_weak(&memo.view.state->reserved);  // nobody else may write it
     memo.error = m.load(order::RelaxedGpu{}, &memo.view.state->error);
-    return room(memo.next + slots) ? memo.next : kNoSlots;
   }
 
   template <class M>
@@ -129,10 +133,11 @@ struct ExclusivePublication {
       m.store(order::RelaxedGpu{}, &state->reserved, memo.next);
       return true;
     }
-    if (memo.reserved != base || memo.error != 0) return false;
-    m.store(order::RelaxedGpu{}, &state->reserved, memo.next);
-    ring(m, memo.view, memo.next);
-    return true;
+    return ring(m, memo.view, memo.next, [&] {
+      if (memo.reserved != base || memo.error != 0) return false;
+      m.store(order::RelaxedGpu{}, &state->reserved, memo.next);
+      return true;
+    });
   }
 };
 
@@ -158,6 +163,9 @@ class SharedPublication {
     if (!memo.unrivalled) memo.ready = 0;
     return error == 0 && room(base + slots) ? base : kNoSlots;
   }
+
+  template <class M>
+  GDAKIT_DEVICE static void look(M&, QueueMemo&) {}
 
   // Makes [base, base + slots) ready. Rings for them, or leaves that to the holder of the baton,
   // or, with `more_to_come`, to a later post.

@@ -68,6 +68,7 @@ class SendQueue {
     if (base == kNoSlots) return failed(refusal());
     // A WQE at each quarter of the ring is always completed and rung for: so room always comes.
     const bool more = !any_rings(crew, batch) && !crosses_quarter(base, total);
+    if (!more && crew.leads()) Publication::look(m_, memo_);
     write_crew(crew, shape, more, base, write);
     if (crew.size() > 1) m_.sync_warp(crew.mask);
     if (crew.leads()) {
