@@ -128,13 +128,10 @@ const Packet* LoopbackWire::receive_from(Inbound& inbound) {
   while (const auto index = inbound.reader.peek()) {
     inbound.recall.enter();
     const Packet& packet = inbound.ring->slots[*index].packet;
-    const bool voided =
-        packet.header.fragment_count != 0 && inbound.recall.voids(inbound.reader.next());
-    // A voided packet waits for the ones before it: retiring goes in order.
-    if (voided && inbound.reader.unretired() != 0) return nullptr;
-    inbound.reader.advance();
-    if (!voided) return &packet;
-    inbound.reader.retire();
+    const bool names_memory = packet.header.fragment_count != 0;
+    const NextPacket next = next_packet(inbound.reader, inbound.recall, names_memory);
+    if (next == NextPacket::use) return &packet;
+    if (next == NextPacket::wait) return nullptr;
   }
   return nullptr;
 }

@@ -55,6 +55,21 @@ class RecallReader {
   std::uint64_t void_below_ = 0;
 };
 
+// What a receiver does with the packet that its reader is at.
+enum class NextPacket {
+  use,   // the reader has gone past it
+  skip,  // recalled, and retired
+  wait,  // recalled; retiring goes in order, so the packets before it come first
+};
+inline NextPacket next_packet(RingReader& reader, const RecallReader& recall, bool names_memory) {
+  const bool voided = names_memory && recall.voids(reader.next());
+  if (voided && reader.unretired() != 0) return NextPacket::wait;
+  reader.advance();
+  if (!voided) return NextPacket::use;
+  reader.retire();
+  return NextPacket::skip;
+}
+
 class RecallSender {
  public:
   RecallSender() = default;

@@ -373,14 +373,12 @@ const Packet* ShmWire::receive_from(Endpoint peer) {
       inbound.reader.mark_broken();
       return nullptr;
     }
-    const bool voided =
-        packet.header.fragment_count != 0 && inbound.recall.voids(inbound.reader.next());
-    // A voided packet waits for the ones before it: retiring goes in order.
-    if (voided && inbound.reader.unretired() != 0) return nullptr;
-    inbound.reader.advance();
-    if (!voided) return &packet;
-    inbound.reader.retire();
-    inbound.unpublished = true;
+    const bool names_memory = packet.header.fragment_count != 0;
+    switch (next_packet(inbound.reader, inbound.recall, names_memory)) {
+      case NextPacket::use: return &packet;
+      case NextPacket::wait: return nullptr;
+      case NextPacket::skip: inbound.unpublished = true;
+    }
   }
   return nullptr;
 }

@@ -56,15 +56,12 @@ Result<void> Context::choose_device(bool kernels_for_gpu) {
                  "GDAKIT_DEVICE=gpu: this program's kernels were compiled for the CPU emulator "
                  "only; compile it with nvcc");
   }
-  if (options_.device == DeviceChoice::cpu || !kernels_for_gpu) {
-    memory_ = std::make_unique<HostMemoryProvider>();
-    return {};
-  }
+  memory_ = std::make_unique<HostMemoryProvider>();
+  if (options_.device == DeviceChoice::cpu || !kernels_for_gpu) return {};
   Result<std::unique_ptr<Gpu>> gpu = open_gpu(options_, my_pe());
   if (!gpu && (must || !options_.gpus.empty())) return gpu.error().within("GDAKIT_DEVICE");
   if (!gpu) {
     Log(options_.log, my_pe()).info("kernels run on the CPU emulator: " + gpu.error().message());
-    memory_ = std::make_unique<HostMemoryProvider>();
     return {};
   }
   gpu_ = std::move(*gpu);

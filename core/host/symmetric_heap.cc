@@ -15,6 +15,19 @@ struct ChunkOffer {
   Be32 rkey;
 };
 
+// The keys of all PEs' parts, if every PE has made one.
+Result<std::vector<Be32>> keys_of(const Result<std::vector<ChunkOffer>>& offers) {
+  if (!offers) return offers.error();
+  std::vector<Be32> keys;
+  for (std::size_t pe = 0; pe < offers->size(); ++pe) {
+    if ((*offers)[pe].made == 0) {
+      return Error(Code::exhausted, "PE " + std::to_string(pe) + " could not grow its heap");
+    }
+    keys.push_back((*offers)[pe].rkey);
+  }
+  return keys;
+}
+
 std::string bytes_text(std::uint64_t bytes) { return std::to_string(bytes) + " bytes"; }
 
 }  // namespace
@@ -84,35 +97,23 @@ Result<void> SymmetricHeap::grow(std::uint64_t bytes) {
   const ChunkOffer mine{keys ? 1u : 0u, keys ? keys->rkey : Be32{0}};
   Result<std::vector<ChunkOffer>> offers = allgather_value(bootstrap_, mine);
   if (!keys) return keys.error();
-  std::optional<Error> failure;
-  if (!offers) {
-    failure = offers.error();
-  } else {
-    for (std::size_t pe = 0; pe < offers->size() && !failure; ++pe) {
-      if ((*offers)[pe].made == 0) {
-        failure = Error(Code::exhausted, "PE " + std::to_string(pe) + " could not grow its heap");
-      }
-    }
-  }
-  if (failure) {
+  const Result<std::vector<Be32>> rkeys = keys_of(offers);
+  Result<void> added = rkeys ? add_chunk(bytes, keys->lkey, *rkeys) : rkeys.error();
+  if (!added) {
     static_cast<void>(backend_.deregister_memory(*keys));
-    return *failure;
+    return added;
   }
-  if (Result<void> shared = backend_.share_heap(*range_); !shared) {
-    static_cast<void>(backend_.deregister_memory(*keys));
-    return shared.error().within("growth of the symmetric heap");
-  }
-  std::vector<Be32> rkeys;
-  for (const ChunkOffer& offer : *offers) rkeys.push_back(offer.rkey);
-  if (Result<void> known = publish_chunk(bytes, keys->lkey, rkeys); !known) return known;
   keys_.push_back(*keys);
   allocator_.extend(bytes);
   return {};
 }
 
-// Writes the next chunk into the tables of the device's threads.
-Result<void> SymmetricHeap::publish_chunk(std::uint64_t bytes, Be32 lkey,
-                                          const std::vector<Be32>& rkeys) {
+// Makes the next chunk known to peers and to the device's threads.
+Result<void> SymmetricHeap::add_chunk(std::uint64_t bytes, Be32 lkey,
+                                      const std::vector<Be32>& rkeys) {
+  if (Result<void> shared = backend_.share_heap(*range_); !shared) {
+    return shared.error().within("growth of the symmetric heap");
+  }
   const std::uint64_t chunk = keys_.size();
   const auto begin = reinterpret_cast<std::uint64_t>(range_->base()) + allocator_.size();
   const LocalRange local{begin, begin + bytes, lkey};

@@ -51,7 +51,7 @@ class SymmetricHeap {
   Result<void> exchange_bases();
   Result<void> grow(std::uint64_t bytes);
   Result<MemoryKeys> make_chunk(std::uint64_t bytes);
-  Result<void> publish_chunk(std::uint64_t bytes, Be32 lkey, const std::vector<Be32>& rkeys);
+  Result<void> add_chunk(std::uint64_t bytes, Be32 lkey, const std::vector<Be32>& rkeys);
   Result<void> agree(const char* call, std::uint64_t mine);
 
   Bootstrap& bootstrap_;

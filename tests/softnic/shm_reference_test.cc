@@ -9,6 +9,7 @@
 
 #include "backends/softnic/shm_wire.h"
 #include "tests/softnic/engine_rig.h"
+#include "tests/softnic/every_operation.h"
 
 namespace gdakit::softnic {
 namespace {
@@ -257,29 +258,7 @@ constexpr ShmOptions kLongByReference{.slots = 8, .mtu = 8192, .value_mtu = 256}
 
 TEST(ShmReferenceEngine, EveryOperation) {
   SharedRig shared(kLongByReference, 1 << 20);
-  EngineRig& rig = *shared.rig;
-  test::fill(rig.a.heap.data(), 20'000, 1);
-  test::fill(rig.b.heap.data() + 50'000, 20'000, 2);
-  test::Wqe gather = test::write_wqe(rig, 100'000, 0, 100);
-  for (std::size_t i = 1; i < 20; ++i) gather.body.push_back(rig.a.data(i * 100, 100));
-  rig.a.post(test::write_wqe(rig, 0, 0, 20'000));
-  rig.a.post(test::read_wqe(rig, 50'000, 50'000, 20'000));
-  rig.a.post(gather);
-  rig.a.post(test::inline_write_wqe(rig, 140'000, std::vector<std::uint8_t>(200, 9)));
-  rig.a.post(test::fetch_add_wqe(rig, 190'000, 190'000, 5));
-  rig.b.post_receive({format::data(rig.b.heap_address(130'000), Be32{rig.b.key}, 700)});
-  rig.a.post({.opcode = format::Opcode::send, .body = {rig.a.data(0, 700)}});
-  rig.a.ring();
-  ASSERT_TRUE(rig.run());
-  const auto cqes = rig.a.send_cq.poll_all();
-  ASSERT_EQ(cqes.size(), 6u);
-  for (const auto& cqe : cqes) EXPECT_EQ(test::opcode_of(cqe), format::CqeOpcode::requester);
-  EXPECT_EQ(std::memcmp(rig.b.heap.data(), rig.a.heap.data(), 20'000), 0);
-  EXPECT_EQ(std::memcmp(rig.a.heap.data() + 50'000, rig.b.heap.data() + 50'000, 20'000), 0);
-  EXPECT_EQ(std::memcmp(rig.b.heap.data() + 100'000, rig.a.heap.data(), 2000), 0);
-  EXPECT_EQ(std::memcmp(rig.b.heap.data() + 130'000, rig.a.heap.data(), 700), 0);
-  EXPECT_EQ(rig.b.heap.data()[140'199], 9);
-  EXPECT_EQ(rig.b.word<std::uint64_t>(190'000), 5u);
+  test::run_every_operation(*shared.rig, 20'000);
 }
 
 TEST(ShmReferenceEngine, PacketsAreAsLongAsTheirPayloadsWayAllows) {

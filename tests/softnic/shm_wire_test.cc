@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/softnic/engine_rig.h"
+#include "tests/softnic/every_operation.h"
 
 namespace gdakit::softnic {
 namespace {
@@ -260,28 +261,7 @@ RigOptions over_shm(const std::shared_ptr<ShmSegment>& segment) {
 
 TEST(ShmEngine, EveryOperationByValue) {
   EngineRig rig(over_shm(make_segment({.slots = 8, .mtu = 256})));
-  test::fill(rig.a.heap.data(), 10'000, 1);
-  test::fill(rig.b.heap.data() + 50'000, 10'000, 2);
-  test::Wqe gather = test::write_wqe(rig, 20'000, 0, 100);
-  for (std::size_t i = 1; i < 20; ++i) gather.body.push_back(rig.a.data(i * 100, 100));
-  rig.a.post(test::write_wqe(rig, 0, 0, 10'000));
-  rig.a.post(test::read_wqe(rig, 50'000, 50'000, 10'000));
-  rig.a.post(gather);
-  rig.a.post(test::inline_write_wqe(rig, 40'000, std::vector<std::uint8_t>(300, 9)));
-  rig.a.post(test::fetch_add_wqe(rig, 90'000, 90'000, 5));
-  rig.b.post_receive({format::data(rig.b.heap_address(30'000), Be32{rig.b.key}, 700)});
-  rig.a.post({.opcode = format::Opcode::send, .body = {rig.a.data(0, 700)}});
-  rig.a.ring();
-  ASSERT_TRUE(rig.run());
-  const auto cqes = rig.a.send_cq.poll_all();
-  ASSERT_EQ(cqes.size(), 6u);
-  for (const auto& cqe : cqes) EXPECT_EQ(test::opcode_of(cqe), format::CqeOpcode::requester);
-  EXPECT_EQ(std::memcmp(rig.b.heap.data(), rig.a.heap.data(), 10'000), 0);
-  EXPECT_EQ(std::memcmp(rig.a.heap.data() + 50'000, rig.b.heap.data() + 50'000, 10'000), 0);
-  EXPECT_EQ(std::memcmp(rig.b.heap.data() + 20'000, rig.a.heap.data(), 2000), 0);
-  EXPECT_EQ(std::memcmp(rig.b.heap.data() + 30'000, rig.a.heap.data(), 700), 0);
-  EXPECT_EQ(rig.b.heap.data()[40'299], 9);
-  EXPECT_EQ(rig.b.word<std::uint64_t>(90'000), 5u);
+  test::run_every_operation(rig, 10'000);
 }
 
 TEST(ShmEngine, ABrokenRingEndsInRetryExceeded) {
