@@ -133,11 +133,10 @@ struct ExclusivePublication {
       m.store(order::RelaxedGpu{}, &state->reserved, memo.next);
       return true;
     }
-    return ring(m, memo.view, memo.next, [&] {
-      if (memo.reserved != base || memo.error != 0) return false;
-      m.store(order::RelaxedGpu{}, &state->reserved, memo.next);
-      return true;
-    });
+    if (memo.reserved != base || memo.error != 0) return false;
+    m.store(order::RelaxedGpu{}, &state->reserved, memo.next);
+    ring(m, memo.view, memo.next);
+    return true;
   }
 };
 
