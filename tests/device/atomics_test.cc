@@ -275,6 +275,7 @@ TEST(AtomicsFromAllPes, CountExactlyAndGiveEachTicketOnce) {
     if (c.my_pe() == 2) return test::is(c, *small_sum, kTotal, "4-byte sum");
     return {};
   });
+  if (testing::Test::IsSkipped()) return;
   for (unsigned i = 0; i < kTotal; ++i) ASSERT_EQ(given[i], 1u) << "ticket " << i;
 }
 

@@ -36,13 +36,16 @@ inline Options job_options() {
 
 // Tools like compute-sanitizer run the kernels of one GPU one after the other: PEs that share one
 // and wait for each other would do so for ever.
-inline bool too_many_for_tools(int n_pes) {
+inline bool too_many_for_tools(int n_pes, const Options& options) {
   if (!small() || !ThisCompiler::runs_on_gpu) return false;
-  return static_cast<std::size_t>(n_pes) > report_gpus().gpus.size();
+  const std::size_t gpus = options.gpus.empty() ? report_gpus().gpus.size() : options.gpus.size();
+  return static_cast<std::size_t>(n_pes) > gpus;
 }
 
 inline void expect_job(int n_pes, const Options& options, const PeMain& pe_main) {
-  if (too_many_for_tools(n_pes)) GTEST_SKIP() << n_pes << " PEs need as many GPUs in a small run";
+  if (too_many_for_tools(n_pes, options)) {
+    GTEST_SKIP() << n_pes << " PEs need as many GPUs in a small run";
+  }
   const Result<void> done = run_in_process(n_pes, options, pe_main);
   EXPECT_TRUE(done) << done.error().message();
 }
@@ -54,7 +57,9 @@ inline Result<void> run_job(int n_pes, const Options& options, BackendProvider& 
 }
 inline void expect_job(int n_pes, const Options& options, BackendProvider& provider,
                        const PeMain& pe_main) {
-  if (too_many_for_tools(n_pes)) GTEST_SKIP() << n_pes << " PEs need as many GPUs in a small run";
+  if (too_many_for_tools(n_pes, options)) {
+    GTEST_SKIP() << n_pes << " PEs need as many GPUs in a small run";
+  }
   const Result<void> done = run_job(n_pes, options, provider, pe_main);
   EXPECT_TRUE(done) << done.error().message();
 }
