@@ -105,8 +105,8 @@ inline constexpr std::uint64_t kNoSlots = ~std::uint64_t{0};
 
 // Publications reserve and publish for the handle whose memo they are given. `room(end)` waits
 // until all slots below `end` are free; false if the queue is broken. A post that will ring calls
-// look() before it writes its WQEs: loads for publish to judge by. publish returns false if the
-// queue turned out to be broken, or to be used by somebody else where nobody else may.
+// look() as early as it can: loads for publish to judge by, as late as it can. publish returns
+// false if the queue turned out to be broken, or to be used by somebody else where nobody else may.
 
 struct ExclusivePublication {
   static constexpr Sharing sharing = Sharing::exclusive;
@@ -133,10 +133,11 @@ struct ExclusivePublication {
       m.store(order::RelaxedGpu{}, &state->reserved, memo.next);
       return true;
     }
-    if (memo.reserved != base || memo.error != 0) return false;
-    m.store(order::RelaxedGpu{}, &state->reserved, memo.next);
-    ring(m, memo.view, memo.next);
-    return true;
+    return ring(m, memo.view, memo.next, [&] {
+      if (memo.reserved != base || memo.error != 0) return false;
+      m.store(order::RelaxedGpu{}, &state->reserved, memo.next);
+      return true;
+    });
   }
 };
 

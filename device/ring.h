@@ -13,32 +13,40 @@ namespace gdakit {
 
 // The thread itself writes the doorbell record, then the doorbell.
 struct DoorbellRing {
-  template <class M>
-  GDAKIT_DEVICE static void announce(M& m, const QueueView& queue, std::uint64_t end) {
+  template <class M, class May>
+  GDAKIT_DEVICE static bool announce(M& m, const QueueView& queue, std::uint64_t end, May&& may) {
     m.fence(order::WqeBeforeDoorbellRecord{});
+    if (!may()) return false;
     m.store(order::RelaxedNic{}, queue.record, format::doorbell_record_value(end).raw());
     m.store(order::RelaxedGpu{}, &queue.state->posted, end);
     m.fence(order::RecordBeforeDoorbell{});
     m.store_mmio(queue.doorbell, format::doorbell_value(end, queue.qpn_shifted >> 8));
+    return true;
   }
 };
 
 // A host thread writes both, for machines where the GPU cannot reach the UAR page.
 struct ProxyRing {
-  template <class M>
-  GDAKIT_DEVICE static void announce(M& m, const QueueView& queue, std::uint64_t end) {
+  template <class M, class May>
+  GDAKIT_DEVICE static bool announce(M& m, const QueueView& queue, std::uint64_t end, May&& may) {
+    if (!may()) return false;
     m.store(order::WqeBeforeProxyIndex{}, queue.proxy_index, end);
     m.store(order::RelaxedGpu{}, &queue.state->posted, end);
+    return true;
   }
 };
 
+// Announces all WQEs below `end`, if `may()`, which is asked as late as can be: what it looks at
+// arrives while the first fence waits. Returns its answer.
+template <class M, class May>
+GDAKIT_DEVICE bool ring(M& m, const QueueView& queue, std::uint64_t end, May&& may) {
+  return queue.handler == Handler::proxy ? ProxyRing::announce(m, queue, end, may)
+                                         : DoorbellRing::announce(m, queue, end, may);
+}
+
 template <class M>
 GDAKIT_DEVICE void ring(M& m, const QueueView& queue, std::uint64_t end) {
-  if (queue.handler == Handler::proxy) {
-    ProxyRing::announce(m, queue, end);
-  } else {
-    DoorbellRing::announce(m, queue, end);
-  }
+  ring(m, queue, end, [] { return true; });
 }
 
 }  // namespace gdakit

@@ -58,6 +58,8 @@ class SendQueue {
   template <class AnyCrew, class Write>
   GDAKIT_DEVICE Ticket post(const AnyCrew& crew, PostShape shape, Batch batch, Write&& write) {
     const std::uint32_t total = shape.total(crew.size());
+    const bool rings = any_rings(crew, batch);
+    if (rings && crew.leads()) Publication::look(m_, memo_);
     std::uint64_t base = 0;
     if (crew.leads()) {
       base = Publication::reserve(m_, memo_, total,
@@ -67,8 +69,8 @@ class SendQueue {
     if (crew.size() > 1) m_.sync_warp(crew.mask);  // what the leader saw, all may rely on
     if (base == kNoSlots) return failed(refusal());
     // A WQE at each quarter of the ring is always completed and rung for: so room always comes.
-    const bool more = !any_rings(crew, batch) && !crosses_quarter(base, total);
-    if (!more && crew.leads()) Publication::look(m_, memo_);
+    const bool more = !rings && !crosses_quarter(base, total);
+    if (!rings && !more && crew.leads()) Publication::look(m_, memo_);
     write_crew(crew, shape, more, base, write);
     if (crew.size() > 1) m_.sync_warp(crew.mask);
     if (crew.leads()) {
