@@ -9,7 +9,6 @@ using test::all_are;
 using test::Checks;
 using test::download;
 using test::expect_job;
-using test::expect_meeting_job;
 using test::job_options;
 using test::mismatch;
 using test::upload;
@@ -258,7 +257,7 @@ TEST(AtomicsFromAllPes, CountExactlyAndGiveEachTicketOnce) {
   Options options = job_options();
   options.emulator_workers = 2;
   std::vector<std::atomic<std::uint32_t>> given(kTotal);
-  expect_meeting_job(kPes, options, [&](Context& c) -> Result<void> {
+  expect_job(kPes, options, [&](Context& c) -> Result<void> {
     auto sum = c.allocate<std::uint64_t>(1);
     auto small_sum = c.allocate<std::uint32_t>(1);
     auto tickets = c.allocate<std::uint32_t>(1);

@@ -271,20 +271,24 @@ struct WriteSpoiled {
 template <class Spoil>
 Status status_of_write(Spoil spoil) {
   Status status;
-  expect_job(2, job_options(), [&](Context& c) -> Result<void> {
-    auto word = c.allocate<std::uint64_t>(1);
-    auto on_device = c.allocate<Status>(1);
-    auto checks = Checks::make(c);
-    if (!word || !on_device || !checks) return mismatch("allocate");
-    if (c.my_pe() != 0) return c.barrier();
-    Result<void> ran = c.launch(WriteSpoiled<Spoil>{spoil, *word, *on_device, checks->expect()},
-                                {.blocks = 1, .threads = 1});
-    if (auto met = c.barrier(); !met) return met;
-    if (ran) return mismatch("launch did not report the broken queue");
-    if (ran.error().message().find("the queue to PE 1 is broken") == std::string::npos) return ran;
-    if (auto got = c.download(&status, *on_device, 1); !got) return got;
-    return checks->all_held(1);
-  });
+  expect_job(
+      2, job_options(),
+      [&](Context& c) -> Result<void> {
+        auto word = c.allocate<std::uint64_t>(1);
+        auto on_device = c.allocate<Status>(1);
+        auto checks = Checks::make(c);
+        if (!word || !on_device || !checks) return mismatch("allocate");
+        if (c.my_pe() != 0) return c.barrier();
+        Result<void> ran = c.launch(WriteSpoiled<Spoil>{spoil, *word, *on_device, checks->expect()},
+                                    {.blocks = 1, .threads = 1});
+        if (auto met = c.barrier(); !met) return met;
+        if (ran) return mismatch("launch did not report the broken queue");
+        if (ran.error().message().find("the queue to PE 1 is broken") == std::string::npos)
+          return ran;
+        if (auto got = c.download(&status, *on_device, 1); !got) return got;
+        return checks->all_held(1);
+      },
+      test::Kernels::of_one_pe);
   return status;
 }
 
@@ -358,18 +362,21 @@ TEST(Watchdog, NamesTheStalledNic) {
   Options options = job_options();
   options.watchdog = std::chrono::milliseconds(200);
   std::string report;
-  expect_job(2, options, [&](Context& c) -> Result<void> {
-    auto word = c.allocate<std::uint64_t>(1);
-    if (!word) return word.error();
-    if (c.my_pe() == 0) {
-      if (auto paused = c.backend().pause(); !paused) return paused;
-      Result<void> ran = c.launch(PutAndQuiet{*word}, {.blocks = 2, .threads = 4});
-      if (auto resumed = c.backend().resume(); !resumed) return resumed;
-      if (ran) return mismatch("the stall was not reported");
-      report = ran.error().message();
-    }
-    return c.barrier();
-  });
+  expect_job(
+      2, options,
+      [&](Context& c) -> Result<void> {
+        auto word = c.allocate<std::uint64_t>(1);
+        if (!word) return word.error();
+        if (c.my_pe() == 0) {
+          if (auto paused = c.backend().pause(); !paused) return paused;
+          Result<void> ran = c.launch(PutAndQuiet{*word}, {.blocks = 2, .threads = 4});
+          if (auto resumed = c.backend().resume(); !resumed) return resumed;
+          if (ran) return mismatch("the stall was not reported");
+          report = ran.error().message();
+        }
+        return c.barrier();
+      },
+      test::Kernels::of_one_pe);
   EXPECT_NE(report.find("PE 0 stalled"), std::string::npos) << report;
   EXPECT_NE(report.find("for a completion"), std::string::npos) << report;
   EXPECT_NE(report.find("to blame: the NIC"), std::string::npos) << report;
@@ -387,14 +394,17 @@ TEST(Watchdog, NamesThePeThatDidNotComeToTheBarrier) {
   Options options = job_options();
   options.watchdog = std::chrono::milliseconds(200);
   std::string report;
-  expect_job(2, options, [&](Context& c) -> Result<void> {
-    if (c.my_pe() == 0) {
-      Result<void> ran = c.launch(BarrierAll{}, {.blocks = 1, .threads = 1});
-      if (ran) return mismatch("the missing PE was not reported");
-      report = ran.error().message();
-    }
-    return c.barrier();
-  });
+  expect_job(
+      2, options,
+      [&](Context& c) -> Result<void> {
+        if (c.my_pe() == 0) {
+          Result<void> ran = c.launch(BarrierAll{}, {.blocks = 1, .threads = 1});
+          if (ran) return mismatch("the missing PE was not reported");
+          report = ran.error().message();
+        }
+        return c.barrier();
+      },
+      test::Kernels::of_one_pe);
   EXPECT_NE(report.find("to blame: PE 1, which did not come"), std::string::npos) << report;
 }
 

@@ -9,7 +9,7 @@ namespace {
 
 using test::all_are;
 using test::Checks;
-using test::expect_meeting_job;
+using test::expect_job;
 using test::fill;
 using test::job_options;
 using test::mismatch;
@@ -154,7 +154,7 @@ Result<void> move_there_and_back(Context& c, std::size_t count) {
 }
 
 TYPED_TEST(RmaBy, MovesEveryByteThereAndBack) {
-  expect_meeting_job(3, job_options(), [](Context& c) -> Result<void> {
+  expect_job(3, job_options(), [](Context& c) -> Result<void> {
     for (const std::size_t count : {1u, 7u, 1000u, 70'000u}) {
       if (auto ok = move_there_and_back<TypeParam>(c, count); !ok) return ok;
     }
@@ -208,7 +208,7 @@ TEST(Rma, CutsAtChunkBordersAndTheLargestMessage) {
   BackendLimits limits;
   limits.max_message_bytes = 10'000;
   test::LimitedProvider provider(limits);
-  expect_meeting_job(2, options, provider, [&](Context& c) -> Result<void> {
+  expect_job(2, options, provider, [&](Context& c) -> Result<void> {
     auto chunk = test::first_chunk_bytes(c);
     if (!chunk) return chunk.error();
     const std::size_t size = 4 * *chunk + *chunk / 2 + 5088;
@@ -261,7 +261,7 @@ struct Scatter {
 TEST(Rma, PostsTogetherWhateverPeTheLanesChoose) {
   constexpr unsigned kBlocks = 8;
   constexpr unsigned kThreads = 96;
-  expect_meeting_job(4, job_options(), [](Context& c) -> Result<void> {
+  expect_job(4, job_options(), [](Context& c) -> Result<void> {
     const std::size_t count = kBlocks * kThreads;
     const auto n = static_cast<std::size_t>(c.n_pes());
     auto target = c.allocate<std::uint64_t>(count * n);
@@ -310,7 +310,7 @@ Result<void> put_and_get_value(Context& c, T value) {
 }
 
 TEST(Rma, PutsAndGetsValuesOfEverySize) {
-  expect_meeting_job(2, job_options(), [](Context& c) -> Result<void> {
+  expect_job(2, job_options(), [](Context& c) -> Result<void> {
     if (auto ok = put_and_get_value(c, std::uint8_t{0x81}); !ok) return ok;
     if (auto ok = put_and_get_value(c, std::uint16_t{0x8182}); !ok) return ok;
     if (auto ok = put_and_get_value(c, -1.5f); !ok) return ok;
@@ -340,7 +340,7 @@ TEST(Rma, SharesTheFetchSlotsAmongManyThreads) {
   Options options = job_options();
   options.fetch_slots = 32;
   options.emulator_workers = 2;
-  expect_meeting_job(2, options, [](Context& c) -> Result<void> {
+  expect_job(2, options, [](Context& c) -> Result<void> {
     auto table = c.allocate<std::uint32_t>(512);
     auto checks = Checks::make(c);
     if (!table || !checks) return mismatch("allocate");
@@ -371,7 +371,7 @@ struct PutFromBuffers {
 };
 
 TEST(Rma, UsesRegisteredBuffersAndRefusesOthers) {
-  expect_meeting_job(2, job_options(), [](Context& c) -> Result<void> {
+  expect_job(2, job_options(), [](Context& c) -> Result<void> {
     auto target = c.allocate<int>(64);
     auto checks = Checks::make(c);
     if (!target || !checks) return mismatch("allocate");
@@ -413,7 +413,7 @@ struct BadArguments {
 };
 
 TEST(Rma, RefusesPesAndQueuesThatDoNotExist) {
-  expect_meeting_job(2, job_options(), [](Context& c) -> Result<void> {
+  expect_job(2, job_options(), [](Context& c) -> Result<void> {
     auto word = c.allocate<std::uint64_t>(1);
     auto checks = Checks::make(c);
     if (!word || !checks) return mismatch("allocate");
@@ -463,7 +463,7 @@ TEST(Rma, FlushesReadsWhereTheDeviceAsksForIt) {
   BackendLimits limits;
   limits.needs_cst = true;
   test::LimitedProvider provider(limits);
-  expect_meeting_job(2, job_options(), provider, read_three_ways);
+  expect_job(2, job_options(), provider, read_three_ways);
 }
 
 }  // namespace

@@ -6,7 +6,7 @@ namespace {
 
 using test::all_are;
 using test::Checks;
-using test::expect_meeting_job;
+using test::expect_job;
 using test::job_options;
 using test::mismatch;
 
@@ -78,7 +78,7 @@ struct SendRounds {
 // The left neighbour's data must be there when its signal is seen, every time.
 template <class Send>
 void expect_data_before_signal(LaunchShape shape, SignalOp op, Send send) {
-  expect_meeting_job(3, job_options(), [&](Context& c) -> Result<void> {
+  expect_job(3, job_options(), [&](Context& c) -> Result<void> {
     auto data = c.allocate<std::uint32_t>(kCount);
     auto source = c.allocate<std::uint32_t>(kCount);
     auto word = c.allocate<std::uint64_t>(1);
@@ -124,7 +124,7 @@ struct SignalAlone {
 };
 
 TEST(PutSignal, WithoutDataIsTheSignalAlone) {
-  expect_meeting_job(2, job_options(), [](Context& c) -> Result<void> {
+  expect_job(2, job_options(), [](Context& c) -> Result<void> {
     auto words = c.allocate<std::uint64_t>(2);
     if (!words) return words.error();
     if (auto ran = c.launch(SignalAlone{*words}, {.blocks = 1, .threads = 64}); !ran) return ran;
@@ -183,7 +183,7 @@ struct WriteAndWait {
 };
 
 TEST(WaitUntil, AllAnyAndSomeFindTheWordsThatOthersWrite) {
-  expect_meeting_job(4, job_options(), [](Context& c) -> Result<void> {
+  expect_job(4, job_options(), [](Context& c) -> Result<void> {
     auto words = c.allocate<int>(4);
     auto checks = Checks::make(c);
     if (!words || !checks) return mismatch("allocate");
@@ -217,7 +217,7 @@ class Barrier : public testing::TestWithParam<int> {};
 
 // In each round every PE tells all others its round; after the barrier all must have it.
 TEST_P(Barrier, LetsNobodyPassBeforeAllHaveCome) {
-  expect_meeting_job(GetParam(), job_options(), [](Context& c) -> Result<void> {
+  expect_job(GetParam(), job_options(), [](Context& c) -> Result<void> {
     const auto n = static_cast<std::size_t>(c.n_pes());
     auto rounds = c.allocate<int>(n);
     auto checks = Checks::make(c);

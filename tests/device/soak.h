@@ -254,8 +254,7 @@ class Run {
 template <class Streams>
 void expect_run(int n_pes, const Options& options, const Plan& plan) {
   Shared shared(n_pes);
-  test::expect_meeting_job(n_pes, options,
-                           [&](Context& c) { return Run<Streams>::on(c, plan, shared); });
+  test::expect_job(n_pes, options, [&](Context& c) { return Run<Streams>::on(c, plan, shared); });
   if (testing::Test::IsSkipped()) return;
   testing::Test::RecordProperty("episodes", std::to_string(shared.episodes.load()));
   EXPECT_GE(shared.episodes.load(), 1u);

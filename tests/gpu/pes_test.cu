@@ -9,7 +9,7 @@ namespace {
 
 using test::all_are;
 using test::Checks;
-using test::expect_meeting_job;
+using test::expect_job;
 using test::fill;
 using test::job_options;
 using test::mismatch;
@@ -76,7 +76,7 @@ Result<void> put_to_all(Context& c, std::size_t count) {
 void expect_puts_to_all(int n_pes, std::vector<std::uint32_t> gpus, std::size_t count) {
   Options options = job_options();
   options.gpus = std::move(gpus);
-  expect_meeting_job(n_pes, options, [count](Context& c) -> Result<void> {
+  expect_job(n_pes, options, [count](Context& c) -> Result<void> {
     if (!c.on_gpu()) return mismatch("this PE is not on a GPU");
     return put_to_all(c, count);
   });

@@ -278,8 +278,10 @@ TEST(GpuPortStuck, AGpuAndItsPortsOnThreadsOfTheirOwnLeaveTheRightBytes) {
     Job job(options, seed);
     job.gpu->slow = seed % 3 != 0;
     std::atomic<bool> stop{false};
-    std::thread gpu([&] {
+    std::thread gpu([&, turns = std::mt19937(seed + 200)]() mutable {
       while (!stop.load()) {
+        if (turns() % 30 == 0) job.gpu->room = !job.gpu->room;
+        if (turns() % 40 == 0) job.gpu->room_to_leave = !job.gpu->room_to_leave;
         if (!job.gpu->step()) std::this_thread::yield();
       }
     });

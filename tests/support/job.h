@@ -1,8 +1,6 @@
 // Jobs for tests: PEs as threads of the test, each with its Context.
 #pragma once
 
-#include <utility>
-
 #include <gtest/gtest.h>
 
 #include "core/host/gpu.h"
@@ -36,15 +34,23 @@ inline Options job_options() {
   return options;
 }
 
-// Tools like compute-sanitizer run the kernels of one GPU one after the other: PEs that share one
-// and wait for each other would do so for ever.
-inline bool too_many_for_tools(int n_pes, const Options& options) {
-  if (!small() || !ThisCompiler::runs_on_gpu) return false;
+// Whether several PEs of a job have kernels running at the same time.
+enum class Kernels { side_by_side, of_one_pe };
+
+// Tools like compute-sanitizer run the kernels of one GPU one after the other, and hold CUDA's
+// calls up meanwhile: where PEs that share a GPU launch side by side, the NICs may wait for ever.
+inline bool too_many_for_tools(int n_pes, const Options& options, Kernels kernels) {
+  if (!small() || !ThisCompiler::runs_on_gpu || kernels == Kernels::of_one_pe) return false;
   const std::size_t gpus = options.gpus.empty() ? report_gpus().gpus.size() : options.gpus.size();
   return static_cast<std::size_t>(n_pes) > gpus;
 }
 
-inline void expect_job(int n_pes, const Options& options, const PeMain& pe_main) {
+// Skips the test if it cannot run; what comes behind it asks testing::Test::IsSkipped() then.
+inline void expect_job(int n_pes, const Options& options, const PeMain& pe_main,
+                       Kernels kernels = Kernels::side_by_side) {
+  if (too_many_for_tools(n_pes, options, kernels)) {
+    GTEST_SKIP() << n_pes << " PEs need as many GPUs in a small run";
+  }
   const Result<void> done = run_in_process(n_pes, options, pe_main);
   EXPECT_TRUE(done) << done.error().message();
 }
@@ -55,20 +61,12 @@ inline Result<void> run_job(int n_pes, const Options& options, BackendProvider& 
   return run_in_process(n_pes, options, provider, pe_main, ThisCompiler::runs_on_gpu);
 }
 inline void expect_job(int n_pes, const Options& options, BackendProvider& provider,
-                       const PeMain& pe_main) {
-  const Result<void> done = run_job(n_pes, options, provider, pe_main);
-  EXPECT_TRUE(done) << done.error().message();
-}
-
-// For a job that cannot end while the kernels of its PEs run one after the other: skips the test
-// where a tool has them do that. What comes behind it asks
-// testing::Test::IsSkipped().
-template <class... Arguments>
-void expect_meeting_job(int n_pes, const Options& options, Arguments&&... arguments) {
-  if (too_many_for_tools(n_pes, options)) {
+                       const PeMain& pe_main, Kernels kernels = Kernels::side_by_side) {
+  if (too_many_for_tools(n_pes, options, kernels)) {
     GTEST_SKIP() << n_pes << " PEs need as many GPUs in a small run";
   }
-  expect_job(n_pes, options, std::forward<Arguments>(arguments)...);
+  const Result<void> done = run_job(n_pes, options, provider, pe_main);
+  EXPECT_TRUE(done) << done.error().message();
 }
 
 }  // namespace gdakit::test
