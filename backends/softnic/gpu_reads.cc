@@ -12,9 +12,14 @@ constexpr std::size_t kPiece = 128 * 1024;
 // Reads between two words that tell of them: a word costs half as much as a read, and a read is
 // known to be complete only with its word.
 constexpr std::uint32_t kReadsPerMark = 8;
-// A short read is watched: so many bytes at most, in whole words, for so long.
+// A short read is watched: so many bytes at most, for so long.
 constexpr std::size_t kShortRead = 256;
 constexpr std::uint64_t kWatchNs = 20000;
+
+// Whole words on both sides: none arrives in two parts.
+bool is_words(std::uint64_t from, std::size_t size) {
+  return from % sizeof GpuReads::kUnwritten == 0 && size % sizeof GpuReads::kUnwritten == 0;
+}
 
 std::uint64_t* words_of(std::byte* staged) { return reinterpret_cast<std::uint64_t*>(staged); }
 
@@ -48,7 +53,7 @@ void GpuReads::submit() {
     Read& read = wanted_.front();
     std::byte* const staged = ring_.take(read.size);
     if (staged == nullptr) break;
-    const bool is_short = read.size <= kShortRead && read.size % sizeof GpuReads::kUnwritten == 0;
+    const bool is_short = read.size <= kShortRead && is_words(read.from, read.size);
     if (is_short)
       std::fill_n(words_of(staged), read.size / sizeof GpuReads::kUnwritten, GpuReads::kUnwritten);
     device_.copy_out(stream_, staged, read.from, read.size);

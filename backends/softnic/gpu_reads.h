@@ -5,9 +5,9 @@
 //
 // Reads finish in the order queued. They wait for no writes: they have a stream of their own.
 //
-// The bytes of a short read are watched instead of the word: their place in the ring holds words of
-// a value that memory hardly ever holds, and when all of these have changed the read is complete. A
-// word tells of it only if one has not changed for long.
+// The bytes of a short read of aligned words are watched instead: their place in the ring holds
+// words of a value that memory hardly ever holds, and when all of these have changed the read is
+// complete. A word tells of it only if one has not changed for long.
 #pragma once
 
 #include <cstddef>
