@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <deque>
 #include <functional>
@@ -36,12 +37,12 @@ class FakeGpu final : public GpuDevice {
   explicit FakeGpu(std::uint32_t seed = 1) : random_(seed), gates_(kGpuLaunchSlots) {}
 
   // Whether kernels find room on the GPU.
-  bool room = true;
+  std::atomic<bool> room = true;
   // Whether a kernel's last blocks do: without it, its work gets done but its stream stands still.
-  bool room_to_leave = true;
+  std::atomic<bool> room_to_leave = true;
   // Whether kernels take a step each to begin, to finish and to leave.
-  bool slow = false;
-  bool broken = false;
+  std::atomic<bool> slow = false;
+  std::atomic<bool> broken = false;
   std::uint64_t kernels = 0;  // that did their work
 
   // Performs the oldest operation of one stream; false if none could be.
