@@ -10,6 +10,7 @@
 #include "core/base/options.h"
 #include "tools/command.h"
 #include "tools/info_gpu.h"
+#include "tools/info_launch.h"
 
 namespace gdakit::tools {
 namespace {
@@ -53,6 +54,7 @@ void print_gpus(const GpuSection& section) {
   if (!section.driver.empty()) std::cout << "  driver      " << section.driver << '\n';
   std::cout << "  MPS         " << section.mps << "\n  DMA         " << section.dma
             << "\n  queues      " << section.queue_memory << "\n  payload     " << section.payload
+            << "\n  handler     " << section.handler << "\n  transport   " << section.transport
             << '\n';
 }
 
@@ -65,6 +67,10 @@ void print_text(const Options& options) {
   for (const BackendReport& backend : report_backends()) {
     std::cout << "  " << std::left << std::setw(12) << backend.name
               << (backend.usable ? "usable    " : "unusable  ") << backend.sentence << '\n';
+  }
+  std::cout << "\nLaunch\n";
+  for (const LaunchFact& fact : describe_launch(options)) {
+    std::cout << "  " << std::left << std::setw(12) << fact.name << fact.text << '\n';
   }
   print_gpus(describe_gpus(options));
   std::cout << "\nOptions (environment variables)\n";
@@ -119,7 +125,8 @@ void print_json_gpus(const GpuSection& section) {
   for (const Fact& fact :
        {Fact{"gpu_driver", section.driver}, Fact{"no_gpus_because", section.sentence},
         Fact{"mps", section.mps}, Fact{"dma", section.dma}, Fact{"queues", section.queue_memory},
-        Fact{"payload", section.payload}}) {
+        Fact{"payload", section.payload}, Fact{"handler", section.handler},
+        Fact{"transport", section.transport}}) {
     std::cout << "  " << quoted(fact.name) << ": " << quoted(fact.value) << ",\n";
   }
 }
@@ -137,6 +144,12 @@ void print_json(const Options& options) {
               << ", \"sentence\": " << quoted(backend.sentence) << '}';
   }
   std::cout << "\n  ],\n";
+  std::cout << "  \"launch\": {";
+  separator = "";
+  for (const LaunchFact& fact : describe_launch(options)) {
+    std::cout << std::exchange(separator, ", ") << quoted(fact.name) << ": " << quoted(fact.text);
+  }
+  std::cout << "},\n";
   print_json_gpus(describe_gpus(options));
   std::cout << "  \"options\": [";
   separator = "\n";

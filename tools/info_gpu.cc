@@ -34,13 +34,29 @@ std::string dma_sentence(const Options& options, const std::vector<GpuFacts>& gp
 }
 
 std::string queue_sentence(const Options& options, bool has_gpu) {
-  const char* const place = !has_gpu                                   ? "host memory"
-                            : options.queue_memory == QueuePlace::host ? "pinned host memory"
-                                                                       : "GPU memory";
-  const std::string why = options.queue_memory == QueuePlace::automatic
+  const bool by_proxy =
+      options.nic_handler == NicHandler::proxy || options.nic_handler == NicHandler::commands;
+  const char* const place = !has_gpu ? "host memory"
+                            : by_proxy || options.queue_memory == QueuePlace::host
+                                ? "pinned host memory"
+                                : "GPU memory";
+  const std::string why = by_proxy ? "the proxy's host thread reads and writes them"
+                          : options.queue_memory == QueuePlace::automatic
                               ? "the choice of auto"
                               : "GDAKIT_QUEUE_MEMORY asks for it";
   return std::string(place) + (has_gpu ? ": " + why : ": there is no GPU");
+}
+
+std::string handler_sentence(const Options& options) {
+  switch (options.nic_handler) {
+    case NicHandler::automatic:
+      return "auto: GPU threads, or a host thread where they cannot reach the doorbell";
+    case NicHandler::gpu: return "gpu: GPU threads write WQEs and ring";
+    case NicHandler::proxy: return "proxy: GPU threads write WQEs, a host thread rings";
+    case NicHandler::commands:
+      return "commands: a host thread writes WQEs, rings and polls, on commands of GPU threads";
+  }
+  return "";
 }
 
 std::string payload_sentence(const Options& options, const std::vector<GpuFacts>& gpus) {
@@ -53,6 +69,18 @@ std::string payload_sentence(const Options& options, const std::vector<GpuFacts>
            " cannot share memory by file descriptors";
   }
   return "straight from heap to heap, which the processes of a host map of each other";
+}
+
+std::string transport_sentence(const Options& options) {
+  switch (options.transport) {
+    case TransportChoice::nic: return "the NIC for all peers: GDAKIT_TRANSPORT asks for it";
+    case TransportChoice::direct:
+      return "loads, stores and atomics for peers whose memory can be mapped; GDAKIT_LOG=info has "
+             "a "
+             "job say which";
+    case TransportChoice::automatic: break;
+  }
+  return "the NIC for all peers: auto, with the soft NIC";
 }
 
 }  // namespace
@@ -80,6 +108,8 @@ GpuSection describe_gpus(const Options& options) {
   section.dma = dma_sentence(options, section.gpus);
   section.queue_memory = queue_sentence(options, !section.gpus.empty());
   section.payload = payload_sentence(options, section.gpus);
+  section.handler = handler_sentence(options);
+  section.transport = transport_sentence(options);
   return section;
 }
 

@@ -23,6 +23,8 @@ struct GpuSection {
   std::string dma;           // how the soft NIC will reach GPU memory, and why
   std::string queue_memory;  // where queues will lie
   std::string payload;       // how payload will go between processes
+  std::string handler;       // who will write WQEs and ring the NIC
+  std::string transport;     // how peers will be reached whose memory can be mapped
 };
 
 GpuSection describe_gpus(const Options& options);

@@ -28,6 +28,7 @@ Result<Pipe> make_pipe() {
 // The functions below run in the child, between fork and exec.
 
 void set_environment(const PeStart& what) {
+  ::unsetenv("GDAKIT_LAUNCHER");  // it may name another one
   ::setenv("GDAKIT_RANK", std::to_string(what.rank).c_str(), 1);
   ::setenv("GDAKIT_SIZE", std::to_string(what.size).c_str(), 1);
   ::setenv("GDAKIT_ROOT", what.root.c_str(), 1);

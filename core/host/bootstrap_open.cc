@@ -2,19 +2,39 @@
 
 #include <utility>
 
-#include "core/host/launch_info.h"
+#include "core/host/launch.h"
 #include "core/host/local_bootstrap.h"
 #include "core/host/tcp_bootstrap.h"
 
 namespace gdakit {
+namespace {
 
-Result<std::unique_ptr<Bootstrap>> open_bootstrap(const Options& options) {
-  const Result<LaunchInfo> info = find_launch_info(options);
-  if (!info) return info.error();
-  if (info->size > 1) return open_tcp_bootstrap(*info, Log(options.log, info->rank));
-  Result<std::vector<std::unique_ptr<Bootstrap>>> alone = make_local_bootstraps(1, info->timeout);
+Result<std::unique_ptr<Bootstrap>> open(const Options& options, const Launch& launch) {
+  const Log log(options.log, launch.info.rank);
+  for (const std::string& warning : launch.warnings) log.warn(warning);
+  if (launch.info.size > 1) return open_tcp_bootstrap(launch.info, log);
+  Result<std::vector<std::unique_ptr<Bootstrap>>> alone =
+      make_local_bootstraps(1, launch.info.timeout);
   if (!alone) return alone.error();
   return std::move(alone->front());
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Bootstrap>> open_bootstrap(const Options& options) {
+  const Result<Launch> launch = start_launch(options);
+  if (!launch) return launch.error();
+  return open(options, *launch);
+}
+
+Result<std::unique_ptr<Bootstrap>> open_bootstrap(const Options& options, const UniqueId& id,
+                                                  int rank, int n_pes) {
+  const Result<Launch> launch = start_launch(options, id, rank, n_pes);
+  if (!launch) return launch.error();
+  Result<std::unique_ptr<Bootstrap>> bootstrap = open(options, *launch);
+  if (bootstrap || rank == 0) return bootstrap;
+  return bootstrap.error().within(
+      "init with a unique id (if it is old, its PE 0 has gone: make a new one)");
 }
 
 }  // namespace gdakit

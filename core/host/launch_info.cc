@@ -7,37 +7,6 @@
 namespace gdakit {
 namespace {
 
-// One function for each kind of launcher: nothing if that launcher did not start this process.
-
-Result<std::optional<LaunchInfo>> from_gdakit_run(const Options& options) {
-  if (!options.rank && !options.size) return std::optional<LaunchInfo>();
-  LaunchInfo info;
-  info.rank = static_cast<int>(*options.rank);
-  info.size = static_cast<int>(*options.size);
-  info.timeout = options.timeout;
-  if (info.size == 1) return std::optional(info);
-  for (const auto& [name, value] :
-       {std::pair("GDAKIT_ROOT", &options.root), std::pair("GDAKIT_SECRET", &options.secret)}) {
-    if (!value->empty()) continue;
-    return Error(Code::invalid_argument, std::string(name) + " is not set, and a job of " +
-                                             std::to_string(info.size) +
-                                             " PEs needs it; set it, or use gdakit run");
-  }
-  Result<JobSecret> secret = parse_job_secret(options.secret);
-  if (!secret) return secret.error();
-  info.secret = *secret;
-
-  const std::size_t colon = options.root.rfind(':');
-  info.root_host = options.root.substr(0, colon);
-  if (info.root_host.starts_with('[') && info.root_host.ends_with(']')) {
-    info.root_host = info.root_host.substr(1, info.root_host.size() - 2);  // an IPv6 address
-  }
-  const char* const end = options.root.data() + options.root.size();
-  std::from_chars(options.root.data() + colon + 1, end, info.root_port);
-  if (info.rank == 0 && options.listen_fd) info.listen_fd = static_cast<int>(*options.listen_fd);
-  return std::optional(info);
-}
-
 int digit_value(char digit) {
   if (digit >= '0' && digit <= '9') return digit - '0';
   if (digit >= 'a' && digit <= 'f') return digit - 'a' + 10;
@@ -79,14 +48,34 @@ Result<JobSecret> parse_job_secret(std::string_view text) {
                "the job's secret (GDAKIT_SECRET) must be 32 hexadecimal digits");
 }
 
-Result<LaunchInfo> find_launch_info(const Options& options) {
-  if (Result<void> valid = options.validate(); !valid) return valid.error();
-  Result<std::optional<LaunchInfo>> ours = from_gdakit_run(options);
-  if (!ours) return ours.error();
-  if (ours->has_value()) return **ours;
-  LaunchInfo alone;
-  alone.timeout = options.timeout;
-  return alone;
+JobSecret derive_job_secret(std::string_view shared) {
+  // FNV-1a, once for each half, from two starts. What goes in can be guessed, so a hash that cannot
+  // be turned round would hide nothing.
+  constexpr std::uint64_t kPrime = 0x100000001b3;
+  std::uint64_t halves[] = {0xcbf29ce484222325, 0x9ae16a3b2f90404f};
+  JobSecret secret;
+  for (std::size_t half = 0; half < 2; ++half) {
+    for (const char c : shared) {
+      halves[half] = (halves[half] ^ static_cast<unsigned char>(c)) * kPrime;
+    }
+    for (std::size_t i = 0; i < 8; ++i) {
+      secret[8 * half + i] = static_cast<std::uint8_t>(halves[half] >> (8 * i));
+    }
+  }
+  return secret;
+}
+
+void set_root(LaunchInfo& info, std::string_view text) {
+  const std::size_t colon = text.rfind(':');
+  std::string_view host = text.substr(0, colon);
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  info.root_host = host;
+  std::from_chars(text.data() + colon + 1, text.data() + text.size(), info.root_port);
+}
+
+std::string root_text(const LaunchInfo& info) {
+  const bool v6 = info.root_host.find(':') != std::string::npos;
+  return (v6 ? "[" + info.root_host + "]" : info.root_host) + ":" + std::to_string(info.root_port);
 }
 
 }  // namespace gdakit

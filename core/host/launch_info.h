@@ -21,21 +21,29 @@ Result<JobSecret> make_job_secret();
 // As 32 hexadecimal digits, the form of GDAKIT_SECRET.
 std::string job_secret_text(const JobSecret& secret);
 Result<JobSecret> parse_job_secret(std::string_view text);
+// From what the PEs of a job know anyway, for launchers that give them no secret of their own. It
+// keeps other jobs out, by mistake or by chance. It keeps nobody out who can guess `shared`.
+JobSecret derive_job_secret(std::string_view shared);
 
 struct LaunchInfo {
+  LauncherChoice launcher = LauncherChoice::none;  // who says so; never automatic
   int rank = 0;
   int size = 1;
-  // Of PE 0. Not looked at in a job of one PE.
+  std::optional<int> local_rank;  // among the PEs of this host, where the launcher knows it
+  // Of PE 0. Not looked at in a job of one PE; empty while only PE 0 knows it.
   std::string root_host;
   std::uint16_t root_port = 0;
   JobSecret secret{};
-  // PE 0: the listening socket that it inherited; without one it binds root_host and root_port.
+  bool secret_is_derived = false;  // from what others may know, too
+  // PE 0: the listening socket that it inherited or made; without one it binds root_host and
+  // root_port.
   std::optional<int> listen_fd;
   std::chrono::milliseconds timeout{60'000};  // for each operation of the bootstrap
 };
 
-// From the first source that knows: the GDAKIT_* variables that `gdakit run` sets; else a job of
-// one.
-Result<LaunchInfo> find_launch_info(const Options& options);
+// "host:port", the host an IPv6 address in brackets if it is one, into root_host and root_port.
+// `text` is one that GDAKIT_ROOT may be.
+void set_root(LaunchInfo& info, std::string_view text);
+std::string root_text(const LaunchInfo& info);
 
 }  // namespace gdakit

@@ -40,7 +40,7 @@ std::size_t answer_blobs(CollectiveKind kind, int size) {
 class TcpBootstrap final : public Bootstrap {
  public:
   TcpBootstrap(const LaunchInfo& info, Log log)
-      : Bootstrap(info.rank, info.size), info_(info), log_(log) {}
+      : Bootstrap(info.rank, info.size, info.local_rank), info_(info), log_(log) {}
   ~TcpBootstrap() override;
 
   Result<void> open();

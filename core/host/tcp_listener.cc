@@ -21,6 +21,11 @@ Result<UniqueFileDescriptor> listen_on(const addrinfo& address, const std::strin
   // Otherwise the port of a job that has just ended could not be used again for a minute.
   const int on = 1;
   ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  // Those of IPv4 reach a socket of IPv6, too, which some systems must be told.
+  const int off = 0;
+  if (address.ai_family == AF_INET6) {
+    ::setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+  }
   if (::bind(socket.get(), address.ai_addr, address.ai_addrlen) != 0) {
     return Error::from_errno("bind to " + name, errno);
   }
@@ -31,6 +36,12 @@ Result<UniqueFileDescriptor> listen_on(const addrinfo& address, const std::strin
 }  // namespace
 
 Result<UniqueFileDescriptor> open_listener(const std::string& host, std::uint16_t port) {
+  if (host.empty()) {
+    // Both families at once, or IPv4 where the system has no other.
+    Result<UniqueFileDescriptor> both = open_listener("::", port);
+    return both || both.error().system_code() == EADDRINUSE ? std::move(both)
+                                                            : open_listener("0.0.0.0", port);
+  }
   const std::string name = host + ":" + std::to_string(port);
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;

@@ -9,7 +9,8 @@
 
 namespace gdakit {
 
-// A socket that listens on `host` and `port`; port 0 lets the system choose one. Closed on exec.
+// A socket that listens on `host` and `port`; without a host on all addresses of this one; port 0
+// lets the system choose one. Closed on exec.
 Result<UniqueFileDescriptor> open_listener(const std::string& host, std::uint16_t port);
 
 // A duplicate of the listening TCP socket `descriptor` that this process inherited. The original

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/host/bootstrap_open.h"
+#include "core/host/launch.h"
 
 namespace gdakit {
 namespace {

@@ -51,18 +51,40 @@ TEST(Info, JsonHasTheSameOptions) {
 TEST(Info, TheMachinesGpusAndWhatIsMadeOfThemAreTold) {
   const Variable payload("GDAKIT_PAYLOAD", "host");
   const Variable dma("GDAKIT_DMA", "copy-engine");
+  const Variable handler("GDAKIT_NIC_HANDLER", "commands");
   const std::string text = gdakit({"info"}).output;
+  EXPECT_THAT(text, testing::ContainsRegex("\n  handler +commands: a host thread writes WQEs"));
   EXPECT_THAT(text, testing::ContainsRegex("\nGPUs\n  (none|0) +[A-Za-z]"));
   EXPECT_THAT(text, testing::ContainsRegex("\n  MPS  .+daemon runs"));
   EXPECT_THAT(text, testing::ContainsRegex("\n  queues  .+memory"));
   EXPECT_THAT(text, HasSubstr("through host memory: GDAKIT_PAYLOAD asks for it"));
+  EXPECT_THAT(text, HasSubstr("transport   the NIC for all peers: auto, with the soft NIC"));
   const bool has_gpu = text.find("\n  none ") == std::string::npos;
   EXPECT_THAT(text, HasSubstr(has_gpu ? "copy-engine: GDAKIT_DMA asks for it"
                                       : "host memory only: there is no GPU"));
   const std::string json = gdakit({"info", "--json"}).output;
-  for (const char* name : {"gpus", "gpu_driver", "no_gpus_because", "mps", "dma", "queues"}) {
+  for (const char* name :
+       {"gpus", "gpu_driver", "no_gpus_because", "mps", "dma", "queues", "handler"}) {
     EXPECT_THAT(json, HasSubstr("\n  \"" + std::string(name) + "\": "));
   }
+}
+
+TEST(Info, TheLauncherIsToldAndWhyTheOthersAreNot) {
+  const std::string alone = gdakit({"info"}).output;
+  EXPECT_THAT(alone, AllOf(testing::ContainsRegex("launcher +none\n"),
+                           testing::ContainsRegex("rank +0 of 1\n"),
+                           testing::ContainsRegex("torchrun +no: RANK is not set\n")));
+  const Variable rank("RANK", "1");
+  const Variable size("WORLD_SIZE", "2");
+  EXPECT_THAT(gdakit({"info"}).output, testing::ContainsRegex("error +MASTER_ADDR is not set"));
+  const Variable address("MASTER_ADDR", "gpu7");
+  const Variable port("MASTER_PORT", "29500");
+  EXPECT_THAT(
+      gdakit({"info"}).output,
+      AllOf(testing::ContainsRegex("root +gpu7:30117\n"), testing::ContainsRegex("secret +derived"),
+            testing::ContainsRegex("torchrun +in charge: RANK and WORLD_SIZE are set")));
+  EXPECT_THAT(gdakit({"info", "--json"}).output,
+              HasSubstr("\"launch\": {\"launcher\": \"torchrun\", \"rank\": \"1 of 2\""));
 }
 
 TEST(Info, AVariableThatIsNotAllowedIsAnError) {

@@ -24,21 +24,22 @@ std::string read_all(int descriptor) {
 }  // namespace
 
 Launched::Launched(const std::vector<std::string>& words, const std::string& input,
-                   bool hangup_ignored) {
+                   bool hangup_ignored, const std::string& program) {
   int in[2];
   int out[2];
   int err[2];
   EXPECT_EQ(::pipe2(in, O_CLOEXEC) | ::pipe2(out, O_CLOEXEC) | ::pipe2(err, O_CLOEXEC), 0);
+  const char* const name = program.empty() ? GDAKIT_COMMAND : program.c_str();
   pid_ = ::fork();
   if (pid_ == 0) {
     ::dup2(in[0], 0);
     ::dup2(out[1], 1);
     ::dup2(err[1], 2);
     if (hangup_ignored) ::signal(SIGHUP, SIG_IGN);
-    std::vector<char*> arguments = {const_cast<char*>("gdakit")};
+    std::vector<char*> arguments = {const_cast<char*>(name)};
     for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
     arguments.push_back(nullptr);
-    ::execv(GDAKIT_COMMAND, arguments.data());
+    ::execvp(name, arguments.data());
     ::_exit(99);
   }
   for (const int descriptor : {in[0], out[1], err[1]}) ::close(descriptor);

@@ -1,4 +1,4 @@
-// A run of the built `gdakit` command, as a user's shell would start it.
+// A run of the built `gdakit` command, or of another one, as a user's shell would start it.
 #pragma once
 
 #include <chrono>
@@ -21,9 +21,10 @@ struct Outcome {
 
 class Launched {
  public:
-  // Runs `gdakit words...`; stdin holds `input`. With `hangup_ignored`, as under nohup.
+  // Runs `gdakit words...`, or another program; stdin holds `input`. With `hangup_ignored`, as
+  // under nohup.
   explicit Launched(const std::vector<std::string>& words, const std::string& input = "",
-                    bool hangup_ignored = false);
+                    bool hangup_ignored = false, const std::string& program = "");
   ~Launched() { wait(); }
 
   // The next line of its stdout.
@@ -44,6 +45,11 @@ class Launched {
 
 inline Outcome gdakit(const std::vector<std::string>& words, const std::string& input = "") {
   return Launched(words, input).wait();
+}
+
+// Any command, by its words.
+inline Outcome command(const std::vector<std::string>& words) {
+  return Launched({words.begin() + 1, words.end()}, "", false, words.front()).wait();
 }
 
 // A job of `size` PEs that run a shell script.
