@@ -18,6 +18,7 @@
 #include "core/host/bootstrap_open.h"
 #include "core/host/context.h"
 #include "core/host/job.h"
+#include "core/host/unique_id.h"
 #include "device/pe.h"
 #include "sim/emulator.h"
 #if GDAKIT_NVCC
@@ -26,12 +27,27 @@
 
 namespace gdakit {
 
-// Collective. This process as one PE of the job that started it (`gdakit run`), or as a job of one.
-// `options` default to the environment's.
+// Collective. This process as one PE of the job that started it, whatever the launcher: `gdakit
+// run`, mpirun and others with PMIx, torchrun, srun (docs/bring-up-a-cluster.md); else as a job of
+// one. `options` default to the environment's.
 template <class Compiler = ThisCompiler>
 Result<std::unique_ptr<Context>> init();
 template <class Compiler = ThisCompiler>
 Result<std::unique_ptr<Context>> init(const Options& options);
+
+// Collective. PE `rank` of `n_pes` PEs, which have got the same id over a channel of the user's
+// own:
+//
+//   Result<UniqueId> id = make_unique_id(options);      // on rank 0
+//   ... give it to the others: a file, a pipe, a broadcast ...
+//   auto context = init(options, *id, rank, n_pes);     // on all
+//
+// An id is good for one job. Errors: a rank or size that is not possible; an id that is none, that
+// was used before, or whose PE 0 cannot be reached within options.timeout. gdakit_mpi.h does the
+// same over an MPI communicator.
+template <class Compiler = ThisCompiler>
+Result<std::unique_ptr<Context>> init(const Options& options, const UniqueId& id, int rank,
+                                      int n_pes);
 
 // Runs `pe_main` on `n_pes` PEs that are threads of this process, with the backend that the options
 // name.
@@ -42,6 +58,8 @@ namespace detail {
 
 // The same for kernels that run on a GPU, or on the emulator only.
 Result<std::unique_ptr<Context>> init(const Options& options, bool kernels_for_gpu);
+Result<std::unique_ptr<Context>> init(const Options& options, const UniqueId& id, int rank,
+                                      int n_pes, bool kernels_for_gpu);
 Result<void> run_in_process(int n_pes, const Options& options, const PeMain& pe_main,
                             bool kernels_for_gpu);
 
@@ -98,6 +116,12 @@ Result<std::unique_ptr<Context>> init() {
 template <class Compiler>
 Result<std::unique_ptr<Context>> init(const Options& options) {
   return detail::init(options, Compiler::runs_on_gpu);
+}
+
+template <class Compiler>
+Result<std::unique_ptr<Context>> init(const Options& options, const UniqueId& id, int rank,
+                                      int n_pes) {
+  return detail::init(options, id, rank, n_pes, Compiler::runs_on_gpu);
 }
 
 template <class Compiler>

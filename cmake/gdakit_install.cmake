@@ -22,7 +22,7 @@ set_target_properties(gdakit PROPERTIES VERSION ${PROJECT_VERSION}
 # Users who embed the sources include <gdakit/gdakit.h>, too: a folder of links to the public rooms.
 set(embedded ${PROJECT_BINARY_DIR}/include)
 file(MAKE_DIRECTORY ${embedded}/gdakit)
-foreach(entry core device sim backends gdakit.h)
+foreach(entry core device sim backends host_calls nvshmem gdakit.h gdakit_mpi.h)
   file(CREATE_LINK ${PROJECT_SOURCE_DIR}/${entry} ${embedded}/gdakit/${entry} SYMBOLIC)
 endforeach()
 target_include_directories(gdakit INTERFACE $<BUILD_INTERFACE:${embedded}>)
@@ -32,13 +32,14 @@ if(NOT GDAKIT_INSTALL)
 endif()
 
 # gdakit_flags is only for building: the package neither installs nor names it.
-install(TARGETS gdakit EXPORT gdakit)
-foreach(room core device sim backends)
+install(TARGETS gdakit gdakit_nvshmem EXPORT gdakit)
+foreach(room core device sim backends host_calls nvshmem)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${room} DESTINATION ${headers}
           FILES_MATCHING PATTERN "*.h" PATTERN "*.cuh" PATTERN "mlx5" EXCLUDE)
 endforeach()
 if(EXISTS ${PROJECT_SOURCE_DIR}/gdakit.h)
-  install(FILES ${PROJECT_SOURCE_DIR}/gdakit.h DESTINATION ${headers})
+  install(FILES ${PROJECT_SOURCE_DIR}/gdakit.h ${PROJECT_SOURCE_DIR}/gdakit_mpi.h
+          DESTINATION ${headers})
 endif()
 if(TARGET gdakit_cli)
   set_target_properties(gdakit_cli PROPERTIES INSTALL_RPATH "\$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")

@@ -85,10 +85,11 @@ if(GDAKIT_SANITIZER STREQUAL "thread" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(gdakit_flags INTERFACE -Wno-tsan)
 endif()
 
-# gdakit_add_test(NAME LABEL label SOURCES... [TIMEOUT seconds]): one GoogleTest program; every test
-# in it is a CTest test with that label (unit, sim, job, gpu, nic).
+# gdakit_add_test(NAME LABEL label SOURCES... [TIMEOUT seconds] [DIRECT]): one GoogleTest program;
+# every test in it is a CTest test with that label (unit, sim, job, gpu, nic). DIRECT: and another
+# one, direct.*, in which PEs reach each other without the NIC.
 function(gdakit_add_test name)
-  cmake_parse_arguments(arg "" "LABEL;TIMEOUT" "SOURCES" ${ARGN})
+  cmake_parse_arguments(arg "DIRECT" "LABEL;TIMEOUT" "SOURCES" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE gdakit gdakit_flags GTest::gmock GTest::gtest_main)
   if(NOT arg_TIMEOUT)
@@ -96,14 +97,20 @@ function(gdakit_add_test name)
   endif()
   gtest_discover_tests(${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} DISCOVERY_TIMEOUT 60
                        PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT})
+  if(arg_DIRECT)
+    gtest_discover_tests(${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} DISCOVERY_TIMEOUT 60
+                         TEST_PREFIX direct. TEST_LIST ${name}_DIRECT
+                         PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT}
+                                    ENVIRONMENT GDAKIT_TRANSPORT=direct)
+  endif()
 endfunction()
 
 # gdakit_add_gpu_test(NAME SOURCES... [TIMEOUT seconds]): the same for CUDA sources, with
 # GDAKIT_DEVICE set to gpu. Its tests are called gpu.*, have the label gpu, and run one after the
 # other: programs that share a GPU take turns of milliseconds. Without a GPU they are skipped by
-# name.
+# name. DIRECT is as above: gpu.direct.*.
 function(gdakit_add_gpu_test name)
-  cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES" ${ARGN})
+  cmake_parse_arguments(arg "DIRECT" "TIMEOUT" "SOURCES" ${ARGN})
   add_executable(${name} ${arg_SOURCES} ${PROJECT_SOURCE_DIR}/tests/gpu/needs_gpu.cu)
   set_target_properties(${name} PROPERTIES
                         CUDA_ARCHITECTURES "${GDAKIT_TEST_CUDA_ARCHITECTURES}")
@@ -116,4 +123,10 @@ function(gdakit_add_gpu_test name)
                        TEST_PREFIX gpu.
                        PROPERTIES LABELS gpu TIMEOUT ${arg_TIMEOUT} RESOURCE_LOCK gpu
                                   ENVIRONMENT GDAKIT_DEVICE=gpu)
+  if(arg_DIRECT)
+    gtest_discover_tests(${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} DISCOVERY_TIMEOUT 60
+                         TEST_PREFIX gpu.direct. TEST_LIST ${name}_DIRECT
+                         PROPERTIES LABELS gpu TIMEOUT ${arg_TIMEOUT} RESOURCE_LOCK gpu
+                                    ENVIRONMENT "GDAKIT_DEVICE=gpu;GDAKIT_TRANSPORT=direct")
+  endif()
 endfunction()

@@ -1,4 +1,5 @@
-// Atomic operations on a word of the symmetric heap of a PE, executed by the NIC at the other end.
+// Atomic operations on a word of the symmetric heap of a PE, executed by the NIC at the other end,
+// or by this thread where every PE reaches that heap directly.
 //
 // The NIC adds and compares-and-swaps 8-byte words natively; everything else is a masked atomic:
 //
@@ -10,13 +11,38 @@
 
 #include <type_traits>
 
+#include "device/direct.h"
 #include "device/fetch.h"
 #include "device/group.h"
 #include "device/poster.h"
 
 namespace gdakit::atomics {
 
+// OpenSHMEM's types for atomics: int, long, long long and their unsigned forms, by whichever of
+// their names (int32_t, size_t, ptrdiff_t, ...); float and double can be fetched, set and swapped.
+template <class T, class... List>
+inline constexpr bool is_one_of = (std::is_same_v<T, List> || ...);
+template <class T>
+inline constexpr bool is_integer =
+    is_one_of<T, int, long, long long, unsigned, unsigned long, unsigned long long>;
+template <class T>
+inline constexpr bool is_number = is_integer<T> || is_one_of<T, float, double>;
+
 enum class Op : std::uint8_t { add, bit_and, bit_or, bit_xor, set, compare_swap };
+inline constexpr Op kLastOp = Op::compare_swap;
+
+// The kind of the command of an operation; kinds beyond kLastOp's are nobody's.
+GDAKIT_HOST_DEVICE constexpr CommandKind command_kind(Op op) {
+  return static_cast<CommandKind>(static_cast<std::uint8_t>(CommandKind::atomic) +
+                                  static_cast<std::uint8_t>(op));
+}
+GDAKIT_HOST_DEVICE constexpr bool is_atomic(CommandKind kind) {
+  return kind >= CommandKind::atomic && kind <= command_kind(kLastOp);
+}
+GDAKIT_HOST_DEVICE constexpr Op op_of(CommandKind kind) {
+  return static_cast<Op>(static_cast<std::uint8_t>(kind) -
+                         static_cast<std::uint8_t>(CommandKind::atomic));
+}
 
 // An operation on a word of 4 or 8 bytes; operands in the lowest bytes.
 struct Request {
@@ -56,12 +82,14 @@ GDAKIT_HOST_DEVICE constexpr PostShape shape(Op op, std::uint32_t bytes, PostSha
   return {before + own, tail};
 }
 
+inline constexpr std::uint32_t kMaxOperandSegments = 2;
+
 // Operand segments of an operation and what its control segment says of them.
 struct Encoded {
   format::Opcode opcode;
   std::uint8_t opmod;
   std::uint32_t segments;
-  format::Segment operand[2];
+  format::Segment operand[kMaxOperandSegments];
 };
 
 GDAKIT_HOST_DEVICE inline Encoded encode4(const Request& request) {
@@ -122,12 +150,26 @@ template <class M>
 GDAKIT_DEVICE void write_atomic(M& m, const QueueView& queue, std::uint64_t at,
                                 std::uint8_t fm_ce_se, const Span& remote, const Span& result,
                                 const Request& request, std::uint32_t bytes) {
+  if (queue.handler == Handler::commands) {
+    return store_command<3>(m, queue, at,
+                            {.kind = command_kind(request.op),
+                             .fm_ce_se = fm_ce_se,
+                             .bytes = bytes,
+                             .remote = remote.address,
+                             .rkey = remote.key,
+                             .lkey = result.key,
+                             .local = result.address,
+                             .operand = request.operand,
+                             .compare = request.compare});
+  }
   const Encoded code = bytes == 4 ? encode4(request) : encode8(request);
   const std::uint32_t ds = 3 + code.segments;
   store_segment(m, queue, at, 0, control_segment(queue, at, code.opcode, code.opmod, ds, fm_ce_se));
   store_segment(m, queue, at, 1,
                 format::to_segment(format::remote_address(remote.address, remote.key)));
-  for (std::uint32_t i = 0; i < code.segments; ++i) {
+  GDAKIT_UNROLL
+  for (std::uint32_t i = 0; i < kMaxOperandSegments; ++i) {
+    if (i == code.segments) break;  // a bound that is known keeps the segments in registers
     store_segment(m, queue, at, 2 + i, code.operand[i]);
   }
   store_segment(m, queue, at, 2 + code.segments,
@@ -152,11 +194,77 @@ GDAKIT_DEVICE Status locate(const P& poster, std::uint64_t address, std::uint32_
                               : poster.fault(StatusCode::invalid_address, pe, address, bytes);
 }
 
-// Posts an operation whose result nobody wants.
+// Whether an operation on a word of a direct peer is one that the NIC would take, too.
+template <class P>
+GDAKIT_DEVICE Status check_direct(const P& poster, std::uint64_t address, std::uint32_t bytes,
+                                  std::int32_t pe) {
+  if (address % bytes != 0) {
+    return poster.fault(StatusCode::invalid_argument, pe, address, bytes);
+  }
+  return direct::is_in_heap(poster.context.heap, address, bytes)
+             ? Status{}
+             : poster.fault(StatusCode::invalid_address, pe, address, bytes);
+}
+
+// Performs an operation by this thread, on a word of a direct peer, and returns the old value.
+template <class Order, class M, class W>
+GDAKIT_DEVICE W perform(M& m, W* word, const Request& request) {
+  const auto operand = static_cast<W>(request.operand);
+  switch (request.op) {
+    case Op::add: return m.fetch_add(Order{}, word, operand);
+    case Op::bit_and: return m.fetch_and(Order{}, word, operand);
+    case Op::bit_or: return m.fetch_or(Order{}, word, operand);
+    case Op::bit_xor: return m.fetch_xor(Order{}, word, operand);
+    case Op::set: return m.exchange(Order{}, word, operand);
+    case Op::compare_swap: break;
+  }
+  return m.compare_exchange(Order{}, word, static_cast<W>(request.compare), operand);
+}
+
+// The word of a symmetric address in the heap that is mapped at `base`.
 template <class P, class T>
-GDAKIT_DEVICE Ticket post(const P& poster, T* remote, const Request& request, std::int32_t pe,
-                          Batch batch) {
+GDAKIT_DEVICE auto* word_at(const P& poster, std::uint64_t base, const T* remote) {
+  using W = direct::WordOf<sizeof(T)>;
+  auto* const word = reinterpret_cast<W*>(const_cast<std::remove_const_t<T>*>(remote));
+  return direct::at(poster.context.heap, base, word);
+}
+
+// Performs an operation on a word of a direct peer and delivers the old value, before all that the
+// thread reads later.
+template <class P, class T>
+GDAKIT_DEVICE Status fetch_direct(const P& poster, std::uint64_t base, const T* remote,
+                                  std::int32_t pe, const Request& request, T* old) {
+  const auto address = reinterpret_cast<std::uint64_t>(remote);
+  if (Status status = check_direct(poster, address, sizeof(T), pe); !status) return status;
+  *old =
+      bit_cast<T>(perform<order::DirectFetched>(poster.m, word_at(poster, base, remote), request));
+  return {};
+}
+
+// The same where nobody wants the old value, in no order.
+template <class P, class T>
+GDAKIT_DEVICE Status update_direct(const P& poster, std::uint64_t base, const T* remote,
+                                   std::int32_t pe, const Request& request) {
+  using W = direct::WordOf<sizeof(T)>;
+  const auto address = reinterpret_cast<std::uint64_t>(remote);
+  if (Status status = check_direct(poster, address, sizeof(T), pe); !status) return status;
+  W* const word = word_at(poster, base, remote);
+  if (request.op == Op::set) {
+    poster.m.store(order::RelaxedSystem{}, word, static_cast<W>(request.operand));
+  } else {
+    perform<order::RelaxedSystem>(poster.m, word, request);
+  }
+  return {};
+}
+
+// Posts an operation whose result goes to the span result_of(queue).
+template <class P, class T, class ResultOf>
+GDAKIT_DEVICE Ticket post_to(const P& poster, const T* remote, const Request& request,
+                             std::int32_t pe, Batch batch, ResultOf&& result_of) {
   static_assert(sizeof(T) == 4 || sizeof(T) == 8);
+  if (const std::uint64_t base = poster.direct_atomic_base(pe); base != 0) {
+    return {poster.queue, pe, 0, update_direct(poster, base, remote, pe, request)};
+  }
   Span span;
   if (Status status = locate(poster, reinterpret_cast<std::uint64_t>(remote), sizeof(T), pe, &span);
       !status) {
@@ -167,9 +275,17 @@ GDAKIT_DEVICE Ticket post(const P& poster, T* remote, const Request& request, st
   const LaneMask mask = poster.m.active_mask();
   const auto crew = form_crew(poster.m, queue, mask, pe, form, true);
   return queue.post(crew, form, batch, [&](std::uint64_t at, std::uint8_t fm_ce_se) {
-    write_atomic(poster.m, queue.view(), at, fm_ce_se, span, sink_of(queue.view()), request,
+    write_atomic(poster.m, queue.view(), at, fm_ce_se, span, result_of(queue.view()), request,
                  sizeof(T));
   });
+}
+
+// Posts an operation whose result nobody wants.
+template <class P, class T>
+GDAKIT_DEVICE Ticket post(const P& poster, T* remote, const Request& request, std::int32_t pe,
+                          Batch batch) {
+  return post_to(poster, remote, request, pe, batch,
+                 [](const QueueView& queue) { return sink_of(queue); });
 }
 
 // Performs an operation and delivers the old value.
@@ -177,6 +293,9 @@ template <class P, class T>
 GDAKIT_DEVICE Status fetch(const P& poster, const T* remote, const Request& request,
                            std::int32_t pe, T* old) {
   static_assert(sizeof(T) == 4 || sizeof(T) == 8);
+  if (const std::uint64_t base = poster.direct_atomic_base(pe); base != 0) {
+    return fetch_direct(poster, base, remote, pe, request, old);
+  }
   Span span;
   if (Status status = locate(poster, reinterpret_cast<std::uint64_t>(remote), sizeof(T), pe, &span);
       !status) {
@@ -190,6 +309,38 @@ GDAKIT_DEVICE Status fetch(const P& poster, const T* remote, const Request& requ
     write_atomic(poster.m, queue.view(), at, fm_ce_se, span, result, request, sizeof(T));
   };
   return gdakit::fetch(poster.m, queue, crew, form, old, write, /*swap=*/sizeof(T) == 4);
+}
+
+// Performs an operation whose old value the NIC writes to `old`, which is registered; visible after
+// quiet. A 4-byte result comes back big-endian, so somebody must wait for it to turn it round.
+template <class P, class T>
+GDAKIT_DEVICE Status fetch_nbi(const P& poster, const T* remote, const Request& request,
+                               std::int32_t pe, T* old, Batch batch) {
+  const auto to = reinterpret_cast<std::uint64_t>(old);
+  const Span result = poster.memo.addresses.local_span(poster.context, to);
+  if (result.bytes < sizeof(T)) {
+    return poster.fault(StatusCode::invalid_address, pe, to, sizeof(T));
+  }
+  if constexpr (sizeof(T) == 4) {
+    T value{};
+    const Status status = fetch(poster, remote, request, pe, &value);
+    if (status.ok()) poster.m.store_weak(old, value);
+    return status;
+  } else {
+    if (to % sizeof(T) != 0) return poster.fault(StatusCode::invalid_argument, pe, to, sizeof(T));
+    if (const std::uint64_t base = poster.direct_atomic_base(pe); base != 0) {
+      T value{};
+      const Status done = fetch_direct(poster, base, remote, pe, request, &value);
+      if (done.ok()) poster.m.store_weak(old, value);
+      return done;
+    }
+    const Ticket ticket =
+        post_to(poster, remote, request, pe, batch, [&](const QueueView&) { return result; });
+    if (!ticket.status) return ticket.status;
+    auto queue = poster.to(pe);
+    note_read(poster.m, queue, ticket.index);
+    return {};
+  }
 }
 
 }  // namespace gdakit::atomics

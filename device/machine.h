@@ -43,7 +43,8 @@ enum class Site : std::uint8_t {
   queue_completion,  // for a completion index of a send queue
   fetch_slot,        // for a free slot of the fetch ring
   signal,            // for a word of the symmetric heap (wait_until)
-  barrier,           // for the other PEs of a barrier
+  team,              // for another member of a team, in a collective
+  lock,              // for a lock that another thread or PE has
   user,              // a loop of the user's own
   count,
 };

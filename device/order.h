@@ -24,6 +24,19 @@
 //                                 xor ready word                    writes data, then the CQE
 //   load CQE         CompletionBeforeUse
 //   max completed    CompletionForOthers
+//
+// With a proxy, a host thread stands between the holder and the NIC, and, where it builds the WQEs
+// itself, between the NIC and whoever polls:
+//
+//   holder                        proxy                             NIC
+//   ------                        -----                             ---
+//   store index  WqeBeforeProxyIndex
+//                                 load index        ProxyIndexSeen
+//                                 store record      ProxyWqeBeforeRecord
+//                                 fence             ProxyRecordBeforeDoorbell
+//                                 store doorbell                    fetches, executes
+//                                 load CQE          ProxyCompletionSeen
+//                                 store its copy    ProxyCompletionPassedOn
 #pragma once
 
 #include <string_view>
@@ -109,13 +122,58 @@ struct RecordBeforeDoorbell {
   static constexpr std::string_view breaks = "put-quiet";
 };
 
-// Orders   the WQE bytes below the new producer index, and their payload,
+// Orders   the WQEs or commands below the new producer index, and their payload,
 // before   the producer index that the proxy watches,
 // for      the host thread that writes record and doorbell.
 struct WqeBeforeProxyIndex {
   static constexpr Kind kind = Kind::release;
   static constexpr Scope scope = Scope::system;
   static constexpr std::string_view breaks = "proxy";
+};
+
+// Orders   the producer index,
+// before   reading the commands below it, and the ring for them,
+// for      the proxy's host thread, through which the NIC gets to know what the GPU wrote.
+struct ProxyIndexSeen {
+  static constexpr Kind kind = Kind::acquire;
+  static constexpr Scope scope = Scope::system;
+  static constexpr std::string_view breaks = "proxy";
+};
+
+// Orders   the WQE bytes below the new producer index, whoever wrote them, and their payload,
+// before   the doorbell record, written by the proxy,
+// for      the NIC, which may fetch WQEs on reading the record.
+struct ProxyWqeBeforeRecord {
+  static constexpr Kind kind = Kind::release;
+  static constexpr Scope scope = Scope::system;
+  static constexpr std::string_view breaks = "proxy";
+};
+
+// Orders   the doorbell record,
+// before   the doorbell, written by the proxy,
+// for      the NIC, which reads the record when the doorbell alone does not tell enough.
+struct ProxyRecordBeforeDoorbell {
+  static constexpr Kind kind = Kind::release;
+  static constexpr Scope scope = Scope::system;
+  static constexpr std::string_view breaks = "proxy";
+};
+
+// Orders   the CQE, and what the NIC wrote and read before it,
+// before   the completion that the proxy passes on,
+// for      the proxy's host thread, through which the GPU gets to know of it.
+struct ProxyCompletionSeen {
+  static constexpr Kind kind = Kind::acquire;
+  static constexpr Scope scope = Scope::system;
+  static constexpr std::string_view breaks = "commands-get";
+};
+
+// Orders   what a CQE says of an error, and all that the CQE tells to have happened,
+// before   the words of it that say so, as the proxy passes them on,
+// for      the thread that polls.
+struct ProxyCompletionPassedOn {
+  static constexpr Kind kind = Kind::release;
+  static constexpr Scope scope = Scope::system;
+  static constexpr std::string_view breaks = "commands-get";
 };
 
 // Orders   the CQE,
@@ -188,6 +246,44 @@ struct SignalBeforeData {
   static constexpr Kind kind = Kind::acquire;
   static constexpr Scope scope = Scope::system;
   static constexpr std::string_view breaks = "put-signal";
+};
+
+// Orders   what a thread stored into the memory of direct peers (device/direct.h), and what it has
+//          seen of other threads' stores,
+// before   the store or atomic that tells another PE of it: a signal, a collective's count, a lock
+//          handed over, or whatever follows quiet and fence,
+// for      the thread of that PE which sees the latter.
+struct DirectBeforeLater {
+  static constexpr Kind kind = Kind::acq_rel;
+  static constexpr Scope scope = Scope::system;
+  static constexpr std::string_view breaks = "direct-put-signal";
+};
+
+// Orders   a word that was fetched from the memory of a direct peer,
+// before   what the thread reads next, as the completion of a fetch through the NIC does,
+// for      the thread that fetched it.
+struct DirectFetched {
+  static constexpr Kind kind = Kind::acquire;
+  static constexpr Scope scope = Scope::system;
+  static constexpr std::string_view breaks = "direct-lock";
+};
+
+// Orders   what a thread did with a lock, and to the lock's own words, while its ticket had the
+// turn, before   the next ticket's turn, for      the next thread of the same PE. Between PEs,
+// completions and the hand-over do it.
+struct LockPassed {
+  static constexpr Kind kind = Kind::release;
+  static constexpr Scope scope = Scope::gpu;
+  static constexpr std::string_view breaks = "lock-local";
+};
+
+// Orders   the turn of a ticket,
+// before   what its thread reads and writes of the lock's own words, and of all that the lock
+// guards, for      the thread that took the ticket.
+struct LockTaken {
+  static constexpr Kind kind = Kind::acquire;
+  static constexpr Scope scope = Scope::gpu;
+  static constexpr std::string_view breaks = "lock-local";
 };
 
 // Orders   the fields of a stall or fault report,

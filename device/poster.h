@@ -32,6 +32,26 @@ struct Poster {
     return memo.addresses.remote_span(context, address, pe);
   }
 
+  // Where this PE's threads reach the heap of a direct peer, for puts and gets or for atomics; else
+  // 0, as for a PE or a queue that is not there. A job without direct peers pays for one look at a
+  // pointer.
+  GDAKIT_DEVICE std::uint64_t direct_base(std::int32_t pe) const {
+    const HeapView& heap = context.heap;
+    if (heap.direct_bases == nullptr || !can_reach(pe)) return 0;
+    const auto number = static_cast<std::uint32_t>(pe);
+    return number < kNearPes ? heap.direct_near[number] : heap.direct_bases[number];
+  }
+  GDAKIT_DEVICE std::uint64_t direct_atomic_base(std::int32_t pe) const {
+    const HeapView& heap = context.heap;
+    if (!heap.direct_mixed) return direct_base(pe);
+    return can_reach(pe) ? heap.direct_atomic_bases[pe] : 0;
+  }
+  // Orders what this thread has stored to direct peers, and what it has seen of others, before all
+  // it does later.
+  GDAKIT_DEVICE void order_direct() const {
+    if (context.heap.direct_bases != nullptr) m.fence(order::DirectBeforeLater{});
+  }
+
   GDAKIT_DEVICE Status fault(StatusCode code, std::int32_t pe, std::uint64_t address,
                              std::uint64_t bytes) const {
     return report_fault(m, context, code, pe, address, bytes);
@@ -40,8 +60,10 @@ struct Poster {
   // Whether `pe` and the queue exist, and the queue is of the sharing that this poster assumes.
   GDAKIT_DEVICE bool can_reach(std::int32_t pe) const {
     if (memo.queue.peer == pe) return true;
-    return pe >= 0 && pe < context.n_pes && queue < context.queue_count &&
-           view(pe).sharing == Publication::sharing;
+    if (pe < 0 || pe >= context.n_pes || queue >= context.queue_count) return false;
+    // A job's first queues are shared ones.
+    const bool is_known = queue == 0 && Publication::sharing == Sharing::shared;
+    return is_known || view(pe).sharing == Publication::sharing;
   }
 
  private:
@@ -67,7 +89,8 @@ GDAKIT_DEVICE auto own_queue(const P& poster, QueueMemo& memo) {
 template <class M, class Publication>
 GDAKIT_DEVICE auto form_crew(M& m, const SendQueue<M, Publication>& queue, LaneMask mask,
                              std::int32_t pe, PostShape shape, bool joins) {
-  if constexpr (Publication::sharing == Sharing::exclusive) {
+  if constexpr (Publication::sharing == Sharing::exclusive ||
+                std::is_same_v<Publication, LonePublication>) {
     return LoneThread{};
   } else {
     const Crew alone = Crew::of_one(m);

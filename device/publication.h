@@ -70,35 +70,45 @@ inline constexpr std::uint64_t kInitialReadyWord = std::uint64_t{1} << kSlotsPer
 // posters, whose slots fill a hundred words, do not wait for a hundred loads in a row.
 inline constexpr std::uint32_t kReadyWordsAtOnce = 16;
 
+// The first slot at or after `index`, where a word begins, that is not ready, but at most `end`.
+// Where all is ready in one word nobody calls it; what it takes is copies, since references would
+// keep the caller's objects in memory.
+template <class M>
+GDAKIT_DEVICE_CALL std::uint64_t ready_end_in_words(M m, const std::uint64_t* ready,
+                                                    std::uint32_t depth, std::uint64_t index,
+                                                    std::uint64_t end) {
+  const std::uint32_t words = depth / kSlotsPerReadyWord;
+  const std::uint32_t at_once = words < kReadyWordsAtOnce ? words : kReadyWordsAtOnce;
+  while (index < end) {
+    m.fence(order::ReadyBeforeRing{});
+    const std::uint32_t word = ready_place(depth, index).word;
+    std::uint64_t values[kReadyWordsAtOnce];
+    GDAKIT_UNROLL
+    for (std::uint32_t i = 0; i < kReadyWordsAtOnce; ++i) {
+      if (i < at_once) {
+        values[i] = m.load(order::RelaxedGpu{}, &ready[(word + i) & (words - 1)]);
+      }
+    }
+    GDAKIT_UNROLL
+    for (std::uint32_t i = 0; i < kReadyWordsAtOnce; ++i) {
+      if (i == at_once) break;
+      const std::uint32_t run = ready_place(depth, index).ready_run(values[i]);
+      index += run;
+      if (run < kSlotsPerReadyWord) return index;
+    }
+  }
+  return end;
+}
+
 // The first slot at or after `from` that is not ready, but at most `from` + depth; `value` is the
 // word of `from` as last seen.
 template <class M>
 GDAKIT_DEVICE std::uint64_t ready_end(M& m, const QueueView& queue, std::uint64_t from,
                                       std::uint64_t value) {
   const ReadyPlace first = ready_place(queue.depth, from);
-  std::uint64_t index = from + first.ready_run(value);
-  if (first.ready_run(value) < first.left()) return index;
-  const std::uint32_t words = queue.depth / kSlotsPerReadyWord;
-  const std::uint32_t at_once = words < kReadyWordsAtOnce ? words : kReadyWordsAtOnce;
-  while (index - from < queue.depth) {
-    m.fence(order::ReadyBeforeRing{});
-    const std::uint32_t word = ready_place(queue.depth, index).word;
-    std::uint64_t values[kReadyWordsAtOnce];
-    GDAKIT_UNROLL
-    for (std::uint32_t i = 0; i < kReadyWordsAtOnce; ++i) {
-      if (i < at_once) {
-        values[i] = m.load(order::RelaxedGpu{}, &queue.ready[(word + i) & (words - 1)]);
-      }
-    }
-    GDAKIT_UNROLL
-    for (std::uint32_t i = 0; i < kReadyWordsAtOnce; ++i) {
-      if (i == at_once) break;
-      const std::uint32_t run = ready_place(queue.depth, index).ready_run(values[i]);
-      index += run;
-      if (run < kSlotsPerReadyWord) return index;
-    }
-  }
-  return from + queue.depth;
+  const std::uint32_t run = first.ready_run(value);
+  if (run < first.left()) return from + run;
+  return ready_end_in_words(m, queue.ready, queue.depth, from + run, from + queue.depth);
 }
 
 inline constexpr std::uint64_t kNoSlots = ~std::uint64_t{0};
@@ -245,5 +255,8 @@ class SharedPublication {
     return m.fetch_xor(order::PassBaton{}, &queue.ready[place.word], place.mark());
   }
 };
+
+// The same for a thread that posts by itself: it looks for no lanes to post with.
+class LonePublication : public SharedPublication {};
 
 }  // namespace gdakit

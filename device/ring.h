@@ -25,7 +25,8 @@ struct DoorbellRing {
   }
 };
 
-// A host thread writes both, for machines where the GPU cannot reach the UAR page.
+// A host thread writes both (proxied_queue.h), for machines where the GPU cannot reach the UAR
+// page.
 struct ProxyRing {
   template <class M, class May>
   GDAKIT_DEVICE static bool announce(M& m, const QueueView& queue, std::uint64_t end, May&& may) {
@@ -40,8 +41,8 @@ struct ProxyRing {
 // arrives while the first fence waits. Returns its answer.
 template <class M, class May>
 GDAKIT_DEVICE bool ring(M& m, const QueueView& queue, std::uint64_t end, May&& may) {
-  return queue.handler == Handler::proxy ? ProxyRing::announce(m, queue, end, may)
-                                         : DoorbellRing::announce(m, queue, end, may);
+  return queue.handler == Handler::gpu ? DoorbellRing::announce(m, queue, end, may)
+                                       : ProxyRing::announce(m, queue, end, may);
 }
 
 template <class M>

@@ -1,6 +1,7 @@
 // Put and get: contiguous transfers between local memory and the symmetric heap of a PE.
 #pragma once
 
+#include "device/direct.h"
 #include "device/fetch.h"
 #include "device/group.h"
 #include "device/poster.h"
@@ -153,6 +154,31 @@ GDAKIT_DEVICE Ticket transfer(const P& poster, BlockGroup, Direction direction, 
   return agree_on(poster.m, BlockGroup{}, ticket);
 }
 
+// Whether the NIC would take the transfer: what it refuses is refused, so that a kernel that runs
+// with direct peers runs without. Where all lies in the heap that takes no load.
+template <class P>
+GDAKIT_DEVICE bool is_registered(const P& poster, const void* remote, const void* local,
+                                 std::uint64_t bytes, std::int32_t pe) {
+  const HeapView& heap = poster.context.heap;
+  return direct::is_in_heap(heap, remote, bytes) &&
+         (direct::is_in_heap(heap, local, bytes) ||
+          is_registered(Cutter(poster, remote, local, bytes, pe)));
+}
+
+// The transfer by loads and stores, to or from the heap that is mapped at `base`.
+template <class M, class Group>
+GDAKIT_DEVICE void copy_direct(M& m, Group group, Direction direction, const HeapView& heap,
+                               std::uint64_t base, const void* remote, const void* local,
+                               std::uint64_t bytes) {
+  void* const there = direct::at(heap, base, const_cast<void*>(remote));
+  void* const here = const_cast<void*>(local);
+  if (direction.inbound) {
+    direct::copy(m, group, direct::Way::get, here, there, bytes);
+  } else {
+    direct::copy(m, group, direct::Way::put, there, here, bytes);
+  }
+}
+
 // Posts a transfer of `bytes` and returns its ticket.
 template <class P, class Group>
 GDAKIT_DEVICE Ticket post(const P& poster, Group group, Direction direction, const void* remote,
@@ -163,6 +189,13 @@ GDAKIT_DEVICE Ticket post(const P& poster, Group group, Direction direction, con
   };
   if (!poster.can_reach(pe)) return refused(StatusCode::invalid_argument);
   if (bytes == 0) return {poster.queue, pe, 0, {}};
+  if (const std::uint64_t base = poster.direct_base(pe); base != 0) {
+    if (!is_registered(poster, remote, local, bytes, pe)) {
+      return refused(StatusCode::invalid_address);
+    }
+    copy_direct(poster.m, group, direction, poster.context.heap, base, remote, local, bytes);
+    return {poster.queue, pe, 0, {}};
+  }
   Cutter cutter(poster, remote, local, bytes, pe);
   if constexpr (std::is_same_v<Group, ThreadGroup>) {
     // Usually both sides lie where those of the last transfer lay.
@@ -187,10 +220,17 @@ GDAKIT_DEVICE Ticket post_value(const P& poster, T* remote, T value, std::int32_
     return {poster.queue, pe, 0,
             poster.fault(StatusCode::invalid_argument, pe, address, sizeof(T))};
   }
-  const Span span = poster.remote_span(address, pe);
-  if (span.bytes < sizeof(T)) {
-    return {poster.queue, pe, 0, poster.fault(StatusCode::invalid_address, pe, address, sizeof(T))};
+  const auto beyond = [&] {
+    return Ticket{poster.queue, pe, 0,
+                  poster.fault(StatusCode::invalid_address, pe, address, sizeof(T))};
+  };
+  if (const std::uint64_t base = poster.direct_base(pe); base != 0) {
+    if (!direct::is_in_heap(poster.context.heap, address, sizeof(T))) return beyond();
+    direct::store_value(poster.m, direct::at(poster.context.heap, base, remote), value);
+    return {poster.queue, pe, 0, {}};
   }
+  const Span span = poster.remote_span(address, pe);
+  if (span.bytes < sizeof(T)) return beyond();
   auto queue = poster.to(pe);
   const LaneMask mask = poster.m.active_mask();
   const auto crew = form_crew(poster.m, queue, mask, pe, PostShape{}, true);
@@ -206,6 +246,13 @@ GDAKIT_DEVICE Status get_value(const P& poster, const T* remote, std::int32_t pe
   const auto address = reinterpret_cast<std::uint64_t>(remote);
   if (!poster.can_reach(pe)) {
     return poster.fault(StatusCode::invalid_argument, pe, address, sizeof(T));
+  }
+  if (const std::uint64_t base = poster.direct_base(pe); base != 0) {
+    if (!direct::is_in_heap(poster.context.heap, address, sizeof(T))) {
+      return poster.fault(StatusCode::invalid_address, pe, address, sizeof(T));
+    }
+    *value = direct::load_value(poster.m, direct::at(poster.context.heap, base, remote));
+    return {};
   }
   const Span span = poster.remote_span(address, pe);
   if (span.bytes < sizeof(T)) {

@@ -58,12 +58,45 @@ GDAKIT_DEVICE Ticket transfer(const P& poster, rma::Cutter cutter, const Target&
   return post_last(poster.m, queue, crew, piece, target, batch);
 }
 
+// The signal alone, behind all that this thread stored to direct peers.
+template <class P>
+GDAKIT_DEVICE Ticket update(const P& poster, std::uint64_t* word, const atomics::Request& request,
+                            std::int32_t pe, Batch batch) {
+  if (poster.direct_atomic_base(pe) != 0) poster.order_direct();
+  return atomics::post(poster, word, request, pe, batch);
+}
+
+// The put and the signal by loads, stores and atomics, into the heap that is mapped at `base`.
+template <class P, class Group>
+GDAKIT_DEVICE Ticket post_direct(const P& poster, Group group, std::uint64_t base, void* remote,
+                                 const void* local, std::uint64_t bytes, std::uint64_t* word,
+                                 const atomics::Request& request, std::int32_t pe) {
+  const auto at = reinterpret_cast<std::uint64_t>(word);
+  if (Status status = atomics::check_direct(poster, at, sizeof(*word), pe); !status) {
+    return {poster.queue, pe, 0, status};
+  }
+  if (bytes != 0) {
+    if (!rma::is_registered(poster, remote, local, bytes, pe)) {
+      const auto address = reinterpret_cast<std::uint64_t>(remote);
+      return {poster.queue, pe, 0, poster.fault(StatusCode::invalid_address, pe, address, bytes)};
+    }
+    rma::copy_direct(poster.m, group, rma::kPut, poster.context.heap, base, remote, local, bytes);
+  }
+  return by_one(poster.m, group, [&]() -> Ticket {
+    poster.order_direct();
+    return {poster.queue, pe, 0, atomics::update_direct(poster, base, word, pe, request)};
+  });
+}
+
 // Posts a put of `bytes` and the signal that follows it. With 0 bytes it is the signal alone.
 template <class P, class Group>
 GDAKIT_DEVICE Ticket post(const P& poster, Group group, void* remote, const void* local,
                           std::uint64_t bytes, std::uint64_t* word, std::uint64_t value,
                           SignalOp op, std::int32_t pe, Batch batch) {
   Target target{{}, request(op, value)};
+  if (const std::uint64_t base = poster.direct_atomic_base(pe); base != 0) {
+    return post_direct(poster, group, base, remote, local, bytes, word, target.request, pe);
+  }
   const auto address = reinterpret_cast<std::uint64_t>(word);
   if (Status status = atomics::locate(poster, address, sizeof(*word), pe, &target.span); !status) {
     return {poster.queue, pe, 0, status};

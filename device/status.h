@@ -14,7 +14,7 @@ enum class StatusCode : std::uint8_t {
   stalled,           // a wait exceeded the watchdog's limit: see the stall report
   invalid_address,   // memory that is neither in the symmetric heap nor registered
   invalid_argument,  // a PE or a queue that does not exist, an unaligned word, a queue of the other
-                     // sharing
+                     // sharing, a destination whose stride is 0, a lock that is not held
 };
 
 // The outcome of an operation or of waiting for it.

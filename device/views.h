@@ -2,9 +2,11 @@
 // and owns what they point to; nothing here owns anything.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
+#include "core/base/bits.h"
 #include "core/base/endian.h"
 #include "core/format/cqe.h"
 #include "core/format/doorbell.h"
@@ -13,8 +15,13 @@
 
 namespace gdakit {
 
-// Who rings: the thread itself, or a host thread that watches a producer index.
-enum class Handler : std::uint8_t { gpu, proxy };
+// Who writes WQEs, and who rings.
+enum class Handler : std::uint8_t {
+  gpu,       // the thread itself does both
+  proxy,     // it writes WQEs; a host thread that watches a producer index rings
+  commands,  // it writes commands (command.h); the host thread makes WQEs of them, rings, and
+             // passes completions on
+};
 
 // How many may post to a queue at once.
 enum class Sharing : std::uint8_t {
@@ -48,14 +55,14 @@ struct alignas(16) FetchSlot {
 
 // One send queue with its collapsed completion queue.
 struct QueueView {
-  format::Segment* slots;      // depth * 4 segments
+  format::Segment* slots;      // depth * 4 segments: WQEs, or commands
   std::uint32_t depth;         // in WQEBBs, a power of two
   Be32 qpn_shifted;            // qpn << 8: or'ed with ds it is a control segment's second word
   std::uint32_t* record;       // the send word of the doorbell record, stored big-endian
   std::uint64_t* doorbell;     // a register of the UAR page
   std::uint64_t* cqe;          // the eight words of the collapsed CQE
   std::uint64_t* ready;        // depth / 32 words, see publication.h; shared queues only
-  std::uint64_t* proxy_index;  // the producer index that the proxy watches; Handler::proxy only
+  std::uint64_t* proxy_index;  // the producer index that the proxy watches, if there is one
   QueueState* state;
   FetchSlot* fetch_slots;
   std::uint32_t fetch_count;  // a power of two, at least 32
@@ -74,14 +81,27 @@ struct LocalRange {
   Be32 lkey;
 };
 
+// Of the first so many PEs a kernel knows the direct ones without a load.
+inline constexpr std::uint32_t kNearPes = 8;
+
 // The symmetric heap: one address range, whose chunks are registered one by one. An object lies at
 // the same offset on every PE.
 struct HeapView {
   std::uint64_t base;
-  const LocalRange* chunks;  // ascending, without gaps; the first begins at base
+  std::uint64_t end;
+  const LocalRange* chunks;  // ascending, without gaps, from base to end
   std::uint32_t chunk_count;
   const Be32* rkeys;                  // [chunk][pe]
   const std::uint64_t* remote_bases;  // [pe]
+  // The addresses at which this PE's threads reach the heaps by loads and stores, this PE's own
+  // included; 0: the NIC is the only way. Null, as the next one: it is to all PEs.
+  const std::uint64_t* direct_bases;  // [pe]
+  // The same where atomics and signals go that way, too: 0 unless every PE of the job reaches that
+  // heap, because a NIC's atomics and a processor's are not atomic with each other.
+  const std::uint64_t* direct_atomic_bases;  // [pe]
+  std::uint64_t direct_near[kNearPes];       // the first of direct_bases once more
+  bool direct_mixed;  // some PE's puts go directly, and its atomics through the NIC
+  bool direct_only;   // every PE is direct, for everything: no queue is ever posted to
 };
 
 // How a word is compared with a value.
@@ -125,17 +145,62 @@ static_assert(std::has_unique_object_representations_v<FaultReport>);
 struct PeState {
   StallReport stall;
   FaultReport fault;
+  std::uint64_t host_result;  // of the last call of the host that returns a value
 };
 
 // What the threads of a PE share, in its own memory.
 struct PeWords {
-  std::uint64_t barrier_epoch;  // how many barriers this PE has begun
   // The state that a report will have once it is complete, if a thread has taken it upon itself.
   std::uint64_t stall_claim;
   std::uint64_t fault_claim;
 };
 
-inline constexpr std::uint32_t kMaxBarrierRounds = 32;
+// How the messages of a collective operation are arranged. All PEs of a job must agree on it.
+enum class CollectiveAlgorithm : std::uint8_t {
+  automatic,    // by the number of members and bytes
+  linear,       // every member with every other one, all at once
+  logarithmic,  // dissemination, recursive doubling, binomial trees: few messages
+  ring,         // each member with its neighbours: every byte crosses each link once
+};
+
+// What one PE has exchanged with another one in the name of a team. Messages between two PEs are
+// counted from the beginning of the job, whatever team uses the place, so that the counts of both
+// sides agree when a place is given to another team.
+struct TeamPeer {
+  std::uint64_t sent;      // messages to it
+  std::uint64_t received;  // messages from it that were waited for
+  std::uint64_t posted;    // the index to wait for until the newest message to it is delivered
+};
+
+// The largest element that a reduction can combine.
+inline constexpr std::uint64_t kMaxReducedBytes = 64;
+
+// What the threads of a PE share of a team.
+struct TeamWords {
+  std::uint64_t turn;   // how often the scratch memory was used
+  std::uint64_t error;  // 0, or the first failed collective's Status, bit by bit
+};
+
+// One place for a team, as one PE sees it. Its symmetric memory was made with the job, so that
+// members alone can make a team.
+struct TeamView {
+  std::int32_t my_pe;           // this PE's number in the team; -1: it is no member
+  std::int32_t n_pes;           // 0: there is no such team
+  const std::int32_t* members;  // [n_pes] in the job, by their numbers in the team
+  const std::int32_t* numbers;  // [PEs of the job] in the team, or -1
+  std::uint64_t* arrived;       // [PEs of the job] messages that each has sent here; symmetric
+  std::byte* scratch;           // symmetric; aligned to 16 bytes
+  std::uint64_t scratch_bytes;  // a multiple of 32, and least_scratch() or more
+  TeamPeer* peers;              // [PEs of the job] of this PE alone
+  TeamWords* words;             // of this PE alone
+};
+
+// Each half of the scratch memory has a part for each member, or for each step of a recursive
+// doubling (collective/reduce.h), and a part holds an element.
+GDAKIT_HOST_DEVICE constexpr std::uint64_t least_scratch(std::uint64_t n_pes) {
+  const std::uint64_t doubling = 2 * static_cast<std::uint64_t>(log2_ceil(n_pes)) + 4;
+  return 2 * kMaxReducedBytes * (n_pes < doubling ? doubling : n_pes);
+}
 
 // All that a kernel needs of its PE. Taken by value.
 struct DeviceContext {
@@ -148,10 +213,12 @@ struct DeviceContext {
   const LocalRange* local_ranges;  // registered memory outside the heap
   std::uint32_t local_range_count;
   std::uint64_t max_message_bytes;
-  std::uint64_t watchdog_ns;     // 0: wait for ever
-  bool needs_cst;                // inbound NIC writes are not ordered by themselves
-  Scope nic_scope;               // what Scope::nic means here: gpu or system
-  std::uint64_t* barrier_flags;  // kMaxBarrierRounds words in the symmetric heap
+  std::uint64_t watchdog_ns;  // 0: wait for ever
+  bool needs_cst;             // inbound NIC writes are not ordered by themselves
+  Scope nic_scope;            // what Scope::nic means here: gpu or system
+  const TeamView* teams;      // by Team::id
+  std::uint32_t team_count;
+  CollectiveAlgorithm algorithm;
   PeWords* words;
   PeState* state;
 };

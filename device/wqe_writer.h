@@ -1,10 +1,13 @@
-// Writing one WQE into its slots: values built in registers, stored as 16-byte segments.
+// Writing one WQE into its slots: values built in registers, stored as 16-byte segments. Where a
+// host thread builds the WQEs (Handler::commands) the same functions store the command instead; the
+// host thread then calls them for its own send queue.
 #pragma once
 
 #include <cstddef>
 
 #include "core/format/doorbell.h"
 #include "device/address.h"
+#include "device/command.h"
 #include "device/order.h"
 #include "device/views.h"
 
@@ -41,6 +44,17 @@ template <class M>
 GDAKIT_DEVICE void write_rdma(M& m, const QueueView& queue, std::uint64_t index,
                               format::Opcode opcode, std::uint8_t fm_ce_se, const Span& remote,
                               const Span& local, std::uint32_t bytes) {
+  if (queue.handler == Handler::commands) {
+    const bool reads = opcode == format::Opcode::rdma_read;
+    return store_command<2>(m, queue, index,
+                            {.kind = reads ? CommandKind::read : CommandKind::write,
+                             .fm_ce_se = fm_ce_se,
+                             .bytes = bytes,
+                             .remote = remote.address,
+                             .rkey = remote.key,
+                             .lkey = local.key,
+                             .local = local.address});
+  }
   store_wqebb(m, queue, index,
               {control_segment(queue, index, opcode, 0, 3, fm_ce_se),
                format::to_segment(format::remote_address(remote.address, remote.key)),
@@ -54,6 +68,15 @@ template <class M>
 GDAKIT_DEVICE void write_inline(M& m, const QueueView& queue, std::uint64_t index,
                                 std::uint8_t fm_ce_se, const Span& remote, std::uint64_t value,
                                 std::uint32_t bytes) {
+  if (queue.handler == Handler::commands) {
+    return store_command<2>(m, queue, index,
+                            {.kind = CommandKind::write_value,
+                             .fm_ce_se = fm_ce_se,
+                             .bytes = bytes,
+                             .remote = remote.address,
+                             .rkey = remote.key,
+                             .local = value});
+  }
   store_wqebb(m, queue, index,
               {control_segment(queue, index, format::Opcode::rdma_write, 0, 3, fm_ce_se),
                format::to_segment(format::remote_address(remote.address, remote.key)),
@@ -63,6 +86,9 @@ GDAKIT_DEVICE void write_inline(M& m, const QueueView& queue, std::uint64_t inde
 template <class M>
 GDAKIT_DEVICE void write_nop(M& m, const QueueView& queue, std::uint64_t index,
                              std::uint8_t fm_ce_se) {
+  if (queue.handler == Handler::commands) {
+    return store_command<1>(m, queue, index, {.kind = CommandKind::nop, .fm_ce_se = fm_ce_se});
+  }
   store_wqebb(m, queue, index,
               {control_segment(queue, index, format::Opcode::nop, 0, 1, fm_ce_se)});
 }
@@ -72,6 +98,9 @@ GDAKIT_DEVICE void write_nop(M& m, const QueueView& queue, std::uint64_t index,
 template <class M>
 GDAKIT_DEVICE void write_dump(M& m, const QueueView& queue, std::uint64_t index,
                               std::uint8_t fm_ce_se) {
+  if (queue.handler == Handler::commands) {
+    return store_command<1>(m, queue, index, {.kind = CommandKind::dump, .fm_ce_se = fm_ce_se});
+  }
   const auto sink = reinterpret_cast<std::uint64_t>(queue.sink);
   store_wqebb(m, queue, index,
               {control_segment(queue, index, format::Opcode::dump, 0, 2, fm_ce_se),

@@ -1,6 +1,14 @@
 #include "sim/thread.h"
 
 namespace gdakit::sim {
+namespace {
+
+thread_local Thread* current = nullptr;
+
+}  // namespace
+
+Thread* current_thread() { return current; }
+void set_current_thread(Thread* thread) { current = thread; }
 
 const char* operation_name(Operation operation) {
   switch (operation) {

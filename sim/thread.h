@@ -49,4 +49,8 @@ struct Thread {
   std::uint32_t warp_index() const { return thread_index / kWarpSize; }
 };
 
+// The emulated thread that runs on this OS thread now; null outside of kernels.
+Thread* current_thread();
+void set_current_thread(Thread* thread);
+
 }  // namespace gdakit::sim

@@ -90,7 +90,9 @@ void Worker::run() {
     Task& task = pop();
     --turn_left_;
     if (!task.fiber.has_value() && !start(task)) continue;
+    set_current_thread(&task);
     task.fiber->resume();
+    set_current_thread(nullptr);
     turn_worked_ |= std::exchange(task.worked, false);
     if (task.fiber->ended()) end_task(task);
     if (task.resident->ready == 0) check_deadlock(*task.resident);

@@ -10,10 +10,20 @@
 #define GDAKIT_HOST_DEVICE __host__ __device__
 // Inlined whatever its size: then what a handle remembers stays in registers.
 #define GDAKIT_DEVICE __host__ __device__ __forceinline__
+// Called, and so there once in a kernel: for what is large, used in many places, and slow anyhow.
+#define GDAKIT_DEVICE_CALL __host__ __device__ __noinline__
+// For kernels alone, with nothing on the host.
+#define GDAKIT_DEVICE_ONLY __device__ __forceinline__
+// A result that nobody looks at is a warning; not with nvcc 13, which takes an assignment to such
+// an object for a call whose result is dropped.
+#define GDAKIT_NODISCARD
 #else
 #define GDAKIT_NVCC 0
 #define GDAKIT_HOST_DEVICE
 #define GDAKIT_DEVICE
+#define GDAKIT_DEVICE_CALL
+#define GDAKIT_DEVICE_ONLY inline
+#define GDAKIT_NODISCARD [[nodiscard]]
 #endif
 
 // GDAKIT_EMULATED is for members of emulated machines. The protocol, which nvcc compiles for both

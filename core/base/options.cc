@@ -9,6 +9,20 @@ namespace {
 constexpr std::string_view kPrefix = "GDAKIT_";
 constexpr std::string_view kTestPrefix = "GDAKIT_TEST_";  // what concerns tests alone
 
+constexpr const char* kLauncherVariables[] = {
+    "RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID",
+    "TORCHELASTIC_RESTART_COUNT",
+    // PMIx, and launchers of MPI without it
+    "PMIX_RANK", "PMIX_NAMESPACE", "PMIX_LOCAL_RANK", "OMPI_COMM_WORLD_SIZE",
+    "OMPI_COMM_WORLD_LOCAL_RANK", "PMI_RANK", "PMI_SIZE",
+    // Slurm
+    "SLURM_PROCID", "SLURM_NTASKS", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "SLURM_JOB_ID",
+    "SLURM_STEP_ID", "SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST", "SLURMD_NODENAME"};
+
+bool is_launcher_variable(std::string_view name) {
+  return std::ranges::find(kLauncherVariables, name) != std::end(kLauncherVariables);
+}
+
 const OptionRow* find_row(std::string_view name) {
   for (const OptionRow& row : option_table()) {
     if (name == row.name) return &row;
@@ -69,6 +83,8 @@ Result<void> validate_together(const Options& options) {
 
 }  // namespace
 
+std::span<const char* const> launcher_variables() { return kLauncherVariables; }
+
 Result<void> Options::validate() const {
   Options scratch;
   for (const OptionRow& row : option_table()) {
@@ -83,6 +99,7 @@ Result<ParsedOptions> parse_options(
     const std::vector<std::pair<std::string, std::string>>& variables) {
   ParsedOptions parsed;
   for (const auto& [name, value] : variables) {
+    if (is_launcher_variable(name) && !value.empty()) parsed.options.set_by_launcher[name] = value;
     if (!name.starts_with(kPrefix) || name.starts_with(kTestPrefix)) continue;
     const OptionRow* const row = find_row(name);
     if (row == nullptr) {
@@ -96,15 +113,19 @@ Result<ParsedOptions> parse_options(
   return parsed;
 }
 
-Result<Options> Options::from_environment() {
+std::vector<std::pair<std::string, std::string>> environment_variables() {
   std::vector<std::pair<std::string, std::string>> variables;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
     const std::size_t equals = text.find('=');
-    if (!text.starts_with(kPrefix) || equals == std::string_view::npos) continue;
+    if (equals == std::string_view::npos) continue;
     variables.emplace_back(text.substr(0, equals), text.substr(equals + 1));
   }
-  Result<ParsedOptions> parsed = parse_options(variables);
+  return variables;
+}
+
+Result<Options> Options::from_environment() {
+  Result<ParsedOptions> parsed = parse_options(environment_variables());
   if (!parsed) return parsed.error();
   const Options& options = parsed->options;
   const Log log(options.log, options.rank ? static_cast<int>(*options.rank) : -1);

@@ -30,7 +30,7 @@ namespace gdakit {
 enum class BackendChoice { automatic, softnic, mlx5 };
 
 // Who rings the NIC's doorbell: the GPU's threads, or a host thread on their behalf.
-enum class NicHandler { automatic, gpu, proxy };
+enum class NicHandler { automatic, gpu, proxy, commands };
 
 // Where kernels run: on emulated GPU threads or on a GPU. automatic is a GPU if there is one and
 // the program that makes the context was compiled by nvcc.
@@ -46,6 +46,16 @@ enum class QueuePlace { automatic, device, host };
 // others (direct), or through host memory that all of them share.
 enum class PayloadPath { direct, host };
 
+// How a PE reaches a peer whose heap its threads can map: through the NIC all the same, or by
+// loads, stores and atomics (direct). automatic is direct with a real NIC
+// (core/host/transport_map.h).
+enum class TransportChoice { automatic, nic, direct };
+
+// How collective operations are arranged (device/views.h has what the names mean).
+enum class CollectiveChoice { automatic, linear, logarithmic, ring };
+// What started this process, and so tells its place in a job (core/host/launch_source.h).
+enum class LauncherChoice { automatic, gdakit, pmix, torchrun, slurm, none };
+
 // Where a value came from.
 enum class OptionSource { fallback, environment, program };
 
@@ -55,6 +65,9 @@ const char* device_choice_name(DeviceChoice choice);
 const char* dma_choice_name(DmaChoice choice);
 const char* queue_place_name(QueuePlace place);
 const char* payload_path_name(PayloadPath path);
+const char* transport_choice_name(TransportChoice choice);
+const char* collective_choice_name(CollectiveChoice choice);
+const char* launcher_choice_name(LauncherChoice launcher);
 const char* option_source_name(OptionSource source);
 
 // Sizes are in bytes, a time of 0 is "off" where the table allows 0.
@@ -62,12 +75,15 @@ struct Options {
   LogLevel log = LogLevel::warn;
   BackendChoice backend = BackendChoice::automatic;
 
-  // The place of this process in its job; all unset in a job of one PE. `gdakit run` sets them.
+  LauncherChoice launcher = LauncherChoice::automatic;
+  // The place of this process in its job; `gdakit run` sets them, other launchers have their own
+  // variables.
   std::optional<std::uint32_t> rank;
   std::optional<std::uint32_t> size;
   std::string root;    // host:port of PE 0
   std::string secret;  // 32 hexadecimal digits
   std::optional<std::uint32_t> listen_fd;
+  std::optional<std::uint32_t> local_rank;  // among the PEs of this host; picks the GPU
 
   std::chrono::milliseconds timeout{60'000};
   std::chrono::milliseconds watchdog{30'000};
@@ -81,13 +97,21 @@ struct Options {
   NicHandler nic_handler = NicHandler::automatic;
   std::uint32_t emulator_workers = 1;
   DeviceChoice device = DeviceChoice::automatic;
-  std::vector<std::uint32_t> gpus;  // CUDA ordinals; PE r uses entry r % size(); empty: all
+  std::vector<std::uint32_t> gpus;  // CUDA ordinals; local rank r uses r % size(); empty: all
   DmaChoice dma = DmaChoice::automatic;
   QueuePlace queue_memory = QueuePlace::automatic;
   PayloadPath payload = PayloadPath::direct;
+  TransportChoice transport = TransportChoice::automatic;
+  std::uint32_t teams = 32;
+  std::uint64_t team_scratch = std::uint64_t{256} << 10;
+  CollectiveChoice collectives = CollectiveChoice::automatic;
 
   // What the environment gave, by variable, in the table's spelling. Filled by from_environment().
   std::map<std::string, std::string, std::less<>> from_variables;
+
+  // What other launchers have set, by variable: those of launcher_variables() that are there and
+  // not empty. Filled by from_environment().
+  std::map<std::string, std::string, std::less<>> set_by_launcher;
 
   // The defaults, changed by the GDAKIT_* variables of this process. An error names the variable,
   // its value and what is allowed. A GDAKIT_* variable that is not in the table gets a warning on
@@ -115,6 +139,9 @@ struct OptionRow {
 
 std::span<const OptionRow> option_table();
 
+// The variables of launchers other than gdakit's own that are read: RANK, PMIX_RANK, ...
+std::span<const char* const> launcher_variables();
+
 // Environment if the value is what the variable gave, fallback if it is the default, else program.
 OptionSource option_source(const OptionRow& row, const Options& options);
 
@@ -125,5 +152,8 @@ struct ParsedOptions {
 };
 Result<ParsedOptions> parse_options(
     const std::vector<std::pair<std::string, std::string>>& variables);
+
+// All variables of this process, with their values.
+std::vector<std::pair<std::string, std::string>> environment_variables();
 
 }  // namespace gdakit

@@ -126,7 +126,15 @@ constexpr DmaChoice kDmas[] = {DmaChoice::automatic, DmaChoice::copy_engine, Dma
                                DmaChoice::gdrcopy};
 constexpr QueuePlace kQueuePlaces[] = {QueuePlace::automatic, QueuePlace::device, QueuePlace::host};
 constexpr PayloadPath kPayloadPaths[] = {PayloadPath::direct, PayloadPath::host};
-constexpr NicHandler kNicHandlers[] = {NicHandler::automatic, NicHandler::gpu, NicHandler::proxy};
+constexpr TransportChoice kTransports[] = {TransportChoice::automatic, TransportChoice::nic,
+                                           TransportChoice::direct};
+constexpr CollectiveChoice kCollectives[] = {CollectiveChoice::automatic, CollectiveChoice::linear,
+                                             CollectiveChoice::logarithmic, CollectiveChoice::ring};
+constexpr LauncherChoice kLaunchers[] = {LauncherChoice::automatic, LauncherChoice::gdakit,
+                                         LauncherChoice::pmix,      LauncherChoice::torchrun,
+                                         LauncherChoice::slurm,     LauncherChoice::none};
+constexpr NicHandler kNicHandlers[] = {NicHandler::automatic, NicHandler::gpu, NicHandler::proxy,
+                                       NicHandler::commands};
 
 template <auto kMember, const auto& kChoices, auto kName>
 bool parse_choice(Options& options, std::string_view text) {
@@ -197,6 +205,10 @@ constexpr OptionRow kTable[] = {
      "The NIC: a ConnectX (mlx5), the software one (softnic), or the best that works here.", false,
      parse_choice<&Options::backend, kBackends, backend_choice_name>,
      choice_text<&Options::backend, backend_choice_name>},
+    {"GDAKIT_LAUNCHER", "choice", "", "auto, gdakit, pmix, torchrun, slurm or none",
+     "What started the job and tells its PEs their places; none is a job of one PE.", false,
+     parse_choice<&Options::launcher, kLaunchers, launcher_choice_name>,
+     choice_text<&Options::launcher, launcher_choice_name>},
     {"GDAKIT_RANK", "integer", "", "an integer from 0 to 65535",
      "The number of this PE in its job; set by the launcher.", false,
      parse_integer<&Options::rank, 0, 65535>, optional_text<&Options::rank>},
@@ -204,13 +216,17 @@ constexpr OptionRow kTable[] = {
      "How many PEs the job has; set by the launcher.", false,
      parse_integer<&Options::size, 1, 65536>, optional_text<&Options::size>},
     {"GDAKIT_ROOT", "text", "", "host:port, the port from 1 to 65535",
-     "Where PE 0 listens for the others; set by the launcher.", false, parse_root, root_text},
+     "Where PE 0 listens for the others; set by the launcher, and wins over what others say.",
+     false, parse_root, root_text},
     {"GDAKIT_SECRET", "text", "", "32 hexadecimal digits",
      "What a process must know to join the job; set by the launcher.", true, parse_secret,
      secret_text},
     {"GDAKIT_LISTEN_FD", "integer", "", "an open file descriptor, an integer from 0 to 1048575",
      "The listening socket that PE 0 inherits; set by the launcher.", false,
      parse_integer<&Options::listen_fd, 0, 1048575>, optional_text<&Options::listen_fd>},
+    {"GDAKIT_LOCAL_RANK", "integer", "", "an integer from 0 to 65535",
+     "The number of this PE among those of its host, by which it takes a GPU.", false,
+     parse_integer<&Options::local_rank, 0, 65535>, optional_text<&Options::local_rank>},
     {"GDAKIT_TIMEOUT", "time", "s", "seconds, from 0.001 to 1000000",
      "How long bootstrap and control path wait for another PE before they fail.", false,
      parse_seconds<&Options::timeout, 1>, seconds_text<&Options::timeout>},
@@ -236,9 +252,12 @@ constexpr OptionRow kTable[] = {
     {"GDAKIT_HEAP_LIMIT", "size", "bytes", "bytes from 4K to 65536G, with K, M or G for 2^10..2^30",
      "The address range that is reserved for the symmetric heap: it never grows beyond.", false,
      parse_size<&Options::heap_limit>, size_text<&Options::heap_limit>},
-    {"GDAKIT_NIC_HANDLER", "choice", "", "auto, gpu or proxy",
-     "Who rings the NIC: the GPU's threads (gpu), or a host thread for them (proxy).", false,
-     parse_choice<&Options::nic_handler, kNicHandlers, nic_handler_name>,
+    {"GDAKIT_NIC_HANDLER", "choice", "", "auto, gpu, proxy or commands",
+     "Who writes WQEs and rings the NIC: the GPU's threads do both (gpu); they write, a host "
+     "thread "
+     "rings (proxy); or the host thread does both and polls, too, on commands of theirs "
+     "(commands).",
+     false, parse_choice<&Options::nic_handler, kNicHandlers, nic_handler_name>,
      choice_text<&Options::nic_handler, nic_handler_name>},
     {"GDAKIT_EMULATOR_WORKERS", "integer", "threads", "an integer from 1 to 64",
      "How many host threads emulate the GPU's threads of a PE.", false,
@@ -248,8 +267,9 @@ constexpr OptionRow kTable[] = {
      parse_choice<&Options::device, kDevices, device_choice_name>,
      choice_text<&Options::device, device_choice_name>},
     {"GDAKIT_GPUS", "text", "", "CUDA device numbers separated by commas, each from 0 to 1023",
-     "The GPUs of the job: PE r takes entry r modulo their count; all, if it is not set.", false,
-     parse_gpus, gpus_text},
+     "The GPUs of a host: its PE of local rank r takes entry r modulo their count; if not set, "
+     "all.",
+     false, parse_gpus, gpus_text},
     {"GDAKIT_DMA", "choice", "", "auto, copy-engine, kernels or gdrcopy",
      "How the soft NIC reads and writes GPU memory.", false,
      parse_choice<&Options::dma, kDmas, dma_choice_name>,
@@ -264,6 +284,22 @@ constexpr OptionRow kTable[] = {
      "the host (direct), or through host memory (host).",
      false, parse_choice<&Options::payload, kPayloadPaths, payload_path_name>,
      choice_text<&Options::payload, payload_path_name>},
+    {"GDAKIT_TEAMS", "integer", "teams", "an integer from 4 to 64",
+     "How many teams there may be at a time, the four predefined ones included.", false,
+     parse_integer<&Options::teams, 4, 64>, integer_text<&Options::teams>},
+    {"GDAKIT_TEAM_SCRATCH", "size", "bytes",
+     "bytes from 4K to 65536G, with K, M or G for 2^10..2^30",
+     "The symmetric memory of each team for collectives under way; large reductions are cut to it.",
+     false, parse_size<&Options::team_scratch>, size_text<&Options::team_scratch>},
+    {"GDAKIT_COLLECTIVES", "choice", "", "auto, linear, logarithmic or ring",
+     "How collective operations are arranged; auto goes by bytes and members. The same on all PEs.",
+     false, parse_choice<&Options::collectives, kCollectives, collective_choice_name>,
+     choice_text<&Options::collectives, collective_choice_name>},
+    {"GDAKIT_TRANSPORT", "choice", "", "auto, nic or direct",
+     "How peers whose memory can be mapped are reached: through the NIC (nic), by loads, stores "
+     "and atomics (direct), or by the latter with a real NIC only (auto).",
+     false, parse_choice<&Options::transport, kTransports, transport_choice_name>,
+     choice_text<&Options::transport, transport_choice_name>},
 };
 
 }  // namespace
@@ -282,6 +318,7 @@ const char* nic_handler_name(NicHandler handler) {
     case NicHandler::automatic: return "auto";
     case NicHandler::gpu: return "gpu";
     case NicHandler::proxy: return "proxy";
+    case NicHandler::commands: return "commands";
   }
   return "unknown";
 }
@@ -318,6 +355,37 @@ const char* payload_path_name(PayloadPath path) {
   switch (path) {
     case PayloadPath::direct: return "direct";
     case PayloadPath::host: return "host";
+  }
+  return "unknown";
+}
+
+const char* transport_choice_name(TransportChoice choice) {
+  switch (choice) {
+    case TransportChoice::automatic: return "auto";
+    case TransportChoice::nic: return "nic";
+    case TransportChoice::direct: return "direct";
+  }
+  return "unknown";
+}
+
+const char* collective_choice_name(CollectiveChoice choice) {
+  switch (choice) {
+    case CollectiveChoice::automatic: return "auto";
+    case CollectiveChoice::linear: return "linear";
+    case CollectiveChoice::logarithmic: return "logarithmic";
+    case CollectiveChoice::ring: return "ring";
+  }
+  return "unknown";
+}
+
+const char* launcher_choice_name(LauncherChoice launcher) {
+  switch (launcher) {
+    case LauncherChoice::automatic: return "auto";
+    case LauncherChoice::gdakit: return "gdakit";
+    case LauncherChoice::pmix: return "pmix";
+    case LauncherChoice::torchrun: return "torchrun";
+    case LauncherChoice::slurm: return "slurm";
+    case LauncherChoice::none: return "none";
   }
   return "unknown";
 }

@@ -13,6 +13,7 @@
 #include <utility>
 #include <variant>
 
+#include "core/base/annotate.h"
 #include "core/base/assert.h"
 
 namespace gdakit {
@@ -33,7 +34,7 @@ enum class Code {
 const char* code_name(Code code);
 
 // What failed, in a sentence that names the call, the object and the remedy.
-class [[nodiscard]] Error {
+class GDAKIT_NODISCARD Error {
  public:
   Error(Code code, std::string message, int system_code = 0)
       : code_(code), system_code_(system_code), message_(std::move(message)) {}
@@ -57,7 +58,7 @@ class [[nodiscard]] Error {
 };
 
 template <class T = void>
-class [[nodiscard]] Result {
+class GDAKIT_NODISCARD Result {
  public:
   Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
   Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
@@ -87,7 +88,7 @@ class [[nodiscard]] Result {
 };
 
 template <>
-class [[nodiscard]] Result<void> {
+class GDAKIT_NODISCARD Result<void> {
  public:
   Result() = default;
   Result(Error error) : error_(std::move(error)) {}

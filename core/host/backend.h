@@ -26,6 +26,8 @@ struct BackendLimits {
   std::uint32_t max_queue_depth = 32768;  // WQEBBs
   bool needs_cst = false;    // NIC writes are not ordered by themselves: DUMP after reads
   bool device_rings = true;  // the device's threads can reach the doorbell registers
+  bool auto_direct = false;  // what GDAKIT_TRANSPORT=auto means with this NIC
+  bool direct_peers = true;  // this PE's heap may be mapped by others, and it may map theirs
 };
 
 // The keys of registered memory, big-endian as a WQE names them.

@@ -19,6 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -56,6 +57,8 @@ class Bootstrap {
 
   int rank() const { return rank_; }
   int size() const { return size_; }
+  // This PE's number among those of its host, where the launcher has told it.
+  std::optional<int> local_rank() const { return local_rank_; }
 
   // Every PE's blob, by rank.
   Result<std::vector<Bytes>> allgather(std::span<const std::byte> mine);
@@ -67,12 +70,17 @@ class Bootstrap {
   // Returns once every PE has called it.
   Result<void> barrier();
 
+  // Keeps something until the last PE has left, where all PEs are of one process; else drops it.
+  // For memory that other PEs' threads may still use when this PE leaves before they know.
+  virtual void keep(std::shared_ptr<void> thing) { thing.reset(); }
+
   // Fails every pending and later call of every PE with "PE 2 ended the job: message". Best effort:
   // returns when the message is on its way.
   void abort(const std::string& message);
 
  protected:
-  Bootstrap(int rank, int size) : rank_(rank), size_(size) {}
+  Bootstrap(int rank, int size, std::optional<int> local_rank = {})
+      : rank_(rank), size_(size), local_rank_(local_rank) {}
 
   // Carries this PE's blobs to the others and returns what the call gives to this PE:
   //   join, barrier  no blobs -> none          allgather  one blob -> size() blobs, by rank
@@ -87,6 +95,7 @@ class Bootstrap {
  private:
   int rank_;
   int size_;
+  std::optional<int> local_rank_;
   std::uint64_t next_sequence_ = 0;
   std::optional<Error> failure_;
 };

@@ -5,6 +5,7 @@
 
 #include "core/host/host_memory.h"
 #include "core/host/stall.h"
+#include "device/direct.h"
 #include "device/watchdog.h"
 
 namespace gdakit {
@@ -12,16 +13,24 @@ namespace {
 
 constexpr std::size_t kMaxLocalRanges = 1024;
 
-// The GPU of this PE.
-Result<std::unique_ptr<Gpu>> open_gpu(const Options& options, int rank) {
+// The GPU of this PE: by its number among the PEs of its host, which only a launcher knows; on one
+// host that is its rank.
+Result<std::unique_ptr<Gpu>> open_gpu(const Options& options, const Bootstrap& bootstrap) {
+  const auto rank = static_cast<std::size_t>(bootstrap.local_rank().value_or(bootstrap.rank()));
+  const std::size_t place = options.local_rank ? *options.local_rank : rank;
   if (!options.gpus.empty()) {
-    return Gpu::open(
-        static_cast<int>(options.gpus[static_cast<std::size_t>(rank) % options.gpus.size()]));
+    return Gpu::open(static_cast<int>(options.gpus[place % options.gpus.size()]));
   }
   const GpuReport report = report_gpus();
   if (report.gpus.empty()) return Error(Code::unavailable, report.sentence);
-  return Gpu::open(report.gpus[static_cast<std::size_t>(rank) % report.gpus.size()].ordinal);
+  return Gpu::open(report.gpus[place % report.gpus.size()].ordinal);
 }
+
+// A heap's memory, and what it came from, which must outlive it.
+struct HeapMemory {
+  std::shared_ptr<MemoryProvider> provider;
+  std::shared_ptr<AddressRange> range;
+};
 
 // A report that the device has finished, or nothing.
 template <class Report>
@@ -58,7 +67,7 @@ Result<void> Context::choose_device(bool kernels_for_gpu) {
   }
   memory_ = std::make_unique<HostMemoryProvider>();
   if (options_.device == DeviceChoice::cpu || !kernels_for_gpu) return {};
-  Result<std::unique_ptr<Gpu>> gpu = open_gpu(options_, my_pe());
+  Result<std::unique_ptr<Gpu>> gpu = open_gpu(options_, *bootstrap_);
   if (!gpu && (must || !options_.gpus.empty())) return gpu.error().within("GDAKIT_DEVICE");
   if (!gpu) {
     Log(options_.log, my_pe()).info("kernels run on the CPU emulator: " + gpu.error().message());
@@ -88,21 +97,34 @@ Result<void> Context::make_parts(BackendProvider& provider) {
   heap_ = std::move(*heap);
   if (Result<void> made = make_state(); !made) return made;
   if (Result<void> found = compare_devices(); !found) return found;
+  const TransportMap& transports = heap_->transports();
+  // Threads of other PEs may store to the heap until they know that this PE has left.
+  if (has_direct_peers()) {
+    bootstrap_->keep(std::make_shared<HeapMemory>(HeapMemory{memory_, heap_->memory()}));
+  }
+  Log(options_.log, my_pe()).info("peers are reached by\n" + transports.summary());
+  auto teams = TeamTable::create(options_, *bootstrap_, *heap_, *memory_, transports.reachable());
+  if (!teams) return teams.error();
+  teams_ = std::move(*teams);
 
   auto queues = QueueTable::create(options_, *bootstrap_, *backend_, *memory_);
   if (!queues) return queues.error();
   queues_ = std::move(*queues);
-  if (queues_->handler() == Handler::proxy) {
+  if (queues_->handler() != Handler::gpu) {
     proxy_ = std::make_unique<Proxy>();
-    for (const auto& queue : queues_->queues()) proxy_->watch(queue->view());
+    for (const auto& queue : queues_->queues()) proxy_->watch(queue->proxied());
   }
   return {};
 }
 
+const void* Context::direct_address(const void* symmetric, int pe) const {
+  if (pe < 0 || pe >= n_pes() || !heap_->contains(symmetric)) return nullptr;
+  if (pe == my_pe()) return symmetric;
+  const std::uint64_t base = transports().direct_base(pe);
+  return base == 0 ? nullptr : direct::at(heap_->view(), base, symmetric);
+}
+
 Result<void> Context::make_state() {
-  Result<std::uint64_t*> flags = allocate<std::uint64_t>(kMaxBarrierRounds);
-  if (!flags) return flags.error();
-  barrier_flags_ = *flags;
   Result<PeWords*> words = allocate<PeWords>(1);
   if (!words) return words.error();
   words_ = *words;
@@ -123,9 +145,7 @@ Context::~Context() {
       Log(options_.log, my_pe()).info("leaving without the others: " + met.error().message());
     }
   }
-  for (const LocalBuffer& buffer : local_buffers_) {
-    static_cast<void>(backend_->deregister_memory(buffer.keys));
-  }
+  for (const LocalBuffer& buffer : local_buffers_) static_cast<void>(let_go(buffer));
   // The proxy reads the queues' memory.
   proxy_.reset();
 }
@@ -148,10 +168,16 @@ Result<void> Context::register_buffer(void* base, std::uint64_t bytes) {
                    "register_buffer: overlaps a buffer that is registered already");
     }
   }
+  // What goes to direct peers is read and written by this PE's threads.
+  const Result<bool> pinned = has_direct_peers() ? memory_->pin(base, bytes) : Result<bool>(false);
+  if (!pinned) return pinned.error().within("register_buffer: GDAKIT_TRANSPORT=direct");
   Result<MemoryKeys> keys = backend_->register_memory(base, bytes, MemoryUse::local);
-  if (!keys) return keys.error().within("register_buffer");
+  if (!keys) {
+    if (*pinned) static_cast<void>(memory_->unpin(base));
+    return keys.error().within("register_buffer");
+  }
   const bool gpu_memory = memory_->kind_of(base) == MemoryKind::gpu;
-  local_buffers_.push_back({{begin, begin + bytes, keys->lkey}, *keys, gpu_memory});
+  local_buffers_.push_back({{begin, begin + bytes, keys->lkey}, *keys, gpu_memory, *pinned});
   return publish_local_ranges();
 }
 
@@ -164,10 +190,17 @@ Result<void> Context::unregister_buffer(void* base) {
     return Error(Code::invalid_argument,
                  "unregister_buffer: no registered buffer begins at this address");
   }
-  const MemoryKeys keys = found->keys;
+  const LocalBuffer buffer = *found;
   local_buffers_.erase(found);
   if (Result<void> known = publish_local_ranges(); !known) return known;
-  return backend_->deregister_memory(keys);
+  return let_go(buffer);
+}
+
+Result<void> Context::let_go(const LocalBuffer& buffer) {
+  const Result<void> deregistered = backend_->deregister_memory(buffer.keys);
+  if (!buffer.pinned) return deregistered;
+  const Result<void> unpinned = memory_->unpin(reinterpret_cast<void*>(buffer.range.begin));
+  return deregistered ? unpinned : deregistered;
 }
 
 Result<void> Context::publish_local_ranges() {
@@ -205,7 +238,7 @@ Result<std::uint32_t> Context::add_queues(std::uint32_t count, Sharing sharing) 
   if (!first) return first;
   if (proxy_ != nullptr) {
     for (std::size_t i = before; i < queues_->queues().size(); ++i) {
-      proxy_->watch(queues_->queues()[i]->view());
+      proxy_->watch(queues_->queues()[i]->proxied());
     }
   }
   return first;
@@ -227,7 +260,9 @@ DeviceContext Context::device_context() const {
   context.watchdog_ns = static_cast<std::uint64_t>(watchdog.count());
   context.needs_cst = limits.needs_cst;
   context.nic_scope = nic_scope();
-  context.barrier_flags = barrier_flags_;
+  context.teams = teams_->views();
+  context.team_count = teams_->count();
+  context.algorithm = static_cast<CollectiveAlgorithm>(options_.collectives);
   context.words = words_;
   context.state = static_cast<PeState*>(state_->data());
   return context;
@@ -237,7 +272,7 @@ Result<void> Context::check_device() const {
   const auto* state = static_cast<const PeState*>(state_->data());
   if (const StallReport* stall = finished(state->stall)) {
     std::string text = describe(*stall, my_pe());
-    if (stall->peer >= 0 && stall->site != Site::barrier) {
+    if (stall->peer >= 0 && stall->site != Site::team) {
       const HostQueue& queue = queues_->at(stall->queue, stall->peer);
       text += "\n  the NIC says: " + backend_->describe_queue(queue.number());
     }

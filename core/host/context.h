@@ -27,6 +27,7 @@
 #include "core/host/proxy.h"
 #include "core/host/queue_table.h"
 #include "core/host/symmetric_heap.h"
+#include "core/host/team_table.h"
 #include "device/views.h"
 
 namespace gdakit {
@@ -96,6 +97,25 @@ class Context {
   // barrier_all's job on the device.
   Result<void> barrier() { return bootstrap_->barrier(); }
 
+  // ---- Teams (device/team.h): collective over the parent, or over the team itself; by a small
+  // kernel on this PE's stream. Defined in host_calls/teams.cc.
+
+  // The members start, start + stride, ... of `parent`, `size` of them (stride may be negative);
+  // kTeamInvalid on PEs that are none of them. Errors, on all members of the parent: other
+  // arguments on another PE, members that the parent does not have, GDAKIT_TEAMS used up.
+  Result<Team> split_strided(Team parent, int start, int stride, int size);
+  // The parent's members in rows of `xrange`: a team for this PE's row and one for its column.
+  Result<TeamGrid> split_2d(Team parent, int xrange);
+  // No member may use the team any more. Errors: a predefined team, or none of this PE's.
+  Result<void> destroy_team(Team team);
+
+  // As on the device; not collective.
+  int team_my_pe(Team team) const { return teams_->my_pe(team); }
+  int team_n_pes(Team team) const { return teams_->n_pes(team); }
+  int team_translate_pe(Team team, int pe, Team in) const {
+    return teams_->translate(team, pe, in);
+  }
+
   // Ends the job: every PE that waits for this one in a collective call gets the message, now or
   // later, and this PE's end waits for nobody.
   void abort(const std::string& message);
@@ -123,6 +143,21 @@ class Context {
   // Forgets stalls and bad arguments; broken queues stay broken.
   void clear_reports();
 
+  // The bits that the last call of host_calls/ left, behind synchronize.
+  std::uint64_t host_result() const {
+    return static_cast<const PeState*>(state_->data())->host_result;
+  }
+
+  // Which peers are reached without the NIC (GDAKIT_TRANSPORT), and why not the others.
+  const TransportMap& transports() const { return heap_->transports(); }
+
+  // Where kernels of this PE, and CUDA's copies, reach what lies at `symmetric` on another PE: as
+  // Pe::ptr. Null: that PE is no direct peer, or the address is none of the heap.
+  template <class T>
+  T* ptr(T* symmetric, int pe) const {
+    return static_cast<T*>(const_cast<void*>(direct_address(symmetric, pe)));
+  }
+
   NicCounters nic_counters() const { return backend_->counters(); }
 
  private:
@@ -132,12 +167,20 @@ class Context {
     LocalRange range;
     MemoryKeys keys;
     bool on_gpu;
+    bool pinned;  // by this context
   };
 
+  // Gives `mine` to the members of a team by a kernel.
+  TeamExchange team_exchange();
+
   Result<void> choose_device(bool kernels_for_gpu);
+  bool has_direct_peers() const { return transports().is_direct(my_pe()); }
+  const void* direct_address(const void* symmetric, int pe) const;
   Result<void> make_parts(BackendProvider& provider);
   Result<void> make_state();
   Result<void> compare_devices();
+  // What register_buffer did, undone.
+  Result<void> let_go(const LocalBuffer& buffer);
   Result<void> publish_local_ranges();
   Scope nic_scope() const;
   Result<void> check_queues() const;
@@ -145,15 +188,15 @@ class Context {
   Options options_;
   std::unique_ptr<Bootstrap> bootstrap_;
   std::unique_ptr<Gpu> gpu_;
-  std::unique_ptr<MemoryProvider> memory_;
+  std::shared_ptr<MemoryProvider> memory_;
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<SymmetricHeap> heap_;
+  std::unique_ptr<TeamTable> teams_;
   std::unique_ptr<QueueTable> queues_;
   std::unique_ptr<Proxy> proxy_;
   std::unique_ptr<MemoryBlock> state_;  // PeState
   std::unique_ptr<MemoryBlock> local_table_;
   std::vector<LocalBuffer> local_buffers_;
-  std::uint64_t* barrier_flags_ = nullptr;
   PeWords* words_ = nullptr;
   bool one_gpu_ = false;  // all PEs, this one included, are on the same
   bool aborted_ = false;

@@ -108,6 +108,48 @@ Result<int> CudaMemoryProvider::export_dma_buf(void* base, std::uint64_t bytes) 
   return descriptor;
 }
 
+std::string CudaMemoryProvider::bus() const {
+  char text[32] = {};
+  if (cudaDeviceGetPCIBusId(text, sizeof text, ordinal_) != cudaSuccess) {
+    cudaGetLastError();  // forgets it
+    return {};
+  }
+  return text;
+}
+
+// Atomics need a link that carries them, as NVLink does; over PCIe there are loads and stores only.
+GpuReach CudaMemoryProvider::reach(const std::string& bus) const {
+  int other = 0;
+  int reaches = 0;
+  int atomics = 0;
+  const bool known = cudaDeviceGetByPCIBusId(&other, bus.c_str()) == cudaSuccess &&
+                     cudaDeviceCanAccessPeer(&reaches, ordinal_, other) == cudaSuccess;
+  if (!known || reaches == 0) {
+    cudaGetLastError();
+    return GpuReach::none;
+  }
+  const cudaError_t asked =
+      cudaDeviceGetP2PAttribute(&atomics, cudaDevP2PAttrNativeAtomicSupported, ordinal_, other);
+  if (asked != cudaSuccess) cudaGetLastError();
+  return asked == cudaSuccess && atomics != 0 ? GpuReach::atomics : GpuReach::loads_and_stores;
+}
+
+Result<bool> CudaMemoryProvider::pin(void* base, std::uint64_t bytes) {
+  cudaPointerAttributes attributes{};
+  auto asked = cuda::check(cudaPointerGetAttributes(&attributes, base), "cudaPointerGetAttributes");
+  if (!asked) return asked.error();
+  if (attributes.type != cudaMemoryTypeUnregistered) return false;
+  auto pinned =
+      cuda::check(cudaHostRegister(base, bytes, cudaHostRegisterPortable | cudaHostRegisterMapped),
+                  text("cudaHostRegister", bytes));
+  if (!pinned) return pinned.error();
+  return true;
+}
+
+Result<void> CudaMemoryProvider::unpin(void* base) {
+  return cuda::check(cudaHostUnregister(base), "cudaHostUnregister");
+}
+
 MemoryKind CudaMemoryProvider::kind_of(const void* pointer) const {
   cudaPointerAttributes attributes{};
   if (cudaPointerGetAttributes(&attributes, pointer) != cudaSuccess) {

@@ -20,6 +20,10 @@ class CudaMemoryProvider final : public MemoryProvider {
   Result<void> copy(void* to, const void* from, std::uint64_t bytes) override;
   Result<int> export_dma_buf(void* base, std::uint64_t bytes) override;
   std::optional<int> gpu() const override { return ordinal_; }
+  std::string bus() const override;
+  GpuReach reach(const std::string& bus) const override;
+  Result<bool> pin(void* base, std::uint64_t bytes) override;
+  Result<void> unpin(void* base) override;
   MemoryKind kind_of(const void* pointer) const override;
 
   // Fills memory of this GPU with zeros and waits for it.

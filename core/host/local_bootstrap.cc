@@ -41,6 +41,11 @@ class LocalHub {
     return *failure_;
   }
 
+  void keep(std::shared_ptr<void> thing) {
+    const std::lock_guard lock(mutex_);
+    kept_.push_back(std::move(thing));
+  }
+
   void leave(int rank) {
     const std::lock_guard lock(mutex_);
     if (Result<void> left = round_.leave(rank); !left && !failure_) set_failure(left.error());
@@ -76,6 +81,7 @@ class LocalHub {
   BootstrapRound round_;
   std::vector<std::optional<std::vector<Bytes>>> answers_;  // given out, not yet taken, by rank
   std::optional<Error> failure_;
+  std::vector<std::shared_ptr<void>> kept_;  // until the last PE has left
   const std::chrono::milliseconds timeout_;
 };
 
@@ -84,6 +90,8 @@ class LocalBootstrap final : public Bootstrap {
   LocalBootstrap(int rank, int size, std::shared_ptr<LocalHub> hub)
       : Bootstrap(rank, size), hub_(std::move(hub)) {}
   ~LocalBootstrap() override { hub_->leave(rank()); }
+
+  void keep(std::shared_ptr<void> thing) override { hub_->keep(std::move(thing)); }
 
  private:
   Result<std::vector<Bytes>> exchange(const CollectiveCall& call,

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "core/base/file_descriptor.h"
 #include "core/base/result.h"
@@ -25,6 +26,9 @@ enum class MemoryKind : std::uint8_t {
   pinned,  // host memory that the GPU maps at the same address
   gpu,     // where the host cannot reach it
 };
+
+// What a GPU can do to the memory of another one.
+enum class GpuReach : std::uint8_t { none, loads_and_stores, atomics };
 
 class MemoryProvider;
 
@@ -117,6 +121,16 @@ class MemoryProvider {
 
   // The CUDA device whose memory this provider hands out, or none.
   virtual std::optional<int> gpu() const { return std::nullopt; }
+  // That GPU's PCI address, the same in every process; empty for host memory.
+  virtual std::string bus() const { return {}; }
+  // How far that GPU reaches into the memory of the GPU at another PCI address; none, too, where
+  // this process does not see that GPU.
+  virtual GpuReach reach(const std::string&) const { return GpuReach::none; }
+  // Lets that GPU's threads load from and store to memory of the user's, at the same addresses,
+  // until unpin. True: that needs unpin; false: they reach it anyhow. Errors: what is not the
+  // host's to pin, or a limit on pinned memory.
+  virtual Result<bool> pin(void*, std::uint64_t) { return false; }
+  virtual Result<void> unpin(void*) { return {}; }
   // Of memory of this provider or the user's.
   virtual MemoryKind kind_of(const void*) const { return MemoryKind::host; }
 };

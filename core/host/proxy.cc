@@ -2,21 +2,11 @@
 
 #include <chrono>
 
-#include "core/format/doorbell.h"
-
 namespace gdakit {
 namespace {
 
 constexpr int kBusyTurns = 1000;  // turns without news before the thread begins to sleep
 constexpr std::chrono::microseconds kSleep{20};
-
-// Record before doorbell, each a release store: the NIC that reads either sees the WQEs, which the
-// device released with the index.
-void announce(const QueueView& queue, std::uint64_t index) {
-  __atomic_store_n(queue.record, format::doorbell_record_value(index).raw(), __ATOMIC_RELEASE);
-  __atomic_store_n(queue.doorbell, format::doorbell_value(index, queue.qpn_shifted >> 8),
-                   __ATOMIC_RELEASE);
-}
 
 }  // namespace
 
@@ -27,9 +17,9 @@ Proxy::~Proxy() {
   thread_.join();
 }
 
-void Proxy::watch(const QueueView& queue) {
+void Proxy::watch(const ProxiedQueue& queue) {
   const std::lock_guard lock(mutex_);
-  watched_.push_back({queue});
+  watched_.push_back(queue);
 }
 
 void Proxy::run() {
@@ -46,15 +36,10 @@ void Proxy::run() {
 
 bool Proxy::turn() {
   const std::lock_guard lock(mutex_);
-  bool rang = false;
-  for (Watched& watched : watched_) {
-    const std::uint64_t index = __atomic_load_n(watched.queue.proxy_index, __ATOMIC_ACQUIRE);
-    if (index == watched.announced) continue;
-    announce(watched.queue, index);
-    watched.announced = index;
-    rang = true;
-  }
-  return rang;
+  ProxyMachine machine;
+  bool worked = false;
+  for (ProxiedQueue& queue : watched_) worked = proxied::turn(machine, queue) || worked;
+  return worked;
 }
 
 }  // namespace gdakit

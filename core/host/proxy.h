@@ -1,40 +1,76 @@
-// The proxy: a host thread that rings for a device that cannot reach the doorbell registers. Per
-// queue the device publishes a producer index; the proxy writes record and doorbell.
+// The proxy: a host thread between a device's threads and the NIC, for queues whose Handler is not
+// gpu. It rings for a device that cannot reach the doorbell registers, or builds the WQEs, too, and
+// passes completions back; device/proxied_queue.h says how.
 #pragma once
 
 #include <atomic>
-#include <cstdint>
 #include <mutex>
 #include <thread>
 #include <vector>
 
-#include "device/views.h"
+#include "device/proxied_queue.h"
 
 namespace gdakit {
 
 class Proxy {
  public:
   Proxy();
+  // What was announced and not yet rung for stays so.
   ~Proxy();
   Proxy(const Proxy&) = delete;
   Proxy& operator=(const Proxy&) = delete;
 
-  // Watches one more queue, whose memory stays until the Proxy ends.
-  void watch(const QueueView& queue);
+  // Watches one more queue, whose memory the host reaches in place and which stays until the Proxy
+  // ends.
+  void watch(const ProxiedQueue& queue);
 
  private:
-  struct Watched {
-    QueueView queue;
-    std::uint64_t announced = 0;
-  };
-
   void run();
   bool turn();
 
   std::mutex mutex_;
-  std::vector<Watched> watched_;
+  std::vector<ProxiedQueue> watched_;
   std::atomic<bool> stop_{false};
   std::thread thread_;
+};
+
+// What device/proxied_queue.h needs of a processor, as the host's own threads do it.
+struct ProxyMachine {
+  template <class Order, class T>
+  T load(Order, const T* from) {
+    return __atomic_load_n(from, memory_order(Order::kind));
+  }
+  template <class Order, class T>
+  void store(Order, T* to, std::type_identity_t<T> value) {
+    __atomic_store_n(to, value, memory_order(Order::kind));
+  }
+  template <class Order>
+  void fence(Order) {
+    __atomic_thread_fence(memory_order(Order::kind));
+  }
+  template <class T>
+  T load_weak(const T* from) {
+    return *from;
+  }
+  template <class T>
+  void store_weak(T* to, const std::type_identity_t<T>& value) {
+    *to = value;
+  }
+  // Released once more, because ThreadSanitizer does not understand the fence before it.
+  void store_mmio(std::uint64_t* to, std::uint64_t value) {
+    __atomic_store_n(to, value, __ATOMIC_RELEASE);
+  }
+
+ private:
+  static constexpr int memory_order(Kind kind) {
+    switch (kind) {
+      case Kind::relaxed: return __ATOMIC_RELAXED;
+      case Kind::acquire: return __ATOMIC_ACQUIRE;
+      case Kind::release: return __ATOMIC_RELEASE;
+      case Kind::acq_rel: return __ATOMIC_ACQ_REL;
+    }
+    return __ATOMIC_SEQ_CST;
+  }
 };
 
 }  // namespace gdakit

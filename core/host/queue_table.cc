@@ -7,11 +7,11 @@
 #include "device/publication.h"
 
 namespace gdakit {
-namespace {
 
 constexpr std::uint64_t kPage = 4096;
 
-// Where the parts of a queue lie in its two blocks.
+// Where the parts of a queue lie in its blocks. The block of the commands has slots and CQE as that
+// of the queue has them.
 struct QueueLayout {
   // What the NIC reads and writes as queue.
   std::uint64_t slots = 0;
@@ -20,6 +20,7 @@ struct QueueLayout {
   // stand last, on pages of their own, so that nothing else is registered with it.
   std::uint64_t ready = 0;
   std::uint64_t results, sink, words_end;
+  std::uint64_t commands_end;
 
   QueueLayout(std::uint32_t depth, std::uint32_t fetch_slots) {
     cqe = std::uint64_t{depth} * format::kWqebbBytes;
@@ -29,14 +30,19 @@ struct QueueLayout {
     results = round_up(depth / kSlotsPerReadyWord * sizeof(std::uint64_t), kPage);
     sink = results + std::uint64_t{fetch_slots} * sizeof(FetchSlot);
     words_end = sink + 64;
+    commands_end = record;
   }
 };
 
+namespace {
+
 // What a new queue's memory holds where it is not zero: no CQE yet, and the baton at slot 0.
-Result<void> initialize(MemoryBlock& queue, MemoryBlock& words, const QueueLayout& layout) {
+Result<void> initialize_cqe(MemoryBlock& block, const QueueLayout& layout) {
   std::uint8_t cqe[sizeof(format::Cqe64)];
   std::memset(cqe, format::kInvalidCqeByte, sizeof cqe);
-  if (auto written = queue.write(layout.cqe, cqe, sizeof cqe); !written) return written;
+  return block.write(layout.cqe, cqe, sizeof cqe);
+}
+Result<void> initialize_ready(MemoryBlock& words, const QueueLayout& layout) {
   return words.write(layout.ready, &kInitialReadyWord, sizeof kInitialReadyWord);
 }
 
@@ -47,14 +53,9 @@ Result<std::unique_ptr<HostQueue>> HostQueue::create(const QueueShape& shape, Ba
                                                      int peer) {
   const QueueLayout layout(shape.depth, shape.fetch_slots);
   std::unique_ptr<HostQueue> queue(new HostQueue(backend));
-  auto block = memory.allocate(layout.queue_end, shape.place);
-  if (!block) return block.error().within("memory of a send queue");
-  queue->memory_ = std::move(*block);
-  auto shared_words = memory.allocate(layout.words_end, Place::device);
-  if (!shared_words) return shared_words.error().within("memory of a send queue");
-  queue->words_ = std::move(*shared_words);
-  Result<void> ready = initialize(*queue->memory_, *queue->words_, layout);
-  if (!ready) return ready.error();
+  if (auto made = queue->allocate(shape, layout, memory); !made) {
+    return made.error().within("memory of a send queue");
+  }
   char* const base = static_cast<char*>(queue->memory_->data());
   char* const words = static_cast<char*>(queue->words_->data());
 
@@ -68,27 +69,55 @@ Result<std::unique_ptr<HostQueue>> HostQueue::create(const QueueShape& shape, Ba
   if (!made) return made.error().within("creation of a send queue to PE " + std::to_string(peer));
   queue->resources_ = std::move(*made);
   queue->has_queue_ = true;
+  queue->make_views(shape, layout, state, peer);
+  return queue;
+}
 
+Result<void> HostQueue::allocate(const QueueShape& shape, const QueueLayout& layout,
+                                 MemoryProvider& memory) {
+  auto block = memory.allocate(layout.queue_end, shape.place);
+  if (!block) return block.error();
+  memory_ = std::move(*block);
+  if (auto written = initialize_cqe(*memory_, layout); !written) return written;
+  auto shared_words = memory.allocate(layout.words_end, Place::device);
+  if (!shared_words) return shared_words.error();
+  words_ = std::move(*shared_words);
+  if (auto written = initialize_ready(*words_, layout); !written) return written;
+  if (shape.handler != Handler::commands) return {};
+  auto commands = memory.allocate(layout.commands_end, Place::shared);
+  if (!commands) return commands.error();
+  commands_ = std::move(*commands);
+  return initialize_cqe(*commands_, layout);
+}
+
+void HostQueue::make_views(const QueueShape& shape, const QueueLayout& layout, QueueState* state,
+                           int peer) {
+  char* const base = static_cast<char*>(memory_->data());
+  char* const words = static_cast<char*>(words_->data());
   auto* const record = reinterpret_cast<format::DoorbellRecord*>(base + layout.record);
-  QueueView& view = queue->view_;
+  QueueView& view = nic_view_;
   view.slots = reinterpret_cast<format::Segment*>(base + layout.slots);
   view.depth = shape.depth;
-  view.qpn_shifted = Be32{queue->resources_.qpn << 8};
+  view.qpn_shifted = Be32{resources_.qpn << 8};
   view.record = reinterpret_cast<std::uint32_t*>(&record->snd_dbr);
-  view.doorbell = queue->resources_.doorbell;
+  view.doorbell = resources_.doorbell;
   view.cqe = reinterpret_cast<std::uint64_t*>(base + layout.cqe);
   view.ready = reinterpret_cast<std::uint64_t*>(words + layout.ready);
   view.proxy_index = reinterpret_cast<std::uint64_t*>(base + layout.proxy);
   view.state = state;
   view.fetch_slots = reinterpret_cast<FetchSlot*>(words + layout.results);
   view.fetch_count = shape.fetch_slots;
-  view.fetch_lkey = queue->keys_.lkey;
+  view.fetch_lkey = keys_.lkey;
   view.sink = reinterpret_cast<std::uint64_t*>(words + layout.sink);
-  view.sink_lkey = queue->keys_.lkey;
+  view.sink_lkey = keys_.lkey;
   view.peer = peer;
   view.handler = shape.handler;
   view.sharing = shape.sharing;
-  return queue;
+  view_ = nic_view_;
+  if (commands_ == nullptr) return;
+  char* const commands = static_cast<char*>(commands_->data());
+  view_.slots = reinterpret_cast<format::Segment*>(commands + layout.slots);
+  view_.cqe = reinterpret_cast<std::uint64_t*>(commands + layout.cqe);
 }
 
 HostQueue::~HostQueue() {
@@ -114,10 +143,12 @@ Result<std::unique_ptr<QueueTable>> QueueTable::create(const Options& options, B
     return Error(Code::unavailable,
                  std::string("GDAKIT_NIC_HANDLER=gpu: the device cannot reach the doorbell "
                              "registers of backend ") +
-                     backend.name() + "; use auto or proxy");
+                     backend.name() + "; use auto, proxy or commands");
   }
-  const bool proxy = options.nic_handler == NicHandler::proxy || !limits.device_rings;
-  table->handler_ = proxy ? Handler::proxy : Handler::gpu;
+  table->handler_ = options.nic_handler == NicHandler::commands ? Handler::commands
+                    : options.nic_handler == NicHandler::proxy || !limits.device_rings
+                        ? Handler::proxy
+                        : Handler::gpu;
   if (Result<void> placed = table->choose_place(); !placed) return placed.error();
   if (Result<void> made = table->make_tables(); !made) return made.error();
   Result<std::uint32_t> first = table->add(options.queues_per_peer, Sharing::shared);
@@ -127,7 +158,7 @@ Result<std::unique_ptr<QueueTable>> QueueTable::create(const Options& options, B
 
 // The proxy reads and writes words of each queue in place.
 Result<void> QueueTable::choose_place() {
-  const bool proxy = handler_ == Handler::proxy;
+  const bool proxy = handler_ != Handler::gpu;
   if (proxy && options_.queue_memory == QueuePlace::device && memory_.gpu()) {
     return Error(Code::invalid_argument,
                  "GDAKIT_QUEUE_MEMORY=device: the proxy's host thread cannot reach queues in GPU "

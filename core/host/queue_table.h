@@ -14,17 +14,19 @@
 #include "core/base/options.h"
 #include "core/host/backend.h"
 #include "core/host/memory.h"
-#include "device/views.h"
+#include "device/proxied_queue.h"
 
 namespace gdakit {
 
 inline constexpr std::uint32_t kMaxQueuesPerPeer = 1024;
 
+struct QueueLayout;
+
 // What the queues of a row have in common.
 struct QueueShape {
   std::uint32_t depth;        // WQEBBs
   std::uint32_t fetch_slots;  // of the fetch ring
-  Place place;                // of slots, CQE and record
+  Place place;                // of slots, CQEs and record
   Sharing sharing;
   Handler handler;
 };
@@ -40,19 +42,27 @@ class HostQueue {
   HostQueue(const HostQueue&) = delete;
   HostQueue& operator=(const HostQueue&) = delete;
 
+  // As the device's threads see it.
   const QueueView& view() const { return view_; }
+  // For the proxy, if the handler is one.
+  ProxiedQueue proxied() const { return ProxiedQueue::of(view_, nic_view_); }
   QueueNumber number() const { return resources_.number; }
   const Bytes& card() const { return resources_.card; }
 
  private:
   explicit HostQueue(Backend& backend) : backend_(backend) {}
 
+  Result<void> allocate(const QueueShape& shape, const QueueLayout& layout, MemoryProvider& memory);
+  void make_views(const QueueShape& shape, const QueueLayout& layout, QueueState* state, int peer);
+
   Backend& backend_;
-  std::unique_ptr<MemoryBlock> memory_;  // slots, CQE, doorbell record
-  std::unique_ptr<MemoryBlock> words_;   // ready words, results
-  MemoryKeys keys_;                      // of the part that the NIC writes results to
+  std::unique_ptr<MemoryBlock> memory_;    // slots, CQE, doorbell record
+  std::unique_ptr<MemoryBlock> commands_;  // Handler::commands: the device's slots and CQE
+  std::unique_ptr<MemoryBlock> words_;     // ready words, results
+  MemoryKeys keys_;                        // of the part that the NIC writes results to
   QueueResources resources_;
   QueueView view_{};
+  QueueView nic_view_{};  // of the queue that the NIC reads
   bool has_keys_ = false;
   bool has_queue_ = false;
 };

@@ -74,6 +74,24 @@ std::string word_lines(const StallReport& report) {
   return text + "\n  to blame: the PE that should write this word, or the NIC between";
 }
 
+std::string lock_lines(const StallReport& report, int my_pe) {
+  const std::string text = "\n  lock at " + hex(report.address);
+  if (report.peer == my_pe) {
+    return text + ": ticket " + std::to_string(report.target) + " waits for ticket " +
+           std::to_string(report.value) +
+           " of this PE\n  to blame: the thread of this PE that has the lock, or waits for it at "
+           "another PE";
+  }
+  if (report.peer >= 0) {
+    return text + ": waiting for PE " + std::to_string(report.peer) +
+           ", which stands before this PE in the queue\n  to blame: PE " +
+           std::to_string(report.peer) + ", which did not hand the lock over, or the NIC between";
+  }
+  return text +
+         ": waiting to be told which PE stands behind this one\n  to blame: the PE that came next, "
+         "or the NIC between";
+}
+
 }  // namespace
 
 const char* waited_for(Site site) {
@@ -82,7 +100,8 @@ const char* waited_for(Site site) {
     case Site::queue_completion: return "a completion";
     case Site::fetch_slot: return "a slot of the fetch ring";
     case Site::signal: return "a word that another PE writes";
-    case Site::barrier: return "another PE to come to the barrier";
+    case Site::team: return "another PE of its team to come to a collective operation";
+    case Site::lock: return "a lock";
     case Site::user: return "something of its own";
     case Site::count: break;
   }
@@ -149,7 +168,8 @@ std::string describe(const Status& status) {
     case StatusCode::invalid_address:
       return "an address that is neither in the symmetric heap nor registered" + where;
     case StatusCode::invalid_argument:
-      return "a PE, queue or alignment that is not allowed" + where;
+      return "a PE, queue, stride or alignment that is not allowed, or a lock that is not held" +
+             where;
   }
   return "unknown status";
 }
@@ -158,6 +178,7 @@ std::string describe(const StallReport& report, int my_pe) {
   std::string text = "PE " + std::to_string(my_pe) + " stalled: block " +
                      std::to_string(report.block) + ", thread " + std::to_string(report.thread) +
                      " waited " + seconds(report.waited_ns) + " for " + waited_for(report.site);
+  if (report.site == Site::lock) return text + lock_lines(report, my_pe);
   return text + (concerns_queue(report.site) ? queue_lines(report) : word_lines(report));
 }
 

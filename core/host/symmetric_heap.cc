@@ -55,6 +55,9 @@ Result<std::unique_ptr<SymmetricHeap>> SymmetricHeap::create(const Options& opti
   heap->range_ = std::move(*range);
   if (Result<void> made = heap->make_tables(); !made) return made.error();
   if (Result<void> exchanged = heap->exchange_bases(); !exchanged) return exchanged.error();
+  auto transports = TransportMap::create(options, bootstrap, backend, memory, *heap->range_);
+  if (!transports) return transports.error();
+  heap->transports_ = std::move(*transports);
   if (Result<void> grown = heap->grow(heap->arena_bytes_); !grown) return grown.error();
   return heap;
 }
@@ -113,6 +116,9 @@ Result<void> SymmetricHeap::add_chunk(std::uint64_t bytes, Be32 lkey,
                                       const std::vector<Be32>& rkeys) {
   if (Result<void> shared = backend_.share_heap(*range_); !shared) {
     return shared.error().within("growth of the symmetric heap");
+  }
+  if (Result<void> shared = transports_->share(*range_); !shared) {
+    return shared.error().within("growth of the symmetric heap, for direct peers");
   }
   const std::uint64_t chunk = keys_.size();
   const auto begin = reinterpret_cast<std::uint64_t>(range_->base()) + allocator_.size();
@@ -185,10 +191,15 @@ bool SymmetricHeap::contains(const void* address) const {
 }
 
 HeapView SymmetricHeap::view() const {
-  return {reinterpret_cast<std::uint64_t>(range_->base()),
-          static_cast<const LocalRange*>(chunk_table_->data()),
-          static_cast<std::uint32_t>(keys_.size()), static_cast<const Be32*>(rkey_table_->data()),
-          static_cast<const std::uint64_t*>(base_table_->data())};
+  HeapView view{};
+  view.base = reinterpret_cast<std::uint64_t>(range_->base());
+  view.end = view.base + allocator_.size();
+  view.chunks = static_cast<const LocalRange*>(chunk_table_->data());
+  view.chunk_count = static_cast<std::uint32_t>(keys_.size());
+  view.rkeys = static_cast<const Be32*>(rkey_table_->data());
+  view.remote_bases = static_cast<const std::uint64_t*>(base_table_->data());
+  transports_->show(view);
+  return view;
 }
 
 }  // namespace gdakit

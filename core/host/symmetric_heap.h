@@ -16,6 +16,7 @@
 #include "core/host/backend.h"
 #include "core/host/heap_allocator.h"
 #include "core/host/memory.h"
+#include "core/host/transport_map.h"
 #include "device/views.h"
 
 namespace gdakit {
@@ -40,6 +41,12 @@ class SymmetricHeap {
   std::uint64_t bytes_in_use() const { return allocator_.bytes_in_use(); }
   std::uint64_t size() const { return allocator_.size(); }
 
+  // The heap's memory, for those who must keep it longer than the heap.
+  const std::shared_ptr<AddressRange>& memory() const { return range_; }
+
+  // Who reaches whose heap without the NIC.
+  const TransportMap& transports() const { return *transports_; }
+
   // For kernels launched from now on; growth changes it.
   HeapView view() const;
 
@@ -61,7 +68,8 @@ class SymmetricHeap {
   std::uint64_t chunk_bytes_;
   std::uint64_t limit_bytes_;
   std::uint64_t max_chunks_;
-  std::unique_ptr<AddressRange> range_;
+  std::shared_ptr<AddressRange> range_;
+  std::unique_ptr<TransportMap> transports_;
   std::unique_ptr<MemoryBlock> chunk_table_;  // LocalRange[max_chunks_]
   std::unique_ptr<MemoryBlock> rkey_table_;   // Be32[max_chunks_][size]
   std::unique_ptr<MemoryBlock> base_table_;   // uint64[size]

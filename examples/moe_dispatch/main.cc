@@ -53,7 +53,9 @@ Result<void> run(const moe::Arguments& arguments) {
   if (!options) return options.error();
   const auto pe_main = [&](Context& context) { return moe::run_pe(context, arguments, *words); };
   if (!arguments.pes) return run_as_pe(*options, pe_main);
-  if (options->rank) {
+  const Result<gdakit::LaunchInfo> place = gdakit::find_launch_info(*options);
+  if (!place) return place.error();
+  if (place->launcher != gdakit::LauncherChoice::none) {
     return gdakit::Error(gdakit::Code::invalid_argument,
                          "--pes is for a run outside of a job; this process is a PE of one "
                          "already, so leave the option out");

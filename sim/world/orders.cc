@@ -15,6 +15,11 @@ constexpr NamedOrder kOrders[] = {
     describe<order::WqeBeforeDoorbellRecord>(),
     describe<order::RecordBeforeDoorbell>(),
     describe<order::WqeBeforeProxyIndex>(),
+    describe<order::ProxyIndexSeen>(),
+    describe<order::ProxyWqeBeforeRecord>(),
+    describe<order::ProxyRecordBeforeDoorbell>(),
+    describe<order::ProxyCompletionSeen>(),
+    describe<order::ProxyCompletionPassedOn>(),
     describe<order::CompletionBeforeUse>(),
     describe<order::CompletionForOthers>(),
     describe<order::SlotFreeBeforeReuse>(),
@@ -23,6 +28,10 @@ constexpr NamedOrder kOrders[] = {
     describe<order::FetchSlotTaken>(),
     describe<order::FetchSlotGivenBack>(),
     describe<order::SignalBeforeData>(),
+    describe<order::DirectBeforeLater>(),
+    describe<order::DirectFetched>(),
+    describe<order::LockPassed>(),
+    describe<order::LockTaken>(),
     describe<order::ReportBeforeState>(),
 };
 

@@ -8,6 +8,7 @@
 #include "core/base/assert.h"
 #include "core/format/cqe.h"
 #include "core/format/wqe.h"
+#include "device/command.h"
 
 namespace gdakit::sim {
 namespace {
@@ -46,6 +47,9 @@ std::string place_in(const Region& region, std::uint64_t offset) {
       return " state" + plus(offset);
     case RegionKind::sink: return " sink" + plus(offset);
     case RegionKind::proxy: return " proxy index" + plus(offset);
+    case RegionKind::command:
+      return " command " + std::to_string(offset / sizeof(Command)) +
+             plus(offset % sizeof(Command));
     default: return offset == 0 ? std::string() : " +" + hex(offset);
   }
 }
@@ -81,6 +85,7 @@ bool Layout::all_of_gpu() const {
       // Nothing that a NIC touches.
       case RegionKind::state:
       case RegionKind::proxy:
+      case RegionKind::command:
       case RegionKind::report:
       case RegionKind::doorbell: return true;
       default: return region.owner == Owner::gpu;

@@ -32,6 +32,7 @@ enum class RegionKind : std::uint8_t {
   fetch,     // where results of fetching operations land
   sink,      // read by DUMP, and written by whatever nobody wants
   proxy,     // producer indices for the CPU proxy
+  command,   // commands for the CPU proxy
   report,    // stall and fault reports
   doorbell,  // a UAR page: no memory
   other,
@@ -71,18 +72,36 @@ class Layout {
   std::vector<Region> regions_;
 };
 
-// Where the memory of the PEs lies: for kernels and NICs, and in the memory model.
+// Where the memory of the PEs lies: for kernels and NICs, and in the memory model. Behind a PE's
+// own memory lie windows, through which its threads reach that of direct peers:
+//
+//   arena_base   + bytes_per_pe  + 2 * bytes_per_pe  ...
+//   | own memory | that of PE 0  | that of PE 1      | ...
 struct AddressSpace {
   std::uint64_t arena_base = 0;  // the virtual address of offset 0, the same in every PE
   std::uint64_t bytes_per_pe = 0;
+  std::uint32_t pes = 0;
+
+  // The address of offset 0 of a PE for the threads of others.
+  std::uint64_t window(std::uint32_t pe) const { return arena_base + (1 + pe) * bytes_per_pe; }
+  // Whether threads reach all of it, in their own memory or in one window.
+  bool reaches(std::uint64_t virtual_address, std::uint64_t bytes) const {
+    return virtual_address >= arena_base && virtual_address < window(pes) &&
+           bytes <= bytes_per_pe - offset(virtual_address);
+  }
 
   bool contains(std::uint64_t virtual_address, std::uint64_t bytes) const {
     return virtual_address >= arena_base && bytes <= bytes_per_pe &&
            virtual_address - arena_base <= bytes_per_pe - bytes;
   }
-  std::uint64_t offset(std::uint64_t virtual_address) const { return virtual_address - arena_base; }
+  std::uint64_t offset(std::uint64_t virtual_address) const {
+    return (virtual_address - arena_base) % bytes_per_pe;
+  }
+  // What PE `pe` means by an address.
   weak::Address model(std::uint32_t pe, std::uint64_t virtual_address) const {
-    return pe * bytes_per_pe + offset(virtual_address);
+    const std::uint64_t window_number = (virtual_address - arena_base) / bytes_per_pe;
+    const std::uint64_t owner = window_number == 0 ? pe : window_number - 1;
+    return owner * bytes_per_pe + offset(virtual_address);
   }
   std::uint32_t pe_of(weak::Address address) const {
     return static_cast<std::uint32_t>(address / bytes_per_pe);

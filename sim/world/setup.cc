@@ -49,7 +49,7 @@ std::string problem_of_queues(const WorldOptions& options) {
 
 std::uint64_t own_agents(const WorldOptions& options) {
   const std::uint64_t threads_of_host =
-      (options.handler == Handler::proxy ? 1 : 0) + (options.watch_reports ? 1 : 0);
+      (options.handler != Handler::gpu ? 1 : 0) + (options.watch_reports ? 1 : 0);
   return 1 + options.pes * (1 + threads_of_host);
 }
 
@@ -60,6 +60,13 @@ std::string problem_of(const WorldOptions& options) {
   if (std::string problem = problem_of_queues(options); !problem.empty()) return problem;
   if (options.max_message_bytes == 0) {
     return sentence("max_message_bytes", 0, "give the bytes after which a transfer is cut, say 64");
+  }
+  for (const std::vector<std::int32_t>& members : options.teams) {
+    for (const std::int32_t pe : members) {
+      if (pe >= 0 && static_cast<std::uint32_t>(pe) < options.pes) continue;
+      return "WorldOptions::teams has a member " + std::to_string(pe) + "; give PEs from 0 to " +
+             std::to_string(options.pes - 1);
+    }
   }
   if (options.bad_rkeys_of != kNobodysKeys && options.bad_rkeys_of >= options.pes) {
     return sentence("bad_rkeys_of", options.bad_rkeys_of,

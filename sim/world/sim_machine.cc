@@ -27,7 +27,7 @@ format::Segment without_dump(const format::Segment& segment) {
 }  // namespace
 
 bool SimMachine::is_shared(const void* at, std::size_t bytes) {
-  if (!around_->space.contains(number(at), bytes)) return false;
+  if (!around_->space.reaches(number(at), bytes)) return false;
   const std::uint64_t offset = around_->space.offset(number(at));
   if (bytes <= 8 && offset % bytes != 0) {
     around_->memory.find(FindingKind::stray, "an access of " + std::to_string(bytes) +

@@ -1,6 +1,7 @@
 #include "sim/world/world.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "core/base/assert.h"
 #include "core/base/bits.h"
@@ -14,14 +15,18 @@ namespace {
 // The memory of a PE is whole pages.
 constexpr std::uint64_t kPage = 4096;
 
+std::uint64_t scratch_of_team(const WorldOptions& options) {
+  return std::max(options.team_scratch, least_scratch(options.pes));
+}
+
 }  // namespace
 
 World::World(std::string name, const WorldOptions& options)
     : name_(std::move(name)),
       problem_(setup::problem_of(options)),
       options_(problem_.empty() ? options : WorldOptions{}),
-      arena_(bytes_of_pe(options_), layout_),
-      space_{arena_.base(), bytes_of_pe(options_)},
+      arena_((1 + options_.pes) * bytes_of_pe(options_), layout_),
+      space_{arena_.base(), bytes_of_pe(options_), options_.pes},
       memory_(options_.pes * bytes_of_pe(options_), *this),
       stacks_({}),
       agents_(setup::own_agents(options_)) {
@@ -31,20 +36,26 @@ World::World(std::string name, const WorldOptions& options)
   doorbells_ = add_region("doorbells", format::kUarPageBytes, RegionKind::doorbell, Owner::host);
   report_ = add_region("report", sizeof(PeState), RegionKind::report, Owner::host);
   heap_ = used_;
-  barrier_flags_ = allocate<std::uint64_t>("barrier flags", kMaxBarrierRounds, RegionKind::signal);
   words_ = allocate<PeWords>("words of the PE", 1);
+  std::vector<std::int32_t> world(options_.pes);
+  std::iota(world.begin(), world.end(), 0);
+  add_team(world);
+  for (const std::vector<std::int32_t>& members : options_.teams) add_team(members);
 }
 
 World::~World() = default;
 
 std::uint64_t World::bytes_of_pe(const WorldOptions& options) {
-  const std::uint64_t queue = options.depth * format::kWqebbBytes + 12 * kRegionAlignment +
+  const std::uint64_t rings = options.handler == Handler::commands ? 2 : 1;
+  const std::uint64_t queue = rings * options.depth * format::kWqebbBytes + 12 * kRegionAlignment +
                               options.depth / kSlotsPerReadyWord * 8 +
                               options.fetch_slots * sizeof(FetchSlot);
   const std::uint64_t queues =
       (std::uint64_t{options.queues} + options.exclusive_queues) * options.pes;
-  return round_up(queues * queue + format::kUarPageBytes + sizeof(PeState) + options.heap_bytes +
-                      kMaxBarrierRounds * 8 + 5 * kRegionAlignment,
+  const std::uint64_t team = options.pes * (sizeof(std::uint64_t) + sizeof(TeamPeer)) +
+                             scratch_of_team(options) + 5 * kRegionAlignment;
+  return round_up(queues * queue + (1 + options.teams.size()) * team + format::kUarPageBytes +
+                      sizeof(PeState) + options.heap_bytes + 5 * kRegionAlignment,
                   kPage);
 }
 
@@ -66,17 +77,41 @@ void World::add_queue(std::uint32_t number) {
   const std::string queue = "queue " + std::to_string(number / options_.pes) + " to PE " +
                             std::to_string(number % options_.pes);
   const Owner owner = options_.queue_memory;
+  const bool commands = options_.handler == Handler::commands;
+  const Owner queue_owner = commands ? Owner::host : owner;
+  const std::uint64_t ring_bytes = options_.depth * format::kWqebbBytes;
   QueueOffsets at{};
-  at.slots = add_region(queue, options_.depth * format::kWqebbBytes, RegionKind::slots, owner);
-  at.cqe = add_region(queue, sizeof(format::Cqe64), RegionKind::cqe, owner);
+  at.slots = add_region(queue, ring_bytes, RegionKind::slots, queue_owner);
+  at.cqe = add_region(queue, sizeof(format::Cqe64), RegionKind::cqe, queue_owner);
   at.ready = add_region(queue + " ready bits", options_.depth / kSlotsPerReadyWord * 8,
                         RegionKind::other, owner);
   at.state = add_region(queue + " indices", sizeof(QueueState), RegionKind::state, owner);
-  at.record = add_region(queue, sizeof(format::DoorbellRecord), RegionKind::record, owner);
+  at.record = add_region(queue, sizeof(format::DoorbellRecord), RegionKind::record, queue_owner);
   at.proxy = add_region(queue, sizeof(std::uint64_t), RegionKind::proxy, Owner::host);
   at.fetch = add_region(queue, options_.fetch_slots * sizeof(FetchSlot), RegionKind::fetch, owner);
   at.sink = add_region(queue, sizeof(std::uint64_t), RegionKind::sink, owner);
+  if (commands) {
+    at.commands = add_region(queue, ring_bytes, RegionKind::command, Owner::host);
+    at.passed_on =
+        add_region(queue + " passed-on", sizeof(format::Cqe64), RegionKind::cqe, Owner::host);
+  }
   queues_.push_back(at);
+}
+
+void World::add_team(std::vector<std::int32_t> members) {
+  const std::string team = "team " + std::to_string(teams_.size());
+  TeamPlace place{std::move(members), std::vector<std::int32_t>(options_.pes, -1), {}};
+  for (std::size_t i = 0; i < place.members.size(); ++i) {
+    place.numbers[static_cast<std::size_t>(place.members[i])] = static_cast<std::int32_t>(i);
+  }
+  TeamView& view = place.view;
+  view.n_pes = static_cast<std::int32_t>(place.members.size());
+  view.arrived = allocate<std::uint64_t>(team + " arrived", options_.pes, RegionKind::signal);
+  view.scratch_bytes = scratch_of_team(options_);
+  view.scratch = allocate<std::byte>(team + " scratch", view.scratch_bytes);
+  view.peers = allocate<TeamPeer>(team + " counts", options_.pes);
+  view.words = allocate<TeamWords>(team + " words", 1);
+  teams_.push_back(std::move(place));
 }
 
 std::uint64_t World::allocate_bytes(const std::string& name, std::size_t bytes, RegionKind kind,

@@ -45,6 +45,13 @@ namespace gdakit::sim {
 
 inline constexpr std::uint32_t kNobodysKeys = ~std::uint32_t{0};
 
+// How kernels reach the memory of other PEs, and their own by remote operations.
+enum class Reached : std::uint8_t {
+  through_nic,
+  directly,  // by loads, stores and atomics
+  mixed,     // by loads and stores; atomics and signals go through the NIC
+};
+
 struct WorldOptions {
   std::uint32_t pes = 2;
   std::uint32_t queues = 1;            // shared ones, to each peer
@@ -56,7 +63,7 @@ struct WorldOptions {
   std::uint64_t start_index = 0;  // WQEBBs that every queue counts as completed
   std::uint64_t watchdog_ns = 0;  // 0: a hang is found by the simulator itself
   Handler handler = Handler::gpu;
-  Owner queue_memory = Owner::gpu;            // where queues and heap lie
+  Owner queue_memory = Owner::gpu;            // where queues, unless by commands, and heap lie
   Knobs base = {};                            // hopper() or ampere()
   KnobSet knobs = {};                         // those that each execution draws
   std::optional<bool> needs_cst = {};         // default: as the GPU asks for
@@ -64,7 +71,11 @@ struct WorldOptions {
   std::uint32_t bad_rkeys_of = kNobodysKeys;  // the PE whose remote keys are wrong for the others
   std::uint64_t nics_wake_ns = 0;             // until then no NIC does anything
   bool destroy_queues = false;                // when the kernels end, whatever is under way
-  bool watch_reports = false;                 // the host reads stall and fault reports meanwhile
+  std::vector<std::vector<std::int32_t>> teams = {};  // beside the world's: their members; id 1 ...
+  CollectiveAlgorithm algorithm = CollectiveAlgorithm::automatic;
+  Reached reached = Reached::through_nic;  // how threads reach other PEs' memory
+  std::uint64_t team_scratch = 0;          // bytes; 0: the least that works
+  bool watch_reports = false;              // the host reads stall and fault reports meanwhile
   weak::MemoryOptions memory = {};
 };
 
@@ -153,11 +164,19 @@ class World final : public Subject, private weak::Names {
   // Where the parts of a queue lie in the PE.
   struct QueueOffsets {
     std::uint64_t slots, cqe, ready, state, record, proxy, fetch, sink;
+    std::uint64_t commands, passed_on;  // Handler::commands: of the device's side
   };
   struct Initial {
     std::uint32_t pe;
     std::uint64_t offset;
     std::vector<unsigned char> bytes;
+  };
+
+  // Where the parts of a team lie, and who its members are.
+  struct TeamPlace {
+    std::vector<std::int32_t> members;
+    std::vector<std::int32_t> numbers;
+    TeamView view;  // but for my_pe and what points to the two above
   };
 
   std::string place(weak::Address address) const override;
@@ -172,6 +191,7 @@ class World final : public Subject, private weak::Names {
   std::uint64_t add_region(std::string name, std::uint64_t bytes, RegionKind kind, Owner owner,
                            Inbound inbound = Inbound::by_kind);
   void add_queue(std::uint32_t number);
+  void add_team(std::vector<std::int32_t> members);
   std::uint32_t queues_per_peer() const { return options_.queues + options_.exclusive_queues; }
   void complain(const std::string& problem);
   std::string problem_of_run() const;
@@ -200,7 +220,7 @@ class World final : public Subject, private weak::Names {
   Witness witness_;
   std::function<void()> before_each_;
   std::function<void(After&)> judge_;
-  std::uint64_t* barrier_flags_ = nullptr;
+  std::vector<TeamPlace> teams_;
   PeWords* words_ = nullptr;
   WorldRun* running_ = nullptr;
 };

@@ -111,7 +111,7 @@ void WorldRun::add_nics() {
 
 void WorldRun::add_host() {
   for (std::uint32_t pe = 0; pe < world.options_.pes; ++pe) {
-    if (world.options_.handler == Handler::proxy) {
+    if (world.options_.handler != Handler::gpu) {
       const weak::AgentId agent = add_host_thread(pe_name(pe) + " proxy", pe_name(pe));
       execution.add_actor(proxies.emplace_back(*this, pe, agent));
     }
@@ -174,7 +174,8 @@ void WorldRun::make_queues(std::uint32_t pe) {
     const softnic::QpNumber qpn = must(engine.create_qp(qp));
     view.qpn_shifted = Be32{qpn << 8};
     self.qpns.push_back(qpn);
-    self.views.push_back(view);
+    self.views.push_back(device_view(number, view));
+    if (!proxies.empty()) proxies[pe].watch(ProxiedQueue::of(self.views.back(), view));
     nics[pe].watch(qpn, self.uar);
   }
 }
@@ -202,6 +203,15 @@ QueueView WorldRun::make_view(std::uint32_t number) {
   view.handler = world.options_.handler;
   view.sharing =
       number / world.options_.pes < world.options_.queues ? Sharing::shared : Sharing::exclusive;
+  return view;
+}
+
+QueueView WorldRun::device_view(std::uint32_t number, QueueView view) {
+  if (view.handler != Handler::commands) return view;
+  const World::QueueOffsets& at = world.queues_[number];
+  const std::uint64_t arena = world.space_.arena_base;
+  view.slots = reinterpret_cast<format::Segment*>(arena + at.commands);
+  view.cqe = reinterpret_cast<std::uint64_t*>(arena + at.passed_on);
   return view;
 }
 
@@ -241,14 +251,48 @@ void WorldRun::make_context(std::uint32_t pe) {
   context.queues = self.views.data();
   context.queue_count = world.queues_per_peer();
   context.mapped_queues = options.queues;
-  context.heap = {world.space_.arena_base + world.heap_, &self.chunks.front(), 1, self.rkeys.data(),
-                  self.remote_bases.data()};
+  context.heap = {};
+  context.heap.base = world.space_.arena_base + world.heap_;
+  context.heap.end = self.chunks.front().end;
+  context.heap.chunks = &self.chunks.front();
+  context.heap.chunk_count = 1;
+  context.heap.rkeys = self.rkeys.data();
+  context.heap.remote_bases = self.remote_bases.data();
+  show_direct_peers(pe, context.heap);
   context.max_message_bytes = options.max_message_bytes;
   context.watchdog_ns = options.watchdog_ns;
   context.needs_cst = options.needs_cst.value_or(needs_cst(knobs));
-  context.barrier_flags = world.barrier_flags_;
+  for (const World::TeamPlace& place : world.teams_) {
+    TeamView& view = self.teams.emplace_back(place.view);
+    view.my_pe = place.numbers[pe];
+    view.members = place.members.data();
+    view.numbers = place.numbers.data();
+  }
+  context.teams = self.teams.data();
+  context.team_count = static_cast<std::uint32_t>(self.teams.size());
+  context.algorithm = options.algorithm;
   context.words = world.words_;
   context.state = reinterpret_cast<PeState*>(world.space_.arena_base + world.report_);
+}
+
+void WorldRun::show_direct_peers(std::uint32_t pe, HeapView& heap) {
+  const Reached reached = world.options_.reached;
+  if (reached == Reached::through_nic) return;
+  std::vector<std::uint64_t>& bases = pes[pe].direct_bases;
+  for (std::uint32_t peer = 0; peer < world.options_.pes; ++peer) {
+    const std::uint64_t at = peer == pe ? world.space_.arena_base : world.space_.window(peer);
+    bases.push_back(at + world.heap_);
+  }
+  const std::size_t n = bases.size();
+  bases.resize(2 * n);
+  if (reached == Reached::directly) {
+    std::copy_n(bases.begin(), n, bases.begin() + std::ptrdiff_t(n));
+  }
+  heap.direct_bases = bases.data();
+  heap.direct_atomic_bases = bases.data() + n;
+  std::copy_n(bases.begin(), std::min<std::size_t>(n, kNearPes), heap.direct_near);
+  heap.direct_mixed = reached == Reached::mixed;
+  heap.direct_only = reached == Reached::directly;
 }
 
 void WorldRun::initialize(std::uint32_t pe) {
@@ -261,6 +305,7 @@ void WorldRun::initialize(std::uint32_t pe) {
     unsigned char cqe[sizeof(format::Cqe64)];
     std::fill(std::begin(cqe), std::end(cqe), format::kInvalidCqeByte);
     put(at.cqe, cqe, sizeof(cqe));
+    if (world.options_.handler == Handler::commands) put(at.passed_on, cqe, sizeof(cqe));
     for (std::uint32_t word = 0; word < world.options_.depth / kSlotsPerReadyWord; ++word) {
       const std::uint64_t value = ready_word(start, world.options_.depth, word);
       put(at.ready + word * sizeof(value), &value, sizeof(value));

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "device/views.h"
+#include "device/proxied_queue.h"
 #include "sim/world/execution.h"
 #include "sim/world/nic_agent.h"
 #include "sim/world/sim_machine.h"
@@ -38,10 +38,11 @@ class NicActor final : public Actor {
   std::uint64_t wakes_ns_;
 };
 
-// The host thread of a PE that rings for queues with Handler::proxy (core/host/proxy.cc).
+// The host thread of a PE between its queues and the NIC (core/host/proxy.h).
 class ProxyActor final : public Actor {
  public:
   ProxyActor(WorldRun& run, std::uint32_t pe, weak::AgentId agent);
+  void watch(const ProxiedQueue& queue);
   bool can_go(std::uint64_t now_ns) const override;
   void go(std::uint64_t now_ns) override;
   NextStep next(std::uint64_t) const override { return {}; }
@@ -54,8 +55,8 @@ class ProxyActor final : public Actor {
   WorldRun& run_;
   std::uint32_t pe_;
   weak::AgentId agent_;
-  std::vector<std::uint64_t> announced_;  // of each queue
-  std::uint64_t looked_at_ = 0;           // the memory's version
+  std::vector<ProxiedQueue> queues_;
+  std::uint64_t looked_at_ = 0;  // the memory's version
 };
 
 // The host as it reads a PE's reports while the kernel still runs (Context::check_device).
@@ -86,7 +87,9 @@ struct SimPe {
   std::deque<LocalRange> chunks;
   std::vector<Be32> rkeys;                  // [pe]
   std::vector<std::uint64_t> remote_bases;  // [pe]
+  std::vector<std::uint64_t> direct_bases;  // [pe], then once more for atomics
   std::vector<QueueView> views;             // [queue][pe]
+  std::vector<TeamView> teams;
   std::vector<softnic::QpNumber> qpns;
   DeviceContext context{};
 };
@@ -126,10 +129,14 @@ struct WorldRun final : DoorbellSink {
   void add_host();
   weak::AgentId add_host_thread(const std::string& name, const std::string& group);
   void make_queues(std::uint32_t pe);
+  // As the NIC reads it.
   QueueView make_view(std::uint32_t number);
+  // The same as the device's threads see it.
+  QueueView device_view(std::uint32_t number, QueueView view);
   void connect(std::uint32_t pe);
   void destroy_queues();
   void make_context(std::uint32_t pe);
+  void show_direct_peers(std::uint32_t pe, HeapView& heap);
   void initialize(std::uint32_t pe);
   std::uint32_t add_lane(std::string name, std::string group);
 

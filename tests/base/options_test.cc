@@ -57,7 +57,8 @@ TEST(Options, DefaultsAreThoseOfTheTable) {
   EXPECT_EQ(row_of("GDAKIT_DMA").text(options), "auto");
   EXPECT_EQ(row_of("GDAKIT_QUEUE_MEMORY").text(options), "auto");
   EXPECT_EQ(row_of("GDAKIT_PAYLOAD").text(options), "direct");
-  for (const char* unset : {"RANK", "SIZE", "ROOT", "SECRET", "LISTEN_FD"}) {
+  EXPECT_EQ(row_of("GDAKIT_TRANSPORT").text(options), "auto");
+  for (const char* unset : {"RANK", "SIZE", "ROOT", "SECRET", "LISTEN_FD", "LOCAL_RANK"}) {
     EXPECT_EQ(row_of(std::string("GDAKIT_") + unset).text(options), "") << unset;
   }
 }
@@ -71,12 +72,14 @@ TEST(Options, EveryRowIsCompleteAndNamedOnce) {
     EXPECT_FALSE(std::string_view(row.type).empty()) << row.name;
     EXPECT_FALSE(std::string_view(row.allowed).empty()) << row.name;
   }
-  EXPECT_EQ(names.size(), 22u);
+  EXPECT_EQ(names.size(), 28u);
 }
 
 TEST(Options, EveryVariableSetsItsOwnValue) {
   const Options options = parsed({{"GDAKIT_LOG", "debug"},
                                   {"GDAKIT_BACKEND", "softnic"},
+                                  {"GDAKIT_LAUNCHER", "torchrun"},
+                                  {"GDAKIT_LOCAL_RANK", "5"},
                                   {"GDAKIT_RANK", "3"},
                                   {"GDAKIT_SIZE", "8"},
                                   {"GDAKIT_ROOT", "node7:5000"},
@@ -90,13 +93,17 @@ TEST(Options, EveryVariableSetsItsOwnValue) {
                                   {"GDAKIT_SYMMETRIC_SIZE", "1M"},
                                   {"GDAKIT_HEAP_CHUNK", "8192"},
                                   {"GDAKIT_HEAP_LIMIT", "2G"},
-                                  {"GDAKIT_NIC_HANDLER", "proxy"},
+                                  {"GDAKIT_NIC_HANDLER", "commands"},
                                   {"GDAKIT_EMULATOR_WORKERS", "4"},
                                   {"GDAKIT_DEVICE", "gpu"},
                                   {"GDAKIT_GPUS", "1,0,3"},
                                   {"GDAKIT_DMA", "kernels"},
                                   {"GDAKIT_QUEUE_MEMORY", "host"},
                                   {"GDAKIT_PAYLOAD", "host"},
+                                  {"GDAKIT_TEAMS", "9"},
+                                  {"GDAKIT_TEAM_SCRATCH", "16K"},
+                                  {"GDAKIT_COLLECTIVES", "ring"},
+                                  {"GDAKIT_TRANSPORT", "direct"},
                                   {"HOME", "/root"}});
   EXPECT_EQ(options.log, LogLevel::debug);
   EXPECT_EQ(options.backend, BackendChoice::softnic);
@@ -104,6 +111,8 @@ TEST(Options, EveryVariableSetsItsOwnValue) {
   EXPECT_EQ(options.size, 8u);
   EXPECT_EQ(options.root, "node7:5000");
   EXPECT_EQ(options.secret, "00112233445566778899aAbBcCdDeEfF");
+  EXPECT_EQ(options.launcher, LauncherChoice::torchrun);
+  EXPECT_EQ(options.local_rank, 5u);
   EXPECT_EQ(options.listen_fd, 5u);
   EXPECT_EQ(options.timeout, std::chrono::milliseconds(2500));
   EXPECT_EQ(options.watchdog, std::chrono::milliseconds(0));
@@ -113,13 +122,17 @@ TEST(Options, EveryVariableSetsItsOwnValue) {
   EXPECT_EQ(options.symmetric_size, 1u << 20);
   EXPECT_EQ(options.heap_chunk, 8192u);
   EXPECT_EQ(options.heap_limit, std::uint64_t{2} << 30);
-  EXPECT_EQ(options.nic_handler, NicHandler::proxy);
+  EXPECT_EQ(options.nic_handler, NicHandler::commands);
   EXPECT_EQ(options.emulator_workers, 4u);
   EXPECT_EQ(options.device, DeviceChoice::gpu);
   EXPECT_EQ(options.gpus, (std::vector<std::uint32_t>{1, 0, 3}));
   EXPECT_EQ(options.dma, DmaChoice::kernels);
   EXPECT_EQ(options.queue_memory, QueuePlace::host);
   EXPECT_EQ(options.payload, PayloadPath::host);
+  EXPECT_EQ(options.teams, 9u);
+  EXPECT_EQ(options.team_scratch, 16384u);
+  EXPECT_EQ(options.collectives, CollectiveChoice::ring);
+  EXPECT_EQ(options.transport, TransportChoice::direct);
 }
 
 struct Refused {
@@ -148,21 +161,22 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"GDAKIT_DEVICE", "cuda"}, Refused{"GDAKIT_GPUS", ""},
         Refused{"GDAKIT_GPUS", "0,,1"}, Refused{"GDAKIT_GPUS", "1024"},
         Refused{"GDAKIT_DMA", "copy"}, Refused{"GDAKIT_QUEUE_MEMORY", "gpu"},
-        Refused{"GDAKIT_PAYLOAD", "gpu"}, Refused{"GDAKIT_LISTEN_FD", "stdin"},
-        Refused{"GDAKIT_TIMEOUT", "0"}, Refused{"GDAKIT_TIMEOUT", "-5"},
-        Refused{"GDAKIT_TIMEOUT", "nan"}, Refused{"GDAKIT_TIMEOUT", "inf"},
-        Refused{"GDAKIT_TIMEOUT", "60s"}, Refused{"GDAKIT_TIMEOUT", "1000001"},
-        Refused{"GDAKIT_WATCHDOG", "-1"}, Refused{"GDAKIT_WATCHDOG", "never"},
-        Refused{"GDAKIT_QUEUE_DEPTH", "32"}, Refused{"GDAKIT_QUEUE_DEPTH", "100"},
-        Refused{"GDAKIT_QUEUE_DEPTH", "65536"}, Refused{"GDAKIT_QUEUES_PER_PEER", "0"},
-        Refused{"GDAKIT_QUEUES_PER_PEER", "65"}, Refused{"GDAKIT_FETCH_SLOTS", "16"},
-        Refused{"GDAKIT_FETCH_SLOTS", "48"}, Refused{"GDAKIT_FETCH_SLOTS", "131072"},
-        Refused{"GDAKIT_SYMMETRIC_SIZE", "4095"}, Refused{"GDAKIT_SYMMETRIC_SIZE", "64T"},
-        Refused{"GDAKIT_SYMMETRIC_SIZE", "64MB"}, Refused{"GDAKIT_SYMMETRIC_SIZE", "M"},
-        Refused{"GDAKIT_HEAP_CHUNK", "0"}, Refused{"GDAKIT_HEAP_CHUNK", "-64M"},
-        Refused{"GDAKIT_HEAP_LIMIT", "65537G"}, Refused{"GDAKIT_HEAP_LIMIT", ""},
-        Refused{"GDAKIT_HEAP_LIMIT", "17179869185G"}, Refused{"GDAKIT_NIC_HANDLER", "cpu"},
-        Refused{"GDAKIT_EMULATOR_WORKERS", "0"}, Refused{"GDAKIT_EMULATOR_WORKERS", "65"}));
+        Refused{"GDAKIT_PAYLOAD", "gpu"}, Refused{"GDAKIT_TRANSPORT", "shm"},
+        Refused{"GDAKIT_LISTEN_FD", "stdin"}, Refused{"GDAKIT_TIMEOUT", "0"},
+        Refused{"GDAKIT_TIMEOUT", "-5"}, Refused{"GDAKIT_TIMEOUT", "nan"},
+        Refused{"GDAKIT_TIMEOUT", "inf"}, Refused{"GDAKIT_TIMEOUT", "60s"},
+        Refused{"GDAKIT_TIMEOUT", "1000001"}, Refused{"GDAKIT_WATCHDOG", "-1"},
+        Refused{"GDAKIT_WATCHDOG", "never"}, Refused{"GDAKIT_QUEUE_DEPTH", "32"},
+        Refused{"GDAKIT_QUEUE_DEPTH", "100"}, Refused{"GDAKIT_QUEUE_DEPTH", "65536"},
+        Refused{"GDAKIT_QUEUES_PER_PEER", "0"}, Refused{"GDAKIT_QUEUES_PER_PEER", "65"},
+        Refused{"GDAKIT_FETCH_SLOTS", "16"}, Refused{"GDAKIT_FETCH_SLOTS", "48"},
+        Refused{"GDAKIT_FETCH_SLOTS", "131072"}, Refused{"GDAKIT_SYMMETRIC_SIZE", "4095"},
+        Refused{"GDAKIT_SYMMETRIC_SIZE", "64T"}, Refused{"GDAKIT_SYMMETRIC_SIZE", "64MB"},
+        Refused{"GDAKIT_SYMMETRIC_SIZE", "M"}, Refused{"GDAKIT_HEAP_CHUNK", "0"},
+        Refused{"GDAKIT_HEAP_CHUNK", "-64M"}, Refused{"GDAKIT_HEAP_LIMIT", "65537G"},
+        Refused{"GDAKIT_HEAP_LIMIT", ""}, Refused{"GDAKIT_HEAP_LIMIT", "17179869185G"},
+        Refused{"GDAKIT_NIC_HANDLER", "cpu"}, Refused{"GDAKIT_EMULATOR_WORKERS", "0"},
+        Refused{"GDAKIT_EMULATOR_WORKERS", "65"}));
 
 TEST(Options, ARefusedSecretIsNotShown) {
   for (const char* secret :
@@ -224,7 +238,14 @@ TEST(Options, LeavesTheVariablesOfTestsToThem) {
   EXPECT_TRUE(result->warnings.empty());
 }
 
+TEST(Options, WhatOtherLaunchersSetIsKeptWithoutAWarning) {
+  const Options options = parsed({{"RANK", "3"}, {"SLURM_PROCID", ""}, {"SLURM_GTIDS", "0"}});
+  EXPECT_THAT(options.set_by_launcher, testing::ElementsAre(testing::Pair("RANK", "3")));
+  EXPECT_THAT(launcher_variables(), testing::Contains(testing::StrEq("PMIX_RANK")));
+}
+
 TEST(Options, TheEnvironmentOfTheProcessIsRead) {
+  ::setenv("TORCHELASTIC_RUN_ID", "r7", 1);
   ::setenv("GDAKIT_EMULATOR_WORKERS", "7", 1);
   ::setenv("GDAKIT_WATCHDGO", "7", 1);
   testing::internal::CaptureStderr();
@@ -236,11 +257,13 @@ TEST(Options, TheEnvironmentOfTheProcessIsRead) {
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "") << "GDAKIT_LOG=error hides warnings";
   ::setenv("GDAKIT_EMULATOR_WORKERS", "many", 1);
   EXPECT_FALSE(Options::from_environment());
-  for (const char* name : {"GDAKIT_EMULATOR_WORKERS", "GDAKIT_WATCHDGO", "GDAKIT_LOG"}) {
+  for (const char* name :
+       {"GDAKIT_EMULATOR_WORKERS", "GDAKIT_WATCHDGO", "GDAKIT_LOG", "TORCHELASTIC_RUN_ID"}) {
     ::unsetenv(name);
   }
   ASSERT_TRUE(options) << options.error().message();
   EXPECT_EQ(options->emulator_workers, 7u);
+  EXPECT_EQ(options->set_by_launcher.at("TORCHELASTIC_RUN_ID"), "r7");
   EXPECT_THAT(warning, AllOf(HasSubstr("gdakit warn: "), HasSubstr("GDAKIT_WATCHDOG?")));
 }
 

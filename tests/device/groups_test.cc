@@ -317,6 +317,7 @@ Result<void> grow_at_the_second_try(Context& c, bool refuse) {
 // One PE cannot register new memory: no PE grows, all say so, and the next try works everywhere.
 TEST(HeapGrowth, HappensOnAllPesOrOnNone) {
   Options options = job_options();
+  options.teams = 4;
   options.symmetric_size = 64 << 10;
   options.heap_chunk = 64 << 10;
   for (const bool on_all : {false, true}) {

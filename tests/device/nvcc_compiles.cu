@@ -17,6 +17,26 @@ __global__ void transfers(DeviceContext context, int* data, std::uint64_t* word)
   pe.exclusively_on(0).put_nbi(data, data, 3, 1, Batch::more);
 }
 
+__global__ void strided(DeviceContext context, double* data) {
+  CudaMachine m(context);
+  Pe<CudaMachine> pe(m, context);
+  pe.iput(data, data, 2, -3, 5, 1);
+  pe.warp().iget_nbi(data, data, 2, 1, 5, 1);
+  pe.put_bytes(data, data, 3, 1);
+}
+
+__global__ void locked(DeviceContext context, Lock* lock, std::uint64_t* word, std::int64_t* old) {
+  CudaMachine m(context);
+  Pe<CudaMachine> pe(m, context);
+  pe.block().set_lock(lock);
+  pe.atomic_fetch_add_nbi(old, old, 1, 1);
+  const std::uint64_t wanted[] = {1, 2};
+  pe.block().wait_until_all_vector(word, 2, nullptr, Compare::ge, wanted);
+  pe.signal(word, pe.signal_fetch(word), SignalOp::set, 1);
+  pe.block().clear_lock(lock);
+  if (pe.test_lock(lock)) pe.clear_lock(lock);
+}
+
 __global__ void words(DeviceContext context, int* data, std::uint64_t* word, double* real) {
   CudaMachine m(context);
   Pe<CudaMachine> pe(m, context);

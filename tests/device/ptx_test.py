@@ -28,11 +28,12 @@ RINGS = {
     "fence release sys": "the same, where queues lie in host memory",
 }
 CARRIES = {"fence acquire gpu": "ReadyBeforeRing"}
+DIRECT = {"fence acq_rel sys": "DirectBeforeLater"}
 EXPECTED = {
     "put_exclusive": WAITS | RINGS,
     "put_shared": WAITS | RINGS | CARRIES,
     "put_value_shared": WAITS | RINGS | CARRIES,
-    "quiet": WAITS | RINGS | CARRIES,
+    "quiet": WAITS | RINGS | CARRIES | DIRECT,
 }
 MAX_REGISTERS = 128  # 512 threads of a block can then post
 
@@ -97,10 +98,10 @@ class Code(unittest.TestCase):
                 used = int(re.search(r"Used (\d+) registers", SAID[kernel])[1])
                 self.assertLessEqual(used, MAX_REGISTERS)
 
-    def test_stores_a_wqe_in_three_segments_of_16_bytes(self):
+    def test_stores_a_wqe_in_three_segments_of_16_bytes_or_a_command_in_two(self):
         for kernel in ("put_exclusive", "put_shared", "put_value_shared"):
             with self.subTest(kernel):
-                self.assertEqual(PTX[kernel].count("st.weak.global.v2.b64"), 3)
+                self.assertEqual(PTX[kernel].count("st.weak.global.v2.b64"), 3 + 2)
 
     def test_rings_by_one_mmio_store_behind_two_fences(self):
         for kernel in ("put_exclusive", "put_shared", "put_value_shared"):

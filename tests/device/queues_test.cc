@@ -208,7 +208,7 @@ TEST(ProxyHandler, RingsForTheDevice) {
     Options options = job_options();
     BackendLimits limits;
     limits.device_rings = forced;
-    if (forced) options.nic_handler = NicHandler::proxy;
+    options.nic_handler = forced ? NicHandler::proxy : NicHandler::automatic;
     test::LimitedProvider provider(limits);
     expect_job(2, options, provider, [](Context& c) -> Result<void> {
       auto words = c.allocate<std::uint64_t>(64);

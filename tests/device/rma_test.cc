@@ -1,48 +1,28 @@
 // Put and get between PEs through the NIC.
 #include <vector>
 
+#include "tests/device/by.h"
 #include "tests/support/job.h"
 #include "tests/support/limited_backend.h"
 
 namespace gdakit {
 namespace {
 
+using test::actors;
+using test::acts;
 using test::all_are;
+using test::By;
 using test::Checks;
 using test::expect_job;
 using test::fill;
+using test::group_of;
 using test::job_options;
 using test::mismatch;
 using test::same;
 
 // Kernels are small and many, by template arguments: nvcc takes ten times as long for a kernel of
 // six transfers as for six kernels of one.
-enum class By { thread, warp, block };
 enum class How { blocking, nbi, ticket };
-
-template <By kGroup, class Pe>
-GDAKIT_DEVICE auto group_of(Pe& pe) {
-  if constexpr (kGroup == By::block) {
-    return pe.block();
-  } else if constexpr (kGroup == By::warp) {
-    return pe.warp();
-  } else {
-    return pe;
-  }
-}
-
-// Whether the calling thread is one of the first block's first thread, first warp, or of the block.
-template <By kGroup, class Pe>
-GDAKIT_DEVICE bool acts(Pe& pe) {
-  if constexpr (kGroup == By::warp) return pe.machine().warp() == 0;
-  return kGroup == By::block || pe.machine().thread_index() == 0;
-}
-
-// How many threads of a block of `threads` that is.
-constexpr unsigned actors(By group, unsigned threads) {
-  if (group == By::thread) return 1;
-  return group == By::warp ? kWarpSize : threads;
-}
 
 // What the kernels below move: `count` elements, to or from PE `pe`.
 struct Transfer {
@@ -463,7 +443,9 @@ TEST(Rma, FlushesReadsWhereTheDeviceAsksForIt) {
   BackendLimits limits;
   limits.needs_cst = true;
   test::LimitedProvider provider(limits);
-  expect_job(2, job_options(), provider, read_three_ways);
+  Options options = job_options();
+  options.transport = TransportChoice::nic;
+  expect_job(2, options, provider, read_three_ways);
 }
 
 }  // namespace

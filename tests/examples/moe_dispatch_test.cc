@@ -117,9 +117,11 @@ TEST_F(MoeDispatch, ShallowQueues) {
   expect_verified(test::run(queues + MOE_DISPATCH " --pes 2 --batch 60" + small()), 61, 32, 8);
 }
 
-TEST_F(MoeDispatch, AProxyMayRing) {
-  expect_verified(test::run("GDAKIT_NIC_HANDLER=proxy " MOE_DISPATCH " --pes 2" + small()), 61, 32,
-                  8);
+TEST_F(MoeDispatch, AProxyMayRingOrPost) {
+  for (const std::string handler : {"proxy", "commands"}) {
+    const std::string set = "GDAKIT_NIC_HANDLER=" + handler + " ";
+    expect_verified(test::run(set + MOE_DISPATCH " --pes 2" + small()), 61, 32, 8);
+  }
 }
 
 TEST_F(MoeDispatch, PeZeroPrintsOneTable) {

@@ -27,6 +27,7 @@ TEST(Context, PutsObjectsAtTheSameOffsetOnEveryPe) {
 
 TEST(Context, GrowsTheHeapByRegisteredChunksUpToItsLimit) {
   Options options = job_options();
+  options.teams = 4;
   options.symmetric_size = 64 << 10;
   options.heap_chunk = 32 << 10;
   options.heap_limit = 256 << 10;
@@ -199,6 +200,18 @@ TEST(Describe, BlamesTheSideThatStandsStill) {
   report.completed = 2;
   report.doorbell_record = 1;
   EXPECT_NE(describe(report, 0).find("doorbell record does not hold"), std::string::npos);
+}
+
+TEST(Describe, NamesTheLockAndWhoDidNotHandItOver) {
+  StallReport report{};
+  report.site = Site::lock;
+  report.address = 0xabc0;
+  report.peer = 2;
+  EXPECT_NE(describe(report, 0).find("lock at 0xabc0"), std::string::npos);
+  EXPECT_NE(describe(report, 0).find("PE 2, which did not hand the lock over"), std::string::npos);
+  EXPECT_NE(describe(report, 2).find("the thread of this PE that has the lock"), std::string::npos);
+  report.peer = -1;
+  EXPECT_NE(describe(report, 0).find("the PE that came next"), std::string::npos);
 }
 
 }  // namespace

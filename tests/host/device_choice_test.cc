@@ -67,7 +67,7 @@ TEST(DeviceChoice, CopiesBetweenHostAndHeap) {
 // Memory of the host is all of one kind: every choice of place works there.
 TEST(DeviceChoice, PutsQueuesAnywhereOnTheHost) {
   for (const QueuePlace place : {QueuePlace::automatic, QueuePlace::device, QueuePlace::host}) {
-    for (const NicHandler handler : {NicHandler::gpu, NicHandler::proxy}) {
+    for (const NicHandler handler : {NicHandler::gpu, NicHandler::proxy, NicHandler::commands}) {
       Options options = job_options();
       options.queue_memory = place;
       options.nic_handler = handler;

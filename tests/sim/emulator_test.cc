@@ -21,7 +21,7 @@ constexpr std::uint32_t kManyBlocks = kThreadSanitizer ? 16 : 64;
 // Every thread of the grid waits here for all others.
 void grid_barrier(HostMachine& m, std::uint32_t* arrived) {
   m.fetch_add(kAcqRel, arrived, 1);
-  while (m.load(kAcquire, arrived) != m.grid_blocks() * m.block_threads()) m.spin(Site::barrier);
+  while (m.load(kAcquire, arrived) != m.grid_blocks() * m.block_threads()) m.spin(Site::user);
 }
 
 TEST(Launch, RunsEveryThreadOfEveryBlockOnce) {

@@ -11,7 +11,8 @@
 namespace gdakit::test {
 
 // Small enough for many PEs, and a watchdog that ends a hanging test with a report. Where the PEs
-// run is the environment's to say (GDAKIT_DEVICE, GDAKIT_GPUS, GDAKIT_DMA, GDAKIT_QUEUE_MEMORY).
+// run, and how they post, is the environment's to say (GDAKIT_DEVICE, GDAKIT_GPUS, GDAKIT_DMA,
+// GDAKIT_QUEUE_MEMORY, GDAKIT_NIC_HANDLER, GDAKIT_TRANSPORT).
 inline Options job_options() {
   const Result<Options> environment = Options::from_environment();
   EXPECT_TRUE(environment) << environment.error().message();
@@ -22,7 +23,11 @@ inline Options job_options() {
     options.gpus = environment->gpus;
     options.dma = environment->dma;
     options.queue_memory = environment->queue_memory;
+    options.nic_handler = environment->nic_handler;
+    options.transport = environment->transport;
   }
+  options.teams = 8;
+  options.team_scratch = 4 << 10;
   options.symmetric_size = 1 << 20;
   options.heap_chunk = 1 << 20;
   options.heap_limit = 256 << 20;

@@ -1,6 +1,8 @@
-// Backends whose limits a test chooses: small messages, devices that ask for CST or for a proxy.
+// Backends whose limits a test chooses: small messages, devices that ask for CST or for a proxy,
+// PEs that are no direct peers.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <utility>
 
@@ -43,18 +45,23 @@ class LimitedBackend : public Backend {
 
 class LimitedProvider final : public BackendProvider {
  public:
-  explicit LimitedProvider(BackendLimits limits) : limits_(limits) {}
+  explicit LimitedProvider(BackendLimits limits)
+      : LimitedProvider([limits](int) { return limits; }) {}
+  // With limits for each PE.
+  explicit LimitedProvider(std::function<BackendLimits(int)> limits_of)
+      : limits_of_(std::move(limits_of)) {}
 
   Result<std::unique_ptr<Backend>> open(const Options& options, Bootstrap& bootstrap,
                                         MemoryProvider& memory) override {
     Result<std::unique_ptr<Backend>> inner = inner_->open(options, bootstrap, memory);
     if (!inner) return inner.error();
-    return std::unique_ptr<Backend>(std::make_unique<LimitedBackend>(std::move(*inner), limits_));
+    return std::unique_ptr<Backend>(
+        std::make_unique<LimitedBackend>(std::move(*inner), limits_of_(bootstrap.rank())));
   }
 
  private:
   std::unique_ptr<BackendProvider> inner_ = *make_backend_provider({}, JobKind::in_process);
-  BackendLimits limits_;
+  std::function<BackendLimits(int)> limits_of_;
 };
 
 }  // namespace gdakit::test

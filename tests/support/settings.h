@@ -3,10 +3,13 @@
 //   GDAKIT_TEST_SMALL=1     fewer threads and operations, and more patience: for tools under which
 //                           a program is a hundred times slower, as compute-sanitizer
 //   GDAKIT_TEST_SECONDS=60  how long a soak test runs
+//   GDAKIT_TEST_LAUNCHER=mpirun   what starts the jobs of tests/job/traffic_test.cc, in place of
+//                           `gdakit run`: a name of tests/job/launchers.h
 #pragma once
 
 #include <chrono>
 #include <cstdlib>
+#include <string>
 #include <string_view>
 
 namespace gdakit::test {
@@ -25,6 +28,11 @@ T sized(T usual, T small_one) {
 // A time limit: what is enough in a usual run, or more.
 inline std::chrono::milliseconds patience(std::chrono::milliseconds usual) {
   return small() ? 20 * usual : usual;
+}
+
+inline std::string launcher() {
+  const char* const value = std::getenv("GDAKIT_TEST_LAUNCHER");
+  return value == nullptr ? "gdakit" : value;
 }
 
 inline std::chrono::duration<double> soak_time(std::chrono::duration<double> usual) {

@@ -25,6 +25,7 @@ Layout example() {
   layout.add(region(0x140, 0x148, RegionKind::record, "queue 1"));
   layout.add(region(0x180, 0x1c8, RegionKind::state, "queue 1"));
   layout.add(region(0x200, 0x280, RegionKind::cqe, "receive queue"));
+  layout.add(region(0x900, 0x980, RegionKind::command, "queue 1"));
   return layout;
 }
 
@@ -39,6 +40,7 @@ TEST(Layout, NamesPlacesAsPeopleKnowThem) {
   EXPECT_EQ(layout.name(0x188), "queue 1 completed");
   EXPECT_EQ(layout.name(0x18c), "queue 1 completed +4");
   EXPECT_EQ(layout.name(0x1c0), "queue 1 state +64");
+  EXPECT_EQ(layout.name(0x948), "queue 1 command 1 +8");
   EXPECT_EQ(layout.name(0x440), "heap +0x40");
   EXPECT_EQ(layout.name(0x300), "offset 0x300");
 }
@@ -63,6 +65,8 @@ TEST(Layout, BelongsToTheGpuIfEverythingThatTheNicTouchesDoes) {
   EXPECT_TRUE(layout.all_of_gpu());
   layout.add(region(0x800, 0x808, RegionKind::proxy, "queue 1", Owner::host));
   EXPECT_TRUE(layout.all_of_gpu()) << "the NIC never looks at the proxy's index";
+  layout.add(region(0x840, 0x880, RegionKind::command, "queue 1", Owner::host));
+  EXPECT_TRUE(layout.all_of_gpu()) << "nor at its commands";
   layout.add(region(0x810, 0x818, RegionKind::record, "queue 2", Owner::host));
   EXPECT_FALSE(layout.all_of_gpu());
 }

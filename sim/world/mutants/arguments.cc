@@ -9,6 +9,24 @@ constexpr const char* kPostedIsAdvice =
     "an exclusive queue; to these, an index that is a post old is what they would have read a "
     "moment before.";
 
+constexpr const char* kBehindTheFence =
+    "The word is read by this PE's next ticket, behind LockPassed, and written by other PEs only "
+    "after they were told that they may: a fence of the post that tells them follows the swapped "
+    "stores, too.";
+
+constexpr const char* kMetSince =
+    "The group's threads meet between this store and whoever reads it, so that it does not matter "
+    "which of two stores before the meeting comes first.";
+
+constexpr const char* kOwnCount =
+    "The count is this PE's own, read by the next message to the same PE, whose sender has met "
+    "this "
+    "one since, or is the same thread.";
+
+constexpr const char* kBehindMeeting =
+    "The word is loaded behind a meeting of the group, which orders it behind the compare-and-swap "
+    "of any of its threads; no other group works with the team.";
+
 constexpr const char* kStaleLap =
     "Not equivalent, but out of reach: it takes a holder that reads a ready word as it was a whole "
     "lap ago, at the very slot whose last use has completed without its knowledge. No execution "
@@ -18,20 +36,34 @@ constexpr const char* kStaleLap =
 
 const std::vector<Argument>& arguments() {
   static const std::vector<Argument> kArguments = {
+      {{"device/atomics.h", "", SiteOp::store, 1},
+       Operator::delay,
+       "An update without a result is in no order with what its thread stores later, but by fence "
+       "and quiet, whose fence follows both stores."},
+      {{"device/collective/combine.h", "", SiteOp::plain_store, 1}, Operator::delay, kMetSince},
+      {{"device/collective/combine.h", "", SiteOp::plain_store, 3}, Operator::delay, kMetSince},
+      {{"device/collective/messenger.h", "", SiteOp::plain_store, 2}, Operator::delay, kOwnCount},
+      {{"device/collective/messenger.h", "", SiteOp::plain_store, 3}, Operator::delay, kOwnCount},
+      {{"device/collective/session.h", "", SiteOp::load, 1},
+       Operator::narrow_block,
+       kBehindMeeting},
+      {{"device/collective/session.h", "", SiteOp::load, 1}, Operator::plain, kBehindMeeting},
+      {{"device/collective/session.h", "", SiteOp::plain_store, 1}, Operator::delay, kMetSince},
+      {{"device/direct.h", "", SiteOp::plain_store, 2},
+       Operator::delay,
+       "A variable of the thread alone, which reads it behind both stores."},
+      {{"device/lock.h", "", SiteOp::plain_store, 1}, Operator::delay, kBehindTheFence},
+      {{"device/lock.h", "", SiteOp::plain_store, 2}, Operator::delay, kBehindTheFence},
+      {{"device/lock.h", "", SiteOp::plain_store, 3}, Operator::delay, kBehindTheFence},
       {{"device/publication.h", "", SiteOp::store, 1},
        Operator::delay,
        "The index of an exclusive queue is read by its owner, in the order of its program, and by "
        "others in reports of stalls, where one that is a post old is no less true."},
-      {{"device/quiet.h", "", SiteOp::plain_store, 1},
-       Operator::delay,
-       "The epoch is read by the next barrier only, whose caller comes after this one's by an "
-       "order of the kernel's own."},
       {{"device/ring.h", "", SiteOp::store, 1},
        Operator::delay,
        "The record changes places with QueueState::posted, which says the same; the fence before "
        "the doorbell follows both."},
       {{"device/ring.h", "", SiteOp::store, 2}, Operator::delay, kPostedIsAdvice},
-      {{"device/ring.h", "", SiteOp::store, 3}, Operator::delay, kPostedIsAdvice},
       {{"device/watchdog.h", "", SiteOp::load, 1},
        Operator::narrow_gpu,
        "The host changes the state of a report between launches alone, which are ordered."},

@@ -95,13 +95,16 @@ struct LeaveBehind {
 
 }  // namespace
 
-WorldPointer error_flush(const SubjectOptions& options) {
+namespace {
+
+WorldPointer flush_by(Handler handler, const char* name, const SubjectOptions& options) {
   WorldOptions world_options = options_for(options);
+  world_options.handler = handler;
   world_options.bad_rkeys_of = 1;
   // A NAK that is lost looks like a peer that is silent.
   world_options.knobs = world_options.knobs.without(Knob::wire_loss).without(Knob::wire_repeats);
   world_options.expect_quiet = false;
-  auto world = std::make_unique<World>("error-flush", world_options);
+  auto world = std::make_unique<World>(name, world_options);
   auto* data = world->allocate<Word>("data", 2);
   world->launch_on(0, {.blocks = 2, .threads = 1}, ErrorFlush{world->witness(), data});
   world->check([=](After& after) {
@@ -117,6 +120,16 @@ WorldPointer error_flush(const SubjectOptions& options) {
                  "a remote access error is reported of the WQE that had it");
   });
   return world;
+}
+
+}  // namespace
+
+WorldPointer error_flush(const SubjectOptions& options) {
+  return flush_by(Handler::gpu, "error-flush", options);
+}
+
+WorldPointer commands_error(const SubjectOptions& options) {
+  return flush_by(Handler::commands, "commands-error", options);
 }
 
 WorldPointer watchdog(const SubjectOptions& options) {

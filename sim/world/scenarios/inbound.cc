@@ -116,14 +116,27 @@ WorldPointer fetch(const char* name, const WorldOptions& options, LaunchShape sh
 
 }  // namespace
 
-WorldPointer get_value(const SubjectOptions& options) {
+namespace {
+
+WorldPointer get_by(Handler handler, const char* name, const SubjectOptions& options) {
   WorldOptions world_options = options_for(options);
   world_options.fetch_slots = 1;
-  auto world = std::make_unique<World>("get-value", world_options);
+  world_options.handler = handler;
+  auto world = std::make_unique<World>(name, world_options);
   auto* data = world->allocate<Word>("data", 2);
   give_data(*world, data);
   world->launch_on(0, {.blocks = 1, .threads = 1}, GetValue{world->witness(), data});
   return world;
+}
+
+}  // namespace
+
+WorldPointer get_value(const SubjectOptions& options) {
+  return get_by(Handler::gpu, "get-value", options);
+}
+
+WorldPointer commands_get(const SubjectOptions& options) {
+  return get_by(Handler::commands, "commands-get", options);
 }
 
 WorldPointer get_quiet(const SubjectOptions& options) {

@@ -3,16 +3,28 @@
 namespace gdakit::sim {
 namespace {
 
-template <scenarios::WorldPointer (*kMake)(const SubjectOptions&)>
-std::unique_ptr<Subject> make(const SubjectOptions& options) {
-  scenarios::WorldPointer world = kMake(options);
+std::unique_ptr<Subject> with_mutation(scenarios::WorldPointer world,
+                                       const SubjectOptions& options) {
   if (!options.without.empty()) {
     world->set_mutations({{{.name = options.without, .file = "", .line = 0}, Operator::remove}});
   }
   return world;
 }
 
+template <auto kMake>
+std::unique_ptr<Subject> make(const SubjectOptions& options) {
+  return with_mutation(kMake(options), options);
+}
+
+// Those that can be made with either transport.
+template <auto kMake, Reached kReached>
+std::unique_ptr<Subject> make(const SubjectOptions& options) {
+  return with_mutation(kMake(options, kReached), options);
+}
+
 namespace s = scenarios;
+constexpr Reached kNic = Reached::through_nic;
+constexpr Reached kDirect = Reached::directly;
 
 constexpr ScenarioEntry kScenarios[] = {
     {"put-quiet", "One thread puts a value and completes it.", make<s::put_quiet>},
@@ -23,6 +35,7 @@ constexpr ScenarioEntry kScenarios[] = {
     {"counter-wrap", "The 16-bit counters of doorbell, record and CQE wrap.",
      make<s::counter_wrap>},
     {"proxy", "A host thread rings for the GPU.", make<s::proxy>},
+    {"commands", "A host thread makes WQEs of the GPU's commands.", make<s::commands>},
     {"warp-post", "Three lanes of a warp put words of their own.", make<s::warp_post>},
     {"warp-group", "A warp puts as one what all its lanes wrote.", make<s::warp_group>},
     {"block-group", "A block puts as one what all its threads wrote.", make<s::block_group>},
@@ -34,20 +47,64 @@ constexpr ScenarioEntry kScenarios[] = {
     {"warp-laps", "A warp posts together more than once round the queue.", make<s::warp_laps>},
     {"full-queue", "Two blocks post more than the queue has room for.", make<s::full_queue>},
     {"slot-reuse", "Slots are used again, over the wrap of the counter.", make<s::slot_reuse>},
+    {"commands-laps", "Commands' slots are used again, over the wrap of the counter.",
+     make<s::commands_laps>},
     {"shared-wait", "Three lanes wait for one ticket.", make<s::shared_wait>},
     {"concurrent-quiet", "Blocks call quiet while another one posts.", make<s::concurrent_quiet>},
     {"get-value", "Values are fetched through one fetch slot.", make<s::get_value>},
+    {"commands-get", "Values are fetched by commands.", make<s::commands_get>},
     {"get-quiet", "A get is completed by quiet.", make<s::get_quiet>},
     {"get-shared", "Two blocks complete one another's gets.", make<s::get_shared>},
     {"fetch-add", "Two lanes add to one word and fetch it.", make<s::fetch_add>},
     {"fetch-slots", "Two blocks take turns at one fetch slot, a third one puts.",
      make<s::fetch_slots>},
-    {"put-signal", "Data with a signal, and a PE that waits for it.", make<s::put_signal>},
-    {"signal-add", "Two blocks add to one signal.", make<s::signal_add>},
-    {"fence-order", "A put, a fence, and a put that tells of the first.", make<s::fence_order>},
+    {"put-signal", "Data with a signal, and a PE that waits for it.", make<s::put_signal, kNic>},
+    {"signal-add", "Two blocks add to one signal.", make<s::signal_add, kNic>},
+    {"fence-order", "A put, a fence, and a put that tells of the first.",
+     make<s::fence_order, kNic>},
     {"ring-of-three", "Three PEs pass a value on.", make<s::ring_of_three>},
-    {"barrier", "What is put before a barrier is there after it.", make<s::barrier>},
+    {"barrier", "What is put before a barrier is there after it.", make<s::barrier, kNic>},
+    {"team-sync", "Three PEs meet by dissemination, with and without quiet.", make<s::team_sync>},
+    {"broadcast-tree", "Each of three PEs is the root of a tree once.", make<s::broadcast_tree>},
+    {"fcollect-ring", "Blocks go round three PEs, twice.", make<s::fcollect_ring, kNic>},
+    {"reduce-again", "Reductions use their scratch memory again.", make<s::reduce_again, kNic>},
+    {"reduce-doubling", "Three PEs reduce by recursive doubling, twice.", make<s::reduce_doubling>},
+    {"reduce-parts", "A reduction in place that takes several turns.", make<s::reduce_parts>},
+    {"overlapping-teams", "Two teams share a PE, whose blocks work with one each.",
+     make<s::overlapping_teams>},
+    {"lock", "Two PEs count under a lock.", make<s::lock, kNic>},
+    {"lock-local", "Two blocks of one PE, and another PE, count under a lock.",
+     make<s::lock_local, kNic>},
+    {"lock-test", "A block waits for a lock, others take it if it is free.",
+     make<s::lock_test, kNic>},
+    {"lock-block", "Blocks of two threads count under a lock.", make<s::lock_block, kNic>},
+    {"lock-stall", "A thread gives up waiting for a lock, which is broken then.",
+     make<s::lock_stall>},
+    {"direct-put-signal", "Data by stores, and a signal behind it.", make<s::put_signal, kDirect>},
+    {"direct-signal-add", "Two blocks store, and add to one signal.", make<s::signal_add, kDirect>},
+    {"direct-fence-order", "Stores, a fence, and a store that tells of the first.",
+     make<s::fence_order, kDirect>},
+    {"direct-barrier", "What is stored before a barrier is there after it.",
+     make<s::barrier, kDirect>},
+    {"direct-fcollect-ring", "Blocks go round three direct peers, twice.",
+     make<s::fcollect_ring, kDirect>},
+    {"direct-reduce-again", "Direct peers' reductions use their scratch memory again.",
+     make<s::reduce_again, kDirect>},
+    {"direct-lock", "Two direct peers count under a lock.", make<s::lock, kDirect>},
+    {"direct-lock-local", "Two blocks of one PE, and a direct peer, count under a lock.",
+     make<s::lock_local, kDirect>},
+    {"direct-lock-test", "A block waits for a lock, direct peers take it if it is free.",
+     make<s::lock_test, kDirect>},
+    {"direct-lock-block", "Blocks of two threads of direct peers count under a lock.",
+     make<s::lock_block, kDirect>},
+    {"direct-quiet", "Stores, quiet, and a store that tells of the first.", make<s::direct_quiet>},
+    {"direct-block", "A block stores as one what all its threads wrote.", make<s::direct_block>},
+    {"direct-fetch", "A PE fetches words until it finds data.", make<s::direct_fetch>},
+    {"direct-add", "Two direct peers add to one word and fetch it.", make<s::direct_add>},
+    {"direct-mixed", "Puts go directly, atomics and signals through the NIC.",
+     make<s::direct_mixed>},
     {"error-flush", "A peer refuses the key; every thread learns of it.", make<s::error_flush>},
+    {"commands-error", "A peer refuses the key of a command's WQE.", make<s::commands_error>},
     {"watchdog", "The NIC sleeps; waits end and are reported.", make<s::watchdog>},
     {"impatient", "Stalls are reported while NIC and other threads go on.", make<s::impatient>},
     {"proxy-stall", "A stall is reported while a host thread rings.", make<s::proxy_stall>},

@@ -85,6 +85,12 @@ WorldOptions options_for(const SubjectOptions& options) {
   return world;
 }
 
+WorldPointer world_of(const std::string& name, WorldOptions options, Reached reached) {
+  options.reached = reached;
+  const bool direct = reached == Reached::directly;
+  return std::make_unique<World>((direct ? "direct-" : "") + name, options);
+}
+
 WorldPointer put_quiet(const SubjectOptions& options) {
   auto world = std::make_unique<World>("put-quiet", options_for(options));
   auto* data = world->allocate<Word>("data", 1);
@@ -146,10 +152,13 @@ WorldPointer counter_wrap(const SubjectOptions& options) {
   return world;
 }
 
-WorldPointer proxy(const SubjectOptions& options) {
+namespace {
+
+// A host thread stands between the poster and the NIC.
+WorldPointer put_by(Handler handler, const char* name, const SubjectOptions& options) {
   WorldOptions world_options = options_for(options);
-  world_options.handler = Handler::proxy;
-  auto world = std::make_unique<World>("proxy", world_options);
+  world_options.handler = handler;
+  auto world = std::make_unique<World>(name, world_options);
   auto* source = world->allocate<Word>("source", 2);
   auto* data = world->allocate<Word>("data", 4);
   world->launch_on(0, {.blocks = 1, .threads = 1}, PutSource{world->witness(), source, data});
@@ -157,6 +166,16 @@ WorldPointer proxy(const SubjectOptions& options) {
     after.expect(after.value(1, data + 3) == 21, "PE 1 has the last word");
   });
   return world;
+}
+
+}  // namespace
+
+WorldPointer proxy(const SubjectOptions& options) {
+  return put_by(Handler::proxy, "proxy", options);
+}
+
+WorldPointer commands(const SubjectOptions& options) {
+  return put_by(Handler::commands, "commands", options);
 }
 
 }  // namespace gdakit::sim::scenarios

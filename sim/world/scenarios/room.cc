@@ -124,10 +124,13 @@ WorldPointer warp_laps(const SubjectOptions& options) {
   return world;
 }
 
-WorldPointer slot_reuse(const SubjectOptions& options) {
+namespace {
+
+WorldPointer reuse_by(Handler handler, const char* name, const SubjectOptions& options) {
   WorldOptions world_options = options_for(options);
   world_options.start_index = 65536 - 20;
-  auto world = std::make_unique<World>("slot-reuse", world_options);
+  world_options.handler = handler;
+  auto world = std::make_unique<World>(name, world_options);
   auto* data = world->allocate<Word>("data", 2);
   world->launch_on(0, {.blocks = 2, .threads = 1}, Rounds{world->witness(), data, 20});
   world->check([=](After& after) {
@@ -135,6 +138,16 @@ WorldPointer slot_reuse(const SubjectOptions& options) {
     after.expect(after.value(1, data + 1) == 20, "PE 1 has the last word of block 1");
   });
   return world;
+}
+
+}  // namespace
+
+WorldPointer slot_reuse(const SubjectOptions& options) {
+  return reuse_by(Handler::gpu, "slot-reuse", options);
+}
+
+WorldPointer commands_laps(const SubjectOptions& options) {
+  return reuse_by(Handler::commands, "commands-laps", options);
 }
 
 WorldPointer shared_wait(const SubjectOptions& options) {

@@ -15,6 +15,9 @@ using WorldPointer = std::unique_ptr<World>;
 // The world of a scenario at its default knobs: those of the GPU, and all knobs drawn that the
 // protocol must stand.
 WorldOptions options_for(const SubjectOptions& options);
+// A world with these options. With direct peers the same is a scenario of its own, whose name
+// begins with "direct-".
+WorldPointer world_of(const std::string& name, WorldOptions options, Reached reached);
 
 // post.cc: one poster
 WorldPointer put_quiet(const SubjectOptions& options);
@@ -23,6 +26,7 @@ WorldPointer exclusive_queues(const SubjectOptions& options);
 WorldPointer batch(const SubjectOptions& options);
 WorldPointer counter_wrap(const SubjectOptions& options);
 WorldPointer proxy(const SubjectOptions& options);
+WorldPointer commands(const SubjectOptions& options);
 
 // crowd.cc: many posters
 WorldPointer warp_post(const SubjectOptions& options);
@@ -37,25 +41,50 @@ WorldPointer handed_over(const SubjectOptions& options);
 WorldPointer warp_laps(const SubjectOptions& options);
 WorldPointer full_queue(const SubjectOptions& options);
 WorldPointer slot_reuse(const SubjectOptions& options);
+WorldPointer commands_laps(const SubjectOptions& options);
 WorldPointer shared_wait(const SubjectOptions& options);
 WorldPointer concurrent_quiet(const SubjectOptions& options);
 
 // inbound.cc: data that comes here
 WorldPointer get_value(const SubjectOptions& options);
+WorldPointer commands_get(const SubjectOptions& options);
 WorldPointer get_quiet(const SubjectOptions& options);
 WorldPointer get_shared(const SubjectOptions& options);
 WorldPointer fetch_add(const SubjectOptions& options);
 WorldPointer fetch_slots(const SubjectOptions& options);
 
 // signal.cc: PEs that wait for one another
-WorldPointer put_signal(const SubjectOptions& options);
-WorldPointer signal_add(const SubjectOptions& options);
-WorldPointer fence_order(const SubjectOptions& options);
+WorldPointer put_signal(const SubjectOptions& options, Reached reached = Reached::through_nic);
+WorldPointer signal_add(const SubjectOptions& options, Reached reached = Reached::through_nic);
+WorldPointer fence_order(const SubjectOptions& options, Reached reached = Reached::through_nic);
 WorldPointer ring_of_three(const SubjectOptions& options);
-WorldPointer barrier(const SubjectOptions& options);
+WorldPointer barrier(const SubjectOptions& options, Reached reached = Reached::through_nic);
+
+// collective.cc: teams
+WorldPointer team_sync(const SubjectOptions& options);
+WorldPointer broadcast_tree(const SubjectOptions& options);
+WorldPointer fcollect_ring(const SubjectOptions& options, Reached reached = Reached::through_nic);
+WorldPointer reduce_again(const SubjectOptions& options, Reached reached = Reached::through_nic);
+WorldPointer reduce_doubling(const SubjectOptions& options);
+WorldPointer reduce_parts(const SubjectOptions& options);
+WorldPointer overlapping_teams(const SubjectOptions& options);
+// locks.cc: one at a time
+WorldPointer lock(const SubjectOptions& options, Reached reached = Reached::through_nic);
+WorldPointer lock_local(const SubjectOptions& options, Reached reached = Reached::through_nic);
+WorldPointer lock_test(const SubjectOptions& options, Reached reached = Reached::through_nic);
+WorldPointer lock_block(const SubjectOptions& options, Reached reached = Reached::through_nic);
+WorldPointer lock_stall(const SubjectOptions& options);
+
+// direct.cc: direct peers
+WorldPointer direct_quiet(const SubjectOptions& options);
+WorldPointer direct_block(const SubjectOptions& options);
+WorldPointer direct_fetch(const SubjectOptions& options);
+WorldPointer direct_add(const SubjectOptions& options);
+WorldPointer direct_mixed(const SubjectOptions& options);
 
 // failure.cc: errors, stalls and the end
 WorldPointer error_flush(const SubjectOptions& options);
+WorldPointer commands_error(const SubjectOptions& options);
 WorldPointer watchdog(const SubjectOptions& options);
 WorldPointer impatient(const SubjectOptions& options);
 WorldPointer proxy_stall(const SubjectOptions& options);

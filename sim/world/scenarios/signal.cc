@@ -115,8 +115,8 @@ struct Barrier {
 
 }  // namespace
 
-WorldPointer put_signal(const SubjectOptions& options) {
-  auto world = std::make_unique<World>("put-signal", options_for(options));
+WorldPointer put_signal(const SubjectOptions& options, Reached reached) {
+  auto world = world_of("put-signal", options_for(options), reached);
   auto* source = world->allocate<Word>("source", 2);
   auto* data = world->allocate<Word>("data", 2);
   auto* signal = world->allocate<std::uint64_t>("signal", 1, RegionKind::signal);
@@ -124,8 +124,8 @@ WorldPointer put_signal(const SubjectOptions& options) {
   return world;
 }
 
-WorldPointer signal_add(const SubjectOptions& options) {
-  auto world = std::make_unique<World>("signal-add", options_for(options));
+WorldPointer signal_add(const SubjectOptions& options, Reached reached) {
+  auto world = world_of("signal-add", options_for(options), reached);
   auto* source = world->allocate<Word>("source", 2);
   auto* data = world->allocate<Word>("data", 2);
   auto* signal = world->allocate<std::uint64_t>("signal", 1, RegionKind::signal);
@@ -135,8 +135,8 @@ WorldPointer signal_add(const SubjectOptions& options) {
   return world;
 }
 
-WorldPointer fence_order(const SubjectOptions& options) {
-  auto world = std::make_unique<World>("fence-order", options_for(options));
+WorldPointer fence_order(const SubjectOptions& options, Reached reached) {
+  auto world = world_of("fence-order", options_for(options), reached);
   auto* source = world->allocate<Word>("source", 1);
   auto* data = world->allocate<Word>("data", 1);
   auto* flag = world->allocate<std::uint64_t>("flag", 1, RegionKind::signal);
@@ -154,8 +154,8 @@ WorldPointer ring_of_three(const SubjectOptions& options) {
   return world;
 }
 
-WorldPointer barrier(const SubjectOptions& options) {
-  auto world = std::make_unique<World>("barrier", options_for(options));
+WorldPointer barrier(const SubjectOptions& options, Reached reached) {
+  auto world = world_of("barrier", options_for(options), reached);
   auto* data = world->allocate<Word>("data", 1);
   world->launch({.blocks = 1, .threads = 2}, Barrier{world->witness(), data});
   return world;

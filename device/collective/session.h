@@ -1,0 +1,182 @@
+// One group's way through one collective operation of a team: who of its threads does what, and
+// that all of them agree on how it goes.
+//
+//   Session<M, Group> session(m, context, group, team);
+//   if (!session.begin()) return session.status();
+//   session.send_each([&](int) { return Message{there, here, bytes}; });
+//   session.receive_each();
+//   if (!session.agree()) return session.status();          // the threads meet; data is there
+//
+// The calling threads share the peers out, and the bytes that they copy themselves. A failure, of
+// any thread, ends the collective on this PE and breaks the team here: the counts of messages no
+// longer match those of the others.
+#pragma once
+
+#include "device/collective/combine.h"
+#include "device/collective/messenger.h"
+#include "device/team.h"
+
+namespace gdakit::collective {
+
+// What goes to a member: `bytes` from `local` to `remote` there.
+struct Message {
+  void* remote;
+  const void* local;
+  std::uint64_t bytes;
+};
+
+template <class M, class Group>
+class Session {
+ public:
+  GDAKIT_DEVICE Session(M& m, const DeviceContext& context, Group, const TeamView& team)
+      : m_(m),
+        context_(context),
+        team_(team),
+        messenger_(m, context, team),
+        share_(share_of(m, Group{})) {}
+
+  GDAKIT_DEVICE int me() const { return team_.my_pe; }
+  GDAKIT_DEVICE int n() const { return team_.n_pes; }
+  // The member `steps` behind this one, round the team.
+  GDAKIT_DEVICE int after_me(int steps) const { return wrap(me() + steps); }
+  GDAKIT_DEVICE int before_me(int steps) const { return wrap(me() - steps + n()); }
+  GDAKIT_DEVICE int wrap(int number) const { return number % n(); }
+
+  GDAKIT_DEVICE M& machine() { return m_; }
+  GDAKIT_DEVICE Share share() const { return share_; }
+  GDAKIT_DEVICE CollectiveAlgorithm algorithm() const { return context_.algorithm; }
+
+  // What all threads of the group agreed on last.
+  GDAKIT_DEVICE Status status() const { return status_; }
+
+  // The threads meet: what each of them stored before is part of the operation. False if the team
+  // is broken here.
+  GDAKIT_DEVICE bool begin() { return agree(); }
+
+  // The threads meet, and go on if none has failed.
+  GDAKIT_DEVICE_CALL bool agree() {
+    meet(m_, Group{});
+    const std::uint64_t error = m_.load(order::RelaxedGpu{}, &team_.words->error);
+    const std::uint64_t agreed = gdakit::agree(m_, Group{}, error);
+    meet(m_, Group{});
+    if (agreed != 0) status_ = bit_cast<Status>(agreed);
+    return agreed == 0;
+  }
+
+  // Calls act(peer) for each other member, in one thread of the group each. What fails is agreed
+  // on later; a thread that failed does no more.
+  template <class Act>
+  GDAKIT_DEVICE void each_peer(Act&& act) {
+    for (auto i = static_cast<int>(share_.first); i < n() - 1; i += static_cast<int>(share_.step)) {
+      by_this_thread([&] { return act(after_me(1 + i)); });
+    }
+  }
+  // Calls act() in one thread of the group.
+  template <class Act>
+  GDAKIT_DEVICE void by_one(Act&& act) {
+    if (share_.first == 0) by_this_thread(act);
+  }
+
+  // Sends member `to` a message. By all threads, who copy together what goes to a direct peer.
+  GDAKIT_DEVICE_CALL void send_to(int to, void* remote, const void* local, std::uint64_t bytes) {
+    const bool direct = messenger_.is_direct(to);
+    if (direct) {
+      messenger_.copy_share(share_, to, remote, local, bytes);
+      meet(m_, Group{});
+    }
+    by_one([&] {
+      return direct ? messenger_.tell(to, remote, local, bytes)
+                    : messenger_.send(to, remote, local, bytes);
+    });
+  }
+  // The same to each other member: `message(peer)` says what.
+  template <class MessageTo>
+  GDAKIT_DEVICE void send_each(MessageTo&& message) {
+    for (int i = 1; i < n(); ++i) {
+      const int peer = after_me(i);
+      if (!messenger_.is_direct(peer)) continue;
+      const Message one = message(peer);
+      messenger_.copy_share(share_, peer, one.remote, one.local, one.bytes);
+    }
+    meet(m_, Group{});
+    each_peer([&](int peer) {
+      const Message one = message(peer);
+      return messenger_.is_direct(peer) ? messenger_.tell(peer, one.remote, one.local, one.bytes)
+                                        : messenger_.send(peer, one.remote, one.local, one.bytes);
+    });
+  }
+  // Waits for the next message of member `from`; false if the threads are to go no further.
+  GDAKIT_DEVICE bool receive_from(int from) {
+    by_one([&] { return receive(from); });
+    return agree();
+  }
+  GDAKIT_DEVICE void receive_each() {
+    each_peer([&](int peer) { return receive(peer); });
+  }
+  GDAKIT_DEVICE void complete_each() {
+    each_peer([&](int peer) { return complete(peer); });
+  }
+
+  // Within each_peer and by_one.
+  GDAKIT_DEVICE Status signal(int to) { return messenger_.send(to, nullptr, nullptr, 0); }
+  GDAKIT_DEVICE Status receive(int from) { return messenger_.receive(from); }
+  GDAKIT_DEVICE Status complete(int to) { return messenger_.complete(to); }
+  GDAKIT_DEVICE Messenger<M>& messenger() { return messenger_; }
+
+  // Copies by all threads; `to` may be `from`. The threads meet before anyone looks at it.
+  GDAKIT_DEVICE void copy(void* to, const void* from, std::uint64_t bytes) {
+    if (to == from) return;
+    direct::copy_shares(m_, share_, static_cast<std::byte*>(to),
+                        static_cast<const std::byte*>(from), bytes);
+  }
+
+  // Takes the scratch memory for `turns` uses and returns the number of the first. Turns of even
+  // and of odd numbers have halves of their own: a member may write into the half of turn t + 2
+  // when it knows that all have finished turn t. It does when it has ended turn t + 1: a turn is
+  // ended only by those who have heard, be it through others, that every member has begun it, and
+  // so finished the one before.
+  GDAKIT_DEVICE std::uint64_t take_turns(std::uint64_t turns) {
+    const std::uint64_t first = gdakit::agree(m_, Group{}, m_.load_weak(&team_.words->turn));
+    meet(m_, Group{});
+    if (share_.first == 0) m_.store_weak(&team_.words->turn, first + turns);
+    return first;
+  }
+  // Part `number` of `parts` equal ones of the half that `turn` uses; the same on all members.
+  GDAKIT_DEVICE std::byte* part(std::uint64_t turn, int number, int parts) const {
+    return team_.scratch + (turn % 2) * half() +
+           static_cast<std::uint64_t>(number) * part_bytes(parts);
+  }
+  // One part for each member; this one's own is `own` where that is given.
+  GDAKIT_DEVICE Inputs parts_of_members(std::uint64_t turn, const std::byte* own = nullptr) const {
+    const auto step = static_cast<std::int64_t>(part_bytes(n()));
+    return {part(turn, 0, n()), step, n(), own == nullptr ? -1 : me(), own};
+  }
+  GDAKIT_DEVICE std::uint64_t part_bytes(int parts) const {
+    return half() / static_cast<std::uint64_t>(parts) / kAlignment * kAlignment;
+  }
+
+ private:
+  static constexpr std::uint64_t kAlignment = 16;
+
+  GDAKIT_DEVICE std::uint64_t half() const { return team_.scratch_bytes / 2; }
+
+  template <class Act>
+  GDAKIT_DEVICE void by_this_thread(Act&& act) {
+    if (failed_) return;
+    const Status status = act();
+    if (status.ok()) return;
+    failed_ = true;
+    m_.compare_exchange(order::RelaxedGpu{}, &team_.words->error, std::uint64_t{0},
+                        bit_cast<std::uint64_t>(status));
+  }
+
+  M& m_;
+  const DeviceContext& context_;
+  const TeamView& team_;
+  Messenger<M> messenger_;
+  Share share_;
+  Status status_;
+  bool failed_ = false;
+};
+
+}  // namespace gdakit::collective

@@ -1,0 +1,313 @@
+// The calls of Pe and TeamHandle for the host: each runs as a small kernel on a stream.
+//
+//   auto now = HostCalls::blocking(context);       // returns when it is done
+//   now.put(destination, source, 1024, 1);
+//   auto later = HostCalls::on_stream(context, stream);
+//   later.put(destination, source, 1024, 1);       // returns when it is in the stream
+//   later.team(rows).reduce(sums, values, 1024, ReduceOp::sum);
+//
+// Names, arguments and ordering are those of device/pe.h and device/team_handle.h. Local buffers
+// lie in the symmetric heap or are registered. On a stream, a call is ordered behind what the
+// stream has to do and before what follows; a blocking one is ordered behind the PE's own stream.
+// The nbi forms leave completion to quiet. Calls that return a value wait for the stream.
+//
+// Errors: of the launch at once; of the operation itself from the blocking form, or from
+// Context::synchronize.
+#pragma once
+
+#include <cstring>
+
+#include "host_calls/enqueue.h"
+
+namespace gdakit {
+
+// The type of T as reductions and waits know it.
+template <class T>
+constexpr ElementType element_type() {
+  if constexpr (std::is_same_v<T, Half>) {
+    return ElementType::half;
+  } else if constexpr (std::is_same_v<T, BFloat16>) {
+    return ElementType::bfloat16;
+  } else if constexpr (std::is_floating_point_v<T>) {
+    static_assert(sizeof(T) <= 8, "long double cannot be reduced");
+    return sizeof(T) == 4 ? ElementType::float32 : ElementType::float64;
+  } else {
+    static_assert(std::is_integral_v<T>, "an integer, a float, a double, Half or BFloat16");
+    constexpr bool is_signed = std::is_signed_v<T>;
+    switch (sizeof(T)) {
+      case 1: return is_signed ? ElementType::int8 : ElementType::uint8;
+      case 2: return is_signed ? ElementType::int16 : ElementType::uint16;
+      case 4: return is_signed ? ElementType::int32 : ElementType::uint32;
+      default: return is_signed ? ElementType::int64 : ElementType::uint64;
+    }
+  }
+}
+
+// How a host call is run.
+class HostCallPlace {
+ public:
+  HostCallPlace(Context& context, Stream stream, bool blocking)
+      : context_(&context), stream_(stream), blocking_(blocking) {}
+
+  Result<void> run(const HostOperation& operation) const {
+    if (auto queued = enqueue(*context_, stream_, operation); !queued) return queued;
+    return blocking_ && !operation.nbi ? context_->synchronize(stream_) : Result<void>();
+  }
+  // Always waits.
+  template <class T>
+  Result<T> run_for(const HostOperation& operation) const {
+    if (auto queued = enqueue(*context_, stream_, operation); !queued) return queued.error();
+    if (auto ended = context_->synchronize(stream_); !ended) return ended.error();
+    const std::uint64_t bits = context_->host_result();
+    T value;
+    std::memcpy(static_cast<void*>(&value), &bits, sizeof(T));
+    return value;
+  }
+
+ private:
+  Context* context_;
+  Stream stream_;
+  bool blocking_;
+};
+
+// Collectives of one team.
+class HostTeamCalls {
+ public:
+  HostTeamCalls(const HostCallPlace& place, Team team) : place_(place), team_(team) {}
+
+  Result<void> sync() const { return run(Kind::sync, nullptr, nullptr, 0, 1); }
+  Result<void> barrier() const { return run(Kind::barrier, nullptr, nullptr, 0, 1); }
+
+  template <class T>
+  Result<void> broadcast(T* dest, const T* source, std::size_t count, int root) const {
+    return run(Kind::broadcast, dest, source, count, sizeof(T), root);
+  }
+  template <class T>
+  Result<void> fcollect(T* dest, const T* source, std::size_t count) const {
+    return run(Kind::fcollect, dest, source, count, sizeof(T));
+  }
+  template <class T>
+  Result<void> collect(T* dest, const T* source, std::size_t count) const {
+    return run(Kind::collect, dest, source, count, sizeof(T));
+  }
+  template <class T>
+  Result<void> alltoall(T* dest, const T* source, std::size_t count) const {
+    return run(Kind::alltoall, dest, source, count, sizeof(T));
+  }
+  template <class T>
+  Result<void> alltoalls(T* dest, const T* source, std::ptrdiff_t dest_stride,
+                         std::ptrdiff_t source_stride, std::size_t count) const {
+    HostOperation what = operation(Kind::alltoalls, dest, source, count, sizeof(T));
+    what.dest_stride = dest_stride;
+    what.source_stride = source_stride;
+    return place_.run(what);
+  }
+  template <class T>
+  Result<void> reduce(T* dest, const T* source, std::size_t count, ReduceOp op) const {
+    return combine(Kind::reduce, dest, source, count, op);
+  }
+  template <class T>
+  Result<void> reduce_scatter(T* dest, const T* source, std::size_t count, ReduceOp op) const {
+    return combine(Kind::reduce_scatter, dest, source, count, op);
+  }
+
+ private:
+  using Kind = HostOperation::Kind;
+
+  HostOperation operation(Kind kind, void* dest, const void* source, std::size_t count,
+                          std::size_t element_bytes) const {
+    HostOperation what;
+    what.kind = kind;
+    what.team = team_;
+    what.dest = dest;
+    what.source = source;
+    what.count = count;
+    what.element_bytes = static_cast<std::uint32_t>(element_bytes);
+    return what;
+  }
+  Result<void> run(Kind kind, void* dest, const void* source, std::size_t count,
+                   std::size_t element_bytes, int root = 0) const {
+    HostOperation what = operation(kind, dest, source, count, element_bytes);
+    what.pe = root;
+    return place_.run(what);
+  }
+  template <class T>
+  Result<void> combine(Kind kind, T* dest, const T* source, std::size_t count, ReduceOp op) const {
+    HostOperation what = operation(kind, dest, source, count, sizeof(T));
+    what.type = element_type<T>();
+    what.reduce_op = op;
+    return place_.run(what);
+  }
+
+  HostCallPlace place_;
+  Team team_;
+};
+
+class HostCalls {
+ public:
+  static HostCalls blocking(Context& context) {
+    return HostCalls(HostCallPlace(context, context.stream(), true));
+  }
+  static HostCalls on_stream(Context& context, Stream stream) {
+    return HostCalls(HostCallPlace(context, stream, false));
+  }
+
+  HostTeamCalls team(Team team) const { return {place_, team}; }
+  Result<void> barrier_all() const { return team(kTeamWorld).barrier(); }
+  Result<void> sync_all() const { return team(kTeamWorld).sync(); }
+  Result<void> quiet() const { return run({.kind = Kind::quiet}); }
+
+  // ---- Put and get.
+
+  template <class T>
+  Result<void> put(T* dest, const T* source, std::size_t count, int pe) const {
+    return run(transfer(Kind::put, false, dest, source, count, sizeof(T), pe));
+  }
+  template <class T>
+  Result<void> put_nbi(T* dest, const T* source, std::size_t count, int pe) const {
+    return run(transfer(Kind::put, true, dest, source, count, sizeof(T), pe));
+  }
+  template <class T>
+  Result<void> get(T* dest, const T* source, std::size_t count, int pe) const {
+    return run(transfer(Kind::get, false, dest, source, count, sizeof(T), pe));
+  }
+  template <class T>
+  Result<void> get_nbi(T* dest, const T* source, std::size_t count, int pe) const {
+    return run(transfer(Kind::get, true, dest, source, count, sizeof(T), pe));
+  }
+  template <class T>
+  Result<void> iput(T* dest, const T* source, std::ptrdiff_t dest_stride,
+                    std::ptrdiff_t source_stride, std::size_t count, int pe) const {
+    return strided(Kind::iput, dest, source, dest_stride, source_stride, count, sizeof(T), pe);
+  }
+  template <class T>
+  Result<void> iget(T* dest, const T* source, std::ptrdiff_t dest_stride,
+                    std::ptrdiff_t source_stride, std::size_t count, int pe) const {
+    return strided(Kind::iget, dest, source, dest_stride, source_stride, count, sizeof(T), pe);
+  }
+  template <class T>
+  Result<void> put_value(T* dest, std::type_identity_t<T> value, int pe) const {
+    return run(on_word(Kind::put_value, dest, widen_bits(value), pe));
+  }
+  template <class T>
+  Result<T> get_value(const T* source, int pe) const {
+    return place_.run_for<T>(transfer(Kind::get_value, false, nullptr, source, 1, sizeof(T), pe));
+  }
+
+  // ---- Signals.
+
+  template <class T>
+  Result<void> put_signal(T* dest, const T* source, std::size_t count, std::uint64_t* word,
+                          std::uint64_t value, SignalOp op, int pe) const {
+    return signalled(false, dest, source, count * sizeof(T), word, value, op, pe);
+  }
+  template <class T>
+  Result<void> put_signal_nbi(T* dest, const T* source, std::size_t count, std::uint64_t* word,
+                              std::uint64_t value, SignalOp op, int pe) const {
+    return signalled(true, dest, source, count * sizeof(T), word, value, op, pe);
+  }
+  Result<void> signal(std::uint64_t* word, std::uint64_t value, SignalOp op, int pe) const {
+    return atomic(op == SignalOp::set ? atomics::Op::set : atomics::Op::add, word, value, pe);
+  }
+
+  // ---- Waiting for words of this PE.
+
+  template <class T>
+  Result<void> wait_until(const T* word, Compare compare, std::type_identity_t<T> value) const {
+    return wait_until_all(word, 1, nullptr, compare, value);
+  }
+  template <class T>
+  Result<void> wait_until_all(const T* words, std::size_t count, const int* skip, Compare compare,
+                              std::type_identity_t<T> value) const {
+    HostOperation what = waiting(words, count, skip, compare);
+    what.value = widen_bits(value);
+    return run(what);
+  }
+  // `values` and `skip` are read by the device's threads.
+  template <class T>
+  Result<void> wait_until_all_vector(const T* words, std::size_t count, const int* skip,
+                                     Compare compare, const T* values) const {
+    HostOperation what = waiting(words, count, skip, compare);
+    what.values = values;
+    return run(what);
+  }
+
+  // ---- Atomics on words of 4 or 8 bytes. Those of fetch return the old value.
+
+  template <class T>
+  Result<void> atomic(atomics::Op op, T* dest, std::type_identity_t<T> value, int pe) const {
+    HostOperation what = on_word(Kind::change, dest, widen_bits(value), pe);
+    what.atomic = op;
+    return run(what);
+  }
+  template <class T>
+  Result<T> atomic_fetch(atomics::Op op, T* dest, std::type_identity_t<T> value, int pe) const {
+    HostOperation what = on_word(Kind::exchange, dest, widen_bits(value), pe);
+    what.atomic = op;
+    return place_.run_for<T>(what);
+  }
+  template <class T>
+  Result<T> atomic_compare_swap(T* dest, std::type_identity_t<T> expected,
+                                std::type_identity_t<T> desired, int pe) const {
+    HostOperation what = on_word(Kind::exchange, dest, widen_bits(desired), pe);
+    what.atomic = atomics::Op::compare_swap;
+    what.expected = widen_bits(expected);
+    return place_.run_for<T>(what);
+  }
+
+ private:
+  using Kind = HostOperation::Kind;
+
+  explicit HostCalls(const HostCallPlace& place) : place_(place) {}
+
+  Result<void> run(const HostOperation& operation) const { return place_.run(operation); }
+
+  static HostOperation transfer(Kind kind, bool nbi, void* dest, const void* source,
+                                std::size_t count, std::size_t element_bytes, int pe) {
+    HostOperation what;
+    what.kind = kind;
+    what.nbi = nbi;
+    what.dest = dest;
+    what.source = source;
+    what.count = count;
+    what.element_bytes = static_cast<std::uint32_t>(element_bytes);
+    what.pe = pe;
+    return what;
+  }
+  Result<void> strided(Kind kind, void* dest, const void* source, std::ptrdiff_t dest_stride,
+                       std::ptrdiff_t source_stride, std::size_t count, std::size_t element_bytes,
+                       int pe) const {
+    HostOperation what = transfer(kind, false, dest, source, count, element_bytes, pe);
+    what.dest_stride = dest_stride;
+    what.source_stride = source_stride;
+    return run(what);
+  }
+  Result<void> signalled(bool nbi, void* dest, const void* source, std::size_t bytes,
+                         std::uint64_t* word, std::uint64_t value, SignalOp op, int pe) const {
+    HostOperation what = transfer(Kind::put_signal, nbi, dest, source, bytes, 1, pe);
+    what.word = word;
+    what.value = value;
+    what.signal_op = op;
+    return run(what);
+  }
+  template <class T>
+  static HostOperation on_word(Kind kind, T* dest, std::uint64_t value, int pe) {
+    static_assert(sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 1 || sizeof(T) == 2);
+    HostOperation what = transfer(kind, false, dest, nullptr, 1, sizeof(T), pe);
+    what.value = value;
+    return what;
+  }
+  template <class T>
+  static HostOperation waiting(const T* words, std::size_t count, const int* skip,
+                               Compare compare) {
+    HostOperation what = transfer(Kind::wait_until, false, nullptr, words, count, sizeof(T), 0);
+    what.type = element_type<T>();
+    what.compare = compare;
+    what.skip = skip;
+    return what;
+  }
+
+  HostCallPlace place_;
+};
+
+}  // namespace gdakit

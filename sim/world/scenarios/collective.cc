@@ -1,0 +1,214 @@
+// Collectives on teams: what members put before a sync, scratch memory that is used again, and
+// teams that share a PE.
+#include "sim/world/scenarios/scenarios.h"
+
+namespace gdakit::sim::scenarios {
+namespace {
+
+using Word = std::uint64_t;
+
+// What every member puts to the next one before a sync of the team is there after it, twice.
+struct TeamSync {
+  const Witness* witness;
+  Word* data;
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    auto team = pe.team(kTeamWorld);
+    const int next = (pe.my_pe() + 1) % pe.n_pes();
+    const int last = (pe.my_pe() + pe.n_pes() - 1) % pe.n_pes();
+    for (Word round = 1; round <= 2; ++round) {
+      pe.put_value(data, 10 * round + Word(pe.my_pe()), next);
+      witness->expect(team.barrier().ok(), "barrier succeeds");
+      witness->expect(m.load_weak(data) == 10 * round + Word(last),
+                      "what the last PE has put before the barrier is there");
+      witness->expect(team.sync().ok(), "sync succeeds");
+    }
+  }
+};
+
+// Each member's words come to all members; every member is the root once.
+struct Broadcast {
+  const Witness* witness;
+  Word* source;
+  Word* dest;  // 2 for each root
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    auto team = pe.block().team(kTeamWorld);
+    m.store_weak(source + m.thread_index(), 10 * Word(pe.my_pe()) + m.thread_index());
+    for (int root = 0; root < team.n_pes(); ++root) {
+      Word* const to = dest + 2 * root;
+      witness->expect(team.broadcast(to, source, 2, root).ok(), "broadcast succeeds");
+      witness->expect(
+          m.load_weak(to) == 10 * Word(root) && m.load_weak(to + 1) == 10 * Word(root) + 1,
+          "the root's words are there");
+    }
+  }
+};
+
+// Each member has the others' blocks, and may write its source and dest again.
+struct Fcollect {
+  const Witness* witness;
+  Word* source;
+  Word* dest;  // 2 rounds of n
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    auto team = pe.team(kTeamWorld);
+    for (Word round = 0; round < 2; ++round) {
+      Word* const to = dest + round * Word(team.n_pes());
+      m.store_weak(source, 10 * round + Word(pe.my_pe()));
+      witness->expect(team.fcollect(to, source, 1).ok(), "fcollect succeeds");
+      for (int i = 0; i < team.n_pes(); ++i) {
+        witness->expect(m.load_weak(to + i) == 10 * round + Word(i), "each member's word is there");
+        m.store_weak(to + i, Word{0});  // nobody reads it any more
+      }
+    }
+  }
+};
+
+// Reductions that follow each other at once use the same scratch memory every other time.
+struct Reduce {
+  const Witness* witness;
+  Word* source;  // 2
+  Word* dest;    // 2
+  Word rounds;
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    auto team = pe.block().team(kTeamWorld);
+    const auto n = Word(team.n_pes());
+    for (Word round = 1; round <= rounds; ++round) {
+      m.store_weak(source + m.thread_index(), round * (1 + Word(pe.my_pe())));
+      m.sync_block();
+      witness->expect(team.reduce(dest, source, 2, Sum{}).ok(), "reduce succeeds");
+      const Word sum = round * n * (n + 1) / 2;
+      witness->expect(m.load_weak(dest) == sum && m.load_weak(dest + 1) == sum,
+                      "the sums are those of this round");
+    }
+  }
+};
+
+// An element as large as can be, so that few of them fill the scratch memory.
+struct Large {
+  Word words[8];
+
+  friend Large operator+(Large a, const Large& b) {
+    for (int i = 0; i < 8; ++i) a.words[i] += b.words[i];
+    return a;
+  }
+};
+
+// More elements than the scratch memory holds: it is used again while results are under way.
+struct ReduceByParts {
+  const Witness* witness;
+  Large* elements;  // in place
+  std::size_t count;
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    auto team = pe.team(kTeamWorld);
+    for (std::size_t i = 0; i < count; ++i) {
+      m.store_weak(&elements[i].words[0], Word(i) + 100 * Word(pe.my_pe()));
+    }
+    witness->expect(team.reduce(elements, elements, count, Sum{}).ok(), "reduce succeeds");
+    for (std::size_t i = 0; i < count; ++i) {
+      witness->expect(m.load_weak(&elements[i].words[0]) == 2 * Word(i) + 100,
+                      "every sum is there");
+    }
+  }
+};
+
+// Blocks 0 and 1 work with a team each, at the same time; PE 1 is in both.
+struct OverlappingTeams {
+  const Witness* witness;
+  Word* values;  // 2 for each block
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    const auto block = static_cast<std::int32_t>(m.block_index());
+    auto team = pe.team(Team{1 + block});
+    if (team.n_pes() < 0) return;
+    Word* const mine = values + 2 * block;
+    m.store_weak(mine, 10 * Word(block + 1) + Word(pe.my_pe()));
+    witness->expect(team.reduce(mine + 1, mine, 1, Max{}).ok(), "reduce succeeds");
+    witness->expect(m.load_weak(mine + 1) == 10 * Word(block + 1) + Word(block + 1),
+                    "the greatest of the team is there");
+  }
+};
+
+WorldOptions shape_of(const SubjectOptions& options, std::uint32_t pes,
+                      CollectiveAlgorithm algorithm) {
+  WorldOptions world = options_for(options);
+  world.pes = pes;
+  world.algorithm = algorithm;
+  return world;
+}
+
+}  // namespace
+
+WorldPointer team_sync(const SubjectOptions& options) {
+  auto world =
+      std::make_unique<World>("team-sync", shape_of(options, 3, CollectiveAlgorithm::logarithmic));
+  auto* data = world->allocate<Word>("data", 1);
+  world->launch({.blocks = 1, .threads = 1}, TeamSync{world->witness(), data});
+  return world;
+}
+
+WorldPointer broadcast_tree(const SubjectOptions& options) {
+  auto world = std::make_unique<World>("broadcast-tree",
+                                       shape_of(options, 3, CollectiveAlgorithm::logarithmic));
+  auto* source = world->allocate<Word>("source", 2);
+  auto* dest = world->allocate<Word>("dest", 6);
+  world->launch({.blocks = 1, .threads = 2}, Broadcast{world->witness(), source, dest});
+  return world;
+}
+
+WorldPointer fcollect_ring(const SubjectOptions& options, Reached reached) {
+  auto world = world_of("fcollect-ring", shape_of(options, 3, CollectiveAlgorithm::ring), reached);
+  auto* source = world->allocate<Word>("source", 1);
+  auto* dest = world->allocate<Word>("dest", 6);
+  world->launch({.blocks = 1, .threads = 1}, Fcollect{world->witness(), source, dest});
+  return world;
+}
+
+WorldPointer reduce_again(const SubjectOptions& options, Reached reached) {
+  auto world = world_of("reduce-again", shape_of(options, 2, CollectiveAlgorithm::linear), reached);
+  auto* source = world->allocate<Word>("source", 2);
+  auto* dest = world->allocate<Word>("dest", 2);
+  world->launch({.blocks = 1, .threads = 2}, Reduce{world->witness(), source, dest, 3});
+  return world;
+}
+
+WorldPointer reduce_doubling(const SubjectOptions& options) {
+  auto world = std::make_unique<World>("reduce-doubling",
+                                       shape_of(options, 3, CollectiveAlgorithm::logarithmic));
+  auto* source = world->allocate<Word>("source", 2);
+  auto* dest = world->allocate<Word>("dest", 2);
+  world->launch({.blocks = 1, .threads = 2}, Reduce{world->witness(), source, dest, 2});
+  return world;
+}
+
+WorldPointer reduce_parts(const SubjectOptions& options) {
+  WorldOptions shape = shape_of(options, 2, CollectiveAlgorithm::linear);
+  // A part of the scratch memory holds two elements, so that a member's seven take four rounds.
+  shape.team_scratch = 2 * 2 * 2 * sizeof(Large);
+  constexpr std::size_t kCount = 14;
+  shape.max_message_bytes = 4 * sizeof(Large);
+  auto world = std::make_unique<World>("reduce-parts", shape);
+  auto* elements = world->allocate<Large>("elements", kCount);
+  world->launch({.blocks = 1, .threads = 1}, ReduceByParts{world->witness(), elements, kCount});
+  return world;
+}
+
+WorldPointer overlapping_teams(const SubjectOptions& options) {
+  WorldOptions shape = shape_of(options, 3, CollectiveAlgorithm::linear);
+  shape.teams = {{0, 1}, {1, 2}};
+  auto world = std::make_unique<World>("overlapping-teams", shape);
+  auto* values = world->allocate<Word>("values", 4);
+  world->launch({.blocks = 2, .threads = 1}, OverlappingTeams{world->witness(), values});
+  return world;
+}
+
+}  // namespace gdakit::sim::scenarios

@@ -1,0 +1,398 @@
+// Teams: who is a member, what splits give, and collectives on teams that overlap, follow each
+// other on one place, or fail.
+#include <numeric>
+
+#include "tests/device/collectives_kernels.h"
+
+namespace gdakit {
+namespace {
+
+using test::Checks;
+using test::expect_job;
+using test::job_options;
+using test::mismatch;
+using test::same;
+
+Result<void> contains(const Result<void>& failed, const std::string& text) {
+  if (failed) return mismatch("succeeded where \"" + text + "\" was expected");
+  if (failed.error().message().find(text) != std::string::npos) return {};
+  return mismatch("\"" + failed.error().message() + "\" does not say \"" + text + "\"");
+}
+template <class T>
+Result<void> contains(const Result<T>& failed, const std::string& text) {
+  return contains(failed ? Result<void>() : Result<void>(failed.error()), text);
+}
+
+// The sum of the members' numbers in the job, found by a reduction on the team.
+struct SumOfMembers {
+  Team team;
+  std::int64_t* mine;
+  std::int64_t* sum;
+  test::Expect expect;
+
+  template <class Pe>
+  GDAKIT_DEVICE void operator()(Pe& pe) const {
+    auto members = pe.block().team(team);
+    expect(pe, members.reduce(sum, mine, 1, Sum{}).ok());
+    expect(pe, members.world_pe(members.my_pe()) == pe.my_pe());
+    expect(pe, members.barrier().ok());
+  }
+};
+
+// ok if the team has exactly the PEs of `members`, in their order, as host and kernels see it.
+Result<void> has_members(Context& c, Team team, const std::vector<int>& members) {
+  if (auto n = same(c.team_n_pes(team), static_cast<int>(members.size()), "n_pes"); !n) return n;
+  for (int i = 0; i < static_cast<int>(members.size()); ++i) {
+    const int pe = members[static_cast<std::size_t>(i)];
+    if (auto is = same(c.team_translate_pe(team, i, kTeamWorld), pe, "world PE"); !is) return is;
+    if (auto is = same(c.team_translate_pe(kTeamWorld, pe, team), i, "team PE"); !is) return is;
+    if (pe != c.my_pe()) continue;
+    if (auto is = same(c.team_my_pe(team), i, "my_pe"); !is) return is;
+  }
+  return {};
+}
+
+// Memory for SumOfMembers; collective.
+struct Summing {
+  std::int64_t* mine;
+  std::int64_t* sum;
+
+  static Result<Summing> make(Context& c) {
+    Result<std::int64_t*> memory = c.allocate<std::int64_t>(2);
+    if (!memory) return memory.error();
+    if (auto done = test::upload(c, *memory, {std::int64_t{c.my_pe()}}); !done) return done.error();
+    return Summing{*memory, *memory + 1};
+  }
+
+  Result<void> check(Context& c, Team team, const std::vector<int>& members, Checks& checks) const {
+    if (auto has = has_members(c, team, members); !has) return has;
+    const SumOfMembers kernel{team, mine, sum, checks.expect()};
+    if (auto done = c.launch(kernel, {.threads = 40}); !done) return done;
+    const auto expected = std::accumulate(members.begin(), members.end(), std::int64_t{0});
+    return test::is(c, sum, expected, "sum of members");
+  }
+};
+
+// A job whose PEs have memory for SumOfMembers.
+template <class Body>
+void expect_team_job(int n_pes, const Options& options, Body body) {
+  expect_job(n_pes, options, [body](Context& c) -> Result<void> {
+    auto summing = Summing::make(c);
+    if (!summing) return summing.error();
+    auto checks = Checks::make(c);
+    if (!checks) return checks.error();
+    if (auto done = body(c, *summing, *checks); !done) return done;
+    return c.barrier();
+  });
+}
+
+TEST(Teams, ThePredefinedOnes) {
+  expect_team_job(3, job_options(), [](Context& c, Summing& summing, Checks& checks) {
+    Result<void> done = summing.check(c, kTeamWorld, {0, 1, 2}, checks);
+    if (done) done = summing.check(c, kTeamNode, {0, 1, 2}, checks);  // PEs of one process
+    if (done) done = summing.check(c, kTeamSameNodeNumber, {c.my_pe()}, checks);
+    if (done) done = same(c.team_translate_pe(kTeamWorld, 3, kTeamWorld), -1, "a PE too far");
+    if (done) done = same(c.team_my_pe(kTeamInvalid), -1, "my_pe of no team");
+    return done;
+  });
+}
+
+TEST(Teams, SplitStridedTakesEveryOtherMember) {
+  expect_team_job(5, job_options(),
+                  [](Context& c, Summing& summing, Checks& checks) -> Result<void> {
+                    const Result<Team> even = c.split_strided(kTeamWorld, 0, 2, 3);
+                    if (!even) return even.error();
+                    const Result<Team> odd = c.split_strided(kTeamWorld, 3, -2, 2);  // downwards
+                    if (!odd) return odd.error();
+                    const bool is_even = c.my_pe() % 2 == 0;
+                    if ((*even == kTeamInvalid) == is_even || (*odd == kTeamInvalid) != is_even) {
+                      return mismatch("members and others have changed places");
+                    }
+                    if (!is_even) return summing.check(c, *odd, {3, 1}, checks);
+                    if (auto done = summing.check(c, *even, {0, 2, 4}, checks); !done) return done;
+                    const Result<Team> last_two =
+                        c.split_strided(*even, 1, 1, 2);  // by members of the team alone
+                    if (!last_two) return last_two.error();
+                    return c.my_pe() == 0 ? same(last_two->id, -1, "PE 0's new team")
+                                          : summing.check(c, *last_two, {2, 4}, checks);
+                  });
+}
+
+TEST(Teams, Split2dGivesRowsAndColumns) {
+  expect_team_job(7, job_options(),
+                  [](Context& c, Summing& summing, Checks& checks) -> Result<void> {
+                    const Result<TeamGrid> grid = c.split_2d(kTeamWorld, 3);
+                    if (!grid) return grid.error();
+                    const std::vector<std::vector<int>> rows{{0, 1, 2}, {3, 4, 5}, {6}};
+                    const std::vector<std::vector<int>> columns{{0, 3, 6}, {1, 4}, {2, 5}};
+                    const auto me = static_cast<std::size_t>(c.my_pe());
+                    if (auto done = summing.check(c, grid->x, rows[me / 3], checks); !done)
+                      return done;
+                    return summing.check(c, grid->y, columns[me % 3], checks);
+                  });
+}
+
+TEST(Teams, SayWhatIsWrongWithASplit) {
+  expect_team_job(
+      3, job_options(), [](Context& c, Summing& summing, Checks& checks) -> Result<void> {
+        Result<void> done = contains(c.split_strided(kTeamWorld, 1, 1, 3), "members 0 to 2");
+        if (done) done = contains(c.split_strided(kTeamWorld, -1, 1, 1), "members 0 to 2");
+        if (done) done = contains(c.split_strided(kTeamWorld, 0, 0, 2), "stride 0");
+        if (done) done = contains(c.split_strided(kTeamWorld, 0, 1, 0), "size 0");
+        if (done) done = contains(c.split_2d(kTeamWorld, 0), "xrange 0");
+        if (done) done = contains(c.split_strided(kTeamWorld, 0, 1, 1 + c.my_pe()), "same");
+        if (done) done = contains(c.split_strided(Team{7}, 0, 1, 1), "no team 7");
+        if (done) done = contains(c.split_strided(Team{-5}, 0, 1, 1), "no team -5");
+        if (done) done = contains(c.destroy_team(kTeamNode), "predefined");
+        if (done) done = contains(c.destroy_team(Team{6}), "no team 6");
+        return done ? summing.check(c, kTeamWorld, {0, 1, 2}, checks) : done;  // nothing was harmed
+      });
+}
+
+TEST(Teams, RunOutAndComeBack) {
+  Options options = job_options();
+  options.teams = 6;
+  expect_team_job(2, options, [](Context& c, Summing& summing, Checks& checks) -> Result<void> {
+    const Result<Team> first = c.split_strided(kTeamWorld, 0, 1, 2);
+    const Result<Team> second = c.split_strided(kTeamWorld, 1, -1, 2);
+    if (!first || !second) return mismatch("two teams did not fit");
+    if (auto full = contains(c.split_2d(kTeamWorld, 1), "GDAKIT_TEAMS"); !full) return full;
+    if (auto done = c.destroy_team(*first); !done) return done;
+    if (auto gone = contains(c.destroy_team(*first), "no team"); !gone) return gone;
+    const Result<Team> third = c.split_strided(kTeamWorld, 0, 1, 2);
+    if (!third) return third.error();
+    if (auto done = summing.check(c, *third, {0, 1}, checks); !done) return done;
+    return summing.check(c, *second, {1, 0}, checks);
+  });
+}
+
+// A place is given to teams of changing members, and its scratch memory is used by each.
+TEST(Teams, FollowEachOtherOnOnePlace) {
+  Options options = job_options();
+  options.teams = 5;
+  expect_team_job(3, options, [](Context& c, Summing& summing, Checks& checks) -> Result<void> {
+    for (int round = 0; round < 40; ++round) {
+      const int left_out = round % 3;
+      std::vector<int> members;
+      for (int i = 1; i <= 2; ++i) members.push_back((left_out + i) % 3);
+      const int stride = members[1] - members[0];
+      const Result<Team> team = c.split_strided(kTeamWorld, members[0], stride, 2);
+      if (!team) return team.error();
+      if (*team == kTeamInvalid) continue;
+      if (auto done = same(team->id, kPredefinedTeams, "place"); !done) return done;
+      for (int repeat = 0; repeat <= round % 3; ++repeat) {
+        if (auto done = summing.check(c, *team, members, checks); !done) return done;
+      }
+      if (auto done = c.destroy_team(*team); !done) return done;
+    }
+    return {};
+  });
+}
+
+// Block b works with team b; PE 1 is in both.
+struct Overlapping {
+  Team teams[2];
+  std::int32_t* values;  // 2 blocks * 4
+  int rounds;
+  test::Expect expect;
+
+  template <class Pe>
+  GDAKIT_DEVICE void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    auto team = pe.block().team(teams[m.block_index()]);
+    if (team.n_pes() < 0) return;
+    std::int32_t* const mine = values + 4 * m.block_index();
+    bool good = true;
+    for (std::int32_t round = 1; round <= rounds; ++round) {
+      if (m.thread_index() == 0) m.store_weak(mine, round * (1 + team.my_pe()));
+      good = team.reduce(mine + 1, mine, 1, Sum{}).ok() && good;
+      good = m.load_weak(mine + 1) == 3 * round && good;
+      good = team.fcollect(mine + 2, mine, 1).ok() && good;
+      good = m.load_weak(mine + 2) == round && m.load_weak(mine + 3) == 2 * round && good;
+      good = team.sync().ok() && good;
+    }
+    expect(pe, good);
+  }
+};
+
+TEST(Teams, OverlapAndWorkAtTheSameTime) {
+  expect_job(3, job_options(), [](Context& c) -> Result<void> {
+    const Result<Team> low = c.split_strided(kTeamWorld, 0, 1, 2);
+    if (!low) return low.error();
+    const Result<Team> high = c.split_strided(kTeamWorld, 1, 1, 2);
+    if (!high) return high.error();
+    auto checks = Checks::make(c);
+    if (!checks) return checks.error();
+    Result<std::int32_t*> values = c.allocate<std::int32_t>(8);
+    if (!values) return values.error();
+    const Overlapping kernel{{*low, *high}, *values, test::sized(300, 10), checks->expect()};
+    const LaunchShape shape{.blocks = 2, .threads = 33, .cooperative = true};
+    if (auto done = c.launch(kernel, shape); !done) return done;
+    return checks->all_held(c.my_pe() == 1 ? 66 : 33);
+  });
+}
+
+// Collectives back to back, with nothing between them. Every result is looked at: it must not be
+// that of the next or the last round.
+struct BackToBack {
+  Team team;
+  std::int32_t* source;
+  std::int32_t* dest[2];  // 3 * n each
+  int rounds;
+  test::Expect expect;
+
+  template <class Pe>
+  GDAKIT_DEVICE void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    auto all = pe.block().team(team);
+    const int n = all.n_pes();
+    bool good = true;
+    for (std::int32_t round = 0; round < rounds; ++round) {
+      std::int32_t* const to = dest[round % 2];
+      if (m.thread_index() == 0) m.store_weak(source, round + all.my_pe());
+      good = all.broadcast(to, source, 1, round % n).ok() && good;
+      good = all.fcollect(to + n, source, 1).ok() && good;
+      good = all.reduce(to + 2 * n, source, 1, Max{}).ok() && good;
+      good = m.load_weak(to) == round + round % n && good;
+      for (int i = 0; i < n; ++i) good = m.load_weak(to + n + i) == round + i && good;
+      good = m.load_weak(to + 2 * n) == round + n - 1 && good;
+      m.sync_block();
+    }
+    expect(pe, good);
+  }
+};
+
+class BackToBackTest : public testing::TestWithParam<CollectiveChoice> {};
+
+TEST_P(BackToBackTest, AThousandCollectives) {
+  Options options = job_options();
+  options.collectives = GetParam();
+  expect_job(3, options, [](Context& c) -> Result<void> {
+    auto checks = Checks::make(c);
+    if (!checks) return checks.error();
+    Result<std::int32_t*> memory = c.allocate<std::int32_t>(64);
+    if (!memory) return memory.error();
+    const BackToBack kernel{
+        kTeamWorld, *memory, {*memory + 8, *memory + 32}, test::sized(1000, 20), checks->expect()};
+    if (auto done = c.launch(kernel, {.threads = 36}); !done) return done;
+    return checks->all_held(36);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Teams, BackToBackTest,
+                         testing::Values(CollectiveChoice::linear, CollectiveChoice::logarithmic,
+                                         CollectiveChoice::ring),
+                         [](const auto& each) {
+                           return std::string(collective_choice_name(each.param));
+                         });
+
+struct LargeReduce {
+  float* dest;
+  const float* source;
+  std::size_t count;
+  test::Expect expect;
+
+  template <class Pe>
+  GDAKIT_DEVICE void operator()(Pe& pe) const {
+    expect(pe, pe.block().team(kTeamWorld).reduce(dest, source, count, Sum{}).ok());
+  }
+};
+
+class LargeTest : public testing::TestWithParam<CollectiveChoice> {};
+
+TEST_P(LargeTest, AMillionAndThreeElements) {
+  constexpr std::size_t kCount = 1'000'003;
+  Options options = job_options();
+  options.collectives = GetParam();
+  options.heap_chunk = 8 << 20;
+  options.team_scratch = 64 << 10;  // a hundred pieces, whose round trips take their time
+  expect_job(3, options, [](Context& c) -> Result<void> {
+    auto checks = Checks::make(c);
+    if (!checks) return checks.error();
+    Result<float*> source = c.allocate<float>(kCount);
+    if (!source) return source.error();
+    Result<float*> dest = c.allocate<float>(kCount);
+    if (!dest) return dest.error();
+    const auto value = [](int pe, std::size_t i) { return static_cast<float>(pe + i % 100); };
+    const auto mine = [&](std::size_t i) { return value(c.my_pe(), i); };
+    if (auto done = test::fill(c, *source, kCount, mine); !done) return done;
+    if (auto done = c.barrier(); !done) return done;
+    const LargeReduce kernel{*dest, *source, kCount, checks->expect()};
+    if (auto done = c.launch(kernel, {.threads = 64}); !done) return done;
+    if (auto held = checks->all_held(64); !held) return held;
+    return test::all_are(c, *dest, kCount, "sum",
+                         [&](std::size_t i) { return value(0, i) + value(1, i) + value(2, i); });
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Teams, LargeTest,
+                         testing::Values(CollectiveChoice::linear, CollectiveChoice::logarithmic,
+                                         CollectiveChoice::ring),
+                         [](const auto& each) {
+                           return std::string(collective_choice_name(each.param));
+                         });
+
+struct BadCalls {
+  Team foreign;  // of which this PE is no member
+  std::int32_t* memory;
+  test::Expect expect;
+
+  template <class Pe>
+  GDAKIT_DEVICE void operator()(Pe& pe) const {
+    const auto refused = [](Status status) { return status.code == StatusCode::invalid_argument; };
+    auto all = pe.warp().team(kTeamWorld);
+    expect(pe, refused(pe.warp().team(foreign).sync()));
+    expect(pe, refused(pe.warp().team(kTeamInvalid).barrier()));
+    expect(pe, refused(all.broadcast(memory, memory, 1, pe.n_pes())));
+    expect(pe, refused(all.alltoalls(memory, memory, 0, 1, 1)));
+    expect(pe, pe.team(foreign).my_pe() == -1 && pe.team(foreign).n_pes() == -1);
+    expect(pe, all.sync().ok());  // the team is unharmed
+  }
+};
+
+TEST(Teams, RefuseWhatCannotBe) {
+  expect_job(2, job_options(), [](Context& c) -> Result<void> {
+    const Result<Team> first = c.split_strided(kTeamWorld, 0, 1, 1);
+    if (!first) return first.error();
+    const Result<Team> second = c.split_strided(kTeamWorld, 1, 1, 1);
+    if (!second) return second.error();
+    auto checks = Checks::make(c);
+    if (!checks) return checks.error();
+    Result<std::int32_t*> memory = c.allocate<std::int32_t>(4);
+    if (!memory) return memory.error();
+    const BadCalls kernel{c.my_pe() == 0 ? Team{5} : kTeamInvalid, *memory, checks->expect()};
+    const Result<void> ran = c.launch(kernel, {.threads = 32});
+    if (ran) return mismatch("the bad argument was not reported");
+    return checks->all_held(6 * 32);
+  });
+}
+
+struct OneDoesNotCome {
+  int missing;
+  test::Expect expect;
+
+  template <class Pe>
+  GDAKIT_DEVICE void operator()(Pe& pe) const {
+    if (pe.my_pe() == missing) return;
+    auto all = pe.block().team(kTeamWorld);
+    const Status first = all.sync();
+    expect(pe, first.code == StatusCode::stalled && first.peer == missing);
+    expect(pe, all.barrier() == first);  // at once: the team is broken here
+  }
+};
+
+TEST(Teams, NameTheMemberThatDoesNotCome) {
+  Options options = job_options();
+  options.watchdog = test::patience(std::chrono::milliseconds(300));
+  expect_job(3, options, [](Context& c) -> Result<void> {
+    auto checks = Checks::make(c);
+    if (!checks) return checks.error();
+    const Result<void> ran = c.launch(OneDoesNotCome{2, checks->expect()}, {.threads = 35});
+    if (c.my_pe() == 2) return ran;
+    if (auto said = contains(ran, "to blame: PE 2"); !said) return said;
+    return checks->all_held(2 * 35);
+  });
+}
+
+}  // namespace
+}  // namespace gdakit
