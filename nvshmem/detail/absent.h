@@ -1,0 +1,50 @@
+// Names of NVSHMEM's that gdakit does not have: a call does not compile, and the compiler says why.
+#pragma once
+
+namespace gdakit::nvshmem {
+
+template <class...>
+inline constexpr bool is_there = false;
+
+}  // namespace gdakit::nvshmem
+
+#define GDAKIT_NVSHMEM_ABSENT(NAME, SENTENCE)                                 \
+  template <class... Arguments>                                               \
+  void NAME(Arguments&&...) {                                                 \
+    static_assert(gdakit::nvshmem::is_there<Arguments...>,                    \
+                  "gdakit has no " #NAME ": " SENTENCE " (docs/nvshmem.md)"); \
+  }
+#define GDAKIT_NVSHMEM_ABSENT_TILE(NAME) \
+  GDAKIT_NVSHMEM_ABSENT(NAME,            \
+                        "the tile interface is not there; use reduce, fcollect, broadcast or put")
+
+GDAKIT_NVSHMEM_ABSENT(nvshmemx_mc_ptr,
+                      "multicast over NVLink is not there; use broadcast or reduce")
+GDAKIT_NVSHMEM_ABSENT(nvshmemx_qp_create, "queues are made by gdakit::Context::add_queues")
+GDAKIT_NVSHMEM_ABSENT(nvshmemx_buffer_register_symmetric,
+                      "allocate symmetric memory by nvshmem_malloc")
+GDAKIT_NVSHMEM_ABSENT(nvshmemx_buffer_unregister_symmetric,
+                      "allocate symmetric memory by nvshmem_malloc")
+GDAKIT_NVSHMEM_ABSENT(nvshmemx_team_init, "make teams by nvshmem_team_split_strided or _2d")
+GDAKIT_NVSHMEM_ABSENT(nvshmemx_team_get_uniqueid, "make teams by nvshmem_team_split_strided or _2d")
+GDAKIT_NVSHMEM_ABSENT(nvshmemx_cumodule_init, "modules loaded by the driver have no PE's state")
+GDAKIT_NVSHMEM_ABSENT(nvshmemx_cumodule_finalize, "modules loaded by the driver have no PE's state")
+GDAKIT_NVSHMEM_ABSENT(nvshmemx_culibrary_init, "libraries loaded by the driver have no PE's state")
+GDAKIT_NVSHMEM_ABSENT(nvshmemx_culibrary_finalize,
+                      "libraries loaded by the driver have no PE's state")
+
+namespace nvshmemx {
+
+GDAKIT_NVSHMEM_ABSENT_TILE(tile_put)
+GDAKIT_NVSHMEM_ABSENT_TILE(tile_get)
+GDAKIT_NVSHMEM_ABSENT_TILE(tile_allgather)
+GDAKIT_NVSHMEM_ABSENT_TILE(tile_broadcast)
+GDAKIT_NVSHMEM_ABSENT_TILE(tile_sum_reduce)
+GDAKIT_NVSHMEM_ABSENT_TILE(tile_max_reduce)
+GDAKIT_NVSHMEM_ABSENT_TILE(tile_min_reduce)
+GDAKIT_NVSHMEM_ABSENT_TILE(tile_sum_rooted_reduce)
+GDAKIT_NVSHMEM_ABSENT_TILE(tile_max_rooted_reduce)
+GDAKIT_NVSHMEM_ABSENT_TILE(tile_min_rooted_reduce)
+GDAKIT_NVSHMEM_ABSENT_TILE(tile_collective_wait)
+
+}  // namespace nvshmemx

@@ -1,0 +1,147 @@
+// The types that NVSHMEM's names are made of, and the only place where a list makes names: each
+// list calls ITEM(name, type) for its types.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/base/float16.h"
+#include "device/collective/any_combine.h"
+#if GDAKIT_NVCC
+#include "nvshmem/detail/half.cuh"
+#endif
+
+namespace gdakit::nvshmem {
+
+#if !GDAKIT_NVCC
+using half_type = Half;
+using bfloat16_type = BFloat16;
+#endif
+
+// How reductions and waits know T.
+template <class T>
+GDAKIT_HOST_DEVICE constexpr ElementType element_of() {
+  if constexpr (std::is_same_v<T, half_type>) {
+    return ElementType::half;
+  } else if constexpr (std::is_same_v<T, bfloat16_type>) {
+    return ElementType::bfloat16;
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return sizeof(T) == 4 ? ElementType::float32 : ElementType::float64;
+  } else {
+    constexpr bool is_signed = std::is_signed_v<T>;
+    switch (sizeof(T)) {
+      case 1: return is_signed ? ElementType::int8 : ElementType::uint8;
+      case 2: return is_signed ? ElementType::int16 : ElementType::uint16;
+      case 4: return is_signed ? ElementType::int32 : ElementType::uint32;
+      default: return is_signed ? ElementType::int64 : ElementType::uint64;
+    }
+  }
+}
+
+// What a name with a number of bits moves.
+template <int kBits>
+struct Bits {
+  static_assert(kBits == 8 || kBits == 16 || kBits == 32 || kBits == 64 || kBits == 128);
+  alignas(kBits / 8) unsigned char bytes[kBits / 8];
+};
+
+}  // namespace gdakit::nvshmem
+
+// Point-to-point operations and collectives that move data.
+#define GDAKIT_NVSHMEM_TYPES(ITEM)               \
+  ITEM(bfloat16, gdakit::nvshmem::bfloat16_type) \
+  ITEM(half, gdakit::nvshmem::half_type)         \
+  GDAKIT_NVSHMEM_SUMMED_NUMBERS(ITEM)            \
+  ITEM(ptrdiff, ptrdiff_t)
+
+// Sums, products, minima and maxima.
+#define GDAKIT_NVSHMEM_SUMMED_TYPES(ITEM)        \
+  ITEM(bfloat16, gdakit::nvshmem::bfloat16_type) \
+  ITEM(half, gdakit::nvshmem::half_type)         \
+  GDAKIT_NVSHMEM_SUMMED_NUMBERS(ITEM)
+
+#define GDAKIT_NVSHMEM_SUMMED_NUMBERS(ITEM) \
+  ITEM(float, float)                        \
+  ITEM(double, double)                      \
+  ITEM(char, char)                          \
+  ITEM(schar, signed char)                  \
+  ITEM(short, short)                        \
+  ITEM(int, int)                            \
+  ITEM(long, long)                          \
+  ITEM(longlong, long long)                 \
+  ITEM(int8, int8_t)                        \
+  ITEM(int16, int16_t)                      \
+  ITEM(int32, int32_t)                      \
+  ITEM(int64, int64_t)                      \
+  ITEM(uchar, unsigned char)                \
+  ITEM(ushort, unsigned short)              \
+  ITEM(uint, unsigned int)                  \
+  ITEM(ulong, unsigned long)                \
+  ITEM(ulonglong, unsigned long long)       \
+  ITEM(uint8, uint8_t)                      \
+  ITEM(uint16, uint16_t)                    \
+  ITEM(uint32, uint32_t)                    \
+  ITEM(uint64, uint64_t)                    \
+  ITEM(size, size_t)
+
+// Bitwise reductions.
+#define GDAKIT_NVSHMEM_BITWISE_TYPES(ITEM) \
+  ITEM(uchar, unsigned char)               \
+  ITEM(ushort, unsigned short)             \
+  ITEM(uint, unsigned int)                 \
+  ITEM(ulong, unsigned long)               \
+  ITEM(ulonglong, unsigned long long)      \
+  ITEM(int8, int8_t)                       \
+  ITEM(int16, int16_t)                     \
+  ITEM(int32, int32_t)                     \
+  ITEM(int64, int64_t)                     \
+  ITEM(uint8, uint8_t)                     \
+  ITEM(uint16, uint16_t)                   \
+  ITEM(uint32, uint32_t)                   \
+  ITEM(uint64, uint64_t)                   \
+  ITEM(size, size_t)
+
+// Atomics that add and compare.
+#define GDAKIT_NVSHMEM_ATOMIC_TYPES(ITEM) \
+  ITEM(int, int)                          \
+  ITEM(long, long)                        \
+  ITEM(longlong, long long)               \
+  ITEM(uint, unsigned int)                \
+  ITEM(ulong, unsigned long)              \
+  ITEM(ulonglong, unsigned long long)     \
+  ITEM(int32, int32_t)                    \
+  ITEM(int64, int64_t)                    \
+  ITEM(uint32, uint32_t)                  \
+  ITEM(uint64, uint64_t)                  \
+  ITEM(size, size_t)                      \
+  ITEM(ptrdiff, ptrdiff_t)
+
+// Atomics that fetch, set and swap.
+#define GDAKIT_NVSHMEM_SET_TYPES(ITEM) \
+  GDAKIT_NVSHMEM_ATOMIC_TYPES(ITEM)    \
+  ITEM(float, float)                   \
+  ITEM(double, double)
+
+// Atomics that work on bits.
+#define GDAKIT_NVSHMEM_BIT_TYPES(ITEM) \
+  ITEM(uint, unsigned int)             \
+  ITEM(ulong, unsigned long)           \
+  ITEM(ulonglong, unsigned long long)  \
+  ITEM(int32, int32_t)                 \
+  ITEM(int64, int64_t)                 \
+  ITEM(uint32, uint32_t)               \
+  ITEM(uint64, uint64_t)
+
+// Words that are waited for.
+#define GDAKIT_NVSHMEM_WAIT_TYPES(ITEM) \
+  ITEM(short, short)                    \
+  ITEM(ushort, unsigned short)          \
+  GDAKIT_NVSHMEM_ATOMIC_TYPES(ITEM)
+
+// Transfers named by a number of bits.
+#define GDAKIT_NVSHMEM_SIZES(ITEM)    \
+  ITEM(8, gdakit::nvshmem::Bits<8>)   \
+  ITEM(16, gdakit::nvshmem::Bits<16>) \
+  ITEM(32, gdakit::nvshmem::Bits<32>) \
+  ITEM(64, gdakit::nvshmem::Bits<64>) \
+  ITEM(128, gdakit::nvshmem::Bits<128>)

@@ -1,0 +1,32 @@
+// What a process has of gdakit under NVSHMEM's names: one context, made by the first init, gone
+// with the last finalize. The one place of the project with global state.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "nvshmem/detail/library.h"
+
+namespace gdakit::nvshmem {
+
+struct Library {
+  std::mutex mutex;  // of the modules
+  Module* modules = nullptr;
+  std::unique_ptr<Context> context;
+  int inits = 0;
+  DeviceContext device_context{};
+  std::map<void*, void*> aligned;  // what nvshmem_align returned -> what the heap gave
+  std::vector<void*> buffers;      // registered ones
+};
+
+Library& library();
+
+// Makes the context, or counts one more init.
+Result<void> start(unsigned int flags, const nvshmemx_init_attr_t* attributes);
+
+// Tells all files what kernels need to know: after everything that changes it.
+void refresh();
+
+}  // namespace gdakit::nvshmem

@@ -1,0 +1,157 @@
+#include "nvshmem/variables.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <initializer_list>
+#include <mutex>
+#include <optional>
+#include <string_view>
+
+#include "core/base/bits.h"
+
+namespace gdakit::nvshmem {
+namespace {
+
+constexpr std::string_view kPrefix = "NVSHMEM_";
+
+// Each gives the value of the GDAKIT_* variable, or nothing where `text` stands for none.
+using Translate = std::optional<std::string> (*)(std::string_view text);
+
+std::string lower(std::string_view text) {
+  std::string small(text);
+  for (char& letter : small) letter = static_cast<char>(std::tolower(letter));
+  return small;
+}
+
+// "1.5G", "512M", "1048576": NVSHMEM takes fractions, gdakit whole bytes.
+std::optional<std::string> size(std::string_view text) {
+  double value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc{} || value < 0) return std::nullopt;
+  const std::string unit = lower({stop, static_cast<std::size_t>(end - stop)});
+  constexpr std::array<std::string_view, 5> kUnits{"", "k", "m", "g", "t"};
+  const auto found = std::find(kUnits.begin(), kUnits.end(), unit.substr(0, 1));
+  if (found == kUnits.end()) return std::nullopt;
+  const double bytes =
+      value * static_cast<double>(std::uint64_t{1} << 10 * (found - kUnits.begin()));
+  return std::to_string(std::max<std::uint64_t>(static_cast<std::uint64_t>(bytes), 4096));
+}
+
+std::optional<std::string> level(std::string_view text) {
+  const std::string name = lower(text);
+  if (name == "none") return "error";
+  if (name == "version" || name == "warn") return "warn";
+  if (name == "info" || name == "abort") return "info";
+  if (name == "trace") return "debug";
+  return std::nullopt;
+}
+
+std::optional<std::string> as_is(std::string_view text) { return std::string(text); }
+
+// A power of two that is not less.
+std::optional<std::string> depth(std::string_view text) {
+  std::uint64_t value = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || stop != text.data() + text.size() || value == 0) return std::nullopt;
+  return std::to_string(std::uint64_t{1} << log2_ceil(std::max<std::uint64_t>(value, 64)));
+}
+
+std::optional<std::string> handler(std::string_view text) {
+  const std::string name = lower(text);
+  if (name == "auto" || name == "gpu") return name;
+  if (name == "cpu") return "proxy";
+  return std::nullopt;
+}
+
+std::optional<std::string> remote_transport(std::string_view text) {
+  const std::string name = lower(text);
+  if (name == "ibrc") return "commands";
+  if (name == "ibgda") return "gpu";
+  return std::nullopt;
+}
+
+std::optional<std::string> bootstrap(std::string_view text) {
+  const std::string name = lower(text);
+  if (name == "pmi" || name == "pmix") return "auto";
+  return std::nullopt;
+}
+
+std::optional<std::string> no_direct_peers(std::string_view text) {
+  const std::string answer = lower(text);
+  const auto is_one_of = [&answer](std::initializer_list<std::string_view> words) {
+    return std::find(words.begin(), words.end(), answer) != words.end();
+  };
+  if (is_one_of({"1", "true", "yes", "y", "on", "t"})) return "nic";
+  if (is_one_of({"0", "false", "no", "n", "off", "f"})) return "auto";
+  return std::nullopt;
+}
+
+struct Row {
+  std::string_view name;  // behind the prefix
+  const char* variable;
+  Translate translate;
+};
+
+constexpr Row kRows[] = {
+    {"SYMMETRIC_SIZE", "GDAKIT_SYMMETRIC_SIZE", size},
+    {"DEBUG", "GDAKIT_LOG", level},
+    {"QP_DEPTH", "GDAKIT_QUEUE_DEPTH", depth},
+    {"IBGDA_NIC_HANDLER", "GDAKIT_NIC_HANDLER", handler},
+    {"IBGDA_NUM_RC_PER_PE", "GDAKIT_QUEUES_PER_PEER", as_is},
+    {"IBGDA_NUM_FETCH_SLOTS_PER_RC", "GDAKIT_FETCH_SLOTS", depth},
+    {"REMOTE_TRANSPORT", "GDAKIT_NIC_HANDLER", remote_transport},
+    {"DISABLE_P2P", "GDAKIT_TRANSPORT", no_direct_peers},
+    {"MAX_TEAMS", "GDAKIT_TEAMS", as_is},
+    {"REDUCE_SCRATCH_SIZE", "GDAKIT_TEAM_SCRATCH", size},
+    {"BOOTSTRAP", "GDAKIT_LAUNCHER", bootstrap},
+};
+
+// What is meant for NVSHMEM's own launchers or says what gdakit does anyhow.
+constexpr std::string_view kAccepted[] = {"IB_ENABLE_IBGDA", "HOME", "PREFIX", "VERSION", "INFO"};
+
+}  // namespace
+
+TranslatedVariables translate(const Variables& environment) {
+  TranslatedVariables translated;
+  for (const auto& [name, value] : environment) {
+    if (!name.starts_with(kPrefix)) continue;
+    const std::string_view rest = std::string_view(name).substr(kPrefix.size());
+    const auto* const row = std::find_if(std::begin(kRows), std::end(kRows),
+                                         [rest](const Row& each) { return each.name == rest; });
+    if (row == std::end(kRows)) {
+      if (std::find(std::begin(kAccepted), std::end(kAccepted), rest) == std::end(kAccepted)) {
+        translated.warnings.push_back(name +
+                                      " has no meaning here and is ignored; gdakit info "
+                                      "lists the variables there are");
+      }
+      continue;
+    }
+    const std::optional<std::string> meant = row->translate(value);
+    if (meant) {
+      translated.variables.emplace_back(row->variable, *meant);
+    } else {
+      translated.warnings.push_back(name + "=" + value +
+                                    " has no meaning here and is ignored; see " + row->variable);
+    }
+  }
+  translated.variables.insert(translated.variables.end(), environment.begin(), environment.end());
+  return translated;
+}
+
+Result<Options> options_of_environment() {
+  const TranslatedVariables translated = translate(environment_variables());
+  Result<ParsedOptions> parsed = parse_options(translated.variables);
+  if (!parsed) return parsed.error();
+  static std::once_flag warned;
+  std::call_once(warned, [&] {
+    const Log log(parsed->options.log);
+    for (const std::string& warning : translated.warnings) log.warn(warning);
+    for (const std::string& warning : parsed->warnings) log.warn(warning);
+  });
+  return parsed->options;
+}
+
+}  // namespace gdakit::nvshmem

@@ -1,0 +1,377 @@
+// Every collective of NVSHMEM's, for every type, by threads, warps, blocks, on a stream and on the
+// host, against a sequential model; and teams, memory and names with a number of bits. Run by
+// `gdakit run`; exits with 0 if all of them did what they say.
+#include <cstdio>
+#include <cstring>
+#include <vector>
+
+#include "nvshmem/emulate.h"
+
+namespace {
+
+namespace nv = gdakit::nvshmem;
+
+constexpr int kCount = 3;
+constexpr std::uint32_t kThreads = 8;
+
+int failures = 0;
+
+void expect(bool holds, const char* what) {
+  if (holds) return;
+  ++failures;
+  std::fprintf(stderr, "PE %d: %s\n", nvshmem_my_pe(), what);
+}
+
+template <class Kernel>
+void run(const char* what, const Kernel& kernel) {
+  const gdakit::Result<void> done = nv::emulate(kernel, {.blocks = 1, .threads = kThreads});
+  if (!done) std::fprintf(stderr, "%s\n", done.error().message().c_str());
+  expect(bool(done), what);
+}
+
+int thread_index() { return static_cast<int>(gdakit::sim::current_thread()->thread_index); }
+
+template <class T>
+T value_of(int pe, int i) {
+  return T(static_cast<float>(1 + (pe * 3 + i) % 4));
+}
+
+// Results of the five forms of a collective: thread, warp, block, stream, host.
+template <class T>
+struct Forms {
+  T* source;
+  T* dest;
+  std::size_t room;
+  static constexpr int kForms = 5;
+
+  static Forms make() {
+    const auto n = static_cast<std::size_t>(nvshmem_n_pes());
+    Forms forms{static_cast<T*>(nvshmem_malloc(n * kCount * sizeof(T))),
+                static_cast<T*>(nvshmem_calloc(kForms * n * kCount, sizeof(T))), n * kCount};
+    for (int i = 0; i < static_cast<int>(forms.room); ++i) {
+      forms.source[i] = value_of<T>(nvshmem_my_pe(), i);
+    }
+    nvshmem_barrier_all();
+    return forms;
+  }
+  void free() const {
+    nvshmem_barrier_all();
+    nvshmem_free(source);
+    nvshmem_free(dest);
+  }
+  T* at(int form) const { return dest + static_cast<std::size_t>(form) * room; }
+
+  // Each form has left `model`.
+  void check(const char* what, const std::vector<T>& model) const {
+    for (int form = 0; form < kForms; ++form) {
+      const bool same = std::memcmp(at(form), model.data(), model.size() * sizeof(T)) == 0;
+      expect(same, what);
+    }
+    nvshmem_barrier_all();
+    std::memset(static_cast<void*>(dest), 0, kForms * room * sizeof(T));
+    nvshmem_barrier_all();
+  }
+};
+
+template <class T>
+std::vector<T> blocks_of_all(int me_block) {
+  std::vector<T> model;
+  for (int pe = 0; pe < nvshmem_n_pes(); ++pe) {
+    for (int i = 0; i < kCount; ++i) model.push_back(value_of<T>(pe, me_block * kCount + i));
+  }
+  return model;
+}
+
+template <class T, class Op>
+std::vector<T> combined(int first, Op op) {
+  std::vector<T> model;
+  for (int i = 0; i < kCount; ++i) {
+    T value = value_of<T>(0, first + i);
+    for (int pe = 1; pe < nvshmem_n_pes(); ++pe) value = op(value, value_of<T>(pe, first + i));
+    model.push_back(value);
+  }
+  return model;
+}
+
+// Calls a collective in its five forms.
+#define CHECK_FORMS(CALL, TYPE, MODEL, ...)                                               \
+  {                                                                                       \
+    struct Kernel {                                                                       \
+      Forms<TYPE> forms;                                                                  \
+      int* codes;                                                                         \
+      void operator()() const {                                                           \
+        const nvshmem_team_t team = NVSHMEM_TEAM_WORLD;                                   \
+        const TYPE* const source = forms.source;                                          \
+        TYPE* dest = forms.at(0);                                                         \
+        if (thread_index() == 0) codes[0] = nvshmem_##CALL(__VA_ARGS__);                  \
+        dest = forms.at(1);                                                               \
+        codes[thread_index()] |= nvshmemx_##CALL##_warp(__VA_ARGS__);                     \
+        dest = forms.at(2);                                                               \
+        codes[thread_index()] |= nvshmemx_##CALL##_block(__VA_ARGS__);                    \
+      }                                                                                   \
+    };                                                                                    \
+    int codes[kThreads] = {};                                                             \
+    run(#CALL, Kernel{forms, codes});                                                     \
+    for (const int code : codes) expect(code == 0, #CALL " in a kernel");                 \
+    const nvshmem_team_t team = NVSHMEM_TEAM_WORLD;                                       \
+    const TYPE* const source = forms.source;                                              \
+    TYPE* dest = forms.at(3);                                                             \
+    expect(nvshmemx_##CALL##_on_stream(__VA_ARGS__, nullptr) == 0, #CALL " on a stream"); \
+    dest = forms.at(4);                                                                   \
+    expect(nvshmem_##CALL(__VA_ARGS__) == 0, #CALL " on the host");                       \
+    forms.check(#CALL, MODEL);                                                            \
+  }
+
+#define CHECK_MOVING(NAME, TYPE)                                                                \
+  void check_moving_##NAME() {                                                                  \
+    const auto forms = Forms<TYPE>::make();                                                     \
+    const std::vector<TYPE> all = blocks_of_all<TYPE>(0);                                       \
+    const std::vector<TYPE> mine = blocks_of_all<TYPE>(nvshmem_my_pe());                        \
+    const std::vector<TYPE> roots(all.end() - kCount, all.end());                               \
+    CHECK_FORMS(NAME##_fcollect, TYPE, all, team, dest, source, kCount)                         \
+    CHECK_FORMS(NAME##_alltoall, TYPE, mine, team, dest, source, kCount)                        \
+    CHECK_FORMS(NAME##_broadcast, TYPE, roots, team, dest, source, kCount, nvshmem_n_pes() - 1) \
+    forms.free();                                                                               \
+  }
+GDAKIT_NVSHMEM_TYPES(CHECK_MOVING)
+
+#define CHECK_REDUCTION(NAME, TYPE, CALL, OP)                                          \
+  {                                                                                    \
+    const auto sums = combined<TYPE>(0, gdakit::OP{});                                 \
+    const auto part = combined<TYPE>(nvshmem_my_pe() * kCount, gdakit::OP{});          \
+    CHECK_FORMS(NAME##_##CALL##_reduce, TYPE, sums, team, dest, source, kCount)        \
+    CHECK_FORMS(NAME##_##CALL##_reducescatter, TYPE, part, team, dest, source, kCount) \
+  }
+#define CHECK_SUMMING(NAME, TYPE)           \
+  void check_summing_##NAME() {             \
+    const auto forms = Forms<TYPE>::make(); \
+    CHECK_REDUCTION(NAME, TYPE, sum, Sum)   \
+    CHECK_REDUCTION(NAME, TYPE, prod, Prod) \
+    CHECK_REDUCTION(NAME, TYPE, min, Min)   \
+    CHECK_REDUCTION(NAME, TYPE, max, Max)   \
+    forms.free();                           \
+  }
+GDAKIT_NVSHMEM_SUMMED_TYPES(CHECK_SUMMING)
+#define CHECK_BITWISE(NAME, TYPE)           \
+  void check_bitwise_##NAME() {             \
+    const auto forms = Forms<TYPE>::make(); \
+    CHECK_REDUCTION(NAME, TYPE, and, And)   \
+    CHECK_REDUCTION(NAME, TYPE, or, Or)     \
+    CHECK_REDUCTION(NAME, TYPE, xor, Xor)   \
+    forms.free();                           \
+  }
+GDAKIT_NVSHMEM_BITWISE_TYPES(CHECK_BITWISE)
+
+void check_bytes() {
+  const auto forms = Forms<unsigned char>::make();
+  const auto all = blocks_of_all<unsigned char>(0);
+  const auto mine = blocks_of_all<unsigned char>(nvshmem_my_pe());
+  const std::vector<unsigned char> roots(all.begin(), all.begin() + kCount);
+  CHECK_FORMS(fcollectmem, unsigned char, all, team, dest, source, kCount)
+  CHECK_FORMS(alltoallmem, unsigned char, mine, team, dest, source, kCount)
+  CHECK_FORMS(broadcastmem, unsigned char, roots, team, dest, source, kCount, 0)
+  forms.free();
+}
+
+// Names with a number of bits: each way leaves the bytes of the last PE.
+#define CHECK_SIZE(BITS, TYPE)                                                                   \
+  struct SizeKernel_##BITS {                                                                     \
+    unsigned char* source;                                                                       \
+    unsigned char* dest;                                                                         \
+    uint64_t* word;                                                                              \
+    void operator()() const {                                                                    \
+      const int pe = (nvshmem_my_pe() + 1) % nvshmem_n_pes();                                    \
+      const std::size_t step = 2 * sizeof(TYPE);                                                 \
+      if (thread_index() == 0) {                                                                 \
+        nvshmem_put##BITS(dest, source, 2, pe);                                                  \
+        nvshmem_put##BITS##_nbi(dest + step, source, 2, pe);                                     \
+        nvshmem_put##BITS##_signal(dest + 2 * step, source, 2, word, 1, NVSHMEM_SIGNAL_ADD, pe); \
+      }                                                                                          \
+      nvshmemx_put##BITS##_warp(dest + 3 * step, source, 2, pe);                                 \
+      nvshmemx_put##BITS##_nbi_block(dest + 4 * step, source, 2, pe);                            \
+      nvshmemx_put##BITS##_signal_block(dest + 5 * step, source, 2, word, 1, NVSHMEM_SIGNAL_ADD, \
+                                        pe);                                                     \
+      nvshmem_signal_wait_until(word, NVSHMEM_CMP_EQ, 2);                                        \
+      nvshmem_quiet();                                                                           \
+    }                                                                                            \
+  };                                                                                             \
+  void check_size_##BITS() {                                                                     \
+    constexpr std::size_t kBytes = 2 * sizeof(TYPE);                                             \
+    auto* const source = static_cast<unsigned char*>(nvshmem_malloc(kBytes));                    \
+    auto* const dest = static_cast<unsigned char*>(nvshmem_calloc(9, kBytes));                   \
+    auto* const word = static_cast<uint64_t*>(nvshmem_calloc(1, sizeof(uint64_t)));              \
+    for (std::size_t i = 0; i < kBytes; ++i) {                                                   \
+      source[i] = static_cast<unsigned char>(nvshmem_my_pe() * 40 + static_cast<int>(i));        \
+    }                                                                                            \
+    nvshmem_barrier_all();                                                                       \
+    run("put" #BITS, SizeKernel_##BITS{source, dest, word});                                     \
+    const int pe = (nvshmem_my_pe() + 1) % nvshmem_n_pes();                                      \
+    nvshmem_put##BITS(dest + 6 * kBytes, source, 2, pe);                                         \
+    nvshmemx_put##BITS##_on_stream(dest + 7 * kBytes, source, 2, pe, nullptr);                   \
+    nvshmem_barrier_all();                                                                       \
+    const int last = (nvshmem_my_pe() + nvshmem_n_pes() - 1) % nvshmem_n_pes();                  \
+    for (std::size_t i = 0; i < 8 * kBytes; ++i) {                                               \
+      expect(dest[i] == static_cast<unsigned char>(last * 40 + static_cast<int>(i % kBytes)),    \
+             "put" #BITS);                                                                       \
+    }                                                                                            \
+    nvshmem_get##BITS(dest + 8 * kBytes, source, 2, pe);                                         \
+    expect(dest[8 * kBytes] == static_cast<unsigned char>(pe * 40), "get" #BITS);                \
+    nvshmem_barrier_all();                                                                       \
+    nvshmem_free(source);                                                                        \
+    nvshmem_free(dest);                                                                          \
+    nvshmem_free(word);                                                                          \
+  }
+GDAKIT_NVSHMEM_SIZES(CHECK_SIZE)
+CHECK_SIZE(mem, unsigned char)
+
+struct Meetings {
+  int* codes;
+  void operator()() const {
+    int& code = codes[thread_index()];
+    if (thread_index() == 0) {
+      code |= nvshmem_barrier(NVSHMEM_TEAM_WORLD) | nvshmem_team_sync(NVSHMEM_TEAM_WORLD);
+      nvshmem_barrier_all();
+      nvshmem_sync_all();
+      nvshmem_fence();
+    }
+    code |= nvshmemx_barrier_warp(NVSHMEM_TEAM_WORLD) | nvshmemx_barrier_block(NVSHMEM_TEAM_WORLD);
+    code |= nvshmemx_sync_warp(NVSHMEM_TEAM_WORLD) | nvshmemx_team_sync_block(NVSHMEM_TEAM_WORLD);
+    nvshmemx_barrier_all_warp();
+    nvshmemx_barrier_all_block();
+    nvshmemx_sync_all_warp();
+    nvshmemx_sync_all_block();
+    code |= nvshmem_team_n_pes(NVSHMEM_TEAM_WORLD) != nvshmem_n_pes();
+    code |= nvshmem_team_translate_pe(NVSHMEM_TEAM_WORLD, 0, NVSHMEM_TEAM_WORLD);
+    code |= nvshmem_barrier(NVSHMEM_TEAM_INVALID) == 0;  // refused
+  }
+};
+
+void check_meetings() {
+  int codes[kThreads] = {};
+  // The refused call is in the report.
+  const gdakit::Result<void> ran = nv::emulate(Meetings{codes}, {.blocks = 1, .threads = kThreads});
+  expect(!ran, "a bad team is reported");
+  nv::context("names").clear_reports();
+  for (const int code : codes) expect(code == 0, "barriers and syncs");
+  nvshmemx_barrier_all_on_stream(nullptr);
+  nvshmemx_sync_all_on_stream(nullptr);
+  expect(nvshmemx_barrier_on_stream(NVSHMEM_TEAM_WORLD, nullptr) == 0, "barrier on a stream");
+  nvshmem_sync_all();
+  nvshmem_quiet();
+}
+
+void check_teams() {
+  const int n = nvshmem_n_pes();
+  const int me = nvshmem_my_pe();
+  nvshmem_team_t even = 7;
+  expect(nvshmem_team_split_strided(NVSHMEM_TEAM_WORLD, 0, 2, (n + 1) / 2, nullptr, 0, &even) == 0,
+         "split_strided");
+  expect((even == NVSHMEM_TEAM_INVALID) == (me % 2 == 1), "members of the split");
+  if (even != NVSHMEM_TEAM_INVALID) {
+    expect(nvshmem_team_my_pe(even) == me / 2 && nvshmem_team_n_pes(even) == (n + 1) / 2,
+           "numbers in the team");
+    expect(nvshmem_team_translate_pe(even, me / 2, NVSHMEM_TEAM_WORLD) == me, "translate_pe");
+    nvshmem_team_config_t config{5};
+    expect(nvshmem_team_get_config(even, &config) == 0 && config.num_contexts == 0, "config");
+    expect(nvshmem_barrier(even) == 0, "barrier of the team");
+    nvshmem_team_destroy(even);
+    expect(nvshmem_team_my_pe(even) == -1, "a team that was destroyed");
+  }
+  nvshmem_team_t x = 7;
+  nvshmem_team_t y = 7;
+  expect(nvshmem_team_split_2d(NVSHMEM_TEAM_WORLD, 2, nullptr, 0, &x, nullptr, 0, &y) == 0,
+         "split_2d");
+  expect(nvshmem_team_my_pe(x) == me % 2 && nvshmem_team_my_pe(y) == me / 2, "rows and columns");
+  expect(nvshmem_team_split_strided(NVSHMEM_TEAM_WORLD, n, 1, 1, nullptr, 0, &even) != 0 &&
+             even == NVSHMEM_TEAM_INVALID,
+         "a split that cannot be");
+  expect(nvshmem_team_my_pe(NVSHMEMX_TEAM_NODE) == me, "the team of the node");
+}
+
+// The members of the shared team, and nobody else, have addresses, at which lies what is theirs.
+void check_addresses(bool direct) {
+  const int n = nvshmem_n_pes();
+  const int me = nvshmem_my_pe();
+  auto* const word = static_cast<int*>(nvshmem_malloc(sizeof(int)));
+  *word = 100 + me;
+  nvshmem_barrier_all();
+  for (int pe = 0; pe < n; ++pe) {
+    auto* const there = static_cast<int*>(nvshmem_ptr(word, pe));
+    expect((there != nullptr) == (direct || pe == me), "who has an address");
+    if (there != nullptr) expect(*there == 100 + pe, "what lies at the address");
+  }
+  expect(nvshmem_team_n_pes(NVSHMEM_TEAM_SHARED) == (direct ? n : 1), "the shared team");
+  expect(nvshmem_ptr(&direct, me) == nullptr, "an address outside the heap");
+  nvshmem_barrier_all();
+  nvshmem_free(word);
+}
+
+void check_memory() {
+  expect(nvshmem_malloc(0) == nullptr, "malloc of nothing");
+  nvshmem_free(nullptr);
+  auto* const aligned = static_cast<char*>(nvshmem_align(4096, 100));
+  expect(reinterpret_cast<std::uintptr_t>(aligned) % 4096 == 0, "align");
+  expect(nvshmem_ptr(aligned, nvshmem_my_pe()) == aligned, "ptr to this PE");
+  nvshmem_free(aligned);
+  expect(nvshmem_align(3, 100) == nullptr, "align to what is no power of two");
+  expect(nvshmem_calloc(~std::size_t{0}, 2) == nullptr, "calloc of too much");
+  static char buffer[4096];
+  expect(nvshmemx_buffer_register(buffer, sizeof(buffer)) == 0, "buffer_register");
+  auto* const dest = static_cast<char*>(nvshmem_malloc(16));
+  buffer[3] = static_cast<char>(nvshmem_my_pe() + 1);
+  nvshmem_putmem(dest, buffer, 4, (nvshmem_my_pe() + 1) % nvshmem_n_pes());
+  nvshmem_barrier_all();
+  expect(dest[3] == (nvshmem_my_pe() + nvshmem_n_pes() - 1) % nvshmem_n_pes() + 1,
+         "put from a registered buffer");
+  expect(nvshmemx_buffer_unregister(buffer) == 0, "buffer_unregister");
+  expect(nvshmemx_buffer_unregister(buffer) != 0, "buffer_unregister, again");
+  nvshmem_free(dest);
+}
+
+// What the attributes of an init keep.
+void check_attributes() {
+  nvshmemx_init_attr_t attributes = NVSHMEMX_INIT_ATTR_INITIALIZER;
+  expect(attributes.mpi_comm == nullptr && attributes.args.uid_args.id == nullptr &&
+             attributes.args.cuda_device_id == -1,
+         "attributes as they begin");
+  int communicator = 0;
+  nvshmemx_uniqueid_t id = NVSHMEMX_UNIQUEID_INITIALIZER;
+  expect(nvshmemx_set_attr_mpi_comm_args(&communicator, &attributes) == 0 &&
+             nvshmemx_set_attr_uniqueid_args(2, 3, &id, &attributes) == 0,
+         "setting attributes");
+  const nvshmemx_uniqueid_args_t& args = attributes.args.uid_args;
+  expect(attributes.mpi_comm == &communicator && args.id == &id && args.myrank == 2 &&
+             args.nranks == 3,
+         "attributes that were set");
+}
+
+}  // namespace
+
+// collectives_pe [direct]: whether PEs reach each other without the NIC.
+int main(int argc, char** argv) {
+  const bool direct = argc == 2 && std::strcmp(argv[1], "direct") == 0;
+  expect(nvshmemx_init_status() == NVSHMEM_STATUS_NOT_INITIALIZED, "status before init");
+  nvshmem_init();
+  nvshmem_init();  // counted
+  expect(nvshmemx_init_status() == NVSHMEM_STATUS_IS_INITIALIZED, "status after init");
+#define CALL_MOVING(NAME, TYPE) check_moving_##NAME();
+#define CALL_SUMMING(NAME, TYPE) check_summing_##NAME();
+#define CALL_BITWISE(NAME, TYPE) check_bitwise_##NAME();
+#define CALL_SIZE(BITS, TYPE) check_size_##BITS();
+  GDAKIT_NVSHMEM_TYPES(CALL_MOVING)
+  GDAKIT_NVSHMEM_SUMMED_TYPES(CALL_SUMMING)
+  GDAKIT_NVSHMEM_BITWISE_TYPES(CALL_BITWISE)
+  check_bytes();
+  GDAKIT_NVSHMEM_SIZES(CALL_SIZE)
+  check_size_mem();
+  check_meetings();
+  check_teams();
+  check_addresses(direct);
+  check_memory();
+  check_attributes();
+  nvshmem_finalize();
+  nvshmem_finalize();
+  expect(nvshmemx_init_status() == NVSHMEM_STATUS_NOT_INITIALIZED, "status after finalize");
+  std::printf("%s\n", failures == 0 ? "all names did what they say" : "some names failed");
+  return failures == 0 ? 0 : 1;
+}

@@ -1,0 +1,359 @@
+// Every name of NVSHMEM's that moves, changes, waits or meets, for every type, in emulated kernels
+// and on the host. Run by `gdakit run`; exits with 0 if all of them did what they say.
+#include <cstdio>
+#include <cstring>
+
+#include "nvshmem/emulate.h"
+
+namespace {
+
+namespace nv = gdakit::nvshmem;
+
+int failures = 0;
+
+void expect(bool holds, const char* what) {
+  if (holds) return;
+  ++failures;
+  std::fprintf(stderr, "PE %d: %s\n", nvshmem_my_pe(), what);
+}
+
+// Runs a kernel on all PEs, between two barriers.
+template <class Kernel>
+void run(const char* what, const Kernel& kernel, std::uint32_t threads = 1) {
+  nvshmem_barrier_all();
+  const gdakit::Result<void> done = nv::emulate(kernel, {.blocks = 1, .threads = threads});
+  if (!done) std::fprintf(stderr, "%s\n", done.error().message().c_str());
+  expect(bool(done), what);
+  nvshmem_barrier_all();
+}
+
+int next_pe() { return (nvshmem_my_pe() + 1) % nvshmem_n_pes(); }
+int last_pe() { return (nvshmem_my_pe() + nvshmem_n_pes() - 1) % nvshmem_n_pes(); }
+
+template <class T>
+T as(int value) {
+  return static_cast<T>(value);
+}
+
+// A value that names a PE and an index, in any type.
+template <class T>
+T value_of(int pe, int i) {
+  return T(static_cast<float>(1 + pe * 8 + i));
+}
+template <class T>
+bool is_same(const T& a, const T& b) {
+  return std::memcmp(&a, &b, sizeof(T)) == 0;
+}
+
+constexpr int kCount = 5;
+
+// Symmetric: what a PE gives, and what it gets in several ways.
+template <class T>
+struct Memory {
+  T* source;
+  T* dest;  // kCount for each way
+  static constexpr int kWays = 12;
+
+  static Memory make() {
+    Memory memory{static_cast<T*>(nvshmem_malloc(kCount * sizeof(T))),
+                  static_cast<T*>(nvshmem_calloc(kWays * kCount, sizeof(T)))};
+    for (int i = 0; i < kCount; ++i) memory.source[i] = value_of<T>(nvshmem_my_pe(), i);
+    return memory;
+  }
+  void free() const {
+    nvshmem_free(source);
+    nvshmem_free(dest);
+  }
+  T* way(int number) const { return dest + number * kCount; }
+
+  // Ways 0 to `ways` - 1 hold what `pe` gave.
+  void check(const char* what, int ways, int pe) const {
+    for (int i = 0; i < ways * kCount; ++i) {
+      expect(is_same(dest[i], value_of<T>(pe, i % kCount)), what);
+    }
+    std::memset(static_cast<void*>(dest), 0, kWays * kCount * sizeof(T));
+  }
+};
+
+#define CHECK_MOVES(NAME, TYPE)                                                              \
+  struct PutKernel_##NAME {                                                                  \
+    Memory<TYPE> m;                                                                          \
+    void operator()() const {                                                                \
+      const int pe = next_pe();                                                              \
+      if (nvshmem_thread() == 0) {                                                           \
+        nvshmem_##NAME##_put(m.way(0), m.source, kCount, pe);                                \
+        nvshmem_##NAME##_put_nbi(m.way(1), m.source, kCount, pe);                            \
+        nvshmem_##NAME##_iput(m.way(2), m.source, 1, 1, kCount, pe);                         \
+        for (int i = 0; i < kCount; ++i) nvshmem_##NAME##_p(m.way(3) + i, m.source[i], pe);  \
+      }                                                                                      \
+      nvshmemx_##NAME##_put_warp(m.way(4), m.source, kCount, pe);                            \
+      nvshmemx_##NAME##_put_nbi_warp(m.way(5), m.source, kCount, pe);                        \
+      nvshmemx_##NAME##_iput_warp(m.way(6), m.source, 1, 1, kCount, pe);                     \
+      nvshmemx_##NAME##_put_block(m.way(7), m.source, kCount, pe);                           \
+      nvshmemx_##NAME##_put_nbi_block(m.way(8), m.source, kCount, pe);                       \
+      nvshmemx_##NAME##_iput_block(m.way(9), m.source, 1, 1, kCount, pe);                    \
+      nvshmem_quiet();                                                                       \
+    }                                                                                        \
+  };                                                                                         \
+  struct GetKernel_##NAME {                                                                  \
+    Memory<TYPE> m;                                                                          \
+    void operator()() const {                                                                \
+      const int pe = next_pe();                                                              \
+      if (nvshmem_thread() == 0) {                                                           \
+        nvshmem_##NAME##_get(m.way(0), m.source, kCount, pe);                                \
+        nvshmem_##NAME##_get_nbi(m.way(1), m.source, kCount, pe);                            \
+        nvshmem_##NAME##_iget(m.way(2), m.source, 1, 1, kCount, pe);                         \
+        for (int i = 0; i < kCount; ++i) m.way(3)[i] = nvshmem_##NAME##_g(m.source + i, pe); \
+      }                                                                                      \
+      nvshmemx_##NAME##_get_warp(m.way(4), m.source, kCount, pe);                            \
+      nvshmemx_##NAME##_get_nbi_warp(m.way(5), m.source, kCount, pe);                        \
+      nvshmemx_##NAME##_iget_warp(m.way(6), m.source, 1, 1, kCount, pe);                     \
+      nvshmemx_##NAME##_get_block(m.way(7), m.source, kCount, pe);                           \
+      nvshmemx_##NAME##_get_nbi_block(m.way(8), m.source, kCount, pe);                       \
+      nvshmemx_##NAME##_iget_block(m.way(9), m.source, 1, 1, kCount, pe);                    \
+      nvshmem_quiet();                                                                       \
+    }                                                                                        \
+  };                                                                                         \
+  void check_moves_##NAME() {                                                                \
+    const auto m = Memory<TYPE>::make();                                                     \
+    run("put " #NAME, PutKernel_##NAME{m}, kWarp);                                           \
+    m.check("put " #NAME, 10, last_pe());                                                    \
+    run("get " #NAME, GetKernel_##NAME{m}, kWarp);                                           \
+    m.check("get " #NAME, 10, next_pe());                                                    \
+    nvshmem_barrier_all();                                                                   \
+    const int pe = next_pe();                                                                \
+    nvshmem_##NAME##_put(m.way(0), m.source, kCount, pe);                                    \
+    nvshmem_##NAME##_put_nbi(m.way(1), m.source, kCount, pe);                                \
+    nvshmem_##NAME##_iput(m.way(2), m.source, 1, 1, kCount, pe);                             \
+    for (int i = 0; i < kCount; ++i) nvshmem_##NAME##_p(m.way(3) + i, m.source[i], pe);      \
+    nvshmemx_##NAME##_put_on_stream(m.way(4), m.source, kCount, pe, nullptr);                \
+    nvshmemx_##NAME##_put_nbi_on_stream(m.way(5), m.source, kCount, pe, nullptr);            \
+    nvshmemx_##NAME##_iput_on_stream(m.way(6), m.source, 1, 1, kCount, pe, nullptr);         \
+    for (int i = 0; i < kCount; ++i) {                                                       \
+      nvshmemx_##NAME##_p_on_stream(m.way(7) + i, m.source[i], pe, nullptr);                 \
+    }                                                                                        \
+    nvshmemx_quiet_on_stream(nullptr);                                                       \
+    nvshmem_barrier_all();                                                                   \
+    m.check("host put " #NAME, 8, last_pe());                                                \
+    nvshmem_##NAME##_get(m.way(0), m.source, kCount, pe);                                    \
+    nvshmem_##NAME##_get_nbi(m.way(1), m.source, kCount, pe);                                \
+    nvshmem_##NAME##_iget(m.way(2), m.source, 1, 1, kCount, pe);                             \
+    for (int i = 0; i < kCount; ++i) m.way(3)[i] = nvshmem_##NAME##_g(m.source + i, pe);     \
+    nvshmemx_##NAME##_get_on_stream(m.way(4), m.source, kCount, pe, nullptr);                \
+    nvshmemx_##NAME##_get_nbi_on_stream(m.way(5), m.source, kCount, pe, nullptr);            \
+    nvshmem_quiet();                                                                         \
+    m.check("host get " #NAME, 6, next_pe());                                                \
+    nvshmem_barrier_all();                                                                   \
+    m.free();                                                                                \
+  }
+
+constexpr std::uint32_t kWarp = 8;  // lanes; a warp that is not full acts as one, too
+
+// The thread's number in its block.
+std::uint32_t nvshmem_thread() { return gdakit::sim::current_thread()->thread_index; }
+
+GDAKIT_NVSHMEM_TYPES(CHECK_MOVES)
+
+#define CHECK_SIGNALS(NAME, TYPE)                                                                 \
+  struct SignalKernel_##NAME {                                                                    \
+    Memory<TYPE> m;                                                                               \
+    uint64_t* word;                                                                               \
+    void operator()() const {                                                                     \
+      const int pe = next_pe();                                                                   \
+      if (nvshmem_thread() == 0) {                                                                \
+        nvshmem_##NAME##_put_signal(m.way(0), m.source, kCount, word, 1, NVSHMEM_SIGNAL_ADD, pe); \
+        nvshmem_##NAME##_put_signal_nbi(m.way(1), m.source, kCount, word, 1, NVSHMEM_SIGNAL_ADD,  \
+                                        pe);                                                      \
+      }                                                                                           \
+      nvshmemx_##NAME##_put_signal_warp(m.way(2), m.source, kCount, word, 1, NVSHMEM_SIGNAL_ADD,  \
+                                        pe);                                                      \
+      nvshmemx_##NAME##_put_signal_nbi_warp(m.way(3), m.source, kCount, word, 1,                  \
+                                            NVSHMEM_SIGNAL_ADD, pe);                              \
+      nvshmemx_##NAME##_put_signal_block(m.way(4), m.source, kCount, word, 1, NVSHMEM_SIGNAL_ADD, \
+                                         pe);                                                     \
+      nvshmemx_##NAME##_put_signal_nbi_block(m.way(5), m.source, kCount, word, 1,                 \
+                                             NVSHMEM_SIGNAL_ADD, pe);                             \
+      if (nvshmem_signal_wait_until(word, NVSHMEM_CMP_GE, 6) != 6) *word = 1000;                  \
+    }                                                                                             \
+  };                                                                                              \
+  void check_signals_##NAME() {                                                                   \
+    const auto m = Memory<TYPE>::make();                                                          \
+    auto* const word = static_cast<uint64_t*>(nvshmem_calloc(1, sizeof(uint64_t)));               \
+    run("put_signal " #NAME, SignalKernel_##NAME{m, word}, kWarp);                                \
+    expect(*word == 6, "signals of " #NAME);                                                      \
+    m.check("put_signal " #NAME, 6, last_pe());                                                   \
+    nvshmem_barrier_all();                                                                        \
+    nvshmemx_##NAME##_put_signal_on_stream(m.way(0), m.source, kCount, word, 9,                   \
+                                           NVSHMEM_SIGNAL_SET, next_pe(), nullptr);               \
+    nvshmemx_signal_wait_until_on_stream(word, NVSHMEM_CMP_EQ, 9, nullptr);                       \
+    m.check("put_signal on stream " #NAME, 1, last_pe());                                         \
+    nvshmem_barrier_all();                                                                        \
+    m.free();                                                                                     \
+    nvshmem_free(word);                                                                           \
+  }
+GDAKIT_NVSHMEM_TYPES(CHECK_SIGNALS)
+
+// Every PE does each to its word on the next one; what it fetches must be the value before.
+#define CHECK_ADDING(NAME, TYPE)                                                                   \
+  struct AddKernel_##NAME {                                                                        \
+    TYPE* word;                                                                                    \
+    int* good;                                                                                     \
+    void operator()() const {                                                                      \
+      const int pe = next_pe();                                                                    \
+      *good = 1;                                                                                   \
+      const auto was = [&](TYPE old, int expected) { *good &= old == as<TYPE>(expected); };        \
+      nvshmem_##NAME##_atomic_add(word, as<TYPE>(5), pe);                                          \
+      was(nvshmem_##NAME##_atomic_fetch_add(word, as<TYPE>(2), pe), 5);                            \
+      nvshmem_##NAME##_atomic_inc(word, pe);                                                       \
+      was(nvshmem_##NAME##_atomic_fetch_inc(word, pe), 8);                                         \
+      was(nvshmem_##NAME##_atomic_compare_swap(word, as<TYPE>(9), as<TYPE>(20), pe), 9);           \
+      was(nvshmem_##NAME##_atomic_compare_swap(word, as<TYPE>(9), as<TYPE>(30), pe), 20);          \
+      was(nvshmem_##NAME##_atomic_fetch(word, pe), 20);                                            \
+    }                                                                                              \
+  };                                                                                               \
+  void check_adding_##NAME() {                                                                     \
+    auto* const word = static_cast<TYPE*>(nvshmem_calloc(1, sizeof(TYPE)));                        \
+    int good = 0;                                                                                  \
+    run("atomics " #NAME, AddKernel_##NAME{word, &good});                                          \
+    expect(good == 1 && *word == as<TYPE>(20), "atomics " #NAME);                                  \
+    const int pe = next_pe();                                                                      \
+    nvshmem_barrier_all();                                                                         \
+    nvshmem_##NAME##_atomic_add(word, as<TYPE>(1), pe);                                            \
+    expect(nvshmem_##NAME##_atomic_fetch_add(word, as<TYPE>(2), pe) == as<TYPE>(21),               \
+           "host " #NAME);                                                                         \
+    nvshmem_##NAME##_atomic_inc(word, pe);                                                         \
+    expect(nvshmem_##NAME##_atomic_fetch_inc(word, pe) == as<TYPE>(24), "host " #NAME);            \
+    expect(                                                                                        \
+        nvshmem_##NAME##_atomic_compare_swap(word, as<TYPE>(25), as<TYPE>(7), pe) == as<TYPE>(25), \
+        "host compare_swap " #NAME);                                                               \
+    expect(nvshmem_##NAME##_atomic_fetch(word, pe) == as<TYPE>(7), "host fetch " #NAME);           \
+    nvshmem_barrier_all();                                                                         \
+    nvshmem_free(word);                                                                            \
+  }
+GDAKIT_NVSHMEM_ATOMIC_TYPES(CHECK_ADDING)
+
+#define CHECK_SETTING(NAME, TYPE)                                                     \
+  struct SetKernel_##NAME {                                                           \
+    TYPE* word;                                                                       \
+    int* good;                                                                        \
+    void operator()() const {                                                         \
+      const int pe = next_pe();                                                       \
+      nvshmem_##NAME##_atomic_set(word, as<TYPE>(5), pe);                             \
+      *good = nvshmem_##NAME##_atomic_swap(word, as<TYPE>(6), pe) == as<TYPE>(5) &&   \
+              nvshmem_##NAME##_atomic_fetch(word, pe) == as<TYPE>(6);                 \
+    }                                                                                 \
+  };                                                                                  \
+  void check_setting_##NAME() {                                                       \
+    auto* const word = static_cast<TYPE*>(nvshmem_calloc(1, sizeof(TYPE)));           \
+    int good = 0;                                                                     \
+    run("set " #NAME, SetKernel_##NAME{word, &good});                                 \
+    expect(good == 1 && *word == as<TYPE>(6), "set " #NAME);                          \
+    nvshmem_barrier_all();                                                            \
+    nvshmem_##NAME##_atomic_set(word, as<TYPE>(8), next_pe());                        \
+    expect(nvshmem_##NAME##_atomic_swap(word, as<TYPE>(9), next_pe()) == as<TYPE>(8), \
+           "host " #NAME);                                                            \
+    nvshmem_barrier_all();                                                            \
+    expect(*word == as<TYPE>(9), "host set " #NAME);                                  \
+    nvshmem_barrier_all();                                                            \
+    nvshmem_free(word);                                                               \
+  }
+GDAKIT_NVSHMEM_SET_TYPES(CHECK_SETTING)
+
+#define CHECK_BITS(NAME, TYPE)                                                            \
+  struct BitKernel_##NAME {                                                               \
+    TYPE* word;                                                                           \
+    int* good;                                                                            \
+    void operator()() const {                                                             \
+      const int pe = next_pe();                                                           \
+      nvshmem_##NAME##_atomic_or(word, as<TYPE>(12), pe);                                 \
+      *good = nvshmem_##NAME##_atomic_fetch_and(word, as<TYPE>(6), pe) == as<TYPE>(12);   \
+      *good &= nvshmem_##NAME##_atomic_fetch_or(word, as<TYPE>(3), pe) == as<TYPE>(4);    \
+      *good &= nvshmem_##NAME##_atomic_fetch_xor(word, as<TYPE>(5), pe) == as<TYPE>(7);   \
+      nvshmem_##NAME##_atomic_xor(word, as<TYPE>(9), pe);                                 \
+      nvshmem_##NAME##_atomic_and(word, as<TYPE>(10), pe);                                \
+      nvshmem_quiet();                                                                    \
+    }                                                                                     \
+  };                                                                                      \
+  void check_bits_##NAME() {                                                              \
+    auto* const word = static_cast<TYPE*>(nvshmem_calloc(1, sizeof(TYPE)));               \
+    int good = 0;                                                                         \
+    run("bits " #NAME, BitKernel_##NAME{word, &good});                                    \
+    expect(good == 1 && *word == as<TYPE>(10), "bits " #NAME);                            \
+    nvshmem_barrier_all();                                                                \
+    nvshmem_##NAME##_atomic_xor(word, as<TYPE>(3), next_pe());                            \
+    expect(nvshmem_##NAME##_atomic_fetch_or(word, as<TYPE>(4), next_pe()) == as<TYPE>(9), \
+           "host bits " #NAME);                                                           \
+    nvshmem_barrier_all();                                                                \
+    nvshmem_free(word);                                                                   \
+  }
+GDAKIT_NVSHMEM_BIT_TYPES(CHECK_BITS)
+
+#define CHECK_WAITS(NAME, TYPE)                                                                    \
+  struct WaitKernel_##NAME {                                                                       \
+    TYPE* words;                                                                                   \
+    int* good;                                                                                     \
+    void operator()() const {                                                                      \
+      const int pe = next_pe();                                                                    \
+      TYPE values[3] = {as<TYPE>(1), as<TYPE>(2), as<TYPE>(3)};                                    \
+      size_t indices[3] = {};                                                                      \
+      for (int i = 0; i < 3; ++i) nvshmem_##NAME##_p(words + i, values[i], pe);                    \
+      nvshmem_##NAME##_wait_until(words, NVSHMEM_CMP_EQ, as<TYPE>(1));                             \
+      nvshmem_##NAME##_wait_until_all(words, 3, nullptr, NVSHMEM_CMP_GE, as<TYPE>(1));             \
+      nvshmem_##NAME##_wait_until_all_vector(words, 3, nullptr, NVSHMEM_CMP_EQ, values);           \
+      *good =                                                                                      \
+          nvshmem_##NAME##_wait_until_any(words, 3, nullptr, NVSHMEM_CMP_GT, as<TYPE>(1)) == 1;    \
+      *good &=                                                                                     \
+          nvshmem_##NAME##_wait_until_any_vector(words, 3, nullptr, NVSHMEM_CMP_EQ, values) == 0;  \
+      *good &= nvshmem_##NAME##_wait_until_some(words, 3, indices, nullptr, NVSHMEM_CMP_NE,        \
+                                                as<TYPE>(2)) == 2 &&                               \
+               indices[1] == 2;                                                                    \
+      *good &= nvshmem_##NAME##_wait_until_some_vector(words, 3, indices, nullptr, NVSHMEM_CMP_LE, \
+                                                       values) == 3;                               \
+      *good &= nvshmem_##NAME##_test(words, NVSHMEM_CMP_LT, as<TYPE>(1)) == 0;                     \
+      *good &= nvshmem_##NAME##_test_all(words, 3, nullptr, NVSHMEM_CMP_LE, as<TYPE>(3)) == 1;     \
+      *good &= nvshmem_##NAME##_test_all_vector(words, 3, nullptr, NVSHMEM_CMP_EQ, values) == 1;   \
+      *good &= nvshmem_##NAME##_test_any(words, 3, nullptr, NVSHMEM_CMP_EQ, as<TYPE>(3)) == 2;     \
+      *good &=                                                                                     \
+          nvshmem_##NAME##_test_any_vector(words, 3, nullptr, NVSHMEM_CMP_NE, values) == SIZE_MAX; \
+      *good &= nvshmem_##NAME##_test_some(words, 3, indices, nullptr, NVSHMEM_CMP_EQ,              \
+                                          as<TYPE>(2)) == 1 &&                                     \
+               indices[0] == 1;                                                                    \
+      *good &= nvshmem_##NAME##_test_some_vector(words, 3, indices, nullptr, NVSHMEM_CMP_GE,       \
+                                                 values) == 3;                                     \
+    }                                                                                              \
+  };                                                                                               \
+  void check_waits_##NAME() {                                                                      \
+    auto* const words = static_cast<TYPE*>(nvshmem_calloc(3, sizeof(TYPE)));                       \
+    int good = 0;                                                                                  \
+    run("waits " #NAME, WaitKernel_##NAME{words, &good});                                          \
+    expect(good == 1, "waits " #NAME);                                                             \
+    nvshmemx_##NAME##_wait_until_on_stream(words, NVSHMEM_CMP_EQ, as<TYPE>(1), nullptr);           \
+    nvshmemx_##NAME##_wait_until_all_on_stream(words, 3, nullptr, NVSHMEM_CMP_GE, as<TYPE>(1),     \
+                                               nullptr);                                           \
+    nvshmemx_##NAME##_wait_until_all_vector_on_stream(words, 3, nullptr, NVSHMEM_CMP_EQ, words,    \
+                                                      nullptr);                                    \
+    nvshmem_barrier_all();                                                                         \
+    nvshmem_free(words);                                                                           \
+  }
+GDAKIT_NVSHMEM_WAIT_TYPES(CHECK_WAITS)
+
+}  // namespace
+
+int main(int, char**) {
+  nvshmem_init();
+#define CALL_MOVES(NAME, TYPE) check_moves_##NAME();
+#define CALL_SIGNALS(NAME, TYPE) check_signals_##NAME();
+#define CALL_ADDING(NAME, TYPE) check_adding_##NAME();
+#define CALL_SETTING(NAME, TYPE) check_setting_##NAME();
+#define CALL_BITS(NAME, TYPE) check_bits_##NAME();
+#define CALL_WAITS(NAME, TYPE) check_waits_##NAME();
+  GDAKIT_NVSHMEM_TYPES(CALL_MOVES)
+  GDAKIT_NVSHMEM_TYPES(CALL_SIGNALS)
+  GDAKIT_NVSHMEM_ATOMIC_TYPES(CALL_ADDING)
+  GDAKIT_NVSHMEM_SET_TYPES(CALL_SETTING)
+  GDAKIT_NVSHMEM_BIT_TYPES(CALL_BITS)
+  GDAKIT_NVSHMEM_WAIT_TYPES(CALL_WAITS)
+  nvshmem_finalize();
+  std::printf("%s\n", failures == 0 ? "all names did what they say" : "some names failed");
+  return failures == 0 ? 0 : 1;
+}

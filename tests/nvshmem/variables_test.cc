@@ -1,0 +1,67 @@
+// What users' NVSHMEM_* variables mean.
+#include "nvshmem/variables.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace gdakit::nvshmem {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+Options options_of(const Variables& environment) {
+  const Result<ParsedOptions> parsed = parse_options(translate(environment).variables);
+  EXPECT_TRUE(parsed) << parsed.error().message();
+  return parsed ? parsed->options : Options();
+}
+
+TEST(Variables, HaveTheMeaningOfGdakitsOwn) {
+  const Options options = options_of({{"NVSHMEM_SYMMETRIC_SIZE", "1.5G"},
+                                      {"NVSHMEM_DEBUG", "TRACE"},
+                                      {"NVSHMEM_QP_DEPTH", "1000"},
+                                      {"NVSHMEM_IBGDA_NIC_HANDLER", "cpu"},
+                                      {"NVSHMEM_DISABLE_P2P", "1"},
+                                      {"NVSHMEM_MAX_TEAMS", "12"},
+                                      {"NVSHMEM_REDUCE_SCRATCH_SIZE", "512k"}});
+  EXPECT_EQ(options.symmetric_size, std::uint64_t{3} << 29);
+  EXPECT_EQ(options.log, LogLevel::debug);
+  EXPECT_EQ(options.queue_depth, 1024u);
+  EXPECT_EQ(options.nic_handler, NicHandler::proxy);
+  EXPECT_EQ(options.transport, TransportChoice::nic);
+  EXPECT_EQ(options.teams, 12u);
+  EXPECT_EQ(options.team_scratch, 512u << 10);
+}
+
+TEST(Variables, OfGdakitWin) {
+  EXPECT_EQ(options_of({{"GDAKIT_TEAMS", "9"}, {"NVSHMEM_MAX_TEAMS", "12"}}).teams, 9u);
+}
+
+TEST(Variables, ThatMeanNothingHereAreNamed) {
+  const TranslatedVariables translated =
+      translate({{"NVSHMEM_ENABLE_NIC_PE_MAPPING", "1"}, {"HOME", "/"}, {"GDAKIT_TEAMS", "9"}});
+  EXPECT_THAT(translated.warnings, ElementsAre(HasSubstr("NVSHMEM_ENABLE_NIC_PE_MAPPING")));
+  EXPECT_EQ(translated.variables.size(), 3u);  // nothing but what was there
+}
+
+TEST(Variables, WithValuesThatMeanNothingHereAreNamed) {
+  for (const auto& [name, value] : Variables{{"NVSHMEM_SYMMETRIC_SIZE", "much"},
+                                             {"NVSHMEM_SYMMETRIC_SIZE", "-1"},
+                                             {"NVSHMEM_QP_DEPTH", "0"},
+                                             {"NVSHMEM_DEBUG", "loud"},
+                                             {"NVSHMEM_REMOTE_TRANSPORT", "ucx"},
+                                             {"NVSHMEM_DISABLE_P2P", "maybe"},
+                                             {"NVSHMEM_BOOTSTRAP", "SHMEM"}}) {
+    const TranslatedVariables translated = translate({{name, value}});
+    EXPECT_THAT(translated.warnings, ElementsAre(HasSubstr(name + "=" + value)));
+    EXPECT_EQ(translated.variables.size(), 1u) << name;  // nothing but itself
+  }
+}
+
+TEST(Variables, OfNvshmemThatAskForWhatIsThereAnyhowAreTaken) {
+  EXPECT_THAT(translate({{"NVSHMEM_IB_ENABLE_IBGDA", "1"}}).warnings, IsEmpty());
+}
+
+}  // namespace
+}  // namespace gdakit::nvshmem
