@@ -20,7 +20,12 @@ struct Bench {
     context.queues = &view;
     context.queue_count = 1;
     context.mapped_queues = 1;
-    context.heap = {chunk.begin, &chunk, 1, &rkey, &chunk.begin};
+    context.heap.base = chunk.begin;
+    context.heap.end = chunk.end;
+    context.heap.chunks = &chunk;
+    context.heap.chunk_count = 1;
+    context.heap.rkeys = &rkey;
+    context.heap.remote_bases = &chunk.begin;
     context.max_message_bytes = 1 << 30;
     context.state = &state;
   }

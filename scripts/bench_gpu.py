@@ -28,8 +28,12 @@ def run_limited(command):
 def find_programs(folder, name_filter):
     """The benchmarks: in a build folder those of bench/gpu, in any other all that it has."""
     inside = folder / "bench" / "gpu"
-    found = (inside if inside.is_dir() else folder).glob("*_bench")
-    return sorted(path for path in found if path.is_file() and re.search(name_filter, path.name))
+    return find_in(inside if inside.is_dir() else folder, name_filter)
+
+
+def find_in(folder, name_filter):
+    return sorted(path for path in folder.glob("*_bench")
+                  if path.is_file() and re.search(name_filter, path.name))
 
 
 def run_program(program, quick):

@@ -103,7 +103,12 @@ inline Result<void> PostingRig::create(std::uint32_t queues, std::uint32_t depth
   context_.queues = views_.get();
   context_.queue_count = queues;
   context_.mapped_queues = queues;
-  context_.heap = {heap, chunk_.get(), 1, rkey_.get(), remote_base_.get()};
+  context_.heap.base = chunk.begin;
+  context_.heap.end = chunk.end;
+  context_.heap.chunks = chunk_.get();
+  context_.heap.chunk_count = 1;
+  context_.heap.rkeys = rkey_.get();
+  context_.heap.remote_bases = remote_base_.get();
   context_.max_message_bytes = 1 << 30;
   context_.watchdog_ns = 2'000'000'000;
   context_.nic_scope = Scope::gpu;

@@ -9,17 +9,31 @@
 namespace gdakit::bench {
 
 struct Program::Parts {
-  explicit Parts(const char* program_name, const char* question)
-      : name(program_name), app(question, program_name) {}
+  Parts(const char* program_name, const char* question, Needs what)
+      : name(program_name), needs(what), app(question, program_name) {}
 
   std::string name;
+  Needs needs;
   CLI::App app;
   std::string json;
   bool quick = false;
 };
 
-Program::Program(const char* name, const char* question)
-    : parts_(std::make_unique<Parts>(name, question)) {
+namespace {
+
+// The facts of a machine, or false if there is no GPU.
+bool add_gpus(Report& report, const GpuReport& found) {
+  if (found.gpus.empty()) return false;
+  report.add_fact("gpu", found.gpus.front().name);
+  report.add_fact("gpus", std::to_string(found.gpus.size()));
+  report.add_fact("cuda", found.driver);
+  return true;
+}
+
+}  // namespace
+
+Program::Program(const char* name, const char* question, Needs needs)
+    : parts_(std::make_unique<Parts>(name, question, needs)) {
   parts_->app.add_option("--json", parts_->json, "Also write the figures to this file")
       ->type_name("FILE");
   add_flag("--quick", &parts_->quick, "Few repetitions: to see that the bench works");
@@ -35,6 +49,22 @@ void Program::add_flag(const char* option, bool* place, const char* sentence) {
   parts_->app.add_flag(option, *place, sentence);
 }
 
+void Program::add_numbers(const char* option, std::vector<std::uint64_t>* place,
+                          const char* sentence) {
+  parts_->app.add_option(option, *place, sentence)
+      ->delimiter(',')
+      ->type_name("N,...")
+      ->capture_default_str();
+}
+
+void Program::add_choices(const char* option, std::vector<std::string>* place,
+                          const std::vector<std::string>& allowed, const char* sentence) {
+  parts_->app.add_option(option, *place, sentence)
+      ->delimiter(',')
+      ->check(CLI::IsMember(allowed))
+      ->capture_default_str();
+}
+
 bool Program::quick() const { return parts_->quick; }
 
 int Program::main(int argc, char** argv, const std::function<Result<void>(Report&)>& run) {
@@ -43,15 +73,13 @@ int Program::main(int argc, char** argv, const std::function<Result<void>(Report
   } catch (const CLI::ParseError& error) {
     return parts_->app.exit(error) == 0 ? 0 : 2;
   }
-  const GpuReport found = report_gpus();
-  if (found.gpus.empty()) {
+  Report report(parts_->name);
+  if (parts_->needs == Needs::nothing) {
+    report.add_fact("gpu", "none: the CPU emulator");
+  } else if (const GpuReport found = report_gpus(); !add_gpus(report, found)) {
     std::printf("%s: skipped, %s\n", parts_->name.c_str(), found.sentence.c_str());
     return kSkipped;
   }
-  Report report(parts_->name);
-  report.add_fact("gpu", found.gpus.front().name);
-  report.add_fact("gpus", std::to_string(found.gpus.size()));
-  report.add_fact("cuda", found.driver);
   Result<void> done = run(report);
   report.print(stdout);
   if (done && !parts_->json.empty()) done = report.write_json(parts_->json);
