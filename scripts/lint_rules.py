@@ -45,6 +45,7 @@ BANS = (
         "a constant or a macro of core/base/annotate.h, or a template argument",
         allowed={"core/base/annotate.h": "the one place that knows which compiler is at work",
                  "core/base/assert.h": "the GPU ends a program by another function",
+                 "nvshmem/nvshmem.h": "has CUDA's runtime where there is one, as NVSHMEM's",
                  "sim/sanitizer*.h": "the sanitizers' fiber calls exist under a sanitizer only"}),
     Ban("asm", r"\b(?:asm|__asm__|__asm)\b", "an operation of the Machine; PTX has one file",
         allowed=PTX),
@@ -76,11 +77,12 @@ BANS = (
 # Who may include whom, besides itself. A file belongs to the first room whose pattern it matches.
 BASE, FORMAT, DEVICE, HOST = "core/base", "core/format", "device", "core/host"
 MLX5, SOFTNIC, SIM = "backends/mlx5", "backends/softnic", "sim"
-ALL = {BASE, FORMAT, DEVICE, HOST, MLX5, SOFTNIC, SIM, "backends", "sim/world", "gdakit.h", "tools",
-       "examples", "tests", "bench"}
+ALL = {BASE, FORMAT, DEVICE, HOST, MLX5, SOFTNIC, SIM, "backends", "sim/world", "gdakit.h",
+       "host_calls", "nvshmem", "tools", "examples", "tests", "bench"}
 UMBRELLA = {BASE, FORMAT, DEVICE, HOST, SOFTNIC, SIM, "backends", "sim/world"}
 ROOMS = (
     ("gdakit.h", "gdakit.h", UMBRELLA),
+    ("gdakit.h", "gdakit_mpi.h", UMBRELLA),
     ("gdakit.h", "backends/init.cc", UMBRELLA),  # what gdakit.h declares
     (BASE, "core/base/*", set()),
     (FORMAT, "core/format/*", {BASE}),
@@ -95,6 +97,8 @@ ROOMS = (
     ("sim/world", "sim/niclitmus*", {BASE, FORMAT, DEVICE, HOST, SOFTNIC, SIM}),
     ("sim/world", "sim/explore.h", {BASE, FORMAT, DEVICE, HOST, SOFTNIC, SIM}),  # the users' header
     (SIM, "sim/*", {BASE, FORMAT, DEVICE}),
+    ("host_calls", "host_calls/*", UMBRELLA | {"gdakit.h"}),
+    ("nvshmem", "nvshmem/*", UMBRELLA | {"gdakit.h", "host_calls"}),
     ("tools", "tools/*", ALL),
     ("examples", "examples/*", ALL),
     ("tests", "tests/*", ALL),

@@ -2,7 +2,7 @@
 
 import concurrent.futures
 import fnmatch
-import pathlib
+import glob
 import re
 import shutil
 import subprocess
@@ -45,7 +45,7 @@ def check_format(root, sources, skips):
 def compile_header(root, compiler, path):
     """The first error of a file that includes nothing but this header, or None."""
     command = [compiler, "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Wshadow", "-Werror",
-               "-I", str(root), "-isystem", str(CUDA), "-x", "c++", "-"]
+               "-I", str(root), *FOREIGN, "-x", "c++", "-"]
     run = subprocess.run(command, input=f'#include "{path}"\n', capture_output=True, text=True)
     if run.returncode == 0:
         return None
@@ -57,12 +57,15 @@ def compile_header(root, compiler, path):
 
 
 # Headers of ours that need one which a machine may lack.
-CUDA = pathlib.Path("/usr/local/cuda/include")
-NEEDED = {"backends/mlx5/*": "infiniband/mlx5dv.h", "core/host/cuda_*": "cuda.h"}
+NEEDED = {"backends/mlx5/*": "infiniband/mlx5dv.h", "core/host/cuda_*": "cuda.h",
+          "gdakit_mpi.h": "mpi.h"}
+# Where they are, if the compiler does not know by itself: CUDA's place, and Debian's for MPI.
+FOREIGN = [argument for folder in ("/usr/local/cuda/include", *glob.glob("/usr/include/*/mpi"))
+           for argument in ("-isystem", folder)]
 
 
 def has_header(compiler, header):
-    command = [compiler, "-isystem", str(CUDA), "-fsyntax-only", "-x", "c++", "-"]
+    command = [compiler, *FOREIGN, "-fsyntax-only", "-x", "c++", "-"]
     return subprocess.run(command, input=f"#include <{header}>\n", capture_output=True,
                           text=True).returncode == 0
 
