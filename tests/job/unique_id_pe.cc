@@ -2,6 +2,7 @@
 // id to FILE, the others wait until it is there. With `-` for FILE: PE 0 writes it to stdout, the
 // others read it from stdin.
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -57,8 +58,8 @@ Result<void> run(const std::string& path, int rank, int n_pes) {
   if (!context) return context.error();
   const auto ranks = allgather_value((*context)->bootstrap(), (*context)->my_pe());
   if (!ranks) return ranks.error();
-  std::cerr << "PE " << ranks->at(static_cast<std::size_t>(rank)) << " of " << ranks->size()
-            << '\n';
+  // In one piece: the PEs share their stderr, and std::cerr writes each operand by itself.
+  std::fprintf(stderr, "PE %d of %zu\n", ranks->at(static_cast<std::size_t>(rank)), ranks->size());
   return {};
 }
 
