@@ -7,42 +7,59 @@ namespace {
 
 using Word = std::uint64_t;
 
-WorldOptions with_peers(const SubjectOptions& options, Reached reached) {
-  WorldOptions world_options = options_for(options);
-  world_options.reached = reached;
-  return world_options;
-}
-
-// Puts, quiet, and a put of one word that says that they have been made.
+// Puts of one unit, of two, and of a value: each with quiet behind it, and then a put of one word
+// that says that it has been made.
 struct Quiet {
   const Witness* witness;
-  Word* source;  // 3
-  Word* data;    // 3
+  Word* source;  // 5
+  Word* data;    // 7
   std::uint64_t* flag;
   template <class Pe>
   void operator()(Pe& pe) const {
-    auto& m = pe.machine();
     if (pe.my_pe() == 0) {
-      m.store_weak(source, 8);
-      m.store_weak(source + 1, 9);
-      m.store_weak(source + 2, 1);
-      pe.put_nbi(data, source, 2, 1);
-      pe.put_value(data + 2, 10, 1);
-      witness->expect(pe.quiet().ok(), "quiet succeeds");
-      pe.put_nbi(flag, source + 2, 1, 1);
-      return;
+      put(pe);
+    } else {
+      check(pe);
     }
-    witness->expect(pe.wait_until(flag, Compare::eq, 1).ok(), "the flag comes");
-    witness->expect(m.load_weak(data) == 8 && m.load_weak(data + 1) == 9,
-                    "the data is there when the flag is");
-    witness->expect(m.load_weak(data + 2) == 10, "the value is there when the flag is");
+  }
+
+  template <class Pe>
+  void put(Pe& pe) const {
+    auto& m = pe.machine();
+    for (Word i = 0; i < 4; ++i) m.store_weak(source + i, 7 + i);
+    const auto tell = [&](Word number) {
+      witness->expect(pe.quiet().ok(), "quiet succeeds");
+      m.store_weak(source + 4, number);
+      pe.put_nbi(flag, source + 4, 1, 1);
+    };
+    pe.put_nbi(data, source, 2, 1);
+    tell(1);
+    pe.put_nbi(data + 2, source, 4, 1);
+    tell(2);
+    pe.put_value(data + 6, 11, 1);
+    tell(3);
+  }
+
+  template <class Pe>
+  void check(Pe& pe) const {
+    auto& m = pe.machine();
+    const auto expect = [&](Word number, Word at, Word first, Word count) {
+      witness->expect(pe.wait_until(flag, Compare::ge, number).ok(), "the flag comes");
+      for (Word i = 0; i < count; ++i) {
+        witness->expect(m.load_weak(data + at + i) == first + i, "the data is there with its flag");
+      }
+    };
+    expect(1, 0, 7, 2);
+    expect(2, 2, 7, 4);
+    expect(3, 6, 11, 1);
   }
 };
 
-// The threads of a block put their words together, with a signal.
+// The threads of a block put their words together, with a signal: three units, which is more than
+// there are threads.
 struct BlockPut {
   const Witness* witness;
-  Word* source;  // 4: two units
+  Word* source;  // 6: three of each thread
   Word* data;
   std::uint64_t* signal;
   template <class Pe>
@@ -50,17 +67,15 @@ struct BlockPut {
     auto& m = pe.machine();
     const std::uint32_t self = m.thread_index();
     if (pe.my_pe() == 0) {
-      m.store_weak(source + 2 * self, Word{self} + 8);
-      m.store_weak(source + 2 * self + 1, Word{self} + 18);
-      witness->expect(pe.block().put_signal(data, source, 4, signal, 1, SignalOp::set, 1).ok(),
+      for (Word i = 3 * self; i < 3 * self + 3; ++i) m.store_weak(source + i, 8 + i);
+      witness->expect(pe.block().put_signal(data, source, 6, signal, 1, SignalOp::set, 1).ok(),
                       "put_signal succeeds");
-      m.store_weak(source + 2 * (1 - self), Word{0});  // whoever has copied it
+      m.store_weak(source + 3 * (1 - self), Word{0});  // whoever has copied it
       return;
     }
     witness->expect(pe.block().wait_until(signal, Compare::eq, 1).ok(), "the signal comes");
-    for (Word i = 0; i < 2; ++i) {
-      witness->expect(m.load_weak(data + 2 * i) == 8 + i && m.load_weak(data + 2 * i + 1) == 18 + i,
-                      "the words of both threads are there");
+    for (Word i = 0; i < 6; ++i) {
+      witness->expect(m.load_weak(data + i) == 8 + i, "the words of both threads are there");
     }
   }
 };
@@ -111,31 +126,47 @@ struct Add {
   }
 };
 
-// Puts go directly, atomics through the NIC: a put behind an atomic and a fence, and a signal
-// behind a put.
-struct Mixed {
+// Puts go directly, signals through the NIC: each signal comes behind a put that does not.
+struct MixedSignal {
   const Witness* witness;
-  Word* source;
-  Word* data;
-  Word* sum;
+  Word* source;  // 3
+  Word* data;    // 3
   std::uint64_t* flags;
   template <class Pe>
   void operator()(Pe& pe) const {
     auto& m = pe.machine();
     if (pe.my_pe() == 0) {
-      m.store_weak(source, 8);
-      m.store_weak(source + 1, 9);
-      pe.put_signal_nbi(data, source, 2, flags, 1, SignalOp::set, 1);
-      pe.atomic_add(sum, 5, 1);
-      witness->expect(pe.fence().ok(), "fence succeeds");
-      pe.put_value(flags + 1, 1, 1);
+      for (Word i = 0; i < 3; ++i) m.store_weak(source + i, 7 + i);
+      pe.put_nbi(data, source, 1, 1);
+      pe.put_signal_nbi(data + 1, source + 1, 1, flags, 1, SignalOp::set, 1);
+      pe.put_nbi(data + 2, source + 2, 1, 1);
+      pe.signal(flags + 1, 1, SignalOp::set, 1);
       witness->expect(pe.quiet().ok(), "quiet succeeds");
       return;
     }
-    witness->expect(pe.wait_until(flags, Compare::eq, 1).ok(), "the signal comes");
-    witness->expect(m.load_weak(data) == 8 && m.load_weak(data + 1) == 9,
-                    "the data is there when the signal is");
-    witness->expect(pe.wait_until(flags + 1, Compare::eq, 1).ok(), "the flag comes");
+    witness->expect(pe.wait_until(flags, Compare::eq, 1).ok(), "the signal with data comes");
+    witness->expect(m.load_weak(data) == 7, "what was put before the data is there");
+    witness->expect(m.load_weak(data + 1) == 8, "the data is there");
+    witness->expect(pe.wait_until(flags + 1, Compare::eq, 1).ok(), "the signal alone comes");
+    witness->expect(m.load_weak(data + 2) == 9, "what was put before the signal alone is there");
+  }
+};
+
+// Puts go directly, atomics through the NIC: a put behind an atomic and a fence.
+struct MixedFence {
+  const Witness* witness;
+  Word* sum;
+  std::uint64_t* flag;
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    if (pe.my_pe() == 0) {
+      pe.atomic_add(sum, 5, 1);
+      witness->expect(pe.fence().ok(), "fence succeeds");
+      pe.put_value(flag, 1, 1);
+      return;
+    }
+    witness->expect(pe.wait_until(flag, Compare::eq, 1).ok(), "the flag comes");
     witness->expect(m.load(order::RelaxedSystem{}, sum) == 5, "the sum is there when the flag is");
   }
 };
@@ -143,25 +174,25 @@ struct Mixed {
 }  // namespace
 
 WorldPointer direct_quiet(const SubjectOptions& options) {
-  auto world = std::make_unique<World>("direct-quiet", with_peers(options, Reached::directly));
-  auto* source = world->allocate<Word>("source", 3);
-  auto* data = world->allocate<Word>("data", 3);
+  auto world = world_of("quiet", options_for(options), Reached::directly);
+  auto* source = world->allocate<Word>("source", 5);
+  auto* data = world->allocate<Word>("data", 7);
   auto* flag = world->allocate<std::uint64_t>("flag", 1, RegionKind::signal);
   world->launch({.blocks = 1, .threads = 1}, Quiet{world->witness(), source, data, flag});
   return world;
 }
 
 WorldPointer direct_block(const SubjectOptions& options) {
-  auto world = std::make_unique<World>("direct-block", with_peers(options, Reached::directly));
-  auto* source = world->allocate<Word>("source", 4);
-  auto* data = world->allocate<Word>("data", 4);
+  auto world = world_of("block", options_for(options), Reached::directly);
+  auto* source = world->allocate<Word>("source", 6);
+  auto* data = world->allocate<Word>("data", 6);
   auto* signal = world->allocate<std::uint64_t>("signal", 1, RegionKind::signal);
   world->launch({.blocks = 1, .threads = 2}, BlockPut{world->witness(), source, data, signal});
   return world;
 }
 
 WorldPointer direct_fetch(const SubjectOptions& options) {
-  auto world = std::make_unique<World>("direct-fetch", with_peers(options, Reached::directly));
+  auto world = world_of("fetch", options_for(options), Reached::directly);
   auto* data = world->allocate<Word>("data", 2);
   auto* flags = world->allocate<Word>("flags", 2, RegionKind::signal);
   auto* mine = world->allocate<Word>("mine", 2);
@@ -170,7 +201,7 @@ WorldPointer direct_fetch(const SubjectOptions& options) {
 }
 
 WorldPointer direct_add(const SubjectOptions& options) {
-  auto world = std::make_unique<World>("direct-add", with_peers(options, Reached::directly));
+  auto world = world_of("add", options_for(options), Reached::directly);
   auto* sum = world->allocate<Word>("sum", 1, RegionKind::signal);
   auto* data = world->allocate<Word>("data", 2);
   world->launch({.blocks = 1, .threads = 1}, Add{world->witness(), sum, data});
@@ -182,13 +213,20 @@ WorldPointer direct_add(const SubjectOptions& options) {
   return world;
 }
 
-WorldPointer direct_mixed(const SubjectOptions& options) {
-  auto world = std::make_unique<World>("direct-mixed", with_peers(options, Reached::mixed));
-  auto* source = world->allocate<Word>("source", 2);
-  auto* data = world->allocate<Word>("data", 2);
-  auto* sum = world->allocate<Word>("sum", 1, RegionKind::signal);
+WorldPointer mixed_signal(const SubjectOptions& options) {
+  auto world = world_of("signal", options_for(options), Reached::mixed);
+  auto* source = world->allocate<Word>("source", 3);
+  auto* data = world->allocate<Word>("data", 3);
   auto* flags = world->allocate<std::uint64_t>("flags", 2, RegionKind::signal);
-  world->launch({.blocks = 1, .threads = 1}, Mixed{world->witness(), source, data, sum, flags});
+  world->launch({.blocks = 1, .threads = 1}, MixedSignal{world->witness(), source, data, flags});
+  return world;
+}
+
+WorldPointer mixed_fence(const SubjectOptions& options) {
+  auto world = world_of("fence", options_for(options), Reached::mixed);
+  auto* sum = world->allocate<Word>("sum", 1, RegionKind::signal);
+  auto* flag = world->allocate<std::uint64_t>("flag", 1, RegionKind::signal);
+  world->launch({.blocks = 1, .threads = 1}, MixedFence{world->witness(), sum, flag});
   return world;
 }
 

@@ -25,6 +25,7 @@ std::unique_ptr<Subject> make(const SubjectOptions& options) {
 namespace s = scenarios;
 constexpr Reached kNic = Reached::through_nic;
 constexpr Reached kDirect = Reached::directly;
+constexpr Reached kMixed = Reached::mixed;
 
 constexpr ScenarioEntry kScenarios[] = {
     {"put-quiet", "One thread puts a value and completes it.", make<s::put_quiet>},
@@ -101,8 +102,13 @@ constexpr ScenarioEntry kScenarios[] = {
     {"direct-block", "A block stores as one what all its threads wrote.", make<s::direct_block>},
     {"direct-fetch", "A PE fetches words until it finds data.", make<s::direct_fetch>},
     {"direct-add", "Two direct peers add to one word and fetch it.", make<s::direct_add>},
-    {"direct-mixed", "Puts go directly, atomics and signals through the NIC.",
-     make<s::direct_mixed>},
+    {"mixed-signal", "Puts go directly, and signals behind them through the NIC.",
+     make<s::mixed_signal>},
+    {"mixed-fence", "A put goes directly, and an atomic before it through the NIC.",
+     make<s::mixed_fence>},
+    {"mixed-barrier", "What is stored before a barrier through the NIC is there after it.",
+     make<s::barrier, kMixed>},
+    {"mixed-lock", "Two PEs count directly, under a lock through the NIC.", make<s::lock, kMixed>},
     {"error-flush", "A peer refuses the key; every thread learns of it.", make<s::error_flush>},
     {"commands-error", "A peer refuses the key of a command's WQE.", make<s::commands_error>},
     {"watchdog", "The NIC sleeps; waits end and are reported.", make<s::watchdog>},

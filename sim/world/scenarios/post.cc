@@ -1,4 +1,6 @@
 // One poster to a queue.
+#include <array>
+
 #include "sim/world/scenarios/scenarios.h"
 
 namespace gdakit::sim::scenarios {
@@ -87,8 +89,8 @@ WorldOptions options_for(const SubjectOptions& options) {
 
 WorldPointer world_of(const std::string& name, WorldOptions options, Reached reached) {
   options.reached = reached;
-  const bool direct = reached == Reached::directly;
-  return std::make_unique<World>((direct ? "direct-" : "") + name, options);
+  constexpr std::array kPrefixes{"", "direct-", "mixed-"};
+  return std::make_unique<World>(kPrefixes[static_cast<std::size_t>(reached)] + name, options);
 }
 
 WorldPointer put_quiet(const SubjectOptions& options) {

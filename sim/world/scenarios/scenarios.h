@@ -15,8 +15,8 @@ using WorldPointer = std::unique_ptr<World>;
 // The world of a scenario at its default knobs: those of the GPU, and all knobs drawn that the
 // protocol must stand.
 WorldOptions options_for(const SubjectOptions& options);
-// A world with these options. With direct peers the same is a scenario of its own, whose name
-// begins with "direct-".
+// A world with these options. Where threads reach peers otherwise than through the NIC, the same is
+// a scenario of its own, whose name begins with "direct-" or "mixed-".
 WorldPointer world_of(const std::string& name, WorldOptions options, Reached reached);
 
 // post.cc: one poster
@@ -80,7 +80,8 @@ WorldPointer direct_quiet(const SubjectOptions& options);
 WorldPointer direct_block(const SubjectOptions& options);
 WorldPointer direct_fetch(const SubjectOptions& options);
 WorldPointer direct_add(const SubjectOptions& options);
-WorldPointer direct_mixed(const SubjectOptions& options);
+WorldPointer mixed_signal(const SubjectOptions& options);
+WorldPointer mixed_fence(const SubjectOptions& options);
 
 // failure.cc: errors, stalls and the end
 WorldPointer error_flush(const SubjectOptions& options);
