@@ -311,6 +311,7 @@ class CudaMachine {
     __syncthreads();  // before the next broadcast
     return given;
   }
+  __device__ bool any_block(bool predicate) { return __syncthreads_or(predicate ? 1 : 0) != 0; }
 
   __device__ std::uint64_t clock_ns() {
     std::uint64_t now;

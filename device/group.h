@@ -77,6 +77,22 @@ GDAKIT_DEVICE void meet(M& m, BlockGroup) {
   m.sync_block();
 }
 
+// The threads of the group meet, and all get to know whether the predicate holds for any of them.
+template <class M>
+GDAKIT_DEVICE bool meet_any(M&, ThreadGroup, bool predicate) {
+  return predicate;
+}
+template <class M>
+GDAKIT_DEVICE bool meet_any(M& m, WarpGroup, bool predicate) {
+  const bool any = m.ballot(whole_warp(m), predicate) != 0;
+  meet(m, WarpGroup{});  // a ballot orders nothing
+  return any;
+}
+template <class M>
+GDAKIT_DEVICE bool meet_any(M& m, BlockGroup, bool predicate) {
+  return m.any_block(predicate);
+}
+
 // The first thread's value, for all threads of the group. They then agree on what to do next:
 // threads that judged for themselves could part before a barrier.
 template <class M>
@@ -100,9 +116,10 @@ GDAKIT_DEVICE Status agree_on(M& m, Group group, Status status) {
 
 template <class M, class Group>
 GDAKIT_DEVICE Ticket agree_on(M& m, Group group, Ticket ticket) {
-  ticket.queue = static_cast<std::uint32_t>(agree(m, group, ticket.queue));
   const auto peer = static_cast<std::uint32_t>(ticket.peer);
-  ticket.peer = static_cast<std::int32_t>(static_cast<std::uint32_t>(agree(m, group, peer)));
+  const std::uint64_t target = agree(m, group, std::uint64_t{ticket.queue} << 32 | peer);
+  ticket.queue = static_cast<std::uint32_t>(target >> 32);
+  ticket.peer = static_cast<std::int32_t>(static_cast<std::uint32_t>(target));
   ticket.index = agree(m, group, ticket.index);
   ticket.status = agree_on(m, group, ticket.status);
   return ticket;

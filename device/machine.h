@@ -111,6 +111,8 @@ concept HasGroups = requires(M& m, LaneMask mask, std::uint64_t value, std::uint
   {m.sync_block()};
   // Thread 0's value, for every thread of the block; a barrier of the block like sync_block.
   { m.broadcast_block(value) } -> std::same_as<std::uint64_t>;
+  // Whether the predicate holds for any thread of the block; likewise a barrier.
+  { m.any_block(true) } -> std::same_as<bool>;
 };
 
 // Time and waiting. Every wait loop calls spin once a turn.

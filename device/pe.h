@@ -139,7 +139,7 @@ class Pe : public RmaCalls<Pe<M, Group, Publication>, Group>,
   // barrier_all also completes what this PE posted, before it tells the others.
   GDAKIT_DEVICE Status barrier_all() {
     const Status quieted = quiet();
-    const Status met = sync_all();
+    const Status met = team(kTeamWorld).sync(true);
     return quieted.ok() ? met : quieted;
   }
   GDAKIT_DEVICE Status sync_all() { return team(kTeamWorld).sync(); }

@@ -35,6 +35,9 @@
 
 namespace gdakit {
 
+template <class M, class Group, class Publication>
+class Pe;
+
 template <class M, class Group = ThreadGroup>
 class TeamHandle {
  public:
@@ -54,14 +57,12 @@ class TeamHandle {
   // All members meet. barrier also completes what this PE posted before, on every queue and to
   // every PE, before it tells the others; of a batch that was left open on an exclusive queue, that
   // is for its owner to do. A PE whose own operations failed comes all the same.
-  GDAKIT_DEVICE Status sync() {
-    return run([](auto& session) { return collective::sync(session); });
-  }
+  GDAKIT_DEVICE Status sync() { return sync(false); }
   GDAKIT_DEVICE Status barrier() {
     HandleMemo memo;
     const Poster<M, SharedPublication> poster{m_, context_, 0, memo};
     const Status quieted = quiet(poster, Group{});
-    const Status met = sync();
+    const Status met = sync(true);
     return quieted.ok() ? met : quieted;
   }
 
@@ -150,6 +151,14 @@ class TeamHandle {
   }
 
  private:
+  template <class, class, class>
+  friend class Pe;
+
+  // `ordered`: the group comes from quiet.
+  GDAKIT_DEVICE Status sync(bool ordered) {
+    return run([=](auto& session) { return collective::sync(session, ordered); });
+  }
+
   template <class T, class Op>
   GDAKIT_DEVICE static collective::Reduction<collective::Combine<T, Op>> reduction(
       T* dest, const T* source, std::size_t count) {

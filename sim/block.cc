@@ -23,12 +23,17 @@ Block::Block(Scheduler& scheduler, std::vector<Thread*> threads)
   }
 }
 
-void Block::sync(Thread& self) {
+bool Block::sync(Thread& self, bool predicate) {
   ++arrived_;
-  if (all_arrived()) return release();
-  self.waits_in = Operation::sync_block;
-  self.waits_mask = 0;
-  scheduler_.yield(self, Reason::blocked);
+  any_ |= predicate;
+  if (all_arrived()) {
+    release();
+  } else {
+    self.waits_in = Operation::sync_block;
+    self.waits_mask = 0;
+    scheduler_.yield(self, Reason::blocked);
+  }
+  return last_any_;  // the next barrier needs this thread
 }
 
 void Block::exit(Thread& self) {
@@ -39,6 +44,7 @@ void Block::exit(Thread& self) {
 
 void Block::release() {
   arrived_ = 0;
+  last_any_ = std::exchange(any_, false);
   for (Thread* thread : threads_) {
     if (thread->waits_in != Operation::sync_block) continue;
     thread->waits_in = Operation::none;

@@ -19,8 +19,9 @@ class Block {
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
 
-  // Returns when every thread of the block has called it or ended, as CUDA's barrier does.
-  void sync(Thread& self);
+  // Returns when every thread of the block has called it or ended, as CUDA's barrier does: whether
+  // any of them came with a predicate that holds.
+  bool sync(Thread& self, bool predicate = false);
 
   // The thread has ended; it counts as arrived at this barrier and every later one.
   void exit(Thread& self);
@@ -41,6 +42,8 @@ class Block {
   std::vector<Warp> warps_;
   std::size_t arrived_ = 0;
   std::size_t exited_ = 0;
+  bool any_ = false;       // of those that have arrived
+  bool last_any_ = false;  // of the last barrier
   std::uint64_t shared_word_ = 0;
 };
 

@@ -173,6 +173,9 @@ class HostMachine {
     sync_block();  // before the next broadcast
     return given;
   }
+  GDAKIT_EMULATED bool any_block(bool predicate) {
+    return thread_->block->sync(*thread_, predicate);
+  }
 
   GDAKIT_EMULATED std::uint64_t clock_ns() { return steady_ns(); }
 

@@ -54,6 +54,9 @@ class Messenger {
                          bytes);
   }
 
+  // A message without data. `ordered`: quiet has ordered what this thread did before.
+  GDAKIT_DEVICE_CALL Status signal(int to, bool ordered) { return announce(to, ordered); }
+
   // The same as send for `count` elements of `element_bytes` that lie apart, strides in elements.
   GDAKIT_DEVICE_CALL Status send_strided(int to, void* remote, std::ptrdiff_t remote_stride,
                                          const void* local, std::ptrdiff_t local_stride,
@@ -94,11 +97,11 @@ class Messenger {
   }
 
  private:
-  GDAKIT_DEVICE Status announce(int to) {
+  GDAKIT_DEVICE Status announce(int to, bool ordered = false) {
     M& m = poster_.m;
     TeamPeer& peer = team_.peers[team_.members[to]];
     const std::uint64_t number = m.load_weak(&peer.sent) + 1;
-    if (poster_.direct_base(team_.members[to]) != 0) poster_.order_direct();
+    if (!ordered && poster_.direct_base(team_.members[to]) != 0) poster_.order_direct();
     std::uint64_t* const word = &team_.arrived[poster_.context.my_pe];
     const Ticket ticket = rma::post_value(poster_, word, number, team_.members[to], Batch::last);
     if (!ticket.status) return ticket.status;

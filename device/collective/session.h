@@ -32,7 +32,7 @@ class Session {
       : m_(m),
         context_(context),
         team_(team),
-        messenger_(m, context, team),
+        messenger_(m, context, team_),
         share_(share_of(m, Group{})) {}
 
   GDAKIT_DEVICE int me() const { return team_.my_pe; }
@@ -51,17 +51,10 @@ class Session {
 
   // The threads meet: what each of them stored before is part of the operation. False if the team
   // is broken here.
-  GDAKIT_DEVICE bool begin() { return agree(); }
+  GDAKIT_DEVICE bool begin() { return goes_on(error() == 0); }
 
   // The threads meet, and go on if none has failed.
-  GDAKIT_DEVICE_CALL bool agree() {
-    meet(m_, Group{});
-    const std::uint64_t error = m_.load(order::RelaxedGpu{}, &team_.words->error);
-    const std::uint64_t agreed = gdakit::agree(m_, Group{}, error);
-    meet(m_, Group{});
-    if (agreed != 0) status_ = bit_cast<Status>(agreed);
-    return agreed == 0;
-  }
+  GDAKIT_DEVICE bool agree() { return goes_on(!failed_); }
 
   // Calls act(peer) for each other member, in one thread of the group each. What fails is agreed
   // on later; a thread that failed does no more.
@@ -118,7 +111,9 @@ class Session {
   }
 
   // Within each_peer and by_one.
-  GDAKIT_DEVICE Status signal(int to) { return messenger_.send(to, nullptr, nullptr, 0); }
+  GDAKIT_DEVICE Status signal(int to, bool ordered = false) {
+    return messenger_.signal(to, ordered);
+  }
   GDAKIT_DEVICE Status receive(int from) { return messenger_.receive(from); }
   GDAKIT_DEVICE Status complete(int to) { return messenger_.complete(to); }
   GDAKIT_DEVICE Messenger<M>& messenger() { return messenger_; }
@@ -160,6 +155,15 @@ class Session {
 
   GDAKIT_DEVICE std::uint64_t half() const { return team_.scratch_bytes / 2; }
 
+  // Why the team is broken here, as the bits of a Status; 0 if it is not.
+  GDAKIT_DEVICE std::uint64_t error() { return m_.load(order::RelaxedGpu{}, &team_.words->error); }
+  // The threads meet. False, with the team's error as the status, if one of them knows of an error.
+  GDAKIT_DEVICE_CALL bool goes_on(bool well) {
+    if (!meet_any(m_, Group{}, !well)) return true;
+    status_ = bit_cast<Status>(gdakit::agree(m_, Group{}, error()));
+    return false;
+  }
+
   template <class Act>
   GDAKIT_DEVICE void by_this_thread(Act&& act) {
     if (failed_) return;
@@ -172,7 +176,7 @@ class Session {
 
   M& m_;
   const DeviceContext& context_;
-  const TeamView& team_;
+  const TeamView team_;  // a copy: behind a fence each look at the table would go to memory again
   Messenger<M> messenger_;
   Share share_;
   Status status_;

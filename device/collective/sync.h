@@ -10,26 +10,30 @@ inline constexpr int kLinearSync = 8;
 
 // After round k every member has heard of 2^(k+1) members.
 template <class S>
-GDAKIT_DEVICE_CALL Status disseminate(S& session) {
+GDAKIT_DEVICE_CALL Status disseminate(S& session, bool ordered) {
   for (int reach = 1; reach < session.n(); reach *= 2) {
-    if (Status status = session.signal(session.after_me(reach)); !status) return status;
+    const bool first = reach == 1;  // later ones tell of what was received, too
+    if (Status status = session.signal(session.after_me(reach), ordered && first); !status) {
+      return status;
+    }
     if (Status status = session.receive(session.before_me(reach)); !status) return status;
   }
   return {};
 }
 
-// Orders nothing that was posted before.
+// Orders nothing that was posted before. `ordered`: the group comes from quiet, which has ordered
+// what its threads stored.
 template <class S>
-GDAKIT_DEVICE_CALL Status sync(S& session) {
+GDAKIT_DEVICE_CALL Status sync(S& session, bool ordered) {
   if (!session.begin()) return session.status();
   const bool linear = session.algorithm() == CollectiveAlgorithm::automatic
                           ? session.n() <= kLinearSync
                           : session.algorithm() == CollectiveAlgorithm::linear;
   if (linear) {
-    session.each_peer([&](int peer) { return session.signal(peer); });
+    session.each_peer([&](int peer) { return session.signal(peer, ordered); });
     session.each_peer([&](int peer) { return session.receive(peer); });
   } else {
-    session.by_one([&] { return disseminate(session); });
+    session.by_one([&] { return disseminate(session, ordered); });
   }
   session.agree();
   return session.status();

@@ -170,13 +170,14 @@ void SimMachine::sync_block(const char* file, std::uint32_t line) {
   if (!site.effect.skip) meet_block();
 }
 
-void SimMachine::meet_block() {
+bool SimMachine::meet_block(bool predicate) {
   perform_delayed();
   weak::BarrierClock& clock = thread_->home->all.next(thread_->thread_index);
   around_->execution.before(*thread_, {NextStep::Kind::sync, ~std::uint64_t{0}});
   around_->memory.arrive(thread_->agent, clock);
-  thread_->block->sync(*thread_);
+  const bool any = thread_->block->sync(*thread_, predicate);
   around_->memory.leave(thread_->agent, clock, "sync_block");
+  return any;
 }
 
 std::uint64_t SimMachine::broadcast_block(std::uint64_t value) {

@@ -164,6 +164,7 @@ class SimMachine {
                  std::uint32_t line = __builtin_LINE());
   void sync_block(const char* file = __builtin_FILE(), std::uint32_t line = __builtin_LINE());
   std::uint64_t broadcast_block(std::uint64_t value);
+  bool any_block(bool predicate) { return meet_block(predicate); }
 
   // The thread leaves its kernel.
   void finish() { perform_delayed(); }
@@ -191,7 +192,7 @@ class SimMachine {
   std::uint64_t rmw_raw(void* word, std::uint32_t size, const weak::Update& update,
                         const OrderSite& site);
   void fence_at(const OrderSite& site);
-  void meet_block();
+  bool meet_block(bool predicate = false);
 
   bool is_shared(const void* at, std::size_t bytes);
   bool is_doorbell(const void* at);

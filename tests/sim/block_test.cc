@@ -65,6 +65,20 @@ TEST(SyncBlock, IsReleasedByTheLastThreadsEnd) {
   EXPECT_EQ(passed, 31u);
 }
 
+// Round after round another thread's predicate holds, or none; threads end on the way.
+TEST(AnyBlock, IsTrueForAllIfItIsForOne) {
+  constexpr std::uint32_t kThreads = 70;
+  run({2, kThreads}, [&](HostMachine& m) {
+    for (std::uint32_t round = 0; round != m.thread_index() + 1; ++round) {
+      spin_times(m, (m.thread_index() + round) % 4);
+      const std::uint32_t chosen = 2 * round + m.block_index();
+      EXPECT_EQ(m.any_block(m.thread_index() == chosen), chosen < kThreads) << round;
+      EXPECT_FALSE(m.any_block(false));
+      m.sync_block();
+    }
+  });
+}
+
 TEST(SyncBlock, DoesNotConcernOtherBlocks) {
   std::uint32_t flag = 0;
   run({2, 64}, [&](HostMachine& m) {
