@@ -242,18 +242,20 @@ GDAKIT_DEVICE Status fetch_direct(const P& poster, std::uint64_t base, const T* 
 }
 
 // The same where nobody wants the old value, in no order.
+template <class M, class W>
+GDAKIT_DEVICE void update_word(M& m, W* word, const Request& request) {
+  if (request.op == Op::set) {
+    m.store(order::RelaxedSystem{}, word, static_cast<W>(request.operand));
+  } else {
+    perform<order::RelaxedSystem>(m, word, request);
+  }
+}
 template <class P, class T>
 GDAKIT_DEVICE Status update_direct(const P& poster, std::uint64_t base, const T* remote,
                                    std::int32_t pe, const Request& request) {
-  using W = direct::WordOf<sizeof(T)>;
   const auto address = reinterpret_cast<std::uint64_t>(remote);
   if (Status status = check_direct(poster, address, sizeof(T), pe); !status) return status;
-  W* const word = word_at(poster, base, remote);
-  if (request.op == Op::set) {
-    poster.m.store(order::RelaxedSystem{}, word, static_cast<W>(request.operand));
-  } else {
-    perform<order::RelaxedSystem>(poster.m, word, request);
-  }
+  update_word(poster.m, word_at(poster, base, remote), request);
   return {};
 }
 

@@ -82,6 +82,10 @@ GDAKIT_DEVICE void copy_units(M& m, Share share, void* to, const void* from, std
   const auto* const source = static_cast<const Unit*>(__builtin_assume_aligned(from, kUnit));
   const std::uint64_t step = share.step;
   std::uint64_t i = share.first;
+  if (count <= step) {  // at most one each: few instructions, and none for those without
+    if (i < count) m.copy(&target[i], &source[i], kUnit);
+    return;
+  }
   for (; i + (kAtOnce - 1) * step < count; i += kAtOnce * step) {
     Unit held[kAtOnce];
     GDAKIT_UNROLL

@@ -58,7 +58,8 @@ GDAKIT_DEVICE Ticket transfer(const P& poster, rma::Cutter cutter, const Target&
   return post_last(poster.m, queue, crew, piece, target, batch);
 }
 
-// The signal alone, behind all that this thread stored to direct peers.
+// The signal alone, behind all that this thread stored to direct peers. One that the NIC carries
+// needs no order of its own: whoever rings for it has the thread's stores before the doorbell.
 template <class P>
 GDAKIT_DEVICE Ticket update(const P& poster, std::uint64_t* word, const atomics::Request& request,
                             std::int32_t pe, Batch batch) {
@@ -75,17 +76,20 @@ GDAKIT_DEVICE Ticket post_direct(const P& poster, Group group, std::uint64_t bas
   if (Status status = atomics::check_direct(poster, at, sizeof(*word), pe); !status) {
     return {poster.queue, pe, 0, status};
   }
-  if (bytes != 0) {
-    if (!rma::is_registered(poster, remote, local, bytes, pe)) {
-      const auto address = reinterpret_cast<std::uint64_t>(remote);
-      return {poster.queue, pe, 0, poster.fault(StatusCode::invalid_address, pe, address, bytes)};
-    }
+  if (bytes == 0) {
+    meet(poster.m, group);
+  } else if (rma::is_registered(poster, remote, local, bytes, pe)) {
     rma::copy_direct(poster.m, group, rma::kPut, poster.context.heap, base, remote, local, bytes);
+  } else {
+    const auto address = reinterpret_cast<std::uint64_t>(remote);
+    return {poster.queue, pe, 0, poster.fault(StatusCode::invalid_address, pe, address, bytes)};
   }
-  return by_one(poster.m, group, [&]() -> Ticket {
+  if (share_of(poster.m, group).first == 0) {
     poster.order_direct();
-    return {poster.queue, pe, 0, atomics::update_direct(poster, base, word, pe, request)};
-  });
+    atomics::update_word(poster.m, atomics::word_at(poster, base, word), request);
+  }
+  meet(poster.m, group);
+  return {poster.queue, pe, 0, {}};
 }
 
 // Posts a put of `bytes` and the signal that follows it. With 0 bytes it is the signal alone.

@@ -49,7 +49,7 @@ const std::vector<Argument>& arguments() {
        kBehindMeeting},
       {{"device/collective/session.h", "", SiteOp::load, 1}, Operator::plain, kBehindMeeting},
       {{"device/collective/session.h", "", SiteOp::plain_store, 1}, Operator::delay, kMetSince},
-      {{"device/direct.h", "", SiteOp::plain_store, 2},
+      {{"device/direct.h", "", SiteOp::plain_store, 3},
        Operator::delay,
        "A variable of the thread alone, which reads it behind both stores."},
       {{"device/lock.h", "", SiteOp::plain_store, 1}, Operator::delay, kBehindTheFence},
