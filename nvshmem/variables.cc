@@ -79,14 +79,20 @@ std::optional<std::string> bootstrap(std::string_view text) {
   return std::nullopt;
 }
 
-std::optional<std::string> no_direct_peers(std::string_view text) {
+std::optional<bool> yes_or_no(std::string_view text) {
   const std::string answer = lower(text);
   const auto is_one_of = [&answer](std::initializer_list<std::string_view> words) {
     return std::find(words.begin(), words.end(), answer) != words.end();
   };
-  if (is_one_of({"1", "true", "yes", "y", "on", "t"})) return "nic";
-  if (is_one_of({"0", "false", "no", "n", "off", "f"})) return "auto";
+  if (is_one_of({"1", "true", "yes", "y", "on", "t"})) return true;
+  if (is_one_of({"0", "false", "no", "n", "off", "f"})) return false;
   return std::nullopt;
+}
+
+std::optional<std::string> no_direct_peers(std::string_view text) {
+  const std::optional<bool> answer = yes_or_no(text);
+  if (!answer) return std::nullopt;
+  return *answer ? "nic" : "auto";
 }
 
 struct Row {
@@ -109,8 +115,23 @@ constexpr Row kRows[] = {
     {"BOOTSTRAP", "GDAKIT_LAUNCHER", bootstrap},
 };
 
-// What is meant for NVSHMEM's own launchers or says what gdakit does anyhow.
-constexpr std::string_view kAccepted[] = {"IB_ENABLE_IBGDA", "HOME", "PREFIX", "VERSION", "INFO"};
+bool is_yes(std::string_view text) { return yes_or_no(text).value_or(false); }
+bool is_anything(std::string_view) { return true; }
+
+// What is meant for NVSHMEM's own launchers, or asks for what gdakit does anyhow.
+struct Accepted {
+  std::string_view name;  // behind the prefix
+  bool (*accepts)(std::string_view value);
+};
+constexpr Accepted kAccepted[] = {
+    {"IB_ENABLE_IBGDA", is_anything}, {"HOME", is_anything}, {"PREFIX", is_anything},
+    {"VERSION", is_anything},         {"INFO", is_anything}, {"DISABLE_NVLS", is_yes}};
+
+bool is_accepted(std::string_view name, std::string_view value) {
+  return std::any_of(std::begin(kAccepted), std::end(kAccepted), [&](const Accepted& each) {
+    return each.name == name && each.accepts(value);
+  });
+}
 
 }  // namespace
 
@@ -122,7 +143,7 @@ TranslatedVariables translate(const Variables& environment) {
     const auto* const row = std::find_if(std::begin(kRows), std::end(kRows),
                                          [rest](const Row& each) { return each.name == rest; });
     if (row == std::end(kRows)) {
-      if (std::find(std::begin(kAccepted), std::end(kAccepted), rest) == std::end(kAccepted)) {
+      if (!is_accepted(rest, value)) {
         translated.warnings.push_back(name +
                                       " has no meaning here and is ignored; gdakit info "
                                       "lists the variables there are");

@@ -61,6 +61,9 @@ TEST(Variables, WithValuesThatMeanNothingHereAreNamed) {
 
 TEST(Variables, OfNvshmemThatAskForWhatIsThereAnyhowAreTaken) {
   EXPECT_THAT(translate({{"NVSHMEM_IB_ENABLE_IBGDA", "1"}}).warnings, IsEmpty());
+  EXPECT_THAT(translate({{"NVSHMEM_DISABLE_NVLS", "1"}}).warnings, IsEmpty());
+  EXPECT_THAT(translate({{"NVSHMEM_DISABLE_NVLS", "0"}}).warnings,
+              ElementsAre(HasSubstr("NVSHMEM_DISABLE_NVLS")));
 }
 
 }  // namespace
