@@ -72,6 +72,13 @@ GDAKIT_HOST_DEVICE inline bool both_local(const DeviceContext& context, std::uin
          lies_in(range.begin, range.end, last, bytes);
 }
 
+// Whether each side lies in one range, without a look at every element.
+GDAKIT_HOST_DEVICE inline bool lies_in_ranges(const DeviceContext& context, const Elements& all) {
+  const std::uint64_t last = all.count - 1;
+  return both_in_heap(context.heap, all.remote, all.remote_at(last), all.bytes) &&
+         both_local(context, all.local, all.local_at(last), all.bytes);
+}
+
 // Whether each element is one piece of registered memory on both sides. Chunks begin and end at
 // multiples of a page, which a naturally aligned element of 2^n bytes never crosses.
 GDAKIT_HOST_DEVICE inline bool is_plain(const DeviceContext& context, const Elements& all) {
@@ -80,9 +87,7 @@ GDAKIT_HOST_DEVICE inline bool is_plain(const DeviceContext& context, const Elem
   constexpr std::uint32_t kSmallestPage = 4096;
   if ((all.bytes & (all.bytes - 1)) != 0 || all.bytes > kSmallestPage) return false;
   if (all_addresses % all.bytes != 0 || all.bytes > context.max_message_bytes) return false;
-  const std::uint64_t last = all.count - 1;
-  return both_in_heap(context.heap, all.remote, all.remote_at(last), all.bytes) &&
-         both_local(context, all.local, all.local_at(last), all.bytes);
+  return lies_in_ranges(context, all);
 }
 
 // How many elements one lane posts at once.
@@ -178,25 +183,32 @@ GDAKIT_DEVICE rma::Cutter cut(const P& poster, const Elements& all, std::uint64_
                      reinterpret_cast<const void*>(all.local_at(i)), all.bytes, pe);
 }
 
+// One thread's share of the elements, by loads and stores.
+template <class P>
+GDAKIT_DEVICE void copy_share(const P& poster, Share share, rma::Direction direction,
+                              const Elements& all, std::uint64_t base) {
+  const HeapView& heap = poster.context.heap;
+  for (std::uint64_t i = share.first; i < all.count; i += share.step) {
+    void* const there = direct::at(heap, base, reinterpret_cast<void*>(all.remote_at(i)));
+    void* const here = reinterpret_cast<void*>(all.local_at(i));
+    poster.m.copy(direction.inbound ? here : there, direction.inbound ? there : here, all.bytes);
+  }
+}
+
 // By loads and stores; the threads of the group take turns at the elements.
 template <class P, class Group>
 GDAKIT_DEVICE Ticket copy_direct(const P& poster, Group group, rma::Direction direction,
                                  const Elements& all, std::uint64_t base, std::int32_t pe) {
-  M_of<P>& m = poster.m;
-  const HeapView& heap = poster.context.heap;
-  const Share share = share_of(m, group);
-  meet(m, group);
-  for (std::uint64_t i = share.first; i < all.count; i += share.step) {
-    void* const there = direct::at(heap, base, reinterpret_cast<void*>(all.remote_at(i)));
-    void* const here = reinterpret_cast<void*>(all.local_at(i));
-    m.copy(direction.inbound ? here : there, direction.inbound ? there : here, all.bytes);
-  }
-  meet(m, group);
+  meet(poster.m, group);
+  copy_share(poster, share_of(poster.m, group), direction, all, base);
+  meet(poster.m, group);
   return {poster.queue, pe, 0, {}};
 }
 
+// Whether every byte of every element is registered.
 template <class P>
 GDAKIT_DEVICE_CALL bool is_registered(const P& poster, const Elements& all, std::int32_t pe) {
+  if (lies_in_ranges(poster.context, all)) return true;
   for (std::uint64_t i = 0; i < all.count; ++i) {
     if (!rma::is_registered(cut(poster, all, i, pe))) return false;
   }
@@ -238,6 +250,14 @@ GDAKIT_DEVICE StatusCode judge(const P& poster, rma::Direction direction, const 
   return finite ? StatusCode::ok : StatusCode::invalid_address;
 }
 
+// Whether the NIC would take the put.
+template <class P>
+GDAKIT_DEVICE bool may_copy(const P& poster, const Elements& all, std::ptrdiff_t remote_stride,
+                            std::ptrdiff_t local_stride, std::int32_t pe) {
+  return judge(poster, rma::kPut, all, remote_stride, local_stride, pe) == StatusCode::ok &&
+         (all.count == 0 || is_registered(poster, all, pe));
+}
+
 template <class P>
 GDAKIT_DEVICE Ticket refused(const P& poster, StatusCode code, const Elements& all,
                              std::int32_t pe) {
@@ -271,15 +291,12 @@ GDAKIT_DEVICE Ticket post(const P& poster, Group group, rma::Direction direction
 
 // The same by one thread, for elements whose size is known at run time only.
 template <class P>
-GDAKIT_DEVICE Ticket post_bytes(const P& poster, rma::Direction direction, const void* remote,
-                                const void* local, std::ptrdiff_t remote_stride,
-                                std::ptrdiff_t local_stride, std::size_t count,
-                                std::uint32_t element_bytes, std::int32_t pe, Batch batch) {
-  const Elements all =
-      elements_of(remote, local, remote_stride, local_stride, count, element_bytes);
+GDAKIT_DEVICE Ticket post_bytes(const P& poster, rma::Direction direction, const Elements& all,
+                                std::ptrdiff_t remote_stride, std::ptrdiff_t local_stride,
+                                std::int32_t pe, Batch batch) {
   const StatusCode code = judge(poster, direction, all, remote_stride, local_stride, pe);
   if (code != StatusCode::ok) return refused(poster, code, all, pe);
-  if (count == 0) return {poster.queue, pe, 0, {}};
+  if (all.count == 0) return {poster.queue, pe, 0, {}};
   if (!is_registered(poster, all, pe)) {
     return refused(poster, StatusCode::invalid_address, all, pe);
   }

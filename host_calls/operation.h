@@ -102,10 +102,12 @@ struct MoveBytes {
       return rma::post(poster, ThreadGroup{}, direction, remote, local, bytes(), what.pe,
                        Batch::last);
     }
-    return strided::post_bytes(poster, direction, remote, local,
-                               is_put ? what.dest_stride : what.source_stride,
-                               is_put ? what.source_stride : what.dest_stride, what.count,
-                               what.element_bytes, what.pe, Batch::last);
+    const std::ptrdiff_t remote_stride = is_put ? what.dest_stride : what.source_stride;
+    const std::ptrdiff_t local_stride = is_put ? what.source_stride : what.dest_stride;
+    return strided::post_bytes(poster, direction,
+                               strided::elements_of(remote, local, remote_stride, local_stride,
+                                                    what.count, what.element_bytes),
+                               remote_stride, local_stride, what.pe, Batch::last);
   }
 };
 

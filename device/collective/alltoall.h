@@ -45,10 +45,13 @@ GDAKIT_DEVICE_CALL Status alltoalls(S& session, void* dest, const void* source,
   auto* const to = static_cast<std::byte*>(dest);
   const auto* const from = static_cast<const std::byte*>(source);
   const int me = session.me();
-  session.each_peer([&](int peer) {
-    return session.messenger().send_strided(peer, element(to, strides.dest, me, 0), strides.dest,
-                                            element(from, strides.source, peer, 0), strides.source,
-                                            count, strides.element_bytes);
+  session.send_each([&](int peer) {
+    return StridedMessage{element(to, strides.dest, me, 0),
+                          element(from, strides.source, peer, 0),
+                          strides.dest,
+                          strides.source,
+                          count,
+                          strides.element_bytes};
   });
   const Share share = session.share();
   for (std::uint64_t i = share.first; i < count; i += share.step) {

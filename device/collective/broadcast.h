@@ -42,7 +42,7 @@ GDAKIT_DEVICE_CALL void broadcast_tree(S& session, std::byte* dest, const std::b
   int top = reach;
   while (me + 2 * top < session.n()) top *= 2;
   for (int step = top; step >= reach; step /= 2) {  // the largest subtree first
-    if (me + step < session.n()) session.send_to(tree.member(me + step), dest, from, bytes);
+    if (me + step < session.n()) session.send_to(tree.member(me + step), {dest, from, bytes});
   }
   session.by_one([&] {
     Status status;
@@ -70,7 +70,7 @@ GDAKIT_DEVICE_CALL void broadcast_ring(S& session, std::byte* dest, const std::b
   const auto send = [&](int to, int number) {
     const std::uint64_t at = part * static_cast<std::uint64_t>(number);
     const std::uint64_t left = at < bytes ? bytes - at : 0;
-    session.send_to(ring.member(to), dest + at, from + at, left < part ? left : part);
+    session.send_to(ring.member(to), {dest + at, from + at, left < part ? left : part});
   };
   if (me != 0 && !session.receive_from(root)) return;
   for (int to = 1; me == 0 && to < n; ++to) send(to, to);

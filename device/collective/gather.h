@@ -29,8 +29,8 @@ GDAKIT_DEVICE_CALL void fcollect_disseminate(S& session, std::byte* dest, std::u
     // Blocks me .. me + count - 1, round the team: those up to the last block, then the rest.
     const int first = count < n - me ? count : n - me;
     std::byte* const at = dest + bytes * static_cast<std::uint64_t>(me);
-    session.send_to(to, at, at, bytes * static_cast<std::uint64_t>(first));
-    session.send_to(to, dest, dest, bytes * static_cast<std::uint64_t>(count - first));
+    session.send_to(to, {at, at, bytes * static_cast<std::uint64_t>(first)});
+    session.send_to(to, {dest, dest, bytes * static_cast<std::uint64_t>(count - first)});
     const int from = session.after_me(have);
     if (!session.receive_from(from) || !session.receive_from(from)) return;
   }
@@ -50,7 +50,7 @@ GDAKIT_DEVICE_CALL void fcollect_ring(S& session, std::byte* dest, std::uint64_t
   const int last = session.before_me(1);
   for (int step = 0; step < session.n() - 1; ++step) {
     std::byte* const block = dest + bytes * static_cast<std::uint64_t>(session.before_me(step));
-    session.send_to(next, block, block, bytes);
+    session.send_to(next, {block, block, bytes});
     if (!session.receive_from(last)) return;
   }
   session.by_one([&] { return session.complete(next); });

@@ -16,6 +16,23 @@
 
 namespace gdakit::collective {
 
+// What goes to a member: `bytes` from `local` to `remote` there.
+struct Message {
+  void* remote;
+  const void* local;
+  std::uint64_t bytes;
+};
+
+// The same for `count` elements that lie apart, strides in elements.
+struct StridedMessage {
+  void* remote;
+  const void* local;
+  std::ptrdiff_t remote_stride;
+  std::ptrdiff_t local_stride;
+  std::uint64_t count;
+  std::uint32_t element_bytes;
+};
+
 // One thread's. The threads of a group share the members out: of one member's messages each is
 // sent, and each is received, by the thread that sent or received the last one or by one that has
 // met it since.
@@ -27,45 +44,32 @@ class Messenger {
   Messenger(const Messenger&) = delete;
   Messenger& operator=(const Messenger&) = delete;
 
-  // Puts `bytes`, which may be 0, to member `to`, and the message's count behind it. `local` may be
-  // reused after complete().
-  GDAKIT_DEVICE_CALL Status send(int to, void* remote, const void* local, std::uint64_t bytes) {
-    const Ticket data = rma::post(poster_, ThreadGroup{}, rma::kPut, remote, local, bytes,
-                                  team_.members[to], Batch::more);
+  // Puts the message, which may be empty, to member `to`, and its count behind it. What it is made
+  // of may be reused after complete().
+  template <class AnyMessage>
+  GDAKIT_DEVICE_CALL Status send(int to, const AnyMessage& message) {
+    const Ticket data = post(team_.members[to], message);
     return data.status.ok() ? announce(to) : data.status;
   }
 
   // Whether messages to member `to` are copied by this PE's threads, who can share that out: each
-  // calls copy_share with the same transfer, they meet, and one of them calls tell.
+  // calls copy_share with the same message, they meet, and one of them calls tell.
   GDAKIT_DEVICE bool is_direct(int to) const { return poster_.direct_base(team_.members[to]) != 0; }
-  GDAKIT_DEVICE_CALL void copy_share(Share share, int to, void* remote, const void* local,
-                                     std::uint64_t bytes) {
+  template <class AnyMessage>
+  GDAKIT_DEVICE_CALL void copy_share(Share share, int to, const AnyMessage& message) {
     const std::int32_t pe = team_.members[to];
-    if (bytes == 0 || !rma::is_registered(poster_, remote, local, bytes, pe)) return;
-    void* const there = direct::at(poster_.context.heap, poster_.direct_base(pe), remote);
-    direct::copy_shares(poster_.m, share, static_cast<std::byte*>(there),
-                        static_cast<const std::byte*>(local), bytes);
+    if (may_copy(pe, message)) copy(share, pe, message);
   }
-  GDAKIT_DEVICE_CALL Status tell(int to, const void* remote, const void* local,
-                                 std::uint64_t bytes) {
+  template <class AnyMessage>
+  GDAKIT_DEVICE_CALL Status tell(int to, const AnyMessage& message) {
     const std::int32_t pe = team_.members[to];
-    if (bytes == 0 || rma::is_registered(poster_, remote, local, bytes, pe)) return announce(to);
-    return poster_.fault(StatusCode::invalid_address, pe, reinterpret_cast<std::uint64_t>(remote),
-                         bytes);
+    if (may_copy(pe, message)) return announce(to);
+    return poster_.fault(StatusCode::invalid_address, pe,
+                         reinterpret_cast<std::uint64_t>(message.remote), bytes_of(message));
   }
 
   // A message without data. `ordered`: quiet has ordered what this thread did before.
   GDAKIT_DEVICE_CALL Status signal(int to, bool ordered) { return announce(to, ordered); }
-
-  // The same as send for `count` elements of `element_bytes` that lie apart, strides in elements.
-  GDAKIT_DEVICE_CALL Status send_strided(int to, void* remote, std::ptrdiff_t remote_stride,
-                                         const void* local, std::ptrdiff_t local_stride,
-                                         std::uint64_t count, std::uint32_t element_bytes) {
-    const Ticket data =
-        strided::post_bytes(poster_, rma::kPut, remote, local, remote_stride, local_stride, count,
-                            element_bytes, team_.members[to], Batch::more);
-    return data.status.ok() ? announce(to) : data.status;
-  }
 
   // Waits for the next message of member `from`, and until its data can be read and sent on.
   GDAKIT_DEVICE_CALL Status receive(int from) {
@@ -97,6 +101,43 @@ class Messenger {
   }
 
  private:
+  GDAKIT_DEVICE static std::uint64_t bytes_of(const Message& message) { return message.bytes; }
+  GDAKIT_DEVICE static std::uint64_t bytes_of(const StridedMessage& message) {
+    return message.count * message.element_bytes;
+  }
+
+  GDAKIT_DEVICE Ticket post(std::int32_t pe, const Message& message) {
+    return rma::post(poster_, ThreadGroup{}, rma::kPut, message.remote, message.local,
+                     message.bytes, pe, Batch::more);
+  }
+  GDAKIT_DEVICE Ticket post(std::int32_t pe, const StridedMessage& message) {
+    return strided::post_bytes(poster_, rma::kPut, elements_of(message), message.remote_stride,
+                               message.local_stride, pe, Batch::more);
+  }
+
+  // Whether the NIC would take the message.
+  GDAKIT_DEVICE bool may_copy(std::int32_t pe, const Message& message) const {
+    return message.bytes == 0 ||
+           rma::is_registered(poster_, message.remote, message.local, message.bytes, pe);
+  }
+  GDAKIT_DEVICE bool may_copy(std::int32_t pe, const StridedMessage& message) const {
+    return strided::may_copy(poster_, elements_of(message), message.remote_stride,
+                             message.local_stride, pe);
+  }
+
+  GDAKIT_DEVICE void copy(Share share, std::int32_t pe, const Message& message) {
+    void* const there = direct::at(poster_.context.heap, poster_.direct_base(pe), message.remote);
+    direct::copy_shares(poster_.m, share, static_cast<std::byte*>(there),
+                        static_cast<const std::byte*>(message.local), message.bytes);
+  }
+  GDAKIT_DEVICE void copy(Share share, std::int32_t pe, const StridedMessage& message) {
+    strided::copy_share(poster_, share, rma::kPut, elements_of(message), poster_.direct_base(pe));
+  }
+  GDAKIT_DEVICE static strided::Elements elements_of(const StridedMessage& message) {
+    return strided::elements_of(message.remote, message.local, message.remote_stride,
+                                message.local_stride, message.count, message.element_bytes);
+  }
+
   GDAKIT_DEVICE Status announce(int to, bool ordered = false) {
     M& m = poster_.m;
     TeamPeer& peer = team_.peers[team_.members[to]];

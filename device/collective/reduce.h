@@ -129,7 +129,7 @@ class Doubling {
       if (!take_in(session_.me() ^ distance, Way::both, next)) return;
     }
     if (guest < session_.n()) {
-      session_.send_to(guest, last_part(), has_, bytes());
+      session_.send_to(guest, {last_part(), has_, bytes()});
     }
     session_.copy(what_.dest, has_, bytes());
   }
@@ -146,7 +146,7 @@ class Doubling {
 
   GDAKIT_DEVICE void be_represented() {
     const int host = session_.me() - core_;
-    session_.send_to(host, part(1), has_, bytes());
+    session_.send_to(host, {part(1), has_, bytes()});
     if (session_.receive_from(host)) session_.copy(what_.dest, last_part(), bytes());
   }
 
@@ -155,7 +155,7 @@ class Doubling {
   GDAKIT_DEVICE_CALL bool take_in(int peer, Way way, int first_part) {
     std::byte* const theirs = part(first_part);
     std::byte* const result = part(first_part + 1);
-    if (way == Way::both) session_.send_to(peer, theirs, has_, bytes());
+    if (way == Way::both) session_.send_to(peer, {theirs, has_, bytes()});
     if (!session_.receive_from(peer)) return false;
     const std::byte* const left = session_.me() < peer ? has_ : theirs;
     const std::byte* const right = session_.me() < peer ? theirs : has_;
@@ -194,7 +194,7 @@ GDAKIT_DEVICE_CALL void reduce_ring(S& session, const Reduction<C>& what) {
   const std::uint64_t part = divide_up(what.count, static_cast<std::uint64_t>(n));
   const auto run_of = [&](int number) { return piece_of(what.count, part, number, part, 0); };
   const auto pass_on = [&](const std::byte* from, const Run& run) {
-    session.send_to(next, what.dest_at(run.first), from, what.bytes_of(run.count));
+    session.send_to(next, {what.dest_at(run.first), from, what.bytes_of(run.count)});
     return session.receive_from(last);
   };
   for (int step = 0; step < n - 1; ++step) {

@@ -18,13 +18,6 @@
 
 namespace gdakit::collective {
 
-// What goes to a member: `bytes` from `local` to `remote` there.
-struct Message {
-  void* remote;
-  const void* local;
-  std::uint64_t bytes;
-};
-
 template <class M, class Group>
 class Session {
  public:
@@ -71,16 +64,13 @@ class Session {
   }
 
   // Sends member `to` a message. By all threads, who copy together what goes to a direct peer.
-  GDAKIT_DEVICE_CALL void send_to(int to, void* remote, const void* local, std::uint64_t bytes) {
+  GDAKIT_DEVICE_CALL void send_to(int to, const Message& message) {
     const bool direct = messenger_.is_direct(to);
     if (direct) {
-      messenger_.copy_share(share_, to, remote, local, bytes);
+      messenger_.copy_share(share_, to, message);
       meet(m_, Group{});
     }
-    by_one([&] {
-      return direct ? messenger_.tell(to, remote, local, bytes)
-                    : messenger_.send(to, remote, local, bytes);
-    });
+    by_one([&] { return direct ? messenger_.tell(to, message) : messenger_.send(to, message); });
   }
   // The same to each other member: `message(peer)` says what.
   template <class MessageTo>
@@ -88,14 +78,12 @@ class Session {
     for (int i = 1; i < n(); ++i) {
       const int peer = after_me(i);
       if (!messenger_.is_direct(peer)) continue;
-      const Message one = message(peer);
-      messenger_.copy_share(share_, peer, one.remote, one.local, one.bytes);
+      messenger_.copy_share(share_, peer, message(peer));
     }
     meet(m_, Group{});
     each_peer([&](int peer) {
-      const Message one = message(peer);
-      return messenger_.is_direct(peer) ? messenger_.tell(peer, one.remote, one.local, one.bytes)
-                                        : messenger_.send(peer, one.remote, one.local, one.bytes);
+      return messenger_.is_direct(peer) ? messenger_.tell(peer, message(peer))
+                                        : messenger_.send(peer, message(peer));
     });
   }
   // Waits for the next message of member `from`; false if the threads are to go no further.
@@ -116,7 +104,6 @@ class Session {
   }
   GDAKIT_DEVICE Status receive(int from) { return messenger_.receive(from); }
   GDAKIT_DEVICE Status complete(int to) { return messenger_.complete(to); }
-  GDAKIT_DEVICE Messenger<M>& messenger() { return messenger_; }
 
   // Copies by all threads; `to` may be `from`. The threads meet before anyone looks at it.
   GDAKIT_DEVICE void copy(void* to, const void* from, std::uint64_t bytes) {
