@@ -4,17 +4,29 @@
 // docs/nvshmem.md lists the names: what is there, what is not, and what differs.
 #pragma once
 
+// What programs use of NVSHMEM's own headers without including it themselves.
+#include <assert.h>
+#include <limits.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#if __has_include(<cuda.h>)
+#include <cuda.h>
+#endif
+
 #include "nvshmem/detail/absent.h"
 #include "nvshmem/detail/atomics.h"
 #include "nvshmem/detail/collectives.h"
 #include "nvshmem/detail/constants.h"
+#include "nvshmem/detail/refused.h"
 #include "nvshmem/detail/rma.h"
 #include "nvshmem/detail/setup.h"
 #include "nvshmem/detail/signal.h"
 #include "nvshmem/detail/stream.h"
 #include "nvshmem/detail/types.h"
 #include "nvshmem/detail/wait.h"
-// Host files of NVSHMEM's users name the CUDA runtime without including it.
 #if GDAKIT_NVCC || __has_include(<cuda_runtime.h>)
 #include "nvshmem/detail/launch.cuh"
 #endif

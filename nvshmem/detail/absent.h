@@ -21,17 +21,8 @@ inline constexpr bool is_there = false;
 GDAKIT_NVSHMEM_ABSENT(nvshmemx_mc_ptr,
                       "multicast over NVLink is not there; use broadcast or reduce")
 GDAKIT_NVSHMEM_ABSENT(nvshmemx_qp_create, "queues are made by gdakit::Context::add_queues")
-GDAKIT_NVSHMEM_ABSENT(nvshmemx_buffer_register_symmetric,
-                      "allocate symmetric memory by nvshmem_malloc")
-GDAKIT_NVSHMEM_ABSENT(nvshmemx_buffer_unregister_symmetric,
-                      "allocate symmetric memory by nvshmem_malloc")
 GDAKIT_NVSHMEM_ABSENT(nvshmemx_team_init, "make teams by nvshmem_team_split_strided or _2d")
 GDAKIT_NVSHMEM_ABSENT(nvshmemx_team_get_uniqueid, "make teams by nvshmem_team_split_strided or _2d")
-GDAKIT_NVSHMEM_ABSENT(nvshmemx_cumodule_init, "modules loaded by the driver have no PE's state")
-GDAKIT_NVSHMEM_ABSENT(nvshmemx_cumodule_finalize, "modules loaded by the driver have no PE's state")
-GDAKIT_NVSHMEM_ABSENT(nvshmemx_culibrary_init, "libraries loaded by the driver have no PE's state")
-GDAKIT_NVSHMEM_ABSENT(nvshmemx_culibrary_finalize,
-                      "libraries loaded by the driver have no PE's state")
 
 namespace nvshmemx {
 

@@ -61,6 +61,12 @@ enum : nvshmem_team_t {
   NVSHMEMX_TEAM_SAME_MYPE_NODE = 3
 };
 
+typedef enum {
+  NVSHMEMX_SMEM_RECOMMENDED = 0,
+  NVSHMEMX_SMEM_MINIMUM,
+  NVSHMEMX_SMEM_BARRIERS_ONLY
+} nvshmemx_smem_amount_t;
+
 #define NVSHMEM_TEAM_NUM_CONTEXTS (1L << 0)
 
 typedef struct {

@@ -81,6 +81,11 @@ GDAKIT_HOST_DEVICE inline void* nvshmem_ptr(const void* dest, int pe) {
       [&](auto) { return gdakit::nvshmem::direct_address(dest, pe); });
 }
 
+// The shared memory that a kernel should lend: none is of use here.
+GDAKIT_HOST_DEVICE inline int nvshmemx_ask_smem(nvshmemx_smem_amount_t) { return 0; }
+GDAKIT_DEVICE_ONLY void nvshmemx_give_smem(void*, size_t) {}
+GDAKIT_DEVICE_ONLY void nvshmemx_release_smem() {}
+
 GDAKIT_HOST_DEVICE inline int nvshmem_query_thread(int* provided) {
   *provided = NVSHMEM_THREAD_MULTIPLE;
   return NVSHMEMX_SUCCESS;

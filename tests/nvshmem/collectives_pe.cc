@@ -1,6 +1,7 @@
 // Every collective of NVSHMEM's, for every type, by threads, warps, blocks, on a stream and on the
 // host, against a sequential model; and teams, memory and names with a number of bits. Run by
 // `gdakit run`; exits with 0 if all of them did what they say.
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <vector>
@@ -328,6 +329,72 @@ void check_memory() {
   nvshmem_free(dest);
 }
 
+// What is there to be compiled, and says when it is called that it is not.
+void check_refused() {
+  expect(nvshmemx_cumodule_init(nullptr) == NVSHMEMX_ERROR_NOT_SUPPORTED, "cumodule_init");
+  expect(nvshmemx_cumodule_finalize(nullptr) == NVSHMEMX_ERROR_NOT_SUPPORTED, "cumodule_finalize");
+  expect(nvshmemx_culibrary_init(nullptr) == NVSHMEMX_ERROR_NOT_SUPPORTED, "culibrary_init");
+  expect(nvshmemx_culibrary_finalize(nullptr) == NVSHMEMX_ERROR_NOT_SUPPORTED,
+         "culibrary_finalize");
+  char buffer[8];
+  expect(nvshmemx_buffer_register_symmetric(buffer, 8, 0) == nullptr, "register_symmetric");
+  expect(nvshmemx_buffer_register_symmetric_at_preferred_address(buffer, 8, buffer, 0) == nullptr,
+         "register_symmetric at an address");
+  expect(nvshmemx_buffer_unregister_symmetric(buffer, 8) == NVSHMEMX_ERROR_NOT_SUPPORTED,
+         "unregister_symmetric");
+}
+
+// Shared memory that a kernel lends, which nothing needs.
+struct LendKernel {
+  void operator()() const {
+    char memory[16];
+    nvshmemx_give_smem(memory, sizeof(memory));
+    nvshmemx_release_smem();
+  }
+};
+void check_lending() {
+  for (const auto amount :
+       {NVSHMEMX_SMEM_RECOMMENDED, NVSHMEMX_SMEM_MINIMUM, NVSHMEMX_SMEM_BARRIERS_ONLY}) {
+    expect(nvshmemx_ask_smem(amount) == 0, "ask_smem");
+  }
+  run("give_smem and release_smem", LendKernel{});
+}
+
+#if __has_include(<vector_types.h>)
+// Pairs of which every PE but the last has the largest x, once; the smallest y decides.
+struct MaxLocKernel {
+  double2* dest;
+  const double2* source;
+  int* codes;
+  void operator()() const {
+    codes[thread_index()] =
+        nvshmemx_double2_maxloc_reduce_block(NVSHMEM_TEAM_WORLD, dest, source, kCount);
+  }
+};
+void check_maxloc() {
+  auto* const source = static_cast<double2*>(nvshmem_malloc(kCount * sizeof(double2)));
+  auto* const dest = static_cast<double2*>(nvshmem_calloc(kCount, sizeof(double2)));
+  const int me = nvshmem_my_pe();
+  const int n = nvshmem_n_pes();
+  const double x = me + 1 < n || n == 1 ? 7 : -7;
+  for (int i = 0; i < kCount; ++i) source[i] = double2{x, double((me + i) % n)};
+  int codes[kThreads] = {};
+  nvshmem_barrier_all();
+  run("double2_maxloc", MaxLocKernel{dest, source, codes});
+  for (int i = 0; i < kCount; ++i) {
+    int y = n;
+    for (int pe = 0; pe < (n == 1 ? 1 : n - 1); ++pe) y = std::min(y, (pe + i) % n);
+    expect(dest[i].x == 7 && dest[i].y == y, "double2_maxloc's pair");
+  }
+  for (const int code : codes) expect(code == 0, "double2_maxloc's status");
+  nvshmem_barrier_all();
+  nvshmem_free(source);
+  nvshmem_free(dest);
+}
+#else
+void check_maxloc() {}
+#endif
+
 // What the attributes of an init keep.
 void check_attributes() {
   nvshmemx_init_attr_t attributes = NVSHMEMX_INIT_ATTR_INITIALIZER;
@@ -369,6 +436,9 @@ int main(int argc, char** argv) {
   check_addresses(direct);
   check_memory();
   check_attributes();
+  check_refused();
+  check_lending();
+  check_maxloc();
   nvshmem_finalize();
   nvshmem_finalize();
   expect(nvshmemx_init_status() == NVSHMEM_STATUS_NOT_INITIALIZED, "status after finalize");
