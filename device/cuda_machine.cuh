@@ -120,12 +120,18 @@ class CudaMachine {
   // `nic`: what Scope::nic means, gpu or system.
   __device__ explicit CudaMachine(Scope nic) : nic_is_gpu_(nic == Scope::gpu) {}
 
-  __device__ std::uint32_t thread_index() const { return threadIdx.x; }
-  __device__ std::uint32_t block_index() const { return blockIdx.x; }
+  // Blocks and grids of several dimensions are counted as CUDA does: x first, so that the lanes are
+  // those of the hardware's warps.
+  __device__ std::uint32_t thread_index() const {
+    return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+  }
+  __device__ std::uint32_t block_index() const {
+    return blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
+  }
   __device__ std::uint32_t block_threads() const { return blockDim.x; }
   __device__ std::uint32_t grid_blocks() const { return gridDim.x; }
-  __device__ std::uint32_t lane() const { return threadIdx.x % kWarpSize; }
-  __device__ std::uint32_t warp() const { return threadIdx.x / kWarpSize; }
+  __device__ std::uint32_t lane() const { return thread_index() % kWarpSize; }
+  __device__ std::uint32_t warp() const { return thread_index() / kWarpSize; }
 
   template <class Order, class T>
   __device__ T load(Order, const T* from) {
@@ -269,11 +275,10 @@ class CudaMachine {
 
   // By this thread alone, in the widest pieces that both addresses allow.
   __device__ void copy(void* to, const void* from, std::size_t bytes) {
-    const auto ends = reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(from);
-    std::size_t done = 0;
-    if (ends % sizeof(ulonglong2) == 0) done = copy_as<ulonglong2>(to, from, done, bytes);
-    if (ends % sizeof(std::uint32_t) == 0) done = copy_as<std::uint32_t>(to, from, done, bytes);
-    copy_as<std::uint8_t>(to, from, done, bytes);
+    copy_pieces(to, from, bytes, [](const auto* piece) { return *piece; });
+  }
+  __device__ void copy_in(void* to, const void* from, std::size_t bytes) {
+    copy_pieces(to, from, bytes, [this](const auto* piece) { return load_fresh(piece); });
   }
 
   __device__ LaneMask active_mask() { return __activemask(); }
@@ -305,7 +310,7 @@ class CudaMachine {
   __device__ void sync_block() { __syncthreads(); }
   __device__ std::uint64_t broadcast_block(std::uint64_t value) {
     __shared__ std::uint64_t shared;
-    if (threadIdx.x == 0) shared = value;
+    if (thread_index() == 0) shared = value;
     __syncthreads();
     const std::uint64_t given = shared;
     __syncthreads();  // before the next broadcast
@@ -380,14 +385,38 @@ class CudaMachine {
   }
 
   // Copies whole pieces of type Piece from byte `done` on; returns how far it came.
-  template <class Piece>
+  template <class Load>
+  __device__ static void copy_pieces(void* to, const void* from, std::size_t bytes, Load&& load) {
+    const auto ends = reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(from);
+    std::size_t done = 0;
+    if (ends % 16 == 0) done = copy_as<ulonglong2>(to, from, done, bytes, load);
+    if (ends % 8 == 0) done = copy_as<std::uint64_t>(to, from, done, bytes, load);
+    if (ends % 4 == 0) done = copy_as<std::uint32_t>(to, from, done, bytes, load);
+    if (ends % 2 == 0) done = copy_as<std::uint16_t>(to, from, done, bytes, load);
+    copy_as<std::uint8_t>(to, from, done, bytes, load);
+  }
+  template <class Piece, class Load>
   __device__ static std::size_t copy_as(void* to, const void* from, std::size_t done,
-                                        std::size_t bytes) {
+                                        std::size_t bytes, Load& load) {
     for (; done + sizeof(Piece) <= bytes; done += sizeof(Piece)) {
       *reinterpret_cast<Piece*>(static_cast<char*>(to) + done) =
-          *reinterpret_cast<const Piece*>(static_cast<const char*>(from) + done);
+          load(reinterpret_cast<const Piece*>(static_cast<const char*>(from) + done));
     }
     return done;
+  }
+
+  // From memory, whatever this GPU's caches hold.
+  template <class T>
+  __device__ T load_fresh(const T* from) {
+    return load(order::RelaxedSystem{}, from);
+  }
+  __device__ ulonglong2 load_fresh(const ulonglong2* from) {
+    ulonglong2 value;
+    asm volatile("ld.relaxed.sys.global.v2.b64 {%0, %1}, [%2];"
+                 : "=l"(value.x), "=l"(value.y)
+                 : "l"(__cvta_generic_to_global(from))
+                 : "memory");
+    return value;
   }
 
   bool nic_is_gpu_;

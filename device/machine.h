@@ -95,6 +95,8 @@ concept HasPlainMemory = requires(M& m, format::Segment* slot, const format::Seg
   { m.load_weak(word) } -> std::same_as<std::uint64_t>;
   {m.store_mmio(word, std::uint64_t{})};  // never merged or repeated
   {m.copy(to, from, std::size_t{})};      // bytes, by this thread alone
+  // The same from memory that others write meanwhile: never what a cache still holds.
+  {m.copy_in(to, from, std::size_t{})};
 };
 
 // Warp and block operations. `mask` names the lanes that take part: each of them calls, with the

@@ -268,9 +268,9 @@ struct DirectFetched {
   static constexpr std::string_view breaks = "direct-lock";
 };
 
-// Orders   what a thread did with a lock, and to the lock's own words, while its ticket had the
-// turn, before   the next ticket's turn, for      the next thread of the same PE. Between PEs,
-// completions and the hand-over do it.
+// Orders   what a thread did with a lock, and to its own words, while its ticket had the turn,
+// before   the next ticket's turn,
+// for      the next thread of the same PE. Between PEs, completions and the hand-over do it.
 struct LockPassed {
   static constexpr Kind kind = Kind::release;
   static constexpr Scope scope = Scope::gpu;
@@ -278,8 +278,8 @@ struct LockPassed {
 };
 
 // Orders   the turn of a ticket,
-// before   what its thread reads and writes of the lock's own words, and of all that the lock
-// guards, for      the thread that took the ticket.
+// before   what its thread reads and writes of the lock's words, and of all that the lock guards,
+// for      the thread that took the ticket.
 struct LockTaken {
   static constexpr Kind kind = Kind::acquire;
   static constexpr Scope scope = Scope::gpu;

@@ -11,7 +11,8 @@
 // or in memory registered with Context::register_buffer.
 //
 // Direct peers. A PE whose heap this PE's threads can load from and store to is served so, without
-// the NIC, where GDAKIT_TRANSPORT says so; its calls have completed when they return. Atomics and
+// the NIC, where GDAKIT_TRANSPORT says so. When a call has returned, its source may be reused, or
+// its result is there; that a put is seen before what follows it takes fence or quiet. Atomics and
 // signals go that way only if every PE of the job reaches that heap: a NIC's atomics and a
 // processor's are not atomic with each other. Direct operations are ordered as OpenSHMEM has it:
 // puts and atomics without a result in no order but by fence, quiet and the barriers; signals
@@ -157,6 +158,11 @@ class Pe : public RmaCalls<Pe<M, Group, Publication>, Group>,
 
   GDAKIT_DEVICE Pe(M& m, const DeviceContext& context, std::uint32_t queue)
       : m_(m), context_(context), queue_(queue) {}
+
+  // Waits for what the group has just posted, whose ticket all its threads know.
+  GDAKIT_DEVICE Status finish(const Ticket& ticket) {
+    return ticket.index == 0 ? ticket.status : wait(ticket);
+  }
 
   GDAKIT_DEVICE Poster<M, Publication> poster() {
     // For a group now this thread acts, now another: what one remembers the others do not know.

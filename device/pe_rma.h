@@ -15,7 +15,7 @@ class RmaCalls {
 
   template <class T>
   GDAKIT_DEVICE Status put(T* remote, const T* local, std::size_t count, int pe) {
-    return self().wait(put_async(remote, local, count, pe));
+    return self().finish(put_async(remote, local, count, pe));
   }
   template <class T>
   GDAKIT_DEVICE Status put_nbi(T* remote, const T* local, std::size_t count, int pe,
@@ -30,7 +30,7 @@ class RmaCalls {
 
   template <class T>
   GDAKIT_DEVICE Status get(T* local, const T* remote, std::size_t count, int pe) {
-    return self().wait(get_async(local, remote, count, pe));
+    return self().finish(get_async(local, remote, count, pe));
   }
   template <class T>
   GDAKIT_DEVICE Status get_nbi(T* local, const T* remote, std::size_t count, int pe,
@@ -45,7 +45,7 @@ class RmaCalls {
 
   // The same for memory of no type: OpenSHMEM's putmem and getmem.
   GDAKIT_DEVICE Status put_bytes(void* remote, const void* local, std::size_t bytes, int pe) {
-    return self().wait(put_bytes_async(remote, local, bytes, pe));
+    return self().finish(put_bytes_async(remote, local, bytes, pe));
   }
   GDAKIT_DEVICE Status put_bytes_nbi(void* remote, const void* local, std::size_t bytes, int pe,
                                      Batch batch = Batch::last) {
@@ -56,7 +56,7 @@ class RmaCalls {
     return rma::post(self().poster(), Group{}, rma::kPut, remote, local, bytes, pe, batch);
   }
   GDAKIT_DEVICE Status get_bytes(void* local, const void* remote, std::size_t bytes, int pe) {
-    return self().wait(get_bytes_async(local, remote, bytes, pe));
+    return self().finish(get_bytes_async(local, remote, bytes, pe));
   }
   GDAKIT_DEVICE Status get_bytes_nbi(void* local, const void* remote, std::size_t bytes, int pe,
                                      Batch batch = Batch::last) {
@@ -94,7 +94,7 @@ class RmaCalls {
   template <class T>
   GDAKIT_DEVICE Status iput(T* remote, const T* local, std::ptrdiff_t remote_stride,
                             std::ptrdiff_t local_stride, std::size_t count, int pe) {
-    return self().wait(iput_async(remote, local, remote_stride, local_stride, count, pe));
+    return self().finish(iput_async(remote, local, remote_stride, local_stride, count, pe));
   }
   template <class T>
   GDAKIT_DEVICE Status iput_nbi(T* remote, const T* local, std::ptrdiff_t remote_stride,
@@ -112,7 +112,7 @@ class RmaCalls {
   template <class T>
   GDAKIT_DEVICE Status iget(T* local, const T* remote, std::ptrdiff_t local_stride,
                             std::ptrdiff_t remote_stride, std::size_t count, int pe) {
-    return self().wait(iget_async(local, remote, local_stride, remote_stride, count, pe));
+    return self().finish(iget_async(local, remote, local_stride, remote_stride, count, pe));
   }
   template <class T>
   GDAKIT_DEVICE Status iget_nbi(T* local, const T* remote, std::ptrdiff_t local_stride,
@@ -134,7 +134,7 @@ class RmaCalls {
   template <class T>
   GDAKIT_DEVICE Status put_signal(T* remote, const T* local, std::size_t count, std::uint64_t* word,
                                   std::uint64_t value, SignalOp op, int pe) {
-    return self().wait(put_signal_async(remote, local, count, word, value, op, pe));
+    return self().finish(put_signal_async(remote, local, count, word, value, op, pe));
   }
   template <class T>
   GDAKIT_DEVICE Status put_signal_nbi(T* remote, const T* local, std::size_t count,
@@ -152,7 +152,7 @@ class RmaCalls {
   GDAKIT_DEVICE Status put_signal_bytes(void* remote, const void* local, std::size_t bytes,
                                         std::uint64_t* word, std::uint64_t value, SignalOp op,
                                         int pe) {
-    return self().wait(put_signal_bytes_async(remote, local, bytes, word, value, op, pe));
+    return self().finish(put_signal_bytes_async(remote, local, bytes, word, value, op, pe));
   }
   GDAKIT_DEVICE Status put_signal_bytes_nbi(void* remote, const void* local, std::size_t bytes,
                                             std::uint64_t* word, std::uint64_t value, SignalOp op,

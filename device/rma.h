@@ -173,9 +173,9 @@ GDAKIT_DEVICE void copy_direct(M& m, Group group, Direction direction, const Hea
   void* const there = direct::at(heap, base, const_cast<void*>(remote));
   void* const here = const_cast<void*>(local);
   if (direction.inbound) {
-    direct::copy(m, group, direct::Way::get, here, there, bytes);
+    direct::copy<direct::Way::get>(m, group, here, there, bytes);
   } else {
-    direct::copy(m, group, direct::Way::put, there, here, bytes);
+    direct::copy<direct::Way::put>(m, group, there, here, bytes);
   }
 }
 

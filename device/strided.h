@@ -191,7 +191,11 @@ GDAKIT_DEVICE void copy_share(const P& poster, Share share, rma::Direction direc
   for (std::uint64_t i = share.first; i < all.count; i += share.step) {
     void* const there = direct::at(heap, base, reinterpret_cast<void*>(all.remote_at(i)));
     void* const here = reinterpret_cast<void*>(all.local_at(i));
-    poster.m.copy(direction.inbound ? here : there, direction.inbound ? there : here, all.bytes);
+    if (direction.inbound) {
+      poster.m.copy_in(here, there, all.bytes);
+    } else {
+      poster.m.copy(there, here, all.bytes);
+    }
   }
 }
 
@@ -289,11 +293,11 @@ GDAKIT_DEVICE Ticket post(const P& poster, Group group, rma::Direction direction
   return by_one(poster.m, group, [&] { return post_pieces(poster, direction, all, pe, batch); });
 }
 
-// The same by one thread, for elements whose size is known at run time only.
-template <class P>
-GDAKIT_DEVICE Ticket post_bytes(const P& poster, rma::Direction direction, const Elements& all,
-                                std::ptrdiff_t remote_stride, std::ptrdiff_t local_stride,
-                                std::int32_t pe, Batch batch) {
+// The same for elements whose size is known at run time only: one thread posts them.
+template <class P, class Group>
+GDAKIT_DEVICE Ticket post_bytes(const P& poster, Group group, rma::Direction direction,
+                                const Elements& all, std::ptrdiff_t remote_stride,
+                                std::ptrdiff_t local_stride, std::int32_t pe, Batch batch) {
   const StatusCode code = judge(poster, direction, all, remote_stride, local_stride, pe);
   if (code != StatusCode::ok) return refused(poster, code, all, pe);
   if (all.count == 0) return {poster.queue, pe, 0, {}};
@@ -301,9 +305,9 @@ GDAKIT_DEVICE Ticket post_bytes(const P& poster, rma::Direction direction, const
     return refused(poster, StatusCode::invalid_address, all, pe);
   }
   if (const std::uint64_t base = poster.direct_base(pe); base != 0) {
-    return copy_direct(poster, ThreadGroup{}, direction, all, base, pe);
+    return copy_direct(poster, group, direction, all, base, pe);
   }
-  return post_pieces(poster, direction, all, pe, batch);
+  return by_one(poster.m, group, [&] { return post_pieces(poster, direction, all, pe, batch); });
 }
 
 }  // namespace gdakit::strided

@@ -108,7 +108,8 @@ GDAKIT_DEVICE_CALL Status flush_here(const P& poster) {
 // are not ordered by themselves the NIC reads memory once.
 template <class P>
 GDAKIT_DEVICE Status see_data(const P& poster) {
-  return poster.context.needs_cst ? flush_here(poster) : Status{};
+  const bool by_nic = poster.context.needs_cst && !poster.context.heap.direct_only;
+  return by_nic ? flush_here(poster) : Status{};
 }
 
 // What a wait for words was about, for a stall report.

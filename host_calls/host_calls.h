@@ -236,12 +236,14 @@ class HostCalls {
 
   template <class T>
   Result<void> atomic(atomics::Op op, T* dest, std::type_identity_t<T> value, int pe) const {
+    static_assert(atomics::is_number<T>, "atomics take OpenSHMEM's types for them");
     HostOperation what = on_word(Kind::change, dest, widen_bits(value), pe);
     what.atomic = op;
     return run(what);
   }
   template <class T>
   Result<T> atomic_fetch(atomics::Op op, T* dest, std::type_identity_t<T> value, int pe) const {
+    static_assert(atomics::is_number<T>, "atomics take OpenSHMEM's types for them");
     HostOperation what = on_word(Kind::exchange, dest, widen_bits(value), pe);
     what.atomic = op;
     return place_.run_for<T>(what);
@@ -249,6 +251,7 @@ class HostCalls {
   template <class T>
   Result<T> atomic_compare_swap(T* dest, std::type_identity_t<T> expected,
                                 std::type_identity_t<T> desired, int pe) const {
+    static_assert(atomics::is_integer<T>, "compare-and-swap takes integers");
     HostOperation what = on_word(Kind::exchange, dest, widen_bits(desired), pe);
     what.atomic = atomics::Op::compare_swap;
     what.expected = widen_bits(expected);
@@ -300,6 +303,7 @@ class HostCalls {
   template <class T>
   static HostOperation waiting(const T* words, std::size_t count, const int* skip,
                                Compare compare) {
+    static_assert(std::is_integral_v<T>, "words that are waited for are integers");
     HostOperation what = transfer(Kind::wait_until, false, nullptr, words, count, sizeof(T), 0);
     what.type = element_type<T>();
     what.compare = compare;

@@ -73,13 +73,16 @@ struct Posting {
 struct MoveBytes {
   HostOperation what;
 
-  // The NIC moves the bytes.
+  // The NIC moves the bytes, those of a direct peer all threads together.
   template <class Pe>
   GDAKIT_DEVICE void operator()(Pe& pe) const {
-    if (pe.machine().thread_index() != 0) return;
     Posting posting(pe.machine(), pe.context());
-    const Ticket ticket = post(posting.poster);
-    if (!what.nbi) completing::wait(posting.poster, ticket);
+    if (posting.poster.direct_base(what.pe) != 0) {
+      post(posting.poster, BlockGroup{});
+    } else if (pe.machine().thread_index() == 0) {
+      const Ticket ticket = post(posting.poster, ThreadGroup{});
+      if (!what.nbi) completing::wait(posting.poster, ticket);
+    }
   }
 
  private:
@@ -87,11 +90,11 @@ struct MoveBytes {
 
   GDAKIT_DEVICE std::size_t bytes() const { return what.count * what.element_bytes; }
 
-  template <class P>
-  GDAKIT_DEVICE Ticket post(const P& poster) const {
+  template <class P, class Group>
+  GDAKIT_DEVICE Ticket post(const P& poster, Group group) const {
     if (what.kind == Kind::put_signal) {
-      return signal::post(poster, ThreadGroup{}, what.dest, what.source, bytes(), what.word,
-                          what.value, what.signal_op, what.pe, Batch::last);
+      return signal::post(poster, group, what.dest, what.source, bytes(), what.word, what.value,
+                          what.signal_op, what.pe, Batch::last);
     }
     const bool is_put = what.kind == Kind::put || what.kind == Kind::iput;
     rma::Direction direction = rma::kPut;
@@ -99,12 +102,11 @@ struct MoveBytes {
     const void* const remote = is_put ? what.dest : what.source;
     const void* const local = is_put ? what.source : what.dest;
     if (what.kind == Kind::put || what.kind == Kind::get) {
-      return rma::post(poster, ThreadGroup{}, direction, remote, local, bytes(), what.pe,
-                       Batch::last);
+      return rma::post(poster, group, direction, remote, local, bytes(), what.pe, Batch::last);
     }
     const std::ptrdiff_t remote_stride = is_put ? what.dest_stride : what.source_stride;
     const std::ptrdiff_t local_stride = is_put ? what.source_stride : what.dest_stride;
-    return strided::post_bytes(poster, direction,
+    return strided::post_bytes(poster, group, direction,
                                strided::elements_of(remote, local, remote_stride, local_stride,
                                                     what.count, what.element_bytes),
                                remote_stride, local_stride, what.pe, Batch::last);

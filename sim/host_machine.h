@@ -132,6 +132,10 @@ class HostMachine {
     }
   }
 
+  GDAKIT_EMULATED void copy_in(void* to, const void* from, std::size_t bytes) {
+    copy(to, from, bytes);
+  }
+
   // Call sites are told apart by file and line.
   GDAKIT_EMULATED LaneMask active_mask(const char* file = __builtin_FILE(),
                                        std::uint32_t line = __builtin_LINE()) {

@@ -111,7 +111,7 @@ class Messenger {
                      message.bytes, pe, Batch::more);
   }
   GDAKIT_DEVICE Ticket post(std::int32_t pe, const StridedMessage& message) {
-    return strided::post_bytes(poster_, rma::kPut, elements_of(message), message.remote_stride,
+    return strided::post_bytes(poster_, ThreadGroup{}, rma::kPut, elements_of(message), message.remote_stride,
                                message.local_stride, pe, Batch::more);
   }
 
@@ -127,8 +127,9 @@ class Messenger {
 
   GDAKIT_DEVICE void copy(Share share, std::int32_t pe, const Message& message) {
     void* const there = direct::at(poster_.context.heap, poster_.direct_base(pe), message.remote);
-    direct::copy_shares(poster_.m, share, static_cast<std::byte*>(there),
-                        static_cast<const std::byte*>(message.local), message.bytes);
+    direct::copy_shares<direct::Way::put>(poster_.m, share, static_cast<std::byte*>(there),
+                                          static_cast<const std::byte*>(message.local),
+                                          message.bytes);
   }
   GDAKIT_DEVICE void copy(Share share, std::int32_t pe, const StridedMessage& message) {
     strided::copy_share(poster_, share, rma::kPut, elements_of(message), poster_.direct_base(pe));

@@ -108,8 +108,8 @@ class Session {
   // Copies by all threads; `to` may be `from`. The threads meet before anyone looks at it.
   GDAKIT_DEVICE void copy(void* to, const void* from, std::uint64_t bytes) {
     if (to == from) return;
-    direct::copy_shares(m_, share_, static_cast<std::byte*>(to),
-                        static_cast<const std::byte*>(from), bytes);
+    direct::copy_shares<direct::Way::put>(m_, share_, static_cast<std::byte*>(to),
+                                          static_cast<const std::byte*>(from), bytes);
   }
 
   // Takes the scratch memory for `turns` uses and returns the number of the first. Turns of even

@@ -139,8 +139,18 @@ void SimMachine::store_mmio(std::uint64_t* to, std::uint64_t value, const char* 
 
 void SimMachine::copy(void* to, const void* from, std::size_t bytes, const char* file,
                       std::uint32_t line) {
-  const OrderSite& load_site = plain_site(SiteOp::plain_load, file, line);
-  const OrderSite& store_site = plain_site(SiteOp::plain_store, file, line);
+  copy_by(to, from, bytes, plain_site(SiteOp::plain_load, file, line),
+          plain_site(SiteOp::plain_store, file, line));
+}
+
+void SimMachine::copy_in(void* to, const void* from, std::size_t bytes, const char* file,
+                         std::uint32_t line) {
+  copy_by(to, from, bytes, site<order::RelaxedSystem>(SiteOp::load, file, line),
+          plain_site(SiteOp::plain_store, file, line));
+}
+
+void SimMachine::copy_by(void* to, const void* from, std::size_t bytes, const OrderSite& load_site,
+                         const OrderSite& store_site) {
   auto* target = static_cast<std::byte*>(to);
   const auto* source = static_cast<const std::byte*>(from);
   while (bytes != 0) {

@@ -141,6 +141,8 @@ class SimMachine {
                   std::uint32_t line = __builtin_LINE());
   void copy(void* to, const void* from, std::size_t bytes, const char* file = __builtin_FILE(),
             std::uint32_t line = __builtin_LINE());
+  void copy_in(void* to, const void* from, std::size_t bytes, const char* file = __builtin_FILE(),
+               std::uint32_t line = __builtin_LINE());
 
   LaneMask active_mask(const char* file = __builtin_FILE(), std::uint32_t line = __builtin_LINE()) {
     if (thread_->warp->live() == thread_->lane_bit()) return thread_->lane_bit();
@@ -164,7 +166,11 @@ class SimMachine {
                  std::uint32_t line = __builtin_LINE());
   void sync_block(const char* file = __builtin_FILE(), std::uint32_t line = __builtin_LINE());
   std::uint64_t broadcast_block(std::uint64_t value);
-  bool any_block(bool predicate) { return meet_block(predicate); }
+  bool any_block(bool predicate, const char* file = __builtin_FILE(),
+                 std::uint32_t line = __builtin_LINE()) {
+    return plain_site(SiteOp::sync_block, file, line).effect.skip ? predicate
+                                                                  : meet_block(predicate);
+  }
 
   // The thread leaves its kernel.
   void finish() { perform_delayed(); }
@@ -192,6 +198,8 @@ class SimMachine {
   std::uint64_t rmw_raw(void* word, std::uint32_t size, const weak::Update& update,
                         const OrderSite& site);
   void fence_at(const OrderSite& site);
+  void copy_by(void* to, const void* from, std::size_t bytes, const OrderSite& load_site,
+               const OrderSite& store_site);
   bool meet_block(bool predicate = false);
 
   bool is_shared(const void* at, std::size_t bytes);

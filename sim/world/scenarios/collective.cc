@@ -148,9 +148,9 @@ WorldOptions shape_of(const SubjectOptions& options, std::uint32_t pes,
 
 }  // namespace
 
-WorldPointer team_sync(const SubjectOptions& options) {
+WorldPointer team_sync(const SubjectOptions& options, Reached reached) {
   auto world =
-      std::make_unique<World>("team-sync", shape_of(options, 3, CollectiveAlgorithm::logarithmic));
+      world_of("team-sync", shape_of(options, 3, CollectiveAlgorithm::logarithmic), reached);
   auto* data = world->allocate<Word>("data", 1);
   world->launch({.blocks = 1, .threads = 1}, TeamSync{world->witness(), data});
   return world;

@@ -83,9 +83,9 @@ struct BlockPut {
 // PE 0 fetches words of PE 1 until it finds that PE 1 has written its data, and then the data.
 struct Fetch {
   const Witness* witness;
-  Word* data;  // 2
-  Word* flags;
-  Word* mine;  // of PE 0: 2
+  Word* data;   // 2
+  Word* flags;  // 4: two words, and two that are fetched together
+  Word* mine;   // of PE 0: 2
   template <class Pe>
   void operator()(Pe& pe) const {
     auto& m = pe.machine();
@@ -94,6 +94,7 @@ struct Fetch {
       pe.signal(flags, 1, SignalOp::set, 1);
       m.store_weak(data + 1, 9);
       pe.signal(flags + 1, 1, SignalOp::set, 1);
+      pe.signal(flags + 3, 1, SignalOp::set, 1);
       return;
     }
     while (pe.get_value(flags, 1) == 0) m.spin(Site::user);
@@ -106,6 +107,11 @@ struct Fetch {
     }
     pe.get(mine, data, 2, 1);
     witness->expect(m.load_weak(mine + 1) == 9, "the second word is there when its flag is");
+    for (;;) {
+      pe.get(mine, flags + 2, 2, 1);
+      if (m.load_weak(mine + 1) != 0) break;
+      m.spin(Site::user);
+    }
   }
 };
 
@@ -194,7 +200,7 @@ WorldPointer direct_block(const SubjectOptions& options) {
 WorldPointer direct_fetch(const SubjectOptions& options) {
   auto world = world_of("fetch", options_for(options), Reached::directly);
   auto* data = world->allocate<Word>("data", 2);
-  auto* flags = world->allocate<Word>("flags", 2, RegionKind::signal);
+  auto* flags = world->allocate<Word>("flags", 4, RegionKind::signal);
   auto* mine = world->allocate<Word>("mine", 2);
   world->launch({.blocks = 1, .threads = 1}, Fetch{world->witness(), data, flags, mine});
   return world;

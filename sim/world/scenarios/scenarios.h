@@ -61,7 +61,7 @@ WorldPointer ring_of_three(const SubjectOptions& options);
 WorldPointer barrier(const SubjectOptions& options, Reached reached = Reached::through_nic);
 
 // collective.cc: teams
-WorldPointer team_sync(const SubjectOptions& options);
+WorldPointer team_sync(const SubjectOptions& options, Reached reached = Reached::through_nic);
 WorldPointer broadcast_tree(const SubjectOptions& options);
 WorldPointer fcollect_ring(const SubjectOptions& options, Reached reached = Reached::through_nic);
 WorldPointer reduce_again(const SubjectOptions& options, Reached reached = Reached::through_nic);
