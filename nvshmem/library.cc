@@ -17,13 +17,19 @@ namespace {
 // Programs that nvcc compiled have kernels for a GPU; others run host calls and emulated kernels.
 bool has_gpu_kernels() { return library().modules != nullptr; }
 
-void fill(const Module& module) {
-  const int error = module.fill(library().device_context);
-  if (error == 0) return;
-  fail("nvshmem", Error(Code::system, "CUDA error " + std::to_string(error) +
-                                          " while a module got its copy of the PE's state; is the "
-                                          "current device the PE's (" +
-                                          library().context->device_name() + ")?"));
+// Gives the modules from `first` on their copies of the PE's state.
+Result<void> fill(const Module* first, const Module* end) {
+  Library& all = library();
+  if (Result<void> current = all.context->gpu()->make_current(); !current) return current;
+  for (const Module* module = first; module != end; module = module->next) {
+    const int error = module->fill(all.device_context);
+    if (error == 0) continue;
+    return Error(Code::system, "CUDA error " + std::to_string(error) +
+                                   " while a file's kernels got their copy of the PE's state; were "
+                                   "they compiled for " +
+                                   all.context->device_name() + "?");
+  }
+  return {};
 }
 
 using Made = Result<std::unique_ptr<Context>>;
@@ -64,6 +70,22 @@ void choose_gpu(Options& options, const nvshmemx_init_attr_t* attributes) {
   options.gpus = {static_cast<std::uint32_t>(attributes->args.cuda_device_id)};
 }
 
+constexpr unsigned int kKnownFlags =
+    NVSHMEMX_INIT_WITH_MPI_COMM | NVSHMEMX_INIT_WITH_UNIQUEID | NVSHMEMX_INIT_WITH_SHMEM;
+
+Result<void> check(unsigned int flags, const nvshmemx_init_attr_t* attributes) {
+  if ((flags & ~kKnownFlags) != 0) {
+    return Error(Code::invalid_argument, "flags " + std::to_string(flags) +
+                                             " are not known; one of NVSHMEMX_INIT_WITH_MPI_COMM, "
+                                             "NVSHMEMX_INIT_WITH_UNIQUEID, or 0");
+  }
+  const bool needs_attributes =
+      (flags & (NVSHMEMX_INIT_WITH_MPI_COMM | NVSHMEMX_INIT_WITH_UNIQUEID)) != 0;
+  if (!needs_attributes || attributes != nullptr) return {};
+  return Error(Code::invalid_argument,
+               "the attributes are null, which have the communicator or the unique id");
+}
+
 Made make(unsigned int flags, const nvshmemx_init_attr_t* attributes) {
   Result<Options> options = options_of_environment();
   if (!options) return options.error();
@@ -72,10 +94,10 @@ Made make(unsigned int flags, const nvshmemx_init_attr_t* attributes) {
     options->device = DeviceChoice::gpu;
   }
   if (for_gpu) choose_gpu(*options, attributes);
-  if ((flags & NVSHMEMX_INIT_WITH_MPI_COMM) != 0 && attributes != nullptr) {
+  if ((flags & NVSHMEMX_INIT_WITH_MPI_COMM) != 0) {
     return make_by_mpi(*options, for_gpu, attributes->mpi_comm);
   }
-  if ((flags & NVSHMEMX_INIT_WITH_UNIQUEID) != 0 && attributes != nullptr) {
+  if ((flags & NVSHMEMX_INIT_WITH_UNIQUEID) != 0) {
     return make_by_id(*options, for_gpu, attributes->args.uid_args);
   }
   if ((flags & NVSHMEMX_INIT_WITH_SHMEM) != 0) {
@@ -84,6 +106,13 @@ Made make(unsigned int flags, const nvshmemx_init_attr_t* attributes) {
                  "an MPI communicator or a unique id");
   }
   return make_by_launcher(*options, for_gpu);
+}
+
+// A program that gives up before finalize: the others learn of it, and it waits for none of them.
+void tell_of_failed_exit(int status, void*) {
+  if (status == 0 || library().context == nullptr) return;
+  library().context->abort("the program ended with status " + std::to_string(status) +
+                           " before nvshmem_finalize");
 }
 
 }  // namespace
@@ -95,32 +124,49 @@ Library& library() {
 
 void refresh() {
   Library& all = library();
-  const std::lock_guard lock(all.mutex);
-  all.device_context = all.context->device_context();
-  if (!all.context->on_gpu()) return;
-  require("nvshmem", all.context->gpu()->make_current());
-  for (Module* module = all.modules; module != nullptr; module = module->next) fill(*module);
+  Result<void> filled;
+  {
+    const std::lock_guard lock(all.mutex);  // not held by fail(): the program's end removes modules
+    all.device_context = all.context->device_context();
+    if (all.context->on_gpu()) filled = fill(all.modules, nullptr);
+  }
+  require("nvshmem", filled);
 }
 
 Result<void> start(unsigned int flags, const nvshmemx_init_attr_t* attributes) {
   Library& all = library();
-  if (all.inits++ > 0) return {};
+  if (Result<void> good = check(flags, attributes); !good) return good;
+  if (all.inits++ > 0) {
+    refresh();  // libraries that were loaded meanwhile may have kernels
+    return {};
+  }
   Made made = make(flags, attributes);
   if (!made) {
     --all.inits;
     return made.error();
   }
   all.context = std::move(*made);
+  static const int kRegistered = ::on_exit(tell_of_failed_exit, nullptr);
+  static_cast<void>(kRegistered);
   refresh();
   return {};
 }
 
+// Of a library that is loaded after init the runtime may not know the variables yet: then the next
+// init or allocation gives it the state.
 void add_module(Module* module) {
   Library& all = library();
   const std::lock_guard lock(all.mutex);
   module->next = all.modules;
   all.modules = module;
-  if (all.context != nullptr && all.context->on_gpu()) fill(*module);
+  if (all.context == nullptr) return;
+  if (all.context->on_gpu()) {
+    static_cast<void>(fill(module, module->next));
+  } else {
+    std::fprintf(stderr,
+                 "gdakit: a library with kernels for a GPU was loaded after nvshmem_init, which "
+                 "found none and took the emulator; load it before, or set GDAKIT_DEVICE=gpu\n");
+  }
 }
 
 void remove_module(Module* module) {
@@ -168,16 +214,30 @@ void* direct_address(const void* dest, int pe) {
   return context("nvshmem_ptr").ptr(const_cast<void*>(dest), pe);
 }
 
-int collect_on_stream(const char* call, const Collective& what, Stream stream) {
-  return status_of(call, enqueue(context(call), stream, what.operation()));
+namespace {
+
+Result<void> on_stream(const char* call, const Collective& what, Stream stream) {
+  return enqueue(context(call), stream, what.operation());
 }
 
-int collect_now(const char* call, const Collective& what) {
+Result<void> now(const char* call, const Collective& what) {
   Context& here = context(call);
-  Result<void> done = enqueue(here, here.stream(), what.operation());
-  if (done) done = here.synchronize(here.stream());
-  return status_of(call, done);
+  if (auto queued = on_stream(call, what, here.stream()); !queued) return queued;
+  return here.synchronize(here.stream());
 }
+
+}  // namespace
+
+int collect_on_stream(const char* call, const Collective& what, Stream stream) {
+  return status_of(call, on_stream(call, what, stream));
+}
+int collect_now(const char* call, const Collective& what) {
+  return status_of(call, now(call, what));
+}
+void meet_on_stream(const char* call, const Collective& what, Stream stream) {
+  require(call, on_stream(call, what, stream));
+}
+void meet_now(const char* call, const Collective& what) { require(call, now(call, what)); }
 
 int host_team_my_pe(nvshmem_team_t team) {
   return context("nvshmem_team_my_pe").team_my_pe(Team{team});
@@ -260,10 +320,4 @@ int nvshmemx_set_attr_uniqueid_args(int myrank, int nranks, const nvshmemx_uniqu
 int nvshmemx_set_attr_mpi_comm_args(void* mpi_comm, nvshmemx_init_attr_t* attributes) {
   attributes->mpi_comm = mpi_comm;
   return NVSHMEMX_SUCCESS;
-}
-
-void nvshmemx_vendor_get_version_info(int* major, int* minor, int* patch) {
-  *major = NVSHMEM_VENDOR_MAJOR_VERSION;
-  *minor = NVSHMEM_VENDOR_MINOR_VERSION;
-  *patch = NVSHMEM_VENDOR_PATCH_VERSION;
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core/base/bits.h"
+#include "nvshmem/detail/collectives.h"
 #include "nvshmem/detail/setup.h"
 #include "nvshmem/state.h"
 
@@ -51,6 +52,8 @@ void* nvshmem_calloc(size_t count, size_t size) {
 }
 
 void* nvshmem_align(size_t alignment, size_t size) {
+  constexpr size_t kPage = 4096;
+  constexpr size_t kGpuPage = size_t{2} << 20;
   constexpr const char* kCall = "nvshmem_align";
   if (!gdakit::is_power_of_two(alignment)) {
     static_cast<void>(nv::status_of(
@@ -60,10 +63,19 @@ void* nvshmem_align(size_t alignment, size_t size) {
     return nullptr;
   }
   if (alignment <= gdakit::kHeapAlignment || size == 0) return nv::allocate(kCall, size);
+  // What every heap is aligned to, wherever it lies.
+  const size_t most = nv::context(kCall).on_gpu() ? kGpuPage : kPage;
+  if (alignment > most || size > ~size_t{0} - alignment) {
+    static_cast<void>(nv::status_of(
+        kCall,
+        gdakit::Error(gdakit::Code::invalid_argument,
+                      std::to_string(size) + " bytes, aligned to " + std::to_string(alignment) +
+                          ": heaps are aligned to pages; give at most " + std::to_string(most))));
+    return nullptr;
+  }
   auto* const memory = static_cast<std::byte*>(nv::allocate(kCall, size + alignment));
   if (memory == nullptr) return nullptr;
-  // By the offset in the heap, which is the same on all PEs; the heap's base is aligned further
-  // than any use of it.
+  // By the offset in the heap, which is the same on all PEs.
   const std::uint64_t base = nv::device_context()->heap.base;
   const std::uint64_t offset = reinterpret_cast<std::uint64_t>(memory) - base;
   void* const aligned = memory + (gdakit::round_up(offset, alignment) - offset);
@@ -79,6 +91,7 @@ void nvshmem_free(void* memory) {
     memory = found->second;
     aligned.erase(found);
   }
+  nvshmem_barrier_all();  // what was put there has arrived, here and elsewhere
   nv::require(kCall, nv::context(kCall).free(memory));
 }
 

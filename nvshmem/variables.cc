@@ -135,6 +135,26 @@ bool is_accepted(std::string_view name, std::string_view value) {
 
 }  // namespace
 
+namespace {
+
+bool is_taken(const Variables& variables) {
+  const Result<ParsedOptions> parsed = parse_options(variables);
+  return parsed && parsed->options.validate();
+}
+
+// The variables that stand for `value`, or nothing where gdakit takes none for it. A heap that is
+// large from the beginning raises the limit of its growth.
+std::optional<Variables> meaning_of(const Row& row, std::string_view value) {
+  const std::optional<std::string> text = row.translate(value);
+  if (!text) return std::nullopt;
+  Variables meant{{row.variable, *text}};
+  if (is_taken(meant)) return meant;
+  if (row.translate == size) meant.emplace_back("GDAKIT_HEAP_LIMIT", *text);
+  return is_taken(meant) ? std::optional(meant) : std::nullopt;
+}
+
+}  // namespace
+
 TranslatedVariables translate(const Variables& environment) {
   TranslatedVariables translated;
   for (const auto& [name, value] : environment) {
@@ -150,9 +170,8 @@ TranslatedVariables translate(const Variables& environment) {
       }
       continue;
     }
-    const std::optional<std::string> meant = row->translate(value);
-    if (meant) {
-      translated.variables.emplace_back(row->variable, *meant);
+    if (const std::optional<Variables> meant = meaning_of(*row, value)) {
+      translated.variables.insert(translated.variables.end(), meant->begin(), meant->end());
     } else {
       translated.warnings.push_back(name + "=" + value +
                                     " has no meaning here and is ignored; see " + row->variable);

@@ -24,7 +24,9 @@ ProcessToken this_process() {
     for (std::uint64_t& word : token) word = std::uint64_t{device()} << 32 | device();
     return token;
   }();
-  return kToken;
+  ProcessToken token = kToken;
+  token[0] ^= static_cast<std::uint64_t>(::getpid());  // a fork has its parent's variables
+  return token;
 }
 
 }  // namespace gdakit

@@ -67,6 +67,26 @@ GDAKIT_HOST_DEVICE inline int collect_here(const char* call, const Collective& w
       [&](auto) { return collect_now(call, what); });
 }
 
+// For calls without a result: ends the program if they fail.
+void meet_on_stream(const char* call, const Collective& what, Stream stream);
+void meet_now(const char* call, const Collective& what);
+GDAKIT_HOST_DEVICE inline void meet_here(const char* call, const Collective& what) {
+  here(
+      call, [&](auto& thread) { what.by(thread); }, [&](auto) { meet_now(call, what); });
+}
+
+// NVSHMEM's fence orders what any thread of the PE has put, gdakit's what the calling one has.
+// Through the NIC these are the same where all use one queue.
+template <class P>
+GDAKIT_DEVICE void fence(P& thread) {
+  const DeviceContext& context = thread.context();
+  if (context.mapped_queues > 1 && !context.heap.direct_only) {
+    thread.quiet();
+  } else {
+    thread.fence();
+  }
+}
+
 GDAKIT_HOST_DEVICE inline Collective meeting(HostOperation::Kind kind, nvshmem_team_t team) {
   return {kind, Team{team}};
 }
@@ -165,19 +185,23 @@ GDAKIT_NVSHMEM_COLLECTIVE(sync, (nvshmem_team_t team),
                           gdakit::nvshmem::meeting(GDAKIT_NVSHMEM_KIND(sync), team))
 
 // Of all PEs: no team, no result.
-#define GDAKIT_NVSHMEM_OF_ALL(CALL, OF_TEAM)                                                 \
-  GDAKIT_HOST_DEVICE inline void nvshmem_##CALL() { nvshmem_##OF_TEAM(NVSHMEM_TEAM_WORLD); } \
-  GDAKIT_DEVICE_ONLY void nvshmemx_##CALL##_warp() {                                         \
-    nvshmemx_##OF_TEAM##_warp(NVSHMEM_TEAM_WORLD);                                           \
-  }                                                                                          \
-  GDAKIT_DEVICE_ONLY void nvshmemx_##CALL##_block() {                                        \
-    nvshmemx_##OF_TEAM##_block(NVSHMEM_TEAM_WORLD);                                          \
-  }                                                                                          \
-  inline void nvshmemx_##CALL##_on_stream(gdakit::Stream stream) {                           \
-    nvshmemx_##OF_TEAM##_on_stream(NVSHMEM_TEAM_WORLD, stream);                              \
+#define GDAKIT_NVSHMEM_OF_ALL(CALL, KIND)                                                          \
+  GDAKIT_HOST_DEVICE inline void nvshmem_##CALL() {                                                \
+    gdakit::nvshmem::meet_here(                                                                    \
+        "nvshmem_" #CALL,                                                                          \
+        gdakit::nvshmem::meeting(GDAKIT_NVSHMEM_KIND(KIND), NVSHMEM_TEAM_WORLD));                  \
+  }                                                                                                \
+  GDAKIT_DEVICE_ONLY void nvshmemx_##CALL##_warp() { nvshmemx_##KIND##_warp(NVSHMEM_TEAM_WORLD); } \
+  GDAKIT_DEVICE_ONLY void nvshmemx_##CALL##_block() {                                              \
+    nvshmemx_##KIND##_block(NVSHMEM_TEAM_WORLD);                                                   \
+  }                                                                                                \
+  inline void nvshmemx_##CALL##_on_stream(gdakit::Stream stream) {                                 \
+    gdakit::nvshmem::meet_on_stream(                                                               \
+        "nvshmemx_" #CALL "_on_stream",                                                            \
+        gdakit::nvshmem::meeting(GDAKIT_NVSHMEM_KIND(KIND), NVSHMEM_TEAM_WORLD), stream);          \
   }
 GDAKIT_NVSHMEM_OF_ALL(barrier_all, barrier)
-GDAKIT_NVSHMEM_OF_ALL(sync_all, team_sync)
+GDAKIT_NVSHMEM_OF_ALL(sync_all, sync)
 
 GDAKIT_HOST_DEVICE inline void nvshmem_quiet() {
   gdakit::nvshmem::here(
@@ -187,5 +211,5 @@ GDAKIT_HOST_DEVICE inline void nvshmem_quiet() {
 // On the host each operation completes, or is ordered behind the last one, by its stream.
 GDAKIT_HOST_DEVICE inline void nvshmem_fence() {
   gdakit::nvshmem::here(
-      "nvshmem_fence", [](auto& thread) { thread.fence(); }, [](auto) {});
+      "nvshmem_fence", [](auto& thread) { gdakit::nvshmem::fence(thread); }, [](auto) {});
 }

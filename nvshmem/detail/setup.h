@@ -20,8 +20,6 @@ int nvshmemx_set_attr_uniqueid_args(int myrank, int nranks, const nvshmemx_uniqu
                                     nvshmemx_init_attr_t* attributes);
 int nvshmemx_set_attr_mpi_comm_args(void* mpi_comm, nvshmemx_init_attr_t* attributes);
 
-void nvshmemx_vendor_get_version_info(int* major, int* minor, int* patch);
-
 // ---- Memory: collective, in the symmetric heap. 0 bytes give null; free takes null.
 
 void* nvshmem_malloc(size_t size);
@@ -71,8 +69,16 @@ GDAKIT_HOST_DEVICE inline int nvshmem_team_translate_pe(nvshmem_team_t src_team,
       },
       [&](auto) { return gdakit::nvshmem::host_team_translate_pe(src_team, src_pe, dest_team); });
 }
-GDAKIT_HOST_DEVICE inline int nvshmem_my_pe() { return nvshmem_team_my_pe(NVSHMEM_TEAM_WORLD); }
-GDAKIT_HOST_DEVICE inline int nvshmem_n_pes() { return nvshmem_team_n_pes(NVSHMEM_TEAM_WORLD); }
+GDAKIT_HOST_DEVICE inline int nvshmem_my_pe() {
+  return gdakit::nvshmem::ask_here(
+      [](auto& thread) { return thread.my_pe(); },
+      [](auto) { return gdakit::nvshmem::host_team_my_pe(NVSHMEM_TEAM_WORLD); });
+}
+GDAKIT_HOST_DEVICE inline int nvshmem_n_pes() {
+  return gdakit::nvshmem::ask_here(
+      [](auto& thread) { return thread.n_pes(); },
+      [](auto) { return gdakit::nvshmem::host_team_n_pes(NVSHMEM_TEAM_WORLD); });
+}
 
 // For loads and stores, or null. A PE reaches its own memory always, and that of direct peers.
 GDAKIT_HOST_DEVICE inline void* nvshmem_ptr(const void* dest, int pe) {
@@ -87,12 +93,18 @@ GDAKIT_DEVICE_ONLY void nvshmemx_give_smem(void*, size_t) {}
 GDAKIT_DEVICE_ONLY void nvshmemx_release_smem() {}
 
 GDAKIT_HOST_DEVICE inline int nvshmem_query_thread(int* provided) {
-  *provided = NVSHMEM_THREAD_MULTIPLE;
+  *provided = NVSHMEM_THREAD_SERIALIZED;  // a Context serves one host thread at a time
   return NVSHMEMX_SUCCESS;
 }
 GDAKIT_HOST_DEVICE inline void nvshmem_info_get_version(int* major, int* minor) {
   *major = NVSHMEM_MAJOR_VERSION;
   *minor = NVSHMEM_MINOR_VERSION;
+}
+GDAKIT_HOST_DEVICE inline void nvshmemx_vendor_get_version_info(int* major, int* minor,
+                                                                int* patch) {
+  *major = NVSHMEM_VENDOR_MAJOR_VERSION;
+  *minor = NVSHMEM_VENDOR_MINOR_VERSION;
+  *patch = NVSHMEM_VENDOR_PATCH_VERSION;
 }
 GDAKIT_HOST_DEVICE inline void nvshmem_info_get_name(char* name) {
   const char text[] = NVSHMEM_VENDOR_STRING;

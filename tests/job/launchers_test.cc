@@ -64,12 +64,12 @@ TEST_P(Launcher, EndsTheJobWithThePeThatIsKilled) {
 
 // A process that leaves before its init, with the status of success.
 TEST_P(Launcher, APeThatDoesNotComeIsWaitedForNoLongerThanTheTimeout) {
-  const Variable timeout("GDAKIT_TIMEOUT", "2");
+  const Variable timeout("GDAKIT_TIMEOUT", "5");  // the launcher's server must answer in it, too
   const std::string rank = "${GDAKIT_RANK:-${PMIX_RANK:-${RANK:-$SLURM_PROCID}}}";
-  const Words program = shell("[ " + rank + " = 1 ] && exec sleep 4; exec " + GDAKIT_BOOTSTRAP_PE);
+  const Words program = shell("[ " + rank + " = 1 ] && exec sleep 10; exec " + GDAKIT_BOOTSTRAP_PE);
   if (!run(2, program)) GTEST_SKIP() << why_not_;
   EXPECT_NE(outcome_.status, 0);
-  EXPECT_THAT(outcome_.errors, ContainsRegex("2 s.*(PE 1|every PE of the job)"));
+  EXPECT_THAT(outcome_.errors, ContainsRegex("5 s.*(PE 1|every PE of the job)"));
 }
 
 TEST_P(Launcher, IsToldByInfoAndTheSecretIsNot) {

@@ -34,6 +34,12 @@ TEST(Variables, HaveTheMeaningOfGdakitsOwn) {
   EXPECT_EQ(options.team_scratch, 512u << 10);
 }
 
+TEST(Variables, AHeapThatIsLargeFromTheBeginningRaisesItsLimit) {
+  const Options options = options_of({{"NVSHMEM_SYMMETRIC_SIZE", "20G"}});
+  EXPECT_EQ(options.symmetric_size, std::uint64_t{20} << 30);
+  EXPECT_EQ(options.heap_limit, std::uint64_t{20} << 30);
+}
+
 TEST(Variables, OfGdakitWin) {
   EXPECT_EQ(options_of({{"GDAKIT_TEAMS", "9"}, {"NVSHMEM_MAX_TEAMS", "12"}}).teams, 9u);
 }
@@ -52,6 +58,8 @@ TEST(Variables, WithValuesThatMeanNothingHereAreNamed) {
                                              {"NVSHMEM_DEBUG", "loud"},
                                              {"NVSHMEM_REMOTE_TRANSPORT", "ucx"},
                                              {"NVSHMEM_DISABLE_P2P", "maybe"},
+                                             {"NVSHMEM_MAX_TEAMS", "1000000"},
+                                             {"NVSHMEM_IBGDA_NUM_RC_PER_PE", "0"},
                                              {"NVSHMEM_BOOTSTRAP", "SHMEM"}}) {
     const TranslatedVariables translated = translate({{name, value}});
     EXPECT_THAT(translated.warnings, ElementsAre(HasSubstr(name + "=" + value)));
