@@ -128,8 +128,8 @@ class CudaMachine {
   __device__ std::uint32_t block_index() const {
     return blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
   }
-  __device__ std::uint32_t block_threads() const { return blockDim.x; }
-  __device__ std::uint32_t grid_blocks() const { return gridDim.x; }
+  __device__ std::uint32_t block_threads() const { return blockDim.x * blockDim.y * blockDim.z; }
+  __device__ std::uint32_t grid_blocks() const { return gridDim.x * gridDim.y * gridDim.z; }
   __device__ std::uint32_t lane() const { return thread_index() % kWarpSize; }
   __device__ std::uint32_t warp() const { return thread_index() / kWarpSize; }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "core/host/host_memory.h"
 #include "core/host/stall.h"
@@ -151,7 +152,7 @@ Context::~Context() {
 }
 
 void Context::abort(const std::string& message) {
-  aborted_ = true;
+  if (std::exchange(aborted_, true)) return;  // the first reason is the one to tell
   bootstrap_->abort(message);
 }
 

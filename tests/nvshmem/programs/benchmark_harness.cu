@@ -1,7 +1,7 @@
 // As suites of benchmarks are written: each PE takes the GPU of its number without a look at how
-// many there are, kernels lend shared memory, launches have attributes, options that nobody gives
-// would load kernels by the driver and register the program's own memory; and the reduction of
-// pairs that only NVSHMEM has.
+// many there are, blocks have two dimensions and lend shared memory, launches have attributes,
+// options that nobody gives would load kernels by the driver and register the program's own memory;
+// and the reduction of pairs that only NVSHMEM has.
 //
 //   benchmark_harness [module | buffer]    the options: refused, with a sentence
 #include <cstring>
@@ -32,7 +32,7 @@ __global__ void put_and_find(int* dest, const int* source, double2* found, doubl
   nvshmemx_give_smem(smem, smem_bytes);
   __syncthreads();
   nvshmemx_int_put_nbi_block(dest, source, kCount, (mype + 1) % npes);
-  if (threadIdx.x == 0) *mine = double2{double(mype * mype % 5), double(mype)};
+  if (threadIdx.x == 0 && threadIdx.y == 0) *mine = double2{double(mype * mype % 5), double(mype)};
   nvshmemx_double2_maxloc_reduce_block(NVSHMEM_TEAM_WORLD, found, mine, 1);
   nvshmemx_barrier_all_block();
   nvshmemx_release_smem();
@@ -81,7 +81,7 @@ int main(int argc, char** argv) {
   size_t smem_bytes = nvshmemx_ask_smem(NVSHMEMX_SMEM_RECOMMENDED);
   nvshmemx_collective_launch_attr_t launch{};
   launch.cuda_config.gridDim = dim3(1);
-  launch.cuda_config.blockDim = dim3(kThreads);
+  launch.cuda_config.blockDim = dim3(kThreads / 8, 8);
   launch.cuda_config.dynamicSmemBytes = smem_bytes;
   void* arguments[] = {&dest, &source, &found, &mine, &smem_bytes};
   const int launched =
