@@ -7,16 +7,19 @@
 
 #include "core/base/float16.h"
 #include "device/collective/any_combine.h"
-#if GDAKIT_NVCC
+// Host files of a program for a GPU have CUDA's types, too.
+#if GDAKIT_NVCC || (__has_include(<cuda_fp16.h>) && __has_include(<cuda_bf16.h>))
 #include "nvshmem/detail/half.cuh"
+#else
+namespace gdakit::nvshmem {
+
+using half_type = Half;
+using bfloat16_type = BFloat16;
+
+}  // namespace gdakit::nvshmem
 #endif
 
 namespace gdakit::nvshmem {
-
-#if !GDAKIT_NVCC
-using half_type = Half;
-using bfloat16_type = BFloat16;
-#endif
 
 // How reductions and waits know T.
 template <class T>
