@@ -12,9 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#if __has_include(<cuda.h>)
-#include <cuda.h>
-#endif
 
 #include "nvshmem/detail/absent.h"
 #include "nvshmem/detail/atomics.h"
@@ -29,4 +26,5 @@
 #include "nvshmem/detail/wait.h"
 #if GDAKIT_NVCC || __has_include(<cuda_runtime.h>)
 #include "nvshmem/detail/launch.cuh"
+#include "nvshmem/detail/maxloc.cuh"
 #endif

@@ -111,8 +111,8 @@ class Messenger {
                      message.bytes, pe, Batch::more);
   }
   GDAKIT_DEVICE Ticket post(std::int32_t pe, const StridedMessage& message) {
-    return strided::post_bytes(poster_, ThreadGroup{}, rma::kPut, elements_of(message), message.remote_stride,
-                               message.local_stride, pe, Batch::more);
+    return strided::post_bytes(poster_, ThreadGroup{}, rma::kPut, elements_of(message),
+                               message.remote_stride, message.local_stride, pe, Batch::more);
   }
 
   // Whether the NIC would take the message.

@@ -2,10 +2,6 @@
 // and on the host.
 #pragma once
 
-#if __has_include(<vector_types.h>)
-#include <vector_types.h>
-#endif
-
 #include "nvshmem/detail/here.h"
 #include "nvshmem/detail/types.h"
 
@@ -154,28 +150,6 @@ GDAKIT_NVSHMEM_SUMMED_TYPES(GDAKIT_NVSHMEM_SUMMING)
   GDAKIT_NVSHMEM_REDUCTIONS(NAME, TYPE, or, bit_or)   \
   GDAKIT_NVSHMEM_REDUCTIONS(NAME, TYPE, xor, bit_xor)
 GDAKIT_NVSHMEM_BITWISE_TYPES(GDAKIT_NVSHMEM_BITWISE)
-
-#if __has_include(<vector_types.h>)
-namespace gdakit::nvshmem {
-
-// The pair with the largest x; of those the one with the smallest y.
-struct MaxLoc {
-  GDAKIT_HOST_DEVICE double2 operator()(double2 a, double2 b) const {
-    return a.x > b.x || (a.x == b.x && a.y < b.y) ? a : b;
-  }
-};
-
-}  // namespace gdakit::nvshmem
-
-GDAKIT_DEVICE_ONLY int nvshmemx_double2_maxloc_reduce_block(nvshmem_team_t team, double2* dest,
-                                                            const double2* source, size_t nreduce) {
-  return gdakit::nvshmem::in_kernel<gdakit::BlockGroup>([&](auto& block) {
-    auto members = block.team(gdakit::Team{team});
-    return gdakit::nvshmem::code_of(
-        members.reduce(dest, source, nreduce, gdakit::nvshmem::MaxLoc{}));
-  });
-}
-#endif
 
 GDAKIT_NVSHMEM_COLLECTIVE(barrier, (nvshmem_team_t team),
                           gdakit::nvshmem::meeting(GDAKIT_NVSHMEM_KIND(barrier), team))

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cuda.h>  // for programs, which use it without including it
 #include <cuda_runtime.h>
 #include <vector>
 

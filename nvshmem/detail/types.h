@@ -8,7 +8,7 @@
 #include "core/base/float16.h"
 #include "device/collective/any_combine.h"
 // Host files of a program for a GPU have CUDA's types, too.
-#if GDAKIT_NVCC || (__has_include(<cuda_fp16.h>) && __has_include(<cuda_bf16.h>))
+#if GDAKIT_NVCC || __has_include(<cuda_fp16.h>)
 #include "nvshmem/detail/half.cuh"
 #else
 namespace gdakit::nvshmem {

@@ -360,7 +360,7 @@ void check_lending() {
   run("give_smem and release_smem", LendKernel{});
 }
 
-#if __has_include(<vector_types.h>)
+#ifdef CUDART_VERSION
 // Pairs of which every PE but the last has the largest x, once; the smallest y decides.
 struct MaxLocKernel {
   double2* dest;

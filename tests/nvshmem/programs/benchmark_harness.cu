@@ -16,8 +16,6 @@ enum Direction { WRITE, READ };
 enum Issue { ON_STREAM, HOST };
 static_assert(sizeof(half) == 2 && sizeof(__nv_bfloat16) == 2, "types that the header brings");
 
-using namespace std;
-
 constexpr int kThreads = 64;
 constexpr int kCount = 1000;
 
@@ -67,8 +65,8 @@ int main(int argc, char** argv) {
   program::count_gpus();
   nvshmem_init();
   program::check(cudaSetDevice(nvshmem_team_my_pe(NVSHMEMX_TEAM_NODE)), "cudaSetDevice");
-  if (argc > 1 && strcmp(argv[1], "module") == 0) return load_kernels();
-  if (argc > 1 && strcmp(argv[1], "buffer") == 0) return register_buffer();
+  if (argc > 1 && std::strcmp(argv[1], "module") == 0) return load_kernels();
+  if (argc > 1 && std::strcmp(argv[1], "buffer") == 0) return register_buffer();
 
   const int mype = nvshmem_my_pe();
   const int npes = nvshmem_n_pes();
@@ -76,7 +74,7 @@ int main(int argc, char** argv) {
   int* source = program::symmetric<int>(kCount);
   double2* found = program::symmetric<double2>(1);
   double2* mine = program::symmetric<double2>(1);
-  program::upload(source, vector<int>(kCount, mype));
+  program::upload(source, std::vector<int>(kCount, mype));
 
   size_t smem_bytes = nvshmemx_ask_smem(NVSHMEMX_SMEM_RECOMMENDED);
   nvshmemx_collective_launch_attr_t launch{};
@@ -90,7 +88,7 @@ int main(int argc, char** argv) {
 
   program::Verdict verdict;
   verdict.equal("launch", 0, launched, int(NVSHMEMX_SUCCESS));
-  const vector<int> got = program::download(dest, kCount);
+  const std::vector<int> got = program::download(dest, kCount);
   for (int i = 0; i < kCount; ++i) verdict.equal("dest", i, got[i], (mype + npes - 1) % npes);
   const double2 best = program::download(found, 1)[0];
   verdict.equal("largest", 0, best.x, wanted(npes).x);
