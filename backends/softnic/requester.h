@@ -88,6 +88,7 @@ class Requester {
 
   // requester_complete.cc
   Turn complete(Qp& qp);
+  bool is_read(Qp& qp, const Flight& flight);
   bool finished(Qp& qp, const Flight& flight);
   bool post_completion(Qp& qp, const Flight& flight);
 

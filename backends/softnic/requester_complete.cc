@@ -3,6 +3,17 @@
 
 namespace gdakit::softnic {
 
+// Whether payload of the flight is still being read, for a packet that is sent again although the
+// first one has arrived by now: its source is the sender's until then.
+bool Requester::is_read(Qp& qp, const Flight& flight) {
+  for (std::uint64_t i = qp.outbox.head(); i != qp.outbox.tail(); ++i) {
+    const PacketHeader& header = qp.outbox[i].packet.header;
+    const bool is_request = is_write(header.opcode) || is_send(header.opcode);
+    if (is_request && psn_distance(header.psn, flight.last_psn) <= 0) return true;
+  }
+  return false;
+}
+
 bool Requester::finished(Qp& qp, const Flight& flight) {
   if (!flight.sent || !core_.done(flight.op)) return false;
   switch (flight.kind) {
@@ -13,7 +24,7 @@ bool Requester::finished(Qp& qp, const Flight& flight) {
     case RequestKind::write:
     case RequestKind::send: break;
   }
-  return psn_distance(qp.send.unacked_psn, flight.last_psn) > 0;
+  return psn_distance(qp.send.unacked_psn, flight.last_psn) > 0 && !is_read(qp, flight);
 }
 
 bool Requester::post_completion(Qp& qp, const Flight& flight) {
