@@ -70,8 +70,8 @@ target_compile_options(gdakit_flags INTERFACE
                        $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow>
                        $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall>)
 if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT GDAKIT_SANITIZER)
-  # Not at -O3, where g++ 12 warns of copies that cannot happen (GCC bug 105651 and its kin), and not
-  # in what the sanitizers make of the code.
+  # Not at -O3, where g++ 12 warns of copies that cannot happen (GCC bug 105651 and its kin), and
+  # not in what the sanitizers make of the code.
   target_compile_options(gdakit_flags INTERFACE
                          $<$<COMPILE_LANGUAGE:CXX>:-Werror>
                          $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings>)
