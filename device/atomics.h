@@ -201,7 +201,7 @@ GDAKIT_DEVICE Status check_direct(const P& poster, std::uint64_t address, std::u
   if (address % bytes != 0) {
     return poster.fault(StatusCode::invalid_argument, pe, address, bytes);
   }
-  return direct::is_in_heap(poster.context.heap, address, bytes)
+  return is_in_heap(poster.context.heap, address, bytes)
              ? Status{}
              : poster.fault(StatusCode::invalid_address, pe, address, bytes);
 }
@@ -227,6 +227,17 @@ GDAKIT_DEVICE auto* word_at(const P& poster, std::uint64_t base, const T* remote
   using W = direct::WordOf<sizeof(T)>;
   auto* const word = reinterpret_cast<W*>(const_cast<std::remove_const_t<T>*>(remote));
   return direct::at(poster.context.heap, base, word);
+}
+
+// The same word if a quick look tells that it is a direct peer's.
+template <class P, class T>
+GDAKIT_DEVICE bool is_near_word(const P& poster, const T* remote, std::int32_t pe,
+                                direct::WordOf<sizeof(T)>** word) {
+  std::uint64_t there = 0;
+  const auto address = reinterpret_cast<std::uint64_t>(remote);
+  const bool is_near = poster.is_near_word(address, sizeof(T), pe, &there);
+  *word = reinterpret_cast<direct::WordOf<sizeof(T)>*>(there);
+  return is_near;
 }
 
 // Performs an operation on a word of a direct peer and delivers the old value, before all that the
@@ -264,6 +275,10 @@ template <class P, class T, class ResultOf>
 GDAKIT_DEVICE Ticket post_to(const P& poster, const T* remote, const Request& request,
                              std::int32_t pe, Batch batch, ResultOf&& result_of) {
   static_assert(sizeof(T) == 4 || sizeof(T) == 8);
+  if (direct::WordOf<sizeof(T)> * word; is_near_word(poster, remote, pe, &word)) {
+    update_word(poster.m, word, request);
+    return {poster.queue, pe, 0, {}};
+  }
   if (const std::uint64_t base = poster.direct_atomic_base(pe); base != 0) {
     return {poster.queue, pe, 0, update_direct(poster, base, remote, pe, request)};
   }
@@ -295,6 +310,10 @@ template <class P, class T>
 GDAKIT_DEVICE Status fetch(const P& poster, const T* remote, const Request& request,
                            std::int32_t pe, T* old) {
   static_assert(sizeof(T) == 4 || sizeof(T) == 8);
+  if (direct::WordOf<sizeof(T)> * word; is_near_word(poster, remote, pe, &word)) {
+    *old = bit_cast<T>(perform<order::DirectFetched>(poster.m, word, request));
+    return {};
+  }
   if (const std::uint64_t base = poster.direct_atomic_base(pe); base != 0) {
     return fetch_direct(poster, base, remote, pe, request, old);
   }

@@ -14,41 +14,50 @@ namespace gdakit::completing {
 inline constexpr std::uint64_t kAll = ~std::uint64_t{0};
 
 // What completed READs of a queue wrote here is visible after this.
-template <class P>
-GDAKIT_DEVICE Status make_visible(const P& poster, const QueueView& view) {
-  if (!poster.context.needs_cst) return {};
+template <class M>
+GDAKIT_DEVICE Status make_visible(M& m, const DeviceContext& context, const QueueView& view) {
+  if (!context.needs_cst) return {};
   QueueMemo memo;
-  auto through = own_queue(poster, memo);
-  return flush_reads(poster.m, view.state, through);
+  auto through = own_queue(m, context, memo);
+  return flush_reads(m, view.state, through);
 }
 
 // Waits until all below `target` on the queue at `index` of the table has completed and is visible
-// here. ~0 stands for all that was posted, or, on another's exclusive queue, announced.
+// here. ~0 stands for all that was posted, or, on an exclusive queue, announced. The machine is
+// copied: a reference in a call would keep the caller's in memory.
+template <class M>
+GDAKIT_DEVICE_CALL Status complete_for_any(M m, const DeviceContext& context, std::uint32_t index,
+                                           std::uint64_t target) {
+  const QueueView& view = context.queues[index];
+  const auto peers = static_cast<std::uint32_t>(context.n_pes);
+  const std::uint32_t number = index / peers;
+  QueueMemo memo;
+  remember(m, memo, static_cast<std::int32_t>(index % peers), view);
+  Status status;
+  if (view.sharing == Sharing::exclusive) {
+    SendQueue<M, ExclusivePublication> queue(m, context, memo, number);
+    status = queue.wait_announced(target == kAll ? queue.posted() : target);
+  } else {
+    SendQueue<M, SharedPublication> queue(m, context, memo, number);
+    status = queue.wait(target == kAll ? queue.reserved() : target);
+  }
+  return status.ok() ? make_visible(m, context, view) : status;
+}
+
+// The same for all that was posted by the owner of an exclusive queue, if that is who asks.
 template <class M, class Publication>
 GDAKIT_DEVICE Status complete(const Poster<M, Publication>& poster, std::uint32_t index,
                               std::uint64_t target) {
-  M& m = poster.m;
-  const QueueView& view = poster.context.queues[index];
-  const auto peers = static_cast<std::uint32_t>(poster.context.n_pes);
-  const std::uint32_t number = index / peers;
-  const auto peer = static_cast<std::int32_t>(index % peers);
-  Status status;
-  if (Publication::sharing == Sharing::exclusive && number == poster.queue) {
-    auto queue = poster.to(peer);
-    status = queue.wait(target == kAll ? queue.reserved() : target);
-  } else {
-    QueueMemo memo;
-    remember(m, memo, peer, view);
-    if (view.sharing == Sharing::exclusive) {
-      SendQueue<M, ExclusivePublication> queue(m, poster.context, memo, number);
-      status = queue.wait_announced(target == kAll ? queue.posted() : target);
-    } else {
-      SendQueue<M, SharedPublication> queue(m, poster.context, memo, number);
-      status = queue.wait(target == kAll ? queue.reserved() : target);
+  if constexpr (Publication::sharing == Sharing::exclusive) {
+    const auto peers = static_cast<std::uint32_t>(poster.context.n_pes);
+    if (index / peers == poster.queue) {
+      auto queue = poster.to(static_cast<std::int32_t>(index % peers));
+      const Status status = queue.wait(target == kAll ? queue.reserved() : target);
+      if (!status) return status;
+      return make_visible(poster.m, poster.context, poster.context.queues[index]);
     }
   }
-  if (!status) return status;
-  return make_visible(poster, view);
+  return complete_for_any(poster.m, poster.context, index, target);
 }
 
 // The queue of a ticket, in the table.
@@ -87,7 +96,7 @@ GDAKIT_DEVICE bool test(const P& poster, const Ticket& ticket, Status* status) {
     *status = queue_status(poster.m, view);
     return !status->ok();
   }
-  *status = make_visible(poster, view);
+  *status = make_visible(poster.m, poster.context, view);
   return true;
 }
 

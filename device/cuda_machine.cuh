@@ -273,12 +273,16 @@ class CudaMachine {
     }
   }
 
-  // By this thread alone, in the widest pieces that both addresses allow.
-  __device__ void copy(void* to, const void* from, std::size_t bytes) {
-    copy_pieces(to, from, bytes, [](const auto* piece) { return *piece; });
+  // By this thread alone, in the widest pieces that both addresses allow. What their type says of
+  // them is not asked of the addresses.
+  template <class T>
+  __device__ void copy(T* to, const T* from, std::size_t bytes) {
+    copy_pieces<alignment_of<T>()>(to, from, bytes, [](const auto* piece) { return *piece; });
   }
-  __device__ void copy_in(void* to, const void* from, std::size_t bytes) {
-    copy_pieces(to, from, bytes, [this](const auto* piece) { return load_fresh(piece); });
+  template <class T>
+  __device__ void copy_in(T* to, const T* from, std::size_t bytes) {
+    copy_pieces<alignment_of<T>()>(to, from, bytes,
+                                   [this](const auto* piece) { return load_fresh(piece); });
   }
 
   __device__ LaneMask active_mask() { return __activemask(); }
@@ -384,17 +388,27 @@ class CudaMachine {
     asm volatile("fence%0%1;" ::"C"(ptx::Sem<kind>::text), "C"(ptx::In<kScope>::text) : "memory");
   }
 
-  // Copies whole pieces of type Piece from byte `done` on; returns how far it came.
-  template <class Load>
+  template <class T>
+  __device__ static constexpr std::size_t alignment_of() {
+    if constexpr (std::is_void_v<T>) {
+      return 1;
+    } else {
+      return alignof(T);
+    }
+  }
+
+  template <std::size_t kAligned, class Load>
   __device__ static void copy_pieces(void* to, const void* from, std::size_t bytes, Load&& load) {
     const auto ends = reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(from);
+    const auto fits = [=](std::size_t size) { return kAligned >= size || ends % size == 0; };
     std::size_t done = 0;
-    if (ends % 16 == 0) done = copy_as<ulonglong2>(to, from, done, bytes, load);
-    if (ends % 8 == 0) done = copy_as<std::uint64_t>(to, from, done, bytes, load);
-    if (ends % 4 == 0) done = copy_as<std::uint32_t>(to, from, done, bytes, load);
-    if (ends % 2 == 0) done = copy_as<std::uint16_t>(to, from, done, bytes, load);
+    if (fits(16)) done = copy_as<ulonglong2>(to, from, done, bytes, load);
+    if (fits(8)) done = copy_as<std::uint64_t>(to, from, done, bytes, load);
+    if (fits(4)) done = copy_as<std::uint32_t>(to, from, done, bytes, load);
+    if (fits(2)) done = copy_as<std::uint16_t>(to, from, done, bytes, load);
     copy_as<std::uint8_t>(to, from, done, bytes, load);
   }
+  // Copies whole pieces of type Piece from byte `done` on; returns how far it came.
   template <class Piece, class Load>
   __device__ static std::size_t copy_as(void* to, const void* from, std::size_t done,
                                         std::size_t bytes, Load& load) {

@@ -12,16 +12,6 @@
 
 namespace gdakit::direct {
 
-// Whether the bytes from `address` on lie in the heap.
-GDAKIT_HOST_DEVICE inline bool is_in_heap(const HeapView& heap, std::uint64_t address,
-                                          std::uint64_t bytes) {
-  return address >= heap.base && address <= heap.end && bytes <= heap.end - address;
-}
-GDAKIT_HOST_DEVICE inline bool is_in_heap(const HeapView& heap, const void* object,
-                                          std::uint64_t bytes) {
-  return is_in_heap(heap, reinterpret_cast<std::uint64_t>(object), bytes);
-}
-
 // The object at `symmetric` in the heap that is mapped at `base`.
 template <class T>
 GDAKIT_HOST_DEVICE T* at(const HeapView& heap, std::uint64_t base, T* symmetric) {
@@ -52,24 +42,29 @@ GDAKIT_DEVICE void copy_word(M& m, void* to, const void* from) {
   }
 }
 
-// One word of `bytes` bytes, if that is what it is and both sides are aligned to it.
+// The bits that either address has: where both are aligned to a power of two, those below it are 0.
+GDAKIT_HOST_DEVICE inline std::uint64_t common_bits(const void* to, const void* from) {
+  return reinterpret_cast<std::uint64_t>(to) | reinterpret_cast<std::uint64_t>(from);
+}
+
+// Whether a copy is one of a word, both sides aligned to it.
+GDAKIT_HOST_DEVICE inline bool is_word(const void* to, const void* from, std::uint64_t bytes) {
+  const std::uint64_t below = bytes - 1;  // a division would take as long as all the rest
+  return below < 8 && (bytes & below) == 0 && (common_bits(to, from) & below) == 0;
+}
 template <Way kWay, class M>
-GDAKIT_DEVICE bool copy_as_word(M& m, void* to, const void* from, std::uint64_t bytes) {
-  const std::uint64_t ends =
-      reinterpret_cast<std::uint64_t>(to) | reinterpret_cast<std::uint64_t>(from);
-  if (bytes > 8 || (bytes & (bytes - 1)) != 0 || ends % bytes != 0) return false;
+GDAKIT_DEVICE void copy_as_word(M& m, void* to, const void* from, std::uint64_t bytes) {
   switch (bytes) {
-    case 8: copy_word<kWay, std::uint64_t>(m, to, from); break;
-    case 4: copy_word<kWay, std::uint32_t>(m, to, from); break;
-    case 2: copy_word<kWay, std::uint16_t>(m, to, from); break;
-    default: copy_word<kWay, std::uint8_t>(m, to, from); break;
+    case 8: return copy_word<kWay, std::uint64_t>(m, to, from);
+    case 4: return copy_word<kWay, std::uint32_t>(m, to, from);
+    case 2: return copy_word<kWay, std::uint16_t>(m, to, from);
+    default: return copy_word<kWay, std::uint8_t>(m, to, from);
   }
-  return true;
 }
 
 // One access, or several: the side of the peer as it is now, whatever a cache still holds of it.
-template <Way kWay, class M>
-GDAKIT_DEVICE void copy_piece(M& m, void* to, const void* from, std::uint64_t bytes) {
+template <Way kWay, class M, class T>
+GDAKIT_DEVICE void copy_piece(M& m, T* to, const T* from, std::uint64_t bytes) {
   if constexpr (kWay == Way::get) {
     m.copy_in(to, from, bytes);
   } else {
@@ -82,21 +77,21 @@ inline constexpr std::uint64_t kUnit = 16;
 struct alignas(kUnit) Unit {
   std::byte bytes[kUnit];
 };
+// Machines see by the type that the address is aligned.
+GDAKIT_HOST_DEVICE inline Unit* units(void* aligned) { return static_cast<Unit*>(aligned); }
+GDAKIT_HOST_DEVICE inline const Unit* units(const void* aligned) {
+  return static_cast<const Unit*>(aligned);
+}
 
 // One thread's share of `count` units, neighbours side by side, between addresses that are aligned
 // to a unit. Loads of several units are under way at a time.
 template <Way kWay, class M>
 GDAKIT_DEVICE void copy_units(M& m, Share share, void* to, const void* from, std::uint64_t count) {
   constexpr std::uint32_t kAtOnce = 8;
-  // The compiler must know of the alignment to keep what is held in registers.
-  auto* const target = static_cast<Unit*>(__builtin_assume_aligned(to, kUnit));
-  const auto* const source = static_cast<const Unit*>(__builtin_assume_aligned(from, kUnit));
+  Unit* const target = units(to);
+  const Unit* const source = units(from);
   const std::uint64_t step = share.step;
   std::uint64_t i = share.first;
-  if (count <= step) {  // at most one each: few instructions, and none for those without
-    if (i < count) copy_piece<kWay>(m, &target[i], &source[i], kUnit);
-    return;
-  }
   for (; i + (kAtOnce - 1) * step < count; i += kAtOnce * step) {
     Unit held[kAtOnce];
     GDAKIT_UNROLL
@@ -104,7 +99,9 @@ GDAKIT_DEVICE void copy_units(M& m, Share share, void* to, const void* from, std
       copy_piece<kWay>(m, &held[k], &source[i + k * step], kUnit);
     }
     GDAKIT_UNROLL
-    for (std::uint32_t k = 0; k < kAtOnce; ++k) m.copy(&target[i + k * step], &held[k], kUnit);
+    for (std::uint32_t k = 0; k < kAtOnce; ++k) {
+      copy_piece<Way::put>(m, &target[i + k * step], &held[k], kUnit);
+    }
   }
   Unit held[kAtOnce] = {};
   GDAKIT_UNROLL
@@ -113,7 +110,7 @@ GDAKIT_DEVICE void copy_units(M& m, Share share, void* to, const void* from, std
   }
   GDAKIT_UNROLL
   for (std::uint32_t k = 0; k < kAtOnce; ++k) {
-    if (i + k * step < count) m.copy(&target[i + k * step], &held[k], kUnit);
+    if (i + k * step < count) copy_piece<Way::put>(m, &target[i + k * step], &held[k], kUnit);
   }
 }
 
@@ -140,16 +137,27 @@ GDAKIT_DEVICE_CALL void copy_shares(M m, Share share, std::byte* to, const std::
   if (units != 0) copy_units<kWay>(m, share, to + head, from + head, units);
 }
 
+// The same by few instructions where that can be: a word, or at most a unit for each thread.
+template <Way kWay, class M>
+GDAKIT_DEVICE void copy_share(M& m, Share share, void* to, const void* from, std::uint64_t bytes) {
+  if (is_word(to, from, bytes)) {
+    if (share.first == 0) copy_as_word<kWay>(m, to, from, bytes);
+  } else if (((common_bits(to, from) | bytes) & (kUnit - 1)) == 0 && bytes <= share.step * kUnit) {
+    if (share.first * kUnit < bytes) {
+      copy_piece<kWay>(m, &units(to)[share.first], &units(from)[share.first], kUnit);
+    }
+  } else {
+    copy_shares<kWay>(m, share, static_cast<std::byte*>(to), static_cast<const std::byte*>(from),
+                      bytes);
+  }
+}
+
 // Copies by all threads of the group, after what any of them did before the call and before what
 // any does after it.
 template <Way kWay, class M, class Group>
 GDAKIT_DEVICE void copy(M& m, Group group, void* to, const void* from, std::uint64_t bytes) {
-  if constexpr (std::is_same_v<Group, ThreadGroup>) {
-    if (copy_as_word<kWay>(m, to, from, bytes)) return;
-  }
   meet(m, group);
-  copy_shares<kWay>(m, share_of(m, group), static_cast<std::byte*>(to),
-                    static_cast<const std::byte*>(from), bytes);
+  copy_share<kWay>(m, share_of(m, group), to, from, bytes);
   meet(m, group);
 }
 

@@ -64,7 +64,7 @@ class Pe : public RmaCalls<Pe<M, Group, Publication>, Group>,
 
   // `context` must outlive the Pe. Threads are spread over the mapped queues by their block.
   GDAKIT_DEVICE Pe(M& m, const DeviceContext& context)
-      : Pe(m, context, m.block_index() % context.mapped_queues) {}
+      : Pe(m, context, mapped_queue(m.block_index(), context.mapped_queues), true) {}
 
   GDAKIT_DEVICE int my_pe() const { return context_.my_pe; }
   GDAKIT_DEVICE int n_pes() const { return context_.n_pes; }
@@ -77,7 +77,7 @@ class Pe : public RmaCalls<Pe<M, Group, Publication>, Group>,
   // Source: OpenSHMEM 1.5 section 9.3.4, shmem_ptr.
   template <class T>
   GDAKIT_DEVICE T* ptr(T* symmetric, int pe) const {
-    if (!direct::is_in_heap(context_.heap, reinterpret_cast<std::uint64_t>(symmetric), 1)) {
+    if (!is_in_heap(context_.heap, reinterpret_cast<std::uint64_t>(symmetric), 1)) {
       return nullptr;
     }
     if (pe == my_pe()) return symmetric;
@@ -88,8 +88,12 @@ class Pe : public RmaCalls<Pe<M, Group, Publication>, Group>,
 
   // The same PE for calls that all lanes of a warp, or all threads of a block, make together. Such
   // a call covers what any thread of the group stored before it.
-  GDAKIT_DEVICE Pe<M, WarpGroup, Publication> warp() const { return {m_, context_, queue_}; }
-  GDAKIT_DEVICE Pe<M, BlockGroup, Publication> block() const { return {m_, context_, queue_}; }
+  GDAKIT_DEVICE Pe<M, WarpGroup, Publication> warp() const {
+    return {m_, context_, queue_, is_mapped_};
+  }
+  GDAKIT_DEVICE Pe<M, BlockGroup, Publication> block() const {
+    return {m_, context_, queue_, is_mapped_};
+  }
 
   // The same PE posting on queue `queue` to each peer (0 .. DeviceContext::queue_count - 1) in
   // place of the one its block is mapped to. `exclusively_on` is for queues made with
@@ -100,10 +104,10 @@ class Pe : public RmaCalls<Pe<M, Group, Publication>, Group>,
   // of that queue before the last use of this one. A post that finds that somebody else has posted
   // meanwhile returns StatusCode::invalid_argument, and its WQE may be void.
   GDAKIT_DEVICE Pe<M, Group, SharedPublication> on_queue(std::uint32_t queue) const {
-    return {m_, context_, queue};
+    return {m_, context_, queue, queue < context_.mapped_queues};
   }
   GDAKIT_DEVICE Pe<M, Group, ExclusivePublication> exclusively_on(std::uint32_t queue) const {
-    return {m_, context_, queue};
+    return {m_, context_, queue, false};
   }
 
   // ---- Completion and order.
@@ -139,8 +143,10 @@ class Pe : public RmaCalls<Pe<M, Group, Publication>, Group>,
   // All PEs meet. One group of each PE calls at a time, and the same number of times on all.
   // barrier_all also completes what this PE posted, before it tells the others.
   GDAKIT_DEVICE Status barrier_all() {
+    auto world = team(kTeamWorld);
+    if (Status met; world.sync_directly(&met)) return met;
     const Status quieted = quiet();
-    const Status met = team(kTeamWorld).sync(true);
+    const Status met = world.sync(true);
     return quieted.ok() ? met : quieted;
   }
   GDAKIT_DEVICE Status sync_all() { return team(kTeamWorld).sync(); }
@@ -156,8 +162,14 @@ class Pe : public RmaCalls<Pe<M, Group, Publication>, Group>,
   friend AtomicCalls<Pe>;
   friend LockCalls<Pe, Group>;
 
-  GDAKIT_DEVICE Pe(M& m, const DeviceContext& context, std::uint32_t queue)
-      : m_(m), context_(context), queue_(queue) {}
+  // A division takes longer than a direct put, so that it is left out where that can be.
+  GDAKIT_DEVICE static std::uint32_t mapped_queue(std::uint32_t block, std::uint32_t queues) {
+    if (queues == 1) return 0;
+    return block < queues ? block : block % queues;
+  }
+
+  GDAKIT_DEVICE Pe(M& m, const DeviceContext& context, std::uint32_t queue, bool is_mapped)
+      : m_(m), context_(context), queue_(queue), is_mapped_(is_mapped) {}
 
   // Waits for what the group has just posted, whose ticket all its threads know.
   GDAKIT_DEVICE Status finish(const Ticket& ticket) {
@@ -167,12 +179,13 @@ class Pe : public RmaCalls<Pe<M, Group, Publication>, Group>,
   GDAKIT_DEVICE Poster<M, Publication> poster() {
     // For a group now this thread acts, now another: what one remembers the others do not know.
     if constexpr (!std::is_same_v<Group, ThreadGroup>) memo_.queue.peer = QueueMemo::kNobody;
-    return {m_, context_, queue_, memo_};
+    return {m_, context_, queue_, memo_, is_mapped_};
   }
 
   M& m_;
   const DeviceContext& context_;
   std::uint32_t queue_;
+  bool is_mapped_;  // it is one of those among which threads are spread; these are shared
   HandleMemo memo_;
 };
 

@@ -20,6 +20,7 @@ struct Poster {
   const DeviceContext& context;
   std::uint32_t queue;  // index among the queues to each peer
   HandleMemo& memo;
+  bool is_mapped = true;  // the queue is one of those among which threads are spread
 
   using Queue = SendQueue<M, Publication>;
 
@@ -32,9 +33,25 @@ struct Poster {
     return memo.addresses.remote_span(context, address, pe);
   }
 
-  // Where this PE's threads reach the heap of a direct peer, for puts and gets or for atomics; else
-  // 0, as for a PE or a queue that is not there. A job without direct peers pays for one look at a
-  // pointer.
+  // Whether few instructions and no load tell where this PE's threads reach `bytes` bytes at
+  // `address` of the heap of `pe`, by loads and stores or, a word, by atomics: at *there. Otherwise
+  // it takes a closer look. There are no branches, which would take longer than all of it.
+  GDAKIT_DEVICE bool is_near(std::uint64_t address, std::uint64_t bytes, std::int32_t pe,
+                             std::uint64_t* there) const {
+    const HeapView& heap = context.heap;
+    const auto number = static_cast<std::uint32_t>(pe);
+    const std::uint64_t base = heap.direct_near[number % kNearPes];
+    *there = base + (address - heap.base);
+    return (number < kNearPes) & (base != 0) & is_mapped & is_in_heap(heap, address, bytes);
+  }
+  GDAKIT_DEVICE bool is_near_word(std::uint64_t address, std::uint32_t bytes, std::int32_t pe,
+                                  std::uint64_t* there) const {
+    const bool may_be = !context.heap.direct_mixed & ((address & (bytes - 1)) == 0);
+    return may_be & is_near(address, bytes, pe, there);
+  }
+
+  // Where they reach the heap of a direct peer, for puts and gets or for atomics; else 0, as for a
+  // PE or a queue that is not there. A job without direct peers pays for one look at a pointer.
   GDAKIT_DEVICE std::uint64_t direct_base(std::int32_t pe) const {
     const HeapView& heap = context.heap;
     if (heap.direct_bases == nullptr || !can_reach(pe)) return 0;
@@ -61,9 +78,7 @@ struct Poster {
   GDAKIT_DEVICE bool can_reach(std::int32_t pe) const {
     if (memo.queue.peer == pe) return true;
     if (pe < 0 || pe >= context.n_pes || queue >= context.queue_count) return false;
-    // A job's first queues are shared ones.
-    const bool is_known = queue == 0 && Publication::sharing == Sharing::shared;
-    return is_known || view(pe).sharing == Publication::sharing;
+    return is_mapped || view(pe).sharing == Publication::sharing;
   }
 
  private:
@@ -74,11 +89,11 @@ struct Poster {
 };
 
 // The first queue to the PE itself. It is shared, so any thread may post to it.
-template <class P>
-GDAKIT_DEVICE auto own_queue(const P& poster, QueueMemo& memo) {
-  const std::int32_t me = poster.context.my_pe;
-  remember(poster.m, memo, me, poster.context.queues[me]);
-  return SendQueue<M_of<P>, SharedPublication>(poster.m, poster.context, memo, 0);
+template <class M>
+GDAKIT_DEVICE auto own_queue(M& m, const DeviceContext& context, QueueMemo& memo) {
+  const std::int32_t me = context.my_pe;
+  remember(m, memo, me, context.queues[me]);
+  return SendQueue<M, SharedPublication>(m, context, memo, 0);
 }
 
 // Who posts with the calling thread to `pe`: the lanes of `mask`, which are in the same call with

@@ -160,17 +160,16 @@ template <class P>
 GDAKIT_DEVICE bool is_registered(const P& poster, const void* remote, const void* local,
                                  std::uint64_t bytes, std::int32_t pe) {
   const HeapView& heap = poster.context.heap;
-  return direct::is_in_heap(heap, remote, bytes) &&
-         (direct::is_in_heap(heap, local, bytes) ||
+  return is_in_heap(heap, remote, bytes) &&
+         (is_in_heap(heap, local, bytes) ||
           is_registered(Cutter(poster, remote, local, bytes, pe)));
 }
 
-// The transfer by loads and stores, to or from the heap that is mapped at `base`.
+// The transfer by loads and stores, to or from what lies at `address` of this PE's threads.
 template <class M, class Group>
-GDAKIT_DEVICE void copy_direct(M& m, Group group, Direction direction, const HeapView& heap,
-                               std::uint64_t base, const void* remote, const void* local,
-                               std::uint64_t bytes) {
-  void* const there = direct::at(heap, base, const_cast<void*>(remote));
+GDAKIT_DEVICE void copy_direct(M& m, Group group, Direction direction, std::uint64_t address,
+                               const void* local, std::uint64_t bytes) {
+  void* const there = reinterpret_cast<void*>(address);
   void* const here = const_cast<void*>(local);
   if (direction.inbound) {
     direct::copy<direct::Way::get>(m, group, here, there, bytes);
@@ -179,12 +178,13 @@ GDAKIT_DEVICE void copy_direct(M& m, Group group, Direction direction, const Hea
   }
 }
 
-// Posts a transfer of `bytes` and returns its ticket.
+// Posts a transfer of `bytes` to any PE and returns its ticket.
 template <class P, class Group>
-GDAKIT_DEVICE Ticket post(const P& poster, Group group, Direction direction, const void* remote,
-                          const void* local, std::uint64_t bytes, std::int32_t pe, Batch batch) {
+GDAKIT_DEVICE Ticket post_anywhere(const P& poster, Group group, Direction direction,
+                                   const void* remote, const void* local, std::uint64_t bytes,
+                                   std::int32_t pe, Batch batch) {
+  const auto address = reinterpret_cast<std::uint64_t>(remote);
   const auto refused = [&](StatusCode code) {
-    const auto address = reinterpret_cast<std::uint64_t>(remote);
     return Ticket{poster.queue, pe, 0, poster.fault(code, pe, address, bytes)};
   };
   if (!poster.can_reach(pe)) return refused(StatusCode::invalid_argument);
@@ -193,7 +193,8 @@ GDAKIT_DEVICE Ticket post(const P& poster, Group group, Direction direction, con
     if (!is_registered(poster, remote, local, bytes, pe)) {
       return refused(StatusCode::invalid_address);
     }
-    copy_direct(poster.m, group, direction, poster.context.heap, base, remote, local, bytes);
+    const std::uint64_t there = base + (address - poster.context.heap.base);
+    copy_direct(poster.m, group, direction, there, local, bytes);
     return {poster.queue, pe, 0, {}};
   }
   Cutter cutter(poster, remote, local, bytes, pe);
@@ -211,11 +212,28 @@ GDAKIT_DEVICE Ticket post(const P& poster, Group group, Direction direction, con
   }
 }
 
+// The same, the shortest way to direct peers.
+template <class P, class Group>
+GDAKIT_DEVICE Ticket post(const P& poster, Group group, Direction direction, const void* remote,
+                          const void* local, std::uint64_t bytes, std::int32_t pe, Batch batch) {
+  if (std::uint64_t there;
+      poster.is_near(reinterpret_cast<std::uint64_t>(remote), bytes, pe, &there) &&
+      is_in_heap(poster.context.heap, local, bytes)) {
+    copy_direct(poster.m, group, direction, there, local, bytes);
+    return {poster.queue, pe, 0, {}};
+  }
+  return post_anywhere(poster, group, direction, remote, local, bytes, pe, batch);
+}
+
 // Posts a put of one value that travels inside the WQE.
 template <class P, class T>
 GDAKIT_DEVICE Ticket post_value(const P& poster, T* remote, T value, std::int32_t pe, Batch batch) {
   static_assert(sizeof(T) <= kMaxInlineBytes);
   const auto address = reinterpret_cast<std::uint64_t>(remote);
+  if (std::uint64_t there; poster.is_near(address, sizeof(T), pe, &there)) {
+    direct::store_value(poster.m, reinterpret_cast<T*>(there), value);
+    return {poster.queue, pe, 0, {}};
+  }
   if (!poster.can_reach(pe)) {
     return {poster.queue, pe, 0,
             poster.fault(StatusCode::invalid_argument, pe, address, sizeof(T))};
@@ -225,7 +243,7 @@ GDAKIT_DEVICE Ticket post_value(const P& poster, T* remote, T value, std::int32_
                   poster.fault(StatusCode::invalid_address, pe, address, sizeof(T))};
   };
   if (const std::uint64_t base = poster.direct_base(pe); base != 0) {
-    if (!direct::is_in_heap(poster.context.heap, address, sizeof(T))) return beyond();
+    if (!is_in_heap(poster.context.heap, address, sizeof(T))) return beyond();
     direct::store_value(poster.m, direct::at(poster.context.heap, base, remote), value);
     return {poster.queue, pe, 0, {}};
   }
@@ -244,11 +262,15 @@ template <class P, class T>
 GDAKIT_DEVICE Status get_value(const P& poster, const T* remote, std::int32_t pe, T* value) {
   static_assert(sizeof(T) <= sizeof(FetchSlot::value));
   const auto address = reinterpret_cast<std::uint64_t>(remote);
+  if (std::uint64_t there; poster.is_near(address, sizeof(T), pe, &there)) {
+    *value = direct::load_value(poster.m, reinterpret_cast<const T*>(there));
+    return {};
+  }
   if (!poster.can_reach(pe)) {
     return poster.fault(StatusCode::invalid_argument, pe, address, sizeof(T));
   }
   if (const std::uint64_t base = poster.direct_base(pe); base != 0) {
-    if (!direct::is_in_heap(poster.context.heap, address, sizeof(T))) {
+    if (!is_in_heap(poster.context.heap, address, sizeof(T))) {
       return poster.fault(StatusCode::invalid_address, pe, address, sizeof(T));
     }
     *value = direct::load_value(poster.m, direct::at(poster.context.heap, base, remote));

@@ -63,11 +63,30 @@ GDAKIT_DEVICE Ticket transfer(const P& poster, rma::Cutter cutter, const Target&
 template <class P>
 GDAKIT_DEVICE Ticket update(const P& poster, std::uint64_t* word, const atomics::Request& request,
                             std::int32_t pe, Batch batch) {
+  if (std::uint64_t * there; atomics::is_near_word(poster, word, pe, &there)) {
+    poster.order_direct();
+    atomics::update_word(poster.m, there, request);
+    return {poster.queue, pe, 0, {}};
+  }
   if (poster.direct_atomic_base(pe) != 0) poster.order_direct();
   return atomics::post(poster, word, request, pe, batch);
 }
 
-// The put and the signal by loads, stores and atomics, into the heap that is mapped at `base`.
+// The put and the signal by loads, stores and atomics: to `there`, where this PE's threads reach
+// the data's destination, and behind all of it to the word.
+template <class P, class Group>
+GDAKIT_DEVICE void copy_and_tell(const P& poster, Group group, std::uint64_t there,
+                                 const void* local, std::uint64_t bytes, std::uint64_t* word,
+                                 const atomics::Request& request) {
+  rma::copy_direct(poster.m, group, rma::kPut, there, local, bytes);
+  if (share_of(poster.m, group).first == 0) {
+    poster.order_direct();
+    atomics::update_word(poster.m, word, request);
+  }
+  meet(poster.m, group);
+}
+
+// The same into the heap that is mapped at `base`, after a closer look at the arguments.
 template <class P, class Group>
 GDAKIT_DEVICE Ticket post_direct(const P& poster, Group group, std::uint64_t base, void* remote,
                                  const void* local, std::uint64_t bytes, std::uint64_t* word,
@@ -76,31 +95,24 @@ GDAKIT_DEVICE Ticket post_direct(const P& poster, Group group, std::uint64_t bas
   if (Status status = atomics::check_direct(poster, at, sizeof(*word), pe); !status) {
     return {poster.queue, pe, 0, status};
   }
-  if (bytes == 0) {
-    meet(poster.m, group);
-  } else if (rma::is_registered(poster, remote, local, bytes, pe)) {
-    rma::copy_direct(poster.m, group, rma::kPut, poster.context.heap, base, remote, local, bytes);
-  } else {
-    const auto address = reinterpret_cast<std::uint64_t>(remote);
+  const auto address = reinterpret_cast<std::uint64_t>(remote);
+  if (bytes != 0 && !rma::is_registered(poster, remote, local, bytes, pe)) {
     return {poster.queue, pe, 0, poster.fault(StatusCode::invalid_address, pe, address, bytes)};
   }
-  if (share_of(poster.m, group).first == 0) {
-    poster.order_direct();
-    atomics::update_word(poster.m, atomics::word_at(poster, base, word), request);
-  }
-  meet(poster.m, group);
+  copy_and_tell(poster, group, base + (address - poster.context.heap.base), local, bytes,
+                atomics::word_at(poster, base, word), request);
   return {poster.queue, pe, 0, {}};
 }
 
-// Posts a put of `bytes` and the signal that follows it. With 0 bytes it is the signal alone.
+// Posts a put of `bytes` to any PE and the signal that follows it.
 template <class P, class Group>
-GDAKIT_DEVICE Ticket post(const P& poster, Group group, void* remote, const void* local,
-                          std::uint64_t bytes, std::uint64_t* word, std::uint64_t value,
-                          SignalOp op, std::int32_t pe, Batch batch) {
-  Target target{{}, request(op, value)};
+GDAKIT_DEVICE Ticket post_anywhere(const P& poster, Group group, void* remote, const void* local,
+                                   std::uint64_t bytes, std::uint64_t* word,
+                                   const atomics::Request& request, std::int32_t pe, Batch batch) {
   if (const std::uint64_t base = poster.direct_atomic_base(pe); base != 0) {
-    return post_direct(poster, group, base, remote, local, bytes, word, target.request, pe);
+    return post_direct(poster, group, base, remote, local, bytes, word, request, pe);
   }
+  Target target{{}, request};
   const auto address = reinterpret_cast<std::uint64_t>(word);
   if (Status status = atomics::locate(poster, address, sizeof(*word), pe, &target.span); !status) {
     return {poster.queue, pe, 0, status};
@@ -112,9 +124,26 @@ GDAKIT_DEVICE Ticket post(const P& poster, Group group, void* remote, const void
                          bytes)};
   }
   return by_one(poster.m, group, [&] {
-    return bytes == 0 ? atomics::post(poster, word, target.request, pe, batch)
+    return bytes == 0 ? atomics::post(poster, word, request, pe, batch)
                       : transfer(poster, cutter, target, pe, batch);
   });
+}
+
+// The same, the shortest way to direct peers. With 0 bytes it is the signal alone.
+template <class P, class Group>
+GDAKIT_DEVICE Ticket post(const P& poster, Group group, void* remote, const void* local,
+                          std::uint64_t bytes, std::uint64_t* word, std::uint64_t value,
+                          SignalOp op, std::int32_t pe, Batch batch) {
+  const atomics::Request update = request(op, value);
+  std::uint64_t there;
+  std::uint64_t* word_there;
+  if (poster.is_near(reinterpret_cast<std::uint64_t>(remote), bytes, pe, &there) &&
+      atomics::is_near_word(poster, word, pe, &word_there) &&
+      is_in_heap(poster.context.heap, local, bytes)) {
+    copy_and_tell(poster, group, there, local, bytes, word_there, update);
+    return {poster.queue, pe, 0, {}};
+  }
+  return post_anywhere(poster, group, remote, local, bytes, word, update, pe, batch);
 }
 
 }  // namespace signal

@@ -62,7 +62,7 @@ GDAKIT_HOST_DEVICE constexpr bool lies_in(std::uint64_t begin, std::uint64_t end
 // Both ends of one side lie in one range without gaps, hence all between them do.
 GDAKIT_HOST_DEVICE inline bool both_in_heap(const HeapView& heap, std::uint64_t first,
                                             std::uint64_t last, std::uint32_t bytes) {
-  return direct::is_in_heap(heap, first, bytes) && direct::is_in_heap(heap, last, bytes);
+  return is_in_heap(heap, first, bytes) && is_in_heap(heap, last, bytes);
 }
 GDAKIT_HOST_DEVICE inline bool both_local(const DeviceContext& context, std::uint64_t first,
                                           std::uint64_t last, std::uint32_t bytes) {

@@ -104,6 +104,17 @@ struct HeapView {
   bool direct_only;   // every PE is direct, for everything: no queue is ever posted to
 };
 
+// Whether the bytes from `address` on lie in the heap.
+GDAKIT_HOST_DEVICE inline bool is_in_heap(const HeapView& heap, std::uint64_t address,
+                                          std::uint64_t bytes) {
+  const std::uint64_t size = heap.end - heap.base;
+  return (bytes <= size) & (address - heap.base <= size - bytes);
+}
+GDAKIT_HOST_DEVICE inline bool is_in_heap(const HeapView& heap, const void* object,
+                                          std::uint64_t bytes) {
+  return is_in_heap(heap, reinterpret_cast<std::uint64_t>(object), bytes);
+}
+
 // How a word is compared with a value.
 enum class Compare : std::uint8_t { eq, ne, gt, ge, lt, le };
 

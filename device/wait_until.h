@@ -97,10 +97,11 @@ GDAKIT_DEVICE bool is_empty(M& m, const Words& words) {
   return true;
 }
 
-template <class P>
-GDAKIT_DEVICE_CALL Status flush_here(const P& poster) {
+// `m` is a copy: a reference in a call would keep the caller's in memory.
+template <class M>
+GDAKIT_DEVICE_CALL Status flush_here(M m, const DeviceContext& context) {
   QueueMemo memo;
-  auto queue = own_queue(poster, memo);
+  auto queue = own_queue(m, context, memo);
   return flush_inbound(queue);
 }
 
@@ -109,7 +110,7 @@ GDAKIT_DEVICE_CALL Status flush_here(const P& poster) {
 template <class P>
 GDAKIT_DEVICE Status see_data(const P& poster) {
   const bool by_nic = poster.context.needs_cst && !poster.context.heap.direct_only;
-  return by_nic ? flush_here(poster) : Status{};
+  return by_nic ? flush_here(poster.m, poster.context) : Status{};
 }
 
 // What a wait for words was about, for a stall report.

@@ -33,6 +33,21 @@ struct StridedMessage {
   std::uint32_t element_bytes;
 };
 
+// Waits until member `pe`, by its number in the job, has sent `number` messages.
+template <class M>
+GDAKIT_DEVICE Status await_count(M& m, const DeviceContext& context, const std::uint64_t* word,
+                                 std::uint64_t number, std::int32_t pe) {
+  Watchdog<M> watchdog(m, context.watchdog_ns, Site::team);
+  while (m.load(order::SignalBeforeData{}, word) < number) {
+    if (watchdog.turn()) continue;
+    HandleMemo memo;
+    const Poster<M, LonePublication> poster{m, context, 0, memo};
+    const waiting::Wanted<std::uint64_t> wanted{word, Compare::ge, number};
+    return waiting::stalled(poster, wanted, watchdog.waited_ns(), Site::team, pe);
+  }
+  return {};
+}
+
 // One thread's. The threads of a group share the members out: of one member's messages each is
 // sent, and each is received, by the thread that sent or received the last one or by one that has
 // met it since.
@@ -78,14 +93,8 @@ class Messenger {
     std::uint64_t* const count = &team_.peers[pe].received;
     const std::uint64_t number = m.load_weak(count) + 1;
     m.store_weak(count, number);
-    const std::uint64_t* const word = &team_.arrived[pe];
-    Watchdog<M> watchdog(m, poster_.context.watchdog_ns, Site::team);
-    while (m.load(order::SignalBeforeData{}, word) < number) {
-      if (watchdog.turn()) continue;
-      const waiting::Wanted<std::uint64_t> wanted{word, Compare::ge, number};
-      return waiting::stalled(poster_, wanted, watchdog.waited_ns(), Site::team, pe);
-    }
-    return waiting::see_data(poster_);
+    const Status come = await_count(m, poster_.context, &team_.arrived[pe], number, pe);
+    return come.ok() ? waiting::see_data(poster_) : come;
   }
 
   // Waits until everything sent to member `to` is delivered.
@@ -127,9 +136,7 @@ class Messenger {
 
   GDAKIT_DEVICE void copy(Share share, std::int32_t pe, const Message& message) {
     void* const there = direct::at(poster_.context.heap, poster_.direct_base(pe), message.remote);
-    direct::copy_shares<direct::Way::put>(poster_.m, share, static_cast<std::byte*>(there),
-                                          static_cast<const std::byte*>(message.local),
-                                          message.bytes);
+    direct::copy_share<direct::Way::put>(poster_.m, share, there, message.local, message.bytes);
   }
   GDAKIT_DEVICE void copy(Share share, std::int32_t pe, const StridedMessage& message) {
     strided::copy_share(poster_, share, rma::kPut, elements_of(message), poster_.direct_base(pe));

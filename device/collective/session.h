@@ -18,6 +18,22 @@
 
 namespace gdakit::collective {
 
+// Why the team is broken on this PE, as the bits of a Status; 0 if it is not. Stays for good.
+template <class M>
+GDAKIT_DEVICE std::uint64_t team_error(M& m, const TeamView& team) {
+  return m.load(order::RelaxedGpu{}, &team.words->error);
+}
+template <class M>
+GDAKIT_DEVICE void break_team(M& m, const TeamView& team, Status status) {
+  m.compare_exchange(order::RelaxedGpu{}, &team.words->error, std::uint64_t{0},
+                     bit_cast<std::uint64_t>(status));
+}
+// For a group of which one thread knows of an error.
+template <class M, class Group>
+GDAKIT_DEVICE Status agree_on_error(M& m, Group group, const TeamView& team) {
+  return bit_cast<Status>(agree(m, group, team_error(m, team)));
+}
+
 template <class M, class Group>
 class Session {
  public:
@@ -44,7 +60,7 @@ class Session {
 
   // The threads meet: what each of them stored before is part of the operation. False if the team
   // is broken here.
-  GDAKIT_DEVICE bool begin() { return goes_on(error() == 0); }
+  GDAKIT_DEVICE bool begin() { return goes_on(team_error(m_, team_) == 0); }
 
   // The threads meet, and go on if none has failed.
   GDAKIT_DEVICE bool agree() { return goes_on(!failed_); }
@@ -108,8 +124,7 @@ class Session {
   // Copies by all threads; `to` may be `from`. The threads meet before anyone looks at it.
   GDAKIT_DEVICE void copy(void* to, const void* from, std::uint64_t bytes) {
     if (to == from) return;
-    direct::copy_shares<direct::Way::put>(m_, share_, static_cast<std::byte*>(to),
-                                          static_cast<const std::byte*>(from), bytes);
+    direct::copy_share<direct::Way::put>(m_, share_, to, from, bytes);
   }
 
   // Takes the scratch memory for `turns` uses and returns the number of the first. Turns of even
@@ -142,12 +157,10 @@ class Session {
 
   GDAKIT_DEVICE std::uint64_t half() const { return team_.scratch_bytes / 2; }
 
-  // Why the team is broken here, as the bits of a Status; 0 if it is not.
-  GDAKIT_DEVICE std::uint64_t error() { return m_.load(order::RelaxedGpu{}, &team_.words->error); }
   // The threads meet. False, with the team's error as the status, if one of them knows of an error.
   GDAKIT_DEVICE_CALL bool goes_on(bool well) {
     if (!meet_any(m_, Group{}, !well)) return true;
-    status_ = bit_cast<Status>(gdakit::agree(m_, Group{}, error()));
+    status_ = agree_on_error(m_, Group{}, team_);
     return false;
   }
 
@@ -157,8 +170,7 @@ class Session {
     const Status status = act();
     if (status.ok()) return;
     failed_ = true;
-    m_.compare_exchange(order::RelaxedGpu{}, &team_.words->error, std::uint64_t{0},
-                        bit_cast<std::uint64_t>(status));
+    break_team(m_, team_, status);
   }
 
   M& m_;

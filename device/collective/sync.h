@@ -1,12 +1,9 @@
 // Sync: all members of a team meet.
 #pragma once
 
-#include "device/collective/session.h"
+#include "device/collective/direct_sync.h"
 
 namespace gdakit::collective {
-
-// Up to so many members everyone tells everyone: one message's time in place of several.
-inline constexpr int kLinearSync = 8;
 
 // After round k every member has heard of 2^(k+1) members.
 template <class S>
@@ -26,10 +23,7 @@ GDAKIT_DEVICE_CALL Status disseminate(S& session, bool ordered) {
 template <class S>
 GDAKIT_DEVICE_CALL Status sync(S& session, bool ordered) {
   if (!session.begin()) return session.status();
-  const bool linear = session.algorithm() == CollectiveAlgorithm::automatic
-                          ? session.n() <= kLinearSync
-                          : session.algorithm() == CollectiveAlgorithm::linear;
-  if (linear) {
+  if (is_linear_sync(session.algorithm(), session.n())) {
     session.each_peer([&](int peer) { return session.signal(peer, ordered); });
     session.each_peer([&](int peer) { return session.receive(peer); });
   } else {
