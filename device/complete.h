@@ -23,11 +23,10 @@ GDAKIT_DEVICE Status make_visible(M& m, const DeviceContext& context, const Queu
 }
 
 // Waits until all below `target` on the queue at `index` of the table has completed and is visible
-// here. ~0 stands for all that was posted, or, on an exclusive queue, announced. The machine is
-// copied: a reference in a call would keep the caller's in memory.
+// here. ~0 stands for all that was posted, or, on an exclusive queue, announced.
 template <class M>
-GDAKIT_DEVICE_CALL Status complete_for_any(M m, const DeviceContext& context, std::uint32_t index,
-                                           std::uint64_t target) {
+GDAKIT_DEVICE Status complete_for_any(M& m, const DeviceContext& context, std::uint32_t index,
+                                      std::uint64_t target) {
   const QueueView& view = context.queues[index];
   const auto peers = static_cast<std::uint32_t>(context.n_pes);
   const std::uint32_t number = index / peers;
