@@ -1,6 +1,6 @@
 // Sync among direct peers: the messages of messenger.h, by few looks at memory. Behind a fence, and
 // behind a word that was waited for, a GPU's nearest cache is empty, and each look takes as long as
-// memory does; so all that a thread needs is read before.
+// memory does; so all that a thread needs is read before the fence.
 #pragma once
 
 #include "device/collective/session.h"
@@ -64,9 +64,9 @@ GDAKIT_DEVICE Status direct_sync(M& m, const DeviceContext& context, Group group
   const auto number = static_cast<int>(share_of(m, group).first);
   const bool tells = number < team.n_pes - 1;
   const int member = tells ? (team.my_pe + 1 + number) % team.n_pes : team.my_pe;
-  const Handshake hands(m, context, team, member);
   if (meet_any(m, group, team_error(m, team) != 0)) return agree_on_error(m, group, team);
-  m.fence(order::DirectBeforeLater{});  // of each thread, as in quiet
+  const Handshake hands(m, context, team, member);  // behind what any thread did with the team
+  m.fence(order::DirectBeforeLater{});              // of each thread, as in quiet
   const Status status = tells ? hands.shake(m, context) : Status{};
   if (!status) break_team(m, team, status);
   return meet_any(m, group, !status) ? agree_on_error(m, group, team) : Status{};
