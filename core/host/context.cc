@@ -253,7 +253,7 @@ DeviceContext Context::device_context() const {
   context.n_pes = bootstrap_->size();
   context.queues = queues_->views();
   context.queue_count = queues_->queues_per_peer();
-  context.mapped_queues = options_.queues_per_peer;
+  context.mapped_queues = spread_over(options_.queues_per_peer);
   context.heap = heap_->view();
   context.local_ranges = static_cast<const LocalRange*>(local_table_->data());
   context.local_range_count = static_cast<std::uint32_t>(local_buffers_.size());
@@ -282,7 +282,18 @@ Result<void> Context::check_device() const {
   if (const FaultReport* fault = finished(state->fault)) {
     return Error(Code::invalid_argument, describe(*fault, my_pe()));
   }
-  return check_queues();
+  if (Result<void> queues = check_queues(); !queues) return queues;
+  return has_forgotten_ ? check_teams() : Result<void>{};
+}
+
+Result<void> Context::check_teams() const {
+  const Result<BrokenTeam> broken = teams_->find_broken();
+  if (!broken) return broken.error();
+  if (broken->team == kTeamInvalid) return {};
+  return Error(Code::system, "PE " + std::to_string(my_pe()) + ": team " +
+                                 std::to_string(broken->team.id) +
+                                 " is broken since a collective ended with " +
+                                 describe(broken->status) + "; its collectives fail from then on");
 }
 
 Result<void> Context::check_queues() const {
@@ -309,9 +320,11 @@ Result<void> Context::synchronize(Stream stream) {
 
 void Context::clear_reports() {
   // A report that is still being written stays. A complete one is the host's alone.
-  const auto forget = [](std::uint64_t* state) {
+  const auto forget = [this](std::uint64_t* state) {
     const std::uint64_t now = __atomic_load_n(state, __ATOMIC_ACQUIRE);
-    if (is_complete_report(now)) __atomic_store_n(state, now + 1, __ATOMIC_RELEASE);
+    if (!is_complete_report(now)) return;
+    __atomic_store_n(state, now + 1, __ATOMIC_RELEASE);
+    has_forgotten_ = true;
   };
   auto* state = static_cast<PeState*>(state_->data());
   forget(&state->stall.state);

@@ -140,7 +140,8 @@ class Context {
   // The first stall, bad argument or broken queue that the device has reported since the last call
   // of clear_reports, in words. May be called while a kernel runs.
   Result<void> check_device() const;
-  // Forgets stalls and bad arguments; broken queues stay broken.
+  // Forgets stalls and bad arguments; broken queues and teams stay broken, and check_device says
+  // so.
   void clear_reports();
 
   // The bits that the last call of host_calls/ left, behind synchronize.
@@ -184,6 +185,7 @@ class Context {
   Result<void> publish_local_ranges();
   Scope nic_scope() const;
   Result<void> check_queues() const;
+  Result<void> check_teams() const;
 
   Options options_;
   std::unique_ptr<Bootstrap> bootstrap_;
@@ -195,6 +197,7 @@ class Context {
   std::unique_ptr<QueueTable> queues_;
   std::unique_ptr<Proxy> proxy_;
   std::unique_ptr<MemoryBlock> state_;  // PeState
+  bool has_forgotten_ = false;          // a report, which may have told of a broken team
   std::unique_ptr<MemoryBlock> local_table_;
   std::vector<LocalBuffer> local_buffers_;
   PeWords* words_ = nullptr;

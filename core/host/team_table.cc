@@ -110,19 +110,37 @@ Result<Team> TeamTable::put(int place, std::vector<std::int32_t> members) {
   view.scratch = symmetric + round_up(n * sizeof(std::uint64_t), kLine);
   view.scratch_bytes = scratch_bytes_;
   view.peers = reinterpret_cast<TeamPeer*>(counts);
-  view.words = reinterpret_cast<TeamWords*>(counts + round_up(n * sizeof(TeamPeer), kLine));
+  view.words =
+      reinterpret_cast<TeamWords*>(static_cast<std::byte*>(own_->data()) + words_offset(index));
   if (Result<void> done = table_->write(index * sizeof(TeamView), &view, sizeof(view)); !done) {
     return done.error();
   }
   // A new team begins with an even turn on all members.
   const TeamWords words{};
-  const auto at = reinterpret_cast<std::byte*>(view.words) - static_cast<std::byte*>(own_->data());
-  if (Result<void> done = own_->write(static_cast<std::uint64_t>(at), &words, sizeof(words));
-      !done) {
+  if (Result<void> done = own_->write(words_offset(index), &words, sizeof(words)); !done) {
     return done.error();
   }
   teams_[index] = {std::move(members), 0};
   return Team{place};
+}
+
+std::uint64_t TeamTable::words_offset(std::size_t place) const {
+  const auto n = static_cast<std::uint64_t>(size_);
+  return place * own_bytes_ + round_up(2 * n * sizeof(std::int32_t), kLine) +
+         round_up(n * sizeof(TeamPeer), kLine);
+}
+
+Result<BrokenTeam> TeamTable::find_broken() const {
+  for (std::size_t place = 0; place < teams_.size(); ++place) {
+    if (teams_[place].members.empty()) continue;
+    TeamWords words{};
+    if (Result<void> read = own_->read(words_offset(place), &words, sizeof(words)); !read) {
+      return read.error();
+    }
+    if (words.error == 0) continue;
+    return BrokenTeam{Team{static_cast<std::int32_t>(place)}, bit_cast<Status>(words.error)};
+  }
+  return BrokenTeam{};
 }
 
 const std::vector<std::int32_t>& TeamTable::members(Team team) const {

@@ -18,6 +18,7 @@
 #include "core/host/bootstrap.h"
 #include "core/host/memory.h"
 #include "core/host/symmetric_heap.h"
+#include "device/status.h"
 #include "device/team.h"
 
 namespace gdakit {
@@ -41,6 +42,12 @@ using TeamExchange =
 struct TeamGrid {
   Team x;  // those in the same row
   Team y;  // those in the same column
+};
+
+// A team with which a collective has failed on this PE, and how.
+struct BrokenTeam {
+  Team team = kTeamInvalid;  // there is none
+  Status status;
 };
 
 class TeamTable {
@@ -74,6 +81,9 @@ class TeamTable {
   // Collective over `team`. Errors: a predefined team, or one that is not there.
   Result<void> destroy(Team team, const TeamExchange& exchange);
 
+  // The first broken team. It stays broken until it is destroyed. Reads the GPU's memory.
+  Result<BrokenTeam> find_broken() const;
+
  private:
   struct Entry {
     std::vector<std::int32_t> members;
@@ -90,6 +100,7 @@ class TeamTable {
   Result<Team> put(int place, std::vector<std::int32_t> members);
   Result<void> check_member(const std::string& call, Team team) const;
   std::uint64_t free_places() const;
+  std::uint64_t words_offset(std::size_t place) const;  // of its TeamWords in own_
 
   int rank_;
   int size_;
