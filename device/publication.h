@@ -113,13 +113,15 @@ GDAKIT_DEVICE std::uint64_t ready_end(M& m, const QueueView& queue, std::uint64_
 
 inline constexpr std::uint64_t kNoSlots = ~std::uint64_t{0};
 
-// Publications reserve and publish for the handle whose memo they are given. `room(end)` waits
+// Publications say how their queues are shared and whether lanes in the same call post together.
+// They reserve and publish for the handle whose memo they are given. `room(end)` waits
 // until all slots below `end` are free; false if the queue is broken. A post that will ring calls
 // look() as early as it can: loads for publish to judge by, as late as it can. publish returns
 // false if the queue turned out to be broken, or to be used by somebody else where nobody else may.
 
 struct ExclusivePublication {
   static constexpr Sharing sharing = Sharing::exclusive;
+  static constexpr bool joins_lanes = false;
 
   // `slots` slots, all of them free, or kNoSlots.
   template <class M, class Room>
@@ -154,6 +156,7 @@ struct ExclusivePublication {
 class SharedPublication {
  public:
   static constexpr Sharing sharing = Sharing::shared;
+  static constexpr bool joins_lanes = true;
 
   template <class M, class Room>
   GDAKIT_DEVICE static std::uint64_t reserve(M& m, QueueMemo& memo, std::uint32_t slots,
@@ -257,6 +260,13 @@ class SharedPublication {
 };
 
 // The same for a thread that posts by itself: it looks for no lanes to post with.
-class LonePublication : public SharedPublication {};
+class LonePublication : public SharedPublication {
+ public:
+  static constexpr bool joins_lanes = false;
+};
+
+// The same for handles that are made for one call each and need remember nothing for the next one:
+// what takes more than a few instructions is a call, too (look_closer in poster.h).
+class CalledPublication : public SharedPublication {};
 
 }  // namespace gdakit

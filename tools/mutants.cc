@@ -73,7 +73,7 @@ void print(const sim::MutantReport& report) {
   for (const sim::MutantResult& pair : report.second_order) {
     if (!pair.killed()) std::cout << "survives: " << pair.text() << '\n';
   }
-  for (const std::string& stale : report.stale_arguments) std::cout << stale << '\n';
+  for (const std::string& complaint : report.complaints) std::cout << complaint << '\n';
   std::cout << report.killed() << " of " << report.first_order.size() << " mutants found, "
             << report.defects().size() << " without an explanation, " << report.seconds << " s\n";
 }

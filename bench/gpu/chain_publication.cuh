@@ -17,6 +17,7 @@ namespace gdakit::bench {
 
 struct ChainPublication {
   static constexpr Sharing sharing = Sharing::shared;
+  static constexpr bool joins_lanes = true;
   static constexpr std::uint64_t kBatch = 32;
 
   // Places among QueueView::ready.

@@ -250,7 +250,7 @@ void WorldRun::make_context(std::uint32_t pe) {
   context.n_pes = static_cast<std::int32_t>(options.pes);
   context.queues = self.views.data();
   context.queue_count = world.queues_per_peer();
-  context.mapped_queues = options.queues;
+  context.mapped_queues = spread_over(options.queues);
   context.heap = {};
   context.heap.base = world.space_.arena_base + world.heap_;
   context.heap.end = self.chunks.front().end;

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <set>
 
 #include "sim/explore/mixed.h"
 #include "sim/explore/scenario_list.h"
@@ -57,13 +58,16 @@ class Runner {
     return sites;
   }
 
+  // Scenarios that were seen to fail without a mutation.
+  const std::set<std::string>& broken() const { return broken_; }
+
   // Runs a mutant in ever more executions of every scenario that comes past its sites.
   void run(MutantResult& result) {
     std::uint64_t from = 0;
     for (std::uint64_t to : {std::uint64_t{20}, std::uint64_t{200}, options_.executions}) {
       to = std::min(to, options_.executions);
       for (Scenario& scenario : scenarios_) {
-        if (!visits(scenario, result)) continue;
+        if (broken_.contains(scenario.world->name()) || !visits(scenario, result)) continue;
         if (try_in(scenario, result, from, to)) return measure(scenario, result);
       }
       from = to;
@@ -76,7 +80,7 @@ class Runner {
     Chooser chooser(strategy);
     for (std::uint64_t i = 0; i < kDiscovery; ++i) {
       chooser.begin();
-      scenario.world->run(chooser, nullptr);
+      if (!scenario.world->run(chooser, nullptr).passed()) broken_.insert(scenario.world->name());
       chooser.end();
     }
     for (const OrderSite& site : scenario.world->sites().all()) scenario.sites.push_back(site.key);
@@ -126,6 +130,7 @@ class Runner {
 
   const MutantOptions options_;
   std::vector<Scenario> scenarios_;
+  std::set<std::string> broken_;
 };
 
 // What can be made weaker at a site.
@@ -247,7 +252,7 @@ std::size_t MutantReport::killed() const {
 }
 
 std::vector<std::string> MutantReport::defects() const {
-  std::vector<std::string> found = stale_arguments;
+  std::vector<std::string> found = complaints;
   for (const MutantResult& mutant : first_order) {
     if (!mutant.killed() && mutant.argument.empty()) found.push_back("survives: " + mutant.text());
   }
@@ -269,7 +274,7 @@ MutantReport run_mutants(const MutantOptions& options, const MutantProgress& pro
     runner.run(mutant);
     const Argument* const argument = argument_for(mutant);
     if (mutant.killed() && argument != nullptr) {
-      report.stale_arguments.push_back("has an argument, but is killed: " + mutant.text());
+      report.complaints.push_back("has an argument, but is killed: " + mutant.text());
     }
     if (!mutant.killed()) {
       if (argument != nullptr) mutant.argument = argument->text;
@@ -279,6 +284,9 @@ MutantReport run_mutants(const MutantOptions& options, const MutantProgress& pro
   }
   if (options.second_order) report.second_order = pairs_of(survivors);
   for (MutantResult& pair : report.second_order) runner.run(pair);
+  for (const std::string& name : runner.broken()) {
+    report.complaints.push_back("fails without a mutation: " + name);
+  }
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return report;
 }

@@ -58,9 +58,11 @@ struct MutantReport {
   double seconds = 0;
 
   std::size_t killed() const;
-  // Survivors without an argument, and arguments for mutants that are killed or do not exist.
+  // Survivors without an argument, and the complaints.
   std::vector<std::string> defects() const;
-  std::vector<std::string> stale_arguments;
+  // Arguments for mutants that are killed, and scenarios that fail without a mutation, which are
+  // left out: what they find says nothing of mutants.
+  std::vector<std::string> complaints;
 };
 
 using MutantProgress = std::function<void(std::size_t done, std::size_t all)>;

@@ -27,6 +27,25 @@ struct TeamSync {
   }
 };
 
+// The first thread of a block syncs by itself, and the block at once after it, whose other threads
+// come early. What all of them have put is there then.
+struct BlockAfterThread {
+  const Witness* witness;
+  Word* data;  // 1 for each thread
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    const auto thread = m.thread_index();
+    const int next = (pe.my_pe() + 1) % pe.n_pes();
+    const int last = (pe.my_pe() + pe.n_pes() - 1) % pe.n_pes();
+    pe.put_value(data + thread, 10 * Word(1 + pe.my_pe()) + thread, next);
+    if (thread == 0) witness->expect(pe.team(kTeamWorld).sync().ok(), "the thread's sync succeeds");
+    witness->expect(pe.block().team(kTeamWorld).barrier().ok(), "the block's barrier succeeds");
+    witness->expect(m.load_weak(data + thread) == 10 * Word(1 + last) + thread,
+                    "what the last PE's threads have put is there");
+  }
+};
+
 // Each member's words come to all members; every member is the root once.
 struct Broadcast {
   const Witness* witness;
@@ -153,6 +172,14 @@ WorldPointer team_sync(const SubjectOptions& options, Reached reached) {
       world_of("team-sync", shape_of(options, 3, CollectiveAlgorithm::logarithmic), reached);
   auto* data = world->allocate<Word>("data", 1);
   world->launch({.blocks = 1, .threads = 1}, TeamSync{world->witness(), data});
+  return world;
+}
+
+WorldPointer sync_after_sync(const SubjectOptions& options, Reached reached) {
+  auto world =
+      world_of("sync-after-sync", shape_of(options, 3, CollectiveAlgorithm::automatic), reached);
+  auto* data = world->allocate<Word>("data", 2);
+  world->launch({.blocks = 1, .threads = 2}, BlockAfterThread{world->witness(), data});
   return world;
 }
 

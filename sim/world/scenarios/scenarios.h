@@ -62,6 +62,7 @@ WorldPointer barrier(const SubjectOptions& options, Reached reached = Reached::t
 
 // collective.cc: teams
 WorldPointer team_sync(const SubjectOptions& options, Reached reached = Reached::through_nic);
+WorldPointer sync_after_sync(const SubjectOptions& options, Reached reached = Reached::through_nic);
 WorldPointer broadcast_tree(const SubjectOptions& options);
 WorldPointer fcollect_ring(const SubjectOptions& options, Reached reached = Reached::through_nic);
 WorldPointer reduce_again(const SubjectOptions& options, Reached reached = Reached::through_nic);
