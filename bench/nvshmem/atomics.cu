@@ -5,26 +5,34 @@
 namespace perf {
 namespace {
 
-constexpr int kLatencies = 1000;
 constexpr int kAddsOfThread = 64;
 
+// Latencies are means over words that lie apart: how long an atomic takes depends on its word's
+// place in the other GPU's cache.
+constexpr int kWordsApart = 32;
+constexpr int kPlaces = 64;
+constexpr int kRounds = 16;
+
 // One add behind the other: what each fetched decides what the next one adds, which is 1.
-__global__ void fetch_adds(std::uint64_t* word, int repetitions, int peer, std::uint64_t* took_ns) {
+__global__ void fetch_adds(std::uint64_t* words, int rounds, int peer, std::uint64_t* took_ns) {
   const std::uint64_t begin = now_ns();
   std::uint64_t old = 0;
-  for (int i = 0; i < repetitions; ++i) {
+  for (int i = 0; i < rounds * kPlaces; ++i) {
+    std::uint64_t* const word = words + i % kPlaces * kWordsApart;
     old = nvshmem_uint64_atomic_fetch_add(word, old == ~std::uint64_t{0} ? 2 : 1, peer);
   }
   *took_ns = now_ns() - begin;
 }
 
-// Each swap succeeds: it expects what the one before it left.
-__global__ void compare_swaps(std::uint64_t* word, int repetitions, int peer,
-                              std::uint64_t* took_ns) {
+// Each swap succeeds: all words hold the same, and one more after each round.
+__global__ void compare_swaps(std::uint64_t* words, int rounds, int peer, std::uint64_t* took_ns) {
   const std::uint64_t begin = now_ns();
-  std::uint64_t value = nvshmem_uint64_atomic_fetch_add(word, 0, peer);
-  for (int i = 0; i < repetitions; ++i) {
-    value = nvshmem_uint64_atomic_compare_swap(word, value, value + 1, peer) + 1;
+  std::uint64_t value = nvshmem_uint64_atomic_fetch_add(words, 0, peer);
+  for (int i = 0; i < rounds; ++i, ++value) {
+    for (int place = 0; place < kPlaces; ++place) {
+      std::uint64_t* const word = words + place * kWordsApart;
+      value = nvshmem_uint64_atomic_compare_swap(word, value, value + 1, peer);
+    }
   }
   *took_ns = now_ns() - begin;
 }
@@ -41,32 +49,39 @@ __global__ void __launch_bounds__(kMaxThreads)
 // How often median_of_runs starts a kernel.
 std::uint64_t kernels_of(const Perf& perf) { return 1 + static_cast<std::uint64_t>(runs_of(perf)); }
 
-// PE 1 holds its first word against what the kernels of PE 0 must have made of it.
-void expect_first(Perf& perf, const Symmetric& words, std::uint64_t sum, const char* test) {
+// PE 1 holds `count` words that lie `apart` words apart against what the kernels of PE 0 must have
+// made of them.
+void expect_all(Perf& perf, const Symmetric& words, int count, int apart, std::uint64_t sum,
+                const char* test) {
   nvshmem_barrier_all();
   if (perf.acts()) return;
-  std::uint64_t found = 0;
-  check(cudaMemcpyAsync(&found, words.words(), sizeof(found), cudaMemcpyDeviceToHost, perf.stream),
+  std::vector<std::uint64_t> found(static_cast<std::size_t>((count - 1) * apart + 1));
+  check(cudaMemcpyAsync(found.data(), words.words(), found.size() * sizeof(found[0]),
+                        cudaMemcpyDeviceToHost, perf.stream),
         "cudaMemcpy");
   finish(perf, test);
-  expect(perf, found == sum, test, sizeof(found));
+  bool holds = true;
+  for (int i = 0; i < count; ++i)
+    holds = holds && found[static_cast<std::size_t>(i * apart)] == sum;
+  expect(perf, holds, test, sizeof(found[0]));
 }
 
 using Latency = void (*)(std::uint64_t*, int, int, std::uint64_t*);
 
 void measure_latency(Perf& perf, const char* test, Latency kernel) {
-  const int repetitions = perf.repetitions(kLatencies);
-  const Symmetric word(sizeof(std::uint64_t));
-  word.clear(perf);
+  const int rounds = perf.repetitions(kRounds);
+  const Symmetric words(kPlaces * kWordsApart * sizeof(std::uint64_t));
+  words.clear(perf);
   nvshmem_barrier_all();
   if (perf.acts()) {
     const double ns = median_of_runs(perf, [&] {
-      kernel<<<1, 1, 0, perf.stream>>>(word.words(), repetitions, perf.peer(), perf.words);
+      kernel<<<1, 1, 0, perf.stream>>>(words.words(), rounds, perf.peer(), perf.words);
       return static_cast<double>(reported(perf, test));
     });
-    report(perf, test, sizeof(std::uint64_t), "thread", ns / repetitions * 1e-3, "us");
+    report(perf, test, sizeof(std::uint64_t), "thread", ns / rounds / kPlaces * 1e-3, "us");
   }
-  expect_first(perf, word, static_cast<std::uint64_t>(repetitions) * kernels_of(perf), test);
+  const std::uint64_t sum = static_cast<std::uint64_t>(rounds) * kernels_of(perf);
+  expect_all(perf, words, kPlaces, kWordsApart, sum, test);
 }
 
 void measure_rate(Perf& perf, const char* scope, unsigned spread) {
@@ -86,9 +101,12 @@ void measure_rate(Perf& perf, const char* scope, unsigned spread) {
     const double count = static_cast<double>(all_threads) * repetitions;
     report(perf, "atomic_add_rate", sizeof(std::uint64_t), scope, count / seconds * 1e-6, "M/s");
   }
-  const std::uint64_t to_first = spread == 0 ? all_threads : 1;
-  expect_first(perf, words, to_first * static_cast<std::uint64_t>(repetitions) * kernels_of(perf),
-               "atomic_add");
+  const std::uint64_t adds_of_thread = static_cast<std::uint64_t>(repetitions) * kernels_of(perf);
+  if (spread == 0) {
+    expect_all(perf, words, 1, 1, all_threads * adds_of_thread, "atomic_add");
+  } else {
+    expect_all(perf, words, static_cast<int>(all_threads), 1, adds_of_thread, "atomic_add");
+  }
 }
 
 }  // namespace

@@ -6,8 +6,9 @@
 namespace perf {
 namespace {
 
-using Kernel = void (*)(char* dest, const char* source, std::size_t bytes, int repetitions,
-                        int peer);
+// The source of repetition i is the message at (i % messages) * bytes.
+using Kernel = void (*)(char* dest, const char* source, std::size_t bytes, std::size_t messages,
+                        int repetitions, int peer);
 
 // One block's bytes of a message. Sizes and block counts are powers of two by default; what is
 // left over otherwise is the last block's.
@@ -29,7 +30,8 @@ __device__ void quiet_of_block() {
 }
 
 __global__ void __launch_bounds__(kMaxThreads)
-    put_kernel(char* dest, const char* source, std::size_t bytes, int repetitions, int peer) {
+    put_kernel(char* dest, const char* source, std::size_t bytes, std::size_t, int repetitions,
+               int peer) {
   const Share share = share_of_block(bytes);
   for (int i = 0; i < repetitions; ++i) {
     nvshmemx_putmem_nbi_block(dest + share.first, source + share.first, share.bytes, peer);
@@ -38,10 +40,16 @@ __global__ void __launch_bounds__(kMaxThreads)
 }
 
 __global__ void __launch_bounds__(kMaxThreads)
-    get_kernel(char* dest, const char* source, std::size_t bytes, int repetitions, int peer) {
+    get_kernel(char* dest, const char* source, std::size_t bytes, std::size_t messages,
+               int repetitions, int peer) {
   const Share share = share_of_block(bytes);
+  const char* const begin = source + share.first;
+  const char* const end = begin + messages * bytes;
+  const char* from = begin;
   for (int i = 0; i < repetitions; ++i) {
-    nvshmemx_getmem_nbi_block(dest + share.first, source + share.first, share.bytes, peer);
+    nvshmemx_getmem_nbi_block(dest + share.first, from, share.bytes, peer);
+    from += bytes;
+    if (from == end) from = begin;
   }
   quiet_of_block();
 }
@@ -54,7 +62,7 @@ int repetitions_of(const Perf& perf, std::size_t bytes) {
 
 // GB/s of messages of `bytes` bytes. A block's share is 512 bytes or more.
 double gigabytes_per_second(const Perf& perf, Kernel kernel, const Symmetric& dest,
-                            const Symmetric& source, std::size_t bytes) {
+                            const Symmetric& source, std::size_t bytes, std::size_t messages) {
   constexpr std::size_t kLeastShare = 512;
   const int repetitions = repetitions_of(perf, bytes);
   const auto most = static_cast<std::size_t>(perf.options.blocks);
@@ -62,30 +70,40 @@ double gigabytes_per_second(const Perf& perf, Kernel kernel, const Symmetric& de
   const double seconds = median_of_runs(perf, [&] {
     return seconds_of(perf, [&] {
       kernel<<<blocks, static_cast<unsigned>(perf.options.threads), 0, perf.stream>>>(
-          dest.bytes(), source.bytes(), bytes, repetitions, perf.peer());
+          dest.bytes(), source.bytes(), bytes, messages, repetitions, perf.peer());
     });
   });
   return static_cast<double>(bytes) * repetitions / seconds * 1e-9;
 }
 
-// `receiver` finds the data of the other PE in its dest.
-void measure(Perf& perf, const char* test, Kernel kernel, int receiver) {
-  const Symmetric source(perf.options.max_bytes);
+// More than the caches of a GPU hold.
+std::size_t once_bytes(const Perf& perf) {
+  return (perf.options.quick ? std::size_t{16} : std::size_t{256}) << 20;
+}
+
+// `receiver` finds the data of the other PE in its dest. With `once` the source is larger than a
+// GPU's caches, and read from its begin to its end and again; otherwise it is one message.
+void measure(Perf& perf, const char* test, Kernel kernel, int receiver, bool once = false) {
+  const std::size_t source_bytes =
+      std::max(perf.options.max_bytes, once ? once_bytes(perf) : std::size_t{0});
+  const Symmetric source(source_bytes);
   const Symmetric dest(perf.options.max_bytes);
   const std::size_t factor = perf.options.quick ? 1024 : 2;
   for (std::size_t bytes = perf.options.min_bytes; bytes <= perf.options.max_bytes;
        bytes *= factor) {
-    fill(perf, source, bytes, bytes + static_cast<std::size_t>(perf.me));
+    const std::size_t messages = once ? source_bytes / bytes : 1;
+    fill(perf, source, messages * bytes, bytes + static_cast<std::size_t>(perf.me));
     dest.clear(perf);
     nvshmem_barrier_all();
     if (perf.acts()) {
-      report(perf, test, bytes, "block", gigabytes_per_second(perf, kernel, dest, source, bytes),
-             "GB/s");
+      report(perf, test, bytes, "block",
+             gigabytes_per_second(perf, kernel, dest, source, bytes, messages), "GB/s");
     }
     nvshmem_barrier_all();
     if (perf.me != receiver) continue;
+    const std::size_t last = static_cast<std::size_t>(repetitions_of(perf, bytes) - 1) % messages;
     const std::uint64_t seed = bytes + static_cast<std::size_t>(perf.peer());
-    expect(perf, has_pattern(perf, dest, bytes, seed), test, bytes);
+    expect(perf, has_pattern(perf, dest, bytes, seed, last * bytes), test, bytes);
   }
 }
 
@@ -93,5 +111,6 @@ void measure(Perf& perf, const char* test, Kernel kernel, int receiver) {
 
 void put_bandwidth(Perf& perf) { measure(perf, "put_bw", put_kernel, 1); }
 void get_bandwidth(Perf& perf) { measure(perf, "get_bw", get_kernel, 0); }
+void get_bandwidth_once(Perf& perf) { measure(perf, "get_bw_once", get_kernel, 0, true); }
 
 }  // namespace perf

@@ -15,7 +15,8 @@ constexpr int kNoGpu = 77;
 constexpr int kUsage = 2;
 constexpr const char* kHelp =
     "nvshmem_perf [TEST] [OPTIONS]: performance by NVSHMEM's interface; one PE for each GPU\n"
-    "  TEST           one of the names below; all by default\n"
+    "  TEST           one of the names below; all by default. Those called \"once\" get each time\n"
+    "                 from other addresses, so that no cache close to the PE holds them\n"
     "  --csv          lines of test,bytes,scope,value,unit in place of a table\n"
     "  --quick        few sizes and repetitions, to see that all works\n"
     "  --min BYTES    smallest and largest message of bandwidth tests (1024, 67108864)\n"
@@ -32,10 +33,11 @@ struct Test {
   bool needs_two;  // PEs, and no more
 };
 constexpr Test kTests[] = {
-    {"put_bw", put_bandwidth, true},        {"get_bw", get_bandwidth, true},
-    {"put_latency", put_latency, true},     {"get_latency", get_latency, true},
-    {"put_signal", signal_ping_pong, true}, {"atomic_latency", atomic_latency, true},
-    {"atomic_rate", atomic_rate, true},     {"barrier", barrier_latency, false},
+    {"put_bw", put_bandwidth, true},           {"get_bw", get_bandwidth, true},
+    {"get_bw_once", get_bandwidth_once, true}, {"put_latency", put_latency, true},
+    {"get_latency", get_latency, true},        {"get_latency_once", get_latency_once, true},
+    {"put_signal", signal_ping_pong, true},    {"atomic_latency", atomic_latency, true},
+    {"atomic_rate", atomic_rate, true},        {"barrier", barrier_latency, false},
 };
 
 [[noreturn]] void usage(const char* wrong) {
@@ -95,7 +97,8 @@ Options parse(int argc, char** argv) {
       usage(argument.c_str());
     }
   }
-  if (options.min_bytes < 8 || options.max_bytes < options.min_bytes) usage("--min, --max");
+  if (options.min_bytes == 0 || options.min_bytes % 8 != 0) usage("--min, which is 8, 16, ...");
+  if (options.max_bytes < options.min_bytes) usage("--max, less than --min");
   if (options.blocks < 1) usage("--blocks");
   if (options.threads < 1 || options.threads > kMaxThreads) usage("--threads");
   if (options.rank >= 0 && (options.size <= options.rank || options.id_file.empty())) {
@@ -187,11 +190,11 @@ __global__ void fill_words(std::uint64_t* words, std::size_t count, std::uint64_
 }
 
 __global__ void count_wrong(const std::uint64_t* words, std::size_t count, std::uint64_t seed,
-                            std::uint64_t* wrong) {
+                            std::size_t first, std::uint64_t* wrong) {
   const std::size_t step = std::size_t{gridDim.x} * blockDim.x;
   unsigned long long mine = 0;
   for (std::size_t i = blockIdx.x * std::size_t{blockDim.x} + threadIdx.x; i < count; i += step) {
-    mine += words[i] != pattern(seed, i) ? 1 : 0;
+    mine += words[i] != pattern(seed, first + i) ? 1 : 0;
   }
   if (mine != 0) atomicAdd(reinterpret_cast<unsigned long long*>(wrong), mine);
 }
@@ -218,9 +221,10 @@ void fill(const Perf& perf, const Symmetric& memory, std::size_t bytes, std::uin
   finish(perf, "filling memory");
 }
 
-bool has_pattern(const Perf& perf, const Symmetric& memory, std::size_t bytes, std::uint64_t seed) {
+bool has_pattern(const Perf& perf, const Symmetric& memory, std::size_t bytes, std::uint64_t seed,
+                 std::size_t from) {
   check(cudaMemsetAsync(perf.words, 0, sizeof(*perf.words), perf.stream), "cudaMemset");
-  count_wrong<<<128, 256, 0, perf.stream>>>(memory.words(), bytes / 8, seed, perf.words);
+  count_wrong<<<128, 256, 0, perf.stream>>>(memory.words(), bytes / 8, seed, from / 8, perf.words);
   return reported(perf, "comparing memory") == 0;
 }
 

@@ -94,9 +94,11 @@ class Symmetric {
   std::size_t bytes_;
 };
 
-// Fills with a pattern, and counts the 8-byte words that differ from it, on this PE.
+// Fills with a pattern in which no two words are the same; and whether the memory begins with what
+// stands in the pattern from byte `from` on. On this PE.
 void fill(const Perf& perf, const Symmetric& memory, std::size_t bytes, std::uint64_t seed);
-bool has_pattern(const Perf& perf, const Symmetric& memory, std::size_t bytes, std::uint64_t seed);
+bool has_pattern(const Perf& perf, const Symmetric& memory, std::size_t bytes, std::uint64_t seed,
+                 std::size_t from = 0);
 
 // Launches a kernel of one block on all PEs, whose blocks meet.
 template <class... Parameters, class... Arguments>
@@ -155,8 +157,10 @@ __device__ inline std::uint64_t now_ns() {
 // The tests, each under its name on the command line.
 void put_bandwidth(Perf& perf);
 void get_bandwidth(Perf& perf);
+void get_bandwidth_once(Perf& perf);
 void put_latency(Perf& perf);
 void get_latency(Perf& perf);
+void get_latency_once(Perf& perf);
 void signal_ping_pong(Perf& perf);
 void atomic_latency(Perf& perf);
 void atomic_rate(Perf& perf);
