@@ -19,7 +19,7 @@ struct Bench {
     context.n_pes = 1;
     context.queues = &view;
     context.queue_count = 1;
-    context.mapped_queues = 1;
+    context.mapped_queues = spread_over(1);
     context.heap.base = chunk.begin;
     context.heap.end = chunk.end;
     context.heap.chunks = &chunk;

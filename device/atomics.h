@@ -270,15 +270,10 @@ GDAKIT_DEVICE Status update_direct(const P& poster, std::uint64_t base, const T*
   return {};
 }
 
-// Posts an operation whose result goes to the span result_of(queue).
+// Posts an operation to any PE. Its result goes to the span result_of(queue).
 template <class P, class T, class ResultOf>
-GDAKIT_DEVICE Ticket post_to(const P& poster, const T* remote, const Request& request,
-                             std::int32_t pe, Batch batch, ResultOf&& result_of) {
-  static_assert(sizeof(T) == 4 || sizeof(T) == 8);
-  if (direct::WordOf<sizeof(T)> * word; is_near_word(poster, remote, pe, &word)) {
-    update_word(poster.m, word, request);
-    return {poster.queue, pe, 0, {}};
-  }
+GDAKIT_DEVICE Ticket post_anywhere(const P& poster, const T* remote, const Request& request,
+                                   std::int32_t pe, Batch batch, ResultOf&& result_of) {
   if (const std::uint64_t base = poster.direct_atomic_base(pe); base != 0) {
     return {poster.queue, pe, 0, update_direct(poster, base, remote, pe, request)};
   }
@@ -289,7 +284,7 @@ GDAKIT_DEVICE Ticket post_to(const P& poster, const T* remote, const Request& re
   }
   auto queue = poster.to(pe);
   const PostShape form = shape(request.op, sizeof(T), PostShape::Tail::none);
-  const LaneMask mask = poster.m.active_mask();
+  const LaneMask mask = P::joins_lanes ? poster.m.active_mask() : LaneMask{0};
   const auto crew = form_crew(poster.m, queue, mask, pe, form, true);
   return queue.post(crew, form, batch, [&](std::uint64_t at, std::uint8_t fm_ce_se) {
     write_atomic(poster.m, queue.view(), at, fm_ce_se, span, result_of(queue.view()), request,
@@ -297,39 +292,60 @@ GDAKIT_DEVICE Ticket post_to(const P& poster, const T* remote, const Request& re
   });
 }
 
-// Posts an operation whose result nobody wants.
+// The same for an operation whose result nobody wants.
+template <class P, class T>
+GDAKIT_DEVICE Ticket post_to_sink(const P& poster, T* remote, const Request& request,
+                                  std::int32_t pe, Batch batch) {
+  return post_anywhere(poster, remote, request, pe, batch,
+                       [](const QueueView& queue) { return sink_of(queue); });
+}
+
+// The same, the shortest way to direct peers.
 template <class P, class T>
 GDAKIT_DEVICE Ticket post(const P& poster, T* remote, const Request& request, std::int32_t pe,
                           Batch batch) {
-  return post_to(poster, remote, request, pe, batch,
-                 [](const QueueView& queue) { return sink_of(queue); });
-}
-
-// Performs an operation and delivers the old value.
-template <class P, class T>
-GDAKIT_DEVICE Status fetch(const P& poster, const T* remote, const Request& request,
-                           std::int32_t pe, T* old) {
   static_assert(sizeof(T) == 4 || sizeof(T) == 8);
   if (direct::WordOf<sizeof(T)> * word; is_near_word(poster, remote, pe, &word)) {
-    *old = bit_cast<T>(perform<order::DirectFetched>(poster.m, word, request));
-    return {};
+    update_word(poster.m, word, request);
+    return {poster.queue, pe, 0, {}};
   }
+  return look_closer(poster,
+                     [=](const auto& p) { return post_to_sink(p, remote, request, pe, batch); });
+}
+
+// Performs an operation at any PE and delivers the old value.
+template <class P, class T>
+GDAKIT_DEVICE Fetched<T> fetch_anywhere(const P& poster, const T* remote, const Request& request,
+                                        std::int32_t pe) {
+  Fetched<T> fetched;
   if (const std::uint64_t base = poster.direct_atomic_base(pe); base != 0) {
-    return fetch_direct(poster, base, remote, pe, request, old);
+    fetched.status = fetch_direct(poster, base, remote, pe, request, &fetched.value);
+    return fetched;
   }
   Span span;
-  if (Status status = locate(poster, reinterpret_cast<std::uint64_t>(remote), sizeof(T), pe, &span);
-      !status) {
-    return status;
-  }
+  fetched.status = locate(poster, reinterpret_cast<std::uint64_t>(remote), sizeof(T), pe, &span);
+  if (!fetched.status) return fetched;
   auto queue = poster.to(pe);
   const PostShape form = shape(request.op, sizeof(T), flush_tail(poster.context));
-  const LaneMask mask = poster.m.active_mask();
+  const LaneMask mask = P::joins_lanes ? poster.m.active_mask() : LaneMask{0};
   const auto crew = form_crew(poster.m, queue, mask, pe, form, true);
   const auto write = [&](std::uint64_t at, std::uint8_t fm_ce_se, const Span& result) {
     write_atomic(poster.m, queue.view(), at, fm_ce_se, span, result, request, sizeof(T));
   };
-  return gdakit::fetch(poster.m, queue, crew, form, old, write, /*swap=*/sizeof(T) == 4);
+  fetched.status = gdakit::fetch(poster.m, queue, crew, form, &fetched.value, write,
+                                 /*swap=*/sizeof(T) == 4);
+  return fetched;
+}
+
+// The same, the shortest way to direct peers.
+template <class P, class T>
+GDAKIT_DEVICE Fetched<T> fetch(const P& poster, const T* remote, const Request& request,
+                               std::int32_t pe) {
+  static_assert(sizeof(T) == 4 || sizeof(T) == 8);
+  if (direct::WordOf<sizeof(T)> * word; is_near_word(poster, remote, pe, &word)) {
+    return {{}, bit_cast<T>(perform<order::DirectFetched>(poster.m, word, request))};
+  }
+  return look_closer(poster, [=](const auto& p) { return fetch_anywhere(p, remote, request, pe); });
 }
 
 // Performs an operation whose old value the NIC writes to `old`, which is registered; visible after
@@ -337,31 +353,26 @@ GDAKIT_DEVICE Status fetch(const P& poster, const T* remote, const Request& requ
 template <class P, class T>
 GDAKIT_DEVICE Status fetch_nbi(const P& poster, const T* remote, const Request& request,
                                std::int32_t pe, T* old, Batch batch) {
+  static_assert(sizeof(T) == 4 || sizeof(T) == 8);
   const auto to = reinterpret_cast<std::uint64_t>(old);
   const Span result = poster.memo.addresses.local_span(poster.context, to);
   if (result.bytes < sizeof(T)) {
     return poster.fault(StatusCode::invalid_address, pe, to, sizeof(T));
   }
-  if constexpr (sizeof(T) == 4) {
-    T value{};
-    const Status status = fetch(poster, remote, request, pe, &value);
-    if (status.ok()) poster.m.store_weak(old, value);
-    return status;
-  } else {
-    if (to % sizeof(T) != 0) return poster.fault(StatusCode::invalid_argument, pe, to, sizeof(T));
-    if (const std::uint64_t base = poster.direct_atomic_base(pe); base != 0) {
-      T value{};
-      const Status done = fetch_direct(poster, base, remote, pe, request, &value);
-      if (done.ok()) poster.m.store_weak(old, value);
-      return done;
-    }
-    const Ticket ticket =
-        post_to(poster, remote, request, pe, batch, [&](const QueueView&) { return result; });
-    if (!ticket.status) return ticket.status;
-    auto queue = poster.to(pe);
-    note_read(poster.m, queue, ticket.index);
-    return {};
+  if (sizeof(T) > 4 && to % sizeof(T) != 0) {
+    return poster.fault(StatusCode::invalid_argument, pe, to, sizeof(T));
   }
+  if (sizeof(T) == 4 || poster.direct_atomic_base(pe) != 0) {
+    const Fetched<T> fetched = fetch_anywhere(poster, remote, request, pe);
+    if (fetched.status.ok()) poster.m.store_weak(old, fetched.value);
+    return fetched.status;
+  }
+  const Ticket ticket =
+      post_anywhere(poster, remote, request, pe, batch, [&](const QueueView&) { return result; });
+  if (!ticket.status) return ticket.status;
+  auto queue = poster.to(pe);
+  note_read(poster.m, queue, ticket.index);
+  return {};
 }
 
 }  // namespace gdakit::atomics

@@ -328,7 +328,11 @@ class CudaMachine {
     return now;
   }
   // A nap of some tens of nanoseconds: pollers that never pause slow down those whom they wait for.
-  __device__ void spin(Site) { __nanosleep(kNapNs); }
+  // Not so who waits for a word that another PE writes into this one's memory: that is looked at
+  // as often as can be, because its latency is what such programs are made of.
+  __device__ void spin(Site site) {
+    if (site != Site::signal && site != Site::team) __nanosleep(kNapNs);
+  }
 
  private:
   static constexpr unsigned kNapNs = 20;

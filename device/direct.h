@@ -83,35 +83,25 @@ GDAKIT_HOST_DEVICE inline const Unit* units(const void* aligned) {
   return static_cast<const Unit*>(aligned);
 }
 
-// One thread's share of `count` units, neighbours side by side, between addresses that are aligned
-// to a unit. Loads of several units are under way at a time.
-template <Way kWay, class M>
-GDAKIT_DEVICE void copy_units(M& m, Share share, void* to, const void* from, std::uint64_t count) {
-  constexpr std::uint32_t kAtOnce = 8;
-  Unit* const target = units(to);
-  const Unit* const source = units(from);
-  const std::uint64_t step = share.step;
-  std::uint64_t i = share.first;
+// What is left, from unit `i` on, of one thread's share of `count` units, neighbours side by side,
+// between addresses that are aligned to a unit. Loads of several units are under way at a time, of
+// half as many each time when the end is near: to ask for each unit whether it is there takes
+// longer.
+template <Way kWay, std::uint32_t kAtOnce = 8, class M>
+GDAKIT_DEVICE void copy_units(M& m, std::uint64_t i, std::uint64_t step, Unit* to, const Unit* from,
+                              std::uint64_t count) {
   for (; i + (kAtOnce - 1) * step < count; i += kAtOnce * step) {
     Unit held[kAtOnce];
     GDAKIT_UNROLL
     for (std::uint32_t k = 0; k < kAtOnce; ++k) {
-      copy_piece<kWay>(m, &held[k], &source[i + k * step], kUnit);
+      copy_piece<kWay>(m, &held[k], &from[i + k * step], kUnit);
     }
     GDAKIT_UNROLL
     for (std::uint32_t k = 0; k < kAtOnce; ++k) {
-      copy_piece<Way::put>(m, &target[i + k * step], &held[k], kUnit);
+      copy_piece<Way::put>(m, &to[i + k * step], &held[k], kUnit);
     }
   }
-  Unit held[kAtOnce] = {};
-  GDAKIT_UNROLL
-  for (std::uint32_t k = 0; k < kAtOnce; ++k) {
-    if (i + k * step < count) copy_piece<kWay>(m, &held[k], &source[i + k * step], kUnit);
-  }
-  GDAKIT_UNROLL
-  for (std::uint32_t k = 0; k < kAtOnce; ++k) {
-    if (i + k * step < count) copy_piece<Way::put>(m, &target[i + k * step], &held[k], kUnit);
-  }
+  if constexpr (kAtOnce > 1) copy_units<kWay, kAtOnce / 2>(m, i, step, to, from, count);
 }
 
 // One thread's share of a copy. `m` is a copy: a reference in a call would keep the caller's in
@@ -128,13 +118,30 @@ GDAKIT_DEVICE_CALL void copy_shares(M m, Share share, std::byte* to, const std::
   }
   std::uint64_t head = (kUnit - target % kUnit) % kUnit;
   if (head > bytes) head = bytes;
-  const std::uint64_t units = (bytes - head) / kUnit;
-  const std::uint64_t tail = head + units * kUnit;
+  const std::uint64_t count = (bytes - head) / kUnit;
+  const std::uint64_t tail = head + count * kUnit;
   if (share.first == 0) {
     if (head != 0) copy_piece<kWay>(m, to, from, head);
     if (tail != bytes) copy_piece<kWay>(m, to + tail, from + tail, bytes - tail);
   }
-  if (units != 0) copy_units<kWay>(m, share, to + head, from + head, units);
+  if (count != 0) {
+    copy_units<kWay>(m, share.first, share.step, units(to + head), units(from + head), count);
+  }
+}
+
+// Whether a copy is at most one unit for each thread.
+GDAKIT_HOST_DEVICE inline bool is_unit_each(Share share, const void* to, const void* from,
+                                            std::uint64_t bytes) {
+  const bool aligned = ((common_bits(to, from) | bytes) & (kUnit - 1)) == 0;
+  return aligned & (bytes <= share.step * kUnit);
+}
+// Whether one of them is this thread's, and its copy.
+GDAKIT_HOST_DEVICE inline bool has_unit(Share share, std::uint64_t bytes) {
+  return share.first * kUnit < bytes;
+}
+template <Way kWay, class M>
+GDAKIT_DEVICE void copy_unit(M& m, Share share, void* to, const void* from) {
+  copy_piece<kWay>(m, &units(to)[share.first], &units(from)[share.first], kUnit);
 }
 
 // The same by few instructions where that can be: a word, or at most a unit for each thread.
@@ -142,10 +149,8 @@ template <Way kWay, class M>
 GDAKIT_DEVICE void copy_share(M& m, Share share, void* to, const void* from, std::uint64_t bytes) {
   if (is_word(to, from, bytes)) {
     if (share.first == 0) copy_as_word<kWay>(m, to, from, bytes);
-  } else if (((common_bits(to, from) | bytes) & (kUnit - 1)) == 0 && bytes <= share.step * kUnit) {
-    if (share.first * kUnit < bytes) {
-      copy_piece<kWay>(m, &units(to)[share.first], &units(from)[share.first], kUnit);
-    }
+  } else if (is_unit_each(share, to, from, bytes)) {
+    if (has_unit(share, bytes)) copy_unit<kWay>(m, share, to, from);
   } else {
     copy_shares<kWay>(m, share, static_cast<std::byte*>(to), static_cast<const std::byte*>(from),
                       bytes);
@@ -153,11 +158,20 @@ GDAKIT_DEVICE void copy_share(M& m, Share share, void* to, const void* from, std
 }
 
 // Copies by all threads of the group, after what any of them did before the call and before what
-// any does after it.
+// any does after it. How it is done for a unit of each thread, the usual small message, they know
+// before they meet: while they wait it takes no time.
 template <Way kWay, class M, class Group>
 GDAKIT_DEVICE void copy(M& m, Group group, void* to, const void* from, std::uint64_t bytes) {
+  const Share share = share_of(m, group);
+  const bool together = !std::is_same_v<Group, ThreadGroup>;
+  const bool by_units = together & is_unit_each(share, to, from, bytes);
+  const bool mine = by_units & has_unit(share, bytes);
   meet(m, group);
-  copy_share<kWay>(m, share_of(m, group), to, from, bytes);
+  if (mine) {
+    copy_unit<kWay>(m, share, to, from);
+  } else if (!by_units) {
+    copy_share<kWay>(m, share, to, from, bytes);
+  }
   meet(m, group);
 }
 

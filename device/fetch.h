@@ -15,6 +15,13 @@ GDAKIT_HOST_DEVICE inline PostShape::Tail flush_tail(const DeviceContext& contex
   return context.needs_cst ? PostShape::Tail::dump : PostShape::Tail::none;
 }
 
+// What an operation brought back, if it is ok.
+template <class T>
+struct Fetched {
+  Status status;
+  T value{};
+};
+
 // One lane's slot and turn.
 struct FetchTicket {
   FetchSlot* slot;

@@ -149,7 +149,10 @@ template <class M>
 GDAKIT_DEVICE Status change_tail(const Poster<M>& poster, const Lock* lock,
                                  const atomics::Request& request, std::uint64_t* old) {
   poster.order_direct();
-  return atomics::fetch(poster, &lock->tail, request, home_of(poster.context, lock), old);
+  const std::int32_t home = home_of(poster.context, lock);
+  const Fetched<std::uint64_t> fetched = atomics::fetch(poster, &lock->tail, request, home);
+  *old = fetched.value;
+  return fetched.status;
 }
 
 // Of the words of this PE's lock, `held` needs no strong access of the thread that has the turn,

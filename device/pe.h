@@ -64,7 +64,7 @@ class Pe : public RmaCalls<Pe<M, Group, Publication>, Group>,
 
   // `context` must outlive the Pe. Threads are spread over the mapped queues by their block.
   GDAKIT_DEVICE Pe(M& m, const DeviceContext& context)
-      : Pe(m, context, mapped_queue(m.block_index(), context.mapped_queues), true) {}
+      : Pe(m, context, queue_of_block(context.mapped_queues, m.block_index()), true) {}
 
   GDAKIT_DEVICE int my_pe() const { return context_.my_pe; }
   GDAKIT_DEVICE int n_pes() const { return context_.n_pes; }
@@ -104,7 +104,7 @@ class Pe : public RmaCalls<Pe<M, Group, Publication>, Group>,
   // of that queue before the last use of this one. A post that finds that somebody else has posted
   // meanwhile returns StatusCode::invalid_argument, and its WQE may be void.
   GDAKIT_DEVICE Pe<M, Group, SharedPublication> on_queue(std::uint32_t queue) const {
-    return {m_, context_, queue, queue < context_.mapped_queues};
+    return {m_, context_, queue, queue < context_.mapped_queues.count};
   }
   GDAKIT_DEVICE Pe<M, Group, ExclusivePublication> exclusively_on(std::uint32_t queue) const {
     return {m_, context_, queue, false};
@@ -115,13 +115,15 @@ class Pe : public RmaCalls<Pe<M, Group, Publication>, Group>,
   // Waits for one posted operation, and for what was posted on its queue before it. A ticket of a
   // refused post returns its own status. All threads of a group get the same answer.
   GDAKIT_DEVICE Status wait(const Ticket& ticket) {
-    return by_one(m_, Group{},
-                  [&] {
-                    Ticket waited = ticket;
-                    waited.status = completing::wait(poster(), ticket);
-                    return waited;
-                  })
-        .status;
+    return look_closer(poster(), [=](const auto& poster) {
+      return by_one(poster.m, Group{},
+                    [&] {
+                      Ticket waited = ticket;
+                      waited.status = completing::wait(poster, ticket);
+                      return waited;
+                    })
+          .status;
+    });
   }
   using OfWords::test;
   // Whether it is done, well or not, without waiting; *status says which. Does not close an open
@@ -161,12 +163,6 @@ class Pe : public RmaCalls<Pe<M, Group, Publication>, Group>,
   friend OfWords;
   friend AtomicCalls<Pe>;
   friend LockCalls<Pe, Group>;
-
-  // A division takes longer than a direct put, so that it is left out where that can be.
-  GDAKIT_DEVICE static std::uint32_t mapped_queue(std::uint32_t block, std::uint32_t queues) {
-    if (queues == 1) return 0;
-    return block < queues ? block : block % queues;
-  }
 
   GDAKIT_DEVICE Pe(M& m, const DeviceContext& context, std::uint32_t queue, bool is_mapped)
       : m_(m), context_(context), queue_(queue), is_mapped_(is_mapped) {}

@@ -183,14 +183,16 @@ class AtomicCalls {
   template <class T>
   GDAKIT_DEVICE T exchange(const T* remote, const atomics::Request& request, int pe,
                            Status* status) {
-    T old{};
-    give(status, atomics::fetch(self().poster(), remote, request, pe, &old));
-    return old;
+    const Fetched<T> fetched = atomics::fetch(self().poster(), remote, request, pe);
+    give(status, fetched.status);
+    return fetched.value;
   }
   template <class T>
   GDAKIT_DEVICE Status exchange_nbi(T* fetched, const T* remote, const atomics::Request& request,
                                     int pe, Batch batch) {
-    return atomics::fetch_nbi(self().poster(), remote, request, pe, fetched, batch);
+    return look_closer(self().poster(), [=](const auto& poster) {
+      return atomics::fetch_nbi(poster, remote, request, pe, fetched, batch);
+    });
   }
 
   GDAKIT_DEVICE Self& self() { return static_cast<Self&>(*this); }

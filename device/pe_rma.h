@@ -78,9 +78,9 @@ class RmaCalls {
   template <class T>
   GDAKIT_DEVICE T get_value(const T* remote, int pe, Status* status = nullptr) {
     static_assert(is_one_word<T>, "get_value takes a T of 1, 2, 4 or 8 bytes; get takes any");
-    T value{};
-    give(status, rma::get_value(self().poster(), remote, pe, &value));
-    return value;
+    const Fetched<T> fetched = rma::get_value(self().poster(), remote, pe);
+    give(status, fetched.status);
+    return fetched.value;
   }
 
   // ---- Strided put and get: element i of `count` lies i * stride elements behind the address that
@@ -106,8 +106,10 @@ class RmaCalls {
   GDAKIT_DEVICE Ticket iput_async(T* remote, const T* local, std::ptrdiff_t remote_stride,
                                   std::ptrdiff_t local_stride, std::size_t count, int pe,
                                   Batch batch = Batch::last) {
-    return strided::post<T>(self().poster(), Group{}, rma::kPut, remote, local, remote_stride,
-                            local_stride, count, pe, batch);
+    return look_closer(self().poster(), [=](const auto& poster) {
+      return strided::post<T>(poster, Group{}, rma::kPut, remote, local, remote_stride,
+                              local_stride, count, pe, batch);
+    });
   }
   template <class T>
   GDAKIT_DEVICE Status iget(T* local, const T* remote, std::ptrdiff_t local_stride,
@@ -124,8 +126,10 @@ class RmaCalls {
   GDAKIT_DEVICE Ticket iget_async(T* local, const T* remote, std::ptrdiff_t local_stride,
                                   std::ptrdiff_t remote_stride, std::size_t count, int pe,
                                   Batch batch = Batch::last) {
-    return strided::post<T>(self().poster(), Group{}, rma::kGet, remote, local, remote_stride,
-                            local_stride, count, pe, batch);
+    return look_closer(self().poster(), [=](const auto& poster) {
+      return strided::post<T>(poster, Group{}, rma::kGet, remote, local, remote_stride,
+                              local_stride, count, pe, batch);
+    });
   }
 
   // ---- Signals: 64-bit words of the symmetric heap, changed only by these calls. pe_words.h has

@@ -24,6 +24,10 @@ struct Poster {
 
   using Queue = SendQueue<M, Publication>;
 
+  // Whether it posts with the lanes that are in the same call, and so asks which those are. A
+  // thread that asked and did not post with them would be waited for.
+  static constexpr bool joins_lanes = Publication::joins_lanes;
+
   GDAKIT_DEVICE Queue to(std::int32_t pe) const {
     if (memo.queue.peer != pe) remember(m, memo.queue, pe, view(pe));
     return Queue(m, context, memo.queue, queue);
@@ -41,8 +45,9 @@ struct Poster {
     const HeapView& heap = context.heap;
     const auto number = static_cast<std::uint32_t>(pe);
     const std::uint64_t base = heap.direct_near[number % kNearPes];
+    const bool reaches = is_mapped & (number < kNearPes) & (base != 0);
     *there = base + (address - heap.base);
-    return (number < kNearPes) & (base != 0) & is_mapped & is_in_heap(heap, address, bytes);
+    return reaches & is_in_heap(heap, address, bytes);
   }
   GDAKIT_DEVICE bool is_near_word(std::uint64_t address, std::uint32_t bytes, std::int32_t pe,
                                   std::uint64_t* there) const {
@@ -88,6 +93,26 @@ struct Poster {
   }
 };
 
+// act(poster), as a function of its own, of each file. Where `context` is not in constant memory
+// the call costs a copy of it.
+template <class M, class Act>
+static GDAKIT_DEVICE_CALL auto call_with_poster(M m, const DeviceContext& context,
+                                                std::uint32_t queue, bool is_mapped, Act act) {
+  HandleMemo memo;
+  return act(Poster<M, SharedPublication>{m, context, queue, memo, is_mapped});
+}
+
+// act(poster), where a quick look did not tell. `act` holds copies: references to a caller's
+// objects would keep them in memory.
+template <class M, class Publication, class Act>
+GDAKIT_DEVICE auto look_closer(const Poster<M, Publication>& poster, const Act& act) {
+  if constexpr (std::is_same_v<Publication, CalledPublication>) {
+    return call_with_poster(poster.m, poster.context, poster.queue, poster.is_mapped, act);
+  } else {
+    return act(poster);
+  }
+}
+
 // The first queue to the PE itself. It is shared, so any thread may post to it.
 template <class M>
 GDAKIT_DEVICE auto own_queue(M& m, const DeviceContext& context, QueueMemo& memo) {
@@ -104,8 +129,7 @@ GDAKIT_DEVICE auto own_queue(M& m, const DeviceContext& context, QueueMemo& memo
 template <class M, class Publication>
 GDAKIT_DEVICE auto form_crew(M& m, const SendQueue<M, Publication>& queue, LaneMask mask,
                              std::int32_t pe, PostShape shape, bool joins) {
-  if constexpr (Publication::sharing == Sharing::exclusive ||
-                std::is_same_v<Publication, LonePublication>) {
+  if constexpr (!Publication::joins_lanes) {
     return LoneThread{};
   } else {
     const Crew alone = Crew::of_one(m);

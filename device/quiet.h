@@ -18,16 +18,9 @@ GDAKIT_DEVICE Status first_error(M& m, const DeviceContext& context) {
   return {};
 }
 
-// Completes all operations that this PE posted before, on every queue; the group shares the queues
-// out. Queues without an outstanding operation cost a few loads each. A batch that is open on an
-// exclusive queue is its owner's to close (complete.h).
+// Completes what was posted on every queue, by a group that has met and shares the queues out.
 template <class P, class Group>
-GDAKIT_DEVICE Status quiet(const P& poster, Group group) {
-  meet(poster.m, group);
-  if (poster.context.heap.direct_only) {
-    poster.order_direct();
-    return {};
-  }
+GDAKIT_DEVICE Status complete_queues(const P& poster, Group group) {
   const Share share = share_of(poster.m, group);
   Status status;
   for (std::uint32_t i = share.first; i < table_size(poster.context); i += share.step) {
@@ -41,6 +34,19 @@ GDAKIT_DEVICE Status quiet(const P& poster, Group group) {
   } else {
     return agree_on(poster.m, group, first_error(poster.m, poster.context));
   }
+}
+
+// Completes all operations that this PE posted before. Queues without an outstanding operation cost
+// a few loads each. A batch that is open on an exclusive queue is its owner's to close
+// (complete.h).
+template <class P, class Group>
+GDAKIT_DEVICE Status quiet(const P& poster, Group group) {
+  meet(poster.m, group);
+  if (poster.context.heap.direct_only) {
+    poster.order_direct();
+    return {};
+  }
+  return look_closer(poster, [=](const auto& p) { return complete_queues(p, group); });
 }
 
 // Orders the calling thread's earlier puts and atomics to each PE before its later ones to that PE.

@@ -102,7 +102,7 @@ template <class P>
 GDAKIT_DEVICE Ticket transfer(const P& poster, Direction direction, Piece piece, Cutter cutter,
                               std::int32_t pe, Batch batch) {
   auto queue = poster.to(pe);
-  const LaneMask mask = poster.m.active_mask();
+  const LaneMask mask = P::joins_lanes ? poster.m.active_mask() : LaneMask{0};
   const auto crew = form_crew(poster.m, queue, mask, pe, PostShape{}, cutter.done());
   for (;;) {
     const bool last = cutter.done();
@@ -212,28 +212,32 @@ GDAKIT_DEVICE Ticket post_anywhere(const P& poster, Group group, Direction direc
   }
 }
 
+// Whether a quick look tells where this PE's threads reach the other end of a transfer: at *there.
+template <class P>
+GDAKIT_DEVICE bool is_near(const P& poster, const void* remote, const void* local,
+                           std::uint64_t bytes, std::int32_t pe, std::uint64_t* there) {
+  return is_in_heap(poster.context.heap, local, bytes) &
+         poster.is_near(reinterpret_cast<std::uint64_t>(remote), bytes, pe, there);
+}
+
 // The same, the shortest way to direct peers.
 template <class P, class Group>
 GDAKIT_DEVICE Ticket post(const P& poster, Group group, Direction direction, const void* remote,
                           const void* local, std::uint64_t bytes, std::int32_t pe, Batch batch) {
-  if (std::uint64_t there;
-      poster.is_near(reinterpret_cast<std::uint64_t>(remote), bytes, pe, &there) &&
-      is_in_heap(poster.context.heap, local, bytes)) {
+  if (std::uint64_t there; is_near(poster, remote, local, bytes, pe, &there)) {
     copy_direct(poster.m, group, direction, there, local, bytes);
     return {poster.queue, pe, 0, {}};
   }
-  return post_anywhere(poster, group, direction, remote, local, bytes, pe, batch);
+  return look_closer(poster, [=](const auto& p) {
+    return post_anywhere(p, group, direction, remote, local, bytes, pe, batch);
+  });
 }
 
-// Posts a put of one value that travels inside the WQE.
+// Posts a put of one value, that travels inside the WQE, to any PE.
 template <class P, class T>
-GDAKIT_DEVICE Ticket post_value(const P& poster, T* remote, T value, std::int32_t pe, Batch batch) {
-  static_assert(sizeof(T) <= kMaxInlineBytes);
+GDAKIT_DEVICE Ticket post_value_anywhere(const P& poster, T* remote, T value, std::int32_t pe,
+                                         Batch batch) {
   const auto address = reinterpret_cast<std::uint64_t>(remote);
-  if (std::uint64_t there; poster.is_near(address, sizeof(T), pe, &there)) {
-    direct::store_value(poster.m, reinterpret_cast<T*>(there), value);
-    return {poster.queue, pe, 0, {}};
-  }
   if (!poster.can_reach(pe)) {
     return {poster.queue, pe, 0,
             poster.fault(StatusCode::invalid_argument, pe, address, sizeof(T))};
@@ -250,45 +254,64 @@ GDAKIT_DEVICE Ticket post_value(const P& poster, T* remote, T value, std::int32_
   const Span span = poster.remote_span(address, pe);
   if (span.bytes < sizeof(T)) return beyond();
   auto queue = poster.to(pe);
-  const LaneMask mask = poster.m.active_mask();
+  const LaneMask mask = P::joins_lanes ? poster.m.active_mask() : LaneMask{0};
   const auto crew = form_crew(poster.m, queue, mask, pe, PostShape{}, true);
   return queue.post(crew, PostShape{}, batch, [&](std::uint64_t at, std::uint8_t fm_ce_se) {
     write_inline(poster.m, queue.view(), at, fm_ce_se, span, widen_bits(value), sizeof(T));
   });
 }
 
-// Reads one value of a PE by way of a fetch slot.
+// The same, the shortest way to direct peers.
 template <class P, class T>
-GDAKIT_DEVICE Status get_value(const P& poster, const T* remote, std::int32_t pe, T* value) {
+GDAKIT_DEVICE Ticket post_value(const P& poster, T* remote, T value, std::int32_t pe, Batch batch) {
+  static_assert(sizeof(T) <= kMaxInlineBytes);
+  const auto address = reinterpret_cast<std::uint64_t>(remote);
+  if (std::uint64_t there; poster.is_near(address, sizeof(T), pe, &there)) {
+    direct::store_value(poster.m, reinterpret_cast<T*>(there), value);
+    return {poster.queue, pe, 0, {}};
+  }
+  return look_closer(
+      poster, [=](const auto& p) { return post_value_anywhere(p, remote, value, pe, batch); });
+}
+
+// Reads one value of any PE; through the NIC by way of a fetch slot.
+template <class P, class T>
+GDAKIT_DEVICE Fetched<T> get_value_anywhere(const P& poster, const T* remote, std::int32_t pe) {
+  const auto address = reinterpret_cast<std::uint64_t>(remote);
+  const auto refused = [&](StatusCode code) {
+    return Fetched<T>{poster.fault(code, pe, address, sizeof(T))};
+  };
+  if (!poster.can_reach(pe)) return refused(StatusCode::invalid_argument);
+  if (const std::uint64_t base = poster.direct_base(pe); base != 0) {
+    if (!is_in_heap(poster.context.heap, address, sizeof(T))) {
+      return refused(StatusCode::invalid_address);
+    }
+    return {{}, direct::load_value(poster.m, direct::at(poster.context.heap, base, remote))};
+  }
+  const Span span = poster.remote_span(address, pe);
+  if (span.bytes < sizeof(T)) return refused(StatusCode::invalid_address);
+  auto queue = poster.to(pe);
+  const PostShape shape{1, flush_tail(poster.context)};
+  const LaneMask mask = P::joins_lanes ? poster.m.active_mask() : LaneMask{0};
+  const auto crew = form_crew(poster.m, queue, mask, pe, shape, true);
+  Fetched<T> fetched;
+  fetched.status = fetch(poster.m, queue, crew, shape, &fetched.value,
+                         [&](std::uint64_t at, std::uint8_t fm_ce_se, const Span& result) {
+                           write_rdma(poster.m, queue.view(), at, format::Opcode::rdma_read,
+                                      fm_ce_se, span, result, sizeof(T));
+                         });
+  return fetched;
+}
+
+// The same, the shortest way to direct peers.
+template <class P, class T>
+GDAKIT_DEVICE Fetched<T> get_value(const P& poster, const T* remote, std::int32_t pe) {
   static_assert(sizeof(T) <= sizeof(FetchSlot::value));
   const auto address = reinterpret_cast<std::uint64_t>(remote);
   if (std::uint64_t there; poster.is_near(address, sizeof(T), pe, &there)) {
-    *value = direct::load_value(poster.m, reinterpret_cast<const T*>(there));
-    return {};
+    return {{}, direct::load_value(poster.m, reinterpret_cast<const T*>(there))};
   }
-  if (!poster.can_reach(pe)) {
-    return poster.fault(StatusCode::invalid_argument, pe, address, sizeof(T));
-  }
-  if (const std::uint64_t base = poster.direct_base(pe); base != 0) {
-    if (!is_in_heap(poster.context.heap, address, sizeof(T))) {
-      return poster.fault(StatusCode::invalid_address, pe, address, sizeof(T));
-    }
-    *value = direct::load_value(poster.m, direct::at(poster.context.heap, base, remote));
-    return {};
-  }
-  const Span span = poster.remote_span(address, pe);
-  if (span.bytes < sizeof(T)) {
-    return poster.fault(StatusCode::invalid_address, pe, address, sizeof(T));
-  }
-  auto queue = poster.to(pe);
-  const PostShape shape{1, flush_tail(poster.context)};
-  const LaneMask mask = poster.m.active_mask();
-  const auto crew = form_crew(poster.m, queue, mask, pe, shape, true);
-  return fetch(poster.m, queue, crew, shape, value,
-               [&](std::uint64_t at, std::uint8_t fm_ce_se, const Span& result) {
-                 write_rdma(poster.m, queue.view(), at, format::Opcode::rdma_read, fm_ce_se, span,
-                            result, sizeof(T));
-               });
+  return look_closer(poster, [=](const auto& p) { return get_value_anywhere(p, remote, pe); });
 }
 
 }  // namespace gdakit::rma

@@ -47,7 +47,7 @@ GDAKIT_DEVICE Ticket transfer(const P& poster, rma::Cutter cutter, const Target&
   auto queue = poster.to(pe);
   rma::Piece piece = cutter.next();
   const bool single = cutter.done();
-  const LaneMask mask = poster.m.active_mask();
+  const LaneMask mask = P::joins_lanes ? poster.m.active_mask() : LaneMask{0};
   const auto crew = form_crew(poster.m, queue, mask, pe, target.shape(1), single);
   while (!cutter.done()) {
     const Ticket ticket =
@@ -68,8 +68,10 @@ GDAKIT_DEVICE Ticket update(const P& poster, std::uint64_t* word, const atomics:
     atomics::update_word(poster.m, there, request);
     return {poster.queue, pe, 0, {}};
   }
-  if (poster.direct_atomic_base(pe) != 0) poster.order_direct();
-  return atomics::post(poster, word, request, pe, batch);
+  return look_closer(poster, [=](const auto& p) {
+    if (p.direct_atomic_base(pe) != 0) p.order_direct();
+    return atomics::post_to_sink(p, word, request, pe, batch);
+  });
 }
 
 // The put and the signal by loads, stores and atomics: to `there`, where this PE's threads reach
@@ -137,13 +139,14 @@ GDAKIT_DEVICE Ticket post(const P& poster, Group group, void* remote, const void
   const atomics::Request update = request(op, value);
   std::uint64_t there;
   std::uint64_t* word_there;
-  if (poster.is_near(reinterpret_cast<std::uint64_t>(remote), bytes, pe, &there) &&
-      atomics::is_near_word(poster, word, pe, &word_there) &&
-      is_in_heap(poster.context.heap, local, bytes)) {
+  if (rma::is_near(poster, remote, local, bytes, pe, &there) &
+      atomics::is_near_word(poster, word, pe, &word_there)) {
     copy_and_tell(poster, group, there, local, bytes, word_there, update);
     return {poster.queue, pe, 0, {}};
   }
-  return post_anywhere(poster, group, remote, local, bytes, word, update, pe, batch);
+  return look_closer(poster, [=](const auto& p) {
+    return post_anywhere(p, group, remote, local, bytes, word, update, pe, batch);
+  });
 }
 
 }  // namespace signal

@@ -104,11 +104,16 @@ struct HeapView {
   bool direct_only;   // every PE is direct, for everything: no queue is ever posted to
 };
 
+// How many addresses of the heap have `bytes` bytes behind them. Those are the first ones.
+GDAKIT_HOST_DEVICE inline std::uint64_t places_for(const HeapView& heap, std::uint64_t bytes) {
+  const std::uint64_t size = heap.end - heap.base;
+  return bytes <= size ? size - bytes + 1 : 0;
+}
+
 // Whether the bytes from `address` on lie in the heap.
 GDAKIT_HOST_DEVICE inline bool is_in_heap(const HeapView& heap, std::uint64_t address,
                                           std::uint64_t bytes) {
-  const std::uint64_t size = heap.end - heap.base;
-  return (bytes <= size) & (address - heap.base <= size - bytes);
+  return address - heap.base < places_for(heap, bytes);
 }
 GDAKIT_HOST_DEVICE inline bool is_in_heap(const HeapView& heap, const void* object,
                                           std::uint64_t bytes) {
@@ -213,13 +218,35 @@ GDAKIT_HOST_DEVICE constexpr std::uint64_t least_scratch(std::uint64_t n_pes) {
   return 2 * kMaxReducedBytes * (n_pes < doubling ? doubling : n_pes);
 }
 
+// The queues to each peer among which threads are spread by their block: the first `count` ones, 1
+// or more. `part` is 2^32 / count, rounded up, in 32 bits (0 for one queue): to divide by the count
+// would take longer than a direct put.
+struct QueueSpread {
+  std::uint32_t count;
+  std::uint32_t part;
+};
+GDAKIT_HOST_DEVICE constexpr QueueSpread spread_over(std::uint32_t count) {
+  return {count, static_cast<std::uint32_t>(divide_up(std::uint64_t{1} << 32, count))};
+}
+// One after the other, round and round; in a grid of millions of blocks now and then one is left
+// out.
+GDAKIT_HOST_DEVICE constexpr std::uint32_t queue_of_block(const QueueSpread& spread,
+                                                          std::uint32_t block) {
+  const std::uint32_t fraction = block * spread.part;
+  return static_cast<std::uint32_t>(std::uint64_t{fraction} * spread.count >> 32);
+}
+static_assert(queue_of_block(spread_over(1), ~0u) == 0);
+static_assert(queue_of_block(spread_over(3), 2) == 2 && queue_of_block(spread_over(3), 3) == 0);
+static_assert(queue_of_block(spread_over(64), 63) == 63 &&
+              queue_of_block(spread_over(7), 700) == 0);
+
 // All that a kernel needs of its PE. Taken by value.
 struct DeviceContext {
   std::int32_t my_pe;
   std::int32_t n_pes;
-  const QueueView* queues;      // [queue][pe]
-  std::uint32_t queue_count;    // per peer
-  std::uint32_t mapped_queues;  // of those, the first ones, among which threads are spread
+  const QueueView* queues;    // [queue][pe]
+  std::uint32_t queue_count;  // per peer
+  QueueSpread mapped_queues;
   HeapView heap;
   const LocalRange* local_ranges;  // registered memory outside the heap
   std::uint32_t local_range_count;

@@ -136,9 +136,8 @@ struct ActOnWord {
     Posting posting(pe.machine(), pe.context());
     auto* const remote = static_cast<T*>(what.dest);
     if (what.kind == Kind::get_value) {
-      T value{};
-      rma::get_value(posting.poster, static_cast<const T*>(what.source), what.pe, &value);
-      return give(pe, value);
+      const auto* const source = static_cast<const T*>(what.source);
+      return give(pe, rma::get_value(posting.poster, source, what.pe).value);
     }
     Ticket ticket{};
     if (what.kind == Kind::put_value) {
@@ -147,9 +146,7 @@ struct ActOnWord {
     } else if constexpr (sizeof(T) >= 4) {
       const atomics::Request request{what.atomic, what.value, what.expected};
       if (what.kind == Kind::exchange) {
-        T old{};
-        atomics::fetch(posting.poster, remote, request, what.pe, &old);
-        return give(pe, old);
+        return give(pe, atomics::fetch(posting.poster, remote, request, what.pe).value);
       }
       ticket = atomics::post(posting.poster, remote, request, what.pe, Batch::last);
     }

@@ -37,7 +37,7 @@ template <>
 struct Handle<ExclusivePublication> {
   template <class M>
   __device__ static auto of(M& m, const DeviceContext& context) {
-    return Pe<M>(m, context).exclusively_on(blockIdx.x % context.mapped_queues);
+    return Pe<M>(m, context).exclusively_on(queue_of_block(context.mapped_queues, blockIdx.x));
   }
 };
 

@@ -102,7 +102,7 @@ inline Result<void> PostingRig::create(std::uint32_t queues, std::uint32_t depth
   context_.n_pes = 1;
   context_.queues = views_.get();
   context_.queue_count = queues;
-  context_.mapped_queues = queues;
+  context_.mapped_queues = spread_over(queues);
   context_.heap.base = chunk.begin;
   context_.heap.end = chunk.end;
   context_.heap.chunks = chunk_.get();

@@ -52,6 +52,13 @@
 #define GDAKIT_CUDA_ARCH 0
 #endif
 
+// 1 where nvcc compiles with -rdc=true: functions before their callers are known.
+#if defined(__CUDACC_RDC__)
+#define GDAKIT_RELOCATABLE 1
+#else
+#define GDAKIT_RELOCATABLE 0
+#endif
+
 // One instruction on either side; not for constant expressions.
 #if defined(__CUDA_ARCH__)
 #define GDAKIT_POPCOUNT32(value) __popc(value)
