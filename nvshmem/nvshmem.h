@@ -28,3 +28,6 @@
 #include "nvshmem/detail/launch.cuh"
 #include "nvshmem/detail/maxloc.cuh"
 #endif
+#if GDAKIT_NVCC
+#include "nvshmem/detail/kernel_bounds.cuh"
+#endif

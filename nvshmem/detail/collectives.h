@@ -48,9 +48,19 @@ struct Collective {
   }
 };
 
+// Always inlined, so that of all collectives the one is left that a kernel names.
+struct CollectInKernel {
+  const Collective& what;
+
+  template <class Group>
+  GDAKIT_DEVICE int operator()(Group& group) const {
+    return code_of(what.by(group));
+  }
+};
+
 template <class Group>
 GDAKIT_DEVICE_ONLY int collect_by(const Collective& what) {
-  return in_kernel<Group>([&](auto& group) { return code_of(what.by(group)); });
+  return in_kernel<Group>(CollectInKernel{what});
 }
 
 // On a stream, or on the PE's own and at once.
@@ -58,17 +68,17 @@ int collect_on_stream(const char* call, const Collective& what, Stream stream);
 int collect_now(const char* call, const Collective& what);
 
 GDAKIT_HOST_DEVICE inline int collect_here(const char* call, const Collective& what) {
-  return here(
-      call, [&](auto& thread) { return code_of(what.by(thread)); },
-      [&](auto) { return collect_now(call, what); });
+  return here(call, CollectInKernel{what}, [&](auto) { return collect_now(call, what); });
 }
 
 // For calls without a result: ends the program if they fail.
 void meet_on_stream(const char* call, const Collective& what, Stream stream);
 void meet_now(const char* call, const Collective& what);
 GDAKIT_HOST_DEVICE inline void meet_here(const char* call, const Collective& what) {
-  here(
-      call, [&](auto& thread) { what.by(thread); }, [&](auto) { meet_now(call, what); });
+  here(call, CollectInKernel{what}, [&](auto) {
+    meet_now(call, what);
+    return 0;
+  });
 }
 
 // NVSHMEM's fence orders what any thread of the PE has put, gdakit's what the calling one has.
@@ -76,7 +86,7 @@ GDAKIT_HOST_DEVICE inline void meet_here(const char* call, const Collective& wha
 template <class P>
 GDAKIT_DEVICE void fence(P& thread) {
   const DeviceContext& context = thread.context();
-  if (context.mapped_queues > 1 && !context.heap.direct_only) {
+  if (context.mapped_queues.count > 1 && !context.heap.direct_only) {
     thread.quiet();
   } else {
     thread.fence();

@@ -23,6 +23,10 @@ GDAKIT_DEVICE auto as_group(P& pe) {
   }
 }
 
+// The handle of one call's thread.
+template <class M>
+using CallingPe = Pe<M, ThreadGroup, CalledPublication>;
+
 #if GDAKIT_NVCC
 
 // Every file has a copy, in constant memory, with or without relocatable device code.
@@ -48,7 +52,7 @@ static const RegisteredModule registered_module;
 template <class Group, class Act>
 __device__ __forceinline__ auto in_kernel(Act&& act) {
   CudaMachine machine(constant_context);
-  Pe<CudaMachine> thread(machine, constant_context);
+  CallingPe<CudaMachine> thread(machine, constant_context);
   auto pe = as_group<Group>(thread);
   return act(pe);
 }
@@ -78,7 +82,7 @@ __host__ __device__ __forceinline__ auto ask_here(OnDevice&& device, OnHost&& ho
 template <class Group, class Act>
 auto in_kernel(Act&& act) {
   sim::HostMachine machine(*sim::current_thread());
-  Pe<sim::HostMachine> thread(machine, *device_context());
+  CallingPe<sim::HostMachine> thread(machine, *device_context());
   auto pe = as_group<Group>(thread);
   return act(pe);
 }
