@@ -193,6 +193,30 @@ GDAKIT_NVSHMEM_TYPES(CHECK_MOVES)
   }
 GDAKIT_NVSHMEM_TYPES(CHECK_SIGNALS)
 
+// Signals without data.
+struct SignalWord {
+  uint64_t* word;
+  bool* seen;
+  void operator()() const {
+    nvshmemx_signal_op(word, 5, NVSHMEM_SIGNAL_SET, next_pe());
+    nvshmem_signal_wait_until(word, NVSHMEM_CMP_GE, 5);
+    nvshmemx_signal_op(word, 2, NVSHMEM_SIGNAL_ADD, next_pe());
+    nvshmem_signal_wait_until(word, NVSHMEM_CMP_GT, 5);
+    *seen = nvshmem_signal_fetch(word) == 7;
+  }
+};
+void check_signal_word() {
+  auto* const word = static_cast<uint64_t*>(nvshmem_calloc(1, sizeof(uint64_t)));
+  bool seen = false;
+  run("signal_op", SignalWord{word, &seen});
+  expect(seen, "signal_fetch");
+  nvshmemx_signal_op_on_stream(word, 3, NVSHMEM_SIGNAL_ADD, next_pe(), nullptr);
+  nvshmemx_signal_wait_until_on_stream(word, NVSHMEM_CMP_EQ, 10, nullptr);
+  expect(*word == 10, "signal_op_on_stream");
+  nvshmem_barrier_all();
+  nvshmem_free(word);
+}
+
 // Every PE does each to its word on the next one; what it fetches must be the value before.
 #define CHECK_ADDING(NAME, TYPE)                                                                   \
   struct AddKernel_##NAME {                                                                        \
@@ -339,8 +363,15 @@ GDAKIT_NVSHMEM_WAIT_TYPES(CHECK_WAITS)
 
 }  // namespace
 
-int main(int, char**) {
-  nvshmem_init();
+// With an argument by the names for libraries.
+int main(int argc, char**) {
+  const bool by_hostlib = argc > 1;
+  if (by_hostlib) {
+    nvshmemx_init_attr_t attributes = NVSHMEMX_INIT_ATTR_INITIALIZER;
+    expect(nvshmemx_hostlib_init_attr(0, &attributes) == 0, "hostlib_init_attr");
+  } else {
+    nvshmem_init();
+  }
 #define CALL_MOVES(NAME, TYPE) check_moves_##NAME();
 #define CALL_SIGNALS(NAME, TYPE) check_signals_##NAME();
 #define CALL_ADDING(NAME, TYPE) check_adding_##NAME();
@@ -353,7 +384,8 @@ int main(int, char**) {
   GDAKIT_NVSHMEM_SET_TYPES(CALL_SETTING)
   GDAKIT_NVSHMEM_BIT_TYPES(CALL_BITS)
   GDAKIT_NVSHMEM_WAIT_TYPES(CALL_WAITS)
-  nvshmem_finalize();
+  check_signal_word();
+  by_hostlib ? nvshmemx_hostlib_finalize() : nvshmem_finalize();
   std::printf("%s\n", failures == 0 ? "all names did what they say" : "some names failed");
   return failures == 0 ? 0 : 1;
 }
