@@ -83,7 +83,15 @@ struct GpuLauncher<true> {
     if (Result<void> current = gpu.make_current(); !current) return current;
     const cudaError_t launched = launch_on_gpu(context, stream, kernel, shape);
     if (launched == cudaSuccess) return {};
-    return Error(Code::system, std::string("CUDA: ") + cudaGetErrorString(launched));
+    std::string text = std::string("CUDA: ") + cudaGetErrorString(launched);
+    if (launched == cudaErrorLaunchOutOfResources) {
+      const std::string threads = std::to_string(shape.threads);
+      text += ": a block of " + threads +
+              " threads does not leave each the registers that this kernel was compiled with; give "
+              "the kernel a member `static constexpr int max_threads = " +
+              threads + ";`";
+    }
+    return Error(Code::system, text);
   }
 };
 #endif

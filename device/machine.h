@@ -52,7 +52,7 @@ enum class Site : std::uint8_t {
 // The shape of a launch. Blocks and threads have one dimension.
 struct LaunchShape {
   std::uint32_t blocks = 1;
-  std::uint32_t threads = 32;  // of a block; at most 1024
+  std::uint32_t threads = 32;  // of a block; at most 1024, which takes Kernel::max_threads on GPUs
   // All blocks run at the same time, or the launch fails: for blocks that wait for each other. On
   // the emulator that is always so.
   bool cooperative = false;

@@ -93,6 +93,35 @@ TEST_P(Pes, OnTwoGpusPutToEachOther) {
   expect_puts_to_all(GetParam(), {0, 1}, test::sized<std::size_t>(300'000, 3'000));
 }
 
+// Each thread of a large block puts a word of its own. `max_threads` is there, or not.
+struct PutOwnWord {
+  std::uint32_t* target;
+
+  template <class Pe>
+  GDAKIT_DEVICE void operator()(Pe& pe) const {
+    const auto i = static_cast<std::uint32_t>(pe.machine().thread_index());
+    pe.put_value(target + i, i + 1, pe.my_pe());
+    pe.block().quiet();
+  }
+};
+struct BoundedPutOwnWord : PutOwnWord {
+  static constexpr int max_threads = 1024;
+};
+
+TEST(LargeBlock, RunsIfTheKernelNamesItAndSaysSoIfNot) {
+  expect_job(1, job_options(), [](Context& c) -> Result<void> {
+    auto target = c.allocate<std::uint32_t>(1024);
+    if (!target) return target.error();
+    const Result<void> refused = c.launch(PutOwnWord{*target}, {1, 1024});
+    if (refused || refused.error().message().find("max_threads = 1024") == std::string::npos) {
+      return mismatch("the launch of a kernel with too many registers");
+    }
+    if (auto ran = c.launch(BoundedPutOwnWord{{*target}}, {1, 1024}); !ran) return ran;
+    return all_are(c, *target, 1024, "word",
+                   [](std::size_t i) { return static_cast<std::uint32_t>(i + 1); });
+  });
+}
+
 INSTANTIATE_TEST_SUITE_P(Count, Pes, testing::Values(2, 4, 8));
 
 }  // namespace
