@@ -61,8 +61,9 @@ void expect_all(Perf& perf, const Symmetric& words, int count, int apart, std::u
         "cudaMemcpy");
   finish(perf, test);
   bool holds = true;
-  for (int i = 0; i < count; ++i)
+  for (int i = 0; i < count; ++i) {
     holds = holds && found[static_cast<std::size_t>(i * apart)] == sum;
+  }
   expect(perf, holds, test, sizeof(found[0]));
 }
 
@@ -101,12 +102,10 @@ void measure_rate(Perf& perf, const char* scope, unsigned spread) {
     const double count = static_cast<double>(all_threads) * repetitions;
     report(perf, "atomic_add_rate", sizeof(std::uint64_t), scope, count / seconds * 1e-6, "M/s");
   }
-  const std::uint64_t adds_of_thread = static_cast<std::uint64_t>(repetitions) * kernels_of(perf);
-  if (spread == 0) {
-    expect_all(perf, words, 1, 1, all_threads * adds_of_thread, "atomic_add");
-  } else {
-    expect_all(perf, words, static_cast<int>(all_threads), 1, adds_of_thread, "atomic_add");
-  }
+  const std::size_t count = spread == 0 ? 1 : all_threads;
+  const std::uint64_t adders = all_threads / count;  // of each word
+  const std::uint64_t sum = adders * static_cast<std::uint64_t>(repetitions) * kernels_of(perf);
+  expect_all(perf, words, static_cast<int>(count), 1, sum, "atomic_add");
 }
 
 }  // namespace

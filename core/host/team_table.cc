@@ -46,8 +46,7 @@ Result<void> TeamTable::make_memory(const Options& options, SymmetricHeap& heap)
   scratch_bytes_ = round_up(std::max(options.team_scratch, least_scratch(n)), kLine);
   symmetric_bytes_ = round_up(n * sizeof(std::uint64_t), kLine) + scratch_bytes_ +
                      round_up(2 * (1 + n) * sizeof(TeamRequest), kLine);
-  own_bytes_ = round_up(2 * n * sizeof(std::int32_t), kLine) +
-               round_up(n * sizeof(TeamPeer), kLine) + round_up(sizeof(TeamWords), kLine);
+  own_bytes_ = words_offset(0) + round_up(sizeof(TeamWords), kLine);
   Result<void*> symmetric = heap.allocate(teams_.size() * symmetric_bytes_);
   if (!symmetric) return symmetric.error().within("memory for teams (GDAKIT_TEAM_SCRATCH)");
   symmetric_ = static_cast<std::byte*>(*symmetric);
