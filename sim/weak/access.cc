@@ -78,9 +78,8 @@ std::uint32_t Memory::choose_write(const Granule& granule, Slots slots, AgentId 
 // The bytes of `mask`, which the same writes have touched.
 Memory::Seen Memory::read_group(Granule& granule, const Op& op, std::uint8_t mask) {
   const std::uint32_t slot = choose_write(granule, candidates(granule, op, mask), op.agent);
-  const Slots newer = all_after(granule, overlapping(granule, mask), slot);
   return {granule.writes[slot].value & bits_of(mask), slot,
-          static_cast<std::uint32_t>(std::popcount(newer))};
+          all_after(granule, overlapping(granule, mask), slot)};
 }
 
 Memory::Seen Memory::read(Granule& granule, const Op& op) {
@@ -101,7 +100,7 @@ Memory::Seen Memory::read(Granule& granule, const Op& op) {
     const bool newest =
         all.slot == kNoSlot || granule.writes[seen.slot].order > granule.writes[all.slot].order;
     if (newest) all.slot = seen.slot;
-    all.stale_by = std::max(all.stale_by, seen.stale_by);
+    all.newer |= seen.newer;
     left = static_cast<std::uint8_t>(left & ~group);
   }
   return all;
@@ -135,7 +134,7 @@ std::uint64_t Memory::load(AgentId agent, Address from, std::uint32_t size, cons
     event = trace_access(
         op, EventKind::load, value, 0, seen,
         write.agent == kNobody ? kReadInitial : static_cast<std::int32_t>(write.event));
-    if (seen.stale_by != 0) explain_stale(granule, op, seen, event);
+    if (seen.newer != 0) explain_stale(granule, op, seen.newer, event);
   }
   if (options_.find_races && !access.speculative) {
     if (unknown != 0) check_known(granule, op, unknown, false, event);
@@ -186,12 +185,11 @@ Memory::Seen Memory::read_for_update(Granule& granule, const Op& op, const Updat
   }
   const Slots slots = rmw_candidates(granule, op, update);
   const std::uint32_t slot = choose_write(granule, slots, op.agent);
-  const Slots newer = all_after(granule, overlapping(granule, op.mask), slot);
   observe(granule, op, op.mask, granule.writes[slot]);
   if (granule.open != 0) log_read(op, slot);
   take_heads(op, granule.writes[slot]);
   return {granule.writes[slot].value & bits_of(op.mask), slot,
-          static_cast<std::uint32_t>(std::popcount(newer))};
+          all_after(granule, overlapping(granule, op.mask), slot)};
 }
 
 // `own_heads`: what the write carries by itself, for one that is settled late; null: as of now.

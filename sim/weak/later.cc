@@ -134,8 +134,7 @@ std::uint64_t Memory::settle_load(const Op& op) {
     }
   }
   log_read(op, slot);
-  const Seen seen{write.value, slot,
-                  static_cast<std::uint32_t>(std::popcount(all_after(granule, overlap, slot)))};
+  const Seen seen{write.value, slot, all_after(granule, overlap, slot)};
   const std::uint64_t value =
       write.value >> op.shift & (~std::uint64_t{0} >> (64 - 8 * std::popcount(op.mask)));
   std::uint32_t event = 0;

@@ -232,8 +232,8 @@ class Memory {
   // What a read returned.
   struct Seen {
     std::uint64_t value = 0;
-    std::uint32_t slot = kNoSlot;
-    std::uint32_t stale_by = 0;
+    std::uint32_t slot = kNoSlot;  // where parts came from several writes: the newest of these
+    Slots newer = 0;               // the writes behind what it returned, for any part
   };
   // One side of a pair of accesses.
   struct Party {
@@ -325,7 +325,7 @@ class Memory {
                              const Seen& seen, std::int32_t reads_from);
   void trace_fence(AgentId agent, Sem sem, Scope scope, const Site* site,
                    std::vector<std::uint32_t> follows);
-  void explain_stale(const Granule& granule, const Op& op, const Seen& seen, std::uint32_t event);
+  void explain_stale(const Granule& granule, const Op& op, Slots newer, std::uint32_t event);
   std::string missing_order(AgentId writer, std::uint32_t time, AgentId reader) const;
 
   const Names& names_;

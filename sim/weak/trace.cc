@@ -67,7 +67,7 @@ std::uint32_t Memory::trace_access(const Op& op, EventKind kind, std::uint64_t v
   event.value = value;
   event.old_value = old;
   event.reads_from = reads_from;
-  event.stale_by = seen.stale_by;
+  event.stale_by = static_cast<std::uint32_t>(std::popcount(seen.newer));
   return note(std::move(event));
 }
 
@@ -80,10 +80,8 @@ void Memory::trace_fence(AgentId agent, Sem sem, Scope scope, const Site* site,
   note(std::move(event));
 }
 
-// A read returned something old: why did it not have to see the newest?
-void Memory::explain_stale(const Granule& granule, const Op& op, const Seen& seen,
-                           std::uint32_t event) {
-  const Slots newer = all_after(granule, overlapping(granule, op.mask), seen.slot);
+// A read returned something older than the writes `newer`: why did it not have to see the newest?
+void Memory::explain_stale(const Granule& granule, const Op& op, Slots newer, std::uint32_t event) {
   std::uint32_t newest = first_slot(newer);
   for (Slots rest = newer; rest != 0; rest = without_first(rest)) {
     if (granule.writes[first_slot(rest)].order > granule.writes[newest].order) {

@@ -204,6 +204,35 @@ TEST(MemoryEdges, AnUpdateOfAWordTakesEveryPartAsItIs) {
   EXPECT_EQ(late, Values{0x2'0000'0001u});
 }
 
+// Each half comes from a store of its own, and the newest store may be in the half that is read
+// anew: what is explained is the store that was overlooked.
+TEST(MemoryEdges, ATraceNamesTheStoreThatPartOfAWordOverlooks) {
+  const PlainNames names;
+  Memory memory(64, names);
+  ExhaustiveStrategy strategy;
+  Chooser chooser(strategy);
+  std::set<std::uint64_t> values;
+  while (chooser.begin()) {
+    Trace trace;
+    memory.begin({.find_races = false}, chooser, &trace);
+    for (const Place& place : {kBlock0, kBlock1}) memory.add_agent(place);
+    memory.store(0, kX, 4, 1, relaxed());
+    memory.store(0, kX + 4, 4, 2, relaxed());
+    const std::uint64_t value = memory.load(1, kX, 8, relaxed());
+    chooser.end();
+    values.insert(value);
+    const bool low_is_old = (value & 1) == 0;
+    const bool high_is_old = value >> 32 == 0;
+    EXPECT_EQ(trace.events.back().stale_by, std::uint32_t{low_is_old} + std::uint32_t{high_is_old});
+    std::vector<std::uint32_t> overlooked;
+    for (const MissingEdge& edge : trace.missing) overlooked.push_back(edge.from);
+    std::vector<std::uint32_t> expected;
+    if (low_is_old || high_is_old) expected.push_back(high_is_old ? 1 : 0);
+    EXPECT_EQ(overlooked, expected) << value;
+  }
+  EXPECT_EQ(values, (Values{0, 1, 0x2'0000'0000u, 0x2'0000'0001u}));
+}
+
 TEST(MemoryEdges, InitialBytesAreThereAtTheBeginning) {
   const Values values = values_of({kBlock0}, [](Memory& memory) {
     const std::uint32_t half = 0xabcd'ef01u;
