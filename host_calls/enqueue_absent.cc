@@ -9,7 +9,7 @@ Result<void> enqueue_on_gpu(Context&, Stream, const Kernel&) {
 
 template Result<void> enqueue_on_gpu(Context&, Stream, const MoveBytes&);
 template Result<void> enqueue_on_gpu(Context&, Stream, const ActOnWord&);
-template Result<void> enqueue_on_gpu(Context&, Stream, const WaitForWords&);
+template Result<void> enqueue_on_gpu(Context&, Stream, const AskWords&);
 template Result<void> enqueue_on_gpu(Context&, Stream, const MeetOthers&);
 template Result<void> enqueue_on_gpu(Context&, Stream, const CombineElements&);
 

@@ -15,60 +15,9 @@
 // Context::synchronize.
 #pragma once
 
-#include <cstring>
-
-#include "host_calls/enqueue.h"
+#include "host_calls/word_calls.h"
 
 namespace gdakit {
-
-// The type of T as reductions and waits know it.
-template <class T>
-constexpr ElementType element_type() {
-  if constexpr (std::is_same_v<T, Half>) {
-    return ElementType::half;
-  } else if constexpr (std::is_same_v<T, BFloat16>) {
-    return ElementType::bfloat16;
-  } else if constexpr (std::is_floating_point_v<T>) {
-    static_assert(sizeof(T) <= 8, "long double cannot be reduced");
-    return sizeof(T) == 4 ? ElementType::float32 : ElementType::float64;
-  } else {
-    static_assert(std::is_integral_v<T>, "an integer, a float, a double, Half or BFloat16");
-    constexpr bool is_signed = std::is_signed_v<T>;
-    switch (sizeof(T)) {
-      case 1: return is_signed ? ElementType::int8 : ElementType::uint8;
-      case 2: return is_signed ? ElementType::int16 : ElementType::uint16;
-      case 4: return is_signed ? ElementType::int32 : ElementType::uint32;
-      default: return is_signed ? ElementType::int64 : ElementType::uint64;
-    }
-  }
-}
-
-// How a host call is run.
-class HostCallPlace {
- public:
-  HostCallPlace(Context& context, Stream stream, bool blocking)
-      : context_(&context), stream_(stream), blocking_(blocking) {}
-
-  Result<void> run(const HostOperation& operation) const {
-    if (auto queued = enqueue(*context_, stream_, operation); !queued) return queued;
-    return blocking_ && !operation.nbi ? context_->synchronize(stream_) : Result<void>();
-  }
-  // Always waits.
-  template <class T>
-  Result<T> run_for(const HostOperation& operation) const {
-    if (auto queued = enqueue(*context_, stream_, operation); !queued) return queued.error();
-    if (auto ended = context_->synchronize(stream_); !ended) return ended.error();
-    const std::uint64_t bits = context_->host_result();
-    T value;
-    std::memcpy(static_cast<void*>(&value), &bits, sizeof(T));
-    return value;
-  }
-
- private:
-  Context* context_;
-  Stream stream_;
-  bool blocking_;
-};
 
 // Collectives of one team.
 class HostTeamCalls {
@@ -143,7 +92,7 @@ class HostTeamCalls {
   Team team_;
 };
 
-class HostCalls {
+class HostCalls : public HostWordCalls {
  public:
   static HostCalls blocking(Context& context) {
     return HostCalls(HostCallPlace(context, context.stream(), true));
@@ -156,6 +105,8 @@ class HostCalls {
   Result<void> barrier_all() const { return team(kTeamWorld).barrier(); }
   Result<void> sync_all() const { return team(kTeamWorld).sync(); }
   Result<void> quiet() const { return run({.kind = Kind::quiet}); }
+  // What this PE's kernels have put may be on any queue: orders it by completing it.
+  Result<void> fence() const { return quiet(); }
 
   // ---- Put and get.
 
@@ -210,28 +161,6 @@ class HostCalls {
     return atomic(op == SignalOp::set ? atomics::Op::set : atomics::Op::add, word, value, pe);
   }
 
-  // ---- Waiting for words of this PE.
-
-  template <class T>
-  Result<void> wait_until(const T* word, Compare compare, std::type_identity_t<T> value) const {
-    return wait_until_all(word, 1, nullptr, compare, value);
-  }
-  template <class T>
-  Result<void> wait_until_all(const T* words, std::size_t count, const int* skip, Compare compare,
-                              std::type_identity_t<T> value) const {
-    HostOperation what = waiting(words, count, skip, compare);
-    what.value = widen_bits(value);
-    return run(what);
-  }
-  // `values` and `skip` are read by the device's threads.
-  template <class T>
-  Result<void> wait_until_all_vector(const T* words, std::size_t count, const int* skip,
-                                     Compare compare, const T* values) const {
-    HostOperation what = waiting(words, count, skip, compare);
-    what.values = values;
-    return run(what);
-  }
-
   // ---- Atomics on words of 4 or 8 bytes. Those of fetch return the old value.
 
   template <class T>
@@ -257,11 +186,27 @@ class HostCalls {
     what.expected = widen_bits(expected);
     return place_.run_for<T>(what);
   }
+  // The old value is at `fetched`, in the heap or in registered memory, behind quiet.
+  template <class T>
+  Result<void> atomic_fetch_nbi(atomics::Op op, T* fetched, T* dest, std::type_identity_t<T> value,
+                                int pe) const {
+    static_assert(atomics::is_number<T>, "atomics take OpenSHMEM's types for them");
+    return run(exchange_nbi(op, fetched, dest, widen_bits(value), pe));
+  }
+  template <class T>
+  Result<void> atomic_compare_swap_nbi(T* fetched, T* dest, std::type_identity_t<T> expected,
+                                       std::type_identity_t<T> desired, int pe) const {
+    static_assert(atomics::is_integer<T>, "compare-and-swap takes integers");
+    HostOperation what =
+        exchange_nbi(atomics::Op::compare_swap, fetched, dest, widen_bits(desired), pe);
+    what.expected = widen_bits(expected);
+    return run(what);
+  }
 
  private:
   using Kind = HostOperation::Kind;
 
-  explicit HostCalls(const HostCallPlace& place) : place_(place) {}
+  explicit HostCalls(const HostCallPlace& place) : HostWordCalls(place) {}
 
   Result<void> run(const HostOperation& operation) const { return place_.run(operation); }
 
@@ -301,17 +246,14 @@ class HostCalls {
     return what;
   }
   template <class T>
-  static HostOperation waiting(const T* words, std::size_t count, const int* skip,
-                               Compare compare) {
-    static_assert(std::is_integral_v<T>, "words that are waited for are integers");
-    HostOperation what = transfer(Kind::wait_until, false, nullptr, words, count, sizeof(T), 0);
-    what.type = element_type<T>();
-    what.compare = compare;
-    what.skip = skip;
+  static HostOperation exchange_nbi(atomics::Op op, T* fetched, T* dest, std::uint64_t value,
+                                    int pe) {
+    HostOperation what = on_word(Kind::exchange, dest, value, pe);
+    what.atomic = op;
+    what.nbi = true;
+    what.fetched = fetched;
     return what;
   }
-
-  HostCallPlace place_;
 };
 
 }  // namespace gdakit

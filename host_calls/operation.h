@@ -21,7 +21,8 @@ struct HostOperation {
     get_value,
     change,    // an atomic without a result
     exchange,  // an atomic with one
-    wait_until,
+    wait,      // for words
+    test,      // what words hold
     quiet,
     sync,
     barrier,
@@ -34,31 +35,43 @@ struct HostOperation {
     reduce_scatter,
   };
 
+  // What is asked of words. The answer to all is 1 or 0, to any an index, to some a number, and
+  // value is about a signal.
+  enum class Which : std::uint8_t { all, any, some, value };
+
   Kind kind{};
+  Which which{};
   bool nbi = false;  // completed by a later quiet
   SignalOp signal_op{};
   Compare compare{};
-  ElementType type = ElementType::uint64;  // of the words that are waited for, or reduced
+  ElementType type = ElementType::uint64;  // of the words that are asked, or of what is reduced
   ReduceOp reduce_op{};
   atomics::Op atomic{};
   Team team = kTeamWorld;
   std::int32_t pe = 0;  // the other end, or the root's number in the team
   std::uint32_t element_bytes = 1;
-  void* dest = nullptr;
+  void* dest = nullptr;  // of some words: where their indices go
   const void* source = nullptr;
   std::size_t count = 0;  // elements
   std::ptrdiff_t dest_stride = 1;
   std::ptrdiff_t source_stride = 1;
   std::uint64_t* word = nullptr;  // the signal
-  std::uint64_t value = 0;       // the signal's, the atomic's operand, what a word is compared with
-  std::uint64_t expected = 0;    // of a compare_swap
-  const void* values = nullptr;  // what word i is compared with, in place of `value`
+  std::uint64_t value = 0;     // the signal's, the atomic's operand, what words are compared with
+  std::uint64_t expected = 0;  // of a compare_swap
+  bool each = false;           // word i is compared with values[i] instead
+  const void* values = nullptr;
   const int* skip = nullptr;
+  void* fetched = nullptr;  // where an exchange that is completed later leaves the old value
 };
 static_assert(std::is_trivially_copyable_v<HostOperation>);
 
-// Each kernel performs its kinds of operations by one block; what fails is in the PE's reports. The
-// result of get_value and exchange is left in PeState::host_result.
+// Each kernel performs its kinds of operations by one block; what fails is in the PE's reports.
+
+// Leaves what a call returns where the host finds it.
+template <class Pe, class T>
+GDAKIT_DEVICE void leave_result(Pe& pe, T result) {
+  pe.machine().store_weak(&pe.context().state->host_result, widen_bits(result));
+}
 
 // What a kernel posts with, by one thread: the types of a handle's calls are made of bytes here.
 template <class M>
@@ -137,7 +150,7 @@ struct ActOnWord {
     auto* const remote = static_cast<T*>(what.dest);
     if (what.kind == Kind::get_value) {
       const auto* const source = static_cast<const T*>(what.source);
-      return give(pe, rma::get_value(posting.poster, source, what.pe).value);
+      return leave_result(pe, rma::get_value(posting.poster, source, what.pe).value);
     }
     Ticket ticket{};
     if (what.kind == Kind::put_value) {
@@ -145,49 +158,86 @@ struct ActOnWord {
           rma::post_value(posting.poster, remote, static_cast<T>(what.value), what.pe, Batch::last);
     } else if constexpr (sizeof(T) >= 4) {
       const atomics::Request request{what.atomic, what.value, what.expected};
-      if (what.kind == Kind::exchange) {
-        return give(pe, atomics::fetch(posting.poster, remote, request, what.pe).value);
-      }
+      if (what.kind == Kind::exchange) return exchange(pe, posting.poster, remote, request);
       ticket = atomics::post(posting.poster, remote, request, what.pe, Batch::last);
     }
     if (!what.nbi) completing::wait(posting.poster, ticket);
   }
 
-  template <class Pe, class T>
-  GDAKIT_DEVICE static void give(Pe& pe, T result) {
-    pe.machine().store_weak(&pe.context().state->host_result, widen_bits(result));
+  template <class Pe, class P, class T>
+  GDAKIT_DEVICE void exchange(Pe& pe, const P& poster, T* remote,
+                              const atomics::Request& request) const {
+    if (what.nbi) {
+      atomics::fetch_nbi(poster, remote, request, what.pe, static_cast<T*>(what.fetched),
+                         Batch::last);
+    } else {
+      leave_result(pe, atomics::fetch(poster, remote, request, what.pe).value);
+    }
   }
 };
 
-// wait_until
-struct WaitForWords {
+// wait, test
+struct AskWords {
   HostOperation what;
 
   template <class Pe>
   GDAKIT_DEVICE void operator()(Pe& pe) const {
     if (pe.machine().thread_index() != 0) return;
-    switch (what.type) {
-      case ElementType::int8: return wait_for<std::int8_t>(pe);
-      case ElementType::int16: return wait_for<std::int16_t>(pe);
-      case ElementType::int32: return wait_for<std::int32_t>(pe);
-      case ElementType::int64: return wait_for<std::int64_t>(pe);
-      case ElementType::uint8: return wait_for<std::uint8_t>(pe);
-      case ElementType::uint16: return wait_for<std::uint16_t>(pe);
-      case ElementType::uint32: return wait_for<std::uint32_t>(pe);
-      default: return wait_for<std::uint64_t>(pe);
-    }
+    Posting posting(pe.machine(), pe.context());
+    leave_result(pe, answer(posting.poster).index);
   }
 
  private:
-  template <class T, class Pe>
-  GDAKIT_DEVICE_CALL void wait_for(Pe& pe) const {
-    const auto* const words = static_cast<const T*>(what.source);
-    if (what.values != nullptr) {
-      pe.wait_until_all_vector(words, what.count, what.skip, what.compare,
-                               static_cast<const T*>(what.values));
-    } else {
-      pe.wait_until_all(words, what.count, what.skip, what.compare, static_cast<T>(what.value));
+  using Kind = HostOperation::Kind;
+  using Which = HostOperation::Which;
+
+  template <class P>
+  GDAKIT_DEVICE Ticket answer(const P& poster) const {
+    switch (what.type) {
+      case ElementType::int8: return about<std::int8_t>(poster);
+      case ElementType::int16: return about<std::int16_t>(poster);
+      case ElementType::int32: return about<std::int32_t>(poster);
+      case ElementType::int64: return about<std::int64_t>(poster);
+      case ElementType::uint8: return about<std::uint8_t>(poster);
+      case ElementType::uint16: return about<std::uint16_t>(poster);
+      case ElementType::uint32: return about<std::uint32_t>(poster);
+      default:
+        return what.which == Which::value ? about_signal(poster) : about<std::uint64_t>(poster);
     }
+  }
+
+  template <class T, class P>
+  GDAKIT_DEVICE_CALL Ticket about(const P& poster) const {
+    const auto* const words = static_cast<const T*>(what.source);
+    if (what.each) {
+      const waiting::Each<T> values{static_cast<const T*>(what.values)};
+      return about_words(poster,
+                         waiting::words_of(words, what.count, what.skip, what.compare, values));
+    }
+    const waiting::Same<T> value{static_cast<T>(what.value)};
+    return about_words(poster,
+                       waiting::words_of(words, what.count, what.skip, what.compare, value));
+  }
+
+  template <class P, class Words>
+  GDAKIT_DEVICE Ticket about_words(const P& poster, const Words& words) const {
+    const bool waits = what.kind == Kind::wait;
+    auto* const indices = static_cast<std::size_t*>(what.dest);
+    switch (what.which) {
+      case Which::any:
+        return waits ? waiting::for_any(poster, words) : waiting::which_holds(poster, words);
+      case Which::some:
+        return waits ? waiting::for_some(poster, words, indices)
+                     : waiting::which_hold(poster, words, indices);
+      default: return waits ? waiting::for_all(poster, words) : waiting::all_hold(poster, words);
+    }
+  }
+
+  template <class P>
+  GDAKIT_DEVICE Ticket about_signal(const P& poster) const {
+    const auto* const word = static_cast<const std::uint64_t*>(what.source);
+    return what.kind == Kind::wait ? waiting::until_value(poster, word, what.compare, what.value)
+                                   : waiting::fetch(poster, word);
   }
 };
 
@@ -240,7 +290,7 @@ template <class Act>
 auto with_kernel_for(const HostOperation& operation, Act&& act) {
   if (operation.kind <= HostOperation::Kind::put_signal) return act(MoveBytes{operation});
   if (operation.kind <= HostOperation::Kind::exchange) return act(ActOnWord{operation});
-  if (operation.kind == HostOperation::Kind::wait_until) return act(WaitForWords{operation});
+  if (operation.kind <= HostOperation::Kind::test) return act(AskWords{operation});
   if (operation.kind <= HostOperation::Kind::alltoalls) return act(MeetOthers{operation});
   return act(CombineElements{operation});
 }

@@ -192,8 +192,8 @@ GDAKIT_HOST_DEVICE inline void nvshmem_quiet() {
       "nvshmem_quiet", [](auto& thread) { thread.quiet(); },
       [](auto calls) { gdakit::nvshmem::done("nvshmem_quiet", calls.quiet()); });
 }
-// On the host each operation completes, or is ordered behind the last one, by its stream.
 GDAKIT_HOST_DEVICE inline void nvshmem_fence() {
   gdakit::nvshmem::here(
-      "nvshmem_fence", [](auto& thread) { gdakit::nvshmem::fence(thread); }, [](auto) {});
+      "nvshmem_fence", [](auto& thread) { gdakit::nvshmem::fence(thread); },
+      [](auto calls) { gdakit::nvshmem::done("nvshmem_fence", calls.fence()); });
 }

@@ -108,6 +108,119 @@ TEST(HostCalls, SignalsAndWaits) {
   });
 }
 
+// Four words, one of them left out, asked and waited for by every form.
+template <class T>
+Result<void> ask_words(Context& c, const HostCalls& calls) {
+  constexpr std::size_t kNone = ~std::size_t{0};
+  Result<T*> words = c.allocate<T>(8);
+  if (!words) return words.error();
+  Result<int*> skip = c.allocate<int>(4);
+  if (!skip) return skip.error();
+  Result<std::size_t*> indices = c.allocate<std::size_t>(4);
+  if (!indices) return indices.error();
+  // The highest bit tells signed types from others.
+  const T high = static_cast<T>(T{1} << (8 * sizeof(T) - 1));
+  const std::vector<T> held{5, high, 7, 9, 5, 0, 7, 8};
+  if (auto done = test::upload(c, *words, held); !done) return done;
+  if (auto done = test::upload(c, *skip, {0, 1, 0, 0}); !done) return done;
+
+  T* const w = *words;
+  T* const values = *words + 4;
+  Result<void> done;
+  const auto expect = [&done]<class Got>(const Result<Got>& got, std::type_identity_t<Got> want,
+                                         const char* what) {
+    if (done && !got) done = got.error();
+    if (done) done = same(*got, want, what);
+  };
+  const auto expect_indices = [&](std::vector<std::size_t> want) {
+    const auto got = test::download(c, *indices, want.size());
+    for (std::size_t i = 0; i < want.size() && done; ++i) done = same((*got)[i], want[i], "index");
+  };
+  using enum Compare;
+  constexpr bool kSigned = std::is_signed_v<T>;
+  expect(calls.test(w + 1, lt, T{1}), kSigned, "test by sign");
+  expect(calls.test_all(w, 4, *skip, ge, T{5}), true, "test_all");
+  expect(calls.test_all(w, 4, nullptr, ge, T{5}), !kSigned, "test_all with a negative one");
+  expect(calls.test_all_vector(w, 3, *skip, eq, values), true, "test_all_vector");
+  expect(calls.test_all_vector(w, 4, *skip, eq, values), false, "test_all_vector with another");
+  expect(calls.test_any(w, 4, *skip, gt, T{6}), 2u, "test_any");
+  expect(calls.test_any(w, 4, *skip, gt, T{9}), kNone, "test_any of none");
+  expect(calls.test_any_vector(w, 4, *skip, gt, values), 3u, "test_any_vector");
+  expect(calls.test_some(w, 4, *skip, ne, T{7}, *indices), 2u, "test_some");
+  expect_indices({0, 3});
+  expect(calls.test_some_vector(w, 4, *skip, le, values, *indices), 2u, "test_some_vector");
+  expect_indices({0, 2});
+  expect(calls.wait_until_any(w, 4, *skip, eq, T{9}), 3u, "wait_until_any");
+  expect(calls.wait_until_any(w, 0, *skip, eq, T{9}), kNone, "wait_until_any of none");
+  expect(calls.wait_until_any_vector(w, 4, *skip, ne, values), 3u, "wait_until_any_vector");
+  expect(calls.wait_until_some(w, 4, *skip, lt, T{9}, *indices), 2u, "wait_until_some");
+  expect_indices({0, 2});
+  expect(calls.wait_until_some_vector(w, 4, *skip, ge, values, *indices), 3u,
+         "wait_until_some_vector");
+  expect_indices({0, 2, 3});
+  if (done) done = calls.wait_until_all(w, 4, *skip, ge, T{5});
+  if (done) done = calls.wait_until_all_vector(w, 3, *skip, eq, values);
+  return done;
+}
+
+TEST(HostCalls, AskWordsOfEveryType) {
+  expect_calls([](Context& c, Words&, const HostCalls& calls, int, int) {
+    Result<void> done = ask_words<std::int8_t>(c, calls);
+    if (done) done = ask_words<std::uint8_t>(c, calls);
+    if (done) done = ask_words<std::int16_t>(c, calls);
+    if (done) done = ask_words<std::uint16_t>(c, calls);
+    if (done) done = ask_words<std::int32_t>(c, calls);
+    if (done) done = ask_words<std::uint32_t>(c, calls);
+    if (done) done = ask_words<long>(c, calls);
+    if (done) done = ask_words<unsigned long long>(c, calls);
+    return done;
+  });
+}
+
+TEST(HostCalls, WaitForWhatOthersSend) {
+  expect_calls(
+      [](Context& c, Words& w, const HostCalls& calls, int next, int last) -> Result<void> {
+        Result<void> done = calls.put_value(w.dest + 2, 7 + c.my_pe(), next);
+        if (done) done = calls.put_signal(w.dest, w.source, 2, w.signal, 9, SignalOp::set, next);
+        if (!done) return done;
+        const auto any = calls.wait_until_any(w.dest + 1, 2, nullptr, Compare::eq, 7 + last);
+        if (!any) return any.error();
+        const auto woken = calls.signal_wait_until(w.signal, Compare::gt, 8);
+        if (!woken) return woken.error();
+        const auto signal = calls.signal_fetch(w.signal);
+        if (!signal) return signal.error();
+        done = same(*any, std::size_t{1}, "the word that was sent");
+        if (done) done = same(*woken, std::uint64_t{9}, "the signal that was waited for");
+        if (done) done = same(*signal, std::uint64_t{9}, "the signal");
+        if (done) done = is(c, w.dest + 1, 100 * last + 1, "data behind the signal");
+        return done ? finish(c, calls) : done;
+      });
+}
+
+TEST(HostCalls, AtomicsWhoseResultsComeLater) {
+  expect_calls([](Context& c, Words& w, const HostCalls& calls, int next, int) -> Result<void> {
+    using atomics::Op;
+    std::uint64_t* const word = w.signal;
+    Result<std::uint64_t*> fetched = c.allocate<std::uint64_t>(2);
+    if (!fetched) return fetched.error();
+    Result<float*> real = c.allocate<float>(2);
+    if (!real) return real.error();
+    Result<void> done = calls.atomic(Op::set, word, 5, next);
+    if (done) done = calls.atomic_fetch_nbi(Op::add, *fetched, word, 3, next);
+    if (done) done = calls.fence();
+    if (done) done = calls.atomic_compare_swap_nbi(*fetched + 1, word, 8, 2, next);
+    if (done) done = calls.atomic(Op::set, *real, 1.5f, next);
+    if (done) done = calls.atomic_fetch_nbi(Op::set, *real + 1, *real, 4.0f, next);
+    if (done) done = calls.quiet();
+    if (done) done = finish(c, calls);
+    if (done) done = is(c, *fetched, std::uint64_t{5}, "the old value of an add");
+    if (done) done = is(c, *fetched + 1, std::uint64_t{8}, "the old value of a compare-and-swap");
+    if (done) done = is(c, word, std::uint64_t{2}, "the word");
+    if (done) done = is(c, *real + 1, 1.5f, "the old value of a swap");
+    return done ? is(c, *real, 4.0f, "the float") : done;
+  });
+}
+
 TEST(HostCalls, Atomics) {
   expect_calls([](Context& c, Words& w, const HostCalls& calls, int next, int) -> Result<void> {
     using atomics::Op;
@@ -174,6 +287,13 @@ TEST(HostCalls, SayWhatFailed) {
     c.clear_reports();
     if (now.team(Team{6}).barrier()) return mismatch("a barrier of a team that is not there");
     c.clear_reports();
+    const std::int32_t* const null = nullptr;
+    const Result<std::size_t> some =
+        now.test_some_vector(*word, 1, nullptr, Compare::eq, null, nullptr);
+    if (some || some.error().message().find("null pointer") == std::string::npos) {
+      return mismatch("a test of words that has nowhere to write to");
+    }
+    if (now.wait_until(null, Compare::eq, 1)) return mismatch("a wait for a null pointer");
     return now.put_value(*word, 1, 0);
   });
 }

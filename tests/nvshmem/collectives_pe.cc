@@ -258,6 +258,7 @@ void check_meetings() {
   nvshmemx_sync_all_on_stream(nullptr);
   expect(nvshmemx_barrier_on_stream(NVSHMEM_TEAM_WORLD, nullptr) == 0, "barrier on a stream");
   nvshmem_sync_all();
+  nvshmem_fence();
   nvshmem_quiet();
 }
 
