@@ -12,6 +12,8 @@
 
 namespace gdakit::nvshmem {
 
+inline const bool kEmulates = expect_emulated_kernels();
+
 template <class Kernel>
 struct EmulatedKernel {
   Kernel kernel;

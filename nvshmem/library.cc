@@ -14,7 +14,7 @@
 namespace gdakit::nvshmem {
 namespace {
 
-// Programs that nvcc compiled have kernels for a GPU; others run host calls and emulated kernels.
+// Programs that nvcc compiled have kernels for a GPU, and cannot do without one.
 bool has_gpu_kernels() { return library().modules != nullptr; }
 
 // Gives the modules from `first` on their copies of the PE's state.
@@ -89,7 +89,9 @@ Result<void> check(unsigned int flags, const nvshmemx_init_attr_t* attributes) {
 Made make(unsigned int flags, const nvshmemx_init_attr_t* attributes) {
   Result<Options> options = options_of_environment();
   if (!options) return options.error();
-  const bool for_gpu = has_gpu_kernels() || options->device == DeviceChoice::gpu;
+  // Without kernels a program does on the emulator what it does on a GPU.
+  const bool for_gpu =
+      has_gpu_kernels() || !library().emulates || options->device == DeviceChoice::gpu;
   if (has_gpu_kernels() && options->device == DeviceChoice::automatic) {
     options->device = DeviceChoice::gpu;
   }
@@ -165,9 +167,11 @@ void add_module(Module* module) {
   } else {
     std::fprintf(stderr,
                  "gdakit: a library with kernels for a GPU was loaded after nvshmem_init, which "
-                 "found none and took the emulator; load it before, or set GDAKIT_DEVICE=gpu\n");
+                 "had taken the CPU emulator; load it before, or set GDAKIT_DEVICE=gpu\n");
   }
 }
+
+bool expect_emulated_kernels() { return library().emulates = true; }
 
 void remove_module(Module* module) {
   Library& all = library();

@@ -14,6 +14,7 @@ namespace gdakit::nvshmem {
 struct Library {
   std::mutex mutex;  // of the modules
   Module* modules = nullptr;
+  bool emulates = false;  // some kernels were compiled for the emulator
   std::unique_ptr<Context> context;
   int inits = 0;
   DeviceContext device_context{};

@@ -18,6 +18,10 @@ struct Module {
 void add_module(Module* module);
 void remove_module(Module* module);
 
+// Called where a program has kernels for the emulator (emulate.h): its PEs stay off the GPU, if
+// there are no kernels for that.
+bool expect_emulated_kernels();
+
 // The process's PE. Ends the program with a sentence that names `call` if there is none yet.
 Context& context(const char* call);
 // As kernels have it now; null before init and after finalize.

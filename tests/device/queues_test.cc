@@ -383,6 +383,43 @@ TEST(Watchdog, NamesTheStalledNic) {
   EXPECT_NE(report.find("posted"), std::string::npos) << report;
 }
 
+// One thread of the group waits for the queue that stands still; all of them hear of it.
+struct GroupsQuiet {
+  std::uint64_t* word;
+  test::Expect expect;
+
+  template <class Pe>
+  GDAKIT_DEVICE void operator()(Pe& pe) const {
+    const Status stalled{StatusCode::stalled, format::Syndrome::none, 1};
+    if (pe.machine().thread_index() == 0) pe.put_value(word, 1, 1);
+    expect(pe, pe.block().quiet() == stalled);
+    expect(pe, pe.warp().quiet() == stalled);
+  }
+};
+
+TEST(Watchdog, TellsEveryThreadOfAGroupThatItsQuietHasStalled) {
+  Options options = job_options();
+  options.watchdog = std::chrono::milliseconds(200);
+  expect_job(
+      2, options,
+      [&](Context& c) -> Result<void> {
+        auto word = c.allocate<std::uint64_t>(1);
+        if (!word) return word.error();
+        auto checks = test::Checks::make(c);
+        if (!checks) return checks.error();
+        if (c.my_pe() == 0) {
+          if (auto paused = c.backend().pause(); !paused) return paused;
+          const Result<void> ran =
+              c.launch(GroupsQuiet{*word, checks->expect()}, {.blocks = 1, .threads = 40});
+          if (auto resumed = c.backend().resume(); !resumed) return resumed;
+          if (ran) return mismatch("the stall was not reported");
+          if (auto held = checks->all_held(80); !held) return held;
+        }
+        return c.barrier();
+      },
+      test::Kernels::of_one_pe);
+}
+
 struct BarrierAll {
   template <class Pe>
   GDAKIT_DEVICE void operator()(Pe& pe) const {

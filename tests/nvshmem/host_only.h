@@ -1,0 +1,49 @@
+// A program for NVSHMEM without kernels of its own: all PEs in a ring, by the host's calls. What
+// begins and ends the job is the caller's.
+#pragma once
+
+#include <cstdio>
+
+#include "nvshmem/nvshmem.h"
+#include "nvshmem/nvshmemx.h"
+
+namespace host_only {
+
+inline bool holds(bool condition, const char* what) {
+  if (!condition) std::fprintf(stderr, "PE %d: %s is wrong\n", nvshmem_my_pe(), what);
+  return condition;
+}
+
+// Whether each PE got what the one before it sent. Says where it ran.
+inline bool go_round() {
+  const int me = nvshmem_my_pe();
+  const int n = nvshmem_n_pes();
+  const int next = (me + 1) % n;
+  const int last = (me + n - 1) % n;
+  auto* const words = static_cast<long*>(nvshmem_calloc(4, sizeof(long)));
+  auto* const signal = static_cast<uint64_t*>(nvshmem_calloc(1, sizeof(uint64_t)));
+
+  nvshmem_long_p(words, 10 * me, next);
+  nvshmem_fence();
+  nvshmem_uint64_atomic_add(signal, 1, next);
+  nvshmemx_signal_wait_until_on_stream(signal, NVSHMEM_CMP_GE, 1, nullptr);
+  bool good = holds(nvshmem_long_g(words, me) == 10 * last, "the number that was put");
+
+  nvshmem_long_get(words + 1, words, 1, next);
+  good &= holds(nvshmem_long_g(words + 1, me) == 10 * me, "the number that was got back");
+  good &= holds(nvshmem_long_atomic_fetch_add(words + 2, 5, next) == 0, "the old value");
+  nvshmem_barrier_all();
+  good &= holds(nvshmem_long_sum_reduce(NVSHMEM_TEAM_WORLD, words + 3, words + 2, 1) == 0 &&
+                    nvshmem_long_g(words + 3, next) == 5 * n,
+                "the sum");
+  nvshmem_barrier_all();
+  nvshmem_free(signal);
+  nvshmem_free(words);
+  if (good) {
+    std::printf("PE %d of %d on %s\n", me, n,
+                gdakit::nvshmem::context("host_only").device_name().c_str());
+  }
+  return good;
+}
+
+}  // namespace host_only
