@@ -2,35 +2,14 @@
 // host, against a sequential model; and teams, memory and names with a number of bits. Run by
 // `gdakit run`; exits with 0 if all of them did what they say.
 #include <algorithm>
-#include <cstdio>
-#include <cstring>
-#include <vector>
 
-#include "nvshmem/emulate.h"
+#include "tests/nvshmem/where.h"
 
 namespace {
 
-namespace nv = gdakit::nvshmem;
+using namespace where;
 
 constexpr int kCount = 3;
-constexpr std::uint32_t kThreads = 8;
-
-int failures = 0;
-
-void expect(bool holds, const char* what) {
-  if (holds) return;
-  ++failures;
-  std::fprintf(stderr, "PE %d: %s\n", nvshmem_my_pe(), what);
-}
-
-template <class Kernel>
-void run(const char* what, const Kernel& kernel) {
-  const gdakit::Result<void> done = nv::emulate(kernel, {.blocks = 1, .threads = kThreads});
-  if (!done) std::fprintf(stderr, "%s\n", done.error().message().c_str());
-  expect(bool(done), what);
-}
-
-int thread_index() { return static_cast<int>(gdakit::sim::current_thread()->thread_index); }
 
 template <class T>
 T value_of(int pe, int i) {
@@ -49,9 +28,11 @@ struct Forms {
     const auto n = static_cast<std::size_t>(nvshmem_n_pes());
     Forms forms{static_cast<T*>(nvshmem_malloc(n * kCount * sizeof(T))),
                 static_cast<T*>(nvshmem_calloc(kForms * n * kCount, sizeof(T))), n * kCount};
+    std::vector<T> values;
     for (int i = 0; i < static_cast<int>(forms.room); ++i) {
-      forms.source[i] = value_of<T>(nvshmem_my_pe(), i);
+      values.push_back(value_of<T>(nvshmem_my_pe(), i));
     }
+    write(forms.source, values);
     nvshmem_barrier_all();
     return forms;
   }
@@ -60,16 +41,16 @@ struct Forms {
     nvshmem_free(source);
     nvshmem_free(dest);
   }
-  T* at(int form) const { return dest + static_cast<std::size_t>(form) * room; }
+  GDAKIT_HOST_DEVICE T* at(int form) const { return dest + static_cast<std::size_t>(form) * room; }
 
   // Each form has left `model`.
   void check(const char* what, const std::vector<T>& model) const {
     for (int form = 0; form < kForms; ++form) {
-      const bool same = std::memcmp(at(form), model.data(), model.size() * sizeof(T)) == 0;
-      expect(same, what);
+      const std::vector<T> got = read(at(form), model.size());
+      expect(std::memcmp(got.data(), model.data(), model.size() * sizeof(T)) == 0, what);
     }
     nvshmem_barrier_all();
-    std::memset(static_cast<void*>(dest), 0, kForms * room * sizeof(T));
+    write(dest, std::vector<T>(kForms * room, T(0.0f)));
     nvshmem_barrier_all();
   }
 };
@@ -94,56 +75,66 @@ std::vector<T> combined(int first, Op op) {
   return model;
 }
 
-// Calls a collective in its five forms.
-#define CHECK_FORMS(CALL, TYPE, MODEL, ...)                                               \
-  {                                                                                       \
-    struct Kernel {                                                                       \
-      Forms<TYPE> forms;                                                                  \
-      int* codes;                                                                         \
-      void operator()() const {                                                           \
-        const nvshmem_team_t team = NVSHMEM_TEAM_WORLD;                                   \
-        const TYPE* const source = forms.source;                                          \
-        TYPE* dest = forms.at(0);                                                         \
-        if (thread_index() == 0) codes[0] = nvshmem_##CALL(__VA_ARGS__);                  \
-        dest = forms.at(1);                                                               \
-        codes[thread_index()] |= nvshmemx_##CALL##_warp(__VA_ARGS__);                     \
-        dest = forms.at(2);                                                               \
-        codes[thread_index()] |= nvshmemx_##CALL##_block(__VA_ARGS__);                    \
-      }                                                                                   \
-    };                                                                                    \
-    int codes[kThreads] = {};                                                             \
-    run(#CALL, Kernel{forms, codes});                                                     \
-    for (const int code : codes) expect(code == 0, #CALL " in a kernel");                 \
+// check_CALL: calls a collective in its five forms.
+#define FORMS_OF(CALL, TYPE, ...)                                                         \
+  struct Kernel_##CALL {                                                                  \
+    Forms<TYPE> forms;                                                                    \
+    int* codes;                                                                           \
+    GDAKIT_DEVICE_ONLY void operator()() const {                                          \
+      const nvshmem_team_t team = NVSHMEM_TEAM_WORLD;                                     \
+      const TYPE* const source = forms.source;                                            \
+      TYPE* dest = forms.at(0);                                                           \
+      int& code = codes[thread_index()];                                                  \
+      if (thread_index() == 0) code = nvshmem_##CALL(__VA_ARGS__);                        \
+      dest = forms.at(1);                                                                 \
+      code |= nvshmemx_##CALL##_warp(__VA_ARGS__);                                        \
+      dest = forms.at(2);                                                                 \
+      code |= nvshmemx_##CALL##_block(__VA_ARGS__);                                       \
+    }                                                                                     \
+  };                                                                                      \
+  template <int>                                                                          \
+  void check_##CALL(const Forms<TYPE>& forms, const std::vector<TYPE>& model) {           \
+    const Shared<int> codes(kThreads);                                                    \
+    run(#CALL, Kernel_##CALL{forms, codes.get()});                                        \
+    for (unsigned i = 0; i < kThreads; ++i) expect(codes[i] == 0, #CALL " in a kernel");  \
     const nvshmem_team_t team = NVSHMEM_TEAM_WORLD;                                       \
     const TYPE* const source = forms.source;                                              \
     TYPE* dest = forms.at(3);                                                             \
     expect(nvshmemx_##CALL##_on_stream(__VA_ARGS__, nullptr) == 0, #CALL " on a stream"); \
     dest = forms.at(4);                                                                   \
     expect(nvshmem_##CALL(__VA_ARGS__) == 0, #CALL " on the host");                       \
-    forms.check(#CALL, MODEL);                                                            \
+    forms.check(#CALL, model);                                                            \
   }
 
-#define CHECK_MOVING(NAME, TYPE)                                                                \
-  void check_moving_##NAME() {                                                                  \
-    const auto forms = Forms<TYPE>::make();                                                     \
-    const std::vector<TYPE> all = blocks_of_all<TYPE>(0);                                       \
-    const std::vector<TYPE> mine = blocks_of_all<TYPE>(nvshmem_my_pe());                        \
-    const std::vector<TYPE> roots(all.end() - kCount, all.end());                               \
-    CHECK_FORMS(NAME##_fcollect, TYPE, all, team, dest, source, kCount)                         \
-    CHECK_FORMS(NAME##_alltoall, TYPE, mine, team, dest, source, kCount)                        \
-    CHECK_FORMS(NAME##_broadcast, TYPE, roots, team, dest, source, kCount, nvshmem_n_pes() - 1) \
-    forms.free();                                                                               \
+// Those that move; the last PE is the root.
+#define MOVING(NAME, TYPE)                                                                    \
+  FORMS_OF(NAME##_fcollect, TYPE, team, dest, source, kCount)                                 \
+  FORMS_OF(NAME##_alltoall, TYPE, team, dest, source, kCount)                                 \
+  FORMS_OF(NAME##_broadcast, TYPE, team, dest, source, kCount, nvshmem_n_pes() - 1)           \
+  template <int kPart>                                                                        \
+  void check_moving_##NAME() {                                                                \
+    const auto forms = Forms<TYPE>::make();                                                   \
+    const std::vector<TYPE> all = blocks_of_all<TYPE>(0);                                     \
+    check_##NAME##_fcollect<kPart>(forms, all);                                               \
+    check_##NAME##_alltoall<kPart>(forms, blocks_of_all<TYPE>(nvshmem_my_pe()));              \
+    check_##NAME##_broadcast<kPart>(forms, std::vector<TYPE>(all.end() - kCount, all.end())); \
+    forms.free();                                                                             \
   }
-GDAKIT_NVSHMEM_TYPES(CHECK_MOVING)
+GDAKIT_NVSHMEM_TYPES(MOVING)
 
-#define CHECK_REDUCTION(NAME, TYPE, CALL, OP)                                          \
-  {                                                                                    \
-    const auto sums = combined<TYPE>(0, gdakit::OP{});                                 \
-    const auto part = combined<TYPE>(nvshmem_my_pe() * kCount, gdakit::OP{});          \
-    CHECK_FORMS(NAME##_##CALL##_reduce, TYPE, sums, team, dest, source, kCount)        \
-    CHECK_FORMS(NAME##_##CALL##_reducescatter, TYPE, part, team, dest, source, kCount) \
-  }
-#define CHECK_SUMMING(NAME, TYPE)           \
+#define REDUCTION(NAME, TYPE, CALL)                                  \
+  FORMS_OF(NAME##_##CALL##_reduce, TYPE, team, dest, source, kCount) \
+  FORMS_OF(NAME##_##CALL##_reducescatter, TYPE, team, dest, source, kCount)
+#define CHECK_REDUCTION(NAME, TYPE, CALL, OP)                                    \
+  check_##NAME##_##CALL##_reduce<kPart>(forms, combined<TYPE>(0, gdakit::OP{})); \
+  check_##NAME##_##CALL##_reducescatter<kPart>(                                  \
+      forms, combined<TYPE>(nvshmem_my_pe() * kCount, gdakit::OP{}));
+#define SUMMING(NAME, TYPE)                 \
+  REDUCTION(NAME, TYPE, sum)                \
+  REDUCTION(NAME, TYPE, prod)               \
+  REDUCTION(NAME, TYPE, min)                \
+  REDUCTION(NAME, TYPE, max)                \
+  template <int kPart>                      \
   void check_summing_##NAME() {             \
     const auto forms = Forms<TYPE>::make(); \
     CHECK_REDUCTION(NAME, TYPE, sum, Sum)   \
@@ -152,8 +143,12 @@ GDAKIT_NVSHMEM_TYPES(CHECK_MOVING)
     CHECK_REDUCTION(NAME, TYPE, max, Max)   \
     forms.free();                           \
   }
-GDAKIT_NVSHMEM_SUMMED_TYPES(CHECK_SUMMING)
-#define CHECK_BITWISE(NAME, TYPE)           \
+GDAKIT_NVSHMEM_SUMMED_TYPES(SUMMING)
+#define BITWISE(NAME, TYPE)                 \
+  REDUCTION(NAME, TYPE, and)                \
+  REDUCTION(NAME, TYPE, or)                 \
+  REDUCTION(NAME, TYPE, xor)                \
+  template <int kPart>                      \
   void check_bitwise_##NAME() {             \
     const auto forms = Forms<TYPE>::make(); \
     CHECK_REDUCTION(NAME, TYPE, and, And)   \
@@ -161,17 +156,27 @@ GDAKIT_NVSHMEM_SUMMED_TYPES(CHECK_SUMMING)
     CHECK_REDUCTION(NAME, TYPE, xor, Xor)   \
     forms.free();                           \
   }
-GDAKIT_NVSHMEM_BITWISE_TYPES(CHECK_BITWISE)
+GDAKIT_NVSHMEM_BITWISE_TYPES(BITWISE)
 
+FORMS_OF(fcollectmem, unsigned char, team, dest, source, kCount)
+FORMS_OF(alltoallmem, unsigned char, team, dest, source, kCount)
+FORMS_OF(broadcastmem, unsigned char, team, dest, source, kCount, 0)
+template <int kPart>
 void check_bytes() {
   const auto forms = Forms<unsigned char>::make();
   const auto all = blocks_of_all<unsigned char>(0);
-  const auto mine = blocks_of_all<unsigned char>(nvshmem_my_pe());
-  const std::vector<unsigned char> roots(all.begin(), all.begin() + kCount);
-  CHECK_FORMS(fcollectmem, unsigned char, all, team, dest, source, kCount)
-  CHECK_FORMS(alltoallmem, unsigned char, mine, team, dest, source, kCount)
-  CHECK_FORMS(broadcastmem, unsigned char, roots, team, dest, source, kCount, 0)
+  check_fcollectmem<kPart>(forms, all);
+  check_alltoallmem<kPart>(forms, blocks_of_all<unsigned char>(nvshmem_my_pe()));
+  check_broadcastmem<kPart>(forms, std::vector<unsigned char>(all.begin(), all.begin() + kCount));
   forms.free();
+}
+
+std::vector<unsigned char> bytes_of_pe(int pe, std::size_t count) {
+  std::vector<unsigned char> bytes;
+  for (std::size_t i = 0; i < count; ++i) {
+    bytes.push_back(static_cast<unsigned char>(pe * 40 + static_cast<int>(i)));
+  }
+  return bytes;
 }
 
 // Names with a number of bits: each way leaves the bytes of the last PE.
@@ -180,7 +185,7 @@ void check_bytes() {
     unsigned char* source;                                                                       \
     unsigned char* dest;                                                                         \
     uint64_t* word;                                                                              \
-    void operator()() const {                                                                    \
+    GDAKIT_DEVICE_ONLY void operator()() const {                                                 \
       const int pe = (nvshmem_my_pe() + 1) % nvshmem_n_pes();                                    \
       const std::size_t step = 2 * sizeof(TYPE);                                                 \
       if (thread_index() == 0) {                                                                 \
@@ -196,14 +201,13 @@ void check_bytes() {
       nvshmem_quiet();                                                                           \
     }                                                                                            \
   };                                                                                             \
+  template <int>                                                                                 \
   void check_size_##BITS() {                                                                     \
     constexpr std::size_t kBytes = 2 * sizeof(TYPE);                                             \
     auto* const source = static_cast<unsigned char*>(nvshmem_malloc(kBytes));                    \
     auto* const dest = static_cast<unsigned char*>(nvshmem_calloc(9, kBytes));                   \
     auto* const word = static_cast<uint64_t*>(nvshmem_calloc(1, sizeof(uint64_t)));              \
-    for (std::size_t i = 0; i < kBytes; ++i) {                                                   \
-      source[i] = static_cast<unsigned char>(nvshmem_my_pe() * 40 + static_cast<int>(i));        \
-    }                                                                                            \
+    write(source, bytes_of_pe(nvshmem_my_pe(), kBytes));                                         \
     nvshmem_barrier_all();                                                                       \
     run("put" #BITS, SizeKernel_##BITS{source, dest, word});                                     \
     const int pe = (nvshmem_my_pe() + 1) % nvshmem_n_pes();                                      \
@@ -211,12 +215,12 @@ void check_bytes() {
     nvshmemx_put##BITS##_on_stream(dest + 7 * kBytes, source, 2, pe, nullptr);                   \
     nvshmem_barrier_all();                                                                       \
     const int last = (nvshmem_my_pe() + nvshmem_n_pes() - 1) % nvshmem_n_pes();                  \
-    for (std::size_t i = 0; i < 8 * kBytes; ++i) {                                               \
-      expect(dest[i] == static_cast<unsigned char>(last * 40 + static_cast<int>(i % kBytes)),    \
-             "put" #BITS);                                                                       \
+    const std::vector<unsigned char> wanted = bytes_of_pe(last, kBytes);                         \
+    for (std::size_t way = 0; way < 8; ++way) {                                                  \
+      expect(read(dest + way * kBytes, kBytes) == wanted, "put" #BITS);                          \
     }                                                                                            \
     nvshmem_get##BITS(dest + 8 * kBytes, source, 2, pe);                                         \
-    expect(dest[8 * kBytes] == static_cast<unsigned char>(pe * 40), "get" #BITS);                \
+    expect(read(dest + 8 * kBytes, kBytes) == bytes_of_pe(pe, kBytes), "get" #BITS);             \
     nvshmem_barrier_all();                                                                       \
     nvshmem_free(source);                                                                        \
     nvshmem_free(dest);                                                                          \
@@ -227,7 +231,7 @@ CHECK_SIZE(mem, unsigned char)
 
 struct Meetings {
   int* codes;
-  void operator()() const {
+  GDAKIT_DEVICE_ONLY void operator()() const {
     int& code = codes[thread_index()];
     if (thread_index() == 0) {
       code |= nvshmem_barrier(NVSHMEM_TEAM_WORLD) | nvshmem_team_sync(NVSHMEM_TEAM_WORLD);
@@ -248,12 +252,12 @@ struct Meetings {
 };
 
 void check_meetings() {
-  int codes[kThreads] = {};
+  const Shared<int> codes(kThreads);
   // The refused call is in the report.
-  const gdakit::Result<void> ran = nv::emulate(Meetings{codes}, {.blocks = 1, .threads = kThreads});
+  const gdakit::Result<void> ran = launch(Meetings{codes.get()}, kThreads);
   expect(!ran, "a bad team is reported");
-  nv::context("names").clear_reports();
-  for (const int code : codes) expect(code == 0, "barriers and syncs");
+  gdakit::nvshmem::context("names").clear_reports();
+  for (unsigned i = 0; i < kThreads; ++i) expect(codes[i] == 0, "barriers and syncs");
   nvshmemx_barrier_all_on_stream(nullptr);
   nvshmemx_sync_all_on_stream(nullptr);
   expect(nvshmemx_barrier_on_stream(NVSHMEM_TEAM_WORLD, nullptr) == 0, "barrier on a stream");
@@ -295,12 +299,12 @@ void check_addresses(bool direct) {
   const int n = nvshmem_n_pes();
   const int me = nvshmem_my_pe();
   auto* const word = static_cast<int*>(nvshmem_malloc(sizeof(int)));
-  *word = 100 + me;
+  write(word, 100 + me);
   nvshmem_barrier_all();
   for (int pe = 0; pe < n; ++pe) {
     auto* const there = static_cast<int*>(nvshmem_ptr(word, pe));
     expect((there != nullptr) == (direct || pe == me), "who has an address");
-    if (there != nullptr) expect(*there == 100 + pe, "what lies at the address");
+    if (there != nullptr) expect(read(there) == 100 + pe, "what lies at the address");
   }
   expect(nvshmem_team_n_pes(NVSHMEM_TEAM_SHARED) == (direct ? n : 1), "the shared team");
   expect(nvshmem_ptr(&direct, me) == nullptr, "an address outside the heap");
@@ -323,7 +327,7 @@ void check_memory() {
   buffer[3] = static_cast<char>(nvshmem_my_pe() + 1);
   nvshmem_putmem(dest, buffer, 4, (nvshmem_my_pe() + 1) % nvshmem_n_pes());
   nvshmem_barrier_all();
-  expect(dest[3] == (nvshmem_my_pe() + nvshmem_n_pes() - 1) % nvshmem_n_pes() + 1,
+  expect(read(dest + 3) == (nvshmem_my_pe() + nvshmem_n_pes() - 1) % nvshmem_n_pes() + 1,
          "put from a registered buffer");
   expect(nvshmemx_buffer_unregister(buffer) == 0, "buffer_unregister");
   expect(nvshmemx_buffer_unregister(buffer) != 0, "buffer_unregister, again");
@@ -347,7 +351,7 @@ void check_refused() {
 
 // Shared memory that a kernel lends, which nothing needs.
 struct LendKernel {
-  void operator()() const {
+  GDAKIT_DEVICE_ONLY void operator()() const {
     char memory[16];
     nvshmemx_give_smem(memory, sizeof(memory));
     nvshmemx_release_smem();
@@ -367,7 +371,7 @@ struct MaxLocKernel {
   double2* dest;
   const double2* source;
   int* codes;
-  void operator()() const {
+  GDAKIT_DEVICE_ONLY void operator()() const {
     codes[thread_index()] =
         nvshmemx_double2_maxloc_reduce_block(NVSHMEM_TEAM_WORLD, dest, source, kCount);
   }
@@ -378,16 +382,17 @@ void check_maxloc() {
   const int me = nvshmem_my_pe();
   const int n = nvshmem_n_pes();
   const double x = me + 1 < n || n == 1 ? 7 : -7;
-  for (int i = 0; i < kCount; ++i) source[i] = double2{x, double((me + i) % n)};
-  int codes[kThreads] = {};
+  for (int i = 0; i < kCount; ++i) write(source + i, double2{x, double((me + i) % n)});
+  const Shared<int> codes(kThreads);
   nvshmem_barrier_all();
-  run("double2_maxloc", MaxLocKernel{dest, source, codes});
+  run("double2_maxloc", MaxLocKernel{dest, source, codes.get()});
   for (int i = 0; i < kCount; ++i) {
     int y = n;
     for (int pe = 0; pe < (n == 1 ? 1 : n - 1); ++pe) y = std::min(y, (pe + i) % n);
-    expect(dest[i].x == 7 && dest[i].y == y, "double2_maxloc's pair");
+    const double2 pair = read(dest + i);
+    expect(pair.x == 7 && pair.y == y, "double2_maxloc's pair");
   }
-  for (const int code : codes) expect(code == 0, "double2_maxloc's status");
+  for (unsigned i = 0; i < kThreads; ++i) expect(codes[i] == 0, "double2_maxloc's status");
   nvshmem_barrier_all();
   nvshmem_free(source);
   nvshmem_free(dest);
@@ -413,6 +418,20 @@ void check_attributes() {
          "attributes that were set");
 }
 
+#define CALL_MOVING(NAME, TYPE) GDAKIT_CHECK_IF_MINE(check_moving_##NAME)
+#define CALL_SUMMING(NAME, TYPE) GDAKIT_CHECK_IF_MINE(check_summing_##NAME)
+#define CALL_BITWISE(NAME, TYPE) GDAKIT_CHECK_IF_MINE(check_bitwise_##NAME)
+#define CALL_SIZE(BITS, TYPE) GDAKIT_CHECK_IF_MINE(check_size_##BITS)
+template <int kPart, int kParts>
+void check_all() {
+  GDAKIT_NVSHMEM_TYPES(CALL_MOVING)
+  GDAKIT_NVSHMEM_SUMMED_TYPES(CALL_SUMMING)
+  GDAKIT_NVSHMEM_BITWISE_TYPES(CALL_BITWISE)
+  GDAKIT_NVSHMEM_SIZES(CALL_SIZE)
+  GDAKIT_CHECK_IF_MINE(check_size_mem)
+  GDAKIT_CHECK_IF_MINE(check_bytes)
+}
+
 }  // namespace
 
 // collectives_pe [direct]: whether PEs reach each other without the NIC.
@@ -422,16 +441,7 @@ int main(int argc, char** argv) {
   nvshmem_init();
   nvshmem_init();  // counted
   expect(nvshmemx_init_status() == NVSHMEM_STATUS_IS_INITIALIZED, "status after init");
-#define CALL_MOVING(NAME, TYPE) check_moving_##NAME();
-#define CALL_SUMMING(NAME, TYPE) check_summing_##NAME();
-#define CALL_BITWISE(NAME, TYPE) check_bitwise_##NAME();
-#define CALL_SIZE(BITS, TYPE) check_size_##BITS();
-  GDAKIT_NVSHMEM_TYPES(CALL_MOVING)
-  GDAKIT_NVSHMEM_SUMMED_TYPES(CALL_SUMMING)
-  GDAKIT_NVSHMEM_BITWISE_TYPES(CALL_BITWISE)
-  check_bytes();
-  GDAKIT_NVSHMEM_SIZES(CALL_SIZE)
-  check_size_mem();
+  check_all<GDAKIT_TEST_PART, GDAKIT_TEST_PARTS>();
   check_meetings();
   check_teams();
   check_addresses(direct);
