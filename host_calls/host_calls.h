@@ -9,7 +9,8 @@
 // Names, arguments and ordering are those of device/pe.h and device/team_handle.h. Local buffers
 // lie in the symmetric heap or are registered. On a stream, a call is ordered behind what the
 // stream has to do and before what follows; a blocking one is ordered behind the PE's own stream.
-// The nbi forms leave completion to quiet. Calls that return a value wait for the stream.
+// The nbi forms leave completion to quiet. Calls that return a value wait for the stream; one host
+// thread at a time may make them.
 //
 // Errors: of the launch at once; of the operation itself from the blocking form, or from
 // Context::synchronize.
