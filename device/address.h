@@ -53,6 +53,14 @@ GDAKIT_HOST_DEVICE inline LocalRange find_local(const DeviceContext& context,
   return {0, 0, Be32{0}};
 }
 
+// Whether all of it may be the local side of a transfer.
+GDAKIT_HOST_DEVICE inline bool is_local(const DeviceContext& context, std::uint64_t address,
+                                        std::uint64_t bytes) {
+  if (bytes == 0 || is_in_heap(context.heap, address, bytes)) return true;
+  const LocalRange range = find_local(context, address);
+  return address - range.begin < range.end - range.begin && bytes <= range.end - address;
+}
+
 // `address` up to the end of the range that holds it, unless that is empty.
 GDAKIT_HOST_DEVICE inline Span span_in(const LocalRange& range, std::uint64_t address) {
   return range.begin == range.end ? Span{} : Span{address, range.end - address, range.lkey};

@@ -22,7 +22,8 @@
 
 namespace gdakit {
 
-// Lies in the symmetric heap. All zero: free, as memory of Context::allocate is. A plain object,
+// Lies in the symmetric heap. All zero: free. Memory of Context::allocate is zero only when it is
+// new; what was used before must be cleared on all PEs before the lock's first use. A plain object,
 // which nobody but the calls of Pe touches.
 struct alignas(64) Lock {
   std::uint64_t tail;     // at the home PE: 1 + the PE that came last; 0: free

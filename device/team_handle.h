@@ -8,8 +8,9 @@
 // arguments where nothing else is said; one group of threads of each PE at a time for each team,
 // but several teams at a time. Groups of different kinds (a warp here, a block there) may meet.
 //
-// Addresses. `dest` and `source` lie in the symmetric heap, are aligned as T asks for, and must not
-// overlap unless a call allows it. `dest` must be ready on all members before any of them calls.
+// Addresses. `dest` lies in the symmetric heap, `source` there or in registered memory. They are
+// aligned as T asks for, and must not overlap unless a call allows it. `dest` must be ready on all
+// members before any of them calls.
 //
 // Ordering. What any thread of the group stored before a call is part of it. When a call has
 // returned, `dest` is complete here and may be read by all threads of the group, and `source` may
@@ -18,9 +19,10 @@
 // the next call's `dest` already.
 //
 // Errors. A team that this PE is no member of, and a root that is no member, are refused with
-// StatusCode::invalid_argument and do nothing. A failure under way (a queue that broke, a member
-// that does not come within the watchdog's limit) breaks the team on this PE: later calls return
-// the same Status at once.
+// StatusCode::invalid_argument; a `dest` or `source` of which a part lies elsewhere, with
+// invalid_address. Nothing is done then. A failure under way (a queue that broke, a member that
+// does not come within the watchdog's limit) breaks the team on this PE: later calls return the
+// same Status at once.
 //
 // Source: OpenSHMEM 1.5 section 9.11 for the semantics of the operations.
 #pragma once

@@ -62,6 +62,12 @@ struct HostOperation {
   const void* values = nullptr;
   const int* skip = nullptr;
   void* fetched = nullptr;  // where an exchange that is completed later leaves the old value
+  bool tells = false;       // a collective: leaves its Status as the result
+
+  // ~0, which no memory holds, where that does not fit.
+  GDAKIT_HOST_DEVICE std::size_t bytes() const {
+    return count > ~std::size_t{0} / element_bytes ? ~std::size_t{0} : count * element_bytes;
+  }
 };
 static_assert(std::is_trivially_copyable_v<HostOperation>);
 
@@ -90,24 +96,25 @@ struct MoveBytes {
   template <class Pe>
   GDAKIT_DEVICE void operator()(Pe& pe) const {
     Posting posting(pe.machine(), pe.context());
+    const bool first = pe.machine().thread_index() == 0;
+    Ticket ticket{};
     if (posting.poster.direct_base(what.pe) != 0) {
-      post(posting.poster, BlockGroup{});
-    } else if (pe.machine().thread_index() == 0) {
-      const Ticket ticket = post(posting.poster, ThreadGroup{});
-      if (!what.nbi) completing::wait(posting.poster, ticket);
+      ticket = post(posting.poster, BlockGroup{});
+    } else if (first) {
+      ticket = post(posting.poster, ThreadGroup{});
     }
+    // The signal behind a direct put may be the NIC's.
+    if (first && !what.nbi) completing::wait(posting.poster, ticket);
   }
 
  private:
   using Kind = HostOperation::Kind;
 
-  GDAKIT_DEVICE std::size_t bytes() const { return what.count * what.element_bytes; }
-
   template <class P, class Group>
   GDAKIT_DEVICE Ticket post(const P& poster, Group group) const {
     if (what.kind == Kind::put_signal) {
-      return signal::post(poster, group, what.dest, what.source, bytes(), what.word, what.value,
-                          what.signal_op, what.pe, Batch::last);
+      return signal::post(poster, group, what.dest, what.source, what.bytes(), what.word,
+                          what.value, what.signal_op, what.pe, Batch::last);
     }
     const bool is_put = what.kind == Kind::put || what.kind == Kind::iput;
     rma::Direction direction = rma::kPut;
@@ -115,7 +122,7 @@ struct MoveBytes {
     const void* const remote = is_put ? what.dest : what.source;
     const void* const local = is_put ? what.source : what.dest;
     if (what.kind == Kind::put || what.kind == Kind::get) {
-      return rma::post(poster, group, direction, remote, local, bytes(), what.pe, Batch::last);
+      return rma::post(poster, group, direction, remote, local, what.bytes(), what.pe, Batch::last);
     }
     const std::ptrdiff_t remote_stride = is_put ? what.dest_stride : what.source_stride;
     const std::ptrdiff_t local_stride = is_put ? what.source_stride : what.dest_stride;
@@ -252,25 +259,32 @@ struct MeetOthers {
   GDAKIT_DEVICE void operator()(Pe& pe) const {
     auto block = pe.block();
     auto team = block.team(what.team);
-    auto* const dest = static_cast<std::byte*>(what.dest);
-    const auto* const source = static_cast<const std::byte*>(what.source);
-    const std::size_t bytes = what.count * what.element_bytes;
-    switch (what.kind) {
-      case Kind::quiet: block.quiet(); break;
-      case Kind::sync: team.sync(); break;
-      case Kind::barrier: team.barrier(); break;
-      case Kind::broadcast: team.broadcast(dest, source, bytes, what.pe); break;
-      case Kind::fcollect: team.fcollect(dest, source, bytes); break;
-      case Kind::collect: team.collect(dest, source, bytes); break;
-      case Kind::alltoall: team.alltoall(dest, source, bytes); break;
-      default:
-        team.alltoalls(dest, source, what.dest_stride, what.source_stride, what.count,
-                       what.element_bytes);
+    const Status status = meet(block, team);
+    if (what.tells && pe.machine().thread_index() == 0) {
+      leave_result(pe, bit_cast<std::uint64_t>(status));
     }
   }
 
  private:
   using Kind = HostOperation::Kind;
+
+  template <class Block, class TeamOfBlock>
+  GDAKIT_DEVICE Status meet(Block& block, TeamOfBlock& team) const {
+    auto* const dest = static_cast<std::byte*>(what.dest);
+    const auto* const source = static_cast<const std::byte*>(what.source);
+    switch (what.kind) {
+      case Kind::quiet: return block.quiet();
+      case Kind::sync: return team.sync();
+      case Kind::barrier: return team.barrier();
+      case Kind::broadcast: return team.broadcast(dest, source, what.bytes(), what.pe);
+      case Kind::fcollect: return team.fcollect(dest, source, what.bytes());
+      case Kind::collect: return team.collect(dest, source, what.bytes());
+      case Kind::alltoall: return team.alltoall(dest, source, what.bytes());
+      default:
+        return team.alltoalls(dest, source, what.dest_stride, what.source_stride, what.count,
+                              what.element_bytes);
+    }
+  }
 };
 
 // reduce, reduce_scatter

@@ -15,8 +15,11 @@ TeamExchange Context::team_exchange() {
     operation.dest = memory + 1;
     operation.source = memory;
     operation.count = sizeof(TeamRequest);
+    operation.tells = true;
     if (auto done = enqueue(*this, stream(), operation); !done) return done.error();
-    if (auto done = synchronize(stream()); !done) return done.error();
+    if (auto done = wait_for(stream()); !done) return done.error();
+    // Its own: reports of other operations, which this PE alone has, would part the members.
+    if (const auto status = bit_cast<Status>(host_result()); !status) return error_of(status);
     if (auto done = download(all.data(), memory + 1, all.size()); !done) return done.error();
     return all;
   };

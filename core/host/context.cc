@@ -310,12 +310,22 @@ Result<void> Context::check_queues() const {
   return {};
 }
 
+Result<void> Context::wait_for(Stream stream) {
+  if (gpu_ == nullptr) return {};
+  Result<void> ended = gpu_->synchronize(stream);
+  if (!ended) return ended.error().within("launch on PE " + std::to_string(my_pe()));
+  return {};
+}
+
 Result<void> Context::synchronize(Stream stream) {
-  if (gpu_ != nullptr) {
-    Result<void> ended = gpu_->synchronize(stream);
-    if (!ended) return ended.error().within("launch on PE " + std::to_string(my_pe()));
-  }
+  if (Result<void> ended = wait_for(stream); !ended) return ended;
   return check_device();
+}
+
+Error Context::error_of(const Status& status) const {
+  const Result<void> reported = check_device();
+  if (!reported) return reported.error();
+  return Error(Code::system, "PE " + std::to_string(my_pe()) + ": " + describe(status));
 }
 
 void Context::clear_reports() {

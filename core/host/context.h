@@ -171,6 +171,10 @@ class Context {
     bool pinned;  // by this context
   };
 
+  // Waits for the stream, whatever the device has reported.
+  Result<void> wait_for(Stream stream);
+  // An operation's, with the report that there may be of it.
+  Error error_of(const Status& status) const;
   // Gives `mine` to the members of a team by a kernel.
   TeamExchange team_exchange();
 

@@ -20,7 +20,8 @@ std::string arguments_text(const TeamRequest& request) {
              std::to_string(request.arguments[2]);
     case TeamRequest::split_2d:
       return "split_2d with xrange " + std::to_string(request.arguments[0]);
-    default: return "destroy_team";
+    case TeamRequest::destroy: return "destroy_team";
+    default: return "nothing: a collective of the team has failed there";
   }
 }
 
@@ -29,11 +30,28 @@ bool same_call(const TeamRequest& a, const TeamRequest& b) {
          std::equal(std::begin(a.arguments), std::end(a.arguments), b.arguments);
 }
 
+// The messages of a collective are arranged by it.
+Result<void> agree_on_algorithm(CollectiveChoice mine, Bootstrap& bootstrap) {
+  const Result<std::vector<CollectiveChoice>> all = allgather_value(bootstrap, mine);
+  if (!all) return all.error();
+  for (std::size_t pe = 0; pe < all->size(); ++pe) {
+    if ((*all)[pe] == (*all)[0]) continue;
+    return Error(Code::invalid_argument,
+                 "GDAKIT_COLLECTIVES: PE " + std::to_string(pe) + " gave " +
+                     collective_choice_name((*all)[pe]) + " where PE 0 gave " +
+                     collective_choice_name((*all)[0]) + "; all PEs must give the same");
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<TeamTable>> TeamTable::create(const Options& options, Bootstrap& bootstrap,
                                                      SymmetricHeap& heap, MemoryProvider& memory,
                                                      const std::vector<bool>& reachable) {
+  if (Result<void> same = agree_on_algorithm(options.collectives, bootstrap); !same) {
+    return same.error();
+  }
   std::unique_ptr<TeamTable> table(new TeamTable(bootstrap.rank(), bootstrap.size(), memory));
   if (Result<void> made = table->make_memory(options, heap); !made) return made.error();
   if (Result<void> made = table->make_predefined(bootstrap, reachable); !made) return made.error();
@@ -119,7 +137,8 @@ Result<Team> TeamTable::put(int place, std::vector<std::int32_t> members) {
   if (Result<void> done = own_->write(words_offset(index), &words, sizeof(words)); !done) {
     return done.error();
   }
-  teams_[index] = {std::move(members), 0};
+  teams_[index].members = std::move(members);
+  teams_[index].exchanges = 0;
   return Team{place};
 }
 
@@ -131,15 +150,21 @@ std::uint64_t TeamTable::words_offset(std::size_t place) const {
 
 Result<BrokenTeam> TeamTable::find_broken() const {
   for (std::size_t place = 0; place < teams_.size(); ++place) {
-    if (teams_[place].members.empty()) continue;
-    TeamWords words{};
-    if (Result<void> read = own_->read(words_offset(place), &words, sizeof(words)); !read) {
-      return read.error();
-    }
-    if (words.error == 0) continue;
-    return BrokenTeam{Team{static_cast<std::int32_t>(place)}, bit_cast<Status>(words.error)};
+    const Team team{static_cast<std::int32_t>(place)};
+    const Result<Status> status = error_of(team);
+    if (!status) return status.error();
+    if (!status->ok()) return BrokenTeam{team, *status};
   }
   return BrokenTeam{};
+}
+
+Result<Status> TeamTable::error_of(Team team) const {
+  if (members(team).empty()) return Status{};
+  TeamWords words{};
+  Result<void> read =
+      own_->read(words_offset(static_cast<std::size_t>(team.id)), &words, sizeof(words));
+  if (!read) return read.error();
+  return bit_cast<Status>(words.error);
 }
 
 const std::vector<std::int32_t>& TeamTable::members(Team team) const {
@@ -178,7 +203,7 @@ TeamRequest* TeamTable::next_exchange(Team team) {
 std::uint64_t TeamTable::free_places() const {
   std::uint64_t free = 0;
   for (std::size_t i = 0; i < teams_.size(); ++i) {
-    if (teams_[i].members.empty()) free |= std::uint64_t{1} << i;
+    if (teams_[i].members.empty() && !teams_[i].lost) free |= std::uint64_t{1} << i;
   }
   return free;
 }
@@ -281,9 +306,15 @@ Result<void> TeamTable::destroy(Team team, const TeamExchange& exchange) {
     return Error(Code::invalid_argument, call + ": team " + std::to_string(team.id) +
                                              " is predefined and stays until the job ends");
   }
-  const Result<std::uint64_t> agreed =
-      agree(call, team, {TeamRequest::destroy, {team.id, 0, 0}, 0}, exchange);
-  if (!agreed) return agreed.error();
+  const Result<Status> error = error_of(team);
+  if (!error) return error.error().within(call);
+  if (!error->ok()) {
+    teams_[static_cast<std::size_t>(team.id)].lost = true;
+  } else {
+    const Result<std::uint64_t> agreed =
+        agree(call, team, {TeamRequest::destroy, {team.id, 0, 0}, 0}, exchange);
+    if (!agreed) return agreed.error();
+  }
   Result<Team> emptied = put(team.id, {});
   if (!emptied) return emptied.error();
   return {};

@@ -27,7 +27,8 @@ inline constexpr std::uint32_t kMaxTeams = 64;
 
 // What a member tells the others of its parent team when a team is made or given back.
 struct TeamRequest {
-  enum Kind : std::int32_t { split_strided, split_2d, destroy };
+  // 0, which fresh memory holds, is none of them.
+  enum Kind : std::int32_t { split_strided = 1, split_2d, destroy };
 
   std::int32_t kind;
   std::int32_t arguments[3];
@@ -78,7 +79,8 @@ class TeamTable {
                              const TeamExchange& exchange);
   // Member i stands in row i / xrange, at column i % xrange; the last row may be shorter.
   Result<TeamGrid> split_2d(Team parent, int xrange, const TeamExchange& exchange);
-  // Collective over `team`. Errors: a predefined team, or one that is not there.
+  // Collective over `team`, but where it is broken: there it is gone at once, and its place is not
+  // used again. Errors: a predefined team, or one that is not there.
   Result<void> destroy(Team team, const TeamExchange& exchange);
 
   // The first broken team. It stays broken until it is destroyed. Reads the GPU's memory.
@@ -88,6 +90,7 @@ class TeamTable {
   struct Entry {
     std::vector<std::int32_t> members;
     std::uint64_t exchanges = 0;
+    bool lost = false;  // messages of a broken team may still come to its memory
   };
   TeamTable(int rank, int size, MemoryProvider& memory)
       : rank_(rank), size_(size), memory_(memory) {}
@@ -98,6 +101,7 @@ class TeamTable {
                               const TeamExchange& exchange) const;
   Result<int> place_of(const std::string& call, std::uint64_t* free_places) const;
   Result<Team> put(int place, std::vector<std::int32_t> members);
+  Result<Status> error_of(Team team) const;  // ok unless the team is broken here
   Result<void> check_member(const std::string& call, Team team) const;
   std::uint64_t free_places() const;
   std::uint64_t words_offset(std::size_t place) const;  // of its TeamWords in own_

@@ -10,7 +10,8 @@ template <class S>
 GDAKIT_DEVICE_CALL Status alltoall(S& session, void* dest, const void* source,
                                    std::uint64_t bytes) {
   if (bytes == 0) return {};
-  if (!session.begin()) return session.status();
+  const auto all = bytes * static_cast<std::uint64_t>(session.n());
+  if (!session.begin({dest, all}, {source, all})) return session.status();
   const auto block = [bytes](auto* memory, int number) {
     return memory + bytes * static_cast<std::uint64_t>(number);
   };
@@ -29,6 +30,13 @@ struct Strides {
   std::uint32_t element_bytes;
   std::ptrdiff_t dest;
   std::ptrdiff_t source;
+
+  // From the first to the last of `count` elements, at least 1; ~0 where that does not fit.
+  GDAKIT_HOST_DEVICE std::uint64_t extent(std::uint64_t count, std::ptrdiff_t stride) const {
+    const std::uint64_t most = ~std::uint64_t{0} / element_bytes - 1;
+    const auto step = static_cast<std::uint64_t>(stride);
+    return count - 1 > most / step ? ~std::uint64_t{0} : ((count - 1) * step + 1) * element_bytes;
+  }
 };
 
 // Blocks of `count` elements: element i of block j begins (j * count + i) strides behind the first.
@@ -36,7 +44,11 @@ template <class S>
 GDAKIT_DEVICE_CALL Status alltoalls(S& session, void* dest, const void* source,
                                     const Strides& strides, std::uint64_t count) {
   if (count == 0) return {};
-  if (!session.begin()) return session.status();
+  const std::uint64_t all = count * static_cast<std::uint64_t>(session.n());
+  const Buffer whole_dest{dest, strides.extent(all, strides.dest)};
+  if (!session.begin(whole_dest, {source, strides.extent(all, strides.source)})) {
+    return session.status();
+  }
   const auto element = [&](auto* memory, std::ptrdiff_t stride, int block, std::uint64_t i) {
     const std::uint64_t number = count * static_cast<std::uint64_t>(block) + i;
     return memory + static_cast<std::ptrdiff_t>(number) * stride *

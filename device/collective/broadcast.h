@@ -100,7 +100,8 @@ template <class S>
 GDAKIT_DEVICE Status broadcast(S& session, void* dest, const void* source, std::uint64_t bytes,
                                int root) {
   if (bytes == 0) return {};
-  if (!session.begin()) return session.status();
+  const std::uint64_t given = session.me() == root ? bytes : 0;
+  if (!session.begin({dest, bytes}, {source, given})) return session.status();
   auto* const to = static_cast<std::byte*>(dest);
   const auto* const from = static_cast<const std::byte*>(source);
   switch (broadcast_algorithm(session.algorithm(), session.n(), bytes)) {

@@ -67,7 +67,8 @@ GDAKIT_HOST_DEVICE constexpr CollectiveAlgorithm fcollect_algorithm(CollectiveAl
 template <class S>
 GDAKIT_DEVICE Status fcollect(S& session, void* dest, const void* source, std::uint64_t bytes) {
   if (bytes == 0) return {};
-  if (!session.begin()) return session.status();
+  const auto all = bytes * static_cast<std::uint64_t>(session.n());
+  if (!session.begin({dest, all}, {source, bytes})) return session.status();
   auto* const to = static_cast<std::byte*>(dest);
   session.copy(to + bytes * static_cast<std::uint64_t>(session.me()), source, bytes);
   const auto algorithm = fcollect_algorithm(session.algorithm(), session.n(), bytes);
@@ -87,7 +88,7 @@ GDAKIT_DEVICE Status fcollect(S& session, void* dest, const void* source, std::u
 // The same for members that may give different numbers of bytes, 0 included.
 template <class S>
 GDAKIT_DEVICE_CALL Status collect(S& session, void* dest, const void* source, std::uint64_t bytes) {
-  if (!session.begin()) return session.status();
+  if (!session.begin({dest, bytes}, {source, bytes})) return session.status();
   auto& m = session.machine();
   const int n = session.n();
   const std::uint64_t turn = session.take_turns(1);
@@ -104,7 +105,12 @@ GDAKIT_DEVICE_CALL Status collect(S& session, void* dest, const void* source, st
   session.receive_each();
   if (!session.agree()) return session.status();
   std::uint64_t before = 0;
-  for (int member = 0; member < session.me(); ++member) before += m.load_weak(size_of(member));
+  std::uint64_t all = 0;
+  for (int member = 0; member < n; ++member) {
+    if (member == session.me()) before = all;
+    all += m.load_weak(size_of(member));
+  }
+  if (!session.may_use({dest, all}, {source, bytes})) return session.status();  // on all members
   std::byte* const at = static_cast<std::byte*>(dest) + before;
   session.send_each([&](int) { return Message{at, source, bytes}; });
   session.copy(at, source, bytes);

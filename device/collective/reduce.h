@@ -233,8 +233,8 @@ GDAKIT_DEVICE CollectiveAlgorithm reduce_algorithm(const S& session, const Reduc
 template <class S, class C>
 GDAKIT_DEVICE Status reduce(S& session, const Reduction<C>& what) {
   if (what.count == 0) return {};
-  if (!session.begin()) return session.status();
   const std::uint64_t bytes = what.bytes_of(what.count);
+  if (!session.begin({what.dest, bytes}, {what.source, bytes})) return session.status();
   if (session.n() == 1) {
     session.copy(what.dest, what.source, bytes);
   } else {
@@ -258,8 +258,10 @@ GDAKIT_DEVICE Status reduce(S& session, const Reduction<C>& what) {
 template <class S, class C>
 GDAKIT_DEVICE_CALL Status reduce_scatter(S& session, const Reduction<C>& what) {
   if (what.count == 0) return {};
-  if (!session.begin()) return session.status();
   const int n = session.n();
+  const std::uint64_t bytes = what.bytes_of(what.count);
+  const Buffer whole_source{what.source, bytes * static_cast<std::uint64_t>(n)};
+  if (!session.begin({what.dest, bytes}, whole_source)) return session.status();
   const std::uint64_t piece = what.elements_in(session.part_bytes(n));
   const std::uint64_t rounds = divide_up(what.count, piece);
   const std::uint64_t turn = session.take_turns(rounds);

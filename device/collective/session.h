@@ -2,7 +2,7 @@
 // that all of them agree on how it goes.
 //
 //   Session<M, Group> session(m, context, group, team);
-//   if (!session.begin()) return session.status();
+//   if (!session.begin({dest, bytes}, {source, bytes})) return session.status();
 //   session.send_each([&](int) { return Message{there, here, bytes}; });
 //   session.receive_each();
 //   if (!session.agree()) return session.status();          // the threads meet; data is there
@@ -34,6 +34,11 @@ GDAKIT_DEVICE Status agree_on_error(M& m, Group group, const TeamView& team) {
   return bit_cast<Status>(agree(m, group, team_error(m, team)));
 }
 
+struct Buffer {
+  const void* at;
+  std::uint64_t bytes;
+};
+
 template <class M, class Group>
 class Session {
  public:
@@ -61,6 +66,20 @@ class Session {
   // The threads meet: what each of them stored before is part of the operation. False if the team
   // is broken here.
   GDAKIT_DEVICE bool begin() { return goes_on(team_error(m_, team_) == 0); }
+  // The same, if `dest` lies in the heap and `source` in memory that can be sent from.
+  GDAKIT_DEVICE bool begin(const Buffer& dest, const Buffer& source) {
+    return may_use(dest, source) && begin();
+  }
+  // Otherwise refuses the operation, in all threads alike.
+  GDAKIT_DEVICE_CALL bool may_use(Buffer dest, Buffer source) {
+    const auto to = reinterpret_cast<std::uint64_t>(dest.at);
+    const auto from = reinterpret_cast<std::uint64_t>(source.at);
+    const bool has_dest = dest.bytes == 0 || is_in_heap(context_.heap, to, dest.bytes);
+    if (has_dest && is_local(context_, from, source.bytes)) return true;
+    status_ = report_fault(m_, context_, StatusCode::invalid_address, context_.my_pe,
+                           has_dest ? from : to, has_dest ? source.bytes : dest.bytes);
+    return false;
+  }
 
   // The threads meet, and go on if none has failed.
   GDAKIT_DEVICE bool agree() { return goes_on(!failed_); }

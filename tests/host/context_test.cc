@@ -1,4 +1,5 @@
 // The context's own services: the heap and its growth, errors of collective calls, buffers, jobs.
+#include <array>
 #include <thread>
 
 #include "core/host/stall.h"
@@ -45,6 +46,27 @@ TEST(Context, GrowsTheHeapByRegisteredChunksUpToItsLimit) {
     auto again = c.allocate<char>(200 << 10);
     return again ? Result<void>() : Result<void>(again.error());
   });
+}
+
+TEST(Context, NamesThePeThatArrangesCollectivesOtherwise) {
+  const Result<UniqueId> id = make_unique_id(job_options());
+  ASSERT_TRUE(id) << id.error().message();
+  std::array<std::string, 2> messages;
+  std::vector<std::thread> pes;
+  for (int pe = 0; pe < 2; ++pe) {
+    pes.emplace_back([&id, &messages, pe] {
+      Options options = job_options();
+      options.collectives = pe == 0 ? CollectiveChoice::ring : CollectiveChoice::linear;
+      const auto context = init<CompiledForCpu>(options, *id, pe, 2);
+      if (!context) messages[static_cast<std::size_t>(pe)] = context.error().message();
+    });
+  }
+  for (std::thread& pe : pes) pe.join();
+  for (const std::string& message : messages) {
+    EXPECT_NE(message.find("GDAKIT_COLLECTIVES: PE 1 gave linear where PE 0 gave ring"),
+              std::string::npos)
+        << message;
+  }
 }
 
 TEST(Context, NamesThePeThatAsksForAnotherSize) {
