@@ -151,22 +151,24 @@ class HostCalls : public HostWordCalls {
   template <class T>
   Result<void> put_signal(T* dest, const T* source, std::size_t count, std::uint64_t* word,
                           std::uint64_t value, SignalOp op, int pe) const {
-    return signalled(false, dest, source, count * sizeof(T), word, value, op, pe);
+    return signalled(false, dest, source, bytes_of<T>(count), word, value, op, pe);
   }
   template <class T>
   Result<void> put_signal_nbi(T* dest, const T* source, std::size_t count, std::uint64_t* word,
                               std::uint64_t value, SignalOp op, int pe) const {
-    return signalled(true, dest, source, count * sizeof(T), word, value, op, pe);
+    return signalled(true, dest, source, bytes_of<T>(count), word, value, op, pe);
   }
   Result<void> signal(std::uint64_t* word, std::uint64_t value, SignalOp op, int pe) const {
     return atomic(op == SignalOp::set ? atomics::Op::set : atomics::Op::add, word, value, pe);
   }
 
-  // ---- Atomics on words of 4 or 8 bytes. Those of fetch return the old value.
+  // ---- Atomics on words of 4 or 8 bytes. Those of fetch return the old value. Words of float and
+  // double can be set, swapped (by the fetching set) and fetched.
 
   template <class T>
   Result<void> atomic(atomics::Op op, T* dest, std::type_identity_t<T> value, int pe) const {
     static_assert(atomics::is_number<T>, "atomics take OpenSHMEM's types for them");
+    if (auto can = check_atomic<T>(op); !can) return can.error();
     HostOperation what = on_word(Kind::change, dest, widen_bits(value), pe);
     what.atomic = op;
     return run(what);
@@ -174,8 +176,16 @@ class HostCalls : public HostWordCalls {
   template <class T>
   Result<T> atomic_fetch(atomics::Op op, T* dest, std::type_identity_t<T> value, int pe) const {
     static_assert(atomics::is_number<T>, "atomics take OpenSHMEM's types for them");
+    if (auto can = check_atomic<T>(op); !can) return can.error();
     HostOperation what = on_word(Kind::exchange, dest, widen_bits(value), pe);
     what.atomic = op;
+    return place_.run_for<T>(what);
+  }
+  template <class T>
+  Result<T> atomic_fetch(const T* source, int pe) const {
+    static_assert(atomics::is_number<T>, "atomics take OpenSHMEM's types for them");
+    HostOperation what = on_word(Kind::exchange, const_cast<T*>(source), 0, pe);
+    what.atomic = atomics::Op::add;
     return place_.run_for<T>(what);
   }
   template <class T>
@@ -192,6 +202,7 @@ class HostCalls : public HostWordCalls {
   Result<void> atomic_fetch_nbi(atomics::Op op, T* fetched, T* dest, std::type_identity_t<T> value,
                                 int pe) const {
     static_assert(atomics::is_number<T>, "atomics take OpenSHMEM's types for them");
+    if (auto can = check_atomic<T>(op); !can) return can;
     return run(exchange_nbi(op, fetched, dest, widen_bits(value), pe));
   }
   template <class T>
@@ -245,6 +256,15 @@ class HostCalls : public HostWordCalls {
     HostOperation what = transfer(kind, false, dest, nullptr, 1, sizeof(T), pe);
     what.value = value;
     return what;
+  }
+  template <class T>
+  static Result<void> check_atomic(atomics::Op op) {
+    if (op == atomics::Op::compare_swap) {
+      return Error(Code::invalid_argument,
+                   "compare_swap takes two values: call atomic_compare_swap");
+    }
+    if (atomics::is_integer<T> || op == atomics::Op::set) return {};
+    return Error(Code::invalid_argument, "words of float and double can be set and fetched only");
   }
   template <class T>
   static HostOperation exchange_nbi(atomics::Op op, T* fetched, T* dest, std::uint64_t value,

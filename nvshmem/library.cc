@@ -214,6 +214,14 @@ int status_of(const char* call, const Result<void>& done) {
   }
 }
 
+int status_of_device(const char* call, const Result<void>& done) {
+  const Result<void> reported = done ? Result<void>() : context(call).check_device();
+  const bool told =
+      !reported && done.error().message().find(reported.error().message()) != std::string::npos;
+  if (told) context(call).clear_reports();
+  return status_of(call, done);
+}
+
 void* direct_address(const void* dest, int pe) {
   return context("nvshmem_ptr").ptr(const_cast<void*>(dest), pe);
 }
@@ -236,7 +244,7 @@ int collect_on_stream(const char* call, const Collective& what, Stream stream) {
   return status_of(call, on_stream(call, what, stream));
 }
 int collect_now(const char* call, const Collective& what) {
-  return status_of(call, now(call, what));
+  return status_of_device(call, now(call, what));
 }
 void meet_on_stream(const char* call, const Collective& what, Stream stream) {
   require(call, on_stream(call, what, stream));

@@ -12,7 +12,7 @@ int nvshmem_team_split_strided(nvshmem_team_t parent, int start, int stride, int
   constexpr const char* kCall = "nvshmem_team_split_strided";
   *new_team = NVSHMEM_TEAM_INVALID;
   const auto made = nv::context(kCall).split_strided({parent}, start, stride, size);
-  if (!made) return nv::status_of(kCall, made.error());
+  if (!made) return nv::status_of_device(kCall, made.error());
   *new_team = made->id;
   return NVSHMEMX_SUCCESS;
 }
@@ -28,7 +28,7 @@ int nvshmem_team_split_2d(nvshmem_team_t parent, int xrange, const nvshmem_team_
   constexpr const char* kCall = "nvshmem_team_split_2d";
   *x_team = *y_team = NVSHMEM_TEAM_INVALID;
   const auto made = nv::context(kCall).split_2d({parent}, xrange);
-  if (!made) return nv::status_of(kCall, made.error());
+  if (!made) return nv::status_of_device(kCall, made.error());
   *x_team = made->x.id;
   *y_team = made->y.id;
   return NVSHMEMX_SUCCESS;

@@ -30,13 +30,14 @@ std::optional<std::string> size(std::string_view text) {
   double value = 0;
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc{} || value < 0) return std::nullopt;
+  if (error != std::errc{}) return std::nullopt;
   const std::string unit = lower({stop, static_cast<std::size_t>(end - stop)});
   constexpr std::array<std::string_view, 5> kUnits{"", "k", "m", "g", "t"};
   const auto found = std::find(kUnits.begin(), kUnits.end(), unit.substr(0, 1));
   if (found == kUnits.end()) return std::nullopt;
   const double bytes =
       value * static_cast<double>(std::uint64_t{1} << 10 * (found - kUnits.begin()));
+  if (!(bytes >= 0 && bytes < 0x1p63)) return std::nullopt;  // "nan", too
   return std::to_string(std::max<std::uint64_t>(static_cast<std::uint64_t>(bytes), 4096));
 }
 
@@ -56,6 +57,7 @@ std::optional<std::string> depth(std::string_view text) {
   std::uint64_t value = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || stop != text.data() + text.size() || value == 0) return std::nullopt;
+  if (value > std::uint64_t{1} << 32) return std::nullopt;
   return std::to_string(std::uint64_t{1} << log2_ceil(std::max<std::uint64_t>(value, 64)));
 }
 
@@ -101,14 +103,15 @@ struct Row {
   Translate translate;
 };
 
+// What stands below has the last word where two say the same variable.
 constexpr Row kRows[] = {
     {"SYMMETRIC_SIZE", "GDAKIT_SYMMETRIC_SIZE", size},
     {"DEBUG", "GDAKIT_LOG", level},
     {"QP_DEPTH", "GDAKIT_QUEUE_DEPTH", depth},
+    {"REMOTE_TRANSPORT", "GDAKIT_NIC_HANDLER", remote_transport},
     {"IBGDA_NIC_HANDLER", "GDAKIT_NIC_HANDLER", handler},
     {"IBGDA_NUM_RC_PER_PE", "GDAKIT_QUEUES_PER_PEER", as_is},
     {"IBGDA_NUM_FETCH_SLOTS_PER_RC", "GDAKIT_FETCH_SLOTS", depth},
-    {"REMOTE_TRANSPORT", "GDAKIT_NIC_HANDLER", remote_transport},
     {"DISABLE_P2P", "GDAKIT_TRANSPORT", no_direct_peers},
     {"MAX_TEAMS", "GDAKIT_TEAMS", as_is},
     {"REDUCE_SCRATCH_SIZE", "GDAKIT_TEAM_SCRATCH", size},
@@ -123,9 +126,9 @@ struct Accepted {
   std::string_view name;  // behind the prefix
   bool (*accepts)(std::string_view value);
 };
-constexpr Accepted kAccepted[] = {
-    {"IB_ENABLE_IBGDA", is_anything}, {"HOME", is_anything}, {"PREFIX", is_anything},
-    {"VERSION", is_anything},         {"INFO", is_anything}, {"DISABLE_NVLS", is_yes}};
+constexpr Accepted kAccepted[] = {{"IB_ENABLE_IBGDA", is_yes}, {"HOME", is_anything},
+                                  {"PREFIX", is_anything},     {"VERSION", is_anything},
+                                  {"INFO", is_anything},       {"DISABLE_NVLS", is_yes}};
 
 bool is_accepted(std::string_view name, std::string_view value) {
   return std::any_of(std::begin(kAccepted), std::end(kAccepted), [&](const Accepted& each) {
@@ -155,27 +158,48 @@ std::optional<Variables> meaning_of(const Row& row, std::string_view value) {
 
 }  // namespace
 
+namespace {
+
+const Row* row_of(std::string_view name) {
+  const auto* const row = std::find_if(std::begin(kRows), std::end(kRows), [name](const Row& each) {
+    return name.starts_with(kPrefix) && each.name == name.substr(kPrefix.size());
+  });
+  return row == std::end(kRows) ? nullptr : row;
+}
+
+// IBRC has nobody but the host drive the NIC, whatever IBGDA's handler is.
+bool is_overruled(const Row& row, const Variables& translated) {
+  const std::pair<std::string, std::string> ibrc{"GDAKIT_NIC_HANDLER", "commands"};
+  return row.translate == handler &&
+         std::find(translated.begin(), translated.end(), ibrc) != translated.end();
+}
+
+void translate_row(const Row& row, const std::string& name, const std::string& value,
+                   TranslatedVariables& translated) {
+  const std::optional<Variables> meant = meaning_of(row, value);
+  if (!meant) {
+    translated.warnings.push_back(name + "=" + value + " has no meaning here and is ignored; see " +
+                                  row.variable);
+  } else if (!is_overruled(row, translated.variables)) {
+    translated.variables.insert(translated.variables.end(), meant->begin(), meant->end());
+  }
+}
+
+}  // namespace
+
 TranslatedVariables translate(const Variables& environment) {
   TranslatedVariables translated;
+  for (const Row& row : kRows) {
+    for (const auto& [name, value] : environment) {
+      if (row_of(name) == &row) translate_row(row, name, value, translated);
+    }
+  }
   for (const auto& [name, value] : environment) {
-    if (!name.starts_with(kPrefix)) continue;
-    const std::string_view rest = std::string_view(name).substr(kPrefix.size());
-    const auto* const row = std::find_if(std::begin(kRows), std::end(kRows),
-                                         [rest](const Row& each) { return each.name == rest; });
-    if (row == std::end(kRows)) {
-      if (!is_accepted(rest, value)) {
-        translated.warnings.push_back(name +
-                                      " has no meaning here and is ignored; gdakit info "
-                                      "lists the variables there are");
-      }
-      continue;
-    }
-    if (const std::optional<Variables> meant = meaning_of(*row, value)) {
-      translated.variables.insert(translated.variables.end(), meant->begin(), meant->end());
-    } else {
-      translated.warnings.push_back(name + "=" + value +
-                                    " has no meaning here and is ignored; see " + row->variable);
-    }
+    if (!name.starts_with(kPrefix) || row_of(name) != nullptr) continue;
+    if (is_accepted(std::string_view(name).substr(kPrefix.size()), value)) continue;
+    translated.warnings.push_back(name +
+                                  " has no meaning here and is ignored; gdakit info lists the "
+                                  "variables there are");
   }
   translated.variables.insert(translated.variables.end(), environment.begin(), environment.end());
   return translated;

@@ -48,6 +48,11 @@ struct Collective {
   }
 };
 
+// ~0, which no memory holds, where that does not fit.
+GDAKIT_HOST_DEVICE constexpr std::size_t bytes_of(std::size_t count, std::size_t element_bytes) {
+  return count > ~std::size_t{0} / element_bytes ? ~std::size_t{0} : count * element_bytes;
+}
+
 // Always inlined, so that of all collectives the one is left that a kernel names.
 struct CollectInKernel {
   const Collective& what;
@@ -122,14 +127,14 @@ GDAKIT_HOST_DEVICE inline Collective meeting(HostOperation::Kind kind, nvshmem_t
   GDAKIT_NVSHMEM_COLLECTIVE(                                                                   \
       CALL, (nvshmem_team_t team, PARAMETER * dest, const PARAMETER* source, size_t nelems),   \
       gdakit::nvshmem::Collective{GDAKIT_NVSHMEM_KIND(KIND), gdakit::Team{team}, dest, source, \
-                                  nelems * BYTES})
+                                  gdakit::nvshmem::bytes_of(nelems, BYTES)})
 #define GDAKIT_NVSHMEM_BROADCAST(CALL, PARAMETER, BYTES)                                    \
   GDAKIT_NVSHMEM_COLLECTIVE(                                                                \
       CALL,                                                                                 \
       (nvshmem_team_t team, PARAMETER * dest, const PARAMETER* source, size_t nelems,       \
        int PE_root),                                                                        \
       gdakit::nvshmem::Collective{GDAKIT_NVSHMEM_KIND(broadcast), gdakit::Team{team}, dest, \
-                                  source, nelems * BYTES, PE_root})
+                                  source, gdakit::nvshmem::bytes_of(nelems, BYTES), PE_root})
 
 #define GDAKIT_NVSHMEM_MOVING(NAME, TYPE)                               \
   GDAKIT_NVSHMEM_OF_TYPE(NAME##_fcollect, fcollect, TYPE, sizeof(TYPE)) \

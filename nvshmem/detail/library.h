@@ -35,6 +35,8 @@ inline void require(const char* call, const Result<void>& done) {
 }
 // What calls with a status return: 0, or a NVSHMEMX_ERROR_ and a sentence on stderr.
 int status_of(const char* call, const Result<void>& done);
+// The same. What the device has reported has been told of then, and later calls may succeed.
+int status_of_device(const char* call, const Result<void>& done);
 
 // nvshmem_ptr: the address of `dest` on `pe` for loads and stores, or null.
 void* direct_address(const void* dest, int pe);

@@ -2,6 +2,7 @@
 #include "host_calls/host_calls.h"
 
 #include "tests/support/job.h"
+#include "tests/support/limited_backend.h"
 
 namespace gdakit {
 namespace {
@@ -272,6 +273,85 @@ TEST(HostCalls, CollectivesOfATeam) {
       }
     }
     return done;
+  });
+}
+
+// PE 2 is no direct peer, so that puts among the others go directly and signals through the NIC.
+TEST(HostCalls, APutWithSignalIsDoneWhenTheCallReturns) {
+  Options options = job_options();
+  options.transport = TransportChoice::direct;
+  options.symmetric_size = options.heap_chunk = 16 << 20;
+  test::LimitedProvider provider([](int pe) {
+    BackendLimits limits{};
+    limits.direct_peers = pe != 2;
+    return limits;
+  });
+  expect_job(3, options, provider, [](Context& c) -> Result<void> {
+    constexpr std::size_t kMany = 1 << 20;
+    Result<std::int32_t*> source = c.allocate<std::int32_t>(kMany);
+    if (!source) return source.error();
+    Result<std::int32_t*> dest = c.allocate<std::int32_t>(kMany);
+    if (!dest) return dest.error();
+    Result<std::uint64_t*> signal = c.allocate<std::uint64_t>(1);
+    if (!signal) return signal.error();
+    const auto ones = [](std::size_t) { return 1; };
+    if (auto done = test::fill(c, *source, kMany, ones); !done) return done;
+    if (auto done = c.barrier(); !done) return done;
+    const HostCalls now = HostCalls::blocking(c);
+    if (c.my_pe() == 0) {
+      auto done = now.put_signal(*dest, *source, kMany, *signal, 1, SignalOp::set, 1);
+      if (!done) return done;
+      if (auto reused = test::fill(c, *source, kMany, [](std::size_t) { return 2; }); !reused) {
+        return reused;
+      }
+    } else if (c.my_pe() == 1) {
+      if (auto came = now.wait_until(*signal, Compare::eq, 1); !came) return came;
+      if (auto all = test::all_are(c, *dest, kMany, "data", ones); !all) return all;
+    }
+    return c.barrier();
+  });
+}
+
+TEST(HostCalls, RefuseMoreElementsThanThereCanBe) {
+  expect_job(1, job_options(), [](Context& c) -> Result<void> {
+    constexpr std::size_t kTooMany = (std::size_t{1} << 61) + 1;
+    const HostCalls now = HostCalls::blocking(c);
+    Result<std::uint64_t*> memory = c.allocate<std::uint64_t>(8);
+    if (!memory) return memory.error();
+    std::uint64_t* const m = *memory;
+    const auto refused = [&](const Result<void>& done, const char* what) -> Result<void> {
+      if (done) return mismatch(std::string(what) + " was taken");
+      c.clear_reports();
+      return {};
+    };
+    Result<void> done = refused(now.put(m, m + 4, kTooMany, 0), "put");
+    if (done) {
+      done = refused(now.put_signal(m, m + 4, kTooMany, m + 2, 1, SignalOp::set, 0), "put_signal");
+    }
+    if (done) done = refused(now.iput(m, m + 4, 1, 1, kTooMany, 0), "iput");
+    if (done) done = refused(now.team(kTeamWorld).fcollect(m, m + 4, kTooMany), "fcollect");
+    if (done) done = refused(now.team(kTeamWorld).broadcast(m, m + 4, kTooMany, 0), "broadcast");
+    if (done) done = refused(now.team(kTeamWorld).collect(m, m + 4, kTooMany), "collect");
+    return done ? now.put(m, m + 4, 1, 0) : done;
+  });
+}
+
+TEST(HostCalls, SetAndFetchOnlyOnFloats) {
+  expect_job(1, job_options(), [](Context& c) -> Result<void> {
+    using atomics::Op;
+    const HostCalls now = HostCalls::blocking(c);
+    Result<double*> word = c.allocate<double>(1);
+    if (!word) return word.error();
+    if (auto set = now.atomic(Op::set, *word, 1.5, 0); !set) return set;
+    const bool taken = now.atomic(Op::add, *word, 1.0, 0) ||
+                       now.atomic(Op::bit_or, *word, 1.0, 0) ||
+                       now.atomic_fetch(Op::add, *word, 1.0, 0) ||
+                       now.atomic_fetch_nbi(Op::add, *word, *word, 1.0, 0) ||
+                       now.atomic(Op::compare_swap, *word, 1.0, 0);
+    if (taken) return mismatch("an operation on the bits of a double was taken");
+    const Result<double> fetched = now.atomic_fetch(*word, 0);
+    if (!fetched) return fetched.error();
+    return same(*fetched, 1.5, "the double");
   });
 }
 

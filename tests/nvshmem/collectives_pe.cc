@@ -266,6 +266,21 @@ void check_meetings() {
   nvshmem_quiet();
 }
 
+// What a call has said in its status, later calls do not say again.
+void check_that_errors_end() {
+  auto* const words = static_cast<int*>(nvshmem_calloc(2, sizeof(int)));
+  expect(nvshmem_int_broadcast(NVSHMEM_TEAM_WORLD, words, words + 1, 1, 99) != 0,
+         "a broadcast from a root that is not there");
+  expect(nvshmem_int_broadcast(NVSHMEM_TEAM_WORLD, words, words + 1, 1, 0) == 0,
+         "a broadcast after one that was refused");
+  expect(nvshmem_team_sync(NVSHMEM_TEAM_INVALID) != 0, "a sync of no team");
+  expect(nvshmem_int64_fcollect(NVSHMEM_TEAM_WORLD, nullptr, nullptr, (size_t{1} << 61) + 1) != 0,
+         "an fcollect of more bytes than can be counted");
+  nvshmem_quiet();
+  nvshmem_barrier_all();
+  nvshmem_free(words);
+}
+
 void check_teams() {
   const int n = nvshmem_n_pes();
   const int me = nvshmem_my_pe();
@@ -443,6 +458,7 @@ int main(int argc, char** argv) {
   expect(nvshmemx_init_status() == NVSHMEM_STATUS_IS_INITIALIZED, "status after init");
   check_all<GDAKIT_TEST_PART, GDAKIT_TEST_PARTS>();
   check_meetings();
+  check_that_errors_end();
   check_teams();
   check_addresses(direct);
   check_memory();

@@ -34,7 +34,7 @@ inline bool go_round() {
   good &= holds(nvshmem_long_atomic_fetch_add(words + 2, 5, next) == 0, "the old value");
   nvshmem_barrier_all();
   good &= holds(nvshmem_long_sum_reduce(NVSHMEM_TEAM_WORLD, words + 3, words + 2, 1) == 0 &&
-                    nvshmem_long_g(words + 3, next) == 5 * n,
+                    nvshmem_long_g(words + 3, me) == 5 * n,
                 "the sum");
   nvshmem_barrier_all();
   nvshmem_free(signal);

@@ -40,20 +40,40 @@ TEST(Variables, AHeapThatIsLargeFromTheBeginningRaisesItsLimit) {
   EXPECT_EQ(options.heap_limit, std::uint64_t{20} << 30);
 }
 
+TEST(Variables, OfTransportAndHandlerMeanTheSameInAnyOrder) {
+  const auto handler_of = [](const char* transport, const char* handler) {
+    const Variables both{{"NVSHMEM_REMOTE_TRANSPORT", transport},
+                         {"NVSHMEM_IBGDA_NIC_HANDLER", handler}};
+    const NicHandler found = options_of(both).nic_handler;
+    EXPECT_EQ(options_of({both[1], both[0]}).nic_handler, found);
+    return found;
+  };
+  EXPECT_EQ(handler_of("ibgda", "cpu"), NicHandler::proxy);
+  EXPECT_EQ(handler_of("ibgda", "gpu"), NicHandler::gpu);
+  EXPECT_EQ(handler_of("ibrc", "gpu"), NicHandler::commands);
+}
+
 TEST(Variables, OfGdakitWin) {
   EXPECT_EQ(options_of({{"GDAKIT_TEAMS", "9"}, {"NVSHMEM_MAX_TEAMS", "12"}}).teams, 9u);
 }
 
 TEST(Variables, ThatMeanNothingHereAreNamed) {
-  const TranslatedVariables translated =
-      translate({{"NVSHMEM_ENABLE_NIC_PE_MAPPING", "1"}, {"HOME", "/"}, {"GDAKIT_TEAMS", "9"}});
-  EXPECT_THAT(translated.warnings, ElementsAre(HasSubstr("NVSHMEM_ENABLE_NIC_PE_MAPPING")));
-  EXPECT_EQ(translated.variables.size(), 3u);  // nothing but what was there
+  const TranslatedVariables translated = translate({{"NVSHMEM_ENABLE_NIC_PE_MAPPING", "1"},
+                                                    {"NVSHMEM_IB_ENABLE_IBGDA", "0"},
+                                                    {"HOME", "/"},
+                                                    {"GDAKIT_TEAMS", "9"}});
+  EXPECT_THAT(translated.warnings, ElementsAre(HasSubstr("NVSHMEM_ENABLE_NIC_PE_MAPPING"),
+                                               HasSubstr("NVSHMEM_IB_ENABLE_IBGDA")));
+  EXPECT_EQ(translated.variables.size(), 4u);  // nothing but what was there
 }
 
 TEST(Variables, WithValuesThatMeanNothingHereAreNamed) {
   for (const auto& [name, value] : Variables{{"NVSHMEM_SYMMETRIC_SIZE", "much"},
                                              {"NVSHMEM_SYMMETRIC_SIZE", "-1"},
+                                             {"NVSHMEM_SYMMETRIC_SIZE", "inf"},
+                                             {"NVSHMEM_SYMMETRIC_SIZE", "nan"},
+                                             {"NVSHMEM_SYMMETRIC_SIZE", "1e30"},
+                                             {"NVSHMEM_QP_DEPTH", "9223372036854775809"},
                                              {"NVSHMEM_QP_DEPTH", "0"},
                                              {"NVSHMEM_DEBUG", "loud"},
                                              {"NVSHMEM_REMOTE_TRANSPORT", "ucx"},
