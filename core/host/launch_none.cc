@@ -28,10 +28,10 @@ std::vector<std::string> warnings(const Options& options) {
     const char* launcher;
   };
   std::vector<std::string> found;
-  for (const Hint& hint :
-       {Hint{"WORLD_SIZE", "torchrun (RANK is not set)"},
-        Hint{"SLURM_NTASKS", "srun (SLURM_PROCID or SLURM_STEP_ID is not set)"},
-        Hint{"SLURM_STEP_NUM_TASKS", "srun (SLURM_PROCID or SLURM_STEP_ID is not set)"}}) {
+  const bool batch = !launcher_value(options, "SLURM_NTASKS").empty();
+  for (const Hint& hint : {Hint{"WORLD_SIZE", "torchrun (RANK is not set)"},
+                           Hint{batch ? "SLURM_NTASKS" : "SLURM_STEP_NUM_TASKS",
+                                "srun (SLURM_PROCID or SLURM_STEP_ID is not set)"}}) {
     const Result<std::optional<int>> size = launcher_number(options, hint.size, 0, kMostPes);
     if (!size || size->value_or(1) <= 1) continue;
     found.push_back(std::string("this is a job of one PE, though ") + hint.size + " is " +

@@ -102,6 +102,12 @@ TEST(Slurm, ABatchScriptIsAJobOfOneWithAWarning) {
   }
 }
 
+TEST(Slurm, AStepsSizeAloneIsAWarning) {
+  const Result<Launch> launch = start_launch(started_with({}, {{"SLURM_STEP_NUM_TASKS", "2"}}));
+  ASSERT_TRUE(launch) << launch.error().message();
+  EXPECT_THAT(launch->warnings, testing::ElementsAre(HasSubstr("SLURM_STEP_NUM_TASKS is 2")));
+}
+
 TEST(Slurm, AnMpiLauncherInsideAStepIsNotTakenForTheStep) {
   EXPECT_THAT(error_with({{"PMI_RANK", "1"}, {"PMI_SIZE", "64"}}),
               AllOf(HasSubstr("PMI_RANK"), HasSubstr("gdakit_mpi.h")));
