@@ -4,6 +4,11 @@
 // docs/nvshmem.md lists the names: what is there, what is not, and what differs.
 #pragma once
 
+// nvcc's own default, C++17, would fail at hundreds of places before anybody sees why.
+#if __cplusplus < 202002L
+#error "gdakit's nvshmem.h needs C++20: compile with -std=c++20 (CMake: CMAKE_CUDA_STANDARD 20)"
+#else
+
 // What programs use of NVSHMEM's own headers without including it themselves.
 #include <assert.h>
 #include <limits.h>
@@ -31,3 +36,5 @@
 #if GDAKIT_NVCC
 #include "nvshmem/detail/kernel_bounds.cuh"
 #endif
+
+#endif  // C++20
