@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <climits>
+
 // OpenSHMEM's version, as NVSHMEM says it; that of NVSHMEM's interface below.
 #define NVSHMEM_MAJOR_VERSION 1
 #define NVSHMEM_MINOR_VERSION 3
@@ -14,7 +16,7 @@
 #define NVSHMEM_VENDOR_PATCH_VERSION 0
 #define NVSHMEM_VENDOR_VERSION 30500
 
-enum {
+enum nvshmemx_status {
   NVSHMEMX_SUCCESS = 0,
   NVSHMEMX_ERROR_INVALID_VALUE,
   NVSHMEMX_ERROR_OUT_OF_MEMORY,
@@ -25,42 +27,64 @@ enum {
   NVSHMEMX_ERROR_INTERNAL
 };
 
-enum {
+typedef enum {
   NVSHMEM_CMP_EQ = 0,
   NVSHMEM_CMP_NE,
   NVSHMEM_CMP_GT,
   NVSHMEM_CMP_LE,
   NVSHMEM_CMP_LT,
   NVSHMEM_CMP_GE
-};
+} nvshmemx_cmp_type_t;
 
-enum { NVSHMEM_SIGNAL_SET = 9, NVSHMEM_SIGNAL_ADD = 10 };
+typedef enum { NVSHMEM_SIGNAL_SET = 9, NVSHMEM_SIGNAL_ADD = 10 } nvshmemx_signal_op_t;
 
-enum {
+typedef enum nvshmemx_thread_support {
   NVSHMEM_THREAD_SINGLE = 0,
   NVSHMEM_THREAD_FUNNELED,
   NVSHMEM_THREAD_SERIALIZED,
   NVSHMEM_THREAD_MULTIPLE
-};
+} nvshmemx_thread_support_t;
 
-enum {
+typedef enum {
   NVSHMEM_STATUS_NOT_INITIALIZED = 0,
   NVSHMEM_STATUS_IS_BOOTSTRAPPED,
   NVSHMEM_STATUS_IS_INITIALIZED,
   NVSHMEM_STATUS_LIMITED_MPG,
   NVSHMEM_STATUS_FULL_MPG,
-  NVSHMEM_STATUS_INVALID = 127
-};
+  NVSHMEM_STATUS_INVALID = INT_MAX
+} nvshmemx_init_status_t;
 
 typedef int32_t nvshmem_team_t;
+typedef nvshmem_team_t nvshmemx_team_t;
+typedef uint64_t nvshmemx_team_uniqueid_t;
 
-enum : nvshmem_team_t {
+typedef enum : nvshmem_team_t {
   NVSHMEM_TEAM_INVALID = -1,
   NVSHMEM_TEAM_WORLD = 0,
+  NVSHMEM_TEAM_WORLD_INDEX = 0,
   NVSHMEM_TEAM_SHARED = 1,
+  NVSHMEM_TEAM_SHARED_INDEX = 1,
   NVSHMEMX_TEAM_NODE = 2,
-  NVSHMEMX_TEAM_SAME_MYPE_NODE = 3
-};
+  NVSHMEM_TEAM_NODE_INDEX = 2,
+  NVSHMEMX_TEAM_SAME_MYPE_NODE = 3,
+  NVSHMEM_TEAM_SAME_MYPE_NODE_INDEX = 3
+} nvshmem_team_id_t;
+
+// Any and all PEs; no call of gdakit's takes them for a PE.
+typedef enum {
+  NVSHMEM_PE_INVALID = -1,
+  NVSHMEMX_PE_ANY = 1 << 15,
+  NVSHMEMX_PE_ALL = 1 << 15
+} nvshmem_pe_index_t;
+
+// Queue pairs: there are none that a program could make (nvshmemx_qp_create).
+typedef int nvshmemx_qp_handle_t;
+typedef enum {
+  NVSHMEMX_QP_HOST = 0,
+  NVSHMEMX_QP_DEFAULT = 1,
+  NVSHMEMX_QP_ANY = INT_MAX,
+  NVSHMEMX_QP_ALL = INT_MAX
+} nvshmemx_qp_handle_index_t;
 
 typedef enum {
   NVSHMEMX_SMEM_RECOMMENDED = 0,
@@ -74,45 +98,79 @@ typedef struct {
   int num_contexts;
 } nvshmem_team_config_t;
 
-// For nvshmemx_init_attr.
+// For nvshmemx_init_attr. Programs name the versions of these types, send them to each other as
+// bytes and count those: the sizes are NVSHMEM's.
 #define NVSHMEMX_INIT_THREAD_PES (1 << 0)
 #define NVSHMEMX_INIT_WITH_MPI_COMM (1 << 1)
 #define NVSHMEMX_INIT_WITH_SHMEM (1 << 2)
 #define NVSHMEMX_INIT_WITH_UNIQUEID (1 << 3)
 
+// All of it is gdakit's UniqueId, `version` too.
 typedef struct {
-  char internal[128];
-} nvshmemx_uniqueid_t;
+  int version;
+  char internal[124];
+} nvshmemx_uniqueid_v1;
+typedef nvshmemx_uniqueid_v1 nvshmemx_uniqueid_t;
+static_assert(sizeof(nvshmemx_uniqueid_t) == 128);
 
 typedef struct {
   int version;
   nvshmemx_uniqueid_t* id;
   int myrank;
   int nranks;
-} nvshmemx_uniqueid_args_t;
+} nvshmemx_uniqueid_args_v1;
+typedef nvshmemx_uniqueid_args_v1 nvshmemx_uniqueid_args_t;
 
 typedef struct {
   int version;
   nvshmemx_uniqueid_args_t uid_args;
   int cuda_device_id;  // the GPU; -1 for that of the PE's number
-} nvshmemx_init_args_t;
+  char content[92];    // not looked at
+} nvshmemx_init_args_v2;
+typedef nvshmemx_init_args_v2 nvshmemx_init_args_v1;
+typedef nvshmemx_init_args_v2 nvshmemx_init_args_t;
+static_assert(sizeof(nvshmemx_init_args_t) == 128);
 
 typedef struct {
   int version;
   void* mpi_comm;  // the address of an MPI_Comm
   nvshmemx_init_args_t args;
-} nvshmemx_init_attr_t;
+} nvshmemx_init_attr_v2;
+typedef nvshmemx_init_attr_v2 nvshmemx_init_attr_v1;
+typedef nvshmemx_init_attr_v2 nvshmemx_init_attr_t;
+static_assert(sizeof(nvshmemx_init_attr_t) == 144);
+
+#define GDAKIT_NVSHMEM_VERSION_OF(NUMBER, TYPE) (((NUMBER) << 16) + (int)sizeof(TYPE))
 
 // What the initializers leave in args.version: without it, cuda_device_id is not looked at.
-#define NVSHMEMX_INIT_ARGS_VERSION ((2 << 16) + (int)sizeof(nvshmemx_init_args_t))
+#define NVSHMEMX_INIT_ARGS_VERSION GDAKIT_NVSHMEM_VERSION_OF(2, nvshmemx_init_args_t)
 
-#define NVSHMEMX_UNIQUEID_INITIALIZER \
-  {                                   \
-    {}                                \
+#define NVSHMEMX_UNIQUEID_INITIALIZER                     \
+  {                                                       \
+    GDAKIT_NVSHMEM_VERSION_OF(1, nvshmemx_uniqueid_t), {} \
   }
 #define NVSHMEMX_UNIQUEID_ARGS_INITIALIZER \
-  { (int)sizeof(nvshmemx_uniqueid_args_t), nullptr, -1, -1 }
-#define NVSHMEMX_INIT_ARGS_INITIALIZER \
-  { NVSHMEMX_INIT_ARGS_VERSION, NVSHMEMX_UNIQUEID_ARGS_INITIALIZER, -1 }
+  { GDAKIT_NVSHMEM_VERSION_OF(1, nvshmemx_uniqueid_args_t), nullptr, -1, -1 }
+#define NVSHMEMX_INIT_ARGS_INITIALIZER                                     \
+  {                                                                        \
+    NVSHMEMX_INIT_ARGS_VERSION, NVSHMEMX_UNIQUEID_ARGS_INITIALIZER, -1, {} \
+  }
 #define NVSHMEMX_INIT_ATTR_INITIALIZER \
-  { (int)sizeof(nvshmemx_init_attr_t), nullptr, NVSHMEMX_INIT_ARGS_INITIALIZER }
+  { GDAKIT_NVSHMEM_VERSION_OF(2, nvshmemx_init_attr_t), nullptr, NVSHMEMX_INIT_ARGS_INITIALIZER }
+
+// Version 1 of the attributes has no cuda_device_id.
+#define NVSHMEMX_INIT_ATTR_V1_INITIALIZER                                                         \
+  {                                                                                               \
+    GDAKIT_NVSHMEM_VERSION_OF(1, nvshmemx_init_attr_t), nullptr, {                                \
+      GDAKIT_NVSHMEM_VERSION_OF(1, nvshmemx_init_args_t), NVSHMEMX_UNIQUEID_ARGS_INITIALIZER, -1, \
+      {}                                                                                          \
+    }                                                                                             \
+  }
+// The versions alone, of attributes that may hold anything else. NVSHMEM's own ends with a
+// semicolon, on which programs may count.
+#define nvshmemx_init_init_attr_ver_only(attr)                                             \
+  do {                                                                                     \
+    (attr).version = GDAKIT_NVSHMEM_VERSION_OF(1, nvshmemx_init_attr_t);                   \
+    (attr).args.version = GDAKIT_NVSHMEM_VERSION_OF(1, nvshmemx_init_args_t);              \
+    (attr).args.uid_args.version = GDAKIT_NVSHMEM_VERSION_OF(1, nvshmemx_uniqueid_args_t); \
+  } while (0);

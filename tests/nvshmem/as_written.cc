@@ -18,7 +18,33 @@
 #include <nvshmem_host.h>
 #include <nvshmemx.h>
 
+nvshmemx_team_t team = NVSHMEM_TEAM_SAME_MYPE_NODE_INDEX;
+nvshmem_team_id_t team_id = NVSHMEM_TEAM_NODE_INDEX;
+nvshmemx_cmp_type_t comparison = NVSHMEM_CMP_GE;
+nvshmemx_signal_op_t op = NVSHMEM_SIGNAL_ADD;
+nvshmemx_thread_support_t threads = NVSHMEM_THREAD_SERIALIZED;
+nvshmemx_status status = NVSHMEMX_SUCCESS;
+nvshmemx_qp_handle_t queues[] = {NVSHMEMX_QP_HOST, NVSHMEMX_QP_DEFAULT, NVSHMEMX_QP_ANY,
+                                 NVSHMEMX_QP_ALL};
+nvshmem_pe_index_t pes[] = {NVSHMEM_PE_INVALID, NVSHMEMX_PE_ANY, NVSHMEMX_PE_ALL};
+
+// A unique id goes round as the bytes from its first field on.
+int by_id(const char* bytes, int rank, int n_pes) {
+  nvshmemx_uniqueid_t id = NVSHMEMX_UNIQUEID_INITIALIZER;
+  memcpy(&id.version, bytes, sizeof(nvshmemx_uniqueid_v1));
+  static_assert(sizeof(id.version) + sizeof(id.internal) == 128);
+  nvshmemx_init_attr_v1 attributes = NVSHMEMX_INIT_ATTR_V1_INITIALIZER;
+  nvshmemx_init_init_attr_ver_only(attributes);
+  attributes.args.content[0] = 0;
+  nvshmemx_init_args_v1& args = attributes.args;
+  nvshmemx_set_attr_uniqueid_args(rank, n_pes, &id, &attributes);
+  const nvshmemx_uniqueid_args_v1& ids = args.uid_args;
+  return ids.myrank == rank ? nvshmemx_init_attr(NVSHMEMX_INIT_WITH_UNIQUEID, &attributes) : 1;
+}
+
 int main() {
   nvshmem_init();
+  const auto now = static_cast<nvshmemx_init_status_t>(nvshmemx_init_status());
   nvshmemx_hostlib_finalize();
+  return now == NVSHMEM_STATUS_IS_INITIALIZED ? 0 : 1;
 }
