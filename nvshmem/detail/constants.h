@@ -92,11 +92,28 @@ typedef enum {
   NVSHMEMX_SMEM_BARRIERS_ONLY
 } nvshmemx_smem_amount_t;
 
+// How a type with a version says which one it is.
+#define GDAKIT_NVSHMEM_VERSION_OF(NUMBER, TYPE) (((NUMBER) << 16) + (int)sizeof(TYPE))
+
+// Configurations of teams and the masks of their fields are there to be written, not looked at.
 #define NVSHMEM_TEAM_NUM_CONTEXTS (1L << 0)
+#define NVSHMEM_TEAM_CONFIG_MASK_NUM_CONTEXTS 0x1
+#define NVSHMEM_TEAM_CONFIG_MASK_UNIQUEID 0x2
 
 typedef struct {
+  int version;
   int num_contexts;
-} nvshmem_team_config_t;
+  nvshmemx_team_uniqueid_t uniqueid;
+  char padding[48];
+} nvshmem_team_config_v2;
+typedef nvshmem_team_config_v2 nvshmem_team_config_v1;
+typedef nvshmem_team_config_v2 nvshmem_team_config_t;
+static_assert(sizeof(nvshmem_team_config_t) == 64);
+
+#define NVSHMEM_TEAM_CONFIG_INITIALIZER                                       \
+  {                                                                           \
+    GDAKIT_NVSHMEM_VERSION_OF(2, nvshmem_team_config_t), -1, ~uint64_t{0}, {} \
+  }
 
 // For nvshmemx_init_attr. Programs name the versions of these types, send them to each other as
 // bytes and count those: the sizes are NVSHMEM's.
@@ -139,8 +156,6 @@ typedef struct {
 typedef nvshmemx_init_attr_v2 nvshmemx_init_attr_v1;
 typedef nvshmemx_init_attr_v2 nvshmemx_init_attr_t;
 static_assert(sizeof(nvshmemx_init_attr_t) == 144);
-
-#define GDAKIT_NVSHMEM_VERSION_OF(NUMBER, TYPE) (((NUMBER) << 16) + (int)sizeof(TYPE))
 
 // What the initializers leave in args.version: without it, cuda_device_id is not looked at.
 #define NVSHMEMX_INIT_ARGS_VERSION GDAKIT_NVSHMEM_VERSION_OF(2, nvshmemx_init_args_t)

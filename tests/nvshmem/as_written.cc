@@ -42,6 +42,16 @@ int by_id(const char* bytes, int rank, int n_pes) {
   return ids.myrank == rank ? nvshmemx_init_attr(NVSHMEMX_INIT_WITH_UNIQUEID, &attributes) : 1;
 }
 
+int make_team(nvshmemx_team_uniqueid_t id, nvshmem_team_t* made) {
+  nvshmem_team_config_t config;
+  config = NVSHMEM_TEAM_CONFIG_INITIALIZER;
+  config.num_contexts = 1;
+  config.uniqueid = id;
+  return nvshmem_team_split_strided(
+      NVSHMEM_TEAM_WORLD, 0, 1, 2, &config,
+      NVSHMEM_TEAM_CONFIG_MASK_NUM_CONTEXTS | NVSHMEM_TEAM_CONFIG_MASK_UNIQUEID, made);
+}
+
 int main() {
   nvshmem_init();
   const auto now = static_cast<nvshmemx_init_status_t>(nvshmemx_init_status());

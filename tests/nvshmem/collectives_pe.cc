@@ -292,7 +292,7 @@ void check_teams() {
     expect(nvshmem_team_my_pe(even) == me / 2 && nvshmem_team_n_pes(even) == (n + 1) / 2,
            "numbers in the team");
     expect(nvshmem_team_translate_pe(even, me / 2, NVSHMEM_TEAM_WORLD) == me, "translate_pe");
-    nvshmem_team_config_t config{5};
+    nvshmem_team_config_t config = NVSHMEM_TEAM_CONFIG_INITIALIZER;
     expect(nvshmem_team_get_config(even, &config) == 0 && config.num_contexts == 0, "config");
     expect(nvshmem_barrier(even) == 0, "barrier of the team");
     nvshmem_team_destroy(even);
