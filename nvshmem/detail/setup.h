@@ -87,6 +87,10 @@ GDAKIT_HOST_DEVICE inline void* nvshmem_ptr(const void* dest, int pe) {
       [&](auto) { return gdakit::nvshmem::direct_address(dest, pe); });
 }
 
+// What is stored there would go to all PEs of the team: null, for there is no multicast over
+// NVLink.
+GDAKIT_HOST_DEVICE inline void* nvshmemx_mc_ptr(nvshmem_team_t, const void*) { return nullptr; }
+
 // The shared memory that a kernel should lend: none is of use here.
 GDAKIT_HOST_DEVICE inline int nvshmemx_ask_smem(nvshmemx_smem_amount_t) { return 0; }
 GDAKIT_DEVICE_ONLY void nvshmemx_give_smem(void*, size_t) {}

@@ -1,8 +1,9 @@
 // Does not compile, and says why.
 #include <nvshmem.h>
 
-void* multicast(void* memory) {
-  nvshmemx_mc_ptr(NVSHMEM_TEAM_WORLD, memory);
-  nvshmemx::tile_broadcast(memory);
-  return memory;
+nvshmemx_qp_handle_t* queues(int count) {
+  nvshmemx_qp_handle_t* made = nvshmemx_qp_create(count, &made);
+  return made;
 }
+
+GDAKIT_DEVICE_ONLY int tile(void* memory) { return nvshmemx::tile_broadcast(memory); }

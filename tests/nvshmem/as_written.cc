@@ -52,6 +52,11 @@ int make_team(nvshmemx_team_uniqueid_t id, nvshmem_team_t* made) {
       NVSHMEM_TEAM_CONFIG_MASK_NUM_CONTEXTS | NVSHMEM_TEAM_CONFIG_MASK_UNIQUEID, made);
 }
 
+// Null where nothing multicasts, in kernels and on the host.
+GDAKIT_HOST_DEVICE inline bool has_multicast(nvshmem_team_t members, double* memory) {
+  return static_cast<double*>(nvshmemx_mc_ptr(members, memory)) != nullptr;
+}
+
 int main() {
   nvshmem_init();
   const auto now = static_cast<nvshmemx_init_status_t>(nvshmemx_init_status());

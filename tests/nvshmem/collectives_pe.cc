@@ -323,6 +323,7 @@ void check_addresses(bool direct) {
   }
   expect(nvshmem_team_n_pes(NVSHMEM_TEAM_SHARED) == (direct ? n : 1), "the shared team");
   expect(nvshmem_ptr(&direct, me) == nullptr, "an address outside the heap");
+  expect(nvshmemx_mc_ptr(NVSHMEM_TEAM_SHARED, word) == nullptr, "no multicast");
   nvshmem_barrier_all();
   nvshmem_free(word);
 }
