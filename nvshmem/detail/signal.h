@@ -66,15 +66,21 @@ GDAKIT_NVSHMEM_TYPES(GDAKIT_NVSHMEM_TYPED_PUT_SIGNALS)
 GDAKIT_NVSHMEM_SIZES(GDAKIT_NVSHMEM_SIZED_PUT_SIGNALS)
 GDAKIT_NVSHMEM_SIZED_PUT_SIGNALS(mem, unsigned char)
 
-GDAKIT_DEVICE_ONLY void nvshmemx_signal_op(uint64_t* sig_addr, uint64_t signal, int sig_op,
-                                           int pe) {
-  gdakit::nvshmem::in_kernel<gdakit::ThreadGroup>([&](auto& thread) {
-    thread.signal(sig_addr, signal, gdakit::nvshmem::signal_op_of(sig_op), pe);
-  });
+GDAKIT_HOST_DEVICE inline void nvshmemx_signal_op(uint64_t* sig_addr, uint64_t signal, int sig_op,
+                                                  int pe) {
+  const gdakit::SignalOp op = gdakit::nvshmem::signal_op_of(sig_op);
+  gdakit::nvshmem::here(
+      "nvshmemx_signal_op", [&](auto& thread) { thread.signal(sig_addr, signal, op, pe); },
+      [&](auto calls) {
+        gdakit::nvshmem::done("nvshmemx_signal_op", calls.signal(sig_addr, signal, op, pe));
+      });
 }
-GDAKIT_DEVICE_ONLY uint64_t nvshmem_signal_fetch(uint64_t* sig_addr) {
-  return gdakit::nvshmem::in_kernel<gdakit::ThreadGroup>(
-      [&](auto& thread) { return thread.signal_fetch(sig_addr); });
+GDAKIT_HOST_DEVICE inline uint64_t nvshmem_signal_fetch(uint64_t* sig_addr) {
+  return gdakit::nvshmem::here(
+      "nvshmem_signal_fetch", [&](auto& thread) { return thread.signal_fetch(sig_addr); },
+      [&](auto calls) {
+        return gdakit::nvshmem::done("nvshmem_signal_fetch", calls.signal_fetch(sig_addr));
+      });
 }
 GDAKIT_DEVICE_ONLY uint64_t nvshmem_signal_wait_until(uint64_t* sig_addr, int cmp,
                                                       uint64_t cmp_value) {

@@ -203,6 +203,11 @@ void check_signal_word() {
   nvshmemx_signal_wait_until_on_stream(word, NVSHMEM_CMP_EQ, 10, nullptr);
   expect(read(word) == 10, "signal_op_on_stream");
   nvshmem_barrier_all();
+  nvshmemx_signal_op(word, 20, NVSHMEM_SIGNAL_SET, next_pe());
+  nvshmemx_signal_op(word, 1, NVSHMEM_SIGNAL_ADD, next_pe());
+  nvshmem_barrier_all();
+  expect(nvshmem_signal_fetch(word) == 21, "signal_op and signal_fetch on the host");
+  nvshmem_barrier_all();
   nvshmem_free(word);
 }
 
