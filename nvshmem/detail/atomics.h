@@ -21,6 +21,8 @@ GDAKIT_HOST_DEVICE T exchange(const char* call, atomics::Op op, const T* dest, T
 
 }  // namespace gdakit::nvshmem
 
+extern "C" {
+
 #define GDAKIT_NVSHMEM_CHANGE(NAME, TYPE, CALL, OP)                                               \
   GDAKIT_HOST_DEVICE inline void nvshmem_##NAME##_atomic_##CALL(TYPE* dest, TYPE value, int pe) { \
     gdakit::nvshmem::change<TYPE>("nvshmem_" #NAME "_atomic_" #CALL, gdakit::atomics::Op::OP,     \
@@ -73,3 +75,5 @@ GDAKIT_NVSHMEM_SET_TYPES(GDAKIT_NVSHMEM_SETTING)
   GDAKIT_NVSHMEM_EXCHANGE(NAME, TYPE, fetch_or, bit_or)   \
   GDAKIT_NVSHMEM_EXCHANGE(NAME, TYPE, fetch_xor, bit_xor)
 GDAKIT_NVSHMEM_BIT_TYPES(GDAKIT_NVSHMEM_BITS)
+
+}  // extern "C"

@@ -104,6 +104,8 @@ GDAKIT_HOST_DEVICE inline Collective meeting(HostOperation::Kind kind, nvshmem_t
 
 }  // namespace gdakit::nvshmem
 
+extern "C" {
+
 // The four forms of a collective. CALL is what stands in its name before the form, ARGUMENTS its
 // parameters in parentheses, WHAT the Collective that they make.
 #define GDAKIT_NVSHMEM_UNPACK(...) __VA_ARGS__
@@ -202,3 +204,5 @@ GDAKIT_HOST_DEVICE inline void nvshmem_fence() {
       "nvshmem_fence", [](auto& thread) { gdakit::nvshmem::fence(thread); },
       [](auto calls) { gdakit::nvshmem::done("nvshmem_fence", calls.fence()); });
 }
+
+}  // extern "C"

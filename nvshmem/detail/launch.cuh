@@ -8,6 +8,8 @@
 
 #include "nvshmem/detail/setup.h"
 
+extern "C" {
+
 // As many blocks as fit at once.
 inline int nvshmemx_collective_launch_query_gridsize(const void* func, dim3 blockDims, void** args,
                                                      size_t sharedMem, int* gridsize) {
@@ -67,6 +69,8 @@ inline int nvshmemx_collective_launch(const void* func, dim3 gridDims, dim3 bloc
   attr.cuda_config.stream = stream;
   return nvshmemx_collective_launch_attr(&attr, func, args);
 }
+
+}  // extern "C"
 
 namespace gdakit::nvshmem {
 

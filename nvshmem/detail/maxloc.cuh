@@ -16,6 +16,8 @@ struct MaxLoc {
 
 }  // namespace gdakit::nvshmem
 
+extern "C" {
+
 GDAKIT_DEVICE_ONLY int nvshmemx_double2_maxloc_reduce_block(nvshmem_team_t team, double2* dest,
                                                             const double2* source, size_t nreduce) {
   return gdakit::nvshmem::in_kernel<gdakit::BlockGroup>([&](auto& block) {
@@ -24,3 +26,5 @@ GDAKIT_DEVICE_ONLY int nvshmemx_double2_maxloc_reduce_block(nvshmem_team_t team,
         members.reduce(dest, source, nreduce, gdakit::nvshmem::MaxLoc{}));
   });
 }
+
+}  // extern "C"

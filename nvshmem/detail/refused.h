@@ -8,6 +8,8 @@
 struct CUmod_st;
 struct CUlib_st;
 
+extern "C" {
+
 // The copy of a PE's state in a module that the driver loads cannot be found by its name.
 int nvshmemx_cumodule_init(CUmod_st* module);
 int nvshmemx_cumodule_finalize(CUmod_st* module);
@@ -19,3 +21,5 @@ void* nvshmemx_buffer_register_symmetric(void* buffer, size_t size, int flags);
 void* nvshmemx_buffer_register_symmetric_at_preferred_address(void* buffer, size_t size,
                                                               void* preferred, int flags);
 int nvshmemx_buffer_unregister_symmetric(void* memory, size_t size);
+
+}  // extern "C"

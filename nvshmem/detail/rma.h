@@ -87,6 +87,8 @@ GDAKIT_DEVICE_ONLY void iget_by(T* dest, const T* source, std::ptrdiff_t dst, st
 
 }  // namespace gdakit::nvshmem
 
+extern "C" {
+
 // One function that forwards: a name, what it calls, and its parameters.
 #define GDAKIT_NVSHMEM_MOVE(NAME, CALL, TYPE)                                                  \
   GDAKIT_HOST_DEVICE inline void NAME(TYPE* dest, const TYPE* source, size_t nelems, int pe) { \
@@ -117,9 +119,6 @@ GDAKIT_DEVICE_ONLY void iget_by(T* dest, const T* source, std::ptrdiff_t dst, st
   GDAKIT_HOST_DEVICE inline void nvshmem_##NAME##_p(TYPE* dest, const TYPE value, int pe) { \
     gdakit::nvshmem::p<TYPE>(dest, value, pe);                                              \
   }                                                                                         \
-  GDAKIT_HOST_DEVICE inline TYPE nvshmem_##NAME##_g(const TYPE* source, int pe) {           \
-    return gdakit::nvshmem::g<TYPE>(source, pe);                                            \
-  }                                                                                         \
   GDAKIT_NVSHMEM_RMA_BY(NAME, TYPE, warp, WarpGroup)                                        \
   GDAKIT_NVSHMEM_RMA_BY(NAME, TYPE, block, BlockGroup)
 #define GDAKIT_NVSHMEM_RMA_BY(NAME, TYPE, SCOPE, GROUP)                              \
@@ -130,6 +129,12 @@ GDAKIT_DEVICE_ONLY void iget_by(T* dest, const T* source, std::ptrdiff_t dst, st
   GDAKIT_NVSHMEM_STRIDE_BY(nvshmemx_##NAME##_iput_##SCOPE, iput_by, GROUP, TYPE)     \
   GDAKIT_NVSHMEM_STRIDE_BY(nvshmemx_##NAME##_iget_##SCOPE, iget_by, GROUP, TYPE)
 GDAKIT_NVSHMEM_TYPES(GDAKIT_NVSHMEM_RMA)
+
+#define GDAKIT_NVSHMEM_G(NAME, TYPE)                                              \
+  GDAKIT_HOST_DEVICE inline TYPE nvshmem_##NAME##_g(const TYPE* source, int pe) { \
+    return gdakit::nvshmem::g<TYPE>(source, pe);                                  \
+  }
+GDAKIT_NVSHMEM_NUMBERS(GDAKIT_NVSHMEM_G)
 
 // Names with a number of bits: `void*`, and the same calls.
 #define GDAKIT_NVSHMEM_VOID_MOVE(NAME, CALL, TYPE)                                                 \
@@ -175,3 +180,8 @@ GDAKIT_NVSHMEM_TYPES(GDAKIT_NVSHMEM_RMA)
   GDAKIT_NVSHMEM_VOID_STRIDE_BY(nvshmemx_iget##BITS##_block, iget_by, BlockGroup, TYPE)
 GDAKIT_NVSHMEM_SIZES(GDAKIT_NVSHMEM_SIZED_RMA)
 GDAKIT_NVSHMEM_VOID_RMA(mem, unsigned char)
+
+}  // extern "C"
+
+// C knows no result that is a class, and some compilers warn of one.
+GDAKIT_NVSHMEM_CLASSES(GDAKIT_NVSHMEM_G)

@@ -3,6 +3,16 @@
 
 #include "nvshmem/detail/here.h"
 
+namespace gdakit::nvshmem {
+
+int host_team_my_pe(nvshmem_team_t team);
+int host_team_n_pes(nvshmem_team_t team);
+int host_team_translate_pe(nvshmem_team_t team, int pe, nvshmem_team_t in);
+
+}  // namespace gdakit::nvshmem
+
+extern "C" {
+
 // ---- Init and finalize. May be called several times; the last finalize ends the job's PE.
 
 void nvshmem_init();
@@ -41,14 +51,6 @@ int nvshmem_team_split_2d(nvshmem_team_t parent, int xrange, const nvshmem_team_
                           nvshmem_team_t* y_team);
 void nvshmem_team_destroy(nvshmem_team_t team);
 int nvshmem_team_get_config(nvshmem_team_t team, nvshmem_team_config_t* config);
-
-namespace gdakit::nvshmem {
-
-int host_team_my_pe(nvshmem_team_t team);
-int host_team_n_pes(nvshmem_team_t team);
-int host_team_translate_pe(nvshmem_team_t team, int pe, nvshmem_team_t in);
-
-}  // namespace gdakit::nvshmem
 
 // -1 for a team that this PE is no member of.
 GDAKIT_HOST_DEVICE inline int nvshmem_team_my_pe(nvshmem_team_t team) {
@@ -114,3 +116,5 @@ GDAKIT_HOST_DEVICE inline void nvshmem_info_get_name(char* name) {
   const char text[] = NVSHMEM_VENDOR_STRING;
   for (size_t i = 0; i < sizeof(text); ++i) name[i] = text[i];
 }
+
+}  // extern "C"

@@ -38,6 +38,8 @@ GDAKIT_DEVICE_ONLY void put_signal_nbi_by(const SignalledPut<T>& what) {
 
 }  // namespace gdakit::nvshmem
 
+extern "C" {
+
 #define GDAKIT_NVSHMEM_SIGNALLED(NAME, CALL, GROUP, TYPE, PARAMETER)                          \
   GDAKIT_DEVICE_ONLY void NAME(PARAMETER* dest, const PARAMETER* source, size_t nelems,       \
                                uint64_t* sig_addr, uint64_t signal, int sig_op, int pe) {     \
@@ -88,3 +90,5 @@ GDAKIT_DEVICE_ONLY uint64_t nvshmem_signal_wait_until(uint64_t* sig_addr, int cm
     return thread.signal_wait_until(sig_addr, gdakit::nvshmem::compare_of(cmp), cmp_value);
   });
 }
+
+}  // extern "C"

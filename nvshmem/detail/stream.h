@@ -12,6 +12,8 @@ inline HostCalls on(const char* call, Stream stream) {
 
 }  // namespace gdakit::nvshmem
 
+extern "C" {
+
 #define GDAKIT_NVSHMEM_MOVE_ON_STREAM(NAME, CALL, TYPE, PARAMETER)                                 \
   inline void NAME(PARAMETER* dest, const PARAMETER* source, size_t nelems, int pe,                \
                    gdakit::Stream stream) {                                                        \
@@ -52,19 +54,23 @@ inline HostCalls on(const char* call, Stream stream) {
                                   PARAMETER)                                               \
   GDAKIT_NVSHMEM_STRIDE_ON_STREAM(nvshmemx_##BEFORE##iget##BEHIND##_on_stream, iget, TYPE, \
                                   PARAMETER)
-#define GDAKIT_NVSHMEM_TYPED_ON_STREAM(NAME, TYPE)                                                 \
-  GDAKIT_NVSHMEM_MOVES_ON_STREAM(NAME##_, , TYPE, TYPE)                                            \
-  GDAKIT_NVSHMEM_STRIDES_ON_STREAM(NAME##_, , TYPE, TYPE)                                          \
-  inline void nvshmemx_##NAME##_p_on_stream(TYPE* dest, const TYPE value, int pe,                  \
-                                            gdakit::Stream stream) {                               \
-    constexpr const char* kCall = "nvshmemx_" #NAME "_p_on_stream";                                \
-    gdakit::nvshmem::done(kCall, gdakit::nvshmem::on(kCall, stream).put_value(dest, value, pe));   \
-  }                                                                                                \
+#define GDAKIT_NVSHMEM_TYPED_ON_STREAM(NAME, TYPE)                                               \
+  GDAKIT_NVSHMEM_MOVES_ON_STREAM(NAME##_, , TYPE, TYPE)                                          \
+  GDAKIT_NVSHMEM_STRIDES_ON_STREAM(NAME##_, , TYPE, TYPE)                                        \
+  inline void nvshmemx_##NAME##_p_on_stream(TYPE* dest, const TYPE value, int pe,                \
+                                            gdakit::Stream stream) {                             \
+    constexpr const char* kCall = "nvshmemx_" #NAME "_p_on_stream";                              \
+    gdakit::nvshmem::done(kCall, gdakit::nvshmem::on(kCall, stream).put_value(dest, value, pe)); \
+  }
+GDAKIT_NVSHMEM_TYPES(GDAKIT_NVSHMEM_TYPED_ON_STREAM)
+
+#define GDAKIT_NVSHMEM_G_ON_STREAM(NAME, TYPE)                                                     \
   inline TYPE nvshmemx_##NAME##_g_on_stream(const TYPE* source, int pe, gdakit::Stream stream) {   \
     constexpr const char* kCall = "nvshmemx_" #NAME "_g_on_stream";                                \
     return gdakit::nvshmem::done(kCall, gdakit::nvshmem::on(kCall, stream).get_value(source, pe)); \
   }
-GDAKIT_NVSHMEM_TYPES(GDAKIT_NVSHMEM_TYPED_ON_STREAM)
+GDAKIT_NVSHMEM_NUMBERS(GDAKIT_NVSHMEM_G_ON_STREAM)
+
 #define GDAKIT_NVSHMEM_SIZED_ON_STREAM(BITS, TYPE)   \
   GDAKIT_NVSHMEM_MOVES_ON_STREAM(, BITS, TYPE, void) \
   GDAKIT_NVSHMEM_STRIDES_ON_STREAM(, BITS, TYPE, void)
@@ -117,3 +123,8 @@ inline void nvshmemx_quiet_on_stream(gdakit::Stream stream) {
   constexpr const char* kCall = "nvshmemx_quiet_on_stream";
   gdakit::nvshmem::done(kCall, gdakit::nvshmem::on(kCall, stream).quiet());
 }
+
+}  // extern "C"
+
+// C knows no result that is a class, and some compilers warn of one.
+GDAKIT_NVSHMEM_CLASSES(GDAKIT_NVSHMEM_G_ON_STREAM)

@@ -51,16 +51,21 @@ struct Bits {
 }  // namespace gdakit::nvshmem
 
 // Point-to-point operations and collectives that move data.
-#define GDAKIT_NVSHMEM_TYPES(ITEM)               \
+#define GDAKIT_NVSHMEM_TYPES(ITEM) \
+  GDAKIT_NVSHMEM_CLASSES(ITEM)     \
+  GDAKIT_NVSHMEM_NUMBERS(ITEM)
+
+#define GDAKIT_NVSHMEM_CLASSES(ITEM)             \
   ITEM(bfloat16, gdakit::nvshmem::bfloat16_type) \
-  ITEM(half, gdakit::nvshmem::half_type)         \
-  GDAKIT_NVSHMEM_SUMMED_NUMBERS(ITEM)            \
+  ITEM(half, gdakit::nvshmem::half_type)
+
+#define GDAKIT_NVSHMEM_NUMBERS(ITEM)  \
+  GDAKIT_NVSHMEM_SUMMED_NUMBERS(ITEM) \
   ITEM(ptrdiff, ptrdiff_t)
 
 // Sums, products, minima and maxima.
-#define GDAKIT_NVSHMEM_SUMMED_TYPES(ITEM)        \
-  ITEM(bfloat16, gdakit::nvshmem::bfloat16_type) \
-  ITEM(half, gdakit::nvshmem::half_type)         \
+#define GDAKIT_NVSHMEM_SUMMED_TYPES(ITEM) \
+  GDAKIT_NVSHMEM_CLASSES(ITEM)            \
   GDAKIT_NVSHMEM_SUMMED_NUMBERS(ITEM)
 
 #define GDAKIT_NVSHMEM_SUMMED_NUMBERS(ITEM) \

@@ -14,6 +14,8 @@ GDAKIT_DEVICE_ONLY auto ask(Act&& act) {
 
 }  // namespace gdakit::nvshmem
 
+extern "C" {
+
 #define GDAKIT_NVSHMEM_WAIT(NAME, TYPE)                                                      \
   GDAKIT_DEVICE_ONLY void nvshmem_##NAME##_wait_until(TYPE* ivar, int cmp, TYPE cmp_value) { \
     gdakit::nvshmem::ask([&](auto& thread) {                                                 \
@@ -79,3 +81,5 @@ GDAKIT_DEVICE_ONLY auto ask(Act&& act) {
     });                                                                                        \
   }
 GDAKIT_NVSHMEM_WAIT_TYPES(GDAKIT_NVSHMEM_WAIT)
+
+}  // extern "C"

@@ -52,6 +52,11 @@ int make_team(nvshmemx_team_uniqueid_t id, nvshmem_team_t* made) {
       NVSHMEM_TEAM_CONFIG_MASK_NUM_CONTEXTS | NVSHMEM_TEAM_CONFIG_MASK_UNIQUEID, made);
 }
 
+// NVSHMEM's functions have C linkage: declared once more, or found by name.
+extern "C" void nvshmem_init();
+extern "C" void nvshmem_barrier_all();
+extern "C" GDAKIT_HOST_DEVICE void nvshmem_int_p(int* dest, const int value, int pe);
+
 // Null where nothing multicasts, in kernels and on the host.
 GDAKIT_HOST_DEVICE inline bool has_multicast(nvshmem_team_t members, double* memory) {
   return static_cast<double*>(nvshmemx_mc_ptr(members, memory)) != nullptr;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdio>
+#include <dlfcn.h>
 
 #include "nvshmem/nvshmem.h"
 #include "nvshmem/nvshmemx.h"
@@ -12,6 +13,21 @@ namespace host_only {
 inline bool holds(bool condition, const char* what) {
   if (!condition) std::fprintf(stderr, "PE %d: %s is wrong\n", nvshmem_my_pe(), what);
   return condition;
+}
+
+// Whether the library has these under their names, for who looks them up.
+inline bool finds_names() {
+  bool good = true;
+  for (const char* const name :
+       {"nvshmem_init", "nvshmemx_init_attr", "nvshmemx_hostlib_init_attr", "nvshmem_finalize",
+        "nvshmem_malloc", "nvshmem_free", "nvshmem_my_pe", "nvshmem_n_pes", "nvshmem_barrier_all",
+        "nvshmemx_barrier_all_on_stream", "nvshmemx_putmem_on_stream", "nvshmem_ptr",
+        "nvshmem_team_split_strided", "nvshmem_quiet"}) {
+    good &= holds(::dlsym(RTLD_DEFAULT, name) != nullptr, name);
+  }
+  using OwnPe = int();
+  auto* const my_pe = reinterpret_cast<OwnPe*>(::dlsym(RTLD_DEFAULT, "nvshmem_my_pe"));
+  return good && holds(my_pe() == nvshmem_my_pe(), "nvshmem_my_pe by its name");
 }
 
 // Whether each PE got what the one before it sent. Says where it ran.
@@ -27,7 +43,8 @@ inline bool go_round() {
   nvshmem_fence();
   nvshmem_uint64_atomic_add(signal, 1, next);
   nvshmemx_signal_wait_until_on_stream(signal, NVSHMEM_CMP_GE, 1, nullptr);
-  bool good = holds(nvshmem_long_g(words, me) == 10 * last, "the number that was put");
+  bool good = finds_names();
+  good &= holds(nvshmem_long_g(words, me) == 10 * last, "the number that was put");
 
   nvshmem_long_get(words + 1, words, 1, next);
   good &= holds(nvshmem_long_g(words + 1, me) == 10 * me, "the number that was got back");
