@@ -63,6 +63,9 @@ struct Bits {
   GDAKIT_NVSHMEM_SUMMED_NUMBERS(ITEM) \
   ITEM(ptrdiff, ptrdiff_t)
 
+// NVSHMEM's own list, which programs call with macros of theirs.
+#define NVSHMEMI_REPT_FOR_STANDARD_RMA_TYPES GDAKIT_NVSHMEM_TYPES
+
 // Sums, products, minima and maxima.
 #define GDAKIT_NVSHMEM_SUMMED_TYPES(ITEM) \
   GDAKIT_NVSHMEM_CLASSES(ITEM)            \

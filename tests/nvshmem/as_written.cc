@@ -62,6 +62,14 @@ GDAKIT_HOST_DEVICE inline bool has_multicast(nvshmem_team_t members, double* mem
   return static_cast<double*>(nvshmemx_mc_ptr(members, memory)) != nullptr;
 }
 
+// What a program makes for every type.
+#define GIVE(NAME, TYPE)                                                               \
+  GDAKIT_HOST_DEVICE inline void give_##NAME(TYPE* dest, const TYPE* source, int pe) { \
+    nvshmem_##NAME##_put(dest, source, 1, pe);                                         \
+  }
+NVSHMEMI_REPT_FOR_STANDARD_RMA_TYPES(GIVE)
+#undef GIVE
+
 int main() {
   nvshmem_init();
   const auto now = static_cast<nvshmemx_init_status_t>(nvshmemx_init_status());
