@@ -88,7 +88,8 @@ GDAKIT_DEVICE Status fcollect(S& session, void* dest, const void* source, std::u
 // The same for members that may give different numbers of bytes, 0 included.
 template <class S>
 GDAKIT_DEVICE_CALL Status collect(S& session, void* dest, const void* source, std::uint64_t bytes) {
-  if (!session.begin({dest, bytes}, {source, bytes})) return session.status();
+  // Whether `dest` has room, all members find out alike once they know the sizes.
+  if (!session.begin({dest, 0}, {source, bytes})) return session.status();
   auto& m = session.machine();
   const int n = session.n();
   const std::uint64_t turn = session.take_turns(1);
@@ -110,7 +111,7 @@ GDAKIT_DEVICE_CALL Status collect(S& session, void* dest, const void* source, st
     if (member == session.me()) before = all;
     all += m.load_weak(size_of(member));
   }
-  if (!session.may_use({dest, all}, {source, bytes})) return session.status();  // on all members
+  if (!session.may_use({dest, all}, {source, bytes})) return session.status();
   std::byte* const at = static_cast<std::byte*>(dest) + before;
   session.send_each([&](int) { return Message{at, source, bytes}; });
   session.copy(at, source, bytes);
