@@ -12,11 +12,10 @@ GDAKIT_HOST_DEVICE void change(const char* call, atomics::Op op, T* dest, T valu
   here(call, device, [&](auto calls) { done(call, calls.atomic(op, dest, value, pe)); });
 }
 template <class T, class OnDevice>
-GDAKIT_HOST_DEVICE T exchange(const char* call, atomics::Op op, const T* dest, T value, int pe,
+GDAKIT_HOST_DEVICE T exchange(const char* call, atomics::Op op, T* dest, T value, int pe,
                               OnDevice&& device) {
-  return here(call, device, [&](auto calls) {
-    return done(call, calls.atomic_fetch(op, const_cast<T*>(dest), value, pe));
-  });
+  return here(call, device,
+              [&](auto calls) { return done(call, calls.atomic_fetch(op, dest, value, pe)); });
 }
 
 }  // namespace gdakit::nvshmem
@@ -56,14 +55,14 @@ extern "C" {
   }
 GDAKIT_NVSHMEM_ATOMIC_TYPES(GDAKIT_NVSHMEM_ADDING)
 
-// A fetch from the host adds nothing, to an integer of the same bits.
-#define GDAKIT_NVSHMEM_SETTING(NAME, TYPE)                                                        \
-  GDAKIT_NVSHMEM_CHANGE(NAME, TYPE, set, set)                                                     \
-  GDAKIT_NVSHMEM_EXCHANGE(NAME, TYPE, swap, set)                                                  \
-  GDAKIT_HOST_DEVICE inline TYPE nvshmem_##NAME##_atomic_fetch(const TYPE* source, int pe) {      \
-    return gdakit::nvshmem::exchange<TYPE>(                                                       \
-        "nvshmem_" #NAME "_atomic_fetch", gdakit::atomics::Op::add, source, static_cast<TYPE>(0), \
-        pe, [&](auto& thread) { return thread.atomic_fetch(source, pe); });                       \
+#define GDAKIT_NVSHMEM_SETTING(NAME, TYPE)                                                         \
+  GDAKIT_NVSHMEM_CHANGE(NAME, TYPE, set, set)                                                      \
+  GDAKIT_NVSHMEM_EXCHANGE(NAME, TYPE, swap, set)                                                   \
+  GDAKIT_HOST_DEVICE inline TYPE nvshmem_##NAME##_atomic_fetch(const TYPE* source, int pe) {       \
+    constexpr const char* kCall = "nvshmem_" #NAME "_atomic_fetch";                                \
+    return gdakit::nvshmem::here(                                                                  \
+        kCall, [&](auto& thread) { return thread.atomic_fetch(source, pe); },                      \
+        [&](auto calls) { return gdakit::nvshmem::done(kCall, calls.atomic_fetch(source, pe)); }); \
   }
 GDAKIT_NVSHMEM_SET_TYPES(GDAKIT_NVSHMEM_SETTING)
 

@@ -274,6 +274,8 @@ GDAKIT_NVSHMEM_ATOMIC_TYPES(CHECK_ADDING)
            "host " #NAME);                                                            \
     nvshmem_barrier_all();                                                            \
     expect(read(word) == as<TYPE>(9), "host set " #NAME);                             \
+    expect(nvshmem_##NAME##_atomic_fetch(word, nvshmem_my_pe()) == as<TYPE>(9),       \
+           "host fetch " #NAME);                                                      \
     nvshmem_barrier_all();                                                            \
     nvshmem_free(word);                                                               \
   }
