@@ -48,11 +48,6 @@ struct Collective {
   }
 };
 
-// ~0, which no memory holds, where that does not fit.
-GDAKIT_HOST_DEVICE constexpr std::size_t bytes_of(std::size_t count, std::size_t element_bytes) {
-  return count > ~std::size_t{0} / element_bytes ? ~std::size_t{0} : count * element_bytes;
-}
-
 // Always inlined, so that of all collectives the one is left that a kernel names.
 struct CollectInKernel {
   const Collective& what;
@@ -125,27 +120,27 @@ extern "C" {
   }
 
 #define GDAKIT_NVSHMEM_KIND(NAME) gdakit::HostOperation::Kind::NAME
-#define GDAKIT_NVSHMEM_OF_TYPE(CALL, KIND, PARAMETER, BYTES)                                   \
+#define GDAKIT_NVSHMEM_OF_TYPE(CALL, KIND, PARAMETER, ELEMENT)                                 \
   GDAKIT_NVSHMEM_COLLECTIVE(                                                                   \
       CALL, (nvshmem_team_t team, PARAMETER * dest, const PARAMETER* source, size_t nelems),   \
       gdakit::nvshmem::Collective{GDAKIT_NVSHMEM_KIND(KIND), gdakit::Team{team}, dest, source, \
-                                  gdakit::nvshmem::bytes_of(nelems, BYTES)})
-#define GDAKIT_NVSHMEM_BROADCAST(CALL, PARAMETER, BYTES)                                    \
+                                  gdakit::bytes_of<ELEMENT>(nelems)})
+#define GDAKIT_NVSHMEM_BROADCAST(CALL, PARAMETER, ELEMENT)                                  \
   GDAKIT_NVSHMEM_COLLECTIVE(                                                                \
       CALL,                                                                                 \
       (nvshmem_team_t team, PARAMETER * dest, const PARAMETER* source, size_t nelems,       \
        int PE_root),                                                                        \
       gdakit::nvshmem::Collective{GDAKIT_NVSHMEM_KIND(broadcast), gdakit::Team{team}, dest, \
-                                  source, gdakit::nvshmem::bytes_of(nelems, BYTES), PE_root})
+                                  source, gdakit::bytes_of<ELEMENT>(nelems), PE_root})
 
-#define GDAKIT_NVSHMEM_MOVING(NAME, TYPE)                               \
-  GDAKIT_NVSHMEM_OF_TYPE(NAME##_fcollect, fcollect, TYPE, sizeof(TYPE)) \
-  GDAKIT_NVSHMEM_OF_TYPE(NAME##_alltoall, alltoall, TYPE, sizeof(TYPE)) \
-  GDAKIT_NVSHMEM_BROADCAST(NAME##_broadcast, TYPE, sizeof(TYPE))
+#define GDAKIT_NVSHMEM_MOVING(NAME, TYPE)                       \
+  GDAKIT_NVSHMEM_OF_TYPE(NAME##_fcollect, fcollect, TYPE, TYPE) \
+  GDAKIT_NVSHMEM_OF_TYPE(NAME##_alltoall, alltoall, TYPE, TYPE) \
+  GDAKIT_NVSHMEM_BROADCAST(NAME##_broadcast, TYPE, TYPE)
 GDAKIT_NVSHMEM_TYPES(GDAKIT_NVSHMEM_MOVING)
-GDAKIT_NVSHMEM_OF_TYPE(fcollectmem, fcollect, void, 1)
-GDAKIT_NVSHMEM_OF_TYPE(alltoallmem, alltoall, void, 1)
-GDAKIT_NVSHMEM_BROADCAST(broadcastmem, void, 1)
+GDAKIT_NVSHMEM_OF_TYPE(fcollectmem, fcollect, void, unsigned char)
+GDAKIT_NVSHMEM_OF_TYPE(alltoallmem, alltoall, void, unsigned char)
+GDAKIT_NVSHMEM_BROADCAST(broadcastmem, void, unsigned char)
 
 #define GDAKIT_NVSHMEM_REDUCTION(CALL, KIND, TYPE, OP)                                         \
   GDAKIT_NVSHMEM_COLLECTIVE(                                                                   \
