@@ -9,7 +9,7 @@ namespace gdakit {
 
 // The type of T as reductions and waits know it.
 template <class T>
-constexpr ElementType element_type() {
+GDAKIT_HOST_DEVICE constexpr ElementType element_type() {
   if constexpr (std::is_same_v<T, Half>) {
     return ElementType::half;
   } else if constexpr (std::is_same_v<T, BFloat16>) {

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "core/base/float16.h"
-#include "device/collective/any_combine.h"
+#include "host_calls/call_place.h"
 // Host files of a program for a GPU have CUDA's types, too.
 #if GDAKIT_NVCC || __has_include(<cuda_fp16.h>)
 #include "nvshmem/detail/half.cuh"
@@ -21,23 +21,15 @@ using bfloat16_type = BFloat16;
 
 namespace gdakit::nvshmem {
 
-// How reductions and waits know T.
+// How reductions know T, be it CUDA's.
 template <class T>
 GDAKIT_HOST_DEVICE constexpr ElementType element_of() {
   if constexpr (std::is_same_v<T, half_type>) {
     return ElementType::half;
   } else if constexpr (std::is_same_v<T, bfloat16_type>) {
     return ElementType::bfloat16;
-  } else if constexpr (std::is_floating_point_v<T>) {
-    return sizeof(T) == 4 ? ElementType::float32 : ElementType::float64;
   } else {
-    constexpr bool is_signed = std::is_signed_v<T>;
-    switch (sizeof(T)) {
-      case 1: return is_signed ? ElementType::int8 : ElementType::uint8;
-      case 2: return is_signed ? ElementType::int16 : ElementType::uint16;
-      case 4: return is_signed ? ElementType::int32 : ElementType::uint32;
-      default: return is_signed ? ElementType::int64 : ElementType::uint64;
-    }
+    return element_type<T>();
   }
 }
 
