@@ -106,7 +106,8 @@ class Context {
   Result<Team> split_strided(Team parent, int start, int stride, int size);
   // The parent's members in rows of `xrange`: a team for this PE's row and one for its column.
   Result<TeamGrid> split_2d(Team parent, int xrange);
-  // No member may use the team any more. Errors: a predefined team, or none of this PE's.
+  // No member may use the team any more. Where it is broken it is gone at once, without the others.
+  // Errors: a predefined team, or none of this PE's.
   Result<void> destroy_team(Team team);
 
   // As on the device; not collective.
