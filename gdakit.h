@@ -100,7 +100,7 @@ template <class Kernel, class Compiler>
 Result<void> launch_on_emulator(const Options& options, const DeviceContext& context,
                                 const Kernel& kernel, LaunchShape shape) {
   if constexpr (Compiler::runs_on_cpu) {
-    return sim::launch(shape, {.workers = options.emulator_workers, .stacks = {}},
+    return sim::launch(shape, {options.emulator_workers, {}},
                        [&kernel, &context](sim::HostMachine& machine) {
                          Pe<sim::HostMachine> pe(machine, context);
                          kernel(pe);

@@ -27,6 +27,7 @@
 
 #include "bench/collectives_pe.h"
 #include "bench/gpu/program.h"
+#include "core/base/option_table.h"
 
 namespace gdakit::bench {
 namespace {

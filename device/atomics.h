@@ -151,16 +151,15 @@ GDAKIT_DEVICE void write_atomic(M& m, const QueueView& queue, std::uint64_t at,
                                 std::uint8_t fm_ce_se, const Span& remote, const Span& result,
                                 const Request& request, std::uint32_t bytes) {
   if (queue.handler == Handler::commands) {
-    return store_command<3>(m, queue, at,
-                            {.kind = command_kind(request.op),
-                             .fm_ce_se = fm_ce_se,
-                             .bytes = bytes,
-                             .remote = remote.address,
-                             .rkey = remote.key,
-                             .lkey = result.key,
-                             .local = result.address,
-                             .operand = request.operand,
-                             .compare = request.compare});
+    Command command{command_kind(request.op), fm_ce_se};
+    command.bytes = bytes;
+    command.remote = remote.address;
+    command.rkey = remote.key;
+    command.lkey = result.key;
+    command.local = result.address;
+    command.operand = request.operand;
+    command.compare = request.compare;
+    return store_command<3>(m, queue, at, command);
   }
   const Encoded code = bytes == 4 ? encode4(request) : encode8(request);
   const std::uint32_t ds = 3 + code.segments;

@@ -24,6 +24,7 @@
 
 #include "core/base/annotate.h"
 #include "core/base/bits.h"
+#include "core/base/type_identity.h"
 #include "device/machine.h"
 #include "device/order.h"
 #include "device/views.h"
@@ -158,7 +159,7 @@ class CudaMachine {
   }
 
   template <class Order, class T>
-  __device__ void store(Order, T* to, std::type_identity_t<T> value) {
+  __device__ void store(Order, T* to, type_identity_t<T> value) {
     static_assert(Order::kind == Kind::relaxed || Order::kind == Kind::release);
     if constexpr (sizeof(T) == 8) {
       asm volatile("st%2%3.global.b64 [%0], %1;" ::"l"(__cvta_generic_to_global(to)),
@@ -181,35 +182,35 @@ class CudaMachine {
   }
 
   template <class Order, class T>
-  __device__ T fetch_add(Order, T* word, std::type_identity_t<T> value) {
+  __device__ T fetch_add(Order, T* word, type_identity_t<T> value) {
     return atom<Order, ptx::Add>(word, value);
   }
   template <class Order, class T>
-  __device__ T fetch_or(Order, T* word, std::type_identity_t<T> value) {
+  __device__ T fetch_or(Order, T* word, type_identity_t<T> value) {
     return atom<Order, ptx::Or>(word, value);
   }
   template <class Order, class T>
-  __device__ T fetch_and(Order, T* word, std::type_identity_t<T> value) {
+  __device__ T fetch_and(Order, T* word, type_identity_t<T> value) {
     return atom<Order, ptx::And>(word, value);
   }
   template <class Order, class T>
-  __device__ T fetch_xor(Order, T* word, std::type_identity_t<T> value) {
+  __device__ T fetch_xor(Order, T* word, type_identity_t<T> value) {
     return atom<Order, ptx::Xor>(word, value);
   }
   template <class Order, class T>
-  __device__ T fetch_max(Order, T* word, std::type_identity_t<T> value) {
+  __device__ T fetch_max(Order, T* word, type_identity_t<T> value) {
     using Op = std::conditional_t<std::is_signed_v<T>, ptx::MaxSigned, ptx::MaxUnsigned>;
     return atom<Order, Op>(word, value);
   }
   template <class Order, class T>
-  __device__ T exchange(Order, T* word, std::type_identity_t<T> value) {
+  __device__ T exchange(Order, T* word, type_identity_t<T> value) {
     return atom<Order, ptx::Exchange>(word, value);
   }
 
   // Returns the old value; the exchange took place if its bytes equal those of `expected`.
   template <class Order, class T>
-  __device__ T compare_exchange(Order, T* word, std::type_identity_t<T> expected,
-                                std::type_identity_t<T> desired) {
+  __device__ T compare_exchange(Order, T* word, type_identity_t<T> expected,
+                                type_identity_t<T> desired) {
     static_assert(sizeof(T) == 4 || sizeof(T) == 8);
     using W = ptx::Word<T>;
     W old;
@@ -253,7 +254,7 @@ class CudaMachine {
                  "l"(halves.low), "l"(halves.high));
   }
   template <class T>
-  __device__ void store_weak(T* to, std::type_identity_t<T> value) {
+  __device__ void store_weak(T* to, type_identity_t<T> value) {
     *to = value;
   }
   template <class T>
@@ -439,7 +440,5 @@ class CudaMachine {
 
   bool nic_is_gpu_;
 };
-
-static_assert(MachineFor<CudaMachine, order::RelaxedSystem>);
 
 }  // namespace gdakit

@@ -1,6 +1,7 @@
 // Pe's atomics.
 #pragma once
 
+#include "core/base/type_identity.h"
 #include "device/atomics.h"
 
 namespace gdakit {
@@ -18,7 +19,7 @@ class AtomicCalls {
   // ---- Without a result. They return at once; complete by quiet.
 
   template <class T>
-  GDAKIT_DEVICE Status atomic_add(T* remote, std::type_identity_t<T> value, int pe,
+  GDAKIT_DEVICE Status atomic_add(T* remote, type_identity_t<T> value, int pe,
                                   Batch batch = Batch::last) {
     expect_integer<T>();
     return change(remote, request(atomics::Op::add, value), pe, batch);
@@ -28,25 +29,25 @@ class AtomicCalls {
     return atomic_add(remote, T{1}, pe, batch);
   }
   template <class T>
-  GDAKIT_DEVICE Status atomic_set(T* remote, std::type_identity_t<T> value, int pe,
+  GDAKIT_DEVICE Status atomic_set(T* remote, type_identity_t<T> value, int pe,
                                   Batch batch = Batch::last) {
     expect_number<T>();
     return change(remote, request(atomics::Op::set, value), pe, batch);
   }
   template <class T>
-  GDAKIT_DEVICE Status atomic_and(T* remote, std::type_identity_t<T> value, int pe,
+  GDAKIT_DEVICE Status atomic_and(T* remote, type_identity_t<T> value, int pe,
                                   Batch batch = Batch::last) {
     expect_integer<T>();
     return change(remote, request(atomics::Op::bit_and, value), pe, batch);
   }
   template <class T>
-  GDAKIT_DEVICE Status atomic_or(T* remote, std::type_identity_t<T> value, int pe,
+  GDAKIT_DEVICE Status atomic_or(T* remote, type_identity_t<T> value, int pe,
                                  Batch batch = Batch::last) {
     expect_integer<T>();
     return change(remote, request(atomics::Op::bit_or, value), pe, batch);
   }
   template <class T>
-  GDAKIT_DEVICE Status atomic_xor(T* remote, std::type_identity_t<T> value, int pe,
+  GDAKIT_DEVICE Status atomic_xor(T* remote, type_identity_t<T> value, int pe,
                                   Batch batch = Batch::last) {
     expect_integer<T>();
     return change(remote, request(atomics::Op::bit_xor, value), pe, batch);
@@ -60,7 +61,7 @@ class AtomicCalls {
     return exchange(remote, nothing(), pe, status);
   }
   template <class T>
-  GDAKIT_DEVICE T atomic_fetch_add(T* remote, std::type_identity_t<T> value, int pe,
+  GDAKIT_DEVICE T atomic_fetch_add(T* remote, type_identity_t<T> value, int pe,
                                    Status* status = nullptr) {
     expect_integer<T>();
     return exchange(remote, request(atomics::Op::add, value), pe, status);
@@ -70,32 +71,32 @@ class AtomicCalls {
     return atomic_fetch_add(remote, T{1}, pe, status);
   }
   template <class T>
-  GDAKIT_DEVICE T atomic_swap(T* remote, std::type_identity_t<T> value, int pe,
+  GDAKIT_DEVICE T atomic_swap(T* remote, type_identity_t<T> value, int pe,
                               Status* status = nullptr) {
     expect_number<T>();
     return exchange(remote, request(atomics::Op::set, value), pe, status);
   }
   template <class T>
-  GDAKIT_DEVICE T atomic_compare_swap(T* remote, std::type_identity_t<T> expected,
-                                      std::type_identity_t<T> desired, int pe,
+  GDAKIT_DEVICE T atomic_compare_swap(T* remote, type_identity_t<T> expected,
+                                      type_identity_t<T> desired, int pe,
                                       Status* status = nullptr) {
     expect_integer<T>();
     return exchange(remote, request(atomics::Op::compare_swap, desired, expected), pe, status);
   }
   template <class T>
-  GDAKIT_DEVICE T atomic_fetch_and(T* remote, std::type_identity_t<T> value, int pe,
+  GDAKIT_DEVICE T atomic_fetch_and(T* remote, type_identity_t<T> value, int pe,
                                    Status* status = nullptr) {
     expect_integer<T>();
     return exchange(remote, request(atomics::Op::bit_and, value), pe, status);
   }
   template <class T>
-  GDAKIT_DEVICE T atomic_fetch_or(T* remote, std::type_identity_t<T> value, int pe,
+  GDAKIT_DEVICE T atomic_fetch_or(T* remote, type_identity_t<T> value, int pe,
                                   Status* status = nullptr) {
     expect_integer<T>();
     return exchange(remote, request(atomics::Op::bit_or, value), pe, status);
   }
   template <class T>
-  GDAKIT_DEVICE T atomic_fetch_xor(T* remote, std::type_identity_t<T> value, int pe,
+  GDAKIT_DEVICE T atomic_fetch_xor(T* remote, type_identity_t<T> value, int pe,
                                    Status* status = nullptr) {
     expect_integer<T>();
     return exchange(remote, request(atomics::Op::bit_xor, value), pe, status);
@@ -112,8 +113,8 @@ class AtomicCalls {
     return exchange_nbi(fetched, remote, nothing(), pe, batch);
   }
   template <class T>
-  GDAKIT_DEVICE Status atomic_fetch_add_nbi(T* fetched, T* remote, std::type_identity_t<T> value,
-                                            int pe, Batch batch = Batch::last) {
+  GDAKIT_DEVICE Status atomic_fetch_add_nbi(T* fetched, T* remote, type_identity_t<T> value, int pe,
+                                            Batch batch = Batch::last) {
     expect_integer<T>();
     return exchange_nbi(fetched, remote, request(atomics::Op::add, value), pe, batch);
   }
@@ -123,35 +124,34 @@ class AtomicCalls {
     return atomic_fetch_add_nbi(fetched, remote, T{1}, pe, batch);
   }
   template <class T>
-  GDAKIT_DEVICE Status atomic_swap_nbi(T* fetched, T* remote, std::type_identity_t<T> value, int pe,
+  GDAKIT_DEVICE Status atomic_swap_nbi(T* fetched, T* remote, type_identity_t<T> value, int pe,
                                        Batch batch = Batch::last) {
     expect_number<T>();
     return exchange_nbi(fetched, remote, request(atomics::Op::set, value), pe, batch);
   }
   template <class T>
-  GDAKIT_DEVICE Status atomic_compare_swap_nbi(T* fetched, T* remote,
-                                               std::type_identity_t<T> expected,
-                                               std::type_identity_t<T> desired, int pe,
+  GDAKIT_DEVICE Status atomic_compare_swap_nbi(T* fetched, T* remote, type_identity_t<T> expected,
+                                               type_identity_t<T> desired, int pe,
                                                Batch batch = Batch::last) {
     expect_integer<T>();
     return exchange_nbi(fetched, remote, request(atomics::Op::compare_swap, desired, expected), pe,
                         batch);
   }
   template <class T>
-  GDAKIT_DEVICE Status atomic_fetch_and_nbi(T* fetched, T* remote, std::type_identity_t<T> value,
-                                            int pe, Batch batch = Batch::last) {
+  GDAKIT_DEVICE Status atomic_fetch_and_nbi(T* fetched, T* remote, type_identity_t<T> value, int pe,
+                                            Batch batch = Batch::last) {
     expect_integer<T>();
     return exchange_nbi(fetched, remote, request(atomics::Op::bit_and, value), pe, batch);
   }
   template <class T>
-  GDAKIT_DEVICE Status atomic_fetch_or_nbi(T* fetched, T* remote, std::type_identity_t<T> value,
-                                           int pe, Batch batch = Batch::last) {
+  GDAKIT_DEVICE Status atomic_fetch_or_nbi(T* fetched, T* remote, type_identity_t<T> value, int pe,
+                                           Batch batch = Batch::last) {
     expect_integer<T>();
     return exchange_nbi(fetched, remote, request(atomics::Op::bit_or, value), pe, batch);
   }
   template <class T>
-  GDAKIT_DEVICE Status atomic_fetch_xor_nbi(T* fetched, T* remote, std::type_identity_t<T> value,
-                                            int pe, Batch batch = Batch::last) {
+  GDAKIT_DEVICE Status atomic_fetch_xor_nbi(T* fetched, T* remote, type_identity_t<T> value, int pe,
+                                            Batch batch = Batch::last) {
     expect_integer<T>();
     return exchange_nbi(fetched, remote, request(atomics::Op::bit_xor, value), pe, batch);
   }

@@ -1,6 +1,7 @@
 // Pe's calls that move data: put and get, their strided forms, and puts with a signal.
 #pragma once
 
+#include "core/base/type_identity.h"
 #include "device/signal.h"
 #include "device/strided.h"
 
@@ -70,7 +71,7 @@ class RmaCalls {
   // One value of 1, 2, 4 or 8 bytes. A put travels inside the WQE: its source may be reused at
   // once. Calls of single threads, whatever the group.
   template <class T>
-  GDAKIT_DEVICE Status put_value(T* remote, std::type_identity_t<T> value, int pe,
+  GDAKIT_DEVICE Status put_value(T* remote, type_identity_t<T> value, int pe,
                                  Batch batch = Batch::last) {
     static_assert(is_one_word<T>, "put_value takes a T of 1, 2, 4 or 8 bytes; put takes any");
     return rma::post_value(self().poster(), remote, value, pe, batch).status;

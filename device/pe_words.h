@@ -1,6 +1,7 @@
 // Pe's calls that read words of its own symmetric heap which other PEs write.
 #pragma once
 
+#include "core/base/type_identity.h"
 #include "device/wait_until.h"
 
 namespace gdakit {
@@ -19,12 +20,12 @@ class WordCalls {
   // ---- Waiting.
 
   template <class T>
-  GDAKIT_DEVICE Status wait_until(const T* word, Compare compare, std::type_identity_t<T> value) {
+  GDAKIT_DEVICE Status wait_until(const T* word, Compare compare, type_identity_t<T> value) {
     return wait_until_all(word, 1, nullptr, compare, value);
   }
   template <class T>
   GDAKIT_DEVICE Status wait_until_all(const T* words, std::size_t count, const int* skip,
-                                      Compare compare, std::type_identity_t<T> value) {
+                                      Compare compare, type_identity_t<T> value) {
     return for_all(waiting::words_of(words, count, skip, compare, waiting::Same<T>{value}));
   }
   template <class T>
@@ -35,7 +36,7 @@ class WordCalls {
   // Sets *index to a word whose comparison holds; to ~0 when there is no word to wait for.
   template <class T>
   GDAKIT_DEVICE Status wait_until_any(const T* words, std::size_t count, const int* skip,
-                                      Compare compare, std::type_identity_t<T> value,
+                                      Compare compare, type_identity_t<T> value,
                                       std::size_t* index) {
     return for_any(waiting::words_of(words, count, skip, compare, waiting::Same<T>{value}), index);
   }
@@ -48,7 +49,7 @@ class WordCalls {
   // are.
   template <class T>
   GDAKIT_DEVICE Status wait_until_some(const T* words, std::size_t count, const int* skip,
-                                       Compare compare, std::type_identity_t<T> value,
+                                       Compare compare, type_identity_t<T> value,
                                        std::size_t* indices, std::size_t* found) {
     return for_some(waiting::words_of(words, count, skip, compare, waiting::Same<T>{value}),
                     indices, found);
@@ -64,12 +65,12 @@ class WordCalls {
   // ---- The same questions without waiting.
 
   template <class T>
-  GDAKIT_DEVICE bool test(const T* word, Compare compare, std::type_identity_t<T> value) {
+  GDAKIT_DEVICE bool test(const T* word, Compare compare, type_identity_t<T> value) {
     return test_all(word, 1, nullptr, compare, value);
   }
   template <class T>
   GDAKIT_DEVICE bool test_all(const T* words, std::size_t count, const int* skip, Compare compare,
-                              std::type_identity_t<T> value) {
+                              type_identity_t<T> value) {
     return all_hold(waiting::words_of(words, count, skip, compare, waiting::Same<T>{value}));
   }
   template <class T>
@@ -80,7 +81,7 @@ class WordCalls {
   // A word whose comparison holds, or ~0.
   template <class T>
   GDAKIT_DEVICE std::size_t test_any(const T* words, std::size_t count, const int* skip,
-                                     Compare compare, std::type_identity_t<T> value) {
+                                     Compare compare, type_identity_t<T> value) {
     return which_holds(waiting::words_of(words, count, skip, compare, waiting::Same<T>{value}));
   }
   template <class T>
@@ -91,7 +92,7 @@ class WordCalls {
   // How many comparisons hold; their indices.
   template <class T>
   GDAKIT_DEVICE std::size_t test_some(const T* words, std::size_t count, const int* skip,
-                                      Compare compare, std::type_identity_t<T> value,
+                                      Compare compare, type_identity_t<T> value,
                                       std::size_t* indices) {
     return which_hold(waiting::words_of(words, count, skip, compare, waiting::Same<T>{value}),
                       indices);

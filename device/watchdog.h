@@ -4,6 +4,7 @@
 
 #include <type_traits>
 
+#include "core/base/type_identity.h"
 #include "device/machine.h"
 #include "device/order.h"
 #include "device/status.h"
@@ -46,7 +47,7 @@ GDAKIT_HOST_DEVICE constexpr bool is_complete_report(std::uint64_t state) { retu
 
 // Writes one field of a report.
 template <class M, class T>
-GDAKIT_DEVICE void note(M& m, T* field, std::type_identity_t<T> value) {
+GDAKIT_DEVICE void note(M& m, T* field, type_identity_t<T> value) {
   m.store_weak(field, value);
 }
 

@@ -46,14 +46,13 @@ GDAKIT_DEVICE void write_rdma(M& m, const QueueView& queue, std::uint64_t index,
                               const Span& local, std::uint32_t bytes) {
   if (queue.handler == Handler::commands) {
     const bool reads = opcode == format::Opcode::rdma_read;
-    return store_command<2>(m, queue, index,
-                            {.kind = reads ? CommandKind::read : CommandKind::write,
-                             .fm_ce_se = fm_ce_se,
-                             .bytes = bytes,
-                             .remote = remote.address,
-                             .rkey = remote.key,
-                             .lkey = local.key,
-                             .local = local.address});
+    Command command{reads ? CommandKind::read : CommandKind::write, fm_ce_se};
+    command.bytes = bytes;
+    command.remote = remote.address;
+    command.rkey = remote.key;
+    command.lkey = local.key;
+    command.local = local.address;
+    return store_command<2>(m, queue, index, command);
   }
   store_wqebb(m, queue, index,
               {control_segment(queue, index, opcode, 0, 3, fm_ce_se),
@@ -69,13 +68,12 @@ GDAKIT_DEVICE void write_inline(M& m, const QueueView& queue, std::uint64_t inde
                                 std::uint8_t fm_ce_se, const Span& remote, std::uint64_t value,
                                 std::uint32_t bytes) {
   if (queue.handler == Handler::commands) {
-    return store_command<2>(m, queue, index,
-                            {.kind = CommandKind::write_value,
-                             .fm_ce_se = fm_ce_se,
-                             .bytes = bytes,
-                             .remote = remote.address,
-                             .rkey = remote.key,
-                             .local = value});
+    Command command{CommandKind::write_value, fm_ce_se};
+    command.bytes = bytes;
+    command.remote = remote.address;
+    command.rkey = remote.key;
+    command.local = value;
+    return store_command<2>(m, queue, index, command);
   }
   store_wqebb(m, queue, index,
               {control_segment(queue, index, format::Opcode::rdma_write, 0, 3, fm_ce_se),
@@ -87,7 +85,7 @@ template <class M>
 GDAKIT_DEVICE void write_nop(M& m, const QueueView& queue, std::uint64_t index,
                              std::uint8_t fm_ce_se) {
   if (queue.handler == Handler::commands) {
-    return store_command<1>(m, queue, index, {.kind = CommandKind::nop, .fm_ce_se = fm_ce_se});
+    return store_command<1>(m, queue, index, {CommandKind::nop, fm_ce_se});
   }
   store_wqebb(m, queue, index,
               {control_segment(queue, index, format::Opcode::nop, 0, 1, fm_ce_se)});
@@ -99,7 +97,7 @@ template <class M>
 GDAKIT_DEVICE void write_dump(M& m, const QueueView& queue, std::uint64_t index,
                               std::uint8_t fm_ce_se) {
   if (queue.handler == Handler::commands) {
-    return store_command<1>(m, queue, index, {.kind = CommandKind::dump, .fm_ce_se = fm_ce_se});
+    return store_command<1>(m, queue, index, {CommandKind::dump, fm_ce_se});
   }
   const auto sink = reinterpret_cast<std::uint64_t>(queue.sink);
   store_wqebb(m, queue, index,

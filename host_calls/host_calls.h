@@ -16,6 +16,7 @@
 // Context::synchronize.
 #pragma once
 
+#include "core/base/type_identity.h"
 #include "host_calls/word_calls.h"
 
 namespace gdakit {
@@ -105,7 +106,7 @@ class HostCalls : public HostWordCalls {
   HostTeamCalls team(Team team) const { return {place_, team}; }
   Result<void> barrier_all() const { return team(kTeamWorld).barrier(); }
   Result<void> sync_all() const { return team(kTeamWorld).sync(); }
-  Result<void> quiet() const { return run({.kind = Kind::quiet}); }
+  Result<void> quiet() const { return run({Kind::quiet}); }
   // What this PE's kernels have put may be on any queue: orders it by completing it.
   Result<void> fence() const { return quiet(); }
 
@@ -138,7 +139,7 @@ class HostCalls : public HostWordCalls {
     return strided(Kind::iget, dest, source, dest_stride, source_stride, count, sizeof(T), pe);
   }
   template <class T>
-  Result<void> put_value(T* dest, std::type_identity_t<T> value, int pe) const {
+  Result<void> put_value(T* dest, type_identity_t<T> value, int pe) const {
     return run(on_word(Kind::put_value, dest, widen_bits(value), pe));
   }
   template <class T>
@@ -166,7 +167,7 @@ class HostCalls : public HostWordCalls {
   // double can be set, swapped (by the fetching set) and fetched.
 
   template <class T>
-  Result<void> atomic(atomics::Op op, T* dest, std::type_identity_t<T> value, int pe) const {
+  Result<void> atomic(atomics::Op op, T* dest, type_identity_t<T> value, int pe) const {
     static_assert(atomics::is_number<T>, "atomics take OpenSHMEM's types for them");
     if (auto can = check_atomic<T>(op); !can) return can.error();
     HostOperation what = on_word(Kind::change, dest, widen_bits(value), pe);
@@ -174,7 +175,7 @@ class HostCalls : public HostWordCalls {
     return run(what);
   }
   template <class T>
-  Result<T> atomic_fetch(atomics::Op op, T* dest, std::type_identity_t<T> value, int pe) const {
+  Result<T> atomic_fetch(atomics::Op op, T* dest, type_identity_t<T> value, int pe) const {
     static_assert(atomics::is_number<T>, "atomics take OpenSHMEM's types for them");
     if (auto can = check_atomic<T>(op); !can) return can.error();
     HostOperation what = on_word(Kind::exchange, dest, widen_bits(value), pe);
@@ -189,8 +190,8 @@ class HostCalls : public HostWordCalls {
     return place_.run_for<T>(what);
   }
   template <class T>
-  Result<T> atomic_compare_swap(T* dest, std::type_identity_t<T> expected,
-                                std::type_identity_t<T> desired, int pe) const {
+  Result<T> atomic_compare_swap(T* dest, type_identity_t<T> expected, type_identity_t<T> desired,
+                                int pe) const {
     static_assert(atomics::is_integer<T>, "compare-and-swap takes integers");
     HostOperation what = on_word(Kind::exchange, dest, widen_bits(desired), pe);
     what.atomic = atomics::Op::compare_swap;
@@ -199,15 +200,15 @@ class HostCalls : public HostWordCalls {
   }
   // The old value is at `fetched`, in the heap or in registered memory, behind quiet.
   template <class T>
-  Result<void> atomic_fetch_nbi(atomics::Op op, T* fetched, T* dest, std::type_identity_t<T> value,
+  Result<void> atomic_fetch_nbi(atomics::Op op, T* fetched, T* dest, type_identity_t<T> value,
                                 int pe) const {
     static_assert(atomics::is_number<T>, "atomics take OpenSHMEM's types for them");
     if (auto can = check_atomic<T>(op); !can) return can;
     return run(exchange_nbi(op, fetched, dest, widen_bits(value), pe));
   }
   template <class T>
-  Result<void> atomic_compare_swap_nbi(T* fetched, T* dest, std::type_identity_t<T> expected,
-                                       std::type_identity_t<T> desired, int pe) const {
+  Result<void> atomic_compare_swap_nbi(T* fetched, T* dest, type_identity_t<T> expected,
+                                       type_identity_t<T> desired, int pe) const {
     static_assert(atomics::is_integer<T>, "compare-and-swap takes integers");
     HostOperation what =
         exchange_nbi(atomics::Op::compare_swap, fetched, dest, widen_bits(desired), pe);

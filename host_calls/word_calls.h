@@ -1,6 +1,7 @@
 // HostCalls' part that waits for words of this PE's heap, and asks what they hold.
 #pragma once
 
+#include "core/base/type_identity.h"
 #include "host_calls/call_place.h"
 
 namespace gdakit {
@@ -13,12 +14,12 @@ class HostWordCalls {
   // ---- Waiting.
 
   template <class T>
-  Result<void> wait_until(const T* word, Compare compare, std::type_identity_t<T> value) const {
+  Result<void> wait_until(const T* word, Compare compare, type_identity_t<T> value) const {
     return wait_until_all(word, 1, nullptr, compare, value);
   }
   template <class T>
   Result<void> wait_until_all(const T* words, std::size_t count, const int* skip, Compare compare,
-                              std::type_identity_t<T> value) const {
+                              type_identity_t<T> value) const {
     return place_.run(waiting(Which::all, same(words, count, skip, compare, value)));
   }
   template <class T>
@@ -29,7 +30,7 @@ class HostWordCalls {
   // The index of a word whose comparison holds; ~0 when there is no word to wait for.
   template <class T>
   Result<std::size_t> wait_until_any(const T* words, std::size_t count, const int* skip,
-                                     Compare compare, std::type_identity_t<T> value) const {
+                                     Compare compare, type_identity_t<T> value) const {
     return number(waiting(Which::any, same(words, count, skip, compare, value)));
   }
   template <class T>
@@ -40,7 +41,7 @@ class HostWordCalls {
   // How many comparisons hold, at least one; their indices.
   template <class T>
   Result<std::size_t> wait_until_some(const T* words, std::size_t count, const int* skip,
-                                      Compare compare, std::type_identity_t<T> value,
+                                      Compare compare, type_identity_t<T> value,
                                       std::size_t* indices) const {
     return number(waiting(Which::some, same(words, count, skip, compare, value)), indices);
   }
@@ -54,12 +55,12 @@ class HostWordCalls {
   // ---- The same questions without waiting for an answer.
 
   template <class T>
-  Result<bool> test(const T* word, Compare compare, std::type_identity_t<T> value) const {
+  Result<bool> test(const T* word, Compare compare, type_identity_t<T> value) const {
     return test_all(word, 1, nullptr, compare, value);
   }
   template <class T>
   Result<bool> test_all(const T* words, std::size_t count, const int* skip, Compare compare,
-                        std::type_identity_t<T> value) const {
+                        type_identity_t<T> value) const {
     return place_.run_for<bool>(asking(Which::all, same(words, count, skip, compare, value)));
   }
   template <class T>
@@ -70,7 +71,7 @@ class HostWordCalls {
   // A word whose comparison holds, or ~0.
   template <class T>
   Result<std::size_t> test_any(const T* words, std::size_t count, const int* skip, Compare compare,
-                               std::type_identity_t<T> value) const {
+                               type_identity_t<T> value) const {
     return number(asking(Which::any, same(words, count, skip, compare, value)));
   }
   template <class T>
@@ -81,7 +82,7 @@ class HostWordCalls {
   // How many comparisons hold; their indices.
   template <class T>
   Result<std::size_t> test_some(const T* words, std::size_t count, const int* skip, Compare compare,
-                                std::type_identity_t<T> value, std::size_t* indices) const {
+                                type_identity_t<T> value, std::size_t* indices) const {
     return number(asking(Which::some, same(words, count, skip, compare, value)), indices);
   }
   template <class T>
@@ -116,7 +117,7 @@ class HostWordCalls {
 
   template <class T>
   static HostOperation same(const T* words, std::size_t count, const int* skip, Compare compare,
-                            std::type_identity_t<T> value) {
+                            type_identity_t<T> value) {
     HostOperation what = about<T>(words, count, skip, compare);
     what.value = widen_bits(value);
     return what;

@@ -4,9 +4,9 @@
 // docs/nvshmem.md lists the names: what is there, what is not, and what differs.
 #pragma once
 
-// nvcc's own default, C++17, would fail at hundreds of places before anybody sees why.
-#if __cplusplus < 202002L
-#error "gdakit's nvshmem.h needs C++20: compile with -std=c++20 (CMake: CMAKE_CUDA_STANDARD 20)"
+// An older C++ would fail at hundreds of places before anybody sees why.
+#if __cplusplus < 201703L
+#error "gdakit's nvshmem.h needs C++17 or newer: compile with -std=c++17 or without -std"
 #else
 
 // What programs use of NVSHMEM's own headers without including it themselves.
@@ -37,4 +37,4 @@
 #include "nvshmem/detail/kernel_bounds.cuh"
 #endif
 
-#endif  // C++20
+#endif  // C++17

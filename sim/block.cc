@@ -1,7 +1,6 @@
 #include "sim/block.h"
 
 #include <algorithm>
-#include <span>
 #include <utility>
 
 #include "sim/scheduler.h"
@@ -10,10 +9,10 @@ namespace gdakit::sim {
 
 Block::Block(Scheduler& scheduler, std::vector<Thread*> threads)
     : scheduler_(scheduler), threads_(std::move(threads)) {
-  const std::span<Thread* const> all(threads_);
-  warps_.reserve((all.size() + kWarpSize - 1) / kWarpSize);  // threads point into it
-  for (std::size_t first = 0; first < all.size(); first += kWarpSize) {
-    const auto lanes = all.subspan(first, std::min<std::size_t>(kWarpSize, all.size() - first));
+  warps_.reserve((threads_.size() + kWarpSize - 1) / kWarpSize);  // threads point into it
+  for (std::size_t first = 0; first < threads_.size(); first += kWarpSize) {
+    const std::size_t end = std::min<std::size_t>(first + kWarpSize, threads_.size());
+    const std::vector<Thread*> lanes(&threads_[first], threads_.data() + end);
     Warp& warp = warps_.emplace_back(scheduler_, lanes);
     for (Thread* thread : lanes) {
       thread->scheduler = &scheduler_;

@@ -6,65 +6,70 @@
 #pragma once
 
 #include <atomic>
-#include <bit>
 #include <cstdint>
 #include <type_traits>
 
 #include "core/base/annotate.h"
+#include "core/base/bits.h"
+#include "core/base/type_identity.h"
 #include "device/machine.h"
 
 namespace gdakit::sim {
 
-// What a strong access may be made of: 1, 2, 4 or 8 bytes.
+// A result of an access to T, which there is where T may be strongly accessed: 1, 2, 4 or 8 bytes.
 template <class T>
-concept AccessWord = std::is_trivially_copyable_v<T> && std::has_single_bit(sizeof(T)) &&
-                     sizeof(T) <= 8;
+inline constexpr bool is_access_word =
+    std::is_trivially_copyable_v<T>&& is_power_of_two(sizeof(T)) && sizeof(T) <= 8;
+template <class T, class Returned = T>
+using IfAccessWord = std::enable_if_t<is_access_word<T>, Returned>;
 
-// What a read-modify-write may be made of: an integer of 4 or 8 bytes, or for exchanges anything of
-// that size.
+// The same of a read-modify-write, whose T is an integer of 4 or 8 bytes, or for exchanges anything
+// of that size.
 template <class T>
-concept RmwWord = AccessWord<T> && sizeof(T) >= 4;
-template <class T>
-concept RmwInteger = RmwWord<T> && std::is_integral_v<T>;
+inline constexpr bool is_rmw_word = is_access_word<T> && sizeof(T) >= 4;
+template <class T, class Returned = T>
+using IfRmwWord = std::enable_if_t<is_rmw_word<T>, Returned>;
+template <class T, class Returned = T>
+using IfRmwInteger = std::enable_if_t<is_rmw_word<T> && std::is_integral_v<T>, Returned>;
 
 struct HostAtomics {
-  template <class Order, AccessWord T>
-  static T load(const T* from) {
+  template <class Order, class T>
+  static IfAccessWord<T> load(const T* from) {
     static_assert(Order::kind == Kind::relaxed || Order::kind == Kind::acquire);
     T value;
     __atomic_load(from, &value, kThreadSanitizer ? __ATOMIC_ACQUIRE : memory_order<Order>());
     return value;
   }
 
-  template <class Order, AccessWord T>
-  static void store(T* to, std::type_identity_t<T> value) {
+  template <class Order, class T>
+  static IfAccessWord<T, void> store(T* to, type_identity_t<T> value) {
     static_assert(Order::kind == Kind::relaxed || Order::kind == Kind::release);
     __atomic_store(to, &value, kThreadSanitizer ? __ATOMIC_RELEASE : memory_order<Order>());
   }
 
-  template <class Order, RmwInteger T>
-  static T fetch_add(T* word, std::type_identity_t<T> value) {
+  template <class Order, class T>
+  static IfRmwInteger<T> fetch_add(T* word, type_identity_t<T> value) {
     return __atomic_fetch_add(word, value, rmw_order<Order>());
   }
 
-  template <class Order, RmwInteger T>
-  static T fetch_or(T* word, std::type_identity_t<T> value) {
+  template <class Order, class T>
+  static IfRmwInteger<T> fetch_or(T* word, type_identity_t<T> value) {
     return __atomic_fetch_or(word, value, rmw_order<Order>());
   }
 
-  template <class Order, RmwInteger T>
-  static T fetch_and(T* word, std::type_identity_t<T> value) {
+  template <class Order, class T>
+  static IfRmwInteger<T> fetch_and(T* word, type_identity_t<T> value) {
     return __atomic_fetch_and(word, value, rmw_order<Order>());
   }
 
-  template <class Order, RmwInteger T>
-  static T fetch_xor(T* word, std::type_identity_t<T> value) {
+  template <class Order, class T>
+  static IfRmwInteger<T> fetch_xor(T* word, type_identity_t<T> value) {
     return __atomic_fetch_xor(word, value, rmw_order<Order>());
   }
 
   // Writes even where the old value is the greater one, so that its order holds in any case.
-  template <class Order, RmwInteger T>
-  static T fetch_max(T* word, std::type_identity_t<T> value) {
+  template <class Order, class T>
+  static IfRmwInteger<T> fetch_max(T* word, type_identity_t<T> value) {
     T old = __atomic_load_n(word, __ATOMIC_RELAXED);
     while (!__atomic_compare_exchange_n(word, &old, old < value ? value : old, true,
                                         rmw_order<Order>(), __ATOMIC_RELAXED)) {
@@ -72,17 +77,17 @@ struct HostAtomics {
     return old;
   }
 
-  template <class Order, RmwWord T>
-  static T exchange(T* word, std::type_identity_t<T> value) {
+  template <class Order, class T>
+  static IfRmwWord<T> exchange(T* word, type_identity_t<T> value) {
     T old;
     __atomic_exchange(word, &value, &old, rmw_order<Order>());
     return old;
   }
 
   // Returns the old value; the exchange took place if its bytes equal those of `expected`.
-  template <class Order, RmwWord T>
-  static T compare_exchange(T* word, std::type_identity_t<T> expected,
-                            std::type_identity_t<T> desired) {
+  template <class Order, class T>
+  static IfRmwWord<T> compare_exchange(T* word, type_identity_t<T> expected,
+                                       type_identity_t<T> desired) {
     __atomic_compare_exchange(word, &expected, &desired, false, rmw_order<Order>(),
                               failure_order<Order>());
     return expected;

@@ -14,6 +14,7 @@
 #include <type_traits>
 
 #include "core/base/annotate.h"
+#include "core/base/type_identity.h"
 #include "core/format/wqe.h"
 #include "device/machine.h"
 #include "device/order.h"
@@ -26,8 +27,8 @@
 namespace gdakit::sim {
 
 // What lanes can hand to each other: at most 8 bytes.
-template <class T>
-concept LaneValue = std::is_trivially_copyable_v<T> && sizeof(T) <= 8;
+template <class T, class Returned = T>
+using IfLaneValue = std::enable_if_t<std::is_trivially_copyable_v<T> && sizeof(T) <= 8, Returned>;
 
 GDAKIT_EMULATED_BEGIN
 class HostMachine {
@@ -44,52 +45,52 @@ class HostMachine {
   // The lanes of this warp that exist: all but in the last warp of a block.
   GDAKIT_EMULATED LaneMask warp_mask() const { return thread_->warp->lanes(); }
 
-  template <class Order, AccessWord T>
-  GDAKIT_EMULATED T load(Order, const T* from) {
+  template <class Order, class T>
+  GDAKIT_EMULATED IfAccessWord<T> load(Order, const T* from) {
     return HostAtomics::load<Order>(from);
   }
 
-  template <class Order, AccessWord T>
-  GDAKIT_EMULATED void store(Order, T* to, std::type_identity_t<T> value) {
+  template <class Order, class T>
+  GDAKIT_EMULATED IfAccessWord<T, void> store(Order, T* to, type_identity_t<T> value) {
     thread_->worked = true;
     HostAtomics::store<Order>(to, value);
   }
 
-  template <class Order, RmwInteger T>
-  GDAKIT_EMULATED T fetch_add(Order, T* word, std::type_identity_t<T> value) {
+  template <class Order, class T>
+  GDAKIT_EMULATED IfRmwInteger<T> fetch_add(Order, T* word, type_identity_t<T> value) {
     return HostAtomics::fetch_add<Order>(word, value);
   }
 
-  template <class Order, RmwInteger T>
-  GDAKIT_EMULATED T fetch_or(Order, T* word, std::type_identity_t<T> value) {
+  template <class Order, class T>
+  GDAKIT_EMULATED IfRmwInteger<T> fetch_or(Order, T* word, type_identity_t<T> value) {
     return HostAtomics::fetch_or<Order>(word, value);
   }
 
-  template <class Order, RmwInteger T>
-  GDAKIT_EMULATED T fetch_and(Order, T* word, std::type_identity_t<T> value) {
+  template <class Order, class T>
+  GDAKIT_EMULATED IfRmwInteger<T> fetch_and(Order, T* word, type_identity_t<T> value) {
     return HostAtomics::fetch_and<Order>(word, value);
   }
 
-  template <class Order, RmwInteger T>
-  GDAKIT_EMULATED T fetch_xor(Order, T* word, std::type_identity_t<T> value) {
+  template <class Order, class T>
+  GDAKIT_EMULATED IfRmwInteger<T> fetch_xor(Order, T* word, type_identity_t<T> value) {
     return HostAtomics::fetch_xor<Order>(word, value);
   }
 
   // Writes even where the old value is the greater one, so that its order holds in any case.
-  template <class Order, RmwInteger T>
-  GDAKIT_EMULATED T fetch_max(Order, T* word, std::type_identity_t<T> value) {
+  template <class Order, class T>
+  GDAKIT_EMULATED IfRmwInteger<T> fetch_max(Order, T* word, type_identity_t<T> value) {
     return HostAtomics::fetch_max<Order>(word, value);
   }
 
-  template <class Order, RmwWord T>
-  GDAKIT_EMULATED T exchange(Order, T* word, std::type_identity_t<T> value) {
+  template <class Order, class T>
+  GDAKIT_EMULATED IfRmwWord<T> exchange(Order, T* word, type_identity_t<T> value) {
     return HostAtomics::exchange<Order>(word, value);
   }
 
   // Returns the old value; the exchange took place if its bytes equal those of `expected`.
-  template <class Order, RmwWord T>
-  GDAKIT_EMULATED T compare_exchange(Order, T* word, std::type_identity_t<T> expected,
-                                     std::type_identity_t<T> desired) {
+  template <class Order, class T>
+  GDAKIT_EMULATED IfRmwWord<T> compare_exchange(Order, T* word, type_identity_t<T> expected,
+                                                type_identity_t<T> desired) {
     return HostAtomics::compare_exchange<Order>(word, expected, desired);
   }
 
@@ -104,14 +105,14 @@ class HostMachine {
   }
 
   // Plain accesses to data that something else orders.
-  template <AccessWord T>
-  GDAKIT_EMULATED T load_weak(const T* from) {
+  template <class T>
+  GDAKIT_EMULATED IfAccessWord<T> load_weak(const T* from) {
     T value;
     copy(&value, from, sizeof(T));
     return value;
   }
-  template <AccessWord T>
-  GDAKIT_EMULATED void store_weak(T* to, std::type_identity_t<T> value) {
+  template <class T>
+  GDAKIT_EMULATED IfAccessWord<T, void> store_weak(T* to, type_identity_t<T> value) {
     copy(to, &value, sizeof(T));
   }
 
@@ -143,8 +144,8 @@ class HostMachine {
     return thread_->warp->active_mask(*thread_, {file, line});
   }
 
-  template <LaneValue T>
-  GDAKIT_EMULATED T shuffle(LaneMask mask, T value, std::uint32_t source) {
+  template <class T>
+  GDAKIT_EMULATED IfLaneValue<T> shuffle(LaneMask mask, T value, std::uint32_t source) {
     if (mask == thread_->lane_bit() && source == lane()) return value;
     const std::uint64_t raw = thread_->warp->shuffle(*thread_, mask, to_raw(value), source);
     std::memcpy(&value, &raw, sizeof(T));
@@ -157,8 +158,8 @@ class HostMachine {
   }
 
   // Values are compared by their bytes.
-  template <LaneValue T>
-  GDAKIT_EMULATED LaneMask match_any(LaneMask mask, T value) {
+  template <class T>
+  GDAKIT_EMULATED IfLaneValue<T, LaneMask> match_any(LaneMask mask, T value) {
     if (mask == thread_->lane_bit()) return mask;
     return thread_->warp->match_any(*thread_, mask, to_raw(value));
   }
@@ -201,7 +202,5 @@ class HostMachine {
   Thread* thread_;
 };
 GDAKIT_EMULATED_END
-
-static_assert(MachineFor<HostMachine, order::RelaxedSystem>);
 
 }  // namespace gdakit::sim

@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <cstdio>
+#include <utility>
 
 #include "sim/scheduler.h"
 
@@ -26,10 +27,10 @@ std::string call_text(Operation operation, LaneMask mask) {
 
 }  // namespace
 
-Warp::Warp(Scheduler& scheduler, std::span<Thread* const> lanes)
+Warp::Warp(Scheduler& scheduler, std::vector<Thread*> lanes)
     : scheduler_(scheduler),
-      threads_(lanes),
-      lanes_(static_cast<LaneMask>((std::uint64_t{1} << lanes.size()) - 1)) {}
+      threads_(std::move(lanes)),
+      lanes_(static_cast<LaneMask>((std::uint64_t{1} << threads_.size()) - 1)) {}
 
 std::uint64_t Warp::shuffle(Thread& self, LaneMask mask, std::uint64_t value,
                             std::uint32_t source) {

@@ -14,8 +14,8 @@
 
 #include <array>
 #include <cstdint>
-#include <span>
 #include <string>
+#include <vector>
 
 #include "sim/thread.h"
 
@@ -26,14 +26,14 @@ struct CallSite {
   const char* file;
   std::uint32_t line;
 
-  bool operator==(const CallSite&) const = default;
+  bool operator==(const CallSite& other) const { return file == other.file && line == other.line; }
 };
 
 class Warp {
  public:
   // `lanes`: the warp's threads in order of lane; they outlive the warp. The last warp of a block
   // may have fewer than 32.
-  Warp(Scheduler& scheduler, std::span<Thread* const> lanes);
+  Warp(Scheduler& scheduler, std::vector<Thread*> lanes);
 
   LaneMask lanes() const { return lanes_; }            // that exist
   LaneMask live() const { return lanes_ & ~exited_; }  // that have not ended
@@ -83,7 +83,7 @@ class Warp {
                          const std::string& what);
 
   Scheduler& scheduler_;
-  std::span<Thread* const> threads_;
+  std::vector<Thread*> threads_;
   LaneMask lanes_;
   LaneMask exited_ = 0;
   std::array<Slot, kWarpSize> slots_{};

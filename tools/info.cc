@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "backends/registry.h"
+#include "core/base/option_table.h"
 #include "core/base/options.h"
 #include "tools/command.h"
 #include "tools/info_gpu.h"

@@ -105,7 +105,7 @@ class SoftNicBackend final : public Backend {
   }
 
   Result<QueueResources> create_queue(const QueueMemory& memory) override;
-  Result<void> connect_queue(QueueNumber queue, std::span<const std::byte> card) override;
+  Result<void> connect_queue(QueueNumber queue, const Bytes& card) override;
   Result<void> destroy_queue(QueueNumber queue) override;
   std::string describe_queue(QueueNumber queue) const override;
 
@@ -170,7 +170,7 @@ Result<QueueResources> SoftNicBackend::create_queue(const QueueMemory& memory) {
   return QueueResources{*qpn, *qpn, doorbell->word, std::move(bytes)};
 }
 
-Result<void> SoftNicBackend::connect_queue(QueueNumber queue, std::span<const std::byte> card) {
+Result<void> SoftNicBackend::connect_queue(QueueNumber queue, const Bytes& card) {
   ConnectionCard peer;
   if (card.size() != sizeof(peer)) {
     return Error(Code::invalid_argument, "connect_queue: a connection card of " +
@@ -312,8 +312,7 @@ Result<std::shared_ptr<ShmSegment>> share_segment(Bootstrap& bootstrap,
     own = *made;
     path = own->path();
   }
-  const auto* const first = reinterpret_cast<const std::byte*>(path.data());
-  Result<Bytes> sent = bootstrap.broadcast(0, {first, path.size()});
+  Result<Bytes> sent = bootstrap.broadcast(0, to_bytes(path.data(), path.size()));
   if (!sent) return sent.error();
   if (own != nullptr) return own;
   return ShmSegment::open({reinterpret_cast<const char*>(sent->data()), sent->size()});

@@ -1,6 +1,7 @@
 // A CudaMachine that counts what the protocol asks of it, and one whose lanes never see each other.
 #pragma once
 
+#include "core/base/type_identity.h"
 #include "device/cuda_machine.cuh"
 
 namespace gdakit::bench {
@@ -23,33 +24,33 @@ class CountingMachine : public CudaMachine {
     return CudaMachine::load(order, from);
   }
   template <class Order, class T>
-  __device__ void store(Order order, T* to, std::type_identity_t<T> value) {
+  __device__ void store(Order order, T* to, type_identity_t<T> value) {
     counts_.fences += kReleases<Order>;
     CudaMachine::store(order, to, value);
   }
   template <class Order, class T>
-  __device__ T fetch_add(Order order, T* word, std::type_identity_t<T> value) {
+  __device__ T fetch_add(Order order, T* word, type_identity_t<T> value) {
     count_atomic<Order>();
     return CudaMachine::fetch_add(order, word, value);
   }
   template <class Order, class T>
-  __device__ T fetch_xor(Order order, T* word, std::type_identity_t<T> value) {
+  __device__ T fetch_xor(Order order, T* word, type_identity_t<T> value) {
     count_atomic<Order>();
     return CudaMachine::fetch_xor(order, word, value);
   }
   template <class Order, class T>
-  __device__ T fetch_max(Order order, T* word, std::type_identity_t<T> value) {
+  __device__ T fetch_max(Order order, T* word, type_identity_t<T> value) {
     count_atomic<Order>();
     return CudaMachine::fetch_max(order, word, value);
   }
   template <class Order, class T>
-  __device__ T exchange(Order order, T* word, std::type_identity_t<T> value) {
+  __device__ T exchange(Order order, T* word, type_identity_t<T> value) {
     count_atomic<Order>();
     return CudaMachine::exchange(order, word, value);
   }
   template <class Order, class T>
-  __device__ T compare_exchange(Order order, T* word, std::type_identity_t<T> expected,
-                                std::type_identity_t<T> desired) {
+  __device__ T compare_exchange(Order order, T* word, type_identity_t<T> expected,
+                                type_identity_t<T> desired) {
     count_atomic<Order>();
     return CudaMachine::compare_exchange(order, word, expected, desired);
   }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "core/base/annotate.h"
 #include "core/base/bits.h"
@@ -92,23 +93,23 @@ inline constexpr bool is_float16<Half> = true;
 template <>
 inline constexpr bool is_float16<BFloat16> = true;
 
-template <class T>
-concept Float16 = is_float16<T>;
+template <class T, class Returned>
+using IfFloat16 = std::enable_if_t<is_float16<T>, Returned>;
 
-template <Float16 T>
-GDAKIT_HOST_DEVICE constexpr T operator+(T a, T b) {
+template <class T>
+GDAKIT_HOST_DEVICE constexpr IfFloat16<T, T> operator+(T a, T b) {
   return T(static_cast<float>(a) + static_cast<float>(b));
 }
-template <Float16 T>
-GDAKIT_HOST_DEVICE constexpr T operator*(T a, T b) {
+template <class T>
+GDAKIT_HOST_DEVICE constexpr IfFloat16<T, T> operator*(T a, T b) {
   return T(static_cast<float>(a) * static_cast<float>(b));
 }
-template <Float16 T>
-GDAKIT_HOST_DEVICE constexpr bool operator<(T a, T b) {
+template <class T>
+GDAKIT_HOST_DEVICE constexpr IfFloat16<T, bool> operator<(T a, T b) {
   return static_cast<float>(a) < static_cast<float>(b);
 }
-template <Float16 T>
-GDAKIT_HOST_DEVICE constexpr bool operator==(T a, T b) {
+template <class T>
+GDAKIT_HOST_DEVICE constexpr IfFloat16<T, bool> operator==(T a, T b) {
   return static_cast<float>(a) == static_cast<float>(b);
 }
 

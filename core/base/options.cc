@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <unistd.h>
 
+#include "core/base/option_table.h"
+
 namespace gdakit {
 namespace {
 

@@ -7,8 +7,9 @@
 //   if (!options) return options.error();
 //   options->queue_depth = 256;
 //
-// Each value has one row in option_table() (name of its variable, type, unit, default, sentence),
-// which is what `gdakit info` prints. Nothing else in gdakit reads the environment.
+// Each value has one row in option_table() (core/base/option_table.h: name of its variable, type,
+// unit, default, sentence), which is what `gdakit info` prints. Nothing else in gdakit reads the
+// environment.
 #pragma once
 
 #include <chrono>
@@ -16,7 +17,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -121,29 +121,6 @@ struct Options {
   // What a program set must satisfy too: every value in its range, and values that go together.
   Result<void> validate() const;
 };
-
-// One environment variable.
-struct OptionRow {
-  const char* name;
-  const char* type;     // integer, size, time, choice, text
-  const char* unit;     // empty where it has none
-  const char* allowed;  // ends the sentence "allowed is ..."
-  const char* sentence;
-  bool secret;  // its value must not be shown
-
-  // Sets the option from `text`; false where the text is not allowed.
-  bool (*parse)(Options& options, std::string_view text);
-  // The value in a spelling that parse() takes; empty for one that is not set.
-  std::string (*text)(const Options& options);
-};
-
-std::span<const OptionRow> option_table();
-
-// The variables of launchers other than gdakit's own that are read: RANK, PMIX_RANK, ...
-std::span<const char* const> launcher_variables();
-
-// Environment if the value is what the variable gave, fallback if it is the default, else program.
-OptionSource option_source(const OptionRow& row, const Options& options);
 
 // The same as from_environment() for given variables. Warnings are for the user, one sentence each.
 struct ParsedOptions {

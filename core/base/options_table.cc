@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "core/base/bits.h"
+#include "core/base/option_table.h"
 #include "core/base/options.h"
 
 namespace gdakit {

@@ -9,7 +9,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
 
 #include "core/base/endian.h"
@@ -90,7 +89,7 @@ class Backend {
 
   virtual Result<QueueResources> create_queue(const QueueMemory& memory) = 0;
   // Connects with the queue whose card the peer made; both ends must connect before either posts.
-  virtual Result<void> connect_queue(QueueNumber queue, std::span<const std::byte> card) = 0;
+  virtual Result<void> connect_queue(QueueNumber queue, const Bytes& card) = 0;
   virtual Result<void> destroy_queue(QueueNumber queue) = 0;
 
   // The NIC's own view of a queue in a sentence: state, progress, the error that broke it.

@@ -39,12 +39,12 @@ Result<std::vector<Bytes>> Bootstrap::collective(CollectiveKind kind, int root,
   return answer;
 }
 
-Result<std::vector<Bytes>> Bootstrap::allgather(std::span<const std::byte> mine) {
+Result<std::vector<Bytes>> Bootstrap::allgather(const Bytes& mine) {
   // Checked before the copy, so that a blob that is too large costs no memory.
   if (Result<void> fits = check_size(CollectiveKind::allgather, mine.size()); !fits) {
     return fits.error();
   }
-  return collective(CollectiveKind::allgather, 0, {Bytes(mine.begin(), mine.end())});
+  return collective(CollectiveKind::allgather, 0, {mine});
 }
 
 Result<std::vector<Bytes>> Bootstrap::alltoall(std::vector<Bytes> to_each) {
@@ -56,7 +56,7 @@ Result<std::vector<Bytes>> Bootstrap::alltoall(std::vector<Bytes> to_each) {
   return collective(CollectiveKind::alltoall, 0, std::move(to_each));
 }
 
-Result<Bytes> Bootstrap::broadcast(int root, std::span<const std::byte> blob) {
+Result<Bytes> Bootstrap::broadcast(int root, const Bytes& blob) {
   if (root < 0 || root >= size_) {
     return Error(Code::invalid_argument, "broadcast: root " + std::to_string(root) +
                                              " is not a PE of this job; PEs are 0 to " +
@@ -67,7 +67,7 @@ Result<Bytes> Bootstrap::broadcast(int root, std::span<const std::byte> blob) {
     if (!fits) return fits.error();
   }
   std::vector<Bytes> blobs;
-  if (root == rank_) blobs.emplace_back(blob.begin(), blob.end());
+  if (root == rank_) blobs.push_back(blob);
   Result<std::vector<Bytes>> answer = collective(CollectiveKind::broadcast, root, std::move(blobs));
   if (!answer) return answer.error();
   return std::move(answer->front());

@@ -21,7 +21,6 @@
 #include <cstring>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -31,6 +30,14 @@
 namespace gdakit {
 
 using Bytes = std::vector<std::byte>;
+
+// What `count` objects of T consist of.
+template <class T>
+Bytes to_bytes(const T* objects, std::size_t count) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  const auto* const bytes = reinterpret_cast<const std::byte*>(objects);
+  return Bytes(bytes, bytes + count * sizeof(T));
+}
 
 // The most that one PE may give to one collective call, all of its blobs together.
 inline constexpr std::uint64_t kMaxContributionBytes = std::uint64_t{64} << 20;
@@ -46,7 +53,9 @@ struct CollectiveCall {
   int root = 0;                // of a broadcast; else 0
   std::uint64_t sequence = 0;  // counts the calls of this bootstrap
 
-  bool operator==(const CollectiveCall&) const = default;
+  bool operator==(const CollectiveCall& other) const {
+    return kind == other.kind && root == other.root && sequence == other.sequence;
+  }
 };
 
 class Bootstrap {
@@ -61,12 +70,12 @@ class Bootstrap {
   std::optional<int> local_rank() const { return local_rank_; }
 
   // Every PE's blob, by rank.
-  Result<std::vector<Bytes>> allgather(std::span<const std::byte> mine);
+  Result<std::vector<Bytes>> allgather(const Bytes& mine);
   // Gives to_each[pe] to that PE; the result's [pe] is what that PE gave to this one. `to_each` has
   // size() blobs.
   Result<std::vector<Bytes>> alltoall(std::vector<Bytes> to_each);
   // The root's blob, on every PE. What the others pass is not looked at.
-  Result<Bytes> broadcast(int root, std::span<const std::byte> blob);
+  Result<Bytes> broadcast(int root, const Bytes& blob);
   // Returns once every PE has called it.
   Result<void> barrier();
 
@@ -103,9 +112,8 @@ class Bootstrap {
 // Every PE's value, by rank. T holds no pointers that mean anything elsewhere.
 template <class T>
 Result<std::vector<T>> allgather_value(Bootstrap& bootstrap, const T& mine) {
-  static_assert(std::is_trivially_copyable_v<T> && std::is_default_constructible_v<T>);
-  Result<std::vector<Bytes>> blobs =
-      bootstrap.allgather(std::as_bytes(std::span<const T, 1>(&mine, 1)));
+  static_assert(std::is_default_constructible_v<T>);
+  Result<std::vector<Bytes>> blobs = bootstrap.allgather(to_bytes(&mine, 1));
   if (!blobs) return blobs.error();
   std::vector<T> values(blobs->size());
   for (std::size_t pe = 0; pe < values.size(); ++pe) {

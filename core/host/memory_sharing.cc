@@ -108,8 +108,7 @@ Result<void> MemorySharing::map(std::uint64_t range_bytes,
 // Collective. The error of the lowest PE that has one.
 Result<void> MemorySharing::agree(const Result<void>& mine) {
   const std::string text = mine ? "" : mine.error().message();
-  Result<std::vector<Bytes>> all =
-      bootstrap_.allgather(std::as_bytes(std::span(text.data(), text.size())));
+  Result<std::vector<Bytes>> all = bootstrap_.allgather(to_bytes(text.data(), text.size()));
   if (!all) return all.error();
   for (std::size_t pe = 0; pe < all->size(); ++pe) {
     const Bytes& error = (*all)[pe];

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/base/type_identity.h"
 #include "device/proxied_queue.h"
 
 namespace gdakit {
@@ -41,7 +42,7 @@ struct ProxyMachine {
     return __atomic_load_n(from, memory_order(Order::kind));
   }
   template <class Order, class T>
-  void store(Order, T* to, std::type_identity_t<T> value) {
+  void store(Order, T* to, type_identity_t<T> value) {
     __atomic_store_n(to, value, memory_order(Order::kind));
   }
   template <class Order>
@@ -53,7 +54,7 @@ struct ProxyMachine {
     return *from;
   }
   template <class T>
-  void store_weak(T* to, const std::type_identity_t<T>& value) {
+  void store_weak(T* to, const type_identity_t<T>& value) {
     *to = value;
   }
   // Released once more, because ThreadSanitizer does not understand the fence before it.

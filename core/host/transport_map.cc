@@ -180,7 +180,8 @@ Result<void> TransportMap::conclude() {
   if (reached == 1 && bootstrap_.size() > 1) {
     reach_[static_cast<std::size_t>(bootstrap_.rank())] = Reach::none;
   }
-  const Result<std::vector<Bytes>> rows = bootstrap_.allgather(std::as_bytes(std::span(reach_)));
+  const Result<std::vector<Bytes>> rows =
+      bootstrap_.allgather(to_bytes(reach_.data(), reach_.size()));
   if (!rows) return rows.error();
   std::vector<std::vector<Reach>> reach(rows->size(), std::vector<Reach>(rows->size()));
   for (std::size_t pe = 0; pe < rows->size(); ++pe) {

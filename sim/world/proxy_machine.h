@@ -6,6 +6,7 @@
 
 #include <optional>
 
+#include "core/base/type_identity.h"
 #include "sim/world/sim_machine.h"
 
 namespace gdakit::sim {
@@ -15,14 +16,15 @@ class SimProxyMachine {
   SimProxyMachine(SimSurroundings& around, std::uint32_t pe, weak::AgentId agent)
       : around_(&around), pe_(pe), agent_(agent) {}
 
-  template <class Order, AccessWord T>
-  T load(Order, const T* from, const char* file = __builtin_FILE(),
-         std::uint32_t line = __builtin_LINE()) {
+  template <class Order, class T>
+  IfAccessWord<T> load(Order, const T* from, const char* file = __builtin_FILE(),
+                       std::uint32_t line = __builtin_LINE()) {
     return static_cast<T>(load_raw(from, sizeof(T), site<Order>(SiteOp::load, file, line)));
   }
-  template <class Order, AccessWord T>
-  void store(Order, T* to, std::type_identity_t<T> value, const char* file = __builtin_FILE(),
-             std::uint32_t line = __builtin_LINE()) {
+  template <class Order, class T>
+  IfAccessWord<T, void> store(Order, T* to, type_identity_t<T> value,
+                              const char* file = __builtin_FILE(),
+                              std::uint32_t line = __builtin_LINE()) {
     store_raw(to, sizeof(T), value, site<Order>(SiteOp::store, file, line));
   }
   template <class Order>
@@ -30,14 +32,15 @@ class SimProxyMachine {
     const Effect& effect = site<Order>(SiteOp::fence, file, line).effect;
     if (!effect.skip) around_->memory.fence(agent_, effect.sem, effect.scope);
   }
-  template <AccessWord T>
-  T load_weak(const T* from, const char* file = __builtin_FILE(),
-              std::uint32_t line = __builtin_LINE()) {
+  template <class T>
+  IfAccessWord<T> load_weak(const T* from, const char* file = __builtin_FILE(),
+                            std::uint32_t line = __builtin_LINE()) {
     return static_cast<T>(load_raw(from, sizeof(T), plain(SiteOp::plain_load, file, line)));
   }
-  template <AccessWord T>
-  void store_weak(T* to, std::type_identity_t<T> value, const char* file = __builtin_FILE(),
-                  std::uint32_t line = __builtin_LINE()) {
+  template <class T>
+  IfAccessWord<T, void> store_weak(T* to, type_identity_t<T> value,
+                                   const char* file = __builtin_FILE(),
+                                   std::uint32_t line = __builtin_LINE()) {
     store_raw(to, sizeof(T), value, plain(SiteOp::plain_store, file, line));
   }
   void store_weak(format::Segment* to, const format::Segment& segment,

@@ -13,8 +13,10 @@
 #include <cstring>
 #include <type_traits>
 
+#include "core/base/type_identity.h"
 #include "core/format/wqe.h"
 #include "device/machine.h"
+#include "device/machine_concept.h"
 #include "device/order.h"
 #include "sim/host_machine.h"
 #include "sim/world/execution.h"
@@ -67,54 +69,61 @@ class SimMachine {
   std::uint32_t warp() const { return thread_->warp_index(); }
   LaneMask warp_mask() const { return thread_->warp->lanes(); }
 
-  template <class Order, AccessWord T>
-  T load(Order, const T* from, const char* file = __builtin_FILE(),
-         std::uint32_t line = __builtin_LINE()) {
+  template <class Order, class T>
+  IfAccessWord<T> load(Order, const T* from, const char* file = __builtin_FILE(),
+                       std::uint32_t line = __builtin_LINE()) {
     static_assert(Order::kind == Kind::relaxed || Order::kind == Kind::acquire);
     return from_raw<T>(load_raw(from, sizeof(T), site<Order>(SiteOp::load, file, line)));
   }
 
-  template <class Order, AccessWord T>
-  void store(Order, T* to, std::type_identity_t<T> value, const char* file = __builtin_FILE(),
-             std::uint32_t line = __builtin_LINE()) {
+  template <class Order, class T>
+  IfAccessWord<T, void> store(Order, T* to, type_identity_t<T> value,
+                              const char* file = __builtin_FILE(),
+                              std::uint32_t line = __builtin_LINE()) {
     static_assert(Order::kind == Kind::relaxed || Order::kind == Kind::release);
     store_raw(to, sizeof(T), to_raw(value), site<Order>(SiteOp::store, file, line));
   }
 
-  template <class Order, RmwInteger T>
-  T fetch_add(Order, T* word, std::type_identity_t<T> value, const char* file = __builtin_FILE(),
-              std::uint32_t line = __builtin_LINE()) {
+  template <class Order, class T>
+  IfRmwInteger<T> fetch_add(Order, T* word, type_identity_t<T> value,
+                            const char* file = __builtin_FILE(),
+                            std::uint32_t line = __builtin_LINE()) {
     return rmw<Order>(word, {.apply = add, .operand = to_raw(value)}, file, line);
   }
-  template <class Order, RmwInteger T>
-  T fetch_or(Order, T* word, std::type_identity_t<T> value, const char* file = __builtin_FILE(),
-             std::uint32_t line = __builtin_LINE()) {
+  template <class Order, class T>
+  IfRmwInteger<T> fetch_or(Order, T* word, type_identity_t<T> value,
+                           const char* file = __builtin_FILE(),
+                           std::uint32_t line = __builtin_LINE()) {
     return rmw<Order>(word, {.apply = bit_or, .operand = to_raw(value)}, file, line);
   }
-  template <class Order, RmwInteger T>
-  T fetch_and(Order, T* word, std::type_identity_t<T> value, const char* file = __builtin_FILE(),
-              std::uint32_t line = __builtin_LINE()) {
+  template <class Order, class T>
+  IfRmwInteger<T> fetch_and(Order, T* word, type_identity_t<T> value,
+                            const char* file = __builtin_FILE(),
+                            std::uint32_t line = __builtin_LINE()) {
     return rmw<Order>(word, {.apply = bit_and, .operand = to_raw(value)}, file, line);
   }
-  template <class Order, RmwInteger T>
-  T fetch_xor(Order, T* word, std::type_identity_t<T> value, const char* file = __builtin_FILE(),
-              std::uint32_t line = __builtin_LINE()) {
+  template <class Order, class T>
+  IfRmwInteger<T> fetch_xor(Order, T* word, type_identity_t<T> value,
+                            const char* file = __builtin_FILE(),
+                            std::uint32_t line = __builtin_LINE()) {
     return rmw<Order>(word, {.apply = bit_xor, .operand = to_raw(value)}, file, line);
   }
-  template <class Order, RmwInteger T>
-  T fetch_max(Order, T* word, std::type_identity_t<T> value, const char* file = __builtin_FILE(),
-              std::uint32_t line = __builtin_LINE()) {
+  template <class Order, class T>
+  IfRmwInteger<T> fetch_max(Order, T* word, type_identity_t<T> value,
+                            const char* file = __builtin_FILE(),
+                            std::uint32_t line = __builtin_LINE()) {
     return rmw<Order>(word, {.apply = max_of<T>, .operand = to_raw(value)}, file, line);
   }
-  template <class Order, RmwWord T>
-  T exchange(Order, T* word, std::type_identity_t<T> value, const char* file = __builtin_FILE(),
-             std::uint32_t line = __builtin_LINE()) {
+  template <class Order, class T>
+  IfRmwWord<T> exchange(Order, T* word, type_identity_t<T> value,
+                        const char* file = __builtin_FILE(),
+                        std::uint32_t line = __builtin_LINE()) {
     return rmw<Order>(word, {.apply = swap, .operand = to_raw(value)}, file, line);
   }
-  template <class Order, RmwWord T>
-  T compare_exchange(Order, T* word, std::type_identity_t<T> expected,
-                     std::type_identity_t<T> desired, const char* file = __builtin_FILE(),
-                     std::uint32_t line = __builtin_LINE()) {
+  template <class Order, class T>
+  IfRmwWord<T> compare_exchange(Order, T* word, type_identity_t<T> expected,
+                                type_identity_t<T> desired, const char* file = __builtin_FILE(),
+                                std::uint32_t line = __builtin_LINE()) {
     return rmw<Order>(
         word, {.apply = compare_swap, .operand = to_raw(desired), .compare = to_raw(expected)},
         file, line);
@@ -125,14 +134,15 @@ class SimMachine {
     fence_at(site<Order>(SiteOp::fence, file, line));
   }
 
-  template <AccessWord T>
-  T load_weak(const T* from, const char* file = __builtin_FILE(),
-              std::uint32_t line = __builtin_LINE()) {
+  template <class T>
+  IfAccessWord<T> load_weak(const T* from, const char* file = __builtin_FILE(),
+                            std::uint32_t line = __builtin_LINE()) {
     return from_raw<T>(load_raw(from, sizeof(T), plain_site(SiteOp::plain_load, file, line)));
   }
-  template <AccessWord T>
-  void store_weak(T* to, std::type_identity_t<T> value, const char* file = __builtin_FILE(),
-                  std::uint32_t line = __builtin_LINE()) {
+  template <class T>
+  IfAccessWord<T, void> store_weak(T* to, type_identity_t<T> value,
+                                   const char* file = __builtin_FILE(),
+                                   std::uint32_t line = __builtin_LINE()) {
     store_raw(to, sizeof(T), to_raw(value), plain_site(SiteOp::plain_store, file, line));
   }
   void store_weak(format::Segment* to, const format::Segment& segment,
@@ -148,8 +158,8 @@ class SimMachine {
     if (thread_->warp->live() == thread_->lane_bit()) return thread_->lane_bit();
     return thread_->warp->active_mask(*thread_, {file, line});
   }
-  template <LaneValue T>
-  T shuffle(LaneMask mask, T value, std::uint32_t source) {
+  template <class T>
+  IfLaneValue<T> shuffle(LaneMask mask, T value, std::uint32_t source) {
     if (mask == thread_->lane_bit() && source == lane()) return value;
     return from_raw<T>(thread_->warp->shuffle(*thread_, mask, to_raw(value), source));
   }
@@ -157,8 +167,8 @@ class SimMachine {
     if (mask == thread_->lane_bit()) return predicate ? mask : 0;
     return thread_->warp->ballot(*thread_, mask, predicate);
   }
-  template <LaneValue T>
-  LaneMask match_any(LaneMask mask, T value) {
+  template <class T>
+  IfLaneValue<T, LaneMask> match_any(LaneMask mask, T value) {
     if (mask == thread_->lane_bit()) return mask;
     return thread_->warp->match_any(*thread_, mask, to_raw(value));
   }

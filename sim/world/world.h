@@ -30,6 +30,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "core/base/type_identity.h"
 #include "device/pe.h"
 #include "sim/explore/subject.h"
 #include "sim/weak/memory.h"
@@ -107,7 +108,7 @@ class World final : public Subject, private weak::Names {
   }
   // What an object holds at the beginning of each execution.
   template <class T>
-  void set(std::uint32_t pe, const T* at, const std::type_identity_t<T>& value) {
+  void set(std::uint32_t pe, const T* at, const type_identity_t<T>& value) {
     set_bytes(pe, reinterpret_cast<std::uint64_t>(at), &value, sizeof(T));
   }
 

@@ -9,6 +9,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/base/option_table.h"
+
 namespace gdakit {
 namespace {
 

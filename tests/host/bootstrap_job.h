@@ -4,7 +4,6 @@
 #include <chrono>
 #include <functional>
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -23,10 +22,7 @@ using namespace std::chrono_literals;
 
 enum class Wire { local, tcp };
 
-inline Bytes bytes_of(std::string_view text) {
-  const auto bytes = std::as_bytes(std::span(text.data(), text.size()));
-  return Bytes(bytes.begin(), bytes.end());
-}
+inline Bytes bytes_of(std::string_view text) { return to_bytes(text.data(), text.size()); }
 inline std::string text_of(const Bytes& bytes) {
   std::string text;
   for (const std::byte byte : bytes) text += static_cast<char>(byte);

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/base/option_table.h"
 #include "core/base/options.h"
 #include "tests/job/launched.h"
 #include "tests/job/variable.h"

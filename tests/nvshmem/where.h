@@ -72,7 +72,7 @@ constexpr unsigned kThreads = 8;  // a warp that is not full acts as one, too
 
 template <class Kernel>
 gdakit::Result<void> launch(const Kernel& kernel, unsigned threads) {
-  return gdakit::nvshmem::emulate(kernel, {.blocks = 1, .threads = threads});
+  return gdakit::nvshmem::emulate(kernel, {1, threads});
 }
 
 inline unsigned thread_index() { return gdakit::sim::current_thread()->thread_index; }

@@ -7,6 +7,7 @@
 #include <string>
 #include <thread>
 
+#include "device/machine_concept.h"
 #include "tests/sim/run.h"
 
 namespace gdakit::sim {

@@ -28,7 +28,7 @@ class LimitedBackend : public Backend {
   Result<QueueResources> create_queue(const QueueMemory& memory) override {
     return inner_->create_queue(memory);
   }
-  Result<void> connect_queue(QueueNumber queue, std::span<const std::byte> card) override {
+  Result<void> connect_queue(QueueNumber queue, const Bytes& card) override {
     return inner_->connect_queue(queue, card);
   }
   Result<void> destroy_queue(QueueNumber queue) override { return inner_->destroy_queue(queue); }

@@ -1,0 +1,35 @@
+// The table of options: one row for each environment variable.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/base/options.h"
+
+namespace gdakit {
+
+// One environment variable.
+struct OptionRow {
+  const char* name;
+  const char* type;     // integer, size, time, choice, text
+  const char* unit;     // empty where it has none
+  const char* allowed;  // ends the sentence "allowed is ..."
+  const char* sentence;
+  bool secret;  // its value must not be shown
+
+  // Sets the option from `text`; false where the text is not allowed.
+  bool (*parse)(Options& options, std::string_view text);
+  // The value in a spelling that parse() takes; empty for one that is not set.
+  std::string (*text)(const Options& options);
+};
+
+std::span<const OptionRow> option_table();
+
+// The variables of launchers other than gdakit's own that are read: RANK, PMIX_RANK, ...
+std::span<const char* const> launcher_variables();
+
+// Environment if the value is what the variable gave, fallback if it is the default, else program.
+OptionSource option_source(const OptionRow& row, const Options& options);
+
+}  // namespace gdakit
