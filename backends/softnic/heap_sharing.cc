@@ -6,24 +6,9 @@
 
 #include "backends/softnic/dma_address.h"
 #include "core/base/log.h"
+#include "core/host/agree.h"
 
 namespace gdakit::softnic {
-namespace {
-
-Result<void> check_same(const Options& options, Bootstrap& bootstrap) {
-  Result<std::vector<PayloadPath>> all = allgather_value(bootstrap, options.payload);
-  if (!all) return all.error();
-  for (std::size_t pe = 0; pe < all->size(); ++pe) {
-    if ((*all)[pe] == all->front()) continue;
-    return Error(Code::invalid_argument, "GDAKIT_PAYLOAD: PE " + std::to_string(pe) + " gave " +
-                                             payload_path_name((*all)[pe]) + " where PE 0 gave " +
-                                             payload_path_name(all->front()) +
-                                             "; give all PEs the same");
-  }
-  return {};
-}
-
-}  // namespace
 
 HeapSharing::HeapSharing(Bootstrap& bootstrap, MemoryProvider& memory,
                          std::unique_ptr<MemorySharing> heaps)
@@ -35,7 +20,8 @@ HeapSharing::HeapSharing(Bootstrap& bootstrap, MemoryProvider& memory,
 
 Result<std::unique_ptr<HeapSharing>> HeapSharing::open(const Options& options, Bootstrap& bootstrap,
                                                        MemoryProvider& memory) {
-  if (Result<void> same = check_same(options, bootstrap); !same) return same.error();
+  auto same = agree_on(bootstrap, "GDAKIT_PAYLOAD", options.payload, payload_path_name);
+  if (!same) return same.error();
   if (options.payload == PayloadPath::host) return std::unique_ptr<HeapSharing>();
   auto heaps = MemorySharing::open(bootstrap, memory, options.timeout);
   if (!heaps) {

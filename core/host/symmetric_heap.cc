@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/base/bits.h"
+#include "core/host/agree.h"
 
 namespace gdakit {
 namespace {
@@ -146,16 +147,9 @@ Result<MemoryKeys> SymmetricHeap::make_chunk(std::uint64_t bytes) {
 }
 
 Result<void> SymmetricHeap::agree(const char* call, std::uint64_t mine) {
-  Result<std::vector<std::uint64_t>> all = allgather_value(bootstrap_, mine);
-  if (!all) return all.error().within(call);
-  for (std::size_t pe = 0; pe < all->size(); ++pe) {
-    if ((*all)[pe] == (*all)[0]) continue;
-    return Error(Code::invalid_argument,
-                 std::string(call) + ": PE " + std::to_string(pe) + " gave " +
-                     std::to_string((*all)[pe]) + " where PE 0 gave " + std::to_string((*all)[0]) +
-                     "; all PEs must make the same calls with the same arguments");
-  }
-  return {};
+  return agree_on(
+      bootstrap_, call, mine, [](std::uint64_t value) { return std::to_string(value); },
+      "all PEs must make the same calls with the same arguments");
 }
 
 Result<void*> SymmetricHeap::allocate(std::uint64_t bytes) {

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "core/base/bits.h"
+#include "core/host/agree.h"
 #include "core/host/host_name.h"
 
 namespace gdakit {
@@ -30,28 +31,15 @@ bool same_call(const TeamRequest& a, const TeamRequest& b) {
          std::equal(std::begin(a.arguments), std::end(a.arguments), b.arguments);
 }
 
-// The messages of a collective are arranged by it.
-Result<void> agree_on_algorithm(CollectiveChoice mine, Bootstrap& bootstrap) {
-  const Result<std::vector<CollectiveChoice>> all = allgather_value(bootstrap, mine);
-  if (!all) return all.error();
-  for (std::size_t pe = 0; pe < all->size(); ++pe) {
-    if ((*all)[pe] == (*all)[0]) continue;
-    return Error(Code::invalid_argument,
-                 "GDAKIT_COLLECTIVES: PE " + std::to_string(pe) + " gave " +
-                     collective_choice_name((*all)[pe]) + " where PE 0 gave " +
-                     collective_choice_name((*all)[0]) + "; all PEs must give the same");
-  }
-  return {};
-}
-
 }  // namespace
 
 Result<std::unique_ptr<TeamTable>> TeamTable::create(const Options& options, Bootstrap& bootstrap,
                                                      SymmetricHeap& heap, MemoryProvider& memory,
                                                      const std::vector<bool>& reachable) {
-  if (Result<void> same = agree_on_algorithm(options.collectives, bootstrap); !same) {
-    return same.error();
-  }
+  // The messages of a collective are arranged by it.
+  const Result<void> same =
+      agree_on(bootstrap, "GDAKIT_COLLECTIVES", options.collectives, collective_choice_name);
+  if (!same) return same.error();
   std::unique_ptr<TeamTable> table(new TeamTable(bootstrap.rank(), bootstrap.size(), memory));
   if (Result<void> made = table->make_memory(options, heap); !made) return made.error();
   if (Result<void> made = table->make_predefined(bootstrap, reachable); !made) return made.error();

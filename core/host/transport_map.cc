@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/log.h"
+#include "core/host/agree.h"
 #include "core/host/host_name.h"
 
 namespace gdakit {
@@ -80,14 +81,8 @@ Result<void> TransportMap::choose(const Options& options, const Backend& backend
   memory_.bus().copy(mine.bus.data(), mine.bus.size() - 1);
   const Result<std::vector<Card>> cards = allgather_value(bootstrap_, mine);
   if (!cards) return cards.error();
-  for (std::size_t pe = 0; pe < cards->size(); ++pe) {
-    const TransportChoice choice = (*cards)[pe].choice;
-    if (choice == cards->front().choice) continue;
-    return Error(Code::invalid_argument, "GDAKIT_TRANSPORT: " + pe_name(pe) + " gave " +
-                                             transport_choice_name(choice) + " where PE 0 gave " +
-                                             transport_choice_name(cards->front().choice) +
-                                             "; give all PEs the same");
-  }
+  const auto choice = [](const Card& card) { return transport_choice_name(card.choice); };
+  if (auto same = check_same("GDAKIT_TRANSPORT", *cards, choice); !same) return same;
   return choose_way(options, *cards);
 }
 
