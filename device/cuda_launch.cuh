@@ -12,11 +12,11 @@ namespace gdakit {
 
 // The largest block of a kernel that says so by a member `max_threads`, which then gets by with the
 // registers that so many threads leave each other. 0: as many registers as nvcc likes.
-template <class Kernel>
+template <class Kernel, class = void>
 inline constexpr int max_threads_of = 0;
 template <class Kernel>
-requires requires { Kernel::max_threads; }
-inline constexpr int max_threads_of<Kernel> = static_cast<int>(Kernel::max_threads);
+inline constexpr int max_threads_of<Kernel, std::void_t<decltype(Kernel::max_threads)>> =
+    static_cast<int>(Kernel::max_threads);
 
 template <class Kernel>
 __global__ void __launch_bounds__(max_threads_of<Kernel>)

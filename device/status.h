@@ -32,6 +32,9 @@ struct Status {
   friend GDAKIT_HOST_DEVICE constexpr bool operator==(const Status& a, const Status& b) {
     return a.code == b.code && a.syndrome == b.syndrome && a.peer == b.peer;
   }
+  friend GDAKIT_HOST_DEVICE constexpr bool operator!=(const Status& a, const Status& b) {
+    return !(a == b);
+  }
 };
 
 // Names a posted operation: done when its queue to `peer` has completed all below `index`.

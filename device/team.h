@@ -17,6 +17,7 @@ struct Team {
   std::int32_t id = -1;
 
   friend GDAKIT_HOST_DEVICE constexpr bool operator==(Team a, Team b) { return a.id == b.id; }
+  friend GDAKIT_HOST_DEVICE constexpr bool operator!=(Team a, Team b) { return a.id != b.id; }
 };
 
 inline constexpr Team kTeamInvalid{-1};

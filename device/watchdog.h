@@ -2,8 +2,6 @@
 // too long saw is kept for the host to print (core/host/stall.h).
 #pragma once
 
-#include <type_traits>
-
 #include "core/base/type_identity.h"
 #include "device/machine.h"
 #include "device/order.h"

@@ -4,7 +4,7 @@
 //     int* destination;
 //     void operator()() const { nvshmem_int_p(destination, nvshmem_my_pe(), 1); }
 //   };
-//   gdakit::nvshmem::emulate(SimpleShift{destination}, {.blocks = 1, .threads = 32});
+//   gdakit::nvshmem::emulate(SimpleShift{destination}, {1, 32});
 #pragma once
 
 #include "gdakit.h"

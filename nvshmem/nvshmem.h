@@ -6,7 +6,7 @@
 
 // An older C++ would fail at hundreds of places before anybody sees why.
 #if __cplusplus < 201703L
-#error "gdakit's nvshmem.h needs C++17 or newer: compile with -std=c++17 or without -std"
+#error "gdakit's nvshmem.h needs C++17 or newer: compile with -std=c++17"
 #else
 
 // What programs use of NVSHMEM's own headers without including it themselves.

@@ -46,6 +46,7 @@ BANS = (
         allowed={"core/base/annotate.h": "the one place that knows which compiler is at work",
                  "core/base/assert.h": "the GPU ends a program by another function",
                  "nvshmem/nvshmem.h": "has CUDA's runtime where there is one, as NVSHMEM's",
+                 "sim/explore.h": "says first that an older C++ will not do",
                  "nvshmem/detail/types.h": "has CUDA's 16-bit types where there are some",
                  "sim/sanitizer*.h": "the sanitizers' fiber calls exist under a sanitizer only"}),
     Ban("asm", r"\b(?:asm|__asm__|__asm)\b", "an operation of the Machine; PTX has one file",

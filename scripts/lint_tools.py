@@ -42,10 +42,20 @@ def check_format(root, sources, skips):
     return [(path, line, "format", f"use {program} -i {path}") for path, line in first.items()]
 
 
+# What programs include, which may be C++17.
+OF_PROGRAMS = ("gdakit*.h", "core/format/*", "device/*", "host_calls/*", "nvshmem/*")
+NOT_OF_PROGRAMS = ("device/machine_concept.h",)
+
+
+def standard_of(path):
+    for_programs = any(fnmatch.fnmatchcase(path, pattern) for pattern in OF_PROGRAMS)
+    return "c++17" if for_programs and path not in NOT_OF_PROGRAMS else "c++20"
+
+
 def compile_header(root, compiler, path):
     """The first error of a file that includes nothing but this header, or None."""
-    command = [compiler, "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Wshadow", "-Werror",
-               "-I", str(root), *FOREIGN, "-x", "c++", "-"]
+    command = [compiler, f"-std={standard_of(path)}", "-fsyntax-only", "-Wall", "-Wextra",
+               "-Wshadow", "-Werror", "-I", str(root), *FOREIGN, "-x", "c++", "-"]
     run = subprocess.run(command, input=f'#include "{path}"\n', capture_output=True, text=True)
     if run.returncode == 0:
         return None

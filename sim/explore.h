@@ -55,6 +55,10 @@
 // docs/test-your-kernel.md.
 #pragma once
 
+#if __cplusplus < 202002L
+#error "sim/explore.h needs C++20 or newer: compile with -std=c++20"
+#else
+
 #include <string>
 
 #include "device/order.h"
@@ -79,3 +83,5 @@ Exploration explore_in_test(World& world, const ExploreOptions& options = {},
                             const ReportOptions& report = {});
 
 }  // namespace gdakit::sim
+
+#endif  // C++20

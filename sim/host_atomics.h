@@ -16,17 +16,19 @@
 
 namespace gdakit::sim {
 
-// A result of an access to T, which there is where T may be strongly accessed: 1, 2, 4 or 8 bytes.
+// What a strong access may be made of: 1, 2, 4 or 8 bytes.
 template <class T>
-inline constexpr bool is_access_word =
-    std::is_trivially_copyable_v<T>&& is_power_of_two(sizeof(T)) && sizeof(T) <= 8;
-template <class T, class Returned = T>
-using IfAccessWord = std::enable_if_t<is_access_word<T>, Returned>;
+inline constexpr bool is_access_word = is_power_of_two(sizeof(T)) &&
+                                       sizeof(T) <= 8 && std::is_trivially_copyable_v<T>;
 
-// The same of a read-modify-write, whose T is an integer of 4 or 8 bytes, or for exchanges anything
-// of that size.
+// What a read-modify-write may be made of: an integer of 4 or 8 bytes, or for exchanges anything of
+// that size.
 template <class T>
 inline constexpr bool is_rmw_word = is_access_word<T> && sizeof(T) >= 4;
+
+// What an access returns: `Returned` where it may be made of T, else there is no such function.
+template <class T, class Returned = T>
+using IfAccessWord = std::enable_if_t<is_access_word<T>, Returned>;
 template <class T, class Returned = T>
 using IfRmwWord = std::enable_if_t<is_rmw_word<T>, Returned>;
 template <class T, class Returned = T>

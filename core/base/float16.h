@@ -112,5 +112,9 @@ template <class T>
 GDAKIT_HOST_DEVICE constexpr IfFloat16<T, bool> operator==(T a, T b) {
   return static_cast<float>(a) == static_cast<float>(b);
 }
+template <class T>
+GDAKIT_HOST_DEVICE constexpr IfFloat16<T, bool> operator!=(T a, T b) {
+  return !(a == b);
+}
 
 }  // namespace gdakit

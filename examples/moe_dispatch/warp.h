@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "core/base/annotate.h"
 #include "device/machine.h"
 #include "device/order.h"
 

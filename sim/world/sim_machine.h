@@ -7,11 +7,9 @@
 // kernel) is the thread's own memory and is touched as it stands.
 #pragma once
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <type_traits>
 
 #include "core/base/type_identity.h"
 #include "core/format/wqe.h"

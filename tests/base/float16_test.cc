@@ -78,6 +78,7 @@ TEST(Float16, CalculatesByWayOfFloat) {
   EXPECT_EQ((BFloat16(3.0f) * BFloat16(-2.0f)).bits, BFloat16(-6.0f).bits);
   EXPECT_LT(Half(-1.0f), Half(0.5f));
   EXPECT_EQ(Half(0.0f), Half(-0.0f));
+  EXPECT_NE(Half(0.0f), Half(0.5f));
 }
 
 }  // namespace

@@ -212,6 +212,16 @@ class LintTest(unittest.TestCase):
         self.assertEqual(set(found), {("bad.h", 1, "header-alone")}, output)
         self.assertEqual(status, 1)
 
+    def test_headers_of_programs_compile_as_cxx17(self):
+        if not (shutil.which("g++") or shutil.which("clang++")):
+            self.skipTest("no compiler")
+        newer = HEADER + "#include <span>\ninline int f(std::span<const int> a) { return a[0]; }\n"
+        self.write("sim/of_tests.h", newer)
+        self.write("device/of_programs.h", newer)
+        status, found, output = run_lint(self.tree, "--only", "headers")
+        self.assertEqual(set(found), {("device/of_programs.h", 1, "header-alone")}, output)
+        self.assertEqual(status, 1)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -2,6 +2,11 @@
 #include <cstdio>
 #include <gdakit/gdakit.h>
 
+// C++20 makes an != where there is an ==; C++17 does not.
+static_assert(gdakit::kTeamWorld != gdakit::kTeamInvalid);
+static_assert(gdakit::Status{gdakit::StatusCode::stalled} != gdakit::Status{});
+static_assert(gdakit::Half(1.0f) != gdakit::Half(2.0f));
+
 struct Shift {
   int* destination;
 
@@ -15,7 +20,7 @@ struct Shift {
 static gdakit::Result<void> shift(gdakit::Context& context) {
   auto destination = context.allocate<int>(1);
   if (!destination) return destination.error();
-  auto done = context.launch(Shift{*destination}, {.blocks = 1, .threads = 1});
+  auto done = context.launch(Shift{*destination}, {1, 1});
   if (!done) return done;
   if (**destination == 1 - context.my_pe()) return {};
   return gdakit::Error(gdakit::Code::internal, "the wrong number arrived");
