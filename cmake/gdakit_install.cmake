@@ -1,6 +1,7 @@
 # Installs the library, its headers and the package that find_package(gdakit) reads.
 #
 #   lib/libgdakit.*              the library, static or shared by BUILD_SHARED_LIBS
+#   lib/libgdakit_nvshmem.so     NVSHMEM's interface
 #   include/gdakit/<room>/...    the public headers, in the folders they have in the sources
 #   bin/gdakit                   the command
 #   lib/cmake/gdakit/            the package
@@ -15,7 +16,7 @@ option(GDAKIT_INSTALL "Install gdakit with this project" ${PROJECT_IS_TOP_LEVEL}
 set(headers ${CMAKE_INSTALL_INCLUDEDIR}/gdakit)
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/gdakit)
 
-target_include_directories(gdakit INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+target_include_directories(gdakit_headers INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 set_target_properties(gdakit PROPERTIES VERSION ${PROJECT_VERSION}
                                         SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 
@@ -25,14 +26,14 @@ file(MAKE_DIRECTORY ${embedded}/gdakit)
 foreach(entry core device sim backends host_calls nvshmem gdakit.h gdakit_mpi.h)
   file(CREATE_LINK ${PROJECT_SOURCE_DIR}/${entry} ${embedded}/gdakit/${entry} SYMBOLIC)
 endforeach()
-target_include_directories(gdakit INTERFACE $<BUILD_INTERFACE:${embedded}>)
+target_include_directories(gdakit_headers INTERFACE $<BUILD_INTERFACE:${embedded}>)
 
 if(NOT GDAKIT_INSTALL)
   return()
 endif()
 
 # gdakit_flags is only for building: the package neither installs nor names it.
-install(TARGETS gdakit gdakit_nvshmem EXPORT gdakit)
+install(TARGETS gdakit gdakit_headers gdakit_nvshmem EXPORT gdakit)
 foreach(room core device sim backends host_calls nvshmem)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${room} DESTINATION ${headers}
           FILES_MATCHING PATTERN "*.h" PATTERN "*.cuh" PATTERN "mlx5" EXCLUDE)

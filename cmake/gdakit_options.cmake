@@ -87,13 +87,17 @@ if(GDAKIT_SANITIZER STREQUAL "thread" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(gdakit_flags INTERFACE -Wno-tsan)
 endif()
 
-# gdakit_add_test(NAME LABEL label SOURCES... [TIMEOUT seconds] [DIRECT]): one GoogleTest program;
-# every test in it is a CTest test with that label (unit, sim, job, gpu, nic). DIRECT: and another
-# one, direct.*, in which PEs reach each other without the NIC.
+# gdakit_add_test(NAME LABEL label SOURCES... [LIBRARY target] [TIMEOUT seconds] [DIRECT]): one
+# GoogleTest program; every test in it is a CTest test with that label (unit, sim, job, gpu, nic).
+# LIBRARY: what it links in the place of gdakit. DIRECT: and another test, direct.*, in which PEs
+# reach each other without the NIC.
 function(gdakit_add_test name)
-  cmake_parse_arguments(arg "DIRECT" "LABEL;TIMEOUT" "SOURCES" ${ARGN})
+  cmake_parse_arguments(arg "DIRECT" "LABEL;LIBRARY;TIMEOUT" "SOURCES" ${ARGN})
+  if(NOT arg_LIBRARY)
+    set(arg_LIBRARY gdakit)
+  endif()
   add_executable(${name} ${arg_SOURCES})
-  target_link_libraries(${name} PRIVATE gdakit gdakit_flags GTest::gmock GTest::gtest_main)
+  target_link_libraries(${name} PRIVATE ${arg_LIBRARY} gdakit_flags GTest::gmock GTest::gtest_main)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 60)
   endif()

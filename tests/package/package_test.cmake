@@ -1,10 +1,11 @@
-# Builds and runs consumer.cc as a user would. Run by CTest as
+# Builds and runs consumer.cc and nvshmem_consumer.cc as users would. Run by CTest as
 #
 #   cmake -D mode=installed|embedded -D source=ROOT -D build=BUILD -D scratch=DIR
-#         -D generator=NAME -D compiler=CXX -D launcher=CCACHE -D sanitizer=KINDS
+#         -D generator=NAME -D compiler=CXX -D nvcc=NVCC -D launcher=CCACHE -D sanitizer=KINDS
 #         -P package_test.cmake
 #
-# installed: installs BUILD below DIR and finds the package there.
+# installed: installs BUILD below DIR and finds the package there; then, without CMake, compiles as
+#            NVSHMEM's programs are, -lgdakit_nvshmem alone, by the compiler and nvcc if there is one.
 # embedded:  adds ROOT to the consumer's own project. Keeps its build between runs.
 
 # run(COMMAND...): ends the test if the command fails.
@@ -35,5 +36,25 @@ else()
 endif()
 
 run(${CMAKE_COMMAND} -S ${source}/tests/package/${mode} -B ${consumer} ${arguments})
-run(${CMAKE_COMMAND} --build ${consumer} --target consumer)
+run(${CMAKE_COMMAND} --build ${consumer} --target consumer nvshmem_consumer)
 run(${consumer}/consumer)
+set(on_cpu ${CMAKE_COMMAND} -E env GDAKIT_DEVICE=cpu)
+run(${on_cpu} ${consumer}/nvshmem_consumer)
+
+if(mode STREQUAL installed)
+  file(GLOB library ${prefix}/lib*/libgdakit_nvshmem.so ${prefix}/lib*/*/libgdakit_nvshmem.so)
+  get_filename_component(libraries ${library} DIRECTORY)
+  set(by_hand -I${prefix}/include -I${prefix}/include/gdakit -I${prefix}/include/gdakit/nvshmem
+              -L${libraries} -lgdakit_nvshmem)
+  set(flags)
+  if(sanitizer)
+    set(flags -fsanitize=${sanitizer})
+  endif()
+  run(${compiler} -std=c++17 ${flags} ${source}/tests/package/nvshmem_consumer.cc
+      -o ${scratch}/by_hand ${by_hand} -Wl,-rpath,${libraries})
+  run(${on_cpu} ${scratch}/by_hand)
+  if(nvcc)
+    run(${nvcc} -arch=compute_90 ${source}/tests/nvshmem/simple_shift.cu -o ${scratch}/simple_shift
+        ${by_hand})
+  endif()
+endif()

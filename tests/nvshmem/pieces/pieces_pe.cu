@@ -1,0 +1,2 @@
+// The same program with a kernel for a GPU.
+#include "tests/nvshmem/pieces/pieces_pe.cc"
