@@ -14,7 +14,7 @@ inline constexpr bool is_there = false;
 template <auto...>
 inline constexpr bool is_value_there = false;
 
-// What makes something for other such calls.
+// What a call returns that makes something for other such calls.
 struct Anything {};
 
 }  // namespace gdakit::nvshmem
