@@ -45,9 +45,9 @@ bool is_same(const T& a, const T& b) {
 }
 
 // Symmetric: what a PE gives, and what it gets in several ways.
-template <class T>
+template <class T, int kElements = kCountOf<T>>
 struct Memory {
-  static constexpr int kCount = kCountOf<T>;
+  static constexpr int kCount = kElements;
   static constexpr int kWays = 6;
   static constexpr int kSpreadWays = 3;
 

@@ -24,10 +24,12 @@ GDAKIT_NVSHMEM_SIZES(CHECK_SIZE)
 CHECK_MOVES(mem, , mem, unsigned char)
 CHECK_SIGNALS(mem, , mem, unsigned char)
 
-// Values one by one.
+// Values one by one: few of each type, for every call is a round trip.
+template <class T>
+using Few = Memory<T, 3>;
 #define CHECK_VALUES(NAME, TYPE)                                                     \
   struct ValuesKernel_##NAME {                                                       \
-    Memory<TYPE> m;                                                                  \
+    Few<TYPE> m;                                                                     \
     GDAKIT_DEVICE_ONLY void operator()() const {                                     \
       const int pe = next_pe();                                                      \
       for (int i = 0; i < m.kCount; ++i) {                                           \
@@ -39,7 +41,7 @@ CHECK_SIGNALS(mem, , mem, unsigned char)
   };                                                                                 \
   template <int>                                                                     \
   void check_values_##NAME() {                                                       \
-    const auto m = Memory<TYPE>::make();                                             \
+    const auto m = Few<TYPE>::make();                                                \
     const int pe = next_pe();                                                        \
     run_on_all("p and g of " #NAME, ValuesKernel_##NAME{m});                         \
     m.check("p of " #NAME, 0, 1, last_pe());                                         \
