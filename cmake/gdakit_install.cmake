@@ -36,7 +36,7 @@ endif()
 install(TARGETS gdakit gdakit_headers gdakit_nvshmem EXPORT gdakit)
 foreach(room core device sim backends host_calls nvshmem)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${room} DESTINATION ${headers}
-          FILES_MATCHING PATTERN "*.h" PATTERN "*.cuh" PATTERN "mlx5" EXCLUDE)
+          FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp" PATTERN "*.cuh" PATTERN "mlx5" EXCLUDE)
 endforeach()
 if(EXISTS ${PROJECT_SOURCE_DIR}/gdakit.h)
   install(FILES ${PROJECT_SOURCE_DIR}/gdakit.h ${PROJECT_SOURCE_DIR}/gdakit_mpi.h

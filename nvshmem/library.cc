@@ -110,6 +110,13 @@ Made make(unsigned int flags, const nvshmemx_init_attr_t* attributes) {
   return make_by_launcher(*options, for_gpu);
 }
 
+// What the environment asks a job to say, said once.
+void introduce(const Context& context) {
+  if (context.my_pe() != 0) return;
+  const std::string text = introduction(environment_variables(), context.options());
+  if (!text.empty()) Log(LogLevel::info, 0).info(text);
+}
+
 // A program that gives up before finalize: the others learn of it, and it waits for none of them.
 void tell_of_failed_exit(int status, void*) {
   if (status == 0 || library().context == nullptr) return;
@@ -148,6 +155,7 @@ Result<void> start(unsigned int flags, const nvshmemx_init_attr_t* attributes) {
     return made.error();
   }
   all.context = std::move(*made);
+  introduce(*all.context);
   static const int kRegistered = ::on_exit(tell_of_failed_exit, nullptr);
   static_cast<void>(kRegistered);
   refresh();

@@ -10,6 +10,8 @@
 #include <string_view>
 
 #include "core/base/bits.h"
+#include "core/base/option_table.h"
+#include "nvshmem/detail/constants.h"
 
 namespace gdakit::nvshmem {
 namespace {
@@ -91,6 +93,14 @@ std::optional<bool> yes_or_no(std::string_view text) {
   return std::nullopt;
 }
 
+// What `gpumem` asks for is GPU memory where the NIC's handler can do with it.
+std::optional<std::string> queue_memory(std::string_view text) {
+  const std::string name = lower(text);
+  if (name == "gpumem") return "auto";
+  if (name == "hostmem") return "host";
+  return std::nullopt;
+}
+
 std::optional<std::string> no_direct_peers(std::string_view text) {
   const std::optional<bool> answer = yes_or_no(text);
   if (!answer) return std::nullopt;
@@ -112,6 +122,7 @@ constexpr Row kRows[] = {
     {"IBGDA_NIC_HANDLER", "GDAKIT_NIC_HANDLER", handler},
     {"IBGDA_NUM_RC_PER_PE", "GDAKIT_QUEUES_PER_PEER", as_is},
     {"IBGDA_NUM_FETCH_SLOTS_PER_RC", "GDAKIT_FETCH_SLOTS", depth},
+    {"IBGDA_FORCE_NIC_BUF_MEMTYPE", "GDAKIT_QUEUE_MEMORY", queue_memory},
     {"DISABLE_P2P", "GDAKIT_TRANSPORT", no_direct_peers},
     {"MAX_TEAMS", "GDAKIT_TEAMS", as_is},
     {"REDUCE_SCRATCH_SIZE", "GDAKIT_TEAM_SCRATCH", size},
@@ -119,16 +130,18 @@ constexpr Row kRows[] = {
 };
 
 bool is_yes(std::string_view text) { return yes_or_no(text).value_or(false); }
+bool is_yes_or_no(std::string_view text) { return yes_or_no(text).has_value(); }
 bool is_anything(std::string_view) { return true; }
 
-// What is meant for NVSHMEM's own launchers, or asks for what gdakit does anyhow.
+// What is meant for NVSHMEM's own launchers, asks for an introduction, or for what gdakit does
+// anyhow. Where NVSHMEM is installed, its VERSION may be a number.
 struct Accepted {
   std::string_view name;  // behind the prefix
   bool (*accepts)(std::string_view value);
 };
 constexpr Accepted kAccepted[] = {{"IB_ENABLE_IBGDA", is_yes}, {"HOME", is_anything},
                                   {"PREFIX", is_anything},     {"VERSION", is_anything},
-                                  {"INFO", is_anything},       {"DISABLE_NVLS", is_yes}};
+                                  {"INFO", is_yes_or_no},      {"DISABLE_NVLS", is_yes}};
 
 bool is_accepted(std::string_view name, std::string_view value) {
   return std::any_of(std::begin(kAccepted), std::end(kAccepted), [&](const Accepted& each) {
@@ -203,6 +216,26 @@ TranslatedVariables translate(const Variables& environment) {
   }
   translated.variables.insert(translated.variables.end(), environment.begin(), environment.end());
   return translated;
+}
+
+std::string introduction(const Variables& environment, const Options& options) {
+  const auto asks_for = [&environment](std::string_view wanted) {
+    return std::any_of(environment.begin(), environment.end(), [wanted](const auto& variable) {
+      return variable.first == wanted && is_yes(variable.second);
+    });
+  };
+  const bool lists = asks_for("NVSHMEM_INFO");
+  if (!lists && !asks_for("NVSHMEM_VERSION")) return {};
+  std::string text = "gdakit " GDAKIT_VERSION " with the interface of NVSHMEM ";
+  text += std::to_string(NVSHMEM_VENDOR_MAJOR_VERSION) + '.' +
+          std::to_string(NVSHMEM_VENDOR_MINOR_VERSION) + '.' +
+          std::to_string(NVSHMEM_VENDOR_PATCH_VERSION);
+  if (!lists) return text;
+  for (const OptionRow& row : option_table()) {
+    text += std::string("\n") + row.name + '=' + shown_value(row, options) + " (" +
+            option_source_name(option_source(row, options)) + ')';
+  }
+  return text;
 }
 
 Result<Options> options_of_environment() {

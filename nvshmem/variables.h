@@ -19,6 +19,10 @@ struct TranslatedVariables {
 };
 TranslatedVariables translate(const Variables& environment);
 
+// What NVSHMEM_VERSION=1 and NVSHMEM_INFO=1 ask a job to say when it begins: gdakit's version, and
+// all options with their values and where these are from. Empty if they ask for nothing.
+std::string introduction(const Variables& environment, const Options& options);
+
 // The options of this process by both. Warnings go to stderr once.
 Result<Options> options_of_environment();
 

@@ -148,7 +148,7 @@ def check_lengths(source):
 
 
 def check_pragma_once(source):
-    if source.path.endswith((".h", ".cuh")) and "#pragma once" not in source.code:
+    if source.path.endswith((".h", ".hpp", ".cuh")) and "#pragma once" not in source.code:
         yield source.path, 1, "pragma-once", "use #pragma once in every header"
 
 

@@ -4,12 +4,12 @@ functions."""
 import pathlib
 import re
 
-CPP = "cpp"        # .h .cc .cuh .cu
+CPP = "cpp"        # .h .hpp .cc .cuh .cu
 BUILD = "build"    # CMake
 SCRIPT = "script"  # Python and bash
 PROSE = "prose"    # Markdown
 
-KINDS = {".h": CPP, ".cc": CPP, ".cuh": CPP, ".cu": CPP, ".cmake": BUILD, ".in": BUILD,
+KINDS = {".h": CPP, ".hpp": CPP, ".cc": CPP, ".cuh": CPP, ".cu": CPP, ".cmake": BUILD, ".in": BUILD,
          ".py": SCRIPT, ".sh": SCRIPT, ".md": PROSE}
 BUILD_FILES = ("CMakeLists.txt", "CMakePresets.json")
 

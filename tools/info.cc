@@ -31,12 +31,6 @@ std::vector<Fact> build_facts() {
           {"rdma_core", "not built in"}};
 }
 
-// The job's secret is for its processes alone.
-std::string shown_value(const OptionRow& row, const Options& options) {
-  const std::string value = row.text(options);
-  return row.secret && !value.empty() ? "(set)" : value;
-}
-
 void print_gpus(const GpuSection& section) {
   std::cout << "\nGPUs\n";
   if (section.gpus.empty()) std::cout << "  none        " << section.sentence << '\n';

@@ -26,6 +26,9 @@ struct OptionRow {
 
 std::span<const OptionRow> option_table();
 
+// The value as anybody may see it: of a secret, no more than that it is set.
+std::string shown_value(const OptionRow& row, const Options& options);
+
 // The variables of launchers other than gdakit's own that are read: RANK, PMIX_RANK, ...
 std::span<const char* const> launcher_variables();
 

@@ -402,6 +402,11 @@ const char* option_source_name(OptionSource source) {
 
 std::span<const OptionRow> option_table() { return kTable; }
 
+std::string shown_value(const OptionRow& row, const Options& options) {
+  const std::string value = row.text(options);
+  return row.secret && !value.empty() ? "(set)" : value;
+}
+
 OptionSource option_source(const OptionRow& row, const Options& options) {
   const std::string value = row.text(options);
   const auto given = options.from_variables.find(std::string_view(row.name));

@@ -6,7 +6,10 @@
 #include <device/nvshmemx_coll_defines.cuh>
 #include <device/nvshmemx_collective_launch_apis.h>
 #include <device/nvshmemx_defines.h>
+#include <device/tile/nvshmemx_tile_api.hpp>
+#include <device/tile/nvshmemx_tile_api_defines.cuh>
 #include <device_host/nvshmem_common.cuh>
+#include <device_host/nvshmem_tensor.h>
 #include <device_host/nvshmem_types.h>
 #include <device_host_transport/nvshmem_common_transport.h>
 #include <device_host_transport/nvshmem_constants.h>

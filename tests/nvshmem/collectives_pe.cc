@@ -1,5 +1,5 @@
 // Every collective of NVSHMEM's, for every type, by threads, warps, blocks, on a stream and on the
-// host, against a sequential model; and teams, memory and names with a number of bits. Run by
+// host, against a sequential model; and teams, memory and what can be asked for. Run by
 // `gdakit run`; exits with 0 if all of them did what they say.
 #include <algorithm>
 
@@ -8,8 +8,6 @@
 namespace {
 
 using namespace where;
-
-constexpr int kCount = 3;
 
 template <class T>
 T value_of(int pe, int i) {
@@ -22,6 +20,7 @@ struct Forms {
   T* source;
   T* dest;
   std::size_t room;
+  static constexpr int kCount = kCountOf<T>;
   static constexpr int kForms = 5;
 
   static Forms make() {
@@ -57,6 +56,7 @@ struct Forms {
 
 template <class T>
 std::vector<T> blocks_of_all(int me_block) {
+  constexpr int kCount = kCountOf<T>;
   std::vector<T> model;
   for (int pe = 0; pe < nvshmem_n_pes(); ++pe) {
     for (int i = 0; i < kCount; ++i) model.push_back(value_of<T>(pe, me_block * kCount + i));
@@ -67,7 +67,7 @@ std::vector<T> blocks_of_all(int me_block) {
 template <class T, class Op>
 std::vector<T> combined(int first, Op op) {
   std::vector<T> model;
-  for (int i = 0; i < kCount; ++i) {
+  for (int i = 0; i < kCountOf<T>; ++i) {
     T value = value_of<T>(0, first + i);
     for (int pe = 1; pe < nvshmem_n_pes(); ++pe) value = op(value, value_of<T>(pe, first + i));
     model.push_back(value);
@@ -81,22 +81,25 @@ std::vector<T> combined(int first, Op op) {
     Forms<TYPE> forms;                                                                    \
     int* codes;                                                                           \
     GDAKIT_DEVICE_ONLY void operator()() const {                                          \
+      constexpr int kCount = Forms<TYPE>::kCount;                                         \
       const nvshmem_team_t team = NVSHMEM_TEAM_WORLD;                                     \
       const TYPE* const source = forms.source;                                            \
       TYPE* dest = forms.at(0);                                                           \
       int& code = codes[thread_index()];                                                  \
       if (thread_index() == 0) code = nvshmem_##CALL(__VA_ARGS__);                        \
       dest = forms.at(1);                                                                 \
-      code |= nvshmemx_##CALL##_warp(__VA_ARGS__);                                        \
+      if (thread_index() < 32) code |= nvshmemx_##CALL##_warp(__VA_ARGS__);               \
       dest = forms.at(2);                                                                 \
       code |= nvshmemx_##CALL##_block(__VA_ARGS__);                                       \
     }                                                                                     \
   };                                                                                      \
   template <int>                                                                          \
   void check_##CALL(const Forms<TYPE>& forms, const std::vector<TYPE>& model) {           \
-    const Shared<int> codes(kThreads);                                                    \
-    run(#CALL, Kernel_##CALL{forms, codes.get()});                                        \
-    for (unsigned i = 0; i < kThreads; ++i) expect(codes[i] == 0, #CALL " in a kernel");  \
+    constexpr int kCount = Forms<TYPE>::kCount;                                           \
+    constexpr unsigned kMany = kThreadsOf<TYPE>;                                          \
+    const Shared<int> codes(kMany);                                                       \
+    run(#CALL, Kernel_##CALL{forms, codes.get()}, kMany);                                 \
+    for (unsigned i = 0; i < kMany; ++i) expect(codes[i] == 0, #CALL " in a kernel");     \
     const nvshmem_team_t team = NVSHMEM_TEAM_WORLD;                                       \
     const TYPE* const source = forms.source;                                              \
     TYPE* dest = forms.at(3);                                                             \
@@ -114,6 +117,7 @@ std::vector<T> combined(int first, Op op) {
   template <int kPart>                                                                        \
   void check_moving_##NAME() {                                                                \
     const auto forms = Forms<TYPE>::make();                                                   \
+    constexpr int kCount = Forms<TYPE>::kCount;                                               \
     const std::vector<TYPE> all = blocks_of_all<TYPE>(0);                                     \
     check_##NAME##_fcollect<kPart>(forms, all);                                               \
     check_##NAME##_alltoall<kPart>(forms, blocks_of_all<TYPE>(nvshmem_my_pe()));              \
@@ -128,7 +132,7 @@ GDAKIT_NVSHMEM_TYPES(MOVING)
 #define CHECK_REDUCTION(NAME, TYPE, CALL, OP)                                    \
   check_##NAME##_##CALL##_reduce<kPart>(forms, combined<TYPE>(0, gdakit::OP{})); \
   check_##NAME##_##CALL##_reducescatter<kPart>(                                  \
-      forms, combined<TYPE>(nvshmem_my_pe() * kCount, gdakit::OP{}));
+      forms, combined<TYPE>(nvshmem_my_pe() * forms.kCount, gdakit::OP{}));
 #define SUMMING(NAME, TYPE)                 \
   REDUCTION(NAME, TYPE, sum)                \
   REDUCTION(NAME, TYPE, prod)               \
@@ -164,6 +168,7 @@ FORMS_OF(broadcastmem, unsigned char, team, dest, source, kCount, 0)
 template <int kPart>
 void check_bytes() {
   const auto forms = Forms<unsigned char>::make();
+  constexpr int kCount = Forms<unsigned char>::kCount;
   const auto all = blocks_of_all<unsigned char>(0);
   check_fcollectmem<kPart>(forms, all);
   check_alltoallmem<kPart>(forms, blocks_of_all<unsigned char>(nvshmem_my_pe()));
@@ -171,79 +176,26 @@ void check_bytes() {
   forms.free();
 }
 
-std::vector<unsigned char> bytes_of_pe(int pe, std::size_t count) {
-  std::vector<unsigned char> bytes;
-  for (std::size_t i = 0; i < count; ++i) {
-    bytes.push_back(static_cast<unsigned char>(pe * 40 + static_cast<int>(i)));
-  }
-  return bytes;
-}
-
-// Names with a number of bits: each way leaves the bytes of the last PE.
-#define CHECK_SIZE(BITS, TYPE)                                                                   \
-  struct SizeKernel_##BITS {                                                                     \
-    unsigned char* source;                                                                       \
-    unsigned char* dest;                                                                         \
-    uint64_t* word;                                                                              \
-    GDAKIT_DEVICE_ONLY void operator()() const {                                                 \
-      const int pe = (nvshmem_my_pe() + 1) % nvshmem_n_pes();                                    \
-      const std::size_t step = 2 * sizeof(TYPE);                                                 \
-      if (thread_index() == 0) {                                                                 \
-        nvshmem_put##BITS(dest, source, 2, pe);                                                  \
-        nvshmem_put##BITS##_nbi(dest + step, source, 2, pe);                                     \
-        nvshmem_put##BITS##_signal(dest + 2 * step, source, 2, word, 1, NVSHMEM_SIGNAL_ADD, pe); \
-      }                                                                                          \
-      nvshmemx_put##BITS##_warp(dest + 3 * step, source, 2, pe);                                 \
-      nvshmemx_put##BITS##_nbi_block(dest + 4 * step, source, 2, pe);                            \
-      nvshmemx_put##BITS##_signal_block(dest + 5 * step, source, 2, word, 1, NVSHMEM_SIGNAL_ADD, \
-                                        pe);                                                     \
-      nvshmem_signal_wait_until(word, NVSHMEM_CMP_EQ, 2);                                        \
-      nvshmem_quiet();                                                                           \
-    }                                                                                            \
-  };                                                                                             \
-  template <int>                                                                                 \
-  void check_size_##BITS() {                                                                     \
-    constexpr std::size_t kBytes = 2 * sizeof(TYPE);                                             \
-    auto* const source = static_cast<unsigned char*>(nvshmem_malloc(kBytes));                    \
-    auto* const dest = static_cast<unsigned char*>(nvshmem_calloc(9, kBytes));                   \
-    auto* const word = static_cast<uint64_t*>(nvshmem_calloc(1, sizeof(uint64_t)));              \
-    write(source, bytes_of_pe(nvshmem_my_pe(), kBytes));                                         \
-    nvshmem_barrier_all();                                                                       \
-    run("put" #BITS, SizeKernel_##BITS{source, dest, word});                                     \
-    const int pe = (nvshmem_my_pe() + 1) % nvshmem_n_pes();                                      \
-    nvshmem_put##BITS(dest + 6 * kBytes, source, 2, pe);                                         \
-    nvshmemx_put##BITS##_on_stream(dest + 7 * kBytes, source, 2, pe, nullptr);                   \
-    nvshmem_barrier_all();                                                                       \
-    const int last = (nvshmem_my_pe() + nvshmem_n_pes() - 1) % nvshmem_n_pes();                  \
-    const std::vector<unsigned char> wanted = bytes_of_pe(last, kBytes);                         \
-    for (std::size_t way = 0; way < 8; ++way) {                                                  \
-      expect(read(dest + way * kBytes, kBytes) == wanted, "put" #BITS);                          \
-    }                                                                                            \
-    nvshmem_get##BITS(dest + 8 * kBytes, source, 2, pe);                                         \
-    expect(read(dest + 8 * kBytes, kBytes) == bytes_of_pe(pe, kBytes), "get" #BITS);             \
-    nvshmem_barrier_all();                                                                       \
-    nvshmem_free(source);                                                                        \
-    nvshmem_free(dest);                                                                          \
-    nvshmem_free(word);                                                                          \
-  }
-GDAKIT_NVSHMEM_SIZES(CHECK_SIZE)
-CHECK_SIZE(mem, unsigned char)
-
 struct Meetings {
   int* codes;
   GDAKIT_DEVICE_ONLY void operator()() const {
     int& code = codes[thread_index()];
     if (thread_index() == 0) {
       code |= nvshmem_barrier(NVSHMEM_TEAM_WORLD) | nvshmem_team_sync(NVSHMEM_TEAM_WORLD);
+      code |= nvshmem_sync(NVSHMEM_TEAM_WORLD);
       nvshmem_barrier_all();
       nvshmem_sync_all();
       nvshmem_fence();
     }
-    code |= nvshmemx_barrier_warp(NVSHMEM_TEAM_WORLD) | nvshmemx_barrier_block(NVSHMEM_TEAM_WORLD);
-    code |= nvshmemx_sync_warp(NVSHMEM_TEAM_WORLD) | nvshmemx_team_sync_block(NVSHMEM_TEAM_WORLD);
-    nvshmemx_barrier_all_warp();
+    if (thread_index() < 32) {
+      code |= nvshmemx_barrier_warp(NVSHMEM_TEAM_WORLD) | nvshmemx_sync_warp(NVSHMEM_TEAM_WORLD);
+      code |= nvshmemx_team_sync_warp(NVSHMEM_TEAM_WORLD);
+      nvshmemx_barrier_all_warp();
+      nvshmemx_sync_all_warp();
+    }
+    code |= nvshmemx_barrier_block(NVSHMEM_TEAM_WORLD) | nvshmemx_sync_block(NVSHMEM_TEAM_WORLD);
+    code |= nvshmemx_team_sync_block(NVSHMEM_TEAM_WORLD);
     nvshmemx_barrier_all_block();
-    nvshmemx_sync_all_warp();
     nvshmemx_sync_all_block();
     code |= nvshmem_team_n_pes(NVSHMEM_TEAM_WORLD) != nvshmem_n_pes();
     code |= nvshmem_team_translate_pe(NVSHMEM_TEAM_WORLD, 0, NVSHMEM_TEAM_WORLD);
@@ -252,15 +204,20 @@ struct Meetings {
 };
 
 void check_meetings() {
-  const Shared<int> codes(kThreads);
-  // The refused call is in the report.
-  const gdakit::Result<void> ran = launch(Meetings{codes.get()}, kThreads);
-  expect(!ran, "a bad team is reported");
-  gdakit::nvshmem::context("names").clear_reports();
-  for (unsigned i = 0; i < kThreads; ++i) expect(codes[i] == 0, "barriers and syncs");
+  for (const unsigned threads : {kThreads, kTwoWarps}) {
+    const Shared<int> codes(threads);
+    // The refused call is in the report.
+    const gdakit::Result<void> ran = launch(Meetings{codes.get()}, threads);
+    expect(!ran, "a bad team is reported");
+    gdakit::nvshmem::context("names").clear_reports();
+    for (unsigned i = 0; i < threads; ++i) expect(codes[i] == 0, "barriers and syncs");
+  }
   nvshmemx_barrier_all_on_stream(nullptr);
   nvshmemx_sync_all_on_stream(nullptr);
   expect(nvshmemx_barrier_on_stream(NVSHMEM_TEAM_WORLD, nullptr) == 0, "barrier on a stream");
+  expect(nvshmemx_sync_on_stream(NVSHMEM_TEAM_WORLD, nullptr) == 0, "sync on a stream");
+  expect(nvshmemx_team_sync_on_stream(NVSHMEM_TEAM_WORLD, nullptr) == 0, "team_sync on a stream");
+  expect(nvshmem_sync(NVSHMEM_TEAM_WORLD) == 0, "sync on the host");
   nvshmem_sync_all();
   nvshmem_fence();
   nvshmem_quiet();
@@ -347,6 +304,12 @@ void check_memory() {
          "put from a registered buffer");
   expect(nvshmemx_buffer_unregister(buffer) == 0, "buffer_unregister");
   expect(nvshmemx_buffer_unregister(buffer) != 0, "buffer_unregister, again");
+  expect(nvshmemx_buffer_register(buffer, 1024) == 0 &&
+             nvshmemx_buffer_register(buffer + 2048, 1024) == 0,
+         "buffer_register of two");
+  nvshmemx_buffer_unregister_all();
+  expect(nvshmemx_buffer_unregister(buffer) != 0 && nvshmemx_buffer_unregister(buffer + 2048) != 0,
+         "buffer_unregister_all");
   nvshmem_free(dest);
 }
 
@@ -389,10 +352,11 @@ struct MaxLocKernel {
   int* codes;
   GDAKIT_DEVICE_ONLY void operator()() const {
     codes[thread_index()] =
-        nvshmemx_double2_maxloc_reduce_block(NVSHMEM_TEAM_WORLD, dest, source, kCount);
+        nvshmemx_double2_maxloc_reduce_block(NVSHMEM_TEAM_WORLD, dest, source, kCountOf<double2>);
   }
 };
 void check_maxloc() {
+  constexpr int kCount = kCountOf<double2>;
   auto* const source = static_cast<double2*>(nvshmem_malloc(kCount * sizeof(double2)));
   auto* const dest = static_cast<double2*>(nvshmem_calloc(kCount, sizeof(double2)));
   const int me = nvshmem_my_pe();
@@ -417,6 +381,38 @@ void check_maxloc() {
 void check_maxloc() {}
 #endif
 
+// What is the same everywhere, asked in a kernel and on the host.
+struct Answers {
+  int thread_level, major, minor, vendor[3];
+  char name[NVSHMEM_MAX_NAME_LEN];
+
+  GDAKIT_HOST_DEVICE void ask() {
+    nvshmem_query_thread(&thread_level);
+    nvshmem_info_get_version(&major, &minor);
+    nvshmemx_vendor_get_version_info(&vendor[0], &vendor[1], &vendor[2]);
+    nvshmem_info_get_name(name);
+  }
+  void check() const {
+    expect(thread_level == NVSHMEM_THREAD_SERIALIZED, "query_thread");
+    expect(major == NVSHMEM_MAJOR_VERSION && minor == NVSHMEM_MINOR_VERSION, "info_get_version");
+    expect(vendor[0] * 10000 + vendor[1] * 100 + vendor[2] == NVSHMEM_VENDOR_VERSION,
+           "vendor_get_version_info");
+    expect(std::strcmp(name, NVSHMEM_VENDOR_STRING) == 0, "info_get_name");
+  }
+};
+struct AnswersKernel {
+  Answers* answers;
+  GDAKIT_DEVICE_ONLY void operator()() const { answers->ask(); }
+};
+void check_answers() {
+  Answers on_host;
+  on_host.ask();
+  on_host.check();
+  const Shared<Answers> in_kernel(1);
+  run("what can be asked for", AnswersKernel{in_kernel.get()}, 1);
+  in_kernel[0].check();
+}
+
 // What the attributes of an init keep.
 void check_attributes() {
   nvshmemx_init_attr_t attributes = NVSHMEMX_INIT_ATTR_INITIALIZER;
@@ -437,14 +433,11 @@ void check_attributes() {
 #define CALL_MOVING(NAME, TYPE) GDAKIT_CHECK_IF_MINE(check_moving_##NAME)
 #define CALL_SUMMING(NAME, TYPE) GDAKIT_CHECK_IF_MINE(check_summing_##NAME)
 #define CALL_BITWISE(NAME, TYPE) GDAKIT_CHECK_IF_MINE(check_bitwise_##NAME)
-#define CALL_SIZE(BITS, TYPE) GDAKIT_CHECK_IF_MINE(check_size_##BITS)
 template <int kPart, int kParts>
 void check_all() {
   GDAKIT_NVSHMEM_TYPES(CALL_MOVING)
   GDAKIT_NVSHMEM_SUMMED_TYPES(CALL_SUMMING)
   GDAKIT_NVSHMEM_BITWISE_TYPES(CALL_BITWISE)
-  GDAKIT_NVSHMEM_SIZES(CALL_SIZE)
-  GDAKIT_CHECK_IF_MINE(check_size_mem)
   GDAKIT_CHECK_IF_MINE(check_bytes)
 }
 
@@ -455,7 +448,10 @@ int main(int argc, char** argv) {
   const bool direct = argc == 2 && std::strcmp(argv[1], "direct") == 0;
   expect(nvshmemx_init_status() == NVSHMEM_STATUS_NOT_INITIALIZED, "status before init");
   nvshmem_init();
-  nvshmem_init();  // counted
+  int threads = -1;  // the second is counted
+  expect(nvshmem_init_thread(NVSHMEM_THREAD_MULTIPLE, &threads) == 0 &&
+             threads == NVSHMEM_THREAD_SERIALIZED,
+         "init_thread");
   expect(nvshmemx_init_status() == NVSHMEM_STATUS_IS_INITIALIZED, "status after init");
   check_all<GDAKIT_TEST_PART, GDAKIT_TEST_PARTS>();
   check_meetings();
@@ -463,6 +459,7 @@ int main(int argc, char** argv) {
   check_teams();
   check_addresses(direct);
   check_memory();
+  check_answers();
   check_attributes();
   check_refused();
   check_lending();

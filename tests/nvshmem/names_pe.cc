@@ -1,186 +1,66 @@
 // Every name of NVSHMEM's that moves, changes, waits or meets, for every type, in kernels and on
 // the host. Run by `gdakit run`; exits with 0 if all of them did what they say.
-#include "tests/nvshmem/where.h"
+#include "tests/nvshmem/moves.h"
 
 namespace {
 
 using namespace where;
-
-// On all PEs, between two barriers.
-template <class Kernel>
-void run_on_all(const char* what, const Kernel& kernel, unsigned threads = 1) {
-  nvshmem_barrier_all();
-  run(what, kernel, threads);
-  nvshmem_barrier_all();
-}
-
-GDAKIT_HOST_DEVICE int next_pe() { return (nvshmem_my_pe() + 1) % nvshmem_n_pes(); }
-int last_pe() { return (nvshmem_my_pe() + nvshmem_n_pes() - 1) % nvshmem_n_pes(); }
 
 template <class T>
 GDAKIT_HOST_DEVICE T as(int value) {
   return static_cast<T>(value);
 }
 
-// A value that names a PE and an index, in any type.
+#define CHECK_TYPE(NAME, TYPE)         \
+  CHECK_MOVES(NAME, NAME##_, , TYPE)   \
+  CHECK_STRIDES(NAME, NAME##_, , TYPE) \
+  CHECK_SIGNALS(NAME, NAME##_, , TYPE)
+GDAKIT_NVSHMEM_TYPES(CHECK_TYPE)
+#define CHECK_SIZE(BITS, TYPE)      \
+  CHECK_MOVES(BITS, , BITS, TYPE)   \
+  CHECK_STRIDES(BITS, , BITS, TYPE) \
+  CHECK_SIGNALS(BITS, , BITS, TYPE)
+GDAKIT_NVSHMEM_SIZES(CHECK_SIZE)
+CHECK_MOVES(mem, , mem, unsigned char)
+CHECK_SIGNALS(mem, , mem, unsigned char)
+
+// Values one by one: few of each type, for every call is a round trip.
 template <class T>
-T value_of(int pe, int i) {
-  return T(static_cast<float>(1 + pe * 8 + i));
-}
-template <class T>
-bool is_same(const T& a, const T& b) {
-  return std::memcmp(&a, &b, sizeof(T)) == 0;
-}
-
-constexpr int kCount = 5;
-
-// Symmetric: what a PE gives, and what it gets in several ways.
-template <class T>
-struct Memory {
-  T* source;
-  T* dest;  // kCount for each way
-  static constexpr int kWays = 12;
-
-  static Memory make() {
-    Memory memory{static_cast<T*>(nvshmem_malloc(kCount * sizeof(T))),
-                  static_cast<T*>(nvshmem_calloc(kWays * kCount, sizeof(T)))};
-    std::vector<T> values;
-    for (int i = 0; i < kCount; ++i) values.push_back(value_of<T>(nvshmem_my_pe(), i));
-    write(memory.source, values);
-    return memory;
+using Few = Memory<T, 3>;
+#define CHECK_VALUES(NAME, TYPE)                                                     \
+  struct ValuesKernel_##NAME {                                                       \
+    Few<TYPE> m;                                                                     \
+    GDAKIT_DEVICE_ONLY void operator()() const {                                     \
+      const int pe = next_pe();                                                      \
+      for (int i = 0; i < m.kCount; ++i) {                                           \
+        nvshmem_##NAME##_p(m.way(0) + i, m.source[i], pe);                           \
+        m.way(1)[i] = nvshmem_##NAME##_g(m.source + i, pe);                          \
+      }                                                                              \
+      nvshmem_quiet();                                                               \
+    }                                                                                \
+  };                                                                                 \
+  template <int>                                                                     \
+  void check_values_##NAME() {                                                       \
+    const auto m = Few<TYPE>::make();                                                \
+    const int pe = next_pe();                                                        \
+    run_on_all("p and g of " #NAME, ValuesKernel_##NAME{m});                         \
+    m.check("p of " #NAME, 0, 1, last_pe());                                         \
+    m.check("g of " #NAME, 1, 2, pe);                                                \
+    nvshmem_barrier_all();                                                           \
+    for (int i = 0; i < m.kCount; ++i) {                                             \
+      const TYPE value = read(m.source + i);                                         \
+      nvshmem_##NAME##_p(m.way(0) + i, value, pe);                                   \
+      nvshmemx_##NAME##_p_on_stream(m.way(1) + i, value, pe, nullptr);               \
+      write(m.way(2) + i, nvshmem_##NAME##_g(m.source + i, pe));                     \
+      write(m.way(3) + i, nvshmemx_##NAME##_g_on_stream(m.source + i, pe, nullptr)); \
+    }                                                                                \
+    nvshmemx_quiet_on_stream(nullptr);                                               \
+    nvshmem_barrier_all();                                                           \
+    m.check("host p of " #NAME, 0, 2, last_pe());                                    \
+    m.check("host g of " #NAME, 2, 4, pe);                                           \
+    m.free();                                                                        \
   }
-  void free() const {
-    nvshmem_free(source);
-    nvshmem_free(dest);
-  }
-  GDAKIT_HOST_DEVICE T* way(int number) const { return dest + number * kCount; }
-
-  // Ways 0 to `ways` - 1 hold what `pe` gave.
-  void check(const char* what, int ways, int pe) const {
-    const std::vector<T> got = read(dest, kWays * kCount);
-    for (int i = 0; i < ways * kCount; ++i) {
-      expect(is_same(got[static_cast<std::size_t>(i)], value_of<T>(pe, i % kCount)), what);
-    }
-    write(dest, std::vector<T>(kWays * kCount, T(0.0f)));
-  }
-};
-
-#define CHECK_MOVES(NAME, TYPE)                                                                \
-  struct PutKernel_##NAME {                                                                    \
-    Memory<TYPE> m;                                                                            \
-    GDAKIT_DEVICE_ONLY void operator()() const {                                               \
-      const int pe = next_pe();                                                                \
-      if (thread_index() == 0) {                                                               \
-        nvshmem_##NAME##_put(m.way(0), m.source, kCount, pe);                                  \
-        nvshmem_##NAME##_put_nbi(m.way(1), m.source, kCount, pe);                              \
-        nvshmem_##NAME##_iput(m.way(2), m.source, 1, 1, kCount, pe);                           \
-        for (int i = 0; i < kCount; ++i) nvshmem_##NAME##_p(m.way(3) + i, m.source[i], pe);    \
-      }                                                                                        \
-      nvshmemx_##NAME##_put_warp(m.way(4), m.source, kCount, pe);                              \
-      nvshmemx_##NAME##_put_nbi_warp(m.way(5), m.source, kCount, pe);                          \
-      nvshmemx_##NAME##_iput_warp(m.way(6), m.source, 1, 1, kCount, pe);                       \
-      nvshmemx_##NAME##_put_block(m.way(7), m.source, kCount, pe);                             \
-      nvshmemx_##NAME##_put_nbi_block(m.way(8), m.source, kCount, pe);                         \
-      nvshmemx_##NAME##_iput_block(m.way(9), m.source, 1, 1, kCount, pe);                      \
-      nvshmem_quiet();                                                                         \
-    }                                                                                          \
-  };                                                                                           \
-  struct GetKernel_##NAME {                                                                    \
-    Memory<TYPE> m;                                                                            \
-    GDAKIT_DEVICE_ONLY void operator()() const {                                               \
-      const int pe = next_pe();                                                                \
-      if (thread_index() == 0) {                                                               \
-        nvshmem_##NAME##_get(m.way(0), m.source, kCount, pe);                                  \
-        nvshmem_##NAME##_get_nbi(m.way(1), m.source, kCount, pe);                              \
-        nvshmem_##NAME##_iget(m.way(2), m.source, 1, 1, kCount, pe);                           \
-        for (int i = 0; i < kCount; ++i) m.way(3)[i] = nvshmem_##NAME##_g(m.source + i, pe);   \
-      }                                                                                        \
-      nvshmemx_##NAME##_get_warp(m.way(4), m.source, kCount, pe);                              \
-      nvshmemx_##NAME##_get_nbi_warp(m.way(5), m.source, kCount, pe);                          \
-      nvshmemx_##NAME##_iget_warp(m.way(6), m.source, 1, 1, kCount, pe);                       \
-      nvshmemx_##NAME##_get_block(m.way(7), m.source, kCount, pe);                             \
-      nvshmemx_##NAME##_get_nbi_block(m.way(8), m.source, kCount, pe);                         \
-      nvshmemx_##NAME##_iget_block(m.way(9), m.source, 1, 1, kCount, pe);                      \
-      nvshmem_quiet();                                                                         \
-    }                                                                                          \
-  };                                                                                           \
-  template <int>                                                                               \
-  void check_moves_##NAME() {                                                                  \
-    const auto m = Memory<TYPE>::make();                                                       \
-    run_on_all("put " #NAME, PutKernel_##NAME{m}, kThreads);                                   \
-    m.check("put " #NAME, 10, last_pe());                                                      \
-    run_on_all("get " #NAME, GetKernel_##NAME{m}, kThreads);                                   \
-    m.check("get " #NAME, 10, next_pe());                                                      \
-    nvshmem_barrier_all();                                                                     \
-    const int pe = next_pe();                                                                  \
-    nvshmem_##NAME##_put(m.way(0), m.source, kCount, pe);                                      \
-    nvshmem_##NAME##_put_nbi(m.way(1), m.source, kCount, pe);                                  \
-    nvshmem_##NAME##_iput(m.way(2), m.source, 1, 1, kCount, pe);                               \
-    for (int i = 0; i < kCount; ++i) nvshmem_##NAME##_p(m.way(3) + i, read(m.source + i), pe); \
-    nvshmemx_##NAME##_put_on_stream(m.way(4), m.source, kCount, pe, nullptr);                  \
-    nvshmemx_##NAME##_put_nbi_on_stream(m.way(5), m.source, kCount, pe, nullptr);              \
-    nvshmemx_##NAME##_iput_on_stream(m.way(6), m.source, 1, 1, kCount, pe, nullptr);           \
-    for (int i = 0; i < kCount; ++i) {                                                         \
-      nvshmemx_##NAME##_p_on_stream(m.way(7) + i, read(m.source + i), pe, nullptr);            \
-    }                                                                                          \
-    nvshmemx_quiet_on_stream(nullptr);                                                         \
-    nvshmem_barrier_all();                                                                     \
-    m.check("host put " #NAME, 8, last_pe());                                                  \
-    nvshmem_##NAME##_get(m.way(0), m.source, kCount, pe);                                      \
-    nvshmem_##NAME##_get_nbi(m.way(1), m.source, kCount, pe);                                  \
-    nvshmem_##NAME##_iget(m.way(2), m.source, 1, 1, kCount, pe);                               \
-    for (int i = 0; i < kCount; ++i) {                                                         \
-      write(m.way(3) + i, nvshmem_##NAME##_g(m.source + i, pe));                               \
-    }                                                                                          \
-    nvshmemx_##NAME##_get_on_stream(m.way(4), m.source, kCount, pe, nullptr);                  \
-    nvshmemx_##NAME##_get_nbi_on_stream(m.way(5), m.source, kCount, pe, nullptr);              \
-    nvshmem_quiet();                                                                           \
-    m.check("host get " #NAME, 6, next_pe());                                                  \
-    nvshmem_barrier_all();                                                                     \
-    m.free();                                                                                  \
-  }
-
-GDAKIT_NVSHMEM_TYPES(CHECK_MOVES)
-
-#define CHECK_SIGNALS(NAME, TYPE)                                                                 \
-  struct SignalKernel_##NAME {                                                                    \
-    Memory<TYPE> m;                                                                               \
-    uint64_t* word;                                                                               \
-    GDAKIT_DEVICE_ONLY void operator()() const {                                                  \
-      const int pe = next_pe();                                                                   \
-      if (thread_index() == 0) {                                                                  \
-        nvshmem_##NAME##_put_signal(m.way(0), m.source, kCount, word, 1, NVSHMEM_SIGNAL_ADD, pe); \
-        nvshmem_##NAME##_put_signal_nbi(m.way(1), m.source, kCount, word, 1, NVSHMEM_SIGNAL_ADD,  \
-                                        pe);                                                      \
-      }                                                                                           \
-      nvshmemx_##NAME##_put_signal_warp(m.way(2), m.source, kCount, word, 1, NVSHMEM_SIGNAL_ADD,  \
-                                        pe);                                                      \
-      nvshmemx_##NAME##_put_signal_nbi_warp(m.way(3), m.source, kCount, word, 1,                  \
-                                            NVSHMEM_SIGNAL_ADD, pe);                              \
-      nvshmemx_##NAME##_put_signal_block(m.way(4), m.source, kCount, word, 1, NVSHMEM_SIGNAL_ADD, \
-                                         pe);                                                     \
-      nvshmemx_##NAME##_put_signal_nbi_block(m.way(5), m.source, kCount, word, 1,                 \
-                                             NVSHMEM_SIGNAL_ADD, pe);                             \
-      if (nvshmem_signal_wait_until(word, NVSHMEM_CMP_GE, 6) != 6) *word = 1000;                  \
-    }                                                                                             \
-  };                                                                                              \
-  template <int>                                                                                  \
-  void check_signals_##NAME() {                                                                   \
-    const auto m = Memory<TYPE>::make();                                                          \
-    auto* const word = static_cast<uint64_t*>(nvshmem_calloc(1, sizeof(uint64_t)));               \
-    run_on_all("put_signal " #NAME, SignalKernel_##NAME{m, word}, kThreads);                      \
-    expect(read(word) == 6, "signals of " #NAME);                                                 \
-    m.check("put_signal " #NAME, 6, last_pe());                                                   \
-    nvshmem_barrier_all();                                                                        \
-    nvshmemx_##NAME##_put_signal_on_stream(m.way(0), m.source, kCount, word, 9,                   \
-                                           NVSHMEM_SIGNAL_SET, next_pe(), nullptr);               \
-    nvshmemx_signal_wait_until_on_stream(word, NVSHMEM_CMP_EQ, 9, nullptr);                       \
-    m.check("put_signal on stream " #NAME, 1, last_pe());                                         \
-    nvshmem_barrier_all();                                                                        \
-    m.free();                                                                                     \
-    nvshmem_free(word);                                                                           \
-  }
-GDAKIT_NVSHMEM_TYPES(CHECK_SIGNALS)
+GDAKIT_NVSHMEM_TYPES(CHECK_VALUES)
 
 // Signals without data.
 struct SignalWord {
@@ -281,33 +161,42 @@ GDAKIT_NVSHMEM_ATOMIC_TYPES(CHECK_ADDING)
   }
 GDAKIT_NVSHMEM_SET_TYPES(CHECK_SETTING)
 
-#define CHECK_BITS(NAME, TYPE)                                                            \
-  struct BitKernel_##NAME {                                                               \
-    TYPE* word;                                                                           \
-    int* good;                                                                            \
-    GDAKIT_DEVICE_ONLY void operator()() const {                                          \
-      const int pe = next_pe();                                                           \
-      nvshmem_##NAME##_atomic_or(word, as<TYPE>(12), pe);                                 \
-      *good = nvshmem_##NAME##_atomic_fetch_and(word, as<TYPE>(6), pe) == as<TYPE>(12);   \
-      *good &= nvshmem_##NAME##_atomic_fetch_or(word, as<TYPE>(3), pe) == as<TYPE>(4);    \
-      *good &= nvshmem_##NAME##_atomic_fetch_xor(word, as<TYPE>(5), pe) == as<TYPE>(7);   \
-      nvshmem_##NAME##_atomic_xor(word, as<TYPE>(9), pe);                                 \
-      nvshmem_##NAME##_atomic_and(word, as<TYPE>(10), pe);                                \
-      nvshmem_quiet();                                                                    \
-    }                                                                                     \
-  };                                                                                      \
-  template <int>                                                                          \
-  void check_bits_##NAME() {                                                              \
-    auto* const word = static_cast<TYPE*>(nvshmem_calloc(1, sizeof(TYPE)));               \
-    Shared<int> good(1);                                                                  \
-    run_on_all("bits " #NAME, BitKernel_##NAME{word, good.get()});                        \
-    expect(good[0] == 1 && read(word) == as<TYPE>(10), "bits " #NAME);                    \
-    nvshmem_barrier_all();                                                                \
-    nvshmem_##NAME##_atomic_xor(word, as<TYPE>(3), next_pe());                            \
-    expect(nvshmem_##NAME##_atomic_fetch_or(word, as<TYPE>(4), next_pe()) == as<TYPE>(9), \
-           "host bits " #NAME);                                                           \
-    nvshmem_barrier_all();                                                                \
-    nvshmem_free(word);                                                                   \
+#define CHECK_BITS(NAME, TYPE)                                                          \
+  struct BitKernel_##NAME {                                                             \
+    TYPE* word;                                                                         \
+    int* good;                                                                          \
+    GDAKIT_DEVICE_ONLY void operator()() const {                                        \
+      const int pe = next_pe();                                                         \
+      nvshmem_##NAME##_atomic_or(word, as<TYPE>(12), pe);                               \
+      *good = nvshmem_##NAME##_atomic_fetch_and(word, as<TYPE>(6), pe) == as<TYPE>(12); \
+      *good &= nvshmem_##NAME##_atomic_fetch_or(word, as<TYPE>(3), pe) == as<TYPE>(4);  \
+      *good &= nvshmem_##NAME##_atomic_fetch_xor(word, as<TYPE>(5), pe) == as<TYPE>(7); \
+      nvshmem_##NAME##_atomic_xor(word, as<TYPE>(9), pe);                               \
+      nvshmem_##NAME##_atomic_and(word, as<TYPE>(10), pe);                              \
+      nvshmem_quiet();                                                                  \
+    }                                                                                   \
+  };                                                                                    \
+  template <int>                                                                        \
+  void check_bits_##NAME() {                                                            \
+    auto* const word = static_cast<TYPE*>(nvshmem_calloc(1, sizeof(TYPE)));             \
+    Shared<int> good(1);                                                                \
+    run_on_all("bits " #NAME, BitKernel_##NAME{word, good.get()});                      \
+    expect(good[0] == 1 && read(word) == as<TYPE>(10), "bits " #NAME);                  \
+    nvshmem_barrier_all();                                                              \
+    const int pe = next_pe();                                                           \
+    const auto host_was = [](TYPE old, int expected) {                                  \
+      expect(old == as<TYPE>(expected), "host bits " #NAME);                            \
+    };                                                                                  \
+    nvshmem_##NAME##_atomic_xor(word, as<TYPE>(3), pe);                                 \
+    host_was(nvshmem_##NAME##_atomic_fetch_or(word, as<TYPE>(4), pe), 9);               \
+    nvshmem_##NAME##_atomic_and(word, as<TYPE>(7), pe);                                 \
+    host_was(nvshmem_##NAME##_atomic_fetch_xor(word, as<TYPE>(6), pe), 5);              \
+    nvshmem_##NAME##_atomic_or(word, as<TYPE>(8), pe);                                  \
+    host_was(nvshmem_##NAME##_atomic_fetch_and(word, as<TYPE>(9), pe), 11);             \
+    nvshmem_barrier_all();                                                              \
+    host_was(read(word), 9);                                                            \
+    nvshmem_barrier_all();                                                              \
+    nvshmem_free(word);                                                                 \
   }
 GDAKIT_NVSHMEM_BIT_TYPES(CHECK_BITS)
 
@@ -361,8 +250,10 @@ GDAKIT_NVSHMEM_BIT_TYPES(CHECK_BITS)
   }
 GDAKIT_NVSHMEM_WAIT_TYPES(CHECK_WAITS)
 
-#define CALL_MOVES(NAME, TYPE) GDAKIT_CHECK_IF_MINE(check_moves_##NAME)
-#define CALL_SIGNALS(NAME, TYPE) GDAKIT_CHECK_IF_MINE(check_signals_##NAME)
+#define CALL_MOVES(ID, TYPE) GDAKIT_CHECK_IF_MINE(check_moves_##ID)
+#define CALL_STRIDES(ID, TYPE) GDAKIT_CHECK_IF_MINE(check_strides_##ID)
+#define CALL_SIGNALS(ID, TYPE) GDAKIT_CHECK_IF_MINE(check_signals_##ID)
+#define CALL_VALUES(NAME, TYPE) GDAKIT_CHECK_IF_MINE(check_values_##NAME)
 #define CALL_ADDING(NAME, TYPE) GDAKIT_CHECK_IF_MINE(check_adding_##NAME)
 #define CALL_SETTING(NAME, TYPE) GDAKIT_CHECK_IF_MINE(check_setting_##NAME)
 #define CALL_BITS(NAME, TYPE) GDAKIT_CHECK_IF_MINE(check_bits_##NAME)
@@ -370,7 +261,14 @@ GDAKIT_NVSHMEM_WAIT_TYPES(CHECK_WAITS)
 template <int kPart, int kParts>
 void check_all() {
   GDAKIT_NVSHMEM_TYPES(CALL_MOVES)
+  GDAKIT_NVSHMEM_TYPES(CALL_STRIDES)
   GDAKIT_NVSHMEM_TYPES(CALL_SIGNALS)
+  GDAKIT_NVSHMEM_TYPES(CALL_VALUES)
+  GDAKIT_NVSHMEM_SIZES(CALL_MOVES)
+  GDAKIT_NVSHMEM_SIZES(CALL_STRIDES)
+  GDAKIT_NVSHMEM_SIZES(CALL_SIGNALS)
+  GDAKIT_CHECK_IF_MINE(check_moves_mem)
+  GDAKIT_CHECK_IF_MINE(check_signals_mem)
   GDAKIT_NVSHMEM_ATOMIC_TYPES(CALL_ADDING)
   GDAKIT_NVSHMEM_SET_TYPES(CALL_SETTING)
   GDAKIT_NVSHMEM_BIT_TYPES(CALL_BITS)

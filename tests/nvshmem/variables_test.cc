@@ -59,12 +59,14 @@ TEST(Variables, OfGdakitWin) {
 
 TEST(Variables, ThatMeanNothingHereAreNamed) {
   const TranslatedVariables translated = translate({{"NVSHMEM_ENABLE_NIC_PE_MAPPING", "1"},
+                                                    {"NVSHMEM_DISABLE_GDRCOPY", "1"},
                                                     {"NVSHMEM_IB_ENABLE_IBGDA", "0"},
                                                     {"HOME", "/"},
                                                     {"GDAKIT_TEAMS", "9"}});
   EXPECT_THAT(translated.warnings, ElementsAre(HasSubstr("NVSHMEM_ENABLE_NIC_PE_MAPPING"),
+                                               HasSubstr("NVSHMEM_DISABLE_GDRCOPY"),
                                                HasSubstr("NVSHMEM_IB_ENABLE_IBGDA")));
-  EXPECT_EQ(translated.variables.size(), 4u);  // nothing but what was there
+  EXPECT_EQ(translated.variables.size(), 5u);  // nothing but what was there
 }
 
 TEST(Variables, WithValuesThatMeanNothingHereAreNamed) {
@@ -79,6 +81,7 @@ TEST(Variables, WithValuesThatMeanNothingHereAreNamed) {
                                              {"NVSHMEM_REMOTE_TRANSPORT", "ucx"},
                                              {"NVSHMEM_DISABLE_P2P", "maybe"},
                                              {"NVSHMEM_MAX_TEAMS", "1000000"},
+                                             {"NVSHMEM_IBGDA_FORCE_NIC_BUF_MEMTYPE", "nowhere"},
                                              {"NVSHMEM_IBGDA_NUM_RC_PER_PE", "0"},
                                              {"NVSHMEM_BOOTSTRAP", "SHMEM"}}) {
     const TranslatedVariables translated = translate({{name, value}});
@@ -87,9 +90,41 @@ TEST(Variables, WithValuesThatMeanNothingHereAreNamed) {
   }
 }
 
+TEST(Variables, QueuesLieWhereNicBuffersShall) {
+  const auto place_for = [](const char* memory) {
+    return options_of({{"NVSHMEM_IBGDA_FORCE_NIC_BUF_MEMTYPE", memory}}).queue_memory;
+  };
+  EXPECT_EQ(place_for("hostmem"), QueuePlace::host);
+  EXPECT_EQ(place_for("gpumem"), QueuePlace::automatic);
+}
+
+TEST(Variables, AskForAnIntroduction) {
+  Options options;
+  options.queue_depth = 256;
+  options.secret = "000102030405060708090a0b0c0d0e0f";
+  for (const char* const no : {"0", "3.4.5"}) {
+    EXPECT_EQ(introduction({{"NVSHMEM_VERSION", no}, {"NVSHMEM_DEBUG", "INFO"}}, options), "");
+  }
+  EXPECT_EQ(introduction({{"NVSHMEM_INFO", "false"}}, options), "");
+  const std::string version = introduction({{"NVSHMEM_VERSION", "1"}}, options);
+  EXPECT_THAT(version, testing::MatchesRegex("gdakit [0-9.]+ with the interface of NVSHMEM 3.5.0"));
+  const std::string all = introduction({{"NVSHMEM_INFO", "true"}}, options);
+  EXPECT_THAT(all, testing::StartsWith(version + "\n"));
+  EXPECT_THAT(all, HasSubstr("\nGDAKIT_QUEUE_DEPTH=256 (program)\n"));
+  EXPECT_THAT(all, HasSubstr("\nGDAKIT_TEAMS=32 (default)\n"));
+  EXPECT_THAT(all, HasSubstr("\nGDAKIT_SECRET=(set) (program)\n"));
+}
+
 TEST(Variables, OfNvshmemThatAskForWhatIsThereAnyhowAreTaken) {
   EXPECT_THAT(translate({{"NVSHMEM_IB_ENABLE_IBGDA", "1"}}).warnings, IsEmpty());
   EXPECT_THAT(translate({{"NVSHMEM_DISABLE_NVLS", "1"}}).warnings, IsEmpty());
+  for (const char* const value : {"0", "1"}) {
+    EXPECT_THAT(translate({{"NVSHMEM_INFO", value}, {"NVSHMEM_VERSION", value}}).warnings,
+                IsEmpty());
+  }
+  EXPECT_THAT(translate({{"NVSHMEM_VERSION", "3.4.5"}}).warnings, IsEmpty());
+  EXPECT_THAT(translate({{"NVSHMEM_INFO", "much"}}).warnings,
+              ElementsAre(HasSubstr("NVSHMEM_INFO")));
   EXPECT_THAT(translate({{"NVSHMEM_DISABLE_NVLS", "0"}}).warnings,
               ElementsAre(HasSubstr("NVSHMEM_DISABLE_NVLS")));
 }

@@ -8,6 +8,7 @@
 
 #include <cstdio>
 #include <cstring>
+#include <type_traits>
 #include <vector>
 
 #include "core/base/annotate.h"
@@ -83,6 +84,17 @@ inline void* allocate(std::size_t bytes) { return std::malloc(bytes); }
 inline void release(void* memory) { std::free(memory); }
 
 #endif
+
+// A block is one warp for most types, which is quick. For a few it is two, with more elements than
+// threads.
+template <class T>
+constexpr bool kIsWide = std::is_same_v<T, double> || std::is_same_v<T, unsigned char> ||
+                         std::is_same_v<T, gdakit::nvshmem::Bits<128>>;
+constexpr unsigned kTwoWarps = 64;
+template <class T>
+constexpr unsigned kThreadsOf = kIsWide<T> ? kTwoWarps : kThreads;
+template <class T>
+constexpr int kCountOf = kIsWide<T> ? 70 : 5;
 
 // Expects that the kernel runs and the device reports nothing.
 template <class Kernel>
