@@ -171,6 +171,7 @@ struct Part {
     nvshmem_##BEFORE##get##BEHIND##_nbi(m.way(1), m.source, n, pe);                      \
     nvshmemx_##BEFORE##get##BEHIND##_on_stream(m.way(2), m.source, n, pe, nullptr);      \
     nvshmemx_##BEFORE##get##BEHIND##_nbi_on_stream(m.way(3), m.source, n, pe, nullptr);  \
+    nvshmemx_quiet_on_stream(nullptr);                                                   \
     nvshmem_quiet();                                                                     \
     m.check("host " #BEFORE "get" #BEHIND, 0, 4, pe);                                    \
     m.free();                                                                            \
