@@ -59,7 +59,8 @@ inline constexpr std::uint32_t kGpuFewPieces = 64;
 // sets `cancel`, then reads `started`; the kernel sets `started`, then reads `cancel`, both with a
 // full fence between, so that one of them sees the other. If both do, the verdict decides.
 struct GpuControl {
-  alignas(64) std::uint32_t cancel = 0;   // written by the host
+  alignas(64) std::uint32_t cancel = 0;   // these two are written by the host
+  std::uint64_t issued_ns = 0;            // steady clock: when CUDA took the launch, or 0
   alignas(64) std::uint32_t started = 0;  // the rest by the kernel
   std::uint32_t verdict = 0;
   std::uint32_t finished = 0;  // all operations are visible

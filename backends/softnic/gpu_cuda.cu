@@ -1,11 +1,15 @@
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <mutex>
+#include <optional>
+#include <utility>
 #include <vector>
 
+#include "backends/softnic/clock.h"
+#include "backends/softnic/copy_context.h"
 #include "backends/softnic/gpu_cuda.cuh"
 #include "backends/softnic/gpu_kernels.cuh"
+#include "backends/softnic/gpu_launcher.h"
 #include "core/base/bits.h"
 #include "core/host/cuda_driver.h"
 
@@ -14,17 +18,20 @@ namespace {
 
 constexpr std::size_t kSlabBytes = 64 * 1024;
 
+// A capture of a CUDA graph under way in another thread must not refuse this thread's calls.
+void relax_capture() {
+  static thread_local bool relaxed = false;
+  if (relaxed) return;
+  cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+  cudaThreadExchangeStreamCaptureMode(&mode);
+  relaxed = true;
+}
+
 // Makes the GPU the thread's current one for a call or two.
 class OnDevice {
  public:
   explicit OnDevice(int ordinal) {
-    // A capture of a CUDA graph under way in another thread must not refuse this thread's calls.
-    static thread_local bool relaxed = false;
-    if (!relaxed) {
-      cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
-      cudaThreadExchangeStreamCaptureMode(&mode);
-      relaxed = true;
-    }
+    relax_capture();
     cudaGetDevice(&before_);
     if (before_ != ordinal) cudaSetDevice(ordinal);
     changed_ = before_ != ordinal;
@@ -40,36 +47,26 @@ class OnDevice {
   bool changed_ = false;
 };
 
-CUstreamBatchMemOpParams memory_operation(const GpuWord& word) {
-  CUstreamBatchMemOpParams out{};
-  out.writeValue.address = word.to;
-  out.writeValue.flags = CU_STREAM_WRITE_VALUE_DEFAULT;
-  if (word.size == 8) {
-    out.writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_64;
-    out.writeValue.value64 = word.value;
-  } else {
-    out.writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
-    out.writeValue.value = static_cast<cuuint32_t>(word.value);
-  }
-  return out;
-}
-
 class CudaDevice final : public GpuDevice {
  public:
   explicit CudaDevice(int ordinal) : ordinal_(ordinal) {}
 
   ~CudaDevice() override {
+    launcher_.reset();
     const OnDevice here(ordinal_);
-    for (const cudaStream_t stream : streams_) cudaStreamDestroy(stream);
+    for (const Stream& stream : streams_) {
+      cudaStreamDestroy(stream.kernels);
+      context_->destroy_stream(stream.copies);
+    }
     for (void* const block : blocks_) cudaFreeHost(block);
     cudaFree(gates_);
   }
 
   Result<void> start() {
     const OnDevice here(ordinal_);
-    const Result<const cuda::Driver*> driver = cuda::driver();
-    if (!driver) return driver.error();
-    driver_ = *driver;
+    Result<std::unique_ptr<CopyContext>> context = CopyContext::create(ordinal_);
+    if (!context) return context.error().within("a context for the soft NIC's copies");
+    context_ = std::move(*context);
     if (Result<void> done = cuda::check(
             cudaDeviceGetAttribute(&multiprocessors_, cudaDevAttrMultiProcessorCount, ordinal_),
             "cudaDeviceGetAttribute");
@@ -89,6 +86,9 @@ class CudaDevice final : public GpuDevice {
     }
     scratch_ = static_cast<std::uint64_t*>(pinned(sizeof *scratch_));
     if (scratch_ == nullptr) return Error(Code::exhausted, "no pinned memory left");
+    launcher_.emplace(
+        GpuLauncher::Actions{[this](const GpuLaunchRequest& request) { launch_now(request); },
+                             [this] { return kernels_run(); }});
     make_stream();
     return failed() ? Result<void>(Error(Code::system, failure())) : Result<void>();
   }
@@ -112,8 +112,9 @@ class CudaDevice final : public GpuDevice {
     int lowest = 0;
     int highest = 0;
     note(cudaDeviceGetStreamPriorityRange(&lowest, &highest));
-    cudaStream_t stream = nullptr;
-    note(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, highest));
+    Stream stream;
+    note(context_->make_stream(highest, stream.copies));
+    note(cudaStreamCreateWithPriority(&stream.kernels, cudaStreamNonBlocking, highest));
     if (streams_.size() == kMaxStreams) note(cudaErrorMemoryAllocation);
     if (failed()) return 0;
     streams_.push_back(stream);
@@ -125,39 +126,27 @@ class CudaDevice final : public GpuDevice {
   GpuGate* gate(std::uint32_t slot) override { return gates_ + slot; }
 
   void copy_in(GpuStream stream, std::uint64_t to, const void* from, std::size_t size) override {
-    copy(stream, reinterpret_cast<void*>(to), from, size, cudaMemcpyHostToDevice);
+    in_context(stream, [=, this](const auto& on) { return context_->copy_in(on, to, from, size); });
   }
   void copy_out(GpuStream stream, void* to, std::uint64_t from, std::size_t size) override {
-    copy(stream, to, reinterpret_cast<const void*>(from), size, cudaMemcpyDeviceToHost);
+    in_context(stream,
+               [=, this](const auto& on) { return context_->copy_out(on, to, from, size); });
   }
   void copy_across(GpuStream stream, std::uint64_t to, std::uint64_t from,
                    std::size_t size) override {
-    copy(stream, reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), size,
-         cudaMemcpyDefault);
+    in_context(stream,
+               [=, this](const auto& on) { return context_->copy_across(on, to, from, size); });
   }
-
   void write_words(GpuStream stream, const GpuWord* words, std::size_t count) override {
-    if (failed()) return;
-    const OnDevice here(ordinal_);
-    std::array<CUstreamBatchMemOpParams, kGpuWordsAtOnce> operations;
-    std::transform(words, words + count, operations.begin(), memory_operation);
-    const CUresult code = driver_->stream_words(streams_[stream], static_cast<unsigned>(count),
-                                                operations.data(), /*flags=*/0);
-    // The two enumerations agree.
-    note(static_cast<cudaError_t>(code));
+    in_context(stream,
+               [=, this](const auto& on) { return context_->write_words(on, words, count); });
   }
 
   void launch_batch(GpuStream stream, const GpuLaunch& launch) override {
-    if (failed()) return;
-    const OnDevice here(ordinal_);
-    launch_batch_kernel(streams_[stream], launch, multiprocessors_);
-    note(cudaGetLastError());
+    submit({stream, /*bulk=*/false, /*behind_copies=*/false, launch});
   }
   void launch_bulk(GpuStream stream, const GpuLaunch& launch) override {
-    if (failed()) return;
-    const OnDevice here(ordinal_);
-    launch_bulk_kernel(streams_[stream], launch, multiprocessors_);
-    note(cudaGetLastError());
+    submit({stream, /*bulk=*/true, /*behind_copies=*/false, launch});
   }
 
   bool owns(std::uint64_t address) override {
@@ -176,10 +165,48 @@ class CudaDevice final : public GpuDevice {
  private:
   static constexpr std::size_t kMaxStreams = 256;
 
-  void copy(GpuStream stream, void* to, const void* from, std::size_t size, cudaMemcpyKind kind) {
+  // Copies and kernels of one stream are on two of CUDA's, in two contexts.
+  struct Stream {
+    CopyContext::Stream copies;
+    cudaStream_t kernels = nullptr;
+    bool copied = false;  // since the last launch
+  };
+
+  template <class Act>
+  void in_context(GpuStream stream, const Act& act) {
+    if (failed()) return;
+    relax_capture();
+    streams_[stream].copied = true;
+    note(act(streams_[stream].copies));
+  }
+
+  void submit(GpuLaunchRequest request) {
+    if (failed()) return;
+    Stream& stream = streams_[request.stream];
+    request.behind_copies = std::exchange(stream.copied, false);
+    if (request.behind_copies) note(context_->record(stream.copies));
+    launcher_->submit(request);
+  }
+
+  // In the launcher's thread.
+  void launch_now(const GpuLaunchRequest& request) {
     if (failed()) return;
     const OnDevice here(ordinal_);
-    note(cudaMemcpyAsync(to, from, size, kind, streams_[stream]));
+    const Stream& stream = streams_[request.stream];
+    last_launched_ = request.stream;
+    if (request.behind_copies) {
+      note(cudaStreamWaitEvent(stream.kernels, stream.copies.event, /*flags=*/0));
+    }
+    const auto launch = request.bulk ? launch_bulk_kernel : launch_batch_kernel;
+    launch(stream.kernels, request.launch, multiprocessors_);
+    __atomic_store_n(&request.launch.control->issued_ns, steady_now_ns(), __ATOMIC_RELEASE);
+    note(cudaGetLastError());
+  }
+  // Finds out, too, when the program's context has failed: copies would go on without it.
+  bool kernels_run() {
+    const cudaError_t code = cudaStreamQuery(streams_[last_launched_].kernels);
+    if (code != cudaErrorNotReady) note(code);
+    return code == cudaErrorNotReady;
   }
 
   // The first use of a stream for each purpose takes a fraction of a millisecond, and longer where
@@ -190,7 +217,8 @@ class CudaDevice final : public GpuDevice {
     copy_in(stream, gate, scratch_, sizeof *scratch_);
     write_word(stream, {gate, 0, 8});
     write_word(stream, {gate, 0, 4});
-    note(load_kernels(streams_[stream]));
+    note(context_->synchronize(streams_[stream].copies));
+    note(load_kernels(streams_[stream].kernels));
   }
 
   void* allocate(std::size_t bytes) {
@@ -204,6 +232,7 @@ class CudaDevice final : public GpuDevice {
   }
 
   // The first failure counts: after it a CUDA context fails everything.
+  void note(CUresult code) { note(static_cast<cudaError_t>(code)); }  // the enumerations agree
   void note(cudaError_t code) {
     if (code == cudaSuccess) return;
     cudaError_t none = cudaSuccess;
@@ -212,15 +241,17 @@ class CudaDevice final : public GpuDevice {
 
   const int ordinal_;
   int multiprocessors_ = 1;
-  const cuda::Driver* driver_ = nullptr;
+  std::unique_ptr<CopyContext> context_;
   GpuGate* gates_ = nullptr;
-  std::uint64_t* scratch_ = nullptr;   // pinned
-  std::mutex mutex_;                   // makers of streams and pinned memory
-  std::vector<cudaStream_t> streams_;  // never moves: readers need no lock
+  std::uint64_t* scratch_ = nullptr;  // pinned
+  std::mutex mutex_;                  // makers of streams and pinned memory
+  std::vector<Stream> streams_;       // never moves: readers need no lock
+  GpuStream last_launched_ = 0;       // the launcher's own
   std::vector<void*> blocks_;
   std::byte* slab_ = nullptr;
   std::size_t slab_used_ = 0;
   std::atomic<cudaError_t> failure_{cudaSuccess};
+  std::optional<GpuLauncher> launcher_;  // last: its thread uses all of the others
 };
 
 }  // namespace

@@ -2,8 +2,9 @@
 // copy engine, word writes, and the two helper kernels. CUDA stands behind it in gpu_cuda.cu; tests
 // have one of their own.
 //
-// Contract. Everything on one stream happens in the order issued; calls return at once. Copies have
-// one side in host memory, or the two sides on two GPUs, so that they never need a kernel. Calls
+// Contract. Everything on one stream happens in the order issued, but that copies and words do not
+// wait for kernels; calls return at once, whatever the program's own threads do in CUDA. Copies
+// have one side in host memory, or the two sides on two GPUs, so that they never need a kernel. Calls
 // may come from any thread. Once a call has failed, failed() says why and further calls do nothing.
 #pragma once
 

@@ -30,10 +30,11 @@
 namespace gdakit::softnic {
 
 struct GpuOrderOptions {
-  bool kernels = true;              // false: the copy engine alone
-  std::uint32_t engine_ops = 3;     // so few operations go through the copy engine if they can
-  std::uint64_t stuck_ns = 100000;  // how long a launch may wait for room
-  std::uint64_t mark_ns = 4000;     // how long nobody may know that copies are complete
+  bool kernels = true;                  // false: the copy engine alone
+  std::uint32_t engine_ops = 3;         // so few operations go through the copy engine if they can
+  std::uint64_t stuck_ns = 100000;      // how long a launch may wait for room
+  std::uint64_t unissued_ns = 2000000;  // ... and for CUDA to take it
+  std::uint64_t mark_ns = 4000;         // how long nobody may know that copies are complete
   std::size_t ring_bytes = 4u << 20;
 };
 

@@ -24,8 +24,10 @@ bool GpuOrder::kernels_can(const GpuWork& work) const {
   return options_.kernels && !work.engine_only && !begun_as_copies && blocked_.empty();
 }
 
+// The copy engine is slow to copy a lone byte (copy_context.h).
 bool GpuOrder::few(const GpuWork& work) const {
-  return !work.wants_kernel && work.ops.size() <= options_.engine_ops;
+  if (work.wants_kernel || work.ops.size() > options_.engine_ops) return false;
+  return std::ranges::none_of(work.ops, [](const WorkOp& op) { return op.size == 1; });
 }
 
 // Where the works end that may go together, side by side. They are of different ports, and nobody

@@ -28,7 +28,10 @@ void GpuOrder::look_for_stuck() {
   // Copies always get done; behind a kernel there are none.
   if (kernels_ == 0 || !flights_.front().kernel) return;
   const Flight& front = flights_.front();
-  if (now_ns_ - front_since_ns_ < options_.stuck_ns) return;
+  const std::uint64_t issued_ns =
+      __atomic_load_n(&controls_[front.slot].issued_ns, __ATOMIC_ACQUIRE);
+  const std::uint64_t patience_ns = issued_ns != 0 ? options_.stuck_ns : options_.unissued_ns;
+  if (now_ns_ < std::max(front_since_ns_, issued_ns) + patience_ns) return;
   const bool started = __atomic_load_n(&controls_[front.slot].started, __ATOMIC_ACQUIRE) != 0;
   if (started && !front.told) return;
   // From the last to the first: no launch can begin once the one before it is known not to.

@@ -50,6 +50,21 @@ Result<Driver> load() {
   loader.find("cuDeviceGetAttribute", table.device_attribute);
   loader.find("cuModuleGetLoadingMode", table.loading_mode);
   loader.find("cuStreamBatchMemOp", table.stream_words);
+  loader.find("cuDeviceGet", table.device);
+  loader.find("cuCtxCreate", table.context_create);
+  loader.find("cuCtxDestroy", table.context_destroy);
+  loader.find("cuCtxPushCurrent", table.context_push);
+  loader.find("cuCtxPopCurrent", table.context_pop);
+  loader.find("cuStreamCreateWithPriority", table.stream_create);
+  loader.find("cuStreamDestroy", table.stream_destroy);
+  loader.find("cuStreamSynchronize", table.stream_synchronize);
+  loader.find("cuMemcpyHtoDAsync", table.copy_in);
+  loader.find("cuMemcpyDtoHAsync", table.copy_out);
+  loader.find("cuMemcpyAsync", table.copy_across);
+  loader.find("cuMemcpy2DAsync", table.copy_rows);
+  loader.find("cuEventCreate", table.event_create);
+  loader.find("cuEventDestroy", table.event_destroy);
+  loader.find("cuEventRecord", table.event_record);
   if (loader.error()) return *loader.error();
   return table;
 }

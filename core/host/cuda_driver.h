@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cuda.h>
+#include <cudaTypedefs.h>
 #include <cuda_runtime_api.h>
 #include <string>
 
@@ -10,7 +11,7 @@
 
 namespace gdakit::cuda {
 
-// The driver functions that have no counterpart in the runtime.
+// The driver functions that have no counterpart in the runtime, or act in another context.
 struct Driver {
   decltype(&cuGetErrorString) get_error_string;
   decltype(&cuMemAddressReserve) address_reserve;
@@ -27,6 +28,21 @@ struct Driver {
   decltype(&cuDeviceGetAttribute) device_attribute;
   decltype(&cuModuleGetLoadingMode) loading_mode;
   decltype(&cuStreamBatchMemOp) stream_words;
+  decltype(&cuDeviceGet) device;
+  PFN_cuCtxCreate_v11040 context_create;
+  decltype(&cuCtxDestroy) context_destroy;
+  decltype(&cuCtxPushCurrent) context_push;
+  decltype(&cuCtxPopCurrent) context_pop;
+  decltype(&cuStreamCreateWithPriority) stream_create;
+  decltype(&cuStreamDestroy) stream_destroy;
+  decltype(&cuStreamSynchronize) stream_synchronize;
+  decltype(&cuMemcpyHtoDAsync) copy_in;
+  decltype(&cuMemcpyDtoHAsync) copy_out;
+  decltype(&cuMemcpyAsync) copy_across;
+  decltype(&cuMemcpy2DAsync) copy_rows;
+  decltype(&cuEventCreate) event_create;
+  decltype(&cuEventDestroy) event_destroy;
+  decltype(&cuEventRecord) event_record;
 };
 
 // The table, filled by the first call. Errors: no driver, or one that is too old (unavailable).

@@ -2,7 +2,9 @@
 
 #include <cstring>
 #include <string>
+#include <utility>
 
+#include "core/base/bits.h"
 #include "core/host/cuda_range.h"
 
 namespace gdakit {
@@ -12,11 +14,17 @@ std::string text(const char* call, std::uint64_t bytes) {
   return std::string(call) + " of " + std::to_string(bytes) + " bytes";
 }
 
+// What NICs read is fetched in whole pages by some.
+constexpr std::uint64_t kBlockAlignment = 4096;
+
 class DeviceBlock final : public MemoryBlock {
  public:
-  DeviceBlock(MemoryProvider& provider, void* data, std::uint64_t size)
-      : MemoryBlock(provider, data, size) {}
-  ~DeviceBlock() override { cudaFree(data()); }
+  DeviceBlock(MemoryProvider& provider, void* data, std::uint64_t size,
+              std::shared_ptr<AddressRange> range)
+      : MemoryBlock(provider, data, size), range_(std::move(range)) {}
+
+ private:
+  std::shared_ptr<AddressRange> range_;  // that it lies in
 };
 
 class PinnedBlock final : public MemoryBlock {
@@ -60,21 +68,42 @@ Result<std::unique_ptr<MemoryBlock>> CudaMemoryProvider::allocate(std::uint64_t 
   if (auto done = cuda::check(cudaSetDevice(ordinal_), "cudaSetDevice"); !done) {
     return done.error();
   }
+  if (place == Place::device) return allocate_on_device(bytes);
   void* data = nullptr;
-  if (place == Place::shared) {
-    auto made =
-        cuda::check(cudaHostAlloc(&data, bytes, cudaHostAllocMapped | cudaHostAllocPortable),
-                    text("cudaHostAlloc", bytes));
-    if (!made) return made.error();
-    std::memset(data, 0, bytes);
-    return std::unique_ptr<MemoryBlock>(std::make_unique<PinnedBlock>(*this, data, bytes));
+  auto made = cuda::check(cudaHostAlloc(&data, bytes, cudaHostAllocMapped | cudaHostAllocPortable),
+                          text("cudaHostAlloc", bytes));
+  if (!made) return made.error();
+  std::memset(data, 0, bytes);
+  return std::unique_ptr<MemoryBlock>(std::make_unique<PinnedBlock>(*this, data, bytes));
+}
+
+Result<std::shared_ptr<AddressRange>> CudaMemoryProvider::make_range(std::uint64_t bytes) {
+  Result<std::unique_ptr<AddressRange>> range = reserve(bytes);
+  if (!range) return range.error();
+  if (auto committed = (*range)->commit(bytes); !committed) return committed.error();
+  return std::shared_ptr<AddressRange>(std::move(*range));
+}
+
+// Small blocks share a range: one has at least `granularity_` bytes.
+Result<std::unique_ptr<MemoryBlock>> CudaMemoryProvider::allocate_on_device(std::uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  const std::uint64_t rounded = round_up(bytes, kBlockAlignment);
+  if (rounded > granularity_ / 2) {
+    auto range = make_range(round_up(bytes, granularity_));
+    if (!range) return range.error();
+    void* const base = (*range)->base();
+    return std::unique_ptr<MemoryBlock>(
+        std::make_unique<DeviceBlock>(*this, base, bytes, std::move(*range)));
   }
-  if (auto made = cuda::check(cudaMalloc(&data, bytes), text("cudaMalloc", bytes)); !made) {
-    return made.error();
+  if (slab_ == nullptr || slab_used_ + rounded > granularity_) {
+    auto range = make_range(granularity_);
+    if (!range) return range.error();
+    slab_ = std::move(*range);
+    slab_used_ = 0;
   }
-  auto block = std::make_unique<DeviceBlock>(*this, data, bytes);
-  if (auto cleared = clear(data, bytes); !cleared) return cleared.error();
-  return std::unique_ptr<MemoryBlock>(std::move(block));
+  void* const base = static_cast<char*>(slab_->base()) + slab_used_;
+  slab_used_ += rounded;
+  return std::unique_ptr<MemoryBlock>(std::make_unique<DeviceBlock>(*this, base, bytes, slab_));
 }
 
 Result<std::unique_ptr<AddressRange>> CudaMemoryProvider::reserve(std::uint64_t bytes) {

@@ -1,8 +1,12 @@
-// Memory of one GPU. Blocks of Place::device come from cudaMalloc, of Place::shared from pinned
-// host memory that the GPU maps at the same address. Ranges are virtual memory: a large
-// reservation, filled chunk by chunk with physical memory that other processes and the GPUs beside
-// can map.
+// Memory of one GPU. Ranges are virtual memory: a large reservation, filled chunk by chunk with
+// physical memory that other processes and the GPUs beside can map. Blocks of Place::device lie in
+// ranges, too: those belong to no CUDA context, and a NIC that copies in a context of its own waits
+// for nobody there. Blocks of Place::shared are pinned host memory that the GPU maps at the same
+// address.
 #pragma once
+
+#include <memory>
+#include <mutex>
 
 #include "core/host/cuda_driver.h"
 #include "core/host/memory.h"
@@ -34,11 +38,16 @@ class CudaMemoryProvider final : public MemoryProvider {
   CudaMemoryProvider(int ordinal, const cuda::Driver& driver)
       : ordinal_(ordinal), driver_(driver) {}
   Result<void> start();
+  Result<std::shared_ptr<AddressRange>> make_range(std::uint64_t bytes);
+  Result<std::unique_ptr<MemoryBlock>> allocate_on_device(std::uint64_t bytes);
 
   int ordinal_;
   const cuda::Driver& driver_;
   std::uint64_t granularity_ = 0;
-  cudaStream_t stream_ = nullptr;  // of its own, so that copies never wait for kernels
+  cudaStream_t stream_ = nullptr;       // of its own, so that copies never wait for kernels
+  std::mutex mutex_;                    // of what follows
+  std::shared_ptr<AddressRange> slab_;  // of small blocks
+  std::uint64_t slab_used_ = 0;         // bytes of it that blocks have had
 };
 
 }  // namespace gdakit

@@ -58,6 +58,43 @@ TEST(Coexist, MemoryAndStreamsAreMadeMeanwhile) {
   });
 }
 
+// The same behind the errand itself, in CUDA's default stream, as programs often have it: nobody
+// else can copy or launch in the program's context until the errand ends.
+Result<void> behind_an_errand(Context& c, const std::function<Result<void>()>& act) {
+  auto errands = Errands::make(c, kSome, some_rounds(), false);
+  if (!errands) return errands.error();
+  if (auto launched = errands->launch(nullptr); !launched) return launched;
+  if (auto done = act(); !done) return done;
+  if (auto ended = c.synchronize(nullptr); !ended) return ended;
+  return errands->verify();
+}
+
+TEST(Coexist, ACopyThatWaitsForTheKernelStopsNothing) {
+  expect_job(2, job_options(), [](Context& c) -> Result<void> {
+    void* memory = nullptr;
+    if (auto ok = cuda_ok(cudaMalloc(&memory, 64), "cudaMalloc"); !ok) return ok;
+    auto done = behind_an_errand(c, [&] {
+      char back[64];
+      return cuda_ok(cudaMemcpy(back, memory, sizeof back, cudaMemcpyDeviceToHost), "cudaMemcpy");
+    });
+    cudaFree(memory);
+    return done;
+  });
+}
+
+TEST(Coexist, MemoryIsFreedMeanwhile) {
+  expect_job(2, job_options(), [](Context& c) -> Result<void> {
+    void* memory = nullptr;
+    void* pinned = nullptr;
+    if (auto ok = cuda_ok(cudaMalloc(&memory, 1 << 20), "cudaMalloc"); !ok) return ok;
+    if (auto ok = cuda_ok(cudaMallocHost(&pinned, 1 << 20), "cudaMallocHost"); !ok) return ok;
+    return behind_an_errand(c, [&]() -> Result<void> {
+      if (auto ok = cuda_ok(cudaFree(memory), "cudaFree"); !ok) return ok;
+      return cuda_ok(cudaFreeHost(pinned), "cudaFreeHost");
+    });
+  });
+}
+
 // Copies a megabyte to the GPU and back, a number of times.
 Result<void> copy_there_and_back(cudaStream_t stream, void* memory) {
   const std::vector<char> there(1 << 20, 42);

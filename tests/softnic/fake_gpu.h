@@ -13,6 +13,7 @@
 #include <random>
 #include <vector>
 
+#include "backends/softnic/clock.h"
 #include "backends/softnic/gpu_device.h"
 #include "backends/softnic/gpu_port.h"
 #include "backends/softnic/host_dma.h"
@@ -36,6 +37,8 @@ class FakeGpu final : public GpuDevice {
  public:
   explicit FakeGpu(std::uint32_t seed = 1) : random_(seed), gates_(kGpuLaunchSlots) {}
 
+  // Whether CUDA takes launches, or lets them wait.
+  std::atomic<bool> taken = true;
   // Whether kernels find room on the GPU.
   std::atomic<bool> room = true;
   // Whether a kernel's last blocks do: without it, its work gets done but its stream stands still.
@@ -45,16 +48,19 @@ class FakeGpu final : public GpuDevice {
   std::atomic<bool> broken = false;
   std::uint64_t kernels = 0;  // that did their work
 
-  // Performs the oldest operation of one stream; false if none could be.
+  // Performs the oldest copy or the oldest kernel of one stream; false if none could be.
   bool step() {
     const std::lock_guard lock(mutex_);
-    const std::size_t first = random_() % streams_.size();
-    for (std::size_t i = 0; i != streams_.size(); ++i) {
-      Operations& stream = streams_[(first + i) % streams_.size()];
-      if (stream.empty()) continue;
-      const Progress progress = stream.front()();
+    const std::size_t first = random_() % queues_.size();
+    for (std::size_t i = 0; i != queues_.size(); ++i) {
+      Queue& queue = queues_[(first + i) % queues_.size()];
+      if (queue.operations.empty()) continue;
+      const Progress progress = queue.operations.front()();
       if (progress == Progress::none) continue;
-      if (progress == Progress::finished) stream.pop_front();
+      if (progress == Progress::finished) {
+        queue.operations.pop_front();
+        ++queue.finished;
+      }
       return true;
     }
     return false;
@@ -65,7 +71,7 @@ class FakeGpu final : public GpuDevice {
   }
   std::size_t pending() const {
     std::size_t count = 0;
-    for (const Operations& stream : streams_) count += stream.size();
+    for (const Queue& queue : queues_) count += queue.operations.size();
     return count;
   }
 
@@ -74,8 +80,8 @@ class FakeGpu final : public GpuDevice {
     return blocks_.back().get();
   }
   GpuStream make_stream() override {
-    streams_.emplace_back();
-    return static_cast<GpuStream>(streams_.size() - 1);
+    queues_.resize(queues_.size() + 2);
+    return static_cast<GpuStream>(queues_.size() / 2 - 1);
   }
   GpuGate* gate(std::uint32_t slot) override { return &gates_[slot]; }
 
@@ -91,21 +97,17 @@ class FakeGpu final : public GpuDevice {
   }
   void write_words(GpuStream stream, const GpuWord* words, std::size_t count) override {
     for (const GpuWord& word : std::vector<GpuWord>(words, words + count)) {
-      issue(stream, [this, word] {
+      issue(copies_of(stream), [this, word] {
         host_.write({word.to}, &word.value, word.size);
         return Progress::finished;
       });
     }
   }
   void launch_batch(GpuStream stream, const GpuLaunch& launch) override {
-    issue(stream, [this, launch, phase = Phase::waiting]() mutable {
-      return run(launch, phase, [&] { run_chains(launch); });
-    });
+    launch_behind_copies(stream, launch, [this, launch] { run_chains(launch); });
   }
   void launch_bulk(GpuStream stream, const GpuLaunch& launch) override {
-    issue(stream, [this, launch, phase = Phase::waiting]() mutable {
-      return run(launch, phase, [&] { run_pieces(launch); });
-    });
+    launch_behind_copies(stream, launch, [this, launch] { run_pieces(launch); });
   }
 
   bool owns(std::uint64_t) override { return true; }
@@ -118,17 +120,37 @@ class FakeGpu final : public GpuDevice {
   };
   enum class Progress { none, some, finished };
   enum class Phase { waiting, begun, finished };
-  using Operations = std::deque<std::function<Progress()>>;
+  // A stream has one for copies and words and one for kernels.
+  struct Queue {
+    std::deque<std::function<Progress()>> operations;
+    std::uint64_t issued = 0;
+    std::uint64_t finished = 0;
+  };
 
-  void issue(GpuStream stream, std::function<Progress()> operation) {
+  static std::size_t copies_of(GpuStream stream) { return std::size_t{2} * stream; }
+  void issue(std::size_t queue, std::function<Progress()> operation) {
     const std::lock_guard lock(mutex_);
-    if (!broken) streams_[stream].push_back(std::move(operation));
+    if (broken) return;
+    queues_[queue].operations.push_back(std::move(operation));
+    ++queues_[queue].issued;
   }
   void move(GpuStream stream, std::uint64_t to, std::uint64_t from, std::size_t size) {
-    issue(stream, [this, to, from, size] {
+    issue(copies_of(stream), [this, to, from, size] {
       host_.copy({to}, {from}, size);
       return Progress::finished;
     });
+  }
+  template <class Body>
+  void launch_behind_copies(GpuStream stream, const GpuLaunch& launch, Body body) {
+    const std::size_t copies = copies_of(stream);
+    if (taken) launch.control->issued_ns = steady_now_ns();
+    issue(copies + 1, [=, this, before = issued_to(copies), phase = Phase::waiting]() mutable {
+      return queues_[copies].finished < before ? Progress::none : run(launch, phase, body);
+    });
+  }
+  std::uint64_t issued_to(std::size_t queue) {
+    const std::lock_guard lock(mutex_);
+    return queues_[queue].issued;
   }
 
   template <class Body>
@@ -190,7 +212,7 @@ class FakeGpu final : public GpuDevice {
   std::mutex mutex_;
   std::mt19937 random_;
   HostDma host_;
-  std::vector<Operations> streams_;
+  std::vector<Queue> queues_;
   std::vector<GpuGate> gates_;
   std::vector<std::unique_ptr<Line[]>> blocks_;
 };

@@ -133,6 +133,25 @@ TEST(GpuPortStuck, ALaunchWhoseLastBlocksFindNoRoomHoldsNothingUp) {
   }
 }
 
+// CUDA takes no launch while another thread waits in it for a kernel, but copies.
+TEST(GpuPortStuck, ALaunchThatCudaDoesNotTakeIsGivenMoreTimeAndThenCancelled) {
+  GpuOrderOptions options = impatient();
+  options.unissued_ns = 5'000'000;
+  Job job(options);
+  job.gpu->room = job.gpu->taken = false;
+  std::uint64_t word = 0;
+  const std::uint64_t one = 1;
+  job.ports[0]->write(on_gpu(&word), &one, sizeof one);
+  job.turn();
+  job.turn();
+  EXPECT_EQ(job.order->counts().cancelled, 0u);
+  std::this_thread::sleep_for(std::chrono::milliseconds(6));
+  job.settle();
+  EXPECT_EQ(word, 1u);
+  EXPECT_EQ(job.order->counts().cancelled, 1u);
+  EXPECT_EQ(job.gpu->kernels, 0u);
+}
+
 TEST(GpuPortStuck, ALongLaunchIsNotTakenForAStuckOneWhenItEnds) {
   GpuOrderOptions options = impatient();
   options.stuck_ns = 5'000'000;
