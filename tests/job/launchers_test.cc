@@ -49,6 +49,15 @@ TEST_P(Launcher, StartsJobsWhoseTrafficIsExact) {
   }
 }
 
+// The programs that call every operation for every type, as `gdakit run` starts them elsewhere.
+TEST_P(Launcher, StartsProgramsOfAllOperations) {
+  for (const char* const program : {GDAKIT_NAMES_PE, GDAKIT_COLLECTIVES_PE}) {
+    if (!run(4, {program})) GTEST_SKIP() << why_not_;
+    EXPECT_EQ(outcome_.status, 0) << program << ": " << outcome_.errors;
+    EXPECT_EQ(lines_of(outcome_.output).size(), 4u) << program << ": " << outcome_.output;
+  }
+}
+
 TEST_P(Launcher, EndsTheJobWithThePeThatIsKilled) {
   if (!run(4, {GDAKIT_TRAFFIC_PE, "10", "1"})) GTEST_SKIP() << why_not_;
   EXPECT_NE(outcome_.status, 0);
