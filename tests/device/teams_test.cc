@@ -213,60 +213,6 @@ TEST(Teams, OverlapAndWorkAtTheSameTime) {
   });
 }
 
-// Collectives back to back, with nothing between them. Every result is looked at: it must not be
-// that of the next or the last round.
-struct BackToBack {
-  Team team;
-  std::int32_t* source;
-  std::int32_t* dest[2];  // 3 * n each
-  int rounds;
-  test::Expect expect;
-
-  template <class Pe>
-  GDAKIT_DEVICE void operator()(Pe& pe) const {
-    auto& m = pe.machine();
-    auto all = pe.block().team(team);
-    const int n = all.n_pes();
-    bool good = true;
-    for (std::int32_t round = 0; round < rounds; ++round) {
-      std::int32_t* const to = dest[round % 2];
-      if (m.thread_index() == 0) m.store_weak(source, round + all.my_pe());
-      good = all.broadcast(to, source, 1, round % n).ok() && good;
-      good = all.fcollect(to + n, source, 1).ok() && good;
-      good = all.reduce(to + 2 * n, source, 1, Max{}).ok() && good;
-      good = m.load_weak(to) == round + round % n && good;
-      for (int i = 0; i < n; ++i) good = m.load_weak(to + n + i) == round + i && good;
-      good = m.load_weak(to + 2 * n) == round + n - 1 && good;
-      m.sync_block();
-    }
-    expect(pe, good);
-  }
-};
-
-class BackToBackTest : public testing::TestWithParam<CollectiveChoice> {};
-
-TEST_P(BackToBackTest, AThousandCollectives) {
-  Options options = job_options();
-  options.collectives = GetParam();
-  expect_job(3, options, [](Context& c) -> Result<void> {
-    auto checks = Checks::make(c);
-    if (!checks) return checks.error();
-    Result<std::int32_t*> memory = c.allocate<std::int32_t>(64);
-    if (!memory) return memory.error();
-    const BackToBack kernel{
-        kTeamWorld, *memory, {*memory + 8, *memory + 32}, test::sized(1000, 20), checks->expect()};
-    if (auto done = c.launch(kernel, {.threads = 36}); !done) return done;
-    return checks->all_held(36);
-  });
-}
-
-INSTANTIATE_TEST_SUITE_P(Teams, BackToBackTest,
-                         testing::Values(CollectiveChoice::linear, CollectiveChoice::logarithmic,
-                                         CollectiveChoice::ring),
-                         [](const auto& each) {
-                           return std::string(collective_choice_name(each.param));
-                         });
-
 struct LargeReduce {
   float* dest;
   const float* source;
