@@ -213,51 +213,5 @@ TEST(Teams, OverlapAndWorkAtTheSameTime) {
   });
 }
 
-struct LargeReduce {
-  float* dest;
-  const float* source;
-  std::size_t count;
-  test::Expect expect;
-
-  template <class Pe>
-  GDAKIT_DEVICE void operator()(Pe& pe) const {
-    expect(pe, pe.block().team(kTeamWorld).reduce(dest, source, count, Sum{}).ok());
-  }
-};
-
-class LargeTest : public testing::TestWithParam<CollectiveChoice> {};
-
-TEST_P(LargeTest, AMillionAndThreeElements) {
-  constexpr std::size_t kCount = 1'000'003;
-  Options options = job_options();
-  options.collectives = GetParam();
-  options.heap_chunk = 8 << 20;
-  options.team_scratch = 64 << 10;  // a hundred pieces, whose round trips take their time
-  expect_job(3, options, [](Context& c) -> Result<void> {
-    auto checks = Checks::make(c);
-    if (!checks) return checks.error();
-    Result<float*> source = c.allocate<float>(kCount);
-    if (!source) return source.error();
-    Result<float*> dest = c.allocate<float>(kCount);
-    if (!dest) return dest.error();
-    const auto value = [](int pe, std::size_t i) { return static_cast<float>(pe + i % 100); };
-    const auto mine = [&](std::size_t i) { return value(c.my_pe(), i); };
-    if (auto done = test::fill(c, *source, kCount, mine); !done) return done;
-    if (auto done = c.barrier(); !done) return done;
-    const LargeReduce kernel{*dest, *source, kCount, checks->expect()};
-    if (auto done = c.launch(kernel, {.threads = 64}); !done) return done;
-    if (auto held = checks->all_held(64); !held) return held;
-    return test::all_are(c, *dest, kCount, "sum",
-                         [&](std::size_t i) { return value(0, i) + value(1, i) + value(2, i); });
-  });
-}
-
-INSTANTIATE_TEST_SUITE_P(Teams, LargeTest,
-                         testing::Values(CollectiveChoice::linear, CollectiveChoice::logarithmic,
-                                         CollectiveChoice::ring),
-                         [](const auto& each) {
-                           return std::string(collective_choice_name(each.param));
-                         });
-
 }  // namespace
 }  // namespace gdakit
