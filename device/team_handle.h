@@ -127,7 +127,7 @@ class TeamHandle {
 
   // Element i of `dest` becomes the members' elements i of `source`, combined by `op` (combine.h:
   // Sum, Prod, Min, Max, And, Or, Xor, or a function object of one's own), on all members, with the
-  // same bits. `dest` may be `source`.
+  // same bits. `dest` may be `source`. Sums and products of integers wrap round.
   template <class T, class Op>
   GDAKIT_DEVICE Status reduce(T* dest, const T* source, std::size_t count, Op) {
     if (!fits<T>(count)) return refuse(dest, bytes_of<T>(count));

@@ -2,6 +2,7 @@
 // associative and commutative; those that OpenSHMEM has stand here.
 #pragma once
 
+#include <cstdint>
 #include <type_traits>
 
 #include "core/base/float16.h"
@@ -9,16 +10,33 @@
 
 namespace gdakit {
 
+namespace collective {
+
+// What values of T are added and multiplied as. Integers wrap round, which C++ promises of unsigned
+// ones alone, and not of short ones: those are promoted to int.
+template <class T>
+GDAKIT_HOST_DEVICE constexpr auto wrapping(const T& value) {
+  if constexpr (std::is_integral_v<T> && sizeof(T) <= 4) {
+    return static_cast<std::uint32_t>(value);
+  } else if constexpr (std::is_integral_v<T> && sizeof(T) == 8) {
+    return static_cast<std::uint64_t>(value);
+  } else {
+    return value;
+  }
+}
+
+}  // namespace collective
+
 struct Sum {
   template <class T>
   GDAKIT_HOST_DEVICE constexpr T operator()(T a, T b) const {
-    return static_cast<T>(a + b);
+    return static_cast<T>(collective::wrapping(a) + collective::wrapping(b));
   }
 };
 struct Prod {
   template <class T>
   GDAKIT_HOST_DEVICE constexpr T operator()(T a, T b) const {
-    return static_cast<T>(a * b);
+    return static_cast<T>(collective::wrapping(a) * collective::wrapping(b));
   }
 };
 struct Min {

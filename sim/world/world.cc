@@ -104,14 +104,20 @@ void World::add_team(std::vector<std::int32_t> members) {
   for (std::size_t i = 0; i < place.members.size(); ++i) {
     place.numbers[static_cast<std::size_t>(place.members[i])] = static_cast<std::int32_t>(i);
   }
+  const bool follows = options_.teams_follow && teams_.size() > 1;
   TeamView& view = place.view;
+  if (follows) view = teams_.back().view;
   view.n_pes = static_cast<std::int32_t>(place.members.size());
+  if (!follows) make_place(team, view);
+  teams_.push_back(std::move(place));
+}
+
+void World::make_place(const std::string& team, TeamView& view) {
   view.arrived = allocate<std::uint64_t>(team + " arrived", options_.pes, RegionKind::signal);
   view.scratch_bytes = scratch_of_team(options_);
   view.scratch = allocate<std::byte>(team + " scratch", view.scratch_bytes);
   view.peers = allocate<TeamPeer>(team + " counts", options_.pes);
   view.words = allocate<TeamWords>(team + " words", 1);
-  teams_.push_back(std::move(place));
 }
 
 std::uint64_t World::allocate_bytes(const std::string& name, std::size_t bytes, RegionKind kind,

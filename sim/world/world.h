@@ -73,6 +73,7 @@ struct WorldOptions {
   std::uint64_t nics_wake_ns = 0;             // until then no NIC does anything
   bool destroy_queues = false;                // when the kernels end, whatever is under way
   std::vector<std::vector<std::int32_t>> teams = {};  // beside the world's: their members; id 1 ...
+  bool teams_follow = false;  // they are given one place, one after the other
   CollectiveAlgorithm algorithm = CollectiveAlgorithm::automatic;
   Reached reached = Reached::through_nic;  // how threads reach other PEs' memory
   std::uint64_t team_scratch = 0;          // bytes; 0: the least that works
@@ -193,6 +194,7 @@ class World final : public Subject, private weak::Names {
                            Inbound inbound = Inbound::by_kind);
   void add_queue(std::uint32_t number);
   void add_team(std::vector<std::int32_t> members);
+  void make_place(const std::string& team, TeamView& view);
   std::uint32_t queues_per_peer() const { return options_.queues + options_.exclusive_queues; }
   void complain(const std::string& problem);
   std::string problem_of_run() const;

@@ -36,7 +36,9 @@ inline constexpr std::uint32_t kThreads = kBy == By::thread ? 1
 template <class T>
 struct Destinations {
   T* broadcast;
+  T* broadcast_in_place;  // on the root the source, too
   T* fcollect;
+  T* fcollect_in_place;  // this member's own place is the source
   T* collect;
   T* alltoall;
   T* alltoalls;
@@ -50,26 +52,29 @@ struct Destinations {
 template <By kBy, class T>
 struct AllOperations {
   Team team;
-  const T* source;  // n * count elements
+  const T* source;  // n * count elements; for alltoalls as many source strides
   Destinations<T> to;
   std::size_t count;
   std::size_t collect_count;
   int root;
+  std::ptrdiff_t dest_stride;  // of alltoalls, like the next
+  std::ptrdiff_t source_stride;
   Expect expect;
 
-  static constexpr std::uint32_t kExpectations = 11;
-  static constexpr std::ptrdiff_t kDestStride = 2;
-  static constexpr std::ptrdiff_t kSourceStride = 1;
+  static constexpr std::uint32_t kExpectations = 13;
 
   template <class Pe>
   GDAKIT_DEVICE void operator()(Pe& pe) const {
     by_group<kBy>(pe, team, [&](auto& group) {
       expect(pe, group.sync().ok());
       expect(pe, group.broadcast(to.broadcast, source, count, root).ok());
+      expect(pe, group.broadcast(to.broadcast_in_place, to.broadcast_in_place, count, root).ok());
       expect(pe, group.fcollect(to.fcollect, source, count).ok());
+      T* const own = to.fcollect_in_place + static_cast<std::size_t>(group.my_pe()) * count;
+      expect(pe, group.fcollect(to.fcollect_in_place, own, count).ok());
       expect(pe, group.collect(to.collect, source, collect_count).ok());
       expect(pe, group.alltoall(to.alltoall, source, count).ok());
-      expect(pe, group.alltoalls(to.alltoalls, source, kDestStride, kSourceStride, count).ok());
+      expect(pe, group.alltoalls(to.alltoalls, source, dest_stride, source_stride, count).ok());
       expect(pe, group.reduce(to.reduce, source, count, Sum{}).ok());
       expect(pe, group.reduce(to.reduce_in_place, to.reduce_in_place, count, Sum{}).ok());
       expect(pe, group.reduce_scatter(to.scatter, source, count, Sum{}).ok());

@@ -7,7 +7,7 @@
 
 namespace gdakit::test {
 
-// Element i of what member `pe` gives. Small, so that sums and products are exact in every type.
+// Element i of what member `pe` gives. Small, so that sums of a few fit into every type.
 inline std::uint32_t given(int pe, std::size_t i) {
   return static_cast<std::uint32_t>((static_cast<std::size_t>(pe) * 7 + i * 3 + i / 11) % 5);
 }
@@ -42,20 +42,24 @@ std::vector<T> collect_model(int n, std::size_t count) {
   return all;
 }
 
+// Of what lies `stride` elements apart at those who give it.
 template <class T>
-std::vector<T> alltoall_model(int n, int me, std::size_t count) {
+std::vector<T> alltoall_model(int n, int me, std::size_t count, std::size_t stride) {
   return list<T>(static_cast<std::size_t>(n) * count, [=](std::size_t i) {
-    return given(static_cast<int>(i / count), static_cast<std::size_t>(me) * count + i % count);
+    const std::size_t number = static_cast<std::size_t>(me) * count + i % count;
+    return given(static_cast<int>(i / count), number * stride);
   });
 }
 
-// Elements first .. first + count - 1 of all members, combined.
-template <class T, class Op>
-std::vector<T> reduce_model(int n, std::size_t first, std::size_t count, Op op) {
+// Elements first .. first + count - 1 of all members, added up.
+template <class T>
+std::vector<T> sum_model(int n, std::size_t first, std::size_t count) {
   std::vector<T> all(count);
   for (std::size_t i = 0; i < count; ++i) {
     T value = static_cast<T>(given(0, first + i));
-    for (int pe = 1; pe < n; ++pe) value = op(value, static_cast<T>(given(pe, first + i)));
+    for (int pe = 1; pe < n; ++pe) {
+      value = static_cast<T>(value + static_cast<T>(given(pe, first + i)));
+    }
     all[i] = value;
   }
   return all;

@@ -40,6 +40,7 @@ const std::vector<Argument>& arguments() {
        Operator::delay,
        "An update without a result is in no order with what its thread stores later, but by fence "
        "and quiet, whose fence follows both stores."},
+      {{"device/collective/alltoall.h", "", SiteOp::plain_store, 1}, Operator::delay, kMetSince},
       {{"device/collective/combine.h", "", SiteOp::plain_store, 1}, Operator::delay, kMetSince},
       {{"device/collective/combine.h", "", SiteOp::plain_store, 3}, Operator::delay, kMetSince},
       {{"device/collective/direct_sync.h", "", SiteOp::store, 1},
@@ -52,6 +53,7 @@ const std::vector<Argument>& arguments() {
        Operator::weaken_other,
        "What the thread reads later is behind the message that it waits for, or behind a meeting "
        "with a thread that waited: that acquires. The fence has only to tell of what was stored."},
+      {{"device/collective/gather.h", "", SiteOp::plain_store, 1}, Operator::delay, kMetSince},
       {{"device/collective/messenger.h", "", SiteOp::plain_store, 2}, Operator::delay, kOwnCount},
       {{"device/collective/messenger.h", "", SiteOp::plain_store, 3}, Operator::delay, kOwnCount},
       {{"device/collective/session.h", "", SiteOp::load, 1},

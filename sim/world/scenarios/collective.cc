@@ -70,12 +70,13 @@ struct Broadcast {
 struct Fcollect {
   const Witness* witness;
   Word* source;
-  Word* dest;  // 2 rounds of n
+  Word* dest;  // n for each round
+  Word rounds;
   template <class Pe>
   void operator()(Pe& pe) const {
     auto& m = pe.machine();
     auto team = pe.team(kTeamWorld);
-    for (Word round = 0; round < 2; ++round) {
+    for (Word round = 0; round < rounds; ++round) {
       Word* const to = dest + round * Word(team.n_pes());
       m.store_weak(source, 10 * round + Word(pe.my_pe()));
       witness->expect(team.fcollect(to, source, 1).ok(), "fcollect succeeds");
@@ -157,19 +158,11 @@ struct OverlappingTeams {
   }
 };
 
-WorldOptions shape_of(const SubjectOptions& options, std::uint32_t pes,
-                      CollectiveAlgorithm algorithm) {
-  WorldOptions world = options_for(options);
-  world.pes = pes;
-  world.algorithm = algorithm;
-  return world;
-}
-
 }  // namespace
 
 WorldPointer team_sync(const SubjectOptions& options, Reached reached) {
   auto world =
-      world_of("team-sync", shape_of(options, 3, CollectiveAlgorithm::logarithmic), reached);
+      world_of("team-sync", options_for(options, 3, CollectiveAlgorithm::logarithmic), reached);
   auto* data = world->allocate<Word>("data", 1);
   world->launch({.blocks = 1, .threads = 1}, TeamSync{world->witness(), data});
   return world;
@@ -177,7 +170,7 @@ WorldPointer team_sync(const SubjectOptions& options, Reached reached) {
 
 WorldPointer sync_after_sync(const SubjectOptions& options, Reached reached) {
   auto world =
-      world_of("sync-after-sync", shape_of(options, 3, CollectiveAlgorithm::automatic), reached);
+      world_of("sync-after-sync", options_for(options, 3, CollectiveAlgorithm::automatic), reached);
   auto* data = world->allocate<Word>("data", 2);
   world->launch({.blocks = 1, .threads = 2}, BlockAfterThread{world->witness(), data});
   return world;
@@ -185,7 +178,7 @@ WorldPointer sync_after_sync(const SubjectOptions& options, Reached reached) {
 
 WorldPointer broadcast_tree(const SubjectOptions& options) {
   auto world = std::make_unique<World>("broadcast-tree",
-                                       shape_of(options, 3, CollectiveAlgorithm::logarithmic));
+                                       options_for(options, 3, CollectiveAlgorithm::logarithmic));
   auto* source = world->allocate<Word>("source", 2);
   auto* dest = world->allocate<Word>("dest", 6);
   world->launch({.blocks = 1, .threads = 2}, Broadcast{world->witness(), source, dest});
@@ -193,15 +186,26 @@ WorldPointer broadcast_tree(const SubjectOptions& options) {
 }
 
 WorldPointer fcollect_ring(const SubjectOptions& options, Reached reached) {
-  auto world = world_of("fcollect-ring", shape_of(options, 3, CollectiveAlgorithm::ring), reached);
+  auto world =
+      world_of("fcollect-ring", options_for(options, 3, CollectiveAlgorithm::ring), reached);
   auto* source = world->allocate<Word>("source", 1);
   auto* dest = world->allocate<Word>("dest", 6);
-  world->launch({.blocks = 1, .threads = 1}, Fcollect{world->witness(), source, dest});
+  world->launch({.blocks = 1, .threads = 1}, Fcollect{world->witness(), source, dest, 2});
+  return world;
+}
+
+WorldPointer fcollect_doubling(const SubjectOptions& options) {
+  auto world = std::make_unique<World>("fcollect-doubling",
+                                       options_for(options, 4, CollectiveAlgorithm::logarithmic));
+  auto* source = world->allocate<Word>("source", 1);
+  auto* dest = world->allocate<Word>("dest", 4);
+  world->launch({.blocks = 1, .threads = 1}, Fcollect{world->witness(), source, dest, 1});
   return world;
 }
 
 WorldPointer reduce_again(const SubjectOptions& options, Reached reached) {
-  auto world = world_of("reduce-again", shape_of(options, 2, CollectiveAlgorithm::linear), reached);
+  auto world =
+      world_of("reduce-again", options_for(options, 2, CollectiveAlgorithm::linear), reached);
   auto* source = world->allocate<Word>("source", 2);
   auto* dest = world->allocate<Word>("dest", 2);
   world->launch({.blocks = 1, .threads = 2}, Reduce{world->witness(), source, dest, 3});
@@ -210,7 +214,7 @@ WorldPointer reduce_again(const SubjectOptions& options, Reached reached) {
 
 WorldPointer reduce_doubling(const SubjectOptions& options) {
   auto world = std::make_unique<World>("reduce-doubling",
-                                       shape_of(options, 3, CollectiveAlgorithm::logarithmic));
+                                       options_for(options, 3, CollectiveAlgorithm::logarithmic));
   auto* source = world->allocate<Word>("source", 2);
   auto* dest = world->allocate<Word>("dest", 2);
   world->launch({.blocks = 1, .threads = 2}, Reduce{world->witness(), source, dest, 2});
@@ -218,7 +222,7 @@ WorldPointer reduce_doubling(const SubjectOptions& options) {
 }
 
 WorldPointer reduce_parts(const SubjectOptions& options) {
-  WorldOptions shape = shape_of(options, 2, CollectiveAlgorithm::linear);
+  WorldOptions shape = options_for(options, 2, CollectiveAlgorithm::linear);
   // A part of the scratch memory holds two elements, so that a member's seven take four rounds.
   shape.team_scratch = 2 * 2 * 2 * sizeof(Large);
   constexpr std::size_t kCount = 14;
@@ -230,7 +234,7 @@ WorldPointer reduce_parts(const SubjectOptions& options) {
 }
 
 WorldPointer overlapping_teams(const SubjectOptions& options) {
-  WorldOptions shape = shape_of(options, 3, CollectiveAlgorithm::linear);
+  WorldOptions shape = options_for(options, 3, CollectiveAlgorithm::linear);
   shape.teams = {{0, 1}, {1, 2}};
   auto world = std::make_unique<World>("overlapping-teams", shape);
   auto* values = world->allocate<Word>("values", 4);

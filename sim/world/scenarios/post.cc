@@ -87,6 +87,14 @@ WorldOptions options_for(const SubjectOptions& options) {
   return world;
 }
 
+WorldOptions options_for(const SubjectOptions& options, std::uint32_t pes,
+                         CollectiveAlgorithm algorithm) {
+  WorldOptions world = options_for(options);
+  world.pes = pes;
+  world.algorithm = algorithm;
+  return world;
+}
+
 WorldPointer world_of(const std::string& name, WorldOptions options, Reached reached) {
   options.reached = reached;
   constexpr std::array kPrefixes{"", "direct-", "mixed-"};

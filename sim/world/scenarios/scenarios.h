@@ -15,6 +15,8 @@ using WorldPointer = std::unique_ptr<World>;
 // The world of a scenario at its default knobs: those of the GPU, and all knobs drawn that the
 // protocol must stand.
 WorldOptions options_for(const SubjectOptions& options);
+WorldOptions options_for(const SubjectOptions& options, std::uint32_t pes,
+                         CollectiveAlgorithm algorithm);
 // A world with these options. Where threads reach peers otherwise than through the NIC, the same is
 // a scenario of its own, whose name begins with "direct-" or "mixed-".
 WorldPointer world_of(const std::string& name, WorldOptions options, Reached reached);
@@ -65,10 +67,19 @@ WorldPointer team_sync(const SubjectOptions& options, Reached reached = Reached:
 WorldPointer sync_after_sync(const SubjectOptions& options, Reached reached = Reached::through_nic);
 WorldPointer broadcast_tree(const SubjectOptions& options);
 WorldPointer fcollect_ring(const SubjectOptions& options, Reached reached = Reached::through_nic);
+WorldPointer fcollect_doubling(const SubjectOptions& options);
 WorldPointer reduce_again(const SubjectOptions& options, Reached reached = Reached::through_nic);
 WorldPointer reduce_doubling(const SubjectOptions& options);
 WorldPointer reduce_parts(const SubjectOptions& options);
 WorldPointer overlapping_teams(const SubjectOptions& options);
+
+// exchange.cc: everyone has something for everyone, and places of teams
+WorldPointer alltoall(const SubjectOptions& options);
+WorldPointer collect(const SubjectOptions& options);
+WorldPointer reduce_scatter(const SubjectOptions& options);
+WorldPointer broadcast_ring(const SubjectOptions& options);
+WorldPointer place_used_again(const SubjectOptions& options);
+
 // locks.cc: one at a time
 WorldPointer lock(const SubjectOptions& options, Reached reached = Reached::through_nic);
 WorldPointer lock_local(const SubjectOptions& options, Reached reached = Reached::through_nic);
