@@ -16,7 +16,8 @@ option(GDAKIT_INSTALL "Install gdakit with this project" ${PROJECT_IS_TOP_LEVEL}
 set(headers ${CMAKE_INSTALL_INCLUDEDIR}/gdakit)
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/gdakit)
 
-target_include_directories(gdakit_headers INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+target_include_directories(gdakit_headers INTERFACE
+                           $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 set_target_properties(gdakit PROPERTIES VERSION ${PROJECT_VERSION}
                                         SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 

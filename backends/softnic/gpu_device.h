@@ -4,8 +4,9 @@
 //
 // Contract. Everything on one stream happens in the order issued, but that copies and words do not
 // wait for kernels; calls return at once, whatever the program's own threads do in CUDA. Copies
-// have one side in host memory, or the two sides on two GPUs, so that they never need a kernel. Calls
-// may come from any thread. Once a call has failed, failed() says why and further calls do nothing.
+// have one side in host memory, or the two sides on two GPUs, so that they never need a kernel.
+// Calls may come from any thread. Once a call has failed, failed() says why and further calls do
+// nothing.
 #pragma once
 
 #include <cstddef>

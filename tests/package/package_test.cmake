@@ -5,7 +5,7 @@
 #         -P package_test.cmake
 #
 # installed: installs BUILD below DIR and finds the package there; then, without CMake, compiles as
-#            NVSHMEM's programs are, -lgdakit_nvshmem alone, by the compiler and nvcc if there is one.
+#            NVSHMEM's programs are, -lgdakit_nvshmem alone, by CXX, and by NVCC if it is given.
 # embedded:  adds ROOT to the consumer's own project. Keeps its build between runs.
 
 # run(COMMAND...): ends the test if the command fails.
