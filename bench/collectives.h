@@ -17,11 +17,13 @@ enum class Collective : std::uint32_t {
   fcollect,
   collect,
   alltoall,
+  alltoalls,
   reduce,
   reduce_scatter,
 };
-inline constexpr const char* kCollectiveNames[] = {
-    "sync", "barrier", "broadcast", "fcollect", "collect", "alltoall", "reduce", "reduce_scatter"};
+inline constexpr const char* kCollectiveNames[] = {"sync",      "barrier", "broadcast",
+                                                   "fcollect",  "collect", "alltoall",
+                                                   "alltoalls", "reduce",  "reduce_scatter"};
 
 constexpr bool has_data(Collective collective) { return collective > Collective::barrier; }
 
@@ -29,10 +31,14 @@ enum class Scope : std::uint32_t { thread, warp, block };
 inline constexpr std::array<const char*, 3> kScopeNames = {"thread", "warp", "block"};
 
 using Element = std::uint32_t;
+inline constexpr Element kPoison = 0xdeadbeef;  // what no call brings
 
-// One call, made again and again. `source` and each of `dests` have room for `count` elements of
-// every PE. Two destinations take turns: a PE that begins round i + 2 has heard in round i + 1 that
-// all have ended round i.
+// Of alltoalls: its elements lie so far apart in `dest`, and one behind the other in `source`.
+inline constexpr std::uint64_t kDestStride = 2;
+
+// One call, made again and again. `source` has room for `count` elements of every PE, each of
+// `dests` for kDestStride times as many. Two destinations take turns: a PE that begins round i + 2
+// has heard in round i + 1 that all have ended round i.
 struct Call {
   Collective collective;
   std::uint64_t count;
@@ -60,6 +66,7 @@ struct Call {
       case Collective::fcollect: return team.fcollect(dest, source, count);
       case Collective::collect: return team.collect(dest, source, count);
       case Collective::alltoall: return team.alltoall(dest, source, count);
+      case Collective::alltoalls: return team.alltoalls(dest, source, kDestStride, 1, count);
       case Collective::reduce: return team.reduce(dest, source, count, Sum{});
       case Collective::reduce_scatter: return team.reduce_scatter(dest, source, count, Sum{});
     }
@@ -107,9 +114,14 @@ constexpr Element source_element(std::uint64_t pe, std::uint64_t i) {
 // Which of `dest` a call writes, in elements.
 constexpr std::uint64_t elements_written(Collective collective, std::uint64_t n,
                                          std::uint64_t count) {
-  const bool one_part =
-      collective == Collective::reduce || collective == Collective::reduce_scatter;
-  return has_data(collective) ? count * (one_part ? 1 : n) : 0;
+  switch (collective) {
+    case Collective::sync:
+    case Collective::barrier: return 0;
+    case Collective::reduce:
+    case Collective::reduce_scatter: return count;
+    case Collective::alltoalls: return kDestStride * n * count;
+    default: return n * count;
+  }
 }
 
 // What stands in `dest` behind a call, on PE `me` of `n`.
@@ -120,6 +132,12 @@ inline std::vector<Element> expected(Collective collective, std::uint64_t me, st
     const std::uint64_t part = i / count;
     switch (collective) {
       case Collective::alltoall: dest[i] = source_element(part, me * count + i % count); break;
+      case Collective::alltoalls: {
+        const std::uint64_t place = i / kDestStride;
+        const bool gap = i % kDestStride != 0;
+        dest[i] = gap ? kPoison : source_element(place / count, me * count + place % count);
+        break;
+      }
       case Collective::reduce:
         for (std::uint64_t pe = 0; pe < n; ++pe) dest[i] += source_element(pe, i);
         break;

@@ -2,15 +2,16 @@
 //
 // One table for each collective and job, laid out as those of NVSHMEM's perftests. A row is a size:
 // the bytes of the call's `count`, so what a PE gives to broadcast, fcollect, collect and reduce,
-// gives to each member in alltoall, and gets of reduce_scatter. The columns:
+// gives to each member in alltoall(s), and gets of reduce_scatter. alltoalls leaves a gap
+// behind each word, and sends it by itself. The columns:
 //
 //   thread, warp, block   latency of a call made by one of them on each PE
 //   algbw                 bytes / latency of the quickest of the three
 //   busbw                 algbw * factor, as nccl-tests define both
 //
-//   n PEs                 broadcast   fcollect, collect, alltoall, reduce_scatter   reduce
-//   bytes                 size        n * size                                      size
-//   factor                1           (n - 1) / n                                   2 * (n - 1) / n
+//   n PEs    broadcast   fcollect, collect, alltoall(s), reduce_scatter   reduce
+//   bytes    size        n * size                                         size
+//   factor   1           (n - 1) / n                                      2 * (n - 1) / n
 //
 // A latency is the time of many calls, one behind the other, on the PE that needed longest, divided
 // by their number; the median of the runs. The first run warms up and says how many calls the

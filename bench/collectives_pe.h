@@ -62,8 +62,6 @@ class PeBench {
   }
 
  private:
-  static constexpr Element kPoison = 0xdeadbeef;
-
   std::uint64_t me() const { return static_cast<std::uint64_t>(context_.my_pe()); }
   std::uint64_t n() const { return static_cast<std::uint64_t>(context_.n_pes()); }
 
@@ -71,7 +69,8 @@ class PeBench {
     const std::uint64_t elements = n() * settings_.max_bytes / sizeof(Element);
     Element* memory[3];
     for (Element*& place : memory) {
-      Result<Element*> made = context_.allocate<Element>(elements);
+      const std::uint64_t stride = &place == memory ? 1 : kDestStride;
+      Result<Element*> made = context_.allocate<Element>(stride * elements);
       if (!made) return made.error();
       place = *made;
     }
