@@ -95,7 +95,7 @@ class CollectiveBench {
   // What no operation gives.
   static std::vector<T> untouched(std::size_t count) {
     std::vector<T> all(count);
-    std::memset(static_cast<void*>(all.data()), 0xa5, count * sizeof(T));
+    if (count != 0) std::memset(static_cast<void*>(all.data()), 0xa5, count * sizeof(T));
     return all;
   }
   static std::vector<T> given_by(int pe, std::size_t count) {
