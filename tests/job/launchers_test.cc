@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/base/annotate.h"
 #include "tests/job/variable.h"
 
 namespace gdakit::testing_job {
@@ -51,6 +52,7 @@ TEST_P(Launcher, StartsJobsWhoseTrafficIsExact) {
 
 // The programs that call every operation for every type, as `gdakit run` starts them elsewhere.
 TEST_P(Launcher, StartsProgramsOfAllOperations) {
+  if (GDAKIT_ASAN || GDAKIT_TSAN) GTEST_SKIP() << "a sanitizer sees them by `gdakit run`";
   for (const char* const program : {GDAKIT_NAMES_PE, GDAKIT_COLLECTIVES_PE}) {
     if (!run(4, {program})) GTEST_SKIP() << why_not_;
     EXPECT_EQ(outcome_.status, 0) << program << ": " << outcome_.errors;
