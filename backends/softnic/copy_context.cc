@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "backends/softnic/two_rows.h"
+
 namespace gdakit::softnic {
 namespace {
 
@@ -92,12 +94,13 @@ CUresult CopyContext::copy_rows(const Stream& stream, std::uint64_t to, const So
 template <class Linear>
 CUresult CopyContext::copy_by_engine(const Stream& stream, std::uint64_t to, const Source& from,
                                      std::size_t size, const Linear& linear) {
-  if (size < 2 || size >= kLargeCopy) return here(linear);
+  const TwoRows rows = two_rows(size);
+  if (rows.row_bytes == 0 || size >= kLargeCopy) return here(linear);
   return here([&] {
-    const CUresult code = copy_rows(stream, to, from, size / 2);
-    if (code != CUDA_SUCCESS || size % 2 == 0) return code;
-    // The last byte and its neighbour.
-    return copy_rows(stream, to + size - 2, {from.type, from.address + size - 2}, 1);
+    const CUresult code = copy_rows(stream, to, from, rows.row_bytes);
+    if (code != CUDA_SUCCESS || rows.end_row_bytes == 0) return code;
+    const std::size_t at = size - 2 * rows.end_row_bytes;
+    return copy_rows(stream, to + at, {from.type, from.address + at}, rows.end_row_bytes);
   });
 }
 

@@ -5,6 +5,7 @@
 #include <ranges>
 
 #include "backends/softnic/gpu_order.h"
+#include "backends/softnic/two_rows.h"
 
 namespace gdakit::softnic {
 namespace {
@@ -17,6 +18,13 @@ constexpr std::size_t kMaxGroupBytes = 512 * 1024;
 
 std::uint64_t gpu_address(const void* pinned) { return reinterpret_cast<std::uintptr_t>(pinned); }
 
+// The copy engine is slow at that (copy_context.h). It writes words of 4 and 8 bytes as such.
+bool copies_one_word(const WorkOp& op) {
+  const bool copies = op.kind == WorkKind::bytes || op.kind == WorkKind::copy ||
+                      (op.kind == WorkKind::word && op.size < 4);
+  return copies && two_rows(op.size).row_bytes == 0;
+}
+
 }  // namespace
 
 bool GpuOrder::kernels_can(const GpuWork& work) const {
@@ -24,10 +32,9 @@ bool GpuOrder::kernels_can(const GpuWork& work) const {
   return options_.kernels && !work.engine_only && !begun_as_copies && blocked_.empty();
 }
 
-// The copy engine is slow to copy a lone byte (copy_context.h).
 bool GpuOrder::few(const GpuWork& work) const {
-  if (work.wants_kernel || work.ops.size() > options_.engine_ops) return false;
-  return std::ranges::none_of(work.ops, [](const WorkOp& op) { return op.size == 1; });
+  return !work.wants_kernel && work.ops.size() <= options_.engine_ops &&
+         std::ranges::none_of(work.ops, copies_one_word);
 }
 
 // Where the works end that may go together, side by side. They are of different ports, and nobody

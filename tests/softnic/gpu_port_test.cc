@@ -442,6 +442,18 @@ TEST(GpuPort, FewSmallWritesGoThroughTheCopyEngineAndManyThroughOneLaunch) {
   EXPECT_EQ(std::accumulate(words.begin(), words.end(), std::uint64_t{0}), 100u);
 }
 
+// What the copy engine would be slow at.
+TEST(GpuPort, AByteAloneGoesThroughALaunch) {
+  Rig rig;
+  std::uint8_t byte = 0;
+  const std::uint8_t value = 7;
+  rig.port->write(on_gpu(&byte), &value, sizeof value);
+  rig.settle();
+  EXPECT_EQ(byte, 7);
+  EXPECT_EQ(rig.order->counts().engine_ops, 0u);
+  EXPECT_EQ(rig.gpu->kernels, 1u);
+}
+
 TEST(GpuPort, AChainThatMixesSmallAndLargeKeepsItsOrder) {
   Rig rig(kernels_first());
   std::vector<std::uint8_t> a(20000, 1), b(20000, 2), place(20000);
