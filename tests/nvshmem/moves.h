@@ -115,122 +115,99 @@ struct Part {
 
 }  // namespace where
 
-#define CHECK_MOVES(ID, BEFORE, BEHIND, TYPE)                                            \
-  struct PutKernel_##ID {                                                                \
-    Memory<TYPE> m;                                                                      \
-    GDAKIT_DEVICE_ONLY void operator()() const {                                         \
-      const int n = m.kCount;                                                            \
-      const int pe = next_pe();                                                          \
-      const auto [at, part] = Part<TYPE>::of_warp();                                     \
-      if (thread_index() == 0) {                                                         \
-        nvshmem_##BEFORE##put##BEHIND(m.way(0), m.source, n, pe);                        \
-        nvshmem_##BEFORE##put##BEHIND##_nbi(m.way(1), m.source, n, pe);                  \
-      }                                                                                  \
-      nvshmemx_##BEFORE##put##BEHIND##_warp(m.way(2) + at, m.source + at, part, pe);     \
-      nvshmemx_##BEFORE##put##BEHIND##_nbi_warp(m.way(3) + at, m.source + at, part, pe); \
-      nvshmemx_##BEFORE##put##BEHIND##_block(m.way(4), m.source, n, pe);                 \
-      nvshmemx_##BEFORE##put##BEHIND##_nbi_block(m.way(5), m.source, n, pe);             \
-      nvshmem_quiet();                                                                   \
-    }                                                                                    \
-  };                                                                                     \
-  struct GetKernel_##ID {                                                                \
-    Memory<TYPE> m;                                                                      \
-    GDAKIT_DEVICE_ONLY void operator()() const {                                         \
-      const int n = m.kCount;                                                            \
-      const int pe = next_pe();                                                          \
-      const auto [at, part] = Part<TYPE>::of_warp();                                     \
-      if (thread_index() == 0) {                                                         \
-        nvshmem_##BEFORE##get##BEHIND(m.way(0), m.source, n, pe);                        \
-        nvshmem_##BEFORE##get##BEHIND##_nbi(m.way(1), m.source, n, pe);                  \
-      }                                                                                  \
-      nvshmemx_##BEFORE##get##BEHIND##_warp(m.way(2) + at, m.source + at, part, pe);     \
-      nvshmemx_##BEFORE##get##BEHIND##_nbi_warp(m.way(3) + at, m.source + at, part, pe); \
-      nvshmemx_##BEFORE##get##BEHIND##_block(m.way(4), m.source, n, pe);                 \
-      nvshmemx_##BEFORE##get##BEHIND##_nbi_block(m.way(5), m.source, n, pe);             \
-      nvshmem_quiet();                                                                   \
-    }                                                                                    \
-  };                                                                                     \
-  template <int>                                                                         \
-  void check_moves_##ID() {                                                              \
-    const auto m = Memory<TYPE>::make();                                                 \
-    const int n = m.kCount;                                                              \
-    const int pe = next_pe();                                                            \
-    run_on_all(#BEFORE "put" #BEHIND, PutKernel_##ID{m}, kThreadsOf<TYPE>);              \
-    m.check(#BEFORE "put" #BEHIND, 0, 6, last_pe());                                     \
-    run_on_all(#BEFORE "get" #BEHIND, GetKernel_##ID{m}, kThreadsOf<TYPE>);              \
-    m.check(#BEFORE "get" #BEHIND, 0, 6, pe);                                            \
-    nvshmem_barrier_all();                                                               \
-    nvshmem_##BEFORE##put##BEHIND(m.way(0), m.source, n, pe);                            \
-    nvshmem_##BEFORE##put##BEHIND##_nbi(m.way(1), m.source, n, pe);                      \
-    nvshmemx_##BEFORE##put##BEHIND##_on_stream(m.way(2), m.source, n, pe, nullptr);      \
-    nvshmemx_##BEFORE##put##BEHIND##_nbi_on_stream(m.way(3), m.source, n, pe, nullptr);  \
-    nvshmemx_quiet_on_stream(nullptr);                                                   \
-    nvshmem_barrier_all();                                                               \
-    m.check("host " #BEFORE "put" #BEHIND, 0, 4, last_pe());                             \
-    nvshmem_##BEFORE##get##BEHIND(m.way(0), m.source, n, pe);                            \
-    nvshmem_##BEFORE##get##BEHIND##_nbi(m.way(1), m.source, n, pe);                      \
-    nvshmemx_##BEFORE##get##BEHIND##_on_stream(m.way(2), m.source, n, pe, nullptr);      \
-    nvshmemx_##BEFORE##get##BEHIND##_nbi_on_stream(m.way(3), m.source, n, pe, nullptr);  \
-    nvshmemx_quiet_on_stream(nullptr);                                                   \
-    nvshmem_quiet();                                                                     \
-    m.check("host " #BEFORE "get" #BEHIND, 0, 4, pe);                                    \
-    m.free();                                                                            \
+// MOVE is put or get.
+#define MOVES_KERNEL(NAME, BEFORE, MOVE, BEHIND, TYPE)                                    \
+  struct NAME {                                                                           \
+    Memory<TYPE> m;                                                                       \
+    GDAKIT_DEVICE_ONLY void operator()() const {                                          \
+      const int n = m.kCount;                                                             \
+      const int pe = next_pe();                                                           \
+      const auto [at, part] = Part<TYPE>::of_warp();                                      \
+      if (thread_index() == 0) {                                                          \
+        nvshmem_##BEFORE##MOVE##BEHIND(m.way(0), m.source, n, pe);                        \
+        nvshmem_##BEFORE##MOVE##BEHIND##_nbi(m.way(1), m.source, n, pe);                  \
+      }                                                                                   \
+      nvshmemx_##BEFORE##MOVE##BEHIND##_warp(m.way(2) + at, m.source + at, part, pe);     \
+      nvshmemx_##BEFORE##MOVE##BEHIND##_nbi_warp(m.way(3) + at, m.source + at, part, pe); \
+      nvshmemx_##BEFORE##MOVE##BEHIND##_block(m.way(4), m.source, n, pe);                 \
+      nvshmemx_##BEFORE##MOVE##BEHIND##_nbi_block(m.way(5), m.source, n, pe);             \
+      nvshmem_quiet();                                                                    \
+    }                                                                                     \
+  };
+
+#define CHECK_MOVES(ID, BEFORE, BEHIND, TYPE)                                           \
+  MOVES_KERNEL(PutKernel_##ID, BEFORE, put, BEHIND, TYPE)                               \
+  MOVES_KERNEL(GetKernel_##ID, BEFORE, get, BEHIND, TYPE)                               \
+  template <int>                                                                        \
+  void check_moves_##ID() {                                                             \
+    const auto m = Memory<TYPE>::make();                                                \
+    const int n = m.kCount;                                                             \
+    const int pe = next_pe();                                                           \
+    run_on_all(#BEFORE "put" #BEHIND, PutKernel_##ID{m}, kThreadsOf<TYPE>);             \
+    m.check(#BEFORE "put" #BEHIND, 0, 6, last_pe());                                    \
+    run_on_all(#BEFORE "get" #BEHIND, GetKernel_##ID{m}, kThreadsOf<TYPE>);             \
+    m.check(#BEFORE "get" #BEHIND, 0, 6, pe);                                           \
+    nvshmem_barrier_all();                                                              \
+    nvshmem_##BEFORE##put##BEHIND(m.way(0), m.source, n, pe);                           \
+    nvshmem_##BEFORE##put##BEHIND##_nbi(m.way(1), m.source, n, pe);                     \
+    nvshmemx_##BEFORE##put##BEHIND##_on_stream(m.way(2), m.source, n, pe, nullptr);     \
+    nvshmemx_##BEFORE##put##BEHIND##_nbi_on_stream(m.way(3), m.source, n, pe, nullptr); \
+    nvshmemx_quiet_on_stream(nullptr);                                                  \
+    nvshmem_barrier_all();                                                              \
+    m.check("host " #BEFORE "put" #BEHIND, 0, 4, last_pe());                            \
+    nvshmem_##BEFORE##get##BEHIND(m.way(0), m.source, n, pe);                           \
+    nvshmem_##BEFORE##get##BEHIND##_nbi(m.way(1), m.source, n, pe);                     \
+    nvshmemx_##BEFORE##get##BEHIND##_on_stream(m.way(2), m.source, n, pe, nullptr);     \
+    nvshmemx_##BEFORE##get##BEHIND##_nbi_on_stream(m.way(3), m.source, n, pe, nullptr); \
+    nvshmemx_quiet_on_stream(nullptr);                                                  \
+    nvshmem_quiet();                                                                    \
+    m.check("host " #BEFORE "get" #BEHIND, 0, 4, pe);                                   \
+    m.free();                                                                           \
   }
 
 // From a stride of 3 to one of 2.
-#define CHECK_STRIDES(ID, BEFORE, BEHIND, TYPE)                                                   \
-  struct StridesKernel_##ID {                                                                     \
+#define STRIDES_KERNEL(NAME, BEFORE, MOVE, BEHIND, TYPE)                                          \
+  struct NAME {                                                                                   \
     Memory<TYPE> m;                                                                               \
-    bool gets;                                                                                    \
     GDAKIT_DEVICE_ONLY void operator()() const {                                                  \
-      gets ? get() : put();                                                                       \
+      const int n = m.kCount;                                                                     \
+      const int pe = next_pe();                                                                   \
+      const auto [at, part] = Part<TYPE>::of_warp();                                              \
+      if (thread_index() == 0) {                                                                  \
+        nvshmem_##BEFORE##MOVE##BEHIND(m.spread_way(0), m.sparse(), 2, 3, n, pe);                 \
+      }                                                                                           \
+      nvshmemx_##BEFORE##MOVE##BEHIND##_warp(m.spread_way(1) + 2 * at, m.sparse() + 3 * at, 2, 3, \
+                                             part, pe);                                           \
+      nvshmemx_##BEFORE##MOVE##BEHIND##_block(m.spread_way(2), m.sparse(), 2, 3, n, pe);          \
       nvshmem_quiet();                                                                            \
     }                                                                                             \
-    GDAKIT_DEVICE_ONLY void put() const {                                                         \
-      const int n = m.kCount;                                                                     \
-      const int pe = next_pe();                                                                   \
-      const auto [at, part] = Part<TYPE>::of_warp();                                              \
-      if (thread_index() == 0) {                                                                  \
-        nvshmem_##BEFORE##iput##BEHIND(m.spread_way(0), m.sparse(), 2, 3, n, pe);                 \
-      }                                                                                           \
-      nvshmemx_##BEFORE##iput##BEHIND##_warp(m.spread_way(1) + 2 * at, m.sparse() + 3 * at, 2, 3, \
-                                             part, pe);                                           \
-      nvshmemx_##BEFORE##iput##BEHIND##_block(m.spread_way(2), m.sparse(), 2, 3, n, pe);          \
-    }                                                                                             \
-    GDAKIT_DEVICE_ONLY void get() const {                                                         \
-      const int n = m.kCount;                                                                     \
-      const int pe = next_pe();                                                                   \
-      const auto [at, part] = Part<TYPE>::of_warp();                                              \
-      if (thread_index() == 0) {                                                                  \
-        nvshmem_##BEFORE##iget##BEHIND(m.spread_way(0), m.sparse(), 2, 3, n, pe);                 \
-      }                                                                                           \
-      nvshmemx_##BEFORE##iget##BEHIND##_warp(m.spread_way(1) + 2 * at, m.sparse() + 3 * at, 2, 3, \
-                                             part, pe);                                           \
-      nvshmemx_##BEFORE##iget##BEHIND##_block(m.spread_way(2), m.sparse(), 2, 3, n, pe);          \
-    }                                                                                             \
-  };                                                                                              \
-  template <int>                                                                                  \
-  void check_strides_##ID() {                                                                     \
-    const auto m = Memory<TYPE>::make();                                                          \
-    const int n = m.kCount;                                                                       \
-    const int pe = next_pe();                                                                     \
-    run_on_all(#BEFORE "iput" #BEHIND, StridesKernel_##ID{m, false}, kThreadsOf<TYPE>);           \
-    m.check_spread(#BEFORE "iput" #BEHIND, 3, last_pe());                                         \
-    run_on_all(#BEFORE "iget" #BEHIND, StridesKernel_##ID{m, true}, kThreadsOf<TYPE>);            \
-    m.check_spread(#BEFORE "iget" #BEHIND, 3, pe);                                                \
-    nvshmem_barrier_all();                                                                        \
-    nvshmem_##BEFORE##iput##BEHIND(m.spread_way(0), m.sparse(), 2, 3, n, pe);                     \
-    nvshmemx_##BEFORE##iput##BEHIND##_on_stream(m.spread_way(1), m.sparse(), 2, 3, n, pe,         \
-                                                nullptr);                                         \
-    nvshmemx_quiet_on_stream(nullptr);                                                            \
-    nvshmem_barrier_all();                                                                        \
-    m.check_spread("host " #BEFORE "iput" #BEHIND, 2, last_pe());                                 \
-    nvshmem_##BEFORE##iget##BEHIND(m.spread_way(0), m.sparse(), 2, 3, n, pe);                     \
-    nvshmemx_##BEFORE##iget##BEHIND##_on_stream(m.spread_way(1), m.sparse(), 2, 3, n, pe,         \
-                                                nullptr);                                         \
-    nvshmem_quiet();                                                                              \
-    m.check_spread("host " #BEFORE "iget" #BEHIND, 2, pe);                                        \
-    m.free();                                                                                     \
+  };
+
+#define CHECK_STRIDES(ID, BEFORE, BEHIND, TYPE)                                           \
+  STRIDES_KERNEL(IputKernel_##ID, BEFORE, iput, BEHIND, TYPE)                             \
+  STRIDES_KERNEL(IgetKernel_##ID, BEFORE, iget, BEHIND, TYPE)                             \
+  template <int>                                                                          \
+  void check_strides_##ID() {                                                             \
+    const auto m = Memory<TYPE>::make();                                                  \
+    const int n = m.kCount;                                                               \
+    const int pe = next_pe();                                                             \
+    run_on_all(#BEFORE "iput" #BEHIND, IputKernel_##ID{m}, kThreadsOf<TYPE>);             \
+    m.check_spread(#BEFORE "iput" #BEHIND, 3, last_pe());                                 \
+    run_on_all(#BEFORE "iget" #BEHIND, IgetKernel_##ID{m}, kThreadsOf<TYPE>);             \
+    m.check_spread(#BEFORE "iget" #BEHIND, 3, pe);                                        \
+    nvshmem_barrier_all();                                                                \
+    nvshmem_##BEFORE##iput##BEHIND(m.spread_way(0), m.sparse(), 2, 3, n, pe);             \
+    nvshmemx_##BEFORE##iput##BEHIND##_on_stream(m.spread_way(1), m.sparse(), 2, 3, n, pe, \
+                                                nullptr);                                 \
+    nvshmemx_quiet_on_stream(nullptr);                                                    \
+    nvshmem_barrier_all();                                                                \
+    m.check_spread("host " #BEFORE "iput" #BEHIND, 2, last_pe());                         \
+    nvshmem_##BEFORE##iget##BEHIND(m.spread_way(0), m.sparse(), 2, 3, n, pe);             \
+    nvshmemx_##BEFORE##iget##BEHIND##_on_stream(m.spread_way(1), m.sparse(), 2, 3, n, pe, \
+                                                nullptr);                                 \
+    nvshmem_quiet();                                                                      \
+    m.check_spread("host " #BEFORE "iget" #BEHIND, 2, pe);                                \
+    m.free();                                                                             \
   }
 
 // Every thread's and block's put adds 1 to the signal, and each warp's.
