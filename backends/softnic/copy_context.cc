@@ -38,13 +38,14 @@ Result<std::unique_ptr<CopyContext>> CopyContext::create(int ordinal) {
   const CUresult code = (*driver)->context_create(&context, /*affinities=*/nullptr, /*count=*/0,
                                                   CU_CTX_SCHED_AUTO, device);
   if (auto made = cuda::check(**driver, code, "cuCtxCreate"); !made) return made.error();
+  std::unique_ptr<CopyContext> made_context(new CopyContext(**driver, context));
   // It was made the thread's current one.
   CUcontext popped = nullptr;
   if (auto left = cuda::check(**driver, (*driver)->context_pop(&popped), "cuCtxPopCurrent");
       !left) {
     return left.error();
   }
-  return std::unique_ptr<CopyContext>(new CopyContext(**driver, context));
+  return made_context;
 }
 
 CopyContext::~CopyContext() { driver_.context_destroy(context_); }
