@@ -8,7 +8,7 @@ using test::Checks;
 using test::expect_job;
 using test::job_options;
 
-enum class Operation { broadcast, fcollect, collect, alltoall, reduce, reduce_scatter };
+enum class Operation { broadcast, fcollect, collect, alltoall, alltoalls, reduce, reduce_scatter };
 
 const char* name_of(Operation operation) {
   switch (operation) {
@@ -16,12 +16,14 @@ const char* name_of(Operation operation) {
     case Operation::fcollect: return "Fcollect";
     case Operation::collect: return "Collect";
     case Operation::alltoall: return "Alltoall";
+    case Operation::alltoalls: return "Alltoalls";
     case Operation::reduce: return "Reduce";
     default: return "ReduceScatter";
   }
 }
 
 constexpr int kRoot = 1;
+constexpr std::size_t kDestStride = 2;  // of alltoalls
 
 // One operation by a block, which counts the messages that it takes.
 struct OneOperation {
@@ -48,6 +50,7 @@ struct OneOperation {
       case Operation::fcollect: return team.fcollect(dest, source, count);
       case Operation::collect: return team.collect(dest, source, count);
       case Operation::alltoall: return team.alltoall(dest, source, count);
+      case Operation::alltoalls: return team.alltoalls(dest, source, kDestStride, 1, count);
       case Operation::reduce: return team.reduce(dest, source, count, Sum{});
       default: return team.reduce_scatter(dest, source, count, Sum{});
     }
@@ -80,7 +83,30 @@ float expected(Operation operation, int n, int me, std::size_t count, std::size_
     case Operation::fcollect:
     case Operation::collect: return value(static_cast<int>(i / count), i % count);
     case Operation::alltoall: return value(static_cast<int>(i / count), first + i % count);
+    case Operation::alltoalls:
+      if (i % kDestStride != 0) return 0;
+      i /= kDestStride;
+      return value(static_cast<int>(i / count), first + i % count);
     default: return sum;
+  }
+}
+
+// How many elements each PE gives, and how many places the operation has for what they get.
+std::size_t given_by(Operation operation, std::size_t n, std::size_t count) {
+  switch (operation) {
+    case Operation::alltoall:
+    case Operation::alltoalls:
+    case Operation::reduce_scatter: return n * count;
+    default: return count;
+  }
+}
+std::size_t places_of(Operation operation, std::size_t n, std::size_t count) {
+  switch (operation) {
+    case Operation::fcollect:
+    case Operation::collect:
+    case Operation::alltoall: return n * count;
+    case Operation::alltoalls: return kDestStride * n * count;
+    default: return count;
   }
 }
 
@@ -88,15 +114,13 @@ float expected(Operation operation, int n, int me, std::size_t count, std::size_
 // sent to each; collective.
 Result<std::vector<std::uint64_t>> run(Context& c, Operation operation, std::size_t count) {
   const auto n = static_cast<std::size_t>(c.n_pes());
-  const bool gives_all = operation == Operation::alltoall || operation == Operation::reduce_scatter;
-  const bool gets_all = operation == Operation::fcollect || operation == Operation::collect ||
-                        operation == Operation::alltoall;
-  const std::size_t given = gives_all ? n * count : count;
+  const std::size_t given = given_by(operation, n, count);
+  const std::size_t places = places_of(operation, n, count);
   auto checks = Checks::make(c);
   if (!checks) return checks.error();
   Result<float*> source = c.allocate<float>(given);
   if (!source) return source.error();
-  Result<float*> dest = c.allocate<float>(gets_all ? n * count : count);
+  Result<float*> dest = c.allocate<float>(places);
   if (!dest) return dest.error();
   Result<std::uint64_t*> sent = c.allocate<std::uint64_t>(n);
   if (!sent) return sent.error();
@@ -107,9 +131,9 @@ Result<std::vector<std::uint64_t>> run(Context& c, Operation operation, std::siz
   if (done) done = c.launch(kernel, {.threads = 64});
   if (done) done = checks->all_held(64);
   if (done) {
-    done = test::all_are(
-        c, *dest, gets_all ? n * count : count, name_of(operation),
-        [&](std::size_t i) { return expected(operation, c.n_pes(), c.my_pe(), count, i); });
+    done = test::all_are(c, *dest, places, name_of(operation), [&](std::size_t i) {
+      return expected(operation, c.n_pes(), c.my_pe(), count, i);
+    });
   }
   if (!done) return done.error();
   return test::download(c, *sent, n);
@@ -142,7 +166,7 @@ std::vector<Case> all_cases() {
     }
   }
   for (const Operation operation :
-       {Operation::collect, Operation::alltoall, Operation::reduce_scatter}) {
+       {Operation::collect, Operation::alltoall, Operation::alltoalls, Operation::reduce_scatter}) {
     cases.push_back({operation, CollectiveChoice::automatic});
   }
   return cases;

@@ -88,7 +88,7 @@ TEST_P(LockOf, LetsOneInAtATime) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Pes, LockOf, testing::Values(1, 2, 3));
+INSTANTIATE_TEST_SUITE_P(Pes, LockOf, testing::Values(1, 2, 3, 5));
 
 // Writes down who has the lock, in PE 0's memory.
 struct Signed {
