@@ -93,15 +93,21 @@ void Core::give_back_buffers(Qp& qp) {
   for (; !qp.outbox.empty(); qp.outbox.pop()) buffers_.give_back(qp.outbox.front().buffer);
 }
 
-bool Core::poll_record(RecordRead& record, DmaAddress address) {
+// The value is judged by the counter as it was when the read began, which the record cannot be
+// behind. The counter may have gone on by a whole queue since, and then what is old looks new.
+bool Core::poll_record(RecordRead& record, DmaAddress address, std::uint64_t& producer,
+                       std::uint64_t depth) {
   if (!record.reading) {
     if (!record.wanted) return false;
     record.wanted = false;
+    record.since = producer;
     record.op = port.read(&record.word, address, sizeof record.word);
     record.reading = true;
   }
   if (!done(record.op)) return false;
   record.reading = false;
+  const auto value = static_cast<std::uint16_t>(record.word);
+  producer = std::max(producer, record.since + producer_advance(record.since, value, depth));
   return true;
 }
 

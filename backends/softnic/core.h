@@ -59,8 +59,10 @@ class Core {
   // the CQ then is marked so.
   bool post_cqe(Cq& cq, format::Cqe64& cqe);
 
-  // Reads a dword of a doorbell record; true when a value has arrived in `record.word`.
-  bool poll_record(RecordRead& record, DmaAddress address);
+  // Reads a dword of a doorbell record, if that is wanted. True when it has arrived: `producer` is
+  // what it says, unless a doorbell has said more meanwhile.
+  bool poll_record(RecordRead& record, DmaAddress address, std::uint64_t& producer,
+                   std::uint64_t depth);
 
   DmaPort& port;
   Wire& wire;

@@ -14,7 +14,7 @@ inline DmaAddress host_address(const void* pointer) {
   return {reinterpret_cast<std::uintptr_t>(pointer)};
 }
 
-class HostDma final : public DmaPort {
+class HostDma : public DmaPort {
  public:
   bool ordered() const override { return true; }
 

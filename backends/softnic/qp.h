@@ -50,6 +50,7 @@ struct RecordRead {
   bool reading = false;
   DmaOp op;
   Be32 word{0};
+  std::uint64_t since = 0;  // the producer counter when the read began
 };
 
 struct Flight {

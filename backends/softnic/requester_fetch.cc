@@ -26,11 +26,9 @@ void Requester::ring(Qp& qp, std::uint16_t hint) {
 
 bool Requester::update_producer(Qp& qp) {
   SendSide& send = qp.send;
-  if (!core_.poll_record(send.record, send_record(qp))) return false;
-  const auto value = static_cast<std::uint16_t>(send.record.word);
-  const std::uint64_t ahead = producer_advance(send.producer, value, qp.depth());
-  send.producer += ahead;
-  return ahead != 0;
+  const std::uint64_t before = send.producer;
+  core_.poll_record(send.record, send_record(qp), send.producer, qp.depth());
+  return send.producer != before;
 }
 
 // The private copy of `wqebbs` WQEBBs from `index` on, or of all that are announced if those are

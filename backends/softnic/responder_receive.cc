@@ -19,10 +19,8 @@ bool Responder::update_producer(Qp& qp) {
   ReceiveSide& receive = qp.receive;
   const DmaAddress record =
       qp.attributes.doorbell_record + offsetof(format::DoorbellRecord, rcv_dbr);
-  if (!core_.poll_record(receive.record, record)) return !receive.record.reading;
-  const auto value = static_cast<std::uint16_t>(receive.record.word);
-  receive.producer += producer_advance(receive.producer, value, qp.receive_depth());
-  return true;
+  return core_.poll_record(receive.record, record, receive.producer, qp.receive_depth()) ||
+         !receive.record.reading;
 }
 
 // Makes the next receive WQE the current one. Refused, with an RNR NAK, if none is posted.

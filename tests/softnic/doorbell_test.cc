@@ -113,6 +113,49 @@ TEST_F(DoorbellTest, UnknownQueuePairsAreDropped) {
   EXPECT_EQ(rig.a.engine.counters().dropped_doorbells, 2u);
 }
 
+// Memory in which a read of one dword takes as long as the test likes.
+class SlowDma final : public HostDma {
+ public:
+  std::optional<DmaAddress> slow;  // the dword
+
+  DmaOp read(void* to, DmaAddress from, std::size_t size) override {
+    const DmaOp op = HostDma::read(to, from, size);
+    if (!slow || slow->value != from.value) return op;
+    under_way = true;
+    return {1};
+  }
+  bool done(DmaOp op) override { return op.id == 0 || !under_way; }
+
+  bool under_way = false;
+};
+
+TEST(DoorbellRecord, ThatIsOldByAWholeQueueWhenItArrivesAnnouncesNothing) {
+  constexpr std::uint32_t kDepth = 32768;
+  RigOptions options;
+  options.log_sq = 15;
+  SlowDma* dma = nullptr;
+  options.make_port = [&dma](int side) {
+    auto port = std::make_unique<SlowDma>();
+    if (side == 0) dma = port.get();
+    return port;
+  };
+  EngineRig rig(options);
+  ASSERT_TRUE(rig.run());
+  dma->slow = rig.a.send_record();
+  for (int i = 0; i < 100 && !dma->under_way; ++i) rig.step();
+  ASSERT_TRUE(dma->under_way);
+  for (std::uint32_t i = 0; i < kDepth; ++i)
+    rig.a.post({.completion = format::Completion::on_error});
+  rig.a.ring();
+  for (std::uint32_t i = 0; i < kDepth && rig.a.info().send_completed != kDepth; ++i) rig.step();
+  ASSERT_EQ(rig.a.info().send_completed, kDepth);
+  dma->slow.reset();
+  dma->under_way = false;
+  ASSERT_TRUE(rig.run());
+  EXPECT_EQ(rig.a.info().send_producer, kDepth);
+  EXPECT_EQ(rig.a.info().state, QpState::rts);
+}
+
 TEST_F(DoorbellTest, ALostDoorbellIsFoundInTheRecord) {
   for (int i = 0; i < 5; ++i) rig.a.post({});
   rig.a.store_record();

@@ -138,6 +138,9 @@ class Side {
   // Stores record and doorbell for everything posted.
   void ring();
   void store_record();
+  DmaAddress send_record() const {
+    return host_address(record.data()) + offsetof(format::DoorbellRecord, snd_dbr);
+  }
   std::uint64_t doorbell() const { return format::doorbell_value(producer, qpn); }
   // Posts a receive WQE of these data segments and stores the record.
   void post_receive(const std::vector<format::DataSegment>& segments);
