@@ -95,7 +95,7 @@ CUresult CopyContext::copy_rows(const Stream& stream, std::uint64_t to, const So
 template <class Linear>
 CUresult CopyContext::copy_by_engine(const Stream& stream, std::uint64_t to, const Source& from,
                                      std::size_t size, const Linear& linear) {
-  const TwoRows rows = two_rows(size);
+  const TwoRows rows = two_rows(to, size);
   if (rows.row_bytes == 0 || size >= kLargeCopy) return here(linear);
   return here([&] {
     const CUresult code = copy_rows(stream, to, from, rows.row_bytes);

@@ -55,7 +55,7 @@ class CudaDevice final : public GpuDevice {
     launcher_.reset();
     const OnDevice here(ordinal_);
     for (const Stream& stream : streams_) {
-      cudaStreamDestroy(stream.kernels);
+      if (stream.kernels != nullptr) cudaStreamDestroy(stream.kernels);
       context_->destroy_stream(stream.copies);
     }
     for (void* const block : blocks_) cudaFreeHost(block);
@@ -81,15 +81,12 @@ class CudaDevice final : public GpuDevice {
     }
     gates_ = static_cast<GpuGate*>(gates);
     streams_.reserve(kMaxStreams);
-    if (Result<void> done = cuda::check(cudaMemset(gates, 0, gate_bytes), "cudaMemset"); !done) {
-      return done;
-    }
+    if (Result<void> done = clear(gates, gate_bytes); !done) return done;
     scratch_ = static_cast<std::uint64_t*>(pinned(sizeof *scratch_));
     if (scratch_ == nullptr) return Error(Code::exhausted, "no pinned memory left");
     launcher_.emplace(
         GpuLauncher::Actions{[this](const GpuLaunchRequest& request) { launch_now(request); },
                              [this] { return kernels_run(); }});
-    make_stream();
     return failed() ? Result<void>(Error(Code::system, failure())) : Result<void>();
   }
 
@@ -106,7 +103,7 @@ class CudaDevice final : public GpuDevice {
     return slab_ + slab_used_ - rounded;
   }
 
-  GpuStream make_stream() override {
+  GpuStream make_stream(StreamFor purpose) override {
     const std::lock_guard lock(mutex_);
     const OnDevice here(ordinal_);
     int lowest = 0;
@@ -114,7 +111,9 @@ class CudaDevice final : public GpuDevice {
     note(cudaDeviceGetStreamPriorityRange(&lowest, &highest));
     Stream stream;
     note(context_->make_stream(highest, stream.copies));
-    note(cudaStreamCreateWithPriority(&stream.kernels, cudaStreamNonBlocking, highest));
+    if (purpose == StreamFor::copies_and_kernels) {
+      note(cudaStreamCreateWithPriority(&stream.kernels, cudaStreamNonBlocking, highest));
+    }
     if (streams_.size() == kMaxStreams) note(cudaErrorMemoryAllocation);
     if (failed()) return 0;
     streams_.push_back(stream);
@@ -168,8 +167,8 @@ class CudaDevice final : public GpuDevice {
   // Copies and kernels of one stream are on two of CUDA's, in two contexts.
   struct Stream {
     CopyContext::Stream copies;
-    cudaStream_t kernels = nullptr;
-    bool copied = false;  // since the last launch
+    cudaStream_t kernels = nullptr;  // null: it is for copies alone
+    bool copied = false;             // since the last launch
   };
 
   template <class Act>
@@ -209,6 +208,16 @@ class CudaDevice final : public GpuDevice {
     return code == cudaErrorNotReady;
   }
 
+  // The memory is zero when this returns: no stream of the program's is waited for.
+  static Result<void> clear(void* memory, std::size_t bytes) {
+    cudaStream_t stream = nullptr;
+    cudaError_t code = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+    if (code == cudaSuccess) code = cudaMemsetAsync(memory, 0, bytes, stream);
+    if (code == cudaSuccess) code = cudaStreamSynchronize(stream);
+    if (stream != nullptr) cudaStreamDestroy(stream);
+    return cuda::check(code, "cudaMemsetAsync");
+  }
+
   // The first use of a stream for each purpose takes a fraction of a millisecond, and longer where
   // something is loaded: nothing of that is left for later.
   void warm_up(GpuStream stream) {
@@ -218,7 +227,7 @@ class CudaDevice final : public GpuDevice {
     write_word(stream, {gate, 0, 8});
     write_word(stream, {gate, 0, 4});
     note(context_->synchronize(streams_[stream].copies));
-    note(load_kernels(streams_[stream].kernels));
+    if (streams_[stream].kernels != nullptr) note(load_kernels(streams_[stream].kernels));
   }
 
   void* allocate(std::size_t bytes) {

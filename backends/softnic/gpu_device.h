@@ -19,6 +19,10 @@ namespace gdakit::softnic {
 
 using GpuStream = std::uint32_t;
 
+// What a stream is for. CUDA has few hardware queues for streams with kernels; where two share one,
+// a kernel of one that waits for its turn stops the other.
+enum class StreamFor : std::uint8_t { copies, copies_and_kernels };
+
 inline constexpr std::uint32_t kGpuLaunchSlots = 16;
 
 // A store of 4 or 8 bytes.
@@ -35,10 +39,12 @@ class GpuDevice {
 
   // Pinned host memory, zeroed, until the device's end; null if there is none left.
   virtual void* pinned(std::size_t bytes) = 0;
-  virtual GpuStream make_stream() = 0;
+  virtual GpuStream make_stream(StreamFor purpose) = 0;
   // The gate of launch slot 0 .. kGpuLaunchSlots - 1.
   virtual GpuGate* gate(std::uint32_t slot) = 0;
 
+  // A copy to the GPU of one word, as two_rows.h has it, takes milliseconds while a kernel runs:
+  // write_words is for those of 4 and 8 bytes.
   virtual void copy_in(GpuStream stream, std::uint64_t to, const void* from, std::size_t size) = 0;
   virtual void copy_out(GpuStream stream, void* to, std::uint64_t from, std::size_t size) = 0;
   // Between two GPUs.

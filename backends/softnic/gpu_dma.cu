@@ -27,6 +27,9 @@ Result<std::shared_ptr<GpuOrder>> make_order(const GpuDmaOptions& options) {
     return Error(Code::exhausted,
                  "make_gpu_dma: no pinned memory left for GPU " + std::to_string(options.ordinal));
   }
+  if (order->device().failed()) {
+    return Error(Code::system, "make_gpu_dma: " + order->device().failure());
+  }
   return order;
 }
 

@@ -39,8 +39,7 @@ bool GpuOrder::allocate() {
   marks_ = static_cast<std::uint64_t*>(marks);
   scratch_ = marks_ + 16;
   ring_ = GpuRing(ring, options_.ring_bytes);
-  streams_[0] = device_->make_stream();
-  streams_[1] = device_->make_stream();
+  for (GpuStream& stream : streams_) stream = device_->make_stream(StreamFor::copies_and_kernels);
   return true;
 }
 

@@ -130,6 +130,8 @@ class GpuOrder {
   bool run_cqe(const GpuWork& work, const WorkOp& op);
   bool run_copy(GpuWork& work, const WorkOp& op);
   bool bounce(GpuWork& work, const WorkOp& op);
+  bool fetch_word(GpuWork& work, const WorkOp& op, std::uint64_t from);
+  bool bounce_word(GpuWork& work, const WorkOp& op);
   bool run_atomic(GpuWork& work, const WorkOp& op);
   bool copy_in_staged(std::uint64_t to, const void* from, std::size_t size);
   bool all_complete() const { return flights_.empty() && !open_; }
@@ -150,7 +152,7 @@ class GpuOrder {
   std::uint32_t current_ = 0;  // the stream in use
   GpuControl* controls_ = nullptr;
   std::uint64_t* marks_ = nullptr;    // a stream's: the seq up to which copies are complete
-  std::uint64_t* scratch_ = nullptr;  // the word of an atomic
+  std::uint64_t* scratch_ = nullptr;  // a word on its way by the host
   GpuRing ring_;
   HostDma host_;
 

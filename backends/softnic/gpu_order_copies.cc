@@ -16,6 +16,10 @@ constexpr std::uint64_t kBouncePiece = 512 * 1024;
 // Where the host reaches it.
 DmaAddress on_host(DmaAddress address) { return {plain_address(address)}; }
 
+bool is_stored_as_word(const WorkOp& op) {
+  return (op.size == 4 || op.size == 8) && plain_address(op.to) % op.size == 0;
+}
+
 }  // namespace
 
 bool GpuOrder::run_copies(GpuWork& work) {
@@ -148,7 +152,9 @@ bool GpuOrder::run_copy(GpuWork& work, const WorkOp& op) {
     host_.copy({to}, {from}, op.size);
     return true;
   }
-  if (is_gpu(op.to) && is_gpu(op.from) && !op.across) return bounce(work, op);
+  if (is_gpu(op.to) && is_gpu(op.from) && !op.across) {
+    return is_stored_as_word(op) ? bounce_word(work, op) : bounce(work, op);
+  }
   // Memory that is not pinned may be read while the call lasts: what is to be written there before
   // must have been.
   if (!reached_by_gpu(op.from) && !all_complete()) return false;
@@ -181,6 +187,26 @@ bool GpuOrder::bounce(GpuWork& work, const WorkOp& op) {
   return true;
 }
 
+// The operation's word at `from`: true when it is in *scratch_.
+bool GpuOrder::fetch_word(GpuWork& work, const WorkOp& op, std::uint64_t from) {
+  if (!work.reading) {
+    *scratch_ = 0;
+    device_->copy_out(stream(), scratch_, from, op.size);
+    work.reading = open_ = true;
+    return false;
+  }
+  if (!all_complete()) return false;
+  work.reading = false;
+  return true;
+}
+
+bool GpuOrder::bounce_word(GpuWork& work, const WorkOp& op) {
+  if (!fetch_word(work, op, plain_address(op.from))) return false;
+  queue_word(plain_address(op.to), *scratch_, op.size);
+  open_ = true;
+  return true;
+}
+
 bool GpuOrder::run_atomic(GpuWork& work, const WorkOp& op) {
   WorkAtomic& atomic = work.atomics[op.extra];
   if (!is_gpu(op.to)) {
@@ -188,14 +214,7 @@ bool GpuOrder::run_atomic(GpuWork& work, const WorkOp& op) {
     host_.atomic(on_host(op.to), atomic.request, &atomic.result);
     return true;
   }
-  if (!work.reading) {
-    *scratch_ = 0;
-    device_->copy_out(stream(), scratch_, plain_address(op.to), op.size);
-    work.reading = open_ = true;
-    return false;
-  }
-  if (!all_complete()) return false;
-  work.reading = false;
+  if (!fetch_word(work, op, plain_address(op.to))) return false;
   atomic.result = *scratch_;
   atomic.place = nullptr;
   queue_word(plain_address(op.to), atomic_result(atomic.request, atomic.result), op.size);

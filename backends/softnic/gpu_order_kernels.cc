@@ -22,7 +22,7 @@ std::uint64_t gpu_address(const void* pinned) { return reinterpret_cast<std::uin
 bool copies_one_word(const WorkOp& op) {
   const bool copies = op.kind == WorkKind::bytes || op.kind == WorkKind::copy ||
                       (op.kind == WorkKind::word && op.size < 4);
-  return copies && two_rows(op.size).row_bytes == 0;
+  return copies && two_rows(plain_address(op.to), op.size).row_bytes == 0;
 }
 
 }  // namespace

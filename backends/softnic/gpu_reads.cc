@@ -31,7 +31,7 @@ bool GpuReads::allocate(std::size_t ring_bytes) {
   if (ring == nullptr || word == nullptr) return false;
   ring_ = GpuRing(ring, ring_bytes);
   word_ = static_cast<std::uint64_t*>(word);
-  stream_ = device_.make_stream();
+  stream_ = device_.make_stream(StreamFor::copies);
   return true;
 }
 

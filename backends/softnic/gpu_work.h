@@ -99,7 +99,7 @@ class GpuWork {
   bool complete = false;
   std::uint32_t next_op = 0;  // through the copy engine: operations before it are issued
   std::uint64_t copied = 0;   // ... of a long copy
-  bool reading = false;       // ... the word of an atomic is on its way here
+  bool reading = false;       // ... a word is on its way to the host
 
   WorkLevel level(std::uint32_t number) const {
     return number < levels.size() ? levels[number] : WorkLevel{};

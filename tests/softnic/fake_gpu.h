@@ -17,6 +17,7 @@
 #include "backends/softnic/gpu_device.h"
 #include "backends/softnic/gpu_port.h"
 #include "backends/softnic/host_dma.h"
+#include "backends/softnic/two_rows.h"
 
 namespace gdakit::softnic::test {
 
@@ -47,6 +48,8 @@ class FakeGpu final : public GpuDevice {
   std::atomic<bool> slow = false;
   std::atomic<bool> broken = false;
   std::uint64_t kernels = 0;  // that did their work
+  // Copies of words that write_words would have done (GpuDevice::copy_in).
+  std::atomic<std::uint64_t> slow_copies = 0;
 
   // Performs the oldest copy or the oldest kernel of one stream; false if none could be.
   bool step() {
@@ -79,13 +82,14 @@ class FakeGpu final : public GpuDevice {
     blocks_.push_back(std::make_unique<Line[]>(bytes / sizeof(Line) + 1));
     return blocks_.back().get();
   }
-  GpuStream make_stream() override {
+  GpuStream make_stream(StreamFor) override {
     queues_.resize(queues_.size() + 2);
     return static_cast<GpuStream>(queues_.size() / 2 - 1);
   }
   GpuGate* gate(std::uint32_t slot) override { return &gates_[slot]; }
 
   void copy_in(GpuStream stream, std::uint64_t to, const void* from, std::size_t size) override {
+    if (size >= 4 && two_rows(to, size).row_bytes == 0) ++slow_copies;
     move(stream, to, reinterpret_cast<std::uintptr_t>(from), size);
   }
   void copy_out(GpuStream stream, void* to, std::uint64_t from, std::size_t size) override {

@@ -40,6 +40,7 @@ struct Job {
     gpu->room = gpu->room_to_leave = true;
     settle();
     for (auto& port : ports) port.reset();
+    EXPECT_EQ(gpu->slow_copies, 0u);
   }
 
   void turn() {

@@ -6,34 +6,42 @@
 namespace gdakit::softnic {
 namespace {
 
+constexpr std::size_t kLongest = 4096;
+constexpr std::uint64_t kAligned = 65536;
+
 // How many bytes from the beginning on, and from the end back, the rows of `rows` cover.
 std::size_t covered(const TwoRows& rows) { return 2 * rows.row_bytes + rows.end_row_bytes; }
 
+template <class Check>
+void for_all_copies(const Check& check) {
+  for (std::uint64_t to = kAligned; to != kAligned + 8; ++to) {
+    for (std::size_t size = 1; size <= kLongest; ++size) check(to, size, two_rows(to, size));
+  }
+}
+
 TEST(TwoRows, CoverTheCopyAndNothingElse) {
-  for (std::size_t size = 1; size <= 4096; ++size) {
-    const TwoRows rows = two_rows(size);
-    if (rows.row_bytes == 0) continue;
+  for_all_copies([](std::uint64_t, std::size_t size, const TwoRows& rows) {
+    if (rows.row_bytes == 0) return;
     EXPECT_EQ(covered(rows), size);
     EXPECT_LE(2 * rows.end_row_bytes, size);
-  }
+  });
 }
 
 TEST(TwoRows, SplitNoWord) {
-  for (std::size_t size = 1; size <= 4096; ++size) {
-    const TwoRows rows = two_rows(size);
+  for_all_copies([](std::uint64_t to, std::size_t size, const TwoRows& rows) {
     for (const std::size_t word : {2u, 4u, 8u}) {
-      if (size % word != 0) continue;
-      EXPECT_EQ(rows.row_bytes % word, 0u) << size;
-      EXPECT_EQ(rows.end_row_bytes % word, 0u) << size;
+      if ((to | size) % word != 0) continue;
+      EXPECT_EQ(rows.row_bytes % word, 0u) << to << ' ' << size;
+      EXPECT_EQ(rows.end_row_bytes % word, 0u) << to << ' ' << size;
     }
-  }
+  });
 }
 
 TEST(TwoRows, OneWordHasNone) {
-  for (std::size_t size = 1; size <= 4096; ++size) {
-    const bool one_word = size == 1 || size == 2 || size == 4 || size == 8;
-    EXPECT_EQ(two_rows(size).row_bytes == 0, one_word) << size;
-  }
+  for_all_copies([](std::uint64_t to, std::size_t size, const TwoRows& rows) {
+    const bool power = size == 1 || size == 2 || size == 4 || size == 8;
+    EXPECT_EQ(rows.row_bytes == 0, power && to % size == 0) << to << ' ' << size;
+  });
 }
 
 }  // namespace
