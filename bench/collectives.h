@@ -27,8 +27,9 @@ inline constexpr const char* kCollectiveNames[] = {"sync",      "barrier", "broa
 
 constexpr bool has_data(Collective collective) { return collective > Collective::barrier; }
 
-enum class Scope : std::uint32_t { thread, warp, block };
-inline constexpr std::array<const char*, 3> kScopeNames = {"thread", "warp", "block"};
+// Who calls on each PE.
+enum class Scope : std::uint32_t { thread, warp, block, host };
+inline constexpr std::array<const char*, 4> kScopeNames = {"thread", "warp", "block", "host"};
 
 using Element = std::uint32_t;
 inline constexpr Element kPoison = 0xdeadbeef;  // what no call brings
@@ -44,20 +45,22 @@ struct Call {
   std::uint64_t count;
   const Element* source;
   Element* dests[2];
+  std::uint64_t n_pes;
 
+  GDAKIT_EMULATED_BEGIN
   // A broadcast's root hears of nobody, and with one root for all rounds it would run ahead. So the
   // roots take turns, the last member after this one first, for the linear algorithm and the ring
   // serve it last. Each root has a place of its own, which it needs again when all the others have
   // had theirs.
-  template <class Group>
-  GDAKIT_DEVICE Status broadcast(Group& team, std::uint64_t round) const {
-    const auto n = static_cast<std::uint64_t>(team.n_pes());
-    const std::uint64_t root = n - 1 - round % n;
+  template <class Team>
+  GDAKIT_DEVICE auto broadcast(Team& team, std::uint64_t round) const {
+    const std::uint64_t root = n_pes - 1 - round % n_pes;
     return team.broadcast(dests[0] + root * count, source, count, static_cast<int>(root));
   }
 
-  template <class Group>
-  GDAKIT_DEVICE Status act(Group& team, std::uint64_t round) const {
+  // `team` and `sum` are a kernel's, or the host's, whose calls are host functions.
+  template <class Team, class Op>
+  GDAKIT_DEVICE auto act(Team& team, std::uint64_t round, Op sum) const {
     Element* const dest = dests[round % 2];
     switch (collective) {
       case Collective::sync: return team.sync();
@@ -67,11 +70,12 @@ struct Call {
       case Collective::collect: return team.collect(dest, source, count);
       case Collective::alltoall: return team.alltoall(dest, source, count);
       case Collective::alltoalls: return team.alltoalls(dest, source, kDestStride, 1, count);
-      case Collective::reduce: return team.reduce(dest, source, count, Sum{});
-      case Collective::reduce_scatter: return team.reduce_scatter(dest, source, count, Sum{});
+      case Collective::reduce: return team.reduce(dest, source, count, sum);
+      case Collective::reduce_scatter: break;
     }
-    return {};
+    return team.reduce_scatter(dest, source, count, sum);
   }
+  GDAKIT_EMULATED_END
 };
 
 // The call by one thread, warp or block of each PE: `untimed` rounds, in which the PEs find
@@ -100,7 +104,7 @@ struct Rounds {
     std::uint64_t begin = m.clock_ns();
     for (std::uint64_t round = 0; round < untimed + timed; ++round) {
       if (round == untimed) begin = m.clock_ns();
-      if (!call.act(team, round)) return;  // the host finds the reason in the PE's reports
+      if (!call.act(team, round, Sum{})) return;  // the host finds the reason in the PE's reports
     }
     if (m.thread_index() == 0) m.store_weak(ns, m.clock_ns() - begin);
   }

@@ -6,7 +6,8 @@
 // behind each word, and sends it by itself. The columns:
 //
 //   thread, warp, block   latency of a call made by one of them on each PE
-//   algbw                 bytes / latency of the quickest of the three
+//   host                  latency of a call by the host that returns when it is done
+//   algbw                 bytes / latency of the quickest of the four
 //   busbw                 algbw * factor, as nccl-tests define both
 //
 //   n PEs    broadcast   fcollect, collect, alltoall(s), reduce_scatter   reduce
@@ -50,6 +51,7 @@ class Tables {
                                    {"thread", "us"},
                                    {"warp", "us"},
                                    {"block", "us"},
+                                   {"host", "us"},
                                    {"algbw", "GB/s"},
                                    {"busbw", "GB/s"}},
                                   "collectives, " + title);

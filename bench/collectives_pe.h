@@ -2,10 +2,12 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <string>
 
 #include "bench/collectives.h"
 #include "bench/gpu/statistics.h"
+#include "host_calls/host_calls.h"
 
 namespace gdakit::bench {
 
@@ -74,7 +76,7 @@ class PeBench {
       if (!made) return made.error();
       place = *made;
     }
-    call_ = {Collective::sync, 0, memory[0], {memory[1], memory[2]}};
+    call_ = {Collective::sync, 0, memory[0], {memory[1], memory[2]}, n()};
     Result<std::uint64_t*> ns = context_.allocate<std::uint64_t>(1);
     if (!ns) return ns.error();
     ns_ = *ns;
@@ -136,6 +138,7 @@ class PeBench {
 
   // In nanoseconds, on this PE.
   Result<double> run_once(Scope scope, std::uint64_t untimed, std::uint64_t timed) {
+    if (scope == Scope::host) return run_on_host(untimed, timed);
     const auto launch = [&]<Scope kScope>(std::uint32_t threads) {
       return context_.launch(Rounds<kScope>{call_, untimed, timed, ns_}, {1, threads});
     };
@@ -143,7 +146,7 @@ class PeBench {
     switch (scope) {
       case Scope::thread: ran = launch.template operator()<Scope::thread>(1); break;
       case Scope::warp: ran = launch.template operator()<Scope::warp>(kWarpSize); break;
-      case Scope::block:
+      default:
         ran =
             launch.template operator()<Scope::block>(static_cast<std::uint32_t>(settings_.threads));
     }
@@ -151,6 +154,17 @@ class PeBench {
     std::uint64_t ns = 0;
     if (auto got = context_.download(&ns, ns_, 1); !got) return got.error();
     return static_cast<double>(ns);
+  }
+
+  Result<double> run_on_host(std::uint64_t untimed, std::uint64_t timed) {
+    const HostTeamCalls team = HostCalls::blocking(context_).team(kTeamWorld);
+    auto begin = std::chrono::steady_clock::now();
+    for (std::uint64_t round = 0; round < untimed + timed; ++round) {
+      if (round == untimed) begin = std::chrono::steady_clock::now();
+      if (auto done = call_.act(team, round, ReduceOp::sum); !done) return done.error();
+    }
+    return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin)
+        .count();
   }
 
   std::uint64_t written() const { return elements_written(call_.collective, n(), call_.count); }
