@@ -54,6 +54,7 @@ class GpuDevice {
   // (release).
   virtual void write_words(GpuStream stream, const GpuWord* words, std::size_t count) = 0;
   void write_word(GpuStream stream, const GpuWord& word) { write_words(stream, &word, 1); }
+  // On streams for kernels.
   virtual void launch_batch(GpuStream stream, const GpuLaunch& launch) = 0;
   virtual void launch_bulk(GpuStream stream, const GpuLaunch& launch) = 0;
 

@@ -13,6 +13,8 @@
 #include <random>
 #include <vector>
 
+#include <gtest/gtest.h>
+
 #include "backends/softnic/clock.h"
 #include "backends/softnic/gpu_device.h"
 #include "backends/softnic/gpu_port.h"
@@ -82,7 +84,8 @@ class FakeGpu final : public GpuDevice {
     blocks_.push_back(std::make_unique<Line[]>(bytes / sizeof(Line) + 1));
     return blocks_.back().get();
   }
-  GpuStream make_stream(StreamFor) override {
+  GpuStream make_stream(StreamFor purpose) override {
+    purposes_.push_back(purpose);
     queues_.resize(queues_.size() + 2);
     return static_cast<GpuStream>(queues_.size() / 2 - 1);
   }
@@ -146,6 +149,7 @@ class FakeGpu final : public GpuDevice {
   }
   template <class Body>
   void launch_behind_copies(GpuStream stream, const GpuLaunch& launch, Body body) {
+    EXPECT_EQ(purposes_[stream], StreamFor::copies_and_kernels);
     const std::size_t copies = copies_of(stream);
     if (taken) launch.control->issued_ns = steady_now_ns();
     issue(copies + 1, [=, this, before = issued_to(copies), phase = Phase::waiting]() mutable {
@@ -217,6 +221,7 @@ class FakeGpu final : public GpuDevice {
   std::mt19937 random_;
   HostDma host_;
   std::vector<Queue> queues_;
+  std::vector<StreamFor> purposes_;
   std::vector<GpuGate> gates_;
   std::vector<std::unique_ptr<Line[]>> blocks_;
 };
