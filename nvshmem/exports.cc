@@ -22,6 +22,7 @@ Function exported(Result (*function)(Parameters...)) {
     exported(nvshmem_team_n_pes),
     exported(nvshmem_team_translate_pe),
     exported(nvshmem_ptr),
+    exported(nvshmem_global_exit),
     exported(nvshmemx_mc_ptr),
     exported(nvshmem_query_thread),
     exported(nvshmem_info_get_version),

@@ -269,6 +269,16 @@ int host_team_translate_pe(nvshmem_team_t team, int pe, nvshmem_team_t in) {
   return context("nvshmem_team_translate_pe").team_translate_pe(Team{team}, pe, Team{in});
 }
 
+// In an emulated kernel the program's objects stay: they are in use.
+void host_global_exit(int status) {
+  if (library().context != nullptr) {
+    library().context->abort("nvshmem_global_exit(" + std::to_string(status) + ")");
+  }
+  if (sim::current_thread() == nullptr) std::exit(status);
+  std::fflush(nullptr);
+  std::_Exit(status);
+}
+
 }  // namespace gdakit::nvshmem
 
 namespace nv = gdakit::nvshmem;
@@ -311,13 +321,6 @@ void nvshmem_finalize() {
 }
 
 void nvshmemx_hostlib_finalize() { nvshmem_finalize(); }
-
-void nvshmem_global_exit(int status) {
-  if (nv::library().context != nullptr) {
-    nv::library().context->abort("nvshmem_global_exit(" + std::to_string(status) + ")");
-  }
-  std::exit(status);
-}
 
 int nvshmemx_get_uniqueid(nvshmemx_uniqueid_t* id) {
   const gdakit::Result<gdakit::UniqueId> made = nv::make_id();

@@ -2,6 +2,8 @@
 // kernel, with a Pe, and what it does on the host, with HostCalls.
 #pragma once
 
+#include <cstdio>
+
 #include "nvshmem/detail/library.h"
 #if GDAKIT_NVCC
 #include "device/cuda_machine.cuh"
@@ -48,6 +50,12 @@ class RegisteredModule {
 };
 static const RegisteredModule registered_module;
 
+// Ends the kernel by a fault.
+__host__ __device__ inline void exit_in_kernel(int pe, int status) {
+  printf("PE %d: nvshmem_global_exit(%d) in a kernel\n", pe, status);
+  if constexpr (GDAKIT_DEVICE_CODE != 0) asm volatile("trap;");
+}
+
 // act(pe) in the kernel's thread, for threads that act as Group.
 template <class Group, class Act>
 __device__ __forceinline__ auto in_kernel(Act&& act) {
@@ -78,6 +86,8 @@ __host__ __device__ __forceinline__ auto ask_here(OnDevice&& device, OnHost&& ho
 }
 
 #else
+
+inline void exit_in_kernel(int, int status) { host_global_exit(status); }
 
 template <class Group, class Act>
 auto in_kernel(Act&& act) {

@@ -38,6 +38,9 @@ int status_of(const char* call, const Result<void>& done);
 // The same. What the device has reported has been told of then, and later calls may succeed.
 int status_of_device(const char* call, const Result<void>& done);
 
+// nvshmem_global_exit: tells the other PEs and ends the program.
+[[noreturn]] void host_global_exit(int status);
+
 // nvshmem_ptr: the address of `dest` on `pe` for loads and stores, or null.
 void* direct_address(const void* dest, int pe);
 

@@ -23,8 +23,6 @@ int nvshmemx_hostlib_init_attr(unsigned int flags, nvshmemx_init_attr_t* attribu
 int nvshmemx_init_status();
 void nvshmem_finalize();
 void nvshmemx_hostlib_finalize();
-void nvshmem_global_exit(int status);
-
 int nvshmemx_get_uniqueid(nvshmemx_uniqueid_t* id);
 int nvshmemx_set_attr_uniqueid_args(int myrank, int nranks, const nvshmemx_uniqueid_t* id,
                                     nvshmemx_init_attr_t* attributes);
@@ -80,6 +78,14 @@ GDAKIT_HOST_DEVICE inline int nvshmem_n_pes() {
   return gdakit::nvshmem::ask_here(
       [](auto& thread) { return thread.n_pes(); },
       [](auto) { return gdakit::nvshmem::host_team_n_pes(NVSHMEM_TEAM_WORLD); });
+}
+
+// Ends the job. In a kernel on a GPU it ends the kernel by a fault, so that the program's next call
+// of CUDA fails: the status is told on stdout alone.
+GDAKIT_HOST_DEVICE inline void nvshmem_global_exit(int status) {
+  gdakit::nvshmem::ask_here(
+      [&](auto& thread) { gdakit::nvshmem::exit_in_kernel(thread.my_pe(), status); },
+      [&](auto) { gdakit::nvshmem::host_global_exit(status); });
 }
 
 // For loads and stores, or null. A PE reaches its own memory always, and that of direct peers.

@@ -14,6 +14,7 @@ __global__ void move(uint64_t* words, float* dest, const float* source, int pe) 
   nvshmem_fence();
   nvshmem_quiet();
   nvshmemx_barrier_all_block();
+  if (words[2] != 0) nvshmem_global_exit(1);
 }
 
 __global__ void combine(float* dest, const float* source, int count) {
