@@ -31,8 +31,12 @@
 
 namespace gdakit {
 
-// The qualifiers of an instruction, as text.
 namespace ptx {
+
+// Ends the kernel by a fault, after which the process's calls of CUDA fail.
+__device__ inline void trap() { asm volatile("trap;"); }
+
+// The qualifiers of an instruction, as text.
 
 template <Kind>
 struct Sem;

@@ -53,7 +53,7 @@ static const RegisteredModule registered_module;
 // Ends the kernel by a fault.
 __host__ __device__ inline void exit_in_kernel(int pe, int status) {
   printf("PE %d: nvshmem_global_exit(%d) in a kernel\n", pe, status);
-  if constexpr (GDAKIT_DEVICE_CODE != 0) asm volatile("trap;");
+  if constexpr (GDAKIT_DEVICE_CODE != 0) ptx::trap();
 }
 
 // act(pe) in the kernel's thread, for threads that act as Group.
