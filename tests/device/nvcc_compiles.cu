@@ -1,5 +1,6 @@
-// The protocol as device code: compiled by nvcc for every architecture, without relaxed constexpr
-// rules and with warnings as errors. Nothing here runs.
+// The protocol as device code: compiled by nvcc to PTX for every architecture, and to machine code
+// for the oldest one, without relaxed constexpr rules and with warnings as errors. Nothing of it
+// runs.
 #include "device/cuda_machine.cuh"
 #include "device/pe.h"
 
