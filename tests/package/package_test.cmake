@@ -1,8 +1,8 @@
 # Builds and runs consumer.cc and nvshmem_consumer.cc as users would. Run by CTest as
 #
 #   cmake -D mode=installed|embedded -D source=ROOT -D build=BUILD -D scratch=DIR
-#         -D generator=NAME -D compiler=CXX -D nvcc=NVCC -D launcher=CCACHE -D sanitizer=KINDS
-#         -P package_test.cmake
+#         -D generator=NAME -D compiler=CXX -D nvcc=NVCC -D architectures=GPUS -D nvcc_flags=FLAGS
+#         -D launcher=CCACHE -D sanitizer=KINDS -P package_test.cmake
 #
 # installed: installs BUILD below DIR and finds the package there; then, without CMake, compiles as
 #            NVSHMEM's programs are, -lgdakit_nvshmem alone, by CXX, and by NVCC if it is given.
@@ -33,6 +33,10 @@ if(mode STREQUAL installed)
   list(APPEND arguments -D CMAKE_PREFIX_PATH=${prefix})
 else()
   list(APPEND arguments -D GDAKIT_SOURCE_DIR=${source})
+  if(nvcc)
+    list(APPEND arguments -D CMAKE_CUDA_ARCHITECTURES=${architectures}
+                          -D CMAKE_CUDA_FLAGS=${nvcc_flags})
+  endif()
 endif()
 
 run(${CMAKE_COMMAND} -S ${source}/tests/package/${mode} -B ${consumer} ${arguments})
