@@ -21,7 +21,14 @@ DmaAddress send_record(const Qp& qp) {
 }  // namespace
 
 void Requester::ring(Qp& qp, std::uint16_t hint) {
-  qp.send.producer += producer_advance(qp.send.producer, hint, qp.depth());
+  const std::uint64_t advance = producer_advance(qp.send.producer, hint, qp.depth());
+  // So far behind is an old doorbell, too, whose record has been seen. The record tells them apart.
+  constexpr std::uint64_t kHalfOfTheNumbers = 1 << 15;
+  if (advance == kHalfOfTheNumbers) {
+    qp.send.record.wanted = true;
+  } else {
+    qp.send.producer += advance;
+  }
 }
 
 bool Requester::update_producer(Qp& qp) {

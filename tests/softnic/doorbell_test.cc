@@ -144,13 +144,31 @@ TEST(DoorbellRecord, ThatIsOldByAWholeQueueWhenItArrivesAnnouncesNothing) {
   dma->slow = rig.a.send_record();
   for (int i = 0; i < 100 && !dma->under_way; ++i) rig.step();
   ASSERT_TRUE(dma->under_way);
-  for (std::uint32_t i = 0; i < kDepth; ++i)
+  for (std::uint32_t i = 0; i < kDepth; ++i) {
+    if (i == kDepth / 2) rig.a.ring();
     rig.a.post({.completion = format::Completion::on_error});
+  }
   rig.a.ring();
   for (std::uint32_t i = 0; i < kDepth && rig.a.info().send_completed != kDepth; ++i) rig.step();
   ASSERT_EQ(rig.a.info().send_completed, kDepth);
   dma->slow.reset();
   dma->under_way = false;
+  ASSERT_TRUE(rig.run());
+  EXPECT_EQ(rig.a.info().send_producer, kDepth);
+  EXPECT_EQ(rig.a.info().state, QpState::rts);
+}
+
+TEST(Doorbell, ThatIsOldByAWholeQueueAnnouncesNothing) {
+  constexpr std::uint32_t kDepth = 32768;
+  RigOptions options;
+  options.log_sq = 15;
+  EngineRig rig(options);
+  for (std::uint32_t i = 0; i < kDepth; ++i)
+    rig.a.post({.completion = format::Completion::on_error});
+  rig.a.ring();
+  ASSERT_TRUE(rig.run());
+  ASSERT_EQ(rig.a.info().send_completed, kDepth);
+  rig.a.engine.doorbell(rig.a.uar, format::kUarDoorbellBegin, format::doorbell_value(0, rig.a.qpn));
   ASSERT_TRUE(rig.run());
   EXPECT_EQ(rig.a.info().send_producer, kDepth);
   EXPECT_EQ(rig.a.info().state, QpState::rts);
