@@ -36,8 +36,8 @@ class CopyContext {
   CUresult destroy_stream(const Stream& stream);
 
   // One side in host memory; or two GPUs. A copy of a word (1, 2, 4 or 8 bytes) to a GPU may take
-  // some milliseconds while a kernel runs; longer ones do not. Words that lie at multiples of their
-  // size, in `to` and in `from`, arrive whole.
+  // some milliseconds while a kernel runs; longer ones do not. Words arrive whole if `to`, `from`
+  // and `size` are multiples of their size: the elements of an array do.
   CUresult copy_in(const Stream& stream, std::uint64_t to, const void* from, std::size_t size);
   CUresult copy_out(const Stream& stream, void* to, std::uint64_t from, std::size_t size);
   CUresult copy_across(const Stream& stream, std::uint64_t to, std::uint64_t from,

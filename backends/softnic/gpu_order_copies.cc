@@ -12,6 +12,8 @@ namespace gdakit::softnic {
 namespace {
 
 constexpr std::uint64_t kBouncePiece = 512 * 1024;
+// The last piece is no word: the copy engine would be slow at that (two_rows.h).
+constexpr std::uint64_t kShortestPiece = 16;
 
 // Where the host reaches it.
 DmaAddress on_host(DmaAddress address) { return {plain_address(address)}; }
@@ -116,6 +118,13 @@ bool GpuOrder::run_word(const WorkOp& op) {
 
 bool GpuOrder::run_bytes(const GpuWork& work, const WorkOp& op) {
   const std::byte* const from = &work.bytes[op.extra];
+  if (is_gpu(op.to) && is_stored_as_word(op)) {
+    std::uint64_t value = 0;
+    std::memcpy(&value, from, op.size);
+    queue_word(plain_address(op.to), value, op.size);
+    open_ = true;
+    return true;
+  }
   if (is_gpu(op.to)) return copy_in_staged(plain_address(op.to), from, op.size);
   if (!all_complete()) return false;
   host_.write(on_host(op.to), from, op.size);
@@ -152,8 +161,9 @@ bool GpuOrder::run_copy(GpuWork& work, const WorkOp& op) {
     host_.copy({to}, {from}, op.size);
     return true;
   }
-  if (is_gpu(op.to) && is_gpu(op.from) && !op.across) {
-    return is_stored_as_word(op) ? bounce_word(work, op) : bounce(work, op);
+  if (is_gpu(op.to) && !op.across) {
+    if (is_stored_as_word(op)) return bounce_word(work, op);
+    if (is_gpu(op.from)) return bounce(work, op);
   }
   // Memory that is not pinned may be read while the call lasts: what is to be written there before
   // must have been.
@@ -172,14 +182,16 @@ bool GpuOrder::run_copy(GpuWork& work, const WorkOp& op) {
 // Within a GPU there is no copy that needs no kernel, but by way of the host.
 bool GpuOrder::bounce(GpuWork& work, const WorkOp& op) {
   while (work.copied != op.size) {
-    const std::uint64_t piece = std::min(op.size - work.copied, kBouncePiece);
+    const std::uint64_t rest = op.size - work.copied;
+    std::uint64_t piece = std::min(rest, kBouncePiece);
+    if (piece != rest && rest - piece < kShortestPiece) piece -= kShortestPiece;
     std::byte* const staged = flights_.full() ? nullptr : ring_.take(piece);
     if (staged == nullptr) return false;
     device_->copy_out(stream(), staged, plain_address(op.from) + work.copied, piece);
     device_->copy_in(stream(), plain_address(op.to) + work.copied, staged, piece);
     open_ = true;
     work.copied += piece;
-    if (piece != kBouncePiece) continue;
+    if (piece == rest) break;
     close_segment(false);
     mark();
   }
@@ -201,7 +213,13 @@ bool GpuOrder::fetch_word(GpuWork& work, const WorkOp& op, std::uint64_t from) {
 }
 
 bool GpuOrder::bounce_word(GpuWork& work, const WorkOp& op) {
-  if (!fetch_word(work, op, plain_address(op.from))) return false;
+  const std::uint64_t from = plain_address(op.from);
+  if (is_gpu(op.from)) {
+    if (!fetch_word(work, op, from)) return false;
+  } else {
+    if (!all_complete()) return false;
+    host_.copy({reinterpret_cast<std::uintptr_t>(scratch_)}, {from}, op.size);
+  }
   queue_word(plain_address(op.to), *scratch_, op.size);
   open_ = true;
   return true;

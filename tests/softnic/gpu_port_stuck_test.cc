@@ -83,6 +83,30 @@ TEST(GpuPortStuck, WorkThatFindsNoRoomGoesThroughTheCopyEngine) {
   EXPECT_NE(job.order->counts().cancelled, 0u);
 }
 
+// Words by themselves, in the host's memory and at the end of what goes in pieces: the copy engine
+// would be slow at them (~Job).
+TEST(GpuPortStuck, NoPieceForTheCopyEngineIsAWord) {
+  constexpr std::size_t kWritePiece = 256 * 1024;
+  constexpr std::size_t kBouncePiece = 512 * 1024;
+  Job job(impatient());
+  job.gpu->room = false;
+  alignas(8) std::uint64_t word = 0;
+  const std::uint64_t seven = 7;
+  job.ports[0]->copy(on_gpu(&word), {reinterpret_cast<std::uintptr_t>(&seven)}, sizeof word);
+  for (const std::size_t rest : {1u, 4u, 8u, 15u}) {
+    std::vector<std::uint64_t> from(kBouncePiece / 8 + 2), written(from.size()), bounced = written;
+    for (std::size_t i = 0; i != from.size(); ++i) from[i] = i + rest;
+    const std::size_t size = kWritePiece + (rest & ~std::size_t{3});
+    job.ports[0]->write(on_gpu(written.data()), from.data(), size);
+    job.ports[0]->copy(on_gpu(bounced.data()), on_gpu(from.data()), kBouncePiece + rest);
+    job.settle();
+    EXPECT_EQ(std::memcmp(written.data(), from.data(), size), 0);
+    EXPECT_EQ(std::memcmp(bounced.data(), from.data(), kBouncePiece + rest), 0);
+  }
+  EXPECT_EQ(word, 7u);
+  EXPECT_EQ(job.gpu->kernels, 0u);
+}
+
 TEST(GpuPortStuck, WhatWasCancelledDoesNothingWhenTheGpuHasRoomAgain) {
   Job job(impatient());
   job.gpu->room = false;
