@@ -211,11 +211,13 @@ class CudaDevice final : public GpuDevice {
   // The memory is zero when this returns: no stream of the program's is waited for.
   static Result<void> clear(void* memory, std::size_t bytes) {
     cudaStream_t stream = nullptr;
-    cudaError_t code = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
-    if (code == cudaSuccess) code = cudaMemsetAsync(memory, 0, bytes, stream);
-    if (code == cudaSuccess) code = cudaStreamSynchronize(stream);
-    if (stream != nullptr) cudaStreamDestroy(stream);
-    return cuda::check(code, "cudaMemsetAsync");
+    auto made = cuda::check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
+                            "cudaStreamCreateWithFlags");
+    if (!made) return made;
+    auto cleared = cuda::check(cudaMemsetAsync(memory, 0, bytes, stream), "cudaMemsetAsync");
+    if (cleared) cleared = cuda::check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+    cudaStreamDestroy(stream);
+    return cleared;
   }
 
   // The first use of a stream for each purpose takes a fraction of a millisecond, and longer where
