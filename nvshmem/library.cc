@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 
 #include "gdakit.h"
 #include "nvshmem/detail/collectives.h"
@@ -269,8 +270,11 @@ int host_team_translate_pe(nvshmem_team_t team, int pe, nvshmem_team_t in) {
   return context("nvshmem_team_translate_pe").team_translate_pe(Team{team}, pe, Team{in});
 }
 
-// In an emulated kernel the program's objects stay: they are in use.
+// In an emulated kernel the program's objects stay: they are in use. The first of several threads
+// ends the program.
 void host_global_exit(int status) {
+  static std::recursive_mutex first;
+  first.lock();
   if (library().context != nullptr) {
     library().context->abort("nvshmem_global_exit(" + std::to_string(status) + ")");
   }
