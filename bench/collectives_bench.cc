@@ -95,7 +95,8 @@ Result<void> run_job(Report& report, const Settings& settings, int n_pes, const 
   Options wanted = options;
   wanted.device = ThisCompiler::runs_on_gpu ? DeviceChoice::gpu : DeviceChoice::cpu;
   const auto n = static_cast<std::uint64_t>(n_pes);
-  wanted.symmetric_size = 3 * n * settings.max_bytes + (std::uint64_t{1} << 20);
+  constexpr std::uint64_t kBuffers = 1 + 2 * kDestStride;  // as PeBench has them
+  wanted.symmetric_size = kBuffers * n * settings.max_bytes + (std::uint64_t{1} << 20);
   wanted.heap_limit = std::max(wanted.heap_limit, 2 * wanted.symmetric_size);
   const std::string how = std::string(transport_choice_name(wanted.transport)) +
                           " transport, algorithm " + collective_choice_name(wanted.collectives);
