@@ -53,7 +53,6 @@ const std::vector<Argument>& arguments() {
        Operator::weaken_other,
        "What the thread reads later is behind the message that it waits for, or behind a meeting "
        "with a thread that waited: that acquires. The fence has only to tell of what was stored."},
-      {{"device/collective/gather.h", "", SiteOp::plain_store, 1}, Operator::delay, kMetSince},
       {{"device/collective/messenger.h", "", SiteOp::plain_store, 2}, Operator::delay, kOwnCount},
       {{"device/collective/messenger.h", "", SiteOp::plain_store, 3}, Operator::delay, kOwnCount},
       {{"device/collective/session.h", "", SiteOp::load, 1},

@@ -176,9 +176,9 @@ WorldPointer sync_after_sync(const SubjectOptions& options, Reached reached) {
   return world;
 }
 
-WorldPointer broadcast_tree(const SubjectOptions& options) {
-  auto world = std::make_unique<World>("broadcast-tree",
-                                       options_for(options, 3, CollectiveAlgorithm::logarithmic));
+WorldPointer broadcast_tree(const SubjectOptions& options, Reached reached) {
+  auto world = world_of("broadcast-tree", options_for(options, 3, CollectiveAlgorithm::logarithmic),
+                        reached);
   auto* source = world->allocate<Word>("source", 2);
   auto* dest = world->allocate<Word>("dest", 6);
   world->launch({.blocks = 1, .threads = 2}, Broadcast{world->witness(), source, dest});
@@ -194,9 +194,9 @@ WorldPointer fcollect_ring(const SubjectOptions& options, Reached reached) {
   return world;
 }
 
-WorldPointer fcollect_doubling(const SubjectOptions& options) {
-  auto world = std::make_unique<World>("fcollect-doubling",
-                                       options_for(options, 4, CollectiveAlgorithm::logarithmic));
+WorldPointer fcollect_doubling(const SubjectOptions& options, Reached reached) {
+  auto world = world_of("fcollect-doubling",
+                        options_for(options, 4, CollectiveAlgorithm::logarithmic), reached);
   auto* source = world->allocate<Word>("source", 1);
   auto* dest = world->allocate<Word>("dest", 4);
   world->launch({.blocks = 1, .threads = 1}, Fcollect{world->witness(), source, dest, 1});
@@ -212,31 +212,31 @@ WorldPointer reduce_again(const SubjectOptions& options, Reached reached) {
   return world;
 }
 
-WorldPointer reduce_doubling(const SubjectOptions& options) {
-  auto world = std::make_unique<World>("reduce-doubling",
-                                       options_for(options, 3, CollectiveAlgorithm::logarithmic));
+WorldPointer reduce_doubling(const SubjectOptions& options, Reached reached) {
+  auto world = world_of("reduce-doubling",
+                        options_for(options, 3, CollectiveAlgorithm::logarithmic), reached);
   auto* source = world->allocate<Word>("source", 2);
   auto* dest = world->allocate<Word>("dest", 2);
   world->launch({.blocks = 1, .threads = 2}, Reduce{world->witness(), source, dest, 2});
   return world;
 }
 
-WorldPointer reduce_parts(const SubjectOptions& options) {
+WorldPointer reduce_parts(const SubjectOptions& options, Reached reached) {
   WorldOptions shape = options_for(options, 2, CollectiveAlgorithm::linear);
   // A part of the scratch memory holds two elements, so that a member's seven take four rounds.
   shape.team_scratch = 2 * 2 * 2 * sizeof(Large);
   constexpr std::size_t kCount = 14;
   shape.max_message_bytes = 4 * sizeof(Large);
-  auto world = std::make_unique<World>("reduce-parts", shape);
+  auto world = world_of("reduce-parts", shape, reached);
   auto* elements = world->allocate<Large>("elements", kCount);
   world->launch({.blocks = 1, .threads = 1}, ReduceByParts{world->witness(), elements, kCount});
   return world;
 }
 
-WorldPointer overlapping_teams(const SubjectOptions& options) {
+WorldPointer overlapping_teams(const SubjectOptions& options, Reached reached) {
   WorldOptions shape = options_for(options, 3, CollectiveAlgorithm::linear);
   shape.teams = {{0, 1}, {1, 2}};
-  auto world = std::make_unique<World>("overlapping-teams", shape);
+  auto world = world_of("overlapping-teams", shape, reached);
   auto* values = world->allocate<Word>("values", 4);
   world->launch({.blocks = 2, .threads = 1}, OverlappingTeams{world->witness(), values});
   return world;

@@ -144,46 +144,46 @@ struct PlaceUsedAgain {
 
 }  // namespace
 
-WorldPointer alltoall(const SubjectOptions& options) {
+WorldPointer alltoall(const SubjectOptions& options, Reached reached) {
   auto world =
-      std::make_unique<World>("alltoall", options_for(options, 2, CollectiveAlgorithm::automatic));
+      world_of("alltoall", options_for(options, 2, CollectiveAlgorithm::automatic), reached);
   auto* source = world->allocate<Word>("source", 2);
   auto* dest = world->allocate<Word>("dest", 5);
   world->launch({.blocks = 1, .threads = 1}, Alltoall{world->witness(), source, dest});
   return world;
 }
 
-WorldPointer collect(const SubjectOptions& options) {
+WorldPointer collect(const SubjectOptions& options, Reached reached) {
   auto world =
-      std::make_unique<World>("collect", options_for(options, 2, CollectiveAlgorithm::automatic));
+      world_of("collect", options_for(options, 2, CollectiveAlgorithm::automatic), reached);
   auto* source = world->allocate<Word>("source", 2);
   auto* dest = world->allocate<Word>("dest", 6);
   world->launch({.blocks = 1, .threads = 1}, Collect{world->witness(), source, dest});
   return world;
 }
 
-WorldPointer reduce_scatter(const SubjectOptions& options) {
-  auto world = std::make_unique<World>("reduce-scatter",
-                                       options_for(options, 2, CollectiveAlgorithm::automatic));
+WorldPointer reduce_scatter(const SubjectOptions& options, Reached reached) {
+  auto world =
+      world_of("reduce-scatter", options_for(options, 2, CollectiveAlgorithm::automatic), reached);
   auto* words = world->allocate<Word>("words", 2);
   world->launch({.blocks = 1, .threads = 1}, ReduceScatter{world->witness(), words});
   return world;
 }
 
-WorldPointer broadcast_ring(const SubjectOptions& options) {
+WorldPointer broadcast_ring(const SubjectOptions& options, Reached reached) {
   auto world =
-      std::make_unique<World>("broadcast-ring", options_for(options, 3, CollectiveAlgorithm::ring));
+      world_of("broadcast-ring", options_for(options, 3, CollectiveAlgorithm::ring), reached);
   auto* source = world->allocate<Word>("source", BroadcastParts::kWords);
   auto* dest = world->allocate<Word>("dest", BroadcastParts::kWords);
   world->launch({.blocks = 1, .threads = 1}, BroadcastParts{world->witness(), source, dest});
   return world;
 }
 
-WorldPointer place_used_again(const SubjectOptions& options) {
+WorldPointer place_used_again(const SubjectOptions& options, Reached reached) {
   WorldOptions shape = options_for(options, 3, CollectiveAlgorithm::linear);
   shape.teams = {{0, 1}, {1, 2}};
   shape.teams_follow = true;
-  auto world = std::make_unique<World>("place-used-again", shape);
+  auto world = world_of("place-used-again", shape, reached);
   auto* words = world->allocate<Word>("words", 2);
   world->launch({.blocks = 1, .threads = 1}, PlaceUsedAgain{world->witness(), words});
   return world;

@@ -65,20 +65,23 @@ WorldPointer barrier(const SubjectOptions& options, Reached reached = Reached::t
 // collective.cc: teams
 WorldPointer team_sync(const SubjectOptions& options, Reached reached = Reached::through_nic);
 WorldPointer sync_after_sync(const SubjectOptions& options, Reached reached = Reached::through_nic);
-WorldPointer broadcast_tree(const SubjectOptions& options);
+WorldPointer broadcast_tree(const SubjectOptions& options, Reached reached = Reached::through_nic);
 WorldPointer fcollect_ring(const SubjectOptions& options, Reached reached = Reached::through_nic);
-WorldPointer fcollect_doubling(const SubjectOptions& options);
+WorldPointer fcollect_doubling(const SubjectOptions& options,
+                               Reached reached = Reached::through_nic);
 WorldPointer reduce_again(const SubjectOptions& options, Reached reached = Reached::through_nic);
-WorldPointer reduce_doubling(const SubjectOptions& options);
-WorldPointer reduce_parts(const SubjectOptions& options);
-WorldPointer overlapping_teams(const SubjectOptions& options);
+WorldPointer reduce_doubling(const SubjectOptions& options, Reached reached = Reached::through_nic);
+WorldPointer reduce_parts(const SubjectOptions& options, Reached reached = Reached::through_nic);
+WorldPointer overlapping_teams(const SubjectOptions& options,
+                               Reached reached = Reached::through_nic);
 
 // exchange.cc: everyone has something for everyone, and places of teams
-WorldPointer alltoall(const SubjectOptions& options);
-WorldPointer collect(const SubjectOptions& options);
-WorldPointer reduce_scatter(const SubjectOptions& options);
-WorldPointer broadcast_ring(const SubjectOptions& options);
-WorldPointer place_used_again(const SubjectOptions& options);
+WorldPointer alltoall(const SubjectOptions& options, Reached reached = Reached::through_nic);
+WorldPointer collect(const SubjectOptions& options, Reached reached = Reached::through_nic);
+WorldPointer reduce_scatter(const SubjectOptions& options, Reached reached = Reached::through_nic);
+WorldPointer broadcast_ring(const SubjectOptions& options, Reached reached = Reached::through_nic);
+WorldPointer place_used_again(const SubjectOptions& options,
+                              Reached reached = Reached::through_nic);
 
 // locks.cc: one at a time
 WorldPointer lock(const SubjectOptions& options, Reached reached = Reached::through_nic);
