@@ -42,7 +42,7 @@ struct AmoStep {
   T result;  // as the model has it; T{} for those without
 };
 
-constexpr int kWords = 4;  // of each PE, at each PE
+constexpr int kWords = 4;                           // of each PE, at each PE
 constexpr int kSteps = kThreadSanitizer ? 10 : 80;  // a launch each
 
 GDAKIT_HOST_DEVICE constexpr bool has_result(Amo what) { return what >= Amo::fetch; }
