@@ -10,6 +10,7 @@
 #include <thread>
 #include <unistd.h>
 
+#include "core/base/other_processes.h"
 #include "core/host/process.h"
 
 namespace gdakit::softnic {
@@ -386,7 +387,10 @@ const Packet* ShmWire::receive_from(Endpoint peer) {
 const Packet* ShmWire::receive() {
   for (Endpoint tried = 0; tried < endpoints_; ++tried) {
     turn_ = turn_ + 1 < endpoints_ ? turn_ + 1 : 0;
-    if (const Packet* packet = receive_from(turn_)) return packet;
+    const Packet* const packet = receive_from(turn_);
+    if (packet == nullptr) continue;
+    hear_other_processes();
+    return packet;
   }
   return nullptr;
 }
@@ -397,12 +401,18 @@ void ShmWire::retire(const Packet* packet) {
   inbound.unpublished = true;
 }
 
+void ShmWire::publish(Outbound& outbound) {
+  tell_other_processes();
+  outbound.writer.publish();
+  outbound.unpublished = false;
+}
+
 void ShmWire::flush() {
   for (Endpoint peer = 0; peer < endpoints_; ++peer) {
-    if (outbound_[peer].unpublished) outbound_[peer].writer.publish();
+    if (outbound_[peer].unpublished) publish(outbound_[peer]);
     Inbound& inbound = inbound_[peer];
     if (inbound.unpublished) inbound.reader.publish();
-    outbound_[peer].unpublished = inbound.unpublished = false;
+    inbound.unpublished = false;
     if (inbound.recall.entered() && inbound.reader.unretired() == 0) inbound.recall.leave();
   }
 }
@@ -422,8 +432,7 @@ bool ShmWire::recall() {
   for (Endpoint peer = 0; peer < endpoints_; ++peer) {
     Outbound& outbound = outbound_[peer];
     if (!recalling_) {
-      outbound.writer.publish();
-      outbound.unpublished = false;
+      publish(outbound);
       outbound.recall.begin(outbound.writer.tail());
     }
     if (still_read(peer)) all_left = false;

@@ -129,6 +129,7 @@ class ShmWire final : public Wire {
   bool read_slot(Endpoint peer, std::uint32_t index, Packet& packet) const;
   const Packet* receive_from(Endpoint peer);
   bool still_read(Endpoint peer);
+  static void publish(Outbound& outbound);
 
   std::shared_ptr<ShmSegment> segment_;
   std::shared_ptr<const PeerMemory> memory_;

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "core/base/other_processes.h"
+
 namespace gdakit {
 
 const char* collective_name(CollectiveKind kind) {
@@ -34,7 +36,9 @@ Result<std::vector<Bytes>> Bootstrap::collective(CollectiveKind kind, int root,
   for (const Bytes& blob : blobs) total += blob.size();
   if (Result<void> fits = check_size(kind, total); !fits) return fits.error();
   const CollectiveCall call{kind, root, next_sequence_++};
+  tell_other_processes();
   Result<std::vector<Bytes>> answer = exchange(call, std::move(blobs));
+  hear_other_processes();
   if (!answer) failure_ = answer.error();
   return answer;
 }

@@ -2,6 +2,8 @@
 // host, against a sequential model; and teams, memory and what can be asked for. Run by
 // `gdakit run`; exits with 0 if all of them did what they say.
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include "tests/nvshmem/where.h"
 
@@ -285,6 +287,18 @@ void check_addresses(bool direct) {
   nvshmem_free(word);
 }
 
+// Once calloc has returned, others write there, whatever this PE does meanwhile.
+void check_that_zeroing_is_over() {
+  auto* const word = static_cast<int*>(nvshmem_calloc(1, sizeof(int)));
+  const int me = nvshmem_my_pe();
+  if (me % 2 == 1) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  nvshmem_int_p(word, 7, (me + 1) % nvshmem_n_pes());
+  nvshmem_barrier_all();
+  expect(nvshmem_int_g(word, me) == 7, "a word that another PE wrote right after calloc");
+  nvshmem_barrier_all();
+  nvshmem_free(word);
+}
+
 void check_memory() {
   expect(nvshmem_malloc(0) == nullptr, "malloc of nothing");
   nvshmem_free(nullptr);
@@ -459,6 +473,7 @@ int main(int argc, char** argv) {
   check_teams();
   check_addresses(direct);
   check_memory();
+  check_that_zeroing_is_over();
   check_answers();
   check_attributes();
   check_refused();
