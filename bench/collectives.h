@@ -28,8 +28,9 @@ inline constexpr const char* kCollectiveNames[] = {"sync",      "barrier", "broa
 constexpr bool has_data(Collective collective) { return collective > Collective::barrier; }
 
 // Who calls on each PE.
-enum class Scope : std::uint32_t { thread, warp, block, host };
-inline constexpr std::array<const char*, 4> kScopeNames = {"thread", "warp", "block", "host"};
+enum class Scope : std::uint32_t { thread, warp, block, host, stream };
+inline constexpr std::array<const char*, 5> kScopeNames = {"thread", "warp", "block", "host",
+                                                           "stream"};
 
 using Element = std::uint32_t;
 inline constexpr Element kPoison = 0xdeadbeef;  // what no call brings

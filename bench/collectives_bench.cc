@@ -7,7 +7,8 @@
 //
 //   thread, warp, block   latency of a call made by one of them on each PE
 //   host                  latency of a call by the host that returns when it is done
-//   algbw                 bytes / latency of the quickest of the four
+//   stream                latency of a call that the host puts into a stream, behind the one before
+//   algbw                 bytes / latency of the quickest of the five
 //   busbw                 algbw * factor, as nccl-tests define both
 //
 //   n PEs    broadcast   fcollect, collect, alltoall(s), reduce_scatter   reduce
@@ -52,6 +53,7 @@ class Tables {
                                    {"warp", "us"},
                                    {"block", "us"},
                                    {"host", "us"},
+                                   {"stream", "us"},
                                    {"algbw", "GB/s"},
                                    {"busbw", "GB/s"}},
                                   "collectives, " + title);
