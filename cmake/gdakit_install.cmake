@@ -5,6 +5,7 @@
 #   include/gdakit/<room>/...    the public headers, in the folders they have in the sources
 #   bin/gdakit                   the command
 #   lib/cmake/gdakit/            the package
+#   lib/pkgconfig/               gdakit_nvshmem.pc, for programs of NVSHMEM compiled without CMake
 #
 # A user writes #include <gdakit/gdakit.h>. The headers include one another from the root of the
 # sources ("core/base/result.h"), so both include/ and include/gdakit/ are on a user's include path.
@@ -59,3 +60,9 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/gdakit-config-version.cma
 install(FILES ${PROJECT_BINARY_DIR}/gdakit-config.cmake
               ${PROJECT_BINARY_DIR}/gdakit-config-version.cmake
         DESTINATION ${package})
+# Found from where it lies, so that the installed tree can be moved.
+file(RELATIVE_PATH from_pc_to_prefix /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
+configure_file(${CMAKE_CURRENT_LIST_DIR}/gdakit_nvshmem.pc.in
+               ${PROJECT_BINARY_DIR}/gdakit_nvshmem.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/gdakit_nvshmem.pc
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

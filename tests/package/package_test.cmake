@@ -5,7 +5,7 @@
 #         -D launcher=CCACHE -D sanitizer=KINDS -P package_test.cmake
 #
 # installed: installs BUILD below DIR and finds the package there; then, without CMake, compiles as
-#            NVSHMEM's programs are, -lgdakit_nvshmem alone, by CXX, and by NVCC if it is given.
+#            NVSHMEM's programs are, by what pkg-config says, by CXX, and by NVCC if it is given.
 # embedded:  adds ROOT to the consumer's own project. Keeps its build between runs.
 
 # run(COMMAND...): ends the test if the command fails.
@@ -48,8 +48,10 @@ run(${on_cpu} ${consumer}/nvshmem_consumer)
 if(mode STREQUAL installed)
   file(GLOB library ${prefix}/lib*/libgdakit_nvshmem.so ${prefix}/lib*/*/libgdakit_nvshmem.so)
   get_filename_component(libraries ${library} DIRECTORY)
-  set(by_hand -I${prefix}/include -I${prefix}/include/gdakit -I${prefix}/include/gdakit/nvshmem
-              -L${libraries} -lgdakit_nvshmem)
+  execute_process(COMMAND ${CMAKE_COMMAND} -E env PKG_CONFIG_PATH=${libraries}/pkgconfig
+                          pkg-config --cflags --libs gdakit_nvshmem
+                  OUTPUT_VARIABLE by_hand COMMAND_ERROR_IS_FATAL ANY)
+  separate_arguments(by_hand UNIX_COMMAND "${by_hand}")
   set(flags)
   if(sanitizer)
     set(flags -fsanitize=${sanitizer})
