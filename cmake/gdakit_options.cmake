@@ -103,7 +103,7 @@ macro(gdakit_compile_for_gpu_at_hand)
 endmacro()
 
 # gdakit_add_test(NAME LABEL label SOURCES... [LIBRARY target] [TIMEOUT seconds] [DIRECT]): one
-# GoogleTest program; every test in it is a CTest test with that label (unit, sim, job, gpu, nic).
+# GoogleTest program; every test in it is a CTest test with that label (unit, sim or job).
 # LIBRARY: what it links in the place of gdakit. DIRECT: and another test, direct.*, in which PEs
 # reach each other without the NIC.
 function(gdakit_add_test name)

@@ -1,4 +1,5 @@
-// The calls of Pe and TeamHandle for the host: each runs as a small kernel on a stream.
+// The calls of Pe and TeamHandle for the host, but for locks, tickets, queues and transfers without
+// a type: each runs as a small kernel on a stream.
 //
 //   auto now = HostCalls::blocking(context);       // returns when it is done
 //   now.put(destination, source, 1024, 1);

@@ -11,7 +11,7 @@ namespace {
 constexpr const char* kDetails = R"(
 Runs PTX litmus tests on the simulated weak memory and prints which outcomes there are; a star marks
 those that the condition asks about: C for `exists C` and `~exists C`, the opposite of C for
-`forall C`.
+`forall C`. A file NAME.niclitmus is judged on the model of a NIC and its PCIe.
 
 In public collections `exists` and `forall` are also questions, so a file of verdicts says what is
 right: columns file, witness_verdict (allowed or forbidden) and use, or a path and 1 if the

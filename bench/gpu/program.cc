@@ -36,7 +36,8 @@ Program::Program(const char* name, const char* question, Needs needs)
     : parts_(std::make_unique<Parts>(name, question, needs)) {
   parts_->app.add_option("--json", parts_->json, "Also write the figures to this file")
       ->type_name("FILE");
-  add_flag("--quick", &parts_->quick, "Few repetitions: to see that the bench works");
+  add_flag("--quick", &parts_->quick,
+           "Few repetitions and sizes, whatever other options say: to see that the bench works");
 }
 
 Program::~Program() = default;
