@@ -169,11 +169,20 @@ class SendQueue {
     return memo_.completed;
   }
 
+  // Who is more than a lap behind leaves the CQE, which may lie in the host's memory, to those
+  // before: a thousand threads that look there would keep the host from it. The next in line is
+  // never so far: what was reserved before had room, by an index that it made known, and is no
+  // more than half a lap behind that.
+  GDAKIT_DEVICE std::uint64_t look_for_room(std::uint64_t end) {
+    const bool far = end > memo_.completed + 2 * std::uint64_t{view().depth};
+    return far ? cached_completion() : poll();
+  }
+
   GDAKIT_DEVICE bool wait_for_room(std::uint64_t end) {
     if (end <= memo_.completed + view().depth) return true;
     if (end <= cached_completion() + view().depth) return true;
     Watchdog<M> watchdog(m_, context_.watchdog_ns, Site::queue_room);
-    while (end > poll() + view().depth) {
+    while (end > look_for_room(end) + view().depth) {
       if (!queue_status(m_, view())) return false;
       if (!watchdog.turn()) {
         stalled(Site::queue_room, end, watchdog.waited_ns());

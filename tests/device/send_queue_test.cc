@@ -245,6 +245,44 @@ TEST(SendQueue, ReportsAStallOfAFullQueueAndLetsTheOthersGo) {
   EXPECT_GT(state.stall.reserved, 64u);
 }
 
+// A machine that knows whether its thread has looked at the CQE.
+class SeesLooksAtTheCqe : public HostMachine {
+ public:
+  SeesLooksAtTheCqe(const HostMachine& m, const QueueView& view)
+      : HostMachine(m), tail_(&view.cqe[kCqeTailWord]) {}
+
+  template <class Order, class T>
+  T load(Order order, const T* from) {
+    if (static_cast<const void*>(from) == tail_) looked = true;
+    return HostMachine::load(order, from);
+  }
+
+  bool looked = false;
+
+ private:
+  const void* tail_;
+};
+
+TEST(SendQueue, LetsThoseLookAtTheCqeWhoAreNextInLineForRoom) {
+  StubQueue memory(64);
+  Reports state{};
+  const DeviceContext context = context_without_heap(state, 50);
+  std::atomic<int> looked = 0;
+  std::atomic<int> refused = 0;
+  run({3, 64}, 1, [&](HostMachine& bare) {
+    SeesLooksAtTheCqe m(bare, memory.view());
+    SendQueue<SeesLooksAtTheCqe, SharedPublication> queue(m, context, memory.view(), 0);
+    const Ticket ticket =
+        queue.post(LoneThread{}, {}, Batch::last, [&](std::uint64_t at, std::uint8_t fm) {
+          write_nop(m, queue.view(), at, fm);
+        });
+    if (!ticket.status) ++refused;
+    if (m.looked) ++looked;
+  });
+  EXPECT_EQ(refused, 128);  // 64 posts fill the queue
+  EXPECT_EQ(looked, 64);    // not those of the lap behind
+}
+
 TEST(SendQueue, ReportsAStallOfACompletionThatNeverComes) {
   StubQueue memory(64);
   Reports state{};

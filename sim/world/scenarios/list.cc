@@ -47,6 +47,7 @@ constexpr ScenarioEntry kScenarios[] = {
     {"handed-over", "One block puts what another one has written.", make<s::handed_over>},
     {"warp-laps", "A warp posts together more than once round the queue.", make<s::warp_laps>},
     {"full-queue", "Two blocks post more than the queue has room for.", make<s::full_queue>},
+    {"far-in-line", "Six warps post as much as three queues hold.", make<s::far_in_line>},
     {"slot-reuse", "Slots are used again, over the wrap of the counter.", make<s::slot_reuse>},
     {"commands-laps", "Commands' slots are used again, over the wrap of the counter.",
      make<s::commands_laps>},

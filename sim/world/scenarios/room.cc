@@ -53,6 +53,19 @@ struct Laps {
   }
 };
 
+// Every thread posts once, all lanes of a warp together, and one of them completes it.
+struct InLine {
+  const Witness* witness;
+  Word* data;
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    const std::uint32_t self = m.block_index() * m.block_threads() + m.thread_index();
+    witness->expect(pe.atomic_set(data + self, Word{self} + 1, 1).ok(), "atomic_set is taken");
+    if (m.thread_index() == 0) witness->expect(pe.quiet().ok(), "quiet succeeds");
+  }
+};
+
 // One thread posts, all wait for its ticket and may then change its source.
 struct SharedWait {
   const Witness* witness;
@@ -107,6 +120,20 @@ WorldPointer full_queue(const SubjectOptions& options) {
   world->check([=](After& after) {
     for (Word i = 0; i < 2 * kWords; ++i) {
       after.expect(after.value(1, data + i) == i + 1, "PE 1 has every word");
+    }
+  });
+  return world;
+}
+
+WorldPointer far_in_line(const SubjectOptions& options) {
+  auto world = std::make_unique<World>("far-in-line", options_for(options));
+  constexpr std::uint32_t kBlocks = 6;  // of 15 WQEBBs each, in a queue of 32
+  constexpr std::uint32_t kLanes = 7;
+  auto* data = world->allocate<Word>("data", kBlocks * kLanes);
+  world->launch_on(0, {.blocks = kBlocks, .threads = kLanes}, InLine{world->witness(), data});
+  world->check([=](After& after) {
+    for (Word i = 0; i < kBlocks * kLanes; ++i) {
+      after.expect(after.value(1, data + i) == i + 1, "PE 1 has the word of every thread");
     }
   });
   return world;

@@ -42,6 +42,7 @@ WorldPointer handed_over(const SubjectOptions& options);
 // room.cc: full queues and slots used again
 WorldPointer warp_laps(const SubjectOptions& options);
 WorldPointer full_queue(const SubjectOptions& options);
+WorldPointer far_in_line(const SubjectOptions& options);
 WorldPointer slot_reuse(const SubjectOptions& options);
 WorldPointer commands_laps(const SubjectOptions& options);
 WorldPointer shared_wait(const SubjectOptions& options);
