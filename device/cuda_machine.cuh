@@ -10,7 +10,7 @@
 //
 //   load, store     ld / st .relaxed .acquire .release  .cta .gpu .sys   of 1, 2, 4 or 8 bytes
 //   fetch_*, ...    atom, of 4 or 8 bytes
-//   fence           fence.release, fence.acquire, fence.acq_rel
+//   fence           fence.release, fence.acquire, fence.acq_rel, fence.sc
 //   store_weak      st.weak, for a WQE segment of 16 bytes at once
 //   store_mmio      st.mmio.relaxed.sys
 //
@@ -55,6 +55,10 @@ struct Sem<Kind::release> {
 template <>
 struct Sem<Kind::acq_rel> {
   static constexpr char text[] = ".acq_rel";
+};
+template <>
+struct Sem<Kind::sc> {
+  static constexpr char text[] = ".sc";
 };
 
 template <Scope>
@@ -393,7 +397,8 @@ class CudaMachine {
   template <Kind kKind, Scope kScope>
   __device__ static void fence_in() {
     static_assert(kKind != Kind::relaxed);
-    constexpr Kind kind = GDAKIT_CUDA_ARCH >= 900 ? kKind : Kind::acq_rel;
+    constexpr bool one_way = kKind == Kind::acquire || kKind == Kind::release;
+    constexpr Kind kind = one_way && GDAKIT_CUDA_ARCH < 900 ? Kind::acq_rel : kKind;
     asm volatile("fence%0%1;" ::"C"(ptx::Sem<kind>::text), "C"(ptx::In<kScope>::text) : "memory");
   }
 

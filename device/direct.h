@@ -5,7 +5,7 @@
 // When the call of a direct operation returns, nothing of it is to be waited for: it needs no
 // queue, and its ticket has index 0. Stores to a direct peer keep no order:
 // order::DirectBeforeLater stands where another PE may learn of them, that is before signals and
-// collectives' counts, and in quiet and fence.
+// collectives' counts, and in fence; order::DirectComplete in quiet and the barriers.
 #pragma once
 
 #include "device/group.h"

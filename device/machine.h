@@ -17,9 +17,10 @@
 
 namespace gdakit {
 
-// What an access or a fence orders. An access that is none of the last three is relaxed: it is
-// atomic and orders nothing.
-enum class Kind : std::uint8_t { relaxed, acquire, release, acq_rel };
+// What an access or a fence orders. A relaxed access is atomic and orders nothing. Fences alone may
+// be sc: acq_rel, and all of them in one order, so that of two threads that each store, fence and
+// then load what the other one stores, one sees it.
+enum class Kind : std::uint8_t { relaxed, acquire, release, acq_rel, sc };
 
 // Who must see the order.
 enum class Scope : std::uint8_t {

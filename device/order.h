@@ -251,12 +251,22 @@ struct SignalBeforeData {
 // Orders   what a thread stored into the memory of direct peers (device/direct.h), and what it has
 //          seen of other threads' stores,
 // before   the store or atomic that tells another PE of it: a signal, a collective's count, a lock
-//          handed over, or whatever follows quiet and fence,
+//          handed over, or whatever follows fence,
 // for      the thread of that PE which sees the latter.
 struct DirectBeforeLater {
   static constexpr Kind kind = Kind::acq_rel;
   static constexpr Scope scope = Scope::system;
   static constexpr std::string_view breaks = "direct-put-signal";
+};
+
+// Orders   the same,
+// before   all that the thread does later, what it reads included,
+// for      every PE: behind quiet a put is complete, so that of two PEs that each put, call quiet
+//          and then get what the other one puts, one sees it.
+struct DirectComplete {
+  static constexpr Kind kind = Kind::sc;
+  static constexpr Scope scope = Scope::system;
+  static constexpr std::string_view breaks = "direct-quiet-get";
 };
 
 // Orders   a word that was fetched from the memory of a direct peer,

@@ -146,7 +146,7 @@ class Pe : public RmaCalls<Pe<M, Group, Publication>, Group>,
   // barrier_all also completes what this PE posted, before it tells the others.
   GDAKIT_DEVICE Status barrier_all() {
     auto world = team(kTeamWorld);
-    if (Status met; world.sync_directly(&met)) return met;
+    if (Status met; world.sync_directly(true, &met)) return met;
     const Status quieted = quiet();
     const Status met = world.sync(true);
     return quieted.ok() ? met : quieted;

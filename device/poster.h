@@ -69,9 +69,14 @@ struct Poster {
     return can_reach(pe) ? heap.direct_atomic_bases[pe] : 0;
   }
   // Orders what this thread has stored to direct peers, and what it has seen of others, before all
-  // it does later.
+  // that it stores later.
   GDAKIT_DEVICE void order_direct() const {
     if (context.heap.direct_bases != nullptr) m.fence(order::DirectBeforeLater{});
+  }
+
+  // The same, and makes it complete: before what it and others that came to here later read, too.
+  GDAKIT_DEVICE void complete_direct() const {
+    if (context.heap.direct_bases != nullptr) m.fence(order::DirectComplete{});
   }
 
   GDAKIT_DEVICE Status fault(StatusCode code, std::int32_t pe, std::uint64_t address,

@@ -28,7 +28,7 @@ GDAKIT_DEVICE Status complete_queues(const P& poster, Group group) {
     if (!one && status.ok()) status = one;
   }
   meet(poster.m, group);
-  poster.order_direct();  // each thread's next store may tell of what any of them has completed
+  poster.complete_direct();  // by each thread: its next store may tell of what any of them did
   if constexpr (std::is_same_v<Group, ThreadGroup>) {
     return status.ok() ? first_error(poster.m, poster.context) : status;
   } else {
@@ -43,7 +43,7 @@ template <class P, class Group>
 GDAKIT_DEVICE Status quiet(const P& poster, Group group) {
   meet(poster.m, group);
   if (poster.context.heap.direct_only) {
-    poster.order_direct();
+    poster.complete_direct();
     return {};
   }
   return look_closer(poster, [=](const auto& p) { return complete_queues(p, group); });

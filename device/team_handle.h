@@ -61,7 +61,7 @@ class TeamHandle {
   // is for its owner to do. A PE whose own operations failed comes all the same.
   GDAKIT_DEVICE Status sync() { return sync(false); }
   GDAKIT_DEVICE Status barrier() {
-    if (Status met; sync_directly(&met)) return met;
+    if (Status met; sync_directly(true, &met)) return met;
     HandleMemo memo;
     const Poster<M, SharedPublication> poster{m_, context_, 0, memo};
     const Status quieted = quiet(poster, Group{});
@@ -166,18 +166,18 @@ class TeamHandle {
 
   // `ordered`: the group comes from quiet.
   GDAKIT_DEVICE Status sync(bool ordered) {
-    if (Status met; sync_directly(&met)) return met;
+    if (Status met; sync_directly(false, &met)) return met;
     return run([=](auto& session) { return collective::sync(session, ordered); });
   }
 
-  // A barrier, if it is one among direct peers alone.
-  GDAKIT_DEVICE bool sync_directly(Status* met) {
+  // A sync or a barrier, if it is one among direct peers alone.
+  GDAKIT_DEVICE bool sync_directly(bool is_barrier, Status* met) {
     if (!context_.heap.direct_only) return false;
     const TeamView* const view = find_team(context_, team_);
     if (view == nullptr || !collective::can_sync_directly(m_, context_, Group{}, *view)) {
       return false;
     }
-    *met = collective::direct_sync(m_, context_, Group{}, *view);
+    *met = collective::direct_sync(m_, context_, Group{}, *view, is_barrier);
     return true;
   }
 

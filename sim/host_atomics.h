@@ -112,12 +112,14 @@ struct HostAtomics {
       case Kind::acquire: return __ATOMIC_ACQUIRE;
       case Kind::release: return __ATOMIC_RELEASE;
       case Kind::acq_rel: return __ATOMIC_ACQ_REL;
+      case Kind::sc: return __ATOMIC_SEQ_CST;
     }
     return __ATOMIC_SEQ_CST;
   }
 
   template <class Order>
   static constexpr int rmw_order() {
+    static_assert(Order::kind != Kind::sc, "fences alone are sc");
     return kThreadSanitizer ? __ATOMIC_ACQ_REL : memory_order<Order>();
   }
 
@@ -129,7 +131,8 @@ struct HostAtomics {
                                                                   : __ATOMIC_RELAXED;
   }
 
-  // Every fence comes after the fences before it, of whatever kind: they share one word.
+  // Every fence comes after the fences before it, of whatever kind: they share one word. That is
+  // more than sc asks for.
   static void fence_by_rmw() {
     static std::uint32_t word = 0;
     __atomic_fetch_add(&word, 0, __ATOMIC_ACQ_REL);

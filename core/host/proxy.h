@@ -69,6 +69,7 @@ struct ProxyMachine {
       case Kind::acquire: return __ATOMIC_ACQUIRE;
       case Kind::release: return __ATOMIC_RELEASE;
       case Kind::acq_rel: return __ATOMIC_ACQ_REL;
+      case Kind::sc: break;
     }
     return __ATOMIC_SEQ_CST;
   }

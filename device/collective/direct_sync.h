@@ -57,16 +57,22 @@ class Handshake {
   std::uint64_t received_;
 };
 
-// All members meet, and what this PE's direct puts stored before is seen by all: a barrier, too.
+// All members meet, and see what this PE's direct puts stored before. As a barrier it also makes
+// these complete, like quiet: for those who do not come.
 template <class M, class Group>
 GDAKIT_DEVICE Status direct_sync(M& m, const DeviceContext& context, Group group,
-                                 const TeamView& team) {
+                                 const TeamView& team, bool is_barrier) {
   const auto number = static_cast<int>(share_of(m, group).first);
   const bool tells = number < team.n_pes - 1;
   const int member = tells ? (team.my_pe + 1 + number) % team.n_pes : team.my_pe;
   if (meet_any(m, group, team_error(m, team) != 0)) return agree_on_error(m, group, team);
   const Handshake hands(m, context, team, member);  // behind what any thread did with the team
-  m.fence(order::DirectBeforeLater{});              // of each thread, as in quiet
+  // Each thread, as in quiet and fence.
+  if (is_barrier) {
+    m.fence(order::DirectComplete{});
+  } else {
+    m.fence(order::DirectBeforeLater{});
+  }
   const Status status = tells ? hands.shake(m, context) : Status{};
   if (!status) break_team(m, team, status);
   return meet_any(m, group, !status) ? agree_on_error(m, group, team) : Status{};

@@ -29,6 +29,7 @@ constexpr NamedOrder kOrders[] = {
     describe<order::FetchSlotGivenBack>(),
     describe<order::SignalBeforeData>(),
     describe<order::DirectBeforeLater>(),
+    describe<order::DirectComplete>(),
     describe<order::DirectFetched>(),
     describe<order::LockPassed>(),
     describe<order::LockTaken>(),

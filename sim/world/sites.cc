@@ -12,6 +12,7 @@ weak::Sem sem_of(const SiteTable::Call& call) {
     case Kind::acquire: return weak::Sem::acquire;
     case Kind::release: return weak::Sem::release;
     case Kind::acq_rel: return weak::Sem::acq_rel;
+    case Kind::sc: return weak::Sem::sc;
   }
   return weak::Sem::relaxed;
 }
@@ -35,6 +36,7 @@ void apply(Operator op, SiteOp site, Effect& effect) {
       break;
     case Operator::weaken: effect.sem = weak::Sem::acquire; break;
     case Operator::weaken_other: effect.sem = weak::Sem::release; break;
+    case Operator::weaken_sc: effect.sem = weak::Sem::acq_rel; break;
     case Operator::narrow_gpu: effect.scope = Scope::gpu; break;
     case Operator::narrow_block: effect.scope = Scope::block; break;
     case Operator::plain: effect.sem = weak::Sem::weak; break;
@@ -66,6 +68,7 @@ const char* operator_name(Operator op) {
     case Operator::remove: return "remove";
     case Operator::weaken: return "acquire only";
     case Operator::weaken_other: return "release only";
+    case Operator::weaken_sc: return "acq_rel only";
     case Operator::narrow_gpu: return "scope gpu";
     case Operator::narrow_block: return "scope block";
     case Operator::plain: return "weak access";

@@ -36,8 +36,9 @@ const char* site_op_name(SiteOp op);
 
 enum class Operator : std::uint8_t {
   remove,        // a fence or a barrier is left out; an access that orders becomes relaxed
-  weaken,        // acq_rel: acquire only
-  weaken_other,  // acq_rel: release only
+  weaken,        // acq_rel or sc: acquire only
+  weaken_other,  // acq_rel or sc: release only
+  weaken_sc,     // sc: acq_rel only
   narrow_gpu,    // the scope becomes gpu
   narrow_block,  // the scope becomes block
   plain,         // a strong access becomes a weak one
@@ -45,7 +46,7 @@ enum class Operator : std::uint8_t {
   delay,         // a store takes place after the thread's next store
   no_flush,      // a DUMP becomes a NOP
 };
-inline constexpr std::size_t kOperatorCount = 9;
+inline constexpr std::size_t kOperatorCount = 10;
 const char* operator_name(Operator op);
 
 // Names a site across worlds.

@@ -137,6 +137,50 @@ TEST(Direct, NeedsNoNic) {
   });
 }
 
+// Each of two PEs puts a word to the other one and looks, behind quiet, whether its own has come.
+struct PutAndLook {
+  static constexpr std::size_t kRounds = 2000;
+  static constexpr std::size_t kApart = 16;  // words, so that no two share a cache line
+  std::uint64_t* words;                      // kApart of each round
+  std::uint64_t* seen;                       // one of each round
+  test::Expect expect;
+
+  template <class Pe>
+  GDAKIT_DEVICE void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    const int other = 1 - pe.my_pe();
+    expect(pe, pe.sync_all().ok());
+    for (std::size_t i = 0; i < kRounds; ++i) {
+      std::uint64_t* const word = words + i * kApart;
+      pe.put_value(word, 1, other);
+      pe.quiet();
+      m.store_weak(seen + i, pe.get_value(word, pe.my_pe()));
+      // Both go on together, as fast as they can; who has no core of its own gives way.
+      for (int looks = 0; pe.get_value(word, pe.my_pe()) == 0; ++looks) {
+        if (looks > 1000) m.spin(Site::user);
+      }
+    }
+    expect(pe, pe.barrier_all().ok());
+    bool each = true;
+    for (std::size_t i = 0; i < kRounds; ++i) {
+      each = each && m.load_weak(seen + i) + pe.get_value(seen + i, other) != 0;
+    }
+    expect(pe, each);
+  }
+};
+
+TEST(Direct, QuietLetsOneOfTwoPesSeeTheOther) {
+  expect_job(2, with_transport(TransportChoice::direct), [](Context& c) -> Result<void> {
+    auto words = c.allocate<std::uint64_t>(PutAndLook::kRounds * PutAndLook::kApart);
+    auto seen = c.allocate<std::uint64_t>(PutAndLook::kRounds);
+    auto checks = Checks::make(c);
+    if (!words || !seen || !checks) return mismatch("allocate");
+    const PutAndLook kernel{*words, *seen, checks->expect()};
+    if (auto ran = c.launch(kernel, {.blocks = 1, .threads = 1}); !ran) return ran;
+    return checks->all_held(3);
+  });
+}
+
 // What a group copies to the next PE, and gets back from there.
 template <By kGroup>
 struct ThereAndBack {

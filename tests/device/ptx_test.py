@@ -28,7 +28,7 @@ RINGS = {
     "fence release sys": "the same, where queues lie in host memory",
 }
 CARRIES = {"fence acquire gpu": "ReadyBeforeRing"}
-DIRECT = {"fence acq_rel sys": "DirectBeforeLater"}
+DIRECT = {"fence sc sys": "DirectComplete"}
 EXPECTED = {
     "put_exclusive": WAITS | RINGS,
     "put_shared": WAITS | RINGS | CARRIES,

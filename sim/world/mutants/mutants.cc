@@ -146,10 +146,11 @@ std::vector<Operator> operators_for(const OrderSite& site) {
     case SiteOp::fence:
     case SiteOp::rmw:
       if (orders) add(Operator::remove);
-      if (site.sem == weak::Sem::acq_rel) {
+      if (site.sem == weak::Sem::acq_rel || site.sem == weak::Sem::sc) {
         add(Operator::weaken);
         add(Operator::weaken_other);
       }
+      if (site.sem == weak::Sem::sc) add(Operator::weaken_sc);
       narrow();
       break;
     case SiteOp::load:

@@ -55,6 +55,44 @@ struct Quiet {
   }
 };
 
+// Each PE puts a word to PE 1 and, behind quiet, gets the other PE's: whoever is second finds the
+// first one's. Then the same by atomics.
+struct QuietGet {
+  const Witness* witness;
+  Word* words;  // 2
+  Word* sums;   // 2
+  Word* seen;   // 2
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    const int me = pe.my_pe();
+    pe.put_value(words + me, 1, 1);
+    witness->expect(pe.quiet().ok(), "quiet succeeds");
+    m.store_weak(seen, pe.get_value(words + (1 - me), 1));
+    pe.atomic_add(sums + me, 1, 1);
+    witness->expect(pe.quiet().ok(), "quiet succeeds again");
+    m.store_weak(seen + 1, pe.atomic_fetch(sums + (1 - me), 1));
+  }
+};
+
+// The same, where PE 0 has a barrier in place of quiet, and another thread of PE 1 comes to it.
+struct BarrierGet {
+  const Witness* witness;
+  Word* words;  // 2
+  Word* seen;
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    const int me = pe.my_pe();
+    const bool comes = m.block_index() == 0;
+    const bool puts = me == 0 || !comes;
+    if (puts) pe.put_value(words + me, 1, 1);
+    const Status done = comes ? pe.barrier_all() : pe.quiet();
+    witness->expect(done.ok(), "barrier_all and quiet succeed");
+    if (puts) m.store_weak(seen, pe.get_value(words + (1 - me), 1));
+  }
+};
+
 // The threads of a block put their words together, with a signal: three units, which is more than
 // there are threads.
 struct BlockPut {
@@ -185,6 +223,35 @@ WorldPointer direct_quiet(const SubjectOptions& options) {
   auto* data = world->allocate<Word>("data", 7);
   auto* flag = world->allocate<std::uint64_t>("flag", 1, RegionKind::signal);
   world->launch({.blocks = 1, .threads = 1}, Quiet{world->witness(), source, data, flag});
+  return world;
+}
+
+WorldPointer quiet_get(const SubjectOptions& options, Reached reached) {
+  auto world = world_of("quiet-get", options_for(options), reached);
+  auto* words = world->allocate<Word>("words", 2, RegionKind::signal);
+  auto* sums = world->allocate<Word>("sums", 2, RegionKind::signal);
+  auto* seen = world->allocate<Word>("seen", 2);
+  world->launch({.blocks = 1, .threads = 1}, QuietGet{world->witness(), words, sums, seen});
+  world->check([=](After& after) {
+    for (int i = 0; i < 2; ++i) {
+      after.expect(after.value(0, seen + i) + after.value(1, seen + i) != 0,
+                   "one PE has found what the other one made complete");
+    }
+  });
+  return world;
+}
+
+WorldPointer direct_barrier_get(const SubjectOptions& options) {
+  auto world = world_of("barrier-get", options_for(options), Reached::directly);
+  auto* words = world->allocate<Word>("words", 2, RegionKind::signal);
+  auto* seen = world->allocate<Word>("seen", 1);
+  const BarrierGet kernel{world->witness(), words, seen};
+  world->launch_on(0, {.blocks = 1, .threads = 1}, kernel);
+  world->launch_on(1, {.blocks = 2, .threads = 1}, kernel);
+  world->check([=](After& after) {
+    after.expect(after.value(0, seen) + after.value(1, seen) != 0,
+                 "one PE has found what the other one made complete");
+  });
   return world;
 }
 

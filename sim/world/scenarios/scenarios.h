@@ -93,6 +93,8 @@ WorldPointer lock_stall(const SubjectOptions& options);
 
 // direct.cc: direct peers
 WorldPointer direct_quiet(const SubjectOptions& options);
+WorldPointer quiet_get(const SubjectOptions& options, Reached reached);
+WorldPointer direct_barrier_get(const SubjectOptions& options);
 WorldPointer direct_block(const SubjectOptions& options);
 WorldPointer direct_fetch(const SubjectOptions& options);
 WorldPointer direct_add(const SubjectOptions& options);
