@@ -161,7 +161,7 @@ class HostCalls : public HostWordCalls {
     return signalled(true, dest, source, bytes_of<T>(count), word, value, op, pe);
   }
   Result<void> signal(std::uint64_t* word, std::uint64_t value, SignalOp op, int pe) const {
-    return atomic(op == SignalOp::set ? atomics::Op::set : atomics::Op::add, word, value, pe);
+    return run(signalling(word, value, op, pe));
   }
 
   // ---- Atomics on words of 4 or 8 bytes. Those of fetch return the old value. Words of float and

@@ -20,6 +20,7 @@ struct HostOperation {
     put_value,
     get_value,
     change,    // an atomic without a result
+    signal,    // the same, behind what was put before
     exchange,  // an atomic with one
     wait,      // for words
     test,      // what words hold
@@ -70,6 +71,19 @@ struct HostOperation {
   }
 };
 static_assert(std::is_trivially_copyable_v<HostOperation>);
+
+// The update of a signal word, behind what was put before.
+inline HostOperation signalling(std::uint64_t* word, std::uint64_t value, SignalOp op, int pe) {
+  HostOperation what;
+  what.kind = HostOperation::Kind::signal;
+  what.dest = word;
+  what.count = 1;
+  what.element_bytes = sizeof(*word);
+  what.value = value;
+  what.atomic = signal::request(op, value).op;
+  what.pe = pe;
+  return what;
+}
 
 // Each kernel performs its kinds of operations by one block; what fails is in the PE's reports.
 
@@ -133,7 +147,7 @@ struct MoveBytes {
   }
 };
 
-// put_value, get_value, change, exchange
+// put_value, get_value, change, signal, exchange
 struct ActOnWord {
   HostOperation what;
 
@@ -166,9 +180,19 @@ struct ActOnWord {
     } else if constexpr (sizeof(T) >= 4) {
       const atomics::Request request{what.atomic, what.value, what.expected};
       if (what.kind == Kind::exchange) return exchange(pe, posting.poster, remote, request);
-      ticket = atomics::post(posting.poster, remote, request, what.pe, Batch::last);
+      ticket = change(posting.poster, remote, request);
     }
     if (!what.nbi) completing::wait(posting.poster, ticket);
+  }
+
+  template <class P, class T>
+  GDAKIT_DEVICE Ticket change(const P& poster, T* remote, const atomics::Request& request) const {
+    if constexpr (std::is_same_v<T, std::uint64_t>) {
+      if (what.kind == Kind::signal) {
+        return signal::update(poster, remote, request, what.pe, Batch::last);
+      }
+    }
+    return atomics::post(poster, remote, request, what.pe, Batch::last);
   }
 
   template <class Pe, class P, class T>
