@@ -273,9 +273,8 @@ TEST(SendQueue, LetsThoseLookAtTheCqeWhoAreNextInLineForRoom) {
     SeesLooksAtTheCqe m(bare, memory.view());
     SendQueue<SeesLooksAtTheCqe, SharedPublication> queue(m, context, memory.view(), 0);
     const Ticket ticket =
-        queue.post(LoneThread{}, {}, Batch::last, [&](std::uint64_t at, std::uint8_t fm) {
-          write_nop(m, queue.view(), at, fm);
-        });
+        queue.post(LoneThread{}, {}, Batch::last,
+                   [&](std::uint64_t at, std::uint8_t fm) { write_nop(m, queue.view(), at, fm); });
     if (!ticket.status) ++refused;
     if (m.looked) ++looked;
   });
