@@ -23,6 +23,7 @@ struct TransportMap::Card {
   TransportChoice choice{};
   bool automatic = false;   // what `auto` means here is direct
   bool takes_part = false;  // its backend lets PEs map each other's heaps
+  bool needs_cst = false;   // its device does not order what the NIC writes
   ProcessToken process{};
   HostName host{};
   std::uint64_t base = 0;            // of its heap, in its own process
@@ -75,6 +76,7 @@ Result<void> TransportMap::choose(const Options& options, const Backend& backend
   mine.choice = options.transport;
   mine.automatic = backend.limits().auto_direct;
   mine.takes_part = backend.limits().direct_peers;
+  mine.needs_cst = backend.limits().needs_cst;
   mine.process = this_process();
   mine.host = this_host();
   mine.base = reinterpret_cast<std::uint64_t>(heap.base());
@@ -83,6 +85,9 @@ Result<void> TransportMap::choose(const Options& options, const Backend& backend
   if (!cards) return cards.error();
   const auto choice = [](const Card& card) { return transport_choice_name(card.choice); };
   if (auto same = check_same("GDAKIT_TRANSPORT", *cards, choice); !same) return same;
+  const auto found =
+      std::find_if(cards->begin(), cards->end(), [](const Card& card) { return card.needs_cst; });
+  if (found != cards->end()) without_order_ = static_cast<int>(found - cards->begin());
   return choose_way(options, *cards);
 }
 
@@ -187,9 +192,22 @@ Result<void> TransportMap::conclude() {
     std::transform((*rows)[pe].begin(), (*rows)[pe].end(), reach[pe].begin(),
                    [](std::byte byte) { return static_cast<Reach>(byte); });
   }
+  refuse_without_order(reach);
   peers_ = direct_peers(reach, bootstrap_.rank());
   concluded_ = true;
   return write_tables();
+}
+
+void TransportMap::refuse_without_order(std::vector<std::vector<Reach>>& reach) {
+  const auto all_are = [&reach](Reach one) {
+    return std::all_of(reach.begin(), reach.end(), [one](const auto& row) {
+      return std::count(row.begin(), row.end(), one) == std::ptrdiff_t(row.size());
+    });
+  };
+  if (without_order_ < 0 || all_are(Reach::atomics) || all_are(Reach::none)) return;
+  all_by_nic("the GPU of " + pe_name(static_cast<std::size_t>(without_order_)) +
+             " does not order what the NIC writes, and not all PEs reach each other by atomics");
+  std::fill(reach.begin(), reach.end(), reach_);
 }
 
 Result<void> TransportMap::write_tables() {

@@ -10,6 +10,10 @@
 //
 // Atomics on the heap of a PE go directly only if every PE of the job reaches it so: what a NIC and
 // what a processor do to one word is not atomic with each other.
+//
+// If a device does not order what the NIC writes (BackendLimits::needs_cst), all PEs reach each
+// other by atomics or all use the NIC: a word that it loads from a direct peer may tell of data
+// that the NIC has written to it, and no flush stands between the two.
 #pragma once
 
 #include <cstdint>
@@ -80,6 +84,7 @@ class TransportMap {
   Result<void> choose(const Options& options, const Backend& backend, const AddressRange& heap);
   Result<void> choose_way(const Options& options, const std::vector<Card>& cards);
   Reach reach_of(const Card& mine, const Card& other, int pe);
+  void refuse_without_order(std::vector<std::vector<Reach>>& reach);
   void all_by_nic(const std::string& why);
   void find_addresses();
   Result<void> conclude();
@@ -88,6 +93,7 @@ class TransportMap {
   Bootstrap& bootstrap_;
   MemoryProvider& memory_;
   bool concluded_ = false;
+  int without_order_ = -1;            // the first PE whose device needs a flush, or -1
   std::vector<Reach> reach_;          // by PE: as far as this PE knows
   std::vector<std::uint64_t> bases_;  // by PE: where this PE reaches that heap, or 0
   std::vector<std::string> why_not_;  // by PE

@@ -50,7 +50,7 @@ inline constexpr std::uint32_t kNobodysKeys = ~std::uint32_t{0};
 enum class Reached : std::uint8_t {
   through_nic,
   directly,  // by loads, stores and atomics
-  mixed,     // by loads and stores; atomics and signals go through the NIC
+  mixed,     // by loads and stores; atomics and signals go through the NIC, and all where needs_cst
 };
 
 struct WorldOptions {

@@ -258,10 +258,10 @@ void WorldRun::make_context(std::uint32_t pe) {
   context.heap.chunk_count = 1;
   context.heap.rkeys = self.rkeys.data();
   context.heap.remote_bases = self.remote_bases.data();
-  show_direct_peers(pe, context.heap);
   context.max_message_bytes = options.max_message_bytes;
   context.watchdog_ns = options.watchdog_ns;
   context.needs_cst = options.needs_cst.value_or(needs_cst(knobs));
+  show_direct_peers(pe, context);
   for (const World::TeamPlace& place : world.teams_) {
     TeamView& view = self.teams.emplace_back(place.view);
     view.my_pe = place.numbers[pe];
@@ -275,9 +275,11 @@ void WorldRun::make_context(std::uint32_t pe) {
   context.state = reinterpret_cast<PeState*>(world.space_.arena_base + world.report_);
 }
 
-void WorldRun::show_direct_peers(std::uint32_t pe, HeapView& heap) {
+void WorldRun::show_direct_peers(std::uint32_t pe, DeviceContext& context) {
+  HeapView& heap = context.heap;
   const Reached reached = world.options_.reached;
   if (reached == Reached::through_nic) return;
+  if (reached == Reached::mixed && context.needs_cst) return;  // as a TransportMap has it
   std::vector<std::uint64_t>& bases = pes[pe].direct_bases;
   for (std::uint32_t peer = 0; peer < world.options_.pes; ++peer) {
     const std::uint64_t at = peer == pe ? world.space_.arena_base : world.space_.window(peer);

@@ -136,7 +136,7 @@ struct WorldRun final : DoorbellSink {
   void connect(std::uint32_t pe);
   void destroy_queues();
   void make_context(std::uint32_t pe);
-  void show_direct_peers(std::uint32_t pe, HeapView& heap);
+  void show_direct_peers(std::uint32_t pe, DeviceContext& context);
   void initialize(std::uint32_t pe);
   std::uint32_t add_lane(std::string name, std::string group);
 

@@ -125,6 +125,31 @@ TEST(TransportMap, LeavesThePesOutThatAreNoPeers) {
   });
 }
 
+// What PE 0 says of all PEs where PE 1's device needs a flush, and PE `apart` is no direct peer.
+std::string summary_with_flush(int apart) {
+  test::LimitedProvider provider([apart](int rank) {
+    BackendLimits limits;
+    limits.needs_cst = rank == 1;
+    limits.direct_peers = rank != apart;
+    return limits;
+  });
+  std::string text;
+  expect_job(3, with_transport(TransportChoice::direct), provider, [&](Context& c) -> Result<void> {
+    if (c.my_pe() == 0) text = c.transports().summary();
+    const int members = c.transports().is_direct(c.my_pe()) ? 3 : 1;
+    return same(c.team_n_pes(kTeamShared), members, "members of the shared team");
+  });
+  return text;
+}
+
+// A load from a direct peer may tell of what the NIC has written here, and no flush follows it.
+TEST(TransportMap, IsAllOrNothingWhereADeviceNeedsAFlush) {
+  EXPECT_EQ(summary_with_flush(-1), "PEs 0, 1, 2: loads, stores and atomics");
+  EXPECT_EQ(summary_with_flush(2),
+            "PEs 0, 1, 2: the NIC: the GPU of PE 1 does not order what the NIC writes, and not all "
+            "PEs reach each other by atomics");
+}
+
 TEST(TransportMap, NamesThePeWithAnotherOption) {
   auto members = make_local_bootstraps(2, std::chrono::seconds(20));
   ASSERT_TRUE(members);

@@ -215,6 +215,25 @@ struct MixedFence {
   }
 };
 
+// PE 1 fetches a word of PE 0, until it tells of an atomic on PE 1's memory that is the NIC's.
+struct MixedFetch {
+  const Witness* witness;
+  Word* sum;
+  Word* flag;
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    if (pe.my_pe() == 0) {
+      pe.atomic_add(sum, 5, 1);
+      witness->expect(pe.quiet().ok(), "quiet succeeds");
+      pe.put_value(flag, 1, 0);
+      return;
+    }
+    while (pe.get_value(flag, 0) == 0) m.spin(Site::user);
+    witness->expect(m.load(order::RelaxedSystem{}, sum) == 5, "the sum is there when the flag is");
+  }
+};
+
 }  // namespace
 
 WorldPointer direct_quiet(const SubjectOptions& options) {
@@ -300,6 +319,14 @@ WorldPointer mixed_fence(const SubjectOptions& options) {
   auto* sum = world->allocate<Word>("sum", 1, RegionKind::signal);
   auto* flag = world->allocate<std::uint64_t>("flag", 1, RegionKind::signal);
   world->launch({.blocks = 1, .threads = 1}, MixedFence{world->witness(), sum, flag});
+  return world;
+}
+
+WorldPointer mixed_fetch(const SubjectOptions& options) {
+  auto world = world_of("fetch", options_for(options), Reached::mixed);
+  auto* sum = world->allocate<Word>("sum", 1);
+  auto* flag = world->allocate<Word>("flag", 1, RegionKind::signal);
+  world->launch({.blocks = 1, .threads = 1}, MixedFetch{world->witness(), sum, flag});
   return world;
 }
 

@@ -149,6 +149,8 @@ constexpr ScenarioEntry kScenarios[] = {
      make<s::mixed_signal>},
     {"mixed-fence", "A put goes directly, and an atomic before it through the NIC.",
      make<s::mixed_fence>},
+    {"mixed-fetch", "A word fetched directly tells of an atomic through the NIC.",
+     make<s::mixed_fetch>},
     {"mixed-quiet-get", "Two PEs put directly, add through the NIC, and look behind quiet.",
      make<s::quiet_get, kMixed>},
     {"mixed-barrier", "What is stored before a barrier through the NIC is there after it.",

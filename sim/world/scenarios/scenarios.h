@@ -100,6 +100,7 @@ WorldPointer direct_fetch(const SubjectOptions& options);
 WorldPointer direct_add(const SubjectOptions& options);
 WorldPointer mixed_signal(const SubjectOptions& options);
 WorldPointer mixed_fence(const SubjectOptions& options);
+WorldPointer mixed_fetch(const SubjectOptions& options);
 
 // failure.cc: errors, stalls and the end
 WorldPointer error_flush(const SubjectOptions& options);
