@@ -100,8 +100,9 @@ class Context {
   // kernel on this PE's stream. Defined in host_calls/teams.cc.
 
   // The members start, start + stride, ... of `parent`, `size` of them (stride may be negative);
-  // kTeamInvalid on PEs that are none of them. Errors, on all members of the parent: other
-  // arguments on another PE, members that the parent does not have, GDAKIT_TEAMS used up.
+  // kTeamInvalid on PEs that are none of them. Members of the parent may ask for different teams,
+  // as for the rows of a grid. Errors, on all members of the parent: one that is named asks for
+  // another team, members that the parent does not have, GDAKIT_TEAMS used up.
   Result<Team> split_strided(Team parent, int start, int stride, int size);
   // The parent's members in rows of `xrange`: a team for this PE's row and one for its column.
   Result<TeamGrid> split_2d(Team parent, int xrange);

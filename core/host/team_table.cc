@@ -26,9 +26,41 @@ std::string arguments_text(const TeamRequest& request) {
   }
 }
 
+std::uint64_t free_on_all(const std::vector<TeamRequest>& requests) {
+  std::uint64_t free = ~std::uint64_t{0};
+  for (const TeamRequest& request : requests) free &= request.free_places;
+  return free;
+}
+
+Error differ(const std::string& call, int pe, const TeamRequest& its, int other,
+             const TeamRequest& others) {
+  return Error(Code::invalid_argument,
+               call + ": PE " + std::to_string(pe) + " called " + arguments_text(its) +
+                   " where PE " + std::to_string(other) + " called " + arguments_text(others) +
+                   "; all members of a team must ask for the same");
+}
+
 bool same_call(const TeamRequest& a, const TeamRequest& b) {
   return a.kind == b.kind &&
          std::equal(std::begin(a.arguments), std::end(a.arguments), b.arguments);
+}
+
+// The numbers that a split_strided names in a parent of `n` members.
+Result<std::vector<std::size_t>> named_by(const TeamRequest& request, std::int64_t n) {
+  const std::int64_t start = request.arguments[0];
+  const std::int64_t stride = request.arguments[1];
+  const std::int64_t size = request.arguments[2];
+  const std::int64_t last = start + stride * (size - 1);
+  if (size < 1 || (stride == 0 && size > 1) || start < 0 || start >= n || last < 0 || last >= n) {
+    return Error(Code::invalid_argument,
+                 arguments_text(request) + ": the parent has members 0 to " +
+                     std::to_string(n - 1) + "; all of the new team's must be among them");
+  }
+  std::vector<std::size_t> named;
+  for (std::int64_t i = 0; i < size; ++i) {
+    named.push_back(static_cast<std::size_t>(start + i * stride));
+  }
+  return named;
 }
 
 }  // namespace
@@ -203,24 +235,28 @@ Result<void> TeamTable::check_member(const std::string& call, Team team) const {
                                            " is a member");
 }
 
-// What all members of `parent` ask for, at the places that are free on all of them.
-Result<std::uint64_t> TeamTable::agree(const std::string& call, Team parent, TeamRequest mine,
-                                       const TeamExchange& exchange) const {
+// What each member of `parent` asks for, by its number there.
+Result<std::vector<TeamRequest>> TeamTable::ask(const std::string& call, Team parent,
+                                                TeamRequest mine,
+                                                const TeamExchange& exchange) const {
   if (Result<void> member = check_member(call, parent); !member) return member.error();
   mine.free_places = free_places();
-  const Result<std::vector<TeamRequest>> all = exchange(parent, mine);
+  Result<std::vector<TeamRequest>> all = exchange(parent, mine);
   if (!all) return all.error().within(call);
-  std::uint64_t free = mine.free_places;
+  return all;
+}
+
+// The places that are free on all members of `parent`, who must ask for what this PE does.
+Result<std::uint64_t> TeamTable::agree(const std::string& call, Team parent,
+                                       const TeamRequest& mine,
+                                       const TeamExchange& exchange) const {
+  const Result<std::vector<TeamRequest>> all = ask(call, parent, mine, exchange);
+  if (!all) return all.error();
   for (std::size_t i = 0; i < all->size(); ++i) {
-    if (!same_call((*all)[i], mine)) {
-      return Error(Code::invalid_argument,
-                   call + ": PE " + std::to_string(members(parent)[i]) + " called " +
-                       arguments_text((*all)[i]) + " where PE " + std::to_string(rank_) +
-                       " called " + arguments_text(mine) + "; all members must ask for the same");
-    }
-    free &= (*all)[i].free_places;
+    if (same_call((*all)[i], mine)) continue;
+    return differ(call, members(parent)[i], (*all)[i], rank_, mine);
   }
-  return free;
+  return free_on_all(*all);
 }
 
 // Takes the lowest free place.
@@ -235,26 +271,40 @@ Result<int> TeamTable::place_of(const std::string& call, std::uint64_t* free_pla
   return place;
 }
 
+// All whom one member names must have asked for the same team. So no two teams have a member in
+// common, and one place serves them all.
+Result<void> TeamTable::check_split(const std::string& call, Team parent,
+                                    const std::vector<TeamRequest>& requests) const {
+  const std::vector<std::int32_t>& pes = members(parent);
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    if (requests[i].kind != TeamRequest::split_strided) {
+      return differ(call, pes[i], requests[i], rank_,
+                    requests[static_cast<std::size_t>(my_pe(parent))]);
+    }
+    const auto named = named_by(requests[i], static_cast<std::int64_t>(pes.size()));
+    if (!named) return named.error();
+    for (const std::size_t other : *named) {
+      if (same_call(requests[i], requests[other])) continue;
+      return differ(call, pes[i], requests[i], pes[other], requests[other]);
+    }
+  }
+  return {};
+}
+
 Result<Team> TeamTable::split_strided(Team parent, int start, int stride, int size,
                                       const TeamExchange& exchange) {
   const std::string call = "split_strided";
-  Result<std::uint64_t> free =
-      agree(call, parent, {TeamRequest::split_strided, {start, stride, size}, 0}, exchange);
-  if (!free) return free.error();
-  const std::int64_t n = n_pes(parent);
-  const std::int64_t last = start + std::int64_t{stride} * (std::int64_t{size} - 1);
-  if (size < 1 || (stride == 0 && size > 1) || start < 0 || start >= n || last < 0 || last >= n) {
-    return Error(Code::invalid_argument,
-                 arguments_text({TeamRequest::split_strided, {start, stride, size}, 0}) +
-                     ": the parent has members 0 to " + std::to_string(n - 1) +
-                     "; all of the new team's must be among them");
-  }
-  const Result<int> place = place_of(call, &*free);
+  const TeamRequest mine{TeamRequest::split_strided, {start, stride, size}, 0};
+  const Result<std::vector<TeamRequest>> all = ask(call, parent, mine, exchange);
+  if (!all) return all.error();
+  if (Result<void> good = check_split(call, parent, *all); !good) return good.error();
+  std::uint64_t free = free_on_all(*all);
+  const Result<int> place = place_of(call, &free);
   if (!place) return place.error();
+  const auto named = named_by(mine, n_pes(parent));
+  if (!named) return named.error();
   std::vector<std::int32_t> chosen;
-  for (int i = 0; i < size; ++i) {
-    chosen.push_back(members(parent)[static_cast<std::size_t>(start + i * stride)]);
-  }
+  for (const std::size_t number : *named) chosen.push_back(members(parent)[number]);
   if (std::find(chosen.begin(), chosen.end(), rank_) == chosen.end()) return kTeamInvalid;
   return put(*place, std::move(chosen));
 }

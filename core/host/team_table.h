@@ -73,8 +73,10 @@ class TeamTable {
   TeamRequest* next_exchange(Team team);
 
   // Collective over `parent` (OpenSHMEM 1.5 section 9.4). A member of the parent that is none of
-  // the new team gets kTeamInvalid. Errors, on all members: arguments that differ, or name PEs that
-  // the parent does not have (invalid_argument); no place left (exhausted).
+  // the new team gets kTeamInvalid. Members may ask for different teams at once, the rows of a
+  // grid: all whom one of them names must ask for the same. Errors, on all members: one of those
+  // asked for another, or a request names PEs that the parent does not have (invalid_argument); no
+  // place left (exhausted).
   Result<Team> split_strided(Team parent, int start, int stride, int size,
                              const TeamExchange& exchange);
   // Member i stands in row i / xrange, at column i % xrange; the last row may be shorter.
@@ -97,8 +99,12 @@ class TeamTable {
 
   Result<void> make_memory(const Options& options, SymmetricHeap& heap);
   Result<void> make_predefined(Bootstrap& bootstrap, const std::vector<bool>& reachable);
-  Result<std::uint64_t> agree(const std::string& call, Team parent, TeamRequest mine,
+  Result<std::vector<TeamRequest>> ask(const std::string& call, Team parent, TeamRequest mine,
+                                       const TeamExchange& exchange) const;
+  Result<std::uint64_t> agree(const std::string& call, Team parent, const TeamRequest& mine,
                               const TeamExchange& exchange) const;
+  Result<void> check_split(const std::string& call, Team parent,
+                           const std::vector<TeamRequest>& requests) const;
   Result<int> place_of(const std::string& call, std::uint64_t* free_places) const;
   Result<Team> put(int place, std::vector<std::int32_t> members);
   Result<Status> error_of(Team team) const;  // ok unless the team is broken here

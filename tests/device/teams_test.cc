@@ -99,6 +99,18 @@ TEST(Teams, SplitStridedTakesEveryOtherMember) {
                   });
 }
 
+TEST(Teams, SplitStridedTakesOtherMembersOnOtherPes) {
+  expect_team_job(5, job_options(),
+                  [](Context& c, Summing& summing, Checks& checks) -> Result<void> {
+                    const int me = c.my_pe();
+                    // PE 4 asks for a team that it is none of.
+                    const Result<Team> mine = c.split_strided(kTeamWorld, me % 2, 2, 2);
+                    if (!mine) return mine.error();
+                    if (me == 4) return same(mine->id, -1, "PE 4's team");
+                    return summing.check(c, *mine, {me % 2, me % 2 + 2}, checks);
+                  });
+}
+
 TEST(Teams, Split2dGivesRowsAndColumns) {
   expect_team_job(7, job_options(),
                   [](Context& c, Summing& summing, Checks& checks) -> Result<void> {
@@ -122,6 +134,10 @@ TEST(Teams, SayWhatIsWrongWithASplit) {
         if (done) done = contains(c.split_strided(kTeamWorld, 0, 1, 0), "size 0");
         if (done) done = contains(c.split_2d(kTeamWorld, 0), "xrange 0");
         if (done) done = contains(c.split_strided(kTeamWorld, 0, 1, 1 + c.my_pe()), "same");
+        if (done) done = contains(c.split_strided(kTeamWorld, c.my_pe() % 2, 1, 2), "same");
+        if (done)
+          done = contains(c.split_strided(kTeamWorld, c.my_pe(), 1, 1 + c.my_pe() / 2),
+                          "members 0 to 2");
         if (done) done = contains(c.split_strided(Team{7}, 0, 1, 1), "no team 7");
         if (done) done = contains(c.split_strided(Team{-5}, 0, 1, 1), "no team -5");
         if (done) done = contains(c.destroy_team(kTeamNode), "predefined");

@@ -258,6 +258,14 @@ void check_teams() {
     expect(nvshmem_team_my_pe(even) == -1, "a team that was destroyed");
   }
   nvshmem_team_t x = 7;
+  nvshmem_team_t own_half = 7;  // as DeepEP makes its teams: each PE names those like itself
+  expect(nvshmem_team_split_strided(NVSHMEM_TEAM_WORLD, me % 2, 2, (n + 1 - me % 2) / 2, nullptr, 0,
+                                    &own_half) == 0,
+         "split_strided of another team on each PE");
+  expect(nvshmem_team_n_pes(own_half) == (n + 1 - me % 2) / 2 &&
+             nvshmem_team_my_pe(own_half) == me / 2 && nvshmem_barrier(own_half) == 0,
+         "the team of PEs like this one");
+  nvshmem_team_destroy(own_half);
   nvshmem_team_t y = 7;
   expect(nvshmem_team_split_2d(NVSHMEM_TEAM_WORLD, 2, nullptr, 0, &x, nullptr, 0, &y) == 0,
          "split_2d");
