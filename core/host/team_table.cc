@@ -63,15 +63,22 @@ Result<std::vector<std::size_t>> named_by(const TeamRequest& request, std::int64
   return named;
 }
 
+// The messages of a collective are arranged by them, and places lie where they do on other PEs.
+Result<void> agree_on_options(Bootstrap& bootstrap, const Options& options) {
+  const auto decimal = [](std::uint64_t value) { return std::to_string(value); };
+  Result<void> same =
+      agree_on(bootstrap, "GDAKIT_COLLECTIVES", options.collectives, collective_choice_name);
+  if (same) same = agree_on(bootstrap, "GDAKIT_TEAMS", options.teams, decimal);
+  if (same) same = agree_on(bootstrap, "GDAKIT_TEAM_SCRATCH", options.team_scratch, decimal);
+  return same;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<TeamTable>> TeamTable::create(const Options& options, Bootstrap& bootstrap,
                                                      SymmetricHeap& heap, MemoryProvider& memory,
                                                      const std::vector<bool>& reachable) {
-  // The messages of a collective are arranged by it.
-  const Result<void> same =
-      agree_on(bootstrap, "GDAKIT_COLLECTIVES", options.collectives, collective_choice_name);
-  if (!same) return same.error();
+  if (Result<void> same = agree_on_options(bootstrap, options); !same) return same.error();
   std::unique_ptr<TeamTable> table(new TeamTable(bootstrap.rank(), bootstrap.size(), memory));
   if (Result<void> made = table->make_memory(options, heap); !made) return made.error();
   if (Result<void> made = table->make_predefined(bootstrap, reachable); !made) return made.error();

@@ -2,6 +2,8 @@
 #include <array>
 #include <thread>
 
+#include <gmock/gmock.h>
+
 #include "core/host/stall.h"
 #include "tests/support/job.h"
 
@@ -12,6 +14,7 @@ using test::expect_job;
 using test::job_options;
 using test::mismatch;
 using test::same;
+using testing::HasSubstr;
 
 TEST(Context, PutsObjectsAtTheSameOffsetOnEveryPe) {
   std::atomic<std::uint64_t> offsets[4] = {};
@@ -48,24 +51,41 @@ TEST(Context, GrowsTheHeapByRegisteredChunksUpToItsLimit) {
   });
 }
 
-TEST(Context, NamesThePeThatArrangesCollectivesOtherwise) {
-  const Result<UniqueId> id = make_unique_id(job_options());
-  ASSERT_TRUE(id) << id.error().message();
+// What init says on each of two PEs that were started with these options.
+std::array<std::string, 2> refusals(const std::array<Options, 2>& options) {
+  const Result<UniqueId> id = make_unique_id(options[0]);
+  if (!id) return {id.error().message(), id.error().message()};
   std::array<std::string, 2> messages;
   std::vector<std::thread> pes;
-  for (int pe = 0; pe < 2; ++pe) {
-    pes.emplace_back([&id, &messages, pe] {
-      Options options = job_options();
-      options.collectives = pe == 0 ? CollectiveChoice::ring : CollectiveChoice::linear;
-      const auto context = init<CompiledForCpu>(options, *id, pe, 2);
-      if (!context) messages[static_cast<std::size_t>(pe)] = context.error().message();
+  for (std::size_t pe = 0; pe < 2; ++pe) {
+    pes.emplace_back([&id, &messages, &options, pe] {
+      const auto context = init<CompiledForCpu>(options[pe], *id, static_cast<int>(pe), 2);
+      if (!context) messages[pe] = context.error().message();
     });
   }
   for (std::thread& pe : pes) pe.join();
-  for (const std::string& message : messages) {
-    EXPECT_NE(message.find("GDAKIT_COLLECTIVES: PE 1 gave linear where PE 0 gave ring"),
-              std::string::npos)
-        << message;
+  return messages;
+}
+
+TEST(Context, NamesThePeWhoseTeamsWouldBeOthers) {
+  std::array<Options, 2> options = {job_options(), job_options()};
+  options[0].collectives = CollectiveChoice::ring;
+  options[1].collectives = CollectiveChoice::linear;
+  for (const std::string& message : refusals(options)) {
+    EXPECT_THAT(message, HasSubstr("GDAKIT_COLLECTIVES: PE 1 gave linear where PE 0 gave ring"));
+  }
+  // As many bytes, of other places.
+  options[1].collectives = CollectiveChoice::ring;
+  options[0].teams = 8;
+  options[0].team_scratch = 64 << 10;
+  options[1].teams = 16;
+  options[1].team_scratch = 32 << 10;
+  for (const std::string& message : refusals(options)) {
+    EXPECT_THAT(message, HasSubstr("GDAKIT_TEAMS: PE 1 gave 16 where PE 0 gave 8"));
+  }
+  options[1].teams = 8;
+  for (const std::string& message : refusals(options)) {
+    EXPECT_THAT(message, HasSubstr("GDAKIT_TEAM_SCRATCH: PE 1 gave 32768 where PE 0 gave 65536"));
   }
 }
 
