@@ -156,8 +156,11 @@ void TcpHub::admit(const std::shared_ptr<Guest>& guest) {
   const auto bytes = std::as_bytes(std::span(&welcome, 1));
   stream->write(shared(Bytes(bytes.begin(), bytes.end())));
   if (verdict != Verdict::accepted) {
-    settings_.log.warn("bootstrap: refused " + stream->peer_name() + ", which says that it is PE " +
-                       std::to_string(hello.rank) + ": " + tcp_wire::verdict_text(verdict));
+    const std::string text = "bootstrap: refused " + stream->peer_name() +
+                             ", which says that it is PE " + std::to_string(hello.rank) + ": " +
+                             tcp_wire::verdict_text(verdict);
+    // A PE that begins the next job tries again until this one is over.
+    verdict == Verdict::job_ending ? settings_.log.info(text) : settings_.log.warn(text);
     return stream->close_when_drained([] {});
   }
   const int rank = static_cast<int>(hello.rank);
