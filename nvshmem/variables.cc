@@ -116,6 +116,7 @@ struct Row {
 // What stands below has the last word where two say the same variable.
 constexpr Row kRows[] = {
     {"SYMMETRIC_SIZE", "GDAKIT_SYMMETRIC_SIZE", size},
+    {"MAX_MEMORY_PER_GPU", "GDAKIT_HEAP_LIMIT", size},
     {"DEBUG", "GDAKIT_LOG", level},
     {"QP_DEPTH", "GDAKIT_QUEUE_DEPTH", depth},
     {"REMOTE_TRANSPORT", "GDAKIT_NIC_HANDLER", remote_transport},
@@ -191,8 +192,8 @@ void translate_row(const Row& row, const std::string& name, const std::string& v
                    TranslatedVariables& translated) {
   const std::optional<Variables> meant = meaning_of(row, value);
   if (!meant) {
-    translated.warnings.push_back(name + "=" + value + " has no meaning here and is ignored; see " +
-                                  row.variable);
+    translated.warnings.push_back(name + "=" + value + " has no meaning here and is ignored; " +
+                                  row.variable + " takes " + find_row(row.variable)->allowed);
   } else if (!is_overruled(row, translated.variables)) {
     translated.variables.insert(translated.variables.end(), meant->begin(), meant->end());
   }

@@ -25,6 +25,8 @@ struct OptionRow {
 };
 
 std::span<const OptionRow> option_table();
+// The row of a variable; null if there is none.
+const OptionRow* find_row(std::string_view name);
 
 // The value as anybody may see it: of a secret, no more than that it is set.
 std::string shown_value(const OptionRow& row, const Options& options);

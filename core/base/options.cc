@@ -25,13 +25,6 @@ bool is_launcher_variable(std::string_view name) {
   return std::ranges::find(kLauncherVariables, name) != std::end(kLauncherVariables);
 }
 
-const OptionRow* find_row(std::string_view name) {
-  for (const OptionRow& row : option_table()) {
-    if (name == row.name) return &row;
-  }
-  return nullptr;
-}
-
 Error not_allowed(const OptionRow& row, std::string_view value) {
   const std::string shown =
       row.secret ? std::string("its value (not shown)") : "\"" + std::string(value) + "\"";

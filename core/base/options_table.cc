@@ -402,6 +402,13 @@ const char* option_source_name(OptionSource source) {
 
 std::span<const OptionRow> option_table() { return kTable; }
 
+const OptionRow* find_row(std::string_view name) {
+  for (const OptionRow& row : option_table()) {
+    if (name == row.name) return &row;
+  }
+  return nullptr;
+}
+
 std::string shown_value(const OptionRow& row, const Options& options) {
   const std::string value = row.text(options);
   return row.secret && !value.empty() ? "(set)" : value;

@@ -40,6 +40,13 @@ TEST(Variables, AHeapThatIsLargeFromTheBeginningRaisesItsLimit) {
   EXPECT_EQ(options.heap_limit, std::uint64_t{20} << 30);
 }
 
+TEST(Variables, OfMemoryAndTeamsSetLimitsAndSayThem) {
+  EXPECT_EQ(options_of({{"NVSHMEM_MAX_MEMORY_PER_GPU", "128G"}}).heap_limit,
+            std::uint64_t{128} << 30);
+  EXPECT_THAT(translate({{"NVSHMEM_MAX_TEAMS", "65"}}).warnings,
+              ElementsAre(HasSubstr("GDAKIT_TEAMS takes an integer from 4 to 64")));
+}
+
 TEST(Variables, OfTransportAndHandlerMeanTheSameInAnyOrder) {
   const auto handler_of = [](const char* transport, const char* handler) {
     const Variables both{{"NVSHMEM_REMOTE_TRANSPORT", transport},
