@@ -59,6 +59,13 @@
 #define GDAKIT_RELOCATABLE 0
 #endif
 
+// 1 where nvcc compiles with -G: nothing is optimized.
+#if defined(__CUDACC_DEBUG__)
+#define GDAKIT_DEVICE_DEBUG 1
+#else
+#define GDAKIT_DEVICE_DEBUG 0
+#endif
+
 // One instruction on either side; not for constant expressions.
 #if defined(__CUDA_ARCH__)
 #define GDAKIT_POPCOUNT32(value) __popc(value)

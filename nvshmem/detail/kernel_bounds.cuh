@@ -3,8 +3,8 @@
 // of large blocks would fail for lack of registers.
 //
 // GDAKIT_NVSHMEM_MAX_THREADS is the largest block: 1,024, or 512 with -rdc=true, where functions
-// are compiled before their callers are known. Fewer threads leave a kernel more registers; 0
-// leaves all to nvcc.
+// are compiled before their callers are known, and 256 with -G besides, which takes more registers
+// for them. Fewer threads leave a kernel more registers; 0 leaves all to nvcc.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -12,7 +12,9 @@
 #include "core/base/annotate.h"
 
 #if !defined(GDAKIT_NVSHMEM_MAX_THREADS)
-#if GDAKIT_RELOCATABLE
+#if GDAKIT_RELOCATABLE && GDAKIT_DEVICE_DEBUG
+#define GDAKIT_NVSHMEM_MAX_THREADS 256
+#elif GDAKIT_RELOCATABLE
 #define GDAKIT_NVSHMEM_MAX_THREADS 512
 #else
 #define GDAKIT_NVSHMEM_MAX_THREADS 1024
