@@ -1,9 +1,11 @@
 // What a process has of gdakit under NVSHMEM's names: one context, made by the first init, gone
 // with the last finalize.
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <unistd.h>
 
 #include "gdakit.h"
 #include "nvshmem/detail/collectives.h"
@@ -118,18 +120,33 @@ void introduce(const Context& context) {
   if (!text.empty()) Log(LogLevel::info, 0).info(text);
 }
 
-// A program that gives up before finalize: the others learn of it, and it waits for none of them.
-void tell_of_failed_exit(int status, void*) {
-  if (status == 0 || library().context == nullptr) return;
-  library().context->abort("the program ended with status " + std::to_string(status) +
-                           " before nvshmem_finalize");
+bool is_pe() { return library().context != nullptr && library().process == ::getpid(); }
+
+// The others learn why this PE ends, and it waits for none of them.
+void abort_job(const std::string& why) {
+  if (is_pe()) library().context->abort(why);
 }
+
+// A program that gives up before finalize.
+void tell_of_failed_exit(int status, void*) {
+  if (status == 0) return;
+  abort_job("the program ended with status " + std::to_string(status) + " before nvshmem_finalize");
+}
+
+// Made when the library is loaded, so that it is there for what a program registers by atexit().
+[[maybe_unused]] const Library& kMadeFirst = library();
 
 }  // namespace
 
 Library& library() {
   static Library the_library;
   return the_library;
+}
+
+// What is the parent's stays; checkers of leaks find it here.
+Library::~Library() {
+  static std::atomic<Context*> of_the_parent = nullptr;
+  if (process != ::getpid()) of_the_parent = context.release();
 }
 
 void refresh() {
@@ -156,6 +173,7 @@ Result<void> start(unsigned int flags, const nvshmemx_init_attr_t* attributes) {
     return made.error();
   }
   all.context = std::move(*made);
+  all.process = ::getpid();
   introduce(*all.context);
   static const int kRegistered = ::on_exit(tell_of_failed_exit, nullptr);
   static_cast<void>(kRegistered);
@@ -208,7 +226,7 @@ const DeviceContext* device_context() {
 void fail(const char* call, const Error& error) {
   const std::string text = std::string(call) + ": " + error.message();
   std::fprintf(stderr, "gdakit: %s\n", text.c_str());
-  if (library().context != nullptr) library().context->abort(text);
+  abort_job(text);
   std::exit(EXIT_FAILURE);
 }
 
@@ -275,9 +293,7 @@ int host_team_translate_pe(nvshmem_team_t team, int pe, nvshmem_team_t in) {
 void host_global_exit(int status) {
   static std::recursive_mutex first;
   first.lock();
-  if (library().context != nullptr) {
-    library().context->abort("nvshmem_global_exit(" + std::to_string(status) + ")");
-  }
+  abort_job("nvshmem_global_exit(" + std::to_string(status) + ")");
   if (sim::current_thread() == nullptr) std::exit(status);
   std::fflush(nullptr);
   std::_Exit(status);

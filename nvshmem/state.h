@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <sys/types.h>
 #include <vector>
 
 #include "nvshmem/detail/library.h"
@@ -12,10 +13,16 @@
 namespace gdakit::nvshmem {
 
 struct Library {
+  Library() = default;
+  Library(const Library&) = delete;
+  Library& operator=(const Library&) = delete;
+  ~Library();
+
   std::mutex mutex;  // of the modules
   Module* modules = nullptr;
   bool emulates = false;  // some kernels were compiled for the emulator
   std::unique_ptr<Context> context;
+  pid_t process = 0;  // the one that called init: a child by fork has its memory and is no PE
   int inits = 0;
   DeviceContext device_context{};
   std::map<void*, void*> aligned;  // what nvshmem_align returned -> what the heap gave
