@@ -308,7 +308,8 @@ void nvshmem_init() { nv::require("nvshmem_init", nv::start(0, nullptr)); }
 int nvshmem_init_thread(int requested, int* provided) {
   static_cast<void>(requested);
   nv::require("nvshmem_init_thread", nv::start(0, nullptr));
-  return nvshmem_query_thread(provided);
+  nvshmem_query_thread(provided);
+  return NVSHMEMX_SUCCESS;
 }
 
 int nvshmemx_init_attr(unsigned int flags, nvshmemx_init_attr_t* attributes) {

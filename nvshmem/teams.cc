@@ -40,8 +40,11 @@ void nvshmem_team_destroy(nvshmem_team_t team) {
   nv::require(kCall, nv::context(kCall).destroy_team({team}));
 }
 
-int nvshmem_team_get_config(nvshmem_team_t team, nvshmem_team_config_t* config) {
-  if (nvshmem_team_my_pe(team) < 0) return NVSHMEMX_ERROR_INVALID_VALUE;
+void nvshmem_team_get_config(nvshmem_team_t team, nvshmem_team_config_t* config) {
+  constexpr const char* kCall = "nvshmem_team_get_config";
+  if (nvshmem_team_my_pe(team) < 0) {
+    nv::fail(kCall, gdakit::Error(gdakit::Code::invalid_argument,
+                                  "this PE is no member of team " + std::to_string(team)));
+  }
   config->num_contexts = 0;
-  return NVSHMEMX_SUCCESS;
 }

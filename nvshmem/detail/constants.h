@@ -24,25 +24,28 @@ enum nvshmemx_status {
   NVSHMEMX_ERROR_SYMMETRY,
   NVSHMEMX_ERROR_GPU_NOT_SELECTED,
   NVSHMEMX_ERROR_COLLECTIVE_LAUNCH_FAILED,
-  NVSHMEMX_ERROR_INTERNAL
+  NVSHMEMX_ERROR_INTERNAL,
+  NVSHMEMX_ERROR_SENTINEL = INT_MAX
 };
 
-typedef enum {
+typedef enum nvshmemi_cmp_type {
   NVSHMEM_CMP_EQ = 0,
   NVSHMEM_CMP_NE,
   NVSHMEM_CMP_GT,
   NVSHMEM_CMP_LE,
   NVSHMEM_CMP_LT,
-  NVSHMEM_CMP_GE
+  NVSHMEM_CMP_GE,
+  NVSHMEM_CMP_SENTINEL = INT_MAX
 } nvshmemx_cmp_type_t;
 
 typedef enum { NVSHMEM_SIGNAL_SET = 9, NVSHMEM_SIGNAL_ADD = 10 } nvshmemx_signal_op_t;
 
-typedef enum nvshmemx_thread_support {
+typedef enum nvshmemi_thread_support {
   NVSHMEM_THREAD_SINGLE = 0,
   NVSHMEM_THREAD_FUNNELED,
   NVSHMEM_THREAD_SERIALIZED,
-  NVSHMEM_THREAD_MULTIPLE
+  NVSHMEM_THREAD_MULTIPLE,
+  NVSHMEM_THREAD_TYPE_SENTINEL = INT_MAX
 } nvshmemx_thread_support_t;
 
 typedef enum {
@@ -67,7 +70,8 @@ typedef enum : nvshmem_team_t {
   NVSHMEMX_TEAM_NODE = 2,
   NVSHMEM_TEAM_NODE_INDEX = 2,
   NVSHMEMX_TEAM_SAME_MYPE_NODE = 3,
-  NVSHMEM_TEAM_SAME_MYPE_NODE_INDEX = 3
+  NVSHMEM_TEAM_SAME_MYPE_NODE_INDEX = 3,
+  NVSHMEM_TEAM_INDEX_MAX = INT_MAX
 } nvshmem_team_id_t;
 
 // Any and all PEs; no call of gdakit's takes them for a PE.
@@ -121,6 +125,7 @@ static_assert(sizeof(nvshmem_team_config_t) == 64);
 #define NVSHMEMX_INIT_WITH_MPI_COMM (1 << 1)
 #define NVSHMEMX_INIT_WITH_SHMEM (1 << 2)
 #define NVSHMEMX_INIT_WITH_UNIQUEID (1 << 3)
+#define NVSHMEMX_INIT_MAX INT_MIN
 
 // All of it is gdakit's UniqueId, `version` too.
 typedef struct {
@@ -170,13 +175,15 @@ static_assert(sizeof(nvshmemx_init_attr_t) == 144);
   {                                                                        \
     NVSHMEMX_INIT_ARGS_VERSION, NVSHMEMX_UNIQUEID_ARGS_INITIALIZER, -1, {} \
   }
+#define NVSHMEM_INIT_ATTR_V1_IDENTIFIER GDAKIT_NVSHMEM_VERSION_OF(1, nvshmemx_init_attr_t)
+#define NVSHMEM_INIT_ATTR_V2_IDENTIFIER GDAKIT_NVSHMEM_VERSION_OF(2, nvshmemx_init_attr_t)
 #define NVSHMEMX_INIT_ATTR_INITIALIZER \
-  { GDAKIT_NVSHMEM_VERSION_OF(2, nvshmemx_init_attr_t), nullptr, NVSHMEMX_INIT_ARGS_INITIALIZER }
+  { NVSHMEM_INIT_ATTR_V2_IDENTIFIER, nullptr, NVSHMEMX_INIT_ARGS_INITIALIZER }
 
 // Version 1 of the attributes has no cuda_device_id.
 #define NVSHMEMX_INIT_ATTR_V1_INITIALIZER                                                         \
   {                                                                                               \
-    GDAKIT_NVSHMEM_VERSION_OF(1, nvshmemx_init_attr_t), nullptr, {                                \
+    NVSHMEM_INIT_ATTR_V1_IDENTIFIER, nullptr, {                                                   \
       GDAKIT_NVSHMEM_VERSION_OF(1, nvshmemx_init_args_t), NVSHMEMX_UNIQUEID_ARGS_INITIALIZER, -1, \
       {}                                                                                          \
     }                                                                                             \
@@ -185,7 +192,7 @@ static_assert(sizeof(nvshmemx_init_attr_t) == 144);
 // semicolon, on which programs may count.
 #define nvshmemx_init_init_attr_ver_only(attr)                                             \
   do {                                                                                     \
-    (attr).version = GDAKIT_NVSHMEM_VERSION_OF(1, nvshmemx_init_attr_t);                   \
+    (attr).version = NVSHMEM_INIT_ATTR_V1_IDENTIFIER;                                      \
     (attr).args.version = GDAKIT_NVSHMEM_VERSION_OF(1, nvshmemx_init_args_t);              \
     (attr).args.uid_args.version = GDAKIT_NVSHMEM_VERSION_OF(1, nvshmemx_uniqueid_args_t); \
   } while (0);

@@ -48,7 +48,7 @@ int nvshmem_team_split_2d(nvshmem_team_t parent, int xrange, const nvshmem_team_
                           const nvshmem_team_config_t* y_config, long y_config_mask,
                           nvshmem_team_t* y_team);
 void nvshmem_team_destroy(nvshmem_team_t team);
-int nvshmem_team_get_config(nvshmem_team_t team, nvshmem_team_config_t* config);
+void nvshmem_team_get_config(nvshmem_team_t team, nvshmem_team_config_t* config);
 
 // -1 for a team that this PE is no member of.
 GDAKIT_HOST_DEVICE inline int nvshmem_team_my_pe(nvshmem_team_t team) {
@@ -104,9 +104,8 @@ GDAKIT_HOST_DEVICE inline int nvshmemx_ask_smem(nvshmemx_smem_amount_t) { return
 GDAKIT_DEVICE_ONLY void nvshmemx_give_smem(void*, size_t) {}
 GDAKIT_DEVICE_ONLY void nvshmemx_release_smem() {}
 
-GDAKIT_HOST_DEVICE inline int nvshmem_query_thread(int* provided) {
+GDAKIT_HOST_DEVICE inline void nvshmem_query_thread(int* provided) {
   *provided = NVSHMEM_THREAD_SERIALIZED;  // a Context serves one host thread at a time
-  return NVSHMEMX_SUCCESS;
 }
 GDAKIT_HOST_DEVICE inline void nvshmem_info_get_version(int* major, int* minor) {
   *major = NVSHMEM_MAJOR_VERSION;

@@ -55,8 +55,10 @@ struct Bits {
   GDAKIT_NVSHMEM_SUMMED_NUMBERS(ITEM) \
   ITEM(ptrdiff, ptrdiff_t)
 
-// NVSHMEM's own list, which programs call with macros of theirs.
+// NVSHMEM's own lists, which programs call with macros of theirs, and what such macros begin with.
 #define NVSHMEMI_REPT_FOR_STANDARD_RMA_TYPES GDAKIT_NVSHMEM_TYPES
+#define NVSHMEMI_REPT_FOR_WAIT_TYPES GDAKIT_NVSHMEM_WAIT_TYPES
+#define NVSHMEMI_HOSTDEVICE_PREFIX GDAKIT_HOST_DEVICE
 
 // Sums, products, minima and maxima.
 #define GDAKIT_NVSHMEM_SUMMED_TYPES(ITEM) \

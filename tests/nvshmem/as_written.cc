@@ -15,8 +15,11 @@
 #include <device_host_transport/nvshmem_constants.h>
 #include <host/nvshmem_api.h>
 #include <host/nvshmem_coll_api.h>
+#include <host/nvshmem_macros.h>
 #include <host/nvshmemx_api.h>
 #include <host/nvshmemx_coll_api.h>
+#include <non_abi/nvshmem_version.h>
+#include <non_abi/nvshmemx_error.h>
 #include <nvshmem.h>
 #include <nvshmem_host.h>
 #include <nvshmemx.h>
@@ -24,6 +27,10 @@
 nvshmemx_team_t team = NVSHMEM_TEAM_SAME_MYPE_NODE_INDEX;
 nvshmem_team_id_t team_id = NVSHMEM_TEAM_NODE_INDEX;
 nvshmemx_cmp_type_t comparison = NVSHMEM_CMP_GE;
+enum nvshmemi_cmp_type sentinel = NVSHMEM_CMP_SENTINEL;
+int last_ones[] = {NVSHMEM_TEAM_INDEX_MAX, NVSHMEM_THREAD_TYPE_SENTINEL, NVSHMEMX_ERROR_SENTINEL,
+                   NVSHMEMX_INIT_MAX};
+int versions[] = {NVSHMEM_INIT_ATTR_V1_IDENTIFIER, NVSHMEM_INIT_ATTR_V2_IDENTIFIER};
 nvshmemx_signal_op_t op = NVSHMEM_SIGNAL_ADD;
 nvshmemx_thread_support_t threads = NVSHMEM_THREAD_SERIALIZED;
 nvshmemx_status status = NVSHMEMX_SUCCESS;
@@ -66,12 +73,18 @@ GDAKIT_HOST_DEVICE inline bool has_multicast(nvshmem_team_t members, double* mem
 }
 
 // What a program makes for every type.
-#define GIVE(NAME, TYPE)                                                               \
-  GDAKIT_HOST_DEVICE inline void give_##NAME(TYPE* dest, const TYPE* source, int pe) { \
-    nvshmem_##NAME##_put(dest, source, 1, pe);                                         \
+#define GIVE(NAME, TYPE)                                                                       \
+  NVSHMEMI_HOSTDEVICE_PREFIX inline void give_##NAME(TYPE* dest, const TYPE* source, int pe) { \
+    nvshmem_##NAME##_put(dest, source, 1, pe);                                                 \
   }
 NVSHMEMI_REPT_FOR_STANDARD_RMA_TYPES(GIVE)
 #undef GIVE
+#define AWAIT(NAME, TYPE)                                                    \
+  NVSHMEMI_HOSTDEVICE_PREFIX inline void await_##NAME(TYPE* word) {          \
+    nvshmem_##NAME##_wait_until(word, NVSHMEM_CMP_NE, static_cast<TYPE>(0)); \
+  }
+NVSHMEMI_REPT_FOR_WAIT_TYPES(AWAIT)
+#undef AWAIT
 
 int main() {
   nvshmem_init();
