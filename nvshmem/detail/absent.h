@@ -44,7 +44,7 @@ struct Anything {};
   template <class... From>                                             \
   NAME(From...) -> NAME<From...>;
 
-// ---- Teams made of unique ids, warp groups, flush, counted signals, regions.
+// ---- Teams made of unique ids, warp groups, flush, counted signals, sums by atomics, regions.
 
 #define GDAKIT_NVSHMEM_USE_SPLIT "make teams by nvshmem_team_split_strided or _2d"
 GDAKIT_NVSHMEM_ABSENT(nvshmemx_team_init, GDAKIT_NVSHMEM_USE_SPLIT)
@@ -64,6 +64,15 @@ GDAKIT_NVSHMEM_ABSENT(nvshmemx_putmem_signal_counted_nbi_block, GDAKIT_NVSHMEM_U
 GDAKIT_NVSHMEM_ABSENT(nvshmemx_signal_counted_load, GDAKIT_NVSHMEM_USE_ADD)
 GDAKIT_NVSHMEM_ABSENT(nvshmemx_signal_counted_reset, GDAKIT_NVSHMEM_USE_ADD)
 GDAKIT_NVSHMEM_ABSENT(nvshmemx_signal_counted_wait_until, GDAKIT_NVSHMEM_USE_ADD)
+
+#define GDAKIT_NVSHMEM_USE_INTEGERS "a NIC adds integers only; add those, or compare and swap"
+#define GDAKIT_NVSHMEM_ABSENT_SUMS(NAME, TYPE)                                                    \
+  GDAKIT_NVSHMEM_ABSENT(nvshmemx_##NAME##_atomic_add, GDAKIT_NVSHMEM_USE_INTEGERS)                \
+  GDAKIT_NVSHMEM_ABSENT_OF(TYPE, nvshmemx_##NAME##_atomic_fetch_add, GDAKIT_NVSHMEM_USE_INTEGERS, \
+                           class... Arguments)
+GDAKIT_NVSHMEM_ABSENT_SUMS(half, gdakit::nvshmem::half_type)
+GDAKIT_NVSHMEM_ABSENT_SUMS(float, float)
+GDAKIT_NVSHMEM_ABSENT_SUMS(double, double)
 
 typedef uint64_t nvshmemx_region_handle_t;
 typedef enum {

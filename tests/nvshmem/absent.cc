@@ -7,6 +7,18 @@
 #include <nvshmemx.h>
 #include <utility>
 
+// no: nvshmemx_half_atomic_add nvshmemx_half_atomic_fetch_add
+// no: nvshmemx_float_atomic_add nvshmemx_float_atomic_fetch_add
+// no: nvshmemx_double_atomic_add nvshmemx_double_atomic_fetch_add
+GDAKIT_DEVICE_ONLY void add_up(gdakit::nvshmem::half_type* h, float* f, double* d, int pe) {
+  nvshmemx_half_atomic_add(h, *h, pe);
+  *h = nvshmemx_half_atomic_fetch_add(h, *h, pe);
+  nvshmemx_float_atomic_add(f, 1.0f, pe);
+  *f = nvshmemx_float_atomic_fetch_add(f, 1.0f, pe);
+  nvshmemx_double_atomic_add(d, 1.0, pe);
+  *d = nvshmemx_double_atomic_fetch_add(d, 1.0, pe);
+}
+
 // no: nvshmemx_qp_create
 nvshmemx_qp_handle_t* queues(int count) {
   nvshmemx_qp_handle_t* made = nullptr;
