@@ -1,7 +1,6 @@
 // Operations that the host asks for, at once and on a stream.
 #include "host_calls/host_calls.h"
 
-#include "sim/explore.h"
 #include "tests/support/job.h"
 #include "tests/support/limited_backend.h"
 
@@ -311,47 +310,6 @@ TEST(HostCalls, APutWithSignalIsDoneWhenTheCallReturns) {
     }
     return c.barrier();
   });
-}
-
-// What PE 0's stream has to do, in one kernel: a put, and a signal that tells PE 1 of it.
-struct PutThenSignal {
-  const sim::Witness* witness;
-  std::uint64_t* source;
-  std::uint64_t* data;
-  std::uint64_t* word;
-
-  template <class Pe>
-  void operator()(Pe& pe) const {
-    auto& m = pe.machine();
-    if (pe.my_pe() == 0) {
-      m.store_weak(source, std::uint64_t{7});
-      HostOperation put;
-      put.kind = HostOperation::Kind::put;
-      put.dest = data;
-      put.source = source;
-      put.count = 1;
-      put.element_bytes = sizeof(*data);
-      put.pe = 1;
-      MoveBytes{put}(pe);
-      ActOnWord{signalling(word, 1, SignalOp::add, 1)}(pe);
-    } else {
-      witness->expect(pe.wait_until(word, Compare::eq, 1).ok(), "the signal comes");
-      witness->expect(m.load_weak(data) == 7, "the data is there when the signal is");
-    }
-  }
-};
-
-TEST(HostCalls, ASignalIsBehindWhatWasPutBefore) {
-  for (const auto reached :
-       {sim::Reached::through_nic, sim::Reached::directly, sim::Reached::mixed}) {
-    sim::World world("put, then signal", {.base = sim::hopper(), .reached = reached});
-    auto* source = world.allocate<std::uint64_t>("source", 1);
-    auto* data = world.allocate<std::uint64_t>("data", 1);
-    auto* word = world.allocate<std::uint64_t>("word", 1, sim::RegionKind::signal);
-    world.launch({.blocks = 1, .threads = 1}, PutThenSignal{world.witness(), source, data, word});
-    const sim::Exploration found = sim::explore(world, {.schedules = 500});
-    EXPECT_TRUE(found.passed()) << found.report();
-  }
 }
 
 TEST(HostCalls, RefuseMoreElementsThanThereCanBe) {
