@@ -224,18 +224,6 @@ class HostCalls : public HostWordCalls {
 
   Result<void> run(const HostOperation& operation) const { return place_.run(operation); }
 
-  static HostOperation transfer(Kind kind, bool nbi, void* dest, const void* source,
-                                std::size_t count, std::size_t element_bytes, int pe) {
-    HostOperation what;
-    what.kind = kind;
-    what.nbi = nbi;
-    what.dest = dest;
-    what.source = source;
-    what.count = count;
-    what.element_bytes = static_cast<std::uint32_t>(element_bytes);
-    what.pe = pe;
-    return what;
-  }
   Result<void> strided(Kind kind, void* dest, const void* source, std::ptrdiff_t dest_stride,
                        std::ptrdiff_t source_stride, std::size_t count, std::size_t element_bytes,
                        int pe) const {
@@ -251,13 +239,6 @@ class HostCalls : public HostWordCalls {
     what.value = value;
     what.signal_op = op;
     return run(what);
-  }
-  template <class T>
-  static HostOperation on_word(Kind kind, T* dest, std::uint64_t value, int pe) {
-    static_assert(sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 1 || sizeof(T) == 2);
-    HostOperation what = transfer(kind, false, dest, nullptr, 1, sizeof(T), pe);
-    what.value = value;
-    return what;
   }
   template <class T>
   static Result<void> check_atomic(atomics::Op op) {

@@ -72,16 +72,31 @@ struct HostOperation {
 };
 static_assert(std::is_trivially_copyable_v<HostOperation>);
 
+inline HostOperation transfer(HostOperation::Kind kind, bool nbi, void* dest, const void* source,
+                              std::size_t count, std::size_t element_bytes, int pe) {
+  HostOperation what;
+  what.kind = kind;
+  what.nbi = nbi;
+  what.dest = dest;
+  what.source = source;
+  what.count = count;
+  what.element_bytes = static_cast<std::uint32_t>(element_bytes);
+  what.pe = pe;
+  return what;
+}
+
+template <class T>
+HostOperation on_word(HostOperation::Kind kind, T* dest, std::uint64_t value, int pe) {
+  static_assert(sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 1 || sizeof(T) == 2);
+  HostOperation what = transfer(kind, false, dest, nullptr, 1, sizeof(T), pe);
+  what.value = value;
+  return what;
+}
+
 // The update of a signal word, behind what was put before.
 inline HostOperation signalling(std::uint64_t* word, std::uint64_t value, SignalOp op, int pe) {
-  HostOperation what;
-  what.kind = HostOperation::Kind::signal;
-  what.dest = word;
-  what.count = 1;
-  what.element_bytes = sizeof(*word);
-  what.value = value;
+  HostOperation what = on_word(HostOperation::Kind::signal, word, value, pe);
   what.atomic = signal::request(op, value).op;
-  what.pe = pe;
   return what;
 }
 

@@ -20,14 +20,7 @@ struct PutThenSignal {
     auto& m = pe.machine();
     if (pe.my_pe() == 0) {
       m.store_weak(source, std::uint64_t{7});
-      HostOperation put;
-      put.kind = HostOperation::Kind::put;
-      put.dest = data;
-      put.source = source;
-      put.count = 1;
-      put.element_bytes = sizeof(*data);
-      put.pe = 1;
-      MoveBytes{put}(pe);
+      MoveBytes{transfer(HostOperation::Kind::put, false, data, source, 1, sizeof(*data), 1)}(pe);
       ActOnWord{signalling(word, 1, SignalOp::add, 1)}(pe);
     } else {
       witness->expect(pe.wait_until(word, Compare::eq, 1).ok(), "the signal comes");
