@@ -13,9 +13,6 @@
 namespace gdakit::nvshmem {
 
 struct Library {
-  Library() = default;
-  Library(const Library&) = delete;
-  Library& operator=(const Library&) = delete;
   ~Library();
 
   std::mutex mutex;  // of the modules
