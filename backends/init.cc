@@ -1,3 +1,6 @@
+#include <string>
+#include <system_error>
+
 #include "gdakit.h"
 
 namespace gdakit::detail {
@@ -13,7 +16,14 @@ Result<std::unique_ptr<Context>> make_context(const Options& options,
     (*bootstrap)->abort(provider.error().message());
     return provider.error();
   }
-  return Context::create(options, std::move(*bootstrap), **provider, kernels_for_gpu);
+  try {
+    return Context::create(options, std::move(*bootstrap), **provider, kernels_for_gpu);
+  } catch (const std::system_error& error) {
+    return Error(
+        Code::system,
+        std::string("a thread of the PE could not be started (see ulimit -u): ") + error.what(),
+        error.code().value());
+  }
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ Core::Core(DmaPort& dma_port, Wire& packet_wire, std::uint32_t buffers, bool sho
       buffers_(buffers, packet_wire.value_mtu()) {}
 
 bool Core::send_now(const Packet& packet) {
-  if (!wire.send(packet)) return false;
+  if (port.lost() || !wire.send(packet)) return false;
   ++counters.packets_sent;
   counters.bytes_sent += packet.header.payload_size;
   return true;

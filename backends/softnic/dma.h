@@ -67,6 +67,10 @@ class DmaPort {
   // Done once every read queued before it is done.
   virtual DmaOp read_fence() { return fence(); }
 
+  // True for good once the memory is gone, as a GPU's is after a fault of a kernel: what was done
+  // since may have moved nothing, so nobody may be told that it is done.
+  virtual bool lost() const { return false; }
+
   virtual bool done(DmaOp op) = 0;
   virtual void submit() = 0;
   virtual void poll() = 0;

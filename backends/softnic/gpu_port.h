@@ -56,6 +56,7 @@ class GpuPort final : public DmaPort {
   DmaOp fence() override;
   DmaOp read_fence() override;
 
+  bool lost() const override { return order_.device().failed(); }
   bool done(DmaOp op) override;
   void submit() override;
   void poll() override;

@@ -44,6 +44,14 @@ Result<std::unique_ptr<Nic>> Nic::open(const NicOptions& options, std::unique_pt
 
 Nic::~Nic() = default;
 
+template <class Call>
+Result<> Nic::behind_doorbells(const Call& call) {
+  return thread_->locked([&] {
+    pages_.poll_all(*engine_);
+    return call();
+  });
+}
+
 // Waits until neither this NIC's DMA nor a peer uses memory that a removed object named. Calls are
 // serialised, because a recall covers what was sent before it began.
 Result<> Nic::wait_until_unused(const char* call) {
@@ -113,7 +121,7 @@ Result<QpNumber> Nic::create_qp(const QpAttributes& attributes) {
 }
 
 Result<> Nic::modify_qp(QpNumber qpn, const QpModify& modify) {
-  const Result<> modified = thread_->locked([&] { return engine_->modify_qp(qpn, modify); });
+  const Result<> modified = behind_doorbells([&] { return engine_->modify_qp(qpn, modify); });
   const bool removes = modified && modify.state == QpState::reset;
   return removes ? wait_until_unused("modify_qp") : modified;
 }
@@ -123,7 +131,7 @@ Result<QpInfo> Nic::query_qp(QpNumber qpn) const {
 }
 
 Result<> Nic::destroy_qp(QpNumber qpn) {
-  const Result<> destroyed = thread_->locked([&] { return engine_->destroy_qp(qpn); });
+  const Result<> destroyed = behind_doorbells([&] { return engine_->destroy_qp(qpn); });
   return destroyed ? wait_until_unused("destroy_qp") : destroyed;
 }
 

@@ -79,6 +79,10 @@ class Nic {
 
  private:
   Nic(const NicOptions& options, std::unique_ptr<DmaPort> port, std::unique_ptr<Wire> wire);
+  // Runs `call` behind all doorbells that were rung before it, as on hardware, where stores to the
+  // doorbell page and commands arrive in order.
+  template <class Call>
+  Result<> behind_doorbells(const Call& call);
   Result<> wait_until_unused(const char* call);
 
   std::unique_ptr<DmaPort> port_;

@@ -312,16 +312,31 @@ Result<std::shared_ptr<ShmSegment>> share_segment(Bootstrap& bootstrap,
     own = *made;
     path = own->path();
   }
-  Result<Bytes> sent = bootstrap.broadcast(0, to_bytes(path.data(), path.size()));
+  const Result<Bytes> sent = bootstrap.broadcast(0, to_bytes(path.data(), path.size()));
   if (!sent) return sent.error();
   if (own != nullptr) return own;
-  return ShmSegment::open({reinterpret_cast<const char*>(sent->data()), sent->size()});
+  auto opened = ShmSegment::open({reinterpret_cast<const char*>(sent->data()), sent->size()});
+  if (opened) return opened;
+  return Error(opened.error().code(),
+               opened.error().message() +
+                   "; the soft NIC has a wire between processes of one host that see each other in "
+                   "/proc, and none between hosts or containers",
+               opened.error().system_code());
+}
+
+Result<void> check_size(int size) {
+  constexpr int kMost = ShmSegment::kMaxEndpoints;
+  if (size <= kMost) return {};
+  return Error(Code::invalid_argument, "a job of " + std::to_string(size) +
+                                           " PEs: the soft NIC connects at most " +
+                                           std::to_string(kMost));
 }
 
 class SharedMemoryProvider final : public BackendProvider {
  public:
   Result<std::unique_ptr<Backend>> open(const Options& options, Bootstrap& bootstrap,
                                         MemoryProvider& memory) override {
+    if (Result<void> fits = check_size(bootstrap.size()); !fits) return fits.error();
     Result<std::unique_ptr<HeapSharing>> sharing = HeapSharing::open(options, bootstrap, memory);
     if (!sharing) return sharing.error();
     const bool by_reference = *sharing != nullptr;

@@ -48,7 +48,6 @@ class RingWriter {
 
   std::uint64_t tail() const { return tail_; }
   bool broken() const { return broken_; }
-  bool attached() const { return indices_ != nullptr; }
 
  private:
   bool refresh() {
@@ -103,7 +102,6 @@ class RingReader {
     broken_ = true;
     tail_ = next_;
   }
-  bool attached() const { return indices_ != nullptr; }
 
  private:
   bool refresh() {

@@ -92,4 +92,8 @@ bool UarPages::poll(Engine& engine, bool thorough) {
   return changed;
 }
 
+void UarPages::poll_all(Engine& engine) {
+  for (std::size_t page = 0; page < pages_.size(); ++page) poll(engine, /*thorough=*/true);
+}
+
 }  // namespace gdakit::softnic

@@ -40,9 +40,11 @@ class UarPages {
   Result<void*> add(UarNumber uar);
   void remove(UarNumber uar);
 
-  // Rings for every word that has changed. `thorough` looks at all words, else at a few of the cold
-  // ones. True if any had changed.
+  // Rings for every word that has changed. `thorough` looks at a page's worth of cold ones, else at
+  // a few. True if any had changed.
   bool poll(Engine& engine, bool thorough);
+  // Looks at all words.
+  void poll_all(Engine& engine);
 
  private:
   struct GiveBack {

@@ -216,6 +216,7 @@ TEST(GpuPortStuck, AGpuThatFailsEndsEverything) {
   job.ports[0]->read(&read, on_gpu(&word), sizeof word);
   job.settle();
   EXPECT_EQ(read, 0u);
+  EXPECT_TRUE(job.ports[0]->lost());
 }
 
 // What the operations of one chain do to a region of its own, and, one at a time, to memory that

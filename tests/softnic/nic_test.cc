@@ -41,15 +41,18 @@ struct Client {
     qpn = *nic->create_qp(attributes);
   }
 
+  // Anew, if it was connected: then nothing is posted.
   void connect(const Client& peer) {
+    store_record(0);
     QpModify modify;
     modify.access = Access::all;
     modify.remote_endpoint = peer.nic->endpoint();
     modify.remote_qpn = peer.qpn;
-    for (const QpState state : {QpState::init, QpState::rtr, QpState::rts}) {
+    for (const QpState state : {QpState::reset, QpState::init, QpState::rtr, QpState::rts}) {
       modify.state = state;
       ASSERT_TRUE(nic->modify_qp(qpn, modify));
     }
+    producer = 0;
   }
   void post_write(std::uint64_t to, MemoryKey rkey, std::uint64_t from, std::uint32_t size) {
     const format::Segment segments[3] = {
@@ -61,9 +64,12 @@ struct Client {
     std::memcpy(sq.data() + (producer % kDepth) * format::kWqebbBytes, segments, sizeof segments);
     ++producer;
   }
-  void ring() {
+  void store_record(std::uint64_t value) const {
     auto* words = reinterpret_cast<std::uint32_t*>(record.data());
-    __atomic_store_n(&words[1], format::doorbell_record_value(producer).raw(), __ATOMIC_RELEASE);
+    __atomic_store_n(&words[1], format::doorbell_record_value(value).raw(), __ATOMIC_RELEASE);
+  }
+  void ring() {
+    store_record(producer);
     auto* doorbell = reinterpret_cast<std::uint64_t*>(static_cast<std::uint8_t*>(uar.page) + 0x800);
     __atomic_store_n(doorbell, format::doorbell_value(producer, qpn), __ATOMIC_RELEASE);
   }
@@ -278,6 +284,19 @@ TEST(Nic, AQueuePairIsResetAndConnectedAgain) {
   }
 }
 
+TEST(Nic, ADoorbellBeforeAResetIsNotTheNextQueues) {
+  Two two;
+  two.a.nic->pause();
+  two.a.post_write(two.b.address(0), two.b.key, two.a.address(0), 64);
+  two.a.ring();
+  two.a.connect(two.b);
+  two.a.nic->resume();
+  two.b.post_write(two.a.address(0), two.a.key, two.b.address(0), 64);
+  two.b.ring();
+  ASSERT_TRUE(two.b.wait());  // a's NIC has gone on
+  EXPECT_EQ(two.a.nic->query_qp(two.a.qpn)->send_producer, 0u);
+}
+
 TEST(Nic, ObjectsGoWithItWhileAPeerStillSends) {
   for (int round = 0; round < 20; ++round) {
     const auto fabric = LoopbackFabric::create();
@@ -291,6 +310,14 @@ TEST(Nic, ObjectsGoWithItWhileAPeerStillSends) {
     a->ring();
     std::this_thread::sleep_for(std::chrono::microseconds(round * 30));
     (round % 2 == 0 ? a : b).reset();
+    // The one that is left serves another.
+    Client& left = round % 2 == 0 ? *b : *a;
+    Client other(*fabric);
+    left.connect(other);
+    other.connect(left);
+    other.post_write(left.address(0), left.key, other.address(0), 65536);
+    other.ring();
+    EXPECT_TRUE(other.wait());
   }
 }
 

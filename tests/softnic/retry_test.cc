@@ -244,5 +244,51 @@ TEST(ReadRetry, ALostResponseIsAskedForAgainFromThereOn) {
   }
 }
 
+// Memory that can be lost, as a GPU's is by a fault: reads then bring zeros, writes go nowhere.
+class LosableMemory final : public HostDma {
+ public:
+  explicit LosableMemory(const bool& is_lost) : is_lost_(is_lost) {}
+  DmaOp read(void* to, DmaAddress from, std::size_t size) override {
+    if (is_lost_) std::memset(to, 0, size);
+    return is_lost_ ? DmaOp{} : HostDma::read(to, from, size);
+  }
+  DmaOp write(DmaAddress to, const void* from, std::size_t size) override {
+    return is_lost_ ? DmaOp{} : HostDma::write(to, from, size);
+  }
+  bool lost() const override { return is_lost_; }
+
+ private:
+  const bool& is_lost_;
+};
+
+// Nobody is told that a READ or a WRITE was done which memory no longer does, nor sent its zeros.
+TEST(Retry, ANicWhoseMemoryIsLostSaysNothingMore) {
+  const auto error_of = [](auto make_wqe) {
+    bool is_lost = false;
+    RigOptions options;
+    options.path.ack_timeout = 5;
+    options.make_port = [&is_lost](int side) -> std::unique_ptr<DmaPort> {
+      if (side == 0) return std::make_unique<HostDma>();
+      return std::make_unique<LosableMemory>(is_lost);
+    };
+    EngineRig rig(options);
+    fill(rig.a.heap.data(), 64, 1);
+    rig.a.post(make_wqe(rig, 0, 0, 8));
+    rig.a.ring();
+    EXPECT_TRUE(rig.run_until([&] { return rig.a.info().send_completed == 1; }));
+    const auto mine = rig.a.word<std::uint64_t>(64);
+    const auto other = rig.b.word<std::uint64_t>(64);
+    is_lost = true;
+    rig.a.post(make_wqe(rig, 64, 64, 8));
+    rig.a.ring();
+    EXPECT_TRUE(rig.run_until([&] { return rig.a.info().state == QpState::err; }));
+    EXPECT_EQ(rig.a.word<std::uint64_t>(64), mine);
+    EXPECT_EQ(rig.b.word<std::uint64_t>(64), other);
+    return rig.a.info().first_error.syndrome;
+  };
+  EXPECT_EQ(error_of(read_wqe), Syndrome::transport_retry_exceeded);
+  EXPECT_EQ(error_of(write_wqe), Syndrome::transport_retry_exceeded);
+}
+
 }  // namespace
 }  // namespace gdakit::softnic::test
