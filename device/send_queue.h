@@ -62,8 +62,8 @@ class SendQueue {
     if (rings && crew.leads()) Publication::look(m_, memo_);
     std::uint64_t base = 0;
     if (crew.leads()) {
-      base = Publication::reserve(m_, memo_, total,
-                                  [this](std::uint64_t end) { return wait_for_room(end); });
+      base = Publication::reserve(
+          m_, memo_, total, [&](std::uint64_t end) { return wait_for_room(end - total, end); });
     }
     if (crew.size() > 1) base = m_.shuffle(crew.mask, base, crew.leader());
     if (crew.size() > 1) m_.sync_warp(crew.mask);  // what the leader saw, all may rely on
@@ -144,18 +144,41 @@ class SendQueue {
   }
 
  private:
+  // When a thread looks at a CQE that lies in the host's memory: ever more seldom, because
+  // thousands may wait, and would keep the host from it. Costs an eighth of the wait at most.
+  class Looks {
+   public:
+    GDAKIT_DEVICE bool due() {
+      if (turns_++ < next_) return false;
+      next_ = turns_ + turns_ / 8;
+      return true;
+    }
+
+   private:
+    std::uint64_t turns_ = 0;
+    std::uint64_t next_ = 0;
+  };
+
   // Calls `meanwhile` on each turn, and gives up if it fails.
   template <class Meanwhile>
   GDAKIT_DEVICE Status wait(std::uint64_t target, Meanwhile&& meanwhile) {
     if (memo_.completed >= target) return {};
     if (cached_completion() >= target) return {};
     Watchdog<M> watchdog(m_, context_.watchdog_ns, Site::queue_completion);
-    while (poll() < target) {
+    Looks looks;
+    while (look_for(target, looks) < target) {
       if (Status status = queue_status(m_, view()); !status) return status;
       if (Status status = meanwhile(); !status) return status;
       if (!watchdog.turn()) return stalled(Site::queue_completion, target, watchdog.waited_ns());
     }
     return {};
+  }
+
+  // Who waits for what has no room yet leaves the CQE to those who wait for room.
+  GDAKIT_DEVICE std::uint64_t look_for(std::uint64_t target, Looks& looks) {
+    const bool has_room = target <= memo_.completed + view().depth;
+    const bool looks_now = view().handler == Handler::gpu || looks.due();
+    return has_room && looks_now ? poll() : cached_completion();
   }
 
   // Looks at the index that other threads have seen. Returns what the handle now knows.
@@ -169,20 +192,18 @@ class SendQueue {
     return memo_.completed;
   }
 
-  // Who is more than a lap behind leaves the CQE, which may lie in the host's memory, to those
-  // before: a thousand threads that look there would keep the host from it. The next in line is
-  // never so far: what was reserved before had room, by an index that it made known, and is no
-  // more than half a lap behind that.
-  GDAKIT_DEVICE std::uint64_t look_for_room(std::uint64_t end) {
-    const bool far = end > memo_.completed + 2 * std::uint64_t{view().depth};
-    return far ? cached_completion() : poll();
+  // Of the threads that wait for room the next in line alone looks at the CQE. It is the one whose
+  // first slot is free, but for those that follow: who came before had room, by an index that it
+  // made known.
+  GDAKIT_DEVICE std::uint64_t look_for_room(std::uint64_t base) {
+    return base <= memo_.completed + view().depth ? poll() : cached_completion();
   }
 
-  GDAKIT_DEVICE bool wait_for_room(std::uint64_t end) {
+  GDAKIT_DEVICE bool wait_for_room(std::uint64_t base, std::uint64_t end) {
     if (end <= memo_.completed + view().depth) return true;
     if (end <= cached_completion() + view().depth) return true;
     Watchdog<M> watchdog(m_, context_.watchdog_ns, Site::queue_room);
-    while (end > look_for_room(end) + view().depth) {
+    while (end > look_for_room(base) + view().depth) {
       if (!queue_status(m_, view())) return false;
       if (!watchdog.turn()) {
         stalled(Site::queue_room, end, watchdog.waited_ns());
