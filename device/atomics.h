@@ -185,24 +185,20 @@ GDAKIT_HOST_DEVICE inline Span sink_of(const QueueView& queue) {
 template <class P>
 GDAKIT_DEVICE Status locate(const P& poster, std::uint64_t address, std::uint32_t bytes,
                             std::int32_t pe, Span* span) {
-  if (!poster.can_reach(pe) || address % bytes != 0) {
-    return poster.fault(StatusCode::invalid_argument, pe, address, bytes);
-  }
+  if (!poster.can_reach(pe)) return poster.fault(poster.unreachable(pe), pe, address, bytes);
+  if (address % bytes != 0) return poster.fault(Fault::alignment, pe, address, bytes);
   *span = poster.remote_span(address, pe);
-  return span->bytes >= bytes ? Status{}
-                              : poster.fault(StatusCode::invalid_address, pe, address, bytes);
+  return span->bytes >= bytes ? Status{} : poster.fault(Fault::heap_memory, pe, address, bytes);
 }
 
 // Whether an operation on a word of a direct peer is one that the NIC would take, too.
 template <class P>
 GDAKIT_DEVICE Status check_direct(const P& poster, std::uint64_t address, std::uint32_t bytes,
                                   std::int32_t pe) {
-  if (address % bytes != 0) {
-    return poster.fault(StatusCode::invalid_argument, pe, address, bytes);
-  }
+  if (address % bytes != 0) return poster.fault(Fault::alignment, pe, address, bytes);
   return is_in_heap(poster.context.heap, address, bytes)
              ? Status{}
-             : poster.fault(StatusCode::invalid_address, pe, address, bytes);
+             : poster.fault(Fault::heap_memory, pe, address, bytes);
 }
 
 // Performs an operation by this thread, on a word of a direct peer, and returns the old value.
@@ -356,10 +352,10 @@ GDAKIT_DEVICE Status fetch_nbi(const P& poster, const T* remote, const Request& 
   const auto to = reinterpret_cast<std::uint64_t>(old);
   const Span result = poster.memo.addresses.local_span(poster.context, to);
   if (result.bytes < sizeof(T)) {
-    return poster.fault(StatusCode::invalid_address, pe, to, sizeof(T));
+    return poster.fault(Fault::local_memory, pe, to, sizeof(T));
   }
   if (sizeof(T) > 4 && to % sizeof(T) != 0) {
-    return poster.fault(StatusCode::invalid_argument, pe, to, sizeof(T));
+    return poster.fault(Fault::alignment, pe, to, sizeof(T));
   }
   if (sizeof(T) == 4 || poster.direct_atomic_base(pe) != 0) {
     const Fetched<T> fetched = fetch_anywhere(poster, remote, request, pe);

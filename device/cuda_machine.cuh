@@ -123,6 +123,12 @@ using Word = typename WordOf<sizeof(T)>::Type;
 
 }  // namespace ptx
 
+// With -rdc=true, functions of external linkage are compiled for any caller there might be, with
+// more registers than large blocks leave. Those that are made of this class shall not be.
+#if GDAKIT_RELOCATABLE
+namespace {
+#endif
+
 class CudaMachine {
  public:
   __device__ explicit CudaMachine(const DeviceContext& context) : CudaMachine(context.nic_scope) {}
@@ -449,5 +455,9 @@ class CudaMachine {
 
   bool nic_is_gpu_;
 };
+
+#if GDAKIT_RELOCATABLE
+}  // namespace
+#endif
 
 }  // namespace gdakit

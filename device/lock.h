@@ -63,10 +63,10 @@ GDAKIT_DEVICE Status check(const Poster<M>& poster, const Lock* lock) {
   const auto address = reinterpret_cast<std::uint64_t>(lock);
   const std::int32_t me = poster.context.my_pe;
   if (address % alignof(Lock) != 0) {
-    return poster.fault(StatusCode::invalid_argument, me, address, sizeof(Lock));
+    return poster.fault(Fault::alignment, me, address, sizeof(Lock));
   }
   if (poster.remote_span(address, me).bytes < sizeof(Lock)) {
-    return poster.fault(StatusCode::invalid_address, me, address, sizeof(Lock));
+    return poster.fault(Fault::heap_memory, me, address, sizeof(Lock));
   }
   return {};
 }
@@ -256,7 +256,7 @@ GDAKIT_DEVICE Status clear(const Poster<M>& poster, Lock* lock) {
   if (Status status = check(poster, lock); !status) return status;
   M& m = poster.m;
   if (!is_held(m, lock)) {
-    return poster.fault(StatusCode::invalid_argument, poster.context.my_pe,
+    return poster.fault(Fault::lock_not_held, poster.context.my_pe,
                         reinterpret_cast<std::uint64_t>(lock), sizeof(Lock));
   }
   const bool stay = may_stay(m, lock);

@@ -79,9 +79,15 @@ struct Poster {
     if (context.heap.direct_bases != nullptr) m.fence(order::DirectComplete{});
   }
 
-  GDAKIT_DEVICE Status fault(StatusCode code, std::int32_t pe, std::uint64_t address,
+  GDAKIT_DEVICE Status fault(Fault what, std::int32_t pe, std::uint64_t address,
                              std::uint64_t bytes) const {
-    return report_fault(m, context, code, pe, address, bytes);
+    return report_fault(m, context, what, pe, address, bytes);
+  }
+
+  // What is wrong with a PE that cannot be reached, or with the queue.
+  GDAKIT_DEVICE Fault unreachable(std::int32_t pe) const {
+    if (pe < 0 || pe >= context.n_pes) return Fault::no_pe;
+    return queue >= context.queue_count ? Fault::no_queue : Fault::wrong_sharing;
   }
 
   // Whether `pe` and the queue exist, and the queue is of the sharing that this poster assumes.

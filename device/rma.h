@@ -165,6 +165,15 @@ GDAKIT_DEVICE bool is_registered(const P& poster, const void* remote, const void
           is_registered(Cutter(poster, remote, local, bytes, pe)));
 }
 
+// Refuses a transfer of which one side is not where it should be.
+template <class P>
+GDAKIT_DEVICE Status not_registered(const P& poster, const void* remote, const void* local,
+                                    std::uint64_t bytes, std::int32_t pe) {
+  const bool there = is_in_heap(poster.context.heap, remote, bytes);
+  return poster.fault(there ? Fault::local_memory : Fault::heap_memory, pe,
+                      reinterpret_cast<std::uint64_t>(there ? local : remote), bytes);
+}
+
 // The transfer by loads and stores, to or from what lies at `address` of this PE's threads.
 template <class M, class Group>
 GDAKIT_DEVICE void copy_direct(M& m, Group group, Direction direction, std::uint64_t address,
@@ -184,15 +193,15 @@ GDAKIT_DEVICE Ticket post_anywhere(const P& poster, Group group, Direction direc
                                    const void* remote, const void* local, std::uint64_t bytes,
                                    std::int32_t pe, Batch batch) {
   const auto address = reinterpret_cast<std::uint64_t>(remote);
-  const auto refused = [&](StatusCode code) {
-    return Ticket{poster.queue, pe, 0, poster.fault(code, pe, address, bytes)};
+  const auto refused = [&] {
+    return Ticket{poster.queue, pe, 0, not_registered(poster, remote, local, bytes, pe)};
   };
-  if (!poster.can_reach(pe)) return refused(StatusCode::invalid_argument);
+  if (!poster.can_reach(pe)) {
+    return {poster.queue, pe, 0, poster.fault(poster.unreachable(pe), pe, address, bytes)};
+  }
   if (bytes == 0) return {poster.queue, pe, 0, {}};
   if (const std::uint64_t base = poster.direct_base(pe); base != 0) {
-    if (!is_registered(poster, remote, local, bytes, pe)) {
-      return refused(StatusCode::invalid_address);
-    }
+    if (!is_registered(poster, remote, local, bytes, pe)) return refused();
     const std::uint64_t there = base + (address - poster.context.heap.base);
     copy_direct(poster.m, group, direction, there, local, bytes);
     return {poster.queue, pe, 0, {}};
@@ -202,12 +211,12 @@ GDAKIT_DEVICE Ticket post_anywhere(const P& poster, Group group, Direction direc
     // Usually both sides lie where those of the last transfer lay.
     Piece piece{};
     if (!cutter.take_known(&piece)) {
-      if (!is_registered(cutter)) return refused(StatusCode::invalid_address);
+      if (!is_registered(cutter)) return refused();
       piece = cutter.next();
     }
     return transfer(poster, direction, piece, cutter, pe, batch);
   } else {
-    if (!is_registered(cutter)) return refused(StatusCode::invalid_address);
+    if (!is_registered(cutter)) return refused();
     return transfer(poster, group, direction, cutter, pe, batch);
   }
 }
@@ -239,12 +248,10 @@ GDAKIT_DEVICE Ticket post_value_anywhere(const P& poster, T* remote, T value, st
                                          Batch batch) {
   const auto address = reinterpret_cast<std::uint64_t>(remote);
   if (!poster.can_reach(pe)) {
-    return {poster.queue, pe, 0,
-            poster.fault(StatusCode::invalid_argument, pe, address, sizeof(T))};
+    return {poster.queue, pe, 0, poster.fault(poster.unreachable(pe), pe, address, sizeof(T))};
   }
   const auto beyond = [&] {
-    return Ticket{poster.queue, pe, 0,
-                  poster.fault(StatusCode::invalid_address, pe, address, sizeof(T))};
+    return Ticket{poster.queue, pe, 0, poster.fault(Fault::heap_memory, pe, address, sizeof(T))};
   };
   if (const std::uint64_t base = poster.direct_base(pe); base != 0) {
     if (!is_in_heap(poster.context.heap, address, sizeof(T))) return beyond();
@@ -278,18 +285,18 @@ GDAKIT_DEVICE Ticket post_value(const P& poster, T* remote, T value, std::int32_
 template <class P, class T>
 GDAKIT_DEVICE Fetched<T> get_value_anywhere(const P& poster, const T* remote, std::int32_t pe) {
   const auto address = reinterpret_cast<std::uint64_t>(remote);
-  const auto refused = [&](StatusCode code) {
-    return Fetched<T>{poster.fault(code, pe, address, sizeof(T))};
+  const auto refused = [&](Fault what) {
+    return Fetched<T>{poster.fault(what, pe, address, sizeof(T))};
   };
-  if (!poster.can_reach(pe)) return refused(StatusCode::invalid_argument);
+  if (!poster.can_reach(pe)) return refused(poster.unreachable(pe));
   if (const std::uint64_t base = poster.direct_base(pe); base != 0) {
     if (!is_in_heap(poster.context.heap, address, sizeof(T))) {
-      return refused(StatusCode::invalid_address);
+      return refused(Fault::heap_memory);
     }
     return {{}, direct::load_value(poster.m, direct::at(poster.context.heap, base, remote))};
   }
   const Span span = poster.remote_span(address, pe);
-  if (span.bytes < sizeof(T)) return refused(StatusCode::invalid_address);
+  if (span.bytes < sizeof(T)) return refused(Fault::heap_memory);
   auto queue = poster.to(pe);
   const PostShape shape{1, flush_tail(poster.context)};
   const LaneMask mask = P::joins_lanes ? poster.m.active_mask() : LaneMask{0};

@@ -116,7 +116,7 @@ class SendQueue {
   // queue that somebody else has posted to meanwhile.
   GDAKIT_DEVICE Status refusal() {
     const Status status = queue_status(m_, view());
-    return status.ok() ? report_fault(m_, context_, StatusCode::invalid_argument, view().peer, 0, 0)
+    return status.ok() ? report_fault(m_, context_, Fault::foreign_post, view().peer, 0, 0)
                        : status;
   }
 

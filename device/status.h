@@ -13,8 +13,7 @@ enum class StatusCode : std::uint8_t {
   queue_error,       // an error CQE broke the queue: see syndrome
   stalled,           // a wait exceeded the watchdog's limit: see the stall report
   invalid_address,   // memory that is neither in the symmetric heap nor registered
-  invalid_argument,  // a PE or a queue that does not exist, an unaligned word, a queue of the other
-                     // sharing, a destination whose stride is 0, a lock that is not held
+  invalid_argument,  // what else fault.h lists
 };
 
 // The outcome of an operation or of waiting for it.
@@ -24,10 +23,6 @@ struct Status {
   std::int32_t peer = -1;  // the PE at the other end of the failed queue
 
   GDAKIT_HOST_DEVICE constexpr bool ok() const { return code == StatusCode::ok; }
-  // The operation was not even tried: its arguments were bad.
-  GDAKIT_HOST_DEVICE constexpr bool is_fault() const {
-    return code == StatusCode::invalid_address || code == StatusCode::invalid_argument;
-  }
   GDAKIT_HOST_DEVICE constexpr explicit operator bool() const { return ok(); }
   friend GDAKIT_HOST_DEVICE constexpr bool operator==(const Status& a, const Status& b) {
     return a.code == b.code && a.syndrome == b.syndrome && a.peer == b.peer;

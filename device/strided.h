@@ -242,30 +242,39 @@ GDAKIT_DEVICE_CALL Ticket post_pieces(const P& poster, rma::Direction direction,
 // Whether a transfer can be, but for whether its memory is registered. The elements of a
 // destination whose stride is 0 would lie upon each other: refused, unless there is but one.
 template <class P>
-GDAKIT_DEVICE StatusCode judge(const P& poster, rma::Direction direction, const Elements& all,
-                               std::ptrdiff_t remote_stride, std::ptrdiff_t local_stride,
-                               std::int32_t pe) {
-  if (!poster.can_reach(pe)) return StatusCode::invalid_argument;
-  if (all.count == 0) return StatusCode::ok;
+GDAKIT_DEVICE Fault judge(const P& poster, rma::Direction direction, const Elements& all,
+                          std::ptrdiff_t remote_stride, std::ptrdiff_t local_stride,
+                          std::int32_t pe) {
+  if (!poster.can_reach(pe)) return poster.unreachable(pe);
+  if (all.count == 0) return Fault::none;
   const std::ptrdiff_t destination = direction.inbound ? local_stride : remote_stride;
-  if (destination == 0 && all.count > 1) return StatusCode::invalid_argument;
-  const bool finite = is_finite(all.count, remote_stride, all.bytes) &&
-                      is_finite(all.count, local_stride, all.bytes);
-  return finite ? StatusCode::ok : StatusCode::invalid_address;
+  if (destination == 0 && all.count > 1) return Fault::stride;
+  if (!is_finite(all.count, remote_stride, all.bytes)) return Fault::heap_memory;
+  return is_finite(all.count, local_stride, all.bytes) ? Fault::none : Fault::local_memory;
 }
 
 // Whether the NIC would take the put.
 template <class P>
 GDAKIT_DEVICE bool may_copy(const P& poster, const Elements& all, std::ptrdiff_t remote_stride,
                             std::ptrdiff_t local_stride, std::int32_t pe) {
-  return judge(poster, rma::kPut, all, remote_stride, local_stride, pe) == StatusCode::ok &&
+  return judge(poster, rma::kPut, all, remote_stride, local_stride, pe) == Fault::none &&
          (all.count == 0 || is_registered(poster, all, pe));
 }
 
+// The report names the first element.
 template <class P>
-GDAKIT_DEVICE Ticket refused(const P& poster, StatusCode code, const Elements& all,
-                             std::int32_t pe) {
-  return {poster.queue, pe, 0, poster.fault(code, pe, all.remote, all.bytes)};
+GDAKIT_DEVICE Ticket refused(const P& poster, Fault what, const Elements& all, std::int32_t pe) {
+  const std::uint64_t address = what == Fault::local_memory ? all.local : all.remote;
+  return {poster.queue, pe, 0, poster.fault(what, pe, address, all.bytes)};
+}
+
+// Of elements that are not all registered: the first side of which some are not.
+template <class P>
+GDAKIT_DEVICE_CALL Fault unregistered_side(const P& poster, const Elements& all) {
+  for (std::uint64_t i = 0; i < all.count; ++i) {
+    if (!is_in_heap(poster.context.heap, all.remote_at(i), all.bytes)) return Fault::heap_memory;
+  }
+  return Fault::local_memory;
 }
 
 // Posts the transfer and returns its ticket.
@@ -279,12 +288,12 @@ GDAKIT_DEVICE Ticket post(const P& poster, Group group, rma::Direction direction
     return rma::post(poster, group, direction, remote, local, bytes_of<T>(count), pe, batch);
   }
   const Elements all = elements_of(remote, local, remote_stride, local_stride, count, sizeof(T));
-  const StatusCode code = judge(poster, direction, all, remote_stride, local_stride, pe);
-  if (code != StatusCode::ok) return refused(poster, code, all, pe);
+  const Fault fault = judge(poster, direction, all, remote_stride, local_stride, pe);
+  if (fault != Fault::none) return refused(poster, fault, all, pe);
   if (count == 0) return {poster.queue, pe, 0, {}};
   const bool plain = is_plain(poster.context, all);
   if (!plain && !is_registered(poster, all, pe)) {
-    return refused(poster, StatusCode::invalid_address, all, pe);
+    return refused(poster, unregistered_side(poster, all), all, pe);
   }
   if (const std::uint64_t base = poster.direct_base(pe); base != 0) {
     return copy_direct(poster, group, direction, all, base, pe);
@@ -298,11 +307,11 @@ template <class P, class Group>
 GDAKIT_DEVICE Ticket post_bytes(const P& poster, Group group, rma::Direction direction,
                                 const Elements& all, std::ptrdiff_t remote_stride,
                                 std::ptrdiff_t local_stride, std::int32_t pe, Batch batch) {
-  const StatusCode code = judge(poster, direction, all, remote_stride, local_stride, pe);
-  if (code != StatusCode::ok) return refused(poster, code, all, pe);
+  const Fault fault = judge(poster, direction, all, remote_stride, local_stride, pe);
+  if (fault != Fault::none) return refused(poster, fault, all, pe);
   if (all.count == 0) return {poster.queue, pe, 0, {}};
   if (!is_registered(poster, all, pe)) {
-    return refused(poster, StatusCode::invalid_address, all, pe);
+    return refused(poster, unregistered_side(poster, all), all, pe);
   }
   if (const std::uint64_t base = poster.direct_base(pe); base != 0) {
     return copy_direct(poster, group, direction, all, base, pe);

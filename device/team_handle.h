@@ -73,7 +73,8 @@ class TeamHandle {
   // `dest` may be `source`.
   template <class T>
   GDAKIT_DEVICE Status broadcast(T* dest, const T* source, std::size_t count, int root) {
-    if (root < 0 || root >= n_pes() || !fits<T>(count)) return refuse(dest, bytes_of<T>(count));
+    if (root < 0 || root >= n_pes()) return refuse(Fault::root, dest, bytes_of<T>(count));
+    if (!fits<T>(count)) return refuse(Fault::count, dest, bytes_of<T>(count));
     return run([=](auto& session) {
       return collective::broadcast(session, dest, source, count * sizeof(T), root);
     });
@@ -83,7 +84,7 @@ class TeamHandle {
   // `source` may be this member's own place in `dest`.
   template <class T>
   GDAKIT_DEVICE Status fcollect(T* dest, const T* source, std::size_t count) {
-    if (!fits<T>(count)) return refuse(dest, bytes_of<T>(count));
+    if (!fits<T>(count)) return refuse(Fault::count, dest, bytes_of<T>(count));
     return run([=](auto& session) {
       return collective::fcollect(session, dest, source, count * sizeof(T));
     });
@@ -92,7 +93,7 @@ class TeamHandle {
   // in the order of the members.
   template <class T>
   GDAKIT_DEVICE Status collect(T* dest, const T* source, std::size_t count) {
-    if (!fits<T>(count)) return refuse(dest, bytes_of<T>(count));
+    if (!fits<T>(count)) return refuse(Fault::count, dest, bytes_of<T>(count));
     return run([=](auto& session) {
       return collective::collect(session, dest, source, count * sizeof(T));
     });
@@ -101,7 +102,7 @@ class TeamHandle {
   // Block j of `source`, of `count` elements, comes to block my_pe() of `dest` on member j.
   template <class T>
   GDAKIT_DEVICE Status alltoall(T* dest, const T* source, std::size_t count) {
-    if (!fits<T>(count)) return refuse(dest, bytes_of<T>(count));
+    if (!fits<T>(count)) return refuse(Fault::count, dest, bytes_of<T>(count));
     return run([=](auto& session) {
       return collective::alltoall(session, dest, source, count * sizeof(T));
     });
@@ -116,9 +117,8 @@ class TeamHandle {
   GDAKIT_DEVICE Status alltoalls(void* dest, const void* source, std::ptrdiff_t dest_stride,
                                  std::ptrdiff_t source_stride, std::size_t count,
                                  std::uint32_t element_bytes) {
-    if (dest_stride < 1 || source_stride < 1 || !fits(count, element_bytes)) {
-      return refuse(dest, count);
-    }
+    if (dest_stride < 1 || source_stride < 1) return refuse(Fault::stride, dest, count);
+    if (!fits(count, element_bytes)) return refuse(Fault::count, dest, count);
     const collective::Strides strides{element_bytes, dest_stride, source_stride};
     return run([=](auto& session) {
       return collective::alltoalls(session, dest, source, strides, count);
@@ -130,7 +130,7 @@ class TeamHandle {
   // same bits. `dest` may be `source`. Sums and products of integers wrap round.
   template <class T, class Op>
   GDAKIT_DEVICE Status reduce(T* dest, const T* source, std::size_t count, Op) {
-    if (!fits<T>(count)) return refuse(dest, bytes_of<T>(count));
+    if (!fits<T>(count)) return refuse(Fault::count, dest, bytes_of<T>(count));
     return run([=](auto& session) {
       return collective::reduce(session, reduction<T, Op>(dest, source, count));
     });
@@ -139,7 +139,8 @@ class TeamHandle {
   // numbers are refused. Likewise reduce_scatter.
   GDAKIT_DEVICE Status reduce(void* dest, const void* source, std::size_t count, ElementType type,
                               ReduceOp op) {
-    if (!is_valid(type, op) || !fits(count, gdakit::bytes_of(type))) return refuse(dest, count);
+    if (!is_valid(type, op)) return refuse(Fault::operation, dest, count);
+    if (!fits(count, gdakit::bytes_of(type))) return refuse(Fault::count, dest, count);
     return run([=](auto& session) {
       return collective::reduce(session, any_reduction(dest, source, count, type, op));
     });
@@ -147,14 +148,15 @@ class TeamHandle {
   // Of n_pes() * count combined elements, those from my_pe() * count on. `dest` may be `source`.
   template <class T, class Op>
   GDAKIT_DEVICE Status reduce_scatter(T* dest, const T* source, std::size_t count, Op) {
-    if (!fits<T>(count)) return refuse(dest, bytes_of<T>(count));
+    if (!fits<T>(count)) return refuse(Fault::count, dest, bytes_of<T>(count));
     return run([=](auto& session) {
       return collective::reduce_scatter(session, reduction<T, Op>(dest, source, count));
     });
   }
   GDAKIT_DEVICE Status reduce_scatter(void* dest, const void* source, std::size_t count,
                                       ElementType type, ReduceOp op) {
-    if (!is_valid(type, op) || !fits(count, gdakit::bytes_of(type))) return refuse(dest, count);
+    if (!is_valid(type, op)) return refuse(Fault::operation, dest, count);
+    if (!fits(count, gdakit::bytes_of(type))) return refuse(Fault::count, dest, count);
     return run([=](auto& session) {
       return collective::reduce_scatter(session, any_reduction(dest, source, count, type, op));
     });
@@ -199,7 +201,7 @@ class TeamHandle {
   template <class Act>
   GDAKIT_DEVICE Status run(Act&& act) {
     const TeamView* const view = find_team(context_, team_);
-    if (view == nullptr) return refuse(nullptr, 0);
+    if (view == nullptr) return refuse(Fault::not_a_member, nullptr, 0);
     collective::Session<M, Group> session(m_, context_, Group{}, *view);
     return act(session);
   }
@@ -211,9 +213,8 @@ class TeamHandle {
   GDAKIT_DEVICE bool fits(std::size_t count) const {
     return fits(count, sizeof(T));
   }
-  GDAKIT_DEVICE Status refuse(const void* address, std::size_t bytes) const {
-    return report_fault(m_, context_, StatusCode::invalid_argument, -1,
-                        reinterpret_cast<std::uint64_t>(address), bytes);
+  GDAKIT_DEVICE Status refuse(Fault what, const void* address, std::size_t bytes) const {
+    return report_fault(m_, context_, what, -1, reinterpret_cast<std::uint64_t>(address), bytes);
   }
 
   M& m_;

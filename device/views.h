@@ -11,6 +11,7 @@
 #include "core/format/cqe.h"
 #include "core/format/doorbell.h"
 #include "core/format/wqe.h"
+#include "device/fault.h"
 #include "device/machine.h"
 
 namespace gdakit {
@@ -145,10 +146,10 @@ struct StallReport {
 // Copied as bytes: none of them may be left to chance.
 static_assert(std::has_unique_object_representations_v<StallReport>);
 
-// The first operation of a PE that named a bad argument.
+// The first operation of a PE that had a bad argument: which PE, queue to a PE, or memory.
 struct FaultReport {
   std::uint64_t state;  // as in StallReport
-  std::uint8_t code;    // StatusCode
+  Fault what;
   std::uint8_t unused[3];
   std::int32_t peer;
   std::uint64_t address;

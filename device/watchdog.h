@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/base/type_identity.h"
+#include "device/fault.h"
 #include "device/machine.h"
 #include "device/order.h"
 #include "device/status.h"
@@ -90,15 +91,15 @@ GDAKIT_DEVICE void report_stall(M& m, const DeviceContext& context, const Stall&
 
 // Files an operation with a bad argument and returns the Status that says so.
 template <class M>
-GDAKIT_DEVICE Status report_fault(M& m, const DeviceContext& context, StatusCode code,
-                                  std::int32_t peer, std::uint64_t address, std::uint64_t bytes) {
+GDAKIT_DEVICE Status report_fault(M& m, const DeviceContext& context, Fault what, std::int32_t peer,
+                                  std::uint64_t address, std::uint64_t bytes) {
   file_report(m, &context.words->fault_claim, &context.state->fault, [&](FaultReport& report) {
-    note(m, &report.code, static_cast<std::uint8_t>(code));
+    note(m, &report.what, what);
     note(m, &report.peer, peer);
     note(m, &report.address, address);
     note(m, &report.bytes, bytes);
   });
-  return Status{code, format::Syndrome::none, peer};
+  return Status{code_of(what), format::Syndrome::none, peer};
 }
 
 }  // namespace gdakit

@@ -12,6 +12,7 @@
 #include "core/base/annotate.h"
 #include "core/base/bits.h"
 #include "core/base/type_identity.h"
+#include "device/cpu_memory_order.h"
 #include "device/machine.h"
 
 namespace gdakit::sim {
@@ -39,14 +40,15 @@ struct HostAtomics {
   static IfAccessWord<T> load(const T* from) {
     static_assert(Order::kind == Kind::relaxed || Order::kind == Kind::acquire);
     T value;
-    __atomic_load(from, &value, kThreadSanitizer ? __ATOMIC_ACQUIRE : memory_order<Order>());
+    __atomic_load(from, &value,
+                  kThreadSanitizer ? __ATOMIC_ACQUIRE : cpu_memory_order(Order::kind));
     return value;
   }
 
   template <class Order, class T>
   static IfAccessWord<T, void> store(T* to, type_identity_t<T> value) {
     static_assert(Order::kind == Kind::relaxed || Order::kind == Kind::release);
-    __atomic_store(to, &value, kThreadSanitizer ? __ATOMIC_RELEASE : memory_order<Order>());
+    __atomic_store(to, &value, kThreadSanitizer ? __ATOMIC_RELEASE : cpu_memory_order(Order::kind));
   }
 
   template <class Order, class T>
@@ -100,27 +102,15 @@ struct HostAtomics {
     if constexpr (kThreadSanitizer) {
       fence_by_rmw();
     } else {
-      std::atomic_thread_fence(static_cast<std::memory_order>(memory_order<Order>()));
+      std::atomic_thread_fence(static_cast<std::memory_order>(cpu_memory_order(Order::kind)));
     }
   }
 
  private:
   template <class Order>
-  static constexpr int memory_order() {
-    switch (Order::kind) {
-      case Kind::relaxed: return __ATOMIC_RELAXED;
-      case Kind::acquire: return __ATOMIC_ACQUIRE;
-      case Kind::release: return __ATOMIC_RELEASE;
-      case Kind::acq_rel: return __ATOMIC_ACQ_REL;
-      case Kind::sc: return __ATOMIC_SEQ_CST;
-    }
-    return __ATOMIC_SEQ_CST;
-  }
-
-  template <class Order>
   static constexpr int rmw_order() {
     static_assert(Order::kind != Kind::sc, "fences alone are sc");
-    return kThreadSanitizer ? __ATOMIC_ACQ_REL : memory_order<Order>();
+    return kThreadSanitizer ? __ATOMIC_ACQ_REL : cpu_memory_order(Order::kind);
   }
 
   // A compare-and-exchange that fails stores nothing, so it releases nothing.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/type_identity.h"
+#include "device/cpu_memory_order.h"
 #include "device/proxied_queue.h"
 
 namespace gdakit {
@@ -39,15 +40,15 @@ class Proxy {
 struct ProxyMachine {
   template <class Order, class T>
   T load(Order, const T* from) {
-    return __atomic_load_n(from, memory_order(Order::kind));
+    return __atomic_load_n(from, cpu_memory_order(Order::kind));
   }
   template <class Order, class T>
   void store(Order, T* to, type_identity_t<T> value) {
-    __atomic_store_n(to, value, memory_order(Order::kind));
+    __atomic_store_n(to, value, cpu_memory_order(Order::kind));
   }
   template <class Order>
   void fence(Order) {
-    __atomic_thread_fence(memory_order(Order::kind));
+    __atomic_thread_fence(cpu_memory_order(Order::kind));
   }
   template <class T>
   T load_weak(const T* from) {
@@ -60,18 +61,6 @@ struct ProxyMachine {
   // Released once more, because ThreadSanitizer does not understand the fence before it.
   void store_mmio(std::uint64_t* to, std::uint64_t value) {
     __atomic_store_n(to, value, __ATOMIC_RELEASE);
-  }
-
- private:
-  static constexpr int memory_order(Kind kind) {
-    switch (kind) {
-      case Kind::relaxed: return __ATOMIC_RELAXED;
-      case Kind::acquire: return __ATOMIC_ACQUIRE;
-      case Kind::release: return __ATOMIC_RELEASE;
-      case Kind::acq_rel: return __ATOMIC_ACQ_REL;
-      case Kind::sc: break;
-    }
-    return __ATOMIC_SEQ_CST;
   }
 };
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/base/bits.h"
+#include "core/host/agree.h"
 #include "device/publication.h"
 
 namespace gdakit {
@@ -180,6 +181,9 @@ Result<void> QueueTable::make_tables() {
 }
 
 Result<std::uint32_t> QueueTable::add(std::uint32_t count, Sharing sharing) {
+  const Result<void> same = agree_on(bootstrap_, "queues to each peer (GDAKIT_QUEUES_PER_PEER)",
+                                     count, [](std::uint32_t n) { return std::to_string(n); });
+  if (!same) return same.error();
   if (count == 0 || count > kMaxQueuesPerPeer - count_) {
     return Error(Code::invalid_argument, "add_queues: " + std::to_string(count) +
                                              " more queues; there are " + std::to_string(count_) +

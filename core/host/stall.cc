@@ -92,6 +92,44 @@ std::string lock_lines(const StallReport& report, int my_pe) {
          "or the NIC between";
 }
 
+std::string fault_sentence(const FaultReport& report) {
+  const std::string pe = "PE " + std::to_string(report.peer);
+  const std::string memory =
+      std::to_string(report.bytes) + " bytes at address " + hex(report.address);
+  switch (report.what) {
+    case Fault::none: break;
+    case Fault::no_pe: return "there is no " + pe;
+    case Fault::no_queue:
+      return "there is no queue of that number to " + pe +
+             "; GDAKIT_QUEUES_PER_PEER says how many there are, with those of add_queues";
+    case Fault::wrong_sharing:
+      return "the queue to " + pe +
+             " is of the other sharing; exclusively_on takes what add_queues made exclusive, and "
+             "everything else the other queues";
+    case Fault::foreign_post:
+      return "somebody else has posted to the exclusive queue to " + pe +
+             " meanwhile, and its WQEs may be void; one handle at a time may post there";
+    case Fault::heap_memory: return memory + " are not in the symmetric heap";
+    case Fault::local_memory:
+      return memory +
+             " of this PE are neither in the symmetric heap nor registered; allocate them there, "
+             "or give them to register_buffer";
+    case Fault::alignment: return "the word of " + memory + " is not aligned to its size";
+    case Fault::stride:
+      return "a destination of several elements needs a stride other than 0, and alltoalls "
+             "positive ones";
+    case Fault::count: return "so many elements cannot be in a heap; the destination was " + memory;
+    case Fault::operation:
+      return "its type does not have that reduction; floating-point numbers have no and, or and "
+             "xor";
+    case Fault::root: return "the root is none of the team's members";
+    case Fault::not_a_member: return "this PE is in no such team";
+    case Fault::ticket: return "the ticket names no queue of this job";
+    case Fault::lock_not_held: return "this PE does not hold the lock at " + hex(report.address);
+  }
+  return "an unknown one";
+}
+
 }  // namespace
 
 const char* waited_for(Site site) {
@@ -168,8 +206,7 @@ std::string describe(const Status& status) {
     case StatusCode::invalid_address:
       return "an address that is neither in the symmetric heap nor registered" + where;
     case StatusCode::invalid_argument:
-      return "a PE, queue, stride or alignment that is not allowed, or a lock that is not held" +
-             where;
+      return "an argument that is not allowed (Context::check_device says which)" + where;
   }
   return "unknown status";
 }
@@ -183,10 +220,9 @@ std::string describe(const StallReport& report, int my_pe) {
 }
 
 std::string describe(const FaultReport& report, int my_pe) {
-  const Status status{static_cast<StatusCode>(report.code), format::Syndrome::none, report.peer};
-  return "PE " + std::to_string(my_pe) + " named " + describe(status) + ": address " +
-         hex(report.address) + ", " + std::to_string(report.bytes) +
-         " bytes; the operation was not posted";
+  return "PE " + std::to_string(my_pe) +
+         " called an operation with a bad argument: " + fault_sentence(report) +
+         (report.what == Fault::foreign_post ? "" : "; the operation was not posted");
 }
 
 }  // namespace gdakit

@@ -23,8 +23,6 @@
 
 namespace gdakit {
 
-inline constexpr std::uint32_t kMaxTeams = 64;
-
 // What a member tells the others of its parent team when a team is made or given back.
 struct TeamRequest {
   // 0, which fresh memory holds, is none of them.

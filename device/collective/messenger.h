@@ -59,9 +59,12 @@ class Messenger {
   Messenger(const Messenger&) = delete;
   Messenger& operator=(const Messenger&) = delete;
 
+  // The templates here have M as an argument of their own, or nvcc would give them external linkage
+  // where M has internal one.
+
   // Puts the message, which may be empty, to member `to`, and its count behind it. What it is made
   // of may be reused after complete().
-  template <class AnyMessage>
+  template <class AnyMessage, class Machine = M>
   GDAKIT_DEVICE_CALL Status send(int to, const AnyMessage& message) {
     const Ticket data = post(team_.members[to], message);
     return data.status.ok() ? announce(to) : data.status;
@@ -70,17 +73,16 @@ class Messenger {
   // Whether messages to member `to` are copied by this PE's threads, who can share that out: each
   // calls copy_share with the same message, they meet, and one of them calls tell.
   GDAKIT_DEVICE bool is_direct(int to) const { return poster_.direct_base(team_.members[to]) != 0; }
-  template <class AnyMessage>
+  template <class AnyMessage, class Machine = M>
   GDAKIT_DEVICE_CALL void copy_share(Share share, int to, const AnyMessage& message) {
     const std::int32_t pe = team_.members[to];
     if (may_copy(pe, message)) copy(share, pe, message);
   }
-  template <class AnyMessage>
+  template <class AnyMessage, class Machine = M>
   GDAKIT_DEVICE_CALL Status tell(int to, const AnyMessage& message) {
     const std::int32_t pe = team_.members[to];
     if (may_copy(pe, message)) return announce(to);
-    return poster_.fault(StatusCode::invalid_address, pe,
-                         reinterpret_cast<std::uint64_t>(message.remote), bytes_of(message));
+    return refused(pe, message);
   }
 
   // A message without data. `ordered`: quiet has ordered what this thread did before.
@@ -104,15 +106,13 @@ class Messenger {
     return completing::wait(poster_, Ticket{0, pe, index, {}});
   }
 
-  GDAKIT_DEVICE Status fault(const void* address, std::uint64_t bytes) const {
-    return poster_.fault(StatusCode::invalid_argument, -1, reinterpret_cast<std::uint64_t>(address),
-                         bytes);
-  }
-
  private:
-  GDAKIT_DEVICE static std::uint64_t bytes_of(const Message& message) { return message.bytes; }
-  GDAKIT_DEVICE static std::uint64_t bytes_of(const StridedMessage& message) {
-    return message.count * message.element_bytes;
+  GDAKIT_DEVICE Status refused(std::int32_t pe, const Message& message) {
+    return rma::not_registered(poster_, message.remote, message.local, message.bytes, pe);
+  }
+  GDAKIT_DEVICE Status refused(std::int32_t pe, const StridedMessage& message) {
+    const strided::Elements all = elements_of(message);
+    return strided::refused(poster_, strided::unregistered_side(poster_, all), all, pe).status;
   }
 
   GDAKIT_DEVICE Ticket post(std::int32_t pe, const Message& message) {

@@ -211,7 +211,6 @@ class SimMachine {
   bool meet_block(bool predicate = false);
 
   bool is_shared(const void* at, std::size_t bytes);
-  bool is_doorbell(const void* at);
   weak::Address address(const void* at) const;
   void before(weak::Address at, NextStep::Kind kind);
   void delay(const DelayedStore& store);

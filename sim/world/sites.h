@@ -46,7 +46,6 @@ enum class Operator : std::uint8_t {
   delay,         // a store takes place after the thread's next store
   no_flush,      // a DUMP becomes a NOP
 };
-inline constexpr std::size_t kOperatorCount = 10;
 const char* operator_name(Operator op);
 
 // Names a site across worlds.

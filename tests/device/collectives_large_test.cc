@@ -110,9 +110,10 @@ std::size_t places_of(Operation operation, std::size_t n, std::size_t count) {
   }
 }
 
-// Performs an operation on all PEs and looks at all that it left. Returns the messages that this PE
-// sent to each; collective.
-Result<std::vector<std::uint64_t>> run(Context& c, Operation operation, std::size_t count) {
+// Performs an operation on all PEs, in place only what takes that, and looks at all that it left.
+// Returns the messages that this PE sent to each; collective.
+Result<std::vector<std::uint64_t>> run(Context& c, Operation operation, std::size_t count,
+                                       bool in_place = false) {
   const auto n = static_cast<std::size_t>(c.n_pes());
   const std::size_t given = given_by(operation, n, count);
   const std::size_t places = places_of(operation, n, count);
@@ -120,7 +121,7 @@ Result<std::vector<std::uint64_t>> run(Context& c, Operation operation, std::siz
   if (!checks) return checks.error();
   Result<float*> source = c.allocate<float>(given);
   if (!source) return source.error();
-  Result<float*> dest = c.allocate<float>(places);
+  Result<float*> dest = in_place ? source : c.allocate<float>(places);
   if (!dest) return dest.error();
   Result<std::uint64_t*> sent = c.allocate<std::uint64_t>(n);
   if (!sent) return sent.error();
@@ -142,6 +143,8 @@ Result<std::vector<std::uint64_t>> run(Context& c, Operation operation, std::siz
 struct Case {
   Operation operation;
   CollectiveChoice algorithm;
+  int n_pes = 3;
+  bool in_place = false;
 };
 
 class LargeCollectives : public testing::TestWithParam<Case> {};
@@ -151,8 +154,8 @@ TEST_P(LargeCollectives, OfAMillionAndThreeElements) {
   options.collectives = GetParam().algorithm;
   options.heap_chunk = 8 << 20;
   options.team_scratch = 64 << 10;  // a hundred pieces, whose round trips take their time
-  expect_job(3, options, [](Context& c) -> Result<void> {
-    const auto ran = run(c, GetParam().operation, 1'000'003);
+  expect_job(GetParam().n_pes, options, [](Context& c) -> Result<void> {
+    const auto ran = run(c, GetParam().operation, 1'000'003, GetParam().in_place);
     return ran ? Result<void>() : ran.error();
   });
 }
@@ -169,13 +172,22 @@ std::vector<Case> all_cases() {
        {Operation::collect, Operation::alltoall, Operation::alltoalls, Operation::reduce_scatter}) {
     cases.push_back({operation, CollectiveChoice::automatic});
   }
+  for (const auto algorithm : {CollectiveChoice::linear, CollectiveChoice::logarithmic}) {
+    cases.push_back({Operation::broadcast, algorithm, 5, true});
+    cases.push_back({Operation::reduce, algorithm, 5, true});
+  }
+  for (const Operation operation : {Operation::broadcast, Operation::fcollect, Operation::reduce}) {
+    cases.push_back({operation, CollectiveChoice::automatic, 9});
+  }
   return cases;
 }
 
 INSTANTIATE_TEST_SUITE_P(All, LargeCollectives, testing::ValuesIn(all_cases()),
                          [](const auto& each) {
                            return name_of(each.param.operation) +
-                                  std::string(collective_choice_name(each.param.algorithm));
+                                  std::string(collective_choice_name(each.param.algorithm)) +
+                                  std::to_string(each.param.n_pes) + "Pes" +
+                                  (each.param.in_place ? "InPlace" : "");
                          });
 
 // How many messages a PE sends to each in a fcollect.
@@ -238,6 +250,40 @@ TEST(AutomaticAlgorithms, OfBroadcastAreTheRingForManyBytes) {
     auto done = takes(kRing - 1, CollectiveAlgorithm::linear);
     return done ? takes(kRing, CollectiveAlgorithm::ring) : done;
   });
+}
+
+// How many PEs get messages from this one.
+Result<int> peers_sent_to(const Result<std::vector<std::uint64_t>>& sent) {
+  if (!sent) return sent.error();
+  return static_cast<int>(
+      std::count_if(sent->begin(), sent->end(), [](std::uint64_t count) { return count != 0; }));
+}
+
+TEST(AutomaticAlgorithms, OfBroadcastAreTheTreeForManyPes) {
+  for (const int n : {collective::kLinearBroadcast, 2 * collective::kLinearBroadcast}) {
+    expect_job(n, job_options(), [n](Context& c) -> Result<void> {
+      const Result<int> peers = peers_sent_to(run(c, Operation::broadcast, 8));
+      if (!peers) return peers.error();
+      if (c.my_pe() != kRoot) return {};
+      const bool linear = n <= collective::kLinearBroadcast;
+      return test::same(*peers, linear ? n - 1 : 3, "peers of the root");
+    });
+  }
+}
+
+TEST(AutomaticAlgorithms, OfReduceGoByMembersAndBytes) {
+  for (const int n : {collective::kLinearReduce, 2 * collective::kLinearReduce}) {
+    expect_job(n, job_options(), [n](Context& c) -> Result<void> {
+      const bool linear = n <= collective::kLinearReduce;
+      const Result<int> few = peers_sent_to(run(c, Operation::reduce, 8));
+      if (!few) return few.error();
+      const Result<int> many = peers_sent_to(run(c, Operation::reduce, 1 << 18));
+      if (!many) return many.error();
+      // All others; a partner for each bit of the number; the next one.
+      auto done = test::same(*few, linear ? n - 1 : 4, "peers for few bytes");
+      return done ? test::same(*many, linear ? n - 1 : 1, "peers for many bytes") : done;
+    });
+  }
 }
 
 }  // namespace

@@ -211,7 +211,7 @@ TEST(LockMisuse, IsAnErrorAndNoHang) {
     if (!lock || !checks) return mismatch("allocate");
     const Result<void> ran = c.launch(Misuse{*lock, checks->expect()}, {1, kWarpSize});
     if (ran) return mismatch("the misuse was not reported");
-    if (ran.error().message().find("a lock that is not held") == std::string::npos) {
+    if (ran.error().message().find("does not hold the lock") == std::string::npos) {
       return mismatch(ran.error().message());
     }
     return checks->all_held(6 * kWarpSize);

@@ -33,6 +33,20 @@ struct SumOfMembers {
   }
 };
 
+// In a kernel: member i of one team is member expected[i] of the other; -1: none of it.
+struct TranslatedMembers {
+  Team from;
+  Team to;
+  int expected[3];
+  int members;
+  test::Expect expect;
+
+  template <class Pe>
+  GDAKIT_DEVICE void operator()(Pe& pe) const {
+    for (int i = 0; i < members; ++i) expect(pe, pe.team(from).translate(i, to) == expected[i]);
+  }
+};
+
 // Memory for SumOfMembers; collective.
 struct Summing {
   std::int64_t* mine;
@@ -68,8 +82,12 @@ void expect_team_job(int n_pes, const Options& options, Body body) {
 }
 
 TEST(Teams, ThePredefinedOnes) {
-  expect_team_job(3, job_options(), [](Context& c, Summing& summing, Checks& checks) {
+  const Options options = job_options();
+  const bool direct = options.transport == TransportChoice::direct;
+  expect_team_job(3, options, [direct](Context& c, Summing& summing, Checks& checks) {
+    const std::vector<int> sharing = direct ? std::vector{0, 1, 2} : std::vector{c.my_pe()};
     Result<void> done = summing.check(c, kTeamWorld, {0, 1, 2}, checks);
+    if (done) done = summing.check(c, kTeamShared, sharing, checks);
     if (done) done = summing.check(c, kTeamNode, {0, 1, 2}, checks);  // PEs of one process
     if (done) done = summing.check(c, kTeamSameNodeNumber, {c.my_pe()}, checks);
     if (done) done = same(c.team_translate_pe(kTeamWorld, 3, kTeamWorld), -1, "a PE too far");
@@ -123,6 +141,22 @@ TEST(Teams, Split2dGivesRowsAndColumns) {
                       return done;
                     return summing.check(c, grid->y, columns[me % 3], checks);
                   });
+}
+
+// A row and a column share the PE in which they cross, and nobody else.
+TEST(Teams, TranslateMembersOfARowToThoseOfAColumn) {
+  expect_team_job(6, job_options(), [](Context& c, Summing&, Checks& checks) -> Result<void> {
+    const Result<TeamGrid> grid = c.split_2d(kTeamWorld, 3);
+    if (!grid) return grid.error();
+    TranslatedMembers kernel{grid->x, grid->y, {-1, -1, -1}, 3, checks.expect()};
+    kernel.expected[c.my_pe() % 3] = c.my_pe() / 3;
+    for (int i = 0; i < 3; ++i) {
+      const int there = c.team_translate_pe(grid->x, i, grid->y);
+      if (auto done = same(there, kernel.expected[i], "column of member"); !done) return done;
+    }
+    if (auto done = c.launch(kernel, {.threads = 1}); !done) return done;
+    return checks.all_held(3);
+  });
 }
 
 TEST(Teams, SayWhatIsWrongWithASplit) {

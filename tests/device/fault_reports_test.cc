@@ -1,0 +1,138 @@
+// What the host says of an operation that was refused: which argument, and what to do.
+#include <string>
+#include <vector>
+
+#include "tests/support/job.h"
+
+namespace gdakit {
+namespace {
+
+using test::expect_job;
+using test::job_options;
+using test::mismatch;
+
+struct Memory {
+  std::uint64_t* word;  // in the symmetric heap
+  int* stranger;        // neither there nor registered
+};
+
+// By a number, so that one kernel has them all.
+enum Misuse {
+  put_from_stranger,
+  put_to_stranger,
+  get_to_stranger,
+  strided_from_stranger,
+  strided_to_stranger,
+  signal_from_stranger,
+  fetch_to_stranger,
+  broadcast_from_stranger,
+  no_pe,
+  no_queue,
+  shared_as_exclusive,
+  unaligned,
+  stride_of_0,
+  no_root,
+  no_team,
+  bad_ticket,
+  lock_not_held,
+};
+
+struct Misused {
+  Memory memory;
+  int which;
+
+  template <class Pe>
+  GDAKIT_DEVICE void operator()(Pe& pe) const {
+    auto* const ints = reinterpret_cast<int*>(memory.word);
+    auto* const strange_word = reinterpret_cast<std::uint64_t*>(memory.stranger);
+    auto* const skewed = reinterpret_cast<std::uint64_t*>(ints + 1);
+    switch (which) {
+      case put_from_stranger: pe.put(ints, memory.stranger, 4, 0); break;
+      case put_to_stranger: pe.put(memory.stranger, ints, 4, 0); break;
+      case get_to_stranger: pe.get(memory.stranger, ints, 4, 0); break;
+      case strided_from_stranger: pe.iput(ints, memory.stranger, 2, 2, 4, 0); break;
+      case strided_to_stranger: pe.iput(memory.stranger, ints, 2, 2, 4, 0); break;
+      case signal_from_stranger:
+        pe.put_signal(ints, memory.stranger, 4, memory.word + 8, 1, SignalOp::set, 0);
+        break;
+      case fetch_to_stranger: pe.atomic_fetch_inc_nbi(strange_word, memory.word, 0); break;
+      case broadcast_from_stranger:
+        pe.team(kTeamWorld).broadcast(ints, memory.stranger, 4, 0);
+        break;
+      case no_pe: pe.put_value(ints, 1, 7); break;
+      case no_queue: pe.on_queue(99).put_value(ints, 1, 0); break;
+      case shared_as_exclusive: pe.exclusively_on(0).put_value(ints, 1, 0); break;
+      case unaligned: pe.atomic_add(skewed, std::uint64_t{1}, 0); break;
+      case stride_of_0: pe.iput(ints, ints + 8, 0, 1, 4, 0); break;
+      case no_root: pe.team(kTeamWorld).broadcast(ints, ints, 4, 1); break;
+      case no_team: pe.team(Team{17}).sync(); break;
+      case bad_ticket: pe.wait(Ticket{99, 0, 1, {}}); break;
+      case lock_not_held: pe.clear_lock(reinterpret_cast<Lock*>(memory.word)); break;
+    }
+  }
+};
+
+std::string hex(const void* address) {
+  char text[24];
+  std::snprintf(text, sizeof text, "0x%llx",
+                static_cast<unsigned long long>(reinterpret_cast<std::uintptr_t>(address)));
+  return text;
+}
+
+struct Case {
+  Misuse which;
+  std::string says;
+};
+
+std::vector<Case> cases(const Memory& memory) {
+  const std::string stranger = " at address " + hex(memory.stranger);
+  const std::string local = stranger + " of this PE are neither in the symmetric heap nor";
+  const std::string remote = stranger + " are not in the symmetric heap";
+  return {
+      {put_from_stranger, "16 bytes" + local},
+      {put_to_stranger, "16 bytes" + remote},
+      {get_to_stranger, "16 bytes" + local},
+      {strided_from_stranger, "4 bytes" + local},
+      {strided_to_stranger, "4 bytes" + remote},
+      {signal_from_stranger, "16 bytes" + local},
+      {fetch_to_stranger, "8 bytes" + local},
+      {broadcast_from_stranger, "16 bytes" + local},
+      {no_pe, "there is no PE 7"},
+      {no_queue, "GDAKIT_QUEUES_PER_PEER"},
+      {shared_as_exclusive, "the other sharing"},
+      {unaligned, "is not aligned to its size"},
+      {stride_of_0, "a stride other than 0"},
+      {no_root, "the root is none of the team's members"},
+      {no_team, "this PE is in no such team"},
+      {bad_ticket, "the ticket names no queue"},
+      {lock_not_held, "does not hold the lock at " + hex(memory.word)},
+  };
+}
+
+Result<void> check(Context& c, const Memory& memory, const Case& expected) {
+  const Result<void> ran = c.launch(Misused{memory, expected.which}, {.blocks = 1, .threads = 1});
+  c.clear_reports();
+  if (ran) return mismatch("misuse " + std::to_string(expected.which) + " was not reported");
+  const std::string& text = ran.error().message();
+  const bool says = text.find(expected.says) != std::string::npos &&
+                    text.find("PE 0 called an operation with a bad argument: ") == 0;
+  return says ? Result<void>()
+              : mismatch("misuse " + std::to_string(expected.which) + ": \"" + text +
+                         "\" instead of \"" + expected.says + "\"");
+}
+
+TEST(FaultReports, NameTheArgumentAndTheRemedy) {
+  expect_job(1, job_options(), [](Context& c) -> Result<void> {
+    const Result<std::uint64_t*> word = c.allocate<std::uint64_t>(64);
+    if (!word) return word.error();
+    std::vector<int> stranger(64, -1);
+    const Memory memory{*word, stranger.data()};
+    for (const Case& one : cases(memory)) {
+      if (Result<void> checked = check(c, memory, one); !checked) return checked;
+    }
+    return {};
+  });
+}
+
+}  // namespace
+}  // namespace gdakit
