@@ -88,7 +88,9 @@ struct Fcollect {
   }
 };
 
-// Reductions that follow each other at once use the same scratch memory every other time.
+// Reductions that follow each other at once use the same scratch memory every other time. By a
+// block, or by its warp.
+template <class Group>
 struct Reduce {
   const Witness* witness;
   Word* source;  // 2
@@ -97,7 +99,7 @@ struct Reduce {
   template <class Pe>
   void operator()(Pe& pe) const {
     auto& m = pe.machine();
-    auto team = pe.block().team(kTeamWorld);
+    auto team = team_of(pe);
     const auto n = Word(team.n_pes());
     for (Word round = 1; round <= rounds; ++round) {
       m.store_weak(source + m.thread_index(), round * (1 + Word(pe.my_pe())));
@@ -106,6 +108,38 @@ struct Reduce {
       const Word sum = round * n * (n + 1) / 2;
       witness->expect(m.load_weak(dest) == sum && m.load_weak(dest + 1) == sum,
                       "the sums are those of this round");
+    }
+  }
+
+ private:
+  template <class Pe>
+  static auto team_of(Pe& pe) {
+    if constexpr (std::is_same_v<Group, WarpGroup>) {
+      return pe.warp().team(kTeamWorld);
+    } else {
+      return pe.block().team(kTeamWorld);
+    }
+  }
+};
+
+// An element from each member goes round and is added to; the sums go round once more. Twice.
+struct ReduceRing {
+  static constexpr Word kCount = 3;
+
+  const Witness* witness;
+  Word* source;
+  Word* dest;  // kCount for each round: others may write into the next one's already
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    auto team = pe.team(kTeamWorld);
+    for (Word round = 1; round <= 2; ++round) {
+      Word* const to = dest + (round - 1) * kCount;
+      for (Word i = 0; i < kCount; ++i) m.store_weak(source + i, round * (i + Word(pe.my_pe())));
+      witness->expect(team.reduce(to, source, kCount, Sum{}).ok(), "reduce succeeds");
+      for (Word i = 0; i < kCount; ++i) {
+        witness->expect(m.load_weak(to + i) == round * (3 * i + 3), "every sum is there");
+      }
     }
   }
 };
@@ -185,6 +219,24 @@ WorldPointer broadcast_tree(const SubjectOptions& options, Reached reached) {
   return world;
 }
 
+WorldPointer broadcast_linear(const SubjectOptions& options, Reached reached) {
+  auto world =
+      world_of("broadcast-linear", options_for(options, 3, CollectiveAlgorithm::linear), reached);
+  auto* source = world->allocate<Word>("source", 2);
+  auto* dest = world->allocate<Word>("dest", 6);
+  world->launch({.blocks = 1, .threads = 2}, Broadcast{world->witness(), source, dest});
+  return world;
+}
+
+WorldPointer fcollect_linear(const SubjectOptions& options, Reached reached) {
+  auto world =
+      world_of("fcollect-linear", options_for(options, 3, CollectiveAlgorithm::linear), reached);
+  auto* source = world->allocate<Word>("source", 1);
+  auto* dest = world->allocate<Word>("dest", 6);
+  world->launch({.blocks = 1, .threads = 1}, Fcollect{world->witness(), source, dest, 2});
+  return world;
+}
+
 WorldPointer fcollect_ring(const SubjectOptions& options, Reached reached) {
   auto world =
       world_of("fcollect-ring", options_for(options, 3, CollectiveAlgorithm::ring), reached);
@@ -208,7 +260,24 @@ WorldPointer reduce_again(const SubjectOptions& options, Reached reached) {
       world_of("reduce-again", options_for(options, 2, CollectiveAlgorithm::linear), reached);
   auto* source = world->allocate<Word>("source", 2);
   auto* dest = world->allocate<Word>("dest", 2);
-  world->launch({.blocks = 1, .threads = 2}, Reduce{world->witness(), source, dest, 3});
+  world->launch({.blocks = 1, .threads = 2}, Reduce<BlockGroup>{world->witness(), source, dest, 3});
+  return world;
+}
+
+WorldPointer reduce_warp(const SubjectOptions& options, Reached reached) {
+  auto world =
+      world_of("reduce-warp", options_for(options, 2, CollectiveAlgorithm::automatic), reached);
+  auto* source = world->allocate<Word>("source", 2);
+  auto* dest = world->allocate<Word>("dest", 2);
+  world->launch({.blocks = 1, .threads = 2}, Reduce<WarpGroup>{world->witness(), source, dest, 3});
+  return world;
+}
+
+WorldPointer reduce_ring(const SubjectOptions& options, Reached reached) {
+  auto world = world_of("reduce-ring", options_for(options, 3, CollectiveAlgorithm::ring), reached);
+  auto* source = world->allocate<Word>("source", ReduceRing::kCount);
+  auto* dest = world->allocate<Word>("dest", 2 * ReduceRing::kCount);
+  world->launch({.blocks = 1, .threads = 1}, ReduceRing{world->witness(), source, dest});
   return world;
 }
 
@@ -217,7 +286,7 @@ WorldPointer reduce_doubling(const SubjectOptions& options, Reached reached) {
                         options_for(options, 3, CollectiveAlgorithm::logarithmic), reached);
   auto* source = world->allocate<Word>("source", 2);
   auto* dest = world->allocate<Word>("dest", 2);
-  world->launch({.blocks = 1, .threads = 2}, Reduce{world->witness(), source, dest, 2});
+  world->launch({.blocks = 1, .threads = 2}, Reduce<BlockGroup>{world->witness(), source, dest, 2});
   return world;
 }
 

@@ -6,8 +6,8 @@ namespace {
 
 using Word = std::uint64_t;
 
-// Both PEs have a copy of one number. Whoever has the lock adds one to it: at the other PE by a
-// put, here by a plain store, which comes last: the fences of the put do not cover it.
+// All PEs have a copy of one number. Whoever has the lock adds one to it: at the other PEs by puts,
+// here by a plain store, which comes last: the fences of the puts do not cover it.
 struct Count {
   const Witness* witness;
   Lock* lock;
@@ -16,7 +16,10 @@ struct Count {
   void add_one(Pe& pe) const {
     auto& m = pe.machine();
     const Word before = m.load_weak(number);
-    witness->expect(pe.put_value(number, before + 1, 1 - pe.my_pe()).ok(), "put_value is taken");
+    for (int i = 1; i < pe.n_pes(); ++i) {
+      const int other = (pe.my_pe() + i) % pe.n_pes();
+      witness->expect(pe.put_value(number, before + 1, other).ok(), "put_value is taken");
+    }
     m.store_weak(number, before + 1);
     witness->expect(pe.clear_lock(lock).ok(), "clear_lock succeeds");
   }
@@ -108,9 +111,9 @@ Count counting(World& world, std::size_t numbers = 1) {
           world.allocate<Word>("number", numbers)};
 }
 
-void expect_count(World& world, Word* number, Word count) {
+void expect_count(World& world, Word* number, Word count, std::uint32_t pes = 2) {
   world.check([=](After& after) {
-    for (std::uint32_t pe = 0; pe < 2; ++pe) {
+    for (std::uint32_t pe = 0; pe < pes; ++pe) {
       after.expect(after.value(pe, number) == count, "everybody has counted, one at a time");
     }
   });
@@ -123,6 +126,16 @@ WorldPointer lock(const SubjectOptions& options, Reached reached) {
   const Count count = counting(*world);
   world->launch({.blocks = 1, .threads = 1}, CountInTurn{count});
   expect_count(*world, count.number, 2);
+  return world;
+}
+
+WorldPointer lock_of_three(const SubjectOptions& options, Reached reached) {
+  WorldOptions shape = options_for(options);
+  shape.pes = 3;
+  auto world = world_of("lock-of-three", shape, reached);
+  const Count count = counting(*world);
+  world->launch({.blocks = 1, .threads = 1}, CountInTurn{count});
+  expect_count(*world, count.number, 3, 3);
   return world;
 }
 

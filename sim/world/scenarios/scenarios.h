@@ -67,10 +67,15 @@ WorldPointer barrier(const SubjectOptions& options, Reached reached = Reached::t
 WorldPointer team_sync(const SubjectOptions& options, Reached reached = Reached::through_nic);
 WorldPointer sync_after_sync(const SubjectOptions& options, Reached reached = Reached::through_nic);
 WorldPointer broadcast_tree(const SubjectOptions& options, Reached reached = Reached::through_nic);
+WorldPointer broadcast_linear(const SubjectOptions& options,
+                              Reached reached = Reached::through_nic);
+WorldPointer fcollect_linear(const SubjectOptions& options, Reached reached = Reached::through_nic);
 WorldPointer fcollect_ring(const SubjectOptions& options, Reached reached = Reached::through_nic);
 WorldPointer fcollect_doubling(const SubjectOptions& options,
                                Reached reached = Reached::through_nic);
 WorldPointer reduce_again(const SubjectOptions& options, Reached reached = Reached::through_nic);
+WorldPointer reduce_warp(const SubjectOptions& options, Reached reached = Reached::through_nic);
+WorldPointer reduce_ring(const SubjectOptions& options, Reached reached = Reached::through_nic);
 WorldPointer reduce_doubling(const SubjectOptions& options, Reached reached = Reached::through_nic);
 WorldPointer reduce_parts(const SubjectOptions& options, Reached reached = Reached::through_nic);
 WorldPointer overlapping_teams(const SubjectOptions& options,
@@ -86,6 +91,7 @@ WorldPointer place_used_again(const SubjectOptions& options,
 
 // locks.cc: one at a time
 WorldPointer lock(const SubjectOptions& options, Reached reached = Reached::through_nic);
+WorldPointer lock_of_three(const SubjectOptions& options, Reached reached = Reached::through_nic);
 WorldPointer lock_local(const SubjectOptions& options, Reached reached = Reached::through_nic);
 WorldPointer lock_test(const SubjectOptions& options, Reached reached = Reached::through_nic);
 WorldPointer lock_block(const SubjectOptions& options, Reached reached = Reached::through_nic);
