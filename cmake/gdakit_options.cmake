@@ -24,14 +24,21 @@ if(GDAKIT_CCACHE AND PROJECT_IS_TOP_LEVEL)
 endif()
 
 # From here on GDAKIT_CUDA is ON or OFF.
+set(GDAKIT_LEAST_CUDA 12.8)
 if(GDAKIT_CUDA STREQUAL "AUTO")
   include(CheckLanguage)
   list(APPEND CMAKE_PROGRAM_PATH /usr/local/cuda/bin)
   check_language(CUDA)
+  set(GDAKIT_CUDA OFF)
   if(CMAKE_CUDA_COMPILER)
-    set(GDAKIT_CUDA ON)
-  else()
-    set(GDAKIT_CUDA OFF)
+    execute_process(COMMAND ${CMAKE_CUDA_COMPILER} --version OUTPUT_VARIABLE nvcc_says)
+    string(REGEX MATCH "release ([0-9.]+)" nvcc_release "${nvcc_says}")
+    if(CMAKE_MATCH_1 VERSION_GREATER_EQUAL GDAKIT_LEAST_CUDA)
+      set(GDAKIT_CUDA ON)
+    else()
+      message(STATUS "The CUDA parts are left out: ${CMAKE_CUDA_COMPILER} is of CUDA "
+                     "${CMAKE_MATCH_1}, and they need ${GDAKIT_LEAST_CUDA}")
+    endif()
   endif()
 endif()
 if(GDAKIT_CUDA)
@@ -40,6 +47,11 @@ if(GDAKIT_CUDA)
     set(CMAKE_CUDA_ARCHITECTURES 80-real 90-real 100)
   endif()
   enable_language(CUDA)
+  if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS GDAKIT_LEAST_CUDA)
+    message(FATAL_ERROR "GDAKIT_CUDA=ON: ${CMAKE_CUDA_COMPILER} is of CUDA "
+                        "${CMAKE_CUDA_COMPILER_VERSION}; use ${GDAKIT_LEAST_CUDA} or newer, or "
+                        "GDAKIT_CUDA=OFF")
+  endif()
   find_package(CUDAToolkit REQUIRED)
   # Tests and benchmarks have many kernels: they are compiled for the GPU at hand only; without one
   # to PTX, which a driver can still translate.

@@ -4,8 +4,8 @@
 #include <fstream>
 #include <functional>
 #include <memory>
-#include <numeric>
 
+#include "core/base/edit_distance.h"
 #include "sim/explore/explorer.h"
 #include "sim/explore/json.h"
 #include "sim/explore/page.h"
@@ -28,22 +28,6 @@ struct Plan {
   sim::ExploreOptions explore;
   std::optional<sim::Token> token;
 };
-
-// How many characters must be changed, put in or left out.
-std::size_t edits(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t changed = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({changed, row[j] + 1, diagonal + 1});
-    }
-  }
-  return row.back();
-}
 
 Error bad_usage(const std::string& sentence) { return Error(Code::invalid_argument, sentence); }
 
@@ -271,8 +255,8 @@ std::vector<std::string> near_names(std::string_view typed,
   for (const sim::ScenarioEntry& entry : scenarios) {
     const std::string_view name = entry.name;
     const bool part = typed.size() > 1 && name.find(typed) != name.npos;
-    const std::size_t distance = part ? 1 : edits(typed, name);
-    if (distance <= 1 + typed.size() / 3) near.emplace_back(distance, name);
+    const std::size_t distance = part ? 1 : edit_distance(typed, name);
+    if (may_be_meant(typed, distance)) near.emplace_back(distance, name);
   }
   std::stable_sort(near.begin(), near.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });

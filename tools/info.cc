@@ -178,6 +178,7 @@ Command add_info(CLI::App& parent) {
       "info", "Show what this build and this machine can do, and all options");
   const auto json = std::make_shared<bool>(false);
   app->add_flag("--json", *json, "Print JSON");
+  app->footer("\nExample:\n  GDAKIT_QUEUE_DEPTH=64 gdakit info --json\n");
   return {app, [json] { return run_info(*json); }};
 }
 

@@ -22,6 +22,10 @@ constexpr std::chrono::seconds kTermPatience{2};
 // PE may fail because of it and still be seen first. So long is waited for the one that was killed.
 constexpr std::chrono::milliseconds kCausePatience{100};
 
+// Wrappers such as `timeout` send a signal both to the launcher and to its process group. A second
+// one within this time is the first one's double.
+constexpr std::chrono::milliseconds kTwiceAtOnce{100};
+
 }  // namespace
 
 Result<Job> Job::start(const JobSpec& spec, Signals signals) {
@@ -29,8 +33,10 @@ Result<Job> Job::start(const JobSpec& spec, Signals signals) {
   if (!guard) return guard.error();
   Result<StdinRelay> input = StdinRelay::open();
   if (!input) return input.error();
+  Result<ExitRequests> exits = ExitRequests::open();
+  if (!exits) return exits.error();
   const sigset_t program_mask = signals.before;
-  Job job(std::move(*guard), std::move(*input), std::move(signals.descriptor));
+  Job job(std::move(*guard), std::move(*input), std::move(*exits), std::move(signals.descriptor));
   if (Result<void> served = job.start_mps(spec); !served) return served.error();
   if (Result<void> started = job.start_pes(spec, program_mask); !started) {
     job.kill_all(SIGKILL);
@@ -86,6 +92,7 @@ Result<void> Job::start_pes(const JobSpec& spec, const sigset_t& program_mask) {
   what.secret = job_secret_text(*secret);
   what.listener = listener->get();
   what.signal_mask = program_mask;
+  what.environment.emplace_back("GDAKIT_EXIT_PIPE", exits_.path());
   if (!spec.gpus.empty()) what.environment.emplace_back("GDAKIT_GPUS", gpus_text(spec.gpus));
   if (mps_ != nullptr) {
     for (const auto& variable : mps_->environment()) what.environment.push_back(variable);
@@ -95,8 +102,10 @@ Result<void> Job::start_pes(const JobSpec& spec, const sigset_t& program_mask) {
     Result<PeProcess> process = PeProcess::start(what, guard_);
     if (!process) return process.error();
     const std::string prefix = spec.prefix ? "[" + std::to_string(what.rank) + "] " : "";
-    Stream output{std::move(process->output), LineSplitter(prefix), output_.get()};
-    Stream errors{std::move(process->errors), LineSplitter(prefix), errors_.get()};
+    // Lines of one PE cannot mix with those of another, so none has to be waited for.
+    const LineSplitter lines(prefix, !spec.prefix && spec.size == 1);
+    Stream output{std::move(process->output), lines, output_.get()};
+    Stream errors{std::move(process->errors), lines, errors_.get()};
     pes_.push_back({std::move(*process), std::move(output), std::move(errors)});
   }
   input_.started();
@@ -112,6 +121,7 @@ int Job::run() {
       pump(pe.output);
       pump(pe.errors);
     }
+    take_exit_request();
     collect_ends();
     judge_suspect();
     check_deadlines();
@@ -131,7 +141,7 @@ bool Job::output_left() const {
 
 // Returns when something can be done, which the caller then finds by trying.
 void Job::wait() {
-  std::vector<pollfd> events = {{signals_.get(), POLLIN, 0}};
+  std::vector<pollfd> events = {{signals_.get(), POLLIN, 0}, {exits_.descriptor(), POLLIN, 0}};
   for (const Sink* sink : {output_.get(), errors_.get()}) {
     if (!sink->empty()) events.push_back({sink->descriptor(), POLLOUT, 0});
   }
@@ -142,10 +152,10 @@ void Job::wait() {
       }
     }
   }
-  if (input_.wants_input()) events.push_back({STDIN_FILENO, POLLIN, 0});
+  const std::optional<pollfd> input = input_.awaited();
+  if (input) events.push_back(*input);
   ::poll(events.data(), events.size(), wait_milliseconds());
-  const pollfd& last = events.back();
-  if (last.fd == STDIN_FILENO && last.revents != 0) input_.relay();
+  if (input) input_.progress(events.back());
 }
 
 int Job::wait_milliseconds() const {
@@ -162,11 +172,24 @@ void Job::take_signals() {
   while (::read(signals_.get(), &info, sizeof(info)) == sizeof(info)) {
     const int signal = static_cast<int>(info.ssi_signo);
     if (signal == SIGCHLD) continue;
+    if (running()) {
+      forward(signal);
+    } else if (signal != SIGUSR1 && signal != SIGUSR2) {
+      // Only output is left, and whoever should read it may never do so.
+      output_abandoned_ = true;
+      status_ = 128 + signal;
+    }
+  }
+}
+
+// What to do at the first one is up to the programs; who sends a second one has waited for them.
+void Job::forward(int signal) {
+  const Clock::time_point now = Clock::now();
+  const Clock::time_point first = forwarded_.emplace(signal, now).first->second;
+  if ((signal == SIGINT || signal == SIGTERM) && now - first >= kTwiceAtOnce) {
+    end(signal_text(signal) + " came a second time; ending the PEs", 128 + signal);
+  } else {
     kill_all(signal);
-    if (running()) continue;
-    // Only output is left, and whoever should read it may never do so.
-    output_abandoned_ = true;
-    status_ = 128 + signal;
   }
 }
 
@@ -188,8 +211,12 @@ void Job::pump(Stream& stream) {
 
 void Job::flush_sinks() {
   for (Sink* sink : {output_.get(), errors_.get()}) {
-    if (!sink->flush() && running()) {
-      fail("", 128 + SIGPIPE);  // as `| head` ends other commands: without a word
+    const Result<void> flushed = sink->flush();
+    if (flushed) continue;
+    if (flushed.error().system_code() == EPIPE) {
+      end("", 128 + SIGPIPE);  // as `| head` ends other commands: without a word
+    } else {
+      end(flushed.error().message(), kFailed);
     }
   }
 }
@@ -217,19 +244,27 @@ void Job::collect_ends() {
   }
 }
 
+void Job::take_exit_request() {
+  const std::optional<ExitRequest> request = exits_.take();
+  if (!request) return;
+  end("PE " + std::to_string(request->rank) + " ended the job with status " +
+          std::to_string(request->status) + (running() ? "; ending the other PEs" : ""),
+      request->status, request->rank);
+}
+
 void Job::judge_suspect() {
   if (!suspect_ || status_) return;
   if (!suspect_->end.by_signal && running() && Clock::now() < suspect_->until) return;
-  fail("PE " + std::to_string(suspect_->rank) + " " + suspect_->end.text() +
-           (running() ? "; ending the other PEs" : ""),
-       suspect_->end.exit_status());
+  end("PE " + std::to_string(suspect_->rank) + " " + suspect_->end.text() +
+          (running() ? "; ending the other PEs" : ""),
+      suspect_->end.exit_status());
 }
 
 void Job::check_deadlines() {
   if (job_deadline_ && Clock::now() >= *job_deadline_) {
     job_deadline_.reset();
     if (running() && !status_) {
-      fail("the job did not end within " + timeout_text_ + "; ending its PEs", kJobTimedOut);
+      end("the job did not end within " + timeout_text_ + "; ending its PEs", kJobTimedOut);
     }
   }
   if (kill_deadline_ && Clock::now() >= *kill_deadline_) {
@@ -238,17 +273,19 @@ void Job::check_deadlines() {
   }
 }
 
-void Job::fail(const std::string& reason, int status) {
+void Job::end(const std::string& reason, int status, int ends_by_itself) {
   if (status_) return;
   status_ = status;
   if (!reason.empty()) errors_->pending() += "gdakit run: " + reason + "\n";
-  kill_all(SIGTERM);
+  kill_all(SIGTERM, ends_by_itself);
   kill_all(SIGCONT);  // a stopped process would not see SIGTERM
   kill_deadline_ = Clock::now() + kTermPatience;
 }
 
-void Job::kill_all(int signal) {
-  for (const Pe& pe : pes_) pe.process.kill(signal);
+void Job::kill_all(int signal, int but) {
+  for (const Pe& pe : pes_) {
+    if (pe.process.rank() != but) pe.process.kill(signal);
+  }
 }
 
 }  // namespace gdakit::tools

@@ -1,20 +1,23 @@
 // A job of `gdakit run`: PEs as processes of this host, from start to end.
 //
-// One thread and one poll() loop: it passes the PEs' output on line by line, forwards signals, and
-// ends all PEs when one fails. Nothing of the job outlives the launcher (guard.h).
+// One thread and one poll() loop: it passes the PEs' output on, forwards signals, and ends all PEs
+// when one fails or asks for it. Nothing of the job outlives the launcher (guard.h).
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <signal.h>
 #include <string>
+#include <unistd.h>
 #include <utility>
 #include <vector>
 
 #include "core/base/result.h"
 #include "core/host/tcp_listener.h"
+#include "tools/exit_requests.h"
 #include "tools/guard.h"
 #include "tools/mps.h"
 #include "tools/output.h"
@@ -28,7 +31,7 @@ struct JobSpec {
   int size = 1;
   std::vector<std::string> command;  // program and arguments
   std::optional<std::chrono::milliseconds> timeout;
-  bool prefix = true;               // "[2] " before the lines of PE 2
+  bool prefix = true;               // "[2] " before the lines of PE 2; else no byte is added
   std::vector<std::uint32_t> gpus;  // PE r gets entry r modulo their count; empty: not said
   MpsChoice mps = MpsChoice::automatic;
 };
@@ -40,7 +43,8 @@ class Job {
 
   Job(Job&&) = default;
 
-  // Returns when every PE has ended, with the job's exit status: 0, or that of the first failure.
+  // Returns when every PE has ended, with the job's exit status: 0, that of the first failure, or
+  // what a PE asked for.
   int run();
 
  private:
@@ -58,8 +62,11 @@ class Job {
     Stream errors;
   };
 
-  Job(Guard guard, StdinRelay input, UniqueFileDescriptor signals)
-      : guard_(std::move(guard)), input_(std::move(input)), signals_(std::move(signals)) {}
+  Job(Guard guard, StdinRelay input, ExitRequests exits, UniqueFileDescriptor signals)
+      : guard_(std::move(guard)),
+        input_(std::move(input)),
+        exits_(std::move(exits)),
+        signals_(std::move(signals)) {}
   Result<void> start_mps(const JobSpec& spec);
   Result<void> start_pes(const JobSpec& spec, const sigset_t& program_mask);
 
@@ -68,22 +75,26 @@ class Job {
   void wait();
   int wait_milliseconds() const;
   void take_signals();
+  void forward(int signal);
   void pump(Stream& stream);
   void flush_sinks();
   void collect_ends();
   void judge_suspect();
+  void take_exit_request();
   void check_deadlines();
-  // Ends the job with `status`; says why, unless `reason` is empty.
-  void fail(const std::string& reason, int status);
-  void kill_all(int signal);
+  // Ends the job with `status`; says why, unless `reason` is empty. The PE that ends by itself
+  // (-1: none does) has until the others are killed.
+  void end(const std::string& reason, int status, int ends_by_itself = -1);
+  void kill_all(int signal, int but = -1);
 
   Guard guard_;
   std::unique_ptr<Mps> mps_;
   StdinRelay input_;
+  ExitRequests exits_;
   UniqueFileDescriptor signals_;  // a signalfd
   // On the heap: streams point to them, and a Job moves.
-  std::unique_ptr<Sink> output_ = std::make_unique<Sink>(1);
-  std::unique_ptr<Sink> errors_ = std::make_unique<Sink>(2);
+  std::unique_ptr<Sink> output_ = std::make_unique<Sink>(STDOUT_FILENO, "stdout");
+  std::unique_ptr<Sink> errors_ = std::make_unique<Sink>(STDERR_FILENO, "stderr");
   std::vector<Pe> pes_;
   // The first PE that failed, and until when it may turn out that another was the cause.
   struct Suspect {
@@ -92,7 +103,8 @@ class Job {
     Clock::time_point until;
   };
   std::optional<Suspect> suspect_;
-  std::optional<int> status_;  // of the failure that ends the job
+  std::map<int, Clock::time_point> forwarded_;  // when each signal came first
+  std::optional<int> status_;                   // what the job ends with, before its time
   std::optional<Clock::time_point> job_deadline_;
   std::string timeout_text_;
   std::optional<Clock::time_point> kill_deadline_;

@@ -21,19 +21,40 @@ Examples:
   GDAKIT_BACKEND=softnic gdakit info --json
 )";
 
+// What is wrong with the command line, and whose help says more.
+std::string failure_message(const CLI::App* app, const CLI::Error& error) {
+  const auto chosen = app->get_subcommands();
+  const std::string name = "gdakit" + (chosen.empty() ? "" : " " + chosen.front()->get_name());
+  return name + ": " + error.what() + " (see " + name + " --help)\n";
+}
+
+// Empty if `word` is an option or names a command.
+std::string unknown_command(const CLI::App& app, const std::string& word) {
+  std::string names;
+  for (const CLI::App* command : app.get_subcommands({})) {
+    if (word == command->get_name()) return {};
+    names += (names.empty() ? "" : ", ") + command->get_name();
+  }
+  if (word.starts_with('-')) return {};
+  return "gdakit: there is no command \"" + word + "\"; there are " + names;
+}
+
 int run_command_line(int argc, char** argv) {
   CLI::App app{"gdakit: GPU-initiated RDMA that can be tested anywhere", "gdakit"};
   app.set_version_flag("--version", "gdakit " GDAKIT_VERSION);
   app.footer(kExamples);
   app.require_subcommand(1);
-  app.failure_message([](const CLI::App*, const CLI::Error& error) {
-    return std::string("gdakit: ") + error.what() + " (see gdakit --help)\n";
-  });
+  app.failure_message(failure_message);
   const std::vector<gdakit::tools::Command> commands = {
       gdakit::tools::add_run(app),     gdakit::tools::add_info(app),
       gdakit::tools::add_explore(app), gdakit::tools::add_mutants(app),
       gdakit::tools::add_litmus(app),
   };
+  const std::string unknown = argc > 1 ? unknown_command(app, argv[1]) : "";
+  if (!unknown.empty()) {
+    std::cerr << unknown << '\n';
+    return gdakit::tools::kBadUsage;
+  }
   // CLI11 takes the words last first.
   std::vector<std::string> words(std::make_reverse_iterator(argv + argc),
                                  std::make_reverse_iterator(argv + 1));

@@ -9,6 +9,8 @@
 #include <unistd.h>
 #include <utility>
 
+#include "tools/signals.h"
+
 namespace gdakit::tools {
 namespace {
 
@@ -28,7 +30,10 @@ Result<Pipe> make_pipe() {
 // The functions below run in the child, between fork and exec.
 
 void set_environment(const PeStart& what) {
-  ::unsetenv("GDAKIT_LAUNCHER");  // it may name another one
+  // What an outer job has set is not for this one, whose PEs all are on this host: the rank of each
+  // is its local rank.
+  ::unsetenv("GDAKIT_LAUNCHER");
+  ::unsetenv("GDAKIT_LOCAL_RANK");
   ::setenv("GDAKIT_RANK", std::to_string(what.rank).c_str(), 1);
   ::setenv("GDAKIT_SIZE", std::to_string(what.size).c_str(), 1);
   ::setenv("GDAKIT_ROOT", what.root.c_str(), 1);
@@ -84,8 +89,7 @@ int read_failure(int pipe) {
 
 std::string PeEnd::text() const {
   if (!by_signal) return "ended with status " + std::to_string(number);
-  const char* const name = ::strsignal(number);
-  return "was killed by signal " + std::to_string(number) + " (" + name + ")";
+  return "was killed by " + signal_text(number);
 }
 
 Result<PeProcess> PeProcess::start(const PeStart& what, const Guard& guard) {

@@ -19,18 +19,25 @@ constexpr int kMostPes = 1024;
 constexpr const char* kDetails = R"(
 Give the options, then the program and its arguments.
 
-Each line of output is preceded by its PE: "[2] text"; stdout and stderr stay apart. PE 0 has the
-stdin of this command, the others have none. The first PE that fails ends the job: the others get
-SIGTERM, and SIGKILL 2 s later. SIGINT, SIGTERM and SIGHUP are forwarded. When a PE's process ends,
-what it has started in its process group is ended too.
+Each line of output is preceded by its PE: "[2] text"; stdout and stderr stay apart. --no-prefix
+adds nothing, not even a line break: with -n 1, bytes are passed on as they come; with more PEs, a
+line once it is complete, has 1 MiB or is its PE's last, so that lines do not mix. PE 0 has the
+stdin of this command, the others have none.
+
+The first PE that fails ends the job, and so does one that calls nvshmem_global_exit: the others get
+SIGTERM, and SIGKILL 2 s later. SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 are forwarded
+to the PEs; a second SIGINT or SIGTERM, 0.1 s after the first or later, ends the job. When a PE's
+process ends, what it has started in its process group is ended too.
 
 --gpus sets GDAKIT_GPUS: PE r takes entry r modulo their count. PEs that share a GPU want MPS, or
 they take turns in time slices of milliseconds. --mps auto starts a daemon for the job where PEs
 share a GPU of --gpus, none runs already, and nvidia-cuda-mps-control is there; --mps on starts one
 in any case or fails; --mps off starts none. It ends with the job.
 
-Exit status: 0, or that of the first PE that failed (128 + signal if it was killed); 124 if the job
-ran past --timeout, 126 if the program cannot be executed, 127 if it was not found, 2 for bad usage.
+Exit status: 0, that of nvshmem_global_exit, or that of the first PE that failed (128 + signal if it
+was killed); 128 + signal if a second SIGINT or SIGTERM ended the job; 141 if nobody reads its
+output any more, 1 if that cannot be written for another reason; 124 if the job ran past --timeout,
+126 if the program cannot be executed, 127 if it was not found, 2 for bad usage.
 
 Examples:
   gdakit run -n 4 --timeout 60 ./ring --size 1M
@@ -113,7 +120,7 @@ Command add_run(CLI::App& parent) {
   CLI::Option* const timeout =
       app->add_option("--timeout", arguments->timeout_seconds, "End the job after this time")
           ->type_name("SECONDS");
-  app->add_flag("--no-prefix", arguments->no_prefix, "Print lines without their PE");
+  app->add_flag("--no-prefix", arguments->no_prefix, "Pass output on as it is");
   app->add_option("--gpus", arguments->gpus, "The GPUs of the PEs: 0,1,... or all")
       ->type_name("LIST");
   app->add_option("--mps", arguments->mps, "MPS for PEs that share a GPU; auto by default")

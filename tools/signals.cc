@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -24,7 +25,7 @@ Result<Signals> take_over_signals() {
   ::signal(SIGCHLD, SIG_DFL);  // an inherited "ignore" would hide how the PEs end
   sigset_t taken;
   ::sigemptyset(&taken);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD}) {
     struct sigaction action {};
     ::sigaction(signal, nullptr, &action);
     if (action.sa_handler != SIG_IGN) ::sigaddset(&taken, signal);
@@ -36,6 +37,10 @@ Result<Signals> take_over_signals() {
   signals.descriptor.reset(::signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!signals.descriptor) return Error::from_errno("signalfd", errno);
   return signals;
+}
+
+std::string signal_text(int signal) {
+  return "signal " + std::to_string(signal) + " (" + ::strsignal(signal) + ")";
 }
 
 }  // namespace gdakit::tools

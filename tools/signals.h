@@ -1,7 +1,8 @@
-// The signals of the launcher: those of its PEs' ends, and those that tell it to end.
+// The signals of the launcher: those of its PEs' ends, and those that it forwards.
 #pragma once
 
 #include <signal.h>
+#include <string>
 
 #include "core/base/file_descriptor.h"
 #include "core/base/result.h"
@@ -18,5 +19,8 @@ struct Signals {
 // CUDA makes them, inherits the mask, but one that is there already would get the signals and drop
 // them.
 Result<Signals> take_over_signals();
+
+// "signal 2 (Interrupt)".
+std::string signal_text(int signal);
 
 }  // namespace gdakit::tools

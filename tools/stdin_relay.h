@@ -1,10 +1,12 @@
 // The terminal as stdin of PE 0.
 //
 // PE 0 is in a process group of its own, and the kernel stops such a process when it reads the
-// terminal. So the launcher reads it and passes it on. A file or a pipe needs no relay.
+// terminal. So the launcher reads it and passes it on, no faster than PE 0 reads. A file or a pipe
+// needs no relay.
 #pragma once
 
-#include <string>
+#include <optional>
+#include <poll.h>
 
 #include "core/base/result.h"
 #include "core/host/tcp_listener.h"
@@ -21,10 +23,10 @@ class StdinRelay {
   // PE 0 has been started.
   void started() { read_end_.reset(); }
 
-  // For poll(): whether the terminal should be read now. Only a foreground process may.
-  bool wants_input() const;
-  // Passes on what the terminal has.
-  void relay();
+  // What poll() should wait for before progress(), if anything.
+  std::optional<pollfd> awaited();
+  // Passes on what the terminal has, if that is what poll() has found.
+  void progress(const pollfd& found);
 
  private:
   UniqueFileDescriptor read_end_;

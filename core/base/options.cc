@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unistd.h>
 
+#include "core/base/edit_distance.h"
 #include "core/base/option_table.h"
 
 namespace gdakit {
@@ -13,7 +14,6 @@ constexpr std::string_view kTestPrefix = "GDAKIT_TEST_";  // what concerns tests
 
 constexpr const char* kLauncherVariables[] = {
     "RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID",
-    "TORCHELASTIC_RESTART_COUNT",
     // PMIx, and launchers of MPI without it
     "PMIX_RANK", "PMIX_NAMESPACE", "PMIX_LOCAL_RANK", "OMPI_COMM_WORLD_SIZE",
     "OMPI_COMM_WORLD_LOCAL_RANK", "PMI_RANK", "PMI_SIZE",
@@ -32,26 +32,14 @@ Error not_allowed(const OptionRow& row, std::string_view value) {
                std::string(row.name) + ": " + shown + " is not allowed; allowed is " + row.allowed);
 }
 
-// How many characters must be changed, inserted or left out to make one text of the other.
-std::size_t edit_distance(std::string_view from, std::string_view to) {
-  std::vector<std::size_t> row(to.size() + 1);
-  for (std::size_t column = 0; column <= to.size(); ++column) row[column] = column;
-  for (std::size_t line = 1; line <= from.size(); ++line) {
-    std::size_t diagonal = std::exchange(row[0], line);
-    for (std::size_t column = 1; column <= to.size(); ++column) {
-      const std::size_t change = diagonal + (from[line - 1] == to[column - 1] ? 0 : 1);
-      diagonal = row[column];
-      row[column] = std::min({change, row[column] + 1, row[column - 1] + 1});
-    }
-  }
-  return row.back();
-}
-
 std::string unknown_variable(const std::string& name) {
   const auto nearest = std::ranges::min_element(
       option_table(), {}, [&](const OptionRow& row) { return edit_distance(name, row.name); });
-  return name + " is not a variable that gdakit knows and is ignored; did you mean " +
-         nearest->name + "?";
+  // The prefix, which all have, does not count.
+  const std::string_view own = std::string_view(name).substr(kPrefix.size());
+  const bool meant = may_be_meant(own, edit_distance(name, nearest->name));
+  return name + " is not a variable that gdakit knows and is ignored; " +
+         (meant ? std::string("did you mean ") + nearest->name + "?" : "gdakit info shows all");
 }
 
 Result<void> validate_together(const Options& options) {

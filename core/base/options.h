@@ -83,6 +83,7 @@ struct Options {
   std::string root;    // host:port of PE 0
   std::string secret;  // 32 hexadecimal digits
   std::optional<std::uint32_t> listen_fd;
+  std::string exit_pipe;                    // by which a PE asks the launcher to end the job
   std::optional<std::uint32_t> local_rank;  // among the PEs of this host; picks the GPU
 
   std::chrono::milliseconds timeout{60'000};

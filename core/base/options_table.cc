@@ -161,6 +161,12 @@ bool parse_root(Options& options, std::string_view text) {
   return true;
 }
 
+bool parse_exit_pipe(Options& options, std::string_view text) {
+  if (!text.starts_with('/')) return false;
+  options.exit_pipe = text;
+  return true;
+}
+
 bool parse_secret(Options& options, std::string_view text) {
   const bool digits = text.find_first_not_of("0123456789abcdefABCDEF") == std::string_view::npos;
   if (text.size() != 32 || !digits) return false;
@@ -194,8 +200,10 @@ std::string gpus_text(const Options& options) {
   return text;
 }
 
-std::string root_text(const Options& options) { return options.root; }
-std::string secret_text(const Options& options) { return options.secret; }
+template <auto kMember>
+std::string plain_text(const Options& options) {
+  return options.*kMember;
+}
 
 constexpr OptionRow kTable[] = {
     {"GDAKIT_LOG", "choice", "", "error, warn, info or debug",
@@ -218,13 +226,16 @@ constexpr OptionRow kTable[] = {
      parse_integer<&Options::size, 1, 65536>, optional_text<&Options::size>},
     {"GDAKIT_ROOT", "text", "", "host:port, the port from 1 to 65535",
      "Where PE 0 listens for the others; set by the launcher, and wins over what others say.",
-     false, parse_root, root_text},
+     false, parse_root, plain_text<&Options::root>},
     {"GDAKIT_SECRET", "text", "", "32 hexadecimal digits",
      "What a process must know to join the job; set by the launcher.", true, parse_secret,
-     secret_text},
+     plain_text<&Options::secret>},
     {"GDAKIT_LISTEN_FD", "integer", "", "an open file descriptor, an integer from 0 to 1048575",
      "The listening socket that PE 0 inherits; set by the launcher.", false,
      parse_integer<&Options::listen_fd, 0, 1048575>, optional_text<&Options::listen_fd>},
+    {"GDAKIT_EXIT_PIPE", "text", "", "the absolute path of a pipe",
+     "Where a PE that ends the whole job writes its rank and the status; set by the launcher.",
+     false, parse_exit_pipe, plain_text<&Options::exit_pipe>},
     {"GDAKIT_LOCAL_RANK", "integer", "", "an integer from 0 to 65535",
      "The number of this PE among those of its host, by which it takes a GPU.", false,
      parse_integer<&Options::local_rank, 0, 65535>, optional_text<&Options::local_rank>},

@@ -32,7 +32,7 @@ template <class T, class Text>
 Result<void> agree_on(Bootstrap& bootstrap, const std::string& what, const T& mine,
                       const Text& text, const char* remedy = kGiveTheSame) {
   const Result<std::vector<T>> all = allgather_value(bootstrap, mine);
-  if (!all) return all.error().within(what);
+  if (!all) return all.error();  // which has nothing to do with `what`
   return check_same(what, *all, text, remedy);
 }
 

@@ -31,7 +31,7 @@ Result<void> check_size(CollectiveKind kind, std::uint64_t total) {
 
 Result<std::vector<Bytes>> Bootstrap::collective(CollectiveKind kind, int root,
                                                  std::vector<Bytes> blobs) {
-  if (failure_) return *failure_;
+  if (const std::optional<Error> before = failure()) return *before;
   std::uint64_t total = 0;
   for (const Bytes& blob : blobs) total += blob.size();
   if (Result<void> fits = check_size(kind, total); !fits) return fits.error();
@@ -39,8 +39,18 @@ Result<std::vector<Bytes>> Bootstrap::collective(CollectiveKind kind, int root,
   tell_other_processes();
   Result<std::vector<Bytes>> answer = exchange(call, std::move(blobs));
   hear_other_processes();
-  if (!answer) failure_ = answer.error();
+  if (!answer) keep_failure(answer.error());
   return answer;
+}
+
+std::optional<Error> Bootstrap::failure() const {
+  const std::lock_guard lock(mutex_);
+  return failure_;
+}
+
+void Bootstrap::keep_failure(Error error) {
+  const std::lock_guard lock(mutex_);
+  failure_ = std::move(error);
 }
 
 Result<std::vector<Bytes>> Bootstrap::allgather(const Bytes& mine) {
@@ -84,9 +94,9 @@ Result<void> Bootstrap::barrier() {
 }
 
 void Bootstrap::abort(const std::string& message) {
-  if (failure_) return;
+  if (failure()) return;
   send_abort(message);
-  failure_ = Error(Code::aborted, "this PE ended the job: " + message);
+  keep_failure(Error(Code::aborted, "this PE ended the job: " + message));
 }
 
 }  // namespace gdakit

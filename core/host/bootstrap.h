@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -84,7 +85,7 @@ class Bootstrap {
   virtual void keep(std::shared_ptr<void> thing) { thing.reset(); }
 
   // Fails every pending and later call of every PE with "PE 2 ended the job: message". Best effort:
-  // returns when the message is on its way.
+  // returns when the message is on its way. May be called while another thread is in a call.
   void abort(const std::string& message);
 
  protected:
@@ -102,10 +103,14 @@ class Bootstrap {
   Result<std::vector<Bytes>> collective(CollectiveKind kind, int root, std::vector<Bytes> blobs);
 
  private:
+  std::optional<Error> failure() const;
+  void keep_failure(Error error);
+
   int rank_;
   int size_;
   std::optional<int> local_rank_;
   std::uint64_t next_sequence_ = 0;
+  mutable std::mutex mutex_;  // of failure_
   std::optional<Error> failure_;
 };
 

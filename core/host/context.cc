@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <unistd.h>
 #include <utility>
 
+#include "core/host/exit_pipe.h"
 #include "core/host/host_memory.h"
+#include "core/host/pmix_client.h"
 #include "core/host/stall.h"
 #include "device/direct.h"
 #include "device/watchdog.h"
@@ -138,7 +141,20 @@ Result<void> Context::make_state() {
   return {};
 }
 
+// A child by fork has nothing of this PE to end; checkers of leaks find it here.
+void Context::leave_to_parent() {
+  static auto* const left = new std::vector<std::shared_ptr<void>>;
+  left->insert(left->end(),
+               {std::move(bootstrap_), std::move(gpu_), std::move(memory_), std::move(backend_),
+                std::move(heap_), std::move(teams_), std::move(queues_), std::move(proxy_),
+                std::move(state_), std::move(local_table_)});
+}
+
 Context::~Context() {
+  if (process_ != ::getpid()) {
+    leave_to_parent();
+    return;
+  }
   // Kernels that were launched without waiting may still post.
   if (gpu_ != nullptr) static_cast<void>(gpu_->synchronize(gpu_->stream()));
   if (queues_ != nullptr && !aborted_) {
@@ -152,23 +168,41 @@ Context::~Context() {
 }
 
 void Context::abort(const std::string& message) {
-  if (std::exchange(aborted_, true)) return;  // the first reason is the one to tell
+  if (aborted_.exchange(true)) return;  // the first reason is the one to tell
   bootstrap_->abort(message);
 }
 
-Result<void> Context::register_buffer(void* base, std::uint64_t bytes) {
+Result<void> Context::end_job(int status, const std::string& message) {
+  abort(message);
+  if (options_.exit_pipe.empty()) return abort_over_pmix(status, message, options_.timeout);
+  const int rank = options_.rank ? static_cast<int>(*options_.rank) : my_pe();
+  return send_exit_request(options_.exit_pipe, {rank, status & 0xff});
+}
+
+Result<void> Context::check_buffer(void* base, std::uint64_t bytes, MemoryKind kind) const {
   const auto begin = reinterpret_cast<std::uint64_t>(base);
-  if (base == nullptr || bytes == 0 || bytes > ~begin || local_buffers_.size() == kMaxLocalRanges) {
-    return Error(Code::invalid_argument, "register_buffer of " + std::to_string(bytes) +
-                                             " bytes: needs an address, a " + "size, and at most " +
-                                             std::to_string(kMaxLocalRanges) + " buffers");
+  const auto error = [bytes](const std::string& problem) {
+    return Error(Code::invalid_argument,
+                 "register_buffer of " + std::to_string(bytes) + " bytes: " + problem);
+  };
+  if (base == nullptr || bytes == 0 || bytes > ~begin) return error("needs an address and a size");
+  if (local_buffers_.size() == kMaxLocalRanges) {
+    return error(std::to_string(kMaxLocalRanges) + " buffers are registered, and no more can be");
   }
   for (const LocalBuffer& other : local_buffers_) {
     if (begin < other.range.end && other.range.begin < begin + bytes) {
-      return Error(Code::invalid_argument,
-                   "register_buffer: overlaps a buffer that is registered already");
+      return error("overlaps a buffer that is registered already");
     }
   }
+  if (kind != MemoryKind::gpu && !is_mapped(base, bytes)) {
+    return error("not all of them are memory of this process");
+  }
+  return {};
+}
+
+Result<void> Context::register_buffer(void* base, std::uint64_t bytes) {
+  const MemoryKind kind = memory_->kind_of(base);
+  if (Result<void> good = check_buffer(base, bytes, kind); !good) return good;
   // What goes to direct peers is read and written by this PE's threads.
   const Result<bool> pinned = has_direct_peers() ? memory_->pin(base, bytes) : Result<bool>(false);
   if (!pinned) return pinned.error().within("register_buffer: GDAKIT_TRANSPORT=direct");
@@ -177,8 +211,9 @@ Result<void> Context::register_buffer(void* base, std::uint64_t bytes) {
     if (*pinned) static_cast<void>(memory_->unpin(base));
     return keys.error().within("register_buffer");
   }
-  const bool gpu_memory = memory_->kind_of(base) == MemoryKind::gpu;
-  local_buffers_.push_back({{begin, begin + bytes, keys->lkey}, *keys, gpu_memory, *pinned});
+  const auto begin = reinterpret_cast<std::uint64_t>(base);
+  local_buffers_.push_back(
+      {{begin, begin + bytes, keys->lkey}, *keys, kind == MemoryKind::gpu, *pinned});
   return publish_local_ranges();
 }
 

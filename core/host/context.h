@@ -12,9 +12,11 @@
 // at a time; its kernels may run while the host reads reports.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <unistd.h>
 #include <vector>
 
 #include "core/base/annotate.h"
@@ -117,11 +119,16 @@ class Context {
     return teams_->translate(team, pe, in);
   }
 
-  // Ends the job: every PE that waits for this one in a collective call gets the message, now or
-  // later, and this PE's end waits for nobody.
+  // Ends the job, also while another thread is in a call: every PE that waits for this one in a
+  // collective call gets the message, now or later, and this PE's end waits for nobody.
   void abort(const std::string& message);
 
-  // What a kernel takes. Valid until memory is registered or queues are added.
+  // The same, and asks the launcher to end the processes of the job now and to exit with `status`.
+  // `gdakit run` and PMIx can do that; it may end this process, too, before the call returns.
+  // Otherwise this process goes on, and should exit with `status`. Errors: no launcher was asked.
+  Result<void> end_job(int status, const std::string& message);
+
+  // What a kernel takes. Valid until the heap grows, memory is registered or queues are added.
   DeviceContext device_context() const;
 
   // Calls kernel(pe) for every thread, where pe is a Pe of the thread's machine. Returns when all
@@ -185,6 +192,9 @@ class Context {
   Result<void> make_parts(BackendProvider& provider);
   Result<void> make_state();
   Result<void> compare_devices();
+  void leave_to_parent();
+  // Whether it can be registered.
+  Result<void> check_buffer(void* base, std::uint64_t bytes, MemoryKind kind) const;
   // What register_buffer did, undone.
   Result<void> let_go(const LocalBuffer& buffer);
   Result<void> publish_local_ranges();
@@ -207,7 +217,8 @@ class Context {
   std::vector<LocalBuffer> local_buffers_;
   PeWords* words_ = nullptr;
   bool one_gpu_ = false;  // all PEs, this one included, are on the same
-  bool aborted_ = false;
+  std::atomic<bool> aborted_ = false;
+  const pid_t process_ = ::getpid();
 };
 
 }  // namespace gdakit

@@ -11,6 +11,7 @@
 #include <sys/un.h>
 #include <utility>
 
+#include "core/base/hex.h"
 #include "core/host/bootstrap_round.h"
 #include "core/host/process.h"
 
@@ -44,13 +45,7 @@ struct Introduction {
 };
 
 std::string socket_name(const HandleExchange::Token& random) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string name = "gdakit-";
-  for (const std::uint8_t byte : random) {
-    name += kDigits[byte >> 4];
-    name += kDigits[byte & 15];
-  }
-  return name;
+  return "gdakit-" + hex_digits(random);
 }
 
 // The address, and its length, of a name in the abstract namespace.
@@ -100,7 +95,8 @@ int send_message(int socket, const std::string& to, const Message& message, int 
 struct Datagram {
   Message message{};
   std::size_t size = 0;
-  bool cut = false;  // longer than a message, or without room for its descriptors
+  bool cut = false;                  // longer than a message
+  bool without_descriptors = false;  // that it came with: there was no room for them
   std::optional<ucred> sender;
   std::vector<UniqueFileDescriptor> descriptors;
 };
@@ -135,7 +131,8 @@ std::optional<Datagram> receive_datagram(int socket) {
   if (size < 0) return std::nullopt;
   take_control(header, datagram);
   datagram.size = static_cast<std::size_t>(size);
-  datagram.cut = (header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0;
+  datagram.cut = (header.msg_flags & MSG_TRUNC) != 0;
+  datagram.without_descriptors = (header.msg_flags & MSG_CTRUNC) != 0;
   return datagram;
 }
 
@@ -155,8 +152,10 @@ std::string refusal(const Datagram& datagram, const HandleExchange::Token& token
   if (message.magic != kMagic || message.token != token) {
     return "it does not know the job's token" + from;
   }
-  if (datagram.cut) return "its descriptor could not be received: see ulimit -n" + from;
-  if (message.rank >= ranks || message.count > HandleExchange::kMaxChunks ||
+  if (datagram.without_descriptors) {
+    return "a descriptor could not be received: see ulimit -n" + from;
+  }
+  if (datagram.cut || message.rank >= ranks || message.count > HandleExchange::kMaxChunks ||
       datagram.descriptors.size() != (message.count == 0 ? 0u : 1u)) {
     return "it says what no PE says" + from;
   }
@@ -207,6 +206,9 @@ Result<std::vector<std::vector<SharedChunk>>> HandleExchange::exchange(
   for (;;) {
     if (Result<void> sent = send_some(mine); !sent) return sent.error();
     receive_all();
+    if (out_of_descriptors_) {
+      return Error(Code::exhausted, "exchange of descriptors: " + why_dropped_);
+    }
     const auto unsent = [&](const Peer& peer) { return peer.sent != expected_messages(mine); };
     const bool sending = std::ranges::any_of(peers_, unsent);
     const bool complete_all =
@@ -270,6 +272,8 @@ bool HandleExchange::receive_one() {
   if (const std::string why = refusal(*datagram, token_, peers_.size()); !why.empty()) {
     ++dropped_;
     why_dropped_ = why;
+    out_of_descriptors_ |= datagram->without_descriptors && datagram->size == sizeof(Message) &&
+                           datagram->message.token == token_;
     return true;
   }
   const Message& message = datagram->message;

@@ -74,6 +74,7 @@ class HandleExchange {
   Token token_{};
   std::vector<Peer> peers_;  // by rank, this PE included
   std::uint32_t round_ = 0;
+  bool out_of_descriptors_ = false;  // a PE of the job sent one that this process could not take
   std::uint32_t dropped_ = 0;
   std::string why_dropped_;  // the last one
 };

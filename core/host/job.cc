@@ -2,6 +2,7 @@
 
 #include <mutex>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -24,6 +25,11 @@ class FirstFailure {
   std::mutex mutex_;
   std::optional<Error> error_;
 };
+
+Error no_thread(const std::system_error& error) {
+  return Error(Code::system, std::string("there is no thread for it: ") + error.what(),
+               error.code().value());
+}
 
 Result<void> run_pe(const Options& options, std::unique_ptr<Bootstrap> bootstrap,
                     BackendProvider& provider, const PeMain& pe_main, bool kernels_for_gpu,
@@ -52,12 +58,17 @@ Result<void> run_in_process(int n_pes, const Options& options, BackendProvider& 
   if (!bootstraps) return bootstraps.error();
   FirstFailure failure;
   std::vector<std::thread> threads;
-  for (std::unique_ptr<Bootstrap>& bootstrap : *bootstraps) {
-    threads.emplace_back([&, mine = std::move(bootstrap)]() mutable {
-      // The failure is noted inside; the thread has nobody else to tell.
-      static_cast<void>(
-          run_pe(options, std::move(mine), provider, pe_main, kernels_for_gpu, failure));
-    });
+  try {
+    for (std::unique_ptr<Bootstrap>& bootstrap : *bootstraps) {
+      threads.emplace_back([&, mine = std::move(bootstrap)]() mutable {
+        // The failure is noted inside; the thread has nobody else to tell.
+        static_cast<void>(
+            run_pe(options, std::move(mine), provider, pe_main, kernels_for_gpu, failure));
+      });
+    }
+  } catch (const std::system_error& error) {
+    failure.note(static_cast<int>(threads.size()), no_thread(error));
+    bootstraps->clear();  // so that the PEs that are there do not wait for the others
   }
   for (std::thread& thread : threads) thread.join();
   return failure.result();

@@ -33,9 +33,10 @@ Result<LaunchInfo> find(const Options& options) {
 }
 
 Result<Launch> start(const Options& options) {
-  Result<LaunchInfo> info = find(options);
+  const Result<LaunchInfo> info = find(options);
   if (!info) return info.error();
-  return Launch{*info, {}, {}};
+  if (info->listen_fd) return Launch{*info, {}, {}};
+  return listen_at_root(*info);
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <charconv>
 #include <sys/random.h>
 
+#include "core/base/hex.h"
+
 namespace gdakit {
 namespace {
 
@@ -24,15 +26,7 @@ Result<JobSecret> make_job_secret() {
   return secret;
 }
 
-std::string job_secret_text(const JobSecret& secret) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  for (const std::uint8_t byte : secret) {
-    text += kDigits[byte >> 4];
-    text += kDigits[byte & 15];
-  }
-  return text;
-}
+std::string job_secret_text(const JobSecret& secret) { return hex_digits(secret); }
 
 Result<JobSecret> parse_job_secret(std::string_view text) {
   JobSecret secret{};

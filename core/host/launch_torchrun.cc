@@ -22,11 +22,12 @@ WhyNot why_not(const Options& options) {
                    std::string(kOrAlone));
 }
 
-// What only the processes of this job have in common, and strangers can find out.
+// What only the processes of this job have in common, and strangers can find out. The count of
+// restarts is none of it: each node counts its own.
 std::string shared_text(const Options& options) {
   std::string text = "torchrun";
-  for (const char* const name : {"MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "TORCHELASTIC_RUN_ID",
-                                 "TORCHELASTIC_RESTART_COUNT"}) {
+  for (const char* const name :
+       {"MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "TORCHELASTIC_RUN_ID"}) {
     text += '\n';
     text += launcher_value(options, name);
   }

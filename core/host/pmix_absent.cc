@@ -14,6 +14,10 @@ Error built_without() {
 
 Result<PmixJob> find_pmix_job(std::chrono::milliseconds) { return built_without(); }
 
+Result<void> abort_over_pmix(int, const std::string&, std::chrono::milliseconds) {
+  return built_without();
+}
+
 Result<std::string> broadcast_over_pmix(const std::string&, std::chrono::milliseconds) {
   return built_without();
 }

@@ -28,6 +28,7 @@ struct Library {
   decltype(&::PMIx_Commit) commit = nullptr;
   decltype(&::PMIx_Fence) fence = nullptr;
   decltype(&::PMIx_Get) get = nullptr;
+  decltype(&::PMIx_Abort) abort = nullptr;
   decltype(&::PMIx_Error_string) error_string = nullptr;
 };
 
@@ -51,6 +52,7 @@ Result<Library> load_library() {
   find(library.commit, "PMIx_Commit");
   find(library.fence, "PMIx_Fence");
   find(library.get, "PMIx_Get");
+  find(library.abort, "PMIx_Abort");
   find(library.error_string, "PMIx_Error_string");
   if (complete) return library;
   return Error(Code::unavailable, "libpmix.so.2 lacks a function of PMIx 2; install a newer one");
@@ -88,6 +90,7 @@ class Client {
 
   Result<PmixJob> job(std::chrono::milliseconds timeout);
   Result<std::string> broadcast(const std::string& text, std::chrono::milliseconds timeout);
+  Result<void> abort(int status, const std::string& why, std::chrono::milliseconds timeout);
   std::mutex& mutex() { return mutex_; }
 
  private:
@@ -229,11 +232,26 @@ Result<std::string> Client::broadcast(const std::string& text, std::chrono::mill
   return std::string(published.get());
 }
 
+Result<void> Client::abort(int status, const std::string& why, std::chrono::milliseconds timeout) {
+  if (opened_by_ != ::getpid()) {
+    return Error(Code::unavailable, "this process has not opened PMIx");
+  }
+  return call(
+      "PMIx_Abort", "the launcher to end the job", timeout,
+      [abort = library_.abort, status, why] { return abort(status, why.c_str(), nullptr, 0); });
+}
+
 }  // namespace
 
 Result<PmixJob> find_pmix_job(std::chrono::milliseconds timeout) {
   const std::lock_guard lock(client().mutex());
   return client().job(timeout);
+}
+
+Result<void> abort_over_pmix(int status, const std::string& why,
+                             std::chrono::milliseconds timeout) {
+  const std::lock_guard lock(client().mutex());
+  return client().abort(status, why, timeout);
 }
 
 Result<std::string> broadcast_over_pmix(const std::string& text,

@@ -28,6 +28,10 @@ struct PmixJob {
 // Asks the PMIx server of this host. Errors: no libpmix, no server.
 Result<PmixJob> find_pmix_job(std::chrono::milliseconds timeout);
 
+// Asks the launcher to end all processes of the job, with `status` as the job's, and to say `why`.
+// It may end this process before the call returns. Errors: this process has not opened PMIx.
+Result<void> abort_over_pmix(int status, const std::string& why, std::chrono::milliseconds timeout);
+
 // Collective. What PE 0 gave as `text`, on every PE; what the others give is not looked at.
 Result<std::string> broadcast_over_pmix(const std::string& text, std::chrono::milliseconds timeout);
 

@@ -169,9 +169,18 @@ Result<void*> SymmetricHeap::allocate(std::uint64_t bytes) {
 }
 
 Result<void> SymmetricHeap::free(void* address) {
-  const auto offset = static_cast<std::uint64_t>(static_cast<char*>(address) - range_->base());
-  if (Result<void> agreed = agree("free", offset); !agreed) return agreed.error();
-  if (!contains(address) || !allocator_.free(offset)) {
+  constexpr std::uint64_t kNoObject = ~std::uint64_t{0};
+  const auto distance = static_cast<std::uint64_t>(static_cast<char*>(address) - range_->base());
+  const bool begins = contains(address) && allocator_.size_at(distance);
+  const std::uint64_t offset = begins ? distance : kNoObject;
+  const auto object = [](std::uint64_t at) {
+    return at == kNoObject ? std::string("an address where no object of the symmetric heap begins")
+                           : "the object at offset " + std::to_string(at);
+  };
+  const Result<void> agreed =
+      agree_on(bootstrap_, "free", offset, object, "all PEs must free the same object");
+  if (!agreed) return agreed;
+  if (!allocator_.free(offset)) {
     return Error(Code::invalid_argument,
                  "free: no object of the symmetric heap begins at this address; pass what "
                  "allocate returned, once");

@@ -2,10 +2,13 @@
 
 #include <chrono>
 #include <exception>
+#include <mutex>
 #include <optional>
 #include <utility>
 
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/use_future.hpp>
 
 #include "core/host/bootstrap_round.h"
 #include "core/host/tcp_hub.h"
@@ -37,6 +40,10 @@ std::size_t answer_blobs(CollectiveKind kind, int size) {
   return static_cast<std::size_t>(size);
 }
 
+std::shared_ptr<const Bytes> text_frame(FrameType type, const std::string& text) {
+  return std::make_shared<const Bytes>(tcp_wire::encode_text(type, 0, text));
+}
+
 class TcpBootstrap final : public Bootstrap {
  public:
   TcpBootstrap(const LaunchInfo& info, Log log)
@@ -58,6 +65,7 @@ class TcpBootstrap final : public Bootstrap {
   const LaunchInfo info_;
   const Log log_;
   std::unique_ptr<TcpHub> hub_;  // in PE 0
+  std::mutex calling_;           // held by the thread that runs io_
   boost::asio::io_context io_{1};
   std::shared_ptr<TcpStream> stream_;  // none before open() and after a failure
 };
@@ -101,12 +109,22 @@ TcpBootstrap::~TcpBootstrap() {
 }
 
 void TcpBootstrap::send_text(FrameType type, const std::string& text) {
-  stream_->write(std::make_shared<const Bytes>(tcp_wire::encode_text(type, 0, text)));
+  stream_->write(text_frame(type, text));
   run_until(io_, BootstrapClock::now() + kFarewellPatience, [&] { return stream_->drained(); });
 }
 
+// Another thread than the one that is in a collective call may end the job. That one then sends the
+// message.
 void TcpBootstrap::send_abort(const std::string& message) {
-  if (stream_) send_text(FrameType::abort, message);
+  if (hub_) return hub_->abort(message);
+  if (const std::unique_lock idle(calling_, std::try_to_lock); idle) {
+    if (stream_) send_text(FrameType::abort, message);
+    return;
+  }
+  const auto write = [this, message] {
+    if (stream_) stream_->write(text_frame(FrameType::abort, message));
+  };
+  boost::asio::post(io_, boost::asio::use_future(write)).wait_for(kFarewellPatience);
 }
 
 // Ends this member's part: what is half sent or half read cannot be taken up again.
@@ -135,6 +153,7 @@ Result<Frame> TcpBootstrap::read_frame(const CollectiveCall& call) {
 
 Result<std::vector<Bytes>> TcpBootstrap::exchange(const CollectiveCall& call,
                                                   std::vector<Bytes> blobs) {
+  const std::lock_guard calling(calling_);
   if (!stream_) return Error(Code::aborted, "this PE's bootstrap has ended");
   const std::vector<std::span<const std::byte>> spans(blobs.begin(), blobs.end());
   stream_->write(std::make_shared<const Bytes>(tcp_wire::encode_blobs(

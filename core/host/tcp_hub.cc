@@ -4,9 +4,11 @@
 #include <cstring>
 #include <exception>
 #include <signal.h>
+#include <sys/socket.h>
 #include <utility>
 
 #include <boost/asio/post.hpp>
+#include <boost/asio/use_future.hpp>
 
 namespace gdakit {
 namespace asio = boost::asio;
@@ -21,6 +23,8 @@ constexpr std::chrono::milliseconds kGuestPatience{10'000};
 constexpr std::size_t kGuestsBeyondSize = 64;
 // Before accepting again after accept failed, as it does when the process has no descriptor left.
 constexpr std::chrono::milliseconds kAcceptPause{100};
+// For what PE 0 tells the members before it ends.
+constexpr std::chrono::seconds kAbortPatience{2};
 
 std::shared_ptr<const Bytes> shared(Bytes bytes) {
   return std::make_shared<const Bytes>(std::move(bytes));
@@ -61,7 +65,7 @@ Result<std::unique_ptr<TcpHub>> TcpHub::start(UniqueFileDescriptor listener, Set
 Result<void> TcpHub::listen(UniqueFileDescriptor listener) {
   const Result<ListenerAddress> address = listener_address(listener.get());
   if (!address) return address.error();
-  const bool v6 = address->host.find(':') != std::string::npos;
+  const bool v6 = address->family == AF_INET6;
   error_code error;
   acceptor_.assign(v6 ? asio::ip::tcp::v6() : asio::ip::tcp::v4(), listener.get(), error);
   if (error) return Error(Code::system, "listening socket: " + error.message(), error.value());
@@ -92,7 +96,9 @@ void TcpHub::accept() {
       greet(std::move(socket));
       return accept();
     }
-    settings_.log.warn("bootstrap: accept failed: " + error.message());
+    if (!std::exchange(accept_failed_, true)) {
+      settings_.log.warn("bootstrap: accept failed: " + error.message() + "; tries again");
+    }
     accept_timer_.expires_after(kAcceptPause);
     accept_timer_.async_wait([this](const error_code& cancelled) {
       if (!cancelled && !stopping_) accept();
@@ -248,6 +254,11 @@ void TcpHub::member_lost(int rank, const Error& why) {
   fail(why.code() == Code::invalid_argument
            ? Error(why.code(), name + " broke the bootstrap's protocol: " + why.message())
            : Error(Code::aborted, name + " is gone: " + why.message() + " before it left the job"));
+}
+
+void TcpHub::abort(const std::string& message) {
+  const auto tell = [this, message] { fail(aborted_by(0, message)); };
+  asio::post(io_, asio::use_future(tell)).wait_for(kAbortPatience);
 }
 
 void TcpHub::fail(const Error& error) {

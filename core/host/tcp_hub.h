@@ -47,6 +47,9 @@ class TcpHub {
   // Sends what is under way, tells the members that PE 0 has left, and ends.
   ~TcpHub();
 
+  // PE 0 ends the job: returns once the members' sockets have the message. Any thread may call.
+  void abort(const std::string& message);
+
  private:
   struct Guest;
   enum class State { absent, joined, left };
@@ -89,6 +92,7 @@ class TcpHub {
   BootstrapRound round_;
   std::optional<Error> failure_;
   bool stopping_ = false;
+  bool accept_failed_ = false;  // and was told of
   int streams_to_close_ = 0;
   std::thread thread_;
 };

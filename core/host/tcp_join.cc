@@ -5,7 +5,6 @@
 #include <thread>
 #include <utility>
 
-#include <boost/asio/connect.hpp>
 #include <boost/asio/ip/tcp.hpp>
 
 #include "core/host/bootstrap_round.h"
@@ -22,13 +21,14 @@ namespace {
 
 constexpr std::chrono::milliseconds kFirstPause{10};
 constexpr std::chrono::milliseconds kLongestPause{500};
-// For one attempt to connect; a lost packet then costs one attempt and not the whole timeout.
+// For one attempt to connect to one address; a lost packet, or an address that nothing answers
+// from, then costs one attempt and not the whole timeout.
 constexpr std::chrono::seconds kConnectPatience{5};
 
 // An error that a further attempt may overcome; the others end the joining.
 Error passing(std::string message) { return Error(Code::unavailable, std::move(message)); }
 
-Result<tcp::socket> connect(asio::io_context& io, const std::string& host, std::uint16_t port,
+Result<tcp::socket> connect(asio::io_context& io, const tcp::endpoint& endpoint,
                             TimePoint deadline) {
   // Shared with the handler, which may run after a timeout has ended this function.
   struct Attempt {
@@ -37,14 +37,11 @@ Result<tcp::socket> connect(asio::io_context& io, const std::string& host, std::
     std::optional<error_code> outcome;
   };
   error_code error;
-  tcp::resolver resolver(io);
-  const auto endpoints =
-      resolver.resolve(host, std::to_string(port), tcp::resolver::numeric_service, error);
-  if (error) return passing("its address was not found: " + error.message());
   const auto attempt = std::make_shared<Attempt>(io);
-  asio::async_connect(
-      attempt->socket, endpoints,
-      [attempt](const error_code& outcome, const tcp::endpoint&) { attempt->outcome = outcome; });
+  attempt->socket.open(endpoint.protocol(), error);
+  if (error) return passing("socket: " + error.message());
+  attempt->socket.async_connect(
+      endpoint, [attempt](const error_code& outcome) { attempt->outcome = outcome; });
   deadline = std::min(deadline, BootstrapClock::now() + kConnectPatience);
   if (!run_until(io, deadline, [&] { return attempt->outcome.has_value(); })) {
     attempt->socket.close(error);
@@ -52,6 +49,23 @@ Result<tcp::socket> connect(asio::io_context& io, const std::string& host, std::
   }
   if (*attempt->outcome) return passing(attempt->outcome->message());
   return std::move(attempt->socket);
+}
+
+// To the first of the host's addresses that answers.
+Result<tcp::socket> connect(asio::io_context& io, const std::string& host, std::uint16_t port,
+                            TimePoint deadline) {
+  error_code error;
+  tcp::resolver resolver(io);
+  const auto endpoints =
+      resolver.resolve(host, std::to_string(port), tcp::resolver::numeric_service, error);
+  if (error) return passing("its address was not found: " + error.message());
+  Error last = passing("it has no address");
+  for (const auto& endpoint : endpoints) {
+    Result<tcp::socket> socket = connect(io, endpoint.endpoint(), deadline);
+    if (socket) return socket;
+    last = socket.error();
+  }
+  return last;
 }
 
 Result<void> judge(const tcp_wire::Welcome& welcome, const LaunchInfo& info) {

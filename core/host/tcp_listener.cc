@@ -33,6 +33,12 @@ Result<UniqueFileDescriptor> listen_on(const addrinfo& address, const std::strin
   return socket;
 }
 
+bool v6_only(int socket) {
+  int only = 0;
+  socklen_t length = sizeof(only);
+  return ::getsockopt(socket, IPPROTO_IPV6, IPV6_V6ONLY, &only, &length) == 0 && only != 0;
+}
+
 }  // namespace
 
 Result<UniqueFileDescriptor> open_listener(const std::string& host, std::uint16_t port) {
@@ -90,13 +96,17 @@ Result<ListenerAddress> listener_address(int descriptor) {
   } else if (storage.ss_family == AF_INET6) {
     sockaddr_in6 in{};
     std::memcpy(&in, &storage, sizeof(in));
-    if (IN6_IS_ADDR_UNSPECIFIED(&in.sin6_addr)) in.sin6_addr = in6addr_loopback;
-    ::inet_ntop(AF_INET6, &in.sin6_addr, text, sizeof(text));
+    if (IN6_IS_ADDR_UNSPECIFIED(&in.sin6_addr)) {
+      std::strcpy(text, v6_only(descriptor) ? "::1" : "127.0.0.1");
+    } else {
+      ::inet_ntop(AF_INET6, &in.sin6_addr, text, sizeof(text));
+    }
     address.port = ntohs(in.sin6_port);
   } else {
     return Error(Code::invalid_argument, "the listening socket is not a TCP socket");
   }
   address.host = text;
+  address.family = storage.ss_family;
   return address;
 }
 

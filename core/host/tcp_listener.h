@@ -17,10 +17,12 @@ Result<UniqueFileDescriptor> open_listener(const std::string& host, std::uint16_
 // stays open, so that a later job of the same processes can use it again; both are closed on exec.
 Result<UniqueFileDescriptor> adopt_listener(int descriptor);
 
-// Where a socket listens, as others on this host reach it.
+// Where a socket listens, as others on this host reach it: one that listens on every address, by
+// the loopback of IPv4, which is there where that of IPv6 has been switched off.
 struct ListenerAddress {
   std::string host;
   std::uint16_t port = 0;
+  int family = 0;  // of the socket: AF_INET or AF_INET6
 };
 Result<ListenerAddress> listener_address(int descriptor);
 

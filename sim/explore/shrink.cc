@@ -266,13 +266,23 @@ std::uint32_t Picks::deviations(Choice kind) const {
   return count;
 }
 
+namespace {
+
+std::string plural(std::string name) {
+  if (name.ends_with('y')) return name.replace(name.size() - 1, 1, "ies");
+  return name + (name.ends_with('s') ? "es" : "s");
+}
+
+}  // namespace
+
 std::string Picks::deviations_text() const {
   std::string text;
   for (std::size_t kind = 0; kind < kChoiceKinds; ++kind) {
     const std::uint32_t count = deviations(static_cast<Choice>(kind));
     if (count == 0) continue;
+    const char* const name = choice_name(static_cast<Choice>(kind));
     text += (text.empty() ? "" : ", ") + std::to_string(count) + " " +
-            choice_name(static_cast<Choice>(kind)) + (count == 1 ? "" : "s");
+            (count == 1 ? std::string(name) : plural(name));
   }
   return text.empty() ? "none" : text;
 }

@@ -60,7 +60,8 @@ TEST(Options, DefaultsAreThoseOfTheTable) {
   EXPECT_EQ(row_of("GDAKIT_QUEUE_MEMORY").text(options), "auto");
   EXPECT_EQ(row_of("GDAKIT_PAYLOAD").text(options), "direct");
   EXPECT_EQ(row_of("GDAKIT_TRANSPORT").text(options), "auto");
-  for (const char* unset : {"RANK", "SIZE", "ROOT", "SECRET", "LISTEN_FD", "LOCAL_RANK"}) {
+  for (const char* unset :
+       {"RANK", "SIZE", "ROOT", "SECRET", "LISTEN_FD", "EXIT_PIPE", "LOCAL_RANK"}) {
     EXPECT_EQ(row_of(std::string("GDAKIT_") + unset).text(options), "") << unset;
   }
 }
@@ -74,7 +75,7 @@ TEST(Options, EveryRowIsCompleteAndNamedOnce) {
     EXPECT_FALSE(std::string_view(row.type).empty()) << row.name;
     EXPECT_FALSE(std::string_view(row.allowed).empty()) << row.name;
   }
-  EXPECT_EQ(names.size(), 28u);
+  EXPECT_EQ(names.size(), 29u);
 }
 
 TEST(Options, EveryVariableSetsItsOwnValue) {
@@ -87,6 +88,7 @@ TEST(Options, EveryVariableSetsItsOwnValue) {
                                   {"GDAKIT_ROOT", "node7:5000"},
                                   {"GDAKIT_SECRET", "00112233445566778899aAbBcCdDeEfF"},
                                   {"GDAKIT_LISTEN_FD", "5"},
+                                  {"GDAKIT_EXIT_PIPE", "/proc/17/fd/8"},
                                   {"GDAKIT_TIMEOUT", "2.5"},
                                   {"GDAKIT_WATCHDOG", "0"},
                                   {"GDAKIT_QUEUE_DEPTH", "64"},
@@ -116,6 +118,7 @@ TEST(Options, EveryVariableSetsItsOwnValue) {
   EXPECT_EQ(options.launcher, LauncherChoice::torchrun);
   EXPECT_EQ(options.local_rank, 5u);
   EXPECT_EQ(options.listen_fd, 5u);
+  EXPECT_EQ(options.exit_pipe, "/proc/17/fd/8");
   EXPECT_EQ(options.timeout, std::chrono::milliseconds(2500));
   EXPECT_EQ(options.watchdog, std::chrono::milliseconds(0));
   EXPECT_EQ(options.queue_depth, 64u);
@@ -164,21 +167,21 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"GDAKIT_GPUS", "0,,1"}, Refused{"GDAKIT_GPUS", "1024"},
         Refused{"GDAKIT_DMA", "copy"}, Refused{"GDAKIT_QUEUE_MEMORY", "gpu"},
         Refused{"GDAKIT_PAYLOAD", "gpu"}, Refused{"GDAKIT_TRANSPORT", "shm"},
-        Refused{"GDAKIT_LISTEN_FD", "stdin"}, Refused{"GDAKIT_TIMEOUT", "0"},
-        Refused{"GDAKIT_TIMEOUT", "-5"}, Refused{"GDAKIT_TIMEOUT", "nan"},
-        Refused{"GDAKIT_TIMEOUT", "inf"}, Refused{"GDAKIT_TIMEOUT", "60s"},
-        Refused{"GDAKIT_TIMEOUT", "1000001"}, Refused{"GDAKIT_WATCHDOG", "-1"},
-        Refused{"GDAKIT_WATCHDOG", "never"}, Refused{"GDAKIT_QUEUE_DEPTH", "32"},
-        Refused{"GDAKIT_QUEUE_DEPTH", "100"}, Refused{"GDAKIT_QUEUE_DEPTH", "65536"},
-        Refused{"GDAKIT_QUEUES_PER_PEER", "0"}, Refused{"GDAKIT_QUEUES_PER_PEER", "65"},
-        Refused{"GDAKIT_FETCH_SLOTS", "16"}, Refused{"GDAKIT_FETCH_SLOTS", "48"},
-        Refused{"GDAKIT_FETCH_SLOTS", "131072"}, Refused{"GDAKIT_SYMMETRIC_SIZE", "4095"},
-        Refused{"GDAKIT_SYMMETRIC_SIZE", "64T"}, Refused{"GDAKIT_SYMMETRIC_SIZE", "64MB"},
-        Refused{"GDAKIT_SYMMETRIC_SIZE", "M"}, Refused{"GDAKIT_HEAP_CHUNK", "0"},
-        Refused{"GDAKIT_HEAP_CHUNK", "-64M"}, Refused{"GDAKIT_HEAP_LIMIT", "65537G"},
-        Refused{"GDAKIT_HEAP_LIMIT", ""}, Refused{"GDAKIT_HEAP_LIMIT", "17179869185G"},
-        Refused{"GDAKIT_NIC_HANDLER", "cpu"}, Refused{"GDAKIT_EMULATOR_WORKERS", "0"},
-        Refused{"GDAKIT_EMULATOR_WORKERS", "65"}));
+        Refused{"GDAKIT_LISTEN_FD", "stdin"}, Refused{"GDAKIT_EXIT_PIPE", "9"},
+        Refused{"GDAKIT_TIMEOUT", "0"}, Refused{"GDAKIT_TIMEOUT", "-5"},
+        Refused{"GDAKIT_TIMEOUT", "nan"}, Refused{"GDAKIT_TIMEOUT", "inf"},
+        Refused{"GDAKIT_TIMEOUT", "60s"}, Refused{"GDAKIT_TIMEOUT", "1000001"},
+        Refused{"GDAKIT_WATCHDOG", "-1"}, Refused{"GDAKIT_WATCHDOG", "never"},
+        Refused{"GDAKIT_QUEUE_DEPTH", "32"}, Refused{"GDAKIT_QUEUE_DEPTH", "100"},
+        Refused{"GDAKIT_QUEUE_DEPTH", "65536"}, Refused{"GDAKIT_QUEUES_PER_PEER", "0"},
+        Refused{"GDAKIT_QUEUES_PER_PEER", "65"}, Refused{"GDAKIT_FETCH_SLOTS", "16"},
+        Refused{"GDAKIT_FETCH_SLOTS", "48"}, Refused{"GDAKIT_FETCH_SLOTS", "131072"},
+        Refused{"GDAKIT_SYMMETRIC_SIZE", "4095"}, Refused{"GDAKIT_SYMMETRIC_SIZE", "64T"},
+        Refused{"GDAKIT_SYMMETRIC_SIZE", "64MB"}, Refused{"GDAKIT_SYMMETRIC_SIZE", "M"},
+        Refused{"GDAKIT_HEAP_CHUNK", "0"}, Refused{"GDAKIT_HEAP_CHUNK", "-64M"},
+        Refused{"GDAKIT_HEAP_LIMIT", "65537G"}, Refused{"GDAKIT_HEAP_LIMIT", ""},
+        Refused{"GDAKIT_HEAP_LIMIT", "17179869185G"}, Refused{"GDAKIT_NIC_HANDLER", "cpu"},
+        Refused{"GDAKIT_EMULATOR_WORKERS", "0"}, Refused{"GDAKIT_EMULATOR_WORKERS", "65"}));
 
 TEST(Options, ARefusedSecretIsNotShown) {
   for (const char* secret :
@@ -232,6 +235,10 @@ TEST(Options, AnUnknownVariableGetsAWarningThatNamesTheNearest) {
   ASSERT_EQ(result->warnings.size(), 1u);
   EXPECT_THAT(result->warnings[0],
               AllOf(HasSubstr("GDAKIT_QUEUE_DEPHT is not"), HasSubstr("GDAKIT_QUEUE_DEPTH?")));
+  const Result<ParsedOptions> far = parse_options({{"GDAKIT_FOO", "64"}});
+  ASSERT_EQ(far->warnings.size(), 1u);
+  EXPECT_THAT(far->warnings[0], AllOf(HasSubstr("GDAKIT_FOO is not"), HasSubstr("info shows"),
+                                      testing::Not(HasSubstr("did you mean"))));
 }
 
 TEST(Options, LeavesTheVariablesOfTestsToThem) {

@@ -1,6 +1,8 @@
 // The context's own services: the heap and its growth, errors of collective calls, buffers, jobs.
 #include <array>
+#include <sys/mman.h>
 #include <thread>
+#include <unistd.h>
 
 #include <gmock/gmock.h>
 
@@ -107,6 +109,25 @@ TEST(Context, RefusesToFreeWhatItDidNotAllocate) {
     if (c.free(*object + 1)) return mismatch("an inner address was freed");
     if (auto freed = c.free(*object); !freed) return freed;
     return c.free(*object) ? mismatch("an object was freed twice") : Result<void>();
+  });
+}
+
+TEST(Context, RefusesBuffersThatAreNoMemory) {
+  expect_job(1, job_options(), [](Context& c) -> Result<void> {
+    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    void* const pages =
+        ::mmap(nullptr, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages == MAP_FAILED) return Error::from_errno("mmap", errno);
+    char* const bytes = static_cast<char*>(pages);
+    if (::munmap(bytes + page, page) != 0) return Error::from_errno("munmap", errno);
+    if (c.register_buffer(bytes + page, 8)) return mismatch("unmapped memory was accepted");
+    if (c.register_buffer(bytes + page - 8, 9)) return mismatch("it was accepted at the end");
+    if (c.register_buffer(bytes + 8, 2 * page)) return mismatch("it was accepted in the middle");
+    if (auto done = c.register_buffer(bytes + 1, page - 1); !done) return done;
+    if (auto done = c.unregister_buffer(bytes + 1); !done) return done;
+    ::munmap(bytes, page);
+    ::munmap(bytes + 2 * page, page);
+    return {};
   });
 }
 

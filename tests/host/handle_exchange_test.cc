@@ -3,6 +3,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -198,6 +199,37 @@ TEST(HandleExchange, AMessageThatNoPeSendsIsDropped) {
     };
     EXPECT_THAT(message_of(exchange_against(absurd, true)), HasSubstr("what no PE says"));
   }
+}
+
+TEST(HandleExchange, AProcessThatIsOutOfDescriptorsSaysSoAtOnce) {
+  run_job(Wire::local, 2, 20s, [](std::unique_ptr<Bootstrap> bootstrap) {
+    auto exchange = HandleExchange::open(*bootstrap, 20s);
+    ASSERT_TRUE(exchange);
+    std::vector<SharedChunk> mine;
+    if (bootstrap->rank() == 1) mine.push_back({file_with("PE 1"), 0, 1});
+    rlimit before{};
+    ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+    ASSERT_TRUE(bootstrap->barrier());
+    if (bootstrap->rank() == 0) {
+      const rlimit none{3, before.rlim_max};
+      ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+    }
+    ASSERT_TRUE(bootstrap->barrier());
+    const auto begin = std::chrono::steady_clock::now();
+    const auto given = (*exchange)->exchange(mine);
+    const auto taken = std::chrono::steady_clock::now() - begin;
+    // Before anything is checked: a sanitizer needs descriptors for its checks.
+    const int restored = bootstrap->rank() == 0 ? ::setrlimit(RLIMIT_NOFILE, &before) : 0;
+    const bool met = static_cast<bool>(bootstrap->barrier());
+    EXPECT_EQ(restored, 0);
+    EXPECT_TRUE(met);
+    EXPECT_LT(taken, 5s);
+    if (bootstrap->rank() == 0) {
+      EXPECT_THAT(message_of(given), HasSubstr("see ulimit -n"));
+    } else {
+      EXPECT_TRUE(given) << given.error().message();
+    }
+  });
 }
 
 TEST(HandleExchange, APeThatDoesNotComeIsNamed) {

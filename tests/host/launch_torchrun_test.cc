@@ -53,10 +53,11 @@ TEST(Torchrun, RootAndSecretOfTheUserWin) {
 TEST(Torchrun, TheSecretIsTheJobsAndNoOtherJobs) {
   const JobSecret secret = info_with({})->secret;
   EXPECT_EQ(info_with({{"RANK", "0"}, {"LOCAL_RANK", "0"}})->secret, secret);
-  for (const char* const name :
-       {"MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT"}) {
+  for (const char* const name : {"MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID"}) {
     EXPECT_NE(info_with({{name, "17"}})->secret, secret) << name;
   }
+  // Of two nodes, the one whose worker failed counts a restart, and the other does not.
+  EXPECT_EQ(info_with({{"TORCHELASTIC_RESTART_COUNT", "17"}})->secret, secret);
 }
 
 TEST(Torchrun, WhatIsThereByHalfIsAnError) {

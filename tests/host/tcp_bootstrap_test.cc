@@ -3,10 +3,14 @@
 
 #include <arpa/inet.h>
 #include <cstring>
+#include <fcntl.h>
 #include <future>
 #include <netinet/in.h>
+#include <set>
 #include <string>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <thread>
 #include <unistd.h>
 #include <vector>
 
@@ -363,6 +367,80 @@ TEST(TcpBootstrap, ADescriptorThatDoesNotListenIsRefused) {
   const UniqueFileDescriptor socket(::socket(AF_INET, SOCK_STREAM, 0));
   info.listen_fd = socket.get();
   EXPECT_THAT(message_of(open_tcp_bootstrap(info, kQuiet)), HasSubstr("does not listen"));
+}
+
+// Where IPv6 has been switched off, its loopback is not there, but a socket for it is.
+TEST(TcpListener, OnAllAddressesIsReachedByTheLoopbackOfIpv4) {
+  const Result<UniqueFileDescriptor> listener = open_listener("", 0);
+  ASSERT_TRUE(listener) << listener.error().message();
+  EXPECT_EQ(listener_address(listener->get())->host, "127.0.0.1");
+}
+
+TEST(TcpBootstrap, AJobMeetsAtASocketForAllAddresses) {
+  TcpJob job(2);
+  job.listener = std::move(*open_listener("", 0));
+  job.address = *listener_address(job.listener.get());
+  run_members(2, [&](int rank) {
+    auto member = open_tcp_bootstrap(job.info(rank), kQuiet);
+    ASSERT_TRUE(member) << member.error().message();
+    EXPECT_TRUE((*member)->barrier());
+  });
+}
+
+std::set<int> sockets_open_on_exec() {
+  std::set<int> found;
+  for (int descriptor = 3; descriptor < 1024; ++descriptor) {
+    struct stat status {};
+    const int flags = ::fcntl(descriptor, F_GETFD);
+    if (flags < 0 || (flags & FD_CLOEXEC) != 0 || ::fstat(descriptor, &status) != 0) continue;
+    if (S_ISSOCK(status.st_mode)) found.insert(descriptor);
+  }
+  return found;
+}
+
+TEST(TcpBootstrap, ProgramsThatAPeStartsDoNotKeepItsConnections) {
+  const std::set<int> before = sockets_open_on_exec();
+  const TcpJob job(3);
+  run_members(3, [&](int rank) {
+    auto member = open_tcp_bootstrap(job.info(rank), kQuiet);
+    ASSERT_TRUE(member) << member.error().message();
+    ASSERT_TRUE((*member)->barrier());
+    if (rank == 0) {
+      EXPECT_EQ(sockets_open_on_exec(), before);
+    }
+    ASSERT_TRUE((*member)->barrier());
+  });
+}
+
+TEST(TcpBootstrap, WhatPe0EndsTheJobForReachesAll) {
+  for (int round = 0; round < 20; ++round) {
+    const TcpJob job(3);
+    run_members(3, [&](int rank) {
+      auto member = open_tcp_bootstrap(job.info(rank), kQuiet);
+      ASSERT_TRUE(member) << member.error().message();
+      if (rank == 0) return (*member)->abort("no more paper");  // and leaves at once
+      EXPECT_EQ(message_of((*member)->barrier()), "PE 0 ended the job: no more paper");
+    });
+  }
+}
+
+TEST(TcpBootstrap, AnotherThreadMayEndTheJobDuringACall) {
+  const TcpJob job(2);
+  run_members(2, [&](int rank) {
+    auto member = open_tcp_bootstrap(job.info(rank), kQuiet);
+    ASSERT_TRUE(member) << member.error().message();
+    std::thread other([&] {
+      std::this_thread::sleep_for(100ms);
+      if (rank == 1) (*member)->abort("enough");
+    });
+    if (rank == 1) {
+      EXPECT_EQ(message_of((*member)->barrier()), "PE 1 ended the job: enough");
+    } else {
+      std::this_thread::sleep_for(300ms);
+      EXPECT_EQ(message_of((*member)->barrier()), "PE 1 ended the job: enough");
+    }
+    other.join();
+  });
 }
 
 TEST(TcpBootstrap, AJobMayBeOpenedAgainOnTheSameSocket) {

@@ -2,6 +2,7 @@
 #include "tests/job/launchers.h"
 
 #include <filesystem>
+#include <signal.h>
 #include <unistd.h>
 
 #include <gmock/gmock.h>
@@ -22,6 +23,10 @@ using Words = std::vector<std::string>;
 
 // The words of a shell, after the first few that are a launcher's.
 Words shell(const std::string& script) { return {"sh", "-c", script}; }
+
+bool can_be_asked_to_end(const std::string& launcher) {
+  return launcher == "gdakit" || launcher.ends_with("pmix") || launcher == "mpirun";
+}
 
 class Launcher : public testing::TestWithParam<const char*> {
  protected:
@@ -71,6 +76,29 @@ TEST_P(Launcher, EndsTheJobWithThePeThatIsKilled) {
     EXPECT_TRUE(ended_within(std::stoi(line.substr(at + 4)), 5000ms)) << line;
   }
   EXPECT_EQ(pids, 4);
+}
+
+// nvshmem_global_exit, by the last PE, while the others wait for it without end.
+TEST_P(Launcher, EndsTheJobThatOnePeGivesUp) {
+  for (const char* const where : {"host", "kernel"}) {
+    if (!run(3, {GDAKIT_EXIT_PE, "7", where})) GTEST_SKIP() << why_not_;
+    // torchrun has a status of its own for every failure.
+    EXPECT_EQ(outcome_.status, GetParam() == std::string("torchrun") ? 1 : 7) << outcome_.errors;
+    EXPECT_THAT(outcome_.output, HasSubstr("the last words"));
+  }
+}
+
+// Success, which a launcher that is not asked to end the job would let the others wait for.
+TEST_P(Launcher, EndsTheJobWithSuccessIfItCanBeAsked) {
+  if (!can_be_asked_to_end(GetParam())) GTEST_SKIP() << "it cannot be asked";
+  const Variable watchdog("GDAKIT_WATCHDOG", "0");
+  for (const char* const where : {"host", "kernel"}) {
+    if (!run(3, {GDAKIT_EXIT_PE, "0", where})) GTEST_SKIP() << why_not_;
+    // Slurm tells how it ended the others.
+    EXPECT_EQ(outcome_.status, GetParam() == std::string("slurm_pmix") ? 128 + SIGKILL : 0)
+        << outcome_.errors;
+    EXPECT_THAT(outcome_.output, HasSubstr("the last words"));
+  }
 }
 
 // A process that leaves before its init, with the status of success.

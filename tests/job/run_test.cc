@@ -1,10 +1,14 @@
 // `gdakit run`: what a user sees of it.
 #include <algorithm>
 #include <chrono>
+#include <fcntl.h>
 #include <map>
 #include <signal.h>
 #include <sstream>
+#include <stdlib.h>
 #include <string>
+#include <termios.h>
+#include <thread>
 #include <unistd.h>
 #include <vector>
 
@@ -12,6 +16,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/job/launched.h"
+#include "tests/job/variable.h"
 
 namespace gdakit::testing_job {
 namespace {
@@ -20,11 +25,16 @@ using testing::AllOf;
 using testing::AnyOf;
 using testing::Each;
 using testing::HasSubstr;
-using testing::IsEmpty;
+using testing::Not;
 using testing::StartsWith;
 using testing::UnorderedElementsAre;
 
 using Clock = std::chrono::steady_clock;
+
+// `gdakit run` with what a shell makes of the words: redirections.
+std::vector<std::string> run_by_shell(const std::string& words) {
+  return {"sh", "-c", "exec " GDAKIT_COMMAND " run " + words};
+}
 
 TEST(RunOutput, EveryLineIsPrefixedByItsPe) {
   const Outcome job = gdakit(shell_job(3, "echo first; echo second $GDAKIT_RANK"));
@@ -59,6 +69,26 @@ TEST(RunOutput, NoPrefixLeavesLinesAsTheyAre) {
   EXPECT_EQ(gdakit({"run", "-n", "2", "--no-prefix", "echo", "x"}).output, "x\nx\n");
 }
 
+TEST(RunOutput, NoPrefixAddsNoLineBreak) {
+  for (const int size : {1, 2}) {
+    const std::string pes = "-n " + std::to_string(size);
+    const Outcome few = command(run_by_shell(pes + " --no-prefix printf abc"));
+    EXPECT_EQ(few.output, size == 1 ? "abc" : "abcabc");
+    const Outcome many = command(run_by_shell(pes + " --no-prefix head -c 3000000 /dev/zero"));
+    EXPECT_EQ(many.output.size(), size * 3000000u);
+    EXPECT_EQ(many.output.find('\n'), std::string::npos);
+  }
+}
+
+// stdout and stderr are one pipe, which shows when the begun line has left.
+TEST(RunOutput, NoPrefixHoldsABegunLineBackOnlyIfAnotherPeCouldPrintIntoIt) {
+  const std::string script =
+      " --no-prefix sh -c '[ $GDAKIT_RANK = 1 ] && exit; printf a; sleep 0.3; echo b >&2;"
+      "sleep 0.3; echo c' 2>&1";
+  EXPECT_EQ(command(run_by_shell("-n 1" + script)).output, "ab\nc\n");
+  EXPECT_EQ(command(run_by_shell("-n 2" + script)).output, "b\nac\n");
+}
+
 TEST(RunOutput, MuchOutputArrivesWhole) {
   const Outcome job = gdakit(shell_job(3, "seq 1 200000; seq 1 100000 >&2"));
   EXPECT_EQ(job.status, 0);
@@ -87,6 +117,28 @@ TEST(RunOutput, TheJobEndsWhenNobodyReads) {
   EXPECT_THAT(job.line(), HasSubstr("] y"));
   job.close_output();
   EXPECT_EQ(job.wait().status, 128 + SIGPIPE);
+  EXPECT_EQ(job.wait().errors, "");
+}
+
+TEST(RunOutput, TheJobFailsWhenNobodyReadsTheLastOfIt) {
+  Launched job(shell_job(1, "sleep 0.3; echo hi"));
+  job.close_output();
+  EXPECT_EQ(job.wait().status, 128 + SIGPIPE);
+  EXPECT_EQ(job.wait().errors, "");
+}
+
+TEST(RunOutput, OutputThatCannotBeWrittenEndsTheJobWithASentence) {
+  for (const char* program : {"echo hi", "yes"}) {
+    const Outcome job = command(run_by_shell("-n 2 " + std::string(program) + " >/dev/full"));
+    EXPECT_EQ(job.status, 1);
+    EXPECT_EQ(job.errors, "gdakit run: stdout cannot be written: No space left on device\n");
+  }
+}
+
+TEST(RunOutput, ErrorsThatCannotBeWrittenEndTheJobWithoutAWord) {
+  const Outcome job = command(run_by_shell("-n 2 sh -c 'echo hi >&2; exec sleep 100' 2>/dev/full"));
+  EXPECT_EQ(job.status, 1);
+  EXPECT_EQ(job.output, "");
 }
 
 TEST(RunInput, Pe0HasStdinAndTheOthersHaveNone) {
@@ -95,12 +147,67 @@ TEST(RunInput, Pe0HasStdinAndTheOthersHaveNone) {
               UnorderedElementsAre("[0] text", "[0] end", "[1] end", "[2] end"));
 }
 
+// A terminal's end at which a user would type, without echo. Its other end's path is empty where
+// there are no terminals.
+struct Terminal {
+  UniqueFileDescriptor keyboard{::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)};
+  std::string path;
+
+  Terminal() {
+    termios settings{};
+    if (!keyboard || ::grantpt(keyboard.get()) != 0 || ::unlockpt(keyboard.get()) != 0) return;
+    ::tcgetattr(keyboard.get(), &settings);
+    settings.c_lflag &= ~static_cast<tcflag_t>(ECHO);
+    if (::tcsetattr(keyboard.get(), TCSANOW, &settings) == 0) path = ::ptsname(keyboard.get());
+  }
+  bool type(const std::string& text) const {
+    return ::write(keyboard.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  }
+};
+
+TEST(RunInput, ATerminalLosesNothingWhilePe0DoesNotRead) {
+  const Terminal terminal;
+  if (terminal.path.empty()) GTEST_SKIP() << "no terminals here";
+  // The terminal becomes that of a session whose foreground process is the launcher.
+  Launched job({"-c", "exec setsid --ctty " GDAKIT_COMMAND
+                      " run -n 2 sh -c 'echo ready; [ $GDAKIT_RANK = 0 ] && sleep 1; wc -c' <" +
+                          terminal.path},
+               "", false, "sh");
+  for (int i = 0; i < 2; ++i) EXPECT_THAT(job.line(), HasSubstr("ready"));
+  for (int i = 0; i < 4000; ++i) ASSERT_TRUE(terminal.type(std::string(49, 'x') + '\n'));
+  ASSERT_TRUE(terminal.type("\x04"));  // Ctrl-D
+  EXPECT_EQ(job.wait().status, 0);
+  EXPECT_THAT(lines_of(job.wait().output), UnorderedElementsAre("[0] 200000", "[1] 0"));
+}
+
 TEST(RunStatus, TheFirstFailureEndsTheJobWithItsStatus) {
   const auto begin = Clock::now();
   const Outcome job = gdakit(shell_job(3, "[ $GDAKIT_RANK = 1 ] && exit 7; exec sleep 100"));
   EXPECT_EQ(job.status, 7);
   EXPECT_EQ(job.errors, "gdakit run: PE 1 ended with status 7; ending the other PEs\n");
   EXPECT_LT(Clock::now() - begin, 10s);
+}
+
+// What core/host/exit_pipe.h writes, by a shell.
+TEST(RunStatus, APeMayEndTheJobWithAnyStatus) {
+  for (const int status : {0, 9}) {
+    const auto begin = Clock::now();
+    const std::string asks = "echo 1 " + std::to_string(status) + " >$GDAKIT_EXIT_PIPE";
+    const Outcome job = gdakit(shell_job(
+        3, "[ $GDAKIT_RANK = 1 ] && { " + asks + "; sleep 0.5; echo bye; exit 3; }; sleep 100"));
+    EXPECT_EQ(job.status, status);
+    EXPECT_EQ(job.output, "[1] bye\n");
+    EXPECT_EQ(job.errors, "gdakit run: PE 1 ended the job with status " + std::to_string(status) +
+                              "; ending the other PEs\n");
+    EXPECT_LT(Clock::now() - begin, 10s);
+  }
+}
+
+TEST(RunStatus, WhatIsNoRequestIsNotHeard) {
+  const Outcome job =
+      gdakit(shell_job(2, "[ $GDAKIT_RANK = 1 ] && echo 1 >$GDAKIT_EXIT_PIPE; sleep 0.3; exit 0"));
+  EXPECT_EQ(job.status, 0);
+  EXPECT_EQ(job.errors, "");
 }
 
 TEST(RunStatus, ASignalIsNamed) {
@@ -244,19 +351,76 @@ class RunForwards : public testing::TestWithParam<int> {};
 
 TEST_P(RunForwards, TheSignalToEveryPe) {
   Launched job(shell_job(3,
-                         "trap 'echo INT; exit 0' INT; trap 'echo TERM; exit 0' TERM;"
-                         "trap 'echo HUP; exit 0' HUP; echo ready;"
+                         "for signal in INT TERM HUP QUIT USR1 USR2; do"
+                         "  trap \"echo $signal; exit 0\" $signal; done; echo ready;"
                          "while :; do sleep 0.05; done"));
   for (int i = 0; i < 3; ++i) EXPECT_THAT(job.line(), HasSubstr("ready"));
   job.kill(GetParam());
   const Outcome& outcome = job.wait();
-  const std::string name = GetParam() == SIGINT ? "INT" : (GetParam() == SIGTERM ? "TERM" : "HUP");
+  const std::map<int, std::string> names = {{SIGINT, "INT"},   {SIGTERM, "TERM"},
+                                            {SIGHUP, "HUP"},   {SIGQUIT, "QUIT"},
+                                            {SIGUSR1, "USR1"}, {SIGUSR2, "USR2"}};
+  const std::string name = names.at(GetParam());
   EXPECT_EQ(outcome.status, 0);
   EXPECT_THAT(lines_of(outcome.output),
               UnorderedElementsAre("[0] " + name, "[1] " + name, "[2] " + name));
 }
 
-INSTANTIATE_TEST_SUITE_P(Signals, RunForwards, testing::Values(SIGINT, SIGTERM, SIGHUP));
+INSTANTIATE_TEST_SUITE_P(Signals, RunForwards,
+                         testing::Values(SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2));
+
+// A job whose PE does not end at the signal `name`.
+std::vector<std::string> stubborn_job(const std::string& name) {
+  return {"run", "-n",
+          "1",   "--timeout",
+          "20",  "sh",
+          "-c",  "trap 'echo heard' " + name + "; echo ready; while :; do sleep 0.05; done"};
+}
+
+void send_twice(Launched& job, int signal) {
+  EXPECT_THAT(job.line(), HasSubstr("ready"));
+  job.kill(signal);
+  EXPECT_THAT(job.line(), HasSubstr("heard"));
+  std::this_thread::sleep_for(150ms);  // or the second one would count as the first
+  job.kill(signal);
+}
+
+TEST(RunSignals, TheSecondInterruptEndsTheJob) {
+  Launched job(stubborn_job("INT"));
+  send_twice(job, SIGINT);
+  const auto begin = Clock::now();
+  EXPECT_EQ(job.wait().status, 128 + SIGINT);
+  EXPECT_LT(Clock::now() - begin, 1900ms) << "SIGKILL was needed";
+  EXPECT_EQ(job.wait().errors,
+            "gdakit run: signal 2 (Interrupt) came a second time; ending the PEs\n");
+}
+
+TEST(RunSignals, TheSecondSigtermKillsAStubbornPeTwoSecondsLater) {
+  Launched job(stubborn_job("TERM"));
+  send_twice(job, SIGTERM);
+  const auto begin = Clock::now();
+  EXPECT_EQ(job.wait().status, 128 + SIGTERM);
+  EXPECT_GT(Clock::now() - begin, 1900ms);
+  EXPECT_LT(Clock::now() - begin, 10s);
+}
+
+TEST(RunSignals, OtherSignalsMayComeOften) {
+  Launched job(stubborn_job("USR1"));
+  send_twice(job, SIGUSR1);
+  EXPECT_THAT(job.line(), HasSubstr("heard"));
+  job.kill(SIGTERM);
+  EXPECT_EQ(job.wait().status, 128 + SIGTERM);
+}
+
+// timeout sends SIGTERM to the launcher and then to its process group, which has the launcher, too.
+TEST(RunSignals, ASignalThatComesTwiceAtOnceIsOne) {
+  const Outcome job =
+      command({"timeout", "--preserve-status", "0.5", GDAKIT_COMMAND, "run", "-n", "1", "sh", "-c",
+               "trap 'sleep 0.5; echo saved; exit 0' TERM; while :; do sleep 0.05; done"});
+  EXPECT_EQ(job.status, 0);
+  EXPECT_EQ(job.output, "[0] saved\n");
+  EXPECT_THAT(job.errors, Not(HasSubstr("gdakit run:")));
+}
 
 TEST(RunSignals, ASignalThatEndsThePesIsTheJobsStatus) {
   Launched job(shell_job(2, "echo ready; exec sleep 100"));
@@ -285,6 +449,12 @@ TEST(RunBootstrap, ThePesOfAJobMeet) {
     EXPECT_EQ(lines_of(job.output).size(), static_cast<std::size_t>(size));
     EXPECT_THAT(lines_of(job.output), Each(HasSubstr("] " + ranks)));
   }
+}
+
+TEST(RunBootstrap, AnOuterJobsLocalRankIsNotForThePes) {
+  const Variable outer("GDAKIT_LOCAL_RANK", "3");
+  EXPECT_THAT(lines_of(gdakit(shell_job(2, "echo ${GDAKIT_LOCAL_RANK-none}")).output),
+              UnorderedElementsAre("[0] none", "[1] none"));
 }
 
 TEST(RunBootstrap, APeThatDiesIsNamedByTheOthersAndByTheLauncher) {

@@ -1,0 +1,23 @@
+// A PE whose child by fork returns from main while the job goes on. Run by `gdakit run`.
+#include <cstdio>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "gdakit.h"
+
+int main() {
+  const auto context = gdakit::init();
+  if (!context) {
+    std::fprintf(stderr, "%s\n", context.error().message().c_str());
+    return 1;
+  }
+  if ((*context)->my_pe() == 1) {
+    const pid_t child = ::fork();
+    if (child == 0) return 0;
+    int status = 0;
+    if (::waitpid(child, &status, 0) != child || status != 0) return 2;
+  }
+  const gdakit::Result<void> met = (*context)->barrier();
+  if (!met) std::fprintf(stderr, "%s\n", met.error().message().c_str());
+  return met ? 0 : 3;
+}
