@@ -1,5 +1,5 @@
-// The calls of Pe and TeamHandle for the host, but for locks, tickets, queues and transfers without
-// a type: each runs as a small kernel on a stream.
+// The calls of Pe and TeamHandle for the host, but for locks, tickets and queues: each runs as a
+// small kernel on a stream.
 //
 //   auto now = HostCalls::blocking(context);       // returns when it is done
 //   now.put(destination, source, 1024, 1);
@@ -132,12 +132,22 @@ class HostCalls : public HostWordCalls {
   template <class T>
   Result<void> iput(T* dest, const T* source, std::ptrdiff_t dest_stride,
                     std::ptrdiff_t source_stride, std::size_t count, int pe) const {
-    return strided(Kind::iput, dest, source, dest_stride, source_stride, count, sizeof(T), pe);
+    return run(strided<T>(Kind::iput, false, dest, source, dest_stride, source_stride, count, pe));
+  }
+  template <class T>
+  Result<void> iput_nbi(T* dest, const T* source, std::ptrdiff_t dest_stride,
+                        std::ptrdiff_t source_stride, std::size_t count, int pe) const {
+    return run(strided<T>(Kind::iput, true, dest, source, dest_stride, source_stride, count, pe));
   }
   template <class T>
   Result<void> iget(T* dest, const T* source, std::ptrdiff_t dest_stride,
                     std::ptrdiff_t source_stride, std::size_t count, int pe) const {
-    return strided(Kind::iget, dest, source, dest_stride, source_stride, count, sizeof(T), pe);
+    return run(strided<T>(Kind::iget, false, dest, source, dest_stride, source_stride, count, pe));
+  }
+  template <class T>
+  Result<void> iget_nbi(T* dest, const T* source, std::ptrdiff_t dest_stride,
+                        std::ptrdiff_t source_stride, std::size_t count, int pe) const {
+    return run(strided<T>(Kind::iget, true, dest, source, dest_stride, source_stride, count, pe));
   }
   template <class T>
   Result<void> put_value(T* dest, type_identity_t<T> value, int pe) const {
@@ -146,6 +156,20 @@ class HostCalls : public HostWordCalls {
   template <class T>
   Result<T> get_value(const T* source, int pe) const {
     return place_.run_for<T>(transfer(Kind::get_value, false, nullptr, source, 1, sizeof(T), pe));
+  }
+
+  // `bytes` bytes, whatever they are.
+  Result<void> put_bytes(void* dest, const void* source, std::size_t bytes, int pe) const {
+    return run(transfer(Kind::put, false, dest, source, bytes, 1, pe));
+  }
+  Result<void> put_bytes_nbi(void* dest, const void* source, std::size_t bytes, int pe) const {
+    return run(transfer(Kind::put, true, dest, source, bytes, 1, pe));
+  }
+  Result<void> get_bytes(void* dest, const void* source, std::size_t bytes, int pe) const {
+    return run(transfer(Kind::get, false, dest, source, bytes, 1, pe));
+  }
+  Result<void> get_bytes_nbi(void* dest, const void* source, std::size_t bytes, int pe) const {
+    return run(transfer(Kind::get, true, dest, source, bytes, 1, pe));
   }
 
   // ---- Signals.
@@ -159,6 +183,16 @@ class HostCalls : public HostWordCalls {
   Result<void> put_signal_nbi(T* dest, const T* source, std::size_t count, std::uint64_t* word,
                               std::uint64_t value, SignalOp op, int pe) const {
     return signalled(true, dest, source, bytes_of<T>(count), word, value, op, pe);
+  }
+  Result<void> put_signal_bytes(void* dest, const void* source, std::size_t bytes,
+                                std::uint64_t* word, std::uint64_t value, SignalOp op,
+                                int pe) const {
+    return signalled(false, dest, source, bytes, word, value, op, pe);
+  }
+  Result<void> put_signal_bytes_nbi(void* dest, const void* source, std::size_t bytes,
+                                    std::uint64_t* word, std::uint64_t value, SignalOp op,
+                                    int pe) const {
+    return signalled(true, dest, source, bytes, word, value, op, pe);
   }
   Result<void> signal(std::uint64_t* word, std::uint64_t value, SignalOp op, int pe) const {
     return run(signalling(word, value, op, pe));
@@ -224,13 +258,14 @@ class HostCalls : public HostWordCalls {
 
   Result<void> run(const HostOperation& operation) const { return place_.run(operation); }
 
-  Result<void> strided(Kind kind, void* dest, const void* source, std::ptrdiff_t dest_stride,
-                       std::ptrdiff_t source_stride, std::size_t count, std::size_t element_bytes,
-                       int pe) const {
-    HostOperation what = transfer(kind, false, dest, source, count, element_bytes, pe);
+  template <class T>
+  static HostOperation strided(Kind kind, bool nbi, void* dest, const void* source,
+                               std::ptrdiff_t dest_stride, std::ptrdiff_t source_stride,
+                               std::size_t count, int pe) {
+    HostOperation what = transfer(kind, nbi, dest, source, count, sizeof(T), pe);
     what.dest_stride = dest_stride;
     what.source_stride = source_stride;
-    return run(what);
+    return what;
   }
   Result<void> signalled(bool nbi, void* dest, const void* source, std::size_t bytes,
                          std::uint64_t* word, std::uint64_t value, SignalOp op, int pe) const {

@@ -89,6 +89,45 @@ TEST(HostCalls, PutAndGet) {
       });
 }
 
+TEST(HostCalls, StridesAndBytes) {
+  expect_calls([](Context& c, Words& w, const HostCalls& calls, int next,
+                  int last) -> Result<void> {
+    constexpr std::size_t kBytes = kCount * sizeof(std::int32_t);
+    const auto dest = [&w](std::size_t place) { return w.dest + place * kCount; };
+    Result<void> done = calls.put_bytes(dest(0), w.source, kBytes, next);
+    if (done) done = calls.put_bytes_nbi(dest(1), w.source, kBytes - 3, next);
+    if (done) done = calls.get_bytes(dest(2), w.source, kBytes, next);
+    if (done) done = calls.get_bytes_nbi(dest(3), w.source, kBytes, next);
+    if (done) {
+      done = calls.put_signal_bytes(dest(4), w.source, kBytes, w.signal, 2, SignalOp::add, next);
+    }
+    if (done) {
+      done =
+          calls.put_signal_bytes_nbi(dest(5), w.source, kBytes, w.signal, 3, SignalOp::add, next);
+    }
+    if (done) done = calls.iput_nbi(dest(6), w.source, 2, 1, 3, next);
+    if (done) done = calls.iget_nbi(dest(7), w.source, 1, 2, 3, next);
+    if (done) done = calls.quiet();
+    if (done) done = finish(c, calls);
+    if (done) done = is(c, w.signal, 5, "signal");
+    if (!done) return done;
+    const auto got = test::download(c, w.dest, 8 * kCount);
+    if (!got) return got.error();
+    for (std::size_t i = 0; i < 6 * kCount && done; ++i) {
+      const bool is_get = i / kCount == 2 || i / kCount == 3;
+      int expected = 100 * (is_get ? next : last) + static_cast<int>(i % kCount);
+      if (i == 2 * kCount - 1) expected &= 0xff;  // three bytes were not put
+      done = same((*got)[i], expected, "word " + std::to_string(i));
+    }
+    for (std::size_t i = 0; i < 3 && done; ++i) {
+      const int index = static_cast<int>(i);
+      done = same((*got)[6 * kCount + 2 * i], 100 * last + index, "iput_nbi");
+      if (done) done = same((*got)[7 * kCount + i], 100 * next + 2 * index, "iget_nbi");
+    }
+    return done;
+  });
+}
+
 TEST(HostCalls, SignalsAndWaits) {
   expect_calls([](Context& c, Words& w, const HostCalls& calls, int next,
                   int last) -> Result<void> {
