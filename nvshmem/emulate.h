@@ -4,7 +4,7 @@
 //     int* destination;
 //     void operator()() const { nvshmem_int_p(destination, nvshmem_my_pe(), 1); }
 //   };
-//   gdakit::nvshmem::emulate(SimpleShift{destination}, {1, 32});
+//   gdakit::Result<void> ran = gdakit::nvshmem::emulate(SimpleShift{destination}, {1, 32});
 #pragma once
 
 #include "gdakit.h"

@@ -1,6 +1,5 @@
 // What a process has of gdakit under NVSHMEM's names: one context, made by the first init, gone
 // with the last finalize.
-#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -20,19 +19,31 @@ namespace {
 // Programs that nvcc compiled have kernels for a GPU, and cannot do without one.
 bool has_gpu_kernels() { return library().modules != nullptr; }
 
-// Gives the modules from `first` on their copies of the PE's state.
-Result<void> fill(const Module* first, const Module* end) {
+// Gives the modules from `first` on their copies of the PE's state, unless they have them: a copy
+// waits for the kernels of the streams that wait for the default one.
+Result<void> fill(Module* first, const Module* end) {
   Library& all = library();
   if (Result<void> current = all.context->gpu()->make_current(); !current) return current;
-  for (const Module* module = first; module != end; module = module->next) {
-    const int error = module->fill(all.device_context);
-    if (error == 0) continue;
+  for (Module* module = first; module != end; module = module->next) {
+    const int error = module->current ? 0 : module->fill(all.device_context);
+    module->current = error == 0;
+    if (module->current) continue;
     return Error(Code::system, "CUDA error " + std::to_string(error) +
                                    " while a file's kernels got their copy of the PE's state; were "
                                    "they compiled for " +
                                    all.context->device_name() + "?");
   }
   return {};
+}
+
+// The copies that differ from it are no longer current. The modules' mutex is held.
+void set_device_context(const DeviceContext& context) {
+  Library& all = library();
+  if (std::memcmp(&context, &all.device_context, sizeof(context)) == 0) return;
+  std::memcpy(&all.device_context, &context, sizeof(context));
+  for (Module* module = all.modules; module != nullptr; module = module->next) {
+    module->current = false;
+  }
 }
 
 using Made = Result<std::unique_ptr<Context>>;
@@ -82,11 +93,8 @@ Result<void> check(unsigned int flags, const nvshmemx_init_attr_t* attributes) {
                                              " are not known; one of NVSHMEMX_INIT_WITH_MPI_COMM, "
                                              "NVSHMEMX_INIT_WITH_UNIQUEID, or 0");
   }
-  const bool needs_attributes =
-      (flags & (NVSHMEMX_INIT_WITH_MPI_COMM | NVSHMEMX_INIT_WITH_UNIQUEID)) != 0;
-  if (!needs_attributes || attributes != nullptr) return {};
-  return Error(Code::invalid_argument,
-               "the attributes are null, which have the communicator or the unique id");
+  if ((flags & NVSHMEMX_INIT_WITH_UNIQUEID) == 0 || attributes != nullptr) return {};
+  return Error(Code::invalid_argument, "the attributes are null, which have the unique id");
 }
 
 Made make(unsigned int flags, const nvshmemx_init_attr_t* attributes) {
@@ -98,9 +106,13 @@ Made make(unsigned int flags, const nvshmemx_init_attr_t* attributes) {
   if (has_gpu_kernels() && options->device == DeviceChoice::automatic) {
     options->device = DeviceChoice::gpu;
   }
+  if (has_gpu_kernels() && options->device == DeviceChoice::cpu) {
+    Log(options->log)
+        .warn("GDAKIT_DEVICE=cpu: kernels that nvcc has compiled do not run on the emulator");
+  }
   if (for_gpu) choose_gpu(*options, attributes);
   if ((flags & NVSHMEMX_INIT_WITH_MPI_COMM) != 0) {
-    return make_by_mpi(*options, for_gpu, attributes->mpi_comm);
+    return make_by_mpi(*options, for_gpu, attributes == nullptr ? nullptr : attributes->mpi_comm);
   }
   if ((flags & NVSHMEMX_INIT_WITH_UNIQUEID) != 0) {
     return make_by_id(*options, for_gpu, attributes->args.uid_args);
@@ -109,6 +121,9 @@ Made make(unsigned int flags, const nvshmemx_init_attr_t* attributes) {
     return Error(Code::unavailable,
                  "gdakit does not start from OpenSHMEM; use a launcher with PMIx, "
                  "an MPI communicator or a unique id");
+  }
+  if (!options->rank && asks_for_mpi(environment_variables()) && has_mpi()) {
+    return make_by_mpi(*options, for_gpu, nullptr);
   }
   return make_by_launcher(*options, for_gpu);
 }
@@ -120,33 +135,13 @@ void introduce(const Context& context) {
   if (!text.empty()) Log(LogLevel::info, 0).info(text);
 }
 
-bool is_pe() { return library().context != nullptr && library().process == ::getpid(); }
-
-// The others learn why this PE ends, and it waits for none of them.
-void abort_job(const std::string& why) {
-  if (is_pe()) library().context->abort(why);
-}
-
-// A program that gives up before finalize.
-void tell_of_failed_exit(int status, void*) {
-  if (status == 0) return;
-  abort_job("the program ended with status " + std::to_string(status) + " before nvshmem_finalize");
-}
-
-// Made when the library is loaded, so that it is there for what a program registers by atexit().
-[[maybe_unused]] const Library& kMadeFirst = library();
-
 }  // namespace
 
+// Never destroyed: what the program registers by atexit() may use it, and other threads may be in
+// calls when it ends.
 Library& library() {
-  static Library the_library;
-  return the_library;
-}
-
-// What is the parent's stays; checkers of leaks find it here.
-Library::~Library() {
-  static std::atomic<Context*> of_the_parent = nullptr;
-  if (process != ::getpid()) of_the_parent = context.release();
+  static Library* const the_library = new Library;
+  return *the_library;
 }
 
 void refresh() {
@@ -154,7 +149,7 @@ void refresh() {
   Result<void> filled;
   {
     const std::lock_guard lock(all.mutex);  // not held by fail(): the program's end removes modules
-    all.device_context = all.context->device_context();
+    set_device_context(all.context->device_context());
     if (all.context->on_gpu()) filled = fill(all.modules, nullptr);
   }
   require("nvshmem", filled);
@@ -175,8 +170,7 @@ Result<void> start(unsigned int flags, const nvshmemx_init_attr_t* attributes) {
   all.context = std::move(*made);
   all.process = ::getpid();
   introduce(*all.context);
-  static const int kRegistered = ::on_exit(tell_of_failed_exit, nullptr);
-  static_cast<void>(kRegistered);
+  watch_exit();
   refresh();
   return {};
 }
@@ -226,7 +220,7 @@ const DeviceContext* device_context() {
 void fail(const char* call, const Error& error) {
   const std::string text = std::string(call) + ": " + error.message();
   std::fprintf(stderr, "gdakit: %s\n", text.c_str());
-  abort_job(text);
+  abandon_job(text);
   std::exit(EXIT_FAILURE);
 }
 
@@ -288,17 +282,6 @@ int host_team_translate_pe(nvshmem_team_t team, int pe, nvshmem_team_t in) {
   return context("nvshmem_team_translate_pe").team_translate_pe(Team{team}, pe, Team{in});
 }
 
-// In an emulated kernel the program's objects stay: they are in use. The first of several threads
-// ends the program.
-void host_global_exit(int status) {
-  static std::recursive_mutex first;
-  first.lock();
-  abort_job("nvshmem_global_exit(" + std::to_string(status) + ")");
-  if (sim::current_thread() == nullptr) std::exit(status);
-  std::fflush(nullptr);
-  std::_Exit(status);
-}
-
 }  // namespace gdakit::nvshmem
 
 namespace nv = gdakit::nvshmem;
@@ -327,6 +310,7 @@ int nvshmemx_init_status() {
 
 void nvshmem_finalize() {
   nv::Library& all = nv::library();
+  if (all.left_at_exit) return;
   if (all.inits == 0) {
     nv::fail("nvshmem_finalize",
              gdakit::Error(gdakit::Code::invalid_argument, "there was no init before it"));
@@ -337,6 +321,8 @@ void nvshmem_finalize() {
     nv::fail("nvshmem_finalize", well.error());
   }
   all.context.reset();
+  all.device_context = {};  // no file's copy is current in the next init
+  nv::leave_mpi();
   all.aligned.clear();
   all.buffers.clear();
 }

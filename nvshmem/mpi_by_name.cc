@@ -14,10 +14,13 @@ Function* find(const char* name) {
 struct OpenMpi {
   using Handle = void*;
   static Handle byte() { return ::dlsym(RTLD_DEFAULT, "ompi_mpi_byte"); }
+  static Handle world() { return ::dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world"); }
 };
 struct Mpich {
   using Handle = int;
-  static Handle byte() { return 0x4c00010d; }  // MPI_BYTE of MPICH's binary interface
+  // MPI_BYTE and MPI_COMM_WORLD of MPICH's binary interface.
+  static Handle byte() { return 0x4c00010d; }
+  static Handle world() { return 0x44000000; }
 };
 
 template <class Mpi>
@@ -26,7 +29,7 @@ Result<MpiPlace> share(void* communicator, UniqueId* id, Result<UniqueId> (*make
   auto* const rank_of = find<int(Handle, int*)>("MPI_Comm_rank");
   auto* const size_of = find<int(Handle, int*)>("MPI_Comm_size");
   auto* const broadcast = find<int(void*, int, Handle, int, Handle)>("MPI_Bcast");
-  const Handle comm = *static_cast<Handle*>(communicator);
+  const Handle comm = communicator == nullptr ? Mpi::world() : *static_cast<Handle*>(communicator);
   MpiPlace place{};
   if (rank_of == nullptr || size_of == nullptr || broadcast == nullptr ||
       rank_of(comm, &place.rank) != 0 || size_of(comm, &place.size) != 0) {
@@ -47,25 +50,59 @@ Result<MpiPlace> share(void* communicator, UniqueId* id, Result<UniqueId> (*make
     return Error(Code::system, "MPI_Bcast failed");
   }
   if (given.made == 0) {
-    return Error(Code::system, "rank 0 of the communicator could not listen for the others " + why);
+    return Error(Code::system,
+                 "rank 0 of the communicator could not listen for the others: " + why);
   }
   *id = given.id;
   return place;
 }
 
+// What MPI_Initialized or MPI_Finalized says; false without MPI.
+bool says(const char* name) {
+  auto* const ask = find<int(int*)>(name);
+  int answer = 0;
+  return ask != nullptr && ask(&answer) == 0 && answer != 0;
+}
+
+bool initialized_here = false;
+
+bool initialize() {
+  auto* const init = find<int(int*, char***)>("MPI_Init");
+  initialized_here = init != nullptr && init(nullptr, nullptr) == 0;
+  return initialized_here;
+}
+
+template <class Mpi>
+void abort_world(int status) {
+  auto* const abort = find<int(typename Mpi::Handle, int)>("MPI_Abort");
+  if (abort != nullptr) abort(Mpi::world(), status);
+}
+
 }  // namespace
 
+bool has_mpi() { return ::dlsym(RTLD_DEFAULT, "MPI_Bcast") != nullptr; }
+
 Result<MpiPlace> share_by_mpi(void* communicator, UniqueId* id, Result<UniqueId> (*make_id)()) {
-  if (communicator == nullptr) {
-    return Error(Code::invalid_argument,
-                 "attributes.mpi_comm is null; give the address of an MPI_Comm");
-  }
-  if (::dlsym(RTLD_DEFAULT, "MPI_Bcast") == nullptr) {
+  if (!has_mpi()) {
     return Error(Code::unavailable,
                  "the program has loaded no MPI library; link it with MPI, or use a unique id");
   }
+  if (!says("MPI_Initialized") && !initialize()) {
+    return Error(Code::system, "MPI_Init failed; call it before NVSHMEM's init");
+  }
   return OpenMpi::byte() != nullptr ? share<OpenMpi>(communicator, id, make_id)
                                     : share<Mpich>(communicator, id, make_id);
+}
+
+void leave_mpi() {
+  if (!initialized_here || says("MPI_Finalized")) return;
+  if (auto* const finalize = find<int()>("MPI_Finalize")) finalize();
+}
+
+void abort_by_mpi(int status) {
+  if (!says("MPI_Initialized") || says("MPI_Finalized")) return;
+  if (OpenMpi::world() != nullptr) return abort_world<OpenMpi>(status);
+  abort_world<Mpich>(status);
 }
 
 }  // namespace gdakit::nvshmem

@@ -22,6 +22,7 @@
 #include "nvshmem/detail/atomics.h"
 #include "nvshmem/detail/collectives.h"
 #include "nvshmem/detail/constants.h"
+#include "nvshmem/detail/errors.h"
 #include "nvshmem/detail/refused.h"
 #include "nvshmem/detail/rma.h"
 #include "nvshmem/detail/setup.h"

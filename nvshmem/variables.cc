@@ -79,7 +79,7 @@ std::optional<std::string> remote_transport(std::string_view text) {
 
 std::optional<std::string> bootstrap(std::string_view text) {
   const std::string name = lower(text);
-  if (name == "pmi" || name == "pmix") return "auto";
+  if (name == "pmi" || name == "pmix" || name == "mpi" || name == "uid") return "auto";
   return std::nullopt;
 }
 
@@ -117,6 +117,7 @@ struct Row {
 constexpr Row kRows[] = {
     {"SYMMETRIC_SIZE", "GDAKIT_SYMMETRIC_SIZE", size},
     {"MAX_MEMORY_PER_GPU", "GDAKIT_HEAP_LIMIT", size},
+    {"CUMEM_GRANULARITY", "GDAKIT_HEAP_CHUNK", size},
     {"DEBUG", "GDAKIT_LOG", level},
     {"QP_DEPTH", "GDAKIT_QUEUE_DEPTH", depth},
     {"REMOTE_TRANSPORT", "GDAKIT_NIC_HANDLER", remote_transport},
@@ -140,19 +141,21 @@ struct Accepted {
   std::string_view name;  // behind the prefix
   bool (*accepts)(std::string_view value);
 };
-constexpr Accepted kAccepted[] = {{"IB_ENABLE_IBGDA", is_yes}, {"HOME", is_anything},
-                                  {"PREFIX", is_anything},     {"VERSION", is_anything},
-                                  {"INFO", is_yes_or_no},      {"DISABLE_NVLS", is_yes}};
+constexpr Accepted kAccepted[] = {{"IB_ENABLE_IBGDA", is_yes},
+                                  {"HOME", is_anything},
+                                  {"PREFIX", is_anything},
+                                  {"VERSION", is_anything},
+                                  {"INFO", is_yes_or_no},
+                                  {"DISABLE_NVLS", is_yes},
+                                  {"DISABLE_NCCL", is_yes},
+                                  // NVSHMEM's perftests read it themselves.
+                                  {"MACHINE_READABLE_OUTPUT", is_anything}};
 
 bool is_accepted(std::string_view name, std::string_view value) {
   return std::any_of(std::begin(kAccepted), std::end(kAccepted), [&](const Accepted& each) {
     return each.name == name && each.accepts(value);
   });
 }
-
-}  // namespace
-
-namespace {
 
 bool is_taken(const Variables& variables) {
   const Result<ParsedOptions> parsed = parse_options(variables);
@@ -169,10 +172,6 @@ std::optional<Variables> meaning_of(const Row& row, std::string_view value) {
   if (row.translate == size) meant.emplace_back("GDAKIT_HEAP_LIMIT", *text);
   return is_taken(meant) ? std::optional(meant) : std::nullopt;
 }
-
-}  // namespace
-
-namespace {
 
 const Row* row_of(std::string_view name) {
   const auto* const row = std::find_if(std::begin(kRows), std::end(kRows), [name](const Row& each) {
@@ -237,6 +236,12 @@ std::string introduction(const Variables& environment, const Options& options) {
             option_source_name(option_source(row, options)) + ')';
   }
   return text;
+}
+
+bool asks_for_mpi(const Variables& environment) {
+  return std::any_of(environment.begin(), environment.end(), [](const auto& variable) {
+    return variable.first == "NVSHMEM_BOOTSTRAP" && lower(variable.second) == "mpi";
+  });
 }
 
 Result<Options> options_of_environment() {

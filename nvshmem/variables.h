@@ -23,6 +23,9 @@ TranslatedVariables translate(const Variables& environment);
 // all options with their values and where these are from. Empty if they ask for nothing.
 std::string introduction(const Variables& environment, const Options& options);
 
+// Whether NVSHMEM_BOOTSTRAP asks for MPI.
+bool asks_for_mpi(const Variables& environment);
+
 // The options of this process by both. Warnings go to stderr once.
 Result<Options> options_of_environment();
 

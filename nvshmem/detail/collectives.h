@@ -104,19 +104,20 @@ extern "C" {
 // The four forms of a collective. CALL is what stands in its name before the form, ARGUMENTS its
 // parameters in parentheses, WHAT the Collective that they make.
 #define GDAKIT_NVSHMEM_UNPACK(...) __VA_ARGS__
-#define GDAKIT_NVSHMEM_COLLECTIVE(CALL, ARGUMENTS, ...)                                            \
-  GDAKIT_HOST_DEVICE inline int nvshmem_##CALL(GDAKIT_NVSHMEM_UNPACK ARGUMENTS) {                  \
-    return gdakit::nvshmem::collect_here("nvshmem_" #CALL, __VA_ARGS__);                           \
-  }                                                                                                \
-  GDAKIT_DEVICE_ONLY int nvshmemx_##CALL##_warp(GDAKIT_NVSHMEM_UNPACK ARGUMENTS) {                 \
-    return gdakit::nvshmem::collect_by<gdakit::WarpGroup>(__VA_ARGS__);                            \
-  }                                                                                                \
-  GDAKIT_DEVICE_ONLY int nvshmemx_##CALL##_block(GDAKIT_NVSHMEM_UNPACK ARGUMENTS) {                \
-    return gdakit::nvshmem::collect_by<gdakit::BlockGroup>(__VA_ARGS__);                           \
-  }                                                                                                \
-  inline int nvshmemx_##CALL##_on_stream(GDAKIT_NVSHMEM_UNPACK ARGUMENTS, gdakit::Stream stream) { \
-    return gdakit::nvshmem::collect_on_stream("nvshmemx_" #CALL "_on_stream", __VA_ARGS__,         \
-                                              stream);                                             \
+#define GDAKIT_NVSHMEM_COLLECTIVE(CALL, ARGUMENTS, ...)                                     \
+  GDAKIT_NVSHMEM_CALL int nvshmem_##CALL(GDAKIT_NVSHMEM_UNPACK ARGUMENTS) {                 \
+    return gdakit::nvshmem::collect_here("nvshmem_" #CALL, __VA_ARGS__);                    \
+  }                                                                                         \
+  GDAKIT_DEVICE_ONLY int nvshmemx_##CALL##_warp(GDAKIT_NVSHMEM_UNPACK ARGUMENTS) {          \
+    return gdakit::nvshmem::collect_by<gdakit::WarpGroup>(__VA_ARGS__);                     \
+  }                                                                                         \
+  GDAKIT_DEVICE_ONLY int nvshmemx_##CALL##_block(GDAKIT_NVSHMEM_UNPACK ARGUMENTS) {         \
+    return gdakit::nvshmem::collect_by<gdakit::BlockGroup>(__VA_ARGS__);                    \
+  }                                                                                         \
+  GDAKIT_NVSHMEM_HOST_CALL int nvshmemx_##CALL##_on_stream(GDAKIT_NVSHMEM_UNPACK ARGUMENTS, \
+                                                           gdakit::Stream stream) {         \
+    return gdakit::nvshmem::collect_on_stream("nvshmemx_" #CALL "_on_stream", __VA_ARGS__,  \
+                                              stream);                                      \
   }
 
 #define GDAKIT_NVSHMEM_KIND(NAME) gdakit::HostOperation::Kind::NAME
@@ -172,7 +173,7 @@ GDAKIT_NVSHMEM_COLLECTIVE(sync, (nvshmem_team_t team),
 
 // Of all PEs: no team, no result.
 #define GDAKIT_NVSHMEM_OF_ALL(CALL, KIND)                                                          \
-  GDAKIT_HOST_DEVICE inline void nvshmem_##CALL() {                                                \
+  GDAKIT_NVSHMEM_CALL void nvshmem_##CALL() {                                                      \
     gdakit::nvshmem::meet_here(                                                                    \
         "nvshmem_" #CALL,                                                                          \
         gdakit::nvshmem::meeting(GDAKIT_NVSHMEM_KIND(KIND), NVSHMEM_TEAM_WORLD));                  \
@@ -181,7 +182,7 @@ GDAKIT_NVSHMEM_COLLECTIVE(sync, (nvshmem_team_t team),
   GDAKIT_DEVICE_ONLY void nvshmemx_##CALL##_block() {                                              \
     nvshmemx_##KIND##_block(NVSHMEM_TEAM_WORLD);                                                   \
   }                                                                                                \
-  inline void nvshmemx_##CALL##_on_stream(gdakit::Stream stream) {                                 \
+  GDAKIT_NVSHMEM_HOST_CALL void nvshmemx_##CALL##_on_stream(gdakit::Stream stream) {               \
     gdakit::nvshmem::meet_on_stream(                                                               \
         "nvshmemx_" #CALL "_on_stream",                                                            \
         gdakit::nvshmem::meeting(GDAKIT_NVSHMEM_KIND(KIND), NVSHMEM_TEAM_WORLD), stream);          \
@@ -189,12 +190,12 @@ GDAKIT_NVSHMEM_COLLECTIVE(sync, (nvshmem_team_t team),
 GDAKIT_NVSHMEM_OF_ALL(barrier_all, barrier)
 GDAKIT_NVSHMEM_OF_ALL(sync_all, sync)
 
-GDAKIT_HOST_DEVICE inline void nvshmem_quiet() {
+GDAKIT_NVSHMEM_CALL void nvshmem_quiet() {
   gdakit::nvshmem::here(
       "nvshmem_quiet", [](auto& thread) { thread.quiet(); },
       [](auto calls) { gdakit::nvshmem::done("nvshmem_quiet", calls.quiet()); });
 }
-GDAKIT_HOST_DEVICE inline void nvshmem_fence() {
+GDAKIT_NVSHMEM_CALL void nvshmem_fence() {
   gdakit::nvshmem::here(
       "nvshmem_fence", [](auto& thread) { gdakit::nvshmem::fence(thread); },
       [](auto calls) { gdakit::nvshmem::done("nvshmem_fence", calls.fence()); });

@@ -6,15 +6,22 @@
 
 #include <climits>
 
+#include "nvshmem/non_abi/nvshmem_version.h"
+
 // OpenSHMEM's version, as NVSHMEM says it; that of NVSHMEM's interface below.
 #define NVSHMEM_MAJOR_VERSION 1
 #define NVSHMEM_MINOR_VERSION 3
 #define NVSHMEM_VENDOR_STRING "gdakit: the NVSHMEM interface over gdakit"
 #define NVSHMEM_MAX_NAME_LEN 256
-#define NVSHMEM_VENDOR_MAJOR_VERSION 3
-#define NVSHMEM_VENDOR_MINOR_VERSION 5
-#define NVSHMEM_VENDOR_PATCH_VERSION 0
-#define NVSHMEM_VENDOR_VERSION 30500
+#define NVSHMEM_VENDOR_VERSION                                                 \
+  (NVSHMEM_VENDOR_MAJOR_VERSION * 10000 + NVSHMEM_VENDOR_MINOR_VERSION * 100 + \
+   NVSHMEM_VENDOR_PATCH_VERSION)
+
+typedef struct {
+  int major;
+  int minor;
+  int patch;
+} nvshmemi_version_t;
 
 enum nvshmemx_status {
   NVSHMEMX_SUCCESS = 0,
@@ -127,10 +134,13 @@ static_assert(sizeof(nvshmem_team_config_t) == 64);
 #define NVSHMEMX_INIT_WITH_UNIQUEID (1 << 3)
 #define NVSHMEMX_INIT_MAX INT_MIN
 
+#define UNIQUEID_PADDING 124
+#define UNIQUEID_ARGS_INVALID -1
+
 // All of it is gdakit's UniqueId, `version` too.
 typedef struct {
   int version;
-  char internal[124];
+  char internal[UNIQUEID_PADDING];
 } nvshmemx_uniqueid_v1;
 typedef nvshmemx_uniqueid_v1 nvshmemx_uniqueid_t;
 static_assert(sizeof(nvshmemx_uniqueid_t) == 128);

@@ -11,6 +11,13 @@
 #include "sim/host_machine.h"
 #endif
 
+// A function of both sides, and one of the host alone. The library has each as a symbol.
+#ifndef GDAKIT_NVSHMEM_KEPT
+#define GDAKIT_NVSHMEM_KEPT
+#endif
+#define GDAKIT_NVSHMEM_CALL GDAKIT_HOST_DEVICE GDAKIT_NVSHMEM_KEPT inline
+#define GDAKIT_NVSHMEM_HOST_CALL GDAKIT_NVSHMEM_KEPT inline
+
 namespace gdakit::nvshmem {
 
 // The threads of a call's name: none, _warp or _block.

@@ -12,6 +12,7 @@ struct Module {
   // Fills the copy on the current device; a cudaError_t.
   int (*fill)(const DeviceContext& context);
   Module* next = nullptr;
+  bool current = false;  // has been filled with the PE's state as it is
 };
 
 // Called by constructors and destructors of the files' Modules.

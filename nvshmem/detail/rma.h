@@ -90,18 +90,18 @@ GDAKIT_DEVICE_ONLY void iget_by(T* dest, const T* source, std::ptrdiff_t dst, st
 extern "C" {
 
 // One function that forwards: a name, what it calls, and its parameters.
-#define GDAKIT_NVSHMEM_MOVE(NAME, CALL, TYPE)                                                  \
-  GDAKIT_HOST_DEVICE inline void NAME(TYPE* dest, const TYPE* source, size_t nelems, int pe) { \
-    gdakit::nvshmem::CALL(dest, source, nelems, pe);                                           \
+#define GDAKIT_NVSHMEM_MOVE(NAME, CALL, TYPE)                                            \
+  GDAKIT_NVSHMEM_CALL void NAME(TYPE* dest, const TYPE* source, size_t nelems, int pe) { \
+    gdakit::nvshmem::CALL(dest, source, nelems, pe);                                     \
   }
 #define GDAKIT_NVSHMEM_MOVE_BY(NAME, CALL, GROUP, TYPE)                                 \
   GDAKIT_DEVICE_ONLY void NAME(TYPE* dest, const TYPE* source, size_t nelems, int pe) { \
     gdakit::nvshmem::CALL<gdakit::GROUP>(dest, source, nelems, pe);                     \
   }
-#define GDAKIT_NVSHMEM_STRIDE(NAME, CALL, TYPE)                                      \
-  GDAKIT_HOST_DEVICE inline void NAME(TYPE* dest, const TYPE* source, ptrdiff_t dst, \
-                                      ptrdiff_t sst, size_t nelems, int pe) {        \
-    gdakit::nvshmem::CALL(dest, source, dst, sst, nelems, pe);                       \
+#define GDAKIT_NVSHMEM_STRIDE(NAME, CALL, TYPE)                                               \
+  GDAKIT_NVSHMEM_CALL void NAME(TYPE* dest, const TYPE* source, ptrdiff_t dst, ptrdiff_t sst, \
+                                size_t nelems, int pe) {                                      \
+    gdakit::nvshmem::CALL(dest, source, dst, sst, nelems, pe);                                \
   }
 #define GDAKIT_NVSHMEM_STRIDE_BY(NAME, CALL, GROUP, TYPE)                                    \
   GDAKIT_DEVICE_ONLY void NAME(TYPE* dest, const TYPE* source, ptrdiff_t dst, ptrdiff_t sst, \
@@ -109,17 +109,17 @@ extern "C" {
     gdakit::nvshmem::CALL<gdakit::GROUP>(dest, source, dst, sst, nelems, pe);                \
   }
 
-#define GDAKIT_NVSHMEM_RMA(NAME, TYPE)                                                      \
-  GDAKIT_NVSHMEM_MOVE(nvshmem_##NAME##_put, put, TYPE)                                      \
-  GDAKIT_NVSHMEM_MOVE(nvshmem_##NAME##_put_nbi, put_nbi, TYPE)                              \
-  GDAKIT_NVSHMEM_MOVE(nvshmem_##NAME##_get, get, TYPE)                                      \
-  GDAKIT_NVSHMEM_MOVE(nvshmem_##NAME##_get_nbi, get_nbi, TYPE)                              \
-  GDAKIT_NVSHMEM_STRIDE(nvshmem_##NAME##_iput, iput, TYPE)                                  \
-  GDAKIT_NVSHMEM_STRIDE(nvshmem_##NAME##_iget, iget, TYPE)                                  \
-  GDAKIT_HOST_DEVICE inline void nvshmem_##NAME##_p(TYPE* dest, const TYPE value, int pe) { \
-    gdakit::nvshmem::p<TYPE>(dest, value, pe);                                              \
-  }                                                                                         \
-  GDAKIT_NVSHMEM_RMA_BY(NAME, TYPE, warp, WarpGroup)                                        \
+#define GDAKIT_NVSHMEM_RMA(NAME, TYPE)                                                \
+  GDAKIT_NVSHMEM_MOVE(nvshmem_##NAME##_put, put, TYPE)                                \
+  GDAKIT_NVSHMEM_MOVE(nvshmem_##NAME##_put_nbi, put_nbi, TYPE)                        \
+  GDAKIT_NVSHMEM_MOVE(nvshmem_##NAME##_get, get, TYPE)                                \
+  GDAKIT_NVSHMEM_MOVE(nvshmem_##NAME##_get_nbi, get_nbi, TYPE)                        \
+  GDAKIT_NVSHMEM_STRIDE(nvshmem_##NAME##_iput, iput, TYPE)                            \
+  GDAKIT_NVSHMEM_STRIDE(nvshmem_##NAME##_iget, iget, TYPE)                            \
+  GDAKIT_NVSHMEM_CALL void nvshmem_##NAME##_p(TYPE* dest, const TYPE value, int pe) { \
+    gdakit::nvshmem::p<TYPE>(dest, value, pe);                                        \
+  }                                                                                   \
+  GDAKIT_NVSHMEM_RMA_BY(NAME, TYPE, warp, WarpGroup)                                  \
   GDAKIT_NVSHMEM_RMA_BY(NAME, TYPE, block, BlockGroup)
 #define GDAKIT_NVSHMEM_RMA_BY(NAME, TYPE, SCOPE, GROUP)                              \
   GDAKIT_NVSHMEM_MOVE_BY(nvshmemx_##NAME##_put_##SCOPE, put_by, GROUP, TYPE)         \
@@ -130,15 +130,15 @@ extern "C" {
   GDAKIT_NVSHMEM_STRIDE_BY(nvshmemx_##NAME##_iget_##SCOPE, iget_by, GROUP, TYPE)
 GDAKIT_NVSHMEM_TYPES(GDAKIT_NVSHMEM_RMA)
 
-#define GDAKIT_NVSHMEM_G(NAME, TYPE)                                              \
-  GDAKIT_HOST_DEVICE inline TYPE nvshmem_##NAME##_g(const TYPE* source, int pe) { \
-    return gdakit::nvshmem::g<TYPE>(source, pe);                                  \
+#define GDAKIT_NVSHMEM_G(NAME, TYPE)                                        \
+  GDAKIT_NVSHMEM_CALL TYPE nvshmem_##NAME##_g(const TYPE* source, int pe) { \
+    return gdakit::nvshmem::g<TYPE>(source, pe);                            \
   }
 GDAKIT_NVSHMEM_NUMBERS(GDAKIT_NVSHMEM_G)
 
 // Names with a number of bits: `void*`, and the same calls.
 #define GDAKIT_NVSHMEM_VOID_MOVE(NAME, CALL, TYPE)                                                 \
-  GDAKIT_HOST_DEVICE inline void NAME(void* dest, const void* source, size_t nelems, int pe) {     \
+  GDAKIT_NVSHMEM_CALL void NAME(void* dest, const void* source, size_t nelems, int pe) {           \
     gdakit::nvshmem::CALL(static_cast<TYPE*>(dest), static_cast<const TYPE*>(source), nelems, pe); \
   }
 #define GDAKIT_NVSHMEM_VOID_MOVE_BY(NAME, CALL, GROUP, TYPE)                            \
@@ -147,8 +147,8 @@ GDAKIT_NVSHMEM_NUMBERS(GDAKIT_NVSHMEM_G)
                                          static_cast<const TYPE*>(source), nelems, pe); \
   }
 #define GDAKIT_NVSHMEM_VOID_STRIDE(NAME, CALL, TYPE)                                            \
-  GDAKIT_HOST_DEVICE inline void NAME(void* dest, const void* source, ptrdiff_t dst,            \
-                                      ptrdiff_t sst, size_t nelems, int pe) {                   \
+  GDAKIT_NVSHMEM_CALL void NAME(void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst,   \
+                                size_t nelems, int pe) {                                        \
     gdakit::nvshmem::CALL(static_cast<TYPE*>(dest), static_cast<const TYPE*>(source), dst, sst, \
                           nelems, pe);                                                          \
   }

@@ -51,30 +51,30 @@ void nvshmem_team_destroy(nvshmem_team_t team);
 void nvshmem_team_get_config(nvshmem_team_t team, nvshmem_team_config_t* config);
 
 // -1 for a team that this PE is no member of.
-GDAKIT_HOST_DEVICE inline int nvshmem_team_my_pe(nvshmem_team_t team) {
+GDAKIT_NVSHMEM_CALL int nvshmem_team_my_pe(nvshmem_team_t team) {
   return gdakit::nvshmem::ask_here(
       [&](auto& thread) { return thread.team(gdakit::Team{team}).my_pe(); },
       [&](auto) { return gdakit::nvshmem::host_team_my_pe(team); });
 }
-GDAKIT_HOST_DEVICE inline int nvshmem_team_n_pes(nvshmem_team_t team) {
+GDAKIT_NVSHMEM_CALL int nvshmem_team_n_pes(nvshmem_team_t team) {
   return gdakit::nvshmem::ask_here(
       [&](auto& thread) { return thread.team(gdakit::Team{team}).n_pes(); },
       [&](auto) { return gdakit::nvshmem::host_team_n_pes(team); });
 }
-GDAKIT_HOST_DEVICE inline int nvshmem_team_translate_pe(nvshmem_team_t src_team, int src_pe,
-                                                        nvshmem_team_t dest_team) {
+GDAKIT_NVSHMEM_CALL int nvshmem_team_translate_pe(nvshmem_team_t src_team, int src_pe,
+                                                  nvshmem_team_t dest_team) {
   return gdakit::nvshmem::ask_here(
       [&](auto& thread) {
         return thread.team(gdakit::Team{src_team}).translate(src_pe, gdakit::Team{dest_team});
       },
       [&](auto) { return gdakit::nvshmem::host_team_translate_pe(src_team, src_pe, dest_team); });
 }
-GDAKIT_HOST_DEVICE inline int nvshmem_my_pe() {
+GDAKIT_NVSHMEM_CALL int nvshmem_my_pe() {
   return gdakit::nvshmem::ask_here(
       [](auto& thread) { return thread.my_pe(); },
       [](auto) { return gdakit::nvshmem::host_team_my_pe(NVSHMEM_TEAM_WORLD); });
 }
-GDAKIT_HOST_DEVICE inline int nvshmem_n_pes() {
+GDAKIT_NVSHMEM_CALL int nvshmem_n_pes() {
   return gdakit::nvshmem::ask_here(
       [](auto& thread) { return thread.n_pes(); },
       [](auto) { return gdakit::nvshmem::host_team_n_pes(NVSHMEM_TEAM_WORLD); });
@@ -82,14 +82,14 @@ GDAKIT_HOST_DEVICE inline int nvshmem_n_pes() {
 
 // Ends the job. In a kernel on a GPU it ends the kernel by a fault, so that the program's next call
 // of CUDA fails: the status is told on stdout alone.
-GDAKIT_HOST_DEVICE inline void nvshmem_global_exit(int status) {
+GDAKIT_NVSHMEM_CALL void nvshmem_global_exit(int status) {
   gdakit::nvshmem::ask_here(
       [&](auto& thread) { gdakit::nvshmem::exit_in_kernel(thread.my_pe(), status); },
       [&](auto) { gdakit::nvshmem::host_global_exit(status); });
 }
 
 // For loads and stores, or null. A PE reaches its own memory always, and that of direct peers.
-GDAKIT_HOST_DEVICE inline void* nvshmem_ptr(const void* dest, int pe) {
+GDAKIT_NVSHMEM_CALL void* nvshmem_ptr(const void* dest, int pe) {
   return gdakit::nvshmem::ask_here(
       [&](auto& thread) { return thread.ptr(const_cast<void*>(dest), pe); },
       [&](auto) { return gdakit::nvshmem::direct_address(dest, pe); });
@@ -97,27 +97,26 @@ GDAKIT_HOST_DEVICE inline void* nvshmem_ptr(const void* dest, int pe) {
 
 // What is stored there would go to all PEs of the team: null, for there is no multicast over
 // NVLink.
-GDAKIT_HOST_DEVICE inline void* nvshmemx_mc_ptr(nvshmem_team_t, const void*) { return nullptr; }
+GDAKIT_NVSHMEM_CALL void* nvshmemx_mc_ptr(nvshmem_team_t, const void*) { return nullptr; }
 
 // The shared memory that a kernel should lend: none is of use here.
-GDAKIT_HOST_DEVICE inline int nvshmemx_ask_smem(nvshmemx_smem_amount_t) { return 0; }
+GDAKIT_NVSHMEM_CALL int nvshmemx_ask_smem(nvshmemx_smem_amount_t) { return 0; }
 GDAKIT_DEVICE_ONLY void nvshmemx_give_smem(void*, size_t) {}
 GDAKIT_DEVICE_ONLY void nvshmemx_release_smem() {}
 
-GDAKIT_HOST_DEVICE inline void nvshmem_query_thread(int* provided) {
+GDAKIT_NVSHMEM_CALL void nvshmem_query_thread(int* provided) {
   *provided = NVSHMEM_THREAD_SERIALIZED;  // a Context serves one host thread at a time
 }
-GDAKIT_HOST_DEVICE inline void nvshmem_info_get_version(int* major, int* minor) {
+GDAKIT_NVSHMEM_CALL void nvshmem_info_get_version(int* major, int* minor) {
   *major = NVSHMEM_MAJOR_VERSION;
   *minor = NVSHMEM_MINOR_VERSION;
 }
-GDAKIT_HOST_DEVICE inline void nvshmemx_vendor_get_version_info(int* major, int* minor,
-                                                                int* patch) {
+GDAKIT_NVSHMEM_CALL void nvshmemx_vendor_get_version_info(int* major, int* minor, int* patch) {
   *major = NVSHMEM_VENDOR_MAJOR_VERSION;
   *minor = NVSHMEM_VENDOR_MINOR_VERSION;
   *patch = NVSHMEM_VENDOR_PATCH_VERSION;
 }
-GDAKIT_HOST_DEVICE inline void nvshmem_info_get_name(char* name) {
+GDAKIT_NVSHMEM_CALL void nvshmem_info_get_name(char* name) {
   const char text[] = NVSHMEM_VENDOR_STRING;
   for (size_t i = 0; i < sizeof(text); ++i) name[i] = text[i];
 }

@@ -68,8 +68,8 @@ GDAKIT_NVSHMEM_TYPES(GDAKIT_NVSHMEM_TYPED_PUT_SIGNALS)
 GDAKIT_NVSHMEM_SIZES(GDAKIT_NVSHMEM_SIZED_PUT_SIGNALS)
 GDAKIT_NVSHMEM_SIZED_PUT_SIGNALS(mem, unsigned char)
 
-GDAKIT_HOST_DEVICE inline void nvshmemx_signal_op(uint64_t* sig_addr, uint64_t signal, int sig_op,
-                                                  int pe) {
+GDAKIT_NVSHMEM_CALL void nvshmemx_signal_op(uint64_t* sig_addr, uint64_t signal, int sig_op,
+                                            int pe) {
   const gdakit::SignalOp op = gdakit::nvshmem::signal_op_of(sig_op);
   gdakit::nvshmem::here(
       "nvshmemx_signal_op", [&](auto& thread) { thread.signal(sig_addr, signal, op, pe); },
@@ -77,7 +77,7 @@ GDAKIT_HOST_DEVICE inline void nvshmemx_signal_op(uint64_t* sig_addr, uint64_t s
         gdakit::nvshmem::done("nvshmemx_signal_op", calls.signal(sig_addr, signal, op, pe));
       });
 }
-GDAKIT_HOST_DEVICE inline uint64_t nvshmem_signal_fetch(uint64_t* sig_addr) {
+GDAKIT_NVSHMEM_CALL uint64_t nvshmem_signal_fetch(uint64_t* sig_addr) {
   return gdakit::nvshmem::here(
       "nvshmem_signal_fetch", [&](auto& thread) { return thread.signal_fetch(sig_addr); },
       [&](auto calls) {

@@ -3,6 +3,7 @@
 #include <bootstrap_device_host/nvshmem_uniqueid.h>
 #include <device/nvshmem_coll_defines.cuh>
 #include <device/nvshmem_defines.h>
+#include <device/nvshmem_device_macros.h>
 #include <device/nvshmemx_coll_defines.cuh>
 #include <device/nvshmemx_collective_launch_apis.h>
 #include <device/nvshmemx_defines.h>
@@ -11,6 +12,7 @@
 #include <device_host/nvshmem_common.cuh>
 #include <device_host/nvshmem_tensor.h>
 #include <device_host/nvshmem_types.h>
+#include <device_host_transport/nvshmem_common_ibgda.h>
 #include <device_host_transport/nvshmem_common_transport.h>
 #include <device_host_transport/nvshmem_constants.h>
 #include <host/nvshmem_api.h>
@@ -18,6 +20,8 @@
 #include <host/nvshmem_macros.h>
 #include <host/nvshmemx_api.h>
 #include <host/nvshmemx_coll_api.h>
+#include <non_abi/device/threadgroup/nvshmemi_common_device_defines.cuh>
+#include <non_abi/nvshmem_build_options.h>
 #include <non_abi/nvshmem_version.h>
 #include <non_abi/nvshmemx_error.h>
 #include <nvshmem.h>
@@ -42,7 +46,7 @@ nvshmem_pe_index_t pes[] = {NVSHMEM_PE_INVALID, NVSHMEMX_PE_ANY, NVSHMEMX_PE_ALL
 int by_id(const char* bytes, int rank, int n_pes) {
   nvshmemx_uniqueid_t id = NVSHMEMX_UNIQUEID_INITIALIZER;
   memcpy(&id.version, bytes, sizeof(nvshmemx_uniqueid_v1));
-  static_assert(sizeof(id.version) + sizeof(id.internal) == 128);
+  static_assert(sizeof(id.version) + UNIQUEID_PADDING == 128);
   nvshmemx_init_attr_v1 attributes = NVSHMEMX_INIT_ATTR_V1_INITIALIZER;
   nvshmemx_init_init_attr_ver_only(attributes);
   attributes.args.content[0] = 0;
@@ -60,6 +64,26 @@ int make_team(nvshmemx_team_uniqueid_t id, nvshmem_team_t* made) {
   return nvshmem_team_split_strided(
       NVSHMEM_TEAM_WORLD, 0, 1, 2, &config,
       NVSHMEM_TEAM_CONFIG_MASK_NUM_CONTEXTS | NVSHMEM_TEAM_CONFIG_MASK_UNIQUEID, made);
+}
+
+#if NVSHMEM_VENDOR_VERSION < 30000
+#error "the version is for the preprocessor, too"
+#endif
+nvshmemi_version_t version = {NVSHMEM_VENDOR_MAJOR_VERSION, NVSHMEM_VENDOR_MINOR_VERSION,
+                              NVSHMEM_VENDOR_PATCH_VERSION};
+
+// How NVIDIA's own programs check what they call.
+int checked(void* memory) {
+  int result = 0;
+  NVSHMEMI_NULL_ERROR_JMP(memory, result, NVSHMEMX_ERROR_OUT_OF_MEMORY, out, "no memory\n");
+  result = nvshmemx_buffer_unregister(memory);
+  NVSHMEMI_NZ_ERROR_JMP(result, NVSHMEMX_ERROR_INTERNAL, out, "unregister: %s\n",
+                        nvshmemx_status_string(result));
+  NVSHMEMI_EQ_ERROR_JMP(result, 77, NVSHMEMX_ERROR_INTERNAL, out, "%d\n", result);
+  NVSHMEMI_NZ_EXIT(result, "%d\n", result);
+out:
+  if (result != 0) NVSHMEMI_ERROR_PRINT("gave up\n");
+  return result;
 }
 
 // NVSHMEM's functions have C linkage: declared once more, or found by name.

@@ -470,6 +470,9 @@ void check_all() {
 int main(int argc, char** argv) {
   const bool direct = argc == 2 && std::strcmp(argv[1], "direct") == 0;
   expect(nvshmemx_init_status() == NVSHMEM_STATUS_NOT_INITIALIZED, "status before init");
+  expect(std::strcmp(nvshmemx_status_string(NVSHMEMX_SUCCESS), "success") == 0 &&
+             std::strcmp(nvshmemx_status_string(77), "unknown status") == 0,
+         "statuses in words");
   nvshmem_init();
   int threads = -1;  // the second is counted
   expect(nvshmem_init_thread(NVSHMEM_THREAD_MULTIPLE, &threads) == 0 &&

@@ -2,10 +2,13 @@
 //
 //   nvshmem_ends_pe atexit        finalize was registered before init
 //   nvshmem_ends_pe fork STATUS   a child of PE 1 exits with STATUS, and the job goes on
-#include <cstdio>
+//   nvshmem_ends_pe thread        a thread of PE 0 exits with status 3 while another one is in a
+//   call
+#include <chrono>
 #include <cstdlib>
 #include <string_view>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 
 #include "nvshmem/nvshmem.h"
@@ -29,6 +32,20 @@ int child_ends(int status) {
   return waitpid(child, &ended, 0) == child && WEXITSTATUS(ended) == status ? 0 : 1;
 }
 
+int thread_ends() {
+  nvshmem_init();
+  if (nvshmem_my_pe() != 0) {
+    std::this_thread::sleep_for(std::chrono::seconds(20));
+    return 1;
+  }
+  std::thread([] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    std::exit(3);
+  }).detach();
+  nvshmem_barrier_all();
+  return 1;
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -38,6 +55,7 @@ int main(int count, char** arguments) {
     nvshmem_init();
     return pass_round();
   }
+  if (what == "thread") return thread_ends();
   if (what != "fork" || count != 3) return 2;
   nvshmem_init();
   int failed = nvshmem_my_pe() == 1 ? child_ends(std::atoi(arguments[2])) : 0;

@@ -1,10 +1,9 @@
 // host_only: a job of a launcher. host_only --rank R --size N --id-file FILE: one that meets by a
-// unique id, which PE 0 writes to FILE. host_only --give-up: the last PE ends a launcher's job.
+// unique id, which PE 0 writes to FILE.
 #include "tests/nvshmem/host_only.h"
 
 #include <chrono>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -45,11 +44,6 @@ int main(int argc, char** argv) {
     if (!start_by_id(std::atoi(argv[2]), std::atoi(argv[4]), argv[6])) return 1;
   } else {
     nvshmem_init();
-  }
-  if (argc == 2 && std::strcmp(argv[1], "--give-up") == 0) {
-    if (nvshmem_my_pe() + 1 == nvshmem_n_pes()) nvshmem_global_exit(7);
-    nvshmem_barrier_all();  // for what does not come
-    return 0;
   }
   const bool good = host_only::go_round();
   nvshmem_finalize();

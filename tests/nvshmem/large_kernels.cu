@@ -1,5 +1,5 @@
 // Kernels that the assembler must find registers for, whatever they call: they have no
-// __launch_bounds__. With and without -rdc=true. Compiled, not run.
+// __launch_bounds__, or some of their own. With and without -rdc=true. Compiled, not run.
 #include <nvshmem.h>
 #include <nvshmemx.h>
 
@@ -28,3 +28,11 @@ __global__ void exchange(double* dest, const double* source, int count) {
   nvshmem_double_fcollect(NVSHMEM_TEAM_WORLD, dest, source, count);
   nvshmem_double_sum_reducescatter(NVSHMEM_TEAM_WORLD, dest, source, count);
 }
+
+#if !GDAKIT_DEVICE_DEBUG
+__global__ void __launch_bounds__(1024, 1) bounded(float* dest, const float* source, int count) {
+  nvshmemx_float_sum_reduce_block(NVSHMEM_TEAM_WORLD, dest, source, count);
+  nvshmem_float_iput(dest, source, 2, 3, count, 0);
+  nvshmemx_barrier_all_block();
+}
+#endif

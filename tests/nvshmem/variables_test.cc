@@ -43,6 +43,8 @@ TEST(Variables, AHeapThatIsLargeFromTheBeginningRaisesItsLimit) {
 TEST(Variables, OfMemoryAndTeamsSetLimitsAndSayThem) {
   EXPECT_EQ(options_of({{"NVSHMEM_MAX_MEMORY_PER_GPU", "128G"}}).heap_limit,
             std::uint64_t{128} << 30);
+  EXPECT_EQ(options_of({{"NVSHMEM_CUMEM_GRANULARITY", "512M"}}).heap_chunk,
+            std::uint64_t{512} << 20);
   EXPECT_THAT(translate({{"NVSHMEM_MAX_TEAMS", "65"}}).warnings,
               ElementsAre(HasSubstr("GDAKIT_TEAMS takes an integer from 4 to 64")));
 }
@@ -125,6 +127,8 @@ TEST(Variables, AskForAnIntroduction) {
 TEST(Variables, OfNvshmemThatAskForWhatIsThereAnyhowAreTaken) {
   EXPECT_THAT(translate({{"NVSHMEM_IB_ENABLE_IBGDA", "1"}}).warnings, IsEmpty());
   EXPECT_THAT(translate({{"NVSHMEM_DISABLE_NVLS", "1"}}).warnings, IsEmpty());
+  EXPECT_THAT(translate({{"NVSHMEM_DISABLE_NCCL", "1"}}).warnings, IsEmpty());
+  EXPECT_THAT(translate({{"NVSHMEM_MACHINE_READABLE_OUTPUT", "1"}}).warnings, IsEmpty());
   for (const char* const value : {"0", "1"}) {
     EXPECT_THAT(translate({{"NVSHMEM_INFO", value}, {"NVSHMEM_VERSION", value}}).warnings,
                 IsEmpty());
