@@ -1,0 +1,75 @@
+// The pieces of docs/write-a-kernel.md: collectives of a team, and calls from the host.
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "gdakit.h"
+#include "host_calls/host_calls.h"
+#include "tests/support/job.h"
+
+namespace gdakit::test {
+namespace {
+
+struct RowWork {
+  Team rows;
+  int* sums;
+  int* values;
+  int* dest;
+  int* source;
+  std::size_t count;
+  int root;
+  template <class Pe>
+  GDAKIT_DEVICE void operator()(Pe& pe) const {
+#include <guides/write-a-kernel-2.inc>
+  }
+};
+
+TEST(WriteAKernel, ARowReducesAndBroadcasts) {
+  expect_job(4, job_options(), [](Context& context) -> Result<void> {
+    constexpr std::size_t kCount = 5;
+    auto teams = context.split_2d(kTeamWorld, 2);
+    if (!teams) return teams.error();
+    auto objects = context.allocate<int>(4 * kCount);
+    if (!objects) return objects.error();
+    int* const at = *objects;
+    const std::vector<int> mine(2 * kCount, 10 + context.my_pe());
+    if (auto done = context.upload(at, mine.data(), mine.size()); !done) return done;
+    if (auto done = context.barrier(); !done) return done;
+    const RowWork work{teams->x, at + 2 * kCount, at, at + 3 * kCount, at + kCount, kCount, 1};
+    if (auto done = context.launch(work, {.blocks = 1, .threads = 64}); !done) return done;
+    std::array<int, 2 * kCount> got{};
+    if (auto done = context.download(got.data(), at + 2 * kCount, got.size()); !done) return done;
+    const int first = context.my_pe() / 2 * 2;
+    EXPECT_EQ(got[0], 20 + 2 * first + 1);
+    EXPECT_EQ(got[2 * kCount - 1], 10 + first + 1);
+    return {};
+  });
+}
+
+TEST(WriteAKernel, TheHostSendsAndWaits) {
+  expect_job(2, job_options(), [](Context& context) -> Result<void> {
+    auto objects = context.allocate<std::uint64_t>(513);
+    if (!objects) return objects.error();
+    std::uint64_t* const outbox = *objects;
+    std::uint64_t* const inbox = outbox + 256;
+    std::uint64_t* const arrived = outbox + 512;
+    const std::vector<std::uint64_t> letter(256, 42);
+    if (auto done = context.upload(outbox, letter.data(), letter.size()); !done) return done;
+    if (context.my_pe() == 1) {
+#include <guides/write-a-kernel-3.inc>
+      EXPECT_TRUE(sent && seen);
+      EXPECT_EQ(seen ? *seen : 0, 1u);
+    }
+    if (auto done = context.barrier(); !done) return done;
+    std::uint64_t last = 0;
+    if (auto done = context.download(&last, &inbox[255], 1); !done) return done;
+    EXPECT_EQ(last, context.my_pe() == 1 ? 42u : 0u);
+    return {};
+  });
+}
+
+}  // namespace
+}  // namespace gdakit::test
