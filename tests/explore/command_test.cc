@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <unistd.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -62,9 +63,8 @@ ExploreArguments scenario(const std::string& name) {
 class File {
  public:
   explicit File(const std::string& name)
-      : path_(std::filesystem::path(testing::TempDir()) / ("gdakit-explore-" + name)) {
-    std::filesystem::remove(path_);
-  }
+      : path_(std::filesystem::path(testing::TempDir()) /
+              ("gdakit-explore-" + std::to_string(::getpid()) + "-" + name)) {}
   ~File() { std::filesystem::remove(path_); }
   File(const File&) = delete;
   File& operator=(const File&) = delete;

@@ -59,6 +59,13 @@ TEST(Shrink, KeepsWhatTheFailureNeedsAndNothingElse) {
   EXPECT_EQ(shrunk.result.finding, FindingKind::race);
 }
 
+TEST(Shrink, SeveralOfAKindAreNamedInThePlural) {
+  const Picks picks{
+      {1, 1, 2, 1, 1},
+      {Choice::delivery, Choice::delivery, Choice::defer, Choice::defer, Choice::load}};
+  EXPECT_EQ(picks.deviations_text(), "1 stale read, 2 deferred accesses, 2 reordered deliveries");
+}
+
 TEST(Shrink, AFailureThatNeedsNothingIsThePlainRun) {
   Asked subject(50, [](const Vector&) { return FindingKind::invariant; });
   const Shrunk shrunk = shrink(subject, filled(50, 1), 2000);

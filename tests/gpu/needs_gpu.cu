@@ -15,6 +15,11 @@ class NeedsGpu final : public testing::Environment {
   void SetUp() override {
     const GpuReport report = report_gpus();
     if (report.gpus.empty()) GTEST_SKIP() << "no GPU: " << report.sentence;
+#if defined(GDAKIT_TESTS_FOR_NO_GPU)
+    // Their kernels have large stacks: launches would wait for each other.
+    FAIL() << "these tests were compiled quickly, where there was no GPU; configure with -D "
+              "GDAKIT_TEST_CUDA_ARCHITECTURES=90-real or the like";
+#endif
     if (test::small()) give_stacks();
   }
 

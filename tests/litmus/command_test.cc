@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <unistd.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -22,8 +23,8 @@ class LitmusCommand : public testing::Test {
  protected:
   LitmusCommand() {
     folder_ = std::filesystem::temp_directory_path() /
-              ("gdakit-litmus-" +
-               std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
+              ("gdakit-litmus-" + std::to_string(::getpid()) + "-" +
+               testing::UnitTest::GetInstance()->current_test_info()->name());
     std::filesystem::create_directories(folder_);
   }
   ~LitmusCommand() override {

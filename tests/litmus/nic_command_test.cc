@@ -1,6 +1,8 @@
 // `gdakit litmus` with tests of the NIC half.
+#include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <unistd.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -39,7 +41,8 @@ std::string turned_round() {
   for (std::size_t at = 0; (at = all.find(": allowed", at)) != all.npos; ++at) {
     all.replace(at, 9, ": forbidden");
   }
-  const std::string path = testing::TempDir() + "turned-round.niclitmus";
+  const std::string path =
+      testing::TempDir() + "turned-round-" + std::to_string(::getpid()) + ".niclitmus";
   std::ofstream(path) << all;
   return path;
 }
@@ -51,7 +54,9 @@ TEST(NicLitmusCommand, ChecksEveryVerdict) {
 }
 
 TEST(NicLitmusCommand, FailsWhenAVerdictDoesNotHold) {
-  const Ran ran = run(turned_round());
+  const std::string file = turned_round();
+  const Ran ran = run(file);
+  std::filesystem::remove(file);
   EXPECT_EQ(ran.status, 1) << ran.out << ran.errors;
 }
 

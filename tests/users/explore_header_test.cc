@@ -3,6 +3,7 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <unistd.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -120,9 +121,10 @@ TEST(ExploreInTest, RefusesATokenThatIsNone) {
 
 class Page : public ::testing::Test {
  protected:
-  Page() : path_(std::filesystem::path(::testing::TempDir()) / "gdakit-users-page.html") {
-    std::filesystem::remove(path_);
-  }
+  // Of this process alone: tests run side by side.
+  Page()
+      : path_(std::filesystem::path(::testing::TempDir()) /
+              ("gdakit-users-page-" + std::to_string(::getpid()) + ".html")) {}
   ~Page() override { std::filesystem::remove(path_); }
 
   std::filesystem::path path_;
