@@ -1,9 +1,9 @@
 // How long do collectives take, and how many bytes a second do they move?
 //
-// One table for each collective and job, laid out as those of NVSHMEM's perftests. A row is a size:
-// the bytes of the call's `count`, so what a PE gives to broadcast, fcollect, collect and reduce,
-// gives to each member in alltoall(s), and gets of reduce_scatter. alltoalls leaves a gap
-// behind each word, and sends it by itself. The columns:
+// One table for each collective and job; with --perf-lines, as lines in the form of NVSHMEM's
+// perftests. A row is a size: the bytes of the call's `count`, so what a PE gives to broadcast,
+// fcollect, collect and reduce, gives to each member in alltoall(s), and gets of reduce_scatter.
+// alltoalls leaves a gap behind each word, and sends it by itself. The columns:
 //
 //   thread, warp, block   latency of a call made by one of them on each PE
 //   host                  latency of a call by the host that returns when it is done

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "bench/gpu/perf_lines.h"
 #include "core/host/gpu.h"
 
 namespace gdakit::bench {
@@ -16,6 +17,7 @@ struct Program::Parts {
   Needs needs;
   CLI::App app;
   std::string json;
+  bool perf_lines = false;
   bool quick = false;
 };
 
@@ -36,6 +38,10 @@ Program::Program(const char* name, const char* question, Needs needs)
     : parts_(std::make_unique<Parts>(name, question, needs)) {
   parts_->app.add_option("--json", parts_->json, "Also write the figures to this file")
       ->type_name("FILE");
+  parts_->app
+      .add_flag("--perf-lines", parts_->perf_lines,
+                "Print the tables by size as lines of NVSHMEM's perftests")
+      ->envname("NVSHMEM_MACHINE_READABLE_OUTPUT");
   add_flag("--quick", &parts_->quick,
            "Few repetitions and sizes, whatever other options say: to see that the bench works");
 }
@@ -82,7 +88,11 @@ int Program::main(int argc, char** argv, const std::function<Result<void>(Report
     return kSkipped;
   }
   Result<void> done = run(report);
-  report.print(stdout);
+  if (parts_->perf_lines) {
+    print_perf_lines(report, stdout);
+  } else {
+    report.print(stdout);
+  }
   if (done && !parts_->json.empty()) done = report.write_json(parts_->json);
   if (done) return 0;
   std::fprintf(stderr, "%s: %s\n", parts_->name.c_str(), done.error().message().c_str());

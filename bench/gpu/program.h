@@ -8,7 +8,8 @@
 //   }
 //
 // Exit status: 0, 1 if the measurement failed, 2 for wrong arguments, 77 if a GPU is missing. Every
-// bench has --json FILE, --quick (few repetitions, for a test) and --help.
+// bench has --json FILE, --perf-lines (perf_lines.h; also by NVSHMEM_MACHINE_READABLE_OUTPUT=1),
+// --quick (few repetitions, for a test) and --help.
 #pragma once
 
 #include <cstdint>

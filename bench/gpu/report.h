@@ -67,6 +67,9 @@ class Report {
     facts_.emplace_back(std::move(name), std::move(text));
   }
 
+  const std::string& bench() const { return bench_; }
+  const std::deque<Table>& tables() const { return tables_; }
+
   void print(std::FILE* to) const;
   Result<void> write_json(const std::string& path) const;
 

@@ -3,10 +3,13 @@
 
 #include <gmock/gmock.h>
 
+#include "tests/job/variable.h"
+
 namespace gdakit::bench {
 namespace {
 
 using testing::ElementsAre;
+using testing::HasSubstr;
 
 struct Given {
   std::vector<std::uint64_t> numbers = {7};
@@ -50,6 +53,27 @@ TEST(Program, AWrongPartOfAListIsAWrongArgument) {
     EXPECT_EQ(given.status, 2) << option;
     EXPECT_FALSE(given.ran) << option;
   }
+}
+
+std::string printed_by(std::vector<const char*> arguments) {
+  testing::internal::CaptureStdout();
+  Program program("some_bench", "What is it that is printed?", Needs::nothing);
+  arguments.insert(arguments.begin(), "some_bench");
+  arguments.push_back(nullptr);
+  program.main(static_cast<int>(arguments.size()) - 1, const_cast<char**>(arguments.data()),
+               [&](Report& report) -> Result<void> {
+                 report.add_table("puts", {{"size", "B"}, {"median", "us"}}).add_row({8, 3});
+                 return {};
+               });
+  return testing::internal::GetCapturedStdout();
+}
+
+TEST(Program, PrintsLinesOfPerftestsByOptionOrAsThoseAreTold) {
+  const std::string line = "&&&& PERF some_bench___puts___size__8___median 3.000000 -us\n";
+  EXPECT_THAT(printed_by({}), HasSubstr("# puts\n"));
+  EXPECT_EQ(printed_by({"--perf-lines"}), line);
+  const testing_job::Variable told("NVSHMEM_MACHINE_READABLE_OUTPUT", "1");
+  EXPECT_EQ(printed_by({}), line);
 }
 
 }  // namespace
