@@ -264,6 +264,16 @@ WorldPointer reduce_again(const SubjectOptions& options, Reached reached) {
   return world;
 }
 
+WorldPointer commands_reduce(const SubjectOptions& options) {
+  WorldOptions shape = options_for(options, 2, CollectiveAlgorithm::linear);
+  shape.handler = Handler::commands;
+  auto world = std::make_unique<World>("commands-reduce", shape);
+  auto* source = world->allocate<Word>("source", 2);
+  auto* dest = world->allocate<Word>("dest", 2);
+  world->launch({.blocks = 1, .threads = 2}, Reduce<BlockGroup>{world->witness(), source, dest, 2});
+  return world;
+}
+
 WorldPointer reduce_warp(const SubjectOptions& options, Reached reached) {
   auto world =
       world_of("reduce-warp", options_for(options, 2, CollectiveAlgorithm::automatic), reached);

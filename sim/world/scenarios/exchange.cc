@@ -76,12 +76,13 @@ struct Collect {
 struct ReduceScatter {
   const Witness* witness;
   Word* words;  // n
+  Word rounds;
   template <class Pe>
   void operator()(Pe& pe) const {
     auto& m = pe.machine();
     auto team = pe.team(kTeamWorld);
     const auto n = Word(team.n_pes());
-    for (Word round = 1; round <= 3; ++round) {
+    for (Word round = 1; round <= rounds; ++round) {
       for (Word i = 0; i < n; ++i) {
         m.store_weak(words + i, 100 * round + 10 * Word(pe.my_pe()) + i);
       }
@@ -166,7 +167,15 @@ WorldPointer reduce_scatter(const SubjectOptions& options, Reached reached) {
   auto world =
       world_of("reduce-scatter", options_for(options, 2, CollectiveAlgorithm::automatic), reached);
   auto* words = world->allocate<Word>("words", 2);
-  world->launch({.blocks = 1, .threads = 1}, ReduceScatter{world->witness(), words});
+  world->launch({.blocks = 1, .threads = 1}, ReduceScatter{world->witness(), words, 3});
+  return world;
+}
+
+WorldPointer reduce_scatter_of_three(const SubjectOptions& options, Reached reached) {
+  auto world = world_of("reduce-scatter-of-three",
+                        options_for(options, 3, CollectiveAlgorithm::automatic), reached);
+  auto* words = world->allocate<Word>("words", 3);
+  world->launch({.blocks = 1, .threads = 1}, ReduceScatter{world->witness(), words, 2});
   return world;
 }
 

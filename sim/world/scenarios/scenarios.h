@@ -74,6 +74,7 @@ WorldPointer fcollect_ring(const SubjectOptions& options, Reached reached = Reac
 WorldPointer fcollect_doubling(const SubjectOptions& options,
                                Reached reached = Reached::through_nic);
 WorldPointer reduce_again(const SubjectOptions& options, Reached reached = Reached::through_nic);
+WorldPointer commands_reduce(const SubjectOptions& options);
 WorldPointer reduce_warp(const SubjectOptions& options, Reached reached = Reached::through_nic);
 WorldPointer reduce_ring(const SubjectOptions& options, Reached reached = Reached::through_nic);
 WorldPointer reduce_doubling(const SubjectOptions& options, Reached reached = Reached::through_nic);
@@ -85,6 +86,8 @@ WorldPointer overlapping_teams(const SubjectOptions& options,
 WorldPointer alltoall(const SubjectOptions& options, Reached reached = Reached::through_nic);
 WorldPointer collect(const SubjectOptions& options, Reached reached = Reached::through_nic);
 WorldPointer reduce_scatter(const SubjectOptions& options, Reached reached = Reached::through_nic);
+WorldPointer reduce_scatter_of_three(const SubjectOptions& options,
+                                     Reached reached = Reached::through_nic);
 WorldPointer broadcast_ring(const SubjectOptions& options, Reached reached = Reached::through_nic);
 WorldPointer place_used_again(const SubjectOptions& options,
                               Reached reached = Reached::through_nic);
