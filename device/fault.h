@@ -10,25 +10,32 @@ namespace gdakit {
 
 enum class Fault : std::uint8_t {
   none,
-  no_pe,          // a PE that the job does not have
-  no_queue,       // a queue that there is not to each PE
-  wrong_sharing,  // an exclusive queue used as a shared one, or the other way round
-  foreign_post,   // somebody else has posted to an exclusive queue
-  heap_memory,    // memory that should lie in the symmetric heap
-  local_memory,   // memory that should lie there or be registered
-  alignment,      // a word that is not aligned to its size
-  stride,         // that of a destination is 0, or one of alltoalls below 1
-  count,          // more elements than a heap can hold
-  operation,      // a reduction that its type does not have
-  root,           // a member that the team does not have
-  not_a_member,   // a team that this PE is not in
-  ticket,         // one of no queue of the job
-  lock_not_held,  // a lock that this PE does not hold
+  no_pe,           // a PE that the job does not have
+  no_queue,        // a queue that there is not to each PE
+  wrong_sharing,   // an exclusive queue used as a shared one, or the other way round
+  foreign_post,    // somebody else has posted to an exclusive queue
+  heap_memory,     // memory that should lie in the symmetric heap
+  local_memory,    // memory that should lie there or be registered
+  heap_elements,   // some of many elements that should lie in the symmetric heap
+  local_elements,  // some of many that should lie there or be registered
+  alignment,       // a word that is not aligned to its size
+  stride,          // that of a destination is 0, or one of alltoalls below 1
+  count,           // more elements than a heap can hold
+  operation,       // a reduction that its type does not have
+  root,            // a member that the team does not have
+  not_a_member,    // a team that this PE is not in
+  ticket,          // one of no queue of the job
+  lock_not_held,   // a lock that this PE does not hold
 };
 
 GDAKIT_HOST_DEVICE constexpr StatusCode code_of(Fault fault) {
-  return fault == Fault::heap_memory || fault == Fault::local_memory ? StatusCode::invalid_address
-                                                                     : StatusCode::invalid_argument;
+  switch (fault) {
+    case Fault::heap_memory:
+    case Fault::local_memory:
+    case Fault::heap_elements:
+    case Fault::local_elements: return StatusCode::invalid_address;
+    default: return StatusCode::invalid_argument;
+  }
 }
 
 }  // namespace gdakit

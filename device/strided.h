@@ -249,8 +249,8 @@ GDAKIT_DEVICE Fault judge(const P& poster, rma::Direction direction, const Eleme
   if (all.count == 0) return Fault::none;
   const std::ptrdiff_t destination = direction.inbound ? local_stride : remote_stride;
   if (destination == 0 && all.count > 1) return Fault::stride;
-  if (!is_finite(all.count, remote_stride, all.bytes)) return Fault::heap_memory;
-  return is_finite(all.count, local_stride, all.bytes) ? Fault::none : Fault::local_memory;
+  if (!is_finite(all.count, remote_stride, all.bytes)) return Fault::heap_elements;
+  return is_finite(all.count, local_stride, all.bytes) ? Fault::none : Fault::local_elements;
 }
 
 // Whether the NIC would take the put.
@@ -264,17 +264,16 @@ GDAKIT_DEVICE bool may_copy(const P& poster, const Elements& all, std::ptrdiff_t
 // The report names the first element.
 template <class P>
 GDAKIT_DEVICE Ticket refused(const P& poster, Fault what, const Elements& all, std::int32_t pe) {
-  const std::uint64_t address = what == Fault::local_memory ? all.local : all.remote;
+  const std::uint64_t address = what == Fault::local_elements ? all.local : all.remote;
   return {poster.queue, pe, 0, poster.fault(what, pe, address, all.bytes)};
 }
 
 // Of elements that are not all registered: the first side of which some are not.
 template <class P>
-GDAKIT_DEVICE_CALL Fault unregistered_side(const P& poster, const Elements& all) {
-  for (std::uint64_t i = 0; i < all.count; ++i) {
-    if (!is_in_heap(poster.context.heap, all.remote_at(i), all.bytes)) return Fault::heap_memory;
-  }
-  return Fault::local_memory;
+GDAKIT_DEVICE Fault unregistered_side(const P& poster, const Elements& all) {
+  const std::uint64_t last = all.remote_at(all.count - 1);
+  const bool there = both_in_heap(poster.context.heap, all.remote, last, all.bytes);
+  return there ? Fault::local_elements : Fault::heap_elements;
 }
 
 // Posts the transfer and returns its ticket.

@@ -90,8 +90,7 @@ inline constexpr std::uint32_t kNearPes = 8;
 struct HeapView {
   std::uint64_t base;
   std::uint64_t end;
-  const LocalRange* chunks;  // ascending, without gaps, from base to end
-  std::uint32_t chunk_count;
+  const LocalRange* chunks;           // ascending, without gaps, from base to end
   const Be32* rkeys;                  // [chunk][pe]
   const std::uint64_t* remote_bases;  // [pe]
   // The addresses at which this PE's threads reach the heaps by loads and stores, this PE's own
@@ -101,8 +100,10 @@ struct HeapView {
   // heap, because a NIC's atomics and a processor's are not atomic with each other.
   const std::uint64_t* direct_atomic_bases;  // [pe]
   std::uint64_t direct_near[kNearPes];       // the first of direct_bases once more
+  std::uint32_t chunk_count;
   bool direct_mixed;  // some PE's puts go directly, and its atomics through the NIC
   bool direct_only;   // every PE is direct, for everything: no queue is ever posted to
+  std::uint8_t unused[2];
 };
 
 // How many addresses of the heap have `bytes` bytes behind them. Those are the first ones.
@@ -248,19 +249,22 @@ struct DeviceContext {
   const QueueView* queues;    // [queue][pe]
   std::uint32_t queue_count;  // per peer
   QueueSpread mapped_queues;
+  std::uint32_t local_range_count;
   HeapView heap;
   const LocalRange* local_ranges;  // registered memory outside the heap
-  std::uint32_t local_range_count;
   std::uint64_t max_message_bytes;
   std::uint64_t watchdog_ns;  // 0: wait for ever
-  bool needs_cst;             // inbound NIC writes are not ordered by themselves
-  Scope nic_scope;            // what Scope::nic means here: gpu or system
   const TeamView* teams;      // by Team::id
   std::uint32_t team_count;
+  bool needs_cst;   // inbound NIC writes are not ordered by themselves
+  Scope nic_scope;  // what Scope::nic means here: gpu or system
   CollectiveAlgorithm algorithm;
+  std::uint8_t unused;
   PeWords* words;
   PeState* state;
 };
 static_assert(std::is_trivially_copyable_v<DeviceContext>);
+// Two are compared as bytes.
+static_assert(std::has_unique_object_representations_v<DeviceContext>);
 
 }  // namespace gdakit

@@ -114,11 +114,18 @@ std::string fault_sentence(const FaultReport& report) {
       return memory +
              " of this PE are neither in the symmetric heap nor registered; allocate them there, "
              "or give them to register_buffer";
+    case Fault::heap_elements:
+      return "not all of the elements of " + memory + " and on are in the symmetric heap";
+    case Fault::local_elements:
+      return "not all of this PE's elements of " + memory +
+             " and on are in the symmetric heap or registered; allocate them there, or give them "
+             "to register_buffer";
     case Fault::alignment: return "the word of " + memory + " is not aligned to its size";
     case Fault::stride:
       return "a destination of several elements needs a stride other than 0, and alltoalls "
              "positive ones";
-    case Fault::count: return "so many elements cannot be in a heap; the destination was " + memory;
+    case Fault::count:
+      return "a heap cannot hold so many elements as were to go to address " + hex(report.address);
     case Fault::operation:
       return "its type does not have that reduction; floating-point numbers have no and, or and "
              "xor";

@@ -11,9 +11,12 @@ using test::expect_job;
 using test::job_options;
 using test::mismatch;
 
+constexpr std::size_t kRegistered = 64;
+
 struct Memory {
   std::uint64_t* word;  // in the symmetric heap
   int* stranger;        // neither there nor registered
+  int* registered;      // kRegistered of them
 };
 
 // By a number, so that one kernel has them all.
@@ -23,6 +26,8 @@ enum Misuse {
   get_to_stranger,
   strided_from_stranger,
   strided_to_stranger,
+  strided_beyond_buffer,
+  strided_for_ever,
   signal_from_stranger,
   fetch_to_stranger,
   broadcast_from_stranger,
@@ -31,11 +36,14 @@ enum Misuse {
   shared_as_exclusive,
   unaligned,
   stride_of_0,
+  too_many,
   no_root,
   no_team,
   bad_ticket,
   lock_not_held,
 };
+
+constexpr std::ptrdiff_t kFar = std::ptrdiff_t{1} << 60;
 
 struct Misused {
   Memory memory;
@@ -52,6 +60,8 @@ struct Misused {
       case get_to_stranger: pe.get(memory.stranger, ints, 4, 0); break;
       case strided_from_stranger: pe.iput(ints, memory.stranger, 2, 2, 4, 0); break;
       case strided_to_stranger: pe.iput(memory.stranger, ints, 2, 2, 4, 0); break;
+      case strided_beyond_buffer: pe.iput(ints, memory.registered, 1, 2, kRegistered, 0); break;
+      case strided_for_ever: pe.iput(ints, ints, kFar, 2, 9, 0); break;
       case signal_from_stranger:
         pe.put_signal(ints, memory.stranger, 4, memory.word + 8, 1, SignalOp::set, 0);
         break;
@@ -64,6 +74,7 @@ struct Misused {
       case shared_as_exclusive: pe.exclusively_on(0).put_value(ints, 1, 0); break;
       case unaligned: pe.atomic_add(skewed, std::uint64_t{1}, 0); break;
       case stride_of_0: pe.iput(ints, ints + 8, 0, 1, 4, 0); break;
+      case too_many: pe.team(kTeamWorld).broadcast(ints, ints, ~std::size_t{0} / 2, 0); break;
       case no_root: pe.team(kTeamWorld).broadcast(ints, ints, 4, 1); break;
       case no_team: pe.team(Team{17}).sync(); break;
       case bad_ticket: pe.wait(Ticket{99, 0, 1, {}}); break;
@@ -92,8 +103,11 @@ std::vector<Case> cases(const Memory& memory) {
       {put_from_stranger, "16 bytes" + local},
       {put_to_stranger, "16 bytes" + remote},
       {get_to_stranger, "16 bytes" + local},
-      {strided_from_stranger, "4 bytes" + local},
-      {strided_to_stranger, "4 bytes" + remote},
+      {strided_from_stranger, "not all of this PE's elements of 4 bytes" + stranger + " and on"},
+      {strided_to_stranger, "not all of the elements of 4 bytes" + stranger + " and on are in"},
+      {strided_beyond_buffer, "not all of this PE's elements of 4 bytes at address " +
+                                  hex(memory.registered) + " and on are"},
+      {strided_for_ever, "not all of the elements of 4 bytes at address " + hex(memory.word)},
       {signal_from_stranger, "16 bytes" + local},
       {fetch_to_stranger, "8 bytes" + local},
       {broadcast_from_stranger, "16 bytes" + local},
@@ -102,6 +116,7 @@ std::vector<Case> cases(const Memory& memory) {
       {shared_as_exclusive, "the other sharing"},
       {unaligned, "is not aligned to its size"},
       {stride_of_0, "a stride other than 0"},
+      {too_many, "so many elements as were to go to address " + hex(memory.word)},
       {no_root, "the root is none of the team's members"},
       {no_team, "this PE is in no such team"},
       {bad_ticket, "the ticket names no queue"},
@@ -126,11 +141,15 @@ TEST(FaultReports, NameTheArgumentAndTheRemedy) {
     const Result<std::uint64_t*> word = c.allocate<std::uint64_t>(64);
     if (!word) return word.error();
     std::vector<int> stranger(64, -1);
-    const Memory memory{*word, stranger.data()};
+    std::vector<int> registered(kRegistered, -1);
+    if (auto done = c.register_buffer(registered.data(), sizeof(int) * kRegistered); !done) {
+      return done;
+    }
+    const Memory memory{*word, stranger.data(), registered.data()};
     for (const Case& one : cases(memory)) {
       if (Result<void> checked = check(c, memory, one); !checked) return checked;
     }
-    return {};
+    return c.unregister_buffer(registered.data());
   });
 }
 
