@@ -1,6 +1,3 @@
-#include <string>
-#include <system_error>
-
 #include "gdakit.h"
 
 namespace gdakit::detail {
@@ -16,14 +13,7 @@ Result<std::unique_ptr<Context>> make_context(const Options& options,
     (*bootstrap)->abort(provider.error().message());
     return provider.error();
   }
-  try {
-    return Context::create(options, std::move(*bootstrap), **provider, kernels_for_gpu);
-  } catch (const std::system_error& error) {
-    return Error(
-        Code::system,
-        std::string("a thread of the PE could not be started (see ulimit -u): ") + error.what(),
-        error.code().value());
-  }
+  return Context::create(options, std::move(*bootstrap), **provider, kernels_for_gpu);
 }
 
 }  // namespace

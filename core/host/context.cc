@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
+#include <system_error>
 #include <unistd.h>
 #include <utility>
 
@@ -52,13 +54,25 @@ Result<std::unique_ptr<Context>> Context::create(const Options& options,
                                                  BackendProvider& provider, bool kernels_for_gpu) {
   if (Result<void> valid = options.validate(); !valid) return valid.error();
   std::unique_ptr<Context> context(new Context(options, std::move(bootstrap)));
-  Result<void> made = context->choose_device(kernels_for_gpu);
-  if (made) made = context->make_parts(provider);
+  const Result<void> made = context->make(provider, kernels_for_gpu);
   if (!made) {
     context->bootstrap_->abort(made.error().message());
     return made.error();
   }
   return context;
+}
+
+// A thread that the system does not give is an error like others: the other PEs hear of it.
+Result<void> Context::make(BackendProvider& provider, bool kernels_for_gpu) {
+  try {
+    if (Result<void> chosen = choose_device(kernels_for_gpu); !chosen) return chosen;
+    return make_parts(provider);
+  } catch (const std::system_error& error) {
+    return Error(
+        Code::system,
+        std::string("a thread of the PE could not be started (see ulimit -u): ") + error.what(),
+        error.code().value());
+  }
 }
 
 // A GPU where one is asked for, or where there is one and the program can use it.

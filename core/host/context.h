@@ -189,6 +189,7 @@ class Context {
   Result<void> choose_device(bool kernels_for_gpu);
   bool has_direct_peers() const { return transports().is_direct(my_pe()); }
   const void* direct_address(const void* symmetric, int pe) const;
+  Result<void> make(BackendProvider& provider, bool kernels_for_gpu);
   Result<void> make_parts(BackendProvider& provider);
   Result<void> make_state();
   Result<void> compare_devices();

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <exception>
+#include <future>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -20,6 +21,7 @@
 namespace gdakit {
 namespace {
 
+using namespace std::chrono_literals;
 using tcp_wire::Frame;
 using tcp_wire::FrameType;
 
@@ -114,17 +116,23 @@ void TcpBootstrap::send_text(FrameType type, const std::string& text) {
 }
 
 // Another thread than the one that is in a collective call may end the job. That one then sends the
-// message.
+// message, unless its call ends before.
 void TcpBootstrap::send_abort(const std::string& message) {
   if (hub_) return hub_->abort(message);
-  if (const std::unique_lock idle(calling_, std::try_to_lock); idle) {
-    if (stream_) send_text(FrameType::abort, message);
-    return;
-  }
   const auto write = [this, message] {
     if (stream_) stream_->write(text_frame(FrameType::abort, message));
   };
-  boost::asio::post(io_, boost::asio::use_future(write)).wait_for(kFarewellPatience);
+  const std::future<void> written = boost::asio::post(io_, boost::asio::use_future(write));
+  const auto is_written = [&](std::chrono::milliseconds patience) {
+    return written.wait_for(patience) == std::future_status::ready;
+  };
+  const auto deadline = BootstrapClock::now() + kFarewellPatience;
+  do {
+    if (const std::unique_lock idle(calling_, std::try_to_lock); idle) {
+      run_until(io_, deadline, [&] { return is_written(0ms) && (!stream_ || stream_->drained()); });
+      return;
+    }
+  } while (!is_written(10ms) && BootstrapClock::now() < deadline);
 }
 
 // Ends this member's part: what is half sent or half read cannot be taken up again.

@@ -1,11 +1,14 @@
 // The context's own services: the heap and its growth, errors of collective calls, buffers, jobs.
 #include <array>
+#include <cerrno>
 #include <sys/mman.h>
+#include <system_error>
 #include <thread>
 #include <unistd.h>
 
 #include <gmock/gmock.h>
 
+#include "core/host/local_bootstrap.h"
 #include "core/host/stall.h"
 #include "tests/support/job.h"
 
@@ -51,6 +54,36 @@ TEST(Context, GrowsTheHeapByRegisteredChunksUpToItsLimit) {
     auto again = c.allocate<char>(200 << 10);
     return again ? Result<void>() : Result<void>(again.error());
   });
+}
+
+// As a system that has no more threads to give.
+class ThreadlessProvider : public BackendProvider {
+ public:
+  Result<std::unique_ptr<Backend>> open(const Options&, Bootstrap& bootstrap,
+                                        MemoryProvider&) override {
+    if (bootstrap.rank() == 1) throw std::system_error(EAGAIN, std::generic_category());
+    return bootstrap.barrier().error();
+  }
+};
+
+TEST(Context, AThreadThatCannotBeStartedIsAnErrorOfWhichTheOthersHear) {
+  ThreadlessProvider provider;
+  const Options options = job_options();
+  std::array<std::string, 2> messages;
+  Result<std::vector<std::unique_ptr<Bootstrap>>> members =
+      make_local_bootstraps(2, options.timeout);
+  ASSERT_TRUE(members);
+  std::vector<std::thread> pes;
+  for (int pe = 0; pe < 2; ++pe) {
+    pes.emplace_back([&, pe] {
+      const auto made = Context::create(options, std::move((*members)[pe]), provider, false);
+      messages[pe] = made ? "made" : made.error().message();
+    });
+  }
+  for (std::thread& pe : pes) pe.join();
+  EXPECT_THAT(messages[1], HasSubstr("a thread of the PE could not be started (see ulimit -u)"));
+  EXPECT_THAT(messages[0],
+              HasSubstr("PE 1 ended the job: a thread of the PE could not be started"));
 }
 
 // What init says on each of two PEs that were started with these options.
