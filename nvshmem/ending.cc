@@ -25,11 +25,14 @@ void at_exit(int status, void*) {
   if (!all.context->on_gpu()) return;
   all.context.reset();
   all.left_at_exit = true;
+  leave_mpi();
 }
 
 // After all that the program has registered, because it was registered when the library was loaded.
 void leave_job() {
-  if (is_pe() && !library().abandoned) library().context.reset();
+  if (!is_pe() || library().abandoned) return;
+  library().context.reset();
+  leave_mpi();
 }
 [[maybe_unused]] const int kLeavesLast = std::atexit(leave_job);
 

@@ -122,7 +122,8 @@ Made make(unsigned int flags, const nvshmemx_init_attr_t* attributes) {
                  "gdakit does not start from OpenSHMEM; use a launcher with PMIx, "
                  "an MPI communicator or a unique id");
   }
-  if (!options->rank && asks_for_mpi(environment_variables()) && has_mpi()) {
+  const bool free_to_choose = !options->rank && options->launcher == LauncherChoice::automatic;
+  if (free_to_choose && asks_for_mpi(environment_variables()) && has_mpi()) {
     return make_by_mpi(*options, for_gpu, nullptr);
   }
   return make_by_launcher(*options, for_gpu);
@@ -310,7 +311,7 @@ int nvshmemx_init_status() {
 
 void nvshmem_finalize() {
   nv::Library& all = nv::library();
-  if (all.left_at_exit) return;
+  if (nv::is_ending()) return;
   if (all.inits == 0) {
     nv::fail("nvshmem_finalize",
              gdakit::Error(gdakit::Code::invalid_argument, "there was no init before it"));

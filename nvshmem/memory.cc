@@ -84,7 +84,7 @@ void* nvshmem_align(size_t alignment, size_t size) {
 }
 
 void nvshmem_free(void* memory) {
-  if (memory == nullptr) return;
+  if (memory == nullptr || nv::is_ending()) return;
   constexpr const char* kCall = "nvshmem_free";
   auto& aligned = nv::library().aligned;
   if (const auto found = aligned.find(memory); found != aligned.end()) {
@@ -105,6 +105,7 @@ int nvshmemx_buffer_register(void* address, size_t length) {
 }
 
 int nvshmemx_buffer_unregister(void* address) {
+  if (nv::is_ending()) return NVSHMEMX_SUCCESS;
   constexpr const char* kCall = "nvshmemx_buffer_unregister";
   const int status = nv::status_of(kCall, nv::context(kCall).unregister_buffer(address));
   if (status != NVSHMEMX_SUCCESS) return status;

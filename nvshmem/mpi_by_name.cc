@@ -87,6 +87,11 @@ Result<MpiPlace> share_by_mpi(void* communicator, UniqueId* id, Result<UniqueId>
     return Error(Code::unavailable,
                  "the program has loaded no MPI library; link it with MPI, or use a unique id");
   }
+  if (says("MPI_Finalized")) {
+    return Error(Code::unavailable,
+                 "MPI was finalized before, and cannot start again in this process; finalize it "
+                 "behind the last NVSHMEM job, or use a unique id");
+  }
   if (!says("MPI_Initialized") && !initialize()) {
     return Error(Code::system, "MPI_Init failed; call it before NVSHMEM's init");
   }

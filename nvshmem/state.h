@@ -33,6 +33,9 @@ Library& library();
 // Makes the context, or counts one more init.
 Result<void> start(unsigned int flags, const nvshmemx_init_attr_t* attributes);
 
+// Whether the program ends, so that nothing is there to be released and nobody to wait for.
+inline bool is_ending() { return library().left_at_exit || library().abandoned; }
+
 // The others learn why this PE ends, which waits for none of them and destroys nothing: other
 // threads may be in calls.
 void abandon_job(const std::string& why);

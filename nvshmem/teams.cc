@@ -35,7 +35,7 @@ int nvshmem_team_split_2d(nvshmem_team_t parent, int xrange, const nvshmem_team_
 }
 
 void nvshmem_team_destroy(nvshmem_team_t team) {
-  if (team == NVSHMEM_TEAM_INVALID) return;
+  if (team == NVSHMEM_TEAM_INVALID || nv::is_ending()) return;
   constexpr const char* kCall = "nvshmem_team_destroy";
   nv::require(kCall, nv::context(kCall).destroy_team({team}));
 }

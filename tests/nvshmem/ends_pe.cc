@@ -2,6 +2,7 @@
 //
 //   nvshmem_ends_pe atexit        finalize was registered before init
 //   nvshmem_ends_pe fork STATUS   a child of PE 1 exits with STATUS, and the job goes on
+//   nvshmem_ends_pe atexit_failed the same, and PE 0 exits with status 3 at once
 //   nvshmem_ends_pe thread        a thread of PE 0 exits with status 3 while another one is in a
 //   call
 #include <chrono>
@@ -32,12 +33,19 @@ int child_ends(int status) {
   return waitpid(child, &ended, 0) == child && WEXITSTATUS(ended) == status ? 0 : 1;
 }
 
+int wait_to_be_ended() {
+  std::this_thread::sleep_for(std::chrono::seconds(20));
+  return 1;
+}
+
+int exit_early() {
+  nvshmem_init();
+  return nvshmem_my_pe() == 0 ? 3 : wait_to_be_ended();
+}
+
 int thread_ends() {
   nvshmem_init();
-  if (nvshmem_my_pe() != 0) {
-    std::this_thread::sleep_for(std::chrono::seconds(20));
-    return 1;
-  }
+  if (nvshmem_my_pe() != 0) return wait_to_be_ended();
   std::thread([] {
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
     std::exit(3);
@@ -54,6 +62,10 @@ int main(int count, char** arguments) {
     std::atexit(nvshmem_finalize);
     nvshmem_init();
     return pass_round();
+  }
+  if (what == "atexit_failed") {
+    std::atexit(nvshmem_finalize);
+    return exit_early();
   }
   if (what == "thread") return thread_ends();
   if (what != "fork" || count != 3) return 2;

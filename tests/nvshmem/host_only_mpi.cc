@@ -1,6 +1,6 @@
 // The PEs of an MPI communicator: half of them, and then all. --give-up: the last one of them ends
 // the job, while the others wait for it. --by-variable: NVSHMEM_BOOTSTRAP=MPI, and MPI is not
-// initialized before.
+// initialized before. --without-finalize: likewise, and the program just ends.
 #include <cstring>
 #include <mpi.h>
 
@@ -37,13 +37,20 @@ int start_by_variable() {
   nvshmem_finalize();
   int finalized = 0;
   MPI_Finalized(&finalized);
-  return good && finalized != 0 ? 0 : 1;
+  const bool refused = nvshmemx_init_attr(0, nullptr) != 0;  // MPI does not start again
+  return good && finalized != 0 && refused ? 0 : 1;
+}
+
+int start_and_end() {
+  nvshmem_init();
+  return host_only::go_round() ? 0 : 1;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc == 2 && std::strcmp(argv[1], "--by-variable") == 0) return start_by_variable();
+  if (argc == 2 && std::strcmp(argv[1], "--without-finalize") == 0) return start_and_end();
   MPI_Init(&argc, &argv);
   if (argc == 2) return give_up();
   int rank = 0;
