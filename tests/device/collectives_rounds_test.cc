@@ -45,7 +45,7 @@ INSTANTIATE_TEST_SUITE_P(All, CollectiveRounds, testing::ValuesIn(kCases), [](co
 // Reductions that the team's scratch memory takes piece by piece, in place: what one leaves is what
 // the next begins with.
 struct ReducedInPieces {
-  static constexpr std::size_t kCount = 3001;  // 12 KB; a member's part of the scratch is less
+  static constexpr std::size_t kCount = 401;  // 1.6 KB; a member's part of the scratch is less
 
   std::uint32_t* words;
   std::int32_t rounds;
