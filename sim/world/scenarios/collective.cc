@@ -192,6 +192,33 @@ struct OverlappingTeams {
   }
 };
 
+// Each of three PEs is the root once.
+WorldPointer broadcast_by(const char* name, CollectiveAlgorithm algorithm,
+                          const SubjectOptions& options, Reached reached) {
+  auto world = world_of(name, options_for(options, 3, algorithm), reached);
+  auto* source = world->allocate<Word>("source", 2);
+  auto* dest = world->allocate<Word>("dest", 6);
+  world->launch({.blocks = 1, .threads = 2}, Broadcast{world->witness(), source, dest});
+  return world;
+}
+
+WorldPointer fcollect(const char* name, const WorldOptions& shape, Word rounds, Reached reached) {
+  auto world = world_of(name, shape, reached);
+  auto* source = world->allocate<Word>("source", 1);
+  auto* dest = world->allocate<Word>("dest", rounds * Word(shape.pes));
+  world->launch({.blocks = 1, .threads = 1}, Fcollect{world->witness(), source, dest, rounds});
+  return world;
+}
+
+template <class Group>
+WorldPointer reduce_by(const char* name, const WorldOptions& shape, Word rounds, Reached reached) {
+  auto world = world_of(name, shape, reached);
+  auto* source = world->allocate<Word>("source", 2);
+  auto* dest = world->allocate<Word>("dest", 2);
+  world->launch({.blocks = 1, .threads = 2}, Reduce<Group>{world->witness(), source, dest, rounds});
+  return world;
+}
+
 }  // namespace
 
 WorldPointer team_sync(const SubjectOptions& options, Reached reached) {
@@ -211,76 +238,46 @@ WorldPointer sync_after_sync(const SubjectOptions& options, Reached reached) {
 }
 
 WorldPointer broadcast_tree(const SubjectOptions& options, Reached reached) {
-  auto world = world_of("broadcast-tree", options_for(options, 3, CollectiveAlgorithm::logarithmic),
-                        reached);
-  auto* source = world->allocate<Word>("source", 2);
-  auto* dest = world->allocate<Word>("dest", 6);
-  world->launch({.blocks = 1, .threads = 2}, Broadcast{world->witness(), source, dest});
-  return world;
+  return broadcast_by("broadcast-tree", CollectiveAlgorithm::logarithmic, options, reached);
 }
 
 WorldPointer broadcast_linear(const SubjectOptions& options, Reached reached) {
-  auto world =
-      world_of("broadcast-linear", options_for(options, 3, CollectiveAlgorithm::linear), reached);
-  auto* source = world->allocate<Word>("source", 2);
-  auto* dest = world->allocate<Word>("dest", 6);
-  world->launch({.blocks = 1, .threads = 2}, Broadcast{world->witness(), source, dest});
-  return world;
+  return broadcast_by("broadcast-linear", CollectiveAlgorithm::linear, options, reached);
 }
 
 WorldPointer fcollect_linear(const SubjectOptions& options, Reached reached) {
-  auto world =
-      world_of("fcollect-linear", options_for(options, 3, CollectiveAlgorithm::linear), reached);
-  auto* source = world->allocate<Word>("source", 1);
-  auto* dest = world->allocate<Word>("dest", 6);
-  world->launch({.blocks = 1, .threads = 1}, Fcollect{world->witness(), source, dest, 2});
-  return world;
+  return fcollect("fcollect-linear", options_for(options, 3, CollectiveAlgorithm::linear), 2,
+                  reached);
 }
 
 WorldPointer fcollect_ring(const SubjectOptions& options, Reached reached) {
-  auto world =
-      world_of("fcollect-ring", options_for(options, 3, CollectiveAlgorithm::ring), reached);
-  auto* source = world->allocate<Word>("source", 1);
-  auto* dest = world->allocate<Word>("dest", 6);
-  world->launch({.blocks = 1, .threads = 1}, Fcollect{world->witness(), source, dest, 2});
-  return world;
+  return fcollect("fcollect-ring", options_for(options, 3, CollectiveAlgorithm::ring), 2, reached);
 }
 
 WorldPointer fcollect_doubling(const SubjectOptions& options, Reached reached) {
-  auto world = world_of("fcollect-doubling",
-                        options_for(options, 4, CollectiveAlgorithm::logarithmic), reached);
-  auto* source = world->allocate<Word>("source", 1);
-  auto* dest = world->allocate<Word>("dest", 4);
-  world->launch({.blocks = 1, .threads = 1}, Fcollect{world->witness(), source, dest, 1});
-  return world;
+  return fcollect("fcollect-doubling", options_for(options, 4, CollectiveAlgorithm::logarithmic), 1,
+                  reached);
 }
 
 WorldPointer reduce_again(const SubjectOptions& options, Reached reached) {
-  auto world =
-      world_of("reduce-again", options_for(options, 2, CollectiveAlgorithm::linear), reached);
-  auto* source = world->allocate<Word>("source", 2);
-  auto* dest = world->allocate<Word>("dest", 2);
-  world->launch({.blocks = 1, .threads = 2}, Reduce<BlockGroup>{world->witness(), source, dest, 3});
-  return world;
+  return reduce_by<BlockGroup>("reduce-again", options_for(options, 2, CollectiveAlgorithm::linear),
+                               3, reached);
 }
 
 WorldPointer commands_reduce(const SubjectOptions& options) {
   WorldOptions shape = options_for(options, 2, CollectiveAlgorithm::linear);
   shape.handler = Handler::commands;
-  auto world = std::make_unique<World>("commands-reduce", shape);
-  auto* source = world->allocate<Word>("source", 2);
-  auto* dest = world->allocate<Word>("dest", 2);
-  world->launch({.blocks = 1, .threads = 2}, Reduce<BlockGroup>{world->witness(), source, dest, 2});
-  return world;
+  return reduce_by<BlockGroup>("commands-reduce", shape, 2, Reached::through_nic);
 }
 
 WorldPointer reduce_warp(const SubjectOptions& options, Reached reached) {
-  auto world =
-      world_of("reduce-warp", options_for(options, 2, CollectiveAlgorithm::automatic), reached);
-  auto* source = world->allocate<Word>("source", 2);
-  auto* dest = world->allocate<Word>("dest", 2);
-  world->launch({.blocks = 1, .threads = 2}, Reduce<WarpGroup>{world->witness(), source, dest, 3});
-  return world;
+  return reduce_by<WarpGroup>("reduce-warp",
+                              options_for(options, 2, CollectiveAlgorithm::automatic), 3, reached);
+}
+
+WorldPointer reduce_doubling(const SubjectOptions& options, Reached reached) {
+  return reduce_by<BlockGroup>(
+      "reduce-doubling", options_for(options, 3, CollectiveAlgorithm::logarithmic), 2, reached);
 }
 
 WorldPointer reduce_ring(const SubjectOptions& options, Reached reached) {
@@ -288,15 +285,6 @@ WorldPointer reduce_ring(const SubjectOptions& options, Reached reached) {
   auto* source = world->allocate<Word>("source", ReduceRing::kCount);
   auto* dest = world->allocate<Word>("dest", 2 * ReduceRing::kCount);
   world->launch({.blocks = 1, .threads = 1}, ReduceRing{world->witness(), source, dest});
-  return world;
-}
-
-WorldPointer reduce_doubling(const SubjectOptions& options, Reached reached) {
-  auto world = world_of("reduce-doubling",
-                        options_for(options, 3, CollectiveAlgorithm::logarithmic), reached);
-  auto* source = world->allocate<Word>("source", 2);
-  auto* dest = world->allocate<Word>("dest", 2);
-  world->launch({.blocks = 1, .threads = 2}, Reduce<BlockGroup>{world->witness(), source, dest, 2});
   return world;
 }
 

@@ -143,6 +143,14 @@ struct PlaceUsedAgain {
   }
 };
 
+WorldPointer reduce_scatter_of(int pes, Word rounds, const char* name,
+                               const SubjectOptions& options, Reached reached) {
+  auto world = world_of(name, options_for(options, pes, CollectiveAlgorithm::automatic), reached);
+  auto* words = world->allocate<Word>("words", static_cast<std::size_t>(pes));
+  world->launch({.blocks = 1, .threads = 1}, ReduceScatter{world->witness(), words, rounds});
+  return world;
+}
+
 }  // namespace
 
 WorldPointer alltoall(const SubjectOptions& options, Reached reached) {
@@ -164,19 +172,11 @@ WorldPointer collect(const SubjectOptions& options, Reached reached) {
 }
 
 WorldPointer reduce_scatter(const SubjectOptions& options, Reached reached) {
-  auto world =
-      world_of("reduce-scatter", options_for(options, 2, CollectiveAlgorithm::automatic), reached);
-  auto* words = world->allocate<Word>("words", 2);
-  world->launch({.blocks = 1, .threads = 1}, ReduceScatter{world->witness(), words, 3});
-  return world;
+  return reduce_scatter_of(2, 3, "reduce-scatter", options, reached);
 }
 
 WorldPointer reduce_scatter_of_three(const SubjectOptions& options, Reached reached) {
-  auto world = world_of("reduce-scatter-of-three",
-                        options_for(options, 3, CollectiveAlgorithm::automatic), reached);
-  auto* words = world->allocate<Word>("words", 3);
-  world->launch({.blocks = 1, .threads = 1}, ReduceScatter{world->witness(), words, 2});
-  return world;
+  return reduce_scatter_of(3, 2, "reduce-scatter-of-three", options, reached);
 }
 
 WorldPointer broadcast_ring(const SubjectOptions& options, Reached reached) {
