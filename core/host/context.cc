@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <string>
 #include <system_error>
 #include <unistd.h>
 #include <utility>
@@ -68,10 +67,8 @@ Result<void> Context::make(BackendProvider& provider, bool kernels_for_gpu) {
     if (Result<void> chosen = choose_device(kernels_for_gpu); !chosen) return chosen;
     return make_parts(provider);
   } catch (const std::system_error& error) {
-    return Error(
-        Code::system,
-        std::string("a thread of the PE could not be started (see ulimit -u): ") + error.what(),
-        error.code().value());
+    return Error::from_errno("a thread of the PE could not be started (see ulimit -u)",
+                             error.code().value());
   }
 }
 

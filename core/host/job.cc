@@ -26,11 +26,6 @@ class FirstFailure {
   std::optional<Error> error_;
 };
 
-Error no_thread(const std::system_error& error) {
-  return Error(Code::system, std::string("there is no thread for it: ") + error.what(),
-               error.code().value());
-}
-
 Result<void> run_pe(const Options& options, std::unique_ptr<Bootstrap> bootstrap,
                     BackendProvider& provider, const PeMain& pe_main, bool kernels_for_gpu,
                     FirstFailure& failure) {
@@ -67,7 +62,8 @@ Result<void> run_in_process(int n_pes, const Options& options, BackendProvider& 
       });
     }
   } catch (const std::system_error& error) {
-    failure.note(static_cast<int>(threads.size()), no_thread(error));
+    failure.note(static_cast<int>(threads.size()),
+                 Error::from_errno("there is no thread for it", error.code().value()));
     bootstraps->clear();  // so that the PEs that are there do not wait for the others
   }
   for (std::thread& thread : threads) thread.join();
