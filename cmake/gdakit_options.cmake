@@ -18,9 +18,17 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 
+# ccache finds what another folder of this machine has compiled: it sees paths relative to the build
+# folder, and objects name sources as from the root, wherever that lies.
 find_program(GDAKIT_CCACHE ccache)
+set(gdakit_compiler_launcher)
 if(GDAKIT_CCACHE AND PROJECT_IS_TOP_LEVEL)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${GDAKIT_CCACHE})
+  set(gdakit_compiler_launcher env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
+                               ${GDAKIT_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${gdakit_compiler_launcher})
+  file(RELATIVE_PATH gdakit_root_from_build ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR})
+  add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=>"
+                      "$<$<COMPILE_LANGUAGE:CXX>:-ffile-prefix-map=${gdakit_root_from_build}=>")
 endif()
 
 # From here on GDAKIT_CUDA is ON or OFF.
@@ -77,7 +85,7 @@ if(GDAKIT_CUDA)
   set(CMAKE_CUDA_STANDARD_REQUIRED ON)
   set(CMAKE_CUDA_EXTENSIONS OFF)
   if(GDAKIT_CCACHE AND PROJECT_IS_TOP_LEVEL)
-    set(CMAKE_CUDA_COMPILER_LAUNCHER ${GDAKIT_CCACHE})
+    set(CMAKE_CUDA_COMPILER_LAUNCHER ${gdakit_compiler_launcher})
   endif()
 endif()
 

@@ -17,10 +17,11 @@ weak::Sem sem_of(const SiteTable::Call& call) {
   return weak::Sem::relaxed;
 }
 
-// From the root of the sources on.
+// From the root of the sources on. Compilers that cache objects name files so already.
 std::string short_file(std::string_view file) {
-  for (const std::string_view room : {"/device/", "/sim/", "/tests/", "/examples/", "/tools/"}) {
-    const std::size_t at = file.rfind(room);
+  for (const std::string_view room : {"device/", "sim/", "tests/", "examples/", "tools/"}) {
+    if (file.substr(0, room.size()) == room) return std::string(file);
+    const std::size_t at = file.rfind("/" + std::string(room));
     if (at != std::string_view::npos) return std::string(file.substr(at + 1));
   }
   return std::string(file);
