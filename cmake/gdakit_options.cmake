@@ -19,12 +19,13 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 
 # ccache finds what another folder of this machine has compiled: it sees paths relative to the build
-# folder, and objects name sources as from the root, wherever that lies.
+# folder, and objects name sources as from the root, wherever that lies. scripts/test counts hits by
+# the log.
 find_program(GDAKIT_CCACHE ccache)
 set(gdakit_compiler_launcher)
 if(GDAKIT_CCACHE AND PROJECT_IS_TOP_LEVEL)
   set(gdakit_compiler_launcher env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
-                               ${GDAKIT_CCACHE})
+                               CCACHE_STATSLOG=${PROJECT_BINARY_DIR}/ccache.log ${GDAKIT_CCACHE})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${gdakit_compiler_launcher})
   file(RELATIVE_PATH gdakit_root_from_build ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR})
   add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=>"
@@ -32,8 +33,10 @@ if(GDAKIT_CCACHE AND PROJECT_IS_TOP_LEVEL)
 endif()
 
 # From here on GDAKIT_CUDA is ON or OFF.
+set(gdakit_cuda_was_asked_for ${GDAKIT_CUDA})
 set(GDAKIT_LEAST_CUDA 12.8)
 if(GDAKIT_CUDA STREQUAL "AUTO")
+  set(gdakit_cuda_was_asked_for OFF)
   include(CheckLanguage)
   list(APPEND CMAKE_PROGRAM_PATH /usr/local/cuda/bin)
   check_language(CUDA)
@@ -50,9 +53,16 @@ if(GDAKIT_CUDA STREQUAL "AUTO")
   endif()
 endif()
 if(GDAKIT_CUDA)
-  # Machine code for the GPUs that clusters have, and PTX for newer ones.
+  # A machine that has the toolkit and no GPU runs nothing of what nvcc makes there: one kind of PTX,
+  # made fast, shows that the code compiles. Who asks for the CUDA parts by GDAKIT_CUDA=ON gets
+  # machine code for the GPUs that clusters have, and PTX for newer ones.
+  set(for_no_gpu 90-virtual)
   if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-    set(CMAKE_CUDA_ARCHITECTURES 80-real 90-real 100)
+    if(gdakit_cuda_was_asked_for OR EXISTS /dev/nvidiactl)
+      set(CMAKE_CUDA_ARCHITECTURES 80-real 90-real 100)
+    else()
+      set(CMAKE_CUDA_ARCHITECTURES ${for_no_gpu})
+    endif()
   endif()
   enable_language(CUDA)
   if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS GDAKIT_LEAST_CUDA)
@@ -63,7 +73,6 @@ if(GDAKIT_CUDA)
   find_package(CUDAToolkit REQUIRED)
   # Tests and benchmarks have many kernels: they are compiled for the GPU at hand only; without one
   # to PTX, which a driver can still translate.
-  set(for_no_gpu 90-virtual)
   if(EXISTS /dev/nvidiactl)
     set(test_architectures native)
   else()
@@ -73,9 +82,17 @@ if(GDAKIT_CUDA)
       "What GPU tests and benchmarks are compiled for, as CMAKE_CUDA_ARCHITECTURES")
   # Nobody runs that PTX here, so it need not be fast: that takes nvcc a third of the time.
   set(gdakit_test_nvcc_flags)
-  if(GDAKIT_TEST_CUDA_ARCHITECTURES STREQUAL for_no_gpu AND
-     CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
-    set(gdakit_test_nvcc_flags --Ofast-compile=max)
+  if(CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
+    set(made_fast --Ofast-compile=max)
+    if(GDAKIT_TEST_CUDA_ARCHITECTURES STREQUAL for_no_gpu)
+      set(gdakit_test_nvcc_flags ${made_fast})
+    endif()
+    if(CMAKE_CUDA_ARCHITECTURES STREQUAL for_no_gpu)
+      add_compile_options($<$<COMPILE_LANGUAGE:CUDA>:${made_fast}>)
+      # The host's part of such a file takes longer than the GPU's.
+      string(REPLACE "-O2" "-O0" CMAKE_CUDA_FLAGS_RELWITHDEBINFO
+             "${CMAKE_CUDA_FLAGS_RELWITHDEBINFO}")
+    endif()
   endif()
   if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know that nvcc takes C++20
     set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
@@ -124,6 +141,7 @@ endmacro()
 
 # gdakit_add_test(NAME LABEL label SOURCES... [LIBRARY target] [TIMEOUT seconds] [DIRECT]): one
 # GoogleTest program; every test in it is a CTest test with that label (unit, sim or job).
+# A program of tests/device is built under a sanitizer only if tests/sanitized.cmake lists it.
 # LIBRARY: what it links in the place of gdakit. DIRECT: and another test, direct.*, in which PEs
 # reach each other without the NIC.
 function(gdakit_add_test name)
@@ -133,6 +151,13 @@ function(gdakit_add_test name)
   endif()
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_LIBRARY} gdakit_flags GTest::gmock GTest::gtest_main)
+  if(CMAKE_CURRENT_SOURCE_DIR MATCHES "/tests/device$")
+    gdakit_is_sanitized(${name} here)
+    if(NOT here)
+      set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+      return()
+    endif()
+  endif()
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 60)
   endif()
