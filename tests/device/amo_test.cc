@@ -274,11 +274,11 @@ Result<void> run_amos(Context& c, std::uint64_t seed) {
 // int32_t, size_t, ptrdiff_t and the like are names for some of these.
 using All = testing::Types<int, long, long long, unsigned, unsigned long, unsigned long long, float,
                            double>;
-using OnGpu = testing::Types<int, unsigned long, double>;
+using OfEachSize = testing::Types<int, unsigned long, double>;
 
 template <class T>
 class Amos : public testing::Test {};
-using Types = test::TypesHere<All, OnGpu>;
+using Types = test::TypesHere<All, OfEachSize>;
 TYPED_TEST_SUITE(Amos, Types, test::TypeNames);
 
 TYPED_TEST(Amos, LeaveAndBringWhatTheModelSays) {
@@ -320,7 +320,7 @@ TEST(AmosNbi, RefuseAResultInMemoryThatIsNotRegistered) {
 }
 
 // On devices that do not order inbound writes, quiet makes the results visible.
-TEST(AmosNbi, AreVisibleAfterQuietOnGpusThatAskForAFlush) {
+TEST(AmosNbi, AreVisibleAfterQuietOfEachSizesThatAskForAFlush) {
   BackendLimits limits;
   limits.needs_cst = true;
   test::LimitedProvider provider(limits);

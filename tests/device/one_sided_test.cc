@@ -11,8 +11,8 @@ using test::By;
 using All = testing::Types<float, double, test::Half, test::Bfloat16, char, signed char, short, int,
                            long, long long, unsigned char, unsigned short, unsigned, unsigned long,
                            unsigned long long, test::Bits128>;
-using OnGpu = testing::Types<unsigned char, test::Half, int, double, test::Bits128>;
-using Types = test::TypesHere<All, OnGpu>;
+using OfEachSize = testing::Types<unsigned char, test::Half, int, double, test::Bits128>;
+using Types = test::TypesHere<All, OfEachSize>;
 
 template <class T, class List>
 inline constexpr bool kIsIn = false;

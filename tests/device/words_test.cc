@@ -188,8 +188,8 @@ class Words : public testing::Test {};
 // OpenSHMEM's fourteen names for types of words are names for these; more sizes are ours.
 using All = testing::Types<short, int, long, long long, unsigned short, unsigned, unsigned long,
                            unsigned long long, signed char>;
-using OnGpu = testing::Types<short, int, unsigned long>;
-using Types = test::TypesHere<All, OnGpu>;
+using OfEachSize = testing::Types<signed char, short, int, unsigned long>;
+using Types = test::TypesHere<All, OfEachSize>;
 TYPED_TEST_SUITE(Words, Types);
 
 TYPED_TEST(Words, AreAskedAsTheModelSays) {
