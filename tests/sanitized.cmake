@@ -1,0 +1,51 @@
+# Which tests run under which sanitizer, and why: a row for each folder and, of tests/device, for
+# each program. The thread sanitizer is for what has threads; the address sanitizer (with that of
+# undefined behaviour) for what parses, allocates and maps. What has no row is built and run without
+# a sanitizer only; -DGDAKIT_SANITIZE_EVERYTHING=ON builds and runs all of it.
+#
+# Columns: folder or program, sanitizers, reason.
+set(gdakit_sanitized
+  "base            address         parses options and numbers"
+  "host            address,thread  parses messages of other processes, maps memory; threads of the hub"
+  "softnic         address,thread  decodes WQEs and packets that may be garbage; the NIC's threads"
+  "sim             address,thread  gives fibers stacks; runs blocks on several cores"
+  "job             address,thread  parses arguments, shares memory; relays, guards and PEs of a job"
+  "host_calls      thread          PEs as threads that use their contexts at once"
+  "nvshmem         thread          modules and an end that threads may come to at once"
+  "weak            address         keeps histories that grow and are cut"
+  "explore         address         parses tokens and scripts"
+  "litmus          address         parses files that users write, and fuzzed ones"
+  "device          address,thread  the programs below"
+  "device_send_queue_test     address,thread  slots, ready words and records by index; a stand-in NIC"
+  "device_rma_test            address,thread  cuts transfers where memory ends; threads of one queue"
+  "device_strided_test        address         computes addresses from strides"
+  "device_collectives_rounds_test  address    scratch memory that members share"
+  "device_fault_reports_test  address         addresses that are wrong on purpose"
+  "device_queues_test         address,thread  handles of several queues; exclusive and shared posters"
+  "device_proxied_queue_test  address,thread  the host thread's side of a queue"
+  "device_commands_test       thread          a host thread that makes the WQEs"
+  "device_crowd_test          thread          thousands of posters on one queue"
+  "device_groups_test         thread          warps and blocks that agree"
+  "device_lock_test           thread          PEs and threads that wait for each other"
+  "device_signal_test         thread          waits that others end"
+  "device_words_test          thread          words that others write"
+  "device_teams_test          thread          teams made and left side by side"
+  "device_soak_test           thread          random operations of all kinds"
+)
+
+option(GDAKIT_SANITIZE_EVERYTHING "Build and run all tests under the sanitizer" OFF)
+
+# gdakit_is_sanitized(NAME OUT): whether the folder or program NAME has its tests in this build.
+function(gdakit_is_sanitized name out)
+  set(${out} YES PARENT_SCOPE)
+  if(NOT GDAKIT_SANITIZER OR GDAKIT_SANITIZE_EVERYTHING)
+    return()
+  endif()
+  string(REGEX MATCH "^[a-z]+" kind ${GDAKIT_SANITIZER})
+  foreach(row IN LISTS gdakit_sanitized)
+    if(row MATCHES "^${name} +([a-z,]*,)?${kind}[, ]")
+      return()
+    endif()
+  endforeach()
+  set(${out} NO PARENT_SCOPE)
+endfunction()
