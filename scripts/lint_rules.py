@@ -4,6 +4,7 @@ import fnmatch
 import re
 from typing import NamedTuple
 
+import lint_prose
 from lint_source import BUILD, CPP, PROSE, SCRIPT, functions
 
 EVERYWHERE = (CPP, BUILD, SCRIPT, PROSE)
@@ -186,4 +187,6 @@ def check(root, sources):
         if source.kind == CPP:
             findings += check_pragma_once(source)
             findings += check_includes(root, source)
+        elif source.kind == PROSE:
+            findings += lint_prose.check(root, source)
     return findings

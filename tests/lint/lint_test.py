@@ -16,6 +16,9 @@ LINT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "lint"
 HEADER = "#pragma once\n"
 
 
+WALK = "| # | file | function | what happens |\n|---|---|---|---|\n"
+
+
 def lines(count, line="int x;"):
     return (line + "\n") * count
 
@@ -73,6 +76,16 @@ BAD = (
     ("include-graph", "backends/other.cc", '#include "gdakit.h"\n', 1),
     ("include-cuda", "core/host/d.cc", "#include <cuda_runtime.h>\n", 1),
     ("include-verbs", "core/host/e.cc", "#include <infiniband/verbs.h>\n", 1),
+    ("link", "docs/c.md", "Read [this](nowhere.md).\n", 1),
+    ("link", "docs/d.md", "# One heading\n\n[Here](#another-heading)\n", 3),
+    ("link", "e.md", "[There](docs/linked.md#no-heading) and [there](docs/linked.md)\n", 1),
+    ("path", "docs/f.md", "`device/nowhere.h` has it.\n", 1),
+    ("walk", "docs/g.md", WALK + "| 1 | `nowhere.h` | `walked` | text |\n", 3),
+    ("walk", "docs/h.md", WALK + "| 1 | `device/walk.h` | `elsewhere` | text |\n", 3),
+    ("walk", "docs/i.md", WALK + "| 1 | `device/walk.h` | `called` | text |\n", 3),
+    ("walk", "docs/j.md", WALK + "| 1 | `device/walk.h` | `Other::walked` | text |\n", 3),
+    ("walk", "docs/k.md", WALK + "| 1 | `device/walk.h`, `device/ok.h` | `walked` | text |\n", 3),
+    ("walk", "docs/l.md", WALK + "| 1 | `device/walk.h` | | text |\n", 3),
 )
 
 # (path, text): no rule finds anything.
@@ -102,6 +115,14 @@ GOOD = (
      "auto e = std::filesystem::temp_directory_path();\n"),
     ("docs/words.md", "A method is todo-free; mkdtemp takes gdakit-XXXXXX.\n"),
     ("docs/long.md", "x" * 300 + "\n"),
+    ("docs/linked.md",
+     "# A `name`, and: more\n## Twice\n## Twice\n[Up](../core/base/ok.h) [web](https://a.b/c)\n"
+     "[a](#a-name-and-more) [b](#twice-1) [folder](../docs)\n"
+     "`[x](y)` and `device/ok.h` and `device/{a,b}.h`\n"
+     "```cpp\n// [no link](nowhere.md)\n[](int x) {}\n```\n"),
+    ("device/walk.h",
+     HEADER + "struct Walk {\n  void walked() { called(); }\n};\nvoid Walk::run() {\n}\n"),
+    ("docs/walk.md", WALK + "| 1 | `device/walk.h` | `walked`, `Walk::run` | text |\n"),
     ("data/table.csv", "a,b \n" + "x" * 300 + "\n"),
     ("core/base/limit.cc", "//" + "x" * 98 + "\n" + lines(499)),
     ("core/base/function.cc", "void f() {\n" + lines(68) + "}\n"),
@@ -177,6 +198,7 @@ class LintTest(unittest.TestCase):
         text = pathlib.Path(lint_rules.__file__).read_text(encoding="utf-8")
         rules = {ban.rule for ban in lint_rules.BANS}
         rules |= set(re.findall(r'"((?:long|include|pragma)-\w+)"', text))
+        rules |= {"link", "path", "walk"}
         self.assertEqual(rules, {rule for rule, _, _, _ in BAD})
 
     def test_only_named_files_are_read(self):
