@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/checked_output.h"
 #include "tools/command.h"
 
 namespace {
@@ -72,11 +73,24 @@ int run_command_line(int argc, char** argv) {
   return gdakit::tools::kBadUsage;
 }
 
+// A failure's own status stays; a success whose result nobody got is none.
+int run_with_checked_output(int argc, char** argv) {
+  gdakit::tools::CheckedOutput output;
+  const int status = run_command_line(argc, argv);
+  const gdakit::Result<void> written = output.finish();
+  if (written) return status;
+  const bool named = argc > 1 && *argv[1] != '-';
+  std::cerr << "gdakit" << (named ? std::string(" ") + argv[1] : "") << ": "
+            << written.error().message() << '\n';
+  return status == 0 ? gdakit::tools::kFailed : status;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  gdakit::tools::hold_standard_descriptors();
   try {
-    return run_command_line(argc, argv);
+    return run_with_checked_output(argc, argv);
   } catch (const std::exception& exception) {
     std::cerr << "gdakit: " << exception.what() << '\n';
     return gdakit::tools::kFailed;

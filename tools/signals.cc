@@ -1,27 +1,13 @@
 #include "tools/signals.h"
 
 #include <cerrno>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
 namespace gdakit::tools {
-namespace {
-
-// The descriptors 0 to 2 must be taken, or a pipe could become the stdout of a PE by accident.
-void fill_standard_descriptors() {
-  int descriptor = 0;
-  do {
-    descriptor = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-  } while (descriptor >= 0 && descriptor <= 2);
-  ::close(descriptor);
-}
-
-}  // namespace
 
 Result<Signals> take_over_signals() {
-  fill_standard_descriptors();
   ::signal(SIGCHLD, SIG_DFL);  // an inherited "ignore" would hide how the PEs end
   sigset_t taken;
   ::sigemptyset(&taken);
