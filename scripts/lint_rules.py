@@ -110,6 +110,15 @@ ROOMS = (
 )
 CUDA_FILES = ("*.cu", "*.cuh", "core/host/cuda_*")
 CUDA_HEADERS = re.compile(r"cuda|cooperative_groups|nv/|nccl|cub/")
+# Our headers that include CUDA's, and who may include these besides CUDA_FILES.
+CUDA_PARTS = re.compile(r"core/host/cuda_\w+\.h|.*\.cuh")
+CUDA_USERS = {
+    "gdakit.h": "launches a program's kernels, where nvcc compiles it",
+    "backends/softnic/copy_context*": "a context and streams of the NIC's own",
+    "nvshmem/nvshmem.h": "has CUDA's runtime where there is one, as NVSHMEM's",
+    "nvshmem/detail/types.h": "has CUDA's 16-bit types where there are some",
+    "nvshmem/detail/here.h": "picks the Machine by the compiler that is at work",
+}
 VERBS_FILES = ("backends/mlx5/*", "tests/mlx5/*")
 
 
@@ -174,6 +183,10 @@ def check_includes(root, source):
         if not quoted and CUDA_HEADERS.match(name) and not matches(source.path, CUDA_FILES):
             yield (source.path, number, "include-cuda",
                    "use CUDA in .cu, .cuh and core/host/cuda_* only")
+        if quoted and CUDA_PARTS.match(name) and not matches(
+                source.path, (*CUDA_FILES, *CUDA_USERS)):
+            yield (source.path, number, "include-cuda",
+                   f"use what has no CUDA in it, or a row of CUDA_USERS; {name} includes CUDA's")
         if name.startswith("infiniband/") and not matches(source.path, VERBS_FILES):
             yield source.path, number, "include-verbs", "use verbs in backends/mlx5 only"
 
