@@ -1,9 +1,11 @@
 // How fast is the soft ConnectX's engine by itself? Requester and responder run in one thread over
 // the loopback wire; WQEs are posted beforehand, so that nothing but the engines is measured.
 //
-//   EightByteWrites    8-byte WRITEs a second, one signalled WQE in 64. To be held against 5
-//   million on one core. LargeWrites        64 KiB WRITEs, bytes a second. To be held against 70 %
-//   of MemcpySameBytes    memcpy over the same buffers.
+// EightByteWrites: 8-byte WRITEs a second, one signalled WQE in 64. Bound: 5 million on one core.
+//
+// LargeWrites: 64 KiB WRITEs, in bytes a second. Bound: 70 % of MemcpySameBytes.
+//
+// MemcpySameBytes: memcpy over the same buffers.
 #include <cstdint>
 #include <cstring>
 #include <memory>

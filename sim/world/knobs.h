@@ -2,8 +2,8 @@
 // nobody promises. One execution has one setting of all of them.
 //
 // A scenario says which knobs may be turned; draw() then chooses for each execution (Choice::knob,
-// pick 0 is the base's own setting). The table at the end of knobs.cc holds for each knob its
-// values, its default, what it means and the fact behind it.
+// pick 0 is the base's own setting). kTable in knobs.cc holds for each knob its values, its default
+// (the first), what it means and the fact behind it.
 #pragma once
 
 #include <cstdint>
