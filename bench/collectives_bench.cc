@@ -30,7 +30,7 @@
 #include <string_view>
 
 #include "bench/collectives_pe.h"
-#include "bench/gpu/program.h"
+#include "bench/program.h"
 #include "core/base/option_table.h"
 
 namespace gdakit::bench {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "bench/collectives.h"
-#include "bench/gpu/statistics.h"
+#include "bench/statistics.h"
 #include "host_calls/host_calls.h"
 
 namespace gdakit::bench {

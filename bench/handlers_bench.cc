@@ -19,8 +19,8 @@
 #include <chrono>
 #include <vector>
 
-#include "bench/gpu/program.h"
-#include "bench/gpu/statistics.h"
+#include "bench/program.h"
+#include "bench/statistics.h"
 #include "gdakit.h"
 
 namespace gdakit::bench {

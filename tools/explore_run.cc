@@ -6,8 +6,8 @@
 #include <memory>
 
 #include "core/base/edit_distance.h"
+#include "core/base/json.h"
 #include "sim/explore/explorer.h"
-#include "sim/explore/json.h"
 #include "sim/explore/page.h"
 #include "sim/world/orders.h"
 #include "tools/command.h"
@@ -106,7 +106,7 @@ Result<Plan> make_plan(const ExploreArguments& arguments,
   return plan;
 }
 
-void write_failure(const sim::Failure& failure, sim::JsonWriter& json) {
+void write_failure(const sim::Failure& failure, JsonWriter& json) {
   json.begin_object();
   json.member("finding", sim::finding_name(failure.result.finding));
   json.member("text", failure.result.text);
@@ -126,7 +126,7 @@ void write_failure(const sim::Failure& failure, sim::JsonWriter& json) {
   json.end();
 }
 
-void write_exploration(const Exploration& found, sim::JsonWriter& json) {
+void write_exploration(const Exploration& found, JsonWriter& json) {
   json.begin_object();
   json.member("scenario", found.name);
   json.member("passed", found.passed());
@@ -149,7 +149,7 @@ void write_exploration(const Exploration& found, sim::JsonWriter& json) {
 }
 
 void write_json(const std::vector<Exploration>& all, const std::string& gpu, std::ostream& out) {
-  sim::JsonWriter json(out);
+  JsonWriter json(out);
   json.begin_object();
   json.member("passed", std::all_of(all.begin(), all.end(),
                                     [](const Exploration& found) { return found.passed(); }));

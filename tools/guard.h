@@ -10,8 +10,8 @@
 
 #include <sys/types.h>
 
+#include "core/base/file_descriptor.h"
 #include "core/base/result.h"
-#include "core/host/tcp_listener.h"
 
 namespace gdakit::tools {
 

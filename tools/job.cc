@@ -9,6 +9,7 @@
 
 #include "core/host/bootstrap_round.h"
 #include "core/host/launch_info.h"
+#include "core/host/tcp_listener.h"
 #include "tools/command.h"
 #include "tools/gpus.h"
 

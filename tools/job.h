@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/file_descriptor.h"
 #include "core/base/result.h"
-#include "core/host/tcp_listener.h"
 #include "tools/exit_requests.h"
 #include "tools/guard.h"
 #include "tools/mps.h"

@@ -87,7 +87,7 @@ void print_text(const LitmusReport& report, std::ostream& out) {
   print_judgement(report, out);
 }
 
-void print_json(const LitmusReport& report, sim::JsonWriter& json) {
+void print_json(const LitmusReport& report, JsonWriter& json) {
   const Program& program = *report.program;
   const Summary& summary = *report.summary;
   json.begin_object();
@@ -133,7 +133,7 @@ void print_json(const LitmusReport& report, sim::JsonWriter& json) {
 }
 
 void print_json_error(const std::string& file, bool unsupported, const std::string& message,
-                      sim::JsonWriter& json) {
+                      JsonWriter& json) {
   json.begin_object();
   json.member("file", file);
   json.member("judgement", unsupported ? "unsupported" : "unreadable");

@@ -4,7 +4,7 @@
 #include <ostream>
 #include <string>
 
-#include "sim/explore/json.h"
+#include "core/base/json.h"
 #include "sim/litmus/program.h"
 #include "sim/litmus/summary.h"
 #include "tools/litmus_expectations.h"
@@ -26,9 +26,9 @@ std::string verdict(const LitmusReport& report);
 
 void print_text(const LitmusReport& report, std::ostream& out);
 // One object; always the same keys.
-void print_json(const LitmusReport& report, sim::JsonWriter& json);
+void print_json(const LitmusReport& report, JsonWriter& json);
 // A file that was not explored.
 void print_json_error(const std::string& file, bool unsupported, const std::string& message,
-                      sim::JsonWriter& json);
+                      JsonWriter& json);
 
 }  // namespace gdakit::tools

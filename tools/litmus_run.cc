@@ -149,7 +149,7 @@ class Session {
   const LitmusArguments& arguments_;
   std::ostream& out_;
   std::ostream& errors_;
-  sim::JsonWriter json_;
+  JsonWriter json_;
   std::map<std::string, Expectations> expectations_;
   bool failed_ = false, unreadable_ = false, unsupported_ = false;
 };

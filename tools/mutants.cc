@@ -6,7 +6,7 @@
 #include <memory>
 #include <unistd.h>
 
-#include "sim/explore/json.h"
+#include "core/base/json.h"
 #include "tools/command.h"
 #include "tools/progress.h"
 
@@ -29,7 +29,7 @@ struct Arguments {
   std::string markdown;
 };
 
-void write_result(sim::JsonWriter& json, const sim::MutantResult& mutant) {
+void write_result(JsonWriter& json, const sim::MutantResult& mutant) {
   json.begin_object();
   json.member("mutant", mutant.text());
   json.member("killed", mutant.killed());
@@ -45,7 +45,7 @@ void write_result(sim::JsonWriter& json, const sim::MutantResult& mutant) {
 }
 
 void write_json(const sim::MutantReport& report, std::ostream& to) {
-  sim::JsonWriter json(to);
+  JsonWriter json(to);
   json.begin_object();
   json.member("seconds", report.seconds);
   json.member("killed", std::uint64_t{report.killed()});

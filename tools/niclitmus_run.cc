@@ -14,7 +14,7 @@ using sim::niclitmus::Program;
 constexpr std::uint64_t kRandomRuns = 20'000;
 constexpr std::uint64_t kMostExecutions = 1'000'000;
 
-void write(const Program& program, const Check& check, bool holds, sim::JsonWriter& json) {
+void write(const Program& program, const Check& check, bool holds, JsonWriter& json) {
   json.begin_object();
   json.member("verdict", describe(program, check));
   json.member("executions", check.executions);
@@ -32,7 +32,7 @@ bool is_niclitmus(const std::string& file) {
 }
 
 Result<bool> run_niclitmus(const std::string& file, const NicLitmusOptions& options,
-                           std::ostream& out, sim::JsonWriter* json) {
+                           std::ostream& out, JsonWriter* json) {
   const Result<Program> program = sim::niclitmus::parse_file(file);
   if (!program) return program.error();
   if (json != nullptr) {

@@ -5,8 +5,8 @@
 #include <ostream>
 #include <string>
 
+#include "core/base/json.h"
 #include "core/base/result.h"
-#include "sim/explore/json.h"
 
 namespace gdakit::tools {
 
@@ -22,6 +22,6 @@ bool is_niclitmus(const std::string& file);
 // Checks every verdict of the file and prints each in a line or, with `json`, as an object. False
 // if one does not hold.
 Result<bool> run_niclitmus(const std::string& file, const NicLitmusOptions& options,
-                           std::ostream& out, sim::JsonWriter* json);
+                           std::ostream& out, JsonWriter* json);
 
 }  // namespace gdakit::tools

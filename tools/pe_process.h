@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/file_descriptor.h"
 #include "core/base/result.h"
-#include "core/host/tcp_listener.h"
 #include "tools/guard.h"
 
 namespace gdakit::tools {

@@ -8,8 +8,8 @@
 #include <optional>
 #include <poll.h>
 
+#include "core/base/file_descriptor.h"
 #include "core/base/result.h"
-#include "core/host/tcp_listener.h"
 
 namespace gdakit::tools {
 

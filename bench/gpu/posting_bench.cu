@@ -6,7 +6,7 @@
 #include "bench/gpu/chain_publication.cuh"
 #include "bench/gpu/posting_bounds.cuh"
 #include "bench/gpu/posting_rig.cuh"
-#include "bench/gpu/program.h"
+#include "bench/program.h"
 
 namespace gdakit::bench {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "bench/gpu/cuda_parts.cuh"
-#include "bench/gpu/report.h"
+#include "bench/report.h"
 #include "device/cuda_machine.cuh"
 #include "device/ring.h"
 

@@ -5,7 +5,7 @@
 
 #include "bench/gpu/cuda_parts.cuh"
 #include "bench/gpu/primitives.h"
-#include "bench/gpu/statistics.h"
+#include "bench/statistics.h"
 
 namespace gdakit::bench {
 namespace {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "bench/gpu/pe_gpu.cuh"
-#include "bench/gpu/program.h"
-#include "bench/gpu/statistics.h"
+#include "bench/program.h"
+#include "bench/statistics.h"
 #include "device/cuda_machine.cuh"
 
 namespace gdakit::bench {

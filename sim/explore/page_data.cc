@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/base/assert.h"
-#include "sim/explore/json.h"
+#include "core/base/json.h"
 
 namespace gdakit::sim::page {
 namespace {

@@ -1,5 +1,5 @@
 // Figures in the form of NVSHMEM's perftests.
-#include "bench/gpu/perf_lines.h"
+#include "bench/perf_lines.h"
 
 #include <gmock/gmock.h>
 

@@ -1,5 +1,5 @@
 // The frame of a bench: lists among its options.
-#include "bench/gpu/program.h"
+#include "bench/program.h"
 
 #include <gmock/gmock.h>
 

@@ -1,5 +1,5 @@
 // Tables, their JSON, and medians.
-#include "bench/gpu/report.h"
+#include "bench/report.h"
 
 #include <cstdlib>
 #include <filesystem>
@@ -8,7 +8,7 @@
 
 #include <gmock/gmock.h>
 
-#include "bench/gpu/statistics.h"
+#include "bench/statistics.h"
 #include "tests/examples/program.h"
 
 namespace gdakit::bench {

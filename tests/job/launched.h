@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/host/tcp_listener.h"
+#include "core/base/file_descriptor.h"
 
 namespace gdakit::testing_job {
 

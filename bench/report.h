@@ -1,4 +1,4 @@
-// What a bench of the GPU found: tables for people, JSON for scripts/bench.
+// What a bench found: tables for people, JSON for scripts/bench.
 //
 //   Report report("latency_bench");
 //   Table& table = report.add_table("put and quiet", {{"queues"}, {"median", "us"}});

@@ -21,7 +21,7 @@
 #include <string_view>
 #include <vector>
 
-namespace gdakit::sim {
+namespace gdakit {
 
 class JsonWriter {
  public:
@@ -70,4 +70,4 @@ class JsonWriter {
   bool after_key_ = false;
 };
 
-}  // namespace gdakit::sim
+}  // namespace gdakit

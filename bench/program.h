@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/gpu/report.h"
+#include "bench/report.h"
 
 namespace gdakit::bench {
 

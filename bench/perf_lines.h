@@ -8,7 +8,7 @@
 
 #include <cstdio>
 
-#include "bench/gpu/report.h"
+#include "bench/report.h"
 
 namespace gdakit::bench {
 

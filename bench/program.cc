@@ -1,10 +1,10 @@
-#include "bench/gpu/program.h"
+#include "bench/program.h"
 
 #include <cstdio>
 
 #include <CLI/CLI.hpp>
 
-#include "bench/gpu/perf_lines.h"
+#include "bench/perf_lines.h"
 #include "core/host/gpu.h"
 
 namespace gdakit::bench {

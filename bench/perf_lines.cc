@@ -1,4 +1,4 @@
-#include "bench/gpu/perf_lines.h"
+#include "bench/perf_lines.h"
 
 #include <cctype>
 

@@ -1,11 +1,11 @@
-#include "bench/gpu/report.h"
+#include "bench/report.h"
 
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <fstream>
 
-#include "sim/explore/json.h"
+#include "core/base/json.h"
 
 namespace gdakit::bench {
 namespace {
@@ -44,7 +44,7 @@ void print_table(const Table& table, std::FILE* to) {
   }
 }
 
-void write_cell(sim::JsonWriter& json, const Cell& cell) {
+void write_cell(JsonWriter& json, const Cell& cell) {
   if (const double* const number = cell.number()) {
     json.value(*number);
   } else if (cell.text().empty()) {
@@ -54,7 +54,7 @@ void write_cell(sim::JsonWriter& json, const Cell& cell) {
   }
 }
 
-void write_table(sim::JsonWriter& json, const Table& table) {
+void write_table(JsonWriter& json, const Table& table) {
   json.begin_object();
   json.member("name", table.name);
   json.member("title", table.title);
@@ -107,7 +107,7 @@ void Report::print(std::FILE* to) const {
 
 Result<void> Report::write_json(const std::string& path) const {
   std::ofstream out(path);
-  sim::JsonWriter json(out);
+  JsonWriter json(out);
   json.begin_object();
   json.member("bench", bench_);
   json.key("gpu");

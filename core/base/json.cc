@@ -1,4 +1,4 @@
-#include "sim/explore/json.h"
+#include "core/base/json.h"
 
 #include <array>
 #include <charconv>
@@ -7,7 +7,7 @@
 
 #include "core/base/assert.h"
 
-namespace gdakit::sim {
+namespace gdakit {
 namespace {
 
 // How many bytes the character at the start of `text` has; 0 if it is not UTF-8. Overlong forms,
@@ -136,4 +136,4 @@ void JsonWriter::quoted(std::string_view text) {
   *out_ << out << '"';
 }
 
-}  // namespace gdakit::sim
+}  // namespace gdakit

@@ -1,4 +1,4 @@
-#include "sim/explore/json.h"
+#include "core/base/json.h"
 
 #include <cstdint>
 #include <limits>
@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace gdakit::sim {
+namespace gdakit {
 namespace {
 
 template <class T>
@@ -95,4 +95,4 @@ TEST(JsonDeathTest, AValueInAnObjectNeedsAKey) {
 }
 
 }  // namespace
-}  // namespace gdakit::sim
+}  // namespace gdakit
