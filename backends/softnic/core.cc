@@ -173,6 +173,16 @@ void Core::write_cqe(Cq& cq, const format::Cqe64& cqe) {
   cq.last = port.write_cqe(cq.attributes.entries + slot * sizeof cqe, cqe);
 }
 
+Packet make_packet(const Qp& qp, PacketOpcode opcode, std::uint32_t psn) {
+  Packet packet;
+  packet.header.opcode = opcode;
+  packet.header.destination = qp.path.remote_endpoint;
+  packet.header.destination_qpn = qp.path.remote_qpn;
+  packet.header.source_qpn = qp.number;
+  packet.header.psn = psn;
+  return packet;
+}
+
 format::Cqe64 make_cqe(const Qp& qp, format::CqeOpcode opcode, std::uint16_t wqe_counter) {
   format::Cqe64 cqe{};
   cqe.srqn_uidx = Be32{qp.attributes.user_index & 0xffffff};

@@ -83,6 +83,9 @@ class Core {
   BufferPool buffers_;
 };
 
+// A packet to the peer of `qp` with the fields that all kinds share.
+Packet make_packet(const Qp& qp, PacketOpcode opcode, std::uint32_t psn);
+
 // A CQE of `qp` with the fields that all kinds share.
 format::Cqe64 make_cqe(const Qp& qp, format::CqeOpcode opcode, std::uint16_t wqe_counter);
 format::Cqe64 make_error_cqe(const Qp& qp, format::CqeOpcode opcode, std::uint16_t wqe_counter,

@@ -127,11 +127,14 @@ Turn Engine::work(Qp& qp) {
   // The responder goes first: its acknowledges are what peers wait for.
   Turn turn = responder_.work(qp);
   turn |= requester_.work(qp);
-  const SendSide& send = qp.send;
+  expect_timers(qp.send);
+  return turn;
+}
+
+void Engine::expect_timers(const SendSide& send) {
   for (const std::uint64_t timer : {send.timer_ns, send.blocked_until_ns}) {
     if (timer != 0 && (!next_timer_ns_ || timer < *next_timer_ns_)) next_timer_ns_ = timer;
   }
-  return turn;
 }
 
 bool Engine::work_queues() {
@@ -159,9 +162,7 @@ bool Engine::run_timers() {
     if (qp == nullptr || (qp->send.timer_ns == 0 && qp->send.blocked_until_ns == 0)) continue;
     requester_.timer(*qp);
     activate(*qp);
-    for (const std::uint64_t timer : {qp->send.timer_ns, qp->send.blocked_until_ns}) {
-      if (timer != 0 && (!next_timer_ns_ || timer < *next_timer_ns_)) next_timer_ns_ = timer;
-    }
+    expect_timers(qp->send);
   }
   return true;
 }

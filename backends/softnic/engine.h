@@ -111,6 +111,8 @@ class Engine {
   Turn work(Qp& qp);
   void activate(Qp& qp);
   bool run_timers();
+  // Makes run_timers look at these times.
+  void expect_timers(const SendSide& send);
   void sweep(bool worked);
 
   // engine_control.cc

@@ -28,6 +28,10 @@ inline constexpr Fault kMalformedWqe{format::Syndrome::local_qp_operation, 0};
 inline constexpr Fault kLocalLength{format::Syndrome::local_length, 0};
 inline constexpr Fault kLocalProtection{format::Syndrome::local_protection,
                                         format::vendor::local_protection};
+inline constexpr Fault kRemoteAccess{format::Syndrome::remote_access,
+                                     format::vendor::remote_access};
+inline constexpr Fault kRemoteInvalidRequest{format::Syndrome::remote_invalid_request,
+                                             format::vendor::remote_invalid_request};
 
 enum class RequestKind : std::uint8_t { nop, dump, write, send, read, atomic };
 

@@ -1,8 +1,11 @@
 // The requester: consumes a send queue, sends requests, and completes WQEs as the answers arrive.
 //
 //   doorbell --> producer --> fetch, decode --> flight --> packets --> ... --> answers --> CQE
-//               requester_fetch.cc            requester_send.cc    requester_answer.cc
-//               requester_complete.cc
+//
+//   requester_fetch.cc      ring: from the doorbell to the flight; flushing
+//   requester_send.cc       work: from the flight to the packets
+//   requester_answer.cc     answer, timer: from the answers to finished flights; retries
+//   requester_complete.cc   fail: the CQEs of finished flights, in order; the queue's failure
 //
 // Go-back-N: after a loss the cursor moves back to the first flight that is not acknowledged, and
 // WQEs are read again from the send queue.
@@ -64,7 +67,6 @@ class Requester {
   void fill_fragments(const SendSide& send, Packet& packet) const;
   static void advance_sges(SendSide& send, std::uint64_t size);
   static void rewind_sges(SendSide& send);
-  Packet request_packet(const Qp& qp, PacketOpcode opcode, std::uint32_t psn) const;
   void packet_sent(Qp& qp, std::uint32_t psns);
   static void finish_sending(Qp& qp, Flight& flight);
   static void next_flight(SendSide& send);

@@ -17,10 +17,8 @@ constexpr std::uint8_t kRetryForEver = 7;
 // What a fatal NAK says of the WQE that it answers.
 Fault fault_of(Acknowledge acknowledge) {
   switch (acknowledge) {
-    case Acknowledge::nak_invalid_request:
-      return {format::Syndrome::remote_invalid_request, format::vendor::remote_invalid_request};
-    case Acknowledge::nak_remote_access:
-      return {format::Syndrome::remote_access, format::vendor::remote_access};
+    case Acknowledge::nak_invalid_request: return kRemoteInvalidRequest;
+    case Acknowledge::nak_remote_access: return kRemoteAccess;
     default: return {format::Syndrome::remote_operation, 0};
   }
 }

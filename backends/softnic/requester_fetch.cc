@@ -186,7 +186,7 @@ Requester::Load Requester::load_again(Qp& qp, Flight& flight) {
   if (flight.kind == RequestKind::write || flight.kind == RequestKind::send) {
     for (std::uint32_t psn = flight.first_psn; psn_distance(send.psn, psn) > 0;
          psn = psn_add(psn, 1)) {
-      Packet packet = request_packet(qp, PacketOpcode::write_only, psn);
+      Packet packet = make_packet(qp, PacketOpcode::write_only, psn);
       fill_fragments(send, packet);
       advance_sges(send, packet.header.payload_size);
     }

@@ -89,16 +89,6 @@ Requester::Emit Requester::emit_dump(Qp& qp, Flight& flight) {
   return Emit::sent;
 }
 
-Packet Requester::request_packet(const Qp& qp, PacketOpcode opcode, std::uint32_t psn) const {
-  Packet packet;
-  packet.header.opcode = opcode;
-  packet.header.destination = qp.path.remote_endpoint;
-  packet.header.destination_qpn = qp.path.remote_qpn;
-  packet.header.source_qpn = qp.number;
-  packet.header.psn = psn;
-  return packet;
-}
-
 // Bookkeeping after a packet that consumed `psns` numbers from send.psn on.
 void Requester::packet_sent(Qp& qp, std::uint32_t psns) {
   SendSide& send = qp.send;
@@ -113,7 +103,7 @@ Requester::Emit Requester::emit_read(Qp& qp, Flight& flight) {
   const auto packets =
       static_cast<std::uint32_t>(std::max<std::uint64_t>(1, divide_up(flight.length, core_.mtu)));
   send.psn = psn_add(flight.first_psn, flight.responses);
-  Packet packet = request_packet(qp, PacketOpcode::read_request, send.psn);
+  Packet packet = make_packet(qp, PacketOpcode::read_request, send.psn);
   packet.header.reth_address = send.request.remote_address + done;
   packet.header.reth_rkey = send.request.rkey;
   packet.header.reth_length = flight.length - done;
@@ -127,7 +117,7 @@ Requester::Emit Requester::emit_read(Qp& qp, Flight& flight) {
 Requester::Emit Requester::emit_atomic(Qp& qp, Flight& flight) {
   SendSide& send = qp.send;
   send.psn = flight.first_psn;
-  Packet packet = request_packet(qp, PacketOpcode::atomic_request, send.psn);
+  Packet packet = make_packet(qp, PacketOpcode::atomic_request, send.psn);
   packet.header.reth_address = send.request.remote_address;
   packet.header.reth_rkey = send.request.rkey;
   packet.header.reth_length = send.request.atomic.size;
@@ -186,7 +176,7 @@ void Requester::fill_fragments(const SendSide& send, Packet& packet) const {
 Requester::Emit Requester::emit_data(Qp& qp, Flight& flight) {
   SendSide& send = qp.send;
   const Request& request = send.request;
-  Packet packet = request_packet(qp, PacketOpcode::write_only, send.psn);
+  Packet packet = make_packet(qp, PacketOpcode::write_only, send.psn);
   PacketHeader& header = packet.header;
   if (request.small != nullptr) {
     packet.payload = request.small;

@@ -10,10 +10,6 @@ namespace {
 
 constexpr std::uint64_t kLongestMessage = std::uint64_t{1} << 31;
 
-constexpr Fault kRemoteAccess{format::Syndrome::remote_access, format::vendor::remote_access};
-constexpr Fault kInvalidRequest{format::Syndrome::remote_invalid_request,
-                                format::vendor::remote_invalid_request};
-
 // How many responses a READ of `length` bytes has.
 std::uint32_t response_count(std::uint64_t length, std::uint32_t mtu) {
   return static_cast<std::uint32_t>(std::max<std::uint64_t>(1, divide_up(length, mtu)));
@@ -109,7 +105,7 @@ Responder::Step Responder::execute(Qp& qp, const Packet& packet, DmaOp& op) {
   ReceiveSide& receive = qp.receive;
   if (starts_message(header.opcode) || !(is_send(header.opcode) || is_write(header.opcode))) {
     if (receive.message != Message::none) {
-      return refuse(qp, Acknowledge::nak_invalid_request, kInvalidRequest);
+      return refuse(qp, Acknowledge::nak_invalid_request, kRemoteInvalidRequest);
     }
   }
   if (!may_execute(qp)) return Step::again;
@@ -117,13 +113,13 @@ Responder::Step Responder::execute(Qp& qp, const Packet& packet, DmaOp& op) {
   if (is_send(header.opcode)) return send(qp, packet, op);
   if (header.opcode == PacketOpcode::read_request) return read(qp, header);
   if (header.opcode == PacketOpcode::atomic_request) return atomic(qp, packet);
-  return refuse(qp, Acknowledge::nak_invalid_request, kInvalidRequest);
+  return refuse(qp, Acknowledge::nak_invalid_request, kRemoteInvalidRequest);
 }
 
 Responder::Step Responder::begin_write(Qp& qp, const PacketHeader& header) {
   ReceiveSide& receive = qp.receive;
   if (!allows(qp.path.access, Access::remote_write) || header.reth_length > kLongestMessage) {
-    return refuse(qp, Acknowledge::nak_invalid_request, kInvalidRequest);
+    return refuse(qp, Acknowledge::nak_invalid_request, kRemoteInvalidRequest);
   }
   if (header.reth_length != 0) {
     const Resolved whole =
@@ -147,12 +143,12 @@ Responder::Step Responder::write(Qp& qp, const Packet& packet, DmaOp& op) {
     const Step begun = begin_write(qp, header);
     if (begun != Step::done) return begun;
   } else if (receive.message != Message::write) {
-    return refuse(qp, Acknowledge::nak_invalid_request, kInvalidRequest);
+    return refuse(qp, Acknowledge::nak_invalid_request, kRemoteInvalidRequest);
   }
   const bool last = ends_message(header.opcode);
   const std::uint64_t size = header.payload_size;
   if (size > receive.remaining || (last && size != receive.remaining)) {
-    return refuse(qp, Acknowledge::nak_invalid_request, kInvalidRequest);
+    return refuse(qp, Acknowledge::nak_invalid_request, kRemoteInvalidRequest);
   }
   if (has_immediate(header.opcode)) {
     const Step acquired = acquire_receive(qp);
@@ -184,7 +180,7 @@ Responder::Step Responder::send(Qp& qp, const Packet& packet, DmaOp& op) {
   if (starts_message(header.opcode)) {
     receive.received = 0;
   } else if (receive.message != Message::send) {
-    return refuse(qp, Acknowledge::nak_invalid_request, kInvalidRequest);
+    return refuse(qp, Acknowledge::nak_invalid_request, kRemoteInvalidRequest);
   }
   const Step acquired = acquire_receive(qp);
   if (acquired != Step::done) return acquired;
@@ -227,7 +223,7 @@ Responder::Step Responder::read(Qp& qp, const PacketHeader& header) {
   ReceiveSide& receive = qp.receive;
   if (!allows(qp.path.access, Access::remote_read) || header.reth_length > kLongestMessage ||
       receive.pending_reads >= (1u << qp.path.log_rra_max)) {
-    return refuse(qp, Acknowledge::nak_invalid_request, kInvalidRequest);
+    return refuse(qp, Acknowledge::nak_invalid_request, kRemoteInvalidRequest);
   }
   if (header.reth_length != 0) {
     const Resolved place =
@@ -256,7 +252,7 @@ Responder::Step Responder::atomic(Qp& qp, const Packet& packet) {
   ReceiveSide& receive = qp.receive;
   if (!allows(qp.path.access, Access::remote_atomic) || (size != 4 && size != 8) ||
       header.reth_address % size != 0 || receive.pending_reads >= (1u << qp.path.log_rra_max)) {
-    return refuse(qp, Acknowledge::nak_invalid_request, kInvalidRequest);
+    return refuse(qp, Acknowledge::nak_invalid_request, kRemoteInvalidRequest);
   }
   const Resolved place = core_.keys.resolve(header.reth_rkey, qp.attributes.pd, qp.number,
                                             header.reth_address, size, Access::remote_atomic);
@@ -265,7 +261,7 @@ Responder::Step Responder::atomic(Qp& qp, const Packet& packet) {
   }
   // A zero-based region may itself begin at an odd place.
   if (place.address.value % size != 0) {
-    return refuse(qp, Acknowledge::nak_invalid_request, kInvalidRequest);
+    return refuse(qp, Acknowledge::nak_invalid_request, kRemoteInvalidRequest);
   }
   Effect& effect = receive.effects.push();
   effect.kind = EffectKind::atomic;

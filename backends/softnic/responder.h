@@ -59,7 +59,6 @@ class Responder {
   bool respond_atomic(Qp& qp, const Effect& effect);
   bool acknowledge(Qp& qp, bool nak);
   void fail(Qp& qp);
-  Packet response_packet(const Qp& qp, PacketOpcode opcode, std::uint32_t psn) const;
 
   Core& core_;
 };

@@ -88,16 +88,6 @@ Turn Responder::run_effects(Qp& qp) {
   return turn;
 }
 
-Packet Responder::response_packet(const Qp& qp, PacketOpcode opcode, std::uint32_t psn) const {
-  Packet packet;
-  packet.header.opcode = opcode;
-  packet.header.destination = qp.path.remote_endpoint;
-  packet.header.destination_qpn = qp.path.remote_qpn;
-  packet.header.source_qpn = qp.number;
-  packet.header.psn = psn;
-  return packet;
-}
-
 // Refuses a READ that is partly answered, and forgets what was asked after it.
 void Responder::refuse_read(Qp& qp, std::uint32_t psn, Acknowledge nak, Fault fault) {
   ReceiveSide& receive = qp.receive;
@@ -112,15 +102,14 @@ bool Responder::respond_read(Qp& qp, Effect& effect) {
   const std::uint64_t size = std::min<std::uint64_t>(core_.mtu, effect.length - effect.offset);
   const bool first = effect.offset == 0;
   const bool last = effect.offset + size == effect.length;
-  Packet packet = response_packet(qp, read_response_opcode(first, last), effect.psn);
+  Packet packet = make_packet(qp, read_response_opcode(first, last), effect.psn);
   packet.header.payload_size = static_cast<std::uint32_t>(size);
   if (size != 0) {
     const Resolved place =
         core_.keys.resolve(effect.rkey, qp.attributes.pd, qp.number, effect.address + effect.offset,
                            size, Access::remote_read);
     if (place.fault != KeyFault::none) {
-      refuse_read(qp, effect.psn, Acknowledge::nak_remote_access,
-                  {format::Syndrome::remote_access, format::vendor::remote_access});
+      refuse_read(qp, effect.psn, Acknowledge::nak_remote_access, kRemoteAccess);
       return true;
     }
     packet.header.fragment_count = 1;
@@ -140,7 +129,7 @@ bool Responder::respond_read(Qp& qp, Effect& effect) {
 
 bool Responder::respond_atomic(Qp& qp, const Effect& effect) {
   ReceiveSide& receive = qp.receive;
-  Packet packet = response_packet(qp, PacketOpcode::atomic_acknowledge, effect.psn);
+  Packet packet = make_packet(qp, PacketOpcode::atomic_acknowledge, effect.psn);
   packet.header.atomic_result = effect.result;
   if (!core_.send(qp, packet)) return false;
   if (effect.kind == EffectKind::atomic) {
@@ -154,7 +143,7 @@ bool Responder::respond_atomic(Qp& qp, const Effect& effect) {
 bool Responder::acknowledge(Qp& qp, bool nak) {
   ReceiveSide& receive = qp.receive;
   const std::uint32_t psn = nak ? receive.expected_psn : receive.done_psn;
-  Packet packet = response_packet(qp, PacketOpcode::acknowledge, psn);
+  Packet packet = make_packet(qp, PacketOpcode::acknowledge, psn);
   if (nak) {
     packet.header.acknowledge = receive.nak;
     packet.header.rnr_timer = qp.path.min_rnr_nak;

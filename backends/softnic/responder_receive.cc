@@ -28,9 +28,7 @@ Responder::Step Responder::acquire_receive(Qp& qp) {
   ReceiveSide& receive = qp.receive;
   if (receive.loaded) return Step::done;
   if (!qp.attributes.has_receive_queue) {
-    return refuse(
-        qp, Acknowledge::nak_invalid_request,
-        {format::Syndrome::remote_invalid_request, format::vendor::remote_invalid_request});
+    return refuse(qp, Acknowledge::nak_invalid_request, kRemoteInvalidRequest);
   }
   if (receive.consumer == receive.producer) {
     if (!receive.record.reading) receive.record.wanted = true;
