@@ -81,7 +81,7 @@ void expect_team_job(int n_pes, const Options& options, Body body) {
   });
 }
 
-TEST(Teams, ThePredefinedOnes) {
+TEST(Teams, ThePredefinedOnesHaveTheirMembers) {
   const Options options = job_options();
   const bool direct = options.transport == TransportChoice::direct;
   expect_team_job(3, options, [direct](Context& c, Summing& summing, Checks& checks) {

@@ -19,7 +19,7 @@ void expect_verified_on_gpu(const Outcome& outcome) {
   EXPECT_THAT(outcome.last_line(), StartsWith("verified: ")) << outcome.output;
 }
 
-TEST(ExamplesOnGpu, RingShiftInProcesses) {
+TEST(ExamplesOnGpu, RingShiftWorksInProcesses) {
   const Outcome outcome =
       test::run("GDAKIT_DEVICE=gpu " GDAKIT " run -n 3 --timeout 50 " RING_SHIFT);
   EXPECT_EQ(outcome.status, 0) << outcome.errors;
@@ -33,15 +33,15 @@ TEST(ExamplesOnGpu, MoeDispatchTakesTheGpuByItself) {
       test::run("env -u GDAKIT_DEVICE " MOE_DISPATCH " --pes 2 --tokens 100 --hidden 64"));
 }
 
-TEST(ExamplesOnGpu, MoeDispatchOfFourPes) {
+TEST(ExamplesOnGpu, MoeDispatchIsVerifiedForFourPes) {
   expect_verified_on_gpu(test::run("GDAKIT_DEVICE=gpu " MOE_DISPATCH " --pes 4 --tokens 1024"));
 }
 
-TEST(ExamplesOnGpu, MoeDispatchOfEightPes) {
+TEST(ExamplesOnGpu, MoeDispatchIsVerifiedForEightPes) {
   expect_verified_on_gpu(test::run("GDAKIT_DEVICE=gpu " MOE_DISPATCH " --pes 8 --tokens 2048"));
 }
 
-TEST(ExamplesOnGpu, MoeDispatchInProcesses) {
+TEST(ExamplesOnGpu, MoeDispatchIsVerifiedInProcesses) {
   expect_verified_on_gpu(test::run("GDAKIT_DEVICE=gpu " GDAKIT
                                    " run --no-prefix --timeout 50 -n 2 " MOE_DISPATCH
                                    " --tokens 100 --hidden 64 --batch 50"));

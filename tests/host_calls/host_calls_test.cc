@@ -56,7 +56,7 @@ Result<void> finish(Context& c, const HostCalls& calls) {
   return c.synchronize(c.stream());
 }
 
-TEST(HostCalls, PutAndGet) {
+TEST(HostCalls, PutsAndGetsArriveInEveryForm) {
   expect_calls(
       [](Context& c, Words& w, const HostCalls& calls, int next, int last) -> Result<void> {
         Result<void> done = calls.put(w.dest, w.source, kCount, next);
@@ -89,7 +89,7 @@ TEST(HostCalls, PutAndGet) {
       });
 }
 
-TEST(HostCalls, StridesAndBytes) {
+TEST(HostCalls, BytesSignalsAndStridesArrive) {
   expect_calls([](Context& c, Words& w, const HostCalls& calls, int next,
                   int last) -> Result<void> {
     constexpr std::size_t kBytes = kCount * sizeof(std::int32_t);
@@ -128,7 +128,7 @@ TEST(HostCalls, StridesAndBytes) {
   });
 }
 
-TEST(HostCalls, SignalsAndWaits) {
+TEST(HostCalls, WaitsEndWhenTheSignalsHaveCome) {
   expect_calls([](Context& c, Words& w, const HostCalls& calls, int next,
                   int last) -> Result<void> {
     Result<void> done =
@@ -261,7 +261,7 @@ TEST(HostCalls, AtomicsWhoseResultsComeLater) {
   });
 }
 
-TEST(HostCalls, Atomics) {
+TEST(HostCalls, AtomicsChangeTheWordAndReturnTheOldOne) {
   expect_calls([](Context& c, Words& w, const HostCalls& calls, int next, int) -> Result<void> {
     using atomics::Op;
     std::int32_t* const word = w.dest;
@@ -281,7 +281,7 @@ TEST(HostCalls, Atomics) {
   });
 }
 
-TEST(HostCalls, CollectivesOfATeam) {
+TEST(HostCalls, EachCollectiveOfATeamGivesItsResult) {
   expect_calls([](Context& c, Words& w, const HostCalls& calls, int, int) -> Result<void> {
     const HostTeamCalls team = calls.team(kTeamWorld);
     const auto at = [&w](std::size_t place) { return w.dest + place * kCount; };

@@ -20,7 +20,7 @@ class MalformedWqe : public testing::Test {
   Wqe good = write_wqe(shape, 64, 0, 8);
 };
 
-TEST_F(MalformedWqe, WrongIndex) {
+TEST_F(MalformedWqe, HasAnotherSlotsIndex) {
   Wqe wqe = good;
   for (const std::uint16_t index : {0u, 2u, 65u, 0xffffu}) {
     wqe.index = index;
@@ -28,13 +28,13 @@ TEST_F(MalformedWqe, WrongIndex) {
   }
 }
 
-TEST_F(MalformedWqe, WrongQpn) {
+TEST_F(MalformedWqe, HasAnotherQueuesNumber) {
   Wqe wqe = good;
   wqe.qpn = 0xffffff;
   expect_malformed(wqe);
 }
 
-TEST_F(MalformedWqe, UnknownOpcodes) {
+TEST_F(MalformedWqe, HasAnUnknownOpcode) {
   for (int opcode = 0; opcode < 256; ++opcode) {
     switch (static_cast<Opcode>(opcode)) {
       case Opcode::nop:
@@ -55,7 +55,7 @@ TEST_F(MalformedWqe, UnknownOpcodes) {
   }
 }
 
-TEST_F(MalformedWqe, Opmod) {
+TEST_F(MalformedWqe, HasAnOpmodThatItsOpcodeDoesNotTake) {
   Wqe wqe = good;
   wqe.opmod = 1;
   expect_malformed(wqe);
@@ -67,13 +67,13 @@ TEST_F(MalformedWqe, Opmod) {
   }
 }
 
-TEST_F(MalformedWqe, DsOfNothing) {
+TEST_F(MalformedWqe, HasNoSegments) {
   Wqe wqe = good;
   wqe.ds = 0;
   expect_malformed(wqe);
 }
 
-TEST_F(MalformedWqe, DsTooSmallForTheOperation) {
+TEST_F(MalformedWqe, HasTooFewSegmentsForItsOperation) {
   for (const Opcode opcode : {Opcode::rdma_write, Opcode::rdma_write_imm, Opcode::rdma_read}) {
     Wqe wqe{.opcode = opcode};
     expect_malformed(wqe);
@@ -85,7 +85,7 @@ TEST_F(MalformedWqe, DsTooSmallForTheOperation) {
   }
 }
 
-TEST_F(MalformedWqe, DsTooLargeForAnAtomic) {
+TEST_F(MalformedWqe, HasTooManySegmentsForAnAtomic) {
   Wqe wqe = fetch_add_wqe(shape, 0, 64, 1);
   wqe.body.push_back(shape.a.data(0, 8));
   expect_malformed(wqe);
@@ -94,7 +94,7 @@ TEST_F(MalformedWqe, DsTooLargeForAnAtomic) {
   expect_malformed(masked);
 }
 
-TEST_F(MalformedWqe, LongerThanWhatIsAnnounced) {
+TEST_F(MalformedWqe, IsLongerThanWhatIsAnnounced) {
   EngineRig rig;
   Wqe wqe = write_wqe(rig, 64, 0, 8);
   wqe.ds = 63;
@@ -108,7 +108,7 @@ TEST_F(MalformedWqe, LongerThanWhatIsAnnounced) {
   EXPECT_EQ(rig.a.info().send_completed, 1u);
 }
 
-TEST_F(MalformedWqe, InlineLongerThanItsWqe) {
+TEST_F(MalformedWqe, HasInlineDataLongerThanItself) {
   for (const std::uint32_t length : {13u, 0x3ffu, 0x400u, 0x7fffffffu}) {
     Wqe wqe = inline_write_wqe(shape, 64, std::vector<std::uint8_t>(12));
     const Be32 header{format::kInline | length};
@@ -117,7 +117,7 @@ TEST_F(MalformedWqe, InlineLongerThanItsWqe) {
   }
 }
 
-TEST_F(MalformedWqe, InlineWhereDataIsToLand) {
+TEST_F(MalformedWqe, HasInlineDataWhereDataIsToLand) {
   Wqe read = read_wqe(shape, 0, 64, 8);
   read.body[1] = inline_segments({1, 2, 3})[0];
   expect_malformed(read);

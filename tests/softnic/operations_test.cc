@@ -216,7 +216,7 @@ TEST(Atomics, FetchAddAndCompareSwapReturnTheOldWordInHostOrder) {
   EXPECT_EQ(rig.b.word<std::uint64_t>(64), 99u);
 }
 
-TEST(Atomics, MaskedEightBytes) {
+TEST(Atomics, MaskedEightBytesCompareAndAddUnderTheirMasks) {
   EngineRig rig;
   rig.b.word<std::uint64_t>(0) = 0x1234;
   Wqe cs{.opcode = Opcode::atomic_masked_cs, .opmod = format::kOpmodAtomic8};

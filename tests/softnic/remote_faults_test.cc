@@ -84,7 +84,7 @@ TEST(RemoteAccess, EachRightIsNeeded) {
   check(Access::remote_atomic, [](EngineRig& rig) { return fetch_add_wqe(rig, 0, 0, 1); });
 }
 
-TEST(RemoteInvalidRequest, RightsOfTheQueuePair) {
+TEST(RemoteInvalidRequest, AnswersARightThatTheQueuePairLacks) {
   const auto check = [](Access missing, auto make) {
     RigOptions options;
     const auto rest = static_cast<unsigned>(Access::all) & ~static_cast<unsigned>(missing);
@@ -103,7 +103,7 @@ TEST(RemoteInvalidRequest, RightsOfTheQueuePair) {
   check(Access::remote_atomic, [](EngineRig& rig) { return fetch_add_wqe(rig, 0, 0, 1); });
 }
 
-TEST(RemoteInvalidRequest, UnalignedAtomics) {
+TEST(RemoteInvalidRequest, AnswersUnalignedAtomics) {
   for (const std::size_t offset : {1u, 4u, 7u}) {
     EngineRig rig;
     expect_fault(rig, fetch_add_wqe(rig, 0, 64 + offset, 1), Syndrome::remote_invalid_request);
@@ -114,7 +114,7 @@ TEST(RemoteInvalidRequest, UnalignedAtomics) {
   expect_fault(four, wqe, Syndrome::remote_invalid_request);
 }
 
-TEST(RemoteInvalidRequest, AlignedAtomicsInARegionThatBeginsAtAnOddPlace) {
+TEST(RemoteInvalidRequest, AnswersAtomicsOfARegionThatBeginsAtAnOddPlace) {
   EngineRig rig;
   MrAttributes mr;
   mr.pd = rig.b.pd;
@@ -127,7 +127,7 @@ TEST(RemoteInvalidRequest, AlignedAtomicsInARegionThatBeginsAtAnOddPlace) {
   expect_fault(rig, wqe, Syndrome::remote_invalid_request);
 }
 
-TEST(RemoteInvalidRequest, SendsToAQueuePairWithoutReceiveQueue) {
+TEST(RemoteInvalidRequest, AnswersSendsToAQueuePairWithoutReceiveQueue) {
   RigOptions options;
   options.has_rq = false;
   EngineRig rig(options);

@@ -256,7 +256,7 @@ class SharedRig {
 
 constexpr ShmOptions kLongByReference{.slots = 8, .mtu = 8192, .value_mtu = 256};
 
-TEST(ShmReferenceEngine, EveryOperation) {
+TEST(ShmReferenceEngine, PerformsEveryOperation) {
   SharedRig shared(kLongByReference, 1 << 20);
   test::run_every_operation(*shared.rig, 20'000);
 }

@@ -46,38 +46,38 @@ void expect_passes(const Change& change, const SetUp& set_up = launch_nothing) {
   EXPECT_TRUE(found.passed()) << found.report();
 }
 
-TEST(WorldSetup, NumberOfPes) {
+TEST(WorldSetup, SaysHowManyPesThereMayBe) {
   expect_problem("pes is 0; give 1 to 64", [](WorldOptions& o) { o.pes = 0; });
   expect_problem("pes is 65; ", [](WorldOptions& o) { o.pes = 65; });
   expect_passes([](WorldOptions& o) { o.pes = 1; });
 }
-TEST(WorldSetup, NumberOfQueues) {
+TEST(WorldSetup, SaysHowManyQueuesThereMayBe) {
   expect_problem("queues is 0; give 1 to 64", [](WorldOptions& o) { o.queues = 0; });
   expect_problem("queues is 65; ", [](WorldOptions& o) { o.queues = 65; });
   expect_problem("exclusive_queues is 65; ", [](WorldOptions& o) { o.exclusive_queues = 65; });
   expect_passes([](WorldOptions& o) { o.queues = o.exclusive_queues = 2; });
 }
-TEST(WorldSetup, Depth) {
+TEST(WorldSetup, SaysWhichDepthsThereAre) {
   for (const std::uint32_t depth : {0u, 16u, 33u, 65536u}) {
     expect_problem("depth is " + std::to_string(depth) + "; give a power of two from 32 to 32768",
                    [=](WorldOptions& o) { o.depth = depth; });
   }
   expect_passes([](WorldOptions& o) { o.depth = 64; });
 }
-TEST(WorldSetup, FetchSlots) {
+TEST(WorldSetup, SaysHowManyFetchSlotsThereMayBe) {
   for (const std::uint32_t slots : {0u, 3u, 8192u}) {
     expect_problem("fetch_slots is " + std::to_string(slots) + "; give a power of two",
                    [=](WorldOptions& o) { o.fetch_slots = slots; });
   }
   expect_passes([](WorldOptions& o) { o.fetch_slots = 1; });
 }
-TEST(WorldSetup, OtherOptions) {
+TEST(WorldSetup, NamesTheOptionThatIsOutOfRange) {
   expect_problem("max_message_bytes is 0; ", [](WorldOptions& o) { o.max_message_bytes = 0; });
   expect_problem("bad_rkeys_of is 2; ", [](WorldOptions& o) { o.bad_rkeys_of = 2; });
   expect_problem("memory.history is 1; ", [](WorldOptions& o) { o.memory.history = 1; });
   expect_problem("memory.history is 33; ", [](WorldOptions& o) { o.memory.history = 33; });
 }
-TEST(WorldSetup, Size) {
+TEST(WorldSetup, SaysHowMuchMemoryThereMayBe) {
   expect_problem("take more than 16 MiB", [](WorldOptions& o) { o.heap_bytes = 16 << 20; });
   expect_problem("take more than 16 MiB", [](WorldOptions& o) { o.heap_bytes = ~0ull; });
   expect_passes([](WorldOptions& o) { o.heap_bytes = 1 << 20; });
@@ -95,11 +95,11 @@ TEST(WorldSetup, HeapThatIsTooSmallNamesTheSizeThatSuffices) {
       {}, set_up);
   expect_passes([](WorldOptions& o) { o.heap_bytes = 40960; }, set_up);
 }
-TEST(WorldSetup, AllocationOfNothing) {
+TEST(WorldSetup, RefusesAnAllocationOfNothing) {
   expect_problem("allocate \"none\" of 0 bytes; ", {},
                  [](sim::World& world) { world.allocate<Word>("none", 0); });
 }
-TEST(WorldSetup, InitialValueOfWhatTheWorldDoesNotHave) {
+TEST(WorldSetup, RefusesAnInitialValueOfWhatTheWorldDoesNotHave) {
   Word elsewhere = 0;
   expect_problem("set on PE 0; ", {}, [&](sim::World& world) {
     world.set(0, &elsewhere, 1);
@@ -109,20 +109,20 @@ TEST(WorldSetup, InitialValueOfWhatTheWorldDoesNotHave) {
                  [](sim::World& world) { world.set(2, world.allocate<Word>("word", 1), 1); });
 }
 
-TEST(WorldSetup, LaunchOfNothing) {
+TEST(WorldSetup, RefusesALaunchOfNothing) {
   expect_problem("no kernel is launched; call launch", {}, [](sim::World&) {});
   for (const LaunchShape shape : {LaunchShape{0, 1}, LaunchShape{1, 0}, LaunchShape{1, 1025}}) {
     expect_problem("; give at least one block, of 1 to 1024 threads", {},
                    [=](sim::World& world) { world.launch(shape, Nothing{}); });
   }
 }
-TEST(WorldSetup, LaunchOnAPeThatIsNotThere) {
+TEST(WorldSetup, RefusesALaunchOnAPeThatIsNotThere) {
   expect_problem("a launch of 1 blocks of 1 threads on PE 2; there are PEs 0 to 1", {},
                  [](sim::World& world) {
                    world.launch_on(2, {1, 1}, Nothing{});
                  });
 }
-TEST(WorldSetup, MoreAgentsThanTheModelHas) {
+TEST(WorldSetup, RefusesMoreAgentsThanTheModelHas) {
   // Two NICs and the host are agents, too.
   expect_problem("at most 512 agents, and threads, NICs and the host already are 3", {},
                  [](sim::World& world) {
@@ -150,7 +150,7 @@ struct Draw {
     pe.atomic_fetch_add(tickets, 1, 1);
   }
 };
-TEST(WorldSetup, WarpWithMoreLanesThanFetchSlots) {
+TEST(WorldSetup, RefusesAWarpWithMoreLanesThanFetchSlots) {
   const auto draw = [](sim::World& world) {
     world.launch_on(0, {.blocks = 1, .threads = 4}, Draw{world.allocate<Word>("tickets", 1)});
   };
