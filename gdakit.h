@@ -14,6 +14,11 @@
 //   auto done = (*context)->launch(RingShift{destination}, {.blocks = 1, .threads = 1});
 #pragma once
 
+// An older C++ would fail at hundreds of places before anybody sees why.
+#if __cplusplus < 201703L
+#error "gdakit.h needs C++17 or newer: compile with -std=c++17"
+#else
+
 #include "backends/registry.h"
 #include "core/host/bootstrap_open.h"
 #include "core/host/context.h"
@@ -157,3 +162,5 @@ Result<void> Context::launch(const Kernel& kernel, LaunchShape shape) {
 }
 
 }  // namespace gdakit
+
+#endif  // C++17

@@ -14,6 +14,9 @@
 
 #include "gdakit.h"
 
+// With an older C++ gdakit.h has said what is wrong.
+#if __cplusplus >= 201703L
+
 namespace gdakit {
 
 // Collective over `communicator`. PE r is its rank r, and takes its GPU by its number among the
@@ -116,3 +119,5 @@ Result<std::unique_ptr<Context>> init(const Options& options, MPI_Comm communica
 }
 
 }  // namespace gdakit
+
+#endif  // C++17

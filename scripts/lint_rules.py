@@ -49,6 +49,8 @@ BANS = (
                  "core/base/assert.h": "the GPU ends a program by another function",
                  "nvshmem/nvshmem.h": "has CUDA's runtime where there is one, as NVSHMEM's",
                  "sim/explore.h": "says first that an older C++ will not do",
+                 "gdakit.h": "likewise",
+                 "gdakit_mpi.h": "likewise",
                  "nvshmem/detail/types.h": "has CUDA's 16-bit types where there are some",
                  "sim/sanitizer*.h": "the sanitizers' fiber calls exist under a sanitizer only"}),
     Ban("asm", r"\b(?:asm|__asm__|__asm)\b", "an operation of the Machine; PTX has one file",
