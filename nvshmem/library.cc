@@ -97,6 +97,16 @@ Result<void> check(unsigned int flags, const nvshmemx_init_attr_t* attributes) {
   return Error(Code::invalid_argument, "the attributes are null, which have the unique id");
 }
 
+// Kernels that nvcc has compiled need a GPU; a test of them does not.
+Error with_remedy(const Error& error) {
+  if (!has_gpu_kernels() || !report_gpus().gpus.empty()) return error;
+  return Error(error.code(),
+               error.message() +
+                   "; for a test without a GPU write the kernel as a callable and run it by "
+                   "gdakit::nvshmem::emulate (nvshmem/emulate.h, docs/nvshmem.md)",
+               error.system_code());
+}
+
 Made make(unsigned int flags, const nvshmemx_init_attr_t* attributes) {
   Result<Options> options = options_of_environment();
   if (!options) return options.error();
@@ -166,7 +176,7 @@ Result<void> start(unsigned int flags, const nvshmemx_init_attr_t* attributes) {
   Made made = make(flags, attributes);
   if (!made) {
     --all.inits;
-    return made.error();
+    return with_remedy(made.error());
   }
   all.context = std::move(*made);
   all.process = ::getpid();
