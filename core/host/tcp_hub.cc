@@ -23,6 +23,8 @@ constexpr std::chrono::milliseconds kGuestPatience{10'000};
 constexpr std::size_t kGuestsBeyondSize = 64;
 // Before accepting again after accept failed, as it does when the process has no descriptor left.
 constexpr std::chrono::milliseconds kAcceptPause{100};
+// How many refusals are told in full. From then on a line says when they have doubled.
+constexpr std::uint64_t kRefusalsTold = 8;
 // For what PE 0 tells the members before it ends.
 constexpr std::chrono::seconds kAbortPatience{2};
 
@@ -151,8 +153,7 @@ void TcpHub::admit(const std::shared_ptr<Guest>& guest) {
   const tcp_wire::Hello& hello = guest->hello;
   const std::shared_ptr<TcpStream>& stream = guest->stream;
   if (hello.magic != tcp_wire::kMagic) {
-    settings_.log.warn("bootstrap: refused " + stream->peer_name() +
-                       ": it does not speak this protocol");
+    tell_refusal(stream->peer_name() + ": it does not speak this protocol");
     return stream->close();
   }
   const Verdict verdict = judge(hello);
@@ -162,11 +163,11 @@ void TcpHub::admit(const std::shared_ptr<Guest>& guest) {
   const auto bytes = std::as_bytes(std::span(&welcome, 1));
   stream->write(shared(Bytes(bytes.begin(), bytes.end())));
   if (verdict != Verdict::accepted) {
-    const std::string text = "bootstrap: refused " + stream->peer_name() +
-                             ", which says that it is PE " + std::to_string(hello.rank) + ": " +
-                             tcp_wire::verdict_text(verdict);
+    const std::string text = stream->peer_name() + ", which says that it is PE " +
+                             std::to_string(hello.rank) + ": " + tcp_wire::verdict_text(verdict);
     // A PE that begins the next job tries again until this one is over.
-    verdict == Verdict::job_ending ? settings_.log.info(text) : settings_.log.warn(text);
+    verdict == Verdict::job_ending ? settings_.log.info("bootstrap: refused " + text)
+                                   : tell_refusal(text);
     return stream->close_when_drained([] {});
   }
   const int rank = static_cast<int>(hello.rank);
@@ -176,6 +177,15 @@ void TcpHub::admit(const std::shared_ptr<Guest>& guest) {
         FrameType::failure, static_cast<std::uint32_t>(failure_->code()), failure_->message())));
   }
   read_next(rank);
+}
+
+void TcpHub::tell_refusal(const std::string& text) {
+  ++refused_;
+  if (refused_ <= kRefusalsTold) return settings_.log.warn("bootstrap: refused " + text);
+  const bool doubled = (refused_ & (refused_ - 1)) == 0;
+  if (!doubled) return;
+  settings_.log.warn("bootstrap: refused " + std::to_string(refused_) +
+                     " connections so far, the last one " + text);
 }
 
 // Members.

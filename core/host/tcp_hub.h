@@ -11,6 +11,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <list>
 #include <memory>
 #include <optional>
@@ -66,6 +67,9 @@ class TcpHub {
   void greet(boost::asio::ip::tcp::socket socket);
   void dismiss(const std::shared_ptr<Guest>& guest);
   void admit(const std::shared_ptr<Guest>& guest);
+  // Warns of the first refusals one by one, and of more by their count, so that a stranger cannot
+  // fill the log.
+  void tell_refusal(const std::string& text);
   tcp_wire::Verdict judge(const tcp_wire::Hello& hello) const;
 
   void read_next(int rank);
@@ -93,6 +97,7 @@ class TcpHub {
   std::optional<Error> failure_;
   bool stopping_ = false;
   bool accept_failed_ = false;  // and was told of
+  std::uint64_t refused_ = 0;
   int streams_to_close_ = 0;
   std::thread thread_;
 };

@@ -1,11 +1,10 @@
 // What only TCP has: joining, strangers, connections that break.
 #include "core/host/tcp_bootstrap.h"
 
-#include <arpa/inet.h>
+#include <algorithm>
 #include <cstring>
 #include <fcntl.h>
 #include <future>
-#include <netinet/in.h>
 #include <set>
 #include <string>
 #include <sys/socket.h>
@@ -19,6 +18,7 @@
 
 #include "core/host/tcp_wire.h"
 #include "tests/host/bootstrap_job.h"
+#include "tests/host/raw_client.h"
 
 namespace gdakit::testing_bootstrap {
 namespace {
@@ -33,36 +33,6 @@ using testing::EndsWith;
 using testing::HasSubstr;
 
 const Log kQuiet(LogLevel::error);
-
-// A connection to a job's hub that says what the test makes it say.
-class RawClient {
- public:
-  explicit RawClient(const TcpJob& job) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(job.address.port);
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    EXPECT_EQ(::connect(socket_.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
-  }
-
-  template <class T>
-  void send(const T& value) {
-    send_bytes(&value, sizeof(value));
-  }
-  void send_bytes(const void* bytes, std::size_t size) {
-    EXPECT_EQ(::send(socket_.get(), bytes, size, MSG_NOSIGNAL), static_cast<ssize_t>(size));
-  }
-  // False if the connection ended first.
-  template <class T>
-  bool receive(T& value) {
-    return ::recv(socket_.get(), &value, sizeof(value), MSG_WAITALL) ==
-           static_cast<ssize_t>(sizeof(value));
-  }
-  void close() { socket_.reset(); }
-
- private:
-  UniqueFileDescriptor socket_;
-};
 
 Hello hello_of(const TcpJob& job, int rank) {
   return {tcp_wire::kMagic,
@@ -208,6 +178,25 @@ TEST(TcpBootstrap, AStrangerThatSendsGarbageIsClosedWithoutAnAnswer) {
     Welcome welcome{};
     EXPECT_FALSE(client.receive(welcome));
   });
+}
+
+TEST(TcpBootstrap, StrangersCannotFillTheLog) {
+  testing::internal::CaptureStderr();
+  const TcpJob job(2);
+  auto zero = std::async(std::launch::async,
+                         [&] { return open_tcp_bootstrap(job.info(0), Log(LogLevel::warn, 0)); });
+  for (int i = 0; i < 100; ++i) {
+    RawClient stranger(job);
+    stranger.send(Hello{});
+    std::byte nothing{};
+    EXPECT_FALSE(stranger.receive(nothing));
+  }
+  const auto one = open_tcp_bootstrap(job.info(1), kQuiet);
+  EXPECT_TRUE(one && zero.get());
+  const std::string text = testing::internal::GetCapturedStderr();
+  // Eight of them, and when there were 16, 32 and 64.
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 8 + 3) << text;
+  EXPECT_THAT(text, HasSubstr("warn: bootstrap: refused 64 connections so far, the last one 127."));
 }
 
 TEST(TcpBootstrap, SilentStrangersDelayNobody) {
