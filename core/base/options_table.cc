@@ -211,8 +211,10 @@ constexpr OptionRow kTable[] = {
      parse_choice<&Options::log, kLogLevels, log_level_name>,
      choice_text<&Options::log, log_level_name>},
     {"GDAKIT_BACKEND", "choice", "", "auto, softnic or mlx5",
-     "The NIC: a ConnectX (mlx5), the software one (softnic), or the best that works here.", false,
-     parse_choice<&Options::backend, kBackends, backend_choice_name>,
+     "The NIC: the software ConnectX (softnic), or the best that works here (auto). A real "
+     "ConnectX "
+     "(mlx5) is not built in yet, and refused.",
+     false, parse_choice<&Options::backend, kBackends, backend_choice_name>,
      choice_text<&Options::backend, backend_choice_name>},
     {"GDAKIT_LAUNCHER", "choice", "", "auto, gdakit, pmix, torchrun, slurm or none",
      "What started the job and tells its PEs their places; none is a job of one PE.", false,
