@@ -9,6 +9,7 @@
 #include "backends/registry.h"
 #include "core/base/option_table.h"
 #include "core/base/options.h"
+#include "tools/columns.h"
 #include "tools/command.h"
 #include "tools/info_gpu.h"
 #include "tools/info_launch.h"
@@ -31,51 +32,82 @@ std::vector<Fact> build_facts() {
           {"rdma_core", "not built in"}};
 }
 
+std::string usability(bool usable) { return usable ? "usable: " : "unusable: "; }
+
+std::string gpu_text(const GpuInfo& gpu) {
+  return gpu.name + ", " + memory_text(gpu.memory_bytes) + ", compute capability " +
+         std::to_string(gpu.compute_major) + '.' + std::to_string(gpu.compute_minor) + ", " +
+         gpu.bus + ", dma-buf export " + (gpu.exports_dma_buf ? "yes" : "no") +
+         ", memory shared by file descriptors " + (gpu.shares_memory ? "yes" : "no");
+}
+
 void print_gpus(const GpuSection& section) {
   std::cout << "\nGPUs\n";
-  if (section.gpus.empty()) std::cout << "  none        " << section.sentence << '\n';
+  if (section.gpus.empty()) std::cout << entry("none", section.sentence);
   for (const GpuFacts& facts : section.gpus) {
-    const GpuInfo& gpu = facts.gpu;
-    std::cout << "  " << std::left << std::setw(12) << gpu.ordinal << gpu.name << ", "
-              << memory_text(gpu.memory_bytes) << ", compute capability " << gpu.compute_major
-              << '.' << gpu.compute_minor << ", " << gpu.bus << "\n              dma-buf export "
-              << (gpu.exports_dma_buf ? "yes" : "no") << ", memory shared by file descriptors "
-              << (gpu.shares_memory ? "yes" : "no") << '\n';
+    std::cout << entry(std::to_string(facts.gpu.ordinal), gpu_text(facts.gpu));
     for (const softnic::DmaMethodReport& method : facts.methods) {
-      std::cout << "              DMA by " << std::setw(12) << dma_method_name(method.method)
-                << (method.usable ? "usable    " : "unusable  ") << method.sentence << '\n';
+      std::cout << entry("", "DMA by " + std::string(dma_method_name(method.method)) + ' ' +
+                                 usability(method.usable) + method.sentence);
     }
   }
-  if (!section.driver.empty()) std::cout << "  driver      " << section.driver << '\n';
-  std::cout << "  MPS         " << section.mps << "\n  DMA         " << section.dma
-            << "\n  queues      " << section.queue_memory << "\n  payload     " << section.payload
-            << "\n  handler     " << section.handler << "\n  transport   " << section.transport
-            << '\n';
+  if (!section.driver.empty()) std::cout << entry("driver", section.driver);
+  std::cout << entry("MPS", section.mps) << entry("DMA", section.dma)
+            << entry("queues", section.queue_memory) << entry("payload", section.payload)
+            << entry("handler", section.handler) << entry("transport", section.transport);
+}
+
+// What may be said of a value. Sizes and times name their unit themselves.
+std::string allowed_text(const OptionRow& row) {
+  const bool counts = std::string_view(row.type) == "integer" && *row.unit != '\0';
+  return row.allowed + (counts ? std::string(" (") + row.unit + ')' : std::string());
+}
+
+void print_option(const OptionRow& row, const Options& options) {
+  constexpr std::size_t kIndent = 6;
+  const std::string margin(kIndent, ' ');
+  const std::string value = shown_value(row, options);
+  std::cout << "  " << std::left << std::setw(26) << row.name << std::setw(14)
+            << (value.empty() ? "-" : value) << option_source_name(option_source(row, options))
+            << '\n'
+            << margin << wrapped(row.sentence, kIndent) << '\n'
+            << margin << wrapped("Allowed: " + allowed_text(row) + '.', kIndent) << '\n';
 }
 
 void print_text(const Options& options) {
   std::cout << "gdakit " << GDAKIT_VERSION << "\n\nBuild\n";
-  for (const Fact& fact : build_facts()) {
-    std::cout << "  " << std::left << std::setw(12) << fact.name << fact.value << '\n';
-  }
+  for (const Fact& fact : build_facts()) std::cout << entry(fact.name, fact.value);
   std::cout << "\nBackends\n";
   for (const BackendReport& backend : report_backends()) {
-    std::cout << "  " << std::left << std::setw(12) << backend.name
-              << (backend.usable ? "usable    " : "unusable  ") << backend.sentence << '\n';
+    std::cout << entry(backend.name, usability(backend.usable) + backend.sentence);
   }
   std::cout << "\nLaunch\n";
-  for (const LaunchFact& fact : describe_launch(options)) {
-    std::cout << "  " << std::left << std::setw(12) << fact.name << fact.text << '\n';
-  }
+  for (const LaunchFact& fact : describe_launch(options)) std::cout << entry(fact.name, fact.text);
   print_gpus(describe_gpus(options));
   std::cout << "\nOptions (environment variables)\n";
-  for (const OptionRow& row : option_table()) {
-    const std::string value = shown_value(row, options);
-    std::cout << "  " << std::left << std::setw(26) << row.name << std::setw(14)
-              << (value.empty() ? "-" : value) << option_source_name(option_source(row, options))
-              << "\n      " << row.sentence << "\n      " << row.type
-              << (*row.unit == '\0' ? "" : ", ") << row.unit << ": " << row.allowed << '\n';
+  for (const OptionRow& row : option_table()) print_option(row, options);
+}
+
+// A few lines: where kernels would run, and what somebody has set.
+void print_brief(const Options& options) {
+  std::string build;
+  for (const Fact& fact : build_facts()) {
+    build += (build.empty() ? "" : ", ") + std::string(fact.name) + ' ' + fact.value;
   }
+  std::cout << entry("build", build);
+  const GpuSection gpus = describe_gpus(options);
+  if (gpus.gpus.empty()) std::cout << entry("no GPU", gpus.sentence);
+  for (const GpuFacts& facts : gpus.gpus) {
+    std::cout << entry("GPU " + std::to_string(facts.gpu.ordinal), gpu_text(facts.gpu));
+  }
+  const LaunchFact launch = describe_launch(options).front();  // the launcher, or why there is none
+  std::cout << entry(launch.name, launch.text);
+  std::string set;
+  for (const OptionRow& row : option_table()) {
+    if (option_source(row, options) == OptionSource::fallback) continue;
+    set += (set.empty() ? "" : " ") + std::string(row.name) + '=' + shown_value(row, options);
+  }
+  std::cout << entry("options", set.empty() ? "all as by default" : set);
 }
 
 std::string quoted(std::string_view text) {
@@ -161,13 +193,19 @@ void print_json(const Options& options) {
   std::cout << "\n  ]\n}\n";
 }
 
-int run_info(bool json) {
+enum class Form { full, brief, json };
+
+int run_info(Form form) {
   const Result<Options> options = Options::from_environment();
   if (!options) {
     std::cerr << "gdakit info: " << options.error().message() << '\n';
     return kFailed;
   }
-  json ? print_json(*options) : print_text(*options);
+  switch (form) {
+    case Form::full: print_text(*options); break;
+    case Form::brief: print_brief(*options); break;
+    case Form::json: print_json(*options); break;
+  }
   return 0;
 }
 
@@ -176,10 +214,15 @@ int run_info(bool json) {
 Command add_info(CLI::App& parent) {
   CLI::App* const app = parent.add_subcommand(
       "info", "Show what this build and this machine can do, and all options");
-  const auto json = std::make_shared<bool>(false);
-  app->add_flag("--json", *json, "Print JSON");
+  const auto form = std::make_shared<Form>(Form::full);
+  CLI::Option* const json = app->add_flag_callback(
+      "--json", [form] { *form = Form::json; }, "Print all of it as JSON");
+  app->add_flag_callback(
+         "--brief", [form] { *form = Form::brief; },
+         "Print a few lines: the build, the GPUs, the launcher, the options that are set")
+      ->excludes(json);
   app->footer("\nExample:\n  GDAKIT_QUEUE_DEPTH=64 gdakit info --json\n");
-  return {app, [json] { return run_info(*json); }};
+  return {app, [form] { return run_info(*form); }};
 }
 
 }  // namespace gdakit::tools

@@ -1,4 +1,8 @@
 // `gdakit info` and the command line around it.
+#include <regex>
+#include <string>
+#include <vector>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,8 +23,9 @@ TEST(Info, EveryOptionIsListedWithValueAndSource) {
   const Variable depth("GDAKIT_QUEUE_DEPTH", "256");
   const Outcome info = gdakit({"info"});
   EXPECT_EQ(info.status, 0);
+  const std::string unbroken = std::regex_replace(info.output, std::regex("\\s+"), " ");
   for (const OptionRow& row : option_table()) {
-    EXPECT_THAT(info.output, AllOf(HasSubstr(row.name), HasSubstr(row.sentence)));
+    EXPECT_THAT(unbroken, AllOf(HasSubstr(row.name), HasSubstr(row.sentence)));
   }
   EXPECT_THAT(info.output, testing::ContainsRegex("GDAKIT_QUEUE_DEPTH +256 +environment\n"));
   EXPECT_THAT(info.output, testing::ContainsRegex("GDAKIT_TIMEOUT +60 +default\n"));
@@ -37,6 +42,34 @@ TEST(Info, TheSecretIsNotShown) {
   for (const Outcome& info : {gdakit({"info"}), gdakit({"info", "--json"})}) {
     EXPECT_THAT(info.output, AllOf(HasSubstr("(set)"), Not(HasSubstr("00112233"))));
   }
+}
+
+// Names of launchers, paths and messages may be long words; the rest is broken.
+TEST(Info, LinesHaveAHundredColumns) {
+  for (const char* form : {"info", "--help"}) {
+    for (const std::string& line : lines_of(gdakit({form}).output)) {
+      EXPECT_LE(line.size(), 100u) << line;
+    }
+  }
+}
+
+TEST(Info, WhatAnOptionAllowsIsSaidOnce) {
+  const std::string text = gdakit({"info"}).output;
+  EXPECT_THAT(text, HasSubstr("\n      Allowed: auto, gpu, proxy or commands.\n"));
+  EXPECT_THAT(text, HasSubstr("\n      Allowed: a power of two from 64 to 32768 (WQEBBs).\n"));
+  EXPECT_THAT(text, HasSubstr("\n      Allowed: seconds, from 0.001 to 1000000.\n"));
+}
+
+TEST(Info, TheBriefFormHasWhatIsSet) {
+  const Variable depth("GDAKIT_QUEUE_DEPTH", "256");
+  const Variable secret("GDAKIT_SECRET", "00112233445566778899aabbccddeeff");
+  const Outcome info = gdakit({"info", "--brief"});
+  EXPECT_EQ(info.status, 0);
+  EXPECT_LE(lines_of(info.output).size(), 12u);
+  EXPECT_THAT(info.output, AllOf(HasSubstr("build"), HasSubstr("GPU"), HasSubstr("launcher"),
+                                 HasSubstr("GDAKIT_QUEUE_DEPTH=256"), Not(HasSubstr("_TIMEOUT")),
+                                 HasSubstr("GDAKIT_SECRET=(set)"), Not(HasSubstr("00112233"))));
+  EXPECT_EQ(gdakit({"info", "--brief", "--json"}).status, 2);
 }
 
 TEST(Info, JsonHasTheSameOptions) {
