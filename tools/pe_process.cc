@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <fcntl.h>
+#include <fstream>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -85,6 +86,30 @@ int read_failure(int pipe) {
   return count == sizeof(failure) ? failure : 0;
 }
 
+// The program that a script's first line names; empty if it is no script.
+std::string interpreter_of(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  if (!std::getline(file, line) || line.rfind("#!", 0) != 0) return {};
+  const std::size_t begin = line.find_first_not_of(" \t", 2);
+  if (begin == line.npos) return {};
+  return line.substr(begin, line.find_first_of(" \t", begin) - begin);
+}
+
+// Why execvp failed, where the text of its errno does not say what to do.
+std::string why_not(const std::string& program, int error) {
+  if (error != ENOENT) return ::strerror(error);
+  const bool is_here = ::access(program.c_str(), F_OK) == 0;
+  if (program.find('/') == program.npos) {
+    const std::string text = "no folder of the PATH has a program of that name";
+    return is_here ? text + "; the one in this folder is ./" + program : text;
+  }
+  if (!is_here) return ::strerror(error);
+  const std::string interpreter = interpreter_of(program);
+  return interpreter.empty() ? "the loader that it asks for does not exist"
+                             : "its first line names " + interpreter + ", which does not exist";
+}
+
 }  // namespace
 
 std::string PeEnd::text() const {
@@ -113,7 +138,8 @@ Result<PeProcess> PeProcess::start(const PeStart& what, const Guard& guard) {
     ::waitpid(pid, nullptr, 0);
     guard.forget(pid);
     return Error(error == ENOENT ? Code::not_found : Code::permission_denied,
-                 "cannot run " + what.command.front() + ": " + ::strerror(error), error);
+                 "cannot run " + what.command.front() + ": " + why_not(what.command.front(), error),
+                 error);
   }
   PeProcess process(what.rank, pid);
   process.output = std::move(output->read_end);

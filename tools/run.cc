@@ -44,6 +44,25 @@ Examples:
   gdakit run -n 4 --gpus 0,1 ./ring
 )";
 
+// The program's place in the usage: CLI11 does not know of it.
+class RunFormatter final : public CLI::Formatter {
+ public:
+  std::string make_usage(const CLI::App*, std::string name) const override {
+    return "Usage: " + name + " -n N [OPTIONS] PROGRAM [ARGUMENTS...]\n";
+  }
+};
+
+// Refuses what is no number before CLI11 fails to convert it.
+template <class T>
+CLI::Validator number(const char* kind) {
+  return {[kind](std::string& text) {
+            T value{};
+            const bool good = CLI::detail::lexical_cast(text, value);
+            return good ? std::string() : "takes " + std::string(kind) + ", not \"" + text + '"';
+          },
+          ""};
+}
+
 struct Arguments {
   int size = 0;
   double timeout_seconds = 0;
@@ -116,9 +135,14 @@ int run(const Arguments& arguments, bool has_timeout, std::vector<std::string> c
 Command add_run(CLI::App& parent) {
   CLI::App* const app = parent.add_subcommand("run", "Run a program as a job of PEs on this host");
   const auto arguments = std::make_shared<Arguments>();
-  app->add_option("-n,--pes", arguments->size, "How many PEs")->required()->type_name("N");
+  app->formatter(std::make_shared<RunFormatter>());
+  app->add_option("-n,--pes", arguments->size, "How many PEs")
+      ->required()
+      ->check(number<int>("a whole number"))
+      ->type_name("N");
   CLI::Option* const timeout =
       app->add_option("--timeout", arguments->timeout_seconds, "End the job after this time")
+          ->check(number<double>("a number of seconds"))
           ->type_name("SECONDS");
   app->add_flag("--no-prefix", arguments->no_prefix, "Pass output on as it is");
   app->add_option("--gpus", arguments->gpus, "The GPUs of the PEs: 0,1,... or all")

@@ -257,41 +257,6 @@ TEST(RunStatus, AJobWithinItsTimeoutSucceeds) {
   EXPECT_EQ(gdakit({"run", "-n", "2", "--timeout", "60", "true"}).status, 0);
 }
 
-TEST(RunUsage, AProgramThatIsNotThereIsNotFound) {
-  const Outcome job = gdakit({"run", "-n", "3", "./no-such-program", "x"});
-  EXPECT_EQ(job.status, 127);
-  EXPECT_EQ(job.errors, "gdakit run: cannot run ./no-such-program: No such file or directory\n");
-}
-
-TEST(RunUsage, AFileThatIsNoProgramCannotBeExecuted) {
-  const Outcome job = gdakit({"run", "-n", "3", "/etc/passwd"});
-  EXPECT_EQ(job.status, 126);
-  EXPECT_EQ(job.errors, "gdakit run: cannot run /etc/passwd: Permission denied\n");
-}
-
-TEST(RunUsage, TheNumberOfPesHasBounds) {
-  for (const char* count : {"0", "-1", "1025"}) {
-    const Outcome job = gdakit({"run", "-n", count, "true"});
-    EXPECT_EQ(job.status, 2);
-    EXPECT_THAT(job.errors, AllOf(HasSubstr(count), HasSubstr("1 to 1024")));
-  }
-  EXPECT_EQ(gdakit({"run", "-n", "many", "true"}).status, 2);
-  EXPECT_EQ(gdakit({"run", "true"}).status, 2);
-}
-
-TEST(RunUsage, AProgramAndOptionsThatExistAreNeeded) {
-  EXPECT_THAT(gdakit({"run", "-n", "1"}).errors, HasSubstr("which program?"));
-  EXPECT_THAT(gdakit({"run", "-n", "1", "--"}).errors, HasSubstr("which program?"));
-  EXPECT_THAT(gdakit({"run", "-n", "1", "--fast", "true"}).errors, HasSubstr("no option --fast"));
-  EXPECT_EQ(gdakit({"run", "-n", "1", "--timeout", "0", "true"}).status, 2);
-}
-
-TEST(RunUsage, TheProgramsOwnOptionsAreLeftToIt) {
-  EXPECT_EQ(gdakit({"run", "-n", "1", "echo", "-n", "5", "--", "--help"}).output,
-            "[0] 5 -- --help\n");
-  EXPECT_EQ(gdakit({"run", "-n", "1", "--", "echo", "--", "a"}).output, "[0] -- a\n");
-}
-
 // Nothing of a job may be left. The script prints its own number and that of a command it started.
 constexpr const char* kTwoProcesses = "sleep 1000 & echo $$ $!; wait";
 
