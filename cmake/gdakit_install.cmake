@@ -47,6 +47,8 @@ endif()
 if(TARGET gdakit_cli)
   set_target_properties(gdakit_cli PROPERTIES INSTALL_RPATH "\$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
   install(TARGETS gdakit_cli)
+  install(FILES ${PROJECT_SOURCE_DIR}/tools/gdakit.bash RENAME gdakit
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 endif()
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <exception>
 #include <iostream>
-#include <iterator>
 #include <string>
 #include <vector>
 
@@ -19,6 +18,7 @@ Examples:
   gdakit mutants                      checks that every fence of the protocol is needed
   gdakit litmus FILE...               runs litmus tests of the memory model
   gdakit info                         what this build has, and every option with its value
+  gdakit help run                     the options of one command
   GDAKIT_BACKEND=softnic gdakit info --json
 )";
 
@@ -40,6 +40,16 @@ std::string unknown_command(const CLI::App& app, const std::string& word) {
   return "gdakit: there is no command \"" + word + "\"; there are " + names;
 }
 
+// What follows the program's name; `help run` means `run --help`.
+std::vector<std::string> words_of(int argc, char** argv) {
+  std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  if (words.empty() || words.front() != "help") return words;
+  words.erase(words.begin());
+  words.resize(std::min<std::size_t>(words.size(), 1));
+  words.push_back("--help");
+  return words;
+}
+
 int run_command_line(int argc, char** argv) {
   CLI::App app{"gdakit: GPU-initiated RDMA that can be tested anywhere", "gdakit"};
   app.set_version_flag("--version", "gdakit " GDAKIT_VERSION);
@@ -51,16 +61,15 @@ int run_command_line(int argc, char** argv) {
       gdakit::tools::add_explore(app), gdakit::tools::add_mutants(app),
       gdakit::tools::add_litmus(app),
   };
-  const std::string unknown = argc > 1 ? unknown_command(app, argv[1]) : "";
+  std::vector<std::string> words = words_of(argc, argv);
+  const std::string unknown = words.empty() ? "" : unknown_command(app, words.front());
   if (!unknown.empty()) {
     std::cerr << unknown << '\n';
     return gdakit::tools::kBadUsage;
   }
-  // CLI11 takes the words last first.
-  std::vector<std::string> words(std::make_reverse_iterator(argv + argc),
-                                 std::make_reverse_iterator(argv + 1));
-  const auto marker = std::find(words.rbegin(), words.rend(), "--");
-  if (marker != words.rend()) *marker = gdakit::tools::kProgramFollows;
+  const auto marker = std::find(words.begin(), words.end(), "--");
+  if (marker != words.end()) *marker = gdakit::tools::kProgramFollows;
+  std::reverse(words.begin(), words.end());  // CLI11 takes the last one first
   try {
     app.parse(words);
   } catch (const CLI::ParseError& error) {

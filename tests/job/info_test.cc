@@ -46,7 +46,7 @@ TEST(Info, TheSecretIsNotShown) {
 
 // Names of launchers, paths and messages may be long words; the rest is broken.
 TEST(Info, LinesHaveAHundredColumns) {
-  for (const char* form : {"info", "--help"}) {
+  for (const char* form : {"info", "help"}) {
     for (const std::string& line : lines_of(gdakit({form}).output)) {
       EXPECT_LE(line.size(), 100u) << line;
     }
@@ -140,6 +140,31 @@ TEST(CommandLine, VersionAndHelpSucceed) {
   EXPECT_EQ(help.status, 0);
   EXPECT_THAT(help.output, AllOf(HasSubstr("Examples:"), HasSubstr("run"), HasSubstr("info")));
   EXPECT_THAT(gdakit({"run", "--help"}).output, HasSubstr("Exit status"));
+}
+
+TEST(CommandLine, HelpIsACommandToo) {
+  EXPECT_EQ(gdakit({"help"}).output, gdakit({"--help"}).output);
+  EXPECT_EQ(gdakit({"help", "run"}).output, gdakit({"run", "--help"}).output);
+  const Outcome unknown = gdakit({"help", "fly"});
+  EXPECT_EQ(unknown.status, 2);
+  EXPECT_THAT(unknown.errors, HasSubstr("there is no command \"fly\""));
+}
+
+// What bash would propose for the last of the words.
+std::vector<std::string> completed(const std::string& words) {
+  const std::string script = "source " GDAKIT_SOURCES "/tools/gdakit.bash; COMP_WORDS=(" +
+                             std::string(GDAKIT_COMMAND) + ' ' + words +
+                             "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _gdakit; "
+                             "printf '%s\\n' \"${COMPREPLY[@]}\"";
+  return lines_of(command({"bash", "-c", script}).output);
+}
+
+TEST(CommandLine, BashCompletesCommandsOptionsAndScenarios) {
+  EXPECT_EQ(completed("r"), std::vector<std::string>{"run"});
+  EXPECT_EQ(completed("help mu"), std::vector<std::string>{"mutants"});
+  EXPECT_EQ(completed("run --no"), std::vector<std::string>{"--no-prefix"});
+  EXPECT_EQ(completed("run --pe"), std::vector<std::string>{"--pes"});
+  EXPECT_EQ(completed("explore put-q"), std::vector<std::string>{"put-quiet"});
 }
 
 TEST(CommandLine, BadUsageIsStatusTwo) {
