@@ -68,6 +68,16 @@ class Pe : public RmaCalls<Pe<M, Group, Publication>, Group>,
 
   GDAKIT_DEVICE int my_pe() const { return context_.my_pe; }
   GDAKIT_DEVICE int n_pes() const { return context_.n_pes; }
+
+  // Who calls: the thread's number in its block and how many threads a block has, the block's
+  // number and how many blocks the launch has, the thread's warp in its block and its lane there.
+  GDAKIT_DEVICE std::uint32_t thread_index() const { return m_.thread_index(); }
+  GDAKIT_DEVICE std::uint32_t block_threads() const { return m_.block_threads(); }
+  GDAKIT_DEVICE std::uint32_t block_index() const { return m_.block_index(); }
+  GDAKIT_DEVICE std::uint32_t grid_blocks() const { return m_.grid_blocks(); }
+  GDAKIT_DEVICE std::uint32_t warp_index() const { return m_.warp(); }
+  GDAKIT_DEVICE std::uint32_t lane() const { return m_.lane(); }
+
   GDAKIT_DEVICE M& machine() { return m_; }
   GDAKIT_DEVICE const DeviceContext& context() const { return context_; }
 

@@ -49,6 +49,34 @@ TEST(WriteAKernel, ARowReducesAndBroadcasts) {
   });
 }
 
+struct SaysWhoItIs {
+  std::uint32_t* table;
+  template <class Pe>
+  GDAKIT_DEVICE void operator()(Pe& pe) const {
+    const std::uint32_t number = pe.block_index() * pe.block_threads() + pe.thread_index();
+    table[2 * number] = pe.grid_blocks() * 1000 + pe.block_index();
+    table[2 * number + 1] = pe.warp_index() * 1000 + pe.lane();
+  }
+};
+
+TEST(WriteAKernel, AThreadLearnsWhoItIs) {
+  expect_job(1, job_options(), [](Context& context) -> Result<void> {
+    constexpr std::uint32_t kBlocks = 2;
+    constexpr std::uint32_t kThreads = 40;
+    auto table = context.allocate<std::uint32_t>(2 * kBlocks * kThreads);
+    if (!table) return table.error();
+    auto done = context.launch(SaysWhoItIs{*table}, {.blocks = kBlocks, .threads = kThreads});
+    if (!done) return done;
+    std::array<std::uint32_t, 2 * kBlocks * kThreads> got{};
+    if (auto copied = context.download(got.data(), *table, got.size()); !copied) return copied;
+    for (std::uint32_t i = 0; i < kBlocks * kThreads; ++i) {
+      EXPECT_EQ(got[2 * i], 2000 + i / kThreads);
+      EXPECT_EQ(got[2 * i + 1], i % kThreads / 32 * 1000 + i % kThreads % 32);
+    }
+    return {};
+  });
+}
+
 TEST(WriteAKernel, TheHostSendsAndWaits) {
   expect_job(2, job_options(), [](Context& context) -> Result<void> {
     auto objects = context.allocate<std::uint64_t>(513);
