@@ -11,7 +11,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 NO_GPU = 77
 LIMIT_S = 600  # of one program
 JOBS = (4, 8)  # PEs of moe_dispatch
-TIMES = re.compile(r"^a step of (\d+) tokens a PE, ([\d.]+) MB each way: "
+TIMES = re.compile(r"^a step of (\d+) tokens? a PE, ([\d.]+) MB each way: "
                    r"dispatch ([\d.]+) us, combine ([\d.]+) us$", re.MULTILINE)
 
 

@@ -154,10 +154,29 @@ gdakit::LaunchShape launch_shape(const Context& context, const Arguments& argume
 void print_header(Context& context, const Arguments& arguments, std::size_t gpus,
                   std::size_t tokens) {
   std::printf("%s\n", place(context, arguments, gpus).c_str());
-  std::printf("%zu tokens of %u values, the words of %s, in batches of %u to a PE\n", tokens,
-              arguments.hidden, arguments.text.c_str(), arguments.batch);
+  std::printf("%s of %s, %u to a PE in a step: the words of %s\n", counted(tokens, "token").c_str(),
+              counted(arguments.hidden, "value").c_str(), arguments.batch, arguments.text.c_str());
   std::fflush(stdout);
 }
+
+// The first step says how long all will take; then each quarter is told of.
+class Progress {
+ public:
+  explicit Progress(std::size_t steps) : steps_(steps) {}
+  void step_done() {
+    const std::size_t quarter = 4 * done_++ / steps_;
+    const bool is_due = done_ == 1 || 4 * done_ / steps_ != quarter;
+    if (!is_due || done_ == steps_) return;
+    const std::chrono::duration<double> taken = Clock::now() - begin_;
+    std::printf("step %zu of %zu after %.1f s\n", done_, steps_, taken.count());
+    std::fflush(stdout);
+  }
+
+ private:
+  std::size_t steps_;
+  std::size_t done_ = 0;
+  Clock::time_point begin_ = Clock::now();
+};
 
 // All shares of the words, step by step. A PE whose share has ended goes on without tokens: its
 // experts serve the others.
@@ -165,10 +184,12 @@ Result<void> run_steps(PeRun& run, Share words, const Shape& shape, int pe) {
   const Share mine = share_of(words, pe, static_cast<int>(shape.pes));
   const auto first = static_cast<std::uint64_t>(mine.data() - words.data());
   const std::size_t longest_share = (words.size() + shape.pes - 1) / shape.pes;
+  Progress progress((longest_share + shape.batch - 1) / shape.batch);
   for (std::size_t at = 0; at < longest_share; at += shape.batch) {
     const std::size_t begin = std::min(at, mine.size());
     const std::size_t count = std::min<std::size_t>(shape.batch, mine.size() - begin);
     if (Result<void> ran = run.step(mine.subspan(begin, count), first + begin); !ran) return ran;
+    if (pe == 0) progress.step_done();
   }
   return {};
 }
@@ -183,10 +204,9 @@ Result<void> report(Context& context, const PeRun& run, const Shape& shape, std:
     return gdakit::Error(gdakit::Code::aborted, "PE " + std::to_string(pe) + " got wrong outputs");
   }
   if (context.my_pe() == 0) {
-    std::printf(
-        "verified: %zu tokens, %u experts, top-k %u: every output equals the sequential "
-        "reference\n",
-        tokens, shape.experts, shape.top_k);
+    std::printf("verified: %s, %s, top-k %u: every output equals the sequential reference\n",
+                counted(tokens, "token").c_str(), counted(shape.experts, "expert").c_str(),
+                shape.top_k);
   }
   return {};
 }

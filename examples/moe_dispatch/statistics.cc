@@ -7,12 +7,21 @@
 namespace moe {
 namespace {
 
+// 95 columns: `gdakit run` puts the number of the PE in front.
+void print_heads() {
+  std::printf("%4s %6s %17s %17s %7s %9s %7s %21s\n", "", "", "messages", "megabytes", "", "", "",
+              "median us of a step");
+  std::printf("%4s %6s %8s %8s %8s %8s %7s %9s %7s %10s %10s\n", "PE", "tokens", "sent", "received",
+              "sent", "received", "WQEs", "doorbells", "CQEs", "dispatch", "combine");
+}
+
 void print_row(std::size_t pe, const PeStatistics& row) {
-  std::printf("%4zu %8" PRIu64 " %14" PRIu64 " %18" PRIu64 " %13" PRIu64 " %15" PRIu64 " %8" PRIu64
-              " %10" PRIu64 " %8" PRIu64 " %12.1f %11.1f\n",
-              pe, row.tokens, row.messages_sent, row.messages_received, row.nic.bytes_sent,
-              row.nic.bytes_received, row.nic.wqes, row.nic.doorbells, row.nic.cqes,
-              row.dispatch_us, row.combine_us);
+  const auto megabytes = [](std::uint64_t bytes) { return static_cast<double>(bytes) / 1e6; };
+  std::printf("%4zu %6" PRIu64 " %8" PRIu64 " %8" PRIu64 " %8.3f %8.3f %7" PRIu64 " %9" PRIu64
+              " %7" PRIu64 " %10.1f %10.1f\n",
+              pe, row.tokens, row.messages_sent, row.messages_received,
+              megabytes(row.nic.bytes_sent), megabytes(row.nic.bytes_received), row.nic.wqes,
+              row.nic.doorbells, row.nic.cqes, row.dispatch_us, row.combine_us);
 }
 
 void print_load(std::span<const PeStatistics> all, const Shape& shape) {
@@ -40,16 +49,18 @@ void print_times(std::span<const PeStatistics> all, const Shape& shape) {
   }
   const double values = static_cast<double>(shape.batch) * shape.top_k * shape.hidden;
   const double megabytes = values * sizeof(float) / 1e6;
-  std::printf("a step of %u tokens a PE, %.1f MB each way: dispatch %.1f us, combine %.1f us\n",
-              shape.batch, megabytes, dispatch_us, combine_us);
+  std::printf("a step of %s a PE, %.1f MB each way: dispatch %.1f us, combine %.1f us\n",
+              counted(shape.batch, "token").c_str(), megabytes, dispatch_us, combine_us);
 }
 
 }  // namespace
 
+std::string counted(std::uint64_t count, const char* what) {
+  return std::to_string(count) + ' ' + what + (count == 1 ? "" : "s");
+}
+
 void print_table(std::span<const PeStatistics> all, const Shape& shape) {
-  std::printf("%4s %8s %14s %18s %13s %15s %8s %10s %8s %12s %11s\n", "PE", "tokens",
-              "messages sent", "messages received", "bytes sent", "bytes received", "WQEs",
-              "doorbells", "CQEs", "dispatch us", "combine us");
+  print_heads();
   for (std::size_t pe = 0; pe < all.size(); ++pe) print_row(pe, all[pe]);
   print_load(all, shape);
   print_times(all, shape);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "core/host/backend.h"
@@ -24,6 +25,9 @@ struct PeStatistics {
   std::uint64_t greatest_load = 0;
   bool correct = false;  // every output equals the reference
 };
+
+// "1 token", "2 tokens".
+std::string counted(std::uint64_t count, const char* what);
 
 // A row for each PE, a line on the load of the experts, and one on times and bytes. `all` is by PE.
 void print_table(std::span<const PeStatistics> all, const Shape& shape);

@@ -6,6 +6,9 @@
 namespace moe {
 namespace {
 
+// Far more than a book. A device that never ends must not fill the memory.
+constexpr std::size_t kMostTextBytes = std::size_t{64} << 20;
+
 bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
 // Bytes above ASCII are letters of some language.
@@ -38,6 +41,11 @@ gdakit::Result<Words> read_words(const std::string& path, std::uint64_t limit) {
   char piece[4096];
   while (file.read(piece, sizeof(piece)) || file.gcount() > 0) {
     text.append(piece, static_cast<std::size_t>(file.gcount()));
+    if (text.size() > kMostTextBytes) {
+      return gdakit::Error(
+          gdakit::Code::invalid_argument,
+          "the text " + path + " has more than 64 MiB; name another one by --text");
+    }
   }
   if (!file.is_open() || file.bad()) {
     return gdakit::Error::from_errno(

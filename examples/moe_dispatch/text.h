@@ -17,7 +17,7 @@ using Words = std::vector<std::string>;
 // The words of a text in lower case, without punctuation. The first `limit` of them; 0 is no limit.
 Words split_words(std::string_view text, std::uint64_t limit);
 
-// The words of a file. Errors: it cannot be read, or has no word.
+// The words of a file. Errors: it cannot be read, is longer than 64 MiB, or has no word.
 gdakit::Result<Words> read_words(const std::string& path, std::uint64_t limit);
 
 Token token_of(std::string_view word);

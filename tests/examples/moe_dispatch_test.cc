@@ -19,8 +19,8 @@ using testing::Not;
 const std::string kSmall = " --hidden 100 --batch 7 --blocks 3 --threads 64";
 
 std::string verified(int tokens, int experts, int top_k) {
-  return "verified: " + std::to_string(tokens) + " tokens, " + std::to_string(experts) +
-         " experts, top-k " + std::to_string(top_k) +
+  return "verified: " + std::to_string(tokens) + (tokens == 1 ? " token, " : " tokens, ") +
+         std::to_string(experts) + " experts, top-k " + std::to_string(top_k) +
          ": every output equals the sequential reference";
 }
 
@@ -112,7 +112,7 @@ TEST_F(MoeDispatch, BuffersMayExceedTheArena) {
   expect_verified(test::run(heap + MOE_DISPATCH " --pes 2" + small()), 61, 32, 8);
 }
 
-TEST_F(MoeDispatch, ShallowQueues) {
+TEST_F(MoeDispatch, WaitsForRoomInShallowQueues) {
   const std::string queues = "GDAKIT_QUEUE_DEPTH=64 GDAKIT_QUEUES_PER_PEER=1 ";
   expect_verified(test::run(queues + MOE_DISPATCH " --pes 2 --batch 60" + small()), 61, 32, 8);
 }
@@ -131,9 +131,16 @@ TEST_F(MoeDispatch, PeZeroPrintsOneTable) {
   ASSERT_TRUE(std::getline(lines, line));
   EXPECT_EQ(line, "on the CPU emulator, soft NIC, 2 PEs as processes");
   std::getline(lines, line);
-  EXPECT_THAT(line, HasSubstr("61 tokens of 100 values"));
+  EXPECT_EQ(line, "61 tokens of 100 values, 7 to a PE in a step: the words of " + text_.path());
+  for (int step = 1; step < 5; ++step) {
+    std::getline(lines, line);
+    EXPECT_THAT(line, MatchesRegex("step " + std::to_string(step) + " of 5 after [0-9.]+ s"));
+  }
   std::getline(lines, line);
-  EXPECT_THAT(line, HasSubstr("messages sent"));
+  EXPECT_THAT(line, MatchesRegex(" +messages +megabytes +median us of a step"));
+  std::getline(lines, line);
+  EXPECT_THAT(line, MatchesRegex(" +PE tokens +sent received +sent received .* combine"));
+  EXPECT_LE(line.size() + std::string("[0] ").size(), 100u);
   std::uint64_t sum_received = 0;
   for (std::uint64_t pe = 0; pe < 2; ++pe) {
     std::uint64_t number = 9, tokens = 0, sent = 0, received = 0;
@@ -166,6 +173,11 @@ TEST_F(MoeDispatch, HelpNamesEveryOption) {
 TEST_F(MoeDispatch, RefusesATextThatIsNotThere) {
   expect_refused(run_threads(2, " --text no/such/text"), 1, "name another one by --text");
   expect_refused(run_processes(2, " --text no/such/text"), 1, "name another one by --text");
+}
+
+TEST_F(MoeDispatch, RefusesATextThatDoesNotEnd) {
+  expect_refused(run_threads(2, " --text /dev/zero"), 1,
+                 "/dev/zero has more than 64 MiB; name another one by --text");
 }
 
 TEST_F(MoeDispatch, RefusesATextWithoutWords) {
