@@ -86,6 +86,7 @@ struct GpuLauncher<true> {
   static Result<void> launch(Gpu& gpu, const DeviceContext& context, Stream stream,
                              const Kernel& kernel, LaunchShape shape) {
     if (Result<void> current = gpu.make_current(); !current) return current;
+    if (Result<void> prepared = gpu.prepare(stream); !prepared) return prepared;
     const cudaError_t launched = launch_on_gpu(context, stream, kernel, shape);
     if (launched == cudaSuccess) return {};
     std::string text = std::string("CUDA: ") + cudaGetErrorString(launched);

@@ -12,6 +12,7 @@
 #include "backends/softnic/gpu_launcher.h"
 #include "core/base/bits.h"
 #include "core/host/cuda_driver.h"
+#include "core/host/cuda_stream.h"
 
 namespace gdakit::softnic {
 namespace {
@@ -214,6 +215,7 @@ class CudaDevice final : public GpuDevice {
     auto made = cuda::check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
                             "cudaStreamCreateWithFlags");
     if (!made) return made;
+    const std::lock_guard lock(cuda::first_work());
     auto cleared = cuda::check(cudaMemsetAsync(memory, 0, bytes, stream), "cudaMemsetAsync");
     if (cleared) cleared = cuda::check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
     cudaStreamDestroy(stream);
@@ -229,7 +231,9 @@ class CudaDevice final : public GpuDevice {
     write_word(stream, {gate, 0, 8});
     write_word(stream, {gate, 0, 4});
     note(context_->synchronize(streams_[stream].copies));
-    if (streams_[stream].kernels != nullptr) note(load_kernels(streams_[stream].kernels));
+    if (streams_[stream].kernels == nullptr) return;
+    const std::lock_guard lock(cuda::first_work());
+    note(load_kernels(streams_[stream].kernels));
   }
 
   void* allocate(std::size_t bytes) {

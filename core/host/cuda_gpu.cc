@@ -1,6 +1,8 @@
+#include <set>
 #include <stdlib.h>
 
 #include "core/host/cuda_memory.h"
+#include "core/host/cuda_stream.h"
 #include "core/host/gpu.h"
 
 namespace gdakit {
@@ -10,6 +12,10 @@ namespace {
 // that run there have ended: if one waits for another PE, or for the soft NIC, it never does. CUDA
 // looks at this variable when it starts, which is after the program has.
 [[maybe_unused]] const int eager_loading = ::setenv("CUDA_MODULE_LOADING", "EAGER", 0);
+
+// Streams beyond this number share the GPU's hardware queues, and kernels of streams that share one
+// wait for each other. CUDA has 8 if not told otherwise, and at most 32.
+[[maybe_unused]] const int connections = ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
 
 bool has_attribute(const cuda::Driver& driver, CUdevice_attribute attribute, int ordinal) {
   int value = 0;
@@ -43,8 +49,10 @@ class CudaGpu final : public Gpu {
 
   Result<void> start() {
     if (auto current = make_current(); !current) return current;
-    return cuda::check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking),
-                       "cudaStreamCreateWithFlags");
+    const Result<cudaStream_t> stream = cuda::make_stream();
+    if (!stream) return stream.error();
+    stream_ = *stream;
+    return {};
   }
 
   int ordinal() const override { return info_.ordinal; }
@@ -67,6 +75,20 @@ class CudaGpu final : public Gpu {
                        "cudaSetDevice(" + std::to_string(info_.ordinal) + ")");
   }
 
+  Result<void> prepare(Stream stream) override {
+    if (stream == stream_) return {};
+    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    unsigned long long id = 0;
+    if (cudaStreamIsCapturing(stream, &capture) != cudaSuccess ||
+        cudaStreamGetId(stream, &id) != cudaSuccess) {
+      cudaGetLastError();  // the launch will say what is wrong with the stream
+      return {};
+    }
+    if (capture != cudaStreamCaptureStatusNone) return {};
+    const std::lock_guard lock(cuda::first_work());
+    return prepared_.insert(id).second ? cuda::give_work(stream) : Result<void>();
+  }
+
   Result<void> synchronize(Stream stream) override {
     if (auto current = make_current(); !current) return current;
     return cuda::check(cudaStreamSynchronize(stream), "kernel on GPU " + info_.name);
@@ -81,6 +103,7 @@ class CudaGpu final : public Gpu {
  private:
   GpuInfo info_;
   cudaStream_t stream_ = nullptr;
+  std::set<unsigned long long> prepared_;  // the program's own streams; under first_work()
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "core/base/bits.h"
 #include "core/host/cuda_range.h"
+#include "core/host/cuda_stream.h"
 
 namespace gdakit {
 namespace {
@@ -55,8 +56,10 @@ Result<void> CudaMemoryProvider::start() {
       "cuMemGetAllocationGranularity");
   if (!got) return got;
   granularity_ = granularity;
-  return cuda::check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking),
-                     "cudaStreamCreateWithFlags");
+  const Result<cudaStream_t> stream = cuda::make_stream();
+  if (!stream) return stream.error();
+  stream_ = *stream;
+  return {};
 }
 
 CudaMemoryProvider::~CudaMemoryProvider() {

@@ -58,6 +58,9 @@ class Gpu {
   virtual Stream stream() const = 0;
   // Makes this the calling thread's current CUDA device, as launches want it.
   virtual Result<void> make_current() = 0;
+  // Comes before each launch on a stream: one that is new gets its first work, so that its kernels
+  // wait for those of no other stream (cuda_stream.h).
+  virtual Result<void> prepare(Stream stream) = 0;
   // Waits until all that was launched on `stream` has ended; reports a kernel that was aborted.
   virtual Result<void> synchronize(Stream stream) = 0;
 
