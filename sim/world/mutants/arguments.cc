@@ -27,11 +27,6 @@ constexpr const char* kBehindMeeting =
     "The word is loaded behind a meeting of the group, which orders it behind the compare-and-swap "
     "of any of its threads; no other group works with the team.";
 
-constexpr const char* kStaleLap =
-    "Not equivalent, but out of reach: it takes a holder that reads a ready word as it was a whole "
-    "lap ago, at the very slot whose last use has completed without its knowledge. No execution "
-    "of a scenario posts a lap over two ready words.";
-
 }  // namespace
 
 const std::vector<Argument>& arguments() {
@@ -75,10 +70,6 @@ const std::vector<Argument>& arguments() {
       {{"device/watchdog.h", "", SiteOp::load, 1},
        Operator::narrow_gpu,
        "The host changes the state of a report between launches alone, which are ordered."},
-      {{"device/publication.h", "ReadyBeforeRing", SiteOp::fence, 1}, Operator::remove, kStaleLap},
-      {{"device/publication.h", "ReadyBeforeRing", SiteOp::fence, 1},
-       Operator::narrow_block,
-       kStaleLap},
   };
   return kArguments;
 }

@@ -69,6 +69,26 @@ struct SwapAll {
   }
 };
 
+// Each warp puts one word to 32 places, by a post that fills a word of ready bits. The second one
+// goes on to the first one's word, as it is a lap later.
+struct FillReadyWord {
+  static constexpr std::uint32_t kPlaces = kSlotsPerReadyWord;
+
+  const Witness* witness;
+  Word* source;
+  Word* data;
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    auto warp = pe.warp();
+    const std::uint32_t self = m.block_index();
+    if (m.lane() == 0) m.store_weak(source + self, Word{self} + 1);
+    witness->expect(warp.iput_nbi(data + self * kPlaces, source + self, 1, 0, kPlaces, 1).ok(),
+                    "iput_nbi is taken");
+    witness->expect(warp.quiet().ok(), "quiet succeeds");
+  }
+};
+
 // One block prepares data and hands it over, another one sends it.
 struct HandedOver {
   const Witness* witness;
@@ -164,6 +184,23 @@ WorldPointer ready_words(const SubjectOptions& options) {
   auto* data = world->allocate<Word>("data", 4);
   world->launch_on(0, shape, SwapAll{world->witness(), data});
   expect_own(*world, data, shape, 1);
+  return world;
+}
+
+WorldPointer ready_words_lap(const SubjectOptions& options) {
+  constexpr std::uint32_t kPlaces = FillReadyWord::kPlaces;
+  WorldOptions world_options = options_for(options);
+  world_options.depth = 2 * kPlaces;
+  world_options.start_index = kPlaces;
+  auto world = std::make_unique<World>("ready-words-lap", world_options);
+  auto* source = world->allocate<Word>("source", 2);
+  auto* data = world->allocate<Word>("data", 2 * kPlaces);
+  world->launch_on(0, {.blocks = 2, .threads = 2}, FillReadyWord{world->witness(), source, data});
+  world->check([=](After& after) {
+    for (std::uint32_t i = 0; i < 2 * kPlaces; ++i) {
+      after.expect(after.value(1, data + i) == Word{i / kPlaces} + 1, "PE 1 has every word");
+    }
+  });
   return world;
 }
 

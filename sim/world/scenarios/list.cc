@@ -44,6 +44,8 @@ constexpr ScenarioEntry kScenarios[] = {
     {"two-queues", "Two blocks of two threads, each on a queue of its own.", make<s::two_queues>},
     {"ready-words", "Posts that cross from one word of ready bits to the next.",
      make<s::ready_words>},
+    {"ready-words-lap", "Two warps post a lap over two words of ready bits.",
+     make<s::ready_words_lap>},
     {"handed-over", "One block puts what another one has written.", make<s::handed_over>},
     {"warp-laps", "A warp posts together more than once round the queue.", make<s::warp_laps>},
     {"full-queue", "Two blocks post more than the queue has room for.", make<s::full_queue>},

@@ -37,6 +37,7 @@ WorldPointer block_group(const SubjectOptions& options);
 WorldPointer two_blocks(const SubjectOptions& options);
 WorldPointer two_queues(const SubjectOptions& options);
 WorldPointer ready_words(const SubjectOptions& options);
+WorldPointer ready_words_lap(const SubjectOptions& options);
 WorldPointer handed_over(const SubjectOptions& options);
 
 // room.cc: full queues and slots used again
