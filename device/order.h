@@ -6,7 +6,8 @@
 //   gdakit explore put-quiet --without WqeBeforeDoorbellRecord
 //
 // Protocol code passes the type to the Machine: m.fence(order::X{}), or to the load, store or
-// read-modify-write that carries the order. There is no other way to order anything.
+// read-modify-write that carries the order. Beside these only the threads of a warp or a block that
+// meet (sync_warp, sync_block, any_block) order what they did before against what they do after.
 //
 // The life of a WQE, with the orders in their places:
 //
