@@ -127,7 +127,8 @@ class TeamHandle {
 
   // Element i of `dest` becomes the members' elements i of `source`, combined by `op` (combine.h:
   // Sum, Prod, Min, Max, And, Or, Xor, or a function object of one's own), on all members, with the
-  // same bits. `dest` may be `source`. Sums and products of integers wrap round.
+  // same bits. `dest` may be `source`, on all members or on some: which way the messages take is
+  // the same on all of them. Sums and products of integers wrap round.
   template <class T, class Op>
   GDAKIT_DEVICE Status reduce(T* dest, const T* source, std::size_t count, Op) {
     if (!fits<T>(count)) return refuse(Fault::count, dest, bytes_of<T>(count));

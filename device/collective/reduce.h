@@ -4,7 +4,8 @@
 //                 each member combines one part of the elements, piece by piece, and gives it to
 //                 all
 //   logarithmic   recursive doubling
-//   ring          parts go round twice: combined the first time, complete the second time
+//   ring          parts go round twice: combined the first time, complete the second time; linear
+//                 where any member reduces in place, which all tell each other first
 //
 // Every member gets the same bits: what is combined in different places is combined in one order.
 #pragma once
@@ -214,40 +215,71 @@ GDAKIT_DEVICE_CALL void reduce_ring(S& session, const Reduction<C>& what) {
   session.by_one([&] { return session.complete(next); });
 }
 
-template <class S, class C>
-GDAKIT_DEVICE CollectiveAlgorithm reduce_algorithm(const S& session, const Reduction<C>& what) {
-  CollectiveAlgorithm algorithm = session.algorithm();
-  const bool in_place = what.dest == what.source;
-  if (algorithm == CollectiveAlgorithm::automatic) {
-    const std::uint64_t bytes = what.bytes_of(what.count);
-    const bool small = bytes <= session.part_bytes(Doubling<S, C>::parts(session));
-    const bool many = session.n() > kLinearReduce;
-    algorithm = !many ? CollectiveAlgorithm::linear
-                      : (small ? CollectiveAlgorithm::logarithmic : CollectiveAlgorithm::ring);
+// Sets *any to whether `mine` holds for any member: they all tell each other. False if the threads
+// are to go no further.
+template <class S>
+GDAKIT_DEVICE_CALL bool any_member(S& session, bool mine, bool* any) {
+  auto& m = session.machine();
+  const std::uint64_t turn = session.take_turns(1);
+  const auto word_of = [&](int member) {
+    return reinterpret_cast<std::uint64_t*>(session.part(turn, member, session.n()));
+  };
+  std::uint64_t* const own = word_of(session.me());
+  session.by_one([&] {
+    m.store_weak(own, std::uint64_t{mine});
+    return Status{};
+  });
+  if (!session.agree()) return false;
+  session.send_each([&](int) { return Message{own, own, sizeof(*own)}; });
+  session.receive_each();
+  if (!session.agree()) return false;
+  *any = false;
+  for (int member = 0; member < session.n(); ++member) {
+    *any = *any || m.load_weak(word_of(member)) != 0;
   }
-  const bool ring = algorithm == CollectiveAlgorithm::ring;
-  return ring && in_place ? CollectiveAlgorithm::linear : algorithm;
+  return true;
 }
 
-// `dest` may be `source`; otherwise they must not overlap. All members name the same.
+template <class S, class C>
+GDAKIT_DEVICE CollectiveAlgorithm reduce_algorithm(const S& session, const Reduction<C>& what) {
+  if (session.algorithm() != CollectiveAlgorithm::automatic) return session.algorithm();
+  if (session.n() <= kLinearReduce) return CollectiveAlgorithm::linear;
+  const std::uint64_t bytes = what.bytes_of(what.count);
+  const bool small = bytes <= session.part_bytes(Doubling<S, C>::parts(session));
+  return small ? CollectiveAlgorithm::logarithmic : CollectiveAlgorithm::ring;
+}
+
+template <class S, class C>
+GDAKIT_DEVICE void reduce_linear(S& session, const Reduction<C>& what) {
+  if (what.bytes_of(what.count) <= session.part_bytes(session.n())) {
+    reduce_at_once(session, what);
+  } else {
+    reduce_by_parts(session, what);
+  }
+}
+
+// `dest` may be `source`, on any of the members; otherwise they must not overlap. Sums cannot go
+// round where a member's source would be overwritten by what comes: so members agree on that first.
 template <class S, class C>
 GDAKIT_DEVICE Status reduce(S& session, const Reduction<C>& what) {
   if (what.count == 0) return {};
   const std::uint64_t bytes = what.bytes_of(what.count);
   if (!session.begin({what.dest, bytes}, {what.source, bytes})) return session.status();
+  const CollectiveAlgorithm algorithm = reduce_algorithm(session, what);
   if (session.n() == 1) {
     session.copy(what.dest, what.source, bytes);
-  } else {
-    switch (reduce_algorithm(session, what)) {
-      case CollectiveAlgorithm::logarithmic: reduce_by_doubling(session, what); break;
-      case CollectiveAlgorithm::ring: reduce_ring(session, what); break;
-      default:
-        if (bytes <= session.part_bytes(session.n())) {
-          reduce_at_once(session, what);
-        } else {
-          reduce_by_parts(session, what);
-        }
+  } else if (algorithm == CollectiveAlgorithm::logarithmic) {
+    reduce_by_doubling(session, what);
+  } else if (algorithm == CollectiveAlgorithm::ring) {
+    bool in_place = false;
+    if (!any_member(session, what.dest == what.source, &in_place)) return session.status();
+    if (in_place) {
+      reduce_linear(session, what);
+    } else {
+      reduce_ring(session, what);
     }
+  } else {
+    reduce_linear(session, what);
   }
   session.agree();
   return session.status();

@@ -252,11 +252,12 @@ TEST(AutomaticAlgorithms, OfBroadcastAreTheRingForManyBytes) {
   });
 }
 
-// How many PEs get messages from this one.
-Result<int> peers_sent_to(const Result<std::vector<std::uint64_t>>& sent) {
+// How many PEs get messages from this one: more than `others`.
+Result<int> peers_sent_to(const Result<std::vector<std::uint64_t>>& sent,
+                          std::uint64_t others = 0) {
   if (!sent) return sent.error();
-  return static_cast<int>(
-      std::count_if(sent->begin(), sent->end(), [](std::uint64_t count) { return count != 0; }));
+  return static_cast<int>(std::count_if(sent->begin(), sent->end(),
+                                        [&](std::uint64_t count) { return count > others; }));
 }
 
 TEST(AutomaticAlgorithms, OfBroadcastAreTheTreeForManyPes) {
@@ -271,13 +272,50 @@ TEST(AutomaticAlgorithms, OfBroadcastAreTheTreeForManyPes) {
   }
 }
 
+// Every second member reduces in place.
+struct ReduceInPlaceOfSome {
+  float* dest;
+  const float* source;
+  std::size_t count;
+  test::Expect expect;
+
+  template <class Pe>
+  GDAKIT_DEVICE void operator()(Pe& pe) const {
+    const float* const from = pe.my_pe() % 2 == 0 ? dest : source;
+    expect(pe, pe.block().team(kTeamWorld).reduce(dest, from, count, Sum{}).ok());
+  }
+};
+
+TEST(AutomaticAlgorithms, OfReduceAreTheSameForMembersInPlace) {
+  constexpr int kPes = collective::kLinearReduce + 1;
+  constexpr std::size_t kCount = 8192;
+  expect_job(kPes, job_options(), [](Context& c) -> Result<void> {
+    auto dest = c.allocate<float>(kCount);
+    auto source = c.allocate<float>(kCount);
+    auto checks = Checks::make(c);
+    if (!dest || !source || !checks) return test::mismatch("allocate");
+    for (float* const from : {*dest, *source}) {
+      const auto mine = [&c](std::size_t i) { return value(c.my_pe(), i); };
+      if (auto ok = test::fill(c, from, kCount, mine); !ok) return ok;
+    }
+    if (auto met = c.barrier(); !met) return met;
+    const ReduceInPlaceOfSome kernel{*dest, *source, kCount, checks->expect()};
+    if (auto ran = c.launch(kernel, {.threads = 64}); !ran) return ran;
+    if (auto held = checks->all_held(64); !held) return held;
+    return test::all_are(c, *dest, kCount, "sum", [](std::size_t i) {
+      return expected(Operation::reduce, kPes, 0, kCount, i);
+    });
+  });
+}
+
 TEST(AutomaticAlgorithms, OfReduceGoByMembersAndBytes) {
   for (const int n : {collective::kLinearReduce, 2 * collective::kLinearReduce}) {
     expect_job(n, job_options(), [n](Context& c) -> Result<void> {
       const bool linear = n <= collective::kLinearReduce;
       const Result<int> few = peers_sent_to(run(c, Operation::reduce, 8));
       if (!few) return few.error();
-      const Result<int> many = peers_sent_to(run(c, Operation::reduce, 1 << 18));
+      // Before sums go round, each member tells all others whether it reduces in place.
+      const Result<int> many = peers_sent_to(run(c, Operation::reduce, 1 << 18), linear ? 0 : 1);
       if (!many) return many.error();
       // All others; a partner for each bit of the number; the next one.
       auto done = test::same(*few, linear ? n - 1 : 4, "peers for few bytes");

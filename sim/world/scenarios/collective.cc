@@ -144,6 +144,25 @@ struct ReduceRing {
   }
 };
 
+// Of three members one reduces in place: all take the same way nevertheless. Twice.
+struct ReduceInPlaceOfSome {
+  const Witness* witness;
+  Word* source;
+  Word* dest;  // one for each round
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    auto team = pe.team(kTeamWorld);
+    for (int round = 0; round < 2; ++round) {
+      Word* const to = dest + round;
+      Word* const from = pe.my_pe() == round ? to : source;
+      m.store_weak(from, Word(10 * round + pe.my_pe()));
+      witness->expect(team.reduce(to, from, 1, Sum{}).ok(), "reduce succeeds");
+      witness->expect(m.load_weak(to) == Word(30 * round + 3), "the sum is there");
+    }
+  }
+};
+
 // An element as large as can be, so that few of them fill the scratch memory.
 struct Large {
   Word words[8];
@@ -285,6 +304,15 @@ WorldPointer reduce_ring(const SubjectOptions& options, Reached reached) {
   auto* source = world->allocate<Word>("source", ReduceRing::kCount);
   auto* dest = world->allocate<Word>("dest", 2 * ReduceRing::kCount);
   world->launch({.blocks = 1, .threads = 1}, ReduceRing{world->witness(), source, dest});
+  return world;
+}
+
+WorldPointer reduce_in_place_of_some(const SubjectOptions& options, Reached reached) {
+  auto world = world_of("reduce-in-place-of-some",
+                        options_for(options, 3, CollectiveAlgorithm::ring), reached);
+  auto* source = world->allocate<Word>("source", 1);
+  auto* dest = world->allocate<Word>("dest", 2);
+  world->launch({.blocks = 1, .threads = 1}, ReduceInPlaceOfSome{world->witness(), source, dest});
   return world;
 }
 

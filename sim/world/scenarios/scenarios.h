@@ -78,6 +78,8 @@ WorldPointer reduce_again(const SubjectOptions& options, Reached reached = Reach
 WorldPointer commands_reduce(const SubjectOptions& options);
 WorldPointer reduce_warp(const SubjectOptions& options, Reached reached = Reached::through_nic);
 WorldPointer reduce_ring(const SubjectOptions& options, Reached reached = Reached::through_nic);
+WorldPointer reduce_in_place_of_some(const SubjectOptions& options,
+                                     Reached reached = Reached::through_nic);
 WorldPointer reduce_doubling(const SubjectOptions& options, Reached reached = Reached::through_nic);
 WorldPointer reduce_parts(const SubjectOptions& options, Reached reached = Reached::through_nic);
 WorldPointer overlapping_teams(const SubjectOptions& options,
