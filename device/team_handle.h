@@ -22,7 +22,7 @@
 // StatusCode::invalid_argument; a `dest` or `source` of which a part lies elsewhere, with
 // invalid_address. Nothing is done then. A failure under way (a queue that broke, a member that
 // does not come within the watchdog's limit) breaks the team on this PE: later calls return the
-// same Status at once.
+// same Status at once, those without elements, too.
 //
 // Source: OpenSHMEM 1.5 section 9.11 for the semantics of the operations.
 #pragma once

@@ -9,7 +9,7 @@ namespace gdakit::collective {
 template <class S>
 GDAKIT_DEVICE_CALL Status alltoall(S& session, void* dest, const void* source,
                                    std::uint64_t bytes) {
-  if (bytes == 0) return {};
+  if (bytes == 0) return session.nothing();
   const auto all = bytes * static_cast<std::uint64_t>(session.n());
   if (!session.begin({dest, all}, {source, all})) return session.status();
   const auto block = [bytes](auto* memory, int number) {
@@ -43,7 +43,7 @@ struct Strides {
 template <class S>
 GDAKIT_DEVICE_CALL Status alltoalls(S& session, void* dest, const void* source,
                                     const Strides& strides, std::uint64_t count) {
-  if (count == 0) return {};
+  if (count == 0) return session.nothing();
   const std::uint64_t all = count * static_cast<std::uint64_t>(session.n());
   const Buffer whole_dest{dest, strides.extent(all, strides.dest)};
   if (!session.begin(whole_dest, {source, strides.extent(all, strides.source)})) {

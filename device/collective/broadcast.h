@@ -99,7 +99,7 @@ GDAKIT_HOST_DEVICE constexpr CollectiveAlgorithm broadcast_algorithm(CollectiveA
 template <class S>
 GDAKIT_DEVICE Status broadcast(S& session, void* dest, const void* source, std::uint64_t bytes,
                                int root) {
-  if (bytes == 0) return {};
+  if (bytes == 0) return session.nothing();
   const std::uint64_t given = session.me() == root ? bytes : 0;
   if (!session.begin({dest, bytes}, {source, given})) return session.status();
   auto* const to = static_cast<std::byte*>(dest);

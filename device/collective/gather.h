@@ -66,7 +66,7 @@ GDAKIT_HOST_DEVICE constexpr CollectiveAlgorithm fcollect_algorithm(CollectiveAl
 // `bytes` of every member: member i's come to dest + i * bytes on all members.
 template <class S>
 GDAKIT_DEVICE Status fcollect(S& session, void* dest, const void* source, std::uint64_t bytes) {
-  if (bytes == 0) return {};
+  if (bytes == 0) return session.nothing();
   const auto all = bytes * static_cast<std::uint64_t>(session.n());
   if (!session.begin({dest, all}, {source, bytes})) return session.status();
   auto* const to = static_cast<std::byte*>(dest);

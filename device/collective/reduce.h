@@ -262,7 +262,7 @@ GDAKIT_DEVICE void reduce_linear(S& session, const Reduction<C>& what) {
 // round where a member's source would be overwritten by what comes: so members agree on that first.
 template <class S, class C>
 GDAKIT_DEVICE Status reduce(S& session, const Reduction<C>& what) {
-  if (what.count == 0) return {};
+  if (what.count == 0) return session.nothing();
   const std::uint64_t bytes = what.bytes_of(what.count);
   if (!session.begin({what.dest, bytes}, {what.source, bytes})) return session.status();
   const CollectiveAlgorithm algorithm = reduce_algorithm(session, what);
@@ -289,7 +289,7 @@ GDAKIT_DEVICE Status reduce(S& session, const Reduction<C>& what) {
 // parts. `dest` may be the source's first part.
 template <class S, class C>
 GDAKIT_DEVICE_CALL Status reduce_scatter(S& session, const Reduction<C>& what) {
-  if (what.count == 0) return {};
+  if (what.count == 0) return session.nothing();
   const int n = session.n();
   const std::uint64_t bytes = what.bytes_of(what.count);
   const Buffer whole_source{what.source, bytes * static_cast<std::uint64_t>(n)};

@@ -82,6 +82,12 @@ class Session {
     return false;
   }
 
+  // All of an operation that has nothing to move: ok, unless the team is broken here.
+  GDAKIT_DEVICE Status nothing() {
+    begin();
+    return status_;
+  }
+
   // The threads meet, and go on if none has failed.
   GDAKIT_DEVICE bool agree() { return goes_on(!failed_); }
 

@@ -169,6 +169,14 @@ struct OneDoesNotCome {
     const Status first = all.sync();
     expect(pe, first.code == StatusCode::stalled && first.peer == missing);
     expect(pe, all.barrier() == first);  // at once: the team is broken here
+    int* const nothing = nullptr;        // nor does a call without elements succeed
+    expect(pe, all.broadcast(nothing, nothing, 0, 0) == first);
+    expect(pe, all.fcollect(nothing, nothing, 0) == first);
+    expect(pe, all.collect(nothing, nothing, 0) == first);
+    expect(pe, all.alltoall(nothing, nothing, 0) == first);
+    expect(pe, all.alltoalls(nothing, nothing, 1, 1, 0) == first);
+    expect(pe, all.reduce(nothing, nothing, 0, Sum{}) == first);
+    expect(pe, all.reduce_scatter(nothing, nothing, 0, Sum{}) == first);
   }
 };
 
@@ -183,7 +191,7 @@ TEST(Teams, NameTheMemberThatDoesNotCome) {
     if (auto said = contains(ran, "to blame: PE 2"); !said) return said;
     c.clear_reports();  // of what the host does with the team it is told nevertheless
     if (auto said = contains(c.check_device(), "team 0 is broken"); !said) return said;
-    return checks->all_held(2 * 35);
+    return checks->all_held(9 * 35);
   });
 }
 
