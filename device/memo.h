@@ -10,7 +10,7 @@ namespace gdakit {
 
 // Of the queue used last.
 struct QueueMemo {
-  static constexpr std::int32_t kNobody = -0x7fffffff;
+  static constexpr std::int32_t kNobody = -1;
 
   std::int32_t peer = kNobody;  // the PE at the other end; the rest is void for kNobody
   QueueView view;

@@ -92,7 +92,7 @@ struct Poster {
 
   // Whether `pe` and the queue exist, and the queue is of the sharing that this poster assumes.
   GDAKIT_DEVICE bool can_reach(std::int32_t pe) const {
-    if (memo.queue.peer == pe) return true;
+    if (memo.queue.peer == pe && pe >= 0) return true;
     if (pe < 0 || pe >= context.n_pes || queue >= context.queue_count) return false;
     return is_mapped || view(pe).sharing == Publication::sharing;
   }

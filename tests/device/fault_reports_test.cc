@@ -32,6 +32,8 @@ enum Misuse {
   fetch_to_stranger,
   broadcast_from_stranger,
   no_pe,
+  no_pe_far_below,
+  no_pe_just_below,
   no_queue,
   shared_as_exclusive,
   unaligned,
@@ -70,6 +72,8 @@ struct Misused {
         pe.team(kTeamWorld).broadcast(ints, memory.stranger, 4, 0);
         break;
       case no_pe: pe.put_value(ints, 1, 7); break;
+      case no_pe_far_below: pe.put_value(ints, 1, -0x7fffffff); break;
+      case no_pe_just_below: pe.get_value(ints, -1); break;
       case no_queue: pe.on_queue(99).put_value(ints, 1, 0); break;
       case shared_as_exclusive: pe.exclusively_on(0).put_value(ints, 1, 0); break;
       case unaligned: pe.atomic_add(skewed, std::uint64_t{1}, 0); break;
@@ -112,6 +116,8 @@ std::vector<Case> cases(const Memory& memory) {
       {fetch_to_stranger, "8 bytes" + local},
       {broadcast_from_stranger, "16 bytes" + local},
       {no_pe, "there is no PE 7"},
+      {no_pe_far_below, "there is no PE -2147483647"},
+      {no_pe_just_below, "there is no PE -1"},
       {no_queue, "GDAKIT_QUEUES_PER_PEER"},
       {shared_as_exclusive, "the other sharing"},
       {unaligned, "is not aligned to its size"},
