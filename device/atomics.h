@@ -11,6 +11,7 @@
 
 #include <type_traits>
 
+#include "device/batch_end.h"
 #include "device/direct.h"
 #include "device/fetch.h"
 #include "device/group.h"
@@ -275,7 +276,7 @@ GDAKIT_DEVICE Ticket post_anywhere(const P& poster, const T* remote, const Reque
   Span span;
   if (Status status = locate(poster, reinterpret_cast<std::uint64_t>(remote), sizeof(T), pe, &span);
       !status) {
-    return {poster.queue, pe, 0, status};
+    return unposted(poster, ThreadGroup{}, pe, batch, status);
   }
   auto queue = poster.to(pe);
   const PostShape form = shape(request.op, sizeof(T), PostShape::Tail::none);
@@ -319,7 +320,10 @@ GDAKIT_DEVICE Fetched<T> fetch_anywhere(const P& poster, const T* remote, const 
   }
   Span span;
   fetched.status = locate(poster, reinterpret_cast<std::uint64_t>(remote), sizeof(T), pe, &span);
-  if (!fetched.status) return fetched;
+  if (!fetched.status) {
+    end_batch(poster, pe);
+    return fetched;
+  }
   auto queue = poster.to(pe);
   const PostShape form = shape(request.op, sizeof(T), flush_tail(poster.context));
   const LaneMask mask = P::joins_lanes ? poster.m.active_mask() : LaneMask{0};
@@ -351,11 +355,10 @@ GDAKIT_DEVICE Status fetch_nbi(const P& poster, const T* remote, const Request& 
   static_assert(sizeof(T) == 4 || sizeof(T) == 8);
   const auto to = reinterpret_cast<std::uint64_t>(old);
   const Span result = poster.memo.addresses.local_span(poster.context, to);
-  if (result.bytes < sizeof(T)) {
-    return poster.fault(Fault::local_memory, pe, to, sizeof(T));
-  }
-  if (sizeof(T) > 4 && to % sizeof(T) != 0) {
-    return poster.fault(Fault::alignment, pe, to, sizeof(T));
+  const bool is_there = result.bytes >= sizeof(T);
+  if (!is_there || (sizeof(T) > 4 && to % sizeof(T) != 0)) {
+    const Fault what = is_there ? Fault::alignment : Fault::local_memory;
+    return unposted(poster, ThreadGroup{}, pe, batch, poster.fault(what, pe, to, sizeof(T))).status;
   }
   if (sizeof(T) == 4 || poster.direct_atomic_base(pe) != 0) {
     const Fetched<T> fetched = fetch_anywhere(poster, remote, request, pe);

@@ -29,7 +29,7 @@ struct Poster {
   static constexpr bool joins_lanes = Publication::joins_lanes;
 
   GDAKIT_DEVICE Queue to(std::int32_t pe) const {
-    if (memo.queue.peer != pe) remember(m, memo.queue, pe, view(pe));
+    if (memo.queue.peer != pe) remember(m, memo.queue, pe, *view_of(pe));
     return Queue(m, context, memo.queue, queue);
   }
 
@@ -51,8 +51,7 @@ struct Poster {
   }
   GDAKIT_DEVICE bool is_near_word(std::uint64_t address, std::uint32_t bytes, std::int32_t pe,
                                   std::uint64_t* there) const {
-    const bool may_be = !context.heap.direct_mixed & ((address & (bytes - 1)) == 0);
-    return may_be & is_near(address, bytes, pe, there);
+    return ((address & (bytes - 1)) == 0) & is_near(address, bytes, pe, there);
   }
 
   // Where they reach the heap of a direct peer, for puts and gets or for atomics; else 0, as for a
@@ -61,7 +60,8 @@ struct Poster {
     const HeapView& heap = context.heap;
     if (heap.direct_bases == nullptr || !can_reach(pe)) return 0;
     const auto number = static_cast<std::uint32_t>(pe);
-    return number < kNearPes ? heap.direct_near[number] : heap.direct_bases[number];
+    const std::uint64_t near = number < kNearPes ? heap.direct_near[number] : 0;
+    return near != 0 ? near : heap.direct_bases[number];
   }
   GDAKIT_DEVICE std::uint64_t direct_atomic_base(std::int32_t pe) const {
     const HeapView& heap = context.heap;
@@ -94,13 +94,21 @@ struct Poster {
   GDAKIT_DEVICE bool can_reach(std::int32_t pe) const {
     if (memo.queue.peer == pe && pe >= 0) return true;
     if (pe < 0 || pe >= context.n_pes || queue >= context.queue_count) return false;
-    return is_mapped || view(pe).sharing == Publication::sharing;
+    return is_mapped || view_of(pe)->sharing == Publication::sharing;
   }
 
- private:
-  GDAKIT_DEVICE const QueueView& view(std::int32_t pe) const {
+  // The queue to `pe`, which can be reached.
+  GDAKIT_DEVICE const QueueView* view_of(std::int32_t pe) const {
     const auto peers = static_cast<std::uint64_t>(context.n_pes);
-    return context.queues[queue * peers + static_cast<std::uint64_t>(pe)];
+    return &context.queues[queue * peers + static_cast<std::uint64_t>(pe)];
+  }
+
+  // Another handle posts to the queue: where it is an exclusive one, what this handle remembers of
+  // it is void.
+  GDAKIT_DEVICE void forget_exclusive() const {
+    if constexpr (Publication::sharing == Sharing::exclusive) {
+      memo.queue.peer = QueueMemo::kNobody;
+    }
   }
 };
 

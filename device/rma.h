@@ -1,6 +1,7 @@
 // Put and get: contiguous transfers between local memory and the symmetric heap of a PE.
 #pragma once
 
+#include "device/batch_end.h"
 #include "device/direct.h"
 #include "device/fetch.h"
 #include "device/group.h"
@@ -194,17 +195,17 @@ GDAKIT_DEVICE Ticket post_anywhere(const P& poster, Group group, Direction direc
                                    std::int32_t pe, Batch batch) {
   const auto address = reinterpret_cast<std::uint64_t>(remote);
   const auto refused = [&] {
-    return Ticket{poster.queue, pe, 0, not_registered(poster, remote, local, bytes, pe)};
+    return unposted(poster, group, pe, batch, not_registered(poster, remote, local, bytes, pe));
   };
   if (!poster.can_reach(pe)) {
     return {poster.queue, pe, 0, poster.fault(poster.unreachable(pe), pe, address, bytes)};
   }
-  if (bytes == 0) return {poster.queue, pe, 0, {}};
+  if (bytes == 0) return unposted(poster, group, pe, batch, {});
   if (const std::uint64_t base = poster.direct_base(pe); base != 0) {
     if (!is_registered(poster, remote, local, bytes, pe)) return refused();
     const std::uint64_t there = base + (address - poster.context.heap.base);
     copy_direct(poster.m, group, direction, there, local, bytes);
-    return {poster.queue, pe, 0, {}};
+    return unposted(poster, group, pe, batch, {});
   }
   Cutter cutter(poster, remote, local, bytes, pe);
   if constexpr (std::is_same_v<Group, ThreadGroup>) {
@@ -250,16 +251,20 @@ GDAKIT_DEVICE Ticket post_value_anywhere(const P& poster, T* remote, T value, st
   if (!poster.can_reach(pe)) {
     return {poster.queue, pe, 0, poster.fault(poster.unreachable(pe), pe, address, sizeof(T))};
   }
-  const auto beyond = [&] {
-    return Ticket{poster.queue, pe, 0, poster.fault(Fault::heap_memory, pe, address, sizeof(T))};
-  };
   if (const std::uint64_t base = poster.direct_base(pe); base != 0) {
-    if (!is_in_heap(poster.context.heap, address, sizeof(T))) return beyond();
-    direct::store_value(poster.m, direct::at(poster.context.heap, base, remote), value);
-    return {poster.queue, pe, 0, {}};
+    Status status;
+    if (is_in_heap(poster.context.heap, address, sizeof(T))) {
+      direct::store_value(poster.m, direct::at(poster.context.heap, base, remote), value);
+    } else {
+      status = poster.fault(Fault::heap_memory, pe, address, sizeof(T));
+    }
+    return unposted(poster, ThreadGroup{}, pe, batch, status);
   }
   const Span span = poster.remote_span(address, pe);
-  if (span.bytes < sizeof(T)) return beyond();
+  if (span.bytes < sizeof(T)) {
+    return unposted(poster, ThreadGroup{}, pe, batch,
+                    poster.fault(Fault::heap_memory, pe, address, sizeof(T)));
+  }
   auto queue = poster.to(pe);
   const LaneMask mask = P::joins_lanes ? poster.m.active_mask() : LaneMask{0};
   const auto crew = form_crew(poster.m, queue, mask, pe, PostShape{}, true);
@@ -290,13 +295,17 @@ GDAKIT_DEVICE Fetched<T> get_value_anywhere(const P& poster, const T* remote, st
   };
   if (!poster.can_reach(pe)) return refused(poster.unreachable(pe));
   if (const std::uint64_t base = poster.direct_base(pe); base != 0) {
+    end_batch(poster, pe);
     if (!is_in_heap(poster.context.heap, address, sizeof(T))) {
       return refused(Fault::heap_memory);
     }
     return {{}, direct::load_value(poster.m, direct::at(poster.context.heap, base, remote))};
   }
   const Span span = poster.remote_span(address, pe);
-  if (span.bytes < sizeof(T)) return refused(Fault::heap_memory);
+  if (span.bytes < sizeof(T)) {
+    end_batch(poster, pe);
+    return refused(Fault::heap_memory);
+  }
   auto queue = poster.to(pe);
   const PostShape shape{1, flush_tail(poster.context)};
   const LaneMask mask = P::joins_lanes ? poster.m.active_mask() : LaneMask{0};

@@ -26,7 +26,8 @@ struct PostShape {
 // Whether a doorbell may wait for a later post of the same queue.
 enum class Batch : std::uint8_t {
   last,  // ring now
-  more,  // more to come: the doorbell and the CQE may wait for a later post, or for wait and quiet
+  more,  // more to come: the doorbell and the CQE may wait for the batch's last call, or for wait
+         // and quiet (batch_end.h)
 };
 
 // A thread's way to one queue.
@@ -71,11 +72,14 @@ class SendQueue {
     // A WQE at each quarter of the ring is always completed and rung for: so room always comes.
     const bool more = !rings && !crosses_quarter(base, total);
     if (!rings && !more && crew.leads()) Publication::look(m_, memo_);
+    // Before the lanes meet: any of them may be the one that ends the batch (batch_end.h).
+    if (more && crew.leads()) {
+      m_.fetch_max(order::RelaxedGpu{}, &view().state->open_until, base + total);
+    }
     write_crew(crew, shape, more, base, write);
     if (crew.size() > 1) m_.sync_warp(crew.mask);
-    if (crew.leads()) {
-      if (more) m_.fetch_max(order::RelaxedGpu{}, &view().state->open_until, base + total);
-      if (!Publication::publish(m_, memo_, base, total, more)) return failed(refusal());
+    if (crew.leads() && !Publication::publish(m_, memo_, base, total, more)) {
+      return failed(refusal());
     }
     return {index_, view().peer, base + total, {}};
   }
@@ -110,6 +114,11 @@ class SendQueue {
   // Everything below was announced to the NIC, and ends in a WQE that asks for a completion.
   GDAKIT_DEVICE std::uint64_t posted() {
     return m_.load(order::RelaxedGpu{}, &view().state->posted);
+  }
+
+  // Whether a batch may stand open that was not announced.
+  GDAKIT_DEVICE bool is_open() {
+    return m_.load(order::RelaxedGpu{}, &view().state->open_until) > posted();
   }
 
   // Why a post was refused; never ok. A healthy queue refuses only one who posts to an exclusive

@@ -117,11 +117,12 @@ GDAKIT_DEVICE Ticket post_anywhere(const P& poster, Group group, void* remote, c
   Target target{{}, request};
   const auto address = reinterpret_cast<std::uint64_t>(word);
   if (Status status = atomics::locate(poster, address, sizeof(*word), pe, &target.span); !status) {
-    return {poster.queue, pe, 0, status};
+    return unposted(poster, group, pe, batch, status);
   }
   const rma::Cutter cutter(poster, remote, local, bytes, pe);
   if (!rma::is_registered(cutter)) {
-    return {poster.queue, pe, 0, rma::not_registered(poster, remote, local, bytes, pe)};
+    return unposted(poster, group, pe, batch,
+                    rma::not_registered(poster, remote, local, bytes, pe));
   }
   return by_one(poster.m, group, [&] {
     return bytes == 0 ? atomics::post(poster, word, request, pe, batch)

@@ -202,11 +202,12 @@ GDAKIT_DEVICE void copy_share(const P& poster, Share share, rma::Direction direc
 // By loads and stores; the threads of the group take turns at the elements.
 template <class P, class Group>
 GDAKIT_DEVICE Ticket copy_direct(const P& poster, Group group, rma::Direction direction,
-                                 const Elements& all, std::uint64_t base, std::int32_t pe) {
+                                 const Elements& all, std::uint64_t base, std::int32_t pe,
+                                 Batch batch) {
   meet(poster.m, group);
   copy_share(poster, share_of(poster.m, group), direction, all, base);
   meet(poster.m, group);
-  return {poster.queue, pe, 0, {}};
+  return unposted(poster, group, pe, batch, {});
 }
 
 // Whether every byte of every element is registered.
@@ -262,10 +263,11 @@ GDAKIT_DEVICE bool may_copy(const P& poster, const Elements& all, std::ptrdiff_t
 }
 
 // The report names the first element.
-template <class P>
-GDAKIT_DEVICE Ticket refused(const P& poster, Fault what, const Elements& all, std::int32_t pe) {
+template <class P, class Group>
+GDAKIT_DEVICE Ticket refused(const P& poster, Group group, Fault what, const Elements& all,
+                             std::int32_t pe, Batch batch) {
   const std::uint64_t address = what == Fault::local_elements ? all.local : all.remote;
-  return {poster.queue, pe, 0, poster.fault(what, pe, address, all.bytes)};
+  return unposted(poster, group, pe, batch, poster.fault(what, pe, address, all.bytes));
 }
 
 // Of elements that are not all registered: the first side of which some are not.
@@ -288,14 +290,14 @@ GDAKIT_DEVICE Ticket post(const P& poster, Group group, rma::Direction direction
   }
   const Elements all = elements_of(remote, local, remote_stride, local_stride, count, sizeof(T));
   const Fault fault = judge(poster, direction, all, remote_stride, local_stride, pe);
-  if (fault != Fault::none) return refused(poster, fault, all, pe);
-  if (count == 0) return {poster.queue, pe, 0, {}};
+  if (fault != Fault::none) return refused(poster, group, fault, all, pe, batch);
+  if (count == 0) return unposted(poster, group, pe, batch, {});
   const bool plain = is_plain(poster.context, all);
   if (!plain && !is_registered(poster, all, pe)) {
-    return refused(poster, unregistered_side(poster, all), all, pe);
+    return refused(poster, group, unregistered_side(poster, all), all, pe, batch);
   }
   if (const std::uint64_t base = poster.direct_base(pe); base != 0) {
-    return copy_direct(poster, group, direction, all, base, pe);
+    return copy_direct(poster, group, direction, all, base, pe, batch);
   }
   if (plain) return post_by<T>(poster, group, direction, all, pe, batch);
   return by_one(poster.m, group, [&] { return post_pieces(poster, direction, all, pe, batch); });
@@ -307,13 +309,13 @@ GDAKIT_DEVICE Ticket post_bytes(const P& poster, Group group, rma::Direction dir
                                 const Elements& all, std::ptrdiff_t remote_stride,
                                 std::ptrdiff_t local_stride, std::int32_t pe, Batch batch) {
   const Fault fault = judge(poster, direction, all, remote_stride, local_stride, pe);
-  if (fault != Fault::none) return refused(poster, fault, all, pe);
-  if (all.count == 0) return {poster.queue, pe, 0, {}};
+  if (fault != Fault::none) return refused(poster, group, fault, all, pe, batch);
+  if (all.count == 0) return unposted(poster, group, pe, batch, {});
   if (!is_registered(poster, all, pe)) {
-    return refused(poster, unregistered_side(poster, all), all, pe);
+    return refused(poster, group, unregistered_side(poster, all), all, pe, batch);
   }
   if (const std::uint64_t base = poster.direct_base(pe); base != 0) {
-    return copy_direct(poster, group, direction, all, base, pe);
+    return copy_direct(poster, group, direction, all, base, pe, batch);
   }
   return by_one(poster.m, group, [&] { return post_pieces(poster, direction, all, pe, batch); });
 }

@@ -99,7 +99,9 @@ struct HeapView {
   // The same where atomics and signals go that way, too: 0 unless every PE of the job reaches that
   // heap, because a NIC's atomics and a processor's are not atomic with each other.
   const std::uint64_t* direct_atomic_bases;  // [pe]
-  std::uint64_t direct_near[kNearPes];       // the first of direct_bases once more
+  // The first of direct_bases once more, but 0 also where atomics and signals go through the NIC:
+  // there a direct operation may be the last one of a batch that the NIC must hear of.
+  std::uint64_t direct_near[kNearPes];
   std::uint32_t chunk_count;
   bool direct_mixed;  // some PE's puts go directly, and its atomics through the NIC
   bool direct_only;   // every PE is direct, for everything: no queue is ever posted to

@@ -230,7 +230,7 @@ void TransportMap::show(HeapView& view) const {
   view.direct_bases = static_cast<const std::uint64_t*>(table_->data());
   view.direct_atomic_bases = view.direct_bases + bases_.size();
   for (std::size_t pe = 0; pe < bases_.size() && pe < std::size_t{kNearPes}; ++pe) {
-    view.direct_near[pe] = peers_.direct[pe] ? bases_[pe] : 0;
+    view.direct_near[pe] = peers_.direct[pe] && peers_.atomics[pe] ? bases_[pe] : 0;
   }
   view.direct_mixed = peers_.mixed;
   view.direct_only =

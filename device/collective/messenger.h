@@ -112,7 +112,9 @@ class Messenger {
   }
   GDAKIT_DEVICE Status refused(std::int32_t pe, const StridedMessage& message) {
     const strided::Elements all = elements_of(message);
-    return strided::refused(poster_, strided::unregistered_side(poster_, all), all, pe).status;
+    return strided::refused(poster_, ThreadGroup{}, strided::unregistered_side(poster_, all), all,
+                            pe, Batch::more)
+        .status;
   }
 
   GDAKIT_DEVICE Ticket post(std::int32_t pe, const Message& message) {

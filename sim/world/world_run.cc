@@ -289,11 +289,11 @@ void WorldRun::show_direct_peers(std::uint32_t pe, DeviceContext& context) {
   bases.resize(2 * n);
   if (reached == Reached::directly) {
     std::copy_n(bases.begin(), n, bases.begin() + std::ptrdiff_t(n));
+    std::copy_n(bases.begin(), std::min<std::size_t>(n, kNearPes), heap.direct_near);
   }
   heap.direct_bases = bases.data();
   heap.direct_atomic_bases = bases.data() + n;
-  std::copy_n(bases.begin(), std::min<std::size_t>(n, kNearPes), heap.direct_near);
-  heap.direct_mixed = reached == Reached::mixed;
+  heap.direct_mixed = reached != Reached::directly;
   heap.direct_only = reached == Reached::directly;
 }
 

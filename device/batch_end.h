@@ -1,0 +1,49 @@
+// The last call of a batch, where it posts nothing to the NIC: it moves nothing, is refused, or
+// goes directly. What the batch has left open is announced all the same.
+#pragma once
+
+#include "device/group.h"
+#include "device/poster.h"
+
+namespace gdakit {
+
+// Closes the batch that stands open on a queue, if one does. A function of its own, of each file,
+// whose few arguments leave the caller's handle and context in registers and constant memory.
+template <class Publication, class M>
+static GDAKIT_DEVICE_CALL void close_open_batch(M m, const QueueView* view, std::uint32_t number,
+                                                PeWords* words, PeState* state,
+                                                std::uint64_t watchdog_ns) {
+  DeviceContext context{};  // what a post needs of it
+  context.words = words;
+  context.state = state;
+  context.watchdog_ns = watchdog_ns;
+  QueueMemo memo;
+  remember(m, memo, view->peer, *view);
+  SendQueue<M, Publication> queue(m, context, memo, number);
+  if (queue.is_open()) queue.post_nop();
+}
+
+// Announces what stands open on the poster's queue to `pe`, if there is such a queue. A broken one
+// takes nothing more: quiet says so.
+template <class M, class Publication>
+GDAKIT_DEVICE void end_batch(const Poster<M, Publication>& poster, std::int32_t pe) {
+  if (!poster.can_reach(pe) || poster.direct_atomic_base(pe) != 0) return;
+  const DeviceContext& context = poster.context;
+  close_open_batch<Publication>(poster.m, poster.view_of(pe), poster.queue, context.words,
+                                context.state, context.watchdog_ns);
+  poster.forget_exclusive();
+}
+
+// The ticket of a call that has posted nothing, by all threads of the group.
+template <class P, class Group>
+GDAKIT_DEVICE Ticket unposted(const P& poster, Group group, std::int32_t pe, Batch batch,
+                              Status status) {
+  const Ticket ticket{poster.queue, pe, 0, status};
+  if (batch == Batch::more || poster.direct_atomic_base(pe) != 0) return ticket;
+  return by_one(poster.m, group, [&] {
+    end_batch(poster, pe);
+    return ticket;
+  });
+}
+
+}  // namespace gdakit
