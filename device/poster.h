@@ -114,11 +114,20 @@ struct Poster {
 
 // act(poster), as a function of its own, of each file. Where `context` is not in constant memory
 // the call costs a copy of it.
-template <class M, class Act>
+template <class Publication, class M, class Act>
 static GDAKIT_DEVICE_CALL auto call_with_poster(M m, const DeviceContext& context,
                                                 std::uint32_t queue, bool is_mapped, Act act) {
   HandleMemo memo;
-  return act(Poster<M, SharedPublication>{m, context, queue, memo, is_mapped});
+  return act(Poster<M, Publication>{m, context, queue, memo, is_mapped});
+}
+
+// act(poster) for what is seldom, in a function of its own and with a memo of its own: nothing of
+// it stands in the way of usual posts, or takes registers of theirs. `act` holds copies.
+template <class M, class Publication, class Act>
+GDAKIT_DEVICE auto aside(const Poster<M, Publication>& poster, const Act& act) {
+  poster.forget_exclusive();
+  return call_with_poster<Publication>(poster.m, poster.context, poster.queue, poster.is_mapped,
+                                       act);
 }
 
 // act(poster), where a quick look did not tell. `act` holds copies: references to a caller's
@@ -126,7 +135,8 @@ static GDAKIT_DEVICE_CALL auto call_with_poster(M m, const DeviceContext& contex
 template <class M, class Publication, class Act>
 GDAKIT_DEVICE auto look_closer(const Poster<M, Publication>& poster, const Act& act) {
   if constexpr (std::is_same_v<Publication, CalledPublication>) {
-    return call_with_poster(poster.m, poster.context, poster.queue, poster.is_mapped, act);
+    return call_with_poster<SharedPublication>(poster.m, poster.context, poster.queue,
+                                               poster.is_mapped, act);
   } else {
     return act(poster);
   }

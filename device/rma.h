@@ -243,6 +243,36 @@ GDAKIT_DEVICE Ticket post(const P& poster, Group group, Direction direction, con
   });
 }
 
+// Chunks end at multiples of a page, so that values which are aligned to their size lie in one.
+template <class T>
+inline constexpr bool may_cross_a_border = alignof(T) < sizeof(T);
+
+// The same for a value that a border of the chunks cuts in two, or that is not in the heap.
+template <class P>
+GDAKIT_DEVICE Ticket post_value_in_pieces(const P& poster, std::uint64_t address,
+                                          std::uint64_t bits, std::uint32_t bytes, std::int32_t pe,
+                                          Batch batch) {
+  if (!is_in_heap(poster.context.heap, address, bytes)) {
+    return unposted(poster, ThreadGroup{}, pe, batch,
+                    poster.fault(Fault::heap_memory, pe, address, bytes));
+  }
+  auto queue = poster.to(pe);
+  for (;;) {
+    const Span span = poster.remote_span(address, pe);
+    const bool last = span.bytes >= bytes;
+    const std::uint32_t part = last ? bytes : static_cast<std::uint32_t>(span.bytes);
+    const Ticket ticket =
+        queue.post(LoneThread{}, PostShape{}, last ? batch : Batch::more,
+                   [&](std::uint64_t at, std::uint8_t fm_ce_se) {
+                     write_inline(poster.m, queue.view(), at, fm_ce_se, span, bits, part);
+                   });
+    if (last || !ticket.status) return ticket;
+    address += part;
+    bits >>= 8 * part;
+    bytes -= part;
+  }
+}
+
 // Posts a put of one value, that travels inside the WQE, to any PE.
 template <class P, class T>
 GDAKIT_DEVICE Ticket post_value_anywhere(const P& poster, T* remote, T value, std::int32_t pe,
@@ -262,6 +292,11 @@ GDAKIT_DEVICE Ticket post_value_anywhere(const P& poster, T* remote, T value, st
   }
   const Span span = poster.remote_span(address, pe);
   if (span.bytes < sizeof(T)) {
+    if constexpr (may_cross_a_border<T>) {
+      return aside(poster, [=, bits = widen_bits(value)](const auto& p) {
+        return post_value_in_pieces(p, address, bits, sizeof(T), pe, batch);
+      });
+    }
     return unposted(poster, ThreadGroup{}, pe, batch,
                     poster.fault(Fault::heap_memory, pe, address, sizeof(T)));
   }
@@ -286,6 +321,31 @@ GDAKIT_DEVICE Ticket post_value(const P& poster, T* remote, T value, std::int32_
       poster, [=](const auto& p) { return post_value_anywhere(p, remote, value, pe, batch); });
 }
 
+// Reads a value that a border of the chunks cuts in two, byte by byte.
+template <class T, class P>
+GDAKIT_DEVICE Fetched<T> get_value_in_pieces(const P& poster, std::uint64_t address,
+                                             std::int32_t pe) {
+  if (!is_in_heap(poster.context.heap, address, sizeof(T))) {
+    end_batch(poster, pe);
+    return {poster.fault(Fault::heap_memory, pe, address, sizeof(T))};
+  }
+  auto queue = poster.to(pe);
+  const PostShape shape{1, flush_tail(poster.context)};
+  direct::WordOf<sizeof(T)> bits = 0;
+  for (std::uint32_t i = 0; i < sizeof(T); ++i) {
+    const Span span = poster.remote_span(address + i, pe);
+    std::uint8_t byte = 0;
+    const Status status = fetch(poster.m, queue, LoneThread{}, shape, &byte,
+                                [&](std::uint64_t at, std::uint8_t fm_ce_se, const Span& result) {
+                                  write_rdma(poster.m, queue.view(), at, format::Opcode::rdma_read,
+                                             fm_ce_se, span, result, 1);
+                                });
+    if (!status) return {status};
+    bits = static_cast<direct::WordOf<sizeof(T)>>(bits | std::uint64_t{byte} << (8 * i));
+  }
+  return {{}, bit_cast<T>(bits)};
+}
+
 // Reads one value of any PE; through the NIC by way of a fetch slot.
 template <class P, class T>
 GDAKIT_DEVICE Fetched<T> get_value_anywhere(const P& poster, const T* remote, std::int32_t pe) {
@@ -303,6 +363,9 @@ GDAKIT_DEVICE Fetched<T> get_value_anywhere(const P& poster, const T* remote, st
   }
   const Span span = poster.remote_span(address, pe);
   if (span.bytes < sizeof(T)) {
+    if constexpr (may_cross_a_border<T>) {
+      return aside(poster, [=](const auto& p) { return get_value_in_pieces<T>(p, address, pe); });
+    }
     end_batch(poster, pe);
     return refused(Fault::heap_memory);
   }

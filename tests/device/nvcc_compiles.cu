@@ -49,4 +49,16 @@ __global__ void words(DeviceContext context, int* data, std::uint64_t* word, dou
   pe.block().barrier_all();
 }
 
+struct Loose {
+  char bytes[4];
+};
+
+__global__ void loose(DeviceContext context, Loose* data) {
+  CudaMachine m(context);
+  Pe<CudaMachine> pe(m, context);
+  pe.put_value(data, pe.get_value(data + 1, 1), 1, Batch::more);
+  auto own = pe.exclusively_on(1);
+  own.put_value(data, own.get_value(data + 1, 1), 1);
+}
+
 }  // namespace gdakit::compile_check
