@@ -34,12 +34,9 @@ enum class Batch : std::uint8_t {
 template <class M, class Publication>
 class SendQueue {
  public:
-  GDAKIT_DEVICE SendQueue(M& m, const DeviceContext& context, const QueueView& queue,
-                          std::uint32_t index)
-      : m_(m), context_(context), memo_(own_), index_(index) {
-    remember(m, own_, queue.peer, queue);
-  }
-  // With what a handle remembers of the queue.
+  static constexpr Sharing sharing = Publication::sharing;
+
+  // `memo` is what a handle remembers of the queue (remember() in memo.h).
   GDAKIT_DEVICE SendQueue(M& m, const DeviceContext& context, QueueMemo& memo, std::uint32_t index)
       : m_(m), context_(context), memo_(memo), index_(index) {}
   SendQueue(const SendQueue&) = delete;
@@ -271,7 +268,6 @@ class SendQueue {
 
   M& m_;
   const DeviceContext& context_;
-  QueueMemo own_;
   QueueMemo& memo_;
   std::uint32_t index_;
 };

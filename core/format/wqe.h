@@ -27,7 +27,6 @@ namespace gdakit::format {
 inline constexpr std::uint32_t kSegmentBytes = 16;
 inline constexpr std::uint32_t kWqebbBytes = 64;
 inline constexpr std::uint32_t kSegmentsPerWqebb = kWqebbBytes / kSegmentBytes;
-inline constexpr std::uint32_t kMaxSegments = 63;  // ds is six bits
 inline constexpr std::uint32_t kMaxWqebbs = 16;
 
 enum class Opcode : std::uint8_t {

@@ -1,5 +1,6 @@
 // What users see of the handlers: the same, whoever writes WQEs and rings.
 
+#include "tests/device/own_queue.h"
 #include "tests/support/job.h"
 #include "tests/support/limited_backend.h"
 
@@ -123,7 +124,7 @@ struct WriteWithKeys {
     remote.key = Be32{remote.key ^ spoil_remote};
     local.key = Be32{local.key ^ spoil_local};
     using M = std::remove_reference_t<decltype(m)>;
-    SendQueue<M, SharedPublication> queue(m, pe.context(), pe.context().queues[1], 0);
+    test::OwnQueue<M, SharedPublication> queue(m, pe.context(), pe.context().queues[1], 0);
     for (int i = 0; i < 3; ++i) {  // two that succeed before it
       const bool last = i == 2;
       const Span& to = last ? remote : remote_span(pe.context(), address, 1);

@@ -16,7 +16,7 @@
 #include "backends/softnic/host_dma.h"
 #include "backends/softnic/loopback_wire.h"
 #include "backends/softnic/nic.h"
-#include "device/send_queue.h"
+#include "tests/device/own_queue.h"
 #include "tests/device/stub_nic.h"
 
 namespace gdakit::test {
@@ -36,7 +36,7 @@ struct WriteWord {
 
   template <class M>
   GDAKIT_DEVICE void operator()(M& m) const {
-    SendQueue<M, SharedPublication> queue(m, context, view, 0);
+    OwnQueue<M, SharedPublication> queue(m, context, view, 0);
     const Span remote{reinterpret_cast<std::uint64_t>(&words[0]), 8, rkey};
     const Span local{reinterpret_cast<std::uint64_t>(&words[1]), 8, lkey};
     const Ticket ticket =

@@ -5,12 +5,14 @@
 
 #include "core/host/stall.h"
 #include "sim/emulator.h"
+#include "tests/device/own_queue.h"
 #include "tests/device/stub_nic.h"
 
 namespace gdakit {
 namespace {
 
 using sim::HostMachine;
+using test::OwnQueue;
 using test::StubNic;
 using test::StubQueue;
 
@@ -69,7 +71,7 @@ TEST_P(SharedQueueUnderLoad, AnnouncesEveryWqeOnceInOrderAndCompletesAll) {
   const DeviceContext context = context_without_heap(state);
   std::atomic<std::uint64_t> failures = 0;
   run(load.shape, load.workers, [&](HostMachine& m) {
-    SendQueue<HostMachine, SharedPublication> queue(m, context, memory.view(), 0);
+    OwnQueue<HostMachine, SharedPublication> queue(m, context, memory.view(), 0);
     const Crew crew = load.crews ? Crew{m.warp_mask(), m.lane()} : Crew::of_one(m);
     Ticket ticket{};
     for (std::uint32_t i = 0; i < load.posts; ++i) {
@@ -123,7 +125,7 @@ TEST(SharedQueue, HasOneHolderEvenWhenItIsSlowerThanALap) {
   std::atomic<std::uint64_t> failures = 0;
   run({2, 64}, 2, [&](HostMachine& fast) {
     SlowAfterDoorbell m(fast);
-    SendQueue<SlowAfterDoorbell, SharedPublication> queue(m, context, memory.view(), 0);
+    OwnQueue<SlowAfterDoorbell, SharedPublication> queue(m, context, memory.view(), 0);
     Ticket ticket{};
     for (int i = 0; i < 100; ++i) {
       ticket = queue.post(LoneThread{}, {}, Batch::last, [&](std::uint64_t at, std::uint8_t fm) {
@@ -145,7 +147,7 @@ TEST(ExclusiveQueue, PostsInOrderWithoutAnAtomic) {
   Reports state{};
   const DeviceContext context = context_without_heap(state);
   run({1, 1}, 1, [&](HostMachine& m) {
-    SendQueue<HostMachine, ExclusivePublication> queue(m, context, memory.view(), 0);
+    OwnQueue<HostMachine, ExclusivePublication> queue(m, context, memory.view(), 0);
     Ticket ticket{};
     for (int i = 0; i < 70'000; ++i) {
       ticket = post_one(m, queue, LoneThread{}, i % 3 == 0 ? Batch::more : Batch::last);
@@ -162,7 +164,7 @@ TEST(SendQueue, LeavesTheDoorbellOfABatchToItsLastPost) {
   Reports state{};
   const DeviceContext context = context_without_heap(state);
   run({1, 1}, 1, [&](HostMachine& m) {
-    SendQueue<HostMachine, SharedPublication> queue(m, context, memory.view(), 0);
+    OwnQueue<HostMachine, SharedPublication> queue(m, context, memory.view(), 0);
     post_one(m, queue, LoneThread{}, Batch::more);
     post_one(m, queue, LoneThread{}, Batch::more);
     EXPECT_EQ(memory.record(), 0u);
@@ -180,7 +182,7 @@ TEST(SendQueue, ClosesAnOpenBatchWhenItIsWaitedFor) {
   Reports state{};
   const DeviceContext context = context_without_heap(state);
   run({1, 1}, 1, [&](HostMachine& m) {
-    SendQueue<HostMachine, SharedPublication> queue(m, context, memory.view(), 0);
+    OwnQueue<HostMachine, SharedPublication> queue(m, context, memory.view(), 0);
     const Ticket ticket = post_one(m, queue, LoneThread{}, Batch::more);
     EXPECT_LT(poll_completion(m, memory.view()), ticket.index);
     EXPECT_TRUE(queue.wait(ticket.index));
@@ -194,7 +196,7 @@ TEST(SendQueue, PublishesTheProducerIndexForAProxy) {
   Reports state{};
   const DeviceContext context = context_without_heap(state);
   run({1, 1}, 1, [&](HostMachine& m) {
-    SendQueue<HostMachine, SharedPublication> queue(m, context, memory.view(), 0);
+    OwnQueue<HostMachine, SharedPublication> queue(m, context, memory.view(), 0);
     post_one(m, queue, LoneThread{});
     post_one(m, queue, LoneThread{});
   });
@@ -208,7 +210,7 @@ TEST(SendQueue, KeepsTheFirstErrorAndRefusesLaterPosts) {
   Reports state{};
   const DeviceContext context = context_without_heap(state);
   run({1, 1}, 1, [&](HostMachine& m) {
-    SendQueue<HostMachine, SharedPublication> queue(m, context, memory.view(), 0);
+    OwnQueue<HostMachine, SharedPublication> queue(m, context, memory.view(), 0);
     const Ticket ticket = post_one(m, queue, LoneThread{});
     memory.fail(0, format::Syndrome::remote_access);
     const Status status = queue.wait(ticket.index);
@@ -229,7 +231,7 @@ TEST(SendQueue, ReportsAStallOfAFullQueueAndLetsTheOthersGo) {
   const DeviceContext context = context_without_heap(state, 50);
   std::atomic<int> stalled = 0;
   run({2, 32}, 1, [&](HostMachine& m) {
-    SendQueue<HostMachine, SharedPublication> queue(m, context, memory.view(), 0);
+    OwnQueue<HostMachine, SharedPublication> queue(m, context, memory.view(), 0);
     for (int i = 0; i <= 64; ++i) {  // more than the queue holds
       if (post_one(m, queue, LoneThread{}).status.code == StatusCode::stalled) {
         ++stalled;
@@ -271,7 +273,7 @@ TEST(SendQueue, LetsTheNextInLineForRoomAloneLookAtTheCqe) {
   std::atomic<int> refused = 0;
   run({3, 64}, 1, [&](HostMachine& bare) {
     SeesLooksAtTheCqe m(bare, memory.view());
-    SendQueue<SeesLooksAtTheCqe, SharedPublication> queue(m, context, memory.view(), 0);
+    OwnQueue<SeesLooksAtTheCqe, SharedPublication> queue(m, context, memory.view(), 0);
     const Ticket ticket =
         queue.post(LoneThread{}, {}, Batch::last,
                    [&](std::uint64_t at, std::uint8_t fm) { write_nop(m, queue.view(), at, fm); });
@@ -287,7 +289,7 @@ TEST(SendQueue, ReportsAStallOfACompletionThatNeverComes) {
   Reports state{};
   const DeviceContext context = context_without_heap(state, 30);
   run({1, 1}, 1, [&](HostMachine& m) {
-    SendQueue<HostMachine, SharedPublication> queue(m, context, memory.view(), 7);
+    OwnQueue<HostMachine, SharedPublication> queue(m, context, memory.view(), 7);
     const Ticket ticket = post_one(m, queue, LoneThread{});
     EXPECT_EQ(queue.wait(ticket.index).code, StatusCode::stalled);
   });

@@ -85,7 +85,7 @@ TEST(Segment, KeepsTheBytesOfItsLayout) {
 
 TEST(Wqebbs, RoundUpToWholeBlocks) {
   static_assert(wqebbs_of(1) == 1 && wqebbs_of(4) == 1 && wqebbs_of(5) == 2);
-  static_assert(wqebbs_of(kMaxSegments) == kMaxWqebbs);
+  static_assert(wqebbs_of(63) == kMaxWqebbs);
   EXPECT_EQ(wqebbs_of(8), 2u);
   EXPECT_EQ(wqebbs_of(9), 3u);
 }
