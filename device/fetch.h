@@ -69,6 +69,20 @@ GDAKIT_DEVICE T read_fetch_slot(M& m, const FetchSlot* slot, bool swap) {
   }
 }
 
+template <class M>
+GDAKIT_DEVICE void give_back(M& m, const FetchTicket& ticket) {
+  m.store(order::FetchSlotGivenBack{}, &ticket.slot->turn, ticket.turn + 1);
+}
+
+// Gives the slot of a refused post back. On an exclusive queue that somebody else has posted to,
+// the WQE may stand in the place of one that was announced, and be executed: nobody else gets the
+// slot before that is over.
+template <class M, class Queue>
+GDAKIT_DEVICE void give_back_unused(M& m, Queue& queue, const FetchTicket& ticket) {
+  static_cast<void>(queue.wait_announced(queue.posted()));
+  give_back(m, ticket);
+}
+
 // Posts for the crew, waits, and delivers every lane's result. `write(index, fm_ce_se, result)`
 // writes the calling lane's WQE, whose result goes to the span `result`.
 template <class M, class Queue, class AnyCrew, class T, class Write>
@@ -83,10 +97,13 @@ GDAKIT_DEVICE Status fetch(M& m, Queue& queue, const AnyCrew& crew, PostShape sh
   const Ticket ticket =
       queue.post(crew, shape, Batch::last,
                  [&](std::uint64_t at, std::uint8_t fm_ce_se) { write(at, fm_ce_se, result); });
-  if (!ticket.status) return ticket.status;
+  if (!ticket.status) {
+    if constexpr (Queue::sharing == Sharing::exclusive) give_back_unused(m, queue, slot);
+    return ticket.status;
+  }
   if (Status status = queue.wait(ticket.index); !status) return status;
   *value = read_fetch_slot<T>(m, slot.slot, swap);
-  m.store(order::FetchSlotGivenBack{}, &slot.slot->turn, slot.turn + 1);
+  give_back(m, slot);
   return {};
 }
 
