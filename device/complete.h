@@ -93,6 +93,7 @@ GDAKIT_DEVICE bool test(const P& poster, const Ticket& ticket, Status* status) {
   const QueueView& view = poster.context.queues[table_index(poster.context, ticket)];
   if (poll_completion(poster.m, view) < ticket.index) {
     *status = queue_status(poster.m, view);
+    if (!status->ok()) poster.forget_exclusive();  // it then finds the error when it looks again
     return !status->ok();
   }
   *status = make_visible(poster.m, poster.context, view);

@@ -18,7 +18,8 @@ struct QueueMemo {
   // The end of the handle's newest post. On an exclusive queue that is where the next one goes; on
   // a shared one it will go there if nobody else posts.
   std::uint64_t next;
-  // Of an exclusive queue: the words of its state as they stood when the newest post began.
+  // Of an exclusive queue: the words of its state as they stood when the newest post that was to
+  // ring began; `error` also as the handle found it first, or came to know of it by waiting.
   std::uint64_t reserved;
   std::uint64_t error;
   std::uint64_t ready;  // of a shared queue: the ready word of `next`, or 0 for not known
@@ -31,11 +32,12 @@ GDAKIT_DEVICE void remember(M& m, QueueMemo& memo, std::int32_t peer, const Queu
   memo.view = queue;
   memo.completed = 0;
   memo.next = 0;
+  memo.error = 0;
   if (queue.sharing == Sharing::exclusive) {
     memo.next = m.load(order::RelaxedGpu{}, &queue.state->reserved);
+    memo.error = m.load(order::RelaxedGpu{}, &queue.state->error);
   }
   memo.reserved = 0;
-  memo.error = 0;
   memo.ready = 0;
   memo.unrivalled = true;
 }

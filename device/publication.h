@@ -140,16 +140,16 @@ struct ExclusivePublication {
   GDAKIT_DEVICE static bool publish(M& m, QueueMemo& memo, std::uint64_t base, std::uint32_t slots,
                                     bool more_to_come) {
     QueueState* const state = memo.view.state;
-    memo.next = base + slots;
-    if (more_to_come) {
-      m.store(order::RelaxedGpu{}, &state->reserved, memo.next);
+    const std::uint64_t end = base + slots;
+    const auto take = [&] {
+      m.store(order::RelaxedGpu{}, &state->reserved, end);
+      memo.next = end;
       return true;
-    }
-    return ring(m, memo.view, memo.next, [&] {
-      if (memo.reserved != base || memo.error != 0) return false;
-      m.store(order::RelaxedGpu{}, &state->reserved, memo.next);
-      return true;
-    });
+    };
+    // A batch is no time to look: it is refused by what the handle knows of an error.
+    if (more_to_come) return memo.error == 0 && take();
+    return ring(m, memo.view, end,
+                [&] { return memo.reserved == base && memo.error == 0 && take(); });
   }
 };
 

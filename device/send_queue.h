@@ -173,7 +173,10 @@ class SendQueue {
     Watchdog<M> watchdog(m_, context_.watchdog_ns, Site::queue_completion);
     Looks looks;
     while (look_for(target, looks) < target) {
-      if (Status status = queue_status(m_, view()); !status) return status;
+      if (Status status = queue_status(m_, view()); !status) {
+        memo_.error = QueueError::kBroken;
+        return status;
+      }
       if (Status status = meanwhile(); !status) return status;
       if (!watchdog.turn()) return stalled(Site::queue_completion, target, watchdog.waited_ns());
     }

@@ -58,10 +58,6 @@ const std::vector<Argument>& arguments() {
       {{"device/lock.h", "", SiteOp::plain_store, 1}, Operator::delay, kBehindTheFence},
       {{"device/lock.h", "", SiteOp::plain_store, 2}, Operator::delay, kBehindTheFence},
       {{"device/lock.h", "", SiteOp::plain_store, 3}, Operator::delay, kBehindTheFence},
-      {{"device/publication.h", "", SiteOp::store, 1},
-       Operator::delay,
-       "The index of an exclusive queue is read by its owner, in the order of its program, and by "
-       "others in reports of stalls, where one that is a post old is no less true."},
       {{"device/ring.h", "", SiteOp::store, 1},
        Operator::delay,
        "The record changes places with QueueState::posted, which says the same; the fence before "
