@@ -16,18 +16,28 @@
 // signals go that way only if every PE of the job reaches that heap: a NIC's atomics and a
 // processor's are not atomic with each other. Direct operations are ordered as OpenSHMEM has it:
 // puts and atomics without a result in no order but by fence, quiet and the barriers; signals
-// (signal, put_signal) behind all that the thread did before to that PE; get_value and fetching
-// atomics before all that the thread reads later. A kernel that is to run on either transport
-// relies on no more. What follows is of the NIC.
+// (signal, put_signal) behind all that the thread did before to that PE; get_value, a get of one
+// word (1, 2, 4 or 8 bytes, aligned on both sides) and fetching atomics before all that the thread
+// reads later, a get of more only where fence or quiet follows it. A kernel that is to run on
+// either transport relies on no more. What follows is of the NIC.
 //
-// Ordering. A thread's operations to one PE stay on one queue and take effect there in the order of
-// the calls. So do the operations of several threads on one queue to one PE, if the threads order
-// their calls (by a barrier of the block, or a word with release and acquire). A get_nbi is ordered
-// before a later put by wait or quiet only. Nothing orders operations on different queues, or to
-// different PEs, but quiet and the barriers. put_signal's signal becomes visible after its data,
-// and after all earlier puts of the same thread to the same PE. Fetching operations (get,
-// get_value, atomic_fetch_*) return what earlier operations of the same thread to that PE left
-// there.
+// Ordering. What a thread posts on one queue to one PE takes effect there in the order of the
+// calls, by whichever handles of that queue: a Pe, its warp() and block(), on_queue of its number.
+// So do the operations of several threads on one queue to one PE, if the threads order their calls
+// (by a barrier of the block, or a word with release and acquire). A get_nbi is ordered before a
+// later put by wait or quiet only. Nothing orders operations on different queues, or to different
+// PEs, but quiet and the barriers; fence does not. put_signal's signal becomes visible after its
+// data, and after all earlier puts of the same thread on that queue to the same PE. Fetching
+// operations (get, get_value, atomic_fetch_*) return what earlier operations of the same thread on
+// that queue to that PE left there.
+//
+// Plain stores. What a thread has stored to its own heap another PE finds there when it gets it, if
+// it was told of it by a signal, put_signal, a collective, a barrier or a lock that came behind the
+// stores. quiet and fence speak of what was posted, not of such stores.
+//
+// Batches. The doorbell of a call with Batch::more may wait for a later call of the same handle to
+// the same PE. The first one that does not say Batch::more ends the batch, whatever becomes of that
+// call itself: it may move nothing, be refused, or go directly. wait and quiet end it, too.
 //
 // Completion. A blocking call returns when its source may be reused (puts) or its result is there
 // (gets, fetching atomics). put_nbi and atomics without a result return at once and complete by
@@ -35,7 +45,8 @@
 //
 // Errors. Nothing throws or ends the program. Calls return a Status; a queue that saw an error CQE
 // refuses later posts, quiet reports it, and so does Context::launch when the kernel has ended,
-// even if the kernel looked at no Status at all.
+// even if the kernel looked at no Status at all. The handle of an exclusive queue looks for an
+// error when a post rings and when it waits; a post with Batch::more is refused once it knows.
 //
 // Where the calls stand: pe_rma.h (put, get, strided, put_signal), pe_words.h (wait_until, test,
 // signals), pe_atomics.h, lock.h (set_lock, ...), and here those that complete and order.
@@ -111,8 +122,9 @@ class Pe : public RmaCalls<Pe<M, Group, Publication>, Group>,
   // the only one, or the one that acts for a warp() or block(). Threads that call for themselves
   // must not share such a queue. Its tickets are waited for, and its open batches closed, by this
   // same handle, which remembers where the queue stands: keep one for many posts, and use no other
-  // of that queue before the last use of this one. A post that finds that somebody else has posted
-  // meanwhile returns StatusCode::invalid_argument, and its WQE may be void.
+  // of that queue before the last use of this one. A post that rings and finds that somebody else
+  // has posted meanwhile returns StatusCode::invalid_argument, and so do all later ones of this
+  // handle; a WQE, the handle's own or the other one's, may be void then.
   GDAKIT_DEVICE Pe<M, Group, SharedPublication> on_queue(std::uint32_t queue) const {
     return {m_, context_, queue, queue < context_.mapped_queues.count};
   }
@@ -146,11 +158,15 @@ class Pe : public RmaCalls<Pe<M, Group, Publication>, Group>,
   }
 
   // Completes all that this PE posted before, on every queue: delivered and visible at its
-  // destination.
+  // destination. What a group's threads return is the same for all of them: ok, or the Status of
+  // the first queue, by its number and then by the PE at its other end, that is broken, be it since
+  // this call or since an earlier one. A single thread returns the first failure it came upon in
+  // that order.
   GDAKIT_DEVICE Status quiet() { return gdakit::quiet(poster(), Group{}); }
-  // Orders this thread's earlier puts and atomics to each PE before its later ones to it. Free
-  // without direct peers, with them a fence of the processor; as dear as quiet where a PE gets puts
-  // directly and atomics through the NIC.
+  // Orders this thread's earlier puts and atomics on this handle's queue to each PE before its
+  // later ones on that queue to it. Free without direct peers, with them a fence of the processor;
+  // as dear as quiet where a PE gets puts directly and atomics through the NIC. What a thread did
+  // by handles of other queues is ordered by quiet.
   GDAKIT_DEVICE Status fence() { return gdakit::fence(poster(), Group{}); }
   // All PEs meet. One group of each PE calls at a time, and the same number of times on all.
   // barrier_all also completes what this PE posted, before it tells the others.

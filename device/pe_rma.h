@@ -69,7 +69,8 @@ class RmaCalls {
   }
 
   // One value of 1, 2, 4 or 8 bytes. A put travels inside the WQE: its source may be reused at
-  // once. Calls of single threads, whatever the group.
+  // once. A value that is aligned to its size arrives, and is read, as a whole. Calls of single
+  // threads, whatever the group.
   template <class T>
   GDAKIT_DEVICE Status put_value(T* remote, type_identity_t<T> value, int pe,
                                  Batch batch = Batch::last) {
@@ -90,7 +91,9 @@ class RmaCalls {
   // (StatusCode::invalid_argument) unless `count` is at most 1. T, registration and completion are
   // as with put and get; elements that are put by value inside their WQEs (1, 2, 4 or 8 bytes) are
   // read before the call returns, whatever the form. In which order the elements arrive is not
-  // said. Source: OpenSHMEM 1.5 sections 9.5.3 and 9.5.7, which have positive strides only.
+  // said. Up to a quarter of the queue's depth the elements share one doorbell and one completion,
+  // or two, where one of the queue's quarters ends among them; then each quarter makes one more.
+  // Source: OpenSHMEM 1.5 sections 9.5.3 and 9.5.7, which have positive strides only.
 
   template <class T>
   GDAKIT_DEVICE Status iput(T* remote, const T* local, std::ptrdiff_t remote_stride,

@@ -38,7 +38,8 @@ GDAKIT_DEVICE Status complete_queues(const P& poster, Group group) {
 
 // Completes all operations that this PE posted before. Queues without an outstanding operation cost
 // a few loads each. A batch that is open on an exclusive queue is its owner's to close
-// (complete.h).
+// (complete.h). A group returns the Status of the first broken queue of the table, as each of its
+// threads has looked at some queues only.
 template <class P, class Group>
 GDAKIT_DEVICE Status quiet(const P& poster, Group group) {
   meet(poster.m, group);
@@ -49,9 +50,9 @@ GDAKIT_DEVICE Status quiet(const P& poster, Group group) {
   return look_closer(poster, [=](const auto& p) { return complete_queues(p, group); });
 }
 
-// Orders the calling thread's earlier puts and atomics to each PE before its later ones to that PE.
-// Through the NIC they stay on one queue, whose order it keeps, so there is nothing to do. Where a
-// PE gets puts directly and atomics through the NIC, these must have arrived.
+// Orders the calling thread's earlier puts and atomics on the poster's queue to each PE before its
+// later ones there. Through the NIC they stay in the queue's order, so there is nothing to do.
+// Where a PE gets puts directly and atomics through the NIC, these must have arrived.
 template <class P, class Group>
 GDAKIT_DEVICE Status fence(const P& poster, Group group) {
   if (poster.context.heap.direct_mixed) return quiet(poster, group);

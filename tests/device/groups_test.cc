@@ -85,6 +85,42 @@ TEST(Groups, GiveEveryThreadTheSameStatus) {
   });
 }
 
+// Two queues are broken; the threads of a block share the queues out, and so come upon different
+// ones.
+struct QuietBehindBreaks {
+  test::Expect expect;
+
+  template <class Pe>
+  GDAKIT_DEVICE void operator()(Pe& pe) const {
+    if (pe.machine().thread_index() == 0) {
+      break_queue(pe, 1, 0);
+      break_queue(pe, 0, 1);
+    }
+    pe.machine().sync_block();
+    const Status first{StatusCode::queue_error, format::Syndrome::remote_access, 1};
+    expect(pe, pe.block().quiet() == first);
+    expect(pe, pe.warp().quiet() == first);
+    expect(pe, pe.quiet() == first);
+  }
+};
+
+TEST(Groups, AreToldOfTheFirstBrokenQueueByQuiet) {
+  expect_job(
+      2, job_options(),
+      [](Context& c) -> Result<void> {
+        auto checks = Checks::make(c);
+        if (!checks) return checks.error();
+        if (c.my_pe() == 0) {
+          if (c.launch(QuietBehindBreaks{checks->expect()}, {.blocks = 1, .threads = 40})) {
+            return mismatch("the broken queues were not reported");
+          }
+          if (auto held = checks->all_held(3 * 40); !held) return held;
+        }
+        return c.barrier();
+      },
+      test::Kernels::of_one_pe);
+}
+
 struct WaitForOne {
   const std::uint64_t* word;
 
