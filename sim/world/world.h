@@ -51,6 +51,7 @@ enum class Reached : std::uint8_t {
   through_nic,
   directly,  // by loads, stores and atomics
   mixed,     // by loads and stores; atomics and signals go through the NIC, and all where needs_cst
+  partly,    // as mixed, but for the last PE: it reaches nobody so, and nobody it
 };
 
 struct WorldOptions {

@@ -275,15 +275,19 @@ void WorldRun::make_context(std::uint32_t pe) {
   context.state = reinterpret_cast<PeState*>(world.space_.arena_base + world.report_);
 }
 
+// As a TransportMap has it.
 void WorldRun::show_direct_peers(std::uint32_t pe, DeviceContext& context) {
   HeapView& heap = context.heap;
   const Reached reached = world.options_.reached;
-  if (reached == Reached::through_nic) return;
-  if (reached == Reached::mixed && context.needs_cst) return;  // as a TransportMap has it
+  const std::uint32_t last = world.options_.pes - 1;
+  const bool is_apart = reached == Reached::partly && pe == last;
+  if (reached == Reached::through_nic || is_apart) return;
+  if (reached != Reached::directly && context.needs_cst) return;
   std::vector<std::uint64_t>& bases = pes[pe].direct_bases;
-  for (std::uint32_t peer = 0; peer < world.options_.pes; ++peer) {
+  for (std::uint32_t peer = 0; peer <= last; ++peer) {
     const std::uint64_t at = peer == pe ? world.space_.arena_base : world.space_.window(peer);
-    bases.push_back(at + world.heap_);
+    const bool is_direct = reached != Reached::partly || peer != last;
+    bases.push_back(is_direct ? at + world.heap_ : 0);
   }
   const std::size_t n = bases.size();
   bases.resize(2 * n);

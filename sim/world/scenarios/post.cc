@@ -97,7 +97,7 @@ WorldOptions options_for(const SubjectOptions& options, std::uint32_t pes,
 
 WorldPointer world_of(const std::string& name, WorldOptions options, Reached reached) {
   options.reached = reached;
-  constexpr std::array kPrefixes{"", "direct-", "mixed-"};
+  constexpr std::array kPrefixes{"", "direct-", "mixed-", "partly-"};
   return std::make_unique<World>(kPrefixes[static_cast<std::size_t>(reached)] + name, options);
 }
 

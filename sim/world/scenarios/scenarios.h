@@ -18,7 +18,7 @@ WorldOptions options_for(const SubjectOptions& options);
 WorldOptions options_for(const SubjectOptions& options, std::uint32_t pes,
                          CollectiveAlgorithm algorithm);
 // A world with these options. Where threads reach peers otherwise than through the NIC, the same is
-// a scenario of its own, whose name begins with "direct-" or "mixed-".
+// a scenario of its own, whose name begins with "direct-", "mixed-" or "partly-".
 WorldPointer world_of(const std::string& name, WorldOptions options, Reached reached);
 
 // post.cc: one poster
@@ -113,6 +113,20 @@ WorldPointer direct_add(const SubjectOptions& options);
 WorldPointer mixed_signal(const SubjectOptions& options);
 WorldPointer mixed_fence(const SubjectOptions& options);
 WorldPointer mixed_fetch(const SubjectOptions& options);
+
+// handles.cc: batches and their ends, exclusive handles, several handles of one thread
+WorldPointer batch_ends(const SubjectOptions& options, Reached reached = Reached::through_nic);
+WorldPointer partly_batch(const SubjectOptions& options);
+WorldPointer several_handles(const SubjectOptions& options);
+WorldPointer exclusive_groups(const SubjectOptions& options);
+WorldPointer exclusive_fetch(const SubjectOptions& options);
+WorldPointer exclusive_error(const SubjectOptions& options);
+WorldPointer exclusive_foreign(const SubjectOptions& options);
+
+// looks.cc: threads that look whether something has come, and neighbours in memory
+WorldPointer looks(const SubjectOptions& options, Reached reached = Reached::through_nic);
+WorldPointer neighbours(const SubjectOptions& options, Reached reached = Reached::through_nic);
+WorldPointer own_stores(const SubjectOptions& options, Reached reached = Reached::through_nic);
 
 // failure.cc: errors, stalls and the end
 WorldPointer error_flush(const SubjectOptions& options);
