@@ -35,7 +35,7 @@
 // it was told of it by a signal, put_signal, a collective, a barrier or a lock that came behind the
 // stores. quiet and fence speak of what was posted, not of such stores.
 //
-// Batches. The doorbell of a call with Batch::more may wait for a later call of the same handle to
+// Batches. The doorbell of a call with Batch::more may wait for a later call on the same queue to
 // the same PE. The first one that does not say Batch::more ends the batch, whatever becomes of that
 // call itself: it may move nothing, be refused, or go directly. wait and quiet end it, too.
 //

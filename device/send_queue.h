@@ -121,7 +121,7 @@ class SendQueue {
   // Why a post was refused; never ok. A healthy queue refuses only one who posts to an exclusive
   // queue that somebody else has posted to meanwhile.
   GDAKIT_DEVICE Status refusal() {
-    const Status status = queue_status(m_, view());
+    const Status status = health();
     return status.ok() ? report_fault(m_, context_, Fault::foreign_post, view().peer, 0, 0)
                        : status;
   }
@@ -146,7 +146,7 @@ class SendQueue {
     });
     m_.compare_exchange(order::RelaxedGpu{}, &view().state->error, std::uint64_t{0},
                         QueueError::abandoned().word);
-    return queue_status(m_, view());
+    return health();
   }
 
  private:
@@ -165,6 +165,13 @@ class SendQueue {
     std::uint64_t next_ = 0;
   };
 
+  // ok, or why the queue is broken; the handle then knows, and refuses batches (publication.h).
+  GDAKIT_DEVICE Status health() {
+    const Status status = queue_status(m_, view());
+    if (!status) memo_.error = QueueError::kBroken;
+    return status;
+  }
+
   // Calls `meanwhile` on each turn, and gives up if it fails.
   template <class Meanwhile>
   GDAKIT_DEVICE Status wait(std::uint64_t target, Meanwhile&& meanwhile) {
@@ -173,10 +180,7 @@ class SendQueue {
     Watchdog<M> watchdog(m_, context_.watchdog_ns, Site::queue_completion);
     Looks looks;
     while (look_for(target, looks) < target) {
-      if (Status status = queue_status(m_, view()); !status) {
-        memo_.error = QueueError::kBroken;
-        return status;
-      }
+      if (Status status = health(); !status) return status;
       if (Status status = meanwhile(); !status) return status;
       if (!watchdog.turn()) return stalled(Site::queue_completion, target, watchdog.waited_ns());
     }
@@ -213,7 +217,7 @@ class SendQueue {
     if (end <= cached_completion() + view().depth) return true;
     Watchdog<M> watchdog(m_, context_.watchdog_ns, Site::queue_room);
     while (end > look_for_room(base) + view().depth) {
-      if (!queue_status(m_, view())) return false;
+      if (!health()) return false;
       if (!watchdog.turn()) {
         stalled(Site::queue_room, end, watchdog.waited_ns());
         return false;

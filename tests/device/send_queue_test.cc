@@ -159,6 +159,22 @@ TEST(ExclusiveQueue, PostsInOrderWithoutAnAtomic) {
   EXPECT_EQ(nic.wrong_wqes(), 0u);
 }
 
+// A handle is told of an error by its own wait, and by what stands in the queue when it begins.
+TEST(ExclusiveQueue, RefusesBatchesOnceAWaitHasStalled) {
+  StubQueue memory(64, Sharing::exclusive);
+  Reports state{};
+  const DeviceContext context = context_without_heap(state, 30);
+  run({1, 1}, 1, [&](HostMachine& m) {
+    OwnQueue<HostMachine, ExclusivePublication> queue(m, context, memory.view(), 0);
+    const Ticket ticket = post_one(m, queue, LoneThread{});
+    EXPECT_EQ(queue.wait(ticket.index).code, StatusCode::stalled);
+    EXPECT_EQ(post_one(m, queue, LoneThread{}, Batch::more).status.code, StatusCode::stalled);
+    OwnQueue<HostMachine, ExclusivePublication> fresh(m, context, memory.view(), 0);
+    EXPECT_EQ(post_one(m, fresh, LoneThread{}, Batch::more).status.code, StatusCode::stalled);
+  });
+  EXPECT_EQ(memory.state().reserved, 1u);
+}
+
 TEST(SendQueue, LeavesTheDoorbellOfABatchToItsLastPost) {
   StubQueue memory(64);
   Reports state{};

@@ -6,11 +6,12 @@ namespace {
 
 using Word = std::uint64_t;
 
-// Two lanes leave a batch open together; one of them ends it by a call that moves nothing. Nobody
-// waits for it but PE 1. Another block has a batch of its own on the same queue.
+// The lanes of a warp leave a batch open together; the second one ends it by a call that moves
+// nothing. Nobody waits for it but PE 1. Another block has a batch of its own on the same queue.
 struct BatchEnds {
   const Witness* witness;
-  Word* data;  // 3
+  Word* source;  // 2
+  Word* data;    // 3
   std::uint64_t* seen;
   template <class Pe>
   void operator()(Pe& pe) const {
@@ -20,7 +21,9 @@ struct BatchEnds {
       witness->expect(pe.put_value(data + 2, 1, 1, Batch::more).ok(), "put_value is taken");
       witness->expect(pe.quiet().ok(), "quiet succeeds");
     } else if (pe.my_pe() == 0) {
-      witness->expect(pe.put_value(data + m.lane(), 1, 1, Batch::more).ok(), "put_value is taken");
+      m.store_weak(source + m.lane(), Word{1});
+      witness->expect(pe.warp().put_nbi(data, source, 2, 1, Batch::more).ok(),
+                      "the warp's put_nbi is taken");
       if (m.lane() == 1) witness->expect(pe.put_nbi(data, data, 0, 1).ok(), "put_nbi is taken");
       witness->expect(pe.wait_until(seen, Compare::eq, 1).ok(), "PE 1 says that it has both words");
       witness->expect(pe.quiet().ok(), "quiet succeeds");
@@ -226,10 +229,13 @@ struct ExclusiveForeign {
 }  // namespace
 
 WorldPointer batch_ends(const SubjectOptions& options, Reached reached) {
-  auto world = world_of("batch-ends", options_for(options), reached);
+  WorldOptions world_options = options_for(options);
+  world_options.max_message_bytes = sizeof(Word);  // each lane posts a WQE
+  auto world = world_of("batch-ends", world_options, reached);
+  auto* source = world->allocate<Word>("source", 2);
   auto* data = world->allocate<Word>("data", 3, RegionKind::signal);
   auto* seen = world->allocate<std::uint64_t>("seen", 1, RegionKind::signal);
-  world->launch({.blocks = 2, .threads = 2}, BatchEnds{world->witness(), data, seen});
+  world->launch({.blocks = 2, .threads = 2}, BatchEnds{world->witness(), source, data, seen});
   world->check([=](After& after) {
     after.expect(after.value(1, data + 2) == 1, "PE 1 has the word of the other block");
   });

@@ -184,7 +184,7 @@ constexpr ScenarioEntry kScenarios[] = {
     {"mixed-barrier", "What is stored before a barrier through the NIC is there after it.",
      make<s::barrier, kMixed>},
     {"mixed-lock", "Two PEs count directly, under a lock through the NIC.", make<s::lock, kMixed>},
-    {"batch-ends", "One of two lanes ends a batch of both by a call that moves nothing.",
+    {"batch-ends", "One lane ends a warp's batch by a call that moves nothing.",
      make<s::batch_ends, kNic>},
     {"partly-batch", "Batches begin through the NIC and end directly, beside a PE with NIC alone.",
      make<s::partly_batch>},
