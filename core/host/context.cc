@@ -140,9 +140,9 @@ const void* Context::direct_address(const void* symmetric, int pe) const {
 }
 
 Result<void> Context::make_state() {
-  Result<PeWords*> words = allocate<PeWords>(1);
+  Result<void*> words = heap_->allocate_own(sizeof(PeWords), "words for reports");
   if (!words) return words.error();
-  words_ = *words;
+  words_ = static_cast<PeWords*>(*words);
   auto state = memory_->allocate(sizeof(PeState), Place::shared);
   if (!state) return state.error();
   state_ = std::move(*state);

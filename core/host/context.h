@@ -17,6 +17,7 @@
 #include <memory>
 #include <string>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 #include "core/base/annotate.h"
@@ -60,19 +61,22 @@ class Context {
   std::string device_name() const;
 
   // Collective. `count` objects of T in the symmetric heap, at the same offset on every PE; zeroed
-  // when their memory is new. Owned by the heap until free.
+  // when their memory is new. Owned by the heap until free. Reports call them `name`, if it is
+  // given, else by the number of the allocation; names need not be the same on all PEs.
   template <class T>
-  Result<T*> allocate(std::size_t count) {
+  Result<T*> allocate(std::size_t count, std::string name = {}) {
     if (count > ~std::size_t{0} / sizeof(T)) {
       return Error(Code::invalid_argument,
                    "allocate of " + std::to_string(count) + " objects: too many");
     }
-    Result<void*> memory = heap_->allocate(count * sizeof(T));
+    Result<void*> memory = heap_->allocate(count * sizeof(T), std::move(name));
     if (!memory) return memory.error();
     return static_cast<T*>(*memory);
   }
   // Collective. Gives an object of the heap back; no PE may use it any more.
   Result<void> free(void* object) { return heap_->free(object); }
+  // What lies at an address of the heap, as reports tell it: "'counts' (4096 bytes) + 256".
+  std::string object_at(const void* address) const { return heap_->describe(address); }
 
   // Copies `count` objects of T from the host's memory to this PE's heap, or the other way, and
   // returns when they are there. Not ordered with kernels or operations that are under way.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "core/base/bits.h"
 #include "core/host/agree.h"
@@ -152,7 +153,21 @@ Result<void> SymmetricHeap::agree(const char* call, std::uint64_t mine) {
       "all PEs must make the same calls with the same arguments");
 }
 
-Result<void*> SymmetricHeap::allocate(std::uint64_t bytes) {
+Result<void*> SymmetricHeap::allocate(std::uint64_t bytes, std::string name) {
+  const Result<std::uint64_t> offset = place(bytes);
+  if (!offset) return offset.error();
+  allocations_.add(*offset, bytes, std::move(name));
+  return static_cast<void*>(base() + *offset);
+}
+
+Result<void*> SymmetricHeap::allocate_own(std::uint64_t bytes, std::string name) {
+  const Result<std::uint64_t> offset = place(bytes);
+  if (!offset) return offset.error();
+  allocations_.add_own(*offset, bytes, std::move(name));
+  return static_cast<void*>(base() + *offset);
+}
+
+Result<std::uint64_t> SymmetricHeap::place(std::uint64_t bytes) {
   if (Result<void> agreed = agree("allocate", bytes); !agreed) return agreed.error();
   const std::uint64_t left = limit_bytes_ - allocator_.size();
   if (bytes > limit_bytes_ || allocator_.missing_for(bytes) > left) {
@@ -165,7 +180,7 @@ Result<void*> SymmetricHeap::allocate(std::uint64_t bytes) {
     const std::uint64_t step = std::min(chunk_bytes_, limit_bytes_ - allocator_.size());
     if (Result<void> grown = grow(step); !grown) return grown.error();
   }
-  return static_cast<void*>(range_->base() + *allocator_.allocate(bytes));
+  return *allocator_.allocate(bytes);
 }
 
 Result<void> SymmetricHeap::free(void* address) {
@@ -185,12 +200,19 @@ Result<void> SymmetricHeap::free(void* address) {
                  "free: no object of the symmetric heap begins at this address; pass what "
                  "allocate returned, once");
   }
+  allocations_.release(offset);
   return {};
 }
 
 bool SymmetricHeap::contains(const void* address) const {
   const char* const at = static_cast<const char*>(address);
   return at >= range_->base() && at < range_->base() + allocator_.size();
+}
+
+std::string SymmetricHeap::describe(const void* address) const {
+  const char* const at = static_cast<const char*>(address);
+  if (at < base() || at >= base() + limit_bytes_) return "memory outside the symmetric heap";
+  return allocations_.describe(static_cast<std::uint64_t>(at - base()));
 }
 
 HeapView SymmetricHeap::view() const {

@@ -10,9 +10,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "core/base/options.h"
+#include "core/host/allocations.h"
 #include "core/host/backend.h"
 #include "core/host/heap_allocator.h"
 #include "core/host/memory.h"
@@ -31,13 +33,21 @@ class SymmetricHeap {
   SymmetricHeap& operator=(const SymmetricHeap&) = delete;
 
   // Collective. Zeroed when its memory is new; what an earlier object left there otherwise. Aligned
-  // to kHeapAlignment. Errors: beyond the heap's limit (exhausted); sizes differ
-  // (invalid_argument).
-  Result<void*> allocate(std::uint64_t bytes);
+  // to kHeapAlignment. Reports call it `name`, which may be empty and is this PE's own matter.
+  // Errors: beyond the heap's limit (exhausted); sizes differ (invalid_argument).
+  Result<void*> allocate(std::uint64_t bytes, std::string name = {});
+  // The same for what gdakit itself keeps there.
+  Result<void*> allocate_own(std::uint64_t bytes, std::string name);
   // Collective. Errors: not the address of an object (invalid_argument).
   Result<void> free(void* address);
 
   bool contains(const void* address) const;
+  // What lies at an address: "'counts' (4096 bytes) + 256", "64 bytes behind allocation 3 (4096
+  // bytes)". Any thread may ask.
+  std::string describe(const void* address) const;
+  // By offset from base(). Any thread may ask.
+  const Allocations& allocations() const { return allocations_; }
+  char* base() const { return range_->base(); }
   std::uint64_t bytes_in_use() const { return allocator_.bytes_in_use(); }
   std::uint64_t size() const { return allocator_.size(); }
 
@@ -60,6 +70,8 @@ class SymmetricHeap {
   Result<MemoryKeys> make_chunk(std::uint64_t bytes);
   Result<void> add_chunk(std::uint64_t bytes, Be32 lkey, const std::vector<Be32>& rkeys);
   Result<void> agree(const char* call, std::uint64_t mine);
+  // The offset of new memory.
+  Result<std::uint64_t> place(std::uint64_t bytes);
 
   Bootstrap& bootstrap_;
   Backend& backend_;
@@ -75,6 +87,7 @@ class SymmetricHeap {
   std::unique_ptr<MemoryBlock> base_table_;   // uint64[size]
   std::vector<MemoryKeys> keys_;              // of the chunks, in order
   HeapAllocator allocator_;
+  Allocations allocations_;
 };
 
 }  // namespace gdakit

@@ -92,7 +92,7 @@ Result<void> TeamTable::make_memory(const Options& options, SymmetricHeap& heap)
   symmetric_bytes_ = round_up(n * sizeof(std::uint64_t), kLine) + scratch_bytes_ +
                      round_up(2 * (1 + n) * sizeof(TeamRequest), kLine);
   own_bytes_ = words_offset(0) + round_up(sizeof(TeamWords), kLine);
-  Result<void*> symmetric = heap.allocate(teams_.size() * symmetric_bytes_);
+  Result<void*> symmetric = heap.allocate_own(teams_.size() * symmetric_bytes_, "teams");
   if (!symmetric) return symmetric.error().within("memory for teams (GDAKIT_TEAM_SCRATCH)");
   symmetric_ = static_cast<std::byte*>(*symmetric);
   auto own = memory_.allocate(teams_.size() * own_bytes_, Place::device);

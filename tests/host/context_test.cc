@@ -42,7 +42,7 @@ TEST(Context, GrowsTheHeapByRegisteredChunksUpToItsLimit) {
   options.heap_limit = 256 << 10;
   expect_job(2, options, [](Context& c) -> Result<void> {
     if (auto ok = same(c.device_context().heap.chunk_count, 1u, "chunks at first"); !ok) return ok;
-    auto big = c.allocate<char>(100 << 10);
+    auto big = c.allocate<char>(100 << 10, "big");
     if (!big) return big.error();
     if (auto ok = same(c.device_context().heap.chunk_count, 3u, "chunks"); !ok) return ok;
     const bool zeroed = std::all_of(*big, *big + (100 << 10), [](char byte) { return byte == 0; });
@@ -51,6 +51,9 @@ TEST(Context, GrowsTheHeapByRegisteredChunksUpToItsLimit) {
     if (too_big) return mismatch("more than the limit was given");
     if (too_big.error().code() != Code::exhausted) return too_big.error();
     if (auto freed = c.free(*big); !freed) return freed;
+    if (c.object_at(*big + 5) != "'big' (102400 bytes, freed) + 5") {
+      return mismatch(c.object_at(*big + 5));
+    }
     auto again = c.allocate<char>(200 << 10);
     return again ? Result<void>() : Result<void>(again.error());
   });
