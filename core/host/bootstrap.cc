@@ -35,7 +35,7 @@ Result<std::vector<Bytes>> Bootstrap::collective(CollectiveKind kind, int root,
   std::uint64_t total = 0;
   for (const Bytes& blob : blobs) total += blob.size();
   if (Result<void> fits = check_size(kind, total); !fits) return fits.error();
-  const CollectiveCall call{kind, root, next_sequence_++};
+  const CollectiveCall call{kind, root, next_sequence_++, purpose_};
   tell_other_processes();
   Result<std::vector<Bytes>> answer = exchange(call, std::move(blobs));
   hear_other_processes();

@@ -48,14 +48,20 @@ enum class CollectiveKind : std::uint32_t { join = 1, barrier, allgather, alltoa
 // The kind's name as it stands in this file.
 const char* collective_name(CollectiveKind kind);
 
-// Which call this is. PEs that meet in a call must agree on all three.
+// What a program called that needs the bootstrap. PEs that are in different calls hear of these
+// rather than of what they are made of.
+enum class Purpose : std::uint16_t { none, init, allocate, free, add_queues, barrier, end };
+
+// Which call this is. PEs that meet in a call must agree on all four.
 struct CollectiveCall {
   CollectiveKind kind = CollectiveKind::barrier;
   int root = 0;                // of a broadcast; else 0
   std::uint64_t sequence = 0;  // counts the calls of this bootstrap
+  Purpose purpose = Purpose::none;
 
   bool operator==(const CollectiveCall& other) const {
-    return kind == other.kind && root == other.root && sequence == other.sequence;
+    return kind == other.kind && root == other.root && sequence == other.sequence &&
+           purpose == other.purpose;
   }
 };
 
@@ -84,6 +90,23 @@ class Bootstrap {
   // For memory that other PEs' threads may still use when this PE leaves before they know.
   virtual void keep(std::shared_ptr<void> thing) { thing.reset(); }
 
+  // What the calls are for, as long as it lives; the outermost one counts. By the thread that makes
+  // the calls.
+  class For {
+   public:
+    For(Bootstrap& bootstrap, Purpose purpose)
+        : bootstrap_(bootstrap), before_(bootstrap.purpose_) {
+      if (before_ == Purpose::none) bootstrap.purpose_ = purpose;
+    }
+    ~For() { bootstrap_.purpose_ = before_; }
+    For(const For&) = delete;
+    For& operator=(const For&) = delete;
+
+   private:
+    Bootstrap& bootstrap_;
+    Purpose before_;
+  };
+
   // Fails every pending and later call of every PE with "PE 2 ended the job: message". Best effort:
   // returns when the message is on its way. May be called while another thread is in a call.
   void abort(const std::string& message);
@@ -110,6 +133,7 @@ class Bootstrap {
   int size_;
   std::optional<int> local_rank_;
   std::uint64_t next_sequence_ = 0;
+  Purpose purpose_ = Purpose::none;
   mutable std::mutex mutex_;  // of failure_
   std::optional<Error> failure_;
 };

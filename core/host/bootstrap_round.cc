@@ -18,6 +18,38 @@ std::size_t blobs_expected(const CollectiveCall& call, int rank, int size) {
   return 0;
 }
 
+// What the program called; null where it called the bootstrap itself.
+const char* purpose_name(Purpose purpose) {
+  switch (purpose) {
+    case Purpose::none: break;
+    case Purpose::init: return "init";
+    case Purpose::allocate: return "allocate";
+    case Purpose::free: return "free";
+    case Purpose::add_queues: return "add_queues";
+    case Purpose::barrier: return "barrier";
+    case Purpose::end: return "the end of the Context";
+  }
+  return nullptr;
+}
+
+std::string numbered(const CollectiveCall& call) {
+  std::string text = collective_name(call.kind);
+  if (call.kind == CollectiveKind::broadcast) text += " from " + pe_name(call.root);
+  return text + " (call " + std::to_string(call.sequence) + ")";
+}
+
+// "PE 1 ended its Context while PE 0 called allocate": who has ended comes first.
+std::string mismatch_text(int one, const CollectiveCall& ones, int other,
+                          const CollectiveCall& others) {
+  const bool told = ones.purpose != others.purpose;
+  if (told && others.purpose == Purpose::end) return mismatch_text(other, others, one, ones);
+  const auto did = [told](int rank, const CollectiveCall& call) {
+    if (told && call.purpose == Purpose::end) return pe_name(rank) + " ended its Context";
+    return pe_name(rank) + " called " + (told ? describe(call) : numbered(call));
+  };
+  return did(one, ones) + " while " + did(other, others);
+}
+
 Error left_error(int rank, const CollectiveCall& call) {
   return Error(Code::aborted, describe(call) + " cannot complete: " + pe_name(rank) +
                                   " has left the job (its bootstrap was closed)");
@@ -26,9 +58,8 @@ Error left_error(int rank, const CollectiveCall& call) {
 }  // namespace
 
 std::string describe(const CollectiveCall& call) {
-  std::string text = collective_name(call.kind);
-  if (call.kind == CollectiveKind::broadcast) text += " from " + pe_name(call.root);
-  return text + " (call " + std::to_string(call.sequence) + ")";
+  const char* const name = purpose_name(call.purpose);
+  return name != nullptr ? name : numbered(call);
 }
 
 std::string seconds_text(std::chrono::milliseconds time) {
@@ -65,8 +96,7 @@ Result<void> BootstrapRound::add(int rank, const CollectiveCall& call, std::vect
   }
   if (arrived_count_ != 0 && call != call_) {
     return Error(Code::invalid_argument,
-                 "collective calls do not match: " + pe_name(first_) + " called " +
-                     describe(call_) + ", " + pe_name(rank) + " called " + describe(call) +
+                 "collective calls do not match: " + mismatch_text(rank, call, first_, call_) +
                      "; every PE must make the same calls in the same order");
   }
   if (call.root < 0 || call.root >= size()) {
@@ -131,8 +161,10 @@ Error BootstrapRound::timed_out(std::chrono::milliseconds timeout) const {
     if (!missing.empty()) missing += ", ";
     missing += pe_name(rank);
   }
-  return Error(Code::timed_out, std::string(collective_name(call_.kind)) + " timed out after " +
-                                    seconds_text(timeout) + ": no message from " + missing);
+  const char* const purpose = purpose_name(call_.purpose);
+  const std::string call = purpose != nullptr ? purpose : collective_name(call_.kind);
+  return Error(Code::timed_out,
+               call + " timed out after " + seconds_text(timeout) + ": no message from " + missing);
 }
 
 }  // namespace gdakit

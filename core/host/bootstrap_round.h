@@ -59,7 +59,8 @@ class BootstrapRound {
   int arrived_count_ = 0;
 };
 
-// "barrier (call 5)", "broadcast from PE 2 (call 6)".
+// "barrier (call 5)", "broadcast from PE 2 (call 6)"; "allocate", where that is what the program
+// called.
 std::string describe(const CollectiveCall& call);
 // "60 s", "0.25 s".
 std::string seconds_text(std::chrono::milliseconds time);

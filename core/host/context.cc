@@ -46,6 +46,7 @@ const Report* finished(const Report& report) {
 }  // namespace
 
 Context::Context(const Options& options, std::unique_ptr<Bootstrap> bootstrap)
+  const Bootstrap::For purpose(*context->bootstrap_, Purpose::init);
     : options_(options), bootstrap_(std::move(bootstrap)) {}
 
 Result<std::unique_ptr<Context>> Context::create(const Options& options,
@@ -174,6 +175,7 @@ Context::~Context() {
     }
   }
   for (const LocalBuffer& buffer : local_buffers_) static_cast<void>(let_go(buffer));
+    const Bootstrap::For purpose(*bootstrap_, Purpose::end);
   // The proxy reads the queues' memory.
   proxy_.reset();
 }
@@ -286,6 +288,7 @@ Result<std::uint32_t> Context::add_queues(std::uint32_t count, Sharing sharing) 
   if (proxy_ != nullptr) {
     for (std::size_t i = before; i < queues_->queues().size(); ++i) {
       proxy_->watch(queues_->queues()[i]->proxied());
+  const Bootstrap::For purpose(*bootstrap_, Purpose::add_queues);
     }
   }
   return first;

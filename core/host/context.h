@@ -100,7 +100,10 @@ class Context {
 
   // Collective. All host threads meet. Says nothing about what kernels have posted: that is
   // barrier_all's job on the device.
-  Result<void> barrier() { return bootstrap_->barrier(); }
+  Result<void> barrier() {
+    const Bootstrap::For purpose(*bootstrap_, Purpose::barrier);
+    return bootstrap_->barrier();
+  }
 
   // ---- Teams (device/team.h): collective over the parent, or over the team itself; by a small
   // kernel on this PE's stream. Defined in host_calls/teams.cc.

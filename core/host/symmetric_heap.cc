@@ -162,6 +162,7 @@ Result<void*> SymmetricHeap::allocate(std::uint64_t bytes, std::string name) {
 
 Result<void*> SymmetricHeap::allocate_own(std::uint64_t bytes, std::string name) {
   const Result<std::uint64_t> offset = place(bytes);
+  const Bootstrap::For purpose(bootstrap_, Purpose::allocate);
   if (!offset) return offset.error();
   allocations_.add_own(*offset, bytes, std::move(name));
   return static_cast<void*>(base() + *offset);
@@ -169,6 +170,7 @@ Result<void*> SymmetricHeap::allocate_own(std::uint64_t bytes, std::string name)
 
 Result<std::uint64_t> SymmetricHeap::place(std::uint64_t bytes) {
   if (Result<void> agreed = agree("allocate", bytes); !agreed) return agreed.error();
+  const Bootstrap::For purpose(bootstrap_, Purpose::allocate);
   const std::uint64_t left = limit_bytes_ - allocator_.size();
   if (bytes > limit_bytes_ || allocator_.missing_for(bytes) > left) {
     return Error(Code::exhausted,
@@ -192,6 +194,7 @@ Result<void> SymmetricHeap::free(void* address) {
     return at == kNoObject ? std::string("an address where no object of the symmetric heap begins")
                            : "the object at offset " + std::to_string(at);
   };
+  const Bootstrap::For purpose(bootstrap_, Purpose::free);
   const Result<void> agreed =
       agree_on(bootstrap_, "free", offset, object, "all PEs must free the same object");
   if (!agreed) return agreed;

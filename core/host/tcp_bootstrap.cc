@@ -164,8 +164,7 @@ Result<std::vector<Bytes>> TcpBootstrap::exchange(const CollectiveCall& call,
   const std::lock_guard calling(calling_);
   if (!stream_) return Error(Code::aborted, "this PE's bootstrap has ended");
   const std::vector<std::span<const std::byte>> spans(blobs.begin(), blobs.end());
-  stream_->write(std::make_shared<const Bytes>(tcp_wire::encode_blobs(
-      static_cast<std::uint32_t>(call.kind), call.root, call.sequence, spans)));
+  stream_->write(std::make_shared<const Bytes>(tcp_wire::encode_call(call, spans)));
   Result<Frame> frame = read_frame(call);
   if (!frame) return give_up(frame.error());
   const std::uint32_t type = frame->header.type;

@@ -240,8 +240,7 @@ void TcpHub::start_round_timer() {
 void TcpHub::deliver() {
   round_timer_.cancel();
   const auto encode = [&](int rank) {
-    return shared(tcp_wire::encode_blobs(static_cast<std::uint32_t>(FrameType::answer), 0,
-                                         round_.call().sequence, round_.answer(rank)));
+    return shared(tcp_wire::encode_answer(round_.call().sequence, round_.answer(rank)));
   };
   std::shared_ptr<const Bytes> bytes;
   for (int rank = 0; rank < settings_.size; ++rank) {

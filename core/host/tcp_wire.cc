@@ -32,12 +32,14 @@ const char* verdict_text(Verdict verdict) {
 
 std::optional<CollectiveCall> call_of(const FrameHeader& header) {
   const std::uint32_t type = header.type;
+  const std::uint16_t purpose = header.purpose;
+  if (purpose > static_cast<std::uint16_t>(Purpose::end)) return std::nullopt;
   if (type < static_cast<std::uint32_t>(CollectiveKind::join) ||
       type > static_cast<std::uint32_t>(CollectiveKind::broadcast)) {
     return std::nullopt;
   }
   return CollectiveCall{static_cast<CollectiveKind>(type), static_cast<int>(header.detail),
-                        header.sequence};
+                        header.sequence, static_cast<Purpose>(purpose)};
 }
 
 bool same_secret(const JobSecret& left, const JobSecret& right) {
@@ -48,12 +50,13 @@ bool same_secret(const JobSecret& left, const JobSecret& right) {
   return difference == 0;
 }
 
-Bytes encode_blobs(std::uint32_t type, int root, std::uint64_t sequence,
-                   const std::vector<std::span<const std::byte>>& blobs) {
+namespace {
+
+// `header` lacks the length.
+Bytes encode_blobs(FrameHeader header, const std::vector<std::span<const std::byte>>& blobs) {
   std::uint64_t length = 0;
   for (const std::span<const std::byte> blob : blobs) length += sizeof(Be64) + blob.size();
-  const FrameHeader header{Be32(type), Be32(static_cast<std::uint32_t>(root)), Be64(sequence),
-                           Be64(length)};
+  header.length = Be64(length);
   Bytes frame;
   frame.reserve(sizeof(header) + length);
   append(frame, bytes_of(header));
@@ -64,9 +67,25 @@ Bytes encode_blobs(std::uint32_t type, int root, std::uint64_t sequence,
   return frame;
 }
 
+}  // namespace
+
+Bytes encode_call(const CollectiveCall& call,
+                  const std::vector<std::span<const std::byte>>& blobs) {
+  return encode_blobs(
+      {Be16(static_cast<std::uint16_t>(call.purpose)), Be16(static_cast<std::uint16_t>(call.kind)),
+       Be32(static_cast<std::uint32_t>(call.root)), Be64(call.sequence), Be64(0)},
+      blobs);
+}
+
+Bytes encode_answer(std::uint64_t sequence, const std::vector<std::span<const std::byte>>& blobs) {
+  return encode_blobs({Be16(0), Be16(static_cast<std::uint16_t>(FrameType::answer)), Be32(0),
+                       Be64(sequence), Be64(0)},
+                      blobs);
+}
+
 Bytes encode_text(FrameType type, std::uint32_t detail, std::string_view text) {
   text = text.substr(0, kMaxTextBytes);
-  const FrameHeader header{Be32(static_cast<std::uint32_t>(type)), Be32(detail), Be64(0),
+  const FrameHeader header{Be16(0), Be16(static_cast<std::uint16_t>(type)), Be32(detail), Be64(0),
                            Be64(text.size())};
   Bytes frame;
   append(frame, bytes_of(header));

@@ -29,7 +29,7 @@
 namespace gdakit::tcp_wire {
 
 inline constexpr std::array<char, 8> kMagic = {'G', 'D', 'A', 'K', 'I', 'T', 'B', 'S'};
-inline constexpr std::uint32_t kVersion = 1;
+inline constexpr std::uint32_t kVersion = 2;
 
 struct Hello {
   std::array<char, 8> magic;
@@ -67,7 +67,8 @@ static_assert(sizeof(Welcome) == 24);
 enum class FrameType : std::uint32_t { leave = 16, abort, answer, failure };
 
 struct FrameHeader {
-  Be32 type;
+  Be16 purpose;  // of a collective call; else 0
+  Be16 type;
   Be32 detail;    // root of a broadcast; Code of a failure; else 0
   Be64 sequence;  // of a collective call and its answer; else 0
   Be64 length;    // of the payload that follows
@@ -89,8 +90,8 @@ std::optional<CollectiveCall> call_of(const FrameHeader& header);
 bool same_secret(const JobSecret& left, const JobSecret& right);
 
 // Frames as they go on the wire.
-Bytes encode_blobs(std::uint32_t type, int root, std::uint64_t sequence,
-                   const std::vector<std::span<const std::byte>>& blobs);
+Bytes encode_call(const CollectiveCall& call, const std::vector<std::span<const std::byte>>& blobs);
+Bytes encode_answer(std::uint64_t sequence, const std::vector<std::span<const std::byte>>& blobs);
 Bytes encode_text(FrameType type, std::uint32_t detail, std::string_view text);
 
 // The blobs of a payload; none if the lengths in it do not add up, or if there are more than

@@ -38,6 +38,23 @@ TEST(BootstrapRound, AnotherSequenceIsAMismatch) {
       AllOf(HasSubstr("PE 1 called barrier (call 5)"), HasSubstr("PE 0 called barrier (call 6)")));
 }
 
+TEST(BootstrapRound, AMismatchIsWordedByWhatTheProgramCalled) {
+  const CollectiveCall allocate{CollectiveKind::allgather, 0, 5, Purpose::allocate};
+  const CollectiveCall end{CollectiveKind::barrier, 0, 5, Purpose::end};
+  for (const bool end_first : {true, false}) {
+    BootstrapRound round(2);
+    EXPECT_TRUE(round.add(end_first ? 1 : 0, end_first ? end : allocate,
+                          std::vector<Bytes>(end_first ? 0 : 1)));
+    EXPECT_EQ(message_of(round.add(end_first ? 0 : 1, end_first ? allocate : end,
+                                   std::vector<Bytes>(end_first ? 1 : 0))),
+              "collective calls do not match: PE 1 ended its Context while PE 0 called allocate; "
+              "every PE must make the same calls in the same order");
+  }
+  BootstrapRound round(2);
+  EXPECT_TRUE(round.add(0, allocate, std::vector<Bytes>(1)));
+  EXPECT_EQ(round.timed_out(60s).message(), "allocate timed out after 60 s: no message from PE 1");
+}
+
 TEST(BootstrapRound, ARootThatIsNoPeIsAnError) {
   for (const int root : {-1, 2}) {
     BootstrapRound round(2);

@@ -145,6 +145,16 @@ TEST_P(BootstrapOf, CallsThatDoNotMatchFailOnEveryPeAndSayWhoCalledWhat) {
                       AnyOf(HasSubstr("PE 0 called barrier"), HasSubstr("PE 2 called barrier")))));
 }
 
+TEST_P(BootstrapOf, CallsForDifferentPurposesDoNotMatch) {
+  const auto all = messages(2, 20s, [&](Bootstrap& member) {
+    const bool ends = member.rank() == 1;
+    const Bootstrap::For purpose(member, ends ? Purpose::end : Purpose::allocate);
+    const Bootstrap::For within(member, Purpose::free);  // what an allocate is made of
+    return message_of(member.barrier());
+  });
+  EXPECT_THAT(all, Each(HasSubstr("PE 1 ended its Context while PE 0 called allocate")));
+}
+
 TEST_P(BootstrapOf, BroadcastsFromDifferentRootsDoNotMatch) {
   EXPECT_THAT(
       messages(2, 20s,

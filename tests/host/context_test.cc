@@ -127,6 +127,17 @@ TEST(Context, NamesThePeWhoseTeamsWouldBeOthers) {
   }
 }
 
+TEST(Context, SaysInTheUsersWordsWhichCallsDoNotMatch) {
+  std::string message;
+  expect_job(2, job_options(), [&](Context& c) -> Result<void> {
+    if (c.my_pe() == 1) return {};
+    const auto memory = c.allocate<char>(64);
+    message = memory ? "allocated" : memory.error().message();
+    return {};
+  });
+  EXPECT_THAT(message, HasSubstr("PE 1 ended its Context while PE 0 called allocate"));
+}
+
 TEST(Context, NamesThePeThatAsksForAnotherSize) {
   std::string message;
   expect_job(3, job_options(), [&](Context& c) -> Result<void> {

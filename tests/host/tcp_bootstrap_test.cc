@@ -44,7 +44,7 @@ Hello hello_of(const TcpJob& job, int rank) {
 }
 
 FrameHeader header_of(std::uint32_t type, std::uint64_t sequence, std::uint64_t length) {
-  return {Be32(type), Be32(0), Be64(sequence), Be64(length)};
+  return {Be16(0), Be16(static_cast<std::uint16_t>(type)), Be32(0), Be64(sequence), Be64(length)};
 }
 
 constexpr auto kJoin = static_cast<std::uint32_t>(CollectiveKind::join);
@@ -286,7 +286,7 @@ TEST(TcpBootstrap, WhenPe0DiesTheOthersSaySo) {
     Hello hello{};
     FrameHeader call{};
     ASSERT_EQ(::recv(peer.get(), &hello, sizeof(hello), MSG_WAITALL), ssize_t{sizeof(hello)});
-    const Welcome welcome{tcp_wire::kMagic, Be32(1), Be32(0), Be32(2), Be32(0)};
+    const Welcome welcome{tcp_wire::kMagic, Be32(tcp_wire::kVersion), Be32(0), Be32(2), Be32(0)};
     ASSERT_EQ(::send(peer.get(), &welcome, sizeof(welcome), 0), ssize_t{sizeof(welcome)});
     ASSERT_EQ(::recv(peer.get(), &call, sizeof(call), MSG_WAITALL), ssize_t{sizeof(call)});
     const FrameHeader answer = header_of(static_cast<std::uint32_t>(FrameType::answer), 0, 0);
