@@ -113,14 +113,20 @@ Result<void> SymmetricHeap::grow(std::uint64_t bytes) {
   return {};
 }
 
+// Peers map all of the range, whatever of it has memory.
+std::string SymmetricHeap::sharing_text() const {
+  return "sharing of the symmetric heap's range of " + bytes_text(limit_bytes_) +
+         " (GDAKIT_HEAP_LIMIT)";
+}
+
 // Makes the next chunk known to peers and to the device's threads.
 Result<void> SymmetricHeap::add_chunk(std::uint64_t bytes, Be32 lkey,
                                       const std::vector<Be32>& rkeys) {
   if (Result<void> shared = backend_.share_heap(*range_); !shared) {
-    return shared.error().within("growth of the symmetric heap");
+    return shared.error().within(sharing_text());
   }
   if (Result<void> shared = transports_->share(*range_); !shared) {
-    return shared.error().within("growth of the symmetric heap, for direct peers");
+    return shared.error().within(sharing_text() + ", for direct peers");
   }
   const std::uint64_t chunk = keys_.size();
   const auto begin = reinterpret_cast<std::uint64_t>(range_->base()) + allocator_.size();
@@ -138,7 +144,9 @@ Result<MemoryKeys> SymmetricHeap::make_chunk(std::uint64_t bytes) {
   const std::uint64_t end = allocator_.size() + bytes;
   if (end > range_->committed()) {
     if (Result<void> committed = range_->commit(end - range_->committed()); !committed) {
-      return committed.error().within("growth of the symmetric heap (GDAKIT_HEAP_LIMIT)");
+      return committed.error().within(keys_.empty()
+                                          ? "memory of the symmetric heap (GDAKIT_SYMMETRIC_SIZE)"
+                                          : "growth of the symmetric heap (GDAKIT_HEAP_CHUNK)");
     }
   }
   Result<MemoryKeys> keys =

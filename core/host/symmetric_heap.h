@@ -72,6 +72,7 @@ class SymmetricHeap {
   Result<void> agree(const char* call, std::uint64_t mine);
   // The offset of new memory.
   Result<std::uint64_t> place(std::uint64_t bytes);
+  std::string sharing_text() const;
 
   Bootstrap& bootstrap_;
   Backend& backend_;

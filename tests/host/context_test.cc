@@ -11,6 +11,7 @@
 #include "core/host/local_bootstrap.h"
 #include "core/host/stall.h"
 #include "tests/support/job.h"
+#include "tests/support/limited_backend.h"
 
 namespace gdakit {
 namespace {
@@ -136,6 +137,36 @@ TEST(Context, SaysInTheUsersWordsWhichCallsDoNotMatch) {
     return {};
   });
   EXPECT_THAT(message, HasSubstr("PE 1 ended its Context while PE 0 called allocate"));
+}
+
+// As a process whose addresses do not suffice for the heaps of its peers.
+class UnsharedBackend final : public test::LimitedBackend {
+ public:
+  using test::LimitedBackend::LimitedBackend;
+  Result<void> share_heap(AddressRange&) override { return Error(Code::exhausted, "no room"); }
+};
+
+class UnsharedProvider final : public BackendProvider {
+ public:
+  Result<std::unique_ptr<Backend>> open(const Options& options, Bootstrap& bootstrap,
+                                        MemoryProvider& memory) override {
+    auto inner = inner_->open(options, bootstrap, memory);
+    if (!inner) return inner.error();
+    const BackendLimits limits = (*inner)->limits();
+    return std::unique_ptr<Backend>(std::make_unique<UnsharedBackend>(std::move(*inner), limits));
+  }
+
+ private:
+  std::unique_ptr<BackendProvider> inner_ = *make_backend_provider({}, JobKind::in_process);
+};
+
+TEST(Context, SaysThatTheHeapsLimitIsTheRangeThatCannotBeHad) {
+  UnsharedProvider provider;
+  const Result<void> done =
+      test::run_job(1, job_options(), provider, [](Context&) -> Result<void> { return {}; });
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().message(),
+              HasSubstr("range of 268435456 bytes (GDAKIT_HEAP_LIMIT): no"));
 }
 
 TEST(Context, NamesThePeThatAsksForAnotherSize) {
