@@ -145,6 +145,7 @@ Result<void> run_in_process(int n_pes, const Options& options, const PeMain& pe_
 
 template <class Kernel, class Compiler>
 Result<void> Context::launch_on(Stream stream, const Kernel& kernel, LaunchShape shape) {
+  begin_launch();
   const DeviceContext device = device_context();
   const Result<void> launched =
       gpu_ != nullptr

@@ -186,20 +186,25 @@ GDAKIT_HOST_DEVICE inline Span sink_of(const QueueView& queue) {
 template <class P>
 GDAKIT_DEVICE Status locate(const P& poster, std::uint64_t address, std::uint32_t bytes,
                             std::int32_t pe, Span* span) {
-  if (!poster.can_reach(pe)) return poster.fault(poster.unreachable(pe), pe, address, bytes);
-  if (address % bytes != 0) return poster.fault(Fault::alignment, pe, address, bytes);
+  if (!poster.can_reach(pe))
+    return poster.fault(Operation::atomic, poster.unreachable(pe), pe, address, bytes);
+  if (address % bytes != 0)
+    return poster.fault(Operation::atomic, Fault::alignment, pe, address, bytes);
   *span = poster.remote_span(address, pe);
-  return span->bytes >= bytes ? Status{} : poster.fault(Fault::heap_memory, pe, address, bytes);
+  return span->bytes >= bytes
+             ? Status{}
+             : poster.fault(Operation::atomic, Fault::heap_memory, pe, address, bytes);
 }
 
 // Whether an operation on a word of a direct peer is one that the NIC would take, too.
 template <class P>
 GDAKIT_DEVICE Status check_direct(const P& poster, std::uint64_t address, std::uint32_t bytes,
                                   std::int32_t pe) {
-  if (address % bytes != 0) return poster.fault(Fault::alignment, pe, address, bytes);
+  if (address % bytes != 0)
+    return poster.fault(Operation::atomic, Fault::alignment, pe, address, bytes);
   return is_in_heap(poster.context.heap, address, bytes)
              ? Status{}
-             : poster.fault(Fault::heap_memory, pe, address, bytes);
+             : poster.fault(Operation::atomic, Fault::heap_memory, pe, address, bytes);
 }
 
 // Performs an operation by this thread, on a word of a direct peer, and returns the old value.
@@ -358,7 +363,7 @@ GDAKIT_DEVICE Status fetch_nbi(const P& poster, const T* remote, const Request& 
   const bool is_there = result.bytes >= sizeof(T);
   if (!is_there || (sizeof(T) > 4 && to % sizeof(T) != 0)) {
     const Fault what = is_there ? Fault::alignment : Fault::local_memory;
-    return unposted(poster, ThreadGroup{}, pe, batch, poster.fault(what, pe, to, sizeof(T))).status;
+    return unposted(poster, ThreadGroup{}, pe, batch, poster.fault(Operation::atomic, what, pe, to, sizeof(T))).status;
   }
   if (sizeof(T) == 4 || poster.direct_atomic_base(pe) != 0) {
     const Fetched<T> fetched = fetch_anywhere(poster, remote, request, pe);

@@ -76,7 +76,7 @@ template <class P>
 GDAKIT_DEVICE Status wait(const P& poster, const Ticket& ticket) {
   if (!ticket.status || ticket.index == 0) return ticket.status;  // refused, or nothing to move
   if (!is_valid(poster.context, ticket)) {
-    return poster.fault(Fault::ticket, ticket.peer, 0, 0);
+    return poster.fault(Operation::await, Fault::ticket, ticket.peer, 0, 0);
   }
   return complete(poster, table_index(poster.context, ticket), ticket.index);
 }
@@ -87,7 +87,7 @@ GDAKIT_DEVICE bool test(const P& poster, const Ticket& ticket, Status* status) {
   *status = ticket.status;
   if (!ticket.status || ticket.index == 0) return true;
   if (!is_valid(poster.context, ticket)) {
-    *status = poster.fault(Fault::ticket, ticket.peer, 0, 0);
+    *status = poster.fault(Operation::await, Fault::ticket, ticket.peer, 0, 0);
     return true;
   }
   const QueueView& view = poster.context.queues[table_index(poster.context, ticket)];

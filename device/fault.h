@@ -28,6 +28,18 @@ enum class Fault : std::uint8_t {
   lock_not_held,   // a lock that this PE does not hold
 };
 
+// Which operation a thread called, as reports name it.
+enum class Operation : std::uint8_t {
+  none,  // not known
+  put,
+  get,
+  put_signal,
+  atomic,      // or a signal alone
+  await,       // wait or test, of a ticket
+  collective,  // on a team
+  lock,
+};
+
 GDAKIT_HOST_DEVICE constexpr StatusCode code_of(Fault fault) {
   switch (fault) {
     case Fault::heap_memory:

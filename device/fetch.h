@@ -43,9 +43,8 @@ GDAKIT_DEVICE FetchTicket take_fetch_ticket(M& m, const Queue& queue, const AnyC
 
 // Waits for the slot's turn. False, with the queue broken, after the watchdog's limit.
 template <class M, class Queue>
-GDAKIT_DEVICE bool wait_for_turn(M& m, Queue& queue, const FetchTicket& ticket,
-                                 std::uint64_t limit_ns) {
-  Watchdog<M> watchdog(m, limit_ns, Site::fetch_slot);
+GDAKIT_DEVICE bool wait_for_turn(M& m, Queue& queue, const FetchTicket& ticket) {
+  Watchdog<M> watchdog(m, queue.context(), Site::fetch_slot);
   while (m.load(order::FetchSlotTaken{}, &ticket.slot->turn) != ticket.turn) {
     if (!queue_status(m, queue.view())) return false;
     if (!watchdog.turn()) {
@@ -90,7 +89,7 @@ GDAKIT_DEVICE Status fetch(M& m, Queue& queue, const AnyCrew& crew, PostShape sh
                            Write&& write, bool swap = false) {
   const QueueView& view = queue.view();
   const FetchTicket slot = take_fetch_ticket(m, queue, crew);
-  const bool ready = wait_for_turn(m, queue, slot, queue.context().watchdog_ns);
+  const bool ready = wait_for_turn(m, queue, slot);
   const bool all = crew.size() == 1 ? ready : m.ballot(crew.mask, ready) == crew.mask;
   if (!all) return queue.refusal();
   const Span result{reinterpret_cast<std::uint64_t>(&slot.slot->value), sizeof(T), view.fetch_lkey};

@@ -63,10 +63,10 @@ GDAKIT_DEVICE Status check(const Poster<M>& poster, const Lock* lock) {
   const auto address = reinterpret_cast<std::uint64_t>(lock);
   const std::int32_t me = poster.context.my_pe;
   if (address % alignof(Lock) != 0) {
-    return poster.fault(Fault::alignment, me, address, sizeof(Lock));
+    return poster.fault(Operation::lock, Fault::alignment, me, address, sizeof(Lock));
   }
   if (poster.remote_span(address, me).bytes < sizeof(Lock)) {
-    return poster.fault(Fault::heap_memory, me, address, sizeof(Lock));
+    return poster.fault(Operation::lock, Fault::heap_memory, me, address, sizeof(Lock));
   }
   return {};
 }
@@ -113,7 +113,7 @@ template <class M>
 GDAKIT_DEVICE Status await_turn(const Poster<M>& poster, Lock* lock) {
   M& m = poster.m;
   const std::uint64_t ticket = m.fetch_add(order::RelaxedGpu{}, &lock->tickets, std::uint64_t{1});
-  Watchdog<M> watchdog(m, poster.context.watchdog_ns, Site::lock);
+  Watchdog<M> watchdog(m, poster.context, Site::lock);
   for (std::uint64_t turn = turn_of(m, lock); turn != ticket; turn = turn_of(m, lock)) {
     if ((turn & Lock::kBroken) != 0) return why_broken(poster);
     if (watchdog.turn()) continue;
@@ -130,7 +130,7 @@ GDAKIT_DEVICE Status await_turn(const Poster<M>& poster, Lock* lock) {
 template <class M>
 GDAKIT_DEVICE Status await_word(const Poster<M>& poster, const Lock* lock,
                                 const std::uint64_t* word, std::int32_t peer) {
-  Watchdog<M> watchdog(poster.m, poster.context.watchdog_ns, Site::lock);
+  Watchdog<M> watchdog(poster.m, poster.context, Site::lock);
   while (waiting::look(poster.m, word) == 0) {
     if (watchdog.turn()) continue;
     return stalled(poster, lock, peer, 1, 0, watchdog.waited_ns());
@@ -256,7 +256,7 @@ GDAKIT_DEVICE Status clear(const Poster<M>& poster, Lock* lock) {
   if (Status status = check(poster, lock); !status) return status;
   M& m = poster.m;
   if (!is_held(m, lock)) {
-    return poster.fault(Fault::lock_not_held, poster.context.my_pe,
+    return poster.fault(Operation::lock, Fault::lock_not_held, poster.context.my_pe,
                         reinterpret_cast<std::uint64_t>(lock), sizeof(Lock));
   }
   const bool stay = may_stay(m, lock);

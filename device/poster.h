@@ -79,9 +79,9 @@ struct Poster {
     if (context.heap.direct_bases != nullptr) m.fence(order::DirectComplete{});
   }
 
-  GDAKIT_DEVICE Status fault(Fault what, std::int32_t pe, std::uint64_t address,
-                             std::uint64_t bytes) const {
-    return report_fault(m, context, what, pe, address, bytes);
+  GDAKIT_DEVICE Status fault(Operation operation, Fault what, std::int32_t pe,
+                             std::uint64_t address, std::uint64_t bytes) const {
+    return report_fault(m, context, operation, what, pe, address, bytes);
   }
 
   // What is wrong with a PE that cannot be reached, or with the queue.

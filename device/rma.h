@@ -80,6 +80,10 @@ GDAKIT_HOST_DEVICE inline bool is_registered(Cutter cutter) {
 struct Direction {
   format::Opcode opcode;
   bool inbound;
+
+  GDAKIT_HOST_DEVICE constexpr Operation operation() const {
+    return inbound ? Operation::get : Operation::put;
+  }
 };
 inline constexpr Direction kPut{format::Opcode::rdma_write, false};
 inline constexpr Direction kGet{format::Opcode::rdma_read, true};
@@ -168,10 +172,10 @@ GDAKIT_DEVICE bool is_registered(const P& poster, const void* remote, const void
 
 // Refuses a transfer of which one side is not where it should be.
 template <class P>
-GDAKIT_DEVICE Status not_registered(const P& poster, const void* remote, const void* local,
-                                    std::uint64_t bytes, std::int32_t pe) {
+GDAKIT_DEVICE Status not_registered(const P& poster, Operation operation, const void* remote,
+                                    const void* local, std::uint64_t bytes, std::int32_t pe) {
   const bool there = is_in_heap(poster.context.heap, remote, bytes);
-  return poster.fault(there ? Fault::local_memory : Fault::heap_memory, pe,
+  return poster.fault(operation, there ? Fault::local_memory : Fault::heap_memory, pe,
                       reinterpret_cast<std::uint64_t>(there ? local : remote), bytes);
 }
 
@@ -195,10 +199,12 @@ GDAKIT_DEVICE Ticket post_anywhere(const P& poster, Group group, Direction direc
                                    std::int32_t pe, Batch batch) {
   const auto address = reinterpret_cast<std::uint64_t>(remote);
   const auto refused = [&] {
-    return unposted(poster, group, pe, batch, not_registered(poster, remote, local, bytes, pe));
+    return unposted(poster, group, pe, batch,
+                    not_registered(poster, direction.operation(), remote, local, bytes, pe));
   };
   if (!poster.can_reach(pe)) {
-    return {poster.queue, pe, 0, poster.fault(poster.unreachable(pe), pe, address, bytes)};
+    return {poster.queue, pe, 0,
+            poster.fault(direction.operation(), poster.unreachable(pe), pe, address, bytes)};
   }
   if (bytes == 0) return unposted(poster, group, pe, batch, {});
   if (const std::uint64_t base = poster.direct_base(pe); base != 0) {
@@ -254,7 +260,7 @@ GDAKIT_DEVICE Ticket post_value_in_pieces(const P& poster, std::uint64_t address
                                           Batch batch) {
   if (!is_in_heap(poster.context.heap, address, bytes)) {
     return unposted(poster, ThreadGroup{}, pe, batch,
-                    poster.fault(Fault::heap_memory, pe, address, bytes));
+                    poster.fault(Operation::put, Fault::heap_memory, pe, address, bytes));
   }
   auto queue = poster.to(pe);
   for (;;) {
@@ -279,14 +285,15 @@ GDAKIT_DEVICE Ticket post_value_anywhere(const P& poster, T* remote, T value, st
                                          Batch batch) {
   const auto address = reinterpret_cast<std::uint64_t>(remote);
   if (!poster.can_reach(pe)) {
-    return {poster.queue, pe, 0, poster.fault(poster.unreachable(pe), pe, address, sizeof(T))};
+    return {poster.queue, pe, 0,
+            poster.fault(Operation::put, poster.unreachable(pe), pe, address, sizeof(T))};
   }
   if (const std::uint64_t base = poster.direct_base(pe); base != 0) {
     Status status;
     if (is_in_heap(poster.context.heap, address, sizeof(T))) {
       direct::store_value(poster.m, direct::at(poster.context.heap, base, remote), value);
     } else {
-      status = poster.fault(Fault::heap_memory, pe, address, sizeof(T));
+      status = poster.fault(Operation::put, Fault::heap_memory, pe, address, sizeof(T));
     }
     return unposted(poster, ThreadGroup{}, pe, batch, status);
   }
@@ -298,7 +305,7 @@ GDAKIT_DEVICE Ticket post_value_anywhere(const P& poster, T* remote, T value, st
       });
     }
     return unposted(poster, ThreadGroup{}, pe, batch,
-                    poster.fault(Fault::heap_memory, pe, address, sizeof(T)));
+                    poster.fault(Operation::put, Fault::heap_memory, pe, address, sizeof(T)));
   }
   auto queue = poster.to(pe);
   const LaneMask mask = P::joins_lanes ? poster.m.active_mask() : LaneMask{0};
@@ -327,7 +334,7 @@ GDAKIT_DEVICE Fetched<T> get_value_in_pieces(const P& poster, std::uint64_t addr
                                              std::int32_t pe) {
   if (!is_in_heap(poster.context.heap, address, sizeof(T))) {
     end_batch(poster, pe);
-    return {poster.fault(Fault::heap_memory, pe, address, sizeof(T))};
+    return {poster.fault(Operation::put, Fault::heap_memory, pe, address, sizeof(T))};
   }
   auto queue = poster.to(pe);
   const PostShape shape{1, flush_tail(poster.context)};
@@ -351,7 +358,7 @@ template <class P, class T>
 GDAKIT_DEVICE Fetched<T> get_value_anywhere(const P& poster, const T* remote, std::int32_t pe) {
   const auto address = reinterpret_cast<std::uint64_t>(remote);
   const auto refused = [&](Fault what) {
-    return Fetched<T>{poster.fault(what, pe, address, sizeof(T))};
+    return Fetched<T>{poster.fault(Operation::get, what, pe, address, sizeof(T))};
   };
   if (!poster.can_reach(pe)) return refused(poster.unreachable(pe));
   if (const std::uint64_t base = poster.direct_base(pe); base != 0) {

@@ -122,8 +122,9 @@ class SendQueue {
   // queue that somebody else has posted to meanwhile.
   GDAKIT_DEVICE Status refusal() {
     const Status status = health();
-    return status.ok() ? report_fault(m_, context_, Fault::foreign_post, view().peer, 0, 0)
-                       : status;
+    return status.ok()
+               ? report_fault(m_, context_, Operation::none, Fault::foreign_post, view().peer, 0, 0)
+               : status;
   }
 
   GDAKIT_DEVICE Ticket failed(Status status) const { return {index_, view().peer, 0, status}; }
@@ -177,7 +178,7 @@ class SendQueue {
   GDAKIT_DEVICE Status wait(std::uint64_t target, Meanwhile&& meanwhile) {
     if (memo_.completed >= target) return {};
     if (cached_completion() >= target) return {};
-    Watchdog<M> watchdog(m_, context_.watchdog_ns, Site::queue_completion);
+    Watchdog<M> watchdog(m_, context_, Site::queue_completion);
     Looks looks;
     while (look_for(target, looks) < target) {
       if (Status status = health(); !status) return status;
@@ -215,7 +216,7 @@ class SendQueue {
   GDAKIT_DEVICE bool wait_for_room(std::uint64_t base, std::uint64_t end) {
     if (end <= memo_.completed + view().depth) return true;
     if (end <= cached_completion() + view().depth) return true;
-    Watchdog<M> watchdog(m_, context_.watchdog_ns, Site::queue_room);
+    Watchdog<M> watchdog(m_, context_, Site::queue_room);
     while (end > look_for_room(base) + view().depth) {
       if (!health()) return false;
       if (!watchdog.turn()) {

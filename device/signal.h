@@ -99,7 +99,8 @@ GDAKIT_DEVICE Ticket post_direct(const P& poster, Group group, std::uint64_t bas
   }
   const auto address = reinterpret_cast<std::uint64_t>(remote);
   if (bytes != 0 && !rma::is_registered(poster, remote, local, bytes, pe)) {
-    return {poster.queue, pe, 0, rma::not_registered(poster, remote, local, bytes, pe)};
+    return {poster.queue, pe, 0,
+            rma::not_registered(poster, Operation::put_signal, remote, local, bytes, pe)};
   }
   copy_and_tell(poster, group, base + (address - poster.context.heap.base), local, bytes,
                 atomics::word_at(poster, base, word), request);
@@ -122,7 +123,7 @@ GDAKIT_DEVICE Ticket post_anywhere(const P& poster, Group group, void* remote, c
   const rma::Cutter cutter(poster, remote, local, bytes, pe);
   if (!rma::is_registered(cutter)) {
     return unposted(poster, group, pe, batch,
-                    rma::not_registered(poster, remote, local, bytes, pe));
+                    rma::not_registered(poster, Operation::put_signal, remote, local, bytes, pe));
   }
   return by_one(poster.m, group, [&] {
     return bytes == 0 ? atomics::post(poster, word, request, pe, batch)

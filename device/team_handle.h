@@ -215,7 +215,8 @@ class TeamHandle {
     return fits(count, sizeof(T));
   }
   GDAKIT_DEVICE Status refuse(Fault what, const void* address, std::size_t bytes) const {
-    return report_fault(m_, context_, what, -1, reinterpret_cast<std::uint64_t>(address), bytes);
+    return report_fault(m_, context_, Operation::collective, what, -1,
+                        reinterpret_cast<std::uint64_t>(address), bytes);
   }
 
   M& m_;

@@ -153,10 +153,13 @@ static_assert(std::has_unique_object_representations_v<StallReport>);
 struct FaultReport {
   std::uint64_t state;  // as in StallReport
   Fault what;
-  std::uint8_t unused[3];
+  Operation operation;
+  std::uint8_t unused[2];
   std::int32_t peer;
   std::uint64_t address;
   std::uint64_t bytes;
+  std::uint32_t block;
+  std::uint32_t thread;
 };
 
 static_assert(std::has_unique_object_representations_v<FaultReport>);
@@ -165,6 +168,7 @@ static_assert(std::has_unique_object_representations_v<FaultReport>);
 struct PeState {
   StallReport stall;
   FaultReport fault;
+  std::uint64_t gives_up;     // not 0: a wait has stalled, and later ones shall not wait as long
   std::uint64_t host_result;  // of the last call of the host that returns a value
 };
 

@@ -138,7 +138,7 @@ GDAKIT_DEVICE Status stalled(const P& poster, const Wanted<T>& wanted, std::uint
 // Turns until `done()` holds. A stall report names the first word whose comparison does not hold.
 template <class P, class T, class Values, class Done>
 GDAKIT_DEVICE Status until(const P& poster, const Words<T, Values>& words, Done&& done) {
-  Watchdog<M_of<P>> watchdog(poster.m, poster.context.watchdog_ns, Site::signal);
+  Watchdog<M_of<P>> watchdog(poster.m, poster.context, Site::signal);
   while (!done()) {
     if (watchdog.turn()) continue;
     const std::size_t open = find(poster.m, words, false);

@@ -11,21 +11,40 @@
 
 namespace gdakit {
 
-// Counts the turns of one wait loop and looks at the clock now and then.
+// Whether a wait of this PE has stalled since the host last let all of them wait. The claim lies in
+// the device's memory and is 0 until the first stall, so that the host's memory is not looked at
+// before.
+template <class M>
+GDAKIT_DEVICE bool has_stalled(M& m, const DeviceContext& context) {
+  return m.load(order::RelaxedGpu{}, &context.words->stall_claim) != 0 &&
+         m.load(order::RelaxedSystem{}, &context.state->gives_up) != 0;
+}
+
+// How long a wait at `site` may last once another one has stalled, so that a kernel that goes on
+// after a stall ends. A wait for a word gives up at once: thousands may follow it. The others break
+// a queue, a team or a lock, each of which can stall but once, and have time for one that is slow.
+GDAKIT_HOST_DEVICE constexpr std::uint64_t limit_after_stall(std::uint64_t limit_ns, Site site) {
+  return site == Site::signal ? 0 : limit_ns / 16;
+}
+
+// Counts the turns of one wait loop and looks at the clock now and then; a wait that succeeds soon
+// looks at nothing.
 template <class M>
 class Watchdog {
  public:
-  GDAKIT_DEVICE Watchdog(M& m, std::uint64_t limit_ns, Site site)
-      : m_(m), limit_ns_(limit_ns), site_(site) {}
+  GDAKIT_DEVICE Watchdog(M& m, const DeviceContext& context, Site site)
+      : m_(m), context_(context), site_(site) {}
 
   // One turn. False once the limit has passed; never false when the limit is 0.
   GDAKIT_DEVICE bool turn() {
     m_.spin(site_);
-    if (limit_ns_ == 0 || ++turns_ % kTurnsPerClock != 0) return true;
+    const std::uint64_t limit_ns = context_.watchdog_ns;
+    if (limit_ns == 0 || ++turns_ % kTurnsPerClock != 0) return true;
     const std::uint64_t now = m_.clock_ns();
     if (turns_ == kTurnsPerClock) start_ns_ = now;
     waited_ns_ = now - start_ns_;
-    return waited_ns_ < limit_ns_;
+    if (waited_ns_ >= limit_ns) return false;
+    return waited_ns_ < limit_after_stall(limit_ns, site_) || !has_stalled(m_, context_);
   }
 
   GDAKIT_DEVICE std::uint64_t waited_ns() const { return waited_ns_; }
@@ -34,7 +53,7 @@ class Watchdog {
   static constexpr std::uint64_t kTurnsPerClock = 16;  // a GPU's global timer is slow to read
 
   M& m_;
-  std::uint64_t limit_ns_;
+  const DeviceContext& context_;
   Site site_;
   std::uint64_t turns_ = 0;
   std::uint64_t start_ns_ = 0;
@@ -73,10 +92,12 @@ struct Stall {
   std::uint64_t target;
 };
 
-// Files a stall of the calling thread. `fill` adds what else is known.
+// Files a stall of the calling thread, and has the PE's other waits end soon. `fill` adds what else
+// is known. A wait that gave up because of an earlier stall is none that a report is about.
 template <class M, class Fill>
 GDAKIT_DEVICE void report_stall(M& m, const DeviceContext& context, const Stall& stall,
                                 Fill&& fill) {
+  if (stall.waited_ns < context.watchdog_ns) return;
   file_report(m, &context.words->stall_claim, &context.state->stall, [&](StallReport& report) {
     note(m, &report.site, stall.site);
     note(m, &report.peer, stall.peer);
@@ -87,14 +108,19 @@ GDAKIT_DEVICE void report_stall(M& m, const DeviceContext& context, const Stall&
     note(m, &report.target, stall.target);
     fill(report);
   });
+  m.store(order::RelaxedSystem{}, &context.state->gives_up, 1);
 }
 
 // Files an operation with a bad argument and returns the Status that says so.
 template <class M>
-GDAKIT_DEVICE Status report_fault(M& m, const DeviceContext& context, Fault what, std::int32_t peer,
-                                  std::uint64_t address, std::uint64_t bytes) {
+GDAKIT_DEVICE Status report_fault(M& m, const DeviceContext& context, Operation operation,
+                                  Fault what, std::int32_t peer, std::uint64_t address,
+                                  std::uint64_t bytes) {
   file_report(m, &context.words->fault_claim, &context.state->fault, [&](FaultReport& report) {
     note(m, &report.what, what);
+    note(m, &report.operation, operation);
+    note(m, &report.block, m.block_index());
+    note(m, &report.thread, m.thread_index());
     note(m, &report.peer, peer);
     note(m, &report.address, address);
     note(m, &report.bytes, bytes);

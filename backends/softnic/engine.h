@@ -79,6 +79,8 @@ class Engine {
   Result<QpNumber> create_qp(const QpAttributes& attributes);
   Result<> modify_qp(QpNumber qpn, const QpModify& modify);
   Result<QpInfo> query_qp(QpNumber qpn) const;
+  // Those that an error has broken.
+  std::vector<QpNumber> broken_qps() const;
   Result<> destroy_qp(QpNumber qpn);
 
   // No memory that removed objects named is read or written by this engine's DMA any more. Steps

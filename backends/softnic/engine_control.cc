@@ -297,6 +297,15 @@ Result<QpInfo> Engine::query_qp(QpNumber qpn) const {
   return info;
 }
 
+std::vector<QpNumber> Engine::broken_qps() const {
+  std::vector<QpNumber> broken;
+  for (QpNumber qpn = 0; qpn < qps_.size(); ++qpn) {
+    const Qp* const qp = qps_.find(qpn);
+    if (qp != nullptr && qp->first_error.syndrome != format::Syndrome::none) broken.push_back(qpn);
+  }
+  return broken;
+}
+
 Result<> Engine::destroy_qp(QpNumber qpn) {
   const Result<Qp*> found = find_qp("destroy_qp", qpn);
   if (!found) return found.error();

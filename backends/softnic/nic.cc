@@ -130,6 +130,10 @@ Result<QpInfo> Nic::query_qp(QpNumber qpn) const {
   return thread_->locked([&] { return engine_->query_qp(qpn); });
 }
 
+std::vector<QpNumber> Nic::broken_qps() const {
+  return thread_->locked([&] { return engine_->broken_qps(); });
+}
+
 Result<> Nic::destroy_qp(QpNumber qpn) {
   const Result<> destroyed = behind_doorbells([&] { return engine_->destroy_qp(qpn); });
   return destroyed ? wait_until_unused("destroy_qp") : destroyed;

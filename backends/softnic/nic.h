@@ -68,6 +68,7 @@ class Nic {
   Result<QpNumber> create_qp(const QpAttributes& attributes);
   Result<> modify_qp(QpNumber qpn, const QpModify& modify);
   Result<QpInfo> query_qp(QpNumber qpn) const;
+  std::vector<QpNumber> broken_qps() const;
   Result<> destroy_qp(QpNumber qpn);
 
   Counters counters() const;

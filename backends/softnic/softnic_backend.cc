@@ -108,6 +108,7 @@ class SoftNicBackend final : public Backend {
   Result<void> connect_queue(QueueNumber queue, const Bytes& card) override;
   Result<void> destroy_queue(QueueNumber queue) override;
   std::string describe_queue(QueueNumber queue) const override;
+  std::vector<BrokenQueue> broken_queues() const override;
 
   Result<void> pause() override {
     nic_->pause();
@@ -205,6 +206,17 @@ Result<void> SoftNicBackend::destroy_queue(QueueNumber queue) {
   return nic_->destroy_cq(gone.cq);
 }
 
+namespace {
+
+std::string error_text(const QpError& error) {
+  return describe(error.syndrome) +
+         (error.responder
+              ? ", on the receiving side"
+              : ", at WQE " + std::to_string(error.wqe_index) + ", " + opcode_name(error.opcode));
+}
+
+}  // namespace
+
 std::string SoftNicBackend::describe_queue(QueueNumber queue) const {
   Result<QpInfo> info = nic_->query_qp(queue);
   if (!info) return info.error().message();
@@ -214,10 +226,16 @@ std::string SoftNicBackend::describe_queue(QueueNumber queue) const {
                      std::to_string(info->send_completed);
   const QpError& error = info->first_error;
   if (error.syndrome == format::Syndrome::none) return text;
-  return text + "; first error: " + describe(error.syndrome) +
-         (error.responder
-              ? ", on the receiving side"
-              : ", at WQE " + std::to_string(error.wqe_index) + ", " + opcode_name(error.opcode));
+  return text + "; first error: " + error_text(error);
+}
+
+std::vector<BrokenQueue> SoftNicBackend::broken_queues() const {
+  std::vector<BrokenQueue> broken;
+  for (const QpNumber qpn : nic_->broken_qps()) {
+    const Result<QpInfo> info = nic_->query_qp(qpn);
+    if (info) broken.push_back({qpn, error_text(info->first_error)});
+  }
+  return broken;
 }
 
 DmaMethod dma_method(DmaChoice choice) {

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/base/endian.h"
 #include "core/base/options.h"
@@ -58,6 +59,12 @@ struct QueueResources {
   Bytes card;                         // what the peer's connect_queue needs
 };
 
+// A queue that an error has broken, on either side.
+struct BrokenQueue {
+  QueueNumber number = 0;
+  std::string why;  // the first error, in words
+};
+
 // What the NIC has done for this PE since its backend was opened.
 struct NicCounters {
   std::uint64_t wqes = 0;
@@ -94,6 +101,8 @@ class Backend {
 
   // The NIC's own view of a queue in a sentence: state, progress, the error that broke it.
   virtual std::string describe_queue(QueueNumber queue) const = 0;
+  // Those that are broken. Asked many times a second.
+  virtual std::vector<BrokenQueue> broken_queues() const = 0;
 
   // Stops the NIC from acting, and lets it go on: for tests of what a stalled NIC looks like.
   virtual Result<void> pause() = 0;

@@ -11,7 +11,6 @@
 #include "core/host/pmix_client.h"
 #include "core/host/stall.h"
 #include "device/direct.h"
-#include "device/watchdog.h"
 
 namespace gdakit {
 namespace {
@@ -37,16 +36,9 @@ struct HeapMemory {
   std::shared_ptr<AddressRange> range;
 };
 
-// A report that the device has finished, or nothing.
-template <class Report>
-const Report* finished(const Report& report) {
-  return is_complete_report(__atomic_load_n(&report.state, __ATOMIC_ACQUIRE)) ? &report : nullptr;
-}
-
 }  // namespace
 
 Context::Context(const Options& options, std::unique_ptr<Bootstrap> bootstrap)
-  const Bootstrap::For purpose(*context->bootstrap_, Purpose::init);
     : options_(options), bootstrap_(std::move(bootstrap)) {}
 
 Result<std::unique_ptr<Context>> Context::create(const Options& options,
@@ -54,6 +46,7 @@ Result<std::unique_ptr<Context>> Context::create(const Options& options,
                                                  BackendProvider& provider, bool kernels_for_gpu) {
   if (Result<void> valid = options.validate(); !valid) return valid.error();
   std::unique_ptr<Context> context(new Context(options, std::move(bootstrap)));
+  const Bootstrap::For purpose(*context->bootstrap_, Purpose::init);
   const Result<void> made = context->make(provider, kernels_for_gpu);
   if (!made) {
     context->bootstrap_->abort(made.error().message());
@@ -130,7 +123,18 @@ Result<void> Context::make_parts(BackendProvider& provider) {
     proxy_ = std::make_unique<Proxy>();
     for (const auto& queue : queues_->queues()) proxy_->watch(queue->proxied());
   }
+  reports_ =
+      std::make_unique<DeviceReports>(my_pe(), Log(options_.log, my_pe()),
+                                      *static_cast<PeState*>(state_->data()), *heap_, *backend_);
+  watch_queues(0);
   return {};
+}
+
+// The queues of these rows and on may break from now on.
+void Context::watch_queues(std::uint32_t first_row) {
+  for (std::uint32_t row = first_row; row < queues_->queues_per_peer(); ++row) {
+    for (int pe = 0; pe < n_pes(); ++pe) reports_->watch(queues_->at(row, pe), row);
+  }
 }
 
 const void* Context::direct_address(const void* symmetric, int pe) const {
@@ -159,7 +163,7 @@ void Context::leave_to_parent() {
   left->insert(left->end(),
                {std::move(bootstrap_), std::move(gpu_), std::move(memory_), std::move(backend_),
                 std::move(heap_), std::move(teams_), std::move(queues_), std::move(proxy_),
-                std::move(state_), std::move(local_table_)});
+                std::move(reports_), std::move(state_), std::move(local_table_)});
 }
 
 Context::~Context() {
@@ -169,13 +173,14 @@ Context::~Context() {
   }
   // Kernels that were launched without waiting may still post.
   if (gpu_ != nullptr) static_cast<void>(gpu_->synchronize(gpu_->stream()));
+  reports_.reset();  // before peers leave: their silence is no error
   if (queues_ != nullptr && !aborted_) {
+    const Bootstrap::For purpose(*bootstrap_, Purpose::end);
     if (Result<void> met = bootstrap_->barrier(); !met) {
       Log(options_.log, my_pe()).info("leaving without the others: " + met.error().message());
     }
   }
   for (const LocalBuffer& buffer : local_buffers_) static_cast<void>(let_go(buffer));
-    const Bootstrap::For purpose(*bootstrap_, Purpose::end);
   // The proxy reads the queues' memory.
   proxy_.reset();
 }
@@ -283,12 +288,13 @@ Scope Context::nic_scope() const {
 
 Result<std::uint32_t> Context::add_queues(std::uint32_t count, Sharing sharing) {
   const std::size_t before = queues_->queues().size();
+  const Bootstrap::For purpose(*bootstrap_, Purpose::add_queues);
   Result<std::uint32_t> first = queues_->add(count, sharing);
   if (!first) return first;
+  watch_queues(*first);
   if (proxy_ != nullptr) {
     for (std::size_t i = before; i < queues_->queues().size(); ++i) {
       proxy_->watch(queues_->queues()[i]->proxied());
-  const Bootstrap::For purpose(*bootstrap_, Purpose::add_queues);
     }
   }
   return first;
@@ -319,18 +325,7 @@ DeviceContext Context::device_context() const {
 }
 
 Result<void> Context::check_device() const {
-  const auto* state = static_cast<const PeState*>(state_->data());
-  if (const StallReport* stall = finished(state->stall)) {
-    std::string text = describe(*stall, my_pe());
-    if (stall->peer >= 0 && stall->site != Site::team) {
-      const HostQueue& queue = queues_->at(stall->queue, stall->peer);
-      text += "\n  the NIC says: " + backend_->describe_queue(queue.number());
-    }
-    return Error(Code::timed_out, text);
-  }
-  if (const FaultReport* fault = finished(state->fault)) {
-    return Error(Code::invalid_argument, describe(*fault, my_pe()));
-  }
+  if (Result<void> reported = reports_->check(); !reported) return reported;
   if (Result<void> queues = check_queues(); !queues) return queues;
   return has_forgotten_ ? check_teams() : Result<void>{};
 }
@@ -352,6 +347,7 @@ Result<void> Context::check_queues() const {
     const QueueError error{(*states)[i].error};
     if (!error) continue;
     const HostQueue& queue = *queues_->queues()[i];
+    reports_->note_said(queue.number());
     return Error(Code::system, "PE " + std::to_string(my_pe()) + ": " +
                                    describe(error, queue.view().peer) +
                                    "\n  the NIC says: " + backend_->describe_queue(queue.number()));
@@ -378,16 +374,9 @@ Error Context::error_of(const Status& status) const {
 }
 
 void Context::clear_reports() {
-  // A report that is still being written stays. A complete one is the host's alone.
-  const auto forget = [this](std::uint64_t* state) {
-    const std::uint64_t now = __atomic_load_n(state, __ATOMIC_ACQUIRE);
-    if (!is_complete_report(now)) return;
-    __atomic_store_n(state, now + 1, __ATOMIC_RELEASE);
-    has_forgotten_ = true;
-  };
-  auto* state = static_cast<PeState*>(state_->data());
-  forget(&state->stall.state);
-  forget(&state->fault.state);
+  if (reports_->clear()) has_forgotten_ = true;
 }
+
+void Context::begin_launch() { reports_->let_wait(); }
 
 }  // namespace gdakit

@@ -24,6 +24,7 @@
 #include "core/base/options.h"
 #include "core/base/result.h"
 #include "core/host/backend.h"
+#include "core/host/device_reports.h"
 #include "core/host/gpu.h"
 #include "core/host/memory.h"
 #include "core/host/proxy.h"
@@ -153,10 +154,12 @@ class Context {
   Stream stream() const { return gpu_ == nullptr ? nullptr : gpu_->stream(); }
 
   // The first stall, bad argument or broken queue that the device has reported since the last call
-  // of clear_reports, in words. May be called while a kernel runs.
+  // of clear_reports, in words. May be called while a kernel runs. What nobody asks for within some
+  // 50 ms is a line of the log, too, as a warning (GDAKIT_LOG).
   Result<void> check_device() const;
   // Forgets stalls and bad arguments; broken queues and teams stay broken, and check_device says
-  // so.
+  // so. Waits that would give up because an earlier one has stalled wait again, as they do with the
+  // next launch.
   void clear_reports();
 
   // The bits that the last call of host_calls/ left, behind synchronize.
@@ -186,6 +189,8 @@ class Context {
     bool pinned;  // by this context
   };
 
+  // What comes before each launch: its waits shall wait.
+  void begin_launch();
   // Waits for the stream, whatever the device has reported.
   Result<void> wait_for(Stream stream);
   // An operation's, with the report that there may be of it.
@@ -199,6 +204,7 @@ class Context {
   Result<void> make(BackendProvider& provider, bool kernels_for_gpu);
   Result<void> make_parts(BackendProvider& provider);
   Result<void> make_state();
+  void watch_queues(std::uint32_t first_row);
   Result<void> compare_devices();
   void leave_to_parent();
   // Whether it can be registered.
@@ -220,7 +226,8 @@ class Context {
   std::unique_ptr<QueueTable> queues_;
   std::unique_ptr<Proxy> proxy_;
   std::unique_ptr<MemoryBlock> state_;  // PeState
-  bool has_forgotten_ = false;          // a report, which may have told of a broken team
+  std::unique_ptr<DeviceReports> reports_;
+  bool has_forgotten_ = false;  // a report, which may have told of a broken team
   std::unique_ptr<MemoryBlock> local_table_;
   std::vector<LocalBuffer> local_buffers_;
   PeWords* words_ = nullptr;

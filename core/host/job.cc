@@ -11,12 +11,19 @@
 namespace gdakit {
 namespace {
 
+// Most of a PE's own errors begin with its name.
+bool names(const std::string& message, const std::string& who) {
+  return message.starts_with(who + " ") || message.starts_with(who + ":");
+}
+
 // The error of the PE that failed first.
 class FirstFailure {
  public:
   void note(int pe, const Error& error) {
     const std::lock_guard lock(mutex_);
-    if (!error_) error_ = error.within("PE " + std::to_string(pe));
+    if (error_) return;
+    const std::string who = "PE " + std::to_string(pe);
+    error_ = names(error.message(), who) ? error : error.within(who);
   }
 
   Result<void> result() const { return error_ ? Result<void>(*error_) : Result<void>(); }

@@ -1,6 +1,9 @@
 #include "core/host/stall.h"
 
+#include <algorithm>
 #include <cstdio>
+
+#include "core/host/symmetric_heap.h"
 
 namespace gdakit {
 namespace {
@@ -15,10 +18,6 @@ std::string seconds(std::uint64_t ns) {
   char text[32];
   std::snprintf(text, sizeof(text), "%.1f s", static_cast<double>(ns) * 1e-9);
   return text;
-}
-
-bool concerns_queue(Site site) {
-  return site == Site::queue_room || site == Site::queue_completion || site == Site::fetch_slot;
 }
 
 // Which side did not do its part, judged from how far each index has come.
@@ -63,19 +62,44 @@ const char* relation(Compare compare) {
   return "";
 }
 
-std::string word_lines(const StallReport& report) {
-  std::string text = "\n  word at " + hex(report.address) + " holds " +
-                     std::to_string(report.value) + "; waiting for " + relation(report.compare) +
-                     std::to_string(report.target);
-  if (report.peer >= 0) {
-    return text + "\n  to blame: PE " + std::to_string(report.peer) +
-           ", which did not come, or the NIC between";
-  }
-  return text + "\n  to blame: the PE that should write this word, or the NIC between";
+std::string broken_lines(const HostView& host) {
+  std::string text;
+  for (const HostView::Queue& queue : host.broken_queues) text += "\n  " + queue.text;
+  return text;
 }
 
-std::string lock_lines(const StallReport& report, int my_pe) {
-  const std::string text = "\n  lock at " + hex(report.address);
+// What a PE has left undone, and what else may be the cause.
+std::string blame_peer(int pe, const std::string& undone, const HostView& host) {
+  const auto to_it = [pe](const HostView::Queue& queue) { return queue.peer == pe; };
+  const std::string text = "\n  to blame: PE " + std::to_string(pe) + ", which did not " + undone;
+  if (std::any_of(host.broken_queues.begin(), host.broken_queues.end(), to_it)) {
+    return text + ", or cannot know: what was sent by the broken queue has not arrived";
+  }
+  const bool direct = host.heap != nullptr && host.heap->transports().has_direct_atomics(pe);
+  return direct ? text : text + ", or the NIC between";
+}
+
+// Who should have written a word only the kernel knows.
+std::string blame_for_word(const HostView& host) {
+  const std::string text =
+      "\n  to blame: not known, because only the kernel knows who should "
+      "write this word; ";
+  if (host.heap == nullptr) return text + "look for its writer";
+  return text + (host.broken_queues.empty()
+                     ? "no queue of this PE is broken"
+                     : "what this PE sent by the broken queue has not arrived");
+}
+
+std::string word_lines(const StallReport& report, const HostView& host) {
+  const std::string text = "\n  word at " + place_text(report.address, host.heap) + " holds " +
+                           std::to_string(report.value) + "; waiting for " +
+                           relation(report.compare) + std::to_string(report.target) +
+                           broken_lines(host);
+  return text + (report.peer >= 0 ? blame_peer(report.peer, "come", host) : blame_for_word(host));
+}
+
+std::string lock_lines(const StallReport& report, int my_pe, const HostView& host) {
+  const std::string text = "\n  lock at " + place_text(report.address, host.heap);
   if (report.peer == my_pe) {
     return text + ": ticket " + std::to_string(report.target) + " waits for ticket " +
            std::to_string(report.value) +
@@ -84,69 +108,23 @@ std::string lock_lines(const StallReport& report, int my_pe) {
   }
   if (report.peer >= 0) {
     return text + ": waiting for PE " + std::to_string(report.peer) +
-           ", which stands before this PE in the queue\n  to blame: PE " +
-           std::to_string(report.peer) + ", which did not hand the lock over, or the NIC between";
+           ", which stands before this PE in the queue" + broken_lines(host) +
+           blame_peer(report.peer, "hand the lock over", host);
   }
-  return text +
-         ": waiting to be told which PE stands behind this one\n  to blame: the PE that came next, "
-         "or the NIC between";
-}
-
-std::string fault_sentence(const FaultReport& report) {
-  const std::string pe = "PE " + std::to_string(report.peer);
-  const std::string memory =
-      std::to_string(report.bytes) + " bytes at address " + hex(report.address);
-  switch (report.what) {
-    case Fault::none: break;
-    case Fault::no_pe: return "there is no " + pe;
-    case Fault::no_queue:
-      return "there is no queue of that number to " + pe +
-             "; GDAKIT_QUEUES_PER_PEER says how many there are, with those of add_queues";
-    case Fault::wrong_sharing:
-      return "the queue to " + pe +
-             " is of the other sharing; exclusively_on takes what add_queues made exclusive, and "
-             "everything else the other queues";
-    case Fault::foreign_post:
-      return "somebody else has posted to the exclusive queue to " + pe +
-             " meanwhile, and its WQEs may be void; one handle at a time may post there";
-    case Fault::heap_memory: return memory + " are not in the symmetric heap";
-    case Fault::local_memory:
-      return memory +
-             " of this PE are neither in the symmetric heap nor registered; allocate them there, "
-             "or give them to register_buffer";
-    case Fault::heap_elements:
-      return "not all of the elements of " + memory + " and on are in the symmetric heap";
-    case Fault::local_elements:
-      return "not all of this PE's elements of " + memory +
-             " and on are in the symmetric heap or registered; allocate them there, or give them "
-             "to register_buffer";
-    case Fault::alignment: return "the word of " + memory + " is not aligned to its size";
-    case Fault::stride:
-      return "a destination of several elements needs a stride other than 0, and alltoalls "
-             "positive ones";
-    case Fault::count:
-      return "a heap cannot hold so many elements as were to go to address " + hex(report.address);
-    case Fault::operation:
-      return "its type does not have that reduction; floating-point numbers have no and, or and "
-             "xor";
-    case Fault::root: return "the root is none of the team's members";
-    case Fault::not_a_member: return "this PE is in no such team";
-    case Fault::ticket: return "the ticket names no queue of this job";
-    case Fault::lock_not_held: return "this PE does not hold the lock at " + hex(report.address);
-  }
-  return "an unknown one";
+  return text + ": waiting to be told which PE stands behind this one" + broken_lines(host) +
+         "\n  to blame: the PE that came next, or the NIC between";
 }
 
 }  // namespace
 
 const char* waited_for(Site site) {
   switch (site) {
-    case Site::queue_room: return "room in the send queue";
-    case Site::queue_completion: return "a completion";
-    case Site::fetch_slot: return "a slot of the fetch ring";
-    case Site::signal: return "a word that another PE writes";
+    case Site::queue_room: return "room in the send queue, to post an operation";
+    case Site::queue_completion: return "a completion, in quiet or the end of an operation";
+    case Site::fetch_slot: return "a slot of the fetch ring, to get a value";
+    case Site::signal: return "a word that another PE writes, in wait_until or one of its kind";
     case Site::team: return "another PE of its team to come to a collective operation";
-    case Site::lock: return "a lock";
+    case Site::lock: return "a lock, to set or clear it";
     case Site::user: return "something of its own";
     case Site::count: break;
   }
@@ -204,12 +182,18 @@ std::string describe(const QueueError& error, int peer) {
          ") at WQE " + std::to_string(error.wqe_index()) + ", " + opcode_name(error.opcode());
 }
 
+std::string broken_queue_text(std::uint32_t queue, int peer, const std::string& why) {
+  return "the queue to PE " + std::to_string(peer) + " is broken: " + why + " (queue " +
+         std::to_string(queue) + ")";
+}
+
 std::string describe(const Status& status) {
   const std::string where = status.peer < 0 ? "" : ", PE " + std::to_string(status.peer);
   switch (status.code) {
     case StatusCode::ok: return "ok";
     case StatusCode::queue_error: return describe(status.syndrome) + where;
-    case StatusCode::stalled: return "stalled: a wait exceeded GDAKIT_WATCHDOG" + where;
+    case StatusCode::stalled:
+      return "stalled: a wait exceeded GDAKIT_WATCHDOG, or gave up as an earlier one had" + where;
     case StatusCode::invalid_address:
       return "an address that is neither in the symmetric heap nor registered" + where;
     case StatusCode::invalid_argument:
@@ -218,18 +202,22 @@ std::string describe(const Status& status) {
   return "unknown status";
 }
 
-std::string describe(const StallReport& report, int my_pe) {
+bool concerns_queue(Site site) {
+  return site == Site::queue_room || site == Site::queue_completion || site == Site::fetch_slot;
+}
+
+std::string place_text(std::uint64_t address, const SymmetricHeap* heap) {
+  const auto* const at = reinterpret_cast<const void*>(address);
+  const bool known = heap != nullptr && heap->reserves(at);
+  return known ? heap->describe(at) + " [" + hex(address) + "]" : "address " + hex(address);
+}
+
+std::string describe(const StallReport& report, int my_pe, const HostView& host) {
   std::string text = "PE " + std::to_string(my_pe) + " stalled: block " +
                      std::to_string(report.block) + ", thread " + std::to_string(report.thread) +
                      " waited " + seconds(report.waited_ns) + " for " + waited_for(report.site);
-  if (report.site == Site::lock) return text + lock_lines(report, my_pe);
-  return text + (concerns_queue(report.site) ? queue_lines(report) : word_lines(report));
-}
-
-std::string describe(const FaultReport& report, int my_pe) {
-  return "PE " + std::to_string(my_pe) +
-         " called an operation with a bad argument: " + fault_sentence(report) +
-         (report.what == Fault::foreign_post ? "" : "; the operation was not posted");
+  if (report.site == Site::lock) return text + lock_lines(report, my_pe, host);
+  return text + (concerns_queue(report.site) ? queue_lines(report) : word_lines(report, host));
 }
 
 }  // namespace gdakit

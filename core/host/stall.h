@@ -1,13 +1,27 @@
-// Reports of the device in words: stalls, bad arguments, broken queues.
+// Reports of the device in words: stalls (stall.cc), bad arguments (fault.cc), broken queues.
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "core/format/cqe.h"
 #include "device/status.h"
 #include "device/views.h"
 
 namespace gdakit {
+
+class SymmetricHeap;
+
+// What the host knows beside a report.
+struct HostView {
+  struct Queue {
+    int peer;
+    std::string text;  // "the queue to PE 3 is broken: ..."
+  };
+
+  const SymmetricHeap* heap = nullptr;  // names objects, and tells who is a direct peer
+  std::vector<Queue> broken_queues;
+};
 
 // A syndrome's name and what usually causes it: "remote access error: ...".
 std::string describe(format::Syndrome syndrome);
@@ -18,16 +32,27 @@ std::string opcode_name(std::uint8_t opcode);
 // "the queue to PE 3 is broken: remote access error (...) at WQE 12, RDMA_WRITE".
 std::string describe(const QueueError& error, int peer);
 
+// "the queue to PE 3 is broken: transport retry exceeded: ... (queue 0)", in the NIC's words.
+std::string broken_queue_text(std::uint32_t queue, int peer, const std::string& why);
+
 // A Status in words; for kernels' results that reach the host.
 std::string describe(const Status& status);
 
 // What a thread that waits at `site` waits for.
 const char* waited_for(Site site);
 
-// Several lines: who waited where and for what, how far the queue has come, and which side is to
-// blame.
-std::string describe(const StallReport& report, int my_pe);
+// Whether what is waited for there is one queue's.
+bool concerns_queue(Site site);
 
-std::string describe(const FaultReport& report, int my_pe);
+// Several lines: who waited where and for what, how far the queue has come or which queues are
+// broken, and which side is to blame, where that can be known.
+std::string describe(const StallReport& report, int my_pe, const HostView& host = {});
+
+// Which operation, of which thread, and which of its arguments. `heap` may be null.
+std::string describe(const FaultReport& report, int my_pe, const SymmetricHeap* heap = nullptr);
+
+// "'counts' (4096 bytes) + 256 [0x7f31a0806100]", or "address 0x7f31a0806100" where that is not
+// memory of the heap. `heap` may be null.
+std::string place_text(std::uint64_t address, const SymmetricHeap* heap);
 
 }  // namespace gdakit

@@ -162,6 +162,7 @@ Result<void> SymmetricHeap::agree(const char* call, std::uint64_t mine) {
 }
 
 Result<void*> SymmetricHeap::allocate(std::uint64_t bytes, std::string name) {
+  const Bootstrap::For purpose(bootstrap_, Purpose::allocate);
   const Result<std::uint64_t> offset = place(bytes);
   if (!offset) return offset.error();
   allocations_.add(*offset, bytes, std::move(name));
@@ -169,8 +170,8 @@ Result<void*> SymmetricHeap::allocate(std::uint64_t bytes, std::string name) {
 }
 
 Result<void*> SymmetricHeap::allocate_own(std::uint64_t bytes, std::string name) {
-  const Result<std::uint64_t> offset = place(bytes);
   const Bootstrap::For purpose(bootstrap_, Purpose::allocate);
+  const Result<std::uint64_t> offset = place(bytes);
   if (!offset) return offset.error();
   allocations_.add_own(*offset, bytes, std::move(name));
   return static_cast<void*>(base() + *offset);
@@ -178,7 +179,6 @@ Result<void*> SymmetricHeap::allocate_own(std::uint64_t bytes, std::string name)
 
 Result<std::uint64_t> SymmetricHeap::place(std::uint64_t bytes) {
   if (Result<void> agreed = agree("allocate", bytes); !agreed) return agreed.error();
-  const Bootstrap::For purpose(bootstrap_, Purpose::allocate);
   const std::uint64_t left = limit_bytes_ - allocator_.size();
   if (bytes > limit_bytes_ || allocator_.missing_for(bytes) > left) {
     return Error(Code::exhausted,
@@ -194,6 +194,7 @@ Result<std::uint64_t> SymmetricHeap::place(std::uint64_t bytes) {
 }
 
 Result<void> SymmetricHeap::free(void* address) {
+  const Bootstrap::For purpose(bootstrap_, Purpose::free);
   constexpr std::uint64_t kNoObject = ~std::uint64_t{0};
   const auto distance = static_cast<std::uint64_t>(static_cast<char*>(address) - range_->base());
   const bool begins = contains(address) && allocator_.size_at(distance);
@@ -202,7 +203,6 @@ Result<void> SymmetricHeap::free(void* address) {
     return at == kNoObject ? std::string("an address where no object of the symmetric heap begins")
                            : "the object at offset " + std::to_string(at);
   };
-  const Bootstrap::For purpose(bootstrap_, Purpose::free);
   const Result<void> agreed =
       agree_on(bootstrap_, "free", offset, object, "all PEs must free the same object");
   if (!agreed) return agreed;
@@ -220,10 +220,15 @@ bool SymmetricHeap::contains(const void* address) const {
   return at >= range_->base() && at < range_->base() + allocator_.size();
 }
 
-std::string SymmetricHeap::describe(const void* address) const {
+bool SymmetricHeap::reserves(const void* address) const {
   const char* const at = static_cast<const char*>(address);
-  if (at < base() || at >= base() + limit_bytes_) return "memory outside the symmetric heap";
-  return allocations_.describe(static_cast<std::uint64_t>(at - base()));
+  return at >= base() && at < base() + limit_bytes_;
+}
+
+std::string SymmetricHeap::describe(const void* address) const {
+  if (!reserves(address)) return "memory outside the symmetric heap";
+  return allocations_.describe(
+      static_cast<std::uint64_t>(static_cast<const char*>(address) - base()));
 }
 
 HeapView SymmetricHeap::view() const {

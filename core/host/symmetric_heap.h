@@ -42,6 +42,9 @@ class SymmetricHeap {
   Result<void> free(void* address);
 
   bool contains(const void* address) const;
+  // Whether an address is one of those that are the heap's, with memory or without. Any thread may
+  // ask.
+  bool reserves(const void* address) const;
   // What lies at an address: "'counts' (4096 bytes) + 256", "64 bytes behind allocation 3 (4096
   // bytes)". Any thread may ask.
   std::string describe(const void* address) const;
@@ -69,10 +72,10 @@ class SymmetricHeap {
   Result<void> grow(std::uint64_t bytes);
   Result<MemoryKeys> make_chunk(std::uint64_t bytes);
   Result<void> add_chunk(std::uint64_t bytes, Be32 lkey, const std::vector<Be32>& rkeys);
+  std::string sharing_text() const;
   Result<void> agree(const char* call, std::uint64_t mine);
   // The offset of new memory.
   Result<std::uint64_t> place(std::uint64_t bytes);
-  std::string sharing_text() const;
 
   Bootstrap& bootstrap_;
   Backend& backend_;

@@ -37,7 +37,7 @@ struct StridedMessage {
 template <class M>
 GDAKIT_DEVICE Status await_count(M& m, const DeviceContext& context, const std::uint64_t* word,
                                  std::uint64_t number, std::int32_t pe) {
-  Watchdog<M> watchdog(m, context.watchdog_ns, Site::team);
+  Watchdog<M> watchdog(m, context, Site::team);
   while (m.load(order::SignalBeforeData{}, word) < number) {
     if (watchdog.turn()) continue;
     HandleMemo memo;
@@ -108,12 +108,13 @@ class Messenger {
 
  private:
   GDAKIT_DEVICE Status refused(std::int32_t pe, const Message& message) {
-    return rma::not_registered(poster_, message.remote, message.local, message.bytes, pe);
+    return rma::not_registered(poster_, Operation::collective, message.remote, message.local,
+                               message.bytes, pe);
   }
   GDAKIT_DEVICE Status refused(std::int32_t pe, const StridedMessage& message) {
     const strided::Elements all = elements_of(message);
-    return strided::refused(poster_, ThreadGroup{}, strided::unregistered_side(poster_, all), all,
-                            pe, Batch::more)
+    return strided::refused(poster_, ThreadGroup{}, Operation::collective,
+                            strided::unregistered_side(poster_, all), all, pe, Batch::more)
         .status;
   }
 

@@ -76,9 +76,9 @@ class Session {
     const auto from = reinterpret_cast<std::uint64_t>(source.at);
     const bool has_dest = dest.bytes == 0 || is_in_heap(context_.heap, to, dest.bytes);
     if (has_dest && is_local(context_, from, source.bytes)) return true;
-    status_ =
-        report_fault(m_, context_, has_dest ? Fault::local_memory : Fault::heap_memory,
-                     context_.my_pe, has_dest ? from : to, has_dest ? source.bytes : dest.bytes);
+    status_ = report_fault(m_, context_, Operation::collective,
+                           has_dest ? Fault::local_memory : Fault::heap_memory, context_.my_pe,
+                           has_dest ? from : to, has_dest ? source.bytes : dest.bytes);
     return false;
   }
 

@@ -244,7 +244,7 @@ TEST(LockStall, NamesTheLockAndThePeThatKeepsIt) {
   expect_job(
       2, options,
       [&](Context& c) -> Result<void> {
-        auto lock = c.allocate<Lock>(1);
+        auto lock = c.allocate<Lock>(1, "door");
         auto checks = Checks::make(c);
         if (!lock || !checks) return mismatch("allocate");
         if (c.my_pe() == 0) {
@@ -253,8 +253,9 @@ TEST(LockStall, NamesTheLockAndThePeThatKeepsIt) {
         if (auto met = c.barrier(); !met) return met;
         if (c.my_pe() == 1) {
           if (auto ok = keep_lock(c, *lock, *checks, &reports[1]); !ok) return ok;
-          char address[32];
-          std::snprintf(address, sizeof(address), "lock at %p", static_cast<void*>(*lock));
+          char address[64];
+          std::snprintf(address, sizeof(address), "lock at 'door' (64 bytes) [%p]",
+                        static_cast<void*>(*lock));
           if (reports[1].find(address) == std::string::npos) return mismatch(reports[1]);
         }
         return c.barrier();

@@ -348,7 +348,7 @@ TEST(Describe, NamesTheLockAndWhoDidNotHandItOver) {
   report.site = Site::lock;
   report.address = 0xabc0;
   report.peer = 2;
-  EXPECT_NE(describe(report, 0).find("lock at 0xabc0"), std::string::npos);
+  EXPECT_NE(describe(report, 0).find("lock at address 0xabc0"), std::string::npos);
   EXPECT_NE(describe(report, 0).find("PE 2, which did not hand the lock over"), std::string::npos);
   EXPECT_NE(describe(report, 2).find("the thread of this PE that has the lock"), std::string::npos);
   report.peer = -1;

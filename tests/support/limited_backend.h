@@ -35,6 +35,7 @@ class LimitedBackend : public Backend {
   std::string describe_queue(QueueNumber queue) const override {
     return inner_->describe_queue(queue);
   }
+  std::vector<BrokenQueue> broken_queues() const override { return inner_->broken_queues(); }
   Result<void> pause() override { return inner_->pause(); }
   Result<void> resume() override { return inner_->resume(); }
 

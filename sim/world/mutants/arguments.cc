@@ -63,9 +63,20 @@ const std::vector<Argument>& arguments() {
        "The record changes places with QueueState::posted, which says the same; the fence before "
        "the doorbell follows both."},
       {{"device/ring.h", "", SiteOp::store, 2}, Operator::delay, kPostedIsAdvice},
-      {{"device/watchdog.h", "", SiteOp::load, 1},
+      {{"device/watchdog.h", "", SiteOp::load, 2},
+       Operator::narrow_gpu,
+       "The device's threads alone set the word; the host clears it before a launch, which is "
+       "ordered."},
+      {{"device/watchdog.h", "", SiteOp::load, 3},
        Operator::narrow_gpu,
        "The host changes the state of a report between launches alone, which are ordered."},
+      {{"device/watchdog.h", "", SiteOp::store, 1},
+       Operator::narrow_gpu,
+       "The device's threads alone read the word; the host clears it before a launch, which is "
+       "ordered."},
+      {{"device/watchdog.h", "", SiteOp::store, 1},
+       Operator::delay,
+       "A wait that sees the word late lasts no longer than the one that has stalled."},
   };
   return kArguments;
 }

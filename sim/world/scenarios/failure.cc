@@ -36,6 +36,19 @@ struct Stalls {
   }
 };
 
+// Words that nobody writes: the first wait of all stalls, and later ones give up at once.
+struct WaitsOn {
+  const Witness* witness;
+  Word* data;
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    for (int i = 0; i < 2; ++i) {
+      const Status status = pe.wait_until(data, Compare::ne, Word{0});
+      witness->expect(status.code == StatusCode::stalled, "wait_until says that it has stalled");
+    }
+  }
+};
+
 // Some stall and some do not, as it happens.
 struct MayStall {
   const Witness* witness;
@@ -146,6 +159,23 @@ WorldPointer watchdog(const SubjectOptions& options) {
     after.expect(is_complete_report(state.stall.state), "the stall is reported");
     after.expect(state.stall.site == Site::queue_completion && state.stall.peer == 1,
                  "the report says who waits, and for whom");
+  });
+  return world;
+}
+
+WorldPointer stall_again(const SubjectOptions& options) {
+  WorldOptions world_options = options_for(options);
+  world_options.watchdog_ns = 1'000'000;
+  world_options.watch_reports = true;
+  world_options.expect_quiet = false;
+  auto world = std::make_unique<World>("stall-again", world_options);
+  auto* data = world->allocate<Word>("data", 1, RegionKind::signal);
+  world->launch_on(0, {.blocks = 2, .threads = 1}, WaitsOn{world->witness(), data});
+  world->check([=](After& after) {
+    const PeState state = after.pe_state(0);
+    after.expect(is_complete_report(state.stall.state), "the stall is reported");
+    after.expect(state.stall.waited_ns >= 1'000'000, "the report is of a wait that was long");
+    after.expect(state.gives_up == 1, "later waits of the PE give up");
   });
   return world;
 }

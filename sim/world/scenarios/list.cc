@@ -210,6 +210,7 @@ constexpr ScenarioEntry kScenarios[] = {
     {"error-flush", "A peer refuses the key; every thread learns of it.", make<s::error_flush>},
     {"commands-error", "A peer refuses the key of a command's WQE.", make<s::commands_error>},
     {"watchdog", "The NIC sleeps; waits end and are reported.", make<s::watchdog>},
+    {"stall-again", "Waits behind a stall give up at once.", make<s::stall_again>},
     {"impatient", "Stalls are reported while NIC and other threads go on.", make<s::impatient>},
     {"proxy-stall", "A stall is reported while a host thread rings.", make<s::proxy_stall>},
     {"exclusive-stall", "One thread reports a stall of a queue that another one owns.",

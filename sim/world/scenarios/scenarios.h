@@ -132,6 +132,7 @@ WorldPointer own_stores(const SubjectOptions& options, Reached reached = Reached
 WorldPointer error_flush(const SubjectOptions& options);
 WorldPointer commands_error(const SubjectOptions& options);
 WorldPointer watchdog(const SubjectOptions& options);
+WorldPointer stall_again(const SubjectOptions& options);
 WorldPointer impatient(const SubjectOptions& options);
 WorldPointer proxy_stall(const SubjectOptions& options);
 WorldPointer exclusive_stall(const SubjectOptions& options);

@@ -1,0 +1,139 @@
+#include "core/host/device_reports.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "device/watchdog.h"
+
+namespace gdakit {
+namespace {
+
+constexpr std::chrono::milliseconds kBetweenLooks{50};
+
+std::uint64_t state_of(const std::uint64_t& state) {
+  return __atomic_load_n(&state, __ATOMIC_ACQUIRE);
+}
+
+// Whether there is a report that has not been said; it counts as said from now on.
+bool is_news(const std::uint64_t& state, std::uint64_t* said) {
+  const std::uint64_t now = state_of(state);
+  if (!is_complete_report(now) || now == *said) return false;
+  *said = now;
+  return true;
+}
+
+}  // namespace
+
+DeviceReports::DeviceReports(int my_pe, Log log, PeState& state, const SymmetricHeap& heap,
+                             const Backend& backend)
+    : my_pe_(my_pe), log_(log), state_(state), heap_(heap), backend_(backend) {
+  thread_ = std::thread([this] { run(); });
+}
+
+DeviceReports::~DeviceReports() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_one();
+  thread_.join();
+}
+
+void DeviceReports::run() {
+  std::unique_lock lock(mutex_);
+  bool last = false;
+  while (!last) {
+    last = changed_.wait_for(lock, kBetweenLooks, [this] { return stopping_; });
+    look();
+  }
+}
+
+void DeviceReports::look() {
+  if (is_news(state_.stall.state, &stall_said_)) log_.warn(stall_text());
+  if (is_news(state_.fault.state, &fault_said_)) {
+    log_.warn(describe(state_.fault, my_pe_, &heap_));
+  }
+  say_broken_queues();
+}
+
+void DeviceReports::say_broken_queues() {
+  for (const BrokenQueue& broken : backend_.broken_queues()) {
+    Watched* const queue = find(broken.number);
+    if (queue == nullptr || queue->said) continue;
+    queue->said = true;
+    log_.warn("PE " + std::to_string(my_pe_) + ": " +
+              broken_queue_text(queue->index, queue->peer, broken.why));
+  }
+}
+
+void DeviceReports::watch(const HostQueue& queue, std::uint32_t index) {
+  const std::lock_guard lock(mutex_);
+  queues_.push_back({queue.number(), queue.view().peer, index});
+}
+
+DeviceReports::Watched* DeviceReports::find(QueueNumber number) {
+  const auto found = std::find_if(queues_.begin(), queues_.end(), [number](const Watched& queue) {
+    return queue.number == number;
+  });
+  return found == queues_.end() ? nullptr : &*found;
+}
+
+// A report that is not about one queue lists those that are broken.
+std::string DeviceReports::stall_text() {
+  const StallReport& stall = state_.stall;
+  HostView host{&heap_, {}};
+  if (concerns_queue(stall.site)) {
+    const auto is_it = [&stall](const Watched& queue) {
+      return queue.peer == stall.peer && queue.index == stall.queue;
+    };
+    const auto queue = std::find_if(queues_.begin(), queues_.end(), is_it);
+    const std::string text = describe(stall, my_pe_, host);
+    return queue == queues_.end()
+               ? text
+               : text + "\n  the NIC says: " + backend_.describe_queue(queue->number);
+  }
+  for (const BrokenQueue& broken : backend_.broken_queues()) {
+    Watched* const queue = find(broken.number);
+    if (queue == nullptr) continue;
+    queue->said = true;
+    host.broken_queues.push_back(
+        {queue->peer, broken_queue_text(queue->index, queue->peer, broken.why)});
+  }
+  return describe(stall, my_pe_, host);
+}
+
+Result<void> DeviceReports::check() {
+  const std::lock_guard lock(mutex_);
+  if (const std::uint64_t stall = state_of(state_.stall.state); is_complete_report(stall)) {
+    stall_said_ = stall;
+    return Error(Code::timed_out, stall_text());
+  }
+  if (const std::uint64_t fault = state_of(state_.fault.state); is_complete_report(fault)) {
+    fault_said_ = fault;
+    return Error(Code::invalid_argument, describe(state_.fault, my_pe_, &heap_));
+  }
+  return {};
+}
+
+void DeviceReports::note_said(QueueNumber queue) {
+  const std::lock_guard lock(mutex_);
+  if (Watched* const known = find(queue)) known->said = true;
+}
+
+bool DeviceReports::clear() {
+  const std::lock_guard lock(mutex_);
+  bool any = false;
+  // A report that is still being written stays. A complete one is the host's alone.
+  for (std::uint64_t* const state : {&state_.stall.state, &state_.fault.state}) {
+    const std::uint64_t now = state_of(*state);
+    if (!is_complete_report(now)) continue;
+    __atomic_store_n(state, now + 1, __ATOMIC_RELEASE);
+    any = true;
+  }
+  let_wait();
+  return any;
+}
+
+void DeviceReports::let_wait() { __atomic_store_n(&state_.gives_up, 0, __ATOMIC_RELAXED); }
+
+}  // namespace gdakit

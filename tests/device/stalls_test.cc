@@ -1,0 +1,184 @@
+// What a stall does to the waits that come after it, and what ends that.
+#include "tests/support/job.h"
+
+namespace gdakit {
+namespace {
+
+using test::expect_job;
+using test::job_options;
+using test::mismatch;
+using Clock = std::chrono::steady_clock;
+
+// Signals a peer that never answers, and ignores what the calls return.
+struct SignalAndWait {
+  std::uint64_t* word;
+  int steps;
+
+  template <class Pe>
+  GDAKIT_DEVICE void operator()(Pe& pe) const {
+    for (int i = 1; i <= steps; ++i) {
+      pe.signal(word + 1, 1, SignalOp::add, 1);
+      pe.wait_until(word, Compare::ge, static_cast<std::uint64_t>(i));
+    }
+  }
+};
+
+Options impatient_options() {
+  Options options = job_options();
+  options.watchdog = std::chrono::milliseconds(300);
+  return options;
+}
+
+// Two PEs; pe_main(context, word) on PE 0 alone.
+template <class Main>
+void expect_alone(const Options& options, Main&& pe_main) {
+  expect_job(
+      2, options,
+      [&](Context& c) -> Result<void> {
+        auto word = c.allocate<std::uint64_t>(2, "flags");
+        if (!word) return word.error();
+        if (c.my_pe() == 0) {
+          if (Result<void> done = pe_main(c, *word); !done) return done;
+        }
+        return c.barrier();
+      },
+      test::Kernels::of_one_pe);
+}
+
+Result<void> stalled(const Result<void>& ran) {
+  if (ran) return mismatch("the stall was not reported");
+  const bool said = ran.error().message().find("PE 0 stalled: block 0, thread 0") == 0;
+  return said ? Result<void>() : ran;
+}
+
+// Each wait for itself would take 300 s in all.
+TEST(Stall, EndsAKernelThatLoops) {
+  expect_alone(impatient_options(), [](Context& c, std::uint64_t* word) -> Result<void> {
+    const auto begin = Clock::now();
+    auto said = stalled(c.launch(SignalAndWait{word, 1000}, {.blocks = 1, .threads = 1}));
+    if (!said) return said;
+    const std::chrono::duration<double> took = Clock::now() - begin;
+    return took.count() < 30 ? Result<void>()
+                             : mismatch("the kernel took " + std::to_string(took.count()) + " s");
+  });
+}
+
+// All threads wait when the first of them stalls.
+TEST(Stall, EndsTheWaitsOfManyThreads) {
+  expect_alone(impatient_options(), [](Context& c, std::uint64_t* word) -> Result<void> {
+    const auto begin = Clock::now();
+    if (c.launch(SignalAndWait{word, 100}, {.blocks = 4, .threads = 33})) {
+      return mismatch("the stall was not reported");
+    }
+    const std::chrono::duration<double> took = Clock::now() - begin;
+    return took.count() < 15 ? Result<void>()
+                             : mismatch("the kernel took " + std::to_string(took.count()) + " s");
+  });
+}
+
+// Only a wait that has lasted as long as the watchdog says is reported.
+TEST(Stall, IsForgottenByClearReports) {
+  expect_alone(impatient_options(), [](Context& c, std::uint64_t* word) -> Result<void> {
+    const LaunchShape one{.blocks = 1, .threads = 1};
+    if (auto said = stalled(c.launch(SignalAndWait{word, 3}, one)); !said) return said;
+    c.clear_reports();
+    return stalled(c.launch(SignalAndWait{word, 3}, one));
+  });
+}
+
+TEST(Stall, IsForgottenByTheNextLaunchsWaits) {
+  expect_alone(impatient_options(), [](Context& c, std::uint64_t* word) -> Result<void> {
+    const LaunchShape one{.blocks = 1, .threads = 1};
+    if (auto said = stalled(c.launch(SignalAndWait{word, 3}, one)); !said) return said;
+    const auto begin = Clock::now();
+    if (auto said = stalled(c.launch(SignalAndWait{word, 3}, one)); !said) return said;
+    return Clock::now() - begin >= c.options().watchdog
+               ? Result<void>()
+               : mismatch("the second launch's wait gave up at once");
+  });
+}
+
+// A wait that breaks a queue, a team or a lock by giving up does not give up at once.
+TEST(Stall, LeavesTimeToWhatWouldBreak) {
+  EXPECT_EQ(limit_after_stall(1600, Site::signal), 0u);
+  for (const Site site :
+       {Site::queue_room, Site::queue_completion, Site::fetch_slot, Site::team, Site::lock}) {
+    EXPECT_EQ(limit_after_stall(1600, site), 100u);
+  }
+}
+
+// Writes to PE 1 with a key that its NIC refuses, asks nobody how that went, and waits for a word
+// that nobody writes.
+struct WaitBehindABrokenQueue {
+  std::uint64_t* word;
+
+  template <class Pe>
+  GDAKIT_DEVICE void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    const auto address = reinterpret_cast<std::uint64_t>(word);
+    Span remote = remote_span(pe.context(), address, 1);
+    remote.key = Be32{remote.key ^ 0x5500};
+    const Span local = local_span(pe.context(), address);
+    HandleMemo memo;
+    const Poster<std::remove_reference_t<decltype(m)>, SharedPublication> poster{m, pe.context(), 0,
+                                                                                 memo};
+    auto queue = poster.to(1);
+    queue.post(LoneThread{}, {}, Batch::last, [&](std::uint64_t at, std::uint8_t fm_ce_se) {
+      write_rdma(m, queue.view(), at, format::Opcode::rdma_write, fm_ce_se, remote, local, 8);
+    });
+    pe.wait_until(word, Compare::ne, 0);
+  }
+};
+
+TEST(Stall, ListsTheBrokenQueuesOfAPeThatWaitsForAWord) {
+  Options options = impatient_options();
+  options.transport = TransportChoice::nic;
+  options.watchdog = std::chrono::milliseconds(500);  // by then the NIC has refused
+  expect_alone(options, [](Context& c, std::uint64_t* word) -> Result<void> {
+    const auto ran = c.launch(WaitBehindABrokenQueue{word + 1}, {.blocks = 1, .threads = 1});
+    if (auto said = stalled(ran); !said) return said;
+    for (const char* const words :
+         {"word at 'flags' (16 bytes) + 8 [", "the queue to PE 1 is broken: remote access error",
+          "what this PE sent by the broken queue has not arrived"}) {
+      if (ran.error().message().find(words) == std::string::npos) return ran;
+    }
+    return {};
+  });
+}
+
+struct BarrierAll {
+  template <class Pe>
+  GDAKIT_DEVICE void operator()(Pe& pe) const {
+    pe.barrier_all();
+  }
+};
+
+TEST(Stall, BlamesNoNicBetweenDirectPeers) {
+  Options options = impatient_options();
+  options.transport = TransportChoice::direct;
+  std::string report;
+  expect_alone(options, [&report](Context& c, std::uint64_t*) -> Result<void> {
+    if (!c.transports().has_direct_atomics(1)) return {};  // e.g. on two GPUs without a way
+    const Result<void> ran = c.launch(BarrierAll{}, {.blocks = 1, .threads = 1});
+    report = ran ? "no report" : ran.error().message();
+    return {};
+  });
+  if (report.empty()) GTEST_SKIP() << "the PEs are no direct peers here";
+  EXPECT_NE(report.find("to blame: PE 1, which did not come"), std::string::npos) << report;
+  EXPECT_EQ(report.find("or the NIC between"), std::string::npos) << report;
+}
+
+// A job that runs in one process says once whose error it is.
+TEST(Stall, NamesItsPeOnce) {
+  const Result<void> done = run_in_process(2, impatient_options(), [](Context& c) -> Result<void> {
+    auto word = c.allocate<std::uint64_t>(2);
+    if (!word) return word.error();
+    if (c.my_pe() == 1) return c.barrier();
+    return c.launch(SignalAndWait{*word, 1}, {.blocks = 1, .threads = 1});
+  });
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().message().find("PE 0 stalled: block 0"), 0u) << done.error().message();
+}
+
+}  // namespace
+}  // namespace gdakit
