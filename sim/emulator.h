@@ -23,6 +23,7 @@ inline constexpr std::uint32_t kMaxBlockThreads = 1024;
 struct EmulatorOptions {
   std::uint32_t workers = 1;  // OS threads, the caller's included; no more than blocks are used
   StackOptions stacks = {};
+  std::int32_t pe = -1;  // that runs the kernel, for reports
 };
 
 // launch() without the kernel's type.
@@ -33,7 +34,8 @@ Result<void> run_grid(LaunchShape shape, const EmulatorOptions& options, ThreadM
 // Errors: a shape or options out of range (invalid_argument); no room for stacks or OS threads
 // (exhausted); the kernel threw (aborted: names the first thread that did; the others are unwound
 // where they wait, as by an exception). A deadlock among group operations and a misuse of them end
-// the program with a report on stderr, which names block, warp, lanes and operation.
+// the program with a report on stderr, which names block, warp, lanes and operation; a thread that
+// touches what is no memory of its, with one that names it (sim/crash.h).
 //
 // The kernel is shared by all threads, hence const. It must not spin or join a group operation
 // inside a catch handler. Calls may run at the same time, from different OS threads.

@@ -4,7 +4,10 @@
 //   | guard | stack 0 ......... | guard | stack 1 ......... | ...      one slab, one mmap
 //           ^ bottom            ^ top: where a fiber starts
 //
-// A stack grows down; running over its end touches the guard page and ends the program (SIGSEGV).
+// A stack grows down; running over its end touches the guard and ends the program (SIGSEGV), with a
+// sentence where sim/crash.h watches. The guard is addresses without memory, more of them than all
+// local arrays of a GPU's thread can have (512 KiB), so that no array reaches over it into the next
+// stack.
 // A guarded stack costs two of the system's map areas (vm.max_map_count, 65530 by default): beyond
 // about 30,000 stacks in one process, turn the guards off or raise that limit.
 //
@@ -22,17 +25,23 @@ namespace gdakit::sim {
 struct Stack {
   std::byte* bottom = nullptr;
   std::size_t bytes = 0;
+  std::size_t guard_bytes = 0;  // below the bottom
 
   std::byte* top() const { return bottom + bytes; }
+  // Whether the address is one of its guard.
+  bool guards(const std::byte* address) const {
+    return address < bottom && address >= bottom - guard_bytes;
+  }
 };
 
-// Sanitizers make frames several times larger.
-inline constexpr std::size_t kDefaultStackBytes =
-    (kAddressSanitizer || kThreadSanitizer ? 256 : 64) * std::size_t{1024};
+// Sanitizers make frames several times larger: there a stack that a user asks for is, too.
+inline constexpr std::size_t kStackFactor = kAddressSanitizer || kThreadSanitizer ? 4 : 1;
+inline constexpr std::size_t kDefaultStackBytes = kStackFactor * 64 * 1024;
+inline constexpr std::size_t kGuardBytes = std::size_t{1} << 20;
 
 struct StackOptions {
   std::size_t bytes = kDefaultStackBytes;  // usable; rounded up to whole pages
-  bool guards = true;                      // an unmapped page below each stack
+  bool guards = true;                      // kGuardBytes of no memory below each stack
 };
 
 class StackPool {

@@ -3,7 +3,9 @@
 namespace gdakit::sim {
 namespace {
 
-thread_local Thread* current = nullptr;
+// A signal handler reads it (crash.h), which must not allocate what a thread keeps of a library
+// that was loaded late: hence the model.
+[[gnu::tls_model("initial-exec")]] thread_local Thread* current = nullptr;
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "device/machine.h"
+#include "sim/stack_pool.h"
 
 namespace gdakit::sim {
 
@@ -30,6 +31,8 @@ struct Thread {
   LaunchShape shape;
   std::uint32_t block_index = 0;
   std::uint32_t thread_index = 0;
+  std::int32_t pe = -1;  // for reports; -1: it is of none
+  Stack stack;           // while it has one
 
   // Surroundings; set by Block::add.
   Scheduler* scheduler = nullptr;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/base/assert.h"
+#include "sim/crash.h"
 
 namespace gdakit::sim {
 namespace {
@@ -58,8 +59,8 @@ void LaunchState::fail(Error error) {
   failed_.store(true, std::memory_order_relaxed);
 }
 
-Worker::Worker(LaunchState& state, ThreadMain main, StackOptions stacks)
-    : state_(state), main_(main), stacks_(stacks) {}
+Worker::Worker(LaunchState& state, ThreadMain main, StackOptions stacks, std::int32_t pe)
+    : state_(state), main_(main), pe_(pe), stacks_(stacks) {}
 
 Worker::~Worker() = default;
 
@@ -74,6 +75,7 @@ void Worker::add_block(LaunchShape shape, std::uint32_t block_index) {
     task.shape = shape;
     task.block_index = block_index;
     task.thread_index = static_cast<std::uint32_t>(threads.size());
+    task.pe = pe_;
     task.main = &main_;
     task.resident = &resident;
     threads.push_back(&task);
@@ -84,6 +86,7 @@ void Worker::add_block(LaunchShape shape, std::uint32_t block_index) {
 
 void Worker::run() {
   const RaisedFloatFlags flags;
+  const CrashWatch watch;
   while (live_ != 0) {
     if (turn_left_ == 0) end_turn();
     if (state_.failed()) return cancel_all();

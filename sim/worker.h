@@ -53,7 +53,8 @@ class LaunchState {
 
 class Worker final : public Scheduler {
  public:
-  Worker(LaunchState& state, ThreadMain main, StackOptions stacks);
+  // `pe`: of its threads, for reports.
+  Worker(LaunchState& state, ThreadMain main, StackOptions stacks, std::int32_t pe);
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
@@ -74,7 +75,6 @@ class Worker final : public Scheduler {
     const ThreadMain* main = nullptr;
     Resident* resident = nullptr;
     Task* next = nullptr;
-    Stack stack;
     std::optional<Fiber> fiber;
   };
   struct Resident {
@@ -95,6 +95,7 @@ class Worker final : public Scheduler {
 
   LaunchState& state_;
   ThreadMain main_;
+  std::int32_t pe_;
   StackPool stacks_;
   std::deque<Resident> residents_;
   std::size_t live_ = 0;

@@ -97,6 +97,7 @@ struct Options {
   std::uint64_t heap_limit = std::uint64_t{16} << 30;
   NicHandler nic_handler = NicHandler::automatic;
   std::uint32_t emulator_workers = 1;
+  std::uint64_t emulator_stack = std::uint64_t{64} << 10;
   DeviceChoice device = DeviceChoice::automatic;
   std::vector<std::uint32_t> gpus;  // CUDA ordinals; local rank r uses r % size(); empty: all
   DmaChoice dma = DmaChoice::automatic;

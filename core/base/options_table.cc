@@ -276,6 +276,11 @@ constexpr OptionRow kTable[] = {
     {"GDAKIT_EMULATOR_WORKERS", "integer", "threads", "an integer from 1 to 64",
      "How many host threads emulate the GPU's threads of a PE.", false,
      parse_integer<&Options::emulator_workers, 1, 64>, integer_text<&Options::emulator_workers>},
+    {"GDAKIT_EMULATOR_STACK", "size", "bytes",
+     "bytes from 4K to 65536G, with K, M or G for 2^10..2^30",
+     "The stack of an emulated thread, where a kernel's local arrays lie; at least 16K, and four "
+     "times as much under a sanitizer.",
+     false, parse_size<&Options::emulator_stack>, size_text<&Options::emulator_stack>},
     {"GDAKIT_DEVICE", "choice", "", "auto, cpu or gpu",
      "Where kernels run: emulated GPU threads (cpu), a GPU (gpu), or a GPU if there is one.", false,
      parse_choice<&Options::device, kDevices, device_choice_name>,

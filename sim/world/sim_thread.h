@@ -82,13 +82,11 @@ struct DelayedStore {
 struct SimSurroundings;
 
 struct SimThread : Thread {
-  std::uint32_t pe = 0;
   SimSurroundings* around = nullptr;
   const DeviceContext* context = nullptr;
   weak::AgentId agent = 0;
   SimBlock* home = nullptr;
   const ThreadMain* main = nullptr;
-  Stack stack;
   std::optional<Fiber> fiber;
 
   ThreadState state = ThreadState::ready;

@@ -54,6 +54,7 @@ TEST(Options, DefaultsAreThoseOfTheTable) {
   EXPECT_EQ(row_of("GDAKIT_HEAP_LIMIT").text(options), "16G");
   EXPECT_EQ(row_of("GDAKIT_NIC_HANDLER").text(options), "auto");
   EXPECT_EQ(row_of("GDAKIT_EMULATOR_WORKERS").text(options), "1");
+  EXPECT_EQ(row_of("GDAKIT_EMULATOR_STACK").text(options), "64K");
   EXPECT_EQ(row_of("GDAKIT_DEVICE").text(options), "auto");
   EXPECT_EQ(row_of("GDAKIT_GPUS").text(options), "");
   EXPECT_EQ(row_of("GDAKIT_DMA").text(options), "auto");
@@ -75,7 +76,7 @@ TEST(Options, EveryRowIsCompleteAndNamedOnce) {
     EXPECT_FALSE(std::string_view(row.type).empty()) << row.name;
     EXPECT_FALSE(std::string_view(row.allowed).empty()) << row.name;
   }
-  EXPECT_EQ(names.size(), 29u);
+  EXPECT_EQ(names.size(), 30u);
 }
 
 TEST(Options, EveryVariableSetsItsOwnValue) {
@@ -99,6 +100,7 @@ TEST(Options, EveryVariableSetsItsOwnValue) {
                                   {"GDAKIT_HEAP_LIMIT", "2G"},
                                   {"GDAKIT_NIC_HANDLER", "commands"},
                                   {"GDAKIT_EMULATOR_WORKERS", "4"},
+                                  {"GDAKIT_EMULATOR_STACK", "1M"},
                                   {"GDAKIT_DEVICE", "gpu"},
                                   {"GDAKIT_GPUS", "1,0,3"},
                                   {"GDAKIT_DMA", "kernels"},
@@ -129,6 +131,7 @@ TEST(Options, EveryVariableSetsItsOwnValue) {
   EXPECT_EQ(options.heap_limit, std::uint64_t{2} << 30);
   EXPECT_EQ(options.nic_handler, NicHandler::commands);
   EXPECT_EQ(options.emulator_workers, 4u);
+  EXPECT_EQ(options.emulator_stack, 1u << 20);
   EXPECT_EQ(options.device, DeviceChoice::gpu);
   EXPECT_EQ(options.gpus, (std::vector<std::uint32_t>{1, 0, 3}));
   EXPECT_EQ(options.dma, DmaChoice::kernels);
