@@ -1,4 +1,4 @@
-// Bytes as hexadecimal digits, two for each, without anything between.
+// Hexadecimal digits.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,17 @@
 
 namespace gdakit {
 
+// "0x1234".
+inline std::string hex_number(std::uint64_t number) {
+  std::string digits;
+  do {
+    digits.insert(digits.begin(), "0123456789abcdef"[number & 15]);
+    number >>= 4;
+  } while (number != 0);
+  return "0x" + digits;
+}
+
+// Bytes: two digits for each, without anything between.
 inline std::string hex_digits(std::span<const std::uint8_t> bytes) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string text;

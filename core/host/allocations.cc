@@ -47,6 +47,16 @@ std::optional<Allocation> Allocations::nearest(std::uint64_t offset) const {
   return std::prev(next)->second;
 }
 
+std::optional<std::string> Allocations::problem(std::uint64_t offset, std::uint64_t bytes) const {
+  const std::optional<Allocation> found = nearest(offset);
+  if (!found) return "lie in no object of the symmetric heap";
+  if (offset >= found->end()) return "lie " + describe(offset);
+  if (!found->in_use) return "lie in " + describe(offset);
+  if (bytes <= found->end() - offset) return std::nullopt;
+  return "reach " + std::to_string(bytes - (found->end() - offset)) + " bytes over the end of " +
+         gdakit::describe(*found);
+}
+
 std::string Allocations::describe(std::uint64_t offset) const {
   const std::optional<Allocation> found = nearest(offset);
   if (!found) return "the symmetric heap + " + std::to_string(offset);

@@ -36,6 +36,10 @@ class Allocations {
   // The one that begins at or nearest before `offset`, which may lie behind its end.
   std::optional<Allocation> nearest(std::uint64_t offset) const;
 
+  // Why the bytes from `offset` on are not all in one allocation that is in use, as the end of a
+  // sentence about them: "reach 8 bytes over the end of 'counts' (4096 bytes)". Nothing: they are.
+  std::optional<std::string> problem(std::uint64_t offset, std::uint64_t bytes) const;
+
   // "'counts' (4096 bytes) + 256", or "64 bytes behind allocation 3 (4096 bytes)".
   std::string describe(std::uint64_t offset) const;
 

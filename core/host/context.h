@@ -15,6 +15,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unistd.h>
 #include <utility>
@@ -81,12 +82,19 @@ class Context {
 
   // Copies `count` objects of T from the host's memory to this PE's heap, or the other way, and
   // returns when they are there. Not ordered with kernels or operations that are under way.
+  // `object` may also lie in a registered buffer, or where ptr() shows a direct peer's. Errors
+  // (invalid_argument), before anything is copied: not all of it lies in one object, or what is the
+  // host's is no memory of this process.
   template <class T>
   Result<void> upload(T* object, const T* from, std::size_t count) {
+    if (auto good = check_copy("upload", "to", object, from, count, sizeof(T)); !good) return good;
     return memory_->copy(object, from, count * sizeof(T));
   }
   template <class T>
   Result<void> download(T* to, const T* object, std::size_t count) const {
+    if (auto good = check_copy("download", "from", object, to, count, sizeof(T)); !good) {
+      return good;
+    }
     return memory_->copy(to, object, count * sizeof(T));
   }
 
@@ -207,6 +215,11 @@ class Context {
   void watch_queues(std::uint32_t first_row);
   Result<void> compare_devices();
   void leave_to_parent();
+  // Whether `count` elements at `object` may be copied to or from the host's memory at `here`.
+  Result<void> check_copy(const char* call, const char* direction, const void* object,
+                          const void* here, std::size_t count, std::size_t element_bytes) const;
+  // Why these bytes are not to be copied, as the end of a sentence about them.
+  std::optional<std::string> problem_of(const void* object, std::uint64_t bytes) const;
   // Whether it can be registered.
   Result<void> check_buffer(void* base, std::uint64_t bytes, MemoryKind kind) const;
   // What register_buffer did, undone.

@@ -137,6 +137,7 @@ Result<void> HostMemoryProvider::copy(void* to, const void* from, std::uint64_t 
 bool is_mapped(const void* base, std::uint64_t bytes) {
   const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   const auto begin = reinterpret_cast<std::uint64_t>(base);
+  if (bytes > ~begin) return false;
   std::vector<unsigned char> resident(4096);  // which pages are: not asked here
   std::uint64_t at = begin / page * page;
   while (at < begin + bytes) {

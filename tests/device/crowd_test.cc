@@ -138,9 +138,9 @@ TEST(CrowdOfAtomics, CountsExactlyAndNeverBackwards) {
 // How many WQEBBs the first queue to the other PE has taken.
 Result<std::uint64_t> reserved_on_first_queue(Context& c) {
   const DeviceContext device = c.device_context();
-  const auto view = test::download(c, device.queues + (1 - c.my_pe()));
+  const auto view = test::peek(c, device.queues + (1 - c.my_pe()));
   if (!view) return view.error();
-  const auto state = test::download(c, view->state);
+  const auto state = test::peek(c, view->state);
   if (!state) return state.error();
   return state->reserved;
 }

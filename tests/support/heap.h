@@ -2,10 +2,13 @@
 // and never read in place.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "core/base/bits.h"
 #include "core/host/context.h"
+#include "core/host/host_memory.h"
 
 namespace gdakit::test {
 
@@ -66,11 +69,27 @@ Result<void> is(Context& c, const T* object, std::type_identity_t<T> expected,
   return same(*got, expected, what);
 }
 
+// Memory of the kind that the PE's heap is of.
+inline Result<std::unique_ptr<MemoryProvider>> device_memory(const Context& c) {
+  if (c.on_gpu()) return c.gpu()->make_memory();
+  return std::unique_ptr<MemoryProvider>(std::make_unique<HostMemoryProvider>());
+}
+
+// What lies on the device outside the heap: what a DeviceContext points to.
+template <class T>
+Result<T> peek(const Context& c, const T* object) {
+  const auto memory = device_memory(c);
+  if (!memory) return memory.error();
+  T copy{};
+  if (auto done = (*memory)->copy(&copy, object, sizeof(T)); !done) return done.error();
+  return copy;
+}
+
 // Bytes in the first chunk of the heap: what the options ask for, rounded up as the memory needs.
-inline Result<std::size_t> first_chunk_bytes(Context& c) {
-  const Result<LocalRange> chunk = download(c, c.device_context().heap.chunks);
-  if (!chunk) return chunk.error();
-  return static_cast<std::size_t>(chunk->end - chunk->begin);
+inline Result<std::size_t> first_chunk_bytes(const Context& c) {
+  const auto memory = device_memory(c);
+  if (!memory) return memory.error();
+  return static_cast<std::size_t>(round_up(c.options().symmetric_size, (*memory)->granularity()));
 }
 
 }  // namespace gdakit::test
