@@ -36,6 +36,7 @@ enum class Operation : std::uint8_t {
   put_signal,
   atomic,      // or a signal alone
   await,       // wait or test, of a ticket
+  word,        // wait_until, or another call that looks at words
   collective,  // on a team
   lock,
 };

@@ -62,7 +62,10 @@ GDAKIT_HOST_DEVICE constexpr bool lies_in(std::uint64_t begin, std::uint64_t end
 // Both ends of one side lie in one range without gaps, hence all between them do.
 GDAKIT_HOST_DEVICE inline bool both_in_heap(const HeapView& heap, std::uint64_t first,
                                             std::uint64_t last, std::uint32_t bytes) {
-  return is_in_heap(heap, first, bytes) && is_in_heap(heap, last, bytes);
+  if (!is_checked(heap)) return is_in_heap(heap, first, bytes) && is_in_heap(heap, last, bytes);
+  const std::uint64_t begin = first < last ? first : last;
+  return lies_in_chunks(heap.chunks, heap.chunk_count, begin,
+                        (first < last ? last : first) + bytes - begin);
 }
 GDAKIT_HOST_DEVICE inline bool both_local(const DeviceContext& context, std::uint64_t first,
                                           std::uint64_t last, std::uint32_t bytes) {

@@ -208,7 +208,9 @@ class TeamHandle {
   }
   // Whether so many elements fit into a heap, so that nothing that is computed of them overflows.
   GDAKIT_DEVICE bool fits(std::size_t count, std::size_t element_bytes) const {
-    return count <= (context_.heap.end - context_.heap.base) / element_bytes;
+    constexpr std::uint64_t kMostOfAnyHeap = std::uint64_t{1} << 46;
+    const HeapView& heap = context_.heap;
+    return count <= (is_checked(heap) ? kMostOfAnyHeap : heap.end - heap.base) / element_bytes;
   }
   template <class T>
   GDAKIT_DEVICE bool fits(std::size_t count) const {

@@ -87,10 +87,14 @@ inline constexpr std::uint32_t kNearPes = 8;
 
 // The symmetric heap: one address range, whose chunks are registered one by one. An object lies at
 // the same offset on every PE.
+//
+// Of a heap that is checked (GDAKIT_CHECK_MEMORY) operations may touch objects only. There `end` is
+// `base`, so that no quick look finds anything, and `chunks` are the objects that are in use, cut
+// at the borders of what was registered, with gaps between them.
 struct HeapView {
   std::uint64_t base;
   std::uint64_t end;
-  const LocalRange* chunks;           // ascending, without gaps, from base to end
+  const LocalRange* chunks;           // ascending, from base to end without gaps
   const Be32* rkeys;                  // [chunk][pe]
   const std::uint64_t* remote_bases;  // [pe]
   // The addresses at which this PE's threads reach the heaps by loads and stores, this PE's own
@@ -123,6 +127,8 @@ GDAKIT_HOST_DEVICE inline bool is_in_heap(const HeapView& heap, const void* obje
                                           std::uint64_t bytes) {
   return is_in_heap(heap, reinterpret_cast<std::uint64_t>(object), bytes);
 }
+
+GDAKIT_HOST_DEVICE inline bool is_checked(const HeapView& heap) { return heap.end == heap.base; }
 
 // How a word is compared with a value.
 enum class Compare : std::uint8_t { eq, ne, gt, ge, lt, le };

@@ -69,6 +69,28 @@ GDAKIT_DEVICE Words<T, Values> words_of(const T* words, std::size_t count, const
 
 inline constexpr std::size_t kNoWord = ~std::size_t{0};
 
+// Whether threads of machine M look where words lie before they wait for them. Emulated ones do; a
+// GPU's would lose time.
+template <class M, class = void>
+inline constexpr bool looks_where_words_lie = false;
+template <class M>
+inline constexpr bool looks_where_words_lie<M, std::void_t<decltype(M::kLooksWhereWordsLie)>> =
+    M::kLooksWhereWordsLie;
+
+// Of a heap that is checked: whether all words that count may be touched. Refuses the call if not.
+template <class P, class T, class Values>
+GDAKIT_DEVICE Status check(const P& poster, const Words<T, Values>& words) {
+  if constexpr (looks_where_words_lie<M_of<P>>) {
+    const DeviceContext& context = poster.context;
+    for (std::size_t i = 0; is_checked(context.heap) && i < words.count; ++i) {
+      const auto address = reinterpret_cast<std::uint64_t>(&words.words[i]);
+      if (!words.counts(poster.m, i) || is_local(context, address, sizeof(T))) continue;
+      return poster.fault(Operation::word, Fault::local_memory, context.my_pe, address, sizeof(T));
+    }
+  }
+  return {};
+}
+
 // The first word that counts and whose comparison comes out as `wanted`; kNoWord if there is none.
 template <class M, class Words>
 GDAKIT_DEVICE std::size_t find(M& m, const Words& words, bool wanted) {
@@ -158,6 +180,7 @@ GDAKIT_DEVICE Ticket answer(const P& poster, std::uint64_t value, Status status)
 
 template <class P, class Words>
 GDAKIT_DEVICE Ticket for_all(const P& poster, const Words& words) {
+  if (const Status good = check(poster, words); !good) return answer(poster, 0, good);
   const auto done = [&] { return find(poster.m, words, false) == kNoWord; };
   return answer(poster, 0, until(poster, words, done));
 }
@@ -166,6 +189,7 @@ template <class P, class Words>
 GDAKIT_DEVICE Ticket for_any(const P& poster, const Words& words) {
   std::size_t index = kNoWord;
   if (is_empty(poster.m, words)) return answer(poster, index, {});
+  if (const Status good = check(poster, words); !good) return answer(poster, index, good);
   const Status status = until(poster, words, [&] {
     index = find(poster.m, words, true);
     return index != kNoWord;
@@ -177,6 +201,7 @@ template <class P, class Words>
 GDAKIT_DEVICE Ticket for_some(const P& poster, const Words& words, std::size_t* indices) {
   std::size_t found = 0;
   if (is_empty(poster.m, words)) return answer(poster, 0, {});
+  if (const Status good = check(poster, words); !good) return answer(poster, 0, good);
   const Status status =
       until(poster, words, [&] { return (found = collect(poster.m, words, indices)) != 0; });
   return answer(poster, found, status);
@@ -184,12 +209,14 @@ GDAKIT_DEVICE Ticket for_some(const P& poster, const Words& words, std::size_t* 
 
 template <class P, class Words>
 GDAKIT_DEVICE Ticket all_hold(const P& poster, const Words& words) {
+  if (const Status good = check(poster, words); !good) return answer(poster, 0, good);
   const bool hold = find(poster.m, words, false) == kNoWord && see_data(poster).ok();
   return answer(poster, hold ? 1 : 0, {});
 }
 
 template <class P, class Words>
 GDAKIT_DEVICE Ticket which_holds(const P& poster, const Words& words) {
+  if (const Status good = check(poster, words); !good) return answer(poster, kNoWord, good);
   const std::size_t index = find(poster.m, words, true);
   const bool seen = index == kNoWord || see_data(poster).ok();
   return answer(poster, seen ? index : kNoWord, {});
@@ -197,14 +224,20 @@ GDAKIT_DEVICE Ticket which_holds(const P& poster, const Words& words) {
 
 template <class P, class Words>
 GDAKIT_DEVICE Ticket which_hold(const P& poster, const Words& words, std::size_t* indices) {
+  if (const Status good = check(poster, words); !good) return answer(poster, 0, good);
   const std::size_t found = collect(poster.m, words, indices);
   const bool seen = found == 0 || see_data(poster).ok();
   return answer(poster, seen ? found : 0, {});
 }
 
 // One signal word: its value now, and the value with which a comparison held.
+GDAKIT_HOST_DEVICE inline auto one_word(const std::uint64_t* word, Compare compare = Compare::eq,
+                                        std::uint64_t value = 0) {
+  return words_of(word, 1, nullptr, compare, Same<std::uint64_t>{value});
+}
 template <class P>
 GDAKIT_DEVICE Ticket fetch(const P& poster, const std::uint64_t* word) {
+  if (const Status good = check(poster, one_word(word)); !good) return answer(poster, 0, good);
   const std::uint64_t value = look(poster.m, word);
   const Status seen = see_data(poster);
   return answer(poster, seen.ok() ? value : 0, seen);
@@ -214,11 +247,12 @@ template <class P>
 GDAKIT_DEVICE Ticket until_value(const P& poster, const std::uint64_t* word, Compare compare,
                                  std::uint64_t value) {
   std::uint64_t have = 0;
-  const Status status =
-      until(poster, words_of(word, 1, nullptr, compare, Same<std::uint64_t>{value}), [&] {
-        have = look(poster.m, word);
-        return holds(have, compare, value);
-      });
+  const auto words = one_word(word, compare, value);
+  if (const Status good = check(poster, words); !good) return answer(poster, 0, good);
+  const Status status = until(poster, words, [&] {
+    have = look(poster.m, word);
+    return holds(have, compare, value);
+  });
   return answer(poster, status.ok() ? have : 0, status);
 }
 

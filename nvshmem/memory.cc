@@ -93,6 +93,7 @@ void nvshmem_free(void* memory) {
   }
   nvshmem_barrier_all();  // what was put there has arrived, here and elsewhere
   nv::require(kCall, nv::context(kCall).free(memory));
+  nv::refresh();  // kernels are told of it where memory is checked
 }
 
 int nvshmemx_buffer_register(void* address, size_t length) {

@@ -33,6 +33,8 @@ using IfLaneValue = std::enable_if_t<std::is_trivially_copyable_v<T> && sizeof(T
 GDAKIT_EMULATED_BEGIN
 class HostMachine {
  public:
+  static constexpr bool kLooksWhereWordsLie = true;
+
   GDAKIT_EMULATED explicit HostMachine(Thread& thread) : thread_(&thread) {}
 
   GDAKIT_EMULATED std::uint32_t thread_index() const { return thread_->thread_index; }

@@ -68,6 +68,7 @@ const char* payload_path_name(PayloadPath path);
 const char* transport_choice_name(TransportChoice choice);
 const char* collective_choice_name(CollectiveChoice choice);
 const char* launcher_choice_name(LauncherChoice launcher);
+const char* switch_name(bool on);
 const char* option_source_name(OptionSource source);
 
 // Sizes are in bytes, a time of 0 is "off" where the table allows 0.
@@ -95,6 +96,7 @@ struct Options {
   std::uint64_t symmetric_size = std::uint64_t{64} << 20;
   std::uint64_t heap_chunk = std::uint64_t{64} << 20;
   std::uint64_t heap_limit = std::uint64_t{16} << 30;
+  bool check_memory = false;
   NicHandler nic_handler = NicHandler::automatic;
   std::uint32_t emulator_workers = 1;
   std::uint64_t emulator_stack = std::uint64_t{64} << 10;

@@ -134,6 +134,7 @@ constexpr CollectiveChoice kCollectives[] = {CollectiveChoice::automatic, Collec
 constexpr LauncherChoice kLaunchers[] = {LauncherChoice::automatic, LauncherChoice::gdakit,
                                          LauncherChoice::pmix,      LauncherChoice::torchrun,
                                          LauncherChoice::slurm,     LauncherChoice::none};
+constexpr bool kSwitch[] = {false, true};
 constexpr NicHandler kNicHandlers[] = {NicHandler::automatic, NicHandler::gpu, NicHandler::proxy,
                                        NicHandler::commands};
 
@@ -266,6 +267,11 @@ constexpr OptionRow kTable[] = {
     {"GDAKIT_HEAP_LIMIT", "size", "bytes", "bytes from 4K to 65536G, with K, M or G for 2^10..2^30",
      "The address range that is reserved for the symmetric heap: it never grows beyond.", false,
      parse_size<&Options::heap_limit>, size_text<&Options::heap_limit>},
+    {"GDAKIT_CHECK_MEMORY", "choice", "", "off or on",
+     "Whether the emulator finds operations and plain stores that overrun an object of the "
+     "symmetric heap or come after its free. Costs memory and time.",
+     false, parse_choice<&Options::check_memory, kSwitch, switch_name>,
+     choice_text<&Options::check_memory, switch_name>},
     {"GDAKIT_NIC_HANDLER", "choice", "", "auto, gpu, proxy or commands",
      "Who writes WQEs and rings the NIC: the GPU's threads do both (gpu); they write, a host "
      "thread "
@@ -408,6 +414,8 @@ const char* launcher_choice_name(LauncherChoice launcher) {
   }
   return "unknown";
 }
+
+const char* switch_name(bool on) { return on ? "on" : "off"; }
 
 const char* option_source_name(OptionSource source) {
   switch (source) {

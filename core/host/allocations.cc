@@ -53,8 +53,8 @@ std::optional<std::string> Allocations::problem(std::uint64_t offset, std::uint6
   if (offset >= found->end()) return "lie " + describe(offset);
   if (!found->in_use) return "lie in " + describe(offset);
   if (bytes <= found->end() - offset) return std::nullopt;
-  return "reach " + std::to_string(bytes - (found->end() - offset)) + " bytes over the end of " +
-         gdakit::describe(*found);
+  return "begin at " + describe(offset) + " and reach " +
+         std::to_string(bytes - (found->end() - offset)) + " bytes over its end";
 }
 
 std::string Allocations::describe(std::uint64_t offset) const {

@@ -37,7 +37,8 @@ class Allocations {
   std::optional<Allocation> nearest(std::uint64_t offset) const;
 
   // Why the bytes from `offset` on are not all in one allocation that is in use, as the end of a
-  // sentence about them: "reach 8 bytes over the end of 'counts' (4096 bytes)". Nothing: they are.
+  // sentence about them: "begin at 'counts' (4096 bytes) + 4092 and reach 8 bytes over its end".
+  // Nothing: they are.
   std::optional<std::string> problem(std::uint64_t offset, std::uint64_t bytes) const;
 
   // "'counts' (4096 bytes) + 256", or "64 bytes behind allocation 3 (4096 bytes)".

@@ -88,6 +88,11 @@ Result<void> Context::choose_device(bool kernels_for_gpu) {
   Result<std::unique_ptr<MemoryProvider>> memory = gpu_->make_memory();
   if (!memory) return memory.error();
   memory_ = std::move(*memory);
+  if (options_.check_memory) {
+    return Error(Code::unavailable,
+                 "GDAKIT_CHECK_MEMORY=on is for the CPU emulator, and kernels run on " +
+                     device_name() + "; set GDAKIT_DEVICE=cpu, or ask compute-sanitizer there");
+  }
   return {};
 }
 
@@ -178,6 +183,11 @@ Context::~Context() {
     const Bootstrap::For purpose(*bootstrap_, Purpose::end);
     if (Result<void> met = bootstrap_->barrier(); !met) {
       Log(options_.log, my_pe()).info("leaving without the others: " + met.error().message());
+    }
+  }
+  if (heap_ != nullptr) {
+    if (Result<void> found = check_heap(); !found) {
+      Log(options_.log, my_pe()).error(found.error().message());
     }
   }
   for (const LocalBuffer& buffer : local_buffers_) static_cast<void>(let_go(buffer));
@@ -364,7 +374,19 @@ Result<void> Context::wait_for(Stream stream) {
 
 Result<void> Context::synchronize(Stream stream) {
   if (Result<void> ended = wait_for(stream); !ended) return ended;
-  return check_device();
+  const Result<void> reported = check_device();
+  return reported ? check_heap() : reported;
+}
+
+Result<void> Context::check_heap() const {
+  const Result<void> found = heap_->verify();
+  return found ? found : found.error().within("PE " + std::to_string(my_pe()));
+}
+
+Result<void> Context::barrier() {
+  const Bootstrap::For purpose(*bootstrap_, Purpose::barrier);
+  if (Result<void> met = bootstrap_->barrier(); !met) return met;
+  return check_heap();
 }
 
 Error Context::error_of(const Status& status) const {

@@ -109,10 +109,7 @@ class Context {
 
   // Collective. All host threads meet. Says nothing about what kernels have posted: that is
   // barrier_all's job on the device.
-  Result<void> barrier() {
-    const Bootstrap::For purpose(*bootstrap_, Purpose::barrier);
-    return bootstrap_->barrier();
-  }
+  Result<void> barrier();
 
   // ---- Teams (device/team.h): collective over the parent, or over the team itself; by a small
   // kernel on this PE's stream. Defined in host_calls/teams.cc.
@@ -199,6 +196,8 @@ class Context {
 
   // What comes before each launch: its waits shall wait.
   void begin_launch();
+  // What GDAKIT_CHECK_MEMORY finds in this PE's heap.
+  Result<void> check_heap() const;
   // Waits for the stream, whatever the device has reported.
   Result<void> wait_for(Stream stream);
   // An operation's, with the report that there may be of it.

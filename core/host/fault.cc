@@ -15,6 +15,7 @@ const char* operation_text(Operation operation) {
     case Operation::put_signal: return "put_signal";
     case Operation::atomic: return "an atomic or a signal";
     case Operation::await: return "wait or test, of a ticket,";
+    case Operation::word: return "wait_until, or another call that looks at words,";
     case Operation::collective: return "a collective";
     case Operation::lock: return "an operation on a lock";
   }
@@ -24,7 +25,7 @@ const char* operation_text(Operation operation) {
 // Whether the report's PE is another end, rather than the one that called.
 bool has_peer(const FaultReport& report) {
   return report.peer >= 0 && report.operation != Operation::collective &&
-         report.operation != Operation::lock;
+         report.operation != Operation::lock && report.operation != Operation::word;
 }
 
 // Memory that is not in the heap may begin there.
@@ -41,9 +42,25 @@ std::string outside_text(const FaultReport& report, const SymmetricHeap* heap) {
   return " are not in the symmetric heap";
 }
 
+bool is_checked(const SymmetricHeap* heap) { return heap != nullptr && heap->is_checked(); }
+
+// Of memory of a heap that is checked: why no object has it all.
+std::optional<std::string> problem_of(const FaultReport& report, const SymmetricHeap* heap) {
+  const auto* const at = reinterpret_cast<const char*>(report.address);
+  if (!is_checked(heap) || !heap->reserves(at)) return std::nullopt;
+  const auto offset = static_cast<std::uint64_t>(at - heap->base());
+  const auto problem = heap->allocations().problem(offset, report.bytes);
+  if (!problem) return std::nullopt;
+  const std::string whose = report.what == Fault::local_memory ? " of this PE" : "";
+  return std::to_string(report.bytes) + " bytes" + whose + " at " +
+         place_text(report.address, nullptr) + " " + *problem;
+}
+
 std::string fault_sentence(const FaultReport& report, const SymmetricHeap* heap) {
   const std::string pe = "PE " + std::to_string(report.peer);
   const std::string place = place_text(report.address, heap);
+  const char* const where =
+      is_checked(heap) ? "one object of the symmetric heap" : "the symmetric heap";
   const std::string memory = std::to_string(report.bytes) + " bytes at " + place;
   switch (report.what) {
     case Fault::none: break;
@@ -58,17 +75,19 @@ std::string fault_sentence(const FaultReport& report, const SymmetricHeap* heap)
     case Fault::foreign_post:
       return "somebody else has posted to the exclusive queue to " + pe +
              " meanwhile, and its WQEs may be void; one handle at a time may post there";
-    case Fault::heap_memory: return memory + outside_text(report, heap);
+    case Fault::heap_memory:
+      return problem_of(report, heap).value_or(memory + outside_text(report, heap));
     case Fault::local_memory:
+      if (const auto problem = problem_of(report, heap)) return *problem;
       return memory +
              " of this PE are neither in the symmetric heap nor registered; allocate them there, "
              "or give them to register_buffer";
     case Fault::heap_elements:
-      return "not all of the elements of " + memory + " and on are in the symmetric heap";
+      return "not all of the elements of " + memory + " and on are in " + where;
     case Fault::local_elements:
-      return "not all of this PE's elements of " + memory +
-             " and on are in the symmetric heap or registered; allocate them there, or give them "
-             "to register_buffer";
+      return "not all of this PE's elements of " + memory + " and on are in " + where +
+             " or registered; allocate them there, or give them to "
+             "register_buffer";
     case Fault::alignment: return "the word of " + memory + " is not aligned to its size";
     case Fault::stride:
       return "a destination of several elements needs a stride other than 0, and alltoalls "

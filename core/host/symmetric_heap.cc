@@ -41,7 +41,8 @@ SymmetricHeap::SymmetricHeap(const Options& options, Bootstrap& bootstrap, Backe
       memory_(memory),
       arena_bytes_(options.symmetric_size),
       chunk_bytes_(options.heap_chunk),
-      limit_bytes_(options.heap_limit) {}
+      limit_bytes_(options.heap_limit),
+      is_checked_(options.check_memory) {}
 
 Result<std::unique_ptr<SymmetricHeap>> SymmetricHeap::create(const Options& options,
                                                              Bootstrap& bootstrap, Backend& backend,
@@ -55,6 +56,9 @@ Result<std::unique_ptr<SymmetricHeap>> SymmetricHeap::create(const Options& opti
   Result<std::unique_ptr<AddressRange>> range = memory.reserve(heap->limit_bytes_);
   if (!range) return range.error().within("symmetric heap (GDAKIT_HEAP_LIMIT)");
   heap->range_ = std::move(*range);
+  if (heap->is_checked_) {
+    heap->checked_ = std::make_unique<CheckedHeap>(memory, heap->base(), heap->allocations_);
+  }
   if (Result<void> made = heap->make_tables(); !made) return made.error();
   if (Result<void> exchanged = heap->exchange_bases(); !exchanged) return exchanged.error();
   auto transports = TransportMap::create(options, bootstrap, backend, memory, *heap->range_);
@@ -93,6 +97,9 @@ Result<void> SymmetricHeap::exchange_bases() {
   if (auto written = base_table_->write(0, bases->data(), bytes); !written) return written;
   if (auto same = agree("GDAKIT_SYMMETRIC_SIZE", arena_bytes_); !same) return same;
   if (auto same = agree("GDAKIT_HEAP_CHUNK", chunk_bytes_); !same) return same;
+  const auto text = [](std::uint64_t on) { return std::string(switch_name(on != 0)); };
+  const std::uint64_t checked = is_checked_ ? 1 : 0;
+  if (auto same = agree_on(bootstrap_, "GDAKIT_CHECK_MEMORY", checked, text); !same) return same;
   return agree("GDAKIT_HEAP_LIMIT", limit_bytes_);
 }
 
@@ -131,6 +138,10 @@ Result<void> SymmetricHeap::add_chunk(std::uint64_t bytes, Be32 lkey,
   const std::uint64_t chunk = keys_.size();
   const auto begin = reinterpret_cast<std::uint64_t>(range_->base()) + allocator_.size();
   const LocalRange local{begin, begin + bytes, lkey};
+  if (checked_ != nullptr) {
+    checked_->add_chunk(local, rkeys);
+    return {};
+  }
   if (auto written = chunk_table_->write(chunk * sizeof local, &local, sizeof local); !written) {
     return written;
   }
@@ -180,24 +191,41 @@ Result<void*> SymmetricHeap::allocate_own(std::uint64_t bytes, std::string name)
 Result<std::uint64_t> SymmetricHeap::place(std::uint64_t bytes) {
   if (Result<void> agreed = agree("allocate", bytes); !agreed) return agreed.error();
   const std::uint64_t left = limit_bytes_ - allocator_.size();
-  if (bytes > limit_bytes_ || allocator_.missing_for(bytes) > left) {
+  const std::uint64_t room = room_for(std::min(bytes, limit_bytes_));
+  reuse_for(room);
+  if (bytes > limit_bytes_ || allocator_.missing_for(room) > left) {
     return Error(Code::exhausted,
                  "allocate of " + bytes_text(bytes) + ": " + bytes_text(allocator_.bytes_in_use()) +
                      " of the symmetric heap's " + bytes_text(limit_bytes_) +
                      " are in use and no free range is long enough; raise GDAKIT_HEAP_LIMIT");
   }
-  while (allocator_.missing_for(bytes) > 0) {
+  while (allocator_.missing_for(room) > 0) {
     const std::uint64_t step = std::min(chunk_bytes_, limit_bytes_ - allocator_.size());
     if (Result<void> grown = grow(step); !grown) return grown.error();
   }
-  return *allocator_.allocate(bytes);
+  const std::uint64_t offset = *allocator_.allocate(room);
+  if (checked_ != nullptr) {
+    if (Result<void> added = checked_->add(offset, bytes); !added) return added.error();
+  }
+  return offset;
+}
+
+void SymmetricHeap::reuse_for(std::uint64_t room) {
+  if (checked_ == nullptr) return;
+  while (const auto old = checked_->reuse(false)) allocator_.free(*old);
+  while (allocator_.missing_for(room) > limit_bytes_ - allocator_.size()) {
+    const auto old = checked_->reuse(true);
+    if (!old) return;
+    allocator_.free(*old);
+  }
 }
 
 Result<void> SymmetricHeap::free(void* address) {
   const Bootstrap::For purpose(bootstrap_, Purpose::free);
   constexpr std::uint64_t kNoObject = ~std::uint64_t{0};
   const auto distance = static_cast<std::uint64_t>(static_cast<char*>(address) - range_->base());
-  const bool begins = contains(address) && allocator_.size_at(distance);
+  const auto known = contains(address) ? allocations_.nearest(distance) : std::nullopt;
+  const bool begins = known && known->offset == distance && known->in_use;
   const std::uint64_t offset = begins ? distance : kNoObject;
   const auto object = [](std::uint64_t at) {
     return at == kNoObject ? std::string("an address where no object of the symmetric heap begins")
@@ -206,13 +234,20 @@ Result<void> SymmetricHeap::free(void* address) {
   const Result<void> agreed =
       agree_on(bootstrap_, "free", offset, object, "all PEs must free the same object");
   if (!agreed) return agreed;
-  if (!allocator_.free(offset)) {
+  if (!begins) {
     return Error(Code::invalid_argument,
-                 "free: no object of the symmetric heap begins at this address; pass what "
-                 "allocate returned, once");
+                 "free: no object of the symmetric heap begins at this address, which is " +
+                     describe(address) + "; pass what allocate returned, once");
   }
+  // What was done to the object is known now or never.
+  const Result<void> found = verify();
   allocations_.release(offset);
-  return {};
+  if (checked_ == nullptr) {
+    allocator_.free(offset);
+    return {};
+  }
+  const Result<void> retired = checked_->retire(offset);
+  return found ? retired : found.error().within("free");
 }
 
 bool SymmetricHeap::contains(const void* address) const {
@@ -240,6 +275,7 @@ HeapView SymmetricHeap::view() const {
   view.rkeys = static_cast<const Be32*>(rkey_table_->data());
   view.remote_bases = static_cast<const std::uint64_t*>(base_table_->data());
   transports_->show(view);
+  if (checked_ != nullptr) checked_->show(view);
   return view;
 }
 

@@ -16,6 +16,7 @@
 #include "core/base/options.h"
 #include "core/host/allocations.h"
 #include "core/host/backend.h"
+#include "core/host/checked_heap.h"
 #include "core/host/heap_allocator.h"
 #include "core/host/memory.h"
 #include "core/host/transport_map.h"
@@ -60,7 +61,14 @@ class SymmetricHeap {
   // Who reaches whose heap without the NIC.
   const TransportMap& transports() const { return *transports_; }
 
-  // For kernels launched from now on; growth changes it.
+  // Whether GDAKIT_CHECK_MEMORY is on.
+  bool is_checked() const { return is_checked_; }
+  // An error, in words, if something was stored beyond an object or in freed memory since the last
+  // call. Finds nothing in a heap that is not checked.
+  Result<void> verify() { return checked_ == nullptr ? Result<void>() : checked_->verify(); }
+
+  // For kernels launched from now on; growth changes it, and in a heap that is checked every object
+  // that comes or goes.
   HeapView view() const;
 
  private:
@@ -74,6 +82,12 @@ class SymmetricHeap {
   Result<void> add_chunk(std::uint64_t bytes, Be32 lkey, const std::vector<Be32>& rkeys);
   std::string sharing_text() const;
   Result<void> agree(const char* call, std::uint64_t mine);
+  // Room for an object, and its guard if the heap is checked.
+  std::uint64_t room_for(std::uint64_t bytes) const {
+    return checked_ == nullptr ? bytes : CheckedHeap::with_guard(bytes);
+  }
+  // Gives memory back that was freed, until there is a free range of `room` bytes.
+  void reuse_for(std::uint64_t room);
   // The offset of new memory.
   Result<std::uint64_t> place(std::uint64_t bytes);
 
@@ -92,6 +106,8 @@ class SymmetricHeap {
   std::vector<MemoryKeys> keys_;              // of the chunks, in order
   HeapAllocator allocator_;
   Allocations allocations_;
+  bool is_checked_;
+  std::unique_ptr<CheckedHeap> checked_;  // null unless is_checked_
 };
 
 }  // namespace gdakit

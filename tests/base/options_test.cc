@@ -52,6 +52,7 @@ TEST(Options, DefaultsAreThoseOfTheTable) {
   EXPECT_EQ(row_of("GDAKIT_SYMMETRIC_SIZE").text(options), "64M");
   EXPECT_EQ(row_of("GDAKIT_HEAP_CHUNK").text(options), "64M");
   EXPECT_EQ(row_of("GDAKIT_HEAP_LIMIT").text(options), "16G");
+  EXPECT_EQ(row_of("GDAKIT_CHECK_MEMORY").text(options), "off");
   EXPECT_EQ(row_of("GDAKIT_NIC_HANDLER").text(options), "auto");
   EXPECT_EQ(row_of("GDAKIT_EMULATOR_WORKERS").text(options), "1");
   EXPECT_EQ(row_of("GDAKIT_EMULATOR_STACK").text(options), "64K");
@@ -76,7 +77,7 @@ TEST(Options, EveryRowIsCompleteAndNamedOnce) {
     EXPECT_FALSE(std::string_view(row.type).empty()) << row.name;
     EXPECT_FALSE(std::string_view(row.allowed).empty()) << row.name;
   }
-  EXPECT_EQ(names.size(), 30u);
+  EXPECT_EQ(names.size(), 31u);
 }
 
 TEST(Options, EveryVariableSetsItsOwnValue) {
@@ -98,6 +99,7 @@ TEST(Options, EveryVariableSetsItsOwnValue) {
                                   {"GDAKIT_SYMMETRIC_SIZE", "1M"},
                                   {"GDAKIT_HEAP_CHUNK", "8192"},
                                   {"GDAKIT_HEAP_LIMIT", "2G"},
+                                  {"GDAKIT_CHECK_MEMORY", "on"},
                                   {"GDAKIT_NIC_HANDLER", "commands"},
                                   {"GDAKIT_EMULATOR_WORKERS", "4"},
                                   {"GDAKIT_EMULATOR_STACK", "1M"},
@@ -129,6 +131,7 @@ TEST(Options, EveryVariableSetsItsOwnValue) {
   EXPECT_EQ(options.symmetric_size, 1u << 20);
   EXPECT_EQ(options.heap_chunk, 8192u);
   EXPECT_EQ(options.heap_limit, std::uint64_t{2} << 30);
+  EXPECT_TRUE(options.check_memory);
   EXPECT_EQ(options.nic_handler, NicHandler::commands);
   EXPECT_EQ(options.emulator_workers, 4u);
   EXPECT_EQ(options.emulator_stack, 1u << 20);

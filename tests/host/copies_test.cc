@@ -59,7 +59,7 @@ TEST(Copies, AreRefusedPastTheEndOfAnObjectAndAfterItsFree) {
     std::vector<int> here(20);
     if (auto done = c.upload(*counts + 6, here.data(), 4); !done) return done;
     auto done = refused(c.upload(*counts + 6, here.data(), 5), "upload of 5 elements of 4 bytes",
-                        "they reach 4 bytes over the end of 'counts' (40 bytes)");
+                        "they begin at 'counts' (40 bytes) + 24 and reach 4 bytes over its end");
     if (!done) return done;
     done = refused(c.download(here.data(), *counts + 10, 1), "download of 1 elements of 4 bytes",
                    "they lie right behind 'counts' (40 bytes)");

@@ -12,7 +12,8 @@ namespace gdakit::test {
 
 // Small enough for many PEs, and a watchdog that ends a hanging test with a report. Where the PEs
 // run, and how they post, is the environment's to say (GDAKIT_DEVICE, GDAKIT_GPUS, GDAKIT_DMA,
-// GDAKIT_QUEUE_MEMORY, GDAKIT_NIC_HANDLER, GDAKIT_TRANSPORT).
+// GDAKIT_QUEUE_MEMORY, GDAKIT_NIC_HANDLER, GDAKIT_TRANSPORT), and whether memory is checked
+// (GDAKIT_CHECK_MEMORY).
 inline Options job_options() {
   const Result<Options> environment = Options::from_environment();
   EXPECT_TRUE(environment) << environment.error().message();
@@ -25,6 +26,7 @@ inline Options job_options() {
     options.queue_memory = environment->queue_memory;
     options.nic_handler = environment->nic_handler;
     options.transport = environment->transport;
+    options.check_memory = environment->check_memory;
   }
   options.teams = 8;
   options.team_scratch = 4 << 10;
