@@ -44,26 +44,27 @@ void DeviceReports::run() {
   bool last = false;
   while (!last) {
     last = changed_.wait_for(lock, kBetweenLooks, [this] { return stopping_; });
-    look();
+    const std::vector<std::string> news = look();
+    lock.unlock();  // who reads stderr may be slow, and launch shall not wait for that
+    for (const std::string& text : news) log_.warn(text);
+    lock.lock();
   }
 }
 
-void DeviceReports::look() {
-  if (is_news(state_.stall.state, &stall_said_)) log_.warn(stall_text());
+std::vector<std::string> DeviceReports::look() {
+  std::vector<std::string> news;
+  if (is_news(state_.stall.state, &stall_said_)) news.push_back(stall_text());
   if (is_news(state_.fault.state, &fault_said_)) {
-    log_.warn(describe(state_.fault, my_pe_, &heap_));
+    news.push_back(describe(state_.fault, my_pe_, &heap_));
   }
-  say_broken_queues();
-}
-
-void DeviceReports::say_broken_queues() {
   for (const BrokenQueue& broken : backend_.broken_queues()) {
     Watched* const queue = find(broken.number);
     if (queue == nullptr || queue->said) continue;
     queue->said = true;
-    log_.warn("PE " + std::to_string(my_pe_) + ": " +
-              broken_queue_text(queue->index, queue->peer, broken.why));
+    news.push_back("PE " + std::to_string(my_pe_) + ": " +
+                   broken_queue_text(queue->index, queue->peer, broken.why));
   }
+  return news;
 }
 
 void DeviceReports::watch(const HostQueue& queue, std::uint32_t index) {

@@ -55,9 +55,8 @@ class DeviceReports {
   };
 
   void run();
-  // Says what is new.
-  void look();
-  void say_broken_queues();
+  // What is new, in words.
+  std::vector<std::string> look();
   std::string stall_text();
   Watched* find(QueueNumber number);
 

@@ -1,4 +1,6 @@
 // What a stall does to the waits that come after it, and what ends that.
+#include <thread>
+
 #include "tests/support/job.h"
 
 namespace gdakit {
@@ -107,9 +109,8 @@ TEST(Stall, LeavesTimeToWhatWouldBreak) {
   }
 }
 
-// Writes to PE 1 with a key that its NIC refuses, asks nobody how that went, and waits for a word
-// that nobody writes.
-struct WaitBehindABrokenQueue {
+// Writes to PE 1 with a key that its NIC refuses, and asks nobody how that went.
+struct BreakQueue {
   std::uint64_t* word;
 
   template <class Pe>
@@ -126,6 +127,16 @@ struct WaitBehindABrokenQueue {
     queue.post(LoneThread{}, {}, Batch::last, [&](std::uint64_t at, std::uint8_t fm_ce_se) {
       write_rdma(m, queue.view(), at, format::Opcode::rdma_write, fm_ce_se, remote, local, 8);
     });
+  }
+};
+
+// The same, and waits for a word that nobody writes.
+struct WaitBehindABrokenQueue {
+  std::uint64_t* word;
+
+  template <class Pe>
+  GDAKIT_DEVICE void operator()(Pe& pe) const {
+    BreakQueue{word}(pe);
     pe.wait_until(word, Compare::ne, 0);
   }
 };
@@ -144,6 +155,29 @@ TEST(Stall, ListsTheBrokenQueuesOfAPeThatWaitsForAWord) {
     }
     return {};
   });
+}
+
+// At the latest when the Context ends.
+TEST(QueueThatBreaks, IsSaidOnceWithoutAnybodyWhoAsks) {
+  Options options = job_options();
+  options.transport = TransportChoice::nic;
+  options.log = LogLevel::warn;
+  testing::internal::CaptureStderr();
+  expect_alone(options, [](Context& c, std::uint64_t* word) -> Result<void> {
+    auto ran = c.launch(BreakQueue{word}, {.blocks = 1, .threads = 1});
+    if (!ran) return ran;
+    const auto until = Clock::now() + std::chrono::seconds(20);
+    while (c.backend().broken_queues().empty()) {
+      if (Clock::now() > until) return mismatch("the NIC knows of no broken queue");
+      std::this_thread::yield();
+    }
+    return {};
+  });
+  const std::string said = testing::internal::GetCapturedStderr();
+  const std::string words = "PE 0: the queue to PE 1 is broken: remote access error";
+  const std::size_t at = said.find(words);
+  ASSERT_NE(at, std::string::npos) << said;
+  EXPECT_EQ(said.find(words, at + 1), std::string::npos) << said;
 }
 
 struct BarrierAll {
