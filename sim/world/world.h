@@ -56,7 +56,7 @@ enum class Reached : std::uint8_t {
 
 struct WorldOptions {
   std::uint32_t pes = 2;
-  std::uint32_t queues = 1;            // shared ones, to each peer
+  std::uint32_t queues = 2;            // shared ones, to each peer; as GDAKIT_QUEUES_PER_PEER
   std::uint32_t exclusive_queues = 0;  // behind them
   std::uint32_t depth = 32;            // of a send queue in WQEBBs, a power of two from 32 on
   std::uint32_t fetch_slots = 2;       // of a queue, a power of two; at least the lanes of a warp

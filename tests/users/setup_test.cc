@@ -91,9 +91,9 @@ TEST(WorldSetup, HeapThatIsTooSmallNamesTheSizeThatSuffices) {
   };
   expect_problem(
       "allocate \"second\" of 40000 bytes: the heap is full; set "
-      "WorldOptions::heap_bytes, which is 4096, to at least 40960",
+      "WorldOptions::heap_bytes, which is 4096, to at least 36864",
       {}, set_up);
-  expect_passes([](WorldOptions& o) { o.heap_bytes = 40960; }, set_up);
+  expect_passes([](WorldOptions& o) { o.heap_bytes = 36864; }, set_up);
 }
 TEST(WorldSetup, RefusesAnAllocationOfNothing) {
   expect_problem("allocate \"none\" of 0 bytes; ", {},

@@ -80,6 +80,7 @@ struct PutMany {
 
 WorldOptions options_for(const SubjectOptions& options) {
   WorldOptions world;
+  world.queues = 1;  // the blocks of a PE meet on one queue, where more can go wrong
   world.base = options.gpu == GpuModel::ampere ? ampere() : hopper();
   // What the protocol does not stand: a path for signals of their own, by which they overtake the
   // data; and a CQE whose last bytes do not come last.
