@@ -1,10 +1,11 @@
 #include "tools/litmus_expectations.h"
 
 #include <algorithm>
-#include <fstream>
 #include <optional>
 #include <sstream>
 #include <utility>
+
+#include "core/base/files.h"
 
 namespace gdakit::tools {
 namespace {
@@ -92,11 +93,9 @@ Result<Expectations> Expectations::parse(std::string_view text, const std::strin
 }
 
 Result<Expectations> Expectations::read(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (file) text << file.rdbuf();
-  if (!file || !text) return Error(Code::not_found, "cannot read the verdicts in '" + path + "'");
-  return parse(text.str(), path);
+  const Result<std::string> text = read_file(path, "the verdicts");
+  if (!text) return text.error();
+  return parse(*text, path);
 }
 
 const Expectation* Expectations::find(std::string_view file, Quantifier quantifier) {

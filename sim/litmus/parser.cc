@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
 #include <map>
 #include <sstream>
 #include <utility>
 #include <vector>
 
+#include "core/base/files.h"
 #include "sim/litmus/condition_parser.h"
 #include "sim/litmus/instruction_parser.h"
 #include "sim/litmus/lexer.h"
@@ -250,14 +250,10 @@ Result<Program> parse(std::string_view text, const std::string& name) {
 }
 
 Result<Program> parse_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (file) text << file.rdbuf();
-  if (!file || !text) {
-    return Error(Code::not_found, "cannot read the litmus test '" + path + "'");
-  }
+  const Result<std::string> text = read_file(path, "the litmus test");
+  if (!text) return text.error();
   const std::size_t slash = path.find_last_of('/');
-  return parse(text.str(), slash == std::string::npos ? path : path.substr(slash + 1));
+  return parse(*text, slash == std::string::npos ? path : path.substr(slash + 1));
 }
 
 }  // namespace gdakit::sim::litmus

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
 #include <optional>
 #include <sstream>
 #include <utility>
 
+#include "core/base/files.h"
 #include "sim/litmus/condition_parser.h"
 #include "sim/litmus/lexer.h"
 #include "sim/litmus/symbols.h"
@@ -249,11 +249,9 @@ Result<Program> parse(std::string_view text, const std::string& name) {
 }
 
 Result<Program> parse_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file) return Error(Code::not_found, "cannot read " + path + "; check the path");
-  return parse(text.str(), path.substr(path.rfind('/') + 1));
+  const Result<std::string> text = read_file(path, "the litmus test");
+  if (!text) return text.error();
+  return parse(*text, path.substr(path.rfind('/') + 1));
 }
 
 }  // namespace gdakit::sim::niclitmus

@@ -1,5 +1,6 @@
-#include <fstream>
+#include <sstream>
 
+#include "core/base/files.h"
 #include "sim/explore.h"
 
 namespace gdakit::sim {
@@ -19,10 +20,10 @@ Exploration refused(const World& world, const ExploreOptions& options, std::stri
 
 // What is true of the file afterwards, for the report.
 std::string write_to(const std::string& path, const Trace& trace) {
-  std::ofstream file(path);
-  if (file) write_page(trace, file);
-  file.flush();
-  return file ? path : "cannot write \"" + path + "\"; give a file in a folder that exists";
+  std::ostringstream page;
+  write_page(trace, page);
+  const Result<void> written = write_file(path, page.str());
+  return written ? path : written.error().message();
 }
 
 }  // namespace

@@ -1,0 +1,58 @@
+#include "core/base/files.h"
+
+#include <cerrno>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/file_descriptor.h"
+
+namespace gdakit {
+namespace {
+
+constexpr mode_t kMode = 0666;  // less the umask
+
+Error cannot_write(const std::string& path, int error) {
+  return Error::from_errno("cannot write \"" + path + "\"", error);
+}
+
+}  // namespace
+
+Result<std::string> read_file(const std::string& path, const std::string& what) {
+  const auto cannot_read = [&](int error) {
+    const Error failed = Error::from_errno("cannot read " + what + " \"" + path + "\"", error);
+    return error == ENOENT ? Error(Code::not_found, failed.message(), error) : failed;
+  };
+  const UniqueFileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return cannot_read(errno);
+  std::string text;
+  char buffer[1 << 14];
+  for (;;) {
+    const ssize_t count = ::read(file.get(), buffer, sizeof(buffer));
+    if (count == 0) return text;
+    if (count > 0) text.append(buffer, static_cast<std::size_t>(count));
+    if (count < 0 && errno != EINTR) return cannot_read(errno);
+  }
+}
+
+Result<void> write_file(const std::string& path, std::string_view text) {
+  UniqueFileDescriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kMode));
+  if (!file) return cannot_write(path, errno);
+  while (!text.empty()) {
+    const ssize_t count = ::write(file.get(), text.data(), text.size());
+    if (count > 0) text.remove_prefix(static_cast<std::size_t>(count));
+    if (count < 0 && errno != EINTR) return cannot_write(path, errno);
+  }
+  return {};
+}
+
+Result<void> try_to_write(const std::string& path) {
+  struct stat before {};
+  const bool is_new = ::stat(path.c_str(), &before) != 0;
+  const UniqueFileDescriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, kMode));
+  if (!file) return cannot_write(path, errno);
+  if (is_new) ::unlink(path.c_str());
+  return {};
+}
+
+}  // namespace gdakit
