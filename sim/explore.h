@@ -34,9 +34,7 @@
 //     auto* flag = world.allocate<std::uint64_t>("flag", 1, sim::RegionKind::signal);
 //     auto* taken = world.allocate<std::uint64_t>("taken", 1);
 //     world.launch({.blocks = 1, .threads = 1}, Hand{source, data, flag, taken});
-//     world.check([=](sim::After& after) {
-//       after.expect(after.value(1, taken) == 42, "PE 1 takes what PE 0 sent");
-//     });
+//     world.check([=](sim::After& after) { after.expect_eq("taken", after.value(1, taken), 42); });
 //     const sim::Exploration found = sim::explore_in_test(world);
 //     EXPECT_TRUE(found.passed()) << found.report();
 //   }

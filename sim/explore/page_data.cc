@@ -25,6 +25,8 @@ std::string_view name_of(EventKind kind) {
     case EventKind::dma_write: return "dma_write";
     case EventKind::packet: return "packet";
     case EventKind::wait: return "wait";
+    case EventKind::call: return "call";
+    case EventKind::check: return "check";
     case EventKind::note: break;
   }
   return "note";

@@ -2,9 +2,18 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
+#include <numeric>
 #include <set>
+#include <utility>
 
 namespace gdakit::sim {
+
+std::string_view without_directories(std::string_view file) {
+  const std::size_t slash = file.rfind('/');
+  return slash == file.npos ? file : file.substr(slash + 1);
+}
+
 namespace {
 
 // Columns of the listing; longer texts push the rest aside.
@@ -19,11 +28,6 @@ std::string in_hex(std::uint64_t value) {
   char digits[24];
   std::snprintf(digits, sizeof digits, "0x%llx", static_cast<unsigned long long>(value));
   return digits;
-}
-
-std::string_view without_directories(std::string_view file) {
-  const std::size_t slash = file.rfind('/');
-  return slash == file.npos ? file : file.substr(slash + 1);
 }
 
 std::size_t lane_width(const Trace& trace) {
@@ -75,6 +79,20 @@ void append_gap(std::uint32_t events, std::string& out) {
   out += "      ... " + std::to_string(events) + (events == 1 ? " event ...\n" : " events ...\n");
 }
 
+// What is missing, each sentence once.
+void append_missing(const Trace& trace, std::string& out) {
+  std::set<std::string_view> said;
+  for (const MissingEdge& edge : trace.missing) {
+    if (!said.insert(edge.sentence).second) continue;
+    const auto same =
+        std::count_if(trace.missing.begin(), trace.missing.end(),
+                      [&](const MissingEdge& other) { return other.sentence == edge.sentence; });
+    out += "  missing: between #" + std::to_string(edge.from) + " and #" + std::to_string(edge.to);
+    if (same > 1) out += " (and " + std::to_string(same - 1) + " more like them)";
+    out += says_verdict(trace, edge) ? ", as the first line says\n" : ": " + edge.sentence + "\n";
+  }
+}
+
 }  // namespace
 
 std::string event_line(const Trace& trace, std::uint32_t index) {
@@ -88,6 +106,45 @@ std::string event_line(const Trace& trace, std::uint32_t index) {
   return line + padded(event.what, kWhatWidth) + "  " + rest.substr(rest.find_first_not_of(' '));
 }
 
+bool says_verdict(const Trace& trace, const MissingEdge& edge) {
+  return !trace.verdict.empty() &&
+         (edge.sentence == trace.verdict || edge.sentence == trace.verdict + ".");
+}
+
+std::vector<bool> repeated_polls(const Trace& trace) {
+  std::vector<bool> repeats(trace.events.size());
+  std::map<std::pair<std::uint32_t, std::string_view>, const Event*> last;
+  for (std::size_t i = 0; i < trace.events.size(); ++i) {
+    const Event& event = trace.events[i];
+    if (event.reads_from == kReadNothing || event.kind == EventKind::check) continue;
+    const Event*& before = last[{event.lane, event.where}];
+    repeats[i] = before != nullptr && event.kind == before->kind &&
+                 before->kind != EventKind::rmw && event.reads_from == before->reads_from &&
+                 event.value == before->value;
+    before = &event;
+  }
+  return repeats;
+}
+
+namespace {
+
+// The newest thing that the lane of a missing edge's later end has read from the lane of its
+// earlier end, between the two: through it the later end got ahead. -1: there is none.
+std::int64_t flag_of(const Trace& trace, const MissingEdge& edge) {
+  std::int64_t flag = -1;
+  for (std::uint32_t i = 0; i < std::min<std::size_t>(edge.to, trace.events.size()); ++i) {
+    const Event& read = trace.events[i];
+    if (edge.to >= trace.events.size() || read.lane != trace.events[edge.to].lane) continue;
+    if (read.reads_from <= static_cast<std::int32_t>(edge.from)) continue;
+    const auto store = static_cast<std::size_t>(read.reads_from);
+    if (store >= trace.events.size() || edge.from >= trace.events.size()) continue;
+    if (trace.events[store].lane == trace.events[edge.from].lane) flag = i;
+  }
+  return flag;
+}
+
+}  // namespace
+
 std::vector<std::uint32_t> relevant_events(const Trace& trace, std::size_t most) {
   const auto count = static_cast<std::uint32_t>(trace.events.size());
   std::set<std::uint32_t> chosen;
@@ -100,13 +157,24 @@ std::vector<std::uint32_t> relevant_events(const Trace& trace, std::size_t most)
     add(edge.from);
     add(edge.to);
   }
+  for (const MissingEdge& edge : trace.missing) {
+    const std::int64_t flag = flag_of(trace, edge);
+    if (flag < 0) continue;
+    add(flag);
+    add(trace.events[static_cast<std::size_t>(flag)].reads_from);
+  }
   // The latest stale reads first: the earlier they are the less they tell.
   for (std::uint32_t i = count; i-- > 0;) {
     if (trace.events[i].stale_by == 0) continue;
     add(i);
     add(trace.events[i].reads_from);
   }
-  for (std::uint32_t i = count; i-- > 0;) add(i);
+  const std::vector<bool> repeats = repeated_polls(trace);
+  const bool any_of_user = std::any_of(trace.events.begin(), trace.events.end(),
+                                       [](const Event& event) { return event.of_user; });
+  for (std::uint32_t i = count; i-- > 0;) {
+    if (!repeats[i] && (trace.events[i].of_user || !any_of_user)) add(i);
+  }
   return {chosen.begin(), chosen.end()};
 }
 
@@ -114,17 +182,17 @@ std::string trace_text(const Trace& trace, std::size_t most) {
   std::string out;
   for (const std::string& knob : trace.knobs) out += "  knob: " + knob + "\n";
   const auto count = static_cast<std::uint32_t>(trace.events.size());
+  std::vector<std::uint32_t> shown(count);
+  std::iota(shown.begin(), shown.end(), 0);
+  if (most != 0) shown = relevant_events(trace, most);
   std::uint32_t next = 0;
-  for (const std::uint32_t index : relevant_events(trace, most == 0 ? count : most)) {
+  for (const std::uint32_t index : shown) {
     append_gap(index - next, out);
     out += event_line(trace, index) + "\n";
     next = index + 1;
   }
   append_gap(count - next, out);
-  for (const MissingEdge& edge : trace.missing) {
-    out += "  missing: between #" + std::to_string(edge.from) + " and #" + std::to_string(edge.to) +
-           ": " + edge.sentence + "\n";
-  }
+  append_missing(trace, out);
   return out;
 }
 

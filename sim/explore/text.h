@@ -4,19 +4,30 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/explore/trace.h"
 
 namespace gdakit::sim {
 
+// "halo.h" of "tests/users/halo.h".
+std::string_view without_directories(std::string_view file);
+
 // One event, without a line break: number, lane, what and how strong, place, value, what it read,
 // how stale that was, its order's name, and where in the source it stands.
 //   "  12  PE 0 thread 1  load.relaxed.gpu  flag = 0x1  reads #7  [ReadyBeforeRing] ring.h:88"
 std::string event_line(const Trace& trace, std::uint32_t index);
 
-// The events that explain most, ascending, at most `most`: those of the missing edges, stale reads
-// and what they read, and then the last ones.
+// Whether an edge's sentence is the trace's verdict, and need not be said again.
+bool says_verdict(const Trace& trace, const MissingEdge& edge);
+
+// By event: whether it reads again what its lane has read there before.
+std::vector<bool> repeated_polls(const Trace& trace);
+
+// The events that explain most, ascending, at most `most`: those of the missing edges with what got
+// ahead there, stale reads and what they read, and then the last ones of the user's source and
+// objects, repeated polls left out. A trace without any such shows the last ones of gdakit's.
 std::vector<std::uint32_t> relevant_events(const Trace& trace, std::size_t most);
 
 // Deviating knobs, events, and the sentences of the missing edges. `most` events, the relevant

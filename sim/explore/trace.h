@@ -21,11 +21,14 @@ enum class EventKind : std::uint8_t {
   dma_write,
   packet,  // sent or received
   wait,    // a thread waits: spin, or for others
+  call,    // a thread calls gdakit; what it does there are events that name this one
+  check,   // what the judge looked at in the end
   note,    // anything else, in words
 };
 
 inline constexpr std::int32_t kReadNothing = -2;  // the event is not a read
 inline constexpr std::int32_t kReadInitial = -1;  // it read what was there at the beginning
+inline constexpr std::int32_t kNoCall = -1;
 
 struct Event {
   std::uint32_t lane = 0;  // who: an index into Trace::lanes
@@ -41,6 +44,9 @@ struct Event {
   std::int32_t reads_from = kReadNothing;   // index of the event that wrote the value
   std::uint32_t stale_by = 0;               // so many newer values could have been read
   std::vector<std::uint32_t> follows = {};  // release events whose order this event took up
+  std::int32_t call = kNoCall;              // index of the call during which its thread did this
+  std::string part = {};                    // what kind of thing the place is: "WQE", "CQE", "data"
+  bool of_user = false;                     // of the user's own source or objects, not of gdakit's
 };
 
 // A lane of the picture.

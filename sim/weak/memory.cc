@@ -37,6 +37,7 @@ void Memory::begin(const MemoryOptions& options, Chooser& chooser, Trace* trace)
   accesses_ = 0;
   finding_ = FindingKind::none;
   finding_text_.clear();
+  traced_.clear();
 }
 
 AgentId Memory::add_agent(const Place& place) {
@@ -50,6 +51,7 @@ AgentId Memory::add_agent(const Place& place) {
   agent.own_releases.clear();
   agent.pending.clear();
   agent.open = agent.stale_streak = 0;
+  agent.call = kNoCall;
   agent.stale_turn = agent.weak_turn = agent.strong_turn = agent.fresh = false;
   if (stride_ != 0) {
     agent.clock = pool_.take<std::uint32_t>(stride_);
@@ -136,7 +138,8 @@ void Memory::arrive(AgentId agent, BarrierClock& barrier, const char* what, Even
     barrier.clock[i] = std::max(barrier.clock[i], op.clock[i]);
   }
   if (trace_ == nullptr) return;
-  barrier.events.push_back(note({.lane = agents_[agent].lane, .kind = kind, .what = what}));
+  barrier.events.push_back(
+      note({.lane = agents_[agent].lane, .kind = kind, .what = what, .call = agents_[agent].call}));
 }
 
 void Memory::leave(AgentId agent, const BarrierClock& barrier, const char* what, const Site* site,
@@ -146,12 +149,8 @@ void Memory::leave(AgentId agent, const BarrierClock& barrier, const char* what,
   join_clock(agent, barrier.clock.data());
   agents_[agent].strong_turn = true;
   if (trace_ == nullptr) return;
-  Event event{.lane = agents_[agent].lane, .kind = kind, .what = what};
-  if (site != nullptr) {
-    event.order = site->name;
-    event.file = site->file;
-    event.line = site->line;
-  }
+  Event event{.lane = agents_[agent].lane, .kind = kind, .what = what, .call = agents_[agent].call};
+  put_site(event, site);
   event.follows = barrier.events;
   note(std::move(event));
 }

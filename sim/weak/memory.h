@@ -48,6 +48,7 @@ class Names {
   virtual ~Names() = default;
   virtual std::string place(Address address) const = 0;
   virtual std::string agent(AgentId agent) const = 0;
+  virtual PlaceFacts facts(Address) const { return {}; }
 };
 
 struct MemoryOptions {
@@ -145,6 +146,17 @@ class Memory {
   // Puts an event of the caller's own into the trace; returns its index, or 0 without a trace.
   std::uint32_t note(Event event);
   bool tracing() const { return trace_ != nullptr; }
+  std::uint32_t lane_of(AgentId agent) const { return agents_[agent].lane; }
+
+  // With a trace: what the agent does from now on, until end_call, is part of this call.
+  void begin_call(AgentId agent, Event call);
+  void end_call(AgentId agent) { agents_[agent].call = kNoCall; }
+
+  // With a trace: whether what event `first` did is known to whoever did event `then`. Both are
+  // loads, stores or read-modify-writes.
+  bool traced_before(std::uint32_t first, std::uint32_t then) const;
+  // Why it is not: a clause.
+  std::string why_not_before(std::uint32_t first, std::uint32_t then) const;
 
   // The first thing that went wrong, kind none if nothing did. Going on is harmless.
   FindingKind finding() const { return finding_; }
@@ -187,6 +199,13 @@ class Memory {
     bool weak_turn = false;    // loaded weakly since its last turn ended
     bool strong_turn = false;  // did anything else
     bool fresh = false;
+    std::int32_t call = kNoCall;
+  };
+  // An access of the trace: what its agent knew.
+  struct Traced {
+    AgentId agent = kNobody;
+    std::uint32_t time = 0;
+    Clock clock = nullptr;
   };
   // An access, with the granule's bytes that it means.
   struct Op {
@@ -321,6 +340,7 @@ class Memory {
   void report_race(const Op& op, const Rival& rival, std::uint32_t event);
 
   // trace.cc
+  static void put_site(Event& event, const Site* site);
   std::uint32_t trace_access(const Op& op, EventKind kind, std::uint64_t value, std::uint64_t old,
                              const Seen& seen, std::int32_t reads_from);
   void trace_fence(AgentId agent, Sem sem, Scope scope, const Site* site,
@@ -332,6 +352,7 @@ class Memory {
   MemoryOptions options_;
   Chooser* chooser_ = nullptr;
   Trace* trace_ = nullptr;
+  std::vector<Traced> traced_;  // by event
 
   std::vector<Granule> granules_;
   std::vector<std::uint64_t> initial_;          // values at the beginning

@@ -37,14 +37,33 @@ std::string strength(Sem sem, Scope scope) {
   return is_strong(sem) ? name + "." + scope_name(scope) : name;
 }
 
-void put_site(Event& event, const Site* site) {
+}  // namespace
+
+void Memory::put_site(Event& event, const Site* site) {
   if (site == nullptr) return;
   event.order = site->name;
   event.file = site->file;
   event.line = site->line;
+  event.of_user = event.call == kNoCall && event.line != 0 && !site->of_protocol;
 }
 
-}  // namespace
+void Memory::begin_call(AgentId agent, Event call) {
+  if (trace_ == nullptr) return;
+  call.lane = agents_[agent].lane;
+  call.kind = EventKind::call;
+  call.of_user = true;
+  agents_[agent].call = static_cast<std::int32_t>(note(std::move(call)));
+}
+
+bool Memory::traced_before(std::uint32_t first, std::uint32_t then) const {
+  const Traced& earlier = traced_.at(first);
+  return traced_.at(then).clock[earlier.agent] >= earlier.time;
+}
+
+std::string Memory::why_not_before(std::uint32_t first, std::uint32_t then) const {
+  const Traced& earlier = traced_.at(first);
+  return missing_order(earlier.agent, earlier.time, traced_.at(then).agent);
+}
 
 std::uint32_t Memory::note(Event event) {
   if (trace_ == nullptr) return 0;
@@ -61,20 +80,29 @@ std::uint32_t Memory::trace_access(const Op& op, EventKind kind, std::uint64_t v
       !device ? kind : (kind == EventKind::load ? EventKind::dma_read : EventKind::dma_write);
   event.what =
       (device ? "dma " : "") + (kind_name(kind) + strength(op.access.sem, op.access.scope));
-  event.where = names_.place(op.granule * 8 + op.shift / 8);
+  const Address address = op.granule * 8 + op.shift / 8;
+  const PlaceFacts facts = names_.facts(address);
+  event.where = names_.place(address);
+  event.part = facts.part;
+  event.call = agents_[op.agent].call;
   put_site(event, op.access.site);
+  event.of_user = event.of_user || facts.of_user;
   event.bytes = static_cast<std::uint32_t>(std::popcount(op.mask));
   event.value = value;
   event.old_value = old;
   event.reads_from = reads_from;
   event.stale_by = static_cast<std::uint32_t>(std::popcount(seen.newer));
-  return note(std::move(event));
+  const std::uint32_t index = note(std::move(event));
+  traced_.resize(index + 1);
+  traced_[index] = {op.agent, op.time, snapshot(op.clock)};
+  return index;
 }
 
 void Memory::trace_fence(AgentId agent, Sem sem, Scope scope, const Site* site,
                          std::vector<std::uint32_t> follows) {
   Event event{.lane = agents_[agent].lane, .kind = EventKind::fence};
   event.what = "fence" + strength(sem, scope);
+  event.call = agents_[agent].call;
   put_site(event, site);
   event.follows = std::move(follows);
   note(std::move(event));

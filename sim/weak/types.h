@@ -49,6 +49,13 @@ struct Site {
   const char* name = "";  // "WqeBeforeDoorbellRecord"; "" for an unnamed one
   const char* file = "";
   std::uint32_t line = 0;
+  bool of_protocol = false;  // in gdakit's own device/
+};
+
+// What kind of thing lies at an address.
+struct PlaceFacts {
+  const char* part = "";  // "WQE", "CQE", "data"
+  bool of_user = false;   // an object that the user has named
 };
 
 inline constexpr std::uint32_t kAnyGpu = ~std::uint32_t{0};

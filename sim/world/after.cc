@@ -1,11 +1,27 @@
 #include "sim/world/after.h"
 
+#include <algorithm>
+#include <cstdio>
+
 #include "core/host/stall.h"
 #include "device/status.h"
 #include "device/watchdog.h"
 #include "sim/world/world_run.h"
+#include "sim/world/wrong_value.h"
 
 namespace gdakit::sim {
+namespace {
+
+// So many values are told of an expectation that does not hold.
+constexpr std::size_t kMostLooks = 4;
+
+std::string in_hex(std::uint64_t value) {
+  char text[24];
+  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
+  return text;
+}
+
+}  // namespace
 
 void After::read(std::uint32_t pe, std::uint64_t address, void* to, std::size_t bytes) {
   weak::Memory& memory = run_.world.memory();
@@ -18,6 +34,7 @@ void After::read(std::uint32_t pe, std::uint64_t address, void* to, std::size_t 
         memory.load(run_.host, at, size, {.speculative = true, .untraced = true});
     std::memcpy(target + done, &piece, size);
     outcome(piece);
+    if (run_.world.facts(at).of_user) looks_.push_back({at, piece, size});
     done += size;
   }
 }
@@ -26,8 +43,42 @@ void After::outcome(std::uint64_t value) {
   run_.outcome = (run_.outcome ^ value) * 0x100000001b3u + 1;
 }
 
-void After::expect(bool holds, const std::string& what) {
-  if (!holds) run_.world.memory().find(FindingKind::invariant, "does not hold: " + what);
+void After::expect(bool holds, const std::string& what, CallPlace at) {
+  judge(holds, what, at, true);
+}
+
+void After::judge(bool holds, const std::string& what, CallPlace at, bool tell_looks) {
+  weak::Memory& memory = run_.world.memory();
+  if (!holds && memory.finding() == FindingKind::none) {
+    std::string text = "does not hold: " + what;
+    for (std::size_t i = 0; tell_looks && i < std::min(looks_.size(), kMostLooks); ++i) {
+      text += (i == 0 ? "; " : ", ") + run_.world.place(looks_[i].at) + " is " +
+              in_hex(looks_[i].value);
+    }
+    memory.find(FindingKind::invariant, text);
+    if (run_.trace != nullptr) trace_looks(at);
+  }
+  looks_.clear();
+}
+
+// What was looked at last tells most: its past is explained.
+void After::trace_looks(CallPlace at) {
+  for (const Look& look : looks_) {
+    Event event{.lane = run_.world.memory().lane_of(run_.host), .kind = EventKind::check};
+    event.what = "check";
+    event.where = run_.world.place(look.at);
+    event.file = at.file;
+    event.line = at.line;
+    event.bytes = look.bytes;
+    event.value = look.value;
+    event.reads_from = writer_of(*run_.trace, event.where, look.value);
+    event.of_user = true;
+    run_.trace->events.push_back(std::move(event));
+  }
+  for (std::size_t i = 0; i < looks_.size() && run_.trace->missing.empty(); ++i) {
+    explain_wrong_value(run_.world.memory(), run_.trace->events.size() - looks_.size() + i,
+                        *run_.trace);
+  }
 }
 
 const QueueView& After::view(std::uint32_t pe, std::uint32_t queue, std::uint32_t peer) const {

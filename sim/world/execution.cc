@@ -4,6 +4,7 @@
 #include <exception>
 
 #include "core/host/stall.h"
+#include "sim/explore/text.h"
 
 namespace gdakit::sim {
 namespace {
@@ -18,6 +19,15 @@ constexpr std::uint64_t kQuietNs = 1'000'000'000;
 std::string thread_name(const SimThread& thread) {
   return "PE " + std::to_string(thread.pe) + " block " + std::to_string(thread.block_index) +
          " thread " + std::to_string(thread.thread_index);
+}
+
+// Where in the source the thread is: ", in wait_until at halo.h:31"; "" if that is not known.
+std::string known_place(const SimThread& thread) {
+  const bool in_call = thread.call != nullptr;
+  const CallPlace& at = in_call ? thread.call_site : thread.last_site;
+  if (at.line == 0) return "";
+  return (in_call ? std::string(", in ") + thread.call + " at " : std::string(", at ")) +
+         std::string(without_directories(at.file)) + ":" + std::to_string(at.line);
 }
 
 // Thrown to leave a fiber whose execution has failed.
@@ -63,10 +73,7 @@ void Execution::run() {
       return;
     }
     run_runner(runner);
-    if (++steps_ > kMaxSteps) {
-      memory_.find(FindingKind::hang, "the run did not end within " + std::to_string(kMaxSteps) +
-                                          " steps: some loop makes no progress");
-    }
+    if (++steps_ > kMaxSteps) report_endless(runner);
   }
 }
 
@@ -263,14 +270,29 @@ bool Execution::pass_time() {
   return any;
 }
 
+void Execution::report_endless(std::uint32_t runner) {
+  std::string text = "the run did not end within " + std::to_string(kMaxSteps) +
+                     " steps: some loop makes no progress";
+  if (runner < threads_.size()) {
+    const SimThread& thread = *threads_[runner];
+    text += ". " + thread_name(thread) + " ran last" + known_place(thread);
+    if (thread.call == nullptr) {
+      text +=
+          "; a loop that waits calls m.spin(Site::user) in every turn, so that others can go on";
+    }
+  }
+  memory_.find(FindingKind::hang, text);
+}
+
 void Execution::report_hang() {
-  std::string text = "the run hangs:";
+  std::string text = "nobody can go on:";
   for (const SimThread* thread : threads_) {
     if (thread->state == ThreadState::ended) continue;
     text += "\n  " + thread_name(*thread);
     text += thread->state == ThreadState::blocked
                 ? std::string(" waits in ") + operation_name(thread->waits_in)
                 : std::string(" waits for ") + waited_for(thread->waits_at);
+    text += known_place(*thread);
   }
   memory_.find(FindingKind::hang, text);
 }

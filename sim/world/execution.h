@@ -68,6 +68,7 @@ class Execution final : public Scheduler {
   bool pass_to_timer();
   bool pass_time();
   void report_hang();
+  void report_endless(std::uint32_t runner);
   void suspend(SimThread& thread);
 
   weak::Memory& memory_;

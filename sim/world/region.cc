@@ -56,6 +56,25 @@ std::string place_in(const Region& region, std::uint64_t offset) {
 
 }  // namespace
 
+const char* part_name(RegionKind kind) {
+  switch (kind) {
+    case RegionKind::slots: return "WQE";
+    case RegionKind::cqe: return "CQE";
+    case RegionKind::record: return "doorbell record";
+    case RegionKind::state: return "index";
+    case RegionKind::heap:
+    case RegionKind::signal: return "data";
+    case RegionKind::fetch: return "fetched value";
+    case RegionKind::sink: return "sink";
+    case RegionKind::proxy: return "proxy index";
+    case RegionKind::command: return "command";
+    case RegionKind::report: return "report";
+    case RegionKind::doorbell: return "doorbell";
+    case RegionKind::other: break;
+  }
+  return "";
+}
+
 void Layout::add(Region region) {
   GDAKIT_ASSERT(region.begin < region.end);
   const auto after = std::find_if(regions_.begin(), regions_.end(),

@@ -56,6 +56,9 @@ struct Region {
   Inbound inbound = Inbound::by_kind;
 };
 
+// What people call what lies in a region of this kind: "WQE", "doorbell record", "data".
+const char* part_name(RegionKind kind);
+
 class Layout {
  public:
   // Regions do not overlap. Bytes of no region are strays.

@@ -54,7 +54,31 @@ weak::Address SimMachine::address(const void* at) const {
   return around_->space.model(thread_->pe, number(at));
 }
 
-void SimMachine::before(weak::Address at, NextStep::Kind kind) {
+void SimMachine::enter_call(const char* name, CallPlace at) {
+  thread_->call = name;
+  thread_->call_site = at;
+}
+
+void SimMachine::leave_call() {
+  thread_->call = nullptr;
+  around_->memory.end_call(thread_->agent);
+}
+
+void SimMachine::note_call(std::string what, std::string where) {
+  Event event{.what = std::move(what), .where = std::move(where)};
+  event.file = thread_->call_site.file;
+  event.line = thread_->call_site.line;
+  around_->memory.begin_call(thread_->agent, std::move(event));
+}
+
+std::string SimMachine::place_on(std::uint32_t pe, const void* at) const {
+  if (pe >= around_->space.pes || !around_->space.reaches(number(at), 1)) return "";
+  const std::uint64_t offset = around_->space.offset(number(at));
+  return "PE " + std::to_string(pe) + " " + around_->layout.name(offset);
+}
+
+void SimMachine::before(weak::Address at, NextStep::Kind kind, const weak::Site* site) {
+  if (site != nullptr) thread_->last_site = {site->file, site->line};
   around_->execution.before(*thread_, {kind, at / 8});
 }
 
@@ -65,7 +89,7 @@ std::uint64_t SimMachine::load_raw(const void* from, std::uint32_t size, const O
     return value;
   }
   const weak::Address at = address(from);
-  before(at, NextStep::Kind::load);
+  before(at, NextStep::Kind::load, &site.where);
   const Effect& effect = site.effect;
   return around_->memory.load(thread_->agent, at, size, {effect.sem, effect.scope, &site.where});
 }
@@ -80,7 +104,7 @@ void SimMachine::store_raw(void* to, std::uint32_t size, std::uint64_t value,
   const Effect& effect = site.effect;
   const weak::Access access{effect.sem, effect.scope, &site.where};
   if (effect.delay) return delay({at, size, value, access});
-  before(at, NextStep::Kind::store);
+  before(at, NextStep::Kind::store, &site.where);
   around_->memory.store(thread_->agent, at, size, value, access);
   perform_delayed();
 }
@@ -95,7 +119,7 @@ std::uint64_t SimMachine::rmw_raw(void* word, std::uint32_t size, const weak::Up
     return old;
   }
   const weak::Address at = address(word);
-  before(at, NextStep::Kind::store);
+  before(at, NextStep::Kind::store, &site.where);
   const Effect& effect = site.effect;
   const std::uint64_t old = around_->memory.rmw(thread_->agent, at, size, update,
                                                 {effect.sem, effect.scope, &site.where});
@@ -166,6 +190,7 @@ void SimMachine::sync_warp(LaneMask mask, const char* file, std::uint32_t line) 
   if (mask == thread_->lane_bit()) return;
   const OrderSite& site = plain_site(SiteOp::sync_warp, file, line);
   if (site.effect.skip) return;
+  thread_->last_site = {file, line};
   perform_delayed();
   MeetingPoint& point = thread_->home->point_of(thread_->warp_index(), mask);
   weak::BarrierClock& clock = point.next(thread_->lane());
@@ -177,6 +202,7 @@ void SimMachine::sync_warp(LaneMask mask, const char* file, std::uint32_t line) 
 
 void SimMachine::sync_block(const char* file, std::uint32_t line) {
   const OrderSite& site = plain_site(SiteOp::sync_block, file, line);
+  thread_->last_site = {file, line};
   if (!site.effect.skip) meet_block();
 }
 
@@ -200,6 +226,7 @@ std::uint64_t SimMachine::broadcast_block(std::uint64_t value) {
 
 void SimMachine::spin(Site where, const char* file, std::uint32_t line) {
   perform_delayed();
+  thread_->last_site = {file, line};
   around_->execution.spin(*thread_, where, {"", file, line});
 }
 

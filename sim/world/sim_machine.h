@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <string>
 
 #include "core/base/type_identity.h"
 #include "core/format/wqe.h"
@@ -183,6 +184,16 @@ class SimMachine {
   // The thread leaves its kernel.
   void finish() { perform_delayed(); }
 
+  // For CallScope: the kernel enters a call of gdakit's; what is it, in words, for a trace?
+  const char* call() const { return thread_->call; }
+  void enter_call(const char* name, CallPlace at);
+  void leave_call();
+  bool tracing() const { return around_->memory.tracing(); }
+  void note_call(std::string what, std::string where);
+  // What lies at a symmetric address on a PE; "" for what is none.
+  std::string place_on(std::uint32_t pe, const void* at) const;
+  std::string place_here(const void* at) const { return place_on(thread_->pe, at); }
+
   std::uint64_t clock_ns() { return around_->execution.now_ns(); }
   void spin(Site where, const char* file = __builtin_FILE(), std::uint32_t line = __builtin_LINE());
 
@@ -212,7 +223,7 @@ class SimMachine {
 
   bool is_shared(const void* at, std::size_t bytes);
   weak::Address address(const void* at) const;
-  void before(weak::Address at, NextStep::Kind kind);
+  void before(weak::Address at, NextStep::Kind kind, const weak::Site* site = nullptr);
   void delay(const DelayedStore& store);
   void perform_delayed();
 

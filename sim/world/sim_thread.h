@@ -81,6 +81,17 @@ struct DelayedStore {
 
 struct SimSurroundings;
 
+// Where a kernel calls gdakit. As a default argument, here() is the caller's place.
+struct CallPlace {
+  const char* file = "";
+  std::uint32_t line = 0;
+
+  static constexpr CallPlace here(const char* file = __builtin_FILE(),
+                                  std::uint32_t line = __builtin_LINE()) {
+    return {file, line};
+  }
+};
+
 struct SimThread : Thread {
   SimSurroundings* around = nullptr;
   const DeviceContext* context = nullptr;
@@ -96,6 +107,9 @@ struct SimThread : Thread {
   std::uint64_t seen_version = 0;  // of the memory, when it began to spin
   Site waits_at = Site::user;
   std::optional<DelayedStore> delayed;
+  const char* call = nullptr;  // the call of gdakit's that it is in; null: none
+  CallPlace call_site;
+  CallPlace last_site;  // of its last access, barrier or spin
 };
 
 }  // namespace gdakit::sim

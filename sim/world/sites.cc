@@ -1,6 +1,8 @@
 #include "sim/world/sites.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 
 namespace gdakit::sim {
 namespace {
@@ -25,6 +27,17 @@ std::string short_file(std::string_view file) {
     if (at != std::string_view::npos) return std::string(file.substr(at + 1));
   }
   return std::string(file);
+}
+
+// Whether a file is one of gdakit's own device/: as the build names it, or in a tree of gdakit's
+// headers, wherever that is.
+bool is_of_protocol(std::string_view file) {
+  while (file.starts_with("./")) file.remove_prefix(2);
+  if (file.starts_with("device/")) return true;
+  const std::size_t at = file.rfind("/device/");
+  if (at == file.npos) return false;
+  std::error_code ignored;
+  return std::filesystem::exists(std::string(file.substr(0, at)) + "/sim/world/sites.h", ignored);
 }
 
 void apply(Operator op, SiteOp site, Effect& effect) {
@@ -107,7 +120,7 @@ const OrderSite& SiteTable::find(const Call& call, Slot& slot) {
   if (found == sites_.end()) {
     OrderSite& site = sites_.emplace_back();
     site.key = key;
-    site.where = {site.key.name.c_str(), call.file, call.line};
+    site.where = {site.key.name.c_str(), call.file, call.line, is_of_protocol(call.file)};
     site.sem = sem;
     site.scope = call.scope;
     resolve(site);

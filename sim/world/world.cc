@@ -41,6 +41,7 @@ World::World(std::string name, const WorldOptions& options)
   std::iota(world.begin(), world.end(), 0);
   add_team(world);
   for (const std::vector<std::int32_t>& members : options_.teams) add_team(members);
+  users_ = used_;
 }
 
 World::~World() = default;
@@ -161,6 +162,13 @@ std::string World::place(weak::Address address) const {
 
 std::string World::agent(weak::AgentId agent) const {
   return running_ == nullptr ? "agent " + std::to_string(agent) : running_->name_of(agent);
+}
+
+weak::PlaceFacts World::facts(weak::Address address) const {
+  const std::uint64_t offset = space_.offset_of(address);
+  const Region* const region = layout_.find(offset);
+  if (region == nullptr) return {};
+  return {part_name(region->kind), offset >= users_};
 }
 
 std::string World::problem_of_run() const {

@@ -13,7 +13,7 @@
 //
 // Every PE has the same layout at the same addresses, as processes on different machines may have:
 // a pointer into the heap means each PE's own memory. Kernels are the callables that
-// Context::launch takes; they are called with Pe<SimMachine>.
+// Context::launch takes; they are called with a Pe<SimMachine> (kernel_pe.h).
 //
 // A world is a Subject: run() plays one execution and judges it. Set it up first, then run it as
 // often as you like; executions do not influence one another. A world that cannot be (a depth that
@@ -36,6 +36,7 @@
 #include "sim/weak/memory.h"
 #include "sim/world/after.h"
 #include "sim/world/arena.h"
+#include "sim/world/kernel_pe.h"
 #include "sim/world/knobs.h"
 #include "sim/world/region.h"
 #include "sim/world/sim_machine.h"
@@ -122,7 +123,7 @@ class World final : public Subject, private weak::Names {
                [](const void* erased, Thread& thread) {
                  auto& self = static_cast<SimThread&>(thread);
                  SimMachine machine(self, surroundings(self));
-                 Pe<SimMachine> pe_handle(machine, context(self));
+                 KernelPe<> pe_handle(Pe<SimMachine>(machine, context(self)));
                  (*static_cast<const Kernel*>(erased))(pe_handle);
                  machine.finish();
                });
@@ -157,6 +158,7 @@ class World final : public Subject, private weak::Names {
 
  private:
   friend struct WorldRun;
+  friend class After;
 
   struct Launch {
     std::uint32_t pe;
@@ -184,6 +186,7 @@ class World final : public Subject, private weak::Names {
 
   std::string place(weak::Address address) const override;
   std::string agent(weak::AgentId agent) const override;
+  weak::PlaceFacts facts(weak::Address address) const override;
 
   std::uint64_t allocate_bytes(const std::string& name, std::size_t bytes, RegionKind kind,
                                Inbound inbound);
@@ -215,6 +218,7 @@ class World final : public Subject, private weak::Names {
   std::uint64_t doorbells_ = 0;       // offset of the UAR page
   std::uint64_t report_ = 0;          // offset of the PeState
   std::uint64_t heap_ = 0;            // offset of the heap
+  std::uint64_t users_ = 0;           // offset of what its user allocates
   weak::Memory memory_;
   StackPool stacks_;
   SiteTable sites_;

@@ -85,6 +85,65 @@ TEST(Text, RelevantAreTheMissingEdgeStaleReadsAndTheEnd) {
   EXPECT_THAT(trace_text(trace), Not(HasSubstr("...")));
 }
 
+Event poll(std::uint32_t lane, const char* where, std::uint64_t value, std::int32_t reads_from) {
+  Event event = load_of(where, value, reads_from);
+  event.lane = lane;
+  return event;
+}
+
+// A user's thread waits for a flag, of which the NIC writes two values; the NIC looks at a record.
+Trace kernel_and_protocol() {
+  Trace trace;
+  trace.lanes = {{"PE 0 thread 0", "PE 0"}, {"NIC", "PE 0"}};
+  Event write = poll(1, "flag", 1, kReadNothing);
+  write.kind = EventKind::dma_write;
+  trace.events = {poll(0, "flag", 0, kReadInitial),
+                  poll(1, "record", 0, kReadInitial),
+                  poll(0, "flag", 0, kReadInitial),
+                  poll(1, "record", 0, kReadInitial),
+                  poll(0, "flag", 0, kReadInitial),
+                  write,
+                  poll(0, "flag", 1, 5),
+                  poll(1, "record", 0, kReadInitial),
+                  poll(0, "flag", 1, 5)};
+  for (Event& event : trace.events) event.of_user = event.where == "flag";
+  return trace;
+}
+
+TEST(Text, TheUsersEventsAreShownWithoutRepeatedPolls) {
+  const Trace trace = kernel_and_protocol();
+  EXPECT_THAT(relevant_events(trace, 40), ElementsAre(0, 5, 6));
+  EXPECT_THAT(trace_text(trace, 40), Not(HasSubstr("record")));
+  EXPECT_THAT(trace_text(trace), HasSubstr("record")) << "all of them";
+}
+
+TEST(Text, WithoutAUserTheProtocolIsShown) {
+  Trace trace = kernel_and_protocol();
+  for (Event& event : trace.events) event.of_user = false;
+  EXPECT_THAT(relevant_events(trace, 40), ElementsAre(0, 1, 5, 6));
+}
+
+TEST(Text, WhatGotAheadAtAMissingEdgeIsShown) {
+  Trace trace;
+  for (int i = 0; i < 8; ++i) trace.events.push_back(poll(0, "x", 1, kReadNothing));
+  trace.events[0].of_user = true;
+  trace.events[5] = poll(1, "flag", 1, 3);
+  trace.events[6] = poll(1, "data", 0, kReadInitial);
+  trace.missing.push_back({2, 6, "nothing orders them."});
+  EXPECT_THAT(relevant_events(trace, 40), ElementsAre(0, 2, 3, 5, 6));
+}
+
+TEST(Text, ASentenceIsSaidOnce) {
+  Trace trace = sample();
+  trace.missing = {{0, 1, "one."}, {0, 2, "one."}, {1, 2, "two."}};
+  EXPECT_THAT(trace_text(trace),
+              HasSubstr("  missing: between #0 and #1 (and 1 more like them): one.\n"
+                        "  missing: between #1 and #2: two.\n"));
+  trace.verdict = "two";
+  EXPECT_THAT(trace_text(trace),
+              HasSubstr("  missing: between #1 and #2, as the first line says\n"));
+}
+
 TEST(Text, KnobsAreNamedAndNothingIsFine) {
   Trace trace;
   EXPECT_EQ(trace_text(trace), "");

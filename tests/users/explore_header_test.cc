@@ -16,6 +16,7 @@ namespace {
 
 using sim::Exploration;
 using sim::FindingKind;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -90,10 +91,31 @@ struct PollWithoutSpin {
     }
   }
 };
+struct WaitForNobody {
+  Word* word;
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    while (m.load(order::Acquire<Scope::gpu>{}, word) == 0) m.spin(Site::user);
+  }
+};
 TEST(UserKernel, LoopWithoutSpinIsFound) {
   const Exploration found = explored<Hand<PollWithoutSpin>>();
   expect_found(found, FindingKind::hang);
   EXPECT_THAT(found.report(), HasSubstr("some loop makes no progress"));
+  EXPECT_THAT(found.report(), HasSubstr("calls m.spin(Site::user) in every turn"));
+  EXPECT_THAT(found.report(),
+              ContainsRegex("thread 0 ran last, at explore_header_test.cc:[0-9]+;"));
+}
+
+TEST(UserKernel, AHangIsToldOfOnce) {
+  sim::World world("alone", {.pes = 1});
+  world.launch({.blocks = 1, .threads = 1}, WaitForNobody{world.allocate<Word>("word", 1)});
+  const Exploration found = sim::explore_in_test(world, {.schedules = 2});
+  expect_found(found, FindingKind::hang);
+  EXPECT_THAT(found.report(), StartsWith("alone: hang: nobody can go on:\n"
+                                         "  PE 0 block 0 thread 0 waits for something of its own, "
+                                         "at explore_header_test.cc:"));
 }
 
 TEST(ExploreInTest, SaysHowToReplay) {
