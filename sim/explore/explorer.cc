@@ -79,8 +79,7 @@ void trace_failure(Subject& subject, const ExploreOptions& options, const Run& r
   trace.replay = (options.replay_command.empty() ? "gdakit explore " + subject.name()
                                                  : options.replay_command) +
                  " --replay " + trace.token;
-  trace.preemptions = failure.preemptions;
-  trace.stale_reads = failure.stale_reads;
+  trace.deviations = failure.deviations;
 }
 
 class Search {

@@ -8,6 +8,8 @@
 
 #include "core/base/assert.h"
 #include "core/base/json.h"
+#include "sim/explore/operations.h"
+#include "sim/explore/text.h"
 
 namespace gdakit::sim::page {
 namespace {
@@ -63,6 +65,7 @@ void write_event(const Event& event, JsonWriter& json) {
   }
   if (event.reads_from != kReadNothing) json.member("readsFrom", event.reads_from);
   if (event.stale_by != 0) json.member("staleBy", event.stale_by);
+  if (event.of_user) json.member("user", true);
   if (!event.follows.empty()) {
     json.key("follows");
     json.begin_array();
@@ -81,6 +84,22 @@ void check_references(const Trace& trace) {
     for (const std::uint32_t release : event.follows) GDAKIT_ASSERT(release < count);
   }
   for (const MissingEdge& edge : trace.missing) GDAKIT_ASSERT(edge.from < count && edge.to < count);
+}
+
+void write_operations(const Trace& trace, JsonWriter& json) {
+  json.key("operations");
+  json.begin_array();
+  for (const Operation& operation : operations_of(trace)) {
+    json.begin_object();
+    json.member("what", operation.what);
+    if (operation.is_dull) json.member("dull", true);
+    json.key("events");
+    json.begin_array();
+    for (const std::uint32_t index : operation.events) json.value(index);
+    json.end();
+    json.end();
+  }
+  json.end();
 }
 
 void write_lists(const Trace& trace, JsonWriter& json) {
@@ -108,6 +127,7 @@ void write_lists(const Trace& trace, JsonWriter& json) {
     json.member("from", edge.from);
     json.member("to", edge.to);
     json.member("sentence", edge.sentence);
+    if (says_verdict(trace, edge)) json.member("isVerdict", true);
     json.end();
   }
   json.end();
@@ -122,9 +142,10 @@ void write_data(const Trace& trace, std::ostream& to) {
   json.member("scenario", trace.scenario);
   json.member("verdict", trace.verdict);
   json.member("replay", trace.replay);
-  json.member("preemptions", trace.preemptions);
-  json.member("staleReads", trace.stale_reads);
+  json.member("deviations", trace.deviations);
+  json.member("start", start_event(trace));
   write_lists(trace, json);
+  write_operations(trace, json);
   json.end();
 }
 

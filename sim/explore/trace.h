@@ -66,9 +66,8 @@ struct Trace {
   std::string scenario;
   std::string verdict;  // what went wrong, a sentence or more
   std::string token;
-  std::string replay;  // the command line that replays this run
-  std::uint32_t preemptions = 0;
-  std::uint32_t stale_reads = 0;
+  std::string replay;              // the command line that replays this run
+  std::string deviations;          // "1 preemption, 2 stale reads": what the run needs to fail
   std::vector<std::string> knobs;  // "inbound order: none", only those that are not the default
   std::vector<Lane> lanes;
   std::vector<Event> events;

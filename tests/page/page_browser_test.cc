@@ -182,6 +182,69 @@ TEST_F(PageInChromium, FoldsWhatIsUnremarkable) {
                           "108 of 108 events, 12 of 12 lanes shown", "108 12 0", "false"));
 }
 
+// A kernel of three lines, with what the protocol does for them.
+Trace kernel() {
+  Trace trace;
+  trace.verdict = "the value is wrong";
+  trace.deviations = "2 reordered deliveries";
+  trace.lanes = {{"PE 0 block 0 thread 0", "PE 0"}, {"PE 0 NIC", "PE 0"}};
+  const auto add = [&](std::uint32_t lane, EventKind kind, const char* what, const char* where,
+                       const char* part, std::uint32_t line, std::int32_t call = kNoCall) {
+    Event event{.lane = lane, .kind = kind, .what = what, .where = where};
+    event.file = line > 0 ? "tests/halo.cc" : "";
+    event.line = line;
+    event.of_user = line > 0;
+    event.part = part;
+    event.call = call;
+    if (kind == EventKind::dma_read) event.reads_from = kReadInitial;
+    trace.events.push_back(event);
+  };
+  add(0, EventKind::store, "store.weak", "PE 0 draft", "data", 11);
+  add(0, EventKind::call, "put_nbi 8 bytes to PE 1", "PE 1 halo", "", 12);
+  for (int i = 0; i < 5; ++i) add(0, EventKind::store, "store.weak", "PE 0 WQE 0", "WQE", 0, 1);
+  add(1, EventKind::dma_read, "dma load", "PE 0 record", "doorbell record", 0);
+  for (int i = 0; i < 4; ++i) add(1, EventKind::dma_read, "dma load", "PE 0 WQE 0", "WQE", 0);
+  add(0, EventKind::load, "load.weak", "PE 0 halo", "data", 14);
+  return trace;
+}
+
+TEST_F(PageInChromium, ShowsAKernelByItsLines) {
+  EXPECT_THAT(said(kernel(), R"js(
+    say([...document.querySelectorAll('.event')].map((box) => box.id + ' ' +
+      box.querySelector('.what').textContent).join('; '));
+    say(count('.chip') + ' ' + current());
+    say(text('#e1 .place') + ' ' + text('#e1 .toggle') + ' ' + text('#e8 .toggle'));
+    say(text('.facts'));
+  )js"),
+              ElementsAre("e0 store.weak; e1 put_nbi 8 bytes to PE 1; e8 fetches 1 WQE; "
+                          "e12 load.weak",
+                          "1 12", "halo.cc:12 ▸ 5 ▸ 4", "It needs 2 reordered deliveries"));
+}
+
+TEST_F(PageInChromium, OpensAnOperationOnDemand) {
+  EXPECT_THAT(said(kernel(), R"js(
+    document.querySelector('#e1 .toggle').click();
+    say(count('.event') + ' ' + current() + ' ' + text('#e1 .toggle'));
+    press('j'); say(current()); say(text('#detail'));
+    document.querySelector('#e1').click(); press('o'); say(count('.event'));
+    document.querySelector('#e8 .toggle').click(); say(text('#e8 .what'));
+    press('c'); say(count('.event') + ' ' + count('.toggle'));
+  )js"),
+              ElementsAre("9 1 ▾ 5", "2", HasSubstr("Part of#1 PE 0 block 0 thread 0"), "4",
+                          "dma load", "13 0"));
+}
+
+TEST_F(PageInChromium, AnEndOfAMissingOrderIsShownInItsOperation) {
+  Trace trace = kernel();
+  trace.missing = {{3, 10, "the value is wrong."}};
+  EXPECT_THAT(said(trace, R"js(
+    say(current() + ' ' + count('#e3') + ' ' + count('#e2'));
+    say(document.body.innerText.split('the value is wrong').length - 1);
+    press('m'); say(current());
+  )js"),
+              ElementsAre("10 1 0", "1", "3"));
+}
+
 TEST_F(PageInChromium, FiltersByText) {
   EXPECT_THAT(said(sample_trace(), R"js(
     press('/'); say(document.activeElement.id);

@@ -45,7 +45,7 @@ TEST(Page, HasEveryEventLaneAndSentence) {
   EXPECT_THAT(page, HasSubstr("\"verdict\":\"" + trace.verdict));
   EXPECT_THAT(page, HasSubstr("\"replay\":\"" + trace.replay));
   EXPECT_THAT(page, HasSubstr("\"knobs\":[\"" + trace.knobs[0]));
-  EXPECT_THAT(page, HasSubstr("\"preemptions\":2,\"staleReads\":1"));
+  EXPECT_THAT(page, HasSubstr("\"deviations\":\"2 preemptions, 1 stale read\",\"start\":91"));
 }
 
 TEST(Page, IsOneFileThatAsksForNothing) {
@@ -125,6 +125,24 @@ TEST(Page, LeavesOutWhatSaysNothing) {
   trace.events[0].reads_from = kReadInitial;
   EXPECT_THAT(page_of(trace), HasSubstr("\"kind\":\"load\",\"what\":\"\",\"bytes\":4,"
                                         "\"value\":\"0x00000000\",\"readsFrom\":-1}"));
+}
+
+TEST(Page, HasTheOperationsOfAKernel) {
+  Trace trace = one_event();
+  EXPECT_THAT(page_of(trace), HasSubstr("\"operations\":[]"));
+  trace.events[0].kind = EventKind::call;
+  trace.events[0].what = "quiet";
+  trace.events[0].of_user = true;
+  trace.events.resize(2);
+  trace.events[1].call = 0;
+  EXPECT_THAT(page_of(trace), HasSubstr("\"operations\":[{\"what\":\"quiet\",\"events\":[0,1]}]"));
+}
+
+TEST(Page, SaysWhichSentenceTheVerdictIs) {
+  Trace trace = one_event();
+  trace.verdict = "a races with b";
+  trace.missing = {{0, 0, "a races with b."}, {0, 0, "Another."}};
+  EXPECT_EQ(count(page_of(trace), "\"isVerdict\":true"), 1u);
 }
 
 TEST(PageDeathTest, RefusesAnIndexThatNamesNothing) {

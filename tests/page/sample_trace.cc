@@ -70,8 +70,7 @@ Story::Story() {
       "store of thread 0 had reached it.";
   trace_.token = "w1:7f3a";
   trace_.replay = "gdakit sim replay post-from-two-threads --token w1:7f3a9c --html run.html";
-  trace_.preemptions = 2;
-  trace_.stale_reads = 1;
+  trace_.deviations = "2 preemptions, 1 stale read";
   trace_.knobs = {"NIC works from: doorbell record", "DMA atom: 8 bytes"};
   trace_.lanes = {{"PE 0 block 0 thread 0", "PE 0"},
                   {"PE 0 block 0 thread 1", "PE 0"},

@@ -89,9 +89,11 @@ function drawArrows(selected, geometry) {
   svg.setAttribute('width', geometry.total);
   svg.setAttribute('height', byId('sheet').offsetHeight);
   byId('paths').replaceChildren();
-  missing.forEach((edge, number) => addMissing(edge, number, geometry));
+  // A list has no room for arrows beside its texts; the tags say the same.
+  const hasRoom = !isNarrow();
+  if (hasRoom) missing.forEach((edge, number) => addMissing(edge, number, geometry));
   for (const tie of tiesOf(selected)) {
-    addArrow(tie.kind, tie.from, tie.to, tie.kind === 'reads' ? 10 : 2, geometry);
+    if (hasRoom) addArrow(tie.kind, tie.from, tie.to, tie.kind === 'reads' ? 10 : 2, geometry);
     addTags(tie, selected, geometry);
   }
 }

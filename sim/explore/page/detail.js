@@ -69,6 +69,13 @@ function factsOf(index) {
     const newer = staleBy(index) === 1 ? 'one newer value' : `${staleBy(index)} newer values`;
     add('Stale by', element('b', 'mark old', `⟲ ${staleBy(index)}`), ` ${newer} could be read`);
   }
+  const operation = operationOf[index];
+  if (operation && !beginsOperation(index)) {
+    add('Part of', ...linksTo([operation.events[0]], index), operation.what);
+  }
+  if (operation?.events.length > 1 && beginsOperation(index)) {
+    add('Consists of', ...linksTo(operation.events.slice(1), index));
+  }
   if (event.order) add('Order', element('code', '', event.order));
   if (meaningOf(event.what)) add('Strength', meaningOf(event.what));
   if (event.file) add('Source', element('code', '', `${event.file}:${event.line}`));
@@ -94,8 +101,9 @@ function drawDetail(index) {
     element('code', '', event.what)), element('p', 'kind', kind[1]));
   for (const edge of missing) {
     if (edge.from !== index && edge.to !== index) continue;
-    panel.append(element('div', 'missing-box', element('b', '', 'Missing order'),
-      element('p', '', edge.sentence), eventLink(edge.from === index ? edge.to : edge.from)));
+    panel.append(element('div', 'missing-box',
+      element('b', '', edge.from === index ? 'Missing order before' : 'Missing order after'),
+      eventLink(edge.from === index ? edge.to : edge.from)));
   }
   const list = element('dl');
   for (const [term, parts] of factsOf(index)) {
@@ -104,19 +112,16 @@ function drawDetail(index) {
   panel.append(list);
 }
 
-function countOf(count, word) {
-  const words = ` ${word}${count === 1 ? '' : 's'}`;
-  return element('span', 'fact', element('b', '', String(count)), words);
-}
-
 function drawSummary() {
   const title = element('h1', '', element('span', 'failed', '✗ failed'), trace.scenario);
-  const facts = element('p', 'facts', 'It took ', countOf(trace.preemptions, 'preemption'),
-    ' and ', countOf(trace.staleReads, 'stale read'),
+  const facts = element('p', 'facts', 'It needs ', element('span', 'fact', trace.deviations),
     ...(trace.knobs.length ? [', with'] : []),
     ...trace.knobs.map((knob) => element('span', 'knob', knob)));
   const sentences = trace.missing.map((edge, number) => {
-    const line = element('li', '', element('b', '', 'Missing order  '), edge.sentence);
+    // The verdict, or the picture, says the sentence.
+    const isSaid = edge.isVerdict || missing.includes(edge);
+    const line = element('li', '', element('b', '', 'Missing order  '),
+      isSaid ? '' : edge.sentence);
     if (missing.includes(edge)) {
       const jump = element('button', 'link', `#${edge.from} → #${edge.to}`);
       jump.type = 'button';

@@ -1,6 +1,6 @@
 // Stepping through the run: selection, keys, and what the mouse does.
 
-const view = {compact: true, filter: '', opened: new Set(), rows: [], shown: []};
+const view = {compact: true, filter: '', opened: new Set(), openOperations: new Set(), rows: [], shown: []};
 let selected = -1;
 let geometry = null;
 
@@ -37,9 +37,11 @@ function mark(index) {
 // Makes an event visible: what folds or filters it away is opened.
 function reveal(index) {
   if (byId(`e${index}`)) return;
+  const operation = operationOf[index];
   const fold = view.rows.find((row) => row.fold?.includes(index));
   if (fold) view.opened.add(fold.fold[0]);
-  if (!fold) setFilter('');
+  else if (view.compact && !view.filter && operation) view.openOperations.add(operation);
+  else setFilter('');
   redraw();
   if (!byId(`e${index}`)) reveal(index);
 }
@@ -74,6 +76,15 @@ function select(index, place = 'near') {
   scrollTo(box, far ? 'middle' : place);
 }
 
+// Shows what the operation that begins with this event consists of, or hides it again.
+function toggleOperation(first) {
+  const operation = operationOf[first];
+  if (!operation) return;
+  if (!view.openOperations.delete(operation)) view.openOperations.add(operation);
+  redraw();
+  select(operation.events[0]);
+}
+
 // The next of `candidates` (in order of time) after the selected event, or before it. Goes round
 // at the end if `round`.
 function neighbour(candidates, step, round = false) {
@@ -106,6 +117,7 @@ function setFilter(text) {
 function setCompact(compact) {
   view.compact = compact;
   view.opened.clear();
+  view.openOperations.clear();
   redraw();
   if (isEvent(selected)) select(selected, 'middle');
 }
@@ -131,6 +143,7 @@ const KEYS = {
   f: () => nextRelated(1),
   F: () => nextRelated(-1),
   c: () => setCompact(!view.compact),
+  o: () => toggleOperation(selected),
   '/': () => byId('filter').select(),
   '?': () => byId('help').showModal(),
   Escape: endFilter,
@@ -151,9 +164,11 @@ function onKey(event) {
 }
 
 function onClick(event) {
-  const box = event.target.closest('.event, [data-go], [data-fold]');
+  const box = event.target.closest('.event, [data-go], [data-fold], [data-operation]');
   if (!box) return;
-  if (box.dataset.fold) {
+  if (box.dataset.operation) {
+    toggleOperation(Number(box.dataset.operation));
+  } else if (box.dataset.fold) {
     view.opened.add(Number(box.dataset.fold));
     redraw();
     select(Number(box.dataset.fold));
@@ -198,8 +213,7 @@ function begin() {
     width = byId('scroller').clientWidth;
     redraw();
   }).observe(byId('scroller'));
-  if (missing.length) select(missing[0].to, 'middle');
-  else if (events.length) select(Math.max(0, events.findIndex((_, i) => staleBy(i))), 'middle');
+  if (isEvent(trace.start)) select(trace.start, 'middle');
   else drawDetail(-1);
 }
 

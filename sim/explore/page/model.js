@@ -2,7 +2,8 @@
 // The model: the run as the page knows it, and what follows from it. No drawing here.
 //
 //   trace.events[i]   {lane, kind, what, where, order, file, line, bytes, value, old, readsFrom,
-//                      staleBy, follows}; fields that say nothing are left out
+//                      staleBy, follows, user}; fields that say nothing are left out
+//   trace.operations  {what, events, dull}: events that belong together, as those of a call do
 //   values            hexadecimal text, since a number of JavaScript holds 53 bits only
 
 const trace = JSON.parse(document.getElementById('trace').textContent);
@@ -22,6 +23,8 @@ const KINDS = {
   packet: ['pkt', 'packet'],
   wait: ['wait', 'waits'],
   note: ['note', 'note'],
+  call: ['call', 'the kernel calls gdakit'],
+  check: ['chk', 'checked in the end'],
 };
 
 const isEvent = (index) => Number.isInteger(index) && index >= 0 && index < events.length;
@@ -29,6 +32,16 @@ const laneOf = (index) => trace.lanes[events[index].lane];
 const followsOf = (index) => (events[index].follows ?? []).filter(isEvent);
 const staleBy = (index) => events[index].staleBy ?? 0;
 const missing = trace.missing.filter((edge) => isEvent(edge.from) && isEvent(edge.to));
+
+// For each event, the operation that it is a part of, or undefined.
+const operations = trace.operations ?? [];
+const operationOf = [];
+for (const operation of operations) {
+  for (const index of operation.events) operationOf[index] = operation;
+}
+const beginsOperation = (index) => operationOf[index]?.events[0] === index;
+// Where a kernel is known, the picture is about the kernel.
+const hasUser = events.some((event) => event.user);
 
 // For each event, those that read from it, and those that took up its order.
 const readers = events.map(() => []);
@@ -58,11 +71,31 @@ function flagOf(edge) {
   return between.reduce((best, next) => (best && best.store > next.store ? best : next), null);
 }
 
+// Reads that return again what their lane has read there before.
+const repeated = new Set();
+const lastReads = new Map();
+events.forEach((event, index) => {
+  if (event.readsFrom === undefined || event.kind === 'rmw' || event.kind === 'check') return;
+  const place = `${event.lane} ${event.where}`;
+  const before = lastReads.get(place);
+  if (before && before.readsFrom === event.readsFrom && before.value === event.value) {
+    repeated.add(index);
+  }
+  lastReads.set(place, event);
+});
+
+// What the finding is: the ends of missing orders and their flags, and stale reads.
+const core = new Set(ends);
+for (const flag of missing.map(flagOf).filter(Boolean)) core.add(flag.store).add(flag.read);
+events.forEach((event, index) => {
+  if (staleBy(index)) core.add(index);
+});
+
 // What has to do with the finding: the ends of missing orders and their flags, stale reads and the
 // stores they read, and what else touched the place of an end or is ordered with it.
 const related = new Set(ends);
 events.forEach((event, index) => {
-  if (!staleBy(index)) return;
+  if (!staleBy(index) && event.kind !== 'check') return;
   related.add(index);
   if (isEvent(event.readsFrom)) related.add(event.readsFrom);
 });
@@ -75,11 +108,17 @@ for (const end of ends) {
 // What a compact picture never folds away.
 const LOUD_KINDS = new Set(['fence', 'mmio_store', 'doorbell', 'note']);
 function isRemarkable(index) {
+  if (hasUser) {
+    const operation = beginsOperation(index) ? operationOf[index] : undefined;
+    return core.has(index) || events[index].kind === 'note' ||
+      (operation ? !operation.dull : Boolean(events[index].user) && !repeated.has(index));
+  }
   return related.has(index) || LOUD_KINDS.has(events[index].kind) || followers[index].length > 0 ||
     followsOf(index).length > 0;
 }
 
-const FOLD_AT_LEAST = 3;
+// Beside a kernel, what the protocol does is not worth a row of its own.
+const FOLD_AT_LEAST = hasUser ? 1 : 3;
 const decimal = (hex) => BigInt(hex).toString();
 
 function textOf(index) {
@@ -100,8 +139,8 @@ function columnsOf(compact) {
   return groups.flatMap((group) => shown.filter((lane) => lane.group === group));
 }
 
-// The rows to draw, from top to bottom: {event}, {fold: [events]} or {edge}, the last one standing
-// right above the later end of a missing order.
+// The rows to draw, from top to bottom: {event}, {event, operation} for the first of an operation,
+// {fold: [events]} or {edge}, the last one standing right above the later end of a missing order.
 function rowsOf(view) {
   const wanted = view.filter.toLowerCase().split(/\s+/).filter(Boolean);
   const matches = (index) => {
@@ -118,7 +157,10 @@ function rowsOf(view) {
     quiet = [];
   };
   for (const index of shown) {
-    if (folding && !isRemarkable(index)) {
+    const operation = folding ? operationOf[index] : undefined;
+    const isOpen = view.openOperations.has(operation);
+    if (operation && !isOpen && !beginsOperation(index) && !core.has(index)) continue;
+    if (folding && !isOpen && !isRemarkable(index)) {
       quiet.push(index);
       continue;
     }
@@ -126,7 +168,7 @@ function rowsOf(view) {
     for (const edge of missing) {
       if (Math.max(edge.from, edge.to) === index) rows.push({edge});
     }
-    rows.push({event: index});
+    rows.push({event: index, operation: beginsOperation(index) ? operation : undefined});
   }
   flush();
   return rows;

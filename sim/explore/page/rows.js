@@ -15,11 +15,20 @@ function element(tag, className, ...children) {
 
 const byId = (id) => document.getElementById(id);
 
+// A narrow picture is a list: one column for all lanes, and each event names its own.
+const isNarrow = () => byId('scroller').clientWidth < 560;
+
 // Where a column lies: `track` is the x where its arrows run, beside its badges.
 function geometryOf(columns) {
   const room = byId('scroller').clientWidth - GUTTER;
   const width = Math.max(MIN_COLUMN, Math.floor(room / Math.max(1, columns.length)));
   const places = new Map();
+  if (isNarrow()) {
+    const place = {left: GUTTER, right: GUTTER + room, leftward: false, badge: GUTTER + 34,
+      track: (offset) => GUTTER + offset};
+    for (const lane of columns) places.set(lane.index, place);
+    return {places, width: room, total: GUTTER + room};
+  }
   columns.forEach((lane, column) => {
     const left = GUTTER + column * width;
     const leftward = columns.length > 2 && column >= columns.length / 2;
@@ -35,6 +44,8 @@ function drawHeads(columns, geometry) {
   const stripes = byId('stripes');
   heads.replaceChildren();
   stripes.replaceChildren();
+  byId('sheet').classList.toggle('narrow', isNarrow());
+  if (isNarrow()) return;
   columns.forEach((lane, column) => {
     const {left, right} = geometry.places.get(lane.index);
     const first = column === 0 || columns[column - 1].group !== lane.group;
@@ -87,8 +98,9 @@ function marksOf(index) {
   ]));
 }
 
-function eventBox(index, place, total) {
+function eventBox({event: index, operation}, place, total) {
   const event = events[index];
+  const closed = operation && !view.openOperations.has(operation);
   const box = element('button', `event kind-${event.kind}`);
   box.type = 'button';
   box.id = `e${index}`;
@@ -97,16 +109,28 @@ function eventBox(index, place, total) {
   box.classList.toggle('stale', staleBy(index) > 0);
   box.classList.toggle('leftward', place.leftward);
   const [badge, meaning] = KINDS[event.kind] ?? [event.kind, event.kind];
+  if (isNarrow()) box.append(element('span', 'who', laneOf(index).name));
   // A badge that would only say the same again gives its place to the words.
-  if (event.what === event.kind) box.append(element('i', 'badge', event.what));
+  if (closed) {
+    const words = event.kind === 'call' ? 'call' : badge.split(' ')[0];
+    box.append(element('i', 'badge', words), element('span', 'what', operation.what));
+  } else if (event.what === event.kind) box.append(element('i', 'badge', event.what));
   else box.append(element('i', 'badge', badge), element('span', 'what', event.what));
   box.title = meaning;
-  if (event.where) box.append(element('span', 'where', event.where));
-  if (event.value) box.append(element('span', 'value', shortHex(event.value)));
-  if (event.order) box.append(element('span', 'order', event.order));
+  // The words of an operation name the place, but for a call, where they name the operation.
+  const isWhole = !closed || event.kind === 'call';
+  const dot = event.kind === 'call' ? '· ' : '';
+  if (event.where && isWhole) box.append(element('span', 'where', dot + event.where));
+  if (event.value && (isWhole || operation.events.length === 1)) box.append(element('span', 'value', shortHex(event.value)));
+  if (event.order && isWhole) box.append(element('span', 'order', event.order));
+  if (event.user && event.line && isWhole) {
+    const file = event.file.slice(event.file.lastIndexOf('/') + 1);
+    box.append(element('span', 'place', `${file}:${event.line}`));
+  }
   box.setAttribute('aria-label', [textOf(index),
     ...missing.filter((edge) => edge.from === index || edge.to === index)
       .map((edge) => `missing order: ${edge.sentence}`)].join(', '));
+  if (isNarrow()) return box;
   if (place.leftward) {
     box.style.cssText =
       `right:${total - place.right + 14}px;max-width:${place.right - 14 - GUTTER}px`;
@@ -134,16 +158,27 @@ function foldRow(row, geometry) {
     chip.setAttribute('aria-label', `${count} unremarkable events of ${trace.lanes[lane].name}: ` +
       'unfold');
     chip.title = 'Unfold';
-    chip.style.cssText = `left:${place.left + 8}px;max-width:${geometry.width - 12}px`;
+    if (!isNarrow()) chip.style.cssText = `left:${place.left + 8}px;max-width:${geometry.width - 12}px`;
     item.append(chip);
   }
   return item;
 }
 
+// What opens and closes an operation, at the end of its box.
+function operationToggle(operation) {
+  const parts = operation.events.length - (events[operation.events[0]].kind === 'call' ? 1 : 0);
+  const isOpen = view.openOperations.has(operation);
+  const toggle = element('b', 'toggle', `${isOpen ? '▾' : '▸'} ${parts}`);
+  toggle.dataset.operation = operation.events[0];
+  toggle.title = `${parts} event${parts === 1 ? '' : 's'} (key o)`;
+  return toggle;
+}
+
 function rowElement(row, geometry) {
   if (row.fold) return foldRow(row, geometry);
   if (row.edge) {
-    const label = element('p', 'sentence', element('b', '', 'Missing order  '), row.edge.sentence);
+    const label = element('p', 'sentence', element('b', '', 'Missing order  '),
+      row.edge.isVerdict ? '' : row.edge.sentence);
     const item = element('li', 'row gap', label);
     item.dataset.edge = missing.indexOf(row.edge);
     return item;
@@ -151,7 +186,10 @@ function rowElement(row, geometry) {
   const index = row.event;
   const place = geometry.places.get(events[index].lane);
   const item = element('li', 'row', element('span', 'number', String(index)),
-    eventBox(index, place, geometry.total));
+    eventBox(row, place, geometry.total));
+  if (row.operation?.events.length > 1) {
+    item.querySelector('.event').append(operationToggle(row.operation));
+  }
   for (const mark of marksOf(index)) addMark(item, mark, place, geometry.total);
   item.classList.toggle('end', ends.has(index));
   return item;
