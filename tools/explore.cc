@@ -6,7 +6,9 @@
 
 #include "tools/command.h"
 #include "tools/explore_run.h"
+#include "tools/interrupt.h"
 #include "tools/progress.h"
+#include "tools/whole_number.h"
 
 namespace gdakit::tools {
 namespace {
@@ -19,7 +21,9 @@ failure is shrunk to what it needs, explained, and named by a token that replays
 Strategies: random; pct (few deviations, well spread); mixed (both by turns); exhaustive (every
 execution there is, for the smallest scenarios).
 
-Exit status: 0 if all passed, 1 after a finding, 2 for bad usage.
+^C ends the search with the results so far; a second one ends it at once.
+
+Exit status: 0 if all passed, 1 after a finding, 2 for bad usage, 130 after ^C.
 
 Examples:
   gdakit explore --list
@@ -28,11 +32,6 @@ Examples:
   gdakit explore put-quiet --without WqeBeforeDoorbellRecord --html failure.html
   gdakit explore SCENARIO --replay TOKEN
 )";
-
-// CLI11 reads -1 as 2^64 - 1.
-std::string not_negative(const std::string& text) {
-  return text.starts_with('-') ? text + " is negative" : "";
-}
 
 }  // namespace
 
@@ -45,16 +44,16 @@ Command add_explore(CLI::App& parent) {
   app->add_flag("--list", arguments->list, "Show the scenarios");
   app->add_option("--schedules", arguments->schedules,
                   "Executions of each scenario (2000, or no limit with --seconds or exhaustive)")
-      ->check(not_negative)
+      ->check(whole_number(0))
       ->type_name("N");
   app->add_option("--seconds", arguments->seconds, "Time for each scenario")->type_name("S");
   app->add_option("--seed", arguments->seed, "Other executions")
-      ->check(not_negative)
+      ->check(whole_number(0))
       ->type_name("K");
   app->add_option("--strategy", arguments->strategy, "mixed, random, pct or exhaustive")
       ->type_name("NAME");
   app->add_option("--preemptions", arguments->preemptions, "At most so many (exhaustive only)")
-      ->check(not_negative)
+      ->check(whole_number(0))
       ->type_name("N");
   app->add_option("--gpu", arguments->gpu, "hopper or ampere: how a NIC's writes are ordered")
       ->type_name("NAME");
@@ -69,8 +68,9 @@ Command add_explore(CLI::App& parent) {
       ->type_name("FILE");
   app->footer(kDetails);
   return {app, [arguments] {
-            return run_explore(*arguments, sim::scenario_list(),
-                               {&std::cout, &std::cerr, terminal_columns(STDERR_FILENO)});
+            return run_explore(
+                *arguments, sim::scenario_list(),
+                {&std::cout, &std::cerr, terminal_columns(STDERR_FILENO), &interrupt_request()});
           }};
 }
 

@@ -1,16 +1,18 @@
 #include "tools/explore_run.h"
 
 #include <algorithm>
-#include <fstream>
 #include <functional>
 #include <memory>
+#include <sstream>
 
 #include "core/base/edit_distance.h"
+#include "core/base/files.h"
 #include "core/base/json.h"
 #include "sim/explore/explorer.h"
 #include "sim/explore/page.h"
 #include "sim/world/orders.h"
 #include "tools/command.h"
+#include "tools/interrupt.h"
 #include "tools/progress.h"
 
 namespace gdakit::tools {
@@ -68,6 +70,14 @@ Result<void> check_order(const std::string& typed) {
   return bad_usage("there is no order \"" + typed + "\"; there are " + names);
 }
 
+// The command that explores this scenario with these options: what a token is of.
+std::string command_of(const ExploreArguments& arguments, std::string_view scenario) {
+  std::string command = "gdakit explore " + std::string(scenario);
+  if (arguments.gpu != ExploreArguments{}.gpu) command += " --gpu " + arguments.gpu;
+  if (!arguments.without.empty()) command += " --without " + arguments.without;
+  return command;
+}
+
 Result<Plan> make_plan(const ExploreArguments& arguments,
                        std::span<const ScenarioEntry> scenarios) {
   Plan plan;
@@ -89,8 +99,8 @@ Result<Plan> make_plan(const ExploreArguments& arguments,
   }
   plan.explore.max_preemptions = arguments.preemptions;
   plan.explore.seconds = arguments.seconds.value_or(0);
-  if (!(plan.explore.seconds >= 0 && plan.explore.seconds <= 1e9)) {
-    return bad_usage("--seconds takes 0 to 1e9");
+  if (arguments.seconds && !(plan.explore.seconds > 0 && plan.explore.seconds <= 1e9)) {
+    return bad_usage("--seconds takes a time above 0, at most 1e9");
   }
   // Whoever sets another limit does not want this one.
   const bool limited = arguments.seconds.has_value() || exhaustive;
@@ -98,9 +108,14 @@ Result<Plan> make_plan(const ExploreArguments& arguments,
   if (plan.explore.schedules == 0 && plan.explore.seconds <= 0 && !exhaustive) {
     return bad_usage("with --schedules 0 nothing ends the search; give --seconds");
   }
-  if (arguments.replay.empty()) return plan;
+  for (const std::string& file : {arguments.html, arguments.json == "-" ? "" : arguments.json}) {
+    if (file.empty()) continue;
+    if (const Result<void> writable = try_to_write(file); !writable) return writable.error();
+  }
+  if (!arguments.replay) return plan;
   if (arguments.scenario == "all") return bad_usage("--replay takes the one scenario it is of");
-  const Result<sim::Token> token = sim::Token::parse(arguments.replay);
+  const Result<sim::Token> token =
+      sim::Token::parse(*arguments.replay, command_of(arguments, arguments.scenario));
   if (!token) return token.error();
   plan.token = *token;
   return plan;
@@ -138,6 +153,7 @@ void write_exploration(const Exploration& found, JsonWriter& json) {
   json.member("outcomes", found.outcomes);
   json.member("more_outcomes", found.more_outcomes);
   json.member("complete", found.complete);
+  json.member("stopped", found.stopped);
   json.member("seconds", found.seconds);
   json.key("failure");
   if (found.failure) {
@@ -161,12 +177,10 @@ void write_json(const std::vector<Exploration>& all, const std::string& gpu, std
   json.end();
 }
 
-Result<void> write_file(const std::string& path, const std::function<void(std::ostream&)>& write) {
-  std::ofstream file(path);
-  if (file) write(file);
-  file.flush();
-  if (file) return {};
-  return Error(Code::system, "cannot write \"" + path + "\"; give a file in a folder that exists");
+Result<void> write_to(const std::string& path, const std::function<void(std::ostream&)>& write) {
+  std::ostringstream text;
+  write(text);
+  return write_file(path, text.str());
 }
 
 class Exploring {
@@ -180,6 +194,7 @@ class Exploring {
 
   int run() {
     for (const ScenarioEntry* entry : plan_->scenarios) {
+      if (stopped()) break;
       Exploration found = explore_one(*entry);
       *streams_.out << (found.passed() ? found.summary() + "\n" : failure_text(found));
       streams_.out->flush();
@@ -188,20 +203,22 @@ class Exploring {
     const bool written = report(write_outputs());
     const bool passed = std::all_of(all_.begin(), all_.end(),
                                     [](const Exploration& found) { return found.passed(); });
-    return passed && written ? 0 : kFailed;
+    if (stopped() && all_.size() < plan_->scenarios.size()) {
+      *streams_.errors << "gdakit explore: interrupted in scenario " << all_.size() << " of "
+                       << plan_->scenarios.size() << '\n';
+    }
+    if (!passed || !written) return kFailed;
+    return stopped() ? kInterrupted : 0;
   }
 
  private:
+  bool stopped() const { return streams_.stop != nullptr && *streams_.stop; }
+
   Exploration explore_one(const ScenarioEntry& entry) {
     const std::unique_ptr<sim::Subject> subject = entry.make(plan_->subject);
     sim::ExploreOptions options = plan_->explore;
-    options.replay_command = "gdakit explore " + std::string(entry.name);
-    if (arguments_->gpu != ExploreArguments{}.gpu) {
-      options.replay_command += " --gpu " + arguments_->gpu;
-    }
-    if (!arguments_->without.empty()) {
-      options.replay_command += " --without " + arguments_->without;
-    }
+    options.replay_command = options.token_subject = command_of(*arguments_, entry.name);
+    options.stop = streams_.stop;
     if (plan_->token) return sim::replay(*subject, *plan_->token, options);
     ProgressLine line(*streams_.errors, streams_.columns);
     if (!line.shown()) return sim::explore(*subject, options);
@@ -218,7 +235,7 @@ class Exploring {
     if (arguments_->json == "-") {
       write_json(all_, arguments_->gpu, *json_out_);
     } else if (!arguments_->json.empty()) {
-      const Result<void> written = write_file(arguments_->json, [this](std::ostream& file) {
+      const Result<void> written = write_to(arguments_->json, [this](std::ostream& file) {
         write_json(all_, arguments_->gpu, file);
       });
       if (!written) return written;
@@ -231,8 +248,8 @@ class Exploring {
                        << " was not written\n";
       return {};
     }
-    return write_file(arguments_->html,
-                      [&](std::ostream& file) { sim::write_page(failed->failure->trace, file); });
+    return write_to(arguments_->html,
+                    [&](std::ostream& file) { sim::write_page(failed->failure->trace, file); });
   }
 
   bool report(const Result<void>& done) {
@@ -278,7 +295,7 @@ int run_explore(const ExploreArguments& arguments, std::span<const sim::Scenario
   const Result<Plan> plan = make_plan(arguments, scenarios);
   if (plan) return Exploring(arguments, *plan, streams).run();
   *streams.errors << "gdakit explore: " << plan.error().message() << '\n';
-  return kBadUsage;
+  return plan.error().code() == Code::invalid_argument ? kBadUsage : kFailed;
 }
 
 }  // namespace gdakit::tools

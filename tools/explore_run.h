@@ -1,6 +1,7 @@
 // `gdakit explore` behind its command line.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <ostream>
@@ -23,7 +24,7 @@ struct ExploreArguments {
   std::optional<std::uint32_t> preemptions;
   std::string gpu = "hopper";
   std::string without;
-  std::string replay;
+  std::optional<std::string> replay;
   std::string html;
   std::string json;  // "-": standard output, and text goes to standard error
   bool list = false;
@@ -33,10 +34,11 @@ struct Streams {
   std::ostream* out;
   std::ostream* errors;
   std::size_t columns = 0;  // of the terminal that shows errors; 0: none, so no progress line
+  const std::atomic<bool>* stop = nullptr;  // true: end with what has been found so far
 };
 
 // Explores, prints, and returns the exit status: 0, kFailed after a finding or if a file could not
-// be written, kBadUsage.
+// be written, else kInterrupted if it was stopped, kBadUsage.
 int run_explore(const ExploreArguments& arguments, std::span<const sim::ScenarioEntry> scenarios,
                 const Streams& streams);
 

@@ -96,7 +96,7 @@ class Search {
 
   Exploration run(const std::function<void(const Progress&)>& progress) {
     double shown = 0;
-    while (!found_.failure && more() && chooser_.begin()) {
+    while (!found_.failure && more() && !stopped() && chooser_.begin()) {
       step();
       found_.seconds = seconds_since(start_);
       if (progress && found_.seconds - shown >= kProgressSeconds) {
@@ -113,6 +113,11 @@ class Search {
   }
 
  private:
+  bool stopped() {
+    found_.stopped = options_->stop != nullptr && *options_->stop;
+    return found_.stopped;
+  }
+
   bool more() const {
     if (options_->schedules > 0 && found_.executions >= options_->schedules) return false;
     return options_->seconds <= 0 || found_.seconds < options_->seconds;
@@ -152,6 +157,7 @@ class Search {
     Failure failure;
     failure.nondeterminism = different;
     failure.token = failure.found_as = Token(run.picks.picks);
+    bind(failure);
     trace_failure(*subject_, *options_, run, failure);
     found_.failure = std::move(failure);
   }
@@ -170,8 +176,14 @@ class Search {
       run = {std::move(shrunk.result), std::move(shrunk.picks)};
     }
     failure.token = options_->shrink ? Token(run.picks.picks) : failure.found_as;
+    bind(failure);
     trace_failure(*subject_, *options_, run, failure);
     found_.failure = std::move(failure);
+  }
+
+  void bind(Failure& failure) const {
+    failure.token.bind(options_->token_subject);
+    failure.found_as.bind(options_->token_subject);
   }
 
   Progress now() const {

@@ -7,6 +7,7 @@
 // with a trace, and named by a token that replays it.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -31,6 +32,10 @@ struct ExploreOptions {
   std::uint64_t shrink_executions = 2000;  // at most
   // The command that replays, up to " --replay TOKEN"; "": gdakit explore and the subject's name.
   std::string replay_command = {};
+  // What tokens are bound to (token.h); "": to nothing.
+  std::string token_subject = {};
+  // The search ends, with what it has found so far, when this becomes true; null: never.
+  const std::atomic<bool>* stop = nullptr;
 };
 
 struct Failure {
@@ -59,6 +64,7 @@ struct Exploration {
   std::uint64_t outcomes = 0;  // distinct ones
   bool more_outcomes = false;  // there were more than `outcomes`
   double seconds = 0;
+  bool stopped = false;   // ExploreOptions::stop has ended the search
   bool complete = false;  // every execution there is has been seen (exhaustive only)
   std::optional<Failure> failure;
 

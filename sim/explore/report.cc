@@ -23,8 +23,11 @@ std::string counted(std::uint64_t count, const char* what) {
 }  // namespace
 
 std::string Exploration::summary() const {
-  std::string text =
-      name + ": " + (failure ? "FAILED" : "passed") + " after " + counted(executions, "execution");
+  std::string text = name + ": " +
+                     (failure   ? "FAILED"
+                      : stopped ? "stopped"
+                                : "passed") +
+                     " after " + counted(executions, "execution");
   if (complete) text += ", which are all there are";
   if (redundant > 0) text += " (" + std::to_string(redundant) + " cut short)";
   text += std::string(", ") + (more_outcomes ? "more than " : "") +

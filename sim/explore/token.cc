@@ -24,9 +24,12 @@ constexpr std::uint64_t kMostPicks = std::uint64_t{1} << 26;
 constexpr std::pair<StrategyKind, char> kLetters[] = {
     {StrategyKind::mixed, 'm'}, {StrategyKind::random, 'r'}, {StrategyKind::pct, 'p'}};
 
-std::string check_digits(std::string_view text, std::size_t count) {
+std::string check_digits(std::string_view text, std::string_view subject, std::size_t count) {
   std::uint64_t sum = text.size();
-  for (const char c : text) sum = scramble((sum + static_cast<unsigned char>(c)) * 0x100000001b3u);
+  for (const std::string_view part : {text, subject}) {
+    for (const char c : part)
+      sum = scramble((sum + static_cast<unsigned char>(c)) * 0x100000001b3u);
+  }
   std::string digits;
   for (std::size_t i = 0; i < count; ++i, sum >>= 6) digits += kDigits[sum % 64];
   return digits;
@@ -69,17 +72,21 @@ Error no_token(std::string_view text, const std::string& why) {
 }
 
 // The text without its check sum, or the error that the sum does not fit.
-Result<std::string_view> without_check(std::string_view text, std::size_t digits) {
+Result<std::string_view> without_check(std::string_view text, std::string_view subject,
+                                       std::size_t digits) {
   if (text.size() <= digits) return no_token(text, "it is too short");
   const std::string_view body = text.substr(0, text.size() - digits);
-  if (text.substr(body.size()) != check_digits(body, digits)) {
-    return no_token(text, "its check sum does not fit, so a character is wrong or missing");
-  }
-  return body;
+  if (text.substr(body.size()) == check_digits(body, subject, digits)) return body;
+  const std::string mistyped = "its check sum does not fit, so a character is wrong or missing";
+  if (subject.empty()) return no_token(text, mistyped);
+  return Error(Code::invalid_argument,
+               "\"" + std::string(text) + "\" is not a replay token of " + std::string(subject) +
+                   ": " + mistyped + ", or it is of another scenario or of other options; copy " +
+                   "the whole line \"replay\" of the failure's report");
 }
 
 // As pairs: how many zeros, then a pick less one.
-std::string vector_text(const std::vector<std::uint32_t>& picks) {
+std::string vector_text(const std::vector<std::uint32_t>& picks, std::string_view subject) {
   std::string text(1, kVector);
   std::uint64_t zeros = 0;
   for (const std::uint32_t pick : picks) {
@@ -90,16 +97,16 @@ std::string vector_text(const std::vector<std::uint32_t>& picks) {
     append_number(std::exchange(zeros, 0), text);
     append_number(pick - 1, text);
   }
-  return text + check_digits(text, kCheckDigits);
+  return text + check_digits(text, subject, kCheckDigits);
 }
 
-Result<Token> parse_vector(std::string_view text) {
+Result<Token> parse_vector(std::string_view text, std::string_view subject) {
   for (const char c : text) {
     if (kDigits.find(c) == kDigits.npos) {
       return no_token(text, std::string("it has the character '") + c + "'");
     }
   }
-  const Result<std::string_view> checked = without_check(text, kCheckDigits);
+  const Result<std::string_view> checked = without_check(text, subject, kCheckDigits);
   if (!checked) return checked.error();
   std::string_view body = checked->substr(1);
   std::vector<std::uint32_t> picks;
@@ -115,8 +122,8 @@ Result<Token> parse_vector(std::string_view text) {
   return Token(std::move(picks));
 }
 
-Result<Token> parse_run(StrategyKind strategy, std::string_view text) {
-  const Result<std::string_view> checked = without_check(text, kRunCheckDigits);
+Result<Token> parse_run(StrategyKind strategy, std::string_view text, std::string_view subject) {
+  const Result<std::string_view> checked = without_check(text, subject, kRunCheckDigits);
   if (!checked) return checked.error();
   const std::string_view body = *checked;  // m-SEED-EXECUTION-
   const std::size_t middle = body.find('-', 2);
@@ -174,20 +181,22 @@ Token::Token(std::vector<std::uint32_t> picks) : picks_(std::move(picks)) {
   while (!picks_.empty() && picks_.back() == 0) picks_.pop_back();
 }
 
-Result<Token> Token::parse(std::string_view text) {
+Result<Token> Token::parse(std::string_view text, std::string_view subject) {
   if (text.empty()) return no_token(text, "it is empty");
-  if (text.front() == kVector) return parse_vector(text);
+  Result<Token> parsed = no_token(text, "one begins with v, m, r or p");
+  if (text.front() == kVector) parsed = parse_vector(text, subject);
   for (const auto& [strategy, letter] : kLetters) {
-    if (text.front() == letter) return parse_run(strategy, text);
+    if (text.front() == letter) parsed = parse_run(strategy, text, subject);
   }
-  return no_token(text, "one begins with v, m, r or p");
+  if (parsed) parsed->bind(std::string(subject));
+  return parsed;
 }
 
 std::string Token::text() const {
-  if (picks() != nullptr) return vector_text(*picks());
+  if (picks() != nullptr) return vector_text(*picks(), subject_);
   std::string text(1, letter_of(run()->strategy));
   text += "-" + in_hex(run()->seed) + "-" + in_hex(run()->execution) + "-";
-  return text + check_digits(text, kRunCheckDigits);
+  return text + check_digits(text, subject_, kRunCheckDigits);
 }
 
 std::unique_ptr<Strategy> Token::strategy() const {

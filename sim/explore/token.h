@@ -4,13 +4,15 @@
 //   vQBrCB3xY        the picks themselves: what remains after shrinking
 //
 // The last characters are a check sum, so that a mistyped token is an error and not another
-// execution.
+// execution. What the token is of, a scenario with its options, can be a part of that sum: then it
+// is an error, too, to replay it with another one.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/base/result.h"
@@ -39,9 +41,12 @@ class Token {
   // Zeros at the end are left out.
   explicit Token(std::vector<std::uint32_t> picks);
 
-  // invalid_argument: no token, or one that was mistyped.
-  static Result<Token> parse(std::string_view text);
+  // invalid_argument: no token, or one that was mistyped, or not one of `subject`.
+  static Result<Token> parse(std::string_view text, std::string_view subject = {});
   std::string text() const;
+
+  // From now on it is of this subject; "": of none.
+  void bind(std::string subject) { subject_ = std::move(subject); }
 
   // Null if the token is a vector of picks.
   const SeededRun* run() const { return is_run_ ? &run_ : nullptr; }
@@ -57,6 +62,7 @@ class Token {
   bool is_run_ = false;
   SeededRun run_;
   std::vector<std::uint32_t> picks_;
+  std::string subject_;
 };
 
 }  // namespace gdakit::sim

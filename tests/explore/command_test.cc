@@ -1,4 +1,5 @@
 // `gdakit explore`, with toys for scenarios.
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -31,6 +32,15 @@ std::unique_ptr<Subject> racy(const SubjectOptions&) {
 std::unique_ptr<Subject> fixed(const SubjectOptions&) {
   return std::make_unique<Toy>(sim::test::counter(false, 3, 2));
 }
+// Asks for an end in its third execution.
+std::atomic<bool> stop_request = false;
+std::unique_ptr<Subject> stopping(const SubjectOptions&) {
+  return std::make_unique<Toy>("stopping", 1, Toy::Program{{{sim::test::Op::Kind::store, 0}}},
+                               [runs = std::make_shared<int>(0)](const sim::test::ToyState&) {
+                                 stop_request = ++*runs >= 3;
+                                 return std::string();
+                               });
+}
 // Fails on one GPU only.
 std::unique_ptr<Subject> flush(const SubjectOptions& options) {
   return std::make_unique<Toy>(sim::test::message(options.gpu == GpuModel::ampere));
@@ -41,16 +51,23 @@ constexpr sim::ScenarioEntry kScenarios[] = {
     {"racy-counter", "Two agents count; something is lost.", racy},
     {"stale-message", "A message needs a flush before Hopper.", flush}};
 
+constexpr sim::ScenarioEntry kInterrupted[] = {
+    {"counter", "Three agents count; nothing is lost.", fixed},
+    {"stopping", "An agent stores; ^C comes.", stopping},
+    {"racy-counter", "Two agents count; something is lost.", racy}};
+
 struct Ran {
   int status = 0;
   std::string out;
   std::string errors;
 };
 
-Ran run(const ExploreArguments& arguments) {
+Ran run(const ExploreArguments& arguments,
+        std::span<const sim::ScenarioEntry> scenarios = kScenarios) {
   std::ostringstream out;
   std::ostringstream errors;
-  const int status = run_explore(arguments, kScenarios, {&out, &errors, 0});
+  stop_request = false;
+  const int status = run_explore(arguments, scenarios, {&out, &errors, 0, &stop_request});
   return {status, out.str(), errors.str()};
 }
 
@@ -104,8 +121,51 @@ TEST(ExploreCommand, AFindingIsReportedAndItsTokenReplaysIt) {
   const Ran replayed = run(again);
   EXPECT_EQ(replayed.status, 1);
   EXPECT_THAT(replayed.out, HasSubstr("the counter is 1 and not 2"));
-  again.scenario = "counter";
-  EXPECT_EQ(run(again).status, 0);
+}
+
+std::string token_in(const std::string& report) {
+  const std::size_t from = report.find(" --replay ") + 10;
+  return report.substr(from, report.find('\n', from) - from);
+}
+
+TEST(ExploreCommand, ATokenOfAnotherScenarioOrOfOtherOptionsIsRefused) {
+  ExploreArguments other = scenario("counter");
+  other.replay = token_in(run(scenario("racy-counter")).out);
+  const Ran ran = run(other);
+  EXPECT_EQ(ran.status, 2);
+  EXPECT_THAT(ran.errors, HasSubstr("not a replay token of gdakit explore counter"));
+  EXPECT_THAT(ran.errors, HasSubstr("or it is of another scenario or of other options"));
+  ExploreArguments arguments = scenario("stale-message");
+  arguments.gpu = "ampere";
+  arguments.replay = token_in(run(arguments).out);
+  EXPECT_THAT(run(arguments).out, HasSubstr("the data is not there"));
+  arguments.gpu = "hopper";
+  EXPECT_EQ(run(arguments).status, 2);
+}
+
+TEST(ExploreCommand, AnEmptyTokenIsRefused) {
+  ExploreArguments arguments = scenario("counter");
+  arguments.replay = "";
+  const Ran ran = run(arguments);
+  EXPECT_EQ(ran.status, 2);
+  EXPECT_THAT(ran.errors, HasSubstr("it is empty"));
+}
+
+TEST(ExploreCommand, AnInterruptEndsItWithWhatHasBeenDone) {
+  ExploreArguments arguments = scenario("stopping");
+  arguments.seconds = 1000;
+  Ran ran = run(arguments, kInterrupted);
+  EXPECT_EQ(ran.status, 130);
+  EXPECT_THAT(ran.out, HasSubstr("stopping: stopped after "));
+  EXPECT_THAT(ran.errors, IsEmpty()) << "no scenario is left out";
+  arguments = scenario("all");
+  arguments.schedules = 50;
+  arguments.json = "-";
+  ran = run(arguments, kInterrupted);
+  EXPECT_THAT(ran.errors, HasSubstr("counter: passed after 50 executions"));
+  EXPECT_THAT(ran.errors, HasSubstr("interrupted in scenario 2 of 3"));
+  EXPECT_THAT(ran.errors, Not(HasSubstr("racy-counter")));
+  EXPECT_THAT(ran.out, HasSubstr("\"stopped\": true"));
 }
 
 TEST(ExploreCommand, AllRunsEverythingAndFailsIfOneDoes) {
@@ -179,6 +239,34 @@ TEST(ExploreCommand, AFileThatCannotBeWrittenFails) {
   EXPECT_THAT(ran.errors, HasSubstr("cannot write"));
 }
 
+// A night's run must not end with a page that has no place.
+TEST(ExploreCommand, AFileThatCannotBeWrittenIsToldOfBeforeTheRun) {
+  ExploreArguments arguments = scenario("racy-counter");
+  arguments.html = testing::TempDir() + "gdakit-no-such-folder/page.html";
+  const Ran ran = run(arguments);
+  EXPECT_EQ(ran.status, 1);
+  EXPECT_THAT(ran.out, IsEmpty());
+  EXPECT_EQ(ran.errors,
+            "gdakit explore: cannot write \"" + arguments.html + "\": No such file or directory\n");
+}
+
+TEST(ExploreCommand, AFileThatIsThereStaysIfThereIsNothingToWrite) {
+  File file("kept.html");
+  std::ofstream(file.path()) << "kept";
+  ExploreArguments arguments = scenario("counter");
+  arguments.html = file.path();
+  EXPECT_EQ(run(arguments).status, 0);
+  EXPECT_EQ(file.text(), "kept");
+}
+
+TEST(ExploreCommand, AFullDiskIsNamed) {
+  ExploreArguments arguments = scenario("racy-counter");
+  arguments.html = "/dev/full";
+  const Ran ran = run(arguments);
+  EXPECT_EQ(ran.status, 1);
+  EXPECT_THAT(ran.errors, HasSubstr("cannot write \"/dev/full\": No space left on device"));
+}
+
 TEST(ExploreCommand, ListNamesEveryScenario) {
   ExploreArguments arguments;
   arguments.list = true;
@@ -212,8 +300,10 @@ TEST(ExploreCommand, BadUsageSaysWhatIsWrong) {
   arguments = scenario("counter");
   arguments.schedules = 0;
   EXPECT_THAT(refused(arguments), HasSubstr("give --seconds"));
-  arguments.seconds = -1;
-  EXPECT_THAT(refused(arguments), HasSubstr("--seconds takes"));
+  for (const double seconds : {-1.0, 0.0}) {
+    arguments.seconds = seconds;
+    EXPECT_THAT(refused(arguments), HasSubstr("--seconds takes a time above 0"));
+  }
 }
 
 TEST(NearNames, AreTheNearestFirst) {

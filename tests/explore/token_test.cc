@@ -41,6 +41,24 @@ TEST(Token, TextsStayTheSame) {
   EXPECT_EQ(Token(Picks{0, 0, 3, 0, 70}).text(), "vCCBlCBfB");
 }
 
+TEST(Token, ThatIsBoundIsRefusedForAnotherSubject) {
+  for (Token token : {Token(SeededRun{StrategyKind::mixed, 1, 3}), Token(Picks{0, 3})}) {
+    const std::string unbound = token.text();
+    token.bind("explore a");
+    EXPECT_EQ(token.text().size(), unbound.size());
+    const Result<Token> same = Token::parse(token.text(), "explore a");
+    ASSERT_TRUE(same) << same.error().message();
+    EXPECT_EQ(*same, token);
+    EXPECT_EQ(same->text(), token.text());
+    for (const char* other : {"explore b", "explore a --without X", ""}) {
+      EXPECT_FALSE(Token::parse(token.text(), other)) << other;
+    }
+    EXPECT_FALSE(Token::parse(unbound, "explore a"));
+  }
+  EXPECT_THAT(Token::parse("v9VB", "explore a").error().message(),
+              HasSubstr("not a replay token of explore a: "));
+}
+
 TEST(Token, VectorsRoundTrip) {
   expect_round_trip(Token(Picks{}));
   expect_round_trip(Token(Picks{1}));
