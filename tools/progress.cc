@@ -33,25 +33,27 @@ std::string time_text(double seconds) {
 
 std::string progress_text(const std::string& name, const sim::Progress& progress,
                           std::uint64_t schedules, std::size_t columns) {
-  std::string text = name;
-  if (progress.done > 0) {
-    const int percent = static_cast<int>(std::min(progress.done, 1.0) * 100);
-    text += "  " + bar(progress.done) + "  " + std::to_string(percent) + "%";
+  const double done = std::min(progress.done, 1.0);
+  std::string bar_part, percent, executions, rate, outcomes, left;
+  if (done > 0) {
+    bar_part = "  " + bar(done);
+    percent = "  " + std::to_string(static_cast<int>(done * 100)) + "%";
+    left = "  " + time_text(progress.seconds * (1 - done) / done) + " left";
   }
-  text += "  " + std::to_string(progress.executions);
-  if (schedules > 0) text += " of " + std::to_string(schedules);
+  executions = "  " + std::to_string(progress.executions);
+  if (schedules > 0) executions += " of " + std::to_string(schedules);
   if (progress.seconds > 0) {
-    const double rate = static_cast<double>(progress.executions) / progress.seconds;
-    text += "  " + std::to_string(std::llround(rate)) + "/s";
+    const double per_second = static_cast<double>(progress.executions) / progress.seconds;
+    rate = "  " + std::to_string(std::llround(per_second)) + "/s";
   }
-  text += "  " + std::to_string(progress.outcomes) +
-          (progress.outcomes == 1 ? " outcome" : " outcomes");
-  if (progress.done > 0) {
-    const double left = progress.seconds * (1 - std::min(progress.done, 1.0)) / progress.done;
-    text += "  " + time_text(left) + " left";
+  outcomes = "  " + std::to_string(progress.outcomes) +
+             (progress.outcomes == 1 ? " outcome" : " outcomes");
+  const auto text = [&] { return name + bar_part + percent + executions + rate + outcomes + left; };
+  // What tells least goes first where not all has room.
+  for (std::string* part : {&outcomes, &rate, &bar_part, &executions}) {
+    if (text().size() > columns) part->clear();
   }
-  if (text.size() > columns) text.resize(columns);
-  return text;
+  return text().substr(0, columns);
 }
 
 void ProgressLine::show(const std::string& text) {

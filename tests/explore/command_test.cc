@@ -318,7 +318,15 @@ TEST(Progress, SaysHowFarItIs) {
   EXPECT_EQ(progress_text("put", progress, 2000, 200),
             "put  [#####...............]  25%  500 of 2000  1000/s  31 outcomes  0:02 left");
   EXPECT_EQ(progress_text("put", {500, 31, 0.5, 0}, 0, 200), "put  500  1000/s  31 outcomes");
-  EXPECT_EQ(progress_text("put", progress, 2000, 8), "put  [##");
+  EXPECT_EQ(progress_text("put", progress, 2000, 79),
+            "put  [#####...............]  25%  500 of 2000  1000/s  31 outcomes  0:02 left");
+  EXPECT_EQ(progress_text("put", progress, 2000, 70),
+            "put  [#####...............]  25%  500 of 2000  1000/s  0:02 left");
+  EXPECT_EQ(progress_text("put", progress, 2000, 60),
+            "put  [#####...............]  25%  500 of 2000  0:02 left");
+  EXPECT_EQ(progress_text("put", progress, 2000, 40), "put  25%  500 of 2000  0:02 left");
+  EXPECT_EQ(progress_text("put", progress, 2000, 20), "put  25%  0:02 left");
+  EXPECT_EQ(progress_text("put", progress, 2000, 8), "put  25%");
   EXPECT_THAT(progress_text("put", {1, 1, 3661, 0.5}, 2, 200), HasSubstr("1:01:01 left"));
 }
 
