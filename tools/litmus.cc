@@ -4,6 +4,7 @@
 
 #include "tools/command.h"
 #include "tools/litmus_run.h"
+#include "tools/whole_number.h"
 
 namespace gdakit::tools {
 namespace {
@@ -41,11 +42,13 @@ Command add_litmus(CLI::App& parent) {
       ->type_name("NAME");
   app->add_option("--runs", arguments->runs,
                   "Executions of each test: 100000 random ones, or at most 20000000")
-      ->check(CLI::PositiveNumber)
+      ->check(whole_number(1))
       ->type_name("N");
-  app->add_option("--seed", arguments->seed, "Other random executions")->type_name("K");
+  app->add_option("--seed", arguments->seed, "Other random executions")
+      ->check(whole_number(0))
+      ->type_name("K");
   app->add_option("--bound", arguments->bound, "How often a loop's body may run (1)")
-      ->check(CLI::PositiveNumber)
+      ->check(whole_number(1))
       ->type_name("N");
   app->add_option("--expect", arguments->expect,
                   "Verdicts (default: verdicts.csv beside each test, if there is one)")

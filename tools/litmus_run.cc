@@ -41,7 +41,7 @@ class Session {
   }
 
   int replay() {
-    const Result<sim::Token> token = sim::Token::parse(arguments_.replay);
+    const Result<sim::Token> token = sim::Token::parse(*arguments_.replay);
     if (!token) return complain(token.error().message());
     if (arguments_.files.size() != 1) return complain("--replay goes with one file");
     const Result<Program> program = sim::litmus::parse_file(arguments_.files.front());
@@ -158,7 +158,7 @@ class Session {
 
 int run_litmus(const LitmusArguments& arguments, std::ostream& out, std::ostream& errors) {
   Session session(arguments, out, errors);
-  return arguments.replay.empty() ? session.run() : session.replay();
+  return arguments.replay ? session.replay() : session.run();
 }
 
 }  // namespace gdakit::tools

@@ -20,7 +20,7 @@ struct LitmusArguments {
   std::uint64_t seed = 1;
   std::uint32_t bound = 1;
   std::string expect;  // a file of verdicts; "": verdicts.csv beside each test, if there is one
-  std::string replay;
+  std::optional<std::string> replay;
   bool strict = false;
   bool json = false;
 };

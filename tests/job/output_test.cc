@@ -1,4 +1,6 @@
 // What the `gdakit` command says of output that cannot be written.
+#include <csignal>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,7 +9,9 @@
 namespace gdakit::testing_job {
 namespace {
 
+using testing::ContainsRegex;
 using testing::EndsWith;
+using testing::HasSubstr;
 using testing::StartsWith;
 
 constexpr const char* kLitmus = GDAKIT_SOURCES "/tests/litmus/hand/MP-fence-sys.litmus";
@@ -33,7 +37,8 @@ TEST(Output, ThatCannotBeWrittenIsAFailureOfEveryCommand) {
   for (const std::string& words : commands()) {
     const Outcome full = to(">/dev/full", words);
     EXPECT_EQ(full.status, 1) << words;
-    EXPECT_THAT(full.errors, StartsWith("gdakit")) << words;
+    const std::string command = words.substr(0, words.find(' '));
+    EXPECT_THAT(full.errors, HasSubstr(words[0] == '-' ? "gdakit: " : "gdakit " + command + ": "));
     EXPECT_THAT(full.errors, EndsWith("stdout cannot be written: No space left on device\n"));
     EXPECT_EQ(to(">/dev/null", words).status, 0) << words;
   }
@@ -62,6 +67,38 @@ TEST(Output, OfAClosedStdoutGetsIntoNoFile) {
 TEST(Output, AFailuresOwnStatusStays) {
   EXPECT_EQ(to(">/dev/full", "explore nosuch").status, 2);
   EXPECT_EQ(to(">/dev/full", "run -n 1 sh -c 'exit 7'").status, 7);
+}
+
+TEST(SearchCommands, SayWhatANumberShouldBe) {
+  for (const std::string words : {"litmus x --runs", "litmus x --bound", "mutants --executions"}) {
+    const std::size_t option = words.find("--");
+    const Outcome zero = to("", words + " 0");
+    EXPECT_EQ(zero.status, 2);
+    const std::string command = "gdakit " + words.substr(0, words.find(' '));
+    EXPECT_EQ(zero.errors, command + ": " + words.substr(option) +
+                               ": \"0\" is not a whole number from 1 (see " + command +
+                               " --help)\n");
+  }
+  EXPECT_THAT(to("", "explore put-quiet --seed -1").errors,
+              HasSubstr("\"-1\" is not a whole number from 0"));
+}
+
+TEST(SearchCommands, RefuseAnUnknownNameOfMutants) {
+  const Outcome unknown = to("", "mutants --only nosuch");
+  EXPECT_EQ(unknown.status, 2);
+  EXPECT_THAT(unknown.errors, StartsWith("gdakit mutants: no mutant's name contains 'nosuch'; a "
+                                         "name is like 'device/"));
+  EXPECT_THAT(to("", "mutants --only WqeBeforeDorbellRecord").errors,
+              EndsWith("; did you mean WqeBeforeDoorbellRecord?\n"));
+}
+
+TEST(SearchCommands, EndWithASummaryAfterAnInterrupt) {
+  Launched exploring({"explore", "all", "--schedules", "3000"});
+  EXPECT_THAT(exploring.line(), HasSubstr("put-quiet: passed"));
+  exploring.kill(SIGINT);
+  const Outcome& ended = exploring.wait();
+  EXPECT_EQ(ended.status, 130);
+  EXPECT_THAT(ended.errors, ContainsRegex("interrupted in scenario [0-9]+ of [0-9]+\n"));
 }
 
 }  // namespace

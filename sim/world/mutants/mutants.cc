@@ -6,15 +6,18 @@
 #include <memory>
 #include <set>
 
+#include "core/base/edit_distance.h"
 #include "sim/explore/mixed.h"
 #include "sim/explore/scenario_list.h"
+#include "sim/world/orders.h"
 #include "sim/world/world.h"
 
 namespace gdakit::sim {
 namespace {
 
-// Executions without a mutation that find the sites of a scenario.
+// Executions without a mutation that find the sites of a scenario; a first look finds nearly all.
 constexpr std::uint64_t kDiscovery = 150;
+constexpr std::uint64_t kFirstLook = 2;
 
 struct Scenario {
   std::unique_ptr<Subject> subject;
@@ -24,14 +27,19 @@ struct Scenario {
 
 class Runner {
  public:
-  explicit Runner(const MutantOptions& options) : options_(options) {
+  explicit Runner(const MutantOptions& options, std::uint64_t discovery = kDiscovery)
+      : options_(options), discovery_(discovery) {
     for (const ScenarioEntry& entry : scenario_list()) {
       std::unique_ptr<Subject> subject = entry.make({});
       auto* const world = dynamic_cast<World*>(subject.get());
       if (world != nullptr) scenarios_.push_back({std::move(subject), world, {}});
     }
-    for (Scenario& scenario : scenarios_) discover(scenario);
+    for (Scenario& scenario : scenarios_) {
+      if (!stopped()) discover(scenario);
+    }
   }
+
+  bool stopped() const { return options_.stop != nullptr && *options_.stop; }
 
   std::vector<SiteKey> all_sites() const {
     std::vector<SiteKey> sites;
@@ -78,7 +86,7 @@ class Runner {
   void discover(Scenario& scenario) {
     MixedStrategy strategy(options_.seed);
     Chooser chooser(strategy);
-    for (std::uint64_t i = 0; i < kDiscovery; ++i) {
+    for (std::uint64_t i = 0; i < discovery_; ++i) {
       chooser.begin();
       if (!scenario.world->run(chooser, nullptr).passed()) broken_.insert(scenario.world->name());
       chooser.end();
@@ -129,6 +137,7 @@ class Runner {
   }
 
   const MutantOptions options_;
+  const std::uint64_t discovery_;
   std::vector<Scenario> scenarios_;
   std::set<std::string> broken_;
 };
@@ -260,6 +269,25 @@ std::vector<std::string> MutantReport::defects() const {
   return found;
 }
 
+std::string problem_of_name(const std::string& only) {
+  if (only.empty()) return "";
+  std::string near;
+  for (const NamedOrder& order : named_orders()) {
+    if (order.name.find(only) != order.name.npos) return "";
+    if (may_be_meant(only, edit_distance(only, order.name))) {
+      near += (near.empty() ? "; did you mean " : " or ") + std::string(order.name);
+    }
+  }
+  const std::vector<MutantResult> mutants = first_order(Runner({}, kFirstLook).order_sites());
+  for (const MutantResult& mutant : mutants) {
+    if (mutant.text().find(only) != std::string::npos) return "";
+  }
+  // A line that only a longer look finds.
+  if (only.find(".h") != only.npos || only.find(':') != only.npos) return "";
+  return "no mutant's name contains '" + only + "'" + (near.empty() ? "" : near + "?") +
+         (near.empty() ? "; a name is like '" + mutants.front().text() + "'" : "");
+}
+
 MutantReport run_mutants(const MutantOptions& options, const MutantProgress& progress) {
   const auto begin = std::chrono::steady_clock::now();
   Runner runner(options);
@@ -271,6 +299,11 @@ MutantReport run_mutants(const MutantOptions& options, const MutantProgress& pro
   }
   std::vector<MutantResult> survivors;
   for (std::size_t i = 0; i < report.first_order.size(); ++i) {
+    if (runner.stopped()) {
+      report.not_run = report.first_order.size() - i;
+      report.first_order.resize(i);
+      break;
+    }
     MutantResult& mutant = report.first_order[i];
     runner.run(mutant);
     const Argument* const argument = argument_for(mutant);
@@ -283,8 +316,10 @@ MutantReport run_mutants(const MutantOptions& options, const MutantProgress& pro
     }
     if (progress) progress(i + 1, report.first_order.size());
   }
-  if (options.second_order) report.second_order = pairs_of(survivors);
-  for (MutantResult& pair : report.second_order) runner.run(pair);
+  if (options.second_order && !runner.stopped()) report.second_order = pairs_of(survivors);
+  for (MutantResult& pair : report.second_order) {
+    if (!runner.stopped()) runner.run(pair);
+  }
   for (const std::string& name : runner.broken()) {
     report.complaints.push_back("fails without a mutation: " + name);
   }

@@ -9,6 +9,7 @@
 // or the mutant is equivalent for a reason that stands in the table of arguments (arguments.cc).
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -50,12 +51,15 @@ struct MutantOptions {
   std::uint64_t rate_executions = 40;  // to measure kill_rate
   bool second_order = true;
   std::string only;  // only mutants whose text contains this
+  // The run ends, with what it has found so far, when this becomes true; null: never.
+  const std::atomic<bool>* stop = nullptr;
 };
 
 struct MutantReport {
   std::vector<MutantResult> first_order;
   std::vector<MutantResult> second_order;  // pairs of survivors
   double seconds = 0;
+  std::size_t not_run = 0;  // mutants that MutantOptions::stop has left out
 
   std::size_t killed() const;
   // Survivors without an argument, and the complaints.
@@ -66,6 +70,10 @@ struct MutantReport {
 };
 
 using MutantProgress = std::function<void(std::size_t done, std::size_t all)>;
+
+// Why no mutant's text contains `only`, as far as that can be said before the scenarios have been
+// searched for the places that mutants change; "" if some may.
+std::string problem_of_name(const std::string& only);
 
 // Runs all mutants of the scenarios of scenario_list().
 MutantReport run_mutants(const MutantOptions& options, const MutantProgress& progress = {});
