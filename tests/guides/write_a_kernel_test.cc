@@ -1,4 +1,5 @@
-// The pieces of docs/write-a-kernel.md: collectives of a team, and calls from the host.
+// The pieces of docs/write-a-kernel.md: collectives of a team, calls from the host, and a kernel
+// that can be explored.
 #include <array>
 #include <cstdint>
 #include <cstdio>
@@ -8,6 +9,7 @@
 
 #include "gdakit.h"
 #include "host_calls/host_calls.h"
+#include "sim/explore.h"
 #include "tests/support/job.h"
 
 namespace gdakit::test {
@@ -97,6 +99,33 @@ TEST(WriteAKernel, TheHostSendsAndWaits) {
     EXPECT_EQ(last, context.my_pe() == 1 ? 42u : 0u);
     return {};
   });
+}
+
+#include <guides/write-a-kernel-4.inc>
+
+struct SendAndSmooth {
+  Smooth smooth;
+  double* halo;
+  const double* edge;
+  template <class Pe>
+  GDAKIT_DEVICE void operator()(Pe& pe) const {
+    if (pe.my_pe() == 1) return smooth(pe);
+    if (pe.machine().thread_index() != 0) return;
+    pe.put_signal(halo, edge, 1, smooth.arrived, 1, SignalOp::set, 1);
+  }
+};
+
+TEST(WriteAKernel, AKernelOfTheMachinesAccessesIsExplored) {
+  sim::World world("smooth", {.pes = 2});
+  auto* const was = world.allocate<double>("was", 4);
+  auto* const now = world.allocate<double>("now", 4);
+  auto* const edge = world.allocate<double>("edge", 1);
+  auto* const arrived = world.allocate<std::uint64_t>("arrived", 1, sim::RegionKind::signal);
+  world.set(0, edge, 42);
+  world.launch({.blocks = 1, .threads = 2}, SendAndSmooth{{was, now, 2, arrived}, was, edge});
+  world.check([=](sim::After& after) { after.expect_eq("a cell", after.value(1, now + 1), 21.0); });
+  const sim::Exploration found = sim::explore_in_test(world, {.schedules = 200});
+  EXPECT_TRUE(found.passed()) << found.report();
 }
 
 }  // namespace
