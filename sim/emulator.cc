@@ -7,6 +7,8 @@
 #include <thread>
 #include <vector>
 
+#include "core/base/library_thread.h"
+
 namespace gdakit::sim {
 namespace {
 
@@ -40,6 +42,7 @@ Result<void> run_grid(LaunchShape shape, const EmulatorOptions& options, ThreadM
   }
   std::vector<std::jthread> others;  // joined on leaving
   try {
+    const SignalsBlocked blocked;
     for (std::uint32_t i = 1; i != count; ++i) others.emplace_back(&Worker::run, &workers[i]);
   } catch (const std::system_error& error) {
     state.fail(Error(Code::exhausted,

@@ -16,6 +16,7 @@
 
 #include "backends/softnic/gpu_batch.h"
 #include "backends/softnic/gpu_device.h"
+#include "core/base/library_thread.h"
 
 namespace gdakit::softnic {
 
@@ -35,7 +36,7 @@ class GpuLauncher {
   };
 
   explicit GpuLauncher(Actions actions)
-      : actions_(std::move(actions)), thread_([this] { run(); }) {}
+      : actions_(std::move(actions)), thread_(start_library_thread([this] { run(); })) {}
   // Makes all launches that were asked for.
   ~GpuLauncher();
   GpuLauncher(const GpuLauncher&) = delete;

@@ -4,10 +4,14 @@
 #include <chrono>
 
 #include "backends/softnic/clock.h"
+#include "core/base/library_thread.h"
 
 namespace gdakit::softnic {
 NicThread::NicThread(const NicThreadOptions& options, Engine& engine, UarPages& pages)
-    : options_(options), engine_(engine), pages_(pages), thread_([this] { run(); }) {}
+    : options_(options),
+      engine_(engine),
+      pages_(pages),
+      thread_(start_library_thread([this] { run(); })) {}
 
 NicThread::~NicThread() {
   stopping_.store(true, std::memory_order_relaxed);

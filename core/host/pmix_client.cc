@@ -12,6 +12,7 @@
 #include <thread>
 #include <unistd.h>
 
+#include "core/base/library_thread.h"
 #include "core/host/bootstrap_round.h"
 
 namespace gdakit {
@@ -70,7 +71,7 @@ struct Call {
 std::optional<pmix_status_t> call_within(std::chrono::milliseconds timeout,
                                          std::function<pmix_status_t()> body) {
   const auto call = std::make_shared<Call>();
-  std::thread([call, body = std::move(body)] {
+  start_library_thread([call, body = std::move(body)] {
     const pmix_status_t status = body();
     const std::lock_guard lock(call->mutex);
     call->status = status;

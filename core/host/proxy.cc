@@ -2,6 +2,8 @@
 
 #include <chrono>
 
+#include "core/base/library_thread.h"
+
 namespace gdakit {
 namespace {
 
@@ -10,7 +12,7 @@ constexpr std::chrono::microseconds kSleep{20};
 
 }  // namespace
 
-Proxy::Proxy() : thread_([this] { run(); }) {}
+Proxy::Proxy() : thread_(start_library_thread([this] { run(); })) {}
 
 Proxy::~Proxy() {
   stop_.store(true);

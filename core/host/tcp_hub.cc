@@ -10,6 +10,8 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/use_future.hpp>
 
+#include "core/base/library_thread.h"
+
 namespace gdakit {
 namespace asio = boost::asio;
 using boost::system::error_code;
@@ -56,7 +58,7 @@ Result<std::unique_ptr<TcpHub>> TcpHub::start(UniqueFileDescriptor listener, Set
       return listening.error();
     }
     hub->accept();
-    hub->thread_ = std::thread([raw = hub.get()] { raw->run(); });
+    hub->thread_ = start_library_thread([raw = hub.get()] { raw->io_.run(); });
     return hub;
   } catch (const std::exception& exception) {
     return Error(Code::system,
@@ -73,14 +75,6 @@ Result<void> TcpHub::listen(UniqueFileDescriptor listener) {
   if (error) return Error(Code::system, "listening socket: " + error.message(), error.value());
   listener.release();
   return {};
-}
-
-void TcpHub::run() {
-  // Signals are for the program's own threads.
-  sigset_t all;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
-  io_.run();
 }
 
 TcpHub::~TcpHub() {

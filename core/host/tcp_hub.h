@@ -61,7 +61,6 @@ class TcpHub {
 
   explicit TcpHub(Settings settings);
   Result<void> listen(UniqueFileDescriptor listener);
-  void run();
 
   void accept();
   void greet(boost::asio::ip::tcp::socket socket);
