@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/base/other_processes.h"
+#include "core/host/memory_file.h"
 #include "core/host/process.h"
 
 namespace gdakit::softnic {
@@ -195,15 +196,15 @@ Result<std::shared_ptr<ShmSegment>> ShmSegment::create(const ShmOptions& options
   const Result<> checked = check(options);
   if (!checked) return checked.error();
   const ShmLayout layout(options);
-  UniqueFileDescriptor fd(::memfd_create("gdakit-wire", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!fd) return Error::from_errno("ShmSegment::create: memfd_create failed", errno);
-  if (::fchmod(fd.get(), S_IRUSR | S_IWUSR) != 0 ||
-      ::ftruncate(fd.get(), static_cast<off_t>(layout.total())) != 0 ||
-      ::fcntl(fd.get(), F_ADD_SEALS, kSeals) != 0) {
-    return Error::from_errno(
-        "ShmSegment::create: preparing " + std::to_string(layout.total()) + " bytes failed", errno);
+  Result<UniqueFileDescriptor> file = make_memory_file("gdakit-wire");
+  if (!file) return file.error().within("ShmSegment::create");
+  if (Result<void> sized = resize_memory_file(*file, layout.total()); !sized) {
+    return sized.error().within("ShmSegment::create");
   }
-  Result<std::shared_ptr<ShmSegment>> segment = map(std::move(fd), layout);
+  if (::fcntl(file->get(), F_ADD_SEALS, kSeals) != 0) {
+    return Error::from_errno("ShmSegment::create: F_ADD_SEALS", errno);
+  }
+  Result<std::shared_ptr<ShmSegment>> segment = map(std::move(*file), layout);
   if (!segment) return segment;
   for (Endpoint from = 0; from < options.endpoints; ++from) {
     new ((*segment)->at(layout.claim(from))) std::atomic<std::int32_t>(0);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/base/bits.h"
+#include "core/host/memory_file.h"
 
 namespace gdakit {
 namespace {
@@ -36,14 +37,16 @@ class HostRange final : public AddressRange {
   Result<void> commit(std::uint64_t bytes) override {
     if (Result<void> fits = check_commit(bytes); !fits) return fits;
     if (!file_) {
-      file_.reset(::memfd_create("gdakit-heap", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+      Result<UniqueFileDescriptor> made = make_memory_file("gdakit-heap");
+      if (!made) return made.error().within("memory of a heap");
       // Without the seal another process could take the memory away under this one's feet.
-      if (!file_ || ::fcntl(file_.get(), F_ADD_SEALS, F_SEAL_SHRINK) != 0) {
-        return Error::from_errno("memfd_create for a heap", errno);
+      if (::fcntl(made->get(), F_ADD_SEALS, F_SEAL_SHRINK) != 0) {
+        return Error::from_errno("F_ADD_SEALS for a heap", errno);
       }
+      file_ = std::move(*made);
     }
-    if (::ftruncate(file_.get(), static_cast<off_t>(committed_ + bytes)) != 0) {
-      return Error::from_errno("growth of a heap by " + std::to_string(bytes) + " bytes", errno);
+    if (Result<void> grown = resize_memory_file(file_, committed_ + bytes); !grown) {
+      return grown.error().within("growth of a heap by " + std::to_string(bytes) + " bytes");
     }
     if (Result<void> mapped = map_file(file_.get(), committed_, bytes); !mapped) return mapped;
     commits_[committed_] = bytes;

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <optional>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <gmock/gmock.h>
@@ -80,6 +81,23 @@ TEST(HostMemory, RefusesWhatWouldEndTheProcessWhenTouched) {
   EXPECT_THAT(message_of(other->import_chunk(chunk)), HasSubstr("reserved bytes are left"));
   chunk.bytes = page;
   EXPECT_TRUE(other->import_chunk(chunk));
+}
+
+// The system's own answer is SIGXFSZ.
+TEST(HostMemory, AboveTheLimitOnFilesIsASentence) {
+  HostMemoryProvider memory;
+  const std::uint64_t page = memory.granularity();
+  const auto range = std::move(*memory.reserve(4 * page));
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit two_pages{2 * page, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &two_pages), 0);
+  const Result<void> fits = range->commit(2 * page);
+  const Result<void> above = range->commit(page);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  EXPECT_TRUE(fits) << message_of(fits);
+  EXPECT_THAT(message_of(above), HasSubstr("raise it (ulimit -f)"));
+  EXPECT_TRUE(range->commit(page));
 }
 
 void share_and_look(Bootstrap& bootstrap) {
