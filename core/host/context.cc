@@ -8,6 +8,7 @@
 
 #include "core/host/exit_pipe.h"
 #include "core/host/host_memory.h"
+#include "core/host/mapped_memory.h"
 #include "core/host/pmix_client.h"
 #include "core/host/stall.h"
 #include "device/direct.h"
@@ -222,10 +223,9 @@ Result<void> Context::check_buffer(void* base, std::uint64_t bytes, MemoryKind k
       return error("overlaps a buffer that is registered already");
     }
   }
-  if (kind != MemoryKind::gpu && !is_mapped(base, bytes)) {
-    return error("not all of them are memory of this process");
-  }
-  return {};
+  if (kind == MemoryKind::gpu) return {};
+  const Result<void> usable = check_readable_writable(base, bytes);
+  return usable ? usable : error(usable.error().message());
 }
 
 Result<void> Context::register_buffer(void* base, std::uint64_t bytes) {

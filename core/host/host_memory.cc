@@ -1,6 +1,5 @@
 #include "core/host/host_memory.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -9,7 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
-#include <vector>
 
 #include "core/base/bits.h"
 #include "core/host/memory_file.h"
@@ -135,21 +133,6 @@ Result<void> HostMemoryProvider::copy(void* to, const void* from, std::uint64_t 
   if (bytes == 0) return {};  // from nowhere
   std::memcpy(to, from, bytes);
   return {};
-}
-
-bool is_mapped(const void* base, std::uint64_t bytes) {
-  const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-  const auto begin = reinterpret_cast<std::uint64_t>(base);
-  if (bytes > ~begin) return false;
-  std::vector<unsigned char> resident(4096);  // which pages are: not asked here
-  std::uint64_t at = begin / page * page;
-  while (at < begin + bytes) {
-    const std::uint64_t part = std::min(resident.size() * page, begin + bytes - at);
-    const int asked = ::mincore(reinterpret_cast<void*>(at), part, resident.data());
-    if (asked != 0 && errno == ENOMEM) return false;
-    at += part;
-  }
-  return true;
 }
 
 }  // namespace gdakit

@@ -13,8 +13,4 @@ class HostMemoryProvider final : public MemoryProvider {
   Result<void> copy(void* to, const void* from, std::uint64_t bytes) override;
 };
 
-// Whether all of these bytes are this process's, as far as the kernel tells. Of a range that only a
-// GPU reaches it says false.
-bool is_mapped(const void* base, std::uint64_t bytes);
-
 }  // namespace gdakit

@@ -209,6 +209,28 @@ TEST(Context, RefusesBuffersThatAreNoMemory) {
   });
 }
 
+// The NIC's thread would end the process.
+TEST(Context, RefusesBuffersThatItsNicMayNotReadOrWrite) {
+  expect_job(1, job_options(), [](Context& c) -> Result<void> {
+    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    void* const pages =
+        ::mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages == MAP_FAILED) return Error::from_errno("mmap", errno);
+    char* const bytes = static_cast<char*>(pages);
+    for (const auto& [protection, name] : {std::pair(PROT_NONE, "may not be accessed (PROT_NONE)"),
+                                           std::pair(PROT_READ, "may only be read (PROT_READ)")}) {
+      ::mprotect(bytes + page, page, protection);
+      const Result<void> refused = c.register_buffer(bytes + 8, 2 * page - 8);
+      if (refused) return mismatch("a buffer without the right was accepted");
+      if (refused.error().message().find(name) == std::string::npos) return refused;
+      if (auto done = c.register_buffer(bytes, page); !done) return done;
+      if (auto done = c.unregister_buffer(bytes); !done) return done;
+    }
+    ::munmap(bytes, 2 * page);
+    return {};
+  });
+}
+
 TEST(Context, RefusesBuffersThatAreEmptyOrOverlap) {
   expect_job(1, job_options(), [](Context& c) -> Result<void> {
     std::vector<char> buffer(4096);
