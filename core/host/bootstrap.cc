@@ -31,6 +31,12 @@ Result<void> check_size(CollectiveKind kind, std::uint64_t total) {
 
 Result<std::vector<Bytes>> Bootstrap::collective(CollectiveKind kind, int root,
                                                  std::vector<Bytes> blobs) {
+  if (process_ != ::getpid()) {
+    return Error(Code::invalid_argument,
+                 std::string(collective_name(kind)) + ": this process is a child by fork of PE " +
+                     std::to_string(rank_) +
+                     ", and no PE of the job; call it in the process that called init");
+  }
   if (const std::optional<Error> before = failure()) return *before;
   std::uint64_t total = 0;
   for (const Bytes& blob : blobs) total += blob.size();
@@ -94,7 +100,7 @@ Result<void> Bootstrap::barrier() {
 }
 
 void Bootstrap::abort(const std::string& message) {
-  if (failure()) return;
+  if (process_ != ::getpid() || failure()) return;
   send_abort(message);
   keep_failure(Error(Code::aborted, "this PE ended the job: " + message));
 }

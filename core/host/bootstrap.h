@@ -13,7 +13,7 @@
 // Blobs may differ in size from PE to PE and may be empty; what one PE gives to one call is at most
 // kMaxContributionBytes. A Bootstrap serves one thread at a time. Destroying it is how a PE leaves
 // in an orderly way: calls that need it afterwards fail with "PE 3 has left the job", whereas a PE
-// that died is reported as "PE 3 is gone".
+// that died is reported as "PE 3 is gone". A child by fork is no PE: its calls fail.
 #pragma once
 
 #include <cstddef>
@@ -24,6 +24,7 @@
 #include <optional>
 #include <string>
 #include <type_traits>
+#include <unistd.h>
 #include <vector>
 
 #include "core/base/result.h"
@@ -113,7 +114,7 @@ class Bootstrap {
 
  protected:
   Bootstrap(int rank, int size, std::optional<int> local_rank = {})
-      : rank_(rank), size_(size), local_rank_(local_rank) {}
+      : rank_(rank), size_(size), local_rank_(local_rank), process_(::getpid()) {}
 
   // Carries this PE's blobs to the others and returns what the call gives to this PE:
   //   join, barrier  no blobs -> none          allgather  one blob -> size() blobs, by rank
@@ -132,6 +133,7 @@ class Bootstrap {
   int rank_;
   int size_;
   std::optional<int> local_rank_;
+  const pid_t process_;  // a child of it by fork is no PE
   std::uint64_t next_sequence_ = 0;
   Purpose purpose_ = Purpose::none;
   mutable std::mutex mutex_;  // of failure_

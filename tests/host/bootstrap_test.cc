@@ -4,7 +4,9 @@
 #include <atomic>
 #include <mutex>
 #include <string>
+#include <sys/wait.h>
 #include <tuple>
+#include <unistd.h>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -207,6 +209,23 @@ TEST_P(BootstrapOf, APeThatLeftIsNamed) {
                   AllOf(HasSubstr("PE " + std::to_string(leaver)), HasSubstr("has left the job")));
     });
   }
+}
+
+TEST_P(BootstrapOf, AChildByForkIsNoPeAndDisturbsNobody) {
+  run_job(GetParam(), 2, 20s, [](std::unique_ptr<Bootstrap> member) {
+    if (member->rank() == 1) {
+      const pid_t child = ::fork();
+      if (child == 0) {
+        const std::string message = message_of(member->barrier());
+        ::_exit(message.find("is a child by fork of PE 1") != std::string::npos ? 0 : 1);
+      }
+      int status = -1;
+      ASSERT_EQ(::waitpid(child, &status, 0), child);
+      EXPECT_EQ(status, 0);
+    }
+    EXPECT_EQ(message_of(member->barrier()), "no error");
+    EXPECT_EQ(message_of(member->barrier()), "no error");
+  });
 }
 
 TEST_P(BootstrapOf, LeavingDoesNotDisturbThoseWhoNeedNothingMore) {
