@@ -1,9 +1,11 @@
 #include "core/host/tcp_hub.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <exception>
-#include <signal.h>
+#include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <utility>
 
@@ -32,6 +34,16 @@ constexpr std::chrono::seconds kAbortPatience{2};
 
 std::shared_ptr<const Bytes> shared(Bytes bytes) {
   return std::make_shared<const Bytes>(std::move(bytes));
+}
+
+Error out_of_descriptors(std::uint32_t rank) {
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  return Error(Code::exhausted,
+               "PE 0, which hosts the bootstrap, has no file descriptor left for "
+               "the connection of PE " +
+                   std::to_string(rank) + ": it may have " + std::to_string(limit.rlim_cur) +
+                   "; raise that (ulimit -n)");
 }
 
 }  // namespace
@@ -74,6 +86,8 @@ Result<void> TcpHub::listen(UniqueFileDescriptor listener) {
   acceptor_.assign(v6 ? asio::ip::tcp::v6() : asio::ip::tcp::v4(), listener.get(), error);
   if (error) return Error(Code::system, "listening socket: " + error.message(), error.value());
   listener.release();
+  acceptor_.native_non_blocking(true, error);
+  if (error) return Error(Code::system, "listening socket: " + error.message(), error.value());
   return {};
 }
 
@@ -85,24 +99,54 @@ TcpHub::~TcpHub() {
 
 // Guests.
 
+// By accept4, so that no child of the program gets the connection: closed on exec from birth.
 void TcpHub::accept() {
-  acceptor_.async_accept([this](const error_code& error, asio::ip::tcp::socket socket) {
-    if (stopping_) return;
-    if (!error) {
-      greet(std::move(socket));
-      return accept();
-    }
-    if (!std::exchange(accept_failed_, true)) {
-      settings_.log.warn("bootstrap: accept failed: " + error.message() + "; tries again");
-    }
-    accept_timer_.expires_after(kAcceptPause);
-    accept_timer_.async_wait([this](const error_code& cancelled) {
-      if (!cancelled && !stopping_) accept();
-    });
+  acceptor_.async_wait(asio::ip::tcp::acceptor::wait_read, [this](const error_code& cancelled) {
+    if (!cancelled && !stopping_) accept_waiting();
   });
 }
 
-void TcpHub::greet(asio::ip::tcp::socket socket) {
+void TcpHub::accept_waiting() {
+  static_cast<void>(keep_spare());
+  for (;;) {
+    const int accepted = ::accept4(acceptor_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC);
+    const int failed = accepted < 0 ? errno : 0;
+    if (failed == 0) {
+      greet(UniqueFileDescriptor(accepted));
+      continue;
+    }
+    if (failed == EINTR || failed == ECONNABORTED) continue;
+    if (failed == EAGAIN) return accept();
+    if ((failed == EMFILE || failed == ENFILE) && give_spare()) continue;
+    if (!std::exchange(accept_failed_, true)) {
+      settings_.log.warn(Error::from_errno("bootstrap: accept (see ulimit -n)", failed).message() +
+                         "; tries again");
+    }
+    accept_timer_.expires_after(kAcceptPause);
+    accept_timer_.async_wait([this](const error_code& cancelled) {
+      if (!cancelled && !stopping_) accept_waiting();
+    });
+    return;
+  }
+}
+
+bool TcpHub::keep_spare() {
+  if (!spare_) spare_.reset(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  return static_cast<bool>(spare_);
+}
+
+bool TcpHub::give_spare() {
+  const bool given = static_cast<bool>(spare_);
+  spare_.reset();
+  return given;
+}
+
+void TcpHub::greet(UniqueFileDescriptor accepted) {
+  error_code error;
+  asio::ip::tcp::socket socket(io_);
+  socket.assign(acceptor_.local_endpoint(error).protocol(), accepted.get(), error);
+  if (error) return;
+  accepted.release();
   const auto guest = std::make_shared<Guest>(io_, std::move(socket));
   if (guests_.size() >= members_.size() + kGuestsBeyondSize) dismiss(guests_.front());
   guests_.push_back(guest);
@@ -150,7 +194,8 @@ void TcpHub::admit(const std::shared_ptr<Guest>& guest) {
     tell_refusal(stream->peer_name() + ": it does not speak this protocol");
     return stream->close();
   }
-  const Verdict verdict = judge(hello);
+  Verdict verdict = judge(hello);
+  if (verdict == Verdict::accepted && !keep_spare()) verdict = Verdict::no_descriptors;
   const tcp_wire::Welcome welcome{tcp_wire::kMagic, Be32(tcp_wire::kVersion),
                                   Be32(static_cast<std::uint32_t>(verdict)),
                                   Be32(static_cast<std::uint32_t>(members_.size())), Be32(0)};
@@ -162,6 +207,7 @@ void TcpHub::admit(const std::shared_ptr<Guest>& guest) {
     // A PE that begins the next job tries again until this one is over.
     verdict == Verdict::job_ending ? settings_.log.info("bootstrap: refused " + text)
                                    : tell_refusal(text);
+    if (verdict == Verdict::no_descriptors) fail(out_of_descriptors(hello.rank));
     return stream->close_when_drained([] {});
   }
   const int rank = static_cast<int>(hello.rank);

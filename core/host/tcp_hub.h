@@ -23,6 +23,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include "core/base/file_descriptor.h"
 #include "core/base/log.h"
 #include "core/base/result.h"
 #include "core/host/bootstrap_round.h"
@@ -63,7 +64,10 @@ class TcpHub {
   Result<void> listen(UniqueFileDescriptor listener);
 
   void accept();
-  void greet(boost::asio::ip::tcp::socket socket);
+  void accept_waiting();
+  bool give_spare();
+  bool keep_spare();
+  void greet(UniqueFileDescriptor accepted);
   void dismiss(const std::shared_ptr<Guest>& guest);
   void admit(const std::shared_ptr<Guest>& guest);
   // Warns of the first refusals one by one, and of more by their count, so that a stranger cannot
@@ -90,6 +94,8 @@ class TcpHub {
   boost::asio::steady_timer accept_timer_{io_};
   boost::asio::steady_timer round_timer_{io_};
   boost::asio::steady_timer stop_timer_{io_};
+  // Given up for a guest when no other descriptor is left, so that it can be told so.
+  UniqueFileDescriptor spare_;
   std::list<std::shared_ptr<Guest>> guests_;
   std::vector<Member> members_;
   BootstrapRound round_;

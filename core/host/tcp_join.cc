@@ -1,12 +1,16 @@
 #include "core/host/tcp_join.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <netinet/in.h>
 #include <optional>
+#include <sys/socket.h>
 #include <thread>
 #include <utility>
 
 #include <boost/asio/ip/tcp.hpp>
 
+#include "core/base/file_descriptor.h"
 #include "core/host/bootstrap_round.h"
 #include "core/host/tcp_wire.h"
 
@@ -38,8 +42,13 @@ Result<tcp::socket> connect(asio::io_context& io, const tcp::endpoint& endpoint,
   };
   error_code error;
   const auto attempt = std::make_shared<Attempt>(io);
-  attempt->socket.open(endpoint.protocol(), error);
+  // A child that the program starts meanwhile must not get it, so it is closed on exec from birth.
+  const int family = endpoint.protocol().family();
+  UniqueFileDescriptor made(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP));
+  if (!made) return Error::from_errno("socket (see ulimit -n)", errno);
+  attempt->socket.assign(endpoint.protocol(), made.get(), error);
   if (error) return passing("socket: " + error.message());
+  made.release();
   attempt->socket.async_connect(
       endpoint, [attempt](const error_code& outcome) { attempt->outcome = outcome; });
   deadline = std::min(deadline, BootstrapClock::now() + kConnectPatience);
@@ -81,6 +90,7 @@ Result<void> judge(const tcp_wire::Welcome& welcome, const LaunchInfo& info) {
           ", protocol version " + std::to_string(tcp_wire::kVersion) + ", and the job has " +
           std::to_string(welcome.size) + " PEs, protocol version " +
           std::to_string(welcome.version);
+  if (verdict == Verdict::no_descriptors) return Error(Code::exhausted, text);
   return Error(verdict == Verdict::wrong_secret ? Code::permission_denied : Code::invalid_argument,
                text);
 }

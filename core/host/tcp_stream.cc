@@ -1,6 +1,5 @@
 #include "core/host/tcp_stream.h"
 
-#include <fcntl.h>
 #include <utility>
 
 #include <boost/asio/buffer.hpp>
@@ -27,8 +26,6 @@ TcpStream::TcpStream(asio::ip::tcp::socket socket) : socket_(std::move(socket)) 
   error_code ignored;
   socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
   socket_.set_option(asio::socket_base::keep_alive(true), ignored);
-  // A program that this process starts would keep the connection open when this process is gone.
-  ::fcntl(socket_.native_handle(), F_SETFD, FD_CLOEXEC);
 }
 
 void TcpStream::read_raw(void* to, std::size_t size, std::function<void(Result<void>)> done) {

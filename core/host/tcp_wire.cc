@@ -26,6 +26,8 @@ const char* verdict_text(Verdict verdict) {
     case Verdict::rank_out_of_range: return "the job has no such PE (GDAKIT_RANK)";
     case Verdict::duplicate_rank: return "a PE of this rank has joined already (GDAKIT_RANK)";
     case Verdict::job_ending: return "the PE of this rank has left the job";
+    case Verdict::no_descriptors:
+      return "PE 0's process has no file descriptor left for it; raise its limit (ulimit -n)";
   }
   return "unknown";
 }

@@ -49,6 +49,7 @@ enum class Verdict : std::uint32_t {
   rank_out_of_range,
   duplicate_rank,
   job_ending,  // this rank has left; a later job on this socket may take it: try again
+  no_descriptors,
 };
 
 // What a verdict says to both sides, the cause first, then the variable to look at.

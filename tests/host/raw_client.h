@@ -1,12 +1,14 @@
-// A connection to a job's hub that says what a test makes it say.
+// A connection to the hub of a TCP bootstrap that says what a test makes it say.
 #pragma once
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 
 #include <gtest/gtest.h>
 
+#include "core/host/tcp_wire.h"
 #include "tests/host/bootstrap_job.h"
 
 namespace gdakit::testing_bootstrap {
@@ -14,6 +16,9 @@ namespace gdakit::testing_bootstrap {
 class RawClient {
  public:
   explicit RawClient(const TcpJob& job) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    // What does not come fails the test, and does not hold it up for ever.
+    const timeval patience{30, 0};
+    ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_port = htons(job.address.port);
@@ -35,9 +40,19 @@ class RawClient {
            static_cast<ssize_t>(sizeof(value));
   }
   void close() { socket_.reset(); }
+  int socket() const { return socket_.get(); }
 
  private:
   UniqueFileDescriptor socket_;
 };
+
+inline tcp_wire::Hello hello_of(const TcpJob& job, int rank) {
+  return {tcp_wire::kMagic,
+          Be32(tcp_wire::kVersion),
+          Be32(static_cast<std::uint32_t>(rank)),
+          Be32(static_cast<std::uint32_t>(job.size)),
+          Be32(0),
+          job.secret};
+}
 
 }  // namespace gdakit::testing_bootstrap

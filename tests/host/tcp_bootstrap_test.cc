@@ -34,15 +34,6 @@ using testing::HasSubstr;
 
 const Log kQuiet(LogLevel::error);
 
-Hello hello_of(const TcpJob& job, int rank) {
-  return {tcp_wire::kMagic,
-          Be32(tcp_wire::kVersion),
-          Be32(static_cast<std::uint32_t>(rank)),
-          Be32(static_cast<std::uint32_t>(job.size)),
-          Be32(0),
-          job.secret};
-}
-
 FrameHeader header_of(std::uint32_t type, std::uint64_t sequence, std::uint64_t length) {
   return {Be16(0), Be16(static_cast<std::uint16_t>(type)), Be32(0), Be64(sequence), Be64(length)};
 }

@@ -1,0 +1,108 @@
+// The connections of a TCP bootstrap: who inherits them, who has none left, and when they end.
+#include <fcntl.h>
+#include <filesystem>
+#include <future>
+#include <map>
+#include <string>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/host/tcp_bootstrap.h"
+#include "core/host/tcp_hub.h"
+#include "tests/host/raw_client.h"
+
+namespace gdakit::testing_bootstrap {
+namespace {
+
+using tcp_wire::FrameHeader;
+using tcp_wire::FrameType;
+using tcp_wire::Hello;
+using tcp_wire::Welcome;
+using testing::AllOf;
+using testing::HasSubstr;
+
+const Log kQuiet(LogLevel::error);
+
+// Of this process, by what they lead to.
+std::map<int, std::string> descriptors() {
+  std::map<int, std::string> found;
+  std::error_code gone;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    const std::string target = std::filesystem::read_symlink(entry.path(), gone);
+    if (!gone) found[std::stoi(entry.path().filename())] = target;
+  }
+  return found;
+}
+
+// Nobody accepts, and nobody more fits into the queue before the socket: whoever connects waits.
+TEST(TcpBootstrap, ProgramsThatAPeStartsWhileItConnectsDoNotKeepItsSocket) {
+  TcpJob job(2, 1s);
+  ASSERT_EQ(::listen(job.listener.get(), 0), 0);
+  const RawClient first(job);
+  const auto before = descriptors();
+  auto one =
+      std::async(std::launch::async, [&] { return open_tcp_bootstrap(job.info(1), kQuiet); });
+  int sockets = 0;
+  while (sockets == 0 && one.wait_for(0s) != std::future_status::ready) {
+    for (const auto& [descriptor, target] : descriptors()) {
+      const auto known = before.find(descriptor);
+      if (known != before.end() && known->second == target) continue;
+      const int flags = ::fcntl(descriptor, F_GETFD);
+      if (flags < 0) continue;
+      EXPECT_NE(flags & FD_CLOEXEC, 0) << target;
+      sockets += target.starts_with("socket:");
+    }
+  }
+  EXPECT_GT(sockets, 0);
+  job.listener.reset();
+  EXPECT_FALSE(one.get());
+}
+
+// The last descriptor goes to a PE that is told that there is none for it.
+TEST(TcpHub, WithoutADescriptorForAPeItTellsAllWhy) {
+  const TcpJob job(2);
+  UniqueFileDescriptor listener(::fcntl(job.listener.get(), F_DUPFD_CLOEXEC, 0));
+  auto hub = TcpHub::start(std::move(listener), {2, job.secret, 20s, kQuiet});
+  ASSERT_TRUE(hub);
+  RawClient zero(job);
+  zero.send(hello_of(job, 0));
+  Welcome welcome{};
+  ASSERT_TRUE(zero.receive(welcome));
+  const UniqueFileDescriptor one(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const timeval patience{30, 0};
+  ::setsockopt(one.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const int lowest_free = ::dup(one.get());
+  ::close(lowest_free);
+  const rlimit none{static_cast<rlim_t>(lowest_free), before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(job.address.port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const Hello hello = hello_of(job, 1);
+  const bool refused =
+      ::connect(one.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 &&
+      ::send(one.get(), &hello, sizeof hello, MSG_NOSIGNAL) == sizeof hello &&
+      ::recv(one.get(), &welcome, sizeof welcome, MSG_WAITALL) == sizeof welcome;
+  FrameHeader failure{};
+  const bool told = zero.receive(failure);
+  // Before anything is checked: a sanitizer needs descriptors for its checks.
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  ASSERT_TRUE(refused && told);
+  EXPECT_EQ(welcome.verdict, static_cast<std::uint32_t>(tcp_wire::Verdict::no_descriptors));
+  EXPECT_EQ(failure.type, static_cast<std::uint32_t>(FrameType::failure));
+  std::string text(failure.length, ' ');
+  for (char& character : text) ASSERT_TRUE(zero.receive(character));
+  EXPECT_THAT(text,
+              AllOf(HasSubstr("no file descriptor left for the connection of PE 1"),
+                    HasSubstr("may have " + std::to_string(lowest_free)), HasSubstr("ulimit -n")));
+}
+
+}  // namespace
+}  // namespace gdakit::testing_bootstrap
