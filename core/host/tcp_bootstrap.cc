@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <exception>
+#include <functional>
 #include <future>
 #include <mutex>
 #include <optional>
@@ -63,6 +64,7 @@ class TcpBootstrap final : public Bootstrap {
   Result<Frame> read_frame(const CollectiveCall& call);
   Error give_up(Error error);
   void send_text(FrameType type, const std::string& text);
+  void wait_until_closed();
 
   const LaunchInfo info_;
   const Log log_;
@@ -106,8 +108,29 @@ Result<void> TcpBootstrap::open() {
 TcpBootstrap::~TcpBootstrap() {
   if (stream_) {
     send_text(FrameType::leave, "");
+    wait_until_closed();
     stream_->close();
   }
+}
+
+// The hub closes the connection when it has heard the farewell. Before, this process must not begin
+// the next job: its greeting goes another way and could arrive first.
+void TcpBootstrap::wait_until_closed() {
+  struct Rest {
+    std::byte byte{};
+    bool closed = false;
+    std::function<void()> read;
+  };
+  const auto rest = std::make_shared<Rest>();
+  rest->read = [stream = stream_, weak = std::weak_ptr(rest)] {
+    const auto self = weak.lock();
+    stream->read_raw(&self->byte, 1, [self](Result<void> read) {
+      self->closed = !read;
+      if (read) self->read();
+    });
+  };
+  rest->read();
+  run_until(io_, BootstrapClock::now() + kFarewellPatience, [&] { return rest->closed; });
 }
 
 void TcpBootstrap::send_text(FrameType type, const std::string& text) {

@@ -1,12 +1,16 @@
 // The connections of a TCP bootstrap: who inherits them, who has none left, and when they end.
+#include <array>
 #include <fcntl.h>
 #include <filesystem>
 #include <future>
 #include <map>
+#include <memory>
 #include <string>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <thread>
 #include <unistd.h>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -102,6 +106,63 @@ TEST(TcpHub, WithoutADescriptorForAPeItTellsAllWhy) {
   EXPECT_THAT(text,
               AllOf(HasSubstr("no file descriptor left for the connection of PE 1"),
                     HasSubstr("may have " + std::to_string(lowest_free)), HasSubstr("ulimit -n")));
+}
+
+// Between a PE and its hub; keeps every farewell back for a while, as a network may that carries
+// each connection by itself.
+class SlowFarewells {
+ public:
+  explicit SlowFarewells(const TcpJob& job) : job_(job) {
+    listener_ = std::move(*open_listener("127.0.0.1", 0));
+    thread_ = std::thread([this] { run(); });
+  }
+  ~SlowFarewells() {
+    ::shutdown(listener_.get(), SHUT_RDWR);
+    thread_.join();
+    for (std::thread& way : ways_) way.join();
+  }
+  std::uint16_t port() const { return listener_address(listener_.get())->port; }
+
+ private:
+  void run() {
+    for (;;) {
+      const int accepted = ::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC);
+      if (accepted < 0) return;
+      const auto member = std::make_shared<UniqueFileDescriptor>(accepted);
+      const auto hub = std::make_shared<RawClient>(job_);
+      ways_.emplace_back([member, hub] { carry(member->get(), hub->socket(), true); });
+      ways_.emplace_back([member, hub] { carry(hub->socket(), member->get(), false); });
+    }
+  }
+  static void carry(int from, int to, bool to_hub) {
+    std::array<char, 4096> bytes{};
+    ssize_t count = 0;
+    while ((count = ::recv(from, bytes.data(), bytes.size(), 0)) > 0) {
+      const bool farewell = bytes[3] == static_cast<char>(FrameType::leave);
+      if (to_hub && farewell) std::this_thread::sleep_for(300ms);
+      if (::send(to, bytes.data(), static_cast<std::size_t>(count), MSG_NOSIGNAL) < 0) break;
+    }
+    ::shutdown(to, SHUT_WR);
+  }
+
+  const TcpJob& job_;
+  UniqueFileDescriptor listener_;
+  std::vector<std::thread> ways_;
+  std::thread thread_;
+};
+
+TEST(TcpBootstrap, APeIsNotBackBeforeItsFarewellHasArrived) {
+  const TcpJob job(2);
+  const SlowFarewells network(job);
+  run_members(2, [&](int rank) {
+    LaunchInfo info = job.info(rank);
+    if (rank == 1) info.root_port = network.port();
+    for (int round = 0; round < 2; ++round) {
+      auto member = open_tcp_bootstrap(info, kQuiet);
+      ASSERT_TRUE(member) << member.error().message();
+      if (rank == 0) std::this_thread::sleep_for(100ms);  // PE 1 leaves first
+    }
+  });
 }
 
 }  // namespace
