@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <poll.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 #include <utility>
 
@@ -78,10 +79,10 @@ Result<void> Job::start_mps(const JobSpec& spec) {
 }
 
 Result<void> Job::start_pes(const JobSpec& spec, const sigset_t& program_mask) {
-  // PE 0 alone keeps the socket: once it has ended, nobody can connect to a job that is no more.
   Result<UniqueFileDescriptor> listener = open_listener("127.0.0.1", 0);
   if (!listener) return listener.error();
-  const Result<ListenerAddress> address = listener_address(listener->get());
+  listener_ = std::move(*listener);
+  const Result<ListenerAddress> address = listener_address(listener_.get());
   if (!address) return address.error();
   const Result<JobSecret> secret = make_job_secret();
   if (!secret) return secret.error();
@@ -91,7 +92,7 @@ Result<void> Job::start_pes(const JobSpec& spec, const sigset_t& program_mask) {
   what.command = spec.command;
   what.root = address->host + ":" + std::to_string(address->port);
   what.secret = job_secret_text(*secret);
-  what.listener = listener->get();
+  what.listener = listener_.get();
   what.signal_mask = program_mask;
   what.environment.emplace_back("GDAKIT_EXIT_PIPE", exits_.path());
   if (!spec.gpus.empty()) what.environment.emplace_back("GDAKIT_GPUS", gpus_text(spec.gpus));
@@ -232,6 +233,7 @@ void Job::collect_ends() {
       suspect_ = Suspect{pe.process.rank(), end, Clock::now() + kCausePatience};
     }
   }
+  if (!pes_.front().process.running()) close_listener();
   for (Pe& pe : pes_) {
     if (pe.process.running()) continue;
     for (Stream* stream : {&pe.output, &pe.errors}) {
@@ -243,6 +245,14 @@ void Job::collect_ends() {
       stream->descriptor.reset();
     }
   }
+}
+
+// Once PE 0 has ended, nobody can connect to a job that is no more. PE 0 may have left the socket
+// to a program that outlives it, so closing it here is not enough.
+void Job::close_listener() {
+  if (!listener_) return;
+  ::shutdown(listener_.get(), SHUT_RDWR);
+  listener_.reset();
 }
 
 void Job::take_exit_request() {

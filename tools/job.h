@@ -79,6 +79,7 @@ class Job {
   void pump(Stream& stream);
   void flush_sinks();
   void collect_ends();
+  void close_listener();
   void judge_suspect();
   void take_exit_request();
   void check_deadlines();
@@ -91,7 +92,8 @@ class Job {
   std::unique_ptr<Mps> mps_;
   StdinRelay input_;
   ExitRequests exits_;
-  UniqueFileDescriptor signals_;  // a signalfd
+  UniqueFileDescriptor signals_;   // a signalfd
+  UniqueFileDescriptor listener_;  // which PE 0 inherits; until that ends
   // On the heap: streams point to them, and a Job moves.
   std::unique_ptr<Sink> output_ = std::make_unique<Sink>(STDOUT_FILENO, "stdout");
   std::unique_ptr<Sink> errors_ = std::make_unique<Sink>(STDERR_FILENO, "stderr");
