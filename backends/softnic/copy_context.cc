@@ -70,8 +70,12 @@ CUresult CopyContext::make_stream(int priority, Stream& made) {
 
 CUresult CopyContext::destroy_stream(const Stream& stream) {
   return here([&] {
-    const CUresult code = driver_.event_destroy(stream.event);
-    return code != CUDA_SUCCESS ? code : driver_.stream_destroy(stream.stream);
+    // One that make_stream could not make whole lacks the latter, or both.
+    const CUresult event =
+        stream.event == nullptr ? CUDA_SUCCESS : driver_.event_destroy(stream.event);
+    const CUresult done =
+        stream.stream == nullptr ? CUDA_SUCCESS : driver_.stream_destroy(stream.stream);
+    return event != CUDA_SUCCESS ? event : done;
   });
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <dlfcn.h>
+#include <iterator>
 
 #include "core/base/bits.h"
 
@@ -86,17 +87,29 @@ Result<std::unique_ptr<GdrCopy>> GdrCopy::open(const std::string& library) {
   return std::unique_ptr<GdrCopy>(new GdrCopy(std::move(loaded)));
 }
 
+std::vector<GdrCopy::Range>::iterator GdrCopy::range_of(std::uint64_t address,
+                                                        std::uint64_t bytes) {
+  const std::uint64_t begin = page_down(address);
+  const std::uint64_t end = round_up(address + bytes, kGpuPageBytes);
+  return std::find_if(ranges_.begin(), ranges_.end(),
+                      [&](const Range& range) { return range.begin == begin && range.end == end; });
+}
+
+// A range that cannot be mapped is counted, too: its detach is not to take another's mapping away.
 void GdrCopy::attach(std::uint64_t address, std::uint64_t bytes) {
   if (bytes == 0) return;
-  Range range;
-  range.begin = page_down(address);
-  range.end = round_up(address + bytes, kGpuPageBytes);
-  range.uses = 1;
-  for (Range& known : ranges_) {
-    if (known.begin != range.begin || known.end != range.end) continue;
-    ++known.uses;
-    return;
+  auto range = range_of(address, bytes);
+  if (range == ranges_.end()) {
+    ranges_.emplace_back();
+    range = std::prev(ranges_.end());
+    range->begin = page_down(address);
+    range->end = round_up(address + bytes, kGpuPageBytes);
   }
+  ++range->uses;
+  if (range->memory == nullptr) map(*range);
+}
+
+void GdrCopy::map(Range& range) const {
   Handle handle{};
   const std::size_t size = range.end - range.begin;
   if (library_->pin(library_->gdr, range.begin, size, 0, 0, &handle) != 0) return;
@@ -107,20 +120,16 @@ void GdrCopy::attach(std::uint64_t address, std::uint64_t bytes) {
   }
   range.handle = handle.h;
   range.memory = static_cast<std::byte*>(memory);
-  ranges_.push_back(range);
 }
 
 void GdrCopy::unmap(const Range& range) const {
+  if (range.memory == nullptr) return;
   library_->unmap(library_->gdr, {range.handle}, range.memory, range.end - range.begin);
   library_->unpin(library_->gdr, {range.handle});
 }
 
 void GdrCopy::detach(std::uint64_t address, std::uint64_t bytes) {
-  const std::uint64_t begin = page_down(address);
-  const std::uint64_t end = round_up(address + bytes, kGpuPageBytes);
-  const auto found = std::find_if(ranges_.begin(), ranges_.end(), [&](const Range& range) {
-    return range.begin == begin && range.end == end;
-  });
+  const auto found = range_of(address, bytes);
   if (found == ranges_.end() || --found->uses != 0) return;
   unmap(*found);
   ranges_.erase(found);
@@ -128,7 +137,10 @@ void GdrCopy::detach(std::uint64_t address, std::uint64_t bytes) {
 
 std::byte* GdrCopy::find(std::uint64_t address, std::size_t size) const {
   for (const Range& range : ranges_) {
-    if (address < range.begin || address >= range.end || size > range.end - address) continue;
+    if (range.memory == nullptr || address < range.begin || address >= range.end ||
+        size > range.end - address) {
+      continue;
+    }
     return range.memory + (address - range.begin);
   }
   return nullptr;

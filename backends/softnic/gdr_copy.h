@@ -41,11 +41,13 @@ class GdrCopy {
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
     unsigned long handle = 0;
-    std::byte* memory = nullptr;
+    std::byte* memory = nullptr;  // null where it cannot be mapped
     std::uint32_t uses = 0;
   };
 
   explicit GdrCopy(std::unique_ptr<Library> library);
+  std::vector<Range>::iterator range_of(std::uint64_t address, std::uint64_t bytes);
+  void map(Range& range) const;
   void unmap(const Range& range) const;
 
   std::unique_ptr<Library> library_;

@@ -55,10 +55,7 @@ class CudaDevice final : public GpuDevice {
   ~CudaDevice() override {
     launcher_.reset();
     const OnDevice here(ordinal_);
-    for (const Stream& stream : streams_) {
-      if (stream.kernels != nullptr) cudaStreamDestroy(stream.kernels);
-      context_->destroy_stream(stream.copies);
-    }
+    for (const Stream& stream : streams_) destroy(stream);
     for (void* const block : blocks_) cudaFreeHost(block);
     cudaFree(gates_);
   }
@@ -116,7 +113,10 @@ class CudaDevice final : public GpuDevice {
       note(cudaStreamCreateWithPriority(&stream.kernels, cudaStreamNonBlocking, highest));
     }
     if (streams_.size() == kMaxStreams) note(cudaErrorMemoryAllocation);
-    if (failed()) return 0;
+    if (failed()) {
+      destroy(stream);
+      return 0;
+    }
     streams_.push_back(stream);
     const auto made = static_cast<GpuStream>(streams_.size() - 1);
     warm_up(made);
@@ -171,6 +171,11 @@ class CudaDevice final : public GpuDevice {
     cudaStream_t kernels = nullptr;  // null: it is for copies alone
     bool copied = false;             // since the last launch
   };
+
+  void destroy(const Stream& stream) {
+    if (stream.kernels != nullptr) cudaStreamDestroy(stream.kernels);
+    context_->destroy_stream(stream.copies);
+  }
 
   template <class Act>
   void in_context(GpuStream stream, const Act& act) {

@@ -18,6 +18,7 @@ struct Pinned {
 };
 
 int opened = 0;
+bool refusing = false;
 std::map<unsigned long, Pinned>& pinned() {
   static std::map<unsigned long, Pinned> all;
   return all;
@@ -36,7 +37,7 @@ int gdr_close(void*) { return --opened; }
 
 int gdr_pin_buffer(void*, unsigned long address, std::size_t size, std::uint64_t, std::uint32_t,
                    Handle* handle) {
-  if (address % kGpuPageBytes != 0 || size % kGpuPageBytes != 0) return 22;
+  if (refusing || address % kGpuPageBytes != 0 || size % kGpuPageBytes != 0) return 22;
   static unsigned long last = 0;
   handle->h = ++last;
   pinned()[last] = {address, size};
@@ -58,4 +59,7 @@ int gdr_unmap(void*, Handle handle, void*, std::size_t) {
 
 // For tests: how many ranges are pinned.
 int fake_gdr_pinned() { return static_cast<int>(pinned().size()); }
+
+// For tests: nothing can be pinned from now on, or it can again.
+void fake_gdr_refuse(bool refuse) { refusing = refuse; }
 }

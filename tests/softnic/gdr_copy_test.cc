@@ -29,6 +29,12 @@ int pinned_ranges() {
   return count;
 }
 
+void refuse_to_pin(bool refuse) {
+  void* const library = dlopen(GDAKIT_FAKE_GDRAPI, RTLD_NOW);
+  reinterpret_cast<void (*)(bool)>(dlsym(library, "fake_gdr_refuse"))(refuse);
+  dlclose(library);
+}
+
 std::uint64_t address_of(const void* memory) { return reinterpret_cast<std::uintptr_t>(memory); }
 
 TEST(GdrCopy, SaysWhatIsMissing) {
@@ -60,6 +66,23 @@ TEST(GdrCopy, FindsWhatIsAttachedAsOftenAsItIs) {
   EXPECT_EQ(gdr->find(base + 100, 8), first);
   gdr->detach(base + 200, 500);
   EXPECT_EQ(gdr->find(base + 100, 8), nullptr);
+  EXPECT_EQ(pinned_ranges(), 0);
+}
+
+TEST(GdrCopy, DetachOfWhatCouldNotBeMappedTakesNobodysMapping) {
+  const std::unique_ptr<GdrCopy> gdr = open_fake();
+  std::vector<std::byte> memory(4 * kPage);
+  const std::uint64_t base = address_of(memory.data()) / kPage * kPage + kPage;
+  refuse_to_pin(true);
+  gdr->attach(base, 8);
+  EXPECT_EQ(gdr->find(base, 8), nullptr);
+  refuse_to_pin(false);
+  gdr->attach(base + 64, 8);
+  EXPECT_NE(gdr->find(base + 64, 8), nullptr);
+  gdr->detach(base, 8);
+  EXPECT_NE(gdr->find(base + 64, 8), nullptr);
+  gdr->detach(base + 64, 8);
+  EXPECT_EQ(gdr->find(base + 64, 8), nullptr);
   EXPECT_EQ(pinned_ranges(), 0);
 }
 
