@@ -36,4 +36,7 @@ Result<void> agree_on(Bootstrap& bootstrap, const std::string& what, const T& mi
   return check_same(what, *all, text, remedy);
 }
 
+// Collective. The error of the lowest PE that has one; every PE gets the same.
+Result<void> all_succeed(Bootstrap& bootstrap, const Result<void>& mine);
+
 }  // namespace gdakit

@@ -3,6 +3,8 @@
 #include <string>
 #include <utility>
 
+#include "core/host/agree.h"
+
 namespace gdakit {
 namespace {
 
@@ -35,9 +37,9 @@ Result<void> MemorySharing::probe() {
   Result<void> ready = range ? (*range)->commit(memory_.granularity()) : range.error();
   const std::uint64_t word = probe_word(bootstrap_.rank());
   if (ready) ready = memory_.copy((*range)->base(), &word, sizeof word);
-  if (Result<void> all = agree(ready); !all) return all;
+  if (Result<void> all = all_succeed(bootstrap_, ready); !all) return all;
   if (Result<void> shared = share(**range, [] {}); !shared) return shared;
-  Result<void> seen = agree(check_probe());
+  Result<void> seen = all_succeed(bootstrap_, check_probe());
   forget();
   return seen;
 }
@@ -68,7 +70,7 @@ Result<void> MemorySharing::share(AddressRange& mine, const std::function<void()
   Result<void> done = chunks ? Result<void>() : chunks.error();
   if (done) done = given ? map(mine.size(), std::move(*given)) : given.error();
   if (done) mapped();
-  Result<void> all = agree(done);
+  Result<void> all = all_succeed(bootstrap_, done);
   if (all) {
     shown_ = mine.committed();
   } else {
@@ -101,21 +103,6 @@ Result<void> MemorySharing::map(std::uint64_t range_bytes,
         return done.error().within("memory of PE " + std::to_string(pe));
       }
     }
-  }
-  return {};
-}
-
-// Collective. The error of the lowest PE that has one.
-Result<void> MemorySharing::agree(const Result<void>& mine) {
-  const std::string text = mine ? "" : mine.error().message();
-  Result<std::vector<Bytes>> all = bootstrap_.allgather(to_bytes(text.data(), text.size()));
-  if (!all) return all.error();
-  for (std::size_t pe = 0; pe < all->size(); ++pe) {
-    const Bytes& error = (*all)[pe];
-    if (error.empty()) continue;
-    return Error(Code::unavailable,
-                 "PE " + std::to_string(pe) + ": " +
-                     std::string(reinterpret_cast<const char*>(error.data()), error.size()));
   }
   return {};
 }

@@ -45,7 +45,6 @@ class MemorySharing {
   Result<void> check_probe() const;
   Result<std::vector<SharedChunk>> new_chunks(AddressRange& mine);
   Result<void> map(std::uint64_t range_bytes, std::vector<std::vector<SharedChunk>> given);
-  Result<void> agree(const Result<void>& mine);
   void forget();
 
   Bootstrap& bootstrap_;

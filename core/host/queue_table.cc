@@ -37,6 +37,16 @@ struct QueueLayout {
 
 namespace {
 
+// Every PE sees the same: what a PE could not make has no cards.
+Result<void> check_cards(const std::vector<Bytes>& cards) {
+  for (std::size_t pe = 0; pe < cards.size(); ++pe) {
+    if (!cards[pe].empty()) continue;
+    return Error(Code::exhausted,
+                 "PE " + std::to_string(pe) + " could not make its part of the queues");
+  }
+  return {};
+}
+
 // What a new queue's memory holds where it is not zero: no CQE yet, and the baton at slot 0.
 Result<void> initialize_cqe(MemoryBlock& block, const QueueLayout& layout) {
   std::uint8_t cqe[sizeof(format::Cqe64)];
@@ -190,60 +200,70 @@ Result<std::uint32_t> QueueTable::add(std::uint32_t count, Sharing sharing) {
                                              " to each peer and at most " +
                                              std::to_string(kMaxQueuesPerPeer));
   }
+  Queues made;
+  const Result<void> mine = make_rows(count, sharing, made);
+  // All PEs come here, whether their own part succeeded or not; one that failed has no cards.
+  Result<std::vector<Bytes>> cards = exchange_cards(made);
+  if (!mine) return mine.error();
+  if (!cards) return cards.error().within("exchange of connection cards");
+  if (Result<void> complete = check_cards(*cards); !complete) return complete.error();
+  Result<void> ready = connect(made, *cards);
+  if (ready) ready = show(made);
+  // A PE may post as soon as this returns, so every other end must be connected by then.
+  if (Result<void> all = all_succeed(bootstrap_, ready); !all) return all.error();
   const std::uint32_t first = count_;
-  for (std::uint32_t i = 0; i < count; ++i) {
-    if (Result<void> added = add_row(sharing); !added) return added.error();
-  }
+  for (std::unique_ptr<HostQueue>& queue : made) queues_.push_back(std::move(queue));
+  count_ += count;
   return first;
 }
 
-Result<void> QueueTable::add_row(Sharing sharing) {
-  std::vector<std::unique_ptr<HostQueue>> row;
-  const Result<void> made = make_row(sharing, row);
-  // All PEs come here, whether their own part succeeded or not; a row that failed has no cards.
-  Result<std::vector<Bytes>> cards = exchange_cards(row);
-  if (!made) return made;
-  if (!cards) return cards.error().within("exchange of connection cards");
-  for (std::size_t peer = 0; peer < row.size(); ++peer) {
-    if ((*cards)[peer].empty()) {
-      return Error(Code::exhausted,
-                   "PE " + std::to_string(peer) + " could not make its part of the queues");
-    }
-    Result<void> connected = backend_.connect_queue(row[peer]->number(), (*cards)[peer]);
-    if (!connected) return connected.error().within("connection to PE " + std::to_string(peer));
-  }
-  // A PE may post as soon as this returns, so every other end must be connected by then.
-  if (Result<void> met = bootstrap_.barrier(); !met) return met;
-  std::vector<QueueView> views;
-  for (const std::unique_ptr<HostQueue>& queue : row) views.push_back(queue->view());
-  const std::uint64_t at = queues_.size() * sizeof(QueueView);
-  if (auto known = table_->write(at, views.data(), views.size() * sizeof(QueueView)); !known) {
-    return known;
-  }
-  for (std::unique_ptr<HostQueue>& queue : row) queues_.push_back(std::move(queue));
-  ++count_;
-  return {};
-}
-
-Result<void> QueueTable::make_row(Sharing sharing, std::vector<std::unique_ptr<HostQueue>>& row) {
+Result<void> QueueTable::make_rows(std::uint32_t count, Sharing sharing, Queues& made) {
   const QueueShape shape{options_.queue_depth, options_.fetch_slots, place_, sharing, handler_};
   QueueState* state = static_cast<QueueState*>(states_->data()) + queues_.size();
-  for (int peer = 0; peer < bootstrap_.size(); ++peer, ++state) {
-    auto queue = HostQueue::create(shape, backend_, memory_, state, peer);
-    if (!queue) {
-      row.clear();
-      return queue.error();
+  for (std::uint32_t row = 0; row < count; ++row) {
+    for (int peer = 0; peer < bootstrap_.size(); ++peer, ++state) {
+      auto queue = HostQueue::create(shape, backend_, memory_, state, peer);
+      if (!queue) {
+        made.clear();
+        return queue.error();
+      }
+      made.push_back(std::move(*queue));
     }
-    row.push_back(std::move(*queue));
   }
   return {};
 }
 
-Result<std::vector<Bytes>> QueueTable::exchange_cards(
-    const std::vector<std::unique_ptr<HostQueue>>& row) {
-  std::vector<Bytes> to_each(static_cast<std::size_t>(bootstrap_.size()));
-  for (std::size_t peer = 0; peer < row.size(); ++peer) to_each[peer] = row[peer]->card();
+// Each peer gets the cards of the queues to it, of all rows, which are equally long.
+Result<std::vector<Bytes>> QueueTable::exchange_cards(const Queues& made) {
+  const auto n = static_cast<std::size_t>(bootstrap_.size());
+  std::vector<Bytes> to_each(n);
+  for (std::size_t i = 0; i < made.size(); ++i) {
+    const Bytes& card = made[i]->card();
+    to_each[i % n].insert(to_each[i % n].end(), card.begin(), card.end());
+  }
   return bootstrap_.alltoall(std::move(to_each));
+}
+
+Result<void> QueueTable::connect(const Queues& made, const std::vector<Bytes>& cards) {
+  const std::size_t n = cards.size();
+  for (std::size_t i = 0; i < made.size(); ++i) {
+    const Bytes& of_peer = cards[i % n];
+    const std::size_t bytes = of_peer.size() / (made.size() / n);
+    const auto card = of_peer.begin() + static_cast<std::ptrdiff_t>(i / n * bytes);
+    const Result<void> connected = backend_.connect_queue(
+        made[i]->number(), Bytes(card, card + static_cast<std::ptrdiff_t>(bytes)));
+    if (connected) continue;
+    return connected.error().within("connection to PE " + std::to_string(i % n));
+  }
+  return {};
+}
+
+// Puts the queues behind those of the table, for the device's threads.
+Result<void> QueueTable::show(const Queues& made) {
+  std::vector<QueueView> views;
+  for (const std::unique_ptr<HostQueue>& queue : made) views.push_back(queue->view());
+  return table_->write(queues_.size() * sizeof(QueueView), views.data(),
+                       views.size() * sizeof(QueueView));
 }
 
 const HostQueue& QueueTable::at(std::uint32_t queue, int peer) const {

@@ -94,9 +94,12 @@ class QueueTable {
 
   Result<void> choose_place();
   Result<void> make_tables();
-  Result<void> add_row(Sharing sharing);
-  Result<void> make_row(Sharing sharing, std::vector<std::unique_ptr<HostQueue>>& row);
-  Result<std::vector<Bytes>> exchange_cards(const std::vector<std::unique_ptr<HostQueue>>& row);
+  // Whole rows, in the order of the table.
+  using Queues = std::vector<std::unique_ptr<HostQueue>>;
+  Result<void> make_rows(std::uint32_t count, Sharing sharing, Queues& made);
+  Result<std::vector<Bytes>> exchange_cards(const Queues& made);
+  Result<void> connect(const Queues& made, const std::vector<Bytes>& cards);
+  Result<void> show(const Queues& made);
 
   Options options_;
   Bootstrap& bootstrap_;
