@@ -32,7 +32,10 @@ struct LoopbackRing {
 class LoopbackWire final : public Wire {
  public:
   LoopbackWire(std::shared_ptr<LoopbackFabric> fabric, Endpoint endpoint)
-      : fabric_(std::move(fabric)), endpoint_(endpoint) {}
+      : fabric_(std::move(fabric)),
+        endpoint_(endpoint),
+        outbound_(fabric_->options_.endpoints),
+        inbound_(fabric_->options_.endpoints) {}
   ~LoopbackWire() override;
 
   Endpoint endpoint() const override { return endpoint_; }
@@ -43,7 +46,9 @@ class LoopbackWire final : public Wire {
   const Packet* receive() override;
   void retire(const Packet* packet) override;
   void flush() override;
-  bool recall() override;
+  void recall() override;
+  bool recalled() override;
+  bool unread(Endpoint endpoint) const override;
 
  private:
   struct Outbound {
@@ -65,9 +70,8 @@ class LoopbackWire final : public Wire {
   const Endpoint endpoint_;
   Endpoint turn_ = 0;
   std::uint32_t turn_used_ = 0;
-  bool recalling_ = false;
-  std::array<Outbound, LoopbackFabric::kMaxEndpoints> outbound_;
-  std::array<Inbound, LoopbackFabric::kMaxEndpoints> inbound_;
+  std::vector<Outbound> outbound_;
+  std::vector<Inbound> inbound_;
 };
 
 LoopbackWire::~LoopbackWire() {
@@ -77,16 +81,19 @@ LoopbackWire::~LoopbackWire() {
     if (inbound.recall.entered()) inbound.recall.leave();
   }
   // A peer leaves its epoch at the end of its step. The limit is for a peer whose DMA never
-  // finishes.
+  // finishes; a recall before may have waited for it already.
+  const bool waited_in_vain = !recalled();
+  recall();
   const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(1);
-  while (!recall() && std::chrono::steady_clock::now() < limit) std::this_thread::yield();
+  while (!waited_in_vain && !recalled() && std::chrono::steady_clock::now() < limit) {
+    std::this_thread::yield();
+  }
   fabric_->detach(endpoint_);
 }
 
 bool LoopbackWire::send(const Packet& packet) {
   const Endpoint to = packet.header.destination;
-  if (to >= LoopbackFabric::kMaxEndpoints ||
-      !fabric_->attached_[to].load(std::memory_order_acquire)) {
+  if (to >= outbound_.size() || !fabric_->attached_[to].load(std::memory_order_acquire)) {
     return true;
   }
   Outbound& outbound = outbound_[to];
@@ -172,22 +179,35 @@ void LoopbackWire::flush() {
   }
 }
 
-bool LoopbackWire::recall() {
+void LoopbackWire::recall() {
+  for (Outbound& outbound : outbound_) {
+    if (outbound.ring == nullptr) continue;
+    outbound.writer.publish();
+    outbound.unpublished = false;
+    outbound.recall.begin(outbound.writer.tail());
+  }
+}
+
+bool LoopbackWire::recalled() {
   bool all_left = true;
   for (Outbound& outbound : outbound_) {
     if (outbound.ring == nullptr) continue;
-    if (!recalling_) {
-      outbound.writer.publish();
-      outbound.unpublished = false;
-      outbound.recall.begin(outbound.writer.tail());
-    }
     if (outbound.recall.still_read(outbound.ring->indices)) all_left = false;
   }
-  recalling_ = !all_left;
   return all_left;
 }
 
-LoopbackFabric::LoopbackFabric(const LoopbackOptions& options) : options_(options) {}
+bool LoopbackWire::unread(Endpoint endpoint) const {
+  if (endpoint >= outbound_.size() || outbound_[endpoint].ring == nullptr) return false;
+  const Outbound& outbound = outbound_[endpoint];
+  return fabric_->attached_[endpoint].load(std::memory_order_acquire) &&
+         outbound.ring->indices.head.load(std::memory_order_acquire) != outbound.writer.tail();
+}
+
+LoopbackFabric::LoopbackFabric(const LoopbackOptions& options)
+    : options_(options),
+      rings_(std::size_t{options.endpoints} * options.endpoints),
+      attached_(options.endpoints) {}
 LoopbackFabric::~LoopbackFabric() = default;
 
 std::shared_ptr<LoopbackFabric> LoopbackFabric::create(const LoopbackOptions& options) {
@@ -197,19 +217,20 @@ std::shared_ptr<LoopbackFabric> LoopbackFabric::create(const LoopbackOptions& op
 
 Result<std::unique_ptr<Wire>> LoopbackFabric::attach() {
   const std::lock_guard lock(mutex_);
-  for (Endpoint endpoint = 0; endpoint < kMaxEndpoints; ++endpoint) {
+  for (Endpoint endpoint = 0; endpoint < options_.endpoints; ++endpoint) {
     if (!attached_[endpoint].load()) return attach_locked(endpoint);
   }
-  return Error(Code::exhausted, "LoopbackFabric::attach: all " + std::to_string(kMaxEndpoints) +
+  return Error(Code::exhausted, "LoopbackFabric::attach: all " +
+                                    std::to_string(options_.endpoints) +
                                     " endpoints are in use; destroy a NIC first");
 }
 
 Result<std::unique_ptr<Wire>> LoopbackFabric::attach(Endpoint wanted) {
   const std::lock_guard lock(mutex_);
-  if (wanted >= kMaxEndpoints) {
+  if (wanted >= options_.endpoints) {
     return Error(Code::invalid_argument, "LoopbackFabric::attach: endpoint " +
                                              std::to_string(wanted) + " is not below " +
-                                             std::to_string(kMaxEndpoints));
+                                             std::to_string(options_.endpoints));
   }
   if (attached_[wanted].load()) {
     return Error(Code::invalid_argument, "LoopbackFabric::attach: endpoint " +
@@ -220,17 +241,17 @@ Result<std::unique_ptr<Wire>> LoopbackFabric::attach(Endpoint wanted) {
 
 Result<std::unique_ptr<Wire>> LoopbackFabric::attach_locked(Endpoint endpoint) {
   const auto make_ring = [this](Endpoint from, Endpoint to) {
-    std::atomic<LoopbackRing*>& place = rings_[from * kMaxEndpoints + to];
+    std::atomic<LoopbackRing*>& place = rings_[ring_number(from, to)];
     if (place.load() != nullptr) return;
     owned_.push_back(std::make_unique<LoopbackRing>(options_.slots));
     place.store(owned_.back().get(), std::memory_order_release);
   };
   make_ring(endpoint, endpoint);
   // What was sent to a former owner of this number is not for the new one.
-  for (Endpoint peer = 0; peer < kMaxEndpoints; ++peer) {
+  for (Endpoint peer = 0; peer < options_.endpoints; ++peer) {
     if (LoopbackRing* old = ring(peer, endpoint)) old->indices.head.store(old->indices.tail.load());
   }
-  for (Endpoint peer = 0; peer < kMaxEndpoints; ++peer) {
+  for (Endpoint peer = 0; peer < options_.endpoints; ++peer) {
     if (!attached_[peer].load()) continue;
     make_ring(endpoint, peer);
     make_ring(peer, endpoint);

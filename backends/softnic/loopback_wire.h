@@ -8,7 +8,6 @@
 // memory later.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -25,12 +24,11 @@ struct LoopbackRing;
 struct LoopbackOptions {
   std::uint32_t mtu = 65536;
   std::uint32_t slots = 512;  // packets per directed pair; a power of two
+  std::uint32_t endpoints = 64;
 };
 
 class LoopbackFabric : public std::enable_shared_from_this<LoopbackFabric> {
  public:
-  static constexpr std::uint32_t kMaxEndpoints = 64;
-
   static std::shared_ptr<LoopbackFabric> create(const LoopbackOptions& options = {});
   ~LoopbackFabric();
 
@@ -43,7 +41,10 @@ class LoopbackFabric : public std::enable_shared_from_this<LoopbackFabric> {
 
   explicit LoopbackFabric(const LoopbackOptions& options);
   LoopbackRing* ring(Endpoint from, Endpoint to) const {
-    return rings_[from * kMaxEndpoints + to].load(std::memory_order_acquire);
+    return rings_[ring_number(from, to)].load(std::memory_order_acquire);
+  }
+  std::size_t ring_number(Endpoint from, Endpoint to) const {
+    return std::size_t{from} * options_.endpoints + to;
   }
   Result<std::unique_ptr<Wire>> attach_locked(Endpoint endpoint);
   void detach(Endpoint endpoint);
@@ -51,8 +52,8 @@ class LoopbackFabric : public std::enable_shared_from_this<LoopbackFabric> {
   const LoopbackOptions options_;
   std::mutex mutex_;  // attach and detach
   std::vector<std::unique_ptr<LoopbackRing>> owned_;
-  std::array<std::atomic<LoopbackRing*>, kMaxEndpoints * kMaxEndpoints> rings_{};
-  std::array<std::atomic<bool>, kMaxEndpoints> attached_{};
+  std::vector<std::atomic<LoopbackRing*>> rings_;
+  std::vector<std::atomic<bool>> attached_;
   std::atomic<std::uint32_t> endpoints_{0};  // all numbers in use are below
 };
 

@@ -4,17 +4,18 @@
 #include <string>
 #include <thread>
 
+#include "core/host/bootstrap_round.h"
+
 namespace gdakit::softnic {
 namespace {
 
-constexpr std::chrono::seconds kDrainLimit{5};
+using Clock = std::chrono::steady_clock;
 
 // Calls `done` until it is true or the limit has passed; returns what it last was.
 template <class Done>
-bool wait_for(Done done) {
-  const auto limit = std::chrono::steady_clock::now() + kDrainLimit;
+bool wait_for(Clock::time_point limit, Done done) {
   while (!done()) {
-    if (std::chrono::steady_clock::now() > limit) return false;
+    if (Clock::now() > limit) return false;
     std::this_thread::sleep_for(std::chrono::microseconds(20));
   }
   return true;
@@ -27,7 +28,8 @@ Nic::Nic(const NicOptions& options, std::unique_ptr<DmaPort> port, std::unique_p
       wire_(std::move(wire)),
       engine_(std::make_unique<Engine>(options.engine, *port_, *wire_)),
       pages_(options.doorbell_pages),
-      thread_(std::make_unique<NicThread>(options.thread, *engine_, pages_)) {}
+      thread_(std::make_unique<NicThread>(options.thread, *engine_, pages_)),
+      removal_limit_(options.removal_limit) {}
 
 Result<std::unique_ptr<Nic>> Nic::open(const NicOptions& options, std::unique_ptr<DmaPort> port,
                                        std::unique_ptr<Wire> wire) {
@@ -52,21 +54,32 @@ Result<> Nic::behind_doorbells(const Call& call) {
   });
 }
 
+void Nic::begin_end() {
+  const std::lock_guard lock(removal_mutex_);
+  ending_ = true;
+}
+
+bool Nic::drain(Clock::time_point limit) {
+  return wait_for(limit, [this] { return thread_->locked([this] { return engine_->drained(); }); });
+}
+
 // Waits until neither this NIC's DMA nor a peer uses memory that a removed object named. Calls are
 // serialised, because a recall covers what was sent before it began.
 Result<> Nic::wait_until_unused(const char* call) {
   const std::lock_guard lock(removal_mutex_);
-  const auto drain = [this] {
-    return wait_for([this] { return thread_->locked([this] { return engine_->drained(); }); });
-  };
-  const bool drained = drain();
-  const bool recalled =
-      drained && wait_for([this] { return thread_->locked([this] { return wire_->recall(); }); });
+  const Clock::time_point now = Clock::now();
+  const Clock::time_point limit = waited_in_vain_ ? now : now + removal_limit_;
+  const bool drained = drain(limit);
+  if (drained) thread_->locked([this] { wire_->recall(); });
+  const bool recalled = drained && wait_for(limit, [this] {
+                          return thread_->locked([this] { return wire_->recalled(); });
+                        });
   if (recalled) thread_->locked([this] { engine_->drain_order(); });
-  if (recalled && drain()) return {};
-  return Error(Code::timed_out,
-               std::string(call) + ": " + (drained ? "a peer" : "this NIC's DMA") +
-                   " still uses the memory after 5 s; resume the paused NIC, and keep the memory");
+  if (recalled && drain(limit)) return {};
+  waited_in_vain_ = ending_;
+  return Error(Code::timed_out, std::string(call) + ": " + (drained ? "a peer" : "this NIC's DMA") +
+                                    " still uses the memory after " + seconds_text(removal_limit_) +
+                                    "; let a stopped process or NIC go on, and keep the memory");
 }
 
 Result<PdNumber> Nic::alloc_pd() {

@@ -8,10 +8,12 @@
 // Contract. Every function may be called from any thread; each takes effect between two steps of
 // the engine. destroy_qp, dereg_mr and modify_qp to reset return when nothing reads or writes the
 // memory that the object named any more, here or at a peer, so that the caller may free it. Errors
-// are sentences; a call that fails has changed nothing. Objects still alive when the Nic is
+// are sentences; a call that fails has changed nothing, but for one of these three that ends with
+// timed_out: the object is gone, and its memory must stay. Objects still alive when the Nic is
 // destroyed go with it.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <mutex>
 
@@ -28,7 +30,8 @@ namespace gdakit::softnic {
 struct NicOptions {
   EngineOptions engine;
   NicThreadOptions thread;
-  std::shared_ptr<HostPages> doorbell_pages;  // null: memory of this process alone
+  std::shared_ptr<HostPages> doorbell_pages;      // null: memory of this process alone
+  std::chrono::milliseconds removal_limit{5000};  // for whoever still uses what is removed
 };
 
 // A doorbell page: threads store doorbells into it at any 8-byte aligned offset in
@@ -71,6 +74,9 @@ class Nic {
   std::vector<QpNumber> broken_qps() const;
   Result<> destroy_qp(QpNumber qpn);
 
+  // The owner ends. From now on a removal waits for nobody, once one has waited in vain.
+  void begin_end();
+
   Counters counters() const;
 
   // A stalled NIC, for tests: between the two calls no doorbell, packet or timer has any effect.
@@ -85,13 +91,17 @@ class Nic {
   template <class Call>
   Result<> behind_doorbells(const Call& call);
   Result<> wait_until_unused(const char* call);
+  bool drain(std::chrono::steady_clock::time_point limit);
 
   std::unique_ptr<DmaPort> port_;
   std::unique_ptr<Wire> wire_;
   std::unique_ptr<Engine> engine_;
   UarPages pages_;
   std::unique_ptr<NicThread> thread_;
+  const std::chrono::milliseconds removal_limit_;
   std::mutex removal_mutex_;  // one removal waits at a time
+  bool ending_ = false;
+  bool waited_in_vain_ = false;  // since ending_
 };
 
 }  // namespace gdakit::softnic

@@ -75,7 +75,7 @@ class RecallSender {
   RecallSender() = default;
   explicit RecallSender(RecallWords* words) : words_(words) {}
 
-  // Voids all packets before `tail`, which must be published.
+  // Voids all packets before `tail`, which must be published: those of earlier calls, too.
   void begin(std::uint64_t tail) {
     below_ = tail;
     words_->void_below.store(tail, std::memory_order_seq_cst);

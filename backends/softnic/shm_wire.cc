@@ -298,8 +298,12 @@ ShmWire::~ShmWire() {
   for (Inbound& inbound : inbound_) {
     if (inbound.recall.entered()) inbound.recall.leave();
   }
+  const bool waited_in_vain = !recalled();
+  recall();
   const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(1);
-  while (!recall() && std::chrono::steady_clock::now() < limit) std::this_thread::yield();
+  while (!waited_in_vain && !recalled() && std::chrono::steady_clock::now() < limit) {
+    std::this_thread::yield();
+  }
   claim_word(*segment_, endpoint_)->store(0);
 }
 
@@ -418,28 +422,38 @@ void ShmWire::flush() {
   }
 }
 
-// A peer that has ended reads nothing, whatever it has left behind in the ring.
-bool ShmWire::still_read(Endpoint peer) {
-  if (!outbound_[peer].recall.still_read(ring_words(*segment_, endpoint_, peer)->indices)) {
-    return false;
-  }
+bool ShmWire::runs(Endpoint peer) const {
   const std::int32_t owner = claim_word(*segment_, peer)->load();
   return owner != 0 && process_runs(owner);
 }
 
-bool ShmWire::recall() {
-  if (memory_ == nullptr) return true;
+// A peer that has ended reads nothing, whatever it has left behind in the ring.
+bool ShmWire::still_read(Endpoint peer) {
+  return outbound_[peer].recall.still_read(ring_words(*segment_, endpoint_, peer)->indices) &&
+         runs(peer);
+}
+
+void ShmWire::recall() {
+  if (memory_ == nullptr) return;
+  for (Outbound& outbound : outbound_) {
+    publish(outbound);
+    outbound.recall.begin(outbound.writer.tail());
+  }
+}
+
+bool ShmWire::recalled() {
   bool all_left = true;
   for (Endpoint peer = 0; peer < endpoints_; ++peer) {
-    Outbound& outbound = outbound_[peer];
-    if (!recalling_) {
-      publish(outbound);
-      outbound.recall.begin(outbound.writer.tail());
-    }
     if (still_read(peer)) all_left = false;
   }
-  recalling_ = !all_left;
   return all_left;
+}
+
+bool ShmWire::unread(Endpoint endpoint) const {
+  if (endpoint >= endpoints_ || broken(endpoint)) return false;
+  const RingWords* const words = ring_words(*segment_, endpoint_, endpoint);
+  return words->indices.head.load(std::memory_order_acquire) != outbound_[endpoint].writer.tail() &&
+         runs(endpoint);
 }
 
 bool ShmWire::broken(Endpoint peer) const {

@@ -6,8 +6,12 @@
 //   auto same = ShmSegment::open(path_of_the_creator);       // the others: "/proc/<pid>/fd/<fd>"
 //   std::unique_ptr<ShmWire> wire = *(*segment)->attach(rank);
 //
-//   | header | claims | ring 0->0 | ring 0->1 | ... | ring n-1->n-1 |
-//                       ring: indices, recall words, slots
+//   | header | claims | words of each ring | slots of each ring | rooms of each ring |
+//                       indices, recall      headers, small       longer payload
+//                       words                payload, fragments   by value
+//
+// Each kind lies apart from the others, so that rings which carry no long payload by value touch
+// no memory for it, and a receiver finds the indices of all its rings side by side.
 //
 // The memory is a memfd: it has no name in any file system, belongs to the user alone and is gone
 // with the last process that maps it, however that ends. A peer that writes nonsense into a ring
@@ -95,7 +99,7 @@ class ShmWire final : public Wire {
   ShmWire(std::shared_ptr<ShmSegment> segment, Endpoint endpoint,
           std::shared_ptr<const PeerMemory> memory);
   // Takes back what it sent by reference: peers that live are through with it, or a second has
-  // passed.
+  // passed, or a recall before has not come to its end.
   ~ShmWire() override;
 
   Endpoint endpoint() const override { return endpoint_; }
@@ -106,7 +110,9 @@ class ShmWire final : public Wire {
   const Packet* receive() override;
   void retire(const Packet* packet) override;
   void flush() override;
-  bool recall() override;
+  void recall() override;
+  bool recalled() override;
+  bool unread(Endpoint endpoint) const override;
 
   // `peer` has broken the ring to or from it.
   bool broken(Endpoint peer) const;
@@ -129,6 +135,7 @@ class ShmWire final : public Wire {
   bool read_slot(Endpoint peer, std::uint32_t index, Packet& packet) const;
   const Packet* receive_from(Endpoint peer);
   bool still_read(Endpoint peer);
+  bool runs(Endpoint peer) const;
   static void publish(Outbound& outbound);
 
   std::shared_ptr<ShmSegment> segment_;
@@ -136,7 +143,6 @@ class ShmWire final : public Wire {
   const Endpoint endpoint_;
   const std::uint32_t endpoints_;
   Endpoint turn_ = 0;
-  bool recalling_ = false;
   std::vector<Outbound> outbound_;
   std::vector<Inbound> inbound_;
 };

@@ -107,6 +107,7 @@ class SoftNicBackend final : public Backend {
   Result<QueueResources> create_queue(const QueueMemory& memory) override;
   Result<void> connect_queue(QueueNumber queue, const Bytes& card) override;
   Result<void> destroy_queue(QueueNumber queue) override;
+  void begin_end() override { nic_->begin_end(); }
   std::string describe_queue(QueueNumber queue) const override;
   std::vector<BrokenQueue> broken_queues() const override;
 
@@ -199,11 +200,14 @@ Result<void> SoftNicBackend::destroy_queue(QueueNumber queue) {
     return Error(Code::invalid_argument,
                  "destroy_queue: there is no queue " + std::to_string(queue));
   }
-  if (Result<void> done = nic_->destroy_qp(queue); !done) return done;
+  // After a time-out the queue pair is gone as well.
+  const Result<void> destroyed = nic_->destroy_qp(queue);
+  if (!destroyed && destroyed.error().code() != Code::timed_out) return destroyed;
   const Queue gone = found->second;
   queues_.erase(found);
   doorbells_.give_back(gone.doorbell);
-  return nic_->destroy_cq(gone.cq);
+  const Result<void> cq_destroyed = nic_->destroy_cq(gone.cq);
+  return destroyed ? cq_destroyed : destroyed;
 }
 
 namespace {

@@ -40,10 +40,18 @@ class Wire {
   // The end of a step: what was sent becomes visible, what was retired is given back.
   virtual void flush() = 0;
 
-  // Makes the wire forget the packets sent so far that name memory by reference. True once no
-  // receiver reads such memory any more; call it again, from between steps, until it is. The
-  // transport then sends again what was lost.
-  virtual bool recall() = 0;
+  // Makes the wire forget the packets sent so far that name memory by reference. The transport then
+  // sends again what was lost. Each call covers all that was sent before it, whether an earlier
+  // recall has come to its end or not.
+  virtual void recall() = 0;
+  // True once no receiver reads memory that the last recall() covers. Ask, from between steps,
+  // until it is.
+  virtual bool recalled() = 0;
+
+  // Whether packets to the endpoint lie before a receiver that still lives and has not come to
+  // them: it is stopped or slow, nothing is lost, and to send again would not help. False where the
+  // wire cannot tell.
+  virtual bool unread(Endpoint) const { return false; }
 };
 
 }  // namespace gdakit::softnic

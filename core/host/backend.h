@@ -74,7 +74,9 @@ struct NicCounters {
   std::uint64_t bytes_received = 0;
 };
 
-// Every function may be called from any thread. A call that fails has changed nothing.
+// Every function may be called from any thread. A call that fails has changed nothing, but for
+// removals (deregister_memory, destroy_queue) that end with timed_out: the object is gone, and NICs
+// may still use its memory, which must stay.
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -98,6 +100,9 @@ class Backend {
   // Connects with the queue whose card the peer made; both ends must connect before either posts.
   virtual Result<void> connect_queue(QueueNumber queue, const Bytes& card) = 0;
   virtual Result<void> destroy_queue(QueueNumber queue) = 0;
+
+  // This PE ends: all removals from now on together wait no longer for peers than one does.
+  virtual void begin_end() {}
 
   // The NIC's own view of a queue in a sentence: state, progress, the error that broke it.
   virtual std::string describe_queue(QueueNumber queue) const = 0;

@@ -191,6 +191,7 @@ Context::~Context() {
       Log(options_.log, my_pe()).error(found.error().message());
     }
   }
+  if (backend_ != nullptr) backend_->begin_end();
   for (const LocalBuffer& buffer : local_buffers_) static_cast<void>(let_go(buffer));
   // The proxy reads the queues' memory.
   proxy_.reset();

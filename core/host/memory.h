@@ -99,6 +99,10 @@ class AddressRange {
   std::uint64_t committed_ = 0;
 };
 
+// Keeps memory until the process ends, whatever becomes of its provider: what a NIC may still use
+// when nobody waits any longer for it to be through.
+void leave_to_nic(std::shared_ptr<void> memory);
+
 // Outlives the blocks and ranges that it hands out.
 class MemoryProvider {
  public:

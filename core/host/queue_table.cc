@@ -132,9 +132,11 @@ void HostQueue::make_views(const QueueShape& shape, const QueueLayout& layout, Q
 }
 
 HostQueue::~HostQueue() {
-  // Nothing is left to do about an object that cannot be taken back: the backend ends next.
-  if (has_queue_) static_cast<void>(backend_.destroy_queue(resources_.number));
-  if (has_keys_) static_cast<void>(backend_.deregister_memory(keys_));
+  const bool queue_gone = !has_queue_ || backend_.destroy_queue(resources_.number);
+  const bool keys_gone = !has_keys_ || backend_.deregister_memory(keys_);
+  if (queue_gone && keys_gone) return;
+  leave_to_nic(std::move(memory_));
+  leave_to_nic(std::move(words_));
 }
 
 QueueTable::QueueTable(const Options& options, Bootstrap& bootstrap, Backend& backend,

@@ -70,8 +70,7 @@ Result<std::unique_ptr<SymmetricHeap>> SymmetricHeap::create(const Options& opti
 
 SymmetricHeap::~SymmetricHeap() {
   for (const MemoryKeys& keys : keys_) {
-    // Nothing is left to do about a key that cannot be taken back: the backend ends next.
-    static_cast<void>(backend_.deregister_memory(keys));
+    if (!backend_.deregister_memory(keys)) leave_to_nic(range_);
   }
 }
 

@@ -1,6 +1,9 @@
 // The context's own services: the heap and its growth, errors of collective calls, buffers, jobs.
 #include <array>
 #include <cerrno>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
 #include <sys/mman.h>
 #include <system_error>
 #include <thread>
@@ -252,6 +255,118 @@ TEST(Context, AddsQueuesOnlyUpToItsLimit) {
     if (c.add_queues(0, Sharing::shared)) return mismatch("no queues were added");
     if (c.add_queues(5000, Sharing::shared)) return mismatch("5000 queues were added");
     return same(c.device_context().queue_count, 5u, "queues");
+  });
+}
+
+// A backend that notes what happens to it, and makes so many queues only.
+class NotingBackend final : public test::LimitedBackend {
+ public:
+  NotingBackend(std::unique_ptr<Backend> inner, int queues, std::vector<std::string>& notes)
+      : LimitedBackend(std::move(inner), {}), left_(queues), notes_(notes) {}
+
+  Result<QueueResources> create_queue(const QueueMemory& memory) override {
+    if (left_-- == 0) return Error(Code::exhausted, "no more queues");
+    return LimitedBackend::create_queue(memory);
+  }
+  Result<void> destroy_queue(QueueNumber queue) override {
+    notes_.emplace_back("destroy_queue");
+    return LimitedBackend::destroy_queue(queue);
+  }
+  Result<void> deregister_memory(MemoryKeys keys) override {
+    notes_.emplace_back("deregister_memory");
+    return LimitedBackend::deregister_memory(keys);
+  }
+  void begin_end() override {
+    notes_.emplace_back("begin_end");
+    LimitedBackend::begin_end();
+  }
+
+ private:
+  int left_;
+  std::vector<std::string>& notes_;
+};
+
+// PE 1's backend makes `queues` queues, PE 0's any number.
+class NotingProvider final : public BackendProvider {
+ public:
+  explicit NotingProvider(int queues) : queues_(queues) {}
+  Result<std::unique_ptr<Backend>> open(const Options& options, Bootstrap& bootstrap,
+                                        MemoryProvider& memory) override {
+    Result<std::unique_ptr<Backend>> inner = inner_->open(options, bootstrap, memory);
+    if (!inner) return inner;
+    const int pe = bootstrap.rank();
+    return std::unique_ptr<Backend>(std::make_unique<NotingBackend>(
+        std::move(*inner), pe == 1 ? queues_ : 1'000'000, notes[static_cast<std::size_t>(pe)]));
+  }
+
+  std::array<std::vector<std::string>, 2> notes;
+
+ private:
+  int queues_;
+  std::unique_ptr<BackendProvider> inner_ = *make_backend_provider({}, JobKind::in_process);
+};
+
+TEST(Context, AddsAllQueuesOrNoneOnEveryPe) {
+  const Options options = job_options();
+  // Those of the start, and one row of two PEs and a half.
+  const int at_start = static_cast<int>(2 * options.queues_per_peer);
+  NotingProvider provider(at_start + 3);
+  expect_job(2, options, provider, [&](Context& c) -> Result<void> {
+    const std::uint32_t before = c.device_context().queue_count;
+    const Result<std::uint32_t> failed = c.add_queues(2, Sharing::shared);
+    if (failed) return mismatch("half of the queues were added");
+    if (auto ok = same(c.device_context().queue_count, before, "queues"); !ok) return ok;
+    auto word = c.allocate<std::uint64_t>(1);
+    if (!word) return word.error();
+    Result<void> ran = c.launch(
+        [&](auto& pe) {
+          pe.atomic_inc(*word, 1 - pe.my_pe());
+          pe.barrier_all();
+        },
+        {.blocks = 1, .threads = 1});
+    return ran ? same(**word, 1u, "word") : ran;
+  });
+}
+
+TEST(Context, TellsItsBackendThatItEndsBeforeItRemovesAnything) {
+  NotingProvider provider(1000);
+  expect_job(2, job_options(), provider, [](Context&) { return Result<void>(); });
+  for (const std::vector<std::string>& notes : provider.notes) {
+    ASSERT_GT(notes.size(), 2u);
+    EXPECT_EQ(notes.front(), "begin_end");
+    EXPECT_THAT(notes, testing::Contains("destroy_queue"));
+    EXPECT_THAT(notes, testing::Contains("deregister_memory"));
+  }
+}
+
+// All but this one and the program's first.
+std::vector<std::string> masks_of_other_threads() {
+  std::vector<std::string> masks;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    const std::string name = task.path().filename();
+    if (name == std::to_string(::getpid()) || name == std::to_string(::gettid())) continue;
+    std::ifstream status(task.path() / "status");
+    for (std::string line; std::getline(status, line);) {
+      if (line.starts_with("SigBlk:")) masks.push_back(line.substr(8));
+    }
+  }
+  return masks;
+}
+
+TEST(Context, EveryThreadOfItsOwnBlocksTheProgramsSignals) {
+  if (kThreadSanitizer) GTEST_SKIP() << "the sanitizer has threads of its own";
+  Options options = job_options();
+  options.nic_handler = NicHandler::proxy;
+  expect_job(1, options, [](Context&) -> Result<void> {
+    const std::vector<std::string> masks = masks_of_other_threads();
+    if (masks.size() < 2) return mismatch("the NIC and the proxy have a thread each");
+    for (const std::string& mask : masks) {
+      const std::uint64_t blocked = std::stoull(mask, nullptr, 16);
+      for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGCHLD}) {
+        if ((blocked >> (signal - 1) & 1) == 0) return mismatch("a thread takes signals: " + mask);
+      }
+    }
+    return {};
   });
 }
 

@@ -85,9 +85,9 @@ TEST(LoopbackWire, AnEndpointMayBeGivenAgainAndStartsEmpty) {
 }
 
 TEST(LoopbackWire, HasNoMoreThanItsEndpoints) {
-  const auto fabric = LoopbackFabric::create();
-  EXPECT_FALSE(fabric->attach(LoopbackFabric::kMaxEndpoints));
-  EXPECT_TRUE(fabric->attach(LoopbackFabric::kMaxEndpoints - 1));
+  const auto fabric = LoopbackFabric::create({.endpoints = 100});
+  EXPECT_FALSE(fabric->attach(100));
+  EXPECT_TRUE(fabric->attach(99));
 }
 
 TEST(LoopbackRecall, VoidsWhatIsByReferenceAndStillUnread) {
@@ -96,7 +96,8 @@ TEST(LoopbackRecall, VoidsWhatIsByReferenceAndStillUnread) {
   ASSERT_TRUE(a->send(reference_packet(1, 0)));
   ASSERT_TRUE(a->send(small_packet(1, 1)));
   a->flush();
-  EXPECT_TRUE(a->recall());
+  a->recall();
+  EXPECT_TRUE(a->recalled());
   ASSERT_TRUE(a->send(reference_packet(1, 2)));
   a->flush();
   const Packet* packet = b->receive();
@@ -115,9 +116,10 @@ TEST(LoopbackRecall, DoesNotWaitForAReaderThatIsGone) {
   ASSERT_TRUE(a->send(reference_packet(1, 0)));
   a->flush();
   ASSERT_NE(b->receive(), nullptr);
-  EXPECT_FALSE(a->recall());
+  a->recall();
+  EXPECT_FALSE(a->recalled());
   b.reset();
-  EXPECT_TRUE(a->recall());
+  EXPECT_TRUE(a->recalled());
 }
 
 TEST(LoopbackRecall, WaitsForAReaderThatHasThePacket) {
@@ -127,13 +129,53 @@ TEST(LoopbackRecall, WaitsForAReaderThatHasThePacket) {
   a->flush();
   const Packet* packet = b->receive();
   ASSERT_NE(packet, nullptr);
-  EXPECT_FALSE(a->recall());
+  a->recall();
+  EXPECT_FALSE(a->recalled());
   b->flush();
-  EXPECT_FALSE(a->recall());  // the step is over, its copy is not
+  EXPECT_FALSE(a->recalled());  // the step is over, its copy is not
   b->retire(packet);
-  EXPECT_FALSE(a->recall());
+  EXPECT_FALSE(a->recalled());
   b->flush();
-  EXPECT_TRUE(a->recall());
+  EXPECT_TRUE(a->recalled());
+}
+
+// Whoever gave the first recall up frees its memory never, the second's as soon as it has ended.
+TEST(LoopbackRecall, CoversWhatWasSentSinceOneThatDidNotEnd) {
+  const auto fabric = LoopbackFabric::create({.mtu = 1024, .slots = 8});
+  auto a = std::move(*fabric->attach()), b = std::move(*fabric->attach());
+  ASSERT_TRUE(a->send(reference_packet(1, 0)));
+  a->flush();
+  const Packet* const held = b->receive();
+  ASSERT_NE(held, nullptr);
+  a->recall();
+  ASSERT_FALSE(a->recalled());
+  ASSERT_TRUE(a->send(reference_packet(1, 1)));
+  a->flush();
+  a->recall();
+  EXPECT_FALSE(a->recalled());
+  b->retire(held);
+  b->flush();
+  EXPECT_TRUE(a->recalled());
+  EXPECT_EQ(b->receive(), nullptr);
+}
+
+TEST(LoopbackWire, KnowsWhatAPeerHasYetToRead) {
+  const auto fabric = LoopbackFabric::create({.mtu = 1024, .slots = 8});
+  auto a = std::move(*fabric->attach()), b = std::move(*fabric->attach());
+  EXPECT_FALSE(a->unread(1));
+  ASSERT_TRUE(a->send(small_packet(1, 0)));
+  a->flush();
+  EXPECT_TRUE(a->unread(1));
+  b->retire(b->receive());
+  EXPECT_TRUE(a->unread(1));
+  b->flush();
+  EXPECT_FALSE(a->unread(1));
+  ASSERT_TRUE(a->send(small_packet(1, 1)));
+  a->flush();
+  EXPECT_TRUE(a->unread(1));
+  b.reset();
+  EXPECT_FALSE(a->unread(1));
+  EXPECT_FALSE(a->unread(1000));
 }
 
 }  // namespace

@@ -58,7 +58,9 @@ class LossyWire final : public Wire {
     if (++flushes_ % 8 == 0) release(held_.size());
     inner_->flush();
   }
-  bool recall() override { return inner_->recall(); }
+  void recall() override { inner_->recall(); }
+  bool recalled() override { return inner_->recalled(); }
+  bool unread(Endpoint endpoint) const override { return inner_->unread(endpoint); }
 
   std::uint64_t sent = 0;
   std::uint64_t dropped = 0;

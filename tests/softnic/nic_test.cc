@@ -23,8 +23,9 @@ constexpr std::uint32_t kDepth = 1u << kLogDepth;
 
 // A NIC and a thread's view of one QP on it.
 struct Client {
-  explicit Client(LoopbackFabric& fabric)
-      : nic(std::move(*Nic::open({}, std::make_unique<HostDma>(), std::move(*fabric.attach())))) {
+  explicit Client(LoopbackFabric& fabric, const NicOptions& options = {},
+                  std::unique_ptr<DmaPort> port = std::make_unique<HostDma>())
+      : nic(std::move(*Nic::open(options, std::move(port), std::move(*fabric.attach())))) {
     pd = *nic->alloc_pd();
     uar = *nic->alloc_uar();
     const DmaAddress base = host_address(heap.data());
@@ -319,6 +320,76 @@ TEST(Nic, ObjectsGoWithItWhileAPeerStillSends) {
     other.ring();
     EXPECT_TRUE(other.wait());
   }
+}
+
+// A port whose copies do not come to an end before they may.
+class HeldDma final : public HostDma {
+ public:
+  explicit HeldDma(const std::atomic<bool>& held) : held_(held) {}
+  DmaOp copy(DmaAddress to, DmaAddress from, std::size_t size) override {
+    static_cast<void>(HostDma::copy(to, from, size));
+    return {held_ ? std::uint64_t{1} : 0};
+  }
+  bool done(DmaOp op) override { return op.id == 0 || !held_; }
+
+ private:
+  const std::atomic<bool>& held_;
+};
+
+NicOptions waiting_for(std::chrono::milliseconds limit) {
+  NicOptions options;
+  options.removal_limit = limit;
+  return options;
+}
+
+// A peer that holds a packet of a's and does not go on, as one whose process is stopped.
+struct HeldPeer {
+  explicit HeldPeer(std::chrono::milliseconds limit)
+      : a(*fabric, waiting_for(limit)), b(*fabric, {}, std::make_unique<HeldDma>(held)) {
+    a.connect(b);
+    b.connect(a);
+    a.post_write(b.address(0), b.key, a.address(0), 4096);
+    a.ring();
+    while (b.nic->counters().packets_received == 0) std::this_thread::yield();
+  }
+  ~HeldPeer() { held = false; }
+  MemoryKey more_memory() {
+    const DmaAddress base = host_address(a.heap.data());
+    return *a.nic->reg_mr({a.pd, base, base.value, 4096, Access::all, kAnyQp, {}});
+  }
+
+  std::atomic<bool> held{true};
+  std::shared_ptr<LoopbackFabric> fabric = LoopbackFabric::create();
+  Client a, b;
+};
+
+TEST(Nic, ARemovalThatGivesUpKeepsNothingFromTheNext) {
+  HeldPeer pair(std::chrono::milliseconds(20));
+  const MemoryKey first = pair.more_memory(), second = pair.more_memory();
+  const Result<> given_up = pair.a.nic->dereg_mr(first);
+  ASSERT_FALSE(given_up);
+  EXPECT_EQ(given_up.error().code(), Code::timed_out);
+  EXPECT_NE(given_up.error().message().find("a peer still uses the memory after 0.02 s"),
+            std::string::npos)
+      << given_up.error().message();
+  EXPECT_FALSE(pair.a.nic->dereg_mr(second));
+  pair.held = false;
+  EXPECT_TRUE(pair.a.nic->dereg_mr(pair.a.key));
+}
+
+TEST(Nic, TheEndWaitsOnceHoweverMuchIsRemoved) {
+  constexpr int kRemovals = 40;
+  constexpr std::chrono::milliseconds kLimit(200);
+  HeldPeer pair(kLimit);
+  std::vector<MemoryKey> keys;
+  for (int i = 0; i < kRemovals; ++i) keys.push_back(pair.more_memory());
+  const auto begin = std::chrono::steady_clock::now();
+  pair.a.nic->begin_end();
+  for (const MemoryKey key : keys) EXPECT_FALSE(pair.a.nic->dereg_mr(key));
+  const auto taken = std::chrono::steady_clock::now() - begin;
+  EXPECT_GE(taken, kLimit);
+  EXPECT_LT(taken, kRemovals * kLimit / 2);
+  pair.held = false;
 }
 
 }  // namespace

@@ -151,7 +151,8 @@ TEST(ShmRecall, ForgetsWhatNamesMemoryAndKeepsTheRest) {
   Pair pair;
   ASSERT_TRUE(pair.send(reference_packet(1, 1, {{own_heap(0), 100}})));
   ASSERT_TRUE(pair.send(value_packet(1, 2)));
-  ASSERT_TRUE(pair.a->recall());
+  pair.a->recall();
+  ASSERT_TRUE(pair.a->recalled());
   ASSERT_TRUE(pair.send(reference_packet(1, 3, {{own_heap(0), 100}})));
   for (const std::uint32_t psn : {2u, 3u}) {
     const Packet* got = pair.b->receive();
@@ -167,21 +168,39 @@ TEST(ShmRecall, WaitsForAReaderUntilItIsThrough) {
   ASSERT_TRUE(pair.send(reference_packet(1, 1, {{own_heap(0), 100}})));
   const Packet* got = pair.b->receive();
   ASSERT_NE(got, nullptr);
-  EXPECT_FALSE(pair.a->recall());
+  pair.a->recall();
+  EXPECT_FALSE(pair.a->recalled());
   pair.b->flush();
-  EXPECT_FALSE(pair.a->recall());
+  EXPECT_FALSE(pair.a->recalled());
   pair.b->retire(got);
   pair.b->flush();
-  EXPECT_TRUE(pair.a->recall());
+  EXPECT_TRUE(pair.a->recalled());
 }
 
 TEST(ShmRecall, DoesNotWaitForAReaderThatHasLeft) {
   Pair pair;
   ASSERT_TRUE(pair.send(reference_packet(1, 1, {{own_heap(0), 100}})));
   ASSERT_NE(pair.b->receive(), nullptr);
-  EXPECT_FALSE(pair.a->recall());
+  pair.a->recall();
+  EXPECT_FALSE(pair.a->recalled());
   pair.b.reset();
-  EXPECT_TRUE(pair.a->recall());
+  EXPECT_TRUE(pair.a->recalled());
+}
+
+TEST(ShmRecall, CoversWhatWasSentSinceOneThatDidNotEnd) {
+  Pair pair;
+  ASSERT_TRUE(pair.send(reference_packet(1, 1, {{own_heap(0), 100}})));
+  const Packet* const held = pair.b->receive();
+  ASSERT_NE(held, nullptr);
+  pair.a->recall();
+  ASSERT_FALSE(pair.a->recalled());
+  ASSERT_TRUE(pair.send(reference_packet(1, 2, {{own_heap(0), 100}})));
+  pair.a->recall();
+  EXPECT_FALSE(pair.a->recalled());
+  pair.b->retire(held);
+  pair.b->flush();
+  EXPECT_TRUE(pair.a->recalled());
+  EXPECT_EQ(pair.b->receive(), nullptr);
 }
 
 // A process that receives a packet, says so, and holds it for ever.
@@ -210,26 +229,29 @@ TEST(ShmRecall, DoesNotWaitForAReaderThatWasKilled) {
   ASSERT_TRUE(a->send(reference_packet(1, 1, {{own_heap(0), 100}})));
   a->flush();
   const pid_t child = start_reader(segment);
-  EXPECT_FALSE(a->recall());
+  a->recall();
+  EXPECT_FALSE(a->recalled());
   ASSERT_EQ(::kill(child, SIGKILL), 0);
   // Nobody has waited for it yet: a zombie reads nothing either.
   siginfo_t info{};
   ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT), 0);
-  EXPECT_TRUE(a->recall());
+  EXPECT_TRUE(a->recalled());
   ASSERT_EQ(::waitpid(child, nullptr, 0), child);
   // Its successor begins with a clean epoch: what it receives can be recalled in its turn.
   auto b = segment->attach(1, memory_of(1, 2));
   ASSERT_TRUE(b);
-  EXPECT_TRUE(a->recall());
+  a->recall();
+  EXPECT_TRUE(a->recalled());
   ASSERT_TRUE(a->send(reference_packet(1, 2, {{own_heap(0), 100}})));
   a->flush();
   const Packet* got = (*b)->receive();
   ASSERT_NE(got, nullptr);
   EXPECT_EQ(got->header.psn, 2u);
-  EXPECT_FALSE(a->recall());
+  a->recall();
+  EXPECT_FALSE(a->recalled());
   (*b)->retire(got);
   (*b)->flush();
-  EXPECT_TRUE(a->recall());
+  EXPECT_TRUE(a->recalled());
 }
 
 // Two engines of this process, whose heaps are shared as far as `shared` bytes.
@@ -307,7 +329,8 @@ TEST(ShmReferenceEngine, WhatIsSentAgainIsCutTheSame) {
   // A recall in the middle, again and again, makes the wire forget what is under way.
   for (int round = 0; round < 20; ++round) {
     for (int i = 0; i < 3; ++i) rig.a.engine.step(rig.now_ns += 50);
-    while (!rig.a.wire->recall()) rig.b.engine.step(rig.now_ns += 50);
+    rig.a.wire->recall();
+    while (!rig.a.wire->recalled()) rig.b.engine.step(rig.now_ns += 50);
     rig.b.engine.step(rig.now_ns += 50);
   }
   ASSERT_TRUE(rig.run_until([&] { return rig.a.info().send_completed == 5; }));

@@ -32,6 +32,7 @@ class LimitedBackend : public Backend {
     return inner_->connect_queue(queue, card);
   }
   Result<void> destroy_queue(QueueNumber queue) override { return inner_->destroy_queue(queue); }
+  void begin_end() override { inner_->begin_end(); }
   std::string describe_queue(QueueNumber queue) const override {
     return inner_->describe_queue(queue);
   }
