@@ -270,6 +270,12 @@ void Requester::timer(Qp& qp) {
     return;
   }
   if (send.timer_ns == 0 || core_.now_ns < send.timer_ns) return;
+  // What the peer has yet to read is not lost; how long to wait for the peer is not this NIC's to
+  // say.
+  if (core_.wire.unread(qp.path.remote_endpoint)) {
+    start_timer(qp);
+    return;
+  }
   send.gap_seen = false;
   retry(qp, kRetryExceeded);
 }

@@ -1,5 +1,6 @@
 #include "backends/softnic/softnic_backend.h"
 
+#include <chrono>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -27,9 +28,17 @@ struct ConnectionCard {
   QpNumber qpn;
 };
 
-// 4.096 us * 2^18, about a second: a peer's NIC thread may wait that long for a core, and the wires
-// within a host lose nothing.
-constexpr std::uint8_t kAckTimeout = 18;
+// The code n of the time-out of 4.096 us * 2^n after which a NIC sends again, where it gives up
+// after `total`, that is, after its last retry; 0 is never. Wires within a host lose nothing, so a
+// long one costs nothing.
+std::uint8_t ack_timeout(std::chrono::milliseconds total) {
+  const auto wanted = static_cast<std::uint64_t>(std::chrono::nanoseconds(total).count());
+  const std::uint64_t tries = QpModify{}.retry_count + 1u;
+  if (wanted == 0) return 0;
+  std::uint8_t code = 1;
+  while ((std::uint64_t{4096} << code) * tries < wanted) ++code;
+  return code;
+}
 
 // The longest payload by reference of one packet: on a GPU each packet is a copy of its own, which
 // must be large to be fast.
@@ -71,9 +80,13 @@ class Doorbells {
 
 class SoftNicBackend final : public Backend {
  public:
-  SoftNicBackend(std::unique_ptr<Nic> nic, PdNumber pd, const MemoryProvider& memory,
-                 std::unique_ptr<HeapSharing> sharing)
-      : sharing_(std::move(sharing)), nic_(std::move(nic)), pd_(pd), memory_(memory) {}
+  SoftNicBackend(std::unique_ptr<Nic> nic, PdNumber pd, std::uint8_t ack_timeout,
+                 const MemoryProvider& memory, std::unique_ptr<HeapSharing> sharing)
+      : sharing_(std::move(sharing)),
+        nic_(std::move(nic)),
+        pd_(pd),
+        ack_timeout_(ack_timeout),
+        memory_(memory) {}
 
   const char* name() const override { return "softnic"; }
   BackendLimits limits() const override { return {}; }
@@ -132,6 +145,7 @@ class SoftNicBackend final : public Backend {
   std::unique_ptr<HeapSharing> sharing_;  // outlives the NIC, whose wire looks into it
   std::unique_ptr<Nic> nic_;
   PdNumber pd_;
+  const std::uint8_t ack_timeout_;
   const MemoryProvider& memory_;
   std::mutex mutex_;
   Doorbells doorbells_;
@@ -189,7 +203,7 @@ Result<void> SoftNicBackend::connect_queue(QueueNumber queue, const Bytes& card)
   modify.remote_qpn = peer.qpn;
   if (Result<void> done = nic_->modify_qp(queue, modify); !done) return done;
   modify.state = QpState::rts;
-  modify.ack_timeout = kAckTimeout;
+  modify.ack_timeout = ack_timeout_;
   return nic_->modify_qp(queue, modify);
 }
 
@@ -290,8 +304,8 @@ Result<std::unique_ptr<Backend>> open_on_wire(const Options& options, std::uniqu
   if (!nic) return nic.error();
   Result<PdNumber> pd = (*nic)->alloc_pd();
   if (!pd) return pd.error();
-  return std::unique_ptr<Backend>(
-      std::make_unique<SoftNicBackend>(std::move(*nic), *pd, memory, std::move(sharing)));
+  return std::unique_ptr<Backend>(std::make_unique<SoftNicBackend>(
+      std::move(*nic), *pd, ack_timeout(options.nic_timeout), memory, std::move(sharing)));
 }
 
 class LoopbackProvider final : public BackendProvider {

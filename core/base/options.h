@@ -89,6 +89,7 @@ struct Options {
 
   std::chrono::milliseconds timeout{60'000};
   std::chrono::milliseconds watchdog{30'000};
+  std::chrono::milliseconds nic_timeout{8'000};
 
   std::uint32_t queue_depth = 1024;  // WQEBBs
   std::uint32_t queues_per_peer = 2;

@@ -98,14 +98,14 @@ std::string size_text(const Options& options) {
 }
 
 // Seconds, to the millisecond.
-constexpr double kMostSeconds = 1e6;
+constexpr int kMostMilliseconds = 1'000'000'000;
 
-template <auto kMember, int kLeastMilliseconds>
+template <auto kMember, int kLeast, int kMost = kMostMilliseconds>
 bool parse_seconds(Options& options, std::string_view text) {
   const std::optional<double> seconds = parse_number<double>(text);
-  if (!seconds || !(*seconds >= 0 && *seconds <= kMostSeconds)) return false;
+  if (!seconds || !(*seconds >= 0 && *seconds <= kMost / 1000)) return false;
   const std::chrono::milliseconds value(std::llround(*seconds * 1000));
-  if (value.count() < kLeastMilliseconds) return false;
+  if (value.count() < kLeast) return false;
   options.*kMember = value;
   return true;
 }
@@ -248,6 +248,12 @@ constexpr OptionRow kTable[] = {
     {"GDAKIT_WATCHDOG", "time", "s", "seconds, from 0 to 1000000; 0 switches it off",
      "How long a device thread may wait before it reports a stall.", false,
      parse_seconds<&Options::watchdog, 0>, seconds_text<&Options::watchdog>},
+    {"GDAKIT_NIC_TIMEOUT", "time", "s", "seconds, from 0 to 1000; 0 waits for ever",
+     "How long a NIC sends again to a peer's NIC that does not answer before it breaks the queue; "
+     "each try's time is rounded up to 4.096 us * 2^n. A peer on this host that is stopped or slow "
+     "is waited for as long as its process lives (GDAKIT_WATCHDOG).",
+     false, parse_seconds<&Options::nic_timeout, 0, 1'000'000>,
+     seconds_text<&Options::nic_timeout>},
     {"GDAKIT_QUEUE_DEPTH", "integer", "WQEBBs", "a power of two from 64 to 32768",
      "The slots of each send queue.", false, parse_power_of_two<&Options::queue_depth, 64, 32768>,
      integer_text<&Options::queue_depth>},

@@ -211,6 +211,23 @@ TEST(Retry, APeerThatTakesNothingIsGivenUpLikeOneThatDoesNotAnswer) {
   EXPECT_EQ(rig.a.info().first_error.syndrome, Syndrome::transport_retry_exceeded);
 }
 
+// Of a NIC that stands still, as one of a stopped process, nothing is lost.
+TEST(Retry, WaitsAsLongAsThePeerHasYetToRead) {
+  RigOptions options;
+  options.path.ack_timeout = 5;
+  EngineRig rig(options);
+  fill(rig.a.heap.data(), 64, 1);
+  rig.a.post(write_wqe(rig, 0, 0, 64));
+  rig.a.post(fetch_add_wqe(rig, 128, 256, 1));
+  rig.a.ring();
+  for (int i = 0; i < 1000; ++i) rig.a.engine.step(rig.now_ns += 4096ull << 5);
+  EXPECT_EQ(rig.a.info().state, QpState::rts);
+  EXPECT_EQ(rig.a.engine.counters().retries, 0u);
+  ASSERT_TRUE(rig.run_until([&] { return rig.a.info().send_completed == 2; }));
+  EXPECT_EQ(std::memcmp(rig.b.heap.data(), rig.a.heap.data(), 64), 0);
+  EXPECT_EQ(rig.b.word<std::uint64_t>(256), 1u);
+}
+
 TEST(AtomicReplay, ALostAnswerIsRepeatedFromTheCache) {
   for (int lose = 1; lose <= 16; ++lose) {
     int answers = 0;

@@ -346,5 +346,60 @@ TEST(ShmEngine, ProcessesThatForkedTalkToEachOther) {
   ::munmap(shared, sizeof(Shared));
 }
 
+// What a peer that runs as a process of its own, as endpoint 1, tells.
+struct Told {
+  std::uint64_t heap;
+  MemoryKey key;
+  std::atomic<int> ready;
+};
+
+pid_t start_peer(const std::shared_ptr<ShmSegment>& segment, Told* told) {
+  const pid_t child = ::fork();
+  if (child != 0) return child;
+  Side side({}, std::make_unique<HostDma>(), std::move(*segment->attach(1)));
+  connect_by_value(side, 0, side.qpn);
+  told->heap = side.heap_address(0);
+  told->key = side.key;
+  told->ready = 1;
+  for (std::uint64_t now = 0;; ::usleep(50)) side.engine.step(now += 50);
+}
+
+// The time-out is a second; this side's clock goes on by hours while the peer stands still.
+TEST(ShmEngine, AStoppedPeerIsWaitedForAndADeadOneIsNot) {
+  const auto segment = make_segment();
+  auto* const told = static_cast<Told*>(
+      ::mmap(nullptr, sizeof(Told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(told, MAP_FAILED);
+  const pid_t peer = start_peer(segment, told);
+  while (told->ready == 0) ::usleep(100);
+  Side side({}, std::make_unique<HostDma>(), std::move(*segment->attach(0)));
+  connect_by_value(side, 1, side.qpn);
+  std::uint64_t now = 0;
+  const auto put = [&] {
+    test::Wqe wqe{.opcode = format::Opcode::rdma_write};
+    wqe.body = {format::to_segment(format::remote_address(told->heap, Be32{told->key})),
+                side.data(0, 64)};
+    side.post(wqe);
+    side.ring();
+    for (int i = 0; i < 10'000; ++i) side.engine.step(now += 1'000'000'000);
+  };
+  int status = 0;
+  ASSERT_EQ(::kill(peer, SIGSTOP), 0);
+  ASSERT_EQ(::waitpid(peer, &status, WUNTRACED), peer);
+  put();
+  EXPECT_EQ(side.info().state, QpState::rts);
+  EXPECT_EQ(side.info().send_completed, 0u);
+  ASSERT_EQ(::kill(peer, SIGCONT), 0);
+  while (side.info().state == QpState::rts && side.info().send_completed != 1) {
+    side.engine.step(now += 50);
+  }
+  EXPECT_EQ(side.info().send_completed, 1u);
+  ASSERT_EQ(::kill(peer, SIGKILL), 0);
+  ASSERT_EQ(::waitpid(peer, &status, 0), peer);
+  put();
+  EXPECT_EQ(side.info().first_error.syndrome, format::Syndrome::transport_retry_exceeded);
+  ::munmap(told, sizeof(Told));
+}
+
 }  // namespace
 }  // namespace gdakit::softnic
