@@ -1,5 +1,6 @@
 #include "backends/softnic/shm_wire.h"
 
+#include <bit>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -10,6 +11,7 @@
 #include <thread>
 #include <unistd.h>
 
+#include "backends/softnic/shm_slot.h"
 #include "core/base/other_processes.h"
 #include "core/host/memory_file.h"
 #include "core/host/process.h"
@@ -18,7 +20,7 @@ namespace gdakit::softnic {
 namespace {
 
 constexpr std::uint64_t kMagic = 0x6764616b69745731;  // "gdakitW1"
-constexpr std::uint32_t kVersion = 2;
+constexpr std::uint32_t kVersion = 3;
 constexpr std::size_t kHeaderBytes = 4096;
 constexpr std::size_t kClaimBytes = 64;
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
@@ -28,125 +30,36 @@ struct SegmentHeader {
   std::uint32_t version;
   std::uint32_t endpoints;
   std::uint32_t slots;
+  std::uint32_t rooms;
   std::uint32_t mtu;
   std::uint32_t value_mtu;
-  std::uint32_t check;  // of the two, which the total does not depend on alone
   std::uint64_t total;
+  std::uint64_t check;  // of the options, several of which come to the same total
 };
 
-std::uint32_t check_of(const ShmOptions& options) { return ~(options.mtu ^ options.value_mtu); }
-
-// A packet's headers in a slot, in integers alone: any bytes are a value of this type.
-struct SlotHeader {
-  std::uint8_t opcode;
-  std::uint8_t acknowledge;
-  std::uint8_t rnr_timer;
-  std::uint8_t solicited;
-  std::uint8_t atomic_kind;
-  std::uint8_t atomic_size;
-  std::uint8_t fragment_count;  // above 0: SlotFragments instead of a payload
-  std::uint8_t reserved;
-  std::uint32_t psn;
-  std::uint32_t destination_qpn;
-  std::uint32_t source_qpn;
-  std::uint32_t imm;
-  std::uint32_t payload_size;
-  std::uint32_t reth_rkey;
-  std::uint64_t reth_address;
-  std::uint64_t reth_length;
-  std::uint64_t atomic_result;
-  std::uint64_t swap_add;
-  std::uint64_t compare;
-  std::uint64_t swap_mask;
-  std::uint64_t compare_mask;
-  std::uint64_t boundary;
-};
-constexpr std::size_t kSlotHeaderBytes = 128;
-static_assert(sizeof(SlotHeader) <= kSlotHeaderBytes);
-
-// Bytes of the sender's heap.
-struct SlotFragment {
-  std::uint64_t offset;
-  std::uint64_t size;
-};
-constexpr std::uint32_t kLeastRoom = 256;  // of a slot, for payload or fragments
-static_assert(kMaxFragments * sizeof(SlotFragment) <= kLeastRoom);
-
-SlotHeader pack(const Packet& packet) {
-  const PacketHeader& h = packet.header;
-  SlotHeader slot{};
-  slot.opcode = static_cast<std::uint8_t>(h.opcode);
-  slot.acknowledge = static_cast<std::uint8_t>(h.acknowledge);
-  slot.rnr_timer = h.rnr_timer;
-  slot.solicited = h.solicited ? 1 : 0;
-  slot.atomic_kind = static_cast<std::uint8_t>(packet.atomic.kind);
-  slot.atomic_size = packet.atomic.size;
-  slot.fragment_count = h.fragment_count;
-  slot.psn = h.psn;
-  slot.destination_qpn = h.destination_qpn;
-  slot.source_qpn = h.source_qpn;
-  slot.imm = h.imm;
-  slot.payload_size = h.payload_size;
-  slot.reth_rkey = h.reth_rkey;
-  slot.reth_address = h.reth_address;
-  slot.reth_length = h.reth_length;
-  slot.atomic_result = h.atomic_result;
-  slot.swap_add = packet.atomic.swap_add;
-  slot.compare = packet.atomic.compare;
-  slot.swap_mask = packet.atomic.swap_mask;
-  slot.compare_mask = packet.atomic.compare_mask;
-  slot.boundary = packet.atomic.boundary;
-  return slot;
-}
-
-// False: no NIC of this version has written that.
-bool unpack(const SlotHeader& slot, const ShmLayout& layout, Packet& packet) {
-  const std::uint32_t most = slot.fragment_count != 0 ? layout.options().mtu : layout.value_mtu();
-  if (slot.opcode >= static_cast<std::uint8_t>(PacketOpcode::count) ||
-      slot.acknowledge >= static_cast<std::uint8_t>(Acknowledge::count) ||
-      slot.atomic_kind > static_cast<std::uint8_t>(AtomicKind::compare_swap) ||
-      slot.fragment_count > kMaxFragments || slot.payload_size > most || slot.psn > kPsnMask) {
-    return false;
+std::uint64_t check_of(const ShmOptions& options) {
+  std::uint64_t check = kMagic;
+  for (const std::uint32_t value :
+       {options.endpoints, options.slots, options.rooms, options.mtu, options.value_mtu}) {
+    check = (check ^ value) * 0x9e3779b97f4a7c15;
   }
-  packet = Packet{};
-  PacketHeader& h = packet.header;
-  h.opcode = static_cast<PacketOpcode>(slot.opcode);
-  h.acknowledge = static_cast<Acknowledge>(slot.acknowledge);
-  h.rnr_timer = slot.rnr_timer;
-  h.solicited = slot.solicited != 0;
-  h.fragment_count = slot.fragment_count;
-  h.psn = slot.psn;
-  h.destination_qpn = slot.destination_qpn;
-  h.source_qpn = slot.source_qpn;
-  h.imm = slot.imm;
-  h.payload_size = slot.payload_size;
-  h.reth_rkey = slot.reth_rkey;
-  h.reth_address = slot.reth_address;
-  h.reth_length = slot.reth_length;
-  h.atomic_result = slot.atomic_result;
-  packet.atomic.kind = static_cast<AtomicKind>(slot.atomic_kind);
-  packet.atomic.size = slot.atomic_size;
-  packet.atomic.swap_add = slot.swap_add;
-  packet.atomic.compare = slot.compare;
-  packet.atomic.swap_mask = slot.swap_mask;
-  packet.atomic.compare_mask = slot.compare_mask;
-  packet.atomic.boundary = slot.boundary;
-  return true;
+  return check;
 }
+
+constexpr std::uint32_t kLeastMtu = 256;
 
 Result<> check(const ShmOptions& options) {
   const bool good = options.endpoints >= 1 && options.endpoints <= ShmSegment::kMaxEndpoints &&
                     is_power_of_two(options.slots) && options.slots <= 65536 &&
-                    options.mtu >= kLeastRoom && options.mtu <= (1u << 30) &&
-                    options.mtu % 64 == 0 && options.value_mtu >= kLeastRoom &&
+                    options.rooms != 0 && options.mtu >= kLeastMtu && options.mtu <= (1u << 30) &&
+                    options.mtu % 64 == 0 && options.value_mtu >= kLeastMtu &&
                     options.value_mtu <= 65536 && options.value_mtu % 64 == 0;
   if (good) return {};
   return Error(Code::invalid_argument,
-               "ShmSegment: endpoints must be 1 to 64, slots a power of two up to 65536, mtu a "
-               "multiple of 64 from 256 to 2^30, value_mtu one from 256 to 65536");
+               "ShmSegment: endpoints must be 1 to 512, slots a power of two up to 65536, rooms "
+               "above 0, mtu a multiple of 64 from 256 to 2^30, value_mtu one from 256 to 65536");
 }
 
-// What stands before the slots of a ring.
 struct RingWords {
   RingIndices indices;
   RecallWords recall;
@@ -157,24 +70,37 @@ std::atomic<std::int32_t>* claim_word(const ShmSegment& segment, Endpoint endpoi
 }
 
 RingWords* ring_words(const ShmSegment& segment, Endpoint from, Endpoint to) {
-  return reinterpret_cast<RingWords*>(segment.at(segment.layout().ring(from, to)));
+  return reinterpret_cast<RingWords*>(segment.at(segment.layout().words(from, to)));
 }
 
 }  // namespace
 
-std::size_t ShmLayout::slot_bytes() const { return kSlotHeaderBytes + value_mtu(); }
+ShmOptions ShmOptions::for_endpoints(std::uint32_t endpoints) {
+  // Of the rings of one endpoint, together.
+  constexpr std::uint32_t kSlotsOfOne = 4096, kRoomsOfOne = 512;
+  constexpr std::uint32_t kFewest = 8, kMost = 256;
+  ShmOptions options;
+  options.endpoints = endpoints;
+  options.slots = std::clamp(std::bit_floor(kSlotsOfOne / endpoints), kFewest, kMost);
+  options.rooms = std::clamp(std::bit_floor(kRoomsOfOne / endpoints), 1u, options.slots);
+  return options;
+}
+
 std::size_t ShmLayout::claim(Endpoint endpoint) const {
   return kHeaderBytes + endpoint * kClaimBytes;
 }
-std::size_t ShmLayout::ring(Endpoint from, Endpoint to) const {
-  const std::size_t ring_bytes = sizeof(RingWords) + options_.slots * slot_bytes();
-  const std::size_t number = std::size_t{from} * options_.endpoints + to;
-  return claim(options_.endpoints) + number * ring_bytes;
+std::size_t ShmLayout::words(Endpoint from, Endpoint to) const {
+  return claim(options_.endpoints) + number(from, to) * sizeof(RingWords);
 }
 std::size_t ShmLayout::slot(Endpoint from, Endpoint to, std::uint32_t index) const {
-  return ring(from, to) + sizeof(RingWords) + index * slot_bytes();
+  const std::size_t begin = claim(options_.endpoints) + rings() * sizeof(RingWords);
+  return begin + (number(from, to) * options_.slots + index) * kSlotBytes;
 }
-std::size_t ShmLayout::total() const { return ring(options_.endpoints - 1, options_.endpoints); }
+std::size_t ShmLayout::room(Endpoint from, Endpoint to, std::uint32_t index) const {
+  const std::size_t begin = slot(0, options_.endpoints, 0);  // behind the last ring's slots
+  return begin + (number(from, to) * rooms() + index) * value_mtu();
+}
+std::size_t ShmLayout::total() const { return room(0, options_.endpoints, 0); }
 
 ShmSegment::ShmSegment(UniqueFileDescriptor fd, const ShmLayout& layout, std::byte* memory)
     : fd_(std::move(fd)), layout_(layout), memory_(memory) {}
@@ -209,11 +135,12 @@ Result<std::shared_ptr<ShmSegment>> ShmSegment::create(const ShmOptions& options
   for (Endpoint from = 0; from < options.endpoints; ++from) {
     new ((*segment)->at(layout.claim(from))) std::atomic<std::int32_t>(0);
     for (Endpoint to = 0; to < options.endpoints; ++to) {
-      new ((*segment)->at(layout.ring(from, to))) RingWords;
+      new ((*segment)->at(layout.words(from, to))) RingWords;
     }
   }
-  const SegmentHeader header{kMagic,      kVersion,          options.endpoints, options.slots,
-                             options.mtu, options.value_mtu, check_of(options), layout.total()};
+  const SegmentHeader header{kMagic,           kVersion,    options.endpoints, options.slots,
+                             options.rooms,    options.mtu, options.value_mtu, layout.total(),
+                             check_of(options)};
   std::memcpy((*segment)->at(0), &header, sizeof header);
   return segment;
 }
@@ -236,7 +163,8 @@ Result<std::shared_ptr<ShmSegment>> ShmSegment::open(const std::string& path) {
   if (::pread(fd.get(), &header, sizeof header, 0) != sizeof header) return foreign("is too short");
   if (header.magic != kMagic) return foreign("is not a gdakit wire");
   if (header.version != kVersion) return foreign("is of another version of gdakit");
-  const ShmOptions options{header.endpoints, header.slots, header.mtu, header.value_mtu};
+  const ShmOptions options{header.endpoints, header.slots, header.rooms, header.mtu,
+                           header.value_mtu};
   if (!check(options) || header.check != check_of(options)) {
     return foreign("has a header that no gdakit writes");
   }
@@ -286,6 +214,8 @@ ShmWire::ShmWire(std::shared_ptr<ShmSegment> segment, Endpoint endpoint,
     RingWords* const in = ring_words(*segment_, peer, endpoint_);
     outbound_[peer].writer = RingWriter(&out->indices, slots);
     outbound_[peer].recall = RecallSender(&out->recall);
+    // What a predecessor has sent and nobody has read yet may lie in any room.
+    outbound_[peer].free_from.assign(segment_->layout().rooms(), outbound_[peer].writer.tail());
     inbound_[peer].reader = RingReader(&in->indices, slots);
     inbound_[peer].recall = RecallReader(&in->recall);
     inbound_[peer].packets.resize(slots);
@@ -321,13 +251,20 @@ bool ShmWire::send(const Packet& packet) {
   const auto index = outbound.writer.reserve();
   if (!index) return outbound.writer.broken();
   std::byte* slot = segment_->at(segment_->layout().slot(endpoint_, to, *index));
-  const SlotHeader header = pack(packet);
-  std::memcpy(slot, &header, sizeof header);
+  SlotHeader header = pack(packet);
   if (packet.header.fragment_count != 0) {
     write_fragments(packet, slot + kSlotHeaderBytes);
+  } else if (has_room(packet.header)) {
+    header.room = outbound.next_room;
+    if (!outbound.writer.retired(outbound.free_from[header.room])) return outbound.writer.broken();
+    std::memcpy(segment_->at(segment_->layout().room(endpoint_, to, header.room)), packet.payload,
+                packet.header.payload_size);
+    outbound.free_from[header.room] = outbound.writer.tail() + 1;
+    outbound.next_room = header.room + 1 < outbound.free_from.size() ? header.room + 1 : 0;
   } else if (packet.header.payload_size != 0) {
     std::memcpy(slot + kSlotHeaderBytes, packet.payload, packet.header.payload_size);
   }
+  std::memcpy(slot, &header, sizeof header);
   outbound.writer.commit();
   outbound.unpublished = true;
   return true;
@@ -366,7 +303,10 @@ bool ShmWire::read_slot(Endpoint peer, std::uint32_t index, Packet& packet) cons
   if (!unpack(header, segment_->layout(), packet)) return false;
   packet.header.source = peer;
   packet.header.destination = endpoint_;
-  packet.payload = reinterpret_cast<const std::uint8_t*>(slot + kSlotHeaderBytes);
+  const std::byte* const payload =
+      has_room(packet.header) ? segment_->at(segment_->layout().room(peer, endpoint_, header.room))
+                              : slot + kSlotHeaderBytes;
+  packet.payload = reinterpret_cast<const std::uint8_t*>(payload);
   return packet.header.fragment_count == 0 || read_fragments(peer, slot + kSlotHeaderBytes, packet);
 }
 

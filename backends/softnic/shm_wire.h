@@ -38,12 +38,16 @@ namespace gdakit::softnic {
 class ShmWire;
 
 struct ShmOptions {
-  std::uint32_t endpoints = 2;  // at most 64
+  std::uint32_t endpoints = 2;  // at most ShmSegment::kMaxEndpoints
   std::uint32_t slots = 256;    // packets per directed pair; a power of two, at most 65536
+  std::uint32_t rooms = 256;    // those of them at a time whose payload by value is not small
   std::uint32_t mtu = 4096;     // the longest payload; a multiple of 64, at most 2^30
-  // The longest payload by value, which is the room of a slot: a multiple of 64 from 256 to 65536,
-  // where the mtu is not shorter.
+  // The longest payload by value: a multiple of 64 from 256 to 65536, where the mtu is not shorter.
   std::uint32_t value_mtu = 4096;
+
+  // For so many endpoints: slots and rooms become fewer as rings become more, so that a segment
+  // grows with the endpoints and not with their square, 3 MB for each.
+  static ShmOptions for_endpoints(std::uint32_t endpoints);
 };
 
 // Where things lie in a segment of these options.
@@ -53,19 +57,25 @@ class ShmLayout {
 
   const ShmOptions& options() const { return options_; }
   std::uint32_t value_mtu() const { return std::min(options_.mtu, options_.value_mtu); }
-  std::size_t slot_bytes() const;
+  std::uint32_t rooms() const { return std::min(options_.rooms, options_.slots); }
   std::size_t claim(Endpoint endpoint) const;
-  std::size_t ring(Endpoint from, Endpoint to) const;
+  std::size_t words(Endpoint from, Endpoint to) const;
   std::size_t slot(Endpoint from, Endpoint to, std::uint32_t index) const;
+  std::size_t room(Endpoint from, Endpoint to, std::uint32_t index) const;
   std::size_t total() const;
 
  private:
+  std::size_t rings() const { return std::size_t{options_.endpoints} * options_.endpoints; }
+  std::size_t number(Endpoint from, Endpoint to) const {
+    return std::size_t{to} * options_.endpoints + from;
+  }
+
   ShmOptions options_;
 };
 
 class ShmSegment : public std::enable_shared_from_this<ShmSegment> {
  public:
-  static constexpr std::uint32_t kMaxEndpoints = 64;
+  static constexpr std::uint32_t kMaxEndpoints = 512;
 
   static Result<std::shared_ptr<ShmSegment>> create(const ShmOptions& options);
   // Fails unless the file is a sealed segment of this version whose size is what its header says.
@@ -121,6 +131,9 @@ class ShmWire final : public Wire {
   struct Outbound {
     RingWriter writer;
     RecallSender recall;
+    // The index from which on the ring's head says that the room is free again, by room.
+    std::vector<std::uint64_t> free_from;
+    std::uint32_t next_room = 0;
     bool unpublished = false;
   };
   struct Inbound {

@@ -308,23 +308,33 @@ Result<std::unique_ptr<Backend>> open_on_wire(const Options& options, std::uniqu
       std::move(*nic), *pd, ack_timeout(options.nic_timeout), memory, std::move(sharing)));
 }
 
+Result<void> check_size(const Options& options, int size) {
+  const auto most = static_cast<int>(options.softnic_pes);
+  if (size <= most) return {};
+  return Error(Code::invalid_argument, "a job of " + std::to_string(size) +
+                                           " PEs: the soft NIC connects at most " +
+                                           std::to_string(most) + "; raise GDAKIT_SOFTNIC_PES");
+}
+
 class LoopbackProvider final : public BackendProvider {
  public:
   Result<std::unique_ptr<Backend>> open(const Options& options, Bootstrap& bootstrap,
                                         MemoryProvider& memory) override {
     const auto endpoint = static_cast<Endpoint>(bootstrap.rank());
-    Result<std::unique_ptr<Wire>> wire = fabric(reference_mtu(memory))->attach(endpoint);
+    if (Result<void> fits = check_size(options, bootstrap.size()); !fits) return fits.error();
+    Result<std::unique_ptr<Wire>> wire = fabric(options, memory)->attach(endpoint);
     if (!wire) return wire.error();
     return open_on_wire(options, std::move(*wire), memory, domain_);
   }
 
  private:
   // The first PE to come makes it; all PEs of a job are on GPUs or none.
-  std::shared_ptr<LoopbackFabric> fabric(std::uint32_t mtu) {
+  std::shared_ptr<LoopbackFabric> fabric(const Options& options, const MemoryProvider& memory) {
     const std::lock_guard lock(mutex_);
-    LoopbackOptions options;
-    options.mtu = mtu;
-    if (fabric_ == nullptr) fabric_ = LoopbackFabric::create(options);
+    LoopbackOptions made;
+    made.mtu = reference_mtu(memory);
+    made.endpoints = options.softnic_pes;
+    if (fabric_ == nullptr) fabric_ = LoopbackFabric::create(made);
     return fabric_;
   }
 
@@ -340,8 +350,7 @@ Result<std::shared_ptr<ShmSegment>> share_segment(Bootstrap& bootstrap,
   std::shared_ptr<ShmSegment> own;
   std::string path;
   if (bootstrap.rank() == 0) {
-    ShmOptions options;
-    options.endpoints = static_cast<std::uint32_t>(bootstrap.size());
+    auto options = ShmOptions::for_endpoints(static_cast<std::uint32_t>(bootstrap.size()));
     if (mtu) options.mtu = *mtu;
     Result<std::shared_ptr<ShmSegment>> made = ShmSegment::create(options);
     if (!made) return made;
@@ -360,19 +369,11 @@ Result<std::shared_ptr<ShmSegment>> share_segment(Bootstrap& bootstrap,
                opened.error().system_code());
 }
 
-Result<void> check_size(int size) {
-  constexpr int kMost = ShmSegment::kMaxEndpoints;
-  if (size <= kMost) return {};
-  return Error(Code::invalid_argument, "a job of " + std::to_string(size) +
-                                           " PEs: the soft NIC connects at most " +
-                                           std::to_string(kMost));
-}
-
 class SharedMemoryProvider final : public BackendProvider {
  public:
   Result<std::unique_ptr<Backend>> open(const Options& options, Bootstrap& bootstrap,
                                         MemoryProvider& memory) override {
-    if (Result<void> fits = check_size(bootstrap.size()); !fits) return fits.error();
+    if (Result<void> fits = check_size(options, bootstrap.size()); !fits) return fits.error();
     Result<std::unique_ptr<HeapSharing>> sharing = HeapSharing::open(options, bootstrap, memory);
     if (!sharing) return sharing.error();
     const bool by_reference = *sharing != nullptr;

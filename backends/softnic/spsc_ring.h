@@ -46,6 +46,11 @@ class RingWriter {
   // Shows the reader all committed slots.
   void publish() { indices_->tail.store(tail_, std::memory_order_release); }
 
+  // Everything below `index`, which is not above tail(), is retired.
+  bool retired(std::uint64_t index) {
+    return tail_ - head_ <= tail_ - index || (refresh(), tail_ - head_ <= tail_ - index);
+  }
+
   std::uint64_t tail() const { return tail_; }
   bool broken() const { return broken_; }
 

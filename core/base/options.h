@@ -99,6 +99,7 @@ struct Options {
   std::uint64_t heap_limit = std::uint64_t{16} << 30;
   bool check_memory = false;
   NicHandler nic_handler = NicHandler::automatic;
+  std::uint32_t softnic_pes = 64;  // of one job, at most
   std::uint32_t emulator_workers = 1;
   std::uint64_t emulator_stack = std::uint64_t{64} << 10;
   DeviceChoice device = DeviceChoice::automatic;

@@ -285,6 +285,10 @@ constexpr OptionRow kTable[] = {
      "(commands).",
      false, parse_choice<&Options::nic_handler, kNicHandlers, nic_handler_name>,
      choice_text<&Options::nic_handler, nic_handler_name>},
+    {"GDAKIT_SOFTNIC_PES", "integer", "PEs", "an integer from 1 to 512",
+     "The most PEs of a job that the soft NIC connects; its wires take up to 3 MB of shared memory "
+     "for each.",
+     false, parse_integer<&Options::softnic_pes, 1, 512>, integer_text<&Options::softnic_pes>},
     {"GDAKIT_EMULATOR_WORKERS", "integer", "threads", "an integer from 1 to 64",
      "How many host threads emulate the GPU's threads of a PE.", false,
      parse_integer<&Options::emulator_workers, 1, 64>, integer_text<&Options::emulator_workers>},

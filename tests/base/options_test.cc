@@ -77,7 +77,7 @@ TEST(Options, EveryRowIsCompleteAndNamedOnce) {
     EXPECT_FALSE(std::string_view(row.type).empty()) << row.name;
     EXPECT_FALSE(std::string_view(row.allowed).empty()) << row.name;
   }
-  EXPECT_EQ(names.size(), 32u);
+  EXPECT_EQ(names.size(), 33u);
 }
 
 TEST(Options, EveryVariableSetsItsOwnValue) {

@@ -39,7 +39,8 @@ std::shared_ptr<ShmSegment> make_segment(const ShmOptions& options = {}) {
 
 TEST(ShmSegment, RefusesOptionsThatNoLayoutHas) {
   EXPECT_FALSE(ShmSegment::create({.endpoints = 0}));
-  EXPECT_FALSE(ShmSegment::create({.endpoints = 65}));
+  EXPECT_FALSE(ShmSegment::create({.endpoints = 513}));
+  EXPECT_FALSE(ShmSegment::create({.rooms = 0}));
   EXPECT_FALSE(ShmSegment::create({.slots = 3}));
   EXPECT_FALSE(ShmSegment::create({.mtu = 100}));
   EXPECT_FALSE(ShmSegment::create({.mtu = (1u << 30) + 64}));
@@ -81,7 +82,7 @@ TEST(ShmSegment, RefusesForeignMemfds) {
   EXPECT_FALSE(opens(0, 0, false, size));      // could shrink under our feet
   EXPECT_FALSE(opens(0, 0, true, size + 64));  // another size
   EXPECT_FALSE(opens(0, 0, true, 4096));
-  for (std::size_t offset = 0; offset < 40; ++offset) {
+  for (std::size_t offset = 0; offset < 48; ++offset) {
     EXPECT_FALSE(opens(offset, 0x40, true, size)) << "byte " << offset << " of the header";
   }
 }
@@ -186,11 +187,50 @@ TEST(ShmWire, RefusesWhenFullAndLosesWhatIsForNobody) {
   EXPECT_TRUE(a->send(packet_to(1, 2, payload)));
 }
 
+TEST(ShmWire, AFewRoomsHoldTheLongPayloadsThatAreNotReadYet) {
+  const auto segment = make_segment({.slots = 8, .rooms = 2});
+  auto a = std::move(*segment->attach(0)), b = std::move(*segment->attach(1));
+  const std::vector<std::uint8_t> small(kSmallPayload);
+  std::vector<std::uint8_t> payload(1000);
+  std::uint32_t sent = 0;
+  for (std::uint32_t received = 0; received < 9; ++received) {
+    // Two rooms, and small payloads beside them.
+    for (; sent < received + 2; ++sent) {
+      test::fill(payload.data(), payload.size(), sent);
+      ASSERT_TRUE(a->send(packet_to(1, sent, payload)));
+    }
+    EXPECT_FALSE(a->send(packet_to(1, sent, payload)));
+    ASSERT_TRUE(a->send(packet_to(1, 99, small)));
+    a->flush();
+    const Packet* packet = b->receive();
+    while (packet != nullptr && packet->header.psn == 99) {
+      b->retire(packet);
+      packet = b->receive();
+    }
+    ASSERT_NE(packet, nullptr);
+    EXPECT_EQ(packet->header.psn, received);
+    test::fill(payload.data(), payload.size(), received);
+    EXPECT_EQ(std::memcmp(packet->payload, payload.data(), payload.size()), 0);
+    b->retire(packet);
+    b->flush();
+  }
+}
+
+TEST(ShmLayout, GrowsWithTheEndpointsAndNotWithTheirSquare) {
+  constexpr std::size_t kMillion = 1'000'000;
+  EXPECT_LT(ShmLayout(ShmOptions::for_endpoints(64)).total(), 300 * kMillion);
+  for (std::uint32_t endpoints = 1; endpoints <= ShmSegment::kMaxEndpoints; ++endpoints) {
+    const ShmLayout layout(ShmOptions::for_endpoints(endpoints));
+    ASSERT_LE(layout.total(), 4 * kMillion * endpoints) << endpoints << " endpoints";
+  }
+  EXPECT_TRUE(ShmSegment::create(ShmOptions::for_endpoints(100)));
+}
+
 TEST(ShmWire, ABrokenPeerBreaksItsRingAndNothingElse) {
   const std::vector<std::uint8_t> payload(8);
   const ShmOptions options{.endpoints = 3, .slots = 8, .mtu = 256};
   const ShmLayout layout(options);
-  const std::size_t tail = layout.ring(1, 0), head = layout.ring(0, 1) + 64;
+  const std::size_t tail = layout.words(1, 0), head = layout.words(0, 1) + 64;
   const std::size_t slot = layout.slot(1, 0, 0);
   struct Damage {
     const char* what;
@@ -200,7 +240,8 @@ TEST(ShmWire, ABrokenPeerBreaksItsRingAndNothingElse) {
   for (const Damage& damage :
        {Damage{"tail too far", tail, 9}, Damage{"tail absurd", tail, ~0ull},
         Damage{"opcode", slot, 0xff}, Damage{"acknowledge", slot, 0x5506},
-        Damage{"psn", slot + 8, 0xffffffff}, Damage{"payload size", slot + 24, 257}}) {
+        Damage{"psn", slot + 8, 0xffffffff}, Damage{"payload size", slot + 24, 257},
+        Damage{"room", slot + 96, 8}}) {
     const auto segment = make_segment(options);
     auto a = std::move(*segment->attach(0)), b = std::move(*segment->attach(1)),
          c = std::move(*segment->attach(2));
@@ -231,13 +272,18 @@ TEST(ShmWire, RandomRubbishNeverLeadsOutOfTheSegment) {
   for (int round = 0; round < 200; ++round) {
     const auto segment = make_segment({.endpoints = 2, .slots = 4, .mtu = 256});
     auto a = std::move(*segment->attach(0));
-    const std::size_t begin = segment->layout().ring(1, 0), end = segment->layout().ring(1, 1);
-    for (std::size_t at = begin + (round % 2 == 0 ? 128 : 0); at < end; ++at) {
-      *segment->at(at) = static_cast<std::byte>(random() % (round % 3 == 0 ? 4 : 256));
-    }
+    const ShmLayout& layout = segment->layout();
+    const auto fill = [&](std::size_t at, std::size_t end) {
+      while (at < end) {
+        *segment->at(at++) = static_cast<std::byte>(random() % (round % 3 == 0 ? 4 : 256));
+      }
+    };
+    fill(layout.slot(1, 0, 0), layout.slot(1, 0, 4));
+    const std::uint64_t tail = 4;
     if (round % 2 == 0) {
-      const std::uint64_t tail = 4;
-      std::memcpy(segment->at(begin), &tail, sizeof tail);
+      std::memcpy(segment->at(layout.words(1, 0)), &tail, sizeof tail);
+    } else {
+      fill(layout.words(1, 0), layout.words(1, 0) + 128);
     }
     unsigned sum = 0;
     while (const Packet* packet = a->receive()) {
@@ -264,13 +310,18 @@ TEST(ShmEngine, EveryOperationByValue) {
   test::run_every_operation(rig, 10'000);
 }
 
+TEST(ShmEngine, EveryOperationWithOneRoom) {
+  EngineRig rig(over_shm(make_segment({.slots = 8, .rooms = 1, .mtu = 256})));
+  test::run_every_operation(rig, 10'000);
+}
+
 TEST(ShmEngine, ABrokenRingEndsInRetryExceeded) {
   const auto segment = make_segment({.slots = 8, .mtu = 256});
   RigOptions options = over_shm(segment);
   options.path.ack_timeout = 5;
   EngineRig rig(options);
   const std::uint64_t rubbish = ~0ull;
-  std::memcpy(segment->at(segment->layout().ring(1, 0)), &rubbish, sizeof rubbish);
+  std::memcpy(segment->at(segment->layout().words(1, 0)), &rubbish, sizeof rubbish);
   rig.a.post(test::write_wqe(rig, 0, 0, 8));
   rig.a.ring();
   ASSERT_TRUE(rig.run_until([&] { return rig.a.info().state == QpState::err; }));
