@@ -65,6 +65,9 @@ class Engine {
     return first_active_ != nullptr || waiting_ != nullptr || !held_.empty() || !dying_.empty();
   }
 
+  // A queue pair has been connected. Before, neither doorbells nor packets have any effect.
+  bool started() const { return started_; }
+
   // The next time at which a timer may have work, if any runs.
   std::optional<std::uint64_t> next_timer_ns() const { return next_timer_ns_; }
 
@@ -143,6 +146,7 @@ class Engine {
   std::vector<MemoryRange> leaving_;  // memory that removed objects named
   DmaOp removal_;                     // done when DMA queued before the last removal is
 
+  bool started_ = false;
   Qp* first_active_ = nullptr;
   Qp* last_active_ = nullptr;
   const Packet* waiting_ = nullptr;  // received, but could not be taken yet

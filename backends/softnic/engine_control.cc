@@ -253,7 +253,7 @@ void Engine::enter_rts(Qp& qp, const QpModify& modify) {
   qp.send.psn = qp.send.next_psn = qp.send.unacked_psn = modify.next_send_psn;
   qp.send.producer = qp.send.started = qp.send.completed = modify.send_wqebb_counter;
   qp.send.fetch_begin = qp.send.fetch_end = modify.send_wqebb_counter;
-  qp.send.scatters.resize(std::size_t{1} << modify.log_sra_max);
+  qp.send.scatters.emplace(std::size_t{1} << modify.log_sra_max);
   // What was announced before this moment is found in the record.
   qp.send.record.wanted = true;
 }
@@ -272,7 +272,10 @@ Result<> Engine::modify_qp(QpNumber qpn, const QpModify& modify) {
       return {};
     }
     case QpState::init: qp.path.access = modify.access; break;
-    case QpState::rtr: enter_rtr(qp, modify); break;
+    case QpState::rtr:
+      enter_rtr(qp, modify);
+      started_ = true;
+      break;
     case QpState::rts: enter_rts(qp, modify); break;
     case QpState::err: Requester::fail(qp, {}); break;
   }

@@ -4,8 +4,8 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 
+#include "backends/softnic/lazy_array.h"
 #include "core/base/assert.h"
 #include "core/base/bits.h"
 
@@ -15,8 +15,7 @@ template <class T>
 class Fifo {
  public:
   // `capacity` is a power of two.
-  explicit Fifo(std::uint32_t capacity)
-      : entries_(std::make_unique<T[]>(capacity)), mask_(capacity - 1) {
+  explicit Fifo(std::uint32_t capacity) : entries_(capacity), mask_(capacity - 1) {
     GDAKIT_ASSERT(is_power_of_two(capacity));
   }
 
@@ -49,7 +48,7 @@ class Fifo {
   }
 
  private:
-  std::unique_ptr<T[]> entries_;
+  LazyArray<T> entries_;
   std::uint64_t mask_;
   std::uint64_t head_ = 0;
   std::uint64_t tail_ = 0;

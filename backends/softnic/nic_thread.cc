@@ -40,10 +40,16 @@ bool NicThread::run_steps() {
     if (!step_worked) break;
   }
   engine_waits_ = engine_.waiting();
+  engine_started_ = engine_.started();
   return worked;
 }
 
 void NicThread::rest(std::uint32_t idle_rounds) const {
+  // NICs that sleep until then leave few cores to the inits of many PEs.
+  if (!engine_started_ && !engine_waits_) {
+    std::this_thread::sleep_for(std::chrono::microseconds(options_.sleep_before_start_us));
+    return;
+  }
   if (idle_rounds <= options_.idle_spins) return;
   if (idle_rounds <= options_.idle_spins + options_.idle_yields) {
     std::this_thread::yield();

@@ -23,6 +23,7 @@ struct NicThreadOptions {
   std::uint32_t idle_yields = 256;  // ... before it sleeps
   std::uint32_t shortest_sleep_us = 1;
   std::uint32_t longest_sleep_us = 50;
+  std::uint32_t sleep_before_start_us = 2000;  // while no queue pair has been connected
 };
 
 class NicThread {
@@ -58,7 +59,9 @@ class NicThread {
   std::atomic<std::uint32_t> waiting_{0};  // control-path calls that want the lock
   std::atomic<bool> stopping_{false};
   bool paused_ = false;
-  bool engine_waits_ = false;  // as of the last step; the thread's own
+  // As of the last step; the thread's own.
+  bool engine_waits_ = false;
+  bool engine_started_ = false;
   std::thread thread_;
 };
 

@@ -14,10 +14,12 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "backends/softnic/dma.h"
 #include "backends/softnic/fifo.h"
+#include "backends/softnic/lazy_array.h"
 #include "backends/softnic/packet.h"
 #include "backends/softnic/request.h"
 #include "backends/softnic/types.h"
@@ -107,7 +109,7 @@ struct SendSide {
 
   std::uint32_t unfinished_reads = 0;  // READs and atomics among the flights
   std::uint32_t next_scatter = 0;
-  std::vector<ScatterList> scatters;
+  std::optional<LazyArray<ScatterList>> scatters;  // from rts on
 
   std::uint64_t timer_ns = 0;          // when the peer must have answered; 0: no timer runs
   std::uint64_t blocked_until_ns = 0;  // RNR wait; 0: none

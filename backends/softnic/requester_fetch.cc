@@ -152,7 +152,7 @@ void Requester::record_scatter(Qp& qp, Flight& flight) {
   SendSide& send = qp.send;
   flight.scatter = send.next_scatter;
   send.next_scatter = (send.next_scatter + 1) & ((1u << qp.path.log_sra_max) - 1);
-  ScatterList& list = send.scatters[flight.scatter];
+  ScatterList& list = (*send.scatters)[flight.scatter];
   list.count = send.request.sge_count;
   list.atomic_size = send.request.kind == RequestKind::atomic ? send.request.atomic.size : 0;
   std::copy_n(send.request.sges.begin(), list.count, list.sges.begin());

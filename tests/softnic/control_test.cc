@@ -282,5 +282,17 @@ TEST_F(ControlTest, ManyQueuePairsShareOneEngineFairly) {
   EXPECT_LT(fair.a.engine.query_qp(big)->send_completed, 32u);
 }
 
+TEST(Control, AnEngineIsStartedByItsFirstConnection) {
+  const auto fabric = LoopbackFabric::create();
+  Side side({}, std::make_unique<HostDma>(), std::move(*fabric->attach()));
+  QpModify modify;
+  modify.state = QpState::init;
+  ASSERT_TRUE(side.engine.modify_qp(side.qpn, modify));
+  EXPECT_FALSE(side.engine.started());
+  modify.state = QpState::rtr;
+  ASSERT_TRUE(side.engine.modify_qp(side.qpn, modify));
+  EXPECT_TRUE(side.engine.started());
+}
+
 }  // namespace
 }  // namespace gdakit::softnic::test
