@@ -199,9 +199,8 @@ bool LoopbackWire::recalled() {
 
 bool LoopbackWire::unread(Endpoint endpoint) const {
   if (endpoint >= outbound_.size() || outbound_[endpoint].ring == nullptr) return false;
-  const Outbound& outbound = outbound_[endpoint];
   return fabric_->attached_[endpoint].load(std::memory_order_acquire) &&
-         outbound.ring->indices.head.load(std::memory_order_acquire) != outbound.writer.tail();
+         outbound_[endpoint].writer.unretired() != 0;
 }
 
 LoopbackFabric::LoopbackFabric(const LoopbackOptions& options)

@@ -390,10 +390,8 @@ bool ShmWire::recalled() {
 }
 
 bool ShmWire::unread(Endpoint endpoint) const {
-  if (endpoint >= endpoints_ || broken(endpoint)) return false;
-  const RingWords* const words = ring_words(*segment_, endpoint_, endpoint);
-  return words->indices.head.load(std::memory_order_acquire) != outbound_[endpoint].writer.tail() &&
-         runs(endpoint);
+  return endpoint < endpoints_ && !broken(endpoint) &&
+         outbound_[endpoint].writer.unretired() != 0 && runs(endpoint);
 }
 
 bool ShmWire::broken(Endpoint peer) const {

@@ -51,6 +51,12 @@ class RingWriter {
     return tail_ - head_ <= tail_ - index || (refresh(), tail_ - head_ <= tail_ - index);
   }
 
+  // Slots that are filled and not retired, as the reader says now; 0 if it says what no ring has.
+  std::uint64_t unretired() const {
+    const std::uint64_t count = tail_ - indices_->head.load(std::memory_order_acquire);
+    return count <= slots_ ? count : 0;
+  }
+
   std::uint64_t tail() const { return tail_; }
   bool broken() const { return broken_; }
 

@@ -216,6 +216,26 @@ TEST(ShmWire, AFewRoomsHoldTheLongPayloadsThatAreNotReadYet) {
   }
 }
 
+TEST(ShmWire, KnowsWhatAPeerThatLivesHasYetToRead) {
+  const auto segment = make_segment();
+  auto a = std::move(*segment->attach(0));
+  const std::vector<std::uint8_t> payload(8);
+  ASSERT_TRUE(a->send(packet_to(1, 0, payload)));
+  a->flush();
+  EXPECT_FALSE(a->unread(1)) << "nobody is there";
+  EXPECT_FALSE(a->unread(1000));
+  auto b = std::move(*segment->attach(1));
+  EXPECT_TRUE(a->unread(1));
+  b->retire(b->receive());
+  b->flush();
+  EXPECT_FALSE(a->unread(1));
+  ASSERT_TRUE(a->send(packet_to(1, 1, payload)));
+  EXPECT_TRUE(a->unread(1));
+  const std::uint64_t absurd = 100;
+  std::memcpy(segment->at(segment->layout().words(0, 1) + 64), &absurd, sizeof absurd);
+  EXPECT_FALSE(a->unread(1)) << "a head beyond the tail";
+}
+
 TEST(ShmLayout, GrowsWithTheEndpointsAndNotWithTheirSquare) {
   constexpr std::size_t kMillion = 1'000'000;
   EXPECT_LT(ShmLayout(ShmOptions::for_endpoints(64)).total(), 300 * kMillion);
