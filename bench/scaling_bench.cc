@@ -20,7 +20,7 @@
 #include <unistd.h>
 #include <vector>
 
-#include "bench/gpu/program.h"
+#include "bench/program.h"
 #include "core/host/launch_info.h"
 #include "core/host/tcp_listener.h"
 #include "gdakit.h"

@@ -53,8 +53,8 @@ if(GDAKIT_CUDA STREQUAL "AUTO")
   endif()
 endif()
 if(GDAKIT_CUDA)
-  # A machine that has the toolkit and no GPU runs nothing of what nvcc makes there: one kind of PTX,
-  # made fast, shows that the code compiles. Who asks for the CUDA parts by GDAKIT_CUDA=ON gets
+  # A machine that has the toolkit and no GPU runs nothing of what nvcc makes there: one kind of
+  # PTX, made fast, shows that the code compiles. Who asks for the CUDA parts by GDAKIT_CUDA=ON gets
   # machine code for the GPUs that clusters have, and PTX for newer ones.
   set(for_no_gpu 90-virtual)
   if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)

@@ -363,7 +363,9 @@ GDAKIT_DEVICE Status fetch_nbi(const P& poster, const T* remote, const Request& 
   const bool is_there = result.bytes >= sizeof(T);
   if (!is_there || (sizeof(T) > 4 && to % sizeof(T) != 0)) {
     const Fault what = is_there ? Fault::alignment : Fault::local_memory;
-    return unposted(poster, ThreadGroup{}, pe, batch, poster.fault(Operation::atomic, what, pe, to, sizeof(T))).status;
+    return unposted(poster, ThreadGroup{}, pe, batch,
+                    poster.fault(Operation::atomic, what, pe, to, sizeof(T)))
+        .status;
   }
   if (sizeof(T) == 4 || poster.direct_atomic_base(pe) != 0) {
     const Fetched<T> fetched = fetch_anywhere(poster, remote, request, pe);

@@ -191,40 +191,48 @@ GDAKIT_DEVICE void copy_direct(M& m, Group group, Direction direction, std::uint
   }
 }
 
+// The same as a call: nothing of it takes registers of transfers through the NIC.
+template <class M, class Group>
+GDAKIT_DEVICE_CALL void copy_aside(M m, Group group, Direction direction, std::uint64_t address,
+                                   const void* local, std::uint64_t bytes) {
+  copy_direct(m, group, direction, address, local, bytes);
+}
+
 // Posts a transfer of `bytes` to any PE and returns its ticket.
 template <class P, class Group>
 GDAKIT_DEVICE Ticket post_anywhere(const P& poster, Group group, Direction direction,
                                    const void* remote, const void* local, std::uint64_t bytes,
                                    std::int32_t pe, Batch batch) {
   const auto address = reinterpret_cast<std::uint64_t>(remote);
-  const auto refused = [&] {
-    return unposted(poster, group, pe, batch,
-                    not_registered(poster, direction.operation(), remote, local, bytes, pe));
-  };
+  const Operation operation = direction.operation();
+  Status status;
   if (!poster.can_reach(pe)) {
-    return {poster.queue, pe, 0,
-            poster.fault(direction.operation(), poster.unreachable(pe), pe, address, bytes)};
-  }
-  if (bytes == 0) return unposted(poster, group, pe, batch, {});
-  if (const std::uint64_t base = poster.direct_base(pe); base != 0) {
-    if (!is_registered(poster, remote, local, bytes, pe)) return refused();
-    const std::uint64_t there = base + (address - poster.context.heap.base);
-    copy_direct(poster.m, group, direction, there, local, bytes);
-    return unposted(poster, group, pe, batch, {});
-  }
-  Cutter cutter(poster, remote, local, bytes, pe);
-  if constexpr (std::is_same_v<Group, ThreadGroup>) {
-    // Usually both sides lie where those of the last transfer lay.
-    Piece piece{};
-    if (!cutter.take_known(&piece)) {
-      if (!is_registered(cutter)) return refused();
-      piece = cutter.next();
+    status = poster.fault(operation, poster.unreachable(pe), pe, address, bytes);
+  } else if (bytes == 0) {
+    // nothing to move
+  } else if (const std::uint64_t base = poster.direct_base(pe); base != 0) {
+    if (is_registered(poster, remote, local, bytes, pe)) {
+      copy_aside(poster.m, group, direction, base + (address - poster.context.heap.base), local,
+                 bytes);
+    } else {
+      status = not_registered(poster, operation, remote, local, bytes, pe);
     }
-    return transfer(poster, direction, piece, cutter, pe, batch);
   } else {
-    if (!is_registered(cutter)) return refused();
-    return transfer(poster, group, direction, cutter, pe, batch);
+    Cutter cutter(poster, remote, local, bytes, pe);
+    if constexpr (std::is_same_v<Group, ThreadGroup>) {
+      // Usually both sides lie where those of the last transfer lay.
+      Piece piece{};
+      const bool known = cutter.take_known(&piece);
+      if (known || is_registered(cutter)) {
+        if (!known) piece = cutter.next();
+        return transfer(poster, direction, piece, cutter, pe, batch);
+      }
+    } else if (is_registered(cutter)) {
+      return transfer(poster, group, direction, cutter, pe, batch);
+    }
+    status = not_registered(poster, operation, remote, local, bytes, pe);
   }
+  return unposted(poster, group, pe, batch, status);
 }
 
 // Whether a quick look tells where this PE's threads reach the other end of a transfer: at *there.

@@ -270,8 +270,7 @@ template <class P, class Group>
 GDAKIT_DEVICE Ticket refused(const P& poster, Group group, Operation operation, Fault what,
                              const Elements& all, std::int32_t pe, Batch batch) {
   const std::uint64_t address = what == Fault::local_elements ? all.local : all.remote;
-  return unposted(poster, group, pe, batch,
-                  poster.fault(operation, what, pe, address, all.bytes));
+  return unposted(poster, group, pe, batch, poster.fault(operation, what, pe, address, all.bytes));
 }
 
 // Of elements that are not all registered: the first side of which some are not.
@@ -294,11 +293,13 @@ GDAKIT_DEVICE Ticket post(const P& poster, Group group, rma::Direction direction
   }
   const Elements all = elements_of(remote, local, remote_stride, local_stride, count, sizeof(T));
   const Fault fault = judge(poster, direction, all, remote_stride, local_stride, pe);
-  if (fault != Fault::none) return refused(poster, group, direction.operation(), fault, all, pe, batch);
+  if (fault != Fault::none)
+    return refused(poster, group, direction.operation(), fault, all, pe, batch);
   if (count == 0) return unposted(poster, group, pe, batch, {});
   const bool plain = is_plain(poster.context, all);
   if (!plain && !is_registered(poster, all, pe)) {
-    return refused(poster, group, direction.operation(), unregistered_side(poster, all), all, pe, batch);
+    return refused(poster, group, direction.operation(), unregistered_side(poster, all), all, pe,
+                   batch);
   }
   if (const std::uint64_t base = poster.direct_base(pe); base != 0) {
     return copy_direct(poster, group, direction, all, base, pe, batch);
@@ -313,10 +314,12 @@ GDAKIT_DEVICE Ticket post_bytes(const P& poster, Group group, rma::Direction dir
                                 const Elements& all, std::ptrdiff_t remote_stride,
                                 std::ptrdiff_t local_stride, std::int32_t pe, Batch batch) {
   const Fault fault = judge(poster, direction, all, remote_stride, local_stride, pe);
-  if (fault != Fault::none) return refused(poster, group, direction.operation(), fault, all, pe, batch);
+  if (fault != Fault::none)
+    return refused(poster, group, direction.operation(), fault, all, pe, batch);
   if (all.count == 0) return unposted(poster, group, pe, batch, {});
   if (!is_registered(poster, all, pe)) {
-    return refused(poster, group, direction.operation(), unregistered_side(poster, all), all, pe, batch);
+    return refused(poster, group, direction.operation(), unregistered_side(poster, all), all, pe,
+                   batch);
   }
   if (const std::uint64_t base = poster.direct_base(pe); base != 0) {
     return copy_direct(poster, group, direction, all, base, pe, batch);

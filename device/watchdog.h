@@ -111,12 +111,13 @@ GDAKIT_DEVICE void report_stall(M& m, const DeviceContext& context, const Stall&
   m.store(order::RelaxedSystem{}, &context.state->gives_up, 1);
 }
 
-// Files an operation with a bad argument and returns the Status that says so.
+// Files an operation with a bad argument. A call: seldom, and nothing of it takes registers of
+// usual posts.
 template <class M>
-GDAKIT_DEVICE Status report_fault(M& m, const DeviceContext& context, Operation operation,
-                                  Fault what, std::int32_t peer, std::uint64_t address,
-                                  std::uint64_t bytes) {
-  file_report(m, &context.words->fault_claim, &context.state->fault, [&](FaultReport& report) {
+GDAKIT_DEVICE_CALL void file_fault(M m, PeWords* words, PeState* state, Operation operation,
+                                   Fault what, std::int32_t peer, std::uint64_t address,
+                                   std::uint64_t bytes) {
+  file_report(m, &words->fault_claim, &state->fault, [&](FaultReport& report) {
     note(m, &report.what, what);
     note(m, &report.operation, operation);
     note(m, &report.block, m.block_index());
@@ -125,6 +126,14 @@ GDAKIT_DEVICE Status report_fault(M& m, const DeviceContext& context, Operation 
     note(m, &report.address, address);
     note(m, &report.bytes, bytes);
   });
+}
+
+// The same, and returns the Status that says so.
+template <class M>
+GDAKIT_DEVICE Status report_fault(M& m, const DeviceContext& context, Operation operation,
+                                  Fault what, std::int32_t peer, std::uint64_t address,
+                                  std::uint64_t bytes) {
+  file_fault(m, context.words, context.state, operation, what, peer, address, bytes);
   return Status{code_of(what), format::Syndrome::none, peer};
 }
 

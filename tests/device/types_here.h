@@ -1,9 +1,9 @@
 // Which types the typed tests of this file are for.
 //
-// One type of each size stands for all: the library knows no more of T. On a GPU a thread stands for
-// its warp and block, too, where the code is the same: nvcc takes minutes for each. With the option
-// GDAKIT_TEST_EVERY_TYPE the tests of the CPU are for all types, and on a GPU there is a program for
-// each, the GDAKIT_TEST_TYPE-th of all.
+// One type of each size stands for all: the library knows no more of T. On a GPU a thread stands
+// for its warp and block, too, where the code is the same: nvcc takes minutes for each. With the
+// option GDAKIT_TEST_EVERY_TYPE the tests of the CPU are for all types, and on a GPU there is a
+// program for each, the GDAKIT_TEST_TYPE-th of all.
 #pragma once
 
 #include <cstddef>
