@@ -63,6 +63,7 @@ const std::vector<Argument>& arguments() {
        "The record changes places with QueueState::posted, which says the same; the fence before "
        "the doorbell follows both."},
       {{"device/ring.h", "", SiteOp::store, 2}, Operator::delay, kPostedIsAdvice},
+      {{"device/strided.h", "", SiteOp::plain_store, 1}, Operator::delay, kMetSince},
       {{"device/watchdog.h", "", SiteOp::load, 2},
        Operator::narrow_gpu,
        "The device's threads alone set the word; the host clears it before a launch, which is "

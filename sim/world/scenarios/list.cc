@@ -200,6 +200,7 @@ constexpr ScenarioEntry kScenarios[] = {
     {"looks", "A PE looks for signals, another one whether its gets are done.",
      make<s::looks, kNic>},
     {"direct-looks", "The same between direct peers.", make<s::looks, kDirect>},
+    {"strided-warp", "A warp puts apart what one of its lanes wrote.", make<s::strided_warp>},
     {"neighbours", "Two blocks change the halves of one word.", make<s::neighbours, kNic>},
     {"direct-neighbours", "Two blocks change the halves of a direct peer's word.",
      make<s::neighbours, kDirect>},

@@ -29,24 +29,34 @@ struct Looks {
   template <class Pe>
   void send(Pe& pe) const {
     auto& m = pe.machine();
-    const Ticket gets = pe.iget_async(gathered, spread, 1, 2, 2, 1);
     for (int i = 0; i < 2; ++i) {
       m.store_weak(source + i, Word(7 + i));
       witness->expect(
           pe.put_signal_nbi(data + 2 * i, source + i, 1, signals + 2 * i, 1, SignalOp::set, 1).ok(),
           "put_signal_nbi is taken");
     }
+    while (gather(pe) == 0) m.spin(Site::user);
+    witness->expect(pe.quiet().ok(), "quiet succeeds");
+  }
+
+  // Gets every second word; the last one, which is 0 until PE 1 has put it.
+  template <class Pe>
+  Word gather(Pe& pe) const {
+    auto& m = pe.machine();
+    const Ticket gets = pe.iget_async(gathered, spread, 1, 2, 2, 1);
     Status status;
     while (!pe.test(gets, &status)) m.spin(Site::user);
     witness->expect(status.ok(), "the gets succeed");
-    witness->expect(m.load_weak(gathered) == 30 && m.load_weak(gathered + 1) == 32,
+    const Word last = m.load_weak(gathered + 1);
+    witness->expect(m.load_weak(gathered) == 30 && (last == 0 || last == 32),
                     "every second word is there once the ticket tests as done");
-    witness->expect(pe.quiet().ok(), "quiet succeeds");
+    return last;
   }
 
   template <class Pe>
   void look(Pe& pe) const {
     auto& m = pe.machine();
+    witness->expect(pe.put_value(spread + 2, 32, 1).ok(), "put_value is taken");
     std::size_t which = ~std::size_t{0};
     while ((which = pe.test_any(signals, 3, nullptr, Compare::eq, 1)) == ~std::size_t{0}) {
       m.spin(Site::user);
@@ -60,6 +70,20 @@ struct Looks {
     witness->expect(!pe.test(signals + 1, Compare::ne, 0), "the second has not");
     witness->expect(m.load_weak(data) == 7 && m.load_weak(data + 2) == 8,
                     "the data of both is there");
+    witness->expect(pe.quiet().ok(), "quiet succeeds");
+  }
+};
+
+// The last of three lanes has written what the warp puts, of which it posts nothing itself.
+struct StridedWarp {
+  const Witness* witness;
+  Word* source;  // 2
+  Word* data;    // 3
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    for (Word i = 0; i < 2 && m.lane() == 2; ++i) m.store_weak(source + i, 7 + i);
+    witness->expect(pe.warp().iput(data, source, 2, 1, 2, 1).ok(), "iput succeeds");
   }
 };
 
@@ -118,9 +142,20 @@ WorldPointer looks(const SubjectOptions& options, Reached reached) {
   auto* spread = world->allocate<Word>("spread", 3);
   auto* gathered = world->allocate<Word>("gathered", 2);
   auto* signals = world->allocate<std::uint64_t>("signals", 3, RegionKind::signal);
-  for (Word i = 0; i < 3; ++i) world->set(1, spread + i, 30 + i);
+  world->set(1, spread, 30);
   world->launch({.blocks = 1, .threads = 1},
                 Looks{world->witness(), source, data, spread, gathered, signals});
+  return world;
+}
+
+WorldPointer strided_warp(const SubjectOptions& options) {
+  auto world = std::make_unique<World>("strided-warp", options_for(options));
+  auto* source = world->allocate<Word>("source", 2);
+  auto* data = world->allocate<Word>("data", 3);
+  world->launch_on(0, {.blocks = 1, .threads = 3}, StridedWarp{world->witness(), source, data});
+  world->check([=](After& after) {
+    after.expect(after.value(1, data) == 7 && after.value(1, data + 2) == 8, "PE 1 has both words");
+  });
   return world;
 }
 

@@ -125,6 +125,7 @@ WorldPointer exclusive_foreign(const SubjectOptions& options);
 
 // looks.cc: threads that look whether something has come, and neighbours in memory
 WorldPointer looks(const SubjectOptions& options, Reached reached = Reached::through_nic);
+WorldPointer strided_warp(const SubjectOptions& options);
 WorldPointer neighbours(const SubjectOptions& options, Reached reached = Reached::through_nic);
 WorldPointer own_stores(const SubjectOptions& options, Reached reached = Reached::through_nic);
 
