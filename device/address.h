@@ -13,47 +13,9 @@ struct Span {
   Be32 key{0};
 };
 
-// The one of `count` chunks that holds `address`, or `count`.
-GDAKIT_HOST_DEVICE inline std::uint32_t find_chunk(const LocalRange* chunks, std::uint32_t count,
-                                                   std::uint64_t address) {
-  std::uint32_t low = 0;
-  std::uint32_t high = count;
-  while (low < high) {
-    const std::uint32_t middle = (low + high) / 2;
-    if (address < chunks[middle].end) {
-      high = middle;
-    } else {
-      low = middle + 1;
-    }
-  }
-  return low < count && address >= chunks[low].begin ? low : count;
-}
-
 // The chunk of the heap that holds `address`, or chunk_count.
 GDAKIT_HOST_DEVICE inline std::uint32_t find_chunk(const HeapView& heap, std::uint64_t address) {
   return find_chunk(heap.chunks, heap.chunk_count, address);
-}
-
-// Whether the bytes from `address` on lie in chunks without a gap. What it takes is copies, so that
-// a kernel need not keep the heap in memory for a call that it hardly ever makes.
-GDAKIT_DEVICE_CALL inline bool lies_in_chunks(const LocalRange* chunks, std::uint32_t count,
-                                              std::uint64_t address, std::uint64_t bytes) {
-  for (std::uint32_t i = find_chunk(chunks, count, address); i < count; ++i) {
-    const LocalRange& chunk = chunks[i];
-    if (address < chunk.begin) return false;
-    if (bytes <= chunk.end - address) return true;
-    bytes -= chunk.end - address;
-    address = chunk.end;
-  }
-  return false;
-}
-
-// Whether operations may touch the bytes from `address` on: in the heap, and where that is checked,
-// in an object. A closer look than is_in_heap, for whom that one told nothing.
-GDAKIT_HOST_DEVICE inline bool may_touch(const HeapView& heap, std::uint64_t address,
-                                         std::uint64_t bytes) {
-  return is_in_heap(heap, address, bytes) ||
-         (is_checked(heap) && lies_in_chunks(heap.chunks, heap.chunk_count, address, bytes));
 }
 
 // `address` of the symmetric heap as the NIC names it on `pe`, up to the end of its chunk.
@@ -83,7 +45,7 @@ GDAKIT_HOST_DEVICE inline LocalRange find_local(const DeviceContext& context,
 // Whether all of it may be the local side of a transfer.
 GDAKIT_HOST_DEVICE inline bool is_local(const DeviceContext& context, std::uint64_t address,
                                         std::uint64_t bytes) {
-  if (bytes == 0 || may_touch(context.heap, address, bytes)) return true;
+  if (bytes == 0 || is_in_heap(context.heap, address, bytes)) return true;
   const LocalRange range = find_local(context, address);
   return address - range.begin < range.end - range.begin && bytes <= range.end - address;
 }

@@ -202,7 +202,7 @@ GDAKIT_DEVICE Status check_direct(const P& poster, std::uint64_t address, std::u
                                   std::int32_t pe) {
   if (address % bytes != 0)
     return poster.fault(Operation::atomic, Fault::alignment, pe, address, bytes);
-  return may_touch(poster.context.heap, address, bytes)
+  return is_in_heap(poster.context.heap, address, bytes)
              ? Status{}
              : poster.fault(Operation::atomic, Fault::heap_memory, pe, address, bytes);
 }

@@ -98,7 +98,7 @@ class Pe : public RmaCalls<Pe<M, Group, Publication>, Group>,
   // Source: OpenSHMEM 1.5 section 9.3.4, shmem_ptr.
   template <class T>
   GDAKIT_DEVICE T* ptr(T* symmetric, int pe) const {
-    if (!may_touch(context_.heap, reinterpret_cast<std::uint64_t>(symmetric), 1)) {
+    if (!is_in_heap(context_.heap, reinterpret_cast<std::uint64_t>(symmetric), 1)) {
       return nullptr;
     }
     if (pe == my_pe()) return symmetric;

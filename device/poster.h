@@ -47,7 +47,7 @@ struct Poster {
     const std::uint64_t base = heap.direct_near[number % kNearPes];
     const bool reaches = is_mapped & (number < kNearPes) & (base != 0);
     *there = base + (address - heap.base);
-    return reaches & is_in_heap(heap, address, bytes);
+    return reaches & is_surely_in_heap(heap, address, bytes);
   }
   GDAKIT_DEVICE bool is_near_word(std::uint64_t address, std::uint32_t bytes, std::int32_t pe,
                                   std::uint64_t* there) const {

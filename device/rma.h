@@ -165,15 +165,16 @@ template <class P>
 GDAKIT_DEVICE bool is_registered(const P& poster, const void* remote, const void* local,
                                  std::uint64_t bytes, std::int32_t pe) {
   const HeapView& heap = poster.context.heap;
-  return (is_in_heap(heap, remote, bytes) && is_in_heap(heap, local, bytes)) ||
-         is_registered(Cutter(poster, remote, local, bytes, pe));
+  return is_in_heap(heap, remote, bytes) &&
+         (is_in_heap(heap, local, bytes) ||
+          is_registered(Cutter(poster, remote, local, bytes, pe)));
 }
 
 // Refuses a transfer of which one side is not where it should be.
 template <class P>
 GDAKIT_DEVICE Status not_registered(const P& poster, Operation operation, const void* remote,
                                     const void* local, std::uint64_t bytes, std::int32_t pe) {
-  const bool there = may_touch(poster.context.heap, reinterpret_cast<std::uint64_t>(remote), bytes);
+  const bool there = is_in_heap(poster.context.heap, remote, bytes);
   return poster.fault(operation, there ? Fault::local_memory : Fault::heap_memory, pe,
                       reinterpret_cast<std::uint64_t>(there ? local : remote), bytes);
 }
@@ -239,7 +240,7 @@ GDAKIT_DEVICE Ticket post_anywhere(const P& poster, Group group, Direction direc
 template <class P>
 GDAKIT_DEVICE bool is_near(const P& poster, const void* remote, const void* local,
                            std::uint64_t bytes, std::int32_t pe, std::uint64_t* there) {
-  return is_in_heap(poster.context.heap, local, bytes) &
+  return is_surely_in_heap(poster.context.heap, reinterpret_cast<std::uint64_t>(local), bytes) &
          poster.is_near(reinterpret_cast<std::uint64_t>(remote), bytes, pe, there);
 }
 
@@ -297,7 +298,7 @@ GDAKIT_DEVICE Ticket post_value_anywhere(const P& poster, T* remote, T value, st
   }
   if (const std::uint64_t base = poster.direct_base(pe); base != 0) {
     Status status;
-    if (may_touch(poster.context.heap, address, sizeof(T))) {
+    if (is_in_heap(poster.context.heap, address, sizeof(T))) {
       direct::store_value(poster.m, direct::at(poster.context.heap, base, remote), value);
     } else {
       status = poster.fault(Operation::put, Fault::heap_memory, pe, address, sizeof(T));
@@ -370,7 +371,7 @@ GDAKIT_DEVICE Fetched<T> get_value_anywhere(const P& poster, const T* remote, st
   if (!poster.can_reach(pe)) return refused(poster.unreachable(pe));
   if (const std::uint64_t base = poster.direct_base(pe); base != 0) {
     end_batch(poster, pe);
-    if (!may_touch(poster.context.heap, address, sizeof(T))) {
+    if (!is_in_heap(poster.context.heap, address, sizeof(T))) {
       return refused(Fault::heap_memory);
     }
     return {{}, direct::load_value(poster.m, direct::at(poster.context.heap, base, remote))};

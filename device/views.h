@@ -118,17 +118,56 @@ GDAKIT_HOST_DEVICE inline std::uint64_t places_for(const HeapView& heap, std::ui
   return bytes <= size ? size - bytes + 1 : 0;
 }
 
-// Whether the bytes from `address` on lie in the heap.
+GDAKIT_HOST_DEVICE inline bool is_checked(const HeapView& heap) { return heap.end == heap.base; }
+
+// Whether the bytes from `address` on lie in the heap, by a quick look, which tells nothing of one
+// that is checked.
+GDAKIT_HOST_DEVICE inline bool is_surely_in_heap(const HeapView& heap, std::uint64_t address,
+                                                 std::uint64_t bytes) {
+  return address - heap.base < places_for(heap, bytes);
+}
+
+// The one of `count` chunks that holds `address`, or `count`.
+GDAKIT_HOST_DEVICE inline std::uint32_t find_chunk(const LocalRange* chunks, std::uint32_t count,
+                                                   std::uint64_t address) {
+  std::uint32_t low = 0;
+  std::uint32_t high = count;
+  while (low < high) {
+    const std::uint32_t middle = (low + high) / 2;
+    if (address < chunks[middle].end) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  return low < count && address >= chunks[low].begin ? low : count;
+}
+
+// Whether the bytes from `address` on lie in chunks without a gap. What it takes is copies, so that
+// a kernel need not keep the heap in memory for a call that it hardly ever makes.
+GDAKIT_DEVICE_CALL inline bool lies_in_chunks(const LocalRange* chunks, std::uint32_t count,
+                                              std::uint64_t address, std::uint64_t bytes) {
+  for (std::uint32_t i = find_chunk(chunks, count, address); i < count; ++i) {
+    const LocalRange& chunk = chunks[i];
+    if (address < chunk.begin) return false;
+    if (bytes <= chunk.end - address) return true;
+    bytes -= chunk.end - address;
+    address = chunk.end;
+  }
+  return false;
+}
+
+// Whether operations may touch the bytes from `address` on: they lie in the heap, and where that is
+// checked, in an object.
 GDAKIT_HOST_DEVICE inline bool is_in_heap(const HeapView& heap, std::uint64_t address,
                                           std::uint64_t bytes) {
-  return address - heap.base < places_for(heap, bytes);
+  return is_surely_in_heap(heap, address, bytes) ||
+         (is_checked(heap) && lies_in_chunks(heap.chunks, heap.chunk_count, address, bytes));
 }
 GDAKIT_HOST_DEVICE inline bool is_in_heap(const HeapView& heap, const void* object,
                                           std::uint64_t bytes) {
   return is_in_heap(heap, reinterpret_cast<std::uint64_t>(object), bytes);
 }
-
-GDAKIT_HOST_DEVICE inline bool is_checked(const HeapView& heap) { return heap.end == heap.base; }
 
 // How a word is compared with a value.
 enum class Compare : std::uint8_t { eq, ne, gt, ge, lt, le };

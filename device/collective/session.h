@@ -74,7 +74,7 @@ class Session {
   GDAKIT_DEVICE_CALL bool may_use(Buffer dest, Buffer source) {
     const auto to = reinterpret_cast<std::uint64_t>(dest.at);
     const auto from = reinterpret_cast<std::uint64_t>(source.at);
-    const bool has_dest = dest.bytes == 0 || may_touch(context_.heap, to, dest.bytes);
+    const bool has_dest = dest.bytes == 0 || is_in_heap(context_.heap, to, dest.bytes);
     if (has_dest && is_local(context_, from, source.bytes)) return true;
     status_ = report_fault(m_, context_, Operation::collective,
                            has_dest ? Fault::local_memory : Fault::heap_memory, context_.my_pe,

@@ -185,6 +185,10 @@ TEST(CheckedMemory, WithoutItNeighboursAndFreedMemoryAreTouchedInSilence) {
 }
 
 // An object that lies in several chunks is one object.
+constexpr std::size_t kFirstChunk = 128 << 10;
+struct Loose {
+  std::uint16_t parts[4];  // which may lie across a border
+};
 struct AcrossChunks {
   std::uint64_t* to;
   std::uint64_t* from;
@@ -193,18 +197,23 @@ struct AcrossChunks {
   template <class Pe>
   GDAKIT_DEVICE void operator()(Pe& pe) const {
     const int next = 1 - pe.my_pe();
+    auto* const cut = reinterpret_cast<Loose*>(pe.context().heap.base + kFirstChunk - 2);
+    pe.put_value(cut, Loose{{1, 2, 3, 4}}, next);
+    pe.quiet();
+    const Loose got = pe.get_value(cut, next);
     pe.put(to, from, count, next);
     pe.iput_nbi(to + 1, from, 2, 2, count / 2, next);  // by value: may be changed at once
     for (std::size_t i = 0; i < count; ++i) from[i] = 0;
     pe.barrier_all();
     pe.get(from, to, count, next);
+    from[0] = got.parts[0] == 1 && got.parts[3] == 4;
   }
 };
 
 TEST(CheckedMemory, AnObjectMayLieInSeveralChunks) {
   for (const auto transport : {TransportChoice::nic, TransportChoice::direct}) {
     Options options = checked_options(transport);
-    options.symmetric_size = 128 << 10;
+    options.symmetric_size = kFirstChunk;
     options.heap_chunk = 64 << 10;
     expect_job(2, options, [](Context& c) -> Result<void> {
       constexpr std::size_t kCount = 24 << 10;  // three chunks of bytes
