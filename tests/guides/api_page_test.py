@@ -51,7 +51,7 @@ def declarations(body):
             else:
                 head += character
         depth += (character == "{" and parentheses == 0) - (character == "}" and parentheses == 0)
-        if depth == 0 and character == "}":
+        if depth == 0 and parentheses == 0 and character == "}":
             head = ""
 
 
