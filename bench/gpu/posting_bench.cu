@@ -140,6 +140,7 @@ Result<double> run_once(const CellShape& shape, const Policy& policy, Kernel ker
                       finished.get(), spent.get(), sums.get()};
   auto ms = timer.measure([&] { kernel<<<shape.blocks + 1, shape.threads>>>(task); });
   if (!ms) return ms.error();
+  if (auto healthy = rig.check_stalls(); !healthy) return healthy.error();
   *cycles = *spent.get();
   const auto read =
       check(cudaMemcpy(counts, sums.get(), sizeof(*counts), cudaMemcpyDeviceToHost), "cudaMemcpy");
@@ -199,7 +200,9 @@ Bound bound_of(const CellShape& shape, const Policy& policy, std::uint32_t ring_
 Result<void> add_row(Table& table, const CellShape& shape, const Policy& policy,
                      std::uint32_t ring_every, const Bounds& bounds, bool quick) {
   auto figures = measure(shape, policy, ring_every, quick);
-  if (!figures) return figures.error();
+  if (!figures) {
+    return figures.error().within(std::string(shape.name) + ", " + policy.name);
+  }
   auto atomics = measure_atomics(shape.blocks, std::max(1u, shape.crews() / shape.blocks), quick);
   if (!atomics) return atomics.error();
   const Figures& got = figures.value();

@@ -19,10 +19,14 @@ Result<void> first_error(Result<void> first, Rest... rest) {
 class GpuTimer {
  public:
   Result<void> create() { return first_error(begin_.create(), end_.create()); }
+  // Milliseconds of what `launch` launches. Errors: what CUDA says of the launch or of its end.
   template <class Launch>
   Result<double> measure(Launch&& launch) {
     cudaEventRecord(begin_.get());
     launch();
+    if (auto launched = check(cudaGetLastError(), "launching a kernel"); !launched) {
+      return launched.error();
+    }
     cudaEventRecord(end_.get());
     const auto waited = check(cudaEventSynchronize(end_.get()), "waiting for a kernel");
     if (!waited) return waited.error();

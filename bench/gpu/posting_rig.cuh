@@ -35,6 +35,9 @@ class PostingRig {
   Result<void> create(std::uint32_t queues, std::uint32_t depth, Sharing sharing,
                       std::uint64_t publication_word);
 
+  // An error if a thread has waited in vain since create(): what was measured then is no figure.
+  Result<void> check_stalls() const;
+
   const DeviceContext& context() const { return context_; }
   std::uint64_t* heap() const { return heap_.get(); }
   static constexpr std::size_t kHeapWords = 132 * 1024;
@@ -115,6 +118,21 @@ inline Result<void> PostingRig::create(std::uint32_t queues, std::uint32_t depth
   context_.state = state_.get();
   context_.words = words_.get();
   return {};
+}
+
+inline Result<void> PostingRig::check_stalls() const {
+  PeState state{};
+  const auto read =
+      check(cudaMemcpy(&state, state_.get(), sizeof(state), cudaMemcpyDeviceToHost), "cudaMemcpy");
+  if (!read) return read;
+  if (!is_complete_report(state.stall.state)) return {};
+  const StallReport& stall = state.stall;
+  return Error(Code::timed_out,
+               "a posting thread stalled: block " + std::to_string(stall.block) + ", thread " +
+                   std::to_string(stall.thread) + " waited for slot " +
+                   std::to_string(stall.target) + " with " + std::to_string(stall.completed) +
+                   " completed; the block that stands in for the NIC may have found no room on the "
+                   "GPU, beside kernels of so many registers");
 }
 
 // In place of the NIC: until `posters` blocks have finished, completes what each queue's record
