@@ -161,17 +161,17 @@ struct LanesAndOne {
     auto& m = pe.machine();
     for (unsigned ends = 0; ends < 4; ++ends) {
       expect(pe, pe.put_value(words + m.lane(), ends + 1, to, Batch::more).ok());
-      m.sync_warp(m.warp_mask());
+      m.sync_warp(whole_warp(m));
       if (ends == 3) {
         expect(pe, pe.warp().put_nbi(words, words, 0, to).ok());
       } else {
         if (m.lane() == 15 * ends) expect(pe, pe.put_nbi(words, words, 0, to).ok());
-        m.sync_warp(m.warp_mask());
+        m.sync_warp(whole_warp(m));
         if (m.lane() == 15 * ends) expect(pe, is_announced(pe, 0, to));
       }
-      m.sync_warp(m.warp_mask());
+      m.sync_warp(whole_warp(m));
       expect(pe, is_announced(pe, 0, to));
-      m.sync_warp(m.warp_mask());
+      m.sync_warp(whole_warp(m));
     }
     expect(pe, pe.quiet().ok());
   }
