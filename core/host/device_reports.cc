@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "core/base/library_thread.h"
 #include "device/watchdog.h"
 
 namespace gdakit {
@@ -27,7 +28,7 @@ bool is_news(const std::uint64_t& state, std::uint64_t* said) {
 DeviceReports::DeviceReports(int my_pe, Log log, PeState& state, const SymmetricHeap& heap,
                              const Backend& backend)
     : my_pe_(my_pe), log_(log), state_(state), heap_(heap), backend_(backend) {
-  thread_ = std::thread([this] { run(); });
+  thread_ = start_library_thread([this] { run(); });
 }
 
 DeviceReports::~DeviceReports() {

@@ -120,15 +120,23 @@ std::string lock_lines(const StallReport& report, int my_pe, const HostView& hos
 const char* waited_for(Site site) {
   switch (site) {
     case Site::queue_room: return "room in the send queue, to post an operation";
-    case Site::queue_completion: return "a completion, in quiet or the end of an operation";
+    case Site::queue_completion: return "a completion";
     case Site::fetch_slot: return "a slot of the fetch ring, to get a value";
-    case Site::signal: return "a word that another PE writes, in wait_until or one of its kind";
+    case Site::signal: return "a word that another PE writes";
     case Site::team: return "another PE of its team to come to a collective operation";
     case Site::lock: return "a lock, to set or clear it";
     case Site::user: return "something of its own";
     case Site::count: break;
   }
   return "something unknown";
+}
+
+const char* called_there(Site site) {
+  switch (site) {
+    case Site::queue_completion: return ", in quiet or the end of an operation";
+    case Site::signal: return ", in wait_until or one of its kind";
+    default: return "";
+  }
 }
 
 std::string describe(format::Syndrome syndrome) {
@@ -215,7 +223,8 @@ std::string place_text(std::uint64_t address, const SymmetricHeap* heap) {
 std::string describe(const StallReport& report, int my_pe, const HostView& host) {
   std::string text = "PE " + std::to_string(my_pe) + " stalled: block " +
                      std::to_string(report.block) + ", thread " + std::to_string(report.thread) +
-                     " waited " + seconds(report.waited_ns) + " for " + waited_for(report.site);
+                     " waited " + seconds(report.waited_ns) + " for " + waited_for(report.site) +
+                     called_there(report.site);
   if (report.site == Site::lock) return text + lock_lines(report, my_pe, host);
   return text + (concerns_queue(report.site) ? queue_lines(report) : word_lines(report, host));
 }

@@ -40,6 +40,8 @@ std::string describe(const Status& status);
 
 // What a thread that waits at `site` waits for.
 const char* waited_for(Site site);
+// ", in quiet or the end of an operation": what the thread has called, as far as the site tells.
+const char* called_there(Site site);
 
 // Whether what is waited for there is one queue's.
 bool concerns_queue(Site site);
