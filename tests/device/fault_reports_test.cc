@@ -146,6 +146,7 @@ std::vector<Case> cases(const Memory& memory) {
 // Collectives and locks are at no other PE.
 std::string peer_of(const Case& expected) {
   if (expected.operation == "a collective" || expected.which == lock_not_held) return "";
+  if (expected.which == no_pe_far_below || expected.which == no_pe_just_below) return "";
   return expected.which == no_pe ? ", peer PE 7" : ", peer PE 0";
 }
 
