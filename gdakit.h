@@ -106,7 +106,8 @@ template <class Kernel, class Compiler>
 Result<void> launch_on_emulator(const Options& options, const DeviceContext& context,
                                 const Kernel& kernel, LaunchShape shape) {
   if constexpr (Compiler::runs_on_cpu) {
-    const sim::StackOptions stacks{.bytes = sim::kStackFactor * options.emulator_stack};
+    sim::StackOptions stacks;
+    stacks.bytes = sim::kStackFactor * options.emulator_stack;
     return sim::launch(shape, {options.emulator_workers, stacks, context.my_pe},
                        [&kernel, &context](sim::HostMachine& machine) {
                          Pe<sim::HostMachine> pe(machine, context);
