@@ -17,6 +17,7 @@ set(gdakit_sanitized
   "litmus       address         parses files that users write, and fuzzed ones"
   "device       address,thread  the programs below"
   "device_batches_test             thread          queues that others close"
+  "device_checked_memory_test      address         guards, and memory that was freed"
   "device_collectives_rounds_test  address         scratch memory that members share"
   "device_commands_test            thread          a host thread that makes the WQEs"
   "device_crowd_test               thread          thousands of posters on one queue"
