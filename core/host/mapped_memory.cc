@@ -4,11 +4,12 @@
 #include <cerrno>
 #include <charconv>
 #include <fstream>
-#include <iterator>
 #include <string>
 #include <sys/mman.h>
 #include <unistd.h>
 #include <vector>
+
+#include "core/base/hex.h"
 
 namespace gdakit {
 namespace {
@@ -35,14 +36,9 @@ bool parse(const std::string& line, Mapping& mapping) {
   return true;
 }
 
-std::string hex_text(std::uint64_t value) {
-  char digits[16];
-  return "0x" + std::string(digits, std::to_chars(digits, std::end(digits), value, 16).ptr);
-}
-
 Error not_memory(std::uint64_t at) {
   return Error(Code::invalid_argument,
-               "the bytes from " + hex_text(at) + " on are not memory of this process");
+               "the bytes from " + hex_number(at) + " on are not memory of this process");
 }
 
 Result<void> check(const Mapping& mapping, std::uint64_t at) {
@@ -51,7 +47,7 @@ Result<void> check(const Mapping& mapping, std::uint64_t at) {
                                  : mapping.writable ? "may only be written (PROT_WRITE)"
                                                     : "may not be accessed (PROT_NONE)";
   return Error(Code::invalid_argument,
-               "the bytes from " + hex_text(at) + " on" +
+               "the bytes from " + hex_number(at) + " on" +
                    (mapping.name.empty() ? "" : ", of " + mapping.name + ",") + " " + protection +
                    ", and a NIC reads and writes a buffer; give it other memory, or mprotect it");
 }

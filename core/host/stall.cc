@@ -3,16 +3,11 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "core/base/hex.h"
 #include "core/host/symmetric_heap.h"
 
 namespace gdakit {
 namespace {
-
-std::string hex(std::uint64_t value) {
-  char text[24];
-  std::snprintf(text, sizeof(text), "0x%llx", static_cast<unsigned long long>(value));
-  return text;
-}
 
 std::string seconds(std::uint64_t ns) {
   char text[32];
@@ -46,7 +41,7 @@ std::string queue_lines(const StallReport& report) {
          std::to_string(report.reserved) + ", ready " + std::to_string(report.ready) + ", posted " +
          std::to_string(report.posted) + ", doorbell record " +
          std::to_string(report.doorbell_record) + ", completed " +
-         std::to_string(report.completed) + ", last CQE " + hex(report.cqe_tail) +
+         std::to_string(report.completed) + ", last CQE " + hex_number(report.cqe_tail) +
          "\n  to blame: " + blame(report);
 }
 
@@ -162,7 +157,7 @@ std::string describe(format::Syndrome syndrome) {
       return "receiver-not-ready retry exceeded: the peer posted no receive";
     case Syndrome::remote_aborted: return "remote aborted error";
   }
-  return "unknown syndrome " + hex(static_cast<std::uint8_t>(syndrome));
+  return "unknown syndrome " + hex_number(static_cast<std::uint8_t>(syndrome));
 }
 
 std::string opcode_name(std::uint8_t opcode) {
@@ -180,14 +175,15 @@ std::string opcode_name(std::uint8_t opcode) {
     case Opcode::atomic_masked_fa: return "ATOMIC_MASKED_FA";
     case Opcode::dump: return "DUMP";
   }
-  return "opcode " + hex(opcode);
+  return "opcode " + hex_number(opcode);
 }
 
 std::string describe(const QueueError& error, int peer) {
   const std::string queue = "the queue to PE " + std::to_string(peer) + " is broken: ";
   if (error.is_abandoned()) return queue + "a thread gave up waiting on it";
-  return queue + describe(error.syndrome()) + " (vendor syndrome " + hex(error.vendor_syndrome()) +
-         ") at WQE " + std::to_string(error.wqe_index()) + ", " + opcode_name(error.opcode());
+  return queue + describe(error.syndrome()) + " (vendor syndrome " +
+         hex_number(error.vendor_syndrome()) + ") at WQE " + std::to_string(error.wqe_index()) +
+         ", " + opcode_name(error.opcode());
 }
 
 std::string broken_queue_text(std::uint32_t queue, int peer, const std::string& why) {
@@ -217,7 +213,8 @@ bool concerns_queue(Site site) {
 std::string place_text(std::uint64_t address, const SymmetricHeap* heap) {
   const auto* const at = reinterpret_cast<const void*>(address);
   const bool known = heap != nullptr && heap->reserves(at);
-  return known ? heap->describe(at) + " [" + hex(address) + "]" : "address " + hex(address);
+  return known ? heap->describe(at) + " [" + hex_number(address) + "]"
+               : "address " + hex_number(address);
 }
 
 std::string describe(const StallReport& report, int my_pe, const HostView& host) {

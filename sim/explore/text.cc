@@ -1,11 +1,12 @@
 #include "sim/explore/text.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <map>
 #include <numeric>
 #include <set>
 #include <utility>
+
+#include "core/base/hex.h"
 
 namespace gdakit::sim {
 
@@ -24,12 +25,6 @@ std::string padded(std::string text, std::size_t width) {
   return text;
 }
 
-std::string in_hex(std::uint64_t value) {
-  char digits[24];
-  std::snprintf(digits, sizeof digits, "0x%llx", static_cast<unsigned long long>(value));
-  return digits;
-}
-
 std::size_t lane_width(const Trace& trace) {
   std::size_t width = 0;
   for (const Lane& lane : trace.lanes) width = std::max(width, lane.name.size());
@@ -43,9 +38,9 @@ std::string lane_name(const Trace& trace, std::uint32_t lane) {
 std::string value_text(const Event& event) {
   if (event.bytes == 0) return "";
   if (event.kind == EventKind::rmw) {
-    return " " + in_hex(event.old_value) + " -> " + in_hex(event.value);
+    return " " + hex_number(event.old_value) + " -> " + hex_number(event.value);
   }
-  return " = " + in_hex(event.value);
+  return " = " + hex_number(event.value);
 }
 
 std::string read_text(const Event& event) {

@@ -1,8 +1,8 @@
 #include "sim/world/after.h"
 
 #include <algorithm>
-#include <cstdio>
 
+#include "core/base/hex.h"
 #include "core/host/stall.h"
 #include "device/status.h"
 #include "device/watchdog.h"
@@ -14,12 +14,6 @@ namespace {
 
 // So many values are told of an expectation that does not hold.
 constexpr std::size_t kMostLooks = 4;
-
-std::string in_hex(std::uint64_t value) {
-  char text[24];
-  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
-  return text;
-}
 
 }  // namespace
 
@@ -53,7 +47,7 @@ void After::judge(bool holds, const std::string& what, CallPlace at, bool tell_l
     std::string text = "does not hold: " + what;
     for (std::size_t i = 0; tell_looks && i < std::min(looks_.size(), kMostLooks); ++i) {
       text += (i == 0 ? "; " : ", ") + run_.world.place(looks_[i].at) + " is " +
-              in_hex(looks_[i].value);
+              hex_number(looks_[i].value);
     }
     memory.find(FindingKind::invariant, text);
     if (run_.trace != nullptr) trace_looks(at);

@@ -2,22 +2,16 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <string_view>
 
 #include "core/base/assert.h"
+#include "core/base/hex.h"
 #include "core/format/cqe.h"
 #include "core/format/wqe.h"
 #include "device/command.h"
 
 namespace gdakit::sim {
 namespace {
-
-std::string hex(std::uint64_t value) {
-  char text[24];
-  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
-  return text;
-}
 
 std::string plus(std::uint64_t offset) {
   return offset == 0 ? std::string() : " +" + std::to_string(offset);
@@ -50,7 +44,7 @@ std::string place_in(const Region& region, std::uint64_t offset) {
     case RegionKind::command:
       return " command " + std::to_string(offset / sizeof(Command)) +
              plus(offset % sizeof(Command));
-    default: return offset == 0 ? std::string() : " +" + hex(offset);
+    default: return offset == 0 ? std::string() : " +" + hex_number(offset);
   }
 }
 
@@ -94,7 +88,7 @@ const Region* Layout::find(std::uint64_t offset) const {
 
 std::string Layout::name(std::uint64_t offset) const {
   const Region* region = find(offset);
-  if (region == nullptr) return "offset " + hex(offset);
+  if (region == nullptr) return "offset " + hex_number(offset);
   return region->name + place_in(*region, offset - region->begin);
 }
 

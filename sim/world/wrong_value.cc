@@ -1,11 +1,11 @@
 #include "sim/world/wrong_value.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <set>
 #include <string_view>
 #include <utility>
 
+#include "core/base/hex.h"
 #include "sim/explore/text.h"
 
 namespace gdakit::sim {
@@ -13,11 +13,7 @@ namespace {
 
 using Index = std::uint32_t;
 
-std::string value_of(const Event& event) {
-  char text[24];
-  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(event.value));
-  return text;
-}
+std::string value_of(const Event& event) { return hex_number(event.value); }
 
 std::string number_of(Index index) { return "#" + std::to_string(index); }
 

@@ -2,6 +2,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/hex.h"
 #include "tests/support/job.h"
 
 namespace gdakit {
@@ -92,10 +93,7 @@ struct Misused {
 };
 
 std::string hex(const void* address) {
-  char text[24];
-  std::snprintf(text, sizeof text, "0x%llx",
-                static_cast<unsigned long long>(reinterpret_cast<std::uintptr_t>(address)));
-  return text;
+  return hex_number(reinterpret_cast<std::uintptr_t>(address));
 }
 
 struct Case {
