@@ -34,6 +34,13 @@ if(NOT GDAKIT_INSTALL)
   return()
 endif()
 
+# What was compiled quickly is slow on a GPU, and is not what a cluster should get unasked.
+if(gdakit_cuda_is_quick)
+  install(CODE [[message(WARNING
+    "The CUDA parts of this build were compiled quickly, to see that they compile, as there is no "
+    "GPU here. For use on a GPU build and install the preset cuda, or -DGDAKIT_CUDA_QUICK=OFF")]])
+endif()
+
 # gdakit_flags is only for building: the package neither installs nor names it.
 install(TARGETS gdakit gdakit_headers gdakit_nvshmem EXPORT gdakit)
 foreach(room core device sim backends host_calls nvshmem)

@@ -6,6 +6,8 @@ option(GDAKIT_BUILD_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
 option(GDAKIT_BUILD_BENCH "Build the benchmarks" ${PROJECT_IS_TOP_LEVEL})
 set(GDAKIT_CUDA AUTO CACHE STRING
     "Build the CUDA parts (needs the CUDA Toolkit): ON, OFF, or AUTO: where there is one")
+option(GDAKIT_CUDA_QUICK
+       "Where there is no GPU, compile the CUDA parts quickly, to see that they compile" OFF)
 set(GDAKIT_SANITIZER "" CACHE STRING
     "Sanitizers for every target: empty, address,undefined or thread")
 
@@ -33,10 +35,8 @@ if(GDAKIT_CCACHE AND PROJECT_IS_TOP_LEVEL)
 endif()
 
 # From here on GDAKIT_CUDA is ON or OFF.
-set(gdakit_cuda_was_asked_for ${GDAKIT_CUDA})
 set(GDAKIT_LEAST_CUDA 12.8)
 if(GDAKIT_CUDA STREQUAL "AUTO")
-  set(gdakit_cuda_was_asked_for OFF)
   include(CheckLanguage)
   list(APPEND CMAKE_PROGRAM_PATH /usr/local/cuda/bin)
   check_language(CUDA)
@@ -53,16 +53,16 @@ if(GDAKIT_CUDA STREQUAL "AUTO")
   endif()
 endif()
 if(GDAKIT_CUDA)
-  # A machine that has the toolkit and no GPU runs nothing of what nvcc makes there: one kind of
-  # PTX, made fast, shows that the code compiles. Who asks for the CUDA parts by GDAKIT_CUDA=ON gets
-  # machine code for the GPUs that clusters have, and PTX for newer ones.
+  # Machine code for the GPUs that clusters have, and PTX for newer ones. To show that the code
+  # compiles, one kind of PTX will do.
   set(for_no_gpu 90-virtual)
+  set(gdakit_cuda_is_quick OFF)
+  if(GDAKIT_CUDA_QUICK AND NOT EXISTS /dev/nvidiactl AND NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+    set(gdakit_cuda_is_quick ON)
+    set(CMAKE_CUDA_ARCHITECTURES ${for_no_gpu})
+  endif()
   if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-    if(gdakit_cuda_was_asked_for OR EXISTS /dev/nvidiactl)
-      set(CMAKE_CUDA_ARCHITECTURES 80-real 90-real 100)
-    else()
-      set(CMAKE_CUDA_ARCHITECTURES ${for_no_gpu})
-    endif()
+    set(CMAKE_CUDA_ARCHITECTURES 80-real 90-real 100)
   endif()
   enable_language(CUDA)
   if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS GDAKIT_LEAST_CUDA)
@@ -87,7 +87,7 @@ if(GDAKIT_CUDA)
     if(GDAKIT_TEST_CUDA_ARCHITECTURES STREQUAL for_no_gpu)
       set(gdakit_test_nvcc_flags ${made_fast})
     endif()
-    if(CMAKE_CUDA_ARCHITECTURES STREQUAL for_no_gpu)
+    if(gdakit_cuda_is_quick)
       add_compile_options($<$<COMPILE_LANGUAGE:CUDA>:${made_fast}>)
       # The host's part of such a file takes longer than the GPU's.
       string(REPLACE "-O2" "-O0" CMAKE_CUDA_FLAGS_RELWITHDEBINFO

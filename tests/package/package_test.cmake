@@ -2,7 +2,7 @@
 #
 #   cmake -D mode=installed|embedded -D source=ROOT -D build=BUILD -D scratch=DIR
 #         -D generator=NAME -D compiler=CXX -D nvcc=NVCC -D architectures=GPUS -D nvcc_flags=FLAGS
-#         -D launcher=CCACHE -D sanitizer=KINDS -P package_test.cmake
+#         -D launcher=CCACHE -D sanitizer=KINDS -D quick=BOOL -P package_test.cmake
 #
 # installed: installs BUILD below DIR and finds the package there; then, without CMake, compiles as
 #            NVSHMEM's programs are, by what pkg-config says, by CXX, and by NVCC if it is given.
@@ -23,7 +23,11 @@ endif()
 if(mode STREQUAL installed)
   set(prefix ${scratch}/prefix)
   file(REMOVE_RECURSE ${scratch})
-  run(${CMAKE_COMMAND} --install ${build} --prefix ${prefix})
+  execute_process(COMMAND ${CMAKE_COMMAND} --install ${build} --prefix ${prefix}
+                  ERROR_VARIABLE warning COMMAND_ERROR_IS_FATAL ANY)
+  if(quick AND NOT warning MATCHES "compiled quickly")
+    message(FATAL_ERROR "installing what was compiled quickly says nothing of it: ${warning}")
+  endif()
   foreach(header nvshmem.h nvshmemx.h nvshmem_host.h host/nvshmem_api.h device/nvshmem_defines.h
           device_host/nvshmem_common.cuh)
     if(NOT EXISTS ${prefix}/include/gdakit/nvshmem/${header})
