@@ -15,6 +15,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/base/annotate.h"
 #include "core/host/tcp_bootstrap.h"
 #include "core/host/tcp_hub.h"
 #include "tests/host/raw_client.h"
@@ -68,6 +69,8 @@ TEST(TcpBootstrap, ProgramsThatAPeStartsWhileItConnectsDoNotKeepItsSocket) {
 
 // The last descriptor goes to a PE that is told that there is none for it.
 TEST(TcpHub, WithoutADescriptorForAPeItTellsAllWhy) {
+  // That of undefined behaviour, which comes with it: it opens a pipe to look at a virtual call.
+  if (kAddressSanitizer) GTEST_SKIP() << "the sanitizer needs descriptors for its checks";
   const TcpJob job(2);
   UniqueFileDescriptor listener(::fcntl(job.listener.get(), F_DUPFD_CLOEXEC, 0));
   auto hub = TcpHub::start(std::move(listener), {2, job.secret, 20s, kQuiet});
@@ -96,7 +99,6 @@ TEST(TcpHub, WithoutADescriptorForAPeItTellsAllWhy) {
       ::recv(one.get(), &welcome, sizeof welcome, MSG_WAITALL) == sizeof welcome;
   FrameHeader failure{};
   const bool told = zero.receive(failure);
-  // Before anything is checked: a sanitizer needs descriptors for its checks.
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
   ASSERT_TRUE(refused && told);
   EXPECT_EQ(welcome.verdict, static_cast<std::uint32_t>(tcp_wire::Verdict::no_descriptors));
