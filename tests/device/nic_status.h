@@ -129,7 +129,7 @@ class QueueOnNic : public testing::Test {
     context.nic_scope = Scope::system;
     context.state = &shared_->state;
     context.words = &shared_->pe_words;
-    context.watchdog_ns = 10'000'000'000;
+    context.watchdog_ns = 60'000'000'000;
     const Result<void> ran =
         Device::run(WriteWord{context, view_, shared_->words, rkey, lkey, &shared_->status});
     EXPECT_TRUE(ran) << ran.error().message();
