@@ -10,6 +10,8 @@ option(GDAKIT_CUDA_QUICK
        "Where there is no GPU, compile the CUDA parts quickly, to see that they compile" OFF)
 set(GDAKIT_SANITIZER "" CACHE STRING
     "Sanitizers for every target: empty, address,undefined or thread")
+option(GDAKIT_PREBUILT_TESTS
+       "Build tests for another machine: run none to list what is in it, and let programs move" OFF)
 
 if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "Build type" FORCE)
@@ -19,6 +21,14 @@ set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+
+# Programs find their libraries from where they lie themselves. scripts/test --pack packs them.
+if(GDAKIT_PREBUILT_TESTS)
+  set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+  set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+  set(CMAKE_BUILD_RPATH "\$ORIGIN/../lib")
+  set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
+endif()
 
 # ccache finds what another folder of this machine has compiled: it sees paths relative to the build
 # folder, and objects name sources as from the root, wherever that lies. scripts/test counts hits by
@@ -139,6 +149,42 @@ macro(gdakit_compile_for_gpu_at_hand)
   endif()
 endmacro()
 
+# gdakit_list_tests(PROGRAM PREFIX PROPERTIES properties...): every test of that GoogleTest program
+# is a CTest test with these properties, and with PREFIX before its name. In a prebuilt tree the
+# whole program is one, with the label gtest: scripts/prebuilt_run.py lists its tests over there.
+function(gdakit_list_tests program prefix)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "PROPERTIES")
+  if(GDAKIT_PREBUILT_TESTS)
+    add_test(NAME ${prefix}${program} COMMAND ${program})
+    set_tests_properties(${prefix}${program} PROPERTIES ${arg_PROPERTIES})
+    set_property(TEST ${prefix}${program} APPEND PROPERTY LABELS gtest)
+  else()
+    gtest_discover_tests(${program} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} DISCOVERY_TIMEOUT 60
+                         TEST_PREFIX "${prefix}" TEST_LIST ${prefix}${program}_TESTS
+                         PROPERTIES ${arg_PROPERTIES})
+  endif()
+endfunction()
+
+# gdakit_test_runs(TEST NAME target [NAME target...]): the GoogleTest program TEST runs these
+# programs. The macro NAME is the program's path; in a prebuilt tree from its root, where tests run.
+function(gdakit_test_runs test)
+  set(words ${ARGN})
+  while(words)
+    list(POP_FRONT words name target)
+    add_dependencies(${test} ${target})
+    set(path $<TARGET_FILE:${target}>)
+    if(GDAKIT_PREBUILT_TESTS)
+      foreach(prefix "" direct. gpu. gpu.direct.)
+        if(TEST ${prefix}${test})
+          set_property(TEST ${prefix}${test} APPEND PROPERTY REQUIRED_FILES ${path})
+        endif()
+      endforeach()
+      set(path $<PATH:RELATIVE_PATH,${path},${PROJECT_BINARY_DIR}>)
+    endif()
+    target_compile_definitions(${test} PRIVATE ${name}="${path}")
+  endwhile()
+endfunction()
+
 # gdakit_add_test(NAME LABEL label SOURCES... [LIBRARY target] [TIMEOUT seconds] [DIRECT]): one
 # GoogleTest program; every test in it is a CTest test with that label (unit, sim or job).
 # A program of tests/device is built under a sanitizer only if tests/sanitized.cmake lists it.
@@ -164,13 +210,10 @@ function(gdakit_add_test name)
   if(GDAKIT_SANITIZER)  # under the thread sanitizer, on two busy cores, some took a minute
     math(EXPR arg_TIMEOUT "${arg_TIMEOUT} * 5")
   endif()
-  gtest_discover_tests(${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} DISCOVERY_TIMEOUT 60
-                       PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT})
+  gdakit_list_tests(${name} "" PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT})
   if(arg_DIRECT)
-    gtest_discover_tests(${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} DISCOVERY_TIMEOUT 60
-                         TEST_PREFIX direct. TEST_LIST ${name}_DIRECT
-                         PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT}
-                                    ENVIRONMENT GDAKIT_TRANSPORT=direct)
+    gdakit_list_tests(${name} direct. PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT}
+                                                 ENVIRONMENT GDAKIT_TRANSPORT=direct)
   endif()
 endfunction()
 
@@ -186,14 +229,11 @@ function(gdakit_add_gpu_test name)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 60)
   endif()
-  gtest_discover_tests(${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} DISCOVERY_TIMEOUT 60
-                       TEST_PREFIX gpu.
-                       PROPERTIES LABELS gpu TIMEOUT ${arg_TIMEOUT} RESOURCE_LOCK gpu
-                                  ENVIRONMENT GDAKIT_DEVICE=gpu)
+  gdakit_list_tests(${name} gpu. PROPERTIES LABELS gpu TIMEOUT ${arg_TIMEOUT} RESOURCE_LOCK gpu
+                                            ENVIRONMENT GDAKIT_DEVICE=gpu)
   if(arg_DIRECT)
-    gtest_discover_tests(${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} DISCOVERY_TIMEOUT 60
-                         TEST_PREFIX gpu.direct. TEST_LIST ${name}_DIRECT
-                         PROPERTIES LABELS gpu TIMEOUT ${arg_TIMEOUT} RESOURCE_LOCK gpu
-                                    ENVIRONMENT "GDAKIT_DEVICE=gpu;GDAKIT_TRANSPORT=direct")
+    gdakit_list_tests(${name} gpu.direct.
+                      PROPERTIES LABELS gpu TIMEOUT ${arg_TIMEOUT} RESOURCE_LOCK gpu
+                                 ENVIRONMENT "GDAKIT_DEVICE=gpu;GDAKIT_TRANSPORT=direct")
   endif()
 endfunction()
