@@ -9,7 +9,7 @@
 // Memory is the job's, all PEs together, each page counted once: behind init, and when each PE has
 // put to each often enough to have used all of the wires. Descriptors are PE 0's. All PEs share the
 // host's cores, so times grow at least with the PEs; what is held against them is the ratio from
-// row to row.
+// row to row. A second table has init and memory of jobs whose PEs are threads of one process.
 #include <array>
 #include <chrono>
 #include <filesystem>
@@ -30,7 +30,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::uint32_t kPuts = 256;  // the slots of the longest ring
+constexpr std::uint32_t kPuts = 512;  // the slots of the longest ring
 
 enum Figure { kJoin, kBarrier, kInit, kGrowth, kQueue, kEnd, kFigures };
 
@@ -170,6 +170,42 @@ Result<void> run_job(int n_pes, Told* told) {
   return {};
 }
 
+Result<void> measure_threads(int n_pes, Told& told) {
+  Options options;
+  options.device = DeviceChoice::cpu;
+  options.softnic_pes = std::max(options.softnic_pes, static_cast<std::uint32_t>(n_pes));
+  options.watchdog = std::chrono::minutes(10);
+  options.timeout = std::chrono::minutes(10);
+  const Clock::time_point begin = Clock::now();
+  return run_in_process(n_pes, options, [&](Context& context) -> Result<void> {
+    const bool tells = context.my_pe() == 0;
+    if (tells) {
+      told.ms[kInit] = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+      told.bytes_at_first = proportional_bytes();
+    }
+    auto words = context.allocate<std::uint64_t>(static_cast<std::size_t>(context.n_pes()));
+    if (!words) return words.error();
+    Result<void> done = context.launch(PutToAll{*words}, {.blocks = 1, .threads = 1});
+    if (done && tells) told.bytes_after_puts = proportional_bytes();
+    return done ? context.barrier() : done;
+  });
+}
+
+// The job in a process of its own, whose memory is that job's alone.
+Result<void> run_threads(int n_pes, Told* told) {
+  const pid_t job = ::fork();
+  if (job < 0) return Error::from_errno("fork for a job of " + std::to_string(n_pes), errno);
+  if (job == 0) {
+    const Result<void> done = measure_threads(n_pes, *told);
+    if (!done) std::fprintf(stderr, "scaling_bench: %s\n", done.error().message().c_str());
+    told->succeeded = static_cast<bool>(done);
+    ::_exit(0);
+  }
+  ::waitpid(job, nullptr, 0);
+  if (told->succeeded) return {};
+  return Error(Code::system, "the job of " + std::to_string(n_pes) + " threads failed");
+}
+
 double megabytes(const Told* told, int n_pes, std::uint64_t Told::*bytes) {
   double sum = 0;
   for (int rank = 0; rank < n_pes; ++rank) sum += static_cast<double>(told[rank].*bytes);
@@ -189,6 +225,9 @@ Result<void> measure(const std::vector<std::uint64_t>& sizes, Report& report) {
                                    {"with used wires", "MB"},
                                    {"descriptors", ""}},
                                   "cost");
+  Table& threads = report.add_table(
+      "cost by PEs of one process, soft NIC",
+      {{"PEs", ""}, {"init", "ms"}, {"memory", "MB"}, {"with used wires", "MB"}}, "threads");
   for (const std::uint64_t size : sizes) {
     const int n_pes = static_cast<int>(size);
     const std::size_t bytes = size * sizeof(Told);
@@ -202,6 +241,12 @@ Result<void> measure(const std::vector<std::uint64_t>& sizes, Report& report) {
       table.add_row({size, ms[kJoin], ms[kBarrier], ms[kInit], ms[kGrowth], ms[kQueue], ms[kEnd],
                      megabytes(told, n_pes, &Told::bytes_at_first),
                      megabytes(told, n_pes, &Told::bytes_after_puts), told->descriptors});
+    }
+    *told = {};
+    if (ran) ran = run_threads(n_pes, told);
+    if (ran) {
+      threads.add_row({size, told->ms[kInit], megabytes(told, 1, &Told::bytes_at_first),
+                       megabytes(told, 1, &Told::bytes_after_puts)});
     }
     ::munmap(shared, bytes);
     if (!ran) return ran;

@@ -1,5 +1,7 @@
 #include "backends/softnic/loopback_wire.h"
 
+#include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cstring>
 #include <string>
@@ -203,6 +205,15 @@ bool LoopbackWire::unread(Endpoint endpoint) const {
          outbound_[endpoint].writer.unretired() != 0;
 }
 
+LoopbackOptions LoopbackOptions::for_endpoints(std::uint32_t endpoints) {
+  constexpr std::uint32_t kSlotsOfOne = 4096;  // in all rings to or from one endpoint
+  constexpr std::uint32_t kFewest = 8, kMost = 512;
+  LoopbackOptions options;
+  options.endpoints = endpoints;
+  options.slots = std::clamp(std::bit_floor(kSlotsOfOne / endpoints), kFewest, kMost);
+  return options;
+}
+
 LoopbackFabric::LoopbackFabric(const LoopbackOptions& options)
     : options_(options),
       rings_(std::size_t{options.endpoints} * options.endpoints),
@@ -259,6 +270,11 @@ Result<std::unique_ptr<Wire>> LoopbackFabric::attach_locked(Endpoint endpoint) {
   attached_[endpoint].store(true, std::memory_order_release);
   if (endpoint >= endpoints_.load()) endpoints_.store(endpoint + 1, std::memory_order_release);
   return std::unique_ptr<Wire>(std::move(wire));
+}
+
+std::size_t LoopbackFabric::ring_bytes() {
+  const std::lock_guard lock(mutex_);
+  return owned_.size() * (sizeof(LoopbackRing) + options_.slots * sizeof(Slot));
 }
 
 void LoopbackFabric::detach(Endpoint endpoint) {

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -25,6 +26,10 @@ struct LoopbackOptions {
   std::uint32_t mtu = 65536;
   std::uint32_t slots = 512;  // packets per directed pair; a power of two
   std::uint32_t endpoints = 64;
+
+  // For so many endpoints: slots become fewer as rings become more, so that the rings grow with the
+  // endpoints and not with their square, by about 1 MB for each.
+  static LoopbackOptions for_endpoints(std::uint32_t endpoints);
 };
 
 class LoopbackFabric : public std::enable_shared_from_this<LoopbackFabric> {
@@ -35,6 +40,9 @@ class LoopbackFabric : public std::enable_shared_from_this<LoopbackFabric> {
   // A new endpoint: the lowest number that is free, or `wanted`.
   Result<std::unique_ptr<Wire>> attach();
   Result<std::unique_ptr<Wire>> attach(Endpoint wanted);
+
+  // What the rings take, all of them together.
+  std::size_t ring_bytes();
 
  private:
   friend class LoopbackWire;

@@ -322,16 +322,18 @@ class LoopbackProvider final : public BackendProvider {
                                         MemoryProvider& memory) override {
     const auto endpoint = static_cast<Endpoint>(bootstrap.rank());
     if (Result<void> fits = check_size(options, bootstrap.size()); !fits) return fits.error();
-    Result<std::unique_ptr<Wire>> wire = fabric(options, memory)->attach(endpoint);
+    Result<std::unique_ptr<Wire>> wire =
+        fabric(options, bootstrap.size(), memory)->attach(endpoint);
     if (!wire) return wire.error();
     return open_on_wire(options, std::move(*wire), memory, domain_);
   }
 
  private:
   // The first PE to come makes it; all PEs of a job are on GPUs or none.
-  std::shared_ptr<LoopbackFabric> fabric(const Options& options, const MemoryProvider& memory) {
+  std::shared_ptr<LoopbackFabric> fabric(const Options& options, int size,
+                                         const MemoryProvider& memory) {
     const std::lock_guard lock(mutex_);
-    LoopbackOptions made;
+    auto made = LoopbackOptions::for_endpoints(static_cast<std::uint32_t>(size));
     made.mtu = reference_mtu(memory);
     made.endpoints = options.softnic_pes;
     if (fabric_ == nullptr) fabric_ = LoopbackFabric::create(made);

@@ -1,6 +1,7 @@
 #include "backends/softnic/loopback_wire.h"
 
 #include <cstring>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -88,6 +89,16 @@ TEST(LoopbackWire, HasNoMoreThanItsEndpoints) {
   const auto fabric = LoopbackFabric::create({.endpoints = 100});
   EXPECT_FALSE(fabric->attach(100));
   EXPECT_TRUE(fabric->attach(99));
+}
+
+TEST(LoopbackWire, RingsGrowWithTheEndpointsAndNotWithTheirSquare) {
+  constexpr std::size_t kMillion = 1'000'000;
+  for (const std::uint32_t endpoints : {2u, 8u, 64u}) {
+    const auto fabric = LoopbackFabric::create(LoopbackOptions::for_endpoints(endpoints));
+    std::vector<std::unique_ptr<Wire>> wires;
+    for (Endpoint i = 0; i < endpoints; ++i) wires.push_back(std::move(*fabric->attach()));
+    EXPECT_LE(fabric->ring_bytes(), 2 * kMillion * endpoints) << endpoints << " endpoints";
+  }
 }
 
 TEST(LoopbackRecall, VoidsWhatIsByReferenceAndStillUnread) {
