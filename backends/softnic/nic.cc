@@ -69,6 +69,7 @@ Result<> Nic::wait_until_unused(const char* call) {
   const std::lock_guard lock(removal_mutex_);
   const Clock::time_point now = Clock::now();
   const Clock::time_point limit = waited_in_vain_ ? now : now + removal_limit_;
+  thread_->wake();
   const bool drained = drain(limit);
   if (drained) thread_->locked([this] { wire_->recall(); });
   const bool recalled = drained && wait_for(limit, [this] {

@@ -1,9 +1,9 @@
 #include "backends/softnic/nic_thread.h"
 
-#include <algorithm>
 #include <chrono>
 
 #include "backends/softnic/clock.h"
+#include "core/base/idle_sleep.h"
 #include "core/base/library_thread.h"
 
 namespace gdakit::softnic {
@@ -11,10 +11,12 @@ NicThread::NicThread(const NicThreadOptions& options, Engine& engine, UarPages& 
     : options_(options),
       engine_(engine),
       pages_(pages),
+      idle_since_ns_(steady_now_ns()),
       thread_(start_library_thread([this] { run(); })) {}
 
 NicThread::~NicThread() {
   stopping_.store(true, std::memory_order_relaxed);
+  wake();
   thread_.join();
 }
 
@@ -24,6 +26,22 @@ void NicThread::pause() {
 
 void NicThread::resume() {
   locked([this] { paused_ = false; });
+  wake();
+}
+
+void NicThread::wake() {
+  {
+    const std::lock_guard lock(sleep_mutex_);
+    awake_ = true;
+  }
+  woken_.notify_one();
+}
+
+void NicThread::sleep(std::chrono::nanoseconds duration) {
+  std::unique_lock lock(sleep_mutex_);
+  if (!woken_.wait_for(lock, duration, [this] { return awake_; })) return;
+  awake_ = false;
+  idle_since_ns_ = steady_now_ns();
 }
 
 // A batch of steps under one lock, with one look at the clock.
@@ -41,13 +59,14 @@ bool NicThread::run_steps() {
   }
   engine_waits_ = engine_.waiting();
   engine_started_ = engine_.started();
+  if (worked) idle_since_ns_ = now;
   return worked;
 }
 
-void NicThread::rest(std::uint32_t idle_rounds) const {
+void NicThread::rest(std::uint32_t idle_rounds) {
   // NICs that sleep until then leave few cores to the inits of many PEs.
   if (!engine_started_ && !engine_waits_) {
-    std::this_thread::sleep_for(std::chrono::microseconds(options_.sleep_before_start_us));
+    sleep(std::chrono::microseconds(options_.sleep_before_start_us));
     return;
   }
   if (idle_rounds <= options_.idle_spins) return;
@@ -55,12 +74,9 @@ void NicThread::rest(std::uint32_t idle_rounds) const {
     std::this_thread::yield();
     return;
   }
-  const std::uint32_t sleeps = idle_rounds - options_.idle_spins - options_.idle_yields;
   // What DMA or a peer will soon let go on is not to wait for a long sleep.
-  const std::uint32_t growth = engine_waits_ ? 0 : std::min(sleeps / 64, 16u);
-  const std::uint32_t sleep_us =
-      std::min(options_.longest_sleep_us, options_.shortest_sleep_us << growth);
-  std::this_thread::sleep_for(std::chrono::microseconds(sleep_us));
+  const std::uint64_t idle_ns = engine_waits_ ? 0 : steady_now_ns() - idle_since_ns_;
+  sleep(idle_sleep(std::chrono::nanoseconds(idle_ns)));
 }
 
 void NicThread::run() {

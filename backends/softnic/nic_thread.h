@@ -2,11 +2,13 @@
 // do.
 //
 // Control-path calls of other threads run between two steps, under locked(). An idle thread spins,
-// then yields, then sleeps for longer and longer, so that many NICs and GPU threads share few
-// cores.
+// then yields, then sleeps for longer and longer (core/base/idle_sleep.h), so that many NICs and
+// GPU threads share few cores.
 #pragma once
 
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <mutex>
 #include <thread>
@@ -19,10 +21,8 @@ namespace gdakit::softnic {
 
 struct NicThreadOptions {
   std::uint32_t steps_per_lock = 16;
-  std::uint32_t idle_spins = 64;    // rounds without work before the thread yields
-  std::uint32_t idle_yields = 256;  // ... before it sleeps
-  std::uint32_t shortest_sleep_us = 1;
-  std::uint32_t longest_sleep_us = 50;
+  std::uint32_t idle_spins = 64;               // rounds without work before the thread yields
+  std::uint32_t idle_yields = 256;             // ... before it sleeps
   std::uint32_t sleep_before_start_us = 2000;  // while no queue pair has been connected
 };
 
@@ -43,6 +43,9 @@ class NicThread {
     return std::forward<Call>(call)();
   }
 
+  // Ends the thread's sleep: the caller is about to wait for its steps.
+  void wake();
+
   // Returns when no step is under way; none begins before resume().
   void pause();
   void resume();
@@ -50,7 +53,8 @@ class NicThread {
  private:
   void run();
   bool run_steps();
-  void rest(std::uint32_t idle_rounds) const;
+  void rest(std::uint32_t idle_rounds);
+  void sleep(std::chrono::nanoseconds duration);
 
   const NicThreadOptions options_;
   Engine& engine_;
@@ -62,6 +66,10 @@ class NicThread {
   // As of the last step; the thread's own.
   bool engine_waits_ = false;
   bool engine_started_ = false;
+  std::uint64_t idle_since_ns_;
+  std::mutex sleep_mutex_;
+  std::condition_variable woken_;
+  bool awake_ = false;  // by wake(), and not yet noticed
   std::thread thread_;
 };
 

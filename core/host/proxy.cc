@@ -2,13 +2,15 @@
 
 #include <chrono>
 
+#include "core/base/idle_sleep.h"
 #include "core/base/library_thread.h"
 
 namespace gdakit {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 constexpr int kBusyTurns = 1000;  // turns without news before the thread begins to sleep
-constexpr std::chrono::microseconds kSleep{20};
 
 }  // namespace
 
@@ -26,10 +28,12 @@ void Proxy::watch(const ProxiedQueue& queue) {
 
 void Proxy::run() {
   int idle_turns = 0;
+  Clock::time_point idle_since = Clock::now();
   while (!stop_.load(std::memory_order_relaxed)) {
     idle_turns = turn() ? 0 : idle_turns + 1;
+    if (idle_turns == 1) idle_since = Clock::now();
     if (idle_turns > kBusyTurns) {
-      std::this_thread::sleep_for(kSleep);
+      std::this_thread::sleep_for(idle_sleep(Clock::now() - idle_since));
     } else if (idle_turns > 0) {
       std::this_thread::yield();
     }

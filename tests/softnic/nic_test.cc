@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <thread>
 #include <vector>
 
@@ -117,6 +118,25 @@ TEST(Nic, RefusesWhatItCannotRun) {
   NicOptions odd;
   odd.engine.window = 100;
   EXPECT_FALSE(Nic::open(odd, std::make_unique<HostDma>(), std::move(*fabric->attach())));
+}
+
+// How often threads of this process have gone to sleep or waited.
+long pauses() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_nvcsw;
+}
+
+TEST(Nic, WakesMoreSeldomTheLongerItIsIdle) {
+  Two two;
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  const auto begin = std::chrono::steady_clock::now();
+  const long before = pauses();
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  const long after = pauses();
+  const std::chrono::duration<double, std::milli> passed = std::chrono::steady_clock::now() - begin;
+  // Two NICs that sleep 0.3 ms each time.
+  EXPECT_LE(after - before, 2 * static_cast<long>(passed.count() / 0.3) + 20);
 }
 
 TEST(Nic, MovesDataThatIsPolledByAThread) {
