@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Runs tests that another machine has built: the folder that scripts/test --pack wrote.
 
-    scripts/test --prebuilt DIR [--label LABEL] [--jobs N] [-R REGEX] [-E REGEX]
-    DIR/run-tests [--label-regex REGEX] [--jobs N] [-R REGEX] [-E REGEX]
+    scripts/test --prebuilt DIR [--label LABEL] [--jobs N] [-R REGEX] [-E REGEX] [--alone]
+    DIR/run-tests [--label-regex REGEX] [--jobs N] [-R REGEX] [-E REGEX] [--alone]
 
 Needs python3 and no more: no compiler, no CMake, no network, no other file of gdakit. DIR is only
 read; it may lie anywhere. The programs are unpacked below TMPDIR and removed again.
 
 The tests of a GoogleTest program run in one process, one after the other, and those behind a test
-that failed, crashed or took too long in another. Tests that share a GPU take turns. What has to end
+that failed, crashed or took too long in another: on a GPU a new process takes a second. --alone
+gives each test a process, as CTest does. Tests that share a GPU take turns. What has to end
 is killed with its whole process group. Prints a line for each test, as CTest does, with the output
 of those that fail; then the slow ones, the skipped ones with their reasons, and the failed ones.
 The exit status is 0 if tests ran and none failed.
@@ -58,10 +59,13 @@ class Processes:
     def __init__(self, tree):
         self.tree = tree
         self.running = set()
+        self.stopped = False
 
     def run(self, test, arguments, on_line):
         """Its exit status, or None if it was killed because `limit` seconds passed since it began
         or on_line, which gets each line that it prints, last returned True."""
+        if self.stopped:
+            raise InterruptedError("the tests were stopped")
         limit = test.get("timeout", DEFAULT_LIMIT)
         environment = dict(os.environ)
         environment.update(pair.split("=", 1) for pair in test.get("environment", ()))
@@ -117,6 +121,7 @@ class Processes:
         self.running.discard(process)
 
     def end_all(self):
+        self.stopped = True
         for process in list(self.running):
             self.end(process)
 
@@ -174,9 +179,10 @@ class Command:
 class Program:
     """The tests of a GoogleTest program."""
 
-    def __init__(self, test, listed):
+    def __init__(self, test, listed, alone):
         program = pathlib.PurePath(test["command"][0]).name
         self.test = test
+        self.alone = alone
         self.prefix = test["name"].removesuffix(program)
         self.shown = {name: self.prefix + shown for name, shown in listed}
 
@@ -192,7 +198,7 @@ class Program:
         for name in self.shown.keys() - set(left):
             report(Result(self.shown[name], "Skipped", 0, reason="disabled"))
         while left:
-            one = OneProcess(left)
+            one = OneProcess(left[:1] if self.alone else left)
             status = processes.run(self.test, one.arguments(), one.on_line)
             for result in one.results(status):
                 left.remove(result.name)
@@ -256,28 +262,31 @@ class OneProcess:
 
 
 def parse_listed(text):
-    """(name, name as CTest shows it) of each test that --gtest_list_tests prints."""
+    """(name, name to show) of each test that --gtest_list_tests prints. As with CTest, types and
+    values stand in the place of numbers; names that the program gives them stay."""
     listed = []
-    suite = shown_suite = ""
+    suite = shown_suite = kind = ""
     for line in text.splitlines():
         bare = line.split("#", 1)[0].strip()
         if not line.startswith(" "):
             if re.fullmatch(r"\S+\.", bare):
+                typed = re.search(r"/\d+\. +# TypeParam = (.*)", line)
                 suite = bare
-                shown_suite = re.sub(r"/\d+\.\s+#.*?= +", "/", line) + "." if "#" in line else bare
+                shown_suite = re.sub(r"/\d+\.$", ".", bare) if typed else bare
+                kind = f"<{typed[1]}>" if typed else ""
         elif suite and bare:
-            value = re.sub(r"/\d+\s+# GetParam\(\) = ", "/", line.strip())
-            listed.append((suite + bare, shown_suite + (bare if "#" in value else value)))
+            value = re.sub(r"/\d+[ #]+GetParam\(\) = ", "/", line.strip())
+            listed.append((suite + bare, shown_suite + (bare if "#" in value else value) + kind))
     return listed
 
 
-def list_tests(test, processes):
+def list_tests(test, processes, alone):
     lines = []
     status = processes.run(test, ["--gtest_list_tests"], lambda line: lines.append(line))
     listed = parse_listed("\n".join(lines))
     if status != 0 or not listed:
         return None, "\n".join([*lines, f"the program {how_it_ended(status)} and lists no tests"])
-    return Program(test, listed), ""
+    return Program(test, listed, alone), ""
 
 
 class Reporter:
@@ -401,7 +410,7 @@ def find_parts(tests, arguments, processes, report_failure):
                 test = next(unlisted, None)
             if test is None:
                 return
-            program, output = list_tests(test, processes)
+            program, output = list_tests(test, processes, arguments.alone)
             if program is None:
                 report_failure(Result(test["name"], "Failed", 0, output))
                 continue
@@ -437,6 +446,7 @@ def parse_arguments():
     parser.add_argument("-L", "--label-regex", default="")
     parser.add_argument("-R", "--tests-regex", default="")
     parser.add_argument("-E", "--exclude-regex")
+    parser.add_argument("--alone", action="store_true", help="give each test a process of its own")
     return parser.parse_args()
 
 

@@ -82,9 +82,9 @@ class RunsElsewhere(unittest.TestCase):
         self.assertIn("the program was ended by signal 6", self.ran.stdout)
         self.assertIn("as it shall", self.ran.stdout)
 
-    def test_names_are_ctest_s(self):
-        self.assertEqual(self.statuses("Typed/"), {"int.HasAType": "Passed",
-                                                   "double.HasAType": "Passed"})
+    def test_names_have_types_and_values(self):
+        self.assertEqual(self.statuses("Typed."), {"HasAType<int>": "Passed",
+                                                   "HasAType<double>": "Passed"})
         self.assertEqual(self.statuses("Some/Given."), {"HasAValue/6": "Passed",
                                                         "HasAValue/7": "Passed"})
 
@@ -121,6 +121,24 @@ class Chooses(unittest.TestCase):
         self.assertIn("100% tests passed, 0 tests failed out of 5\n", ran.stdout)
         ran = prebuilt("-R", "Given|passes$", "--label", "job")
         self.assertIn("100% tests passed, 0 tests failed out of 1\n", ran.stdout)
+
+    def test_a_process_for_each(self):
+        ran = prebuilt("-R", "^Cases.(Finds|Shares)", "--alone")
+        self.assertIn("66% tests passed, 1 tests failed out of 3\n", ran.stdout)
+        self.assertIn("  Cases.SharesTheProcess (Failed)\n", ran.stdout)
+
+    def test_stopped_it_leaves_nothing_behind(self):
+        scratch = SCRATCH / "scratch"
+        scratch.mkdir()
+        run = subprocess.Popen([PACKED / "run-tests", "-R", "^command.(passes$|hangs)", "-j1"],
+                               env={**BARE, "TMPDIR": str(scratch)}, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, text=True)
+        self.assertIn("2 tests of ", run.stdout.readline())
+        self.assertIn("command.passes ", run.stdout.readline())  # the other one runs now, or soon
+        run.terminate()
+        run.communicate()
+        self.assertEqual(run.returncode, 128 + 15)
+        self.assertEqual(list(scratch.iterdir()), [])
 
     def test_and_refuses_to_run_nothing(self):
         ran = prebuilt("-R", "nothing_like_it")
