@@ -251,7 +251,7 @@ class SimMachine {
   template <class T>
   static T from_raw(std::uint64_t raw) {
     T value;
-    std::memcpy(&value, &raw, sizeof(T));
+    std::memcpy(static_cast<void*>(&value), &raw, sizeof(T));
     return value;
   }
 
