@@ -1,13 +1,11 @@
 #include "sim/world/call_scope.h"
 
+#include <utility>
+
+#include "sim/world/kernel_team.h"
+
 namespace gdakit::sim {
 namespace {
-
-std::string bytes_text(std::uint64_t bytes) {
-  return std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes");
-}
-
-std::string pe_text(int pe) { return "PE " + std::to_string(pe); }
 
 const char* sign(Compare compare) {
   switch (compare) {
@@ -22,6 +20,29 @@ const char* sign(Compare compare) {
 }
 
 }  // namespace
+
+std::string bytes_text(std::uint64_t bytes) {
+  return std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes");
+}
+
+std::string elements_text(std::uint64_t count, std::uint64_t element_bytes) {
+  return std::to_string(count) + " x " + bytes_text(element_bytes);
+}
+
+std::string pe_text(int pe) { return "PE " + std::to_string(pe); }
+
+const char* operation_text(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::sum: return "sum";
+    case ReduceOp::prod: return "product";
+    case ReduceOp::min: return "minimum";
+    case ReduceOp::max: return "maximum";
+    case ReduceOp::bit_and: return "and";
+    case ReduceOp::bit_or: return "or";
+    case ReduceOp::bit_xor: return "xor";
+  }
+  return "?";
+}
 
 bool CallScope::enter(CallPlace at, const char* name) {
   if (machine_.call() != nullptr) return false;
@@ -41,6 +62,15 @@ CallScope::CallScope(SimMachine& machine, CallPlace at, const char* name, std::u
   machine.note_call(
       std::string(name) + " " + bytes_text(bytes) + " " + direction + " " + pe_text(pe),
       machine.place_on(static_cast<std::uint32_t>(pe), remote));
+}
+
+CallScope::CallScope(SimMachine& machine, CallPlace at, const char* name, std::uint64_t count,
+                     std::uint64_t element_bytes, const char* direction, int pe, const void* remote)
+    : machine_(machine), outermost_(enter(at, name)) {
+  if (!outermost_ || !machine.tracing()) return;
+  machine.note_call(std::string(name) + " " + elements_text(count, element_bytes) + " " +
+                        direction + " " + pe_text(pe),
+                    machine.place_on(static_cast<std::uint32_t>(pe), remote));
 }
 
 CallScope::CallScope(SimMachine& machine, CallPlace at, const char* name, std::uint64_t bytes,
@@ -66,6 +96,13 @@ CallScope::CallScope(SimMachine& machine, CallPlace at, const char* name, Compar
   if (!outermost_ || !machine.tracing()) return;
   machine.note_call(std::string(name) + " " + sign(compare) + " " + value,
                     machine.place_here(word));
+}
+
+void CallScope::note_collective(std::string name, const std::string& details, Team team,
+                                const void* dest) {
+  if (!details.empty()) name += " " + details;
+  if (team != kTeamWorld) name += " in team " + std::to_string(team.id);
+  machine_.note_call(std::move(name), machine_.place_here(dest));
 }
 
 CallScope::~CallScope() {

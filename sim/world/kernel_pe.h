@@ -1,7 +1,7 @@
 // KernelPe: the Pe that the kernels of a world get. It does what Pe does, and notes which call of
 // the kernel's source is under way, so that reports speak of the kernel and not of the protocol.
-// Calls that are not here (strided transfers, collectives, ...) are Pe's own; what happens in them
-// is shown as the protocol's.
+// Every call that reads or writes memory is here or in kernel_words.h, kernel_atomics.h and
+// kernel_team.h; one that is not would be shown as what the protocol does in it.
 #pragma once
 
 #include <cstddef>
@@ -10,16 +10,20 @@
 
 #include "device/pe.h"
 #include "sim/world/call_scope.h"
+#include "sim/world/kernel_atomics.h"
+#include "sim/world/kernel_team.h"
+#include "sim/world/kernel_words.h"
 
 namespace gdakit::sim {
 
 template <class Group = ThreadGroup, class Publication = SharedPublication>
-class KernelPe : public Pe<SimMachine, Group, Publication> {
-  using Base = Pe<SimMachine, Group, Publication>;
+class KernelPe : public KernelWords<KernelAtomics<Pe<SimMachine, Group, Publication>>> {
+  using Handle = Pe<SimMachine, Group, Publication>;
+  using Base = KernelWords<KernelAtomics<Handle>>;
   using At = CallPlace;
 
  public:
-  KernelPe(const Base& base) : Base(base) {}
+  KernelPe(const Handle& pe) : Base(pe), machine_(Base::machine()) {}
 
   KernelPe<WarpGroup, Publication> warp() const { return Base::warp(); }
   KernelPe<BlockGroup, Publication> block() const { return Base::block(); }
@@ -29,6 +33,7 @@ class KernelPe : public Pe<SimMachine, Group, Publication> {
   KernelPe<Group, ExclusivePublication> exclusively_on(std::uint32_t queue) const {
     return Base::exclusively_on(queue);
   }
+  KernelTeam<Group> team(Team which) const { return {machine_, this->context(), which}; }
 
   // ---- Put and get (device/pe_rma.h).
   template <class T>
@@ -96,13 +101,57 @@ class KernelPe : public Pe<SimMachine, Group, Publication> {
   template <class T>
   Status put_value(T* remote, type_identity_t<T> value, int pe, Batch batch = Batch::last,
                    At at = At::here()) {
-    const CallScope call(this->machine(), at, "put_value", shown(value), pe, remote);
+    const CallScope call(this->machine(), at, "put_value", shown(this->machine(), value), pe,
+                         remote);
     return Base::put_value(remote, value, pe, batch);
   }
   template <class T>
   T get_value(const T* remote, int pe, Status* status = nullptr, At at = At::here()) {
     const CallScope call(this->machine(), at, "get_value", "", pe, remote);
     return Base::get_value(remote, pe, status);
+  }
+
+  // ---- Strided put and get.
+
+  template <class T>
+  Status iput(T* remote, const T* local, std::ptrdiff_t remote_stride, std::ptrdiff_t local_stride,
+              std::size_t count, int pe, At at = At::here()) {
+    const CallScope call(this->machine(), at, "iput", count, sizeof(T), "to", pe, remote);
+    return Base::iput(remote, local, remote_stride, local_stride, count, pe);
+  }
+  template <class T>
+  Status iput_nbi(T* remote, const T* local, std::ptrdiff_t remote_stride,
+                  std::ptrdiff_t local_stride, std::size_t count, int pe, Batch batch = Batch::last,
+                  At at = At::here()) {
+    const CallScope call(this->machine(), at, "iput_nbi", count, sizeof(T), "to", pe, remote);
+    return Base::iput_nbi(remote, local, remote_stride, local_stride, count, pe, batch);
+  }
+  template <class T>
+  Ticket iput_async(T* remote, const T* local, std::ptrdiff_t remote_stride,
+                    std::ptrdiff_t local_stride, std::size_t count, int pe,
+                    Batch batch = Batch::last, At at = At::here()) {
+    const CallScope call(this->machine(), at, "iput_async", count, sizeof(T), "to", pe, remote);
+    return Base::iput_async(remote, local, remote_stride, local_stride, count, pe, batch);
+  }
+  template <class T>
+  Status iget(T* local, const T* remote, std::ptrdiff_t local_stride, std::ptrdiff_t remote_stride,
+              std::size_t count, int pe, At at = At::here()) {
+    const CallScope call(this->machine(), at, "iget", count, sizeof(T), "from", pe, remote);
+    return Base::iget(local, remote, local_stride, remote_stride, count, pe);
+  }
+  template <class T>
+  Status iget_nbi(T* local, const T* remote, std::ptrdiff_t local_stride,
+                  std::ptrdiff_t remote_stride, std::size_t count, int pe,
+                  Batch batch = Batch::last, At at = At::here()) {
+    const CallScope call(this->machine(), at, "iget_nbi", count, sizeof(T), "from", pe, remote);
+    return Base::iget_nbi(local, remote, local_stride, remote_stride, count, pe, batch);
+  }
+  template <class T>
+  Ticket iget_async(T* local, const T* remote, std::ptrdiff_t local_stride,
+                    std::ptrdiff_t remote_stride, std::size_t count, int pe,
+                    Batch batch = Batch::last, At at = At::here()) {
+    const CallScope call(this->machine(), at, "iget_async", count, sizeof(T), "from", pe, remote);
+    return Base::iget_async(local, remote, local_stride, remote_stride, count, pe, batch);
   }
 
   // ---- Signals.
@@ -151,57 +200,17 @@ class KernelPe : public Pe<SimMachine, Group, Publication> {
   Status signal(std::uint64_t* word, std::uint64_t value, SignalOp op, int pe,
                 Batch batch = Batch::last, At at = At::here()) {
     const CallScope call(this->machine(), at, op == SignalOp::set ? "signal set" : "signal add",
-                         shown(value), pe, word);
+                         shown(this->machine(), value), pe, word);
     return Base::signal(word, value, op, pe, batch);
-  }
-  std::uint64_t signal_fetch(const std::uint64_t* word, Status* status = nullptr,
-                             At at = At::here()) {
-    const CallScope call(this->machine(), at, "signal_fetch", "", Base::my_pe(), word);
-    return Base::signal_fetch(word, status);
-  }
-  std::uint64_t signal_wait_until(const std::uint64_t* word, Compare compare, std::uint64_t value,
-                                  Status* status = nullptr, At at = At::here()) {
-    const CallScope call(this->machine(), at, "signal_wait_until", compare, shown(value), word);
-    return Base::signal_wait_until(word, compare, value, status);
-  }
-
-  // ---- Waits (device/pe_words.h).
-
-  template <class T>
-  Status wait_until(const T* word, Compare compare, type_identity_t<T> value, At at = At::here()) {
-    const CallScope call(this->machine(), at, "wait_until", compare, shown(value), word);
-    return Base::wait_until(word, compare, value);
-  }
-  template <class T>
-  Status wait_until_all(const T* words, std::size_t count, const int* skip, Compare compare,
-                        type_identity_t<T> value, At at = At::here()) {
-    const CallScope call(this->machine(), at, "wait_until_all", compare, shown(value), words);
-    return Base::wait_until_all(words, count, skip, compare, value);
-  }
-  template <class T>
-  Status wait_until_any(const T* words, std::size_t count, const int* skip, Compare compare,
-                        type_identity_t<T> value, std::size_t* index, At at = At::here()) {
-    const CallScope call(this->machine(), at, "wait_until_any", compare, shown(value), words);
-    return Base::wait_until_any(words, count, skip, compare, value, index);
-  }
-  template <class T>
-  Status wait_until_some(const T* words, std::size_t count, const int* skip, Compare compare,
-                         type_identity_t<T> value, std::size_t* indices, std::size_t* found,
-                         At at = At::here()) {
-    const CallScope call(this->machine(), at, "wait_until_some", compare, shown(value), words);
-    return Base::wait_until_some(words, count, skip, compare, value, indices, found);
-  }
-  template <class T>
-  bool test(const T* word, Compare compare, type_identity_t<T> value, At at = At::here()) {
-    const CallScope call(this->machine(), at, "test", compare, shown(value), word);
-    return Base::test(word, compare, value);
-  }
-  bool test(const Ticket& ticket, Status* status = nullptr, At at = At::here()) {
-    const CallScope call(this->machine(), at, "test");
-    return Base::test(ticket, status);
   }
 
   // ---- Completion and order (device/pe.h), locks (device/lock.h).
+
+  using Base::test;
+  bool test(const Ticket& ticket, Status* status = nullptr, At at = At::here()) {
+    const CallScope call(this->machine(), at, "test");
+    return Handle::test(ticket, status);
+  }
 
   Status wait(const Ticket& ticket, At at = At::here()) {
     const CallScope call(this->machine(), at, "wait");
@@ -236,96 +245,8 @@ class KernelPe : public Pe<SimMachine, Group, Publication> {
     return Base::test_lock(lock, status);
   }
 
-  // ---- Atomics (device/pe_atomics.h).
-
-  template <class T>
-  Status atomic_add(T* remote, type_identity_t<T> value, int pe, Batch batch = Batch::last,
-                    At at = At::here()) {
-    const CallScope call(this->machine(), at, "atomic_add", shown(value), pe, remote);
-    return Base::atomic_add(remote, value, pe, batch);
-  }
-  template <class T>
-  Status atomic_set(T* remote, type_identity_t<T> value, int pe, Batch batch = Batch::last,
-                    At at = At::here()) {
-    const CallScope call(this->machine(), at, "atomic_set", shown(value), pe, remote);
-    return Base::atomic_set(remote, value, pe, batch);
-  }
-  template <class T>
-  Status atomic_and(T* remote, type_identity_t<T> value, int pe, Batch batch = Batch::last,
-                    At at = At::here()) {
-    const CallScope call(this->machine(), at, "atomic_and", shown(value), pe, remote);
-    return Base::atomic_and(remote, value, pe, batch);
-  }
-  template <class T>
-  Status atomic_or(T* remote, type_identity_t<T> value, int pe, Batch batch = Batch::last,
-                   At at = At::here()) {
-    const CallScope call(this->machine(), at, "atomic_or", shown(value), pe, remote);
-    return Base::atomic_or(remote, value, pe, batch);
-  }
-  template <class T>
-  Status atomic_xor(T* remote, type_identity_t<T> value, int pe, Batch batch = Batch::last,
-                    At at = At::here()) {
-    const CallScope call(this->machine(), at, "atomic_xor", shown(value), pe, remote);
-    return Base::atomic_xor(remote, value, pe, batch);
-  }
-  template <class T>
-  Status atomic_inc(T* remote, int pe, Batch batch = Batch::last, At at = At::here()) {
-    const CallScope call(this->machine(), at, "atomic_inc", "", pe, remote);
-    return Base::atomic_inc(remote, pe, batch);
-  }
-  template <class T>
-  T atomic_fetch_add(T* remote, type_identity_t<T> value, int pe, Status* status = nullptr,
-                     At at = At::here()) {
-    const CallScope call(this->machine(), at, "atomic_fetch_add", shown(value), pe, remote);
-    return Base::atomic_fetch_add(remote, value, pe, status);
-  }
-  template <class T>
-  T atomic_swap(T* remote, type_identity_t<T> value, int pe, Status* status = nullptr,
-                At at = At::here()) {
-    const CallScope call(this->machine(), at, "atomic_swap", shown(value), pe, remote);
-    return Base::atomic_swap(remote, value, pe, status);
-  }
-  template <class T>
-  T atomic_fetch_and(T* remote, type_identity_t<T> value, int pe, Status* status = nullptr,
-                     At at = At::here()) {
-    const CallScope call(this->machine(), at, "atomic_fetch_and", shown(value), pe, remote);
-    return Base::atomic_fetch_and(remote, value, pe, status);
-  }
-  template <class T>
-  T atomic_fetch_or(T* remote, type_identity_t<T> value, int pe, Status* status = nullptr,
-                    At at = At::here()) {
-    const CallScope call(this->machine(), at, "atomic_fetch_or", shown(value), pe, remote);
-    return Base::atomic_fetch_or(remote, value, pe, status);
-  }
-  template <class T>
-  T atomic_fetch_xor(T* remote, type_identity_t<T> value, int pe, Status* status = nullptr,
-                     At at = At::here()) {
-    const CallScope call(this->machine(), at, "atomic_fetch_xor", shown(value), pe, remote);
-    return Base::atomic_fetch_xor(remote, value, pe, status);
-  }
-  template <class T>
-  T atomic_fetch(const T* remote, int pe, Status* status = nullptr, At at = At::here()) {
-    const CallScope call(this->machine(), at, "atomic_fetch", "", pe, remote);
-    return Base::atomic_fetch(remote, pe, status);
-  }
-  template <class T>
-  T atomic_fetch_inc(T* remote, int pe, Status* status = nullptr, At at = At::here()) {
-    const CallScope call(this->machine(), at, "atomic_fetch_inc", "", pe, remote);
-    return Base::atomic_fetch_inc(remote, pe, status);
-  }
-  template <class T>
-  T atomic_compare_swap(T* remote, type_identity_t<T> expected, type_identity_t<T> desired, int pe,
-                        Status* status = nullptr, At at = At::here()) {
-    const CallScope call(this->machine(), at, "atomic_compare_swap", shown(desired), pe, remote);
-    return Base::atomic_compare_swap(remote, expected, desired, pe, status);
-  }
-
  private:
-  // Only traces want the text.
-  template <class T>
-  std::string shown(const T& value) {
-    return this->machine().tracing() ? number_text(value) : std::string();
-  }
+  SimMachine& machine_;
 };
 
 }  // namespace gdakit::sim
