@@ -1,13 +1,14 @@
 #include "sim/crash.h"
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string_view>
-#include <unistd.h>
+#include <utility>
 
 #include "sim/thread.h"
 
@@ -24,40 +25,12 @@ struct Handlers {
 };
 Handlers handlers;
 
-// A line for stderr, made without a call that a signal handler may not make.
-class Line {
- public:
-  Line& operator<<(std::string_view part) {
-    for (const char letter : part) {
-      if (size_ < sizeof text_) text_[size_++] = letter;
-    }
-    return *this;
-  }
-  Line& operator<<(std::uint64_t number) { return digits(number, 10); }
-  Line& hex(std::uint64_t number) {
-    *this << "0x";
-    return digits(number, 16);
-  }
-  void write() const { static_cast<void>(!::write(STDERR_FILENO, text_, size_)); }
+std::atomic<AddressTeller> address_teller = nullptr;
+std::atomic<bool> has_told = false;
+thread_local const CrashWatch* innermost = nullptr;
 
- private:
-  Line& digits(std::uint64_t number, std::uint64_t base) {
-    char reversed[20];
-    std::size_t count = 0;
-    do {
-      reversed[count++] = "0123456789abcdef"[number % base];
-      number /= base;
-    } while (number != 0);
-    while (count != 0) *this << std::string_view(&reversed[--count], 1);
-    return *this;
-  }
-
-  char text_[512];
-  std::size_t size_ = 0;
-};
-
-void name_thread(Line& line, const Thread& thread) {
-  line << "gdakit emulator: ";
+void name_thread(SignalLine& line, const Thread& thread) {
+  line << innermost->origin() << ": ";
   if (thread.pe >= 0) line << "PE " << static_cast<std::uint64_t>(thread.pe) << ", ";
   line << "block " << thread.block_index << ", thread " << thread.thread_index << ": ";
 }
@@ -72,24 +45,27 @@ std::string_view what_is_wrong(int signal, const siginfo_t& info) {
 
 void tell(const Thread& thread, int signal, const siginfo_t& info) {
   const auto* const address = static_cast<const std::byte*>(info.si_addr);
-  Line line;
+  const auto number = reinterpret_cast<std::uintptr_t>(address);
+  const AddressTeller teller = address_teller;
+  SignalLine line;
   name_thread(line, thread);
   if (thread.stack.guards(address)) {
     line << "stack overflow: its stack of " << thread.stack.bytes
          << " bytes is full; a kernel's local arrays lie there: make them smaller, or raise "
-            "GDAKIT_EMULATOR_STACK\n";
-  } else {
+         << innermost->stack_option() << "\n";
+  } else if (teller == nullptr || !teller(number, line)) {
     line << "wild pointer: it touched address ";
-    line.hex(reinterpret_cast<std::uintptr_t>(address)) << what_is_wrong(signal, info) << "\n";
+    line.hex(number) << what_is_wrong(signal, info) << "\n";
   }
   line.write();
+  has_told = true;
 }
 
 void on_crash(int signal, siginfo_t* info, void*) {
   const int code = errno;
   const bool is_fault = info->si_code > 0;  // else somebody has sent it
   const Thread* const thread = current_thread();
-  if (is_fault && thread != nullptr) tell(*thread, signal, *info);
+  if (is_fault && thread != nullptr && innermost != nullptr) tell(*thread, signal, *info);
   for (std::size_t i = 0; i < kSignals.size(); ++i) {
     if (kSignals[i] == signal) ::sigaction(signal, &handlers.before[i], nullptr);
   }
@@ -135,7 +111,14 @@ stack_t signal_stack() {
 
 }  // namespace
 
-CrashWatch::CrashWatch() {
+void explain_addresses_by(AddressTeller teller) { address_teller = teller; }
+
+bool has_told_crash() { return has_told; }
+
+CrashWatch::CrashWatch(std::string origin, const char* stack_option)
+    : origin_(std::move(origin)),
+      stack_option_(stack_option),
+      outer_(std::exchange(innermost, this)) {
   ::sigaltstack(nullptr, &before_);
   lent_ = (before_.ss_flags & SS_DISABLE) != 0;
   if (lent_) {
@@ -146,6 +129,7 @@ CrashWatch::CrashWatch() {
 }
 
 CrashWatch::~CrashWatch() {
+  innermost = outer_;
   end_watch();
   if (lent_) ::sigaltstack(&before_, nullptr);
 }

@@ -5,6 +5,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "sim/crash.h"
 #include "sim/explore/exhaustive.h"
 #include "sim/explore/mixed.h"
 #include "sim/explore/replay.h"
@@ -30,6 +31,36 @@ std::unique_ptr<Strategy> make_strategy(const ExploreOptions& options) {
   bounds.max_preemptions = options.max_preemptions;
   return std::make_unique<ExhaustiveStrategy>(bounds);
 }
+
+// Says of a crash in which execution it was, and how to get back there.
+class ExecutionWatch {
+ public:
+  ExecutionWatch(const Subject& subject, const ExploreOptions& options)
+      : prefix_("gdakit explorer: " + subject.name() + ", "),
+        token_subject_(options.token_subject) {}
+
+  // Until the next of these calls, executions are those of the token, ...
+  void expect(Token token) { watch_.set_origin(prefix_ + named(std::move(token))); }
+  // ... the next one of an exhaustive search, of which there is no token before it has ended, ...
+  void expect_exhaustive(std::uint64_t execution) {
+    watch_.set_origin(prefix_ + "execution " + std::to_string(execution) +
+                      " of the exhaustive search");
+  }
+  // ... or like the token's, but simpler.
+  void expect_shrinking(Token token) {
+    watch_.set_origin(prefix_ + "while the failure of " + named(std::move(token)) + " was shrunk");
+  }
+
+ private:
+  std::string named(Token token) const {
+    token.bind(token_subject_);
+    return "token " + token.text();
+  }
+
+  std::string prefix_;
+  std::string token_subject_;
+  CrashWatch watch_{prefix_, "WorldOptions::stack_bytes"};
+};
 
 struct Run {
   RunResult result;
@@ -88,7 +119,8 @@ class Search {
       : subject_(&subject),
         options_(&options),
         strategy_(make_strategy(options)),
-        chooser_(*strategy_) {
+        chooser_(*strategy_),
+        watch_(subject, options) {
     found_.name = subject.name();
     found_.seed = options.seed;
     found_.strategy = options.strategy;
@@ -124,6 +156,7 @@ class Search {
   }
 
   void step() {
+    expect_next();
     RunResult result = subject_->run(chooser_, nullptr);
     chooser_.end();
     const std::uint64_t execution = found_.executions++;
@@ -135,6 +168,18 @@ class Search {
     } else {
       count_outcome(result.outcome);
     }
+  }
+
+  void expect_next() {
+    if (options_->strategy == StrategyKind::exhaustive) {
+      watch_.expect_exhaustive(found_.executions);
+    } else {
+      watch_.expect(seeded(found_.executions));
+    }
+  }
+
+  Token seeded(std::uint64_t execution) const {
+    return Token(SeededRun{options_->strategy, options_->seed, execution});
   }
 
   void count_outcome(std::uint64_t outcome) {
@@ -165,17 +210,19 @@ class Search {
   void fail(std::uint64_t execution, Run run) {
     Failure failure;
     failure.execution = execution;
-    failure.found_as = options_->strategy == StrategyKind::exhaustive
-                           ? Token(run.picks.picks)
-                           : Token(SeededRun{options_->strategy, options_->seed, execution});
+    failure.found_as =
+        options_->strategy == StrategyKind::exhaustive ? Token(run.picks.picks) : seeded(execution);
+    watch_.expect(failure.found_as);
     ReplayStrategy strategy(run.picks.picks);
     failure.nondeterminism = difference(run, run_once(*subject_, strategy, nullptr));
     if (options_->shrink && failure.nondeterminism.empty()) {
+      watch_.expect_shrinking(failure.found_as);
       Shrunk shrunk = shrink(*subject_, run.picks, options_->shrink_executions);
       failure.shrink_executions = shrunk.executions;
       run = {std::move(shrunk.result), std::move(shrunk.picks)};
     }
     failure.token = options_->shrink ? Token(run.picks.picks) : failure.found_as;
+    watch_.expect(failure.token);
     bind(failure);
     trace_failure(*subject_, *options_, run, failure);
     found_.failure = std::move(failure);
@@ -202,6 +249,7 @@ class Search {
   const ExploreOptions* options_;
   std::unique_ptr<Strategy> strategy_;
   Chooser chooser_;
+  ExecutionWatch watch_;
   Clock::time_point start_ = Clock::now();
   std::unordered_set<std::uint64_t> outcomes_;
   Exploration found_;
@@ -217,6 +265,8 @@ Exploration explore(Subject& subject, const ExploreOptions& options,
 Exploration replay(Subject& subject, const Token& token, const ExploreOptions& options) {
   const Clock::time_point start = Clock::now();
   const std::unique_ptr<Strategy> strategy = token.strategy();
+  ExecutionWatch watch(subject, options);
+  watch.expect(token);
   const Run run = run_once(subject, *strategy, nullptr);
   Exploration found;
   found.name = subject.name();

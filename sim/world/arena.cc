@@ -6,10 +6,10 @@
 #include <mutex>
 #include <string_view>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "core/base/annotate.h"
 #include "core/base/assert.h"
+#include "sim/crash.h"
 
 namespace gdakit::sim {
 namespace {
@@ -33,32 +33,6 @@ std::uint64_t reserve(std::uint64_t bytes) {
   }
   return 0;
 }
-
-// A sentence put together without allocating: a signal handler may do no more.
-class Sentence {
- public:
-  void add(std::string_view text) {
-    for (const char c : text) {
-      if (size_ < text_.size()) text_[size_++] = c;
-    }
-  }
-  void add_hex(std::uint64_t value) {
-    add("0x");
-    int shift = 60;
-    while (shift > 0 && value >> shift == 0) shift -= 4;
-    for (; shift >= 0; shift -= 4) {
-      add(std::string_view("0123456789abcdef").substr(value >> shift & 15, 1));
-    }
-  }
-  void write() const {
-    // Nothing can be done about a message that cannot be written.
-    static_cast<void>(::write(STDERR_FILENO, text_.data(), size_) == 0);
-  }
-
- private:
-  std::array<char, 512> text_;
-  std::size_t size_ = 0;
-};
 
 // The arenas of the process, and the signal handler that knows them. A signal handler has no other
 // way to anything than through what belongs to the whole process.
@@ -106,6 +80,7 @@ class Guard {
     // Where the thread has a stack for signals, one that has used up its own can still be told.
     ours.sa_flags = SA_SIGINFO | SA_ONSTACK;
     sigaction(SIGSEGV, &ours, nullptr);
+    explain_addresses_by(&Guard::explain);
     installed_ = true;
   }
 
@@ -122,33 +97,35 @@ class Guard {
   static void on_fault(int signal, siginfo_t* info, void* context) {
     Guard& guard = instance();
     const bool faulted = info->si_code > 0;  // not sent by kill
-    if (faulted && guard.explain(reinterpret_cast<std::uint64_t>(info->si_addr))) {
-      sigaction(SIGSEGV, &guard.previous_, nullptr);
-      return;
+    if (!faulted || !tell(reinterpret_cast<std::uint64_t>(info->si_addr))) {
+      return guard.hand_on(signal, info, context);
     }
-    guard.hand_on(signal, info, context);
+    sigaction(SIGSEGV, &guard.previous_, nullptr);
+  }
+
+  // Whether there is something to say of the address.
+  static bool tell(std::uint64_t address) {
+    SignalLine line;
+    line << "gdakit: ";
+    if (!explain(address, line)) return false;
+    if (!has_told_crash()) line.write();
+    return true;
   }
 
   // Whether the address lies in an arena.
-  bool explain(std::uint64_t address) const {
-    for (const Entry& entry : entries_) {
+  static bool explain(std::uint64_t address, SignalLine& line) {
+    for (const Entry& entry : instance().entries_) {
       const std::uint64_t begin = entry.begin.load();
       if (begin == 0 || address < begin || address >= entry.end.load()) continue;
       const std::uint64_t offset = address - begin;
-      Sentence sentence;
-      sentence.add("gdakit: a kernel read or wrote simulated memory directly, at offset ");
-      sentence.add_hex(offset);
+      line << "a kernel read or wrote simulated memory directly, at offset ";
+      line.hex(offset);
       if (const Region* const region = entry.layout.load()->find(offset); region != nullptr) {
-        sentence.add(" (");
-        sentence.add(std::string_view(region->name).substr(0, 80));
-        sentence.add(" +");
-        sentence.add_hex(offset - region->begin);
-        sentence.add(")");
+        line << " (" << std::string_view(region->name).substr(0, 80) << " +";
+        line.hex(offset - region->begin) << ")";
       }
-      sentence.add(
-          ": use pe.machine().load_weak, store_weak or copy, or load and store with an order; "
-          "outside of kernels, World::set and After::value\n");
-      sentence.write();
+      line << ": use pe.machine().load_weak, store_weak or copy, or load and store with an order; "
+              "outside of kernels, World::set and After::value\n";
       return true;
     }
     return false;

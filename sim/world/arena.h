@@ -3,8 +3,9 @@
 //
 // While there is an arena, a handler of SIGSEGV says what happened before the program ends:
 //
-//   fault inside an arena    one sentence on stderr; the handler that was there before comes back,
-//                            and the access faults again: the program ends as it would have ended
+//   fault inside an arena    one sentence on stderr, unless CrashWatch (sim/crash.h) has told it
+//                            with the kernel's thread; the handler that was there before comes
+//                            back, and the access faults again: the program ends as it would have
 //   any other fault          goes to the handler that was there before
 //
 // It stands in front of AddressSanitizer's handler, which then adds the stack of the access.

@@ -103,7 +103,9 @@ void Execution::resume(SimThread& thread) {
     };
     thread.fiber.emplace(thread.stack, body, &thread);
   }
+  set_current_thread(&thread);
   thread.fiber->resume();
+  set_current_thread(nullptr);
   if (thread.fiber->ended()) end_thread(thread);
 }
 

@@ -12,6 +12,8 @@ constexpr std::uint32_t kMaxDepth = 32768;  // as hardware has it
 constexpr std::uint32_t kMaxFetchSlots = 4096;
 constexpr std::uint32_t kMaxThreads = 1024;
 constexpr std::uint32_t kMinHistory = 2;
+constexpr std::uint64_t kMinStackBytes = 16 * 1024;
+constexpr std::uint64_t kMaxStackBytes = std::uint64_t{16} << 20;
 
 std::string sentence(const char* option, std::uint64_t value, const std::string& remedy) {
   return std::string("WorldOptions::") + option + " is " + std::to_string(value) + "; " + remedy;
@@ -60,6 +62,10 @@ std::string problem_of(const WorldOptions& options) {
   if (std::string problem = problem_of_queues(options); !problem.empty()) return problem;
   if (options.max_message_bytes == 0) {
     return sentence("max_message_bytes", 0, "give the bytes after which a transfer is cut, say 64");
+  }
+  if (!between(options.stack_bytes, kMinStackBytes, kMaxStackBytes)) {
+    return sentence("stack_bytes", options.stack_bytes,
+                    "give " + from_to(kMinStackBytes, kMaxStackBytes));
   }
   for (const std::vector<std::int32_t>& members : options.teams) {
     for (const std::int32_t pe : members) {

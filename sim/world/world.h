@@ -63,8 +63,9 @@ struct WorldOptions {
   std::uint32_t fetch_slots = 2;       // of a queue, a power of two; at least the lanes of a warp
   std::uint64_t heap_bytes = 4096;
   std::uint64_t max_message_bytes = 64;
-  std::uint64_t start_index = 0;  // WQEBBs that every queue counts as completed
-  std::uint64_t watchdog_ns = 0;  // 0: a hang is found by the simulator itself
+  std::uint64_t stack_bytes = 64 * 1024;  // of each thread, where its local arrays lie
+  std::uint64_t start_index = 0;          // WQEBBs that every queue counts as completed
+  std::uint64_t watchdog_ns = 0;          // 0: a hang is found by the simulator itself
   Handler handler = Handler::gpu;
   Owner queue_memory = Owner::gpu;            // where queues, unless by commands, and heap lie
   Knobs base = {};                            // hopper() or ampere()

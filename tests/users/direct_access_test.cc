@@ -15,7 +15,7 @@
 namespace gdakit::users {
 namespace {
 
-using ::testing::HasSubstr;
+using ::testing::Truly;
 
 struct Writes {
   Word* data;
@@ -43,9 +43,18 @@ TEST(DirectAccessDeathTest, OfAKernelIsNamed) {
   world.launch_on(0, {.blocks = 1, .threads = 1}, Writes{data + 1});
   reading.launch_on(0, {.blocks = 1, .threads = 1}, Reads{data + 3, taken});
   EXPECT_DEATH(sim::explore_in_test(world),
-               "gdakit: a kernel read or wrote simulated memory directly, at offset 0x[0-9a-f]+ "
+               "^gdakit explorer: direct, token [A-Za-z0-9_-]+: PE 0, block 0, thread 0: a kernel "
+               "read or wrote simulated memory directly, at offset 0x[0-9a-f]+ "
                "\\(letters \\+0x8\\): use pe.machine\\(\\).load_weak, store_weak or copy");
   EXPECT_DEATH(sim::explore_in_test(reading), "\\(letters \\+0x18\\): use pe.machine");
+}
+
+TEST(DirectAccessDeathTest, OfAKernelHasOneSentence) {
+  sim::World world("direct", {});
+  world.launch_on(0, {.blocks = 1, .threads = 1}, Writes{world.allocate<Word>("letters", 1)});
+  EXPECT_DEATH(sim::explore_in_test(world), Truly([](const std::string& errors) {
+                 return errors.find("directly") == errors.rfind("directly");
+               }));
 }
 
 TEST(DirectAccessDeathTest, OfTheTestItselfIsNamed) {

@@ -71,6 +71,13 @@ TEST(WorldSetup, SaysHowManyFetchSlotsThereMayBe) {
   }
   expect_passes([](WorldOptions& o) { o.fetch_slots = 1; });
 }
+TEST(WorldSetup, SaysHowLargeStacksMayBe) {
+  for (const std::uint64_t bytes : {std::uint64_t{0}, std::uint64_t{1} << 40}) {
+    expect_problem("stack_bytes is " + std::to_string(bytes) + "; give 16384 to 16777216",
+                   [=](WorldOptions& o) { o.stack_bytes = bytes; });
+  }
+  expect_passes([](WorldOptions& o) { o.stack_bytes = 256 * 1024; });
+}
 TEST(WorldSetup, NamesTheOptionThatIsOutOfRange) {
   expect_problem("max_message_bytes is 0; ", [](WorldOptions& o) { o.max_message_bytes = 0; });
   expect_problem("bad_rkeys_of is 2; ", [](WorldOptions& o) { o.bad_rkeys_of = 2; });
