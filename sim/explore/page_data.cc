@@ -49,7 +49,7 @@ void write_text(JsonWriter& json, std::string_view name, std::string_view text) 
 }
 
 // Fields that say nothing are left out: a run has hundreds of events.
-void write_event(const Event& event, JsonWriter& json) {
+void write_event(const Event& event, bool repeats, JsonWriter& json) {
   json.begin_object();
   json.member("lane", event.lane);
   json.member("kind", name_of(event.kind));
@@ -66,6 +66,7 @@ void write_event(const Event& event, JsonWriter& json) {
   if (event.reads_from != kReadNothing) json.member("readsFrom", event.reads_from);
   if (event.stale_by != 0) json.member("staleBy", event.stale_by);
   if (event.of_user) json.member("user", true);
+  if (repeats) json.member("repeats", true);
   if (!event.follows.empty()) {
     json.key("follows");
     json.begin_array();
@@ -118,7 +119,10 @@ void write_lists(const Trace& trace, JsonWriter& json) {
   json.end();
   json.key("events");
   json.begin_array();
-  for (const Event& event : trace.events) write_event(event, json);
+  const std::vector<bool> repeats = repeated_polls(trace);
+  for (std::size_t i = 0; i < trace.events.size(); ++i) {
+    write_event(trace.events[i], repeats[i], json);
+  }
   json.end();
   json.key("missing");
   json.begin_array();

@@ -221,6 +221,17 @@ TEST_F(PageInChromium, ShowsAKernelByItsLines) {
                           "1 12", "halo.cc:12 ▸ 5 ▸ 4", "It needs 2 reordered deliveries"));
 }
 
+TEST_F(PageInChromium, ShowsAPollOnceWhileItReadsTheSame) {
+  Trace trace = kernel();
+  trace.events.back().reads_from = kReadInitial;
+  trace.events.resize(trace.events.size() + 2, trace.events.back());
+  trace.events.push_back(trace.events.front());
+  EXPECT_THAT(said(trace, R"js(
+    say([...document.querySelectorAll('.event')].map((box) => box.id).join(' '));
+  )js"),
+              ElementsAre("e0 e1 e8 e12 e15"));
+}
+
 TEST_F(PageInChromium, OpensAnOperationOnDemand) {
   EXPECT_THAT(said(kernel(), R"js(
     document.querySelector('#e1 .toggle').click();

@@ -127,6 +127,18 @@ TEST(Page, LeavesOutWhatSaysNothing) {
                                         "\"value\":\"0x00000000\",\"readsFrom\":-1}"));
 }
 
+TEST(Page, MarksPollsThatReadAgainWhatTheirLaneHasRead) {
+  Trace trace = one_event();
+  trace.events[0].kind = EventKind::load;
+  trace.events[0].where = "flag";
+  trace.events[0].reads_from = kReadInitial;
+  trace.events.resize(3, trace.events[0]);
+  trace.events[2].kind = EventKind::rmw;  // what a loop of compare-and-swaps does is no poll
+  const std::string page = page_of(trace);
+  EXPECT_EQ(count(page, "\"repeats\":true"), 1u);
+  EXPECT_LT(page.find("\"repeats\""), page.find("\"kind\":\"rmw\""));
+}
+
 TEST(Page, HasTheOperationsOfAKernel) {
   Trace trace = one_event();
   EXPECT_THAT(page_of(trace), HasSubstr("\"operations\":[]"));

@@ -2,7 +2,7 @@
 // The model: the run as the page knows it, and what follows from it. No drawing here.
 //
 //   trace.events[i]   {lane, kind, what, where, order, file, line, bytes, value, old, readsFrom,
-//                      staleBy, follows, user}; fields that say nothing are left out
+//                      staleBy, follows, user, repeats}; fields that say nothing are left out
 //   trace.operations  {what, events, dull}: events that belong together, as those of a call do
 //   values            hexadecimal text, since a number of JavaScript holds 53 bits only
 
@@ -71,19 +71,6 @@ function flagOf(edge) {
   return between.reduce((best, next) => (best && best.store > next.store ? best : next), null);
 }
 
-// Reads that return again what their lane has read there before.
-const repeated = new Set();
-const lastReads = new Map();
-events.forEach((event, index) => {
-  if (event.readsFrom === undefined || event.kind === 'rmw' || event.kind === 'check') return;
-  const place = `${event.lane} ${event.where}`;
-  const before = lastReads.get(place);
-  if (before && before.readsFrom === event.readsFrom && before.value === event.value) {
-    repeated.add(index);
-  }
-  lastReads.set(place, event);
-});
-
 // What the finding is: the ends of missing orders and their flags, and stale reads.
 const core = new Set(ends);
 for (const flag of missing.map(flagOf).filter(Boolean)) core.add(flag.store).add(flag.read);
@@ -111,7 +98,7 @@ function isRemarkable(index) {
   if (hasUser) {
     const operation = beginsOperation(index) ? operationOf[index] : undefined;
     return core.has(index) || events[index].kind === 'note' ||
-      (operation ? !operation.dull : Boolean(events[index].user) && !repeated.has(index));
+      (operation ? !operation.dull : Boolean(events[index].user) && !events[index].repeats);
   }
   return related.has(index) || LOUD_KINDS.has(events[index].kind) || followers[index].length > 0 ||
     followsOf(index).length > 0;
