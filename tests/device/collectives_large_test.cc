@@ -149,7 +149,7 @@ struct Case {
 
 class LargeCollectives : public testing::TestWithParam<Case> {};
 
-TEST_P(LargeCollectives, OfAMillionAndThreeElements) {
+TEST_P(LargeCollectives, MoveAMillionAndThreeElements) {
   Options options = job_options();
   options.collectives = GetParam().algorithm;
   options.heap_chunk = 8 << 20;

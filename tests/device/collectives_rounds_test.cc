@@ -17,7 +17,7 @@ struct Case {
 
 class CollectiveRounds : public testing::TestWithParam<Case> {};
 
-TEST_P(CollectiveRounds, AThousandBackToBack) {
+TEST_P(CollectiveRounds, FollowEachOtherAThousandTimes) {
   Options options = test::job_options();
   options.collectives = GetParam().algorithm;
   test::expect_job(GetParam().n_pes, options, [](Context& c) {
@@ -62,7 +62,7 @@ struct ReducedInPieces {
   }
 };
 
-TEST(CollectiveRounds, AThousandInPlaceAndInPieces) {
+TEST(CollectiveRounds, FollowEachOtherInPlaceAndInPieces) {
   for (const auto algorithm : {CollectiveChoice::linear, CollectiveChoice::logarithmic}) {
     Options options = test::job_options();
     options.collectives = algorithm;

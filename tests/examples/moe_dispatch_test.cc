@@ -73,7 +73,7 @@ TEST_P(MoeDispatchOn, ProcessesEqualsTheReference) {
 
 INSTANTIATE_TEST_SUITE_P(Pes, MoeDispatchOn, testing::Values(1, 2, 4));
 
-TEST_F(MoeDispatch, OneExpertPerPeAndPerToken) {
+TEST_F(MoeDispatch, TakesOneExpertPerPeAndPerToken) {
   expect_verified(run_threads(4, small() + " --experts 4 --top-k 1"), 61, 4, 1);
 }
 
@@ -81,7 +81,7 @@ TEST_F(MoeDispatch, EveryTokenGoesToEveryExpert) {
   expect_verified(run_threads(2, small() + " --experts 6 --top-k 6"), 61, 6, 6);
 }
 
-TEST_F(MoeDispatch, MoreExpertsThanLanes) {
+TEST_F(MoeDispatch, TakesMoreExpertsThanLanes) {
   expect_verified(run_threads(3, small() + " --experts 99 --top-k 7"), 61, 99, 7);
 }
 
@@ -89,11 +89,11 @@ TEST_F(MoeDispatch, OneWarpDoesTheWorkOfAll) {
   expect_verified(run_threads(2, small() + " --blocks 1 --threads 32"), 61, 32, 8);
 }
 
-TEST_F(MoeDispatch, MoreBlocksThanTokens) {
+TEST_F(MoeDispatch, TakesMoreBlocksThanTokens) {
   expect_verified(run_threads(2, small() + " --tokens 10 --batch 3 --blocks 12"), 10, 32, 8);
 }
 
-TEST_F(MoeDispatch, AHiddenVectorOfOneValue) {
+TEST_F(MoeDispatch, AHiddenVectorMayHaveOneValue) {
   expect_verified(run_threads(2, small() + " --hidden 1"), 61, 32, 8);
 }
 

@@ -375,7 +375,7 @@ TEST(HostCalls, RefuseMoreElementsThanThereCanBe) {
   });
 }
 
-TEST(HostCalls, SetAndFetchOnlyOnFloats) {
+TEST(HostCalls, OnlySetAndFetchFloats) {
   expect_job(1, job_options(), [](Context& c) -> Result<void> {
     using atomics::Op;
     const HostCalls now = HostCalls::blocking(c);

@@ -173,7 +173,7 @@ TEST(Overrun, OfTheReceiveQueuesCqBreaksTheQueuePairToo) {
   EXPECT_EQ(rig.b.receive_cq.poll_all().size(), 4u);
 }
 
-TEST(Flush, EveryOutstandingWqeOfBothQueuesInOrder) {
+TEST(Flush, CompletesEveryOutstandingWqeOfBothQueuesInOrder) {
   EngineRig rig;
   for (int i = 0; i < 3; ++i) rig.a.post_receive({});
   Wqe bad = write_wqe(rig, 0, 0, 8);

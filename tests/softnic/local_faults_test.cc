@@ -127,7 +127,7 @@ TEST_F(MalformedWqe, HasInlineDataWhereDataIsToLand) {
   expect_malformed({.opcode = Opcode::dump, .body = {read.body[1]}});
 }
 
-TEST(LocalLength, MessagesLongerThanAgreed) {
+TEST(LocalLength, RefusesMessagesLongerThanAgreed) {
   RigOptions options;
   options.path.log_msg_max = 10;
   EngineRig good(options);
@@ -156,14 +156,14 @@ TEST(LocalLength, AByteCountOf0Is2GiB) {
   expect_fault(longest, wqe, Syndrome::local_protection);
 }
 
-TEST(LocalLength, ResultsThatDoNotFit) {
+TEST(LocalLength, RefusesResultsThatDoNotFit) {
   EngineRig rig;
   Wqe wqe = fetch_add_wqe(rig, 0, 64, 1);
   wqe.body[2] = rig.a.data(0, 4);
   expect_fault(rig, wqe, Syndrome::local_length);
 }
 
-TEST(LocalProtection, KeysRangesAndRights) {
+TEST(LocalProtection, RefusesBadKeysRangesAndRights) {
   constexpr auto kVendor = format::vendor::local_protection;
   const auto with_data = [](EngineRig& rig, MemoryKey key, std::uint64_t address,
                             std::uint32_t size) {

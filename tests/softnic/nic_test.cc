@@ -164,7 +164,7 @@ TEST(Nic, MovesDataThatIsPolledByAThread) {
   poller.join();
 }
 
-TEST(Nic, BothSidesAtOnceOnFewCores) {
+TEST(Nic, ServesBothSidesAtOnceOnFewCores) {
   Two two;
   const auto run = [](Client& from, const Client& to) {
     for (int round = 0; round < 300; ++round) {

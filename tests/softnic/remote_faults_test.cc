@@ -10,7 +10,7 @@ using format::CqeOpcode;
 using format::Opcode;
 using format::Syndrome;
 
-TEST(RemoteAccess, KeysRangesAndRights) {
+TEST(RemoteAccess, RefusesBadKeysRangesAndRights) {
   const auto expect = [](EngineRig& rig, const Wqe& wqe) {
     expect_fault(rig, wqe, Syndrome::remote_access, format::vendor::remote_access);
     // The responder fails too, as on hardware.
@@ -135,7 +135,7 @@ TEST(RemoteInvalidRequest, AnswersSendsToAQueuePairWithoutReceiveQueue) {
                Syndrome::remote_invalid_request);
 }
 
-TEST(ReceiveFaults, AMessageLongerThanTheReceiveWqe) {
+TEST(ReceiveFaults, RefuseAMessageLongerThanTheReceiveWqe) {
   EngineRig rig;
   rig.b.post_receive({format::data(rig.b.heap_address(0), Be32{rig.b.key}, 7)});
   rig.b.post_receive({});
@@ -153,7 +153,7 @@ TEST(ReceiveFaults, AMessageLongerThanTheReceiveWqe) {
   EXPECT_EQ(rig.b.heap.data()[7], 0);
 }
 
-TEST(ReceiveFaults, AReceiveWqeWithABadKey) {
+TEST(ReceiveFaults, BlameAReceiveWqeWithABadKey) {
   EngineRig rig;
   rig.b.post_receive({format::data(rig.b.heap_address(0), Be32{0x777700}, 64)});
   rig.a.post({.opcode = Opcode::send, .body = {rig.a.data(0, 8)}});
@@ -163,7 +163,7 @@ TEST(ReceiveFaults, AReceiveWqeWithABadKey) {
   EXPECT_EQ(syndrome_of(*rig.b.receive_cq.poll()), Syndrome::local_protection);
 }
 
-TEST(BadResponse, AnAnswerThatDoesNotFitItsQuestion) {
+TEST(BadResponse, IsAnAnswerThatDoesNotFitItsQuestion) {
   const auto answer_with = [](PacketOpcode opcode, std::uint32_t size) {
     EngineRig rig;
     rig.a.post(read_wqe(rig, 0, 0, 16));

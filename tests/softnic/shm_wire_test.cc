@@ -325,12 +325,12 @@ RigOptions over_shm(const std::shared_ptr<ShmSegment>& segment) {
   return options;
 }
 
-TEST(ShmEngine, EveryOperationByValue) {
+TEST(ShmEngine, PerformsEveryOperationByValue) {
   EngineRig rig(over_shm(make_segment({.slots = 8, .mtu = 256})));
   test::run_every_operation(rig, 10'000);
 }
 
-TEST(ShmEngine, EveryOperationWithOneRoom) {
+TEST(ShmEngine, PerformsEveryOperationWithOneRoom) {
   EngineRig rig(over_shm(make_segment({.slots = 8, .rooms = 1, .mtu = 256})));
   test::run_every_operation(rig, 10'000);
 }

@@ -12,7 +12,7 @@
 namespace gdakit::users {
 namespace {
 
-TEST(Determinism, SameSeedSameRunInAnyWorldAtAnyTime) {
+TEST(Determinism, HoldsForASeedInAnyWorldAtAnyTime) {
   sim::World first("digest", any_knobs());
   set_up<GoodHand>(first);
   sim::World last("digest", any_knobs());
@@ -50,7 +50,7 @@ std::string digest_elsewhere() {
   return printed ? line : "";
 }
 
-TEST(Determinism, SameInEveryProcess) {
+TEST(Determinism, HoldsInEveryProcess) {
   const std::string here = std::to_string(digest()) + '\n';
   EXPECT_EQ(digest_elsewhere(), here);
   EXPECT_EQ(digest_elsewhere(), here);
