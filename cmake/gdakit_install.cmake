@@ -4,6 +4,7 @@
 #   lib/libgdakit_nvshmem.so     NVSHMEM's interface
 #   include/gdakit/<room>/...    the public headers, in the folders they have in the sources
 #   bin/gdakit                   the command
+#   share/man/man1/gdakit.1      its manual page
 #   lib/cmake/gdakit/            the package
 #   lib/pkgconfig/               gdakit_nvshmem.pc, for programs of NVSHMEM compiled without CMake
 #
@@ -56,6 +57,10 @@ if(TARGET gdakit_cli)
   install(TARGETS gdakit_cli)
   install(FILES ${PROJECT_SOURCE_DIR}/tools/gdakit.bash RENAME gdakit
           DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+endif()
+if(TARGET gdakit_man_page)
+  get_target_property(page gdakit_man_page PAGE)
+  install(FILES ${page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 endif()
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
