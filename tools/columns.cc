@@ -1,6 +1,8 @@
 #include "tools/columns.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <unistd.h>
 
 namespace gdakit::tools {
 
@@ -21,6 +23,12 @@ std::string entry(std::string_view name, std::string_view text, std::size_t at) 
   std::string line = "  " + std::string(name);
   line.resize(std::max(line.size() + 1, at), ' ');
   return line + wrapped(text, at) + '\n';
+}
+
+std::string heading(std::string_view text) {
+  const char* const no_color = std::getenv("NO_COLOR");
+  const bool plain = (no_color != nullptr && *no_color != '\0') || ::isatty(STDOUT_FILENO) == 0;
+  return plain ? std::string(text) : "\x1b[1m" + std::string(text) + "\x1b[0m";
 }
 
 }  // namespace gdakit::tools

@@ -16,4 +16,7 @@ std::string wrapped(std::string_view text, std::size_t indent);
 // "  name        text": the text begins at column `at`, and so does what does not fit.
 std::string entry(std::string_view name, std::string_view text, std::size_t at = 14);
 
+// What stands above a list: bold where stdout is a terminal, unless NO_COLOR is set.
+std::string heading(std::string_view text);
+
 }  // namespace gdakit::tools

@@ -42,7 +42,7 @@ std::string gpu_text(const GpuInfo& gpu) {
 }
 
 void print_gpus(const GpuSection& section) {
-  std::cout << "\nGPUs\n";
+  std::cout << '\n' << heading("GPUs") << '\n';
   if (section.gpus.empty()) std::cout << entry("none", section.sentence);
   for (const GpuFacts& facts : section.gpus) {
     std::cout << entry(std::to_string(facts.gpu.ordinal), gpu_text(facts.gpu));
@@ -75,16 +75,16 @@ void print_option(const OptionRow& row, const Options& options) {
 }
 
 void print_text(const Options& options) {
-  std::cout << "gdakit " << GDAKIT_VERSION << "\n\nBuild\n";
+  std::cout << "gdakit " << GDAKIT_VERSION << "\n\n" << heading("Build") << '\n';
   for (const Fact& fact : build_facts()) std::cout << entry(fact.name, fact.value);
-  std::cout << "\nBackends\n";
+  std::cout << '\n' << heading("Backends") << '\n';
   for (const BackendReport& backend : report_backends()) {
     std::cout << entry(backend.name, usability(backend.usable) + backend.sentence);
   }
-  std::cout << "\nLaunch\n";
+  std::cout << '\n' << heading("Launch") << '\n';
   for (const LaunchFact& fact : describe_launch(options)) std::cout << entry(fact.name, fact.text);
   print_gpus(describe_gpus(options));
-  std::cout << "\nOptions (environment variables)\n";
+  std::cout << '\n' << heading("Options (environment variables)") << '\n';
   for (const OptionRow& row : option_table()) print_option(row, options);
 }
 

@@ -53,6 +53,20 @@ TEST(Info, LinesHaveAHundredColumns) {
   }
 }
 
+// `info` as on a terminal.
+std::string shown_on_a_terminal(const std::string& settings) {
+  return command({"/bin/sh", "-c", settings + " script -qec '" GDAKIT_COMMAND " info' /dev/null"})
+      .output;
+}
+
+TEST(Info, HeadingsAreBoldOnATerminalOnly) {
+  const std::string bold = "\x1b[1mBackends\x1b[0m";
+  EXPECT_THAT(shown_on_a_terminal("NO_COLOR= TERM=xterm"), HasSubstr(bold));
+  EXPECT_THAT(shown_on_a_terminal("NO_COLOR=1 TERM=xterm"),
+              AllOf(HasSubstr("Backends"), Not(HasSubstr("\x1b["))));
+  EXPECT_THAT(gdakit({"info"}).output, AllOf(HasSubstr("Backends"), Not(HasSubstr("\x1b["))));
+}
+
 TEST(Info, WhatAnOptionAllowsIsSaidOnce) {
   const std::string text = gdakit({"info"}).output;
   EXPECT_THAT(text, HasSubstr("\n      Allowed: auto, gpu, proxy or commands.\n"));
