@@ -7,19 +7,23 @@
 
 namespace gdakit {
 
+// What a post needs of a DeviceContext.
+struct PostContext {
+  PeWords* words;
+  PeState* state;
+  std::uint64_t watchdog_ns;
+};
+
 // Closes the batch that stands open on a queue, if one does. A function of its own, of each file,
 // whose few arguments leave the caller's handle and context in registers and constant memory.
 template <class Publication, class M>
 static GDAKIT_DEVICE_CALL void close_open_batch(M m, const QueueView* view, std::uint32_t number,
                                                 PeWords* words, PeState* state,
                                                 std::uint64_t watchdog_ns) {
-  DeviceContext context{};  // what a post needs of it
-  context.words = words;
-  context.state = state;
-  context.watchdog_ns = watchdog_ns;
+  const PostContext context{words, state, watchdog_ns};
   QueueMemo memo;
   remember(m, memo, view->peer, *view);
-  SendQueue<M, Publication> queue(m, context, memo, number);
+  SendQueue<M, Publication, PostContext> queue(m, context, memo, number);
   if (queue.is_open()) queue.post_nop();
 }
 

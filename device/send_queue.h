@@ -30,20 +30,21 @@ enum class Batch : std::uint8_t {
          // and quiet (batch_end.h)
 };
 
-// A thread's way to one queue.
-template <class M, class Publication>
+// A thread's way to one queue. `Context` is a DeviceContext, or what posting and waiting need of it
+// (batch_end.h).
+template <class M, class Publication, class Context = DeviceContext>
 class SendQueue {
  public:
   static constexpr Sharing sharing = Publication::sharing;
 
   // `memo` is what a handle remembers of the queue (remember() in memo.h).
-  GDAKIT_DEVICE SendQueue(M& m, const DeviceContext& context, QueueMemo& memo, std::uint32_t index)
+  GDAKIT_DEVICE SendQueue(M& m, const Context& context, QueueMemo& memo, std::uint32_t index)
       : m_(m), context_(context), memo_(memo), index_(index) {}
   SendQueue(const SendQueue&) = delete;
   SendQueue& operator=(const SendQueue&) = delete;
 
   GDAKIT_DEVICE const QueueView& view() const { return memo_.view; }
-  GDAKIT_DEVICE const DeviceContext& context() const { return context_; }
+  GDAKIT_DEVICE const Context& context() const { return context_; }
   // Among the queues to its peer.
   GDAKIT_DEVICE std::uint32_t index() const { return index_; }
 
@@ -178,7 +179,7 @@ class SendQueue {
   GDAKIT_DEVICE Status wait(std::uint64_t target, Meanwhile&& meanwhile) {
     if (memo_.completed >= target) return {};
     if (cached_completion() >= target) return {};
-    Watchdog<M> watchdog(m_, context_, Site::queue_completion);
+    Watchdog<M, Context> watchdog(m_, context_, Site::queue_completion);
     Looks looks;
     while (look_for(target, looks) < target) {
       if (Status status = health(); !status) return status;
@@ -216,7 +217,7 @@ class SendQueue {
   GDAKIT_DEVICE bool wait_for_room(std::uint64_t base, std::uint64_t end) {
     if (end <= memo_.completed + view().depth) return true;
     if (end <= cached_completion() + view().depth) return true;
-    Watchdog<M> watchdog(m_, context_, Site::queue_room);
+    Watchdog<M, Context> watchdog(m_, context_, Site::queue_room);
     while (end > look_for_room(base) + view().depth) {
       if (!health()) return false;
       if (!watchdog.turn()) {
@@ -275,7 +276,7 @@ class SendQueue {
   }
 
   M& m_;
-  const DeviceContext& context_;
+  const Context& context_;
   QueueMemo& memo_;
   std::uint32_t index_;
 };

@@ -14,8 +14,8 @@ namespace gdakit {
 // Whether a wait of this PE has stalled since the host last let all of them wait. The claim lies in
 // the device's memory and is 0 until the first stall, so that the host's memory is not looked at
 // before.
-template <class M>
-GDAKIT_DEVICE bool has_stalled(M& m, const DeviceContext& context) {
+template <class M, class Context>
+GDAKIT_DEVICE bool has_stalled(M& m, const Context& context) {
   return m.load(order::RelaxedGpu{}, &context.words->stall_claim) != 0 &&
          m.load(order::RelaxedSystem{}, &context.state->gives_up) != 0;
 }
@@ -29,10 +29,10 @@ GDAKIT_HOST_DEVICE constexpr std::uint64_t limit_after_stall(std::uint64_t limit
 
 // Counts the turns of one wait loop and looks at the clock now and then; a wait that succeeds soon
 // looks at nothing.
-template <class M>
+template <class M, class Context = DeviceContext>
 class Watchdog {
  public:
-  GDAKIT_DEVICE Watchdog(M& m, const DeviceContext& context, Site site)
+  GDAKIT_DEVICE Watchdog(M& m, const Context& context, Site site)
       : m_(m), context_(context), site_(site) {}
 
   // One turn. False once the limit has passed; never false when the limit is 0.
@@ -53,7 +53,7 @@ class Watchdog {
   static constexpr std::uint64_t kTurnsPerClock = 16;  // a GPU's global timer is slow to read
 
   M& m_;
-  const DeviceContext& context_;
+  const Context& context_;
   Site site_;
   std::uint64_t turns_ = 0;
   std::uint64_t start_ns_ = 0;
@@ -94,9 +94,8 @@ struct Stall {
 
 // Files a stall of the calling thread, and has the PE's other waits end soon. `fill` adds what else
 // is known. A wait that gave up because of an earlier stall is none that a report is about.
-template <class M, class Fill>
-GDAKIT_DEVICE void report_stall(M& m, const DeviceContext& context, const Stall& stall,
-                                Fill&& fill) {
+template <class M, class Context, class Fill>
+GDAKIT_DEVICE void report_stall(M& m, const Context& context, const Stall& stall, Fill&& fill) {
   if (stall.waited_ns < context.watchdog_ns) return;
   file_report(m, &context.words->stall_claim, &context.state->stall, [&](StallReport& report) {
     note(m, &report.site, stall.site);
@@ -129,10 +128,9 @@ GDAKIT_DEVICE_CALL void file_fault(M m, PeWords* words, PeState* state, Operatio
 }
 
 // The same, and returns the Status that says so.
-template <class M>
-GDAKIT_DEVICE Status report_fault(M& m, const DeviceContext& context, Operation operation,
-                                  Fault what, std::int32_t peer, std::uint64_t address,
-                                  std::uint64_t bytes) {
+template <class M, class Context>
+GDAKIT_DEVICE Status report_fault(M& m, const Context& context, Operation operation, Fault what,
+                                  std::int32_t peer, std::uint64_t address, std::uint64_t bytes) {
   file_fault(m, context.words, context.state, operation, what, peer, address, bytes);
   return Status{code_of(what), format::Syndrome::none, peer};
 }
