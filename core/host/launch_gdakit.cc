@@ -16,6 +16,7 @@ Result<LaunchInfo> find(const Options& options) {
   info.size = static_cast<int>(*options.size);
   if (options.local_rank) info.local_rank = static_cast<int>(*options.local_rank);
   info.timeout = options.timeout;
+  info.launcher_keeps_port = !options.exit_pipe.empty();  // `gdakit run` itself, no script
   if (info.size == 1) return info;
   for (const auto& [name, value] :
        {std::pair("GDAKIT_ROOT", &options.root), std::pair("GDAKIT_SECRET", &options.secret)}) {

@@ -38,6 +38,8 @@ struct LaunchInfo {
   // PE 0: the listening socket that it inherited or made; without one it binds root_host and
   // root_port.
   std::optional<int> listen_fd;
+  // The launcher keeps PE 0's port open until PE 0 has ended: who is refused there comes too late.
+  bool launcher_keeps_port = false;
   std::chrono::milliseconds timeout{60'000};  // for each operation of the bootstrap
 };
 

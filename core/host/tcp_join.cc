@@ -56,7 +56,9 @@ Result<tcp::socket> connect(asio::io_context& io, const tcp::endpoint& endpoint,
     attempt->socket.close(error);
     return passing("no answer to the attempt to connect");
   }
-  if (*attempt->outcome) return passing(attempt->outcome->message());
+  if (*attempt->outcome) {
+    return Error(Code::unavailable, attempt->outcome->message(), attempt->outcome->value());
+  }
   return std::move(attempt->socket);
 }
 
@@ -133,6 +135,11 @@ Result<std::shared_ptr<TcpStream>> attempt_join(asio::io_context& io, const Laun
   return stream;
 }
 
+// What may be done about it, where nobody can be reached.
+constexpr const char* kRemedy =
+    "; PE 0 listens there from its init until its Context ends: has it come there, has it ended "
+    "already, and do all PEs mean that address (GDAKIT_ROOT)? GDAKIT_TIMEOUT is how long they try";
+
 }  // namespace
 
 Result<std::shared_ptr<TcpStream>> join_hub(asio::io_context& io, const LaunchInfo& info,
@@ -145,12 +152,17 @@ Result<std::shared_ptr<TcpStream>> join_hub(asio::io_context& io, const LaunchIn
     Result<std::shared_ptr<TcpStream>> stream = attempt_join(io, info, host, port, deadline);
     if (stream) return stream;
     if (stream.error().code() != Code::unavailable) return stream.error().within(hub);
+    if (info.launcher_keeps_port && stream.error().system_code() == ECONNREFUSED) {
+      return Error(Code::aborted, "PE " + std::to_string(info.rank) + " came too late to join " +
+                                      hub + ": its port is closed, so PE 0 has ended");
+    }
     const TimePoint now = BootstrapClock::now();
     // An attempt that the deadline cut short says less than one before it that ended by itself.
     if (reason.empty() || now < deadline) reason = stream.error().message();
     if (now + pause >= deadline) {
       return Error(Code::timed_out, "PE " + std::to_string(info.rank) + " could not join " + hub +
-                                        " within " + seconds_text(info.timeout) + ": " + reason);
+                                        " within " + seconds_text(info.timeout) + ": " + reason +
+                                        kRemedy);
     }
     std::this_thread::sleep_for(pause);
     pause = std::min(2 * pause, kLongestPause);

@@ -314,7 +314,23 @@ TEST(TcpBootstrap, NobodyListeningIsATimeoutThatSaysSo) {
   TcpJob job(2, 200ms);
   job.listener.reset();
   EXPECT_THAT(message_of(open_tcp_bootstrap(job.info(1), kQuiet)),
-              AllOf(HasSubstr("within 0.2 s"), HasSubstr("Connection refused")));
+              AllOf(HasSubstr("PE 1 could not join PE 0 at 127.0.0.1:"), HasSubstr("within 0.2 s"),
+                    HasSubstr("Connection refused; PE 0 listens there from its init until"),
+                    HasSubstr("(GDAKIT_ROOT)"), HasSubstr("GDAKIT_TIMEOUT")));
+}
+
+// An hour's timeout, which the test does not wait for.
+TEST(TcpBootstrap, WhereTheLauncherKeepsThePortAClosedOneIsNoReasonToWait) {
+  TcpJob job(2, std::chrono::hours(1));
+  job.listener.reset();
+  LaunchInfo info = job.info(1);
+  info.launcher_keeps_port = true;
+  const auto late = open_tcp_bootstrap(info, kQuiet);
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().code(), Code::aborted);
+  EXPECT_THAT(late.error().message(),
+              AllOf(HasSubstr("PE 1 came too late to join PE 0 at 127.0.0.1:"),
+                    HasSubstr("PE 0 has ended")));
 }
 
 TEST(TcpBootstrap, Pe0MayComeLastAndBindsItsAddressItself) {

@@ -37,5 +37,14 @@ TEST(RunEnd, WhatOutlivesTheJobDoesNotHoldItsPort) {
   ::kill(daemon, SIGKILL);
 }
 
+// Not only after GDAKIT_TIMEOUT, a minute.
+TEST(RunEnd, APeThatComesAfterPe0HasEndedIsToldSoAtOnce) {
+  const Outcome job = gdakit({"run", "-n", "2", "--timeout", "50", "sh", "-c",
+                              "test $GDAKIT_RANK = 0 || exec " GDAKIT_BOOTSTRAP_PE});
+  EXPECT_EQ(job.status, 3) << job.errors;
+  EXPECT_NE(job.errors.find("[1] PE 1 came too late to join PE 0 at 127.0.0.1:"), std::string::npos)
+      << job.errors;
+}
+
 }  // namespace
 }  // namespace gdakit::testing_job
