@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <map>
 
-#include "core/base/options.h"
-
 namespace gdakit::tools {
 
 Result<std::vector<std::uint32_t>> parse_gpus(const std::string& text, const GpuReport& report) {
@@ -29,6 +27,16 @@ Result<std::vector<std::uint32_t>> parse_gpus(const std::string& text, const Gpu
                                         "; this host shows " + std::to_string(report.gpus.size()));
   }
   return parsed->options.gpus;
+}
+
+GpusTaken gpus_taken(const Options& options, const GpuReport& report) {
+  if (options.device == DeviceChoice::cpu) return {};
+  GpusTaken taken{options.gpus, options.device == DeviceChoice::gpu || !options.gpus.empty()};
+  if (!taken.gpus.empty()) return taken;
+  for (const GpuInfo& gpu : report.gpus) {
+    taken.gpus.push_back(static_cast<std::uint32_t>(gpu.ordinal));
+  }
+  return taken;
 }
 
 std::string gpus_text(const std::vector<std::uint32_t>& gpus) {

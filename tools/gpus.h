@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/options.h"
 #include "core/base/result.h"
 #include "core/host/gpu.h"
 
@@ -13,6 +14,14 @@ namespace gdakit::tools {
 // What `--gpus` means here: CUDA device numbers separated by commas, or "all" of the report.
 // Errors: not such a list; a GPU that the report does not have, where it has any; no GPU for "all".
 Result<std::vector<std::uint32_t>> parse_gpus(const std::string& text, const GpuReport& report);
+
+// The GPUs of PEs to which --gpus says nothing, by these options: those of GDAKIT_GPUS, else all of
+// this host; none where kernels run on the CPU. Not `certain`: if the program uses any.
+struct GpusTaken {
+  std::vector<std::uint32_t> gpus;
+  bool certain = false;
+};
+GpusTaken gpus_taken(const Options& options, const GpuReport& report);
 
 // As GDAKIT_GPUS has it: PE r takes entry r modulo their count.
 std::string gpus_text(const std::vector<std::uint32_t>& gpus);

@@ -57,9 +57,11 @@ Result<Job> Job::start(const JobSpec& spec, Signals signals) {
 }
 
 // MPS for PEs that share a GPU: those that the environment's daemon does not serve get one of their
-// own. A job that could have had it and does not is told what that costs.
+// own. A job that could have had it and does not is told what that costs, unless its program may
+// use no GPU at all.
 Result<void> Job::start_mps(const JobSpec& spec) {
-  const std::string sharing = sharing_text(spec.gpus, spec.size);
+  const bool said = !spec.gpus.empty();
+  const std::string sharing = sharing_text(said ? spec.gpus : spec.gpus_taken.gpus, spec.size);
   std::string why = "--mps off";
   if (spec.mps != MpsChoice::off) {
     if (Mps::running() || (sharing.empty() && spec.mps == MpsChoice::automatic)) return {};
@@ -71,7 +73,7 @@ Result<void> Job::start_mps(const JobSpec& spec) {
     }
     why = mps.error().message();
   }
-  if (sharing.empty()) return {};
+  if (sharing.empty() || !(said || spec.gpus_taken.certain)) return {};
   errors_->pending() += "gdakit run: " + sharing + " without MPS (" + why +
                         "): they take turns, so that every operation of their NICs takes "
                         "milliseconds (2 to 5 ms on an H200)\n";

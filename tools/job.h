@@ -18,6 +18,7 @@
 #include "core/base/file_descriptor.h"
 #include "core/base/result.h"
 #include "tools/exit_requests.h"
+#include "tools/gpus.h"
 #include "tools/guard.h"
 #include "tools/mps.h"
 #include "tools/output.h"
@@ -33,6 +34,7 @@ struct JobSpec {
   std::optional<std::chrono::milliseconds> timeout;
   bool prefix = true;               // "[2] " before the lines of PE 2; else no byte is added
   std::vector<std::uint32_t> gpus;  // PE r gets entry r modulo their count; empty: not said
+  GpusTaken gpus_taken;             // where they are not said
   MpsChoice mps = MpsChoice::automatic;
 };
 

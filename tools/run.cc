@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/options.h"
 #include "tools/command.h"
 #include "tools/gpus.h"
 #include "tools/job.h"
@@ -31,8 +32,9 @@ process ends, what it has started in its process group is ended too.
 
 --gpus sets GDAKIT_GPUS: PE r takes entry r modulo their count. PEs that share a GPU want MPS, or
 they take turns in time slices of milliseconds. --mps auto starts a daemon for the job where PEs
-share a GPU of --gpus, none runs already, and nvidia-cuda-mps-control is there; --mps on starts one
-in any case or fails; --mps off starts none. It ends with the job.
+share a GPU (of --gpus; else of GDAKIT_GPUS or this host, if the job has more PEs than those), none
+runs already, and nvidia-cuda-mps-control is there; --mps on starts one in any case or fails; --mps
+off starts none. It ends with the job. With GDAKIT_DEVICE=cpu nobody shares a GPU.
 
 Exit status: 0, that of nvshmem_global_exit, or that of the first PE that failed (128 + signal if it
 was killed); 128 + signal if a second SIGINT or SIGTERM ended the job; 141 if nobody reads its
@@ -79,6 +81,15 @@ int bad_usage(const std::string& sentence) {
   return kBadUsage;
 }
 
+// What is wrong with the environment the PEs will say.
+GpusTaken gpus_without_option() {
+  const Result<ParsedOptions> parsed = parse_options(environment_variables());
+  if (!parsed) return {};
+  const Options& options = parsed->options;
+  const bool ask = options.gpus.empty() && options.device != DeviceChoice::cpu;
+  return gpus_taken(options, ask ? report_gpus() : GpuReport{});
+}
+
 int run(const Arguments& arguments, bool has_timeout, std::vector<std::string> command) {
   if (!command.empty() && command.front() == kProgramFollows) {
     command.erase(command.begin());
@@ -118,6 +129,8 @@ int run(const Arguments& arguments, bool has_timeout, std::vector<std::string> c
       return kFailed;
     }
     spec.gpus = std::move(*gpus);
+  } else if (arguments.size > 1 && arguments.mps != "on") {
+    spec.gpus_taken = gpus_without_option();
   }
   spec.mps = kMpsChoices.at(arguments.mps);
   Result<Job> job = Job::start(spec, std::move(*signals));

@@ -1,4 +1,6 @@
 // `gdakit run --gpus` and `--mps`, with a stand-in for NVIDIA's daemon.
+#include "tools/gpus.h"
+
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -122,6 +124,25 @@ TEST(RunGpus, WhatIsNoListIsBadUsage) {
   EXPECT_EQ(gdakit(gpu_job(1, {"--mps", "maybe"}, "true")).status, 2);
 }
 
+TEST(RunGpus, PesTakeThoseOfTheHostWhereNobodySaysOthers) {
+  GpuReport host;
+  host.gpus.resize(2);
+  host.gpus[1].ordinal = 1;
+  Options options;
+  const tools::GpusTaken all = tools::gpus_taken(options, host);
+  EXPECT_EQ(tools::sharing_text(all.gpus, 3), "2 PEs share GPU 0");
+  EXPECT_EQ(tools::sharing_text(all.gpus, 2), "");
+  EXPECT_FALSE(all.certain) << "the program may have no kernels for GPUs";
+  options.device = DeviceChoice::gpu;
+  EXPECT_TRUE(tools::gpus_taken(options, host).certain);
+  options.device = DeviceChoice::automatic;
+  options.gpus = {1};
+  EXPECT_EQ(tools::sharing_text(tools::gpus_taken(options, host).gpus, 3), "3 PEs share GPU 1");
+  EXPECT_TRUE(tools::gpus_taken(options, host).certain);
+  options.device = DeviceChoice::cpu;
+  EXPECT_TRUE(tools::gpus_taken(options, host).gpus.empty());
+}
+
 TEST(RunMps, PesThatShareAGpuGetADaemonThatEndsWithTheJob) {
   const StandIn stand_in;
   const Outcome job = gdakit(gpu_job(2, {"--gpus", "0"}, kShowDaemon));
@@ -154,8 +175,24 @@ TEST(RunMps, ALauncherThatIsKilledLeavesNoDaemon) {
   std::filesystem::remove_all(daemon.directory);
 }
 
+TEST(RunMps, IsStartedForPesThatShareAGpuOfTheEnvironment) {
+  const StandIn stand_in;
+  const Variable gpus("GDAKIT_GPUS", "0,0");
+  EXPECT_EQ(gdakit(gpu_job(2, {}, "true")).errors, "");
+  EXPECT_THAT(stand_in.calls(), AllOf(HasSubstr("start "), HasSubstr("quit ")));
+}
+
+TEST(RunMps, IsMissedByPesThatShareAGpuOfTheEnvironment) {
+  const Variable gpus("GDAKIT_GPUS", "0");
+  EXPECT_THAT(gdakit(gpu_job(3, {"--mps", "off"}, "true")).errors,
+              HasSubstr("3 PEs share GPU 0 without MPS (--mps off): they take turns"));
+  const Variable device("GDAKIT_DEVICE", "cpu");
+  EXPECT_EQ(gdakit(gpu_job(3, {"--mps", "off"}, "true")).errors, "");
+}
+
 TEST(RunMps, IsNotStartedForPesWithAGpuEachOrWithoutGpus) {
   const StandIn stand_in;
+  const Variable device("GDAKIT_DEVICE", "cpu");
   EXPECT_EQ(gdakit(gpu_job(1, {"--gpus", "0,0"}, "true")).status, 0);
   EXPECT_EQ(gdakit(gpu_job(2, {}, "true")).errors, "");
   EXPECT_EQ(stand_in.calls(), "");
