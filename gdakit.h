@@ -104,11 +104,11 @@ struct GpuLauncher<true> {
 
 template <class Kernel, class Compiler>
 Result<void> launch_on_emulator(const Options& options, const DeviceContext& context,
-                                const Kernel& kernel, LaunchShape shape) {
+                                const WaitClock& clock, const Kernel& kernel, LaunchShape shape) {
   if constexpr (Compiler::runs_on_cpu) {
     sim::StackOptions stacks;
     stacks.bytes = sim::kStackFactor * options.emulator_stack;
-    return sim::launch(shape, {options.emulator_workers, stacks, context.my_pe},
+    return sim::launch(shape, {options.emulator_workers, stacks, context.my_pe, &clock},
                        [&kernel, &context](sim::HostMachine& machine) {
                          Pe<sim::HostMachine> pe(machine, context);
                          kernel(pe);
@@ -152,7 +152,8 @@ Result<void> Context::launch_on(Stream stream, const Kernel& kernel, LaunchShape
   const Result<void> launched =
       gpu_ != nullptr
           ? detail::GpuLauncher<Compiler::runs_on_gpu>::launch(*gpu_, device, stream, kernel, shape)
-          : detail::launch_on_emulator<Kernel, Compiler>(options_, device, kernel, shape);
+          : detail::launch_on_emulator<Kernel, Compiler>(options_, device, stopped_peers_->clock(),
+                                                         kernel, shape);
   if (!launched) return launched.error().within("launch on PE " + std::to_string(my_pe()));
   return {};
 }

@@ -35,7 +35,7 @@ Result<void> run_grid(LaunchShape shape, const EmulatorOptions& options, ThreadM
   std::deque<Worker> workers;
   const std::uint32_t count = std::min(options.workers, shape.blocks);
   for (std::uint32_t i = 0; i != count; ++i) {
-    workers.emplace_back(state, main, options.stacks, options.pe);
+    workers.emplace_back(state, main, options);
   }
   for (std::uint32_t block = 0; block != shape.blocks; ++block) {
     workers[block % count].add_block(shape, block);

@@ -23,7 +23,8 @@ inline constexpr std::uint32_t kMaxBlockThreads = 1024;
 struct EmulatorOptions {
   std::uint32_t workers = 1;  // OS threads, the caller's included; no more than blocks are used
   StackOptions stacks = {};
-  std::int32_t pe = -1;  // that runs the kernel, for reports
+  std::int32_t pe = -1;              // that runs the kernel, for reports
+  const WaitClock* clock = nullptr;  // that the threads' clock_ns shows; null: steady time
 };
 
 // launch() without the kernel's type.

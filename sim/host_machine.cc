@@ -1,7 +1,8 @@
 #include "sim/host_machine.h"
 
-#include <chrono>
 #include <cstring>
+
+#include "core/base/wait_clock.h"
 
 namespace gdakit::sim {
 
@@ -9,10 +10,8 @@ void HostMachine::copy_unknown_size(void* to, const void* from, std::size_t byte
   std::memcpy(to, from, bytes);
 }
 
-std::uint64_t HostMachine::steady_ns() {
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  return static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
+std::uint64_t HostMachine::now_of(const Thread& thread) {
+  return thread.clock == nullptr ? steady_ns() : thread.clock->now_ns();
 }
 
 }  // namespace gdakit::sim

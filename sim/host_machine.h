@@ -184,12 +184,12 @@ class HostMachine {
     return thread_->block->sync(*thread_, predicate);
   }
 
-  GDAKIT_EMULATED std::uint64_t clock_ns() { return steady_ns(); }
+  GDAKIT_EMULATED std::uint64_t clock_ns() { return now_of(*thread_); }
 
   GDAKIT_EMULATED void spin(Site) { thread_->scheduler->yield(*thread_, Reason::spin); }
 
  private:
-  static std::uint64_t steady_ns();
+  static std::uint64_t now_of(const Thread& thread);
 
   // g++ turns a memcpy of known size into moves of which it does not tell ThreadSanitizer.
   static void copy_unknown_size(void* to, const void* from, std::size_t bytes);

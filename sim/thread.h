@@ -6,6 +6,10 @@
 #include "device/machine.h"
 #include "sim/stack_pool.h"
 
+namespace gdakit {
+class WaitClock;
+}
+
 namespace gdakit::sim {
 
 class Block;
@@ -31,8 +35,9 @@ struct Thread {
   LaunchShape shape;
   std::uint32_t block_index = 0;
   std::uint32_t thread_index = 0;
-  std::int32_t pe = -1;  // for reports; -1: it is of none
-  Stack stack;           // while it has one
+  std::int32_t pe = -1;              // for reports; -1: it is of none
+  const WaitClock* clock = nullptr;  // null: steady time
+  Stack stack;                       // while it has one
 
   // Surroundings; set by Block::add.
   Scheduler* scheduler = nullptr;

@@ -8,6 +8,7 @@
 
 #include "core/base/assert.h"
 #include "sim/crash.h"
+#include "sim/emulator.h"
 
 namespace gdakit::sim {
 namespace {
@@ -59,8 +60,8 @@ void LaunchState::fail(Error error) {
   failed_.store(true, std::memory_order_relaxed);
 }
 
-Worker::Worker(LaunchState& state, ThreadMain main, StackOptions stacks, std::int32_t pe)
-    : state_(state), main_(main), pe_(pe), stacks_(stacks) {}
+Worker::Worker(LaunchState& state, ThreadMain main, const EmulatorOptions& options)
+    : state_(state), main_(main), pe_(options.pe), clock_(options.clock), stacks_(options.stacks) {}
 
 Worker::~Worker() = default;
 
@@ -76,6 +77,7 @@ void Worker::add_block(LaunchShape shape, std::uint32_t block_index) {
     task.block_index = block_index;
     task.thread_index = static_cast<std::uint32_t>(threads.size());
     task.pe = pe_;
+    task.clock = clock_;
     task.main = &main_;
     task.resident = &resident;
     threads.push_back(&task);

@@ -51,10 +51,11 @@ class LaunchState {
   std::optional<Error> error_;
 };
 
+struct EmulatorOptions;
+
 class Worker final : public Scheduler {
  public:
-  // `pe`: of its threads, for reports.
-  Worker(LaunchState& state, ThreadMain main, StackOptions stacks, std::int32_t pe);
+  Worker(LaunchState& state, ThreadMain main, const EmulatorOptions& options);
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
@@ -96,6 +97,7 @@ class Worker final : public Scheduler {
   LaunchState& state_;
   ThreadMain main_;
   std::int32_t pe_;
+  const WaitClock* clock_;
   StackPool stacks_;
   std::deque<Resident> residents_;
   std::size_t live_ = 0;

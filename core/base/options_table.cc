@@ -243,11 +243,13 @@ constexpr OptionRow kTable[] = {
      "The number of this PE among those of its host, by which it takes a GPU.", false,
      parse_integer<&Options::local_rank, 0, 65535>, optional_text<&Options::local_rank>},
     {"GDAKIT_TIMEOUT", "time", "s", "seconds, from 0.001 to 1000000",
-     "How long bootstrap and control path wait for another PE before they fail.", false,
-     parse_seconds<&Options::timeout, 1>, seconds_text<&Options::timeout>},
+     "How long bootstrap and control path wait for another PE before they fail. Once the PEs "
+     "have met, time in which one of this host is stopped does not count.",
+     false, parse_seconds<&Options::timeout, 1>, seconds_text<&Options::timeout>},
     {"GDAKIT_WATCHDOG", "time", "s", "seconds, from 0 to 1000000; 0 switches it off",
-     "How long a device thread may wait before it reports a stall.", false,
-     parse_seconds<&Options::watchdog, 0>, seconds_text<&Options::watchdog>},
+     "How long a device thread may wait before it reports a stall. On the emulator, time in which "
+     "a PE of this host is stopped does not count.",
+     false, parse_seconds<&Options::watchdog, 0>, seconds_text<&Options::watchdog>},
     {"GDAKIT_NIC_TIMEOUT", "time", "s", "seconds, from 0 to 1000; 0 waits for ever",
      "How long a NIC sends again to a peer's NIC that does not answer before it breaks the queue; "
      "each try's time is rounded up to 4.096 us * 2^n. A peer on this host that is stopped or slow "

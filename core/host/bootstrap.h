@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/base/wait_clock.h"
 
 namespace gdakit {
 
@@ -87,6 +88,11 @@ class Bootstrap {
   // Returns once every PE has called it.
   Result<void> barrier();
 
+  // Timeouts of calls are by this clock from now on. Between calls.
+  virtual void go_by(std::shared_ptr<const WaitClock> clock) { clock_ = std::move(clock); }
+  // Null: none was given.
+  const std::shared_ptr<const WaitClock>& clock() const { return clock_; }
+
   // Keeps something until the last PE has left, where all PEs are of one process; else drops it.
   // For memory that other PEs' threads may still use when this PE leaves before they know.
   virtual void keep(std::shared_ptr<void> thing) { thing.reset(); }
@@ -133,6 +139,7 @@ class Bootstrap {
   int rank_;
   int size_;
   std::optional<int> local_rank_;
+  std::shared_ptr<const WaitClock> clock_;
   const pid_t process_;  // a child of it by fork is no PE
   std::uint64_t next_sequence_ = 0;
   Purpose purpose_ = Purpose::none;

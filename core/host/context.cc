@@ -60,6 +60,9 @@ Result<std::unique_ptr<Context>> Context::create(const Options& options,
 Result<void> Context::make(BackendProvider& provider, bool kernels_for_gpu) {
   try {
     if (Result<void> chosen = choose_device(kernels_for_gpu); !chosen) return chosen;
+    auto stopped_peers = StoppedPeers::watch(*bootstrap_, Log(options_.log, my_pe()));
+    if (!stopped_peers) return stopped_peers.error();
+    stopped_peers_ = std::move(*stopped_peers);
     return make_parts(provider);
   } catch (const std::system_error& error) {
     return Error::from_errno("a thread of the PE could not be started (see ulimit -u)",
@@ -166,10 +169,10 @@ Result<void> Context::make_state() {
 // A child by fork has nothing of this PE to end; checkers of leaks find it here.
 void Context::leave_to_parent() {
   static auto* const left = new std::vector<std::shared_ptr<void>>;
-  left->insert(left->end(),
-               {std::move(bootstrap_), std::move(gpu_), std::move(memory_), std::move(backend_),
-                std::move(heap_), std::move(teams_), std::move(queues_), std::move(proxy_),
-                std::move(reports_), std::move(state_), std::move(local_table_)});
+  left->insert(left->end(), {std::move(bootstrap_), std::move(stopped_peers_), std::move(gpu_),
+                             std::move(memory_), std::move(backend_), std::move(heap_),
+                             std::move(teams_), std::move(queues_), std::move(proxy_),
+                             std::move(reports_), std::move(state_), std::move(local_table_)});
 }
 
 Context::~Context() {

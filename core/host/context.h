@@ -30,6 +30,7 @@
 #include "core/host/memory.h"
 #include "core/host/proxy.h"
 #include "core/host/queue_table.h"
+#include "core/host/stopped_peers.h"
 #include "core/host/symmetric_heap.h"
 #include "core/host/team_table.h"
 #include "device/views.h"
@@ -230,6 +231,7 @@ class Context {
 
   Options options_;
   std::unique_ptr<Bootstrap> bootstrap_;
+  std::unique_ptr<StoppedPeers> stopped_peers_;
   std::unique_ptr<Gpu> gpu_;
   std::shared_ptr<MemoryProvider> memory_;
   std::unique_ptr<Backend> backend_;

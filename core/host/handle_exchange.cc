@@ -166,7 +166,7 @@ std::string refusal(const Datagram& datagram, const HandleExchange::Token& token
 
 Result<std::unique_ptr<HandleExchange>> HandleExchange::open(Bootstrap& bootstrap,
                                                              std::chrono::milliseconds timeout) {
-  std::unique_ptr<HandleExchange> exchange(new HandleExchange(bootstrap.rank(), timeout));
+  std::unique_ptr<HandleExchange> exchange(new HandleExchange(bootstrap, timeout));
   Introduction mine{};
   mine.process = ::getpid();
   const bool random = ::getrandom(&mine.name, sizeof mine.name, 0) == sizeof mine.name &&
@@ -197,7 +197,7 @@ Result<std::vector<std::vector<SharedChunk>>> HandleExchange::exchange(
                                              " chunks: at most " + std::to_string(kMaxChunks) +
                                              " at a time");
   }
-  const Clock::time_point deadline = Clock::now() + timeout_;
+  const WaitLimit limit(clock_, timeout_);
   const auto me = static_cast<std::size_t>(rank_);
   ++round_;
   for (std::size_t pe = 0; pe < peers_.size(); ++pe) {
@@ -214,7 +214,7 @@ Result<std::vector<std::vector<SharedChunk>>> HandleExchange::exchange(
     const bool complete_all =
         std::ranges::all_of(peers_, [&](const Peer& peer) { return complete(peer); });
     if (!sending && complete_all) break;
-    if (Clock::now() >= deadline) return missing_peers();
+    if (limit.passed()) return missing_peers();
     pollfd readable{socket_.get(), POLLIN, 0};
     const int ready = ::poll(&readable, 1, sending ? kRetryMilliseconds : kAliveMilliseconds);
     if (ready > 0 || sending) continue;

@@ -43,8 +43,6 @@ class HandleExchange {
   const Token& token() const { return token_; }
 
  private:
-  using Clock = std::chrono::steady_clock;
-
   struct Received {
     std::uint32_t round;
     std::uint32_t count;  // how many that PE gives in this round
@@ -57,7 +55,8 @@ class HandleExchange {
     std::vector<Received> inbox;  // of this round, then of the next
   };
 
-  HandleExchange(int rank, std::chrono::milliseconds timeout) : rank_(rank), timeout_(timeout) {}
+  HandleExchange(const Bootstrap& bootstrap, std::chrono::milliseconds timeout)
+      : rank_(bootstrap.rank()), clock_(bootstrap.clock()), timeout_(timeout) {}
 
   std::size_t expected_messages(const std::vector<SharedChunk>& mine) const;
   Result<void> send_some(const std::vector<SharedChunk>& mine);
@@ -69,6 +68,7 @@ class HandleExchange {
   Result<void> check_alive() const;
 
   int rank_;
+  std::shared_ptr<const WaitClock> clock_;
   std::chrono::milliseconds timeout_;
   UniqueFileDescriptor socket_;
   Token token_{};

@@ -24,8 +24,9 @@ class LocalHub {
       : round_(size), answers_(static_cast<std::size_t>(size)), timeout_(timeout) {}
 
   Result<std::vector<Bytes>> exchange(int rank, const CollectiveCall& call,
-                                      std::vector<Bytes> blobs) {
-    const auto deadline = std::chrono::steady_clock::now() + timeout_;
+                                      std::vector<Bytes> blobs,
+                                      const std::shared_ptr<const WaitClock>& clock) {
+    const WaitLimit limit(clock, timeout_);
     std::optional<std::vector<Bytes>>& answer = answers_[static_cast<std::size_t>(rank)];
     std::unique_lock lock(mutex_);
     if (failure_) return *failure_;
@@ -33,8 +34,10 @@ class LocalHub {
       return fail(added.error());
     }
     if (round_.complete()) finish_round();
-    const bool woken =
-        changed_.wait_until(lock, deadline, [&] { return answer.has_value() || failure_; });
+    bool woken = false;
+    do {
+      woken = changed_.wait_for(lock, limit.rest(), [&] { return answer.has_value() || failure_; });
+    } while (!woken && !limit.passed());
     // An answer that came together with a later failure is still this call's answer.
     if (answer) return *std::exchange(answer, std::nullopt);
     if (!woken) return fail(round_.timed_out(timeout_));
@@ -96,7 +99,7 @@ class LocalBootstrap final : public Bootstrap {
  private:
   Result<std::vector<Bytes>> exchange(const CollectiveCall& call,
                                       std::vector<Bytes> blobs) override {
-    return hub_->exchange(rank(), call, std::move(blobs));
+    return hub_->exchange(rank(), call, std::move(blobs), clock());
   }
   void send_abort(const std::string& message) override { hub_->abort(rank(), message); }
 

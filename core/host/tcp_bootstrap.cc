@@ -54,6 +54,7 @@ class TcpBootstrap final : public Bootstrap {
   ~TcpBootstrap() override;
 
   Result<void> open();
+  void go_by(std::shared_ptr<const WaitClock> clock) override;
 
  private:
   Result<ListenerAddress> start_hub();
@@ -103,6 +104,11 @@ Result<void> TcpBootstrap::open() {
   log_.debug("bootstrap: joined a job of " + std::to_string(size()) + " PEs at " + address.host +
              ":" + std::to_string(address.port));
   return {};
+}
+
+void TcpBootstrap::go_by(std::shared_ptr<const WaitClock> clock) {
+  if (hub_) hub_->go_by(clock);
+  Bootstrap::go_by(std::move(clock));
 }
 
 TcpBootstrap::~TcpBootstrap() {
@@ -166,12 +172,14 @@ Error TcpBootstrap::give_up(Error error) {
 }
 
 Result<Frame> TcpBootstrap::read_frame(const CollectiveCall& call) {
-  const auto deadline = BootstrapClock::now() + info_.timeout + kAnswerGrace;
+  const WaitLimit limit(clock(), info_.timeout + kAnswerGrace);
   const std::uint64_t most =
       static_cast<std::uint64_t>(size()) * (kMaxContributionBytes + sizeof(Be64));
   const auto frame = std::make_shared<std::optional<Result<Frame>>>();
   stream_->read_frame(most, [frame](Result<Frame> read) { frame->emplace(std::move(read)); });
-  if (!run_until(io_, deadline, [&] { return frame->has_value(); })) {
+  const auto arrived = [&] { return frame->has_value(); };
+  while (!run_until(io_, BootstrapClock::now() + limit.rest(), arrived)) {
+    if (!limit.passed()) continue;
     return Error(Code::timed_out, std::string(collective_name(call.kind)) + " timed out after " +
                                       seconds_text(info_.timeout) +
                                       ": no answer from PE 0, which hosts the bootstrap");

@@ -263,16 +263,17 @@ void TcpHub::handle_call(int rank, const CollectiveCall& call, const Bytes& payl
   if (Result<void> added = round_.add(rank, call, std::move(*blobs)); !added) {
     return fail(added.error());
   }
-  if (first) start_round_timer();
+  if (first) wait_for_round(WaitLimit(clock_, settings_.timeout));
   if (round_.complete()) deliver();
 }
 
-void TcpHub::start_round_timer() {
-  round_timer_.expires_after(settings_.timeout);
+void TcpHub::wait_for_round(const WaitLimit& limit) {
+  round_timer_.expires_after(limit.rest());
   const std::uint64_t sequence = round_.call().sequence;
-  round_timer_.async_wait([this, sequence](const error_code& cancelled) {
+  round_timer_.async_wait([this, sequence, limit](const error_code& cancelled) {
     // The timer may have run out just before deliver() cancelled it.
     if (cancelled || round_.empty() || round_.call().sequence != sequence) return;
+    if (!limit.passed()) return wait_for_round(limit);
     fail(round_.timed_out(settings_.timeout));
   });
 }
@@ -303,6 +304,10 @@ void TcpHub::member_lost(int rank, const Error& why) {
   fail(why.code() == Code::invalid_argument
            ? Error(why.code(), name + " broke the bootstrap's protocol: " + why.message())
            : Error(Code::aborted, name + " is gone: " + why.message() + " before it left the job"));
+}
+
+void TcpHub::go_by(std::shared_ptr<const WaitClock> clock) {
+  asio::post(io_, [this, clock = std::move(clock)] { clock_ = clock; });
 }
 
 void TcpHub::abort(const std::string& message) {

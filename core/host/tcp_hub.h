@@ -26,6 +26,7 @@
 #include "core/base/file_descriptor.h"
 #include "core/base/log.h"
 #include "core/base/result.h"
+#include "core/base/wait_clock.h"
 #include "core/host/bootstrap_round.h"
 #include "core/host/launch_info.h"
 #include "core/host/tcp_listener.h"
@@ -48,6 +49,9 @@ class TcpHub {
 
   // Sends what is under way, tells the members that PE 0 has left, and ends.
   ~TcpHub();
+
+  // Timeouts of calls are by this clock from now on. Any thread may call.
+  void go_by(std::shared_ptr<const WaitClock> clock);
 
   // PE 0 ends the job: returns once the members' sockets have the message. Any thread may call.
   void abort(const std::string& message);
@@ -78,7 +82,7 @@ class TcpHub {
   void read_next(int rank);
   void handle(int rank, tcp_wire::Frame frame);
   void handle_call(int rank, const CollectiveCall& call, const Bytes& payload);
-  void start_round_timer();
+  void wait_for_round(const WaitLimit& limit);
   void deliver();
   void member_left(int rank);
   void member_lost(int rank, const Error& why);
@@ -100,6 +104,7 @@ class TcpHub {
   std::vector<Member> members_;
   BootstrapRound round_;
   std::optional<Error> failure_;
+  std::shared_ptr<const WaitClock> clock_;
   bool stopping_ = false;
   bool accept_failed_ = false;  // and was told of
   std::uint64_t refused_ = 0;

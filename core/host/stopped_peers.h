@@ -1,0 +1,62 @@
+// Which PEs of this host are stopped: by a debugger, ^Z, SIGSTOP. A process that is stopped is not
+// dead, and its peers wait for it: their WaitClock stands still meanwhile, as it does for a process
+// that is stopped itself.
+//
+// A thread of its own ticks the clock, and asks the system now and then how the peers' processes
+// do. PEs of other hosts, and of containers whose processes cannot be seen here, count as running.
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <sys/types.h>
+#include <thread>
+#include <vector>
+
+#include "core/base/log.h"
+#include "core/base/result.h"
+#include "core/base/wait_clock.h"
+#include "core/host/bootstrap.h"
+
+namespace gdakit {
+
+class StoppedPeers {
+ public:
+  // Collective. Peers that stop, and go on, are warnings of `log`, by the first PE of this host
+  // that runs. The bootstrap goes by the clock from then on.
+  static Result<std::unique_ptr<StoppedPeers>> watch(Bootstrap& bootstrap, Log log);
+  ~StoppedPeers();
+  StoppedPeers(const StoppedPeers&) = delete;
+  StoppedPeers& operator=(const StoppedPeers&) = delete;
+
+  const WaitClock& clock() const { return *clock_; }
+
+ private:
+  struct Peer {
+    int pe;
+    pid_t process;
+    std::uint64_t started;       // when the process did, which tells it from a later one
+    bool stopped = false;        // at the last look
+    bool said = false;           // that it is stopped
+    std::uint64_t since_ns = 0;  // when it was first seen so
+  };
+
+  StoppedPeers(int my_pe, Log log, std::vector<Peer> peers);
+  void run();
+  // What is new, in words.
+  std::vector<std::string> look(std::uint64_t now_ns);
+  bool is_speaker() const;
+
+  const int my_pe_;
+  const Log log_;
+  std::vector<Peer> peers_;  // in other processes of this host
+  bool any_stopped_ = false;
+  const std::shared_ptr<WaitClock> clock_ = std::make_shared<WaitClock>();
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace gdakit
