@@ -213,7 +213,7 @@ static_assert(std::has_unique_object_representations_v<FaultReport>);
 struct PeState {
   StallReport stall;
   FaultReport fault;
-  std::uint64_t gives_up;     // not 0: a wait has stalled, and later ones shall not wait as long
+  std::uint64_t gives_up;     // not 0: a wait has stalled, and later ones end soon (stalls_of)
   std::uint64_t host_result;  // of the last call of the host that returns a value
 };
 

@@ -11,20 +11,25 @@
 
 namespace gdakit {
 
-// Whether a wait of this PE has stalled since the host last let all of them wait. The claim lies in
-// the device's memory and is 0 until the first stall, so that the host's memory is not looked at
-// before.
+// 0 unless a wait of this PE has stalled since the host last let all of them wait; then 1, and one
+// more for each lock that broke after it. The claim lies in the device's memory and is 0 until the
+// first stall, so that the host's memory is not looked at before.
 template <class M, class Context>
-GDAKIT_DEVICE bool has_stalled(M& m, const Context& context) {
-  return m.load(order::RelaxedGpu{}, &context.words->stall_claim) != 0 &&
-         m.load(order::RelaxedSystem{}, &context.state->gives_up) != 0;
+GDAKIT_DEVICE std::uint64_t stalls_of(M& m, const Context& context) {
+  if (m.load(order::RelaxedGpu{}, &context.words->stall_claim) == 0) return 0;
+  return m.load(order::RelaxedSystem{}, &context.state->gives_up);
 }
 
 // How long a wait at `site` may last once another one has stalled, so that a kernel that goes on
 // after a stall ends. A wait for a word gives up at once: thousands may follow it. The others break
 // a queue, a team or a lock, each of which can stall but once, and have time for one that is slow.
-GDAKIT_HOST_DEVICE constexpr std::uint64_t limit_after_stall(std::uint64_t limit_ns, Site site) {
-  return site == Site::signal ? 0 : limit_ns / 16;
+// There are few queues and teams, but a program may have any number of locks: when as many have
+// broken as take a whole limit, the next ones get no time.
+GDAKIT_HOST_DEVICE constexpr std::uint64_t limit_after_stall(std::uint64_t limit_ns, Site site,
+                                                             std::uint64_t stalls) {
+  constexpr std::uint64_t kSlowOnes = 16;
+  if (site == Site::signal || (site == Site::lock && stalls > kSlowOnes)) return 0;
+  return limit_ns / kSlowOnes;
 }
 
 // Counts the turns of one wait loop and looks at the clock now and then; a wait that succeeds soon
@@ -44,7 +49,9 @@ class Watchdog {
     if (turns_ == kTurnsPerClock) start_ns_ = now;
     waited_ns_ = now - start_ns_;
     if (waited_ns_ >= limit_ns) return false;
-    return waited_ns_ < limit_after_stall(limit_ns, site_) || !has_stalled(m_, context_);
+    if (site_ != Site::lock && waited_ns_ < limit_after_stall(limit_ns, site_, 1)) return true;
+    const std::uint64_t stalls = stalls_of(m_, context_);
+    return stalls == 0 || waited_ns_ < limit_after_stall(limit_ns, site_, stalls);
   }
 
   GDAKIT_DEVICE std::uint64_t waited_ns() const { return waited_ns_; }
@@ -96,18 +103,25 @@ struct Stall {
 // is known. A wait that gave up because of an earlier stall is none that a report is about.
 template <class M, class Context, class Fill>
 GDAKIT_DEVICE void report_stall(M& m, const Context& context, const Stall& stall, Fill&& fill) {
-  if (stall.waited_ns < context.watchdog_ns) return;
-  file_report(m, &context.words->stall_claim, &context.state->stall, [&](StallReport& report) {
-    note(m, &report.site, stall.site);
-    note(m, &report.peer, stall.peer);
-    note(m, &report.queue, stall.queue);
-    note(m, &report.block, m.block_index());
-    note(m, &report.thread, m.thread_index());
-    note(m, &report.waited_ns, stall.waited_ns);
-    note(m, &report.target, stall.target);
-    fill(report);
-  });
-  m.store(order::RelaxedSystem{}, &context.state->gives_up, 1);
+  const bool broke_early = stall.waited_ns < context.watchdog_ns;
+  if (broke_early && stall.site != Site::lock) return;
+  if (!broke_early) {
+    file_report(m, &context.words->stall_claim, &context.state->stall, [&](StallReport& report) {
+      note(m, &report.site, stall.site);
+      note(m, &report.peer, stall.peer);
+      note(m, &report.queue, stall.queue);
+      note(m, &report.block, m.block_index());
+      note(m, &report.thread, m.thread_index());
+      note(m, &report.waited_ns, stall.waited_ns);
+      note(m, &report.target, stall.target);
+      fill(report);
+    });
+  }
+  // In two steps, as the host's memory may hold the word: of locks that break together one may go
+  // uncounted, which costs a sixteenth of the limit.
+  const std::uint64_t stalls = m.load(order::RelaxedSystem{}, &context.state->gives_up);
+  if (stalls != 0 && !broke_early) return;
+  m.store(order::RelaxedSystem{}, &context.state->gives_up, stalls + 1);
 }
 
 // Files an operation with a bad argument. A call: seldom, and nothing of it takes registers of

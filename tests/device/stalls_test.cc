@@ -102,11 +102,60 @@ TEST(Stall, IsForgottenByTheNextLaunchsWaits) {
 
 // A wait that breaks a queue, a team or a lock by giving up does not give up at once.
 TEST(Stall, LeavesTimeToWhatWouldBreak) {
-  EXPECT_EQ(limit_after_stall(1600, Site::signal), 0u);
+  EXPECT_EQ(limit_after_stall(1600, Site::signal, 1), 0u);
   for (const Site site :
        {Site::queue_room, Site::queue_completion, Site::fetch_slot, Site::team, Site::lock}) {
-    EXPECT_EQ(limit_after_stall(1600, site), 100u);
+    EXPECT_EQ(limit_after_stall(1600, site, 1), 100u);
+    EXPECT_EQ(limit_after_stall(1600, site, 16), 100u);
   }
+  EXPECT_EQ(limit_after_stall(1600, Site::lock, 17), 0u);
+  EXPECT_EQ(limit_after_stall(1600, Site::team, 17), 100u);
+}
+
+struct TakeAll {
+  Lock* locks;
+  int count;
+  StatusCode wanted;
+  std::uint64_t* others;
+
+  template <class Pe>
+  GDAKIT_DEVICE void operator()(Pe& pe) const {
+    for (int i = 0; i < count; ++i) {
+      if (pe.set_lock(locks + i).code != wanted) *others += 1;
+    }
+  }
+};
+
+// PE 1 has them and gives none back. With a sixteenth of the watchdog for each they took 11 s.
+TEST(Stall, EndsAKernelThatLoopsOverLocks) {
+  constexpr int kLocks = 200;
+  Options options = job_options();
+  options.watchdog = std::chrono::milliseconds(800);
+  expect_job(
+      2, options,
+      [](Context& c) -> Result<void> {
+        auto locks = c.allocate<Lock>(kLocks, "locks");
+        auto others = c.allocate<std::uint64_t>(1);
+        if (!locks || !others) return mismatch("allocate");
+        const LaunchShape one{.blocks = 1, .threads = 1};
+        if (c.my_pe() == 1) {
+          auto ran = c.launch(TakeAll{*locks, kLocks, StatusCode::ok, *others}, one);
+          if (!ran) return ran;
+        }
+        if (auto met = c.barrier(); !met) return met;
+        if (c.my_pe() == 0) {
+          const auto begin = Clock::now();
+          auto said = stalled(c.launch(TakeAll{*locks, kLocks, StatusCode::stalled, *others}, one));
+          if (!said) return said;
+          const std::chrono::duration<double> took = Clock::now() - begin;
+          if (took.count() > 7) return mismatch("it took " + std::to_string(took.count()) + " s");
+        }
+        if (auto met = c.barrier(); !met) return met;
+        std::uint64_t wrong = 0;
+        if (auto got = c.download(&wrong, *others, 1); !got) return got;
+        return wrong == 0 ? Result<void>() : mismatch(std::to_string(wrong) + " other statuses");
+      },
+      test::Kernels::of_one_pe);
 }
 
 // Writes to PE 1 with a key that its NIC refuses, and asks nobody how that went.

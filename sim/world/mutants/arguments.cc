@@ -71,6 +71,10 @@ const std::vector<Argument>& arguments() {
       {{"device/watchdog.h", "", SiteOp::load, 3},
        Operator::narrow_gpu,
        "The host changes the state of a report between launches alone, which are ordered."},
+      {{"device/watchdog.h", "", SiteOp::load, 4},
+       Operator::narrow_gpu,
+       "The device's threads alone set the word; the host clears it before a launch, which is "
+       "ordered."},
       {{"device/watchdog.h", "", SiteOp::store, 1},
        Operator::narrow_gpu,
        "The device's threads alone read the word; the host clears it before a launch, which is "
