@@ -94,7 +94,8 @@ void Core::give_back_buffers(Qp& qp) {
 }
 
 // The value is judged by the counter as it was when the read began, which the record cannot be
-// behind. The counter may have gone on by a whole queue since, and then what is old looks new.
+// behind if it is written before each doorbell. The counter may have gone on by a whole queue
+// since, and then what is old looks new.
 bool Core::poll_record(RecordRead& record, DmaAddress address, std::uint64_t& producer,
                        std::uint64_t depth) {
   if (!record.reading) {
@@ -107,7 +108,10 @@ bool Core::poll_record(RecordRead& record, DmaAddress address, std::uint64_t& pr
   if (!done(record.op)) return false;
   record.reading = false;
   const auto value = static_cast<std::uint16_t>(record.word);
-  producer = std::max(producer, record.since + producer_advance(record.since, value, depth));
+  const std::uint64_t advance = producer_advance(record.since, value, depth);
+  const bool says_less = advance == 0 && value != static_cast<std::uint16_t>(record.since);
+  record.behind |= record.rung && says_less;
+  producer = std::max(producer, record.since + advance);
   return true;
 }
 

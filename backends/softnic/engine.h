@@ -84,6 +84,8 @@ class Engine {
   Result<QpInfo> query_qp(QpNumber qpn) const;
   // Those that an error has broken.
   std::vector<QpNumber> broken_qps() const;
+  // Those whose doorbell record has once said less than a doorbell before it.
+  std::vector<QpNumber> recordless_qps() const;
   Result<> destroy_qp(QpNumber qpn);
 
   // No memory that removed objects named is read or written by this engine's DMA any more. Steps
@@ -122,6 +124,7 @@ class Engine {
 
   // engine_control.cc
   Result<Qp*> find_qp(const char* call, QpNumber qpn) const;
+  std::vector<QpNumber> qps_where(bool (*holds)(const Qp&)) const;
   Result<> check(const QpAttributes& attributes) const;
   Result<> check_transition(const Qp& qp, const QpModify& modify) const;
   static void enter_rtr(Qp& qp, const QpModify& modify);

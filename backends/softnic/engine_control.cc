@@ -296,17 +296,26 @@ Result<QpInfo> Engine::query_qp(QpNumber qpn) const {
   info.send_producer = qp.send.producer;
   info.send_started = qp.send.started;
   info.send_completed = qp.send.completed;
+  info.record_behind = qp.send.record.behind;
   info.first_error = qp.first_error;
   return info;
 }
 
-std::vector<QpNumber> Engine::broken_qps() const {
-  std::vector<QpNumber> broken;
+std::vector<QpNumber> Engine::qps_where(bool (*holds)(const Qp&)) const {
+  std::vector<QpNumber> found;
   for (QpNumber qpn = 0; qpn < qps_.size(); ++qpn) {
     const Qp* const qp = qps_.find(qpn);
-    if (qp != nullptr && qp->first_error.syndrome != format::Syndrome::none) broken.push_back(qpn);
+    if (qp != nullptr && holds(*qp)) found.push_back(qpn);
   }
-  return broken;
+  return found;
+}
+
+std::vector<QpNumber> Engine::broken_qps() const {
+  return qps_where([](const Qp& qp) { return qp.first_error.syndrome != format::Syndrome::none; });
+}
+
+std::vector<QpNumber> Engine::recordless_qps() const {
+  return qps_where([](const Qp& qp) { return qp.send.record.behind; });
 }
 
 Result<> Engine::destroy_qp(QpNumber qpn) {

@@ -148,6 +148,10 @@ std::vector<QpNumber> Nic::broken_qps() const {
   return thread_->locked([&] { return engine_->broken_qps(); });
 }
 
+std::vector<QpNumber> Nic::recordless_qps() const {
+  return thread_->locked([&] { return engine_->recordless_qps(); });
+}
+
 Result<> Nic::destroy_qp(QpNumber qpn) {
   const Result<> destroyed = behind_doorbells([&] { return engine_->destroy_qp(qpn); });
   return destroyed ? wait_until_unused("destroy_qp") : destroyed;

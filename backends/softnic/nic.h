@@ -72,6 +72,7 @@ class Nic {
   Result<> modify_qp(QpNumber qpn, const QpModify& modify);
   Result<QpInfo> query_qp(QpNumber qpn) const;
   std::vector<QpNumber> broken_qps() const;
+  std::vector<QpNumber> recordless_qps() const;
   Result<> destroy_qp(QpNumber qpn);
 
   // The owner ends. From now on a removal waits for nobody, once one has waited in vain.

@@ -53,6 +53,8 @@ struct RecordRead {
   DmaOp op;
   Be32 word{0};
   std::uint64_t since = 0;  // the producer counter when the read began
+  bool rung = false;        // a doorbell has moved the counter
+  bool behind = false;      // ... further than the record said afterwards
 };
 
 struct Flight {

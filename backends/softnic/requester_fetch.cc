@@ -28,6 +28,7 @@ void Requester::ring(Qp& qp, std::uint16_t hint) {
     qp.send.record.wanted = true;
   } else {
     qp.send.producer += advance;
+    qp.send.record.rung |= advance != 0;
   }
 }
 

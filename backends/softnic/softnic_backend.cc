@@ -123,6 +123,7 @@ class SoftNicBackend final : public Backend {
   void begin_end() override { nic_->begin_end(); }
   std::string describe_queue(QueueNumber queue) const override;
   std::vector<BrokenQueue> broken_queues() const override;
+  std::vector<QueueNumber> recordless_queues() const override { return nic_->recordless_qps(); }
 
   Result<void> pause() override {
     nic_->pause();
@@ -242,6 +243,7 @@ std::string SoftNicBackend::describe_queue(QueueNumber queue) const {
                      "; WQEBBs announced " + std::to_string(info->send_producer) + ", started " +
                      std::to_string(info->send_started) + ", completed " +
                      std::to_string(info->send_completed);
+  if (info->record_behind) text += "; it was rung for more than its doorbell record says";
   const QpError& error = info->first_error;
   if (error.syndrome == format::Syndrome::none) return text;
   return text + "; first error: " + error_text(error);

@@ -147,6 +147,7 @@ struct QpInfo {
   std::uint64_t send_producer = 0;   // WQEBBs announced by doorbell or record
   std::uint64_t send_started = 0;    // ... whose transmission has begun
   std::uint64_t send_completed = 0;  // ... that have completed
+  bool record_behind = false;        // the doorbell record has once said less than a doorbell
   QpError first_error;
 };
 

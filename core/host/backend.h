@@ -108,6 +108,9 @@ class Backend {
   virtual std::string describe_queue(QueueNumber queue) const = 0;
   // Those that are broken. Asked many times a second.
   virtual std::vector<BrokenQueue> broken_queues() const = 0;
+  // Those that were rung for more WQEs than their doorbell records said, by a program that does not
+  // keep records. Asked many times a second.
+  virtual std::vector<QueueNumber> recordless_queues() const { return {}; }
 
   // Stops the NIC from acting, and lets it go on: for tests of what a stalled NIC looks like.
   virtual Result<void> pause() = 0;

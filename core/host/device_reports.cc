@@ -58,14 +58,28 @@ std::vector<std::string> DeviceReports::look() {
   if (is_news(state_.fault.state, &fault_said_)) {
     news.push_back(describe(state_.fault, my_pe_, &heap_));
   }
+  look_at_queues(&news);
+  return news;
+}
+
+void DeviceReports::look_at_queues(std::vector<std::string>* news) {
+  const std::string pe = "PE " + std::to_string(my_pe_) + ": ";
   for (const BrokenQueue& broken : backend_.broken_queues()) {
     Watched* const queue = find(broken.number);
     if (queue == nullptr || queue->said) continue;
     queue->said = true;
-    news.push_back("PE " + std::to_string(my_pe_) + ": " +
-                   broken_queue_text(queue->index, queue->peer, broken.why));
+    news->push_back(pe + broken_queue_text(queue->index, queue->peer, broken.why));
   }
-  return news;
+  for (const QueueNumber number : backend_.recordless_queues()) {
+    Watched* const queue = find(number);
+    if (queue == nullptr || queue->recordless_said) continue;
+    queue->recordless_said = true;
+    news->push_back(pe + "queue " + std::to_string(queue->index) + " to PE " +
+                    std::to_string(queue->peer) +
+                    " was rung for WQEs that its doorbell record does not announce; write the "
+                    "record before each doorbell, because this NIC goes by the record where a "
+                    "doorbell was overwritten by another one, and WQEs then wait for ever");
+  }
 }
 
 void DeviceReports::watch(const HostQueue& queue, std::uint32_t index) {

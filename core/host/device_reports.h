@@ -1,6 +1,7 @@
 // What the device's threads of one PE report, in words: to whoever asks, and on stderr once nobody
-// has asked for a while, so that a kernel that never ends is heard of, too. Queues that break are
-// said there, once each, when the NIC knows.
+// has asked for a while, so that a kernel that never ends is heard of, too. Queues that break, and
+// those that a program rings without their doorbell records, are said there, once each, when the
+// NIC knows.
 //
 // A thread of its own looks, some twenty times a second. It reads memory of the host alone, and
 // asks the NIC, so that a kernel of a GPU that runs meanwhile does not matter.
@@ -51,13 +52,15 @@ class DeviceReports {
     QueueNumber number;
     int peer;
     std::uint32_t index;
-    bool said = false;
+    bool said = false;             // that it is broken
+    bool recordless_said = false;  // that it has no doorbell record
   };
 
   void run();
   // What is new, in words.
   std::vector<std::string> look();
   std::string stall_text();
+  void look_at_queues(std::vector<std::string>* news);
   Watched* find(QueueNumber number);
 
   const int my_pe_;

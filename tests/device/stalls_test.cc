@@ -229,6 +229,49 @@ TEST(QueueThatBreaks, IsSaidOnceWithoutAnybodyWhoAsks) {
   EXPECT_EQ(said.find(words, at + 1), std::string::npos) << said;
 }
 
+// A put whose doorbell record is taken back, as if there had been none.
+struct PutWithoutRecord {
+  std::uint64_t* word;
+
+  template <class Pe>
+  GDAKIT_DEVICE void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    pe.put_value(word, 1, 1);
+    pe.quiet();
+    HandleMemo memo;
+    const Poster<std::remove_reference_t<decltype(m)>, SharedPublication> poster{m, pe.context(), 0,
+                                                                                 memo};
+    m.store(order::RelaxedNic{}, poster.to(1).view().record, 0);
+  }
+};
+
+TEST(QueueWithoutRecord, IsSaidOnceAndWhatTheNicSaysOfItTellsIt) {
+  Options options = job_options();
+  options.transport = TransportChoice::nic;
+  options.nic_handler = NicHandler::gpu;
+  options.log = LogLevel::warn;
+  testing::internal::CaptureStderr();
+  expect_alone(options, [](Context& c, std::uint64_t* word) -> Result<void> {
+    auto ran = c.launch(PutWithoutRecord{word}, {.blocks = 1, .threads = 1});
+    if (!ran) return ran;
+    const auto until = Clock::now() + std::chrono::seconds(20);
+    while (c.backend().recordless_queues().empty()) {
+      if (Clock::now() > until) return mismatch("the NIC knows of no queue without record");
+      std::this_thread::yield();
+    }
+    const std::string nic = c.backend().describe_queue(c.backend().recordless_queues().front());
+    return nic.find("rung for more than its doorbell record says") == std::string::npos
+               ? mismatch(nic)
+               : Result<void>();
+  });
+  const std::string said = testing::internal::GetCapturedStderr();
+  const std::string words =
+      "PE 0: queue 0 to PE 1 was rung for WQEs that its doorbell record does not announce";
+  const std::size_t at = said.find(words);
+  ASSERT_NE(at, std::string::npos) << said;
+  EXPECT_EQ(said.find(words, at + 1), std::string::npos) << said;
+}
+
 struct BarrierAll {
   template <class Pe>
   GDAKIT_DEVICE void operator()(Pe& pe) const {

@@ -1,4 +1,5 @@
 // Which doorbells and records make a NIC work, and which it must ignore.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "backends/softnic/uar.h"
@@ -70,6 +71,22 @@ TEST_F(DoorbellTest, TheDoorbellIsBelievedWhereItIsFurtherAhead) {
   for (int i = 0; i < 3; ++i) rig.a.post({});
   ring(4, 0);
   EXPECT_EQ(completed(), 4u);
+}
+
+// A program of others that keeps no records: it works until a doorbell is overwritten.
+TEST_F(DoorbellTest, ThatTheRecordDoesNotFollowIsNoted) {
+  rig.a.post({});
+  rig.a.ring();
+  ASSERT_TRUE(rig.run());
+  EXPECT_FALSE(rig.a.info().record_behind);
+  EXPECT_THAT(rig.a.engine.recordless_qps(), testing::IsEmpty());
+  rig.a.post({});
+  ring(2, 0);
+  ASSERT_TRUE(rig.run());
+  EXPECT_EQ(rig.a.info().send_completed, 2u);
+  EXPECT_TRUE(rig.a.info().record_behind);
+  EXPECT_THAT(rig.a.engine.recordless_qps(), testing::ElementsAre(rig.a.qpn));
+  EXPECT_THAT(rig.b.engine.recordless_qps(), testing::IsEmpty());
 }
 
 TEST_F(DoorbellTest, AnOldDoorbellTakesNothingBack) {
