@@ -10,6 +10,7 @@ namespace {
 
 // The bits of a granule's bytes.
 std::uint64_t bits_of(std::uint8_t mask) {
+  if (mask == 0xff) return ~std::uint64_t{0};
   std::uint64_t bits = 0;
   for (int byte = 0; byte < 8; ++byte) {
     if ((mask >> byte & 1) != 0) bits |= std::uint64_t{0xff} << (8 * byte);
@@ -34,6 +35,16 @@ bool Memory::morally_strong(const Party& one, const Party& other) const {
          ((place.device || other_place.device) && (both == one.mask || both == other.mask));
 }
 
+// Whether the write is known at `clock`: executed before, or read before by somebody.
+bool Memory::happened(const Write& write, Clock clock) const {
+  if (write.agent == kNobody || clock[write.agent] >= write.time) return true;
+  if (write.seen == nullptr) return false;
+  for (std::size_t i = 0; i < agent_count_; ++i) {
+    if (write.seen[i] <= clock[i]) return true;
+  }
+  return false;
+}
+
 Slots Memory::known(const Granule& granule, Slots among, Clock clock) const {
   Slots found = 0;
   for (Slots rest = among; rest != 0; rest = without_first(rest)) {
@@ -42,10 +53,14 @@ Slots Memory::known(const Granule& granule, Slots among, Clock clock) const {
   return found;
 }
 
-// What a load may return for the bytes of `mask`: all but what is older than something known.
-Slots Memory::candidates(const Granule& granule, const Op& op, std::uint8_t mask) const {
-  const Slots all = overlapping(granule, mask);
-  return all & ~all_before(granule, known(granule, all, op.clock));
+Memory::Sight Memory::sight(const Granule& granule, const Op& op, std::uint8_t mask) const {
+  const Slots writes = overlapping(granule, mask);
+  return {writes, known(granule, writes, op.clock)};
+}
+
+// What a load may return: all but what is older than something known.
+Slots Memory::candidates(const Granule& granule, const Sight& sight) {
+  return sight.writes & ~all_before(granule, sight.known);
 }
 
 // Picks one of `slots`; 0 is the newest.
@@ -62,6 +77,10 @@ std::uint32_t Memory::choose_write(const Granule& granule, Slots slots, AgentId 
     }
     return best;
   };
+  if (without_first(slots) == 0) {
+    self.stale_streak = 0;
+    return first_slot(slots);
+  }
   const auto count = static_cast<std::uint32_t>(std::popcount(slots));
   const bool may_be_stale = !self.fresh && self.stale_streak < options_.max_stale;
   std::uint32_t picked = may_be_stale ? chooser_->choose(Choice::load, count) : 0;
@@ -77,12 +96,18 @@ std::uint32_t Memory::choose_write(const Granule& granule, Slots slots, AgentId 
 
 // The bytes of `mask`, which the same writes have touched.
 Memory::Seen Memory::read_group(Granule& granule, const Op& op, std::uint8_t mask) {
-  const std::uint32_t slot = choose_write(granule, candidates(granule, op, mask), op.agent);
-  return {granule.writes[slot].value & bits_of(mask), slot,
-          all_after(granule, overlapping(granule, mask), slot)};
+  const Sight seen = sight(granule, op, mask);
+  const std::uint32_t slot = choose_write(granule, candidates(granule, seen), op.agent);
+  Write& write = granule.writes[slot];
+  observe(op, seen, write);
+  if (granule.open != 0) log_read(op, slot);
+  take_heads(op, write);
+  return {write.value & bits_of(mask), slot, all_after(granule, seen.writes, slot),
+          seen.writes & ~seen.known};
 }
 
 Memory::Seen Memory::read(Granule& granule, const Op& op) {
+  if (!is_mixed(granule, op.mask)) return read_group(granule, op, op.mask);
   Seen all;
   for (std::uint8_t left = op.mask; left != 0;) {
     const auto byte = static_cast<std::uint8_t>(left & -left);
@@ -93,10 +118,8 @@ Memory::Seen Memory::read(Granule& granule, const Op& op) {
       if (overlapping(granule, other) == writes) group |= other;
     }
     const Seen seen = read_group(granule, op, group);
-    observe(granule, op, group, granule.writes[seen.slot]);
-    if (granule.open != 0) log_read(op, seen.slot);
-    take_heads(op, granule.writes[seen.slot]);
     all.value |= seen.value;
+    all.unknown |= seen.unknown;
     const bool newest =
         all.slot == kNoSlot || granule.writes[seen.slot].order > granule.writes[all.slot].order;
     if (newest) all.slot = seen.slot;
@@ -108,8 +131,8 @@ Memory::Seen Memory::read(Granule& granule, const Op& op) {
 
 // The agent has read `write`, so nothing that it knew may ever come after that. If they are morally
 // strong, whoever knows of the read knows the write.
-void Memory::observe(const Granule& granule, const Op& op, std::uint8_t mask, Write& write) {
-  write.not_before |= known(granule, overlapping(granule, mask), op.clock);
+void Memory::observe(const Op& op, const Sight& sight, Write& write) {
+  write.not_before |= sight.known;
   if (write.agent == kNobody || write.agent == op.agent || !morally_strong(op, write)) return;
   if (write.seen == nullptr) {
     write.seen = pool_.take<std::uint32_t>(stride_);
@@ -124,8 +147,6 @@ std::uint64_t Memory::load(AgentId agent, Address from, std::uint32_t size, cons
   if (self.open != 0) settle_place(op);
   (is_strong(access.sem) ? self.strong_turn : self.weak_turn) = true;
   Granule& granule = granule_at(op.granule);
-  const Slots overlap = overlapping(granule, op.mask);
-  Slots unknown = overlap & ~known(granule, overlap, op.clock);
   const Seen seen = read(granule, op);
   const Write& write = granule.writes[seen.slot];
   const std::uint64_t value = seen.value >> op.shift;
@@ -137,7 +158,7 @@ std::uint64_t Memory::load(AgentId agent, Address from, std::uint32_t size, cons
     if (seen.newer != 0) explain_stale(granule, op, seen.newer, event);
   }
   if (options_.find_races && !access.speculative) {
-    if (unknown != 0) check_known(granule, op, unknown, false, event);
+    if (seen.unknown != 0) check_known(granule, op, seen.unknown, false, event);
     record_read(granule, op, event);
   }
   // Also what earlier reads of the place brought, whatever this one returned.
@@ -183,13 +204,14 @@ Memory::Seen Memory::read_for_update(Granule& granule, const Op& op, const Updat
     self.fresh = fresh;
     return seen;
   }
-  const Slots slots = rmw_candidates(granule, op, update);
+  const Sight seen = sight(granule, op, op.mask);
+  const Slots slots = rmw_candidates(granule, op, seen, update);
   const std::uint32_t slot = choose_write(granule, slots, op.agent);
-  observe(granule, op, op.mask, granule.writes[slot]);
+  observe(op, seen, granule.writes[slot]);
   if (granule.open != 0) log_read(op, slot);
   take_heads(op, granule.writes[slot]);
   return {granule.writes[slot].value & bits_of(op.mask), slot,
-          all_after(granule, overlapping(granule, op.mask), slot)};
+          all_after(granule, seen.writes, slot), seen.writes & ~seen.known};
 }
 
 // `own_heads`: what the write carries by itself, for one that is settled late; null: as of now.

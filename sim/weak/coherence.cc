@@ -98,14 +98,17 @@ Slots Memory::required_before(const Granule& granule, const Op& op, std::uint32_
 // of the order, and each of the others lies further in front. `read`: as for place().
 Memory::Places Memory::find_places(const Granule& granule, const Op& op, std::uint32_t read) const {
   const Slots required = required_before(granule, op, read);
+  const Slots rivals = unordered_rivals(granule, op, required);
   Places places;
+  places.required = required;
+  places.rivals = rivals;
   // Half-made placements: the rivals that are left, and those that are behind the new write.
   struct Half {
     Slots left, earlier, later;
   };
   std::array<Half, kMaxSlots + 1> stack;
   std::uint32_t depth = 0;
-  stack[depth++] = {unordered_rivals(granule, op, required), required, 0};
+  stack[depth++] = {rivals, required, 0};
   while (depth != 0 && places.count < places.later.size()) {
     const Half half = stack[--depth];
     if (half.left == 0) {
@@ -146,8 +149,6 @@ Memory::Places Memory::find_places(const Granule& granule, const Op& op, std::ui
 // read.
 std::uint32_t Memory::place(Granule& granule, const Op& op, std::uint64_t value, std::uint32_t read,
                             bool atomic, HeadRange heads) {
-  const Slots required = required_before(granule, op, read);
-  const Slots rivals = unordered_rivals(granule, op, required);
   const Places places = find_places(granule, op, read);
   GDAKIT_ASSERT(places.count != 0);
   const Slots later = places.later[chooser_->choose(Choice::position, places.count)];
@@ -166,7 +167,7 @@ std::uint32_t Memory::place(Granule& granule, const Op& op, std::uint64_t value,
   write.scope = op.access.scope;
   if (open_count_ != 0)
     write.clock = op.clock == agents_[op.agent].clock ? snapshot(op.clock) : op.clock;
-  const Slots earlier = required | (rivals & ~later);
+  const Slots earlier = places.required | (places.rivals & ~later);
   write.before = (earlier | all_before(granule, earlier)) & granule.live;
   granule.live |= slot_bit(slot);
   if (later != 0) put_before(granule, slot, later);
@@ -174,9 +175,10 @@ std::uint32_t Memory::place(Granule& granule, const Op& op, std::uint64_t value,
 }
 
 // What a read-modify-write may read: as a load, if then there is a place for what it writes.
-Slots Memory::rmw_candidates(const Granule& granule, const Op& op, const Update& update) const {
-  Slots found = candidates(granule, op, op.mask);
-  if (std::popcount(found) < 2) return found;
+Slots Memory::rmw_candidates(const Granule& granule, const Op& op, const Sight& sight,
+                             const Update& update) const {
+  Slots found = candidates(granule, sight);
+  if (without_first(found) == 0) return found;
   const std::uint64_t bits = ~std::uint64_t{0} >> (64 - 8 * std::popcount(op.mask));
   for (Slots rest = found; rest != 0; rest = without_first(rest)) {
     const std::uint32_t slot = first_slot(rest);

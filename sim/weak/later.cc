@@ -119,13 +119,13 @@ void Memory::settle_open(std::uint32_t id) {
 
 std::uint64_t Memory::settle_load(const Op& op) {
   Granule& granule = granule_at(op.granule);
-  const Slots slots = later_candidates(granule, op);
+  const Sight before = sight(granule, op, op.mask);
+  const Slots slots = later_candidates(granule, op, before);
   const std::uint32_t slot = choose_write(granule, slots, op.agent);
   Write& write = granule.writes[slot];
-  const Slots overlap = overlapping(granule, op.mask);
   const Slots followers = followers_of(granule, op);
-  const Slots unknown = overlap & ~known(granule, overlap, op.clock) & ~followers;
-  observe(granule, op, op.mask, write);
+  const Slots unknown = before.writes & ~before.known & ~followers;
+  observe(op, before, write);
   if (morally_strong(op, write)) {
     put_before(granule, slot, followers);
     for (const LoggedRead& read : logged_) {
@@ -134,7 +134,7 @@ std::uint64_t Memory::settle_load(const Op& op) {
     }
   }
   log_read(op, slot);
-  const Seen seen{write.value, slot, all_after(granule, overlap, slot)};
+  const Seen seen{write.value, slot, all_after(granule, before.writes, slot), unknown};
   const std::uint64_t value =
       write.value >> op.shift & (~std::uint64_t{0} >> (64 - 8 * std::popcount(op.mask)));
   std::uint32_t event = 0;
@@ -163,9 +163,9 @@ Slots Memory::followers_of(const Granule& granule, const Op& op) const {
   return found;
 }
 
-Slots Memory::later_candidates(const Granule& granule, const Op& op) const {
+Slots Memory::later_candidates(const Granule& granule, const Op& op, const Sight& sight) const {
   Slots found = 0;
-  const Slots slots = candidates(granule, op, op.mask) & ~followers_of(granule, op);
+  const Slots slots = candidates(granule, sight) & ~followers_of(granule, op);
   for (Slots rest = slots; rest != 0; rest = without_first(rest)) {
     const std::uint32_t slot = first_slot(rest);
     const bool covers = (granule.writes[slot].mask & op.mask) == op.mask;

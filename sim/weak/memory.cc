@@ -72,17 +72,14 @@ void Memory::initialize(Address to, const void* from, std::size_t bytes) {
   }
 }
 
-Granule& Memory::granule_at(std::uint64_t index) {
-  GDAKIT_ASSERT(index < granules_.size());
+void Memory::begin_granule(std::uint64_t index) {
   Granule& granule = granules_[index];
-  if (granule.epoch == epoch_) return granule;
   granule = Granule{};
   granule.epoch = epoch_;
   granule.capacity = kFirstWrites;
   granule.writes = pool_.take<Write>(kFirstWrites);
   granule.live = slot_bit(0);
   new (&granule.writes[0]) Write{.value = initial_[index]};
-  return granule;
 }
 
 void Memory::grow(Granule& granule) {
@@ -93,20 +90,12 @@ void Memory::grow(Granule& granule) {
   granule.capacity = capacity;
 }
 
-Memory::Op Memory::make_op(AgentId agent, Address at, std::uint32_t size, const Access& access) {
-  GDAKIT_ASSERT(agent < agent_count_ && size <= 8 && at % size == 0);
-  if (stride_ == 0) {
-    stride_ = (agent_count_ + kLatecomers + 3) / 4 * 4;
-    for (std::size_t i = 0; i < agent_count_; ++i) {
-      agents_[i].clock = pool_.take<std::uint32_t>(stride_);
-      std::fill_n(agents_[i].clock, stride_, 0u);
-    }
+void Memory::make_clocks() {
+  stride_ = (agent_count_ + kLatecomers + 3) / 4 * 4;
+  for (std::size_t i = 0; i < agent_count_; ++i) {
+    agents_[i].clock = pool_.take<std::uint32_t>(stride_);
+    std::fill_n(agents_[i].clock, stride_, 0u);
   }
-  ++accesses_;
-  Agent& self = agents_[agent];
-  const auto offset = static_cast<std::uint32_t>(at % 8);
-  const auto mask = static_cast<std::uint8_t>(((1u << size) - 1) << offset);
-  return {agent, at / 8, mask, offset * 8, access, self.clock, ++self.clock[agent]};
 }
 
 Clock Memory::snapshot(Clock clock) {
@@ -119,16 +108,6 @@ void Memory::join_clock(AgentId agent, Clock clock) {
   if (open_rmws_ != 0) settle_rmws_known(clock);
   std::uint32_t* const own = agents_[agent].clock;
   for (std::size_t i = 0; i < stride_; ++i) own[i] = std::max(own[i], clock[i]);
-}
-
-// Whether the write is known at `clock`: executed before, or read before by somebody.
-bool Memory::happened(const Write& write, Clock clock) const {
-  if (write.agent == kNobody || clock[write.agent] >= write.time) return true;
-  if (write.seen == nullptr) return false;
-  for (std::size_t i = 0; i < agent_count_; ++i) {
-    if (write.seen[i] <= clock[i]) return true;
-  }
-  return false;
 }
 
 void Memory::arrive(AgentId agent, BarrierClock& barrier, const char* what, EventKind kind) {

@@ -34,6 +34,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/assert.h"
 #include "sim/explore/choice.h"
 #include "sim/explore/subject.h"
 #include "sim/weak/history.h"
@@ -253,6 +254,12 @@ class Memory {
     std::uint64_t value = 0;
     std::uint32_t slot = kNoSlot;  // where parts came from several writes: the newest of these
     Slots newer = 0;               // the writes behind what it returned, for any part
+    Slots unknown = 0;             // the writes there that its agent did not know of
+  };
+  // The writes that touch some bytes, and those of them that an agent knows.
+  struct Sight {
+    Slots writes;
+    Slots known;
   };
   // One side of a pair of accesses.
   struct Party {
@@ -269,19 +276,22 @@ class Memory {
     Party(const Write& write)
         : agent(write.agent), mask(write.mask), strong(write.strong), scope(write.scope) {}
   };
-  // Sets of writes that a new one may go before.
+  // Where a new write may go.
   struct Places {
-    std::array<Slots, 32> later;
+    Slots required;               // come before it
+    Slots rivals;                 // must be ordered with it
+    std::array<Slots, 32> later;  // each a set of rivals that it may go before
     std::uint32_t count = 0;
   };
 
   // memory.cc
+  void make_clocks();
+  void begin_granule(std::uint64_t index);
   Granule& granule_at(std::uint64_t index);
   void grow(Granule& granule);
   Op make_op(AgentId agent, Address at, std::uint32_t size, const Access& access);
   Clock snapshot(Clock clock);
   void join_clock(AgentId agent, Clock clock);
-  bool happened(const Write& write, Clock clock) const;
 
   // heads.cc
   bool reaches(const Head& head, AgentId agent) const;
@@ -297,12 +307,14 @@ class Memory {
 
   // access.cc
   bool morally_strong(const Party& one, const Party& other) const;
+  bool happened(const Write& write, Clock clock) const;
   Slots known(const Granule& granule, Slots among, Clock clock) const;
-  Slots candidates(const Granule& granule, const Op& op, std::uint8_t mask) const;
+  Sight sight(const Granule& granule, const Op& op, std::uint8_t mask) const;
+  static Slots candidates(const Granule& granule, const Sight& sight);
   std::uint32_t choose_write(const Granule& granule, Slots slots, AgentId agent);
   Seen read_group(Granule& granule, const Op& op, std::uint8_t mask);
   Seen read(Granule& granule, const Op& op);
-  void observe(const Granule& granule, const Op& op, std::uint8_t mask, Write& write);
+  void observe(const Op& op, const Sight& sight, Write& write);
   Seen read_for_update(Granule& granule, const Op& op, const Update& update);
   std::uint64_t do_rmw(const Op& op, const Update& update, const HeadRange* own_heads);
 
@@ -316,7 +328,8 @@ class Memory {
   Places find_places(const Granule& granule, const Op& op, std::uint32_t read) const;
   std::uint32_t place(Granule& granule, const Op& op, std::uint64_t value, std::uint32_t read,
                       bool atomic, HeadRange heads);
-  Slots rmw_candidates(const Granule& granule, const Op& op, const Update& update) const;
+  Slots rmw_candidates(const Granule& granule, const Op& op, const Sight& sight,
+                       const Update& update) const;
 
   // later.cc
   bool may_defer(Address at, std::uint32_t size, const Access& access);
@@ -328,7 +341,7 @@ class Memory {
   void settle_open(std::uint32_t id);
   std::uint64_t settle_load(const Op& op);
   Slots followers_of(const Granule& granule, const Op& op) const;
-  Slots later_candidates(const Granule& granule, const Op& op) const;
+  Slots later_candidates(const Granule& granule, const Op& op, const Sight& sight) const;
   bool consistent(const Granule& granule, const Op& op, std::uint32_t slot) const;
   void log_read(const Op& op, std::uint32_t slot);
 
@@ -382,5 +395,23 @@ class Memory {
   FindingKind finding_ = FindingKind::none;
   std::string finding_text_;
 };
+
+// Every access comes past these two, from several files.
+inline Granule& Memory::granule_at(std::uint64_t index) {
+  GDAKIT_ASSERT(index < granules_.size());
+  if (granules_[index].epoch != epoch_) begin_granule(index);
+  return granules_[index];
+}
+
+inline Memory::Op Memory::make_op(AgentId agent, Address at, std::uint32_t size,
+                                  const Access& access) {
+  GDAKIT_ASSERT(agent < agent_count_ && size <= 8 && at % size == 0);
+  if (stride_ == 0) make_clocks();
+  ++accesses_;
+  std::uint32_t* const clock = agents_[agent].clock;
+  const auto offset = static_cast<std::uint32_t>(at % 8);
+  const auto mask = static_cast<std::uint8_t>(((1u << size) - 1) << offset);
+  return {agent, at / 8, mask, offset * 8, access, clock, ++clock[agent]};
+}
 
 }  // namespace gdakit::sim::weak
