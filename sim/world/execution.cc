@@ -154,27 +154,40 @@ bool Execution::warp_is_busy(const SimThread& thread) const {
 }
 
 std::uint32_t Execution::pick() {
-  candidates_.clear();
   const auto threads = static_cast<std::uint32_t>(threads_.size());
+  const auto all = threads + static_cast<std::uint32_t>(actors_.size());
+  candidates_.resize(all);
+  Candidate* end = candidates_.data();
+  // Written member by member and in place: copies of what was just written are slow.
+  const auto put = [&end](std::uint32_t number, const NextStep& next, bool yielded) {
+    end->agent = number;
+    end->next.kind = next.kind;
+    end->next.object = next.object;
+    end->yielded = yielded;
+    ++end;
+  };
   const auto add_thread = [&](std::uint32_t number) {
     const SimThread& thread = *threads_[number];
-    if (can_go(thread)) candidates_.push_back({number, thread.next, thread.yielded});
+    if (can_go(thread)) put(number, thread.next, thread.yielded);
   };
   const auto add_actor = [&](std::uint32_t number) {
     const Actor& actor = *actors_[number - threads];
-    if (actor.can_go(now_ns_)) candidates_.push_back({number, actor.next(now_ns_), false});
+    if (actor.can_go(now_ns_)) put(number, actor.next(now_ns_), false);
   };
-  const auto add = [&](std::uint32_t number) {
-    number < threads ? add_thread(number) : add_actor(number);
-  };
-  const auto all = threads + static_cast<std::uint32_t>(actors_.size());
-  if (current_ != kNobody) add(current_);
-  for (std::uint32_t number = 0; number < all; ++number) {
-    if (number != current_) add(number);
+  if (current_ < threads) {
+    add_thread(current_);
+  } else if (current_ != kNobody) {
+    add_actor(current_);
   }
-  if (candidates_.empty()) return kNobody;
-  const std::uint32_t index = chooser_.choose_agent(candidates_);
-  return candidates_[index].agent;
+  for (std::uint32_t number = 0; number < threads; ++number) {
+    if (number != current_) add_thread(number);
+  }
+  for (std::uint32_t number = threads; number < all; ++number) {
+    if (number != current_) add_actor(number);
+  }
+  const auto count = static_cast<std::size_t>(end - candidates_.data());
+  if (count == 0) return kNobody;
+  return candidates_[chooser_.choose_agent({candidates_.data(), count})].agent;
 }
 
 void Execution::before(SimThread& thread, NextStep next) {
