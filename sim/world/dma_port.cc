@@ -150,21 +150,22 @@ bool SimDma::done(softnic::DmaOp op) {
   });
 }
 
-// Whether the atom may be the next one. Atomics keep their order among themselves: they are atomic
-// for this NIC.
-bool SimDma::may_perform(std::size_t index) const {
-  const Atom& atom = atoms_[index];
-  if (atom.step == Step::load) return knobs_.read_order == ReadOrder::any || index == 0;
-  return std::none_of(atoms_.begin(), atoms_.begin() + static_cast<std::ptrdiff_t>(index),
-                      [](const Atom& earlier) { return earlier.step != Step::load; });
-}
-
+// The next atom is any load, or the first atom alone if reads keep their order; or the first part
+// of an atomic: atomics keep their order among themselves, for they are atomic for this NIC.
 void SimDma::advance() {
   GDAKIT_ASSERT(pending());
+  const bool any = knobs_.read_order == ReadOrder::any;
+  const auto all = static_cast<std::uint32_t>(atoms_.size());
+  if (modifies_.empty()) return perform(any ? chooser_.choose(Choice::delivery, all) : 0);
+  const auto modify = std::find_if(atoms_.begin(), atoms_.end(), is_of_atomic);
+  const auto first_modify = static_cast<std::uint32_t>(modify - atoms_.begin());
+  const auto may_perform = [&](std::uint32_t index) {
+    return is_of_atomic(atoms_[index]) ? index == first_modify : any || index == 0;
+  };
   std::uint32_t count = 0;
-  for (std::size_t i = 0; i < atoms_.size(); ++i) count += may_perform(i) ? 1 : 0;
+  for (std::uint32_t i = 0; i < all; ++i) count += may_perform(i) ? 1 : 0;
   std::uint32_t picked = chooser_.choose(Choice::delivery, count);
-  std::size_t index = 0;
+  std::uint32_t index = 0;
   while (!may_perform(index) || picked-- != 0) ++index;
   perform(index);
 }

@@ -140,7 +140,7 @@ class SimDma final : public softnic::DmaPort {
   void prefetch(const Region& region, std::uint64_t end);
   void begin_flush(std::uint64_t op);
   void end_flush(std::uint64_t op);
-  bool may_perform(std::size_t index) const;
+  static bool is_of_atomic(const Atom& atom) { return atom.step != Step::load; }
   void perform(std::size_t index);
   void load(const Atom& atom);
   void complete(std::uint64_t op);

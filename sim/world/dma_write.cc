@@ -203,9 +203,8 @@ void SimDma::modify(const Atom& atom) {
 
 // Writes keep their order: atomics that are under way come before what is written now.
 void SimDma::finish_atomics() {
-  const auto is_atomic = [](const Atom& atom) { return atom.step != Step::load; };
   while (true) {
-    const auto found = std::find_if(atoms_.begin(), atoms_.end(), is_atomic);
+    const auto found = std::find_if(atoms_.begin(), atoms_.end(), is_of_atomic);
     if (found == atoms_.end()) return;
     perform(static_cast<std::size_t>(found - atoms_.begin()));
   }
