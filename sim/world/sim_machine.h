@@ -34,6 +34,9 @@ constexpr std::string_view order_name() {
     return "";
   }
 }
+// Found by the compiler: threads would search the name again at each access.
+template <class Order>
+inline constexpr std::string_view kOrderName = order_name<Order>();
 template <class Order>
 inline constexpr char kOrderTag = 0;
 
@@ -201,7 +204,7 @@ class SimMachine {
   template <class Order>
   const OrderSite& site(SiteOp op, const char* file, std::uint32_t line) {
     return around_->sites.at(
-        {order_name<Order>(), file, line, op, Order::kind, Order::scope, &kOrderTag<Order>});
+        {kOrderName<Order>, file, line, op, Order::kind, Order::scope, &kOrderTag<Order>});
   }
   const OrderSite& plain_site(SiteOp op, const char* file, std::uint32_t line) {
     return around_->sites.at({"", file, line, op, Kind::relaxed, Scope::system, nullptr});
