@@ -34,9 +34,10 @@ endif()
 # folder, and objects name sources as from the root, wherever that lies. scripts/test counts hits by
 # the log.
 find_program(GDAKIT_CCACHE ccache)
+set(gdakit_ccache_settings CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1)
 set(gdakit_compiler_launcher)
 if(GDAKIT_CCACHE AND PROJECT_IS_TOP_LEVEL)
-  set(gdakit_compiler_launcher env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
+  set(gdakit_compiler_launcher env ${gdakit_ccache_settings}
                                CCACHE_STATSLOG=${PROJECT_BINARY_DIR}/ccache.log ${GDAKIT_CCACHE})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${gdakit_compiler_launcher})
   file(RELATIVE_PATH gdakit_root_from_build ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR})

@@ -41,7 +41,8 @@ if(mode STREQUAL installed)
 else()
   list(APPEND arguments -D GDAKIT_SOURCE_DIR=${source})
   if(nvcc)
-    list(APPEND arguments -D CMAKE_CUDA_ARCHITECTURES=${architectures}
+    list(APPEND arguments -D CMAKE_CUDA_COMPILER_LAUNCHER=${launcher}
+                          -D CMAKE_CUDA_ARCHITECTURES=${architectures}
                           -D CMAKE_CUDA_FLAGS=${nvcc_flags})
   endif()
 endif()
