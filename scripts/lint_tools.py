@@ -3,7 +3,10 @@
 import concurrent.futures
 import fnmatch
 import glob
+import json
+import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 
@@ -52,10 +55,38 @@ def standard_of(path):
     return "c++17" if for_programs and path not in NOT_OF_PROGRAMS else "c++20"
 
 
+WARNINGS = ("-Wall", "-Wextra", "-Wshadow", "-Werror")
+
+
+def first_include(source):
+    """What a source includes before it does anything else, or None."""
+    if not source.is_file():  # it is generated, and nobody has
+        return None
+    for line in source.read_text().splitlines():
+        if line.startswith("#") or (line.strip() and not line.startswith("//")):
+            found = re.match(r'#include "(.+)"', line)
+            return found[1] if found else None
+    return None
+
+
+def compiled_alone(build):
+    """Headers that the build has compiled alone: a source of it includes them first, and was
+    compiled by the same standard, with the same warnings, and with nothing defined for it."""
+    found = set()
+    commands = build / "compile_commands.json"
+    for entry in json.loads(commands.read_text()) if commands.is_file() else []:
+        words = shlex.split(entry["command"])
+        header = first_include(pathlib.Path(entry["directory"], entry["file"]))
+        is_plain = "-x" not in words and not any(word.startswith("-DGDAKIT") for word in words)
+        if header and is_plain and {f"-std={standard_of(header)}", *WARNINGS} <= set(words):
+            found.add(header)
+    return found
+
+
 def compile_header(root, compiler, path):
     """The first error of a file that includes nothing but this header, or None."""
-    command = [compiler, f"-std={standard_of(path)}", "-fsyntax-only", "-Wall", "-Wextra",
-               "-Wshadow", "-Werror", "-I", str(root), *FOREIGN, "-x", "c++", "-"]
+    command = [compiler, f"-std={standard_of(path)}", "-fsyntax-only", *WARNINGS, "-I", str(root),
+               *FOREIGN, "-x", "c++", "-"]
     run = subprocess.run(command, input=f'#include "{path}"\n', capture_output=True, text=True)
     if run.returncode == 0:
         return None
@@ -80,7 +111,8 @@ def has_header(compiler, header):
                           text=True).returncode == 0
 
 
-def check_headers(root, sources, skips, jobs):
+def check_headers(root, sources, skips, jobs, build):
+    """`build`: a folder where all of it has been built, or None."""
     paths = [source.path for source in sources if source.path.endswith(".h")]
     compiler = shutil.which("g++") or shutil.which("clang++")
     if compiler is None:
@@ -91,6 +123,8 @@ def check_headers(root, sources, skips, jobs):
         if needing and not has_header(compiler, header):
             skips.append(f"headers: {pattern}: there is no <{header}>")
             paths = [path for path in paths if path not in needing]
+    known = compiled_alone(build) if build is not None else set()
+    paths = [path for path in paths if path not in known]
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         results = pool.map(lambda path: compile_header(root, compiler, path), paths)
         return [result for result in results if result is not None]

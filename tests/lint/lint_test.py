@@ -4,6 +4,7 @@
 Writes the samples into scratch trees and runs scripts/lint on them. Prints what unittest prints.
 """
 
+import json
 import pathlib
 import re
 import shutil
@@ -237,6 +238,28 @@ class LintTest(unittest.TestCase):
         self.write("bad.h", HEADER + "inline std::string f() { return {}; }\n")
         status, found, output = run_lint(self.tree, "--only", "headers")
         self.assertEqual(set(found), {("bad.h", 1, "header-alone")}, output)
+        self.assertEqual(status, 1)
+
+    def test_headers_that_a_build_compiled_alone_are_not_compiled_again(self):
+        if not (shutil.which("g++") or shutil.which("clang++")):
+            self.skipTest("no compiler")
+        strict = "-Wall -Wextra -Wshadow -Werror"
+        commands = {"alone": strict + " -std=c++20", "defined": strict + " -DGDAKIT_X -std=c++20",
+                    "lenient": "-Wall -std=c++20", "older": strict + " -std=c++17",
+                    "second": strict + " -std=c++20"}
+        entries = []
+        for name, words in commands.items():
+            self.write(f"sim/{name}.h", HEADER + "inline std::string f() { return {}; }\n")
+            first = "#include <string>\n" if name == "second" else ""
+            self.write(f"sim/{name}.cc", f'// What it is.\n\n{first}#include "sim/{name}.h"\n')
+            entries.append({"directory": str(self.tree), "file": f"sim/{name}.cc",
+                            "command": f"c++ {words} -c sim/{name}.cc"})
+        self.write("build/compile_commands.json", json.dumps(entries))
+        status, found, output = run_lint(self.tree, "--only", "headers", "--built",
+                                         self.tree / "build")
+        self.assertEqual(set(found), {(f"sim/{name}.h", 1, "header-alone")
+                                      for name in commands if name != "alone"}, output)
+        self.assertIn("sim/second.h:2: ", output)
         self.assertEqual(status, 1)
 
     def test_headers_of_programs_compile_as_cxx17(self):
