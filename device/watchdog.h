@@ -24,12 +24,12 @@ GDAKIT_DEVICE std::uint64_t stalls_of(M& m, const Context& context) {
 // after a stall ends. A wait for a word gives up at once: thousands may follow it. The others break
 // a queue, a team or a lock, each of which can stall but once, and have time for one that is slow.
 // There are few queues and teams, but a program may have any number of locks: when as many have
-// broken as take a whole limit, the next ones get no time.
+// broken as take a whole limit, the next ones get less, and still more than a healthy lock is held.
 GDAKIT_HOST_DEVICE constexpr std::uint64_t limit_after_stall(std::uint64_t limit_ns, Site site,
                                                              std::uint64_t stalls) {
   constexpr std::uint64_t kSlowOnes = 16;
-  if (site == Site::signal || (site == Site::lock && stalls > kSlowOnes)) return 0;
-  return limit_ns / kSlowOnes;
+  if (site == Site::signal) return 0;
+  return limit_ns / (site == Site::lock && stalls > kSlowOnes ? 4096 : kSlowOnes);
 }
 
 // Counts the turns of one wait loop and looks at the clock now and then; a wait that succeeds soon
@@ -118,9 +118,10 @@ GDAKIT_DEVICE void report_stall(M& m, const Context& context, const Stall& stall
     });
   }
   // In two steps, as the host's memory may hold the word: of locks that break together one may go
-  // uncounted, which costs a sixteenth of the limit.
+  // uncounted, which costs a sixteenth of the limit. A count that the host has cleared meanwhile is
+  // begun by what waited its whole limit, and not by what broke early.
   const std::uint64_t stalls = m.load(order::RelaxedSystem{}, &context.state->gives_up);
-  if (stalls != 0 && !broke_early) return;
+  if ((stalls == 0) == broke_early) return;
   m.store(order::RelaxedSystem{}, &context.state->gives_up, stalls + 1);
 }
 
