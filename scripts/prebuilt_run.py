@@ -4,18 +4,18 @@
     scripts/test --prebuilt DIR [--label LABEL] [--jobs N] [-R REGEX] [-E REGEX] [--alone]
     DIR/run-tests [--label-regex REGEX] [--jobs N] [-R REGEX] [-E REGEX] [--alone]
 
-Needs python3 and no more: no compiler, no CMake, no network, no other file of gdakit. DIR is only
-read; it may lie anywhere. The programs are unpacked below TMPDIR and removed again.
+Needs python3 alone. DIR is only read; it may lie anywhere. The programs are unpacked below TMPDIR
+and removed again.
 
 The tests of a GoogleTest program run in one process, one after the other, and those behind a test
 that failed, crashed or took too long in another: on a GPU a new process takes a second. --alone
 gives each test a process, as CTest does. Tests that share a GPU take turns. What has to end
-is killed with its whole process group. Prints a line for each test, as CTest does, with the output
-of those that fail; then the slow ones, the skipped ones with their reasons, and the failed ones.
-The exit status is 0 if tests ran and none failed.
+is killed with its whole process group. Prints as CTest does. The exit status is 0 if tests ran and
+none failed.
 """
 
 import argparse
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -32,6 +32,7 @@ from typing import NamedTuple
 
 SLOW_SECONDS = 10
 DEFAULT_LIMIT = 1500  # seconds, CTest's
+CANNOT_START = 126  # the status, as of a shell
 GPU_DEVICE = pathlib.Path("/dev/nvidiactl")
 BEGUN = re.compile(r"\[ RUN      \] (\S+)")
 ENDED = re.compile(r"\[ {1,7}(OK|FAILED|SKIPPED) {1,2}\] ([^\s,]+)")
@@ -60,25 +61,34 @@ class Processes:
         self.tree = tree
         self.running = set()
         self.stopped = False
+        self.lock = threading.RLock()  # of both; a signal may come to the thread that holds it
 
     def run(self, test, arguments, on_line):
         """Its exit status, or None if it was killed because `limit` seconds passed since it began
         or on_line, which gets each line that it prints, last returned True."""
-        if self.stopped:
-            raise InterruptedError("the tests were stopped")
         limit = test.get("timeout", DEFAULT_LIMIT)
-        environment = dict(os.environ)
-        environment.update(pair.split("=", 1) for pair in test.get("environment", ()))
-        process = subprocess.Popen(
-            [self.find(test["command"][0]), *test["command"][1:], *arguments], cwd=self.tree,
-            env=environment, start_new_session=True, stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        self.running.add(process)
+        try:
+            process = self.start(test, arguments)
+        except OSError as error:
+            on_line(f"{test['command'][0]} cannot be started: {error.strerror}")
+            return CANNOT_START
         try:
             in_time = self.read(process, limit, on_line)
         finally:
             self.end(process)
         return process.wait() if in_time else None
+
+    def start(self, test, arguments):
+        added = dict(pair.split("=", 1) for pair in test.get("environment", ()))
+        command = [self.find(test["command"][0]), *test["command"][1:], *arguments]
+        with self.lock:
+            if self.stopped:
+                raise RuntimeError("the tests were stopped")
+            process = subprocess.Popen(
+                command, cwd=self.tree, env=os.environ | added, start_new_session=True,
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            self.running.add(process)
+            return process
 
     def find(self, program):
         inside = self.tree / program
@@ -121,9 +131,10 @@ class Processes:
         self.running.discard(process)
 
     def end_all(self):
-        self.stopped = True
-        for process in list(self.running):
-            self.end(process)
+        with self.lock:
+            self.stopped = True
+            for process in list(self.running):
+                self.end(process)
 
 
 def how_it_ended(status):
@@ -145,6 +156,8 @@ def judge(test, status, output):
     """(status, reason) as CTest finds it."""
     if status is None:
         return "Timeout", ""
+    if status < 0:
+        return "Failed", ""
     if status == test.get("skip_status", object()):
         return "Skipped", output.strip().rpartition("\n")[2]
     if (line := matching(test.get("skips", ()), output)) is not None:
@@ -171,8 +184,7 @@ class Command:
         status = processes.run(self.test, [], lambda line: lines.append(line))
         output = "\n".join(lines)
         verdict, reason = judge(self.test, status, output)
-        if verdict != "Passed":
-            output += f"\n{self.test['command'][0]} {how_it_ended(status)}"
+        output += f"\n{self.test['command'][0]} {how_it_ended(status)}"
         report(Result(self.test["name"], verdict, time.monotonic() - begin, output, reason))
 
 
@@ -180,10 +192,9 @@ class Program:
     """The tests of a GoogleTest program."""
 
     def __init__(self, test, listed, alone):
-        program = pathlib.PurePath(test["command"][0]).name
         self.test = test
         self.alone = alone
-        self.prefix = test["name"].removesuffix(program)
+        self.prefix = test["name"].removesuffix(pathlib.PurePath(test["command"][0]).name)
         self.shown = {name: self.prefix + shown for name, shown in listed}
 
     @property
@@ -254,8 +265,8 @@ class OneProcess:
             self.end("Timeout" if status is None else "Failed")
         if self.ended:
             return self.ended
-        if status == 0:
-            reason = next((line for line in self.lines if "no GPU" in line), "its program ran none")
+        reason = next((line for line in self.lines if "no GPU" in line), None)
+        if status == 0 and reason is not None:
             return [Result(name, "Skipped", 0, reason=reason) for name in self.names]
         self.failed = True
         return [Result(name, "Failed", 0, self.rest(status)) for name in self.names]
@@ -308,11 +319,10 @@ class Reporter:
                 print(result.output, flush=True)
 
     def print_summary(self, seconds):
-        slow = sorted((r for r in self.results if r.seconds >= SLOW_SECONDS),
-                      key=lambda r: -r.seconds)
+        slow = [r for r in self.results if r.seconds >= SLOW_SECONDS]
         if slow:
             print(f"\nTests that took {SLOW_SECONDS} s and more:")
-            for result in slow:
+            for result in sorted(slow, key=lambda r: -r.seconds):
                 print(f"  {result.seconds:.1f} s  {result.name}")
         skipped = [r for r in self.results if r.status == "Skipped"]
         print(f"\nSkipped tests: {len(skipped)}")
@@ -323,9 +333,8 @@ class Reporter:
         print(f"\n{passed}% tests passed, {len(failed)} tests failed out of {len(self.results)}\n"
               f"Minutes of tests: {seconds / 60:.1f}")
         if failed:
-            print("The following tests FAILED:")
-            for result in failed:
-                print(f"  {result.name} ({result.status})")
+            names = (f"  {result.name} ({result.status})" for result in failed)
+            print("The following tests FAILED:", *names, sep="\n")
 
 
 class Schedule:
@@ -401,24 +410,15 @@ def find_parts(tests, arguments, processes, report_failure):
     """Single commands, and programs with those of their tests that are wanted."""
     parts = [Command(test) for test in tests if "gtest" not in test.get("labels", ())]
     programs = [test for test in tests if "gtest" in test.get("labels", ())]
-    unlisted = iter(programs)
-    lock = threading.Lock()
-
-    def work():
-        while True:
-            with lock:
-                test = next(unlisted, None)
-            if test is None:
-                return
-            program, output = list_tests(test, processes, arguments.alone)
+    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        listed = pool.map(lambda test: list_tests(test, processes, arguments.alone), programs)
+        for test, (program, output) in zip(programs, listed):
             if program is None:
                 report_failure(Result(test["name"], "Failed", 0, output))
                 continue
             program.choose(lambda name: is_wanted(name, arguments))
             if program.shown:
                 parts.append(program)
-
-    in_threads(arguments.jobs, work)
     return sorted(parts, key=lambda part: tests.index(part.test))
 
 
@@ -437,12 +437,18 @@ def unpack(path, tree):
         archive.extractall(tree)
 
 
+def number_of_jobs(text):
+    if re.fullmatch("[1-9][0-9]*", text):
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text} is not a number of jobs")
+
+
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=pathlib.Path, metavar="DIR", nargs="?",
                         default=pathlib.Path(__file__).resolve().parent)
-    parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("-j", "--jobs", type=number_of_jobs, default=os.cpu_count())
     parser.add_argument("-L", "--label-regex", default="")
     parser.add_argument("-R", "--tests-regex", default="")
     parser.add_argument("-E", "--exclude-regex")
@@ -452,11 +458,13 @@ def parse_arguments():
 
 def run_all(tests, gpus, arguments, tree):
     processes = Processes(tree)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     begin = time.monotonic()
     try:
         failures = []
         parts = find_parts(tests, arguments, processes, failures.append)
+        if any("gpu" in part.test.get("labels", ()) for part in parts) and not GPU_DEVICE.exists():
+            die(f"this machine shows no GPU: there is no {GPU_DEVICE}; run the tests of "
+                f"{arguments.folder} where nvidia-smi lists one")
         report = Reporter(len(failures) + sum(len(part.names) for part in parts))
         if report.total == 0:
             die(f"none of the tests in {arguments.folder} is asked for")
@@ -465,6 +473,8 @@ def run_all(tests, gpus, arguments, tree):
             report(failure)
         run_parts(parts, arguments.jobs, processes, report)
         report.print_summary(time.monotonic() - begin)
+        if all(result.status == "Skipped" for result in report.results):
+            die("no test has run: all were skipped")
         return 1 if any(result.failed for result in report.results) else 0
     finally:
         processes.end_all()
@@ -474,9 +484,7 @@ def main():
     arguments = parse_arguments()
     listed = read_list(arguments.folder)
     tests = [test for test in listed["tests"] if may_be_wanted(test, arguments)]
-    if any("gpu" in test.get("labels", ()) for test in tests) and not GPU_DEVICE.exists():
-        die(f"this machine shows no GPU: there is no {GPU_DEVICE}, and the tests of "
-            f"{arguments.folder} need one; run them where nvidia-smi lists one")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     with tempfile.TemporaryDirectory(prefix="gdakit-tests-") as tree:
         unpack(arguments.folder / "programs.tar.xz", tree)
         return run_all(tests, listed["gpus"], arguments, pathlib.Path(tree))
