@@ -1,5 +1,6 @@
 #include "core/host/proxy.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "core/base/idle_sleep.h"
@@ -30,7 +31,7 @@ void Proxy::run() {
   int idle_turns = 0;
   Clock::time_point idle_since = Clock::now();
   while (!stop_.load(std::memory_order_relaxed)) {
-    idle_turns = turn() ? 0 : idle_turns + 1;
+    idle_turns = turn() ? 0 : std::min(idle_turns, kBusyTurns) + 1;
     if (idle_turns == 1) idle_since = Clock::now();
     if (idle_turns > kBusyTurns) {
       std::this_thread::sleep_for(idle_sleep(Clock::now() - idle_since));
