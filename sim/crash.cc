@@ -27,7 +27,8 @@ Handlers handlers;
 
 std::atomic<AddressTeller> address_teller = nullptr;
 std::atomic<bool> has_told = false;
-thread_local const CrashWatch* innermost = nullptr;
+// A handler reads it, so its first use in a thread must not allocate.
+[[gnu::tls_model("initial-exec")]] thread_local const CrashWatch* innermost = nullptr;
 
 void name_thread(SignalLine& line, const Thread& thread) {
   line << innermost->origin() << ": ";
