@@ -147,14 +147,17 @@ Result<void> run_in_process(int n_pes, const Options& options, const PeMain& pe_
 
 template <class Kernel, class Compiler>
 Result<void> Context::launch_on(Stream stream, const Kernel& kernel, LaunchShape shape) {
-  begin_launch();
+  const auto in_words = [this](const Error& error) {
+    return error.within("launch on PE " + std::to_string(my_pe()));
+  };
+  if (const Result<void> begun = begin_launch(); !begun) return in_words(begun.error());
   const DeviceContext device = device_context();
   const Result<void> launched =
       gpu_ != nullptr
           ? detail::GpuLauncher<Compiler::runs_on_gpu>::launch(*gpu_, device, stream, kernel, shape)
           : detail::launch_on_emulator<Kernel, Compiler>(options_, device, stopped_peers_->clock(),
                                                          kernel, shape);
-  if (!launched) return launched.error().within("launch on PE " + std::to_string(my_pe()));
+  if (!launched) return in_words(launched.error());
   return {};
 }
 

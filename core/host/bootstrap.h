@@ -7,8 +7,9 @@
 //
 // Every operation is collective: all PEs make the same calls in the same order. A call that does
 // not match is an error on every PE that says who called what, never a hang. Every call ends within
-// the bootstrap's timeout, with an error that names the PEs that did not come. The first error is
-// final: each later call returns it again, because the PEs no longer agree on where they are.
+// the bootstrap's timeout, by the clock of go_by(), with an error that names the PEs that did not
+// come. The first error is final: each later call returns it again, because the PEs no longer agree
+// on where they are.
 //
 // Blobs may differ in size from PE to PE and may be empty; what one PE gives to one call is at most
 // kMaxContributionBytes. A Bootstrap serves one thread at a time. Destroying it is how a PE leaves

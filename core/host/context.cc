@@ -60,7 +60,8 @@ Result<std::unique_ptr<Context>> Context::create(const Options& options,
 Result<void> Context::make(BackendProvider& provider, bool kernels_for_gpu) {
   try {
     if (Result<void> chosen = choose_device(kernels_for_gpu); !chosen) return chosen;
-    auto stopped_peers = StoppedPeers::watch(*bootstrap_, Log(options_.log, my_pe()));
+    auto stopped_peers = StoppedPeers::watch(*bootstrap_, Log(options_.log, my_pe()),
+                                             /*watchdog_stands=*/gpu_ == nullptr);
     if (!stopped_peers) return stopped_peers.error();
     stopped_peers_ = std::move(*stopped_peers);
     return make_parts(provider);
@@ -403,6 +404,15 @@ void Context::clear_reports() {
   if (reports_->clear()) has_forgotten_ = true;
 }
 
-void Context::begin_launch() { reports_->let_wait(); }
+// A child by fork has no threads of gdakit's: neither its NIC nor the clock of its waits goes on.
+Result<void> Context::begin_launch() {
+  if (process_ != ::getpid()) {
+    return Error(Code::invalid_argument,
+                 "this process is a child by fork of the PE, and no PE of the job; launch kernels "
+                 "in the process that called init");
+  }
+  reports_->let_wait();
+  return {};
+}
 
 }  // namespace gdakit

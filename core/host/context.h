@@ -196,7 +196,7 @@ class Context {
   };
 
   // What comes before each launch: its waits shall wait.
-  void begin_launch();
+  Result<void> begin_launch();
   // What GDAKIT_CHECK_MEMORY finds in this PE's heap.
   Result<void> check_heap() const;
   // Waits for the stream, whatever the device has reported.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <poll.h>
 #include <unistd.h>
 
 #include "core/base/library_thread.h"
@@ -29,37 +30,37 @@ Place my_place() {
   return {this_host(), ::getpid(), mine ? mine->started : 0};
 }
 
-std::string stopped_text(const std::string& pe, pid_t process, bool by_debugger) {
-  const std::string number = std::to_string(process);
-  const std::string text =
-      pe + " (process " + number + ") is stopped by a " + (by_debugger ? "debugger" : "signal") +
-      "; its peers on this host wait for it as long as it lives, and GDAKIT_WATCHDOG and "
-      "GDAKIT_TIMEOUT do not count that time";
-  return by_debugger ? text : text + "; `kill -CONT " + number + "` lets it go on";
+// Whether a write of less than a page comes back at once, however slow the reader is.
+bool takes_a_line(int descriptor) {
+  pollfd polled{descriptor, POLLOUT, 0};
+  return ::poll(&polled, 1, 0) == 1;
 }
 
 }  // namespace
 
-Result<std::unique_ptr<StoppedPeers>> StoppedPeers::watch(Bootstrap& bootstrap, Log log) {
+Result<std::unique_ptr<StoppedPeers>> StoppedPeers::watch(Bootstrap& bootstrap, Log log,
+                                                          bool watchdog_stands) {
   const Place mine = my_place();
   const Result<std::vector<Place>> all = allgather_value(bootstrap, mine);
   if (!all) return all.error();
-  std::vector<Peer> peers;
-  for (std::size_t pe = 0; pe < all->size(); ++pe) {
-    const Place& place = (*all)[pe];
-    if (place.host != mine.host || place.process == mine.process) continue;
-    peers.push_back({static_cast<int>(pe), static_cast<pid_t>(place.process), place.started});
+  std::unique_ptr<StoppedPeers> stopped(new StoppedPeers(bootstrap.rank(), log, watchdog_stands));
+  for (int pe = 0; pe < bootstrap.size(); ++pe) {
+    const Place& place = (*all)[static_cast<std::size_t>(pe)];
+    if (place.host != mine.host) continue;
+    if (place.process != mine.process) {
+      stopped->peers_.push_back({pe, static_cast<pid_t>(place.process), place.started});
+    } else if (pe < bootstrap.rank()) {
+      stopped->first_of_process_ = false;
+    }
   }
-  std::unique_ptr<StoppedPeers> stopped(new StoppedPeers(bootstrap.rank(), log, std::move(peers)));
+  stopped->clock_->tick(steady_ns(), false);
+  stopped->thread_ = start_library_thread([watcher = stopped.get()] { watcher->run(); });
   bootstrap.go_by(stopped->clock_);
   return stopped;
 }
 
-StoppedPeers::StoppedPeers(int my_pe, Log log, std::vector<Peer> peers)
-    : my_pe_(my_pe), log_(log), peers_(std::move(peers)) {
-  clock_->tick(steady_ns(), false);
-  thread_ = start_library_thread([this] { run(); });
-}
+StoppedPeers::StoppedPeers(int my_pe, Log log, bool watchdog_stands)
+    : my_pe_(my_pe), log_(log), watchdog_stands_(watchdog_stands) {}
 
 StoppedPeers::~StoppedPeers() {
   {
@@ -67,7 +68,7 @@ StoppedPeers::~StoppedPeers() {
     stopping_ = true;
   }
   changed_.notify_one();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
   clock_->run_freely(steady_ns());
 }
 
@@ -75,51 +76,67 @@ void StoppedPeers::run() {
   const std::chrono::nanoseconds between =
       std::max<std::chrono::nanoseconds>(kBetweenLooks, kForEachPeer * peers_.size());
   std::uint64_t next_look_ns = 0;
-  std::unique_lock lock(mutex_);
-  while (!changed_.wait_for(lock, kBetweenTicks, [this] { return stopping_; })) {
+  bool last = false;
+  while (!last) {
+    std::unique_lock lock(mutex_);
+    last = changed_.wait_for(lock, kBetweenTicks, [this] { return stopping_; });
+    lock.unlock();
     const std::uint64_t now = steady_ns();
-    std::vector<std::string> news;
-    if (now >= next_look_ns) {
-      news = look(now);
+    if (last || now >= next_look_ns) {
+      look(now);
       next_look_ns = now + static_cast<std::uint64_t>(between.count());
     }
     clock_->tick(now, any_stopped_);
-    lock.unlock();
-    for (const std::string& text : news) log_.warn(text);
-    lock.lock();
+    say();
   }
 }
 
 // A peer that is seen so for the first time may be about to go on, as all of a job do behind ^Z and
 // fg: the clock stands, and nothing is said yet.
-std::vector<std::string> StoppedPeers::look(std::uint64_t now_ns) {
-  std::vector<std::string> news;
+void StoppedPeers::look(std::uint64_t now_ns) {
   any_stopped_ = false;
   for (Peer& peer : peers_) {
     const auto status = process_status(peer.process);
     const bool is_it = status && status->started == peer.started && status->state != 'Z';
     const bool was_stopped = peer.stopped;
     peer.stopped = is_it && status->stopped();
+    peer.runs = is_it && !peer.stopped;
     any_stopped_ |= peer.stopped;
-    const std::string name = "PE " + std::to_string(peer.pe);
     if (peer.stopped && !was_stopped) {
       peer.since_ns = now_ns;
     } else if (peer.stopped && !peer.said && is_speaker()) {
       peer.said = true;
-      news.push_back(stopped_text(name, peer.process, status->state == 't'));
+      news_.push_back(stopped_text(peer, status->state == 't'));
     } else if (!peer.stopped && peer.said) {
       peer.said = false;
       const auto ms = std::chrono::milliseconds((now_ns - peer.since_ns) / 1'000'000);
-      if (is_it) news.push_back(name + " goes on after " + seconds_text(ms));
+      const std::string name = "PE " + std::to_string(peer.pe);
+      if (is_it) news_.push_back(name + " goes on after " + seconds_text(ms));
     }
   }
-  return news;
 }
 
-// Of the PEs here that run, the first.
 bool StoppedPeers::is_speaker() const {
-  return std::none_of(peers_.begin(), peers_.end(),
-                      [this](const Peer& peer) { return peer.pe < my_pe_ && !peer.stopped; });
+  return first_of_process_ && std::none_of(peers_.begin(), peers_.end(), [this](const Peer& peer) {
+           return peer.pe < my_pe_ && peer.runs;
+         });
+}
+
+void StoppedPeers::say() {
+  for (; !news_.empty() && takes_a_line(STDERR_FILENO); news_.pop_front()) {
+    log_.warn(news_.front());
+  }
+}
+
+std::string StoppedPeers::stopped_text(const Peer& peer, bool by_debugger) const {
+  const std::string number = std::to_string(peer.process);
+  std::string text = "PE " + std::to_string(peer.pe) + " (process " + number + ") is stopped by a ";
+  text += by_debugger ? "debugger" : "signal";
+  text += "; its peers on this host wait for it as long as it lives, and ";
+  text += watchdog_stands_ ? "GDAKIT_WATCHDOG and GDAKIT_TIMEOUT do not count that time"
+                           : "GDAKIT_TIMEOUT does not count that time; kernels on a GPU do, by "
+                             "GDAKIT_WATCHDOG";
+  return by_debugger ? text : text + "; `kill -CONT " + number + "` lets it go on";
 }
 
 }  // namespace gdakit

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -24,8 +25,10 @@ namespace gdakit {
 class StoppedPeers {
  public:
   // Collective. Peers that stop, and go on, are warnings of `log`, by the first PE of this host
-  // that runs. The bootstrap goes by the clock from then on.
-  static Result<std::unique_ptr<StoppedPeers>> watch(Bootstrap& bootstrap, Log log);
+  // that runs. The bootstrap goes by the clock from then on, and where `watchdog_stands` so do
+  // kernels.
+  static Result<std::unique_ptr<StoppedPeers>> watch(Bootstrap& bootstrap, Log log,
+                                                     bool watchdog_stands);
   ~StoppedPeers();
   StoppedPeers(const StoppedPeers&) = delete;
   StoppedPeers& operator=(const StoppedPeers&) = delete;
@@ -37,20 +40,27 @@ class StoppedPeers {
     int pe;
     pid_t process;
     std::uint64_t started;       // when the process did, which tells it from a later one
+    bool runs = true;            // at the last look
     bool stopped = false;        // at the last look
     bool said = false;           // that it is stopped
     std::uint64_t since_ns = 0;  // when it was first seen so
   };
 
-  StoppedPeers(int my_pe, Log log, std::vector<Peer> peers);
+  StoppedPeers(int my_pe, Log log, bool watchdog_stands);
   void run();
-  // What is new, in words.
-  std::vector<std::string> look(std::uint64_t now_ns);
+  void look(std::uint64_t now_ns);
+  // Whether this PE is the one that speaks: of the PEs here that run, the first.
   bool is_speaker() const;
+  // As much as stderr takes at once: the clock does not wait for whoever reads it.
+  void say();
+  std::string stopped_text(const Peer& peer, bool by_debugger) const;
 
   const int my_pe_;
   const Log log_;
+  const bool watchdog_stands_;
+  bool first_of_process_ = true;
   std::vector<Peer> peers_;  // in other processes of this host
+  std::deque<std::string> news_;
   bool any_stopped_ = false;
   const std::shared_ptr<WaitClock> clock_ = std::make_shared<WaitClock>();
   std::mutex mutex_;

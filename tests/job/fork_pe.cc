@@ -1,9 +1,15 @@
-// A PE whose child by fork returns from main while the job goes on. Run by `gdakit run`.
+// A PE whose child by fork may launch no kernel, and returns from main while the job goes on. Run
+// by `gdakit run`.
 #include <cstdio>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "gdakit.h"
+
+struct Nothing {
+  template <class Pe>
+  GDAKIT_DEVICE void operator()(Pe&) const {}
+};
 
 int main() {
   const auto context = gdakit::init();
@@ -13,7 +19,7 @@ int main() {
   }
   if ((*context)->my_pe() == 1) {
     const pid_t child = ::fork();
-    if (child == 0) return 0;
+    if (child == 0) return (*context)->launch(Nothing{}, {1, 1}) ? 4 : 0;
     int status = 0;
     if (::waitpid(child, &status, 0) != child || status != 0) return 2;
   }
