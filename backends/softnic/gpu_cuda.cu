@@ -5,12 +5,12 @@
 #include <utility>
 #include <vector>
 
-#include "backends/softnic/clock.h"
 #include "backends/softnic/copy_context.h"
 #include "backends/softnic/gpu_cuda.cuh"
 #include "backends/softnic/gpu_kernels.cuh"
 #include "backends/softnic/gpu_launcher.h"
 #include "core/base/bits.h"
+#include "core/base/wait_clock.h"
 #include "core/host/cuda_driver.h"
 #include "core/host/cuda_stream.h"
 
@@ -204,7 +204,7 @@ class CudaDevice final : public GpuDevice {
     }
     const auto launch = request.bulk ? launch_bulk_kernel : launch_batch_kernel;
     launch(stream.kernels, request.launch, multiprocessors_);
-    __atomic_store_n(&request.launch.control->issued_ns, steady_now_ns(), __ATOMIC_RELEASE);
+    __atomic_store_n(&request.launch.control->issued_ns, steady_ns(), __ATOMIC_RELEASE);
     note(cudaGetLastError());
   }
   // Finds out, too, when the program's context has failed: copies would go on without it.

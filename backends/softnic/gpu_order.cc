@@ -4,7 +4,7 @@
 #include <chrono>
 #include <thread>
 
-#include "backends/softnic/clock.h"
+#include "core/base/wait_clock.h"
 
 namespace gdakit::softnic {
 namespace {
@@ -70,7 +70,7 @@ void GpuOrder::advance() {
 }
 
 void GpuOrder::advance_locked() {
-  now_ns_ = steady_now_ns();
+  now_ns_ = steady_ns();
   take_incoming();
   if (device_->failed()) {
     give_up();

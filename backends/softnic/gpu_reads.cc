@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "backends/softnic/clock.h"
+#include "core/base/wait_clock.h"
 
 namespace gdakit::softnic {
 namespace {
@@ -60,7 +60,7 @@ void GpuReads::submit() {
     read.staged = staged;
     read.ring_mark = ring_.mark();
     read.mark = next_mark_;
-    read.issued_ns = is_short ? steady_now_ns() : 0;
+    read.issued_ns = is_short ? steady_ns() : 0;
     issued_.push_back(read);
     wanted_.pop_front();
     unmarked_ += is_short ? 0 : 1;
@@ -79,7 +79,7 @@ bool GpuReads::arrived(const Read& read, std::uint64_t marked) {
   std::uint64_t* const words = words_of(read.staged);
   if (std::all_of(words, words + read.size / sizeof *words, written)) return true;
   const bool told = read.mark != next_mark_;
-  if (!told && steady_now_ns() - read.issued_ns > kWatchNs) mark();
+  if (!told && steady_ns() - read.issued_ns > kWatchNs) mark();
   return false;
 }
 

@@ -2,16 +2,16 @@
 
 #include <chrono>
 
-#include "backends/softnic/clock.h"
 #include "core/base/idle_sleep.h"
 #include "core/base/library_thread.h"
+#include "core/base/wait_clock.h"
 
 namespace gdakit::softnic {
 NicThread::NicThread(const NicThreadOptions& options, Engine& engine, UarPages& pages)
     : options_(options),
       engine_(engine),
       pages_(pages),
-      idle_since_ns_(steady_now_ns()),
+      idle_since_ns_(steady_ns()),
       thread_(start_library_thread([this] { run(); })) {}
 
 NicThread::~NicThread() {
@@ -41,7 +41,7 @@ void NicThread::sleep(std::chrono::nanoseconds duration) {
   std::unique_lock lock(sleep_mutex_);
   if (!woken_.wait_for(lock, duration, [this] { return awake_; })) return;
   awake_ = false;
-  idle_since_ns_ = steady_now_ns();
+  idle_since_ns_ = steady_ns();
 }
 
 // A batch of steps under one lock, with one look at the clock.
@@ -49,7 +49,7 @@ bool NicThread::run_steps() {
   const std::lock_guard lock(mutex_);
   engine_waits_ = false;
   if (paused_) return false;
-  const std::uint64_t now = steady_now_ns();
+  const std::uint64_t now = steady_ns();
   bool worked = false;
   for (std::uint32_t i = 0; i < options_.steps_per_lock; ++i) {
     bool step_worked = pages_.poll(engine_, /*thorough=*/i == 0);
@@ -75,7 +75,7 @@ void NicThread::rest(std::uint32_t idle_rounds) {
     return;
   }
   // What DMA or a peer will soon let go on is not to wait for a long sleep.
-  const std::uint64_t idle_ns = engine_waits_ ? 0 : steady_now_ns() - idle_since_ns_;
+  const std::uint64_t idle_ns = engine_waits_ ? 0 : steady_ns() - idle_since_ns_;
   sleep(idle_sleep(std::chrono::nanoseconds(idle_ns)));
 }
 

@@ -206,6 +206,23 @@ TEST(Stall, ListsTheBrokenQueuesOfAPeThatWaitsForAWord) {
   });
 }
 
+// Until the NIC knows of it.
+template <class Known>
+Result<void> wait_for(const std::string& what, const Known& known) {
+  const auto until = Clock::now() + std::chrono::seconds(20);
+  while (!known()) {
+    if (Clock::now() > until) return mismatch("the NIC knows of no " + what);
+    std::this_thread::yield();
+  }
+  return {};
+}
+
+void expect_once(const std::string& said, const std::string& words) {
+  const std::size_t at = said.find(words);
+  ASSERT_NE(at, std::string::npos) << said;
+  EXPECT_EQ(said.find(words, at + 1), std::string::npos) << said;
+}
+
 // At the latest when the Context ends.
 TEST(QueueThatBreaks, IsSaidOnceWithoutAnybodyWhoAsks) {
   Options options = job_options();
@@ -215,18 +232,10 @@ TEST(QueueThatBreaks, IsSaidOnceWithoutAnybodyWhoAsks) {
   expect_alone(options, [](Context& c, std::uint64_t* word) -> Result<void> {
     auto ran = c.launch(BreakQueue{word}, {.blocks = 1, .threads = 1});
     if (!ran) return ran;
-    const auto until = Clock::now() + std::chrono::seconds(20);
-    while (c.backend().broken_queues().empty()) {
-      if (Clock::now() > until) return mismatch("the NIC knows of no broken queue");
-      std::this_thread::yield();
-    }
-    return {};
+    return wait_for("broken queue", [&c] { return !c.backend().broken_queues().empty(); });
   });
-  const std::string said = testing::internal::GetCapturedStderr();
-  const std::string words = "PE 0: the queue to PE 1 is broken: remote access error";
-  const std::size_t at = said.find(words);
-  ASSERT_NE(at, std::string::npos) << said;
-  EXPECT_EQ(said.find(words, at + 1), std::string::npos) << said;
+  expect_once(testing::internal::GetCapturedStderr(),
+              "PE 0: the queue to PE 1 is broken: remote access error");
 }
 
 // A put whose doorbell record is taken back, as if there had been none.
@@ -254,22 +263,16 @@ TEST(QueueWithoutRecord, IsSaidOnceAndWhatTheNicSaysOfItTellsIt) {
   expect_alone(options, [](Context& c, std::uint64_t* word) -> Result<void> {
     auto ran = c.launch(PutWithoutRecord{word}, {.blocks = 1, .threads = 1});
     if (!ran) return ran;
-    const auto until = Clock::now() + std::chrono::seconds(20);
-    while (c.backend().recordless_queues().empty()) {
-      if (Clock::now() > until) return mismatch("the NIC knows of no queue without record");
-      std::this_thread::yield();
-    }
+    auto known =
+        wait_for("queue without record", [&c] { return !c.backend().recordless_queues().empty(); });
+    if (!known) return known;
     const std::string nic = c.backend().describe_queue(c.backend().recordless_queues().front());
     return nic.find("rung for more than its doorbell record says") == std::string::npos
                ? mismatch(nic)
                : Result<void>();
   });
-  const std::string said = testing::internal::GetCapturedStderr();
-  const std::string words =
-      "PE 0: queue 0 to PE 1 was rung for WQEs that its doorbell record does not announce";
-  const std::size_t at = said.find(words);
-  ASSERT_NE(at, std::string::npos) << said;
-  EXPECT_EQ(said.find(words, at + 1), std::string::npos) << said;
+  expect_once(testing::internal::GetCapturedStderr(),
+              "PE 0: queue 0 to PE 1 was rung for WQEs that its doorbell record does not announce");
 }
 
 struct BarrierAll {

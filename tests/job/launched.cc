@@ -1,13 +1,14 @@
 #include "tests/job/launched.h"
 
 #include <fcntl.h>
-#include <fstream>
 #include <signal.h>
 #include <sstream>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <gtest/gtest.h>
+
+#include "core/host/process.h"
 
 namespace gdakit::testing_job {
 namespace {
@@ -83,11 +84,8 @@ std::vector<std::string> lines_of(const std::string& text) {
 bool ended_within(pid_t pid, std::chrono::milliseconds patience) {
   const auto deadline = std::chrono::steady_clock::now() + patience;
   do {
-    std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
-    std::string text;
-    if (!std::getline(stat, text)) return true;
-    const char state = text[text.rfind(')') + 2];
-    if (state == 'Z' || state == 'X') return true;
+    const auto status = process_status(pid);
+    if (!status || status->state == 'Z' || status->state == 'X') return true;
     std::this_thread::sleep_for(10ms);
   } while (std::chrono::steady_clock::now() < deadline);
   return false;

@@ -2,18 +2,19 @@
 // `gdakit run -n 2`, with such a time-out.
 #include <chrono>
 #include <cstdio>
-#include <fstream>
 #include <signal.h>
 #include <string>
 #include <thread>
 #include <unistd.h>
 
 #include "gdakit.h"
+#include "tests/job/is_stopped.h"
 
 namespace {
 
 using gdakit::Context;
 using gdakit::Result;
+using gdakit::testing_job::is_stopped;
 
 constexpr int kWords = 1000;
 
@@ -42,13 +43,6 @@ struct Ask {
     pe.quiet();
   }
 };
-
-bool is_stopped(pid_t process) {
-  std::ifstream status("/proc/" + std::to_string(process) + "/stat");
-  std::string number, name, state;
-  status >> number >> name >> state;
-  return state == "T";
-}
 
 Result<void> run(Context& context) {
   auto process = context.allocate<std::int64_t>(1);

@@ -10,13 +10,14 @@
 #include <thread>
 #include <unistd.h>
 
-#include "core/host/process.h"
 #include "gdakit.h"
+#include "tests/job/is_stopped.h"
 
 namespace {
 
 using gdakit::Context;
 using gdakit::Result;
+using gdakit::testing_job::is_stopped;
 using Word = std::uint64_t;
 
 // Words of each PE, which its peer writes.
@@ -65,11 +66,6 @@ struct Ask {
     pe.signal(&words->first, 1, gdakit::SignalOp::set, 1 - pe.my_pe());
   }
 };
-
-bool is_stopped(pid_t process) {
-  const auto status = gdakit::process_status(process);
-  return status && status->stopped();
-}
 
 // Stops the peer once its kernel waits, and has the kernel of this PE go on later than the peer.
 void stop(pid_t peer, const Word* peer_waits, double seconds, std::atomic<bool>* goes_on) {

@@ -15,11 +15,11 @@
 
 #include <gtest/gtest.h>
 
-#include "backends/softnic/clock.h"
 #include "backends/softnic/gpu_device.h"
 #include "backends/softnic/gpu_port.h"
 #include "backends/softnic/host_dma.h"
 #include "backends/softnic/two_rows.h"
+#include "core/base/wait_clock.h"
 
 namespace gdakit::softnic::test {
 
@@ -151,7 +151,7 @@ class FakeGpu final : public GpuDevice {
   void launch_behind_copies(GpuStream stream, const GpuLaunch& launch, Body body) {
     EXPECT_EQ(purposes_[stream], StreamFor::copies_and_kernels);
     const std::size_t copies = copies_of(stream);
-    if (taken) launch.control->issued_ns = steady_now_ns();
+    if (taken) launch.control->issued_ns = steady_ns();
     issue(copies + 1, [=, this, before = issued_to(copies), phase = Phase::waiting]() mutable {
       return queues_[copies].finished < before ? Progress::none : run(launch, phase, body);
     });
