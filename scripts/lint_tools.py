@@ -69,16 +69,24 @@ def first_include(source):
     return None
 
 
-def compiled_alone(build):
-    """Headers that the build has compiled alone: a source of it includes them first, and was
-    compiled by the same standard, with the same warnings, and with nothing defined for it."""
+def is_newer(path, other):
+    return path.is_file() and other.is_file() and path.stat().st_mtime >= other.stat().st_mtime
+
+
+def compiled_alone(root, build):
+    """Headers that the build has compiled alone, as they are now: a source of it includes them
+    first, and was compiled by the same standard, with the same warnings, and with nothing defined
+    for it."""
     found = set()
     commands = build / "compile_commands.json"
     for entry in json.loads(commands.read_text()) if commands.is_file() else []:
         words = shlex.split(entry["command"])
         header = first_include(pathlib.Path(entry["directory"], entry["file"]))
         is_plain = "-x" not in words and not any(word.startswith("-DGDAKIT") for word in words)
-        if header and is_plain and {f"-std={standard_of(header)}", *WARNINGS} <= set(words):
+        built = pathlib.Path(entry["directory"], words[words.index("-o") + 1])
+        if not header or not is_plain or not is_newer(built, root / header):
+            continue
+        if {f"-std={standard_of(header)}", *WARNINGS} <= set(words):
             found.add(header)
     return found
 
@@ -123,7 +131,7 @@ def check_headers(root, sources, skips, jobs, build):
         if needing and not has_header(compiler, header):
             skips.append(f"headers: {pattern}: there is no <{header}>")
             paths = [path for path in paths if path not in needing]
-    known = compiled_alone(build) if build is not None else set()
+    known = compiled_alone(root, build) if build is not None else set()
     paths = [path for path in paths if path not in known]
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         results = pool.map(lambda path: compile_header(root, compiler, path), paths)

@@ -246,14 +246,16 @@ class LintTest(unittest.TestCase):
         strict = "-Wall -Wextra -Wshadow -Werror"
         commands = {"alone": strict + " -std=c++20", "defined": strict + " -DGDAKIT_X -std=c++20",
                     "lenient": "-Wall -std=c++20", "older": strict + " -std=c++17",
-                    "second": strict + " -std=c++20"}
+                    "second": strict + " -std=c++20", "unbuilt": strict + " -std=c++20"}
         entries = []
         for name, words in commands.items():
             self.write(f"sim/{name}.h", HEADER + "inline std::string f() { return {}; }\n")
             first = "#include <string>\n" if name == "second" else ""
             self.write(f"sim/{name}.cc", f'// What it is.\n\n{first}#include "sim/{name}.h"\n')
+            if name != "unbuilt":
+                self.write(f"build/{name}.o", "")
             entries.append({"directory": str(self.tree), "file": f"sim/{name}.cc",
-                            "command": f"c++ {words} -c sim/{name}.cc"})
+                            "command": f"c++ {words} -o build/{name}.o -c sim/{name}.cc"})
         self.write("build/compile_commands.json", json.dumps(entries))
         status, found, output = run_lint(self.tree, "--only", "headers", "--built",
                                          self.tree / "build")
