@@ -17,6 +17,9 @@ constexpr std::chrono::milliseconds kBetweenTicks{50};
 // Between two looks at the peers. Each costs some 10 us of a core for each peer.
 constexpr std::chrono::milliseconds kBetweenLooks{100};
 constexpr std::chrono::milliseconds kForEachPeer{16};
+// A shorter stop is not said. LeakSanitizer stops a process that ends, and strace one that calls
+// the system.
+constexpr std::uint64_t kSilentNs = 3'000'000'000;
 
 // Where a PE's process runs.
 struct Place {
@@ -91,8 +94,7 @@ void StoppedPeers::run() {
   }
 }
 
-// A peer that is seen so for the first time may be about to go on, as all of a job do behind ^Z and
-// fg: the clock stands, and nothing is said yet.
+// The clock stands at once for a peer that is stopped; only what lasts is said.
 void StoppedPeers::look(std::uint64_t now_ns) {
   any_stopped_ = false;
   for (Peer& peer : peers_) {
@@ -104,7 +106,7 @@ void StoppedPeers::look(std::uint64_t now_ns) {
     any_stopped_ |= peer.stopped;
     if (peer.stopped && !was_stopped) {
       peer.since_ns = now_ns;
-    } else if (peer.stopped && !peer.said && is_speaker()) {
+    } else if (peer.stopped && !peer.said && now_ns - peer.since_ns >= kSilentNs && is_speaker()) {
       peer.said = true;
       news_.push_back(stopped_text(peer, status->state == 't'));
     } else if (!peer.stopped && peer.said) {

@@ -32,6 +32,14 @@ TEST_P(StoppedJob, GoesOnAndSaysWhoIsStopped) {
   EXPECT_THAT(job.errors, Not(HasSubstr("stalled")));
 }
 
+// As a sanitizer stops a process that ends, to look for leaks.
+TEST_P(StoppedJob, IsSilentAboutAShortStop) {
+  const Outcome job =
+      gdakit({"run", "-n", "2", GDAKIT_WAITING_PE, std::to_string(GetParam()), "1"});
+  EXPECT_EQ(job.status, 0);
+  EXPECT_EQ(job.errors, "");
+}
+
 INSTANTIATE_TEST_SUITE_P(EachPe, StoppedJob, testing::Values(0, 1));
 
 }  // namespace
