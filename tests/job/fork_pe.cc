@@ -1,6 +1,7 @@
-// A PE whose child by fork may launch no kernel, and returns from main while the job goes on. Run
-// by `gdakit run`.
+// A PE that meets the others, and no more. With an argument, that PE has a child by fork, which may
+// launch no kernel, and returns from main while the job goes on. Run by `gdakit run`.
 #include <cstdio>
+#include <cstdlib>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,13 +12,13 @@ struct Nothing {
   GDAKIT_DEVICE void operator()(Pe&) const {}
 };
 
-int main() {
+int main(int argc, char** argv) {
   const auto context = gdakit::init();
   if (!context) {
     std::fprintf(stderr, "%s\n", context.error().message().c_str());
     return 1;
   }
-  if ((*context)->my_pe() == 1) {
+  if (argc > 1 && std::atoi(argv[1]) == (*context)->my_pe()) {
     const pid_t child = ::fork();
     if (child == 0) return (*context)->launch(Nothing{}, {1, 1}) ? 4 : 0;
     int status = 0;
