@@ -112,48 +112,55 @@ TEST(Stall, LeavesTimeToWhatWouldBreak) {
   EXPECT_EQ(limit_after_stall(1600, Site::team, 17), 100u);
 }
 
+struct Taken {
+  std::uint64_t otherwise;  // with another status than wanted
+  std::uint64_t late;       // after a sixteenth of the watchdog
+};
+
 struct TakeAll {
   Lock* locks;
-  int count;
+  std::uint64_t count;
   StatusCode wanted;
-  std::uint64_t* others;
+  std::uint64_t sixteenth_ns;
+  Taken* taken;
 
   template <class Pe>
   GDAKIT_DEVICE void operator()(Pe& pe) const {
-    for (int i = 0; i < count; ++i) {
-      if (pe.set_lock(locks + i).code != wanted) *others += 1;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const std::uint64_t begin = pe.machine().clock_ns();
+      if (pe.set_lock(locks + i).code != wanted) ++taken->otherwise;
+      if (pe.machine().clock_ns() - begin >= sixteenth_ns) ++taken->late;
     }
   }
 };
 
-// PE 1 has them and gives none back. With a sixteenth of the watchdog for each they took 11 s.
+// PE 1 has them and gives none back.
 TEST(Stall, EndsAKernelThatLoopsOverLocks) {
-  constexpr int kLocks = 200;
+  constexpr std::uint64_t kLocks = 200;
   Options options = job_options();
-  options.watchdog = std::chrono::milliseconds(800);
+  options.watchdog = std::chrono::milliseconds(1600);
   expect_job(
       2, options,
       [](Context& c) -> Result<void> {
         auto locks = c.allocate<Lock>(kLocks, "locks");
-        auto others = c.allocate<std::uint64_t>(1);
-        if (!locks || !others) return mismatch("allocate");
+        auto taken = c.allocate<Taken>(1);
+        if (!locks || !taken) return mismatch("allocate");
+        TakeAll take{*locks, kLocks, StatusCode::ok, 100'000'000, *taken};
         const LaunchShape one{.blocks = 1, .threads = 1};
         if (c.my_pe() == 1) {
-          auto ran = c.launch(TakeAll{*locks, kLocks, StatusCode::ok, *others}, one);
-          if (!ran) return ran;
+          if (auto ran = c.launch(take, one); !ran) return ran;
         }
         if (auto met = c.barrier(); !met) return met;
         if (c.my_pe() == 0) {
-          const auto begin = Clock::now();
-          auto said = stalled(c.launch(TakeAll{*locks, kLocks, StatusCode::stalled, *others}, one));
-          if (!said) return said;
-          const std::chrono::duration<double> took = Clock::now() - begin;
-          if (took.count() > 7) return mismatch("it took " + std::to_string(took.count()) + " s");
+          take.wanted = StatusCode::stalled;
+          if (auto said = stalled(c.launch(take, one)); !said) return said;
         }
         if (auto met = c.barrier(); !met) return met;
-        std::uint64_t wrong = 0;
-        if (auto got = c.download(&wrong, *others, 1); !got) return got;
-        return wrong == 0 ? Result<void>() : mismatch(std::to_string(wrong) + " other statuses");
+        Taken got{};
+        if (auto read = c.download(&got, *taken, 1); !read) return read;
+        if (got.otherwise != 0) return mismatch(std::to_string(got.otherwise) + " other statuses");
+        return got.late < kLocks / 2 ? Result<void>()
+                                     : mismatch(std::to_string(got.late) + " late");
       },
       test::Kernels::of_one_pe);
 }
