@@ -244,6 +244,20 @@ TEST(HandleExchange, APeThatDoesNotComeIsNamed) {
   });
 }
 
+// As for peers of a PE that is stopped.
+TEST(HandleExchange, TimeInWhichTheClockStandsIsNotCounted) {
+  const auto clock = std::make_shared<WaitClock>();
+  run_job(Wire::local, 2, 20s, [&clock](std::unique_ptr<Bootstrap> bootstrap) {
+    bootstrap->go_by(clock);
+    auto exchange = HandleExchange::open(*bootstrap, 300ms);
+    ASSERT_TRUE(exchange);
+    if (bootstrap->rank() == 0) clock->tick(steady_ns(), false);  // and no tick follows
+    ASSERT_TRUE(bootstrap->barrier());
+    if (bootstrap->rank() == 1) std::this_thread::sleep_for(1s);
+    EXPECT_EQ(message_of((*exchange)->exchange({})), "no error");
+  });
+}
+
 TEST(HandleExchange, APeThatHasEndedIsFoundOutAtOnce) {
   const TcpJob job(2);
   const pid_t child = ::fork();
