@@ -53,7 +53,7 @@ void tell(const Thread& thread, int signal, const siginfo_t& info) {
   if (thread.stack.guards(address)) {
     line << "stack overflow: its stack of " << thread.stack.bytes
          << " bytes is full; a kernel's local arrays lie there: make them smaller, or raise "
-         << innermost->stack_option() << "\n";
+         << thread.stack.option << "\n";
   } else if (teller == nullptr || !teller(number, line)) {
     line << "wild pointer: it touched address ";
     line.hex(number) << what_is_wrong(signal, info) << "\n";
@@ -116,10 +116,8 @@ void explain_addresses_by(AddressTeller teller) { address_teller = teller; }
 
 bool has_told_crash() { return has_told; }
 
-CrashWatch::CrashWatch(std::string origin, const char* stack_option)
-    : origin_(std::move(origin)),
-      stack_option_(stack_option),
-      outer_(std::exchange(innermost, this)) {
+CrashWatch::CrashWatch(std::string origin)
+    : origin_(std::move(origin)), outer_(std::exchange(innermost, this)) {
   ::sigaltstack(nullptr, &before_);
   lent_ = (before_.ss_flags & SS_DISABLE) != 0;
   if (lent_) {

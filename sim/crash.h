@@ -25,9 +25,7 @@ namespace gdakit::sim {
 // the process ends.
 class CrashWatch {
  public:
-  // Sentences begin with `origin`; `stack_option` is what makes stacks larger.
-  explicit CrashWatch(std::string origin = "gdakit emulator",
-                      const char* stack_option = "GDAKIT_EMULATOR_STACK");
+  explicit CrashWatch(std::string origin = "gdakit emulator");  // sentences begin with it
   ~CrashWatch();
   CrashWatch(const CrashWatch&) = delete;
   CrashWatch& operator=(const CrashWatch&) = delete;
@@ -35,11 +33,9 @@ class CrashWatch {
   // From now on. Not while an emulated thread runs.
   void set_origin(std::string origin) { origin_ = std::move(origin); }
   const std::string& origin() const { return origin_; }
-  const char* stack_option() const { return stack_option_; }
 
  private:
   std::string origin_;
-  const char* stack_option_;
   const CrashWatch* outer_;  // of the same OS thread
   stack_t before_{};         // the OS thread's stack for signals
   bool lent_;                // it has one of gdakit's instead

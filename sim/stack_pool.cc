@@ -14,19 +14,9 @@ namespace {
 constexpr std::size_t kMaxSlabStacks = 64;
 constexpr std::size_t kMinStackBytes = 16 * 1024;
 
-Error no_room(const char* call, std::size_t stacks, std::size_t bytes, int system_code) {
-  return Error(
-      Code::exhausted,
-      std::string(call) + " of " + std::to_string(stacks) + " fiber stacks of " +
-          std::to_string(bytes) +
-          " bytes failed: launch fewer threads, ask for smaller stacks (GDAKIT_EMULATOR_STACK),"
-          " turn their guards off, or raise vm.max_map_count",
-      system_code);
-}
-
 }  // namespace
 
-StackPool::StackPool(StackOptions options) {
+StackPool::StackPool(StackOptions options) : option_(options.option) {
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   guard_bytes_ = options.guards ? kGuardBytes : 0;
   stack_bytes_ = round_up(std::max(options.bytes, kMinStackBytes), page);
@@ -53,12 +43,22 @@ void StackPool::give(Stack stack) {
   free_.push_back(stack);
 }
 
+Error StackPool::no_room(const char* call, std::size_t stacks) const {
+  const int code = errno;
+  return Error(Code::exhausted,
+               std::string(call) + " of " + std::to_string(stacks) + " fiber stacks of " +
+                   std::to_string(stack_bytes_) +
+                   " bytes failed: launch fewer threads, ask for smaller stacks (" + option_ +
+                   "), turn their guards off, or raise vm.max_map_count",
+               code);
+}
+
 Result<void> StackPool::grow() {
   const std::size_t count = next_slab_stacks_;
   const std::size_t stride = guard_bytes_ + stack_bytes_;
   void* const mapping = ::mmap(nullptr, count * stride, PROT_NONE,
                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
-  if (mapping == MAP_FAILED) return no_room("mmap", count, stack_bytes_, errno);
+  if (mapping == MAP_FAILED) return no_room("mmap", count);
   const Slab slab{static_cast<std::byte*>(mapping), count * stride};
   slabs_.push_back(slab);
   // The highest stack is given first, so that neighbours are used in descending order, as they
@@ -66,9 +66,9 @@ Result<void> StackPool::grow() {
   for (std::size_t i = 0; i != count; ++i) {
     std::byte* const bottom = slab.start + i * stride + guard_bytes_;
     if (::mprotect(bottom, stack_bytes_, PROT_READ | PROT_WRITE) != 0) {
-      return no_room("mprotect", count, stack_bytes_, errno);
+      return no_room("mprotect", count);
     }
-    free_.push_back({bottom, stack_bytes_, guard_bytes_});
+    free_.push_back({bottom, stack_bytes_, guard_bytes_, option_});
   }
   next_slab_stacks_ = std::min(2 * count, kMaxSlabStacks);
   return {};

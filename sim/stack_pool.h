@@ -26,6 +26,7 @@ struct Stack {
   std::byte* bottom = nullptr;
   std::size_t bytes = 0;
   std::size_t guard_bytes = 0;  // below the bottom
+  const char* option = "";      // what made it of this size
 
   std::byte* top() const { return bottom + bytes; }
   // Whether the address is one of its guard.
@@ -40,8 +41,9 @@ inline constexpr std::size_t kDefaultStackBytes = kStackFactor * 64 * 1024;
 inline constexpr std::size_t kGuardBytes = std::size_t{1} << 20;
 
 struct StackOptions {
-  std::size_t bytes = kDefaultStackBytes;  // usable; rounded up to whole pages
-  bool guards = true;                      // kGuardBytes of no memory below each stack
+  std::size_t bytes = kDefaultStackBytes;        // usable; rounded up to whole pages
+  bool guards = true;                            // kGuardBytes of no memory below each stack
+  const char* option = "GDAKIT_EMULATOR_STACK";  // where `bytes` comes from, for errors
 };
 
 class StackPool {
@@ -63,9 +65,11 @@ class StackPool {
   };
 
   Result<void> grow();
+  Error no_room(const char* call, std::size_t stacks) const;  // by errno
 
   std::size_t guard_bytes_;
   std::size_t stack_bytes_;
+  const char* option_;
   std::size_t next_slab_stacks_ = 1;
   std::size_t taken_ = 0;
   std::vector<Slab> slabs_;

@@ -59,7 +59,7 @@ class ExecutionWatch {
 
   std::string prefix_;
   std::string token_subject_;
-  CrashWatch watch_{prefix_, "WorldOptions::stack_bytes"};
+  CrashWatch watch_{prefix_};
 };
 
 struct Run {

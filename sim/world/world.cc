@@ -28,7 +28,8 @@ World::World(std::string name, const WorldOptions& options)
       arena_((1 + options_.pes) * bytes_of_pe(options_), layout_),
       space_{arena_.base(), bytes_of_pe(options_), options_.pes},
       memory_(options_.pes * bytes_of_pe(options_), *this),
-      stacks_({.bytes = kStackFactor * options_.stack_bytes}),
+      stacks_(
+          {.bytes = kStackFactor * options_.stack_bytes, .option = "WorldOptions::stack_bytes"}),
       agents_(setup::own_agents(options_)) {
   for (std::uint32_t number = 0; number < queues_per_peer() * options_.pes; ++number) {
     add_queue(number);

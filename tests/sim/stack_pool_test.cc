@@ -4,10 +4,12 @@
 #include <set>
 #include <vector>
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 namespace gdakit::sim {
 namespace {
+
+using testing::HasSubstr;
 
 TEST(StackPool, GivesDistinctStacksOfTheSizeAskedFor) {
   StackPool pool({.bytes = 20000});
@@ -41,11 +43,12 @@ TEST(StackPool, GivesTheStackThatCameBackLast) {
 }
 
 TEST(StackPool, SaysWhatToDoWhenThereIsNoRoom) {
-  StackPool pool({.bytes = std::size_t{1} << 50});
+  StackPool pool({.bytes = std::size_t{1} << 50, .option = "Small::stack"});
   const Result<Stack> stack = pool.take();
   ASSERT_FALSE(stack);
   EXPECT_EQ(stack.error().code(), Code::exhausted);
-  EXPECT_NE(stack.error().message().find("fewer threads"), std::string::npos);
+  EXPECT_THAT(stack.error().message(), HasSubstr("launch fewer threads, ask for smaller stacks "
+                                                 "(Small::stack), "));
 }
 
 // Takes seven stacks, which fill slabs of one, two and four, and writes below the highest of the
