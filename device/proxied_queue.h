@@ -105,7 +105,7 @@ std::uint64_t write_wqes(M& m, const ProxiedQueue& queue, std::uint64_t begin, s
 // Rings for what the device has announced. False if there is nothing new.
 template <class M>
 bool announce(M& m, ProxiedQueue& queue) {
-  const std::uint64_t index = m.load(order::ProxyIndexSeen{}, queue.device.proxy_index);
+  const std::uint64_t index = m.load(order::ProxyIndexSeen{}, queue.device.doorbell);
   if (index <= queue.announced) return false;
   const bool commands = queue.device.handler == Handler::commands;
   queue.announced = commands ? write_wqes(m, queue, queue.announced, index) : index;

@@ -31,7 +31,7 @@ struct ProxyRing {
   template <class M, class May>
   GDAKIT_DEVICE static bool announce(M& m, const QueueView& queue, std::uint64_t end, May&& may) {
     if (!may()) return false;
-    m.store(order::WqeBeforeProxyIndex{}, queue.proxy_index, end);
+    m.store(order::WqeBeforeProxyIndex{}, queue.doorbell, end);
     m.store(order::RelaxedGpu{}, &queue.state->posted, end);
     return true;
   }

@@ -56,14 +56,13 @@ struct alignas(16) FetchSlot {
 
 // One send queue with its collapsed completion queue.
 struct QueueView {
-  format::Segment* slots;      // depth * 4 segments: WQEs, or commands
-  std::uint32_t depth;         // in WQEBBs, a power of two
-  Be32 qpn_shifted;            // qpn << 8: or'ed with ds it is a control segment's second word
-  std::uint32_t* record;       // the send word of the doorbell record, stored big-endian
-  std::uint64_t* doorbell;     // a register of the UAR page
-  std::uint64_t* cqe;          // the eight words of the collapsed CQE
-  std::uint64_t* ready;        // depth / 32 words, see publication.h; shared queues only
-  std::uint64_t* proxy_index;  // the producer index that the proxy watches, if there is one
+  format::Segment* slots;   // depth * 4 segments: WQEs, or commands
+  std::uint32_t depth;      // in WQEBBs, a power of two
+  Be32 qpn_shifted;         // qpn << 8: or'ed with ds it is a control segment's second word
+  std::uint32_t* record;    // the send word of the doorbell record, stored big-endian
+  std::uint64_t* doorbell;  // a register of the UAR page, or the index that a proxy watches
+  std::uint64_t* cqe;       // the eight words of the collapsed CQE
+  std::uint64_t* ready;     // depth / 32 words, see publication.h; shared queues only
   QueueState* state;
   FetchSlot* fetch_slots;
   std::uint32_t fetch_count;  // a power of two, at least 32

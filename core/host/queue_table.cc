@@ -114,7 +114,6 @@ void HostQueue::make_views(const QueueShape& shape, const QueueLayout& layout, Q
   view.doorbell = resources_.doorbell;
   view.cqe = reinterpret_cast<std::uint64_t*>(base + layout.cqe);
   view.ready = reinterpret_cast<std::uint64_t*>(words + layout.ready);
-  view.proxy_index = reinterpret_cast<std::uint64_t*>(base + layout.proxy);
   view.state = state;
   view.fetch_slots = reinterpret_cast<FetchSlot*>(words + layout.results);
   view.fetch_count = shape.fetch_slots;
@@ -125,6 +124,9 @@ void HostQueue::make_views(const QueueShape& shape, const QueueLayout& layout, Q
   view.handler = shape.handler;
   view.sharing = shape.sharing;
   view_ = nic_view_;
+  if (shape.handler != Handler::gpu) {
+    view_.doorbell = reinterpret_cast<std::uint64_t*>(base + layout.proxy);
+  }
   if (commands_ == nullptr) return;
   char* const commands = static_cast<char*>(commands_->data());
   view_.slots = reinterpret_cast<format::Segment*>(commands + layout.slots);

@@ -194,7 +194,6 @@ QueueView WorldRun::make_view(std::uint32_t number) {
                         number % format::kDoorbellsPerUar * sizeof(std::uint64_t));
   view.cqe = words(at.cqe);
   view.ready = words(at.ready);
-  view.proxy_index = words(at.proxy);
   view.state = reinterpret_cast<QueueState*>(words(at.state));
   view.fetch_slots = reinterpret_cast<FetchSlot*>(words(at.fetch));
   view.fetch_count = world.options_.fetch_slots;
@@ -207,9 +206,12 @@ QueueView WorldRun::make_view(std::uint32_t number) {
 }
 
 QueueView WorldRun::device_view(std::uint32_t number, QueueView view) {
-  if (view.handler != Handler::commands) return view;
   const World::QueueOffsets& at = world.queues_[number];
   const std::uint64_t arena = world.space_.arena_base;
+  if (view.handler != Handler::gpu) {
+    view.doorbell = reinterpret_cast<std::uint64_t*>(arena + at.proxy);
+  }
+  if (view.handler != Handler::commands) return view;
   view.slots = reinterpret_cast<format::Segment*>(arena + at.commands);
   view.cqe = reinterpret_cast<std::uint64_t*>(arena + at.passed_on);
   return view;

@@ -35,7 +35,7 @@ struct Pair {
 
   // Announces all commands below `index` and has the proxy look once.
   bool announce(std::uint64_t index) {
-    __atomic_store_n(device.view().proxy_index, index, __ATOMIC_RELEASE);
+    __atomic_store_n(device.view().doorbell, index, __ATOMIC_RELEASE);
     return proxied::announce(m, queue);
   }
   bool pass_on() { return proxied::pass_completion_on(m, queue); }
@@ -183,8 +183,8 @@ TEST(ProxiedQueue, NeverCutsACommandOfTwoSlots) {
 TEST(ProxiedQueue, WritesNoWqesForADeviceThatDoes) {
   StubQueue both(kDepth, Sharing::shared, Handler::proxy);
   ProxyMachine m;
-  ProxiedQueue queue = ProxiedQueue::of(both.view(), both.view());
-  __atomic_store_n(both.view().proxy_index, 5, __ATOMIC_RELEASE);
+  ProxiedQueue queue = ProxiedQueue::of(both.view(), both.nic_view());
+  __atomic_store_n(both.view().doorbell, 5, __ATOMIC_RELEASE);
   EXPECT_TRUE(proxied::turn(m, queue));
   EXPECT_EQ(both.record(), 5u);
   EXPECT_EQ(both.control_at(0).qpn(), 0u) << "nobody has written it";
@@ -250,7 +250,7 @@ TEST(Proxy, EndsWhileCommandsArePending) {
   {
     Proxy proxy;
     proxy.watch(ProxiedQueue::of(pair.device.view(), pair.nic.view()));
-    __atomic_store_n(pair.device.view().proxy_index, kDepth, __ATOMIC_RELEASE);
+    __atomic_store_n(pair.device.view().doorbell, kDepth, __ATOMIC_RELEASE);
   }
   EXPECT_LE(pair.nic.record(), kDepth);
 }

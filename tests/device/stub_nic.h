@@ -34,10 +34,9 @@ class StubQueue {
     view_.depth = depth;
     view_.qpn_shifted = Be32{kQpn << 8};
     view_.record = reinterpret_cast<std::uint32_t*>(&record_.snd_dbr);
-    view_.doorbell = &doorbell_;
+    view_.doorbell = handler == Handler::gpu ? &doorbell_ : &proxy_index_;
     view_.cqe = cqe_.words;
     view_.ready = ready_.data();
-    view_.proxy_index = &proxy_index_;
     view_.state = &state_;
     view_.fetch_slots = fetch_slots_.data();
     view_.fetch_count = fetch_count;
@@ -52,6 +51,12 @@ class StubQueue {
   static constexpr std::uint32_t kQpn = 0x1234;
 
   const QueueView& view() const { return view_; }
+  // As who rings for the queue's threads sees it.
+  QueueView nic_view() {
+    QueueView view = view_;
+    view.doorbell = &doorbell_;
+    return view;
+  }
   QueueState& state() { return state_; }
   std::uint64_t doorbell() const { return doorbell_; }
   std::uint64_t proxy_index() const { return proxy_index_; }

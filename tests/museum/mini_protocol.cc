@@ -120,7 +120,7 @@ Index MiniQueue::ready_end() { return m.load(AcquireGpu{}, &words.ready); }
 
 void MiniQueue::announce(Index end) {
   if (queue.handler == Handler::proxy) {
-    m.store(ReleaseSystem{}, queue.proxy_index, end);
+    m.store(ReleaseSystem{}, queue.doorbell, end);
     return;
   }
   m.fence(ReleaseSystem{});  // WQEs before the record
