@@ -252,6 +252,7 @@ GDAKIT_DEVICE Ticket post(const P& poster, Group group, Direction direction, con
     copy_direct(poster.m, group, direction, there, local, bytes);
     return {poster.queue, pe, 0, {}};
   }
+  poster.m.launder(remote, local, pe);  // a loop of posts needs its registers for the queue
   return look_closer(poster, [=](const auto& p) {
     return post_anywhere(p, group, direction, remote, local, bytes, pe, batch);
   });

@@ -139,6 +139,9 @@ class HostMachine {
     copy(to, from, bytes);
   }
 
+  template <class... T>
+  GDAKIT_EMULATED void launder(T&...) {}
+
   // Call sites are told apart by file and line.
   GDAKIT_EMULATED LaneMask active_mask(const char* file = __builtin_FILE(),
                                        std::uint32_t line = __builtin_LINE()) {

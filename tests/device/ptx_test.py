@@ -31,6 +31,7 @@ CARRIES = {"fence acquire gpu": "ReadyBeforeRing"}
 DIRECT = {"fence sc sys": "DirectComplete"}
 EXPECTED = {
     "put_exclusive": WAITS | RINGS,
+    "put_loop": WAITS | RINGS | CARRIES,
     "put_shared": WAITS | RINGS | CARRIES,
     "put_value_shared": WAITS | RINGS | CARRIES,
     "quiet": WAITS | RINGS | CARRIES | DIRECT,
