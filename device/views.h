@@ -214,7 +214,11 @@ struct PeState {
   FaultReport fault;
   std::uint64_t gives_up;     // not 0: a wait has stalled, and later ones end soon (stalls_of)
   std::uint64_t host_result;  // of the last call of the host that returns a value
+  std::uint64_t calm_ns;      // for how long no PE of this host has been stopped, as the host tells
 };
+// Values of calm_ns that are no time. The host tells something new some twenty times a second.
+inline constexpr std::uint64_t kCalmUntold = 0;  // the host tells nothing
+inline constexpr std::uint64_t kNotCalm = 1;     // a PE is stopped
 
 // What the threads of a PE share, in its own memory.
 struct PeWords {

@@ -32,6 +32,20 @@ GDAKIT_HOST_DEVICE constexpr std::uint64_t limit_after_stall(std::uint64_t limit
   return limit_ns / (site == Site::lock && stalls > kSlowOnes ? 4096 : kSlowOnes);
 }
 
+// For how long no PE of this host has been stopped; for ever where the host does not tell. One that
+// is stopped itself tells nothing: the second new word shows that it has looked since it runs.
+template <class M>
+GDAKIT_DEVICE std::uint64_t calm_ns(M m, const PeState* state, Site site) {
+  std::uint64_t told = m.load(order::RelaxedSystem{}, &state->calm_ns);
+  for (int news = 0; news < 2 && told > kNotCalm;) {
+    m.spin(site);
+    const std::uint64_t now = m.load(order::RelaxedSystem{}, &state->calm_ns);
+    if (now != told) ++news;
+    told = now;
+  }
+  return told == kCalmUntold ? ~std::uint64_t{0} : told;
+}
+
 // Counts the turns of one wait loop and looks at the clock now and then; a wait that succeeds soon
 // looks at nothing.
 template <class M, class Context = DeviceContext>
@@ -48,7 +62,7 @@ class Watchdog {
     const std::uint64_t now = m_.clock_ns();
     if (turns_ == kTurnsPerClock) start_ns_ = now;
     waited_ns_ = now - start_ns_;
-    if (waited_ns_ >= limit_ns) return false;
+    if (waited_ns_ >= limit_ns) return !gives_up(now);
     if (site_ != Site::lock && waited_ns_ < limit_after_stall(limit_ns, site_, 1)) return true;
     const std::uint64_t stalls = stalls_of(m_, context_);
     return stalls == 0 || waited_ns_ < limit_after_stall(limit_ns, site_, stalls);
@@ -57,6 +71,15 @@ class Watchdog {
   GDAKIT_DEVICE std::uint64_t waited_ns() const { return waited_ns_; }
 
  private:
+  // The device's clock counts time in which a PE is stopped, unless its machine's stands then. What
+  // was waited before somebody stopped is not known any more, and does not count.
+  GDAKIT_DEVICE bool gives_up(std::uint64_t now) {
+    const std::uint64_t calm = calm_ns(m_, context_.state, site_);
+    if (calm >= context_.watchdog_ns) return true;
+    start_ns_ = now - calm;
+    return false;
+  }
+
   static constexpr std::uint64_t kTurnsPerClock = 16;  // a GPU's global timer is slow to read
 
   M& m_;

@@ -34,6 +34,7 @@ set(gdakit_sanitized
   "device_strided_test             address         computes addresses from strides"
   "device_teams_test               thread          teams made and left side by side"
   "device_values_test              address         values across the borders of chunks"
+  "device_watchdog_test            thread          what the host tells threads that wait"
   "device_words_test               thread          words that others write"
 )
 

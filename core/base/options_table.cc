@@ -247,8 +247,8 @@ constexpr OptionRow kTable[] = {
      "have met, time in which one of this host is stopped does not count.",
      false, parse_seconds<&Options::timeout, 1>, seconds_text<&Options::timeout>},
     {"GDAKIT_WATCHDOG", "time", "s", "seconds, from 0 to 1000000; 0 switches it off",
-     "How long a device thread may wait before it reports a stall. On the emulator, time in which "
-     "a PE of this host is stopped does not count.",
+     "How long a device thread may wait before it reports a stall. Time in which a PE of this host "
+     "is stopped does not count; on a GPU nor does what was waited before.",
      false, parse_seconds<&Options::watchdog, 0>, seconds_text<&Options::watchdog>},
     {"GDAKIT_NIC_TIMEOUT", "time", "s", "seconds, from 0 to 1000; 0 waits for ever",
      "How long a NIC sends again to a peer's NIC that does not answer before it breaks the queue; "

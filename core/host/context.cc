@@ -60,8 +60,7 @@ Result<std::unique_ptr<Context>> Context::create(const Options& options,
 Result<void> Context::make(BackendProvider& provider, bool kernels_for_gpu) {
   try {
     if (Result<void> chosen = choose_device(kernels_for_gpu); !chosen) return chosen;
-    auto stopped_peers = StoppedPeers::watch(*bootstrap_, Log(options_.log, my_pe()),
-                                             /*watchdog_stands=*/gpu_ == nullptr);
+    auto stopped_peers = StoppedPeers::watch(*bootstrap_, Log(options_.log, my_pe()));
     if (!stopped_peers) return stopped_peers.error();
     stopped_peers_ = std::move(*stopped_peers);
     return make_parts(provider);
@@ -161,6 +160,9 @@ Result<void> Context::make_state() {
   auto state = memory_->allocate(sizeof(PeState), Place::shared);
   if (!state) return state.error();
   state_ = std::move(*state);
+  if (gpu_ != nullptr) {
+    stopped_peers_->tell(&static_cast<PeState*>(state_->data())->calm_ns);
+  }
   auto ranges = memory_->allocate(kMaxLocalRanges * sizeof(LocalRange), Place::device);
   if (!ranges) return ranges.error();
   local_table_ = std::move(*ranges);
@@ -184,6 +186,7 @@ Context::~Context() {
   // Kernels that were launched without waiting may still post.
   if (gpu_ != nullptr) static_cast<void>(gpu_->synchronize(gpu_->stream()));
   reports_.reset();  // before peers leave: their silence is no error
+  if (stopped_peers_ != nullptr) stopped_peers_->tell(nullptr);
   if (queues_ != nullptr && !aborted_) {
     const Bootstrap::For purpose(*bootstrap_, Purpose::end);
     if (Result<void> met = bootstrap_->barrier(); !met) {

@@ -9,6 +9,7 @@
 #include "core/host/bootstrap_round.h"
 #include "core/host/host_name.h"
 #include "core/host/process.h"
+#include "device/views.h"
 
 namespace gdakit {
 namespace {
@@ -20,6 +21,7 @@ constexpr std::chrono::milliseconds kForEachPeer{16};
 // A shorter stop is not said. LeakSanitizer stops a process that ends, and strace one that calls
 // the system.
 constexpr std::uint64_t kSilentNs = 3'000'000'000;
+constexpr std::uint64_t kShortStopNs = 1'000'000'000;  // of which a GPU is told nothing
 
 // Where a PE's process runs.
 struct Place {
@@ -41,12 +43,11 @@ bool takes_a_line(int descriptor) {
 
 }  // namespace
 
-Result<std::unique_ptr<StoppedPeers>> StoppedPeers::watch(Bootstrap& bootstrap, Log log,
-                                                          bool watchdog_stands) {
+Result<std::unique_ptr<StoppedPeers>> StoppedPeers::watch(Bootstrap& bootstrap, Log log) {
   const Place mine = my_place();
   const Result<std::vector<Place>> all = allgather_value(bootstrap, mine);
   if (!all) return all.error();
-  std::unique_ptr<StoppedPeers> stopped(new StoppedPeers(bootstrap.rank(), log, watchdog_stands));
+  std::unique_ptr<StoppedPeers> stopped(new StoppedPeers(bootstrap.rank(), log));
   for (int pe = 0; pe < bootstrap.size(); ++pe) {
     const Place& place = (*all)[static_cast<std::size_t>(pe)];
     if (place.host != mine.host) continue;
@@ -56,14 +57,14 @@ Result<std::unique_ptr<StoppedPeers>> StoppedPeers::watch(Bootstrap& bootstrap, 
       stopped->first_of_process_ = false;
     }
   }
-  stopped->clock_->tick(steady_ns(), false);
+  stopped->ticked_ns_ = stopped->calm_since_ns_ = steady_ns();
+  stopped->clock_->tick(stopped->ticked_ns_, false);
   stopped->thread_ = start_library_thread([watcher = stopped.get()] { watcher->run(); });
   bootstrap.go_by(stopped->clock_);
   return stopped;
 }
 
-StoppedPeers::StoppedPeers(int my_pe, Log log, bool watchdog_stands)
-    : my_pe_(my_pe), log_(log), watchdog_stands_(watchdog_stands) {}
+StoppedPeers::StoppedPeers(int my_pe, Log log) : my_pe_(my_pe), log_(log) {}
 
 StoppedPeers::~StoppedPeers() {
   {
@@ -89,9 +90,32 @@ void StoppedPeers::run() {
       look(now);
       next_look_ns = now + static_cast<std::uint64_t>(between.count());
     }
-    clock_->tick(now, any_stopped_);
+    tick(now);
     say();
   }
+}
+
+void StoppedPeers::tick(std::uint64_t now_ns) {
+  clock_->tick(now_ns, any_stopped_);
+  if (!is_calm(now_ns)) calm_since_ns_ = now_ns;
+  ticked_ns_ = now_ns;
+  const std::lock_guard lock(mutex_);
+  if (told_ == nullptr) return;
+  const std::uint64_t calm_ns = std::max(now_ns - calm_since_ns_, kNotCalm);
+  __atomic_store_n(told_, calm_ns, __ATOMIC_RELAXED);
+}
+
+bool StoppedPeers::is_calm(std::uint64_t now_ns) const {
+  const auto is_long = [now_ns](std::uint64_t since) { return now_ns - since >= kShortStopNs; };
+  return !is_long(ticked_ns_) && std::none_of(peers_.begin(), peers_.end(), [&](const Peer& peer) {
+    return peer.stopped && is_long(peer.since_ns);
+  });
+}
+
+void StoppedPeers::tell(std::uint64_t* calm_ns) {
+  const std::lock_guard lock(mutex_);
+  if (told_ != nullptr) __atomic_store_n(told_, kCalmUntold, __ATOMIC_RELAXED);
+  told_ = calm_ns;
 }
 
 // The clock stands at once for a peer that is stopped; only what lasts is said.
@@ -134,10 +158,9 @@ std::string StoppedPeers::stopped_text(const Peer& peer, bool by_debugger) const
   const std::string number = std::to_string(peer.process);
   std::string text = "PE " + std::to_string(peer.pe) + " (process " + number + ") is stopped by a ";
   text += by_debugger ? "debugger" : "signal";
-  text += "; its peers on this host wait for it as long as it lives, and ";
-  text += watchdog_stands_ ? "GDAKIT_WATCHDOG and GDAKIT_TIMEOUT do not count that time"
-                           : "GDAKIT_TIMEOUT does not count that time; kernels on a GPU do, by "
-                             "GDAKIT_WATCHDOG";
+  text +=
+      "; its peers on this host wait for it as long as it lives, and GDAKIT_WATCHDOG and "
+      "GDAKIT_TIMEOUT do not count that time";
   return by_debugger ? text : text + "; `kill -CONT " + number + "` lets it go on";
 }
 

@@ -96,6 +96,18 @@ TEST_P(Processes, APeThatIsKilledEndsTheJobAndNothingIsLeft) {
   }
 }
 
+// Kernels of both PEs wait for one another meanwhile, more than two watchdogs.
+TEST_P(Processes, APeThatIsStoppedIsWaitedFor) {
+  if (GetParam().pes != 2) GTEST_SKIP() << "the program is for two PEs";
+  const Variable watchdog("GDAKIT_WATCHDOG", "2");
+  for (const std::string stopped : {"0", "1"}) {
+    const Outcome outcome = gdakit(job({GDAKIT_INTERRUPTED_PE, stopped, "5"}));
+    EXPECT_EQ(outcome.status, 0) << outcome.errors;
+    EXPECT_THAT(outcome.errors, HasSubstr("PE " + stopped + " goes on after "));
+    EXPECT_THAT(outcome.errors, Not(HasSubstr("stalled")));
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Gpus, Processes,
                          testing::Values(Setting{"Two_Mps", 2, "0", "on", 20},
                                          Setting{"Four_Mps", 4, "0", "on", 20},
