@@ -163,6 +163,7 @@ Result<void> Context::launch_on(Stream stream, const Kernel& kernel, LaunchShape
 
 template <class Kernel, class Compiler>
 Result<void> Context::launch(const Kernel& kernel, LaunchShape shape) {
+  const std::unique_lock<std::mutex> turn = wait_for_turn();
   if (auto launched = launch_on<Kernel, Compiler>(stream(), kernel, shape); !launched) {
     return launched;
   }

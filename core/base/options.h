@@ -53,6 +53,10 @@ enum class TransportChoice { automatic, nic, direct };
 
 // How collective operations are arranged (device/views.h has what the names mean).
 enum class CollectiveChoice { automatic, linear, logarithmic, ring };
+
+// How launches of a process's PEs follow each other (Context::launch).
+enum class LaunchOrder { side_by_side, in_turn };
+
 // What started this process, and so tells its place in a job (core/host/launch_source.h).
 enum class LauncherChoice { automatic, gdakit, pmix, torchrun, slurm, none };
 
@@ -67,6 +71,7 @@ const char* queue_place_name(QueuePlace place);
 const char* payload_path_name(PayloadPath path);
 const char* transport_choice_name(TransportChoice choice);
 const char* collective_choice_name(CollectiveChoice choice);
+const char* launch_order_name(LaunchOrder order);
 const char* launcher_choice_name(LauncherChoice launcher);
 const char* switch_name(bool on);
 const char* option_source_name(OptionSource source);
@@ -98,6 +103,7 @@ struct Options {
   std::uint64_t heap_chunk = std::uint64_t{64} << 20;
   std::uint64_t heap_limit = std::uint64_t{16} << 30;
   bool check_memory = false;
+  LaunchOrder launches = LaunchOrder::side_by_side;
   NicHandler nic_handler = NicHandler::automatic;
   std::uint32_t softnic_pes = 64;  // of one job, at most
   std::uint32_t emulator_workers = 1;

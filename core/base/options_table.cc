@@ -131,6 +131,7 @@ constexpr TransportChoice kTransports[] = {TransportChoice::automatic, Transport
                                            TransportChoice::direct};
 constexpr CollectiveChoice kCollectives[] = {CollectiveChoice::automatic, CollectiveChoice::linear,
                                              CollectiveChoice::logarithmic, CollectiveChoice::ring};
+constexpr LaunchOrder kLaunchOrders[] = {LaunchOrder::side_by_side, LaunchOrder::in_turn};
 constexpr LauncherChoice kLaunchers[] = {LauncherChoice::automatic, LauncherChoice::gdakit,
                                          LauncherChoice::pmix,      LauncherChoice::torchrun,
                                          LauncherChoice::slurm,     LauncherChoice::none};
@@ -280,6 +281,13 @@ constexpr OptionRow kTable[] = {
      "symmetric heap or come after its free. Costs memory and time.",
      false, parse_choice<&Options::check_memory, kSwitch, switch_name>,
      choice_text<&Options::check_memory, switch_name>},
+    {"GDAKIT_LAUNCHES", "choice", "", "side-by-side or in-turn",
+     "Whether Context::launch of the PEs of one process take turns: the kernel of one has ended "
+     "before that of another begins. For tools that run one kernel at a time, as "
+     "compute-sanitizer. A kernel that waits for another PE's kernel then waits until the watchdog "
+     "ends it.",
+     false, parse_choice<&Options::launches, kLaunchOrders, launch_order_name>,
+     choice_text<&Options::launches, launch_order_name>},
     {"GDAKIT_NIC_HANDLER", "choice", "", "auto, gpu, proxy or commands",
      "Who writes WQEs and rings the NIC: the GPU's threads do both (gpu); they write, a host "
      "thread "
@@ -411,6 +419,14 @@ const char* collective_choice_name(CollectiveChoice choice) {
     case CollectiveChoice::linear: return "linear";
     case CollectiveChoice::logarithmic: return "logarithmic";
     case CollectiveChoice::ring: return "ring";
+  }
+  return "unknown";
+}
+
+const char* launch_order_name(LaunchOrder order) {
+  switch (order) {
+    case LaunchOrder::side_by_side: return "side-by-side";
+    case LaunchOrder::in_turn: return "in-turn";
   }
   return "unknown";
 }

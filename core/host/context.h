@@ -1,5 +1,6 @@
 // Context: one PE of a job. Owns everything: bootstrap, backend, memory, heap, queues. No global
-// state, so that many PEs can live in one process.
+// state, so that many PEs can live in one process, but the lock for launches that take turns
+// (GDAKIT_LAUNCHES).
 //
 //   Result<std::unique_ptr<Context>> context = gdakit::init();       // gdakit.h
 //   Result<int*> numbers = (*context)->allocate<int>(1024);          // on every PE, same offset
@@ -15,6 +16,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <unistd.h>
@@ -147,12 +149,13 @@ class Context {
 
   // Calls kernel(pe) for every thread, where pe is a Pe of the thread's machine. Returns when all
   // threads have ended, with the first error that the device has reported. On a GPU `kernel` is
-  // copied as bytes, and only files compiled by nvcc can launch there. Defined in gdakit.h.
+  // copied as bytes, and only files compiled by nvcc can launch there. With GDAKIT_LAUNCHES=in-turn
+  // it first waits until no other PE of this process is in launch. Defined in gdakit.h.
   template <class Kernel, class Compiler = ThisCompiler>
   Result<void> launch(const Kernel& kernel, LaunchShape shape);
 
-  // The same on a stream, without waiting: synchronize does, and says how it went. The emulator has
-  // no streams and runs the kernel at once.
+  // The same on a stream, without waiting: synchronize does, and says how it went. It takes no
+  // turns, whatever GDAKIT_LAUNCHES is. The emulator has no streams and runs the kernel at once.
   template <class Kernel, class Compiler = ThisCompiler>
   Result<void> launch_on(Stream stream, const Kernel& kernel, LaunchShape shape);
   Result<void> synchronize(Stream stream);
@@ -195,6 +198,8 @@ class Context {
     bool pinned;  // by this context
   };
 
+  // Held by a launch from begin to end. Owns nothing where launches may run side by side.
+  std::unique_lock<std::mutex> wait_for_turn() const;
   // What comes before each launch: its waits shall wait.
   Result<void> begin_launch();
   // What GDAKIT_CHECK_MEMORY finds in this PE's heap.

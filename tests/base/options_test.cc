@@ -53,6 +53,7 @@ TEST(Options, DefaultsAreThoseOfTheTable) {
   EXPECT_EQ(row_of("GDAKIT_HEAP_CHUNK").text(options), "64M");
   EXPECT_EQ(row_of("GDAKIT_HEAP_LIMIT").text(options), "16G");
   EXPECT_EQ(row_of("GDAKIT_CHECK_MEMORY").text(options), "off");
+  EXPECT_EQ(row_of("GDAKIT_LAUNCHES").text(options), "side-by-side");
   EXPECT_EQ(row_of("GDAKIT_NIC_HANDLER").text(options), "auto");
   EXPECT_EQ(row_of("GDAKIT_EMULATOR_WORKERS").text(options), "1");
   EXPECT_EQ(row_of("GDAKIT_EMULATOR_STACK").text(options), "64K");
@@ -77,7 +78,7 @@ TEST(Options, EveryRowIsCompleteAndNamedOnce) {
     EXPECT_FALSE(std::string_view(row.type).empty()) << row.name;
     EXPECT_FALSE(std::string_view(row.allowed).empty()) << row.name;
   }
-  EXPECT_EQ(names.size(), 33u);
+  EXPECT_EQ(names.size(), 34u);
 }
 
 TEST(Options, EveryVariableSetsItsOwnValue) {
@@ -100,6 +101,7 @@ TEST(Options, EveryVariableSetsItsOwnValue) {
                                   {"GDAKIT_HEAP_CHUNK", "8192"},
                                   {"GDAKIT_HEAP_LIMIT", "2G"},
                                   {"GDAKIT_CHECK_MEMORY", "on"},
+                                  {"GDAKIT_LAUNCHES", "in-turn"},
                                   {"GDAKIT_NIC_HANDLER", "commands"},
                                   {"GDAKIT_EMULATOR_WORKERS", "4"},
                                   {"GDAKIT_EMULATOR_STACK", "1M"},
@@ -132,6 +134,7 @@ TEST(Options, EveryVariableSetsItsOwnValue) {
   EXPECT_EQ(options.heap_chunk, 8192u);
   EXPECT_EQ(options.heap_limit, std::uint64_t{2} << 30);
   EXPECT_TRUE(options.check_memory);
+  EXPECT_EQ(options.launches, LaunchOrder::in_turn);
   EXPECT_EQ(options.nic_handler, NicHandler::commands);
   EXPECT_EQ(options.emulator_workers, 4u);
   EXPECT_EQ(options.emulator_stack, 1u << 20);
@@ -187,7 +190,8 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"GDAKIT_HEAP_CHUNK", "0"}, Refused{"GDAKIT_HEAP_CHUNK", "-64M"},
         Refused{"GDAKIT_HEAP_LIMIT", "65537G"}, Refused{"GDAKIT_HEAP_LIMIT", ""},
         Refused{"GDAKIT_HEAP_LIMIT", "17179869185G"}, Refused{"GDAKIT_NIC_HANDLER", "cpu"},
-        Refused{"GDAKIT_EMULATOR_WORKERS", "0"}, Refused{"GDAKIT_EMULATOR_WORKERS", "65"}));
+        Refused{"GDAKIT_EMULATOR_WORKERS", "0"}, Refused{"GDAKIT_EMULATOR_WORKERS", "65"},
+        Refused{"GDAKIT_LAUNCHES", "in_turn"}));
 
 TEST(Options, ARefusedSecretIsNotShown) {
   for (const char* secret :
