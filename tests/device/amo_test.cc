@@ -284,7 +284,7 @@ TYPED_TEST_SUITE(Amos, Types, test::TypeNames);
 TYPED_TEST(Amos, LeaveAndBringWhatTheModelSays) {
   using T = TypeParam;
   for (int n_pes = 1; n_pes <= 3; ++n_pes) {
-    test::expect_job(n_pes, test::job_options(), [](Context& c) -> Result<void> {
+    test::expect_job(n_pes, test::in_turn(test::job_options()), [](Context& c) -> Result<void> {
       const auto seed = static_cast<std::uint64_t>(100 * c.n_pes());
       if constexpr (test::kEveryScope) {
         if (auto ok = run_amos<T, By::warp>(c, seed + 2); !ok) return ok;
@@ -324,7 +324,7 @@ TEST(AmosNbi, AreVisibleAfterQuietOfEachSizesThatAskForAFlush) {
   BackendLimits limits;
   limits.needs_cst = true;
   test::LimitedProvider provider(limits);
-  test::expect_job(2, test::job_options(), provider, [](Context& c) -> Result<void> {
+  test::expect_job(2, test::in_turn(test::job_options()), provider, [](Context& c) -> Result<void> {
     return run_amos<std::uint64_t, By::thread>(c, 7);
   });
 }

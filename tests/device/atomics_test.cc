@@ -9,6 +9,7 @@ using test::all_are;
 using test::Checks;
 using test::download;
 using test::expect_job;
+using test::in_turn;
 using test::job_options;
 using test::mismatch;
 using test::upload;
@@ -112,7 +113,7 @@ struct OnWord {
 
 template <class T, class Act>
 void on_remote_word(T start, T finish, std::uint64_t checked, Act act) {
-  expect_job(2, job_options(), [&](Context& c) -> Result<void> {
+  expect_job(2, in_turn(job_options()), [&](Context& c) -> Result<void> {
     auto words = c.allocate<T>(3);  // the neighbours must stay as they are
     auto checks = Checks::make(c);
     if (!words || !checks) return mismatch("allocate");
@@ -257,7 +258,7 @@ TEST(AtomicsFromAllPes, CountExactlyAndGiveEachTicketOnce) {
   Options options = job_options();
   options.emulator_workers = 2;
   std::vector<std::atomic<std::uint32_t>> given(kTotal);
-  expect_job(kPes, options, [&](Context& c) -> Result<void> {
+  expect_job(kPes, in_turn(options), [&](Context& c) -> Result<void> {
     auto sum = c.allocate<std::uint64_t>(1);
     auto small_sum = c.allocate<std::uint32_t>(1);
     auto tickets = c.allocate<std::uint32_t>(1);

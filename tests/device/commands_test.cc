@@ -10,6 +10,7 @@ namespace {
 using test::all_are;
 using test::Checks;
 using test::expect_job;
+using test::in_turn;
 using test::job_options;
 using test::mismatch;
 
@@ -67,7 +68,7 @@ TEST(CommandHandler, DoesEveryOperationOverAFullRing) {
     BackendLimits limits;
     limits.needs_cst = needs_cst;
     test::LimitedProvider provider(limits);
-    expect_job(2, options, provider, do_everything);
+    expect_job(2, in_turn(options), provider, do_everything);
   }
 }
 
@@ -75,7 +76,7 @@ TEST(CommandHandler, ServesADeviceThatCannotRing) {
   BackendLimits limits;
   limits.device_rings = false;
   test::LimitedProvider provider(limits);
-  expect_job(2, options_for(NicHandler::commands), provider, do_everything);
+  expect_job(2, in_turn(options_for(NicHandler::commands)), provider, do_everything);
 }
 
 struct PutExclusively {
@@ -96,7 +97,7 @@ struct PutExclusively {
 TEST(CommandHandler, ServesQueuesThatAreAddedLater) {
   Options options = options_for(NicHandler::commands);
   options.queue_depth = 64;
-  expect_job(2, options, [](Context& c) -> Result<void> {
+  expect_job(2, in_turn(options), [](Context& c) -> Result<void> {
     auto words = c.allocate<std::uint64_t>(2);
     if (!words) return words.error();
     auto first = c.add_queues(2, Sharing::exclusive);
@@ -207,7 +208,7 @@ struct PutOnly {
 TEST(Handlers, EndWhileWorkIsPending) {
   for (const NicHandler handler : kHandlers) {
     for (const bool paused : {true, false}) {
-      expect_job(2, options_for(handler), [paused](Context& c) -> Result<void> {
+      expect_job(2, in_turn(options_for(handler)), [paused](Context& c) -> Result<void> {
         auto words = c.allocate<std::uint64_t>(8);
         if (!words) return words.error();
         if (paused) {

@@ -8,6 +8,7 @@ namespace {
 using test::all_are;
 using test::Checks;
 using test::expect_job;
+using test::in_turn;
 using test::job_options;
 using test::mismatch;
 
@@ -76,7 +77,7 @@ TEST_P(Crowd, GetsEveryPutOfEveryThreadThrough) {
   options.queue_depth = load.depth;
   options.queues_per_peer = load.queues;
   options.emulator_workers = 2;
-  expect_job(2, options, [&](Context& c) -> Result<void> {
+  expect_job(2, in_turn(options), [&](Context& c) -> Result<void> {
     const auto shape = sized_for<LaunchShape>(c, {132, 256}, {16, 64}, {8, 64});
     const auto puts = sized_for<std::uint64_t>(c, 10, 5, 2);
     const std::size_t threads = std::size_t{shape.blocks} * shape.threads;
@@ -121,7 +122,7 @@ struct CountInCrowd {
 };
 
 TEST(CrowdOfAtomics, CountsExactlyAndNeverBackwards) {
-  expect_job(2, job_options(), [](Context& c) -> Result<void> {
+  expect_job(2, in_turn(job_options()), [](Context& c) -> Result<void> {
     const auto shape = sized_for<LaunchShape>(c, {132, 256}, {8, 64}, {4, 32});
     const auto adds = sized_for<std::uint64_t>(c, 4, 4, 2);
     const std::uint64_t threads = std::uint64_t{shape.blocks} * shape.threads;
@@ -164,7 +165,7 @@ TEST_P(Wrap, IsNothingThatAnybodyNotices) {
   options.queue_depth = 64;
   options.queues_per_peer = 1;
   options.emulator_workers = 2;
-  expect_job(2, options, [&](Context& c) -> Result<void> {
+  expect_job(2, in_turn(options), [&](Context& c) -> Result<void> {
     const std::uint64_t threads = std::uint64_t{load.shape.blocks} * load.shape.threads;
     const auto all = sized_for<std::uint64_t>(c, load.on_gpu, 140'000, 20'000);
     const std::uint64_t puts = all / threads + 1;
@@ -212,7 +213,7 @@ TEST(WrapOfFetchSlots, GivesEveryThreadItsOwnResults) {
   options.queues_per_peer = 1;
   options.fetch_slots = 32;
   options.emulator_workers = 2;
-  expect_job(2, options, [](Context& c) -> Result<void> {
+  expect_job(2, in_turn(options), [](Context& c) -> Result<void> {
     constexpr LaunchShape kShape{4, 64};
     const auto rounds = sized_for<std::uint32_t>(c, 300, 50, 10);
     auto words = c.allocate<std::uint32_t>(256);

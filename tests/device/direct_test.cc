@@ -15,6 +15,7 @@ using test::Checks;
 using test::expect_job;
 using test::fill;
 using test::group_of;
+using test::in_turn;
 using test::is;
 using test::job_options;
 using test::mismatch;
@@ -88,12 +89,12 @@ Result<void> ask_for_addresses(Context& c, bool others) {
 }
 
 TEST(DirectPtr, IsNullWhereThereIsNothing) {
-  expect_job(2, with_transport(TransportChoice::direct),
+  expect_job(2, in_turn(with_transport(TransportChoice::direct)),
              [](Context& c) { return ask_for_addresses(c, true); });
 }
 
 TEST(DirectPtr, OfOtherPesIsNullThroughTheNic) {
-  expect_job(2, with_transport(TransportChoice::nic),
+  expect_job(2, in_turn(with_transport(TransportChoice::nic)),
              [](Context& c) { return ask_for_addresses(c, false); });
 }
 

@@ -7,6 +7,7 @@ namespace {
 
 using test::Checks;
 using test::expect_job;
+using test::in_turn;
 using test::job_options;
 using test::mismatch;
 using test::same;
@@ -237,7 +238,7 @@ struct OpenBatches {
 // quiet of other threads neither posts on an exclusive queue nor waits for a batch that is open
 // there.
 TEST(ExclusiveQueues, AreClosedByTheirOwnerAlone) {
-  expect_job(2, job_options(), [](Context& c) -> Result<void> {
+  expect_job(2, in_turn(job_options()), [](Context& c) -> Result<void> {
     auto word = c.allocate<std::uint64_t>(1);
     auto checks = Checks::make(c);
     if (!word || !checks) return mismatch("allocate");

@@ -12,6 +12,7 @@ using test::By;
 using test::Checks;
 using test::expect_job;
 using test::group_of;
+using test::in_turn;
 using test::job_options;
 using test::mismatch;
 
@@ -81,7 +82,7 @@ class LockOf : public testing::TestWithParam<int> {};
 TEST_P(LockOf, LetsOneInAtATime) {
   Options options = job_options();
   options.emulator_workers = 2;
-  expect_job(GetParam(), options, [](Context& c) -> Result<void> {
+  expect_job(GetParam(), in_turn(options), [](Context& c) -> Result<void> {
     if (auto ok = count_under_lock<By::thread>(c); !ok) return ok;
     if (auto ok = count_under_lock<By::warp>(c); !ok) return ok;
     return count_under_lock<By::block>(c);

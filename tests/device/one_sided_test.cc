@@ -30,7 +30,7 @@ TYPED_TEST_SUITE(OneSided, Types, test::TypeNames);
 TYPED_TEST(OneSided, LeavesWhatTheModelSays) {
   using T = TypeParam;
   for (int n_pes = 1; n_pes <= 3; ++n_pes) {
-    test::expect_job(n_pes, test::job_options(), [](Context& c) -> Result<void> {
+    test::expect_job(n_pes, test::in_turn(test::job_options()), [](Context& c) -> Result<void> {
       auto job = test::Job<T>::make(c, test::sized<std::size_t>(60, 20));
       if (!job) return job.error();
       const auto seed = static_cast<std::uint64_t>(100 * c.n_pes());

@@ -8,6 +8,7 @@ namespace {
 using test::all_are;
 using test::Checks;
 using test::expect_job;
+using test::in_turn;
 using test::job_options;
 using test::mismatch;
 
@@ -51,7 +52,7 @@ TEST_P(Queues, KeepEachThreadsPutsInOrderUnderPressure) {
   options.queue_depth = p.depth;
   options.queues_per_peer = p.queues;
   options.emulator_workers = 2;
-  expect_job(2, options, [&](Context& c) -> Result<void> {
+  expect_job(2, in_turn(options), [&](Context& c) -> Result<void> {
     const std::size_t threads = std::size_t{p.shape.blocks} * p.shape.threads;
     auto words = c.allocate<std::uint32_t>(threads);
     if (!words) return words.error();
@@ -148,7 +149,7 @@ struct OwnQueueOfEachBlock {
 };
 
 TEST(ExclusiveQueues, AreAddedLaterAndServeOneBlockEach) {
-  expect_job(2, job_options(), [](Context& c) -> Result<void> {
+  expect_job(2, in_turn(job_options()), [](Context& c) -> Result<void> {
     constexpr std::uint32_t kBlocks = 3;
     auto words = c.allocate<std::uint64_t>(kBlocks);
     auto checks = Checks::make(c);
@@ -176,7 +177,7 @@ struct PutByOwningBlock {
 };
 
 TEST(ExclusiveQueues, TakeTransfersOfWarpsAndBlocks) {
-  expect_job(2, job_options(), [](Context& c) -> Result<void> {
+  expect_job(2, in_turn(job_options()), [](Context& c) -> Result<void> {
     auto target = c.allocate<int>(5000);
     auto source = c.allocate<int>(5000);
     if (!target || !source) return mismatch("allocate");

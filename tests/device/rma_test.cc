@@ -16,6 +16,7 @@ using test::Checks;
 using test::expect_job;
 using test::fill;
 using test::group_of;
+using test::in_turn;
 using test::job_options;
 using test::mismatch;
 using test::same;
@@ -241,7 +242,7 @@ struct Scatter {
 TEST(Rma, PostsTogetherWhateverPeTheLanesChoose) {
   constexpr unsigned kBlocks = 8;
   constexpr unsigned kThreads = 96;
-  expect_job(4, job_options(), [](Context& c) -> Result<void> {
+  expect_job(4, in_turn(job_options()), [](Context& c) -> Result<void> {
     const std::size_t count = kBlocks * kThreads;
     const auto n = static_cast<std::size_t>(c.n_pes());
     auto target = c.allocate<std::uint64_t>(count * n);
@@ -290,7 +291,7 @@ Result<void> put_and_get_value(Context& c, T value) {
 }
 
 TEST(Rma, PutsAndGetsValuesOfEverySize) {
-  expect_job(2, job_options(), [](Context& c) -> Result<void> {
+  expect_job(2, in_turn(job_options()), [](Context& c) -> Result<void> {
     if (auto ok = put_and_get_value(c, std::uint8_t{0x81}); !ok) return ok;
     if (auto ok = put_and_get_value(c, std::uint16_t{0x8182}); !ok) return ok;
     if (auto ok = put_and_get_value(c, -1.5f); !ok) return ok;
@@ -320,7 +321,7 @@ TEST(Rma, SharesTheFetchSlotsAmongManyThreads) {
   Options options = job_options();
   options.fetch_slots = 32;
   options.emulator_workers = 2;
-  expect_job(2, options, [](Context& c) -> Result<void> {
+  expect_job(2, in_turn(options), [](Context& c) -> Result<void> {
     auto table = c.allocate<std::uint32_t>(512);
     auto checks = Checks::make(c);
     if (!table || !checks) return mismatch("allocate");
@@ -393,7 +394,7 @@ struct BadArguments {
 };
 
 TEST(Rma, RefusesPesAndQueuesThatDoNotExist) {
-  expect_job(2, job_options(), [](Context& c) -> Result<void> {
+  expect_job(2, in_turn(job_options()), [](Context& c) -> Result<void> {
     auto word = c.allocate<std::uint64_t>(1);
     auto checks = Checks::make(c);
     if (!word || !checks) return mismatch("allocate");
@@ -445,7 +446,7 @@ TEST(Rma, FlushesReadsWhereTheDeviceAsksForIt) {
   test::LimitedProvider provider(limits);
   Options options = job_options();
   options.transport = TransportChoice::nic;
-  expect_job(2, options, provider, read_three_ways);
+  expect_job(2, in_turn(options), provider, read_three_ways);
 }
 
 }  // namespace

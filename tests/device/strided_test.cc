@@ -15,6 +15,7 @@ using test::Checks;
 using test::expect_job;
 using test::fill;
 using test::group_of;
+using test::in_turn;
 using test::job_options;
 using test::mismatch;
 
@@ -97,7 +98,7 @@ Result<void> move_many(Context& c, bool exclusive) {
 }
 
 TEST(Strided, MovesMoreElementsThanTheQueueHasSlots) {
-  expect_job(2, job_options(), [](Context& c) -> Result<void> {
+  expect_job(2, in_turn(job_options()), [](Context& c) -> Result<void> {
     if (auto ok = move_many<By::thread>(c, false); !ok) return ok;
     if (auto ok = move_many<By::warp>(c, false); !ok) return ok;
     return move_many<By::block>(c, false);
@@ -105,7 +106,7 @@ TEST(Strided, MovesMoreElementsThanTheQueueHasSlots) {
 }
 
 TEST(Strided, GoesThroughAnExclusiveQueue) {
-  expect_job(2, job_options(), [](Context& c) -> Result<void> {
+  expect_job(2, in_turn(job_options()), [](Context& c) -> Result<void> {
     if (auto added = c.add_queues(1, Sharing::exclusive); !added) return added.error();
     if (auto ok = move_many<By::thread>(c, true); !ok) return ok;
     return move_many<By::block>(c, true);
@@ -186,7 +187,7 @@ TEST(Strided, CutsElementsAtChunkBordersAndTheLargestMessage) {
   BackendLimits limits;
   limits.max_message_bytes = 8;
   test::LimitedProvider provider(limits);
-  expect_job(2, options, provider, [](Context& c) -> Result<void> {
+  expect_job(2, in_turn(options), provider, [](Context& c) -> Result<void> {
     if (auto ok = move_over_borders<By::thread>(c); !ok) return ok;
     return move_over_borders<By::warp>(c);
   });
@@ -208,7 +209,7 @@ struct Broadcast {
 };
 
 TEST(Strided, CopiesOneElementToManyPlaces) {
-  expect_job(2, job_options(), [](Context& c) -> Result<void> {
+  expect_job(2, in_turn(job_options()), [](Context& c) -> Result<void> {
     auto target = c.allocate<std::uint64_t>(40);
     auto source = c.allocate<std::uint64_t>(1);
     auto checks = Checks::make(c);
@@ -254,7 +255,7 @@ struct Refused {
 };
 
 TEST(Strided, RefusesWhatCannotBeAndPostsNothingOfIt) {
-  expect_job(2, job_options(), [](Context& c) -> Result<void> {
+  expect_job(2, in_turn(job_options()), [](Context& c) -> Result<void> {
     auto word = c.allocate<std::uint32_t>(8);
     auto checks = Checks::make(c);
     if (!word || !checks) return mismatch("allocate");

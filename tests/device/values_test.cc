@@ -7,6 +7,7 @@ namespace {
 using test::Checks;
 using test::expect_job;
 using test::fill;
+using test::in_turn;
 using test::job_options;
 using test::mismatch;
 
@@ -86,7 +87,7 @@ TEST(Values, ArePutAndGotAcrossChunkBorders) {
   Options options = job_options();
   options.symmetric_size = 64 << 10;
   options.heap_chunk = 64 << 10;
-  expect_job(2, options, [](Context& c) -> Result<void> {
+  expect_job(2, in_turn(options), [](Context& c) -> Result<void> {
     auto chunk = test::first_chunk_bytes(c);
     auto exclusive = c.add_queues(1, Sharing::exclusive);
     if (!chunk || !exclusive) return mismatch("set up");

@@ -41,13 +41,24 @@ inline Options job_options() {
   return options;
 }
 
+// Tools like compute-sanitizer run the kernels of one GPU one after the other, and hold CUDA's
+// calls up meanwhile: where PEs that share a GPU launch side by side, the NICs may wait for ever.
+// So a small run has no job with more PEs than GPUs but those whose kernels are of one PE, and
+// those whose options are in_turn.
+
 // Whether several PEs of a job have kernels running at the same time.
 enum class Kernels { side_by_side, of_one_pe };
 
-// Tools like compute-sanitizer run the kernels of one GPU one after the other, and hold CUDA's
-// calls up meanwhile: where PEs that share a GPU launch side by side, the NICs may wait for ever.
+// For a job whose PEs all launch by Context::launch, and whose kernels can run one after the other:
+// none waits for what another PE's has yet to do. They take turns in a small run, and in no other.
+inline Options in_turn(Options options) {
+  if (small()) options.launches = LaunchOrder::in_turn;
+  return options;
+}
+
 inline bool too_many_for_tools(int n_pes, const Options& options, Kernels kernels) {
   if (!small() || !ThisCompiler::runs_on_gpu || kernels == Kernels::of_one_pe) return false;
+  if (options.launches == LaunchOrder::in_turn) return false;
   const std::size_t gpus = options.gpus.empty() ? report_gpus().gpus.size() : options.gpus.size();
   return static_cast<std::size_t>(n_pes) > gpus;
 }
