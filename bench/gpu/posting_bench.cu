@@ -14,6 +14,7 @@ namespace {
 constexpr std::uint32_t kDepth = 32768;
 constexpr std::uint32_t kOwnDepth = 1024;
 constexpr std::uint32_t kBatch = 32;
+constexpr int kMaxThreads = 256;
 
 struct PostTask {
   DeviceContext context;
@@ -57,7 +58,7 @@ __device__ void post_all(M& m, const PostTask& task) {
 
 // The last block stands in for the NIC.
 template <class M, class Publication>
-__global__ void post_kernel(PostTask task) {
+__device__ void post_or_complete(const PostTask& task) {
   const unsigned posters = gridDim.x - 1;
   if (blockIdx.x == posters) {
     complete_all(task.context, task.finished, posters);
@@ -68,6 +69,18 @@ __global__ void post_kernel(PostTask task) {
   if constexpr (std::is_base_of_v<CountingMachine, M>) m.add_to(task.counts);
   __syncthreads();
   if (threadIdx.x == 0) atomicAdd(task.finished, 1u);
+}
+
+template <class M, class Publication>
+__global__ void post_kernel(PostTask task) {
+  post_or_complete<M, Publication>(task);
+}
+
+// Counters take registers, of which there must be enough for two blocks on an SM: else the last one
+// finds no room. They count the same.
+template <class M, class Publication>
+__global__ void __launch_bounds__(kMaxThreads, 2) count_kernel(PostTask task) {
+  post_or_complete<M, Publication>(task);
 }
 
 using Kernel = void (*)(PostTask);
@@ -87,8 +100,8 @@ Policy policy(const char* name, std::uint64_t first_word, bool quadratic) {
           first_word,
           post_kernel<CudaMachine, P>,
           post_kernel<Alone<CudaMachine>, P>,
-          post_kernel<CountingMachine, P>,
-          post_kernel<Alone<CountingMachine>, P>,
+          count_kernel<CountingMachine, P>,
+          count_kernel<Alone<CountingMachine>, P>,
           quadratic};
 }
 
