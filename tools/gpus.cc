@@ -4,6 +4,24 @@
 #include <map>
 
 namespace gdakit::tools {
+namespace {
+
+struct Busiest {
+  std::uint32_t gpu = 0;
+  int pes = 0;
+};
+
+// The GPU that has most PEs of the job.
+Busiest busiest(const std::vector<std::uint32_t>& gpus, int size) {
+  if (gpus.empty()) return {};
+  std::map<std::uint32_t, int> pes;
+  for (int pe = 0; pe < size; ++pe) ++pes[gpus[static_cast<std::size_t>(pe) % gpus.size()]];
+  const auto most = std::ranges::max_element(
+      pes, [](const auto& a, const auto& b) { return a.second < b.second; });
+  return {most->first, most->second};
+}
+
+}  // namespace
 
 Result<std::vector<std::uint32_t>> parse_gpus(const std::string& text, const GpuReport& report) {
   std::vector<std::uint32_t> gpus;
@@ -45,14 +63,14 @@ std::string gpus_text(const std::vector<std::uint32_t>& gpus) {
   return text;
 }
 
+int most_on_one(const std::vector<std::uint32_t>& gpus, int size) {
+  return busiest(gpus, size).pes;
+}
+
 std::string sharing_text(const std::vector<std::uint32_t>& gpus, int size) {
-  if (gpus.empty()) return "";
-  std::map<std::uint32_t, int> pes;
-  for (int pe = 0; pe < size; ++pe) ++pes[gpus[static_cast<std::size_t>(pe) % gpus.size()]];
-  const auto most = std::ranges::max_element(
-      pes, [](const auto& a, const auto& b) { return a.second < b.second; });
-  if (most->second < 2) return "";
-  return std::to_string(most->second) + " PEs share GPU " + std::to_string(most->first);
+  const Busiest most = busiest(gpus, size);
+  if (most.pes < 2) return "";
+  return std::to_string(most.pes) + " PEs share GPU " + std::to_string(most.gpu);
 }
 
 }  // namespace gdakit::tools

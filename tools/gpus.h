@@ -26,6 +26,9 @@ GpusTaken gpus_taken(const Options& options, const GpuReport& report);
 // As GDAKIT_GPUS has it: PE r takes entry r modulo their count.
 std::string gpus_text(const std::vector<std::uint32_t>& gpus);
 
+// How many PEs of a job of `size` the GPU has that has most; 0 if there is none.
+int most_on_one(const std::vector<std::uint32_t>& gpus, int size);
+
 // "4 PEs share GPU 0", of the GPU that has most PEs of a job of `size`; empty if none has two.
 std::string sharing_text(const std::vector<std::uint32_t>& gpus, int size);
 

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "core/host/mps.h"
 #include "tools/mps.h"
 
 namespace gdakit::tools {
@@ -100,7 +101,7 @@ GpuSection describe_gpus(const Options& options) {
     std::vector<DmaMethodReport> methods = softnic::report_dma_methods(gpu.ordinal);
     section.gpus.push_back({std::move(gpu), std::move(methods)});
   }
-  section.mps = Mps::running() ? "a daemon runs: processes share a GPU side by side"
+  section.mps = mps_serves() ? "a daemon runs: processes share a GPU side by side"
                 : Mps::installed()
                     ? "no daemon runs: gdakit run starts one for PEs that share a GPU"
                     : "no daemon runs, and there is no nvidia-cuda-mps-control on "

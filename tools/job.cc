@@ -10,6 +10,7 @@
 
 #include "core/host/bootstrap_round.h"
 #include "core/host/launch_info.h"
+#include "core/host/mps.h"
 #include "core/host/tcp_listener.h"
 #include "tools/command.h"
 #include "tools/gpus.h"
@@ -64,7 +65,7 @@ Result<void> Job::start_mps(const JobSpec& spec) {
   const std::string sharing = sharing_text(said ? spec.gpus : spec.gpus_taken.gpus, spec.size);
   std::string why = "--mps off";
   if (spec.mps != MpsChoice::off) {
-    if (Mps::running() || (sharing.empty() && spec.mps == MpsChoice::automatic)) return {};
+    if (mps_serves() || (sharing.empty() && spec.mps == MpsChoice::automatic)) return {};
     Result<std::unique_ptr<Mps>> mps = Mps::start(guard_);
     if (mps) mps_ = std::move(*mps);
     if (mps) return {};
@@ -100,6 +101,12 @@ Result<void> Job::start_pes(const JobSpec& spec, const sigset_t& program_mask) {
   if (!spec.gpus.empty()) what.environment.emplace_back("GDAKIT_GPUS", gpus_text(spec.gpus));
   if (mps_ != nullptr) {
     for (const auto& variable : mps_->environment()) what.environment.push_back(variable);
+  }
+  if (mps_ != nullptr || mps_serves()) {
+    const std::vector<std::uint32_t>& gpus = spec.gpus.empty() ? spec.gpus_taken.gpus : spec.gpus;
+    for (const auto& variable : mps_connections(most_on_one(gpus, spec.size))) {
+      what.environment.push_back(variable);
+    }
   }
   for (what.rank = 0; what.rank < spec.size; ++what.rank) {
     what.input = what.rank == 0 ? input_.input() : -1;

@@ -1,10 +1,10 @@
 #include "tools/mps.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <fcntl.h>
-#include <fstream>
 #include <optional>
 #include <signal.h>
 #include <sstream>
@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "core/base/file_descriptor.h"
+#include "core/host/mps.h"
 #include "core/host/process.h"
 #include "tools/command.h"
 
@@ -23,8 +24,6 @@ using Clock = std::chrono::steady_clock;
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
 constexpr const char* kControl = "nvidia-cuda-mps-control";
-constexpr const char* kPipeVariable = "CUDA_MPS_PIPE_DIRECTORY";
-constexpr const char* kDefaultDirectory = "/tmp/nvidia-mps";
 constexpr std::chrono::seconds kStartLimit{5};
 constexpr std::chrono::seconds kEndLimit{10};
 constexpr std::chrono::milliseconds kLook{10};
@@ -78,21 +77,7 @@ Result<int> run_control(const Variables& variables, const char* argument,
   return WEXITSTATUS(status);
 }
 
-// The process that the daemon says it is; nothing while it says none.
-std::optional<pid_t> daemon_of(const std::filesystem::path& directory) {
-  std::ifstream file(directory / (std::string(kControl) + ".pid"));
-  pid_t pid = 0;
-  if (!(file >> pid) || pid <= 1) return std::nullopt;
-  return pid;
-}
-
 }  // namespace
-
-bool Mps::running() {
-  const char* const given = std::getenv(kPipeVariable);
-  const std::optional<pid_t> daemon = daemon_of(given != nullptr ? given : kDefaultDirectory);
-  return daemon && process_runs(*daemon);
-}
 
 bool Mps::installed() {
   const char* const path = std::getenv("PATH");
@@ -118,9 +103,9 @@ Result<std::unique_ptr<Mps>> Mps::start(const Guard& guard) {
     return Error(Code::unavailable,
                  std::string(kControl) + " -d ended with status " + std::to_string(*status));
   }
-  const bool up = wait_for(kStartLimit, [&] { return daemon_of(mps->directory_).has_value(); });
+  const bool up = wait_for(kStartLimit, [&] { return mps_daemon(mps->directory_).has_value(); });
   if (!up) return Error(Code::timed_out, std::string(kControl) + " -d started no daemon");
-  mps->daemon_ = *daemon_of(mps->directory_);
+  mps->daemon_ = *mps_daemon(mps->directory_);
   guard.watch(mps->daemon_);
   return mps;
 }
@@ -136,7 +121,15 @@ Mps::~Mps() {
 }
 
 std::vector<std::pair<std::string, std::string>> Mps::environment() const {
-  return {{kPipeVariable, directory_.string()}, {"CUDA_MPS_LOG_DIRECTORY", directory_.string()}};
+  return {{kMpsPipeVariable, directory_.string()}, {"CUDA_MPS_LOG_DIRECTORY", directory_.string()}};
+}
+
+std::vector<std::pair<std::string, std::string>> mps_connections(int processes) {
+  constexpr const char* kVariable = "CUDA_DEVICE_MAX_CONNECTIONS";
+  constexpr int kOfAll = 16;
+  constexpr int kOfCuda = 8;  // its default
+  if (std::getenv(kVariable) != nullptr) return {};
+  return {{kVariable, std::to_string(std::clamp(kOfAll / std::max(processes, 1), 1, kOfCuda))}};
 }
 
 }  // namespace gdakit::tools

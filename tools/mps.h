@@ -21,9 +21,6 @@ enum class MpsChoice { automatic, on, off };
 
 class Mps {
  public:
-  // Whether a daemon runs that the programs of this environment connect to by themselves.
-  static bool running();
-
   // Whether nvidia-cuda-mps-control is on the PATH.
   static bool installed();
 
@@ -45,5 +42,10 @@ class Mps {
   std::filesystem::path directory_;
   pid_t daemon_ = 0;
 };
+
+// CUDA_DEVICE_MAX_CONNECTIONS for each of so many processes that share a GPU through MPS; nothing
+// where the environment has it. MPS has some hundred connections to a GPU in all, of which a PE
+// takes as many in each of two CUDA contexts, and each takes time when a context is made.
+std::vector<std::pair<std::string, std::string>> mps_connections(int processes);
 
 }  // namespace gdakit::tools

@@ -37,7 +37,9 @@ Result<std::unique_ptr<CopyContext>> CopyContext::create(int ordinal) {
   CUcontext context = nullptr;
   const CUresult code = (*driver)->context_create(&context, /*affinities=*/nullptr, /*count=*/0,
                                                   CU_CTX_SCHED_AUTO, device);
-  if (auto made = cuda::check(**driver, code, "cuCtxCreate"); !made) return made.error();
+  if (auto made = cuda::of_context(cuda::check(**driver, code, "cuCtxCreate")); !made) {
+    return made.error();
+  }
   std::unique_ptr<CopyContext> made_context(new CopyContext(**driver, context));
   // It was made the thread's current one.
   CUcontext popped = nullptr;

@@ -2,6 +2,8 @@
 
 #include <optional>
 
+#include "core/host/mps.h"
+
 namespace gdakit::cuda {
 namespace {
 
@@ -89,6 +91,14 @@ Result<void> check(const Driver& driver, CUresult code, const std::string& call)
   driver.get_error_string(code, &text);
   const Code kind = code == CUDA_ERROR_OUT_OF_MEMORY ? Code::exhausted : Code::system;
   return Error(kind, call + ": " + (text != nullptr ? text : "unknown CUDA error"));
+}
+
+Result<void> of_context(const Result<void>& made) {
+  if (made || !mps_serves()) return made;
+  return Error(made.error().code(),
+               made.error().message() +
+                   "; MPS has few connections to a GPU for all processes: start fewer on it, or "
+                   "set CUDA_DEVICE_MAX_CONNECTIONS=1");
 }
 
 }  // namespace gdakit::cuda

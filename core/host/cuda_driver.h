@@ -52,4 +52,7 @@ Result<const Driver*> driver();
 Result<void> check(cudaError_t code, const std::string& call);
 Result<void> check(const Driver& driver, CUresult code, const std::string& call);
 
+// The same for a call that made a CUDA context; under MPS with a word on what it may lack.
+Result<void> of_context(const Result<void>& made);
+
 }  // namespace gdakit::cuda

@@ -4,6 +4,7 @@
 #include "core/host/cuda_memory.h"
 #include "core/host/cuda_stream.h"
 #include "core/host/gpu.h"
+#include "core/host/mps.h"
 
 namespace gdakit {
 namespace {
@@ -14,8 +15,10 @@ namespace {
 [[maybe_unused]] const int eager_loading = ::setenv("CUDA_MODULE_LOADING", "EAGER", 0);
 
 // Streams beyond this number share the GPU's hardware queues, and kernels of streams that share one
-// wait for each other. CUDA has 8 if not told otherwise, and at most 32.
-[[maybe_unused]] const int connections = ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+// wait for each other. CUDA has 8 if not told otherwise, and at most 32. Under MPS the processes of
+// a GPU have some hundred in all, and PEs are processes there, with few streams.
+[[maybe_unused]] const int connections =
+    mps_serves() ? 0 : ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
 
 bool has_attribute(const cuda::Driver& driver, CUdevice_attribute attribute, int ordinal) {
   int value = 0;
@@ -71,8 +74,8 @@ class CudaGpu final : public Gpu {
   }
 
   Result<void> make_current() override {
-    return cuda::check(cudaSetDevice(info_.ordinal),
-                       "cudaSetDevice(" + std::to_string(info_.ordinal) + ")");
+    return cuda::of_context(cuda::check(cudaSetDevice(info_.ordinal),
+                                        "cudaSetDevice(" + std::to_string(info_.ordinal) + ")"));
   }
 
   Result<void> prepare(Stream stream) override {

@@ -218,6 +218,21 @@ TEST(RunMps, ADaemonThatRunsAlreadyIsUsed) {
   std::filesystem::remove_all(folder);
 }
 
+TEST(RunMps, PesDivideTheConnectionsOfTheirGpu) {
+  const StandIn stand_in;
+  const auto connections = [](int size, std::vector<std::string> options) {
+    const Outcome job = gdakit(gpu_job(size, options, "echo $CUDA_DEVICE_MAX_CONNECTIONS"));
+    return lines_of(job.output).front();
+  };
+  EXPECT_EQ(connections(1, {"--gpus", "0", "--mps", "on"}), "[0] 8");
+  EXPECT_THAT(connections(3, {"--gpus", "0"}), testing::EndsWith("] 5"));
+  EXPECT_THAT(connections(3, {"--gpus", "0,0,1"}), testing::EndsWith("] 8"));
+  EXPECT_THAT(connections(20, {"--gpus", "0"}), testing::EndsWith("] 1"));
+  EXPECT_EQ(connections(1, {"--gpus", "0"}), "[0] ") << "no MPS";
+  const Variable given("CUDA_DEVICE_MAX_CONNECTIONS", "12");
+  EXPECT_THAT(connections(3, {"--gpus", "0"}), testing::EndsWith("] 12"));
+}
+
 TEST(RunMps, WithoutItTheJobIsToldWhatThatCosts) {
   const Variable path("PATH", "/nowhere", kPath);
   const Outcome job = gdakit(gpu_job(5, {"--gpus", "3,3,0"}, "true"));
