@@ -102,11 +102,10 @@ Result<void> Job::start_pes(const JobSpec& spec, const sigset_t& program_mask) {
   if (mps_ != nullptr) {
     for (const auto& variable : mps_->environment()) what.environment.push_back(variable);
   }
-  if (mps_ != nullptr || mps_serves()) {
-    const std::vector<std::uint32_t>& gpus = spec.gpus.empty() ? spec.gpus_taken.gpus : spec.gpus;
-    for (const auto& variable : mps_connections(most_on_one(gpus, spec.size))) {
-      what.environment.push_back(variable);
-    }
+  const std::vector<std::uint32_t>& gpus = spec.gpus.empty() ? spec.gpus_taken.gpus : spec.gpus;
+  const bool by_mps = mps_ != nullptr || mps_serves();
+  for (const auto& variable : connections_of(most_on_one(gpus, spec.size), by_mps)) {
+    what.environment.push_back(variable);
   }
   for (what.rank = 0; what.rank < spec.size; ++what.rank) {
     what.input = what.rank == 0 ? input_.input() : -1;

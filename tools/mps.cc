@@ -124,12 +124,12 @@ std::vector<std::pair<std::string, std::string>> Mps::environment() const {
   return {{kMpsPipeVariable, directory_.string()}, {"CUDA_MPS_LOG_DIRECTORY", directory_.string()}};
 }
 
-std::vector<std::pair<std::string, std::string>> mps_connections(int processes) {
-  constexpr const char* kVariable = "CUDA_DEVICE_MAX_CONNECTIONS";
+std::vector<std::pair<std::string, std::string>> connections_of(int processes, bool by_mps) {
   constexpr int kOfAll = 16;
   constexpr int kOfCuda = 8;  // its default
-  if (std::getenv(kVariable) != nullptr) return {};
-  return {{kVariable, std::to_string(std::clamp(kOfAll / std::max(processes, 1), 1, kOfCuda))}};
+  if (connections_given()) return {};
+  const int each = by_mps ? std::clamp(kOfAll / std::max(processes, 1), 1, kOfCuda) : kOfCuda;
+  return {{"CUDA_DEVICE_MAX_CONNECTIONS", std::to_string(each)}};
 }
 
 }  // namespace gdakit::tools

@@ -43,9 +43,9 @@ class Mps {
   pid_t daemon_ = 0;
 };
 
-// CUDA_DEVICE_MAX_CONNECTIONS for each of so many processes that share a GPU through MPS; nothing
-// where the environment has it. MPS has some hundred connections to a GPU in all, of which a PE
-// takes as many in each of two CUDA contexts, and each takes time when a context is made.
-std::vector<std::pair<std::string, std::string>> mps_connections(int processes);
+// CUDA_DEVICE_MAX_CONNECTIONS for each of so many processes that share a GPU; nothing where the
+// environment has it. MPS has some hundred connections to a GPU in all, of which a PE takes as many
+// in each of two CUDA contexts, and each takes time when a context is made.
+std::vector<std::pair<std::string, std::string>> connections_of(int processes, bool by_mps);
 
 }  // namespace gdakit::tools

@@ -18,7 +18,7 @@ namespace {
 // wait for each other. CUDA has 8 if not told otherwise, and at most 32. Under MPS the processes of
 // a GPU have some hundred in all, and PEs are processes there, with few streams.
 [[maybe_unused]] const int connections =
-    mps_serves() ? 0 : ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+    connections_given() || mps_serves() ? 0 : ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
 
 bool has_attribute(const cuda::Driver& driver, CUdevice_attribute attribute, int ordinal) {
   int value = 0;

@@ -20,4 +20,10 @@ bool mps_serves() {
   return daemon && process_runs(*daemon);
 }
 
+// First called before this process sets the variable itself (cuda_gpu.cc).
+bool connections_given() {
+  static const bool given = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS") != nullptr;
+  return given;
+}
+
 }  // namespace gdakit

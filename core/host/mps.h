@@ -15,4 +15,7 @@ std::optional<pid_t> mps_daemon(const std::filesystem::path& directory);
 // Whether a daemon runs that programs of this environment connect to by themselves.
 bool mps_serves();
 
+// Whether the environment in which this process started has CUDA_DEVICE_MAX_CONNECTIONS.
+bool connections_given();
+
 }  // namespace gdakit

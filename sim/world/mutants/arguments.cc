@@ -14,6 +14,11 @@ constexpr const char* kBehindTheFence =
     "after they were told that they may: a fence of the post that tells them follows the swapped "
     "stores, too.";
 
+constexpr const char* kNoHostTells =
+    "The host tells for how long no PE has been stopped to a GPU alone; no simulated host does, "
+    "and "
+    "the word stays as it was made.";
+
 constexpr const char* kMetSince =
     "The group's threads meet between this store and whoever reads it, so that it does not matter "
     "which of two stores before the meeting comes first.";
@@ -68,10 +73,13 @@ const std::vector<Argument>& arguments() {
        Operator::narrow_gpu,
        "The device's threads alone set the word; the host clears it before a launch, which is "
        "ordered."},
-      {{"device/watchdog.h", "", SiteOp::load, 3},
+      {{"device/watchdog.h", "", SiteOp::load, 3}, Operator::narrow_gpu, kNoHostTells},
+      {{"device/watchdog.h", "", SiteOp::load, 3}, Operator::narrow_block, kNoHostTells},
+      {{"device/watchdog.h", "", SiteOp::load, 3}, Operator::plain, kNoHostTells},
+      {{"device/watchdog.h", "", SiteOp::load, 4},
        Operator::narrow_gpu,
        "The host changes the state of a report between launches alone, which are ordered."},
-      {{"device/watchdog.h", "", SiteOp::load, 4},
+      {{"device/watchdog.h", "", SiteOp::load, 5},
        Operator::narrow_gpu,
        "The device's threads alone set the word; the host clears it before a launch, which is "
        "ordered."},
