@@ -47,18 +47,18 @@ Result<void> run(Bootstrap& bootstrap) {
   const Told told(**peers);
   told.wait_until([](std::uint64_t calm) { return calm > gdakit::kNotCalm; });
   if (auto met = bootstrap.barrier(); !met) return met;
-  std::uint64_t end = 0;  // of the stop
+  std::uint64_t begin = 0;  // of the stop
   if (bootstrap.rank() == 0) {
     const auto peer = static_cast<pid_t>((*processes)[1]);
+    begin = gdakit::steady_ns();
     ::kill(peer, SIGSTOP);
     told.wait_until([](std::uint64_t calm) { return calm == gdakit::kNotCalm; });
-    end = gdakit::steady_ns();
     ::kill(peer, SIGCONT);
   }
-  const auto ends = gdakit::allgather_value(bootstrap, end);
-  if (!ends) return ends.error();
+  const auto begins = gdakit::allgather_value(bootstrap, begin);
+  if (!begins) return begins.error();
   const std::uint64_t calm = told.next();
-  if (calm > gdakit::steady_ns() - (*ends)[0]) {
+  if (calm > gdakit::steady_ns() - (*begins)[0]) {
     return gdakit::Error(gdakit::Code::internal, "the time before the stop is told as calm");
   }
   return bootstrap.barrier();
