@@ -407,13 +407,13 @@ void Context::clear_reports() {
   if (reports_->clear()) has_forgotten_ = true;
 }
 
-// A child by fork has no threads of gdakit's: neither its NIC nor the clock of its waits goes on.
 std::unique_lock<std::mutex> Context::wait_for_turn() const {
   static std::mutex of_process;
   if (options_.launches == LaunchOrder::side_by_side) return {};
   return std::unique_lock(of_process);
 }
 
+// A child by fork has no threads of gdakit's: neither its NIC nor the clock of its waits goes on.
 Result<void> Context::begin_launch() {
   if (process_ != ::getpid()) {
     return Error(Code::invalid_argument,
