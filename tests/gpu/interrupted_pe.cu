@@ -2,15 +2,12 @@
 // which run on: `gdakit run -n 2 interrupted_pe STOPPED SECONDS` stops the process of PE STOPPED
 // for SECONDS. Its kernel waits for its peer meanwhile, and one of its peer for that kernel.
 #include <chrono>
-#include <cstdio>
-#include <cstdlib>
 #include <signal.h>
 #include <string>
 #include <thread>
 #include <unistd.h>
 
-#include "gdakit.h"
-#include "tests/job/is_stopped.h"
+#include "tests/job/stopping_pes.h"
 
 namespace {
 
@@ -18,6 +15,8 @@ using gdakit::Compare;
 using gdakit::Context;
 using gdakit::Result;
 using gdakit::SignalOp;
+using gdakit::testing_job::Greet;
+using gdakit::testing_job::is_stopped;
 using Word = std::uint64_t;
 
 // Words of each PE, which its peer writes.
@@ -26,17 +25,6 @@ struct Words {
   Word waits;  // the kernel of the PE that is to be stopped does
   Word question;
   Word answer;
-};
-
-struct Greet {
-  Words* words;
-  Word mine;
-
-  template <class Pe>
-  GDAKIT_DEVICE void operator()(Pe& pe) const {
-    pe.put_value(&words->process, mine, 1 - pe.my_pe());
-    pe.barrier_all();
-  }
 };
 
 // By the PE that is stopped.
@@ -79,7 +67,7 @@ Result<void> stop_and_ask(Context& context, Words* words, double seconds) {
   if (auto copied = context.download(&seen, words, 1); !copied) return copied;
   const auto peer = static_cast<pid_t>(seen.process);
   ::kill(peer, SIGSTOP);
-  while (!gdakit::testing_job::is_stopped(peer)) ::usleep(1000);
+  while (!is_stopped(peer)) ::usleep(1000);
   std::thread goes_on([peer, seconds] {
     std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
     ::kill(peer, SIGCONT);
@@ -94,18 +82,11 @@ Result<void> run(Context& context, int stopped, double seconds) {
   if (!words) return words.error();
   const gdakit::LaunchShape one{.blocks = 1, .threads = 1};
   const auto me = static_cast<Word>(::getpid());
-  if (auto met = context.launch(Greet{*words, me}, one); !met) return met;
+  if (auto met = context.launch(Greet{&(*words)->process, me}, one); !met) return met;
   return context.my_pe() == stopped ? context.launch(Answer{*words}, one)
                                     : stop_and_ask(context, *words, seconds);
 }
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  if (argc != 3) return 2;
-  const auto context = gdakit::init();
-  const Result<void> done = context ? run(**context, std::atoi(argv[1]), std::atof(argv[2]))
-                                    : Result<void>(context.error());
-  if (!done) std::fprintf(stderr, "%s\n", done.error().message().c_str());
-  return done ? 0 : 1;
-}
+int main(int argc, char** argv) { return gdakit::testing_job::run_stopping_pe(argc, argv, run); }

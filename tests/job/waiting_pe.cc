@@ -3,20 +3,18 @@
 // The word that the stopped PE waits for comes some time after it goes on.
 #include <atomic>
 #include <chrono>
-#include <cstdio>
-#include <cstdlib>
 #include <signal.h>
 #include <string>
 #include <thread>
 #include <unistd.h>
 
-#include "gdakit.h"
-#include "tests/job/is_stopped.h"
+#include "tests/job/stopping_pes.h"
 
 namespace {
 
 using gdakit::Context;
 using gdakit::Result;
+using gdakit::testing_job::Greet;
 using gdakit::testing_job::is_stopped;
 using Word = std::uint64_t;
 
@@ -25,17 +23,6 @@ struct Words {
   Word process;
   Word first;
   Word second;
-};
-
-struct Greet {
-  Words* words;
-  Word mine;
-
-  template <class Pe>
-  GDAKIT_DEVICE void operator()(Pe& pe) const {
-    pe.put_value(&words->process, mine, 1 - pe.my_pe());
-    pe.barrier_all();
-  }
 };
 
 // By the PE that is stopped.
@@ -83,7 +70,7 @@ Result<void> run(Context& context, int stopped, double seconds) {
   if (!words) return words.error();
   const gdakit::LaunchShape one{.blocks = 1, .threads = 1};
   const auto me = static_cast<Word>(::getpid());
-  if (auto met = context.launch(Greet{*words, me}, one); !met) return met;
+  if (auto met = context.launch(Greet{&(*words)->process, me}, one); !met) return met;
   if (context.my_pe() == stopped) return context.launch(Answer{*words}, one);
   std::atomic<bool> goes_on = false;
   std::thread stopper(stop, static_cast<pid_t>((*words)->process), &(*words)->first, seconds,
@@ -95,11 +82,4 @@ Result<void> run(Context& context, int stopped, double seconds) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  if (argc != 3) return 2;
-  const auto context = gdakit::init();
-  const Result<void> done = context ? run(**context, std::atoi(argv[1]), std::atof(argv[2]))
-                                    : Result<void>(context.error());
-  if (!done) std::fprintf(stderr, "%s\n", done.error().message().c_str());
-  return done ? 0 : 1;
-}
+int main(int argc, char** argv) { return gdakit::testing_job::run_stopping_pe(argc, argv, run); }
