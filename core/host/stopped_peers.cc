@@ -116,6 +116,8 @@ void StoppedPeers::tell(std::uint64_t* calm_ns) {
   const std::lock_guard lock(mutex_);
   if (told_ != nullptr) __atomic_store_n(told_, kCalmUntold, __ATOMIC_RELAXED);
   told_ = calm_ns;
+  // This process may be stopped before it ticks again.
+  if (told_ != nullptr) __atomic_store_n(told_, kNotCalm, __ATOMIC_RELAXED);
 }
 
 // The clock stands at once for a peer that is stopped; only what lasts is said.

@@ -34,8 +34,9 @@ class StoppedPeers {
 
   const WaitClock& clock() const { return *clock_; }
 
-  // Writes PeState::calm_ns from now on; null: no more. Stops of less than a second do not count:
-  // a debugger that follows each call of a peer makes many, and a host that is busy looks late.
+  // Writes PeState::calm_ns from now on, at first that there is no calm; null: no more. Stops of
+  // less than a second do not count: a debugger that follows each call of a peer makes many, and a
+  // host that is busy looks late.
   void tell(std::uint64_t* calm_ns);
 
  private:

@@ -45,6 +45,9 @@ Result<void> run(Bootstrap& bootstrap) {
   const auto processes = gdakit::allgather_value(bootstrap, static_cast<std::int64_t>(::getpid()));
   if (!processes) return processes.error();
   const Told told(**peers);
+  if (told.calm_ns() == gdakit::kCalmUntold) {
+    return gdakit::Error(gdakit::Code::internal, "nothing is told before the first tick");
+  }
   told.wait_until([](std::uint64_t calm) { return calm > gdakit::kNotCalm; });
   if (auto met = bootstrap.barrier(); !met) return met;
   std::uint64_t begin = 0;  // of the stop
