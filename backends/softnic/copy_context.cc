@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <mutex>
+#include <vector>
 
 #include "backends/softnic/two_rows.h"
 
@@ -25,6 +28,34 @@ CUstreamBatchMemOpParams memory_operation(const GpuWord& word) {
 // From this size on CUDA has the copy engine do every copy.
 constexpr std::size_t kLargeCopy = 32 * 1024;
 
+// Contexts that are not used any more, for the next Context of this process: to make one takes
+// CUDA longer than all else that a PE needs, and the longer the more connections it has.
+class SpareContexts {
+ public:
+  static SpareContexts& of_process() {
+    static auto* const all = new SpareContexts;  // CUDA may end before static objects do
+    return *all;
+  }
+
+  // Null if there is none.
+  CUcontext take(int ordinal) {
+    const std::lock_guard lock(mutex_);
+    std::vector<CUcontext>& spare = by_gpu_[ordinal];
+    if (spare.empty()) return nullptr;
+    const CUcontext taken = spare.back();
+    spare.pop_back();
+    return taken;
+  }
+  void give(int ordinal, CUcontext context) {
+    const std::lock_guard lock(mutex_);
+    by_gpu_[ordinal].push_back(context);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<int, std::vector<CUcontext>> by_gpu_;
+};
+
 }  // namespace
 
 Result<std::unique_ptr<CopyContext>> CopyContext::create(int ordinal) {
@@ -34,13 +65,16 @@ Result<std::unique_ptr<CopyContext>> CopyContext::create(int ordinal) {
   if (auto got = cuda::check(**driver, (*driver)->device(&device, ordinal), "cuDeviceGet"); !got) {
     return got.error();
   }
+  if (const CUcontext spare = SpareContexts::of_process().take(ordinal); spare != nullptr) {
+    return std::unique_ptr<CopyContext>(new CopyContext(**driver, ordinal, spare));
+  }
   CUcontext context = nullptr;
   const CUresult code = (*driver)->context_create(&context, /*affinities=*/nullptr, /*count=*/0,
                                                   CU_CTX_SCHED_AUTO, device);
   if (auto made = cuda::of_context(cuda::check(**driver, code, "cuCtxCreate")); !made) {
     return made.error();
   }
-  std::unique_ptr<CopyContext> made_context(new CopyContext(**driver, context));
+  std::unique_ptr<CopyContext> made_context(new CopyContext(**driver, ordinal, context));
   // It was made the thread's current one.
   CUcontext popped = nullptr;
   if (auto left = cuda::check(**driver, (*driver)->context_pop(&popped), "cuCtxPopCurrent");
@@ -50,7 +84,13 @@ Result<std::unique_ptr<CopyContext>> CopyContext::create(int ordinal) {
   return made_context;
 }
 
-CopyContext::~CopyContext() { driver_.context_destroy(context_); }
+CopyContext::~CopyContext() {
+  if (healthy_.load(std::memory_order_relaxed)) {
+    SpareContexts::of_process().give(ordinal_, context_);
+  } else {
+    driver_.context_destroy(context_);
+  }
+}
 
 // Calls act() where the context is the thread's current one.
 template <class Act>
@@ -60,6 +100,9 @@ CUresult CopyContext::here(const Act& act) {
   const CUresult done = act();
   CUcontext popped = nullptr;
   const CUresult left = driver_.context_pop(&popped);
+  if (done != CUDA_SUCCESS && done != CUDA_ERROR_NOT_READY) {
+    healthy_.store(false, std::memory_order_relaxed);
+  }
   return done != CUDA_SUCCESS ? done : left;
 }
 

@@ -10,6 +10,7 @@
 // Calls may come from any thread and return at once.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -21,7 +22,8 @@ namespace gdakit::softnic {
 
 class CopyContext {
  public:
-  // Errors: what CUDA says.
+  // One that an earlier CopyContext of the process has left, or a new one; it stays with the
+  // process unless a call failed in it. Errors: what CUDA says.
   static Result<std::unique_ptr<CopyContext>> create(int ordinal);
   ~CopyContext();
   CopyContext(const CopyContext&) = delete;
@@ -50,7 +52,8 @@ class CopyContext {
   CUresult synchronize(const Stream& stream);
 
  private:
-  CopyContext(const cuda::Driver& driver, CUcontext context) : driver_(driver), context_(context) {}
+  CopyContext(const cuda::Driver& driver, int ordinal, CUcontext context)
+      : driver_(driver), ordinal_(ordinal), context_(context) {}
   template <class Act>
   CUresult here(const Act& act);
   struct Source {
@@ -64,7 +67,9 @@ class CopyContext {
                           std::size_t size, const Linear& linear);
 
   const cuda::Driver& driver_;
+  const int ordinal_;
   const CUcontext context_;
+  std::atomic<bool> healthy_{true};  // no call has failed there
 };
 
 }  // namespace gdakit::softnic
