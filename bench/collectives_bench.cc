@@ -26,7 +26,6 @@
 // (bench/gpu/collectives_bench.cu). Emulated PEs share the cores, so what the emulator says of a
 // GPU is how the algorithms compare in messages, not in time.
 #include <algorithm>
-#include <cstdlib>
 #include <string_view>
 
 #include "bench/collectives_pe.h"
@@ -224,9 +223,6 @@ int main(int argc, char** argv) {
   using namespace gdakit;
   using namespace gdakit::bench;
   constexpr bool on_gpu = ThisCompiler::runs_on_gpu;
-  // The PEs are threads of one process, and kernels of PEs that wait for each other must not stand
-  // in one of the GPU's queues one behind the other.
-  if (on_gpu) ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", /*overwrite=*/0);
   Settings settings = default_settings(on_gpu);
   Program program("collectives_bench",
                   "How long do collectives take, and how many bytes a second do they move?",

@@ -17,8 +17,7 @@ namespace {
 // Streams beyond this number share the GPU's hardware queues, and kernels of streams that share one
 // wait for each other. CUDA has 8 if not told otherwise, and at most 32. Under MPS the processes of
 // a GPU have some hundred in all, and PEs are processes there, with few streams.
-[[maybe_unused]] const int connections =
-    connections_given() || mps_serves() ? 0 : ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+[[maybe_unused]] const int connections = (set_connections(), 0);
 
 bool has_attribute(const cuda::Driver& driver, CUdevice_attribute attribute, int ordinal) {
   int value = 0;

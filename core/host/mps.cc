@@ -1,11 +1,20 @@
 #include "core/host/mps.h"
 
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
+#include <stdlib.h>
 
 #include "core/host/process.h"
 
 namespace gdakit {
+namespace {
+
+constexpr const char* kConnections = "CUDA_DEVICE_MAX_CONNECTIONS";
+// What gdakit itself has set it to, for programs that this one starts.
+constexpr const char* kOurConnections = "CUDA_DEVICE_MAX_CONNECTIONS_GDAKIT";
+
+}  // namespace
 
 std::optional<pid_t> mps_daemon(const std::filesystem::path& directory) {
   std::ifstream file(directory / "nvidia-cuda-mps-control.pid");
@@ -20,10 +29,21 @@ bool mps_serves() {
   return daemon && process_runs(*daemon);
 }
 
-// First called before this process sets the variable itself (cuda_gpu.cc).
 bool connections_given() {
-  static const bool given = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS") != nullptr;
-  return given;
+  const char* const value = std::getenv(kConnections);
+  const char* const ours = std::getenv(kOurConnections);
+  return value != nullptr && (ours == nullptr || std::strcmp(value, ours) != 0);
+}
+
+void set_connections() {
+  if (connections_given()) return;
+  for (const char* const name : {kConnections, kOurConnections}) {
+    if (mps_serves()) {
+      ::unsetenv(name);
+    } else {
+      ::setenv(name, "32", /*overwrite=*/1);
+    }
+  }
 }
 
 }  // namespace gdakit

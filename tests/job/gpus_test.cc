@@ -235,6 +235,12 @@ TEST(RunMps, PesDivideTheConnectionsOfTheirGpu) {
                   "printenv", "CUDA_DEVICE_MAX_CONNECTIONS"},
                  "", false, "env");
   EXPECT_EQ(given.wait().output, "[0] 12\n");
+  // The library in a program that starts others has set it for its own PEs, and not the user.
+  Launched inherited(
+      {"CUDA_DEVICE_MAX_CONNECTIONS=32", "CUDA_DEVICE_MAX_CONNECTIONS_GDAKIT=32", GDAKIT_COMMAND,
+       "run", "-n", "1", "--mps", "on", "printenv", "CUDA_DEVICE_MAX_CONNECTIONS"},
+      "", false, "env");
+  EXPECT_EQ(inherited.wait().output, "[0] 8\n");
 }
 
 TEST(RunMps, WithoutItTheJobIsToldWhatThatCosts) {

@@ -9,7 +9,6 @@
 
 #include <gtest/gtest.h>
 
-#include "core/host/mps.h"
 #include "core/host/process.h"
 
 namespace gdakit::testing_job {
@@ -39,8 +38,6 @@ Launched::Launched(const std::vector<std::string>& words, const std::string& inp
     ::dup2(out[1], 1);
     ::dup2(err[1], 2);
     if (hangup_ignored) ::signal(SIGHUP, SIG_IGN);
-    // gdakit has set it for PEs of this process.
-    if (!connections_given()) ::unsetenv("CUDA_DEVICE_MAX_CONNECTIONS");
     std::vector<char*> arguments = {const_cast<char*>(name)};
     for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
     arguments.push_back(nullptr);
