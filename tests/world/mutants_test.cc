@@ -1,5 +1,6 @@
 // Every order of the protocol is needed: each mutant is found within 1,000 executions, or somebody
-// has said why it changes nothing; and the page that says so is current.
+// has said why it changes nothing, and 200 of each scenario do not contradict; and the page that
+// says so is current. Of 246 mutants that are found 245 are within 117.
 #include "sim/world/mutants/mutants.h"
 
 #include <algorithm>
@@ -19,7 +20,7 @@ namespace {
 class Mutants : public testing::Test {
  protected:
   static const MutantReport& report() {
-    static const MutantReport kReport = run_mutants({});
+    static const MutantReport kReport = run_mutants({.argued_executions = 200});
     return kReport;
   }
   void SetUp() override {

@@ -70,10 +70,10 @@ class Runner {
   const std::set<std::string>& broken() const { return broken_; }
 
   // Runs a mutant in ever more executions of every scenario that comes past its sites.
-  void run(MutantResult& result) {
+  void run(MutantResult& result, std::uint64_t executions) {
     std::uint64_t from = 0;
-    for (std::uint64_t to : {std::uint64_t{20}, std::uint64_t{200}, options_.executions}) {
-      to = std::min(to, options_.executions);
+    for (std::uint64_t to : {std::uint64_t{20}, std::uint64_t{200}, executions}) {
+      to = std::min(to, executions);
       for (Scenario& scenario : scenarios_) {
         if (broken_.contains(scenario.world->name()) || !visits(scenario, result)) continue;
         if (try_in(scenario, result, from, to)) return measure(scenario, result);
@@ -305,8 +305,9 @@ MutantReport run_mutants(const MutantOptions& options, const MutantProgress& pro
       break;
     }
     MutantResult& mutant = report.first_order[i];
-    runner.run(mutant);
     const Argument* const argument = argument_for(mutant);
+    const bool in_fewer = argument != nullptr && options.argued_executions != 0;
+    runner.run(mutant, in_fewer ? options.argued_executions : options.executions);
     if (mutant.killed() && argument != nullptr) {
       report.complaints.push_back("has an argument, but is killed: " + mutant.text());
     }
@@ -318,7 +319,7 @@ MutantReport run_mutants(const MutantOptions& options, const MutantProgress& pro
   }
   if (options.second_order && !runner.stopped()) report.second_order = pairs_of(survivors);
   for (MutantResult& pair : report.second_order) {
-    if (!runner.stopped()) runner.run(pair);
+    if (!runner.stopped()) runner.run(pair, options.executions);
   }
   for (const std::string& name : runner.broken()) {
     report.complaints.push_back("fails without a mutation: " + name);
