@@ -72,6 +72,15 @@ if(GDAKIT_CUDA)
     set(gdakit_cuda_is_quick ON)
     set(CMAKE_CUDA_ARCHITECTURES ${for_no_gpu})
   endif()
+  # Tests and benchmarks have many kernels: they are compiled for the GPU at hand only; without one
+  # for those that the user names, or else to PTX, which a driver can still translate.
+  if(EXISTS /dev/nvidiactl)
+    set(test_architectures native)
+  elseif(DEFINED CMAKE_CUDA_ARCHITECTURES)
+    set(test_architectures ${CMAKE_CUDA_ARCHITECTURES})
+  else()
+    set(test_architectures ${for_no_gpu})
+  endif()
   if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
     set(CMAKE_CUDA_ARCHITECTURES 80-real 90-real 100)
   endif()
@@ -82,13 +91,6 @@ if(GDAKIT_CUDA)
                         "GDAKIT_CUDA=OFF")
   endif()
   find_package(CUDAToolkit REQUIRED)
-  # Tests and benchmarks have many kernels: they are compiled for the GPU at hand only; without one
-  # to PTX, which a driver can still translate.
-  if(EXISTS /dev/nvidiactl)
-    set(test_architectures native)
-  else()
-    set(test_architectures ${for_no_gpu})
-  endif()
   set(GDAKIT_TEST_CUDA_ARCHITECTURES ${test_architectures} CACHE STRING
       "What GPU tests and benchmarks are compiled for, as CMAKE_CUDA_ARCHITECTURES")
   # Nobody runs that PTX here, so it need not be fast: that takes nvcc a third of the time.

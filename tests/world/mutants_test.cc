@@ -20,7 +20,11 @@ namespace {
 class Mutants : public testing::Test {
  protected:
   static const MutantReport& report() {
-    static const MutantReport kReport = run_mutants({.argued_executions = 200});
+    static const MutantReport kReport = [] {
+      MutantOptions options;
+      options.argued_executions = 200;
+      return run_mutants(options);
+    }();
     return kReport;
   }
   void SetUp() override {
