@@ -91,8 +91,12 @@ if(GDAKIT_CUDA)
                         "GDAKIT_CUDA=OFF")
   endif()
   find_package(CUDAToolkit REQUIRED)
-  set(GDAKIT_TEST_CUDA_ARCHITECTURES ${test_architectures} CACHE STRING
-      "What GPU tests and benchmarks are compiled for, as CMAKE_CUDA_ARCHITECTURES")
+  set(GDAKIT_TEST_CUDA_ARCHITECTURES "" CACHE STRING
+      "What GPU tests and benchmarks are compiled for; empty: for the GPU at hand or, without one, \
+for CMAKE_CUDA_ARCHITECTURES")
+  if(NOT GDAKIT_TEST_CUDA_ARCHITECTURES)
+    set(GDAKIT_TEST_CUDA_ARCHITECTURES ${test_architectures})
+  endif()
   # Nobody runs that PTX here, so it need not be fast: that takes nvcc a third of the time.
   set(gdakit_test_nvcc_flags)
   if(CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 13)

@@ -218,7 +218,7 @@ struct PeState {
 };
 // Values of calm_ns that are no time. The host tells something new some twenty times a second.
 inline constexpr std::uint64_t kCalmUntold = 0;  // the host tells nothing
-inline constexpr std::uint64_t kNotCalm = 1;     // a PE is stopped
+inline constexpr std::uint64_t kNotCalm = 1;     // a PE is stopped, or may be
 
 // What the threads of a PE share, in its own memory.
 struct PeWords {

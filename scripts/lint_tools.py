@@ -10,6 +10,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import tempfile
 
 from lint_source import CPP
 
@@ -92,17 +93,33 @@ def compiled_alone(root, build):
     return found
 
 
+def write_includer(build, path, line):
+    """The source below the build folder that consists of the line, or None. It is whole at any
+    time, for others who lint there."""
+    source = build / "lint" / f"{path}.cc"
+    if not build.is_dir():
+        return None
+    try:
+        if source.is_file() and source.read_text() == line:
+            return source
+        source.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=source.parent, delete=False) as new:
+            new.write(line)
+        os.replace(new.name, source)
+    except OSError:
+        return None
+    return source
+
+
 def compile_alone(root, compiler, path, build):
-    """Compiles a file that includes nothing but this header. In a build folder ccache remembers it;
-    ccache takes no checks without an object, and knows a file by its name."""
+    """Compiles a file that includes nothing but this header. In a build folder that may be written
+    ccache remembers it; it takes nothing without an object, and knows a file by its name."""
     flags = [f"-std={standard_of(path)}", *WARNINGS, "-I", str(root), *FOREIGN]
     line = f'#include "{path}"\n'
-    if build is None or not shutil.which("ccache"):
+    source = write_includer(build, path, line) if build and shutil.which("ccache") else None
+    if source is None:
         return subprocess.run([compiler, *flags, "-fsyntax-only", "-x", "c++", "-"], input=line,
                               capture_output=True, text=True)
-    source = build / "lint" / f"{path}.cc"
-    source.parent.mkdir(parents=True, exist_ok=True)
-    source.write_text(line)
     # Nobody calls what a header defines for its includer alone.
     command = ["ccache", compiler, *flags, "-Wno-unused-function", "-c", str(source), "-o",
                str(source.with_suffix(".o"))]

@@ -4,7 +4,7 @@
 #include <array>
 #include <map>
 #include <mutex>
-#include <vector>
+#include <utility>
 
 #include "backends/softnic/two_rows.h"
 
@@ -28,8 +28,8 @@ CUstreamBatchMemOpParams memory_operation(const GpuWord& word) {
 // From this size on CUDA has the copy engine do every copy.
 constexpr std::size_t kLargeCopy = 32 * 1024;
 
-// Contexts that are not used any more, for the next Context of this process: to make one takes
-// CUDA longer than all else that a PE needs, and the longer the more connections it has.
+// One context of each GPU that is not used any more, for the next Context of this process: to make
+// one takes CUDA longer than all else that a PE needs, and the longer the more connections it has.
 class SpareContexts {
  public:
   static SpareContexts& of_process() {
@@ -40,20 +40,20 @@ class SpareContexts {
   // Null if there is none.
   CUcontext take(int ordinal) {
     const std::lock_guard lock(mutex_);
-    std::vector<CUcontext>& spare = by_gpu_[ordinal];
-    if (spare.empty()) return nullptr;
-    const CUcontext taken = spare.back();
-    spare.pop_back();
-    return taken;
+    return std::exchange(by_gpu_[ordinal], nullptr);
   }
-  void give(int ordinal, CUcontext context) {
+  // False if there is one already.
+  bool give(int ordinal, CUcontext context) {
     const std::lock_guard lock(mutex_);
-    by_gpu_[ordinal].push_back(context);
+    CUcontext& spare = by_gpu_[ordinal];
+    if (spare != nullptr) return false;
+    spare = context;
+    return true;
   }
 
  private:
   std::mutex mutex_;
-  std::map<int, std::vector<CUcontext>> by_gpu_;
+  std::map<int, CUcontext> by_gpu_;
 };
 
 }  // namespace
@@ -79,31 +79,29 @@ Result<std::unique_ptr<CopyContext>> CopyContext::create(int ordinal) {
   CUcontext popped = nullptr;
   if (auto left = cuda::check(**driver, (*driver)->context_pop(&popped), "cuCtxPopCurrent");
       !left) {
+    made_context->healthy_ = false;
     return left.error();
   }
   return made_context;
 }
 
 CopyContext::~CopyContext() {
-  if (healthy_.load(std::memory_order_relaxed)) {
-    SpareContexts::of_process().give(ordinal_, context_);
-  } else {
-    driver_.context_destroy(context_);
-  }
+  if (healthy_ && SpareContexts::of_process().give(ordinal_, context_)) return;
+  driver_.context_destroy(context_);
 }
 
 // Calls act() where the context is the thread's current one.
 template <class Act>
 CUresult CopyContext::here(const Act& act) {
-  const CUresult entered = driver_.context_push(context_);
-  if (entered != CUDA_SUCCESS) return entered;
-  const CUresult done = act();
-  CUcontext popped = nullptr;
-  const CUresult left = driver_.context_pop(&popped);
-  if (done != CUDA_SUCCESS && done != CUDA_ERROR_NOT_READY) {
-    healthy_.store(false, std::memory_order_relaxed);
+  CUresult code = driver_.context_push(context_);
+  if (code == CUDA_SUCCESS) {
+    code = act();
+    CUcontext popped = nullptr;
+    const CUresult left = driver_.context_pop(&popped);
+    if (code == CUDA_SUCCESS) code = left;
   }
-  return done != CUDA_SUCCESS ? done : left;
+  if (code != CUDA_SUCCESS) healthy_ = false;
+  return code;
 }
 
 CUresult CopyContext::make_stream(int priority, Stream& made) {
@@ -115,12 +113,14 @@ CUresult CopyContext::make_stream(int priority, Stream& made) {
 
 CUresult CopyContext::destroy_stream(const Stream& stream) {
   return here([&] {
-    // One that make_stream could not make whole lacks the latter, or both.
+    // One that make_stream could not make whole lacks the event, or both.
     const CUresult event =
         stream.event == nullptr ? CUDA_SUCCESS : driver_.event_destroy(stream.event);
-    const CUresult done =
-        stream.stream == nullptr ? CUDA_SUCCESS : driver_.stream_destroy(stream.stream);
-    return event != CUDA_SUCCESS ? event : done;
+    if (stream.stream == nullptr) return event;
+    const CUresult idle = driver_.stream_query(stream.stream);
+    const CUresult done = driver_.stream_destroy(stream.stream);
+    if (event != CUDA_SUCCESS) return event;
+    return idle != CUDA_SUCCESS ? idle : done;
   });
 }
 

@@ -35,6 +35,7 @@ class CopyContext {
     CUevent event = nullptr;
   };
   CUresult make_stream(int priority, Stream& made);
+  // CUDA_ERROR_NOT_READY if something is still under way there: the context goes with it then.
   CUresult destroy_stream(const Stream& stream);
 
   // One side in host memory; or two GPUs. A copy of a word (1, 2, 4 or 8 bytes) to a GPU may take

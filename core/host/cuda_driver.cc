@@ -60,6 +60,7 @@ Result<Driver> load() {
   loader.find("cuStreamCreateWithPriority", table.stream_create);
   loader.find("cuStreamDestroy", table.stream_destroy);
   loader.find("cuStreamSynchronize", table.stream_synchronize);
+  loader.find("cuStreamQuery", table.stream_query);
   loader.find("cuMemcpyHtoDAsync", table.copy_in);
   loader.find("cuMemcpyDtoHAsync", table.copy_out);
   loader.find("cuMemcpyAsync", table.copy_across);

@@ -36,6 +36,7 @@ struct Driver {
   decltype(&cuStreamCreateWithPriority) stream_create;
   decltype(&cuStreamDestroy) stream_destroy;
   decltype(&cuStreamSynchronize) stream_synchronize;
+  decltype(&cuStreamQuery) stream_query;
   decltype(&cuMemcpyHtoDAsync) copy_in;
   decltype(&cuMemcpyDtoHAsync) copy_out;
   decltype(&cuMemcpyAsync) copy_across;

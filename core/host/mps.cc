@@ -1,6 +1,5 @@
 #include "core/host/mps.h"
 
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <stdlib.h>
@@ -24,21 +23,22 @@ std::optional<pid_t> mps_daemon(const std::filesystem::path& directory) {
 }
 
 bool mps_serves() {
-  const char* const given = std::getenv(kMpsPipeVariable);
+  const char* const given = ::getenv(kMpsPipeVariable);
   const std::optional<pid_t> daemon = mps_daemon(given != nullptr ? given : "/tmp/nvidia-mps");
   return daemon && process_runs(*daemon);
 }
 
 bool connections_given() {
-  const char* const value = std::getenv(kConnections);
-  const char* const ours = std::getenv(kOurConnections);
+  const char* const value = ::getenv(kConnections);
+  const char* const ours = ::getenv(kOurConnections);
   return value != nullptr && (ours == nullptr || std::strcmp(value, ours) != 0);
 }
 
 void set_connections() {
   if (connections_given()) return;
+  const bool by_mps = mps_serves();
   for (const char* const name : {kConnections, kOurConnections}) {
-    if (mps_serves()) {
+    if (by_mps) {
       ::unsetenv(name);
     } else {
       ::setenv(name, "32", /*overwrite=*/1);

@@ -15,12 +15,12 @@ std::optional<pid_t> mps_daemon(const std::filesystem::path& directory);
 // Whether a daemon runs that programs of this environment connect to by themselves.
 bool mps_serves();
 
-// Whether the user has set CUDA_DEVICE_MAX_CONNECTIONS. What gdakit has set in this process, or in
-// one that started it, is not the user's.
+// Whether CUDA_DEVICE_MAX_CONNECTIONS was set by the user, or by gdakit run for this PE. What
+// set_connections has set, here or in a process that started this one, does not count.
 bool connections_given();
 
-// Sets it for PEs that are threads of this process, unless the user has, or a daemon serves it.
-// CUDA looks at it once, when it starts.
+// Sets it to 32, for PEs that are threads of this process, unless it was given. Where a daemon
+// serves this process it has CUDA's own value. CUDA looks at it once, when it starts.
 void set_connections();
 
 }  // namespace gdakit

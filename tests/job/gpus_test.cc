@@ -243,6 +243,23 @@ TEST(RunMps, PesDivideTheConnectionsOfTheirGpu) {
   EXPECT_EQ(inherited.wait().output, "[0] 8\n");
 }
 
+TEST(Connections, AreSetForPesOfOneProcessUnlessADaemonServesIt) {
+  if (connections_given()) GTEST_SKIP() << "the environment has CUDA_DEVICE_MAX_CONNECTIONS";
+  const auto value = [] {
+    return Launched({"CUDA_DEVICE_MAX_CONNECTIONS"}, "", false, "printenv").wait().output;
+  };
+  std::string folder = std::filesystem::temp_directory_path() / "gdakit-test-XXXXXX";
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  const Variable pipe("CUDA_MPS_PIPE_DIRECTORY", folder);
+  set_connections();
+  EXPECT_EQ(value(), "32\n");
+  EXPECT_FALSE(connections_given());
+  std::ofstream(folder + "/nvidia-cuda-mps-control.pid") << ::getpid();
+  set_connections();
+  EXPECT_EQ(value(), "");
+  std::filesystem::remove_all(folder);
+}
+
 TEST(RunMps, WithoutItTheJobIsToldWhatThatCosts) {
   const Variable path("PATH", "/nowhere", kPath);
   const Outcome job = gdakit(gpu_job(5, {"--gpus", "3,3,0"}, "true"));

@@ -1,7 +1,7 @@
 # Builds and runs consumer.cc and nvshmem_consumer.cc as users would. Run by CTest as
 #
 #   cmake -D mode=installed|embedded -D source=ROOT -D build=BUILD -D scratch=DIR
-#         -D generator=NAME -D compiler=CXX -D nvcc=NVCC -D architectures=GPUS -D nvcc_flags=FLAGS
+#         -D generator=NAME -D compiler=CXX -D nvcc=NVCC -D architecture=GPU -D nvcc_flags=FLAGS
 #         -D launcher=CCACHE -D sanitizer=KINDS -D quick=BOOL -P package_test.cmake
 #
 # installed: installs BUILD below DIR and finds the package there; then, without CMake, compiles as
@@ -42,7 +42,7 @@ else()
   list(APPEND arguments -D GDAKIT_SOURCE_DIR=${source})
   if(nvcc)
     list(APPEND arguments -D CMAKE_CUDA_COMPILER_LAUNCHER=${launcher}
-                          -D CMAKE_CUDA_ARCHITECTURES=${architectures}
+                          -D CMAKE_CUDA_ARCHITECTURES=${architecture}
                           -D CMAKE_CUDA_FLAGS=${nvcc_flags})
   endif()
 endif()
