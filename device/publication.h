@@ -66,36 +66,47 @@ GDAKIT_HOST_DEVICE constexpr ReadyPlace ready_place(std::uint32_t depth, std::ui
 // What the first ready word of a new queue holds: the baton lies at slot 0.
 inline constexpr std::uint64_t kInitialReadyWord = std::uint64_t{1} << kSlotsPerReadyWord;
 
-// How many ready words the holder reads at once. Their loads overlap, so that thousands of single
-// posters, whose slots fill a hundred words, do not wait for a hundred loads in a row.
-inline constexpr std::uint32_t kReadyWordsAtOnce = 16;
+// How many ready words the holder reads at once: their loads overlap, so that thousands of single
+// posters, whose slots fill a hundred words, do not wait for a hundred loads in a row. Few come
+// first, as most often few slots are ready. More than ten take registers that all of a kernel
+// lacks.
+inline constexpr std::uint32_t kFirstReadyWords = 4;
+inline constexpr std::uint32_t kReadyWordsAtOnce = 10;
 
-// The first slot at or after `index`, where a word begins, that is not ready, but at most `end`.
-// Where all is ready in one word nobody calls it; what it takes is copies, since references would
-// keep the caller's objects in memory.
+// Moves *index, where a word begins, past the slots that are ready in the next kWords words; false
+// if one there is not. In a queue of fewer words a word comes twice: the second time, a lap later,
+// at most the slots before the one that the holder began at are ready there, so never all.
+template <std::uint32_t kWords, class M>
+GDAKIT_DEVICE bool pass_ready_words(M& m, const std::uint64_t* ready, std::uint32_t depth,
+                                    std::uint64_t* index) {
+  const std::uint32_t words = depth / kSlotsPerReadyWord;
+  const std::uint32_t word = ready_place(depth, *index).word;
+  m.fence(order::ReadyBeforeRing{});
+  std::uint64_t values[kWords];
+  GDAKIT_UNROLL
+  for (std::uint32_t i = 0; i < kWords; ++i) {
+    values[i] = m.load(order::RelaxedGpu{}, &ready[(word + i) & (words - 1)]);
+  }
+  GDAKIT_UNROLL
+  for (std::uint32_t i = 0; i < kWords; ++i) {
+    const std::uint32_t run = ready_place(depth, *index).ready_run(values[i]);
+    *index += run;
+    if (run < kSlotsPerReadyWord) return false;
+  }
+  return true;
+}
+
+// The first slot at or after `index`, where a word begins, that is not ready, but at most `end`,
+// which bounds a report's look at a queue that others post to meanwhile. Where all is ready in one
+// word nobody calls it; what it takes is copies, since references would keep the caller's objects
+// in memory.
 template <class M>
 GDAKIT_DEVICE_CALL std::uint64_t ready_end_in_words(M m, const std::uint64_t* ready,
                                                     std::uint32_t depth, std::uint64_t index,
                                                     std::uint64_t end) {
-  const std::uint32_t words = depth / kSlotsPerReadyWord;
-  const std::uint32_t at_once = words < kReadyWordsAtOnce ? words : kReadyWordsAtOnce;
+  if (index >= end || !pass_ready_words<kFirstReadyWords>(m, ready, depth, &index)) return index;
   while (index < end) {
-    m.fence(order::ReadyBeforeRing{});
-    const std::uint32_t word = ready_place(depth, index).word;
-    std::uint64_t values[kReadyWordsAtOnce];
-    GDAKIT_UNROLL
-    for (std::uint32_t i = 0; i < kReadyWordsAtOnce; ++i) {
-      if (i < at_once) {
-        values[i] = m.load(order::RelaxedGpu{}, &ready[(word + i) & (words - 1)]);
-      }
-    }
-    GDAKIT_UNROLL
-    for (std::uint32_t i = 0; i < kReadyWordsAtOnce; ++i) {
-      if (i == at_once) break;
-      const std::uint32_t run = ready_place(depth, index).ready_run(values[i]);
-      index += run;
-      if (run < kSlotsPerReadyWord) return index;
-    }
+    if (!pass_ready_words<kReadyWordsAtOnce>(m, ready, depth, &index)) return index;
   }
   return end;
 }

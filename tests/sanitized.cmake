@@ -25,6 +25,7 @@ set(gdakit_sanitized
   "device_groups_test              thread          warps and blocks that agree"
   "device_lock_test                thread          PEs and threads that wait for each other"
   "device_proxied_queue_test       address,thread  the host thread's side of a queue"
+  "device_publication_test         address         ready words by index"
   "device_queues_test              address,thread  handles of several queues, of both sharings"
   "device_rma_test                 address,thread  cuts transfers where memory ends"
   "device_send_queue_test          address,thread  slots and ready words by index; a stand-in NIC"
