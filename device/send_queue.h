@@ -76,9 +76,9 @@ class SendQueue {
     }
     write_crew(crew, shape, more, base, write);
     if (crew.size() > 1) m_.sync_warp(crew.mask);
-    if (crew.leads() && !Publication::publish(m_, memo_, base, total, more)) {
-      return failed(refusal());
-    }
+    const bool published = !crew.leads() || Publication::publish(m_, memo_, base, total, more);
+    if (crew.size() > 1) m_.sync_warp(crew.mask);  // who came together meets again in the next call
+    if (!published) return failed(refusal());
     return {index_, view().peer, base + total, {}};
   }
 

@@ -103,6 +103,47 @@ INSTANTIATE_TEST_SUITE_P(
                     CrowdLoad{32768, 1, Lanes::one_by_one}, CrowdLoad{256, 32, Lanes::together},
                     CrowdLoad{64, 64, Lanes::together}, CrowdLoad{64, 64, Lanes::one_by_one}));
 
+// A warp's lanes put in a loop, and write down which post of the queue was theirs.
+struct PutByWarp {
+  std::uint64_t* words;    // one of each lane
+  std::uint64_t* tickets;  // of this PE: [puts][lanes]
+  std::uint64_t puts;
+  test::Expect expect;
+
+  template <class Pe>
+  GDAKIT_DEVICE void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    std::uint64_t* const word = words + m.lane();
+    for (std::uint64_t i = 0; i < puts; ++i) {
+      const Ticket ticket = pe.put_async(word, word, 1, 1 - pe.my_pe());
+      m.store_weak(tickets + i * kWarpSize + m.lane(), ticket.index);
+    }
+    expect(pe, pe.quiet().ok());
+  }
+};
+
+// Lanes that parted in one put, where one of them rings for all, meet again in the next one. The
+// emulator's lanes wait for each other; on a GPU it takes what SendQueue::post does for it.
+TEST(CrowdOfLanes, PostsTogetherInEachRoundOfALoop) {
+  Options options = in_turn(job_options());
+  options.transport = TransportChoice::nic;
+  expect_job(2, options, [](Context& c) -> Result<void> {
+    constexpr std::uint64_t kPuts = 100;
+    auto words = c.allocate<std::uint64_t>(kWarpSize);
+    auto tickets = c.allocate<std::uint64_t>(kPuts * kWarpSize);
+    auto checks = Checks::make(c);
+    if (!words || !tickets || !checks) return mismatch("allocate");
+    const PutByWarp kernel{*words, *tickets, kPuts, checks->expect()};
+    if (auto ran = c.launch(kernel, {1, kWarpSize}); !ran) return ran;
+    if (auto held = checks->all_held(kWarpSize); !held) return held;
+    const auto first = test::download(c, *tickets);
+    if (!first) return first.error();
+    if (*first == 0) return mismatch("no put of the first lane had a ticket");
+    return all_are(c, *tickets, kPuts * kWarpSize, "ticket",
+                   [&](std::size_t i) { return *first + i / kWarpSize * kWarpSize; });
+  });
+}
+
 struct CountInCrowd {
   std::uint64_t* sum;
   std::uint64_t adds;

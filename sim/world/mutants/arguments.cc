@@ -68,6 +68,11 @@ const std::vector<Argument>& arguments() {
        "The record changes places with QueueState::posted, which says the same; the fence before "
        "the doorbell follows both."},
       {{"device/ring.h", "", SiteOp::store, 2}, Operator::delay, kPostedIsAdvice},
+      {{"device/send_queue.h", "", SiteOp::sync_warp, 3},
+       Operator::remove,
+       "It orders nothing that anybody reads: it is there for a GPU's compiler, so that lanes "
+       "which "
+       "posted together come to the next post together."},
       {{"device/strided.h", "", SiteOp::plain_store, 1}, Operator::delay, kMetSince},
       {{"device/watchdog.h", "", SiteOp::load, 2},
        Operator::narrow_gpu,
