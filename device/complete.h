@@ -43,14 +43,16 @@ GDAKIT_DEVICE Status complete_for_any(M& m, const DeviceContext& context, std::u
   return status.ok() ? make_visible(m, context, view) : status;
 }
 
-// The same for all that was posted by the owner of an exclusive queue, if that is who asks.
+// The same for all that was posted by the owner of an exclusive queue, if that is who asks: a
+// handle that takes a shared queue for its own can reach no PE by it.
 template <class M, class Publication>
 GDAKIT_DEVICE Status complete(const Poster<M, Publication>& poster, std::uint32_t index,
                               std::uint64_t target) {
   if constexpr (Publication::sharing == Sharing::exclusive) {
     const auto peers = static_cast<std::uint32_t>(poster.context.n_pes);
-    if (index / peers == poster.queue) {
-      auto queue = poster.to(static_cast<std::int32_t>(index % peers));
+    const auto pe = static_cast<std::int32_t>(index % peers);
+    if (index / peers == poster.queue && poster.can_reach(pe)) {
+      auto queue = poster.to(pe);
       const Status status = queue.wait(target == kAll ? queue.reserved() : target);
       if (!status) return status;
       return make_visible(poster.m, poster.context, poster.context.queues[index]);
@@ -93,7 +95,7 @@ GDAKIT_DEVICE bool test(const P& poster, const Ticket& ticket, Status* status) {
   const QueueView& view = poster.context.queues[table_index(poster.context, ticket)];
   if (poll_completion(poster.m, view) < ticket.index) {
     *status = queue_status(poster.m, view);
-    if (!status->ok()) poster.forget_exclusive();  // it then finds the error when it looks again
+    if (!status->ok()) poster.forget_queue();  // it then finds the error when it looks again
     return !status->ok();
   }
   *status = make_visible(poster.m, poster.context, view);

@@ -300,11 +300,6 @@ class CudaMachine {
                                    [this](const auto* piece) { return load_fresh(piece); });
   }
 
-  template <class... T>
-  __device__ void launder(T&... values) {
-    (launder_one(values), ...);
-  }
-
   __device__ LaneMask active_mask() { return __activemask(); }
 
   template <class T>
@@ -442,17 +437,6 @@ class CudaMachine {
           load(reinterpret_cast<const Piece*>(static_cast<const char*>(from) + done));
     }
     return done;
-  }
-
-  // No instruction; `volatile` keeps the compiler from moving it out of a loop.
-  template <class T>
-  __device__ static void launder_one(T& value) {
-    if constexpr (sizeof(T) == 8) {
-      asm volatile("" : "+l"(value));
-    } else {
-      static_assert(sizeof(T) == 4);
-      asm volatile("" : "+r"(value));
-    }
   }
 
   // From memory, whatever this GPU's caches hold.

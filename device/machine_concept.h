@@ -50,9 +50,6 @@ concept HasPlainMemory = requires(M& m, format::Segment* slot, const format::Seg
   {m.copy(to, from, std::size_t{})};      // bytes, by this thread alone
   // The same from memory that others write meanwhile: never what a cache still holds.
   {m.copy_in(to, from, std::size_t{})};
-  // The compiler forgets what it knows of these values. What follows from them is computed behind
-  // the call each time, and not ahead of a loop around it, where it would hold registers.
-  {m.launder(to, from)};
 };
 
 // Warp and block operations. `mask` names the lanes that take part: each of them calls, with the

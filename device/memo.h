@@ -24,6 +24,7 @@ struct QueueMemo {
   std::uint64_t error;
   std::uint64_t ready;  // of a shared queue: the ready word of `next`, or 0 for not known
   bool unrivalled;      // of a shared queue: the newest post did go to `next`
+  bool carries_puts;    // the NIC carries puts to `peer`; false: it may, and was not asked
 };
 
 template <class M>
@@ -40,6 +41,7 @@ GDAKIT_DEVICE void remember(M& m, QueueMemo& memo, std::int32_t peer, const Queu
   memo.reserved = 0;
   memo.ready = 0;
   memo.unrivalled = true;
+  memo.carries_puts = false;
 }
 
 struct HandleMemo {

@@ -123,8 +123,9 @@ class Pe : public RmaCalls<Pe<M, Group, Publication>, Group>,
   // must not share such a queue. Its tickets are waited for, and its open batches closed, by this
   // same handle, which remembers where the queue stands: keep one for many posts, and use no other
   // of that queue before the last use of this one. A post that rings and finds that somebody else
-  // has posted meanwhile returns StatusCode::invalid_argument, and so do all later ones of this
-  // handle; a WQE, the handle's own or the other one's, may be void then.
+  // has posted meanwhile returns StatusCode::invalid_argument, and so do later ones of this handle,
+  // until one that is empty, refused or in several pieces has it look anew where the queue stands;
+  // a WQE, the handle's own or the other one's, may be void then.
   GDAKIT_DEVICE Pe<M, Group, SharedPublication> on_queue(std::uint32_t queue) const {
     return {m_, context_, queue, queue < context_.mapped_queues.count};
   }

@@ -30,8 +30,10 @@ struct Poster {
 
   GDAKIT_DEVICE Queue to(std::int32_t pe) const {
     if (memo.queue.peer != pe) remember(m, memo.queue, pe, *view_of(pe));
-    return Queue(m, context, memo.queue, queue);
+    return remembered();
   }
+  // The one that is remembered, of which there must be one.
+  GDAKIT_DEVICE Queue remembered() const { return Queue(m, context, memo.queue, queue); }
 
   GDAKIT_DEVICE Span remote_span(std::uint64_t address, std::int32_t pe) const {
     return memo.addresses.remote_span(context, address, pe);
@@ -103,13 +105,9 @@ struct Poster {
     return &context.queues[queue * peers + static_cast<std::uint64_t>(pe)];
   }
 
-  // Another handle posts to the queue: where it is an exclusive one, what this handle remembers of
-  // it is void.
-  GDAKIT_DEVICE void forget_exclusive() const {
-    if constexpr (Publication::sharing == Sharing::exclusive) {
-      memo.queue.peer = QueueMemo::kNobody;
-    }
-  }
+  // Before a function of its own posts to the queue: what this handle remembers of an exclusive one
+  // would be void, and of any one it would take registers for the time of the call.
+  GDAKIT_DEVICE void forget_queue() const { memo.queue = QueueMemo{}; }
 };
 
 // act(poster), as a function of its own, of each file. Where `context` is not in constant memory
@@ -125,7 +123,7 @@ static GDAKIT_DEVICE_CALL auto call_with_poster(M m, const DeviceContext& contex
 // it stands in the way of usual posts, or takes registers of theirs. `act` holds copies.
 template <class M, class Publication, class Act>
 GDAKIT_DEVICE auto aside(const Poster<M, Publication>& poster, const Act& act) {
-  poster.forget_exclusive();
+  poster.forget_queue();
   return call_with_poster<Publication>(poster.m, poster.context, poster.queue, poster.is_mapped,
                                        act);
 }

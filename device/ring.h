@@ -31,9 +31,17 @@ struct ProxyRing {
   template <class M, class May>
   GDAKIT_DEVICE static bool announce(M& m, const QueueView& queue, std::uint64_t end, May&& may) {
     if (!may()) return false;
-    m.store(order::WqeBeforeProxyIndex{}, queue.doorbell, end);
-    m.store(order::RelaxedGpu{}, &queue.state->posted, end);
+    tell(m, queue.doorbell, &queue.state->posted, end);
     return true;
+  }
+
+  // A call: as a part of the caller its instructions would be issued, and skipped one by one, by
+  // threads that ring themselves.
+  template <class M>
+  GDAKIT_DEVICE_CALL static void tell(M m, std::uint64_t* index, std::uint64_t* posted,
+                                      std::uint64_t end) {
+    m.store(order::WqeBeforeProxyIndex{}, index, end);
+    m.store(order::RelaxedGpu{}, posted, end);
   }
 };
 

@@ -30,20 +30,6 @@ class Cutter {
         pe_(pe) {}
 
   GDAKIT_DEVICE bool done() const { return left_ == 0; }
-  GDAKIT_DEVICE std::uint64_t remote() const { return remote_; }
-  GDAKIT_DEVICE std::uint64_t local() const { return local_; }
-  GDAKIT_DEVICE std::uint64_t left() const { return left_; }
-
-  // All of the transfer in one piece, if it is remembered where both sides lie.
-  GDAKIT_DEVICE bool take_known(Piece* piece) {
-    if (left_ > context_.max_message_bytes || !memo_.covers(remote_, local_, left_, pe_)) {
-      return false;
-    }
-    *piece = {Span{remote_ + memo_.shift, left_, memo_.rkey}, Span{local_, left_, memo_.local.lkey},
-              static_cast<std::uint32_t>(left_)};
-    left_ = 0;
-    return true;
-  }
 
   // The next piece; one of 0 bytes if its memory is not registered.
   GDAKIT_DEVICE Piece next() {
@@ -101,20 +87,28 @@ GDAKIT_DEVICE Ticket post_piece(M& m, Queue& queue, const AnyCrew& crew, Directi
   return ticket;
 }
 
-// By one thread; lanes that call together with transfers of one piece post them together. `piece`
-// is the first one, behind which the cutter stands.
-template <class P>
-GDAKIT_DEVICE Ticket transfer(const P& poster, Direction direction, Piece piece, Cutter cutter,
-                              std::int32_t pe, Batch batch) {
-  auto queue = poster.to(pe);
-  const LaneMask mask = P::joins_lanes ? poster.m.active_mask() : LaneMask{0};
-  const auto crew = form_crew(poster.m, queue, mask, pe, PostShape{}, cutter.done());
+// Posts one piece by one thread, as a function of its own, of each file.
+template <class Publication, class M>
+static GDAKIT_DEVICE_CALL Ticket post_piece_aside(M m, PostContext context, const QueueView* view,
+                                                  std::uint32_t number, Direction direction,
+                                                  Piece piece, Batch batch) {
+  return with_queue<Publication>(m, context, view, number, [&](auto& queue) {
+    return post_piece(m, queue, LoneThread{}, direction, piece, batch);
+  });
+}
+
+// By one thread, one piece after the other.
+template <class M, class Publication>
+GDAKIT_DEVICE Ticket transfer(const Poster<M, Publication>& poster, ThreadGroup,
+                              Direction direction, Cutter cutter, std::int32_t pe, Batch batch) {
+  poster.forget_queue();
   for (;;) {
+    const Piece piece = cutter.next();
     const bool last = cutter.done();
     const Ticket ticket =
-        post_piece(poster.m, queue, crew, direction, piece, last ? batch : Batch::more);
+        post_piece_aside<Publication>(poster.m, post_context(poster.context), poster.view_of(pe),
+                                      poster.queue, direction, piece, last ? batch : Batch::more);
     if (last || !ticket.status) return ticket;
-    piece = cutter.next();
   }
 }
 
@@ -219,21 +213,58 @@ GDAKIT_DEVICE Ticket post_anywhere(const P& poster, Group group, Direction direc
       status = not_registered(poster, operation, remote, local, bytes, pe);
     }
   } else {
-    Cutter cutter(poster, remote, local, bytes, pe);
-    if constexpr (std::is_same_v<Group, ThreadGroup>) {
-      // Usually both sides lie where those of the last transfer lay.
-      Piece piece{};
-      const bool known = cutter.take_known(&piece);
-      if (known || is_registered(cutter)) {
-        if (!known) piece = cutter.next();
-        return transfer(poster, direction, piece, cutter, pe, batch);
-      }
-    } else if (is_registered(cutter)) {
-      return transfer(poster, group, direction, cutter, pe, batch);
-    }
+    const Cutter cutter(poster, remote, local, bytes, pe);
+    if (is_registered(cutter)) return transfer(poster, group, direction, cutter, pe, batch);
     status = not_registered(poster, operation, remote, local, bytes, pe);
   }
   return unposted(poster, group, pe, batch, status);
+}
+
+// Whether the handle remembers where both sides of a transfer lie, that they do so to the last
+// byte, and so all that one WQE says of them.
+template <class P>
+GDAKIT_DEVICE bool is_covered(const P& poster, const void* remote, const void* local,
+                              std::uint64_t bytes, std::int32_t pe) {
+  return (bytes - 1 < poster.context.max_message_bytes) &
+         poster.memo.addresses.covers(reinterpret_cast<std::uint64_t>(remote),
+                                      reinterpret_cast<std::uint64_t>(local), bytes, pe);
+}
+
+// Has the handle remember that, and the queue. False if no single WQE does the transfer: then it
+// takes several, or none.
+template <class P>
+GDAKIT_DEVICE bool look_up(const P& poster, const void* remote, const void* local,
+                           std::uint64_t bytes, std::int32_t pe) {
+  if (!poster.can_reach(pe) || poster.direct_base(pe) != 0) return false;
+  poster.remote_span(reinterpret_cast<std::uint64_t>(remote), pe);
+  poster.memo.addresses.local_span(poster.context, reinterpret_cast<std::uint64_t>(local));
+  if (!is_covered(poster, remote, local, bytes, pe)) return false;
+  poster.to(pe);
+  poster.memo.queue.carries_puts = true;
+  return true;
+}
+
+// Posts a transfer of one thread to any PE. Usually one WQE does it, all of which is remembered,
+// and that way is kept short, for each jump over what is seldom takes time (docs/on-a-gpu.md).
+// Lanes that come here together post together.
+template <class P>
+GDAKIT_DEVICE Ticket post_by_thread(const P& poster, Direction direction, const void* remote,
+                                    const void* local, std::uint64_t bytes, std::int32_t pe,
+                                    Batch batch) {
+  const QueueMemo& known = poster.memo.queue;
+  const bool remembered =
+      (known.peer == pe) & known.carries_puts & is_covered(poster, remote, local, bytes, pe);
+  if (!remembered && !look_up(poster, remote, local, bytes, pe)) {
+    return post_anywhere(poster, ThreadGroup{}, direction, remote, local, bytes, pe, batch);
+  }
+  auto queue = poster.remembered();
+  const LaneMask mask = P::joins_lanes ? poster.m.active_mask() : LaneMask{0};
+  const auto crew = form_crew(poster.m, queue, mask, pe, PostShape{}, true);
+  const AddressMemo& memo = poster.memo.addresses;
+  const Piece whole{Span{reinterpret_cast<std::uint64_t>(remote) + memo.shift, bytes, memo.rkey},
+                    Span{reinterpret_cast<std::uint64_t>(local), bytes, memo.local.lkey},
+                    static_cast<std::uint32_t>(bytes)};
+  return post_piece(poster.m, queue, crew, direction, whole, batch);
 }
 
 // Whether a quick look tells where this PE's threads reach the other end of a transfer: at *there.
@@ -252,9 +283,12 @@ GDAKIT_DEVICE Ticket post(const P& poster, Group group, Direction direction, con
     copy_direct(poster.m, group, direction, there, local, bytes);
     return {poster.queue, pe, 0, {}};
   }
-  poster.m.launder(remote, local, pe);  // a loop of posts needs its registers for the queue
   return look_closer(poster, [=](const auto& p) {
-    return post_anywhere(p, group, direction, remote, local, bytes, pe, batch);
+    if constexpr (std::is_same_v<Group, ThreadGroup>) {
+      return post_by_thread(p, direction, remote, local, bytes, pe, batch);
+    } else {
+      return post_anywhere(p, group, direction, remote, local, bytes, pe, batch);
+    }
   });
 }
 

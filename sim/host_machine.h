@@ -139,9 +139,6 @@ class HostMachine {
     copy(to, from, bytes);
   }
 
-  template <class... T>
-  GDAKIT_EMULATED void launder(T&...) {}
-
   // Call sites are told apart by file and line.
   GDAKIT_EMULATED LaneMask active_mask(const char* file = __builtin_FILE(),
                                        std::uint32_t line = __builtin_LINE()) {

@@ -23,6 +23,7 @@ set(gdakit_sanitized
   "device_crowd_test               thread          thousands of posters on one queue"
   "device_fault_reports_test       address         addresses that are wrong on purpose"
   "device_groups_test              thread          warps and blocks that agree"
+  "device_handles_test             address         remembers addresses, and where they end"
   "device_lock_test                thread          PEs and threads that wait for each other"
   "device_proxied_queue_test       address,thread  the host thread's side of a queue"
   "device_publication_test         address         ready words by index"

@@ -156,9 +156,6 @@ class SimMachine {
   void copy_in(void* to, const void* from, std::size_t bytes, const char* file = __builtin_FILE(),
                std::uint32_t line = __builtin_LINE());
 
-  template <class... T>
-  void launder(T&...) {}
-
   LaneMask active_mask(const char* file = __builtin_FILE(), std::uint32_t line = __builtin_LINE()) {
     if (thread_->warp->live() == thread_->lane_bit()) return thread_->lane_bit();
     return thread_->warp->active_mask(*thread_, {file, line});

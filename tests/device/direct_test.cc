@@ -348,6 +348,39 @@ TEST(DirectMixed, SumsOfAllPesAreExact) {
              });
 }
 
+// Where a handle has a queue to a direct peer for its atomics, and remembers where both sides lie
+// from a put to another PE and from a get, puts still go directly.
+struct PutBesideAtomics {
+  std::uint64_t* words;  // 2
+  std::uint64_t* sum;
+  test::Expect expect;
+
+  template <class Pe>
+  GDAKIT_DEVICE void operator()(Pe& pe) const {
+    if (pe.my_pe() != 0) return;
+    for (int i = 0; i < 3; ++i) {
+      expect(pe, pe.put_async(words, words + 1, 1, 2).index != 0);
+      expect(pe, pe.put_async(words, words + 1, 1, 1).index == 0);
+      expect(pe, pe.atomic_fetch_add(sum, std::uint64_t{1}, 1) == static_cast<std::uint64_t>(i));
+      expect(pe, pe.put_async(words, words + 1, 1, 1).index == 0);
+    }
+    expect(pe, pe.quiet().ok());
+  }
+};
+
+TEST(DirectMixed, PutsGoDirectlyBesideAtomicsThroughTheNic) {
+  TwoOfThree job;
+  expect_job(3, with_transport(TransportChoice::direct), job.provider,
+             [](Context& c) -> Result<void> {
+               auto words = c.allocate<std::uint64_t>(3);
+               auto checks = Checks::make(c);
+               if (!words || !checks) return mismatch("allocate");
+               const PutBesideAtomics kernel{*words, *words + 2, checks->expect()};
+               if (auto ran = c.launch(kernel, {.blocks = 1, .threads = 1}); !ran) return ran;
+               return checks->all_held(c.my_pe() == 0 ? 13 : 0);
+             });
+}
+
 // PE 0 puts and signals to PE 1: data by stores, signals through the NIC; behind an atomic and a
 // fence a put that tells of it.
 struct InTurn {
