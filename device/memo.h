@@ -22,9 +22,9 @@ struct QueueMemo {
   // ring began; `error` also as the handle found it first, or came to know of it by waiting.
   std::uint64_t reserved;
   std::uint64_t error;
-  std::uint64_t ready;  // of a shared queue: the ready word of `next`, or 0 for not known
-  bool unrivalled;      // of a shared queue: the newest post did go to `next`
-  bool carries_puts;    // the NIC carries puts to `peer`; false: it may, and was not asked
+  std::uint64_t ready;        // of a shared queue: the ready word of `next`, or 0 for not known
+  bool unrivalled;            // of a shared queue: the newest post did go to `next`
+  bool carries_puts = false;  // the NIC carries puts to `peer`; false: it may, and was not asked
 };
 
 template <class M>
