@@ -348,8 +348,8 @@ TEST(DirectMixed, SumsOfAllPesAreExact) {
              });
 }
 
-// Where a handle has a queue to a direct peer for its atomics, and remembers where both sides lie
-// from a put to another PE and from a get, puts still go directly.
+// Where a handle has a queue to a direct peer for its atomics, and remembers both sides of a put,
+// the local one from a put to another PE, puts still go directly.
 struct PutBesideAtomics {
   std::uint64_t* words;  // 2
   std::uint64_t* sum;
