@@ -23,9 +23,12 @@
 // its ring.
 //
 // A mark at a slot is taken by that slot's poster and nobody else. So a poster that read the mark
-// at its own first slot is the holder already, before it has published anything. One that posts
-// alone expects its next slots behind its last ones, reads their word while it reserves, and thus
-// needs neither a publication that others could see nor the fence that belongs to it.
+// at its own first slot is the holder already, before it has written anything. One that posts alone
+// expects its next slots behind its last ones and reads their word while it reserves. It then
+// *claims*: it clears the mark and toggles its ready bits at once, while its WQEs are still to be
+// written. Nobody looks at these bits before the holder puts the baton down, which comes last. So
+// it needs neither a publication that others could see nor the fence that belongs to it, and the
+// atomic is under way while the WQEs are written.
 #pragma once
 
 #include "core/base/bits.h"
@@ -51,9 +54,9 @@ struct ReadyPlace {
   }
   // How many slots from this one on are ready, up to the end of the word.
   GDAKIT_HOST_DEVICE constexpr std::uint32_t ready_run(std::uint64_t value) const {
-    const std::uint64_t ready = odd_lap ? ~value : value;
-    const std::uint64_t gaps = ~(ready >> bit) & low_bits(static_cast<int>(left()));
-    return gaps == 0 ? left() : static_cast<std::uint32_t>(lowest_bit(gaps));
+    const auto bits = static_cast<std::uint32_t>(value);
+    const std::uint32_t ready = odd_lap ? ~bits : bits;
+    return static_cast<std::uint32_t>(lowest_bit(~(ready >> bit)));
   }
   GDAKIT_HOST_DEVICE constexpr std::uint32_t left() const { return kSlotsPerReadyWord - bit; }
 };
@@ -67,48 +70,37 @@ GDAKIT_HOST_DEVICE constexpr ReadyPlace ready_place(std::uint32_t depth, std::ui
 inline constexpr std::uint64_t kInitialReadyWord = std::uint64_t{1} << kSlotsPerReadyWord;
 
 // How many ready words the holder reads at once: their loads overlap, so that thousands of single
-// posters, whose slots fill a hundred words, do not wait for a hundred loads in a row. Few come
-// first, as most often few slots are ready. More than ten take registers that all of a kernel
-// lacks.
-inline constexpr std::uint32_t kFirstReadyWords = 4;
-inline constexpr std::uint32_t kReadyWordsAtOnce = 10;
+// posters, whose slots fill a hundred words, do not wait for a hundred loads in a row. More than
+// that take registers that all of a kernel lacks.
+inline constexpr std::uint32_t kReadyWordsAtOnce = 16;
 
-// Moves *index, where a word begins, past the slots that are ready in the next kWords words; false
-// if one there is not. In a queue of fewer words a word comes twice: the second time, a lap later,
-// at most the slots before the one that the holder began at are ready there, so never all.
-template <std::uint32_t kWords, class M>
-GDAKIT_DEVICE bool pass_ready_words(M& m, const std::uint64_t* ready, std::uint32_t depth,
-                                    std::uint64_t* index) {
-  const std::uint32_t words = depth / kSlotsPerReadyWord;
-  const std::uint32_t word = ready_place(depth, *index).word;
-  m.fence(order::ReadyBeforeRing{});
-  std::uint64_t values[kWords];
-  GDAKIT_UNROLL
-  for (std::uint32_t i = 0; i < kWords; ++i) {
-    values[i] = m.load(order::RelaxedGpu{}, &ready[(word + i) & (words - 1)]);
-  }
-  GDAKIT_UNROLL
-  for (std::uint32_t i = 0; i < kWords; ++i) {
-    const std::uint32_t run = ready_place(depth, *index).ready_run(values[i]);
-    *index += run;
-    if (run < kSlotsPerReadyWord) return false;
-  }
-  return true;
-}
-
-// The first slot at or after `index`, where a word begins, that is not ready, but at most `end`,
-// which bounds a report's look at a queue that others post to meanwhile. Where all is ready in one
-// word nobody calls it; what it takes is copies, since references would keep the caller's objects
-// in memory.
+// How many slots from `index` on, where a word begins, are ready. It looks no further once it knows
+// of `most`: that bounds a report's look at a queue that others post to meanwhile. Where all is
+// ready in one word nobody calls it. In a queue of fewer words than are read at once a word comes
+// twice: the second time, a lap later, at most the slots before the one that the holder began at
+// are ready there, so never all.
 template <class M>
-GDAKIT_DEVICE_CALL std::uint64_t ready_end_in_words(M m, const std::uint64_t* ready,
-                                                    std::uint32_t depth, std::uint64_t index,
-                                                    std::uint64_t end) {
-  if (index >= end || !pass_ready_words<kFirstReadyWords>(m, ready, depth, &index)) return index;
-  while (index < end) {
-    if (!pass_ready_words<kReadyWordsAtOnce>(m, ready, depth, &index)) return index;
+GDAKIT_DEVICE_CALL std::uint32_t ready_slots_in_words(M m, const std::uint64_t* ready,
+                                                      std::uint32_t depth, std::uint32_t index,
+                                                      std::uint32_t most) {
+  const std::uint32_t words = depth / kSlotsPerReadyWord;
+  std::uint32_t found = 0;
+  while (found < most) {
+    const std::uint32_t word = ready_place(depth, index + found).word;
+    m.fence(order::ReadyBeforeRing{});
+    std::uint64_t values[kReadyWordsAtOnce];
+    GDAKIT_UNROLL
+    for (std::uint32_t i = 0; i < kReadyWordsAtOnce; ++i) {
+      values[i] = m.load(order::RelaxedGpu{}, &ready[(word + i) & (words - 1)]);
+    }
+    GDAKIT_UNROLL
+    for (std::uint32_t i = 0; i < kReadyWordsAtOnce; ++i) {
+      const std::uint32_t run = ready_place(depth, index + found).ready_run(values[i]);
+      found += run;
+      if (run < kSlotsPerReadyWord) return found;
+    }
   }
-  return end;
+  return most;
 }
 
 // The first slot at or after `from` that is not ready, but at most `from` + depth; `value` is the
@@ -119,7 +111,8 @@ GDAKIT_DEVICE std::uint64_t ready_end(M& m, const QueueView& queue, std::uint64_
   const ReadyPlace first = ready_place(queue.depth, from);
   const std::uint32_t run = first.ready_run(value);
   if (run < first.left()) return from + run;
-  return ready_end_in_words(m, queue.ready, queue.depth, from + run, from + queue.depth);
+  const auto next = static_cast<std::uint32_t>(from + run);
+  return from + run + ready_slots_in_words(m, queue.ready, queue.depth, next, queue.depth - run);
 }
 
 inline constexpr std::uint64_t kNoSlots = ~std::uint64_t{0};
@@ -127,8 +120,9 @@ inline constexpr std::uint64_t kNoSlots = ~std::uint64_t{0};
 // Publications say how their queues are shared and whether lanes in the same call post together.
 // They reserve and publish for the handle whose memo they are given. `room(end)` waits
 // until all slots below `end` are free; false if the queue is broken. A post that will ring calls
-// look() as early as it can: loads for publish to judge by, as late as it can. publish returns
-// false if the queue turned out to be broken, or to be used by somebody else where nobody else may.
+// look() as early as it can: loads for publish to judge by, as late as it can. claim() comes before
+// the WQEs are written, and publish() behind them, of the same slots; it returns false if the queue
+// turned out to be broken, or to be used by somebody else where nobody else may.
 
 struct ExclusivePublication {
   static constexpr Sharing sharing = Sharing::exclusive;
@@ -146,6 +140,9 @@ struct ExclusivePublication {
     memo.reserved = m.load_weak(&memo.view.state->reserved);  // nobody else may write it
     memo.error = m.load(order::RelaxedGpu{}, &memo.view.state->error);
   }
+
+  template <class M>
+  GDAKIT_DEVICE static void claim(M&, const QueueMemo&, std::uint64_t, std::uint32_t) {}
 
   template <class M>
   GDAKIT_DEVICE static bool publish(M& m, QueueMemo& memo, std::uint64_t base, std::uint32_t slots,
@@ -173,14 +170,15 @@ class SharedPublication {
   GDAKIT_DEVICE static std::uint64_t reserve(M& m, QueueMemo& memo, std::uint32_t slots,
                                              Room&& room) {
     const QueueView& queue = memo.view;
-    // These loads overlap with the atomic behind them.
-    const std::uint64_t error = m.load(order::RelaxedGpu{}, &queue.state->error);
     memo.ready = 0;
-    // Before the slots are known to be free, a mark there may be that of the lap before.
-    if (memo.unrivalled && memo.next + slots <= memo.completed + queue.depth) {
+    // Before the slots are known to be free, a mark there may be that of the lap before. What
+    // decides it is reckoned before the first load: behind one, it would wait for that.
+    if (memo.unrivalled & (memo.next + slots <= memo.completed + queue.depth)) {
       const std::uint32_t word = ready_place(queue.depth, memo.next).word;
       memo.ready = m.load(order::RelaxedGpu{}, &queue.ready[word]);
     }
+    // These loads overlap with the atomic behind them.
+    const std::uint64_t error = m.load(order::RelaxedGpu{}, &queue.state->error);
     const std::uint64_t base =
         m.fetch_add(order::RelaxedGpu{}, &queue.state->reserved, std::uint64_t{slots});
     memo.unrivalled = base == memo.next;
@@ -190,6 +188,18 @@ class SharedPublication {
 
   template <class M>
   GDAKIT_DEVICE static void look(M&, QueueMemo&) {}
+
+  // Takes the baton up, if it was seen to lie at `base`.
+  template <class M>
+  GDAKIT_DEVICE static void claim(M& m, const QueueMemo& memo, std::uint64_t base,
+                                  std::uint32_t slots) {
+    const QueueView& queue = memo.view;
+    const ReadyPlace first = ready_place(queue.depth, base);
+    if ((memo.ready & first.mark()) == 0) return;
+    m.fence(order::ReadyBeforeRing{});
+    m.fetch_xor(order::RelaxedGpu{}, &queue.ready[first.word],
+                ready_bits(first, base, base + slots) | first.mark());
+  }
 
   // Makes [base, base + slots) ready. Rings for them, or leaves that to the holder of the baton,
   // or, with `more_to_come`, to a later post.
@@ -201,16 +211,14 @@ class SharedPublication {
     memo.next = end;
     publish_tail(m, queue, base, end);
     const ReadyPlace first = ready_place(queue.depth, base);
-    const std::uint64_t bits = ready_bits(first, base, end);
-    std::uint64_t old = memo.ready;
-    if ((old & first.mark()) != 0) {
-      m.fetch_xor(order::RelaxedGpu{}, &queue.ready[first.word], bits | first.mark());
-    } else {
-      old = m.fetch_xor(order::PublishReady{}, &queue.ready[first.word], bits);
+    std::uint64_t ready = end;
+    if ((memo.ready & first.mark()) == 0) {
+      const std::uint64_t bits = ready_bits(first, base, end);
+      const std::uint64_t old = m.fetch_xor(order::PublishReady{}, &queue.ready[first.word], bits);
       if ((old & first.mark()) == 0) return true;
-      take_up(m, queue, base);
+      ready = take_up(m, queue, base, old ^ bits);
     }
-    carry_baton(m, queue, base, old ^ bits, end, more_to_come);
+    carry_baton(m, queue, ready, end, more_to_come);
     return true;
   }
 
@@ -236,30 +244,32 @@ class SharedPublication {
     }
   }
 
-  // The calling thread holds the baton, which it has taken up at `held`, whose word is `value`.
+  // The calling thread holds the baton, and all below `end` is ready.
   template <class M>
-  GDAKIT_DEVICE static void carry_baton(M& m, const QueueView& queue, std::uint64_t held,
-                                        std::uint64_t value, std::uint64_t own_end,
-                                        bool more_to_come) {
+  GDAKIT_DEVICE static void carry_baton(M& m, const QueueView& queue, std::uint64_t end,
+                                        std::uint64_t own_end, bool more_to_come) {
     for (;;) {
-      const std::uint64_t end = ready_end(m, queue, held, value);
-      m.fence(order::ReadyBeforeRing{});
       // What lies beyond the caller's own slots belongs to posters who left the ring to the holder.
       if (!more_to_come || end != own_end) ring(m, queue, end);
-      value = put_down(m, queue, end);
+      const std::uint64_t value = put_down(m, queue, end);
       if (!ready_place(queue.depth, end).is_ready(value)) return;
-      take_up(m, queue, end);
-      held = end;
+      end = take_up(m, queue, end, value);
       more_to_come = false;
     }
   }
 
-  // Clears the mark. This comes before the ring, whose fence orders it: once these slots have
-  // completed they are posted to again, and their next posters must not find the mark of this lap.
+  // Takes the baton up at `held`, whose word is `value`, and returns where what is ready ends. The
+  // mark is cleared before the ring, whose fence orders that: once these slots have completed they
+  // are posted to again, and their next posters must not find the mark of this lap. It is cleared
+  // behind the fence here, which would wait for it.
   template <class M>
-  GDAKIT_DEVICE static void take_up(M& m, const QueueView& queue, std::uint64_t held) {
+  GDAKIT_DEVICE static std::uint64_t take_up(M& m, const QueueView& queue, std::uint64_t held,
+                                             std::uint64_t value) {
+    const std::uint64_t end = ready_end(m, queue, held, value);
+    m.fence(order::ReadyBeforeRing{});
     const ReadyPlace place = ready_place(queue.depth, held);
     m.fetch_xor(order::RelaxedGpu{}, &queue.ready[place.word], place.mark());
+    return end;
   }
 
   // Sets the mark. Returns the word as it was.

@@ -70,6 +70,7 @@ class SendQueue {
     // A WQE at each quarter of the ring is always completed and rung for: so room always comes.
     const bool more = !rings && !crosses_quarter(base, total);
     if (!rings && !more && crew.leads()) Publication::look(m_, memo_);
+    if (crew.leads()) Publication::claim(m_, memo_, base, total);
     // Before the lanes meet: any of them may be the one that ends the batch (batch_end.h).
     if (more && crew.leads()) {
       m_.fetch_max(order::RelaxedGpu{}, &view().state->open_until, base + total);

@@ -38,6 +38,9 @@ struct ChainPublication {
   GDAKIT_DEVICE static void look(M&, QueueMemo&) {}
 
   template <class M>
+  GDAKIT_DEVICE static void claim(M&, const QueueMemo&, std::uint64_t, std::uint32_t) {}
+
+  template <class M>
   GDAKIT_DEVICE static bool publish(M& m, QueueMemo& memo, std::uint64_t base, std::uint32_t slots,
                                     bool) {
     const QueueView& queue = memo.view;

@@ -36,7 +36,7 @@ EXPECTED = {
     "put_value_shared": WAITS | RINGS | CARRIES,
     "quiet": WAITS | RINGS | CARRIES | DIRECT,
 }
-MAX_REGISTERS = 120  # up to 128 leave 16 warps room on an SM; fewer, to see growth in time
+MAX_REGISTERS = 122  # up to 128 leave 16 warps room on an SM; fewer, to see growth in time
 
 
 def compile_kernels():

@@ -30,6 +30,32 @@ struct PutOwn {
   }
 };
 
+// The second block puts two words, and another one when the first block has put. If that one rang
+// for its first two, the baton lies where the second block goes on. The flag tells it so, and
+// orders nothing.
+struct PutAgain {
+  const Witness* witness;
+  Word* data;
+  Word* flag;
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    const auto put = [&](std::uint32_t at) {
+      witness->expect(pe.put_value(data + at, word_of(at, 0, 0), 1).ok(), "the put is taken");
+    };
+    if (m.block_index() == 0) {
+      put(0);
+      m.store(order::RelaxedGpu{}, flag, 1);
+    } else {
+      put(1);
+      put(2);
+      while (m.load(order::RelaxedGpu{}, flag) == 0) m.spin(Site::user);
+      put(3);
+    }
+    witness->expect(pe.quiet().ok(), "quiet succeeds");
+  }
+};
+
 // All write the source, the group puts it as one.
 template <bool kBlock>
 struct GroupPut {
@@ -159,6 +185,15 @@ WorldPointer warp_post(const SubjectOptions& options) {
 
 WorldPointer two_blocks(const SubjectOptions& options) {
   return put_own("two-blocks", options_for(options), {.blocks = 3, .threads = 1}, 2);
+}
+
+WorldPointer put_again(const SubjectOptions& options) {
+  auto world = std::make_unique<World>("put-again", options_for(options));
+  auto* data = world->allocate<Word>("data", 4);
+  auto* flag = world->allocate<Word>("flag", 1);
+  world->launch_on(0, {.blocks = 2, .threads = 1}, PutAgain{world->witness(), data, flag});
+  expect_own(*world, data, {.blocks = 4, .threads = 1}, 1);
+  return world;
 }
 
 WorldPointer two_queues(const SubjectOptions& options) {

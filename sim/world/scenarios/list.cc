@@ -41,6 +41,8 @@ constexpr ScenarioEntry kScenarios[] = {
     {"warp-group", "A warp puts as one what all its lanes wrote.", make<s::warp_group>},
     {"block-group", "A block puts as one what all its threads wrote.", make<s::block_group>},
     {"two-blocks", "Three blocks post to one queue at once.", make<s::two_blocks>},
+    {"put-again", "A block goes on where another one may have rung for its first puts.",
+     make<s::put_again>},
     {"two-queues", "Two blocks of two threads, each on a queue of its own.", make<s::two_queues>},
     {"ready-words", "Posts that cross from one word of ready bits to the next.",
      make<s::ready_words>},

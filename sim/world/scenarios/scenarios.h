@@ -35,6 +35,7 @@ WorldPointer warp_post(const SubjectOptions& options);
 WorldPointer warp_group(const SubjectOptions& options);
 WorldPointer block_group(const SubjectOptions& options);
 WorldPointer two_blocks(const SubjectOptions& options);
+WorldPointer put_again(const SubjectOptions& options);
 WorldPointer two_queues(const SubjectOptions& options);
 WorldPointer ready_words(const SubjectOptions& options);
 WorldPointer ready_words_lap(const SubjectOptions& options);
