@@ -22,7 +22,9 @@ struct QueueMemo {
   // ring began; `error` also as the handle found it first, or came to know of it by waiting.
   std::uint64_t reserved;
   std::uint64_t error;
-  std::uint64_t ready;        // of a shared queue: the ready word of `next`, or 0 for not known
+  // Of a shared queue: the ready word of `next` as reserve() saw it, or 0 for not known. It is not
+  // changed before publish(): if the mark is there, claim() has taken the baton up.
+  std::uint64_t ready;
   bool unrivalled;            // of a shared queue: the newest post did go to `next`
   bool carries_puts = false;  // the NIC carries puts to `peer`; false: it may, and was not asked
 };

@@ -9,7 +9,8 @@
 // read-modify-write that carries the order. Beside these only the threads of a warp or a block that
 // meet (sync_warp, sync_block, any_block) order what they did before against what they do after.
 //
-// The life of a WQE, with the orders in their places:
+// The life of a WQE, with the orders in their places, where another thread holds the baton (one
+// that claims it, publication.h, is the holder from before it writes its WQE):
 //
 //   poster                        holder of the baton               NIC
 //   ------                        -------------------               ---

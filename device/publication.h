@@ -26,9 +26,9 @@
 // at its own first slot is the holder already, before it has written anything. One that posts alone
 // expects its next slots behind its last ones and reads their word while it reserves. It then
 // *claims*: it clears the mark and toggles its ready bits at once, while its WQEs are still to be
-// written. Nobody looks at these bits before the holder puts the baton down, which comes last. So
-// it needs neither a publication that others could see nor the fence that belongs to it, and the
-// atomic is under way while the WQEs are written.
+// written. No other poster judges by these bits before the holder puts the baton down, which comes
+// last; reports alone may see them. So it needs neither a publication that others could see nor the
+// fence that belongs to it, and the atomic is under way while the WQEs are written.
 #pragma once
 
 #include "core/base/bits.h"
@@ -70,15 +70,14 @@ GDAKIT_HOST_DEVICE constexpr ReadyPlace ready_place(std::uint32_t depth, std::ui
 inline constexpr std::uint64_t kInitialReadyWord = std::uint64_t{1} << kSlotsPerReadyWord;
 
 // How many ready words the holder reads at once: their loads overlap, so that thousands of single
-// posters, whose slots fill a hundred words, do not wait for a hundred loads in a row. More than
-// that take registers that all of a kernel lacks.
+// posters, whose slots fill a hundred words, do not wait for a hundred loads in a row. A kernel
+// needs two registers for each, and it needs them whether it ever comes here or not.
 inline constexpr std::uint32_t kReadyWordsAtOnce = 16;
 
-// How many slots from `index` on, where a word begins, are ready. It looks no further once it knows
-// of `most`: that bounds a report's look at a queue that others post to meanwhile. Where all is
-// ready in one word nobody calls it. In a queue of fewer words than are read at once a word comes
-// twice: the second time, a lap later, at most the slots before the one that the holder began at
-// are ready there, so never all.
+// How many slots from `index` on, where a word begins, are ready. It reads no further words once it
+// has found `most`, so that a report's look at a queue that others post to meanwhile ends. In a
+// queue of fewer words than are read at once a word comes twice: the second time, a lap later, at
+// most the slots before the one that the holder began at are ready there, so never all.
 template <class M>
 GDAKIT_DEVICE_CALL std::uint32_t ready_slots_in_words(M m, const std::uint64_t* ready,
                                                       std::uint32_t depth, std::uint32_t index,
@@ -103,8 +102,9 @@ GDAKIT_DEVICE_CALL std::uint32_t ready_slots_in_words(M m, const std::uint64_t* 
   return most;
 }
 
-// The first slot at or after `from` that is not ready, but at most `from` + depth; `value` is the
-// word of `from` as last seen.
+// The first slot at or after `from` that is not ready; `value` is the word of `from` as last seen.
+// For the holder of the baton that is at most `from` + depth. A report, beside which others post,
+// may see a few words more.
 template <class M>
 GDAKIT_DEVICE std::uint64_t ready_end(M& m, const QueueView& queue, std::uint64_t from,
                                       std::uint64_t value) {
@@ -118,11 +118,16 @@ GDAKIT_DEVICE std::uint64_t ready_end(M& m, const QueueView& queue, std::uint64_
 inline constexpr std::uint64_t kNoSlots = ~std::uint64_t{0};
 
 // Publications say how their queues are shared and whether lanes in the same call post together.
-// They reserve and publish for the handle whose memo they are given. `room(end)` waits
-// until all slots below `end` are free; false if the queue is broken. A post that will ring calls
-// look() as early as it can: loads for publish to judge by, as late as it can. claim() comes before
-// the WQEs are written, and publish() behind them, of the same slots; it returns false if the queue
-// turned out to be broken, or to be used by somebody else where nobody else may.
+// They serve the handle whose memo they are given; each post calls, in this order:
+//
+//   reserve   slots. `room(end)` waits until all below `end` are free; false if the queue is broken
+//   claim     the baton, before the WQEs are written, if reserve() saw that it lies at their slots
+//   publish   the slots, when the WQEs are written. It believes the memo that claim() was called.
+//             False if the queue turned out to be broken, or to be used by somebody else where
+//             nobody else may
+//
+// A post that will ring also calls look() as early as it can: loads for publish() to judge by, as
+// late as it can.
 
 struct ExclusivePublication {
   static constexpr Sharing sharing = Sharing::exclusive;
@@ -171,8 +176,8 @@ class SharedPublication {
                                              Room&& room) {
     const QueueView& queue = memo.view;
     memo.ready = 0;
-    // Before the slots are known to be free, a mark there may be that of the lap before. What
-    // decides it is reckoned before the first load: behind one, it would wait for that.
+    // Before the slots are known to be free, a mark there may be that of the lap before. This load
+    // comes first, and without a branch: a branch behind the other load would wait for it.
     if (memo.unrivalled & (memo.next + slots <= memo.completed + queue.depth)) {
       const std::uint32_t word = ready_place(queue.depth, memo.next).word;
       memo.ready = m.load(order::RelaxedGpu{}, &queue.ready[word]);
@@ -201,8 +206,8 @@ class SharedPublication {
                 ready_bits(first, base, base + slots) | first.mark());
   }
 
-  // Makes [base, base + slots) ready. Rings for them, or leaves that to the holder of the baton,
-  // or, with `more_to_come`, to a later post.
+  // Makes [base, base + slots) ready, as far as claim() has not. Rings for them, or leaves that to
+  // the holder of the baton, or, with `more_to_come`, to a later post.
   template <class M>
   GDAKIT_DEVICE static bool publish(M& m, QueueMemo& memo, std::uint64_t base, std::uint32_t slots,
                                     bool more_to_come) {
@@ -230,9 +235,10 @@ class SharedPublication {
     return low_bits(static_cast<int>(count)) << place.bit;
   }
 
-  // All words but the first one: the first slot must become ready last, since its poster may be
-  // asked to carry the baton over all of them. PublishReady of the first slot releases these, too:
-  // a holder comes to them by way of the first one.
+  // All words but the first one. Where the post has not claimed the baton its first slot must
+  // become ready last, since its poster may be asked to carry the baton over all of them.
+  // PublishReady of the first slot releases these, too: a holder comes to them by way of the first
+  // one.
   template <class M>
   GDAKIT_DEVICE static void publish_tail(M& m, const QueueView& queue, std::uint64_t base,
                                          std::uint64_t end) {
@@ -260,8 +266,8 @@ class SharedPublication {
 
   // Takes the baton up at `held`, whose word is `value`, and returns where what is ready ends. The
   // mark is cleared before the ring, whose fence orders that: once these slots have completed they
-  // are posted to again, and their next posters must not find the mark of this lap. It is cleared
-  // behind the fence here, which would wait for it.
+  // are posted to again, and their next posters must not find the mark of this lap. The fence here
+  // comes first, since it would wait until the mark is cleared.
   template <class M>
   GDAKIT_DEVICE static std::uint64_t take_up(M& m, const QueueView& queue, std::uint64_t held,
                                              std::uint64_t value) {

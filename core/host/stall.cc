@@ -23,8 +23,8 @@ std::string blame(const StallReport& report) {
            opcode_name(tail.send_opcode()) + ")";
   }
   if (report.completed >= report.posted && report.ready > report.posted) {
-    return "this PE: WQEs are ready that no doorbell has announced; is a batch left open "
-           "(Batch::more)?";
+    return "this PE: slots are ready that no doorbell has announced; is a batch left open "
+           "(Batch::more), or a thread stopped in its post?";
   }
   if (report.completed >= report.posted && report.reserved > report.ready) {
     return "this PE: a thread has reserved slots and not written them";

@@ -37,13 +37,15 @@ std::uint64_t found(HostMachine& m, std::uint32_t depth, std::uint64_t from, std
 class ReadyEnd : public testing::TestWithParam<std::uint32_t> {};
 
 // From the beginning, the middle and the end of a word, on an even and on an odd lap, and across
-// the end of one.
+// the end of one; and where the index outgrows 32 bits, and far behind that.
 TEST_P(ReadyEnd, IsTheFirstSlotThatIsNotReady) {
   const std::uint32_t depth = GetParam();
   const std::uint32_t step = depth <= 256 ? 1 : 29;
   const auto ran = sim::launch({1, 1}, {.workers = 1, .stacks = {}}, [&](HostMachine& m) {
-    for (const std::uint64_t from : {std::uint64_t{0}, std::uint64_t{17}, std::uint64_t{31},
-                                     depth - std::uint64_t{1}, depth + std::uint64_t{45}}) {
+    for (const std::uint64_t from :
+         {std::uint64_t{0}, std::uint64_t{17}, std::uint64_t{31}, depth - std::uint64_t{1},
+          depth + std::uint64_t{45}, (std::uint64_t{1} << 32) - 17,
+          (std::uint64_t{1} << 40) + 31}) {
       for (std::uint64_t ready = 0; ready < depth; ready += step) {
         ASSERT_EQ(found(m, depth, from, from + ready), from + ready) << "from " << from;
       }

@@ -473,6 +473,7 @@ TEST(Describe, BlamesTheSideThatStandsStill) {
   EXPECT_NE(describe(report, 0).find("to blame: the NIC"), std::string::npos);
   report.posted = report.doorbell_record = report.completed = 3;
   EXPECT_NE(describe(report, 0).find("no doorbell has announced"), std::string::npos);
+  EXPECT_NE(describe(report, 0).find("or a thread stopped in its post"), std::string::npos);
   report.ready = 3;
   EXPECT_NE(describe(report, 0).find("reserved slots and not written"), std::string::npos);
   report.completed = 2;
