@@ -82,20 +82,20 @@ def run_moe(program, quick):
     return 0, {"bench": "moe_dispatch", "tables": [table], "notes": []}
 
 
-def run(arguments, folder):
-    """(exit status, reports by program)."""
+def run(arguments, folder, figures):
+    """Exit status; the reports go to `figures` by program."""
     programs = [(path, run_program) for path in find_programs(folder, arguments.filter)]
     for example in (folder / "examples" / "moe_dispatch", folder / "moe_dispatch"):
         if example.is_file() and re.search(arguments.filter, example.name):
             programs.append((example, run_moe))
     if not programs:
-        return f"scripts/bench: there is no benchmark of the GPU in {folder}", {}
-    results, statuses = {}, set()
+        return f"scripts/bench: there is no benchmark of the GPU in {folder}"
+    statuses = set()
     for path, act in programs:
         status, report = act(path, arguments.quick)
         statuses.add(status)
         if status not in (0, NO_GPU):
             print(f"{path.name} failed with status {status}", file=sys.stderr)
         if report is not None:
-            results[path.name] = report
-    return (1 if statuses - {0, NO_GPU} else max(statuses)), results
+            figures.add(path.name, report)
+    return 1 if statuses - {0, NO_GPU} else max(statuses)

@@ -72,6 +72,14 @@ class PrebuiltPrograms(unittest.TestCase):
         self.assertIn("broken", run.stdout)
         self.assertEqual(list(self.figures()["results"]), ["some_bench"])
 
+    def test_a_run_that_is_ended_keeps_what_it_has_measured(self):
+        self.program("a_bench", WRITES)
+        self.program("b_bench", "#!/bin/sh\nkill -INT $PPID; exec sleep 60\n")
+        run = self.run_bench()
+        self.assertEqual((run.returncode, run.stderr), (1, "scripts/bench: interrupted\n"))
+        self.assertEqual(list(self.figures()["results"]), ["a_bench"])
+        self.assertIn("Figures:", run.stdout)
+
     def test_without_a_gpu_it_says_so_and_writes_nothing(self):
         self.program("a_bench", "#!/bin/sh\necho a_bench: skipped, no GPU; exit 77\n")
         run = self.run_bench()
