@@ -78,8 +78,10 @@ TEST_P(Launcher, EndsTheJobWithThePeThatIsKilled) {
   EXPECT_EQ(pids, 4);
 }
 
-// nvshmem_global_exit, by the last PE, while the others wait for it without end.
+// nvshmem_global_exit, by the last PE, while the others wait for it without end. Where the launcher
+// lets them wait, as srun does, they end by their watchdog.
 TEST_P(Launcher, EndsTheJobThatOnePeGivesUp) {
+  const Variable watchdog("GDAKIT_WATCHDOG", "5");
   for (const char* const where : {"host", "kernel"}) {
     if (!run(3, {GDAKIT_EXIT_PE, "7", where})) GTEST_SKIP() << why_not_;
     // torchrun has a status of its own for every failure.
