@@ -16,6 +16,7 @@ using testing::HasSubstr;
 using testing::StartsWith;
 
 constexpr const char* kLitmus = GDAKIT_SOURCES "/tests/litmus/hand/MP-fence-sys.litmus";
+constexpr const char* kNicLitmus = GDAKIT_SOURCES "/tests/world/litmus/cqe-bytes.niclitmus";
 
 Outcome to(const std::string& redirection, const std::string& words) {
   return command({"sh", "-c", "exec " GDAKIT_COMMAND " " + words + " " + redirection});
@@ -23,15 +24,20 @@ Outcome to(const std::string& redirection, const std::string& words) {
 
 std::vector<std::string> commands() {
   const std::string litmus = std::string("litmus ") + kLitmus;
+  const std::string nic_litmus = std::string("litmus ") + kNicLitmus;
   return {"--version",
           "--help",
+          "help run",
           "info",
+          "info --brief",
           "info --json",
           "explore --list",
           "explore put-quiet --schedules 2",
           "explore put-quiet --schedules 2 --json -",
           litmus,
-          litmus + " --json"};
+          litmus + " --json",
+          nic_litmus,
+          nic_litmus + " --json"};
 }
 
 TEST(Output, ThatCannotBeWrittenIsAFailureOfEveryCommand) {
@@ -42,6 +48,16 @@ TEST(Output, ThatCannotBeWrittenIsAFailureOfEveryCommand) {
     EXPECT_THAT(full.errors, HasSubstr(words[0] == '-' ? "gdakit: " : "gdakit " + command + ": "));
     EXPECT_THAT(full.errors, EndsWith("stdout cannot be written: No space left on device\n"));
     EXPECT_EQ(to(">/dev/null", words).status, 0) << words;
+  }
+}
+
+TEST(Output, ThatCannotBeWrittenIsAFailureOfMutants) {
+  if (kThreadSanitizer) GTEST_SKIP() << "one thread runs every scenario once: that takes long";
+  for (const std::string format : {"", " --json"}) {
+    const std::string words = "mutants --only WqeBeforeDoorbellRecord --executions 60" + format;
+    const Outcome full = to(">/dev/full", words);
+    EXPECT_EQ(full.status, 1);
+    EXPECT_EQ(full.errors, "gdakit mutants: stdout cannot be written: No space left on device\n");
   }
 }
 
