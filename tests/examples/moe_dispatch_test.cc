@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 
+#include "core/base/annotate.h"
 #include "tests/examples/program.h"
 
 namespace gdakit {
@@ -121,6 +122,25 @@ TEST_F(MoeDispatch, AProxyMayRingOrPost) {
   for (const std::string handler : {"proxy", "commands"}) {
     const std::string set = "GDAKIT_NIC_HANDLER=" + handler + " ";
     expect_verified(test::run(set + MOE_DISPATCH " --pes 2" + small()), 61, 32, 8);
+  }
+}
+
+// Each PE for more than two watchdogs, amid its steps; its peer waits for it.
+TEST_F(MoeDispatch, GoesOnBehindAPeThatWasStopped) {
+  if (GDAKIT_ASAN || GDAKIT_TSAN) GTEST_SKIP() << "the job would take minutes";
+  std::string words;
+  for (int i = 0; i < 4000; ++i) words += "word" + std::to_string(i % 500) + " ";
+  const test::TemporaryFile text(words);
+  const std::string stop = "(sleep 1; kill -STOP $$; sleep 11; kill -CONT $$) & ";
+  for (const std::string stopped : {"0", "1"}) {
+    const Outcome outcome = test::run(
+        "GDAKIT_WATCHDOG=5 " GDAKIT " run --no-prefix -n 2 sh -c '[ $GDAKIT_RANK = " + stopped +
+        " ] && { " + stop + "}; exec " MOE_DISPATCH " --text " + text.path() + "'");
+    EXPECT_EQ(outcome.status, 0) << outcome.errors;
+    EXPECT_EQ(outcome.last_line(), verified(4000, 32, 8)) << outcome.output;
+    EXPECT_THAT(outcome.errors, HasSubstr("PE " + stopped + " (process "));
+    EXPECT_THAT(outcome.errors, HasSubstr("PE " + stopped + " goes on after 1"));
+    EXPECT_THAT(outcome.errors, Not(HasSubstr("stalled")));
   }
 }
 
