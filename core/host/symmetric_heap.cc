@@ -23,7 +23,9 @@ Result<std::vector<Be32>> keys_of(const Result<std::vector<ChunkOffer>>& offers)
   std::vector<Be32> keys;
   for (std::size_t pe = 0; pe < offers->size(); ++pe) {
     if ((*offers)[pe].made == 0) {
-      return Error(Code::exhausted, "PE " + std::to_string(pe) + " could not grow its heap");
+      const std::string other = "PE " + std::to_string(pe);
+      return Error(Code::exhausted, other + " could not grow its heap; what " + other +
+                                        " says names the cause and the remedy");
     }
     keys.push_back((*offers)[pe].rkey);
   }
