@@ -82,6 +82,24 @@ struct PartlyBatch {
   }
 };
 
+// A batch that the NIC carries ends with a put that is refused: PE 1 gets what was in it all the
+// same.
+struct RefusedBatch {
+  const Witness* witness;
+  Word* stranger;  // in no symmetric heap
+  Word* data;
+  Word* sum;
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    if (pe.my_pe() == 0) {
+      witness->expect(pe.atomic_add(sum, Word{1}, 1, Batch::more).ok(), "atomic_add is taken");
+      witness->expect(!pe.put_nbi(stranger, data, 1, 1).ok(), "put_nbi is refused");
+    } else if (pe.my_pe() == 1) {
+      witness->expect(pe.wait_until(sum, Compare::eq, 1).ok(), "the word comes");
+    }
+  }
+};
+
 // One thread puts by two handles of one queue, whose order fence keeps, and by one of another
 // queue, which quiet completes.
 struct SeveralHandles {
@@ -250,6 +268,18 @@ WorldPointer partly_batch(const SubjectOptions& options) {
   auto* sums = world->allocate<Word>("sums", 3, RegionKind::signal);
   auto* seen = world->allocate<Word>("seen", 2, RegionKind::signal);
   world->launch({.blocks = 1, .threads = 1}, PartlyBatch{world->witness(), data, sums, seen});
+  return world;
+}
+
+WorldPointer refused_batch(const SubjectOptions& options) {
+  static Word stranger = 0;
+  WorldOptions world_options = options_for(options);
+  world_options.pes = 3;
+  world_options.expect_quiet = false;  // the misuse is reported
+  auto world = world_of("refused", world_options, Reached::partly);
+  auto* data = world->allocate<Word>("data", 1);
+  auto* sum = world->allocate<Word>("sum", 1, RegionKind::signal);
+  world->launch({.blocks = 1, .threads = 1}, RefusedBatch{world->witness(), &stranger, data, sum});
   return world;
 }
 

@@ -190,6 +190,8 @@ constexpr ScenarioEntry kScenarios[] = {
      make<s::batch_ends, kNic>},
     {"partly-batch", "Batches begin through the NIC and end directly, beside a PE with NIC alone.",
      make<s::partly_batch>},
+    {"partly-refused", "A batch through the NIC ends with a refused put, beside direct peers.",
+     make<s::refused_batch>},
     {"several-handles", "One thread puts by handles of one queue, and by one of another.",
      make<s::several_handles>},
     {"exclusive-groups", "A block and a warp on exclusive queues put, get and lock.",

@@ -118,6 +118,7 @@ WorldPointer mixed_fetch(const SubjectOptions& options);
 // handles.cc: batches and their ends, exclusive handles, several handles of one thread
 WorldPointer batch_ends(const SubjectOptions& options, Reached reached = Reached::through_nic);
 WorldPointer partly_batch(const SubjectOptions& options);
+WorldPointer refused_batch(const SubjectOptions& options);
 WorldPointer several_handles(const SubjectOptions& options);
 WorldPointer exclusive_groups(const SubjectOptions& options);
 WorldPointer exclusive_fetch(const SubjectOptions& options);
