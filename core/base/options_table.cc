@@ -253,8 +253,9 @@ constexpr OptionRow kTable[] = {
      false, parse_seconds<&Options::watchdog, 0>, seconds_text<&Options::watchdog>},
     {"GDAKIT_NIC_TIMEOUT", "time", "s", "seconds, from 0 to 1000; 0 waits for ever",
      "How long a NIC sends again to a peer's NIC that does not answer before it breaks the queue; "
-     "each try's time is rounded up to 4.096 us * 2^n. A peer on this host that is stopped or slow "
-     "is waited for as long as its process lives (GDAKIT_WATCHDOG).",
+     "each try's time is rounded up to 4.096 us * 2^n. A peer on this host that has yet to read "
+     "what was sent, as a stopped one, is waited for as long as its process lives "
+     "(GDAKIT_WATCHDOG).",
      false, parse_seconds<&Options::nic_timeout, 0, 1'000'000>,
      seconds_text<&Options::nic_timeout>},
     {"GDAKIT_QUEUE_DEPTH", "integer", "WQEBBs", "a power of two from 64 to 32768",
