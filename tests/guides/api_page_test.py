@@ -134,7 +134,36 @@ def listed(section):
                 call = ""
 
 
+def enumerators(path, name):
+    text = without_comments((ROOT / path).read_text(encoding="utf-8"))
+    body = re.search(rf"enum class {name}\b[^{{]*{{([^}}]*)}}", text)[1]
+    return {word.strip() for word in body.split(",") if word.strip()}
+
+
+def first_cells(heading):
+    """The first column of the table whose head begins with `heading`."""
+    lines = PAGE.read_text(encoding="utf-8").split("\n")
+    [begin] = [i for i, line in enumerate(lines) if line.startswith(f"| {heading} |")]
+    for line in lines[begin + 2:]:
+        if not line.startswith("|"):
+            return
+        yield line.split(" |")[0].strip("| ")
+
+
 class ApiPage(unittest.TestCase):
+    def test_lists_each_status_and_each_error_code(self):
+        for name, path in (("StatusCode", "device/status.h"), ("Code", "core/base/result.h")):
+            with self.subTest(name):
+                here = [cell.strip("`") for cell in first_cells(f"`{name}`")]
+                self.assertEqual(sorted(here), sorted(enumerators(path, name)))
+
+    def test_lists_calls_of_a_machine_that_every_machine_has(self):
+        concept = (ROOT / "device/machine_concept.h").read_text(encoding="utf-8")
+        calls = re.findall(r"`(\w+)\(", " ".join(first_cells("call | what it does")))
+        self.assertGreater(len(calls), 8)
+        for call in calls:
+            self.assertIn(f"m.{call}(", concept, call)
+
     def test_lists_each_public_call_as_it_is_declared(self):
         for section in SECTIONS:
             with self.subTest(section):
