@@ -287,23 +287,15 @@ class NotingBackend final : public test::LimitedBackend {
 };
 
 // PE 1's backend makes `queues` queues, PE 0's any number.
-class NotingProvider final : public BackendProvider {
+class NotingProvider final : public test::WrappingProvider {
  public:
-  explicit NotingProvider(int queues) : queues_(queues) {}
-  Result<std::unique_ptr<Backend>> open(const Options& options, Bootstrap& bootstrap,
-                                        MemoryProvider& memory) override {
-    Result<std::unique_ptr<Backend>> inner = inner_->open(options, bootstrap, memory);
-    if (!inner) return inner;
-    const int pe = bootstrap.rank();
-    return std::unique_ptr<Backend>(std::make_unique<NotingBackend>(
-        std::move(*inner), pe == 1 ? queues_ : 1'000'000, notes[static_cast<std::size_t>(pe)]));
-  }
+  explicit NotingProvider(int queues)
+      : WrappingProvider([this, queues](auto inner, int pe) {
+          return std::make_unique<NotingBackend>(std::move(inner), pe == 1 ? queues : 1'000'000,
+                                                 notes[static_cast<std::size_t>(pe)]);
+        }) {}
 
   std::array<std::vector<std::string>, 2> notes;
-
- private:
-  int queues_;
-  std::unique_ptr<BackendProvider> inner_ = *make_backend_provider({}, JobKind::in_process);
 };
 
 TEST(Context, AddsAllQueuesOrNoneOnEveryPe) {

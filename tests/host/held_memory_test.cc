@@ -34,21 +34,6 @@ class HoldingBackend final : public test::LimitedBackend {
   Held held_;
 };
 
-class HoldingProvider final : public BackendProvider {
- public:
-  explicit HoldingProvider(Held held) : held_(held) {}
-  Result<std::unique_ptr<Backend>> open(const Options& options, Bootstrap& bootstrap,
-                                        MemoryProvider& memory) override {
-    Result<std::unique_ptr<Backend>> inner = inner_->open(options, bootstrap, memory);
-    if (!inner) return inner.error();
-    return std::unique_ptr<Backend>(std::make_unique<HoldingBackend>(std::move(*inner), held_));
-  }
-
- private:
-  Held held_;
-  std::unique_ptr<BackendProvider> inner_ = *make_backend_provider({}, JobKind::in_process);
-};
-
 bool is_mapped(std::uintptr_t address) {
   constexpr std::uintptr_t kPage = 4096;
   unsigned char in_memory = 0;
@@ -62,7 +47,8 @@ struct Places {
 
 // Where they were on PE 0 of a job that has ended.
 Places after_a_job(Held held) {
-  HoldingProvider provider(held);
+  test::WrappingProvider provider(
+      [held](auto inner, int) { return std::make_unique<HoldingBackend>(std::move(inner), held); });
   Places places;
   expect_job(2, job_options(), provider, [&](Context& c) -> Result<void> {
     auto word = c.allocate<std::uint64_t>(1);

@@ -45,25 +45,33 @@ class LimitedBackend : public Backend {
   BackendLimits limits_;
 };
 
-class LimitedProvider final : public BackendProvider {
+// Wraps the backend of each PE of a job within this process.
+class WrappingProvider : public BackendProvider {
  public:
-  explicit LimitedProvider(BackendLimits limits)
-      : LimitedProvider([limits](int) { return limits; }) {}
-  // With limits for each PE.
-  explicit LimitedProvider(std::function<BackendLimits(int)> limits_of)
-      : limits_of_(std::move(limits_of)) {}
+  using Wrap = std::function<std::unique_ptr<Backend>(std::unique_ptr<Backend> inner, int pe)>;
+  explicit WrappingProvider(Wrap wrap) : wrap_(std::move(wrap)) {}
 
   Result<std::unique_ptr<Backend>> open(const Options& options, Bootstrap& bootstrap,
                                         MemoryProvider& memory) override {
     Result<std::unique_ptr<Backend>> inner = inner_->open(options, bootstrap, memory);
     if (!inner) return inner.error();
-    return std::unique_ptr<Backend>(
-        std::make_unique<LimitedBackend>(std::move(*inner), limits_of_(bootstrap.rank())));
+    return wrap_(std::move(*inner), bootstrap.rank());
   }
 
  private:
   std::unique_ptr<BackendProvider> inner_ = *make_backend_provider({}, JobKind::in_process);
-  std::function<BackendLimits(int)> limits_of_;
+  Wrap wrap_;
+};
+
+class LimitedProvider final : public WrappingProvider {
+ public:
+  explicit LimitedProvider(BackendLimits limits)
+      : LimitedProvider([limits](int) { return limits; }) {}
+  // With limits for each PE.
+  explicit LimitedProvider(std::function<BackendLimits(int)> limits_of)
+      : WrappingProvider([limits_of = std::move(limits_of)](auto inner, int pe) {
+          return std::make_unique<LimitedBackend>(std::move(inner), limits_of(pe));
+        }) {}
 };
 
 }  // namespace gdakit::test
