@@ -12,6 +12,7 @@ constexpr std::uint32_t kMaxLogCqEntries = 22;
 constexpr std::uint32_t kMaxLogQueue = 15;
 constexpr std::uint32_t kMaxLogReads = 7;
 constexpr std::uint32_t kMaxTimeoutCode = 31;
+constexpr std::uint32_t kMaxLogMessage = 30;  // as ConnectX says; at any MTU fewer PSNs than half
 constexpr std::uint32_t kMaxRetries = 7;
 
 Error invalid(std::string message) { return Error(Code::invalid_argument, std::move(message)); }
@@ -215,11 +216,11 @@ Result<> Engine::check_transition(const Qp& qp, const QpModify& modify) const {
   }
   if (to == QpState::rtr) {
     if (modify.log_rra_max > kMaxLogReads || modify.min_rnr_nak > kMaxTimeoutCode ||
-        modify.log_msg_max > 31 || modify.next_receive_psn > kPsnMask ||
+        modify.log_msg_max > kMaxLogMessage || modify.next_receive_psn > kPsnMask ||
         modify.remote_qpn > 0xffffff) {
       return invalid(
-          "modify_qp: to rtr, log_rra_max is at most 7, min_rnr_nak and log_msg_max at "
-          "most 31, PSN and QPN 24 bits");
+          "modify_qp: to rtr, log_rra_max is at most 7, min_rnr_nak at most 31, log_msg_max at "
+          "most 30, PSN and QPN 24 bits");
     }
   }
   if (to == QpState::rts) {

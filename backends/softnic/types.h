@@ -117,7 +117,7 @@ struct QpModify {
   std::uint32_t next_receive_psn = 0;
   std::uint8_t log_rra_max = 4;  // 2^n reads and atomics that the peer may have outstanding, n <= 7
   std::uint8_t min_rnr_nak = 12;  // RNR timer code that the peer is told
-  std::uint8_t log_msg_max = 30;  // longest message, n <= 31
+  std::uint8_t log_msg_max = 30;  // longest message, n <= 30
 
   // rts
   std::uint32_t next_send_psn = 0;

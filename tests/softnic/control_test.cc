@@ -152,7 +152,7 @@ TEST_F(ControlTest, AttributesOutOfRangeAreRefused) {
   };
   refused(QpState::rtr, [](QpModify& m) { m.log_rra_max = 8; });
   refused(QpState::rtr, [](QpModify& m) { m.min_rnr_nak = 32; });
-  refused(QpState::rtr, [](QpModify& m) { m.log_msg_max = 32; });
+  refused(QpState::rtr, [](QpModify& m) { m.log_msg_max = 31; });
   refused(QpState::rtr, [](QpModify& m) { m.next_receive_psn = 1 << 24; });
   refused(QpState::rtr, [](QpModify& m) { m.remote_qpn = 1 << 24; });
   refused(QpState::rts, [](QpModify& m) { m.log_sra_max = 8; });
