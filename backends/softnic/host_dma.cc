@@ -1,5 +1,7 @@
 #include "backends/softnic/host_dma.h"
 
+#include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "core/base/annotate.h"
@@ -31,28 +33,30 @@ bool store_word(std::byte* to, const void* from) {
   return true;
 }
 
-// memcpy by words that ThreadSanitizer knows to be atomic: threads may poll what is being written.
-// The last word is a release, so that whoever sees it by an acquire has seen the rest.
-[[maybe_unused]] void copy_polled(std::byte* to, const std::byte* from, std::size_t size) {
-  std::size_t at = 0;
-  while (at < size) {
-    const int order = size - at <= sizeof(std::uint64_t) ? __ATOMIC_RELEASE : __ATOMIC_RELAXED;
-    if (aligned<std::uint64_t>(to + at) && size - at >= sizeof(std::uint64_t)) {
-      std::uint64_t word;
-      if (aligned<std::uint64_t>(from + at)) {
-        word = __atomic_load_n(reinterpret_cast<const std::uint64_t*>(from + at), __ATOMIC_RELAXED);
-      } else {
-        std::memcpy(&word, from + at, sizeof word);
-      }
-      __atomic_store_n(reinterpret_cast<std::uint64_t*>(to + at), word, order);
-      at += sizeof word;
-    } else {
-      const auto byte =
-          __atomic_load_n(reinterpret_cast<const unsigned char*>(from + at), __ATOMIC_RELAXED);
-      __atomic_store_n(reinterpret_cast<unsigned char*>(to + at), byte, order);
-      ++at;
+// By the largest aligned words that fit, from the first byte to the last. Each is a release, so
+// that whoever sees it by an acquire has seen the bytes before it.
+void move_ascending(std::byte* to, const std::byte* from, std::size_t size) {
+  while (size != 0) {
+    std::size_t word = std::min<std::size_t>(std::bit_floor(size), sizeof(std::uint64_t));
+    while (reinterpret_cast<std::uintptr_t>(to) % word != 0) word /= 2;
+    switch (word) {
+      case 8: store_word<std::uint64_t>(to, from); break;
+      case 4: store_word<std::uint32_t>(to, from); break;
+      case 2: store_word<std::uint16_t>(to, from); break;
+      default: store_word<std::uint8_t>(to, from); break;
     }
+    to += word;
+    from += word;
+    size -= word;
   }
+}
+
+// The last byte becomes visible last: clients poll it to learn that a message is there.
+void move_in_order(std::byte* to, const std::byte* from, std::size_t size) {
+  const std::size_t into_word = (reinterpret_cast<std::uintptr_t>(to) + size - 1) % 8;
+  const std::size_t tail = std::min(size, into_word + 1);
+  std::memmove(to, from, size - tail);
+  move_ascending(to + size - tail, from + size - tail, tail);
 }
 
 void move_bytes(std::byte* to, const std::byte* from, std::size_t size) {
@@ -73,9 +77,9 @@ void move_bytes(std::byte* to, const std::byte* from, std::size_t size) {
     default: break;
   }
   if constexpr (kThreadSanitizer) {
-    copy_polled(to, from, size);
+    move_ascending(to, from, size);  // words that it knows to be atomic, since threads poll them
   } else {
-    std::memmove(to, from, size);
+    move_in_order(to, from, size);
   }
 }
 
@@ -121,7 +125,7 @@ DmaOp HostDma::read(void* to, DmaAddress from, std::size_t size) {
     default: break;
   }
   if constexpr (kThreadSanitizer) {
-    copy_polled(static_cast<std::byte*>(to), place, size);
+    move_ascending(static_cast<std::byte*>(to), place, size);
   } else {
     std::memcpy(to, place, size);
   }

@@ -10,6 +10,8 @@
 
 #include <gtest/gtest.h>
 
+#include "core/base/annotate.h"
+
 namespace gdakit::softnic {
 namespace {
 
@@ -51,6 +53,32 @@ TEST(HostDma, AFlagIsSeenAfterWhatWasWrittenBefore) {
     while (__atomic_load_n(&flag, __ATOMIC_ACQUIRE) != 0) std::this_thread::yield();
   }
   reader.join();
+}
+
+// Clients poll the last word of a message.
+TEST(HostDma, TheLastWordIsSeenLast) {
+  HostDma dma;
+  constexpr std::uint32_t kRounds = kThreadSanitizer ? 100'000 : 10'000'000;
+  constexpr std::size_t kWords = 64;
+  alignas(64) std::array<std::uint32_t, kWords> place{};
+  alignas(64) std::array<std::uint32_t, kWords> source{};
+  std::atomic<bool> reading{false};
+  std::atomic<std::uint64_t> older{0};
+  std::thread reader([&] {
+    std::uint32_t last = 0;
+    while (last != kRounds) {
+      last = __atomic_load_n(&place[kWords - 1], __ATOMIC_ACQUIRE);
+      for (std::uint32_t& word : place) older += __atomic_load_n(&word, __ATOMIC_RELAXED) < last;
+      reading = true;
+    }
+  });
+  while (!reading) std::this_thread::yield();
+  for (std::uint32_t round = 1; round <= kRounds; ++round) {
+    source.fill(round);
+    dma.copy(host_address(place.data()), host_address(source.data()), sizeof source);
+  }
+  reader.join();
+  EXPECT_EQ(older, 0u);
 }
 
 TEST(HostDma, ACqeIsWholeOnceItsTailIsSeen) {
