@@ -27,6 +27,9 @@ struct Resolved {
 class KeyTable {
  public:
   static constexpr std::uint32_t kMaxIndices = 1u << 24;
+  // Keys of smaller indices mean something by themselves, as 0x100, which ends a receive WQE's
+  // list.
+  static constexpr std::uint32_t kFirstIndex = 16;
   static constexpr std::size_t kRestingIndices = 4096;
 
   Result<MemoryKey> add(const MrAttributes& attributes);
@@ -75,7 +78,7 @@ class KeyTable {
 
   Result<std::uint32_t> take_index();
 
-  std::vector<Entry> entries_{1};  // index 0 is never given out
+  std::vector<Entry> entries_ = std::vector<Entry>(kFirstIndex);
   std::deque<std::uint32_t> resting_;
 };
 

@@ -82,6 +82,14 @@ TEST_F(KeyTableTest, RefusesUnknownIndexAndWrongVariant) {
   EXPECT_EQ(fault(0x10000, 8), KeyFault::unknown_key);
 }
 
+TEST_F(KeyTableTest, GivesOutNoKeyThatMeansSomethingByItself) {
+  KeyTable fresh;
+  MrAttributes mr = region();
+  mr.variant = 0;
+  constexpr MemoryKey kEndOfList = 0x100;  // of a receive WQE's data segments
+  EXPECT_GT(*fresh.add(mr), kEndOfList);
+}
+
 TEST_F(KeyTableTest, TranslatesZeroBasedAndShiftedRegions) {
   MrAttributes zero = region();
   zero.start = 0;
