@@ -118,7 +118,7 @@ class RingReader {
   bool refresh() {
     if (broken_) return false;
     tail_ = indices_->tail.load(std::memory_order_acquire);
-    if (tail_ - retired_ > slots_) mark_broken();
+    if (tail_ - retired_ > slots_ || tail_ - retired_ < next_ - retired_) mark_broken();
     return next_ != tail_;
   }
 

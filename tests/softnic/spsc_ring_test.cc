@@ -63,6 +63,19 @@ TEST(SpscRing, ATailThatCannotBeBreaksTheReader) {
   }
 }
 
+TEST(SpscRing, ATailThatGoesBackBreaksTheReader) {
+  RingIndices indices;
+  RingReader reader(&indices, 16);
+  indices.tail.store(5);
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_TRUE(reader.peek());
+    reader.advance();
+  }
+  indices.tail.store(2);
+  EXPECT_FALSE(reader.peek());
+  EXPECT_TRUE(reader.broken());
+}
+
 TEST(SpscRing, AHeadThatCannotBeBreaksTheWriter) {
   RingIndices indices;
   RingWriter writer(&indices, 4);
