@@ -139,6 +139,10 @@ Responder::Step Responder::begin_write(Qp& qp, const PacketHeader& header) {
 Responder::Step Responder::write(Qp& qp, const Packet& packet, DmaOp& op) {
   const PacketHeader& header = packet.header;
   ReceiveSide& receive = qp.receive;
+  // First, so that what is wrong with the message is told by the receive WQE that it takes.
+  Step acquired = Step::done;
+  if (has_immediate(header.opcode)) acquired = acquire_receive(qp);
+  if (acquired == Step::again) return acquired;
   if (starts_message(header.opcode)) {
     const Step begun = begin_write(qp, header);
     if (begun != Step::done) return begun;
@@ -150,10 +154,7 @@ Responder::Step Responder::write(Qp& qp, const Packet& packet, DmaOp& op) {
   if (size > receive.remaining || (last && size != receive.remaining)) {
     return refuse(qp, Acknowledge::nak_invalid_request, kRemoteInvalidRequest);
   }
-  if (has_immediate(header.opcode)) {
-    const Step acquired = acquire_receive(qp);
-    if (acquired != Step::done) return acquired;
-  }
+  if (acquired != Step::done) return acquired;
   if (size != 0) {
     // Looked up with each packet: the key may have gone since the first.
     const Resolved place = core_.keys.resolve(receive.rkey, qp.attributes.pd, qp.number,

@@ -11,6 +11,17 @@ namespace {
 
 constexpr std::uint32_t kFlushesPerTurn = 64;
 constexpr MemoryKey kEndOfList = 0x100;  // the lkey behind the last data segment of a receive WQE
+constexpr Fault kFlushed{format::Syndrome::flushed, format::vendor::flushed};
+
+// How the receive side calls what it has refused. The peer is told the same by a NAK, and calls it
+// the remote side's.
+Fault as_responder(Fault fault) {
+  switch (fault.syndrome) {
+    case format::Syndrome::remote_access: return {format::Syndrome::local_access, 0};
+    case format::Syndrome::remote_invalid_request: return {format::Syndrome::local_qp_operation, 0};
+    default: return fault;
+  }
+}
 
 }  // namespace
 
@@ -105,10 +116,9 @@ Turn Responder::flush(Qp& qp) {
     return turn;
   }
   for (std::uint32_t i = 0; i < kFlushesPerTurn && receive.consumer != receive.producer; ++i) {
-    // The WQE that a message had begun to fill carries the error that broke the queue.
+    // The WQE that a message had taken carries the error that broke the queue.
     const bool broken = receive.loaded && receive.fault;
-    const Fault fault =
-        broken ? receive.fault : Fault{format::Syndrome::flushed, format::vendor::flushed};
+    const Fault fault = broken ? as_responder(receive.fault) : kFlushed;
     format::Cqe64 cqe = make_error_cqe(qp, format::CqeOpcode::responder_error,
                                        static_cast<std::uint16_t>(receive.consumer), 0, fault);
     if (!core_.post_cqe(*qp.receive_cq, cqe)) {

@@ -14,6 +14,7 @@ std::string WatchedCq::check_error(const format::Cqe64& cqe) {
     case Syndrome::local_protection:
     case Syndrome::flushed:
     case Syndrome::bad_response:
+    case Syndrome::local_access:
     case Syndrome::remote_invalid_request:
     case Syndrome::remote_access:
     case Syndrome::remote_operation:

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/softnic/engine_rig.h"
+#include "tests/softnic/lossy_wire.h"
 
 namespace gdakit::softnic::test {
 namespace {
@@ -161,6 +162,61 @@ TEST(ReceiveFaults, BlameAReceiveWqeWithABadKey) {
   ASSERT_TRUE(rig.run());
   EXPECT_EQ(syndrome_of(*rig.a.send_cq.poll()), Syndrome::remote_operation);
   EXPECT_EQ(syndrome_of(*rig.b.receive_cq.poll()), Syndrome::local_protection);
+}
+
+TEST(ReceiveFaults, BlameTheReceiveWqeThatAWriteWithImmediateToABadKeyTakes) {
+  EngineRig rig;
+  for (int i = 0; i < 2; ++i) rig.b.post_receive({});
+  Wqe wqe = write_wqe(rig, 64, 0, 8);
+  wqe.opcode = Opcode::rdma_write_imm;
+  wqe.body[0] = format::to_segment(format::remote_address(rig.b.heap_address(64), Be32{0xdead00}));
+  rig.a.post(wqe);
+  rig.a.ring();
+  ASSERT_TRUE(rig.run());
+  EXPECT_EQ(syndrome_of(*rig.a.send_cq.poll()), Syndrome::remote_access);
+  const auto cqes = rig.b.receive_cq.poll_all();
+  ASSERT_EQ(cqes.size(), 2u);
+  EXPECT_EQ(opcode_of(cqes[0]), CqeOpcode::responder_error);
+  EXPECT_EQ(syndrome_of(cqes[0]), Syndrome::local_access);
+  EXPECT_EQ(syndrome_of(cqes[1]), Syndrome::flushed);
+}
+
+TEST(ReceiveFaults, BlameTheReceiveWqeOfAWriteWithImmediateWhoseKeyGoesAway) {
+  int sent = 0;
+  RigOptions options;
+  options.wire.mtu = 256;
+  options.path.ack_timeout = 5;
+  options.wrap_wire = [&sent](std::unique_ptr<Wire> wire, int side) -> std::unique_ptr<Wire> {
+    if (side == 1) return wire;
+    return std::make_unique<LossyWire>(
+        std::move(wire), Losses{.drop = [&sent](const Packet&) { return ++sent == 2; }});
+  };
+  EngineRig rig(options);
+  rig.b.post_receive({});
+  Wqe wqe = write_wqe(rig, 64, 0, 512);
+  wqe.opcode = Opcode::rdma_write_imm;
+  rig.a.post(wqe);
+  rig.a.ring();
+  ASSERT_TRUE(rig.run());  // the first of two packets has arrived
+  ASSERT_TRUE(rig.b.engine.dereg_mr(rig.b.key));
+  ASSERT_TRUE(rig.run_until([&] { return rig.a.info().state == QpState::err; }));
+  ASSERT_TRUE(rig.run());
+  EXPECT_EQ(syndrome_of(*rig.a.send_cq.poll()), Syndrome::remote_access);
+  EXPECT_EQ(syndrome_of(*rig.b.receive_cq.poll()), Syndrome::local_access);
+}
+
+TEST(ReceiveFaults, CallAMessageThatCannotBeAnOperationThatIsNone) {
+  RigOptions options;
+  options.qp_access = Access::remote_read;
+  EngineRig rig(options);
+  rig.b.post_receive({});
+  Wqe wqe = write_wqe(rig, 64, 0, 8);
+  wqe.opcode = Opcode::rdma_write_imm;
+  rig.a.post(wqe);
+  rig.a.ring();
+  ASSERT_TRUE(rig.run());
+  EXPECT_EQ(syndrome_of(*rig.a.send_cq.poll()), Syndrome::remote_invalid_request);
+  EXPECT_EQ(syndrome_of(*rig.b.receive_cq.poll()), Syndrome::local_qp_operation);
 }
 
 TEST(BadResponse, IsAnAnswerThatDoesNotFitItsQuestion) {
