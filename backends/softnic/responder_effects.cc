@@ -88,10 +88,17 @@ Turn Responder::run_effects(Qp& qp) {
   return turn;
 }
 
-// Refuses a READ that is partly answered, and forgets what was asked after it.
+// Refuses a READ that is partly answered, and forgets what was asked after it. The receive WQEs
+// that this took are there again, to be flushed.
 void Responder::refuse_read(Qp& qp, std::uint32_t psn, Acknowledge nak, Fault fault) {
   ReceiveSide& receive = qp.receive;
-  receive.effects.truncate(receive.effects.head());
+  Fifo<Effect>& effects = receive.effects;
+  for (std::uint64_t number = effects.head(); number != effects.tail(); ++number) {
+    if (!effects[number].has_cqe) continue;
+    --receive.consumer;
+    receive.loaded = false;
+  }
+  effects.truncate(effects.head());
   receive.pending_reads = 0;
   receive.expected_psn = psn;
   refuse(qp, nak, fault);

@@ -136,6 +136,30 @@ TEST(RemoteInvalidRequest, AnswersSendsToAQueuePairWithoutReceiveQueue) {
                Syndrome::remote_invalid_request);
 }
 
+// What a SEND behind the READ had done is forgotten with it, but not its receive WQE.
+TEST(RemoteAccess, AReadThatFailsHalfWayTakesNoReceiveWqesWithIt) {
+  RigOptions options;
+  options.wire.slots = 2;
+  options.wire.mtu = 256;
+  EngineRig rig(options);
+  for (int i = 0; i < 4; ++i) {
+    rig.b.post_receive({format::data(rig.b.heap_address(0), Be32{rig.b.key}, 64)});
+  }
+  rig.a.post(read_wqe(rig, 0, 0, 100'000));
+  rig.a.post({.opcode = Opcode::send, .body = {rig.a.data(0, 8)}});
+  rig.a.ring();
+  for (int i = 0; i < 20; ++i) rig.step();
+  ASSERT_TRUE(rig.b.engine.dereg_mr(rig.b.key));
+  ASSERT_TRUE(rig.run());
+  EXPECT_EQ(syndrome_of(*rig.a.send_cq.poll()), Syndrome::remote_access);
+  const auto cqes = rig.b.receive_cq.poll_all();
+  ASSERT_EQ(cqes.size(), 4u);
+  for (std::uint16_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(syndrome_of(cqes[i]), Syndrome::flushed);
+    EXPECT_EQ(cqes[i].wqe_counter, i);
+  }
+}
+
 TEST(ReceiveFaults, RefuseAMessageLongerThanTheReceiveWqe) {
   EngineRig rig;
   rig.b.post_receive({format::data(rig.b.heap_address(0), Be32{rig.b.key}, 7)});
