@@ -82,9 +82,9 @@ Fault Requester::decode_at(Qp& qp, std::uint64_t index, const std::uint8_t* wqe)
   place.log_msg_max = qp.path.log_msg_max;
   Request& request = qp.send.request;
   if (const Fault fault = decode(wqe, place, request)) return fault;
-  const bool scatters = has_response_data(request.kind);
-  return resolve_sges(core_.keys, qp.attributes.pd, qp.number,
-                      scatters ? Access::local_write : Access::local_read, request);
+  // Where responses go is looked up as they come: what is wrong at the peer is told first.
+  if (has_response_data(request.kind)) return {};
+  return resolve_sges(core_.keys, qp.attributes.pd, qp.number, Access::local_read, request);
 }
 
 // Makes the cursor's WQE the current request.
