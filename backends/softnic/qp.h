@@ -117,7 +117,7 @@ struct SendSide {
   std::uint64_t blocked_until_ns = 0;  // RNR wait; 0: none
   std::uint32_t retries = 0;
   std::uint32_t rnr_retries = 0;
-  bool gap_seen = false;  // a lost response has been asked for again, and nothing has arrived since
+  bool gap_seen = false;  // a lost packet has been sent or asked for again; no progress since
 };
 
 enum class EffectKind : std::uint8_t { placed, read, atomic, replay };

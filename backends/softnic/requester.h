@@ -78,7 +78,7 @@ class Requester {
   void read_response(Qp& qp, std::uint64_t number, const Packet& packet, DmaOp& op);
   void atomic_response(Qp& qp, std::uint64_t number, const Packet& packet);
   static std::uint64_t first_unanswered(SendSide& send);
-  void response_lost(Qp& qp);
+  void gap_told(Qp& qp);
   Fault scatter(Qp& qp, const Flight& flight, const Packet& packet, std::uint64_t at, DmaOp& op);
   void progress(Qp& qp, std::uint32_t unacked_psn);
   void send_again(Qp& qp);

@@ -57,6 +57,7 @@ void Requester::acknowledge(Qp& qp, const PacketHeader& header) {
   if (send.unacked_psn != header.psn) return;  // an answer before this one is missing
   switch (header.acknowledge) {
     case Acknowledge::rnr_nak: {
+      if (send.blocked_until_ns != 0) return;  // one that the wire has repeated
       const std::uint32_t retries = ++send.rnr_retries;
       if (qp.path.rnr_retry != kRetryForEver && retries > qp.path.rnr_retry) {
         fail_at_psn(qp, header.psn, kRnrRetryExceeded);
@@ -69,7 +70,7 @@ void Requester::acknowledge(Qp& qp, const PacketHeader& header) {
       return;
     }
     case Acknowledge::nak_sequence:
-      if (send.blocked_until_ns == 0) retry(qp, kRetryExceeded);
+      if (send.blocked_until_ns == 0) gap_told(qp);
       return;
     default: fail_at_psn(qp, header.psn, fault_of(header.acknowledge));
   }
@@ -97,16 +98,16 @@ void Requester::acknowledged_before(Qp& qp, std::uint32_t psn) {
     const std::uint32_t needed = psn_add(flight.first_psn, flight.responses);
     if (psn_distance(psn, needed) > 0) {
       progress(qp, needed);
-      response_lost(qp);
+      gap_told(qp);
       return;
     }
   }
   progress(qp, psn);
 }
 
-void Requester::response_lost(Qp& qp) {
-  // More of the responses that came too early may follow; one request for the missing one is
-  // enough.
+// An answer says that a packet was lost, a request or a response. To send again once is enough:
+// more of the responses that came too early may follow, and the wire may repeat a NAK.
+void Requester::gap_told(Qp& qp) {
   if (qp.send.gap_seen) return;
   retry(qp, kRetryExceeded);
   qp.send.gap_seen = true;

@@ -159,6 +159,25 @@ TEST(Retry, LeavesANopThatCompletesWhileTheCursorStandsOnIt) {
   }
 }
 
+// The wire may repeat what it carries: a second copy of a NAK asks for nothing more.
+TEST(Retry, ARepeatedNakCountsOnce) {
+  int sent = 0;
+  RigOptions options;
+  options.path.ack_timeout = 5;
+  options.path.retry_count = 1;
+  options.wrap_wire = [&sent](std::unique_ptr<Wire> wire, int side) -> std::unique_ptr<Wire> {
+    const Losses losses = side == 1 ? Losses{.repeat_percent = 100}
+                                    : Losses{.drop = [&](const Packet&) { return ++sent == 1; }};
+    return std::make_unique<LossyWire>(std::move(wire), losses);
+  };
+  EngineRig rig(options);
+  for (int i = 0; i < 3; ++i) rig.a.post(write_wqe(rig, 0, 0, 8));
+  rig.a.ring();
+  ASSERT_TRUE(rig.run_until([&] { return rig.a.info().send_completed == 3; }));
+  EXPECT_EQ(rig.a.info().state, QpState::rts);
+  EXPECT_EQ(rig.a.engine.counters().retries, 1u);
+}
+
 TEST(Retry, StopsWhenWhatIsSentAgainTurnsOutToBeAcknowledged) {
   int acks = 0;
   std::uint64_t lost = 0;

@@ -183,6 +183,24 @@ TEST(ReceiverNotReady, IsGivenUpAfterRnrRetry) {
   EXPECT_EQ(rig.b.engine.counters().naks, 3u);
 }
 
+TEST(ReceiverNotReady, IsCountedOnceHoweverOftenTheWireRepeatsIt) {
+  RigOptions options;
+  options.path.rnr_retry = 1;
+  options.wrap_wire = [](std::unique_ptr<Wire> wire, int side) -> std::unique_ptr<Wire> {
+    return std::make_unique<LossyWire>(std::move(wire),
+                                       Losses{.repeat_percent = side == 1 ? 100 : 0});
+  };
+  EngineRig rig(options);
+  rig.a.post({.opcode = Opcode::send, .body = {rig.a.data(0, 8)}});
+  rig.a.ring();
+  ASSERT_TRUE(rig.run());
+  ASSERT_EQ(rig.b.engine.counters().naks, 1u);
+  EXPECT_EQ(rig.a.info().state, QpState::rts);
+  rig.b.post_receive({format::data(rig.b.heap_address(0), Be32{rig.b.key}, 8)});
+  ASSERT_TRUE(rig.run_until([&] { return rig.a.info().send_completed == 1; }));
+  EXPECT_EQ(rig.a.info().state, QpState::rts);
+}
+
 TEST(ReceiverNotReady, IsNeverGivenUpWithRnrRetry7) {
   EngineRig rig;
   rig.a.post({.opcode = Opcode::send, .body = {rig.a.data(0, 8)}});
