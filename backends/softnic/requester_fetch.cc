@@ -166,7 +166,8 @@ Requester::Load Requester::load_again(Qp& qp, Flight& flight) {
                                (flight.kind == RequestKind::dump && flight.sent) ||
                                flight.answered || flight.fault;
   if (nothing_to_send) {
-    next_flight(send);
+    finish_sending(qp,
+                   flight);  // a NOP may have been started and not sent when the queue went back
     return Load::loaded;
   }
   const std::uint8_t* wqe = fetch(qp, flight.index, flight.wqebbs);

@@ -178,6 +178,41 @@ TEST(Retry, ARepeatedNakCountsOnce) {
   EXPECT_EQ(rig.a.engine.counters().retries, 1u);
 }
 
+// A turn's 64 steps end behind the start of the last NOP: a WRITE of two packets takes three, every
+// other WQE two.
+void post_until_a_nop_is_started_and_not_sent(EngineRig& rig) {
+  rig.a.post(write_wqe(rig, 0, 0, 512));
+  for (int i = 0; i < 31; ++i) rig.a.post({});
+  rig.a.post(write_wqe(rig, 0, 0, 8));
+  rig.a.ring();
+}
+
+TEST(Retry, SendsTheNopThatWasStartedWhenAPacketWasLost) {
+  int sent = 0;
+  RigOptions options = dropping(0, [&sent](const Packet&) { return ++sent == 1; });
+  options.wire.mtu = 256;
+  EngineRig rig(options);
+  post_until_a_nop_is_started_and_not_sent(rig);
+  ASSERT_TRUE(rig.run_until([&] { return rig.a.info().send_completed == 33; }));
+}
+
+TEST(Retry, SendsTheNopThatWasStartedWhenAKeyWent) {
+  RigOptions options;
+  options.wire.mtu = 256;
+  EngineRig rig(options);
+  MrAttributes other;
+  other.pd = rig.a.pd;
+  other.base = host_address(rig.a.heap.data());
+  other.length = 4096;
+  other.access = Access::all;
+  const MemoryKey key = *rig.a.engine.reg_mr(other);
+  post_until_a_nop_is_started_and_not_sent(rig);
+  rig.a.engine.step(++rig.now_ns);
+  ASSERT_TRUE(rig.a.engine.dereg_mr(key));
+  ASSERT_TRUE(rig.run());
+  EXPECT_EQ(rig.a.info().send_completed, 33u);
+}
+
 TEST(Retry, StopsWhenWhatIsSentAgainTurnsOutToBeAcknowledged) {
   int acks = 0;
   std::uint64_t lost = 0;
