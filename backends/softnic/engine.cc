@@ -17,6 +17,7 @@ Engine::Engine(const EngineOptions& options, DmaPort& port, Wire& wire)
       core_(port, wire, options.payload_buffers, options.short_cqes),
       requester_(core_),
       responder_(core_),
+      removals_(core_),
       held_(kHeldPackets) {}
 
 Engine::~Engine() {
@@ -58,7 +59,7 @@ void Engine::activate(Qp& qp) {
 bool Engine::step(std::uint64_t now_ns) {
   core_.now_ns = now_ns;
   core_.port.poll();
-  if (!dying_.empty()) drained();
+  if (!removals_.empty()) removals_.step();
   bool worked = retire_packets();
   worked |= receive_packets();
   worked |= work_queues();

@@ -7,7 +7,7 @@
 // It has no thread and no clock: whoever owns it calls step() with the time, again and again;
 // step() does one bounded piece of work and returns whether anything has changed. All calls come
 // from one thread at a time. On the data path nothing is allocated. Control-path calls return at
-// once; removing something is complete when drained() says so.
+// once; removing something is complete when removed() says so.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +19,7 @@
 #include "backends/softnic/fifo.h"
 #include "backends/softnic/number_table.h"
 #include "backends/softnic/qp.h"
+#include "backends/softnic/removals.h"
 #include "backends/softnic/requester.h"
 #include "backends/softnic/responder.h"
 #include "backends/softnic/types.h"
@@ -62,7 +63,8 @@ class Engine {
 
   // Something waits for DMA, or for room on the wire: step again soon though nothing has changed.
   bool waiting() const {
-    return first_active_ != nullptr || waiting_ != nullptr || !held_.empty() || !dying_.empty();
+    return first_active_ != nullptr || waiting_ != nullptr || !held_.empty() ||
+           removals_.wait_for_dma();
   }
 
   // A queue pair has been connected. Before, neither doorbells nor packets have any effect.
@@ -88,12 +90,15 @@ class Engine {
   std::vector<QpNumber> recordless_qps() const;
   Result<> destroy_qp(QpNumber qpn);
 
-  // No memory that removed objects named is read or written by this engine's DMA any more. Steps
-  // bring it about. Whether peers are through with it is the wire's to say (Wire::recall).
+  // The last removal: of dereg_mr, destroy_cq, destroy_qp, or modify_qp to reset.
+  RemovalNumber last_removal() const { return removals_.last(); }
+  // The memory that its object named is neither read nor written any more, here or by a peer. Steps
+  // bring it about, this engine's and those of peers.
+  bool removed(RemovalNumber number);
+  // ... but for peers it would be.
+  bool left_to_peers(RemovalNumber number) const { return removals_.left_to_peers(number); }
+  // All removals have come to their end.
   bool drained();
-  // From now on drained() also waits for what peers had queued, by ports that share an order with
-  // this one's, when the wire said that they were through.
-  void drain_order() { removal_ = core_.port.fence(); }
 
   const Counters& counters() const { return core_.counters; }
 
@@ -132,8 +137,9 @@ class Engine {
   std::unique_ptr<Qp> make_qp(QpNumber qpn, const QpAttributes& attributes);
   template <class Use>
   void for_memory(const QpAttributes& attributes, Use use) const;
-  void bury(std::unique_ptr<Qp> qp);
-  void reap();
+  void leave_active_list(const Qp& qp);
+  void bury(std::unique_ptr<Qp> qp, std::vector<MemoryRange> memory);
+  void remove(Removed removed);
 
   const EngineOptions options_;
   Core core_;
@@ -144,10 +150,7 @@ class Engine {
   NumberTable<UarUse> uars_{1u << 24};
   NumberTable<Cq> cqs_{1u << 24};
   NumberTable<Qp> qps_{1u << 24};
-  std::vector<std::unique_ptr<Qp>> dying_;  // destroyed, with DMA still on its way
-  std::vector<std::unique_ptr<Cq>> dying_cqs_;
-  std::vector<MemoryRange> leaving_;  // memory that removed objects named
-  DmaOp removal_;                     // done when DMA queued before the last removal is
+  Removals removals_;
 
   bool started_ = false;
   Qp* first_active_ = nullptr;

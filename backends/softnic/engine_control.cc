@@ -94,12 +94,11 @@ Result<MemoryKey> Engine::reg_mr(const MrAttributes& attributes) {
 Result<> Engine::dereg_mr(MemoryKey key) {
   const Result<> removed = core_.keys.remove(key);
   if (!removed) return removed;
-  // Its entry says where it was until the index is used again.
-  leaving_.push_back(core_.keys.memory(key));
   for (std::uint32_t number = 0; number < qps_.size(); ++number) {
     if (Qp* qp = qps_.find(number)) Requester::forget_resolved(*qp);
   }
-  removal_ = core_.port.fence();
+  // Its entry says where it was until the index is used again.
+  remove({.memory = {core_.keys.memory(key)}});
   return {};
 }
 
@@ -130,9 +129,8 @@ Result<> Engine::destroy_cq(CqNumber cq) {
   const Cq* object = cqs_.find(cq);
   if (object == nullptr) return missing("destroy_cq", "completion queue", cq);
   if (object->users != 0) return in_use("destroy_cq", "completion queue", cq, "queue pairs");
-  leaving_.push_back({object->attributes.entries, entries_bytes(object->attributes)});
-  removal_ = core_.port.fence();
-  dying_cqs_.push_back(cqs_.remove(cq));
+  const MemoryRange entries{object->attributes.entries, entries_bytes(object->attributes)};
+  remove({.memory = {entries}, .cq = cqs_.remove(cq)});
   return {};
 }
 
@@ -269,7 +267,7 @@ Result<> Engine::modify_qp(QpNumber qpn, const QpModify& modify) {
     case QpState::reset: {
       // A fresh queue pair takes the number; what the old one has under way ends with it.
       std::unique_ptr<Qp> fresh = make_qp(qpn, qp.attributes);
-      bury(std::exchange(*qps_.slot(qpn), std::move(fresh)));
+      bury(std::exchange(*qps_.slot(qpn), std::move(fresh)), {});
       return {};
     }
     case QpState::init: qp.path.access = modify.access; break;
@@ -327,39 +325,51 @@ Result<> Engine::destroy_qp(QpNumber qpn) {
   --uars_.find(qp.attributes.uar)->users;
   --qp.send_cq->users;
   if (qp.receive_cq != nullptr) --qp.receive_cq->users;
-  for_memory(qp.attributes, [this](const MemoryRange& range) { leaving_.push_back(range); });
-  bury(qps_.remove(qpn));
+  std::vector<MemoryRange> memory;
+  for_memory(qp.attributes, [&](const MemoryRange& range) { memory.push_back(range); });
+  bury(qps_.remove(qpn), std::move(memory));
   return {};
 }
 
-// Takes the queue pair off every list. Its buffers stay until no DMA writes to them.
-void Engine::bury(std::unique_ptr<Qp> qp) {
+void Engine::leave_active_list(const Qp& qp) {
   Qp* kept_first = nullptr;
   Qp* kept_last = nullptr;
   for (Qp* at = first_active_; at != nullptr; at = at->next_active) {
-    if (at == qp.get()) continue;
+    if (at == &qp) continue;
     (kept_last == nullptr ? kept_first : kept_last->next_active) = at;
     kept_last = at;
   }
   if (kept_last != nullptr) kept_last->next_active = nullptr;
   first_active_ = kept_first;
   last_active_ = kept_last;
-  removal_ = core_.port.fence();
-  dying_.push_back(std::move(qp));
+}
+
+void Engine::bury(std::unique_ptr<Qp> qp, std::vector<MemoryRange> memory) {
+  leave_active_list(*qp);
+  remove({.memory = std::move(memory), .qp = std::move(qp)});
+}
+
+void Engine::remove(Removed removed) {
+  for (const Recall::Taken& packet : removals_.add(std::move(removed))) {
+    Qp* const qp = qps_.find(packet.sender);
+    if (qp == nullptr) continue;
+    if (packet.is_request) {
+      requester_.forgotten(*qp);
+    } else {
+      responder_.forgotten(*qp, packet.psn);
+    }
+    activate(*qp);
+  }
+}
+
+bool Engine::removed(RemovalNumber number) {
+  removals_.step();
+  return removals_.ended(number);
 }
 
 bool Engine::drained() {
-  if (!core_.done(removal_)) return false;
-  reap();
-  return true;
-}
-
-void Engine::reap() {
-  for (const std::unique_ptr<Qp>& qp : dying_) core_.give_back_buffers(*qp);
-  dying_.clear();
-  dying_cqs_.clear();
-  for (const MemoryRange& range : leaving_) core_.port.detach(range.base, range.length);
-  leaving_.clear();
+  removals_.step();
+  return removals_.empty();
 }
 
 }  // namespace gdakit::softnic

@@ -25,9 +25,10 @@ constexpr std::uint32_t kTurn = 16;
 }  // namespace
 
 struct LoopbackRing {
-  explicit LoopbackRing(std::uint32_t count) : slots(count) {}
+  explicit LoopbackRing(std::uint32_t count) : void_bits(void_words(count)), slots(count) {}
   RingIndices indices;
   RecallWords recall;
+  std::vector<VoidBits> void_bits;
   std::vector<Slot> slots;
 };
 
@@ -48,8 +49,8 @@ class LoopbackWire final : public Wire {
   const Packet* receive() override;
   void retire(const Packet* packet) override;
   void flush() override;
-  void recall() override;
-  bool recalled() override;
+  Recall recall(const RecallScope& scope) override;
+  bool recalled(Recall& recall) override;
   bool unread(Endpoint endpoint) const override;
 
  private:
@@ -83,13 +84,10 @@ LoopbackWire::~LoopbackWire() {
     if (inbound.recall.entered()) inbound.recall.leave();
   }
   // A peer leaves its epoch at the end of its step. The limit is for a peer whose DMA never
-  // finishes; a recall before may have waited for it already.
-  const bool waited_in_vain = !recalled();
-  recall();
+  // finishes.
+  Recall all = recall({.everything = true});
   const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(1);
-  while (!waited_in_vain && !recalled() && std::chrono::steady_clock::now() < limit) {
-    std::this_thread::yield();
-  }
+  while (!recalled(all) && std::chrono::steady_clock::now() < limit) std::this_thread::yield();
   fabric_->detach(endpoint_);
 }
 
@@ -102,10 +100,12 @@ bool LoopbackWire::send(const Packet& packet) {
   if (outbound.ring == nullptr) {
     outbound.ring = fabric_->ring(endpoint_, to);
     outbound.writer = RingWriter(&outbound.ring->indices, fabric_->options_.slots);
-    outbound.recall = RecallSender(&outbound.ring->recall);
+    outbound.recall = RecallSender(&outbound.ring->recall, outbound.ring->void_bits.data(),
+                                   fabric_->options_.slots, outbound.writer);
   }
   const auto index = outbound.writer.reserve();
   if (!index) return false;
+  outbound.recall.fill(*index, packet);
   Slot& slot = outbound.ring->slots[*index];
   const PacketHeader& header = packet.header;
   slot.packet.header = header;
@@ -129,7 +129,7 @@ bool LoopbackWire::connect_inbound(Endpoint from) {
   if (ring == nullptr) return false;
   inbound_[from].ring = ring;
   inbound_[from].reader = RingReader(&ring->indices, fabric_->options_.slots);
-  inbound_[from].recall = RecallReader(&ring->recall);
+  inbound_[from].recall = RecallReader(&ring->recall, ring->void_bits.data());
   return true;
 }
 
@@ -137,8 +137,7 @@ const Packet* LoopbackWire::receive_from(Inbound& inbound) {
   while (const auto index = inbound.reader.peek()) {
     inbound.recall.enter();
     const Packet& packet = inbound.ring->slots[*index].packet;
-    const bool names_memory = packet.header.fragment_count != 0;
-    const NextPacket next = next_packet(inbound.reader, inbound.recall, names_memory);
+    const NextPacket next = next_packet(inbound.reader, inbound.recall, *index);
     if (next == NextPacket::use) return &packet;
     if (next == NextPacket::wait) return nullptr;
   }
@@ -181,22 +180,21 @@ void LoopbackWire::flush() {
   }
 }
 
-void LoopbackWire::recall() {
-  for (Outbound& outbound : outbound_) {
-    if (outbound.ring == nullptr) continue;
-    outbound.writer.publish();
-    outbound.unpublished = false;
-    outbound.recall.begin(outbound.writer.tail());
+Recall LoopbackWire::recall(const RecallScope& scope) {
+  Recall recall;
+  for (Endpoint peer = 0; peer < outbound_.size(); ++peer) {
+    Outbound& outbound = outbound_[peer];
+    if (outbound.ring != nullptr) outbound.recall.recall(scope, peer, outbound.writer, recall);
   }
+  return recall;
 }
 
-bool LoopbackWire::recalled() {
-  bool all_left = true;
-  for (Outbound& outbound : outbound_) {
-    if (outbound.ring == nullptr) continue;
-    if (outbound.recall.still_read(outbound.ring->indices)) all_left = false;
-  }
-  return all_left;
+bool LoopbackWire::recalled(Recall& recall) {
+  std::erase_if(recall.waits, [this](const Recall::Wait& wait) {
+    Outbound& outbound = outbound_[wait.peer];
+    return !outbound.recall.still_read(wait, outbound.writer);
+  });
+  return recall.waits.empty();
 }
 
 bool LoopbackWire::unread(Endpoint endpoint) const {

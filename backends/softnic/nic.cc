@@ -54,31 +54,27 @@ Result<> Nic::behind_doorbells(const Call& call) {
   });
 }
 
-void Nic::begin_end() {
-  const std::lock_guard lock(removal_mutex_);
-  ending_ = true;
-}
+void Nic::begin_end() { ending_ = true; }
 
-bool Nic::drain(Clock::time_point limit) {
-  return wait_for(limit, [this] { return thread_->locked([this] { return engine_->drained(); }); });
-}
-
-// Waits until neither this NIC's DMA nor a peer uses memory that a removed object named. Calls are
-// serialised, because a recall covers what was sent before it began.
-Result<> Nic::wait_until_unused(const char* call) {
-  const std::lock_guard lock(removal_mutex_);
-  const Clock::time_point now = Clock::now();
-  const Clock::time_point limit = waited_in_vain_ ? now : now + removal_limit_;
+template <class Remove>
+Result<> Nic::remove_and_wait(const char* call, const Remove& remove) {
+  RemovalNumber number = 0;
+  const Result<> removed = behind_doorbells([&] {
+    const RemovalNumber before = engine_->last_removal();
+    const Result<> done = remove();
+    if (engine_->last_removal() != before) number = engine_->last_removal();
+    return done;
+  });
+  if (number == 0) return removed;
   thread_->wake();
-  const bool drained = drain(limit);
-  if (drained) thread_->locked([this] { wire_->recall(); });
-  const bool recalled = drained && wait_for(limit, [this] {
-                          return thread_->locked([this] { return wire_->recalled(); });
-                        });
-  if (recalled) thread_->locked([this] { engine_->drain_order(); });
-  if (recalled && drain(limit)) return {};
-  waited_in_vain_ = ending_;
-  return Error(Code::timed_out, std::string(call) + ": " + (drained ? "a peer" : "this NIC's DMA") +
+  const Clock::time_point now = Clock::now();
+  const bool ended = wait_for(waited_in_vain_ ? now : now + removal_limit_, [&] {
+    return thread_->locked([&] { return engine_->removed(number); });
+  });
+  if (ended) return removed;
+  if (ending_) waited_in_vain_ = true;
+  const bool peers = thread_->locked([&] { return engine_->left_to_peers(number); });
+  return Error(Code::timed_out, std::string(call) + ": " + (peers ? "a peer" : "this NIC's DMA") +
                                     " still uses the memory after " + seconds_text(removal_limit_) +
                                     "; let a stopped process or NIC go on, and keep the memory");
 }
@@ -117,8 +113,7 @@ Result<MemoryKey> Nic::reg_mr(const MrAttributes& attributes) {
 }
 
 Result<> Nic::dereg_mr(MemoryKey key) {
-  const Result<> removed = thread_->locked([&] { return engine_->dereg_mr(key); });
-  return removed ? wait_until_unused("dereg_mr") : removed;
+  return remove_and_wait("dereg_mr", [&] { return engine_->dereg_mr(key); });
 }
 
 Result<CqNumber> Nic::create_cq(const CqAttributes& attributes) {
@@ -126,8 +121,7 @@ Result<CqNumber> Nic::create_cq(const CqAttributes& attributes) {
 }
 
 Result<> Nic::destroy_cq(CqNumber cq) {
-  const Result<> destroyed = thread_->locked([&] { return engine_->destroy_cq(cq); });
-  return destroyed ? wait_until_unused("destroy_cq") : destroyed;
+  return remove_and_wait("destroy_cq", [&] { return engine_->destroy_cq(cq); });
 }
 
 Result<QpNumber> Nic::create_qp(const QpAttributes& attributes) {
@@ -135,9 +129,7 @@ Result<QpNumber> Nic::create_qp(const QpAttributes& attributes) {
 }
 
 Result<> Nic::modify_qp(QpNumber qpn, const QpModify& modify) {
-  const Result<> modified = behind_doorbells([&] { return engine_->modify_qp(qpn, modify); });
-  const bool removes = modified && modify.state == QpState::reset;
-  return removes ? wait_until_unused("modify_qp") : modified;
+  return remove_and_wait("modify_qp", [&] { return engine_->modify_qp(qpn, modify); });
 }
 
 Result<QpInfo> Nic::query_qp(QpNumber qpn) const {
@@ -153,8 +145,7 @@ std::vector<QpNumber> Nic::recordless_qps() const {
 }
 
 Result<> Nic::destroy_qp(QpNumber qpn) {
-  const Result<> destroyed = behind_doorbells([&] { return engine_->destroy_qp(qpn); });
-  return destroyed ? wait_until_unused("destroy_qp") : destroyed;
+  return remove_and_wait("destroy_qp", [&] { return engine_->destroy_qp(qpn); });
 }
 
 Counters Nic::counters() const {

@@ -13,9 +13,9 @@
 // destroyed go with it.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <memory>
-#include <mutex>
 
 #include "backends/softnic/dma.h"
 #include "backends/softnic/engine.h"
@@ -91,8 +91,9 @@ class Nic {
   // doorbell page and commands arrive in order.
   template <class Call>
   Result<> behind_doorbells(const Call& call);
-  Result<> wait_until_unused(const char* call);
-  bool drain(std::chrono::steady_clock::time_point limit);
+  // Runs `remove`, which removes something, and waits until its memory is unused.
+  template <class Remove>
+  Result<> remove_and_wait(const char* call, const Remove& remove);
 
   std::unique_ptr<DmaPort> port_;
   std::unique_ptr<Wire> wire_;
@@ -100,9 +101,8 @@ class Nic {
   UarPages pages_;
   std::unique_ptr<NicThread> thread_;
   const std::chrono::milliseconds removal_limit_;
-  std::mutex removal_mutex_;  // one removal waits at a time
-  bool ending_ = false;
-  bool waited_in_vain_ = false;  // since ending_
+  std::atomic<bool> ending_{false};
+  std::atomic<bool> waited_in_vain_{false};  // since ending_
 };
 
 }  // namespace gdakit::softnic

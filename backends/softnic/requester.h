@@ -32,6 +32,9 @@ class Requester {
   // packet's payload may go.
   void answer(Qp& qp, const Packet& packet, DmaOp& op);
 
+  // A recall has made the wire forget requests: they are sent again, which is no retry.
+  void forgotten(Qp& qp);
+
   // The time is past timer_ns or blocked_until_ns.
   void timer(Qp& qp);
 

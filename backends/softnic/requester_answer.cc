@@ -260,6 +260,13 @@ void Requester::retry(Qp& qp, Fault exhausted) {
   restart_timer(qp);
 }
 
+void Requester::forgotten(Qp& qp) {
+  const SendSide& send = qp.send;
+  if (qp.state != QpState::rts || send.blocked_until_ns != 0) return;
+  send_again(qp);
+  restart_timer(qp);
+}
+
 void Requester::timer(Qp& qp) {
   SendSide& send = qp.send;
   if (qp.state != QpState::rts) return;

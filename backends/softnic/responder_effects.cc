@@ -104,6 +104,18 @@ void Responder::refuse_read(Qp& qp, std::uint32_t psn, Acknowledge nak, Fault fa
   refuse(qp, nak, fault);
 }
 
+void Responder::forgotten(Qp& qp, std::uint32_t psn) {
+  if (qp.receive.effects.empty()) return;
+  Effect& effect = qp.receive.effects.front();
+  if (effect.kind != EffectKind::read || effect.offset == 0) return;
+  const std::int32_t sent_since = psn_distance(effect.psn, psn);
+  // Responses of READs before this one are asked for again by the peer.
+  const bool of_this = sent_since > 0 && effect.offset >= std::uint64_t{core_.mtu} * sent_since;
+  if (!of_this) return;
+  effect.psn = psn;
+  effect.offset -= std::uint64_t{core_.mtu} * sent_since;
+}
+
 // Sends the next response of a READ. False: no room. A READ that cannot go on is refused.
 bool Responder::respond_read(Qp& qp, Effect& effect) {
   const std::uint64_t size = std::min<std::uint64_t>(core_.mtu, effect.length - effect.offset);

@@ -20,7 +20,7 @@ namespace gdakit::softnic {
 namespace {
 
 constexpr std::uint64_t kMagic = 0x6764616b69745731;  // "gdakitW1"
-constexpr std::uint32_t kVersion = 3;
+constexpr std::uint32_t kVersion = 4;
 constexpr std::size_t kHeaderBytes = 4096;
 constexpr std::size_t kClaimBytes = 64;
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
@@ -69,6 +69,10 @@ std::atomic<std::int32_t>* claim_word(const ShmSegment& segment, Endpoint endpoi
   return reinterpret_cast<std::atomic<std::int32_t>*>(segment.at(segment.layout().claim(endpoint)));
 }
 
+VoidBits* void_bits(const ShmSegment& segment, Endpoint from, Endpoint to) {
+  return reinterpret_cast<VoidBits*>(segment.at(segment.layout().void_bits(from, to)));
+}
+
 RingWords* ring_words(const ShmSegment& segment, Endpoint from, Endpoint to) {
   return reinterpret_cast<RingWords*>(segment.at(segment.layout().words(from, to)));
 }
@@ -89,11 +93,17 @@ ShmOptions ShmOptions::for_endpoints(std::uint32_t endpoints) {
 std::size_t ShmLayout::claim(Endpoint endpoint) const {
   return kHeaderBytes + endpoint * kClaimBytes;
 }
+std::size_t ShmLayout::bytes_of_words() const {
+  return sizeof(RingWords) + round_up(void_words(options_.slots) * sizeof(VoidBits), 64);
+}
 std::size_t ShmLayout::words(Endpoint from, Endpoint to) const {
-  return claim(options_.endpoints) + number(from, to) * sizeof(RingWords);
+  return claim(options_.endpoints) + number(from, to) * bytes_of_words();
+}
+std::size_t ShmLayout::void_bits(Endpoint from, Endpoint to) const {
+  return words(from, to) + sizeof(RingWords);
 }
 std::size_t ShmLayout::slot(Endpoint from, Endpoint to, std::uint32_t index) const {
-  const std::size_t begin = claim(options_.endpoints) + rings() * sizeof(RingWords);
+  const std::size_t begin = claim(options_.endpoints) + rings() * bytes_of_words();
   return begin + (number(from, to) * options_.slots + index) * kSlotBytes;
 }
 std::size_t ShmLayout::room(Endpoint from, Endpoint to, std::uint32_t index) const {
@@ -213,11 +223,13 @@ ShmWire::ShmWire(std::shared_ptr<ShmSegment> segment, Endpoint endpoint,
     RingWords* const out = ring_words(*segment_, endpoint_, peer);
     RingWords* const in = ring_words(*segment_, peer, endpoint_);
     outbound_[peer].writer = RingWriter(&out->indices, slots);
-    outbound_[peer].recall = RecallSender(&out->recall);
+    outbound_[peer].recall = RecallSender(&out->recall, void_bits(*segment_, endpoint_, peer),
+                                          slots, outbound_[peer].writer);
     // What a predecessor has sent and nobody has read yet may lie in any room.
     outbound_[peer].free_from.assign(segment_->layout().rooms(), outbound_[peer].writer.tail());
     inbound_[peer].reader = RingReader(&in->indices, slots);
-    inbound_[peer].recall = RecallReader(&in->recall);
+    inbound_[peer].reader.skip_all();
+    inbound_[peer].recall = RecallReader(&in->recall, void_bits(*segment_, peer, endpoint_));
     inbound_[peer].packets.resize(slots);
   }
 }
@@ -228,12 +240,9 @@ ShmWire::~ShmWire() {
   for (Inbound& inbound : inbound_) {
     if (inbound.recall.entered()) inbound.recall.leave();
   }
-  const bool waited_in_vain = !recalled();
-  recall();
+  Recall all = recall({.everything = true});
   const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(1);
-  while (!waited_in_vain && !recalled() && std::chrono::steady_clock::now() < limit) {
-    std::this_thread::yield();
-  }
+  while (!recalled(all) && std::chrono::steady_clock::now() < limit) std::this_thread::yield();
   claim_word(*segment_, endpoint_)->store(0);
 }
 
@@ -251,6 +260,7 @@ bool ShmWire::send(const Packet& packet) {
   const auto index = outbound.writer.reserve();
   if (!index) return outbound.writer.broken();
   std::byte* slot = segment_->at(segment_->layout().slot(endpoint_, to, *index));
+  outbound.recall.fill(*index, packet);
   SlotHeader header = pack(packet);
   if (packet.header.fragment_count != 0) {
     write_fragments(packet, slot + kSlotHeaderBytes);
@@ -319,8 +329,7 @@ const Packet* ShmWire::receive_from(Endpoint peer) {
       inbound.reader.mark_broken();
       return nullptr;
     }
-    const bool names_memory = packet.header.fragment_count != 0;
-    switch (next_packet(inbound.reader, inbound.recall, names_memory)) {
+    switch (next_packet(inbound.reader, inbound.recall, *index)) {
       case NextPacket::use: return &packet;
       case NextPacket::wait: return nullptr;
       case NextPacket::skip: inbound.unpublished = true;
@@ -368,25 +377,23 @@ bool ShmWire::runs(Endpoint peer) const {
 }
 
 // A peer that has ended reads nothing, whatever it has left behind in the ring.
-bool ShmWire::still_read(Endpoint peer) {
-  return outbound_[peer].recall.still_read(ring_words(*segment_, endpoint_, peer)->indices) &&
-         runs(peer);
+bool ShmWire::still_read(const Recall::Wait& wait) {
+  Outbound& outbound = outbound_[wait.peer];
+  return outbound.recall.still_read(wait, outbound.writer) && runs(wait.peer);
 }
 
-void ShmWire::recall() {
-  if (memory_ == nullptr) return;
-  for (Outbound& outbound : outbound_) {
-    publish(outbound);
-    outbound.recall.begin(outbound.writer.tail());
-  }
-}
-
-bool ShmWire::recalled() {
-  bool all_left = true;
+Recall ShmWire::recall(const RecallScope& scope) {
+  Recall recall;
   for (Endpoint peer = 0; peer < endpoints_; ++peer) {
-    if (still_read(peer)) all_left = false;
+    Outbound& outbound = outbound_[peer];
+    outbound.recall.recall(scope, peer, outbound.writer, recall);
   }
-  return all_left;
+  return recall;
+}
+
+bool ShmWire::recalled(Recall& recall) {
+  std::erase_if(recall.waits, [this](const Recall::Wait& wait) { return !still_read(wait); });
+  return recall.waits.empty();
 }
 
 bool ShmWire::unread(Endpoint endpoint) const {

@@ -8,7 +8,7 @@
 //
 //   | header | claims | words of each ring | slots of each ring | rooms of each ring |
 //                       indices, recall      headers, small       longer payload
-//                       words                payload, fragments   by value
+//                       words, void bits     payload, fragments   by value
 //
 // Each kind lies apart from the others, so that rings which carry no long payload by value touch
 // no memory for it, and a receiver finds the indices of all its rings side by side.
@@ -60,11 +60,13 @@ class ShmLayout {
   std::uint32_t rooms() const { return std::min(options_.rooms, options_.slots); }
   std::size_t claim(Endpoint endpoint) const;
   std::size_t words(Endpoint from, Endpoint to) const;
+  std::size_t void_bits(Endpoint from, Endpoint to) const;
   std::size_t slot(Endpoint from, Endpoint to, std::uint32_t index) const;
   std::size_t room(Endpoint from, Endpoint to, std::uint32_t index) const;
   std::size_t total() const;
 
  private:
+  std::size_t bytes_of_words() const;
   std::size_t rings() const { return std::size_t{options_.endpoints} * options_.endpoints; }
   std::size_t number(Endpoint from, Endpoint to) const {
     return std::size_t{to} * options_.endpoints + from;
@@ -109,7 +111,7 @@ class ShmWire final : public Wire {
   ShmWire(std::shared_ptr<ShmSegment> segment, Endpoint endpoint,
           std::shared_ptr<const PeerMemory> memory);
   // Takes back what it sent by reference: peers that live are through with it, or a second has
-  // passed, or a recall before has not come to its end.
+  // passed.
   ~ShmWire() override;
 
   Endpoint endpoint() const override { return endpoint_; }
@@ -120,8 +122,8 @@ class ShmWire final : public Wire {
   const Packet* receive() override;
   void retire(const Packet* packet) override;
   void flush() override;
-  void recall() override;
-  bool recalled() override;
+  Recall recall(const RecallScope& scope) override;
+  bool recalled(Recall& recall) override;
   bool unread(Endpoint endpoint) const override;
 
   // `peer` has broken the ring to or from it.
@@ -147,7 +149,7 @@ class ShmWire final : public Wire {
   bool read_fragments(Endpoint peer, const std::byte* from, Packet& packet) const;
   bool read_slot(Endpoint peer, std::uint32_t index, Packet& packet) const;
   const Packet* receive_from(Endpoint peer);
-  bool still_read(Endpoint peer);
+  bool still_read(const Recall::Wait& wait);
   bool runs(Endpoint peer) const;
   static void publish(Outbound& outbound);
 

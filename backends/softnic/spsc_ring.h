@@ -58,6 +58,11 @@ class RingWriter {
   }
 
   std::uint64_t tail() const { return tail_; }
+  // Everything below is retired.
+  std::uint64_t head() {
+    refresh();
+    return head_;
+  }
   bool broken() const { return broken_; }
 
  private:
@@ -103,6 +108,12 @@ class RingReader {
   void retire() {
     GDAKIT_ASSERT(retired_ != next_);
     ++retired_;
+  }
+  // Goes past all that is there: it was for an earlier reader.
+  void skip_all() {
+    refresh();
+    next_ = retired_ = tail_;
+    publish();
   }
   // Gives the writer back what is retired.
   void publish() { indices_->head.store(retired_, std::memory_order_release); }

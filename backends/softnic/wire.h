@@ -9,10 +9,38 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
 
 #include "backends/softnic/packet.h"
 
 namespace gdakit::softnic {
+
+// Which packets a recall is for, of those that name memory by reference: what names a byte of
+// `memory`, and the requests that `requester` has sent.
+struct RecallScope {
+  std::span<const MemoryRange> memory = {};
+  std::optional<QpNumber> requester = {};
+  bool everything = false;
+};
+
+// A recall on its way: the receivers that may still read what it is for.
+struct Recall {
+  struct Wait {
+    Endpoint peer = 0;
+    std::uint64_t epoch = 0;  // the reader's, when it was asked
+    std::uint64_t below = 0;  // all packets of the recall have smaller indices
+  };
+  // A packet that is taken back.
+  struct Taken {
+    QpNumber sender = 0;
+    std::uint32_t psn = 0;
+    bool is_request = false;
+  };
+  std::vector<Wait> waits;
+  std::vector<Taken> taken;  // those to each peer in the order in which they were sent
+};
 
 class Wire {
  public:
@@ -40,13 +68,12 @@ class Wire {
   // The end of a step: what was sent becomes visible, what was retired is given back.
   virtual void flush() = 0;
 
-  // Makes the wire forget the packets sent so far that name memory by reference. The transport then
-  // sends again what was lost. Each call covers all that was sent before it, whether an earlier
-  // recall has come to its end or not.
-  virtual void recall() = 0;
-  // True once no receiver reads memory that the last recall() covers. Ask, from between steps,
+  // Makes the wire forget the packets of this scope that were sent so far and that no receiver has
+  // come to; all others it carries on. The transport then sends again what was lost.
+  virtual Recall recall(const RecallScope&) { return {}; }
+  // True once no receiver reads memory that packets of this recall name. Ask, from between steps,
   // until it is.
-  virtual bool recalled() = 0;
+  virtual bool recalled(Recall& recall) { return recall.waits.empty(); }
 
   // Whether packets to the endpoint lie before a receiver that still lives and has not come to
   // them: it is stopped or slow, nothing is lost, and to send again would not help. False where the

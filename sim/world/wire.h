@@ -73,8 +73,6 @@ class SimWire final : public softnic::Wire {
   const softnic::Packet* receive() override;
   void retire(const softnic::Packet* packet) override;
   void flush() override {}
-  void recall() override {}
-  bool recalled() override { return true; }
 
   // Packets that have arrived here so far, received or not.
   std::uint64_t arrivals() const { return arrivals_; }

@@ -290,6 +290,7 @@ TEST(LocalProtection, AKeyThatGoesAwayDuringAnAtomicKeepsItsResultOut) {
   rig.a.post(fetch_add_wqe(rig, 0, 8, 1));
   rig.a.ring();
   rig.a.engine.step(++rig.now_ns);
+  rig.b.engine.step(++rig.now_ns);
   ASSERT_TRUE(rig.a.engine.dereg_mr(rig.a.key));
   ASSERT_TRUE(rig.run());
   // The answer says that the WRITE before has been executed.

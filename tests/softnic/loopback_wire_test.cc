@@ -107,8 +107,8 @@ TEST(LoopbackRecall, VoidsWhatIsByReferenceAndStillUnread) {
   ASSERT_TRUE(a->send(reference_packet(1, 0)));
   ASSERT_TRUE(a->send(small_packet(1, 1)));
   a->flush();
-  a->recall();
-  EXPECT_TRUE(a->recalled());
+  Recall recall = a->recall({.everything = true});
+  EXPECT_TRUE(a->recalled(recall));
   ASSERT_TRUE(a->send(reference_packet(1, 2)));
   a->flush();
   const Packet* packet = b->receive();
@@ -121,16 +121,71 @@ TEST(LoopbackRecall, VoidsWhatIsByReferenceAndStillUnread) {
   b->retire(packet);
 }
 
+TEST(LoopbackRecall, VoidsWhatIsInItsScopeAndNothingElse) {
+  const auto fabric = LoopbackFabric::create({.mtu = 1024, .slots = 8});
+  auto a = std::move(*fabric->attach()), b = std::move(*fabric->attach());
+  // A request of queue pair n names [4096 n, 4096 n + 100), a response memory in front of that.
+  const auto send = [&](PacketOpcode opcode, QpNumber qpn) {
+    Packet packet = reference_packet(1, qpn);
+    packet.header.opcode = opcode;
+    packet.header.source_qpn = qpn;
+    const std::uint64_t before = opcode == PacketOpcode::read_response_only ? 200 : 0;
+    packet.fragments[0] = {{4096 * qpn - before}, 100};
+    packet.header.payload_size = 100;
+    ASSERT_TRUE(a->send(packet));
+  };
+  for (const QpNumber qpn : {1u, 2u, 3u}) send(PacketOpcode::write_only, qpn);
+  send(PacketOpcode::read_response_only, 3);
+  send(PacketOpcode::read_response_only, 4);
+  a->flush();
+  const MemoryRange range{{4096 * 2 + 99}, 1};
+  Recall of_memory = a->recall({.memory = {&range, 1}});
+  ASSERT_EQ(of_memory.taken.size(), 1u);
+  EXPECT_EQ(of_memory.taken[0].sender, 2u);
+  Recall of_requester = a->recall({.requester = 3});
+  ASSERT_EQ(of_requester.taken.size(), 1u);
+  EXPECT_EQ(of_requester.taken[0].sender, 3u);
+  EXPECT_TRUE(of_requester.taken[0].is_request);
+  const MemoryRange of_response{{4096 * 4 - 150}, 1};
+  Recall response = a->recall({.memory = {&of_response, 1}});
+  ASSERT_EQ(response.taken.size(), 1u);
+  EXPECT_EQ(response.taken[0].psn, 4u);
+  EXPECT_FALSE(response.taken[0].is_request);
+  const MemoryRange beside{{4096 + 100}, 3996};
+  EXPECT_TRUE(a->recall({.memory = {&beside, 1}}).taken.empty());
+  for (const auto opcode : {PacketOpcode::write_only, PacketOpcode::read_response_only}) {
+    const Packet* packet = b->receive();
+    ASSERT_NE(packet, nullptr);
+    EXPECT_EQ(packet->header.opcode, opcode);
+    EXPECT_EQ(packet->header.source_qpn, opcode == PacketOpcode::write_only ? 1u : 3u);
+    b->retire(packet);
+  }
+  EXPECT_EQ(b->receive(), nullptr);
+}
+
+TEST(LoopbackRecall, WaitsForNoReaderOfOtherPackets) {
+  const auto fabric = LoopbackFabric::create({.mtu = 1024, .slots = 8});
+  auto a = std::move(*fabric->attach()), b = std::move(*fabric->attach());
+  ASSERT_TRUE(a->send(reference_packet(1, 0)));
+  a->flush();
+  const Packet* packet = b->receive();
+  ASSERT_NE(packet, nullptr);
+  const MemoryRange other{{0}, 1};
+  Recall recall = a->recall({.memory = {&other, 1}});
+  EXPECT_TRUE(a->recalled(recall));
+  b->retire(packet);
+}
+
 TEST(LoopbackRecall, DoesNotWaitForAReaderThatIsGone) {
   const auto fabric = LoopbackFabric::create({.mtu = 1024, .slots = 8});
   auto a = std::move(*fabric->attach()), b = std::move(*fabric->attach());
   ASSERT_TRUE(a->send(reference_packet(1, 0)));
   a->flush();
   ASSERT_NE(b->receive(), nullptr);
-  a->recall();
-  EXPECT_FALSE(a->recalled());
+  Recall recall = a->recall({.everything = true});
+  EXPECT_FALSE(a->recalled(recall));
   b.reset();
-  EXPECT_TRUE(a->recalled());
+  EXPECT_TRUE(a->recalled(recall));
 }
 
 TEST(LoopbackRecall, WaitsForAReaderThatHasThePacket) {
@@ -140,14 +195,14 @@ TEST(LoopbackRecall, WaitsForAReaderThatHasThePacket) {
   a->flush();
   const Packet* packet = b->receive();
   ASSERT_NE(packet, nullptr);
-  a->recall();
-  EXPECT_FALSE(a->recalled());
+  Recall recall = a->recall({.everything = true});
+  EXPECT_FALSE(a->recalled(recall));
   b->flush();
-  EXPECT_FALSE(a->recalled());  // the step is over, its copy is not
+  EXPECT_FALSE(a->recalled(recall));  // the step is over, its copy is not
   b->retire(packet);
-  EXPECT_FALSE(a->recalled());
+  EXPECT_FALSE(a->recalled(recall));
   b->flush();
-  EXPECT_TRUE(a->recalled());
+  EXPECT_TRUE(a->recalled(recall));
 }
 
 // Whoever gave the first recall up frees its memory never, the second's as soon as it has ended.
@@ -158,15 +213,15 @@ TEST(LoopbackRecall, CoversWhatWasSentSinceOneThatDidNotEnd) {
   a->flush();
   const Packet* const held = b->receive();
   ASSERT_NE(held, nullptr);
-  a->recall();
-  ASSERT_FALSE(a->recalled());
+  Recall recall = a->recall({.everything = true});
+  ASSERT_FALSE(a->recalled(recall));
   ASSERT_TRUE(a->send(reference_packet(1, 1)));
   a->flush();
-  a->recall();
-  EXPECT_FALSE(a->recalled());
+  Recall second = a->recall({.everything = true});
+  EXPECT_FALSE(a->recalled(second));
   b->retire(held);
   b->flush();
-  EXPECT_TRUE(a->recalled());
+  EXPECT_TRUE(a->recalled(second));
   EXPECT_EQ(b->receive(), nullptr);
 }
 

@@ -58,8 +58,11 @@ class LossyWire final : public Wire {
     if (++flushes_ % 8 == 0) release(held_.size());
     inner_->flush();
   }
-  void recall() override { inner_->recall(); }
-  bool recalled() override { return inner_->recalled(); }
+  Recall recall(const RecallScope& scope) override {
+    std::erase_if(held_, [](const Held& held) { return held.packet.header.fragment_count != 0; });
+    return inner_->recall(scope);
+  }
+  bool recalled(Recall& recall) override { return inner_->recalled(recall); }
   bool unread(Endpoint endpoint) const override { return inner_->unread(endpoint); }
 
   std::uint64_t sent = 0;

@@ -139,6 +139,29 @@ TEST(Nic, WakesMoreSeldomTheLongerItIsIdle) {
   EXPECT_LE(after - before, 2 * static_cast<long>(passed.count() / 0.3) + 20);
 }
 
+// What a peer has not read yet is not lost when something else goes.
+TEST(Nic, RemovesMemoryAndLosesNothingOfOthers) {
+  Two two;
+  std::memset(two.a.heap.data(), 0x55, 4096);
+  Pages other{4096};
+  MrAttributes mr;
+  mr.pd = two.a.pd;
+  mr.base = host_address(other.data());
+  mr.length = other.size();
+  mr.access = Access::local_read;
+  const MemoryKey key = *two.a.nic->reg_mr(mr);
+  two.b.nic->pause();
+  two.a.post_write(two.b.address(0), two.b.key, two.a.address(0), 4096);
+  two.a.ring();
+  while (two.a.nic->counters().packets_sent == 0) std::this_thread::yield();
+  ASSERT_TRUE(two.a.nic->dereg_mr(key));
+  two.b.nic->resume();
+  ASSERT_TRUE(two.a.wait());
+  EXPECT_EQ(two.a.nic->counters().retries, 0u);
+  EXPECT_EQ(two.a.nic->counters().packets_sent, 1u);
+  EXPECT_EQ(two.b.heap.data()[4095], 0x55);
+}
+
 TEST(Nic, MovesDataThatIsPolledByAThread) {
   Two two;
   auto* flag = reinterpret_cast<std::uint64_t*>(two.b.heap.data());

@@ -1,6 +1,7 @@
 // Payload by reference between processes: shm_wire with peer_memory.
 #include <csignal>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -151,8 +152,8 @@ TEST(ShmRecall, ForgetsWhatNamesMemoryAndKeepsTheRest) {
   Pair pair;
   ASSERT_TRUE(pair.send(reference_packet(1, 1, {{own_heap(0), 100}})));
   ASSERT_TRUE(pair.send(value_packet(1, 2)));
-  pair.a->recall();
-  ASSERT_TRUE(pair.a->recalled());
+  Recall recall = pair.a->recall({.everything = true});
+  ASSERT_TRUE(pair.a->recalled(recall));
   ASSERT_TRUE(pair.send(reference_packet(1, 3, {{own_heap(0), 100}})));
   for (const std::uint32_t psn : {2u, 3u}) {
     const Packet* got = pair.b->receive();
@@ -168,23 +169,23 @@ TEST(ShmRecall, WaitsForAReaderUntilItIsThrough) {
   ASSERT_TRUE(pair.send(reference_packet(1, 1, {{own_heap(0), 100}})));
   const Packet* got = pair.b->receive();
   ASSERT_NE(got, nullptr);
-  pair.a->recall();
-  EXPECT_FALSE(pair.a->recalled());
+  Recall recall = pair.a->recall({.everything = true});
+  EXPECT_FALSE(pair.a->recalled(recall));
   pair.b->flush();
-  EXPECT_FALSE(pair.a->recalled());
+  EXPECT_FALSE(pair.a->recalled(recall));
   pair.b->retire(got);
   pair.b->flush();
-  EXPECT_TRUE(pair.a->recalled());
+  EXPECT_TRUE(pair.a->recalled(recall));
 }
 
 TEST(ShmRecall, DoesNotWaitForAReaderThatHasLeft) {
   Pair pair;
   ASSERT_TRUE(pair.send(reference_packet(1, 1, {{own_heap(0), 100}})));
   ASSERT_NE(pair.b->receive(), nullptr);
-  pair.a->recall();
-  EXPECT_FALSE(pair.a->recalled());
+  Recall recall = pair.a->recall({.everything = true});
+  EXPECT_FALSE(pair.a->recalled(recall));
   pair.b.reset();
-  EXPECT_TRUE(pair.a->recalled());
+  EXPECT_TRUE(pair.a->recalled(recall));
 }
 
 TEST(ShmRecall, CoversWhatWasSentSinceOneThatDidNotEnd) {
@@ -192,32 +193,36 @@ TEST(ShmRecall, CoversWhatWasSentSinceOneThatDidNotEnd) {
   ASSERT_TRUE(pair.send(reference_packet(1, 1, {{own_heap(0), 100}})));
   const Packet* const held = pair.b->receive();
   ASSERT_NE(held, nullptr);
-  pair.a->recall();
-  ASSERT_FALSE(pair.a->recalled());
+  Recall recall = pair.a->recall({.everything = true});
+  ASSERT_FALSE(pair.a->recalled(recall));
   ASSERT_TRUE(pair.send(reference_packet(1, 2, {{own_heap(0), 100}})));
-  pair.a->recall();
-  EXPECT_FALSE(pair.a->recalled());
+  Recall second = pair.a->recall({.everything = true});
+  EXPECT_FALSE(pair.a->recalled(second));
   pair.b->retire(held);
   pair.b->flush();
-  EXPECT_TRUE(pair.a->recalled());
+  EXPECT_TRUE(pair.a->recalled(second));
   EXPECT_EQ(pair.b->receive(), nullptr);
 }
 
-// A process that receives a packet, says so, and holds it for ever.
-pid_t start_reader(const std::shared_ptr<ShmSegment>& segment) {
+// A process that receives a packet, which `send` sends, and holds it for ever.
+pid_t start_reader(const std::shared_ptr<ShmSegment>& segment, const std::function<void()>& send) {
   int ready[2];
   EXPECT_EQ(::pipe(ready), 0);
   const pid_t child = ::fork();
   if (child == 0) {
+    const auto say = [&](char byte) { static_cast<void>(::write(ready[1], &byte, 1)); };
     auto wire = segment->attach(1, memory_of(1, 2));
+    say(wire ? 'a' : 'n');
     while (wire && (*wire)->receive() == nullptr) ::usleep(100);
-    const char byte = wire ? 'y' : 'n';
-    static_cast<void>(::write(ready[1], &byte, 1));
+    say('r');
     for (;;) ::pause();
   }
   char byte = 0;
   EXPECT_EQ(::read(ready[0], &byte, 1), 1);
-  EXPECT_EQ(byte, 'y');
+  EXPECT_EQ(byte, 'a');
+  send();
+  EXPECT_EQ(::read(ready[0], &byte, 1), 1);
+  EXPECT_EQ(byte, 'r');
   ::close(ready[0]);
   ::close(ready[1]);
   return child;
@@ -226,32 +231,33 @@ pid_t start_reader(const std::shared_ptr<ShmSegment>& segment) {
 TEST(ShmRecall, DoesNotWaitForAReaderThatWasKilled) {
   const auto segment = std::move(*ShmSegment::create({}));
   auto a = std::move(*segment->attach(0, memory_of(0, 2)));
-  ASSERT_TRUE(a->send(reference_packet(1, 1, {{own_heap(0), 100}})));
-  a->flush();
-  const pid_t child = start_reader(segment);
-  a->recall();
-  EXPECT_FALSE(a->recalled());
+  const pid_t child = start_reader(segment, [&] {
+    EXPECT_TRUE(a->send(reference_packet(1, 1, {{own_heap(0), 100}})));
+    a->flush();
+  });
+  Recall recall = a->recall({.everything = true});
+  EXPECT_FALSE(a->recalled(recall));
   ASSERT_EQ(::kill(child, SIGKILL), 0);
   // Nobody has waited for it yet: a zombie reads nothing either.
   siginfo_t info{};
   ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT), 0);
-  EXPECT_TRUE(a->recalled());
+  EXPECT_TRUE(a->recalled(recall));
   ASSERT_EQ(::waitpid(child, nullptr, 0), child);
   // Its successor begins with a clean epoch: what it receives can be recalled in its turn.
   auto b = segment->attach(1, memory_of(1, 2));
   ASSERT_TRUE(b);
-  a->recall();
-  EXPECT_TRUE(a->recalled());
+  Recall second = a->recall({.everything = true});
+  EXPECT_TRUE(a->recalled(second));
   ASSERT_TRUE(a->send(reference_packet(1, 2, {{own_heap(0), 100}})));
   a->flush();
   const Packet* got = (*b)->receive();
   ASSERT_NE(got, nullptr);
   EXPECT_EQ(got->header.psn, 2u);
-  a->recall();
-  EXPECT_FALSE(a->recalled());
+  Recall third = a->recall({.everything = true});
+  EXPECT_FALSE(a->recalled(third));
   (*b)->retire(got);
   (*b)->flush();
-  EXPECT_TRUE(a->recalled());
+  EXPECT_TRUE(a->recalled(third));
 }
 
 // Two engines of this process, whose heaps are shared as far as `shared` bytes.
@@ -329,8 +335,8 @@ TEST(ShmReferenceEngine, WhatIsSentAgainIsCutTheSame) {
   // A recall in the middle, again and again, makes the wire forget what is under way.
   for (int round = 0; round < 20; ++round) {
     for (int i = 0; i < 3; ++i) rig.a.engine.step(rig.now_ns += 50);
-    rig.a.wire->recall();
-    while (!rig.a.wire->recalled()) rig.b.engine.step(rig.now_ns += 50);
+    Recall recall = rig.a.wire->recall({.everything = true});
+    while (!rig.a.wire->recalled(recall)) rig.b.engine.step(rig.now_ns += 50);
     rig.b.engine.step(rig.now_ns += 50);
   }
   ASSERT_TRUE(rig.run_until([&] { return rig.a.info().send_completed == 5; }));

@@ -225,6 +225,10 @@ TEST(ShmWire, KnowsWhatAPeerThatLivesHasYetToRead) {
   EXPECT_FALSE(a->unread(1)) << "nobody is there";
   EXPECT_FALSE(a->unread(1000));
   auto b = std::move(*segment->attach(1));
+  EXPECT_FALSE(a->unread(1)) << "what was sent before it came is not for it";
+  EXPECT_EQ(b->receive(), nullptr);
+  ASSERT_TRUE(a->send(packet_to(1, 0, payload)));
+  a->flush();
   EXPECT_TRUE(a->unread(1));
   b->retire(b->receive());
   b->flush();
