@@ -23,6 +23,7 @@
 #include "backends/softnic/packet.h"
 #include "backends/softnic/request.h"
 #include "backends/softnic/types.h"
+#include "backends/softnic/wire.h"
 #include "core/base/endian.h"
 
 namespace gdakit::softnic {
@@ -105,9 +106,10 @@ struct SendSide {
   std::uint32_t psn = 0;  // of the cursor's next packet
   Request request;
 
-  std::uint32_t next_psn = 0;     // of the first packet never sent
-  std::uint32_t unacked_psn = 0;  // everything before is acknowledged
-  bool stopped = false;           // a WQE has failed: none is started after it
+  std::uint32_t next_psn = 0;        // of the first packet never sent
+  std::uint32_t unacked_psn = 0;     // everything before is acknowledged
+  bool stopped = false;              // a WQE has failed: none is started after it
+  std::optional<Recall> withdrawal;  // of all that was sent, before the first CQE with an error
 
   std::uint32_t unfinished_reads = 0;  // READs and atomics among the flights
   std::uint32_t next_scatter = 0;

@@ -96,6 +96,7 @@ class Requester {
   bool is_read(Qp& qp, const Flight& flight);
   bool finished(Qp& qp, const Flight& flight);
   bool post_completion(Qp& qp, const Flight& flight);
+  bool withdraw(Qp& qp);
 
   Core& core_;
   alignas(64) std::array<std::uint8_t, 16384> dumped_;  // what DUMP reads and nobody looks at

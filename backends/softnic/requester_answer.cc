@@ -262,7 +262,7 @@ void Requester::retry(Qp& qp, Fault exhausted) {
 
 void Requester::forgotten(Qp& qp) {
   const SendSide& send = qp.send;
-  if (qp.state != QpState::rts || send.blocked_until_ns != 0) return;
+  if (qp.state != QpState::rts || send.blocked_until_ns != 0 || send.withdrawal) return;
   send_again(qp);
   restart_timer(qp);
 }

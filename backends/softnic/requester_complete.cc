@@ -47,6 +47,14 @@ bool Requester::post_completion(Qp& qp, const Flight& flight) {
   return core_.post_cqe(*qp.send_cq, cqe);
 }
 
+// Takes the queue's requests back from the wire: once a WQE has completed in error, the client may
+// use its buffers again, which peers must not read any more. False: one may still do so.
+bool Requester::withdraw(Qp& qp) {
+  std::optional<Recall>& withdrawal = qp.send.withdrawal;
+  if (!withdrawal) withdrawal = core_.wire.recall({.requester = qp.number});
+  return core_.wire.recalled(*withdrawal);
+}
+
 Turn Requester::complete(Qp& qp) {
   SendSide& send = qp.send;
   Turn turn;
@@ -56,7 +64,7 @@ Turn Requester::complete(Qp& qp) {
       turn.pending |= !core_.done(flight.op);
       break;
     }
-    if (!post_completion(qp, flight)) {
+    if ((flight.fault && !withdraw(qp)) || !post_completion(qp, flight)) {
       turn.pending = true;
       break;
     }

@@ -200,6 +200,10 @@ Requester::Load Requester::load_again(Qp& qp, Flight& flight) {
 Turn Requester::flush(Qp& qp) {
   SendSide& send = qp.send;
   Turn turn;
+  if (!withdraw(qp)) {
+    turn.pending = true;
+    return turn;
+  }
   for (std::uint32_t i = 0; i < kFlushesPerTurn && send.completed != send.producer; ++i) {
     const std::uint8_t* wqe = fetch(qp, send.completed, 1);
     if (wqe == nullptr) {

@@ -24,7 +24,7 @@ Turn Requester::work(Qp& qp) {
 Turn Requester::transmit(Qp& qp) {
   SendSide& send = qp.send;
   Turn turn;
-  if (send.blocked_until_ns != 0) return turn;
+  if (send.blocked_until_ns != 0 || send.withdrawal) return turn;
   for (std::uint32_t i = 0; i < kPacketsPerTurn; ++i) {
     if (!send.loaded) {
       const Load load_result = load(qp);
