@@ -78,7 +78,9 @@ Turn Core::drain_outbox(Qp& qp) {
   Turn turn;
   while (!qp.outbox.empty()) {
     Outgoing& outgoing = qp.outbox.front();
-    if (!done(outgoing.op) || !send_now(outgoing.packet)) {
+    // A queue pair that has failed sends nothing any more, and must not keep buffers from others.
+    const bool gone = done(outgoing.op) && (qp.state == QpState::err || send_now(outgoing.packet));
+    if (!gone) {
       turn.pending = true;
       break;
     }

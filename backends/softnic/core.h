@@ -50,7 +50,7 @@ class Core {
   // reference or, where the wire wants it so, is read into a buffer first. False: no room now,
   // nothing has happened.
   bool send(Qp& qp, Packet& packet);
-  // Sends what waits in the outbox.
+  // Sends what waits in the outbox; in state err drops it.
   Turn drain_outbox(Qp& qp);
   // Gives up what waits in the outbox; no DMA may write to it any more.
   void give_back_buffers(Qp& qp);

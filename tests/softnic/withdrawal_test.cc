@@ -49,5 +49,30 @@ TEST(Withdrawal, ASendThatWasFlushedIsNotReceivedLater) {
   EXPECT_FALSE(rig.b.receive_cq.poll());
 }
 
+// Payload that is read into buffers first, by DMA that takes its time, for a wire without room.
+TEST(Withdrawal, AQueueThatFailedKeepsNoBuffersAndSendsNothing) {
+  const auto segment = std::move(*ShmSegment::create({}));
+  bool full = true;
+  RigOptions options;
+  options.path.retry_count = 0;
+  options.path.ack_timeout = 5;
+  options.make_port = [](int) { return std::make_unique<DelayedDma>(1, /*ordered=*/true); };
+  options.wrap_wire = [&](std::unique_ptr<Wire>, int side) -> std::unique_ptr<Wire> {
+    auto wire = std::move(*segment->attach(static_cast<Endpoint>(side)));
+    if (side == 1) return wire;
+    return std::make_unique<LossyWire>(std::move(wire), Losses{.full = [&] { return full; }});
+  };
+  EngineRig rig(options);
+  for (int i = 0; i < 20; ++i) rig.a.post(write_wqe(rig, 0, 0, kBytes));
+  rig.a.ring();
+  ASSERT_TRUE(rig.run_until([&] { return rig.a.info().send_completed == 20; }));
+  ASSERT_EQ(rig.a.info().state, QpState::err);
+  for (int i = 0; i < 100; ++i) rig.a.engine.step(++rig.now_ns);
+  EXPECT_FALSE(rig.a.engine.waiting());
+  full = false;
+  ASSERT_TRUE(rig.run());
+  EXPECT_EQ(rig.a.engine.counters().packets_sent, 0u);
+}
+
 }  // namespace
 }  // namespace gdakit::softnic::test
