@@ -51,7 +51,7 @@ struct Side {
     const PdNumber pd = *engine.alloc_pd();
     const DmaAddress base = host_address(heap.get());
     key = *engine.reg_mr({pd, base, base.value, heap_bytes, Access::all, kAnyQp, {}});
-    uar = *engine.alloc_uar();
+    uar = *engine.alloc_uar(UarType::dense);
     const CqNumber cqn = *engine.create_cq({host_address(cq.get()), 0, true, true, {}});
     QpAttributes attributes;
     attributes.pd = pd;

@@ -10,6 +10,12 @@ namespace {
 
 constexpr std::uint32_t kHeldPackets = 1024;
 
+bool is_doorbell(UarType type, std::uint32_t offset) {
+  const std::uint32_t unit = type == UarType::dense ? sizeof(std::uint64_t) : format::kUarHalfBytes;
+  return offset >= format::kUarDoorbellBegin && offset < format::kUarDoorbellEnd &&
+         offset % unit == 0;
+}
+
 }  // namespace
 
 Engine::Engine(const EngineOptions& options, DmaPort& port, Wire& wire)
@@ -30,8 +36,8 @@ Engine::~Engine() {
 }
 
 void Engine::doorbell(UarNumber uar, std::uint32_t offset, std::uint64_t value) {
-  const bool is_register = offset >= format::kUarDoorbellBegin &&
-                           offset < format::kUarDoorbellEnd && offset % sizeof value == 0;
+  const UarUse* const page = uars_.find(uar);
+  const bool is_register = page != nullptr && is_doorbell(page->type, offset);
   // The first eight bytes of a control segment.
   const std::uint32_t index_word = byte_swap(static_cast<std::uint32_t>(value));
   const std::uint32_t qpn_ds = byte_swap(static_cast<std::uint32_t>(value >> 32));
@@ -42,9 +48,10 @@ void Engine::doorbell(UarNumber uar, std::uint32_t offset, std::uint64_t value) 
     return;
   }
   ++core_.counters.doorbells;
+  const bool says_how_far = page->type == UarType::dense;
   const std::uint32_t producer = (index_word >> 8) + format::wqebbs_of(qpn_ds & 0x3f);
-  requester_.ring(*qp, static_cast<std::uint16_t>(producer));
-  if (options_.record_after_doorbell) qp->send.record.wanted = true;
+  if (says_how_far) requester_.ring(*qp, static_cast<std::uint16_t>(producer));
+  if (!says_how_far || options_.record_after_doorbell) qp->send.record.wanted = true;
   activate(*qp);
 }
 

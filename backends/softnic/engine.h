@@ -75,7 +75,7 @@ class Engine {
 
   Result<PdNumber> alloc_pd();
   Result<> dealloc_pd(PdNumber pd);
-  Result<UarNumber> alloc_uar();
+  Result<UarNumber> alloc_uar(UarType type);
   Result<> free_uar(UarNumber uar);
   Result<MemoryKey> reg_mr(const MrAttributes& attributes);
   Result<> dereg_mr(MemoryKey key);
@@ -107,6 +107,7 @@ class Engine {
     std::uint32_t users = 0;  // QPs
   };
   struct UarUse {
+    UarType type = UarType::registers;
     std::uint32_t users = 0;
   };
   // A received packet whose payload is still being copied.

@@ -67,10 +67,10 @@ Result<> Engine::dealloc_pd(PdNumber pd) {
   return {};
 }
 
-Result<UarNumber> Engine::alloc_uar() {
+Result<UarNumber> Engine::alloc_uar(UarType type) {
   const auto number = uars_.take();
   if (!number) return no_numbers("alloc_uar");
-  uars_.put(*number, std::make_unique<UarUse>());
+  uars_.put(*number, std::make_unique<UarUse>()).type = type;
   return *number;
 }
 

@@ -87,11 +87,11 @@ Result<> Nic::dealloc_pd(PdNumber pd) {
   return thread_->locked([&] { return engine_->dealloc_pd(pd); });
 }
 
-Result<Uar> Nic::alloc_uar() {
+Result<Uar> Nic::alloc_uar(UarType type) {
   return thread_->locked([&]() -> Result<Uar> {
-    const Result<UarNumber> number = engine_->alloc_uar();
+    const Result<UarNumber> number = engine_->alloc_uar(type);
     if (!number) return number.error();
-    const Result<void*> page = pages_.add(*number);
+    const Result<void*> page = pages_.add(*number, type);
     if (!page) {
       static_cast<void>(engine_->free_uar(*number));
       return page.error();

@@ -34,8 +34,8 @@ struct NicOptions {
   std::chrono::milliseconds removal_limit{5000};  // for whoever still uses what is removed
 };
 
-// A doorbell page: threads store doorbells into it at any 8-byte aligned offset in
-// [format::kUarDoorbellBegin, format::kUarDoorbellEnd). 4 KiB, page-aligned host memory.
+// A doorbell page: threads store doorbells into its registers (UarType). 4 KiB, page-aligned host
+// memory.
 struct Uar {
   UarNumber number = 0;
   void* page = nullptr;
@@ -57,7 +57,7 @@ class Nic {
   Result<> dealloc_pd(PdNumber pd);
 
   // The page lives until free_uar or the Nic's end; it is zero at first.
-  Result<Uar> alloc_uar();
+  Result<Uar> alloc_uar(UarType type);
   Result<> free_uar(UarNumber uar);
 
   // lkey and rkey are the same value, as on hardware.

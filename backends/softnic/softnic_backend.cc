@@ -59,7 +59,7 @@ class Doorbells {
 
   Result<Register> take(Nic& nic) {
     if (free_.empty()) {
-      Result<Uar> uar = nic.alloc_uar();
+      Result<Uar> uar = nic.alloc_uar(UarType::dense);
       if (!uar) return uar.error();
       for (std::uint32_t at = format::kUarDoorbellBegin; at < format::kUarDoorbellEnd;
            at += kDoorbellStride) {

@@ -59,6 +59,18 @@ constexpr bool allows(Access granted, Access wanted) {
          static_cast<unsigned>(wanted);
 }
 
+// What a doorbell page is.
+enum class UarType : std::uint8_t {
+  // As on ConnectX: the first eight bytes of each half of its two registers ring. They name the
+  // queue pair; how far it is announced is read from its doorbell record, so that stores to one
+  // register for several queue pairs, and stores of four bytes each, announce nothing wrong. What
+  // BlueFlame copies behind them is not looked at.
+  registers,
+  // For queue pairs of gdakit's own: every eight bytes of the registers are one of their own, which
+  // say by themselves how far the queue pair is announced.
+  dense,
+};
+
 struct MemoryRange {
   DmaAddress base;
   std::uint64_t length = 0;  // bytes

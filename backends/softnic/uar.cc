@@ -1,5 +1,6 @@
 #include "backends/softnic/uar.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <sys/mman.h>
 
@@ -8,8 +9,11 @@
 namespace gdakit::softnic {
 namespace {
 
-constexpr std::uint32_t kWordsPerLine = 8;
-constexpr std::uint32_t kLines = format::kDoorbellsPerUar / kWordsPerLine;
+constexpr std::size_t kWordsPerLook = 8;  // a cache line of a dense page
+
+constexpr std::uint32_t stride_of(UarType type) {
+  return type == UarType::dense ? sizeof(std::uint64_t) : format::kUarHalfBytes;
+}
 
 // Acquire: the engine reads the WQEs that were written before the doorbell was stored.
 std::uint64_t load(const std::uint64_t* word) { return __atomic_load_n(word, __ATOMIC_ACQUIRE); }
@@ -34,15 +38,17 @@ std::shared_ptr<HostPages> make_host_pages() { return std::make_shared<MappedPag
 UarPages::UarPages(std::shared_ptr<HostPages> source)
     : source_(source != nullptr ? std::move(source) : make_host_pages()) {}
 
-Result<void*> UarPages::add(UarNumber uar) {
+Result<void*> UarPages::add(UarNumber uar, UarType type) {
   const Result<void*> taken = source_->take();
   if (!taken) return taken;
   void* const memory = *taken;
   Page page;
   page.uar = uar;
   page.memory = {memory, GiveBack{source_.get()}};
-  page.seen.assign(format::kDoorbellsPerUar, 0);
-  page.hot.assign(format::kDoorbellsPerUar, false);
+  page.stride = stride_of(type);
+  const std::size_t words = (format::kUarDoorbellEnd - format::kUarDoorbellBegin) / page.stride;
+  page.seen.assign(words, 0);
+  page.hot.assign(words, false);
   pages_.push_back(std::move(page));
   hot_.reserve(pages_.size() * format::kDoorbellsPerUar);
   return memory;
@@ -53,18 +59,17 @@ void UarPages::remove(UarNumber uar) {
   std::erase_if(pages_, [uar](const Page& page) { return page.uar == uar; });
 }
 
-bool UarPages::poll_line(Engine& engine, Page& page, std::uint32_t line) {
+bool UarPages::poll_some(Engine& engine, Page& page, std::size_t begin, std::size_t end) {
   bool changed = false;
-  const auto* words = reinterpret_cast<const std::uint64_t*>(
-      static_cast<const std::byte*>(page.memory.get()) + format::kUarDoorbellBegin);
-  for (std::uint32_t i = line * kWordsPerLine; i < (line + 1) * kWordsPerLine; ++i) {
+  for (std::size_t i = begin; i < end; ++i) {
     if (page.hot[i]) continue;
-    const std::uint64_t value = load(words + i);
+    const auto offset = static_cast<std::uint32_t>(format::kUarDoorbellBegin + i * page.stride);
+    const auto* word = reinterpret_cast<const std::uint64_t*>(
+        static_cast<const std::byte*>(page.memory.get()) + offset);
+    const std::uint64_t value = load(word);
     if (value == page.seen[i]) continue;
-    const auto offset =
-        static_cast<std::uint32_t>(format::kUarDoorbellBegin + i * sizeof(std::uint64_t));
     page.hot[i] = true;
-    hot_.push_back({words + i, value, page.uar, offset});
+    hot_.push_back({word, value, page.uar, offset});
     engine.doorbell(page.uar, offset, value);
     changed = true;
   }
@@ -82,13 +87,12 @@ bool UarPages::poll(Engine& engine, bool thorough) {
   }
   if (pages_.empty()) return changed;
   if (next_page_ >= pages_.size()) next_page_ = 0;
-  const std::uint32_t lines = thorough ? kLines : 1;
-  for (std::uint32_t i = 0; i < lines; ++i) {
-    changed |= poll_line(engine, pages_[next_page_], next_line_);
-    if (++next_line_ < kLines) continue;
-    next_line_ = 0;
-    next_page_ = next_page_ + 1 < pages_.size() ? next_page_ + 1 : 0;
-  }
+  Page& page = pages_[next_page_];
+  const std::size_t words = page.hot.size();
+  const std::size_t end = thorough ? words : std::min(next_word_ + kWordsPerLook, words);
+  changed |= poll_some(engine, page, thorough ? 0 : next_word_, end);
+  next_word_ = end == words ? 0 : end;
+  if (next_word_ == 0) ++next_page_;
   return changed;
 }
 

@@ -2,7 +2,7 @@
 // calls.
 //
 //   page   0x000        0x800                    0xc00    0x1000
-//          | not read   | 128 doorbell words     | not read |
+//          | not read   | doorbell words (UarType)  | not read |
 //
 // Memory is no FIFO: a word that is stored to twice before the poller looks shows the later
 // doorbell only. The engine finds the lost one in the doorbell record. Words that have ever rung
@@ -37,7 +37,7 @@ class UarPages {
   explicit UarPages(std::shared_ptr<HostPages> source = nullptr);
 
   // A zeroed page of 4 KiB, page-aligned, for doorbells to `uar`.
-  Result<void*> add(UarNumber uar);
+  Result<void*> add(UarNumber uar, UarType type);
   void remove(UarNumber uar);
 
   // Rings for every word that has changed. `thorough` looks at a page's worth of cold ones, else at
@@ -56,6 +56,7 @@ class UarPages {
   struct Page {
     UarNumber uar = 0;
     std::unique_ptr<void, GiveBack> memory;
+    std::uint32_t stride = 0;         // bytes from one doorbell word to the next
     std::vector<std::uint64_t> seen;  // by word
     std::vector<bool> hot;
   };
@@ -66,13 +67,13 @@ class UarPages {
     std::uint32_t offset = 0;
   };
 
-  bool poll_line(Engine& engine, Page& page, std::uint32_t line);
+  bool poll_some(Engine& engine, Page& page, std::size_t begin, std::size_t end);
 
   std::shared_ptr<HostPages> source_;
   std::vector<Page> pages_;
   std::vector<HotWord> hot_;
   std::size_t next_page_ = 0;
-  std::uint32_t next_line_ = 0;
+  std::size_t next_word_ = 0;
 };
 
 }  // namespace gdakit::softnic

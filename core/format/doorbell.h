@@ -26,6 +26,8 @@ inline constexpr std::uint32_t kUarPageBytes = 4096;
 inline constexpr std::uint32_t kUarDoorbellBegin = 0x800;  // registers 0 and 1, two halves each
 inline constexpr std::uint32_t kUarDoorbellEnd = 0xc00;
 inline constexpr std::uint32_t kDoorbellsPerUar = (kUarDoorbellEnd - kUarDoorbellBegin) / 8;
+// A half: its first eight bytes ring, the others are the rest of a WQE that BlueFlame carries.
+inline constexpr std::uint32_t kUarHalfBytes = 0x100;
 
 // The producer counter as a doorbell record holds it: the one place where an index is cut to 16
 // bits.

@@ -140,7 +140,7 @@ void WorldRun::make_queues(std::uint32_t pe) {
   softnic::Engine& engine = nics[pe].engine();
   SimPe& self = pes[pe];
   const softnic::PdNumber pd = must(engine.alloc_pd());
-  self.uar = must(engine.alloc_uar());
+  self.uar = must(engine.alloc_uar(softnic::UarType::dense));
   const auto address = [&](std::uint64_t offset) {
     return softnic::DmaAddress{world.space_.arena_base + offset};
   };

@@ -201,8 +201,8 @@ inline const std::map<std::string, std::pair<std::size_t, std::size_t>>& constan
   constexpr std::size_t kRegisterBytes = (kUarDoorbellEnd - kUarDoorbellBegin) / 2;
   static const std::map<std::string, std::pair<std::size_t, std::size_t>> kConstants = {
       {"uar_page/size", {0, kUarPageBytes}},
-      {"uar_page/bf_buffer_0", {kUarDoorbellBegin, kRegisterBytes / 2}},
-      {"uar_page/bf_buffer_1", {kUarDoorbellBegin + kRegisterBytes / 2, kRegisterBytes / 2}},
+      {"uar_page/bf_buffer_0", {kUarDoorbellBegin, kUarHalfBytes}},
+      {"uar_page/bf_buffer_1", {kUarDoorbellBegin + kUarHalfBytes, kUarHalfBytes}},
       {"uar_page/bf_register_1", {kUarDoorbellBegin + kRegisterBytes, kRegisterBytes}},
       // The two halves of doorbell_value(); doorbell_test.cc has their golden bytes.
       {"uar_doorbell_value/dword0", {0, sizeof(doorbell_value(0, 0)) / 2}},

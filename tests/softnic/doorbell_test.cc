@@ -109,7 +109,7 @@ TEST_F(DoorbellTest, ADoorbellFurtherAheadThanTheQueueIsDeepIsNotBelieved) {
 TEST_F(DoorbellTest, OnlyTheQueuePairsOwnPageAndRegistersCount) {
   rig.a.post({});
   const std::uint64_t value = rig.a.doorbell();
-  const UarNumber other = *rig.a.engine.alloc_uar();
+  const UarNumber other = *rig.a.engine.alloc_uar(UarType::dense);
   rig.a.engine.doorbell(other, format::kUarDoorbellBegin, value);
   rig.a.engine.doorbell(other + 5, format::kUarDoorbellBegin, value);
   for (const std::uint32_t offset : {0u, 0x20u, 0x7f8u, 0xc00u, 0x1000u, 0x804u, 0x801u}) {
@@ -217,7 +217,7 @@ TEST_F(DoorbellTest, ALostDoorbellIsFoundWhileAnotherQueueIsBusy) {
 TEST(UarPages, AStoreToAnyRegisterRingsOnce) {
   EngineRig rig;
   UarPages pages;
-  auto* page = static_cast<std::uint8_t*>(*pages.add(rig.a.uar));
+  auto* page = static_cast<std::uint8_t*>(*pages.add(rig.a.uar, UarType::dense));
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(page) % 4096, 0u);
   EXPECT_FALSE(pages.poll(rig.a.engine, true));
   std::uint64_t expected = 0;
@@ -236,7 +236,7 @@ TEST(UarPages, AStoreToAnyRegisterRingsOnce) {
 TEST(UarPages, AColdWordIsFoundWithoutThoroughPollsToo) {
   EngineRig rig;
   UarPages pages;
-  auto* page = static_cast<std::uint8_t*>(*pages.add(rig.a.uar));
+  auto* page = static_cast<std::uint8_t*>(*pages.add(rig.a.uar, UarType::dense));
   rig.a.post({});
   *reinterpret_cast<std::uint64_t*>(page + 0xa00) = rig.a.doorbell();
   int polls = 0;
@@ -250,7 +250,7 @@ TEST(UarPages, AColdWordIsFoundWithoutThoroughPollsToo) {
 TEST(UarPages, PagesBelowTheRegistersAndRemovedPagesRingNothing) {
   EngineRig rig;
   UarPages pages;
-  auto* page = static_cast<std::uint8_t*>(*pages.add(rig.a.uar));
+  auto* page = static_cast<std::uint8_t*>(*pages.add(rig.a.uar, UarType::dense));
   *reinterpret_cast<std::uint64_t*>(page + 0x20) = 1;
   *reinterpret_cast<std::uint64_t*>(page + 0xc00) = 1;
   EXPECT_FALSE(pages.poll(rig.a.engine, true));
@@ -258,6 +258,82 @@ TEST(UarPages, PagesBelowTheRegistersAndRemovedPagesRingNothing) {
   EXPECT_TRUE(pages.poll(rig.a.engine, true));
   pages.remove(rig.a.uar);
   EXPECT_FALSE(pages.poll(rig.a.engine, true));
+}
+
+// A page of registers with a queue pair that is rung through it, as a client of ConnectX has them.
+class RegistersTest : public testing::Test {
+ protected:
+  static RigOptions with_registers() {
+    RigOptions options;
+    options.uar_type = UarType::registers;
+    options.engine.sweep_idle_steps = 1'000'000;  // only doorbells are at work
+    return options;
+  }
+  void store(std::uint32_t offset, const void* from, std::size_t size) {
+    std::memcpy(page + offset, from, size);
+  }
+  std::uint64_t completed() {
+    for (int i = 0; i < 40; ++i) {
+      pages.poll(rig.a.engine, true);
+      rig.step();
+    }
+    return rig.a.info().send_completed;
+  }
+  EngineRig rig{with_registers()};
+  UarPages pages;
+  std::uint8_t* page = static_cast<std::uint8_t*>(*pages.add(rig.a.uar, UarType::registers));
+};
+
+TEST_F(RegistersTest, EachHalfRings) {
+  std::uint64_t expected = 0;
+  for (const std::uint32_t offset : {0x800u, 0x900u, 0xa00u, 0xb00u}) {
+    rig.a.post({});
+    rig.a.store_record();
+    const std::uint64_t value = rig.a.doorbell();
+    store(offset, &value, sizeof value);
+    EXPECT_EQ(completed(), ++expected) << offset;
+  }
+}
+
+// The data segment of a WRITE from the first key of a NIC reads like a doorbell of another queue.
+TEST_F(RegistersTest, WhatBlueFlameCopiesBehindTheDoorbellRingsNothing) {
+  rig.a.post(write_wqe(rig, 0, 0, 64));
+  rig.a.store_record();
+  std::uint64_t line[8];
+  std::memcpy(line, rig.a.sq.data(), sizeof line);
+  for (std::size_t i = 1; i < 8; ++i) line[i] = format::doorbell_value(5 + i, rig.a.qpn);
+  store(0x800, line, sizeof line);
+  EXPECT_EQ(completed(), 1u);
+  EXPECT_EQ(rig.a.info().send_producer, 1u);
+  EXPECT_EQ(rig.a.engine.counters().doorbells, 1u);
+  EXPECT_EQ(rig.a.info().state, QpState::rts);
+}
+
+// The other queue's index, with this one's number still before it.
+TEST_F(RegistersTest, AHalfWrittenDoorbellAnnouncesNothing) {
+  rig.a.post({});
+  rig.a.store_record();
+  const std::uint64_t own = rig.a.doorbell();
+  store(0x800, &own, sizeof own);
+  EXPECT_EQ(completed(), 1u);
+  const std::uint64_t of_another = format::doorbell_value(9, rig.a.qpn + 1);
+  store(0x800, &of_another, 4);
+  EXPECT_EQ(completed(), 1u);
+  EXPECT_EQ(rig.a.info().send_producer, 1u);
+  EXPECT_EQ(rig.a.info().state, QpState::rts);
+}
+
+TEST_F(RegistersTest, OtherPlacesOfThePageRingNothing) {
+  EXPECT_EQ(completed(), 0u);
+  rig.a.post({});
+  rig.a.store_record();
+  const std::uint64_t value = rig.a.doorbell();
+  for (const std::uint32_t offset : {0x0u, 0x20u, 0x808u, 0x8f8u, 0x908u, 0xbf8u, 0xc00u}) {
+    store(offset, &value, sizeof value);
+  }
+  EXPECT_EQ(completed(), 0u);
+  rig.a.engine.doorbell(rig.a.uar, 0x808, value);
+  EXPECT_EQ(rig.a.engine.counters().dropped_doorbells, 1u);
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ Side::Side(const RigOptions& given, std::unique_ptr<DmaPort> dma, std::unique_pt
       wire(std::move(packets)),
       engine(given.engine, *port, *wire) {
   pd = *engine.alloc_pd();
-  uar = *engine.alloc_uar();
+  uar = *engine.alloc_uar(options.uar_type);
   MrAttributes mr;
   mr.pd = pd;
   mr.base = host_address(heap.data());

@@ -112,6 +112,7 @@ struct Wqe {
 struct RigOptions {
   EngineOptions engine;
   LoopbackOptions wire;
+  UarType uar_type = UarType::dense;
   std::uint32_t log_sq = 6;
   std::uint32_t log_cq = 10;
   bool collapsed = false;

@@ -110,7 +110,7 @@ struct FuzzSide {
       regions[i] = i == 2 ? read_only.data() : arena.carve(kRegion);
     }
     pd = *engine.alloc_pd();
-    uar = *engine.alloc_uar();
+    uar = *engine.alloc_uar(UarType::dense);
     for (std::uint32_t i = 0; i < kRegions; ++i) register_region(i);
     QpAttributes qp;
     qp.pd = pd;

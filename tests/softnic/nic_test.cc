@@ -28,7 +28,7 @@ struct Client {
                   std::unique_ptr<DmaPort> port = std::make_unique<HostDma>())
       : nic(std::move(*Nic::open(options, std::move(port), std::move(*fabric.attach())))) {
     pd = *nic->alloc_pd();
-    uar = *nic->alloc_uar();
+    uar = *nic->alloc_uar(UarType::dense);
     const DmaAddress base = host_address(heap.data());
     key = *nic->reg_mr({pd, base, base.value, heap.size(), Access::all, kAnyQp, {}});
     std::memset(cq.data(), format::kInvalidCqeByte, cq.size());

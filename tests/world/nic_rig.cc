@@ -76,7 +76,7 @@ void NicRig::begin(Chooser& chosen, Trace* trace, bool bare) {
 void NicRig::make_objects(std::uint32_t pe) {
   softnic::Engine& engine = nics[pe]->engine();
   const softnic::PdNumber pd = *engine.alloc_pd();
-  uar = *engine.alloc_uar();
+  uar = *engine.alloc_uar(softnic::UarType::dense);
   softnic::MrAttributes mr;
   mr.pd = pd;
   mr.base = at(0);
