@@ -2,6 +2,7 @@
 // packet and to write a CQE.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "backends/softnic/qp.h"
 #include "backends/softnic/types.h"
 #include "backends/softnic/wire.h"
+#include "core/base/bits.h"
 
 namespace gdakit::softnic {
 
@@ -42,6 +44,10 @@ class Core {
  public:
   Core(DmaPort& dma_port, Wire& packet_wire, std::uint32_t buffers, bool short_cqes);
 
+  // How many PSNs a payload takes, of a packet or of all of a READ's responses.
+  std::uint32_t psns_of(std::uint64_t payload) const {
+    return static_cast<std::uint32_t>(std::max<std::uint64_t>(1, divide_up(payload, psn_bytes)));
+  }
   bool done(DmaOp op) { return op.id == 0 || port.done(op); }
   // `last` is the last operation of a series: what must be done for all of the series to be.
   DmaOp all_of(DmaOp last) { return ordered || last.id == 0 ? last : port.fence(); }
@@ -67,7 +73,8 @@ class Core {
   DmaPort& port;
   Wire& wire;
   const bool ordered;
-  const std::uint32_t mtu;
+  const std::uint32_t psn_bytes;
+  const std::uint32_t mtu;  // by reference: the wire's, in whole PSNs
   const std::uint32_t value_mtu;
   KeyTable keys;
   Counters counters;

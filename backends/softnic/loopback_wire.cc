@@ -44,6 +44,7 @@ class LoopbackWire final : public Wire {
   Endpoint endpoint() const override { return endpoint_; }
   std::uint32_t mtu() const override { return fabric_->options_.mtu; }
   std::uint32_t value_mtu() const override { return kSmallPayload; }
+  std::uint32_t psn_bytes() const override { return mtu(); }
   bool by_reference(const Packet&) const override { return true; }
   bool send(const Packet& packet) override;
   const Packet* receive() override;

@@ -63,7 +63,7 @@ struct Flight {
   std::uint64_t length = 0;
   std::uint32_t first_psn = 0;
   std::uint32_t last_psn = 0;   // known once `sent`
-  std::uint32_t responses = 0;  // READ: response packets accepted
+  std::uint32_t responses = 0;  // READ: PSNs of the responses that are here
   std::uint32_t scatter = 0;    // READ and atomic: which scatter list
   DmaOp op;                     // what must be done before it completes
   RequestKind kind = RequestKind::nop;

@@ -189,9 +189,11 @@ Fault Requester::scatter(Qp& qp, const Flight& flight, const Packet& packet, std
 void Requester::read_response(Qp& qp, std::uint64_t number, const Packet& packet, DmaOp& op) {
   SendSide& send = qp.send;
   Flight& flight = send.flights[number];
-  const std::uint64_t at = std::uint64_t{flight.responses} * core_.mtu;
-  const std::uint64_t expected = std::min<std::uint64_t>(core_.mtu, flight.length - at);
-  if (packet.header.payload_size != expected) {
+  const std::uint64_t at = std::uint64_t{flight.responses} * core_.psn_bytes;
+  const std::uint64_t left = flight.length - at;
+  const std::uint32_t size = packet.header.payload_size;
+  const bool whole_psns = size != 0 && size < left && size % core_.psn_bytes == 0;
+  if (size != left && !whole_psns) {
     fail_at(qp, number, kBadResponse);
     return;
   }
@@ -200,10 +202,11 @@ void Requester::read_response(Qp& qp, std::uint64_t number, const Packet& packet
     return;
   }
   if (op.id != 0) flight.op = op;
-  core_.counters.bytes_received += expected;
-  flight.answered = at + expected == flight.length;
-  ++flight.responses;
-  progress(qp, psn_add(packet.header.psn, 1));
+  core_.counters.bytes_received += size;
+  flight.answered = size == left;
+  const std::uint32_t psns = core_.psns_of(size);
+  flight.responses += psns;
+  progress(qp, psn_add(packet.header.psn, psns));
 }
 
 void Requester::atomic_response(Qp& qp, std::uint64_t number, const Packet& packet) {

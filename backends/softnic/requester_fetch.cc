@@ -166,8 +166,8 @@ Requester::Load Requester::load_again(Qp& qp, Flight& flight) {
                                (flight.kind == RequestKind::dump && flight.sent) ||
                                flight.answered || flight.fault;
   if (nothing_to_send) {
-    finish_sending(qp,
-                   flight);  // a NOP may have been started and not sent when the queue went back
+    // A NOP may have been started and not sent when the queue went back.
+    finish_sending(qp, flight);
     return Load::loaded;
   }
   const std::uint8_t* wqe = fetch(qp, flight.index, flight.wqebbs);
@@ -189,7 +189,7 @@ Requester::Load Requester::load_again(Qp& qp, Flight& flight) {
     for (std::uint32_t psn = flight.first_psn; psn_distance(send.psn, psn) > 0;
          psn = psn_add(psn, 1)) {
       Packet packet = make_packet(qp, PacketOpcode::write_only, psn);
-      fill_fragments(send, packet);
+      name_payload(send, core_.psn_bytes, packet);
       advance_sges(send, packet.header.payload_size);
     }
   }

@@ -99,17 +99,16 @@ void Requester::packet_sent(Qp& qp, std::uint32_t psns) {
 
 Requester::Emit Requester::emit_read(Qp& qp, Flight& flight) {
   SendSide& send = qp.send;
-  const std::uint64_t done = std::uint64_t{flight.responses} * core_.mtu;
-  const auto packets =
-      static_cast<std::uint32_t>(std::max<std::uint64_t>(1, divide_up(flight.length, core_.mtu)));
+  const std::uint64_t done = std::uint64_t{flight.responses} * core_.psn_bytes;
+  const std::uint32_t psns = core_.psns_of(flight.length);
   send.psn = psn_add(flight.first_psn, flight.responses);
   Packet packet = make_packet(qp, PacketOpcode::read_request, send.psn);
   packet.header.reth_address = send.request.remote_address + done;
   packet.header.reth_rkey = send.request.rkey;
   packet.header.reth_length = flight.length - done;
   if (!core_.send(qp, packet)) return Emit::pending;
-  flight.last_psn = psn_add(flight.first_psn, packets - 1);
-  packet_sent(qp, packets - flight.responses);
+  flight.last_psn = psn_add(flight.first_psn, psns - 1);
+  packet_sent(qp, psns - flight.responses);
   finish_sending(qp, flight);
   return Emit::sent;
 }
@@ -165,11 +164,18 @@ void Requester::name_payload(const SendSide& send, std::uint64_t limit, Packet& 
   }
 }
 
-// Names the payload of the next packet. The same packet comes out the same again.
+// Names the payload of the next packet: of as many PSNs as its way allows. A PSN stands for
+// psn_bytes, or for what four fragments hold, if that is less; so each names the same bytes
+// whenever it is sent.
 void Requester::fill_fragments(const SendSide& send, Packet& packet) const {
   name_payload(send, core_.mtu, packet);
-  if (packet.header.payload_size > core_.value_mtu && !core_.wire.by_reference(packet)) {
-    name_payload(send, core_.value_mtu, packet);
+  const std::uint32_t size = packet.header.payload_size;
+  if (size <= core_.psn_bytes) return;
+  const bool ends = send.sent_bytes + size == send.request.length;
+  const std::uint32_t whole = ends ? size : size - size % core_.psn_bytes;
+  if (whole != size) name_payload(send, whole, packet);
+  if (size > core_.value_mtu && !core_.wire.by_reference(packet)) {
+    name_payload(send, core_.psn_bytes, packet);
   }
 }
 
@@ -185,6 +191,7 @@ Requester::Emit Requester::emit_data(Qp& qp, Flight& flight) {
     fill_fragments(send, packet);
   }
   const std::uint32_t size = header.payload_size;
+  const std::uint32_t psns = core_.psns_of(size);
   const bool first = send.sent_bytes == 0;
   const bool last = send.sent_bytes + size == request.length;
   const bool is_write_request = request.kind == RequestKind::write;
@@ -209,8 +216,8 @@ Requester::Emit Requester::emit_data(Qp& qp, Flight& flight) {
     header.reth_length = request.length;
   }
   if (!core_.send(qp, packet)) return Emit::pending;
-  if (last) flight.last_psn = send.psn;
-  packet_sent(qp, 1);
+  if (last) flight.last_psn = psn_add(send.psn, psns - 1);
+  packet_sent(qp, psns);
   if (last) {
     finish_sending(qp, flight);
   } else {

@@ -10,11 +10,6 @@ namespace {
 
 constexpr std::uint64_t kLongestMessage = std::uint64_t{1} << 31;
 
-// How many responses a READ of `length` bytes has.
-std::uint32_t response_count(std::uint64_t length, std::uint32_t mtu) {
-  return static_cast<std::uint32_t>(std::max<std::uint64_t>(1, divide_up(length, mtu)));
-}
-
 format::CqeOpcode send_completion(PacketOpcode opcode) {
   if (!ends_message(opcode)) return format::CqeOpcode::invalid;
   return has_immediate(opcode) ? format::CqeOpcode::responder_send_imm
@@ -67,7 +62,7 @@ bool Responder::duplicate(Qp& qp, const PacketHeader& header) {
     case PacketOpcode::read_request: {
       if (receive.effects.full() || read_pending(qp, header.psn)) return true;
       if (header.reth_length > kLongestMessage) return true;
-      const std::uint32_t count = response_count(header.reth_length, core_.mtu);
+      const std::uint32_t count = core_.psns_of(header.reth_length);
       const std::uint32_t last = psn_add(header.psn, count - 1);
       if (psn_distance(last, receive.expected_psn) >= 0) return true;
       Effect& effect = receive.effects.push();
@@ -198,16 +193,19 @@ Responder::Step Responder::send(Qp& qp, const Packet& packet, DmaOp& op) {
 void Responder::placed(Qp& qp, const Packet& packet, DmaOp op, format::CqeOpcode completion) {
   const PacketHeader& header = packet.header;
   ReceiveSide& receive = qp.receive;
-  receive.expected_psn = psn_add(receive.expected_psn, 1);
+  const std::uint32_t psns = core_.psns_of(header.payload_size);
+  const std::uint32_t last_psn = psn_add(header.psn, psns - 1);
+  receive.expected_psn = psn_add(receive.expected_psn, psns);
   core_.counters.bytes_received += header.payload_size;
   const bool completes = completion != format::CqeOpcode::invalid;
   if (!completes && op.id == 0 && receive.effects.empty()) {
-    receive.done_psn = header.psn;
+    receive.done_psn = last_psn;
     receive.ack_due = true;
     return;
   }
   Effect& effect = receive.effects.push();
-  effect.psn = effect.last_psn = header.psn;
+  effect.psn = header.psn;
+  effect.last_psn = last_psn;
   effect.op = op;
   if (!completes) return;
   effect.has_cqe = true;
@@ -234,7 +232,7 @@ Responder::Step Responder::read(Qp& qp, const PacketHeader& header) {
       return refuse(qp, Acknowledge::nak_remote_access, kRemoteAccess);
     }
   }
-  const std::uint32_t count = response_count(header.reth_length, core_.mtu);
+  const std::uint32_t count = core_.psns_of(header.reth_length);
   Effect& effect = receive.effects.push();
   effect.kind = EffectKind::read;
   effect.psn = header.psn;

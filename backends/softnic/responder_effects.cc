@@ -110,19 +110,17 @@ void Responder::forgotten(Qp& qp, std::uint32_t psn) {
   if (effect.kind != EffectKind::read || effect.offset == 0) return;
   const std::int32_t sent_since = psn_distance(effect.psn, psn);
   // Responses of READs before this one are asked for again by the peer.
-  const bool of_this = sent_since > 0 && effect.offset >= std::uint64_t{core_.mtu} * sent_since;
-  if (!of_this) return;
+  const std::uint64_t bytes = sent_since > 0 ? std::uint64_t{core_.psn_bytes} * sent_since : 0;
+  if (bytes == 0 || bytes > effect.offset) return;
   effect.psn = psn;
-  effect.offset -= std::uint64_t{core_.mtu} * sent_since;
+  effect.offset -= bytes;
 }
 
 // Sends the next response of a READ. False: no room. A READ that cannot go on is refused.
 bool Responder::respond_read(Qp& qp, Effect& effect) {
-  const std::uint64_t size = std::min<std::uint64_t>(core_.mtu, effect.length - effect.offset);
-  const bool first = effect.offset == 0;
-  const bool last = effect.offset + size == effect.length;
-  Packet packet = make_packet(qp, read_response_opcode(first, last), effect.psn);
-  packet.header.payload_size = static_cast<std::uint32_t>(size);
+  const std::uint64_t left = effect.length - effect.offset;
+  std::uint64_t size = std::min<std::uint64_t>(core_.mtu, left);
+  Packet packet = make_packet(qp, PacketOpcode::read_response_only, effect.psn);
   if (size != 0) {
     const Resolved place =
         core_.keys.resolve(effect.rkey, qp.attributes.pd, qp.number, effect.address + effect.offset,
@@ -133,16 +131,16 @@ bool Responder::respond_read(Qp& qp, Effect& effect) {
     }
     packet.header.fragment_count = 1;
     packet.fragments[0] = {place.address, size};
-    // How long the responses of a READ are is fixed: they cannot be cut to go by value.
     if (size > core_.value_mtu && !core_.wire.by_reference(packet)) {
-      refuse_read(qp, effect.psn, Acknowledge::nak_remote_operation,
-                  {format::Syndrome::local_qp_operation, 0});
-      return true;
+      size = std::min<std::uint64_t>(core_.psn_bytes, left);
+      packet.fragments[0].size = size;
     }
   }
+  packet.header.payload_size = static_cast<std::uint32_t>(size);
+  packet.header.opcode = read_response_opcode(effect.offset == 0, size == left);
   if (!core_.send(qp, packet)) return false;
   effect.offset += size;
-  effect.psn = psn_add(effect.psn, 1);
+  effect.psn = psn_add(effect.psn, core_.psns_of(size));
   return true;
 }
 

@@ -52,6 +52,11 @@ class Wire {
   virtual std::uint32_t mtu() const = 0;
   virtual std::uint32_t value_mtu() const { return mtu(); }
 
+  // The payload that one PSN stands for, at most: a longer packet takes several. All wires that
+  // meet have the same, and it never changes, so that a message is cut at the same places by value
+  // and by reference, however often it is sent.
+  virtual std::uint32_t psn_bytes() const { return value_mtu(); }
+
   // Whether the receiver reaches all memory that the packet's fragments name. The payload of any
   // other packet travels by value. Once true for some memory and receiver it stays true.
   virtual bool by_reference(const Packet& packet) const = 0;

@@ -32,6 +32,7 @@ class LossyWire final : public Wire {
   Endpoint endpoint() const override { return inner_->endpoint(); }
   std::uint32_t mtu() const override { return inner_->mtu(); }
   std::uint32_t value_mtu() const override { return inner_->value_mtu(); }
+  std::uint32_t psn_bytes() const override { return inner_->psn_bytes(); }
   bool by_reference(const Packet& packet) const override { return inner_->by_reference(packet); }
 
   bool send(const Packet& packet) override {

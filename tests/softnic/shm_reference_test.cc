@@ -11,6 +11,7 @@
 #include "backends/softnic/shm_wire.h"
 #include "tests/softnic/engine_rig.h"
 #include "tests/softnic/every_operation.h"
+#include "tests/softnic/lossy_wire.h"
 
 namespace gdakit::softnic {
 namespace {
@@ -268,7 +269,10 @@ class SharedRig {
         memories{std::make_shared<PeerMemory>(2, 0), std::make_shared<PeerMemory>(2, 1)} {
     options.wrap_wire = [this](std::unique_ptr<Wire>, int side) -> std::unique_ptr<Wire> {
       const auto endpoint = static_cast<Endpoint>(side);
-      return std::move(*segment->attach(endpoint, memories[side]));
+      auto wire = std::move(*segment->attach(endpoint, memories[side]));
+      if (side == 1) return wire;
+      const auto lost = [this](const Packet&) { return ++sent == lost_packet; };
+      return std::make_unique<test::LossyWire>(std::move(wire), test::Losses{.drop = lost});
     };
     rig = std::make_unique<EngineRig>(options);
     for (const auto& memory : memories) {
@@ -280,6 +284,8 @@ class SharedRig {
   std::shared_ptr<ShmSegment> segment;
   std::shared_ptr<PeerMemory> memories[2];
   std::unique_ptr<EngineRig> rig;
+  int sent = 0;         // packets of a
+  int lost_packet = 0;  // one of these
 };
 
 constexpr ShmOptions kLongByReference{.slots = 8, .mtu = 8192, .value_mtu = 256};
@@ -308,17 +314,38 @@ TEST(ShmReferenceEngine, PacketsAreAsLongAsTheirPayloadsWayAllows) {
   EXPECT_EQ(std::memcmp(rig.b.heap.data() + 99'000, rig.a.heap.data() + 99'000, 2'000), 0);
 }
 
-TEST(ShmReferenceEngine, ALongReadOfMemoryThatIsNotSharedIsRefused) {
+TEST(ShmReferenceEngine, ALongReadOfMemoryThatIsNotSharedGoesByValue) {
   SharedRig shared(kLongByReference, 100'000);
   EngineRig& rig = *shared.rig;
-  test::fill(rig.b.heap.data() + 200'000, 1000, 3);
-  rig.a.post(test::read_wqe(rig, 0, 200'000, 200));  // fits into a slot
-  rig.a.post(test::read_wqe(rig, 1000, 200'000, 1000));
+  test::fill(rig.b.heap.data() + 90'000, 40'000, 3);
+  rig.a.post(test::read_wqe(rig, 0, 110'000, 10'000));
+  rig.a.post(test::read_wqe(rig, 20'000, 90'000, 20'000));  // from both sides of the border
   rig.a.ring();
-  ASSERT_TRUE(rig.run_until([&] { return rig.a.info().state == QpState::err; }));
-  EXPECT_EQ(rig.a.info().first_error.syndrome, format::Syndrome::remote_operation);
-  EXPECT_EQ(rig.a.info().first_error.wqe_index, 1);
-  EXPECT_EQ(std::memcmp(rig.a.heap.data(), rig.b.heap.data() + 200'000, 200), 0);
+  ASSERT_TRUE(rig.run_until([&] { return rig.a.info().send_completed == 2; }));
+  EXPECT_EQ(rig.a.info().state, QpState::rts);
+  EXPECT_EQ(std::memcmp(rig.a.heap.data(), rig.b.heap.data() + 110'000, 10'000), 0);
+  EXPECT_EQ(std::memcmp(rig.a.heap.data() + 20'000, rig.b.heap.data() + 90'000, 20'000), 0);
+}
+
+// A message whose first half went by value is sent again by reference.
+TEST(ShmReferenceEngine, MemoryThatIsSharedMeanwhileChangesNoCut) {
+  RigOptions options;
+  options.path.ack_timeout = 5;
+  SharedRig shared(kLongByReference, 0, options);
+  EngineRig& rig = *shared.rig;
+  test::fill(rig.a.heap.data(), 40'000, 3);
+  shared.lost_packet = 3;
+  rig.a.post(test::write_wqe(rig, 0, 0, 20'000));
+  rig.a.ring();
+  while (shared.sent < 5) rig.a.engine.step(rig.now_ns += 50);
+  for (const auto& memory : shared.memories) {
+    memory->set(0, host_address(rig.a.heap.data()), 1 << 20);
+    memory->set(1, host_address(rig.b.heap.data()), 1 << 20);
+  }
+  ASSERT_TRUE(rig.run_until([&] { return rig.a.info().send_completed == 1; }));
+  EXPECT_EQ(rig.a.info().state, QpState::rts);
+  EXPECT_GT(rig.b.engine.counters().naks, 0u);
+  EXPECT_EQ(std::memcmp(rig.b.heap.data(), rig.a.heap.data(), 20'000), 0);
 }
 
 // Lost packets are cut again as they were the first time, by value and by reference.
