@@ -9,6 +9,7 @@ namespace gdakit::softnic {
 namespace {
 
 constexpr std::uint32_t kHeldPackets = 1024;
+constexpr std::size_t kDeferredPackets = 64;
 
 bool is_doorbell(UarType type, std::uint32_t offset) {
   const std::uint32_t unit = type == UarType::dense ? sizeof(std::uint64_t) : format::kUarHalfBytes;
@@ -24,7 +25,9 @@ Engine::Engine(const EngineOptions& options, DmaPort& port, Wire& wire)
       requester_(core_),
       responder_(core_),
       removals_(core_),
-      held_(kHeldPackets) {}
+      held_(kHeldPackets) {
+  deferred_.reserve(kDeferredPackets);
+}
 
 Engine::~Engine() {
   // Operations on their way may still write to the engine's own buffers.
@@ -68,6 +71,7 @@ bool Engine::step(std::uint64_t now_ns) {
   core_.port.poll();
   if (!removals_.empty()) removals_.step();
   bool worked = retire_packets();
+  worked |= deliver_deferred();
   worked |= receive_packets();
   worked |= work_queues();
   worked |= run_timers();
@@ -81,25 +85,40 @@ bool Engine::receive_packets() {
   std::uint64_t bytes = 0;
   bool worked = false;
   for (std::uint32_t i = 0; i < options_.packets_per_step && bytes < options_.bytes_per_step; ++i) {
-    if (held_.full()) break;
-    const Packet* packet = waiting_ != nullptr ? waiting_ : core_.wire.receive();
+    if (held_.full() || deferred_.size() == kDeferredPackets) break;
+    const Packet* packet = core_.wire.receive();
     if (packet == nullptr) break;
-    waiting_ = packet;
-    DmaOp op;
-    if (!deliver(*packet, op)) break;
-    waiting_ = nullptr;
     worked = true;
     bytes += packet->header.payload_size;
-    if (op.id == 0 && held_.empty()) {
+    DmaOp op;
+    const bool taken = deliver(*packet, op);
+    if (!taken) deferred_.push_back(held_.tail());
+    if (taken && op.id == 0 && held_.empty()) {
       core_.wire.retire(packet);
     } else {
-      held_.push() = {packet, op};
+      held_.push() = {packet, op, !taken};
     }
   }
   return worked;
 }
 
-// Hands the packet to its queue pair; false if that cannot take it now.
+// Offers deferred packets again: to each queue pair in their order.
+bool Engine::deliver_deferred() {
+  for (const std::uint64_t number : deferred_) {
+    Qp* qp = qps_.find(held_[number].packet->header.destination_qpn);
+    if (qp != nullptr) qp->defers = false;
+  }
+  const std::size_t before = deferred_.size();
+  std::erase_if(deferred_, [this](std::uint64_t number) {
+    Held& held = held_[number];
+    held.deferred = !deliver(*held.packet, held.op);
+    return !held.deferred;
+  });
+  return deferred_.size() != before;
+}
+
+// Hands the packet to its queue pair; false if that cannot take it now. Then it takes no request
+// behind that one; its answers and all other queue pairs go on.
 bool Engine::deliver(const Packet& packet, DmaOp& op) {
   const PacketHeader& header = packet.header;
   Qp* qp = qps_.find(header.destination_qpn);
@@ -110,19 +129,19 @@ bool Engine::deliver(const Packet& packet, DmaOp& op) {
   }
   activate(*qp);
   core_.port.order_chain(qp->number);
-  bool taken = true;
   if (is_response(header.opcode)) {
     requester_.answer(*qp, packet, op);
   } else {
-    taken = responder_.request(*qp, packet, op);
+    qp->defers = qp->defers || !responder_.request(*qp, packet, op);
+    if (qp->defers) return false;
   }
-  if (taken) ++core_.counters.packets_received;
-  return taken;
+  ++core_.counters.packets_received;
+  return true;
 }
 
 bool Engine::retire_packets() {
   bool worked = false;
-  while (!held_.empty() && core_.done(held_.front().op)) {
+  while (!held_.empty() && !held_.front().deferred && core_.done(held_.front().op)) {
     core_.wire.retire(held_.front().packet);
     held_.pop();
     worked = true;

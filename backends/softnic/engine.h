@@ -63,8 +63,7 @@ class Engine {
 
   // Something waits for DMA, or for room on the wire: step again soon though nothing has changed.
   bool waiting() const {
-    return first_active_ != nullptr || waiting_ != nullptr || !held_.empty() ||
-           removals_.wait_for_dma();
+    return first_active_ != nullptr || !held_.empty() || removals_.wait_for_dma();
   }
 
   // A queue pair has been connected. Before, neither doorbells nor packets have any effect.
@@ -110,15 +109,17 @@ class Engine {
     UarType type = UarType::registers;
     std::uint32_t users = 0;
   };
-  // A received packet whose payload is still being copied.
+  // A received packet whose payload is still being copied, or that its queue pair could not take.
   struct Held {
     const Packet* packet = nullptr;
     DmaOp op;
+    bool deferred = false;
   };
 
   // engine.cc
   bool receive_packets();
   bool deliver(const Packet& packet, DmaOp& op);
+  bool deliver_deferred();
   bool retire_packets();
   bool work_queues();
   Turn work(Qp& qp);
@@ -156,8 +157,8 @@ class Engine {
   bool started_ = false;
   Qp* first_active_ = nullptr;
   Qp* last_active_ = nullptr;
-  const Packet* waiting_ = nullptr;  // received, but could not be taken yet
   Fifo<Held> held_;
+  std::vector<std::uint64_t> deferred_;  // numbers of those, oldest first
   std::optional<std::uint64_t> next_timer_ns_;
   std::uint32_t since_sweep_ = 0;
   std::uint64_t next_sweep_ns_ = 0;

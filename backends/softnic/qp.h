@@ -206,6 +206,7 @@ struct Qp {
   QpError first_error;
 
   bool active = false;  // in the engine's list of queue pairs with work
+  bool defers = false;  // a packet that it could not take is kept, and others behind it
   Qp* next_active = nullptr;
 
   SendSide send;

@@ -4,6 +4,7 @@
 
 #include "backends/softnic/uar.h"
 #include "tests/softnic/engine_rig.h"
+#include "tests/softnic/slow_dma.h"
 
 namespace gdakit::softnic::test {
 namespace {
@@ -129,22 +130,6 @@ TEST_F(DoorbellTest, UnknownQueuePairsAreDropped) {
   rig.a.engine.doorbell(rig.a.uar, format::kUarDoorbellBegin, 0);
   EXPECT_EQ(rig.a.engine.counters().dropped_doorbells, 2u);
 }
-
-// Memory in which a read of one dword takes as long as the test likes.
-class SlowDma final : public HostDma {
- public:
-  std::optional<DmaAddress> slow;  // the dword
-
-  DmaOp read(void* to, DmaAddress from, std::size_t size) override {
-    const DmaOp op = HostDma::read(to, from, size);
-    if (!slow || slow->value != from.value) return op;
-    under_way = true;
-    return {1};
-  }
-  bool done(DmaOp op) override { return op.id == 0 || !under_way; }
-
-  bool under_way = false;
-};
 
 TEST(DoorbellRecord, ThatIsOldByAWholeQueueWhenItArrivesAnnouncesNothing) {
   constexpr std::uint32_t kDepth = 32768;

@@ -6,6 +6,7 @@
 
 #include "tests/softnic/engine_rig.h"
 #include "tests/softnic/lossy_wire.h"
+#include "tests/softnic/slow_dma.h"
 
 namespace gdakit::softnic::test {
 namespace {
@@ -169,6 +170,36 @@ TEST(ReceiverNotReady, WaitsAsLongAsTheTimerCodeSays) {
   ASSERT_TRUE(timer);
   EXPECT_GT(*timer, 1'280'000u);
   EXPECT_LT(*timer, 1'280'000u + 100'000u);
+}
+
+// b's receive queue takes its time, and with it a's SEND; what a answers to b is not behind it.
+TEST(Reception, GoesOnBehindARequestThatCannotBeTaken) {
+  SlowDma* dma = nullptr;
+  RigOptions options;
+  options.make_port = [&dma](int side) {
+    auto port = std::make_unique<SlowDma>();
+    if (side == 1) dma = port.get();
+    return port;
+  };
+  EngineRig rig(options);
+  ASSERT_TRUE(rig.run());
+  rig.b.post_receive({format::data(rig.b.heap_address(0), Be32{rig.b.key}, 8)});
+  dma->slow = host_address(rig.b.rq.data());
+  rig.a.post({.opcode = Opcode::send, .body = {rig.a.data(0, 8)}});
+  rig.a.post(write_wqe(rig, 64, 0, 8));
+  rig.a.ring();
+  for (int i = 0; i < 100 && !dma->under_way; ++i) rig.step();
+  ASSERT_TRUE(dma->under_way);
+  rig.b.post({.opcode = Opcode::rdma_read, .body = {rig.a.remote(0), rig.b.data(128, 8)}});
+  rig.b.ring();
+  for (int i = 0; i < 200; ++i) rig.step();
+  EXPECT_EQ(rig.b.info().send_completed, 1u);
+  EXPECT_EQ(rig.a.info().send_completed, 0u) << "the WRITE has overtaken the SEND";
+  dma->under_way = false;
+  dma->slow.reset();
+  ASSERT_TRUE(rig.run());
+  EXPECT_EQ(rig.a.info().send_completed, 2u);
+  EXPECT_EQ(rig.a.engine.counters().retries, 0u);
 }
 
 TEST(ReceiverNotReady, IsGivenUpAfterRnrRetry) {
