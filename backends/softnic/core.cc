@@ -140,7 +140,7 @@ bool Core::post_cqe(Cq& cq, format::Cqe64& cqe) {
     const std::uint64_t behind = (cq.producer - cq.record) & 0xffffff;
     const std::uint64_t entries = std::uint64_t{1} << cq.attributes.log_entries;
     if (behind >= entries) {
-      cq.overrun = true;
+      cq.overrun = cq_overrun = true;
       return true;
     }
     cq.consumer = cq.producer - behind;

@@ -79,6 +79,7 @@ class Core {
   KeyTable keys;
   Counters counters;
   std::uint64_t now_ns = 0;
+  bool cq_overrun = false;  // of some CQ, since the engine looked
 
  private:
   bool send_now(const Packet& packet);

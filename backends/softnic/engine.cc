@@ -75,6 +75,7 @@ bool Engine::step(std::uint64_t now_ns) {
   worked |= receive_packets();
   worked |= work_queues();
   worked |= run_timers();
+  if (core_.cq_overrun) fail_users_of_overrun_cqs();
   sweep(worked);
   core_.port.submit();
   core_.wire.flush();
@@ -192,6 +193,18 @@ bool Engine::run_timers() {
     expect_timers(qp->send);
   }
   return true;
+}
+
+void Engine::fail_users_of_overrun_cqs() {
+  core_.cq_overrun = false;
+  for (std::uint32_t number = 0; number < qps_.size(); ++number) {
+    Qp* qp = qps_.find(number);
+    if (qp == nullptr || qp->state == QpState::reset) continue;
+    const bool receives = qp->receive_cq != nullptr && qp->receive_cq->overrun;
+    if (!qp->send_cq->overrun && !receives) continue;
+    Requester::fail(*qp, {});
+    activate(*qp);
+  }
 }
 
 // A doorbell that another one overwrote before it was seen is not lost: the doorbell record tells.

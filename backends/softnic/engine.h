@@ -125,6 +125,7 @@ class Engine {
   Turn work(Qp& qp);
   void activate(Qp& qp);
   bool run_timers();
+  void fail_users_of_overrun_cqs();
   // Makes run_timers look at these times.
   void expect_timers(const SendSide& send);
   void sweep(bool worked);

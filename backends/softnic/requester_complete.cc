@@ -84,10 +84,6 @@ Turn Requester::complete(Qp& qp) {
     if (send.cursor == send.flights.head()) next_flight(send);
     send.flights.pop();
   }
-  if (qp.send_cq->overrun) {
-    fail(qp, {});
-    turn.pending = true;
-  }
   return turn;
 }
 

@@ -22,7 +22,6 @@ PacketOpcode read_response_opcode(bool first, bool last) {
 Turn Responder::work(Qp& qp) {
   Turn turn = run_effects(qp);
   ReceiveSide& receive = qp.receive;
-  if (qp.receive_cq != nullptr && qp.receive_cq->overrun) Requester::fail(qp, {});
   // A NAK acknowledges everything before it, so it waits for that.
   const bool nak = receive.nak_due && receive.effects.empty();
   if (nak || receive.ack_due) {

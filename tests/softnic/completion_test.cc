@@ -155,6 +155,33 @@ TEST(Overrun, BreaksTheQueuePairOtherwise) {
   EXPECT_EQ(rig.a.engine.counters().cqes, 8u);
 }
 
+TEST(Overrun, BreaksEveryQueuePairOfTheCqAtOnce) {
+  RigOptions options;
+  options.log_cq = 2;
+  options.overrun_ignore = false;
+  EngineRig rig(options);
+  QpAttributes attributes;
+  attributes.pd = rig.a.pd;
+  attributes.send_cq = rig.a.send_cqn;
+  attributes.uar = rig.a.uar;
+  attributes.send_queue = host_address(rig.a.sq.data());  // nothing is posted to it
+  Pages record(8);
+  attributes.doorbell_record = host_address(record.data());
+  const QpNumber idle = *rig.a.engine.create_qp(attributes);
+  const QpNumber fresh = *rig.a.engine.create_qp(attributes);
+  for (const QpState state : {QpState::init, QpState::rtr}) {
+    QpModify modify;
+    modify.state = state;
+    ASSERT_TRUE(rig.a.engine.modify_qp(idle, modify));
+  }
+  for (int i = 0; i < 5; ++i) rig.a.post({});
+  rig.a.ring();
+  ASSERT_TRUE(rig.run());
+  EXPECT_EQ(rig.a.info().state, QpState::err);
+  EXPECT_EQ(rig.a.engine.query_qp(idle)->state, QpState::err);
+  EXPECT_EQ(rig.a.engine.query_qp(fresh)->state, QpState::reset);
+}
+
 TEST(Overrun, OfTheReceiveQueuesCqBreaksTheQueuePairToo) {
   RigOptions options;
   options.log_cq = 2;
