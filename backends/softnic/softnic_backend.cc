@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <random>
 #include <utility>
 #include <vector>
 
@@ -26,7 +27,12 @@ namespace {
 struct ConnectionCard {
   Endpoint endpoint;
   QpNumber qpn;
+  std::uint32_t first_psn;
 };
+
+// Packets of a connection that was there before must not match a new one, whose queue pairs may
+// have the same numbers.
+std::uint32_t random_psn() { return std::random_device{}() & kPsnMask; }
 
 // The code n of the time-out of 4.096 us * 2^n after which a NIC sends again, where it gives up
 // after `total`, that is, after its last retry; 0 is never. Wires within a host lose nothing, so a
@@ -138,6 +144,7 @@ class SoftNicBackend final : public Backend {
   struct Queue {
     CqNumber cq;
     Doorbells::Register doorbell;
+    std::uint32_t first_psn;
   };
 
   // As the NIC's DMA port names it.
@@ -180,8 +187,8 @@ Result<QueueResources> SoftNicBackend::create_queue(const QueueMemory& memory) {
     doorbells_.give_back(*doorbell);
     return qpn.error();
   }
-  queues_[*qpn] = {*cq, *doorbell};
-  const ConnectionCard card{nic_->endpoint(), *qpn};
+  const ConnectionCard card{nic_->endpoint(), *qpn, random_psn()};
+  queues_[*qpn] = {*cq, *doorbell, card.first_psn};
   Bytes bytes(sizeof(card));
   std::memcpy(bytes.data(), &card, sizeof(card));
   return QueueResources{*qpn, *qpn, doorbell->word, std::move(bytes)};
@@ -195,6 +202,12 @@ Result<void> SoftNicBackend::connect_queue(QueueNumber queue, const Bytes& card)
                                              " bytes; do all PEs use backend softnic?");
   }
   std::memcpy(&peer, card.data(), sizeof(peer));
+  const std::lock_guard lock(mutex_);
+  const auto found = queues_.find(queue);
+  if (found == queues_.end()) {
+    return Error(Code::invalid_argument,
+                 "connect_queue: there is no queue " + std::to_string(queue));
+  }
   QpModify modify;
   modify.state = QpState::init;
   modify.access = Access::remote_read | Access::remote_write | Access::remote_atomic;
@@ -202,8 +215,10 @@ Result<void> SoftNicBackend::connect_queue(QueueNumber queue, const Bytes& card)
   modify.state = QpState::rtr;
   modify.remote_endpoint = peer.endpoint;
   modify.remote_qpn = peer.qpn;
+  modify.next_receive_psn = peer.first_psn;
   if (Result<void> done = nic_->modify_qp(queue, modify); !done) return done;
   modify.state = QpState::rts;
+  modify.next_send_psn = found->second.first_psn;
   modify.ack_timeout = ack_timeout_;
   return nic_->modify_qp(queue, modify);
 }
