@@ -6,10 +6,18 @@
 // LargeWrites: 64 KiB WRITEs, in bytes a second. Bound: 70 % of MemcpySameBytes.
 //
 // MemcpySameBytes: memcpy over the same buffers.
+//
+// With as many idle queue pairs, connected, beside the busy one as the name says. Bound: the same
+// for 16,000 as for 10.
+//   IdleStep: a step while the busy queue pair moves 8-byte WRITEs.
+//   IdleTimer: a step in which a timer of the busy queue pair fires.
+//   IdleDeregister: registering and removing a memory key.
+//   GoneSweep: a step without work, after the queue pairs have been destroyed.
 #include <cstdint>
 #include <cstring>
 #include <memory>
 #include <new>
+#include <vector>
 
 #include <benchmark/benchmark.h>
 
@@ -53,7 +61,6 @@ struct Side {
     key = *engine.reg_mr({pd, base, base.value, heap_bytes, Access::all, kAnyQp, {}});
     uar = *engine.alloc_uar(UarType::dense);
     const CqNumber cqn = *engine.create_cq({host_address(cq.get()), 0, true, true, {}});
-    QpAttributes attributes;
     attributes.pd = pd;
     attributes.send_cq = cqn;
     attributes.uar = uar;
@@ -63,18 +70,35 @@ struct Side {
     qpn = *engine.create_qp(attributes);
   }
 
-  void connect(const Side& peer) {
+  void connect(QpNumber own, const Side& peer) {
     QpModify modify;
     modify.access = Access::all;
     modify.remote_endpoint = peer.wire->endpoint();
     modify.remote_qpn = peer.qpn;
     for (const QpState state : {QpState::init, QpState::rtr, QpState::rts}) {
       modify.state = state;
-      GDAKIT_ASSERT(engine.modify_qp(qpn, modify));
+      GDAKIT_ASSERT(engine.modify_qp(own, modify));
     }
   }
 
+  // Connects queue pairs that have nothing to do, all with the same memory.
+  std::vector<QpNumber> add_idle(std::int64_t count, const Side& peer) {
+    QpAttributes idle = attributes;
+    idle.send_queue = host_address(idle_sq.get());
+    idle.log_send_wqebbs = 10;
+    idle.doorbell_record = host_address(idle_record.get());
+    std::vector<QpNumber> numbers;
+    for (std::int64_t i = 0; i < count; ++i) {
+      numbers.push_back(*engine.create_qp(idle));
+      connect(numbers.back(), peer);
+    }
+    return numbers;
+  }
+
   Pages heap, sq, cq, record;
+  Pages idle_sq = make_pages(1 << 16);
+  Pages idle_record = make_pages(sizeof(format::DoorbellRecord));
+  QpAttributes attributes;
   HostDma port;
   std::unique_ptr<Wire> wire;
   Engine engine;
@@ -91,13 +115,21 @@ class Pair {
         heap_bytes_(heap_bytes),
         a_(*fabric_, heap_bytes),
         b_(*fabric_, heap_bytes) {
-    a_.connect(b_);
-    b_.connect(a_);
+    a_.connect(a_.qpn, b_);
+    b_.connect(b_.qpn, a_);
     for (std::uint32_t slot = 0; slot < kDepth; ++slot) post(slot);
   }
 
   // Moves one batch through, from its doorbell to its CQE.
   void run_batch() {
+    ring_batch();
+    const std::uint16_t last = format::wire_index(producer_ - 1);
+    while (completed() != last) {
+      step();
+      b_.engine.step(now_ns_);
+    }
+  }
+  void ring_batch() {
     // The index in a control segment goes on beyond the queue's end.
     if (producer_ >= kDepth) {
       for (std::uint32_t i = 0; i < kBatch; ++i) set_index(producer_ + i);
@@ -108,13 +140,27 @@ class Pair {
                 sizeof record);
     a_.engine.doorbell(a_.uar, format::kUarDoorbellBegin,
                        format::doorbell_value(producer_, a_.qpn));
-    const std::uint16_t last = format::wire_index(producer_ - 1);
-    while (completed() != last) {
-      now_ns_ += 100;
-      a_.engine.step(now_ns_);
-      b_.engine.step(now_ns_);
-    }
   }
+  // One of the side that sends.
+  void step() {
+    now_ns_ += 100;
+    a_.engine.step(now_ns_);
+    ++steps_;
+  }
+  // The next one in which a timer fires.
+  void step_to_timer() {
+    now_ns_ = a_.engine.next_timer_ns().value();
+    a_.engine.step(now_ns_);
+  }
+  std::vector<QpNumber> add_idle(std::int64_t count) {
+    std::vector<QpNumber> numbers = a_.add_idle(count, b_);
+    // Their records are looked at once.
+    for (std::int64_t i = 0; i < count; ++i) step();
+    steps_ = 0;
+    return numbers;
+  }
+  Side& sender() { return a_; }
+  std::int64_t steps() const { return steps_; }
   std::uint8_t* source(std::uint64_t n) { return a_.heap.get() + offset(n); }
   std::uint8_t* target(std::uint64_t n) { return b_.heap.get() + offset(n); }
 
@@ -153,6 +199,7 @@ class Pair {
   Side a_, b_;
   std::uint64_t producer_ = 0;
   std::uint64_t now_ns_ = 1;
+  std::int64_t steps_ = 0;
 };
 
 void EightByteWrites(benchmark::State& state) {
@@ -183,6 +230,54 @@ void MemcpySameBytes(benchmark::State& state) {
   state.SetBytesProcessed(state.iterations() * kBatch * kLarge);
 }
 BENCHMARK(MemcpySameBytes)->ArgName("buffer")->Arg(1 << 20)->Arg(64 << 20);
+
+void idle_counts(benchmark::internal::Benchmark* bench) {
+  bench->ArgName("queues")->Arg(10)->Arg(1000)->Arg(16000);
+}
+
+void IdleStep(benchmark::State& state) {
+  Pair pair(8, 1 << 16);
+  pair.add_idle(state.range(0));
+  for (auto _ : state) pair.run_batch();
+  using benchmark::Counter;
+  state.counters["step"] =
+      Counter(static_cast<double>(pair.steps()),
+              static_cast<Counter::Flags>(Counter::kIsRate | Counter::kInvert));
+}
+BENCHMARK(IdleStep)->Apply(idle_counts);
+
+// The peer takes nothing: its NIC is given time, again and again.
+void IdleTimer(benchmark::State& state) {
+  Pair pair(8, 1 << 16);
+  pair.add_idle(state.range(0));
+  pair.ring_batch();
+  while (!pair.sender().engine.next_timer_ns()) pair.step();
+  for (auto _ : state) pair.step_to_timer();
+}
+BENCHMARK(IdleTimer)->Apply(idle_counts);
+
+void IdleDeregister(benchmark::State& state) {
+  Pair pair(8, 1 << 16);
+  pair.add_idle(state.range(0));
+  Side& sender = pair.sender();
+  const DmaAddress base = host_address(sender.heap.get());
+  for (auto _ : state) {
+    const MemoryKey key = *sender.engine.reg_mr(
+        {sender.attributes.pd, base, base.value, 4096, Access::all, kAnyQp, {}});
+    GDAKIT_ASSERT(sender.engine.dereg_mr(key));
+    GDAKIT_ASSERT(sender.engine.drained());
+  }
+}
+BENCHMARK(IdleDeregister)->Apply(idle_counts);
+
+void GoneSweep(benchmark::State& state) {
+  Pair pair(8, 1 << 16);
+  for (const QpNumber qpn : pair.add_idle(state.range(0))) {
+    GDAKIT_ASSERT(pair.sender().engine.destroy_qp(qpn));
+  }
+  for (auto _ : state) pair.step();
+}
+BENCHMARK(GoneSweep)->Apply(idle_counts);
 
 }  // namespace
 }  // namespace gdakit::softnic
