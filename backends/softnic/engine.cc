@@ -155,14 +155,14 @@ Turn Engine::work(Qp& qp) {
   // The responder goes first: its acknowledges are what peers wait for.
   Turn turn = responder_.work(qp);
   turn |= requester_.work(qp);
-  expect_timers(qp.send);
+  expect_timer(qp);
   return turn;
 }
 
-void Engine::expect_timers(const SendSide& send) {
-  for (const std::uint64_t timer : {send.timer_ns, send.blocked_until_ns}) {
-    if (timer != 0 && (!next_timer_ns_ || timer < *next_timer_ns_)) next_timer_ns_ = timer;
-  }
+void Engine::expect_timer(Qp& qp) {
+  const SendSide& send = qp.send;
+  // Who may not send is not late with answers.
+  timers_.set(qp.timer, send.blocked_until_ns != 0 ? send.blocked_until_ns : send.timer_ns);
 }
 
 bool Engine::work_queues() {
@@ -183,16 +183,17 @@ bool Engine::work_queues() {
 }
 
 bool Engine::run_timers() {
-  if (!next_timer_ns_ || core_.now_ns < *next_timer_ns_) return false;
-  next_timer_ns_.reset();
-  for (std::uint32_t number = 0; number < qps_.size(); ++number) {
-    Qp* qp = qps_.find(number);
-    if (qp == nullptr || (qp->send.timer_ns == 0 && qp->send.blocked_until_ns == 0)) continue;
-    requester_.timer(*qp);
-    activate(*qp);
-    expect_timers(qp->send);
+  bool worked = false;
+  for (std::uint32_t i = 0; i < options_.queues_per_step; ++i) {
+    const Timer* const timer = timers_.earliest();
+    if (timer == nullptr || core_.now_ns < timer->at_ns) break;
+    Qp& qp = *timer->qp;
+    requester_.timer(qp);
+    activate(qp);
+    expect_timer(qp);
+    worked = true;
   }
-  return true;
+  return worked;
 }
 
 void Engine::fail_users_of_overrun_cqs() {

@@ -22,6 +22,7 @@
 #include "backends/softnic/removals.h"
 #include "backends/softnic/requester.h"
 #include "backends/softnic/responder.h"
+#include "backends/softnic/timers.h"
 #include "backends/softnic/types.h"
 #include "core/base/result.h"
 
@@ -70,7 +71,10 @@ class Engine {
   bool started() const { return started_; }
 
   // The next time at which a timer may have work, if any runs.
-  std::optional<std::uint64_t> next_timer_ns() const { return next_timer_ns_; }
+  std::optional<std::uint64_t> next_timer_ns() const {
+    const Timer* const timer = timers_.earliest();
+    return timer == nullptr ? std::nullopt : std::optional(timer->at_ns);
+  }
 
   Result<PdNumber> alloc_pd();
   Result<> dealloc_pd(PdNumber pd);
@@ -126,8 +130,8 @@ class Engine {
   void activate(Qp& qp);
   bool run_timers();
   void fail_users_of_overrun_cqs();
-  // Makes run_timers look at these times.
-  void expect_timers(const SendSide& send);
+  // Makes run_timers look at the queue pair when its time has come.
+  void expect_timer(Qp& qp);
   void sweep(bool worked);
 
   // engine_control.cc
@@ -160,7 +164,7 @@ class Engine {
   Qp* last_active_ = nullptr;
   Fifo<Held> held_;
   std::vector<std::uint64_t> deferred_;  // numbers of those, oldest first
-  std::optional<std::uint64_t> next_timer_ns_;
+  Timers timers_;  // of queue pairs that wait for an answer, or until they may send again
   std::uint32_t since_sweep_ = 0;
   std::uint64_t next_sweep_ns_ = 0;
   std::uint32_t swept_ = 0;  // the QP whose record was looked at last

@@ -164,6 +164,8 @@ Result<> Engine::check(const QpAttributes& attributes) const {
 
 std::unique_ptr<Qp> Engine::make_qp(QpNumber qpn, const QpAttributes& attributes) {
   auto qp = std::make_unique<Qp>(qpn, attributes, options_.window);
+  qp->timer.qp = qp.get();
+  timers_.add();
   qp->send_cq = cqs_.find(attributes.send_cq);
   qp->receive_cq = attributes.has_receive_queue ? cqs_.find(attributes.receive_cq) : nullptr;
   return qp;
@@ -346,6 +348,7 @@ void Engine::leave_active_list(const Qp& qp) {
 
 void Engine::bury(std::unique_ptr<Qp> qp, std::vector<MemoryRange> memory) {
   leave_active_list(*qp);
+  timers_.remove(qp->timer);
   remove({.memory = std::move(memory), .qp = std::move(qp)});
 }
 

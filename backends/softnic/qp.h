@@ -22,6 +22,7 @@
 #include "backends/softnic/lazy_array.h"
 #include "backends/softnic/packet.h"
 #include "backends/softnic/request.h"
+#include "backends/softnic/timers.h"
 #include "backends/softnic/types.h"
 #include "backends/softnic/wire.h"
 #include "core/base/endian.h"
@@ -208,6 +209,7 @@ struct Qp {
   bool active = false;  // in the engine's list of queue pairs with work
   bool defers = false;  // a packet that it could not take is kept, and others behind it
   Qp* next_active = nullptr;
+  Timer timer;
 
   SendSide send;
   ReceiveSide receive;

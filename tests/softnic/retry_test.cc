@@ -96,6 +96,36 @@ TEST(Retry, NeverHappensWithTimeout0) {
   EXPECT_EQ(rig.a.engine.counters().retries, 0u);
 }
 
+TEST(Retry, ItsTimerStopsWithTheAnswer) {
+  EngineRig rig;
+  rig.a.post(write_wqe(rig, 0, 0, 8));
+  rig.a.ring();
+  rig.a.engine.step(rig.now_ns);
+  EXPECT_TRUE(rig.a.engine.next_timer_ns().has_value());
+  ASSERT_TRUE(rig.run());
+  EXPECT_EQ(rig.a.info().send_completed, 1u);
+  EXPECT_FALSE(rig.a.engine.next_timer_ns().has_value());
+}
+
+TEST(Retry, ItsTimerGoesWithTheQueuePair) {
+  for (const bool destroyed : {false, true}) {
+    EngineRig rig(dropping(1, [](const Packet&) { return true; }));
+    rig.a.post(write_wqe(rig, 0, 0, 8));
+    rig.a.ring();
+    ASSERT_TRUE(rig.run());
+    ASSERT_TRUE(rig.a.engine.next_timer_ns().has_value());
+    if (destroyed) {
+      ASSERT_TRUE(rig.a.engine.destroy_qp(rig.a.qpn));
+    } else {
+      QpModify reset;
+      reset.state = QpState::reset;
+      ASSERT_TRUE(rig.a.engine.modify_qp(rig.a.qpn, reset));
+    }
+    EXPECT_FALSE(rig.a.engine.next_timer_ns().has_value());
+    ASSERT_TRUE(rig.run());
+  }
+}
+
 TEST(Retry, ReadsTheWqeAgainAndFailsIfItHasChanged) {
   int sent = 0;
   EngineRig rig(dropping(0, [&sent](const Packet&) { return ++sent == 1; }));
