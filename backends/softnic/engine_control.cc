@@ -94,9 +94,6 @@ Result<MemoryKey> Engine::reg_mr(const MrAttributes& attributes) {
 Result<> Engine::dereg_mr(MemoryKey key) {
   const Result<> removed = core_.keys.remove(key);
   if (!removed) return removed;
-  for (std::uint32_t number = 0; number < qps_.size(); ++number) {
-    if (Qp* qp = qps_.find(number)) Requester::forget_resolved(*qp);
-  }
   // Its entry says where it was until the index is used again.
   remove({.memory = {core_.keys.memory(key)}});
   return {};

@@ -58,6 +58,7 @@ Result<> KeyTable::remove(MemoryKey key) {
                                       "; it was never registered or is gone already");
   }
   entries_[index].live = false;
+  ++removals_;
   resting_.push_back(index);
   return {};
 }

@@ -41,6 +41,9 @@ class KeyTable {
     return {entry.base, entry.length};
   }
 
+  // How many keys have been removed: an address that was resolved when they were fewer may be gone.
+  std::uint64_t removals() const { return removals_; }
+
   // Number of keys of `pd`.
   std::size_t count(PdNumber pd) const;
 
@@ -80,6 +83,7 @@ class KeyTable {
 
   std::vector<Entry> entries_ = std::vector<Entry>(kFirstIndex);
   std::deque<std::uint32_t> resting_;
+  std::uint64_t removals_ = 0;
 };
 
 }  // namespace gdakit::softnic

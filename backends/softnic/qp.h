@@ -99,8 +99,9 @@ struct SendSide {
   alignas(64) std::array<std::uint8_t, kFetchWqebbs * format::kWqebbBytes> fetched;
 
   Fifo<Flight> flights;
-  std::uint64_t cursor = 0;  // number of a flight; flights.tail(): a WQE not yet started
-  bool loaded = false;       // `request` is the cursor's WQE, and these say how far it is:
+  std::uint64_t cursor = 0;    // number of a flight; flights.tail(): a WQE not yet started
+  bool loaded = false;         // `request` is the cursor's WQE, and these say how far it is:
+  std::uint64_t removals = 0;  // of keys, when its addresses were resolved
   std::uint32_t sge = 0;
   std::uint64_t sge_offset = 0;
   std::uint64_t sent_bytes = 0;

@@ -38,9 +38,6 @@ class Requester {
   // The time is past timer_ns or blocked_until_ns.
   void timer(Qp& qp);
 
-  // Local keys have changed: what was resolved from them is no longer valid.
-  static void forget_resolved(Qp& qp) { qp.send.loaded = false; }
-
   // From now on the queue flushes.
   static void fail(Qp& qp, const QpError& error);
 

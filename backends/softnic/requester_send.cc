@@ -25,6 +25,8 @@ Turn Requester::transmit(Qp& qp) {
   SendSide& send = qp.send;
   Turn turn;
   if (send.blocked_until_ns != 0 || send.withdrawal) return turn;
+  // Keys have gone since the last turn, perhaps one of this request's: its WQE is read again.
+  if (send.removals != core_.keys.removals()) send.loaded = false;
   for (std::uint32_t i = 0; i < kPacketsPerTurn; ++i) {
     if (!send.loaded) {
       const Load load_result = load(qp);

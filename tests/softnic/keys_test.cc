@@ -39,6 +39,17 @@ TEST_F(KeyTableTest, GrantsWhatWasRegistered) {
   EXPECT_EQ(fault(0x11000, 0), KeyFault::none);
 }
 
+TEST_F(KeyTableTest, CountsRemovals) {
+  EXPECT_EQ(keys.removals(), 0u);
+  ASSERT_TRUE(keys.remove(key));
+  EXPECT_EQ(keys.removals(), 1u);
+  EXPECT_FALSE(keys.remove(key));
+  key = *keys.add(region());
+  EXPECT_EQ(keys.removals(), 1u);
+  ASSERT_TRUE(keys.remove(key));
+  EXPECT_EQ(keys.removals(), 2u);
+}
+
 TEST_F(KeyTableTest, RefusesRangesThatReachOutside) {
   EXPECT_EQ(fault(0x10000, 0x1001), KeyFault::range);
   EXPECT_EQ(fault(0xffff, 1), KeyFault::range);

@@ -309,9 +309,29 @@ TEST(LocalProtection, AKeyThatGoesAwayDuringAWriteStopsIt) {
   rig.a.ring();
   for (int i = 0; i < 20; ++i) rig.step();
   ASSERT_EQ(rig.a.info().state, QpState::rts);
+  const std::uint64_t sent = rig.a.engine.counters().packets_sent;
   ASSERT_TRUE(rig.a.engine.dereg_mr(rig.a.key));
   ASSERT_TRUE(rig.run());
   EXPECT_EQ(syndrome_of(*rig.a.send_cq.poll()), Syndrome::local_protection);
+  EXPECT_EQ(rig.a.engine.counters().packets_sent, sent) << "from an address that was gone";
+}
+
+TEST(LocalProtection, OtherKeysThatGoAwayDuringAWriteDoNotMatter) {
+  RigOptions options;
+  options.wire.slots = 2;
+  options.wire.mtu = 256;
+  EngineRig rig(options);
+  fill(rig.a.heap.data(), 100'000, 1);
+  rig.a.post(write_wqe(rig, 0, 0, 100'000));
+  rig.a.ring();
+  for (int i = 0; i < 20; ++i) {
+    const MemoryKey key = *rig.a.engine.reg_mr({rig.a.pd, {4096}, 0, 64, Access::all, kAnyQp, {}});
+    rig.step();
+    ASSERT_TRUE(rig.a.engine.dereg_mr(key));
+  }
+  ASSERT_TRUE(rig.run());
+  EXPECT_EQ(opcode_of(rig.a.send_cq.poll().value()), CqeOpcode::requester);
+  EXPECT_EQ(std::memcmp(rig.b.heap.data(), rig.a.heap.data(), 100'000), 0);
 }
 
 }  // namespace
