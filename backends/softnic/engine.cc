@@ -59,11 +59,7 @@ void Engine::doorbell(UarNumber uar, std::uint32_t offset, std::uint64_t value) 
 }
 
 void Engine::activate(Qp& qp) {
-  if (qp.active) return;
-  qp.active = true;
-  qp.next_active = nullptr;
-  (last_active_ == nullptr ? first_active_ : last_active_->next_active) = &qp;
-  last_active_ = &qp;
+  if (!active_.holds(qp)) active_.push_back(qp);
 }
 
 bool Engine::step(std::uint64_t now_ns) {
@@ -167,12 +163,10 @@ void Engine::expect_timer(Qp& qp) {
 
 bool Engine::work_queues() {
   bool worked = false;
-  Qp* const last = last_active_;
-  for (std::uint32_t i = 0; i < options_.queues_per_step && first_active_ != nullptr; ++i) {
-    Qp& qp = *first_active_;
-    first_active_ = qp.next_active;
-    if (first_active_ == nullptr) last_active_ = nullptr;
-    qp.active = false;
+  const Qp* const last = active_.last();
+  for (std::uint32_t i = 0; i < options_.queues_per_step && !active_.empty(); ++i) {
+    Qp& qp = *active_.first();
+    active_.remove(qp);
     const Turn turn = work(qp);
     worked |= turn.worked;
     if (turn.worked || turn.pending) activate(qp);
@@ -215,15 +209,17 @@ void Engine::sweep(bool worked) {
   since_sweep_ = 0;
   if (core_.now_ns < next_sweep_ns_) return;
   next_sweep_ns_ = core_.now_ns + options_.sweep_interval_ns;
-  std::uint32_t left = options_.sweep_queues;
-  for (std::size_t tried = 0; tried < qps_.size() && left != 0; ++tried) {
-    swept_ = swept_ + 1 < qps_.size() ? swept_ + 1 : 0;
-    Qp* qp = qps_.find(swept_);
-    if (qp == nullptr || (qp->state != QpState::rts && qp->state != QpState::err)) continue;
-    if (!qp->send.record.reading) qp->send.record.wanted = true;
-    if (qp->state == QpState::err) Responder::look_at_record(*qp);
-    activate(*qp);
-    --left;
+  const Qp* const last = connected_.last();
+  for (std::uint32_t i = 0; i < options_.sweep_queues && !connected_.empty(); ++i) {
+    Qp& qp = *connected_.first();
+    connected_.remove(qp);
+    connected_.push_back(qp);
+    if (qp.state != QpState::rtr) {
+      if (!qp.send.record.reading) qp.send.record.wanted = true;
+      if (qp.state == QpState::err) Responder::look_at_record(qp);
+      activate(qp);
+    }
+    if (&qp == last) break;
   }
 }
 

@@ -17,6 +17,7 @@
 
 #include "backends/softnic/core.h"
 #include "backends/softnic/fifo.h"
+#include "backends/softnic/linked_list.h"
 #include "backends/softnic/number_table.h"
 #include "backends/softnic/qp.h"
 #include "backends/softnic/removals.h"
@@ -64,7 +65,7 @@ class Engine {
 
   // Something waits for DMA, or for room on the wire: step again soon though nothing has changed.
   bool waiting() const {
-    return first_active_ != nullptr || !held_.empty() || removals_.wait_for_dma();
+    return !active_.empty() || !held_.empty() || removals_.wait_for_dma();
   }
 
   // A queue pair has been connected. Before, neither doorbells nor packets have any effect.
@@ -144,7 +145,6 @@ class Engine {
   std::unique_ptr<Qp> make_qp(QpNumber qpn, const QpAttributes& attributes);
   template <class Use>
   void for_memory(const QpAttributes& attributes, Use use) const;
-  void leave_active_list(const Qp& qp);
   void bury(std::unique_ptr<Qp> qp, std::vector<MemoryRange> memory);
   void remove(Removed removed);
 
@@ -160,14 +160,13 @@ class Engine {
   Removals removals_;
 
   bool started_ = false;
-  Qp* first_active_ = nullptr;
-  Qp* last_active_ = nullptr;
+  LinkedList<Qp, &Qp::active> active_;    // those with work
+  LinkedList<Qp, &Qp::swept> connected_;  // and those that failed; looked at last: the last one
   Fifo<Held> held_;
   std::vector<std::uint64_t> deferred_;  // numbers of those, oldest first
   Timers timers_;  // of queue pairs that wait for an answer, or until they may send again
   std::uint32_t since_sweep_ = 0;
   std::uint64_t next_sweep_ns_ = 0;
-  std::uint32_t swept_ = 0;  // the QP whose record was looked at last
 };
 
 }  // namespace gdakit::softnic

@@ -278,6 +278,7 @@ Result<> Engine::modify_qp(QpNumber qpn, const QpModify& modify) {
     case QpState::err: Requester::fail(qp, {}); break;
   }
   qp.state = modify.state;
+  if (qp.state != QpState::init && !connected_.holds(qp)) connected_.push_back(qp);
   activate(qp);
   return {};
 }
@@ -330,21 +331,10 @@ Result<> Engine::destroy_qp(QpNumber qpn) {
   return {};
 }
 
-void Engine::leave_active_list(const Qp& qp) {
-  Qp* kept_first = nullptr;
-  Qp* kept_last = nullptr;
-  for (Qp* at = first_active_; at != nullptr; at = at->next_active) {
-    if (at == &qp) continue;
-    (kept_last == nullptr ? kept_first : kept_last->next_active) = at;
-    kept_last = at;
-  }
-  if (kept_last != nullptr) kept_last->next_active = nullptr;
-  first_active_ = kept_first;
-  last_active_ = kept_last;
-}
-
+// Takes the queue pair off every list. Its buffers stay until no DMA writes to them.
 void Engine::bury(std::unique_ptr<Qp> qp, std::vector<MemoryRange> memory) {
-  leave_active_list(*qp);
+  if (active_.holds(*qp)) active_.remove(*qp);
+  if (connected_.holds(*qp)) connected_.remove(*qp);
   timers_.remove(qp->timer);
   remove({.memory = std::move(memory), .qp = std::move(qp)});
 }

@@ -20,6 +20,7 @@
 #include "backends/softnic/dma.h"
 #include "backends/softnic/fifo.h"
 #include "backends/softnic/lazy_array.h"
+#include "backends/softnic/linked_list.h"
 #include "backends/softnic/packet.h"
 #include "backends/softnic/request.h"
 #include "backends/softnic/timers.h"
@@ -207,9 +208,9 @@ struct Qp {
   Cq* receive_cq = nullptr;
   QpError first_error;
 
-  bool active = false;  // in the engine's list of queue pairs with work
   bool defers = false;  // a packet that it could not take is kept, and others behind it
-  Qp* next_active = nullptr;
+  Link<Qp> active;      // in the engine's lists
+  Link<Qp> swept;
   Timer timer;
 
   SendSide send;

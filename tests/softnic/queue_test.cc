@@ -59,6 +59,40 @@ TEST(Queue, OfFullDepthCompletesAllAtOnce) {
   EXPECT_EQ(rig.b.word<std::uint64_t>(8), 3 * 32768u);
 }
 
+// Without a doorbell, the record alone tells of a WQE. Every queue pair's turn comes, soon.
+TEST(Queue, IsSweptAmongQueuePairsOfAnyState) {
+  EngineRig rig;
+  Engine& engine = rig.a.engine;
+  QpAttributes idle;
+  idle.pd = rig.a.pd;
+  idle.send_cq = rig.a.send_cqn;
+  idle.uar = rig.a.uar;
+  idle.send_queue = host_address(rig.b.sq.data());
+  idle.log_send_wqebbs = 6;
+  idle.doorbell_record = host_address(rig.b.record.data());
+  for (int i = 0; i < 400; ++i) {
+    const QpNumber qpn = *engine.create_qp(idle);
+    QpModify modify;
+    for (const QpState state : {QpState::init, QpState::rtr, QpState::rts}) {
+      if (i % 4 == 0 && state != QpState::init) break;
+      if (i % 4 == 1 && state == QpState::rts) break;
+      modify.state = state;
+      ASSERT_TRUE(engine.modify_qp(qpn, modify));
+    }
+    if (i % 8 == 7) {
+      ASSERT_TRUE(engine.destroy_qp(qpn));
+    }
+  }
+  ASSERT_TRUE(rig.run());
+  for (std::uint64_t n = 1; n <= 5; ++n) {
+    rig.a.post(write_wqe(rig, 0, 0, 8));
+    rig.a.store_record();
+    const std::uint64_t sweeps = 300 / rig.a.options.engine.sweep_queues;
+    EXPECT_TRUE(rig.run_until([&] { return rig.a.info().send_completed == n; },
+                              (sweeps + 5) * rig.a.options.engine.sweep_idle_steps));
+  }
+}
+
 TEST(Queue, FullWireRingsLoseNothing) {
   RigOptions options;
   options.wire.slots = 2;
