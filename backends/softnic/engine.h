@@ -153,10 +153,10 @@ class Engine {
   Requester requester_;
   Responder responder_;
 
-  NumberTable<Pd> pds_{1u << 24};
-  NumberTable<UarUse> uars_{1u << 24};
-  NumberTable<Cq> cqs_{1u << 24};
-  NumberTable<Qp> qps_{1u << 24};
+  NumberTable<Pd> pds_{1, 1u << 24};
+  NumberTable<UarUse> uars_{1, 1u << 24};
+  NumberTable<Cq> cqs_{1, 1u << 24};
+  NumberTable<Qp> qps_{kFirstQp, kMulticastQp};
   Removals removals_;
 
   bool started_ = false;

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/assert.h"
+
 namespace gdakit::softnic {
 
 template <class T>
@@ -17,7 +19,10 @@ class NumberTable {
  public:
   static constexpr std::size_t kResting = 64;
 
-  explicit NumberTable(std::uint32_t limit) : limit_(limit) {}
+  // Hands out [first, limit). 0 is never among them.
+  NumberTable(std::uint32_t first, std::uint32_t limit) : limit_(limit), objects_(first) {
+    GDAKIT_ASSERT(0 < first && first <= limit);
+  }
 
   // A number for a new object, which put() then stores; nothing if all are in use.
   std::optional<std::uint32_t> take() {
@@ -46,11 +51,11 @@ class NumberTable {
   }
   // Where the object of a number that is in use is kept.
   std::unique_ptr<T>* slot(std::uint32_t number) { return &objects_[number]; }
-  std::size_t size() const { return objects_.size(); }  // numbers ever given out, and 0
+  std::size_t size() const { return objects_.size(); }  // all numbers ever given out are below
 
  private:
   std::uint32_t limit_;
-  std::vector<std::unique_ptr<T>> objects_ = std::vector<std::unique_ptr<T>>(1);
+  std::vector<std::unique_ptr<T>> objects_;
   std::deque<std::uint32_t> resting_;
 };
 

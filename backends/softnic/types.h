@@ -76,6 +76,10 @@ struct MemoryRange {
   std::uint64_t length = 0;  // bytes
 };
 
+// Below are the ports' own queue pairs, SMI and GSI. The last number is that of multicast packets,
+// and, in a memory key, stands for no queue pair.
+inline constexpr QpNumber kFirstQp = 2;
+inline constexpr QpNumber kMulticastQp = 0xffffff;
 inline constexpr QpNumber kAnyQp = 0xffffff;
 
 struct MrAttributes {
