@@ -24,7 +24,7 @@ Engine::Engine(const EngineOptions& options, DmaPort& port, Wire& wire)
       core_(port, wire, options.payload_buffers, options.short_cqes),
       requester_(core_),
       responder_(core_),
-      removals_(core_),
+      removals_(core_, requester_),
       held_(kHeldPackets) {
   deferred_.reserve(kDeferredPackets);
 }

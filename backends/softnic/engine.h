@@ -6,8 +6,9 @@
 //
 // It has no thread and no clock: whoever owns it calls step() with the time, again and again;
 // step() does one bounded piece of work and returns whether anything has changed. All calls come
-// from one thread at a time. On the data path nothing is allocated. Control-path calls return at
-// once; removing something is complete when removed() says so.
+// from one thread at a time. On the data path nothing is allocated, except when a queue pair has
+// more under way than ever before, up to its limits. Control-path calls return at once; removing
+// something is complete when removed() says so.
 #pragma once
 
 #include <cstdint>

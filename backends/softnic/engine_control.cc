@@ -240,6 +240,7 @@ void Engine::enter_rtr(Qp& qp, const QpModify& modify) {
   qp.path.log_msg_max = modify.log_msg_max;
   qp.receive.expected_psn = modify.next_receive_psn;
   qp.receive.done_psn = psn_add(modify.next_receive_psn, kPsnMask);
+  qp.receive.results.assign(std::size_t{1} << modify.log_rra_max, 0);
   qp.receive.replays.assign(std::size_t{1} << modify.log_rra_max, Replay{});
 }
 
@@ -251,7 +252,6 @@ void Engine::enter_rts(Qp& qp, const QpModify& modify) {
   qp.send.psn = qp.send.next_psn = qp.send.unacked_psn = modify.next_send_psn;
   qp.send.producer = qp.send.started = qp.send.completed = modify.send_wqebb_counter;
   qp.send.fetch_begin = qp.send.fetch_end = modify.send_wqebb_counter;
-  qp.send.scatters.emplace(std::size_t{1} << modify.log_sra_max);
   // What was announced before this moment is found in the record.
   qp.send.record.wanted = true;
 }

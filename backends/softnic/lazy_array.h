@@ -1,6 +1,5 @@
 // Room for a fixed number of objects, of which one is made when it, or a later one, is first named.
-// Memory of what is never used is never touched: of a thousand queue pairs most use little of what
-// they have.
+// Memory of what is never used is never touched.
 #pragma once
 
 #include <cstddef>

@@ -11,15 +11,13 @@
 // A flight is a WQE that has been started and has not completed; flights complete in order.
 #pragma once
 
-#include <array>
+#include <algorithm>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "backends/softnic/dma.h"
-#include "backends/softnic/fifo.h"
-#include "backends/softnic/lazy_array.h"
+#include "backends/softnic/growing_fifo.h"
 #include "backends/softnic/linked_list.h"
 #include "backends/softnic/packet.h"
 #include "backends/softnic/request.h"
@@ -30,7 +28,6 @@
 
 namespace gdakit::softnic {
 
-inline constexpr std::uint32_t kFetchWqebbs = 128;  // a fetch; at least the longest WQE
 inline constexpr std::uint32_t kMaxReceiveStride = 512;
 inline constexpr std::uint32_t kEffects = 128;  // of a responder, not yet acknowledged
 inline constexpr std::uint32_t kOutbox = 8;
@@ -61,45 +58,56 @@ struct RecordRead {
 };
 
 struct Flight {
-  std::uint64_t index = 0;  // of the WQE
-  std::uint64_t length = 0;
+  DmaOp op;                 // what must be done before it completes
+  std::uint32_t index = 0;  // of the WQE: the low half
+  std::uint32_t length = 0;
   std::uint32_t first_psn = 0;
   std::uint32_t last_psn = 0;   // known once `sent`
   std::uint32_t responses = 0;  // READ: PSNs of the responses that are here
-  std::uint32_t scatter = 0;    // READ and atomic: which scatter list
-  DmaOp op;                     // what must be done before it completes
+  std::uint8_t scatter = 0;     // READ and atomic: which scatter list
   RequestKind kind = RequestKind::nop;
   format::Opcode opcode = format::Opcode::nop;
   format::Completion completion = format::Completion::on_error;
-  std::uint8_t wqebbs = 1;
+  std::uint8_t wqebbs = 0;
   bool sent = false;      // all its packets, once
   bool answered = false;  // READ and atomic: all responses are here
   Fault fault;
 };
+static_assert(sizeof(Flight) == 40);
+
+struct ScatterSge {
+  std::uint64_t iova = 0;
+  std::uint32_t size = 0;
+  MemoryKey lkey = 0;
+};
 
 // Where the responses of one READ or atomic go. Keys are looked up again with each response.
 struct ScatterList {
-  std::uint32_t count = 0;
   std::uint8_t atomic_size = 0;
-  std::array<Sge, kMaxSges> sges;
+  std::vector<ScatterSge> sges;
 };
 
 struct SendSide {
   explicit SendSide(std::uint32_t window) : flights(window) {}
+
+  // The WQE of a flight.
+  std::uint64_t index_of(const Flight& flight) const {
+    return completed + (flight.index - static_cast<std::uint32_t>(completed));
+  }
 
   std::uint64_t producer = 0;
   std::uint64_t started = 0;
   std::uint64_t completed = 0;
   RecordRead record;
 
-  // A linear copy of WQEBBs [fetch_begin, fetch_end).
+  // A linear copy of WQEBBs [fetch_begin, fetch_end); null while none is needed.
+  std::uint8_t* fetched = nullptr;
   std::uint64_t fetch_begin = 0;
   std::uint64_t fetch_end = 0;
   bool fetching = false;
   DmaOp fetch_op;
-  alignas(64) std::array<std::uint8_t, kFetchWqebbs * format::kWqebbBytes> fetched;
 
-  Fifo<Flight> flights;
+  GrowingFifo<Flight> flights;
   std::uint64_t cursor = 0;    // number of a flight; flights.tail(): a WQE not yet started
   bool loaded = false;         // `request` is the cursor's WQE, and these say how far it is:
   std::uint64_t removals = 0;  // of keys, when its addresses were resolved
@@ -116,7 +124,7 @@ struct SendSide {
 
   std::uint32_t unfinished_reads = 0;  // READs and atomics among the flights
   std::uint32_t next_scatter = 0;
-  std::optional<LazyArray<ScatterList>> scatters;  // from rts on
+  std::vector<ScatterList> scatters;  // from the first of those on
 
   std::uint64_t timer_ns = 0;          // when the peer must have answered; 0: no timer runs
   std::uint64_t blocked_until_ns = 0;  // RNR wait; 0: none
@@ -130,18 +138,26 @@ enum class EffectKind : std::uint8_t { placed, read, atomic, replay };
 // What a request does here and is acknowledged for. Effects are acknowledged in order.
 struct Effect {
   EffectKind kind = EffectKind::placed;
-  bool has_cqe = false;
   bool duplicate = false;
+  std::uint8_t result_slot = 0;  // atomic: where the word before arrives
+  // Of the CQE, with an opcode if there is one:
+  format::CqeOpcode completion = format::CqeOpcode::invalid;
+  bool solicited = false;
+  std::uint16_t wqe_counter = 0;
+  std::uint32_t imm = 0;
+
   std::uint32_t psn = 0;  // first; of READ responses: the next one
   std::uint32_t last_psn = 0;
-  MemoryKey rkey = 0;
+  std::uint32_t length = 0;   // READ: bytes asked for; CQE: bytes received
+  std::uint32_t offset = 0;   // READ: bytes answered
   std::uint64_t address = 0;  // READ: of the first byte
-  std::uint64_t length = 0;
-  std::uint64_t offset = 0;  // READ: bytes answered
-  std::uint64_t result = 0;  // atomic: the word before
+  std::uint64_t result = 0;   // replay: the word before
+  MemoryKey rkey = 0;
   DmaOp op;
-  format::Cqe64 cqe;
+
+  bool has_cqe() const { return completion != format::CqeOpcode::invalid; }
 };
+static_assert(sizeof(Effect) <= 64);
 
 enum class Message : std::uint8_t { none, write, send };
 
@@ -169,9 +185,11 @@ struct ReceiveSide {
   std::uint64_t remaining = 0;  // write: bytes still to come
   std::uint64_t received = 0;   // bytes of this message
 
-  Fifo<Effect> effects;
-  bool no_room = false;             // the wire refused the response at the head of the effects
-  std::uint32_t pending_reads = 0;  // READs and atomics among the effects, duplicates apart
+  GrowingFifo<Effect> effects;
+  bool no_room = false;                // the wire refused the response at the head of the effects
+  std::uint32_t pending_reads = 0;     // READs and atomics among the effects, duplicates apart
+  std::vector<std::uint64_t> results;  // of atomics on their way
+  std::uint32_t next_result = 0;
   std::vector<Replay> replays;
   std::uint32_t next_replay = 0;
 
@@ -180,13 +198,12 @@ struct ReceiveSide {
   std::uint64_t consumer = 0;
   RecordRead record;
   bool fetching = false;
-  bool loaded = false;  // the WQE at `consumer` is in `sges`
+  bool loaded = false;  // the WQE at `consumer` is in `wqe`
   DmaOp fetch_op;
-  std::array<std::uint8_t, kMaxReceiveStride> wqe;
+  std::vector<std::uint8_t> wqe;
   std::uint32_t sge_count = 0;
   std::uint32_t sge = 0;
   std::uint64_t sge_offset = 0;
-  std::array<Sge, kMaxReceiveStride / format::kSegmentBytes> sges;
 };
 
 // A packet whose payload is still being read, or that the wire had no room for.
@@ -198,7 +215,12 @@ struct Outgoing {
 
 struct Qp {
   Qp(QpNumber qpn, const QpAttributes& given, std::uint32_t window)
-      : number(qpn), attributes(given), send(window), outbox(kOutbox) {}
+      : number(qpn),
+        attributes(given),
+        send(static_cast<std::uint32_t>(std::min<std::uint64_t>(window, depth()))),
+        outbox(kOutbox) {
+    if (given.has_receive_queue) receive.wqe.resize(std::size_t{1} << given.log_receive_stride);
+  }
 
   QpNumber number;
   QpAttributes attributes;
@@ -215,7 +237,7 @@ struct Qp {
 
   SendSide send;
   ReceiveSide receive;
-  Fifo<Outgoing> outbox;
+  GrowingFifo<Outgoing> outbox;
 
   std::uint64_t depth() const { return std::uint64_t{1} << attributes.log_send_wqebbs; }
   std::uint64_t receive_depth() const { return std::uint64_t{1} << attributes.log_receive_wqes; }

@@ -28,7 +28,10 @@ void Removals::step() {
   std::erase_if(removals_, [this](Removal& removal) {
     if (!ends(removal)) return false;
     Removed& removed = removal.removed;
-    if (removed.qp != nullptr) core_.give_back_buffers(*removed.qp);
+    if (removed.qp != nullptr) {
+      core_.give_back_buffers(*removed.qp);
+      requester_.give_back(*removed.qp);
+    }
     for (const MemoryRange& range : removed.memory) core_.port.detach(range.base, range.length);
     return true;
   });

@@ -13,6 +13,7 @@
 
 #include "backends/softnic/core.h"
 #include "backends/softnic/qp.h"
+#include "backends/softnic/requester.h"
 #include "backends/softnic/types.h"
 #include "backends/softnic/wire.h"
 
@@ -30,7 +31,7 @@ struct Removed {
 
 class Removals {
  public:
-  explicit Removals(Core& core) : core_(core) {}
+  Removals(Core& core, Requester& requester) : core_(core), requester_(requester) {}
 
   // Takes back the packets that name the memory, and the queue pair's requests. Returns these
   // packets, which others may have to send again.
@@ -60,6 +61,7 @@ class Removals {
   const Removal* find(RemovalNumber number) const;
 
   Core& core_;
+  Requester& requester_;
   std::vector<Removal> removals_;
   RemovalNumber last_ = 0;
 };

@@ -14,6 +14,7 @@
 #include <cstdint>
 
 #include "backends/softnic/core.h"
+#include "backends/softnic/fetch_buffers.h"
 #include "backends/softnic/qp.h"
 
 namespace gdakit::softnic {
@@ -38,6 +39,9 @@ class Requester {
   // The time is past timer_ns or blocked_until_ns.
   void timer(Qp& qp);
 
+  // No DMA writes to the queue pair's private memory any more: gives up what it has of this NIC's.
+  void give_back(Qp& qp);
+
   // From now on the queue flushes.
   static void fail(Qp& qp, const QpError& error);
 
@@ -47,6 +51,7 @@ class Requester {
 
   // requester_fetch.cc
   bool update_producer(Qp& qp);
+  void give_back_if_unneeded(Qp& qp);
   const std::uint8_t* fetch(Qp& qp, std::uint64_t index, std::uint64_t wqebbs);
   Load load(Qp& qp);
   Load load_again(Qp& qp, Flight& flight);
@@ -96,6 +101,7 @@ class Requester {
   bool withdraw(Qp& qp);
 
   Core& core_;
+  FetchBuffers buffers_;
   alignas(64) std::array<std::uint8_t, 16384> dumped_;  // what DUMP reads and nobody looks at
 };
 

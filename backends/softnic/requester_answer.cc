@@ -164,11 +164,10 @@ void Requester::response(Qp& qp, const Packet& packet, DmaOp& op) {
 // Scatters the payload to the flight's bytes from `at` on.
 Fault Requester::scatter(Qp& qp, const Flight& flight, const Packet& packet, std::uint64_t at,
                          DmaOp& op) {
-  const ScatterList& list = (*qp.send.scatters)[flight.scatter];
   PayloadReader payload(packet);
   std::uint64_t left = packet.header.payload_size;
-  for (std::uint32_t i = 0; i < list.count && left != 0; ++i) {
-    const Sge& sge = list.sges[i];
+  for (const ScatterSge& sge : qp.send.scatters[flight.scatter].sges) {
+    if (left == 0) break;
     if (at >= sge.size) {
       at -= sge.size;
       continue;
@@ -211,11 +210,11 @@ void Requester::read_response(Qp& qp, std::uint64_t number, const Packet& packet
 
 void Requester::atomic_response(Qp& qp, std::uint64_t number, const Packet& packet) {
   Flight& flight = qp.send.flights[number];
-  const ScatterList& list = (*qp.send.scatters)[flight.scatter];
+  const ScatterList& list = qp.send.scatters[flight.scatter];
   const std::uint64_t result = packet.header.atomic_result;
   // Eight bytes come back in host order, four in network order.
   const Be32 word{static_cast<std::uint32_t>(result)};
-  const Sge& sge = list.sges[0];
+  const ScatterSge& sge = list.sges[0];
   const Resolved place = core_.keys.resolve(sge.lkey, qp.attributes.pd, qp.number, sge.iova,
                                             list.atomic_size, Access::local_write);
   if (place.fault != KeyFault::none) {

@@ -51,6 +51,7 @@ const std::uint8_t* Requester::fetch(Qp& qp, std::uint64_t index, std::uint64_t 
   const bool here = index >= send.fetch_begin && end <= send.fetch_end;
   if (here) return &send.fetched[(index - send.fetch_begin) * format::kWqebbBytes];
 
+  if (send.fetched == nullptr) send.fetched = buffers_.take();
   const std::uint64_t count = std::min<std::uint64_t>(kFetchWqebbs, send.producer - index);
   const std::uint64_t slot = index & (qp.depth() - 1);
   const std::uint64_t before_end = std::min(count, qp.depth() - slot);
@@ -68,6 +69,24 @@ const std::uint8_t* Requester::fetch(Qp& qp, std::uint64_t index, std::uint64_t 
   send.fetch_end = index + count;
   send.fetching = true;
   return fetch(qp, index, wqebbs);
+}
+
+void Requester::give_back(Qp& qp) {
+  SendSide& send = qp.send;
+  if (send.fetched != nullptr) buffers_.give_back(send.fetched);
+  send.fetched = nullptr;
+  send.fetch_end = send.fetch_begin;
+}
+
+// The private copy goes when the last of its WQEs has been started, and need not be sent again.
+void Requester::give_back_if_unneeded(Qp& qp) {
+  SendSide& send = qp.send;
+  if (send.fetched == nullptr || send.loaded || send.cursor != send.flights.tail()) return;
+  const std::uint64_t next = qp.state == QpState::err ? send.completed : send.started;
+  if (send.fetch_begin <= next && next < send.fetch_end) return;
+  if (send.fetching && !core_.done(send.fetch_op)) return;
+  send.fetching = false;
+  give_back(qp);
 }
 
 Fault Requester::decode_at(Qp& qp, std::uint64_t index, const std::uint8_t* wqe) {
@@ -126,8 +145,8 @@ void Requester::start(Qp& qp, Fault fault) {
   SendSide& send = qp.send;
   const Request& request = send.request;
   Flight& flight = send.flights.push();
-  flight.index = send.started;
-  flight.length = request.length;
+  flight.index = static_cast<std::uint32_t>(send.started);
+  flight.length = static_cast<std::uint32_t>(request.length);
   flight.first_psn = flight.last_psn = send.next_psn;
   flight.kind = request.kind;
   flight.opcode = request.opcode;
@@ -152,12 +171,16 @@ void Requester::start(Qp& qp, Fault fault) {
 
 void Requester::record_scatter(Qp& qp, Flight& flight) {
   SendSide& send = qp.send;
-  flight.scatter = send.next_scatter;
+  if (send.scatters.empty()) send.scatters.resize(std::size_t{1} << qp.path.log_sra_max);
+  flight.scatter = static_cast<std::uint8_t>(send.next_scatter);
   send.next_scatter = (send.next_scatter + 1) & ((1u << qp.path.log_sra_max) - 1);
-  ScatterList& list = (*send.scatters)[flight.scatter];
-  list.count = send.request.sge_count;
+  ScatterList& list = send.scatters[flight.scatter];
   list.atomic_size = send.request.kind == RequestKind::atomic ? send.request.atomic.size : 0;
-  std::copy_n(send.request.sges.begin(), list.count, list.sges.begin());
+  list.sges.clear();
+  for (std::uint32_t i = 0; i < send.request.sge_count; ++i) {
+    const Sge& sge = send.request.sges[i];
+    list.sges.push_back({sge.iova, sge.size, sge.lkey});
+  }
 }
 
 // The cursor's flight has been started before: its WQE is read again, and must be what it was.
@@ -171,9 +194,10 @@ Requester::Load Requester::load_again(Qp& qp, Flight& flight) {
     finish_sending(qp, flight);
     return Load::loaded;
   }
-  const std::uint8_t* wqe = fetch(qp, flight.index, flight.wqebbs);
+  const std::uint64_t index = send.index_of(flight);
+  const std::uint8_t* wqe = fetch(qp, index, flight.wqebbs);
   if (wqe == nullptr) return Load::pending;
-  Fault fault = decode_at(qp, flight.index, wqe);
+  Fault fault = decode_at(qp, index, wqe);
   const Request& request = send.request;
   const bool same = request.opcode == flight.opcode && request.wqebbs == flight.wqebbs &&
                     request.length == flight.length;

@@ -18,6 +18,7 @@ Turn Requester::work(Qp& qp) {
   if (qp.state == QpState::rts) turn |= complete(qp);
   if (qp.state == QpState::rts) turn |= transmit(qp);
   if (qp.state == QpState::err) turn |= flush(qp);
+  give_back_if_unneeded(qp);
   return turn;
 }
 

@@ -72,7 +72,7 @@ bool Responder::duplicate(Qp& qp, const PacketHeader& header) {
       effect.last_psn = last;
       effect.rkey = header.reth_rkey;
       effect.address = header.reth_address;
-      effect.length = header.reth_length;
+      effect.length = static_cast<std::uint32_t>(header.reth_length);
       return true;
     }
     case PacketOpcode::atomic_request: {
@@ -208,12 +208,11 @@ void Responder::placed(Qp& qp, const Packet& packet, DmaOp op, format::CqeOpcode
   effect.last_psn = last_psn;
   effect.op = op;
   if (!completes) return;
-  effect.has_cqe = true;
-  effect.cqe = make_cqe(qp, completion, static_cast<std::uint16_t>(receive.consumer));
-  effect.cqe.op_own = format::op_own(completion, false, header.solicited);
-  effect.cqe.byte_cnt = Be32{static_cast<std::uint32_t>(receive.received)};
-  effect.cqe.imm_inval_pkey = Be32{header.imm};
-  effect.cqe.flags_rqpn = Be32{qp.path.remote_qpn};
+  effect.completion = completion;
+  effect.solicited = header.solicited;
+  effect.wqe_counter = static_cast<std::uint16_t>(receive.consumer);
+  effect.length = static_cast<std::uint32_t>(receive.received);
+  effect.imm = header.imm;
   ++receive.consumer;
   receive.loaded = false;
 }
@@ -239,7 +238,7 @@ Responder::Step Responder::read(Qp& qp, const PacketHeader& header) {
   effect.last_psn = psn_add(header.psn, count - 1);
   effect.rkey = header.reth_rkey;
   effect.address = header.reth_address;
-  effect.length = header.reth_length;
+  effect.length = static_cast<std::uint32_t>(header.reth_length);
   ++receive.pending_reads;
   receive.expected_psn = psn_add(receive.expected_psn, count);
   return Step::done;
@@ -265,7 +264,10 @@ Responder::Step Responder::atomic(Qp& qp, const Packet& packet) {
   Effect& effect = receive.effects.push();
   effect.kind = EffectKind::atomic;
   effect.psn = effect.last_psn = header.psn;
-  effect.op = core_.port.atomic(place.address, packet.atomic, &effect.result);
+  // Fewer than there are slots are on their way.
+  effect.result_slot = static_cast<std::uint8_t>(receive.next_result);
+  receive.next_result = (receive.next_result + 1) & ((1u << qp.path.log_rra_max) - 1);
+  effect.op = core_.port.atomic(place.address, packet.atomic, &receive.results[effect.result_slot]);
   ++receive.pending_reads;
   receive.expected_psn = psn_add(receive.expected_psn, 1);
   return Step::done;

@@ -59,6 +59,7 @@ class Responder {
   bool read_pending(Qp& qp, std::uint32_t psn) const;
   Turn run_effects(Qp& qp);
   void refuse_read(Qp& qp, std::uint32_t psn, Acknowledge nak, Fault fault);
+  bool post_completion(Qp& qp, const Effect& effect);
   bool respond_read(Qp& qp, Effect& effect);
   bool respond_atomic(Qp& qp, const Effect& effect);
   bool acknowledge(Qp& qp, bool nak);

@@ -40,7 +40,7 @@ Turn Responder::work(Qp& qp) {
 
 // Is the answer to the READ with this PSN still to be sent?
 bool Responder::read_pending(Qp& qp, std::uint32_t psn) const {
-  Fifo<Effect>& effects = qp.receive.effects;
+  GrowingFifo<Effect>& effects = qp.receive.effects;
   for (std::uint64_t number = effects.head(); number != effects.tail(); ++number) {
     const Effect& effect = effects[number];
     if (effect.kind == EffectKind::read && psn_distance(psn, effect.psn) >= 0 &&
@@ -49,6 +49,15 @@ bool Responder::read_pending(Qp& qp, std::uint32_t psn) const {
     }
   }
   return false;
+}
+
+bool Responder::post_completion(Qp& qp, const Effect& effect) {
+  format::Cqe64 cqe = make_cqe(qp, effect.completion, effect.wqe_counter);
+  cqe.op_own = format::op_own(effect.completion, false, effect.solicited);
+  cqe.byte_cnt = Be32{effect.length};
+  cqe.imm_inval_pkey = Be32{effect.imm};
+  cqe.flags_rqpn = Be32{qp.path.remote_qpn};
+  return core_.post_cqe(*qp.receive_cq, cqe);
 }
 
 Turn Responder::run_effects(Qp& qp) {
@@ -61,7 +70,7 @@ Turn Responder::run_effects(Qp& qp) {
     const bool answers = effect.kind != EffectKind::placed && qp.state != QpState::err;
     receive.no_room = false;
     bool finished = true;
-    if (effect.has_cqe) finished = core_.post_cqe(*qp.receive_cq, effect.cqe);
+    if (effect.has_cqe()) finished = post_completion(qp, effect);
     if (answers && effect.kind == EffectKind::read) {
       receive.no_room = !respond_read(qp, effect);
       if (receive.no_room) return turn;
@@ -91,9 +100,9 @@ Turn Responder::run_effects(Qp& qp) {
 // that this took are there again, to be flushed.
 void Responder::refuse_read(Qp& qp, std::uint32_t psn, Acknowledge nak, Fault fault) {
   ReceiveSide& receive = qp.receive;
-  Fifo<Effect>& effects = receive.effects;
+  GrowingFifo<Effect>& effects = receive.effects;
   for (std::uint64_t number = effects.head(); number != effects.tail(); ++number) {
-    if (!effects[number].has_cqe) continue;
+    if (!effects[number].has_cqe()) continue;
     --receive.consumer;
     receive.loaded = false;
   }
@@ -112,7 +121,7 @@ void Responder::forgotten(Qp& qp, std::uint32_t psn) {
   const std::uint64_t bytes = sent_since > 0 ? std::uint64_t{core_.psn_bytes} * sent_since : 0;
   if (bytes == 0 || bytes > effect.offset) return;
   effect.psn = psn;
-  effect.offset -= bytes;
+  effect.offset -= static_cast<std::uint32_t>(bytes);
 }
 
 // Sends the next response of a READ. False: no room. A READ that cannot go on is refused.
@@ -138,7 +147,7 @@ bool Responder::respond_read(Qp& qp, Effect& effect) {
   packet.header.payload_size = static_cast<std::uint32_t>(size);
   packet.header.opcode = read_response_opcode(effect.offset == 0, size == left);
   if (!core_.send(qp, packet)) return false;
-  effect.offset += size;
+  effect.offset += static_cast<std::uint32_t>(size);
   effect.psn = psn_add(effect.psn, core_.psns_of(size));
   return true;
 }
@@ -146,10 +155,12 @@ bool Responder::respond_read(Qp& qp, Effect& effect) {
 bool Responder::respond_atomic(Qp& qp, const Effect& effect) {
   ReceiveSide& receive = qp.receive;
   Packet packet = make_packet(qp, PacketOpcode::atomic_acknowledge, effect.psn);
-  packet.header.atomic_result = effect.result;
+  const bool is_new = effect.kind == EffectKind::atomic;
+  const std::uint64_t result = is_new ? receive.results[effect.result_slot] : effect.result;
+  packet.header.atomic_result = result;
   if (!core_.send(qp, packet)) return false;
-  if (effect.kind == EffectKind::atomic) {
-    receive.replays[receive.next_replay] = {true, effect.psn, effect.result};
+  if (is_new) {
+    receive.replays[receive.next_replay] = {true, effect.psn, result};
     receive.next_replay = (receive.next_replay + 1) & ((1u << qp.path.log_rra_max) - 1);
   }
   return true;

@@ -23,6 +23,14 @@ Fault as_responder(Fault fault) {
   }
 }
 
+// A data segment of the current receive WQE.
+ScatterSge sge_at(const ReceiveSide& receive, std::uint32_t index) {
+  format::DataSegment data;
+  std::memcpy(&data, &receive.wqe[index * sizeof data], sizeof data);
+  const std::uint32_t size = data.byte_count == 0 ? 1u << 31 : data.byte_count & ~format::kInline;
+  return {data.addr, size, data.lkey};
+}
+
 }  // namespace
 
 // Takes over what the record says, if it has arrived; false while it is on its way.
@@ -61,12 +69,9 @@ Responder::Step Responder::fetch_receive(Qp& qp) {
   if (!core_.done(receive.fetch_op)) return Step::again;
   receive.fetching = false;
   receive.sge_count = 0;
-  for (std::size_t at = 0; at < stride; at += sizeof(format::DataSegment)) {
-    format::DataSegment data;
-    std::memcpy(&data, &receive.wqe[at], sizeof data);
-    if (data.lkey == kEndOfList) break;
-    const std::uint32_t size = data.byte_count == 0 ? 1u << 31 : data.byte_count & ~format::kInline;
-    receive.sges[receive.sge_count++] = {data.addr, {}, size, data.lkey, false};
+  const auto most = static_cast<std::uint32_t>(stride / sizeof(format::DataSegment));
+  while (receive.sge_count != most && sge_at(receive, receive.sge_count).lkey != kEndOfList) {
+    ++receive.sge_count;
   }
   receive.sge = 0;
   receive.sge_offset = 0;
@@ -84,7 +89,7 @@ Responder::Step Responder::scatter(Qp& qp, const Packet& packet, DmaOp& op) {
     if (receive.sge == receive.sge_count) {
       return refuse(qp, Acknowledge::nak_invalid_request, kLocalLength);
     }
-    const Sge& sge = receive.sges[receive.sge];
+    const ScatterSge sge = sge_at(receive, receive.sge);
     const std::uint64_t piece = std::min(left, sge.size - receive.sge_offset);
     const Resolved place =
         core_.keys.resolve(sge.lkey, qp.attributes.pd, qp.number, sge.iova + receive.sge_offset,

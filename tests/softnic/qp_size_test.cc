@@ -1,0 +1,118 @@
+// How much memory a queue pair takes, and when. A program of its own: it counts what `new` hands
+// out.
+#include <cstdint>
+#include <cstdlib>
+#include <malloc.h>
+#include <new>
+
+#include <gtest/gtest.h>
+
+#include "tests/softnic/engine_rig.h"
+
+namespace {
+
+std::size_t live_bytes = 0;
+std::uint64_t allocations = 0;
+
+void* counted(void* memory) {
+  if (memory == nullptr) throw std::bad_alloc();
+  live_bytes += malloc_usable_size(memory);
+  ++allocations;
+  return memory;
+}
+
+void release(void* memory) {
+  live_bytes -= malloc_usable_size(memory);
+  std::free(memory);
+}
+
+}  // namespace
+
+void* operator new(std::size_t size) { return counted(std::malloc(size)); }
+void* operator new(std::size_t size, std::align_val_t align) {
+  const auto bytes = static_cast<std::size_t>(align);
+  return counted(std::aligned_alloc(bytes, (size + bytes - 1) / bytes * bytes));
+}
+void operator delete(void* memory) noexcept { release(memory); }
+void operator delete(void* memory, std::size_t) noexcept { release(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { release(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { release(memory); }
+
+namespace gdakit::softnic::test {
+namespace {
+
+constexpr std::size_t kLimit = 20 * 1024;
+constexpr std::size_t kIdleLimit = 4 * 1024;
+constexpr int kDepth = 1024;
+
+RigOptions deep() {
+  RigOptions options;
+  options.log_sq = options.log_rq = 10;
+  options.log_cq = 12;
+  return options;
+}
+
+std::size_t bytes_freed_by_destroying(EngineRig& rig, Side& side) {
+  const std::size_t before = live_bytes;
+  EXPECT_TRUE(side.engine.destroy_qp(side.qpn));
+  EXPECT_TRUE(rig.run());
+  EXPECT_TRUE(side.engine.drained());
+  return before - live_bytes;
+}
+
+// All operations, at full depth, one way and the other.
+void post_all(EngineRig& rig) {
+  for (int i = 0; i < kDepth; ++i) {
+    rig.b.post_receive({format::data(rig.b.heap_address(0), Be32{rig.b.key}, 64)});
+  }
+  for (int i = 0; i < kDepth; ++i) {
+    switch (i / 16 % 4) {
+      case 0: rig.a.post(write_wqe(rig, 0, 0, 64)); break;
+      case 1: rig.a.post(fetch_add_wqe(rig, 64, 128, 1)); break;
+      case 2: rig.a.post(read_wqe(rig, 256, 256, 64)); break;
+      default: rig.a.post({.opcode = format::Opcode::send, .body = {rig.a.data(0, 64)}});
+    }
+  }
+}
+
+TEST(QpSize, IsSmallWhileIdle) {
+  EngineRig rig(deep());
+  ASSERT_TRUE(rig.run());
+  EXPECT_LE(bytes_freed_by_destroying(rig, rig.a), kIdleLimit);
+}
+
+TEST(QpSize, IsLimitedWhateverItHasDone) {
+  EngineRig rig(deep());
+  post_all(rig);
+  for (int i = 0; i < kDepth / 2; ++i) {
+    rig.a.post_receive({format::data(rig.a.heap_address(0), Be32{rig.a.key}, 64)});
+    rig.b.post({.opcode = format::Opcode::send, .body = {rig.b.data(0, 64)}});
+  }
+  // Neither takes anything before the other has sent all that it may.
+  for (Side* side : {&rig.a, &rig.b}) {
+    side->ring();
+    for (int i = 0; i < 100; ++i) side->engine.step(++rig.now_ns);
+  }
+  ASSERT_TRUE(rig.run());
+  ASSERT_EQ(rig.a.info().send_completed, kDepth);
+  ASSERT_EQ(rig.b.info().send_completed, kDepth / 2);
+  EXPECT_LE(bytes_freed_by_destroying(rig, rig.a), kLimit);
+  EXPECT_LE(bytes_freed_by_destroying(rig, rig.b), kLimit);
+}
+
+TEST(QpSize, GrowsNoMoreWhenTrafficIsSteady) {
+  EngineRig rig(deep());
+  for (int round = 1; round <= 4; ++round) {
+    post_all(rig);
+    rig.a.ring();
+    const std::uint64_t before = allocations;
+    ASSERT_TRUE(rig.run());
+    ASSERT_EQ(rig.a.info().send_completed, round * kDepth);
+    if (round > 1) {
+      EXPECT_EQ(allocations, before);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace gdakit::softnic::test
