@@ -1,6 +1,11 @@
 // A wire double that drops, repeats and reorders what it sends, by a seed.
+//
+// What becomes of a packet is decided once. One that the inner wire has no room for keeps its fate
+// until it is taken, however often it is tried: else every packet would be lost before a ring that
+// stays full for long.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <deque>
@@ -18,7 +23,7 @@ struct Losses {
   int drop_percent = 0;
   int repeat_percent = 0;
   int delay_percent = 0;  // held back until up to 4 later packets have gone
-  // If set, decides alone: true drops the packet.
+  // If set, decides in place of drop_percent, once for a packet: true drops it.
   std::function<bool(const Packet&)> drop = {};
   // If set, says whether the wire has no room now.
   std::function<bool()> full = {};
@@ -37,18 +42,17 @@ class LossyWire final : public Wire {
 
   bool send(const Packet& packet) override {
     if (losses_.full && losses_.full()) return false;
-    ++sent;
-    if (losses_.drop) return losses_.drop(packet) ? (++dropped, true) : inner_->send(packet);
-    if (chance(losses_.drop_percent)) {
-      ++dropped;
-      return true;
+    const auto tried = std::find_if(refused_.begin(), refused_.end(),
+                                    [&](const Refused& r) { return r.is(packet.header); });
+    const bool is_new = tried == refused_.end();
+    if (is_new && !carries(packet)) return true;
+    const bool repeats = is_new ? chance(losses_.repeat_percent) : tried->repeats;
+    if (!inner_->send(packet)) {
+      if (is_new) refused_.push_back({packet.header, repeats});
+      return false;
     }
-    if (chance(losses_.delay_percent)) {
-      hold(packet);
-      return true;
-    }
-    if (!inner_->send(packet)) return false;
-    if (chance(losses_.repeat_percent)) static_cast<void>(inner_->send(packet));
+    if (!is_new) refused_.erase(tried);
+    if (repeats) static_cast<void>(inner_->send(packet));
     release_some();
     return true;
   }
@@ -66,15 +70,41 @@ class LossyWire final : public Wire {
   bool recalled(Recall& recall) override { return inner_->recalled(recall); }
   bool unread(Endpoint endpoint) const override { return inner_->unread(endpoint); }
 
-  std::uint64_t sent = 0;
+  // Packets that wait for later ones to overtake them.
+  std::size_t held() const { return held_.size(); }
+
+  std::uint64_t sent = 0;  // packets, however often each was tried
   std::uint64_t dropped = 0;
 
  private:
+  // A packet that found no room.
+  struct Refused {
+    PacketHeader header;
+    bool repeats;
+
+    bool is(const PacketHeader& other) const {
+      return header.destination == other.destination &&
+             header.destination_qpn == other.destination_qpn &&
+             header.source_qpn == other.source_qpn && header.psn == other.psn &&
+             header.opcode == other.opcode && header.acknowledge == other.acknowledge;
+    }
+  };
   struct Held {
     Packet packet;
     std::vector<std::uint8_t> payload;
   };
 
+  // Decides whether a new packet goes on at once.
+  bool carries(const Packet& packet) {
+    ++sent;
+    if (losses_.drop ? losses_.drop(packet) : chance(losses_.drop_percent)) {
+      ++dropped;
+      return false;
+    }
+    if (!chance(losses_.delay_percent)) return true;
+    hold(packet);
+    return false;
+  }
   bool chance(int percent) { return static_cast<int>(random_() % 100) < percent; }
   void hold(const Packet& packet) {
     Held& held = held_.emplace_back();
@@ -99,6 +129,7 @@ class LossyWire final : public Wire {
   std::unique_ptr<Wire> inner_;
   Losses losses_;
   std::mt19937 random_;
+  std::vector<Refused> refused_;
   std::deque<Held> held_;
   std::uint32_t flushes_ = 0;
 };
