@@ -1,6 +1,6 @@
-// A DMA port double that finishes operations later: in random order, or, as a PCIe device would,
-// writes in order and reads in any. What it shows: the engine itself keeps the order that clients
-// rely on.
+// A DMA port double that finishes operations later: in random order, or with the writes of a chain
+// in order, as its contract says, and reads in any. What it shows: the engine itself keeps the
+// order that clients rely on.
 #pragma once
 
 #include <algorithm>
@@ -22,6 +22,7 @@ class DelayedDma final : public DmaPort {
   ~DelayedDma() override { EXPECT_TRUE(pending_.empty()); }
 
   bool ordered() const override { return ordered_; }
+  void order_chain(std::uint64_t chain) override { chain_ = chain; }
 
   DmaOp read(void* to, DmaAddress from, std::size_t size) override {
     return queue({.kind = Kind::read, .to_pointer = to, .from = from, .size = size});
@@ -73,11 +74,13 @@ class DelayedDma final : public DmaPort {
     std::vector<std::uint8_t> bytes = {};
     AtomicRequest request = {};
     std::uint64_t id = 0;
+    std::uint64_t chain = 0;
     bool submitted = false;
   };
 
   DmaOp queue(Pending pending) {
     pending.id = ++last_id_;
+    pending.chain = chain_;
     pending_.push_back(std::move(pending));
     return {last_id_};
   }
@@ -85,8 +88,9 @@ class DelayedDma final : public DmaPort {
     const Pending& picked = pending_[pick];
     if (picked.kind == Kind::fence) return pick == 0;
     if (!ordered_ || picked.kind == Kind::read) return true;
-    return std::none_of(pending_.begin(), pending_.begin() + static_cast<std::ptrdiff_t>(pick),
-                        [](const Pending& p) { return p.kind != Kind::read; });
+    return std::none_of(
+        pending_.begin(), pending_.begin() + static_cast<std::ptrdiff_t>(pick),
+        [&](const Pending& p) { return p.kind != Kind::read && p.chain == picked.chain; });
   }
   void finish(const Pending& pending) {
     switch (pending.kind) {
@@ -111,6 +115,7 @@ class DelayedDma final : public DmaPort {
   HostDma host_;
   std::vector<Pending> pending_;
   std::uint64_t last_id_ = 0;
+  std::uint64_t chain_ = 0;
 };
 
 }  // namespace gdakit::softnic::test
