@@ -85,9 +85,14 @@ Responder::Step Responder::scatter(Qp& qp, const Packet& packet, DmaOp& op) {
   PayloadReader payload(packet);
   std::uint64_t left = packet.header.payload_size;
   DmaOp last;
+  // What has been moved before is still read from the packet, which must stay until then.
+  const auto refuse_rest = [&](Acknowledge nak, Fault fault) {
+    op = core_.all_of(last);
+    return refuse(qp, nak, fault);
+  };
   while (left != 0) {
     if (receive.sge == receive.sge_count) {
-      return refuse(qp, Acknowledge::nak_invalid_request, kLocalLength);
+      return refuse_rest(Acknowledge::nak_invalid_request, kLocalLength);
     }
     const ScatterSge sge = sge_at(receive, receive.sge);
     const std::uint64_t piece = std::min(left, sge.size - receive.sge_offset);
@@ -95,7 +100,7 @@ Responder::Step Responder::scatter(Qp& qp, const Packet& packet, DmaOp& op) {
         core_.keys.resolve(sge.lkey, qp.attributes.pd, qp.number, sge.iova + receive.sge_offset,
                            piece, Access::local_write);
     if (place.fault != KeyFault::none) {
-      return refuse(qp, Acknowledge::nak_remote_operation, kLocalProtection);
+      return refuse_rest(Acknowledge::nak_remote_operation, kLocalProtection);
     }
     const DmaOp moved = payload.move_to(core_, place.address, piece);
     if (moved.id != 0) last = moved;

@@ -168,6 +168,55 @@ TEST_P(DelayedDmaTest, DestroyedQueuePairsWaitForTheirDma) {
   }
 }
 
+// Copies wait until they are let go.
+class HeldCopies final : public HostDma {
+ public:
+  explicit HeldCopies(const bool& is_held) : is_held_(is_held) {}
+
+  DmaOp copy(DmaAddress to, DmaAddress from, std::size_t size) override {
+    if (!is_held_) return HostDma::copy(to, from, size);
+    held_.push_back({to, from, size});
+    return {held_.size()};
+  }
+  DmaOp fence() override { return {held_.size()}; }
+  bool done(DmaOp op) override { return op.id <= done_; }
+  void poll() override {
+    for (; !is_held_ && done_ < held_.size(); ++done_) {
+      HostDma::copy(held_[done_].to, held_[done_].from, held_[done_].size);
+    }
+  }
+
+ private:
+  struct Copy {
+    DmaAddress to, from;
+    std::size_t size;
+  };
+  const bool& is_held_;
+  std::vector<Copy> held_;
+  std::size_t done_ = 0;
+};
+
+// The sender may have the payload back when no copy reads it, though its message was refused.
+TEST(HeldCopies, APacketThatIsRefusedIsReadAsLongAsItsFirstBytesAreCopied) {
+  bool is_held = true;
+  RigOptions options;
+  options.make_port = [&is_held](int side) -> std::unique_ptr<DmaPort> {
+    if (side == 0) return std::make_unique<HostDma>();
+    return std::make_unique<HeldCopies>(is_held);
+  };
+  EngineRig rig(options);
+  rig.b.post_receive({format::data(rig.b.heap_address(0), Be32{rig.b.key}, 64)});
+  rig.a.post({.opcode = Opcode::send, .body = {rig.a.data(0, 128)}});
+  rig.a.ring();
+  ASSERT_TRUE(rig.run());
+  Recall recall = rig.a.wire->recall({.everything = true});
+  ASSERT_TRUE(rig.run());
+  EXPECT_FALSE(rig.a.wire->recalled(recall));
+  is_held = false;
+  ASSERT_TRUE(rig.run());
+  EXPECT_TRUE(rig.a.wire->recalled(recall));
+}
+
 INSTANTIATE_TEST_SUITE_P(SeedsAndOrder, DelayedDmaTest,
                          testing::Combine(testing::Range(1u, 9u), testing::Bool(),
                                           testing::Bool()));
