@@ -5,9 +5,12 @@
 //   GDAKIT_TEST_SECONDS=60  how long a soak test runs
 //   GDAKIT_TEST_LAUNCHER=mpirun   what starts the jobs of tests/job/traffic_test.cc, in place of
 //                           `gdakit run`: a name of tests/job/launchers.h
+//   GDAKIT_TEST_SEEDS=1000000   how many seeds a random model runs
+//   GDAKIT_TEST_SEED=77205  ... or which one alone: what a failure prints to replay it
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <string>
 #include <string_view>
@@ -38,6 +41,18 @@ inline std::string launcher() {
 inline std::chrono::duration<double> soak_time(std::chrono::duration<double> usual) {
   const char* const value = std::getenv("GDAKIT_TEST_SECONDS");
   return value == nullptr ? usual : std::chrono::duration<double>(std::strtod(value, nullptr));
+}
+
+// The seeds of a random model, from `first` on.
+struct Seeds {
+  std::uint64_t first;
+  std::uint64_t count;
+};
+inline Seeds seeds(std::uint64_t usual) {
+  const char* const one = std::getenv("GDAKIT_TEST_SEED");
+  if (one != nullptr) return {std::strtoull(one, nullptr, 10), 1};
+  const char* const many = std::getenv("GDAKIT_TEST_SEEDS");
+  return {1, many == nullptr ? usual : std::strtoull(many, nullptr, 10)};
 }
 
 }  // namespace gdakit::test
