@@ -254,6 +254,7 @@ void Requester::send_again(Qp& qp) {
 void Requester::retry(Qp& qp, Fault exhausted) {
   SendSide& send = qp.send;
   if (++send.retries > qp.path.retry_count) {
+    send.timer_ns = 0;
     fail_at_psn(qp, send.unacked_psn, exhausted);
     return;
   }
