@@ -20,10 +20,10 @@
 #else
 
 #include "backends/registry.h"
-#include "core/host/bootstrap_open.h"
+#include "core/host/bootstrap/bootstrap_open.h"
 #include "core/host/context.h"
-#include "core/host/job.h"
-#include "core/host/unique_id.h"
+#include "core/host/launch/unique_id.h"
+#include "core/host/run_in_process.h"
 #include "device/pe.h"
 #include "sim/emulator.h"
 #if GDAKIT_NVCC

@@ -5,7 +5,7 @@
 #include <CLI/CLI.hpp>
 
 #include "bench/perf_lines.h"
-#include "core/host/gpu.h"
+#include "core/host/gpu/gpu.h"
 
 namespace gdakit::bench {
 

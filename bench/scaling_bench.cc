@@ -21,8 +21,8 @@
 #include <vector>
 
 #include "bench/program.h"
-#include "core/host/launch_info.h"
-#include "core/host/tcp_listener.h"
+#include "core/host/launch/launch_info.h"
+#include "core/host/launch/tcp_listener.h"
 #include "gdakit.h"
 
 namespace gdakit::bench {

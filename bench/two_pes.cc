@@ -8,8 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/host/launch_info.h"
-#include "core/host/local_bootstrap.h"
+#include "core/host/bootstrap/local_bootstrap.h"
+#include "core/host/launch/launch_info.h"
 
 namespace gdakit::bench {
 namespace {

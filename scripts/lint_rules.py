@@ -32,7 +32,7 @@ BANS = (
     Ban("getenv", r"\b(?:secure_)?getenv\b", "a row of the options table, core/base/options.h",
         allowed={"core/base/options.cc": "the one reader of the environment",
                  "tests/support/settings.h": "what concerns tests alone",
-                 "core/host/mps.cc": "a variable of CUDA's own is no option",
+                 "core/host/gpu/mps.cc": "a variable of CUDA's own is no option",
                  "tools/mps.cc": "the PATH and a variable of CUDA's own are no options",
                  "tools/columns.cc": "NO_COLOR is all programs' and no option of gdakit's"}),
     Ban("volatile", r"\bvolatile\b", "the Machine's relaxed accesses, or std::atomic on the host",
@@ -74,7 +74,8 @@ BANS = (
     Ban("endl", r"\bstd::endl\b", "'\\n'"),
     Ban("machine-path", r"(?<![\w.~})-])/(?:(?:work|tmp)\b(?!\.)|(?:home|root)/)",
         "a path relative to the sources, or std::filesystem::temp_directory_path()",
-        EVERYWHERE, allowed={**LINT, "core/host/mps.cc": "where CUDA's own daemon is by default"},
+        EVERYWHERE,
+        allowed={**LINT, "core/host/gpu/mps.cc": "where CUDA's own daemon is by default"},
         comments=True),
     Ban("tab", r"\t", "blanks", EVERYWHERE, comments=True),
     Ban("trailing-blank", r"[ \t\r]+$", "nothing", EVERYWHERE, comments=True),
@@ -112,10 +113,10 @@ ROOMS = (
     ("tests", "tests/*", ALL),
     ("bench", "bench/*", ALL),
 )
-CUDA_FILES = ("*.cu", "*.cuh", "core/host/cuda_*")
+CUDA_FILES = ("*.cu", "*.cuh", "core/host/gpu/cuda_*")
 CUDA_HEADERS = re.compile(r"cuda|cooperative_groups|nv/|nccl|cub/")
 # Our headers that include CUDA's, and who may include these besides CUDA_FILES.
-CUDA_PARTS = re.compile(r"core/host/cuda_\w+\.h|.*\.cuh")
+CUDA_PARTS = re.compile(r"core/host/gpu/cuda_\w+\.h|.*\.cuh")
 CUDA_USERS = {
     "gdakit.h": "launches a program's kernels, where nvcc compiles it",
     "backends/softnic/copy_context*": "a context and streams of the NIC's own",
@@ -186,7 +187,7 @@ def check_includes(root, source):
             yield from check_quoted(root, source, number, name)
         if not quoted and CUDA_HEADERS.match(name) and not matches(source.path, CUDA_FILES):
             yield (source.path, number, "include-cuda",
-                   "use CUDA in .cu, .cuh and core/host/cuda_* only")
+                   "use CUDA in .cu, .cuh and core/host/gpu/cuda_* only")
         if quoted and CUDA_PARTS.match(name) and not matches(
                 source.path, (*CUDA_FILES, *CUDA_USERS)):
             yield (source.path, number, "include-cuda",

@@ -141,7 +141,7 @@ def compile_header(root, compiler, path, build):
 
 
 # Headers of ours that need one which a machine may lack.
-NEEDED = {"backends/mlx5/*": "infiniband/mlx5dv.h", "core/host/cuda_*": "cuda.h",
+NEEDED = {"backends/mlx5/*": "infiniband/mlx5dv.h", "core/host/gpu/cuda_*": "cuda.h",
           "gdakit_mpi.h": "mpi.h"}
 # Where they are, if the compiler does not know by itself: CUDA's place, and Debian's for MPI.
 FOREIGN = [argument for folder in ("/usr/local/cuda/include", *glob.glob("/usr/include/*/mpi"))

@@ -1,6 +1,7 @@
 // What the PEs of `gdakit run` ask for by nvshmem_global_exit: the launcher's end of the pipe that
-// core/host/exit_pipe.h writes to. A PE opens it by its path in /proc, so that it is there behind
-// wrappers that close what they inherit, and no descriptor's number can come to mean another file.
+// core/host/launch/exit_pipe.h writes to. A PE opens it by its path in /proc, so that it is there
+// behind wrappers that close what they inherit, and no descriptor's number can come to mean another
+// file.
 #pragma once
 
 #include <optional>
@@ -9,7 +10,7 @@
 
 #include "core/base/file_descriptor.h"
 #include "core/base/result.h"
-#include "core/host/exit_pipe.h"
+#include "core/host/launch/exit_pipe.h"
 
 namespace gdakit::tools {
 

@@ -7,7 +7,7 @@
 
 #include "core/base/options.h"
 #include "core/base/result.h"
-#include "core/host/gpu.h"
+#include "core/host/gpu/gpu.h"
 
 namespace gdakit::tools {
 

@@ -2,7 +2,7 @@
 
 #include <cstdio>
 
-#include "core/host/mps.h"
+#include "core/host/gpu/mps.h"
 #include "tools/mps.h"
 
 namespace gdakit::tools {

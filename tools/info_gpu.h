@@ -6,7 +6,7 @@
 
 #include "backends/softnic/gpu_dma.h"
 #include "core/base/options.h"
-#include "core/host/gpu.h"
+#include "core/host/gpu/gpu.h"
 
 namespace gdakit::tools {
 

@@ -1,6 +1,6 @@
 #include "tools/info_launch.h"
 
-#include "core/host/launch.h"
+#include "core/host/launch/launch.h"
 
 namespace gdakit::tools {
 namespace {

@@ -8,10 +8,10 @@
 #include <unistd.h>
 #include <utility>
 
-#include "core/host/bootstrap_round.h"
-#include "core/host/launch_info.h"
-#include "core/host/mps.h"
-#include "core/host/tcp_listener.h"
+#include "core/base/seconds_text.h"
+#include "core/host/gpu/mps.h"
+#include "core/host/launch/launch_info.h"
+#include "core/host/launch/tcp_listener.h"
 #include "tools/command.h"
 #include "tools/gpus.h"
 

@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "core/base/file_descriptor.h"
-#include "core/host/mps.h"
-#include "core/host/process.h"
+#include "core/base/process_status.h"
+#include "core/host/gpu/mps.h"
 #include "tools/command.h"
 
 namespace gdakit::tools {

@@ -16,7 +16,7 @@
 #include <memory>
 
 #include "backends/softnic/gpu_device.h"
-#include "core/host/cuda_driver.h"
+#include "core/host/gpu/cuda_driver.h"
 
 namespace gdakit::softnic {
 

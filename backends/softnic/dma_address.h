@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "backends/softnic/types.h"
-#include "core/host/memory.h"
+#include "core/host/memory/memory_provider.h"
 
 namespace gdakit::softnic {
 

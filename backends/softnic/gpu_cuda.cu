@@ -11,8 +11,8 @@
 #include "backends/softnic/gpu_launcher.h"
 #include "core/base/bits.h"
 #include "core/base/wait_clock.h"
-#include "core/host/cuda_driver.h"
-#include "core/host/cuda_stream.h"
+#include "core/host/gpu/cuda_driver.h"
+#include "core/host/gpu/cuda_stream.h"
 
 namespace gdakit::softnic {
 namespace {

@@ -6,7 +6,7 @@
 #include "backends/softnic/gpu_cuda.cuh"
 #include "backends/softnic/gpu_dma.h"
 #include "backends/softnic/gpu_port.h"
-#include "core/host/cuda_driver.h"
+#include "core/host/gpu/cuda_driver.h"
 
 namespace gdakit::softnic {
 namespace {

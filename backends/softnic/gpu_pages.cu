@@ -6,7 +6,7 @@
 
 #include "backends/softnic/gpu_dma.h"
 #include "core/format/doorbell.h"
-#include "core/host/cuda_driver.h"
+#include "core/host/gpu/cuda_driver.h"
 
 namespace gdakit::softnic {
 namespace {

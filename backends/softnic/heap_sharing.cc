@@ -6,7 +6,7 @@
 
 #include "backends/softnic/dma_address.h"
 #include "core/base/log.h"
-#include "core/host/agree.h"
+#include "core/host/bootstrap/same_on_all_pes.h"
 
 namespace gdakit::softnic {
 

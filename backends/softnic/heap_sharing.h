@@ -7,9 +7,9 @@
 #include "backends/softnic/peer_memory.h"
 #include "core/base/options.h"
 #include "core/base/result.h"
-#include "core/host/bootstrap.h"
-#include "core/host/memory.h"
-#include "core/host/memory_sharing.h"
+#include "core/host/bootstrap/bootstrap.h"
+#include "core/host/memory/memory_provider.h"
+#include "core/host/sharing/memory_sharing.h"
 
 namespace gdakit::softnic {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <thread>
 
-#include "core/host/bootstrap_round.h"
+#include "core/base/seconds_text.h"
 
 namespace gdakit::softnic {
 namespace {

@@ -13,8 +13,8 @@
 
 #include "backends/softnic/shm_slot.h"
 #include "core/base/other_processes.h"
-#include "core/host/memory_file.h"
-#include "core/host/process.h"
+#include "core/base/process_status.h"
+#include "core/host/memory/memory_file.h"
 
 namespace gdakit::softnic {
 namespace {

@@ -57,7 +57,7 @@ enum class CollectiveChoice { automatic, linear, logarithmic, ring };
 // How launches of a process's PEs follow each other (Context::launch).
 enum class LaunchOrder { side_by_side, in_turn };
 
-// What started this process, and so tells its place in a job (core/host/launch_source.h).
+// What started this process, and so tells its place in a job (core/host/launch/launch_source.h).
 enum class LauncherChoice { automatic, gdakit, pmix, torchrun, slurm, none };
 
 // Where a value came from.

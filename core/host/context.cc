@@ -6,10 +6,10 @@
 #include <unistd.h>
 #include <utility>
 
-#include "core/host/exit_pipe.h"
-#include "core/host/host_memory.h"
-#include "core/host/mapped_memory.h"
-#include "core/host/pmix_client.h"
+#include "core/host/launch/exit_pipe.h"
+#include "core/host/launch/pmix_client.h"
+#include "core/host/memory/host_memory.h"
+#include "core/host/memory/mapped_memory.h"
 #include "core/host/stall.h"
 #include "device/direct.h"
 

@@ -3,7 +3,7 @@
 
 #include "core/base/hex.h"
 #include "core/host/context.h"
-#include "core/host/mapped_memory.h"
+#include "core/host/memory/mapped_memory.h"
 
 namespace gdakit {
 namespace {

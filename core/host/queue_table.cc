@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "core/base/bits.h"
-#include "core/host/agree.h"
+#include "core/host/bootstrap/same_on_all_pes.h"
 #include "device/publication.h"
 
 namespace gdakit {

@@ -13,7 +13,7 @@
 
 #include "core/base/options.h"
 #include "core/host/backend.h"
-#include "core/host/memory.h"
+#include "core/host/memory/memory_provider.h"
 #include "device/proxied_queue.h"
 
 namespace gdakit {

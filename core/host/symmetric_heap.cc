@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/base/bits.h"
-#include "core/host/agree.h"
+#include "core/host/bootstrap/same_on_all_pes.h"
 
 namespace gdakit {
 namespace {

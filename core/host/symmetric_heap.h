@@ -14,11 +14,11 @@
 #include <vector>
 
 #include "core/base/options.h"
-#include "core/host/allocations.h"
 #include "core/host/backend.h"
-#include "core/host/checked_heap.h"
-#include "core/host/heap_allocator.h"
-#include "core/host/memory.h"
+#include "core/host/memory/allocations.h"
+#include "core/host/memory/checked_heap.h"
+#include "core/host/memory/heap_allocator.h"
+#include "core/host/memory/memory_provider.h"
 #include "core/host/transport_map.h"
 #include "device/views.h"
 

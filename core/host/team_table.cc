@@ -5,8 +5,8 @@
 #include <numeric>
 
 #include "core/base/bits.h"
-#include "core/host/agree.h"
-#include "core/host/host_name.h"
+#include "core/host/bootstrap/host_name.h"
+#include "core/host/bootstrap/same_on_all_pes.h"
 
 namespace gdakit {
 namespace {

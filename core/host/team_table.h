@@ -15,8 +15,8 @@
 
 #include "core/base/options.h"
 #include "core/base/result.h"
-#include "core/host/bootstrap.h"
-#include "core/host/memory.h"
+#include "core/host/bootstrap/bootstrap.h"
+#include "core/host/memory/memory_provider.h"
 #include "core/host/symmetric_heap.h"
 #include "device/status.h"
 #include "device/team.h"

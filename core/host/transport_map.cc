@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "core/base/log.h"
-#include "core/host/agree.h"
-#include "core/host/host_name.h"
+#include "core/host/bootstrap/host_name.h"
+#include "core/host/bootstrap/same_on_all_pes.h"
 
 namespace gdakit {
 namespace {

@@ -24,9 +24,9 @@
 #include "core/base/options.h"
 #include "core/base/result.h"
 #include "core/host/backend.h"
-#include "core/host/bootstrap.h"
-#include "core/host/memory.h"
-#include "core/host/memory_sharing.h"
+#include "core/host/bootstrap/bootstrap.h"
+#include "core/host/memory/memory_provider.h"
+#include "core/host/sharing/memory_sharing.h"
 #include "device/views.h"
 
 namespace gdakit {

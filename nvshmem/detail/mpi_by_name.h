@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/base/result.h"
-#include "core/host/unique_id.h"
+#include "core/host/launch/unique_id.h"
 
 namespace gdakit::nvshmem {
 

@@ -1,7 +1,7 @@
 // Tests that need a GPU: skipped, by name and with the reason, where there is none.
 #pragma once
 
-#include "core/host/gpu.h"
+#include "core/host/gpu/gpu.h"
 #include "tests/support/job.h"
 
 namespace gdakit::test {

@@ -2,7 +2,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "core/host/cuda_memory.h"
+#include "core/host/gpu/cuda_memory.h"
 #include "tests/gpu/gpu_test.h"
 
 namespace gdakit {

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/host/gpu.h"
+#include "core/host/gpu/gpu.h"
 #include "tests/support/settings.h"
 
 namespace gdakit {

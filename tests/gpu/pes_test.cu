@@ -1,6 +1,6 @@
 // Several PEs of one process, on one GPU and on two: every PE puts to every other one at the same
 // time.
-#include "core/host/gpu.h"
+#include "core/host/gpu/gpu.h"
 #include "tests/gpu/streams.cuh"
 #include "tests/support/job.h"
 

@@ -5,7 +5,7 @@
 
 #include <gmock/gmock.h>
 
-#include "core/host/gpu.h"
+#include "core/host/gpu/gpu.h"
 #include "tests/job/launched.h"
 #include "tests/job/variable.h"
 

@@ -1,4 +1,4 @@
-#include "core/host/allocations.h"
+#include "core/host/memory/allocations.h"
 
 #include <gtest/gtest.h>
 

@@ -11,10 +11,10 @@
 
 #include <gtest/gtest.h>
 
-#include "core/host/launch_info.h"
-#include "core/host/local_bootstrap.h"
-#include "core/host/tcp_bootstrap.h"
-#include "core/host/tcp_listener.h"
+#include "core/host/bootstrap/local_bootstrap.h"
+#include "core/host/bootstrap/tcp_bootstrap.h"
+#include "core/host/launch/launch_info.h"
+#include "core/host/launch/tcp_listener.h"
 
 namespace gdakit::testing_bootstrap {
 

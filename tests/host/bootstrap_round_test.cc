@@ -1,8 +1,9 @@
-#include "core/host/bootstrap_round.h"
+#include "core/host/bootstrap/bootstrap_round.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/base/seconds_text.h"
 #include "tests/host/bootstrap_job.h"
 
 namespace gdakit::testing_bootstrap {

@@ -1,5 +1,5 @@
 // What every bootstrap promises, for both of them and for 1 to 8 PEs.
-#include "core/host/bootstrap.h"
+#include "core/host/bootstrap/bootstrap.h"
 
 #include <atomic>
 #include <mutex>

@@ -11,7 +11,7 @@
 
 #include <gmock/gmock.h>
 
-#include "core/host/local_bootstrap.h"
+#include "core/host/bootstrap/local_bootstrap.h"
 #include "core/host/stall.h"
 #include "tests/support/job.h"
 #include "tests/support/limited_backend.h"

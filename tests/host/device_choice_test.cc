@@ -1,6 +1,6 @@
 // Where kernels run and queues lie, as options ask for it, in a program whose kernels were compiled
 // for the emulator.
-#include "core/host/host_memory.h"
+#include "core/host/memory/host_memory.h"
 #include "tests/support/job.h"
 
 namespace gdakit {

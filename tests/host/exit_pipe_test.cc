@@ -1,4 +1,4 @@
-#include "core/host/exit_pipe.h"
+#include "core/host/launch/exit_pipe.h"
 
 #include <filesystem>
 #include <fstream>

@@ -1,4 +1,4 @@
-#include "core/host/handle_exchange.h"
+#include "core/host/sharing/handle_exchange.h"
 
 #include <cstring>
 #include <fcntl.h>

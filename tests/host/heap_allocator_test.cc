@@ -1,4 +1,4 @@
-#include "core/host/heap_allocator.h"
+#include "core/host/memory/heap_allocator.h"
 
 #include <map>
 #include <random>

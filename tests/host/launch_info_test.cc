@@ -1,10 +1,10 @@
-#include "core/host/launch_info.h"
+#include "core/host/launch/launch_info.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/host/bootstrap_open.h"
-#include "core/host/launch.h"
+#include "core/host/bootstrap/bootstrap_open.h"
+#include "core/host/launch/launch.h"
 
 namespace gdakit {
 namespace {

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/host/launch.h"
+#include "core/host/launch/launch.h"
 #include "tests/host/launch_variables.h"
 
 namespace gdakit::testing_launch {

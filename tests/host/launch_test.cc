@@ -1,5 +1,5 @@
 // Which launcher is asked, and what happens where none has started this process.
-#include "core/host/launch.h"
+#include "core/host/launch/launch.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/host/launch.h"
-#include "core/host/tcp_listener.h"
+#include "core/host/launch/launch.h"
+#include "core/host/launch/tcp_listener.h"
 #include "tests/host/launch_variables.h"
 
 namespace gdakit::testing_launch {

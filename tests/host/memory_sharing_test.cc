@@ -1,4 +1,4 @@
-#include "core/host/memory_sharing.h"
+#include "core/host/sharing/memory_sharing.h"
 
 #include <cstring>
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 
 #include <gmock/gmock.h>
 
-#include "core/host/host_memory.h"
+#include "core/host/memory/host_memory.h"
 #include "tests/host/bootstrap_job.h"
 
 namespace gdakit {

@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/host/tcp_wire.h"
+#include "core/host/bootstrap/tcp_wire.h"
 #include "tests/host/bootstrap_job.h"
 
 namespace gdakit::testing_bootstrap {

@@ -1,5 +1,5 @@
 // What only TCP has: joining, strangers, connections that break.
-#include "core/host/tcp_bootstrap.h"
+#include "core/host/bootstrap/tcp_bootstrap.h"
 
 #include <algorithm>
 #include <cstring>
@@ -16,7 +16,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/host/tcp_wire.h"
+#include "core/host/bootstrap/tcp_wire.h"
 #include "tests/host/bootstrap_job.h"
 #include "tests/host/raw_client.h"
 

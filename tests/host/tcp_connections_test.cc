@@ -16,8 +16,8 @@
 #include <gtest/gtest.h>
 
 #include "core/base/annotate.h"
-#include "core/host/tcp_bootstrap.h"
-#include "core/host/tcp_hub.h"
+#include "core/host/bootstrap/tcp_bootstrap.h"
+#include "core/host/bootstrap/tcp_hub.h"
 #include "tests/host/raw_client.h"
 
 namespace gdakit::testing_bootstrap {

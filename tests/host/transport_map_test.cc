@@ -3,7 +3,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/host/local_bootstrap.h"
+#include "core/host/bootstrap/local_bootstrap.h"
 #include "tests/support/job.h"
 #include "tests/support/limited_backend.h"
 

@@ -1,5 +1,5 @@
 // Jobs that meet by an id which the test hands round.
-#include "core/host/unique_id.h"
+#include "core/host/launch/unique_id.h"
 
 #include <cstring>
 #include <future>
@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/host/bootstrap_open.h"
+#include "core/host/bootstrap/bootstrap_open.h"
 #include "tests/host/bootstrap_job.h"
 
 namespace gdakit::testing_bootstrap {

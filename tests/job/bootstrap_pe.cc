@@ -4,7 +4,7 @@
 #include <iostream>
 #include <signal.h>
 
-#include "core/host/bootstrap_open.h"
+#include "core/host/bootstrap/bootstrap_open.h"
 
 int main(int argc, char** argv) {
   const gdakit::Result<gdakit::Options> options = gdakit::Options::from_environment();

@@ -4,8 +4,8 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "core/host/bootstrap_open.h"
-#include "core/host/stopped_peers.h"
+#include "core/host/bootstrap/bootstrap_open.h"
+#include "core/host/bootstrap/stopped_peers.h"
 #include "device/views.h"
 
 namespace {

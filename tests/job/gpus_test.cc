@@ -10,7 +10,7 @@
 
 #include <gmock/gmock.h>
 
-#include "core/host/mps.h"
+#include "core/host/gpu/mps.h"
 #include "tests/job/launched.h"
 #include "tests/job/variable.h"
 

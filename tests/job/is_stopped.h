@@ -3,7 +3,7 @@
 
 #include <sys/types.h>
 
-#include "core/host/process.h"
+#include "core/base/process_status.h"
 
 namespace gdakit::testing_job {
 

@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/host/process.h"
+#include "core/base/process_status.h"
 
 namespace gdakit::testing_job {
 namespace {

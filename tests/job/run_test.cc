@@ -188,7 +188,7 @@ TEST(RunStatus, TheFirstFailureEndsTheJobWithItsStatus) {
   EXPECT_LT(Clock::now() - begin, 10s);
 }
 
-// What core/host/exit_pipe.h writes, by a shell.
+// What core/host/launch/exit_pipe.h writes, by a shell.
 TEST(RunStatus, APeMayEndTheJobWithAnyStatus) {
   for (const int status : {0, 9}) {
     const auto begin = Clock::now();

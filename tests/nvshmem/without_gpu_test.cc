@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/host/gpu.h"
+#include "core/host/gpu/gpu.h"
 #include "nvshmem/state.h"
 
 namespace gdakit::nvshmem {

@@ -8,7 +8,7 @@
 
 #include "core/base/bits.h"
 #include "core/host/context.h"
-#include "core/host/host_memory.h"
+#include "core/host/memory/host_memory.h"
 
 namespace gdakit::test {
 

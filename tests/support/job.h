@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/host/gpu.h"
+#include "core/host/gpu/gpu.h"
 #include "gdakit.h"
 #include "tests/support/checks.h"
 #include "tests/support/settings.h"

@@ -1,0 +1,125 @@
+#include "core/host/bootstrap/local_bootstrap.h"
+
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "core/host/bootstrap/bootstrap_round.h"
+
+namespace gdakit {
+namespace {
+
+std::vector<Bytes> copy_of(const std::vector<std::span<const std::byte>>& spans) {
+  std::vector<Bytes> blobs;
+  blobs.reserve(spans.size());
+  for (const std::span<const std::byte> span : spans) blobs.emplace_back(span.begin(), span.end());
+  return blobs;
+}
+
+// Where the threads meet. The last to come copies out everybody's answer and opens the next round.
+class LocalHub {
+ public:
+  LocalHub(int size, std::chrono::milliseconds timeout)
+      : round_(size), answers_(static_cast<std::size_t>(size)), timeout_(timeout) {}
+
+  Result<std::vector<Bytes>> exchange(int rank, const CollectiveCall& call,
+                                      std::vector<Bytes> blobs,
+                                      const std::shared_ptr<const WaitClock>& clock) {
+    const WaitLimit limit(clock, timeout_);
+    std::optional<std::vector<Bytes>>& answer = answers_[static_cast<std::size_t>(rank)];
+    std::unique_lock lock(mutex_);
+    if (failure_) return *failure_;
+    if (Result<void> added = round_.add(rank, call, std::move(blobs)); !added) {
+      return fail(added.error());
+    }
+    if (round_.complete()) finish_round();
+    bool woken = false;
+    do {
+      woken = changed_.wait_for(lock, limit.rest(), [&] { return answer.has_value() || failure_; });
+    } while (!woken && !limit.passed());
+    // An answer that came together with a later failure is still this call's answer.
+    if (answer) return *std::exchange(answer, std::nullopt);
+    if (!woken) return fail(round_.timed_out(timeout_));
+    return *failure_;
+  }
+
+  void keep(std::shared_ptr<void> thing) {
+    const std::lock_guard lock(mutex_);
+    kept_.push_back(std::move(thing));
+  }
+
+  void leave(int rank) {
+    const std::lock_guard lock(mutex_);
+    if (Result<void> left = round_.leave(rank); !left && !failure_) set_failure(left.error());
+  }
+
+  void abort(int rank, const std::string& message) {
+    const std::lock_guard lock(mutex_);
+    if (!failure_) set_failure(aborted_by(rank, message));
+  }
+
+ private:
+  // With mutex_ held, as the functions below.
+  void set_failure(Error error) {
+    failure_ = std::move(error);
+    changed_.notify_all();
+  }
+
+  Error fail(Error error) {
+    set_failure(std::move(error));
+    return *failure_;
+  }
+
+  void finish_round() {
+    for (std::size_t rank = 0; rank < answers_.size(); ++rank) {
+      answers_[rank] = copy_of(round_.answer(static_cast<int>(rank)));
+    }
+    round_.next();
+    changed_.notify_all();
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  BootstrapRound round_;
+  std::vector<std::optional<std::vector<Bytes>>> answers_;  // given out, not yet taken, by rank
+  std::optional<Error> failure_;
+  std::vector<std::shared_ptr<void>> kept_;  // until the last PE has left
+  const std::chrono::milliseconds timeout_;
+};
+
+class LocalBootstrap final : public Bootstrap {
+ public:
+  LocalBootstrap(int rank, int size, std::shared_ptr<LocalHub> hub)
+      : Bootstrap(rank, size), hub_(std::move(hub)) {}
+  ~LocalBootstrap() override { hub_->leave(rank()); }
+
+  void keep(std::shared_ptr<void> thing) override { hub_->keep(std::move(thing)); }
+
+ private:
+  Result<std::vector<Bytes>> exchange(const CollectiveCall& call,
+                                      std::vector<Bytes> blobs) override {
+    return hub_->exchange(rank(), call, std::move(blobs), clock());
+  }
+  void send_abort(const std::string& message) override { hub_->abort(rank(), message); }
+
+  std::shared_ptr<LocalHub> hub_;
+};
+
+}  // namespace
+
+Result<std::vector<std::unique_ptr<Bootstrap>>> make_local_bootstraps(
+    int size, std::chrono::milliseconds timeout) {
+  if (size < 1) {
+    return Error(Code::invalid_argument, "make_local_bootstraps: a job of " + std::to_string(size) +
+                                             " PEs was asked for; it needs at least 1");
+  }
+  const auto hub = std::make_shared<LocalHub>(size, timeout);
+  std::vector<std::unique_ptr<Bootstrap>> members;
+  for (int rank = 0; rank < size; ++rank) {
+    members.push_back(std::make_unique<LocalBootstrap>(rank, size, hub));
+  }
+  return members;
+}
+
+}  // namespace gdakit

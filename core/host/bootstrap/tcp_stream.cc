@@ -1,0 +1,100 @@
+#include "core/host/bootstrap/tcp_stream.h"
+
+#include <utility>
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/write.hpp>
+
+namespace gdakit {
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+namespace {
+
+Error read_error(const error_code& error) {
+  if (error == asio::error::eof) return Error(Code::system, "the connection was closed");
+  return Error(Code::system, "the connection broke: " + error.message(), error.value());
+}
+
+}  // namespace
+
+TcpStream::TcpStream(asio::ip::tcp::socket socket) : socket_(std::move(socket)) {
+  // Frames are small and each one is waited for; a dead host must be noticed some day. A socket
+  // that refuses either still works.
+  error_code ignored;
+  socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
+  socket_.set_option(asio::socket_base::keep_alive(true), ignored);
+}
+
+void TcpStream::read_raw(void* to, std::size_t size, std::function<void(Result<void>)> done) {
+  asio::async_read(
+      socket_, asio::buffer(to, size),
+      [self = shared_from_this(), done = std::move(done)](const error_code& error, std::size_t) {
+        done(error ? Result<void>(read_error(error)) : Result<void>());
+      });
+}
+
+void TcpStream::read_frame(std::uint64_t most_bytes,
+                           std::function<void(Result<tcp_wire::Frame>)> done) {
+  read_raw(&header_, sizeof(header_), [this, most_bytes, done](Result<void> read) {
+    if (!read) return done(read.error());
+    if (header_.length > most_bytes) {
+      return done(Error(Code::invalid_argument,
+                        "it sent a message of " + std::to_string(header_.length) +
+                            " bytes where at most " + std::to_string(most_bytes) + " are allowed"));
+    }
+    const auto frame = std::make_shared<tcp_wire::Frame>();
+    frame->header = header_;
+    frame->payload.resize(header_.length);
+    read_raw(frame->payload.data(), frame->payload.size(), [frame, done](Result<void> rest) {
+      if (!rest) return done(rest.error());
+      done(std::move(*frame));
+    });
+  });
+}
+
+void TcpStream::write(std::shared_ptr<const Bytes> bytes) {
+  unsent_.push_back(std::move(bytes));
+  if (unsent_.size() == 1) write_front();
+}
+
+void TcpStream::write_front() {
+  asio::async_write(socket_, asio::buffer(*unsent_.front()),
+                    [this, self = shared_from_this()](const error_code& error, std::size_t) {
+                      if (error) {
+                        unsent_.clear();
+                      } else {
+                        unsent_.pop_front();
+                      }
+                      if (!unsent_.empty()) return write_front();
+                      finish_if_drained();
+                    });
+}
+
+void TcpStream::close_when_drained(std::function<void()> closed) {
+  when_drained_ = std::move(closed);
+  finish_if_drained();
+}
+
+void TcpStream::finish_if_drained() {
+  if (!when_drained_ || !drained()) return;
+  close();
+  std::exchange(when_drained_, nullptr)();
+}
+
+void TcpStream::close() {
+  error_code ignored;
+  socket_.shutdown(asio::socket_base::shutdown_both, ignored);
+  socket_.close(ignored);
+}
+
+std::string TcpStream::peer_name() const {
+  error_code error;
+  const auto peer = socket_.remote_endpoint(error);
+  if (error) return "an unknown address";
+  return peer.address().to_string() + ":" + std::to_string(peer.port());
+}
+
+}  // namespace gdakit

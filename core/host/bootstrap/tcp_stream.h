@@ -1,0 +1,51 @@
+// Frames over one socket, asynchronously: the hub has one for each connection, a member has one.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+
+#include <boost/asio/ip/tcp.hpp>
+
+#include "core/base/result.h"
+#include "core/host/bootstrap/tcp_wire.h"
+
+namespace gdakit {
+
+// Used by the one thread that runs the socket's io_context. It keeps itself alive while an
+// operation is under way.
+class TcpStream : public std::enable_shared_from_this<TcpStream> {
+ public:
+  explicit TcpStream(boost::asio::ip::tcp::socket socket);
+
+  // Reads exactly `size` bytes into `to`, which must outlive the call of `done` or close().
+  void read_raw(void* to, std::size_t size, std::function<void(Result<void>)> done);
+
+  // Reads one frame. A frame that announces more than `most_bytes` is an error, and takes no
+  // memory.
+  void read_frame(std::uint64_t most_bytes, std::function<void(Result<tcp_wire::Frame>)> done);
+
+  // Sends `bytes` after what was given before. An error is not reported here: the read fails too.
+  void write(std::shared_ptr<const Bytes> bytes);
+
+  // Nothing is left to send, or it can no longer be sent.
+  bool drained() const { return unsent_.empty(); }
+  // Closes once drained() holds, and then calls `closed`.
+  void close_when_drained(std::function<void()> closed);
+  void close();
+
+  // "10.0.0.7:40312", for messages.
+  std::string peer_name() const;
+
+ private:
+  void write_front();
+  void finish_if_drained();
+
+  boost::asio::ip::tcp::socket socket_;
+  tcp_wire::FrameHeader header_{};
+  std::deque<std::shared_ptr<const Bytes>> unsent_;
+  std::function<void()> when_drained_;
+};
+
+}  // namespace gdakit

@@ -1,0 +1,106 @@
+// What the TCP bootstrap sends: a fixed handshake, then frames.
+//
+//   member                              hub (in PE 0)
+//     Hello  ------------------------->   knows the secret? fits into the job?
+//            <------------------------- Welcome
+//     Frame  ------------------------->   one for each collective call; leave, abort
+//            <------------------------- Frame   answer, failure
+//
+// A Frame is a FrameHeader and `length` bytes of payload. The receiver checks type and length
+// before it reserves memory. The payload of a collective call and of an answer is blobs: for each
+// one its length (Be64) and its bytes. The payload of abort and failure is text.
+//
+// The secret travels in clear: it keeps strangers and the PEs of other jobs out, but does not help
+// against someone who reads the network.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/endian.h"
+#include "core/host/bootstrap/bootstrap.h"
+#include "core/host/launch/launch_info.h"
+
+namespace gdakit::tcp_wire {
+
+inline constexpr std::array<char, 8> kMagic = {'G', 'D', 'A', 'K', 'I', 'T', 'B', 'S'};
+inline constexpr std::uint32_t kVersion = 2;
+
+struct Hello {
+  std::array<char, 8> magic;
+  Be32 version;
+  Be32 rank;
+  Be32 size;
+  Be32 reserved;
+  JobSecret secret;
+};
+static_assert(sizeof(Hello) == 40);
+
+enum class Verdict : std::uint32_t {
+  accepted,
+  wrong_version,
+  wrong_secret,
+  wrong_size,
+  rank_out_of_range,
+  duplicate_rank,
+  job_ending,  // this rank has left; a later job on this socket may take it: try again
+  no_descriptors,
+};
+
+// What a verdict says to both sides, the cause first, then the variable to look at.
+const char* verdict_text(Verdict verdict);
+
+struct Welcome {
+  std::array<char, 8> magic;
+  Be32 version;
+  Be32 verdict;
+  Be32 size;  // the hub's
+  Be32 reserved;
+};
+static_assert(sizeof(Welcome) == 24);
+
+// 1 to 5 are the values of CollectiveKind.
+enum class FrameType : std::uint32_t { leave = 16, abort, answer, failure };
+
+struct FrameHeader {
+  Be16 purpose;  // of a collective call; else 0
+  Be16 type;
+  Be32 detail;    // root of a broadcast; Code of a failure; else 0
+  Be64 sequence;  // of a collective call and its answer; else 0
+  Be64 length;    // of the payload that follows
+};
+static_assert(sizeof(FrameHeader) == 24);
+
+struct Frame {
+  FrameHeader header;
+  Bytes payload;
+};
+
+// The longest texts of abort and failure; longer ones are cut.
+inline constexpr std::size_t kMaxTextBytes = 4096;
+
+// The collective call that a frame stands for; none if its type is no CollectiveKind.
+std::optional<CollectiveCall> call_of(const FrameHeader& header);
+
+// True if the two are equal; takes the same time wherever they differ.
+bool same_secret(const JobSecret& left, const JobSecret& right);
+
+// Frames as they go on the wire.
+Bytes encode_call(const CollectiveCall& call, const std::vector<std::span<const std::byte>>& blobs);
+Bytes encode_answer(std::uint64_t sequence, const std::vector<std::span<const std::byte>>& blobs);
+Bytes encode_text(FrameType type, std::uint32_t detail, std::string_view text);
+
+// The blobs of a payload; none if the lengths in it do not add up, or if there are more than
+// `most`.
+std::optional<std::vector<Bytes>> decode_blobs(std::span<const std::byte> payload,
+                                               std::size_t most);
+std::string decode_text(std::span<const std::byte> payload);
+// The error that a failure frame carries.
+Error decode_failure(const Frame& frame);
+
+}  // namespace gdakit::tcp_wire
