@@ -21,9 +21,9 @@
 
 #include <benchmark/benchmark.h>
 
-#include "backends/softnic/engine.h"
-#include "backends/softnic/host_dma.h"
-#include "backends/softnic/loopback_wire.h"
+#include "backends/softnic/dma/host_dma.h"
+#include "backends/softnic/engine/engine.h"
+#include "backends/softnic/wire/loopback_wire.h"
 #include "core/base/assert.h"
 #include "core/format/doorbell.h"
 #include "core/format/wqe.h"

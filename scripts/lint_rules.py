@@ -119,7 +119,7 @@ CUDA_HEADERS = re.compile(r"cuda|cooperative_groups|nv/|nccl|cub/")
 CUDA_PARTS = re.compile(r"core/host/gpu/cuda_\w+\.h|.*\.cuh")
 CUDA_USERS = {
     "gdakit.h": "launches a program's kernels, where nvcc compiles it",
-    "backends/softnic/copy_context*": "a context and streams of the NIC's own",
+    "backends/softnic/gpu/copy_context*": "a context and streams of the NIC's own",
     "nvshmem/nvshmem.h": "has CUDA's runtime where there is one, as NVSHMEM's",
     "nvshmem/detail/types.h": "has CUDA's 16-bit types where there are some",
     "nvshmem/detail/here.h": "picks the Machine by the compiler that is at work",

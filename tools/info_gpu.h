@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/softnic/gpu_dma.h"
+#include "backends/softnic/gpu/gpu_dma.h"
 #include "core/base/options.h"
 #include "core/host/gpu/gpu.h"
 

@@ -9,13 +9,13 @@
 #include <utility>
 #include <vector>
 
-#include "backends/softnic/dma_address.h"
-#include "backends/softnic/gpu_dma.h"
-#include "backends/softnic/heap_sharing.h"
-#include "backends/softnic/host_dma.h"
-#include "backends/softnic/loopback_wire.h"
-#include "backends/softnic/nic.h"
-#include "backends/softnic/shm_wire.h"
+#include "backends/softnic/dma/dma_address.h"
+#include "backends/softnic/dma/host_dma.h"
+#include "backends/softnic/engine/nic.h"
+#include "backends/softnic/gpu/gpu_dma.h"
+#include "backends/softnic/memory/heap_sharing.h"
+#include "backends/softnic/wire/loopback_wire.h"
+#include "backends/softnic/wire/shm_wire.h"
 #include "core/base/bits.h"
 #include "core/format/doorbell.h"
 #include "core/host/stall.h"

@@ -36,7 +36,7 @@ enum class NicHandler { automatic, gpu, proxy, commands };
 // the program that makes the context was compiled by nvcc.
 enum class DeviceChoice { automatic, cpu, gpu };
 
-// How the soft NIC reads and writes GPU memory (backends/softnic/gpu_dma.h).
+// How the soft NIC reads and writes GPU memory (backends/softnic/gpu/gpu_dma.h).
 enum class DmaChoice { automatic, copy_engine, kernels, gdrcopy };
 
 // Where send queues and completion queues lie.

@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "backends/softnic/types.h"
+#include "backends/softnic/objects/attributes.h"
 #include "device/views.h"
 #include "sim/world/call_scope.h"
 

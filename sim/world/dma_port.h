@@ -35,7 +35,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "backends/softnic/dma.h"
+#include "backends/softnic/dma/dma.h"
 #include "sim/explore/choice.h"
 #include "sim/weak/memory.h"
 #include "sim/world/knobs.h"

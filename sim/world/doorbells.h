@@ -14,7 +14,7 @@
 #include <optional>
 #include <vector>
 
-#include "backends/softnic/types.h"
+#include "backends/softnic/objects/attributes.h"
 #include "sim/explore/choice.h"
 #include "sim/weak/memory.h"
 #include "sim/world/knobs.h"

@@ -16,7 +16,7 @@
 #include <optional>
 #include <vector>
 
-#include "backends/softnic/engine.h"
+#include "backends/softnic/engine/engine.h"
 #include "sim/explore/choice.h"
 #include "sim/weak/memory.h"
 #include "sim/world/dma_port.h"

@@ -13,7 +13,7 @@
 #include <memory>
 #include <vector>
 
-#include "backends/softnic/wire.h"
+#include "backends/softnic/wire/wire.h"
 #include "sim/explore/choice.h"
 #include "sim/weak/memory.h"
 #include "sim/world/knobs.h"

@@ -13,9 +13,9 @@
 
 #include <gtest/gtest.h>
 
-#include "backends/softnic/host_dma.h"
-#include "backends/softnic/loopback_wire.h"
-#include "backends/softnic/nic.h"
+#include "backends/softnic/dma/host_dma.h"
+#include "backends/softnic/engine/nic.h"
+#include "backends/softnic/wire/loopback_wire.h"
 #include "tests/device/own_queue.h"
 #include "tests/device/stub_nic.h"
 

@@ -15,8 +15,8 @@
 
 #include <gtest/gtest.h>
 
-#include "backends/softnic/gpu_dma.h"
-#include "backends/softnic/gpu_port.h"
+#include "backends/softnic/gpu/gpu_dma.h"
+#include "backends/softnic/gpu/gpu_port.h"
 #include "tests/support/settings.h"
 
 namespace gdakit::softnic {

@@ -1,6 +1,6 @@
 // What a queue's Status says of the NIC's faults, on a GPU: queue, words and doorbells lie in
 // pinned host memory.
-#include "backends/softnic/gpu_dma.h"
+#include "backends/softnic/gpu/gpu_dma.h"
 #include "device/cuda_machine.cuh"
 #include "tests/device/nic_status.h"
 #include "tests/gpu/streams.cuh"

@@ -138,7 +138,7 @@ GOOD = (
     ("core/host/ok.h", HEADER + '#include "device/ok.h"\n'),
     ("core/host/gpu/cuda_memory.cc", "#include <cuda_runtime.h>\n"),
     ("core/host/gpu/cuda_memory.h", HEADER),
-    ("backends/softnic/copy_context.cc", '#include "core/host/gpu/cuda_memory.h"\n'),
+    ("backends/softnic/gpu/copy_context.cc", '#include "core/host/gpu/cuda_memory.h"\n'),
     ("device/kernel.cu", "#include <cuda.h>\n"),
     ("device/ok.cuh", HEADER),
     ("backends/softnic/ok.h", HEADER + '#include "core/host/ok.h"\n'),

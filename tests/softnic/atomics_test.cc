@@ -1,10 +1,10 @@
-#include "backends/softnic/atomics.h"
+#include "backends/softnic/dma/atomics.h"
 
 #include <cstdint>
 
 #include <gtest/gtest.h>
 
-#include "backends/softnic/host_dma.h"
+#include "backends/softnic/dma/host_dma.h"
 
 namespace gdakit::softnic {
 namespace {

@@ -11,8 +11,8 @@
 
 #include <gtest/gtest.h>
 
-#include "backends/softnic/dma.h"
-#include "backends/softnic/host_dma.h"
+#include "backends/softnic/dma/dma.h"
+#include "backends/softnic/dma/host_dma.h"
 
 namespace gdakit::softnic::test {
 

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "backends/softnic/shm_wire.h"
+#include "backends/softnic/wire/shm_wire.h"
 #include "tests/softnic/engine_rig.h"
 
 namespace gdakit::softnic::test {

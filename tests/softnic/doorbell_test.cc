@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "backends/softnic/uar.h"
+#include "backends/softnic/engine/uar.h"
 #include "tests/softnic/engine_rig.h"
 #include "tests/softnic/slow_dma.h"
 

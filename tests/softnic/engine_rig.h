@@ -18,9 +18,9 @@
 
 #include <gtest/gtest.h>
 
-#include "backends/softnic/engine.h"
-#include "backends/softnic/host_dma.h"
-#include "backends/softnic/loopback_wire.h"
+#include "backends/softnic/dma/host_dma.h"
+#include "backends/softnic/engine/engine.h"
+#include "backends/softnic/wire/loopback_wire.h"
 #include "core/format/cqe.h"
 #include "core/format/doorbell.h"
 #include "core/format/wqe.h"

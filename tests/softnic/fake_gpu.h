@@ -15,10 +15,10 @@
 
 #include <gtest/gtest.h>
 
-#include "backends/softnic/gpu_device.h"
-#include "backends/softnic/gpu_port.h"
-#include "backends/softnic/host_dma.h"
-#include "backends/softnic/two_rows.h"
+#include "backends/softnic/dma/host_dma.h"
+#include "backends/softnic/gpu/gpu_device.h"
+#include "backends/softnic/gpu/gpu_port.h"
+#include "backends/softnic/gpu/two_row_copy.h"
 #include "core/base/wait_clock.h"
 
 namespace gdakit::softnic::test {

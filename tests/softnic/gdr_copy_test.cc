@@ -1,5 +1,5 @@
 // GDRCopy by a library double: what is mapped, and what the GPU DMA port does with it.
-#include "backends/softnic/gdr_copy.h"
+#include "backends/softnic/gpu/gdr_copy.h"
 
 #include <cstring>
 #include <dlfcn.h>
@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "backends/softnic/gpu_port.h"
+#include "backends/softnic/gpu/gpu_port.h"
 #include "tests/softnic/fake_gpu.h"
 
 namespace gdakit::softnic {

@@ -1,5 +1,5 @@
 // The thread that launches helper kernels.
-#include "backends/softnic/gpu_launcher.h"
+#include "backends/softnic/gpu/gpu_launcher.h"
 
 #include <future>
 #include <vector>

@@ -11,7 +11,7 @@
 
 #include <gtest/gtest.h>
 
-#include "backends/softnic/gpu_port.h"
+#include "backends/softnic/gpu/gpu_port.h"
 #include "tests/softnic/fake_gpu.h"
 
 namespace gdakit::softnic {

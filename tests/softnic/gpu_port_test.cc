@@ -1,5 +1,5 @@
 // The GPU DMA port on a GPU double: what it does with streams, launches and a GPU that has no room.
-#include "backends/softnic/gpu_port.h"
+#include "backends/softnic/gpu/gpu_port.h"
 
 #include <array>
 #include <chrono>

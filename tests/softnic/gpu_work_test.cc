@@ -1,5 +1,5 @@
 // Which operations GpuWork lets helper kernels run side by side.
-#include "backends/softnic/gpu_work.h"
+#include "backends/softnic/gpu/gpu_work.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "backends/softnic/growing_fifo.h"
+#include "backends/softnic/queues/growing_fifo.h"
 
 #include <cstdint>
 

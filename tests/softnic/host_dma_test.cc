@@ -1,4 +1,4 @@
-#include "backends/softnic/host_dma.h"
+#include "backends/softnic/dma/host_dma.h"
 
 #include <array>
 #include <atomic>

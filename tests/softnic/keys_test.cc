@@ -1,4 +1,4 @@
-#include "backends/softnic/keys.h"
+#include "backends/softnic/memory/keys.h"
 
 #include <cstdint>
 #include <set>

@@ -1,11 +1,11 @@
-#include "backends/softnic/lazy_array.h"
+#include "backends/softnic/queues/lazy_array.h"
 
 #include <algorithm>
 #include <cstdint>
 
 #include <gtest/gtest.h>
 
-#include "backends/softnic/fifo.h"
+#include "backends/softnic/queues/fifo.h"
 
 namespace gdakit::softnic {
 namespace {

@@ -1,4 +1,4 @@
-#include "backends/softnic/linked_list.h"
+#include "backends/softnic/queues/linked_list.h"
 
 #include <vector>
 

@@ -1,4 +1,4 @@
-#include "backends/softnic/loopback_wire.h"
+#include "backends/softnic/wire/loopback_wire.h"
 
 #include <cstring>
 #include <vector>

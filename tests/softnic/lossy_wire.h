@@ -14,7 +14,7 @@
 #include <random>
 #include <vector>
 
-#include "backends/softnic/wire.h"
+#include "backends/softnic/wire/wire.h"
 
 namespace gdakit::softnic::test {
 

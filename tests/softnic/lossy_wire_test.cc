@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "backends/softnic/host_dma.h"
-#include "backends/softnic/loopback_wire.h"
+#include "backends/softnic/dma/host_dma.h"
+#include "backends/softnic/wire/loopback_wire.h"
 
 namespace gdakit::softnic::test {
 namespace {

@@ -1,5 +1,5 @@
 // The facade with its thread: everything a backend does, while GPU-like threads post.
-#include "backends/softnic/nic.h"
+#include "backends/softnic/engine/nic.h"
 
 #include <chrono>
 #include <sys/mman.h>
@@ -9,8 +9,8 @@
 
 #include <gtest/gtest.h>
 
-#include "backends/softnic/host_dma.h"
-#include "backends/softnic/loopback_wire.h"
+#include "backends/softnic/dma/host_dma.h"
+#include "backends/softnic/wire/loopback_wire.h"
 #include "core/format/doorbell.h"
 #include "tests/softnic/engine_rig.h"
 

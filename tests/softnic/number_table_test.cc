@@ -1,4 +1,4 @@
-#include "backends/softnic/number_table.h"
+#include "backends/softnic/objects/number_table.h"
 
 #include <cstdint>
 #include <memory>

@@ -1,4 +1,4 @@
-#include "backends/softnic/peer_memory.h"
+#include "backends/softnic/wire/peer_memory.h"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "backends/softnic/shm_wire.h"
+#include "backends/softnic/wire/shm_wire.h"
 #include "tests/softnic/engine_rig.h"
 #include "tests/softnic/every_operation.h"
 #include "tests/softnic/lossy_wire.h"

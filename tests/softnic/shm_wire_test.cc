@@ -1,4 +1,4 @@
-#include "backends/softnic/shm_wire.h"
+#include "backends/softnic/wire/shm_wire.h"
 
 #include <csignal>
 #include <cstring>

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "backends/softnic/host_dma.h"
+#include "backends/softnic/dma/host_dma.h"
 
 namespace gdakit::softnic::test {
 

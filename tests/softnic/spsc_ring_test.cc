@@ -1,4 +1,4 @@
-#include "backends/softnic/spsc_ring.h"
+#include "backends/softnic/wire/spsc_ring.h"
 
 #include <cstdint>
 #include <thread>

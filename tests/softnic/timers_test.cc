@@ -1,4 +1,4 @@
-#include "backends/softnic/timers.h"
+#include "backends/softnic/transport/timers.h"
 
 #include <algorithm>
 #include <array>

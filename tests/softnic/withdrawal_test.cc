@@ -2,7 +2,7 @@
 // of it, and its buffers are there for others.
 #include <gtest/gtest.h>
 
-#include "backends/softnic/shm_wire.h"
+#include "backends/softnic/wire/shm_wire.h"
 #include "tests/softnic/delayed_dma.h"
 #include "tests/softnic/engine_rig.h"
 #include "tests/softnic/lossy_wire.h"

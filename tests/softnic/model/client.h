@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "backends/softnic/engine.h"
+#include "backends/softnic/engine/engine.h"
 #include "tests/softnic/lossy_wire.h"
 #include "tests/softnic/model/flow.h"
 

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "backends/softnic/loopback_wire.h"
-#include "backends/softnic/shm_wire.h"
+#include "backends/softnic/wire/loopback_wire.h"
+#include "backends/softnic/wire/shm_wire.h"
 #include "tests/softnic/model/client.h"
 
 namespace gdakit::softnic::test::model {

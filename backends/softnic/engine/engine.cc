@@ -1,0 +1,226 @@
+// The data path: doorbells, packets, turns, timers, sweeps.
+#include "backends/softnic/engine/engine.h"
+
+#include <algorithm>
+
+#include "core/format/doorbell.h"
+
+namespace gdakit::softnic {
+namespace {
+
+constexpr std::uint32_t kHeldPackets = 1024;
+constexpr std::size_t kDeferredPackets = 64;
+
+bool is_doorbell(UarType type, std::uint32_t offset) {
+  const std::uint32_t unit = type == UarType::dense ? sizeof(std::uint64_t) : format::kUarHalfBytes;
+  return offset >= format::kUarDoorbellBegin && offset < format::kUarDoorbellEnd &&
+         offset % unit == 0;
+}
+
+}  // namespace
+
+Engine::Engine(const EngineOptions& options, DmaPort& port, Wire& wire)
+    : options_(options),
+      core_(port, wire, options.payload_buffers, options.short_cqes),
+      requester_(core_),
+      responder_(core_),
+      removals_(core_, requester_),
+      held_(kHeldPackets) {
+  deferred_.reserve(kDeferredPackets);
+}
+
+Engine::~Engine() {
+  // Operations on their way may still write to the engine's own buffers.
+  const DmaOp last = core_.port.fence();
+  while (!core_.done(last)) {
+    core_.port.submit();
+    core_.port.poll();
+  }
+}
+
+void Engine::doorbell(UarNumber uar, std::uint32_t offset, std::uint64_t value) {
+  const UarUse* const page = uars_.find(uar);
+  const bool is_register = page != nullptr && is_doorbell(page->type, offset);
+  // The first eight bytes of a control segment.
+  const std::uint32_t index_word = byte_swap(static_cast<std::uint32_t>(value));
+  const std::uint32_t qpn_ds = byte_swap(static_cast<std::uint32_t>(value >> 32));
+  Qp* qp = is_register ? qps_.find(qpn_ds >> 8) : nullptr;
+  if (qp == nullptr || qp->attributes.uar != uar ||
+      (qp->state != QpState::rts && qp->state != QpState::err)) {
+    ++core_.counters.dropped_doorbells;
+    return;
+  }
+  ++core_.counters.doorbells;
+  const bool says_how_far = page->type == UarType::dense;
+  const std::uint32_t producer = (index_word >> 8) + format::wqebbs_of(qpn_ds & 0x3f);
+  if (says_how_far) requester_.ring(*qp, static_cast<std::uint16_t>(producer));
+  if (!says_how_far || options_.record_after_doorbell) qp->send.record.wanted = true;
+  activate(*qp);
+}
+
+void Engine::activate(Qp& qp) {
+  if (!active_.holds(qp)) active_.push_back(qp);
+}
+
+bool Engine::step(std::uint64_t now_ns) {
+  core_.now_ns = now_ns;
+  core_.port.poll();
+  if (!removals_.empty()) removals_.step();
+  bool worked = retire_packets();
+  worked |= deliver_deferred();
+  worked |= receive_packets();
+  worked |= work_queues();
+  worked |= run_timers();
+  if (core_.cq_overrun) fail_users_of_overrun_cqs();
+  sweep(worked);
+  core_.port.submit();
+  core_.wire.flush();
+  return worked;
+}
+
+bool Engine::receive_packets() {
+  std::uint64_t bytes = 0;
+  bool worked = false;
+  for (std::uint32_t i = 0; i < options_.packets_per_step && bytes < options_.bytes_per_step; ++i) {
+    if (held_.full() || deferred_.size() == kDeferredPackets) break;
+    const Packet* packet = core_.wire.receive();
+    if (packet == nullptr) break;
+    worked = true;
+    bytes += packet->header.payload_size;
+    DmaOp op;
+    const bool taken = deliver(*packet, op);
+    if (!taken) deferred_.push_back(held_.tail());
+    if (taken && op.id == 0 && held_.empty()) {
+      core_.wire.retire(packet);
+    } else {
+      held_.push() = {packet, op, !taken};
+    }
+  }
+  return worked;
+}
+
+// Offers deferred packets again: to each queue pair in their order.
+bool Engine::deliver_deferred() {
+  for (const std::uint64_t number : deferred_) {
+    Qp* qp = qps_.find(held_[number].packet->header.destination_qpn);
+    if (qp != nullptr) qp->defers = false;
+  }
+  const std::size_t before = deferred_.size();
+  std::erase_if(deferred_, [this](std::uint64_t number) {
+    Held& held = held_[number];
+    held.deferred = !deliver(*held.packet, held.op);
+    return !held.deferred;
+  });
+  return deferred_.size() != before;
+}
+
+// Hands the packet to its queue pair; false if that cannot take it now. Then it takes no request
+// behind that one; its answers and all other queue pairs go on.
+bool Engine::deliver(const Packet& packet, DmaOp& op) {
+  const PacketHeader& header = packet.header;
+  Qp* qp = qps_.find(header.destination_qpn);
+  if (qp == nullptr || qp->state < QpState::rtr || header.source != qp->path.remote_endpoint ||
+      header.source_qpn != qp->path.remote_qpn) {
+    ++core_.counters.dropped_packets;
+    return true;
+  }
+  activate(*qp);
+  core_.port.order_chain(qp->number);
+  if (is_response(header.opcode)) {
+    requester_.answer(*qp, packet, op);
+  } else {
+    qp->defers = qp->defers || !responder_.request(*qp, packet, op);
+    if (qp->defers) return false;
+  }
+  ++core_.counters.packets_received;
+  return true;
+}
+
+bool Engine::retire_packets() {
+  bool worked = false;
+  while (!held_.empty() && !held_.front().deferred && core_.done(held_.front().op)) {
+    core_.wire.retire(held_.front().packet);
+    held_.pop();
+    worked = true;
+  }
+  return worked;
+}
+
+Turn Engine::work(Qp& qp) {
+  core_.port.order_chain(qp.number);
+  // The responder goes first: its acknowledges are what peers wait for.
+  Turn turn = responder_.work(qp);
+  turn |= requester_.work(qp);
+  expect_timer(qp);
+  return turn;
+}
+
+void Engine::expect_timer(Qp& qp) {
+  const SendSide& send = qp.send;
+  // Who may not send is not late with answers.
+  timers_.set(qp.timer, send.blocked_until_ns != 0 ? send.blocked_until_ns : send.timer_ns);
+}
+
+bool Engine::work_queues() {
+  bool worked = false;
+  const Qp* const last = active_.last();
+  for (std::uint32_t i = 0; i < options_.queues_per_step && !active_.empty(); ++i) {
+    Qp& qp = *active_.first();
+    active_.remove(qp);
+    const Turn turn = work(qp);
+    worked |= turn.worked;
+    if (turn.worked || turn.pending) activate(qp);
+    // Each gets one turn a step.
+    if (&qp == last) break;
+  }
+  return worked;
+}
+
+bool Engine::run_timers() {
+  bool worked = false;
+  for (std::uint32_t i = 0; i < options_.queues_per_step; ++i) {
+    const Timer* const timer = timers_.earliest();
+    if (timer == nullptr || core_.now_ns < timer->at_ns) break;
+    Qp& qp = *timer->qp;
+    requester_.timer(qp);
+    activate(qp);
+    expect_timer(qp);
+    worked = true;
+  }
+  return worked;
+}
+
+void Engine::fail_users_of_overrun_cqs() {
+  core_.cq_overrun = false;
+  for (std::uint32_t number = 0; number < qps_.size(); ++number) {
+    Qp* qp = qps_.find(number);
+    if (qp == nullptr || qp->state == QpState::reset) continue;
+    const bool receives = qp->receive_cq != nullptr && qp->receive_cq->overrun;
+    if (!qp->send_cq->overrun && !receives) continue;
+    Requester::fail(*qp, {});
+    activate(*qp);
+  }
+}
+
+// A doorbell that another one overwrote before it was seen is not lost: the doorbell record tells.
+void Engine::sweep(bool worked) {
+  const std::uint32_t interval = worked ? options_.sweep_busy_steps : options_.sweep_idle_steps;
+  if (++since_sweep_ < interval) return;
+  since_sweep_ = 0;
+  if (core_.now_ns < next_sweep_ns_) return;
+  next_sweep_ns_ = core_.now_ns + options_.sweep_interval_ns;
+  const Qp* const last = connected_.last();
+  for (std::uint32_t i = 0; i < options_.sweep_queues && !connected_.empty(); ++i) {
+    Qp& qp = *connected_.first();
+    connected_.remove(qp);
+    connected_.push_back(qp);
+    if (qp.state != QpState::rtr) {
+      if (!qp.send.record.reading) qp.send.record.wanted = true;
+      if (qp.state == QpState::err) Responder::look_at_record(qp);
+      activate(qp);
+    }
+    if (&qp == last) break;
+  }
+}
+
+}  // namespace gdakit::softnic

@@ -1,0 +1,171 @@
+// The engine of the soft ConnectX: firmware and hardware as an event-driven state machine.
+//
+//   doorbell() --> queue pairs with work --> requester --> wire --> peer
+//   step():  finished DMA, arrived packets, one turn of each of some queue pairs, timers, records
+//   CQEs   <-- completion                <-- answers   <-- wire <--
+//
+// It has no thread and no clock: whoever owns it calls step() with the time, again and again;
+// step() does one bounded piece of work and returns whether anything has changed. All calls come
+// from one thread at a time. On the data path nothing is allocated, except when a queue pair has
+// more under way than ever before, up to its limits. Control-path calls return at once; removing
+// something is complete when removed() says so.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "backends/softnic/engine/removals.h"
+#include "backends/softnic/objects/attributes.h"
+#include "backends/softnic/objects/number_table.h"
+#include "backends/softnic/queues/fifo.h"
+#include "backends/softnic/queues/linked_list.h"
+#include "backends/softnic/transport/core.h"
+#include "backends/softnic/transport/qp.h"
+#include "backends/softnic/transport/requester.h"
+#include "backends/softnic/transport/responder.h"
+#include "backends/softnic/transport/timers.h"
+#include "core/base/result.h"
+
+namespace gdakit::softnic {
+
+struct EngineOptions {
+  std::uint32_t window = 256;              // WQEs of a QP started and not completed; a power of two
+  std::uint32_t payload_buffers = 64;      // of one MTU each, for wires that carry payload by value
+  std::uint32_t packets_per_step = 64;     // received
+  std::uint64_t bytes_per_step = 1 << 18;  // received payload
+  std::uint32_t queues_per_step = 8;       // queue pairs that get a turn
+  std::uint32_t sweep_idle_steps = 8;    // steps without work between two looks at doorbell records
+  std::uint32_t sweep_busy_steps = 256;  // the same while there is work
+  std::uint32_t sweep_queues = 8;        // queue pairs whose records are looked at
+  std::uint64_t sweep_interval_ns = 0;   // the least time between two such looks
+  // Whether a doorbell makes the engine look at its record, too, rather than leave that to the
+  // sweeps. A doorbell is lost unseen only if another one overwrites it: for another queue pair, if
+  // they share a register, for otherwise the later one says as much as both.
+  bool record_after_doorbell = true;
+  // In a collapsed queue that nobody limits (overrun_ignore), whose entry may change at any time
+  // while it is looked at, a successful CQE behind another is written as its last eight bytes only.
+  bool short_cqes = false;
+};
+
+class Engine {
+ public:
+  // Port and wire outlive the engine.
+  Engine(const EngineOptions& options, DmaPort& port, Wire& wire);
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+  ~Engine();
+
+  // An 8-byte store to a doorbell page. Anything but a doorbell of a QP that was created for this
+  // page is dropped, as hardware does.
+  void doorbell(UarNumber uar, std::uint32_t offset, std::uint64_t value);
+
+  // One bounded piece of work; true if anything changed. `now_ns` never goes backwards.
+  bool step(std::uint64_t now_ns);
+
+  // Something waits for DMA, or for room on the wire: step again soon though nothing has changed.
+  bool waiting() const { return !active_.empty() || !held_.empty() || removals_.wait_for_dma(); }
+
+  // A queue pair has been connected. Before, neither doorbells nor packets have any effect.
+  bool started() const { return started_; }
+
+  // The next time at which a timer may have work, if any runs.
+  std::optional<std::uint64_t> next_timer_ns() const {
+    const Timer* const timer = timers_.earliest();
+    return timer == nullptr ? std::nullopt : std::optional(timer->at_ns);
+  }
+
+  Result<PdNumber> alloc_pd();
+  Result<> dealloc_pd(PdNumber pd);
+  Result<UarNumber> alloc_uar(UarType type);
+  Result<> free_uar(UarNumber uar);
+  Result<MemoryKey> reg_mr(const MrAttributes& attributes);
+  Result<> dereg_mr(MemoryKey key);
+  Result<CqNumber> create_cq(const CqAttributes& attributes);
+  Result<> destroy_cq(CqNumber cq);
+  Result<QpNumber> create_qp(const QpAttributes& attributes);
+  Result<> modify_qp(QpNumber qpn, const QpModify& modify);
+  Result<QpInfo> query_qp(QpNumber qpn) const;
+  // Those that an error has broken.
+  std::vector<QpNumber> broken_qps() const;
+  // Those whose doorbell record has once said less than a doorbell before it.
+  std::vector<QpNumber> recordless_qps() const;
+  Result<> destroy_qp(QpNumber qpn);
+
+  // The last removal: of dereg_mr, destroy_cq, destroy_qp, or modify_qp to reset.
+  RemovalNumber last_removal() const { return removals_.last(); }
+  // The memory that its object named is neither read nor written any more, here or by a peer. Steps
+  // bring it about, this engine's and those of peers.
+  bool removed(RemovalNumber number);
+  // ... but for peers it would be.
+  bool left_to_peers(RemovalNumber number) const { return removals_.left_to_peers(number); }
+  // All removals have come to their end.
+  bool drained();
+
+  const Counters& counters() const { return core_.counters; }
+
+ private:
+  struct Pd {
+    std::uint32_t users = 0;  // QPs
+  };
+  struct UarUse {
+    UarType type = UarType::registers;
+    std::uint32_t users = 0;
+  };
+  // A received packet whose payload is still being copied, or that its queue pair could not take.
+  struct Held {
+    const Packet* packet = nullptr;
+    DmaOp op;
+    bool deferred = false;
+  };
+
+  // engine.cc
+  bool receive_packets();
+  bool deliver(const Packet& packet, DmaOp& op);
+  bool deliver_deferred();
+  bool retire_packets();
+  bool work_queues();
+  Turn work(Qp& qp);
+  void activate(Qp& qp);
+  bool run_timers();
+  void fail_users_of_overrun_cqs();
+  // Makes run_timers look at the queue pair when its time has come.
+  void expect_timer(Qp& qp);
+  void sweep(bool worked);
+
+  // engine_control.cc
+  Result<Qp*> find_qp(const char* call, QpNumber qpn) const;
+  std::vector<QpNumber> qps_where(bool (*holds)(const Qp&)) const;
+  Result<> check(const QpAttributes& attributes) const;
+  Result<> check_transition(const Qp& qp, const QpModify& modify) const;
+  static void enter_rtr(Qp& qp, const QpModify& modify);
+  static void enter_rts(Qp& qp, const QpModify& modify);
+  std::unique_ptr<Qp> make_qp(QpNumber qpn, const QpAttributes& attributes);
+  template <class Use>
+  void for_memory(const QpAttributes& attributes, Use use) const;
+  void bury(std::unique_ptr<Qp> qp, std::vector<MemoryRange> memory);
+  void remove(Removed removed);
+
+  const EngineOptions options_;
+  Core core_;
+  Requester requester_;
+  Responder responder_;
+
+  NumberTable<Pd> pds_{1, 1u << 24};
+  NumberTable<UarUse> uars_{1, 1u << 24};
+  NumberTable<Cq> cqs_{1, 1u << 24};
+  NumberTable<Qp> qps_{kFirstQp, kMulticastQp};
+  Removals removals_;
+
+  bool started_ = false;
+  LinkedList<Qp, &Qp::active> active_;    // those with work
+  LinkedList<Qp, &Qp::swept> connected_;  // and those that failed; looked at last: the last one
+  Fifo<Held> held_;
+  std::vector<std::uint64_t> deferred_;  // numbers of those, oldest first
+  Timers timers_;  // of queue pairs that wait for an answer, or until they may send again
+  std::uint32_t since_sweep_ = 0;
+  std::uint64_t next_sweep_ns_ = 0;
+};
+
+}  // namespace gdakit::softnic

@@ -1,0 +1,155 @@
+#include "backends/softnic/engine/nic.h"
+
+#include <chrono>
+#include <string>
+#include <thread>
+
+#include "core/base/seconds_text.h"
+
+namespace gdakit::softnic {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Calls `done` until it is true or the limit has passed; returns what it last was.
+template <class Done>
+bool wait_for(Clock::time_point limit, Done done) {
+  while (!done()) {
+    if (Clock::now() > limit) return false;
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
+  }
+  return true;
+}
+
+}  // namespace
+
+Nic::Nic(const NicOptions& options, std::unique_ptr<DmaPort> port, std::unique_ptr<Wire> wire)
+    : port_(std::move(port)),
+      wire_(std::move(wire)),
+      engine_(std::make_unique<Engine>(options.engine, *port_, *wire_)),
+      pages_(options.doorbell_pages),
+      thread_(std::make_unique<NicThread>(options.thread, *engine_, pages_)),
+      removal_limit_(options.removal_limit) {}
+
+Result<std::unique_ptr<Nic>> Nic::open(const NicOptions& options, std::unique_ptr<DmaPort> port,
+                                       std::unique_ptr<Wire> wire) {
+  if (port == nullptr || wire == nullptr) {
+    return Error(Code::invalid_argument, "Nic::open: a NIC needs a DMA port and a wire; give both");
+  }
+  if (!is_power_of_two(options.engine.window) || options.engine.queues_per_step == 0 ||
+      options.engine.packets_per_step == 0) {
+    return Error(Code::invalid_argument,
+                 "Nic::open: window must be a power of two, and the budgets of a step above 0");
+  }
+  return std::unique_ptr<Nic>(new Nic(options, std::move(port), std::move(wire)));
+}
+
+Nic::~Nic() = default;
+
+template <class Call>
+Result<> Nic::behind_doorbells(const Call& call) {
+  return thread_->locked([&] {
+    pages_.poll_all(*engine_);
+    return call();
+  });
+}
+
+void Nic::begin_end() { ending_ = true; }
+
+template <class Remove>
+Result<> Nic::remove_and_wait(const char* call, const Remove& remove) {
+  RemovalNumber number = 0;
+  const Result<> removed = behind_doorbells([&] {
+    const RemovalNumber before = engine_->last_removal();
+    const Result<> done = remove();
+    if (engine_->last_removal() != before) number = engine_->last_removal();
+    return done;
+  });
+  if (number == 0) return removed;
+  thread_->wake();
+  const Clock::time_point now = Clock::now();
+  const bool ended = wait_for(waited_in_vain_ ? now : now + removal_limit_, [&] {
+    return thread_->locked([&] { return engine_->removed(number); });
+  });
+  if (ended) return removed;
+  if (ending_) waited_in_vain_ = true;
+  const bool peers = thread_->locked([&] { return engine_->left_to_peers(number); });
+  return Error(Code::timed_out, std::string(call) + ": " + (peers ? "a peer" : "this NIC's DMA") +
+                                    " still uses the memory after " + seconds_text(removal_limit_) +
+                                    "; let a stopped process or NIC go on, and keep the memory");
+}
+
+Result<PdNumber> Nic::alloc_pd() {
+  return thread_->locked([&] { return engine_->alloc_pd(); });
+}
+
+Result<> Nic::dealloc_pd(PdNumber pd) {
+  return thread_->locked([&] { return engine_->dealloc_pd(pd); });
+}
+
+Result<Uar> Nic::alloc_uar(UarType type) {
+  return thread_->locked([&]() -> Result<Uar> {
+    const Result<UarNumber> number = engine_->alloc_uar(type);
+    if (!number) return number.error();
+    const Result<void*> page = pages_.add(*number, type);
+    if (!page) {
+      static_cast<void>(engine_->free_uar(*number));
+      return page.error();
+    }
+    return Uar{*number, *page};
+  });
+}
+
+Result<> Nic::free_uar(UarNumber uar) {
+  return thread_->locked([&] {
+    const Result<> freed = engine_->free_uar(uar);
+    if (freed) pages_.remove(uar);
+    return freed;
+  });
+}
+
+Result<MemoryKey> Nic::reg_mr(const MrAttributes& attributes) {
+  return thread_->locked([&] { return engine_->reg_mr(attributes); });
+}
+
+Result<> Nic::dereg_mr(MemoryKey key) {
+  return remove_and_wait("dereg_mr", [&] { return engine_->dereg_mr(key); });
+}
+
+Result<CqNumber> Nic::create_cq(const CqAttributes& attributes) {
+  return thread_->locked([&] { return engine_->create_cq(attributes); });
+}
+
+Result<> Nic::destroy_cq(CqNumber cq) {
+  return remove_and_wait("destroy_cq", [&] { return engine_->destroy_cq(cq); });
+}
+
+Result<QpNumber> Nic::create_qp(const QpAttributes& attributes) {
+  return thread_->locked([&] { return engine_->create_qp(attributes); });
+}
+
+Result<> Nic::modify_qp(QpNumber qpn, const QpModify& modify) {
+  return remove_and_wait("modify_qp", [&] { return engine_->modify_qp(qpn, modify); });
+}
+
+Result<QpInfo> Nic::query_qp(QpNumber qpn) const {
+  return thread_->locked([&] { return engine_->query_qp(qpn); });
+}
+
+std::vector<QpNumber> Nic::broken_qps() const {
+  return thread_->locked([&] { return engine_->broken_qps(); });
+}
+
+std::vector<QpNumber> Nic::recordless_qps() const {
+  return thread_->locked([&] { return engine_->recordless_qps(); });
+}
+
+Result<> Nic::destroy_qp(QpNumber qpn) {
+  return remove_and_wait("destroy_qp", [&] { return engine_->destroy_qp(qpn); });
+}
+
+Counters Nic::counters() const {
+  return thread_->locked([&] { return engine_->counters(); });
+}
+
+}  // namespace gdakit::softnic

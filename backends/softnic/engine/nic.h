@@ -1,0 +1,108 @@
+// The soft ConnectX as a backend sees it: one NIC with its engine, its thread and its doorbell
+// pages.
+//
+//   auto fabric = LoopbackFabric::create();
+//   auto nic = Nic::open({}, std::make_unique<HostDma>(), *fabric->attach());
+//   PdNumber pd = *(*nic)->alloc_pd();
+//
+// Contract. Every function may be called from any thread; each takes effect between two steps of
+// the engine. destroy_qp, dereg_mr and modify_qp to reset return when nothing reads or writes the
+// memory that the object named any more, here or at a peer, so that the caller may free it. Errors
+// are sentences; a call that fails has changed nothing, but for one of these three that ends with
+// timed_out: the object is gone, and its memory must stay. Objects still alive when the Nic is
+// destroyed go with it.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+
+#include "backends/softnic/dma/dma.h"
+#include "backends/softnic/engine/engine.h"
+#include "backends/softnic/engine/nic_thread.h"
+#include "backends/softnic/engine/uar.h"
+#include "backends/softnic/objects/attributes.h"
+#include "backends/softnic/wire/wire.h"
+#include "core/base/result.h"
+
+namespace gdakit::softnic {
+
+struct NicOptions {
+  EngineOptions engine;
+  NicThreadOptions thread;
+  std::shared_ptr<HostPages> doorbell_pages;      // null: memory of this process alone
+  std::chrono::milliseconds removal_limit{5000};  // for whoever still uses what is removed
+};
+
+// A doorbell page: threads store doorbells into its registers (UarType). 4 KiB, page-aligned host
+// memory.
+struct Uar {
+  UarNumber number = 0;
+  void* page = nullptr;
+};
+
+class Nic {
+ public:
+  // Starts the NIC's thread.
+  static Result<std::unique_ptr<Nic>> open(const NicOptions& options, std::unique_ptr<DmaPort> port,
+                                           std::unique_ptr<Wire> wire);
+  Nic(const Nic&) = delete;
+  Nic& operator=(const Nic&) = delete;
+  ~Nic();
+
+  // This NIC's address on its wire: what a peer puts in QpModify::remote_endpoint.
+  Endpoint endpoint() const { return wire_->endpoint(); }
+
+  Result<PdNumber> alloc_pd();
+  Result<> dealloc_pd(PdNumber pd);
+
+  // The page lives until free_uar or the Nic's end; it is zero at first.
+  Result<Uar> alloc_uar(UarType type);
+  Result<> free_uar(UarNumber uar);
+
+  // lkey and rkey are the same value, as on hardware.
+  Result<MemoryKey> reg_mr(const MrAttributes& attributes);
+  Result<> dereg_mr(MemoryKey key);
+
+  // The caller fills the entries with format::kInvalidCqeByte first; the NIC never reads them.
+  Result<CqNumber> create_cq(const CqAttributes& attributes);
+  Result<> destroy_cq(CqNumber cq);
+
+  Result<QpNumber> create_qp(const QpAttributes& attributes);
+  Result<> modify_qp(QpNumber qpn, const QpModify& modify);
+  Result<QpInfo> query_qp(QpNumber qpn) const;
+  std::vector<QpNumber> broken_qps() const;
+  std::vector<QpNumber> recordless_qps() const;
+  Result<> destroy_qp(QpNumber qpn);
+
+  // The owner ends. From now on a removal waits for nobody, once one has waited in vain.
+  void begin_end();
+
+  Counters counters() const;
+
+  // A stalled NIC, for tests: between the two calls no doorbell, packet or timer has any effect.
+  // Control-path calls still work, but those that wait for peers or DMA may time out.
+  void pause() { thread_->pause(); }
+  void resume() { thread_->resume(); }
+
+ private:
+  Nic(const NicOptions& options, std::unique_ptr<DmaPort> port, std::unique_ptr<Wire> wire);
+  // Runs `call` behind all doorbells that were rung before it, as on hardware, where stores to the
+  // doorbell page and commands arrive in order.
+  template <class Call>
+  Result<> behind_doorbells(const Call& call);
+  // Runs `remove`, which removes something, and waits until its memory is unused.
+  template <class Remove>
+  Result<> remove_and_wait(const char* call, const Remove& remove);
+
+  std::unique_ptr<DmaPort> port_;
+  std::unique_ptr<Wire> wire_;
+  std::unique_ptr<Engine> engine_;
+  UarPages pages_;
+  std::unique_ptr<NicThread> thread_;
+  const std::chrono::milliseconds removal_limit_;
+  std::atomic<bool> ending_{false};
+  std::atomic<bool> waited_in_vain_{false};  // since ending_
+};
+
+}  // namespace gdakit::softnic

@@ -1,0 +1,57 @@
+#include "backends/softnic/engine/removals.h"
+
+#include <algorithm>
+
+namespace gdakit::softnic {
+
+std::vector<Recall::Taken> Removals::add(Removed removed) {
+  RecallScope scope{.memory = removed.memory};
+  if (removed.qp != nullptr) scope.requester = removed.qp->number;
+  Recall recall = core_.wire.recall(scope);
+  std::vector<Recall::Taken> taken = std::move(recall.taken);
+  Removal& removal = removals_.emplace_back();
+  removal.number = ++last_;
+  removal.removed = std::move(removed);
+  removal.own = core_.port.fence();
+  removal.recall = std::move(recall);
+  return taken;
+}
+
+bool Removals::ends(Removal& removal) {
+  removal.own_done = removal.own_done || core_.done(removal.own);
+  if (!removal.own_done || !core_.wire.recalled(removal.recall)) return false;
+  if (!removal.theirs) removal.theirs = core_.port.fence();
+  return core_.done(*removal.theirs);
+}
+
+void Removals::step() {
+  std::erase_if(removals_, [this](Removal& removal) {
+    if (!ends(removal)) return false;
+    Removed& removed = removal.removed;
+    if (removed.qp != nullptr) {
+      core_.give_back_buffers(*removed.qp);
+      requester_.give_back(*removed.qp);
+    }
+    for (const MemoryRange& range : removed.memory) core_.port.detach(range.base, range.length);
+    return true;
+  });
+}
+
+const Removals::Removal* Removals::find(RemovalNumber number) const {
+  const auto found = std::find_if(removals_.begin(), removals_.end(),
+                                  [&](const Removal& r) { return r.number == number; });
+  return found != removals_.end() ? &*found : nullptr;
+}
+
+bool Removals::left_to_peers(RemovalNumber number) const {
+  const Removal* const removal = find(number);
+  return removal != nullptr && removal->own_done && !removal->theirs;
+}
+
+bool Removals::wait_for_dma() const {
+  return std::any_of(removals_.begin(), removals_.end(), [](const Removal& removal) {
+    return !removal.own_done || removal.theirs.has_value();
+  });
+}
+
+}  // namespace gdakit::softnic

@@ -1,0 +1,103 @@
+#include "backends/softnic/engine/uar.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <sys/mman.h>
+
+#include "core/format/doorbell.h"
+
+namespace gdakit::softnic {
+namespace {
+
+constexpr std::size_t kWordsPerLook = 8;  // a cache line of a dense page
+
+constexpr std::uint32_t stride_of(UarType type) {
+  return type == UarType::dense ? sizeof(std::uint64_t) : format::kUarHalfBytes;
+}
+
+// Acquire: the engine reads the WQEs that were written before the doorbell was stored.
+std::uint64_t load(const std::uint64_t* word) { return __atomic_load_n(word, __ATOMIC_ACQUIRE); }
+
+class MappedPages final : public HostPages {
+ public:
+  Result<void*> take() override {
+    void* page = ::mmap(nullptr, format::kUarPageBytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED) {
+      return Error::from_errno("alloc_uar: mapping a doorbell page failed", errno);
+    }
+    return page;
+  }
+  void give_back(void* page) override { ::munmap(page, format::kUarPageBytes); }
+};
+
+}  // namespace
+
+std::shared_ptr<HostPages> make_host_pages() { return std::make_shared<MappedPages>(); }
+
+UarPages::UarPages(std::shared_ptr<HostPages> source)
+    : source_(source != nullptr ? std::move(source) : make_host_pages()) {}
+
+Result<void*> UarPages::add(UarNumber uar, UarType type) {
+  const Result<void*> taken = source_->take();
+  if (!taken) return taken;
+  void* const memory = *taken;
+  Page page;
+  page.uar = uar;
+  page.memory = {memory, GiveBack{source_.get()}};
+  page.stride = stride_of(type);
+  const std::size_t words = (format::kUarDoorbellEnd - format::kUarDoorbellBegin) / page.stride;
+  page.seen.assign(words, 0);
+  page.hot.assign(words, false);
+  pages_.push_back(std::move(page));
+  hot_.reserve(pages_.size() * format::kDoorbellsPerUar);
+  return memory;
+}
+
+void UarPages::remove(UarNumber uar) {
+  std::erase_if(hot_, [uar](const HotWord& word) { return word.uar == uar; });
+  std::erase_if(pages_, [uar](const Page& page) { return page.uar == uar; });
+}
+
+bool UarPages::poll_some(Engine& engine, Page& page, std::size_t begin, std::size_t end) {
+  bool changed = false;
+  for (std::size_t i = begin; i < end; ++i) {
+    if (page.hot[i]) continue;
+    const auto offset = static_cast<std::uint32_t>(format::kUarDoorbellBegin + i * page.stride);
+    const auto* word = reinterpret_cast<const std::uint64_t*>(
+        static_cast<const std::byte*>(page.memory.get()) + offset);
+    const std::uint64_t value = load(word);
+    if (value == page.seen[i]) continue;
+    page.hot[i] = true;
+    hot_.push_back({word, value, page.uar, offset});
+    engine.doorbell(page.uar, offset, value);
+    changed = true;
+  }
+  return changed;
+}
+
+bool UarPages::poll(Engine& engine, bool thorough) {
+  bool changed = false;
+  for (HotWord& hot : hot_) {
+    const std::uint64_t value = load(hot.word);
+    if (value == hot.seen) continue;
+    hot.seen = value;
+    engine.doorbell(hot.uar, hot.offset, value);
+    changed = true;
+  }
+  if (pages_.empty()) return changed;
+  if (next_page_ >= pages_.size()) next_page_ = 0;
+  Page& page = pages_[next_page_];
+  const std::size_t words = page.hot.size();
+  const std::size_t end = thorough ? words : std::min(next_word_ + kWordsPerLook, words);
+  changed |= poll_some(engine, page, thorough ? 0 : next_word_, end);
+  next_word_ = end == words ? 0 : end;
+  if (next_word_ == 0) ++next_page_;
+  return changed;
+}
+
+void UarPages::poll_all(Engine& engine) {
+  for (std::size_t page = 0; page < pages_.size(); ++page) poll(engine, /*thorough=*/true);
+}
+
+}  // namespace gdakit::softnic

@@ -1,0 +1,148 @@
+#include "backends/softnic/gpu/gpu_work.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/base/bits.h"
+
+namespace gdakit::softnic {
+namespace {
+
+constexpr std::size_t kFirstSlots = 64;
+
+}  // namespace
+
+void GpuWork::clear() {
+  ops.clear();
+  bytes.clear();
+  atomics.clear();
+  lists.clear();
+  levels.clear();
+  next_level = next_op = chains_ = 0;
+  copied = 0;
+  engine_only = wants_kernel = reading = prompt = complete = false;
+  std::fill(slots_.begin(), slots_.end(), Slot{0, kNoList});
+  state.store(State::filling, std::memory_order_relaxed);
+}
+
+GpuWork::Slot& GpuWork::find(std::uint64_t chain) {
+  if (2 * (chains_ + 1) > slots_.size()) {
+    const std::vector<Slot> old = std::move(slots_);
+    slots_.assign(std::max(kFirstSlots, 2 * old.size()), Slot{0, kNoList});
+    for (const Slot& slot : old) {
+      if (slot.list != kNoList) find(slot.chain) = slot;
+    }
+  }
+  const std::size_t mask = slots_.size() - 1;
+  std::size_t at = (chain * 0x9e3779b97f4a7c15u >> 32) & mask;
+  while (slots_[at].list != kNoList && slots_[at].chain != chain) at = (at + 1) & mask;
+  return slots_[at];
+}
+
+// Whether the operation may run with the others of the list, which is its chain's newest.
+bool GpuWork::may_join(const WorkList& list, const WorkOp& op, bool bulk) {
+  const bool list_is_bulk = list.level % 2 != 0;
+  if (bulk != list_is_bulk) return false;
+  if (!bulk) return true;
+  return !list.written.touches(op.to, op.size) && !list.written.touches(op.from, op.size) &&
+         !list.read.touches(op.to, op.size);
+}
+
+void GpuWork::add(std::uint64_t chain, WorkOp op, bool bulk) {
+  if (prompt) chain = 0;
+  const auto number = static_cast<std::uint32_t>(ops.size());
+  Slot& slot = find(chain);
+  const bool known = slot.list != kNoList;
+  if (!known) {
+    slot.chain = chain;
+    ++chains_;
+  }
+  if (!known || !may_join(lists[slot.list], op, bulk)) {
+    // The next one up that is for operations of this kind.
+    const std::uint32_t above = known ? lists[slot.list].level + 1 : 0;
+    const std::uint32_t level = above % 2 == (bulk ? 1 : 0) ? above : above + 1;
+    slot.list = static_cast<std::uint32_t>(lists.size());
+    lists.push_back({level, number, number, 0, {}, {}});
+    if (level >= levels.size()) levels.resize(level + 1);
+    ++levels[level].chains;
+  } else {
+    ops[lists[slot.list].last].next = number;
+    lists[slot.list].last = number;
+  }
+  WorkList& list = lists[slot.list];
+  ++list.count;
+  ++levels[list.level].ops;
+  if (bulk) {
+    list.written.take_in(op.to, op.size);
+    list.read.take_in(op.from, op.size);
+  }
+  op.list = slot.list;
+  ops.push_back(op);
+}
+
+std::uint32_t GpuWork::stage(const void* from, std::uint64_t size) {
+  const std::size_t at = round_up(bytes.size(), 8);
+  bytes.resize(at + size);
+  std::memcpy(&bytes[at], from, size);
+  return static_cast<std::uint32_t>(at);
+}
+
+void GpuWork::add_word(std::uint64_t chain, DmaAddress to, std::uint64_t value,
+                       std::uint64_t size) {
+  engine_only |= !reached_by_gpu(to);
+  WorkOp op;
+  op.to = to;
+  op.value = value;
+  op.size = size;
+  add(chain, op, false);
+}
+
+void GpuWork::add_bytes(std::uint64_t chain, DmaAddress to, const void* from, std::uint64_t size) {
+  engine_only |= !reached_by_gpu(to);
+  WorkOp op;
+  op.kind = WorkKind::bytes;
+  op.to = to;
+  op.size = size;
+  op.extra = stage(from, size);
+  add(chain, op, false);
+}
+
+void GpuWork::add_copy(std::uint64_t chain, DmaAddress to, DmaAddress from, std::uint64_t size,
+                       bool across) {
+  const bool within = is_gpu(to) && is_gpu(from);
+  const bool large = size > kGpuSmallCopy;
+  engine_only |= across || !reached_by_gpu(to) || !reached_by_gpu(from) || (!within && large);
+  wants_kernel |= within;
+  WorkOp op;
+  op.kind = WorkKind::copy;
+  op.across = across;
+  op.to = to;
+  op.from = from;
+  op.size = size;
+  add(chain, op, large);
+}
+
+void GpuWork::add_cqe(std::uint64_t chain, DmaAddress to, const format::Cqe64& cqe) {
+  engine_only |= !reached_by_gpu(to);
+  WorkOp op;
+  op.kind = WorkKind::cqe;
+  op.to = to;
+  op.size = sizeof cqe;
+  op.extra = stage(&cqe, sizeof cqe);
+  add(chain, op, false);
+}
+
+void GpuWork::add_atomic(std::uint64_t chain, DmaAddress at, const AtomicRequest& request,
+                         std::uint64_t* old) {
+  engine_only |= !is_gpu(at);
+  wants_kernel = true;
+  WorkOp op;
+  op.kind = WorkKind::atomic;
+  op.to = at;
+  op.size = request.size;
+  op.extra = static_cast<std::uint32_t>(atomics.size());
+  atomics.push_back({request, 0, old, nullptr, static_cast<std::uint32_t>(ops.size())});
+  add(chain, op, false);
+}
+
+}  // namespace gdakit::softnic

@@ -1,0 +1,318 @@
+// Answers as they arrive: acknowledges, READ and atomic responses; and retries where they do not.
+#include <algorithm>
+#include <array>
+
+#include "backends/softnic/transport/requester.h"
+#include "core/base/endian.h"
+
+namespace gdakit::softnic {
+namespace {
+
+constexpr Fault kRetryExceeded{format::Syndrome::transport_retry_exceeded,
+                               format::vendor::retry_exceeded};
+constexpr Fault kRnrRetryExceeded{format::Syndrome::rnr_retry_exceeded, 0};
+constexpr Fault kBadResponse{format::Syndrome::bad_response, 0};
+constexpr std::uint8_t kRetryForEver = 7;
+
+// What a fatal NAK says of the WQE that it answers.
+Fault fault_of(Acknowledge acknowledge) {
+  switch (acknowledge) {
+    case Acknowledge::nak_invalid_request: return kRemoteInvalidRequest;
+    case Acknowledge::nak_remote_access: return kRemoteAccess;
+    default: return {format::Syndrome::remote_operation, 0};
+  }
+}
+
+// RNR timer codes in microseconds.
+constexpr std::array<std::uint32_t, 32> kRnrTimerUs = {
+    655360, 10,    20,    30,    40,    60,     80,     120,    160,    240,   320,
+    480,    640,   960,   1280,  1920,  2560,   3840,   5120,   7680,   10240, 15360,
+    20480,  30720, 40960, 61440, 81920, 122880, 163840, 245760, 327680, 491520};
+
+// 4.096 us * 2^code.
+std::uint64_t ack_timeout_ns(std::uint8_t code) { return std::uint64_t{4096} << (code & 31); }
+
+}  // namespace
+
+void Requester::answer(Qp& qp, const Packet& packet, DmaOp& op) {
+  if (qp.state != QpState::rts) return;
+  const PacketHeader& header = packet.header;
+  // Answers to what has long been settled, or to what was never asked.
+  const bool stale = psn_distance(header.psn, qp.send.unacked_psn) < 0;
+  if (stale || psn_distance(header.psn, qp.send.next_psn) >= 0) return;
+  if (header.opcode == PacketOpcode::acknowledge) {
+    acknowledge(qp, header);
+  } else {
+    response(qp, packet, op);
+  }
+}
+
+void Requester::acknowledge(Qp& qp, const PacketHeader& header) {
+  SendSide& send = qp.send;
+  if (header.acknowledge == Acknowledge::ack) {
+    acknowledged_before(qp, psn_add(header.psn, 1));
+    return;
+  }
+  acknowledged_before(qp, header.psn);
+  if (send.unacked_psn != header.psn) return;  // an answer before this one is missing
+  switch (header.acknowledge) {
+    case Acknowledge::rnr_nak: {
+      if (send.blocked_until_ns != 0) return;  // one that the wire has repeated
+      const std::uint32_t retries = ++send.rnr_retries;
+      if (qp.path.rnr_retry != kRetryForEver && retries > qp.path.rnr_retry) {
+        fail_at_psn(qp, header.psn, kRnrRetryExceeded);
+        return;
+      }
+      send_again(qp);
+      send.timer_ns = 0;
+      send.blocked_until_ns =
+          core_.now_ns + std::uint64_t{kRnrTimerUs[header.rnr_timer & 31]} * 1000;
+      return;
+    }
+    case Acknowledge::nak_sequence:
+      if (send.blocked_until_ns == 0) gap_told(qp);
+      return;
+    default: fail_at_psn(qp, header.psn, fault_of(header.acknowledge));
+  }
+}
+
+// The number of the first READ or atomic without all its responses; flights.tail() if there is
+// none.
+std::uint64_t Requester::first_unanswered(SendSide& send) {
+  std::uint64_t number = send.flights.head();
+  if (send.unfinished_reads == 0) return send.flights.tail();
+  for (; number != send.flights.tail(); ++number) {
+    const Flight& flight = send.flights[number];
+    if (has_response_data(flight.kind) && !flight.answered) break;
+  }
+  return number;
+}
+
+// The peer has executed everything before `psn`. An answer to a READ or an atomic among that was
+// lost.
+void Requester::acknowledged_before(Qp& qp, std::uint32_t psn) {
+  SendSide& send = qp.send;
+  const std::uint64_t number = first_unanswered(send);
+  if (number != send.flights.tail()) {
+    const Flight& flight = send.flights[number];
+    const std::uint32_t needed = psn_add(flight.first_psn, flight.responses);
+    if (psn_distance(psn, needed) > 0) {
+      progress(qp, needed);
+      gap_told(qp);
+      return;
+    }
+  }
+  progress(qp, psn);
+}
+
+// An answer says that a packet was lost, a request or a response. To send again once is enough:
+// more of the responses that came too early may follow, and the wire may repeat a NAK.
+void Requester::gap_told(Qp& qp) {
+  if (qp.send.gap_seen) return;
+  retry(qp, kRetryExceeded);
+  qp.send.gap_seen = true;
+}
+
+void Requester::progress(Qp& qp, std::uint32_t unacked_psn) {
+  SendSide& send = qp.send;
+  if (psn_distance(unacked_psn, send.unacked_psn) <= 0) return;
+  send.unacked_psn = unacked_psn;
+  send.retries = 0;
+  send.rnr_retries = 0;
+  send.gap_seen = false;
+  restart_timer(qp);
+  // What is sent again need not begin before what is acknowledged by now.
+  if (psn_distance(unacked_psn, send.psn) > 0) send_again(qp);
+}
+
+void Requester::start_timer(Qp& qp) {
+  const bool limited = qp.path.ack_timeout != 0;
+  qp.send.timer_ns = limited ? core_.now_ns + ack_timeout_ns(qp.path.ack_timeout) : 0;
+}
+
+void Requester::restart_timer(Qp& qp) {
+  SendSide& send = qp.send;
+  send.timer_ns = 0;
+  if (send.unacked_psn != send.next_psn) start_timer(qp);
+}
+
+void Requester::response(Qp& qp, const Packet& packet, DmaOp& op) {
+  SendSide& send = qp.send;
+  const std::uint32_t psn = packet.header.psn;
+  const std::uint64_t number = first_unanswered(send);
+  if (number == send.flights.tail()) return;
+  const Flight& flight = send.flights[number];
+  const std::int32_t ahead = psn_distance(psn, psn_add(flight.first_psn, flight.responses));
+  if (ahead < 0) return;  // it was here already
+  if (ahead > 0) {
+    acknowledged_before(qp, psn);
+    return;
+  }
+  progress(qp, psn);  // the peer has executed everything before
+  const bool is_atomic = packet.header.opcode == PacketOpcode::atomic_acknowledge;
+  if (is_atomic != (flight.kind == RequestKind::atomic)) {
+    fail_at(qp, number, kBadResponse);
+    return;
+  }
+  if (is_atomic) {
+    atomic_response(qp, number, packet);
+  } else {
+    read_response(qp, number, packet, op);
+  }
+}
+
+// Scatters the payload to the flight's bytes from `at` on.
+Fault Requester::scatter(Qp& qp, const Flight& flight, const Packet& packet, std::uint64_t at,
+                         DmaOp& op) {
+  PayloadReader payload(packet);
+  std::uint64_t left = packet.header.payload_size;
+  for (const ScatterSge& sge : qp.send.scatters[flight.scatter].sges) {
+    if (left == 0) break;
+    if (at >= sge.size) {
+      at -= sge.size;
+      continue;
+    }
+    const std::uint64_t piece = std::min(left, sge.size - at);
+    const Resolved place = core_.keys.resolve(sge.lkey, qp.attributes.pd, qp.number, sge.iova + at,
+                                              piece, Access::local_write);
+    if (place.fault != KeyFault::none) return kLocalProtection;
+    const DmaOp moved = payload.move_to(core_, place.address, piece);
+    if (moved.id != 0) op = moved;
+    left -= piece;
+    at = 0;
+  }
+  op = core_.all_of(op);
+  return {};
+}
+
+void Requester::read_response(Qp& qp, std::uint64_t number, const Packet& packet, DmaOp& op) {
+  SendSide& send = qp.send;
+  Flight& flight = send.flights[number];
+  const std::uint64_t at = std::uint64_t{flight.responses} * core_.psn_bytes;
+  const std::uint64_t left = flight.length - at;
+  const std::uint32_t size = packet.header.payload_size;
+  const bool whole_psns = size != 0 && size < left && size % core_.psn_bytes == 0;
+  if (size != left && !whole_psns) {
+    fail_at(qp, number, kBadResponse);
+    return;
+  }
+  if (const Fault fault = scatter(qp, flight, packet, at, op)) {
+    fail_at(qp, number, fault);
+    return;
+  }
+  if (op.id != 0) flight.op = op;
+  core_.counters.bytes_received += size;
+  flight.answered = size == left;
+  const std::uint32_t psns = core_.psns_of(size);
+  flight.responses += psns;
+  progress(qp, psn_add(packet.header.psn, psns));
+}
+
+void Requester::atomic_response(Qp& qp, std::uint64_t number, const Packet& packet) {
+  Flight& flight = qp.send.flights[number];
+  const ScatterList& list = qp.send.scatters[flight.scatter];
+  const std::uint64_t result = packet.header.atomic_result;
+  // Eight bytes come back in host order, four in network order.
+  const Be32 word{static_cast<std::uint32_t>(result)};
+  const ScatterSge& sge = list.sges[0];
+  const Resolved place = core_.keys.resolve(sge.lkey, qp.attributes.pd, qp.number, sge.iova,
+                                            list.atomic_size, Access::local_write);
+  if (place.fault != KeyFault::none) {
+    fail_at(qp, number, kLocalProtection);
+    return;
+  }
+  const DmaAddress to = place.address;
+  flight.op = list.atomic_size == 4 ? core_.port.write(to, &word, sizeof word)
+                                    : core_.port.write(to, &result, sizeof result);
+  flight.answered = true;
+  flight.responses = 1;
+  progress(qp, psn_add(packet.header.psn, 1));
+}
+
+// Moves the cursor back to the first flight that is not acknowledged in full.
+void Requester::send_again(Qp& qp) {
+  SendSide& send = qp.send;
+  std::uint64_t number = send.flights.head();
+  for (; number != send.flights.tail(); ++number) {
+    const Flight& flight = send.flights[number];
+    if (flight.fault) break;
+    if (flight.kind == RequestKind::nop || flight.kind == RequestKind::dump) {
+      if (!flight.sent) break;
+      continue;
+    }
+    if (!flight.sent) break;
+    if (has_response_data(flight.kind) ? !flight.answered
+                                       : psn_distance(send.unacked_psn, flight.last_psn) <= 0) {
+      break;
+    }
+  }
+  send.cursor = number;
+  send.psn = send.unacked_psn;
+  send.loaded = false;
+}
+
+void Requester::retry(Qp& qp, Fault exhausted) {
+  SendSide& send = qp.send;
+  if (++send.retries > qp.path.retry_count) {
+    send.timer_ns = 0;
+    fail_at_psn(qp, send.unacked_psn, exhausted);
+    return;
+  }
+  ++core_.counters.retries;
+  send_again(qp);
+  restart_timer(qp);
+}
+
+void Requester::forgotten(Qp& qp) {
+  const SendSide& send = qp.send;
+  if (qp.state != QpState::rts || send.blocked_until_ns != 0 || send.withdrawal) return;
+  send_again(qp);
+  restart_timer(qp);
+}
+
+void Requester::timer(Qp& qp) {
+  SendSide& send = qp.send;
+  if (qp.state != QpState::rts) return;
+  if (send.blocked_until_ns != 0) {
+    if (core_.now_ns < send.blocked_until_ns) return;
+    send.blocked_until_ns = 0;
+    ++core_.counters.retries;
+    restart_timer(qp);
+    return;
+  }
+  if (send.timer_ns == 0 || core_.now_ns < send.timer_ns) return;
+  // What the peer has yet to read is not lost; how long to wait for the peer is not this NIC's to
+  // say.
+  if (core_.wire.unread(qp.path.remote_endpoint)) {
+    start_timer(qp);
+    return;
+  }
+  send.gap_seen = false;
+  retry(qp, kRetryExceeded);
+}
+
+void Requester::fail_at_psn(Qp& qp, std::uint32_t psn, Fault fault) {
+  SendSide& send = qp.send;
+  std::uint64_t number = send.flights.head();
+  for (; number != send.flights.tail(); ++number) {
+    const Flight& flight = send.flights[number];
+    if (flight.kind == RequestKind::nop || flight.kind == RequestKind::dump) continue;
+    if (flight.fault || !flight.sent || psn_distance(psn, flight.last_psn) <= 0) break;
+  }
+  if (number != send.flights.tail()) fail_at(qp, number, fault);
+}
+
+// The flight fails as soon as those before it have completed; those after it will be flushed.
+void Requester::fail_at(Qp& qp, std::uint64_t number, Fault fault) {
+  SendSide& send = qp.send;
+  if (!send.flights[number].fault) send.flights[number].fault = fault;
+  for (std::uint64_t after = number + 1; after != send.flights.tail(); ++after) {
+    if (has_response_data(send.flights[after].kind)) --send.unfinished_reads;
+  }
+  send.flights.truncate(number + 1);
+  send.stopped = true;
+  send.cursor = send.flights.tail();
+  send.loaded = false;
+}
+
+}  // namespace gdakit::softnic

@@ -1,0 +1,276 @@
+// Requests as they arrive: sequence, rights, and their effect on memory.
+#include "backends/softnic/transport/responder.h"
+
+#include <algorithm>
+
+#include "backends/softnic/transport/requester.h"
+
+namespace gdakit::softnic {
+namespace {
+
+constexpr std::uint64_t kLongestMessage = std::uint64_t{1} << 31;
+
+format::CqeOpcode send_completion(PacketOpcode opcode) {
+  if (!ends_message(opcode)) return format::CqeOpcode::invalid;
+  return has_immediate(opcode) ? format::CqeOpcode::responder_send_imm
+                               : format::CqeOpcode::responder_send;
+}
+
+}  // namespace
+
+bool Responder::request(Qp& qp, const Packet& packet, DmaOp& op) {
+  ReceiveSide& receive = qp.receive;
+  if ((qp.state != QpState::rtr && qp.state != QpState::rts) || receive.fatal) return true;
+  const PacketHeader& header = packet.header;
+  const std::int32_t ahead = psn_distance(header.psn, receive.expected_psn);
+  if (ahead < 0) return duplicate(qp, header);
+  // Waiting here for room on the wire, while the peer does the same, would never end: the packet is
+  // lost instead, and asked for again when the responses ahead of it have gone.
+  const bool stuck = receive.no_room && (receive.effects.full() || !core_.ordered);
+  if (ahead > 0 || stuck) {
+    if (!receive.nak_told) {
+      receive.nak_told = receive.nak_due = true;
+      receive.nak = Acknowledge::nak_sequence;
+    }
+    return true;
+  }
+  if (receive.effects.full()) return false;
+  // The packet that was missing, or that came too early for a receive WQE, is here.
+  const bool told = receive.nak_told;
+  receive.nak_told = receive.nak_due = false;
+  const Step step = execute(qp, packet, op);
+  if (step == Step::again) receive.nak_told = told;
+  return step != Step::again;
+}
+
+// Notes the NAK, which is sent once all earlier requests are acknowledged.
+Responder::Step Responder::refuse(Qp& qp, Acknowledge nak, Fault fault) {
+  ReceiveSide& receive = qp.receive;
+  receive.nak_told = receive.nak_due = true;
+  receive.nak = nak;
+  if (nak != Acknowledge::rnr_nak) {
+    receive.fatal = true;
+    receive.fault = fault;
+  }
+  return Step::refused;
+}
+
+// Something that was executed before: the answer is repeated, the effect is not.
+bool Responder::duplicate(Qp& qp, const PacketHeader& header) {
+  ReceiveSide& receive = qp.receive;
+  switch (header.opcode) {
+    case PacketOpcode::read_request: {
+      if (receive.effects.full() || read_pending(qp, header.psn)) return true;
+      if (header.reth_length > kLongestMessage) return true;
+      const std::uint32_t count = core_.psns_of(header.reth_length);
+      const std::uint32_t last = psn_add(header.psn, count - 1);
+      if (psn_distance(last, receive.expected_psn) >= 0) return true;
+      Effect& effect = receive.effects.push();
+      effect.kind = EffectKind::read;
+      effect.duplicate = true;
+      effect.psn = header.psn;
+      effect.last_psn = last;
+      effect.rkey = header.reth_rkey;
+      effect.address = header.reth_address;
+      effect.length = static_cast<std::uint32_t>(header.reth_length);
+      return true;
+    }
+    case PacketOpcode::atomic_request: {
+      if (receive.effects.full()) return true;
+      // From the newest on: an old entry may have the same PSN from another lap.
+      for (std::size_t age = 1; age <= receive.replays.size(); ++age) {
+        const std::size_t slot = (receive.next_replay - age) & (receive.replays.size() - 1);
+        const Replay& replay = receive.replays[slot];
+        if (!replay.valid || replay.psn != header.psn) continue;
+        Effect& effect = receive.effects.push();
+        effect.kind = EffectKind::replay;
+        effect.duplicate = true;
+        effect.psn = effect.last_psn = header.psn;
+        effect.result = replay.result;
+        break;
+      }
+      return true;
+    }
+    default: receive.ack_due = true; return true;
+  }
+}
+
+Responder::Step Responder::execute(Qp& qp, const Packet& packet, DmaOp& op) {
+  const PacketHeader& header = packet.header;
+  ReceiveSide& receive = qp.receive;
+  if (starts_message(header.opcode) || !(is_send(header.opcode) || is_write(header.opcode))) {
+    if (receive.message != Message::none) {
+      return refuse(qp, Acknowledge::nak_invalid_request, kRemoteInvalidRequest);
+    }
+  }
+  if (!may_execute(qp)) return Step::again;
+  if (is_write(header.opcode)) return write(qp, packet, op);
+  if (is_send(header.opcode)) return send(qp, packet, op);
+  if (header.opcode == PacketOpcode::read_request) return read(qp, header);
+  if (header.opcode == PacketOpcode::atomic_request) return atomic(qp, packet);
+  return refuse(qp, Acknowledge::nak_invalid_request, kRemoteInvalidRequest);
+}
+
+Responder::Step Responder::begin_write(Qp& qp, const PacketHeader& header) {
+  ReceiveSide& receive = qp.receive;
+  if (!allows(qp.path.access, Access::remote_write) || header.reth_length > kLongestMessage) {
+    return refuse(qp, Acknowledge::nak_invalid_request, kRemoteInvalidRequest);
+  }
+  if (header.reth_length != 0) {
+    const Resolved whole =
+        core_.keys.resolve(header.reth_rkey, qp.attributes.pd, qp.number, header.reth_address,
+                           header.reth_length, Access::remote_write);
+    if (whole.fault != KeyFault::none) {
+      return refuse(qp, Acknowledge::nak_remote_access, kRemoteAccess);
+    }
+  }
+  receive.rkey = header.reth_rkey;
+  receive.address = header.reth_address;
+  receive.remaining = header.reth_length;
+  receive.received = 0;
+  return Step::done;
+}
+
+Responder::Step Responder::write(Qp& qp, const Packet& packet, DmaOp& op) {
+  const PacketHeader& header = packet.header;
+  ReceiveSide& receive = qp.receive;
+  // First, so that what is wrong with the message is told by the receive WQE that it takes.
+  Step acquired = Step::done;
+  if (has_immediate(header.opcode)) acquired = acquire_receive(qp);
+  if (acquired == Step::again) return acquired;
+  if (starts_message(header.opcode)) {
+    const Step begun = begin_write(qp, header);
+    if (begun != Step::done) return begun;
+  } else if (receive.message != Message::write) {
+    return refuse(qp, Acknowledge::nak_invalid_request, kRemoteInvalidRequest);
+  }
+  const bool last = ends_message(header.opcode);
+  const std::uint64_t size = header.payload_size;
+  if (size > receive.remaining || (last && size != receive.remaining)) {
+    return refuse(qp, Acknowledge::nak_invalid_request, kRemoteInvalidRequest);
+  }
+  if (acquired != Step::done) return acquired;
+  if (size != 0) {
+    // Looked up with each packet: the key may have gone since the first.
+    const Resolved place = core_.keys.resolve(receive.rkey, qp.attributes.pd, qp.number,
+                                              receive.address, size, Access::remote_write);
+    if (place.fault != KeyFault::none) {
+      return refuse(qp, Acknowledge::nak_remote_access, kRemoteAccess);
+    }
+    PayloadReader payload(packet);
+    op = core_.all_of(payload.move_to(core_, place.address, size));
+  }
+  receive.address += size;
+  receive.remaining -= size;
+  receive.received += size;
+  receive.message = last ? Message::none : Message::write;
+  placed(qp, packet, op,
+         has_immediate(header.opcode) ? format::CqeOpcode::responder_write_imm
+                                      : format::CqeOpcode::invalid);
+  return Step::done;
+}
+
+Responder::Step Responder::send(Qp& qp, const Packet& packet, DmaOp& op) {
+  const PacketHeader& header = packet.header;
+  ReceiveSide& receive = qp.receive;
+  if (starts_message(header.opcode)) {
+    receive.received = 0;
+  } else if (receive.message != Message::send) {
+    return refuse(qp, Acknowledge::nak_invalid_request, kRemoteInvalidRequest);
+  }
+  const Step acquired = acquire_receive(qp);
+  if (acquired != Step::done) return acquired;
+  const Step scattered = scatter(qp, packet, op);
+  if (scattered != Step::done) return scattered;
+  receive.received += header.payload_size;
+  receive.message = ends_message(header.opcode) ? Message::none : Message::send;
+  placed(qp, packet, op, send_completion(header.opcode));
+  return Step::done;
+}
+
+// The packet's bytes are on their way to memory: `completion` says which CQE the message makes, if
+// any.
+void Responder::placed(Qp& qp, const Packet& packet, DmaOp op, format::CqeOpcode completion) {
+  const PacketHeader& header = packet.header;
+  ReceiveSide& receive = qp.receive;
+  const std::uint32_t psns = core_.psns_of(header.payload_size);
+  const std::uint32_t last_psn = psn_add(header.psn, psns - 1);
+  receive.expected_psn = psn_add(receive.expected_psn, psns);
+  core_.counters.bytes_received += header.payload_size;
+  const bool completes = completion != format::CqeOpcode::invalid;
+  if (!completes && op.id == 0 && receive.effects.empty()) {
+    receive.done_psn = last_psn;
+    receive.ack_due = true;
+    return;
+  }
+  Effect& effect = receive.effects.push();
+  effect.psn = header.psn;
+  effect.last_psn = last_psn;
+  effect.op = op;
+  if (!completes) return;
+  effect.completion = completion;
+  effect.solicited = header.solicited;
+  effect.wqe_counter = static_cast<std::uint16_t>(receive.consumer);
+  effect.length = static_cast<std::uint32_t>(receive.received);
+  effect.imm = header.imm;
+  ++receive.consumer;
+  receive.loaded = false;
+}
+
+Responder::Step Responder::read(Qp& qp, const PacketHeader& header) {
+  ReceiveSide& receive = qp.receive;
+  if (!allows(qp.path.access, Access::remote_read) || header.reth_length > kLongestMessage ||
+      receive.pending_reads >= (1u << qp.path.log_rra_max)) {
+    return refuse(qp, Acknowledge::nak_invalid_request, kRemoteInvalidRequest);
+  }
+  if (header.reth_length != 0) {
+    const Resolved place =
+        core_.keys.resolve(header.reth_rkey, qp.attributes.pd, qp.number, header.reth_address,
+                           header.reth_length, Access::remote_read);
+    if (place.fault != KeyFault::none) {
+      return refuse(qp, Acknowledge::nak_remote_access, kRemoteAccess);
+    }
+  }
+  const std::uint32_t count = core_.psns_of(header.reth_length);
+  Effect& effect = receive.effects.push();
+  effect.kind = EffectKind::read;
+  effect.psn = header.psn;
+  effect.last_psn = psn_add(header.psn, count - 1);
+  effect.rkey = header.reth_rkey;
+  effect.address = header.reth_address;
+  effect.length = static_cast<std::uint32_t>(header.reth_length);
+  ++receive.pending_reads;
+  receive.expected_psn = psn_add(receive.expected_psn, count);
+  return Step::done;
+}
+
+Responder::Step Responder::atomic(Qp& qp, const Packet& packet) {
+  const PacketHeader& header = packet.header;
+  const std::uint8_t size = packet.atomic.size;
+  ReceiveSide& receive = qp.receive;
+  if (!allows(qp.path.access, Access::remote_atomic) || (size != 4 && size != 8) ||
+      header.reth_address % size != 0 || receive.pending_reads >= (1u << qp.path.log_rra_max)) {
+    return refuse(qp, Acknowledge::nak_invalid_request, kRemoteInvalidRequest);
+  }
+  const Resolved place = core_.keys.resolve(header.reth_rkey, qp.attributes.pd, qp.number,
+                                            header.reth_address, size, Access::remote_atomic);
+  if (place.fault != KeyFault::none) {
+    return refuse(qp, Acknowledge::nak_remote_access, kRemoteAccess);
+  }
+  // A zero-based region may itself begin at an odd place.
+  if (place.address.value % size != 0) {
+    return refuse(qp, Acknowledge::nak_invalid_request, kRemoteInvalidRequest);
+  }
+  Effect& effect = receive.effects.push();
+  effect.kind = EffectKind::atomic;
+  effect.psn = effect.last_psn = header.psn;
+  // Fewer than there are slots are on their way.
+  effect.result_slot = static_cast<std::uint8_t>(receive.next_result);
+  receive.next_result = (receive.next_result + 1) & ((1u << qp.path.log_rra_max) - 1);
+  effect.op = core_.port.atomic(place.address, packet.atomic, &receive.results[effect.result_slot]);
+  ++receive.pending_reads;
+  receive.expected_psn = psn_add(receive.expected_psn, 1);
+  return Step::done;
+}
+
+}  // namespace gdakit::softnic

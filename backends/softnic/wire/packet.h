@@ -1,0 +1,123 @@
+// What goes over a wire: the InfiniBand transport headers that reliable connections use, as one
+// struct, and a payload, by value or by reference.
+//
+//   by value        `payload` points to header.payload_size bytes
+//   by reference    fragments[0 .. header.fragment_count) say where the bytes lie, in memory that
+//   the
+//                   receiver's DMA port reaches too; the sender keeps them until the transport has
+//                   its answer
+#pragma once
+
+#include <cstdint>
+
+#include "backends/softnic/dma/atomics.h"
+#include "backends/softnic/objects/attributes.h"
+
+namespace gdakit::softnic {
+
+enum class PacketOpcode : std::uint8_t {
+  send_first,
+  send_middle,
+  send_last,
+  send_last_imm,
+  send_only,
+  send_only_imm,
+  write_first,
+  write_middle,
+  write_last,
+  write_last_imm,
+  write_only,
+  write_only_imm,
+  read_request,
+  read_response_first,
+  read_response_middle,
+  read_response_last,
+  read_response_only,
+  acknowledge,
+  atomic_acknowledge,
+  atomic_request,
+  count,
+};
+
+// What an acknowledge says (the AETH syndrome).
+enum class Acknowledge : std::uint8_t {
+  ack,
+  rnr_nak,              // no receive WQE; try again after the RNR timer
+  nak_sequence,         // a packet is missing; send again from this PSN
+  nak_invalid_request,  // the rest are fatal
+  nak_remote_access,
+  nak_remote_operation,
+  count,
+};
+
+inline constexpr std::uint32_t kMaxFragments = 4;
+inline constexpr std::uint32_t kSmallPayload = 64;  // bytes that every wire carries by value
+
+struct Fragment {
+  DmaAddress address;
+  std::uint64_t size = 0;
+};
+
+struct PacketHeader {
+  PacketOpcode opcode = PacketOpcode::acknowledge;
+  Acknowledge acknowledge = Acknowledge::ack;
+  std::uint8_t rnr_timer = 0;  // code, with rnr_nak
+  bool solicited = false;
+  std::uint8_t fragment_count = 0;
+  std::uint8_t reserved[3] = {};
+  std::uint32_t psn = 0;  // 24 bits
+  Endpoint destination = 0;
+  QpNumber destination_qpn = 0;
+  Endpoint source = 0;
+  QpNumber source_qpn = 0;
+  std::uint32_t imm = 0;
+  std::uint32_t payload_size = 0;
+  std::uint32_t reth_rkey = 0;
+  std::uint64_t reth_address = 0;  // RETH of first and only packets, of READ and atomic requests
+  std::uint64_t reth_length = 0;
+  std::uint64_t atomic_result = 0;  // the word before the operation, with atomic_acknowledge
+};
+static_assert(sizeof(PacketHeader) == 64);
+
+struct Packet {
+  PacketHeader header;
+  AtomicRequest atomic;  // with atomic_request
+  Fragment fragments[kMaxFragments];
+  const std::uint8_t* payload = nullptr;
+};
+
+constexpr bool is_response(PacketOpcode opcode) {
+  return opcode >= PacketOpcode::read_response_first && opcode <= PacketOpcode::atomic_acknowledge;
+}
+constexpr bool is_read_response(PacketOpcode opcode) {
+  return opcode >= PacketOpcode::read_response_first && opcode <= PacketOpcode::read_response_only;
+}
+constexpr bool is_send(PacketOpcode opcode) { return opcode <= PacketOpcode::send_only_imm; }
+constexpr bool is_write(PacketOpcode opcode) {
+  return opcode >= PacketOpcode::write_first && opcode <= PacketOpcode::write_only_imm;
+}
+constexpr bool starts_message(PacketOpcode opcode) {
+  return opcode == PacketOpcode::send_first || opcode == PacketOpcode::send_only ||
+         opcode == PacketOpcode::send_only_imm || opcode == PacketOpcode::write_first ||
+         opcode == PacketOpcode::write_only || opcode == PacketOpcode::write_only_imm;
+}
+constexpr bool ends_message(PacketOpcode opcode) {
+  return opcode != PacketOpcode::send_first && opcode != PacketOpcode::send_middle &&
+         opcode != PacketOpcode::write_first && opcode != PacketOpcode::write_middle;
+}
+constexpr bool has_immediate(PacketOpcode opcode) {
+  return opcode == PacketOpcode::send_last_imm || opcode == PacketOpcode::send_only_imm ||
+         opcode == PacketOpcode::write_last_imm || opcode == PacketOpcode::write_only_imm;
+}
+
+// Packet sequence numbers: 24 bits, modulo 2^24.
+inline constexpr std::uint32_t kPsnMask = 0xffffff;
+constexpr std::uint32_t psn_add(std::uint32_t psn, std::uint32_t count) {
+  return (psn + count) & kPsnMask;
+}
+// How far `a` is ahead of `b`: -2^23 .. 2^23 - 1.
+constexpr std::int32_t psn_distance(std::uint32_t a, std::uint32_t b) {
+  return static_cast<std::int32_t>((a - b) << 8) >> 8;
+}
+
+}  // namespace gdakit::softnic

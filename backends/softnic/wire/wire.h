@@ -1,0 +1,89 @@
+// Wire: carries packets between NICs, which it addresses by endpoint number.
+//
+// Contract. A wire may lose, repeat and reorder packets: the transport above it repairs that. It
+// never changes one; what a broken or hostile peer sends may hold anything, within these bounds:
+// opcode and acknowledge are enumerators, payload_size is at most mtu() and the sum of the
+// fragments, if there are any, fragment_count at most kMaxFragments, psn 24 bits, and the payload
+// that `payload` or the fragments name is readable. All calls of one wire come from one thread at a
+// time.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "backends/softnic/wire/packet.h"
+
+namespace gdakit::softnic {
+
+// Which packets a recall is for, of those that name memory by reference: what names a byte of
+// `memory`, and the requests that `requester` has sent.
+struct RecallScope {
+  std::span<const MemoryRange> memory = {};
+  std::optional<QpNumber> requester = {};
+  bool everything = false;
+};
+
+// A recall on its way: the receivers that may still read what it is for.
+struct Recall {
+  struct Wait {
+    Endpoint peer = 0;
+    std::uint64_t epoch = 0;  // the reader's, when it was asked
+    std::uint64_t below = 0;  // all packets of the recall have smaller indices
+  };
+  // A packet that is taken back.
+  struct Taken {
+    QpNumber sender = 0;
+    std::uint32_t psn = 0;
+    bool is_request = false;
+  };
+  std::vector<Wait> waits;
+  std::vector<Taken> taken;  // those to each peer in the order in which they were sent
+};
+
+class Wire {
+ public:
+  virtual ~Wire() = default;
+
+  virtual Endpoint endpoint() const = 0;
+
+  // The longest payload of a packet, and the longest that travels by value. Neither changes.
+  virtual std::uint32_t mtu() const = 0;
+  virtual std::uint32_t value_mtu() const { return mtu(); }
+
+  // The payload that one PSN stands for, at most: a longer packet takes several. All wires that
+  // meet have the same, and it never changes, so that a message is cut at the same places by value
+  // and by reference, however often it is sent.
+  virtual std::uint32_t psn_bytes() const { return value_mtu(); }
+
+  // Whether the receiver reaches all memory that the packet's fragments name. The payload of any
+  // other packet travels by value. Once true for some memory and receiver it stays true.
+  virtual bool by_reference(const Packet& packet) const = 0;
+
+  // Takes the packet, or returns false because there is no room now: try again after another step.
+  // A packet to an endpoint that does not exist is taken and lost. Fills in header.source.
+  virtual bool send(const Packet& packet) = 0;
+
+  // The next packet, or null. It stays readable until its retire(). Packets are retired in any
+  // number and order, each once; the ones of one sender in the order in which they were received.
+  virtual const Packet* receive() = 0;
+  virtual void retire(const Packet* packet) = 0;
+
+  // The end of a step: what was sent becomes visible, what was retired is given back.
+  virtual void flush() = 0;
+
+  // Makes the wire forget the packets of this scope that were sent so far and that no receiver has
+  // come to; all others it carries on. The transport then sends again what was lost.
+  virtual Recall recall(const RecallScope&) { return {}; }
+  // True once no receiver reads memory that packets of this recall name. Ask, from between steps,
+  // until it is.
+  virtual bool recalled(Recall& recall) { return recall.waits.empty(); }
+
+  // Whether packets to the endpoint lie before a receiver that still lives and has not come to
+  // them: it is stopped or slow, nothing is lost, and to send again would not help. False where the
+  // wire cannot tell.
+  virtual bool unread(Endpoint) const { return false; }
+};
+
+}  // namespace gdakit::softnic
