@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "sim/explore.h"
+#include "sim/test.h"
 
 namespace {
 

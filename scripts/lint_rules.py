@@ -50,7 +50,7 @@ BANS = (
         allowed={"core/base/annotate.h": "the one place that knows which compiler is at work",
                  "core/base/assert.h": "the GPU ends a program by another function",
                  "nvshmem/nvshmem.h": "has CUDA's runtime where there is one, as NVSHMEM's",
-                 "sim/explore.h": "says first that an older C++ will not do",
+                 "sim/test.h": "says first that an older C++ will not do",
                  "gdakit.h": "likewise",
                  "gdakit_mpi.h": "likewise",
                  "nvshmem/detail/types.h": "has CUDA's 16-bit types where there are some",
@@ -104,7 +104,8 @@ ROOMS = (
     # A world is a simulated job: emulator, control path and soft NIC together.
     ("sim/world", "sim/world*", {BASE, FORMAT, DEVICE, HOST, SOFTNIC, SIM}),
     ("sim/world", "sim/niclitmus*", {BASE, FORMAT, DEVICE, HOST, SOFTNIC, SIM}),
-    ("sim/world", "sim/explore.h", {BASE, FORMAT, DEVICE, HOST, SOFTNIC, SIM}),  # the users' header
+    ("sim/world", "sim/test.*", {BASE, FORMAT, DEVICE, HOST, SOFTNIC, SIM}),  # the users' header
+    ("sim/world", "sim/explore.h", {BASE, FORMAT, DEVICE, HOST, SOFTNIC, SIM}),  # likewise
     (SIM, "sim/*", {BASE, FORMAT, DEVICE}),
     ("host_calls", "host_calls/*", UMBRELLA | {"gdakit.h"}),
     ("nvshmem", "nvshmem/*", UMBRELLA | {"gdakit.h", "host_calls"}),

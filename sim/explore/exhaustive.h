@@ -26,7 +26,7 @@
 #include <span>
 #include <vector>
 
-#include "sim/explore/choice.h"
+#include "sim/choice/choice.h"
 
 namespace gdakit::sim {
 

@@ -13,8 +13,8 @@
 #include <optional>
 #include <string>
 
+#include "sim/choice/subject.h"
 #include "sim/explore/shrink.h"
-#include "sim/explore/subject.h"
 #include "sim/explore/token.h"
 
 namespace gdakit::sim {

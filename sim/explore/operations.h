@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/explore/trace.h"
+#include "sim/choice/trace.h"
 
 namespace gdakit::sim {
 

@@ -3,7 +3,7 @@
 
 #include <ostream>
 
-#include "sim/explore/trace.h"
+#include "sim/choice/trace.h"
 
 namespace gdakit::sim::page {
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/explore/choice.h"
+#include "sim/choice/choice.h"
 
 namespace gdakit::sim {
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "sim/explore/subject.h"
+#include "sim/choice/subject.h"
 
 namespace gdakit::sim {
 

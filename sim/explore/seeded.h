@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "sim/explore/choice.h"
+#include "sim/choice/choice.h"
 #include "sim/explore/generator.h"
 
 namespace gdakit::sim {

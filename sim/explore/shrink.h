@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/explore/subject.h"
+#include "sim/choice/subject.h"
 
 namespace gdakit::sim {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/explore/trace.h"
+#include "sim/choice/trace.h"
 
 namespace gdakit::sim {
 

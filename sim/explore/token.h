@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "sim/explore/choice.h"
+#include "sim/choice/choice.h"
 
 namespace gdakit::sim {
 

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "sim/litmus/condition.h"
-#include "sim/weak/types.h"
+#include "sim/weak/accesses.h"
 
 namespace gdakit::sim::litmus {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/explore/subject.h"
+#include "sim/choice/subject.h"
 #include "sim/litmus/barriers.h"
 #include "sim/litmus/program.h"
 #include "sim/litmus/shape.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/explore/choice.h"
+#include "sim/choice/choice.h"
 #include "sim/niclitmus/program.h"
 
 namespace gdakit::sim::niclitmus {

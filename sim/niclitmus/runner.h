@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/explore/subject.h"
+#include "sim/choice/subject.h"
 #include "sim/niclitmus/program.h"
 #include "sim/weak/memory.h"
 #include "sim/world/dma_port.h"

@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "sim/weak/types.h"
+#include "sim/weak/accesses.h"
 
 namespace gdakit::sim::weak {
 

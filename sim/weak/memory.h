@@ -35,11 +35,11 @@
 #include <vector>
 
 #include "core/base/assert.h"
-#include "sim/explore/choice.h"
-#include "sim/explore/subject.h"
+#include "sim/choice/choice.h"
+#include "sim/choice/subject.h"
+#include "sim/weak/accesses.h"
 #include "sim/weak/history.h"
 #include "sim/weak/pool.h"
-#include "sim/weak/types.h"
 
 namespace gdakit::sim::weak {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "sim/explore/choice.h"
+#include "sim/choice/choice.h"
 
 namespace gdakit::sim {
 

@@ -36,7 +36,7 @@
 #include <vector>
 
 #include "backends/softnic/dma/dma.h"
-#include "sim/explore/choice.h"
+#include "sim/choice/choice.h"
 #include "sim/weak/memory.h"
 #include "sim/world/knobs.h"
 #include "sim/world/region.h"

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "backends/softnic/objects/attributes.h"
-#include "sim/explore/choice.h"
+#include "sim/choice/choice.h"
 #include "sim/weak/memory.h"
 #include "sim/world/knobs.h"
 

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/explore/choice.h"
+#include "sim/choice/choice.h"
 #include "sim/scheduler.h"
 #include "sim/stack_pool.h"
 #include "sim/weak/memory.h"

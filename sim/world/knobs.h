@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "sim/explore/choice.h"
+#include "sim/choice/choice.h"
 
 namespace gdakit::sim {
 

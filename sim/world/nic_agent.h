@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "backends/softnic/engine/engine.h"
-#include "sim/explore/choice.h"
+#include "sim/choice/choice.h"
 #include "sim/weak/memory.h"
 #include "sim/world/dma_port.h"
 #include "sim/world/doorbells.h"

@@ -9,7 +9,7 @@
 
 #include "device/views.h"
 #include "sim/block.h"
-#include "sim/explore/choice.h"
+#include "sim/choice/choice.h"
 #include "sim/fiber.h"
 #include "sim/thread.h"
 #include "sim/weak/memory.h"

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "device/machine.h"
-#include "sim/weak/types.h"
+#include "sim/weak/accesses.h"
 
 namespace gdakit::sim {
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "backends/softnic/wire/wire.h"
-#include "sim/explore/choice.h"
+#include "sim/choice/choice.h"
 #include "sim/weak/memory.h"
 #include "sim/world/knobs.h"
 

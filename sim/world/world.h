@@ -32,7 +32,7 @@
 
 #include "core/base/type_identity.h"
 #include "device/pe.h"
-#include "sim/explore/subject.h"
+#include "sim/choice/subject.h"
 #include "sim/weak/memory.h"
 #include "sim/world/after.h"
 #include "sim/world/arena.h"

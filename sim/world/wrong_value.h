@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "sim/explore/trace.h"
+#include "sim/choice/trace.h"
 #include "sim/weak/memory.h"
 
 namespace gdakit::sim {

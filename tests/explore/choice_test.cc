@@ -1,4 +1,4 @@
-#include "sim/explore/choice.h"
+#include "sim/choice/choice.h"
 
 #include <gtest/gtest.h>
 

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "sim/choice/subject.h"
 #include "sim/explore/generator.h"
-#include "sim/explore/subject.h"
 
 namespace gdakit::sim::test {
 

@@ -9,7 +9,7 @@
 
 #include "gdakit.h"
 #include "host_calls/host_calls.h"
-#include "sim/explore.h"
+#include "sim/test.h"
 #include "tests/support/job.h"
 
 namespace gdakit::test {

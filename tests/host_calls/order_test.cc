@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "host_calls/operation.h"
-#include "sim/explore.h"
+#include "sim/test.h"
 #include "sim/world/world.h"
 
 namespace gdakit::sim {

@@ -6,7 +6,7 @@
 #include <functional>
 #include <initializer_list>
 
-#include "sim/explore/subject.h"
+#include "sim/choice/subject.h"
 #include "tests/museum/mini_protocol.h"
 
 namespace gdakit::museum {

@@ -1,7 +1,7 @@
 // Runs for the tests of the page, made by hand.
 #pragma once
 
-#include "sim/explore/trace.h"
+#include "sim/choice/trace.h"
 
 namespace gdakit::sim {
 

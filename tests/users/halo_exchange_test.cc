@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "sim/explore.h"
+#include "sim/test.h"
 
 namespace gdakit::users {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "sim/explore.h"
+#include "sim/test.h"
 
 namespace gdakit::users {
 

@@ -1,8 +1,8 @@
-// The tutorial of sim/explore.h, word for word: explore_header_test.cc compares the two.
+// The tutorial of sim/test.h, word for word: test_header_test.cc compares the two.
 
 #include <gtest/gtest.h>
 
-#include "sim/explore.h"
+#include "sim/test.h"
 
 using namespace gdakit;
 

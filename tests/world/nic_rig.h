@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "core/format/wqe.h"
-#include "sim/explore/choice.h"
+#include "sim/choice/choice.h"
 #include "sim/weak/memory.h"
 #include "sim/world/nic_agent.h"
 

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/explore/subject.h"
+#include "sim/choice/subject.h"
 #include "sim/world/sites.h"
 
 namespace gdakit::sim {

@@ -1,4 +1,6 @@
-// What sim/explore.h promises to those who test kernels of their own.
+// What sim/test.h promises to those who test kernels of their own.
+#include "sim/test.h"
+
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -8,7 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "sim/explore.h"
+#include "sim/explore.h"  // the former name
 #include "tests/users/mail.h"
 
 namespace gdakit::users {
@@ -55,10 +57,10 @@ std::string tutorial_of(const std::string& header) {
   return code.substr(0, code.find_last_not_of('\n') + 1) + "\n";
 }
 
-TEST(ExploreHeader, TutorialIsCompiledAsItStands) {
+TEST(TestHeader, TutorialIsCompiledAsItStands) {
   const std::string compiled = text_of("tests/users/tutorial_test.cc");
   ASSERT_THAT(compiled, HasSubstr("#include")) << "run the test from the root of the sources";
-  EXPECT_EQ(compiled.substr(compiled.find("#include")), tutorial_of(text_of("sim/explore.h")));
+  EXPECT_EQ(compiled.substr(compiled.find("#include")), tutorial_of(text_of("sim/test.h")));
 }
 
 TEST(UserKernel, MissingAcquireIsFound) {
@@ -104,8 +106,7 @@ TEST(UserKernel, LoopWithoutSpinIsFound) {
   expect_found(found, FindingKind::hang);
   EXPECT_THAT(found.report(), HasSubstr("some loop makes no progress"));
   EXPECT_THAT(found.report(), HasSubstr("calls m.spin(Site::user) in every turn"));
-  EXPECT_THAT(found.report(),
-              ContainsRegex("thread 0 ran last, at explore_header_test.cc:[0-9]+;"));
+  EXPECT_THAT(found.report(), ContainsRegex("thread 0 ran last, at test_header_test.cc:[0-9]+;"));
 }
 
 TEST(UserKernel, AHangIsToldOfOnce) {
@@ -115,7 +116,7 @@ TEST(UserKernel, AHangIsToldOfOnce) {
   expect_found(found, FindingKind::hang);
   EXPECT_THAT(found.report(), StartsWith("alone: hang: nobody can go on:\n"
                                          "  PE 0 block 0 thread 0 waits for something of its own, "
-                                         "at explore_header_test.cc:"));
+                                         "at test_header_test.cc:"));
 }
 
 TEST(ExploreInTest, SaysHowToReplay) {

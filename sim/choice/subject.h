@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
-#include "sim/explore/choice.h"
-#include "sim/explore/trace.h"
+#include "sim/choice/choice.h"
+#include "sim/choice/trace.h"
 
 namespace gdakit::sim {
 

@@ -1,7 +1,8 @@
+#include "sim/test.h"
+
 #include <sstream>
 
 #include "core/base/files.h"
-#include "sim/explore.h"
 
 namespace gdakit::sim {
 namespace {

@@ -1,4 +1,4 @@
-#include "sim/explore/subject.h"
+#include "sim/choice/subject.h"
 
 namespace gdakit::sim {
 

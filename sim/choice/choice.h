@@ -18,8 +18,6 @@
 #include <span>
 #include <vector>
 
-#include "sim/weak/types.h"
-
 namespace gdakit::sim {
 
 // What is chosen. Strategies treat the kinds differently.
