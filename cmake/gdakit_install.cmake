@@ -26,8 +26,9 @@ set_target_properties(gdakit PROPERTIES VERSION ${PROJECT_VERSION}
 # Users who embed the sources include <gdakit/gdakit.h>, too: a folder of links to the public rooms.
 set(embedded ${PROJECT_BINARY_DIR}/include)
 file(MAKE_DIRECTORY ${embedded}/gdakit)
-foreach(entry core device sim backends host_calls nvshmem gdakit.h gdakit_mpi.h)
-  file(CREATE_LINK ${PROJECT_SOURCE_DIR}/${entry} ${embedded}/gdakit/${entry} SYMBOLIC)
+foreach(entry core device sim backends host_calls nvshmem/include/nvshmem gdakit.h gdakit_mpi.h)
+  get_filename_component(name ${entry} NAME)
+  file(CREATE_LINK ${PROJECT_SOURCE_DIR}/${entry} ${embedded}/gdakit/${name} SYMBOLIC)
 endforeach()
 target_include_directories(gdakit_headers INTERFACE $<BUILD_INTERFACE:${embedded}>)
 
@@ -44,7 +45,7 @@ endif()
 
 # gdakit_flags is only for building: the package neither installs nor names it.
 install(TARGETS gdakit gdakit_headers gdakit_nvshmem EXPORT gdakit)
-foreach(room core device sim backends host_calls nvshmem)
+foreach(room core device sim backends host_calls nvshmem/include/nvshmem)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${room} DESTINATION ${headers}
           FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp" PATTERN "*.cuh" PATTERN "mlx5" EXCLUDE)
 endforeach()

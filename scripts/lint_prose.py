@@ -15,7 +15,7 @@ CODE = re.compile(r"`([^`]+)`")
 # A file of the sources, spelled from their root.
 PATH = re.compile(r"[\w.-]+(?:/[\w.-]+)+\.(?:h|cc|cuh|cu|py|md|txt|csv|json)")
 # Headers of NVSHMEM's are named as programs include them.
-ROOTS = ("", "nvshmem")
+ROOTS = ("", "nvshmem/include", "nvshmem/include/nvshmem")
 
 
 def text_lines(source):

@@ -38,7 +38,8 @@ BANS = (
     Ban("volatile", r"\bvolatile\b", "the Machine's relaxed accesses, or std::atomic on the host",
         allowed=PTX),
     Ban("goto", r"\bgoto\b", "a function that returns, or a loop",
-        allowed={"nvshmem/detail/errors.h": "NVSHMEM's macros jump to a label of the program's"}),
+        allowed={"nvshmem/include/nvshmem/detail/errors.h":
+                 "NVSHMEM's macros jump to a label of the program's"}),
     Ban("unfinished", r"\b(?:TO[D]O|FIX[M]E|XX[X])\b", "the finished thing, or an issue",
         EVERYWHERE, allowed=LINT, comments=True),
     Ban("layout-cast", r"\breinterpret_cast\b", "bit_cast of core/base/bits.h",
@@ -49,11 +50,13 @@ BANS = (
         "a constant or a macro of core/base/annotate.h, or a template argument",
         allowed={"core/base/annotate.h": "the one place that knows which compiler is at work",
                  "core/base/assert.h": "the GPU ends a program by another function",
-                 "nvshmem/nvshmem.h": "has CUDA's runtime where there is one, as NVSHMEM's",
+                 "nvshmem/include/nvshmem/nvshmem.h":
+                     "has CUDA's runtime where there is one, as NVSHMEM's",
                  "sim/test.h": "says first that an older C++ will not do",
                  "gdakit.h": "likewise",
                  "gdakit_mpi.h": "likewise",
-                 "nvshmem/detail/types.h": "has CUDA's 16-bit types where there are some",
+                 "nvshmem/include/nvshmem/detail/types.h":
+                     "has CUDA's 16-bit types where there are some",
                  "sim/sanitizer*.h": "the sanitizers' fiber calls exist under a sanitizer only"}),
     Ban("asm", r"\b(?:asm|__asm__|__asm)\b", "an operation of the Machine; PTX has one file",
         allowed=PTX),
@@ -114,6 +117,9 @@ ROOMS = (
     ("tests", "tests/*", ALL),
     ("bench", "bench/*", ALL),
 )
+# Where a quoted path begins. Programs that NVSHMEM's headers are installed for name them as
+# nvshmem/..., and so do we.
+INCLUDE_ROOTS = ("", "nvshmem/include")
 CUDA_FILES = ("*.cu", "*.cuh", "core/host/gpu/cuda_*")
 CUDA_HEADERS = re.compile(r"cuda|cooperative_groups|nv/|nccl|cub/")
 # Our headers that include CUDA's, and who may include these besides CUDA_FILES.
@@ -121,9 +127,9 @@ CUDA_PARTS = re.compile(r"core/host/gpu/cuda_\w+\.h|.*\.cuh")
 CUDA_USERS = {
     "gdakit.h": "launches a program's kernels, where nvcc compiles it",
     "backends/softnic/gpu/copy_context*": "a context and streams of the NIC's own",
-    "nvshmem/nvshmem.h": "has CUDA's runtime where there is one, as NVSHMEM's",
-    "nvshmem/detail/types.h": "has CUDA's 16-bit types where there are some",
-    "nvshmem/detail/here.h": "picks the Machine by the compiler that is at work",
+    "nvshmem/include/nvshmem/nvshmem.h": "has CUDA's runtime where there is one, as NVSHMEM's",
+    "nvshmem/include/nvshmem/detail/types.h": "has CUDA's 16-bit types where there are some",
+    "nvshmem/include/nvshmem/detail/here.h": "picks the Machine by the compiler that is at work",
 }
 VERBS_FILES = ("backends/mlx5/*", "tests/mlx5/*")
 
@@ -170,7 +176,7 @@ def check_pragma_once(source):
 
 
 def check_quoted(root, source, number, name):
-    if not (root / name).is_file():
+    if not any((root / top / name).is_file() for top in INCLUDE_ROOTS):
         yield (source.path, number, "include-root",
                f'use a path from the root of the sources; there is no "{name}"')
         return

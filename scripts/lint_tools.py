@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import tempfile
 
+import lint_rules
 from lint_source import CPP
 
 FORMAT_VERSION = "14"
@@ -114,7 +115,8 @@ def write_includer(build, path, line):
 def compile_alone(root, compiler, path, build):
     """Compiles a file that includes nothing but this header. In a build folder that may be written
     ccache remembers it; it takes nothing without an object, and knows a file by its name."""
-    flags = [f"-std={standard_of(path)}", *WARNINGS, "-I", str(root), *FOREIGN]
+    flags = [f"-std={standard_of(path)}", *WARNINGS, *FOREIGN]
+    flags += [f"-I{root / top}" for top in lint_rules.INCLUDE_ROOTS]
     line = f'#include "{path}"\n'
     source = write_includer(build, path, line) if build and shutil.which("ccache") else None
     if source is None:

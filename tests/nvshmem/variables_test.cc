@@ -1,5 +1,5 @@
 // What users' NVSHMEM_* variables mean.
-#include "nvshmem/variables.h"
+#include "nvshmem/library/variables.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "core/host/gpu/gpu.h"
-#include "nvshmem/state.h"
+#include "nvshmem/library/state.h"
 
 namespace gdakit::nvshmem {
 namespace {

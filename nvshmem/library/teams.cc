@@ -1,6 +1,6 @@
 // NVSHMEM's teams, by those of the context.
 #include "nvshmem/detail/setup.h"
-#include "nvshmem/state.h"
+#include "nvshmem/library/state.h"
 
 namespace nv = gdakit::nvshmem;
 

@@ -10,8 +10,8 @@
 #include "nvshmem/detail/collectives.h"
 #include "nvshmem/detail/mpi_by_name.h"
 #include "nvshmem/detail/setup.h"
-#include "nvshmem/state.h"
-#include "nvshmem/variables.h"
+#include "nvshmem/library/state.h"
+#include "nvshmem/library/variables.h"
 
 namespace gdakit::nvshmem {
 namespace {

@@ -1,4 +1,4 @@
-#include "nvshmem/variables.h"
+#include "nvshmem/library/variables.h"
 
 #include <algorithm>
 #include <array>

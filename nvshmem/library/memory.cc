@@ -4,7 +4,7 @@
 #include "core/base/bits.h"
 #include "nvshmem/detail/collectives.h"
 #include "nvshmem/detail/setup.h"
-#include "nvshmem/state.h"
+#include "nvshmem/library/state.h"
 
 namespace gdakit::nvshmem {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "gdakit.h"
 #include "nvshmem/detail/mpi_by_name.h"
-#include "nvshmem/state.h"
+#include "nvshmem/library/state.h"
 
 namespace gdakit::nvshmem {
 namespace {
