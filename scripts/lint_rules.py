@@ -95,7 +95,7 @@ UMBRELLA = {BASE, FORMAT, DEVICE, HOST, SOFTNIC, SIM, "backends", "sim/world"}
 ROOMS = (
     ("gdakit.h", "gdakit.h", UMBRELLA),
     ("gdakit.h", "gdakit_mpi.h", UMBRELLA),
-    ("gdakit.h", "backends/init.cc", UMBRELLA),  # what gdakit.h declares
+    ("gdakit.h", "gdakit.cc", UMBRELLA),
     (BASE, "core/base/*", set()),
     (FORMAT, "core/format/*", {BASE}),
     (DEVICE, "device/*", {BASE, FORMAT}),

@@ -147,7 +147,7 @@ GOOD = (
      '#include "backends/mlx5/ok.h"\n#include "backends/softnic/ok.h"\n'),
     ("gdakit.h", HEADER + '#include "backends/ok.h"\n#include "sim/ok.h"\n'),
     ("backends/ok.h", HEADER + '#include "core/host/ok.h"\n'),
-    ("backends/init.cc", '#include "backends/ok.h"\n#include "gdakit.h"\n'),
+    ("gdakit.cc", '#include "backends/ok.h"\n#include "gdakit.h"\n'),
     ("sim/ok.h", HEADER + '#include "device/ok.h"\n'),
     ("sim/world.cc", '#include "backends/softnic/ok.h"\n#include "core/host/ok.h"\n'),
     ("tests/base/ok.h", HEADER),
