@@ -32,7 +32,7 @@
 #pragma once
 
 #include "core/base/bits.h"
-#include "device/memo.h"
+#include "device/handle_memo.h"
 #include "device/ring.h"
 
 namespace gdakit {

@@ -37,7 +37,7 @@ class SendQueue {
  public:
   static constexpr Sharing sharing = Publication::sharing;
 
-  // `memo` is what a handle remembers of the queue (remember() in memo.h).
+  // `memo` is what a handle remembers of the queue (remember() in handle_memo.h).
   GDAKIT_DEVICE SendQueue(M& m, const Context& context, QueueMemo& memo, std::uint32_t index)
       : m_(m), context_(context), memo_(memo), index_(index) {}
   SendQueue(const SendQueue&) = delete;

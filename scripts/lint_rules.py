@@ -129,7 +129,8 @@ CUDA_USERS = {
     "backends/softnic/gpu/copy_context*": "a context and streams of the NIC's own",
     "nvshmem/include/nvshmem/nvshmem.h": "has CUDA's runtime where there is one, as NVSHMEM's",
     "nvshmem/include/nvshmem/detail/types.h": "has CUDA's 16-bit types where there are some",
-    "nvshmem/include/nvshmem/detail/here.h": "picks the Machine by the compiler that is at work",
+    "nvshmem/include/nvshmem/detail/device_or_host.h":
+        "picks the Machine by the compiler that is at work",
 }
 VERBS_FILES = ("backends/mlx5/*", "tests/mlx5/*")
 

@@ -16,7 +16,7 @@
 #include "sim/weak/memory.h"
 #include "sim/world/dma_port.h"
 #include "sim/world/doorbells.h"
-#include "sim/world/wire.h"
+#include "sim/world/sim_wire.h"
 
 namespace gdakit::sim::niclitmus {
 

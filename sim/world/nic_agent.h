@@ -23,7 +23,7 @@
 #include "sim/world/doorbells.h"
 #include "sim/world/knobs.h"
 #include "sim/world/region.h"
-#include "sim/world/wire.h"
+#include "sim/world/sim_wire.h"
 
 namespace gdakit::sim {
 

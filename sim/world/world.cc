@@ -6,7 +6,7 @@
 #include "core/base/assert.h"
 #include "core/base/bits.h"
 #include "device/publication.h"
-#include "sim/world/setup.h"
+#include "sim/world/world_problems.h"
 #include "sim/world/world_run.h"
 
 namespace gdakit::sim {

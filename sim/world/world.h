@@ -34,7 +34,7 @@
 #include "device/pe.h"
 #include "sim/choice/subject.h"
 #include "sim/weak/memory.h"
-#include "sim/world/after.h"
+#include "sim/world/aftermath.h"
 #include "sim/world/arena.h"
 #include "sim/world/kernel_pe.h"
 #include "sim/world/knobs.h"

@@ -11,7 +11,7 @@
 #include "sim/world/execution.h"
 #include "sim/world/nic_agent.h"
 #include "sim/world/sim_machine.h"
-#include "sim/world/wire.h"
+#include "sim/world/sim_wire.h"
 #include "sim/world/world.h"
 
 namespace gdakit::sim {

@@ -2,7 +2,7 @@
 // is a MiniQueue, one of its wrong forms, or ShippedQueue.
 #pragma once
 
-#include "sim/world/after.h"
+#include "sim/world/aftermath.h"
 #include "tests/museum/museum.h"
 
 namespace gdakit::museum {

@@ -1,7 +1,7 @@
 // Names of atomics: add, inc, and, or, xor, set, and those that fetch.
 #pragma once
 
-#include "nvshmem/detail/here.h"
+#include "nvshmem/detail/device_or_host.h"
 #include "nvshmem/detail/types.h"
 
 namespace gdakit::nvshmem {

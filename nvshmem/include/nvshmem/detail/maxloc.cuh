@@ -3,7 +3,7 @@
 
 #include <cuda_runtime.h>
 
-#include "nvshmem/detail/here.h"
+#include "nvshmem/detail/device_or_host.h"
 
 namespace gdakit::nvshmem {
 

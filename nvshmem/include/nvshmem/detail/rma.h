@@ -1,7 +1,7 @@
 // Names that move data: put, get, their strided forms, p and g.
 #pragma once
 
-#include "nvshmem/detail/here.h"
+#include "nvshmem/detail/device_or_host.h"
 #include "nvshmem/detail/types.h"
 
 namespace gdakit::nvshmem {

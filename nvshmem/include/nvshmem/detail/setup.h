@@ -1,7 +1,7 @@
 // Names of set-up: init and finalize, memory, teams, collective launch.
 #pragma once
 
-#include "nvshmem/detail/here.h"
+#include "nvshmem/detail/device_or_host.h"
 
 namespace gdakit::nvshmem {
 

@@ -1,7 +1,7 @@
 // Names of signals: puts with one, and words that are one.
 #pragma once
 
-#include "nvshmem/detail/here.h"
+#include "nvshmem/detail/device_or_host.h"
 #include "nvshmem/detail/types.h"
 
 namespace gdakit::nvshmem {

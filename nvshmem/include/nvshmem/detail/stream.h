@@ -1,7 +1,7 @@
 // Names that end in _on_stream: what the host puts into a stream for later.
 #pragma once
 
-#include "nvshmem/detail/here.h"
+#include "nvshmem/detail/device_or_host.h"
 #include "nvshmem/detail/types.h"
 
 namespace gdakit::nvshmem {

@@ -1,7 +1,7 @@
 // Names that wait for words of this PE, and ask for them. In kernels.
 #pragma once
 
-#include "nvshmem/detail/here.h"
+#include "nvshmem/detail/device_or_host.h"
 #include "nvshmem/detail/types.h"
 
 namespace gdakit::nvshmem {

@@ -1,4 +1,4 @@
-#include "sim/world/setup.h"
+#include "sim/world/world_problems.h"
 
 #include "core/base/bits.h"
 #include "sim/weak/history.h"

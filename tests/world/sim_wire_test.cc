@@ -1,4 +1,4 @@
-#include "sim/world/wire.h"
+#include "sim/world/sim_wire.h"
 
 #include <cstring>
 #include <memory>

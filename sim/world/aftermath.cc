@@ -1,4 +1,4 @@
-#include "sim/world/after.h"
+#include "sim/world/aftermath.h"
 
 #include <algorithm>
 
