@@ -93,9 +93,7 @@ ALL = {BASE, FORMAT, DEVICE, HOST, MLX5, SOFTNIC, SIM, "backends", "sim/world", 
        "host_calls", "nvshmem", "tools", "examples", "tests", "bench"}
 UMBRELLA = {BASE, FORMAT, DEVICE, HOST, SOFTNIC, SIM, "backends", "sim/world"}
 ROOMS = (
-    ("gdakit.h", "gdakit.h", UMBRELLA),
-    ("gdakit.h", "gdakit_mpi.h", UMBRELLA),
-    ("gdakit.h", "gdakit.cc", UMBRELLA),
+    ("gdakit.h", "gdakit*", UMBRELLA),
     (BASE, "core/base/*", set()),
     (FORMAT, "core/format/*", {BASE}),
     (DEVICE, "device/*", {BASE, FORMAT}),
@@ -117,9 +115,22 @@ ROOMS = (
     ("tests", "tests/*", ALL),
     ("bench", "bench/*", ALL),
 )
+# Floors inside rooms, from the ground up: a file includes what is on its own floor, and on those
+# before it. A floor is what lies in a folder, or a file, and on no floor further inside.
+FLOORS = (
+    ("core/host/launch", "core/host/memory", "core/host/bootstrap", "core/host/sharing",
+     "core/host/gpu", "core/host"),
+    ("backends/softnic/objects", "backends/softnic/dma", "backends/softnic/wire",
+     "backends/softnic/memory", "backends/softnic/queues", "backends/softnic/transport",
+     "backends/softnic/engine", "backends/softnic/gpu", "backends/softnic"),
+    ("sim", "sim/choice", "sim/weak", "sim/explore", "sim/litmus", "sim/world",
+     "sim/world/scenarios", "sim/world/mutants", "sim/niclitmus", "sim/test.h", "sim/test.cc",
+     "sim/explore.h"),
+    ("nvshmem/include", "nvshmem/library"),
+)
 # Where a quoted path begins. Programs that NVSHMEM's headers are installed for name them as
 # nvshmem/..., and so do we.
-INCLUDE_ROOTS = ("", "nvshmem/include")
+INCLUDE_ROOTS = ("", "nvshmem/include/")
 CUDA_FILES = ("*.cu", "*.cuh", "core/host/gpu/cuda_*")
 CUDA_HEADERS = re.compile(r"cuda|cooperative_groups|nv/|nccl|cub/")
 # Our headers that include CUDA's, and who may include these besides CUDA_FILES.
@@ -145,6 +156,22 @@ def room_of(path):
         if matches(path, (pattern,)):
             return name, below
     return None
+
+
+def floor_of(path):
+    """The floor that a file is on, or None."""
+    around = [floor for floors in FLOORS for floor in floors
+              if f"{path}/".startswith(f"{floor}/")]
+    return max(around, key=len, default=None)
+
+
+def check_floors(source, number, target):
+    own, other = floor_of(source.path), floor_of(target)
+    for floors in FLOORS:
+        if own in floors and other in floors and floors.index(other) > floors.index(own):
+            below = ", ".join(floors[:floors.index(own)]) or "nothing"
+            yield (source.path, number, "include-floor",
+                   f"use what lies below {own} ({below}); it may not see {other}")
 
 
 def check_bans(source):
@@ -177,11 +204,13 @@ def check_pragma_once(source):
 
 
 def check_quoted(root, source, number, name):
-    if not any((root / top / name).is_file() for top in INCLUDE_ROOTS):
+    paths = [f"{top}{name}" for top in INCLUDE_ROOTS if (root / f"{top}{name}").is_file()]
+    if not paths:
         yield (source.path, number, "include-root",
                f'use a path from the root of the sources; there is no "{name}"')
         return
-    room, target = room_of(source.path), room_of(name)
+    yield from check_floors(source, number, paths[0])
+    room, target = room_of(source.path), room_of(paths[0])
     if room is None or target is None or target[0] == room[0] or target[0] in room[1]:
         return
     below = ", ".join(sorted(room[1])) or "nothing"
