@@ -1,15 +1,14 @@
 // What the parts of an engine share: its port, its wire, its keys, the time, and the ways to send a
-// packet and to write a CQE.
+// packet (payload.cc) and to write a CQE (cqe_writer.cc).
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
-#include <memory>
-#include <vector>
 
 #include "backends/softnic/dma/dma.h"
 #include "backends/softnic/memory/keys.h"
 #include "backends/softnic/objects/attributes.h"
+#include "backends/softnic/transport/buffer_pool.h"
 #include "backends/softnic/transport/qp.h"
 #include "backends/softnic/wire/wire.h"
 #include "core/base/bits.h"
@@ -26,18 +25,6 @@ struct Turn {
     pending |= other.pending;
     return *this;
   }
-};
-
-// Buffers for payload that travels by value.
-class BufferPool {
- public:
-  BufferPool(std::uint32_t count, std::uint32_t size);
-  std::uint8_t* take();  // null: all are in use
-  void give_back(std::uint8_t* buffer) { free_.push_back(buffer); }
-
- private:
-  std::unique_ptr<std::uint8_t[]> memory_;
-  std::vector<std::uint8_t*> free_;
 };
 
 class Core {
@@ -91,14 +78,6 @@ class Core {
   BufferPool buffers_;
 };
 
-// A packet to the peer of `qp` with the fields that all kinds share.
-Packet make_packet(const Qp& qp, PacketOpcode opcode, std::uint32_t psn);
-
-// A CQE of `qp` with the fields that all kinds share.
-format::Cqe64 make_cqe(const Qp& qp, format::CqeOpcode opcode, std::uint16_t wqe_counter);
-format::Cqe64 make_error_cqe(const Qp& qp, format::CqeOpcode opcode, std::uint16_t wqe_counter,
-                             std::uint8_t send_opcode, Fault fault);
-
 // How far `value`, the low 16 bits of a producer counter, is ahead of `producer`; 0 if it is not,
 // or is further than the queue is deep.
 constexpr std::uint64_t producer_advance(std::uint64_t producer, std::uint16_t value,
@@ -107,18 +86,5 @@ constexpr std::uint64_t producer_advance(std::uint64_t producer, std::uint16_t v
       static_cast<std::uint16_t>(value - static_cast<std::uint16_t>(producer));
   return distance <= depth ? distance : 0;
 }
-
-// Hands out a packet's payload from first byte to last.
-class PayloadReader {
- public:
-  explicit PayloadReader(const Packet& packet) : packet_(packet) {}
-  // Moves the next `size` bytes to memory; returns the last of the operations.
-  DmaOp move_to(Core& core, DmaAddress to, std::uint64_t size);
-
- private:
-  const Packet& packet_;
-  std::uint32_t fragment_ = 0;
-  std::uint64_t offset_ = 0;
-};
 
 }  // namespace gdakit::softnic

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "backends/softnic/transport/payload.h"
 #include "backends/softnic/transport/requester.h"
 #include "core/base/endian.h"
 

@@ -1,4 +1,5 @@
 // The end of a WQE: completion in order, its CQE, and the failure of the queue.
+#include "backends/softnic/transport/cqe_writer.h"
 #include "backends/softnic/transport/requester.h"
 
 namespace gdakit::softnic {

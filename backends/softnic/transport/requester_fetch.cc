@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backends/softnic/transport/cqe_writer.h"
+#include "backends/softnic/transport/payload.h"
 #include "backends/softnic/transport/requester.h"
 #include "core/format/doorbell.h"
 

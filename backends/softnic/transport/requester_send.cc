@@ -1,6 +1,7 @@
 // From the flight to the wire: the packets of the current request.
 #include <algorithm>
 
+#include "backends/softnic/transport/payload.h"
 #include "backends/softnic/transport/requester.h"
 
 namespace gdakit::softnic {

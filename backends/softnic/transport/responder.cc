@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "backends/softnic/transport/payload.h"
 #include "backends/softnic/transport/requester.h"
 
 namespace gdakit::softnic {

@@ -2,6 +2,8 @@
 // NAKs.
 #include <algorithm>
 
+#include "backends/softnic/transport/cqe_writer.h"
+#include "backends/softnic/transport/payload.h"
 #include "backends/softnic/transport/requester.h"
 #include "backends/softnic/transport/responder.h"
 

@@ -1,0 +1,110 @@
+#include "backends/softnic/transport/payload.h"
+
+#include <algorithm>
+
+#include "core/base/assert.h"
+
+namespace gdakit::softnic {
+
+bool Core::send_now(const Packet& packet) {
+  if (port.lost() || !wire.send(packet)) return false;
+  ++counters.packets_sent;
+  counters.bytes_sent += packet.header.payload_size;
+  return true;
+}
+
+bool Core::send(Qp& qp, Packet& packet) {
+  if (packet.header.fragment_count != 0 && !wire.by_reference(packet)) {
+    return send_by_value(qp, packet);
+  }
+  return qp.outbox.empty() && send_now(packet);
+}
+
+bool Core::send_by_value(Qp& qp, Packet& packet) {
+  GDAKIT_ASSERT(packet.header.payload_size <= value_mtu);
+  if (qp.outbox.full()) return false;
+  std::uint8_t* buffer = buffers_.take();
+  if (buffer == nullptr) return false;
+  std::uint64_t at = 0;
+  DmaOp op;
+  for (std::uint32_t i = 0; i < packet.header.fragment_count; ++i) {
+    const Fragment& fragment = packet.fragments[i];
+    const DmaOp read = port.read(buffer + at, fragment.address, fragment.size);
+    if (read.id != 0) op = read;
+    at += fragment.size;
+  }
+  // Reads have no order even on an ordered port.
+  if (op.id != 0) op = port.read_fence();
+  packet.header.fragment_count = 0;
+  packet.payload = buffer;
+  if (op.id == 0 && qp.outbox.empty()) {
+    // Without room the payload is read again later: a peer that takes nothing must not keep buffers
+    // from others.
+    const bool sent = send_now(packet);
+    buffers_.give_back(buffer);
+    return sent;
+  }
+  Outgoing& outgoing = qp.outbox.push();
+  outgoing.packet = packet;
+  outgoing.buffer = buffer;
+  outgoing.op = op;
+  return true;
+}
+
+Turn Core::drain_outbox(Qp& qp) {
+  Turn turn;
+  while (!qp.outbox.empty()) {
+    Outgoing& outgoing = qp.outbox.front();
+    // A queue pair that has failed sends nothing any more, and must not keep buffers from others.
+    const bool gone = done(outgoing.op) && (qp.state == QpState::err || send_now(outgoing.packet));
+    if (!gone) {
+      turn.pending = true;
+      break;
+    }
+    buffers_.give_back(outgoing.buffer);
+    qp.outbox.pop();
+    turn.worked = true;
+  }
+  return turn;
+}
+
+void Core::give_back_buffers(Qp& qp) {
+  for (; !qp.outbox.empty(); qp.outbox.pop()) buffers_.give_back(qp.outbox.front().buffer);
+}
+
+Packet make_packet(const Qp& qp, PacketOpcode opcode, std::uint32_t psn) {
+  Packet packet;
+  packet.header.opcode = opcode;
+  packet.header.destination = qp.path.remote_endpoint;
+  packet.header.destination_qpn = qp.path.remote_qpn;
+  packet.header.source_qpn = qp.number;
+  packet.header.psn = psn;
+  return packet;
+}
+
+DmaOp PayloadReader::move_to(Core& core, DmaAddress to, std::uint64_t size) {
+  DmaOp last;
+  const auto keep = [&last](DmaOp op) {
+    if (op.id != 0) last = op;
+  };
+  if (packet_.header.fragment_count == 0) {
+    keep(core.port.write(to, packet_.payload + offset_, size));
+    offset_ += size;
+    return last;
+  }
+  while (size != 0) {
+    const Fragment& source = packet_.fragments[fragment_];
+    const std::uint64_t piece = std::min(size, source.size - offset_);
+    keep(core.port.copy(to, source.address + offset_, piece));
+    to = to + piece;
+    size -= piece;
+    offset_ += piece;
+    if (offset_ == source.size) {
+      ++fragment_;
+      offset_ = 0;
+    }
+  }
+  return last;
+}
+
+}  // namespace gdakit::softnic
