@@ -3,6 +3,7 @@
 
 #include "core/base/type_identity.h"
 #include "device/atomics.h"
+#include "device/value_bits.h"
 
 namespace gdakit {
 

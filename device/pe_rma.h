@@ -4,6 +4,7 @@
 #include "core/base/type_identity.h"
 #include "device/signal.h"
 #include "device/strided.h"
+#include "device/value_bits.h"
 
 namespace gdakit {
 

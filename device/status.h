@@ -32,6 +32,11 @@ struct Status {
   }
 };
 
+// Hands a status to a caller who asked for it.
+GDAKIT_HOST_DEVICE inline void give(Status* out, Status status) {
+  if (out != nullptr) *out = status;
+}
+
 // Names a posted operation: done when its queue to `peer` has completed all below `index`.
 struct Ticket {
   std::uint32_t queue = 0;

@@ -12,6 +12,7 @@
 #include <cstddef>
 
 #include "device/rma.h"
+#include "device/value_bits.h"
 
 namespace gdakit::strided {
 

@@ -34,6 +34,7 @@
 #include "device/collective/reduce.h"
 #include "device/collective/sync.h"
 #include "device/quiet.h"
+#include "device/value_bits.h"
 
 namespace gdakit {
 

@@ -4,6 +4,7 @@
 #include "device/fetch.h"
 #include "device/group.h"
 #include "device/poster.h"
+#include "device/value_bits.h"
 
 namespace gdakit {
 

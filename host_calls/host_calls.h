@@ -18,6 +18,7 @@
 #pragma once
 
 #include "core/base/type_identity.h"
+#include "device/value_bits.h"
 #include "host_calls/word_calls.h"
 
 namespace gdakit {

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "device/pe.h"
+#include "device/value_bits.h"
 
 namespace gdakit {
 

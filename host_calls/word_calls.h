@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/base/type_identity.h"
+#include "device/value_bits.h"
 #include "host_calls/call_place.h"
 
 namespace gdakit {
