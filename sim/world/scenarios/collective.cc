@@ -238,8 +238,6 @@ WorldPointer reduce_by(const char* name, const WorldOptions& shape, Word rounds,
   return world;
 }
 
-}  // namespace
-
 WorldPointer team_sync(const SubjectOptions& options, Reached reached) {
   auto world =
       world_of("team-sync", options_for(options, 3, CollectiveAlgorithm::logarithmic), reached);
@@ -336,5 +334,66 @@ WorldPointer overlapping_teams(const SubjectOptions& options, Reached reached) {
   world->launch({.blocks = 2, .threads = 1}, OverlappingTeams{world->witness(), values});
   return world;
 }
+
+constexpr ScenarioEntry kListed[] = {
+    {"team-sync", "Three PEs meet by dissemination, with and without quiet.",
+     make<team_sync, kNic>},
+    {"sync-after-sync", "A thread of three PEs syncs, and its block at once after it.",
+     make<sync_after_sync, kNic>},
+    {"broadcast-tree", "Each of three PEs is the root of a tree once.", make<broadcast_tree, kNic>},
+    {"broadcast-linear", "Each of three PEs sends to the others once.",
+     make<broadcast_linear, kNic>},
+    {"fcollect-linear", "Each of three PEs sends its block to the others, twice.",
+     make<fcollect_linear, kNic>},
+    {"fcollect-ring", "Blocks go round three PEs, twice.", make<fcollect_ring, kNic>},
+    {"reduce-again", "Reductions use their scratch memory again.", make<reduce_again, kNic>},
+    {"commands-reduce", "Reductions whose WQEs a host thread builds.", make<commands_reduce>},
+    {"reduce-warp", "Two PEs' warps reduce, three times.", make<reduce_warp, kNic>},
+    {"reduce-ring", "Sums go round three PEs, twice.", make<reduce_ring, kNic>},
+    {"reduce-in-place-of-some", "One of three PEs reduces in place where sums would go round.",
+     make<reduce_in_place_of_some, kNic>},
+    {"reduce-doubling", "Three PEs reduce by recursive doubling, twice.",
+     make<reduce_doubling, kNic>},
+    {"reduce-parts", "A reduction in place that takes several turns.", make<reduce_parts, kNic>},
+    {"overlapping-teams", "Two teams share a PE, whose blocks work with one each.",
+     make<overlapping_teams, kNic>},
+    {"fcollect-doubling", "Four PEs collect twice as many blocks each time.",
+     make<fcollect_doubling, kNic>},
+};
+
+constexpr ScenarioEntry kListedDirect[] = {
+    {"direct-team-sync", "Three direct peers meet by dissemination, with and without quiet.",
+     make<team_sync, kDirect>},
+    {"direct-sync-after-sync", "A thread of three direct peers syncs, then its block.",
+     make<sync_after_sync, kDirect>},
+    {"direct-fcollect-ring", "Blocks go round three direct peers, twice.",
+     make<fcollect_ring, kDirect>},
+    {"direct-reduce-again", "Direct peers' reductions use their scratch memory again.",
+     make<reduce_again, kDirect>},
+    {"direct-broadcast-tree", "Each of three direct peers is the root of a tree once.",
+     make<broadcast_tree, kDirect>},
+    {"direct-broadcast-linear", "Each of three direct peers stores to the others once.",
+     make<broadcast_linear, kDirect>},
+    {"direct-fcollect-linear", "Each of three direct peers stores its block to the others, twice.",
+     make<fcollect_linear, kDirect>},
+    {"direct-reduce-warp", "Two direct peers' warps reduce, three times.",
+     make<reduce_warp, kDirect>},
+    {"direct-reduce-ring", "Sums go round three direct peers, twice.", make<reduce_ring, kDirect>},
+    {"direct-reduce-in-place-of-some", "One of three direct peers reduces in place.",
+     make<reduce_in_place_of_some, kDirect>},
+    {"direct-reduce-doubling", "Three direct peers reduce by recursive doubling, twice.",
+     make<reduce_doubling, kDirect>},
+    {"direct-reduce-parts", "A reduction of direct peers in place that takes several turns.",
+     make<reduce_parts, kDirect>},
+    {"direct-overlapping-teams", "Two teams share a PE, all direct peers.",
+     make<overlapping_teams, kDirect>},
+    {"direct-fcollect-doubling", "Four direct peers collect twice as many blocks each time.",
+     make<fcollect_doubling, kDirect>},
+};
+
+}  // namespace
+
+constinit const Table kCollectiveTable = kListed;
+constinit const Table kCollectiveDirectTable = kListedDirect;
 
 }  // namespace gdakit::sim::scenarios

@@ -177,8 +177,6 @@ WorldPointer group_put(const char* name, const WorldOptions& options) {
   return world;
 }
 
-}  // namespace
-
 WorldPointer warp_post(const SubjectOptions& options) {
   return put_own("warp-post", options_for(options), {.blocks = 1, .threads = 3}, 1);
 }
@@ -249,5 +247,23 @@ WorldPointer handed_over(const SubjectOptions& options) {
   world->check([=](After& after) { after.expect(after.value(1, data) == 7, "PE 1 has 7"); });
   return world;
 }
+
+constexpr ScenarioEntry kListed[] = {
+    {"warp-post", "Three lanes of a warp put words of their own.", make<warp_post>},
+    {"warp-group", "A warp puts as one what all its lanes wrote.", make<warp_group>},
+    {"block-group", "A block puts as one what all its threads wrote.", make<block_group>},
+    {"two-blocks", "Three blocks post to one queue at once.", make<two_blocks>},
+    {"put-again", "A block goes on where another one may have rung for its first puts.",
+     make<put_again>},
+    {"two-queues", "Two blocks of two threads, each on a queue of its own.", make<two_queues>},
+    {"ready-words", "Posts that cross from one word of ready bits to the next.", make<ready_words>},
+    {"ready-words-lap", "Two warps post a lap over two words of ready bits.",
+     make<ready_words_lap>},
+    {"handed-over", "One block puts what another one has written.", make<handed_over>},
+};
+
+}  // namespace
+
+constinit const Table kCrowdTable = kListed;
 
 }  // namespace gdakit::sim::scenarios

@@ -234,8 +234,6 @@ struct MixedFetch {
   }
 };
 
-}  // namespace
-
 WorldPointer direct_quiet(const SubjectOptions& options) {
   auto world = world_of("quiet", options_for(options), Reached::directly);
   auto* source = world->allocate<Word>("source", 5);
@@ -329,5 +327,28 @@ WorldPointer mixed_fetch(const SubjectOptions& options) {
   world->launch({.blocks = 1, .threads = 1}, MixedFetch{world->witness(), sum, flag});
   return world;
 }
+
+constexpr ScenarioEntry kListed[] = {
+    {"direct-quiet", "Stores, quiet, and a store that tells of the first.", make<direct_quiet>},
+    {"direct-quiet-get", "Two direct peers store, call quiet, and look for each other's word.",
+     make<quiet_get, kDirect>},
+    {"direct-barrier-get", "The same, where one of them has a barrier in place of quiet.",
+     make<direct_barrier_get>},
+    {"direct-block", "A block stores as one what all its threads wrote.", make<direct_block>},
+    {"direct-fetch", "A PE fetches words until it finds data.", make<direct_fetch>},
+    {"direct-add", "Two direct peers add to one word and fetch it.", make<direct_add>},
+    {"mixed-signal", "Puts go directly, and signals behind them through the NIC.",
+     make<mixed_signal>},
+    {"mixed-fence", "A put goes directly, and an atomic before it through the NIC.",
+     make<mixed_fence>},
+    {"mixed-fetch", "A word fetched directly tells of an atomic through the NIC.",
+     make<mixed_fetch>},
+    {"mixed-quiet-get", "Two PEs put directly, add through the NIC, and look behind quiet.",
+     make<quiet_get, kMixed>},
+};
+
+}  // namespace
+
+constinit const Table kDirectTable = kListed;
 
 }  // namespace gdakit::sim::scenarios

@@ -151,8 +151,6 @@ WorldPointer reduce_scatter_of(int pes, Word rounds, const char* name,
   return world;
 }
 
-}  // namespace
-
 WorldPointer alltoall(const SubjectOptions& options, Reached reached) {
   auto world =
       world_of("alltoall", options_for(options, 2, CollectiveAlgorithm::automatic), reached);
@@ -197,5 +195,35 @@ WorldPointer place_used_again(const SubjectOptions& options, Reached reached) {
   world->launch({.blocks = 1, .threads = 1}, PlaceUsedAgain{world->witness(), words});
   return world;
 }
+
+constexpr ScenarioEntry kListed[] = {
+    {"alltoall", "Two PEs' words cross, side by side and apart.", make<alltoall, kNic>},
+    {"collect", "Two PEs give one word or two, in turn.", make<collect, kNic>},
+    {"reduce-scatter", "Sums in place of what was sent, three times.", make<reduce_scatter, kNic>},
+    {"reduce-scatter-of-three", "Three PEs' sums in place of what was sent, twice.",
+     make<reduce_scatter_of_three, kNic>},
+    {"broadcast-ring", "Parts of a broadcast go round three PEs.", make<broadcast_ring, kNic>},
+    {"place-used-again", "A team is destroyed, and its place given to another one.",
+     make<place_used_again, kNic>},
+};
+
+constexpr ScenarioEntry kListedDirect[] = {
+    {"direct-alltoall", "Two direct peers' words cross, side by side and apart.",
+     make<alltoall, kDirect>},
+    {"direct-collect", "Two direct peers give one word or two, in turn.", make<collect, kDirect>},
+    {"direct-reduce-scatter", "Direct peers' sums in place of what was sent.",
+     make<reduce_scatter, kDirect>},
+    {"direct-reduce-scatter-of-three", "Three direct peers' sums in place of what was sent.",
+     make<reduce_scatter_of_three, kDirect>},
+    {"direct-broadcast-ring", "Parts of a broadcast go round three direct peers.",
+     make<broadcast_ring, kDirect>},
+    {"direct-place-used-again", "A team's place is given to another one, of direct peers.",
+     make<place_used_again, kDirect>},
+};
+
+}  // namespace
+
+constinit const Table kExchangeTable = kListed;
+constinit const Table kExchangeDirectTable = kListedDirect;
 
 }  // namespace gdakit::sim::scenarios

@@ -106,10 +106,6 @@ struct LeaveBehind {
   }
 };
 
-}  // namespace
-
-namespace {
-
 WorldPointer flush_by(Handler handler, const char* name, const SubjectOptions& options) {
   WorldOptions world_options = options_for(options);
   world_options.handler = handler;
@@ -134,8 +130,6 @@ WorldPointer flush_by(Handler handler, const char* name, const SubjectOptions& o
   });
   return world;
 }
-
-}  // namespace
 
 WorldPointer error_flush(const SubjectOptions& options) {
   return flush_by(Handler::gpu, "error-flush", options);
@@ -260,5 +254,22 @@ WorldPointer teardown(const SubjectOptions& options) {
   });
   return world;
 }
+
+constexpr ScenarioEntry kListed[] = {
+    {"error-flush", "A peer refuses the key; every thread learns of it.", make<error_flush>},
+    {"commands-error", "A peer refuses the key of a command's WQE.", make<commands_error>},
+    {"watchdog", "The NIC sleeps; waits end and are reported.", make<watchdog>},
+    {"stall-again", "Waits behind a stall give up at once.", make<stall_again>},
+    {"impatient", "Stalls are reported while NIC and other threads go on.", make<impatient>},
+    {"proxy-stall", "A stall is reported while a host thread rings.", make<proxy_stall>},
+    {"exclusive-stall", "One thread reports a stall of a queue that another one owns.",
+     make<exclusive_stall>},
+    {"bad-argument", "A bad argument is reported while the host watches.", make<bad_argument>},
+    {"teardown", "Queues are destroyed with work under way.", make<teardown>},
+};
+
+}  // namespace
+
+constinit const Table kFailureTable = kListed;
 
 }  // namespace gdakit::sim::scenarios

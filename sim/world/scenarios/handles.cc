@@ -244,8 +244,6 @@ struct ExclusiveForeign {
   }
 };
 
-}  // namespace
-
 WorldPointer batch_ends(const SubjectOptions& options, Reached reached) {
   WorldOptions world_options = options_for(options);
   world_options.max_message_bytes = sizeof(Word);  // each lane posts a WQE
@@ -358,5 +356,27 @@ WorldPointer exclusive_foreign(const SubjectOptions& options) {
   });
   return world;
 }
+
+constexpr ScenarioEntry kListed[] = {
+    {"batch-ends", "One lane ends a warp's batch by a call that moves nothing.",
+     make<batch_ends, kNic>},
+    {"partly-batch", "Batches begin through the NIC and end directly, beside a PE with NIC alone.",
+     make<partly_batch>},
+    {"partly-refused", "A batch through the NIC ends with a refused put, beside direct peers.",
+     make<refused_batch>},
+    {"several-handles", "One thread puts by handles of one queue, and by one of another.",
+     make<several_handles>},
+    {"exclusive-groups", "A block and a warp on exclusive queues put, get and lock.",
+     make<exclusive_groups>},
+    {"commands-exclusive", "Values are fetched by commands of an exclusive queue.",
+     make<exclusive_fetch>},
+    {"exclusive-error", "A broken exclusive queue refuses batches, too.", make<exclusive_error>},
+    {"exclusive-foreign", "Fetches are refused on an exclusive queue, and others follow.",
+     make<exclusive_foreign>},
+};
+
+}  // namespace
+
+constinit const Table kHandlesTable = kListed;
 
 }  // namespace gdakit::sim::scenarios

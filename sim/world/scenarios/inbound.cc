@@ -114,10 +114,6 @@ WorldPointer fetch(const char* name, const WorldOptions& options, LaunchShape sh
   return world;
 }
 
-}  // namespace
-
-namespace {
-
 WorldPointer get_by(Handler handler, const char* name, const SubjectOptions& options) {
   WorldOptions world_options = options_for(options);
   world_options.fetch_slots = 1;
@@ -128,8 +124,6 @@ WorldPointer get_by(Handler handler, const char* name, const SubjectOptions& opt
   world->launch_on(0, {.blocks = 1, .threads = 1}, GetValue{world->witness(), data});
   return world;
 }
-
-}  // namespace
 
 WorldPointer get_value(const SubjectOptions& options) {
   return get_by(Handler::gpu, "get-value", options);
@@ -166,5 +160,19 @@ WorldPointer fetch_slots(const SubjectOptions& options) {
   world_options.fetch_slots = 1;
   return fetch("fetch-slots", world_options, {.blocks = 2, .threads = 1}, 2, true);
 }
+
+constexpr ScenarioEntry kListed[] = {
+    {"get-value", "Values are fetched through one fetch slot.", make<get_value>},
+    {"commands-get", "Values are fetched by commands.", make<commands_get>},
+    {"get-quiet", "A get is completed by quiet.", make<get_quiet>},
+    {"get-shared", "Two blocks complete one another's gets.", make<get_shared>},
+    {"fetch-add", "Two lanes add to one word and fetch it.", make<fetch_add>},
+    {"fetch-slots", "Two blocks take turns at one fetch slot, a third one puts.",
+     make<fetch_slots>},
+};
+
+}  // namespace
+
+constinit const Table kInboundTable = kListed;
 
 }  // namespace gdakit::sim::scenarios

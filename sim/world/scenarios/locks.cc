@@ -119,8 +119,6 @@ void expect_count(World& world, Word* number, Word count, std::uint32_t pes = 2)
   });
 }
 
-}  // namespace
-
 WorldPointer lock(const SubjectOptions& options, Reached reached) {
   auto world = world_of("lock", options_for(options), reached);
   const Count count = counting(*world);
@@ -183,5 +181,37 @@ WorldPointer lock_block(const SubjectOptions& options, Reached reached) {
   expect_count(*world, count.number, 2);
   return world;
 }
+
+constexpr ScenarioEntry kListed[] = {
+    {"lock", "Two PEs count under a lock.", make<lock, kNic>},
+    {"lock-of-three", "Three PEs count under a lock.", make<lock_of_three, kNic>},
+    {"lock-local", "Two blocks of one PE, and another PE, count under a lock.",
+     make<lock_local, kNic>},
+    {"lock-test", "A block waits for a lock, others take it if it is free.", make<lock_test, kNic>},
+    {"lock-block", "Blocks of two threads count under a lock.", make<lock_block, kNic>},
+    {"lock-stall", "A thread gives up waiting for a lock, which is broken then.", make<lock_stall>},
+};
+
+constexpr ScenarioEntry kListedDirect[] = {
+    {"direct-lock", "Two direct peers count under a lock.", make<lock, kDirect>},
+    {"direct-lock-of-three", "Three direct peers count under a lock.",
+     make<lock_of_three, kDirect>},
+    {"direct-lock-local", "Two blocks of one PE, and a direct peer, count under a lock.",
+     make<lock_local, kDirect>},
+    {"direct-lock-test", "A block waits for a lock, direct peers take it if it is free.",
+     make<lock_test, kDirect>},
+    {"direct-lock-block", "Blocks of two threads of direct peers count under a lock.",
+     make<lock_block, kDirect>},
+};
+
+constexpr ScenarioEntry kListedMixed[] = {
+    {"mixed-lock", "Two PEs count directly, under a lock through the NIC.", make<lock, kMixed>},
+};
+
+}  // namespace
+
+constinit const Table kLocksTable = kListed;
+constinit const Table kLocksDirectTable = kListedDirect;
+constinit const Table kLocksMixedTable = kListedMixed;
 
 }  // namespace gdakit::sim::scenarios

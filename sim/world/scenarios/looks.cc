@@ -133,8 +133,6 @@ struct OwnStores {
   }
 };
 
-}  // namespace
-
 WorldPointer looks(const SubjectOptions& options, Reached reached) {
   auto world = world_of("looks", options_for(options), reached);
   auto* source = world->allocate<Word>("source", 2);
@@ -181,5 +179,22 @@ WorldPointer own_stores(const SubjectOptions& options, Reached reached) {
   world->launch({.blocks = 1, .threads = 1}, OwnStores{world->witness(), words, got, signal});
   return world;
 }
+
+constexpr ScenarioEntry kListed[] = {
+    {"looks", "A PE looks for signals, another one whether its gets are done.", make<looks, kNic>},
+    {"direct-looks", "The same between direct peers.", make<looks, kDirect>},
+    {"strided-warp", "A warp puts apart what one of its lanes wrote.", make<strided_warp>},
+    {"neighbours", "Two blocks change the halves of one word.", make<neighbours, kNic>},
+    {"direct-neighbours", "Two blocks change the halves of a direct peer's word.",
+     make<neighbours, kDirect>},
+    {"own-stores", "A PE gets what another one has stored to its own heap, and told of.",
+     make<own_stores, kNic>},
+    {"direct-own-stores", "The same between direct peers.", make<own_stores, kDirect>},
+    {"mixed-own-stores", "The same where signals go through the NIC.", make<own_stores, kMixed>},
+};
+
+}  // namespace
+
+constinit const Table kLooksTable = kListed;
 
 }  // namespace gdakit::sim::scenarios

@@ -1,6 +1,4 @@
 // One poster to a queue.
-#include <array>
-
 #include "sim/world/scenarios/scenarios.h"
 
 namespace gdakit::sim::scenarios {
@@ -76,32 +74,6 @@ struct PutMany {
   }
 };
 
-}  // namespace
-
-WorldOptions options_for(const SubjectOptions& options) {
-  WorldOptions world;
-  world.queues = 1;  // the blocks of a PE meet on one queue, where more can go wrong
-  world.base = options.gpu == GpuModel::ampere ? ampere() : hopper();
-  // What the protocol does not stand: a path for signals of their own, by which they overtake the
-  // data; and a CQE whose last bytes do not come last.
-  world.knobs = KnobSet::all().without(Knob::signal_path).without(Knob::cqe_bytes);
-  return world;
-}
-
-WorldOptions options_for(const SubjectOptions& options, std::uint32_t pes,
-                         CollectiveAlgorithm algorithm) {
-  WorldOptions world = options_for(options);
-  world.pes = pes;
-  world.algorithm = algorithm;
-  return world;
-}
-
-WorldPointer world_of(const std::string& name, WorldOptions options, Reached reached) {
-  options.reached = reached;
-  constexpr std::array kPrefixes{"", "direct-", "mixed-", "partly-"};
-  return std::make_unique<World>(kPrefixes[static_cast<std::size_t>(reached)] + name, options);
-}
-
 WorldPointer put_quiet(const SubjectOptions& options) {
   auto world = std::make_unique<World>("put-quiet", options_for(options));
   auto* data = world->allocate<Word>("data", 1);
@@ -163,8 +135,6 @@ WorldPointer counter_wrap(const SubjectOptions& options) {
   return world;
 }
 
-namespace {
-
 // A host thread stands between the poster and the NIC.
 WorldPointer put_by(Handler handler, const char* name, const SubjectOptions& options) {
   WorldOptions world_options = options_for(options);
@@ -179,8 +149,6 @@ WorldPointer put_by(Handler handler, const char* name, const SubjectOptions& opt
   return world;
 }
 
-}  // namespace
-
 WorldPointer proxy(const SubjectOptions& options) {
   return put_by(Handler::proxy, "proxy", options);
 }
@@ -188,5 +156,20 @@ WorldPointer proxy(const SubjectOptions& options) {
 WorldPointer commands(const SubjectOptions& options) {
   return put_by(Handler::commands, "commands", options);
 }
+
+constexpr ScenarioEntry kListed[] = {
+    {"put-quiet", "One thread puts a value and completes it.", make<put_quiet>},
+    {"put-source", "One thread puts from memory that it then writes again.", make<put_source>},
+    {"exclusive-queues", "Two blocks post to exclusive queues of their own.",
+     make<exclusive_queues>},
+    {"batch", "Doorbells and completions are left to later posts and to quiet.", make<batch>},
+    {"counter-wrap", "The 16-bit counters of doorbell, record and CQE wrap.", make<counter_wrap>},
+    {"proxy", "A host thread rings for the GPU.", make<proxy>},
+    {"commands", "A host thread makes WQEs of the GPU's commands.", make<commands>},
+};
+
+}  // namespace
+
+constinit const Table kPostTable = kListed;
 
 }  // namespace gdakit::sim::scenarios

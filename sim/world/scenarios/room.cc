@@ -107,8 +107,6 @@ struct ConcurrentQuiet {
   }
 };
 
-}  // namespace
-
 WorldPointer full_queue(const SubjectOptions& options) {
   WorldOptions world_options = options_for(options);
   world_options.max_message_bytes = 8;
@@ -151,8 +149,6 @@ WorldPointer warp_laps(const SubjectOptions& options) {
   return world;
 }
 
-namespace {
-
 WorldPointer reuse_by(Handler handler, const char* name, const SubjectOptions& options) {
   WorldOptions world_options = options_for(options);
   world_options.start_index = 65536 - 20;
@@ -166,8 +162,6 @@ WorldPointer reuse_by(Handler handler, const char* name, const SubjectOptions& o
   });
   return world;
 }
-
-}  // namespace
 
 WorldPointer slot_reuse(const SubjectOptions& options) {
   return reuse_by(Handler::gpu, "slot-reuse", options);
@@ -197,5 +191,20 @@ WorldPointer concurrent_quiet(const SubjectOptions& options) {
   });
   return world;
 }
+
+constexpr ScenarioEntry kListed[] = {
+    {"warp-laps", "A warp posts together more than once round the queue.", make<warp_laps>},
+    {"full-queue", "Two blocks post more than the queue has room for.", make<full_queue>},
+    {"far-in-line", "Six warps post as much as three queues hold.", make<far_in_line>},
+    {"slot-reuse", "Slots are used again, over the wrap of the counter.", make<slot_reuse>},
+    {"commands-laps", "Commands' slots are used again, over the wrap of the counter.",
+     make<commands_laps>},
+    {"shared-wait", "Three lanes wait for one ticket.", make<shared_wait>},
+    {"concurrent-quiet", "Blocks call quiet while another one posts.", make<concurrent_quiet>},
+};
+
+}  // namespace
+
+constinit const Table kRoomTable = kListed;
 
 }  // namespace gdakit::sim::scenarios

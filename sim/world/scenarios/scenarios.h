@@ -1,9 +1,10 @@
 // The scenarios of the shipped protocol: small worlds, each about one thing that users do, which no
 // schedule and no stale value may break. They are what `gdakit explore` runs and what `gdakit
-// mutants` judges every order of device/order.h by.
+// mutants` judges every order of device/order.h by. Each file lists its own in tables at its end.
 #pragma once
 
 #include <memory>
+#include <span>
 
 #include "sim/explore/scenario_list.h"
 #include "sim/world/world.h"
@@ -21,125 +22,59 @@ WorldOptions options_for(const SubjectOptions& options, std::uint32_t pes,
 // a scenario of its own, whose name begins with "direct-", "mixed-" or "partly-".
 WorldPointer world_of(const std::string& name, WorldOptions options, Reached reached);
 
+// What makes an entry's world, without the order that the options leave out.
+std::unique_ptr<Subject> with_mutation(WorldPointer world, const SubjectOptions& options);
+
+template <auto kMake>
+std::unique_ptr<Subject> make(const SubjectOptions& options) {
+  return with_mutation(kMake(options), options);
+}
+
+// Those that can be made with several transports.
+template <auto kMake, Reached kReached>
+std::unique_ptr<Subject> make(const SubjectOptions& options) {
+  return with_mutation(kMake(options, kReached), options);
+}
+
+inline constexpr Reached kNic = Reached::through_nic;
+inline constexpr Reached kDirect = Reached::directly;
+inline constexpr Reached kMixed = Reached::mixed;
+
+using Table = std::span<const ScenarioEntry>;
+
+// What each file lists, in the order of scenario_list().
+
 // post.cc: one poster
-WorldPointer put_quiet(const SubjectOptions& options);
-WorldPointer put_source(const SubjectOptions& options);
-WorldPointer exclusive_queues(const SubjectOptions& options);
-WorldPointer batch(const SubjectOptions& options);
-WorldPointer counter_wrap(const SubjectOptions& options);
-WorldPointer proxy(const SubjectOptions& options);
-WorldPointer commands(const SubjectOptions& options);
-
+extern const Table kPostTable;
 // crowd.cc: many posters
-WorldPointer warp_post(const SubjectOptions& options);
-WorldPointer warp_group(const SubjectOptions& options);
-WorldPointer block_group(const SubjectOptions& options);
-WorldPointer two_blocks(const SubjectOptions& options);
-WorldPointer put_again(const SubjectOptions& options);
-WorldPointer two_queues(const SubjectOptions& options);
-WorldPointer ready_words(const SubjectOptions& options);
-WorldPointer ready_words_lap(const SubjectOptions& options);
-WorldPointer handed_over(const SubjectOptions& options);
-
+extern const Table kCrowdTable;
 // room.cc: full queues and slots used again
-WorldPointer warp_laps(const SubjectOptions& options);
-WorldPointer full_queue(const SubjectOptions& options);
-WorldPointer far_in_line(const SubjectOptions& options);
-WorldPointer slot_reuse(const SubjectOptions& options);
-WorldPointer commands_laps(const SubjectOptions& options);
-WorldPointer shared_wait(const SubjectOptions& options);
-WorldPointer concurrent_quiet(const SubjectOptions& options);
-
+extern const Table kRoomTable;
 // inbound.cc: data that comes here
-WorldPointer get_value(const SubjectOptions& options);
-WorldPointer commands_get(const SubjectOptions& options);
-WorldPointer get_quiet(const SubjectOptions& options);
-WorldPointer get_shared(const SubjectOptions& options);
-WorldPointer fetch_add(const SubjectOptions& options);
-WorldPointer fetch_slots(const SubjectOptions& options);
-
+extern const Table kInboundTable;
 // signal.cc: PEs that wait for one another
-WorldPointer put_signal(const SubjectOptions& options, Reached reached = Reached::through_nic);
-WorldPointer signal_add(const SubjectOptions& options, Reached reached = Reached::through_nic);
-WorldPointer fence_order(const SubjectOptions& options, Reached reached = Reached::through_nic);
-WorldPointer ring_of_three(const SubjectOptions& options);
-WorldPointer barrier(const SubjectOptions& options, Reached reached = Reached::through_nic);
-
+extern const Table kSignalTable;
 // collective.cc: teams
-WorldPointer team_sync(const SubjectOptions& options, Reached reached = Reached::through_nic);
-WorldPointer sync_after_sync(const SubjectOptions& options, Reached reached = Reached::through_nic);
-WorldPointer broadcast_tree(const SubjectOptions& options, Reached reached = Reached::through_nic);
-WorldPointer broadcast_linear(const SubjectOptions& options,
-                              Reached reached = Reached::through_nic);
-WorldPointer fcollect_linear(const SubjectOptions& options, Reached reached = Reached::through_nic);
-WorldPointer fcollect_ring(const SubjectOptions& options, Reached reached = Reached::through_nic);
-WorldPointer fcollect_doubling(const SubjectOptions& options,
-                               Reached reached = Reached::through_nic);
-WorldPointer reduce_again(const SubjectOptions& options, Reached reached = Reached::through_nic);
-WorldPointer commands_reduce(const SubjectOptions& options);
-WorldPointer reduce_warp(const SubjectOptions& options, Reached reached = Reached::through_nic);
-WorldPointer reduce_ring(const SubjectOptions& options, Reached reached = Reached::through_nic);
-WorldPointer reduce_in_place_of_some(const SubjectOptions& options,
-                                     Reached reached = Reached::through_nic);
-WorldPointer reduce_doubling(const SubjectOptions& options, Reached reached = Reached::through_nic);
-WorldPointer reduce_parts(const SubjectOptions& options, Reached reached = Reached::through_nic);
-WorldPointer overlapping_teams(const SubjectOptions& options,
-                               Reached reached = Reached::through_nic);
-
+extern const Table kCollectiveTable;
 // exchange.cc: everyone has something for everyone, and places of teams
-WorldPointer alltoall(const SubjectOptions& options, Reached reached = Reached::through_nic);
-WorldPointer collect(const SubjectOptions& options, Reached reached = Reached::through_nic);
-WorldPointer reduce_scatter(const SubjectOptions& options, Reached reached = Reached::through_nic);
-WorldPointer reduce_scatter_of_three(const SubjectOptions& options,
-                                     Reached reached = Reached::through_nic);
-WorldPointer broadcast_ring(const SubjectOptions& options, Reached reached = Reached::through_nic);
-WorldPointer place_used_again(const SubjectOptions& options,
-                              Reached reached = Reached::through_nic);
-
+extern const Table kExchangeTable;
 // locks.cc: one at a time
-WorldPointer lock(const SubjectOptions& options, Reached reached = Reached::through_nic);
-WorldPointer lock_of_three(const SubjectOptions& options, Reached reached = Reached::through_nic);
-WorldPointer lock_local(const SubjectOptions& options, Reached reached = Reached::through_nic);
-WorldPointer lock_test(const SubjectOptions& options, Reached reached = Reached::through_nic);
-WorldPointer lock_block(const SubjectOptions& options, Reached reached = Reached::through_nic);
-WorldPointer lock_stall(const SubjectOptions& options);
-
+extern const Table kLocksTable;
+// Those of direct peers
+extern const Table kSignalDirectTable;
+extern const Table kCollectiveDirectTable;
+extern const Table kExchangeDirectTable;
+extern const Table kLocksDirectTable;
 // direct.cc: direct peers
-WorldPointer direct_quiet(const SubjectOptions& options);
-WorldPointer quiet_get(const SubjectOptions& options, Reached reached);
-WorldPointer direct_barrier_get(const SubjectOptions& options);
-WorldPointer direct_block(const SubjectOptions& options);
-WorldPointer direct_fetch(const SubjectOptions& options);
-WorldPointer direct_add(const SubjectOptions& options);
-WorldPointer mixed_signal(const SubjectOptions& options);
-WorldPointer mixed_fence(const SubjectOptions& options);
-WorldPointer mixed_fetch(const SubjectOptions& options);
-
+extern const Table kDirectTable;
+// Those whose signals and atomics alone go through the NIC
+extern const Table kSignalMixedTable;
+extern const Table kLocksMixedTable;
 // handles.cc: batches and their ends, exclusive handles, several handles of one thread
-WorldPointer batch_ends(const SubjectOptions& options, Reached reached = Reached::through_nic);
-WorldPointer partly_batch(const SubjectOptions& options);
-WorldPointer refused_batch(const SubjectOptions& options);
-WorldPointer several_handles(const SubjectOptions& options);
-WorldPointer exclusive_groups(const SubjectOptions& options);
-WorldPointer exclusive_fetch(const SubjectOptions& options);
-WorldPointer exclusive_error(const SubjectOptions& options);
-WorldPointer exclusive_foreign(const SubjectOptions& options);
-
+extern const Table kHandlesTable;
 // looks.cc: threads that look whether something has come, and neighbours in memory
-WorldPointer looks(const SubjectOptions& options, Reached reached = Reached::through_nic);
-WorldPointer strided_warp(const SubjectOptions& options);
-WorldPointer neighbours(const SubjectOptions& options, Reached reached = Reached::through_nic);
-WorldPointer own_stores(const SubjectOptions& options, Reached reached = Reached::through_nic);
-
+extern const Table kLooksTable;
 // failure.cc: errors, stalls and the end
-WorldPointer error_flush(const SubjectOptions& options);
-WorldPointer commands_error(const SubjectOptions& options);
-WorldPointer watchdog(const SubjectOptions& options);
-WorldPointer stall_again(const SubjectOptions& options);
-WorldPointer impatient(const SubjectOptions& options);
-WorldPointer proxy_stall(const SubjectOptions& options);
-WorldPointer exclusive_stall(const SubjectOptions& options);
-WorldPointer bad_argument(const SubjectOptions& options);
-WorldPointer teardown(const SubjectOptions& options);
+extern const Table kFailureTable;
 
 }  // namespace gdakit::sim::scenarios

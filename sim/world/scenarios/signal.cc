@@ -113,8 +113,6 @@ struct Barrier {
   }
 };
 
-}  // namespace
-
 WorldPointer put_signal(const SubjectOptions& options, Reached reached) {
   auto world = world_of("put-signal", options_for(options), reached);
   auto* source = world->allocate<Word>("source", 2);
@@ -160,5 +158,33 @@ WorldPointer barrier(const SubjectOptions& options, Reached reached) {
   world->launch({.blocks = 1, .threads = 2}, Barrier{world->witness(), data});
   return world;
 }
+
+constexpr ScenarioEntry kListed[] = {
+    {"put-signal", "Data with a signal, and a PE that waits for it.", make<put_signal, kNic>},
+    {"signal-add", "Two blocks add to one signal.", make<signal_add, kNic>},
+    {"fence-order", "A put, a fence, and a put that tells of the first.", make<fence_order, kNic>},
+    {"ring-of-three", "Three PEs pass a value on.", make<ring_of_three>},
+    {"barrier", "What is put before a barrier is there after it.", make<barrier, kNic>},
+};
+
+constexpr ScenarioEntry kListedDirect[] = {
+    {"direct-put-signal", "Data by stores, and a signal behind it.", make<put_signal, kDirect>},
+    {"direct-signal-add", "Two blocks store, and add to one signal.", make<signal_add, kDirect>},
+    {"direct-fence-order", "Stores, a fence, and a store that tells of the first.",
+     make<fence_order, kDirect>},
+    {"direct-barrier", "What is stored before a barrier is there after it.",
+     make<barrier, kDirect>},
+};
+
+constexpr ScenarioEntry kListedMixed[] = {
+    {"mixed-barrier", "What is stored before a barrier through the NIC is there after it.",
+     make<barrier, kMixed>},
+};
+
+}  // namespace
+
+constinit const Table kSignalTable = kListed;
+constinit const Table kSignalDirectTable = kListedDirect;
+constinit const Table kSignalMixedTable = kListedMixed;
 
 }  // namespace gdakit::sim::scenarios

@@ -1,0 +1,57 @@
+#include "sim/world/scenarios/scenarios.h"
+
+#include <array>
+
+namespace gdakit::sim {
+namespace scenarios {
+
+WorldOptions options_for(const SubjectOptions& options) {
+  WorldOptions world;
+  world.queues = 1;  // the blocks of a PE meet on one queue, where more can go wrong
+  world.base = options.gpu == GpuModel::ampere ? ampere() : hopper();
+  // What the protocol does not stand: a path for signals of their own, by which they overtake the
+  // data; and a CQE whose last bytes do not come last.
+  world.knobs = KnobSet::all().without(Knob::signal_path).without(Knob::cqe_bytes);
+  return world;
+}
+
+WorldOptions options_for(const SubjectOptions& options, std::uint32_t pes,
+                         CollectiveAlgorithm algorithm) {
+  WorldOptions world = options_for(options);
+  world.pes = pes;
+  world.algorithm = algorithm;
+  return world;
+}
+
+WorldPointer world_of(const std::string& name, WorldOptions options, Reached reached) {
+  options.reached = reached;
+  constexpr std::array kPrefixes{"", "direct-", "mixed-", "partly-"};
+  return std::make_unique<World>(kPrefixes[static_cast<std::size_t>(reached)] + name, options);
+}
+
+std::unique_ptr<Subject> with_mutation(WorldPointer world, const SubjectOptions& options) {
+  if (!options.without.empty()) {
+    world->set_mutations({{{.name = options.without, .file = "", .line = 0}, Operator::remove}});
+  }
+  return world;
+}
+
+}  // namespace scenarios
+
+std::span<const ScenarioEntry> scenario_list() {
+  using namespace scenarios;
+  static const std::vector<ScenarioEntry> all = [] {
+    std::vector<ScenarioEntry> joined;
+    for (const Table table :
+         {kPostTable, kCrowdTable, kRoomTable, kInboundTable, kSignalTable, kCollectiveTable,
+          kExchangeTable, kLocksTable, kSignalDirectTable, kCollectiveDirectTable,
+          kExchangeDirectTable, kLocksDirectTable, kDirectTable, kSignalMixedTable,
+          kLocksMixedTable, kHandlesTable, kLooksTable, kFailureTable}) {
+      joined.insert(joined.end(), table.begin(), table.end());
+    }
+    return joined;
+  }();
+  return all;
+}
+
+}  // namespace gdakit::sim
