@@ -102,23 +102,32 @@ struct GpuLauncher<true> {
 };
 #endif
 
-template <class Kernel, class Compiler>
-Result<void> launch_on_emulator(const Options& options, const DeviceContext& context,
-                                const WaitClock& clock, const Kernel& kernel, LaunchShape shape) {
-  if constexpr (Compiler::runs_on_cpu) {
-    sim::StackOptions stacks;
-    stacks.bytes = sim::kStackFactor * options.emulator_stack;
-    return sim::launch(shape, {options.emulator_workers, stacks, context.my_pe, &clock},
-                       [&kernel, &context](sim::HostMachine& machine) {
-                         Pe<sim::HostMachine> pe(machine, context);
-                         kernel(pe);
-                       });
-  } else {
-    return Error(Code::unavailable,
-                 "this kernel was compiled for GPUs only (GDAKIT_ON_GPU_ONLY), and this PE has "
-                 "none");
+template <class Compiler>
+struct KernelLauncher {
+  template <class Kernel>
+  static Result<void> on_gpu(Gpu& gpu, const DeviceContext& context, Stream stream,
+                             const Kernel& kernel, LaunchShape shape) {
+    return GpuLauncher<Compiler::runs_on_gpu>::launch(gpu, context, stream, kernel, shape);
   }
-}
+
+  template <class Kernel>
+  static Result<void> on_emulator(const Options& options, const DeviceContext& context,
+                                  const WaitClock& clock, const Kernel& kernel, LaunchShape shape) {
+    if constexpr (Compiler::runs_on_cpu) {
+      sim::StackOptions stacks;
+      stacks.bytes = sim::kStackFactor * options.emulator_stack;
+      return sim::launch(shape, {options.emulator_workers, stacks, context.my_pe, &clock},
+                         [&kernel, &context](sim::HostMachine& machine) {
+                           Pe<sim::HostMachine> pe(machine, context);
+                           kernel(pe);
+                         });
+    } else {
+      return Error(Code::unavailable,
+                   "this kernel was compiled for GPUs only (GDAKIT_ON_GPU_ONLY), and this PE has "
+                   "none");
+    }
+  }
+};
 
 }  // namespace detail
 
@@ -143,31 +152,6 @@ Result<std::unique_ptr<Context>> init(const Options& options, const UniqueId& id
 template <class Compiler>
 Result<void> run_in_process(int n_pes, const Options& options, const PeMain& pe_main) {
   return detail::run_in_process(n_pes, options, pe_main, Compiler::runs_on_gpu);
-}
-
-template <class Kernel, class Compiler>
-Result<void> Context::launch_on(Stream stream, const Kernel& kernel, LaunchShape shape) {
-  const auto in_words = [this](const Error& error) {
-    return error.within("launch on PE " + std::to_string(my_pe()));
-  };
-  if (const Result<void> begun = begin_launch(); !begun) return in_words(begun.error());
-  const DeviceContext device = device_context();
-  const Result<void> launched =
-      gpu_ != nullptr
-          ? detail::GpuLauncher<Compiler::runs_on_gpu>::launch(*gpu_, device, stream, kernel, shape)
-          : detail::launch_on_emulator<Kernel, Compiler>(options_, device, stopped_peers_->clock(),
-                                                         kernel, shape);
-  if (!launched) return in_words(launched.error());
-  return {};
-}
-
-template <class Kernel, class Compiler>
-Result<void> Context::launch(const Kernel& kernel, LaunchShape shape) {
-  const std::unique_lock<std::mutex> turn = wait_for_turn();
-  if (auto launched = launch_on<Kernel, Compiler>(stream(), kernel, shape); !launched) {
-    return launched;
-  }
-  return synchronize(stream());
 }
 
 }  // namespace gdakit

@@ -1,38 +1,19 @@
-// The calls of Context that make teams: the members of the parent tell each other what they ask for
-// by a collective on it.
+// The kernel that making teams needs.
+#include "core/host/team_kernels.h"
 #include "host_calls/enqueue.h"
 
 namespace gdakit {
 
-TeamExchange Context::team_exchange() {
-  return [this](Team team, const TeamRequest& mine) -> Result<std::vector<TeamRequest>> {
-    TeamRequest* const memory = teams_->next_exchange(team);
-    std::vector<TeamRequest> all(static_cast<std::size_t>(team_n_pes(team)));
-    if (auto done = upload(memory, &mine, 1); !done) return done.error();
-    HostOperation operation;
-    operation.kind = HostOperation::Kind::fcollect;
-    operation.team = team;
-    operation.dest = memory + 1;
-    operation.source = memory;
-    operation.count = sizeof(TeamRequest);
-    operation.tells = true;
-    if (auto done = enqueue(*this, stream(), operation); !done) return done.error();
-    if (auto done = wait_for(stream()); !done) return done.error();
-    // Its own: reports of other operations, which this PE alone has, would part the members.
-    if (const auto status = bit_cast<Status>(host_result()); !status) return error_of(status);
-    if (auto done = download(all.data(), memory + 1, all.size()); !done) return done.error();
-    return all;
-  };
+Result<void> enqueue_exchange(Context& context, Team team, void* dest, const void* source,
+                              std::size_t bytes) {
+  HostOperation operation;
+  operation.kind = HostOperation::Kind::fcollect;
+  operation.team = team;
+  operation.dest = dest;
+  operation.source = source;
+  operation.count = bytes;
+  operation.tells = true;
+  return enqueue(context, context.stream(), operation);
 }
-
-Result<Team> Context::split_strided(Team parent, int start, int stride, int size) {
-  return teams_->split_strided(parent, start, stride, size, team_exchange());
-}
-
-Result<TeamGrid> Context::split_2d(Team parent, int xrange) {
-  return teams_->split_2d(parent, xrange, team_exchange());
-}
-
-Result<void> Context::destroy_team(Team team) { return teams_->destroy(team, team_exchange()); }
 
 }  // namespace gdakit

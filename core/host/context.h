@@ -38,6 +38,14 @@
 #include "device/views.h"
 
 namespace gdakit {
+namespace detail {
+
+// How kernels of this kind of compiler are started, on a GPU and on the emulator. gdakit.h has it,
+// which joins the two with this room.
+template <class Compiler>
+struct KernelLauncher;
+
+}  // namespace detail
 
 class Context {
  public:
@@ -115,7 +123,7 @@ class Context {
   Result<void> barrier();
 
   // ---- Teams (device/team.h): collective over the parent, or over the team itself; by a small
-  // kernel on this PE's stream. Defined in host_calls/teams.cc.
+  // kernel on this PE's stream.
 
   // The members start, start + stride, ... of `parent`, `size` of them (stride may be negative);
   // kTeamInvalid on PEs that are none of them. Members of the parent may ask for different teams,
@@ -150,7 +158,7 @@ class Context {
   // Calls kernel(pe) for every thread, where pe is a Pe of the thread's machine. Returns when all
   // threads have ended, with the first error that the device has reported. On a GPU `kernel` is
   // copied as bytes, and only files compiled by nvcc can launch there. With GDAKIT_LAUNCHES=in-turn
-  // it first waits until no other PE of this process is in launch. Defined in gdakit.h.
+  // it first waits until no other PE of this process is in launch. Needs gdakit.h.
   template <class Kernel, class Compiler = ThisCompiler>
   Result<void> launch(const Kernel& kernel, LaunchShape shape);
 
@@ -254,5 +262,30 @@ class Context {
   std::atomic<bool> aborted_ = false;
   const pid_t process_ = ::getpid();
 };
+
+template <class Kernel, class Compiler>
+Result<void> Context::launch_on(Stream stream, const Kernel& kernel, LaunchShape shape) {
+  const auto in_words = [this](const Error& error) {
+    return error.within("launch on PE " + std::to_string(my_pe()));
+  };
+  if (const Result<void> begun = begin_launch(); !begun) return in_words(begun.error());
+  using Launcher = detail::KernelLauncher<Compiler>;
+  const DeviceContext device = device_context();
+  const Result<void> launched =
+      gpu_ != nullptr
+          ? Launcher::on_gpu(*gpu_, device, stream, kernel, shape)
+          : Launcher::on_emulator(options_, device, stopped_peers_->clock(), kernel, shape);
+  if (!launched) return in_words(launched.error());
+  return {};
+}
+
+template <class Kernel, class Compiler>
+Result<void> Context::launch(const Kernel& kernel, LaunchShape shape) {
+  const std::unique_lock<std::mutex> turn = wait_for_turn();
+  if (auto launched = launch_on<Kernel, Compiler>(stream(), kernel, shape); !launched) {
+    return launched;
+  }
+  return synchronize(stream());
+}
 
 }  // namespace gdakit
