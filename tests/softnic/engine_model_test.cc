@@ -10,7 +10,7 @@
 namespace gdakit::softnic::test {
 namespace {
 
-constexpr std::uint64_t kSeeds = kAddressSanitizer || kThreadSanitizer ? 300 : 5000;
+constexpr std::uint64_t kSeeds = kAddressSanitizer || kThreadSanitizer ? 1000 : 5000;
 
 TEST(EngineModel, DoesWhatItsOraclesSay) {
   const auto [first, count] = gdakit::test::seeds(kSeeds);

@@ -69,6 +69,8 @@ void World::post_receives(End& end, bool all) {
 // The packets that name memory of this NIC are lost, which counts for all its connections.
 void World::recall(ClientNic& nic) {
   for (End* end : nic.ends) {
+    end->rules.lossless = false;
+    end->rules.exact = nullptr;
     for (End* requester : {end, end->peer}) {
       if (!requester->lives) continue;
       requester->lose(
@@ -135,6 +137,7 @@ void World::break_something(Connection& connection) {
 }
 
 void World::remove_key(End& end) {
+  end.rules.bad_keys = true;
   const bool is_target = random_.percent(60);
   journal_.note("key goes: end, is target", {end.id, is_target});
   (is_target ? end.target_key_gone : end.local_key_gone) = true;

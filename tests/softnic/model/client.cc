@@ -21,8 +21,7 @@ void ClientNic::make_cq(std::uint32_t log_entries, bool collapsed, bool overrun_
   const std::size_t bytes = sizeof(format::Cqe64) << cq->log_entries;
   cq->entries = memory.carve(bytes);
   cq->record = memory.carve(8);
-  memory.fill(cq->entries, format::kInvalidCqeByte, bytes);
-  std::memset(&cq->seen, format::kInvalidCqeByte, sizeof cq->seen);
+  clear(*cq);
   CqAttributes attributes;
   attributes.entries = memory.address(cq->entries);
   attributes.log_entries = cq->log_entries;
@@ -31,6 +30,11 @@ void ClientNic::make_cq(std::uint32_t log_entries, bool collapsed, bool overrun_
   attributes.doorbell_record = memory.address(cq->record);
   cq->number = *engine->create_cq(attributes);
   cqs.push_back(std::move(cq));
+}
+
+void ClientNic::clear(ClientCq& cq) {
+  memory.fill(cq.entries, format::kInvalidCqeByte, sizeof(format::Cqe64) << cq.log_entries);
+  std::memset(&cq.seen, format::kInvalidCqeByte, sizeof cq.seen);
 }
 
 void ClientNic::poll() {

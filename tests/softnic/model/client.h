@@ -43,6 +43,7 @@ struct ClientNic {
 
   // Looks at every completion queue.
   void poll();
+  void clear(ClientCq& cq);
   void make_cq(std::uint32_t log_entries, bool collapsed, bool overrun_ignore);
 
   Journal& journal;
@@ -74,6 +75,7 @@ struct ConnectionRules {
   std::uint8_t log_reads = 2;
   bool lossless = false;       // every packet arrives, and none twice or out of turn
   bool doomed = false;         // something was broken on purpose: queues may fail
+  bool bad_keys = false;       // ... or by a key that was wrong or has gone
   const End* exact = nullptr;  // ... by this end's WQE alone, on wires that lose nothing
 };
 

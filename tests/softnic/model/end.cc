@@ -82,6 +82,8 @@ void End::start_over(std::uint64_t wqebb_counter) {
   failed = receive_failed = false;
   local_head_ = local_tail_ = 0;
   losses_ = 0;
+  // A CQE of the last life may say just what one of the new life will.
+  if (own_cq != nullptr) nic.clear(*own_cq);
   nic.memory.fill(sq, static_cast<std::uint8_t>(random.next()),
                   std::size_t{format::kWqebbBytes} << log_sq);
   nic.memory.fill(rq, static_cast<std::uint8_t>(random.next()),
@@ -177,7 +179,7 @@ void End::post(Operation operation, const std::vector<format::Segment>& body) {
   producer += operation.wqebbs;
   if (!send_cq->collapsed) ++send_cq->reserved;
   if (operation.flaw != Flaw::none) {
-    rules.doomed = true;
+    rules.doomed = rules.bad_keys = true;
     rules.exact = rules.lossless ? this : nullptr;
   }
   flow->post(std::move(operation));

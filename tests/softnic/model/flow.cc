@@ -56,7 +56,7 @@ bool Flow::is_written_later(std::uint32_t at, std::uint8_t byte, std::uint64_t n
 
 void Flow::check_written(const Operation& operation) {
   const auto* written = operation.written();
-  if (written == nullptr) return;
+  if (written == nullptr || written->empty()) return;
   const std::uint8_t* there = responder_.at(target_ + operation.remote);
   if (std::memcmp(there, written->data(), written->size()) == 0) return;
   for (std::uint32_t i = 0; i < written->size(); ++i) {
@@ -163,7 +163,9 @@ void Flow::received() {
   std::size_t at = 0;
   for (const Piece& piece : receive.pieces) {
     const std::size_t size = std::min<std::size_t>(piece.size, message.bytes.size() - at);
-    if (std::memcmp(responder_.at(piece.offset), message.bytes.data() + at, size) != 0) {
+    const auto begin = message.bytes.begin() + static_cast<std::ptrdiff_t>(at);
+    if (!std::equal(begin, begin + static_cast<std::ptrdiff_t>(size),
+                    responder_.at(piece.offset))) {
       journal_.note("message, byte, size", {first_message_, at, size});
       journal_.fail("the bytes of a received SEND are wrong at its CQE");
       return;

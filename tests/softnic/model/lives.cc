@@ -6,6 +6,7 @@ namespace {
 
 // Far from all that an earlier life may have left on a wire, and not so far that it looks new.
 constexpr std::uint32_t kPsnsOfALife = 1 << 18;
+constexpr std::uint32_t kStepsOfOldPackets = 200;
 
 }  // namespace
 
@@ -44,7 +45,16 @@ ClientCq& World::choose_cq(ClientNic& nic, bool sends, End& end) {
   }
 }
 
+// A packet of the last life may ask for a READ by a key that is bad. Its PSN says that it was
+// answered before, and the refusal breaks a queue of the new life: so it must have come by then.
+void World::let_old_packets_come(Connection& connection) {
+  if (!connection.rules.bad_keys) return;
+  for (const auto& nic : nics_) nic->stalled_until_ns = 0;
+  steps(kStepsOfOldPackets);
+}
+
 void World::open(Connection& connection) {
+  let_old_packets_come(connection);
   ConnectionRules& rules = connection.rules;
   rules = {};
   rules.strict = weather_.strict;
@@ -56,6 +66,8 @@ void World::open(Connection& connection) {
   QpModify path;
   path.log_rra_max = path.log_sra_max = static_cast<std::uint8_t>(random_.below(4));
   path.min_rnr_nak = static_cast<std::uint8_t>(random_.between(1, 4));
+  // A request that the wire repeats is refused twice: both times before it is sent again.
+  if (weather_.strict) path.min_rnr_nak = 8;
   path.ack_timeout = weather_.ack_timeout;
   path.retry_count = weather_.strict ? 1 : 7;
   path.rnr_retry = rules.rnr_retry;
@@ -111,9 +123,8 @@ void World::remove(End& end, bool destroys) {
 }
 
 void World::end_life(Connection& connection) {
-  const bool is_quiet = !connection.rules.doomed && connection.ends[0]->is_at_rest() &&
-                        connection.ends[1]->is_at_rest();
-  const bool broken = !is_quiet || connection.ends[0]->failed || connection.ends[1]->failed;
+  const auto& ends = connection.ends;
+  const bool is_quiet = !connection.rules.doomed && ends[0]->is_at_rest() && ends[1]->is_at_rest();
   connection.rules.doomed = true;
   connection.rules.exact = nullptr;
   if (random_.percent(50) && (weather_.breaks || is_quiet)) flush_all(connection);
@@ -129,7 +140,8 @@ void World::end_life(Connection& connection) {
       journal_.fail("a region has changed whose key is gone");
     }
     end->frozen_target.clear();
-    end->flow->settle(broken);
+    // That a queue has failed may have been told only now.
+    end->flow->settle(!is_quiet || ends[0]->failed || ends[1]->failed);
   }
 }
 

@@ -151,6 +151,7 @@ bool Composer::place(Operation& op) {
 void Composer::execute(Operation& op) {
   const std::uint8_t* const there = end_.flow->target_after() + op.remote;
   if (op.is_atomic()) return execute_atomic(op, there);
+  if (op.length == 0) return;
   op.bytes.resize(op.length);
   if (op.from_constants) {
     std::memcpy(op.bytes.data(), end_.peer->nic.memory.at(end_.peer->nic.constants + op.remote),
@@ -233,6 +234,8 @@ bool Composer::compose(Wish wish) {
 }  // namespace
 
 bool post_something(End& end, std::uint32_t mtu, Wish wish) {
+  // Its place in the queue may be that of inline data.
+  if (end.failed && !kPayloadIsFreeAfterErrors) return false;
   return Composer(end, mtu).compose(wish);
 }
 

@@ -79,6 +79,7 @@ class World {
   // lives.cc
   void make_connection();
   void open(Connection& connection);
+  void let_old_packets_come(Connection& connection);
   ClientCq& choose_cq(ClientNic& nic, bool sends, End& end);
   void end_life(Connection& connection);
   void flush_all(Connection& connection);
