@@ -70,7 +70,7 @@ class QueueOnNic : public testing::Test {
     nic_ = std::move(*nic);
     pd_ = *nic_->alloc_pd();
     other_pd_ = *nic_->alloc_pd();
-    uar_ = *nic_->alloc_uar(UarType::dense);
+    uar_ = *nic_->alloc_uar(softnic::UarType::dense);
     qpn_ = make_qp(shared_->queue.view());
     const QpNumber peer = make_qp(shared_->peer.view());
     connect(qpn_, peer);
