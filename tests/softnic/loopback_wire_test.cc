@@ -124,35 +124,32 @@ TEST(LoopbackRecall, VoidsWhatIsByReferenceAndStillUnread) {
 TEST(LoopbackRecall, VoidsWhatIsInItsScopeAndNothingElse) {
   const auto fabric = LoopbackFabric::create({.mtu = 1024, .slots = 8});
   auto a = std::move(*fabric->attach()), b = std::move(*fabric->attach());
-  // A request of queue pair n names [4096 n, 4096 n + 100), a response memory in front of that.
+  // Of two fragments each, found by keys 10 n and 10 n + 1, n the sender.
   const auto send = [&](PacketOpcode opcode, QpNumber qpn) {
     Packet packet = reference_packet(1, qpn);
     packet.header.opcode = opcode;
     packet.header.source_qpn = qpn;
-    const std::uint64_t before = opcode == PacketOpcode::read_response_only ? 200 : 0;
-    packet.fragments[0] = {{4096 * qpn - before}, 100};
-    packet.header.payload_size = 100;
+    packet.header.fragment_count = 2;
+    packet.fragments[0] = {{0x1000}, 2, 10 * qpn};
+    packet.fragments[1] = {{0x2000}, 1, 10 * qpn + 1};
     ASSERT_TRUE(a->send(packet));
   };
   for (const QpNumber qpn : {1u, 2u, 3u}) send(PacketOpcode::write_only, qpn);
   send(PacketOpcode::read_response_only, 3);
   send(PacketOpcode::read_response_only, 4);
   a->flush();
-  const MemoryRange range{{4096 * 2 + 99}, 1};
-  Recall of_memory = a->recall({.memory = {&range, 1}});
-  ASSERT_EQ(of_memory.taken.size(), 1u);
-  EXPECT_EQ(of_memory.taken[0].sender, 2u);
-  Recall of_requester = a->recall({.requester = 3});
+  const Recall of_key = a->recall({.key = 21});
+  ASSERT_EQ(of_key.taken.size(), 1u);
+  EXPECT_EQ(of_key.taken[0].sender, 2u);
+  const Recall of_requester = a->recall({.requester = 3});
   ASSERT_EQ(of_requester.taken.size(), 1u);
   EXPECT_EQ(of_requester.taken[0].sender, 3u);
   EXPECT_TRUE(of_requester.taken[0].is_request);
-  const MemoryRange of_response{{4096 * 4 - 150}, 1};
-  Recall response = a->recall({.memory = {&of_response, 1}});
-  ASSERT_EQ(response.taken.size(), 1u);
-  EXPECT_EQ(response.taken[0].psn, 4u);
-  EXPECT_FALSE(response.taken[0].is_request);
-  const MemoryRange beside{{4096 + 100}, 3996};
-  EXPECT_TRUE(a->recall({.memory = {&beside, 1}}).taken.empty());
+  const Recall of_response = a->recall({.key = 40});
+  ASSERT_EQ(of_response.taken.size(), 1u);
+  EXPECT_EQ(of_response.taken[0].psn, 4u);
+  EXPECT_FALSE(of_response.taken[0].is_request);
+  EXPECT_TRUE(a->recall({.key = 12}).taken.empty());
   for (const auto opcode : {PacketOpcode::write_only, PacketOpcode::read_response_only}) {
     const Packet* packet = b->receive();
     ASSERT_NE(packet, nullptr);
@@ -170,8 +167,7 @@ TEST(LoopbackRecall, WaitsForNoReaderOfOtherPackets) {
   a->flush();
   const Packet* packet = b->receive();
   ASSERT_NE(packet, nullptr);
-  const MemoryRange other{{0}, 1};
-  Recall recall = a->recall({.memory = {&other, 1}});
+  Recall recall = a->recall({.key = 1});
   EXPECT_TRUE(a->recalled(recall));
   b->retire(packet);
 }

@@ -143,11 +143,10 @@ TEST(Nic, WakesMoreSeldomTheLongerItIsIdle) {
 TEST(Nic, RemovesMemoryAndLosesNothingOfOthers) {
   Two two;
   std::memset(two.a.heap.data(), 0x55, 4096);
-  Pages other{4096};
-  MrAttributes mr;
+  MrAttributes mr;  // of the same memory
   mr.pd = two.a.pd;
-  mr.base = host_address(other.data());
-  mr.length = other.size();
+  mr.base = host_address(two.a.heap.data());
+  mr.length = 4096;
   mr.access = Access::local_read;
   const MemoryKey key = *two.a.nic->reg_mr(mr);
   two.b.nic->pause();
@@ -385,50 +384,50 @@ NicOptions waiting_for(std::chrono::milliseconds limit) {
   return options;
 }
 
-// A peer that holds a packet of a's and does not go on, as one whose process is stopped.
+// A peer that holds a packet of a's for each of some keys and does not go on, as one whose process
+// is stopped.
 struct HeldPeer {
-  explicit HeldPeer(std::chrono::milliseconds limit)
+  HeldPeer(std::chrono::milliseconds limit, std::size_t key_count)
       : a(*fabric, waiting_for(limit)), b(*fabric, {}, std::make_unique<HeldDma>(held)) {
     a.connect(b);
     b.connect(a);
-    a.post_write(b.address(0), b.key, a.address(0), 4096);
+    const DmaAddress base = host_address(a.heap.data());
+    for (std::size_t i = 0; i < key_count; ++i) {
+      a.key = *a.nic->reg_mr({a.pd, base, base.value, 4096, Access::all, kAnyQp, {}});
+      keys.push_back(a.key);
+      a.post_write(b.address(0), b.key, a.address(0), 4096);
+    }
     a.ring();
-    while (b.nic->counters().packets_received == 0) std::this_thread::yield();
+    while (b.nic->counters().packets_received < key_count) std::this_thread::yield();
   }
   ~HeldPeer() { held = false; }
-  MemoryKey more_memory() {
-    const DmaAddress base = host_address(a.heap.data());
-    return *a.nic->reg_mr({a.pd, base, base.value, 4096, Access::all, kAnyQp, {}});
-  }
 
   std::atomic<bool> held{true};
+  std::vector<MemoryKey> keys;
   std::shared_ptr<LoopbackFabric> fabric = LoopbackFabric::create();
   Client a, b;
 };
 
 TEST(Nic, ARemovalThatGivesUpKeepsNothingFromTheNext) {
-  HeldPeer pair(std::chrono::milliseconds(20));
-  const MemoryKey first = pair.more_memory(), second = pair.more_memory();
-  const Result<> given_up = pair.a.nic->dereg_mr(first);
+  HeldPeer pair(std::chrono::milliseconds(20), 3);
+  const Result<> given_up = pair.a.nic->dereg_mr(pair.keys[0]);
   ASSERT_FALSE(given_up);
   EXPECT_EQ(given_up.error().code(), Code::timed_out);
   EXPECT_NE(given_up.error().message().find("a peer still uses the memory after 0.02 s"),
             std::string::npos)
       << given_up.error().message();
-  EXPECT_FALSE(pair.a.nic->dereg_mr(second));
+  EXPECT_FALSE(pair.a.nic->dereg_mr(pair.keys[1]));
   pair.held = false;
-  EXPECT_TRUE(pair.a.nic->dereg_mr(pair.a.key));
+  EXPECT_TRUE(pair.a.nic->dereg_mr(pair.keys[2]));
 }
 
 TEST(Nic, TheEndWaitsOnceHoweverMuchIsRemoved) {
   constexpr int kRemovals = 40;
   constexpr std::chrono::milliseconds kLimit(200);
-  HeldPeer pair(kLimit);
-  std::vector<MemoryKey> keys;
-  for (int i = 0; i < kRemovals; ++i) keys.push_back(pair.more_memory());
+  HeldPeer pair(kLimit, kRemovals);
   const auto begin = std::chrono::steady_clock::now();
   pair.a.nic->begin_end();
-  for (const MemoryKey key : keys) EXPECT_FALSE(pair.a.nic->dereg_mr(key));
+  for (const MemoryKey key : pair.keys) EXPECT_FALSE(pair.a.nic->dereg_mr(key));
   const auto taken = std::chrono::steady_clock::now() - begin;
   EXPECT_GE(taken, kLimit);
   EXPECT_LT(taken, kRemovals * kLimit / 2);

@@ -1,5 +1,5 @@
 // The DMA port for memory of this process: a DmaAddress is a pointer, every operation is done at
-// once.
+// once. Of what a write or a copy brings the last byte becomes visible last, however long it is.
 #pragma once
 
 #include <cstddef>

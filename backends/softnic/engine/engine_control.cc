@@ -95,7 +95,7 @@ Result<> Engine::dereg_mr(MemoryKey key) {
   const Result<> removed = core_.keys.remove(key);
   if (!removed) return removed;
   // Its entry says where it was until the index is used again.
-  remove({.memory = {core_.keys.memory(key)}});
+  remove({.key = key, .memory = {core_.keys.memory(key)}});
   return {};
 }
 

@@ -5,7 +5,7 @@
 namespace gdakit::softnic {
 
 std::vector<Recall::Taken> Removals::add(Removed removed) {
-  RecallScope scope{.memory = removed.memory};
+  RecallScope scope{.key = removed.key};
   if (removed.qp != nullptr) scope.requester = removed.qp->number;
   Recall recall = core_.wire.recall(scope);
   std::vector<Recall::Taken> taken = std::move(recall.taken);

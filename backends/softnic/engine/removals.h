@@ -24,6 +24,7 @@ using RemovalNumber = std::uint64_t;
 
 // What is removed.
 struct Removed {
+  std::optional<MemoryKey> key = {};
   std::vector<MemoryRange> memory = {};  // that the object named; nothing may name it from now on
   std::unique_ptr<Qp> qp = nullptr;  // with its buffers, to which DMA may write, and its packets
   std::unique_ptr<Cq> cq = nullptr;
@@ -33,8 +34,8 @@ class Removals {
  public:
   Removals(Core& core, Requester& requester) : core_(core), requester_(requester) {}
 
-  // Takes back the packets that name the memory, and the queue pair's requests. Returns these
-  // packets, which others may have to send again.
+  // Takes back the packets that name memory by the key, and the queue pair's requests. Returns
+  // these packets, which others may have to send again.
   std::vector<Recall::Taken> add(Removed removed);
   // Ends those that nothing uses any more.
   void step();

@@ -161,7 +161,7 @@ void Requester::name_payload(const SendSide& send, std::uint64_t limit, Packet& 
   for (std::uint32_t i = send.sge; room != 0 && header.fragment_count < kMaxFragments; ++i) {
     const Sge& sge = request.sges[i];
     const std::uint64_t piece = std::min(room, sge.size - offset);
-    packet.fragments[header.fragment_count++] = {sge.place + offset, piece};
+    packet.fragments[header.fragment_count++] = {sge.place + offset, piece, sge.lkey};
     header.payload_size += static_cast<std::uint32_t>(piece);
     room -= piece;
     offset = 0;

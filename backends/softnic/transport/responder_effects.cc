@@ -140,7 +140,7 @@ bool Responder::respond_read(Qp& qp, Effect& effect) {
       return true;
     }
     packet.header.fragment_count = 1;
-    packet.fragments[0] = {place.address, size};
+    packet.fragments[0] = {place.address, size, effect.rkey};
     if (size > core_.value_mtu && !core_.wire.by_reference(packet)) {
       size = std::min<std::uint64_t>(core_.psn_bytes, left);
       packet.fragments[0].size = size;

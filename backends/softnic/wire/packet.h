@@ -56,6 +56,7 @@ inline constexpr std::uint32_t kSmallPayload = 64;  // bytes that every wire car
 struct Fragment {
   DmaAddress address;
   std::uint64_t size = 0;
+  MemoryKey key = 0;  // of the sender's, by which it found the bytes; 0: they lie in its send queue
 };
 
 struct PacketHeader {

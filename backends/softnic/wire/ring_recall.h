@@ -10,6 +10,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -119,33 +120,30 @@ class RecallSender {
   }
 
  private:
-  // The memory that the packet of a slot names, its fragments as one range; none if that is empty.
+  // The packet of a slot, as far as it matters here.
   struct Named {
-    std::uint64_t begin = 0;
-    std::uint64_t end = 0;
-    Recall::Taken packet;
+    std::array<MemoryKey, kMaxFragments> keys = {};
+    std::uint8_t key_count = 0;  // 0: it names no memory
     bool voided = false;
+    Recall::Taken packet;
   };
 
   static Named names(const Packet& packet) {
     const PacketHeader& header = packet.header;
     Named named;
-    named.begin = ~std::uint64_t{0};
+    named.key_count = header.fragment_count;
     named.packet = {header.source_qpn, header.psn, !is_response(header.opcode)};
     for (std::uint32_t i = 0; i < header.fragment_count; ++i) {
-      const Fragment& fragment = packet.fragments[i];
-      named.begin = std::min(named.begin, fragment.address.value);
-      named.end = std::max(named.end, fragment.address.value + fragment.size);
+      named.keys[i] = packet.fragments[i].key;
     }
     return named;
   }
   static bool covers(const RecallScope& scope, const Named& named) {
-    if (named.end == 0) return false;
+    if (named.key_count == 0) return false;
     const Recall::Taken& packet = named.packet;
     if (scope.everything || (packet.is_request && scope.requester == packet.sender)) return true;
-    return std::any_of(scope.memory.begin(), scope.memory.end(), [&](const MemoryRange& range) {
-      return named.begin < range.base.value + range.length && range.base.value < named.end;
-    });
+    const auto keys_end = named.keys.begin() + named.key_count;
+    return scope.key && std::find(named.keys.begin(), keys_end, *scope.key) != keys_end;
   }
   void void_slot(std::uint32_t slot) {
     named_[slot].voided = true;

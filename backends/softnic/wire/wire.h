@@ -10,17 +10,16 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "backends/softnic/wire/packet.h"
 
 namespace gdakit::softnic {
 
-// Which packets a recall is for, of those that name memory by reference: what names a byte of
-// `memory`, and the requests that `requester` has sent.
+// Which packets a recall is for, of those that name memory by reference: what names bytes that were
+// found by `key`, and the requests that `requester` has sent.
 struct RecallScope {
-  std::span<const MemoryRange> memory = {};
+  std::optional<MemoryKey> key = {};
   std::optional<QpNumber> requester = {};
   bool everything = false;
 };
