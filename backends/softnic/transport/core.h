@@ -2,7 +2,6 @@
 // packet (payload.cc) and to write a CQE (cqe_writer.cc).
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
 #include "backends/softnic/dma/dma.h"
@@ -33,7 +32,9 @@ class Core {
 
   // How many PSNs a payload takes, of a packet or of all of a READ's responses.
   std::uint32_t psns_of(std::uint64_t payload) const {
-    return static_cast<std::uint32_t>(std::max<std::uint64_t>(1, divide_up(payload, psn_bytes)));
+    // A division takes as long as much of what else is done for a short packet.
+    if (payload <= psn_bytes) return 1;
+    return static_cast<std::uint32_t>(divide_up(payload, psn_bytes));
   }
   bool done(DmaOp op) { return op.id == 0 || port.done(op); }
   // `last` is the last operation of a series: what must be done for all of the series to be.

@@ -94,8 +94,9 @@ class RecallSender {
   void fill(std::uint32_t slot, const Packet& packet) {
     Named& named = named_[slot];
     if (named.voided) set(slot, false);
-    named = {};
-    if (packet.header.fragment_count != 0) named = names(packet);
+    named.voided = false;
+    named.key_count = packet.header.fragment_count;
+    if (named.key_count != 0) named = names(packet);
   }
 
   // Voids what is unretired and in the scope.
