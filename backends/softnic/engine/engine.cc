@@ -198,6 +198,7 @@ void Engine::fail_users_of_overrun_cqs() {
     const bool receives = qp->receive_cq != nullptr && qp->receive_cq->overrun;
     if (!qp->send_cq->overrun && !receives) continue;
     Requester::fail(*qp, {});
+    if (!connected_.holds(*qp)) connected_.push_back(*qp);
     activate(*qp);
   }
 }
