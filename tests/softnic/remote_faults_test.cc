@@ -1,6 +1,7 @@
 // Everything that can be wrong with a request at its responder, and the errors of both sides.
 #include <gtest/gtest.h>
 
+#include "tests/softnic/delayed_dma.h"
 #include "tests/softnic/engine_rig.h"
 #include "tests/softnic/lossy_wire.h"
 
@@ -157,6 +158,26 @@ TEST(RemoteAccess, AReadThatFailsHalfWayTakesNoReceiveWqesWithIt) {
   for (std::uint16_t i = 0; i < 4; ++i) {
     EXPECT_EQ(syndrome_of(cqes[i]), Syndrome::flushed);
     EXPECT_EQ(cqes[i].wqe_counter, i);
+  }
+}
+
+// a has taken responses that b's recall takes back, for it has not told so yet.
+TEST(RemoteAccess, AReadThatFailsHalfWayIsRefusedThoughItsLastResponsesAreHeld) {
+  for (int steps = 2; steps < 40; ++steps) {
+    RigOptions options;
+    options.wire.slots = 8;
+    options.wire.mtu = 256;
+    options.make_port = [steps](int) {
+      return std::make_unique<DelayedDma>(static_cast<std::uint32_t>(steps), /*ordered=*/true);
+    };
+    EngineRig rig(options);
+    rig.a.post(read_wqe(rig, 0, 0, 100'000));
+    rig.a.ring();
+    for (int i = 0; i < steps; ++i) rig.step();
+    ASSERT_EQ(rig.a.info().state, QpState::rts);
+    ASSERT_TRUE(rig.b.engine.dereg_mr(rig.b.key));
+    ASSERT_TRUE(rig.run_until([&] { return rig.a.info().state == QpState::err; }));
+    EXPECT_EQ(rig.a.info().first_error.syndrome, Syndrome::remote_access) << steps;
   }
 }
 

@@ -343,11 +343,7 @@ void Engine::remove(Removed removed) {
   for (const Recall::Taken& packet : removals_.add(std::move(removed))) {
     Qp* const qp = qps_.find(packet.sender);
     if (qp == nullptr) continue;
-    if (packet.is_request) {
-      requester_.forgotten(*qp);
-    } else {
-      responder_.forgotten(*qp, packet.psn);
-    }
+    requester_.forgotten(*qp, packet.psn);
     activate(*qp);
   }
 }

@@ -33,8 +33,9 @@ class Requester {
   // packet's payload may go.
   void answer(Qp& qp, const Packet& packet, DmaOp& op);
 
-  // A recall has made the wire forget requests: they are sent again, which is no retry.
-  void forgotten(Qp& qp);
+  // A recall has made the wire forget the request with this PSN. If it is not acknowledged, what is
+  // not is sent again, which is no retry: where its key is gone, that is found out at once.
+  void forgotten(Qp& qp, std::uint32_t psn);
 
   // The time is past timer_ns or blocked_until_ns.
   void timer(Qp& qp);
@@ -84,6 +85,7 @@ class Requester {
   void atomic_response(Qp& qp, std::uint64_t number, const Packet& packet);
   static std::uint64_t first_unanswered(SendSide& send);
   void gap_told(Qp& qp);
+  bool read_refused(Qp& qp, const PacketHeader& header);
   Fault scatter(Qp& qp, const Flight& flight, const Packet& packet, std::uint64_t at, DmaOp& op);
   void progress(Qp& qp, std::uint32_t unacked_psn);
   void send_again(Qp& qp);

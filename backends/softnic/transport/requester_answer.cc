@@ -38,6 +38,7 @@ std::uint64_t ack_timeout_ns(std::uint8_t code) { return std::uint64_t{4096} << 
 void Requester::answer(Qp& qp, const Packet& packet, DmaOp& op) {
   if (qp.state != QpState::rts) return;
   const PacketHeader& header = packet.header;
+  if (header.opcode == PacketOpcode::acknowledge && read_refused(qp, header)) return;
   // Answers to what has long been settled, or to what was never asked.
   const bool stale = psn_distance(header.psn, qp.send.unacked_psn) < 0;
   if (stale || psn_distance(header.psn, qp.send.next_psn) >= 0) return;
@@ -46,6 +47,22 @@ void Requester::answer(Qp& qp, const Packet& packet, DmaOp& op) {
   } else {
     response(qp, packet, op);
   }
+}
+
+// The peer refuses the READ that is being answered. Responses that it had sent before may be lost
+// for good, with the key by which it named their memory; so the NAK is not held up for them.
+bool Requester::read_refused(Qp& qp, const PacketHeader& header) {
+  if (header.acknowledge < Acknowledge::nak_invalid_request) return false;
+  const std::uint64_t number = first_unanswered(qp.send);
+  if (number == qp.send.flights.tail()) return false;
+  const Flight& flight = qp.send.flights[number];
+  const bool is_of_it = flight.kind == RequestKind::read && flight.sent &&
+                        psn_distance(header.psn, flight.first_psn) >= 0 &&
+                        psn_distance(header.psn, flight.last_psn) <= 0;
+  if (!is_of_it) return false;
+  progress(qp, psn_add(flight.first_psn, flight.responses));
+  fail_at(qp, number, fault_of(header.acknowledge));
+  return true;
 }
 
 void Requester::acknowledge(Qp& qp, const PacketHeader& header) {
@@ -264,9 +281,10 @@ void Requester::retry(Qp& qp, Fault exhausted) {
   restart_timer(qp);
 }
 
-void Requester::forgotten(Qp& qp) {
+void Requester::forgotten(Qp& qp, std::uint32_t psn) {
   const SendSide& send = qp.send;
   if (qp.state != QpState::rts || send.blocked_until_ns != 0 || send.withdrawal) return;
+  if (psn_distance(psn, send.unacked_psn) < 0) return;
   send_again(qp);
   restart_timer(qp);
 }

@@ -26,10 +26,6 @@ class Responder {
   // One bounded piece of work: completed effects, responses, acknowledges; in state err, flushing.
   Turn work(Qp& qp);
 
-  // A recall has made the wire forget the response with this PSN: it is sent again, if its READ is
-  // not answered in full.
-  void forgotten(Qp& qp, std::uint32_t psn);
-
   // The receive doorbell record may have changed.
   static void look_at_record(Qp& qp) { qp.receive.record.wanted = true; }
 

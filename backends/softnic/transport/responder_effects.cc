@@ -114,18 +114,6 @@ void Responder::refuse_read(Qp& qp, std::uint32_t psn, Acknowledge nak, Fault fa
   refuse(qp, nak, fault);
 }
 
-void Responder::forgotten(Qp& qp, std::uint32_t psn) {
-  if (qp.receive.effects.empty()) return;
-  Effect& effect = qp.receive.effects.front();
-  if (effect.kind != EffectKind::read || effect.offset == 0) return;
-  const std::int32_t sent_since = psn_distance(effect.psn, psn);
-  // Responses of READs before this one are asked for again by the peer.
-  const std::uint64_t bytes = sent_since > 0 ? std::uint64_t{core_.psn_bytes} * sent_since : 0;
-  if (bytes == 0 || bytes > effect.offset) return;
-  effect.psn = psn;
-  effect.offset -= static_cast<std::uint32_t>(bytes);
-}
-
 // Sends the next response of a READ. False: no room. A READ that cannot go on is refused.
 bool Responder::respond_read(Qp& qp, Effect& effect) {
   const std::uint64_t left = effect.length - effect.offset;

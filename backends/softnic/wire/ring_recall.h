@@ -85,6 +85,8 @@ class RecallSender {
   // What an earlier sender has left in the ring is not this one's: all of it is void.
   RecallSender(RecallWords* words, VoidBits* bits, std::uint32_t slots, RingWriter& ring)
       : words_(words), bits_(bits), named_(slots) {
+    // Bits that it has left behind in slots that are free go when these are filled.
+    for (Named& named : named_) named.voided = true;
     for (std::uint64_t index = ring.head(); index != ring.tail(); ++index) {
       void_slot(static_cast<std::uint32_t>(index & (slots - 1)));
     }
@@ -107,7 +109,7 @@ class RecallSender {
       const auto slot = static_cast<std::uint32_t>(index & (slots - 1));
       const Named& named = named_[slot];
       if (!covers(scope, named)) continue;
-      recall.taken.push_back(named.packet);
+      if (named.is_request && !named.voided) recall.taken.push_back(named.packet);
       void_slot(slot);
       wait.below = index + 1;
     }
@@ -126,6 +128,7 @@ class RecallSender {
     std::array<MemoryKey, kMaxFragments> keys = {};
     std::uint8_t key_count = 0;  // 0: it names no memory
     bool voided = false;
+    bool is_request = false;
     Recall::Taken packet;
   };
 
@@ -133,7 +136,8 @@ class RecallSender {
     const PacketHeader& header = packet.header;
     Named named;
     named.key_count = header.fragment_count;
-    named.packet = {header.source_qpn, header.psn, !is_response(header.opcode)};
+    named.is_request = !is_response(header.opcode);
+    named.packet = {header.source_qpn, header.psn};
     for (std::uint32_t i = 0; i < header.fragment_count; ++i) {
       named.keys[i] = packet.fragments[i].key;
     }
@@ -141,8 +145,8 @@ class RecallSender {
   }
   static bool covers(const RecallScope& scope, const Named& named) {
     if (named.key_count == 0) return false;
-    const Recall::Taken& packet = named.packet;
-    if (scope.everything || (packet.is_request && scope.requester == packet.sender)) return true;
+    const bool is_of_requester = named.is_request && scope.requester == named.packet.sender;
+    if (scope.everything || is_of_requester) return true;
     const auto keys_end = named.keys.begin() + named.key_count;
     return scope.key && std::find(named.keys.begin(), keys_end, *scope.key) != keys_end;
   }

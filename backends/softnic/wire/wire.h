@@ -31,11 +31,10 @@ struct Recall {
     std::uint64_t epoch = 0;  // the reader's, when it was asked
     std::uint64_t below = 0;  // all packets of the recall have smaller indices
   };
-  // A packet that is taken back.
+  // A request that is taken back, unless the receiver has come to it.
   struct Taken {
     QpNumber sender = 0;
     std::uint32_t psn = 0;
-    bool is_request = false;
   };
   std::vector<Wait> waits;
   std::vector<Taken> taken;  // those to each peer in the order in which they were sent
