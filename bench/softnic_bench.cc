@@ -16,7 +16,6 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
-#include <new>
 #include <vector>
 
 #include <benchmark/benchmark.h>
@@ -24,6 +23,7 @@
 #include "backends/softnic/dma/host_dma.h"
 #include "backends/softnic/engine/engine.h"
 #include "backends/softnic/wire/loopback_wire.h"
+#include "bench/pages.h"
 #include "core/base/assert.h"
 #include "core/format/doorbell.h"
 #include "core/format/wqe.h"
@@ -34,17 +34,6 @@ namespace {
 constexpr std::uint32_t kLogDepth = 13;
 constexpr std::uint32_t kDepth = 1u << kLogDepth;
 constexpr std::uint32_t kBatch = 64;
-
-struct FreePages {
-  void operator()(std::uint8_t* bytes) const { ::operator delete (bytes, std::align_val_t{4096}); }
-};
-using Pages = std::unique_ptr<std::uint8_t, FreePages>;
-
-Pages make_pages(std::size_t size) {
-  Pages pages(static_cast<std::uint8_t*>(::operator new (size, std::align_val_t{4096})));
-  std::memset(pages.get(), 0, size);
-  return pages;
-}
 
 // One NIC with one QP.
 struct Side {

@@ -159,8 +159,9 @@ class Engine {
   Removals removals_;
 
   bool started_ = false;
-  LinkedList<Qp, &Qp::active> active_;    // those with work
-  LinkedList<Qp, &Qp::swept> connected_;  // and those that failed; looked at last: the last one
+  LinkedList<Qp, &Qp::active> active_;  // those with work
+  // Those from rtr on, and those that failed. A sweep moves each that it has looked at to the end.
+  LinkedList<Qp, &Qp::swept> connected_;
   Fifo<Held> held_;
   std::vector<std::uint64_t> deferred_;  // numbers of those, oldest first
   Timers timers_;  // of queue pairs that wait for an answer, or until they may send again

@@ -103,8 +103,8 @@ Fault Requester::decode_at(Qp& qp, std::uint64_t index, const std::uint8_t* wqe)
   place.log_msg_max = qp.path.log_msg_max;
   Request& request = qp.send.request;
   if (const Fault fault = decode(wqe, place, request)) return fault;
-  // Where responses go is looked up as they come: what is wrong at the peer is told first.
   qp.send.removals = core_.keys.removals();
+  // Where responses go is looked up as they come: what is wrong at the peer is told first.
   if (has_response_data(request.kind)) return {};
   return resolve_sges(core_.keys, qp.attributes.pd, qp.number, Access::local_read, request);
 }

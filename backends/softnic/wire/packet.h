@@ -2,10 +2,9 @@
 // struct, and a payload, by value or by reference.
 //
 //   by value        `payload` points to header.payload_size bytes
-//   by reference    fragments[0 .. header.fragment_count) say where the bytes lie, in memory that
-//   the
-//                   receiver's DMA port reaches too; the sender keeps them until the transport has
-//                   its answer
+//   by reference    fragments[0 .. header.fragment_count) say where the bytes lie, in memory
+//                   that the receiver's DMA port reaches too; the sender keeps them until the
+//                   transport has its answer
 #pragma once
 
 #include <cstdint>

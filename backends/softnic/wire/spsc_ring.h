@@ -103,7 +103,6 @@ class RingReader {
     if (next_ == tail_ && !refresh()) return std::nullopt;
     return static_cast<std::uint32_t>(next_ & (slots_ - 1));
   }
-  std::uint64_t next() const { return next_; }
   void advance() { ++next_; }
   void retire() {
     GDAKIT_ASSERT(retired_ != next_);
