@@ -25,16 +25,16 @@ class KeyTableTest : public testing::Test {
  protected:
   KeyFault fault(std::uint64_t iova, std::uint64_t size, Access wanted = Access::local_read,
                  PdNumber pd = kPd, QpNumber qpn = kQp) const {
-    return keys.resolve(key, pd, qpn, iova, size, wanted).fault;
+    return keys.translate(key, pd, qpn, iova, size, wanted).fault;
   }
   KeyTable keys;
   MemoryKey key = *keys.add(region());
 };
 
 TEST_F(KeyTableTest, GrantsWhatWasRegistered) {
-  const Resolved resolved = keys.resolve(key, kPd, kQp, 0x10010, 0xff0, Access::local_write);
-  EXPECT_EQ(resolved.fault, KeyFault::none);
-  EXPECT_EQ(resolved.address, DmaAddress{0x10010});
+  const Translation found = keys.translate(key, kPd, kQp, 0x10010, 0xff0, Access::local_write);
+  EXPECT_EQ(found.fault, KeyFault::none);
+  EXPECT_EQ(found.piece.base, DmaAddress{0x10010});
   EXPECT_EQ(fault(0x10000, 0x1000), KeyFault::none);
   EXPECT_EQ(fault(0x11000, 0), KeyFault::none);
 }
@@ -105,13 +105,61 @@ TEST_F(KeyTableTest, TranslatesZeroBasedAndShiftedRegions) {
   MrAttributes zero = region();
   zero.start = 0;
   key = *keys.add(zero);
-  EXPECT_EQ(keys.resolve(key, kPd, kQp, 0x20, 8, Access::local_read).address, DmaAddress{0x10020});
+  EXPECT_EQ(keys.translate(key, kPd, kQp, 0x20, 8, Access::local_read).piece.base,
+            DmaAddress{0x10020});
   EXPECT_EQ(fault(0x10020, 8), KeyFault::range);
   MrAttributes top = region();
   top.start = 0xfffffffffffff000;
   key = *keys.add(top);
   EXPECT_EQ(fault(0xfffffffffffff000, 0x1000), KeyFault::none);
   EXPECT_EQ(fault(0xfffffffffffff001, 0x1000), KeyFault::range);
+}
+
+MrAttributes region_of_pages() {
+  MrAttributes mr = region();
+  mr.base = {};
+  mr.start = 0x40000f00;
+  mr.length = 0x3200;  // from the last 256 bytes of a page to the first 256 of the fourth behind it
+  mr.pages = {{0x70000}, {0x20000}, {0x21000}, {0x22000}, {0x90000}};
+  return mr;
+}
+
+TEST_F(KeyTableTest, TranslatesPagesAndJoinsNeighbours) {
+  key = *keys.add(region_of_pages());
+  const auto piece = [&](std::uint64_t iova, std::uint64_t size) {
+    return keys.translate(key, kPd, kQp, iova, size, Access::local_read).piece;
+  };
+  EXPECT_EQ(piece(0x40000f00, 8).base, DmaAddress{0x70f00});
+  EXPECT_EQ(piece(0x40000f00, 0x3200).length, 0x100u);
+  EXPECT_EQ(piece(0x40001000, 0x3100).base, DmaAddress{0x20000});
+  EXPECT_EQ(piece(0x40001000, 0x3100).length, 0x3000u);
+  EXPECT_EQ(piece(0x40002010, 0x10).length, 0x10u);
+  EXPECT_EQ(piece(0x40003fff, 2).length, 1u);
+  EXPECT_EQ(piece(0x40004000, 0x100).base, DmaAddress{0x90000});
+  EXPECT_EQ(fault(0x40004000, 0x101), KeyFault::range);
+  EXPECT_EQ(fault(0x40000eff, 1), KeyFault::range);
+  EXPECT_EQ(fault(0x40004100, 0), KeyFault::none);
+  const std::vector<MemoryRange> memory = keys.memory(key);
+  ASSERT_EQ(memory.size(), 3u);
+  EXPECT_EQ(memory[1].base, DmaAddress{0x20000});
+  EXPECT_EQ(memory[1].length, 0x3000u);
+}
+
+TEST_F(KeyTableTest, RefusesPagesThatDoNotFitTheRegion) {
+  MrAttributes few = region_of_pages();
+  few.pages.pop_back();
+  EXPECT_FALSE(keys.add(few));
+  MrAttributes many = region_of_pages();
+  many.pages.push_back({0xa0000});
+  EXPECT_FALSE(keys.add(many));
+  MrAttributes askew = region_of_pages();
+  askew.pages[2] = {0x21008};
+  EXPECT_FALSE(keys.add(askew));
+  for (const int log_size : {0, 11, 32, 64, 255}) {
+    MrAttributes odd = region_of_pages();
+    odd.log_page_size = static_cast<std::uint8_t>(log_size);
+    EXPECT_FALSE(keys.add(odd)) << log_size;
+  }
 }
 
 TEST_F(KeyTableTest, ARemovedKeyGrantsNothing) {

@@ -291,6 +291,48 @@ TEST(Dump, ReadsAndCompletesAndChangesNothing) {
   EXPECT_EQ(std::memcmp(rig.a.heap.data(), before.data(), before.size()), 0);
 }
 
+// A client that registers and deregisters in each step costs a long DUMP or WRITE beside it nothing
+// of what they have done.
+TEST(RemovedKey, OfOtherMemoryMakesNoRequestStartOver) {
+  RigOptions options;
+  options.heap = 4 << 20;
+  options.wire.mtu = 256;
+  EngineRig rig(options);
+  MrAttributes other;
+  other.pd = rig.a.pd;
+  other.base = host_address(rig.a.heap.data());
+  other.start = 0;
+  other.length = 64;
+  other.access = Access::local_read;
+  rig.a.post({.opcode = Opcode::dump, .body = {rig.a.data(0, 2 << 20)}});
+  rig.a.post(write_wqe(rig, 0, 0, 1 << 20));
+  rig.a.ring();
+  std::uint32_t steps = 0;
+  for (; rig.a.info().send_completed != 2; ++steps) {
+    ASSERT_LT(steps, 1000u);
+    ASSERT_TRUE(rig.a.engine.dereg_mr(*rig.a.engine.reg_mr(other)));
+    rig.step();
+  }
+  // A step sends 64 packets or reads 64 pieces at most.
+  EXPECT_GE(steps, (1u << 20) / 256 / 64);
+  expect_success(rig.a, 0, Opcode::dump);
+  expect_success(rig.a, 1, Opcode::rdma_write);
+}
+
+TEST(RemovedKey, OfTheRequestUnderWayEndsIt) {
+  RigOptions options;
+  options.wire.mtu = 256;
+  EngineRig rig(options);
+  rig.a.post({.opcode = Opcode::dump, .body = {rig.a.data(0, 1 << 20)}});
+  rig.a.ring();
+  for (int i = 0; i < 2; ++i) rig.step();
+  ASSERT_TRUE(rig.a.engine.dereg_mr(rig.a.key));
+  ASSERT_TRUE(rig.run());
+  const auto cqe = rig.a.send_cq.poll();
+  ASSERT_TRUE(cqe);
+  EXPECT_EQ(syndrome_of(*cqe), format::Syndrome::local_protection);
+}
+
 TEST(Send, ScattersToTheReceiveWqeInOrder) {
   RigOptions options;
   options.wire.mtu = 256;

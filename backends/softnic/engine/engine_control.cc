@@ -87,7 +87,10 @@ Result<MemoryKey> Engine::reg_mr(const MrAttributes& attributes) {
     return missing("reg_mr", "protection domain", attributes.pd);
   }
   Result<MemoryKey> key = core_.keys.add(attributes);
-  if (key) core_.port.attach(attributes.base, attributes.length);
+  if (!key) return key;
+  for (const MemoryRange& piece : core_.keys.memory(*key)) {
+    core_.port.attach(piece.base, piece.length);
+  }
   return key;
 }
 
@@ -95,7 +98,7 @@ Result<> Engine::dereg_mr(MemoryKey key) {
   const Result<> removed = core_.keys.remove(key);
   if (!removed) return removed;
   // Its entry says where it was until the index is used again.
-  remove({.key = key, .memory = {core_.keys.memory(key)}});
+  remove({.key = key, .memory = core_.keys.memory(key)});
   return {};
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "core/format/cqe.h"
 #include "core/format/wqe.h"
@@ -84,12 +85,16 @@ inline constexpr QpNumber kAnyQp = 0xffffff;
 
 struct MrAttributes {
   PdNumber pd = 0;
-  DmaAddress base;           // where the first byte lies
+  DmaAddress base;           // where the first byte lies, unless there are pages
   std::uint64_t start = 0;   // iova of the first byte: base.value usually, 0 if zero-based
   std::uint64_t length = 0;  // bytes
   Access access = Access::none;
   QpNumber qpn = kAnyQp;                // the one QP that may use the key
   std::optional<std::uint8_t> variant;  // low byte of the key; chosen by the NIC if absent
+  // Where the bytes lie if not in one piece: pages of 2^log_page_size bytes, aligned to that. The first
+  // byte lies in the first page, at the offset that the low bits of `start` say.
+  std::vector<DmaAddress> pages = {};
+  std::uint8_t log_page_size = 12;  // 12 to 31
 };
 
 struct CqAttributes {

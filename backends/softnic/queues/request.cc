@@ -199,7 +199,7 @@ Fault Decoder::decode_data(std::uint32_t at, bool allow_inline) {
     }
     const std::uint64_t size = data.byte_count == 0 ? kLongestByteCount : data.byte_count;
     request_.sges[request_.sge_count++] = {
-        data.addr, {}, static_cast<std::uint32_t>(size), data.lkey, false};
+        data.addr, {}, static_cast<std::uint32_t>(size), data.lkey};
     request_.length += size;
     at += sizeof data;
   }
@@ -217,9 +217,10 @@ Fault resolve_sges(const KeyTable& keys, PdNumber pd, QpNumber qpn, Access wante
   for (std::uint32_t i = 0; i < request.sge_count; ++i) {
     Sge& sge = request.sges[i];
     if (sge.in_queue) continue;
-    const Resolved resolved = keys.resolve(sge.lkey, pd, qpn, sge.iova, sge.size, wanted);
-    if (resolved.fault != KeyFault::none) return kLocalProtection;
-    sge.place = resolved.address;
+    const Translation found = keys.translate(sge.lkey, pd, qpn, sge.iova, sge.size, wanted);
+    if (found.fault != KeyFault::none) return kLocalProtection;
+    sge.place = found.piece.base;
+    sge.in_pieces = found.piece.length != sge.size;
   }
   return {};
 }

@@ -44,10 +44,11 @@ constexpr bool has_response_data(RequestKind kind) {
 // A piece of local memory. Inline data lies in the send queue itself and needs no key.
 struct Sge {
   std::uint64_t iova = 0;
-  DmaAddress place;        // known once resolved
+  DmaAddress place;        // of its first byte, known once resolved
   std::uint32_t size = 0;  // at most 2^31
   MemoryKey lkey = 0;
   bool in_queue = false;
+  bool in_pieces = false;  // only a part of it lies at `place`
 };
 
 // A WQE has at most 61 data segments; an inline segment that wraps around the queue's end makes two

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/base/assert.h"
+
 namespace gdakit::softnic {
 
 Core::Core(DmaPort& dma_port, Wire& packet_wire, std::uint32_t buffers, bool short_cqes)
@@ -12,7 +14,10 @@ Core::Core(DmaPort& dma_port, Wire& packet_wire, std::uint32_t buffers, bool sho
       mtu(packet_wire.mtu() - packet_wire.mtu() % psn_bytes),
       value_mtu(packet_wire.value_mtu()),
       short_cqes_(short_cqes),
-      buffers_(buffers, packet_wire.value_mtu()) {}
+      buffers_(buffers, packet_wire.value_mtu()) {
+  // A PSN's payload can travel by value, wherever it lies.
+  GDAKIT_ASSERT(psn_bytes <= value_mtu);
+}
 
 // The value is judged by the counter as it was when the read began, which the record cannot be
 // behind if it is written before each doorbell. The counter may have gone on by a whole queue

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "backends/softnic/dma/dma.h"
 #include "backends/softnic/memory/keys.h"
@@ -41,8 +43,8 @@ class Core {
   DmaOp all_of(DmaOp last) { return ordered || last.id == 0 ? last : port.fence(); }
 
   // Sends the packet for `qp`, behind what its outbox holds. A payload in fragments goes by
-  // reference or, where the wire wants it so, is read into a buffer first. False: no room now,
-  // nothing has happened.
+  // reference or, where the wire wants it so or they are too many, is read into a buffer first.
+  // False: no room now, nothing has happened.
   bool send(Qp& qp, Packet& packet);
   // Sends what waits in the outbox; in state err drops it.
   Turn drain_outbox(Qp& qp);
@@ -67,11 +69,12 @@ class Core {
   KeyTable keys;
   Counters counters;
   std::uint64_t now_ns = 0;
-  bool cq_overrun = false;  // of some CQ, since the engine looked
+  bool cq_overrun = false;       // of some CQ, since the engine looked
+  std::vector<Fragment> pieces;  // of the payload that is to be gathered
 
  private:
   bool send_now(const Packet& packet);
-  bool send_by_value(Qp& qp, Packet& packet);
+  bool send_by_value(Qp& qp, Packet& packet, std::span<const Fragment> from);
   bool has_room(Cq& cq);
   void write_cqe(Cq& cq, const format::Cqe64& cqe);
 

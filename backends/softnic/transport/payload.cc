@@ -14,21 +14,22 @@ bool Core::send_now(const Packet& packet) {
 }
 
 bool Core::send(Qp& qp, Packet& packet) {
-  if (packet.header.fragment_count != 0 && !wire.by_reference(packet)) {
-    return send_by_value(qp, packet);
+  const std::uint8_t fragments = packet.header.fragment_count;
+  if (fragments == kGathered) return send_by_value(qp, packet, pieces);
+  if (fragments != 0 && !wire.by_reference(packet)) {
+    return send_by_value(qp, packet, {packet.fragments, fragments});
   }
   return qp.outbox.empty() && send_now(packet);
 }
 
-bool Core::send_by_value(Qp& qp, Packet& packet) {
+bool Core::send_by_value(Qp& qp, Packet& packet, std::span<const Fragment> from) {
   GDAKIT_ASSERT(packet.header.payload_size <= value_mtu);
   if (qp.outbox.full()) return false;
   std::uint8_t* buffer = buffers_.take();
   if (buffer == nullptr) return false;
   std::uint64_t at = 0;
   DmaOp op;
-  for (std::uint32_t i = 0; i < packet.header.fragment_count; ++i) {
-    const Fragment& fragment = packet.fragments[i];
+  for (const Fragment& fragment : from) {
     const DmaOp read = port.read(buffer + at, fragment.address, fragment.size);
     if (read.id != 0) op = read;
     at += fragment.size;
@@ -82,7 +83,20 @@ Packet make_packet(const Qp& qp, PacketOpcode opcode, std::uint32_t psn) {
   return packet;
 }
 
-DmaOp PayloadReader::move_to(Core& core, DmaAddress to, std::uint64_t size) {
+KeyFault PayloadReader::move_to(Core& core, const KeyUse& use, std::uint64_t iova,
+                                std::uint64_t size, DmaOp& last) {
+  while (size != 0) {
+    const Translation found = use.translate(core.keys, iova, size);
+    if (found.fault != KeyFault::none) return found.fault;
+    const DmaOp moved = move_piece(core, found.piece.base, found.piece.length);
+    if (moved.id != 0) last = moved;
+    iova += found.piece.length;
+    size -= found.piece.length;
+  }
+  return KeyFault::none;
+}
+
+DmaOp PayloadReader::move_piece(Core& core, DmaAddress to, std::uint64_t size) {
   DmaOp last;
   const auto keep = [&last](DmaOp op) {
     if (op.id != 0) last = op;

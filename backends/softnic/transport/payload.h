@@ -1,6 +1,7 @@
 // Packets and their payload: sent by Core::send, handed out where they arrive.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "backends/softnic/transport/core.h"
@@ -10,14 +11,77 @@ namespace gdakit::softnic {
 // A packet to the peer of `qp` with the fields that all kinds share.
 Packet make_packet(const Qp& qp, PacketOpcode opcode, std::uint32_t psn);
 
+// Whose memory a payload lies in or goes to, and with what right.
+struct KeyUse {
+  MemoryKey key = 0;
+  PdNumber pd = 0;
+  QpNumber qpn = 0;
+  Access wanted = Access::none;
+
+  Translation translate(const KeyTable& keys, std::uint64_t iova, std::uint64_t size) const {
+    return keys.translate(key, pd, qpn, iova, size, wanted);
+  }
+};
+
+// In place of a packet's number of fragments: Core::pieces are more than it can name.
+inline constexpr std::uint8_t kGathered = kMaxFragments + 1;
+
+// Notes the pieces of the next PSN, to be gathered.
+template <class Walk>
+void gather_payload(Core& core, std::uint64_t left, const Walk& walk, Packet& packet) {
+  const std::uint64_t size = std::min<std::uint64_t>(core.psn_bytes, left);
+  core.pieces.clear();
+  walk(size, [&](const Fragment& piece) {
+    core.pieces.push_back(piece);
+    return true;
+  });
+  packet.header.payload_size = static_cast<std::uint32_t>(size);
+  packet.header.fragment_count = kGathered;
+}
+
+// Names the payload of the next packet: of as many PSNs as its way allows, each of psn_bytes, but
+// for the last of all `left` bytes. So a PSN stands for the same bytes whenever it is sent. If the
+// next PSN lies in more pieces than a packet names, it is to be gathered by Core::send.
+//
+// walk(size, use) calls use(fragment) for each piece of the next `size` bytes in turn, until that
+// returns false.
+template <class Walk>
+void name_payload(Core& core, std::uint64_t left, const Walk& walk, Packet& packet) {
+  PacketHeader& header = packet.header;
+  const auto name = [&](std::uint64_t limit) {
+    header.fragment_count = 0;
+    header.payload_size = 0;
+    walk(std::min(limit, left), [&](const Fragment& piece) {
+      if (header.fragment_count == kMaxFragments) return false;
+      packet.fragments[header.fragment_count++] = piece;
+      header.payload_size += static_cast<std::uint32_t>(piece.size);
+      return true;
+    });
+    return std::uint64_t{header.payload_size};
+  };
+  const std::uint64_t size = name(core.mtu);
+  if (size == left && size <= core.psn_bytes) return;
+  const std::uint64_t whole = size == left ? size : size - size % core.psn_bytes;
+  if (whole == 0) {
+    gather_payload(core, left, walk, packet);
+    return;
+  }
+  if (whole != size) name(whole);
+  if (whole > core.value_mtu && !core.wire.by_reference(packet)) name(core.psn_bytes);
+}
+
 // Hands out a packet's payload from first byte to last.
 class PayloadReader {
  public:
   explicit PayloadReader(const Packet& packet) : packet_(packet) {}
-  // Moves the next `size` bytes to memory; returns the last of the operations.
-  DmaOp move_to(Core& core, DmaAddress to, std::uint64_t size);
+  // Moves the next `size` bytes to the memory from `iova` on; `last` becomes the last of the
+  // operations, if there is one. A fault has moved nothing.
+  KeyFault move_to(Core& core, const KeyUse& use, std::uint64_t iova, std::uint64_t size,
+                   DmaOp& last);
 
  private:
+  DmaOp move_piece(Core& core, DmaAddress to, std::uint64_t size);
+
   const Packet& packet_;
   std::uint32_t fragment_ = 0;
   std::uint64_t offset_ = 0;

@@ -69,8 +69,9 @@ class Requester {
   Emit emit_read(Qp& qp, Flight& flight);
   Emit emit_atomic(Qp& qp, Flight& flight);
   Emit emit_data(Qp& qp, Flight& flight);
-  static void name_payload(const SendSide& send, std::uint64_t limit, Packet& packet);
-  void fill_fragments(const SendSide& send, Packet& packet) const;
+  template <class Use>
+  void walk_payload(const Qp& qp, std::uint64_t size, const Use& use) const;
+  bool find_sges_again(Qp& qp);
   static void advance_sges(SendSide& send, std::uint64_t size);
   static void rewind_sges(SendSide& send);
   void packet_sent(Qp& qp, std::uint32_t psns);

@@ -191,11 +191,9 @@ Fault Requester::scatter(Qp& qp, const Flight& flight, const Packet& packet, std
       continue;
     }
     const std::uint64_t piece = std::min(left, sge.size - at);
-    const Resolved place = core_.keys.resolve(sge.lkey, qp.attributes.pd, qp.number, sge.iova + at,
-                                              piece, Access::local_write);
-    if (place.fault != KeyFault::none) return kLocalProtection;
-    const DmaOp moved = payload.move_to(core_, place.address, piece);
-    if (moved.id != 0) op = moved;
+    const KeyUse use{sge.lkey, qp.attributes.pd, qp.number, Access::local_write};
+    const KeyFault fault = payload.move_to(core_, use, sge.iova + at, piece, op);
+    if (fault != KeyFault::none) return kLocalProtection;
     left -= piece;
     at = 0;
   }
@@ -233,13 +231,13 @@ void Requester::atomic_response(Qp& qp, std::uint64_t number, const Packet& pack
   // Eight bytes come back in host order, four in network order.
   const Be32 word{static_cast<std::uint32_t>(result)};
   const ScatterSge& sge = list.sges[0];
-  const Resolved place = core_.keys.resolve(sge.lkey, qp.attributes.pd, qp.number, sge.iova,
-                                            list.atomic_size, Access::local_write);
-  if (place.fault != KeyFault::none) {
+  const Translation found = core_.keys.translate(sge.lkey, qp.attributes.pd, qp.number, sge.iova,
+                                                 list.atomic_size, Access::local_write);
+  if (found.fault != KeyFault::none) {
     fail_at(qp, number, kLocalProtection);
     return;
   }
-  const DmaAddress to = place.address;
+  const DmaAddress to = found.piece.base;
   flight.op = list.atomic_size == 4 ? core_.port.write(to, &word, sizeof word)
                                     : core_.port.write(to, &result, sizeof result);
   flight.answered = true;

@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint32_t kFlushesPerTurn = 64;
 // PSNs on their way: far less than half of all, so that an answer is never taken for one of another
 // lap.
-constexpr std::int32_t kPsnWindow = 1 << 22;
+constexpr std::int32_t kPsnWindow = 1 << 21;
 
 DmaAddress send_record(const Qp& qp) {
   return qp.attributes.doorbell_record + offsetof(format::DoorbellRecord, snd_dbr);
@@ -54,7 +54,9 @@ const std::uint8_t* Requester::fetch(Qp& qp, std::uint64_t index, std::uint64_t 
   if (here) return &send.fetched[(index - send.fetch_begin) * format::kWqebbBytes];
 
   if (send.fetched == nullptr) send.fetched = buffers_.take();
-  const std::uint64_t count = std::min<std::uint64_t>(kFetchWqebbs, send.producer - index);
+  // No more than there are slots, however far a doorbell says that the client is ahead.
+  const std::uint64_t count =
+      std::min({std::uint64_t{kFetchWqebbs}, send.producer - index, qp.depth()});
   const std::uint64_t slot = index & (qp.depth() - 1);
   const std::uint64_t before_end = std::min(count, qp.depth() - slot);
   const auto read = [&](std::uint64_t from_slot, std::uint64_t at, std::uint64_t size) {
@@ -213,12 +215,8 @@ Requester::Load Requester::load_again(Qp& qp, Flight& flight) {
   // The packets that are acknowledged already are counted, not sent.
   GDAKIT_ASSERT(psn_distance(send.psn, flight.first_psn) >= 0);
   if (flight.kind == RequestKind::write || flight.kind == RequestKind::send) {
-    for (std::uint32_t psn = flight.first_psn; psn_distance(send.psn, psn) > 0;
-         psn = psn_add(psn, 1)) {
-      Packet packet = make_packet(qp, PacketOpcode::write_only, psn);
-      name_payload(send, core_.psn_bytes, packet);
-      advance_sges(send, packet.header.payload_size);
-    }
+    const auto psns = static_cast<std::uint64_t>(psn_distance(send.psn, flight.first_psn));
+    advance_sges(send, psns * core_.psn_bytes);
   }
   return Load::loaded;
 }

@@ -27,8 +27,10 @@ Turn Requester::transmit(Qp& qp) {
   SendSide& send = qp.send;
   Turn turn;
   if (send.blocked_until_ns != 0 || send.withdrawal) return turn;
-  // Keys have gone since the last turn, perhaps one of this request's: its WQE is read again.
-  if (send.removals != core_.keys.removals()) send.loaded = false;
+  if (send.loaded && send.removals != core_.keys.removals() && !find_sges_again(qp)) {
+    turn.worked = turn.pending = true;
+    return turn;
+  }
   for (std::uint32_t i = 0; i < kPacketsPerTurn; ++i) {
     if (!send.loaded) {
       const Load load_result = load(qp);
@@ -85,10 +87,13 @@ Requester::Emit Requester::emit_dump(Qp& qp, Flight& flight) {
     finish_sending(qp, flight);
     return Emit::sent;
   }
-  const Sge& sge = send.request.sges[send.sge];
-  const std::uint64_t size = std::min(kDumpPiece, sge.size - send.sge_offset);
   static_assert(sizeof dumped_ >= kDumpPiece);
-  flight.op = core_.port.read(dumped_.data(), sge.place + send.sge_offset, size);
+  std::uint64_t size = 0;
+  walk_payload(qp, kDumpPiece, [&](const Fragment& piece) {
+    flight.op = core_.port.read(dumped_.data(), piece.address, piece.size);
+    size = piece.size;
+    return false;
+  });
   advance_sges(send, size);
   return Emit::sent;
 }
@@ -150,54 +155,59 @@ void Requester::advance_sges(SendSide& send, std::uint64_t size) {
   }
 }
 
-// Names up to `limit` bytes of payload: as much as the fragments of a packet hold.
-void Requester::name_payload(const SendSide& send, std::uint64_t limit, Packet& packet) {
-  const Request& request = send.request;
-  std::uint64_t room = std::min<std::uint64_t>(limit, request.length - send.sent_bytes);
-  std::uint64_t offset = send.sge_offset;
-  PacketHeader& header = packet.header;
-  header.fragment_count = 0;
-  header.payload_size = 0;
-  for (std::uint32_t i = send.sge; room != 0 && header.fragment_count < kMaxFragments; ++i) {
-    const Sge& sge = request.sges[i];
-    const std::uint64_t piece = std::min(room, sge.size - offset);
-    packet.fragments[header.fragment_count++] = {sge.place + offset, piece, sge.lkey};
-    header.payload_size += static_cast<std::uint32_t>(piece);
-    room -= piece;
-    offset = 0;
-  }
+// Keys have gone since the current request was loaded, perhaps one of its own: then it fails, and
+// the result is false.
+bool Requester::find_sges_again(Qp& qp) {
+  SendSide& send = qp.send;
+  send.removals = core_.keys.removals();
+  if (has_response_data(send.request.kind)) return true;
+  const Fault fault =
+      resolve_sges(core_.keys, qp.attributes.pd, qp.number, Access::local_read, send.request);
+  if (fault) fail_at(qp, send.cursor, fault);
+  return !fault;
 }
 
-// Names the payload of the next packet: of as many PSNs as its way allows. A PSN stands for
-// psn_bytes, or for what four fragments hold, if that is less; so each names the same bytes
-// whenever it is sent.
-void Requester::fill_fragments(const SendSide& send, Packet& packet) const {
-  name_payload(send, core_.mtu, packet);
-  const std::uint32_t size = packet.header.payload_size;
-  if (size <= core_.psn_bytes) return;
-  const bool ends = send.sent_bytes + size == send.request.length;
-  const std::uint32_t whole = ends ? size : size - size % core_.psn_bytes;
-  if (whole != size) name_payload(send, whole, packet);
-  if (size > core_.value_mtu && !core_.wire.by_reference(packet)) {
-    name_payload(send, core_.psn_bytes, packet);
+// Calls `use` for each piece of the current request's next `size` bytes, or of all that are left,
+// until it returns false.
+template <class Use>
+void Requester::walk_payload(const Qp& qp, std::uint64_t size, const Use& use) const {
+  const SendSide& send = qp.send;
+  std::uint64_t room = std::min(size, send.request.length - send.sent_bytes);
+  std::uint64_t offset = send.sge_offset;
+  for (std::uint32_t i = send.sge; room != 0; ++i) {
+    const Sge& sge = send.request.sges[i];
+    const std::uint64_t end = offset + std::min(room, sge.size - offset);
+    room -= end - offset;
+    while (offset != end) {
+      MemoryRange piece{sge.place + offset, end - offset};
+      if (sge.in_pieces) {
+        const KeyUse lookup{sge.lkey, qp.attributes.pd, qp.number, Access::local_read};
+        piece = lookup.translate(core_.keys, sge.iova + offset, end - offset).piece;
+      }
+      if (!use(Fragment{piece.base, piece.length, sge.lkey})) return;
+      offset += piece.length;
+    }
+    offset = 0;
   }
 }
 
 Requester::Emit Requester::emit_data(Qp& qp, Flight& flight) {
   SendSide& send = qp.send;
   const Request& request = send.request;
+  const std::uint64_t left = request.length - send.sent_bytes;
+  const auto walk = [&](std::uint64_t size, const auto& use) { walk_payload(qp, size, use); };
   Packet packet = make_packet(qp, PacketOpcode::write_only, send.psn);
   PacketHeader& header = packet.header;
   if (request.small != nullptr) {
     packet.payload = request.small;
     header.payload_size = static_cast<std::uint32_t>(request.length);
   } else {
-    fill_fragments(send, packet);
+    name_payload(core_, left, walk, packet);
   }
   const std::uint32_t size = header.payload_size;
   const std::uint32_t psns = core_.psns_of(size);
   const bool first = send.sent_bytes == 0;
-  const bool last = send.sent_bytes + size == request.length;
+  const bool last = size == left;
   const bool is_write_request = request.kind == RequestKind::write;
   if (first && last) {
     header.opcode = is_write_request ? PacketOpcode::write_only : PacketOpcode::send_only;

@@ -62,6 +62,7 @@ bool Responder::duplicate(Qp& qp, const PacketHeader& header) {
   switch (header.opcode) {
     case PacketOpcode::read_request: {
       if (receive.effects.full() || read_pending(qp, header.psn)) return true;
+      if (!allows(qp.path.access, Access::remote_read)) return true;
       if (header.reth_length > kLongestMessage) return true;
       const std::uint32_t count = core_.psns_of(header.reth_length);
       const std::uint32_t last = psn_add(header.psn, count - 1);
@@ -118,9 +119,9 @@ Responder::Step Responder::begin_write(Qp& qp, const PacketHeader& header) {
     return refuse(qp, Acknowledge::nak_invalid_request, kRemoteInvalidRequest);
   }
   if (header.reth_length != 0) {
-    const Resolved whole =
-        core_.keys.resolve(header.reth_rkey, qp.attributes.pd, qp.number, header.reth_address,
-                           header.reth_length, Access::remote_write);
+    const Translation whole =
+        core_.keys.translate(header.reth_rkey, qp.attributes.pd, qp.number, header.reth_address,
+                             header.reth_length, Access::remote_write);
     if (whole.fault != KeyFault::none) {
       return refuse(qp, Acknowledge::nak_remote_access, kRemoteAccess);
     }
@@ -153,13 +154,13 @@ Responder::Step Responder::write(Qp& qp, const Packet& packet, DmaOp& op) {
   if (acquired != Step::done) return acquired;
   if (size != 0) {
     // Looked up with each packet: the key may have gone since the first.
-    const Resolved place = core_.keys.resolve(receive.rkey, qp.attributes.pd, qp.number,
-                                              receive.address, size, Access::remote_write);
-    if (place.fault != KeyFault::none) {
+    const KeyUse use{receive.rkey, qp.attributes.pd, qp.number, Access::remote_write};
+    PayloadReader payload(packet);
+    const KeyFault fault = payload.move_to(core_, use, receive.address, size, op);
+    op = core_.all_of(op);
+    if (fault != KeyFault::none) {
       return refuse(qp, Acknowledge::nak_remote_access, kRemoteAccess);
     }
-    PayloadReader payload(packet);
-    op = core_.all_of(payload.move_to(core_, place.address, size));
   }
   receive.address += size;
   receive.remaining -= size;
@@ -225,10 +226,10 @@ Responder::Step Responder::read(Qp& qp, const PacketHeader& header) {
     return refuse(qp, Acknowledge::nak_invalid_request, kRemoteInvalidRequest);
   }
   if (header.reth_length != 0) {
-    const Resolved place =
-        core_.keys.resolve(header.reth_rkey, qp.attributes.pd, qp.number, header.reth_address,
-                           header.reth_length, Access::remote_read);
-    if (place.fault != KeyFault::none) {
+    const Translation whole =
+        core_.keys.translate(header.reth_rkey, qp.attributes.pd, qp.number, header.reth_address,
+                             header.reth_length, Access::remote_read);
+    if (whole.fault != KeyFault::none) {
       return refuse(qp, Acknowledge::nak_remote_access, kRemoteAccess);
     }
   }
@@ -253,13 +254,14 @@ Responder::Step Responder::atomic(Qp& qp, const Packet& packet) {
       header.reth_address % size != 0 || receive.pending_reads >= (1u << qp.path.log_rra_max)) {
     return refuse(qp, Acknowledge::nak_invalid_request, kRemoteInvalidRequest);
   }
-  const Resolved place = core_.keys.resolve(header.reth_rkey, qp.attributes.pd, qp.number,
-                                            header.reth_address, size, Access::remote_atomic);
-  if (place.fault != KeyFault::none) {
+  const Translation found = core_.keys.translate(header.reth_rkey, qp.attributes.pd, qp.number,
+                                                 header.reth_address, size, Access::remote_atomic);
+  if (found.fault != KeyFault::none) {
     return refuse(qp, Acknowledge::nak_remote_access, kRemoteAccess);
   }
   // A zero-based region may itself begin at an odd place.
-  if (place.address.value % size != 0) {
+  const DmaAddress place = found.piece.base;
+  if (place.value % size != 0) {
     return refuse(qp, Acknowledge::nak_invalid_request, kRemoteInvalidRequest);
   }
   Effect& effect = receive.effects.push();
@@ -268,7 +270,7 @@ Responder::Step Responder::atomic(Qp& qp, const Packet& packet) {
   // Fewer than there are slots are on their way.
   effect.result_slot = static_cast<std::uint8_t>(receive.next_result);
   receive.next_result = (receive.next_result + 1) & ((1u << qp.path.log_rra_max) - 1);
-  effect.op = core_.port.atomic(place.address, packet.atomic, &receive.results[effect.result_slot]);
+  effect.op = core_.port.atomic(place, packet.atomic, &receive.results[effect.result_slot]);
   ++receive.pending_reads;
   receive.expected_psn = psn_add(receive.expected_psn, 1);
   return Step::done;

@@ -117,27 +117,27 @@ void Responder::refuse_read(Qp& qp, std::uint32_t psn, Acknowledge nak, Fault fa
 // Sends the next response of a READ. False: no room. A READ that cannot go on is refused.
 bool Responder::respond_read(Qp& qp, Effect& effect) {
   const std::uint64_t left = effect.length - effect.offset;
-  std::uint64_t size = std::min<std::uint64_t>(core_.mtu, left);
+  const KeyUse use{effect.rkey, qp.attributes.pd, qp.number, Access::remote_read};
+  KeyFault fault = KeyFault::none;
+  const auto walk = [&](std::uint64_t size, const auto& take) {
+    for (std::uint64_t at = effect.address + effect.offset, end = at + size; at != end;) {
+      const Translation found = use.translate(core_.keys, at, end - at);
+      fault = found.fault;
+      if (fault != KeyFault::none) return;
+      if (!take(Fragment{found.piece.base, found.piece.length, effect.rkey})) return;
+      at += found.piece.length;
+    }
+  };
   Packet packet = make_packet(qp, PacketOpcode::read_response_only, effect.psn);
-  if (size != 0) {
-    const Resolved place =
-        core_.keys.resolve(effect.rkey, qp.attributes.pd, qp.number, effect.address + effect.offset,
-                           size, Access::remote_read);
-    if (place.fault != KeyFault::none) {
-      refuse_read(qp, effect.psn, Acknowledge::nak_remote_access, kRemoteAccess);
-      return true;
-    }
-    packet.header.fragment_count = 1;
-    packet.fragments[0] = {place.address, size, effect.rkey};
-    if (size > core_.value_mtu && !core_.wire.by_reference(packet)) {
-      size = std::min<std::uint64_t>(core_.psn_bytes, left);
-      packet.fragments[0].size = size;
-    }
+  name_payload(core_, left, walk, packet);
+  if (fault != KeyFault::none) {
+    refuse_read(qp, effect.psn, Acknowledge::nak_remote_access, kRemoteAccess);
+    return true;
   }
-  packet.header.payload_size = static_cast<std::uint32_t>(size);
+  const std::uint32_t size = packet.header.payload_size;
   packet.header.opcode = read_response_opcode(effect.offset == 0, size == left);
   if (!core_.send(qp, packet)) return false;
-  effect.offset += static_cast<std::uint32_t>(size);
+  effect.offset += size;
   effect.psn = psn_add(effect.psn, core_.psns_of(size));
   return true;
 }

@@ -98,14 +98,11 @@ Responder::Step Responder::scatter(Qp& qp, const Packet& packet, DmaOp& op) {
     }
     const ScatterSge sge = sge_at(receive, receive.sge);
     const std::uint64_t piece = std::min(left, sge.size - receive.sge_offset);
-    const Resolved place =
-        core_.keys.resolve(sge.lkey, qp.attributes.pd, qp.number, sge.iova + receive.sge_offset,
-                           piece, Access::local_write);
-    if (place.fault != KeyFault::none) {
+    const KeyUse use{sge.lkey, qp.attributes.pd, qp.number, Access::local_write};
+    const std::uint64_t iova = sge.iova + receive.sge_offset;
+    if (payload.move_to(core_, use, iova, piece, last) != KeyFault::none) {
       return refuse_rest(Acknowledge::nak_remote_operation, kLocalProtection);
     }
-    const DmaOp moved = payload.move_to(core_, place.address, piece);
-    if (moved.id != 0) last = moved;
     left -= piece;
     receive.sge_offset += piece;
     if (receive.sge_offset == sge.size) {

@@ -13,10 +13,13 @@
 namespace gdakit::softnic {
 namespace {
 
-// A packet in a ring, with room for a small payload.
+constexpr std::uint32_t kValueMtu = 4096;
+
+// A packet in a ring, with room for a small payload, and for a longer one once there was one.
 struct Slot {
   Packet packet;
   std::uint8_t small[kSmallPayload];
+  std::unique_ptr<std::uint8_t[]> room;
 };
 
 // A turn at one ring before the next sender has its own.
@@ -43,8 +46,7 @@ class LoopbackWire final : public Wire {
 
   Endpoint endpoint() const override { return endpoint_; }
   std::uint32_t mtu() const override { return fabric_->options_.mtu; }
-  std::uint32_t value_mtu() const override { return kSmallPayload; }
-  std::uint32_t psn_bytes() const override { return mtu(); }
+  std::uint32_t value_mtu() const override { return std::min(mtu(), kValueMtu); }
   bool by_reference(const Packet&) const override { return true; }
   bool send(const Packet& packet) override;
   const Packet* receive() override;
@@ -67,6 +69,7 @@ class LoopbackWire final : public Wire {
     RecallReader recall;
   };
 
+  std::uint8_t* room_for(Slot& slot, std::uint32_t size) const;
   const Packet* receive_from(Inbound& inbound);
   bool connect_inbound(Endpoint from);
 
@@ -116,13 +119,20 @@ bool LoopbackWire::send(const Packet& packet) {
     slot.packet.fragments[i] = packet.fragments[i];
   }
   if (header.fragment_count == 0 && header.payload_size != 0) {
-    GDAKIT_ASSERT(header.payload_size <= kSmallPayload);
-    std::memcpy(slot.small, packet.payload, header.payload_size);
-    slot.packet.payload = slot.small;
+    std::uint8_t* const room = room_for(slot, header.payload_size);
+    std::memcpy(room, packet.payload, header.payload_size);
+    slot.packet.payload = room;
   }
   outbound.writer.commit();
   outbound.unpublished = true;
   return true;
+}
+
+std::uint8_t* LoopbackWire::room_for(Slot& slot, std::uint32_t size) const {
+  GDAKIT_ASSERT(size <= value_mtu());
+  if (size <= kSmallPayload) return slot.small;
+  if (slot.room == nullptr) slot.room = std::make_unique<std::uint8_t[]>(value_mtu());
+  return slot.room.get();
 }
 
 bool LoopbackWire::connect_inbound(Endpoint from) {

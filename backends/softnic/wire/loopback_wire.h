@@ -1,4 +1,5 @@
-// The wire between NICs of one process: a ring of packets per directed pair, payload by reference.
+// The wire between NICs of one process: a ring of packets per directed pair, payload by reference,
+// unless it is small or was gathered.
 //
 //   auto fabric = LoopbackFabric::create();
 //   std::unique_ptr<Wire> a = *fabric->attach(), b = *fabric->attach();   // endpoints 0 and 1

@@ -52,7 +52,7 @@ class Wire {
 
   // The payload that one PSN stands for, at most: a longer packet takes several. All wires that
   // meet have the same, and it never changes, so that a message is cut at the same places by value
-  // and by reference, however often it is sent.
+  // and by reference, however often it is sent. At most value_mtu().
   virtual std::uint32_t psn_bytes() const { return value_mtu(); }
 
   // Whether the receiver reaches all memory that the packet's fragments name. The payload of any
