@@ -1,5 +1,5 @@
 // What the parts of an engine share: its port, its wire, its keys, the time, and the ways to send a
-// packet (payload.cc) and to write a CQE (cqe_writer.cc).
+// packet (payload.cc) and to post a CQE.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ struct Turn {
 
 class Core {
  public:
-  Core(DmaPort& dma_port, Wire& packet_wire, std::uint32_t buffers, bool short_cqes);
+  Core(DmaPort& dma_port, Wire& packet_wire, std::uint32_t buffers);
 
   // How many PSNs a payload takes, of a packet or of all of a READ's responses.
   std::uint32_t psns_of(std::uint64_t payload) const {
@@ -49,9 +49,13 @@ class Core {
   // Gives up what waits in the outbox; no DMA may write to it any more.
   void give_back_buffers(Qp& qp);
 
-  // False: the CQ's last CQE is still on its way; try again. A CQE for an overrun CQ is lost, and
-  // the CQ then is marked so.
-  bool post_cqe(Cq& cq, format::Cqe64& cqe);
+  // False: the CQ's last CQE is still on its way; try again. A CQE for an overrun CQ is lost.
+  bool post_cqe(Cq& cq, format::Cqe64& cqe) {
+    const Cq::Posted posted = cq.post(cqe, now_ns);
+    if (posted == Cq::Posted::written) ++counters.cqes;
+    cq_overrun |= posted == Cq::Posted::lost;
+    return posted != Cq::Posted::not_yet;
+  }
 
   // Reads a dword of a doorbell record, if that is wanted. True when it has arrived: `producer` is
   // what it says, unless a doorbell has said more meanwhile.
@@ -72,10 +76,7 @@ class Core {
  private:
   bool send_now(const Packet& packet);
   bool send_by_value(Qp& qp, Packet& packet);
-  bool has_room(Cq& cq);
-  void write_cqe(Cq& cq, const format::Cqe64& cqe);
 
-  const bool short_cqes_;
   BufferPool buffers_;
 };
 
