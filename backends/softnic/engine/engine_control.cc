@@ -270,7 +270,7 @@ Result<> Engine::modify_qp(QpNumber qpn, const QpModify& modify) {
       started_ = true;
       break;
     case QpState::rts: enter_rts(qp, modify); break;
-    case QpState::err: Requester::fail(qp, {}); break;
+    case QpState::err: Requester::fail(core_, qp, {}); break;
   }
   qp.state = modify.state;
   if (qp.state != QpState::init && !connected_.holds(qp)) connected_.push_back(qp);

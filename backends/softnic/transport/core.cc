@@ -4,13 +4,14 @@
 
 namespace gdakit::softnic {
 
-Core::Core(DmaPort& dma_port, Wire& packet_wire, std::uint32_t buffers)
+Core::Core(DmaPort& dma_port, Wire& packet_wire, std::uint32_t buffers, EventSink* sink)
     : port(dma_port),
       wire(packet_wire),
       ordered(dma_port.ordered()),
       psn_bytes(packet_wire.psn_bytes()),
       mtu(packet_wire.mtu() - packet_wire.mtu() % psn_bytes),
       value_mtu(packet_wire.value_mtu()),
+      events_(sink),
       buffers_(buffers, packet_wire.value_mtu()) {}
 
 // The value is judged by the counter as it was when the read began, which the record cannot be

@@ -7,6 +7,7 @@
 #include "backends/softnic/dma/dma.h"
 #include "backends/softnic/memory/keys.h"
 #include "backends/softnic/objects/attributes.h"
+#include "backends/softnic/objects/events.h"
 #include "backends/softnic/transport/buffer_pool.h"
 #include "backends/softnic/transport/qp.h"
 #include "backends/softnic/wire/wire.h"
@@ -28,7 +29,7 @@ struct Turn {
 
 class Core {
  public:
-  Core(DmaPort& dma_port, Wire& packet_wire, std::uint32_t buffers);
+  Core(DmaPort& dma_port, Wire& packet_wire, std::uint32_t buffers, EventSink* sink);
 
   // How many PSNs a payload takes, of a packet or of all of a READ's responses.
   std::uint32_t psns_of(std::uint64_t payload) const {
@@ -57,6 +58,10 @@ class Core {
     return posted != Cq::Posted::not_yet;
   }
 
+  void tell(const Event& event) {
+    if (events_ != nullptr) events_->event(event);
+  }
+
   // Reads a dword of a doorbell record, if that is wanted. True when it has arrived: `producer` is
   // what it says, unless a doorbell has said more meanwhile.
   bool poll_record(RecordRead& record, DmaAddress address, std::uint64_t& producer,
@@ -77,6 +82,7 @@ class Core {
   bool send_now(const Packet& packet);
   bool send_by_value(Qp& qp, Packet& packet);
 
+  EventSink* const events_;  // null: nobody listens
   BufferPool buffers_;
 };
 
