@@ -21,7 +21,7 @@ bool is_doorbell(UarType type, std::uint32_t offset) {
 
 Engine::Engine(const EngineOptions& options, DmaPort& port, Wire& wire)
     : options_(options),
-      core_(port, wire, options.payload_buffers, options.short_cqes),
+      core_(port, wire, options.payload_buffers, options.events),
       requester_(core_),
       responder_(core_),
       removals_(core_, requester_),
@@ -195,9 +195,9 @@ void Engine::fail_users_of_overrun_cqs() {
   for (std::uint32_t number = 0; number < qps_.size(); ++number) {
     Qp* qp = qps_.find(number);
     if (qp == nullptr || qp->state == QpState::reset) continue;
-    const bool receives = qp->receive_cq != nullptr && qp->receive_cq->overrun;
-    if (!qp->send_cq->overrun && !receives) continue;
-    Requester::fail(*qp, {});
+    const bool receives = qp->receive_cq != nullptr && qp->receive_cq->overrun();
+    if (!qp->send_cq->overrun() && !receives) continue;
+    Requester::fail(core_, *qp, {}, EventKind::qp_fatal);
     if (!connected_.holds(*qp)) connected_.push_back(*qp);
     activate(*qp);
   }

@@ -18,6 +18,7 @@
 
 #include "backends/softnic/engine/removals.h"
 #include "backends/softnic/objects/attributes.h"
+#include "backends/softnic/objects/events.h"
 #include "backends/softnic/objects/number_table.h"
 #include "backends/softnic/queues/fifo.h"
 #include "backends/softnic/queues/linked_list.h"
@@ -47,6 +48,7 @@ struct EngineOptions {
   // In a collapsed queue that nobody limits (overrun_ignore), whose entry may change at any time
   // while it is looked at, a successful CQE behind another is written as its last eight bytes only.
   bool short_cqes = false;
+  EventSink* events = nullptr;  // who listens, if anybody; outlives the engine
 };
 
 class Engine {

@@ -32,11 +32,6 @@ Error no_numbers(const char* call) {
                std::string(call) + ": all numbers are in use; destroy some objects");
 }
 
-std::uint64_t entries_bytes(const CqAttributes& attributes) {
-  const std::uint32_t log_entries = attributes.collapsed ? 0 : attributes.log_entries;
-  return sizeof(format::Cqe64) << log_entries;
-}
-
 }  // namespace
 
 const char* qp_state_name(QpState state) {
@@ -118,10 +113,10 @@ Result<CqNumber> Engine::create_cq(const CqAttributes& attributes) {
   }
   const auto number = cqs_.take();
   if (!number) return no_numbers("create_cq");
-  Cq& cq = cqs_.put(*number, std::make_unique<Cq>());
-  cq.number = *number;
-  cq.attributes = attributes;
-  core_.port.attach(attributes.entries, entries_bytes(attributes));
+  const MemoryRange entries =
+      cqs_.put(*number, std::make_unique<Cq>(*number, attributes, core_.port, options_.short_cqes))
+          .entries();
+  core_.port.attach(entries.base, entries.length);
   return *number;
 }
 
@@ -129,7 +124,7 @@ Result<> Engine::destroy_cq(CqNumber cq) {
   const Cq* object = cqs_.find(cq);
   if (object == nullptr) return missing("destroy_cq", "completion queue", cq);
   if (object->users != 0) return in_use("destroy_cq", "completion queue", cq, "queue pairs");
-  const MemoryRange entries{object->attributes.entries, entries_bytes(object->attributes)};
+  const MemoryRange entries = object->entries();
   remove({.memory = {entries}, .cq = cqs_.remove(cq)});
   return {};
 }
@@ -278,7 +273,7 @@ Result<> Engine::modify_qp(QpNumber qpn, const QpModify& modify) {
       started_ = true;
       break;
     case QpState::rts: enter_rts(qp, modify); break;
-    case QpState::err: Requester::fail(qp, {}); break;
+    case QpState::err: Requester::fail(core_, qp, {}); break;
   }
   qp.state = modify.state;
   if (qp.state != QpState::init && !connected_.holds(qp)) connected_.push_back(qp);

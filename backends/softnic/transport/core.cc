@@ -6,14 +6,14 @@
 
 namespace gdakit::softnic {
 
-Core::Core(DmaPort& dma_port, Wire& packet_wire, std::uint32_t buffers, bool short_cqes)
+Core::Core(DmaPort& dma_port, Wire& packet_wire, std::uint32_t buffers, EventSink* sink)
     : port(dma_port),
       wire(packet_wire),
       ordered(dma_port.ordered()),
       psn_bytes(packet_wire.psn_bytes()),
       mtu(packet_wire.mtu() - packet_wire.mtu() % psn_bytes),
       value_mtu(packet_wire.value_mtu()),
-      short_cqes_(short_cqes),
+      events_(sink),
       buffers_(buffers, packet_wire.value_mtu()) {
   // A PSN's payload can travel by value, wherever it lies.
   GDAKIT_ASSERT(psn_bytes <= value_mtu);

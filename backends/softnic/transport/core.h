@@ -1,5 +1,5 @@
 // What the parts of an engine share: its port, its wire, its keys, the time, and the ways to send a
-// packet (payload.cc) and to write a CQE (cqe_writer.cc).
+// packet (payload.cc) and to post a CQE.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 #include "backends/softnic/dma/dma.h"
 #include "backends/softnic/memory/keys.h"
 #include "backends/softnic/objects/attributes.h"
+#include "backends/softnic/objects/events.h"
 #include "backends/softnic/transport/buffer_pool.h"
 #include "backends/softnic/transport/qp.h"
 #include "backends/softnic/wire/wire.h"
@@ -30,7 +31,7 @@ struct Turn {
 
 class Core {
  public:
-  Core(DmaPort& dma_port, Wire& packet_wire, std::uint32_t buffers, bool short_cqes);
+  Core(DmaPort& dma_port, Wire& packet_wire, std::uint32_t buffers, EventSink* sink);
 
   // How many PSNs a payload takes, of a packet or of all of a READ's responses.
   std::uint32_t psns_of(std::uint64_t payload) const {
@@ -51,9 +52,17 @@ class Core {
   // Gives up what waits in the outbox; no DMA may write to it any more.
   void give_back_buffers(Qp& qp);
 
-  // False: the CQ's last CQE is still on its way; try again. A CQE for an overrun CQ is lost, and
-  // the CQ then is marked so.
-  bool post_cqe(Cq& cq, format::Cqe64& cqe);
+  // False: the CQ's last CQE is still on its way; try again. A CQE for an overrun CQ is lost.
+  bool post_cqe(Cq& cq, format::Cqe64& cqe) {
+    const Cq::Posted posted = cq.post(cqe, now_ns);
+    if (posted == Cq::Posted::written) ++counters.cqes;
+    cq_overrun |= posted == Cq::Posted::lost;
+    return posted != Cq::Posted::not_yet;
+  }
+
+  void tell(const Event& event) {
+    if (events_ != nullptr) events_->event(event);
+  }
 
   // Reads a dword of a doorbell record, if that is wanted. True when it has arrived: `producer` is
   // what it says, unless a doorbell has said more meanwhile.
@@ -75,10 +84,8 @@ class Core {
  private:
   bool send_now(const Packet& packet);
   bool send_by_value(Qp& qp, Packet& packet, std::span<const Fragment> from);
-  bool has_room(Cq& cq);
-  void write_cqe(Cq& cq, const format::Cqe64& cqe);
 
-  const bool short_cqes_;
+  EventSink* const events_;  // null: nobody listens
   BufferPool buffers_;
 };
 

@@ -1,4 +1,4 @@
-// CQEs: made here, and written by Core::post_cqe.
+// CQEs of a queue pair; Core::post_cqe takes them.
 #pragma once
 
 #include <cstdint>

@@ -18,6 +18,7 @@
 
 #include "backends/softnic/dma/dma.h"
 #include "backends/softnic/objects/attributes.h"
+#include "backends/softnic/queues/cq.h"
 #include "backends/softnic/queues/growing_fifo.h"
 #include "backends/softnic/queues/linked_list.h"
 #include "backends/softnic/queues/request.h"
@@ -31,20 +32,6 @@ namespace gdakit::softnic {
 inline constexpr std::uint32_t kMaxReceiveStride = 512;
 inline constexpr std::uint32_t kEffects = 128;  // of a responder, not yet acknowledged
 inline constexpr std::uint32_t kOutbox = 8;
-
-struct Cq {
-  CqNumber number = 0;
-  CqAttributes attributes;
-  std::uint64_t producer = 0;
-  std::uint64_t consumer = 0;  // as last read from the doorbell record
-  DmaOp last;                  // the CQE written last
-  bool succeeded = false;      // ... says that all went well
-  bool reading = false;        // the consumer index
-  DmaOp read;
-  Be32 record{0};
-  bool overrun = false;
-  std::uint32_t users = 0;
-};
 
 // A dword of a doorbell record on its way here.
 struct RecordRead {

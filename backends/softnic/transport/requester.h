@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "backends/softnic/transport/core.h"
 #include "backends/softnic/transport/fetch_buffers.h"
@@ -43,8 +44,8 @@ class Requester {
   // No DMA writes to the queue pair's private memory any more: gives up what it has of this NIC's.
   void give_back(Qp& qp);
 
-  // From now on the queue flushes.
-  static void fail(Qp& qp, const QpError& error);
+  // From now on the queue flushes. The event is told if it was this that made the queue fail.
+  static void fail(Core& core, Qp& qp, const QpError& error, std::optional<EventKind> event = {});
 
  private:
   enum class Load { loaded, blocked, pending };

@@ -78,7 +78,7 @@ Turn Requester::complete(Qp& qp) {
                           static_cast<std::uint16_t>(flight.index),
                           static_cast<std::uint8_t>(flight.opcode), false};
       send.flights.pop();
-      fail(qp, error);
+      fail(core_, qp, error);
       turn.pending = true;
       return turn;
     }
@@ -88,7 +88,7 @@ Turn Requester::complete(Qp& qp) {
   return turn;
 }
 
-void Requester::fail(Qp& qp, const QpError& error) {
+void Requester::fail(Core& core, Qp& qp, const QpError& error, std::optional<EventKind> event) {
   SendSide& send = qp.send;
   if (qp.state == QpState::err) return;
   if (qp.first_error.syndrome == format::Syndrome::none) qp.first_error = error;
@@ -103,6 +103,7 @@ void Requester::fail(Qp& qp, const QpError& error) {
   // Whatever has been posted and announced in the records alone is flushed too.
   send.record.wanted = true;
   qp.receive.record.wanted = true;
+  if (event) core.tell({*event, qp.number});
 }
 
 }  // namespace gdakit::softnic

@@ -177,7 +177,7 @@ void Responder::fail(Qp& qp) {
   error.vendor_syndrome = fault.vendor_syndrome;
   error.wqe_index = static_cast<std::uint16_t>(qp.receive.consumer);
   error.responder = true;
-  Requester::fail(qp, error);
+  Requester::fail(core_, qp, error);
 }
 
 }  // namespace gdakit::softnic
