@@ -1,4 +1,4 @@
-#include "backends/softnic/transport/fetch_buffers.h"
+#include "backends/softnic/queues/fetch_buffers.h"
 
 #include <cstdint>
 

@@ -24,7 +24,7 @@ Engine::Engine(const EngineOptions& options, DmaPort& port, Wire& wire)
       core_(port, wire, options.payload_buffers, options.events),
       requester_(core_),
       responder_(core_),
-      removals_(core_, requester_),
+      removals_(core_),
       held_(kHeldPackets) {
   deferred_.reserve(kDeferredPackets);
 }
@@ -45,16 +45,17 @@ void Engine::doorbell(UarNumber uar, std::uint32_t offset, std::uint64_t value) 
   const std::uint32_t index_word = byte_swap(static_cast<std::uint32_t>(value));
   const std::uint32_t qpn_ds = byte_swap(static_cast<std::uint32_t>(value >> 32));
   Qp* qp = is_register ? qps_.find(qpn_ds >> 8) : nullptr;
-  if (qp == nullptr || qp->attributes.uar != uar ||
-      (qp->state != QpState::rts && qp->state != QpState::err)) {
+  const bool takes = qp != nullptr && qp->common.attributes.uar == uar &&
+                     (qp->common.state == QpState::rts || qp->common.state == QpState::err);
+  if (!takes) {
     ++core_.counters.dropped_doorbells;
     return;
   }
   ++core_.counters.doorbells;
   const bool says_how_far = page->type == UarType::dense;
   const std::uint32_t producer = (index_word >> 8) + format::wqebbs_of(qpn_ds & 0x3f);
-  if (says_how_far) requester_.ring(*qp, static_cast<std::uint16_t>(producer));
-  if (!says_how_far || options_.record_after_doorbell) qp->send.record.wanted = true;
+  if (says_how_far) qp->send_queue.ring(static_cast<std::uint16_t>(producer));
+  if (!says_how_far || options_.record_after_doorbell) qp->send_queue.look_at_record_again();
   activate(*qp);
 }
 
@@ -119,17 +120,18 @@ bool Engine::deliver_deferred() {
 bool Engine::deliver(const Packet& packet, DmaOp& op) {
   const PacketHeader& header = packet.header;
   Qp* qp = qps_.find(header.destination_qpn);
-  if (qp == nullptr || qp->state < QpState::rtr || header.source != qp->path.remote_endpoint ||
-      header.source_qpn != qp->path.remote_qpn) {
+  if (qp == nullptr || qp->common.state < QpState::rtr ||
+      header.source != qp->connection.remote_endpoint ||
+      header.source_qpn != qp->connection.remote_qpn) {
     ++core_.counters.dropped_packets;
     return true;
   }
   activate(*qp);
-  core_.port.order_chain(qp->number);
+  core_.port.order_chain(qp->common.number);
   if (is_response(header.opcode)) {
-    requester_.answer(*qp, packet, op);
+    requester_.answer(qp->send, packet, op);
   } else {
-    qp->defers = qp->defers || !responder_.request(*qp, packet, op);
+    qp->defers = qp->defers || !responder_.request(qp->receive, packet, op);
     if (qp->defers) return false;
   }
   ++core_.counters.packets_received;
@@ -147,19 +149,16 @@ bool Engine::retire_packets() {
 }
 
 Turn Engine::work(Qp& qp) {
-  core_.port.order_chain(qp.number);
+  core_.port.order_chain(qp.common.number);
   // The responder goes first: its acknowledges are what peers wait for.
-  Turn turn = responder_.work(qp);
-  turn |= requester_.work(qp);
+  Turn turn = responder_.work(qp.receive);
+  turn |= core_.drain_outbox(qp.connection);
+  turn |= requester_.work(qp.send);
   expect_timer(qp);
   return turn;
 }
 
-void Engine::expect_timer(Qp& qp) {
-  const SendSide& send = qp.send;
-  // Who may not send is not late with answers.
-  timers_.set(qp.timer, send.blocked_until_ns != 0 ? send.blocked_until_ns : send.timer_ns);
-}
+void Engine::expect_timer(Qp& qp) { timers_.set(qp.timer, qp.send.next_time_ns()); }
 
 bool Engine::work_queues() {
   bool worked = false;
@@ -182,7 +181,7 @@ bool Engine::run_timers() {
     const Timer* const timer = timers_.earliest();
     if (timer == nullptr || core_.now_ns < timer->at_ns) break;
     Qp& qp = *timer->qp;
-    requester_.timer(qp);
+    requester_.timer(qp.send);
     activate(qp);
     expect_timer(qp);
     worked = true;
@@ -194,10 +193,11 @@ void Engine::fail_users_of_overrun_cqs() {
   core_.cq_overrun = false;
   for (std::uint32_t number = 0; number < qps_.size(); ++number) {
     Qp* qp = qps_.find(number);
-    if (qp == nullptr || qp->state == QpState::reset) continue;
-    const bool receives = qp->receive_cq != nullptr && qp->receive_cq->overrun();
-    if (!qp->send_cq->overrun() && !receives) continue;
-    Requester::fail(core_, *qp, {}, EventKind::qp_fatal);
+    if (qp == nullptr || qp->common.state == QpState::reset) continue;
+    const QpCommon& common = qp->common;
+    const bool receives = common.receive_cq != nullptr && common.receive_cq->overrun();
+    if (!common.send_cq->overrun() && !receives) continue;
+    core_.fail(qp->common, {}, EventKind::qp_fatal);
     if (!connected_.holds(*qp)) connected_.push_back(*qp);
     activate(*qp);
   }
@@ -215,9 +215,9 @@ void Engine::sweep(bool worked) {
     Qp& qp = *connected_.first();
     connected_.remove(qp);
     connected_.push_back(qp);
-    if (qp.state != QpState::rtr) {
-      if (!qp.send.record.reading) qp.send.record.wanted = true;
-      if (qp.state == QpState::err) Responder::look_at_record(qp);
+    if (qp.common.state != QpState::rtr) {
+      qp.send_queue.look_at_record();
+      if (qp.common.state == QpState::err) qp.receive_queue.look_at_record();
       activate(qp);
     }
     if (&qp == last) break;

@@ -16,17 +16,17 @@
 #include <optional>
 #include <vector>
 
+#include "backends/softnic/engine/qp.h"
 #include "backends/softnic/engine/removals.h"
+#include "backends/softnic/engine/timers.h"
 #include "backends/softnic/objects/attributes.h"
 #include "backends/softnic/objects/events.h"
 #include "backends/softnic/objects/number_table.h"
 #include "backends/softnic/queues/fifo.h"
 #include "backends/softnic/queues/linked_list.h"
 #include "backends/softnic/transport/core.h"
-#include "backends/softnic/transport/qp.h"
 #include "backends/softnic/transport/requester.h"
 #include "backends/softnic/transport/responder.h"
-#include "backends/softnic/transport/timers.h"
 #include "core/base/result.h"
 
 namespace gdakit::softnic {

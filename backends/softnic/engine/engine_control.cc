@@ -161,8 +161,8 @@ std::unique_ptr<Qp> Engine::make_qp(QpNumber qpn, const QpAttributes& attributes
   auto qp = std::make_unique<Qp>(qpn, attributes, options_.window);
   qp->timer.qp = qp.get();
   timers_.add();
-  qp->send_cq = cqs_.find(attributes.send_cq);
-  qp->receive_cq = attributes.has_receive_queue ? cqs_.find(attributes.receive_cq) : nullptr;
+  qp->common.send_cq = cqs_.find(attributes.send_cq);
+  qp->common.receive_cq = attributes.has_receive_queue ? cqs_.find(attributes.receive_cq) : nullptr;
   return qp;
 }
 
@@ -174,8 +174,8 @@ Result<QpNumber> Engine::create_qp(const QpAttributes& attributes) {
   Qp& qp = qps_.put(*number, make_qp(*number, attributes));
   ++pds_.find(attributes.pd)->users;
   ++uars_.find(attributes.uar)->users;
-  ++qp.send_cq->users;
-  if (qp.receive_cq != nullptr) ++qp.receive_cq->users;
+  ++qp.common.send_cq->users;
+  if (qp.common.receive_cq != nullptr) ++qp.common.receive_cq->users;
   for_memory(attributes,
              [this](const MemoryRange& range) { core_.port.attach(range.base, range.length); });
   return *number;
@@ -199,14 +199,15 @@ Result<Qp*> Engine::find_qp(const char* call, QpNumber qpn) const {
 }
 
 Result<> Engine::check_transition(const Qp& qp, const QpModify& modify) const {
+  const QpState from = qp.common.state;
   const QpState to = modify.state;
   const bool legal = to == QpState::err || to == QpState::reset ||
-                     (qp.state == QpState::reset && to == QpState::init) ||
-                     (qp.state == QpState::init && to == QpState::rtr) ||
-                     (qp.state == QpState::rtr && to == QpState::rts);
+                     (from == QpState::reset && to == QpState::init) ||
+                     (from == QpState::init && to == QpState::rtr) ||
+                     (from == QpState::rtr && to == QpState::rts);
   if (!legal) {
-    return invalid("modify_qp: queue pair " + std::to_string(qp.number) + " cannot go from " +
-                   qp_state_name(qp.state) + " to " + qp_state_name(to) +
+    return invalid("modify_qp: queue pair " + std::to_string(qp.common.number) +
+                   " cannot go from " + qp_state_name(from) + " to " + qp_state_name(to) +
                    "; the way is reset, init, rtr, rts");
   }
   if (to == QpState::rtr) {
@@ -231,11 +232,12 @@ Result<> Engine::check_transition(const Qp& qp, const QpModify& modify) const {
 }
 
 void Engine::enter_rtr(Qp& qp, const QpModify& modify) {
-  qp.path.remote_endpoint = modify.remote_endpoint;
-  qp.path.remote_qpn = modify.remote_qpn;
-  qp.path.log_rra_max = modify.log_rra_max;
-  qp.path.min_rnr_nak = modify.min_rnr_nak;
-  qp.path.log_msg_max = modify.log_msg_max;
+  qp.connection.remote_endpoint = modify.remote_endpoint;
+  qp.connection.remote_qpn = modify.remote_qpn;
+  QpModify& path = qp.common.path;
+  path.log_rra_max = modify.log_rra_max;
+  path.min_rnr_nak = modify.min_rnr_nak;
+  path.log_msg_max = modify.log_msg_max;
   qp.receive.expected_psn = modify.next_receive_psn;
   qp.receive.done_psn = psn_add(modify.next_receive_psn, kPsnMask);
   qp.receive.results.assign(std::size_t{1} << modify.log_rra_max, 0);
@@ -243,15 +245,13 @@ void Engine::enter_rtr(Qp& qp, const QpModify& modify) {
 }
 
 void Engine::enter_rts(Qp& qp, const QpModify& modify) {
-  qp.path.log_sra_max = modify.log_sra_max;
-  qp.path.ack_timeout = modify.ack_timeout;
-  qp.path.retry_count = modify.retry_count;
-  qp.path.rnr_retry = modify.rnr_retry;
+  QpModify& path = qp.common.path;
+  path.log_sra_max = modify.log_sra_max;
+  path.ack_timeout = modify.ack_timeout;
+  path.retry_count = modify.retry_count;
+  path.rnr_retry = modify.rnr_retry;
   qp.send.psn = qp.send.next_psn = qp.send.unacked_psn = modify.next_send_psn;
-  qp.send.producer = qp.send.started = qp.send.completed = modify.send_wqebb_counter;
-  qp.send.fetch_begin = qp.send.fetch_end = modify.send_wqebb_counter;
-  // What was announced before this moment is found in the record.
-  qp.send.record.wanted = true;
+  qp.send_queue.begin(modify.send_wqebb_counter);
 }
 
 Result<> Engine::modify_qp(QpNumber qpn, const QpModify& modify) {
@@ -263,20 +263,20 @@ Result<> Engine::modify_qp(QpNumber qpn, const QpModify& modify) {
   switch (modify.state) {
     case QpState::reset: {
       // A fresh queue pair takes the number; what the old one has under way ends with it.
-      std::unique_ptr<Qp> fresh = make_qp(qpn, qp.attributes);
+      std::unique_ptr<Qp> fresh = make_qp(qpn, qp.common.attributes);
       bury(std::exchange(*qps_.slot(qpn), std::move(fresh)), {});
       return {};
     }
-    case QpState::init: qp.path.access = modify.access; break;
+    case QpState::init: qp.common.path.access = modify.access; break;
     case QpState::rtr:
       enter_rtr(qp, modify);
       started_ = true;
       break;
     case QpState::rts: enter_rts(qp, modify); break;
-    case QpState::err: Requester::fail(core_, qp, {}); break;
+    case QpState::err: core_.fail(qp.common, {}); break;
   }
-  qp.state = modify.state;
-  if (qp.state != QpState::init && !connected_.holds(qp)) connected_.push_back(qp);
+  qp.common.state = modify.state;
+  if (modify.state != QpState::init && !connected_.holds(qp)) connected_.push_back(qp);
   activate(qp);
   return {};
 }
@@ -286,15 +286,15 @@ Result<QpInfo> Engine::query_qp(QpNumber qpn) const {
   if (!found) return found.error();
   const Qp& qp = **found;
   QpInfo info;
-  info.state = qp.state;
+  info.state = qp.common.state;
   info.next_send_psn = qp.send.next_psn;
   info.next_receive_psn = qp.receive.expected_psn;
   info.last_acked_psn = psn_add(qp.send.unacked_psn, kPsnMask);
-  info.send_producer = qp.send.producer;
-  info.send_started = qp.send.started;
-  info.send_completed = qp.send.completed;
-  info.record_behind = qp.send.record.behind;
-  info.first_error = qp.first_error;
+  info.send_producer = qp.send_queue.producer();
+  info.send_started = qp.send_queue.started();
+  info.send_completed = qp.send_queue.completed();
+  info.record_behind = qp.send_queue.record_behind();
+  info.first_error = qp.common.first_error;
   return info;
 }
 
@@ -308,23 +308,25 @@ std::vector<QpNumber> Engine::qps_where(bool (*holds)(const Qp&)) const {
 }
 
 std::vector<QpNumber> Engine::broken_qps() const {
-  return qps_where([](const Qp& qp) { return qp.first_error.syndrome != format::Syndrome::none; });
+  return qps_where(
+      [](const Qp& qp) { return qp.common.first_error.syndrome != format::Syndrome::none; });
 }
 
 std::vector<QpNumber> Engine::recordless_qps() const {
-  return qps_where([](const Qp& qp) { return qp.send.record.behind; });
+  return qps_where([](const Qp& qp) { return qp.send_queue.record_behind(); });
 }
 
 Result<> Engine::destroy_qp(QpNumber qpn) {
   const Result<Qp*> found = find_qp("destroy_qp", qpn);
   if (!found) return found.error();
   Qp& qp = **found;
-  --pds_.find(qp.attributes.pd)->users;
-  --uars_.find(qp.attributes.uar)->users;
-  --qp.send_cq->users;
-  if (qp.receive_cq != nullptr) --qp.receive_cq->users;
+  const QpCommon& common = qp.common;
+  --pds_.find(common.attributes.pd)->users;
+  --uars_.find(common.attributes.uar)->users;
+  --common.send_cq->users;
+  if (common.receive_cq != nullptr) --common.receive_cq->users;
   std::vector<MemoryRange> memory;
-  for_memory(qp.attributes, [&](const MemoryRange& range) { memory.push_back(range); });
+  for_memory(common.attributes, [&](const MemoryRange& range) { memory.push_back(range); });
   bury(qps_.remove(qpn), std::move(memory));
   return {};
 }
@@ -341,7 +343,7 @@ void Engine::remove(Removed removed) {
   for (const Recall::Taken& packet : removals_.add(std::move(removed))) {
     Qp* const qp = qps_.find(packet.sender);
     if (qp == nullptr) continue;
-    requester_.forgotten(*qp, packet.psn);
+    requester_.forgotten(qp->send, packet.psn);
     activate(*qp);
   }
 }

@@ -6,7 +6,7 @@ namespace gdakit::softnic {
 
 std::vector<Recall::Taken> Removals::add(Removed removed) {
   RecallScope scope{.key = removed.key};
-  if (removed.qp != nullptr) scope.requester = removed.qp->number;
+  if (removed.qp != nullptr) scope.requester = removed.qp->common.number;
   Recall recall = core_.wire.recall(scope);
   std::vector<Recall::Taken> taken = std::move(recall.taken);
   Removal& removal = removals_.emplace_back();
@@ -29,8 +29,8 @@ void Removals::step() {
     if (!ends(removal)) return false;
     Removed& removed = removal.removed;
     if (removed.qp != nullptr) {
-      core_.give_back_buffers(*removed.qp);
-      requester_.give_back(*removed.qp);
+      core_.give_back_buffers(removed.qp->connection);
+      removed.qp->send_queue.give_back(core_);
     }
     for (const MemoryRange& range : removed.memory) core_.port.detach(range.base, range.length);
     return true;

@@ -11,10 +11,9 @@
 #include <optional>
 #include <vector>
 
+#include "backends/softnic/engine/qp.h"
 #include "backends/softnic/objects/attributes.h"
 #include "backends/softnic/transport/core.h"
-#include "backends/softnic/transport/qp.h"
-#include "backends/softnic/transport/requester.h"
 #include "backends/softnic/wire/wire.h"
 
 namespace gdakit::softnic {
@@ -32,7 +31,7 @@ struct Removed {
 
 class Removals {
  public:
-  Removals(Core& core, Requester& requester) : core_(core), requester_(requester) {}
+  explicit Removals(Core& core) : core_(core) {}
 
   // Takes back the packets that name memory by the key, and the queue pair's requests. Returns
   // these packets, which others may have to send again.
@@ -62,7 +61,6 @@ class Removals {
   const Removal* find(RemovalNumber number) const;
 
   Core& core_;
-  Requester& requester_;
   std::vector<Removal> removals_;
   RemovalNumber last_ = 0;
 };

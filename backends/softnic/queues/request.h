@@ -24,6 +24,7 @@ struct Fault {
   explicit operator bool() const { return syndrome != format::Syndrome::none; }
 };
 
+inline constexpr Fault kFlushed{format::Syndrome::flushed, format::vendor::flushed};
 inline constexpr Fault kMalformedWqe{format::Syndrome::local_qp_operation, 0};
 inline constexpr Fault kLocalLength{format::Syndrome::local_length, 0};
 inline constexpr Fault kLocalProtection{format::Syndrome::local_protection,

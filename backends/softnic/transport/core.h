@@ -1,35 +1,20 @@
-// What the parts of an engine share: its port, its wire, its keys, the time, and the ways to send a
-// packet (payload.cc) and to post a CQE.
+// What the transports of an engine share: all that its queues share, its wire, and the ways to send
+// a packet (payload.cc).
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "backends/softnic/dma/dma.h"
-#include "backends/softnic/memory/keys.h"
-#include "backends/softnic/objects/attributes.h"
-#include "backends/softnic/objects/events.h"
+#include "backends/softnic/queues/queue_core.h"
 #include "backends/softnic/transport/buffer_pool.h"
-#include "backends/softnic/transport/qp.h"
+#include "backends/softnic/transport/connection.h"
 #include "backends/softnic/wire/wire.h"
 #include "core/base/bits.h"
 
 namespace gdakit::softnic {
 
-// What a turn of work on something came to.
-struct Turn {
-  bool worked = false;   // something has changed
-  bool pending = false;  // it waits for DMA or for room on the wire: look again soon
-
-  Turn& operator|=(Turn other) {
-    worked |= other.worked;
-    pending |= other.pending;
-    return *this;
-  }
-};
-
-class Core {
+class Core : public QueueCore {
  public:
   Core(DmaPort& dma_port, Wire& packet_wire, std::uint32_t buffers, EventSink* sink);
 
@@ -39,63 +24,27 @@ class Core {
     if (payload <= psn_bytes) return 1;
     return static_cast<std::uint32_t>(divide_up(payload, psn_bytes));
   }
-  bool done(DmaOp op) { return op.id == 0 || port.done(op); }
-  // `last` is the last operation of a series: what must be done for all of the series to be.
-  DmaOp all_of(DmaOp last) { return ordered || last.id == 0 ? last : port.fence(); }
 
-  // Sends the packet for `qp`, behind what its outbox holds. A payload in fragments goes by
-  // reference or, where the wire wants it so or they are too many, is read into a buffer first.
-  // False: no room now, nothing has happened.
-  bool send(Qp& qp, Packet& packet);
+  // Sends the packet behind what the outbox holds. A payload in fragments goes by reference or,
+  // where the wire wants it so or they are too many, is read into a buffer first. False: no room
+  // now, nothing has happened.
+  bool send(Connection& connection, Packet& packet);
   // Sends what waits in the outbox; in state err drops it.
-  Turn drain_outbox(Qp& qp);
+  Turn drain_outbox(Connection& connection);
   // Gives up what waits in the outbox; no DMA may write to it any more.
-  void give_back_buffers(Qp& qp);
+  void give_back_buffers(Connection& connection);
 
-  // False: the CQ's last CQE is still on its way; try again. A CQE for an overrun CQ is lost.
-  bool post_cqe(Cq& cq, format::Cqe64& cqe) {
-    const Cq::Posted posted = cq.post(cqe, now_ns);
-    if (posted == Cq::Posted::written) ++counters.cqes;
-    cq_overrun |= posted == Cq::Posted::lost;
-    return posted != Cq::Posted::not_yet;
-  }
-
-  void tell(const Event& event) {
-    if (events_ != nullptr) events_->event(event);
-  }
-
-  // Reads a dword of a doorbell record, if that is wanted. True when it has arrived: `producer` is
-  // what it says, unless a doorbell has said more meanwhile.
-  bool poll_record(RecordRead& record, DmaAddress address, std::uint64_t& producer,
-                   std::uint64_t depth);
-
-  DmaPort& port;
   Wire& wire;
-  const bool ordered;
   const std::uint32_t psn_bytes;
   const std::uint32_t mtu;  // by reference: the wire's, in whole PSNs
   const std::uint32_t value_mtu;
-  KeyTable keys;
-  Counters counters;
-  std::uint64_t now_ns = 0;
-  bool cq_overrun = false;       // of some CQ, since the engine looked
   std::vector<Fragment> pieces;  // of the payload that is to be gathered
 
  private:
   bool send_now(const Packet& packet);
-  bool send_by_value(Qp& qp, Packet& packet, std::span<const Fragment> from);
+  bool send_by_value(Connection& connection, Packet& packet, std::span<const Fragment> from);
 
-  EventSink* const events_;  // null: nobody listens
   BufferPool buffers_;
 };
-
-// How far `value`, the low 16 bits of a producer counter, is ahead of `producer`; 0 if it is not,
-// or is further than the queue is deep.
-constexpr std::uint64_t producer_advance(std::uint64_t producer, std::uint16_t value,
-                                         std::uint64_t depth) {
-  const std::uint16_t distance =
-      static_cast<std::uint16_t>(value - static_cast<std::uint16_t>(producer));
-  return distance <= depth ? distance : 0;
-}
 
 }  // namespace gdakit::softnic

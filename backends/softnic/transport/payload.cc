@@ -13,18 +13,18 @@ bool Core::send_now(const Packet& packet) {
   return true;
 }
 
-bool Core::send(Qp& qp, Packet& packet) {
+bool Core::send(Connection& connection, Packet& packet) {
   const std::uint8_t fragments = packet.header.fragment_count;
-  if (fragments == kGathered) return send_by_value(qp, packet, pieces);
+  if (fragments == kGathered) return send_by_value(connection, packet, pieces);
   if (fragments != 0 && !wire.by_reference(packet)) {
-    return send_by_value(qp, packet, {packet.fragments, fragments});
+    return send_by_value(connection, packet, {packet.fragments, fragments});
   }
-  return qp.outbox.empty() && send_now(packet);
+  return connection.outbox.empty() && send_now(packet);
 }
 
-bool Core::send_by_value(Qp& qp, Packet& packet, std::span<const Fragment> from) {
+bool Core::send_by_value(Connection& connection, Packet& packet, std::span<const Fragment> from) {
   GDAKIT_ASSERT(packet.header.payload_size <= value_mtu);
-  if (qp.outbox.full()) return false;
+  if (connection.outbox.full()) return false;
   std::uint8_t* buffer = buffers_.take();
   if (buffer == nullptr) return false;
   std::uint64_t at = 0;
@@ -38,47 +38,49 @@ bool Core::send_by_value(Qp& qp, Packet& packet, std::span<const Fragment> from)
   if (op.id != 0) op = port.read_fence();
   packet.header.fragment_count = 0;
   packet.payload = buffer;
-  if (op.id == 0 && qp.outbox.empty()) {
+  if (op.id == 0 && connection.outbox.empty()) {
     // Without room the payload is read again later: a peer that takes nothing must not keep buffers
     // from others.
     const bool sent = send_now(packet);
     buffers_.give_back(buffer);
     return sent;
   }
-  Outgoing& outgoing = qp.outbox.push();
+  Outgoing& outgoing = connection.outbox.push();
   outgoing.packet = packet;
   outgoing.buffer = buffer;
   outgoing.op = op;
   return true;
 }
 
-Turn Core::drain_outbox(Qp& qp) {
+Turn Core::drain_outbox(Connection& connection) {
   Turn turn;
-  while (!qp.outbox.empty()) {
-    Outgoing& outgoing = qp.outbox.front();
+  while (!connection.outbox.empty()) {
+    Outgoing& outgoing = connection.outbox.front();
     // A queue pair that has failed sends nothing any more, and must not keep buffers from others.
-    const bool gone = done(outgoing.op) && (qp.state == QpState::err || send_now(outgoing.packet));
+    const bool gone =
+        done(outgoing.op) && (connection.qp.state == QpState::err || send_now(outgoing.packet));
     if (!gone) {
       turn.pending = true;
       break;
     }
     buffers_.give_back(outgoing.buffer);
-    qp.outbox.pop();
+    connection.outbox.pop();
     turn.worked = true;
   }
   return turn;
 }
 
-void Core::give_back_buffers(Qp& qp) {
-  for (; !qp.outbox.empty(); qp.outbox.pop()) buffers_.give_back(qp.outbox.front().buffer);
+void Core::give_back_buffers(Connection& connection) {
+  for (; !connection.outbox.empty(); connection.outbox.pop())
+    buffers_.give_back(connection.outbox.front().buffer);
 }
 
-Packet make_packet(const Qp& qp, PacketOpcode opcode, std::uint32_t psn) {
+Packet make_packet(const Connection& connection, PacketOpcode opcode, std::uint32_t psn) {
   Packet packet;
   packet.header.opcode = opcode;
-  packet.header.destination = qp.path.remote_endpoint;
-  packet.header.destination_qpn = qp.path.remote_qpn;
-  packet.header.source_qpn = qp.number;
+  packet.header.destination = connection.remote_endpoint;
+  packet.header.destination_qpn = connection.remote_qpn;
+  packet.header.source_qpn = connection.qp.number;
   packet.header.psn = psn;
   return packet;
 }

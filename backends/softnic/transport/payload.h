@@ -8,8 +8,8 @@
 
 namespace gdakit::softnic {
 
-// A packet to the peer of `qp` with the fields that all kinds share.
-Packet make_packet(const Qp& qp, PacketOpcode opcode, std::uint32_t psn);
+// A packet to the peer with the fields that all kinds share.
+Packet make_packet(const Connection& connection, PacketOpcode opcode, std::uint32_t psn);
 
 // Whose memory a payload lies in or goes to, and with what right.
 struct KeyUse {

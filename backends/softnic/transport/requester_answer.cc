@@ -35,68 +35,67 @@ std::uint64_t ack_timeout_ns(std::uint8_t code) { return std::uint64_t{4096} << 
 
 }  // namespace
 
-void Requester::answer(Qp& qp, const Packet& packet, DmaOp& op) {
-  if (qp.state != QpState::rts) return;
+void Requester::answer(RcSend& send, const Packet& packet, DmaOp& op) {
+  if (send.qp.state != QpState::rts) return;
   const PacketHeader& header = packet.header;
-  if (header.opcode == PacketOpcode::acknowledge && read_refused(qp, header)) return;
+  if (header.opcode == PacketOpcode::acknowledge && read_refused(send, header)) return;
   // Answers to what has long been settled, or to what was never asked.
-  const bool stale = psn_distance(header.psn, qp.send.unacked_psn) < 0;
-  if (stale || psn_distance(header.psn, qp.send.next_psn) >= 0) return;
+  const bool stale = psn_distance(header.psn, send.unacked_psn) < 0;
+  if (stale || psn_distance(header.psn, send.next_psn) >= 0) return;
   if (header.opcode == PacketOpcode::acknowledge) {
-    acknowledge(qp, header);
+    acknowledge(send, header);
   } else {
-    response(qp, packet, op);
+    response(send, packet, op);
   }
 }
 
 // The peer refuses the READ that is being answered. Responses that it had sent before may be lost
 // for good, with the key by which it named their memory; so the NAK is not held up for them.
-bool Requester::read_refused(Qp& qp, const PacketHeader& header) {
+bool Requester::read_refused(RcSend& send, const PacketHeader& header) {
   if (header.acknowledge < Acknowledge::nak_invalid_request) return false;
-  const std::uint64_t number = first_unanswered(qp.send);
-  if (number == qp.send.flights.tail()) return false;
-  const Flight& flight = qp.send.flights[number];
+  const std::uint64_t number = first_unanswered(send);
+  if (number == send.flights.tail()) return false;
+  const Flight& flight = send.flights[number];
   const bool is_of_it = flight.kind == RequestKind::read && flight.sent &&
                         psn_distance(header.psn, flight.first_psn) >= 0 &&
                         psn_distance(header.psn, flight.last_psn) <= 0;
   if (!is_of_it) return false;
-  progress(qp, psn_add(flight.first_psn, flight.responses));
-  fail_at(qp, number, fault_of(header.acknowledge));
+  progress(send, psn_add(flight.first_psn, flight.responses));
+  fail_at(send, number, fault_of(header.acknowledge));
   return true;
 }
 
-void Requester::acknowledge(Qp& qp, const PacketHeader& header) {
-  SendSide& send = qp.send;
+void Requester::acknowledge(RcSend& send, const PacketHeader& header) {
   if (header.acknowledge == Acknowledge::ack) {
-    acknowledged_before(qp, psn_add(header.psn, 1));
+    acknowledged_before(send, psn_add(header.psn, 1));
     return;
   }
-  acknowledged_before(qp, header.psn);
+  acknowledged_before(send, header.psn);
   if (send.unacked_psn != header.psn) return;  // an answer before this one is missing
   switch (header.acknowledge) {
     case Acknowledge::rnr_nak: {
       if (send.blocked_until_ns != 0) return;  // one that the wire has repeated
       const std::uint32_t retries = ++send.rnr_retries;
-      if (qp.path.rnr_retry != kRetryForEver && retries > qp.path.rnr_retry) {
-        fail_at_psn(qp, header.psn, kRnrRetryExceeded);
+      if (send.qp.path.rnr_retry != kRetryForEver && retries > send.qp.path.rnr_retry) {
+        fail_at_psn(send, header.psn, kRnrRetryExceeded);
         return;
       }
-      send_again(qp);
+      send_again(send);
       send.timer_ns = 0;
       send.blocked_until_ns =
           core_.now_ns + std::uint64_t{kRnrTimerUs[header.rnr_timer & 31]} * 1000;
       return;
     }
     case Acknowledge::nak_sequence:
-      if (send.blocked_until_ns == 0) gap_told(qp);
+      if (send.blocked_until_ns == 0) gap_told(send);
       return;
-    default: fail_at_psn(qp, header.psn, fault_of(header.acknowledge));
+    default: fail_at_psn(send, header.psn, fault_of(header.acknowledge));
   }
 }
 
 // The number of the first READ or atomic without all its responses; flights.tail() if there is
 // none.
-std::uint64_t Requester::first_unanswered(SendSide& send) {
+std::uint64_t Requester::first_unanswered(RcSend& send) {
   std::uint64_t number = send.flights.head();
   if (send.unfinished_reads == 0) return send.flights.tail();
   for (; number != send.flights.tail(); ++number) {
@@ -108,54 +107,50 @@ std::uint64_t Requester::first_unanswered(SendSide& send) {
 
 // The peer has executed everything before `psn`. An answer to a READ or an atomic among that was
 // lost.
-void Requester::acknowledged_before(Qp& qp, std::uint32_t psn) {
-  SendSide& send = qp.send;
+void Requester::acknowledged_before(RcSend& send, std::uint32_t psn) {
   const std::uint64_t number = first_unanswered(send);
   if (number != send.flights.tail()) {
     const Flight& flight = send.flights[number];
     const std::uint32_t needed = psn_add(flight.first_psn, flight.responses);
     if (psn_distance(psn, needed) > 0) {
-      progress(qp, needed);
-      gap_told(qp);
+      progress(send, needed);
+      gap_told(send);
       return;
     }
   }
-  progress(qp, psn);
+  progress(send, psn);
 }
 
 // An answer says that a packet was lost, a request or a response. To send again once is enough:
 // more of the responses that came too early may follow, and the wire may repeat a NAK.
-void Requester::gap_told(Qp& qp) {
-  if (qp.send.gap_seen) return;
-  retry(qp, kRetryExceeded);
-  qp.send.gap_seen = true;
+void Requester::gap_told(RcSend& send) {
+  if (send.gap_seen) return;
+  retry(send, kRetryExceeded);
+  send.gap_seen = true;
 }
 
-void Requester::progress(Qp& qp, std::uint32_t unacked_psn) {
-  SendSide& send = qp.send;
+void Requester::progress(RcSend& send, std::uint32_t unacked_psn) {
   if (psn_distance(unacked_psn, send.unacked_psn) <= 0) return;
   send.unacked_psn = unacked_psn;
   send.retries = 0;
   send.rnr_retries = 0;
   send.gap_seen = false;
-  restart_timer(qp);
+  restart_timer(send);
   // What is sent again need not begin before what is acknowledged by now.
-  if (psn_distance(unacked_psn, send.psn) > 0) send_again(qp);
+  if (psn_distance(unacked_psn, send.psn) > 0) send_again(send);
 }
 
-void Requester::start_timer(Qp& qp) {
-  const bool limited = qp.path.ack_timeout != 0;
-  qp.send.timer_ns = limited ? core_.now_ns + ack_timeout_ns(qp.path.ack_timeout) : 0;
+void Requester::start_timer(RcSend& send) {
+  const bool limited = send.qp.path.ack_timeout != 0;
+  send.timer_ns = limited ? core_.now_ns + ack_timeout_ns(send.qp.path.ack_timeout) : 0;
 }
 
-void Requester::restart_timer(Qp& qp) {
-  SendSide& send = qp.send;
+void Requester::restart_timer(RcSend& send) {
   send.timer_ns = 0;
-  if (send.unacked_psn != send.next_psn) start_timer(qp);
+  if (send.unacked_psn != send.next_psn) start_timer(send);
 }
 
-void Requester::response(Qp& qp, const Packet& packet, DmaOp& op) {
-  SendSide& send = qp.send;
+void Requester::response(RcSend& send, const Packet& packet, DmaOp& op) {
   const std::uint32_t psn = packet.header.psn;
   const std::uint64_t number = first_unanswered(send);
   if (number == send.flights.tail()) return;
@@ -163,35 +158,35 @@ void Requester::response(Qp& qp, const Packet& packet, DmaOp& op) {
   const std::int32_t ahead = psn_distance(psn, psn_add(flight.first_psn, flight.responses));
   if (ahead < 0) return;  // it was here already
   if (ahead > 0) {
-    acknowledged_before(qp, psn);
+    acknowledged_before(send, psn);
     return;
   }
-  progress(qp, psn);  // the peer has executed everything before
+  progress(send, psn);  // the peer has executed everything before
   const bool is_atomic = packet.header.opcode == PacketOpcode::atomic_acknowledge;
   if (is_atomic != (flight.kind == RequestKind::atomic)) {
-    fail_at(qp, number, kBadResponse);
+    fail_at(send, number, kBadResponse);
     return;
   }
   if (is_atomic) {
-    atomic_response(qp, number, packet);
+    atomic_response(send, number, packet);
   } else {
-    read_response(qp, number, packet, op);
+    read_response(send, number, packet, op);
   }
 }
 
 // Scatters the payload to the flight's bytes from `at` on.
-Fault Requester::scatter(Qp& qp, const Flight& flight, const Packet& packet, std::uint64_t at,
+Fault Requester::scatter(RcSend& send, const Flight& flight, const Packet& packet, std::uint64_t at,
                          DmaOp& op) {
   PayloadReader payload(packet);
   std::uint64_t left = packet.header.payload_size;
-  for (const ScatterSge& sge : qp.send.scatters[flight.scatter].sges) {
+  for (const ScatterSge& sge : send.scatters[flight.scatter].sges) {
     if (left == 0) break;
     if (at >= sge.size) {
       at -= sge.size;
       continue;
     }
     const std::uint64_t piece = std::min(left, sge.size - at);
-    const KeyUse use{sge.lkey, qp.attributes.pd, qp.number, Access::local_write};
+    const KeyUse use{sge.lkey, send.qp.attributes.pd, send.qp.number, Access::local_write};
     const KeyFault fault = payload.move_to(core_, use, sge.iova + at, piece, op);
     if (fault != KeyFault::none) return kLocalProtection;
     left -= piece;
@@ -201,19 +196,18 @@ Fault Requester::scatter(Qp& qp, const Flight& flight, const Packet& packet, std
   return {};
 }
 
-void Requester::read_response(Qp& qp, std::uint64_t number, const Packet& packet, DmaOp& op) {
-  SendSide& send = qp.send;
+void Requester::read_response(RcSend& send, std::uint64_t number, const Packet& packet, DmaOp& op) {
   Flight& flight = send.flights[number];
   const std::uint64_t at = std::uint64_t{flight.responses} * core_.psn_bytes;
   const std::uint64_t left = flight.length - at;
   const std::uint32_t size = packet.header.payload_size;
   const bool whole_psns = size != 0 && size < left && size % core_.psn_bytes == 0;
   if (size != left && !whole_psns) {
-    fail_at(qp, number, kBadResponse);
+    fail_at(send, number, kBadResponse);
     return;
   }
-  if (const Fault fault = scatter(qp, flight, packet, at, op)) {
-    fail_at(qp, number, fault);
+  if (const Fault fault = scatter(send, flight, packet, at, op)) {
+    fail_at(send, number, fault);
     return;
   }
   if (op.id != 0) flight.op = op;
@@ -221,20 +215,20 @@ void Requester::read_response(Qp& qp, std::uint64_t number, const Packet& packet
   flight.answered = size == left;
   const std::uint32_t psns = core_.psns_of(size);
   flight.responses += psns;
-  progress(qp, psn_add(packet.header.psn, psns));
+  progress(send, psn_add(packet.header.psn, psns));
 }
 
-void Requester::atomic_response(Qp& qp, std::uint64_t number, const Packet& packet) {
-  Flight& flight = qp.send.flights[number];
-  const ScatterList& list = qp.send.scatters[flight.scatter];
+void Requester::atomic_response(RcSend& send, std::uint64_t number, const Packet& packet) {
+  Flight& flight = send.flights[number];
+  const ScatterList& list = send.scatters[flight.scatter];
   const std::uint64_t result = packet.header.atomic_result;
   // Eight bytes come back in host order, four in network order.
   const Be32 word{static_cast<std::uint32_t>(result)};
   const ScatterSge& sge = list.sges[0];
-  const Translation found = core_.keys.translate(sge.lkey, qp.attributes.pd, qp.number, sge.iova,
-                                                 list.atomic_size, Access::local_write);
+  const Translation found = core_.keys.translate(sge.lkey, send.qp.attributes.pd, send.qp.number,
+                                                 sge.iova, list.atomic_size, Access::local_write);
   if (found.fault != KeyFault::none) {
-    fail_at(qp, number, kLocalProtection);
+    fail_at(send, number, kLocalProtection);
     return;
   }
   const DmaAddress to = found.piece.base;
@@ -242,12 +236,11 @@ void Requester::atomic_response(Qp& qp, std::uint64_t number, const Packet& pack
                                     : core_.port.write(to, &result, sizeof result);
   flight.answered = true;
   flight.responses = 1;
-  progress(qp, psn_add(packet.header.psn, 1));
+  progress(send, psn_add(packet.header.psn, 1));
 }
 
 // Moves the cursor back to the first flight that is not acknowledged in full.
-void Requester::send_again(Qp& qp) {
-  SendSide& send = qp.send;
+void Requester::send_again(RcSend& send) {
   std::uint64_t number = send.flights.head();
   for (; number != send.flights.tail(); ++number) {
     const Flight& flight = send.flights[number];
@@ -267,61 +260,56 @@ void Requester::send_again(Qp& qp) {
   send.loaded = false;
 }
 
-void Requester::retry(Qp& qp, Fault exhausted) {
-  SendSide& send = qp.send;
-  if (++send.retries > qp.path.retry_count) {
+void Requester::retry(RcSend& send, Fault exhausted) {
+  if (++send.retries > send.qp.path.retry_count) {
     send.timer_ns = 0;
-    fail_at_psn(qp, send.unacked_psn, exhausted);
+    fail_at_psn(send, send.unacked_psn, exhausted);
     return;
   }
   ++core_.counters.retries;
-  send_again(qp);
-  restart_timer(qp);
+  send_again(send);
+  restart_timer(send);
 }
 
-void Requester::forgotten(Qp& qp, std::uint32_t psn) {
-  const SendSide& send = qp.send;
-  if (qp.state != QpState::rts || send.blocked_until_ns != 0 || send.withdrawal) return;
+void Requester::forgotten(RcSend& send, std::uint32_t psn) {
+  if (send.qp.state != QpState::rts || send.blocked_until_ns != 0 || send.withdrawal) return;
   if (psn_distance(psn, send.unacked_psn) < 0) return;
-  send_again(qp);
-  restart_timer(qp);
+  send_again(send);
+  restart_timer(send);
 }
 
-void Requester::timer(Qp& qp) {
-  SendSide& send = qp.send;
-  if (qp.state != QpState::rts) return;
+void Requester::timer(RcSend& send) {
+  if (send.qp.state != QpState::rts) return;
   if (send.blocked_until_ns != 0) {
     if (core_.now_ns < send.blocked_until_ns) return;
     send.blocked_until_ns = 0;
     ++core_.counters.retries;
-    restart_timer(qp);
+    restart_timer(send);
     return;
   }
   if (send.timer_ns == 0 || core_.now_ns < send.timer_ns) return;
   // What the peer has yet to read is not lost; how long to wait for the peer is not this NIC's to
   // say.
-  if (core_.wire.unread(qp.path.remote_endpoint)) {
-    start_timer(qp);
+  if (core_.wire.unread(send.connection.remote_endpoint)) {
+    start_timer(send);
     return;
   }
   send.gap_seen = false;
-  retry(qp, kRetryExceeded);
+  retry(send, kRetryExceeded);
 }
 
-void Requester::fail_at_psn(Qp& qp, std::uint32_t psn, Fault fault) {
-  SendSide& send = qp.send;
+void Requester::fail_at_psn(RcSend& send, std::uint32_t psn, Fault fault) {
   std::uint64_t number = send.flights.head();
   for (; number != send.flights.tail(); ++number) {
     const Flight& flight = send.flights[number];
     if (flight.kind == RequestKind::nop || flight.kind == RequestKind::dump) continue;
     if (flight.fault || !flight.sent || psn_distance(psn, flight.last_psn) <= 0) break;
   }
-  if (number != send.flights.tail()) fail_at(qp, number, fault);
+  if (number != send.flights.tail()) fail_at(send, number, fault);
 }
 
 // The flight fails as soon as those before it have completed; those after it will be flushed.
-void Requester::fail_at(Qp& qp, std::uint64_t number, Fault fault) {
-  SendSide& send = qp.send;
+void Requester::fail_at(RcSend& send, std::uint64_t number, Fault fault) {
   if (!send.flights[number].fault) send.flights[number].fault = fault;
   for (std::uint64_t after = number + 1; after != send.flights.tail(); ++after) {
     if (has_response_data(send.flights[after].kind)) --send.unfinished_reads;

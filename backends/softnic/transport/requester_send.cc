@@ -12,40 +12,43 @@ constexpr std::uint64_t kDumpPiece = 16384;
 
 }  // namespace
 
-Turn Requester::work(Qp& qp) {
-  Turn turn = core_.drain_outbox(qp);
-  if (qp.state == QpState::rts || qp.state == QpState::err) turn.worked |= update_producer(qp);
-  if (qp.send.record.reading || qp.send.record.wanted) turn.pending = true;
-  if (qp.state == QpState::rts) turn |= complete(qp);
-  if (qp.state == QpState::rts) turn |= transmit(qp);
-  if (qp.state == QpState::err) turn |= flush(qp);
-  give_back_if_unneeded(qp);
+Turn Requester::work(RcSend& send) {
+  Turn turn;
+  const QpState& state = send.qp.state;
+  if (state == QpState::rts || state == QpState::err) {
+    turn.worked = send.queue.update_producer(core_);
+  }
+  turn.pending = send.queue.waits_for_record();
+  if (state == QpState::rts) turn |= complete(send);
+  if (state == QpState::rts) turn |= transmit(send);
+  if (state == QpState::err) turn |= flush(send);
+  const bool needs_no_wqe_again = !send.loaded && send.cursor == send.flights.tail();
+  if (needs_no_wqe_again) send.queue.give_back_if_unneeded(core_);
   return turn;
 }
 
-Turn Requester::transmit(Qp& qp) {
-  SendSide& send = qp.send;
+Turn Requester::transmit(RcSend& send) {
   Turn turn;
   if (send.blocked_until_ns != 0 || send.withdrawal) return turn;
-  if (send.loaded && send.removals != core_.keys.removals() && !find_sges_again(qp)) {
+  if (send.loaded && send.removals != core_.keys.removals() && !find_sges_again(send)) {
     turn.worked = turn.pending = true;
     return turn;
   }
   for (std::uint32_t i = 0; i < kPacketsPerTurn; ++i) {
     if (!send.loaded) {
-      const Load load_result = load(qp);
+      const Load load_result = load(send);
       if (load_result == Load::pending) turn.pending = true;
       if (load_result != Load::loaded) break;
       turn.worked = true;
       turn.pending = true;  // there may be more, and a finished flight to complete
       continue;
     }
-    const Emit emit_result = emit(qp);
+    const Emit emit_result = emit(send);
     if (emit_result == Emit::pending) {
       turn.pending = true;
       // A peer that takes nothing any more is found out like one that does not answer.
       const bool sends = send.flights[send.cursor].kind != RequestKind::dump;
-      if (sends && send.timer_ns == 0) start_timer(qp);
+      if (sends && send.timer_ns == 0) start_timer(send);
     }
     if (emit_result != Emit::sent) break;
     turn.worked = true;
@@ -54,42 +57,41 @@ Turn Requester::transmit(Qp& qp) {
   return turn;
 }
 
-Requester::Emit Requester::emit(Qp& qp) {
-  Flight& flight = qp.send.flights[qp.send.cursor];
+Requester::Emit Requester::emit(RcSend& send) {
+  Flight& flight = send.flights[send.cursor];
   switch (flight.kind) {
-    case RequestKind::nop: finish_sending(qp, flight); return Emit::sent;
-    case RequestKind::dump: return emit_dump(qp, flight);
-    case RequestKind::read: return emit_read(qp, flight);
-    case RequestKind::atomic: return emit_atomic(qp, flight);
+    case RequestKind::nop: finish_sending(send, flight); return Emit::sent;
+    case RequestKind::dump: return emit_dump(send, flight);
+    case RequestKind::read: return emit_read(send, flight);
+    case RequestKind::atomic: return emit_atomic(send, flight);
     case RequestKind::write:
     case RequestKind::send: break;
   }
-  return emit_data(qp, flight);
+  return emit_data(send, flight);
 }
 
-void Requester::finish_sending(Qp& qp, Flight& flight) {
+void Requester::finish_sending(RcSend& send, Flight& flight) {
   flight.sent = true;
-  next_flight(qp.send);
+  next_flight(send);
 }
 
-void Requester::next_flight(SendSide& send) {
+void Requester::next_flight(RcSend& send) {
   send.loaded = false;
   ++send.cursor;
   const bool is_new = send.cursor == send.flights.tail();
   send.psn = is_new ? send.next_psn : send.flights[send.cursor].first_psn;
 }
 
-Requester::Emit Requester::emit_dump(Qp& qp, Flight& flight) {
-  SendSide& send = qp.send;
+Requester::Emit Requester::emit_dump(RcSend& send, Flight& flight) {
   // One read at a time, so that the last one's token stands for all.
   if (!core_.done(flight.op)) return Emit::pending;
   if (send.sent_bytes == flight.length) {
-    finish_sending(qp, flight);
+    finish_sending(send, flight);
     return Emit::sent;
   }
   static_assert(sizeof dumped_ >= kDumpPiece);
   std::uint64_t size = 0;
-  walk_payload(qp, kDumpPiece, [&](const Fragment& piece) {
+  walk_payload(send, kDumpPiece, [&](const Fragment& piece) {
     flight.op = core_.port.read(dumped_.data(), piece.address, piece.size);
     size = piece.size;
     return false;
@@ -99,50 +101,47 @@ Requester::Emit Requester::emit_dump(Qp& qp, Flight& flight) {
 }
 
 // Bookkeeping after a packet that consumed `psns` numbers from send.psn on.
-void Requester::packet_sent(Qp& qp, std::uint32_t psns) {
-  SendSide& send = qp.send;
+void Requester::packet_sent(RcSend& send, std::uint32_t psns) {
   send.psn = psn_add(send.psn, psns);
   if (psn_distance(send.psn, send.next_psn) > 0) send.next_psn = send.psn;
-  if (send.timer_ns == 0) restart_timer(qp);
+  if (send.timer_ns == 0) restart_timer(send);
 }
 
-Requester::Emit Requester::emit_read(Qp& qp, Flight& flight) {
-  SendSide& send = qp.send;
+Requester::Emit Requester::emit_read(RcSend& send, Flight& flight) {
   const std::uint64_t done = std::uint64_t{flight.responses} * core_.psn_bytes;
   const std::uint32_t psns = core_.psns_of(flight.length);
   send.psn = psn_add(flight.first_psn, flight.responses);
-  Packet packet = make_packet(qp, PacketOpcode::read_request, send.psn);
+  Packet packet = make_packet(send.connection, PacketOpcode::read_request, send.psn);
   packet.header.reth_address = send.request.remote_address + done;
   packet.header.reth_rkey = send.request.rkey;
   packet.header.reth_length = flight.length - done;
-  if (!core_.send(qp, packet)) return Emit::pending;
+  if (!core_.send(send.connection, packet)) return Emit::pending;
   flight.last_psn = psn_add(flight.first_psn, psns - 1);
-  packet_sent(qp, psns - flight.responses);
-  finish_sending(qp, flight);
+  packet_sent(send, psns - flight.responses);
+  finish_sending(send, flight);
   return Emit::sent;
 }
 
-Requester::Emit Requester::emit_atomic(Qp& qp, Flight& flight) {
-  SendSide& send = qp.send;
+Requester::Emit Requester::emit_atomic(RcSend& send, Flight& flight) {
   send.psn = flight.first_psn;
-  Packet packet = make_packet(qp, PacketOpcode::atomic_request, send.psn);
+  Packet packet = make_packet(send.connection, PacketOpcode::atomic_request, send.psn);
   packet.header.reth_address = send.request.remote_address;
   packet.header.reth_rkey = send.request.rkey;
   packet.header.reth_length = send.request.atomic.size;
   packet.atomic = send.request.atomic;
-  if (!core_.send(qp, packet)) return Emit::pending;
-  packet_sent(qp, 1);
-  finish_sending(qp, flight);
+  if (!core_.send(send.connection, packet)) return Emit::pending;
+  packet_sent(send, 1);
+  finish_sending(send, flight);
   return Emit::sent;
 }
 
-void Requester::rewind_sges(SendSide& send) {
+void Requester::rewind_sges(RcSend& send) {
   send.sge = 0;
   send.sge_offset = 0;
   send.sent_bytes = 0;
 }
 
-void Requester::advance_sges(SendSide& send, std::uint64_t size) {
+void Requester::advance_sges(RcSend& send, std::uint64_t size) {
   send.sent_bytes += size;
   while (size != 0) {
     const std::uint64_t piece = std::min(size, send.request.sges[send.sge].size - send.sge_offset);
@@ -157,21 +156,16 @@ void Requester::advance_sges(SendSide& send, std::uint64_t size) {
 
 // Keys have gone since the current request was loaded, perhaps one of its own: then it fails, and
 // the result is false.
-bool Requester::find_sges_again(Qp& qp) {
-  SendSide& send = qp.send;
-  send.removals = core_.keys.removals();
-  if (has_response_data(send.request.kind)) return true;
-  const Fault fault =
-      resolve_sges(core_.keys, qp.attributes.pd, qp.number, Access::local_read, send.request);
-  if (fault) fail_at(qp, send.cursor, fault);
+bool Requester::find_sges_again(RcSend& send) {
+  const Fault fault = find_sges(send);
+  if (fault) fail_at(send, send.cursor, fault);
   return !fault;
 }
 
 // Calls `use` for each piece of the current request's next `size` bytes, or of all that are left,
 // until it returns false.
 template <class Use>
-void Requester::walk_payload(const Qp& qp, std::uint64_t size, const Use& use) const {
-  const SendSide& send = qp.send;
+void Requester::walk_payload(const RcSend& send, std::uint64_t size, const Use& use) const {
   std::uint64_t room = std::min(size, send.request.length - send.sent_bytes);
   std::uint64_t offset = send.sge_offset;
   for (std::uint32_t i = send.sge; room != 0; ++i) {
@@ -181,7 +175,7 @@ void Requester::walk_payload(const Qp& qp, std::uint64_t size, const Use& use) c
     while (offset != end) {
       MemoryRange piece{sge.place + offset, end - offset};
       if (sge.in_pieces) {
-        const KeyUse lookup{sge.lkey, qp.attributes.pd, qp.number, Access::local_read};
+        const KeyUse lookup{sge.lkey, send.qp.attributes.pd, send.qp.number, Access::local_read};
         piece = lookup.translate(core_.keys, sge.iova + offset, end - offset).piece;
       }
       if (!use(Fragment{piece.base, piece.length, sge.lkey})) return;
@@ -191,12 +185,11 @@ void Requester::walk_payload(const Qp& qp, std::uint64_t size, const Use& use) c
   }
 }
 
-Requester::Emit Requester::emit_data(Qp& qp, Flight& flight) {
-  SendSide& send = qp.send;
+Requester::Emit Requester::emit_data(RcSend& send, Flight& flight) {
   const Request& request = send.request;
   const std::uint64_t left = request.length - send.sent_bytes;
-  const auto walk = [&](std::uint64_t size, const auto& use) { walk_payload(qp, size, use); };
-  Packet packet = make_packet(qp, PacketOpcode::write_only, send.psn);
+  const auto walk = [&](std::uint64_t size, const auto& use) { walk_payload(send, size, use); };
+  Packet packet = make_packet(send.connection, PacketOpcode::write_only, send.psn);
   PacketHeader& header = packet.header;
   if (request.small != nullptr) {
     packet.payload = request.small;
@@ -229,11 +222,11 @@ Requester::Emit Requester::emit_data(Qp& qp, Flight& flight) {
     header.reth_rkey = request.rkey;
     header.reth_length = request.length;
   }
-  if (!core_.send(qp, packet)) return Emit::pending;
+  if (!core_.send(send.connection, packet)) return Emit::pending;
   if (last) flight.last_psn = psn_add(send.psn, psns - 1);
-  packet_sent(qp, psns);
+  packet_sent(send, psns);
   if (last) {
-    finish_sending(qp, flight);
+    finish_sending(send, flight);
   } else {
     advance_sges(send, size);
   }

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "backends/softnic/transport/payload.h"
-#include "backends/softnic/transport/requester.h"
 
 namespace gdakit::softnic {
 namespace {
@@ -19,12 +18,12 @@ format::CqeOpcode send_completion(PacketOpcode opcode) {
 
 }  // namespace
 
-bool Responder::request(Qp& qp, const Packet& packet, DmaOp& op) {
-  ReceiveSide& receive = qp.receive;
-  if ((qp.state != QpState::rtr && qp.state != QpState::rts) || receive.fatal) return true;
+bool Responder::request(RcReceive& receive, const Packet& packet, DmaOp& op) {
+  if ((receive.qp.state != QpState::rtr && receive.qp.state != QpState::rts) || receive.fatal)
+    return true;
   const PacketHeader& header = packet.header;
   const std::int32_t ahead = psn_distance(header.psn, receive.expected_psn);
-  if (ahead < 0) return duplicate(qp, header);
+  if (ahead < 0) return duplicate(receive, header);
   // Waiting here for room on the wire, while the peer does the same, would never end: the packet is
   // lost instead, and asked for again when the responses ahead of it have gone.
   const bool stuck = receive.no_room && (receive.effects.full() || !core_.ordered);
@@ -39,30 +38,29 @@ bool Responder::request(Qp& qp, const Packet& packet, DmaOp& op) {
   // The packet that was missing, or that came too early for a receive WQE, is here.
   const bool told = receive.nak_told;
   receive.nak_told = receive.nak_due = false;
-  const Step step = execute(qp, packet, op);
+  const Step step = execute(receive, packet, op);
   if (step == Step::again) receive.nak_told = told;
   return step != Step::again;
 }
 
 // Notes the NAK, which is sent once all earlier requests are acknowledged.
-Responder::Step Responder::refuse(Qp& qp, Acknowledge nak, Fault fault) {
-  ReceiveSide& receive = qp.receive;
+Responder::Step Responder::refuse(RcReceive& receive, Acknowledge nak, Fault fault) {
   receive.nak_told = receive.nak_due = true;
   receive.nak = nak;
   if (nak != Acknowledge::rnr_nak) {
     receive.fatal = true;
     receive.fault = fault;
+    receive.blame = fault;
   }
   return Step::refused;
 }
 
 // Something that was executed before: the answer is repeated, the effect is not.
-bool Responder::duplicate(Qp& qp, const PacketHeader& header) {
-  ReceiveSide& receive = qp.receive;
+bool Responder::duplicate(RcReceive& receive, const PacketHeader& header) {
   switch (header.opcode) {
     case PacketOpcode::read_request: {
-      if (receive.effects.full() || read_pending(qp, header.psn)) return true;
-      if (!allows(qp.path.access, Access::remote_read)) return true;
+      if (receive.effects.full() || read_pending(receive, header.psn)) return true;
+      if (!allows(receive.qp.path.access, Access::remote_read)) return true;
       if (header.reth_length > kLongestMessage) return true;
       const std::uint32_t count = core_.psns_of(header.reth_length);
       const std::uint32_t last = psn_add(header.psn, count - 1);
@@ -97,33 +95,32 @@ bool Responder::duplicate(Qp& qp, const PacketHeader& header) {
   }
 }
 
-Responder::Step Responder::execute(Qp& qp, const Packet& packet, DmaOp& op) {
+Responder::Step Responder::execute(RcReceive& receive, const Packet& packet, DmaOp& op) {
   const PacketHeader& header = packet.header;
-  ReceiveSide& receive = qp.receive;
   if (starts_message(header.opcode) || !(is_send(header.opcode) || is_write(header.opcode))) {
     if (receive.message != Message::none) {
-      return refuse(qp, Acknowledge::nak_invalid_request, kRemoteInvalidRequest);
+      return refuse(receive, Acknowledge::nak_invalid_request, kRemoteInvalidRequest);
     }
   }
-  if (!may_execute(qp)) return Step::again;
-  if (is_write(header.opcode)) return write(qp, packet, op);
-  if (is_send(header.opcode)) return send(qp, packet, op);
-  if (header.opcode == PacketOpcode::read_request) return read(qp, header);
-  if (header.opcode == PacketOpcode::atomic_request) return atomic(qp, packet);
-  return refuse(qp, Acknowledge::nak_invalid_request, kRemoteInvalidRequest);
+  if (!may_execute(receive)) return Step::again;
+  if (is_write(header.opcode)) return write(receive, packet, op);
+  if (is_send(header.opcode)) return send(receive, packet, op);
+  if (header.opcode == PacketOpcode::read_request) return read(receive, header);
+  if (header.opcode == PacketOpcode::atomic_request) return atomic(receive, packet);
+  return refuse(receive, Acknowledge::nak_invalid_request, kRemoteInvalidRequest);
 }
 
-Responder::Step Responder::begin_write(Qp& qp, const PacketHeader& header) {
-  ReceiveSide& receive = qp.receive;
-  if (!allows(qp.path.access, Access::remote_write) || header.reth_length > kLongestMessage) {
-    return refuse(qp, Acknowledge::nak_invalid_request, kRemoteInvalidRequest);
+Responder::Step Responder::begin_write(RcReceive& receive, const PacketHeader& header) {
+  if (!allows(receive.qp.path.access, Access::remote_write) ||
+      header.reth_length > kLongestMessage) {
+    return refuse(receive, Acknowledge::nak_invalid_request, kRemoteInvalidRequest);
   }
   if (header.reth_length != 0) {
     const Translation whole =
-        core_.keys.translate(header.reth_rkey, qp.attributes.pd, qp.number, header.reth_address,
-                             header.reth_length, Access::remote_write);
+        core_.keys.translate(header.reth_rkey, receive.qp.attributes.pd, receive.qp.number,
+                             header.reth_address, header.reth_length, Access::remote_write);
     if (whole.fault != KeyFault::none) {
-      return refuse(qp, Acknowledge::nak_remote_access, kRemoteAccess);
+      return refuse(receive, Acknowledge::nak_remote_access, kRemoteAccess);
     }
   }
   receive.rkey = header.reth_rkey;
@@ -133,68 +130,67 @@ Responder::Step Responder::begin_write(Qp& qp, const PacketHeader& header) {
   return Step::done;
 }
 
-Responder::Step Responder::write(Qp& qp, const Packet& packet, DmaOp& op) {
+Responder::Step Responder::write(RcReceive& receive, const Packet& packet, DmaOp& op) {
   const PacketHeader& header = packet.header;
-  ReceiveSide& receive = qp.receive;
   // First, so that what is wrong with the message is told by the receive WQE that it takes.
   Step acquired = Step::done;
-  if (has_immediate(header.opcode)) acquired = acquire_receive(qp);
+  if (has_immediate(header.opcode)) acquired = acquire_receive(receive);
   if (acquired == Step::again) return acquired;
   if (starts_message(header.opcode)) {
-    const Step begun = begin_write(qp, header);
+    const Step begun = begin_write(receive, header);
     if (begun != Step::done) return begun;
   } else if (receive.message != Message::write) {
-    return refuse(qp, Acknowledge::nak_invalid_request, kRemoteInvalidRequest);
+    return refuse(receive, Acknowledge::nak_invalid_request, kRemoteInvalidRequest);
   }
   const bool last = ends_message(header.opcode);
   const std::uint64_t size = header.payload_size;
   if (size > receive.remaining || (last && size != receive.remaining)) {
-    return refuse(qp, Acknowledge::nak_invalid_request, kRemoteInvalidRequest);
+    return refuse(receive, Acknowledge::nak_invalid_request, kRemoteInvalidRequest);
   }
   if (acquired != Step::done) return acquired;
   if (size != 0) {
     // Looked up with each packet: the key may have gone since the first.
-    const KeyUse use{receive.rkey, qp.attributes.pd, qp.number, Access::remote_write};
+    const KeyUse use{receive.rkey, receive.qp.attributes.pd, receive.qp.number,
+                     Access::remote_write};
     PayloadReader payload(packet);
     const KeyFault fault = payload.move_to(core_, use, receive.address, size, op);
     op = core_.all_of(op);
     if (fault != KeyFault::none) {
-      return refuse(qp, Acknowledge::nak_remote_access, kRemoteAccess);
+      return refuse(receive, Acknowledge::nak_remote_access, kRemoteAccess);
     }
   }
   receive.address += size;
   receive.remaining -= size;
   receive.received += size;
   receive.message = last ? Message::none : Message::write;
-  placed(qp, packet, op,
+  placed(receive, packet, op,
          has_immediate(header.opcode) ? format::CqeOpcode::responder_write_imm
                                       : format::CqeOpcode::invalid);
   return Step::done;
 }
 
-Responder::Step Responder::send(Qp& qp, const Packet& packet, DmaOp& op) {
+Responder::Step Responder::send(RcReceive& receive, const Packet& packet, DmaOp& op) {
   const PacketHeader& header = packet.header;
-  ReceiveSide& receive = qp.receive;
   if (starts_message(header.opcode)) {
     receive.received = 0;
   } else if (receive.message != Message::send) {
-    return refuse(qp, Acknowledge::nak_invalid_request, kRemoteInvalidRequest);
+    return refuse(receive, Acknowledge::nak_invalid_request, kRemoteInvalidRequest);
   }
-  const Step acquired = acquire_receive(qp);
+  const Step acquired = acquire_receive(receive);
   if (acquired != Step::done) return acquired;
-  const Step scattered = scatter(qp, packet, op);
+  const Step scattered = scatter(receive, packet, op);
   if (scattered != Step::done) return scattered;
   receive.received += header.payload_size;
   receive.message = ends_message(header.opcode) ? Message::none : Message::send;
-  placed(qp, packet, op, send_completion(header.opcode));
+  placed(receive, packet, op, send_completion(header.opcode));
   return Step::done;
 }
 
 // The packet's bytes are on their way to memory: `completion` says which CQE the message makes, if
 // any.
-void Responder::placed(Qp& qp, const Packet& packet, DmaOp op, format::CqeOpcode completion) {
+void Responder::placed(RcReceive& receive, const Packet& packet, DmaOp op,
+                       format::CqeOpcode completion) {
   const PacketHeader& header = packet.header;
-  ReceiveSide& receive = qp.receive;
   const std::uint32_t psns = core_.psns_of(header.payload_size);
   const std::uint32_t last_psn = psn_add(header.psn, psns - 1);
   receive.expected_psn = psn_add(receive.expected_psn, psns);
@@ -212,25 +208,24 @@ void Responder::placed(Qp& qp, const Packet& packet, DmaOp op, format::CqeOpcode
   if (!completes) return;
   effect.completion = completion;
   effect.solicited = header.solicited;
-  effect.wqe_counter = static_cast<std::uint16_t>(receive.consumer);
+  effect.wqe_counter = receive.wqe.index;
   effect.length = static_cast<std::uint32_t>(receive.received);
   effect.imm = header.imm;
-  ++receive.consumer;
-  receive.loaded = false;
+  receive.claimed = false;
 }
 
-Responder::Step Responder::read(Qp& qp, const PacketHeader& header) {
-  ReceiveSide& receive = qp.receive;
-  if (!allows(qp.path.access, Access::remote_read) || header.reth_length > kLongestMessage ||
-      receive.pending_reads >= (1u << qp.path.log_rra_max)) {
-    return refuse(qp, Acknowledge::nak_invalid_request, kRemoteInvalidRequest);
+Responder::Step Responder::read(RcReceive& receive, const PacketHeader& header) {
+  if (!allows(receive.qp.path.access, Access::remote_read) ||
+      header.reth_length > kLongestMessage ||
+      receive.pending_reads >= (1u << receive.qp.path.log_rra_max)) {
+    return refuse(receive, Acknowledge::nak_invalid_request, kRemoteInvalidRequest);
   }
   if (header.reth_length != 0) {
     const Translation whole =
-        core_.keys.translate(header.reth_rkey, qp.attributes.pd, qp.number, header.reth_address,
-                             header.reth_length, Access::remote_read);
+        core_.keys.translate(header.reth_rkey, receive.qp.attributes.pd, receive.qp.number,
+                             header.reth_address, header.reth_length, Access::remote_read);
     if (whole.fault != KeyFault::none) {
-      return refuse(qp, Acknowledge::nak_remote_access, kRemoteAccess);
+      return refuse(receive, Acknowledge::nak_remote_access, kRemoteAccess);
     }
   }
   const std::uint32_t count = core_.psns_of(header.reth_length);
@@ -246,30 +241,31 @@ Responder::Step Responder::read(Qp& qp, const PacketHeader& header) {
   return Step::done;
 }
 
-Responder::Step Responder::atomic(Qp& qp, const Packet& packet) {
+Responder::Step Responder::atomic(RcReceive& receive, const Packet& packet) {
   const PacketHeader& header = packet.header;
   const std::uint8_t size = packet.atomic.size;
-  ReceiveSide& receive = qp.receive;
-  if (!allows(qp.path.access, Access::remote_atomic) || (size != 4 && size != 8) ||
-      header.reth_address % size != 0 || receive.pending_reads >= (1u << qp.path.log_rra_max)) {
-    return refuse(qp, Acknowledge::nak_invalid_request, kRemoteInvalidRequest);
+  if (!allows(receive.qp.path.access, Access::remote_atomic) || (size != 4 && size != 8) ||
+      header.reth_address % size != 0 ||
+      receive.pending_reads >= (1u << receive.qp.path.log_rra_max)) {
+    return refuse(receive, Acknowledge::nak_invalid_request, kRemoteInvalidRequest);
   }
-  const Translation found = core_.keys.translate(header.reth_rkey, qp.attributes.pd, qp.number,
-                                                 header.reth_address, size, Access::remote_atomic);
+  const Translation found =
+      core_.keys.translate(header.reth_rkey, receive.qp.attributes.pd, receive.qp.number,
+                           header.reth_address, size, Access::remote_atomic);
   if (found.fault != KeyFault::none) {
-    return refuse(qp, Acknowledge::nak_remote_access, kRemoteAccess);
+    return refuse(receive, Acknowledge::nak_remote_access, kRemoteAccess);
   }
   // A zero-based region may itself begin at an odd place.
   const DmaAddress place = found.piece.base;
   if (place.value % size != 0) {
-    return refuse(qp, Acknowledge::nak_invalid_request, kRemoteInvalidRequest);
+    return refuse(receive, Acknowledge::nak_invalid_request, kRemoteInvalidRequest);
   }
   Effect& effect = receive.effects.push();
   effect.kind = EffectKind::atomic;
   effect.psn = effect.last_psn = header.psn;
   // Fewer than there are slots are on their way.
   effect.result_slot = static_cast<std::uint8_t>(receive.next_result);
-  receive.next_result = (receive.next_result + 1) & ((1u << qp.path.log_rra_max) - 1);
+  receive.next_result = (receive.next_result + 1) & ((1u << receive.qp.path.log_rra_max) - 1);
   effect.op = core_.port.atomic(place, packet.atomic, &receive.results[effect.result_slot]);
   ++receive.pending_reads;
   receive.expected_psn = psn_add(receive.expected_psn, 1);

@@ -11,7 +11,7 @@
 #include <cstdint>
 
 #include "backends/softnic/transport/core.h"
-#include "backends/softnic/transport/qp.h"
+#include "backends/softnic/transport/rc_receive.h"
 
 namespace gdakit::softnic {
 
@@ -21,45 +21,45 @@ class Responder {
 
   // A request. False: it cannot be taken now; offer it again. `op` becomes what must be done before
   // the packet's payload may go.
-  bool request(Qp& qp, const Packet& packet, DmaOp& op);
+  bool request(RcReceive& receive, const Packet& packet, DmaOp& op);
 
   // One bounded piece of work: completed effects, responses, acknowledges; in state err, flushing.
-  Turn work(Qp& qp);
-
-  // The receive doorbell record may have changed.
-  static void look_at_record(Qp& qp) { qp.receive.record.wanted = true; }
+  Turn work(RcReceive& receive);
 
  private:
   enum class Step { done, again, refused };  // refused: a NAK is on its way
 
   // responder.cc
-  bool duplicate(Qp& qp, const PacketHeader& header);
-  Step execute(Qp& qp, const Packet& packet, DmaOp& op);
-  Step begin_write(Qp& qp, const PacketHeader& header);
-  Step write(Qp& qp, const Packet& packet, DmaOp& op);
-  Step send(Qp& qp, const Packet& packet, DmaOp& op);
-  Step read(Qp& qp, const PacketHeader& header);
-  Step atomic(Qp& qp, const Packet& packet);
-  void placed(Qp& qp, const Packet& packet, DmaOp op, format::CqeOpcode completion);
-  Step refuse(Qp& qp, Acknowledge nak, Fault fault = {});
-  bool may_execute(const Qp& qp) const { return core_.ordered || qp.receive.effects.empty(); }
+  bool duplicate(RcReceive& receive, const PacketHeader& header);
+  Step execute(RcReceive& receive, const Packet& packet, DmaOp& op);
+  Step begin_write(RcReceive& receive, const PacketHeader& header);
+  Step write(RcReceive& receive, const Packet& packet, DmaOp& op);
+  Step send(RcReceive& receive, const Packet& packet, DmaOp& op);
+  Step read(RcReceive& receive, const PacketHeader& header);
+  Step atomic(RcReceive& receive, const Packet& packet);
+  void placed(RcReceive& receive, const Packet& packet, DmaOp op, format::CqeOpcode completion);
+  Step refuse(RcReceive& receive, Acknowledge nak, Fault fault = {});
+  bool may_execute(const RcReceive& receive) const {
+    return core_.ordered || receive.effects.empty();
+  }
 
   // responder_receive.cc
-  Step acquire_receive(Qp& qp);
-  bool update_producer(Qp& qp);
-  Step fetch_receive(Qp& qp);
-  Step scatter(Qp& qp, const Packet& packet, DmaOp& op);
-  Turn flush(Qp& qp);
+  Step acquire_receive(RcReceive& receive);
+  Step scatter(RcReceive& receive, const Packet& packet, DmaOp& op);
+  bool post_failed(RcReceive& receive, std::uint16_t wqe_counter, Fault fault);
+  Turn flush(RcReceive& receive);
 
   // responder_effects.cc
-  bool read_pending(Qp& qp, std::uint32_t psn) const;
-  Turn run_effects(Qp& qp);
-  void refuse_read(Qp& qp, std::uint32_t psn, Acknowledge nak, Fault fault);
-  bool post_completion(Qp& qp, const Effect& effect);
-  bool respond_read(Qp& qp, Effect& effect);
-  bool respond_atomic(Qp& qp, const Effect& effect);
-  bool acknowledge(Qp& qp, bool nak);
-  void fail(Qp& qp);
+  bool read_pending(RcReceive& receive, std::uint32_t psn) const;
+  Turn run_effects(RcReceive& receive);
+  static bool is_flushed(RcReceive& receive);
+  Turn flush_effects(RcReceive& receive);
+  void refuse_read(RcReceive& receive, std::uint32_t psn, Acknowledge nak, Fault fault);
+  bool post_completion(RcReceive& receive, const Effect& effect);
+  bool respond_read(RcReceive& receive, Effect& effect);
+  bool respond_atomic(RcReceive& receive, const Effect& effect);
+  bool acknowledge(RcReceive& receive, bool nak);
+  void fail(RcReceive& receive);
 
   Core& core_;
 };

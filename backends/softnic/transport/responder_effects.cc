@@ -2,9 +2,8 @@
 // NAKs.
 #include <algorithm>
 
-#include "backends/softnic/transport/cqe_writer.h"
+#include "backends/softnic/queues/make_cqe.h"
 #include "backends/softnic/transport/payload.h"
-#include "backends/softnic/transport/requester.h"
 #include "backends/softnic/transport/responder.h"
 
 namespace gdakit::softnic {
@@ -21,28 +20,27 @@ PacketOpcode read_response_opcode(bool first, bool last) {
 
 }  // namespace
 
-Turn Responder::work(Qp& qp) {
-  Turn turn = run_effects(qp);
-  ReceiveSide& receive = qp.receive;
+Turn Responder::work(RcReceive& receive) {
+  Turn turn = run_effects(receive);
   // A NAK acknowledges everything before it, so it waits for that.
-  const bool nak = receive.nak_due && receive.effects.empty();
+  const bool nak = receive.nak_due && (receive.effects.empty() || is_flushed(receive));
   if (nak || receive.ack_due) {
-    if (qp.state == QpState::err || acknowledge(qp, nak)) {
+    if (receive.qp.state == QpState::err || acknowledge(receive, nak)) {
       turn.worked = true;
       receive.ack_due = false;
       if (nak) receive.nak_due = false;
-      if (nak && receive.fatal) fail(qp);
+      if (nak && receive.fatal) fail(receive);
     } else {
       turn.pending = true;
     }
   }
-  if (qp.state == QpState::err && receive.effects.empty()) turn |= flush(qp);
+  if (receive.qp.state == QpState::err && receive.effects.empty()) turn |= flush(receive);
   return turn;
 }
 
 // Is the answer to the READ with this PSN still to be sent?
-bool Responder::read_pending(Qp& qp, std::uint32_t psn) const {
-  GrowingFifo<Effect>& effects = qp.receive.effects;
+bool Responder::read_pending(RcReceive& receive, std::uint32_t psn) const {
+  GrowingFifo<Effect>& effects = receive.effects;
   for (std::uint64_t number = effects.head(); number != effects.tail(); ++number) {
     const Effect& effect = effects[number];
     if (effect.kind == EffectKind::read && psn_distance(psn, effect.psn) >= 0 &&
@@ -53,36 +51,36 @@ bool Responder::read_pending(Qp& qp, std::uint32_t psn) const {
   return false;
 }
 
-bool Responder::post_completion(Qp& qp, const Effect& effect) {
-  format::Cqe64 cqe = make_cqe(qp, effect.completion, effect.wqe_counter);
+bool Responder::post_completion(RcReceive& receive, const Effect& effect) {
+  format::Cqe64 cqe = make_cqe(receive.qp, effect.completion, effect.wqe_counter);
   cqe.op_own = format::op_own(effect.completion, false, effect.solicited);
   cqe.byte_cnt = Be32{effect.length};
   cqe.imm_inval_pkey = Be32{effect.imm};
-  cqe.flags_rqpn = Be32{qp.path.remote_qpn};
-  return core_.post_cqe(*qp.receive_cq, cqe);
+  cqe.flags_rqpn = Be32{receive.connection.remote_qpn};
+  return core_.post_cqe(*receive.qp.receive_cq, cqe);
 }
 
-Turn Responder::run_effects(Qp& qp) {
-  ReceiveSide& receive = qp.receive;
+Turn Responder::run_effects(RcReceive& receive) {
   Turn turn;
   for (std::uint32_t i = 0; i < kResponsesPerTurn && !receive.effects.empty(); ++i) {
     Effect& effect = receive.effects.front();
     turn.pending = true;
+    if (effect.kind == EffectKind::flushed) return flush_effects(receive);
     if (!core_.done(effect.op)) return turn;
-    const bool answers = effect.kind != EffectKind::placed && qp.state != QpState::err;
+    const bool answers = effect.kind != EffectKind::placed && receive.qp.state != QpState::err;
     receive.no_room = false;
     bool finished = true;
-    if (effect.has_cqe()) finished = post_completion(qp, effect);
+    if (effect.has_cqe()) finished = post_completion(receive, effect);
     if (answers && effect.kind == EffectKind::read) {
-      receive.no_room = !respond_read(qp, effect);
+      receive.no_room = !respond_read(receive, effect);
       if (receive.no_room) return turn;
-      // A fault has emptied the queue, or only a part is answered.
-      if (receive.effects.empty()) return turn;
+      // A fault has ended it, or only a part is answered.
+      if (receive.effects.empty() || is_flushed(receive)) return turn;
       turn.worked = true;
       finished = effect.psn == psn_add(effect.last_psn, 1);
       if (!finished) continue;
     } else if (answers) {
-      finished = respond_atomic(qp, effect);
+      finished = respond_atomic(receive, effect);
       receive.no_room = !finished;
     }
     if (!finished) return turn;
@@ -99,25 +97,48 @@ Turn Responder::run_effects(Qp& qp) {
 }
 
 // Refuses a READ that is partly answered, and forgets what was asked after it. The receive WQEs
-// that this took are there again, to be flushed.
-void Responder::refuse_read(Qp& qp, std::uint32_t psn, Acknowledge nak, Fault fault) {
-  ReceiveSide& receive = qp.receive;
+// that were claimed for this are flushed when the queue pair has failed.
+void Responder::refuse_read(RcReceive& receive, std::uint32_t psn, Acknowledge nak, Fault fault) {
   GrowingFifo<Effect>& effects = receive.effects;
+  std::uint64_t kept = effects.head();
   for (std::uint64_t number = effects.head(); number != effects.tail(); ++number) {
     if (!effects[number].has_cqe()) continue;
-    --receive.consumer;
-    receive.loaded = false;
+    const std::uint16_t wqe_counter = effects[number].wqe_counter;
+    Effect flushed;
+    flushed.kind = EffectKind::flushed;
+    flushed.wqe_counter = wqe_counter;
+    effects[kept++] = flushed;
   }
-  effects.truncate(effects.head());
+  effects.truncate(kept);
   receive.pending_reads = 0;
   receive.expected_psn = psn;
-  refuse(qp, nak, fault);
+  refuse(receive, nak, fault);
+  // A message that came behind the READ is not to blame.
+  receive.blame = {};
+}
+
+bool Responder::is_flushed(RcReceive& receive) {
+  return receive.effects.front().kind == EffectKind::flushed;
+}
+
+// Completes the receive WQEs of forgotten requests, once the queue pair has failed.
+Turn Responder::flush_effects(RcReceive& receive) {
+  Turn turn;
+  if (receive.qp.state != QpState::err) return turn;
+  for (; !receive.effects.empty(); receive.effects.pop()) {
+    if (!post_failed(receive, receive.effects.front().wqe_counter, {})) {
+      turn.pending = true;
+      break;
+    }
+    turn.worked = true;
+  }
+  return turn;
 }
 
 // Sends the next response of a READ. False: no room. A READ that cannot go on is refused.
-bool Responder::respond_read(Qp& qp, Effect& effect) {
+bool Responder::respond_read(RcReceive& receive, Effect& effect) {
   const std::uint64_t left = effect.length - effect.offset;
-  const KeyUse use{effect.rkey, qp.attributes.pd, qp.number, Access::remote_read};
+  const KeyUse use{effect.rkey, receive.qp.attributes.pd, receive.qp.number, Access::remote_read};
   KeyFault fault = KeyFault::none;
   const auto walk = [&](std::uint64_t size, const auto& take) {
     for (std::uint64_t at = effect.address + effect.offset, end = at + size; at != end;) {
@@ -128,56 +149,54 @@ bool Responder::respond_read(Qp& qp, Effect& effect) {
       at += found.piece.length;
     }
   };
-  Packet packet = make_packet(qp, PacketOpcode::read_response_only, effect.psn);
+  Packet packet = make_packet(receive.connection, PacketOpcode::read_response_only, effect.psn);
   name_payload(core_, left, walk, packet);
   if (fault != KeyFault::none) {
-    refuse_read(qp, effect.psn, Acknowledge::nak_remote_access, kRemoteAccess);
+    refuse_read(receive, effect.psn, Acknowledge::nak_remote_access, kRemoteAccess);
     return true;
   }
   const std::uint32_t size = packet.header.payload_size;
   packet.header.opcode = read_response_opcode(effect.offset == 0, size == left);
-  if (!core_.send(qp, packet)) return false;
+  if (!core_.send(receive.connection, packet)) return false;
   effect.offset += size;
   effect.psn = psn_add(effect.psn, core_.psns_of(size));
   return true;
 }
 
-bool Responder::respond_atomic(Qp& qp, const Effect& effect) {
-  ReceiveSide& receive = qp.receive;
-  Packet packet = make_packet(qp, PacketOpcode::atomic_acknowledge, effect.psn);
+bool Responder::respond_atomic(RcReceive& receive, const Effect& effect) {
+  Packet packet = make_packet(receive.connection, PacketOpcode::atomic_acknowledge, effect.psn);
   const bool is_new = effect.kind == EffectKind::atomic;
   const std::uint64_t result = is_new ? receive.results[effect.result_slot] : effect.result;
   packet.header.atomic_result = result;
-  if (!core_.send(qp, packet)) return false;
+  if (!core_.send(receive.connection, packet)) return false;
   if (is_new) {
     receive.replays[receive.next_replay] = {true, effect.psn, result};
-    receive.next_replay = (receive.next_replay + 1) & ((1u << qp.path.log_rra_max) - 1);
+    receive.next_replay = (receive.next_replay + 1) & ((1u << receive.qp.path.log_rra_max) - 1);
   }
   return true;
 }
 
 // Sends the NAK, or an ACK of all that is done; false if there is no room.
-bool Responder::acknowledge(Qp& qp, bool nak) {
-  ReceiveSide& receive = qp.receive;
+bool Responder::acknowledge(RcReceive& receive, bool nak) {
   const std::uint32_t psn = nak ? receive.expected_psn : receive.done_psn;
-  Packet packet = make_packet(qp, PacketOpcode::acknowledge, psn);
+  Packet packet = make_packet(receive.connection, PacketOpcode::acknowledge, psn);
   if (nak) {
     packet.header.acknowledge = receive.nak;
-    packet.header.rnr_timer = qp.path.min_rnr_nak;
+    packet.header.rnr_timer = receive.qp.path.min_rnr_nak;
   }
-  if (!core_.send(qp, packet)) return false;
+  if (!core_.send(receive.connection, packet)) return false;
   if (nak) ++core_.counters.naks;
   return true;
 }
 
-void Responder::fail(Qp& qp) {
-  const Fault fault = qp.receive.fault;
+void Responder::fail(RcReceive& receive) {
+  const Fault fault = receive.fault;
   QpError error;
   error.syndrome = fault.syndrome;
   error.vendor_syndrome = fault.vendor_syndrome;
-  error.wqe_index = static_cast<std::uint16_t>(qp.receive.consumer);
+  error.wqe_index = receive.wqe.index;
   error.responder = true;
-  Requester::fail(core_, qp, error);
+  core_.fail(receive.qp, error);
 }
 
 }  // namespace gdakit::softnic

@@ -1,4 +1,4 @@
-#include "backends/softnic/transport/timers.h"
+#include "backends/softnic/engine/timers.h"
 
 #include <algorithm>
 

@@ -1,10 +1,10 @@
-#include "backends/softnic/transport/cqe_writer.h"
+#include "backends/softnic/queues/make_cqe.h"
 
 #include "core/base/bits.h"
 
 namespace gdakit::softnic {
 
-format::Cqe64 make_cqe(const Qp& qp, format::CqeOpcode opcode, std::uint16_t wqe_counter) {
+format::Cqe64 make_cqe(const QpCommon& qp, format::CqeOpcode opcode, std::uint16_t wqe_counter) {
   format::Cqe64 cqe{};
   cqe.srqn_uidx = Be32{qp.attributes.user_index & 0xffffff};
   cqe.sop_drop_qpn = Be32{qp.number};
@@ -13,8 +13,8 @@ format::Cqe64 make_cqe(const Qp& qp, format::CqeOpcode opcode, std::uint16_t wqe
   return cqe;
 }
 
-format::Cqe64 make_error_cqe(const Qp& qp, format::CqeOpcode opcode, std::uint16_t wqe_counter,
-                             std::uint8_t send_opcode, Fault fault) {
+format::Cqe64 make_error_cqe(const QpCommon& qp, format::CqeOpcode opcode,
+                             std::uint16_t wqe_counter, std::uint8_t send_opcode, Fault fault) {
   format::ErrorCqe error{};
   error.srqn = Be32{qp.attributes.user_index & 0xffffff};
   error.vendor_err_synd = fault.vendor_syndrome;

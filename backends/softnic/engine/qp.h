@@ -1,0 +1,42 @@
+// A queue pair with service type RC: a send queue and a receive queue, the two halves of a
+// connection on top of them, and its places in the engine's lists.
+#pragma once
+
+#include <cstdint>
+
+#include "backends/softnic/engine/timers.h"
+#include "backends/softnic/queues/linked_list.h"
+#include "backends/softnic/queues/qp_common.h"
+#include "backends/softnic/queues/receive_queue.h"
+#include "backends/softnic/queues/send_queue.h"
+#include "backends/softnic/transport/connection.h"
+#include "backends/softnic/transport/rc_receive.h"
+#include "backends/softnic/transport/rc_send.h"
+
+namespace gdakit::softnic {
+
+struct Qp {
+  Qp(QpNumber qpn, const QpAttributes& attributes, std::uint32_t window)
+      : common(qpn, attributes),
+        send_queue(common),
+        receive_queue(common),
+        connection(common),
+        send(connection, send_queue, window),
+        receive(connection, attributes.has_receive_queue ? &receive_queue : nullptr) {}
+  Qp(const Qp&) = delete;
+  Qp& operator=(const Qp&) = delete;
+
+  QpCommon common;
+  SendQueue send_queue;
+  ReceiveQueue receive_queue;
+  Connection connection;
+  RcSend send;
+  RcReceive receive;
+
+  bool defers = false;  // a packet that it could not take is kept, and others behind it
+  Link<Qp> active;      // in the engine's lists
+  Link<Qp> swept;
+  Timer timer;
+};
+
+}  // namespace gdakit::softnic

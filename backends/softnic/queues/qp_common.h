@@ -1,0 +1,26 @@
+// What all parts of a queue pair share, whatever its transport.
+#pragma once
+
+#include <cstdint>
+
+#include "backends/softnic/objects/attributes.h"
+#include "backends/softnic/queues/cq.h"
+
+namespace gdakit::softnic {
+
+struct QpCommon {
+  QpCommon(QpNumber qpn, const QpAttributes& given) : number(qpn), attributes(given) {}
+
+  QpNumber number;
+  QpAttributes attributes;
+  QpState state = QpState::reset;
+  QpModify path;  // what the modifies set: rights, limits, timers
+  Cq* send_cq = nullptr;
+  Cq* receive_cq = nullptr;
+  QpError first_error;
+
+  std::uint64_t send_depth() const { return std::uint64_t{1} << attributes.log_send_wqebbs; }
+  std::uint64_t receive_depth() const { return std::uint64_t{1} << attributes.log_receive_wqes; }
+};
+
+}  // namespace gdakit::softnic

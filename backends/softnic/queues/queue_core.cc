@@ -1,0 +1,36 @@
+#include "backends/softnic/queues/queue_core.h"
+
+#include <algorithm>
+
+namespace gdakit::softnic {
+
+// The value is judged by the counter as it was when the read began, which the record cannot be
+// behind if it is written before each doorbell. The counter may have gone on by a whole queue
+// since, and then what is old looks new.
+bool QueueCore::poll_record(RecordRead& record, DmaAddress address, std::uint64_t& producer,
+                            std::uint64_t depth) {
+  if (!record.reading) {
+    if (!record.wanted) return false;
+    record.wanted = false;
+    record.since = producer;
+    record.op = port.read(&record.word, address, sizeof record.word);
+    record.reading = true;
+  }
+  if (!done(record.op)) return false;
+  record.reading = false;
+  const auto value = static_cast<std::uint16_t>(record.word);
+  const std::uint64_t advance = producer_advance(record.since, value, depth);
+  const bool says_less = advance == 0 && value != static_cast<std::uint16_t>(record.since);
+  record.behind |= record.rung && says_less;
+  producer = std::max(producer, record.since + advance);
+  return true;
+}
+
+void QueueCore::fail(QpCommon& qp, const QpError& error, std::optional<EventKind> event) {
+  if (qp.state == QpState::err) return;
+  if (qp.first_error.syndrome == format::Syndrome::none) qp.first_error = error;
+  qp.state = QpState::err;
+  if (event) tell({*event, qp.number});
+}
+
+}  // namespace gdakit::softnic

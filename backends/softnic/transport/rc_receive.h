@@ -1,0 +1,90 @@
+// The receiving half of a reliable connection: what the peer has asked for, and what of that is yet
+// to be answered. What happens to it is in responder.h.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "backends/softnic/dma/dma.h"
+#include "backends/softnic/queues/growing_fifo.h"
+#include "backends/softnic/queues/receive_source.h"
+#include "backends/softnic/transport/connection.h"
+#include "core/format/cqe.h"
+
+namespace gdakit::softnic {
+
+inline constexpr std::uint32_t kEffects = 128;  // not yet acknowledged
+
+// `flushed`: there is no effect, only the receive WQE that a request claimed which was forgotten.
+enum class EffectKind : std::uint8_t { placed, read, atomic, replay, flushed };
+
+// What a request does here and is acknowledged for. Effects are acknowledged in order.
+struct Effect {
+  EffectKind kind = EffectKind::placed;
+  bool duplicate = false;
+  std::uint8_t result_slot = 0;  // atomic: where the word before arrives
+  // Of the CQE, with an opcode if there is one:
+  format::CqeOpcode completion = format::CqeOpcode::invalid;
+  bool solicited = false;
+  std::uint16_t wqe_counter = 0;  // of the receive WQE that was claimed for it
+  std::uint32_t imm = 0;
+
+  std::uint32_t psn = 0;  // first; of READ responses: the next one
+  std::uint32_t last_psn = 0;
+  std::uint32_t length = 0;   // READ: bytes asked for; CQE: bytes received
+  std::uint32_t offset = 0;   // READ: bytes answered
+  std::uint64_t address = 0;  // READ: of the first byte
+  std::uint64_t result = 0;   // replay: the word before
+  MemoryKey rkey = 0;
+  DmaOp op;
+
+  bool has_cqe() const { return completion != format::CqeOpcode::invalid; }
+};
+static_assert(sizeof(Effect) <= 64);
+
+enum class Message : std::uint8_t { none, write, send };
+
+struct Replay {
+  bool valid = false;
+  std::uint32_t psn = 0;
+  std::uint64_t result = 0;
+};
+
+struct RcReceive {
+  // `from`: null if it has no receive WQEs.
+  RcReceive(Connection& way, ReceiveSource* from)
+      : qp(way.qp), connection(way), source(from), effects(kEffects) {}
+
+  QpCommon& qp;
+  Connection& connection;
+  ReceiveSource* source;
+
+  std::uint32_t expected_psn = 0;
+  std::uint32_t done_psn = 0;  // of the last effect that is complete
+  bool ack_due = false;
+  bool nak_due = false;
+  bool nak_told = false;  // the peer knows of the gap or the missing receive WQE
+  bool fatal = false;     // after the NAK the QP fails; no request is taken any more
+  Acknowledge nak = Acknowledge::ack;
+  Fault fault;
+
+  Message message = Message::none;
+  MemoryKey rkey = 0;
+  std::uint64_t address = 0;    // write: of the next byte
+  std::uint64_t remaining = 0;  // write: bytes still to come
+  std::uint64_t received = 0;   // bytes of this message
+
+  bool claimed = false;  // `wqe` is the message's
+  Fault blame;           // what the claimed one fails with; none: it is flushed
+  ReceiveWqe wqe;
+
+  GrowingFifo<Effect> effects;
+  bool no_room = false;                // the wire refused the response at the head of the effects
+  std::uint32_t pending_reads = 0;     // READs and atomics among the effects, duplicates apart
+  std::vector<std::uint64_t> results;  // of atomics on their way
+  std::uint32_t next_result = 0;
+  std::vector<Replay> replays;
+  std::uint32_t next_replay = 0;
+};
+
+}  // namespace gdakit::softnic
