@@ -53,9 +53,14 @@ class Core {
   // False: the CQ's last CQE is still on its way; try again. A CQE for an overrun CQ is lost.
   bool post_cqe(Cq& cq, format::Cqe64& cqe) {
     const Cq::Posted posted = cq.post(cqe, now_ns);
-    if (posted == Cq::Posted::written) ++counters.cqes;
-    cq_overrun |= posted == Cq::Posted::lost;
-    return posted != Cq::Posted::not_yet;
+    if (posted == Cq::Posted::not_yet) return false;
+    if (posted != Cq::Posted::lost) ++counters.cqes;
+    if (posted != Cq::Posted::written) activate(cq);
+    return true;
+  }
+
+  void activate(Cq& cq) {
+    if (!active_cqs.holds(cq)) active_cqs.push_back(cq);
   }
 
   void tell(const Event& event) {
@@ -76,7 +81,7 @@ class Core {
   KeyTable keys;
   Counters counters;
   std::uint64_t now_ns = 0;
-  bool cq_overrun = false;  // of some CQ, since the engine looked
+  LinkedList<Cq, &Cq::active> active_cqs;  // those that must step
 
  private:
   bool send_now(const Packet& packet);
