@@ -2,6 +2,7 @@
 #include "backends/softnic/engine/engine.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/format/cq_doorbell.h"
 #include "core/format/doorbell.h"
@@ -156,6 +157,9 @@ bool Engine::deliver(const Packet& packet, DmaOp& op) {
   if (is_response(header.opcode)) {
     requester_.answer(*qp, packet, op);
   } else {
+    if (qp->state == QpState::rtr && !std::exchange(qp->established, true)) {
+      core_.tell({EventKind::communication_established, qp->number});
+    }
     qp->defers = qp->defers || !responder_.request(*qp, packet, op);
     if (qp->defers) return false;
   }

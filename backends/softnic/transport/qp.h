@@ -217,8 +217,9 @@ struct Qp {
   Cq* receive_cq = nullptr;
   QpError first_error;
 
-  bool defers = false;  // a packet that it could not take is kept, and others behind it
-  Link<Qp> active;      // in the engine's lists
+  bool established = false;  // in state rtr a packet has come
+  bool defers = false;       // a packet that it could not take is kept, and others behind it
+  Link<Qp> active;           // in the engine's lists
   Link<Qp> swept;
   Timer timer;
 
