@@ -12,6 +12,11 @@ std::unique_ptr<Wire> make_wire(const RigOptions& options, LoopbackFabric& fabri
   return options.wrap_wire ? options.wrap_wire(std::move(wire), side) : std::move(wire);
 }
 
+EngineOptions with_sink(EngineOptions options, EventSink* sink) {
+  options.events = sink;
+  return options;
+}
+
 constexpr std::uint32_t kPsnOfB = 0x800000;
 
 }  // namespace
@@ -22,13 +27,14 @@ Side::Side(const RigOptions& given, std::unique_ptr<DmaPort> dma, std::unique_pt
       sq(format::kWqebbBytes << given.log_sq),
       rq(std::size_t{1} << (given.log_rq + given.log_rq_stride)),
       record(sizeof(format::DoorbellRecord)),
-      send_cq(given.log_cq, given.collapsed),
+      send_cq(given.log_cq, given.collapsed, given.cqe_size),
       receive_cq(given.log_cq, false),
       port(std::move(dma)),
       wire(std::move(packets)),
-      engine(given.engine, *port, *wire) {
+      engine(with_sink(given.engine, given.listens ? &events : nullptr), *port, *wire) {
   pd = *engine.alloc_pd();
   uar = *engine.alloc_uar(options.uar_type);
+  if (given.armable) arm_page = *engine.alloc_uar(UarType::registers);
   MrAttributes mr;
   mr.pd = pd;
   mr.base = host_address(heap.data());
@@ -39,11 +45,14 @@ Side::Side(const RigOptions& given, std::unique_ptr<DmaPort> dma, std::unique_pt
   CqAttributes cq;
   cq.entries = send_cq.address();
   cq.log_entries = given.log_cq;
+  cq.cqe_size = given.cqe_size;
   cq.collapsed = given.collapsed;
+  cq.uar = arm_page;
   cq.overrun_ignore = given.overrun_ignore;
   cq.doorbell_record = send_cq.record();
   send_cqn = *engine.create_cq(cq);
   cq.entries = receive_cq.address();
+  cq.cqe_size = CqeSize::bytes_64;
   cq.collapsed = false;
   cq.doorbell_record = receive_cq.record();
   receive_cqn = *engine.create_cq(cq);
@@ -89,6 +98,11 @@ void Side::store_record() {
 void Side::ring() {
   store_record();
   engine.doorbell(uar, format::kUarDoorbellBegin, doorbell());
+}
+
+void Side::arm(CqReader& cq, CqNumber cqn, bool solicited_only) {
+  const Be32 word = cq.store_arm(solicited_only);
+  engine.doorbell(arm_page, format::kUarCqArm, format::cq_arm_value(word, cqn));
 }
 
 void Side::post_receive(const std::vector<format::DataSegment>& segments) {

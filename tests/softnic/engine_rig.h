@@ -14,6 +14,7 @@
 #include <memory>
 #include <new>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -21,6 +22,7 @@
 #include "backends/softnic/dma/host_dma.h"
 #include "backends/softnic/engine/engine.h"
 #include "backends/softnic/wire/loopback_wire.h"
+#include "core/format/cq_doorbell.h"
 #include "core/format/cqe.h"
 #include "core/format/doorbell.h"
 #include "core/format/wqe.h"
@@ -50,11 +52,13 @@ class Pages {
 // A completion queue as its consumer sees it.
 class CqReader {
  public:
-  CqReader(std::uint32_t log_entries, bool collapsed)
+  CqReader(std::uint32_t log_entries, bool collapsed, CqeSize cqe_size = CqeSize::bytes_64)
       : log_entries_(log_entries),
         collapsed_(collapsed),
-        memory_(sizeof(format::Cqe64) << log_entries) {
+        entry_bytes_(entry_bytes(cqe_size)),
+        memory_(std::size_t{entry_bytes_} << log_entries) {
     std::memset(memory_.data(), format::kInvalidCqeByte, memory_.size());
+    store_arm_word(Be32{format::kCqNotArmed});
   }
 
   DmaAddress address() const { return host_address(memory_.data()); }
@@ -65,9 +69,10 @@ class CqReader {
   format::Cqe64 at(std::uint64_t index) const {
     format::Cqe64 cqe;
     const std::uint64_t slot = collapsed_ ? 0 : index & ((1u << log_entries_) - 1);
-    std::memcpy(&cqe, memory_.data() + slot * sizeof cqe, sizeof cqe);
+    std::memcpy(&cqe, memory_.data() + (slot + 1) * entry_bytes_ - sizeof cqe, sizeof cqe);
     return cqe;
   }
+  std::uint8_t byte(std::size_t offset) const { return memory_.data()[offset]; }
   // The next CQE of an ordinary CQ, if it is there; consumes it.
   std::optional<format::Cqe64> poll() {
     const format::Cqe64 cqe = at(consumer_);
@@ -76,9 +81,7 @@ class CqReader {
         ((cqe.op_own & 1) != 0) != owner) {
       return std::nullopt;
     }
-    ++consumer_;
-    const Be32 index{static_cast<std::uint32_t>(consumer_ & 0xffffff)};
-    std::memcpy(record_.data(), &index, sizeof index);
+    store_consumer(++consumer_);
     return cqe;
   }
   std::vector<format::Cqe64> poll_all() {
@@ -86,13 +89,41 @@ class CqReader {
     while (const auto cqe = poll()) all.push_back(*cqe);
     return all;
   }
+  void store_consumer(std::uint64_t consumer) {
+    const Be32 index{static_cast<std::uint32_t>(consumer & format::kCqIndexMask)};
+    std::memcpy(record_.data(), &index, sizeof index);
+  }
+
+  // What a consumer stores that wants an event of whatever it has not polled; returns the arm word.
+  Be32 store_arm(bool solicited_only = false) {
+    const Be32 word = format::cq_arm(events_read, solicited_only, consumer_);
+    store_arm_word(word);
+    return word;
+  }
+  void store_arm_word(Be32 word) {
+    std::memcpy(record_.data() + offsetof(format::CqDoorbellRecord, arm), &word, sizeof word);
+  }
+
+  std::uint32_t events_read = 0;
 
  private:
   std::uint32_t log_entries_;
   bool collapsed_;
+  std::size_t entry_bytes_;
   Pages memory_;
   Pages record_{8};
   std::uint64_t consumer_ = 0;
+};
+
+// Notes what an engine tells.
+class RecordedEvents final : public EventSink {
+ public:
+  void event(const Event& event) override { events_.push_back(event); }
+  // Those since the last call.
+  std::vector<Event> take() { return std::exchange(events_, {}); }
+
+ private:
+  std::vector<Event> events_;
 };
 
 // A WQE to be posted; ds, index and QPN are filled in unless they are given.
@@ -117,6 +148,9 @@ struct RigOptions {
   std::uint32_t log_cq = 10;
   bool collapsed = false;
   bool overrun_ignore = true;
+  CqeSize cqe_size = CqeSize::bytes_64;  // of the send CQ
+  bool armable = false;
+  bool listens = true;  // to events
   std::uint32_t log_rq = 4;
   std::uint32_t log_rq_stride = 6;
   bool has_rq = true;
@@ -139,6 +173,8 @@ class Side {
   // Stores record and doorbell for everything posted.
   void ring();
   void store_record();
+  // Arms the completion queue: the word of its record, then the register.
+  void arm(CqReader& cq, CqNumber cqn, bool solicited_only = false);
   DmaAddress send_record() const {
     return host_address(record.data()) + offsetof(format::DoorbellRecord, snd_dbr);
   }
@@ -166,9 +202,11 @@ class Side {
   CqReader send_cq, receive_cq;
   std::unique_ptr<DmaPort> port;
   std::unique_ptr<Wire> wire;
+  RecordedEvents events;
   Engine engine;
   PdNumber pd = 0;
   UarNumber uar = 0;
+  UarNumber arm_page = 0;  // of both CQs, if they can be armed
   MemoryKey key = 0;
   CqNumber send_cqn = 0, receive_cqn = 0;
   QpNumber qpn = 0;

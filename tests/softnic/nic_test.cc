@@ -2,6 +2,7 @@
 #include "backends/softnic/engine/nic.h"
 
 #include <chrono>
+#include <mutex>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <thread>
@@ -159,6 +160,50 @@ TEST(Nic, RemovesMemoryAndLosesNothingOfOthers) {
   EXPECT_EQ(two.a.nic->counters().retries, 0u);
   EXPECT_EQ(two.a.nic->counters().packets_sent, 1u);
   EXPECT_EQ(two.b.heap.data()[4095], 0x55);
+}
+
+// Keeps what the NIC's thread tells for the test's.
+class SharedEvents final : public EventSink {
+ public:
+  void event(const Event& event) override {
+    const std::lock_guard lock(mutex_);
+    events_.push_back(event);
+    teller_ = std::this_thread::get_id();
+  }
+  std::vector<Event> all() const {
+    const std::lock_guard lock(mutex_);
+    return events_;
+  }
+  std::thread::id teller() const {
+    const std::lock_guard lock(mutex_);
+    return teller_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<Event> events_;
+  std::thread::id teller_;
+};
+
+TEST(Nic, ItsThreadTellsEvents) {
+  SharedEvents events;
+  NicOptions listening;
+  listening.engine.events = &events;
+  const auto fabric = LoopbackFabric::create();
+  Client a(*fabric), b(*fabric, listening);
+  a.connect(b);
+  b.connect(a);
+  a.post_write(b.address(0), b.key ^ 0x100, a.address(0), 8);
+  a.ring();
+  EXPECT_FALSE(a.wait());
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (events.all().empty() && std::chrono::steady_clock::now() < limit) {
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(events.all(), (std::vector<Event>{{EventKind::qp_access_error, b.qpn}}));
+  EXPECT_NE(events.teller(), std::this_thread::get_id());
+  EXPECT_EQ(b.nic->query_cq(b.cqn)->status, CqStatus::ok);
+  EXPECT_FALSE(b.nic->query_cq(b.cqn + 1));
 }
 
 TEST(Nic, MovesDataThatIsPolledByAThread) {

@@ -2,7 +2,9 @@
 #include "backends/softnic/engine/engine.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "core/format/cq_doorbell.h"
 #include "core/format/doorbell.h"
 
 namespace gdakit::softnic {
@@ -40,11 +42,14 @@ Engine::~Engine() {
 
 void Engine::doorbell(UarNumber uar, std::uint32_t offset, std::uint64_t value) {
   const UarUse* const page = uars_.find(uar);
-  const bool is_register = page != nullptr && is_doorbell(page->type, offset);
+  if (page == nullptr || !is_doorbell(page->type, offset)) {
+    control_doorbell(page, uar, offset, value);
+    return;
+  }
   // The first eight bytes of a control segment.
   const std::uint32_t index_word = byte_swap(static_cast<std::uint32_t>(value));
   const std::uint32_t qpn_ds = byte_swap(static_cast<std::uint32_t>(value >> 32));
-  Qp* qp = is_register ? qps_.find(qpn_ds >> 8) : nullptr;
+  Qp* qp = qps_.find(qpn_ds >> 8);
   const bool takes = qp != nullptr && qp->common.attributes.uar == uar &&
                      (qp->common.state == QpState::rts || qp->common.state == QpState::err);
   if (!takes) {
@@ -57,6 +62,29 @@ void Engine::doorbell(UarNumber uar, std::uint32_t offset, std::uint64_t value) 
   if (says_how_far) qp->send_queue.ring(static_cast<std::uint16_t>(producer));
   if (!says_how_far || options_.record_after_doorbell) qp->send_queue.look_at_record_again();
   activate(*qp);
+}
+
+// A store to a register that rings for no queue pair.
+void Engine::control_doorbell(const UarUse* page, UarNumber uar, std::uint32_t offset,
+                              std::uint64_t value) {
+  Counters& counters = core_.counters;
+  const bool registers = page != nullptr && page->type == UarType::registers;
+  if (registers && (offset == format::kUarEqArm || offset == format::kUarEqUpdate)) {
+    ++counters.eq_doorbells;
+    return;
+  }
+  const CqNumber number = byte_swap(static_cast<std::uint32_t>(value >> 32));
+  const bool armed = registers && offset == format::kUarCqArm && arm(uar, number);
+  ++(armed ? counters.cq_doorbells : counters.dropped_doorbells);
+}
+
+// What the CQ is armed for is read from its doorbell record.
+bool Engine::arm(UarNumber uar, CqNumber number) {
+  Cq* const cq = cqs_.find(number);
+  if (cq == nullptr || cq->uar() != uar) return false;
+  cq->look_at_arm();
+  core_.activate(*cq);
+  return true;
 }
 
 void Engine::activate(Qp& qp) {
@@ -72,8 +100,8 @@ bool Engine::step(std::uint64_t now_ns) {
   worked |= receive_packets();
   worked |= work_queues();
   worked |= run_timers();
-  if (core_.cq_overrun) fail_users_of_overrun_cqs();
   sweep(worked);
+  if (!core_.active_cqs.empty()) worked |= work_cqs();
   core_.port.submit();
   core_.wire.flush();
   return worked;
@@ -131,6 +159,9 @@ bool Engine::deliver(const Packet& packet, DmaOp& op) {
   if (is_response(header.opcode)) {
     requester_.answer(qp->send, packet, op);
   } else {
+    if (qp->common.state == QpState::rtr && !std::exchange(qp->established, true)) {
+      core_.tell({EventKind::communication_established, qp->common.number});
+    }
     qp->defers = qp->defers || !responder_.request(qp->receive, packet, op);
     if (qp->defers) return false;
   }
@@ -189,14 +220,29 @@ bool Engine::run_timers() {
   return worked;
 }
 
-void Engine::fail_users_of_overrun_cqs() {
-  core_.cq_overrun = false;
+bool Engine::work_cqs() {
+  bool worked = false;
+  const Cq* const last = core_.active_cqs.last();
+  while (!core_.active_cqs.empty()) {
+    Cq& cq = *core_.active_cqs.first();
+    core_.active_cqs.remove(cq);
+    const Cq::News news = cq.step();
+    if (news.pending) core_.activate(cq);
+    if (news.completion) core_.tell({EventKind::completion, cq.number()});
+    if (news.error) core_.tell({EventKind::cq_error, cq.number(), kCqOverrun});
+    if (news.lost) fail_users(cq);
+    worked |= news.completion || news.error;
+    // Each gets one turn a step.
+    if (&cq == last) break;
+  }
+  return worked;
+}
+
+void Engine::fail_users(const Cq& cq) {
   for (std::uint32_t number = 0; number < qps_.size(); ++number) {
     Qp* qp = qps_.find(number);
     if (qp == nullptr || qp->common.state == QpState::reset) continue;
-    const QpCommon& common = qp->common;
-    const bool receives = common.receive_cq != nullptr && common.receive_cq->overrun();
-    if (!common.send_cq->overrun() && !receives) continue;
+    if (qp->common.send_cq != &cq && qp->common.receive_cq != &cq) continue;
     core_.fail(qp->common, {}, EventKind::qp_fatal);
     if (!connected_.holds(*qp)) connected_.push_back(*qp);
     activate(*qp);
@@ -221,6 +267,20 @@ void Engine::sweep(bool worked) {
       activate(qp);
     }
     if (&qp == last) break;
+  }
+  sweep_arms();
+}
+
+// The same holds for an arm.
+void Engine::sweep_arms() {
+  const Cq* const last = armable_.last();
+  for (std::uint32_t i = 0; i < options_.sweep_queues && !armable_.empty(); ++i) {
+    Cq& cq = *armable_.first();
+    armable_.remove(cq);
+    armable_.push_back(cq);
+    cq.look_at_arm();
+    core_.activate(cq);
+    if (&cq == last) break;
   }
 }
 

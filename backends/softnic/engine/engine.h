@@ -59,15 +59,20 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
   ~Engine();
 
-  // An 8-byte store to a doorbell page. Anything but a doorbell of a QP that was created for this
-  // page is dropped, as hardware does.
+  // An 8-byte store to a doorbell page. Anything but a doorbell of a QP, or an arm of a CQ, that
+  // was created for this page is dropped, as hardware does. Event queues have registers, too, but
+  // there are none of them here; nor are there queue pairs without a doorbell record, whose
+  // register is at kUarNoRecordDoorbell.
   void doorbell(UarNumber uar, std::uint32_t offset, std::uint64_t value);
 
   // One bounded piece of work; true if anything changed. `now_ns` never goes backwards.
   bool step(std::uint64_t now_ns);
 
   // Something waits for DMA, or for room on the wire: step again soon though nothing has changed.
-  bool waiting() const { return !active_.empty() || !held_.empty() || removals_.wait_for_dma(); }
+  bool waiting() const {
+    return !active_.empty() || !held_.empty() || removals_.wait_for_dma() ||
+           !core_.active_cqs.empty();
+  }
 
   // A queue pair has been connected. Before, neither doorbells nor packets have any effect.
   bool started() const { return started_; }
@@ -85,6 +90,7 @@ class Engine {
   Result<MemoryKey> reg_mr(const MrAttributes& attributes);
   Result<> dereg_mr(MemoryKey key);
   Result<CqNumber> create_cq(const CqAttributes& attributes);
+  Result<CqInfo> query_cq(CqNumber cq) const;
   Result<> destroy_cq(CqNumber cq);
   Result<QpNumber> create_qp(const QpAttributes& attributes);
   Result<> modify_qp(QpNumber qpn, const QpModify& modify);
@@ -113,7 +119,7 @@ class Engine {
   };
   struct UarUse {
     UarType type = UarType::registers;
-    std::uint32_t users = 0;
+    std::uint32_t users = 0;  // QPs and CQs
   };
   // A received packet whose payload is still being copied, or that its queue pair could not take.
   struct Held {
@@ -123,6 +129,9 @@ class Engine {
   };
 
   // engine.cc
+  void control_doorbell(const UarUse* page, UarNumber uar, std::uint32_t offset,
+                        std::uint64_t value);
+  bool arm(UarNumber uar, CqNumber number);
   bool receive_packets();
   bool deliver(const Packet& packet, DmaOp& op);
   bool deliver_deferred();
@@ -131,10 +140,12 @@ class Engine {
   Turn work(Qp& qp);
   void activate(Qp& qp);
   bool run_timers();
-  void fail_users_of_overrun_cqs();
+  bool work_cqs();
+  void fail_users(const Cq& cq);
   // Makes run_timers look at the queue pair when its time has come.
   void expect_timer(Qp& qp);
   void sweep(bool worked);
+  void sweep_arms();
 
   // engine_control.cc
   Result<Qp*> find_qp(const char* call, QpNumber qpn) const;
@@ -164,6 +175,7 @@ class Engine {
   LinkedList<Qp, &Qp::active> active_;  // those with work
   // Those from rtr on, and those that failed. A sweep moves each that it has looked at to the end.
   LinkedList<Qp, &Qp::swept> connected_;
+  LinkedList<Cq, &Cq::swept> armable_;  // moved likewise
   Fifo<Held> held_;
   std::vector<std::uint64_t> deferred_;  // numbers of those, oldest first
   Timers timers_;  // of queue pairs that wait for an answer, or until they may send again

@@ -72,7 +72,9 @@ Result<UarNumber> Engine::alloc_uar(UarType type) {
 Result<> Engine::free_uar(UarNumber uar) {
   const UarUse* object = uars_.find(uar);
   if (object == nullptr) return missing("free_uar", "doorbell page", uar);
-  if (object->users != 0) return in_use("free_uar", "doorbell page", uar, "queue pairs");
+  if (object->users != 0) {
+    return in_use("free_uar", "doorbell page", uar, "queue pairs or completion queues");
+  }
   uars_.remove(uar);
   return {};
 }
@@ -105,27 +107,49 @@ Result<CqNumber> Engine::create_cq(const CqAttributes& attributes) {
   if (attributes.entries.value == 0 || attributes.entries.value % sizeof(format::Cqe64) != 0) {
     return invalid("create_cq: the entries must be given and aligned to 64 bytes");
   }
-  if (!attributes.overrun_ignore && attributes.doorbell_record.value % 8 != 0) {
+  const bool has_record = !attributes.overrun_ignore || attributes.uar != 0;
+  if (has_record && attributes.doorbell_record.value % 8 != 0) {
     return invalid("create_cq: the doorbell record must be aligned to 8 bytes");
   }
-  if (!attributes.overrun_ignore && attributes.doorbell_record.value == 0) {
-    return invalid("create_cq: give a doorbell record, or set overrun_ignore");
+  if (has_record && attributes.doorbell_record.value == 0) {
+    return invalid("create_cq: give a doorbell record, or set overrun_ignore and no doorbell page");
+  }
+  UarUse* const page = uars_.find(attributes.uar);
+  if (attributes.uar != 0 && page == nullptr) {
+    return missing("create_cq", "doorbell page", attributes.uar);
+  }
+  if (page != nullptr && page->type != UarType::registers) {
+    return invalid("create_cq: doorbell page " + std::to_string(attributes.uar) +
+                   " is dense; a completion queue is armed through one of type registers");
   }
   const auto number = cqs_.take();
   if (!number) return no_numbers("create_cq");
-  const MemoryRange entries =
-      cqs_.put(*number, std::make_unique<Cq>(*number, attributes, core_.port, options_.short_cqes))
-          .entries();
-  core_.port.attach(entries.base, entries.length);
+  Cq& cq =
+      cqs_.put(*number, std::make_unique<Cq>(*number, attributes, core_.port, options_.short_cqes));
+  if (page != nullptr) {
+    ++page->users;
+    armable_.push_back(cq);
+  }
+  for (const MemoryRange& range : cq.memory()) core_.port.attach(range.base, range.length);
   return *number;
 }
 
-Result<> Engine::destroy_cq(CqNumber cq) {
+Result<CqInfo> Engine::query_cq(CqNumber cq) const {
   const Cq* object = cqs_.find(cq);
+  if (object == nullptr) return missing("query_cq", "completion queue", cq);
+  return object->info();
+}
+
+Result<> Engine::destroy_cq(CqNumber cq) {
+  Cq* object = cqs_.find(cq);
   if (object == nullptr) return missing("destroy_cq", "completion queue", cq);
   if (object->users != 0) return in_use("destroy_cq", "completion queue", cq, "queue pairs");
-  const MemoryRange entries = object->entries();
-  remove({.memory = {entries}, .cq = cqs_.remove(cq)});
+  if (core_.active_cqs.holds(*object)) core_.active_cqs.remove(*object);
+  if (armable_.holds(*object)) {
+    armable_.remove(*object);
+    --uars_.find(object->uar())->users;
+  }
+  remove({.memory = object->memory(), .cq = cqs_.remove(cq)});
   return {};
 }
 

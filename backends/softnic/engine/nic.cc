@@ -120,6 +120,10 @@ Result<CqNumber> Nic::create_cq(const CqAttributes& attributes) {
   return thread_->locked([&] { return engine_->create_cq(attributes); });
 }
 
+Result<CqInfo> Nic::query_cq(CqNumber cq) const {
+  return thread_->locked([&] { return engine_->query_cq(cq); });
+}
+
 Result<> Nic::destroy_cq(CqNumber cq) {
   return remove_and_wait("destroy_cq", [&] { return engine_->destroy_cq(cq); });
 }

@@ -11,6 +11,11 @@
 // are sentences; a call that fails has changed nothing, but for one of these three that ends with
 // timed_out: the object is gone, and its memory must stay. Objects still alive when the Nic is
 // destroyed go with it.
+//
+// Events go to NicOptions::engine.events, which outlives the Nic. The NIC's own thread calls it, in
+// the middle of a step and while calls of other threads wait: the sink notes the event, wakes up
+// who waits for it, and calls nothing of the Nic. A CQE that an event tells of is visible by then.
+// After destroy_cq or destroy_qp no event names the object.
 #pragma once
 
 #include <atomic>
@@ -66,6 +71,7 @@ class Nic {
 
   // The caller fills the entries with format::kInvalidCqeByte first; the NIC never reads them.
   Result<CqNumber> create_cq(const CqAttributes& attributes);
+  Result<CqInfo> query_cq(CqNumber cq) const;
   Result<> destroy_cq(CqNumber cq);
 
   Result<QpNumber> create_qp(const QpAttributes& attributes);

@@ -33,8 +33,9 @@ struct Qp {
   RcSend send;
   RcReceive receive;
 
-  bool defers = false;  // a packet that it could not take is kept, and others behind it
-  Link<Qp> active;      // in the engine's lists
+  bool established = false;  // in state rtr a packet has come
+  bool defers = false;       // a packet that it could not take is kept, and others behind it
+  Link<Qp> active;           // in the engine's lists
   Link<Qp> swept;
   Timer timer;
 };

@@ -1,9 +1,11 @@
 #include "backends/softnic/engine/uar.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <sys/mman.h>
 
+#include "core/format/cq_doorbell.h"
 #include "core/format/doorbell.h"
 
 namespace gdakit::softnic {
@@ -13,6 +15,27 @@ constexpr std::size_t kWordsPerLook = 8;  // a cache line of a dense page
 
 constexpr std::uint32_t stride_of(UarType type) {
   return type == UarType::dense ? sizeof(std::uint64_t) : format::kUarHalfBytes;
+}
+
+// Of a page of type registers.
+constexpr std::array kControlWords = {format::kUarCqArm, format::kUarEqArm, format::kUarEqUpdate,
+                                      format::kUarNoRecordDoorbell};
+
+constexpr std::size_t control_words(UarType type) {
+  return type == UarType::dense ? 0 : kControlWords.size();
+}
+
+constexpr std::size_t words_of(UarType type) {
+  constexpr std::uint32_t kBytes = format::kUarDoorbellEnd - format::kUarDoorbellBegin;
+  return control_words(type) + kBytes / stride_of(type);
+}
+static_assert(words_of(UarType::registers) <= format::kDoorbellsPerUar);
+
+constexpr std::uint32_t offset_of(UarType type, std::size_t word) {
+  const std::size_t controls = control_words(type);
+  if (word < controls) return kControlWords[word];
+  const auto register_word = static_cast<std::uint32_t>(word - controls);
+  return format::kUarDoorbellBegin + register_word * stride_of(type);
 }
 
 // Acquire: the engine reads the WQEs that were written before the doorbell was stored.
@@ -45,10 +68,9 @@ Result<void*> UarPages::add(UarNumber uar, UarType type) {
   Page page;
   page.uar = uar;
   page.memory = {memory, GiveBack{source_.get()}};
-  page.stride = stride_of(type);
-  const std::size_t words = (format::kUarDoorbellEnd - format::kUarDoorbellBegin) / page.stride;
-  page.seen.assign(words, 0);
-  page.hot.assign(words, false);
+  page.type = type;
+  page.seen.assign(words_of(type), 0);
+  page.hot.assign(words_of(type), false);
   pages_.push_back(std::move(page));
   hot_.reserve(pages_.size() * format::kDoorbellsPerUar);
   return memory;
@@ -63,7 +85,7 @@ bool UarPages::poll_some(Engine& engine, Page& page, std::size_t begin, std::siz
   bool changed = false;
   for (std::size_t i = begin; i < end; ++i) {
     if (page.hot[i]) continue;
-    const auto offset = static_cast<std::uint32_t>(format::kUarDoorbellBegin + i * page.stride);
+    const std::uint32_t offset = offset_of(page.type, i);
     const auto* word = reinterpret_cast<const std::uint64_t*>(
         static_cast<const std::byte*>(page.memory.get()) + offset);
     const std::uint64_t value = load(word);

@@ -1,12 +1,14 @@
 // Doorbell pages in host memory, and the poller that turns stores to them into Engine::doorbell
 // calls.
 //
-//   page   0x000        0x800                    0xc00    0x1000
-//          | not read   | doorbell words (UarType)  | not read |
+//   page   0x000                      0x800                    0xc00    0x1000
+//          | control words, if it is  | doorbell words (UarType)  | not read |
+//          | one of type registers    |
 //
+// Control words arm completion queues (format::kUarCqArm), or are for what this NIC has none of.
 // Memory is no FIFO: a word that is stored to twice before the poller looks shows the later
-// doorbell only. The engine finds the lost one in the doorbell record. Words that have ever rung
-// are looked at in every poll, the others when there is time.
+// doorbell or arm only. The engine finds the lost one in the doorbell record. Words that have ever
+// rung are looked at in every poll, the others when there is time.
 #pragma once
 
 #include <cstdint>
@@ -56,7 +58,7 @@ class UarPages {
   struct Page {
     UarNumber uar = 0;
     std::unique_ptr<void, GiveBack> memory;
-    std::uint32_t stride = 0;         // bytes from one doorbell word to the next
+    UarType type = UarType::registers;
     std::vector<std::uint64_t> seen;  // by word
     std::vector<bool> hot;
   };

@@ -97,12 +97,37 @@ struct MrAttributes {
   std::uint8_t log_page_size = 12;  // 12 to 31
 };
 
+// cqc.cqe_sz. Of an entry of 128 bytes the second half is the CQE; the first is left as it is.
+enum class CqeSize : std::uint8_t { bytes_64 = 0, bytes_128 = 1 };
+constexpr std::uint32_t entry_bytes(CqeSize size) { return 64u << static_cast<unsigned>(size); }
+
 struct CqAttributes {
-  DmaAddress entries;             // 64 bytes each; 64-byte aligned
+  DmaAddress entries;             // 64-byte aligned
   std::uint32_t log_entries = 0;  // at most 22
   bool collapsed = false;         // cqc.cc: every CQE goes to slot 0
   bool overrun_ignore = false;    // cqc.oi: the consumer index is never looked at
-  DmaAddress doorbell_record;     // consumer index, Be32, in its first word; unused if oi
+  // format::CqDoorbellRecord, 8-byte aligned. Its first word is unused if oi, its second one if
+  // there is no `uar`.
+  DmaAddress doorbell_record;
+  // cqc.uar_page, of type registers: the CQ is armed through it, and by no other. 0: it is never
+  // armed. The record's arm word is looked at from the beginning on, and a word of zeroes is an
+  // arm: its owner stores format::kCqNotArmed there first.
+  UarNumber uar = 0;
+  CqeSize cqe_size = CqeSize::bytes_64;
+};
+
+// cqc.status and cqc.st, as QUERY_CQ tells them.
+enum class CqStatus : std::uint8_t { ok = 0, overflow = 9 };
+enum class CqArmed : std::uint8_t { solicited = 6, any = 9, fired = 0xa };
+
+struct CqInfo {
+  CqStatus status = CqStatus::ok;
+  CqArmed armed = CqArmed::fired;
+  // 24 bits each.
+  std::uint32_t producer_counter = 0;
+  std::uint32_t consumer_counter = 0;  // as last read from the doorbell record
+  std::uint32_t last_notified_index = 0;
+  std::uint32_t last_solicit_index = 0;
 };
 
 // Of a queue pair with service type RC. Queues and record must stay until the QP is destroyed.
@@ -176,6 +201,8 @@ struct Counters {
   std::uint64_t wqes = 0;       // send WQEs completed, flushed ones included
   std::uint64_t doorbells = 0;  // doorbells accepted
   std::uint64_t dropped_doorbells = 0;
+  std::uint64_t cq_doorbells = 0;  // arms of CQs accepted
+  std::uint64_t eq_doorbells = 0;  // for event queues, of which the NIC has none: dropped
   std::uint64_t cqes = 0;
   std::uint64_t packets_sent = 0;
   std::uint64_t packets_received = 0;

@@ -11,7 +11,7 @@ enum class EventKind : std::uint8_t {
   completion = 0x00,                 // number: CQ that was armed
   communication_established = 0x02,  // QP in state rtr that has received its first packet
   sq_drained = 0x03,                 // QP in state sqd: what its send queue had started is complete
-  cq_error = 0x04,                   // CQ; syndrome: 1 overrun
+  cq_error = 0x04,                   // CQ; syndrome: kCqOverrun
   qp_fatal = 0x05,                   // QP that has failed for a reason of its own
   port_change = 0x09,                // port; syndrome: 1 down, 4 active
   qp_invalid_request = 0x10,         // QP that was asked for what it does not do
@@ -19,6 +19,8 @@ enum class EventKind : std::uint8_t {
   last_wqe = 0x13,                   // QP that takes no more from its shared receive queue
   srq_limit = 0x14,                  // shared receive queue that has fewer WQEs than its limit
 };
+
+inline constexpr std::uint8_t kCqOverrun = 1;  // syndrome of cq_error
 
 struct Event {
   EventKind kind = EventKind::completion;

@@ -1,20 +1,63 @@
 #include "backends/softnic/queues/cq.h"
 
+#include <algorithm>
 #include <cstring>
 
+#include "core/format/cq_doorbell.h"
+
 namespace gdakit::softnic {
+namespace {
+
+constexpr std::uint8_t kSolicited = format::op_own(format::CqeOpcode::requester, false, true);
+constexpr std::uint32_t kArmFields = (3u << 28) | format::kCqSolicitedOnly | format::kCqIndexMask;
+
+bool is_error(const format::Cqe64& cqe) {
+  return format::cqe_opcode(cqe.op_own) >= format::CqeOpcode::requester_error;
+}
+
+// The XOR of a signed CQE's bytes is all ones.
+void sign(format::Cqe64& cqe) {
+  std::uint8_t bytes[sizeof cqe];
+  cqe.signature = 0;
+  std::memcpy(bytes, &cqe, sizeof cqe);
+  std::uint8_t all = 0;
+  for (const std::uint8_t byte : bytes) all ^= byte;
+  cqe.signature = static_cast<std::uint8_t>(~all);
+}
+
+std::uint32_t index_of(std::uint64_t count) {
+  return static_cast<std::uint32_t>(count & format::kCqIndexMask);
+}
+
+}  // namespace
 
 Cq::Cq(CqNumber number, const CqAttributes& attributes, DmaPort& port, bool short_cqes)
     : port_(port),
       ordered_(port.ordered()),
-      // Nobody looks at another part of the entry, or at how many there were.
+      // Only then does nobody look at the rest of an entry, or at how many there were.
       short_cqes_(short_cqes && attributes.collapsed && attributes.overrun_ignore),
       number_(number),
-      attributes_(attributes) {}
+      attributes_(attributes),
+      entry_bytes_(entry_bytes(attributes.cqe_size)),
+      first_(attributes.entries + (entry_bytes_ - sizeof(format::Cqe64))) {}
 
-MemoryRange Cq::entries() const {
+CqInfo Cq::info() const {
+  return {.status = status_,
+          .armed = armed_,
+          .producer_counter = index_of(producer_),
+          .consumer_counter = index_of(consumer_),
+          .last_notified_index = index_of(last_notified_),
+          .last_solicit_index = index_of(last_solicited_)};
+}
+
+std::vector<MemoryRange> Cq::memory() const {
   const std::uint32_t log_entries = attributes_.collapsed ? 0 : attributes_.log_entries;
-  return {attributes_.entries, sizeof(format::Cqe64) << log_entries};
+  std::vector<MemoryRange> ranges = {
+      {attributes_.entries, std::uint64_t{entry_bytes_} << log_entries}};
+  if (!attributes_.overrun_ignore || attributes_.uar != 0) {
+    ranges.push_back({attributes_.doorbell_record, sizeof(format::CqDoorbellRecord)});
+  }
+  return ranges;
 }
 
 // Looks up how far the consumer is.
@@ -26,9 +69,10 @@ Cq::Posted Cq::make_room() {
   if (!done(read_)) return Posted::not_yet;
   reading_ = false;
   // The record holds the low 24 bits of the consumer index, which never passes the producer.
-  const std::uint64_t behind = (producer_ - record_) & 0xffffff;
+  const std::uint64_t behind = index_of(producer_ - record_);
   if (behind >= capacity()) {
-    overrun_ = true;
+    status_ = CqStatus::overflow;
+    lost_ = true;
     return Posted::lost;
   }
   consumer_ = producer_ - behind;
@@ -36,7 +80,10 @@ Cq::Posted Cq::make_room() {
 }
 
 Cq::Posted Cq::post(format::Cqe64& cqe, std::uint64_t now_ns) {
-  if (overrun_) return Posted::lost;
+  if (status_ != CqStatus::ok) {
+    lost_ = true;
+    return Posted::lost;
+  }
   // An earlier CQE that lands later would hide this one; a queue pair's own chain keeps the order.
   const bool shared = users > 1;
   if ((!ordered_ || shared) && !done(last_)) return Posted::not_yet;
@@ -46,34 +93,85 @@ Cq::Posted Cq::post(format::Cqe64& cqe, std::uint64_t now_ns) {
   }
   const bool owner = ((producer_ >> attributes_.log_entries) & 1) != 0;
   cqe.op_own = static_cast<std::uint8_t>(cqe.op_own | (owner ? 1 : 0));
-  if (format::cqe_opcode(cqe.op_own) < format::CqeOpcode::requester_error) {
-    cqe.timestamp = Be64{now_ns};  // an error CQE has its syndromes in these bytes
+  if (is_error(cqe)) {
+    sign(cqe);
   } else {
-    // The XOR of a signed CQE's bytes is all ones.
-    std::uint8_t bytes[sizeof cqe];
-    cqe.signature = 0;
-    std::memcpy(bytes, &cqe, sizeof cqe);
-    std::uint8_t all = 0;
-    for (const std::uint8_t byte : bytes) all ^= byte;
-    cqe.signature = static_cast<std::uint8_t>(~all);
+    cqe.timestamp = Be64{now_ns};  // an error CQE has its syndromes in these bytes
   }
   write(cqe);
   ++producer_;
-  return Posted::written;
+  if ((cqe.op_own & kSolicited) != 0 || is_error(cqe)) last_solicited_ = producer_;
+  return armed_ != CqArmed::fired && fire() ? Posted::due : Posted::written;
 }
 
 void Cq::write(const format::Cqe64& cqe) {
   const bool before = succeeded_;
-  succeeded_ = format::cqe_opcode(cqe.op_own) < format::CqeOpcode::requester_error;
+  succeeded_ = !is_error(cqe);
   if (short_cqes_ && before && succeeded_) {
     std::uint64_t tail;
     std::memcpy(&tail, reinterpret_cast<const std::byte*>(&cqe) + format::kCqeTailOffset,
                 sizeof tail);
-    last_ = port_.write(attributes_.entries + format::kCqeTailOffset, &tail, sizeof tail);
+    last_ = port_.write(first_ + format::kCqeTailOffset, &tail, sizeof tail);
     return;
   }
   const std::uint64_t slot = attributes_.collapsed ? 0 : producer_ & (capacity() - 1);
-  last_ = port_.write_cqe(attributes_.entries + slot * sizeof cqe, cqe);
+  last_ = port_.write_cqe(first_ + slot * entry_bytes_, cqe);
+}
+
+// Disarms the CQ and begins to tell its event, if there is a CQE that it waits for.
+bool Cq::fire() {
+  const std::uint64_t there = armed_ == CqArmed::any ? producer_ : last_solicited_;
+  if (there <= std::max(seen_, last_notified_)) return false;
+  armed_ = CqArmed::fired;
+  last_notified_ = producer_;
+  events_ = (events_ + 1) & 3;
+  telling_ = true;
+  return true;
+}
+
+void Cq::read_arm() {
+  if (!arm_reading_) {
+    if (!arm_wanted_) return;
+    arm_wanted_ = false;
+    arm_read_ = port_.read(&arm_word_,
+                           attributes_.doorbell_record + offsetof(format::CqDoorbellRecord, arm),
+                           sizeof arm_word_);
+    arm_reading_ = true;
+  }
+  if (!done(arm_read_)) return;
+  arm_reading_ = false;
+  take_arm(arm_word_);
+}
+
+void Cq::take_arm(std::uint32_t word) {
+  const bool is_arm = (word & ~kArmFields) == 0;
+  if (!is_arm || word >> 28 != events_) return;
+  const bool solicited_only = (word & format::kCqSolicitedOnly) != 0;
+  if (armed_ != CqArmed::any) armed_ = solicited_only ? CqArmed::solicited : CqArmed::any;
+  // How far the consumer is behind the producer, as a number of 24 bits with a sign: an index ahead
+  // waits until CQEs have passed it.
+  const auto ahead = static_cast<std::int32_t>((word - index_of(producer_)) << 8) >> 8;
+  seen_ = ahead >= 0 ? producer_ + static_cast<std::uint32_t>(ahead)
+                     : producer_ - std::min<std::uint64_t>(producer_, -std::int64_t{ahead});
+  fire();
+}
+
+Cq::News Cq::step() {
+  read_arm();
+  News news;
+  if (telling_) {
+    // A consumer that is told of a CQE before it can see it would find nothing, and wait for ever.
+    if (!fencing_) fence_ = port_.fence();
+    fencing_ = !done(fence_);
+    news.completion = !fencing_;
+    telling_ = fencing_;
+  }
+  news.lost = lost_;
+  news.error = lost_ && !error_told_;
+  error_told_ |= lost_;
+  lost_ = false;
+  news.pending = telling_ || arm_reading_ || arm_wanted_;
+  return news;
 }
 
 }  // namespace gdakit::softnic

@@ -11,6 +11,7 @@
 #include "backends/softnic/objects/events.h"
 #include "backends/softnic/queues/cq.h"
 #include "backends/softnic/queues/fetch_buffers.h"
+#include "backends/softnic/queues/linked_list.h"
 #include "backends/softnic/queues/qp_common.h"
 #include "core/base/endian.h"
 
@@ -57,9 +58,13 @@ class QueueCore {
   // False: the CQ's last CQE is still on its way; try again. A CQE for an overrun CQ is lost.
   bool post_cqe(Cq& cq, format::Cqe64& cqe) {
     const Cq::Posted posted = cq.post(cqe, now_ns);
-    if (posted == Cq::Posted::written) ++counters.cqes;
-    cq_overrun |= posted == Cq::Posted::lost;
-    return posted != Cq::Posted::not_yet;
+    if (posted == Cq::Posted::not_yet) return false;
+    if (posted != Cq::Posted::lost) ++counters.cqes;
+    if (posted != Cq::Posted::written) activate(cq);
+    return true;
+  }
+  void activate(Cq& cq) {
+    if (!active_cqs.holds(cq)) active_cqs.push_back(cq);
   }
 
   // Reads a dword of a doorbell record, if that is wanted. True when it has arrived: `producer` is
@@ -80,7 +85,7 @@ class QueueCore {
   FetchBuffers fetch_buffers;
   Counters counters;
   std::uint64_t now_ns = 0;
-  bool cq_overrun = false;  // of some CQ, since the engine looked
+  LinkedList<Cq, &Cq::active> active_cqs;  // those that must step
 
  private:
   EventSink* const events_;

@@ -1,6 +1,7 @@
 // From the effect to the answer: READ and atomic responses, CQEs of the receive side, ACKs and
 // NAKs.
 #include <algorithm>
+#include <optional>
 
 #include "backends/softnic/queues/make_cqe.h"
 #include "backends/softnic/transport/payload.h"
@@ -16,6 +17,15 @@ PacketOpcode read_response_opcode(bool first, bool last) {
     return last ? PacketOpcode::read_response_only : PacketOpcode::read_response_first;
   }
   return last ? PacketOpcode::read_response_last : PacketOpcode::read_response_middle;
+}
+
+// What is told of a request that was refused. Where the receive WQE is at fault, its CQE tells.
+std::optional<EventKind> event_of(Fault fault) {
+  switch (fault.syndrome) {
+    case format::Syndrome::remote_access: return EventKind::qp_access_error;
+    case format::Syndrome::remote_invalid_request: return EventKind::qp_invalid_request;
+    default: return std::nullopt;
+  }
 }
 
 }  // namespace
@@ -196,7 +206,7 @@ void Responder::fail(RcReceive& receive) {
   error.vendor_syndrome = fault.vendor_syndrome;
   error.wqe_index = receive.wqe.index;
   error.responder = true;
-  core_.fail(receive.qp, error);
+  core_.fail(receive.qp, error, event_of(fault));
 }
 
 }  // namespace gdakit::softnic

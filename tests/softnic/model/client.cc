@@ -13,18 +13,20 @@ bool is_requester(CqeOpcode opcode) {
 
 }  // namespace
 
-void ClientNic::make_cq(std::uint32_t log_entries, bool collapsed, bool overrun_ignore) {
+void ClientNic::make_cq(std::uint32_t log_entries, bool collapsed, bool overrun_ignore,
+                        CqeSize cqe_size) {
   auto cq = std::make_unique<ClientCq>();
   cq->log_entries = collapsed ? 0 : log_entries;
+  cq->cqe_size = cqe_size;
   cq->collapsed = collapsed;
   cq->overrun_ignore = overrun_ignore;
-  const std::size_t bytes = sizeof(format::Cqe64) << cq->log_entries;
-  cq->entries = memory.carve(bytes);
+  cq->entries = memory.carve(cq->bytes());
   cq->record = memory.carve(8);
   clear(*cq);
   CqAttributes attributes;
   attributes.entries = memory.address(cq->entries);
   attributes.log_entries = cq->log_entries;
+  attributes.cqe_size = cqe_size;
   attributes.collapsed = collapsed;
   attributes.overrun_ignore = overrun_ignore;
   attributes.doorbell_record = memory.address(cq->record);
@@ -33,7 +35,7 @@ void ClientNic::make_cq(std::uint32_t log_entries, bool collapsed, bool overrun_
 }
 
 void ClientNic::clear(ClientCq& cq) {
-  memory.fill(cq.entries, format::kInvalidCqeByte, sizeof(format::Cqe64) << cq.log_entries);
+  memory.fill(cq.entries, format::kInvalidCqeByte, cq.bytes());
   std::memset(&cq.seen, format::kInvalidCqeByte, sizeof cq.seen);
 }
 
@@ -50,7 +52,7 @@ void ClientNic::poll() {
 void ClientNic::poll(ClientCq& cq) {
   for (; !journal.failed();) {
     const std::uint64_t slot = cq.consumer & ((1u << cq.log_entries) - 1);
-    const std::size_t place = cq.entries + slot * sizeof(format::Cqe64);
+    const std::size_t place = cq.place(slot);
     format::Cqe64 cqe;
     std::memcpy(&cqe, memory.at(place), sizeof cqe);
     const bool owner = ((cq.consumer >> cq.log_entries) & 1) != 0;
@@ -65,9 +67,9 @@ void ClientNic::poll(ClientCq& cq) {
 
 void ClientNic::poll_collapsed(ClientCq& cq) {
   format::Cqe64 cqe;
-  std::memcpy(&cqe, memory.at(cq.entries), sizeof cqe);
+  std::memcpy(&cqe, memory.at(cq.place(0)), sizeof cqe);
   if (std::memcmp(&cqe, &cq.seen, sizeof cqe) == 0) return;
-  memory.accept(cq.entries, sizeof cqe);
+  memory.accept(cq.place(0), sizeof cqe);
   cq.seen = cqe;
   dispatch(cq, cqe);
 }

@@ -27,12 +27,18 @@ struct ClientCq {
   CqNumber number = 0;
   std::size_t entries = 0, record = 0;  // places in memory
   std::uint32_t log_entries = 0;
+  CqeSize cqe_size = CqeSize::bytes_64;
   bool collapsed = false;
   bool overrun_ignore = false;
   std::uint64_t consumer = 0;
   std::uint32_t reserved = 0;
   format::Cqe64 seen = {};  // collapsed: as last looked at
 
+  std::size_t bytes() const { return std::size_t{entry_bytes(cqe_size)} << log_entries; }
+  // Where in memory the CQE of an entry is.
+  std::size_t place(std::uint64_t entry) const {
+    return entries + (entry + 1) * entry_bytes(cqe_size) - sizeof(format::Cqe64);
+  }
   bool has_room(std::uint32_t cqes) const {
     return collapsed || reserved + cqes <= (1u << log_entries);
   }
@@ -44,7 +50,7 @@ struct ClientNic {
   // Looks at every completion queue.
   void poll();
   void clear(ClientCq& cq);
-  void make_cq(std::uint32_t log_entries, bool collapsed, bool overrun_ignore);
+  void make_cq(std::uint32_t log_entries, bool collapsed, bool overrun_ignore, CqeSize cqe_size);
 
   Journal& journal;
   ShadowedMemory memory;

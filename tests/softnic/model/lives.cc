@@ -35,7 +35,7 @@ void World::make_connection() {
 // A collapsed queue is one end's alone, for what it sends.
 ClientCq& World::choose_cq(ClientNic& nic, bool sends, End& end) {
   if (sends && end.own_cq == nullptr && random_.percent(20)) {
-    nic.make_cq(0, true, true);
+    nic.make_cq(0, true, true, choose_cqe_size());
     end.own_cq = nic.cqs.back().get();
   }
   if (sends && end.own_cq != nullptr) return *end.own_cq;

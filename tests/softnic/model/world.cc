@@ -14,12 +14,13 @@ constexpr std::uint32_t kIdleAtRest = 400;
 constexpr std::uint32_t kMostSteps = 300'000;  // until something comes to its end
 
 std::size_t memory_of_nic() {
+  constexpr std::size_t kMostCqeBytes = entry_bytes(CqeSize::bytes_128);
   const auto room = [](std::size_t size) { return ShadowedMemory::room(size); };
   const std::size_t end = room(std::size_t{format::kWqebbBytes} << kMostLogSq) +
                           room(kLocalBytes + (std::size_t{kInboxSlot} << kMostLogRq)) +
                           room(std::size_t{1} << (kMostLogRq + kMostLogStride)) + room(8) +
-                          room(kTargetBytes) + room(64) + room(8);
-  const std::size_t cq = room(std::size_t{64} << kMostLogCq) + room(8);
+                          room(kTargetBytes) + room(kMostCqeBytes) + room(8);
+  const std::size_t cq = room(kMostCqeBytes << kMostLogCq) + room(8);
   return room(kConstantBytes) + room(64) + kMostCqs * cq + kEndsOfANic * end + 4096;
 }
 
@@ -129,8 +130,14 @@ void World::make_nic() {
   mr.access = Access::local_read | Access::remote_read;
   nic.constants_key = *nic.engine->reg_mr(mr);
   for (std::uint32_t i = random_.between(1, kMostCqs); i != 0; --i) {
-    nic.make_cq(random_.between(5, kMostLogCq), false, random_.percent(50));
+    const std::uint32_t log_entries = random_.between(5, kMostLogCq);
+    const bool overrun_ignore = random_.percent(50);
+    nic.make_cq(log_entries, false, overrun_ignore, choose_cqe_size());
   }
+}
+
+CqeSize World::choose_cqe_size() {
+  return random_.percent(30) ? CqeSize::bytes_128 : CqeSize::bytes_64;
 }
 
 // No more losses at a time than the retries make good.

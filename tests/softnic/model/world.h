@@ -81,6 +81,7 @@ class World {
   void open(Connection& connection);
   void let_old_packets_come(Connection& connection);
   ClientCq& choose_cq(ClientNic& nic, bool sends, End& end);
+  CqeSize choose_cqe_size();
   void end_life(Connection& connection);
   void flush_all(Connection& connection);
   void remove(End& end, bool destroys);
