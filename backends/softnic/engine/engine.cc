@@ -24,8 +24,13 @@ Engine::Engine(const EngineOptions& options, DmaPort& port, Wire& wire)
       core_(port, wire, options.payload_buffers, options.events),
       requester_(core_),
       responder_(core_),
+      pd_numbers_(ObjectKind::pd, options.max_objects),
+      uar_numbers_(ObjectKind::uar, options.max_objects),
+      cq_numbers_(ObjectKind::cq, options.max_objects),
+      qp_numbers_(ObjectKind::qp, options.max_objects),
       removals_(core_, requester_),
       held_(kHeldPackets) {
+  core_.keys = KeyTable(options.max_objects);
   deferred_.reserve(kDeferredPackets);
 }
 
@@ -46,7 +51,7 @@ void Engine::doorbell(UarNumber uar, std::uint32_t offset, std::uint64_t value) 
   const std::uint32_t qpn_ds = byte_swap(static_cast<std::uint32_t>(value >> 32));
   Qp* qp = is_register ? qps_.find(qpn_ds >> 8) : nullptr;
   if (qp == nullptr || qp->attributes.uar != uar ||
-      (qp->state != QpState::rts && qp->state != QpState::err)) {
+      (!has_requests(qp->state) && qp->state != QpState::err)) {
     ++core_.counters.dropped_doorbells;
     return;
   }
@@ -151,8 +156,17 @@ Turn Engine::work(Qp& qp) {
   // The responder goes first: its acknowledges are what peers wait for.
   Turn turn = responder_.work(qp);
   turn |= requester_.work(qp);
+  if (qp.sq_draining) look_at_draining(qp);
   expect_timer(qp);
   return turn;
+}
+
+// Tells once that what the send queue had started is complete.
+void Engine::look_at_draining(Qp& qp) {
+  const bool is_sqd = qp.state == QpState::sqd;
+  if (is_sqd && !qp.send.flights.empty()) return;
+  qp.sq_draining = false;
+  if (is_sqd) core_.tell({EventKind::sq_drained, qp.number});
 }
 
 void Engine::expect_timer(Qp& qp) {

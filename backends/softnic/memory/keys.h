@@ -3,17 +3,18 @@
 //   key   = index[31:8] variant[7:0]
 //   index -> entry {variant, PD, QPN, rights, start, length, base}
 //
-// A removed index rests until kRestingIndices others have been removed, and then comes back with
-// the next variant, so that a stale key meets an entry of its own only after 256 such rounds.
+// A removed index rests (kinds.h), and then comes back with the next variant, so that a stale key
+// meets an entry of its own only after 256 such rounds.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <vector>
 
 #include "backends/softnic/objects/attributes.h"
-#include "core/base/result.h"
+#include "backends/softnic/objects/kinds.h"
+#include "backends/softnic/objects/number_space.h"
+#include "backends/softnic/objects/status.h"
 
 namespace gdakit::softnic {
 
@@ -26,14 +27,12 @@ struct Resolved {
 
 class KeyTable {
  public:
-  static constexpr std::uint32_t kMaxIndices = 1u << 24;
-  // Keys of smaller indices mean something by themselves, as 0x100, which ends a receive WQE's
-  // list.
-  static constexpr std::uint32_t kFirstIndex = 16;
-  static constexpr std::size_t kRestingIndices = 4096;
+  // At most `most` keys at a time.
+  explicit KeyTable(std::uint32_t most = kind_row(ObjectKind::mkey).limit)
+      : indices_(ObjectKind::mkey, most) {}
 
-  Result<MemoryKey> add(const MrAttributes& attributes);
-  Result<> remove(MemoryKey key);
+  Outcome<MemoryKey> add(const MrAttributes& attributes, Uid owner = kNicUid);
+  Outcome<> remove(MemoryKey key, Uid owner = kNicUid);
 
   // The memory that a key names, or named when it was removed.
   MemoryRange memory(MemoryKey key) const {
@@ -74,15 +73,14 @@ class KeyTable {
     DmaAddress base;
     PdNumber pd = 0;
     QpNumber qpn = kAnyQp;
+    Uid owner = kNicUid;
     Access access = Access::none;
     std::uint8_t variant = 0;
     bool live = false;
   };
 
-  Result<std::uint32_t> take_index();
-
-  std::vector<Entry> entries_ = std::vector<Entry>(kFirstIndex);
-  std::deque<std::uint32_t> resting_;
+  NumberSpace indices_;
+  std::vector<Entry> entries_;
   std::uint64_t removals_ = 0;
 };
 

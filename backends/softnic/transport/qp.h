@@ -106,7 +106,7 @@ struct SendSide {
 
   std::uint32_t next_psn = 0;        // of the first packet never sent
   std::uint32_t unacked_psn = 0;     // everything before is acknowledged
-  bool stopped = false;              // a WQE has failed: none is started after it
+  bool stopped = false;              // no WQE is started: one has failed, or the state is sqd
   std::optional<Recall> withdrawal;  // of all that was sent, before the first CQE with an error
 
   std::uint32_t unfinished_reads = 0;  // READs and atomics among the flights
@@ -216,6 +216,7 @@ struct Qp {
   Cq* send_cq = nullptr;
   Cq* receive_cq = nullptr;
   QpError first_error;
+  bool sq_draining = false;  // in state sqd: to be told when no WQE is under way any more
 
   bool defers = false;  // a packet that it could not take is kept, and others behind it
   Link<Qp> active;      // in the engine's lists

@@ -36,7 +36,7 @@ std::uint64_t ack_timeout_ns(std::uint8_t code) { return std::uint64_t{4096} << 
 }  // namespace
 
 void Requester::answer(Qp& qp, const Packet& packet, DmaOp& op) {
-  if (qp.state != QpState::rts) return;
+  if (!has_requests(qp.state)) return;
   const PacketHeader& header = packet.header;
   if (header.opcode == PacketOpcode::acknowledge && read_refused(qp, header)) return;
   // Answers to what has long been settled, or to what was never asked.
@@ -283,7 +283,7 @@ void Requester::retry(Qp& qp, Fault exhausted) {
 
 void Requester::forgotten(Qp& qp, std::uint32_t psn) {
   const SendSide& send = qp.send;
-  if (qp.state != QpState::rts || send.blocked_until_ns != 0 || send.withdrawal) return;
+  if (!has_requests(qp.state) || send.blocked_until_ns != 0 || send.withdrawal) return;
   if (psn_distance(psn, send.unacked_psn) < 0) return;
   send_again(qp);
   restart_timer(qp);
@@ -291,7 +291,7 @@ void Requester::forgotten(Qp& qp, std::uint32_t psn) {
 
 void Requester::timer(Qp& qp) {
   SendSide& send = qp.send;
-  if (qp.state != QpState::rts) return;
+  if (!has_requests(qp.state)) return;
   if (send.blocked_until_ns != 0) {
     if (core_.now_ns < send.blocked_until_ns) return;
     send.blocked_until_ns = 0;

@@ -14,10 +14,10 @@ constexpr std::uint64_t kDumpPiece = 16384;
 
 Turn Requester::work(Qp& qp) {
   Turn turn = core_.drain_outbox(qp);
-  if (qp.state == QpState::rts || qp.state == QpState::err) turn.worked |= update_producer(qp);
+  if (has_requests(qp.state) || qp.state == QpState::err) turn.worked |= update_producer(qp);
   if (qp.send.record.reading || qp.send.record.wanted) turn.pending = true;
-  if (qp.state == QpState::rts) turn |= complete(qp);
-  if (qp.state == QpState::rts) turn |= transmit(qp);
+  if (has_requests(qp.state)) turn |= complete(qp);
+  if (has_requests(qp.state)) turn |= transmit(qp);
   if (qp.state == QpState::err) turn |= flush(qp);
   give_back_if_unneeded(qp);
   return turn;

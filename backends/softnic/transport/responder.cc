@@ -21,7 +21,7 @@ format::CqeOpcode send_completion(PacketOpcode opcode) {
 
 bool Responder::request(Qp& qp, const Packet& packet, DmaOp& op) {
   ReceiveSide& receive = qp.receive;
-  if ((qp.state != QpState::rtr && qp.state != QpState::rts) || receive.fatal) return true;
+  if ((qp.state != QpState::rtr && !has_requests(qp.state)) || receive.fatal) return true;
   const PacketHeader& header = packet.header;
   const std::int32_t ahead = psn_distance(header.psn, receive.expected_psn);
   if (ahead < 0) return duplicate(qp, header);
