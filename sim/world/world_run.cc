@@ -9,11 +9,11 @@ namespace {
 
 // A call of the engine's control path that cannot fail here.
 template <class T>
-T must(Result<T> result) {
+T must(softnic::Outcome<T> result) {
   GDAKIT_ASSERT(static_cast<bool>(result));
   return *result;
 }
-void must(const Result<void>& result) { GDAKIT_ASSERT(static_cast<bool>(result)); }
+void must(const softnic::Outcome<>& result) { GDAKIT_ASSERT(static_cast<bool>(result)); }
 
 // Numbers of what stands apart from all blocks and GPUs.
 constexpr std::uint32_t kApart = 1u << 16;

@@ -220,14 +220,15 @@ TEST_F(CqArmTest, NeedsARecordAndAPageOfRegistersThatStays) {
   attributes.collapsed = true;
   attributes.overrun_ignore = true;
   attributes.uar = rig.a.arm_page;
-  EXPECT_EQ(engine.create_cq(attributes).error().code(), Code::invalid_argument);
+  const auto refused = [&] { return engine.create_cq(attributes).status().syndrome; };
+  EXPECT_EQ(refused(), CommandSyndrome::create_cq_no_record);
   attributes.doorbell_record = reader.record() + 4;
-  EXPECT_EQ(engine.create_cq(attributes).error().code(), Code::invalid_argument);
+  EXPECT_EQ(refused(), CommandSyndrome::create_cq_record_alignment);
   attributes.doorbell_record = reader.record();
   attributes.uar = rig.a.uar;  // dense
-  EXPECT_EQ(engine.create_cq(attributes).error().code(), Code::invalid_argument);
+  EXPECT_EQ(refused(), CommandSyndrome::create_cq_uar_type);
   attributes.uar = 0x1234;
-  EXPECT_EQ(engine.create_cq(attributes).error().code(), Code::not_found);
+  EXPECT_EQ(refused(), CommandSyndrome::create_cq_uar);
   const UarNumber page = *engine.alloc_uar(UarType::registers);
   attributes.uar = page;
   const CqNumber cqn = *engine.create_cq(attributes);

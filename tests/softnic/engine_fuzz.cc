@@ -5,33 +5,14 @@
 #include <cstring>
 #include <vector>
 
+#include "tests/softnic/fuzz_control.h"
+#include "tests/softnic/fuzz_input.h"
 #include "tests/softnic/fuzz_side.h"
 
 namespace gdakit::softnic::test {
 namespace {
 
 using format::Opcode;
-
-// The input, from front to back; past its end come zeros.
-class Input {
- public:
-  Input(const std::uint8_t* data, std::size_t size) : data_(data), size_(size) {}
-  bool empty() const { return at_ >= size_; }
-  template <class T>
-  T take() {
-    T value{};
-    const std::size_t available = std::min(sizeof value, size_ - std::min(at_, size_));
-    std::memcpy(&value, data_ + at_, available);
-    at_ += sizeof value;
-    return value;
-  }
-  std::uint32_t below(std::uint32_t limit) { return take<std::uint16_t>() % limit; }
-
- private:
-  const std::uint8_t* data_;
-  std::size_t size_;
-  std::size_t at_ = 0;
-};
 
 constexpr std::array<Opcode, 12> kOpcodes = {
     Opcode::nop,        Opcode::rdma_write, Opcode::rdma_write_imm,   Opcode::send,
@@ -80,6 +61,7 @@ class Run {
   void post_receive(FuzzSide& side);
   void send_packet(FuzzSide& side, const FuzzSide& peer);
   void change_state(FuzzSide& side, FuzzSide& peer);
+  std::string control(FuzzSide& side, FuzzSide& peer);
   std::string steps(std::uint32_t count);
   std::string come_to_rest();
 
@@ -87,6 +69,7 @@ class Run {
   std::shared_ptr<LoopbackFabric> fabric_ = LoopbackFabric::create({.mtu = 256, .slots = 8});
   std::array<std::unique_ptr<FuzzSide>, 2> sides_ = {std::make_unique<FuzzSide>(*fabric_, 0xfffff0),
                                                      std::make_unique<FuzzSide>(*fabric_, 7)};
+  std::array<FuzzControl, 2> controls_ = {FuzzControl(*sides_[0]), FuzzControl(*sides_[1])};
   std::uint64_t now_ns_ = 1000;
 };
 
@@ -237,6 +220,15 @@ void Run::change_state(FuzzSide& side, FuzzSide& peer) {
   }
 }
 
+std::string Run::control(FuzzSide& side, FuzzSide& peer) {
+  FuzzControl& control = controls_[&side == sides_[0].get() ? 0 : 1];
+  switch (input_.below(4)) {
+    case 0: change_state(side, peer); return {};
+    case 1: return control.modify_busy_qp(input_);
+    default: return control.act(input_, peer);
+  }
+}
+
 std::string Run::steps(std::uint32_t count) {
   for (; count != 0; --count) {
     for (const auto& side : sides_) {
@@ -251,6 +243,10 @@ std::string Run::steps(std::uint32_t count) {
 // Long enough for every timer to run out as often as it may.
 std::string Run::come_to_rest() {
   constexpr int kTimers = 3000;
+  for (FuzzControl& control : controls_) {
+    std::string wrong = control.remove_all();
+    if (!wrong.empty()) return wrong;
+  }
   for (int i = 0; i < kTimers; ++i) {
     std::string wrong = steps(20);
     if (!wrong.empty()) return wrong;
@@ -288,9 +284,7 @@ std::string Run::play() {
       case 9:
       case 10: post_receive(side); break;
       case 11: send_packet(side, *peer); break;
-      case 12:
-        if (input_.below(4) == 0) change_state(side, *peer);
-        break;
+      case 12: wrong = control(side, *peer); break;
       case 13: now_ns_ += input_.take<std::uint16_t>() * std::uint64_t{100}; break;
       default: wrong = steps(1 + input_.below(6)); break;
     }

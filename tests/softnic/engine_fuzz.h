@@ -1,5 +1,5 @@
 // One run of two engines on arbitrary input: WQEs, doorbells, records, receive WQEs, keys, packets,
-// states.
+// and calls of the control path.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,8 @@ namespace gdakit::softnic::test {
 //   - every CQE is well-formed;
 //   - every send queue is at rest: all that is announced has completed, and if the queue pair
 //   failed on a WQE,
-//     an error CQE said so.
+//     an error CQE said so;
+//   - the control path holds its contract (fuzz_control.h), and all removals come to their end.
 std::string fuzz_one(const std::uint8_t* data, std::size_t size);
 
 }  // namespace gdakit::softnic::test

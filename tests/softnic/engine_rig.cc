@@ -1,5 +1,7 @@
 #include "tests/softnic/engine_rig.h"
 
+#include "backends/softnic/engine/status_text.h"
+
 namespace gdakit::softnic::test {
 namespace {
 
@@ -137,8 +139,8 @@ void EngineRig::connect(Side& side, const Side& peer, const QpModify& limits,
   modify.next_receive_psn = receive_psn;
   for (const QpState state : {QpState::init, QpState::rtr, QpState::rts}) {
     modify.state = state;
-    const Result<> modified = side.engine.modify_qp(side.qpn, modify);
-    ASSERT_TRUE(modified) << modified.error().message();
+    const Outcome<> modified = side.engine.modify_qp(side.qpn, modify);
+    ASSERT_TRUE(modified) << status_text(modified.status());
   }
 }
 

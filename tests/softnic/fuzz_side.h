@@ -20,6 +20,7 @@ inline constexpr std::uint32_t kLogSq = 6;
 inline constexpr std::uint32_t kLogRq = 4;
 inline constexpr std::uint32_t kLogRqStride = 6;
 inline constexpr std::uint32_t kLogCq = 9;
+inline constexpr std::uint32_t kLogOtherCq = 4;
 inline constexpr std::uint32_t kRegions = 4;
 
 // Parts of one arena, with guards between them.
@@ -102,6 +103,7 @@ struct FuzzSide {
         record(arena, sizeof(format::DoorbellRecord)),
         send_cq(arena, true),
         receive_cq(arena, false),
+        other_cq(arena.carve(sizeof(format::Cqe64) << kLogOtherCq)),
         read_only(arena, kRegion),
         wire(std::move(*fabric.attach())),
         engine({}, port, *wire),
@@ -171,8 +173,13 @@ struct FuzzSide {
     if (!read_only.unchanged()) return "a region without the right to write has changed";
     return {};
   }
-  std::string check_rest() const {
+  std::string check_rest() {
     const QpInfo info = *engine.query_qp(qpn);
+    if (!engine.drained()) return "a removal has not come to its end";
+    if (info.state == QpState::sqd) {
+      const bool drained = !info.sq_draining && info.send_completed == info.send_started;
+      return drained ? "" : "a send queue has not drained";
+    }
     if (info.state != QpState::rts && info.state != QpState::err) return {};
     if (info.send_completed != info.send_producer) return "a send queue has not come to rest";
     const QpError& error = info.first_error;
@@ -184,6 +191,7 @@ struct FuzzSide {
   Arena arena;
   Watched sq, rq, record;
   WatchedCq send_cq, receive_cq;
+  std::uint8_t* other_cq;  // of queue pairs that nobody watches
   Watched read_only;
   std::array<std::uint8_t*, kRegions> regions{};
   HostDma port;

@@ -128,6 +128,28 @@ long pauses() {
   return usage.ru_nvcsw;
 }
 
+TEST(Nic, SaysWhatItRefusesAndWhatToDo) {
+  const auto fabric = LoopbackFabric::create();
+  Client client(*fabric);
+  const auto expect = [](const Result<>& result, Code code, const char* sentence) {
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().code(), code);
+    EXPECT_EQ(result.error().message(), sentence);
+  };
+  Nic& nic = *client.nic;
+  expect(nic.dealloc_pd(client.pd), Code::invalid_argument,
+         "dealloc_pd: protection domain 1 is still used by memory keys or queue pairs; destroy "
+         "those first");
+  expect(nic.dereg_mr(77), Code::not_found,
+         "dereg_mr: no memory key 77; it was never registered or is gone already");
+  expect(nic.destroy_cq(77), Code::not_found,
+         "destroy_cq: there is no completion queue 77; it was never created or is gone");
+  expect(nic.modify_qp(client.qpn, {.state = QpState::rts}), Code::invalid_argument,
+         "modify_qp: queue pair 2 cannot go from reset to rts; the way is reset, init, rtr, rts, "
+         "and from rts to sqd and back");
+  EXPECT_EQ(nic.query_qp(client.qpn)->state, QpState::reset);
+}
+
 TEST(Nic, WakesMoreSeldomTheLongerItIsIdle) {
   Two two;
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
@@ -472,7 +494,13 @@ TEST(Nic, TheEndWaitsOnceHoweverMuchIsRemoved) {
   HeldPeer pair(kLimit, kRemovals);
   const auto begin = std::chrono::steady_clock::now();
   pair.a.nic->begin_end();
-  for (const MemoryKey key : pair.keys) EXPECT_FALSE(pair.a.nic->dereg_mr(key));
+  for (const MemoryKey key : pair.keys) {
+    const Result<> given_up = pair.a.nic->dereg_mr(key);
+    ASSERT_FALSE(given_up);
+    const char* const waited = key == pair.keys[0] ? "after 0.2 s" : "after 0 s";
+    EXPECT_NE(given_up.error().message().find(waited), std::string::npos)
+        << given_up.error().message();
+  }
   const auto taken = std::chrono::steady_clock::now() - begin;
   EXPECT_GE(taken, kLimit);
   EXPECT_LT(taken, kRemovals * kLimit / 2);

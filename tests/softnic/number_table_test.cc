@@ -13,12 +13,13 @@ namespace {
 
 std::optional<std::uint32_t> add(NumberTable<int>& table) {
   const auto number = table.take();
-  if (number) table.put(*number, std::make_unique<int>(0));
+  if (number) table.put(*number, kNicUid, std::make_unique<int>(0));
   return number;
 }
 
 TEST(NumberTable, HandsOutFirstToLimitAndThenWhatWasFreed) {
-  NumberTable<int> table(2, 5);
+  NumberSpace numbers(2, 5, 64);
+  NumberTable<int> table(numbers);
   for (const std::uint32_t number : {2u, 3u, 4u}) EXPECT_EQ(add(table), number);
   EXPECT_EQ(add(table), std::nullopt);
   for (const std::uint32_t number : {0u, 1u, 5u}) EXPECT_EQ(table.find(number), nullptr);
@@ -29,15 +30,55 @@ TEST(NumberTable, HandsOutFirstToLimitAndThenWhatWasFreed) {
 }
 
 TEST(NumberTable, LetsAFreedNumberRest) {
-  NumberTable<int> table(1, 1000);
+  constexpr std::uint32_t kResting = 64;
+  NumberSpace numbers(1, 1000, kResting);
+  NumberTable<int> table(numbers);
   ASSERT_EQ(add(table), 1u);
   table.remove(1);
-  for (std::uint32_t i = 0; i < NumberTable<int>::kResting; ++i) {
+  for (std::uint32_t i = 0; i < kResting; ++i) {
     const auto number = add(table);
     ASSERT_EQ(number, i + 2);
     table.remove(*number);
   }
   EXPECT_EQ(add(table), 1u);
+}
+
+TEST(NumberTable, SharesNumbersWithOtherKinds) {
+  NumberSpace numbers(1, 4, 64);
+  NumberTable<int> table(numbers), other(numbers);
+  EXPECT_EQ(add(table), 1u);
+  EXPECT_EQ(add(other), 2u);
+  EXPECT_EQ(add(table), 3u);
+  EXPECT_EQ(add(other), std::nullopt);
+  EXPECT_EQ(table.find(2), nullptr);
+  EXPECT_EQ(other.find(1), nullptr);
+  EXPECT_EQ(other.find(3), nullptr);
+  table.remove(1);
+  EXPECT_EQ(add(other), 1u);
+  EXPECT_EQ(kind_row(ObjectKind::qp).space, kind_row(ObjectKind::dct).space);
+}
+
+TEST(NumberTable, ShowsAnObjectToItsOwnerAlone) {
+  NumberSpace numbers(1, 3, 64);
+  NumberTable<int> table(numbers);
+  table.put(*table.take(), 7, std::make_unique<int>(0));
+  EXPECT_NE(table.find(1, 7), nullptr);
+  EXPECT_NE(table.find(1), nullptr);
+  for (const Uid other : {kNicUid, Uid{6}, Uid{0xffff}}) EXPECT_EQ(table.find(1, other), nullptr);
+  for (const std::uint32_t number : {0u, 2u, 3u}) EXPECT_EQ(table.find(number, 7), nullptr);
+  table.remove(1);
+  EXPECT_EQ(table.find(1, 7), nullptr);
+}
+
+TEST(NumberSpace, HandsOutNoMoreThanTheyMayBe) {
+  NumberSpace few(ObjectKind::qp, 2);
+  EXPECT_EQ(few.most(), 2u);
+  EXPECT_EQ(few.take(), 2u);
+  EXPECT_EQ(few.take(), 3u);
+  EXPECT_EQ(few.take(), std::nullopt);
+  few.give_back(2);
+  EXPECT_EQ(few.take(), 2u);
+  EXPECT_EQ(NumberSpace(ObjectKind::qp, 0xffffffff).most(), 0xffffffu - 2);
 }
 
 // As on hardware: 0 and 1 are the ports' own queue pairs, and 0 is no object of any other kind.
@@ -47,7 +88,7 @@ TEST(Engine, KeepsReservedNumbers) {
   EXPECT_NE(rig.a.pd, 0u);
   EXPECT_NE(rig.a.uar, 0u);
   EXPECT_NE(rig.a.send_cqn, 0u);
-  EXPECT_GE(rig.a.key >> 8, KeyTable::kFirstIndex);
+  EXPECT_GE(rig.a.key >> 8, kind_row(ObjectKind::mkey).first);
   for (const QpNumber qpn : {0u, 1u, kMulticastQp}) EXPECT_FALSE(rig.a.engine.query_qp(qpn));
 }
 

@@ -102,7 +102,7 @@ void NicRig::make_objects(std::uint32_t pe) {
   modify.ack_timeout = knobs.wire_loss == YesNo::yes ? 1 : 0;
   for (const auto state : {softnic::QpState::init, softnic::QpState::rtr, softnic::QpState::rts}) {
     modify.state = state;
-    const Result<> modified = engine.modify_qp(qpn, modify);
+    const softnic::Outcome<> modified = engine.modify_qp(qpn, modify);
     GDAKIT_ASSERT(modified);
   }
   nics[pe]->watch(qpn, uar);

@@ -26,8 +26,13 @@ Engine::Engine(const EngineOptions& options, DmaPort& port, Wire& wire)
       core_(port, wire, options.payload_buffers, options.events),
       requester_(core_),
       responder_(core_),
+      pd_numbers_(ObjectKind::pd, options.max_objects),
+      uar_numbers_(ObjectKind::uar, options.max_objects),
+      cq_numbers_(ObjectKind::cq, options.max_objects),
+      qp_numbers_(ObjectKind::qp, options.max_objects),
       removals_(core_),
       held_(kHeldPackets) {
+  core_.keys = KeyTable(options.max_objects);
   deferred_.reserve(kDeferredPackets);
 }
 
@@ -51,7 +56,7 @@ void Engine::doorbell(UarNumber uar, std::uint32_t offset, std::uint64_t value) 
   const std::uint32_t qpn_ds = byte_swap(static_cast<std::uint32_t>(value >> 32));
   Qp* qp = qps_.find(qpn_ds >> 8);
   const bool takes = qp != nullptr && qp->common.attributes.uar == uar &&
-                     (qp->common.state == QpState::rts || qp->common.state == QpState::err);
+                     (has_requests(qp->common.state) || qp->common.state == QpState::err);
   if (!takes) {
     ++core_.counters.dropped_doorbells;
     return;
@@ -185,8 +190,17 @@ Turn Engine::work(Qp& qp) {
   Turn turn = responder_.work(qp.receive);
   turn |= core_.drain_outbox(qp.connection);
   turn |= requester_.work(qp.send);
+  if (qp.sq_draining) look_at_draining(qp);
   expect_timer(qp);
   return turn;
+}
+
+// Tells once that what the send queue had started is complete.
+void Engine::look_at_draining(Qp& qp) {
+  const bool is_sqd = qp.common.state == QpState::sqd;
+  if (is_sqd && !qp.send.flights.empty()) return;
+  qp.sq_draining = false;
+  if (is_sqd) core_.tell({EventKind::sq_drained, qp.common.number});
 }
 
 void Engine::expect_timer(Qp& qp) { timers_.set(qp.timer, qp.send.next_time_ns()); }

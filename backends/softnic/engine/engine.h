@@ -21,13 +21,14 @@
 #include "backends/softnic/engine/timers.h"
 #include "backends/softnic/objects/attributes.h"
 #include "backends/softnic/objects/events.h"
+#include "backends/softnic/objects/number_space.h"
 #include "backends/softnic/objects/number_table.h"
+#include "backends/softnic/objects/status.h"
 #include "backends/softnic/queues/fifo.h"
 #include "backends/softnic/queues/linked_list.h"
 #include "backends/softnic/transport/core.h"
 #include "backends/softnic/transport/requester.h"
 #include "backends/softnic/transport/responder.h"
-#include "core/base/result.h"
 
 namespace gdakit::softnic {
 
@@ -48,7 +49,8 @@ struct EngineOptions {
   // In a collapsed queue that nobody limits (overrun_ignore), whose entry may change at any time
   // while it is looked at, a successful CQE behind another is written as its last eight bytes only.
   bool short_cqes = false;
-  EventSink* events = nullptr;  // who listens, if anybody; outlives the engine
+  std::uint32_t max_objects = 1u << 24;  // of each kind, unless it has fewer numbers (kinds.h)
+  EventSink* events = nullptr;           // who listens, if anybody; outlives the engine
 };
 
 class Engine {
@@ -83,23 +85,26 @@ class Engine {
     return timer == nullptr ? std::nullopt : std::optional(timer->at_ns);
   }
 
-  Result<PdNumber> alloc_pd();
-  Result<> dealloc_pd(PdNumber pd);
-  Result<UarNumber> alloc_uar(UarType type);
-  Result<> free_uar(UarNumber uar);
-  Result<MemoryKey> reg_mr(const MrAttributes& attributes);
-  Result<> dereg_mr(MemoryKey key);
-  Result<CqNumber> create_cq(const CqAttributes& attributes);
-  Result<CqInfo> query_cq(CqNumber cq) const;
-  Result<> destroy_cq(CqNumber cq);
-  Result<QpNumber> create_qp(const QpAttributes& attributes);
-  Result<> modify_qp(QpNumber qpn, const QpModify& modify);
-  Result<QpInfo> query_qp(QpNumber qpn) const;
-  // Those that an error has broken.
+  // The control path. Each object belongs to who creates it: calls with another uid are refused, as
+  // if it did not exist. A call that is refused has changed nothing.
+  Outcome<PdNumber> alloc_pd(Uid uid = kNicUid);
+  Outcome<> dealloc_pd(PdNumber pd, Uid uid = kNicUid);
+  Outcome<UarNumber> alloc_uar(UarType type, Uid uid = kNicUid);
+  Outcome<> free_uar(UarNumber uar, Uid uid = kNicUid);
+  Outcome<MemoryKey> reg_mr(const MrAttributes& attributes, Uid uid = kNicUid);
+  Outcome<> dereg_mr(MemoryKey key, Uid uid = kNicUid);
+  Outcome<CqNumber> create_cq(const CqAttributes& attributes, Uid uid = kNicUid);
+  Outcome<CqInfo> query_cq(CqNumber cq, Uid uid = kNicUid) const;
+  Outcome<> destroy_cq(CqNumber cq, Uid uid = kNicUid);
+  Outcome<QpNumber> create_qp(const QpAttributes& attributes, Uid uid = kNicUid);
+  Outcome<> modify_qp(QpNumber qpn, const QpModify& modify, Uid uid = kNicUid);
+  Outcome<QpInfo> query_qp(QpNumber qpn, Uid uid = kNicUid) const;
+  Outcome<> destroy_qp(QpNumber qpn, Uid uid = kNicUid);
+
+  // Those that an error has broken, whosever they are.
   std::vector<QpNumber> broken_qps() const;
   // Those whose doorbell record has once said less than a doorbell before it.
   std::vector<QpNumber> recordless_qps() const;
-  Result<> destroy_qp(QpNumber qpn);
 
   // The last removal: of dereg_mr, destroy_cq, destroy_qp, or modify_qp to reset.
   RemovalNumber last_removal() const { return removals_.last(); }
@@ -139,6 +144,7 @@ class Engine {
   bool work_queues();
   Turn work(Qp& qp);
   void activate(Qp& qp);
+  void look_at_draining(Qp& qp);
   bool run_timers();
   bool work_cqs();
   void fail_users(const Cq& cq);
@@ -147,16 +153,17 @@ class Engine {
   void sweep(bool worked);
   void sweep_arms();
 
-  // engine_control.cc
-  Result<Qp*> find_qp(const char* call, QpNumber qpn) const;
-  std::vector<QpNumber> qps_where(bool (*holds)(const Qp&)) const;
-  Result<> check(const QpAttributes& attributes) const;
-  Result<> check_transition(const Qp& qp, const QpModify& modify) const;
-  static void enter_rtr(Qp& qp, const QpModify& modify);
-  static void enter_rts(Qp& qp, const QpModify& modify);
+  // control_qp.cc
+  Outcome<> check_qp(const QpAttributes& attributes, Uid uid) const;
   std::unique_ptr<Qp> make_qp(QpNumber qpn, const QpAttributes& attributes);
+  std::vector<QpNumber> qps_where(bool (*holds)(const Qp&)) const;
   template <class Use>
   void for_memory(const QpAttributes& attributes, Use use) const;
+
+  // control_modify_qp.cc
+  void reset(Qp& qp);
+
+  // control_removal.cc
   void bury(std::unique_ptr<Qp> qp, std::vector<MemoryRange> memory);
   void remove(Removed removed);
 
@@ -165,10 +172,14 @@ class Engine {
   Requester requester_;
   Responder responder_;
 
-  NumberTable<Pd> pds_{1, 1u << 24};
-  NumberTable<UarUse> uars_{1, 1u << 24};
-  NumberTable<Cq> cqs_{1, 1u << 24};
-  NumberTable<Qp> qps_{kFirstQp, kMulticastQp};
+  NumberSpace pd_numbers_;
+  NumberSpace uar_numbers_;
+  NumberSpace cq_numbers_;
+  NumberSpace qp_numbers_;
+  NumberTable<Pd> pds_{pd_numbers_};
+  NumberTable<UarUse> uars_{uar_numbers_};
+  NumberTable<Cq> cqs_{cq_numbers_};
+  NumberTable<Qp> qps_{qp_numbers_};
   Removals removals_;
 
   bool started_ = false;

@@ -4,6 +4,7 @@
 #include <string>
 #include <thread>
 
+#include "backends/softnic/engine/status_text.h"
 #include "core/base/seconds_text.h"
 
 namespace gdakit::softnic {
@@ -11,14 +12,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Calls `done` until it is true or the limit has passed; returns what it last was.
+// Calls `done` until it is true or the limit has passed.
 template <class Done>
-bool wait_for(Clock::time_point limit, Done done) {
-  while (!done()) {
-    if (Clock::now() > limit) return false;
+void wait_for(Clock::time_point limit, Done done) {
+  while (!done() && Clock::now() <= limit) {
     std::this_thread::sleep_for(std::chrono::microseconds(20));
   }
-  return true;
 }
 
 }  // namespace
@@ -47,11 +46,8 @@ Result<std::unique_ptr<Nic>> Nic::open(const NicOptions& options, std::unique_pt
 Nic::~Nic() = default;
 
 template <class Call>
-Result<> Nic::behind_doorbells(const Call& call) {
-  return thread_->locked([&] {
-    pages_.poll_all(*engine_);
-    return call();
-  });
+auto Nic::locked(const char* name, const Call& call) const {
+  return to_result(name, thread_->locked(call));
 }
 
 void Nic::begin_end() { ending_ = true; }
@@ -59,37 +55,45 @@ void Nic::begin_end() { ending_ = true; }
 template <class Remove>
 Result<> Nic::remove_and_wait(const char* call, const Remove& remove) {
   RemovalNumber number = 0;
-  const Result<> removed = behind_doorbells([&] {
+  // Behind all doorbells that were rung before, as on hardware, where stores to the doorbell page
+  // and commands arrive in order.
+  const Result<> removed = locked(call, [&] {
+    pages_.poll_all(*engine_);
     const RemovalNumber before = engine_->last_removal();
-    const Result<> done = remove();
+    const Outcome<> done = remove();
     if (engine_->last_removal() != before) number = engine_->last_removal();
     return done;
   });
   if (number == 0) return removed;
   thread_->wake();
-  const Clock::time_point now = Clock::now();
-  const bool ended = wait_for(waited_in_vain_ ? now : now + removal_limit_, [&] {
-    return thread_->locked([&] { return engine_->removed(number); });
+  const std::chrono::milliseconds limit{waited_in_vain_ ? 0 : removal_limit_.count()};
+  wait_for(Clock::now() + limit,
+           [&] { return thread_->locked([&] { return engine_->removed(number); }); });
+  // In one look: what still uses the memory, if anything does.
+  bool peers = false;
+  const bool ended = thread_->locked([&] {
+    const bool removed_by_now = engine_->removed(number);
+    peers = engine_->left_to_peers(number);
+    return removed_by_now;
   });
   if (ended) return removed;
   if (ending_) waited_in_vain_ = true;
-  const bool peers = thread_->locked([&] { return engine_->left_to_peers(number); });
   return Error(Code::timed_out, std::string(call) + ": " + (peers ? "a peer" : "this NIC's DMA") +
-                                    " still uses the memory after " + seconds_text(removal_limit_) +
+                                    " still uses the memory after " + seconds_text(limit) +
                                     "; let a stopped process or NIC go on, and keep the memory");
 }
 
 Result<PdNumber> Nic::alloc_pd() {
-  return thread_->locked([&] { return engine_->alloc_pd(); });
+  return locked("alloc_pd", [&] { return engine_->alloc_pd(); });
 }
 
 Result<> Nic::dealloc_pd(PdNumber pd) {
-  return thread_->locked([&] { return engine_->dealloc_pd(pd); });
+  return locked("dealloc_pd", [&] { return engine_->dealloc_pd(pd); });
 }
 
 Result<Uar> Nic::alloc_uar(UarType type) {
   return thread_->locked([&]() -> Result<Uar> {
-    const Result<UarNumber> number = engine_->alloc_uar(type);
+    const Result<UarNumber> number = to_result("alloc_uar", engine_->alloc_uar(type));
     if (!number) return number.error();
     const Result<void*> page = pages_.add(*number, type);
     if (!page) {
@@ -101,15 +105,15 @@ Result<Uar> Nic::alloc_uar(UarType type) {
 }
 
 Result<> Nic::free_uar(UarNumber uar) {
-  return thread_->locked([&] {
-    const Result<> freed = engine_->free_uar(uar);
+  return locked("free_uar", [&] {
+    const Outcome<> freed = engine_->free_uar(uar);
     if (freed) pages_.remove(uar);
     return freed;
   });
 }
 
 Result<MemoryKey> Nic::reg_mr(const MrAttributes& attributes) {
-  return thread_->locked([&] { return engine_->reg_mr(attributes); });
+  return locked("reg_mr", [&] { return engine_->reg_mr(attributes); });
 }
 
 Result<> Nic::dereg_mr(MemoryKey key) {
@@ -117,11 +121,11 @@ Result<> Nic::dereg_mr(MemoryKey key) {
 }
 
 Result<CqNumber> Nic::create_cq(const CqAttributes& attributes) {
-  return thread_->locked([&] { return engine_->create_cq(attributes); });
+  return locked("create_cq", [&] { return engine_->create_cq(attributes); });
 }
 
 Result<CqInfo> Nic::query_cq(CqNumber cq) const {
-  return thread_->locked([&] { return engine_->query_cq(cq); });
+  return locked("query_cq", [&] { return engine_->query_cq(cq); });
 }
 
 Result<> Nic::destroy_cq(CqNumber cq) {
@@ -129,7 +133,7 @@ Result<> Nic::destroy_cq(CqNumber cq) {
 }
 
 Result<QpNumber> Nic::create_qp(const QpAttributes& attributes) {
-  return thread_->locked([&] { return engine_->create_qp(attributes); });
+  return locked("create_qp", [&] { return engine_->create_qp(attributes); });
 }
 
 Result<> Nic::modify_qp(QpNumber qpn, const QpModify& modify) {
@@ -137,7 +141,7 @@ Result<> Nic::modify_qp(QpNumber qpn, const QpModify& modify) {
 }
 
 Result<QpInfo> Nic::query_qp(QpNumber qpn) const {
-  return thread_->locked([&] { return engine_->query_qp(qpn); });
+  return locked("query_qp", [&] { return engine_->query_qp(qpn); });
 }
 
 std::vector<QpNumber> Nic::broken_qps() const {

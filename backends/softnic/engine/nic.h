@@ -6,11 +6,11 @@
 //   PdNumber pd = *(*nic)->alloc_pd();
 //
 // Contract. Every function may be called from any thread; each takes effect between two steps of
-// the engine. destroy_qp, dereg_mr and modify_qp to reset return when nothing reads or writes the
-// memory that the object named any more, here or at a peer, so that the caller may free it. Errors
-// are sentences; a call that fails has changed nothing, but for one of these three that ends with
-// timed_out: the object is gone, and its memory must stay. Objects still alive when the Nic is
-// destroyed go with it.
+// the engine. destroy_qp, destroy_cq, dereg_mr and modify_qp to reset return when nothing reads or
+// writes the memory that the object named any more, here or at a peer, so that the caller may free
+// it. Errors are sentences; a call that fails has changed nothing, but for one of these four that
+// ends with timed_out: the object is gone, and its memory must stay. Objects still alive when the
+// Nic is destroyed go with it.
 //
 // Events go to NicOptions::engine.events, which outlives the Nic. The NIC's own thread calls it, in
 // the middle of a step and while calls of other threads wait: the sink notes the event, wakes up
@@ -93,10 +93,9 @@ class Nic {
 
  private:
   Nic(const NicOptions& options, std::unique_ptr<DmaPort> port, std::unique_ptr<Wire> wire);
-  // Runs `call` behind all doorbells that were rung before it, as on hardware, where stores to the
-  // doorbell page and commands arrive in order.
+  // Runs the control-path call of this name between two steps.
   template <class Call>
-  Result<> behind_doorbells(const Call& call);
+  auto locked(const char* name, const Call& call) const;
   // Runs `remove`, which removes something, and waits until its memory is unused.
   template <class Remove>
   Result<> remove_and_wait(const char* call, const Remove& remove);

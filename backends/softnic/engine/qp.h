@@ -33,6 +33,7 @@ struct Qp {
   RcSend send;
   RcReceive receive;
 
+  bool sq_draining = false;  // in state sqd: to be told when no WQE is under way any more
   bool established = false;  // in state rtr a packet has come
   bool defers = false;       // a packet that it could not take is kept, and others behind it
   Link<Qp> active;           // in the engine's lists

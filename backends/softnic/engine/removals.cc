@@ -17,8 +17,18 @@ std::vector<Recall::Taken> Removals::add(Removed removed) {
   return taken;
 }
 
+// This NIC's DMA is through: buffers that it filled serve others, however long peers take.
+void Removals::give_back(Removed& removed) {
+  if (removed.qp == nullptr) return;
+  core_.give_back_buffers(removed.qp->connection);
+  removed.qp->send_queue.give_back(core_);
+}
+
 bool Removals::ends(Removal& removal) {
-  removal.own_done = removal.own_done || core_.done(removal.own);
+  if (!removal.own_done && core_.done(removal.own)) {
+    removal.own_done = true;
+    give_back(removal.removed);
+  }
   if (!removal.own_done || !core_.wire.recalled(removal.recall)) return false;
   if (!removal.theirs) removal.theirs = core_.port.fence();
   return core_.done(*removal.theirs);
@@ -27,12 +37,9 @@ bool Removals::ends(Removal& removal) {
 void Removals::step() {
   std::erase_if(removals_, [this](Removal& removal) {
     if (!ends(removal)) return false;
-    Removed& removed = removal.removed;
-    if (removed.qp != nullptr) {
-      core_.give_back_buffers(removed.qp->connection);
-      removed.qp->send_queue.give_back(core_);
+    for (const MemoryRange& range : removal.removed.memory) {
+      core_.port.detach(range.base, range.length);
     }
-    for (const MemoryRange& range : removed.memory) core_.port.detach(range.base, range.length);
     return true;
   });
 }

@@ -57,6 +57,7 @@ class Removals {
     std::optional<DmaOp> theirs;  // what they had queued then, where an order is shared with them
   };
 
+  void give_back(Removed& removed);
   bool ends(Removal& removal);
   const Removal* find(RemovalNumber number) const;
 

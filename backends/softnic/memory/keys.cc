@@ -1,24 +1,8 @@
 #include "backends/softnic/memory/keys.h"
 
 #include <algorithm>
-#include <string>
 
 namespace gdakit::softnic {
-
-Result<std::uint32_t> KeyTable::take_index() {
-  const bool full = entries_.size() == kMaxIndices;
-  if (resting_.size() > kRestingIndices || (full && !resting_.empty())) {
-    const std::uint32_t index = resting_.front();
-    resting_.pop_front();
-    return index;
-  }
-  if (full) {
-    return Error(Code::exhausted, "reg_mr: all " + std::to_string(kMaxIndices) +
-                                      " memory keys are in use; deregister some");
-  }
-  entries_.emplace_back();
-  return static_cast<std::uint32_t>(entries_.size() - 1);
-}
 
 // How many pages a region begins and ends in.
 std::uint64_t KeyTable::pages_of(std::uint64_t start, std::uint64_t length,
@@ -26,50 +10,41 @@ std::uint64_t KeyTable::pages_of(std::uint64_t start, std::uint64_t length,
   return ((start + length - 1) >> log_page_size) - (start >> log_page_size) + 1;
 }
 
-Result<> KeyTable::check_pages(const MrAttributes& attributes) {
+Outcome<> KeyTable::check_pages(const MrAttributes& attributes) {
   const std::uint8_t log_size = attributes.log_page_size;
   if (log_size < kMinLogPageSize || log_size > kMaxLogPageSize) {
-    return Error(Code::invalid_argument,
-                 "reg_mr: log_page_size is " + std::to_string(log_size) + "; give 12 to 31");
+    return refusal(CommandSyndrome::reg_mr_page_size, 0, log_size);
   }
   const std::uint64_t needed = pages_of(attributes.start, attributes.length, log_size);
   if (attributes.pages.size() != needed) {
-    return Error(Code::invalid_argument, "reg_mr: the region lies in " + std::to_string(needed) +
-                                             " pages of 2^" + std::to_string(log_size) +
-                                             " bytes; " + std::to_string(attributes.pages.size()) +
-                                             " are given");
+    return refusal(CommandSyndrome::reg_mr_page_count, static_cast<std::uint32_t>(needed),
+                   attributes.pages.size());
   }
   for (std::size_t i = 0; i < attributes.pages.size(); ++i) {
     if (attributes.pages[i].value % (std::uint64_t{1} << log_size) == 0) continue;
-    return Error(Code::invalid_argument, "reg_mr: page " + std::to_string(i) +
-                                             " is not aligned to 2^" + std::to_string(log_size) +
-                                             " bytes");
+    return refusal(CommandSyndrome::reg_mr_page_alignment, static_cast<std::uint32_t>(i), log_size);
   }
   return {};
 }
 
-Result<MemoryKey> KeyTable::add(const MrAttributes& attributes) {
-  if (attributes.length == 0) {
-    return Error(Code::invalid_argument, "reg_mr: the region has no bytes; give a length above 0");
-  }
+Outcome<MemoryKey> KeyTable::add(const MrAttributes& attributes, Uid owner) {
+  if (attributes.length == 0) return refusal(CommandSyndrome::reg_mr_empty);
   if (attributes.start + attributes.length - 1 < attributes.start ||
       attributes.base.value + attributes.length - 1 < attributes.base.value) {
-    return Error(Code::invalid_argument, "reg_mr: a region of " +
-                                             std::to_string(attributes.length) +
-                                             " bytes wraps around the end of the address space");
+    return refusal(CommandSyndrome::reg_mr_wraps, 0, attributes.length);
   }
   const bool remote_changes = allows(attributes.access, Access::remote_write) ||
                               allows(attributes.access, Access::remote_atomic);
   if (remote_changes && !allows(attributes.access, Access::local_write)) {
-    return Error(Code::invalid_argument,
-                 "reg_mr: remote_write and remote_atomic need local_write too; add it");
+    return refusal(CommandSyndrome::reg_mr_rights);
   }
   if (!attributes.pages.empty()) {
-    const Result<> checked = check_pages(attributes);
-    if (!checked) return checked.error();
+    const Outcome<> checked = check_pages(attributes);
+    if (!checked) return checked.status();
   }
-  Result<std::uint32_t> index = take_index();
-  if (!index) return index.error();
+  const auto index = indices_.take();
+  if (!index) return refusal(CommandSyndrome::reg_mr_numbers, 0, indices_.most());
+  if (*index >= entries_.size()) entries_.resize(*index + 1);
   Entry& entry = entries_[*index];
   entry.variant = attributes.variant.value_or(static_cast<std::uint8_t>(entry.variant + 1));
   entry.start = attributes.start;
@@ -77,6 +52,7 @@ Result<MemoryKey> KeyTable::add(const MrAttributes& attributes) {
   entry.base = attributes.base;
   entry.pd = attributes.pd;
   entry.qpn = attributes.qpn;
+  entry.owner = owner;
   entry.access = attributes.access;
   entry.live = true;
   entry.log_page_size = attributes.log_page_size;
@@ -86,16 +62,15 @@ Result<MemoryKey> KeyTable::add(const MrAttributes& attributes) {
   return (*index << 8) | entry.variant;
 }
 
-Result<> KeyTable::remove(MemoryKey key) {
+Outcome<> KeyTable::remove(MemoryKey key, Uid owner) {
   const std::uint32_t index = key >> 8;
   if (index >= entries_.size() || !entries_[index].live ||
-      entries_[index].variant != (key & 0xff)) {
-    return Error(Code::not_found, "dereg_mr: no memory key " + std::to_string(key) +
-                                      "; it was never registered or is gone already");
+      entries_[index].variant != (key & 0xff) || entries_[index].owner != owner) {
+    return refusal(CommandSyndrome::dereg_mr_absent, key);
   }
   entries_[index].live = false;
   ++removals_;
-  resting_.push_back(index);
+  indices_.give_back(index);
   return {};
 }
 

@@ -6,18 +6,19 @@
 // A key and a range of its addresses give pieces of memory: one, or one for each run of pages that
 // lie side by side.
 //
-// A removed index rests until kRestingIndices others have been removed, and then comes back with
-// the next variant, so that a stale key meets an entry of its own only after 256 such rounds.
+// A removed index rests (kinds.h), and then comes back with the next variant, so that a stale key
+// meets an entry of its own only after 256 such rounds.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <vector>
 
 #include "backends/softnic/objects/attributes.h"
-#include "core/base/result.h"
+#include "backends/softnic/objects/kinds.h"
+#include "backends/softnic/objects/number_space.h"
+#include "backends/softnic/objects/status.h"
 
 namespace gdakit::softnic {
 
@@ -30,14 +31,12 @@ struct Translation {
 
 class KeyTable {
  public:
-  static constexpr std::uint32_t kMaxIndices = 1u << 24;
-  // Keys of smaller indices mean something by themselves, as 0x100, which ends a receive WQE's
-  // list.
-  static constexpr std::uint32_t kFirstIndex = 16;
-  static constexpr std::size_t kRestingIndices = 4096;
+  // At most `most` keys at a time.
+  explicit KeyTable(std::uint32_t most = kind_row(ObjectKind::mkey).limit)
+      : indices_(ObjectKind::mkey, most) {}
 
-  Result<MemoryKey> add(const MrAttributes& attributes);
-  Result<> remove(MemoryKey key);
+  Outcome<MemoryKey> add(const MrAttributes& attributes, Uid owner = kNicUid);
+  Outcome<> remove(MemoryKey key, Uid owner = kNicUid);
 
   // The memory that a key names, or named when it was removed, piece by piece.
   std::vector<MemoryRange> memory(MemoryKey key) const;
@@ -77,6 +76,7 @@ class KeyTable {
     std::unique_ptr<DmaAddress[]> pages;  // null: all of it lies at `base`
     PdNumber pd = 0;
     QpNumber qpn = kAnyQp;
+    Uid owner = kNicUid;
     Access access = Access::none;
     std::uint8_t variant = 0;
     bool live = false;
@@ -87,14 +87,13 @@ class KeyTable {
   static constexpr std::uint8_t kMinLogPageSize = 12;
   static constexpr std::uint8_t kMaxLogPageSize = 31;
 
-  Result<std::uint32_t> take_index();
   static std::uint64_t pages_of(std::uint64_t start, std::uint64_t length,
                                 std::uint8_t log_page_size);
-  static Result<> check_pages(const MrAttributes& attributes);
+  static Outcome<> check_pages(const MrAttributes& attributes);
   static MemoryRange piece_of_pages(const Entry& entry, std::uint64_t iova, std::uint64_t size);
 
-  std::vector<Entry> entries_ = std::vector<Entry>(kFirstIndex);
-  std::deque<std::uint32_t> resting_;
+  NumberSpace indices_;
+  std::vector<Entry> entries_;
   std::uint64_t removals_ = 0;
 };
 

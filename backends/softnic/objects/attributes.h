@@ -7,6 +7,8 @@
 #include <optional>
 #include <vector>
 
+#include "backends/softnic/objects/kinds.h"
+#include "backends/softnic/objects/qp_fields.h"
 #include "core/format/cqe.h"
 #include "core/format/wqe.h"
 
@@ -77,11 +79,9 @@ struct MemoryRange {
   std::uint64_t length = 0;  // bytes
 };
 
-// Below are the ports' own queue pairs, SMI and GSI. The last number is that of multicast packets,
-// and, in a memory key, stands for no queue pair.
-inline constexpr QpNumber kFirstQp = 2;
-inline constexpr QpNumber kMulticastQp = 0xffffff;
-inline constexpr QpNumber kAnyQp = 0xffffff;
+// The number of multicast packets, which, in a memory key, stands for no queue pair.
+inline constexpr QpNumber kMulticastQp = kind_row(ObjectKind::qp).limit;
+inline constexpr QpNumber kAnyQp = kMulticastQp;
 
 struct MrAttributes {
   PdNumber pd = 0;
@@ -91,8 +91,8 @@ struct MrAttributes {
   Access access = Access::none;
   QpNumber qpn = kAnyQp;                // the one QP that may use the key
   std::optional<std::uint8_t> variant;  // low byte of the key; chosen by the NIC if absent
-  // Where the bytes lie if not in one piece: pages of 2^log_page_size bytes, aligned to that. The first
-  // byte lies in the first page, at the offset that the low bits of `start` say.
+  // Where the bytes lie if not in one piece: pages of 2^log_page_size bytes, aligned to that. The
+  // first byte lies in the first page, at the offset that the low bits of `start` say.
   std::vector<DmaAddress> pages = {};
   std::uint8_t log_page_size = 12;  // 12 to 31
 };
@@ -146,18 +146,31 @@ struct QpAttributes {
   std::uint32_t user_index = 0;          // comes back in each CQE, 24 bits
 };
 
-enum class QpState : std::uint8_t { reset = 0, init = 1, rtr = 2, rts = 3, err = 6 };
+enum class QpState : std::uint8_t {
+  reset = 0,
+  init = 1,
+  rtr = 2,
+  rts = 3,
+  sqer = 4,  // no RC queue pair comes to it
+  sqd = 5,   // no WQE is started; what had been started completes
+  err = 6,
+};
 const char* qp_state_name(QpState state);
+// Whether requests may be on their way, to be answered or sent again.
+constexpr bool has_requests(QpState state) {
+  return state == QpState::rts || state == QpState::sqd;
+}
 
-// What modify_qp sets. Each group is read when `state` is the one named, and ignored otherwise.
-// Legal: reset -> init -> rtr -> rts, and any -> err, any -> reset.
+// What modify_qp sets; which fields, depends on the transition (transitions.h). Fields that are not
+// given keep their value.
 struct QpModify {
-  QpState state = QpState::reset;
+  QpState state = QpState::reset;      // to come to
+  std::optional<QpFields> given = {};  // absent: those that the transition requires
 
-  // init
+  // required from reset to init
   Access access = Access::none;  // the remote_* rights: qpc rre, rwe, rae
 
-  // rtr
+  // ... from init to rtr
   Endpoint remote_endpoint = 0;
   QpNumber remote_qpn = 0;
   std::uint32_t next_receive_psn = 0;
@@ -165,7 +178,7 @@ struct QpModify {
   std::uint8_t min_rnr_nak = 12;  // RNR timer code that the peer is told
   std::uint8_t log_msg_max = 30;  // longest message, n <= 30
 
-  // rts
+  // ... from rtr to rts
   std::uint32_t next_send_psn = 0;
   std::uint8_t log_sra_max = 4;   // 2^n own reads and atomics outstanding, n <= 7
   std::uint8_t ack_timeout = 18;  // 4.096 us * 2^n; 0 waits for ever
@@ -187,6 +200,7 @@ struct QpError {
 
 struct QpInfo {
   QpState state = QpState::reset;
+  bool sq_draining = false;  // in state sqd: what its send queue has started is not complete yet
   std::uint32_t next_send_psn = 0;
   std::uint32_t next_receive_psn = 0;
   std::uint32_t last_acked_psn = 0;

@@ -36,7 +36,7 @@ std::uint64_t ack_timeout_ns(std::uint8_t code) { return std::uint64_t{4096} << 
 }  // namespace
 
 void Requester::answer(RcSend& send, const Packet& packet, DmaOp& op) {
-  if (send.qp.state != QpState::rts) return;
+  if (!has_requests(send.qp.state)) return;
   const PacketHeader& header = packet.header;
   if (header.opcode == PacketOpcode::acknowledge && read_refused(send, header)) return;
   // Answers to what has long been settled, or to what was never asked.
@@ -272,14 +272,14 @@ void Requester::retry(RcSend& send, Fault exhausted) {
 }
 
 void Requester::forgotten(RcSend& send, std::uint32_t psn) {
-  if (send.qp.state != QpState::rts || send.blocked_until_ns != 0 || send.withdrawal) return;
+  if (!has_requests(send.qp.state) || send.blocked_until_ns != 0 || send.withdrawal) return;
   if (psn_distance(psn, send.unacked_psn) < 0) return;
   send_again(send);
   restart_timer(send);
 }
 
 void Requester::timer(RcSend& send) {
-  if (send.qp.state != QpState::rts) return;
+  if (!has_requests(send.qp.state)) return;
   if (send.blocked_until_ns != 0) {
     if (core_.now_ns < send.blocked_until_ns) return;
     send.blocked_until_ns = 0;

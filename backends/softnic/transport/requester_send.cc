@@ -15,12 +15,12 @@ constexpr std::uint64_t kDumpPiece = 16384;
 Turn Requester::work(RcSend& send) {
   Turn turn;
   const QpState& state = send.qp.state;
-  if (state == QpState::rts || state == QpState::err) {
+  if (has_requests(state) || state == QpState::err) {
     turn.worked = send.queue.update_producer(core_);
   }
   turn.pending = send.queue.waits_for_record();
-  if (state == QpState::rts) turn |= complete(send);
-  if (state == QpState::rts) turn |= transmit(send);
+  if (has_requests(state)) turn |= complete(send);
+  if (has_requests(state)) turn |= transmit(send);
   if (state == QpState::err) turn |= flush(send);
   const bool needs_no_wqe_again = !send.loaded && send.cursor == send.flights.tail();
   if (needs_no_wqe_again) send.queue.give_back_if_unneeded(core_);

@@ -19,8 +19,8 @@ format::CqeOpcode send_completion(PacketOpcode opcode) {
 }  // namespace
 
 bool Responder::request(RcReceive& receive, const Packet& packet, DmaOp& op) {
-  if ((receive.qp.state != QpState::rtr && receive.qp.state != QpState::rts) || receive.fatal)
-    return true;
+  const QpState state = receive.qp.state;
+  if ((state != QpState::rtr && !has_requests(state)) || receive.fatal) return true;
   const PacketHeader& header = packet.header;
   const std::int32_t ahead = psn_distance(header.psn, receive.expected_psn);
   if (ahead < 0) return duplicate(receive, header);

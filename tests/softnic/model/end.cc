@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <string>
 
+#include "backends/softnic/engine/status_text.h"
 #include "core/format/doorbell.h"
 #include "tests/softnic/model/client.h"
 
@@ -101,8 +102,8 @@ void End::connect(QpModify path) {
   path.send_wqebb_counter = producer;
   for (const QpState state : {QpState::init, QpState::rtr, QpState::rts}) {
     path.state = state;
-    if (const Result<> done = nic.engine->modify_qp(qpn, path); !done) {
-      nic.journal.fail(done.error().message());
+    if (const Outcome<> done = nic.engine->modify_qp(qpn, path); !done) {
+      nic.journal.fail(status_text(done.status()));
     }
   }
 }

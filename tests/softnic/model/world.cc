@@ -264,7 +264,7 @@ std::string World::describe() const {
       add("", end->id);
       add("nic", end->nic.wire->endpoint());
       add("qpn", end->qpn);
-      const Result<QpInfo> info = end->nic.engine->query_qp(end->qpn);
+      const Outcome<QpInfo> info = end->nic.engine->query_qp(end->qpn);
       if (info) {
         add("state", static_cast<std::uint64_t>(info->state));
         add("completed", info->send_completed);

@@ -1,0 +1,68 @@
+// The control path: completion queues.
+#include "backends/softnic/engine/engine.h"
+
+namespace gdakit::softnic {
+namespace {
+
+constexpr std::uint32_t kMaxLogCqEntries = 22;
+
+Outcome<> check_cq(const CqAttributes& attributes) {
+  if (attributes.log_entries > kMaxLogCqEntries) {
+    return refusal(CommandSyndrome::create_cq_size, 0, attributes.log_entries);
+  }
+  if (attributes.entries.value == 0 || attributes.entries.value % sizeof(format::Cqe64) != 0) {
+    return refusal(CommandSyndrome::create_cq_entries);
+  }
+  const bool has_record = !attributes.overrun_ignore || attributes.uar != 0;
+  if (!has_record) return {};
+  if (attributes.doorbell_record.value % 8 != 0) {
+    return refusal(CommandSyndrome::create_cq_record_alignment);
+  }
+  if (attributes.doorbell_record.value == 0) return refusal(CommandSyndrome::create_cq_no_record);
+  return {};
+}
+
+}  // namespace
+
+Outcome<CqNumber> Engine::create_cq(const CqAttributes& attributes, Uid uid) {
+  const Outcome<> checked = check_cq(attributes);
+  if (!checked) return checked.status();
+  UarUse* const page = uars_.find(attributes.uar, uid);
+  if (attributes.uar != 0 && page == nullptr) {
+    return refusal(CommandSyndrome::create_cq_uar, attributes.uar);
+  }
+  if (page != nullptr && page->type != UarType::registers) {
+    return refusal(CommandSyndrome::create_cq_uar_type, attributes.uar);
+  }
+  const auto number = cqs_.take();
+  if (!number) return refusal(CommandSyndrome::create_cq_numbers);
+  auto made = std::make_unique<Cq>(*number, attributes, core_.port, options_.short_cqes);
+  Cq& cq = cqs_.put(*number, uid, std::move(made));
+  if (page != nullptr) {
+    ++page->users;
+    armable_.push_back(cq);
+  }
+  for (const MemoryRange& range : cq.memory()) core_.port.attach(range.base, range.length);
+  return *number;
+}
+
+Outcome<CqInfo> Engine::query_cq(CqNumber cq, Uid uid) const {
+  const Cq* const object = cqs_.find(cq, uid);
+  if (object == nullptr) return refusal(CommandSyndrome::query_cq_absent, cq);
+  return object->info();
+}
+
+Outcome<> Engine::destroy_cq(CqNumber cq, Uid uid) {
+  Cq* const object = cqs_.find(cq, uid);
+  if (object == nullptr) return refusal(CommandSyndrome::destroy_cq_absent, cq);
+  if (object->users != 0) return refusal(CommandSyndrome::destroy_cq_busy, cq);
+  if (core_.active_cqs.holds(*object)) core_.active_cqs.remove(*object);
+  if (armable_.holds(*object)) {
+    armable_.remove(*object);
+    --uars_.find(object->uar())->users;
+  }
+  remove({.memory = object->memory(), .cq = cqs_.remove(cq)});
+  return {};
+}
+
+}  // namespace gdakit::softnic

@@ -1,0 +1,26 @@
+// The control path: memory keys.
+#include "backends/softnic/engine/engine.h"
+
+namespace gdakit::softnic {
+
+Outcome<MemoryKey> Engine::reg_mr(const MrAttributes& attributes, Uid uid) {
+  if (pds_.find(attributes.pd, uid) == nullptr) {
+    return refusal(CommandSyndrome::reg_mr_pd, attributes.pd);
+  }
+  const Outcome<MemoryKey> key = core_.keys.add(attributes, uid);
+  if (!key) return key;
+  for (const MemoryRange& piece : core_.keys.memory(*key)) {
+    core_.port.attach(piece.base, piece.length);
+  }
+  return key;
+}
+
+Outcome<> Engine::dereg_mr(MemoryKey key, Uid uid) {
+  const Outcome<> removed = core_.keys.remove(key, uid);
+  if (!removed) return removed;
+  // Its entry says where it was until the index is used again.
+  remove({.key = key, .memory = core_.keys.memory(key)});
+  return {};
+}
+
+}  // namespace gdakit::softnic

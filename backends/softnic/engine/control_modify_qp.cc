@@ -1,0 +1,81 @@
+// The control path: a queue pair's way through its states. What it may be told when, is in
+// objects/transitions.h.
+#include "backends/softnic/engine/engine.h"
+#include "backends/softnic/objects/transitions.h"
+
+namespace gdakit::softnic {
+namespace {
+
+void start_responder(Qp& qp) {
+  const QpModify& path = qp.common.path;
+  qp.connection.remote_endpoint = path.remote_endpoint;
+  qp.connection.remote_qpn = path.remote_qpn;
+  qp.receive.expected_psn = path.next_receive_psn;
+  qp.receive.done_psn = psn_add(path.next_receive_psn, kPsnMask);
+  qp.receive.results.assign(std::size_t{1} << path.log_rra_max, 0);
+  qp.receive.replays.assign(std::size_t{1} << path.log_rra_max, Replay{});
+}
+
+void start_requester(Qp& qp) {
+  const QpModify& path = qp.common.path;
+  qp.send.psn = qp.send.next_psn = qp.send.unacked_psn = path.next_send_psn;
+  qp.send_queue.begin(path.send_wqebb_counter);
+}
+
+void start_draining(Qp& qp) {
+  qp.sq_draining = true;
+  qp.send.stopped = true;
+}
+
+// Goes on, unless a WQE among those started has failed: then that one will fail the queue.
+void end_draining(Qp& qp) {
+  RcSend& send = qp.send;
+  qp.sq_draining = false;
+  send.stopped = !send.flights.empty() && send.flights[send.flights.tail() - 1].fault;
+  send.queue.look_at_record_again();
+}
+
+}  // namespace
+
+Outcome<> Engine::modify_qp(QpNumber qpn, const QpModify& modify, Uid uid) {
+  Qp* const found = qps_.find(qpn, uid);
+  if (found == nullptr) return refusal(CommandSyndrome::modify_qp_absent, qpn);
+  Qp& qp = *found;
+  const TransitionRow* const row = find_transition(ServiceType::rc, qp.common.state, modify.state);
+  if (row == nullptr) {
+    return refusal(CommandSyndrome::modify_qp_transition, qpn,
+                   states_detail(qp.common.state, modify.state));
+  }
+  const QpFields given = modify.given.value_or(row->required);
+  const Outcome<> checked = check_fields(qpn, *row, given, modify);
+  if (!checked) return checked;
+  copy_fields(given, modify, qp.common.path);
+  switch (row->transition) {
+    case Transition::rst2init:
+    case Transition::init2init:
+    case Transition::rts2rts:
+    case Transition::sqd2sqd: break;
+    case Transition::init2rtr:
+      start_responder(qp);
+      started_ = true;
+      break;
+    case Transition::rtr2rts: start_requester(qp); break;
+    case Transition::rts2sqd: start_draining(qp); break;
+    case Transition::sqd2rts:
+    case Transition::sqerr2rts: end_draining(qp); break;
+    case Transition::to_err: core_.fail(qp.common, {}); break;
+    case Transition::to_reset: reset(qp); return {};
+  }
+  qp.common.state = modify.state;
+  if (modify.state != QpState::init && !connected_.holds(qp)) connected_.push_back(qp);
+  activate(qp);
+  return {};
+}
+
+// A fresh queue pair takes the number; what the old one has under way ends with it.
+void Engine::reset(Qp& qp) {
+  std::unique_ptr<Qp> fresh = make_qp(qp.common.number, qp.common.attributes);
+  bury(std::exchange(*qps_.slot(qp.common.number), std::move(fresh)), {});
+}
+
+}  // namespace gdakit::softnic

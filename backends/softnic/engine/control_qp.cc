@@ -1,0 +1,132 @@
+// The control path: queue pairs, created, asked about and destroyed.
+#include <bit>
+
+#include "backends/softnic/engine/engine.h"
+#include "core/format/doorbell.h"
+
+namespace gdakit::softnic {
+namespace {
+
+constexpr std::uint32_t kMaxLogQueue = 15;
+constexpr std::uint32_t kMinLogStride = 4;
+constexpr std::uint32_t kMaxLogStride = std::bit_width(kMaxReceiveStride) - 1;
+
+}  // namespace
+
+Outcome<> Engine::check_qp(const QpAttributes& attributes, Uid uid) const {
+  using Sy = CommandSyndrome;
+  const QpAttributes& a = attributes;
+  if (pds_.find(a.pd, uid) == nullptr) return refusal(Sy::create_qp_pd, a.pd);
+  if (cqs_.find(a.send_cq, uid) == nullptr) return refusal(Sy::create_qp_send_cq, a.send_cq);
+  if (uars_.find(a.uar, uid) == nullptr) return refusal(Sy::create_qp_uar, a.uar);
+  if (a.log_send_wqebbs > kMaxLogQueue) {
+    return refusal(Sy::create_qp_send_size, 0, a.log_send_wqebbs);
+  }
+  if (a.send_queue.value == 0 || a.send_queue.value % format::kWqebbBytes != 0) {
+    return refusal(Sy::create_qp_send_queue);
+  }
+  if (a.doorbell_record.value == 0 || a.doorbell_record.value % 8 != 0) {
+    return refusal(Sy::create_qp_record);
+  }
+  if (!a.has_receive_queue) return {};
+  if (cqs_.find(a.receive_cq, uid) == nullptr) {
+    return refusal(Sy::create_qp_receive_cq, a.receive_cq);
+  }
+  if (a.log_receive_wqes > kMaxLogQueue) {
+    return refusal(Sy::create_qp_receive_size, 0, a.log_receive_wqes);
+  }
+  if (a.log_receive_stride < kMinLogStride || a.log_receive_stride > kMaxLogStride) {
+    return refusal(Sy::create_qp_receive_stride, 0, a.log_receive_stride);
+  }
+  if (a.receive_queue.value == 0 || a.receive_queue.value % format::kSegmentBytes != 0) {
+    return refusal(Sy::create_qp_receive_queue);
+  }
+  return {};
+}
+
+std::unique_ptr<Qp> Engine::make_qp(QpNumber qpn, const QpAttributes& attributes) {
+  auto qp = std::make_unique<Qp>(qpn, attributes, options_.window);
+  qp->timer.qp = qp.get();
+  timers_.add();
+  qp->common.send_cq = cqs_.find(attributes.send_cq);
+  qp->common.receive_cq = attributes.has_receive_queue ? cqs_.find(attributes.receive_cq) : nullptr;
+  return qp;
+}
+
+Outcome<QpNumber> Engine::create_qp(const QpAttributes& attributes, Uid uid) {
+  const Outcome<> checked = check_qp(attributes, uid);
+  if (!checked) return checked.status();
+  const auto number = qps_.take();
+  if (!number) return refusal(CommandSyndrome::create_qp_numbers);
+  Qp& qp = qps_.put(*number, uid, make_qp(*number, attributes));
+  ++pds_.find(attributes.pd)->users;
+  ++uars_.find(attributes.uar)->users;
+  ++qp.common.send_cq->users;
+  if (qp.common.receive_cq != nullptr) ++qp.common.receive_cq->users;
+  for_memory(attributes,
+             [this](const MemoryRange& range) { core_.port.attach(range.base, range.length); });
+  return *number;
+}
+
+// Calls `use` with each piece of memory that a queue pair has for itself.
+template <class Use>
+void Engine::for_memory(const QpAttributes& attributes, Use use) const {
+  use(MemoryRange{attributes.send_queue,
+                  std::uint64_t{format::kWqebbBytes} << attributes.log_send_wqebbs});
+  use(MemoryRange{attributes.doorbell_record, sizeof(format::DoorbellRecord)});
+  if (!attributes.has_receive_queue) return;
+  use(MemoryRange{attributes.receive_queue, std::uint64_t{1} << (attributes.log_receive_wqes +
+                                                                 attributes.log_receive_stride)});
+}
+
+Outcome<QpInfo> Engine::query_qp(QpNumber qpn, Uid uid) const {
+  const Qp* const found = qps_.find(qpn, uid);
+  if (found == nullptr) return refusal(CommandSyndrome::query_qp_absent, qpn);
+  const Qp& qp = *found;
+  QpInfo info;
+  info.state = qp.common.state;
+  info.sq_draining = info.state == QpState::sqd && qp.sq_draining;
+  info.next_send_psn = qp.send.next_psn;
+  info.next_receive_psn = qp.receive.expected_psn;
+  info.last_acked_psn = psn_add(qp.send.unacked_psn, kPsnMask);
+  info.send_producer = qp.send_queue.producer();
+  info.send_started = qp.send_queue.started();
+  info.send_completed = qp.send_queue.completed();
+  info.record_behind = qp.send_queue.record_behind();
+  info.first_error = qp.common.first_error;
+  return info;
+}
+
+std::vector<QpNumber> Engine::qps_where(bool (*holds)(const Qp&)) const {
+  std::vector<QpNumber> found;
+  for (QpNumber qpn = 0; qpn < qps_.size(); ++qpn) {
+    const Qp* const qp = qps_.find(qpn);
+    if (qp != nullptr && holds(*qp)) found.push_back(qpn);
+  }
+  return found;
+}
+
+std::vector<QpNumber> Engine::broken_qps() const {
+  return qps_where(
+      [](const Qp& qp) { return qp.common.first_error.syndrome != format::Syndrome::none; });
+}
+
+std::vector<QpNumber> Engine::recordless_qps() const {
+  return qps_where([](const Qp& qp) { return qp.send_queue.record_behind(); });
+}
+
+Outcome<> Engine::destroy_qp(QpNumber qpn, Uid uid) {
+  Qp* const found = qps_.find(qpn, uid);
+  if (found == nullptr) return refusal(CommandSyndrome::destroy_qp_absent, qpn);
+  const QpCommon& common = found->common;
+  --pds_.find(common.attributes.pd)->users;
+  --uars_.find(common.attributes.uar)->users;
+  --common.send_cq->users;
+  if (common.receive_cq != nullptr) --common.receive_cq->users;
+  std::vector<MemoryRange> memory;
+  for_memory(common.attributes, [&](const MemoryRange& range) { memory.push_back(range); });
+  bury(qps_.remove(qpn), std::move(memory));
+  return {};
+}
+
+}  // namespace gdakit::softnic

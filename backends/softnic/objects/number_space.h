@@ -1,0 +1,54 @@
+// The numbers of objects, as firmware hands them out: a freed number rests until others have been
+// freed after it, so that a stale one most likely names nothing.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+
+#include "backends/softnic/objects/kinds.h"
+#include "core/base/assert.h"
+
+namespace gdakit::softnic {
+
+class NumberSpace {
+ public:
+  // The numbers of a kind, and of those that share its space; at most `most` in use.
+  NumberSpace(ObjectKind kind, std::uint32_t most)
+      : NumberSpace(
+            kind_row(kind).first,
+            kind_row(kind).first + std::min(most, kind_row(kind).limit - kind_row(kind).first),
+            kind_row(kind).resting) {}
+  // Hands out [first, limit). 0 is never among them.
+  NumberSpace(std::uint32_t first, std::uint32_t limit, std::size_t resting)
+      : first_(first), next_(first), limit_(limit), most_resting_(resting) {
+    GDAKIT_ASSERT(0 < first && first <= limit);
+  }
+
+  // A number for a new object; nothing if all are in use.
+  std::optional<std::uint32_t> take() {
+    const bool full = next_ == limit_;
+    if (resting_.size() > most_resting_ || (full && !resting_.empty())) {
+      const std::uint32_t number = resting_.front();
+      resting_.pop_front();
+      return number;
+    }
+    if (full) return std::nullopt;
+    return next_++;
+  }
+  // Its object is gone.
+  void give_back(std::uint32_t number) { resting_.push_back(number); }
+
+  std::uint32_t most() const { return limit_ - first_; }  // in use at a time
+
+ private:
+  std::uint32_t first_;
+  std::uint32_t next_;
+  std::uint32_t limit_;
+  std::size_t most_resting_;
+  std::deque<std::uint32_t> resting_;
+};
+
+}  // namespace gdakit::softnic

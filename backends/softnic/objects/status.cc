@@ -1,0 +1,147 @@
+#include "backends/softnic/objects/status.h"
+
+#include <algorithm>
+#include <array>
+
+namespace gdakit::softnic {
+namespace {
+
+using Sy = CommandSyndrome;
+using St = CommandStatus;
+
+constexpr std::array kRows = {
+    SyndromeRow{Sy::alloc_pd_numbers, St::lim_err, "all numbers are in use; destroy some objects"},
+    SyndromeRow{Sy::dealloc_pd_absent, St::bad_res,
+                "there is no protection domain {object}; it was never created or is gone"},
+    SyndromeRow{Sy::dealloc_pd_busy, St::res_busy,
+                "protection domain {object} is still used by memory keys or queue pairs; destroy "
+                "those first"},
+
+    SyndromeRow{Sy::alloc_uar_numbers, St::lim_err, "all numbers are in use; destroy some objects"},
+    SyndromeRow{Sy::free_uar_absent, St::bad_res,
+                "there is no doorbell page {object}; it was never created or is gone"},
+    SyndromeRow{Sy::free_uar_busy, St::res_busy,
+                "doorbell page {object} is still used by queue pairs or completion queues; destroy "
+                "those first"},
+
+    SyndromeRow{Sy::reg_mr_pd, St::bad_res,
+                "there is no protection domain {object}; it was never created or is gone"},
+    SyndromeRow{Sy::reg_mr_empty, St::bad_param, "the region has no bytes; give a length above 0"},
+    SyndromeRow{
+        Sy::reg_mr_wraps, St::bad_param,
+        "a region of {detail} bytes wraps around the end of the address space; give a shorter one"},
+    SyndromeRow{Sy::reg_mr_rights, St::bad_param,
+                "remote_write and remote_atomic need local_write too; add it"},
+    SyndromeRow{Sy::reg_mr_numbers, St::lim_err,
+                "all {detail} memory keys are in use; deregister some"},
+    SyndromeRow{Sy::reg_mr_page_size, St::bad_param, "log_page_size is {detail}; give 12 to 31"},
+    SyndromeRow{Sy::reg_mr_page_count, St::bad_param,
+                "the region lies in {object} pages of 2^log_page_size bytes; {detail} are given"},
+    SyndromeRow{Sy::reg_mr_page_alignment, St::bad_param,
+                "page {object} is not aligned to 2^{detail} bytes"},
+    SyndromeRow{Sy::dereg_mr_absent, St::bad_res,
+                "no memory key {object}; it was never registered or is gone already"},
+
+    SyndromeRow{Sy::create_cq_size, St::bad_param,
+                "2^{detail} entries are more than 2^22; give fewer"},
+    SyndromeRow{Sy::create_cq_entries, St::bad_param,
+                "the entries must be given and aligned to 64 bytes"},
+    SyndromeRow{Sy::create_cq_record_alignment, St::bad_param,
+                "the doorbell record must be aligned to 8 bytes"},
+    SyndromeRow{Sy::create_cq_no_record, St::bad_param,
+                "give a doorbell record, or set overrun_ignore and no doorbell page"},
+    SyndromeRow{Sy::create_cq_numbers, St::lim_err, "all numbers are in use; destroy some objects"},
+    SyndromeRow{Sy::create_cq_uar, St::bad_res,
+                "there is no doorbell page {object}; it was never created or is gone"},
+    SyndromeRow{Sy::create_cq_uar_type, St::bad_param,
+                "doorbell page {object} is dense; a completion queue is armed through one of type "
+                "registers"},
+    SyndromeRow{Sy::destroy_cq_absent, St::bad_res,
+                "there is no completion queue {object}; it was never created or is gone"},
+    SyndromeRow{Sy::destroy_cq_busy, St::res_busy,
+                "completion queue {object} is still used by queue pairs; destroy those first"},
+
+    SyndromeRow{Sy::create_qp_pd, St::bad_res,
+                "there is no protection domain {object}; it was never created or is gone"},
+    SyndromeRow{Sy::create_qp_send_cq, St::bad_res,
+                "there is no completion queue {object}; it was never created or is gone"},
+    SyndromeRow{Sy::create_qp_uar, St::bad_res,
+                "there is no doorbell page {object}; it was never created or is gone"},
+    SyndromeRow{Sy::create_qp_send_size, St::bad_param,
+                "a send queue has at most 2^15 WQEBBs, not 2^{detail}"},
+    SyndromeRow{Sy::create_qp_send_queue, St::bad_param,
+                "the send queue must be given and aligned to 64 bytes"},
+    SyndromeRow{Sy::create_qp_record, St::bad_param,
+                "the doorbell record must be given and aligned to 8 bytes"},
+    SyndromeRow{Sy::create_qp_receive_cq, St::bad_res,
+                "there is no completion queue {object}; it was never created or is gone"},
+    SyndromeRow{Sy::create_qp_receive_size, St::bad_param,
+                "a receive queue has at most 2^15 WQEs, not 2^{detail}"},
+    SyndromeRow{Sy::create_qp_receive_stride, St::bad_param,
+                "a receive WQE has 16 to 512 bytes, not 2^{detail}"},
+    SyndromeRow{Sy::create_qp_receive_queue, St::bad_param,
+                "the receive queue must be given and aligned to 16 bytes"},
+    SyndromeRow{Sy::create_qp_numbers, St::lim_err, "all numbers are in use; destroy some objects"},
+    SyndromeRow{Sy::destroy_qp_absent, St::bad_res,
+                "there is no queue pair {object}; it was never created or is gone"},
+    SyndromeRow{Sy::query_qp_absent, St::bad_res,
+                "there is no queue pair {object}; it was never created or is gone"},
+
+    SyndromeRow{Sy::modify_qp_absent, St::bad_res,
+                "there is no queue pair {object}; it was never created or is gone"},
+    SyndromeRow{Sy::modify_qp_transition, St::bad_qp_state,
+                "queue pair {object} cannot go {states}; the way is reset, init, rtr, rts, and "
+                "from rts to sqd and back"},
+    SyndromeRow{Sy::modify_qp_field_missing, St::bad_param,
+                "queue pair {object} needs {field} for this transition; give it"},
+    SyndromeRow{Sy::modify_qp_field_unknown, St::bad_param,
+                "queue pair {object} takes no {field} with this transition; leave it out"},
+    SyndromeRow{Sy::modify_qp_remote_qpn, St::bad_param,
+                "remote_qpn of queue pair {object} is {detail}; it has at most 24 bits"},
+    SyndromeRow{Sy::modify_qp_next_receive_psn, St::bad_param,
+                "next_receive_psn of queue pair {object} is {detail}; it has at most 24 bits"},
+    SyndromeRow{Sy::modify_qp_log_rra_max, St::bad_param,
+                "log_rra_max of queue pair {object} is {detail}; it is at most 7"},
+    SyndromeRow{Sy::modify_qp_min_rnr_nak, St::bad_param,
+                "min_rnr_nak of queue pair {object} is {detail}; it is at most 31"},
+    SyndromeRow{Sy::modify_qp_log_msg_max, St::bad_param,
+                "log_msg_max of queue pair {object} is {detail}; it is at most 30"},
+    SyndromeRow{Sy::modify_qp_next_send_psn, St::bad_param,
+                "next_send_psn of queue pair {object} is {detail}; it has at most 24 bits"},
+    SyndromeRow{Sy::modify_qp_log_sra_max, St::bad_param,
+                "log_sra_max of queue pair {object} is {detail}; it is at most 7"},
+    SyndromeRow{Sy::modify_qp_ack_timeout, St::bad_param,
+                "ack_timeout of queue pair {object} is {detail}; it is at most 31"},
+    SyndromeRow{Sy::modify_qp_retry_count, St::bad_param,
+                "retry_count of queue pair {object} is {detail}; it is at most 7"},
+    SyndromeRow{Sy::modify_qp_rnr_retry, St::bad_param,
+                "rnr_retry of queue pair {object} is {detail}; it is at most 7"},
+
+    SyndromeRow{Sy::query_cq_absent, St::bad_res,
+                "there is no completion queue {object}; it was never created or is gone"},
+};
+
+constexpr bool in_order_and_unlike() {
+  return std::adjacent_find(kRows.begin(), kRows.end(), [](const auto& a, const auto& b) {
+           return a.syndrome >= b.syndrome;
+         }) == kRows.end();
+}
+static_assert(in_order_and_unlike());
+
+}  // namespace
+
+std::span<const SyndromeRow> syndrome_rows() { return kRows; }
+
+const SyndromeRow& syndrome_row(CommandSyndrome syndrome) {
+  const auto* const row = std::lower_bound(
+      kRows.begin(), kRows.end(), syndrome,
+      [](const SyndromeRow& one, CommandSyndrome other) { return one.syndrome < other; });
+  GDAKIT_ASSERT(row != kRows.end() && row->syndrome == syndrome);
+  return *row;
+}
+
+Status refusal(CommandSyndrome syndrome, std::uint32_t object, std::uint64_t detail) {
+  return {syndrome_row(syndrome).status, syndrome, object, detail};
+}
+
+}  // namespace gdakit::softnic

@@ -1,0 +1,163 @@
+// How a call of the control path fails, as firmware says it in the out mailbox of a command:
+//
+//   status     8 bits, the PRM's: what kind of failure
+//   syndrome   32 bits, this NIC's own: which check
+//
+//   Outcome<PdNumber> pd = engine.alloc_pd();
+//   if (!pd) return pd.status();
+//   use(*pd);
+//
+// The sentences that users read are made above, in engine/status_text.h, from the sentence that
+// each syndrome has here.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "core/base/annotate.h"
+#include "core/base/assert.h"
+
+namespace gdakit::softnic {
+
+enum class CommandStatus : std::uint8_t {
+  ok = 0x00,
+  internal_error = 0x01,
+  bad_op = 0x02,
+  bad_param = 0x03,
+  bad_sys_state = 0x04,
+  bad_res = 0x05,  // an object that does not exist, or is another owner's
+  res_busy = 0x06,
+  lim_err = 0x08,  // as many as there may be
+  bad_res_state = 0x09,
+  ix_err = 0x0a,
+  no_res = 0x0f,
+  bad_qp_state = 0x10,
+  bad_pkt = 0x30,
+  bad_size_outs_cqes = 0x40,
+  bad_inp_len = 0x50,
+  bad_outp_len = 0x51,
+};
+
+// Number: the call, and the check within it. A number is never used again for something else, for
+// it is what a client's log shows.
+enum class CommandSyndrome : std::uint32_t {
+  none = 0,
+
+  alloc_pd_numbers = 0x0101,
+  dealloc_pd_absent = 0x0201,
+  dealloc_pd_busy = 0x0202,
+
+  alloc_uar_numbers = 0x0301,
+  free_uar_absent = 0x0401,
+  free_uar_busy = 0x0402,
+
+  reg_mr_pd = 0x0501,
+  reg_mr_empty = 0x0502,
+  reg_mr_wraps = 0x0503,
+  reg_mr_rights = 0x0504,
+  reg_mr_numbers = 0x0505,
+  reg_mr_page_size = 0x0506,
+  reg_mr_page_count = 0x0507,
+  reg_mr_page_alignment = 0x0508,
+  dereg_mr_absent = 0x0601,
+
+  create_cq_size = 0x0701,
+  create_cq_entries = 0x0702,
+  create_cq_record_alignment = 0x0703,
+  create_cq_no_record = 0x0704,
+  create_cq_numbers = 0x0705,
+  create_cq_uar = 0x0706,
+  create_cq_uar_type = 0x0707,
+  destroy_cq_absent = 0x0801,
+  destroy_cq_busy = 0x0802,
+
+  create_qp_pd = 0x0901,
+  create_qp_send_cq = 0x0902,
+  create_qp_uar = 0x0903,
+  create_qp_send_size = 0x0904,
+  create_qp_send_queue = 0x0905,
+  create_qp_record = 0x0906,
+  create_qp_receive_cq = 0x0907,
+  create_qp_receive_size = 0x0908,
+  create_qp_receive_stride = 0x0909,
+  create_qp_receive_queue = 0x090a,
+  create_qp_numbers = 0x090b,
+  destroy_qp_absent = 0x0a01,
+  query_qp_absent = 0x0b01,
+
+  modify_qp_absent = 0x0c01,
+  modify_qp_transition = 0x0c02,
+  modify_qp_field_missing = 0x0c03,
+  modify_qp_field_unknown = 0x0c04,
+  modify_qp_remote_qpn = 0x0c10,
+  modify_qp_next_receive_psn = 0x0c11,
+  modify_qp_log_rra_max = 0x0c12,
+  modify_qp_min_rnr_nak = 0x0c13,
+  modify_qp_log_msg_max = 0x0c14,
+  modify_qp_next_send_psn = 0x0c15,
+  modify_qp_log_sra_max = 0x0c16,
+  modify_qp_ack_timeout = 0x0c17,
+  modify_qp_retry_count = 0x0c18,
+  modify_qp_rnr_retry = 0x0c19,
+
+  query_cq_absent = 0x0d01,
+};
+
+struct Status {
+  CommandStatus status = CommandStatus::ok;
+  CommandSyndrome syndrome = CommandSyndrome::none;
+  // For the sentence: number of the object, and the value that was refused.
+  std::uint32_t object = 0;
+  std::uint64_t detail = 0;
+
+  bool ok() const { return status == CommandStatus::ok; }
+};
+
+// What a syndrome says. In the sentence stand {object} and {detail} for Status's numbers; {states}
+// for the detail states_detail(), and {field} for a QpField.
+struct SyndromeRow {
+  CommandSyndrome syndrome = CommandSyndrome::none;
+  CommandStatus status = CommandStatus::ok;
+  const char* sentence = nullptr;  // what is wrong; the remedy
+};
+std::span<const SyndromeRow> syndrome_rows();
+// The row of a syndrome other than none.
+const SyndromeRow& syndrome_row(CommandSyndrome syndrome);
+
+Status refusal(CommandSyndrome syndrome, std::uint32_t object = 0, std::uint64_t detail = 0);
+
+// A value, or the Status of a failure.
+template <class T = void>
+class GDAKIT_NODISCARD Outcome {
+ public:
+  Outcome(T value) : value_(std::move(value)) {}
+  Outcome(Status status) : status_(status) { GDAKIT_ASSERT(!status.ok()); }
+
+  explicit operator bool() const { return status_.ok(); }
+  Status status() const { return status_; }
+  const T& operator*() const {
+    GDAKIT_ASSERT(status_.ok());
+    return value_;
+  }
+  const T* operator->() const { return &**this; }
+
+ private:
+  T value_{};
+  Status status_;
+};
+
+template <>
+class GDAKIT_NODISCARD Outcome<void> {
+ public:
+  Outcome() = default;
+  Outcome(Status status) : status_(status) { GDAKIT_ASSERT(!status.ok()); }
+
+  explicit operator bool() const { return status_.ok(); }
+  Status status() const { return status_; }
+
+ private:
+  Status status_;
+};
+
+}  // namespace gdakit::softnic

@@ -1,0 +1,88 @@
+// What a removed object keeps from others, and until when.
+#include "backends/softnic/engine/removals.h"
+
+#include <gtest/gtest.h>
+
+#include "backends/softnic/wire/shm_wire.h"
+#include "tests/softnic/delayed_dma.h"
+#include "tests/softnic/engine_rig.h"
+
+namespace gdakit::softnic::test {
+namespace {
+
+// A wire that takes nothing while it is full, and whose peers are not through with what is recalled
+// before they may be.
+struct Held {
+  bool full = false;
+  bool recalls = false;
+};
+class HeldWire final : public Wire {
+ public:
+  HeldWire(std::unique_ptr<Wire> inner, const Held& held) : inner_(std::move(inner)), held_(held) {}
+
+  Endpoint endpoint() const override { return inner_->endpoint(); }
+  std::uint32_t mtu() const override { return inner_->mtu(); }
+  std::uint32_t value_mtu() const override { return inner_->value_mtu(); }
+  std::uint32_t psn_bytes() const override { return inner_->psn_bytes(); }
+  bool by_reference(const Packet& packet) const override { return inner_->by_reference(packet); }
+  bool send(const Packet& packet) override { return !held_.full && inner_->send(packet); }
+  const Packet* receive() override { return inner_->receive(); }
+  void retire(const Packet* packet) override { inner_->retire(packet); }
+  void flush() override { inner_->flush(); }
+  Recall recall(const RecallScope& scope) override { return inner_->recall(scope); }
+  bool recalled(Recall& recall) override { return !held_.recalls && inner_->recalled(recall); }
+
+ private:
+  std::unique_ptr<Wire> inner_;
+  const Held& held_;
+};
+
+// All payload buffers wait in one queue pair's outbox. It is removed, and a peer takes its time.
+TEST(Removals, PayloadBuffersWaitForThisNicsDmaAloneNotForPeers) {
+  constexpr std::uint32_t kBytes = 4096;
+  const auto segment = std::move(*ShmSegment::create({}));
+  Held held{.full = true, .recalls = true};
+  RigOptions options;
+  options.engine.payload_buffers = 4;
+  options.make_port = [](int) { return std::make_unique<DelayedDma>(1, /*ordered=*/true); };
+  options.wrap_wire = [&](std::unique_ptr<Wire>, int side) -> std::unique_ptr<Wire> {
+    auto wire = std::move(*segment->attach(static_cast<Endpoint>(side)));
+    if (side == 1) return wire;
+    return std::make_unique<HeldWire>(std::move(wire), held);
+  };
+  EngineRig rig(options);
+  for (int i = 0; i < 20; ++i) rig.a.post(write_wqe(rig, 0, 0, kBytes));
+  rig.a.ring();
+  for (int i = 0; i < 200; ++i) rig.a.engine.step(++rig.now_ns);
+  ASSERT_TRUE(rig.a.engine.destroy_qp(rig.a.qpn));
+  const RemovalNumber number = rig.a.engine.last_removal();
+  for (int i = 0; i < 200; ++i) rig.a.engine.step(++rig.now_ns);
+  ASSERT_TRUE(rig.a.engine.left_to_peers(number));
+
+  held.full = false;
+  QpAttributes attributes;
+  attributes.pd = rig.a.pd;
+  attributes.send_cq = rig.a.send_cqn;
+  attributes.uar = rig.a.uar;
+  attributes.send_queue = host_address(rig.a.sq.data());
+  attributes.log_send_wqebbs = options.log_sq;
+  attributes.doorbell_record = host_address(rig.a.record.data());
+  rig.a.qpn = *rig.a.engine.create_qp(attributes);
+  rig.a.producer = 0;
+  rig.a.store_record();
+  ASSERT_TRUE(rig.b.engine.modify_qp(rig.b.qpn, {}));
+  QpModify limits;
+  limits.access = Access::all;
+  EngineRig::connect(rig.a, rig.b, limits, 0, 0);
+  EngineRig::connect(rig.b, rig.a, limits, 0, 0);
+  rig.a.post(write_wqe(rig, 0, 0, kBytes));
+  rig.a.ring();
+  ASSERT_TRUE(rig.run());
+  EXPECT_EQ(rig.a.info().send_completed, 1u);
+  EXPECT_FALSE(rig.a.engine.removed(number));
+  held.recalls = false;
+  EXPECT_TRUE(rig.a.engine.removed(number));
+}
+
+}  // namespace
+}  // namespace gdakit::softnic::test

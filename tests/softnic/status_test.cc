@@ -1,0 +1,310 @@
+// The statuses of the control path: each check refuses with a syndrome of its own, and changes
+// nothing.
+#include "backends/softnic/objects/status.h"
+
+#include <functional>
+#include <map>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "backends/softnic/engine/status_text.h"
+#include "backends/softnic/objects/transitions.h"
+#include "tests/softnic/engine_rig.h"
+
+namespace gdakit::softnic::test {
+namespace {
+
+using Sy = CommandSyndrome;
+
+constexpr std::uint32_t kAbsent = 99;
+constexpr Uid kStranger = 5;
+
+// An engine that has all objects that it may have: one PD, UAR and key, two CQs, one QP.
+class StatusTest : public testing::Test {
+ protected:
+  static RigOptions options(std::uint32_t max_objects) {
+    RigOptions options;
+    options.engine.max_objects = max_objects;
+    return options;
+  }
+
+  MrAttributes mr() const {
+    MrAttributes attributes;
+    attributes.pd = side.pd;
+    attributes.base = host_address(side.heap.data());
+    attributes.start = attributes.base.value;
+    attributes.length = 64;
+    attributes.access = Access::all;
+    return attributes;
+  }
+  CqAttributes cq() const {
+    CqAttributes attributes;
+    attributes.entries = side.send_cq.address();
+    attributes.overrun_ignore = true;
+    return attributes;
+  }
+  QpAttributes qp() const {
+    QpAttributes attributes;
+    attributes.pd = side.pd;
+    attributes.send_cq = attributes.receive_cq = side.send_cqn;
+    attributes.uar = side.uar;
+    attributes.send_queue = host_address(side.sq.data());
+    attributes.has_receive_queue = true;
+    attributes.receive_queue = host_address(side.rq.data());
+    attributes.doorbell_record = host_address(side.record.data());
+    return attributes;
+  }
+
+  template <class Change>
+  Status of_mr(Change change) {
+    MrAttributes attributes = mr();
+    change(attributes);
+    return engine.reg_mr(attributes).status();
+  }
+  template <class Change>
+  Status of_cq(Change change) {
+    CqAttributes attributes = cq();
+    change(attributes);
+    return engine.create_cq(attributes).status();
+  }
+  Status of_armable_cq(UarNumber uar) {
+    return of_cq([&](CqAttributes& a) {
+      a.uar = uar;
+      a.doorbell_record = host_address(side.record.data());
+    });
+  }
+  template <class Change>
+  Status of_qp(Change change) {
+    QpAttributes attributes = qp();
+    change(attributes);
+    return engine.create_qp(attributes).status();
+  }
+  // A modify to this state, on the way from reset to rts.
+  template <class Change>
+  Status of_modify(QpState to, Change change) {
+    QpModify modify;
+    for (const QpState state : {QpState::reset, QpState::init, QpState::rtr, QpState::rts}) {
+      modify.state = state;
+      if (state == to) break;
+      EXPECT_TRUE(engine.modify_qp(side.qpn, modify));
+    }
+    change(modify);
+    return engine.modify_qp(side.qpn, modify).status();
+  }
+  // What a creation says when there are as many objects as there may be.
+  template <class Create>
+  Status when_full(Create create) {
+    for (std::uint32_t i = 0; i < kMax; ++i) {
+      const Status status = create();
+      if (!status.ok()) return status;
+    }
+    return {};
+  }
+
+  std::map<Sy, std::function<Status()>> pd_and_uar() {
+    return {
+        {Sy::alloc_pd_numbers,
+         [this] { return when_full([this] { return engine.alloc_pd().status(); }); }},
+        {Sy::dealloc_pd_absent, [this] { return engine.dealloc_pd(kAbsent).status(); }},
+        {Sy::dealloc_pd_busy, [this] { return engine.dealloc_pd(side.pd).status(); }},
+        {Sy::alloc_uar_numbers,
+         [this] {
+           return when_full([this] { return engine.alloc_uar(UarType::dense).status(); });
+         }},
+        {Sy::free_uar_absent, [this] { return engine.free_uar(kAbsent).status(); }},
+        {Sy::free_uar_busy, [this] { return engine.free_uar(side.uar).status(); }},
+    };
+  }
+  std::map<Sy, std::function<Status()>> mr_and_cq() {
+    using Mr = MrAttributes;
+    using Cqa = CqAttributes;
+    return {
+        {Sy::reg_mr_pd, [this] { return of_mr([](Mr& a) { a.pd = kAbsent; }); }},
+        {Sy::reg_mr_empty, [this] { return of_mr([](Mr& a) { a.length = 0; }); }},
+        {Sy::reg_mr_wraps, [this] { return of_mr([](Mr& a) { a.start = ~std::uint64_t{0}; }); }},
+        {Sy::reg_mr_rights,
+         [this] { return of_mr([](Mr& a) { a.access = Access::remote_write; }); }},
+        {Sy::reg_mr_numbers,
+         [this] { return when_full([this] { return engine.reg_mr(mr()).status(); }); }},
+        {Sy::reg_mr_page_size,
+         [this] {
+           return of_mr([](Mr& a) {
+             a.pages = {a.base};
+             a.log_page_size = 11;
+           });
+         }},
+        {Sy::reg_mr_page_count,
+         [this] { return of_mr([](Mr& a) {
+                    a.pages = {a.base, a.base};
+                  }); }},
+        {Sy::reg_mr_page_alignment,
+         [this] { return of_mr([](Mr& a) { a.pages = {a.base + 8}; }); }},
+        {Sy::dereg_mr_absent, [this] { return engine.dereg_mr(kAbsent).status(); }},
+        {Sy::create_cq_size, [this] { return of_cq([](Cqa& a) { a.log_entries = 23; }); }},
+        {Sy::create_cq_entries, [this] { return of_cq([](Cqa& a) { a.entries.value += 32; }); }},
+        {Sy::create_cq_record_alignment,
+         [this] {
+           return of_cq([](Cqa& a) {
+             a.overrun_ignore = false;
+             a.doorbell_record = {4};
+           });
+         }},
+        {Sy::create_cq_no_record,
+         [this] { return of_cq([](Cqa& a) { a.overrun_ignore = false; }); }},
+        {Sy::create_cq_uar, [this] { return of_armable_cq(kAbsent); }},
+        {Sy::create_cq_uar_type, [this] { return of_armable_cq(side.uar); }},
+        {Sy::query_cq_absent, [this] { return engine.query_cq(kAbsent).status(); }},
+        {Sy::create_cq_numbers,
+         [this] { return when_full([this] { return engine.create_cq(cq()).status(); }); }},
+        {Sy::destroy_cq_absent, [this] { return engine.destroy_cq(kAbsent).status(); }},
+        {Sy::destroy_cq_busy, [this] { return engine.destroy_cq(side.send_cqn).status(); }},
+    };
+  }
+  std::map<Sy, std::function<Status()>> qps() {
+    using Qpa = QpAttributes;
+    return {
+        {Sy::create_qp_pd, [this] { return of_qp([](Qpa& a) { a.pd = kAbsent; }); }},
+        {Sy::create_qp_send_cq, [this] { return of_qp([](Qpa& a) { a.send_cq = kAbsent; }); }},
+        {Sy::create_qp_uar, [this] { return of_qp([](Qpa& a) { a.uar = kAbsent; }); }},
+        {Sy::create_qp_send_size, [this] { return of_qp([](Qpa& a) { a.log_send_wqebbs = 16; }); }},
+        {Sy::create_qp_send_queue,
+         [this] { return of_qp([](Qpa& a) { a.send_queue.value += 16; }); }},
+        {Sy::create_qp_record,
+         [this] { return of_qp([](Qpa& a) { a.doorbell_record.value += 4; }); }},
+        {Sy::create_qp_receive_cq,
+         [this] { return of_qp([](Qpa& a) { a.receive_cq = kAbsent; }); }},
+        {Sy::create_qp_receive_size,
+         [this] { return of_qp([](Qpa& a) { a.log_receive_wqes = 16; }); }},
+        {Sy::create_qp_receive_stride,
+         [this] { return of_qp([](Qpa& a) { a.log_receive_stride = 10; }); }},
+        {Sy::create_qp_receive_queue,
+         [this] { return of_qp([](Qpa& a) { a.receive_queue.value += 8; }); }},
+        {Sy::create_qp_numbers,
+         [this] { return when_full([this] { return engine.create_qp(qp()).status(); }); }},
+        {Sy::destroy_qp_absent, [this] { return engine.destroy_qp(kAbsent).status(); }},
+        {Sy::query_qp_absent, [this] { return engine.query_qp(kAbsent).status(); }},
+    };
+  }
+  std::map<Sy, std::function<Status()>> modifies() {
+    using M = QpModify;
+    const auto above = [this](QpState to, auto member, auto value) {
+      return [=, this] { return of_modify(to, [=](M& m) { m.*member = value; }); };
+    };
+    constexpr std::uint32_t k25Bits = 1 << 24;
+    return {
+        {Sy::modify_qp_absent, [this] { return engine.modify_qp(kAbsent, {}).status(); }},
+        {Sy::modify_qp_transition,
+         [this] { return of_modify(QpState::init, [](M& m) { m.state = QpState::rts; }); }},
+        {Sy::modify_qp_field_missing,
+         [this] { return of_modify(QpState::init, [](M& m) { m.given = QpFields{}; }); }},
+        {Sy::modify_qp_field_unknown,
+         [this] {
+           return of_modify(QpState::init, [](M& m) {
+             m.given = QpFields{QpField::access, QpField::ack_timeout};
+           });
+         }},
+        {Sy::modify_qp_remote_qpn, above(QpState::rtr, &M::remote_qpn, k25Bits)},
+        {Sy::modify_qp_next_receive_psn, above(QpState::rtr, &M::next_receive_psn, k25Bits)},
+        {Sy::modify_qp_log_rra_max, above(QpState::rtr, &M::log_rra_max, 8)},
+        {Sy::modify_qp_min_rnr_nak, above(QpState::rtr, &M::min_rnr_nak, 32)},
+        {Sy::modify_qp_log_msg_max, above(QpState::rtr, &M::log_msg_max, 31)},
+        {Sy::modify_qp_next_send_psn, above(QpState::rts, &M::next_send_psn, k25Bits)},
+        {Sy::modify_qp_log_sra_max, above(QpState::rts, &M::log_sra_max, 8)},
+        {Sy::modify_qp_ack_timeout, above(QpState::rts, &M::ack_timeout, 32)},
+        {Sy::modify_qp_retry_count, above(QpState::rts, &M::retry_count, 8)},
+        {Sy::modify_qp_rnr_retry, above(QpState::rts, &M::rnr_retry, 8)},
+    };
+  }
+  std::map<Sy, std::function<Status()>> everything() {
+    auto all = pd_and_uar();
+    for (auto part : {mr_and_cq(), qps(), modifies()}) all.merge(part);
+    return all;
+  }
+
+  static constexpr std::uint32_t kMax = 4;
+  EngineRig rig{options(kMax)};
+  Side& side = rig.a;
+  Engine& engine = side.engine;
+};
+
+TEST_F(StatusTest, EachSyndromeIsThatOfOneCheck) {
+  const auto provocations = everything();
+  EXPECT_EQ(provocations.size(), syndrome_rows().size());
+  for (const SyndromeRow& row : syndrome_rows()) {
+    const auto found = provocations.find(row.syndrome);
+    ASSERT_NE(found, provocations.end()) << row.sentence;
+    const Status status = found->second();
+    EXPECT_EQ(status.syndrome, row.syndrome) << row.sentence;
+    EXPECT_EQ(status.status, row.status) << row.sentence;
+    const std::string text = status_text(status);
+    EXPECT_EQ(text.find_first_of("{}"), std::string::npos) << text;
+  }
+}
+
+TEST_F(StatusTest, TheSentenceNamesCallObjectAndRemedy) {
+  const Error absent = status_error("destroy_qp", engine.destroy_qp(kAbsent).status());
+  EXPECT_EQ(absent.code(), Code::not_found);
+  EXPECT_EQ(absent.message(),
+            "destroy_qp: there is no queue pair 99; it was never created or is gone");
+  const Error busy = status_error("dealloc_pd", engine.dealloc_pd(side.pd).status());
+  EXPECT_EQ(busy.code(), Code::invalid_argument);
+  EXPECT_EQ(busy.message(),
+            "dealloc_pd: protection domain 1 is still used by memory keys or queue pairs; destroy "
+            "those first");
+  const Error state = status_error(
+      "modify_qp", of_modify(QpState::init, [](QpModify& m) { m.state = QpState::rts; }));
+  EXPECT_NE(state.message().find("queue pair 2 cannot go from reset to rts; the way is"),
+            std::string::npos)
+      << state.message();
+  const Error field =
+      status_error("modify_qp", of_modify(QpState::rtr, [](QpModify& m) { m.given = QpFields{}; }));
+  EXPECT_EQ(field.message(),
+            "modify_qp: queue pair 2 needs remote_endpoint for this transition; give it");
+  const Error full = status_error("alloc_pd", refusal(Sy::alloc_pd_numbers));
+  EXPECT_EQ(full.code(), Code::exhausted);
+}
+
+TEST_F(StatusTest, AnUnknownFieldIsRefusedByItsBitAlone) {
+  const Status status = of_modify(QpState::init, [](QpModify& m) {
+    m.given = QpFields{QpField::access} | QpFields::of_bits(1u << 31);
+  });
+  EXPECT_EQ(status.syndrome, Sy::modify_qp_field_unknown);
+  EXPECT_NE(status_text(status).find("an unknown field"), std::string::npos);
+}
+
+// A stranger finds nothing, and changes nothing.
+TEST_F(StatusTest, WhatBelongsToAnotherIsNotThere) {
+  const QpInfo before = side.info();
+  EXPECT_EQ(engine.dealloc_pd(side.pd, kStranger).status().syndrome, Sy::dealloc_pd_absent);
+  EXPECT_EQ(engine.free_uar(side.uar, kStranger).status().syndrome, Sy::free_uar_absent);
+  EXPECT_EQ(engine.dereg_mr(side.key, kStranger).status().syndrome, Sy::dereg_mr_absent);
+  EXPECT_EQ(engine.reg_mr(mr(), kStranger).status().syndrome, Sy::reg_mr_pd);
+  EXPECT_EQ(engine.destroy_cq(side.send_cqn, kStranger).status().syndrome, Sy::destroy_cq_absent);
+  EXPECT_EQ(engine.destroy_qp(side.qpn, kStranger).status().syndrome, Sy::destroy_qp_absent);
+  EXPECT_EQ(engine.query_qp(side.qpn, kStranger).status().syndrome, Sy::query_qp_absent);
+  EXPECT_EQ(engine.modify_qp(side.qpn, {}, kStranger).status().syndrome, Sy::modify_qp_absent);
+  EXPECT_EQ(side.info().state, before.state);
+  // Nor does it build on what is not its own.
+  QpAttributes attributes = qp();
+  const auto refused = [&] { return engine.create_qp(attributes, kStranger).status().syndrome; };
+  EXPECT_EQ(refused(), Sy::create_qp_pd);
+  attributes.pd = *engine.alloc_pd(kStranger);
+  EXPECT_EQ(refused(), Sy::create_qp_send_cq);
+  attributes.send_cq = *engine.create_cq(cq(), kStranger);
+  EXPECT_EQ(refused(), Sy::create_qp_uar);
+  attributes.uar = *engine.alloc_uar(UarType::dense, kStranger);
+  EXPECT_EQ(refused(), Sy::create_qp_receive_cq);
+  attributes.receive_cq = attributes.send_cq;
+  const Outcome<QpNumber> own = engine.create_qp(attributes, kStranger);
+  ASSERT_TRUE(own);
+  EXPECT_EQ(engine.destroy_qp(*own).status().syndrome, Sy::destroy_qp_absent);
+  EXPECT_TRUE(engine.query_qp(*own, kStranger));
+  // The number of a queue pair stays with its owner through a reset.
+  EXPECT_TRUE(engine.modify_qp(*own, {}, kStranger));
+  EXPECT_FALSE(engine.query_qp(*own));
+  EXPECT_TRUE(engine.destroy_qp(*own, kStranger));
+}
+
+}  // namespace
+}  // namespace gdakit::softnic::test
