@@ -112,11 +112,12 @@ struct KernelLauncher {
 
   template <class Kernel>
   static Result<void> on_emulator(const Options& options, const DeviceContext& context,
-                                  const WaitClock& clock, const Kernel& kernel, LaunchShape shape) {
+                                  const WaitClock& clock, ProgressEngine* progress,
+                                  const Kernel& kernel, LaunchShape shape) {
     if constexpr (Compiler::runs_on_cpu) {
       sim::StackOptions stacks;
       stacks.bytes = sim::kStackFactor * options.emulator_stack;
-      return sim::launch(shape, {options.emulator_workers, stacks, context.my_pe, &clock},
+      return sim::launch(shape, {options.emulator_workers, stacks, context.my_pe, &clock, progress},
                          [&kernel, &context](sim::HostMachine& machine) {
                            Pe<sim::HostMachine> pe(machine, context);
                            kernel(pe);

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 
+#include "core/base/progress_engine.h"
 #include "core/base/result.h"
 #include "device/machine.h"
 #include "sim/host_machine.h"
@@ -23,8 +24,9 @@ inline constexpr std::uint32_t kMaxBlockThreads = 1024;
 struct EmulatorOptions {
   std::uint32_t workers = 1;  // OS threads, the caller's included; no more than blocks are used
   StackOptions stacks = {};
-  std::int32_t pe = -1;              // that runs the kernel, for reports
-  const WaitClock* clock = nullptr;  // that the threads' clock_ns shows; null: steady time
+  std::int32_t pe = -1;                // that runs the kernel, for reports
+  const WaitClock* clock = nullptr;    // that the threads' clock_ns shows; null: steady time
+  ProgressEngine* progress = nullptr;  // what workers do whose threads all wait; null: nothing
 };
 
 // launch() without the kernel's type.

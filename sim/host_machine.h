@@ -101,9 +101,13 @@ class HostMachine {
     HostAtomics::fence<Order>();
   }
 
+  // Each half is read by itself: a segment has just been built from smaller words, and a load that
+  // is wider than the stores before it waits until these have left the core. The atomic load keeps
+  // the compiler from making one load of two.
   GDAKIT_EMULATED void store_weak(format::Segment* to, const format::Segment& segment) {
     thread_->worked = true;
-    *to = segment;
+    to->low = HostAtomics::load<order::RelaxedGpu>(&segment.low);
+    to->high = HostAtomics::load<order::RelaxedGpu>(&segment.high);
   }
 
   // Plain accesses to data that something else orders.

@@ -29,6 +29,9 @@ Error thrown_error(const Thread& thread, std::exception_ptr exception) {
   return Error(Code::aborted, "launch: the kernel threw in " + thread_name(thread) + ": " + what);
 }
 
+// So many resumes take about as long as a look that finds nothing to do.
+constexpr std::size_t kResumesOfProgress = 7;
+
 // A switch of contexts loads the floating-point status word, which costs about 60 ns if its sticky
 // exception flags differ from those of the context that ran before. With all flags up from the
 // start, no arithmetic changes them. GPU code has no such flags to read; the OS thread gets its own
@@ -61,7 +64,12 @@ void LaunchState::fail(Error error) {
 }
 
 Worker::Worker(LaunchState& state, ThreadMain main, const EmulatorOptions& options)
-    : state_(state), main_(main), pe_(options.pe), clock_(options.clock), stacks_(options.stacks) {}
+    : state_(state),
+      main_(main),
+      pe_(options.pe),
+      clock_(options.clock),
+      progress_(options.progress),
+      stacks_(options.stacks) {}
 
 Worker::~Worker() = default;
 
@@ -164,15 +172,22 @@ void Worker::check_deadlock(const Resident& resident) {
        ": every thread that has not ended waits for another" + resident.block->describe());
 }
 
-// Threads that only wait leave the core to others. Where some of them also wrote memory (a lock
-// taken by exchange, a retry that posts) no sleep is due, but the core is still offered.
+bool Worker::makes_progress() { return progress_ != nullptr && progress_->progress(); }
+
+// Threads that only wait do what they wait for, or leave the core to others. Where some of them
+// also wrote memory (a lock taken by exchange, a retry that posts) no sleep is due, but the core is
+// still offered.
 void Worker::end_turn() {
   const bool only_spins = turn_length_ != 0 && turn_spins_ >= turn_length_;
   if (turn_worked_) {
     idle_.reset();
-    if (only_spins) std::this_thread::yield();
+    if (only_spins && !makes_progress()) std::this_thread::yield();
   } else if (turn_spins_ != 0) {
-    idle_.idle_turn(turn_length_);
+    if (makes_progress()) {
+      idle_.reset();
+    } else {
+      idle_.idle_turn(progress_ == nullptr ? turn_length_ : turn_length_ + kResumesOfProgress);
+    }
   }
   turn_length_ = turn_left_ = queued_;
   turn_spins_ = 0;

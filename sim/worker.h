@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/progress_engine.h"
 #include "core/base/result.h"
 #include "device/machine.h"
 #include "sim/block.h"
@@ -91,6 +92,7 @@ class Worker final : public Scheduler {
   void end_task(Task& task);
   void drop_fiber(Task& task);
   void end_turn();
+  bool makes_progress();
   void cancel_all();
   void check_deadlock(const Resident& resident);
 
@@ -98,6 +100,7 @@ class Worker final : public Scheduler {
   ThreadMain main_;
   std::int32_t pe_;
   const WaitClock* clock_;
+  ProgressEngine* progress_;
   StackPool stacks_;
   std::deque<Resident> residents_;
   std::size_t live_ = 0;

@@ -16,6 +16,7 @@
 #include "backends/softnic/memory/heap_sharing.h"
 #include "backends/softnic/wire/loopback_wire.h"
 #include "backends/softnic/wire/shm_wire.h"
+#include "core/base/annotate.h"
 #include "core/base/bits.h"
 #include "core/format/doorbell.h"
 #include "core/host/stall.h"
@@ -130,6 +131,12 @@ class SoftNicBackend final : public Backend {
   std::string describe_queue(QueueNumber queue) const override;
   std::vector<BrokenQueue> broken_queues() const override;
   std::vector<QueueNumber> recordless_queues() const override { return nic_->recordless_qps(); }
+
+  // Threads of a GPU cannot run a NIC's steps. ThreadSanitizer would miss a fence that is missing
+  // between a thread of the program and the NIC where the same thread is both.
+  ProgressEngine* progress_engine() override {
+    return kThreadSanitizer || memory_.gpu() ? nullptr : nic_.get();
+  }
 
   Result<void> pause() override {
     nic_->pause();
@@ -307,6 +314,7 @@ Result<NicParts> make_parts(const Options& options, const MemoryProvider& memory
   if (!pages) return pages.error().within("the soft NIC's doorbell pages");
   parts.options.doorbell_pages = std::move(*pages);
   parts.options.engine = gpu_engine_options();
+  parts.options.thread.idle_spins = 64;  // those who wait are on the GPU and need no core
   return parts;
 }
 

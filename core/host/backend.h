@@ -14,6 +14,7 @@
 
 #include "core/base/endian.h"
 #include "core/base/options.h"
+#include "core/base/progress_engine.h"
 #include "core/base/result.h"
 #include "core/host/bootstrap/bootstrap.h"
 #include "core/host/memory/memory_provider.h"
@@ -111,6 +112,10 @@ class Backend {
   // Those that were rung for more WQEs than their doorbell records said, by a program that does not
   // keep records. Asked many times a second.
   virtual std::vector<QueueNumber> recordless_queues() const { return {}; }
+
+  // What threads of this process that wait for the NIC may do meanwhile; null: nothing. It lives as
+  // long as the backend.
+  virtual ProgressEngine* progress_engine() { return nullptr; }
 
   // Stops the NIC from acting, and lets it go on: for tests of what a stalled NIC looks like.
   virtual Result<void> pause() = 0;

@@ -272,9 +272,9 @@ Result<void> Context::launch_on(Stream stream, const Kernel& kernel, LaunchShape
   using Launcher = detail::KernelLauncher<Compiler>;
   const DeviceContext device = device_context();
   const Result<void> launched =
-      gpu_ != nullptr
-          ? Launcher::on_gpu(*gpu_, device, stream, kernel, shape)
-          : Launcher::on_emulator(options_, device, stopped_peers_->clock(), kernel, shape);
+      gpu_ != nullptr ? Launcher::on_gpu(*gpu_, device, stream, kernel, shape)
+                      : Launcher::on_emulator(options_, device, stopped_peers_->clock(),
+                                              backend_->progress_engine(), kernel, shape);
   if (!launched) return in_words(launched.error());
   return {};
 }

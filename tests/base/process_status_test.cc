@@ -35,5 +35,34 @@ TEST(ProcessStatus, TellsAProcessThatIsStoppedFromOneThatWaits) {
   EXPECT_FALSE(process_status(child));
 }
 
+TEST(RunningProcess, AsksAnewWhenItsAnswerIsOld) {
+  constexpr std::uint64_t kOldest = RunningProcess::kOldest;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    for (;;) ::pause();
+  }
+  ASSERT_GT(child, 0);
+  RunningProcess process;
+  EXPECT_TRUE(process.runs(child, 5));
+  ::kill(child, SIGKILL);
+  int how = 0;
+  ASSERT_EQ(::waitpid(child, &how, 0), child);
+  EXPECT_TRUE(process.runs(child, 5 + kOldest - 1));
+  EXPECT_FALSE(process.runs(child, 5 + kOldest));
+  EXPECT_FALSE(process.runs(child, 6 + kOldest));
+}
+
+TEST(RunningProcess, KeepsNoAnswerForAnother) {
+  RunningProcess process;
+  EXPECT_TRUE(process.runs(::getpid(), 5));
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  ASSERT_GT(child, 0);
+  int how = 0;
+  ASSERT_EQ(::waitpid(child, &how, 0), child);
+  EXPECT_FALSE(process.runs(child, 6));
+  EXPECT_TRUE(process.runs(::getpid(), 7));
+}
+
 }  // namespace
 }  // namespace gdakit

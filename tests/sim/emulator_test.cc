@@ -241,5 +241,61 @@ TEST(Launch, SleepsWhileAllThreadsPoll) {
   EXPECT_LT(polls, 1000 + 2 * sleeps);
 }
 
+// Sets a flag when it is asked for the n-th time.
+class FlagProgress final : public ProgressEngine {
+ public:
+  explicit FlagProgress(int times) : times_(times) {}
+  bool progress() override {
+    ++asked;
+    if (asked == times_) __atomic_store_n(&flag, 1, __ATOMIC_RELEASE);
+    return asked == times_;
+  }
+
+  std::uint32_t flag = 0;
+  int asked = 0;
+
+ private:
+  const int times_;
+};
+
+TEST(Launch, ThreadsThatWaitMakeProgress) {
+  for (const std::uint32_t threads : {1u, 64u}) {
+    FlagProgress progress(300);
+    run({1, threads},
+        [&](HostMachine& m) {
+          while (m.load(kAcquire, &progress.flag) == 0) m.spin(Site::user);
+        },
+        {.progress = &progress});
+    EXPECT_EQ(progress.asked, 300);
+  }
+}
+
+TEST(Launch, ThreadsThatWaitAndWriteMakeProgress) {
+  FlagProgress progress(300);
+  std::uint32_t tries = 0;
+  run({1, 1},
+      [&](HostMachine& m) {
+        while (m.load(kAcquire, &progress.flag) == 0) {
+          m.store(kRelaxed, &tries, tries + 1);
+          m.spin(Site::user);
+        }
+      },
+      {.progress = &progress});
+  EXPECT_EQ(progress.asked, 300);
+}
+
+// Who has something else to do is not kept from it.
+TEST(Launch, ThreadsThatDoNotWaitMakeNoProgress) {
+  FlagProgress progress(1);
+  std::uint32_t sum = 0;
+  run({2, 64},
+      [&](HostMachine& m) {
+        for (int i = 0; i != 100; ++i) m.fetch_add(kRelaxed, &sum, 1);
+        m.sync_block();
+      },
+      {.progress = &progress});
+  EXPECT_EQ(progress.asked, 0);
+}
+
 }  // namespace
 }  // namespace gdakit::sim

@@ -232,7 +232,7 @@ TEST_F(CqArmTest, NeedsARecordAndAPageOfRegistersThatStays) {
   const UarNumber page = *engine.alloc_uar(UarType::registers);
   attributes.uar = page;
   const CqNumber cqn = *engine.create_cq(attributes);
-  EXPECT_EQ(engine.free_uar(page).error().code(), Code::invalid_argument);
+  EXPECT_EQ(engine.free_uar(page).status().syndrome, CommandSyndrome::free_uar_busy);
   ASSERT_TRUE(engine.destroy_cq(cqn));
   EXPECT_TRUE(engine.free_uar(page));
 }

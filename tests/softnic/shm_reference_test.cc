@@ -1,14 +1,17 @@
 // Payload by reference between processes: shm_wire with peer_memory.
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <functional>
 #include <memory>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 
 #include <gtest/gtest.h>
 
 #include "backends/softnic/wire/shm_wire.h"
+#include "core/base/process_status.h"
 #include "tests/softnic/engine_rig.h"
 #include "tests/softnic/every_operation.h"
 #include "tests/softnic/lossy_wire.h"
@@ -242,6 +245,7 @@ TEST(ShmRecall, DoesNotWaitForAReaderThatWasKilled) {
   // Nobody has waited for it yet: a zombie reads nothing either.
   siginfo_t info{};
   ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT), 0);
+  std::this_thread::sleep_for(std::chrono::nanoseconds(RunningProcess::kOldest));
   EXPECT_TRUE(a->recalled(recall));
   ASSERT_EQ(::waitpid(child, nullptr, 0), child);
   // Its successor begins with a clean epoch: what it receives can be recalled in its turn.

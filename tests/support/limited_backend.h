@@ -37,6 +37,7 @@ class LimitedBackend : public Backend {
     return inner_->describe_queue(queue);
   }
   std::vector<BrokenQueue> broken_queues() const override { return inner_->broken_queues(); }
+  ProgressEngine* progress_engine() override { return inner_->progress_engine(); }
   Result<void> pause() override { return inner_->pause(); }
   Result<void> resume() override { return inner_->resume(); }
 

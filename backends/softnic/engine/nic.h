@@ -28,6 +28,7 @@
 #include "backends/softnic/engine/uar.h"
 #include "backends/softnic/objects/attributes.h"
 #include "backends/softnic/wire/wire.h"
+#include "core/base/progress_engine.h"
 #include "core/base/result.h"
 
 namespace gdakit::softnic {
@@ -46,7 +47,7 @@ struct Uar {
   void* page = nullptr;
 };
 
-class Nic {
+class Nic final : public ProgressEngine {
  public:
   // Starts the NIC's thread.
   static Result<std::unique_ptr<Nic>> open(const NicOptions& options, std::unique_ptr<DmaPort> port,
@@ -85,6 +86,10 @@ class Nic {
   void begin_end();
 
   Counters counters() const;
+
+  // A step of the engine, on the calling thread; for threads that wait for what the NIC does. Does
+  // nothing while the NIC is paused.
+  bool progress() override { return thread_->help(); }
 
   // A stalled NIC, for tests: between the two calls no doorbell, packet or timer has any effect.
   // Control-path calls still work, but those that wait for peers or DMA may time out.

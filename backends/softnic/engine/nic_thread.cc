@@ -1,5 +1,6 @@
 #include "backends/softnic/engine/nic_thread.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "core/base/idle_sleep.h"
@@ -7,11 +8,17 @@
 #include "core/base/wait_clock.h"
 
 namespace gdakit::softnic {
+namespace {
+
+constexpr std::uint64_t kUs = 1000;  // in ns
+
+}  // namespace
+
 NicThread::NicThread(const NicThreadOptions& options, Engine& engine, UarPages& pages)
     : options_(options),
       engine_(engine),
       pages_(pages),
-      idle_since_ns_(steady_ns()),
+      woken_ns_(steady_ns()),
       thread_(start_library_thread([this] { run(); })) {}
 
 NicThread::~NicThread() {
@@ -41,42 +48,77 @@ void NicThread::sleep(std::chrono::nanoseconds duration) {
   std::unique_lock lock(sleep_mutex_);
   if (!woken_.wait_for(lock, duration, [this] { return awake_; })) return;
   awake_ = false;
-  idle_since_ns_ = steady_ns();
+  woken_ns_ = steady_ns();
+  // Who helped before is not who waits now.
+  seen_helps_ = helps_.load(std::memory_order_relaxed);
 }
 
-// A batch of steps under one lock, with one look at the clock.
-bool NicThread::run_steps() {
-  const std::lock_guard lock(mutex_);
-  engine_waits_ = false;
+// With one look at the clock. Under the lock.
+bool NicThread::run_steps(std::uint32_t most, bool thorough) {
+  state_.engine_waits = false;
   if (paused_) return false;
   const std::uint64_t now = steady_ns();
   bool worked = false;
-  for (std::uint32_t i = 0; i < options_.steps_per_lock; ++i) {
-    bool step_worked = pages_.poll(engine_, /*thorough=*/i == 0);
+  for (std::uint32_t i = 0; i < most; ++i) {
+    bool step_worked = pages_.poll(engine_, thorough && i == 0);
     step_worked |= engine_.step(now);
     worked |= step_worked;
     if (!step_worked) break;
   }
-  engine_waits_ = engine_.waiting();
-  engine_started_ = engine_.started();
-  if (worked) idle_since_ns_ = now;
+  state_.engine_waits = engine_.waiting();
+  state_.engine_started = engine_.started();
+  state_.stepped_ns = now;
+  if (worked) state_.worked_ns = now;
   return worked;
 }
 
+// Helpers hold the lock only while they do what this round would do.
+bool NicThread::run_round() {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return false;
+  const std::uint64_t last_ns = state_.stepped_ns;
+  const bool worked = run_steps(options_.steps_per_lock, /*thorough=*/true);
+  seen_ = state_;
+  if (worked && slept_for_helpers_ && seen_.stepped_ns - last_ns > options_.neglected_us * kUs) {
+    unhelped_until_ns_ = seen_.stepped_ns + options_.unhelped_us * kUs;
+  }
+  return worked;
+}
+
+bool NicThread::help() {
+  // A hint: of several helpers one may go uncounted.
+  helps_.store(helps_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  if (waiting_.load(std::memory_order_relaxed) != 0) return false;
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  return lock.owns_lock() && run_steps(1, /*thorough=*/false);
+}
+
+// Somebody has helped since the last call.
+bool NicThread::sleeps_for_helpers() {
+  const std::uint32_t before = std::exchange(seen_helps_, helps_.load(std::memory_order_relaxed));
+  return seen_helps_ != before && seen_.stepped_ns >= unhelped_until_ns_;
+}
+
 void NicThread::rest(std::uint32_t idle_rounds) {
+  slept_for_helpers_ = false;
   // NICs that sleep until then leave few cores to the inits of many PEs.
-  if (!engine_started_ && !engine_waits_) {
+  if (!seen_.engine_started && !seen_.engine_waits) {
     sleep(std::chrono::microseconds(options_.sleep_before_start_us));
     return;
   }
-  if (idle_rounds <= options_.idle_spins) return;
-  if (idle_rounds <= options_.idle_spins + options_.idle_yields) {
+  const bool helped = sleeps_for_helpers();
+  if (!helped && idle_rounds <= options_.idle_spins) return;
+  if (!helped && idle_rounds <= options_.idle_spins + options_.idle_yields) {
     std::this_thread::yield();
     return;
   }
   // What DMA or a peer will soon let go on is not to wait for a long sleep.
-  const std::uint64_t idle_ns = engine_waits_ ? 0 : steady_ns() - idle_since_ns_;
-  sleep(idle_sleep(std::chrono::nanoseconds(idle_ns)));
+  const std::uint64_t busy_ns = std::max(seen_.worked_ns, woken_ns_);
+  const std::uint64_t idle_ns = seen_.engine_waits ? 0 : steady_ns() - busy_ns;
+  slept_for_helpers_ = helped;
+  const std::chrono::nanoseconds least =
+      std::chrono::microseconds(helped ? options_.sleep_helped_us : 0);
+  sleep(std::max(least, idle_sleep(std::chrono::nanoseconds(idle_ns))));
 }
 
 void NicThread::run() {
@@ -85,7 +127,7 @@ void NicThread::run() {
     // A mutex is not fair: without this a busy thread would take it again before a waiting call
     // wakes.
     while (waiting_.load(std::memory_order_relaxed) != 0) std::this_thread::yield();
-    idle_rounds = run_steps() ? 0 : idle_rounds + 1;
+    idle_rounds = run_round() ? 0 : idle_rounds + 1;
     rest(idle_rounds);
   }
 }

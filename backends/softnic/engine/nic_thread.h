@@ -4,6 +4,11 @@
 // Control-path calls of other threads run between two steps, under locked(). An idle thread spins,
 // then yields, then sleeps for longer and longer (core/base/idle_sleep.h), so that many NICs and
 // GPU threads share few cores.
+//
+// Threads that wait for the NIC run its steps themselves, by help(): where cores are few, a thread
+// that only waits keeps the core from the one that it waits for. Meanwhile the NIC's own thread
+// sleeps and looks now and then. If it finds work that nobody has cared for, because those who help
+// do other things in between, it sleeps for them no more for a while.
 #pragma once
 
 #include <atomic>
@@ -21,9 +26,12 @@ namespace gdakit::softnic {
 
 struct NicThreadOptions {
   std::uint32_t steps_per_lock = 16;
-  std::uint32_t idle_spins = 64;               // rounds without work before the thread yields
+  std::uint32_t idle_spins = 8;                // rounds without work before the thread yields
   std::uint32_t idle_yields = 256;             // ... before it sleeps
   std::uint32_t sleep_before_start_us = 2000;  // while no queue pair has been connected
+  std::uint32_t sleep_helped_us = 50;          // while others run the steps
+  std::uint32_t neglected_us = 20;             // without a step before work that is found ...
+  std::uint32_t unhelped_us = 1000;            // ... and for how long it then trusts no helper
 };
 
 class NicThread {
@@ -43,6 +51,10 @@ class NicThread {
     return std::forward<Call>(call)();
   }
 
+  // Runs a step on the calling thread, unless another thread is at it or wants to call. True if
+  // anything changed.
+  bool help();
+
   // Ends the thread's sleep: the caller is about to wait for its steps.
   void wake();
 
@@ -51,8 +63,18 @@ class NicThread {
   void resume();
 
  private:
+  // What the last steps have left.
+  struct State {
+    bool engine_waits = false;
+    bool engine_started = false;
+    std::uint64_t stepped_ns = 0;
+    std::uint64_t worked_ns = 0;
+  };
+
   void run();
-  bool run_steps();
+  bool run_round();
+  bool run_steps(std::uint32_t most, bool thorough);
+  bool sleeps_for_helpers();
   void rest(std::uint32_t idle_rounds);
   void sleep(std::chrono::nanoseconds duration);
 
@@ -62,11 +84,15 @@ class NicThread {
   std::mutex mutex_;
   std::atomic<std::uint32_t> waiting_{0};  // control-path calls that want the lock
   std::atomic<bool> stopping_{false};
+  std::atomic<std::uint32_t> helps_{0};  // calls of help(), about
   bool paused_ = false;
-  // As of the last step; the thread's own.
-  bool engine_waits_ = false;
-  bool engine_started_ = false;
-  std::uint64_t idle_since_ns_;
+  State state_;
+  // The thread's own.
+  State seen_;                      // by its last round
+  std::uint32_t seen_helps_ = 0;    // by its last rest
+  std::uint64_t woken_ns_;          // by wake()
+  bool slept_for_helpers_ = false;  // before this round
+  std::uint64_t unhelped_until_ns_ = 0;
   std::mutex sleep_mutex_;
   std::condition_variable woken_;
   bool awake_ = false;  // by wake(), and not yet noticed

@@ -13,7 +13,7 @@
 
 #include "backends/softnic/wire/shm_slot.h"
 #include "core/base/other_processes.h"
-#include "core/base/process_status.h"
+#include "core/base/wait_clock.h"
 #include "core/host/memory/memory_file.h"
 
 namespace gdakit::softnic {
@@ -379,7 +379,9 @@ bool ShmWire::runs(Endpoint peer) const {
 // A peer that has ended reads nothing, whatever it has left behind in the ring.
 bool ShmWire::still_read(const Recall::Wait& wait) {
   Outbound& outbound = outbound_[wait.peer];
-  return outbound.recall.still_read(wait, outbound.writer) && runs(wait.peer);
+  if (!outbound.recall.still_read(wait, outbound.writer)) return false;
+  const std::int32_t owner = claim_word(*segment_, wait.peer)->load();
+  return owner != 0 && outbound.process.runs(owner, steady_ns());
 }
 
 Recall ShmWire::recall(const RecallScope& scope) {

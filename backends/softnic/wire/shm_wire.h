@@ -31,6 +31,7 @@
 #include "backends/softnic/wire/spsc_ring.h"
 #include "backends/softnic/wire/wire.h"
 #include "core/base/file_descriptor.h"
+#include "core/base/process_status.h"
 #include "core/base/result.h"
 
 namespace gdakit::softnic {
@@ -137,6 +138,7 @@ class ShmWire final : public Wire {
     std::vector<std::uint64_t> free_from;
     std::uint32_t next_room = 0;
     bool unpublished = false;
+    RunningProcess process;  // of the reader
   };
   struct Inbound {
     RingReader reader;
