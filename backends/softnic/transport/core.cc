@@ -8,6 +8,7 @@ Core::Core(DmaPort& dma_port, Wire& packet_wire, std::uint32_t buffers, bool sho
     : port(dma_port),
       wire(packet_wire),
       ordered(dma_port.ordered()),
+      orders_ends(dma_port.orders_ends()),
       psn_bytes(packet_wire.psn_bytes()),
       mtu(packet_wire.mtu() - packet_wire.mtu() % psn_bytes),
       value_mtu(packet_wire.value_mtu()),

@@ -61,6 +61,7 @@ class Core {
   DmaPort& port;
   Wire& wire;
   const bool ordered;
+  const bool orders_ends;
   const std::uint32_t psn_bytes;
   const std::uint32_t mtu;  // by reference: the wire's, in whole PSNs
   const std::uint32_t value_mtu;

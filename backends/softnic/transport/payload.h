@@ -14,8 +14,9 @@ Packet make_packet(const Qp& qp, PacketOpcode opcode, std::uint32_t psn);
 class PayloadReader {
  public:
   explicit PayloadReader(const Packet& packet) : packet_(packet) {}
-  // Moves the next `size` bytes to memory; returns the last of the operations.
-  DmaOp move_to(Core& core, DmaAddress to, std::uint64_t size);
+  // Moves the next `size` bytes to memory; returns the last of the operations. `ends`: they
+  // end a message whose last byte is to be seen last.
+  DmaOp move_to(Core& core, DmaAddress to, std::uint64_t size, bool ends = false);
 
  private:
   const Packet& packet_;

@@ -159,7 +159,7 @@ Responder::Step Responder::write(Qp& qp, const Packet& packet, DmaOp& op) {
       return refuse(qp, Acknowledge::nak_remote_access, kRemoteAccess);
     }
     PayloadReader payload(packet);
-    op = core_.all_of(payload.move_to(core_, place.address, size));
+    op = core_.all_of(payload.move_to(core_, place.address, size, last && core_.orders_ends));
   }
   receive.address += size;
   receive.remaining -= size;
