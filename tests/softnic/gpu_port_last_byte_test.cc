@@ -105,7 +105,7 @@ class LastByte : public testing::TestWithParam<Method> {
   }
   bool by_engine_alone() const { return !GetParam().kernels || !GetParam().room; }
 
-  alignas(64) std::vector<std::uint8_t> to_ = std::vector<std::uint8_t>(kLongest + 64);
+  std::vector<std::uint8_t> to_ = std::vector<std::uint8_t>(kLongest + 64);
   const std::vector<std::uint8_t> from_ = std::vector<std::uint8_t>(kLongest + 64, 1);
   FakeGpu* gpu_ = nullptr;
   std::shared_ptr<GpuOrder> order_;
@@ -152,7 +152,7 @@ TEST_P(LastByte, IsSeenAfterAllOfTheMessageAndOfThoseBefore) {
   }
 }
 
-// What costs nothing is the proof that the marked messages above owe their order to their mark.
+// So the double shows what is missing, and copies that are not marked pay for no order.
 TEST_P(LastByte, OfAnUnmarkedCopyHasNoOrder) {
   std::uint8_t* const begin = to_.data();
   std::fill_n(begin, 128, std::uint8_t{0});

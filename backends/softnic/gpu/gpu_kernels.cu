@@ -162,13 +162,20 @@ __device__ void copy_small(const GpuOp& op, unsigned lane) {
   const bool word =
       (op.size == 1 || op.size == 2 || op.size == 4 || op.size == 8) && op.to % op.size == 0;
   const std::uint32_t last = word ? op.size : op.tail;
-  const std::uint32_t rest = op.size - last;
+  const std::uint32_t at = op.size - last;
+  // Before a last word of half a vector the other half is copied as one, beside the vectors: as
+  // eight bytes it would come after them, a trip to memory later.
+  const bool half = !word && last == 8 && at >= 8 && (op.to + at) % sizeof(uint4) == 8 &&
+                    (op.to ^ op.from) % sizeof(uint4) == 0;
   std::uint64_t value = 0;
-  if (lane == 0 && last != 0) value = load_word(op.from + rest, last);
-  if (!word) copy_any(op.to, op.from, rest, lane, warpSize);
+  std::uint64_t before = 0;
+  if (lane == 0 && half) before = load_word(op.from + at - 8, 8);
+  if (lane == 0 && last != 0) value = load_word(op.from + at, last);
+  if (!word) copy_any(op.to, op.from, half ? at - 8 : at, lane, warpSize);
+  if (lane == 0 && half) store_word(op.to + at - 8, before, 8);
   if (last == 0) return;
   if (!word) order_operations(op.on_host != 0);
-  if (lane == 0) store_word(op.to + rest, value, last);
+  if (lane == 0) store_word(op.to + at, value, last);
 }
 
 __device__ void store_cqe(std::uint64_t to, std::uint64_t from, bool on_host, unsigned lane) {
