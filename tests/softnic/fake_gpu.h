@@ -1,6 +1,7 @@
 // A GPU double for the GPU DMA port: streams whose operations run one by one when the test says so,
-// kernels that find room or do not. Its memory is ordinary memory of the test. It may run on a
-// thread of its own: step() and what the port calls are safe side by side.
+// kernels that find room or do not. Its memory is ordinary memory of the test. What has no order
+// within a copy is stored from the last word to the first. It may run on a thread of its own:
+// step() and what the port calls are safe side by side.
 #pragma once
 
 #include <algorithm>
@@ -50,6 +51,8 @@ class FakeGpu final : public GpuDevice {
   std::atomic<bool> slow = false;
   std::atomic<bool> broken = false;
   std::uint64_t kernels = 0;  // that did their work
+  // Called after each store, if set.
+  std::function<void()> look;
   // Copies of words that write_words would have done (GpuDevice::copy_in).
   std::atomic<std::uint64_t> slow_copies = 0;
 
@@ -93,19 +96,19 @@ class FakeGpu final : public GpuDevice {
 
   void copy_in(GpuStream stream, std::uint64_t to, const void* from, std::size_t size) override {
     if (size >= 4 && two_rows(to, size).row_bytes == 0) ++slow_copies;
-    move(stream, to, reinterpret_cast<std::uintptr_t>(from), size);
+    move_rows(stream, to, reinterpret_cast<std::uintptr_t>(from), size);
   }
   void copy_out(GpuStream stream, void* to, std::uint64_t from, std::size_t size) override {
     move(stream, reinterpret_cast<std::uintptr_t>(to), from, size);
   }
   void copy_across(GpuStream stream, std::uint64_t to, std::uint64_t from,
                    std::size_t size) override {
-    move(stream, to, from, size);
+    move_rows(stream, to, from, size);
   }
   void write_words(GpuStream stream, const GpuWord* words, std::size_t count) override {
     for (const GpuWord& word : std::vector<GpuWord>(words, words + count)) {
       issue(copies_of(stream), [this, word] {
-        host_.write({word.to}, &word.value, word.size);
+        store(word.to, &word.value, word.size);
         return Progress::finished;
       });
     }
@@ -143,9 +146,33 @@ class FakeGpu final : public GpuDevice {
   }
   void move(GpuStream stream, std::uint64_t to, std::uint64_t from, std::size_t size) {
     issue(copies_of(stream), [this, to, from, size] {
-      host_.copy({to}, {from}, size);
+      store_backwards(to, from, size);
       return Progress::finished;
     });
+  }
+  void move_rows(GpuStream stream, std::uint64_t to, std::uint64_t from, std::size_t size) {
+    const TwoRows rows = size < kLargeCopy ? two_rows(to, size) : TwoRows{};
+    if (rows.row_bytes == 0) return move(stream, to, from, size);
+    issue(copies_of(stream), [=, this] {
+      store_backwards(to, from, 2 * rows.row_bytes);
+      const std::size_t at = size - 2 * rows.end_row_bytes;
+      store_backwards(to + at, from + at, 2 * rows.end_row_bytes);
+      return Progress::finished;
+    });
+  }
+  // A word, by one store.
+  void store(std::uint64_t to, const void* from, std::size_t size) {
+    host_.write({to}, from, size);
+    if (look) look();
+  }
+  void store_backwards(std::uint64_t to, std::uint64_t from, std::size_t size) {
+    const auto* const bytes = reinterpret_cast<const std::byte*>(from);
+    while (size != 0) {
+      std::size_t word = 8;
+      while (word > size || (to + size) % word != 0) word /= 2;
+      size -= word;
+      store(to + size, bytes + size, word);
+    }
   }
   template <class Body>
   void launch_behind_copies(GpuStream stream, const GpuLaunch& launch, Body body) {
@@ -185,6 +212,10 @@ class FakeGpu final : public GpuDevice {
     return Progress::finished;
   }
 
+  void store_last_word(const GpuPiece& piece) {
+    const std::uint64_t at = piece.size - piece.tail;
+    store_backwards(piece.to + at, piece.from + at, piece.tail);
+  }
   void run_chains(const GpuLaunch& launch) {
     std::vector<GpuChain> chains(launch.chains, launch.chains + launch.work);
     std::shuffle(chains.begin(), chains.end(), random_);
@@ -197,12 +228,21 @@ class FakeGpu final : public GpuDevice {
     std::vector<GpuPiece> pieces(launch.pieces, launch.pieces + launch.piece_count);
     std::shuffle(pieces.begin(), pieces.end(), random_);
     std::ranges::stable_sort(pieces, {}, &GpuPiece::after);
-    for (const GpuPiece& piece : pieces) host_.copy({piece.to}, {piece.from}, piece.size);
+    for (const GpuPiece& piece : pieces) {
+      if (piece.from != 0) {
+        store_backwards(piece.to, piece.from, piece.size - piece.tail);
+        continue;
+      }
+      for (std::uint64_t i = 0; i != piece.size; ++i) store_last_word(launch.pieces[piece.to + i]);
+    }
   }
   void run_op(const GpuOp& op) {
     switch (op.kind) {
-      case GpuOpKind::word: host_.write({op.to}, &op.from, op.size); break;
-      case GpuOpKind::bytes: host_.copy({op.to}, {op.from}, op.size); break;
+      case GpuOpKind::word: store(op.to, &op.from, op.size); break;
+      case GpuOpKind::bytes:
+        store_backwards(op.to, op.from, op.size - op.tail);
+        store_backwards(op.to + op.size - op.tail, op.from + op.size - op.tail, op.tail);
+        break;
       case GpuOpKind::cqe: {
         format::Cqe64 cqe;
         std::memcpy(&cqe, reinterpret_cast<const void*>(op.from), sizeof cqe);

@@ -14,7 +14,7 @@ class GpuWorkLevels : public testing::Test {
  protected:
   std::uint32_t copy(std::uint64_t chain, DmaAddress to, DmaAddress from,
                      std::uint64_t size = kLarge) {
-    work.add_copy(chain, to, from, size, false);
+    work.add_copy(chain, to, from, size, false, 0);
     return work.lists[work.ops.back().list].level;
   }
   std::uint32_t word(std::uint64_t chain, DmaAddress to) {
@@ -62,6 +62,20 @@ TEST_F(GpuWorkLevels, ChainsDoNotWaitForEachOther) {
   EXPECT_EQ(copy(2, at(1), at(5)), 1u);
   EXPECT_EQ(word(2, at(1)), 2u);
   EXPECT_EQ(word(3, at(1)), 0u);
+}
+
+TEST(LastWord, IsTheLongestAlignedWordThatEndsTheRange) {
+  EXPECT_EQ(last_word(at(1), 64), 8u);
+  EXPECT_EQ(last_word(at(1), 60), 4u);
+  EXPECT_EQ(last_word(at(1) + 1, 63), 8u);
+  EXPECT_EQ(last_word(at(1), 33), 1u);
+  EXPECT_EQ(last_word(at(1) + 4, 8), 4u);
+}
+
+TEST(LastWord, IsNotAllOfTheRange) {
+  EXPECT_EQ(last_word(at(1) + 1, 7), 4u);
+  EXPECT_EQ(last_word(at(1) + 1, 2), 1u);
+  for (const std::uint64_t size : {0u, 1u, 2u, 4u, 8u}) EXPECT_EQ(last_word(at(1), size), 0u);
 }
 
 }  // namespace

@@ -53,6 +53,50 @@ TEST(RdmaWrite, CrossesManyPacketsWithoutOverreaching) {
   }
 }
 
+// Memory that notes the sizes of what ends a message.
+class NotingMemory final : public HostDma {
+ public:
+  explicit NotingMemory(std::vector<std::size_t>& ends) : ends_(ends) {}
+  bool orders_ends() const override { return true; }
+  DmaOp write_last(DmaAddress to, const void* from, std::size_t size) override {
+    ends_.push_back(size);
+    return write(to, from, size);
+  }
+  DmaOp copy_last(DmaAddress to, DmaAddress from, std::size_t size) override {
+    ends_.push_back(size);
+    return copy(to, from, size);
+  }
+
+ private:
+  std::vector<std::size_t>& ends_;
+};
+
+TEST(RdmaWrite, TheLastPiecesOfWritesAloneEndMessages) {
+  std::vector<std::size_t> ends;
+  RigOptions options;
+  options.wire.mtu = 256;
+  options.make_port = [&](int) { return std::make_unique<NotingMemory>(ends); };
+  EngineRig rig(options);
+  fill(rig.a.heap.data(), 4000, 3);
+  rig.a.post(write_wqe(rig, 4096, 0, 1000));
+  Wqe gathered = write_wqe(rig, 8192, 0, 40);
+  gathered.body.push_back(rig.a.data(2000, 60));
+  rig.a.post(gathered);
+  rig.a.post(inline_write_wqe(rig, 0, std::vector<std::uint8_t>(20, 7)));
+  rig.a.ring();
+  ASSERT_TRUE(rig.run());
+  EXPECT_EQ(ends, (std::vector<std::size_t>{1000 % 256, 60, 20}));
+  EXPECT_TRUE(same(rig.b, 4096, rig.a, 0, 1000));
+  EXPECT_TRUE(same(rig.b, 8192 + 40, rig.a, 2000, 60));
+  rig.b.post_receive({format::data(rig.b.heap_address(0), Be32{rig.b.key}, 100)});
+  rig.a.post({.opcode = Opcode::send, .body = {rig.a.data(0, 100)}});
+  rig.a.post(read_wqe(rig, 20'000, 4096, 1000));
+  rig.a.ring();
+  ASSERT_TRUE(rig.run());
+  EXPECT_EQ(ends.size(), 3u);
+  EXPECT_TRUE(same(rig.a, 20'000, rig.b, 4096, 1000));
+}
+
 TEST(RdmaWrite, OfNothingTouchesNothingAndNeedsNoKey) {
   EngineRig rig;
   Wqe wqe = write_wqe(rig, 0, 0, 0);

@@ -44,5 +44,32 @@ TEST(TwoRows, OneWordHasNone) {
   });
 }
 
+TEST(OrderedCopy, TheLastCopyBringsButItsLastRow) {
+  for_all_copies([](std::uint64_t to, std::size_t size, const TwoRows& rows) {
+    const OrderedCopy parts = ordered_copy(to, size);
+    if (parts.last_bytes == 0) {
+      const bool two = size == 2 * row_word(to, size);
+      EXPECT_TRUE(two || rows.row_bytes == 0 || rows.end_row_bytes != 0) << to << ' ' << size;
+      return;
+    }
+    EXPECT_EQ(parts.first_bytes + parts.last_bytes / 2, size);
+    EXPECT_LE(parts.last_bytes, size);
+  });
+}
+
+TEST(OrderedCopy, NeitherCopyIsOneWord) {
+  const auto check = [](std::uint64_t to, std::size_t size) {
+    const OrderedCopy parts = ordered_copy(to, size);
+    if (parts.last_bytes == 0) return;
+    EXPECT_NE(two_rows(to, parts.first_bytes).row_bytes, 0u) << to << ' ' << size;
+    const TwoRows last = two_rows(to + size - parts.last_bytes, parts.last_bytes);
+    EXPECT_EQ(last.row_bytes, parts.last_bytes / 2) << to << ' ' << size;
+  };
+  for_all_copies([&](std::uint64_t to, std::size_t size, const TwoRows&) { check(to, size); });
+  for (std::uint64_t to = kAligned; to != kAligned + 8; ++to) {
+    for (std::size_t size = kLargeCopy - 9; size != kLargeCopy + 20; ++size) check(to, size);
+  }
+}
+
 }  // namespace
 }  // namespace gdakit::softnic

@@ -12,10 +12,16 @@
 //   - write and write_cqe take their bytes before they return; `from` may be reused at once.
 //   - writing or copying 1, 2, 4 or 8 bytes to a naturally aligned place is one atomic store, which
 //     comes after all operations that were done before it was queued (release).
+//   - where orders_ends() is true, write_last and copy_last make the last byte visible last, and by
+//     the same store all of the last word: the longest aligned one of up to 8 bytes that is shorter
+//     than the range. Clients poll it. Two exceptions, both of a GPU's copy engine. It keeps the
+//     word whole only if the range begins at a multiple of its size, too. A range of two words of 1
+//     or 2 bytes, or between two GPUs of two words of any size, has no order.
 //   - write_cqe makes the last eight bytes visible last, by one store.
 //   - where ordered() is true, writes, copies, atomics and CQEs of one chain become visible in the
 //     order queued, as a PCIe device's posted writes do; otherwise the engine itself waits for one
-//     before it queues the next.
+//     before it queues the next. Of write_last and copy_last this and the next rule hold for the
+//     last word alone: the bytes before it may be seen before earlier operations are.
 //   - done() of a write, copy or CQE may be true before its bytes are visible, if nothing becomes
 //     visible before it that this port queues from then on, or that any port of the same wire
 //     queues after a packet which was published behind this port's next submit(). So the engine
@@ -58,6 +64,15 @@ class DmaPort {
   virtual DmaOp write(DmaAddress to, const void* from, std::size_t size) = 0;
   // From memory to memory. The ranges do not overlap, or the bytes that land are unspecified.
   virtual DmaOp copy(DmaAddress to, DmaAddress from, std::size_t size) = 0;
+  // As write and copy, for the end of a message of which the peer may poll the last byte. Where
+  // orders_ends() is false they do no more than those.
+  virtual bool orders_ends() const { return false; }
+  virtual DmaOp write_last(DmaAddress to, const void* from, std::size_t size) {
+    return write(to, from, size);
+  }
+  virtual DmaOp copy_last(DmaAddress to, DmaAddress from, std::size_t size) {
+    return copy(to, from, size);
+  }
   // One indivisible read-modify-write of a naturally aligned word; `old` receives the word as it
   // was.
   virtual DmaOp atomic(DmaAddress at, const AtomicRequest& request, std::uint64_t* old) = 0;

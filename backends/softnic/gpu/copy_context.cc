@@ -25,9 +25,6 @@ CUstreamBatchMemOpParams memory_operation(const GpuWord& word) {
   return out;
 }
 
-// From this size on CUDA has the copy engine do every copy.
-constexpr std::size_t kLargeCopy = 32 * 1024;
-
 // One context of each GPU that is not used any more, for the next Context of this process: to make
 // one takes CUDA longer than all else that a PE needs, and the longer the more connections it has.
 class SpareContexts {

@@ -29,6 +29,7 @@ struct alignas(32) GpuOp {
   std::uint32_t size = 0;
   GpuOpKind kind = GpuOpKind::word;
   std::uint32_t on_host = 0;  // `to` lies in pinned host memory
+  std::uint32_t tail = 0;     // of bytes: so many, a word, are stored last; 0: in any order
 };
 static_assert(sizeof(GpuOp) == 32);
 
@@ -42,14 +43,15 @@ struct GpuChain {
   std::uint32_t count = 0;
 };
 
-// A large copy within the GPU; chunks are counted over all pieces of a launch, which come in the
-// order of `after`.
+// A large copy within the GPU, or the last words of such copies; chunks are counted over all pieces
+// of a launch, which come in the order of `after`.
 struct GpuPiece {
-  std::uint64_t to = 0;
-  std::uint64_t from = 0;
-  std::uint64_t size = 0;
+  std::uint64_t to = 0;    // of last words: the first piece whose last word is meant
+  std::uint64_t from = 0;  // 0: last words, one after the other; they are one chunk
+  std::uint64_t size = 0;  // of last words: how many pieces
   std::uint64_t first_chunk = 0;
   std::uint64_t after = 0;  // begins when so many chunks, the first ones, are done
+  std::uint64_t tail = 0;   // so many bytes, the last word, are left out; 0: none
 };
 inline constexpr std::uint64_t kGpuChunkBytes = 64 * 1024;
 // So few pieces each block keeps at hand; more it reads from host memory with each chunk.

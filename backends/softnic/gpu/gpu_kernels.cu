@@ -134,26 +134,14 @@ __device__ void copy_any(std::uint64_t to, std::uint64_t from, std::uint64_t siz
   copy_single_bytes(to, from, size, lane, lanes);
 }
 
-// A copy of a word is one store.
-__device__ void copy_small(std::uint64_t to, std::uint64_t from, std::uint32_t size,
-                           unsigned lane) {
-  const bool word = (size == 1 || size == 2 || size == 4 || size == 8) && to % size == 0;
-  if (!word) {
-    copy_any(to, from, size, lane, warpSize);
-    return;
-  }
-  if (lane != 0) return;
+__device__ std::uint64_t load_word(std::uint64_t from, std::uint32_t size) {
+  if (size == 8 && from % 8 == 0) return __ldcg(as<const unsigned long long>(from));
+  if (size == 4 && from % 4 == 0) return __ldcg(as<const unsigned>(from));
   std::uint64_t value = 0;
-  if (size == 8 && from % 8 == 0) {
-    value = __ldcg(as<const unsigned long long>(from));
-  } else if (size == 4 && from % 4 == 0) {
-    value = __ldcg(as<const unsigned>(from));
-  } else {
-    for (std::uint32_t i = 0; i < size; ++i) {
-      value |= std::uint64_t{__ldcg(as<const unsigned char>(from + i))} << (8 * i);
-    }
+  for (std::uint32_t i = 0; i < size; ++i) {
+    value |= std::uint64_t{__ldcg(as<const unsigned char>(from + i))} << (8 * i);
   }
-  store_word(to, value, size);
+  return value;
 }
 
 // Orders   all operations of the chain so far
@@ -167,6 +155,27 @@ __device__ void order_operations(bool on_host) {
   } else {
     __threadfence();
   }
+}
+
+// A copy of a word is one store.
+__device__ void copy_small(const GpuOp& op, unsigned lane) {
+  const bool word =
+      (op.size == 1 || op.size == 2 || op.size == 4 || op.size == 8) && op.to % op.size == 0;
+  const std::uint32_t last = word ? op.size : op.tail;
+  const std::uint32_t at = op.size - last;
+  // Before a last word of half a vector the other half is copied as one, beside the vectors: as
+  // eight bytes it would come after them, a trip to memory later.
+  const bool half = !word && last == 8 && at >= 8 && (op.to + at) % sizeof(uint4) == 8 &&
+                    (op.to ^ op.from) % sizeof(uint4) == 0;
+  std::uint64_t value = 0;
+  std::uint64_t before = 0;
+  if (lane == 0 && half) before = load_word(op.from + at - 8, 8);
+  if (lane == 0 && last != 0) value = load_word(op.from + at, last);
+  if (!word) copy_any(op.to, op.from, half ? at - 8 : at, lane, warpSize);
+  if (lane == 0 && half) store_word(op.to + at - 8, before, 8);
+  if (last == 0) return;
+  if (!word) order_operations(op.on_host != 0);
+  if (lane == 0) store_word(op.to + at, value, last);
 }
 
 __device__ void store_cqe(std::uint64_t to, std::uint64_t from, bool on_host, unsigned lane) {
@@ -196,7 +205,7 @@ __device__ void run_operation(const GpuOp& op, unsigned lane) {
     case GpuOpKind::word:
       if (lane == 0) store_word(op.to, op.from, op.size);
       break;
-    case GpuOpKind::bytes: copy_small(op.to, op.from, op.size, lane); break;
+    case GpuOpKind::bytes: copy_small(op, lane); break;
     case GpuOpKind::cqe: store_cqe(op.to, op.from, op.on_host != 0, lane); break;
     case GpuOpKind::atomic:
       if (lane == 0) {
@@ -216,6 +225,7 @@ __device__ GpuOp from_lane(const GpuOp& op, unsigned lane) {
   out.size = __shfl_sync(kAll, op.size, lane);
   out.kind = static_cast<GpuOpKind>(__shfl_sync(kAll, static_cast<unsigned>(op.kind), lane));
   out.on_host = __shfl_sync(kAll, op.on_host, lane);
+  out.tail = __shfl_sync(kAll, op.tail, lane);
   return out;
 }
 
@@ -255,7 +265,11 @@ __device__ void run_chain(const GpuLaunch& launch, const WarpWork& work, unsigne
     const std::uint32_t count = min(left, static_cast<std::uint32_t>(warpSize));
     for (std::uint32_t i = 0; i < count; ++i) {
       const GpuOp op = from_lane(own, i);
-      if (begin + i != 0) order_operations(op.on_host != 0);
+      if (op.tail != 0) {
+        __syncwarp();  // nobody polls what is before the tail, which has a fence of its own
+      } else if (begin + i != 0) {
+        order_operations(op.on_host != 0);
+      }
       run_operation(op, lane);
     }
   }
@@ -278,9 +292,11 @@ __global__ void __launch_bounds__(kBatchThreads) batch_kernel(const GpuLaunch la
   leave(launch);
 }
 
-__device__ void copy_chunk(std::uint64_t to, std::uint64_t from, std::uint64_t size) {
+// All of the chunk but its last `tail` bytes.
+__device__ void copy_chunk(std::uint64_t to, std::uint64_t from, std::uint64_t size,
+                           std::uint64_t tail) {
   if (size != kGpuChunkBytes || to % sizeof(uint4) != 0 || from % sizeof(uint4) != 0) {
-    copy_any(to, from, size, threadIdx.x, kBulkThreads);
+    copy_any(to, from, size - tail, threadIdx.x, kBulkThreads);
     return;
   }
   const uint4* const source = as<const uint4>(from) + threadIdx.x;
@@ -288,8 +304,15 @@ __device__ void copy_chunk(std::uint64_t to, std::uint64_t from, std::uint64_t s
   uint4 held[kBulkVectors];
 #pragma unroll
   for (unsigned i = 0; i < kBulkVectors; ++i) held[i] = __ldcg(source + i * kBulkThreads);
+  constexpr unsigned kLast = kBulkVectors - 1;
 #pragma unroll
-  for (unsigned i = 0; i < kBulkVectors; ++i) __stcg(target + i * kBulkThreads, held[i]);
+  for (unsigned i = 0; i < kLast; ++i) __stcg(target + i * kBulkThreads, held[i]);
+  uint4* const last = target + kLast * kBulkThreads;
+  if (tail == 0 || threadIdx.x != kBulkThreads - 1) {
+    __stcg(last, held[kLast]);
+  } else {  // the chunk's end is aligned, so that the tail is eight bytes
+    __stcg(reinterpret_cast<uint2*>(last), make_uint2(held[kLast].x, held[kLast].y));
+  }
 }
 
 // The piece that the chunk belongs to.
@@ -324,9 +347,35 @@ __device__ void wait_for_chunks(const GpuLaunch& launch, std::uint64_t after,
   __syncthreads();
 }
 
+// The last words of a chain's copies, one after the other, once the copies before them are done.
+// Out of line, for it needs registers that the copies have better use for.
+__device__ __noinline__ void store_last_words(const GpuPiece* pieces, std::uint64_t count) {
+  const unsigned lane = threadIdx.x;
+  if (lane >= warpSize) return;
+  for (std::uint64_t begin = 0; begin < count; begin += warpSize) {
+    GpuPiece own;
+    if (lane < count - begin) own = pieces[begin + lane];
+    const std::uint64_t at = own.size - own.tail;
+    const auto size = static_cast<std::uint32_t>(own.tail);
+    std::uint64_t value = 0;
+    if (size != 0) value = load_word(own.from + at, size);
+    for (unsigned left = __ballot_sync(0xffffffffu, size != 0); left != 0; left &= left - 1) {
+      if (lane + 1 == static_cast<unsigned>(__ffs(static_cast<int>(left)))) {
+        // Orders   the copies that are known to be done, and the last words so far
+        // before   the next last word,
+        // for      threads of this GPU that poll it.
+        __threadfence();
+        store_word(own.to + at, value, size);
+      }
+      __syncwarp();
+    }
+  }
+}
+
 // Chunks are taken in order, so that the blocks that hold the earlier ones are running: waiting for
 // them ends.
-__global__ void __launch_bounds__(kBulkThreads) bulk_kernel(const GpuLaunch launch) {
+__global__ void __launch_bounds__(kBulkThreads)
+    bulk_kernel(const __grid_constant__ GpuLaunch launch) {
   if (launch.control == nullptr) return;
   __shared__ GpuPiece cached[kGpuFewPieces];
   __shared__ std::uint64_t chunk;
@@ -349,10 +398,16 @@ __global__ void __launch_bounds__(kBulkThreads) bulk_kernel(const GpuLaunch laun
         passed = piece.after;
         copied = 0;
       }
+      ++copied;
+      if (piece.from == 0) {
+        store_last_words((few ? cached : launch.pieces) + piece.to, piece.size);
+        continue;
+      }
       const std::uint64_t at = (number - piece.first_chunk) * kGpuChunkBytes;
       const std::uint64_t left = piece.size - at;
-      copy_chunk(piece.to + at, piece.from + at, left < kGpuChunkBytes ? left : kGpuChunkBytes);
-      ++copied;
+      const bool last = left - piece.tail <= kGpuChunkBytes;
+      copy_chunk(piece.to + at, piece.from + at, last ? left : kGpuChunkBytes,
+                 last ? piece.tail : 0);
     }
     __threadfence();
     __syncthreads();

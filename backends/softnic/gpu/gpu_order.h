@@ -110,6 +110,9 @@ class GpuOrder {
   void add_small(GpuWork& work, Small& small, GpuLaunch& launch);
   static GpuOp small_op(GpuWork& work, const WorkOp& op, const Small& small);
   bool launch_bulk(std::uint64_t end, std::uint32_t level, std::uint32_t up_to);
+  void add_bulk(std::uint64_t end, std::uint32_t level, GpuPiece* pieces, GpuLaunch& launch);
+  template <class Act>
+  void for_lists(std::uint64_t end, std::uint32_t level, const Act& act);
   void fly(const GpuLaunch& launch, std::uint64_t end, std::uint32_t level, std::uint32_t up_to);
   GpuLaunch next_launch();
 
@@ -131,9 +134,12 @@ class GpuOrder {
   bool run_copy(GpuWork& work, const WorkOp& op);
   bool bounce(GpuWork& work, const WorkOp& op);
   bool fetch_word(GpuWork& work, const WorkOp& op, std::uint64_t from);
-  bool bounce_word(GpuWork& work, const WorkOp& op);
+  bool bounce_words(GpuWork& work, const WorkOp& op);
   bool run_atomic(GpuWork& work, const WorkOp& op);
-  bool copy_in_staged(std::uint64_t to, const void* from, std::size_t size);
+  bool copy_in_staged(std::uint64_t to, const void* from, std::size_t size, bool ordered = false);
+  void copy_in_order(std::uint64_t to, const void* from, std::size_t size);
+  bool copy_in_before_words(const WorkOp& op, const std::byte* from);
+  void copy_to_or_from(const WorkOp& op);
   bool all_complete() const { return flights_.empty() && !open_; }
   void close_segment(bool last);
   void mark();

@@ -7,13 +7,15 @@
 #include <cstring>
 
 #include "backends/softnic/gpu/gpu_order.h"
+#include "backends/softnic/gpu/two_row_copy.h"
 
 namespace gdakit::softnic {
 namespace {
 
 constexpr std::uint64_t kBouncePiece = 512 * 1024;
-// The last piece is no word: the copy engine would be slow at that (two_row_copy.h).
-constexpr std::uint64_t kShortestPiece = 16;
+// The last piece is more than two words: the copy engine would be slow at one, and does not order
+// two (two_row_copy.h).
+constexpr std::uint64_t kShortestPiece = 32;
 
 // Where the host reaches it.
 DmaAddress on_host(DmaAddress address) { return {plain_address(address)}; }
@@ -21,6 +23,8 @@ DmaAddress on_host(DmaAddress address) { return {plain_address(address)}; }
 bool is_stored_as_word(const WorkOp& op) {
   return (op.size == 4 || op.size == 8) && plain_address(op.to) % op.size == 0;
 }
+// The copy engine could not order them.
+bool is_two_words_in_order(const WorkOp& op) { return op.tail >= 4 && op.size == 2 * op.tail; }
 
 }  // namespace
 
@@ -95,11 +99,42 @@ bool GpuOrder::run_op(GpuWork& work, const WorkOp& op) {
   return true;
 }
 
-bool GpuOrder::copy_in_staged(std::uint64_t to, const void* from, std::size_t size) {
+bool GpuOrder::copy_in_staged(std::uint64_t to, const void* from, std::size_t size, bool ordered) {
   std::byte* const staged = ring_.take(size);
   if (staged == nullptr) return false;
   std::memcpy(staged, from, size);
-  device_->copy_in(stream(), to, staged, size);
+  if (ordered) {
+    copy_in_order(to, staged, size);
+  } else {
+    device_->copy_in(stream(), to, staged, size);
+  }
+  open_ = true;
+  return true;
+}
+
+// The last byte is seen last.
+void GpuOrder::copy_in_order(std::uint64_t to, const void* from, std::size_t size) {
+  const OrderedCopy parts = ordered_copy(to, size);
+  device_->copy_in(stream(), to, from, parts.first_bytes);
+  if (parts.last_bytes == 0) return;
+  const std::size_t at = size - parts.last_bytes;
+  device_->copy_in(stream(), to + at, static_cast<const std::byte*>(from) + at, parts.last_bytes);
+}
+
+// Words that follow a copy cost next to nothing. Where an odd one would be left of the copy, which
+// would then be two, there are two of them.
+bool GpuOrder::copy_in_before_words(const WorkOp& op, const std::byte* from) {
+  const std::uint64_t to = plain_address(op.to);
+  const std::size_t word = row_word(to, op.size);
+  if (word < 4) return copy_in_staged(to, from, op.size, /*ordered=*/true);
+  const std::size_t words = op.size / word % 2 == 0 ? 2 : 1;
+  std::size_t at = op.size - words * word;
+  if (at != 0 && !copy_in_staged(to, from, at)) return false;
+  for (; at != op.size; at += word) {
+    std::uint64_t value = 0;
+    std::memcpy(&value, from + at, word);
+    queue_word(to + at, value, word);
+  }
   open_ = true;
   return true;
 }
@@ -125,6 +160,7 @@ bool GpuOrder::run_bytes(const GpuWork& work, const WorkOp& op) {
     open_ = true;
     return true;
   }
+  if (is_gpu(op.to) && op.tail != 0) return copy_in_before_words(op, from);
   if (is_gpu(op.to)) return copy_in_staged(plain_address(op.to), from, op.size);
   if (!all_complete()) return false;
   host_.write(on_host(op.to), from, op.size);
@@ -162,21 +198,38 @@ bool GpuOrder::run_copy(GpuWork& work, const WorkOp& op) {
     return true;
   }
   if (is_gpu(op.to) && !op.across) {
-    if (is_stored_as_word(op)) return bounce_word(work, op);
+    if (is_stored_as_word(op) || is_two_words_in_order(op)) return bounce_words(work, op);
     if (is_gpu(op.from)) return bounce(work, op);
   }
   // Memory that is not pinned may be read while the call lasts: what is to be written there before
   // must have been.
   if (!reached_by_gpu(op.from) && !all_complete()) return false;
-  if (op.across) {
-    device_->copy_across(stream(), to, from, op.size);
-  } else if (is_gpu(op.to)) {
-    device_->copy_in(stream(), to, reinterpret_cast<const void*>(from), op.size);
-  } else {
-    device_->copy_out(stream(), reinterpret_cast<void*>(to), from, op.size);
-  }
+  copy_to_or_from(op);
   open_ = true;
   return true;
+}
+
+// One side is not this GPU's.
+void GpuOrder::copy_to_or_from(const WorkOp& op) {
+  const std::uint64_t to = plain_address(op.to);
+  const std::uint64_t from = plain_address(op.from);
+  if (op.across) {
+    const OrderedCopy parts = op.tail != 0 ? ordered_copy(to, op.size) : OrderedCopy{op.size, 0};
+    device_->copy_across(stream(), to, from, parts.first_bytes);
+    const std::uint64_t at = op.size - parts.last_bytes;
+    if (parts.last_bytes != 0) {
+      device_->copy_across(stream(), to + at, from + at, parts.last_bytes);
+    }
+  } else if (!is_gpu(op.to)) {
+    auto* const memory = reinterpret_cast<std::byte*>(to);
+    const std::uint64_t at = op.size - op.tail;
+    device_->copy_out(stream(), memory, from, at);
+    if (op.tail != 0) device_->copy_out(stream(), memory + at, from + at, op.tail);
+  } else if (op.tail != 0) {
+    copy_in_order(to, reinterpret_cast<const void*>(from), op.size);
+  } else {
+    device_->copy_in(stream(), to, reinterpret_cast<const void*>(from), op.size);
+  }
 }
 
 // Within a GPU there is no copy that needs no kernel, but by way of the host.
@@ -188,7 +241,12 @@ bool GpuOrder::bounce(GpuWork& work, const WorkOp& op) {
     std::byte* const staged = flights_.full() ? nullptr : ring_.take(piece);
     if (staged == nullptr) return false;
     device_->copy_out(stream(), staged, plain_address(op.from) + work.copied, piece);
-    device_->copy_in(stream(), plain_address(op.to) + work.copied, staged, piece);
+    const std::uint64_t to = plain_address(op.to) + work.copied;
+    if (op.tail != 0 && piece == rest) {
+      copy_in_order(to, staged, piece);
+    } else {
+      device_->copy_in(stream(), to, staged, piece);
+    }
     open_ = true;
     work.copied += piece;
     if (piece == rest) break;
@@ -199,7 +257,7 @@ bool GpuOrder::bounce(GpuWork& work, const WorkOp& op) {
   return true;
 }
 
-// The operation's word at `from`: true when it is in *scratch_.
+// The operation's word, or two, at `from`: true when it is in *scratch_.
 bool GpuOrder::fetch_word(GpuWork& work, const WorkOp& op, std::uint64_t from) {
   if (!work.reading) {
     *scratch_ = 0;
@@ -212,7 +270,7 @@ bool GpuOrder::fetch_word(GpuWork& work, const WorkOp& op, std::uint64_t from) {
   return true;
 }
 
-bool GpuOrder::bounce_word(GpuWork& work, const WorkOp& op) {
+bool GpuOrder::bounce_words(GpuWork& work, const WorkOp& op) {
   const std::uint64_t from = plain_address(op.from);
   if (is_gpu(op.from)) {
     if (!fetch_word(work, op, from)) return false;
@@ -220,7 +278,12 @@ bool GpuOrder::bounce_word(GpuWork& work, const WorkOp& op) {
     if (!all_complete()) return false;
     host_.copy({reinterpret_cast<std::uintptr_t>(scratch_)}, {from}, op.size);
   }
-  queue_word(plain_address(op.to), *scratch_, op.size);
+  const std::uint64_t word = op.tail != 0 ? op.tail : op.size;
+  for (std::uint64_t at = 0; at != op.size; at += word) {
+    std::uint64_t value = 0;
+    std::memcpy(&value, reinterpret_cast<const std::byte*>(scratch_) + at, word);
+    queue_word(plain_address(op.to) + at, value, word);
+  }
   open_ = true;
   return true;
 }

@@ -18,12 +18,17 @@ constexpr std::size_t kMaxGroupBytes = 512 * 1024;
 
 std::uint64_t gpu_address(const void* pinned) { return reinterpret_cast<std::uintptr_t>(pinned); }
 
-// The copy engine is slow at that (copy_context.h). It writes words of 4 and 8 bytes as such.
-bool copies_one_word(const WorkOp& op) {
+// The copy engine is slow at a copy of one word (copy_context.h), so that it cannot order two
+// either. It writes words of 4 and 8 bytes as such.
+bool no_good_for_engine(const WorkOp& op) {
   const bool copies = op.kind == WorkKind::bytes || op.kind == WorkKind::copy ||
                       (op.kind == WorkKind::word && op.size < 4);
-  return copies && two_rows(plain_address(op.to), op.size).row_bytes == 0;
+  const bool two_to_order = op.tail != 0 && op.tail < 4 && op.size == 2 * op.tail;
+  return copies && (two_to_order || two_rows(plain_address(op.to), op.size).row_bytes == 0);
 }
+
+// Of large copies: one for each, and one for the last words of each list.
+std::uint32_t most_pieces(const WorkLevel& level) { return level.ops + level.chains; }
 
 }  // namespace
 
@@ -34,7 +39,7 @@ bool GpuOrder::kernels_can(const GpuWork& work) const {
 
 bool GpuOrder::few(const GpuWork& work) const {
   return !work.wants_kernel && work.ops.size() <= options_.engine_ops &&
-         std::ranges::none_of(work.ops, copies_one_word);
+         std::ranges::none_of(work.ops, no_good_for_engine);
 }
 
 // Where the works end that may go together, side by side. They are of different ports, and nobody
@@ -95,10 +100,10 @@ bool GpuOrder::launch_levels(std::uint64_t end) {
 // One launch does several levels of large copies if there is nothing small between them, and few in
 // all.
 std::uint32_t GpuOrder::end_of_bulk(std::uint64_t end, std::uint32_t level) {
-  std::uint32_t pieces = level_of(end, level).ops;
+  std::uint32_t pieces = most_pieces(level_of(end, level));
   std::uint32_t up_to = level + 1;
   while (level_of(end, up_to).ops == 0) {
-    const std::uint32_t more = level_of(end, up_to + 1).ops;
+    const std::uint32_t more = most_pieces(level_of(end, up_to + 1));
     if (more == 0 || pieces + more > kGpuFewPieces) break;
     pieces += more;
     up_to += 2;
@@ -177,6 +182,7 @@ GpuOp GpuOrder::small_op(GpuWork& work, const WorkOp& op, const Small& small) {
   out.to = plain_address(op.to);
   out.size = static_cast<std::uint32_t>(op.size);
   out.on_host = is_pinned(op.to) ? 1 : 0;
+  out.tail = op.tail;
   switch (op.kind) {
     case WorkKind::word: out.from = op.value; break;
     case WorkKind::copy:
@@ -203,28 +209,52 @@ GpuOp GpuOrder::small_op(GpuWork& work, const WorkOp& op, const Small& small) {
   return out;
 }
 
+template <class Act>
+void GpuOrder::for_lists(std::uint64_t end, std::uint32_t level, const Act& act) {
+  for (std::uint64_t number = next_; number != end; ++number) {
+    for (const WorkList& list : works_[number]->lists) {
+      if (list.level == level) act(*works_[number], list);
+    }
+  }
+}
+
 bool GpuOrder::launch_bulk(std::uint64_t end, std::uint32_t level, std::uint32_t up_to) {
   std::size_t count = 0;
-  for (std::uint32_t at = level; at < up_to; at += 2) count += level_of(end, at).ops;
+  for (std::uint32_t at = level; at < up_to; at += 2) count += most_pieces(level_of(end, at));
   if (count == 0) return true;
   std::byte* const memory = ring_.take(count * sizeof(GpuPiece));
   if (memory == nullptr) return false;
   auto* const pieces = reinterpret_cast<GpuPiece*>(memory);
   GpuLaunch launch = next_launch();
   launch.pieces = pieces;
-  for (std::uint32_t at = level; at < up_to; at += 2) {
-    const std::uint64_t after = launch.work;
-    for (std::uint64_t number = next_; number != end; ++number) {
-      for (const WorkOp& op : works_[number]->ops) {
-        if (works_[number]->lists[op.list].level != at) continue;
-        pieces[launch.piece_count++] = {plain_address(op.to), plain_address(op.from), op.size,
-                                        launch.work, after};
-        launch.work += divide_up(op.size, kGpuChunkBytes);
-      }
-    }
-  }
+  for (std::uint32_t at = level; at < up_to; at += 2) add_bulk(end, at, pieces, launch);
   fly(launch, end, level, up_to);
   return true;
+}
+
+// Adds what the works have at the level: all copies side by side, list by list; then, for each
+// list, the last words that its copies have left out.
+void GpuOrder::add_bulk(std::uint64_t end, std::uint32_t level, GpuPiece* pieces,
+                        GpuLaunch& launch) {
+  const std::uint64_t before = launch.work;
+  std::uint32_t list_begin = launch.piece_count;
+  for_lists(end, level, [&](const GpuWork& work, const WorkList& list) {
+    std::uint32_t number = list.first;
+    for (std::uint32_t i = 0; i != list.count; ++i, number = work.ops[number].next) {
+      const WorkOp& op = work.ops[number];
+      pieces[launch.piece_count++] = {
+          plain_address(op.to), plain_address(op.from), op.size, launch.work, before, op.tail};
+      launch.work += divide_up(op.size - op.tail, kGpuChunkBytes);
+    }
+  });
+  const std::uint64_t copied = launch.work;
+  for_lists(end, level, [&](const GpuWork&, const WorkList& list) {
+    const GpuPiece* const begin = pieces + list_begin;
+    if (std::any_of(begin, begin + list.count, [](const auto& piece) { return piece.tail != 0; })) {
+      pieces[launch.piece_count++] = {list_begin, 0, list.count, launch.work++, copied, 0};
+    }
+    list_begin += list.count;
+  });
 }
 
 void GpuOrder::fly(const GpuLaunch& launch, std::uint64_t end, std::uint32_t level,

@@ -18,10 +18,6 @@ constexpr std::size_t kMaxBytes = 512 * 1024;
 constexpr std::size_t kWritePiece = 256 * 1024;
 constexpr std::chrono::seconds kEndLimit{5};
 
-bool is_word(DmaAddress to, std::size_t size) {
-  return (size == 1 || size == 2 || size == 4 || size == 8) && plain_address(to) % size == 0;
-}
-
 // Loads through GDRCopy's mapping go over PCIe one by one.
 constexpr std::size_t kLongestGdrRead = 256;
 constexpr std::size_t kLongestGdrWrite = 4096;
@@ -99,13 +95,41 @@ DmaOp GpuPort::read(void* to, DmaAddress from, std::size_t size) {
   return op(Kind::read, reads_.read(to, plain_address(from), size));
 }
 
-// The host itself writes, if nothing that comes before is still on its way to the GPU.
 DmaOp GpuPort::write(DmaAddress to, const void* from, std::size_t size) {
+  return write_range(to, from, size, /*ends=*/false);
+}
+
+DmaOp GpuPort::write_last(DmaAddress to, const void* from, std::size_t size) {
+  return write_range(to, from, size, /*ends=*/true);
+}
+
+DmaOp GpuPort::copy(DmaAddress to, DmaAddress from, std::size_t size) {
+  return copy_range(to, from, size, /*ends=*/false);
+}
+
+DmaOp GpuPort::copy_last(DmaAddress to, DmaAddress from, std::size_t size) {
+  return copy_range(to, from, size, /*ends=*/true);
+}
+
+// Through GDRCopy's mapping. Write combining keeps no order by itself.
+void GpuPort::write_mapped(std::byte* memory, const void* from, std::size_t size,
+                           std::size_t tail) {
+  const auto* const bytes = static_cast<const std::byte*>(from);
+  const std::size_t head = size - tail;
+  host_.write(on_host(memory), bytes, head);
+  GdrCopy::flush();
+  if (tail == 0) return;
+  host_.write(on_host(memory + head), bytes + head, tail);
+  GdrCopy::flush();
+}
+
+// The host itself writes, if nothing that comes before is still on its way to the GPU.
+DmaOp GpuPort::write_range(DmaAddress to, const void* from, std::size_t size, bool ends) {
   if (size == 0) return {};
   std::byte* const memory = at_once() ? within_reach(to, size, kLongestGdrWrite) : nullptr;
   if (memory != nullptr) {
-    host_.write(on_host(memory), from, size);
-    if (is_gpu(to)) GdrCopy::flush();
+    if (!is_gpu(to)) return host_.write(on_host(memory), from, size);
+    write_mapped(memory, from, size, ends ? last_word(to, size) : 0);
     return {};
   }
   if (is_word(to, size)) {
@@ -116,12 +140,15 @@ DmaOp GpuPort::write(DmaAddress to, const void* from, std::size_t size) {
   }
   const auto* at = static_cast<const std::byte*>(from);
   for (std::size_t begin = 0; begin < size; begin += kWritePiece) {
-    filling().add_bytes(chain_, to + begin, at + begin, std::min(kWritePiece, size - begin));
+    const std::size_t piece = std::min(kWritePiece, size - begin);
+    const bool last = ends && begin + piece == size;
+    filling().add_bytes(chain_, to + begin, at + begin, piece,
+                        last ? last_word(to + begin, piece) : 0);
   }
   return queued();
 }
 
-DmaOp GpuPort::copy(DmaAddress to, DmaAddress from, std::size_t size) {
+DmaOp GpuPort::copy_range(DmaAddress to, DmaAddress from, std::size_t size, bool ends) {
   if (size == 0) return {};
   if (at_once() && !is_gpu(to) && !is_gpu(from)) {
     return host_.copy({plain_address(to)}, {plain_address(from)}, size);
@@ -129,7 +156,7 @@ DmaOp GpuPort::copy(DmaAddress to, DmaAddress from, std::size_t size) {
   const bool across =
       options_.other_gpus && is_gpu(to) && is_gpu(from) &&
       !(order_.device().owns(plain_address(to)) && order_.device().owns(plain_address(from)));
-  filling().add_copy(chain_, to, from, size, across);
+  filling().add_copy(chain_, to, from, size, across, ends ? last_word(to, size) : 0);
   return queued();
 }
 
@@ -146,14 +173,7 @@ DmaOp GpuPort::write_cqe(DmaAddress to, const format::Cqe64& cqe) {
     return queued();
   }
   if (!is_gpu(to)) return host_.write_cqe(on_host(memory), cqe);
-  // Write combining keeps no order by itself.
-  host_.write(on_host(memory), &cqe, format::kCqeTailOffset);
-  GdrCopy::flush();
-  std::uint64_t tail;
-  std::memcpy(&tail, reinterpret_cast<const std::byte*>(&cqe) + format::kCqeTailOffset,
-              sizeof tail);
-  host_.write(on_host(memory + format::kCqeTailOffset), &tail, sizeof tail);
-  GdrCopy::flush();
+  write_mapped(memory, &cqe, sizeof cqe, sizeof cqe - format::kCqeTailOffset);
   return {};
 }
 

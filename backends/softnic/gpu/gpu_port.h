@@ -43,6 +43,7 @@ class GpuPort final : public DmaPort {
   GpuOrder& order() const { return order_; }
 
   bool ordered() const override { return true; }
+  bool orders_ends() const override { return true; }
   void order_chain(std::uint64_t chain) override { chain_ = chain; }
 
   void attach(DmaAddress base, std::uint64_t bytes) override;
@@ -51,6 +52,8 @@ class GpuPort final : public DmaPort {
   DmaOp read(void* to, DmaAddress from, std::size_t size) override;
   DmaOp write(DmaAddress to, const void* from, std::size_t size) override;
   DmaOp copy(DmaAddress to, DmaAddress from, std::size_t size) override;
+  DmaOp write_last(DmaAddress to, const void* from, std::size_t size) override;
+  DmaOp copy_last(DmaAddress to, DmaAddress from, std::size_t size) override;
   DmaOp atomic(DmaAddress at, const AtomicRequest& request, std::uint64_t* old) override;
   DmaOp write_cqe(DmaAddress to, const format::Cqe64& cqe) override;
   DmaOp fence() override;
@@ -78,6 +81,10 @@ class GpuPort final : public DmaPort {
   // Where the host itself reaches the memory, if it does and may now; null otherwise.
   std::byte* within_reach(DmaAddress address, std::size_t size, std::size_t longest) const;
   static DmaAddress on_host(const std::byte* memory);
+  // `ends`: the last byte is to be seen last.
+  DmaOp write_range(DmaAddress to, const void* from, std::size_t size, bool ends);
+  DmaOp copy_range(DmaAddress to, DmaAddress from, std::size_t size, bool ends);
+  void write_mapped(std::byte* memory, const void* from, std::size_t size, std::size_t tail);
   bool early() const {
     return options_.early != nullptr && options_.early->load(std::memory_order_relaxed);
   }

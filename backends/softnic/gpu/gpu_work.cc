@@ -97,18 +97,20 @@ void GpuWork::add_word(std::uint64_t chain, DmaAddress to, std::uint64_t value,
   add(chain, op, false);
 }
 
-void GpuWork::add_bytes(std::uint64_t chain, DmaAddress to, const void* from, std::uint64_t size) {
+void GpuWork::add_bytes(std::uint64_t chain, DmaAddress to, const void* from, std::uint64_t size,
+                        std::uint32_t tail) {
   engine_only |= !reached_by_gpu(to);
   WorkOp op;
   op.kind = WorkKind::bytes;
   op.to = to;
   op.size = size;
+  op.tail = tail;
   op.extra = stage(from, size);
   add(chain, op, false);
 }
 
 void GpuWork::add_copy(std::uint64_t chain, DmaAddress to, DmaAddress from, std::uint64_t size,
-                       bool across) {
+                       bool across, std::uint32_t tail) {
   const bool within = is_gpu(to) && is_gpu(from);
   const bool large = size > kGpuSmallCopy;
   engine_only |= across || !reached_by_gpu(to) || !reached_by_gpu(from) || (!within && large);
@@ -119,6 +121,7 @@ void GpuWork::add_copy(std::uint64_t chain, DmaAddress to, DmaAddress from, std:
   op.to = to;
   op.from = from;
   op.size = size;
+  op.tail = tail;
   add(chain, op, large);
 }
 

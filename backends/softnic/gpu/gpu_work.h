@@ -28,6 +28,18 @@ enum class WorkKind : std::uint8_t { word, bytes, copy, cqe, atomic };
 // A copy that is longer than this is spread over the whole GPU.
 inline constexpr std::uint64_t kGpuSmallCopy = 8192;
 
+constexpr bool is_word(DmaAddress to, std::uint64_t size) {
+  return (size == 1 || size == 2 || size == 4 || size == 8) && plain_address(to) % size == 0;
+}
+
+// The longest aligned word, of up to 8 bytes, that ends a range of `size` bytes; 0 if that is all.
+constexpr std::uint32_t last_word(DmaAddress to, std::uint64_t size) {
+  if (size == 0 || is_word(to, size)) return 0;
+  std::uint32_t word = 8;
+  while (word >= size || (plain_address(to) + size) % word != 0) word /= 2;
+  return word;
+}
+
 struct WorkOp {
   WorkKind kind = WorkKind::word;
   bool across = false;  // a copy between two GPUs
@@ -36,6 +48,7 @@ struct WorkOp {
   std::uint64_t value = 0;  // word
   std::uint64_t size = 0;   // bytes
   std::uint32_t extra = 0;  // bytes, cqe: where they begin in GpuWork::bytes; atomic: its number
+  std::uint32_t tail = 0;   // bytes, copy: so many, the last word, come last; 0: in any order
   std::uint32_t list = 0;   // which WorkList it is in
   std::uint32_t next = 0;   // of that list
 };
@@ -109,9 +122,11 @@ class GpuWork {
 
   // Operations take their bytes at once. `chain` as in DmaPort::order_chain.
   void add_word(std::uint64_t chain, DmaAddress to, std::uint64_t value, std::uint64_t size);
-  void add_bytes(std::uint64_t chain, DmaAddress to, const void* from, std::uint64_t size);
+  // `tail`: last_word() of a range whose last byte is to be seen last, or 0.
+  void add_bytes(std::uint64_t chain, DmaAddress to, const void* from, std::uint64_t size,
+                 std::uint32_t tail);
   void add_copy(std::uint64_t chain, DmaAddress to, DmaAddress from, std::uint64_t size,
-                bool across);
+                bool across, std::uint32_t tail);
   void add_cqe(std::uint64_t chain, DmaAddress to, const format::Cqe64& cqe);
   void add_atomic(std::uint64_t chain, DmaAddress at, const AtomicRequest& request,
                   std::uint64_t* old);

@@ -35,6 +35,7 @@ class Core : public QueueCore {
   void give_back_buffers(Connection& connection);
 
   Wire& wire;
+  const bool orders_ends;  // of the port: DmaPort::orders_ends
   const std::uint32_t psn_bytes;
   const std::uint32_t mtu;  // by reference: the wire's, in whole PSNs
   const std::uint32_t value_mtu;

@@ -86,32 +86,36 @@ Packet make_packet(const Connection& connection, PacketOpcode opcode, std::uint3
 }
 
 KeyFault PayloadReader::move_to(Core& core, const KeyUse& use, std::uint64_t iova,
-                                std::uint64_t size, DmaOp& last) {
+                                std::uint64_t size, DmaOp& last, bool ends) {
   while (size != 0) {
     const Translation found = use.translate(core.keys, iova, size);
     if (found.fault != KeyFault::none) return found.fault;
-    const DmaOp moved = move_piece(core, found.piece.base, found.piece.length);
+    const std::uint64_t piece = found.piece.length;
+    const DmaOp moved = move_piece(core, found.piece.base, piece, ends && piece == size);
     if (moved.id != 0) last = moved;
-    iova += found.piece.length;
-    size -= found.piece.length;
+    iova += piece;
+    size -= piece;
   }
   return KeyFault::none;
 }
 
-DmaOp PayloadReader::move_piece(Core& core, DmaAddress to, std::uint64_t size) {
+DmaOp PayloadReader::move_piece(Core& core, DmaAddress to, std::uint64_t size, bool ends) {
   DmaOp last;
   const auto keep = [&last](DmaOp op) {
     if (op.id != 0) last = op;
   };
   if (packet_.header.fragment_count == 0) {
-    keep(core.port.write(to, packet_.payload + offset_, size));
+    const std::uint8_t* const from = packet_.payload + offset_;
+    keep(ends ? core.port.write_last(to, from, size) : core.port.write(to, from, size));
     offset_ += size;
     return last;
   }
   while (size != 0) {
     const Fragment& source = packet_.fragments[fragment_];
     const std::uint64_t piece = std::min(size, source.size - offset_);
-    keep(core.port.copy(to, source.address + offset_, piece));
+    const DmaAddress from = source.address + offset_;
+    keep(ends && piece == size ? core.port.copy_last(to, from, piece)
+                               : core.port.copy(to, from, piece));
     to = to + piece;
     size -= piece;
     offset_ += piece;

@@ -75,12 +75,13 @@ class PayloadReader {
  public:
   explicit PayloadReader(const Packet& packet) : packet_(packet) {}
   // Moves the next `size` bytes to the memory from `iova` on; `last` becomes the last of the
-  // operations, if there is one. A fault has moved nothing.
+  // operations, if there is one. `ends`: they end a message whose last byte is to be seen last. A
+  // fault has moved nothing.
   KeyFault move_to(Core& core, const KeyUse& use, std::uint64_t iova, std::uint64_t size,
-                   DmaOp& last);
+                   DmaOp& last, bool ends = false);
 
  private:
-  DmaOp move_piece(Core& core, DmaAddress to, std::uint64_t size);
+  DmaOp move_piece(Core& core, DmaAddress to, std::uint64_t size, bool ends);
 
   const Packet& packet_;
   std::uint32_t fragment_ = 0;

@@ -153,7 +153,8 @@ Responder::Step Responder::write(RcReceive& receive, const Packet& packet, DmaOp
     const KeyUse use{receive.rkey, receive.qp.attributes.pd, receive.qp.number,
                      Access::remote_write};
     PayloadReader payload(packet);
-    const KeyFault fault = payload.move_to(core_, use, receive.address, size, op);
+    const bool ends = last && core_.orders_ends;
+    const KeyFault fault = payload.move_to(core_, use, receive.address, size, op, ends);
     op = core_.all_of(op);
     if (fault != KeyFault::none) {
       return refuse(receive, Acknowledge::nak_remote_access, kRemoteAccess);

@@ -1,0 +1,201 @@
+// The end of a message under the eyes of GPU threads: once its last byte is there, nothing of the
+// message is missing, whichever method of the soft NIC's DMA port brought it.
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cuda/atomic>
+#include <cuda_runtime_api.h>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "backends/softnic/gpu/gpu_dma.h"
+
+namespace gdakit::softnic {
+namespace {
+
+// A kernel ends by itself after this.
+constexpr std::uint64_t kLimitCycles = std::uint64_t{20} << 30;
+// Each fills the message with its number.
+constexpr std::uint32_t kRounds = 250;
+
+void check(cudaError_t code) { ASSERT_EQ(code, cudaSuccess) << cudaGetErrorString(code); }
+
+// GPU memory or pinned memory, zero at first.
+class Bytes {
+ public:
+  enum class Place { gpu, pinned };
+  explicit Bytes(std::size_t size, Place place = Place::gpu) : place_(place) {
+    void* data = nullptr;
+    check(place == Place::gpu ? cudaMalloc(&data, size)
+                              : cudaHostAlloc(&data, size, cudaHostAllocMapped));
+    data_ = static_cast<std::uint8_t*>(data);
+    check(cudaMemset(data_, 0, size));
+    check(cudaDeviceSynchronize());
+  }
+  ~Bytes() { place_ == Place::gpu ? cudaFree(data_) : cudaFreeHost(data_); }
+  Bytes(const Bytes&) = delete;
+  Bytes& operator=(const Bytes&) = delete;
+
+  std::uint8_t* data() const { return data_; }
+  DmaAddress at(std::uint64_t offset) const {
+    const std::uint64_t bit = place_ == Place::gpu ? kGpuMemoryBit : kPinnedMemoryBit;
+    return {(reinterpret_cast<std::uintptr_t>(data_) | bit) + offset};
+  }
+
+ private:
+  Place place_;
+  std::uint8_t* data_ = nullptr;
+};
+
+// Waits for each new value of the last byte, then counts the bytes that are older.
+__global__ void watch_end(std::uint8_t* message, std::uint32_t size, std::uint64_t* seen,
+                          std::uint64_t* older) {
+  __shared__ std::uint32_t newest;
+  const std::uint64_t begin = clock64();
+  std::uint32_t last = 0;
+  while (last < kRounds) {
+    if (threadIdx.x == 0) {
+      cuda::atomic_ref<std::uint8_t, cuda::thread_scope_device> end(message[size - 1]);
+      do {
+        newest = end.load(cuda::memory_order_acquire);
+      } while (newest == last && clock64() - begin < kLimitCycles);
+    }
+    __syncthreads();
+    const std::uint32_t now = newest;
+    if (now == last) break;
+    std::uint32_t count = 0;
+    for (std::uint32_t i = threadIdx.x; i < size; i += blockDim.x) {
+      count += __ldcg(message + i) < now ? 1 : 0;
+    }
+    if (count != 0) atomicAdd_system(reinterpret_cast<unsigned long long*>(older), count);
+    last = now;
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) *seen = last;
+}
+
+class LastByte : public testing::TestWithParam<DmaMethod> {
+ protected:
+  static constexpr std::size_t kShift = 5;
+  static constexpr std::size_t kSizes[] = {9,    13,   16,   24,    64,       100,    128,     256,
+                                           1000, 4096, 9000, 20000, 1u << 16, 100001, 1u << 20};
+
+  void SetUp() override {
+    int count = 0;
+    if (cudaGetDeviceCount(&count) != cudaSuccess || count == 0) GTEST_SKIP() << "no GPU";
+    GpuDmaOptions options;
+    options.method = GetParam();
+    options.domain = make_gpu_order_domain();
+    Result<std::unique_ptr<DmaPort>> port = make_gpu_dma(options);
+    ASSERT_TRUE(port) << port.error().message();
+    port_ = std::move(*port);
+  }
+  void settle() {
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    const DmaOp last = port_->fence();
+    while (last.id != 0 && !port_->done(last)) {
+      port_->submit();
+      port_->poll();
+      ASSERT_LT(std::chrono::steady_clock::now(), limit);
+    }
+  }
+
+  // A message of bytes that all are the round's number, and where else it lies.
+  struct Message {
+    DmaAddress to;
+    std::vector<std::uint8_t> bytes;
+    const Bytes& on_gpu;  // room for it
+    const Bytes& pinned;  // holds it
+    std::size_t size() const { return bytes.size(); }
+  };
+
+  template <class Queue>
+  void watch(std::size_t size, std::size_t shift, const Queue& queue) {
+    const Bytes to(size + 64);
+    const Bytes on_gpu(size);
+    const Bytes pinned(size, Bytes::Place::pinned);
+    const Bytes told(16, Bytes::Place::pinned);
+    auto* const counts = reinterpret_cast<std::uint64_t*>(told.data());
+    cudaStream_t stream = nullptr;
+    check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    watch_end<<<1, 512, 0, stream>>>(to.data() + shift, static_cast<std::uint32_t>(size), counts,
+                                     counts + 1);
+    for (std::uint32_t round = 1; round <= kRounds; ++round) {
+      const auto byte = static_cast<std::uint8_t>(round);
+      std::fill_n(pinned.data(), size, byte);
+      queue(Message{to.at(shift), std::vector<std::uint8_t>(size, byte), on_gpu, pinned});
+      settle();
+    }
+    check(cudaStreamSynchronize(stream));
+    cudaStreamDestroy(stream);
+    EXPECT_EQ(counts[0], kRounds) << size << " at " << shift;
+    EXPECT_EQ(counts[1], 0u) << size << " at " << shift;
+  }
+  template <class Queue>
+  void watch_all(const Queue& queue) {
+    for (const std::size_t size : kSizes) {
+      for (const std::size_t shift : {std::size_t{0}, kShift}) watch(size, shift, queue);
+    }
+  }
+
+  std::unique_ptr<DmaPort> port_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Gpu, LastByte,
+                         testing::Values(DmaMethod::automatic, DmaMethod::copy_engine,
+                                         DmaMethod::kernels),
+                         [](const auto& method) {
+                           std::string name = dma_method_name(method.param);
+                           std::erase(name, '-');
+                           return name;
+                         });
+
+TEST_P(LastByte, OfAMessageByValueIsSeenLast) {
+  watch_all([this](const Message& message) {
+    port_->write_last(message.to, message.bytes.data(), message.size());
+  });
+}
+
+TEST_P(LastByte, OfACopyWithinTheGpuIsSeenLast) {
+  watch_all([this](const Message& message) {
+    port_->write(message.on_gpu.at(0), message.bytes.data(), message.size());
+    port_->copy_last(message.to, message.on_gpu.at(0), message.size());
+  });
+}
+
+TEST_P(LastByte, OfACopyFromPinnedMemoryIsSeenLast) {
+  watch_all([this](const Message& message) {
+    port_->copy_last(message.to, message.pinned.at(0), message.size());
+  });
+}
+
+TEST_P(LastByte, OfACopyToPinnedMemoryIsSeenLastByTheHost) {
+  for (const std::size_t size : kSizes) {
+    const Bytes from(size);
+    const Bytes to(size, Bytes::Place::pinned);
+    std::vector<std::uint8_t> bytes(size);
+    std::size_t older = 0;
+    for (std::uint32_t round = 1; round <= kRounds; ++round) {
+      std::fill(bytes.begin(), bytes.end(), static_cast<std::uint8_t>(round));
+      port_->write(from.at(0), bytes.data(), size);
+      settle();
+      port_->copy_last(to.at(0), from.at(0), size);
+      port_->submit();
+      const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+      while (__atomic_load_n(to.data() + size - 1, __ATOMIC_ACQUIRE) != round) {
+        port_->poll();
+        ASSERT_LT(std::chrono::steady_clock::now(), limit);
+      }
+      older += static_cast<std::size_t>(std::count_if(
+          to.data(), to.data() + size, [round](std::uint8_t byte) { return byte < round; }));
+      settle();
+    }
+    EXPECT_EQ(older, 0u) << size;
+  }
+}
+
+}  // namespace
+}  // namespace gdakit::softnic
