@@ -8,9 +8,11 @@
 //   auto cqe = rig.a.send_cq.poll();
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <new>
 #include <optional>
@@ -121,6 +123,13 @@ class RecordedEvents final : public EventSink {
   void event(const Event& event) override { events_.push_back(event); }
   // Those since the last call.
   std::vector<Event> take() { return std::exchange(events_, {}); }
+  // Those of a kind, since the last take().
+  std::vector<Event> of(EventKind kind) const {
+    std::vector<Event> some;
+    std::copy_if(events_.begin(), events_.end(), std::back_inserter(some),
+                 [&](const Event& event) { return event.kind == kind; });
+    return some;
+  }
 
  private:
   std::vector<Event> events_;

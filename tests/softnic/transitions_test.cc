@@ -8,7 +8,6 @@
 #include <gtest/gtest.h>
 
 #include "backends/softnic/engine/status_text.h"
-#include "backends/softnic/objects/events.h"
 #include "tests/softnic/engine_rig.h"
 #include "tests/softnic/lossy_wire.h"
 
@@ -17,17 +16,6 @@ namespace {
 
 using format::Opcode;
 using format::Syndrome;
-
-struct Events final : EventSink {
-  void event(const Event& event) override { all.push_back(event); }
-  std::vector<Event> of(EventKind kind) const {
-    std::vector<Event> some;
-    std::copy_if(all.begin(), all.end(), std::back_inserter(some),
-                 [&](const Event& event) { return event.kind == kind; });
-    return some;
-  }
-  std::vector<Event> all;
-};
 
 void expect_modified(Side& side, const QpModify& modify) {
   const Outcome<> modified = side.engine.modify_qp(side.qpn, modify);
@@ -162,7 +150,6 @@ class SqdTest : public testing::Test {
  protected:
   RigOptions options() {
     RigOptions options;
-    options.engine.events = &events;
     options.wire.mtu = 256;
     options.wrap_wire = [this](std::unique_ptr<Wire> wire, int) -> std::unique_ptr<Wire> {
       return std::make_unique<LossyWire>(std::move(wire), Losses{.drop = [this](const Packet&) {
@@ -177,9 +164,8 @@ class SqdTest : public testing::Test {
     rig.a.post(write_wqe(rig, 0, 0, size));
     rig.a.ring();
   }
-  std::size_t told() const { return events.of(EventKind::sq_drained).size(); }
+  std::size_t told() const { return rig.a.events.of(EventKind::sq_drained).size(); }
 
-  Events events;
   bool drops_next = false;
   EngineRig rig{options()};
 };
@@ -191,7 +177,7 @@ TEST_F(SqdTest, AnIdleQueueIsDrainedAtOnce) {
   ASSERT_TRUE(rig.run());
   EXPECT_FALSE(rig.a.info().sq_draining);
   ASSERT_EQ(told(), 1u);
-  EXPECT_EQ(events.of(EventKind::sq_drained)[0].number, rig.a.qpn);
+  EXPECT_EQ(rig.a.events.of(EventKind::sq_drained)[0].number, rig.a.qpn);
 }
 
 TEST_F(SqdTest, WhatWasStartedCompletesAndTheRestWaitsForRts) {
