@@ -265,11 +265,7 @@ __device__ void run_chain(const GpuLaunch& launch, const WarpWork& work, unsigne
     const std::uint32_t count = min(left, static_cast<std::uint32_t>(warpSize));
     for (std::uint32_t i = 0; i < count; ++i) {
       const GpuOp op = from_lane(own, i);
-      if (op.tail != 0) {
-        __syncwarp();  // nobody polls what is before the tail, which has a fence of its own
-      } else if (begin + i != 0) {
-        order_operations(op.on_host != 0);
-      }
+      if (begin + i != 0) order_operations(op.on_host != 0);
       run_operation(op, lane);
     }
   }
