@@ -12,10 +12,10 @@
 // ends with timed_out: the object is gone, and its memory must stay. Objects still alive when the
 // Nic is destroyed go with it.
 //
-// Events go to NicOptions::engine.events, which outlives the Nic. The NIC's own thread calls it, in
-// the middle of a step and while calls of other threads wait: the sink notes the event, wakes up
-// who waits for it, and calls nothing of the Nic. A CQE that an event tells of is visible by then.
-// After destroy_cq or destroy_qp no event names the object.
+// Events go to NicOptions::engine.events, which outlives the Nic. Who runs the step calls it, the
+// NIC's own thread or one that waits for the NIC, one at a time and while calls of other threads
+// wait: the sink notes the event, wakes up who waits for it, and calls nothing of the Nic. The CQE
+// of a `completion` is visible by then. After destroy_cq or destroy_qp no event names the object.
 #pragma once
 
 #include <atomic>

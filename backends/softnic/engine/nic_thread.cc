@@ -75,7 +75,8 @@ bool NicThread::run_steps(std::uint32_t most, bool thorough) {
 // Helpers hold the lock only while they do what this round would do.
 bool NicThread::run_round() {
   const std::unique_lock lock(mutex_, std::try_to_lock);
-  if (!lock.owns_lock()) return false;
+  missed_ = !lock.owns_lock();
+  if (missed_) return false;
   const std::uint64_t last_ns = state_.stepped_ns;
   const bool worked = run_steps(options_.steps_per_lock, /*thorough=*/true);
   seen_ = state_;
@@ -101,6 +102,11 @@ bool NicThread::sleeps_for_helpers() {
 
 void NicThread::rest(std::uint32_t idle_rounds) {
   slept_for_helpers_ = false;
+  // Whether there is anything to do is not known.
+  if (missed_) {
+    std::this_thread::yield();
+    return;
+  }
   // NICs that sleep until then leave few cores to the inits of many PEs.
   if (!seen_.engine_started && !seen_.engine_waits) {
     sleep(std::chrono::microseconds(options_.sleep_before_start_us));

@@ -92,6 +92,7 @@ class NicThread {
   std::uint32_t seen_helps_ = 0;    // by its last rest
   std::uint64_t woken_ns_;          // by wake()
   bool slept_for_helpers_ = false;  // before this round
+  bool missed_ = false;             // the lock, in this round
   std::uint64_t unhelped_until_ns_ = 0;
   std::mutex sleep_mutex_;
   std::condition_variable woken_;
