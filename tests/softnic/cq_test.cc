@@ -266,6 +266,15 @@ TEST(Arm, ForSolicitedOnlyWaitsForSuchACqe) {
   EXPECT_FALSE(rig.arm(/*solicited_only=*/true));
 }
 
+// Its index has 24 bits, and must not come to mean another CQE when it is read again.
+TEST(Arm, ForSolicitedOnlyStaysHoweverManyOthersCome) {
+  CqRig rig({.collapsed = true, .overrun_ignore = true});
+  EXPECT_FALSE(rig.arm(/*solicited_only=*/true));
+  for (std::uint32_t i = 0; i <= (1u << 23); ++i) ASSERT_EQ(rig.post(), Posted::written);
+  EXPECT_FALSE(rig.look());
+  EXPECT_TRUE(rig.post_and_step(CqeOpcode::responder_send, true));
+}
+
 TEST(Arm, CqesOfErrorsCountAsSolicited) {
   for (const CqeOpcode opcode : {CqeOpcode::requester_error, CqeOpcode::responder_error}) {
     CqRig rig;

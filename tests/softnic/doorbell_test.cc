@@ -176,6 +176,44 @@ TEST(Doorbell, ThatIsOldByAWholeQueueAnnouncesNothing) {
   EXPECT_EQ(rig.a.info().state, QpState::rts);
 }
 
+// A client that announces two queues' worth, of which the first WQE claims to be longer than the
+// queue, gets an error; the engine reads no further than the queue is deep.
+TEST(Doorbell, OfWqebbsThatAreStillTakenIsNotReadBeyondTheQueue) {
+  RigOptions options;
+  options.log_sq = 3;
+  EngineRig rig(options);
+  ASSERT_TRUE(rig.run());
+  ASSERT_TRUE(rig.a.engine.modify_qp(rig.a.qpn, {.state = QpState::sqd}));
+  rig.a.post({.ds = 63});
+  for (const std::uint32_t producer : {8u, 16u}) {
+    rig.a.engine.doorbell(rig.a.uar, format::kUarDoorbellBegin,
+                          format::doorbell_value(producer, rig.a.qpn));
+  }
+  ASSERT_TRUE(rig.run());
+  ASSERT_EQ(rig.a.info().send_producer, 16u);
+  ASSERT_TRUE(rig.a.engine.modify_qp(rig.a.qpn, {.state = QpState::rts}));
+  ASSERT_TRUE(rig.run());
+  const auto cqe = rig.a.send_cq.poll();
+  ASSERT_TRUE(cqe);
+  EXPECT_EQ(syndrome_of(*cqe), format::Syndrome::local_qp_operation);
+}
+
+// Without sweeps: what the record alone announces is flushed by the turns that waiting() asks for.
+TEST(DoorbellRecord, IsLookedAtWhenAQueuePairBeginsToFlush) {
+  RigOptions options;
+  options.engine.sweep_idle_steps = options.engine.sweep_busy_steps = 1u << 31;
+  EngineRig rig(options);
+  ASSERT_TRUE(rig.run());
+  rig.a.post({});
+  rig.a.store_record();
+  rig.a.post_receive({});
+  ASSERT_TRUE(rig.a.engine.modify_qp(rig.a.qpn, {.state = QpState::err}));
+  for (int i = 0; i < 100 && (rig.a.engine.step(rig.now_ns) || rig.a.engine.waiting()); ++i) {
+  }
+  EXPECT_TRUE(rig.a.send_cq.poll());
+  EXPECT_TRUE(rig.a.receive_cq.poll());
+}
+
 TEST_F(DoorbellTest, ALostDoorbellIsFoundInTheRecord) {
   for (int i = 0; i < 5; ++i) rig.a.post({});
   rig.a.store_record();

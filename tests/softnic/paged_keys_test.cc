@@ -73,7 +73,7 @@ struct Way {
   const char* name;
   std::uint32_t mtu;
   bool by_value;
-  bool delayed;
+  enum class Dma { at_once, later, unordered } dma;
 };
 
 void PrintTo(const Way& way, std::ostream* out) { *out << way.name; }
@@ -90,9 +90,9 @@ class PagedKeys : public testing::TestWithParam<Way> {
         return std::move(*segment->attach(static_cast<Endpoint>(side)));
       };
     }
-    if (way.delayed) {
-      options.make_port = [](int side) {
-        return std::make_unique<DelayedDma>(static_cast<std::uint32_t>(side + 1), true);
+    if (way.dma != Way::Dma::at_once) {
+      options.make_port = [ordered = way.dma == Way::Dma::later](int side) {
+        return std::make_unique<DelayedDma>(static_cast<std::uint32_t>(side + 1), ordered);
       };
     }
     return options;
@@ -176,9 +176,12 @@ TEST_P(PagedKeys, AtomicsFindTheirWords) {
   std::uint64_t before = 0;
   std::memcpy(&before, &to.at(target), sizeof before);
   const format::AtomicSegment operands{Be64{5}, Be64{0}};
+  const std::size_t result = kPage - 0x123 - 3;  // three bytes in the first page, five in the next
+  from.fill_with(1);
   rig.a.post({.opcode = Opcode::atomic_fa,
-              .body = {to.remote(target), format::to_segment(operands), from.data(4093, 8)}});
+              .body = {to.remote(target), format::to_segment(operands), from.data(result, 8)}});
   expect_successes(1);
+  expect_moved(from, result, 8, target, 2, 1);
   std::uint64_t after = 0;
   std::memcpy(&after, &to.at(target), sizeof after);
   EXPECT_EQ(after, before + 5);
@@ -202,12 +205,15 @@ TEST_P(PagedKeys, NothingMovesOnceTheKeyIsGone) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, PagedKeys,
-                         testing::Values(Way{"reference", 65536, false, false},
-                                         Way{"reference_256", 256, false, false},
-                                         Way{"reference_delayed", 65536, false, true},
-                                         Way{"value_4096", 4096, true, false},
-                                         Way{"value_65536", 65536, true, false},
-                                         Way{"value_delayed", 65536, true, true}),
+                         testing::Values(Way{"reference", 65536, false, Way::Dma::at_once},
+                                         Way{"reference_256", 256, false, Way::Dma::at_once},
+                                         Way{"reference_later", 65536, false, Way::Dma::later},
+                                         Way{"reference_unordered", 65536, false,
+                                             Way::Dma::unordered},
+                                         Way{"value_4096", 4096, true, Way::Dma::at_once},
+                                         Way{"value_65536", 65536, true, Way::Dma::at_once},
+                                         Way{"value_later", 65536, true, Way::Dma::later},
+                                         Way{"value_unordered", 65536, true, Way::Dma::unordered}),
                          [](const auto& way) { return std::string(way.param.name); });
 
 }  // namespace

@@ -150,6 +150,9 @@ TEST(RemoteAccess, AReadThatFailsHalfWayTakesNoReceiveWqesWithIt) {
   rig.a.post({.opcode = Opcode::send, .body = {rig.a.data(0, 8)}});
   rig.a.ring();
   for (int i = 0; i < 20; ++i) rig.step();
+  // The SEND has been taken, and waits for the READ's responses.
+  const std::uint32_t read_psns = (100'000 + 255) / 256;
+  ASSERT_EQ(rig.b.info().next_receive_psn, read_psns + 1);
   ASSERT_TRUE(rig.b.engine.dereg_mr(rig.b.key));
   ASSERT_TRUE(rig.run());
   EXPECT_EQ(syndrome_of(*rig.a.send_cq.poll()), Syndrome::remote_access);

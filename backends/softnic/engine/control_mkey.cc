@@ -18,8 +18,9 @@ Outcome<MemoryKey> Engine::reg_mr(const MrAttributes& attributes, Uid uid) {
 Outcome<> Engine::dereg_mr(MemoryKey key, Uid uid) {
   const Outcome<> removed = core_.keys.remove(key, uid);
   if (!removed) return removed;
-  // Its entry says where it was until the index is used again.
+  // Its entry says where it was until then.
   remove({.key = key, .memory = core_.keys.memory(key)});
+  core_.keys.forget_pages(key);
   return {};
 }
 

@@ -74,7 +74,8 @@ Outcome<> KeyTable::remove(MemoryKey key, Uid owner) {
   return {};
 }
 
-// From the page of `iova` on, as long as each page follows the one before.
+// From the page of `iova` on, as long as each page follows the one before, and of no more pages
+// than are looked at in no time.
 MemoryRange KeyTable::piece_of_pages(const Entry& entry, std::uint64_t iova, std::uint64_t size) {
   if (size == 0) return {};
   const std::uint64_t page_bytes = std::uint64_t{1} << entry.log_page_size;
@@ -82,7 +83,8 @@ MemoryRange KeyTable::piece_of_pages(const Entry& entry, std::uint64_t iova, std
   const std::uint64_t offset = iova & (page_bytes - 1);
   const DmaAddress begin = entry.pages[page] + offset;
   std::uint64_t length = std::min(size, page_bytes - offset);
-  while (length != size && entry.pages[page + 1] == begin + length) {
+  const std::uint64_t last = page + kPagesOfAPiece - 1;
+  while (length != size && page != last && entry.pages[page + 1] == begin + length) {
     ++page;
     length += std::min(size - length, page_bytes);
   }

@@ -41,6 +41,9 @@ class KeyTable {
   // The memory that a key names, or named when it was removed, piece by piece.
   std::vector<MemoryRange> memory(MemoryKey key) const;
 
+  // Gives back the list of a removed key's pages; its memory is not asked for any more.
+  void forget_pages(MemoryKey key) { entries_[key >> 8].pages = nullptr; }
+
   // How many keys have been removed: memory that was found when they were fewer may be gone.
   std::uint64_t removals() const { return removals_; }
 
@@ -86,6 +89,7 @@ class KeyTable {
 
   static constexpr std::uint8_t kMinLogPageSize = 12;
   static constexpr std::uint8_t kMaxLogPageSize = 31;
+  static constexpr std::uint64_t kPagesOfAPiece = 64;
 
   static std::uint64_t pages_of(std::uint64_t start, std::uint64_t length,
                                 std::uint8_t log_page_size);

@@ -146,6 +146,9 @@ void Cq::read_arm() {
 void Cq::take_arm(std::uint32_t word) {
   const bool is_arm = (word & ~kArmFields) == 0;
   if (!is_arm || word >> 28 != events_) return;
+  // Its index says nothing new, and would mean another CQE once 2^23 have come since.
+  if (armed_ != CqArmed::fired && word == taken_arm_) return;
+  taken_arm_ = word;
   const bool solicited_only = (word & format::kCqSolicitedOnly) != 0;
   if (armed_ != CqArmed::any) armed_ = solicited_only ? CqArmed::solicited : CqArmed::any;
   // How far the consumer is behind the producer, as a number of 24 bits with a sign: an index ahead

@@ -107,6 +107,7 @@ class Cq {
   std::uint8_t events_ = 0;  // modulo 4, as arm_sn counts them
   DmaOp arm_read_;
   Be32 arm_word_{0};
+  std::uint32_t taken_arm_ = 0;  // while armed: by this word
   DmaOp fence_;
 };
 

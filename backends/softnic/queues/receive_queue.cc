@@ -83,7 +83,7 @@ Turn ReceiveQueue::flush(QueueCore& core) {
     ++consumer_;
     turn.worked = true;
   }
-  turn.pending = consumer_ != producer_;
+  turn.pending = consumer_ != producer_ || !record_.idle();
   return turn;
 }
 

@@ -53,7 +53,8 @@ const std::uint8_t* SendQueue::fetch(QueueCore& core, std::uint64_t index, std::
     if (!core.done(fetch_op_)) return nullptr;
     fetching_ = false;
   }
-  const std::uint64_t end = std::min(index + wqebbs, producer_);
+  // No more than there are slots, however far a doorbell says that the client is ahead.
+  const std::uint64_t end = std::min({index + wqebbs, index + qp_.send_depth(), producer_});
   const bool here = index >= fetch_begin_ && end <= fetch_end_;
   if (here) return &fetched_[(index - fetch_begin_) * format::kWqebbBytes];
   begin_fetch(core, index);
@@ -62,7 +63,6 @@ const std::uint8_t* SendQueue::fetch(QueueCore& core, std::uint64_t index, std::
 
 void SendQueue::begin_fetch(QueueCore& core, std::uint64_t index) {
   if (fetched_ == nullptr) fetched_ = core.fetch_buffers.take();
-  // No more than there are slots, however far a doorbell says that the client is ahead.
   const std::uint64_t depth = qp_.send_depth();
   const std::uint64_t count = std::min({std::uint64_t{kFetchWqebbs}, producer_ - index, depth});
   const std::uint64_t slot = index & (depth - 1);
@@ -133,7 +133,7 @@ Turn SendQueue::flush(QueueCore& core) {
     ++core.counters.wqes;
     turn.worked = true;
   }
-  turn.pending = completed_ != producer_;
+  turn.pending = completed_ != producer_ || !record_.idle();
   return turn;
 }
 

@@ -16,7 +16,7 @@ namespace gdakit::softnic {
 
 class SendQueue {
  public:
-  // Why a WQE is not at hand.
+  // Whether a WQE is at hand.
   enum class Read : std::uint8_t { done, pending };
 
   // Its queue pair outlives it.

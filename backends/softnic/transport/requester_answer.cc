@@ -188,7 +188,11 @@ Fault Requester::scatter(RcSend& send, const Flight& flight, const Packet& packe
     const std::uint64_t piece = std::min(left, sge.size - at);
     const KeyUse use{sge.lkey, send.qp.attributes.pd, send.qp.number, Access::local_write};
     const KeyFault fault = payload.move_to(core_, use, sge.iova + at, piece, op);
-    if (fault != KeyFault::none) return kLocalProtection;
+    if (fault != KeyFault::none) {
+      // What has been moved before is still read from the packet, which must stay until then.
+      op = core_.all_of(op);
+      return kLocalProtection;
+    }
     left -= piece;
     at = 0;
   }
@@ -206,11 +210,12 @@ void Requester::read_response(RcSend& send, std::uint64_t number, const Packet& 
     fail_at(send, number, kBadResponse);
     return;
   }
-  if (const Fault fault = scatter(send, flight, packet, at, op)) {
+  const Fault fault = scatter(send, flight, packet, at, op);
+  if (op.id != 0) flight.op = op;
+  if (fault) {
     fail_at(send, number, fault);
     return;
   }
-  if (op.id != 0) flight.op = op;
   core_.counters.bytes_received += size;
   flight.answered = size == left;
   const std::uint32_t psns = core_.psns_of(size);
@@ -225,15 +230,16 @@ void Requester::atomic_response(RcSend& send, std::uint64_t number, const Packet
   // Eight bytes come back in host order, four in network order.
   const Be32 word{static_cast<std::uint32_t>(result)};
   const ScatterSge& sge = list.sges[0];
-  const Translation found = core_.keys.translate(sge.lkey, send.qp.attributes.pd, send.qp.number,
-                                                 sge.iova, list.atomic_size, Access::local_write);
-  if (found.fault != KeyFault::none) {
+  Packet old;
+  old.payload = list.atomic_size == 4 ? reinterpret_cast<const std::uint8_t*>(&word)
+                                      : reinterpret_cast<const std::uint8_t*>(&result);
+  const KeyUse use{sge.lkey, send.qp.attributes.pd, send.qp.number, Access::local_write};
+  PayloadReader payload(old);
+  if (payload.move_to(core_, use, sge.iova, list.atomic_size, flight.op) != KeyFault::none) {
     fail_at(send, number, kLocalProtection);
     return;
   }
-  const DmaAddress to = found.piece.base;
-  flight.op = list.atomic_size == 4 ? core_.port.write(to, &word, sizeof word)
-                                    : core_.port.write(to, &result, sizeof result);
+  flight.op = core_.all_of(flight.op);
   flight.answered = true;
   flight.responses = 1;
   progress(send, psn_add(packet.header.psn, 1));

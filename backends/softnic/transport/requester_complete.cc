@@ -60,7 +60,9 @@ Turn Requester::complete(RcSend& send) {
   Turn turn;
   while (!send.flights.empty()) {
     Flight& flight = send.flights.front();
-    if (!flight.fault && !finished(send, flight)) {
+    // A WQE that has failed, too, keeps its buffers until what was moved for it is there.
+    const bool over = flight.fault ? core_.done(flight.op) : finished(send, flight);
+    if (!over) {
       turn.pending |= !core_.done(flight.op);
       break;
     }

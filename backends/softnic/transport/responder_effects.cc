@@ -204,7 +204,7 @@ void Responder::fail(RcReceive& receive) {
   QpError error;
   error.syndrome = fault.syndrome;
   error.vendor_syndrome = fault.vendor_syndrome;
-  error.wqe_index = receive.wqe.index;
+  if (receive.claimed) error.wqe_index = receive.wqe.index;
   error.responder = true;
   core_.fail(receive.qp, error, event_of(fault));
 }

@@ -29,7 +29,8 @@ struct LoopbackOptions {
   std::uint32_t endpoints = 64;
 
   // For so many endpoints: slots become fewer as rings become more, so that the rings grow with the
-  // endpoints and not with their square, by about 1 MB for each.
+  // endpoints and not with their square, by about 1 MB for each; slots that have carried gathered
+  // payload keep 4 KiB more.
   static LoopbackOptions for_endpoints(std::uint32_t endpoints);
 };
 
@@ -42,7 +43,7 @@ class LoopbackFabric : public std::enable_shared_from_this<LoopbackFabric> {
   Result<std::unique_ptr<Wire>> attach();
   Result<std::unique_ptr<Wire>> attach(Endpoint wanted);
 
-  // What the rings take, all of them together.
+  // What the rings take, all of them together, without room for gathered payload.
   std::size_t ring_bytes();
 
  private:
