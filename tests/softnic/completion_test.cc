@@ -160,13 +160,8 @@ TEST(Overrun, BreaksEveryQueuePairOfTheCqAtOnce) {
   options.log_cq = 2;
   options.overrun_ignore = false;
   EngineRig rig(options);
-  QpAttributes attributes;
-  attributes.pd = rig.a.pd;
-  attributes.send_cq = rig.a.send_cqn;
-  attributes.uar = rig.a.uar;
-  attributes.send_queue = host_address(rig.a.sq.data());  // nothing is posted to it
-  Pages record(8);
-  attributes.doorbell_record = host_address(record.data());
+  const Pages record(8);
+  QpAttributes attributes = rig.a.another_qp(record);
   const QpNumber idle = *rig.a.engine.create_qp(attributes);
   const QpNumber fresh = *rig.a.engine.create_qp(attributes);
   for (const QpState state : {QpState::init, QpState::rtr}) {

@@ -20,13 +20,9 @@ class ControlTest : public testing::Test {
     return attributes;
   }
   QpAttributes qp() {
-    QpAttributes attributes;
-    attributes.pd = rig.a.pd;
-    attributes.send_cq = attributes.receive_cq = rig.a.send_cqn;
-    attributes.uar = rig.a.uar;
-    attributes.send_queue = host_address(rig.a.sq.data());
+    QpAttributes attributes = rig.a.another_qp(rig.a.record);
+    attributes.receive_cq = rig.a.send_cqn;
     attributes.receive_queue = host_address(rig.a.rq.data());
-    attributes.doorbell_record = host_address(rig.a.record.data());
     return attributes;
   }
   template <class T>

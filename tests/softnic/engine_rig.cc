@@ -107,6 +107,16 @@ void Side::arm(CqReader& cq, CqNumber cqn, bool solicited_only) {
   engine.doorbell(arm_page, format::kUarCqArm, format::cq_arm_value(word, cqn));
 }
 
+QpAttributes Side::another_qp(const Pages& doorbell_record) const {
+  QpAttributes attributes;
+  attributes.pd = pd;
+  attributes.send_cq = send_cqn;
+  attributes.uar = uar;
+  attributes.send_queue = host_address(sq.data());
+  attributes.doorbell_record = host_address(doorbell_record.data());
+  return attributes;
+}
+
 void Side::post_receive(const std::vector<format::DataSegment>& segments) {
   const std::size_t stride = std::size_t{1} << options.log_rq_stride;
   const std::uint64_t mask = (std::uint64_t{1} << options.log_rq) - 1;

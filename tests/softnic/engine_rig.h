@@ -205,6 +205,8 @@ class Side {
     return *reinterpret_cast<T*>(heap.data() + offset);
   }
   QpInfo info() const { return *engine.query_qp(qpn); }
+  // Of a queue pair without receive queue, whose send queue is the memory of this one's.
+  QpAttributes another_qp(const Pages& doorbell_record) const;
 
   RigOptions options;
   Pages heap, sq, rq, record;

@@ -27,6 +27,12 @@ namespace gdakit::softnic::test {
 inline DmaAddress on_gpu(const void* pointer) {
   return {reinterpret_cast<std::uintptr_t>(pointer) | kGpuMemoryBit};
 }
+inline DmaAddress on_pinned(const void* pointer) {
+  return {reinterpret_cast<std::uintptr_t>(pointer) | kPinnedMemoryBit};
+}
+inline DmaAddress on_host(const void* pointer) {
+  return {reinterpret_cast<std::uintptr_t>(pointer)};
+}
 
 inline std::unique_ptr<GpuPort> make_port(const std::shared_ptr<GpuOrder>& order,
                                           const std::shared_ptr<std::atomic<bool>>& early) {

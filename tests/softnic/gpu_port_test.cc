@@ -22,11 +22,8 @@ namespace {
 using test::FakeGpu;
 using test::make_port;
 using test::on_gpu;
-
-DmaAddress on_pinned(const void* pointer) {
-  return {reinterpret_cast<std::uintptr_t>(pointer) | kPinnedMemoryBit};
-}
-DmaAddress on_host(const void* pointer) { return {reinterpret_cast<std::uintptr_t>(pointer)}; }
+using test::on_host;
+using test::on_pinned;
 
 struct Rig {
   explicit Rig(GpuOrderOptions options = {}, bool early_is = false, std::uint32_t seed = 1) {

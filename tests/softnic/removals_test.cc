@@ -60,13 +60,8 @@ TEST(Removals, PayloadBuffersWaitForThisNicsDmaAloneNotForPeers) {
   ASSERT_TRUE(rig.a.engine.left_to_peers(number));
 
   held.full = false;
-  QpAttributes attributes;
-  attributes.pd = rig.a.pd;
-  attributes.send_cq = rig.a.send_cqn;
-  attributes.uar = rig.a.uar;
-  attributes.send_queue = host_address(rig.a.sq.data());
+  QpAttributes attributes = rig.a.another_qp(rig.a.record);
   attributes.log_send_wqebbs = options.log_sq;
-  attributes.doorbell_record = host_address(rig.a.record.data());
   rig.a.qpn = *rig.a.engine.create_qp(attributes);
   rig.a.producer = 0;
   rig.a.store_record();

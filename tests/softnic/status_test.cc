@@ -45,14 +45,10 @@ class StatusTest : public testing::Test {
     return attributes;
   }
   QpAttributes qp() const {
-    QpAttributes attributes;
-    attributes.pd = side.pd;
-    attributes.send_cq = attributes.receive_cq = side.send_cqn;
-    attributes.uar = side.uar;
-    attributes.send_queue = host_address(side.sq.data());
+    QpAttributes attributes = side.another_qp(side.record);
+    attributes.receive_cq = side.send_cqn;
     attributes.has_receive_queue = true;
     attributes.receive_queue = host_address(side.rq.data());
-    attributes.doorbell_record = host_address(side.record.data());
     return attributes;
   }
 

@@ -42,7 +42,6 @@ class QpFields {
   constexpr QpField first() const { return static_cast<QpField>(std::countr_zero(bits_)); }
   constexpr QpFields without(QpFields others) const { return of_bits(bits_ & ~others.bits_); }
   friend constexpr QpFields operator|(QpFields a, QpFields b) { return of_bits(a.bits_ | b.bits_); }
-  friend constexpr bool operator==(QpFields, QpFields) = default;
 
  private:
   static constexpr std::uint32_t bit(QpField field) {
