@@ -56,7 +56,7 @@ class Client {
   void connect(const Client& peer) {
     QpModify modify;
     modify.access = Access::all;
-    modify.remote_endpoint = peer.nic->endpoint();
+    modify.path.endpoint = peer.nic->endpoint();
     modify.remote_qpn = peer.qpn;
     for (const QpState state : {QpState::init, QpState::rtr, QpState::rts}) {
       modify.state = state;

@@ -62,7 +62,7 @@ struct Side {
   void connect(QpNumber own, const Side& peer) {
     QpModify modify;
     modify.access = Access::all;
-    modify.remote_endpoint = peer.wire->endpoint();
+    modify.path.endpoint = peer.wire->endpoint();
     modify.remote_qpn = peer.qpn;
     for (const QpState state : {QpState::init, QpState::rtr, QpState::rts}) {
       modify.state = state;

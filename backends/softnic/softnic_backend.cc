@@ -220,7 +220,7 @@ Result<void> SoftNicBackend::connect_queue(QueueNumber queue, const Bytes& card)
   modify.access = Access::remote_read | Access::remote_write | Access::remote_atomic;
   if (Result<void> done = nic_->modify_qp(queue, modify); !done) return done;
   modify.state = QpState::rtr;
-  modify.remote_endpoint = peer.endpoint;
+  modify.path.endpoint = peer.endpoint;
   modify.remote_qpn = peer.qpn;
   modify.next_receive_psn = peer.first_psn;
   if (Result<void> done = nic_->modify_qp(queue, modify); !done) return done;

@@ -55,7 +55,7 @@ struct Cqe64 {
   std::uint8_t ml_path;
   std::uint8_t rsvd20[4];
   Be16 slid;
-  Be32 flags_rqpn;
+  Be32 flags_rqpn;  // responder: service level[27:24] remote QPN[23:0]
   std::uint8_t hds_ip_ext;
   std::uint8_t l4_hdr_type_etc;
   Be16 vlan_info;

@@ -224,7 +224,7 @@ void WorldRun::connect(std::uint32_t pe) {
     softnic::QpModify modify;
     modify.access = softnic::Access::remote_read | softnic::Access::remote_write |
                     softnic::Access::remote_atomic;
-    modify.remote_endpoint = peer;
+    modify.path.endpoint = peer;
     modify.remote_qpn = pes[peer].qpns[number / n * n + pe];
     // Nothing is lost unless a knob says so, and then time passes only when nothing else happens.
     modify.ack_timeout = knobs.wire_loss == YesNo::yes ? 18 : 0;

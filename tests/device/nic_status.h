@@ -101,7 +101,7 @@ class QueueOnNic : public testing::Test {
     modify.access = Access::remote_read | Access::remote_write | Access::remote_atomic;
     ASSERT_TRUE(nic_->modify_qp(qpn, modify));
     modify.state = QpState::rtr;
-    modify.remote_endpoint = nic_->endpoint();
+    modify.path.endpoint = nic_->endpoint();
     modify.remote_qpn = peer;
     ASSERT_TRUE(nic_->modify_qp(qpn, modify));
     modify.state = QpState::rts;

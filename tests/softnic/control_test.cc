@@ -225,7 +225,7 @@ TEST_F(ControlTest, ResetForgetsEverythingAndTheQueuePairWorksAgain) {
 
 TEST_F(ControlTest, ADestroyedQueuePairsPeerGivesUp) {
   RigOptions options;
-  options.path.ack_timeout = 5;
+  options.settings.ack_timeout = 5;
   EngineRig other(options);
   ASSERT_TRUE(other.b.engine.destroy_qp(other.b.qpn));
   other.a.post(write_wqe(other, 0, 0, 8));
@@ -267,7 +267,7 @@ TEST_F(ControlTest, ManyQueuePairsShareOneEngineFairly) {
   const auto connect = [](Side& side, QpNumber own, Side& peer, QpNumber theirs) {
     QpModify modify;
     modify.access = Access::all;
-    modify.remote_endpoint = peer.wire->endpoint();
+    modify.path.endpoint = peer.wire->endpoint();
     modify.remote_qpn = theirs;
     for (const QpState state : {QpState::init, QpState::rtr, QpState::rts}) {
       modify.state = state;

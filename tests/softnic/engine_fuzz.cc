@@ -173,21 +173,28 @@ void Run::send_packet(FuzzSide& side, const FuzzSide& peer) {
   const std::uint32_t region = input_.below(kRegions);
   header.opcode =
       static_cast<PacketOpcode>(input_.below(static_cast<std::uint32_t>(PacketOpcode::count)));
-  header.acknowledge =
-      static_cast<Acknowledge>(input_.below(static_cast<std::uint32_t>(Acknowledge::count)));
-  header.rnr_timer = input_.take<std::uint8_t>();
+  header.service = input_.below(8) == 0 ? ServiceType::ud : ServiceType::rc;
+  header.pkey = input_.below(8) == 0 ? input_.take<PartitionKey>() : kDefaultPartition;
+  header.ack_request = input_.below(2) == 0;
   header.destination = peer.wire->endpoint();
   header.destination_qpn = peer.qpn;
-  header.source_qpn = side.qpn;
+  packet.sender = side.qpn;
   const std::uint32_t near =
       is_response(header.opcode) ? info.last_acked_psn : info.next_receive_psn;
   header.psn = psn_add(near, input_.below(4)) & kPsnMask;
   header.imm = input_.take<std::uint32_t>();
   header.payload_size = input_.below(kSmallPayload + 1);
-  header.reth_address = some_address(peer, region);
-  header.reth_rkey = some_key(peer, region);
-  header.reth_length = input_.below(2) == 0 ? header.payload_size : input_.take<std::uint64_t>();
-  header.atomic_result = input_.take<std::uint64_t>();
+  if (extension_of(header.opcode) == ExtensionKind::aeth) {
+    const auto said = input_.below(static_cast<std::uint32_t>(Acknowledge::count));
+    header.aeth = {.atomic_result = input_.take<std::uint64_t>(),
+                   .msn = input_.take<std::uint32_t>(),
+                   .acknowledge = static_cast<Acknowledge>(said),
+                   .rnr_timer = input_.take<std::uint8_t>()};
+  } else {
+    header.reth.address = some_address(peer, region);
+    header.reth.rkey = some_key(peer, region);
+    header.reth.length = input_.below(2) == 0 ? header.payload_size : input_.take<std::uint32_t>();
+  }
   packet.atomic.size = input_.take<std::uint8_t>() % 10;
   packet.atomic.swap_add = input_.take<std::uint64_t>();
   packet.payload = bytes;

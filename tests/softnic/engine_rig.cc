@@ -134,7 +134,7 @@ EngineRig::EngineRig(const RigOptions& options)
     : fabric(LoopbackFabric::create(options.wire)),
       a(options, make_port(options, 0), make_wire(options, *fabric, 0)),
       b(options, make_port(options, 1), make_wire(options, *fabric, 1)) {
-  QpModify limits = options.path;
+  QpModify limits = options.settings;
   limits.access = options.qp_access;
   connect(a, b, limits, options.send_psn, kPsnOfB);
   connect(b, a, limits, kPsnOfB, options.send_psn);
@@ -143,7 +143,7 @@ EngineRig::EngineRig(const RigOptions& options)
 void EngineRig::connect(Side& side, const Side& peer, const QpModify& limits,
                         std::uint32_t send_psn, std::uint32_t receive_psn) {
   QpModify modify = limits;
-  modify.remote_endpoint = peer.wire->endpoint();
+  modify.path.endpoint = peer.wire->endpoint();
   modify.remote_qpn = peer.qpn;
   modify.next_send_psn = send_psn;
   modify.next_receive_psn = receive_psn;

@@ -167,7 +167,7 @@ struct RigOptions {
   Access mr_access = Access::all;
   Access qp_access = Access::all;
   std::uint32_t send_psn = 0;  // of a; b sends from 0x800000 on
-  QpModify path;               // limits and timers
+  QpModify settings;           // path, limits and timers
   std::function<std::unique_ptr<DmaPort>(int side)> make_port;
   std::function<std::unique_ptr<Wire>(std::unique_ptr<Wire>, int side)> wrap_wire;
 };

@@ -123,7 +123,7 @@ void reconnect_to_rtr(EngineRig& rig) {
   modify.access = Access::all;
   for (Side* side : {&rig.a, &rig.b}) {
     const Side& peer = side == &rig.a ? rig.b : rig.a;
-    modify.remote_endpoint = peer.wire->endpoint();
+    modify.path.endpoint = peer.wire->endpoint();
     modify.remote_qpn = peer.qpn;
     for (const QpState state : {QpState::reset, QpState::init, QpState::rtr}) {
       modify.state = state;
@@ -151,14 +151,14 @@ TEST(Events, TheFirstPacketInStateRtrIsToldOnce) {
   EXPECT_THAT(rig.a.events.take(), IsEmpty());
 }
 
-TEST(Events, APacketOfAnotherThanThePeerEstablishesNothing) {
+TEST(Events, APacketOfAnotherNicThanThePeersEstablishesNothing) {
   EngineRig rig;
   reconnect_to_rtr(rig);
   QpModify modify;
   for (const QpState state : {QpState::reset, QpState::init, QpState::rtr}) {
     modify.state = state;
-    modify.remote_endpoint = rig.a.wire->endpoint();
-    modify.remote_qpn = rig.a.qpn + 1;
+    modify.path.endpoint = rig.a.wire->endpoint() + 7;
+    modify.remote_qpn = rig.a.qpn;
     ASSERT_TRUE(rig.b.engine.modify_qp(rig.b.qpn, modify));
   }
   rig.a.post(write_wqe(rig, 0, 0, 8));

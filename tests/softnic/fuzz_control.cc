@@ -26,7 +26,10 @@ QpModify some_modify(Input& input, const FuzzSide& peer) {
   // Mostly what the transition requires, and one field more or less.
   if (input.below(2) == 0) modify.given = QpFields::of_bits(input.take<std::uint32_t>());
   modify.access = static_cast<Access>(input.below(32));
-  modify.remote_endpoint = input.below(4) == 0 ? input.below(4) : peer.wire->endpoint();
+  modify.path.endpoint = input.below(4) == 0 ? input.below(4) : peer.wire->endpoint();
+  modify.path.service_level = some_value<std::uint8_t>(input, 0, 15);
+  modify.path.mtu = some_value<std::uint32_t>(input, 0, 1) << 8;
+  modify.path.pkey = some_value<PartitionKey>(input, 0x7fff, kDefaultPartition);
   modify.remote_qpn = some_value<std::uint32_t>(input, 0, 8);
   modify.next_receive_psn = some_value<std::uint32_t>(input, 0, 4);
   modify.log_rra_max = some_value<std::uint8_t>(input, 0, 8);

@@ -146,7 +146,7 @@ struct FuzzSide {
   void connect(const FuzzSide& peer) {
     QpModify modify;
     modify.access = Access::all;
-    modify.remote_endpoint = peer.wire->endpoint();
+    modify.path.endpoint = peer.wire->endpoint();
     modify.remote_qpn = peer.qpn;
     modify.next_send_psn = send_psn;
     modify.next_receive_psn = peer.send_psn;

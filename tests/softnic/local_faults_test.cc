@@ -129,7 +129,7 @@ TEST_F(MalformedWqe, HasInlineDataWhereDataIsToLand) {
 
 TEST(LocalLength, RefusesMessagesLongerThanAgreed) {
   RigOptions options;
-  options.path.log_msg_max = 10;
+  options.settings.log_msg_max = 10;
   EngineRig good(options);
   good.a.post(write_wqe(good, 0, 0, 1024));
   good.a.ring();

@@ -128,7 +128,7 @@ TEST(LoopbackRecall, VoidsWhatIsInItsScopeAndNothingElse) {
   const auto send = [&](PacketOpcode opcode, QpNumber qpn) {
     Packet packet = reference_packet(1, qpn);
     packet.header.opcode = opcode;
-    packet.header.source_qpn = qpn;
+    packet.sender = qpn;
     packet.header.fragment_count = 2;
     packet.fragments[0] = {{0x1000}, 2, 10 * qpn};
     packet.fragments[1] = {{0x2000}, 1, 10 * qpn + 1};
@@ -150,7 +150,7 @@ TEST(LoopbackRecall, VoidsWhatIsInItsScopeAndNothingElse) {
     const Packet* packet = b->receive();
     ASSERT_NE(packet, nullptr);
     EXPECT_EQ(packet->header.opcode, opcode);
-    EXPECT_EQ(packet->header.source_qpn, opcode == PacketOpcode::write_only ? 1u : 3u);
+    EXPECT_EQ(packet->header.psn, opcode == PacketOpcode::write_only ? 1u : 3u) << "the sender";
     b->retire(packet);
   }
   EXPECT_EQ(b->receive(), nullptr);

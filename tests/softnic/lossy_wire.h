@@ -11,6 +11,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <random>
 #include <vector>
 
@@ -27,6 +28,8 @@ struct Losses {
   std::function<bool(const Packet&)> drop = {};
   // If set, says whether the wire has no room now.
   std::function<bool()> full = {};
+  bool by_value = false;  // it names no memory
+  std::optional<std::uint32_t> psn_window = {};
 };
 
 class LossyWire final : public Wire {
@@ -38,17 +41,22 @@ class LossyWire final : public Wire {
   std::uint32_t mtu() const override { return inner_->mtu(); }
   std::uint32_t value_mtu() const override { return inner_->value_mtu(); }
   std::uint32_t psn_bytes() const override { return inner_->psn_bytes(); }
-  bool by_reference(const Packet& packet) const override { return inner_->by_reference(packet); }
+  std::uint32_t psn_window() const override {
+    return losses_.psn_window.value_or(inner_->psn_window());
+  }
+  bool by_reference(const Packet& packet) const override {
+    return !losses_.by_value && inner_->by_reference(packet);
+  }
 
   bool send(const Packet& packet) override {
     if (losses_.full && losses_.full()) return false;
     const auto tried = std::find_if(refused_.begin(), refused_.end(),
-                                    [&](const Refused& r) { return r.is(packet.header); });
+                                    [&](const Refused& r) { return r.is(packet); });
     const bool is_new = tried == refused_.end();
     if (is_new && !carries(packet)) return true;
     const bool repeats = is_new ? chance(losses_.repeat_percent) : tried->repeats;
     if (!inner_->send(packet)) {
-      if (is_new) refused_.push_back({packet.header, repeats});
+      if (is_new) refused_.push_back({packet.header, packet.sender, repeats});
       return false;
     }
     if (!is_new) refused_.erase(tried);
@@ -64,8 +72,14 @@ class LossyWire final : public Wire {
     inner_->flush();
   }
   Recall recall(const RecallScope& scope) override {
-    std::erase_if(held_, [](const Held& held) { return held.packet.header.fragment_count != 0; });
-    return inner_->recall(scope);
+    Recall recall = inner_->recall(scope);
+    std::erase_if(held_, [&](const Held& held) {
+      if (!covers(scope, held.packet)) return false;
+      const PacketHeader& header = held.packet.header;
+      if (!is_response(header.opcode)) recall.taken.push_back({held.packet.sender, header.psn});
+      return true;
+    });
+    return recall;
   }
   bool recalled(Recall& recall) override { return inner_->recalled(recall); }
   bool unread(Endpoint endpoint) const override { return inner_->unread(endpoint); }
@@ -80,13 +94,16 @@ class LossyWire final : public Wire {
   // A packet that found no room.
   struct Refused {
     PacketHeader header;
+    QpNumber sender;
     bool repeats;
 
-    bool is(const PacketHeader& other) const {
-      return header.destination == other.destination &&
-             header.destination_qpn == other.destination_qpn &&
-             header.source_qpn == other.source_qpn && header.psn == other.psn &&
-             header.opcode == other.opcode && header.acknowledge == other.acknowledge;
+    bool is(const Packet& packet) const {
+      const PacketHeader& other = packet.header;
+      return sender == packet.sender && header.destination == other.destination &&
+             header.destination_qpn == other.destination_qpn && header.psn == other.psn &&
+             header.opcode == other.opcode &&
+             (extension_of(header.opcode) != ExtensionKind::aeth ||
+              header.aeth.acknowledge == other.aeth.acknowledge);
     }
   };
   struct Held {
@@ -104,6 +121,14 @@ class LossyWire final : public Wire {
     if (!chance(losses_.delay_percent)) return true;
     hold(packet);
     return false;
+  }
+  static bool covers(const RecallScope& scope, const Packet& packet) {
+    const std::uint8_t fragments = packet.header.fragment_count;
+    if (fragments == 0) return false;
+    if (scope.everything) return true;
+    if (!is_response(packet.header.opcode) && scope.requester == packet.sender) return true;
+    return scope.key && std::any_of(packet.fragments, packet.fragments + fragments,
+                                    [&](const Fragment& one) { return one.key == *scope.key; });
   }
   bool chance(int percent) { return static_cast<int>(random_() % 100) < percent; }
   void hold(const Packet& packet) {

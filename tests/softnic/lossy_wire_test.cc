@@ -71,12 +71,20 @@ TEST(LossyWire, AsksOncePerPacketWhatToDrop) {
 TEST(LossyWire, ForgetsWhatItHoldsOfRecalledMemory) {
   Narrow wires({.delay_percent = 100});
   const std::uint64_t word = 1;
-  Packet named = Narrow::packet(0);
-  named.header.payload_size = sizeof word;
-  named.header.fragment_count = 1;
-  named.fragments[0] = {host_address(&word), sizeof word};
-  EXPECT_TRUE(wires.sender.send(named));
-  EXPECT_TRUE(wires.sender.send(Narrow::packet(1)));
+  for (const std::uint32_t number : {1u, 2u, 3u}) {
+    Packet named = Narrow::packet(number);
+    named.sender = number;
+    named.header.payload_size = sizeof word;
+    named.header.fragment_count = 1;
+    named.fragments[0] = {host_address(&word), sizeof word, 10 * number};
+    EXPECT_TRUE(wires.sender.send(named));
+  }
+  EXPECT_TRUE(wires.sender.send(Narrow::packet(4)));
+  EXPECT_EQ(wires.sender.held(), 4u);
+  const Recall of_key = wires.sender.recall({.key = 20});
+  ASSERT_EQ(of_key.taken.size(), 1u);
+  EXPECT_EQ(of_key.taken[0].sender, 2u);
+  EXPECT_EQ(wires.sender.recall({.requester = 1}).taken.size(), 1u);
   EXPECT_EQ(wires.sender.held(), 2u);
   static_cast<void>(wires.sender.recall({.everything = true}));
   EXPECT_EQ(wires.sender.held(), 1u);

@@ -45,7 +45,7 @@ struct Client {
     store_record(0);
     QpModify modify;
     modify.access = Access::all;
-    modify.remote_endpoint = peer.nic->endpoint();
+    modify.path.endpoint = peer.nic->endpoint();
     modify.remote_qpn = peer.qpn;
     for (const QpState state : {QpState::reset, QpState::init, QpState::rtr, QpState::rts}) {
       modify.state = state;

@@ -206,8 +206,8 @@ TEST(Fence, StrongOrderWaitsForWritesTooAndOthersDoNot) {
 
 TEST(ReadLimit, NoMoreReadsAndAtomicsAreOutstandingThanAgreed) {
   RigOptions options;
-  options.path.log_sra_max = 1;
-  options.path.log_rra_max = 1;
+  options.settings.log_sra_max = 1;
+  options.settings.log_rra_max = 1;
   EngineRig rig(options);
   for (int i = 0; i < 9; ++i) rig.a.post(fetch_add_wqe(rig, 0, 8, 1));
   rig.a.ring();
@@ -220,8 +220,8 @@ TEST(ReadLimit, NoMoreReadsAndAtomicsAreOutstandingThanAgreed) {
 
 TEST(ReadLimit, AResponderRefusesMoreThanItAgreedTo) {
   RigOptions options;
-  options.path.log_sra_max = 3;
-  options.path.log_rra_max = 0;
+  options.settings.log_sra_max = 3;
+  options.settings.log_rra_max = 0;
   // Responses are stuck, so that READs pile up at b.
   options.wire.slots = 8;
   EngineRig rig(options);

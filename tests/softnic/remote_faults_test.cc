@@ -234,7 +234,7 @@ TEST(ReceiveFaults, BlameTheReceiveWqeOfAWriteWithImmediateWhoseKeyGoesAway) {
   int sent = 0;
   RigOptions options;
   options.wire.mtu = 256;
-  options.path.ack_timeout = 5;
+  options.settings.ack_timeout = 5;
   options.wrap_wire = [&sent](std::unique_ptr<Wire> wire, int side) -> std::unique_ptr<Wire> {
     if (side == 1) return wire;
     return std::make_unique<LossyWire>(
@@ -278,7 +278,7 @@ TEST(BadResponse, IsAnAnswerThatDoesNotFitItsQuestion) {
     packet.header.opcode = opcode;
     packet.header.destination = rig.a.wire->endpoint();
     packet.header.destination_qpn = rig.a.qpn;
-    packet.header.source_qpn = rig.b.qpn;
+    packet.sender = rig.b.qpn;
     packet.header.payload_size = size;
     const std::uint8_t bytes[kSmallPayload] = {0xee};
     packet.payload = bytes;

@@ -14,7 +14,7 @@ using format::Syndrome;
 // A rig whose side a, or b, drops what `drop` says.
 RigOptions dropping(int dropping_side, std::function<bool(const Packet&)> drop) {
   RigOptions options;
-  options.path.ack_timeout = 5;
+  options.settings.ack_timeout = 5;
   options.wrap_wire = [dropping_side, drop](std::unique_ptr<Wire> wire,
                                             int side) -> std::unique_ptr<Wire> {
     if (side != dropping_side) return wire;
@@ -26,7 +26,7 @@ RigOptions dropping(int dropping_side, std::function<bool(const Packet&)> drop) 
 TEST(Retry, IsGivenUpAfterRetryCount) {
   int sent = 0;
   RigOptions options = dropping(0, [&sent](const Packet&) { return ++sent > 0; });
-  options.path.retry_count = 3;
+  options.settings.retry_count = 3;
   EngineRig rig(options);
   rig.a.post(write_wqe(rig, 0, 0, 8));
   rig.a.post(write_wqe(rig, 0, 0, 8));
@@ -43,7 +43,7 @@ TEST(Retry, IsGivenUpAfterRetryCount) {
 
 TEST(Retry, WaitsForTheAckTimeout) {
   RigOptions options = dropping(1, [](const Packet&) { return true; });
-  options.path.ack_timeout = 10;
+  options.settings.ack_timeout = 10;
   EngineRig rig(options);
   const std::uint64_t timeout = 4096ull << 10;
   rig.a.post(write_wqe(rig, 0, 0, 8));
@@ -61,7 +61,7 @@ TEST(Retry, WaitsForTheAckTimeout) {
 TEST(Retry, CountsFromTheLastProgress) {
   int acks = 0;
   RigOptions options = dropping(1, [&acks](const Packet&) { return ++acks > 1; });
-  options.path.ack_timeout = 10;
+  options.settings.ack_timeout = 10;
   EngineRig rig(options);
   const std::uint64_t timeout = 4096ull << 10;
   rig.a.post(write_wqe(rig, 0, 0, 8));
@@ -85,7 +85,7 @@ TEST(Retry, CountsFromTheLastProgress) {
 
 TEST(Retry, NeverHappensWithTimeout0) {
   RigOptions options = dropping(1, [](const Packet&) { return true; });
-  options.path.ack_timeout = 0;
+  options.settings.ack_timeout = 0;
   EngineRig rig(options);
   rig.a.post(write_wqe(rig, 0, 0, 8));
   rig.a.ring();
@@ -193,8 +193,8 @@ TEST(Retry, LeavesANopThatCompletesWhileTheCursorStandsOnIt) {
 TEST(Retry, ARepeatedNakCountsOnce) {
   int sent = 0;
   RigOptions options;
-  options.path.ack_timeout = 5;
-  options.path.retry_count = 1;
+  options.settings.ack_timeout = 5;
+  options.settings.retry_count = 1;
   options.wrap_wire = [&sent](std::unique_ptr<Wire> wire, int side) -> std::unique_ptr<Wire> {
     const Losses losses = side == 1 ? Losses{.repeat_percent = 100}
                                     : Losses{.drop = [&](const Packet&) { return ++sent == 1; }};
@@ -268,7 +268,7 @@ TEST(Retry, OfAReadIsQuickAgainAfterATimeout) {
     return responses == 1 || (responses > 8 && responses <= 17);
   });
   options.wire.mtu = 256;
-  options.path.ack_timeout = 20;
+  options.settings.ack_timeout = 20;
   EngineRig rig(options);
   fill(rig.b.heap.data(), 2048, 3);
   rig.a.post(read_wqe(rig, 0, 0, 2048));
@@ -284,7 +284,7 @@ TEST(Retry, OfAReadIsQuickAgainAfterATimeout) {
 
 TEST(Retry, APeerThatTakesNothingIsGivenUpLikeOneThatDoesNotAnswer) {
   RigOptions options;
-  options.path.ack_timeout = 5;
+  options.settings.ack_timeout = 5;
   options.wrap_wire = [](std::unique_ptr<Wire> wire, int) -> std::unique_ptr<Wire> {
     return std::make_unique<LossyWire>(std::move(wire), Losses{.full = [] { return true; }});
   };
@@ -298,7 +298,7 @@ TEST(Retry, APeerThatTakesNothingIsGivenUpLikeOneThatDoesNotAnswer) {
 // Of a NIC that stands still, as one of a stopped process, nothing is lost.
 TEST(Retry, WaitsAsLongAsThePeerHasYetToRead) {
   RigOptions options;
-  options.path.ack_timeout = 5;
+  options.settings.ack_timeout = 5;
   EngineRig rig(options);
   fill(rig.a.heap.data(), 64, 1);
   rig.a.post(write_wqe(rig, 0, 0, 64));
@@ -367,7 +367,7 @@ TEST(Retry, ANicWhoseMemoryIsLostSaysNothingMore) {
   const auto error_of = [](auto make_wqe) {
     bool is_lost = false;
     RigOptions options;
-    options.path.ack_timeout = 5;
+    options.settings.ack_timeout = 5;
     options.make_port = [&is_lost](int side) -> std::unique_ptr<DmaPort> {
       if (side == 0) return std::make_unique<HostDma>();
       return std::make_unique<LosableMemory>(is_lost);

@@ -1,6 +1,7 @@
 // Payload by reference between processes: shm_wire with peer_memory.
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -10,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include "backends/softnic/wire/shm_slot.h"
 #include "backends/softnic/wire/shm_wire.h"
 #include "core/base/process_status.h"
 #include "tests/softnic/engine_rig.h"
@@ -138,7 +140,8 @@ TEST(ShmReference, WhatIsNotMappedOrDoesNotAddUpBreaksTheRing) {
   }
   Pair pair;
   ASSERT_TRUE(pair.send(reference_packet(1, 1, {{own_heap(0), 100}})));
-  *pair.segment->at(pair.segment->layout().slot(0, 1, 0) + 6) = std::byte{5};
+  const std::size_t slot = pair.segment->layout().slot(0, 1, 0);
+  *pair.segment->at(slot + offsetof(SlotHeader, fragment_count)) = std::byte{5};
   EXPECT_EQ(pair.b->receive(), nullptr) << "too many fragments";
 }
 
@@ -334,7 +337,7 @@ TEST(ShmReferenceEngine, ALongReadOfMemoryThatIsNotSharedGoesByValue) {
 // A message whose first half went by value is sent again by reference.
 TEST(ShmReferenceEngine, MemoryThatIsSharedMeanwhileChangesNoCut) {
   RigOptions options;
-  options.path.ack_timeout = 5;
+  options.settings.ack_timeout = 5;
   SharedRig shared(kLongByReference, 0, options);
   EngineRig& rig = *shared.rig;
   test::fill(rig.a.heap.data(), 40'000, 3);
@@ -355,7 +358,7 @@ TEST(ShmReferenceEngine, MemoryThatIsSharedMeanwhileChangesNoCut) {
 // Lost packets are cut again as they were the first time, by value and by reference.
 TEST(ShmReferenceEngine, WhatIsSentAgainIsCutTheSame) {
   RigOptions options;
-  options.path.ack_timeout = 5;
+  options.settings.ack_timeout = 5;
   SharedRig shared(kLongByReference, 100'000, options);
   EngineRig& rig = *shared.rig;
   test::fill(rig.a.heap.data(), 200'000, 3);

@@ -1,6 +1,7 @@
 #include "backends/softnic/wire/shm_wire.h"
 
 #include <csignal>
+#include <cstddef>
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
@@ -13,6 +14,7 @@
 
 #include <gtest/gtest.h>
 
+#include "backends/softnic/wire/shm_slot.h"
 #include "tests/softnic/engine_rig.h"
 #include "tests/softnic/every_operation.h"
 
@@ -135,16 +137,15 @@ TEST(ShmWire, CarriesHeadersAndPayloadByValue) {
   test::fill(payload.data(), payload.size(), 3);
   Packet packet = packet_to(2, 77, payload);
   packet.header.opcode = PacketOpcode::atomic_request;
+  packet.header.service_level = 7;
+  packet.header.traffic_class = 8;
+  packet.header.service = ServiceType::ud;
+  packet.header.pkey = 0x8009;
   packet.header.destination_qpn = 1;
-  packet.header.source_qpn = 2;
   packet.header.imm = 3;
-  packet.header.reth_rkey = 4;
-  packet.header.reth_address = 5;
-  packet.header.reth_length = 6;
-  packet.header.atomic_result = 7;
-  packet.header.rnr_timer = 8;
+  packet.header.reth = {5, 4, 6};
   packet.header.solicited = true;
-  packet.header.acknowledge = Acknowledge::nak_sequence;
+  packet.header.ack_request = true;
   packet.atomic = {AtomicKind::compare_swap, 4, 9, 10, 11, 12, 13};
   ASSERT_TRUE(a->send(packet));
   std::fill(payload.begin(), payload.end(), std::uint8_t{0});
@@ -154,15 +155,16 @@ TEST(ShmWire, CarriesHeadersAndPayloadByValue) {
   EXPECT_EQ(got->header.source, 0u);
   EXPECT_EQ(got->header.psn, 77u);
   EXPECT_EQ(got->header.destination_qpn, 1u);
-  EXPECT_EQ(got->header.source_qpn, 2u);
+  EXPECT_EQ(got->header.service_level, 7);
+  EXPECT_EQ(got->header.traffic_class, 8);
+  EXPECT_EQ(got->header.service, ServiceType::ud);
+  EXPECT_EQ(got->header.pkey, 0x8009);
   EXPECT_EQ(got->header.imm, 3u);
-  EXPECT_EQ(got->header.reth_rkey, 4u);
-  EXPECT_EQ(got->header.reth_address, 5u);
-  EXPECT_EQ(got->header.reth_length, 6u);
-  EXPECT_EQ(got->header.atomic_result, 7u);
-  EXPECT_EQ(got->header.rnr_timer, 8);
+  EXPECT_EQ(got->header.reth.rkey, 4u);
+  EXPECT_EQ(got->header.reth.address, 5u);
+  EXPECT_EQ(got->header.reth.length, 6u);
   EXPECT_TRUE(got->header.solicited);
-  EXPECT_EQ(got->header.acknowledge, Acknowledge::nak_sequence);
+  EXPECT_TRUE(got->header.ack_request);
   EXPECT_EQ(got->atomic.kind, AtomicKind::compare_swap);
   EXPECT_EQ(got->atomic.size, 4);
   EXPECT_EQ(got->atomic.boundary, 13u);
@@ -263,9 +265,12 @@ TEST(ShmWire, ABrokenPeerBreaksItsRingAndNothingElse) {
   };
   for (const Damage& damage :
        {Damage{"tail too far", tail, 9}, Damage{"tail absurd", tail, ~0ull},
-        Damage{"opcode", slot, 0xff}, Damage{"acknowledge", slot, 0x5506},
-        Damage{"psn", slot + 8, 0xffffffff}, Damage{"payload size", slot + 24, 257},
-        Damage{"room", slot + 96, 8}}) {
+        Damage{"service type", slot + offsetof(SlotHeader, service), 0xff},
+        Damage{"opcode", slot + offsetof(SlotHeader, opcode), 0xff},
+        Damage{"acknowledge", slot + offsetof(SlotHeader, acknowledge), 6},
+        Damage{"psn", slot + offsetof(SlotHeader, psn), 0xffffffff},
+        Damage{"payload size", slot + offsetof(SlotHeader, payload_size), 257},
+        Damage{"room", slot + offsetof(SlotHeader, room), 8}}) {
     const auto segment = make_segment(options);
     auto a = std::move(*segment->attach(0)), b = std::move(*segment->attach(1)),
          c = std::move(*segment->attach(2));
@@ -342,7 +347,7 @@ TEST(ShmEngine, PerformsEveryOperationWithOneRoom) {
 TEST(ShmEngine, ABrokenRingEndsInRetryExceeded) {
   const auto segment = make_segment({.slots = 8, .mtu = 256});
   RigOptions options = over_shm(segment);
-  options.path.ack_timeout = 5;
+  options.settings.ack_timeout = 5;
   EngineRig rig(options);
   const std::uint64_t rubbish = ~0ull;
   std::memcpy(segment->at(segment->layout().words(1, 0)), &rubbish, sizeof rubbish);
@@ -356,7 +361,7 @@ TEST(ShmEngine, ABrokenRingEndsInRetryExceeded) {
 void connect_by_value(Side& side, Endpoint peer, QpNumber peer_qpn) {
   QpModify modify;
   modify.access = Access::all;
-  modify.remote_endpoint = peer;
+  modify.path.endpoint = peer;
   modify.remote_qpn = peer_qpn;
   for (const QpState state : {QpState::init, QpState::rtr, QpState::rts}) {
     modify.state = state;

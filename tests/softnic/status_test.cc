@@ -178,6 +178,8 @@ class StatusTest : public testing::Test {
          [this] { return of_qp([](Qpa& a) { a.receive_queue.value += 8; }); }},
         {Sy::create_qp_numbers,
          [this] { return when_full([this] { return engine.create_qp(qp()).status(); }); }},
+        {Sy::create_qp_service,
+         [this] { return of_qp([](Qpa& a) { a.service = ServiceType::ud; }); }},
         {Sy::destroy_qp_absent, [this] { return engine.destroy_qp(kAbsent).status(); }},
         {Sy::query_qp_absent, [this] { return engine.query_qp(kAbsent).status(); }},
     };
@@ -197,7 +199,7 @@ class StatusTest : public testing::Test {
         {Sy::modify_qp_field_unknown,
          [this] {
            return of_modify(QpState::init, [](M& m) {
-             m.given = QpFields{QpField::access, QpField::ack_timeout};
+             m.given = QpFields{QpField::access, QpField::pkey, QpField::ack_timeout};
            });
          }},
         {Sy::modify_qp_remote_qpn, above(QpState::rtr, &M::remote_qpn, k25Bits)},
@@ -210,6 +212,10 @@ class StatusTest : public testing::Test {
         {Sy::modify_qp_ack_timeout, above(QpState::rts, &M::ack_timeout, 32)},
         {Sy::modify_qp_retry_count, above(QpState::rts, &M::retry_count, 8)},
         {Sy::modify_qp_rnr_retry, above(QpState::rts, &M::rnr_retry, 8)},
+        {Sy::modify_qp_service_level,
+         [this] { return of_modify(QpState::rtr, [](M& m) { m.path.service_level = 16; }); }},
+        {Sy::modify_qp_path_mtu,
+         [this] { return of_modify(QpState::rtr, [](M& m) { m.path.mtu = 1 << 17; }); }},
     };
   }
   std::map<Sy, std::function<Status()>> everything() {
@@ -255,15 +261,14 @@ TEST_F(StatusTest, TheSentenceNamesCallObjectAndRemedy) {
       << state.message();
   const Error field =
       status_error("modify_qp", of_modify(QpState::rtr, [](QpModify& m) { m.given = QpFields{}; }));
-  EXPECT_EQ(field.message(),
-            "modify_qp: queue pair 2 needs remote_endpoint for this transition; give it");
+  EXPECT_EQ(field.message(), "modify_qp: queue pair 2 needs path for this transition; give it");
   const Error full = status_error("alloc_pd", refusal(Sy::alloc_pd_numbers));
   EXPECT_EQ(full.code(), Code::exhausted);
 }
 
 TEST_F(StatusTest, AnUnknownFieldIsRefusedByItsBitAlone) {
   const Status status = of_modify(QpState::init, [](QpModify& m) {
-    m.given = QpFields{QpField::access} | QpFields::of_bits(1u << 31);
+    m.given = QpFields{QpField::access, QpField::pkey} | QpFields::of_bits(1u << 31);
   });
   EXPECT_EQ(status.syndrome, Sy::modify_qp_field_unknown);
   EXPECT_NE(status_text(status).find("an unknown field"), std::string::npos);

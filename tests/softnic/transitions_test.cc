@@ -40,7 +40,8 @@ TEST(Transitions, EachTakesWhatItRequiresAndMayHaveAndNothingElse) {
     return rig.a.engine.modify_qp(rig.a.qpn, {.state = row.to, .given = given}).status().syndrome;
   };
   for (const TransitionRow& row : transition_rows()) {
-    if (row.from == QpState::sqer) continue;  // no RC queue pair comes to it
+    // No RC queue pair comes to sqer, and others cannot be made.
+    if (row.service != ServiceType::rc || row.from == QpState::sqer) continue;
     EXPECT_EQ(tried(row, row.required), CommandSyndrome::none);
     EXPECT_EQ(tried(row, row.required | row.optional), CommandSyndrome::none);
     for (const FieldRow& field : field_rows()) {
@@ -62,6 +63,21 @@ TEST(Transitions, StateSqerHasARowThatNoQueuePairComesTo) {
   const TransitionRow* const row = find_transition(ServiceType::rc, QpState::sqer, QpState::rts);
   ASSERT_NE(row, nullptr);
   EXPECT_EQ(row->transition, Transition::sqerr2rts);
+}
+
+TEST(Transitions, ADatagramQueuePairNeedsAQkeyAndNoPeer) {
+  const TransitionRow* const init = find_transition(ServiceType::ud, QpState::reset, QpState::init);
+  ASSERT_NE(init, nullptr);
+  EXPECT_TRUE(init->required.has(QpField::qkey));
+  const TransitionRow* const rtr = find_transition(ServiceType::ud, QpState::init, QpState::rtr);
+  ASSERT_NE(rtr, nullptr);
+  EXPECT_TRUE(rtr->required.empty());
+  const auto takes_qkey = [](const TransitionRow& row) {
+    return (row.required | row.optional).has(QpField::qkey);
+  };
+  for (const TransitionRow& row : transition_rows()) {
+    EXPECT_TRUE(row.service == ServiceType::ud || !takes_qkey(row)) << "RC has none";
+  }
 }
 
 TEST(Transitions, ARefusedOneChangesNothing) {
@@ -105,7 +121,7 @@ TEST(Transitions, RightsChangeInInitAndRtr) {
     }
     const Side& peer = rig.a;
     QpModify modify;
-    modify.remote_endpoint = peer.wire->endpoint();
+    modify.path.endpoint = peer.wire->endpoint();
     modify.remote_qpn = peer.qpn;
     const auto step = [&](QpState state, Access access, QpFields given) {
       modify.state = state;
@@ -114,7 +130,7 @@ TEST(Transitions, RightsChangeInInitAndRtr) {
       expect_modified(rig.b, modify);
     };
     const QpFields rtr = find_transition(ServiceType::rc, QpState::init, QpState::rtr)->required;
-    step(QpState::init, Access::none, {QpField::access});
+    step(QpState::init, Access::none, {QpField::access, QpField::pkey});
     step(QpState::init, Access::all, given_to_init);
     step(QpState::rtr, Access::none, rtr | given_to_rtr);
     QpModify limits;

@@ -54,8 +54,8 @@ TEST(Withdrawal, AQueueThatFailedKeepsNoBuffersAndSendsNothing) {
   const auto segment = std::move(*ShmSegment::create({}));
   bool full = true;
   RigOptions options;
-  options.path.retry_count = 0;
-  options.path.ack_timeout = 5;
+  options.settings.retry_count = 0;
+  options.settings.ack_timeout = 5;
   options.make_port = [](int) { return std::make_unique<DelayedDma>(1, /*ordered=*/true); };
   options.wrap_wire = [&](std::unique_ptr<Wire>, int side) -> std::unique_ptr<Wire> {
     auto wire = std::move(*segment->attach(static_cast<Endpoint>(side)));

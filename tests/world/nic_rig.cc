@@ -97,7 +97,7 @@ void NicRig::make_objects(std::uint32_t pe) {
   qpn = *engine.create_qp(qp);
   softnic::QpModify modify;
   modify.access = softnic::Access::all;
-  modify.remote_endpoint = 1 - pe;
+  modify.path.endpoint = 1 - pe;
   modify.remote_qpn = qpn;
   modify.ack_timeout = knobs.wire_loss == YesNo::yes ? 1 : 0;
   for (const auto state : {softnic::QpState::init, softnic::QpState::rtr, softnic::QpState::rts}) {

@@ -1,25 +1,34 @@
 // The control path: a queue pair's way through its states. What it may be told when, is in
 // objects/transitions.h.
+#include <bit>
+
 #include "backends/softnic/engine/engine.h"
 #include "backends/softnic/objects/transitions.h"
 
 namespace gdakit::softnic {
 namespace {
 
+constexpr std::uint32_t kLeastMtu = 256;
+
+// Whether a path may have this MTU, where the wire's is `most`.
+bool carries(std::uint32_t mtu, std::uint32_t most) {
+  return mtu == 0 || (std::has_single_bit(mtu) && mtu >= kLeastMtu && mtu <= most);
+}
+
 void start_responder(Qp& qp) {
-  const QpModify& path = qp.common.path;
-  qp.connection.remote_endpoint = path.remote_endpoint;
-  qp.connection.remote_qpn = path.remote_qpn;
-  qp.receive.expected_psn = path.next_receive_psn;
-  qp.receive.done_psn = psn_add(path.next_receive_psn, kPsnMask);
-  qp.receive.results.assign(std::size_t{1} << path.log_rra_max, 0);
-  qp.receive.replays.assign(std::size_t{1} << path.log_rra_max, Replay{});
+  const QpModify& settings = qp.common.settings;
+  qp.connection.remote_qpn = settings.remote_qpn;
+  qp.receive.expected_psn = settings.next_receive_psn;
+  qp.receive.done_psn = psn_add(settings.next_receive_psn, kPsnMask);
+  qp.receive.results.assign(std::size_t{1} << settings.log_rra_max, 0);
+  qp.receive.replays.assign(std::size_t{1} << settings.log_rra_max, Replay{});
 }
 
 void start_requester(Qp& qp) {
-  const QpModify& path = qp.common.path;
-  qp.send.psn = qp.send.next_psn = qp.send.unacked_psn = path.next_send_psn;
-  qp.send_queue.begin(path.send_wqebb_counter);
+  RcSend& send = qp.send;
+  const QpModify& settings = qp.common.settings;
+  send.psn = send.next_psn = send.unacked_psn = send.asked_psn = settings.next_send_psn;
+  qp.send_queue.begin(settings.send_wqebb_counter);
 }
 
 void start_draining(Qp& qp) {
@@ -41,7 +50,8 @@ Outcome<> Engine::modify_qp(QpNumber qpn, const QpModify& modify, Uid uid) {
   Qp* const found = qps_.find(qpn, uid);
   if (found == nullptr) return refusal(CommandSyndrome::modify_qp_absent, qpn);
   Qp& qp = *found;
-  const TransitionRow* const row = find_transition(ServiceType::rc, qp.common.state, modify.state);
+  const TransitionRow* const row =
+      find_transition(qp.common.attributes.service, qp.common.state, modify.state);
   if (row == nullptr) {
     return refusal(CommandSyndrome::modify_qp_transition, qpn,
                    states_detail(qp.common.state, modify.state));
@@ -49,13 +59,17 @@ Outcome<> Engine::modify_qp(QpNumber qpn, const QpModify& modify, Uid uid) {
   const QpFields given = modify.given.value_or(row->required);
   const Outcome<> checked = check_fields(qpn, *row, given, modify);
   if (!checked) return checked;
-  copy_fields(given, modify, qp.common.path);
+  if (given.has(QpField::path_mtu) && !carries(modify.path.mtu, core_.psn_bytes)) {
+    return refusal(CommandSyndrome::modify_qp_path_mtu, qpn, modify.path.mtu);
+  }
+  copy_fields(given, modify, qp.common.settings);
   switch (row->transition) {
     case Transition::rst2init:
     case Transition::init2init:
     case Transition::rts2rts:
     case Transition::sqd2sqd: break;
     case Transition::init2rtr:
+      core_.begin(qp.connection);
       start_responder(qp);
       started_ = true;
       break;

@@ -16,6 +16,9 @@ constexpr std::uint32_t kMaxLogStride = std::bit_width(kMaxReceiveStride) - 1;
 Outcome<> Engine::check_qp(const QpAttributes& attributes, Uid uid) const {
   using Sy = CommandSyndrome;
   const QpAttributes& a = attributes;
+  if (a.service != ServiceType::rc) {
+    return refusal(Sy::create_qp_service, 0, static_cast<std::uint64_t>(a.service));
+  }
   if (pds_.find(a.pd, uid) == nullptr) return refusal(Sy::create_qp_pd, a.pd);
   if (cqs_.find(a.send_cq, uid) == nullptr) return refusal(Sy::create_qp_send_cq, a.send_cq);
   if (uars_.find(a.uar, uid) == nullptr) return refusal(Sy::create_qp_uar, a.uar);
@@ -89,6 +92,7 @@ Outcome<QpInfo> Engine::query_qp(QpNumber qpn, Uid uid) const {
   info.next_send_psn = qp.send.next_psn;
   info.next_receive_psn = qp.receive.expected_psn;
   info.last_acked_psn = psn_add(qp.send.unacked_psn, kPsnMask);
+  info.rmsn = qp.receive.msn;
   info.send_producer = qp.send_queue.producer();
   info.send_started = qp.send_queue.started();
   info.send_completed = qp.send_queue.completed();

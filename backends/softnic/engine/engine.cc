@@ -148,14 +148,25 @@ bool Engine::deliver_deferred() {
   return deferred_.size() != before;
 }
 
+// Whether the packet is for a queue pair of this kind and state. A connection is to one NIC; which
+// of its queue pairs sends, no packet of RC says.
+bool Engine::accepts(const Qp& qp, const PacketHeader& header) {
+  const Path& path = qp.common.settings.path;
+  if (qp.common.state < QpState::rtr || header.service != qp.common.attributes.service ||
+      header.source != path.endpoint) {
+    return false;
+  }
+  if (same_partition(header.pkey, path.pkey)) return true;
+  ++core_.counters.pkey_violations;
+  return false;
+}
+
 // Hands the packet to its queue pair; false if that cannot take it now. Then it takes no request
 // behind that one; its answers and all other queue pairs go on.
 bool Engine::deliver(const Packet& packet, DmaOp& op) {
   const PacketHeader& header = packet.header;
   Qp* qp = qps_.find(header.destination_qpn);
-  if (qp == nullptr || qp->common.state < QpState::rtr ||
-      header.source != qp->connection.remote_endpoint ||
-      header.source_qpn != qp->connection.remote_qpn) {
+  if (qp == nullptr || !accepts(*qp, header)) {
     ++core_.counters.dropped_packets;
     return true;
   }

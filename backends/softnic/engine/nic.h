@@ -56,7 +56,7 @@ class Nic final : public ProgressEngine {
   Nic& operator=(const Nic&) = delete;
   ~Nic();
 
-  // This NIC's address on its wire: what a peer puts in QpModify::remote_endpoint.
+  // This NIC's address on its wire: what a peer puts in QpModify::path.endpoint.
   Endpoint endpoint() const { return wire_->endpoint(); }
 
   Result<PdNumber> alloc_pd();

@@ -41,8 +41,9 @@ using PdNumber = std::uint32_t;
 using CqNumber = std::uint32_t;
 using QpNumber = std::uint32_t;  // 24 bits
 using UarNumber = std::uint32_t;
-using Endpoint = std::uint32_t;   // a NIC's address on its wire
-using MemoryKey = std::uint32_t;  // index[31:8] variant[7:0]; lkey and rkey alike
+using Endpoint = std::uint32_t;      // a NIC's address on its wire
+using PartitionKey = std::uint16_t;  // full member[15] partition[14:0]
+using MemoryKey = std::uint32_t;     // index[31:8] variant[7:0]; lkey and rkey alike
 
 // Rights of a memory key (mkc lr, lw, rr, rw, a) and of a queue pair (qpc rre, rwe, rae).
 enum class Access : std::uint8_t {
@@ -130,8 +131,12 @@ struct CqInfo {
   std::uint32_t last_solicit_index = 0;
 };
 
-// Of a queue pair with service type RC. Queues and record must stay until the QP is destroyed.
+// qpc.st. Only RC queue pairs can be made.
+enum class ServiceType : std::uint8_t { rc = 0, uc = 1, ud = 2, xrc = 3, count };
+
+// Queues and record must stay until the queue pair is destroyed.
 struct QpAttributes {
+  ServiceType service = ServiceType::rc;
   PdNumber pd = 0;
   CqNumber send_cq = 0;
   CqNumber receive_cq = 0;
@@ -161,6 +166,26 @@ constexpr bool has_requests(QpState state) {
   return state == QpState::rts || state == QpState::sqd;
 }
 
+// The partition of which every port is a full member.
+inline constexpr PartitionKey kDefaultPartition = 0xffff;
+// Whether a packet of one reaches the other: the same partition, and one of them a full member.
+constexpr bool same_partition(PartitionKey a, PartitionKey b) {
+  return ((a ^ b) & 0x7fff) == 0 && ((a | b) & 0x8000) != 0;
+}
+
+// The way to a peer (qpc.primary_address_path), and what packets on it are marked with.
+struct Path {
+  Endpoint endpoint = 0;           // the peer's NIC
+  std::uint8_t service_level = 0;  // at most 15; the receiver's CQE tells it
+  std::uint8_t traffic_class = 0;
+  // Bytes of payload that a PSN stands for at most, the same at both ends: a power of two from 256
+  // to the wire's psn_bytes(); 0: that.
+  std::uint32_t mtu = 0;
+  // Packets of other partitions than this one's are dropped.
+  PartitionKey pkey = kDefaultPartition;
+  std::uint32_t qkey = 0;  // of datagrams: RC has none
+};
+
 // What modify_qp sets; which fields, depends on the transition (transitions.h). Fields that are not
 // given keep their value.
 struct QpModify {
@@ -170,8 +195,8 @@ struct QpModify {
   // required from reset to init
   Access access = Access::none;  // the remote_* rights: qpc rre, rwe, rae
 
-  // ... from init to rtr
-  Endpoint remote_endpoint = 0;
+  // ... from init to rtr, but for the partition, which is from reset to init
+  Path path = {};
   QpNumber remote_qpn = 0;
   std::uint32_t next_receive_psn = 0;
   std::uint8_t log_rra_max = 4;  // 2^n reads and atomics that the peer may have outstanding, n <= 7
@@ -204,6 +229,7 @@ struct QpInfo {
   std::uint32_t next_send_psn = 0;
   std::uint32_t next_receive_psn = 0;
   std::uint32_t last_acked_psn = 0;
+  std::uint32_t rmsn = 0;            // messages completed at the peer's request, 24 bits
   std::uint64_t send_producer = 0;   // WQEBBs announced by doorbell or record
   std::uint64_t send_started = 0;    // ... whose transmission has begun
   std::uint64_t send_completed = 0;  // ... that have completed
@@ -221,6 +247,7 @@ struct Counters {
   std::uint64_t packets_sent = 0;
   std::uint64_t packets_received = 0;
   std::uint64_t dropped_packets = 0;  // for no QP of this NIC, or not from its peer
+  std::uint64_t pkey_violations = 0;  // ... or of another partition
   std::uint64_t bytes_sent = 0;       // payload
   std::uint64_t bytes_received = 0;
   std::uint64_t naks = 0;     // sent

@@ -7,10 +7,13 @@
 
 namespace gdakit::softnic {
 
-// By the names of QpModify's members.
+// By the names of QpModify's members, and of those of its path.
 enum class QpField : std::uint8_t {
   access,
-  remote_endpoint,
+  pkey,
+  qkey,
+  path,  // its endpoint, service level and traffic class
+  path_mtu,
   remote_qpn,
   next_receive_psn,
   log_rra_max,

@@ -82,6 +82,8 @@ constexpr std::array kRows = {
     SyndromeRow{Sy::create_qp_receive_queue, St::bad_param,
                 "the receive queue must be given and aligned to 16 bytes"},
     SyndromeRow{Sy::create_qp_numbers, St::lim_err, "all numbers are in use; destroy some objects"},
+    SyndromeRow{Sy::create_qp_service, St::bad_param,
+                "this NIC has queue pairs of service type RC (0) alone, not of type {detail}"},
     SyndromeRow{Sy::destroy_qp_absent, St::bad_res,
                 "there is no queue pair {object}; it was never created or is gone"},
     SyndromeRow{Sy::query_qp_absent, St::bad_res,
@@ -116,6 +118,12 @@ constexpr std::array kRows = {
                 "retry_count of queue pair {object} is {detail}; it is at most 7"},
     SyndromeRow{Sy::modify_qp_rnr_retry, St::bad_param,
                 "rnr_retry of queue pair {object} is {detail}; it is at most 7"},
+    SyndromeRow{Sy::modify_qp_service_level, St::bad_param,
+                "the service level of queue pair {object} is {detail}; it is at most 15"},
+    SyndromeRow{
+        Sy::modify_qp_path_mtu, St::bad_param,
+        "the path of queue pair {object} has an MTU of {detail} bytes; it is a power of two "
+        "from 256 to what the wire carries, or 0 for that"},
 
     SyndromeRow{Sy::query_cq_absent, St::bad_res,
                 "there is no completion queue {object}; it was never created or is gone"},

@@ -83,6 +83,7 @@ enum class CommandSyndrome : std::uint32_t {
   create_qp_receive_stride = 0x0909,
   create_qp_receive_queue = 0x090a,
   create_qp_numbers = 0x090b,
+  create_qp_service = 0x090c,
   destroy_qp_absent = 0x0a01,
   query_qp_absent = 0x0b01,
 
@@ -100,6 +101,8 @@ enum class CommandSyndrome : std::uint32_t {
   modify_qp_ack_timeout = 0x0c17,
   modify_qp_retry_count = 0x0c18,
   modify_qp_rnr_retry = 0x0c19,
+  modify_qp_service_level = 0x0c1a,
+  modify_qp_path_mtu = 0x0c1b,
 
   query_cq_absent = 0x0d01,
 };

@@ -14,23 +14,24 @@ using T = Transition;
 using Sy = CommandSyndrome;
 
 constexpr ServiceType kRc = ServiceType::rc;
+constexpr ServiceType kUd = ServiceType::ud;
 
 // What a queue pair needs to know of its peer.
-constexpr QpFields kPath = {F::remote_endpoint, F::remote_qpn};
+constexpr QpFields kPeer = {F::path, F::path_mtu, F::remote_qpn};
 // What may change while packets are on their way.
 constexpr QpFields kReceiverMayChange = {F::access, F::min_rnr_nak};
 constexpr QpFields kSenderMayChange = {F::ack_timeout, F::retry_count, F::rnr_retry};
 
 constexpr std::array kTransitions = {
-    TransitionRow{kRc, T::rst2init, S::reset, S::init, {F::access}, {}},
-    TransitionRow{kRc, T::init2init, S::init, S::init, {}, {F::access}},
+    TransitionRow{kRc, T::rst2init, S::reset, S::init, {F::access, F::pkey}, {}},
+    TransitionRow{kRc, T::init2init, S::init, S::init, {}, {F::access, F::pkey}},
     TransitionRow{
         kRc,
         T::init2rtr,
         S::init,
         S::rtr,
-        kPath | QpFields{F::next_receive_psn, F::log_rra_max, F::min_rnr_nak, F::log_msg_max},
-        {F::access}},
+        kPeer | QpFields{F::next_receive_psn, F::log_rra_max, F::min_rnr_nak, F::log_msg_max},
+        {F::access, F::pkey}},
     TransitionRow{
         kRc, T::rtr2rts, S::rtr, S::rts,
         kSenderMayChange | QpFields{F::next_send_psn, F::log_sra_max, F::send_wqebb_counter},
@@ -43,6 +44,18 @@ constexpr std::array kTransitions = {
     TransitionRow{kRc, T::sqerr2rts, S::sqer, S::rts, {}, kReceiverMayChange},
     TransitionRow{kRc, T::to_err, std::nullopt, S::err, {}, {}},
     TransitionRow{kRc, T::to_reset, std::nullopt, S::reset, {}, {}},
+
+    TransitionRow{kUd, T::rst2init, S::reset, S::init, {F::pkey, F::qkey}, {}},
+    TransitionRow{kUd, T::init2init, S::init, S::init, {}, {F::pkey, F::qkey}},
+    TransitionRow{kUd, T::init2rtr, S::init, S::rtr, {}, {F::pkey, F::qkey}},
+    TransitionRow{kUd, T::rtr2rts, S::rtr, S::rts, {F::next_send_psn}, {F::qkey}},
+    TransitionRow{kUd, T::rts2rts, S::rts, S::rts, {}, {F::qkey}},
+    TransitionRow{kUd, T::rts2sqd, S::rts, S::sqd, {}, {}},
+    TransitionRow{kUd, T::sqd2sqd, S::sqd, S::sqd, {}, {F::pkey, F::qkey}},
+    TransitionRow{kUd, T::sqd2rts, S::sqd, S::rts, {}, {F::qkey}},
+    TransitionRow{kUd, T::sqerr2rts, S::sqer, S::rts, {}, {F::qkey}},
+    TransitionRow{kUd, T::to_err, std::nullopt, S::err, {}, {}},
+    TransitionRow{kUd, T::to_reset, std::nullopt, S::reset, {}, {}},
 };
 
 constexpr std::uint64_t kAny = std::numeric_limits<std::uint64_t>::max();
@@ -58,11 +71,31 @@ constexpr FieldRow field(QpField which, const char* name, std::uint64_t max = kA
           [](const QpModify& modify) { return static_cast<std::uint64_t>(modify.*member); },
           [](const QpModify& from, QpModify& to) { to.*member = from.*member; }};
 }
+template <auto member>
+constexpr FieldRow path_field(QpField which, const char* name) {
+  return {which,
+          name,
+          kAny,
+          Sy::none,
+          [](const QpModify& modify) { return static_cast<std::uint64_t>(modify.path.*member); },
+          [](const QpModify& from, QpModify& to) { to.path.*member = from.path.*member; }};
+}
+
+void copy_way(const QpModify& from, QpModify& to) {
+  to.path.endpoint = from.path.endpoint;
+  to.path.service_level = from.path.service_level;
+  to.path.traffic_class = from.path.traffic_class;
+}
 
 using M = QpModify;
 constexpr std::array kFields = {
     field<&M::access>(F::access, "access"),
-    field<&M::remote_endpoint>(F::remote_endpoint, "remote_endpoint"),
+    path_field<&Path::pkey>(F::pkey, "pkey"),
+    path_field<&Path::qkey>(F::qkey, "qkey"),
+    FieldRow{F::path, "path", 15, Sy::modify_qp_service_level,
+             [](const M& modify) { return std::uint64_t{modify.path.service_level}; }, copy_way},
+    // Whether the wire carries it, the engine knows.
+    path_field<&Path::mtu>(F::path_mtu, "path_mtu"),
     field<&M::remote_qpn>(F::remote_qpn, "remote_qpn", k24Bits, Sy::modify_qp_remote_qpn),
     field<&M::next_receive_psn>(F::next_receive_psn, "next_receive_psn", k24Bits,
                                 Sy::modify_qp_next_receive_psn),

@@ -9,10 +9,12 @@
 // A command says by bits of opt_param_mask which optional fields it has; required ones have none.
 //
 //   access      rre 0x2, rae 0x4, rwe 0x8: one bit for each right; those without keep their value
+//   pkey        0x10             qkey        0x20
+//   path        0x80 (primary_address_path)
 //   min_rnr_nak 0x40             retry_count 0x1000
 //   log_sra_max 0x100            rnr_retry   0x2000
 //   log_rra_max 0x200            ack_timeout 0x4000
-//   the rest    of primary_address_path 0x80, or without a bit
+//   the rest    without a bit
 #pragma once
 
 #include <cstdint>
@@ -23,8 +25,6 @@
 #include "backends/softnic/objects/status.h"
 
 namespace gdakit::softnic {
-
-enum class ServiceType : std::uint8_t { rc = 0 };  // qpc.st
 
 // By the commands' names.
 enum class Transition : std::uint8_t {

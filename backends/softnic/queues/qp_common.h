@@ -14,7 +14,7 @@ struct QpCommon {
   QpNumber number;
   QpAttributes attributes;
   QpState state = QpState::reset;
-  QpModify path;  // what the modifies set: rights, limits, timers
+  QpModify settings;  // what the modifies set: path, rights, limits, timers
   Cq* send_cq = nullptr;
   Cq* receive_cq = nullptr;
   QpError first_error;

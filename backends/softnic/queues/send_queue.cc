@@ -91,7 +91,7 @@ Fault SendQueue::decode_at(std::uint64_t index, const std::uint8_t* wqe, Request
   place.qpn = qp_.number;
   place.queue = qp_.attributes.send_queue;
   place.queue_bytes = qp_.send_depth() * format::kWqebbBytes;
-  place.log_msg_max = qp_.path.log_msg_max;
+  place.log_msg_max = qp_.settings.log_msg_max;
   return decode(wqe, place, request);
 }
 

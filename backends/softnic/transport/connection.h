@@ -1,7 +1,8 @@
-// The way to one peer: who it is, and packets whose payload is still being read or that the wire
-// had no room for.
+// The way to one peer: who it is, how packets to it are cut, and those whose payload is still being
+// read or that the wire had no room for.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 
 #include "backends/softnic/dma/dma.h"
@@ -24,9 +25,17 @@ struct Connection {
   // The queue pair outlives it.
   explicit Connection(QpCommon& common) : qp(common), outbox(kOutbox) {}
 
+  // How many PSNs a payload takes, of a packet or of all of a READ's responses.
+  std::uint32_t psns_of(std::uint64_t payload) const {
+    if (payload <= psn_bytes) return 1;
+    return static_cast<std::uint32_t>((payload + psn_bytes - 1) >> std::countr_zero(psn_bytes));
+  }
+
   QpCommon& qp;
-  Endpoint remote_endpoint = 0;
   QpNumber remote_qpn = 0;
+  // Of payload, from state rtr on:
+  std::uint32_t psn_bytes = 0;  // that a PSN stands for, at most: a power of two
+  std::uint32_t longest = 0;    // of a packet by reference: whole PSNs
   GrowingFifo<Outgoing> outbox;
 };
 

@@ -18,11 +18,13 @@ class Core : public QueueCore {
  public:
   Core(DmaPort& dma_port, Wire& packet_wire, std::uint32_t buffers, EventSink* sink);
 
-  // How many PSNs a payload takes, of a packet or of all of a READ's responses.
-  std::uint32_t psns_of(std::uint64_t payload) const {
-    // A division takes as long as much of what else is done for a short packet.
-    if (payload <= psn_bytes) return 1;
-    return static_cast<std::uint32_t>(divide_up(payload, psn_bytes));
+  // The path of the queue pair is known.
+  void begin(Connection& connection) const;
+
+  // Within a message, whether a packet with these PSNs asks for an acknowledge: twice in a window,
+  // so that the window moves on while packets go out, and not with each packet.
+  bool reaches_ack(std::uint32_t psn, std::uint32_t psns) const {
+    return (psn ^ psn_add(psn, psns)) >= ack_every_;
   }
 
   // Sends the packet behind what the outbox holds. A payload in fragments goes by reference or,
@@ -35,16 +37,17 @@ class Core : public QueueCore {
   void give_back_buffers(Connection& connection);
 
   Wire& wire;
-  const bool orders_ends;  // of the port: DmaPort::orders_ends
-  const std::uint32_t psn_bytes;
-  const std::uint32_t mtu;  // by reference: the wire's, in whole PSNs
+  const bool orders_ends;         // of the port: DmaPort::orders_ends
+  const std::uint32_t psn_bytes;  // the wire's: paths may have less
   const std::uint32_t value_mtu;
+  const std::int32_t psn_window;
   std::vector<Fragment> pieces;  // of the payload that is to be gathered
 
  private:
   bool send_now(const Packet& packet);
   bool send_by_value(Connection& connection, Packet& packet, std::span<const Fragment> from);
 
+  const std::uint32_t ack_every_;  // PSNs; a power of two
   BufferPool buffers_;
 };
 

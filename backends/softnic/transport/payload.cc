@@ -77,11 +77,17 @@ void Core::give_back_buffers(Connection& connection) {
 
 Packet make_packet(const Connection& connection, PacketOpcode opcode, std::uint32_t psn) {
   Packet packet;
-  packet.header.opcode = opcode;
-  packet.header.destination = connection.remote_endpoint;
-  packet.header.destination_qpn = connection.remote_qpn;
-  packet.header.source_qpn = connection.qp.number;
-  packet.header.psn = psn;
+  const Path& path = connection.qp.settings.path;
+  packet.sender = connection.qp.number;
+  PacketHeader& header = packet.header;
+  header.destination = path.endpoint;
+  header.service_level = path.service_level;
+  header.traffic_class = path.traffic_class;
+  header.service = connection.qp.attributes.service;
+  header.opcode = opcode;
+  header.pkey = path.pkey;
+  header.destination_qpn = connection.remote_qpn;
+  header.psn = psn;
   return packet;
 }
 

@@ -28,8 +28,9 @@ inline constexpr std::uint8_t kGathered = kMaxFragments + 1;
 
 // Notes the pieces of the next PSN, to be gathered.
 template <class Walk>
-void gather_payload(Core& core, std::uint64_t left, const Walk& walk, Packet& packet) {
-  const std::uint64_t size = std::min<std::uint64_t>(core.psn_bytes, left);
+void gather_payload(Core& core, std::uint32_t psn_bytes, std::uint64_t left, const Walk& walk,
+                    Packet& packet) {
+  const std::uint64_t size = std::min<std::uint64_t>(psn_bytes, left);
   core.pieces.clear();
   walk(size, [&](const Fragment& piece) {
     core.pieces.push_back(piece);
@@ -39,14 +40,25 @@ void gather_payload(Core& core, std::uint64_t left, const Walk& walk, Packet& pa
   packet.header.fragment_count = kGathered;
 }
 
-// Names the payload of the next packet: of as many PSNs as its way allows, each of psn_bytes, but
-// for the last of all `left` bytes. So a PSN stands for the same bytes whenever it is sent. If the
-// next PSN lies in more pieces than a packet names, it is to be gathered by Core::send.
+// Whether a payload is cut as on this connection: into whole PSNs, unless it is the last of a
+// message. A peer whose path has another MTU cuts otherwise.
+inline bool is_cut_right(const Connection& connection, const PacketHeader& header, bool last) {
+  const std::uint32_t size = header.payload_size;
+  if (header.psns != connection.psns_of(size)) return false;
+  return last || (size != 0 && size % connection.psn_bytes == 0);
+}
+
+// Names the payload of the connection's next packet: of as many PSNs as its way allows, each of
+// psn_bytes, but for the last of all `left` bytes. So a PSN stands for the same bytes whenever it
+// is sent. If the next PSN lies in more pieces than a packet names, it is to be gathered by
+// Core::send.
 //
 // walk(size, use) calls use(fragment) for each piece of the next `size` bytes in turn, until that
 // returns false.
 template <class Walk>
-void name_payload(Core& core, std::uint64_t left, const Walk& walk, Packet& packet) {
+void name_payload(Core& core, const Connection& connection, std::uint64_t left, const Walk& walk,
+                  Packet& packet) {
+  const std::uint32_t psn_bytes = connection.psn_bytes;
   PacketHeader& header = packet.header;
   const auto name = [&](std::uint64_t limit) {
     header.fragment_count = 0;
@@ -59,15 +71,15 @@ void name_payload(Core& core, std::uint64_t left, const Walk& walk, Packet& pack
     });
     return std::uint64_t{header.payload_size};
   };
-  const std::uint64_t size = name(core.mtu);
-  if (size == left && size <= core.psn_bytes) return;
-  const std::uint64_t whole = size == left ? size : size - size % core.psn_bytes;
+  const std::uint64_t size = name(connection.longest);
+  if (size == left && size <= psn_bytes) return;
+  const std::uint64_t whole = size == left ? size : size - size % psn_bytes;
   if (whole == 0) {
-    gather_payload(core, left, walk, packet);
+    gather_payload(core, psn_bytes, left, walk, packet);
     return;
   }
   if (whole != size) name(whole);
-  if (whole > core.value_mtu && !core.wire.by_reference(packet)) name(core.psn_bytes);
+  if (whole > psn_bytes && !core.wire.by_reference(packet)) name(psn_bytes);
 }
 
 // Hands out a packet's payload from first byte to last.

@@ -26,6 +26,8 @@ struct Effect {
   // Of the CQE, with an opcode if there is one:
   format::CqeOpcode completion = format::CqeOpcode::invalid;
   bool solicited = false;
+  bool asks = false;              // for an acknowledge
+  bool ends = false;              // a message
   std::uint16_t wqe_counter = 0;  // of the receive WQE that was claimed for it
   std::uint32_t imm = 0;
 
@@ -61,6 +63,7 @@ struct RcReceive {
 
   std::uint32_t expected_psn = 0;
   std::uint32_t done_psn = 0;  // of the last effect that is complete
+  std::uint32_t msn = 0;       // messages that are, 24 bits
   bool ack_due = false;
   bool nak_due = false;
   bool nak_told = false;  // the peer knows of the gap or the missing receive WQE

@@ -62,7 +62,7 @@ class Requester {
   bool find_sges_again(RcSend& send);
   static void advance_sges(RcSend& send, std::uint64_t size);
   static void rewind_sges(RcSend& send);
-  void packet_sent(RcSend& send, std::uint32_t psns);
+  void packet_sent(RcSend& send, std::uint32_t psns, bool asks);
   static void finish_sending(RcSend& send, Flight& flight);
   static void next_flight(RcSend& send);
 
@@ -82,6 +82,9 @@ class Requester {
   void retry(RcSend& send, Fault exhausted);
   void fail_at(RcSend& send, std::uint64_t number, Fault fault);
   void fail_at_psn(RcSend& send, std::uint32_t psn, Fault fault);
+  static bool awaits_answer(const RcSend& send) {
+    return psn_distance(send.asked_psn, send.unacked_psn) > 0;
+  }
   void start_timer(RcSend& send);
   void restart_timer(RcSend& send);
 

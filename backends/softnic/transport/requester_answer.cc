@@ -52,7 +52,7 @@ void Requester::answer(RcSend& send, const Packet& packet, DmaOp& op) {
 // The peer refuses the READ that is being answered. Responses that it had sent before may be lost
 // for good, with the key by which it named their memory; so the NAK is not held up for them.
 bool Requester::read_refused(RcSend& send, const PacketHeader& header) {
-  if (header.acknowledge < Acknowledge::nak_invalid_request) return false;
+  if (header.aeth.acknowledge < Acknowledge::nak_invalid_request) return false;
   const std::uint64_t number = first_unanswered(send);
   if (number == send.flights.tail()) return false;
   const Flight& flight = send.flights[number];
@@ -61,35 +61,35 @@ bool Requester::read_refused(RcSend& send, const PacketHeader& header) {
                         psn_distance(header.psn, flight.last_psn) <= 0;
   if (!is_of_it) return false;
   progress(send, psn_add(flight.first_psn, flight.responses));
-  fail_at(send, number, fault_of(header.acknowledge));
+  fail_at(send, number, fault_of(header.aeth.acknowledge));
   return true;
 }
 
 void Requester::acknowledge(RcSend& send, const PacketHeader& header) {
-  if (header.acknowledge == Acknowledge::ack) {
+  if (header.aeth.acknowledge == Acknowledge::ack) {
     acknowledged_before(send, psn_add(header.psn, 1));
     return;
   }
   acknowledged_before(send, header.psn);
   if (send.unacked_psn != header.psn) return;  // an answer before this one is missing
-  switch (header.acknowledge) {
+  switch (header.aeth.acknowledge) {
     case Acknowledge::rnr_nak: {
       if (send.blocked_until_ns != 0) return;  // one that the wire has repeated
       const std::uint32_t retries = ++send.rnr_retries;
-      if (send.qp.path.rnr_retry != kRetryForEver && retries > send.qp.path.rnr_retry) {
+      if (send.qp.settings.rnr_retry != kRetryForEver && retries > send.qp.settings.rnr_retry) {
         fail_at_psn(send, header.psn, kRnrRetryExceeded);
         return;
       }
       send_again(send);
       send.timer_ns = 0;
       send.blocked_until_ns =
-          core_.now_ns + std::uint64_t{kRnrTimerUs[header.rnr_timer & 31]} * 1000;
+          core_.now_ns + std::uint64_t{kRnrTimerUs[header.aeth.rnr_timer & 31]} * 1000;
       return;
     }
     case Acknowledge::nak_sequence:
       if (send.blocked_until_ns == 0) gap_told(send);
       return;
-    default: fail_at_psn(send, header.psn, fault_of(header.acknowledge));
+    default: fail_at_psn(send, header.psn, fault_of(header.aeth.acknowledge));
   }
 }
 
@@ -141,13 +141,13 @@ void Requester::progress(RcSend& send, std::uint32_t unacked_psn) {
 }
 
 void Requester::start_timer(RcSend& send) {
-  const bool limited = send.qp.path.ack_timeout != 0;
-  send.timer_ns = limited ? core_.now_ns + ack_timeout_ns(send.qp.path.ack_timeout) : 0;
+  const bool limited = send.qp.settings.ack_timeout != 0;
+  send.timer_ns = limited ? core_.now_ns + ack_timeout_ns(send.qp.settings.ack_timeout) : 0;
 }
 
 void Requester::restart_timer(RcSend& send) {
   send.timer_ns = 0;
-  if (send.unacked_psn != send.next_psn) start_timer(send);
+  if (awaits_answer(send)) start_timer(send);
 }
 
 void Requester::response(RcSend& send, const Packet& packet, DmaOp& op) {
@@ -202,11 +202,10 @@ Fault Requester::scatter(RcSend& send, const Flight& flight, const Packet& packe
 
 void Requester::read_response(RcSend& send, std::uint64_t number, const Packet& packet, DmaOp& op) {
   Flight& flight = send.flights[number];
-  const std::uint64_t at = std::uint64_t{flight.responses} * core_.psn_bytes;
+  const std::uint64_t at = std::uint64_t{flight.responses} * send.connection.psn_bytes;
   const std::uint64_t left = flight.length - at;
   const std::uint32_t size = packet.header.payload_size;
-  const bool whole_psns = size != 0 && size < left && size % core_.psn_bytes == 0;
-  if (size != left && !whole_psns) {
+  if (size > left || !is_cut_right(send.connection, packet.header, size == left)) {
     fail_at(send, number, kBadResponse);
     return;
   }
@@ -218,15 +217,14 @@ void Requester::read_response(RcSend& send, std::uint64_t number, const Packet& 
   }
   core_.counters.bytes_received += size;
   flight.answered = size == left;
-  const std::uint32_t psns = core_.psns_of(size);
-  flight.responses += psns;
-  progress(send, psn_add(packet.header.psn, psns));
+  flight.responses += packet.header.psns;
+  progress(send, psn_add(packet.header.psn, packet.header.psns));
 }
 
 void Requester::atomic_response(RcSend& send, std::uint64_t number, const Packet& packet) {
   Flight& flight = send.flights[number];
   const ScatterList& list = send.scatters[flight.scatter];
-  const std::uint64_t result = packet.header.atomic_result;
+  const std::uint64_t result = packet.header.aeth.atomic_result;
   // Eight bytes come back in host order, four in network order.
   const Be32 word{static_cast<std::uint32_t>(result)};
   const ScatterSge& sge = list.sges[0];
@@ -267,7 +265,7 @@ void Requester::send_again(RcSend& send) {
 }
 
 void Requester::retry(RcSend& send, Fault exhausted) {
-  if (++send.retries > send.qp.path.retry_count) {
+  if (++send.retries > send.qp.settings.retry_count) {
     send.timer_ns = 0;
     fail_at_psn(send, send.unacked_psn, exhausted);
     return;
@@ -296,7 +294,7 @@ void Requester::timer(RcSend& send) {
   if (send.timer_ns == 0 || core_.now_ns < send.timer_ns) return;
   // What the peer has yet to read is not lost; how long to wait for the peer is not this NIC's to
   // say.
-  if (core_.wire.unread(send.connection.remote_endpoint)) {
+  if (core_.wire.unread(send.qp.settings.path.endpoint)) {
     start_timer(send);
     return;
   }

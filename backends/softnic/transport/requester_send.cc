@@ -10,6 +10,21 @@ namespace {
 constexpr std::uint32_t kPacketsPerTurn = 64;
 constexpr std::uint64_t kDumpPiece = 16384;
 
+// Of a message's packet, by its place in it.
+PacketOpcode data_opcode(const Request& request, bool first, bool last) {
+  const bool writes = request.kind == RequestKind::write;
+  if (!last) {
+    if (first) return writes ? PacketOpcode::write_first : PacketOpcode::send_first;
+    return writes ? PacketOpcode::write_middle : PacketOpcode::send_middle;
+  }
+  if (request.has_imm) {
+    if (first) return writes ? PacketOpcode::write_only_imm : PacketOpcode::send_only_imm;
+    return writes ? PacketOpcode::write_last_imm : PacketOpcode::send_last_imm;
+  }
+  if (first) return writes ? PacketOpcode::write_only : PacketOpcode::send_only;
+  return writes ? PacketOpcode::write_last : PacketOpcode::send_last;
+}
+
 }  // namespace
 
 Turn Requester::work(RcSend& send) {
@@ -59,15 +74,18 @@ Turn Requester::transmit(RcSend& send) {
 
 Requester::Emit Requester::emit(RcSend& send) {
   Flight& flight = send.flights[send.cursor];
+  if (flight.kind == RequestKind::nop) {
+    finish_sending(send, flight);
+    return Emit::sent;
+  }
+  if (flight.kind == RequestKind::dump) return emit_dump(send, flight);
+  // An acknowledge moves it on.
+  if (psn_distance(send.psn, send.unacked_psn) >= core_.psn_window) return Emit::blocked;
   switch (flight.kind) {
-    case RequestKind::nop: finish_sending(send, flight); return Emit::sent;
-    case RequestKind::dump: return emit_dump(send, flight);
     case RequestKind::read: return emit_read(send, flight);
     case RequestKind::atomic: return emit_atomic(send, flight);
-    case RequestKind::write:
-    case RequestKind::send: break;
+    default: return emit_data(send, flight);
   }
-  return emit_data(send, flight);
 }
 
 void Requester::finish_sending(RcSend& send, Flight& flight) {
@@ -100,24 +118,26 @@ Requester::Emit Requester::emit_dump(RcSend& send, Flight& flight) {
   return Emit::sent;
 }
 
-// Bookkeeping after a packet that consumed `psns` numbers from send.psn on.
-void Requester::packet_sent(RcSend& send, std::uint32_t psns) {
+// Bookkeeping after a packet that consumed `psns` numbers from send.psn on. `asks`: the peer
+// answers it.
+void Requester::packet_sent(RcSend& send, std::uint32_t psns, bool asks) {
   send.psn = psn_add(send.psn, psns);
   if (psn_distance(send.psn, send.next_psn) > 0) send.next_psn = send.psn;
-  if (send.timer_ns == 0) restart_timer(send);
+  if (asks && psn_distance(send.psn, send.asked_psn) > 0) send.asked_psn = send.psn;
+  // No timer runs for what nobody answers.
+  if (send.timer_ns == 0 || !awaits_answer(send)) restart_timer(send);
 }
 
 Requester::Emit Requester::emit_read(RcSend& send, Flight& flight) {
-  const std::uint64_t done = std::uint64_t{flight.responses} * core_.psn_bytes;
-  const std::uint32_t psns = core_.psns_of(flight.length);
+  const std::uint64_t done = std::uint64_t{flight.responses} * send.connection.psn_bytes;
+  const std::uint32_t psns = send.connection.psns_of(flight.length);
   send.psn = psn_add(flight.first_psn, flight.responses);
   Packet packet = make_packet(send.connection, PacketOpcode::read_request, send.psn);
-  packet.header.reth_address = send.request.remote_address + done;
-  packet.header.reth_rkey = send.request.rkey;
-  packet.header.reth_length = flight.length - done;
+  packet.header.reth = {send.request.remote_address + done, send.request.rkey,
+                        static_cast<std::uint32_t>(flight.length - done)};
   if (!core_.send(send.connection, packet)) return Emit::pending;
   flight.last_psn = psn_add(flight.first_psn, psns - 1);
-  packet_sent(send, psns - flight.responses);
+  packet_sent(send, psns - flight.responses, true);
   finish_sending(send, flight);
   return Emit::sent;
 }
@@ -125,12 +145,10 @@ Requester::Emit Requester::emit_read(RcSend& send, Flight& flight) {
 Requester::Emit Requester::emit_atomic(RcSend& send, Flight& flight) {
   send.psn = flight.first_psn;
   Packet packet = make_packet(send.connection, PacketOpcode::atomic_request, send.psn);
-  packet.header.reth_address = send.request.remote_address;
-  packet.header.reth_rkey = send.request.rkey;
-  packet.header.reth_length = send.request.atomic.size;
+  packet.header.reth = {send.request.remote_address, send.request.rkey, send.request.atomic.size};
   packet.atomic = send.request.atomic;
   if (!core_.send(send.connection, packet)) return Emit::pending;
-  packet_sent(send, 1);
+  packet_sent(send, 1, true);
   finish_sending(send, flight);
   return Emit::sent;
 }
@@ -195,36 +213,23 @@ Requester::Emit Requester::emit_data(RcSend& send, Flight& flight) {
     packet.payload = request.small;
     header.payload_size = static_cast<std::uint32_t>(request.length);
   } else {
-    name_payload(core_, left, walk, packet);
+    name_payload(core_, send.connection, left, walk, packet);
   }
   const std::uint32_t size = header.payload_size;
-  const std::uint32_t psns = core_.psns_of(size);
+  const std::uint32_t psns = header.psns = send.connection.psns_of(size);
   const bool first = send.sent_bytes == 0;
   const bool last = size == left;
-  const bool is_write_request = request.kind == RequestKind::write;
-  if (first && last) {
-    header.opcode = is_write_request ? PacketOpcode::write_only : PacketOpcode::send_only;
-  } else if (first) {
-    header.opcode = is_write_request ? PacketOpcode::write_first : PacketOpcode::send_first;
-  } else if (last) {
-    header.opcode = is_write_request ? PacketOpcode::write_last : PacketOpcode::send_last;
-  } else {
-    header.opcode = is_write_request ? PacketOpcode::write_middle : PacketOpcode::send_middle;
-  }
-  if (last && request.has_imm) {
-    // The opcode with immediate is the next enumerator.
-    header.opcode = static_cast<PacketOpcode>(static_cast<unsigned>(header.opcode) + 1);
-    header.imm = request.imm;
-  }
+  header.opcode = data_opcode(request, first, last);
+  if (last && request.has_imm) header.imm = request.imm;
   header.solicited = last && request.solicited;
-  if (first && is_write_request) {
-    header.reth_address = request.remote_address;
-    header.reth_rkey = request.rkey;
-    header.reth_length = request.length;
+  header.ack_request = last || core_.reaches_ack(send.psn, psns);
+  if (first && request.kind == RequestKind::write) {
+    header.reth = {request.remote_address, request.rkey,
+                   static_cast<std::uint32_t>(request.length)};
   }
   if (!core_.send(send.connection, packet)) return Emit::pending;
   if (last) flight.last_psn = psn_add(send.psn, psns - 1);
-  packet_sent(send, psns);
+  packet_sent(send, psns, header.ack_request);
   if (last) {
     finish_sending(send, flight);
   } else {

@@ -3,13 +3,6 @@
 #include "backends/softnic/transport/requester.h"
 
 namespace gdakit::softnic {
-namespace {
-
-// PSNs on their way: far less than half of all, so that an answer is never taken for one of another
-// lap.
-constexpr std::int32_t kPsnWindow = 1 << 21;
-
-}  // namespace
 
 // Finds the memory of the current request. Where responses go is looked up as they come: what is
 // wrong at the peer is told first.
@@ -27,7 +20,6 @@ Requester::Load Requester::load(RcSend& send) {
   if (send.stopped || queue.started() == queue.producer() || send.flights.full()) {
     return Load::blocked;
   }
-  if (psn_distance(send.next_psn, send.unacked_psn) >= kPsnWindow) return Load::blocked;
   Fault fault;
   const SendQueue::Read read = send.queue.read_next(core_, send.request, fault);
   if (read == SendQueue::Read::pending) return Load::pending;
@@ -50,7 +42,7 @@ bool Requester::may_start(const RcSend& send) const {
     default: break;  // memory keys change between steps: a small fence finds nothing to wait for
   }
   return !has_response_data(request.kind) ||
-         send.unfinished_reads < (1u << send.qp.path.log_sra_max);
+         send.unfinished_reads < (1u << send.qp.settings.log_sra_max);
 }
 
 void Requester::start(RcSend& send, Fault fault) {
@@ -81,9 +73,9 @@ void Requester::start(RcSend& send, Fault fault) {
 }
 
 void Requester::record_scatter(RcSend& send, Flight& flight) {
-  if (send.scatters.empty()) send.scatters.resize(std::size_t{1} << send.qp.path.log_sra_max);
+  if (send.scatters.empty()) send.scatters.resize(std::size_t{1} << send.qp.settings.log_sra_max);
   flight.scatter = static_cast<std::uint8_t>(send.next_scatter);
-  send.next_scatter = (send.next_scatter + 1) & ((1u << send.qp.path.log_sra_max) - 1);
+  send.next_scatter = (send.next_scatter + 1) & ((1u << send.qp.settings.log_sra_max) - 1);
   ScatterList& list = send.scatters[flight.scatter];
   list.atomic_size = send.request.kind == RequestKind::atomic ? send.request.atomic.size : 0;
   list.sges.clear();
@@ -122,7 +114,7 @@ Requester::Load Requester::load_again(RcSend& send, Flight& flight) {
   GDAKIT_ASSERT(psn_distance(send.psn, flight.first_psn) >= 0);
   if (flight.kind == RequestKind::write || flight.kind == RequestKind::send) {
     const auto psns = static_cast<std::uint64_t>(psn_distance(send.psn, flight.first_psn));
-    advance_sges(send, psns * core_.psn_bytes);
+    advance_sges(send, psns * send.connection.psn_bytes);
   }
   return Load::loaded;
 }

@@ -60,9 +60,9 @@ bool Responder::duplicate(RcReceive& receive, const PacketHeader& header) {
   switch (header.opcode) {
     case PacketOpcode::read_request: {
       if (receive.effects.full() || read_pending(receive, header.psn)) return true;
-      if (!allows(receive.qp.path.access, Access::remote_read)) return true;
-      if (header.reth_length > kLongestMessage) return true;
-      const std::uint32_t count = core_.psns_of(header.reth_length);
+      if (!allows(receive.qp.settings.access, Access::remote_read)) return true;
+      if (header.reth.length > kLongestMessage) return true;
+      const std::uint32_t count = receive.connection.psns_of(header.reth.length);
       const std::uint32_t last = psn_add(header.psn, count - 1);
       if (psn_distance(last, receive.expected_psn) >= 0) return true;
       Effect& effect = receive.effects.push();
@@ -70,9 +70,9 @@ bool Responder::duplicate(RcReceive& receive, const PacketHeader& header) {
       effect.duplicate = true;
       effect.psn = header.psn;
       effect.last_psn = last;
-      effect.rkey = header.reth_rkey;
-      effect.address = header.reth_address;
-      effect.length = static_cast<std::uint32_t>(header.reth_length);
+      effect.rkey = header.reth.rkey;
+      effect.address = header.reth.address;
+      effect.length = header.reth.length;
       return true;
     }
     case PacketOpcode::atomic_request: {
@@ -111,21 +111,21 @@ Responder::Step Responder::execute(RcReceive& receive, const Packet& packet, Dma
 }
 
 Responder::Step Responder::begin_write(RcReceive& receive, const PacketHeader& header) {
-  if (!allows(receive.qp.path.access, Access::remote_write) ||
-      header.reth_length > kLongestMessage) {
+  if (!allows(receive.qp.settings.access, Access::remote_write) ||
+      header.reth.length > kLongestMessage) {
     return refuse(receive, Acknowledge::nak_invalid_request, kRemoteInvalidRequest);
   }
-  if (header.reth_length != 0) {
+  if (header.reth.length != 0) {
     const Translation whole =
-        core_.keys.translate(header.reth_rkey, receive.qp.attributes.pd, receive.qp.number,
-                             header.reth_address, header.reth_length, Access::remote_write);
+        core_.keys.translate(header.reth.rkey, receive.qp.attributes.pd, receive.qp.number,
+                             header.reth.address, header.reth.length, Access::remote_write);
     if (whole.fault != KeyFault::none) {
       return refuse(receive, Acknowledge::nak_remote_access, kRemoteAccess);
     }
   }
-  receive.rkey = header.reth_rkey;
-  receive.address = header.reth_address;
-  receive.remaining = header.reth_length;
+  receive.rkey = header.reth.rkey;
+  receive.address = header.reth.address;
+  receive.remaining = header.reth.length;
   receive.received = 0;
   return Step::done;
 }
@@ -144,7 +144,8 @@ Responder::Step Responder::write(RcReceive& receive, const Packet& packet, DmaOp
   }
   const bool last = ends_message(header.opcode);
   const std::uint64_t size = header.payload_size;
-  if (size > receive.remaining || (last && size != receive.remaining)) {
+  if (size > receive.remaining || (last && size != receive.remaining) ||
+      !is_cut_right(receive.connection, header, last)) {
     return refuse(receive, Acknowledge::nak_invalid_request, kRemoteInvalidRequest);
   }
   if (acquired != Step::done) return acquired;
@@ -177,6 +178,9 @@ Responder::Step Responder::send(RcReceive& receive, const Packet& packet, DmaOp&
   } else if (receive.message != Message::send) {
     return refuse(receive, Acknowledge::nak_invalid_request, kRemoteInvalidRequest);
   }
+  if (!is_cut_right(receive.connection, header, ends_message(header.opcode))) {
+    return refuse(receive, Acknowledge::nak_invalid_request, kRemoteInvalidRequest);
+  }
   const Step acquired = acquire_receive(receive);
   if (acquired != Step::done) return acquired;
   const Step scattered = scatter(receive, packet, op);
@@ -192,51 +196,53 @@ Responder::Step Responder::send(RcReceive& receive, const Packet& packet, DmaOp&
 void Responder::placed(RcReceive& receive, const Packet& packet, DmaOp op,
                        format::CqeOpcode completion) {
   const PacketHeader& header = packet.header;
-  const std::uint32_t psns = core_.psns_of(header.payload_size);
-  const std::uint32_t last_psn = psn_add(header.psn, psns - 1);
-  receive.expected_psn = psn_add(receive.expected_psn, psns);
+  const std::uint32_t last_psn = psn_add(header.psn, header.psns - 1);
+  receive.expected_psn = psn_add(receive.expected_psn, header.psns);
   core_.counters.bytes_received += header.payload_size;
   const bool completes = completion != format::CqeOpcode::invalid;
-  if (!completes && op.id == 0 && receive.effects.empty()) {
-    receive.done_psn = last_psn;
-    receive.ack_due = true;
-    return;
-  }
-  Effect& effect = receive.effects.push();
+  Effect effect;
   effect.psn = header.psn;
   effect.last_psn = last_psn;
   effect.op = op;
-  if (!completes) return;
-  effect.completion = completion;
-  effect.solicited = header.solicited;
-  effect.wqe_counter = receive.wqe.index;
-  effect.length = static_cast<std::uint32_t>(receive.received);
-  effect.imm = header.imm;
-  receive.claimed = false;
+  effect.asks = header.ack_request;
+  effect.ends = ends_message(header.opcode);
+  if (completes) {
+    effect.completion = completion;
+    effect.solicited = header.solicited;
+    effect.wqe_counter = receive.wqe.index;
+    effect.length = static_cast<std::uint32_t>(receive.received);
+    effect.imm = header.imm;
+    receive.claimed = false;
+  }
+  if (!completes && op.id == 0 && receive.effects.empty()) {
+    finish(receive, effect);
+  } else {
+    receive.effects.push() = effect;
+  }
 }
 
 Responder::Step Responder::read(RcReceive& receive, const PacketHeader& header) {
-  if (!allows(receive.qp.path.access, Access::remote_read) ||
-      header.reth_length > kLongestMessage ||
-      receive.pending_reads >= (1u << receive.qp.path.log_rra_max)) {
+  if (!allows(receive.qp.settings.access, Access::remote_read) ||
+      header.reth.length > kLongestMessage ||
+      receive.pending_reads >= (1u << receive.qp.settings.log_rra_max)) {
     return refuse(receive, Acknowledge::nak_invalid_request, kRemoteInvalidRequest);
   }
-  if (header.reth_length != 0) {
+  if (header.reth.length != 0) {
     const Translation whole =
-        core_.keys.translate(header.reth_rkey, receive.qp.attributes.pd, receive.qp.number,
-                             header.reth_address, header.reth_length, Access::remote_read);
+        core_.keys.translate(header.reth.rkey, receive.qp.attributes.pd, receive.qp.number,
+                             header.reth.address, header.reth.length, Access::remote_read);
     if (whole.fault != KeyFault::none) {
       return refuse(receive, Acknowledge::nak_remote_access, kRemoteAccess);
     }
   }
-  const std::uint32_t count = core_.psns_of(header.reth_length);
+  const std::uint32_t count = receive.connection.psns_of(header.reth.length);
   Effect& effect = receive.effects.push();
   effect.kind = EffectKind::read;
   effect.psn = header.psn;
   effect.last_psn = psn_add(header.psn, count - 1);
-  effect.rkey = header.reth_rkey;
-  effect.address = header.reth_address;
-  effect.length = static_cast<std::uint32_t>(header.reth_length);
+  effect.rkey = header.reth.rkey;
+  effect.address = header.reth.address;
+  effect.length = header.reth.length;
   ++receive.pending_reads;
   receive.expected_psn = psn_add(receive.expected_psn, count);
   return Step::done;
@@ -245,14 +251,14 @@ Responder::Step Responder::read(RcReceive& receive, const PacketHeader& header) 
 Responder::Step Responder::atomic(RcReceive& receive, const Packet& packet) {
   const PacketHeader& header = packet.header;
   const std::uint8_t size = packet.atomic.size;
-  if (!allows(receive.qp.path.access, Access::remote_atomic) || (size != 4 && size != 8) ||
-      header.reth_address % size != 0 ||
-      receive.pending_reads >= (1u << receive.qp.path.log_rra_max)) {
+  if (!allows(receive.qp.settings.access, Access::remote_atomic) || (size != 4 && size != 8) ||
+      header.reth.address % size != 0 ||
+      receive.pending_reads >= (1u << receive.qp.settings.log_rra_max)) {
     return refuse(receive, Acknowledge::nak_invalid_request, kRemoteInvalidRequest);
   }
   const Translation found =
-      core_.keys.translate(header.reth_rkey, receive.qp.attributes.pd, receive.qp.number,
-                           header.reth_address, size, Access::remote_atomic);
+      core_.keys.translate(header.reth.rkey, receive.qp.attributes.pd, receive.qp.number,
+                           header.reth.address, size, Access::remote_atomic);
   if (found.fault != KeyFault::none) {
     return refuse(receive, Acknowledge::nak_remote_access, kRemoteAccess);
   }
@@ -266,7 +272,7 @@ Responder::Step Responder::atomic(RcReceive& receive, const Packet& packet) {
   effect.psn = effect.last_psn = header.psn;
   // Fewer than there are slots are on their way.
   effect.result_slot = static_cast<std::uint8_t>(receive.next_result);
-  receive.next_result = (receive.next_result + 1) & ((1u << receive.qp.path.log_rra_max) - 1);
+  receive.next_result = (receive.next_result + 1) & ((1u << receive.qp.settings.log_rra_max) - 1);
   effect.op = core_.port.atomic(place, packet.atomic, &receive.results[effect.result_slot]);
   ++receive.pending_reads;
   receive.expected_psn = psn_add(receive.expected_psn, 1);

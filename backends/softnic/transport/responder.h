@@ -52,6 +52,11 @@ class Responder {
   // responder_effects.cc
   bool read_pending(RcReceive& receive, std::uint32_t psn) const;
   Turn run_effects(RcReceive& receive);
+  // Messages complete, with one more or not. A READ counts from its first response on.
+  static std::uint32_t msn_after(const RcReceive& receive, bool one_more) {
+    return (receive.msn + (one_more ? 1 : 0)) & kMsnMask;
+  }
+  static void finish(RcReceive& receive, const Effect& effect);
   static bool is_flushed(RcReceive& receive);
   Turn flush_effects(RcReceive& receive);
   void refuse_read(RcReceive& receive, std::uint32_t psn, Acknowledge nak, Fault fault);

@@ -66,7 +66,8 @@ bool Responder::post_completion(RcReceive& receive, const Effect& effect) {
   cqe.op_own = format::op_own(effect.completion, false, effect.solicited);
   cqe.byte_cnt = Be32{effect.length};
   cqe.imm_inval_pkey = Be32{effect.imm};
-  cqe.flags_rqpn = Be32{receive.connection.remote_qpn};
+  const std::uint32_t service_level = receive.qp.settings.path.service_level;
+  cqe.flags_rqpn = Be32{service_level << 24 | receive.connection.remote_qpn};
   return core_.post_cqe(*receive.qp.receive_cq, cqe);
 }
 
@@ -95,15 +96,24 @@ Turn Responder::run_effects(RcReceive& receive) {
     }
     if (!finished) return turn;
     turn.worked = true;
-    if (!effect.duplicate) {
-      receive.done_psn = effect.last_psn;
-      receive.ack_due = effect.kind == EffectKind::placed;
-      if (effect.kind != EffectKind::placed) --receive.pending_reads;
-    }
+    finish(receive, effect);
     receive.effects.pop();
   }
   turn.pending = !receive.effects.empty();
   return turn;
+}
+
+// The effect is complete: the next answer says so.
+void Responder::finish(RcReceive& receive, const Effect& effect) {
+  if (effect.duplicate) return;
+  receive.done_psn = effect.last_psn;
+  if (effect.kind == EffectKind::placed) {
+    receive.ack_due |= effect.asks;
+    if (effect.ends) receive.msn = msn_after(receive, true);
+  } else {
+    receive.ack_due = false;  // its response has acknowledged what was before
+    --receive.pending_reads;
+  }
 }
 
 // Refuses a READ that is partly answered, and forgets what was asked after it. The receive WQEs
@@ -160,16 +170,20 @@ bool Responder::respond_read(RcReceive& receive, Effect& effect) {
     }
   };
   Packet packet = make_packet(receive.connection, PacketOpcode::read_response_only, effect.psn);
-  name_payload(core_, left, walk, packet);
+  const std::uint32_t msn = msn_after(receive, effect.offset == 0 && !effect.duplicate);
+  packet.header.aeth = {.msn = msn};
+  name_payload(core_, receive.connection, left, walk, packet);
   if (fault != KeyFault::none) {
     refuse_read(receive, effect.psn, Acknowledge::nak_remote_access, kRemoteAccess);
     return true;
   }
   const std::uint32_t size = packet.header.payload_size;
   packet.header.opcode = read_response_opcode(effect.offset == 0, size == left);
+  packet.header.psns = receive.connection.psns_of(size);
   if (!core_.send(receive.connection, packet)) return false;
+  receive.msn = msn;
   effect.offset += size;
-  effect.psn = psn_add(effect.psn, core_.psns_of(size));
+  effect.psn = psn_add(effect.psn, packet.header.psns);
   return true;
 }
 
@@ -177,11 +191,13 @@ bool Responder::respond_atomic(RcReceive& receive, const Effect& effect) {
   Packet packet = make_packet(receive.connection, PacketOpcode::atomic_acknowledge, effect.psn);
   const bool is_new = effect.kind == EffectKind::atomic;
   const std::uint64_t result = is_new ? receive.results[effect.result_slot] : effect.result;
-  packet.header.atomic_result = result;
+  const std::uint32_t msn = msn_after(receive, is_new);
+  packet.header.aeth = {.atomic_result = result, .msn = msn};
   if (!core_.send(receive.connection, packet)) return false;
+  receive.msn = msn;
   if (is_new) {
     receive.replays[receive.next_replay] = {true, effect.psn, result};
-    receive.next_replay = (receive.next_replay + 1) & ((1u << receive.qp.path.log_rra_max) - 1);
+    receive.next_replay = (receive.next_replay + 1) & ((1u << receive.qp.settings.log_rra_max) - 1);
   }
   return true;
 }
@@ -190,9 +206,10 @@ bool Responder::respond_atomic(RcReceive& receive, const Effect& effect) {
 bool Responder::acknowledge(RcReceive& receive, bool nak) {
   const std::uint32_t psn = nak ? receive.expected_psn : receive.done_psn;
   Packet packet = make_packet(receive.connection, PacketOpcode::acknowledge, psn);
+  packet.header.aeth = {.msn = receive.msn};
   if (nak) {
-    packet.header.acknowledge = receive.nak;
-    packet.header.rnr_timer = receive.qp.path.min_rnr_nak;
+    packet.header.aeth.acknowledge = receive.nak;
+    packet.header.aeth.rnr_timer = receive.qp.settings.min_rnr_nak;
   }
   if (!core_.send(receive.connection, packet)) return false;
   if (nak) ++core_.counters.naks;

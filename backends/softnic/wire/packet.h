@@ -1,5 +1,9 @@
-// What goes over a wire: the InfiniBand transport headers that reliable connections use, as one
-// struct, and a payload, by value or by reference.
+// What goes over a wire: the way it takes, InfiniBand's base transport header (BTH), one extension
+// that depends on the opcode, and a payload, by value or by reference.
+//
+//   RETH   what starts a WRITE, READ requests, atomic requests (whose operation is Packet::atomic)
+//   AETH   acknowledges, READ responses, atomic responses
+//   none   all others
 //
 //   by value        `payload` points to header.payload_size bytes
 //   by reference    fragments[0 .. header.fragment_count) say where the bytes lie, in memory
@@ -58,29 +62,56 @@ struct Fragment {
   MemoryKey key = 0;  // of the sender's, by which it found the bytes; 0: they lie in its send queue
 };
 
-struct PacketHeader {
-  PacketOpcode opcode = PacketOpcode::acknowledge;
+// RDMA extended transport header.
+struct Reth {
+  std::uint64_t address = 0;
+  MemoryKey rkey = 0;
+  std::uint32_t length = 0;  // bytes of the whole message, or that a READ asks for
+};
+
+// ACK extended transport header, and behind it what an atomic found.
+struct Aeth {
+  std::uint64_t atomic_result = 0;  // the word before the operation, with atomic_acknowledge
+  std::uint32_t msn = 0;            // messages that the responder has completed, 24 bits
   Acknowledge acknowledge = Acknowledge::ack;
   std::uint8_t rnr_timer = 0;  // code, with rnr_nak
-  bool solicited = false;
-  std::uint8_t fragment_count = 0;
-  std::uint8_t reserved[3] = {};
-  std::uint32_t psn = 0;  // 24 bits
+};
+
+struct PacketHeader {
+  PacketHeader() : reth() {}
+
+  // The way: what link, network or IP headers carry.
   Endpoint destination = 0;
-  QpNumber destination_qpn = 0;
   Endpoint source = 0;
-  QpNumber source_qpn = 0;
+  std::uint8_t service_level = 0;  // 4 bits
+  std::uint8_t traffic_class = 0;
+
+  // BTH
+  ServiceType service = ServiceType::rc;
+  PacketOpcode opcode = PacketOpcode::acknowledge;
+  bool solicited = false;
+  bool ack_request = false;
+  PartitionKey pkey = kDefaultPartition;
+  QpNumber destination_qpn = 0;
+  std::uint32_t psn = 0;  // 24 bits
+
   std::uint32_t imm = 0;
   std::uint32_t payload_size = 0;
-  std::uint32_t reth_rkey = 0;
-  std::uint64_t reth_address = 0;  // RETH of first and only packets, of READ and atomic requests
-  std::uint64_t reth_length = 0;
-  std::uint64_t atomic_result = 0;  // the word before the operation, with atomic_acknowledge
+  std::uint32_t psns = 1;  // that it takes: more than one by reference alone
+  std::uint8_t fragment_count = 0;
+
+  // The one that extension_of(opcode) says.
+  union {
+    Reth reth;
+    Aeth aeth;
+  };
 };
-static_assert(sizeof(PacketHeader) == 64);
+static_assert(sizeof(PacketHeader) <= 64);
 
 struct Packet {
   PacketHeader header;
+  // On the side that sends: by which queue pair. It does not travel.
+  QpNumber sender = 0;
   AtomicRequest atomic;  // with atomic_request
   Fragment fragments[kMaxFragments];
   const std::uint8_t* payload = nullptr;
@@ -88,6 +119,15 @@ struct Packet {
 
 constexpr bool is_response(PacketOpcode opcode) {
   return opcode >= PacketOpcode::read_response_first && opcode <= PacketOpcode::atomic_acknowledge;
+}
+enum class ExtensionKind : std::uint8_t { none, reth, aeth };
+constexpr ExtensionKind extension_of(PacketOpcode opcode) {
+  const bool has_reth = opcode == PacketOpcode::write_first || opcode == PacketOpcode::write_only ||
+                        opcode == PacketOpcode::write_only_imm ||
+                        opcode == PacketOpcode::read_request ||
+                        opcode == PacketOpcode::atomic_request;
+  if (has_reth) return ExtensionKind::reth;
+  return is_response(opcode) ? ExtensionKind::aeth : ExtensionKind::none;
 }
 constexpr bool is_read_response(PacketOpcode opcode) {
   return opcode >= PacketOpcode::read_response_first && opcode <= PacketOpcode::read_response_only;
@@ -119,5 +159,8 @@ constexpr std::uint32_t psn_add(std::uint32_t psn, std::uint32_t count) {
 constexpr std::int32_t psn_distance(std::uint32_t a, std::uint32_t b) {
   return static_cast<std::int32_t>((a - b) << 8) >> 8;
 }
+
+// Message sequence numbers: 24 bits, too.
+inline constexpr std::uint32_t kMsnMask = 0xffffff;
 
 }  // namespace gdakit::softnic

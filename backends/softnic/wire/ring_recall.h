@@ -137,7 +137,7 @@ class RecallSender {
     Named named;
     named.key_count = header.fragment_count;
     named.is_request = !is_response(header.opcode);
-    named.packet = {header.source_qpn, header.psn};
+    named.packet = {packet.sender, header.psn};
     for (std::uint32_t i = 0; i < header.fragment_count; ++i) {
       named.keys[i] = packet.fragments[i].key;
     }

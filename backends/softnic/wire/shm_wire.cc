@@ -20,7 +20,7 @@ namespace gdakit::softnic {
 namespace {
 
 constexpr std::uint64_t kMagic = 0x6764616b69745731;  // "gdakitW1"
-constexpr std::uint32_t kVersion = 4;
+constexpr std::uint32_t kVersion = 5;
 constexpr std::size_t kHeaderBytes = 4096;
 constexpr std::size_t kClaimBytes = 64;
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
@@ -310,7 +310,8 @@ bool ShmWire::read_slot(Endpoint peer, std::uint32_t index, Packet& packet) cons
   const std::byte* slot = segment_->at(segment_->layout().slot(peer, endpoint_, index));
   SlotHeader header;
   std::memcpy(&header, slot, sizeof header);
-  if (!unpack(header, segment_->layout(), packet)) return false;
+  if (!is_sane(header, segment_->layout())) return false;
+  unpack(header, packet);
   packet.header.source = peer;
   packet.header.destination = endpoint_;
   const std::byte* const payload =

@@ -2,12 +2,13 @@
 //
 // Contract. A wire may lose, repeat and reorder packets: the transport above it repairs that. It
 // never changes one; what a broken or hostile peer sends may hold anything, within these bounds:
-// opcode and acknowledge are enumerators, payload_size is at most mtu() and the sum of the
+// service, opcode and acknowledge are enumerators, payload_size is at most mtu() and the sum of the
 // fragments, if there are any, fragment_count at most kMaxFragments, psn 24 bits, and the payload
 // that `payload` or the fragments name is readable. All calls of one wire come from one thread at a
 // time.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -40,6 +41,9 @@ struct Recall {
   std::vector<Taken> taken;  // those to each peer in the order in which they were sent
 };
 
+// Far less than half of all PSNs, so that an answer is never taken for one of another lap.
+inline constexpr std::uint32_t kMaxPsnWindow = 1 << 21;
+
 class Wire {
  public:
   virtual ~Wire() = default;
@@ -50,10 +54,14 @@ class Wire {
   virtual std::uint32_t mtu() const = 0;
   virtual std::uint32_t value_mtu() const { return mtu(); }
 
-  // The payload that one PSN stands for, at most: a longer packet takes several. All wires that
-  // meet have the same, and it never changes, so that a message is cut at the same places by value
-  // and by reference, however often it is sent. At most value_mtu().
-  virtual std::uint32_t psn_bytes() const { return value_mtu(); }
+  // The longest MTU of a path: the payload that one PSN stands for, at most. A packet by value has
+  // one PSN; a longer one by reference takes several, so that a message is cut at the same places
+  // however it travels. A power of two, at most value_mtu(); all wires that meet have the same.
+  virtual std::uint32_t psn_bytes() const { return std::bit_floor(value_mtu()); }
+
+  // How many PSNs a queue pair may have on the wire, not yet acknowledged, before it sends another
+  // packet: 2 to kMaxPsnWindow. A READ's responses may be more.
+  virtual std::uint32_t psn_window() const { return kMaxPsnWindow; }
 
   // Whether the receiver reaches all memory that the packet's fragments name. The payload of any
   // other packet travels by value. Once true for some memory and receiver it stays true.

@@ -94,7 +94,7 @@ class End {
   void register_local();
   // Begins a new life of the queue pair: counters, records, and stale bytes in its queues.
   void start_over(std::uint64_t wqebb_counter);
-  void connect(QpModify path);  // to rts; fills in the peer's address
+  void connect(QpModify settings);  // to rts; fills in the peer's address
   // Whatever is under way is given up.
   void abandon();
 

@@ -93,16 +93,16 @@ void End::start_over(std::uint64_t wqebb_counter) {
   nic.memory.store(record, &zero, sizeof zero);
 }
 
-void End::connect(QpModify path) {
-  path.access = Access::all;
-  path.remote_endpoint = peer->nic.wire->endpoint();
-  path.remote_qpn = peer->qpn;
-  path.next_send_psn = psn;
-  path.next_receive_psn = peer->psn;
-  path.send_wqebb_counter = producer;
+void End::connect(QpModify settings) {
+  settings.access = Access::all;
+  settings.path.endpoint = peer->nic.wire->endpoint();
+  settings.remote_qpn = peer->qpn;
+  settings.next_send_psn = psn;
+  settings.next_receive_psn = peer->psn;
+  settings.send_wqebb_counter = producer;
   for (const QpState state : {QpState::init, QpState::rtr, QpState::rts}) {
-    path.state = state;
-    if (const Outcome<> done = nic.engine->modify_qp(qpn, path); !done) {
+    settings.state = state;
+    if (const Outcome<> done = nic.engine->modify_qp(qpn, settings); !done) {
       nic.journal.fail(status_text(done.status()));
     }
   }

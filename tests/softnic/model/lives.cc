@@ -63,14 +63,15 @@ void World::open(Connection& connection) {
                    weather_.repeat_percent == 0 && !weather_.impatient && !weather_.starving;
   if (weather_.strict) rules.rnr_retry = 1;
   if (weather_.starving) rules.rnr_retry = static_cast<std::uint8_t>(random_.below(2));
-  QpModify path;
-  path.log_rra_max = path.log_sra_max = static_cast<std::uint8_t>(random_.below(4));
-  path.min_rnr_nak = static_cast<std::uint8_t>(random_.between(1, 4));
+  QpModify settings;
+  settings.log_rra_max = settings.log_sra_max = static_cast<std::uint8_t>(random_.below(4));
+  settings.min_rnr_nak = static_cast<std::uint8_t>(random_.between(1, 4));
   // A request that the wire repeats is refused twice: both times before it is sent again.
-  if (weather_.strict) path.min_rnr_nak = 8;
-  path.ack_timeout = weather_.ack_timeout;
-  path.retry_count = weather_.strict ? 1 : 7;
-  path.rnr_retry = rules.rnr_retry;
+  if (weather_.strict) settings.min_rnr_nak = 8;
+  settings.ack_timeout = weather_.ack_timeout;
+  settings.retry_count = weather_.strict ? 1 : 7;
+  settings.rnr_retry = rules.rnr_retry;
+  settings.path.mtu = random_.percent(50) ? 256 : 0;
   constexpr std::uint64_t kCounters[] = {0, 0xfff8, 0x7ffe, 0x1fff0};
   for (const auto& end : connection.ends) {
     end->start_over(random_.pick(kCounters));
@@ -84,7 +85,7 @@ void World::open(Connection& connection) {
   journal_.note("open: ends, psn", {connection.ends[0]->id, connection.ends[1]->id,
                                     connection.ends[0]->psn, connection.ends[1]->psn});
   for (const auto& end : connection.ends) {
-    end->connect(path);
+    end->connect(settings);
     end->lives = true;
   }
 }

@@ -34,6 +34,8 @@ Weather World::choose_weather(Random& random) {
   weather.mtu = random.pick(kMtus);
   constexpr std::uint32_t kSlots[] = {2, 4, 16, 64};
   weather.slots = random.pick(kSlots);
+  constexpr std::uint32_t kWindows[] = {2, 8, 64, kMaxPsnWindow, kMaxPsnWindow};
+  weather.psn_window = random.pick(kWindows);
   weather.by_value = random.percent(30);
   weather.delayed_dma = random.percent(35);
   weather.ordered_dma = random.percent(85);
@@ -95,6 +97,7 @@ std::unique_ptr<Wire> World::make_wire(ClientNic& nic, std::uint32_t number) {
   losses.drop = [this, &nic](const Packet& packet) { return may_drop(nic, packet); };
   losses.repeat_percent = static_cast<int>(weather_.repeat_percent);
   losses.delay_percent = static_cast<int>(weather_.delay_percent);
+  losses.psn_window = weather_.psn_window;
   losses.full = [this, &nic] { return journal_.now_ns < nic.stalled_until_ns; };
   std::unique_ptr<Wire> inner;
   if (weather_.by_value) {
@@ -146,7 +149,7 @@ bool World::may_drop(ClientNic& nic, const Packet& packet) {
   const PacketHeader& header = packet.header;
   const bool answers = is_response(header.opcode);
   for (End* end : nic.ends) {
-    if (!end->exists || end->qpn != header.source_qpn) continue;
+    if (!end->exists || end->qpn != packet.sender) continue;
     End& requester = answers ? *end->peer : *end;
     if (!requester.lives || !requester.can_lose()) return false;
     requester.lose(header.psn);

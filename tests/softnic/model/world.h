@@ -24,6 +24,7 @@ struct Weather {
   std::uint32_t connections = 1;
   std::uint32_t mtu = 256;
   std::uint32_t slots = 16;  // of a ring
+  std::uint32_t psn_window = kMaxPsnWindow;
   bool by_value = false;
   bool delayed_dma = false;
   bool ordered_dma = true;

@@ -1,0 +1,189 @@
+// What of a message may be on the wire at a time, when a requester asks for acknowledges, and what
+// those say of messages.
+#include <cstring>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/softnic/engine_rig.h"
+#include "tests/softnic/lossy_wire.h"
+
+namespace gdakit::softnic::test {
+namespace {
+
+constexpr std::uint32_t kMtu = 256;
+
+// Wires with a window of `psns`, which keep what is sent; `drop` may lose some of it.
+struct Windowed {
+  explicit Windowed(std::uint32_t psns, RigOptions options = {})
+      : rig(with_window(psns, std::move(options))) {}
+
+  RigOptions with_window(std::uint32_t psns, RigOptions options) {
+    options.wire.mtu = kMtu;
+    options.wrap_wire = [this, psns](std::unique_ptr<Wire> wire,
+                                     int side) -> std::unique_ptr<Wire> {
+      Losses losses;
+      losses.psn_window = psns;
+      losses.full = [this, side] { return side == 0 && room == 0; };
+      losses.drop = [this, side](const Packet& packet) {
+        sent[side].push_back(packet.header);
+        if (side == 0 && room > 0) --room;
+        return drop && drop(packet);
+      };
+      return std::make_unique<LossyWire>(std::move(wire), losses);
+    };
+    return options;
+  }
+  std::uint32_t on_the_wire() const {
+    const QpInfo info = rig.a.info();
+    return psn_add(info.next_send_psn, kPsnMask - info.last_acked_psn);
+  }
+  void write(std::uint32_t size) {
+    rig.a.post(write_wqe(rig, 0, 0, size));
+    rig.a.ring();
+  }
+
+  std::vector<PacketHeader> sent[2];
+  std::function<bool(const Packet&)> drop;
+  int room = -1;  // packets that a's wire takes; negative: any number
+  EngineRig rig;
+};
+
+TEST(PsnWindow, HoldsWithinAMessage) {
+  for (const std::uint32_t window : {2u, 3u, 8u, 64u}) {
+    Windowed test(window);
+    fill(test.rig.a.heap.data(), 40'000, 7);
+    test.write(40'000);
+    // The peer stands still.
+    for (int i = 0; i < 100; ++i) test.rig.a.engine.step(++test.rig.now_ns);
+    EXPECT_EQ(test.on_the_wire(), window);
+    EXPECT_EQ(test.sent[0].size(), window);
+    // It goes on, and no time-out is needed.
+    ASSERT_TRUE(test.rig.run());
+    EXPECT_EQ(test.rig.a.send_cq.poll_all().size(), 1u) << "window " << window;
+    EXPECT_EQ(test.rig.a.engine.counters().retries, 0u);
+    EXPECT_EQ(std::memcmp(test.rig.b.heap.data(), test.rig.a.heap.data(), 40'000), 0);
+  }
+}
+
+TEST(PsnWindow, IsOneForAllOfAQueue) {
+  Windowed test(8);
+  for (int i = 0; i < 20; ++i) test.rig.a.post(write_wqe(test.rig, 0, 0, 300));
+  test.rig.a.ring();
+  for (int i = 0; i < 100; ++i) test.rig.a.engine.step(++test.rig.now_ns);
+  EXPECT_EQ(test.on_the_wire(), 8u);
+  ASSERT_TRUE(test.rig.run());
+  EXPECT_EQ(test.rig.a.send_cq.poll_all().size(), 20u);
+}
+
+// A READ takes a PSN for each response, and its request is one packet.
+TEST(PsnWindow, LetsAReadTakeMore) {
+  Windowed test(8);
+  fill(test.rig.b.heap.data(), 10'000, 7);
+  test.rig.a.post(read_wqe(test.rig, 0, 0, 10'000));
+  test.rig.a.post(write_wqe(test.rig, 20'000, 0, 10'000));
+  test.rig.a.ring();
+  for (int i = 0; i < 100; ++i) test.rig.a.engine.step(++test.rig.now_ns);
+  EXPECT_EQ(test.on_the_wire(), 40u);
+  ASSERT_TRUE(test.rig.run());
+  EXPECT_EQ(test.rig.a.send_cq.poll_all().size(), 2u);
+  EXPECT_EQ(std::memcmp(test.rig.b.heap.data() + 20'000, test.rig.b.heap.data(), 10'000), 0);
+}
+
+TEST(PsnWindow, HoldsForWhatIsSentAgain) {
+  Windowed test(8);
+  int sent = 0;
+  test.drop = [&sent](const Packet& packet) {
+    return packet.header.opcode == PacketOpcode::write_middle && ++sent % 10 == 5;
+  };
+  test.write(40'000);
+  while (test.rig.step()) ASSERT_LE(test.on_the_wire(), 8u);
+  ASSERT_TRUE(test.rig.run_until([&] { return test.rig.a.info().send_completed == 1; }));
+  EXPECT_EQ(std::memcmp(test.rig.b.heap.data(), test.rig.a.heap.data(), 40'000), 0);
+}
+
+TEST(AckRequest, IsMadeByTheLastPacketOfEachMessageAndNowAndThenWithinOne) {
+  Windowed test(kMaxPsnWindow);
+  test.write(200 * kMtu);
+  ASSERT_TRUE(test.rig.run());
+  test.write(8);
+  ASSERT_TRUE(test.rig.run());
+  std::uint32_t asked = 0, since = 0;
+  for (const PacketHeader& header : test.sent[0]) {
+    ++since;
+    EXPECT_TRUE(header.ack_request || since < 64);
+    if (!header.ack_request) continue;
+    ++asked;
+    since = 0;
+  }
+  EXPECT_EQ(since, 0u) << "the last one asks";
+  EXPECT_EQ(asked, 5u) << "at PSN 63, 127 and 191, and at the end of each message";
+  EXPECT_LE(test.sent[1].size(), asked);
+}
+
+TEST(AckRequest, AloneMakesTheResponderAcknowledge) {
+  for (const bool asks : {false, true}) {
+    EngineRig rig;
+    Packet packet;
+    packet.header.opcode = PacketOpcode::write_only;
+    packet.header.destination = rig.b.wire->endpoint();
+    packet.header.destination_qpn = rig.b.qpn;
+    packet.header.ack_request = asks;
+    ASSERT_TRUE(rig.a.wire->send(packet));
+    rig.a.wire->flush();
+    ASSERT_TRUE(rig.run());
+    EXPECT_EQ(rig.b.engine.counters().packets_received, 1u);
+    EXPECT_EQ(rig.b.engine.counters().packets_sent, asks ? 1u : 0u);
+  }
+}
+
+// A sender that is slow within a message is not taken for one whose packets are lost: the timer
+// waits for what the peer was asked for.
+TEST(AckRequest, StartsTheTimer) {
+  RigOptions options;
+  options.settings.ack_timeout = 5;  // 131 us
+  Windowed test(kMaxPsnWindow, options);
+  test.write(60 * kMtu);
+  while (test.rig.a.info().send_completed == 0) {
+    test.room = 1;
+    test.rig.now_ns += 100'000;
+    ASSERT_LT(test.rig.now_ns, 10'000'000u);
+    test.rig.a.engine.step(test.rig.now_ns);
+    test.rig.b.engine.step(test.rig.now_ns);
+  }
+  EXPECT_EQ(test.rig.a.engine.counters().retries, 0u);
+}
+
+TEST(Msn, CountsMessagesOfAllKindsOnceEach) {
+  RigOptions options;
+  options.settings.ack_timeout = 5;
+  Windowed test(kMaxPsnWindow, options);
+  EngineRig& rig = test.rig;
+  int answers = 0;
+  // Each answer is lost once.
+  test.drop = [&](const Packet& packet) {
+    return is_response(packet.header.opcode) && ++answers % 2 == 1;
+  };
+  rig.b.post_receive({format::data(rig.b.heap_address(0), Be32{rig.b.key}, 2000)});
+  rig.a.post(write_wqe(rig, 0, 0, 1000));
+  rig.a.post({.opcode = format::Opcode::send, .body = {rig.a.data(0, 2000)}});
+  rig.a.post(read_wqe(rig, 4096, 0, 1000));
+  rig.a.post(fetch_add_wqe(rig, 8192, 8200, 1));
+  rig.a.post(write_wqe(rig, 0, 0, 8));
+  rig.a.ring();
+  ASSERT_TRUE(rig.run_until([&] { return rig.a.info().send_completed == rig.a.producer; }));
+  EXPECT_GT(rig.a.engine.counters().retries, 0u);
+  EXPECT_EQ(rig.b.info().rmsn, 5u);
+  std::uint32_t msn = 0;
+  for (const PacketHeader& header : test.sent[1]) {
+    ASSERT_EQ(extension_of(header.opcode), ExtensionKind::aeth);
+    EXPECT_GE(header.aeth.msn, msn);
+    msn = header.aeth.msn;
+  }
+  EXPECT_EQ(msn, 5u);
+}
+
+}  // namespace
+}  // namespace gdakit::softnic::test
