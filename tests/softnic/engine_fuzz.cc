@@ -14,6 +14,8 @@ namespace {
 
 using format::Opcode;
 
+constexpr std::uint32_t kFuzzMtu = 256;
+
 constexpr std::array<Opcode, 12> kOpcodes = {
     Opcode::nop,        Opcode::rdma_write, Opcode::rdma_write_imm,   Opcode::send,
     Opcode::send_imm,   Opcode::rdma_read,  Opcode::atomic_cs,        Opcode::atomic_fa,
@@ -66,7 +68,7 @@ class Run {
   std::string come_to_rest();
 
   Input input_;
-  std::shared_ptr<LoopbackFabric> fabric_ = LoopbackFabric::create({.mtu = 256, .slots = 8});
+  std::shared_ptr<LoopbackFabric> fabric_ = LoopbackFabric::create({.mtu = kFuzzMtu, .slots = 8});
   std::array<std::unique_ptr<FuzzSide>, 2> sides_ = {std::make_unique<FuzzSide>(*fabric_, 0xfffff0),
                                                      std::make_unique<FuzzSide>(*fabric_, 7)};
   std::array<FuzzControl, 2> controls_ = {FuzzControl(*sides_[0]), FuzzControl(*sides_[1])};
@@ -168,7 +170,7 @@ void Run::post_receive(FuzzSide& side) {
 void Run::send_packet(FuzzSide& side, const FuzzSide& peer) {
   Packet packet;
   PacketHeader& header = packet.header;
-  std::uint8_t bytes[kSmallPayload] = {0xab};
+  std::uint8_t bytes[kFuzzMtu] = {0xab};
   const QpInfo info = *peer.engine.query_qp(peer.qpn);
   const std::uint32_t region = input_.below(kRegions);
   header.opcode =
@@ -183,7 +185,8 @@ void Run::send_packet(FuzzSide& side, const FuzzSide& peer) {
       is_response(header.opcode) ? info.last_acked_psn : info.next_receive_psn;
   header.psn = psn_add(near, input_.below(4)) & kPsnMask;
   header.imm = input_.take<std::uint32_t>();
-  header.payload_size = input_.below(kSmallPayload + 1);
+  header.payload_size = input_.below(2) == 0 ? kFuzzMtu : input_.below(kSmallPayload + 1);
+  header.psns = input_.below(8) == 0 ? input_.take<std::uint32_t>() : 1;
   if (extension_of(header.opcode) == ExtensionKind::aeth) {
     const auto said = input_.below(static_cast<std::uint32_t>(Acknowledge::count));
     header.aeth = {.atomic_result = input_.take<std::uint64_t>(),

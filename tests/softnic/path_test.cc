@@ -2,6 +2,7 @@
 // that arrive are for it.
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -37,6 +38,33 @@ struct Spied {
   EngineRig rig;
 };
 
+// What arrives at b, in place of a's packets.
+struct Stranger {
+  Packet packet;
+  EngineRig rig;
+  std::uint8_t bytes[4] = {1, 2, 3, 4};
+
+  Stranger() {
+    packet.header.opcode = PacketOpcode::write_only;
+    packet.header.destination = rig.b.wire->endpoint();
+    packet.header.destination_qpn = rig.b.qpn;
+    packet.header.reth = {rig.b.heap_address(0), rig.b.key, sizeof bytes};
+    packet.header.payload_size = sizeof bytes;
+    packet.payload = bytes;
+  }
+  // Whether the packet is executed, and not dropped.
+  bool arrives(Wire& from) {
+    EXPECT_TRUE(from.send(packet));
+    from.flush();
+    EXPECT_TRUE(rig.run());
+    const Counters& counters = rig.b.engine.counters();
+    const bool executed = rig.b.word<std::uint32_t>(0) != 0;
+    EXPECT_EQ(counters.packets_received, executed ? 1u : 0u);
+    EXPECT_EQ(counters.dropped_packets + counters.pkey_violations, executed ? 0u : 1u);
+    return executed;
+  }
+};
+
 Wqe send_wqe(const EngineRig& rig, std::uint32_t size) {
   return {.opcode = Opcode::send, .body = {rig.a.data(0, size)}};
 }
@@ -62,9 +90,19 @@ TEST(Path, MarksEachPacket) {
       EXPECT_EQ(header.pkey, 0x8123);
     }
   }
+}
+
+// Of the packet: the receiver's own path may have another one.
+TEST(Path, IsToldByTheReceiversCqe) {
+  Stranger stranger;
+  EngineRig& rig = stranger.rig;
+  stranger.packet.header.opcode = PacketOpcode::send_only;
+  stranger.packet.header.service_level = 9;
+  rig.b.post_receive({format::data(rig.b.heap_address(0), Be32{rig.b.key}, 64)});
+  EXPECT_TRUE(stranger.arrives(*rig.a.wire));
   const auto cqe = rig.b.receive_cq.poll();
   ASSERT_TRUE(cqe);
-  EXPECT_EQ(cqe->flags_rqpn, 5u << 24 | rig.a.qpn);
+  EXPECT_EQ(cqe->flags_rqpn, 9u << 24 | rig.a.qpn);
 }
 
 // One NIC has queue pairs of several MTUs.
@@ -187,33 +225,6 @@ TEST(Partition, HasFullMembersAndOthersThatReachThoseAlone) {
   EXPECT_FALSE(same_partition(0x8005, 0x8006));
 }
 
-// What arrives at b, in place of a's packets.
-struct Stranger {
-  Packet packet;
-  EngineRig rig;
-  std::uint8_t bytes[4] = {1, 2, 3, 4};
-
-  Stranger() {
-    packet.header.opcode = PacketOpcode::write_only;
-    packet.header.destination = rig.b.wire->endpoint();
-    packet.header.destination_qpn = rig.b.qpn;
-    packet.header.reth = {rig.b.heap_address(0), rig.b.key, sizeof bytes};
-    packet.header.payload_size = sizeof bytes;
-    packet.payload = bytes;
-  }
-  // Whether the packet is executed, and not dropped.
-  bool arrives(Wire& from) {
-    EXPECT_TRUE(from.send(packet));
-    from.flush();
-    EXPECT_TRUE(rig.run());
-    const Counters& counters = rig.b.engine.counters();
-    EXPECT_EQ(counters.packets_received + counters.dropped_packets, 1u);
-    const bool executed = rig.b.word<std::uint32_t>(0) != 0;
-    EXPECT_EQ(counters.dropped_packets, executed ? 0u : 1u);
-    return executed;
-  }
-};
-
 TEST(Delivery, IsByDestinationQueuePairFromThePeersNic) {
   Stranger of_peer;
   EXPECT_TRUE(of_peer.arrives(*of_peer.rig.a.wire));
@@ -237,11 +248,36 @@ TEST(Delivery, IsWithinAPartition) {
   Stranger limited;
   limited.packet.header.pkey = 0x7fff;
   EXPECT_TRUE(limited.arrives(*limited.rig.a.wire));
-  EXPECT_EQ(limited.rig.b.engine.counters().pkey_violations, 0u);
   Stranger other;
   other.packet.header.pkey = 0x8001;
   EXPECT_FALSE(other.arrives(*other.rig.a.wire));
   EXPECT_EQ(other.rig.b.engine.counters().pkey_violations, 1u);
+}
+
+// Nobody else's answer completes a WQE.
+TEST(Delivery, OfAnswersIsTheSame) {
+  const auto completes = [](const std::function<void(Packet&)>& change, bool from_peer) {
+    EngineRig rig;
+    const std::unique_ptr<Wire> another = std::move(*rig.fabric->attach());
+    rig.a.post(write_wqe(rig, 0, 0, 8));
+    rig.a.ring();
+    rig.a.engine.step(++rig.now_ns);
+    Packet packet;
+    packet.header.destination = rig.a.wire->endpoint();
+    packet.header.destination_qpn = rig.a.qpn;
+    packet.header.aeth = {};
+    change(packet);
+    Wire& from = from_peer ? *rig.b.wire : *another;
+    EXPECT_TRUE(from.send(packet));
+    from.flush();
+    for (int i = 0; i < 10; ++i) rig.a.engine.step(++rig.now_ns);
+    return rig.a.info().send_completed == 1;
+  };
+  const auto as_it_is = [](Packet&) {};
+  EXPECT_TRUE(completes(as_it_is, true));
+  EXPECT_FALSE(completes(as_it_is, false));
+  EXPECT_FALSE(completes([](Packet& packet) { packet.header.pkey = 0x8001; }, true));
+  EXPECT_FALSE(completes([](Packet& packet) { packet.header.service = ServiceType::uc; }, true));
 }
 
 }  // namespace

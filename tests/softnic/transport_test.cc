@@ -1,5 +1,6 @@
 // The reliable connection: sequence numbers, losses, retries, receiver not ready, exactly-once
 // atomics.
+#include <optional>
 #include <random>
 
 #include <gtest/gtest.h>
@@ -259,8 +260,40 @@ TEST(ReceiverNotReady, HoldsOnlyTheLastPacketOfAnImmediateWrite) {
   EXPECT_EQ(std::memcmp(rig.b.heap.data(), rig.a.heap.data(), 1000), 0);
 }
 
+// Memory that has come within the peer's reach meanwhile is named by a longer packet than before.
+TEST(RequestSequence, APacketWithOldAndNewBytesIsAskedForAgainFromTheNewOnesOn) {
+  constexpr std::uint32_t kWhole = 256;
+  RigOptions options;
+  options.settings.path.mtu = kWhole;
+  EngineRig rig(options);
+  fill(rig.a.heap.data(), 2 * kWhole, 3);
+  Packet packet;
+  packet.header.opcode = PacketOpcode::write_first;
+  packet.header.destination = rig.b.wire->endpoint();
+  packet.header.destination_qpn = rig.b.qpn;
+  packet.header.reth = {rig.b.heap_address(0), rig.b.key, 1000};
+  packet.header.payload_size = kWhole;
+  packet.payload = rig.a.heap.data();
+  const auto send = [&] {
+    ASSERT_TRUE(rig.a.wire->send(packet));
+    rig.a.wire->flush();
+    for (int i = 0; i < 10; ++i) rig.b.engine.step(++rig.now_ns);
+  };
+  send();
+  EXPECT_EQ(rig.a.wire->receive(), nullptr) << "it asks for nothing";
+  packet.header.payload_size = 2 * kWhole;
+  packet.header.psns = 2;
+  packet.header.fragment_count = 1;
+  packet.fragments[0] = {host_address(rig.a.heap.data()), 2 * kWhole, rig.a.key};
+  send();
+  const Packet* const answer = rig.a.wire->receive();
+  ASSERT_NE(answer, nullptr);
+  EXPECT_EQ(answer->header.aeth.acknowledge, Acknowledge::nak_sequence);
+  EXPECT_EQ(answer->header.psn, 1u);
+}
+
 TEST(RequestSequence, PacketsOutOfTheirMessageAreRefused) {
-  const auto refused = [](PacketOpcode opcode, bool begin) {
+  const auto refused = [](PacketOpcode opcode, bool begin, std::optional<std::uint32_t> size = {}) {
     constexpr std::uint32_t kWhole = 256;
     RigOptions options;
     options.wire.mtu = kWhole;
@@ -269,10 +302,9 @@ TEST(RequestSequence, PacketsOutOfTheirMessageAreRefused) {
     packet.header.destination = rig.b.wire->endpoint();
     packet.header.destination_qpn = rig.b.qpn;
     packet.header.reth = {rig.b.heap_address(0), rig.b.key, 1000};
-    // A whole PSN; a message's last packet may be shorter.
+    // A message's last packet alone may be shorter than a PSN.
     const std::uint8_t bytes[kWhole] = {1, 2, 3, 4};
     packet.payload = bytes;
-    packet.header.payload_size = ends_message(opcode) ? 4 : kWhole;
     std::uint32_t psn = 0;
     if (begin) {
       packet.header.opcode = PacketOpcode::write_first;
@@ -281,6 +313,7 @@ TEST(RequestSequence, PacketsOutOfTheirMessageAreRefused) {
       EXPECT_TRUE(rig.a.wire->send(packet));
     }
     packet.header.opcode = opcode;
+    packet.header.payload_size = size.value_or(ends_message(opcode) ? 4 : kWhole);
     packet.header.psn = psn;
     EXPECT_TRUE(rig.a.wire->send(packet));
     rig.a.wire->flush();
@@ -294,6 +327,9 @@ TEST(RequestSequence, PacketsOutOfTheirMessageAreRefused) {
   EXPECT_TRUE(refused(PacketOpcode::write_only, false));  // shorter than its RETH says
   EXPECT_TRUE(refused(PacketOpcode::write_first, true));
   EXPECT_TRUE(refused(PacketOpcode::write_last, true));  // too short
+  EXPECT_TRUE(refused(PacketOpcode::write_middle, true, 0));
+  EXPECT_TRUE(refused(PacketOpcode::write_middle, true, 100));
+  EXPECT_FALSE(refused(PacketOpcode::write_middle, true));
   EXPECT_TRUE(refused(PacketOpcode::send_middle, true));
   EXPECT_TRUE(refused(PacketOpcode::read_request, true));
   EXPECT_TRUE(refused(PacketOpcode::atomic_request, true));

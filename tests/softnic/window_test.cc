@@ -2,11 +2,13 @@
 // those say of messages.
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "tests/softnic/delayed_dma.h"
 #include "tests/softnic/engine_rig.h"
 #include "tests/softnic/lossy_wire.h"
 
@@ -15,13 +17,18 @@ namespace {
 
 constexpr std::uint32_t kMtu = 256;
 
+RigOptions of_mtu(std::uint32_t mtu) {
+  RigOptions options;
+  options.wire.mtu = mtu;
+  return options;
+}
+
 // Wires with a window of `psns`, which keep what is sent; `drop` may lose some of it.
 struct Windowed {
-  explicit Windowed(std::uint32_t psns, RigOptions options = {})
+  explicit Windowed(std::uint32_t psns, RigOptions options = of_mtu(kMtu))
       : rig(with_window(psns, std::move(options))) {}
 
   RigOptions with_window(std::uint32_t psns, RigOptions options) {
-    options.wire.mtu = kMtu;
     options.wrap_wire = [this, psns](std::unique_ptr<Wire> wire,
                                      int side) -> std::unique_ptr<Wire> {
       Losses losses;
@@ -92,6 +99,18 @@ TEST(PsnWindow, LetsAReadTakeMore) {
   EXPECT_EQ(std::memcmp(test.rig.b.heap.data() + 20'000, test.rig.b.heap.data(), 10'000), 0);
 }
 
+// ... and so may the last packet by reference.
+TEST(PsnWindow, MayBeOversteppedByOnePacket) {
+  RigOptions options = of_mtu(16 * kMtu);
+  options.settings.path.mtu = kMtu;
+  Windowed test(8, options);
+  test.write(40'000);
+  for (int i = 0; i < 100; ++i) test.rig.a.engine.step(++test.rig.now_ns);
+  EXPECT_EQ(test.on_the_wire(), 16u);
+  ASSERT_TRUE(test.rig.run());
+  EXPECT_EQ(test.rig.a.send_cq.poll_all().size(), 1u);
+}
+
 TEST(PsnWindow, HoldsForWhatIsSentAgain) {
   Windowed test(8);
   int sent = 0;
@@ -141,23 +160,56 @@ TEST(AckRequest, AloneMakesTheResponderAcknowledge) {
 
 // A sender that is slow within a message is not taken for one whose packets are lost: the timer
 // waits for what the peer was asked for.
-TEST(AckRequest, StartsTheTimer) {
-  RigOptions options;
-  options.settings.ack_timeout = 5;  // 131 us
-  Windowed test(kMaxPsnWindow, options);
-  test.write(60 * kMtu);
-  while (test.rig.a.info().send_completed == 0) {
-    test.room = 1;
-    test.rig.now_ns += 100'000;
-    ASSERT_LT(test.rig.now_ns, 10'000'000u);
-    test.rig.a.engine.step(test.rig.now_ns);
-    test.rig.b.engine.step(test.rig.now_ns);
+TEST(AckRequest, AloneStartsTheTimer) {
+  // Where the wire takes nothing for longer than the time-out, that alone is a retry.
+  for (const std::uint64_t pause_ns : {100'000u, 150'000u}) {
+    RigOptions options = of_mtu(kMtu);
+    options.settings.ack_timeout = 5;  // 131 us
+    options.settings.retry_count = 2;
+    Windowed test(kMaxPsnWindow, options);
+    test.write(60 * kMtu);
+    while (test.rig.a.info().send_completed == 0) {
+      test.room = 1;
+      test.rig.now_ns += pause_ns;
+      ASSERT_LT(test.rig.now_ns, 20'000'000u);
+      test.rig.a.engine.step(test.rig.now_ns);
+      test.rig.b.engine.step(test.rig.now_ns);
+    }
+    EXPECT_EQ(test.rig.a.info().state, QpState::rts);
+    EXPECT_LE(test.sent[0].size(), 62u) << "nothing is sent again";
+    EXPECT_TRUE(pause_ns > 131'000 || test.rig.a.engine.counters().retries == 0);
   }
-  EXPECT_EQ(test.rig.a.engine.counters().retries, 0u);
+}
+
+// Two streams of payload by value, which keep both outboxes full for long.
+TEST(Acknowledge, DoesNotWaitForTheStreamOfItsOwnSide) {
+  RigOptions options = of_mtu(kMtu);
+  options.make_port = [](int side) {
+    return std::make_unique<DelayedDma>(static_cast<std::uint32_t>(side) + 1, true);
+  };
+  options.wrap_wire = [](std::unique_ptr<Wire> wire, int) -> std::unique_ptr<Wire> {
+    return std::make_unique<LossyWire>(std::move(wire), Losses{.by_value = true});
+  };
+  EngineRig rig(options);
+  for (Side* side : {&rig.a, &rig.b}) {
+    const Side& peer = side == &rig.a ? rig.b : rig.a;
+    for (int i = 0; i < 32; ++i) {
+      side->post({.opcode = format::Opcode::rdma_write,
+                  .body = {peer.remote(0), side->data(0, 8 * kMtu)}});
+    }
+    side->ring();
+  }
+  const auto sends_all = [](const Side& side) {
+    return side.info().next_send_psn == psn_add(side.options.send_psn, 32 * 8);
+  };
+  while (rig.a.info().send_completed < 4) {
+    ASSERT_FALSE(sends_all(rig.a)) << "acknowledged only at the end of the stream";
+    rig.step();
+  }
 }
 
 TEST(Msn, CountsMessagesOfAllKindsOnceEach) {
-  RigOptions options;
+  RigOptions options = of_mtu(kMtu);
   options.settings.ack_timeout = 5;
   Windowed test(kMaxPsnWindow, options);
   EngineRig& rig = test.rig;

@@ -67,7 +67,7 @@ TEST(Withdrawal, AQueueThatFailedKeepsNoBuffersAndSendsNothing) {
   rig.a.ring();
   ASSERT_TRUE(rig.run_until([&] { return rig.a.info().send_completed == 20; }));
   ASSERT_EQ(rig.a.info().state, QpState::err);
-  for (int i = 0; i < 100; ++i) rig.a.engine.step(++rig.now_ns);
+  for (int i = 0; i < 1000; ++i) rig.a.engine.step(++rig.now_ns);
   EXPECT_FALSE(rig.a.engine.waiting());
   full = false;
   ASSERT_TRUE(rig.run());

@@ -151,14 +151,8 @@ bool Engine::deliver_deferred() {
 // Whether the packet is for a queue pair of this kind and state. A connection is to one NIC; which
 // of its queue pairs sends, no packet of RC says.
 bool Engine::accepts(const Qp& qp, const PacketHeader& header) {
-  const Path& path = qp.common.settings.path;
-  if (qp.common.state < QpState::rtr || header.service != qp.common.attributes.service ||
-      header.source != path.endpoint) {
-    return false;
-  }
-  if (same_partition(header.pkey, path.pkey)) return true;
-  ++core_.counters.pkey_violations;
-  return false;
+  return qp.common.state >= QpState::rtr && header.service == qp.common.attributes.service &&
+         header.source == qp.common.settings.path.endpoint;
 }
 
 // Hands the packet to its queue pair; false if that cannot take it now. Then it takes no request
@@ -168,6 +162,10 @@ bool Engine::deliver(const Packet& packet, DmaOp& op) {
   Qp* qp = qps_.find(header.destination_qpn);
   if (qp == nullptr || !accepts(*qp, header)) {
     ++core_.counters.dropped_packets;
+    return true;
+  }
+  if (!same_partition(header.pkey, qp->common.settings.path.pkey)) {
+    ++core_.counters.pkey_violations;
     return true;
   }
   activate(*qp);

@@ -176,14 +176,13 @@ constexpr bool same_partition(PartitionKey a, PartitionKey b) {
 // The way to a peer (qpc.primary_address_path), and what packets on it are marked with.
 struct Path {
   Endpoint endpoint = 0;           // the peer's NIC
-  std::uint8_t service_level = 0;  // at most 15; the receiver's CQE tells it
+  std::uint8_t service_level = 0;  // of what is sent, at most 15; the receiver's CQE tells it
   std::uint8_t traffic_class = 0;
   // Bytes of payload that a PSN stands for at most, the same at both ends: a power of two from 256
   // to the wire's psn_bytes(); 0: that.
   std::uint32_t mtu = 0;
-  // Packets of other partitions than this one's are dropped.
-  PartitionKey pkey = kDefaultPartition;
-  std::uint32_t qkey = 0;  // of datagrams: RC has none
+  PartitionKey pkey = kDefaultPartition;  // same_partition() says whose packets are taken
+  std::uint32_t qkey = 0;                 // of datagrams: RC has none
 };
 
 // What modify_qp sets; which fields, depends on the transition (transitions.h). Fields that are not
@@ -204,6 +203,8 @@ struct QpModify {
   std::uint8_t log_msg_max = 30;  // longest message, n <= 30
 
   // ... from rtr to rts
+  // Another, random one for each connection: packets of an old one from the same NIC may come late,
+  // and PSNs alone tell them apart.
   std::uint32_t next_send_psn = 0;
   std::uint8_t log_sra_max = 4;   // 2^n own reads and atomics outstanding, n <= 7
   std::uint8_t ack_timeout = 18;  // 4.096 us * 2^n; 0 waits for ever
@@ -246,8 +247,9 @@ struct Counters {
   std::uint64_t cqes = 0;
   std::uint64_t packets_sent = 0;
   std::uint64_t packets_received = 0;
-  std::uint64_t dropped_packets = 0;  // for no QP of this NIC, or not from its peer
-  std::uint64_t pkey_violations = 0;  // ... or of another partition
+  // For no queue pair of this NIC, of another service type, not from its peer's NIC, ...
+  std::uint64_t dropped_packets = 0;
+  std::uint64_t pkey_violations = 0;  // ... or for their partition: these alone
   std::uint64_t bytes_sent = 0;       // payload
   std::uint64_t bytes_received = 0;
   std::uint64_t naks = 0;     // sent

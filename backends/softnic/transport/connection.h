@@ -17,7 +17,7 @@ inline constexpr std::uint32_t kOutbox = 8;
 
 struct Outgoing {
   Packet packet;
-  std::uint8_t* buffer = nullptr;
+  std::uint8_t* buffer = nullptr;  // of its payload, if there is any
   DmaOp op;
 };
 
@@ -37,6 +37,8 @@ struct Connection {
   std::uint32_t psn_bytes = 0;  // that a PSN stands for, at most: a power of two
   std::uint32_t longest = 0;    // of a packet by reference: whole PSNs
   GrowingFifo<Outgoing> outbox;
+  // A NAK that ends the connection goes when the outbox is empty: no request joins it any more.
+  bool ends = false;
 };
 
 }  // namespace gdakit::softnic

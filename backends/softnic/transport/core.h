@@ -45,6 +45,7 @@ class Core : public QueueCore {
 
  private:
   bool send_now(const Packet& packet);
+  static bool has_room(const Connection& connection, const Packet& packet);
   bool send_by_value(Connection& connection, Packet& packet, std::span<const Fragment> from);
 
   const std::uint32_t ack_every_;  // PSNs; a power of two

@@ -19,12 +19,24 @@ bool Core::send(Connection& connection, Packet& packet) {
   if (fragments != 0 && !wire.by_reference(packet)) {
     return send_by_value(connection, packet, {packet.fragments, fragments});
   }
-  return connection.outbox.empty() && send_now(packet);
+  if (connection.outbox.empty()) return send_now(packet);
+  if (packet.header.payload_size != 0 || !has_room(connection, packet)) return false;
+  // An acknowledge does not wait until the outbox is empty: under a stream of payload by value it
+  // may never be.
+  connection.outbox.push().packet = packet;
+  return true;
+}
+
+// Requests leave room for an answer, which the peer may wait for.
+bool Core::has_room(const Connection& connection, const Packet& packet) {
+  if (is_response(packet.header.opcode)) return !connection.outbox.full();
+  const std::uint64_t used = connection.outbox.tail() - connection.outbox.head();
+  return !connection.ends && used + 1 < kOutbox;
 }
 
 bool Core::send_by_value(Connection& connection, Packet& packet, std::span<const Fragment> from) {
   GDAKIT_ASSERT(packet.header.payload_size <= value_mtu);
-  if (connection.outbox.full()) return false;
+  if (!has_room(connection, packet)) return false;
   std::uint8_t* buffer = buffers_.take();
   if (buffer == nullptr) return false;
   std::uint64_t at = 0;
@@ -63,7 +75,7 @@ Turn Core::drain_outbox(Connection& connection) {
       turn.pending = true;
       break;
     }
-    buffers_.give_back(outgoing.buffer);
+    if (outgoing.buffer != nullptr) buffers_.give_back(outgoing.buffer);
     connection.outbox.pop();
     turn.worked = true;
   }
@@ -71,8 +83,10 @@ Turn Core::drain_outbox(Connection& connection) {
 }
 
 void Core::give_back_buffers(Connection& connection) {
-  for (; !connection.outbox.empty(); connection.outbox.pop())
-    buffers_.give_back(connection.outbox.front().buffer);
+  for (; !connection.outbox.empty(); connection.outbox.pop()) {
+    std::uint8_t* const buffer = connection.outbox.front().buffer;
+    if (buffer != nullptr) buffers_.give_back(buffer);
+  }
 }
 
 Packet make_packet(const Connection& connection, PacketOpcode opcode, std::uint32_t psn) {

@@ -40,12 +40,22 @@ void gather_payload(Core& core, std::uint32_t psn_bytes, std::uint64_t left, con
   packet.header.fragment_count = kGathered;
 }
 
-// Whether a payload is cut as on this connection: into whole PSNs, unless it is the last of a
-// message. A peer whose path has another MTU cuts otherwise.
-inline bool is_cut_right(const Connection& connection, const PacketHeader& header, bool last) {
+// Where in its message a packet stands.
+enum class Place : std::uint8_t { alone, last, before_last };
+constexpr Place place_of(PacketOpcode opcode) {
+  if (!ends_message(opcode)) return Place::before_last;
+  return starts_message(opcode) ? Place::alone : Place::last;
+}
+
+// Whether a payload is cut as on this connection: into whole PSNs, unless it is a message's last,
+// which alone may be empty if it is all of it; by value each PSN has a packet. A peer whose path
+// has another MTU cuts otherwise.
+inline bool is_cut_right(const Connection& connection, const PacketHeader& header, Place place) {
   const std::uint32_t size = header.payload_size;
-  if (header.psns != connection.psns_of(size)) return false;
-  return last || (size != 0 && size % connection.psn_bytes == 0);
+  const bool by_value = header.fragment_count == 0;
+  if (header.psns != connection.psns_of(size) || (by_value && header.psns != 1)) return false;
+  if (size == 0) return place == Place::alone;
+  return place != Place::before_last || size % connection.psn_bytes == 0;
 }
 
 // Names the payload of the connection's next packet: of as many PSNs as its way allows, each of

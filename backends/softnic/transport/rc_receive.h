@@ -26,8 +26,9 @@ struct Effect {
   // Of the CQE, with an opcode if there is one:
   format::CqeOpcode completion = format::CqeOpcode::invalid;
   bool solicited = false;
-  bool asks = false;              // for an acknowledge
-  bool ends = false;              // a message
+  bool asks = false;  // for an acknowledge
+  bool ends = false;  // a message
+  std::uint8_t service_level = 0;
   std::uint16_t wqe_counter = 0;  // of the receive WQE that was claimed for it
   std::uint32_t imm = 0;
 

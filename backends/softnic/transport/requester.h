@@ -79,6 +79,7 @@ class Requester {
                 DmaOp& op);
   void progress(RcSend& send, std::uint32_t unacked_psn);
   void send_again(RcSend& send);
+  bool count_retry(RcSend& send, Fault exhausted);
   void retry(RcSend& send, Fault exhausted);
   void fail_at(RcSend& send, std::uint64_t number, Fault fault);
   void fail_at_psn(RcSend& send, std::uint32_t psn, Fault fault);

@@ -205,7 +205,8 @@ void Requester::read_response(RcSend& send, std::uint64_t number, const Packet& 
   const std::uint64_t at = std::uint64_t{flight.responses} * send.connection.psn_bytes;
   const std::uint64_t left = flight.length - at;
   const std::uint32_t size = packet.header.payload_size;
-  if (size > left || !is_cut_right(send.connection, packet.header, size == left)) {
+  const Place place = size == left ? Place::alone : Place::before_last;
+  if (size > left || !is_cut_right(send.connection, packet.header, place)) {
     fail_at(send, number, kBadResponse);
     return;
   }
@@ -264,13 +265,19 @@ void Requester::send_again(RcSend& send) {
   send.loaded = false;
 }
 
-void Requester::retry(RcSend& send, Fault exhausted) {
+// False: there have been too many.
+bool Requester::count_retry(RcSend& send, Fault exhausted) {
   if (++send.retries > send.qp.settings.retry_count) {
     send.timer_ns = 0;
     fail_at_psn(send, send.unacked_psn, exhausted);
-    return;
+    return false;
   }
   ++core_.counters.retries;
+  return true;
+}
+
+void Requester::retry(RcSend& send, Fault exhausted) {
+  if (!count_retry(send, exhausted)) return;
   send_again(send);
   restart_timer(send);
 }
@@ -296,6 +303,11 @@ void Requester::timer(RcSend& send) {
   // say.
   if (core_.wire.unread(send.qp.settings.path.endpoint)) {
     start_timer(send);
+    return;
+  }
+  if (!awaits_answer(send)) {
+    // The wire takes nothing. What it has taken before, nobody says is lost.
+    if (count_retry(send, kRetryExceeded)) start_timer(send);
     return;
   }
   send.gap_seen = false;

@@ -222,7 +222,8 @@ Requester::Emit Requester::emit_data(RcSend& send, Flight& flight) {
   header.opcode = data_opcode(request, first, last);
   if (last && request.has_imm) header.imm = request.imm;
   header.solicited = last && request.solicited;
-  header.ack_request = last || core_.reaches_ack(send.psn, psns);
+  // Whoever sends again learns of each packet that arrives.
+  header.ack_request = last || send.retries != 0 || core_.reaches_ack(send.psn, psns);
   if (first && request.kind == RequestKind::write) {
     header.reth = {request.remote_address, request.rkey,
                    static_cast<std::uint32_t>(request.length)};

@@ -23,11 +23,14 @@ bool Responder::request(RcReceive& receive, const Packet& packet, DmaOp& op) {
   if ((state != QpState::rtr && !has_requests(state)) || receive.fatal) return true;
   const PacketHeader& header = packet.header;
   const std::int32_t ahead = psn_distance(header.psn, receive.expected_psn);
-  if (ahead < 0) return duplicate(receive, header);
+  // One that is cut otherwise than the first time may bring new bytes behind old ones: it is asked
+  // for again from these on.
+  const std::int32_t end = psn_distance(psn_add(header.psn, header.psns), receive.expected_psn);
+  if (ahead < 0 && end <= 0) return duplicate(receive, header);
   // Waiting here for room on the wire, while the peer does the same, would never end: the packet is
   // lost instead, and asked for again when the responses ahead of it have gone.
   const bool stuck = receive.no_room && (receive.effects.full() || !core_.ordered);
-  if (ahead > 0 || stuck) {
+  if (ahead != 0 || stuck) {
     if (!receive.nak_told) {
       receive.nak_told = receive.nak_due = true;
       receive.nak = Acknowledge::nak_sequence;
@@ -48,7 +51,7 @@ Responder::Step Responder::refuse(RcReceive& receive, Acknowledge nak, Fault fau
   receive.nak_told = receive.nak_due = true;
   receive.nak = nak;
   if (nak != Acknowledge::rnr_nak) {
-    receive.fatal = true;
+    receive.fatal = receive.connection.ends = true;
     receive.fault = fault;
     receive.blame = fault;
   }
@@ -145,7 +148,7 @@ Responder::Step Responder::write(RcReceive& receive, const Packet& packet, DmaOp
   const bool last = ends_message(header.opcode);
   const std::uint64_t size = header.payload_size;
   if (size > receive.remaining || (last && size != receive.remaining) ||
-      !is_cut_right(receive.connection, header, last)) {
+      !is_cut_right(receive.connection, header, place_of(header.opcode))) {
     return refuse(receive, Acknowledge::nak_invalid_request, kRemoteInvalidRequest);
   }
   if (acquired != Step::done) return acquired;
@@ -178,7 +181,7 @@ Responder::Step Responder::send(RcReceive& receive, const Packet& packet, DmaOp&
   } else if (receive.message != Message::send) {
     return refuse(receive, Acknowledge::nak_invalid_request, kRemoteInvalidRequest);
   }
-  if (!is_cut_right(receive.connection, header, ends_message(header.opcode))) {
+  if (!is_cut_right(receive.connection, header, place_of(header.opcode))) {
     return refuse(receive, Acknowledge::nak_invalid_request, kRemoteInvalidRequest);
   }
   const Step acquired = acquire_receive(receive);
@@ -209,6 +212,7 @@ void Responder::placed(RcReceive& receive, const Packet& packet, DmaOp op,
   if (completes) {
     effect.completion = completion;
     effect.solicited = header.solicited;
+    effect.service_level = header.service_level;
     effect.wqe_counter = receive.wqe.index;
     effect.length = static_cast<std::uint32_t>(receive.received);
     effect.imm = header.imm;

@@ -66,7 +66,7 @@ bool Responder::post_completion(RcReceive& receive, const Effect& effect) {
   cqe.op_own = format::op_own(effect.completion, false, effect.solicited);
   cqe.byte_cnt = Be32{effect.length};
   cqe.imm_inval_pkey = Be32{effect.imm};
-  const std::uint32_t service_level = receive.qp.settings.path.service_level;
+  const std::uint32_t service_level = effect.service_level;
   cqe.flags_rqpn = Be32{service_level << 24 | receive.connection.remote_qpn};
   return core_.post_cqe(*receive.qp.receive_cq, cqe);
 }
@@ -204,6 +204,8 @@ bool Responder::respond_atomic(RcReceive& receive, const Effect& effect) {
 
 // Sends the NAK, or an ACK of all that is done; false if there is no room.
 bool Responder::acknowledge(RcReceive& receive, bool nak) {
+  // What the queue pair has not sent when it fails, it never sends.
+  if (nak && receive.fatal && !receive.connection.outbox.empty()) return false;
   const std::uint32_t psn = nak ? receive.expected_psn : receive.done_psn;
   Packet packet = make_packet(receive.connection, PacketOpcode::acknowledge, psn);
   packet.header.aeth = {.msn = receive.msn};

@@ -72,7 +72,7 @@ struct Reth {
 // ACK extended transport header, and behind it what an atomic found.
 struct Aeth {
   std::uint64_t atomic_result = 0;  // the word before the operation, with atomic_acknowledge
-  std::uint32_t msn = 0;            // messages that the responder has completed, 24 bits
+  std::uint32_t msn = 0;            // messages completed, 24 bits; this NIC's requester needs none
   Acknowledge acknowledge = Acknowledge::ack;
   std::uint8_t rnr_timer = 0;  // code, with rnr_nak
 };

@@ -59,8 +59,9 @@ class Wire {
   // however it travels. A power of two, at most value_mtu(); all wires that meet have the same.
   virtual std::uint32_t psn_bytes() const { return std::bit_floor(value_mtu()); }
 
-  // How many PSNs a queue pair may have on the wire, not yet acknowledged, before it sends another
-  // packet: 2 to kMaxPsnWindow. A READ's responses may be more.
+  // As long as a queue pair has fewer PSNs than that on the wire, not yet acknowledged, it sends
+  // another packet: 2 to kMaxPsnWindow. The last packet may go beyond, by reference, or as a READ
+  // that asks for more.
   virtual std::uint32_t psn_window() const { return kMaxPsnWindow; }
 
   // Whether the receiver reaches all memory that the packet's fragments name. The payload of any
