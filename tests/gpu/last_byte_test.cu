@@ -77,6 +77,41 @@ __global__ void watch_end(std::uint8_t* message, std::uint32_t size, std::uint64
   if (threadIdx.x == 0) *seen = last;
 }
 
+// One behind the other in memory.
+struct Messages {
+  std::uint32_t sizes[3];
+};
+
+// Block k waits for each new value of the first byte of message k + 1, then counts the bytes of the
+// messages before it that are older.
+__global__ void watch_order(std::uint8_t* first, Messages messages, std::uint64_t* seen,
+                            std::uint64_t* older) {
+  __shared__ std::uint32_t newest;
+  std::uint32_t size = 0;
+  for (std::uint32_t i = 0; i <= blockIdx.x; ++i) size += messages.sizes[i];
+  const std::uint64_t begin = clock64();
+  std::uint32_t last = 0;
+  while (last < kRounds) {
+    if (threadIdx.x == 0) {
+      cuda::atomic_ref<std::uint8_t, cuda::thread_scope_device> byte(first[size]);
+      do {
+        newest = byte.load(cuda::memory_order_acquire);
+      } while (newest == last && clock64() - begin < kLimitCycles);
+    }
+    __syncthreads();
+    const std::uint32_t now = newest;
+    if (now == last) break;
+    std::uint32_t count = 0;
+    for (std::uint32_t i = threadIdx.x; i < size; i += blockDim.x) {
+      count += __ldcg(first + i) < now ? 1 : 0;
+    }
+    if (count != 0) atomicAdd_system(reinterpret_cast<unsigned long long*>(older), count);
+    last = now;
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) seen[blockIdx.x] = last;
+}
+
 class LastByte : public testing::TestWithParam<DmaMethod> {
  protected:
   static constexpr std::size_t kShift = 5;
@@ -141,6 +176,34 @@ class LastByte : public testing::TestWithParam<DmaMethod> {
     }
   }
 
+  void watch_messages(const Messages& messages) {
+    const std::size_t size = messages.sizes[0] + messages.sizes[1] + messages.sizes[2];
+    const Bytes to(size);
+    const Bytes from(size);
+    const Bytes told(32, Bytes::Place::pinned);
+    auto* const counts = reinterpret_cast<std::uint64_t*>(told.data());
+    cudaStream_t stream = nullptr;
+    check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    watch_order<<<2, 512, 0, stream>>>(to.data(), messages, counts, counts + 2);
+    for (std::uint32_t round = 1; round <= kRounds; ++round) {
+      const std::vector<std::uint8_t> bytes(size, static_cast<std::uint8_t>(round));
+      port_->write(from.at(0), bytes.data(), size);
+      settle();
+      std::uint64_t at = 0;
+      for (const std::uint32_t each : messages.sizes) {
+        port_->copy_last(to.at(at), from.at(at), each);
+        at += each;
+      }
+      settle();
+    }
+    check(cudaStreamSynchronize(stream));
+    cudaStreamDestroy(stream);
+    const std::string sizes = testing::PrintToString(messages.sizes);
+    EXPECT_EQ(counts[0], kRounds) << sizes;
+    EXPECT_EQ(counts[1], kRounds) << sizes;
+    EXPECT_EQ(counts[2], 0u) << sizes;
+  }
+
   std::unique_ptr<DmaPort> port_;
 };
 
@@ -164,6 +227,15 @@ TEST_P(LastByte, OfACopyWithinTheGpuIsSeenLast) {
     port_->write(message.on_gpu.at(0), message.bytes.data(), message.size());
     port_->copy_last(message.to, message.on_gpu.at(0), message.size());
   });
+}
+
+TEST_P(LastByte, NoByteOfAMessageIsSeenBeforeTheOnesBeforeItAreWhole) {
+  for (const Messages& messages :
+       {Messages{256, 256, 256}, Messages{4096, 4096, 4096}, Messages{9008, 9008, 9008},
+        Messages{9001, 9001, 9001}, Messages{1u << 16, 1u << 16, 1u << 16},
+        Messages{1u << 20, 20000, 1u << 18}, Messages{1u << 20, 1u << 20, 1u << 20}}) {
+    watch_messages(messages);
+  }
 }
 
 TEST_P(LastByte, OfACopyFromPinnedMemoryIsSeenLast) {

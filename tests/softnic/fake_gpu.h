@@ -218,9 +218,14 @@ class FakeGpu final : public GpuDevice {
     return Progress::finished;
   }
 
-  void store_last_word(const GpuPiece& piece) {
-    const std::uint64_t at = piece.size - piece.tail;
-    store_backwards(piece.to + at, piece.from + at, piece.tail);
+  template <class Copy>
+  void store_body(const Copy& copy) {
+    store_backwards(copy.to, copy.from, copy.size - copy.tail);
+  }
+  template <class Copy>
+  void store_last_word(const Copy& copy) {
+    const std::uint64_t at = copy.size - copy.tail;
+    store_backwards(copy.to + at, copy.from + at, copy.tail);
   }
   void run_chains(const GpuLaunch& launch) {
     std::vector<GpuChain> chains(launch.chains, launch.chains + launch.work);
@@ -229,17 +234,28 @@ class FakeGpu final : public GpuDevice {
       for (std::uint32_t i = 0; i != chain.count; ++i) run_op(launch.ops[chain.first + i]);
     }
   }
-  // In any order that `after` allows.
+  // Level by level, in any order within one.
   void run_pieces(const GpuLaunch& launch) {
     std::vector<GpuPiece> pieces(launch.pieces, launch.pieces + launch.piece_count);
     std::shuffle(pieces.begin(), pieces.end(), random_);
     std::ranges::stable_sort(pieces, {}, &GpuPiece::after);
-    for (const GpuPiece& piece : pieces) {
+    for (std::size_t i = 0; i != pieces.size(); ++i) {
+      const GpuPiece& piece = pieces[i];
       if (piece.from != 0) {
-        store_backwards(piece.to, piece.from, piece.size - piece.tail);
-        continue;
+        store_body(piece);
+      } else {
+        run_messages(launch.messages + piece.to, piece.size);
       }
-      for (std::uint64_t i = 0; i != piece.size; ++i) store_last_word(launch.pieces[piece.to + i]);
+      if (i + 1 != pieces.size() && pieces[i + 1].after == piece.after) continue;
+      for (std::uint32_t at = 0; at != piece.copy_count; ++at) {
+        store_last_word(launch.pieces[piece.first_copy + at]);
+      }
+    }
+  }
+  void run_messages(const GpuMessage* messages, std::uint64_t count) {
+    for (std::uint64_t i = 0; i != count; ++i) {
+      store_body(messages[i]);
+      store_last_word(messages[i]);
     }
   }
   void run_op(const GpuOp& op) {

@@ -95,6 +95,37 @@ class LastByte : public testing::TestWithParam<Method> {
     check(shift, size, "copy to host memory",
           [&](auto* to, const auto* from) { port_->copy_last(on_host(to), on_gpu(from), size); });
   }
+  // One message behind the other, each of so many packets of equal size.
+  void check_order(const std::vector<std::size_t>& sizes, std::size_t packets = 1) {
+    std::fill(to_.begin(), to_.end(), std::uint8_t{0});
+    std::vector<std::uint8_t*> begins{to_.data()};
+    for (const std::size_t size : sizes) begins.push_back(begins.back() + size);
+    std::size_t begun = 0;  // so many messages are whole, or have a byte that is seen
+    gpu_->look = [&] {
+      if (begun == sizes.size() || !any_of(begins[begun], sizes[begun])) return;
+      ++begun;
+      EXPECT_EQ(std::count(to_.data(), begins[begun - 1], std::uint8_t{0}), 0)
+          << "when message " << begun << " of sizes " << testing::PrintToString(sizes) << " began";
+    };
+    for (std::size_t i = 0; i != sizes.size(); ++i) {
+      const std::size_t packet = sizes[i] / packets;
+      for (std::size_t at = 0; at != sizes[i]; at += packet) {
+        const auto copy = at + packet == sizes[i] ? &GpuPort::copy_last : &GpuPort::copy;
+        (port_.get()->*copy)(on_gpu(begins[i] + at), on_gpu(from_.data()), packet);
+      }
+    }
+    settle();
+    gpu_->look = nullptr;
+    EXPECT_EQ(begun, sizes.size());
+    EXPECT_EQ(std::count(to_.data(), begins.back(), std::uint8_t{1}), begins.back() - to_.data());
+  }
+  // A few of its bytes, one in each part that may be stored as a whole.
+  static bool any_of(const std::uint8_t* message, std::size_t size) {
+    for (std::size_t i = 0; i <= 16; ++i) {
+      if (message[i * (size - 1) / 16] != 0) return true;
+    }
+    return message[size - 9] != 0;
+  }
   // Two words of 1 or 2 bytes, which a kernel alone puts in order, and only where it reaches them.
   static bool only_kernels_order(std::size_t shift, std::size_t size) {
     const std::size_t word = shift % 2 != 0 ? 1 : 2;
@@ -146,6 +177,34 @@ TEST_P(LastByte, IsSeenAfterAllOfTheMessageAndOfThoseBefore) {
         port_->copy_last(on_gpu(to + at), on_gpu(from + at), piece);
       }
     });
+  }
+}
+
+// Large messages, too, which helper kernels spread over the GPU.
+TEST_P(LastByte, NoByteOfAMessageIsSeenBeforeTheOneBeforeItIsWhole) {
+  check_order({128, 128, 128});
+  check_order({9000, 9000, 9000});
+  check_order({100000, 9000, 100000});
+  check_order({9000, 100, 70000, 100000, 65536});
+  check_order({200000, 200000, 200000, 200000});
+}
+
+TEST_P(LastByte, SoIsTheOrderOfMessagesInSeveralPackets) {
+  check_order({20000, 20000, 20000, 20000, 20000}, /*packets=*/2);
+  check_order({140000, 140000, 140000}, /*packets=*/2);
+}
+
+TEST_P(LastByte, MessagesThatReadWhatOthersBeforeThemWriteDoSoInOrder) {
+  for (const std::size_t size : {128u, 9000u, 100000u, 200000u}) {
+    std::fill_n(to_.data(), 4 * size, std::uint8_t{0});
+    port_->copy_last(on_gpu(to_.data()), on_gpu(from_.data()), size);
+    for (std::size_t i = 1; i != 4; ++i) {
+      port_->copy_last(on_gpu(to_.data() + i * size), on_gpu(to_.data() + (i - 1) * size), size);
+    }
+    settle();
+    EXPECT_EQ(std::count_if(to_.begin(), to_.begin() + static_cast<std::ptrdiff_t>(4 * size),
+                            [](std::uint8_t byte) { return byte == 1; }),
+              static_cast<std::ptrdiff_t>(4 * size));
   }
 }
 

@@ -20,8 +20,9 @@
 //   - write_cqe makes the last eight bytes visible last, by one store.
 //   - where ordered() is true, writes, copies, atomics and CQEs of one chain become visible in the
 //     order queued, as a PCIe device's posted writes do; otherwise the engine itself waits for one
-//     before it queues the next. Of write_last and copy_last this and the next rule hold for the
-//     last word alone: the bytes before it may be seen before earlier operations are.
+//     before it queues the next. What comes behind write_last or copy_last becomes visible after
+//     all of it. Copies without a mark may be seen side by side, and with the marked one that ends
+//     their message.
 //   - done() of a write, copy or CQE may be true before its bytes are visible, if nothing becomes
 //     visible before it that this port queues from then on, or that any port of the same wire
 //     queues after a packet which was published behind this port's next submit(). So the engine

@@ -2,7 +2,7 @@
 //
 //   GpuLaunch (kernel argument) --> chains[]  --> ops[]            pinned host memory; few chains
 //                                                                 lie in the argument itself
-//                               --> pieces[]  (bulk copies)
+//                               --> pieces[]  --> messages[]  (bulk copies)
 //                               --> GpuControl                     pinned: the handshake
 //                               --> GpuGate                        GPU memory: the blocks' own
 //
@@ -43,17 +43,33 @@ struct GpuChain {
   std::uint32_t count = 0;
 };
 
-// A large copy within the GPU, or the last words of such copies; chunks are counted over all pieces
-// of a launch, which come in the order of `after`.
-struct GpuPiece {
-  std::uint64_t to = 0;    // of last words: the first piece whose last word is meant
-  std::uint64_t from = 0;  // 0: last words, one after the other; they are one chunk
-  std::uint64_t size = 0;  // of last words: how many pieces
-  std::uint64_t first_chunk = 0;
-  std::uint64_t after = 0;  // begins when so many chunks, the first ones, are done
-  std::uint64_t tail = 0;   // so many bytes, the last word, are left out; 0: none
+inline constexpr std::uint64_t kGpuChunkBytes = 32 * 1024;
+
+// A copy within the GPU of one chunk at most, of which the last word comes last.
+struct alignas(32) GpuMessage {
+  std::uint64_t to = 0;
+  std::uint64_t from = 0;
+  std::uint64_t size = 0;
+  std::uint64_t tail = 0;  // so many bytes, the last word
 };
-inline constexpr std::uint64_t kGpuChunkBytes = 64 * 1024;
+static_assert(sizeof(GpuMessage) == 32);
+
+// A large copy within the GPU, which all blocks share, or messages that one block copies one after
+// the other. Chunks are counted over all pieces of a launch. Pieces come level by level; those of a
+// level run side by side, and behind all of a level come the last words that its copies left out.
+struct GpuPiece {
+  std::uint64_t to = 0;    // of messages: the first one's number
+  std::uint64_t from = 0;  // 0: messages; they are one chunk
+  std::uint64_t size = 0;  // of messages: how many
+  std::uint64_t first_chunk = 0;
+  std::uint64_t after = 0;       // chunks of earlier levels: stores nothing before they are whole
+  std::uint64_t until = 0;       // ... and of this level
+  std::uint32_t tail = 0;        // of a copy: so many bytes, the last word; 0: in any order
+  std::uint32_t early = 0;       // of a copy: it may read before that
+  std::uint32_t first_copy = 0;  // the level's copies among the pieces
+  std::uint32_t copy_count = 0;
+};
+static_assert(sizeof(GpuPiece) == 64);
 // So few pieces each block keeps at hand; more it reads from host memory with each chunk.
 inline constexpr std::uint32_t kGpuFewPieces = 64;
 
@@ -74,15 +90,17 @@ inline constexpr std::uint32_t kVerdictCancelled = 2;
 
 // Counters of the blocks of one launch, in GPU memory; zero between launches. Whatever blocks find
 // room do all the work, so that a launch needs no more than one.
-struct GpuGate {
+struct alignas(64) GpuGate {
   std::uint32_t tickets = 0;
   std::uint32_t verdict = 0;
   std::uint32_t left = 0;
   std::uint32_t pad = 0;
   std::uint64_t next = 0;
   std::uint64_t done = 0;
+  alignas(64) std::uint64_t whole =
+      0;  // so many chunks, the first ones, have their last words, too
 };
-static_assert(sizeof(GpuGate) == 32);
+static_assert(sizeof(GpuGate) == 128);
 
 // So many chains travel with the launch itself.
 inline constexpr std::uint32_t kGpuFewChains = 16;
@@ -93,6 +111,7 @@ struct GpuLaunch {
   const GpuOp* ops = nullptr;
   const GpuChain* chains = nullptr;
   const GpuPiece* pieces = nullptr;
+  const GpuMessage* messages = nullptr;  // null: there are none
   std::uint32_t piece_count = 0;
   std::uint64_t work = 0;              // chains, or chunks
   GpuChain few_chains[kGpuFewChains];  // the chains again, if they are so few

@@ -11,7 +11,8 @@ namespace gdakit::softnic {
 void launch_batch_kernel(cudaStream_t stream, const GpuLaunch& launch, int multiprocessors);
 // All of the GPU for the chunks of large copies.
 void launch_bulk_kernel(cudaStream_t stream, const GpuLaunch& launch, int multiprocessors);
-// Launches both kernels for nothing and waits for them, so that nothing is loaded beside a user's
+cudaError_t load_bulk_kernels(cudaStream_t stream);
+// Launches all kernels for nothing and waits for them, so that nothing is loaded beside a user's
 // kernel later.
 cudaError_t load_kernels(cudaStream_t stream);
 

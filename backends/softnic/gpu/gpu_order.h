@@ -110,7 +110,8 @@ class GpuOrder {
   void add_small(GpuWork& work, Small& small, GpuLaunch& launch);
   static GpuOp small_op(GpuWork& work, const WorkOp& op, const Small& small);
   bool launch_bulk(std::uint64_t end, std::uint32_t level, std::uint32_t up_to);
-  void add_bulk(std::uint64_t end, std::uint32_t level, GpuPiece* pieces, GpuLaunch& launch);
+  struct Bulk;
+  void add_bulk(std::uint64_t end, std::uint32_t level, Bulk& bulk, GpuLaunch& launch);
   template <class Act>
   void for_lists(std::uint64_t end, std::uint32_t level, const Act& act);
   void fly(const GpuLaunch& launch, std::uint64_t end, std::uint32_t level, std::uint32_t up_to);

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstring>
 #include <ranges>
+#include <span>
 
 #include "backends/softnic/gpu/gpu_order.h"
 #include "backends/softnic/gpu/two_row_copy.h"
@@ -27,8 +28,13 @@ bool no_good_for_engine(const WorkOp& op) {
   return copies && (two_to_order || two_rows(plain_address(op.to), op.size).row_bytes == 0);
 }
 
-// Of large copies: one for each, and one for the last words of each list.
-std::uint32_t most_pieces(const WorkLevel& level) { return level.ops + level.chains; }
+template <class Act>
+void for_ops(const GpuWork& work, const WorkList& list, const Act& act) {
+  std::uint32_t number = list.first;
+  for (std::uint32_t i = 0; i != list.count; ++i, number = work.ops[number].next) {
+    act(work.ops[number]);
+  }
+}
 
 }  // namespace
 
@@ -76,6 +82,7 @@ WorkLevel GpuOrder::level_of(std::uint64_t end, std::uint32_t level) {
     const WorkLevel one = works_[number]->level(level);
     all.chains += one.chains;
     all.ops += one.ops;
+    all.pieces += one.pieces;
   }
   return all;
 }
@@ -100,10 +107,10 @@ bool GpuOrder::launch_levels(std::uint64_t end) {
 // One launch does several levels of large copies if there is nothing small between them, and few in
 // all.
 std::uint32_t GpuOrder::end_of_bulk(std::uint64_t end, std::uint32_t level) {
-  std::uint32_t pieces = most_pieces(level_of(end, level));
+  std::uint32_t pieces = level_of(end, level).pieces;
   std::uint32_t up_to = level + 1;
   while (level_of(end, up_to).ops == 0) {
-    const std::uint32_t more = most_pieces(level_of(end, up_to + 1));
+    const std::uint32_t more = level_of(end, up_to + 1).pieces;
     if (more == 0 || pieces + more > kGpuFewPieces) break;
     pieces += more;
     up_to += 2;
@@ -168,10 +175,8 @@ void GpuOrder::add_small(GpuWork& work, Small& small, GpuLaunch& launch) {
   for (const WorkList& list : work.lists) {
     if (list.level != small.level) continue;
     small.chains[launch.work++] = {small.op_count, list.count};
-    std::uint32_t number = list.first;
-    for (std::uint32_t i = 0; i != list.count; ++i, number = work.ops[number].next) {
-      small.ops[small.op_count++] = small_op(work, work.ops[number], small);
-    }
+    for_ops(work, list,
+            [&](const WorkOp& op) { small.ops[small.op_count++] = small_op(work, op, small); });
   }
   small.bytes += round_up(work.bytes.size(), 64);
   small.atomics += work.atomics.size();
@@ -218,43 +223,76 @@ void GpuOrder::for_lists(std::uint64_t end, std::uint32_t level, const Act& act)
   }
 }
 
+struct GpuOrder::Bulk {
+  GpuPiece* pieces = nullptr;
+  GpuMessage* messages = nullptr;
+  std::uint32_t message_count = 0;
+};
+
 bool GpuOrder::launch_bulk(std::uint64_t end, std::uint32_t level, std::uint32_t up_to) {
-  std::size_t count = 0;
-  for (std::uint32_t at = level; at < up_to; at += 2) count += most_pieces(level_of(end, at));
-  if (count == 0) return true;
-  std::byte* const memory = ring_.take(count * sizeof(GpuPiece));
+  std::size_t piece_count = 0;
+  std::size_t op_count = 0;
+  for (std::uint32_t at = level; at < up_to; at += 2) {
+    const WorkLevel size = level_of(end, at);
+    piece_count += size.pieces;
+    op_count += size.ops;
+  }
+  if (piece_count == 0) return true;
+  const std::size_t messages_at = piece_count * sizeof(GpuPiece);
+  std::byte* const memory = ring_.take(messages_at + op_count * sizeof(GpuMessage));
   if (memory == nullptr) return false;
-  auto* const pieces = reinterpret_cast<GpuPiece*>(memory);
+  Bulk bulk;
+  bulk.pieces = reinterpret_cast<GpuPiece*>(memory);
+  bulk.messages = reinterpret_cast<GpuMessage*>(memory + messages_at);
   GpuLaunch launch = next_launch();
-  launch.pieces = pieces;
-  for (std::uint32_t at = level; at < up_to; at += 2) add_bulk(end, at, pieces, launch);
+  launch.pieces = bulk.pieces;
+  for (std::uint32_t at = level; at < up_to; at += 2) add_bulk(end, at, bulk, launch);
+  GDAKIT_ASSERT(launch.piece_count == piece_count);
+  if (bulk.message_count != 0) launch.messages = bulk.messages;
   fly(launch, end, level, up_to);
   return true;
 }
 
-// Adds what the works have at the level: all copies side by side, list by list; then, for each
-// list, the last words that its copies have left out.
-void GpuOrder::add_bulk(std::uint64_t end, std::uint32_t level, GpuPiece* pieces,
-                        GpuLaunch& launch) {
+// Adds what the works have at the level. Messages that go one after the other take longest, so that
+// they begin first.
+void GpuOrder::add_bulk(std::uint64_t end, std::uint32_t level, Bulk& bulk, GpuLaunch& launch) {
   const std::uint64_t before = launch.work;
-  std::uint32_t list_begin = launch.piece_count;
+  const std::uint32_t begin = launch.piece_count;
+  const auto add = [&](GpuPiece piece, std::uint64_t chunks) {
+    piece.first_chunk = launch.work;
+    piece.after = before;
+    launch.work += chunks;
+    bulk.pieces[launch.piece_count++] = piece;
+  };
   for_lists(end, level, [&](const GpuWork& work, const WorkList& list) {
-    std::uint32_t number = list.first;
-    for (std::uint32_t i = 0; i != list.count; ++i, number = work.ops[number].next) {
-      const WorkOp& op = work.ops[number];
-      pieces[launch.piece_count++] = {
-          plain_address(op.to), plain_address(op.from), op.size, launch.work, before, op.tail};
-      launch.work += divide_up(op.size - op.tail, kGpuChunkBytes);
-    }
+    if (!list.run) return;
+    GpuPiece piece;
+    piece.to = bulk.message_count;
+    piece.size = list.count;
+    for_ops(work, list, [&](const WorkOp& op) {
+      bulk.messages[bulk.message_count++] = {plain_address(op.to), plain_address(op.from), op.size,
+                                             op.tail};
+    });
+    add(piece, 1);
   });
-  const std::uint64_t copied = launch.work;
-  for_lists(end, level, [&](const GpuWork&, const WorkList& list) {
-    const GpuPiece* const begin = pieces + list_begin;
-    if (std::any_of(begin, begin + list.count, [](const auto& piece) { return piece.tail != 0; })) {
-      pieces[launch.piece_count++] = {list_begin, 0, list.count, launch.work++, copied, 0};
-    }
-    list_begin += list.count;
+  const std::uint32_t first_copy = launch.piece_count;
+  for_lists(end, level, [&](const GpuWork& work, const WorkList& list) {
+    if (list.run) return;
+    for_ops(work, list, [&](const WorkOp& op) {
+      GpuPiece piece;
+      piece.to = plain_address(op.to);
+      piece.from = plain_address(op.from);
+      piece.size = op.size;
+      piece.tail = op.tail;
+      piece.early = op.early ? 1 : 0;
+      add(piece, divide_up(op.size - op.tail, kGpuChunkBytes));
+    });
   });
+  for (GpuPiece& piece : std::span(bulk.pieces + begin, bulk.pieces + launch.piece_count)) {
+    piece.until = launch.work;
+    piece.first_copy = first_copy;
+    piece.copy_count = launch.piece_count - first_copy;
+  }
 }
 
 void GpuOrder::fly(const GpuLaunch& launch, std::uint64_t end, std::uint32_t level,

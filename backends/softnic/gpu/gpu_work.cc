@@ -10,6 +10,9 @@ namespace {
 
 constexpr std::size_t kFirstSlots = 64;
 
+// Of large copies.
+bool is_short_message(const WorkOp& op) { return op.tail != 0 && op.size <= kGpuChunkBytes; }
+
 }  // namespace
 
 void GpuWork::clear() {
@@ -44,35 +47,51 @@ bool GpuWork::may_join(const WorkList& list, const WorkOp& op, bool bulk) {
   const bool list_is_bulk = list.level % 2 != 0;
   if (bulk != list_is_bulk) return false;
   if (!bulk) return true;
-  return !list.written.touches(op.to, op.size) && !list.written.touches(op.from, op.size) &&
-         !list.read.touches(op.to, op.size);
+  if (list.run) return is_short_message(op);
+  return !list.ended && !list.written.touches(op.to, op.size) &&
+         !list.written.touches(op.from, op.size) && !list.read.touches(op.to, op.size);
+}
+
+// A new list of the slot's chain, at the next level up that is for operations of this kind.
+void GpuWork::start_list(Slot& slot, const WorkOp& op, bool bulk) {
+  const WorkList* const last = slot.list == kNoList ? nullptr : &lists[slot.list];
+  WorkList list;
+  const std::uint32_t above = last != nullptr ? last->level + 1 : 0;
+  list.level = above % 2 == (bulk ? 1 : 0) ? above : above + 1;
+  list.first = list.last = static_cast<std::uint32_t>(ops.size());
+  list.run = bulk && is_short_message(op);
+  if (bulk && last != nullptr) {  // nothing, where they are small
+    list.before = last->before;
+    list.before.take_in(last->written);
+  }
+  slot.list = static_cast<std::uint32_t>(lists.size());
+  lists.push_back(list);
+  if (list.level >= levels.size()) levels.resize(list.level + 1);
+  ++levels[list.level].chains;
 }
 
 void GpuWork::add(std::uint64_t chain, WorkOp op, bool bulk) {
   if (prompt) chain = 0;
   const auto number = static_cast<std::uint32_t>(ops.size());
   Slot& slot = find(chain);
-  const bool known = slot.list != kNoList;
-  if (!known) {
+  if (slot.list == kNoList) {
     slot.chain = chain;
     ++chains_;
   }
-  if (!known || !may_join(lists[slot.list], op, bulk)) {
-    // The next one up that is for operations of this kind.
-    const std::uint32_t above = known ? lists[slot.list].level + 1 : 0;
-    const std::uint32_t level = above % 2 == (bulk ? 1 : 0) ? above : above + 1;
-    slot.list = static_cast<std::uint32_t>(lists.size());
-    lists.push_back({level, number, number, 0, {}, {}});
-    if (level >= levels.size()) levels.resize(level + 1);
-    ++levels[level].chains;
+  if (slot.list == kNoList || !may_join(lists[slot.list], op, bulk)) {
+    start_list(slot, op, bulk);
   } else {
     ops[lists[slot.list].last].next = number;
     lists[slot.list].last = number;
   }
   WorkList& list = lists[slot.list];
   ++list.count;
-  ++levels[list.level].ops;
+  WorkLevel& level = levels[list.level];
+  ++level.ops;
   if (bulk) {
+    if (!list.run || list.count == 1) ++level.pieces;
+    list.ended = op.tail != 0;
+    op.early = list.ended && !list.before.touches(op.from, op.size);
     list.written.take_in(op.to, op.size);
     list.read.take_in(op.from, op.size);
   }

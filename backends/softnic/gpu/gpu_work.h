@@ -6,8 +6,11 @@
 //   level 2       A: 4
 //
 // Levels run one after the other, even ones with small operations and odd ones with large copies.
-// Large copies of one level run side by side: one that touches what an earlier one of its chain
-// writes, or writes what that one reads, goes to a level of its own.
+// What a chain has at one level of large copies is either of two things:
+//   - messages of one chunk at most, as many as come: one block copies them one after the other;
+//   - copies of a single message, side by side. One that touches what an earlier one of its chain
+//     writes, or writes what that one reads, goes to a level of its own.
+// So no byte of a message is seen before the message before it is whole.
 //
 // A prompt work is one whose operations count as done when they are queued. What is queued later
 // may rely on them, whatever its chain: all are of one chain.
@@ -51,6 +54,7 @@ struct WorkOp {
   std::uint32_t tail = 0;   // bytes, copy: so many, the last word, come last; 0: in any order
   std::uint32_t list = 0;   // which WorkList it is in
   std::uint32_t next = 0;   // of that list
+  bool early = false;       // large copy: no earlier one of its chain writes what it reads
 };
 
 struct WorkAtomic {
@@ -73,6 +77,10 @@ struct WorkHull {
     begin = begin < plain_address(at) ? begin : plain_address(at);
     end = end > plain_address(at) + size ? end : plain_address(at) + size;
   }
+  void take_in(const WorkHull& other) {
+    begin = begin < other.begin ? begin : other.begin;
+    end = end > other.end ? end : other.end;
+  }
 };
 
 // The operations of one chain at one level.
@@ -81,14 +89,18 @@ struct WorkList {
   std::uint32_t first = 0;
   std::uint32_t last = 0;
   std::uint32_t count = 0;
-  WorkHull written;  // of large copies
+  bool run = false;    // of large copies: messages, one after the other
+  bool ended = false;  // ... the last one ends its message
+  WorkHull written;    // by them
   WorkHull read;
+  WorkHull before;  // written by those of the levels before, with nothing small between
 };
 
 // What there is at one level.
 struct WorkLevel {
   std::uint32_t chains = 0;
   std::uint32_t ops = 0;
+  std::uint32_t pieces = 0;  // of large copies: as a kernel has them (GpuPiece)
 };
 
 class GpuWork {
@@ -140,6 +152,7 @@ class GpuWork {
 
   void add(std::uint64_t chain, WorkOp op, bool bulk);
   static bool may_join(const WorkList& list, const WorkOp& op, bool bulk);
+  void start_list(Slot& slot, const WorkOp& op, bool bulk);
   std::uint32_t stage(const void* from, std::uint64_t size);
   Slot& find(std::uint64_t chain);
 
