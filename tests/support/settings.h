@@ -6,7 +6,8 @@
 //   GDAKIT_TEST_LAUNCHER=mpirun   what starts the jobs of tests/job/traffic_test.cc, in place of
 //                           `gdakit run`: a name of tests/job/launchers.h
 //   GDAKIT_TEST_SEEDS=1000000   how many seeds a random model runs
-//   GDAKIT_TEST_SEED=77205  ... or which one alone: what a failure prints to replay it
+//   GDAKIT_TEST_SEED=77205  ... and from which one on, that one alone if it is not said how many:
+//                           what a failure prints to replay it
 #pragma once
 
 #include <chrono>
@@ -49,10 +50,12 @@ struct Seeds {
   std::uint64_t count;
 };
 inline Seeds seeds(std::uint64_t usual) {
-  const char* const one = std::getenv("GDAKIT_TEST_SEED");
-  if (one != nullptr) return {std::strtoull(one, nullptr, 10), 1};
-  const char* const many = std::getenv("GDAKIT_TEST_SEEDS");
-  return {1, many == nullptr ? usual : std::strtoull(many, nullptr, 10)};
+  const auto number = [](const char* name, std::uint64_t otherwise) {
+    const char* const value = std::getenv(name);
+    return value == nullptr ? otherwise : std::strtoull(value, nullptr, 10);
+  };
+  const bool replays = std::getenv("GDAKIT_TEST_SEED") != nullptr;
+  return {number("GDAKIT_TEST_SEED", 1), number("GDAKIT_TEST_SEEDS", replays ? 1 : usual)};
 }
 
 }  // namespace gdakit::test

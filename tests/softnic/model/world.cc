@@ -173,7 +173,11 @@ bool World::step() {
     worked |= nic.engine->step(journal_.now_ns);
     nic.poll();
   }
-  idle_steps_ = worked ? 0 : idle_steps_ + 1;
+  // A NIC that was stalled is to have its steps before time jumps.
+  const bool is_stalled = std::any_of(nics_.begin(), nics_.end(), [this](const auto& nic) {
+    return journal_.now_ns < nic->stalled_until_ns;
+  });
+  idle_steps_ = worked || is_stalled ? 0 : idle_steps_ + 1;
   return worked;
 }
 
@@ -192,12 +196,10 @@ void World::run_until(const char* what, const std::function<bool()>& done) {
     }
     if (idle_steps_ == 0 || idle_steps_ % patience != 0) continue;
     std::uint64_t next = ~std::uint64_t{0};
-    bool is_stalled = false;
     for (const auto& nic : nics_) {
       next = std::min(next, nic->engine->next_timer_ns().value_or(next));
-      is_stalled |= journal_.now_ns < nic->stalled_until_ns;
     }
-    if (next == ~std::uint64_t{0} || is_stalled) continue;
+    if (next == ~std::uint64_t{0}) continue;
     idle_steps_ = 0;
     if (weather_.strict) post_owed_receives();
     journal_.now_ns = std::max(journal_.now_ns, next);
