@@ -17,114 +17,22 @@
 
 #include "backends/softnic/gpu/gpu_dma.h"
 #include "backends/softnic/gpu/gpu_port.h"
+#include "tests/gpu/dma_port.cuh"
 #include "tests/support/settings.h"
 
 namespace gdakit::softnic {
 namespace {
 
+using test::check;
+using test::GpuDma;
+using test::make_stream;
+using test::OwnedStream;
+using test::Words;
+
 constexpr std::uint64_t kLimitCycles = std::uint64_t{20}
                                        << 30;  // a kernel ends by itself after this
 
-void check(cudaError_t code) { ASSERT_EQ(code, cudaSuccess) << cudaGetErrorString(code); }
-
-// `count` words of GPU memory or of pinned host memory, zero at first.
-class Words {
- public:
-  enum class Place { gpu, pinned };
-  explicit Words(std::size_t count, Place place = Place::gpu) : count_(count), place_(place) {
-    void* data = nullptr;
-    const std::size_t bytes = count * sizeof(std::uint64_t);
-    check(place == Place::gpu ? cudaMalloc(&data, bytes)
-                              : cudaHostAlloc(&data, bytes, cudaHostAllocMapped));
-    data_ = static_cast<std::uint64_t*>(data);
-    check(cudaMemset(data_, 0, bytes));
-    check(cudaDeviceSynchronize());
-  }
-  ~Words() { place_ == Place::gpu ? cudaFree(data_) : cudaFreeHost(data_); }
-  Words(const Words&) = delete;
-  Words& operator=(const Words&) = delete;
-
-  std::uint64_t* data() const { return data_; }
-  std::size_t bytes() const { return count_ * sizeof(std::uint64_t); }
-  DmaAddress at(std::uint64_t offset = 0) const {
-    const std::uint64_t bit = place_ == Place::gpu ? kGpuMemoryBit : kPinnedMemoryBit;
-    return {(reinterpret_cast<std::uintptr_t>(data_) | bit) + offset};
-  }
-  std::vector<std::uint8_t> read() const {
-    std::vector<std::uint8_t> out(bytes());
-    check(cudaMemcpy(out.data(), data_, out.size(), cudaMemcpyDefault));
-    return out;
-  }
-  std::uint64_t word(std::size_t index) const {
-    std::uint64_t out = 0;
-    check(cudaMemcpy(&out, data_ + index, sizeof out, cudaMemcpyDefault));
-    return out;
-  }
-  void fill(const std::vector<std::uint8_t>& from) {
-    check(cudaMemcpy(data_, from.data(), from.size(), cudaMemcpyDefault));
-  }
-
- private:
-  std::size_t count_;
-  Place place_;
-  std::uint64_t* data_ = nullptr;
-};
-
-struct FreeStream {
-  void operator()(cudaStream_t stream) const { cudaStreamDestroy(stream); }
-};
-using OwnedStream = std::unique_ptr<CUstream_st, FreeStream>;
-
-OwnedStream make_stream() {
-  cudaStream_t stream = nullptr;
-  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-  return OwnedStream(stream);
-}
-
-class GpuDma : public testing::TestWithParam<DmaMethod> {
- protected:
-  void SetUp() override {
-    int count = 0;
-    if (cudaGetDeviceCount(&count) != cudaSuccess || count == 0) GTEST_SKIP() << "no GPU";
-    port_ = open();
-  }
-
-  std::unique_ptr<DmaPort> open() {
-    GpuDmaOptions options;
-    options.method = GetParam();
-    options.domain = domain_;
-    Result<std::unique_ptr<DmaPort>> port = make_gpu_dma(options);
-    if (port) return std::move(*port);
-    EXPECT_TRUE(port) << port.error().message();
-    return nullptr;
-  }
-
-  static bool settle(DmaPort& port) {
-    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-    const DmaOp last = port.fence();
-    while (last.id != 0 && !port.done(last)) {
-      port.submit();
-      port.poll();
-      if (std::chrono::steady_clock::now() > limit) return false;
-    }
-    return true;
-  }
-  void settle() { ASSERT_TRUE(settle(*port_)); }
-
-  GpuOrder::Counts counts() const { return dynamic_cast<GpuPort&>(*port_).order().counts(); }
-
-  std::shared_ptr<GpuOrderDomain> domain_ = make_gpu_order_domain();
-  std::unique_ptr<DmaPort> port_;
-};
-
-INSTANTIATE_TEST_SUITE_P(Gpu, GpuDma,
-                         testing::Values(DmaMethod::automatic, DmaMethod::copy_engine,
-                                         DmaMethod::kernels),
-                         [](const auto& method) {
-                           std::string name = dma_method_name(method.param);
-                           std::erase(name, '-');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Gpu, GpuDma, test::every_dma_method(), test::name_of_dma_method);
 
 TEST_P(GpuDma, MovesAnySizeFromAndToAnyPlace) {
   Words from(8), to(4096);
@@ -220,7 +128,7 @@ __global__ void add_beside(std::uint64_t* word, std::uint32_t times) {
 
 TEST_P(GpuDma, AtomicsLoseNoneOfTheThreadsOwn) {
   if (GetParam() == DmaMethod::copy_engine) GTEST_SKIP() << "the copy engine reads, then writes";
-  if (test::small()) GTEST_SKIP() << "a tool lets no helper kernel run beside the threads";
+  if (gdakit::test::small()) GTEST_SKIP() << "a tool lets no helper kernel run beside the threads";
   Words word(1);
   const OwnedStream stream = make_stream();
   constexpr std::uint32_t kThreads = 256, kTimes = 20000, kAdds = 500;

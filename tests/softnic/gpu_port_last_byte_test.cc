@@ -163,7 +163,7 @@ TEST_P(LastByte, OfALongMessageIsSeenLast) {
   }
 }
 
-// Large copies of a chain go side by side.
+// Large copies of a chain go side by side, unless they are marked.
 TEST_P(LastByte, IsSeenAfterAllOfTheMessageAndOfThoseBefore) {
   for (const std::size_t piece : {128u, 9000u, 100000u}) {
     check(8, 4 * piece, "message in four packets", [&](auto* to, const auto* from) {
@@ -220,7 +220,7 @@ TEST_P(LastByte, OfAnUnmarkedCopyHasNoOrder) {
 }
 
 TEST_P(LastByte, SeveralChainsLastWordsGoInOneLaunch) {
-  constexpr std::size_t kSize = 20000;
+  constexpr std::size_t kSize = kGpuChunkBytes + 1000;  // several blocks copy it
   const std::uint64_t before = order_->counts().launches;
   for (std::size_t i = 0; i != 24; ++i) {
     port_->order_chain(i % 3);

@@ -1,4 +1,5 @@
-// The helper kernel of large copies, all blocks together.
+// The helper kernel of copies of more than kGpuSmallCopy bytes: a run of marked ones of a chunk or
+// less by one block, the others by all blocks together.
 //
 // A block has warps that copy and one that keeps order: it takes chunks, waits for other blocks,
 // tells them, and stores last words. A fence waits for all that its own warp has under way; so the
@@ -106,6 +107,8 @@ __device__ void tell(const GpuLaunch& launch, const GpuPiece* pieces, const GpuP
     done += InGpu<std::uint64_t>(launch.gate->done).fetch_add(copied, cuda::memory_order_acq_rel);
   }
   if (__shfl_sync(kAllLanes, static_cast<unsigned long long>(done), 0) != level.until) return;
+  // What the first lane has seen by its count is before what the others store.
+  __syncwarp();
   while (copy < level.copy_count) {
     if (word.size != 0) {
       // Orders   all chunks of the level

@@ -28,7 +28,7 @@ namespace gdakit::softnic {
 
 enum class WorkKind : std::uint8_t { word, bytes, copy, cqe, atomic };
 
-// A copy that is longer than this is spread over the whole GPU.
+// A copy that is longer than this is for the bulk kernel.
 inline constexpr std::uint64_t kGpuSmallCopy = 8192;
 
 constexpr bool is_word(DmaAddress to, std::uint64_t size) {
