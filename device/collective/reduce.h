@@ -65,9 +65,6 @@ GDAKIT_DEVICE_CALL void reduce_at_once(S& session, const Reduction<C>& what) {
   if (!session.agree()) return;
   session.send_each([&](int) { return Message{mine, mine, bytes}; });
   session.receive_each();
-  // What came says that what was sent has arrived, or will have when the scratch memory is used
-  // again. A NIC that does not know so sends it again, and reads it then.
-  session.complete_each();
   if (!session.agree()) return;
   what.combine(session.machine(), session.share(), what.dest, what.count,
                session.parts_of_members(turn));

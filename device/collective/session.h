@@ -157,8 +157,11 @@ class Session {
   // and of odd numbers have halves of their own: a member may write into the half of turn t + 2
   // when it knows that all have finished turn t. It does when it has ended turn t + 1: a turn is
   // ended only by those who have heard, be it through others, that every member has begun it, and
-  // so finished the one before.
+  // so finished the one before. Its own part, which it sends from, it may use again when its
+  // messages are known to be delivered, too: a NIC that has lost their acknowledges sends them
+  // again, and reads them then.
   GDAKIT_DEVICE std::uint64_t take_turns(std::uint64_t turns) {
+    complete_each();
     const std::uint64_t first = gdakit::agree(m_, Group{}, m_.load_weak(&team_.words->turn));
     meet(m_, Group{});
     if (share_.first == 0) m_.store_weak(&team_.words->turn, first + turns);
