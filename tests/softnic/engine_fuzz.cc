@@ -198,6 +198,7 @@ void Run::send_packet(FuzzSide& side, const FuzzSide& peer) {
     header.reth.rkey = some_key(peer, region);
     header.reth.length = input_.below(2) == 0 ? header.payload_size : input_.take<std::uint32_t>();
   }
+  packet.atomic = {};
   packet.atomic.size = input_.take<std::uint8_t>() % 10;
   packet.atomic.swap_add = input_.take<std::uint64_t>();
   packet.payload = bytes;

@@ -138,11 +138,20 @@ TEST(ShmReference, WhatIsNotMappedOrDoesNotAddUpBreaksTheRing) {
     EXPECT_EQ(pair.b->receive(), nullptr) << damage.what;
     EXPECT_TRUE(pair.b->broken(0)) << damage.what;
   }
-  Pair pair;
-  ASSERT_TRUE(pair.send(reference_packet(1, 1, {{own_heap(0), 100}})));
-  const std::size_t slot = pair.segment->layout().slot(0, 1, 0);
-  *pair.segment->at(slot + offsetof(SlotHeader, fragment_count)) = std::byte{5};
-  EXPECT_EQ(pair.b->receive(), nullptr) << "too many fragments";
+}
+
+TEST(ShmReference, FragmentsThatNoPacketHasBreakTheRing) {
+  const auto is_refused = [](std::size_t offset, std::uint8_t value) {
+    Pair pair;
+    EXPECT_TRUE(pair.send(reference_packet(1, 1, {{own_heap(0), 100}})));
+    *pair.segment->at(pair.segment->layout().slot(0, 1, 0) + offset) = std::byte{value};
+    return pair.b->receive() == nullptr && pair.b->broken(0);
+  };
+  EXPECT_TRUE(is_refused(offsetof(SlotHeader, fragment_count), kMaxFragments + 1));
+  EXPECT_TRUE(is_refused(offsetof(SlotHeader, opcode),
+                         static_cast<std::uint8_t>(PacketOpcode::atomic_request)));
+  EXPECT_FALSE(
+      is_refused(offsetof(SlotHeader, opcode), static_cast<std::uint8_t>(PacketOpcode::send_only)));
 }
 
 TEST(ShmReference, ARingOfAWireWithoutMemoryTakesNoReferences) {
@@ -217,7 +226,9 @@ pid_t start_reader(const std::shared_ptr<ShmSegment>& segment, const std::functi
   EXPECT_EQ(::pipe(ready), 0);
   const pid_t child = ::fork();
   if (child == 0) {
-    const auto say = [&](char byte) { static_cast<void>(::write(ready[1], &byte, 1)); };
+    const auto say = [&](char byte) {
+      if (::write(ready[1], &byte, 1) != 1) ::_exit(1);
+    };
     auto wire = segment->attach(1, memory_of(1, 2));
     say(wire ? 'a' : 'n');
     while (wire && (*wire)->receive() == nullptr) ::usleep(100);

@@ -98,7 +98,10 @@ Fault SendQueue::decode_at(std::uint64_t index, const std::uint8_t* wqe, Request
 SendQueue::Read SendQueue::read_next(QueueCore& core, Request& request, Fault& fault) {
   const std::uint8_t* const first = fetch(core, started_, 1);
   if (first == nullptr) return Read::pending;
-  return read_again(core, started_, format::wqebbs_of(control_of(first).ds()), request, fault);
+  const std::uint32_t wqebbs = format::wqebbs_of(control_of(first).ds());
+  if (wqebbs > 1) return read_again(core, started_, wqebbs, request, fault);
+  fault = decode_at(started_, first, request);
+  return Read::done;
 }
 
 SendQueue::Read SendQueue::read_again(QueueCore& core, std::uint64_t index, std::uint32_t wqebbs,

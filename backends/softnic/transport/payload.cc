@@ -120,22 +120,19 @@ KeyFault PayloadReader::move_to(Core& core, const KeyUse& use, std::uint64_t iov
 }
 
 DmaOp PayloadReader::move_piece(Core& core, DmaAddress to, std::uint64_t size, bool ends) {
-  DmaOp last;
-  const auto keep = [&last](DmaOp op) {
-    if (op.id != 0) last = op;
-  };
   if (packet_.header.fragment_count == 0) {
     const std::uint8_t* const from = packet_.payload + offset_;
-    keep(ends ? core.port.write_last(to, from, size) : core.port.write(to, from, size));
     offset_ += size;
-    return last;
+    return ends ? core.port.write_last(to, from, size) : core.port.write(to, from, size);
   }
+  DmaOp last;
   while (size != 0) {
     const Fragment& source = packet_.fragments[fragment_];
     const std::uint64_t piece = std::min(size, source.size - offset_);
     const DmaAddress from = source.address + offset_;
-    keep(ends && piece == size ? core.port.copy_last(to, from, piece)
-                               : core.port.copy(to, from, piece));
+    const DmaOp moved = ends && piece == size ? core.port.copy_last(to, from, piece)
+                                              : core.port.copy(to, from, piece);
+    if (moved.id != 0) last = moved;
     to = to + piece;
     size -= piece;
     offset_ += piece;

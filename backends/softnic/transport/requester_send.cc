@@ -209,9 +209,15 @@ Requester::Emit Requester::emit_data(RcSend& send, Flight& flight) {
   const auto walk = [&](std::uint64_t size, const auto& use) { walk_payload(send, size, use); };
   Packet packet = make_packet(send.connection, PacketOpcode::write_only, send.psn);
   PacketHeader& header = packet.header;
+  const bool is_short = request.length <= send.connection.psn_bytes;
   if (request.small != nullptr) {
     packet.payload = request.small;
     header.payload_size = static_cast<std::uint32_t>(request.length);
+  } else if (is_short && request.sge_count == 1 && !request.sges[0].in_pieces) {
+    const Sge& all = request.sges[0];
+    packet.fragments[0] = {all.place, all.size, all.lkey};
+    header.fragment_count = 1;
+    header.payload_size = all.size;
   } else {
     name_payload(core_, send.connection, left, walk, packet);
   }

@@ -118,7 +118,9 @@ Responder::Step Responder::begin_write(RcReceive& receive, const PacketHeader& h
       header.reth.length > kLongestMessage) {
     return refuse(receive, Acknowledge::nak_invalid_request, kRemoteInvalidRequest);
   }
-  if (header.reth.length != 0) {
+  // A message of one packet is looked up as its payload moves.
+  const bool is_one = header.opcode == PacketOpcode::write_only;
+  if (header.reth.length != 0 && !is_one) {
     const Translation whole =
         core_.keys.translate(header.reth.rkey, receive.qp.attributes.pd, receive.qp.number,
                              header.reth.address, header.reth.length, Access::remote_write);
@@ -203,26 +205,25 @@ void Responder::placed(RcReceive& receive, const Packet& packet, DmaOp op,
   receive.expected_psn = psn_add(receive.expected_psn, header.psns);
   core_.counters.bytes_received += header.payload_size;
   const bool completes = completion != format::CqeOpcode::invalid;
-  Effect effect;
+  const bool ends = ends_message(header.opcode);
+  if (!completes && op.id == 0 && receive.effects.empty()) {
+    finish_placed(receive, last_psn, header.ack_request, ends);
+    return;
+  }
+  Effect& effect = receive.effects.push();
   effect.psn = header.psn;
   effect.last_psn = last_psn;
   effect.op = op;
   effect.asks = header.ack_request;
-  effect.ends = ends_message(header.opcode);
-  if (completes) {
-    effect.completion = completion;
-    effect.solicited = header.solicited;
-    effect.service_level = header.service_level;
-    effect.wqe_counter = receive.wqe.index;
-    effect.length = static_cast<std::uint32_t>(receive.received);
-    effect.imm = header.imm;
-    receive.claimed = false;
-  }
-  if (!completes && op.id == 0 && receive.effects.empty()) {
-    finish(receive, effect);
-  } else {
-    receive.effects.push() = effect;
-  }
+  effect.ends = ends;
+  if (!completes) return;
+  effect.completion = completion;
+  effect.solicited = header.solicited;
+  effect.service_level = header.service_level;
+  effect.wqe_counter = receive.wqe.index;
+  effect.length = static_cast<std::uint32_t>(receive.received);
+  effect.imm = header.imm;
+  receive.claimed = false;
 }
 
 Responder::Step Responder::read(RcReceive& receive, const PacketHeader& header) {
@@ -231,7 +232,9 @@ Responder::Step Responder::read(RcReceive& receive, const PacketHeader& header) 
       receive.pending_reads >= (1u << receive.qp.settings.log_rra_max)) {
     return refuse(receive, Acknowledge::nak_invalid_request, kRemoteInvalidRequest);
   }
-  if (header.reth.length != 0) {
+  // A message of one packet is looked up as its payload moves.
+  const bool is_one = header.opcode == PacketOpcode::write_only;
+  if (header.reth.length != 0 && !is_one) {
     const Translation whole =
         core_.keys.translate(header.reth.rkey, receive.qp.attributes.pd, receive.qp.number,
                              header.reth.address, header.reth.length, Access::remote_read);

@@ -56,6 +56,7 @@ class Responder {
   static std::uint32_t msn_after(const RcReceive& receive, bool one_more) {
     return (receive.msn + (one_more ? 1 : 0)) & kMsnMask;
   }
+  static void finish_placed(RcReceive& receive, std::uint32_t last_psn, bool asks, bool ends);
   static void finish(RcReceive& receive, const Effect& effect);
   static bool is_flushed(RcReceive& receive);
   Turn flush_effects(RcReceive& receive);

@@ -103,17 +103,23 @@ Turn Responder::run_effects(RcReceive& receive) {
   return turn;
 }
 
-// The effect is complete: the next answer says so.
+// Bytes are in memory: the next acknowledge says so.
+void Responder::finish_placed(RcReceive& receive, std::uint32_t last_psn, bool asks, bool ends) {
+  receive.done_psn = last_psn;
+  receive.ack_due |= asks;
+  if (ends) receive.msn = msn_after(receive, true);
+}
+
+// The effect is complete.
 void Responder::finish(RcReceive& receive, const Effect& effect) {
   if (effect.duplicate) return;
-  receive.done_psn = effect.last_psn;
   if (effect.kind == EffectKind::placed) {
-    receive.ack_due |= effect.asks;
-    if (effect.ends) receive.msn = msn_after(receive, true);
-  } else {
-    receive.ack_due = false;  // its response has acknowledged what was before
-    --receive.pending_reads;
+    finish_placed(receive, effect.last_psn, effect.asks, effect.ends);
+    return;
   }
+  receive.done_psn = effect.last_psn;
+  receive.ack_due = false;  // its response has acknowledged what was before
+  --receive.pending_reads;
 }
 
 // Refuses a READ that is partly answered, and forgets what was asked after it. The receive WQEs

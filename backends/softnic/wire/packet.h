@@ -9,6 +9,8 @@
 //   by reference    fragments[0 .. header.fragment_count) say where the bytes lie, in memory
 //                   that the receiver's DMA port reaches too; the sender keeps them until the
 //                   transport has its answer
+//
+// What a packet's header does not tell of is not set: one is made for each 8-byte put.
 #pragma once
 
 #include <cstdint>
@@ -109,12 +111,16 @@ struct PacketHeader {
 static_assert(sizeof(PacketHeader) <= 64);
 
 struct Packet {
+  Packet() {}
+
   PacketHeader header;
   // On the side that sends: by which queue pair. It does not travel.
   QpNumber sender = 0;
-  AtomicRequest atomic;  // with atomic_request
-  Fragment fragments[kMaxFragments];
   const std::uint8_t* payload = nullptr;
+  union {
+    AtomicRequest atomic;  // with atomic_request, which has no payload
+    Fragment fragments[kMaxFragments];
+  };
 };
 
 constexpr bool is_response(PacketOpcode opcode) {

@@ -105,11 +105,13 @@ inline SlotHeader pack(const Packet& packet) {
 // False: no NIC of this version has written that.
 inline bool is_sane(const SlotHeader& slot, const ShmLayout& layout) {
   const std::uint32_t most = slot.fragment_count != 0 ? layout.options().mtu : layout.value_mtu();
+  const bool is_atomic = slot.opcode == static_cast<std::uint8_t>(PacketOpcode::atomic_request);
+  const std::uint8_t most_fragments = is_atomic ? 0 : kMaxFragments;
   return slot.service < static_cast<std::uint8_t>(ServiceType::count) &&
          slot.opcode < static_cast<std::uint8_t>(PacketOpcode::count) &&
          slot.acknowledge < static_cast<std::uint8_t>(Acknowledge::count) &&
          slot.atomic_kind <= static_cast<std::uint8_t>(AtomicKind::compare_swap) &&
-         slot.fragment_count <= kMaxFragments && slot.payload_size <= most &&
+         slot.fragment_count <= most_fragments && slot.payload_size <= most &&
          slot.psn <= kPsnMask && slot.room < layout.rooms();
 }
 
@@ -127,8 +129,8 @@ inline AtomicRequest unpack_atomic(const SlotHeader& slot) {
 
 // Of a slot that is sane.
 inline void unpack(const SlotHeader& slot, Packet& packet) {
-  packet = Packet{};
-  PacketHeader& h = packet.header;
+  packet.payload = nullptr;
+  PacketHeader& h = packet.header = {};
   h.service_level = slot.service_level;
   h.traffic_class = slot.traffic_class;
   h.service = static_cast<ServiceType>(slot.service);
