@@ -198,6 +198,17 @@ TEST(Overflow, IsAStateThatTakesNoCqe) {
   EXPECT_EQ(rig.cq.info().producer_counter, 4u);
 }
 
+TEST(Overflow, IsNotToldAgainByQueuesThatFlush) {
+  CqRig rig;
+  for (int i = 0; i < 4; ++i) rig.post();
+  EXPECT_EQ(rig.post(CqeOpcode::requester_error, true), Posted::lost);
+  EXPECT_TRUE(rig.cq.step().lost);
+  EXPECT_EQ(rig.post(CqeOpcode::requester_error, true), Posted::lost);
+  EXPECT_FALSE(rig.cq.step().lost);
+  EXPECT_EQ(rig.post(), Posted::lost);
+  EXPECT_TRUE(rig.cq.step().lost);
+}
+
 TEST(Overflow, AConsumerIndexAheadOfTheProducerIsOne) {
   CqRig rig;
   for (int i = 0; i < 4; ++i) rig.post();

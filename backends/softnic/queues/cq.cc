@@ -81,7 +81,7 @@ Cq::Posted Cq::make_room() {
 
 Cq::Posted Cq::post(format::Cqe64& cqe, std::uint64_t now_ns) {
   if (status_ != CqStatus::ok) {
-    lost_ = true;
+    lost_ |= !is_error(cqe);
     return Posted::lost;
   }
   // An earlier CQE that lands later would hide this one; a queue pair's own chain keeps the order.

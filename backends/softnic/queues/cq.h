@@ -42,7 +42,8 @@ class Cq {
   struct News {
     bool completion = false;  // an armed CQ has a CQE, and its consumer can see it
     bool error = false;       // the CQ has overrun; told once
-    bool lost = false;        // CQEs were lost since the last step
+    bool lost = false;        // its users must fail: it has overrun, or lost since the last step
+                              // a CQE of success, as of a queue pair that came later
     bool pending = false;     // DMA is under way: step again
   };
 
