@@ -5,15 +5,15 @@
 #include <cstdint>
 #include <cuda/atomic>
 #include <cuda_runtime_api.h>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
-#include "backends/softnic/gpu/gpu_dma.h"
+#include "core/base/bits.h"
+#include "tests/gpu/dma_port.cuh"
 
-namespace gdakit::softnic {
+namespace gdakit::softnic::test {
 namespace {
 
 // A kernel ends by itself after this.
@@ -21,81 +21,26 @@ constexpr std::uint64_t kLimitCycles = std::uint64_t{20} << 30;
 // Each fills the message with its number.
 constexpr std::uint32_t kRounds = 250;
 
-void check(cudaError_t code) { ASSERT_EQ(code, cudaSuccess) << cudaGetErrorString(code); }
-
-// GPU memory or pinned memory, zero at first.
-class Bytes {
+// Memory that is zero at first.
+class Bytes : public Words {
  public:
-  enum class Place { gpu, pinned };
-  explicit Bytes(std::size_t size, Place place = Place::gpu) : place_(place) {
-    void* data = nullptr;
-    check(place == Place::gpu ? cudaMalloc(&data, size)
-                              : cudaHostAlloc(&data, size, cudaHostAllocMapped));
-    data_ = static_cast<std::uint8_t*>(data);
-    check(cudaMemset(data_, 0, size));
-    check(cudaDeviceSynchronize());
-  }
-  ~Bytes() { place_ == Place::gpu ? cudaFree(data_) : cudaFreeHost(data_); }
-  Bytes(const Bytes&) = delete;
-  Bytes& operator=(const Bytes&) = delete;
-
-  std::uint8_t* data() const { return data_; }
-  DmaAddress at(std::uint64_t offset) const {
-    const std::uint64_t bit = place_ == Place::gpu ? kGpuMemoryBit : kPinnedMemoryBit;
-    return {(reinterpret_cast<std::uintptr_t>(data_) | bit) + offset};
-  }
-
- private:
-  Place place_;
-  std::uint8_t* data_ = nullptr;
+  explicit Bytes(std::size_t size, Place place = Place::gpu)
+      : Words(divide_up(size, sizeof(std::uint64_t)), place) {}
+  std::uint8_t* data() const { return reinterpret_cast<std::uint8_t*>(Words::data()); }
 };
 
-// Waits for each new value of the last byte, then counts the bytes that are older.
-__global__ void watch_end(std::uint8_t* message, std::uint32_t size, std::uint64_t* seen,
-                          std::uint64_t* older) {
+// By all threads of a block: waits for each new value of one byte, then counts which of the first
+// `size` bytes are older. Returns the last value seen, to the first thread.
+__device__ std::uint32_t watch(std::uint8_t* byte, const std::uint8_t* first, std::uint32_t size,
+                               std::uint64_t* older) {
   __shared__ std::uint32_t newest;
   const std::uint64_t begin = clock64();
   std::uint32_t last = 0;
   while (last < kRounds) {
     if (threadIdx.x == 0) {
-      cuda::atomic_ref<std::uint8_t, cuda::thread_scope_device> end(message[size - 1]);
+      cuda::atomic_ref<std::uint8_t, cuda::thread_scope_device> watched(*byte);
       do {
-        newest = end.load(cuda::memory_order_acquire);
-      } while (newest == last && clock64() - begin < kLimitCycles);
-    }
-    __syncthreads();
-    const std::uint32_t now = newest;
-    if (now == last) break;
-    std::uint32_t count = 0;
-    for (std::uint32_t i = threadIdx.x; i < size; i += blockDim.x) {
-      count += __ldcg(message + i) < now ? 1 : 0;
-    }
-    if (count != 0) atomicAdd_system(reinterpret_cast<unsigned long long*>(older), count);
-    last = now;
-    __syncthreads();
-  }
-  if (threadIdx.x == 0) *seen = last;
-}
-
-// One behind the other in memory.
-struct Messages {
-  std::uint32_t sizes[3];
-};
-
-// Block k waits for each new value of the first byte of message k + 1, then counts the bytes of the
-// messages before it that are older.
-__global__ void watch_order(std::uint8_t* first, Messages messages, std::uint64_t* seen,
-                            std::uint64_t* older) {
-  __shared__ std::uint32_t newest;
-  std::uint32_t size = 0;
-  for (std::uint32_t i = 0; i <= blockIdx.x; ++i) size += messages.sizes[i];
-  const std::uint64_t begin = clock64();
-  std::uint32_t last = 0;
-  while (last < kRounds) {
-    if (threadIdx.x == 0) {
-      cuda::atomic_ref<std::uint8_t, cuda::thread_scope_device> byte(first[size]);
-      do {
-        newest = byte.load(cuda::memory_order_acquire);
+        newest = watched.load(cuda::memory_order_acquire);
       } while (newest == last && clock64() - begin < kLimitCycles);
     }
     __syncthreads();
@@ -109,34 +54,36 @@ __global__ void watch_order(std::uint8_t* first, Messages messages, std::uint64_
     last = now;
     __syncthreads();
   }
+  return last;
+}
+
+__global__ void watch_end(std::uint8_t* message, std::uint32_t size, std::uint64_t* seen,
+                          std::uint64_t* older) {
+  const std::uint32_t last = watch(message + size - 1, message, size, older);
+  if (threadIdx.x == 0) *seen = last;
+}
+
+// One behind the other in memory.
+struct Messages {
+  std::uint32_t sizes[3];
+};
+
+// Block k watches a byte of message k + 1, so many eighths of its size behind its first one, and
+// counts in the messages before it.
+__global__ void watch_order(std::uint8_t* first, Messages messages, std::uint32_t eighths,
+                            std::uint64_t* seen, std::uint64_t* older) {
+  std::uint32_t size = 0;
+  for (std::uint32_t i = 0; i <= blockIdx.x; ++i) size += messages.sizes[i];
+  const std::uint32_t place = messages.sizes[blockIdx.x + 1] / 8 * eighths;
+  const std::uint32_t last = watch(first + size + place, first, size, older);
   if (threadIdx.x == 0) seen[blockIdx.x] = last;
 }
 
-class LastByte : public testing::TestWithParam<DmaMethod> {
+class LastByte : public GpuDma {
  protected:
   static constexpr std::size_t kShift = 5;
   static constexpr std::size_t kSizes[] = {9,    13,   16,   24,    64,       100,    128,     256,
                                            1000, 4096, 9000, 20000, 1u << 16, 100001, 1u << 20};
-
-  void SetUp() override {
-    int count = 0;
-    if (cudaGetDeviceCount(&count) != cudaSuccess || count == 0) GTEST_SKIP() << "no GPU";
-    GpuDmaOptions options;
-    options.method = GetParam();
-    options.domain = make_gpu_order_domain();
-    Result<std::unique_ptr<DmaPort>> port = make_gpu_dma(options);
-    ASSERT_TRUE(port) << port.error().message();
-    port_ = std::move(*port);
-  }
-  void settle() {
-    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-    const DmaOp last = port_->fence();
-    while (last.id != 0 && !port_->done(last)) {
-      port_->submit();
-      port_->poll();
-      ASSERT_LT(std::chrono::steady_clock::now(), limit);
-    }
-  }
 
   // A message of bytes that all are the round's number, and where else it lies.
   struct Message {
@@ -154,18 +101,16 @@ class LastByte : public testing::TestWithParam<DmaMethod> {
     const Bytes pinned(size, Bytes::Place::pinned);
     const Bytes told(16, Bytes::Place::pinned);
     auto* const counts = reinterpret_cast<std::uint64_t*>(told.data());
-    cudaStream_t stream = nullptr;
-    check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    watch_end<<<1, 512, 0, stream>>>(to.data() + shift, static_cast<std::uint32_t>(size), counts,
-                                     counts + 1);
+    const OwnedStream stream = make_stream();
+    watch_end<<<1, 512, 0, stream.get()>>>(to.data() + shift, static_cast<std::uint32_t>(size),
+                                           counts, counts + 1);
     for (std::uint32_t round = 1; round <= kRounds; ++round) {
       const auto byte = static_cast<std::uint8_t>(round);
       std::fill_n(pinned.data(), size, byte);
       queue(Message{to.at(shift), std::vector<std::uint8_t>(size, byte), on_gpu, pinned});
       settle();
     }
-    check(cudaStreamSynchronize(stream));
-    cudaStreamDestroy(stream);
+    check(cudaStreamSynchronize(stream.get()));
     EXPECT_EQ(counts[0], kRounds) << size << " at " << shift;
     EXPECT_EQ(counts[1], 0u) << size << " at " << shift;
   }
@@ -176,15 +121,14 @@ class LastByte : public testing::TestWithParam<DmaMethod> {
     }
   }
 
-  void watch_messages(const Messages& messages) {
+  void watch_messages(const Messages& messages, std::uint32_t eighths) {
     const std::size_t size = messages.sizes[0] + messages.sizes[1] + messages.sizes[2];
     const Bytes to(size);
     const Bytes from(size);
     const Bytes told(32, Bytes::Place::pinned);
     auto* const counts = reinterpret_cast<std::uint64_t*>(told.data());
-    cudaStream_t stream = nullptr;
-    check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    watch_order<<<2, 512, 0, stream>>>(to.data(), messages, counts, counts + 2);
+    const OwnedStream stream = make_stream();
+    watch_order<<<2, 512, 0, stream.get()>>>(to.data(), messages, eighths, counts, counts + 2);
     for (std::uint32_t round = 1; round <= kRounds; ++round) {
       const std::vector<std::uint8_t> bytes(size, static_cast<std::uint8_t>(round));
       port_->write(from.at(0), bytes.data(), size);
@@ -196,25 +140,16 @@ class LastByte : public testing::TestWithParam<DmaMethod> {
       }
       settle();
     }
-    check(cudaStreamSynchronize(stream));
-    cudaStreamDestroy(stream);
-    const std::string sizes = testing::PrintToString(messages.sizes);
+    check(cudaStreamSynchronize(stream.get()));
+    const std::string sizes =
+        testing::PrintToString(messages.sizes) + " at " + std::to_string(eighths);
     EXPECT_EQ(counts[0], kRounds) << sizes;
     EXPECT_EQ(counts[1], kRounds) << sizes;
     EXPECT_EQ(counts[2], 0u) << sizes;
   }
-
-  std::unique_ptr<DmaPort> port_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Gpu, LastByte,
-                         testing::Values(DmaMethod::automatic, DmaMethod::copy_engine,
-                                         DmaMethod::kernels),
-                         [](const auto& method) {
-                           std::string name = dma_method_name(method.param);
-                           std::erase(name, '-');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Gpu, LastByte, every_dma_method(), name_of_dma_method);
 
 TEST_P(LastByte, OfAMessageByValueIsSeenLast) {
   watch_all([this](const Message& message) {
@@ -234,7 +169,7 @@ TEST_P(LastByte, NoByteOfAMessageIsSeenBeforeTheOnesBeforeItAreWhole) {
        {Messages{256, 256, 256}, Messages{4096, 4096, 4096}, Messages{9008, 9008, 9008},
         Messages{9001, 9001, 9001}, Messages{1u << 16, 1u << 16, 1u << 16},
         Messages{1u << 20, 20000, 1u << 18}, Messages{1u << 20, 1u << 20, 1u << 20}}) {
-    watch_messages(messages);
+    for (const std::uint32_t eighths : {0, 5}) watch_messages(messages, eighths);
   }
 }
 
@@ -270,4 +205,4 @@ TEST_P(LastByte, OfACopyToPinnedMemoryIsSeenLastByTheHost) {
 }
 
 }  // namespace
-}  // namespace gdakit::softnic
+}  // namespace gdakit::softnic::test

@@ -115,7 +115,7 @@ TEST(ShmSegment, TakesAnEndpointOverFromAProcessThatWasKilled) {
   if (child == 0) {
     auto wire = segment->attach(1);
     const char byte = wire ? 'y' : 'n';
-    static_cast<void>(::write(ready[1], &byte, 1));
+    if (::write(ready[1], &byte, 1) != 1) ::_exit(1);
     for (;;) ::pause();
   }
   char byte = 0;

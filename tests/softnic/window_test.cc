@@ -47,6 +47,10 @@ struct Windowed {
     const QpInfo info = rig.a.info();
     return psn_add(info.next_send_psn, kPsnMask - info.last_acked_psn);
   }
+  // The peer stands still.
+  void run_a_alone() {
+    for (int i = 0; i < 100; ++i) rig.a.engine.step(++rig.now_ns);
+  }
   void write(std::uint32_t size) {
     rig.a.post(write_wqe(rig, 0, 0, size));
     rig.a.ring();
@@ -63,8 +67,7 @@ TEST(PsnWindow, HoldsWithinAMessage) {
     Windowed test(window);
     fill(test.rig.a.heap.data(), 40'000, 7);
     test.write(40'000);
-    // The peer stands still.
-    for (int i = 0; i < 100; ++i) test.rig.a.engine.step(++test.rig.now_ns);
+    test.run_a_alone();
     EXPECT_EQ(test.on_the_wire(), window);
     EXPECT_EQ(test.sent[0].size(), window);
     // It goes on, and no time-out is needed.
@@ -79,7 +82,7 @@ TEST(PsnWindow, IsOneForAllOfAQueue) {
   Windowed test(8);
   for (int i = 0; i < 20; ++i) test.rig.a.post(write_wqe(test.rig, 0, 0, 300));
   test.rig.a.ring();
-  for (int i = 0; i < 100; ++i) test.rig.a.engine.step(++test.rig.now_ns);
+  test.run_a_alone();
   EXPECT_EQ(test.on_the_wire(), 8u);
   ASSERT_TRUE(test.rig.run());
   EXPECT_EQ(test.rig.a.send_cq.poll_all().size(), 20u);
@@ -92,7 +95,7 @@ TEST(PsnWindow, LetsAReadTakeMore) {
   test.rig.a.post(read_wqe(test.rig, 0, 0, 10'000));
   test.rig.a.post(write_wqe(test.rig, 20'000, 0, 10'000));
   test.rig.a.ring();
-  for (int i = 0; i < 100; ++i) test.rig.a.engine.step(++test.rig.now_ns);
+  test.run_a_alone();
   EXPECT_EQ(test.on_the_wire(), 40u);
   ASSERT_TRUE(test.rig.run());
   EXPECT_EQ(test.rig.a.send_cq.poll_all().size(), 2u);
@@ -105,7 +108,7 @@ TEST(PsnWindow, MayBeOversteppedByOnePacket) {
   options.settings.path.mtu = kMtu;
   Windowed test(8, options);
   test.write(40'000);
-  for (int i = 0; i < 100; ++i) test.rig.a.engine.step(++test.rig.now_ns);
+  test.run_a_alone();
   EXPECT_EQ(test.on_the_wire(), 16u);
   ASSERT_TRUE(test.rig.run());
   EXPECT_EQ(test.rig.a.send_cq.poll_all().size(), 1u);
