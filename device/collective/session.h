@@ -157,9 +157,10 @@ class Session {
   // and of odd numbers have halves of their own: a member may write into the half of turn t + 2
   // when it knows that all have finished turn t. It does when it has ended turn t + 1: a turn is
   // ended only by those who have heard, be it through others, that every member has begun it, and
-  // so finished the one before. Its own part, which it sends from, it may use again when its
-  // messages are known to be delivered, too: a NIC that has lost their acknowledges sends them
-  // again, and reads them then.
+  // so finished the one before. Nobody may write what it sends from, either, before its messages
+  // are known to be delivered: a NIC that has lost their acknowledges sends them again, and reads
+  // them then. It waits for that before it begins a turn, since members that lay the half out
+  // otherwise write there as soon as they have ended this one.
   GDAKIT_DEVICE std::uint64_t take_turns(std::uint64_t turns) {
     complete_each();
     const std::uint64_t first = gdakit::agree(m_, Group{}, m_.load_weak(&team_.words->turn));

@@ -89,8 +89,12 @@ WorkLevel GpuOrder::level_of(std::uint64_t end, std::uint32_t level) {
 
 bool GpuOrder::launch_levels(std::uint64_t end) {
   std::uint32_t level = works_[next_]->next_level;
-  const auto launched = [&](std::uint64_t number) { return works_[number]->launched(); };
-  while (!std::ranges::all_of(std::views::iota(next_, end), launched)) {
+  const auto is_launched = [&] {
+    std::uint64_t number = next_;
+    while (number != end && works_[number]->launched()) ++number;
+    return number == end;
+  };
+  while (!is_launched()) {
     if (kernels_ == kMaxKernels || flights_.full()) return false;
     const bool small = level % 2 == 0;
     const std::uint32_t up_to = small ? level + 1 : end_of_bulk(end, level);

@@ -253,7 +253,7 @@ struct Counters {
   std::uint64_t bytes_sent = 0;       // payload
   std::uint64_t bytes_received = 0;
   std::uint64_t naks = 0;     // sent
-  std::uint64_t retries = 0;  // for time-outs, NAKs and RNR waits
+  std::uint64_t retries = 0;  // for time-outs, gaps and RNR waits
 };
 
 }  // namespace gdakit::softnic

@@ -118,8 +118,9 @@ Responder::Step Responder::begin_write(RcReceive& receive, const PacketHeader& h
       header.reth.length > kLongestMessage) {
     return refuse(receive, Acknowledge::nak_invalid_request, kRemoteInvalidRequest);
   }
-  // A message of one packet is looked up as its payload moves.
-  const bool is_one = header.opcode == PacketOpcode::write_only;
+  // The memory of a message in one packet, cut as it says, is looked up as the payload moves.
+  const bool is_one =
+      header.opcode == PacketOpcode::write_only && header.payload_size == header.reth.length;
   if (header.reth.length != 0 && !is_one) {
     const Translation whole =
         core_.keys.translate(header.reth.rkey, receive.qp.attributes.pd, receive.qp.number,
@@ -232,9 +233,7 @@ Responder::Step Responder::read(RcReceive& receive, const PacketHeader& header) 
       receive.pending_reads >= (1u << receive.qp.settings.log_rra_max)) {
     return refuse(receive, Acknowledge::nak_invalid_request, kRemoteInvalidRequest);
   }
-  // A message of one packet is looked up as its payload moves.
-  const bool is_one = header.opcode == PacketOpcode::write_only;
-  if (header.reth.length != 0 && !is_one) {
+  if (header.reth.length != 0) {
     const Translation whole =
         core_.keys.translate(header.reth.rkey, receive.qp.attributes.pd, receive.qp.number,
                              header.reth.address, header.reth.length, Access::remote_read);

@@ -294,7 +294,7 @@ WorldPointer reduce_warp(const SubjectOptions& options, Reached reached) {
 
 WorldPointer reduce_doubling(const SubjectOptions& options, Reached reached) {
   return reduce_by<BlockGroup>(
-      "reduce-doubling", options_for(options, 3, CollectiveAlgorithm::logarithmic), 2, reached);
+      "reduce-doubling", options_for(options, 3, CollectiveAlgorithm::logarithmic), 3, reached);
 }
 
 WorldPointer reduce_ring(const SubjectOptions& options, Reached reached) {
