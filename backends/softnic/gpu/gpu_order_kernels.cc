@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <ranges>
 #include <span>
 
 #include "backends/softnic/gpu/gpu_order.h"
