@@ -4,6 +4,8 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <sstream>
+#include <string>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -80,6 +82,15 @@ struct Threads {
   bool completes_without() {
     post();
     return completes(10s, [] { std::this_thread::yield(); });
+  }
+  // Of a's queue, for a failure's message.
+  std::string described() {
+    const QpInfo info = a.locked([this] { return rig.a.info(); });
+    std::ostringstream out;
+    out << "state " << static_cast<int>(info.state) << ", WQEBBs announced " << info.send_producer
+        << ", started " << info.send_started << ", completed " << info.send_completed
+        << ", next PSN " << info.next_send_psn << ", acknowledged " << info.last_acked_psn;
+    return out.str();
   }
   // Until the NICs' threads sleep, so that this one does all that is done.
   bool fall_asleep() {
@@ -171,15 +182,16 @@ TEST(NicThread, ManyMayHelpWhileOthersCallAndPost) {
     }
   };
   std::thread one(help), other(help);
-  int completions = 0;
-  for (int i = 0; i < 200; ++i) {
-    if (nics.completes_without()) ++completions;
+  // On busy cores all 200 may be over before a helper has its first turn.
+  constexpr int kLeast = 200, kMost = 2'000'000;
+  for (int i = 0; i < kLeast || (helped == 0 && i < kMost); ++i) {
+    EXPECT_TRUE(nics.completes_without()) << "WRITE " << i << ": " << nics.described();
     nics.b.locked([&] { EXPECT_TRUE(nics.rig.b.engine.query_qp(nics.rig.b.qpn)); });
+    if (HasFailure()) break;
   }
   stop = true;
   one.join();
   other.join();
-  EXPECT_EQ(completions, 200);
   EXPECT_GT(helped, 0);
 }
 
