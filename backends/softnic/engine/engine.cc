@@ -19,6 +19,13 @@ bool is_doorbell(UarType type, std::uint32_t offset) {
          offset % unit == 0;
 }
 
+// Whether the packet is for a queue pair of this kind and state. A connection is to one NIC; which
+// of its queue pairs sends, no packet of RC says.
+bool accepts(const Qp& qp, const PacketHeader& header) {
+  return qp.common.state >= QpState::rtr && header.service == qp.common.attributes.service &&
+         header.source == qp.common.settings.path.endpoint;
+}
+
 }  // namespace
 
 Engine::Engine(const EngineOptions& options, DmaPort& port, Wire& wire)
@@ -146,13 +153,6 @@ bool Engine::deliver_deferred() {
     return !held.deferred;
   });
   return deferred_.size() != before;
-}
-
-// Whether the packet is for a queue pair of this kind and state. A connection is to one NIC; which
-// of its queue pairs sends, no packet of RC says.
-bool Engine::accepts(const Qp& qp, const PacketHeader& header) {
-  return qp.common.state >= QpState::rtr && header.service == qp.common.attributes.service &&
-         header.source == qp.common.settings.path.endpoint;
 }
 
 // Hands the packet to its queue pair; false if that cannot take it now. Then it takes no request

@@ -139,7 +139,6 @@ class Engine {
   bool arm(UarNumber uar, CqNumber number);
   bool receive_packets();
   bool deliver(const Packet& packet, DmaOp& op);
-  static bool accepts(const Qp& qp, const PacketHeader& header);
   bool deliver_deferred();
   bool retire_packets();
   bool work_queues();

@@ -1,7 +1,5 @@
 #include "backends/softnic/transport/payload.h"
 
-#include <algorithm>
-
 #include "core/base/assert.h"
 
 namespace gdakit::softnic {
@@ -105,8 +103,8 @@ Packet make_packet(const Connection& connection, PacketOpcode opcode, std::uint3
   return packet;
 }
 
-KeyFault PayloadReader::move_to(Core& core, const KeyUse& use, std::uint64_t iova,
-                                std::uint64_t size, DmaOp& last, bool ends) {
+KeyFault PayloadReader::move_pieces(Core& core, const KeyUse& use, std::uint64_t iova,
+                                    std::uint64_t size, DmaOp& last, bool ends) {
   while (size != 0) {
     const Translation found = use.translate(core.keys, iova, size);
     if (found.fault != KeyFault::none) return found.fault;
@@ -126,22 +124,25 @@ DmaOp PayloadReader::move_piece(Core& core, DmaAddress to, std::uint64_t size, b
     return ends ? core.port.write_last(to, from, size) : core.port.write(to, from, size);
   }
   DmaOp last;
-  while (size != 0) {
+  for (;;) {
     const Fragment& source = packet_.fragments[fragment_];
-    const std::uint64_t piece = std::min(size, source.size - offset_);
     const DmaAddress from = source.address + offset_;
-    const DmaOp moved = ends && piece == size ? core.port.copy_last(to, from, piece)
-                                              : core.port.copy(to, from, piece);
-    if (moved.id != 0) last = moved;
-    to = to + piece;
-    size -= piece;
-    offset_ += piece;
-    if (offset_ == source.size) {
-      ++fragment_;
-      offset_ = 0;
+    const std::uint64_t rest = source.size - offset_;
+    if (size <= rest) {
+      offset_ += size;
+      const DmaOp moved =
+          ends ? core.port.copy_last(to, from, size) : core.port.copy(to, from, size);
+      return moved.id != 0 ? moved : last;
     }
+    if (rest != 0) {
+      const DmaOp moved = core.port.copy(to, from, rest);
+      if (moved.id != 0) last = moved;
+    }
+    to = to + rest;
+    size -= rest;
+    ++fragment_;
+    offset_ = 0;
   }
-  return last;
 }
 
 }  // namespace gdakit::softnic

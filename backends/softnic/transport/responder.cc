@@ -16,6 +16,12 @@ format::CqeOpcode send_completion(PacketOpcode opcode) {
                                : format::CqeOpcode::responder_send;
 }
 
+// One that is cut otherwise than the first time may bring new bytes behind old ones: it is asked
+// for again from these on.
+bool is_all_old(const RcReceive& receive, const PacketHeader& header) {
+  return psn_distance(psn_add(header.psn, header.psns), receive.expected_psn) <= 0;
+}
+
 }  // namespace
 
 bool Responder::request(RcReceive& receive, const Packet& packet, DmaOp& op) {
@@ -23,10 +29,7 @@ bool Responder::request(RcReceive& receive, const Packet& packet, DmaOp& op) {
   if ((state != QpState::rtr && !has_requests(state)) || receive.fatal) return true;
   const PacketHeader& header = packet.header;
   const std::int32_t ahead = psn_distance(header.psn, receive.expected_psn);
-  // One that is cut otherwise than the first time may bring new bytes behind old ones: it is asked
-  // for again from these on.
-  const std::int32_t end = psn_distance(psn_add(header.psn, header.psns), receive.expected_psn);
-  if (ahead < 0 && end <= 0) return duplicate(receive, header);
+  if (ahead < 0 && is_all_old(receive, header)) return duplicate(receive, header);
   // Waiting here for room on the wire, while the peer does the same, would never end: the packet is
   // lost instead, and asked for again when the responses ahead of it have gone.
   const bool stuck = receive.no_room && (receive.effects.full() || !core_.ordered);

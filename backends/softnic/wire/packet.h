@@ -114,13 +114,13 @@ struct Packet {
   Packet() {}
 
   PacketHeader header;
-  // On the side that sends: by which queue pair. It does not travel.
-  QpNumber sender = 0;
-  const std::uint8_t* payload = nullptr;
   union {
     AtomicRequest atomic;  // with atomic_request, which has no payload
     Fragment fragments[kMaxFragments];
   };
+  const std::uint8_t* payload = nullptr;
+  // On the side that sends: by which queue pair. It does not travel.
+  QpNumber sender = 0;
 };
 
 constexpr bool is_response(PacketOpcode opcode) {

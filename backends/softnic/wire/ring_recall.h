@@ -98,7 +98,7 @@ class RecallSender {
     if (named.voided) set(slot, false);
     named.voided = false;
     named.key_count = packet.header.fragment_count;
-    if (named.key_count != 0) named = names(packet);
+    if (named.key_count != 0) name(packet, named);
   }
 
   // Voids what is unretired and in the scope.
@@ -132,16 +132,10 @@ class RecallSender {
     Recall::Taken packet;
   };
 
-  static Named names(const Packet& packet) {
-    const PacketHeader& header = packet.header;
-    Named named;
-    named.key_count = header.fragment_count;
-    named.is_request = !is_response(header.opcode);
-    named.packet = {packet.sender, header.psn};
-    for (std::uint32_t i = 0; i < header.fragment_count; ++i) {
-      named.keys[i] = packet.fragments[i].key;
-    }
-    return named;
+  static void name(const Packet& packet, Named& named) {
+    named.is_request = !is_response(packet.header.opcode);
+    named.packet = {packet.sender, packet.header.psn};
+    for (std::uint32_t i = 0; i < named.key_count; ++i) named.keys[i] = packet.fragments[i].key;
   }
   static bool covers(const RecallScope& scope, const Named& named) {
     if (named.key_count == 0) return false;
