@@ -413,6 +413,20 @@ TEST(Send, ScattersToTheReceiveWqeInOrder) {
   EXPECT_EQ(second->wqe_counter, 1u);
 }
 
+// A segment of 2^31 bytes, of which the highest bit means that it is inline, has none: its key is
+// not looked at.
+TEST(Send, PassesOverAReceiveSegmentWithoutBytes) {
+  EngineRig rig;
+  fill(rig.a.heap.data(), 8, 13);
+  rig.b.post_receive({format::data(0, Be32{0}, 1u << 31),
+                      format::data(rig.b.heap_address(0), Be32{rig.b.key}, 64)});
+  rig.a.post({.opcode = Opcode::send, .body = {rig.a.data(0, 8)}});
+  rig.a.ring();
+  ASSERT_TRUE(rig.run());
+  expect_success(rig.a, 0, Opcode::send);
+  EXPECT_TRUE(same(rig.b, 0, rig.a, 0, 8));
+}
+
 TEST(Send, FullStrideReceiveWqesNeedNoTerminator) {
   RigOptions options;
   options.log_rq_stride = 5;

@@ -96,11 +96,12 @@ void name_payload(Core& core, const Connection& connection, std::uint64_t left, 
 class PayloadReader {
  public:
   explicit PayloadReader(const Packet& packet) : packet_(packet) {}
-  // Moves the next `size` bytes, at least one, to the memory from `iova` on; `last` becomes the
-  // last of the operations, if there is one. `ends`: they end a message whose last byte is to be
-  // seen last. A fault has moved nothing.
+  // Moves the next `size` bytes to the memory from `iova` on; `last` becomes the last of the
+  // operations, if there is one. `ends`: they end a message whose last byte is to be seen last. A
+  // fault has moved nothing. Without bytes the key is not looked at.
   KeyFault move_to(Core& core, const KeyUse& use, std::uint64_t iova, std::uint64_t size,
                    DmaOp& last, bool ends = false) {
+    if (size == 0) return KeyFault::none;
     const Translation found = use.translate(core.keys, iova, size);
     if (found.fault != KeyFault::none) return found.fault;
     if (found.piece.length != size) return move_pieces(core, use, iova, size, last, ends);
