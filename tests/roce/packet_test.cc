@@ -156,8 +156,8 @@ TEST(RoceOpcode, EachIsMadeAndUnderstood) {
       expect_the_same_back(full_packet(opcode, std::span(payload).first(size)));
     }
   }
-  // RC 25 (with FLUSH and ATOMIC WRITE), UC 12, DC 24 (with connect), UD 2, CNP 1, XRC 23.
-  EXPECT_EQ(count, 25 + 12 + 24 + 2 + 1 + 23);
+  // RC 25 (with FLUSH and ATOMIC WRITE), UC 12, DC 24 (with connect), UD 2, CNP 1, XRC 23, own 2.
+  EXPECT_EQ(count, 25 + 12 + 24 + 2 + 1 + 23 + 2);
 }
 
 // The headers of full_packet as they lie in a datagram.
@@ -172,6 +172,7 @@ const std::string kAeth = "1f654321";
 const std::string kAtomicAckEth = "4142434445464748";
 const std::string kImm = "c4c3c2c1";
 const std::string kIeth = "d1d2d3d4";
+const std::string kMaskedEth = "00000004515253545556575861626364656667687172737475767778";
 
 struct Row {
   std::uint8_t operation;
@@ -237,6 +238,9 @@ std::optional<std::string> expected_headers(std::uint8_t opcode, bool solicited)
       break;
     case 0x80:
       if (opcode == kCnpOpcode) return "";
+      break;
+    case 0xc0:
+      if (operation == 0x13 || operation == 0x14) return kAtomicEth + kMaskedEth;
       break;
     case 0xa0:
       if (exists && !is_of_rc_alone) return (is_response ? "" : kXrceth) + row->headers;

@@ -57,6 +57,7 @@ inline RocePacket full_packet(std::uint8_t opcode, std::span<const std::uint8_t>
   packet.atomic_original = 0x4142434445464748;
   packet.imm = 0xc1c2c3c4;
   packet.invalidate = 0xd1d2d3d4;
+  packet.masked = {4, 0x5152535455565758, 0x6162636465666768, 0x7172737475767778};
   packet.payload = payload;
   return packet;
 }

@@ -96,6 +96,9 @@ std::optional<Extensions> extensions_of(std::uint8_t opcode, bool solicited) {
       if (opcode != kCnpOpcode) return {};
       return Extensions{};
     case Transport::xrc: return of_xrc(operation);
+    case Transport::own:
+      if (operation != compare_swap && operation != fetch_add) return {};
+      return of_operation(operation)->with(Extension::masked_eth);
   }
   return {};
 }

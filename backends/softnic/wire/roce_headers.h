@@ -1,7 +1,7 @@
 // The headers of RoCEv2 as they lie in a UDP datagram, and which of them a packet has.
 //
 //   BTH | FETH | DETH | DCETH | DCCETH | XRCETH | RETH | AtomicETH | AETH | AtomicAckETH | ImmDt |
-//   IETH | payload | 0 to 3 bytes of padding | ICRC
+//   IETH | MaskedETH | payload | 0 to 3 bytes of padding | ICRC
 //
 // extensions_of() says which of them an opcode has. Every field is big-endian. Source: InfiniBand
 // Architecture Specification, volume 1, chapter 9; its annexes A14 (XRC), A17 (RoCEv2) and A19
@@ -30,6 +30,7 @@ enum class Transport : std::uint8_t {
   ud = 0x60,
   cnp = 0x80,  // congestion notification
   xrc = 0xa0,
+  own = 0xc0,  // left to manufacturers: what gdakit sends that has no public form
 };
 
 // Bits 4:0.
@@ -127,6 +128,15 @@ struct AtomicEthLayout {
 };
 static_assert(sizeof(AtomicEthLayout) == 28);
 
+// gdakit's own, behind AtomicETH: what ConnectX's extended atomics have beside that.
+struct MaskedEthLayout {
+  Be32 size;  // of the word: 4 or 8 bytes
+  Be64Halves swap_mask;
+  Be64Halves compare_mask;
+  Be64Halves boundary;
+};
+static_assert(sizeof(MaskedEthLayout) == 28);
+
 // Acknowledges and responses.
 struct AethLayout {
   Be32 word;  // syndrome[31:24] MSN[23:0]
@@ -146,10 +156,11 @@ enum class Extension : std::uint16_t {
   atomic_ack_eth = 1 << 8,
   imm = 1 << 9,
   ieth = 1 << 10,
+  masked_eth = 1 << 11,
 };
-constexpr std::uint16_t kExtensionCount = 11;
+constexpr std::uint16_t kExtensionCount = 12;
 inline constexpr std::array<std::uint8_t, kExtensionCount> kExtensionBytes = {4,  8, 8, 16, 4, 16,
-                                                                              28, 4, 8, 4,  4};
+                                                                              28, 4, 8, 4,  4, 28};
 
 class Extensions {
  public:

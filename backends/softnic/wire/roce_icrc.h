@@ -21,6 +21,8 @@ namespace gdakit::softnic::roce {
 struct IpAddress {
   std::array<std::uint8_t, 16> bytes = {};  // of IPv4 the first four
   bool is_v6 = false;
+
+  bool operator==(const IpAddress&) const = default;
 };
 
 // What the IP and UDP headers say of a datagram, as far as the CRC covers it.
@@ -30,7 +32,7 @@ struct UdpWay {
   std::uint16_t source_port = 0;
   std::uint16_t destination_port = kUdpPort;
   // IPv4 alone. A UDP socket does not tell it. Linux sends 0 from a socket that is not connected,
-  // with IP_MTU_DISCOVER at IP_PMTUDISC_DO, and counts up from 0 within one UDP_SEGMENT send.
+  // whose datagrams must not be fragmented (UdpSocket).
   std::uint16_t identification = 0;
   std::uint16_t fragment = 0x4000;  // flags[15:13] offset[12:0]: do not fragment
 };

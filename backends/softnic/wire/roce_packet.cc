@@ -87,6 +87,11 @@ void read_extensions(Reader& reader, const Extensions& extensions, RocePacket& p
   }
   if (extensions.has(Extension::imm)) packet.imm = reader.take<std::uint32_t>();
   if (extensions.has(Extension::ieth)) packet.invalidate = reader.take<Be32>();
+  if (extensions.has(Extension::masked_eth)) {
+    const auto masked = reader.take<MaskedEthLayout>();
+    packet.masked = {masked.size, masked.swap_mask.value(), masked.compare_mask.value(),
+                     masked.boundary.value()};
+  }
 }
 
 void write_extensions(Writer& writer, const Extensions& extensions, const RocePacket& packet) {
@@ -115,6 +120,11 @@ void write_extensions(Writer& writer, const Extensions& extensions, const RocePa
   if (extensions.has(Extension::atomic_ack_eth)) writer.put(halves_of(packet.atomic_original));
   if (extensions.has(Extension::imm)) writer.put(packet.imm);
   if (extensions.has(Extension::ieth)) writer.put(Be32{packet.invalidate});
+  if (extensions.has(Extension::masked_eth)) {
+    const MaskedEth& masked = packet.masked;
+    writer.put(MaskedEthLayout{Be32{masked.size}, halves_of(masked.swap_mask),
+                               halves_of(masked.compare_mask), halves_of(masked.boundary)});
+  }
 }
 
 std::size_t padding_of(std::size_t payload) { return round_up(payload, kAlignment) - payload; }

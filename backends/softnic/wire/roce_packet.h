@@ -27,6 +27,14 @@ struct AtomicEth {
   std::uint64_t compare = 0;
 };
 
+// Of Transport::own.
+struct MaskedEth {
+  std::uint32_t size = 8;
+  std::uint64_t swap_mask = 0;
+  std::uint64_t compare_mask = 0;
+  std::uint64_t boundary = 0;
+};
+
 // The syndrome is kind[7:5] and a credit, timer or error code[4:0].
 struct AethBits {
   std::uint8_t syndrome = 0;
@@ -59,6 +67,7 @@ struct RocePacket {
   std::uint64_t atomic_original = 0;
   std::uint32_t imm = 0;  // as its four bytes lie in memory
   MemoryKey invalidate = 0;
+  MaskedEth masked;
 
   std::span<const std::uint8_t> payload;
 };
@@ -72,6 +81,7 @@ enum class Damage : std::uint8_t {
   opcode,
   padding,  // more than there is payload
   payload,  // not of payload_limits(opcode)
+  count,
 };
 
 // The payload lies in the datagram. Of a damaged one `packet` says nothing.

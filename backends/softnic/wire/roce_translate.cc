@@ -1,0 +1,160 @@
+#include "backends/softnic/wire/roce_translate.h"
+
+#include <array>
+#include <optional>
+
+#include "core/base/assert.h"
+#include "core/base/bits.h"
+
+namespace gdakit::softnic::roce {
+namespace {
+
+// By PacketOpcode. Atomic requests are told apart by their kind.
+constexpr std::array kOperations = {
+    Operation::send_first,         Operation::send_middle,         Operation::send_last,
+    Operation::send_last_imm,      Operation::send_only,           Operation::send_only_imm,
+    Operation::write_first,        Operation::write_middle,        Operation::write_last,
+    Operation::write_last_imm,     Operation::write_only,          Operation::write_only_imm,
+    Operation::read_request,       Operation::read_response_first, Operation::read_response_middle,
+    Operation::read_response_last, Operation::read_response_only,  Operation::acknowledge,
+    Operation::atomic_acknowledge, Operation::compare_swap,
+};
+static_assert(kOperations.size() == static_cast<std::size_t>(PacketOpcode::count));
+
+std::optional<PacketOpcode> opcode_for(Operation operation) {
+  if (operation == Operation::fetch_add) operation = Operation::compare_swap;
+  for (std::size_t i = 0; i < kOperations.size(); ++i) {
+    if (kOperations[i] == operation) return static_cast<PacketOpcode>(i);
+  }
+  return {};
+}
+
+// Of the AETH: a kind in the upper three bits, of a NAK a code in the others.
+constexpr std::uint8_t kNoCredits = 0x1f;  // "no information": nobody counts receive WQEs
+constexpr std::uint8_t kRnr = 0x20;
+constexpr std::uint8_t kNak = 0x60;
+constexpr std::uint8_t kKindMask = 0xe0;
+constexpr std::uint8_t kCodeMask = 0x1f;
+
+std::uint8_t syndrome_of(const Aeth& aeth) {
+  switch (aeth.acknowledge) {
+    case Acknowledge::ack: return kNoCredits;
+    case Acknowledge::rnr_nak:
+      return static_cast<std::uint8_t>(kRnr | (aeth.rnr_timer & kCodeMask));
+    case Acknowledge::nak_sequence: return kNak;
+    case Acknowledge::nak_invalid_request: return kNak | 1;
+    case Acknowledge::nak_remote_access: return kNak | 2;
+    case Acknowledge::nak_remote_operation: return kNak | 3;
+    case Acknowledge::count: break;
+  }
+  GDAKIT_ASSERT(false);
+  return 0;
+}
+
+bool take_syndrome(std::uint8_t syndrome, Aeth& aeth) {
+  const std::uint8_t code = syndrome & kCodeMask;
+  switch (syndrome & kKindMask) {
+    case 0: aeth.acknowledge = Acknowledge::ack; return true;
+    case kRnr:
+      aeth.acknowledge = Acknowledge::rnr_nak;
+      aeth.rnr_timer = code;
+      return true;
+    case kNak:
+      if (code > 3) return false;
+      aeth.acknowledge =
+          static_cast<Acknowledge>(static_cast<std::uint8_t>(Acknowledge::nak_sequence) + code);
+      return true;
+    default: return false;
+  }
+}
+static_assert(static_cast<int>(Acknowledge::nak_remote_operation) ==
+              static_cast<int>(Acknowledge::nak_sequence) + 3);
+
+bool is_plain(const AtomicRequest& atomic) {
+  constexpr std::uint64_t kAll = ~std::uint64_t{0};
+  if (atomic.size != 8) return false;
+  if (atomic.kind == AtomicKind::fetch_add) return atomic.boundary == 0;
+  return atomic.swap_mask == kAll && atomic.compare_mask == kAll;
+}
+
+void put_atomic(const Packet& packet, RocePacket& out) {
+  const AtomicRequest& atomic = packet.atomic;
+  const Operation operation =
+      atomic.kind == AtomicKind::fetch_add ? Operation::fetch_add : Operation::compare_swap;
+  out.opcode = opcode_of(is_plain(atomic) ? Transport::rc : Transport::own, operation);
+  out.atomic = {packet.header.reth.address, packet.header.reth.rkey, atomic.swap_add,
+                atomic.compare};
+  out.masked = {atomic.size, atomic.swap_mask, atomic.compare_mask, atomic.boundary};
+}
+
+bool take_atomic(const RocePacket& from, Packet& to) {
+  constexpr std::uint64_t kAll = ~std::uint64_t{0};
+  const bool is_plain = transport_of(from.opcode) == Transport::rc;
+  const MaskedEth masked = is_plain ? MaskedEth{8, kAll, kAll, 0} : from.masked;
+  if (masked.size != 4 && masked.size != 8) return false;
+  to.header.reth = {from.atomic.address, from.atomic.rkey, masked.size};
+  to.atomic.kind = operation_of(from.opcode) == Operation::fetch_add ? AtomicKind::fetch_add
+                                                                     : AtomicKind::compare_swap;
+  to.atomic.size = static_cast<std::uint8_t>(masked.size);
+  to.atomic.swap_add = from.atomic.swap_add;
+  to.atomic.compare = from.atomic.compare;
+  to.atomic.swap_mask = masked.swap_mask;
+  to.atomic.compare_mask = masked.compare_mask;
+  to.atomic.boundary = masked.boundary;
+  return true;
+}
+
+}  // namespace
+
+RocePacket to_roce(const Packet& packet) {
+  const PacketHeader& header = packet.header;
+  GDAKIT_ASSERT(header.fragment_count == 0 && header.service == ServiceType::rc);
+  RocePacket out;
+  out.opcode = opcode_of(Transport::rc, kOperations[static_cast<std::size_t>(header.opcode)]);
+  out.solicited = header.solicited;
+  out.ack_request = header.ack_request;
+  out.pkey = header.pkey;
+  out.destination_qpn = header.destination_qpn;
+  out.psn = header.psn;
+  out.imm = bit_cast<std::uint32_t>(Be32{header.imm});
+  out.payload = {packet.payload, header.payload_size};
+  switch (extension_of(header.opcode)) {
+    case ExtensionKind::reth: out.reth = header.reth; break;
+    case ExtensionKind::aeth:
+      out.aeth = {syndrome_of(header.aeth), header.aeth.msn};
+      out.atomic_original = header.aeth.atomic_result;
+      break;
+    case ExtensionKind::none: break;
+  }
+  if (header.opcode == PacketOpcode::atomic_request) put_atomic(packet, out);
+  return out;
+}
+
+Unfit from_roce(const RocePacket& from, Packet& to) {
+  const Transport transport = transport_of(from.opcode);
+  const auto opcode = opcode_for(operation_of(from.opcode));
+  if (!opcode || (transport != Transport::rc && transport != Transport::own)) return Unfit::opcode;
+  to = Packet();
+  PacketHeader& header = to.header;
+  header.opcode = *opcode;
+  header.solicited = from.solicited;
+  header.ack_request = from.ack_request;
+  header.pkey = from.pkey;
+  header.destination_qpn = from.destination_qpn;
+  header.psn = from.psn;
+  header.imm = bit_cast<Be32>(from.imm);
+  to.payload = from.payload.data();
+  header.payload_size = static_cast<std::uint32_t>(from.payload.size());
+  switch (extension_of(header.opcode)) {
+    case ExtensionKind::reth: header.reth = from.reth; break;
+    case ExtensionKind::aeth:
+      header.aeth = {.atomic_result = from.atomic_original, .msn = from.aeth.msn};
+      if (!take_syndrome(from.aeth.syndrome, header.aeth)) return Unfit::syndrome;
+      break;
+    case ExtensionKind::none: break;
+  }
+  const bool is_atomic = header.opcode == PacketOpcode::atomic_request;
+  return is_atomic && !take_atomic(from, to) ? Unfit::atomic : Unfit::none;
+}
+
+}  // namespace gdakit::softnic::roce

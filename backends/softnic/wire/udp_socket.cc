@@ -1,0 +1,122 @@
+#include "backends/softnic/wire/udp_socket.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <string>
+#include <utility>
+
+#include "backends/softnic/wire/roce_packet.h"
+
+namespace gdakit::softnic {
+namespace {
+
+constexpr int kBufferBytes = 4 << 20;  // asked for; the system may give less
+
+bool set(int socket, int level, int name, int value) {
+  return ::setsockopt(socket, level, name, &value, sizeof value) == 0;
+}
+
+// No datagram is cut up on its way, and one of IPv4 has identification 0, which the invariant CRC
+// counts on. What others say in ICMP of the path's MTU is not believed: anybody can say it.
+bool forbid_fragments(int socket, bool is_v6) {
+  if (!is_v6) return set(socket, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE);
+  return set(socket, IPPROTO_IPV6, IPV6_V6ONLY, 1) &&
+         set(socket, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_PROBE);
+}
+
+// Traffic classes and what the socket's buffer had no room for come along with each datagram.
+bool ask_for_details(int socket, bool is_v6) {
+  return (is_v6 ? set(socket, IPPROTO_IPV6, IPV6_RECVTCLASS, 1)
+                : set(socket, IPPROTO_IP, IP_RECVTOS, 1)) &&
+         set(socket, SOL_SOCKET, SO_RXQ_OVFL, 1);
+}
+
+// Beyond the limit for everybody if the process may.
+void ask_for_buffers(int socket) {
+  if (!set(socket, SOL_SOCKET, SO_RCVBUFFORCE, kBufferBytes)) {
+    set(socket, SOL_SOCKET, SO_RCVBUF, kBufferBytes);
+  }
+  if (!set(socket, SOL_SOCKET, SO_SNDBUFFORCE, kBufferBytes)) {
+    set(socket, SOL_SOCKET, SO_SNDBUF, kBufferBytes);
+  }
+}
+
+UniqueFileDescriptor new_socket(bool is_v6) {
+  return UniqueFileDescriptor(
+      ::socket(is_v6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+}
+
+bool bind_to(int socket, const UdpAddress& address) {
+  const SocketAddress own(address);
+  return ::bind(socket, &own.any, own.size()) == 0;
+}
+
+Error unreachable(const UdpAddress& address, int system_code) {
+  const std::string remedy =
+      system_code == EADDRINUSE
+          ? "; each NIC needs an address or a port of its own, port 0 is one that is free"
+          : "";
+  return Error::from_errno("a NIC cannot be reached at " + address.text() + remedy, system_code);
+}
+
+}  // namespace
+
+Result<UdpSocket> UdpSocket::open(const UdpAddress& address) {
+  if (address.is_unspecified()) {
+    return Error(Code::invalid_argument,
+                 address.text() + " stands for all interfaces; a NIC has the address of one");
+  }
+  const bool is_v6 = address.ip.is_v6;
+  UniqueFileDescriptor socket = new_socket(is_v6);
+  if (!socket || !forbid_fragments(socket.get(), is_v6) || !ask_for_details(socket.get(), is_v6)) {
+    const int system_code = errno;
+    return Error::from_errno("a UDP socket cannot be made", system_code);
+  }
+  ask_for_buffers(socket.get());
+  if (!bind_to(socket.get(), address)) return unreachable(address, errno);
+  SocketAddress bound;
+  socklen_t size = sizeof bound;
+  if (::getsockname(socket.get(), &bound.any, &size) != 0) return unreachable(address, errno);
+  return UdpSocket(std::move(socket), bound.address());
+}
+
+std::uint32_t UdpSocket::receive_buffer() const {
+  int bytes = 0;
+  socklen_t size = sizeof bytes;
+  ::getsockopt(socket_.get(), SOL_SOCKET, SO_RCVBUF, &bytes, &size);
+  return static_cast<std::uint32_t>(bytes);
+}
+
+// Asks a socket of its own, which it connects: that looks up the way and sends nothing.
+Result<std::uint32_t> UdpSocket::longest_packet_to(const UdpAddress& to) const {
+  const auto no_way = [&](int system_code) {
+    return Error::from_errno(to.text() + " cannot be reached from " + address_.text(), system_code);
+  };
+  const UniqueFileDescriptor probe = new_socket(address_.ip.is_v6);
+  UdpAddress own = address_;
+  own.port = 0;
+  const SocketAddress there(to);
+  if (!probe || !bind_to(probe.get(), own) ||
+      ::connect(probe.get(), &there.any, there.size()) != 0) {
+    return no_way(errno);
+  }
+  int bytes = 0;
+  socklen_t size = sizeof bytes;
+  const bool is_v6 = address_.ip.is_v6;
+  const int told = is_v6 ? ::getsockopt(probe.get(), IPPROTO_IPV6, IPV6_MTU, &bytes, &size)
+                         : ::getsockopt(probe.get(), IPPROTO_IP, IP_MTU, &bytes, &size);
+  if (told != 0) return no_way(errno);
+  return static_cast<std::uint32_t>(bytes);
+}
+
+std::uint32_t longest_roce_mtu(std::uint32_t ip_packet_bytes) {
+  // Of a packet with payload: IPv6, UDP, BTH, RETH, ImmDt and ICRC.
+  constexpr std::uint32_t kAround = 40 + 8 + 12 + 16 + 4 + 4;
+  constexpr std::uint32_t kLeast = 256, kMost = 4096;
+  if (ip_packet_bytes < kAround + kLeast) return 0;
+  return std::min(kMost, std::bit_floor(ip_packet_bytes - kAround));
+}
+
+}  // namespace gdakit::softnic

@@ -1,0 +1,41 @@
+// A UDP socket for RoCEv2: bound to one address, whose datagrams travel whole.
+#pragma once
+
+#include <cstdint>
+
+#include "backends/softnic/wire/udp_address.h"
+#include "core/base/file_descriptor.h"
+#include "core/base/result.h"
+
+namespace gdakit::softnic {
+
+class UdpSocket {
+ public:
+  // Port 0: one that is free. Errors: an address that stands for all interfaces, is none of this
+  // host's or is taken.
+  static Result<UdpSocket> open(const UdpAddress& address);
+
+  int get() const { return socket_.get(); }
+  const UdpAddress& address() const { return address_; }
+
+  // What the system counts received datagrams against until they are fetched, in bytes: a datagram
+  // counts as twice its bytes, and 1 KiB more.
+  std::uint32_t receive_buffer() const;
+
+  // The longest IP packet, in bytes, that the first hop towards `to` carries. An error if there is
+  // no way there.
+  Result<std::uint32_t> longest_packet_to(const UdpAddress& to) const;
+
+ private:
+  UdpSocket(UniqueFileDescriptor socket, const UdpAddress& address)
+      : socket_(std::move(socket)), address_(address) {}
+
+  UniqueFileDescriptor socket_;
+  UdpAddress address_;
+};
+
+// The longest MTU of RoCEv2, that is, payload of one packet, that IP packets of so many bytes hold:
+// a power of two from 256 to 4096, or 0 if none does.
+std::uint32_t longest_roce_mtu(std::uint32_t ip_packet_bytes);
+
+}  // namespace gdakit::softnic

@@ -1,0 +1,124 @@
+// The wire between hosts: RoCEv2's packets in UDP datagrams (roce_packet.h).
+//
+//   Result<UdpSocket> socket = UdpSocket::open(*UdpAddress::parse("10.0.0.7"));
+//   Result<std::unique_ptr<UdpWire>> wire = UdpWire::create(std::move(*socket), {.endpoint = 0});
+//   (*wire)->connect(1, address_of_endpoint_1);   // on both sides
+//
+// Payload travels by value. Datagrams get lost, come twice and change places as the network will
+// have it. Packets are taken from the addresses and ports of connected endpoints alone; all others
+// are dropped, and counted by the reason. A path's traffic class travels in the IP header; its
+// service level does not, and is on the other side what the class's upper three bits say.
+//
+// The window bounds what a requester sends. A READ's responses come all at once: those that the
+// socket's buffer does not hold are lost, and asked for again.
+//
+// Other implementations of RoCEv2 send from ports of their own, and over IPv4 number their packets,
+// which the invariant CRC covers and a socket does not tell: theirs are not understood.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "backends/softnic/wire/roce_translate.h"
+#include "backends/softnic/wire/udp_batch.h"
+#include "backends/softnic/wire/udp_socket.h"
+#include "backends/softnic/wire/wire.h"
+#include "core/base/result.h"
+
+namespace gdakit::softnic {
+
+struct UdpOptions {
+  Endpoint endpoint = 0;
+  // A power of two from 256 to 4096. All wires that meet have the same: the least that
+  // longest_roce_mtu() allows between any two of them.
+  std::uint32_t mtu = 1024;
+  // PSNs of one queue pair under way, 2 to kMaxPsnWindow: what the receiver's socket buffer does
+  // not hold is lost. 0: as many as a quarter of a buffer like this wire's holds, 64 at most.
+  std::uint32_t psn_window = 0;
+  std::uint32_t receive_slots = 512;  // packets that are received and not retired, at least 1
+};
+
+struct UdpCounters {
+  std::uint64_t sent = 0;
+  std::uint64_t received = 0;  // and handed to the transport
+  // Not sent: no endpoint is connected by that number, or the system refuses the packet.
+  std::uint64_t unconnected = 0;
+  std::uint64_t unsendable = 0;
+  // Dropped on arrival: the socket's buffer was full, the sender is no connected endpoint, the
+  // payload is longer than the MTU.
+  std::uint64_t overrun = 0;
+  std::uint64_t strangers = 0;
+  std::uint64_t too_long = 0;
+  std::array<std::uint64_t, static_cast<std::size_t>(roce::Damage::count)> damaged = {};
+  std::array<std::uint64_t, static_cast<std::size_t>(roce::Unfit::count)> unfit = {};
+};
+
+// All calls, these of its own too, come from one thread at a time.
+class UdpWire final : public Wire {
+ public:
+  static constexpr std::uint32_t kMaxMtu = 4096;
+
+  static Result<std::unique_ptr<UdpWire>> create(UdpSocket socket, const UdpOptions& options);
+  ~UdpWire() override;
+
+  // Where this NIC is reached.
+  const UdpAddress& address() const { return socket_.address(); }
+  // From now on the endpoint is reached there, and what comes from there is the endpoint's. Errors:
+  // an address of another endpoint, one to which there is no way, or a way that does not carry
+  // packets of this wire's MTU whole. This wire's own endpoint is connected from the beginning.
+  Result<> connect(Endpoint endpoint, const UdpAddress& address);
+
+  const UdpCounters& counters() const { return counters_; }
+
+  Endpoint endpoint() const override { return endpoint_; }
+  std::uint32_t mtu() const override { return mtu_; }
+  std::uint32_t psn_window() const override { return psn_window_; }
+  bool by_reference(const Packet&) const override { return false; }
+  bool send(const Packet& packet) override;
+  const Packet* receive() override;
+  void retire(const Packet* packet) override;
+  void flush() override;
+
+ private:
+  struct Slot {
+    Packet packet;
+    std::array<std::uint8_t, kDatagramBytes> bytes;
+  };
+  struct Peer {
+    UdpAddress address;
+    SocketAddress socket_address;
+  };
+  struct AddressHash {
+    std::size_t operator()(const UdpAddress& address) const;
+  };
+
+  UdpWire(UdpSocket socket, const UdpOptions& options);
+
+  void add(Endpoint endpoint, const UdpAddress& address);
+  bool pull();
+  void note_losses(const ReceiveBatch::Datagram& datagram);
+  bool take(const ReceiveBatch::Datagram& datagram);
+
+  UdpSocket socket_;
+  const Endpoint endpoint_;
+  const std::uint32_t mtu_;
+  const std::uint32_t psn_window_;
+  std::unordered_map<Endpoint, const Peer*> peers_;
+  std::unordered_map<UdpAddress, Endpoint, AddressHash> endpoints_;
+  std::deque<Peer> addresses_;  // also those that endpoints had before: packets may be on their way
+  UdpCounters counters_;
+  std::uint32_t lost_ = 0;  // by the socket's buffer, as far as it has told
+  SendRing outgoing_;
+  ReceiveBatch incoming_;
+  std::vector<Slot> slots_;
+  std::vector<std::uint32_t> free_;
+  std::vector<std::uint32_t> arrived_;  // not handed out yet, from next_arrived_ on
+  std::size_t next_arrived_ = 0;
+};
+
+}  // namespace gdakit::softnic

@@ -1,0 +1,449 @@
+// Two engines over UDP on this host's loopback interface.
+#include "backends/softnic/wire/udp_wire.h"
+
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "core/base/wait_clock.h"
+#include "tests/softnic/engine_rig.h"
+#include "tests/softnic/lossy_wire.h"
+
+namespace gdakit::softnic {
+namespace {
+
+using namespace std::chrono_literals;
+using format::Opcode;
+using test::EngineRig;
+using test::RigOptions;
+using test::Wqe;
+
+std::unique_ptr<UdpWire> wire_at(const std::string& address, const UdpOptions& options) {
+  Result<UdpAddress> parsed = UdpAddress::parse(address);
+  if (!parsed) throw std::runtime_error(parsed.error().message());
+  Result<UdpSocket> socket = UdpSocket::open(*parsed);
+  if (!socket) throw std::runtime_error(socket.error().message());
+  Result<std::unique_ptr<UdpWire>> wire = UdpWire::create(std::move(*socket), options);
+  if (!wire) throw std::runtime_error(wire.error().message());
+  return std::move(*wire);
+}
+
+struct UdpRigOptions {
+  std::string a = "127.0.0.1:0";
+  std::string b = "127.0.0.1:0";
+  std::uint32_t mtu = 4096;
+  test::Losses losses = {};
+  QpModify settings = {};
+};
+
+// Engines whose wires are UDP's; time is the host's.
+class UdpRig {
+ public:
+  explicit UdpRig(const UdpRigOptions& options = {})
+      : made_{wire_at(options.a, {.endpoint = 0, .mtu = options.mtu}),
+              wire_at(options.b, {.endpoint = 1, .mtu = options.mtu})},
+        wires_{made_[0].get(), made_[1].get()},
+        rig(rig_options(options)) {
+    EXPECT_TRUE(at(0).connect(1, at(1).address()));
+    EXPECT_TRUE(at(1).connect(0, at(0).address()));
+  }
+
+  UdpWire& at(int side) { return *wires_[static_cast<std::size_t>(side)]; }
+  void step() {
+    rig.now_ns = steady_ns();
+    rig.a.engine.step(rig.now_ns);
+    rig.b.engine.step(rig.now_ns);
+  }
+  // The next CQE of a's send queue.
+  std::optional<format::Cqe64> next_cqe() {
+    const auto end = std::chrono::steady_clock::now() + 20s;
+    while (std::chrono::steady_clock::now() < end) {
+      if (const auto cqe = rig.a.send_cq.poll()) return cqe;
+      step();
+    }
+    return {};
+  }
+  void expect_success(const Wqe& wqe) {
+    rig.a.post(wqe);
+    rig.a.ring();
+    const auto cqe = next_cqe();
+    ASSERT_TRUE(cqe);
+    EXPECT_EQ(test::opcode_of(*cqe), format::CqeOpcode::requester);
+  }
+
+ private:
+  RigOptions rig_options(const UdpRigOptions& given) {
+    RigOptions options;
+    options.settings = given.settings;
+    options.settings.ack_timeout = 10;  // 4 ms
+    options.wrap_wire = [=, this](std::unique_ptr<Wire>, int side) {
+      return std::make_unique<test::LossyWire>(std::move(made_[static_cast<std::size_t>(side)]),
+                                               given.losses);
+    };
+    return options;
+  }
+
+  std::array<std::unique_ptr<UdpWire>, 2> made_;
+  std::array<UdpWire*, 2> wires_;
+
+ public:
+  EngineRig rig;
+};
+
+constexpr std::uint32_t kLong = 100'003;
+constexpr std::size_t kFar = 300'000;
+
+void fill(test::Side& side, std::size_t at, std::size_t size) {
+  std::iota(side.heap.data() + at, side.heap.data() + at + size, std::uint8_t{1});
+}
+bool same(const test::Side& x, std::size_t at_x, const test::Side& y, std::size_t at_y,
+          std::size_t size) {
+  return std::memcmp(x.heap.data() + at_x, y.heap.data() + at_y, size) == 0;
+}
+
+void expect_traffic(UdpRig& udp) {
+  EngineRig& rig = udp.rig;
+  fill(rig.a, 0, kLong);
+  udp.expect_success(test::write_wqe(rig, 64, 0, 8));
+  EXPECT_TRUE(same(rig.b, 64, rig.a, 0, 8));
+  udp.expect_success(test::write_wqe(rig, 128, 0, kLong));
+  EXPECT_TRUE(same(rig.b, 128, rig.a, 0, kLong));
+  udp.expect_success(test::read_wqe(rig, kFar, 128, kLong));
+  EXPECT_TRUE(same(rig.a, kFar, rig.a, 0, kLong));
+  rig.b.post_receive({format::data(rig.b.heap_address(kFar), Be32{rig.b.key}, 5000)});
+  udp.expect_success({.opcode = Opcode::send_imm, .imm = 7, .body = {rig.a.data(0, 5000)}});
+  EXPECT_TRUE(same(rig.b, kFar, rig.a, 0, 5000));
+  const auto received = rig.b.receive_cq.poll();
+  ASSERT_TRUE(received);
+  EXPECT_EQ(received->imm_inval_pkey, 7u);
+  rig.b.word<std::uint64_t>(8) = 40;
+  udp.expect_success(test::fetch_add_wqe(rig, 800'000, 8, 2));
+  EXPECT_EQ(rig.b.word<std::uint64_t>(8), 42u);
+  EXPECT_EQ(rig.a.word<std::uint64_t>(800'000), 40u);
+}
+
+TEST(UdpWire, CarriesEveryOperation) {
+  UdpRig udp;
+  expect_traffic(udp);
+  for (const int side : {0, 1}) {
+    const UdpCounters& counters = udp.at(side).counters();
+    EXPECT_EQ(counters.strangers + counters.too_long + counters.unsendable, 0u);
+    EXPECT_EQ(counters.damaged, decltype(counters.damaged){});
+    EXPECT_EQ(counters.unfit, decltype(counters.unfit){});
+  }
+}
+
+TEST(UdpWire, CarriesEveryOperationInShortPackets) {
+  UdpRig udp({.mtu = 256});
+  EXPECT_EQ(udp.at(0).mtu(), 256u);
+  expect_traffic(udp);
+}
+
+// The port of one wire, at another address, is another wire's: a free one at both is looked for.
+TEST(UdpWire, TwoAddressesWithOnePortAreTwoNics) {
+  for (int tries = 0; tries < 20; ++tries) {
+    const std::unique_ptr<UdpWire> a = wire_at("127.0.0.2:0", {.endpoint = 0});
+    const UdpAddress there{UdpAddress::parse("127.0.0.3")->ip, a->address().port};
+    Result<UdpSocket> socket = UdpSocket::open(there);
+    if (!socket) continue;
+    const std::unique_ptr<UdpWire> b =
+        std::move(*UdpWire::create(std::move(*socket), {.endpoint = 1}));
+    EXPECT_TRUE(a->connect(1, b->address()));
+    EXPECT_TRUE(b->connect(0, a->address()));
+    return;
+  }
+  FAIL() << "no port is free at both addresses";
+}
+
+TEST(UdpWire, WhatGetsLostOrComesTwiceOrLateIsRepaired) {
+  for (const std::uint32_t seed : {1u, 2u, 3u}) {
+    UdpRig udp(
+        {.mtu = 1024,
+         .losses = {.seed = seed, .drop_percent = 5, .repeat_percent = 5, .delay_percent = 5}});
+    expect_traffic(udp);
+  }
+}
+
+TEST(UdpWire, CarriesEveryOperationOverIpv6) {
+  if (!UdpSocket::open(*UdpAddress::parse("[::1]:0"))) GTEST_SKIP() << "no IPv6 here";
+  UdpRig udp({.a = "[::1]:0", .b = "[::1]:0"});
+  expect_traffic(udp);
+}
+
+TEST(UdpWire, CarriesAtomicsThatTheSpecificationHasNoPacketFor) {
+  UdpRig udp;
+  EngineRig& rig = udp.rig;
+  rig.b.word<std::uint32_t>(8) = 0xfffffffe;
+  rig.b.word<std::uint32_t>(12) = 7;
+  Wqe add{.opcode = Opcode::atomic_masked_fa, .opmod = format::kOpmodAtomic4};
+  add.body = {rig.b.remote(8),
+              format::to_segment(format::MaskedAtomic4FaSegment{Be32{3}, Be32{0}, Be64{0}}),
+              rig.a.data(800'000, 4)};
+  udp.expect_success(add);
+  EXPECT_EQ(rig.b.word<std::uint32_t>(8), 1u);
+  EXPECT_EQ(rig.b.word<std::uint32_t>(12), 7u);
+}
+
+TEST(UdpWire, AnAddressThatItCannotHaveIsRefused) {
+  const auto refusal_of = [](const std::string& address) {
+    const Result<UdpSocket> socket = UdpSocket::open(*UdpAddress::parse(address));
+    return socket ? "" : socket.error().message();
+  };
+  EXPECT_NE(refusal_of("0.0.0.0").find("0.0.0.0:4791 stands for all interfaces"),
+            std::string::npos);
+  EXPECT_NE(refusal_of("192.0.2.1").find("cannot be reached at 192.0.2.1:4791"), std::string::npos);
+  const auto first = UdpSocket::open(*UdpAddress::parse("127.0.0.1:0"));
+  EXPECT_NE(refusal_of(first->address().text()).find("port 0 is one that is free"),
+            std::string::npos);
+}
+
+TEST(UdpWire, OptionsThatCannotBeAreRefused) {
+  const auto refusal_of = [](const UdpOptions& options) {
+    Result<UdpSocket> socket = UdpSocket::open(*UdpAddress::parse("127.0.0.1:0"));
+    const auto wire = UdpWire::create(std::move(*socket), options);
+    return wire ? "" : wire.error().message();
+  };
+  for (const std::uint32_t mtu : {0u, 128u, 1500u, 8192u}) {
+    EXPECT_NE(refusal_of({.mtu = mtu}).find("not " + std::to_string(mtu)), std::string::npos);
+  }
+  EXPECT_NE(refusal_of({.psn_window = 1}).find("not 1"), std::string::npos);
+  EXPECT_NE(refusal_of({.receive_slots = 0}), "");
+}
+
+TEST(UdpWire, TheLongestMtuIsTheOneWhosePacketsTheInterfaceCarries) {
+  const std::pair<std::uint32_t, std::uint32_t> rows[] = {
+      {339, 0},     {340, 256},   {1107, 512},  {1108, 1024}, {1500, 1024},
+      {2132, 2048}, {4179, 2048}, {4180, 4096}, {4200, 4096}, {9000, 4096}};
+  for (const auto& [interface, mtu] : rows)
+    EXPECT_EQ(longest_roce_mtu(interface), mtu) << interface;
+}
+
+// A wire, and another one that is connected to it or not.
+struct Two {
+  explicit Two(const UdpOptions& options = {}) : wire(wire_at("127.0.0.1:0", options)) {
+    EXPECT_TRUE(other->connect(0, wire->address()));
+  }
+
+  // An acknowledge from the other, with this PSN.
+  void send(std::uint32_t psn, std::uint8_t traffic_class = 0) {
+    Packet packet;
+    packet.header.destination = 0;
+    packet.header.opcode = PacketOpcode::acknowledge;
+    packet.header.psn = psn;
+    packet.header.traffic_class = traffic_class;
+    packet.header.aeth = {};
+    EXPECT_TRUE(other->send(packet));
+    other->flush();
+  }
+  // The next packet, or null if none comes in time.
+  const Packet* next() {
+    const auto end = std::chrono::steady_clock::now() + 20s;
+    while (std::chrono::steady_clock::now() < end) {
+      if (const Packet* const packet = wire->receive()) return packet;
+    }
+    return nullptr;
+  }
+  // Receives, and expects nothing, until a counter has the value.
+  void drop_until(const std::uint64_t& counter, std::uint64_t value) {
+    const auto end = std::chrono::steady_clock::now() + 20s;
+    while (counter < value && std::chrono::steady_clock::now() < end) {
+      EXPECT_EQ(wire->receive(), nullptr);
+    }
+    EXPECT_EQ(counter, value);
+  }
+
+  std::unique_ptr<UdpWire> wire;
+  std::unique_ptr<UdpWire> other = wire_at("127.0.0.1:0", {.endpoint = 7});
+};
+
+TEST(UdpWire, AStrangersPacketsAreDroppedAndCounted) {
+  Two two;
+  two.send(1);
+  two.drop_until(two.wire->counters().strangers, 1);
+  ASSERT_TRUE(two.wire->connect(7, two.other->address()));
+  two.send(2);
+  const Packet* const packet = two.next();
+  ASSERT_NE(packet, nullptr);
+  EXPECT_EQ(packet->header.psn, 2u);
+  EXPECT_EQ(packet->header.source, 7u);
+}
+
+TEST(UdpWire, AnEndpointThatMovesIsFoundWhereItIsNow) {
+  Two two;
+  ASSERT_TRUE(two.wire->connect(7, *UdpAddress::parse("127.0.0.1:9")));
+  two.send(1);
+  two.drop_until(two.wire->counters().strangers, 1);
+  ASSERT_TRUE(two.wire->connect(7, two.other->address()));
+  two.send(2);
+  ASSERT_NE(two.next(), nullptr);
+}
+
+TEST(UdpWire, TheTrafficClassTravels) {
+  Two two;
+  ASSERT_TRUE(two.wire->connect(7, two.other->address()));
+  for (const std::uint8_t traffic_class : {0, 0x68, 0xfc}) {
+    two.send(1, traffic_class);
+    const Packet* const packet = two.next();
+    ASSERT_NE(packet, nullptr);
+    EXPECT_EQ(packet->header.traffic_class, traffic_class);
+    EXPECT_EQ(packet->header.service_level, traffic_class >> 5);
+    two.wire->retire(packet);
+  }
+}
+
+TEST(UdpWire, ReachesItself) {
+  Two two;
+  Packet packet;
+  packet.header.destination = 0;
+  packet.header.psn = 5;
+  packet.header.aeth = {};
+  EXPECT_TRUE(two.wire->send(packet));
+  two.wire->flush();
+  const Packet* const got = two.next();
+  ASSERT_NE(got, nullptr);
+  EXPECT_EQ(got->header.source, 0u);
+  EXPECT_EQ(got->header.psn, 5u);
+}
+
+TEST(UdpWire, NobodyIsConnectedWhereNobodyCanBe) {
+  Two two;
+  const auto refusal_of = [&](Endpoint endpoint, const std::string& address) {
+    const Result<> connected = two.wire->connect(endpoint, *UdpAddress::parse(address));
+    return connected ? "" : connected.error().message();
+  };
+  ASSERT_EQ(refusal_of(1, "127.0.0.1:5000"), "");
+  ASSERT_EQ(refusal_of(1, "127.0.0.1:5000"), "");
+  EXPECT_EQ(refusal_of(2, "127.0.0.1:5000"),
+            "endpoint 2 at 127.0.0.1:5000: endpoint 1 is reached there");
+  EXPECT_NE(refusal_of(3, "[::1]:5000").find("one is of IPv4, the other of IPv6"),
+            std::string::npos);
+  EXPECT_NE(refusal_of(3, "127.0.0.1:0").find("nobody is reached there"), std::string::npos);
+  EXPECT_NE(refusal_of(3, "0.0.0.0").find("nobody is reached there"), std::string::npos);
+  EXPECT_NE(refusal_of(0, "127.0.0.1:5001").find("this NIC itself"), std::string::npos);
+  EXPECT_NE(refusal_of(3, "192.0.2.1"), "");  // from 127.0.0.1
+}
+
+TEST(UdpWire, APacketToNobodyIsLostAndCounted) {
+  Two two;
+  Packet packet;
+  packet.header.destination = 99;
+  EXPECT_TRUE(two.wire->send(packet));
+  EXPECT_EQ(two.wire->counters().unconnected, 1u);
+}
+
+// Packets that nobody retires fill the wire's slots; the others wait in the socket.
+TEST(UdpWire, ReceivesNoMoreThanItHasSlotsFor) {
+  Two two({.receive_slots = 2});
+  ASSERT_TRUE(two.wire->connect(7, two.other->address()));
+  for (std::uint32_t psn = 1; psn <= 4; ++psn) two.send(psn);
+  const Packet* const first = two.next();
+  const Packet* const second = two.next();
+  ASSERT_TRUE(first != nullptr && second != nullptr);
+  EXPECT_EQ(two.wire->receive(), nullptr);
+  EXPECT_EQ(first->header.psn, 1u);
+  EXPECT_EQ(second->header.psn, 2u);
+  two.wire->retire(second);
+  const Packet* const third = two.next();
+  ASSERT_NE(third, nullptr);
+  EXPECT_EQ(third->header.psn, 3u);
+  EXPECT_EQ(first->header.psn, 1u);
+  two.wire->retire(third);
+  two.wire->retire(first);
+  const Packet* const fourth = two.next();
+  ASSERT_NE(fourth, nullptr);
+  EXPECT_EQ(fourth->header.psn, 4u);
+}
+
+// A plain socket whose datagrams are whatever bytes.
+class Sender {
+ public:
+  Sender() : socket_(std::move(*UdpSocket::open(*UdpAddress::parse("127.0.0.1:0")))) {}
+  const UdpAddress& address() const { return socket_.address(); }
+  void send(const UdpAddress& to, const std::vector<std::uint8_t>& bytes) {
+    const SocketAddress there(to);
+    EXPECT_EQ(::sendto(socket_.get(), bytes.data(), bytes.size(), 0, &there.any, there.size()),
+              static_cast<ssize_t>(bytes.size()));
+  }
+
+ private:
+  UdpSocket socket_;
+};
+
+std::vector<std::uint8_t> encoded(const roce::RocePacket& packet, const UdpAddress& from,
+                                  const UdpAddress& to) {
+  roce::UdpWay way;
+  way.source = from.ip;
+  way.destination = to.ip;
+  way.source_port = from.port;
+  way.destination_port = to.port;
+  std::vector<std::uint8_t> bytes(roce::size_of(packet));
+  roce::encode(packet, way, bytes);
+  return bytes;
+}
+
+TEST(UdpWire, DamagedDatagramsBetweenGoodOnesAreDroppedAndCountedByReason) {
+  Two two({.mtu = 1024});
+  Sender sender;
+  ASSERT_TRUE(two.wire->connect(1, sender.address()));
+  const auto send = [&](const roce::RocePacket& packet, bool damages = false) {
+    std::vector<std::uint8_t> bytes = encoded(packet, sender.address(), two.wire->address());
+    if (damages) bytes.back() ^= 1;
+    sender.send(two.wire->address(), bytes);
+  };
+  roce::RocePacket good;
+  good.opcode = 0x04;
+  good.psn = 1;
+  send(good);
+  send(good, /*damages=*/true);
+  sender.send(two.wire->address(), {1, 2, 3});
+  sender.send(two.wire->address(), std::vector<std::uint8_t>(60'000));
+  const std::vector<std::uint8_t> payload(1025);
+  roce::RocePacket long_one = good;
+  long_one.payload = payload;
+  send(long_one);
+  roce::RocePacket datagram = good;
+  datagram.opcode = 0x64;  // of UD
+  send(datagram);
+  good.psn = 2;
+  send(good);
+  for (const std::uint32_t psn : {1u, 2u}) {
+    const Packet* const packet = two.next();
+    ASSERT_NE(packet, nullptr);
+    EXPECT_EQ(packet->header.psn, psn);
+  }
+  const UdpCounters& counters = two.wire->counters();
+  EXPECT_EQ(counters.damaged[static_cast<std::size_t>(roce::Damage::length)], 2u);
+  EXPECT_EQ(counters.damaged[static_cast<std::size_t>(roce::Damage::icrc)], 1u);
+  EXPECT_EQ(counters.too_long, 1u);
+  EXPECT_EQ(counters.unfit[static_cast<std::size_t>(roce::Unfit::opcode)], 1u);
+  EXPECT_EQ(counters.received, 2u);
+}
+
+TEST(UdpWire, WhatTheSocketsBufferHadNoRoomForIsCounted) {
+  Two two;
+  ASSERT_TRUE(two.wire->connect(7, two.other->address()));
+  const UdpCounters& counters = two.wire->counters();
+  std::uint32_t sent = 0;
+  const auto end = std::chrono::steady_clock::now() + 20s;
+  while (counters.overrun == 0 && std::chrono::steady_clock::now() < end) {
+    for (int i = 0; i < 20'000; ++i) two.send(sent++);
+    while (const Packet* const packet = two.wire->receive()) two.wire->retire(packet);
+    // What arrives next says how many were lost.
+    two.send(sent++);
+    if (const Packet* const packet = two.next()) two.wire->retire(packet);
+  }
+  EXPECT_GT(counters.overrun, 0u);
+  EXPECT_LE(counters.received + counters.overrun, sent);
+}
+
+}  // namespace
+}  // namespace gdakit::softnic
