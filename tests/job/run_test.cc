@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <chrono>
 #include <fcntl.h>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <signal.h>
 #include <sstream>
@@ -170,14 +172,22 @@ TEST(RunInput, ATerminalLosesNothingWhilePe0DoesNotRead) {
   if (terminal.path.empty()) GTEST_SKIP() << "no terminals here";
   // The terminal becomes that of a session whose foreground process is the launcher.
   Launched job({"-c", "exec setsid --ctty " GDAKIT_COMMAND
-                      " run -n 2 sh -c 'echo ready; [ $GDAKIT_RANK = 0 ] && sleep 1; wc -c' <" +
+                      " run -n 2 sh -c '[ $GDAKIT_RANK = 0 ] && echo ready && sleep 1; wc -c' <" +
                           terminal.path},
                "", false, "sh");
-  for (int i = 0; i < 2; ++i) EXPECT_THAT(job.line(), HasSubstr("ready"));
+  // PE 1, which has nothing to read, may be through before PE 0 begins.
+  std::vector<std::string> before;
+  do {
+    before.push_back(job.line());
+  } while (before.back() != "[0] ready" && before.size() < 2);
+  ASSERT_EQ(before.back(), "[0] ready");
+  before.pop_back();
   for (int i = 0; i < 4000; ++i) ASSERT_TRUE(terminal.type(std::string(49, 'x') + '\n'));
   ASSERT_TRUE(terminal.type("\x04"));  // Ctrl-D
   EXPECT_EQ(job.wait().status, 0);
-  EXPECT_THAT(lines_of(job.wait().output), UnorderedElementsAre("[0] 200000", "[1] 0"));
+  std::vector<std::string> counts = lines_of(job.wait().output);
+  counts.insert(counts.end(), before.begin(), before.end());
+  EXPECT_THAT(counts, UnorderedElementsAre("[0] 200000", "[1] 0"));
 }
 
 TEST(RunStatus, TheFirstFailureEndsTheJobWithItsStatus) {
@@ -380,7 +390,7 @@ TEST(RunSignals, OtherSignalsMayComeOften) {
 // timeout sends SIGTERM to the launcher and then to its process group, which has the launcher, too.
 TEST(RunSignals, ASignalThatComesTwiceAtOnceIsOne) {
   const Outcome job =
-      command({"timeout", "--preserve-status", "0.5", GDAKIT_COMMAND, "run", "-n", "1", "sh", "-c",
+      command({"timeout", "--preserve-status", "2", GDAKIT_COMMAND, "run", "-n", "1", "sh", "-c",
                "trap 'sleep 0.5; echo saved; exit 0' TERM; while :; do sleep 0.05; done"});
   EXPECT_EQ(job.status, 0);
   EXPECT_EQ(job.output, "[0] saved\n");
@@ -395,14 +405,18 @@ TEST(RunSignals, ASignalThatEndsThePesIsTheJobsStatus) {
 }
 
 TEST(RunSignals, AnIgnoredHangupIsNotForwarded) {
+  const std::string end = testing::TempDir() + "gdakit_hangup_" + std::to_string(::getpid());
   // The PEs take the signal's default action again, so that it would end them.
   Launched job({"run", "-n", "2", "env", "--default-signal=HUP", "sh", "-c",
-                "echo ready; sleep 0.5; echo done"},
+                "echo ready; while [ ! -e '" + end + "' ]; do sleep 0.05; done; echo done"},
                "", true);
   for (int i = 0; i < 2; ++i) EXPECT_THAT(job.line(), HasSubstr("ready"));
   job.kill(SIGHUP);
+  std::this_thread::sleep_for(300ms);  // in which it would be forwarded
+  std::ofstream{end};
   EXPECT_EQ(job.wait().status, 0);
   EXPECT_THAT(lines_of(job.wait().output), UnorderedElementsAre("[0] done", "[1] done"));
+  std::filesystem::remove(end);
 }
 
 TEST(RunBootstrap, ThePesOfAJobMeet) {
