@@ -3,6 +3,7 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -88,21 +89,68 @@ TEST(PsnWindow, IsOneForAllOfAQueue) {
   EXPECT_EQ(test.rig.a.send_cq.poll_all().size(), 20u);
 }
 
-// A READ takes a PSN for each response, and its request is one packet.
-TEST(PsnWindow, LetsAReadTakeMore) {
-  Windowed test(8);
-  fill(test.rig.b.heap.data(), 10'000, 7);
-  test.rig.a.post(read_wqe(test.rig, 0, 0, 10'000));
-  test.rig.a.post(write_wqe(test.rig, 20'000, 0, 10'000));
-  test.rig.a.ring();
-  test.run_a_alone();
-  EXPECT_EQ(test.on_the_wire(), 40u);
-  ASSERT_TRUE(test.rig.run());
-  EXPECT_EQ(test.rig.a.send_cq.poll_all().size(), 2u);
-  EXPECT_EQ(std::memcmp(test.rig.b.heap.data() + 20'000, test.rig.b.heap.data(), 10'000), 0);
+// The requests among these: the first PSN of each, and how many it asks for.
+std::vector<std::pair<std::uint32_t, std::uint32_t>> reads_in(
+    const std::vector<PacketHeader>& packets) {
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> reads;
+  for (const PacketHeader& header : packets) {
+    if (header.opcode != PacketOpcode::read_request) continue;
+    reads.emplace_back(header.psn, (header.reth.length + kMtu - 1) / kMtu);
+  }
+  return reads;
 }
 
-// ... and so may the last packet by reference.
+// Else the peer would send all responses at once, into a network that has no room for them.
+TEST(PsnWindow, AReadAsksForAWindowOfResponsesAtATime) {
+  Windowed test(8);
+  fill(test.rig.b.heap.data(), 5'000, 7);
+  test.rig.a.post(read_wqe(test.rig, 64, 0, 5'000));
+  test.rig.a.post(write_wqe(test.rig, 20'000, 64, 5'000));
+  test.rig.a.ring();
+  test.run_a_alone();
+  EXPECT_EQ(test.on_the_wire(), 8u);
+  ASSERT_TRUE(test.rig.run());
+  EXPECT_EQ(test.rig.a.send_cq.poll_all().size(), 2u);
+  EXPECT_EQ(test.rig.a.engine.counters().retries, 0u);
+  EXPECT_EQ(reads_in(test.sent[0]),
+            (std::vector<std::pair<std::uint32_t, std::uint32_t>>{{0, 8}, {8, 8}, {16, 4}}));
+  EXPECT_EQ(std::memcmp(test.rig.b.heap.data() + 20'000, test.rig.b.heap.data(), 5'000), 0);
+}
+
+// A response of the second window is lost: the rest of the READ is asked for from there on.
+TEST(PsnWindow, AReadThatHasLostAResponseAsksForTheRestOfItsWindows) {
+  Windowed test(8);
+  bool lost = false;
+  test.drop = [&lost](const Packet& packet) {
+    return is_read_response(packet.header.opcode) && packet.header.psn == 10 &&
+           !std::exchange(lost, true);
+  };
+  fill(test.rig.b.heap.data(), 5'000, 7);
+  test.rig.a.post(read_wqe(test.rig, 64, 0, 5'000));
+  test.rig.a.ring();
+  ASSERT_TRUE(test.rig.run_until([&] { return test.rig.a.info().send_completed == 1; }));
+  EXPECT_EQ(reads_in(test.sent[0]), (std::vector<std::pair<std::uint32_t, std::uint32_t>>{
+                                        {0, 8}, {8, 8}, {10, 6}, {16, 4}}));
+  EXPECT_EQ(std::memcmp(test.rig.a.heap.data() + 64, test.rig.b.heap.data(), 5'000), 0);
+}
+
+// The key goes when some windows have come, and the peer refuses the next.
+TEST(PsnWindow, AReadThatIsRefusedInALaterWindowFails) {
+  Windowed test(8);
+  test.drop = [&test](const Packet& packet) {
+    const bool is_second =
+        packet.header.opcode == PacketOpcode::read_request && packet.header.psn == 8;
+    if (is_second) static_cast<void>(test.rig.b.engine.dereg_mr(test.rig.b.key));
+    return false;
+  };
+  test.rig.a.post(read_wqe(test.rig, 64, 0, 5'000));
+  test.rig.a.ring();
+  std::optional<format::Cqe64> cqe;
+  ASSERT_TRUE(test.rig.run_until([&] { return (cqe = test.rig.a.send_cq.poll()).has_value(); }));
+  EXPECT_EQ(syndrome_of(*cqe), format::Syndrome::remote_access);
+}
+
+// The last packet by reference may be longer.
 TEST(PsnWindow, MayBeOversteppedByOnePacket) {
   RigOptions options = of_mtu(16 * kMtu);
   options.settings.path.mtu = kMtu;

@@ -54,6 +54,7 @@ class Requester {
   Turn transmit(RcSend& send);
   Emit emit(RcSend& send);
   Emit emit_dump(RcSend& send, Flight& flight);
+  std::uint32_t read_window(const RcSend& send) const;
   Emit emit_read(RcSend& send, Flight& flight);
   Emit emit_atomic(RcSend& send, Flight& flight);
   Emit emit_data(RcSend& send, Flight& flight);

@@ -56,9 +56,10 @@ bool Requester::read_refused(RcSend& send, const PacketHeader& header) {
   const std::uint64_t number = first_unanswered(send);
   if (number == send.flights.tail()) return false;
   const Flight& flight = send.flights[number];
-  const bool is_of_it = flight.kind == RequestKind::read && flight.sent &&
-                        psn_distance(header.psn, flight.first_psn) >= 0 &&
-                        psn_distance(header.psn, flight.last_psn) <= 0;
+  const auto psns = static_cast<std::int32_t>(send.connection.psns_of(flight.length));
+  const std::int32_t ahead = psn_distance(header.psn, flight.first_psn);
+  const bool is_of_it = flight.kind == RequestKind::read && ahead >= 0 && ahead < psns &&
+                        psn_distance(header.psn, send.next_psn) < 0;
   if (!is_of_it) return false;
   progress(send, psn_add(flight.first_psn, flight.responses));
   fail_at(send, number, fault_of(header.aeth.acknowledge));

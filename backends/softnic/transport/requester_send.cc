@@ -128,17 +128,33 @@ void Requester::packet_sent(RcSend& send, std::uint32_t psns, bool asks) {
   if (send.timer_ns == 0 || !awaits_answer(send)) restart_timer(send);
 }
 
+// How many responses a READ may ask for from send.psn on: a window, for the peer sends them as fast
+// as it can, and a network that has no room for them would lose them over and over. What was asked
+// for before is asked for without more: the peer drops a READ that is both old and new.
+std::uint32_t Requester::read_window(const RcSend& send) const {
+  const std::int32_t old = psn_distance(send.next_psn, send.psn);
+  return static_cast<std::uint32_t>(old > 0 ? std::min(old, core_.psn_window) : core_.psn_window);
+}
+
+// Asks for the responses that are not here yet, when all have come that it has asked for.
 Requester::Emit Requester::emit_read(RcSend& send, Flight& flight) {
-  const std::uint64_t done = std::uint64_t{flight.responses} * send.connection.psn_bytes;
-  const std::uint32_t psns = send.connection.psns_of(flight.length);
-  send.psn = psn_add(flight.first_psn, flight.responses);
-  Packet packet = make_packet(send.connection, PacketOpcode::read_request, send.psn);
+  const Connection& connection = send.connection;
+  const std::uint32_t next = psn_add(flight.first_psn, flight.responses);
+  if (psn_distance(send.psn, next) > 0) return Emit::blocked;
+  send.psn = next;
+  const std::uint64_t done = std::uint64_t{flight.responses} * connection.psn_bytes;
+  const std::uint64_t left = flight.length - done;
+  const std::uint64_t size =
+      std::min(left, std::uint64_t{read_window(send)} * connection.psn_bytes);
+  Packet packet = make_packet(connection, PacketOpcode::read_request, send.psn);
   packet.header.reth = {send.request.remote_address + done, send.request.rkey,
-                        static_cast<std::uint32_t>(flight.length - done)};
+                        static_cast<std::uint32_t>(size)};
   if (!core_.send(send.connection, packet)) return Emit::pending;
-  flight.last_psn = psn_add(flight.first_psn, psns - 1);
-  packet_sent(send, psns - flight.responses, true);
-  finish_sending(send, flight);
+  packet_sent(send, connection.psns_of(size), true);
+  if (size == left) {
+    flight.last_psn = psn_add(send.psn, kPsnMask);
+    finish_sending(send, flight);
+  }
   return Emit::sent;
 }
 

@@ -60,8 +60,8 @@ class Wire {
   virtual std::uint32_t psn_bytes() const { return std::bit_floor(value_mtu()); }
 
   // As long as a queue pair has fewer PSNs than that on the wire, not yet acknowledged, it sends
-  // another packet: 2 to kMaxPsnWindow. The last packet may go beyond, by reference, or as a READ
-  // that asks for more.
+  // another packet: 2 to kMaxPsnWindow. The last packet may go beyond by reference, or as a READ,
+  // whose responses are a window at most.
   virtual std::uint32_t psn_window() const { return kMaxPsnWindow; }
 
   // Whether the receiver reaches all memory that the packet's fragments name. The payload of any

@@ -120,11 +120,13 @@ void Flow::give_up(std::size_t count) {
   for (; count != 0; --count) {
     Operation& operation = in_flight_.front();
     if (kPayloadIsFreeAfterErrors) scribble(operation);
-    // Of what was to come back, nothing, a part or all has.
+    // Of what was to come back, nothing, a part or all has. A READ asks for a window at a time: one
+    // whose range ends too late brings what lies before the end, wherever that is.
     std::uint32_t i = 0;
     for (const Piece& piece : operation.pieces) {
       if (!operation.has_response()) break;
-      for (std::uint32_t k = 0; k < piece.size; ++k, ++i) {
+      const bool may_be_anything = operation.flaw == Flaw::bad_range;
+      for (std::uint32_t k = 0; k < piece.size && !may_be_anything; ++k, ++i) {
         const std::uint8_t byte = *requester_.at(piece.offset + k);
         const std::uint32_t at = operation.remote + i;
         if (byte == *requester_.expected(piece.offset + k) || byte == operation.bytes[i]) continue;
