@@ -40,6 +40,7 @@ Engine::Engine(const EngineOptions& options, DmaPort& port, Wire& wire)
       removals_(core_),
       held_(kHeldPackets) {
   core_.keys = KeyTable(options.max_objects);
+  core_.adaptive_retransmission = options.adaptive_retransmission;
   deferred_.reserve(kDeferredPackets);
 }
 

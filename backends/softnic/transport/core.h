@@ -42,6 +42,8 @@ class Core : public QueueCore {
   const std::uint32_t value_mtu;
   const std::int32_t psn_window;
   std::vector<Fragment> pieces;  // of the payload that is to be gathered
+  // Requesters send again as soon as an answer is late by what they have measured.
+  bool adaptive_retransmission = false;
 
  private:
   bool send_now(const Packet& packet);

@@ -19,6 +19,7 @@
 #include "backends/softnic/queues/request.h"
 #include "backends/softnic/queues/send_queue.h"
 #include "backends/softnic/transport/connection.h"
+#include "backends/softnic/transport/round_trip.h"
 #include "backends/softnic/wire/wire.h"
 
 namespace gdakit::softnic {
@@ -94,10 +95,13 @@ struct RcSend {
   std::uint32_t next_scatter = 0;
   std::vector<ScatterList> scatters;  // from the first of those on
 
-  std::uint64_t timer_ns = 0;          // when the peer must have answered; 0: no timer runs
+  std::uint64_t timer_ns = 0;          // when it is sent again; 0: no timer runs
+  std::uint64_t late_ns = 0;           // when that is a retry; 0: not known
+  RoundTrip round_trip;                // with adaptive retransmission
   std::uint64_t blocked_until_ns = 0;  // RNR wait; 0: none
   std::uint32_t retries = 0;
   std::uint32_t rnr_retries = 0;
+  bool in_doubt = false;  // something was lost or late; no progress since
   bool gap_seen = false;  // a lost packet has been sent or asked for again; no progress since
 };
 

@@ -82,6 +82,8 @@ class Requester {
   void send_again(RcSend& send);
   bool count_retry(RcSend& send, Fault exhausted);
   void retry(RcSend& send, Fault exhausted);
+  void note_loss(RcSend& send);
+  void retry_early(RcSend& send);
   void fail_at(RcSend& send, std::uint64_t number, Fault fault);
   void fail_at_psn(RcSend& send, std::uint32_t psn, Fault fault);
   static bool awaits_answer(const RcSend& send) {

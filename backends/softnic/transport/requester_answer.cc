@@ -1,6 +1,7 @@
 // Answers as they arrive: acknowledges, READ and atomic responses; and retries where they do not.
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "backends/softnic/transport/payload.h"
 #include "backends/softnic/transport/requester.h"
@@ -14,6 +15,7 @@ constexpr Fault kRetryExceeded{format::Syndrome::transport_retry_exceeded,
 constexpr Fault kRnrRetryExceeded{format::Syndrome::rnr_retry_exceeded, 0};
 constexpr Fault kBadResponse{format::Syndrome::bad_response, 0};
 constexpr std::uint8_t kRetryForEver = 7;
+constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
 
 // What a fatal NAK says of the WQE that it answers.
 Fault fault_of(Acknowledge acknowledge) {
@@ -83,6 +85,7 @@ void Requester::acknowledge(RcSend& send, const PacketHeader& header) {
       }
       send_again(send);
       send.timer_ns = 0;
+      send.late_ns = 0;
       send.blocked_until_ns =
           core_.now_ns + std::uint64_t{kRnrTimerUs[header.aeth.rnr_timer & 31]} * 1000;
       return;
@@ -126,7 +129,11 @@ void Requester::acknowledged_before(RcSend& send, std::uint32_t psn) {
 // more of the responses that came too early may follow, and the wire may repeat a NAK.
 void Requester::gap_told(RcSend& send) {
   if (send.gap_seen) return;
-  retry(send, kRetryExceeded);
+  if (core_.adaptive_retransmission) {
+    retry_early(send);
+  } else {
+    retry(send, kRetryExceeded);
+  }
   send.gap_seen = true;
 }
 
@@ -136,19 +143,34 @@ void Requester::progress(RcSend& send, std::uint32_t unacked_psn) {
   send.retries = 0;
   send.rnr_retries = 0;
   send.gap_seen = false;
+  send.in_doubt = false;
+  send.late_ns = 0;
+  if (core_.adaptive_retransmission) send.round_trip.answered(unacked_psn, core_.now_ns);
   restart_timer(send);
   // What is sent again need not begin before what is acknowledged by now.
   if (psn_distance(unacked_psn, send.psn) > 0) send_again(send);
 }
 
 void Requester::start_timer(RcSend& send) {
-  const bool limited = send.qp.settings.ack_timeout != 0;
-  send.timer_ns = limited ? core_.now_ns + ack_timeout_ns(send.qp.settings.ack_timeout) : 0;
+  const std::uint8_t code = send.qp.settings.ack_timeout;
+  const bool adaptive = core_.adaptive_retransmission;
+  send.timer_ns = 0;
+  if (code == 0 && !adaptive) return;
+  if (send.late_ns == 0 || !adaptive) {
+    send.late_ns = code == 0 ? kNever : core_.now_ns + ack_timeout_ns(code);
+  }
+  send.timer_ns = send.late_ns;
+  if (!adaptive) return;
+  send.timer_ns = std::min(send.timer_ns, core_.now_ns + send.round_trip.patience_ns());
 }
 
 void Requester::restart_timer(RcSend& send) {
   send.timer_ns = 0;
-  if (awaits_answer(send)) start_timer(send);
+  if (awaits_answer(send)) {
+    start_timer(send);
+  } else {
+    send.late_ns = 0;
+  }
 }
 
 void Requester::response(RcSend& send, const Packet& packet, DmaOp& op) {
@@ -247,6 +269,7 @@ void Requester::atomic_response(RcSend& send, std::uint64_t number, const Packet
 
 // Moves the cursor back to the first flight that is not acknowledged in full.
 void Requester::send_again(RcSend& send) {
+  send.round_trip.repeated();
   std::uint64_t number = send.flights.head();
   for (; number != send.flights.tail(); ++number) {
     const Flight& flight = send.flights[number];
@@ -273,12 +296,24 @@ bool Requester::count_retry(RcSend& send, Fault exhausted) {
     fail_at_psn(send, send.unacked_psn, exhausted);
     return false;
   }
-  ++core_.counters.retries;
+  note_loss(send);
   return true;
+}
+
+void Requester::note_loss(RcSend& send) {
+  ++core_.counters.retries;
+  send.in_doubt = true;
 }
 
 void Requester::retry(RcSend& send, Fault exhausted) {
   if (!count_retry(send, exhausted)) return;
+  send_again(send);
+  restart_timer(send);
+}
+
+// Sends again before it is known that the peer does not answer at all.
+void Requester::retry_early(RcSend& send) {
+  note_loss(send);
   send_again(send);
   restart_timer(send);
 }
@@ -302,17 +337,24 @@ void Requester::timer(RcSend& send) {
   if (send.timer_ns == 0 || core_.now_ns < send.timer_ns) return;
   // What the peer has yet to read is not lost; how long to wait for the peer is not this NIC's to
   // say.
+  const bool is_late = core_.now_ns >= send.late_ns;
+  if (is_late) send.late_ns = 0;
   if (core_.wire.unread(send.qp.settings.path.endpoint)) {
     start_timer(send);
     return;
   }
   if (!awaits_answer(send)) {
     // The wire takes nothing. What it has taken before, nobody says is lost.
-    if (count_retry(send, kRetryExceeded)) start_timer(send);
+    if (!is_late || count_retry(send, kRetryExceeded)) start_timer(send);
     return;
   }
   send.gap_seen = false;
-  retry(send, kRetryExceeded);
+  send.round_trip.expired();
+  if (is_late) {
+    retry(send, kRetryExceeded);
+  } else {
+    retry_early(send);
+  }
 }
 
 void Requester::fail_at_psn(RcSend& send, std::uint32_t psn, Fault fault) {

@@ -123,7 +123,10 @@ Requester::Emit Requester::emit_dump(RcSend& send, Flight& flight) {
 void Requester::packet_sent(RcSend& send, std::uint32_t psns, bool asks) {
   send.psn = psn_add(send.psn, psns);
   if (psn_distance(send.psn, send.next_psn) > 0) send.next_psn = send.psn;
-  if (asks && psn_distance(send.psn, send.asked_psn) > 0) send.asked_psn = send.psn;
+  if (asks && psn_distance(send.psn, send.asked_psn) > 0) {
+    send.asked_psn = send.psn;
+    if (core_.adaptive_retransmission) send.round_trip.asked(send.psn, core_.now_ns);
+  }
   // No timer runs for what nobody answers.
   if (send.timer_ns == 0 || !awaits_answer(send)) restart_timer(send);
 }
@@ -244,8 +247,8 @@ Requester::Emit Requester::emit_data(RcSend& send, Flight& flight) {
   header.opcode = data_opcode(request, first, last);
   if (last && request.has_imm) header.imm = request.imm;
   header.solicited = last && request.solicited;
-  // Whoever sends again learns of each packet that arrives.
-  header.ack_request = last || send.retries != 0 || core_.reaches_ack(send.psn, psns);
+  // After a loss the sender learns of each packet that arrives.
+  header.ack_request = last || send.in_doubt || core_.reaches_ack(send.psn, psns);
   if (first && request.kind == RequestKind::write) {
     header.reth = {request.remote_address, request.rkey,
                    static_cast<std::uint32_t>(request.length)};

@@ -133,6 +133,7 @@ void Requester::abandon(RcSend& send) {
   send.unfinished_reads = 0;
   send.loaded = false;
   send.timer_ns = 0;
+  send.late_ns = 0;
   send.blocked_until_ns = 0;
   send.queue.begin_flush();
 }

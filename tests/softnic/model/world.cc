@@ -65,6 +65,9 @@ Weather World::choose_weather(Random& random) {
   engine.sweep_busy_steps = random.percent(50) ? 4 : 256;
   engine.record_after_doorbell = random.percent(50);
   engine.short_cqes = random.percent(50);
+  engine.adaptive_retransmission = random.percent(50);
+  // Later than what the requester measures, so that it sends again before it counts.
+  if (engine.adaptive_retransmission && !weather.impatient) weather.ack_timeout = 14;
   return weather;
 }
 
