@@ -27,10 +27,11 @@ using test::EngineRig;
 using test::RigOptions;
 using test::Wqe;
 
-std::unique_ptr<UdpWire> wire_at(const std::string& address, const UdpOptions& options) {
+std::unique_ptr<UdpWire> wire_at(const std::string& address, const UdpOptions& options,
+                                 std::uint32_t buffer = UdpSocket::kBufferBytes) {
   Result<UdpAddress> parsed = UdpAddress::parse(address);
   if (!parsed) throw std::runtime_error(parsed.error().message());
-  Result<UdpSocket> socket = UdpSocket::open(*parsed);
+  Result<UdpSocket> socket = UdpSocket::open(*parsed, buffer);
   if (!socket) throw std::runtime_error(socket.error().message());
   Result<std::unique_ptr<UdpWire>> wire = UdpWire::create(std::move(*socket), options);
   if (!wire) throw std::runtime_error(wire.error().message());
@@ -41,6 +42,7 @@ struct UdpRigOptions {
   std::string a = "127.0.0.1:0";
   std::string b = "127.0.0.1:0";
   std::uint32_t mtu = 4096;
+  std::uint32_t buffer = UdpSocket::kBufferBytes;
   test::Losses losses = {};
   QpModify settings = {};
 };
@@ -49,8 +51,8 @@ struct UdpRigOptions {
 class UdpRig {
  public:
   explicit UdpRig(const UdpRigOptions& options = {})
-      : made_{wire_at(options.a, {.endpoint = 0, .mtu = options.mtu}),
-              wire_at(options.b, {.endpoint = 1, .mtu = options.mtu})},
+      : made_{wire_at(options.a, {.endpoint = 0, .mtu = options.mtu}, options.buffer),
+              wire_at(options.b, {.endpoint = 1, .mtu = options.mtu}, options.buffer)},
         wires_{made_[0].get(), made_[1].get()},
         rig(rig_options(options)) {
     EXPECT_TRUE(at(0).connect(1, at(1).address()));
@@ -171,6 +173,26 @@ TEST(UdpWire, WhatGetsLostOrComesTwiceOrLateIsRepaired) {
          .losses = {.seed = seed, .drop_percent = 5, .repeat_percent = 5, .delay_percent = 5}});
     expect_traffic(udp);
   }
+}
+
+// The peer's thread runs, and this NIC's does not.
+TEST(UdpWire, AReadAsksForNoMoreThanTheBufferHolds) {
+  constexpr std::uint32_t kSize = 122 * 4096;
+  UdpRig udp({.buffer = 200'000});
+  EngineRig& rig = udp.rig;
+  fill(rig.b, 0, kSize);
+  rig.a.post(test::read_wqe(rig, 0, 0, kSize));
+  rig.a.ring();
+  std::optional<format::Cqe64> cqe;
+  for (int rounds = 0; rounds < 1000 && !cqe; ++rounds) {  // too short for the timer
+    rig.a.engine.step(++rig.now_ns);
+    for (int i = 0; i < 40; ++i) rig.b.engine.step(rig.now_ns);
+    cqe = rig.a.send_cq.poll();
+  }
+  ASSERT_TRUE(cqe);
+  EXPECT_TRUE(same(rig.a, 0, rig.b, 0, kSize));
+  EXPECT_EQ(udp.at(0).counters().overrun, 0u);
+  EXPECT_EQ(udp.at(1).counters().sent, 122u);
 }
 
 TEST(UdpWire, CarriesEveryOperationOverIpv6) {
@@ -380,13 +402,8 @@ class Sender {
 
 std::vector<std::uint8_t> encoded(const roce::RocePacket& packet, const UdpAddress& from,
                                   const UdpAddress& to) {
-  roce::UdpWay way;
-  way.source = from.ip;
-  way.destination = to.ip;
-  way.source_port = from.port;
-  way.destination_port = to.port;
   std::vector<std::uint8_t> bytes(roce::size_of(packet));
-  roce::encode(packet, way, bytes);
+  roce::encode(packet, way_between(from, to), bytes);
   return bytes;
 }
 

@@ -21,6 +21,8 @@ namespace gdakit::softnic::roce {
 
 inline constexpr std::uint16_t kUdpPort = 4791;
 inline constexpr std::size_t kIcrcBytes = 4;
+// The payload of a packet: powers of two from the one to the other.
+inline constexpr std::uint32_t kLeastMtu = 256, kMostMtu = 4096;
 
 // Bits 7:5 of an opcode.
 enum class Transport : std::uint8_t {

@@ -49,7 +49,6 @@ class Writer {
     if (size != 0) std::memcpy(at_, bytes, size);
     at_ += size;
   }
-  std::uint8_t* at() const { return at_; }
 
  private:
   std::uint8_t* at_;
@@ -168,6 +167,14 @@ std::uint32_t icrc_of(std::span<const std::uint8_t> packet, const UdpWay& way) {
   return icrc.value();
 }
 
+std::size_t size_with(const RocePacket& packet, const std::optional<Extensions>& extensions) {
+  GDAKIT_ASSERT(extensions && is_within_limits(packet.opcode, packet.payload.size()));
+  const std::size_t size =
+      sizeof(Bth) + extensions->bytes() + round_up(packet.payload.size(), kAlignment) + kIcrcBytes;
+  GDAKIT_ASSERT(size <= kMaxPacketBytes);
+  return size;
+}
+
 }  // namespace
 
 Damage decode(std::span<const std::uint8_t> datagram, const UdpWay& way, RocePacket& packet) {
@@ -195,24 +202,21 @@ Damage decode(std::span<const std::uint8_t> datagram, const UdpWay& way, RocePac
 }
 
 std::size_t size_of(const RocePacket& packet) {
-  const auto extensions = extensions_of(packet.opcode, packet.solicited);
-  GDAKIT_ASSERT(extensions && is_within_limits(packet.opcode, packet.payload.size()));
-  const std::size_t size =
-      sizeof(Bth) + extensions->bytes() + round_up(packet.payload.size(), kAlignment) + kIcrcBytes;
-  GDAKIT_ASSERT(size <= kMaxPacketBytes);
-  return size;
+  return size_with(packet, extensions_of(packet.opcode, packet.solicited));
 }
 
-void encode(const RocePacket& packet, const UdpWay& way, std::span<std::uint8_t> out) {
-  const std::size_t size = size_of(packet);
+std::size_t encode(const RocePacket& packet, const UdpWay& way, std::span<std::uint8_t> out) {
+  const auto extensions = extensions_of(packet.opcode, packet.solicited);
+  const std::size_t size = size_with(packet, extensions);
   GDAKIT_ASSERT(out.size() >= size);
   Writer writer(out.data());
   writer.put(bth_of(packet));
-  write_extensions(writer, *extensions_of(packet.opcode, packet.solicited), packet);
+  write_extensions(writer, *extensions, packet);
   writer.put(packet.payload.data(), packet.payload.size());
   constexpr std::array<std::uint8_t, kAlignment> kZero = {};
   writer.put(kZero.data(), padding_of(packet.payload.size()));
   writer.put(icrc_of(out.first(size), way));
+  return size;
 }
 
 }  // namespace gdakit::softnic::roce

@@ -91,6 +91,7 @@ Damage decode(std::span<const std::uint8_t> datagram, const UdpWay& way, RocePac
 // limits, and all of it no more than kMaxPacketBytes.
 std::size_t size_of(const RocePacket& packet);
 // Writes the packet to the first size_of(packet) bytes of `out`, in which its payload does not lie.
-void encode(const RocePacket& packet, const UdpWay& way, std::span<std::uint8_t> out);
+// Returns how many they are.
+std::size_t encode(const RocePacket& packet, const UdpWay& way, std::span<std::uint8_t> out);
 
 }  // namespace gdakit::softnic::roce

@@ -86,6 +86,15 @@ std::string UdpAddress::text() const {
                   : std::string(host.data()) + ":" + number;
 }
 
+roce::UdpWay way_between(const UdpAddress& from, const UdpAddress& to) {
+  roce::UdpWay way;
+  way.source = from.ip;
+  way.destination = to.ip;
+  way.source_port = from.port;
+  way.destination_port = to.port;
+  return way;
+}
+
 SocketAddress::SocketAddress(const UdpAddress& address) : SocketAddress() {
   if (address.ip.is_v6) {
     v6.sin6_family = AF_INET6;

@@ -31,6 +31,9 @@ struct UdpAddress {
   bool operator==(const UdpAddress&) const = default;
 };
 
+// As the invariant CRC sees it.
+roce::UdpWay way_between(const UdpAddress& from, const UdpAddress& to);
+
 // As the system's calls take it.
 union SocketAddress {
   SocketAddress() : v6{} {}

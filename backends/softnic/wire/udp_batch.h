@@ -4,19 +4,19 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <vector>
 
+#include "backends/softnic/wire/roce_headers.h"
 #include "backends/softnic/wire/udp_address.h"
 
 namespace gdakit::softnic {
 
-// The longest packet that these carry, from the BTH to the ICRC: an MTU of 4096 and its headers.
-inline constexpr std::size_t kDatagramBytes = 4096 + 96;
+// The longest packet that these carry, from the BTH to the ICRC: the longest MTU and its headers.
+inline constexpr std::size_t kDatagramBytes = roce::kMostMtu + 96;
 
 // Room for what travels beside a datagram: its traffic class and the socket's count of losses.
 struct DatagramDetails {

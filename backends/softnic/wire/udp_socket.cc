@@ -12,8 +12,6 @@
 namespace gdakit::softnic {
 namespace {
 
-constexpr int kBufferBytes = 4 << 20;  // asked for; the system may give less
-
 bool set(int socket, int level, int name, int value) {
   return ::setsockopt(socket, level, name, &value, sizeof value) == 0;
 }
@@ -34,12 +32,12 @@ bool ask_for_details(int socket, bool is_v6) {
 }
 
 // Beyond the limit for everybody if the process may.
-void ask_for_buffers(int socket) {
-  if (!set(socket, SOL_SOCKET, SO_RCVBUFFORCE, kBufferBytes)) {
-    set(socket, SOL_SOCKET, SO_RCVBUF, kBufferBytes);
+void ask_for_buffers(int socket, int bytes) {
+  if (!set(socket, SOL_SOCKET, SO_RCVBUFFORCE, bytes)) {
+    set(socket, SOL_SOCKET, SO_RCVBUF, bytes);
   }
-  if (!set(socket, SOL_SOCKET, SO_SNDBUFFORCE, kBufferBytes)) {
-    set(socket, SOL_SOCKET, SO_SNDBUF, kBufferBytes);
+  if (!set(socket, SOL_SOCKET, SO_SNDBUFFORCE, bytes)) {
+    set(socket, SOL_SOCKET, SO_SNDBUF, bytes);
   }
 }
 
@@ -54,16 +52,18 @@ bool bind_to(int socket, const UdpAddress& address) {
 }
 
 Error unreachable(const UdpAddress& address, int system_code) {
-  const std::string remedy =
-      system_code == EADDRINUSE
-          ? "; each NIC needs an address or a port of its own, port 0 is one that is free"
-          : "";
+  std::string remedy;
+  if (system_code == EADDRINUSE) {
+    remedy = "; each NIC needs an address or a port of its own, port 0 is one that is free";
+  } else if (system_code == EADDRNOTAVAIL) {
+    remedy = ", which is no address of this host's interfaces";
+  }
   return Error::from_errno("a NIC cannot be reached at " + address.text() + remedy, system_code);
 }
 
 }  // namespace
 
-Result<UdpSocket> UdpSocket::open(const UdpAddress& address) {
+Result<UdpSocket> UdpSocket::open(const UdpAddress& address, std::uint32_t buffer_bytes) {
   if (address.is_unspecified()) {
     return Error(Code::invalid_argument,
                  address.text() + " stands for all interfaces; a NIC has the address of one");
@@ -74,7 +74,7 @@ Result<UdpSocket> UdpSocket::open(const UdpAddress& address) {
     const int system_code = errno;
     return Error::from_errno("a UDP socket cannot be made", system_code);
   }
-  ask_for_buffers(socket.get());
+  ask_for_buffers(socket.get(), static_cast<int>(buffer_bytes));
   if (!bind_to(socket.get(), address)) return unreachable(address, errno);
   SocketAddress bound;
   socklen_t size = sizeof bound;
@@ -94,6 +94,10 @@ Result<std::uint32_t> UdpSocket::longest_packet_to(const UdpAddress& to) const {
   const auto no_way = [&](int system_code) {
     return Error::from_errno(to.text() + " cannot be reached from " + address_.text(), system_code);
   };
+  if (to.ip.is_v6 != address_.ip.is_v6) {
+    return Error(Code::invalid_argument, to.text() + " cannot be reached from " + address_.text() +
+                                             ": give all NICs addresses of IPv4, or all of IPv6");
+  }
   const UniqueFileDescriptor probe = new_socket(address_.ip.is_v6);
   UdpAddress own = address_;
   own.port = 0;
@@ -114,9 +118,8 @@ Result<std::uint32_t> UdpSocket::longest_packet_to(const UdpAddress& to) const {
 std::uint32_t longest_roce_mtu(std::uint32_t ip_packet_bytes) {
   // Of a packet with payload: IPv6, UDP, BTH, RETH, ImmDt and ICRC.
   constexpr std::uint32_t kAround = 40 + 8 + 12 + 16 + 4 + 4;
-  constexpr std::uint32_t kLeast = 256, kMost = 4096;
-  if (ip_packet_bytes < kAround + kLeast) return 0;
-  return std::min(kMost, std::bit_floor(ip_packet_bytes - kAround));
+  if (ip_packet_bytes < kAround + roce::kLeastMtu) return 0;
+  return std::min(roce::kMostMtu, std::bit_floor(ip_packet_bytes - kAround));
 }
 
 }  // namespace gdakit::softnic

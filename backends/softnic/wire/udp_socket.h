@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include "backends/softnic/wire/udp_address.h"
 #include "core/base/file_descriptor.h"
@@ -11,9 +12,12 @@ namespace gdakit::softnic {
 
 class UdpSocket {
  public:
-  // Port 0: one that is free. Errors: an address that stands for all interfaces, is none of this
-  // host's or is taken.
-  static Result<UdpSocket> open(const UdpAddress& address);
+  static constexpr std::uint32_t kBufferBytes = 4 << 20;
+
+  // Port 0: one that is free. The system may give other buffers than are asked for. Errors: an
+  // address that stands for all interfaces, is none of this host's or is taken.
+  static Result<UdpSocket> open(const UdpAddress& address,
+                                std::uint32_t buffer_bytes = kBufferBytes);
 
   int get() const { return socket_.get(); }
   const UdpAddress& address() const { return address_; }

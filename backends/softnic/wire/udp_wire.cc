@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
+#include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,18 +22,9 @@ std::uint32_t window_for(const UdpOptions& options, std::uint32_t buffer_bytes) 
   return std::clamp(buffer_bytes / counted / 4, kFewest, kMost);
 }
 
-roce::UdpWay way_between(const UdpAddress& from, const UdpAddress& to) {
-  roce::UdpWay way;
-  way.source = from.ip;
-  way.destination = to.ip;
-  way.source_port = from.port;
-  way.destination_port = to.port;
-  return way;
-}
-
 Result<> check(const UdpOptions& options) {
   const std::uint32_t mtu = options.mtu, window = options.psn_window;
-  if (!std::has_single_bit(mtu) || mtu < 256 || mtu > UdpWire::kMaxMtu) {
+  if (!std::has_single_bit(mtu) || mtu < roce::kLeastMtu || mtu > roce::kMostMtu) {
     return Error(Code::invalid_argument,
                  "an MTU of RoCE is 256, 512, 1024, 2048 or 4096, not " + std::to_string(mtu));
   }
@@ -95,7 +86,7 @@ Result<> UdpWire::connect(Endpoint endpoint, const UdpAddress& address) {
                  " bytes, too short for an MTU of " + std::to_string(mtu_) +
                  "; raise the interface's MTU, or lower this one");
   }
-  add(endpoint, address);
+  if (known == endpoints_.end()) add(endpoint, address);
   return {};
 }
 
@@ -114,9 +105,9 @@ bool UdpWire::send(const Packet& packet) {
   }
   if (outgoing_.full()) flush();
   if (outgoing_.full()) return false;
-  const roce::RocePacket roce = roce::to_roce(packet);
-  roce::encode(roce, way_between(address(), peer->second->address), outgoing_.room());
-  outgoing_.push(roce::size_of(roce), peer->second->socket_address, packet.header.traffic_class);
+  const roce::UdpWay way = way_between(address(), peer->second->address);
+  const std::size_t size = roce::encode(roce::to_roce(packet), way, outgoing_.room());
+  outgoing_.push(size, peer->second->socket_address, packet.header.traffic_class);
   return true;
 }
 

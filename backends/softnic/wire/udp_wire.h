@@ -9,8 +9,7 @@
 // are dropped, and counted by the reason. A path's traffic class travels in the IP header; its
 // service level does not, and is on the other side what the class's upper three bits say.
 //
-// The window bounds what a requester sends. A READ's responses come all at once: those that the
-// socket's buffer does not hold are lost, and asked for again.
+// What the receiver's socket buffer does not hold is lost; so the window is a part of a buffer.
 //
 // Other implementations of RoCEv2 send from ports of their own, and over IPv4 number their packets,
 // which the invariant CRC covers and a socket does not tell: theirs are not understood.
@@ -61,8 +60,6 @@ struct UdpCounters {
 // All calls, these of its own too, come from one thread at a time.
 class UdpWire final : public Wire {
  public:
-  static constexpr std::uint32_t kMaxMtu = 4096;
-
   static Result<std::unique_ptr<UdpWire>> create(UdpSocket socket, const UdpOptions& options);
   ~UdpWire() override;
 
