@@ -1,0 +1,248 @@
+#include "backends/softnic/wire/faulty_wire.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "backends/softnic/wire/roce_translate.h"
+#include "core/base/assert.h"
+
+namespace gdakit::softnic {
+namespace {
+
+bool covers(const RecallScope& scope, const Packet& packet) {
+  const std::uint8_t fragments = packet.header.fragment_count;
+  if (fragments == 0) return false;
+  if (scope.everything) return true;
+  if (!is_response(packet.header.opcode) && scope.requester == packet.sender) return true;
+  return scope.key && std::any_of(packet.fragments, packet.fragments + fragments,
+                                  [&](const Fragment& one) { return one.key == *scope.key; });
+}
+
+// More payload than IP carries has no RoCEv2 packet.
+bool has_bytes(const PacketHeader& header) {
+  constexpr std::size_t kMostHeaders = 256;
+  return header.fragment_count == 0 && header.service == ServiceType::rc &&
+         header.payload_size <= roce::kMaxPacketBytes - kMostHeaders;
+}
+
+}  // namespace
+
+FaultyWire::Held::Held(const Packet& from, std::uint64_t at) : packet(from), number(at) {
+  const PacketHeader& header = packet.header;
+  if (header.fragment_count == 0 && header.payload_size != 0) {
+    payload.assign(from.payload, from.payload + header.payload_size);
+    packet.payload = payload.data();  // which stays where it is when a Held is moved
+  }
+}
+
+FaultyWire::FaultyWire(std::unique_ptr<Wire> inner, std::unique_ptr<Fates> fates,
+                       std::function<std::uint64_t()> now_ns)
+    : inner_(std::move(inner)),
+      fates_(std::move(fates)),
+      now_ns_(std::move(now_ns)),
+      flips_(0, inner_->endpoint()) {}
+
+FaultyWire::~FaultyWire() {
+  static_cast<void>(FaultyWire::recall({.everything = true}));
+  for (Held& held : behind_) leave(std::move(held));
+  for (auto& [due_ns, held] : delayed_) leave(std::move(held));
+  drain_all();
+}
+
+void FaultyWire::set_outages(std::uint64_t down_for_ns, std::uint64_t every_ns) {
+  GDAKIT_ASSERT(down_for_ns == 0 || down_for_ns < every_ns);
+  outages_began_ns_ = down_for_ns != 0 ? now_ns_() : 0;
+  down_for_ns_ = down_for_ns;
+  down_every_ns_ = every_ns;
+}
+
+void FaultyWire::set_partitioned(Endpoint endpoint, bool partitioned) {
+  peers_[endpoint].partitioned = partitioned;
+}
+
+bool FaultyWire::is_down() const {
+  if (!link_up_) return true;
+  if (down_for_ns_ == 0) return false;
+  return (now_ns_() - outages_began_ns_) % down_every_ns_ >= down_every_ns_ - down_for_ns_;
+}
+
+// Whether what is sent to the peer now, or arrives there, is lost.
+bool FaultyWire::cuts(const Peer& peer) {
+  if (!peer.partitioned && !is_down()) return false;
+  ++counters_.cut;
+  return true;
+}
+
+bool FaultyWire::send(const Packet& packet) {
+  Peer& peer = peers_[packet.header.destination];
+  if (!peer.backlog.empty()) drain(peer);
+  if (!peer.backlog.empty() || peer.held >= kMaxHeld) return false;
+  ++counters_.sent;
+  // Those that are cut have a fate, too: when the link goes down changes no other packet's.
+  const Fate fate = fates_->fate(packet);
+  if (cuts(peer)) return true;
+  if (fate.drops) {
+    ++counters_.dropped;
+  } else if (fate.corrupts) {
+    Packet arrived;
+    if (damages(packet, arrived)) {
+      ++counters_.corrupted;
+    } else {
+      carry(peer, arrived, fate);
+    }
+  } else {
+    carry(peer, packet, fate);
+  }
+  release_behind();
+  return true;
+}
+
+// Flips some bits of the packet. False: the receiver takes it for a packet, which is `arrived` and
+// whose payload stays readable until the next call.
+bool FaultyWire::damages(const Packet& packet, Packet& arrived) {
+  if (!has_bytes(packet.header)) return true;
+  const roce::UdpWay way;
+  const roce::RocePacket sent = roce::to_roce(packet);
+  damaged_.resize(roce::size_of(sent));
+  roce::encode(sent, way, damaged_);
+  for (std::uint64_t flips = 1 + flips_.below(3); flips != 0; --flips) {
+    const std::uint64_t bit = flips_.below(damaged_.size() * 8);
+    damaged_[bit / 8] = static_cast<std::uint8_t>(damaged_[bit / 8] ^ (1u << (bit % 8)));
+  }
+  roce::RocePacket found;
+  if (roce::decode(damaged_, way, found) != roce::Damage::none) return true;
+  if (roce::from_roce(found, arrived) != roce::Unfit::none) return true;
+  PacketHeader& header = arrived.header;
+  header.destination = packet.header.destination;
+  header.service_level = packet.header.service_level;
+  header.traffic_class = packet.header.traffic_class;
+  arrived.sender = packet.sender;
+  return header.payload_size > psn_bytes();
+}
+
+// Sends the packet and its copies on their way.
+void FaultyWire::carry(Peer& peer, const Packet& packet, const Fate& fate) {
+  counters_.repeated += fate.repeats;
+  const bool waits = fate.behind != 0 || fate.delay_ns != 0;
+  if (fate.behind != 0) ++counters_.reordered;
+  if (fate.delay_ns != 0) ++counters_.delayed;
+  for (std::uint64_t copies = 0; copies <= fate.repeats; ++copies) {
+    if (waits) {
+      hold(peer, packet, fate);
+    } else if (!peer.backlog.empty() || !pass(peer, packet)) {
+      ++peer.held;
+      ++backlogged_;
+      peer.backlog.emplace_back(packet, ++held_number_);
+    }
+  }
+}
+
+void FaultyWire::hold(Peer& peer, const Packet& packet, const Fate& fate) {
+  ++peer.held;
+  Held held(packet, ++held_number_);
+  if (fate.delay_ns != 0) held.due_ns = now_ns_() + fate.delay_ns;
+  if (fate.behind == 0) {
+    delayed_.emplace(held.due_ns, std::move(held));
+    return;
+  }
+  held.due_sent = counters_.sent + fate.behind;
+  held.due_flush = flushes_ + kMaxFlushes;
+  behind_.push_back(std::move(held));
+}
+
+// Gives the packet to the inner wire, or loses it. False: the inner wire has no room.
+bool FaultyWire::pass(const Peer& peer, const Packet& packet) {
+  return cuts(peer) || inner_->send(packet);
+}
+
+// What was held has waited long enough.
+void FaultyWire::leave(Held&& held) {
+  Peer& peer = peers_[held.packet.header.destination];
+  if (peer.backlog.empty() && pass(peer, held.packet)) {
+    --peer.held;
+    return;
+  }
+  peer.backlog.push_back(std::move(held));
+  ++backlogged_;
+}
+
+void FaultyWire::drain(Peer& peer) {
+  while (!peer.backlog.empty() && pass(peer, peer.backlog.front().packet)) {
+    peer.backlog.pop_front();
+    --peer.held;
+    --backlogged_;
+  }
+}
+
+void FaultyWire::drain_all() {
+  if (backlogged_ == 0) return;
+  for (auto& [endpoint, peer] : peers_) drain(peer);
+}
+
+void FaultyWire::release_behind() {
+  for (std::size_t i = 0; i < behind_.size();) {
+    if (behind_[i].due_sent > counters_.sent && behind_[i].due_flush > flushes_) {
+      ++i;
+      continue;
+    }
+    Held held = std::move(behind_[i]);
+    behind_.erase(behind_.begin() + static_cast<std::ptrdiff_t>(i));
+    if (held.due_ns != 0) {
+      delayed_.emplace(held.due_ns, std::move(held));
+    } else {
+      leave(std::move(held));
+    }
+  }
+}
+
+void FaultyWire::release_delayed() {
+  if (delayed_.empty()) return;
+  const auto end = delayed_.upper_bound(now_ns_());
+  for (auto it = delayed_.begin(); it != end; it = delayed_.erase(it)) leave(std::move(it->second));
+}
+
+const Packet* FaultyWire::receive() {
+  release_delayed();
+  return inner_->receive();
+}
+
+void FaultyWire::flush() {
+  ++flushes_;
+  drain_all();
+  release_behind();
+  release_delayed();
+  inner_->flush();
+}
+
+Recall FaultyWire::recall(const RecallScope& scope) {
+  Recall recall = inner_->recall(scope);
+  std::vector<std::pair<std::uint64_t, Recall::Taken>> taken;
+  const auto takes = [&](const Held& held) {
+    const PacketHeader& header = held.packet.header;
+    if (!covers(scope, held.packet)) return false;
+    --peers_[header.destination].held;
+    if (!is_response(header.opcode)) {
+      taken.push_back({held.number, {held.packet.sender, header.psn}});
+    }
+    return true;
+  };
+  std::erase_if(behind_, takes);
+  std::erase_if(delayed_, [&](const auto& row) { return takes(row.second); });
+  for (auto& [endpoint, peer] : peers_) backlogged_ -= std::erase_if(peer.backlog, takes);
+  std::sort(taken.begin(), taken.end(),
+            [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (const auto& [number, packet] : taken) recall.taken.push_back(packet);
+  return recall;
+}
+
+std::unique_ptr<FaultyWire> make_faulty(std::unique_ptr<Wire> inner, const Faults& faults,
+                                        std::function<std::uint64_t()> now_ns) {
+  auto fates = drawn(faults, inner->endpoint());
+  auto wire = std::make_unique<FaultyWire>(std::move(inner), std::move(fates), std::move(now_ns));
+  wire->set_outages(faults.down_for_ns, faults.down_every_ns);
+  for (const Endpoint endpoint : faults.partitioned) wire->set_partitioned(endpoint, true);
+  return wire;
+}
+
+}  // namespace gdakit::softnic
