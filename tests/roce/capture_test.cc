@@ -1,20 +1,14 @@
 // Captures: tshark, which is not ours, reads each packet as it was meant.
 #include <algorithm>
-#include <array>
-#include <cstdio>
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
-#include <sstream>
-#include <stdexcept>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "backends/softnic/wire/pcapng.h"
 #include "tests/roce/packets.h"
+#include "tests/roce/tshark.h"
 
 namespace gdakit::softnic::roce {
 namespace {
@@ -22,22 +16,15 @@ namespace {
 using test::Bytes;
 using test::encoded;
 using test::full_packet;
+using test::number;
 using test::some_way;
-
-bool tshark_is_installed() { return std::system("command -v tshark > /dev/null") == 0; }
 
 class Capture : public testing::Test {
  protected:
   void SetUp() override {
-    if (!tshark_is_installed()) GTEST_SKIP() << "no tshark (Debian package: tshark)";
-    std::string name = testing::TempDir() + "gdakit_capture_XXXXXX";
-    ASSERT_NE(::mkdtemp(name.data()), nullptr);
-    folder_ = name;
+    if (!test::tshark_is_installed()) GTEST_SKIP() << test::kNoTshark;
     pcapng::add_section(file_, "gdakit");
     pcapng::add_interface(file_, "pe0");
-  }
-  void TearDown() override {
-    if (!folder_.empty()) std::filesystem::remove_all(folder_);
   }
 
   void add(const RocePacket& packet, const UdpWay& way = some_way()) {
@@ -48,47 +35,17 @@ class Capture : public testing::Test {
     pcapng::add_packet(file_, captured, frame_of(way, encoded(packet, way)));
   }
 
-  // What tshark says of each packet: the fields, of which one that a packet lacks is empty.
-  std::vector<std::vector<std::string>> read(const std::vector<std::string>& fields) {
+  test::Rows read(const std::vector<std::string>& fields) {
     const std::string path = folder_ / "capture.pcapng";
     std::ofstream(path, std::ios::binary)
         .write(reinterpret_cast<const char*>(file_.data()),
                static_cast<std::streamsize>(file_.size()));
-    // The user's settings are not asked, and nothing is guessed from the bytes of a payload.
-    std::string command = "WIRESHARK_CONFIG_DIR='" + folder_.string() + "' tshark -n -r '" + path +
-                          "' -o ip.check_checksum:TRUE -o udp.check_checksum:TRUE"
-                          " -T fields -E separator=';'";
-    for (const char* guessed : {"rpcordma", "smc", "smb_direct", "nvme-rdma", "lnet", "iser"}) {
-      command += std::string(" --disable-protocol ") + guessed;
-    }
-    for (const std::string& field : fields) command += " -e " + field;
-    std::vector<std::vector<std::string>> rows;
-    const std::string errors = folder_ / "errors";
-    FILE* const output = ::popen((command + " 2> '" + errors + "'").c_str(), "r");
-    if (output == nullptr) throw std::runtime_error("popen failed: " + command);
-    std::array<char, 1 << 17> line;
-    while (std::fgets(line.data(), line.size(), output) != nullptr) {
-      rows.push_back(split(line.data(), fields.size()));
-    }
-    EXPECT_EQ(::pclose(output), 0) << command << ": " << std::ifstream(errors).rdbuf();
-    return rows;
+    return test::read_by_tshark(path, fields);
   }
 
-  static std::vector<std::string> split(std::string_view line, std::size_t count) {
-    std::vector<std::string> parts(count);
-    std::istringstream in{std::string(line.substr(0, line.find('\n')))};
-    for (std::string& part : parts) std::getline(in, part, ';');
-    return parts;
-  }
-
-  std::filesystem::path folder_;
+  test::TemporaryFolder folder_;
   Bytes file_;
 };
-
-// All ones where a packet has no such field.
-std::uint64_t number(const std::string& text) {
-  return text.empty() ? ~std::uint64_t{0} : std::strtoull(text.c_str(), nullptr, 0);
-}
 
 const Bytes kSome = {1, 2, 3, 4, 5};
 
@@ -212,6 +169,34 @@ TEST_F(Capture, OfIpv6IsRead) {
       read({"ipv6.dst", "infiniband.bth.opcode", "_ws.malformed", "udp.checksum.status"});
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_EQ(rows[0], (std::vector<std::string>{"fd00::2", "4", "", "1"}));
+}
+
+TEST_F(Capture, TheTrafficClassIsReadAndNoChecksumSuffers) {
+  UdpWay v6 = some_way();
+  v6.source.is_v6 = v6.destination.is_v6 = true;
+  const RocePacket packet = full_packet(opcode_of(Transport::rc, Operation::send_only), kSome);
+  for (const UdpWay& way : {some_way(), v6}) {
+    pcapng::add_packet(file_, {}, frame_of(way, encoded(packet, way), 0x6a));
+  }
+  const auto rows = read(
+      {"ip.dsfield", "ip.checksum.status", "ipv6.tclass", "ipv6.version", "udp.checksum.status"});
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(number(rows[0][0]), 0x6au);
+  EXPECT_EQ(rows[0][1], "1");
+  EXPECT_EQ(number(rows[1][2]), 0x6au);
+  EXPECT_EQ(rows[1][3], "6");
+  EXPECT_EQ(rows[1][4], "1");
+}
+
+TEST_F(Capture, WhatWasDroppedAndWhatAFrameLacksIsRead) {
+  const RocePacket packet = full_packet(opcode_of(Transport::rc, Operation::send_only), kSome);
+  const Bytes frame = frame_of(some_way(), encoded(packet, some_way()));
+  pcapng::add_packet(file_, {.original_bytes = 5000, .dropped = 1'000'000'000'007}, frame);
+  pcapng::add_packet(file_, {}, frame);
+  pcapng::add_statistics(file_, {.received = 9, .dropped = 7});
+  const auto rows = read({"frame.cap_len", "frame.len", "frame.drop_count"});
+  const std::string size = std::to_string(frame.size());
+  EXPECT_EQ(rows, (test::Rows{{size, "5000", "1000000000007"}, {size, size, ""}}));
 }
 
 }  // namespace

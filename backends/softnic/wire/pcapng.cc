@@ -1,5 +1,6 @@
 #include "backends/softnic/wire/pcapng.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "core/base/bits.h"
@@ -9,6 +10,7 @@ namespace {
 
 constexpr std::uint32_t kSection = 0x0a0d0d0a;
 constexpr std::uint32_t kInterface = 1;
+constexpr std::uint32_t kStatistics = 5;
 constexpr std::uint32_t kEnhancedPacket = 6;
 constexpr std::uint32_t kByteOrder = 0x1a2b3c4d;
 constexpr std::uint64_t kUnknownLength = ~std::uint64_t{0};
@@ -18,8 +20,9 @@ constexpr std::uint16_t kRawIp = 101;
 constexpr std::uint16_t kEnd = 0, kComment = 1;
 constexpr std::uint16_t kSectionApplication = 4;
 constexpr std::uint16_t kInterfaceName = 2, kInterfaceResolution = 9;
-constexpr std::uint16_t kPacketFlags = 2;
-constexpr std::uint8_t kNanoseconds = 9;  // the power of ten
+constexpr std::uint16_t kPacketFlags = 2, kPacketDropCount = 4;
+constexpr std::uint16_t kReceived = 4, kDropped = 5;  // of statistics
+constexpr std::uint8_t kNanoseconds = 9;              // the power of ten
 
 // How much of a text an option holds, in whole characters.
 std::size_t longest_part(std::string_view text) {
@@ -54,9 +57,16 @@ class Block {
     put(static_cast<std::uint16_t>(size));
     put_padded(bytes, size);
   }
+  void put_option(std::uint16_t code, std::uint64_t value) {
+    put_option(code, &value, sizeof value);
+  }
   void put_option(std::uint16_t code, std::string_view text) {
     const std::size_t size = longest_part(text);
     if (size != 0) put_option(code, text.data(), size);
+  }
+  void put_time(std::uint64_t time_ns) {
+    put(static_cast<std::uint32_t>(time_ns >> 32));
+    put(static_cast<std::uint32_t>(time_ns));
   }
   void end() {
     put(kEnd);
@@ -98,15 +108,24 @@ void add_packet(std::vector<std::uint8_t>& out, const Captured& captured,
   const auto size = static_cast<std::uint32_t>(frame.size());
   Block block(out, kEnhancedPacket);
   block.put(captured.interface);
-  block.put(static_cast<std::uint32_t>(captured.time_ns >> 32));
-  block.put(static_cast<std::uint32_t>(captured.time_ns));
-  block.put(size);  // captured
-  block.put(size);  // on the wire
+  block.put_time(captured.time_ns);
+  block.put(size);
+  block.put(std::max(size, captured.original_bytes));
   block.put_padded(frame.data(), frame.size());
   if (captured.direction != Direction::unknown) {
     block.put_option(kPacketFlags, &captured.direction, sizeof captured.direction);
   }
+  if (captured.dropped != 0) block.put_option(kPacketDropCount, captured.dropped);
   block.put_option(kComment, captured.comment);
+  block.end();
+}
+
+void add_statistics(std::vector<std::uint8_t>& out, const Statistics& statistics) {
+  Block block(out, kStatistics);
+  block.put(statistics.interface);
+  block.put_time(statistics.time_ns);
+  block.put_option(kReceived, statistics.received);
+  block.put_option(kDropped, statistics.dropped);
   block.end();
 }
 

@@ -148,17 +148,20 @@ Icrc::Icrc(const UdpWay& way, std::size_t packet_bytes) : Icrc({}) {
   add(&udp, sizeof udp);
 }
 
-std::vector<std::uint8_t> frame_of(const UdpWay& way, std::span<const std::uint8_t> packet) {
+std::vector<std::uint8_t> frame_of(const UdpWay& way, std::span<const std::uint8_t> packet,
+                                   std::uint8_t traffic_class) {
   constexpr std::uint8_t kHops = 64;
   const std::uint16_t length = udp_length(packet.size());
   UdpLayout udp = udp_of(way, length);
   if (way.source.is_v6) {
     Ipv6Layout header = ipv6_of(way, length);
+    header.version_class_flow = Be32{0x60000000 | std::uint32_t{traffic_class} << 20};
     header.hop_limit = kHops;
     udp.checksum = Be16{udp_checksum(header, udp, packet)};
     return joined(header, udp, packet);
   }
   Ipv4Layout header = ipv4_of(way, length);
+  header.type_of_service = traffic_class;
   header.time_to_live = kHops;
   Checksum sum;
   sum.add(&header, sizeof header);

@@ -42,7 +42,8 @@ inline constexpr std::size_t kMaxPacketBytes = 0xffff - 20 - 8;
 
 // The packet behind the headers of IP and UDP that take it this way. UDP has no checksum over IPv4,
 // as NICs send it, and one over IPv6, which demands it.
-std::vector<std::uint8_t> frame_of(const UdpWay& way, std::span<const std::uint8_t> packet);
+std::vector<std::uint8_t> frame_of(const UdpWay& way, std::span<const std::uint8_t> packet,
+                                   std::uint8_t traffic_class = 0);
 
 class Icrc {
  public:
