@@ -50,15 +50,51 @@ TEST(RoundTrip, DoesNotMeasureWhatWasSentTwice) {
   EXPECT_EQ(trip.patience_ns(), 16 * kMs);
 }
 
-TEST(RoundTrip, DoublesUntilAnAnswerComes) {
+TEST(RoundTrip, DoublesUpToASecond) {
   RoundTrip trip;
   trip.expired();
   trip.expired();
   EXPECT_EQ(trip.patience_ns(), 64 * kMs);
   for (int i = 0; i < 100; ++i) trip.expired();
-  EXPECT_GT(trip.patience_ns(), 1000 * kMs);  // and not 0
+  EXPECT_EQ(trip.patience_ns(), 1000 * kMs);
+}
+
+TEST(RoundTrip, StaysDoubledAfterAWaitThatWasTooShort) {
+  RoundTrip trip;
+  trip.expired();
   trip.answered(0, kMs);
+  EXPECT_EQ(trip.patience_ns(), 32 * kMs);
+  trip.answered(1, kMs);  // without another one
   EXPECT_EQ(trip.patience_ns(), 16 * kMs);
+}
+
+TEST(RoundTrip, IsNotSpoiltByAPeerThatStoodStill) {
+  RoundTrip trip;
+  trip.asked(8, kMs);
+  trip.answered(8, 10'000 * kMs);
+  EXPECT_EQ(trip.patience_ns(), 1000 * kMs);
+}
+
+// A peer that answers after a time that nobody would have guessed is measured soon.
+TEST(RoundTrip, IsLearntHoweverLongItIs) {
+  for (const std::uint64_t trip_ns : {20 * kMs, 50 * kMs, 200 * kMs, 900 * kMs}) {
+    RoundTrip trip;
+    trip.asked(0, kMs);
+    trip.answered(0, kMs + 100'000);
+    int repetitions = 0;
+    std::uint64_t now_ns = 10 * kMs;
+    for (std::uint32_t message = 1; message <= 50; ++message) {
+      trip.asked(message, now_ns);
+      std::uint64_t waited_ns = trip.patience_ns();
+      for (; waited_ns < trip_ns; waited_ns += trip.patience_ns()) {
+        trip.repeated();
+        trip.expired();
+        ++repetitions;
+      }
+      trip.answered(message, now_ns += trip_ns);
+    }
+    EXPECT_LE(repetitions, 12) << trip_ns;
+  }
 }
 
 // Side 0 sends adaptively, with an ack_timeout of 4.3 s, and loses what `drop` says.

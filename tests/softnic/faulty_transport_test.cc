@@ -13,10 +13,11 @@ namespace {
 
 // All faults at once, in both directions: writes, atomics and READs come out exact.
 TEST(FaultyTransport, RepairsAllFaults) {
-  for (const std::uint64_t seed : {1, 2, 3, 4, 5}) {
+  for (const std::uint64_t seed : {1, 2, 3, 4, 5, 6}) {
     RigOptions options;
+    options.engine.adaptive_retransmission = seed % 2 != 0;
     options.wire.mtu = 256;
-    options.settings.ack_timeout = 5;
+    options.settings.ack_timeout = options.engine.adaptive_retransmission ? 14 : 5;
     std::uint64_t now_ns = 1000;
     options.wrap_wire = [&](std::unique_ptr<Wire> wire, int) -> std::unique_ptr<Wire> {
       const Faults faults = {.seed = seed,

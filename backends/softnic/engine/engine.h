@@ -50,9 +50,9 @@ struct EngineOptions {
   // while it is looked at, a successful CQE behind another is written as its last eight bytes only.
   bool short_cqes = false;
   // Whether a requester sends again earlier than the queue pair's ack_timeout says, when an answer
-  // takes longer than answers did so far; each time it waits twice as long. Such a repetition is no
-  // retry: there are as many of those, and as long until the last, as without. For wires that lose
-  // packets (what ConnectX calls adaptive retransmission).
+  // takes longer than answers did so far; each time it waits twice as long. Such a repetition does
+  // not count against retry_count: how many do, and how long until the last, is as without. For
+  // wires that lose packets (what ConnectX calls adaptive retransmission).
   bool adaptive_retransmission = false;
   std::uint32_t max_objects = 1u << 24;  // of each kind, unless it has fewer numbers (kinds.h)
   EventSink* events = nullptr;           // who listens, if anybody; outlives the engine

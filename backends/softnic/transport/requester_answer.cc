@@ -229,7 +229,9 @@ void Requester::read_response(RcSend& send, std::uint64_t number, const Packet& 
   const std::uint64_t left = flight.length - at;
   const std::uint32_t size = packet.header.payload_size;
   const Place place = size == left ? Place::alone : Place::before_last;
-  if (size > left || !is_cut_right(send.connection, packet.header, place)) {
+  const std::uint32_t end = psn_add(packet.header.psn, packet.header.psns);
+  const bool was_asked = psn_distance(end, send.next_psn) <= 0;
+  if (size > left || !was_asked || !is_cut_right(send.connection, packet.header, place)) {
     fail_at(send, number, kBadResponse);
     return;
   }
@@ -242,7 +244,7 @@ void Requester::read_response(RcSend& send, std::uint64_t number, const Packet& 
   core_.counters.bytes_received += size;
   flight.answered = size == left;
   flight.responses += packet.header.psns;
-  progress(send, psn_add(packet.header.psn, packet.header.psns));
+  progress(send, end);
 }
 
 void Requester::atomic_response(RcSend& send, std::uint64_t number, const Packet& packet) {

@@ -121,11 +121,12 @@ Requester::Emit Requester::emit_dump(RcSend& send, Flight& flight) {
 // Bookkeeping after a packet that consumed `psns` numbers from send.psn on. `asks`: the peer
 // answers it.
 void Requester::packet_sent(RcSend& send, std::uint32_t psns, bool asks) {
+  const bool is_new = send.psn == send.next_psn;
   send.psn = psn_add(send.psn, psns);
   if (psn_distance(send.psn, send.next_psn) > 0) send.next_psn = send.psn;
   if (asks && psn_distance(send.psn, send.asked_psn) > 0) {
     send.asked_psn = send.psn;
-    if (core_.adaptive_retransmission) send.round_trip.asked(send.psn, core_.now_ns);
+    if (core_.adaptive_retransmission && is_new) send.round_trip.asked(send.psn, core_.now_ns);
   }
   // No timer runs for what nobody answers.
   if (send.timer_ns == 0 || !awaits_answer(send)) restart_timer(send);
