@@ -20,7 +20,7 @@ Result<std::unique_ptr<BackendProvider>> make_backend_provider(const Options& op
     return Error(Code::unavailable, "GDAKIT_BACKEND=mlx5: " + report_backends()[1].sentence);
   }
   return kind == JobKind::in_process ? softnic::make_loopback_provider()
-                                     : softnic::make_shared_memory_provider();
+                                     : softnic::make_processes_provider();
 }
 
 }  // namespace gdakit

@@ -1,6 +1,7 @@
 // `gdakit run -n N program args...`
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -35,6 +36,9 @@ they take turns in time slices of milliseconds. --mps auto starts a daemon for t
 share a GPU (of --gpus; else of GDAKIT_GPUS or this host, if the job has more PEs than those), none
 runs already, and nvidia-cuda-mps-control is there; --mps on starts one in any case or fails; --mps
 off starts none. It ends with the job. With GDAKIT_DEVICE=cpu nobody shares a GPU.
+
+--pcap sets GDAKIT_CAPTURE: the NIC of each PE writes what it sends and receives into this folder,
+which is made if it is missing, for Wireshark.
 
 Exit status: 0, that of nvshmem_global_exit, or that of the first PE that failed (128 + signal if it
 was killed); 128 + signal if a second SIGINT or SIGTERM ended the job; 141 if nobody reads its
@@ -71,6 +75,7 @@ struct Arguments {
   bool no_prefix = false;
   std::string gpus;
   std::string mps = "auto";
+  std::string pcap;
 };
 
 const std::map<std::string, MpsChoice> kMpsChoices = {
@@ -88,6 +93,14 @@ GpusTaken gpus_without_option() {
   const Options& options = parsed->options;
   const bool ask = options.gpus.empty() && options.device != DeviceChoice::cpu;
   return gpus_taken(options, ask ? report_gpus() : GpuReport{});
+}
+
+// The whole path of a folder that is there then.
+Result<std::string> make_folder(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) return Error::from_errno(path + " cannot be made", error.value());
+  return std::filesystem::absolute(path).string();
 }
 
 int run(const Arguments& arguments, bool has_timeout, std::vector<std::string> command) {
@@ -133,6 +146,14 @@ int run(const Arguments& arguments, bool has_timeout, std::vector<std::string> c
     spec.gpus_taken = gpus_without_option();
   }
   spec.mps = kMpsChoices.at(arguments.mps);
+  if (!arguments.pcap.empty()) {
+    Result<std::string> folder = make_folder(arguments.pcap);
+    if (!folder) {
+      std::cerr << "gdakit run: --pcap: " << folder.error().message() << '\n';
+      return kFailed;
+    }
+    spec.capture = std::move(*folder);
+  }
   Result<Job> job = Job::start(spec, std::move(*signals));
   if (job) return job->run();
   std::cerr << "gdakit run: " << job.error().message() << '\n';
@@ -163,6 +184,8 @@ Command add_run(CLI::App& parent) {
   app->add_option("--mps", arguments->mps, "MPS for PEs that share a GPU; auto by default")
       ->check(CLI::IsMember(&kMpsChoices))
       ->type_name("WHEN");
+  app->add_option("--pcap", arguments->pcap, "Write the NICs' packets there, pe0.pcapng and so on")
+      ->type_name("DIR");
   app->prefix_command();  // the first word that is no option begins the program's command line
   app->footer(kDetails);
   return {app, [=] { return run(*arguments, timeout->count() > 0, app->remaining()); }};

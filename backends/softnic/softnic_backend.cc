@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -14,8 +15,10 @@
 #include "backends/softnic/engine/nic.h"
 #include "backends/softnic/gpu/gpu_dma.h"
 #include "backends/softnic/memory/heap_sharing.h"
+#include "backends/softnic/udp_fabric.h"
 #include "backends/softnic/wire/loopback_wire.h"
 #include "backends/softnic/wire/shm_wire.h"
+#include "backends/softnic/wire_options.h"
 #include "core/base/annotate.h"
 #include "core/base/bits.h"
 #include "core/format/doorbell.h"
@@ -318,19 +321,28 @@ Result<NicParts> make_parts(const Options& options, const MemoryProvider& memory
   return parts;
 }
 
-Result<std::unique_ptr<Backend>> open_on_wire(const Options& options, std::unique_ptr<Wire> wire,
-                                              MemoryProvider& memory,
-                                              const std::shared_ptr<GpuOrderDomain>& domain,
-                                              std::unique_ptr<HeapSharing> sharing = nullptr) {
-  Result<NicParts> parts = make_parts(options, memory, domain);
+// How a PE's NIC reaches the others.
+struct Link {
+  std::unique_ptr<Wire> wire;
+  std::function<UdpAddress(Endpoint)> address = nullptr;  // over UDP, which may lose packets
+  std::unique_ptr<HeapSharing> sharing = nullptr;
+  std::shared_ptr<GpuOrderDomain> domain = nullptr;  // of NICs that read each other's memory
+};
+
+Result<std::unique_ptr<Backend>> open_on(Link link, const Options& options,
+                                         MemoryProvider& memory) {
+  Result<NicParts> parts = make_parts(options, memory, link.domain);
   if (!parts) return parts.error();
+  parts->options.engine.adaptive_retransmission = link.address || !options.nic_faults.empty();
+  auto wire = wrap_wire(std::move(link.wire), options, link.address);
+  if (!wire) return wire.error();
   Result<std::unique_ptr<Nic>> nic =
-      Nic::open(parts->options, std::move(parts->port), std::move(wire));
+      Nic::open(parts->options, std::move(parts->port), std::move(*wire));
   if (!nic) return nic.error();
   Result<PdNumber> pd = (*nic)->alloc_pd();
   if (!pd) return pd.error();
   return std::unique_ptr<Backend>(std::make_unique<SoftNicBackend>(
-      std::move(*nic), *pd, ack_timeout(options.nic_timeout), memory, std::move(sharing)));
+      std::move(*nic), *pd, ack_timeout(options.nic_timeout), memory, std::move(link.sharing)));
 }
 
 Result<void> check_size(const Options& options, int size) {
@@ -341,19 +353,45 @@ Result<void> check_size(const Options& options, int size) {
                                            std::to_string(most) + "; raise GDAKIT_SOFTNIC_PES");
 }
 
-class LoopbackProvider final : public BackendProvider {
+Result<Link> by_udp(const Options& options, Bootstrap& bootstrap) {
+  Result<std::unique_ptr<UdpWire>> opened = open_udp_wire(options, bootstrap);
+  if (!opened) return opened.error();
+  // Nobody may send to a NIC that does not know the sender yet.
+  if (const Result<> met = bootstrap.barrier(); !met) return met.error();
+  const UdpWire* const wire = opened->get();
+  return Link{.wire = std::move(*opened),
+              .address = [wire](Endpoint endpoint) { return wire->address_of(endpoint); }};
+}
+
+// Over UDP if the PEs have addresses, and otherwise by a wire in memory.
+class SoftNicProvider : public BackendProvider {
  public:
   Result<std::unique_ptr<Backend>> open(const Options& options, Bootstrap& bootstrap,
-                                        MemoryProvider& memory) override {
-    const auto endpoint = static_cast<Endpoint>(bootstrap.rank());
+                                        MemoryProvider& memory) final {
     if (Result<void> fits = check_size(options, bootstrap.size()); !fits) return fits.error();
-    Result<std::unique_ptr<Wire>> wire =
-        fabric(options, bootstrap.size(), memory)->attach(endpoint);
-    if (!wire) return wire.error();
-    return open_on_wire(options, std::move(*wire), memory, domain_);
+    const Result<bool> over_udp = goes_over_udp(options, bootstrap);
+    if (!over_udp) return over_udp.error();
+    Result<Link> link =
+        *over_udp ? by_udp(options, bootstrap) : in_memory(options, bootstrap, memory);
+    if (!link) return link.error();
+    return open_on(std::move(*link), options, memory);
   }
 
  private:
+  virtual Result<Link> in_memory(const Options& options, Bootstrap& bootstrap,
+                                 MemoryProvider& memory) = 0;
+};
+
+class LoopbackProvider final : public SoftNicProvider {
+ private:
+  Result<Link> in_memory(const Options& options, Bootstrap& bootstrap,
+                         MemoryProvider& memory) override {
+    Result<std::unique_ptr<Wire>> wire =
+        fabric(options, bootstrap.size(), memory)->attach(static_cast<Endpoint>(bootstrap.rank()));
+    if (!wire) return wire.error();
+    return Link{.wire = std::move(*wire), .domain = domain_};
+  }
+
   // The first PE to come makes it; all PEs of a job are on GPUs or none.
   std::shared_ptr<LoopbackFabric> fabric(const Options& options, int size,
                                          const MemoryProvider& memory) {
@@ -391,16 +429,15 @@ Result<std::shared_ptr<ShmSegment>> share_segment(Bootstrap& bootstrap,
   if (opened) return opened;
   return Error(opened.error().code(),
                opened.error().message() +
-                   "; the soft NIC has a wire between processes of one host that see each other in "
-                   "/proc, and none between hosts or containers",
+                   "; this wire is one between processes of one host that see each other in /proc. "
+                   "Between hosts and containers there is one over UDP: set GDAKIT_NIC_ADDRESS",
                opened.error().system_code());
 }
 
-class SharedMemoryProvider final : public BackendProvider {
- public:
-  Result<std::unique_ptr<Backend>> open(const Options& options, Bootstrap& bootstrap,
-                                        MemoryProvider& memory) override {
-    if (Result<void> fits = check_size(options, bootstrap.size()); !fits) return fits.error();
+class ProcessesProvider final : public SoftNicProvider {
+ private:
+  Result<Link> in_memory(const Options& options, Bootstrap& bootstrap,
+                         MemoryProvider& memory) override {
     Result<std::unique_ptr<HeapSharing>> sharing = HeapSharing::open(options, bootstrap, memory);
     if (!sharing) return sharing.error();
     const bool by_reference = *sharing != nullptr;
@@ -413,7 +450,7 @@ class SharedMemoryProvider final : public BackendProvider {
     if (!wire) return wire.error().within("shared-memory wire");
     // Nobody may send to an endpoint that is not attached yet.
     if (Result<void> met = bootstrap.barrier(); !met) return met.error();
-    return open_on_wire(options, std::move(*wire), memory, nullptr, std::move(*sharing));
+    return Link{.wire = std::move(*wire), .sharing = std::move(*sharing)};
   }
 };
 
@@ -423,8 +460,8 @@ std::unique_ptr<BackendProvider> make_loopback_provider() {
   return std::make_unique<LoopbackProvider>();
 }
 
-std::unique_ptr<BackendProvider> make_shared_memory_provider() {
-  return std::make_unique<SharedMemoryProvider>();
+std::unique_ptr<BackendProvider> make_processes_provider() {
+  return std::make_unique<ProcessesProvider>();
 }
 
 }  // namespace gdakit::softnic

@@ -169,6 +169,13 @@ bool parse_exit_pipe(Options& options, std::string_view text) {
   return true;
 }
 
+// What the text means, the NIC says.
+template <auto kField>
+bool parse_nic_text(Options& options, std::string_view text) {
+  options.*kField = text;
+  return true;
+}
+
 bool parse_secret(Options& options, std::string_view text) {
   const bool digits = text.find_first_not_of("0123456789abcdefABCDEF") == std::string_view::npos;
   if (text.size() != 32 || !digits) return false;
@@ -300,6 +307,17 @@ constexpr OptionRow kTable[] = {
      "The most PEs of a job that the soft NIC connects; its wires take up to 3 MB of shared memory "
      "for each.",
      false, parse_integer<&Options::softnic_pes, 1, 512>, integer_text<&Options::softnic_pes>},
+    {"GDAKIT_NIC_ADDRESS", "text", "",
+     "an IP address in numbers or an interface, with or without :port, or a network",
+     "Where the soft NIC of this PE is reached over UDP (docs/between-hosts.md): 10.0.0.7, eth0, "
+     "or the host's address in 10.0.0.0/8. All PEs of a job have one; or none, on one host.",
+     false, parse_nic_text<&Options::nic_address>, plain_text<&Options::nic_address>},
+    {"GDAKIT_NIC_FAULTS", "text", "", "faults, as drop=1%,repeat=0.1%,seed=7",
+     "What happens to packets that the soft NIC sends, to see a job on a bad network.", false,
+     parse_nic_text<&Options::nic_faults>, plain_text<&Options::nic_faults>},
+    {"GDAKIT_CAPTURE", "text", "", "a directory",
+     "Where the soft NIC of each PE writes its packets, for Wireshark: pe0.pcapng and so on.",
+     false, parse_nic_text<&Options::capture>, plain_text<&Options::capture>},
     {"GDAKIT_EMULATOR_WORKERS", "integer", "threads", "an integer from 1 to 64",
      "How many host threads emulate the GPU's threads of a PE.", false,
      parse_integer<&Options::emulator_workers, 1, 64>, integer_text<&Options::emulator_workers>},

@@ -14,7 +14,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// How many PEs, and how payload goes between them.
+// How many PEs, and how payload goes between them: as GDAKIT_PAYLOAD says, or over UDP.
 class Traffic : public testing::TestWithParam<std::tuple<int, const char*>> {
  protected:
   void SetUp() override {
@@ -31,8 +31,11 @@ class Traffic : public testing::TestWithParam<std::tuple<int, const char*>> {
   const std::string launcher_ = test::launcher();
 
  private:
+  static bool over_udp() { return std::get<1>(GetParam()) == std::string("udp"); }
+
   Variable device_{"GDAKIT_DEVICE", "cpu"};
-  Variable payload_{"GDAKIT_PAYLOAD", std::get<1>(GetParam())};
+  Variable way_{over_udp() ? "GDAKIT_NIC_ADDRESS" : "GDAKIT_PAYLOAD",
+                over_udp() ? "127.0.0.0/8" : std::get<1>(GetParam())};
 };
 
 TEST_P(Traffic, BetweenProcessesIsExact) {
@@ -69,11 +72,22 @@ TEST_P(Traffic, EndsWithThePeThatIsKilledAndLeavesNothing) {
   EXPECT_EQ(pids, size());
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Pes, Traffic, testing::Combine(testing::Values(2, 4, 8), testing::Values("direct", "host")),
-    [](const auto& test) {
-      return std::to_string(std::get<0>(test.param)) + "_" + std::get<1>(test.param);
-    });
+// Payload by reference, by value, and over UDP.
+TEST_P(Traffic, IsExactOnABadNetwork) {
+  const Variable faults("GDAKIT_NIC_FAULTS",
+                        "drop=2%,repeat=2%,reorder=5%,corrupt=1%,delay=0us..200us");
+  const Outcome outcome = run({"5"});
+  EXPECT_EQ(outcome.status, 0) << outcome.errors;
+  EXPECT_EQ(outcome.errors, "");
+}
+
+INSTANTIATE_TEST_SUITE_P(Pes, Traffic,
+                         testing::Combine(testing::Values(2, 4, 8),
+                                          testing::Values("direct", "host", "udp")),
+                         [](const auto& test) {
+                           return std::to_string(std::get<0>(test.param)) + "_" +
+                                  std::get<1>(test.param);
+                         });
 
 // Peers reach each other's heaps without the NIC, also what the heaps have grown by.
 TEST(DirectTransport, OfProcessesIsExactInAHeapThatGrows) {
@@ -105,6 +119,45 @@ TEST(Payload, ThePesMustAgreeOnItsWay) {
       shell_job(2, "[ $GDAKIT_RANK = 1 ] && export GDAKIT_PAYLOAD=host; exec " + traffic + " 2"));
   EXPECT_NE(outcome.status, 0);
   EXPECT_THAT(outcome.errors, HasSubstr("GDAKIT_PAYLOAD: PE 1 gave host where PE 0 gave direct"));
+}
+
+TEST(NicFaults, ThatAreNoneNameThePart) {
+  const Variable device("GDAKIT_DEVICE", "cpu");
+  const Variable faults("GDAKIT_NIC_FAULTS", "drop=2%,lose=5%");
+  const Outcome outcome = command(launch_words("gdakit", 2, {GDAKIT_TRAFFIC_PE, "2"}));
+  EXPECT_NE(outcome.status, 0);
+  EXPECT_THAT(outcome.errors, HasSubstr("GDAKIT_NIC_FAULTS: "));
+  EXPECT_THAT(outcome.errors, HasSubstr("lose=5%"));
+}
+
+TEST(NicAddress, AllPesHaveOneOrNone) {
+  const Variable device("GDAKIT_DEVICE", "cpu");
+  const std::string traffic = GDAKIT_TRAFFIC_PE;
+  const Outcome outcome = gdakit(shell_job(
+      2, "[ $GDAKIT_RANK = 1 ] && export GDAKIT_NIC_ADDRESS=127.0.0.1; exec " + traffic + " 2"));
+  EXPECT_NE(outcome.status, 0);
+  EXPECT_THAT(outcome.errors, HasSubstr("GDAKIT_NIC_ADDRESS: PE 1 gave one where PE 0 gave none"));
+}
+
+TEST(NicAddress, ThatIsNoneNamesWhatThereIs) {
+  const Variable device("GDAKIT_DEVICE", "cpu");
+  const Variable address("GDAKIT_NIC_ADDRESS", "nowhere");
+  const Outcome outcome = command(launch_words("gdakit", 2, {GDAKIT_TRAFFIC_PE, "2"}));
+  EXPECT_NE(outcome.status, 0);
+  EXPECT_THAT(outcome.errors, HasSubstr("GDAKIT_NIC_ADDRESS: \"nowhere\" is no address of a NIC"));
+  EXPECT_THAT(outcome.errors, HasSubstr("lo (127.0.0.1)"));
+}
+
+// PEs of IPv4 and IPv6 do not reach each other.
+TEST(NicAddress, OfAnotherKindIsRefused) {
+  const Variable device("GDAKIT_DEVICE", "cpu");
+  const std::string traffic = GDAKIT_TRAFFIC_PE;
+  const Outcome outcome = gdakit(shell_job(2,
+                                           "[ $GDAKIT_RANK = 1 ] && A=::1 || A=127.0.0.1; "
+                                           "GDAKIT_NIC_ADDRESS=$A exec " +
+                                               traffic + " 2"));
+  EXPECT_NE(outcome.status, 0);
+  EXPECT_THAT(outcome.errors, HasSubstr("give all NICs addresses of IPv4, or all of IPv6"));
 }
 
 }  // namespace

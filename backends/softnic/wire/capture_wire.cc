@@ -18,15 +18,6 @@ std::uint64_t now_ns() {
   return static_cast<std::uint64_t>(std::chrono::nanoseconds(now).count());
 }
 
-roce::UdpWay way_between(const UdpAddress& from, const UdpAddress& to) {
-  roce::UdpWay way;
-  way.source = from.ip;
-  way.destination = to.ip;
-  way.source_port = from.port;
-  way.destination_port = to.port;
-  return way;
-}
-
 // Whether encode() takes it. The payload is not looked at.
 bool has_roce_form(const Packet& part) {
   if (part.header.service != ServiceType::rc) return false;

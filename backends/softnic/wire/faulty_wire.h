@@ -20,6 +20,7 @@
 // be damaged, and is lost.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -51,6 +52,7 @@ class FaultyWire final : public Wire {
  public:
   static constexpr std::uint32_t kMaxHeld = 1024;  // to one endpoint
   static constexpr std::uint32_t kMaxFlushes = 8;  // that a packet waits for later ones
+  static constexpr std::uint32_t kMaxWindow = 64;
 
   FaultyWire(std::unique_ptr<Wire> inner, std::unique_ptr<Fates> fates,
              std::function<std::uint64_t()> now_ns = steady_ns);
@@ -73,7 +75,8 @@ class FaultyWire final : public Wire {
   std::uint32_t mtu() const override { return inner_->mtu(); }
   std::uint32_t value_mtu() const override { return inner_->value_mtu(); }
   std::uint32_t psn_bytes() const override { return inner_->psn_bytes(); }
-  std::uint32_t psn_window() const override { return inner_->psn_window(); }
+  // As a network's: what is lost is sent again with all that follows.
+  std::uint32_t psn_window() const override { return std::min(inner_->psn_window(), kMaxWindow); }
   bool by_reference(const Packet& packet) const override { return inner_->by_reference(packet); }
   bool send(const Packet& packet) override;
   const Packet* receive() override;

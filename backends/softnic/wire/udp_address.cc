@@ -86,6 +86,13 @@ std::string UdpAddress::text() const {
                   : std::string(host.data()) + ":" + number;
 }
 
+bool UdpAddress::is_loopback() const {
+  if (!ip.is_v6) return ip.bytes[0] == 127;
+  in6_addr address;
+  std::memcpy(&address, ip.bytes.data(), sizeof address);
+  return IN6_IS_ADDR_LOOPBACK(&address);
+}
+
 roce::UdpWay way_between(const UdpAddress& from, const UdpAddress& to) {
   roce::UdpWay way;
   way.source = from.ip;

@@ -25,6 +25,8 @@ struct UdpAddress {
   // As parse() takes it, with the port.
   std::string text() const;
 
+  // 127.0.0.0/8 and ::1, which are this host's on every host.
+  bool is_loopback() const;
   // 0.0.0.0 and ::, which stand for all interfaces.
   bool is_unspecified() const { return ip.bytes == decltype(ip.bytes){}; }
 

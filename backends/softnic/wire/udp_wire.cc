@@ -90,6 +90,11 @@ Result<> UdpWire::connect(Endpoint endpoint, const UdpAddress& address) {
   return {};
 }
 
+UdpAddress UdpWire::address_of(Endpoint endpoint) const {
+  const auto peer = peers_.find(endpoint);
+  return peer == peers_.end() ? UdpAddress{} : peer->second->address;
+}
+
 void UdpWire::add(Endpoint endpoint, const UdpAddress& address) {
   std::erase_if(endpoints_, [endpoint](const auto& row) { return row.second == endpoint; });
   addresses_.push_back({address, SocketAddress(address)});

@@ -65,6 +65,8 @@ class UdpWire final : public Wire {
 
   // Where this NIC is reached.
   const UdpAddress& address() const { return socket_.address(); }
+  // Where a connected endpoint is, or this one; of another, none (0.0.0.0).
+  UdpAddress address_of(Endpoint endpoint) const;
   // From now on the endpoint is reached there, and what comes from there is the endpoint's. Errors:
   // an address of another endpoint, one to which there is no way, or a way that does not carry
   // packets of this wire's MTU whole. This wire's own endpoint is connected from the beginning.

@@ -1,0 +1,116 @@
+#include "backends/softnic/udp_fabric.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backends/softnic/wire/nic_place.h"
+#include "backends/softnic/wire/udp_wire.h"
+#include "core/host/bootstrap/host_name.h"
+#include "core/host/bootstrap/same_on_all_pes.h"
+
+namespace gdakit::softnic {
+namespace {
+
+constexpr const char* kOption = "GDAKIT_NIC_ADDRESS";
+
+// What the others need to know of a PE's NIC.
+struct NicCard {
+  UdpAddress address;
+  HostName host;
+};
+
+Error refused(const std::string& why) {
+  return Error(Code::invalid_argument, std::string(kOption) + ": " + why);
+}
+
+std::string pe_text(std::size_t pe) { return "PE " + std::to_string(pe); }
+
+// No two PEs at one address, and no PE that another host would look for at itself.
+Result<> check_cards(const std::vector<NicCard>& cards) {
+  for (std::size_t pe = 0; pe < cards.size(); ++pe) {
+    const UdpAddress& address = cards[pe].address;
+    for (std::size_t before = 0; before < pe; ++before) {
+      if (!(cards[before].address == address)) continue;
+      return refused(pe_text(before) + " and " + pe_text(pe) + " are both at " + address.text() +
+                     ", on two hosts; give each host an address that the others reach");
+    }
+    const bool is_alone = std::all_of(cards.begin(), cards.end(), [&](const NicCard& other) {
+      return other.host == cards[pe].host;
+    });
+    if (address.is_loopback() && !is_alone) {
+      return refused(pe_text(pe) + " is at " + address.text() +
+                     ", which means itself on every host, and the job has several; name a network "
+                     "between them, like 10.0.0.0/8");
+    }
+  }
+  return {};
+}
+
+Result<std::vector<UdpAddress>> exchange(const UdpAddress& own, Bootstrap& bootstrap) {
+  NicCard card;
+  std::memset(static_cast<void*>(&card), 0, sizeof card);  // with its padding, which travels
+  card.address = own;
+  card.host = this_host();
+  const auto cards = allgather_value(bootstrap, card);
+  if (!cards) return cards.error();
+  if (const Result<> fit = check_cards(*cards); !fit) return fit.error();
+  std::vector<UdpAddress> addresses;
+  for (const NicCard& one : *cards) addresses.push_back(one.address);
+  return addresses;
+}
+
+// The longest that all ways of all PEs carry.
+Result<std::uint32_t> agreed_mtu(const UdpSocket& socket, const std::vector<UdpAddress>& all,
+                                 Bootstrap& bootstrap) {
+  std::uint32_t longest = roce::kMostMtu;
+  for (std::size_t pe = 0; pe < all.size(); ++pe) {
+    const Result<std::uint32_t> packet = socket.longest_packet_to(all[pe]);
+    if (!packet) return packet.error().within(pe_text(pe));
+    longest = std::min(longest, longest_roce_mtu(*packet));
+  }
+  const auto every = allgather_value(bootstrap, longest);
+  if (!every) return every.error();
+  const std::uint32_t agreed = *std::min_element(every->begin(), every->end());
+  if (agreed != 0) return agreed;
+  return Error(Code::unavailable,
+               "a network between the PEs carries packets too short for RoCE's least MTU of 256 "
+               "bytes; raise its interfaces' MTU to 340 at least");
+}
+
+}  // namespace
+
+Result<bool> goes_over_udp(const Options& options, Bootstrap& bootstrap) {
+  const std::uint8_t mine = options.nic_address.empty() ? 0 : 1;
+  const auto same = agree_on(
+      bootstrap, kOption, mine, [](std::uint8_t has) { return has != 0 ? "one" : "none"; },
+      "all PEs of a job need one, or none");
+  if (!same) return same.error();
+  return mine != 0;
+}
+
+Result<std::unique_ptr<UdpWire>> open_udp_wire(const Options& options, Bootstrap& bootstrap) {
+  const auto rank = static_cast<std::uint32_t>(bootstrap.rank());
+  const Result<NicPlace> place = find_nic_place(options.nic_address, rank);
+  if (!place) return place.error().within(kOption);
+  Result<UdpSocket> socket = open_at(*place);
+  if (!socket) return socket.error().within(kOption);
+  const auto addresses = exchange(socket->address(), bootstrap);
+  if (!addresses) return addresses.error();
+  const Result<std::uint32_t> mtu = agreed_mtu(*socket, *addresses, bootstrap);
+  if (!mtu) return mtu.error().within(kOption);
+  UdpOptions wire_options;
+  wire_options.endpoint = rank;
+  wire_options.mtu = *mtu;
+  Result<std::unique_ptr<UdpWire>> wire = UdpWire::create(std::move(*socket), wire_options);
+  if (!wire) return wire.error();
+  for (std::size_t pe = 0; pe < addresses->size(); ++pe) {
+    const Result<> connected = (*wire)->connect(static_cast<Endpoint>(pe), (*addresses)[pe]);
+    if (!connected) return connected.error().within(kOption);
+  }
+  return std::move(*wire);
+}
+
+}  // namespace gdakit::softnic

@@ -1,0 +1,31 @@
+// Where a NIC is to be reached, as users say it:
+//
+//   10.0.0.7    [fd00::7]:4792   an address of this host
+//   eth0        eth0:4792        the first address of an interface, IPv4's before IPv6's
+//   10.1.0.0/16 fd00::/8         this host's first address in a network
+//   127.0.0.0/8                  NIC n has the n-th address after 127.0.0.1: a port 4791 each
+//
+// Without a port it is RoCEv2's, 4791, or one that is free where that is taken.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "backends/softnic/wire/udp_address.h"
+#include "backends/softnic/wire/udp_socket.h"
+#include "core/base/result.h"
+
+namespace gdakit::softnic {
+
+struct NicPlace {
+  UdpAddress address;
+  bool has_port = false;  // the user has said it
+};
+
+// `nic` is the NIC's number within its job. Errors name what this host has.
+Result<NicPlace> find_nic_place(std::string_view text, std::uint32_t nic);
+
+// As UdpSocket::open().
+Result<UdpSocket> open_at(const NicPlace& place);
+
+}  // namespace gdakit::softnic

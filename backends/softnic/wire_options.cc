@@ -1,0 +1,46 @@
+#include "backends/softnic/wire_options.h"
+
+#include <string>
+#include <utility>
+
+#include "backends/softnic/wire/capture_wire.h"
+#include "backends/softnic/wire/faulty_wire.h"
+#include "core/base/log.h"
+
+namespace gdakit::softnic {
+namespace {
+
+Result<std::unique_ptr<Wire>> with_faults(std::unique_ptr<Wire> wire, const std::string& text) {
+  const Result<Faults> faults = parse_faults(text);
+  if (!faults) return faults.error().within("GDAKIT_NIC_FAULTS");
+  return std::unique_ptr<Wire>(make_faulty(std::move(wire), *faults));
+}
+
+Result<std::unique_ptr<Wire>> with_capture(std::unique_ptr<Wire> wire, const Options& options,
+                                           std::function<UdpAddress(Endpoint)> address) {
+  const std::string name = "pe" + std::to_string(wire->endpoint());
+  CaptureFileOptions file_options;
+  file_options.interface_name = name;
+  file_options.log = Log(options.log, static_cast<int>(wire->endpoint()));
+  auto file = CaptureFile::create(options.capture + "/" + name + ".pcapng", file_options);
+  if (!file) return file.error().within("GDAKIT_CAPTURE");
+  CaptureNames names;
+  if (address) names.address = std::move(address);
+  return std::unique_ptr<Wire>(
+      std::make_unique<CaptureWire>(std::move(wire), std::move(*file), std::move(names)));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Wire>> wrap_wire(std::unique_ptr<Wire> wire, const Options& options,
+                                        std::function<UdpAddress(Endpoint)> address) {
+  Result<std::unique_ptr<Wire>> wrapped = std::move(wire);
+  if (!options.nic_faults.empty()) {
+    wrapped = with_faults(std::move(*wrapped), options.nic_faults);
+    if (!wrapped) return wrapped;
+  }
+  if (options.capture.empty()) return wrapped;
+  return with_capture(std::move(*wrapped), options, std::move(address));
+}
+
+}  // namespace gdakit::softnic
