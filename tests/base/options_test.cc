@@ -78,7 +78,7 @@ TEST(Options, EveryRowIsCompleteAndNamedOnce) {
     EXPECT_FALSE(std::string_view(row.type).empty()) << row.name;
     EXPECT_FALSE(std::string_view(row.allowed).empty()) << row.name;
   }
-  EXPECT_EQ(names.size(), 34u);
+  EXPECT_EQ(names.size(), 37u);
 }
 
 TEST(Options, EveryVariableSetsItsOwnValue) {
@@ -114,6 +114,9 @@ TEST(Options, EveryVariableSetsItsOwnValue) {
                                   {"GDAKIT_TEAM_SCRATCH", "16K"},
                                   {"GDAKIT_COLLECTIVES", "ring"},
                                   {"GDAKIT_TRANSPORT", "direct"},
+                                  {"GDAKIT_NIC_ADDRESS", "eth0:4792"},
+                                  {"GDAKIT_NIC_FAULTS", "drop=1%"},
+                                  {"GDAKIT_CAPTURE", "/tmp/packets"},
                                   {"HOME", "/root"}});
   EXPECT_EQ(options.log, LogLevel::debug);
   EXPECT_EQ(options.backend, BackendChoice::softnic);
@@ -147,6 +150,9 @@ TEST(Options, EveryVariableSetsItsOwnValue) {
   EXPECT_EQ(options.team_scratch, 16384u);
   EXPECT_EQ(options.collectives, CollectiveChoice::ring);
   EXPECT_EQ(options.transport, TransportChoice::direct);
+  EXPECT_EQ(options.nic_address, "eth0:4792");
+  EXPECT_EQ(options.nic_faults, "drop=1%");
+  EXPECT_EQ(options.capture, "/tmp/packets");
 }
 
 struct Refused {

@@ -337,10 +337,10 @@ void Requester::timer(RcSend& send) {
     return;
   }
   if (send.timer_ns == 0 || core_.now_ns < send.timer_ns) return;
-  // What the peer has yet to read is not lost; how long to wait for the peer is not this NIC's to
-  // say.
   const bool is_late = core_.now_ns >= send.late_ns;
   if (is_late) send.late_ns = 0;
+  // What the peer has yet to read is not lost; how long to wait for the peer is not this NIC's to
+  // say.
   if (core_.wire.unread(send.qp.settings.path.endpoint)) {
     start_timer(send);
     return;
