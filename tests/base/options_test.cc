@@ -116,7 +116,7 @@ TEST(Options, EveryVariableSetsItsOwnValue) {
                                   {"GDAKIT_TRANSPORT", "direct"},
                                   {"GDAKIT_NIC_ADDRESS", "eth0:4792"},
                                   {"GDAKIT_NIC_FAULTS", "drop=1%"},
-                                  {"GDAKIT_CAPTURE", "/tmp/packets"},
+                                  {"GDAKIT_CAPTURE", "packets"},
                                   {"HOME", "/root"}});
   EXPECT_EQ(options.log, LogLevel::debug);
   EXPECT_EQ(options.backend, BackendChoice::softnic);
@@ -152,7 +152,7 @@ TEST(Options, EveryVariableSetsItsOwnValue) {
   EXPECT_EQ(options.transport, TransportChoice::direct);
   EXPECT_EQ(options.nic_address, "eth0:4792");
   EXPECT_EQ(options.nic_faults, "drop=1%");
-  EXPECT_EQ(options.capture, "/tmp/packets");
+  EXPECT_EQ(options.capture, "packets");
 }
 
 struct Refused {
