@@ -24,10 +24,9 @@ Result<std::unique_ptr<Wire>> with_capture(std::unique_ptr<Wire> wire, const Opt
   file_options.log = Log(options.log, static_cast<int>(wire->endpoint()));
   auto file = CaptureFile::create(options.capture + "/" + name + ".pcapng", file_options);
   if (!file) return file.error().within("GDAKIT_CAPTURE");
-  CaptureNames names;
-  if (address) names.address = std::move(address);
+  if (!address) address = capture_address;
   return std::unique_ptr<Wire>(
-      std::make_unique<CaptureWire>(std::move(wire), std::move(*file), std::move(names)));
+      std::make_unique<CaptureWire>(std::move(wire), std::move(*file), std::move(address)));
 }
 
 }  // namespace

@@ -38,11 +38,11 @@ using testing::HasSubstr;
 constexpr std::uint32_t kInbound = 1, kOutbound = 2;
 
 std::unique_ptr<CaptureWire> captured(std::unique_ptr<Wire> wire, const std::string& path,
-                                      CaptureNames names = {},
+                                      AddressOf address = capture_address,
                                       const CaptureFileOptions& options = {}) {
   auto file = CaptureFile::create(path, options);
   EXPECT_TRUE(file) << file.error().message();
-  return std::make_unique<CaptureWire>(std::move(wire), std::move(*file), std::move(names));
+  return std::make_unique<CaptureWire>(std::move(wire), std::move(*file), std::move(address));
 }
 
 // A frame, taken apart with its ICRC checked.
@@ -92,9 +92,8 @@ void run(const TemporaryFolder& folder, const std::function<void(EngineRig&)>& t
   RigOptions options;
   options.wrap_wire = [&](std::unique_ptr<Wire> wire, int side) -> std::unique_ptr<Wire> {
     if (by_value) wire = std::make_unique<LossyWire>(std::move(wire), Losses{.by_value = true});
-    CaptureNames names;
-    names.wqe = [](QpNumber, std::uint32_t psn) { return std::optional(psn & 0xff); };
-    return captured(std::move(wire), folder / (side == 0 ? "a.pcapng" : "b.pcapng"), names, file);
+    return captured(std::move(wire), folder / (side == 0 ? "a.pcapng" : "b.pcapng"),
+                    capture_address, file);
   };
   EngineRig rig(options);
   traffic(rig);
@@ -230,6 +229,7 @@ TEST(CaptureWire, ACommentNamesPesTheSendersQueuePairAndTheWqe) {
   const TemporaryFolder folder;
   QpNumber qpn = 0;
   run(folder, [&](EngineRig& rig) {
+    rig.a.post(test::write_wqe(rig, 0, 0, 8));
     read_long(rig);
     qpn = rig.a.qpn;
   });
@@ -237,11 +237,11 @@ TEST(CaptureWire, ACommentNamesPesTheSendersQueuePairAndTheWqe) {
   std::snprintf(number.data(), number.size(), "0x%06x", qpn);
   const auto requests = shown(folder / "a.pcapng", 0, kOutbound);
   const auto responses = shown(folder / "a.pcapng", 0, kInbound);
-  ASSERT_EQ(requests.size(), 1u);
-  ASSERT_EQ(responses.size(), 3u);
-  EXPECT_EQ(requests[0].frame.comment,
-            std::string("PE 0 -> PE 1, QP ") + number.data() + ", WQE 0");
-  EXPECT_EQ(responses[2].frame.comment, "PE 1 -> PE 0, answers WQE 2");
+  ASSERT_EQ(requests.size(), 2u);
+  ASSERT_EQ(responses.size(), 4u);  // an acknowledge, and those of the READ
+  EXPECT_EQ(requests[1].frame.comment,
+            std::string("PE 0 -> PE 1, QP ") + number.data() + ", WQE 1");
+  EXPECT_EQ(responses[3].frame.comment, "PE 1 -> PE 0");
   EXPECT_EQ(shown(folder / "b.pcapng", 1, kInbound)[0].frame.comment, "PE 0 -> PE 1");
 }
 
@@ -263,10 +263,10 @@ TEST(CaptureWire, AQueueThatIsTooSmallLosesPacketsAndTheNicNone) {
 
 // Two wires without NICs, the first of which is captured.
 struct Pair {
-  explicit Pair(CaptureNames names = {}, const Losses& losses = {}) {
+  explicit Pair(AddressOf address = capture_address, const Losses& losses = {}) {
     const auto fabric = LoopbackFabric::create({.slots = 8});
     std::unique_ptr<Wire> first = std::move(*fabric->attach());
-    a = captured(std::make_unique<LossyWire>(std::move(first), losses), path, std::move(names));
+    a = captured(std::make_unique<LossyWire>(std::move(first), losses), path, std::move(address));
     b = std::move(*fabric->attach());
   }
   std::vector<CapturedFrame> frames() {
@@ -327,9 +327,7 @@ TEST(CaptureWire, PayloadOfAGpuIsNotInTheFrame) {
 }
 
 TEST(CaptureWire, AFrameOverIpv6ThatIsCutHasNoChecksum) {
-  CaptureNames names;
-  names.address = [](Endpoint) { return *UdpAddress::parse("fd00::7"); };
-  Pair pair(std::move(names));
+  Pair pair([](Endpoint) { return *UdpAddress::parse("fd00::7"); });
   Packet packet = small_packet();
   packet.header.fragment_count = 1;
   packet.fragments[0] = {{kGpuMemoryBit | 0x1000}, packet.header.payload_size};
@@ -378,11 +376,10 @@ TEST(CaptureWire, WhatRoceCannotSayIsCountedAndNotShown) {
 
 TEST(CaptureWire, AddressesAndTheTrafficClassStandInTheIpHeader) {
   if (!roce::test::tshark_is_installed()) GTEST_SKIP() << roce::test::kNoTshark;
-  CaptureNames names;
-  names.address = [](Endpoint endpoint) {
+  AddressOf address = [](Endpoint endpoint) {
     return *UdpAddress::parse(endpoint == 0 ? "[fd00::7]:4800" : "fd00::8");
   };
-  Pair pair(std::move(names));
+  Pair pair(std::move(address));
   Packet packet = small_packet();
   packet.header.traffic_class = 0x6a;
   EXPECT_TRUE(pair.a->send(packet));

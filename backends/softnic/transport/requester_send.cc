@@ -25,6 +25,12 @@ PacketOpcode data_opcode(const Request& request, bool first, bool last) {
   return writes ? PacketOpcode::write_last : PacketOpcode::send_last;
 }
 
+Packet make_request(const RcSend& send, const Flight& flight, PacketOpcode opcode) {
+  Packet packet = make_packet(send.connection, opcode, send.psn);
+  packet.wqe = flight.index;
+  return packet;
+}
+
 }  // namespace
 
 Turn Requester::work(RcSend& send) {
@@ -150,7 +156,7 @@ Requester::Emit Requester::emit_read(RcSend& send, Flight& flight) {
   const std::uint64_t left = flight.length - done;
   const std::uint64_t size =
       std::min(left, std::uint64_t{read_window(send)} * connection.psn_bytes);
-  Packet packet = make_packet(connection, PacketOpcode::read_request, send.psn);
+  Packet packet = make_request(send, flight, PacketOpcode::read_request);
   packet.header.reth = {send.request.remote_address + done, send.request.rkey,
                         static_cast<std::uint32_t>(size)};
   if (!core_.send(send.connection, packet)) return Emit::pending;
@@ -164,7 +170,7 @@ Requester::Emit Requester::emit_read(RcSend& send, Flight& flight) {
 
 Requester::Emit Requester::emit_atomic(RcSend& send, Flight& flight) {
   send.psn = flight.first_psn;
-  Packet packet = make_packet(send.connection, PacketOpcode::atomic_request, send.psn);
+  Packet packet = make_request(send, flight, PacketOpcode::atomic_request);
   packet.header.reth = {send.request.remote_address, send.request.rkey, send.request.atomic.size};
   packet.atomic = send.request.atomic;
   if (!core_.send(send.connection, packet)) return Emit::pending;
@@ -227,7 +233,7 @@ Requester::Emit Requester::emit_data(RcSend& send, Flight& flight) {
   const Request& request = send.request;
   const std::uint64_t left = request.length - send.sent_bytes;
   const auto walk = [&](std::uint64_t size, const auto& use) { walk_payload(send, size, use); };
-  Packet packet = make_packet(send.connection, PacketOpcode::write_only, send.psn);
+  Packet packet = make_request(send, flight, PacketOpcode::write_only);
   PacketHeader& header = packet.header;
   const bool is_short = request.length <= send.connection.psn_bytes;
   if (request.small != nullptr) {

@@ -60,10 +60,10 @@ bool read_host_memory(const Fragment& fragment, std::uint8_t* out) {
 }
 
 CaptureWire::CaptureWire(std::unique_ptr<Wire> inner, std::unique_ptr<CaptureFile> file,
-                         CaptureNames names, ReadFragment read)
+                         AddressOf address, ReadFragment read)
     : inner_(std::move(inner)),
       file_(std::move(file)),
-      names_(std::move(names)),
+      address_(std::move(address)),
       read_(std::move(read)) {}
 
 // What was sent is published by flush(), and its memory stays until the peer has answered: it can
@@ -92,8 +92,7 @@ void CaptureWire::capture_part(Packet part, const Ends& ends, std::uint64_t time
   // A NIC that is faster than the file is not to read payload for nothing.
   if (file_->is_full_for(size) || !has_roce_form(part)) return file_->drop();
   const std::uint32_t known = read_payload(part);
-  const roce::UdpWay way =
-      way_between(names_.address(ends.source), names_.address(ends.destination));
+  const roce::UdpWay way = way_between(address_(ends.source), address_(ends.destination));
   const roce::RocePacket packet = roce::to_roce(part);
   encoded_.resize(roce::size_of(packet));
   roce::encode(packet, way, encoded_);
@@ -130,15 +129,10 @@ std::string CaptureWire::comment_of(const Packet& part, const Ends& ends) const 
     std::snprintf(text.data(), text.size(), format, values...);
     return text.data();
   };
-  const PacketHeader& header = part.header;
   std::string comment = print("PE %u -> PE %u", ends.source, ends.destination);
-  if (ends.outbound && part.sender != 0) comment += print(", QP 0x%06x", part.sender);
-  // This NIC's own queue pairs count their requests, and the answers to them, by one PSN.
-  const bool answers = is_response(header.opcode);
-  if (names_.wqe && answers != ends.outbound) {
-    const auto wqe = names_.wqe(ends.outbound ? part.sender : header.destination_qpn, header.psn);
-    if (wqe) comment += print(answers ? ", answers WQE %u" : ", WQE %u", *wqe);
-  }
+  if (!ends.outbound || part.sender == 0) return comment;
+  comment += print(", QP 0x%06x", part.sender);
+  if (!is_response(part.header.opcode)) comment += print(", WQE %u", part.wqe);
   return comment;
 }
 

@@ -11,6 +11,9 @@
 // that lies in memory at that moment. Payload that cannot be read there, as a GPU's, is not in the
 // frame, whose captured length is then shorter than its original one.
 //
+// The comment of a packet says its PEs and, on the side that sends it, the queue pair and a
+// request's WQE: "PE 0 -> PE 1, QP 0x000123, WQE 7".
+//
 // A packet that has no form in RoCEv2 (longer than IP carries, or nonsense from a broken peer) is
 // counted as dropped.
 #pragma once
@@ -18,7 +21,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,17 +39,13 @@ using ReadFragment = std::function<bool(const Fragment& fragment, std::uint8_t* 
 // All memory but a GPU's: both sides of a wire name memory as this process's own DMA port does.
 bool read_host_memory(const Fragment& fragment, std::uint8_t* out);
 
-// How a capture names what a wire does not know.
-struct CaptureNames {
-  std::function<UdpAddress(Endpoint)> address = capture_address;
-  // The index of the WQE whose request has this PSN, where it is known.
-  std::function<std::optional<std::uint32_t>(QpNumber, std::uint32_t psn)> wqe = {};
-};
+// Where endpoints are, as the capture is to show it.
+using AddressOf = std::function<UdpAddress(Endpoint)>;
 
 class CaptureWire final : public Wire {
  public:
   CaptureWire(std::unique_ptr<Wire> inner, std::unique_ptr<CaptureFile> file,
-              CaptureNames names = {}, ReadFragment read = read_host_memory);
+              AddressOf address = capture_address, ReadFragment read = read_host_memory);
 
   Endpoint endpoint() const override { return inner_->endpoint(); }
   std::uint32_t mtu() const override { return inner_->mtu(); }
@@ -80,7 +78,7 @@ class CaptureWire final : public Wire {
 
   std::unique_ptr<Wire> inner_;
   std::unique_ptr<CaptureFile> file_;
-  CaptureNames names_;
+  AddressOf address_;
   ReadFragment read_;
   std::vector<std::uint8_t> payload_;  // of the packet that is being captured
   std::vector<std::uint8_t> encoded_;

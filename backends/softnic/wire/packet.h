@@ -119,8 +119,10 @@ struct Packet {
     Fragment fragments[kMaxFragments];
   };
   const std::uint8_t* payload = nullptr;
-  // On the side that sends: by which queue pair. It does not travel.
+  // On the side that sends: by which queue pair and, of a request, for which WQE (the low half of
+  // its index). They do not travel.
   QpNumber sender = 0;
+  std::uint32_t wqe = 0;
 };
 
 constexpr bool is_response(PacketOpcode opcode) {
