@@ -333,7 +333,9 @@ Result<std::unique_ptr<Backend>> open_on(Link link, const Options& options,
                                          MemoryProvider& memory) {
   Result<NicParts> parts = make_parts(options, memory, link.domain);
   if (!parts) return parts.error();
-  parts->options.engine.adaptive_retransmission = link.address || !options.nic_faults.empty();
+  EngineOptions& engine = parts->options.engine;
+  engine.adaptive_retransmission = link.address || !options.nic_faults.empty();
+  engine.keeps_early_packets = engine.adaptive_retransmission;
   auto wire = wrap_wire(std::move(link.wire), options, link.address);
   if (!wire) return wire.error();
   Result<std::unique_ptr<Nic>> nic =

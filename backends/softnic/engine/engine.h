@@ -54,6 +54,9 @@ struct EngineOptions {
   // not count against retry_count: how many do, and how long until the last, is as without. For
   // wires that lose packets (what ConnectX calls adaptive retransmission).
   bool adaptive_retransmission = false;
+  // Whether a responder keeps requests by value that come before one that is missing
+  // (early_packets.h).
+  bool keeps_early_packets = false;
   std::uint32_t max_objects = 1u << 24;  // of each kind, unless it has fewer numbers (kinds.h)
   EventSink* events = nullptr;           // who listens, if anybody; outlives the engine
 };

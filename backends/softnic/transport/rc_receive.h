@@ -9,6 +9,7 @@
 #include "backends/softnic/queues/growing_fifo.h"
 #include "backends/softnic/queues/receive_source.h"
 #include "backends/softnic/transport/connection.h"
+#include "backends/softnic/transport/early_packets.h"
 #include "core/format/cqe.h"
 
 namespace gdakit::softnic {
@@ -63,6 +64,7 @@ struct RcReceive {
   ReceiveSource* source;
 
   std::uint32_t expected_psn = 0;
+  EarlyPackets early;          // where the engine keeps them
   std::uint32_t done_psn = 0;  // of the last effect that is complete
   std::uint32_t msn = 0;       // messages that are, 24 bits
   bool ack_due = false;

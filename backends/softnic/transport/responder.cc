@@ -34,6 +34,7 @@ bool Responder::request(RcReceive& receive, const Packet& packet, DmaOp& op) {
   // lost instead, and asked for again when the responses ahead of it have gone.
   const bool stuck = receive.no_room && (receive.effects.full() || !core_.ordered);
   if (ahead != 0 || stuck) {
+    if (core_.keeps_early && ahead > 0) receive.early.keep(packet);
     if (!receive.nak_told) {
       receive.nak_told = receive.nak_due = true;
       receive.nak = Acknowledge::nak_sequence;
@@ -47,6 +48,33 @@ bool Responder::request(RcReceive& receive, const Packet& packet, DmaOp& op) {
   const Step step = execute(receive, packet, op);
   if (step == Step::again) receive.nak_told = told;
   return step != Step::again;
+}
+
+// The packet before them has come. Those that are refused are sent again, as a packet would be that
+// comes from the wire.
+Turn Responder::execute_early(RcReceive& receive) {
+  Turn turn;
+  EarlyPackets& early = receive.early;
+  if (early.empty()) return turn;
+  const QpState state = receive.qp.state;
+  const bool takes = (state == QpState::rtr || has_requests(state)) && !receive.fatal;
+  if (!takes) early.clear();
+  while (EarlyPackets::Kept* const kept = early.find(receive.expected_psn)) {
+    const bool refused_before = receive.nak_due;
+    if (refused_before || receive.effects.full()) break;
+    const Step step = execute(receive, kept->packet, kept->op);
+    if (step == Step::again) break;
+    kept->executed = true;
+    turn.worked = true;
+    if (step == Step::refused) {
+      early.clear();
+      break;
+    }
+    receive.nak_told = false;
+  }
+  turn.pending = early.find(receive.expected_psn) != nullptr;
+  early.drop_settled(receive.expected_psn, [this](DmaOp op) { return core_.done(op); });
+  return turn;
 }
 
 // Notes the NAK, which is sent once all earlier requests are acknowledged.

@@ -31,7 +31,8 @@ std::optional<EventKind> event_of(Fault fault) {
 }  // namespace
 
 Turn Responder::work(RcReceive& receive) {
-  Turn turn = run_effects(receive);
+  Turn turn = execute_early(receive);
+  turn |= run_effects(receive);
   // A NAK acknowledges everything before it, so it waits for that.
   const bool nak = receive.nak_due && (receive.effects.empty() || is_flushed(receive));
   if (nak || receive.ack_due) {

@@ -1,0 +1,134 @@
+// Requests that come before one that is missing: kept, executed in order, and not sent again.
+#include "backends/softnic/transport/early_packets.h"
+
+#include <cstring>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/softnic/engine_rig.h"
+#include "tests/softnic/lossy_wire.h"
+
+namespace gdakit::softnic::test {
+namespace {
+
+Packet write_packet(std::uint32_t psn, const std::vector<std::uint8_t>& payload) {
+  Packet packet;
+  packet.header.opcode = PacketOpcode::write_middle;
+  packet.header.psn = psn;
+  packet.header.payload_size = static_cast<std::uint32_t>(payload.size());
+  packet.payload = payload.data();
+  return packet;
+}
+
+TEST(EarlyPackets, AreCopies) {
+  EarlyPackets early;
+  std::vector<std::uint8_t> payload = {1, 2, 3};
+  early.keep(write_packet(7, payload));
+  payload.assign(3, 0);
+  ASSERT_NE(early.find(7), nullptr);
+  EXPECT_EQ(early.find(7)->payload, (std::vector<std::uint8_t>{1, 2, 3}));
+  EXPECT_EQ(early.find(7)->packet.payload, early.find(7)->payload.data());
+  EXPECT_EQ(early.find(8), nullptr);
+}
+
+TEST(EarlyPackets, AreKeptOnceAndWithinABound) {
+  EarlyPackets early;
+  for (int again = 0; again < 2; ++again) {
+    for (std::uint32_t psn = 1; psn <= EarlyPackets::kMost + 5; ++psn) {
+      early.keep(write_packet(psn, {1}));
+    }
+  }
+  EXPECT_NE(early.find(EarlyPackets::kMost), nullptr);
+  EXPECT_EQ(early.find(EarlyPackets::kMost + 1), nullptr);
+  early.drop_settled(2, [](DmaOp) { return true; });
+  early.keep(write_packet(EarlyPackets::kMost + 1, {1}));
+  EXPECT_NE(early.find(EarlyPackets::kMost + 1), nullptr);
+}
+
+TEST(EarlyPackets, ByReferenceAreNotKept) {
+  EarlyPackets early;
+  Packet packet = write_packet(7, {1});
+  packet.header.fragment_count = 1;
+  early.keep(packet);
+  EXPECT_TRUE(early.empty());
+}
+
+TEST(EarlyPackets, StayUntilTheirDmaIsDone) {
+  EarlyPackets early;
+  early.keep(write_packet(7, {1}));
+  early.find(7)->executed = true;
+  early.clear();
+  early.drop_settled(9, [](DmaOp) { return false; });
+  EXPECT_FALSE(early.empty());
+  EXPECT_EQ(early.find(7), nullptr);
+  early.drop_settled(9, [](DmaOp) { return true; });
+  EXPECT_TRUE(early.empty());
+}
+
+TEST(EarlyPackets, OlderThanWhatIsExpectedAreDroppedAcrossTheWrap) {
+  EarlyPackets early;
+  early.keep(write_packet(kPsnMask, {1}));
+  early.keep(write_packet(1, {1}));
+  early.drop_settled(0, [](DmaOp) { return true; });
+  EXPECT_EQ(early.find(kPsnMask), nullptr);
+  EXPECT_NE(early.find(1), nullptr);
+}
+
+// Side 0 loses what `drop` says, by value, in packets of 256 bytes; side 1 keeps early ones.
+struct Early {
+  explicit Early(std::function<bool(const Packet&)> drop, std::uint32_t window = kMaxPsnWindow) {
+    RigOptions options;
+    options.engine.adaptive_retransmission = options.engine.keeps_early_packets = true;
+    options.wire.mtu = 256;
+    options.settings.ack_timeout = 14;
+    options.wrap_wire = [&](std::unique_ptr<Wire> wire, int side) -> std::unique_ptr<Wire> {
+      Losses losses{.by_value = true, .psn_window = window};
+      if (side == 0) losses.drop = drop;
+      auto lossy = std::make_unique<LossyWire>(std::move(wire), losses);
+      if (side == 0) sent = &lossy->sent;
+      return lossy;
+    };
+    rig = std::make_unique<EngineRig>(options);
+    fill(rig->a.heap.data(), 60'000, 3);
+  }
+
+  const std::uint64_t* sent = nullptr;
+  std::unique_ptr<EngineRig> rig;
+};
+
+TEST(EarlyPackets, ComeBehindTheMissingOneWithoutBeingSentAgain) {
+  int lost = 0;
+  Early early([&lost](const Packet& packet) { return packet.header.psn == 2 && lost++ == 0; });
+  EngineRig& rig = *early.rig;
+  rig.a.post(write_wqe(rig, 0, 0, 20 * 256));
+  rig.a.ring();
+  ASSERT_TRUE(rig.run_until([&] { return rig.a.info().send_completed == 1; }));
+  EXPECT_EQ(std::memcmp(rig.b.heap.data(), rig.a.heap.data(), 20 * 256), 0);
+  // The packet that was lost, and those that went out before the answer to it came back.
+  EXPECT_LT(*early.sent, 20u + 8u);
+}
+
+TEST(EarlyPackets, OfEveryKindAreExecutedOnceAndInOrder) {
+  for (std::uint32_t missing = 0; missing < 8; ++missing) {
+    int lost = 0;
+    Early early([&](const Packet& packet) { return packet.header.psn == missing && lost++ == 0; });
+    EngineRig& rig = *early.rig;
+    rig.b.post_receive({format::data(rig.b.heap_address(50'000), Be32{rig.b.key}, 5000)});
+    rig.a.post(write_wqe(rig, 0, 0, 600));              // 0, 1, 2
+    rig.a.post(fetch_add_wqe(rig, 40'000, 30'000, 5));  // 3
+    rig.a.post(read_wqe(rig, 41'000, 0, 8));            // 4
+    rig.a.post({.opcode = format::Opcode::send_imm, .imm = 9, .body = {rig.a.data(0, 300)}});
+    rig.a.post(fetch_add_wqe(rig, 40'008, 30'000, 5));  // 7
+    rig.a.ring();
+    ASSERT_TRUE(rig.run_until([&] { return rig.a.info().send_completed == 5; })) << missing;
+    EXPECT_EQ(std::memcmp(rig.b.heap.data(), rig.a.heap.data(), 600), 0) << missing;
+    EXPECT_EQ(rig.b.word<std::uint64_t>(30'000), 10u) << missing;
+    EXPECT_EQ(rig.a.word<std::uint64_t>(40'008), 5u) << missing;
+    EXPECT_EQ(std::memcmp(rig.b.heap.data() + 50'000, rig.a.heap.data(), 300), 0) << missing;
+    EXPECT_EQ(rig.b.receive_cq.poll_all().size(), 1u) << missing;
+  }
+}
+
+}  // namespace
+}  // namespace gdakit::softnic::test
