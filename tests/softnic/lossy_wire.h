@@ -74,7 +74,7 @@ class LossyWire final : public Wire {
   Recall recall(const RecallScope& scope) override {
     Recall recall = inner_->recall(scope);
     std::erase_if(held_, [&](const Held& held) {
-      if (!covers(scope, held.packet)) return false;
+      if (!scope.covers(held.packet)) return false;
       const PacketHeader& header = held.packet.header;
       if (!is_response(header.opcode)) recall.taken.push_back({held.packet.sender, header.psn});
       return true;
@@ -121,14 +121,6 @@ class LossyWire final : public Wire {
     if (!chance(losses_.delay_percent)) return true;
     hold(packet);
     return false;
-  }
-  static bool covers(const RecallScope& scope, const Packet& packet) {
-    const std::uint8_t fragments = packet.header.fragment_count;
-    if (fragments == 0) return false;
-    if (scope.everything) return true;
-    if (!is_response(packet.header.opcode) && scope.requester == packet.sender) return true;
-    return scope.key && std::any_of(packet.fragments, packet.fragments + fragments,
-                                    [&](const Fragment& one) { return one.key == *scope.key; });
   }
   bool chance(int percent) { return static_cast<int>(random_() % 100) < percent; }
   void hold(const Packet& packet) {

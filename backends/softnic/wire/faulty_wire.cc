@@ -10,15 +10,6 @@
 namespace gdakit::softnic {
 namespace {
 
-bool covers(const RecallScope& scope, const Packet& packet) {
-  const std::uint8_t fragments = packet.header.fragment_count;
-  if (fragments == 0) return false;
-  if (scope.everything) return true;
-  if (!is_response(packet.header.opcode) && scope.requester == packet.sender) return true;
-  return scope.key && std::any_of(packet.fragments, packet.fragments + fragments,
-                                  [&](const Fragment& one) { return one.key == *scope.key; });
-}
-
 // More payload than IP carries has no RoCEv2 packet.
 bool has_bytes(const PacketHeader& header) {
   constexpr std::size_t kMostHeaders = 256;
@@ -220,7 +211,7 @@ Recall FaultyWire::recall(const RecallScope& scope) {
   std::vector<std::pair<std::uint64_t, Recall::Taken>> taken;
   const auto takes = [&](const Held& held) {
     const PacketHeader& header = held.packet.header;
-    if (!covers(scope, held.packet)) return false;
+    if (!scope.covers(held.packet)) return false;
     --peers_[header.destination].held;
     if (!is_response(header.opcode)) {
       taken.push_back({held.number, {held.packet.sender, header.psn}});

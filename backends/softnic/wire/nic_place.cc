@@ -19,10 +19,6 @@ struct Interface {
   UdpAddress address;
 };
 
-bool is_of_one_link(const roce::IpAddress& ip) {
-  return ip.is_v6 && ip.bytes[0] == 0xfe && (ip.bytes[1] & 0xc0) == 0x80;
-}
-
 // Those that are up: others before the loopback, IPv4's before IPv6's.
 std::vector<Interface> interfaces() {
   std::vector<Interface> all;
@@ -38,7 +34,7 @@ std::vector<Interface> interfaces() {
     std::memcpy(&socket_address.any, any, is_v6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in));
     Interface one{row->ifa_name, socket_address.address()};
     one.address.port = roce::kUdpPort;
-    if (!is_of_one_link(one.address.ip)) all.push_back(std::move(one));
+    if (!one.address.is_link_local()) all.push_back(std::move(one));
   }
   std::stable_partition(all.begin(), all.end(),
                         [](const Interface& one) { return !one.address.ip.is_v6; });

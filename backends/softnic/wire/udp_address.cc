@@ -43,10 +43,15 @@ bool take_host(const Parts& parts, roce::IpAddress& ip) {
 }
 
 // Of IPv6: of one link, whose interface it does not say, or one of IPv4's.
-bool is_usable(const roce::IpAddress& ip) {
+in6_addr as_v6(const roce::IpAddress& ip) {
   in6_addr address;
   std::memcpy(&address, ip.bytes.data(), sizeof address);
-  return !ip.is_v6 || (!IN6_IS_ADDR_LINKLOCAL(&address) && !IN6_IS_ADDR_V4MAPPED(&address));
+  return address;
+}
+
+bool wraps_v4(const roce::IpAddress& ip) {
+  const in6_addr address = as_v6(ip);
+  return ip.is_v6 && IN6_IS_ADDR_V4MAPPED(&address);
 }
 
 bool take_port(std::string_view text, std::uint16_t& port) {
@@ -68,7 +73,7 @@ Result<UdpAddress> UdpAddress::parse(std::string_view text) {
             "\" is no address of a NIC: it is an IP address in numbers, and a port if it is "
             "another than 4791, like 10.0.0.7, 10.0.0.7:4792 or [fd00::7]:4792");
   }
-  if (!is_usable(address.ip)) {
+  if (address.is_link_local() || wraps_v4(address.ip)) {
     return Error(
         Code::invalid_argument,
         "\"" + std::string(text) +
@@ -76,6 +81,11 @@ Result<UdpAddress> UdpAddress::parse(std::string_view text) {
             "wraps IPv4's does not say how the NIC is reached; use a global one, or IPv4's");
   }
   return address;
+}
+
+bool UdpAddress::is_link_local() const {
+  const in6_addr address = as_v6(ip);
+  return ip.is_v6 && IN6_IS_ADDR_LINKLOCAL(&address);
 }
 
 std::string UdpAddress::text() const {

@@ -30,6 +30,9 @@ struct UdpAddress {
   // 0.0.0.0 and ::, which stand for all interfaces.
   bool is_unspecified() const { return ip.bytes == decltype(ip.bytes){}; }
 
+  // fe80::/10, which each link has for itself.
+  bool is_link_local() const;
+
   bool operator==(const UdpAddress&) const = default;
 };
 

@@ -8,6 +8,7 @@
 // fragments name is readable. All calls of one wire come from one thread at a time.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <optional>
@@ -23,6 +24,15 @@ struct RecallScope {
   std::optional<MemoryKey> key = {};
   std::optional<QpNumber> requester = {};
   bool everything = false;
+
+  bool covers(const Packet& packet) const {
+    const std::uint8_t fragments = packet.header.fragment_count;
+    if (fragments == 0) return false;
+    if (everything) return true;
+    if (!is_response(packet.header.opcode) && requester == packet.sender) return true;
+    return key && std::any_of(packet.fragments, packet.fragments + fragments,
+                              [this](const Fragment& one) { return one.key == *key; });
+  }
 };
 
 // A recall on its way: the receivers that may still read what it is for.
