@@ -335,7 +335,7 @@ Result<std::unique_ptr<Backend>> open_on(Link link, const Options& options,
   if (!parts) return parts.error();
   EngineOptions& engine = parts->options.engine;
   engine.adaptive_retransmission = link.address || !options.nic_faults.empty();
-  engine.keeps_early_packets = engine.adaptive_retransmission;
+  engine.selective_repeat = engine.adaptive_retransmission;
   auto wire = wrap_wire(std::move(link.wire), options, link.address);
   if (!wire) return wire.error();
   Result<std::unique_ptr<Nic>> nic =

@@ -41,7 +41,7 @@ Engine::Engine(const EngineOptions& options, DmaPort& port, Wire& wire)
       held_(kHeldPackets) {
   core_.keys = KeyTable(options.max_objects);
   core_.adaptive_retransmission = options.adaptive_retransmission;
-  core_.keeps_early = options.keeps_early_packets;
+  core_.selective_repeat = options.selective_repeat;
   deferred_.reserve(kDeferredPackets);
 }
 

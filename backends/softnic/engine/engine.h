@@ -55,8 +55,9 @@ struct EngineOptions {
   // wires that lose packets (what ConnectX calls adaptive retransmission).
   bool adaptive_retransmission = false;
   // Whether a responder keeps requests by value that come before one that is missing
-  // (early_packets.h).
-  bool keeps_early_packets = false;
+  // (early_packets.h), and a requester that is told of one sends no other again. Engines that meet
+  // have the same.
+  bool selective_repeat = false;
   std::uint32_t max_objects = 1u << 24;  // of each kind, unless it has fewer numbers (kinds.h)
   EventSink* events = nullptr;           // who listens, if anybody; outlives the engine
 };

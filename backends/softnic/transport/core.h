@@ -44,7 +44,7 @@ class Core : public QueueCore {
   std::vector<Fragment> pieces;  // of the payload that is to be gathered
   // Requesters send again as soon as an answer is late by what they have measured.
   bool adaptive_retransmission = false;
-  bool keeps_early = false;  // responders keep requests that come too early
+  bool selective_repeat = false;  // peers keep what comes before a missing packet, as is done here
 
  private:
   bool send_now(const Packet& packet);

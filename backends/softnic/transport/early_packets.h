@@ -31,6 +31,9 @@ class EarlyPackets {
   };
 
   bool empty() const { return kept_.empty(); }
+  bool any_wait() const {
+    return std::any_of(kept_.begin(), kept_.end(), [](const Kept& kept) { return !kept.executed; });
+  }
 
   // Copies it, if there is room, and it is not here already.
   void keep(const Packet& packet) {

@@ -64,7 +64,7 @@ struct RcReceive {
   ReceiveSource* source;
 
   std::uint32_t expected_psn = 0;
-  EarlyPackets early;          // where the engine keeps them
+  EarlyPackets early;          // with selective repeat
   std::uint32_t done_psn = 0;  // of the last effect that is complete
   std::uint32_t msn = 0;       // messages that are, 24 bits
   bool ack_due = false;

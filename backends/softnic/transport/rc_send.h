@@ -103,6 +103,14 @@ struct RcSend {
   std::uint32_t rnr_retries = 0;
   bool in_doubt = false;  // something was lost or late; no progress since
   bool gap_seen = false;  // a lost packet has been sent or asked for again; no progress since
+
+  // Selective repeat: behind the packet that goes out again, the requester goes on here.
+  struct Place {
+    std::uint64_t cursor;
+    std::uint32_t psn;
+  };
+  std::optional<Place> ahead;
+  bool names_memory = false;  // by reference, in packets that a peer does not keep
 };
 
 }  // namespace gdakit::softnic

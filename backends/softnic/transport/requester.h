@@ -8,7 +8,8 @@
 //   requester_complete.cc   the CQEs of finished flights, in order
 //
 // Go-back-N: after a loss the cursor moves back to the first flight that is not acknowledged, and
-// WQEs are read again from the send queue.
+// WQEs are read again from the send queue. With selective repeat, a peer that tells of a gap has
+// kept what came behind it: after one packet the cursor goes on where it was.
 #pragma once
 
 #include <cstdint>
@@ -74,7 +75,8 @@ class Requester {
   void read_response(RcSend& send, std::uint64_t number, const Packet& packet, DmaOp& op);
   void atomic_response(RcSend& send, std::uint64_t number, const Packet& packet);
   static std::uint64_t first_unanswered(RcSend& send);
-  void gap_told(RcSend& send);
+  void gap_told(RcSend& send, bool keeps_later = false);
+  static void go_on(RcSend& send);
   bool read_refused(RcSend& send, const PacketHeader& header);
   Fault scatter(RcSend& send, const Flight& flight, const Packet& packet, std::uint64_t at,
                 DmaOp& op);

@@ -91,7 +91,9 @@ void Requester::acknowledge(RcSend& send, const PacketHeader& header) {
       return;
     }
     case Acknowledge::nak_sequence:
-      if (send.blocked_until_ns == 0) gap_told(send);
+      if (send.blocked_until_ns == 0) {
+        gap_told(send, core_.selective_repeat && !send.names_memory);
+      }
       return;
     default: fail_at_psn(send, header.psn, fault_of(header.aeth.acknowledge));
   }
@@ -127,14 +129,27 @@ void Requester::acknowledged_before(RcSend& send, std::uint32_t psn) {
 
 // An answer says that a packet was lost, a request or a response. To send again once is enough:
 // more of the responses that came too early may follow, and the wire may repeat a NAK.
-void Requester::gap_told(RcSend& send) {
+// `keeps_later`: the peer has kept what it got of the packets behind the missing one.
+void Requester::gap_told(RcSend& send, bool keeps_later) {
   if (send.gap_seen) return;
   if (core_.adaptive_retransmission) {
-    retry_early(send);
-  } else {
-    retry(send, kRetryExceeded);
+    note_loss(send);
+  } else if (!count_retry(send, kRetryExceeded)) {
+    return;
   }
+  const RcSend::Place here = send.ahead.value_or(RcSend::Place{send.cursor, send.psn});
+  send_again(send);
+  restart_timer(send);
   send.gap_seen = true;
+  if (keeps_later && psn_distance(here.psn, send.psn) > 1) send.ahead = here;
+}
+
+// The packet that was missing is out again, or was not missing.
+void Requester::go_on(RcSend& send) {
+  send.cursor = send.ahead->cursor;
+  send.psn = send.ahead->psn;
+  send.loaded = false;
+  send.ahead.reset();
 }
 
 void Requester::progress(RcSend& send, std::uint32_t unacked_psn) {
@@ -148,7 +163,13 @@ void Requester::progress(RcSend& send, std::uint32_t unacked_psn) {
   if (core_.adaptive_retransmission) send.round_trip.answered(unacked_psn, core_.now_ns);
   restart_timer(send);
   // What is sent again need not begin before what is acknowledged by now.
-  if (psn_distance(unacked_psn, send.psn) > 0) send_again(send);
+  if (psn_distance(unacked_psn, send.psn) <= 0) return;
+  const bool is_ahead = send.ahead && psn_distance(send.ahead->psn, unacked_psn) >= 0;
+  if (is_ahead) {
+    go_on(send);
+  } else {
+    send_again(send);
+  }
 }
 
 void Requester::start_timer(RcSend& send) {
@@ -289,6 +310,7 @@ void Requester::send_again(RcSend& send) {
   send.cursor = number;
   send.psn = send.unacked_psn;
   send.loaded = false;
+  send.ahead.reset();
 }
 
 // False: there have been too many.
@@ -379,6 +401,7 @@ void Requester::fail_at(RcSend& send, std::uint64_t number, Fault fault) {
   send.stopped = true;
   send.cursor = send.flights.tail();
   send.loaded = false;
+  send.ahead.reset();
 }
 
 }  // namespace gdakit::softnic

@@ -72,6 +72,7 @@ Turn Requester::transmit(RcSend& send) {
       if (sends && send.timer_ns == 0) start_timer(send);
     }
     if (emit_result != Emit::sent) break;
+    if (send.ahead && psn_distance(send.psn, send.unacked_psn) > 0) go_on(send);
     turn.worked = true;
     turn.pending = true;
   }
@@ -261,6 +262,7 @@ Requester::Emit Requester::emit_data(RcSend& send, Flight& flight) {
                    static_cast<std::uint32_t>(request.length)};
   }
   if (!core_.send(send.connection, packet)) return Emit::pending;
+  if (header.fragment_count != 0) send.names_memory = true;
   if (last) flight.last_psn = psn_add(send.psn, psns - 1);
   packet_sent(send, psns, header.ack_request);
   if (last) {

@@ -130,6 +130,7 @@ void Requester::abandon(RcSend& send) {
   send.abandoned = true;
   send.flights.truncate(send.flights.head());
   send.cursor = send.flights.tail();
+  send.ahead.reset();
   send.unfinished_reads = 0;
   send.loaded = false;
   send.timer_ns = 0;

@@ -34,11 +34,10 @@ bool Responder::request(RcReceive& receive, const Packet& packet, DmaOp& op) {
   // lost instead, and asked for again when the responses ahead of it have gone.
   const bool stuck = receive.no_room && (receive.effects.full() || !core_.ordered);
   if (ahead != 0 || stuck) {
-    if (core_.keeps_early && ahead > 0) receive.early.keep(packet);
-    if (!receive.nak_told) {
-      receive.nak_told = receive.nak_due = true;
-      receive.nak = Acknowledge::nak_sequence;
-    }
+    // A READ may take a window of PSNs behind the last packet that one allows.
+    const bool is_near = ahead < 2 * core_.psn_window;
+    if (core_.selective_repeat && ahead > 0 && is_near) receive.early.keep(packet);
+    tell_gap(receive);
     return true;
   }
   if (receive.effects.full()) return false;
@@ -48,6 +47,12 @@ bool Responder::request(RcReceive& receive, const Packet& packet, DmaOp& op) {
   const Step step = execute(receive, packet, op);
   if (step == Step::again) receive.nak_told = told;
   return step != Step::again;
+}
+
+void Responder::tell_gap(RcReceive& receive) {
+  if (receive.nak_told) return;
+  receive.nak_told = receive.nak_due = true;
+  receive.nak = Acknowledge::nak_sequence;
 }
 
 // The packet before them has come. Those that are refused are sent again, as a packet would be that
@@ -74,6 +79,9 @@ Turn Responder::execute_early(RcReceive& receive) {
   }
   turn.pending = early.find(receive.expected_psn) != nullptr;
   early.drop_settled(receive.expected_psn, [this](DmaOp op) { return core_.done(op); });
+  // The peer sends no more than it is asked for: it is told at once of the next one that is
+  // missing.
+  if (!turn.pending && early.any_wait()) tell_gap(receive);
   return turn;
 }
 

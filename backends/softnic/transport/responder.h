@@ -31,6 +31,7 @@ class Responder {
 
   // responder.cc
   bool duplicate(RcReceive& receive, const PacketHeader& header);
+  static void tell_gap(RcReceive& receive);
   Turn execute_early(RcReceive& receive);
   Step execute(RcReceive& receive, const Packet& packet, DmaOp& op);
   Step begin_write(RcReceive& receive, const PacketHeader& header);

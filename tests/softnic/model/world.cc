@@ -66,7 +66,7 @@ Weather World::choose_weather(Random& random) {
   engine.record_after_doorbell = random.percent(50);
   engine.short_cqes = random.percent(50);
   engine.adaptive_retransmission = random.percent(50);
-  engine.keeps_early_packets = random.percent(50);
+  engine.selective_repeat = random.percent(50);
   // Later than what the requester measures, so that it sends again before it counts.
   if (engine.adaptive_retransmission && !weather.impatient) weather.ack_timeout = 14;
   return weather;
