@@ -88,13 +88,15 @@ Result<std::unique_ptr<TwoPes>> TwoPes::as_threads(std::size_t bytes) {
   return pes;
 }
 
-Result<std::unique_ptr<TwoPes>> TwoPes::as_processes(std::size_t bytes) {
+Result<std::unique_ptr<TwoPes>> TwoPes::as_processes(std::size_t bytes,
+                                                     const std::string& nic_address) {
   Result<Listener> listener = listen_somewhere();
   if (!listener) return listener.error();
   Result<JobSecret> secret = make_job_secret();
   if (!secret) return secret.error();
   Options options = options_for(bytes);
   options.size = 2;
+  options.nic_address = nic_address;
   options.root = "127.0.0.1:" + std::to_string(listener->port);
   options.secret = job_secret_text(*secret);
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <sys/types.h>
 #include <thread>
 
@@ -15,7 +16,9 @@ class TwoPes {
   // PE 1 is a thread, or a child process, which ends with this object. Each has `bytes` bytes to be
   // source and target of transfers. as_processes forks: call it while there is one thread.
   static Result<std::unique_ptr<TwoPes>> as_threads(std::size_t bytes);
-  static Result<std::unique_ptr<TwoPes>> as_processes(std::size_t bytes);
+  // With a nic_address (GDAKIT_NIC_ADDRESS) the processes' NICs meet over UDP.
+  static Result<std::unique_ptr<TwoPes>> as_processes(std::size_t bytes,
+                                                      const std::string& nic_address = "");
   ~TwoPes();
   TwoPes(const TwoPes&) = delete;
   TwoPes& operator=(const TwoPes&) = delete;
