@@ -303,6 +303,42 @@ TEST(RoceCrc, CoversTheWay) {
   EXPECT_FALSE(is_found([](UdpWay&) {}));
 }
 
+TEST(RoceIcrc, StartsAreThoseOfTheWayWithItsNumber) {
+  UdpWay way = some_way();
+  UdpWay v6 = way;
+  v6.source.is_v6 = v6.destination.is_v6 = true;
+  IcrcStarts starts(way), v6_starts(v6);
+  for (const std::size_t size : {16u, 40u, 4112u, 40u, 48u, 4128u}) {
+    EXPECT_EQ(v6_starts.of(size, 5).value(), Icrc(v6, size).value());
+    for (const std::uint16_t number : {0, 1, 32, 63}) {
+      way.identification = number;
+      EXPECT_EQ(starts.of(size, number).value(), Icrc(way, size).value()) << size << " " << number;
+    }
+  }
+}
+
+TEST(RoceIcrc, APacketWithAnyNumberOfATrainIsKnownAndNoOther) {
+  IcrcNumbers numbers(5000);
+  for (const std::size_t payload_bytes : {0u, 8u, 4096u}) {
+    const Bytes payload(payload_bytes, 3);
+    const RocePacket sent =
+        full_packet(opcode_of(Transport::rc,
+                              payload_bytes == 0 ? Operation::acknowledge : Operation::write_only),
+                    payload);
+    RocePacket packet;
+    for (const std::uint16_t number : {0, 1, 2, 17, 63, 64, 256, 65535}) {
+      UdpWay way = some_way();
+      way.identification = number;
+      Bytes datagram = encoded(sent, way);
+      const Icrc start(some_way(), datagram.size());
+      const Damage expected = number < 64 ? Damage::none : Damage::icrc;
+      EXPECT_EQ(decode(datagram, start, packet, &numbers), expected) << number;
+      datagram[datagram.size() - 7] ^= 0x10;
+      EXPECT_EQ(decode(datagram, start, packet, &numbers), Damage::icrc);
+    }
+  }
+}
+
 // Gives the datagram the CRC of what it has become, if it has room for one.
 void sign(Bytes& datagram) {
   if (datagram.size() < sizeof(Bth) + kIcrcBytes) return;

@@ -7,7 +7,6 @@
 #include <memory>
 #include <numeric>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +16,7 @@
 #include "core/base/wait_clock.h"
 #include "tests/softnic/engine_rig.h"
 #include "tests/softnic/lossy_wire.h"
+#include "tests/softnic/udp_wires.h"
 
 namespace gdakit::softnic {
 namespace {
@@ -25,17 +25,16 @@ using namespace std::chrono_literals;
 using format::Opcode;
 using test::EngineRig;
 using test::RigOptions;
+using test::Two;
+using test::wire_at;
 using test::Wqe;
 
-std::unique_ptr<UdpWire> wire_at(const std::string& address, const UdpOptions& options,
-                                 std::uint32_t buffer = UdpSocket::kBufferBytes) {
-  Result<UdpAddress> parsed = UdpAddress::parse(address);
-  if (!parsed) throw std::runtime_error(parsed.error().message());
-  Result<UdpSocket> socket = UdpSocket::open(*parsed, buffer);
-  if (!socket) throw std::runtime_error(socket.error().message());
-  Result<std::unique_ptr<UdpWire>> wire = UdpWire::create(std::move(*socket), options);
-  if (!wire) throw std::runtime_error(wire.error().message());
-  return std::move(*wire);
+// A wire whose system refuses to cut trains: Linux does, of a socket without checksums.
+std::unique_ptr<UdpWire> wire_without_trains(const UdpOptions& options) {
+  Result<UdpSocket> socket = UdpSocket::open(*UdpAddress::parse("127.0.0.1:0"));
+  const int on = 1;
+  EXPECT_EQ(::setsockopt(socket->get(), SOL_SOCKET, SO_NO_CHECK, &on, sizeof on), 0);
+  return std::move(*UdpWire::create(std::move(*socket), options));
 }
 
 struct UdpRigOptions {
@@ -43,6 +42,7 @@ struct UdpRigOptions {
   std::string b = "127.0.0.1:0";
   std::uint32_t mtu = 4096;
   std::uint32_t buffer = UdpSocket::kBufferBytes;
+  bool refuses_trains = false;
   test::Losses losses = {};
   QpModify settings = {};
 };
@@ -51,7 +51,9 @@ struct UdpRigOptions {
 class UdpRig {
  public:
   explicit UdpRig(const UdpRigOptions& options = {})
-      : made_{wire_at(options.a, {.endpoint = 0, .mtu = options.mtu}, options.buffer),
+      : made_{options.refuses_trains
+                  ? wire_without_trains({.endpoint = 0, .mtu = options.mtu})
+                  : wire_at(options.a, {.endpoint = 0, .mtu = options.mtu}, options.buffer),
               wire_at(options.b, {.endpoint = 1, .mtu = options.mtu}, options.buffer)},
         wires_{made_[0].get(), made_[1].get()},
         rig(rig_options(options)) {
@@ -148,6 +150,16 @@ TEST(UdpWire, CarriesEveryOperationInShortPackets) {
   UdpRig udp({.mtu = 256});
   EXPECT_EQ(udp.at(0).mtu(), 256u);
   expect_traffic(udp);
+}
+
+// The first train is lost, and what it carried is sent again.
+TEST(UdpWire, CarriesEveryOperationWhereTheSystemRefusesTrains) {
+  UdpRig udp({.refuses_trains = true});
+  EXPECT_TRUE(udp.at(0).sends_trains());
+  expect_traffic(udp);
+  EXPECT_FALSE(udp.at(0).sends_trains());
+  EXPECT_GT(udp.at(0).counters().unsendable, 0u);
+  EXPECT_TRUE(udp.at(1).sends_trains());
 }
 
 // The port of one wire, at another address, is another wire's: a free one at both is looked for.
@@ -249,44 +261,6 @@ TEST(UdpWire, TheLongestMtuIsTheOneWhosePacketsTheInterfaceCarries) {
     EXPECT_EQ(longest_roce_mtu(interface), mtu) << interface;
 }
 
-// A wire, and another one that is connected to it or not.
-struct Two {
-  explicit Two(const UdpOptions& options = {}) : wire(wire_at("127.0.0.1:0", options)) {
-    EXPECT_TRUE(other->connect(0, wire->address()));
-  }
-
-  // An acknowledge from the other, with this PSN.
-  void send(std::uint32_t psn, std::uint8_t traffic_class = 0) {
-    Packet packet;
-    packet.header.destination = 0;
-    packet.header.opcode = PacketOpcode::acknowledge;
-    packet.header.psn = psn;
-    packet.header.traffic_class = traffic_class;
-    packet.header.aeth = {};
-    EXPECT_TRUE(other->send(packet));
-    other->flush();
-  }
-  // The next packet, or null if none comes in time.
-  const Packet* next() {
-    const auto end = std::chrono::steady_clock::now() + 20s;
-    while (std::chrono::steady_clock::now() < end) {
-      if (const Packet* const packet = wire->receive()) return packet;
-    }
-    return nullptr;
-  }
-  // Receives, and expects nothing, until a counter has the value.
-  void drop_until(const std::uint64_t& counter, std::uint64_t value) {
-    const auto end = std::chrono::steady_clock::now() + 20s;
-    while (counter < value && std::chrono::steady_clock::now() < end) {
-      EXPECT_EQ(wire->receive(), nullptr);
-    }
-    EXPECT_EQ(counter, value);
-  }
-
-  std::unique_ptr<UdpWire> wire;
-  std::unique_ptr<UdpWire> other = wire_at("127.0.0.1:0", {.endpoint = 7});
-};
-
 TEST(UdpWire, AStrangersPacketsAreDroppedAndCounted) {
   Two two;
   two.send(1);
@@ -383,83 +357,6 @@ TEST(UdpWire, ReceivesNoMoreThanItHasSlotsFor) {
   const Packet* const fourth = two.next();
   ASSERT_NE(fourth, nullptr);
   EXPECT_EQ(fourth->header.psn, 4u);
-}
-
-// A plain socket whose datagrams are whatever bytes.
-class Sender {
- public:
-  Sender() : socket_(std::move(*UdpSocket::open(*UdpAddress::parse("127.0.0.1:0")))) {}
-  const UdpAddress& address() const { return socket_.address(); }
-  void send(const UdpAddress& to, const std::vector<std::uint8_t>& bytes) {
-    const SocketAddress there(to);
-    EXPECT_EQ(::sendto(socket_.get(), bytes.data(), bytes.size(), 0, &there.any, there.size()),
-              static_cast<ssize_t>(bytes.size()));
-  }
-
- private:
-  UdpSocket socket_;
-};
-
-std::vector<std::uint8_t> encoded(const roce::RocePacket& packet, const UdpAddress& from,
-                                  const UdpAddress& to) {
-  std::vector<std::uint8_t> bytes(roce::size_of(packet));
-  roce::encode(packet, way_between(from, to), bytes);
-  return bytes;
-}
-
-TEST(UdpWire, DamagedDatagramsBetweenGoodOnesAreDroppedAndCountedByReason) {
-  Two two({.mtu = 1024});
-  Sender sender;
-  ASSERT_TRUE(two.wire->connect(1, sender.address()));
-  const auto send = [&](const roce::RocePacket& packet, bool damages = false) {
-    std::vector<std::uint8_t> bytes = encoded(packet, sender.address(), two.wire->address());
-    if (damages) bytes.back() ^= 1;
-    sender.send(two.wire->address(), bytes);
-  };
-  roce::RocePacket good;
-  good.opcode = 0x04;
-  good.psn = 1;
-  send(good);
-  send(good, /*damages=*/true);
-  sender.send(two.wire->address(), {1, 2, 3});
-  sender.send(two.wire->address(), std::vector<std::uint8_t>(60'000));
-  const std::vector<std::uint8_t> payload(1025);
-  roce::RocePacket long_one = good;
-  long_one.payload = payload;
-  send(long_one);
-  roce::RocePacket datagram = good;
-  datagram.opcode = 0x64;  // of UD
-  send(datagram);
-  good.psn = 2;
-  send(good);
-  for (const std::uint32_t psn : {1u, 2u}) {
-    const Packet* const packet = two.next();
-    ASSERT_NE(packet, nullptr);
-    EXPECT_EQ(packet->header.psn, psn);
-  }
-  const UdpCounters& counters = two.wire->counters();
-  EXPECT_EQ(counters.damaged[static_cast<std::size_t>(roce::Damage::length)], 2u);
-  EXPECT_EQ(counters.damaged[static_cast<std::size_t>(roce::Damage::icrc)], 1u);
-  EXPECT_EQ(counters.too_long, 1u);
-  EXPECT_EQ(counters.unfit[static_cast<std::size_t>(roce::Unfit::opcode)], 1u);
-  EXPECT_EQ(counters.received, 2u);
-}
-
-TEST(UdpWire, WhatTheSocketsBufferHadNoRoomForIsCounted) {
-  Two two;
-  ASSERT_TRUE(two.wire->connect(7, two.other->address()));
-  const UdpCounters& counters = two.wire->counters();
-  std::uint32_t sent = 0;
-  const auto end = std::chrono::steady_clock::now() + 20s;
-  while (counters.overrun == 0 && std::chrono::steady_clock::now() < end) {
-    for (int i = 0; i < 20'000; ++i) two.send(sent++);
-    while (const Packet* const packet = two.wire->receive()) two.wire->retire(packet);
-    // What arrives next says how many were lost.
-    two.send(sent++);
-    if (const Packet* const packet = two.next()) two.wire->retire(packet);
-  }
-  EXPECT_GT(counters.overrun, 0u);
-  EXPECT_LE(counters.received + counters.overrun, sent);
 }
 
 }  // namespace

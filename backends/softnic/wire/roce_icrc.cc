@@ -1,6 +1,7 @@
 #include "backends/softnic/wire/roce_icrc.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <libdeflate.h>
 
@@ -122,7 +123,67 @@ std::vector<std::uint8_t> joined(const IpLayout& ip, const UdpLayout& udp,
   return frame;
 }
 
+// Of IPv4's and UDP's header behind the identification, and the IPv4 header's bytes before its low
+// byte.
+constexpr std::size_t kBehindNumber = 14 + sizeof(UdpLayout);
+constexpr std::array<std::uint8_t, 16384> kZeros = {};
+
+// What the CRC's change after a byte becomes by so many bytes more, whatever they are.
+std::uint32_t carried(std::uint32_t change, std::size_t bytes) {
+  std::uint32_t with = change, without = 0;
+  while (bytes != 0) {
+    const std::size_t piece = std::min(bytes, kZeros.size());
+    with = libdeflate_crc32(with, kZeros.data(), piece);
+    without = libdeflate_crc32(without, kZeros.data(), piece);
+    bytes -= piece;
+  }
+  return with ^ without;
+}
+
+// What a low byte of the identification changes at once, in place of 0.
+std::uint32_t change_by(std::uint8_t number) {
+  return libdeflate_crc32(0, &number, 1) ^ libdeflate_crc32(0, kZeros.data(), 1);
+}
+
+// ... and behind the UDP header, by number.
+const std::array<std::uint32_t, IcrcNumbers::kCount>& changes_of_starts() {
+  static const auto table = [] {
+    std::array<std::uint32_t, IcrcNumbers::kCount> changes{};
+    for (std::uint8_t i = 0; i < changes.size(); ++i) {
+      changes[i] = carried(change_by(i), kBehindNumber);
+    }
+    return changes;
+  }();
+  return table;
+}
+
 }  // namespace
+
+Icrc IcrcStarts::of(std::size_t packet_bytes, std::uint32_t number) {
+  GDAKIT_ASSERT(number < IcrcNumbers::kCount);
+  Known& known = known_[packet_bytes / 4 % known_.size()];
+  if (known.packet_bytes != packet_bytes) known = {packet_bytes, Icrc(way_, packet_bytes)};
+  Icrc start = known.start;
+  if (!way_.source.is_v6) start.crc_ ^= changes_of_starts()[number];
+  return start;
+}
+
+bool IcrcNumbers::explain(std::uint32_t difference, std::size_t packet_bytes) {
+  if (packet_bytes / 4 >= changes_.size()) return false;
+  Changes& changes = changes_[packet_bytes / 4];
+  if (changes[0] == 0) {
+    for (unsigned bit = 0; bit < changes.size(); ++bit) {
+      changes[bit] = carried(change_by(static_cast<std::uint8_t>(1 << bit)),
+                             kBehindNumber + packet_bytes - kIcrcBytes);
+    }
+  }
+  // In an order in which each number has one other bit than the last.
+  std::uint32_t change = 0;
+  for (std::uint32_t i = 1; i < kCount && change != difference; ++i) {
+    change ^= changes[static_cast<std::size_t>(std::countr_zero(i))];
+  }
+  return change == difference;
+}
 
 Icrc::Icrc(std::span<const std::uint8_t> masked_headers) {
   constexpr std::array<std::uint8_t, 8> kOnes = {255, 255, 255, 255, 255, 255, 255, 255};
@@ -169,9 +230,14 @@ std::vector<std::uint8_t> frame_of(const UdpWay& way, std::span<const std::uint8
   return joined(header, udp, packet);
 }
 
-void Icrc::add_bth(Bth bth) {
+Bth Icrc::masked(Bth bth) {
   bth.qpn = Be32{std::uint32_t{bth.qpn} | 0xff000000};
-  add(&bth, sizeof bth);
+  return bth;
+}
+
+void Icrc::add_bth(const Bth& bth) {
+  const Bth covered = masked(bth);
+  add(&covered, sizeof covered);
 }
 
 void Icrc::add(const void* bytes, std::size_t size) {

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <tuple>
 #include <vector>
 
 #include "backends/softnic/wire/roce_headers.h"
@@ -52,14 +53,57 @@ class Icrc {
   // Begins with other headers, masked already and without the ones before them.
   explicit Icrc(std::span<const std::uint8_t> masked_headers);
 
-  void add_bth(Bth bth);
+  // Without what routers change.
+  static Bth masked(Bth bth);
+  void add_bth(const Bth& bth);
   void add(const void* bytes, std::size_t size);
   void add(std::span<const std::uint8_t> bytes) { add(bytes.data(), bytes.size()); }
 
   std::uint32_t value() const { return crc_; }
 
  private:
+  friend class IcrcStarts;
+
   std::uint32_t crc_ = 0;
+};
+
+// The CRC up to the BTH of packets that take one way, which is remembered by their size.
+class IcrcStarts {
+ public:
+  explicit IcrcStarts(const UdpWay& way) : way_(way) {}
+
+  // As Icrc's constructor. `number` is added to the way's identification, which is 0 then; IPv6 has
+  // none.
+  Icrc of(std::size_t packet_bytes, std::uint32_t number = 0);
+
+ private:
+  struct Known {
+    std::size_t packet_bytes = 0;  // none has so few
+    Icrc start{std::span<const std::uint8_t>()};
+  };
+
+  UdpWay way_;
+  std::array<Known, 8> known_;
+};
+
+// Tells a right CRC whose packet was numbered over IPv4 from a wrong one: the CRC is linear, so
+// what the identification changes in it depends on that and the packet's size alone.
+class IcrcNumbers {
+ public:
+  static constexpr std::uint32_t kCount = 64;
+
+  // Of packets that are at most so long.
+  explicit IcrcNumbers(std::size_t most_bytes) : changes_(most_bytes / 4 + 1) {}
+  // Whether one identification below kCount in place of another makes this difference, by exclusive
+  // or, for a packet of so many bytes.
+  bool explain(std::uint32_t difference, std::size_t packet_bytes);
+
+ private:
+  // Of each bit of an identification; 0 where nobody has asked yet.
+  using Changes = std::array<std::uint32_t, 6>;
+  static_assert(kCount == 1u << std::tuple_size_v<Changes>);
+
+  std::vector<Changes> changes_;  // by the packet's size in words
 };
 
 }  // namespace gdakit::softnic::roce

@@ -158,13 +158,35 @@ bool is_within_limits(std::uint8_t opcode, std::size_t payload) {
   return payload >= limits.least && payload <= limits.most;
 }
 
-std::uint32_t icrc_of(std::span<const std::uint8_t> packet, const UdpWay& way) {
+// Small packets are copied, for their bytes to be one piece: a call for each of two would cost
+// more.
+std::uint32_t icrc_of(std::span<const std::uint8_t> packet, Icrc icrc) {
   Bth bth;
   std::memcpy(&bth, packet.data(), sizeof bth);
-  Icrc icrc(way, packet.size());
-  icrc.add_bth(bth);
-  icrc.add(packet.subspan(sizeof bth, packet.size() - sizeof bth - kIcrcBytes));
+  const auto behind = packet.subspan(sizeof bth, packet.size() - sizeof bth - kIcrcBytes);
+  std::array<std::uint8_t, 128> copy;
+  if (behind.size() > copy.size() - sizeof bth) {
+    icrc.add_bth(bth);
+    icrc.add(behind);
+    return icrc.value();
+  }
+  bth = Icrc::masked(bth);
+  std::memcpy(copy.data(), &bth, sizeof bth);
+  if (!behind.empty()) std::memcpy(copy.data() + sizeof bth, behind.data(), behind.size());
+  icrc.add(copy.data(), sizeof bth + behind.size());
   return icrc.value();
+}
+
+bool has_right_icrc(std::span<const std::uint8_t> datagram, Icrc start, IcrcNumbers* numbers) {
+  std::uint32_t told;  // every processor that gdakit runs on is little-endian, as this is
+  std::memcpy(&told, datagram.data() + datagram.size() - kIcrcBytes, sizeof told);
+  const std::uint32_t difference = told ^ icrc_of(datagram, start);
+  if (difference == 0) return true;
+  return numbers != nullptr && numbers->explain(difference, datagram.size());
+}
+
+bool has_packets_size(std::size_t size) {
+  return size >= sizeof(Bth) + kIcrcBytes && size <= kMaxPacketBytes && size % kAlignment == 0;
 }
 
 std::size_t size_with(const RocePacket& packet, const std::optional<Extensions>& extensions) {
@@ -178,13 +200,15 @@ std::size_t size_with(const RocePacket& packet, const std::optional<Extensions>&
 }  // namespace
 
 Damage decode(std::span<const std::uint8_t> datagram, const UdpWay& way, RocePacket& packet) {
+  if (!has_packets_size(datagram.size())) return Damage::length;
+  return decode(datagram, Icrc(way, datagram.size()), packet);
+}
+
+Damage decode(std::span<const std::uint8_t> datagram, Icrc start, RocePacket& packet,
+              IcrcNumbers* numbers) {
   const std::size_t size = datagram.size();
-  if (size < sizeof(Bth) + kIcrcBytes || size > kMaxPacketBytes || size % kAlignment != 0) {
-    return Damage::length;
-  }
-  std::uint32_t icrc;  // every processor that gdakit runs on is little-endian, as this is
-  std::memcpy(&icrc, datagram.data() + size - kIcrcBytes, sizeof icrc);
-  if (icrc != icrc_of(datagram, way)) return Damage::icrc;
+  if (!has_packets_size(size)) return Damage::length;
+  if (!has_right_icrc(datagram, start, numbers)) return Damage::icrc;
   Reader reader(datagram.data());
   const auto bth = reader.take<Bth>();
   if ((bth.flags & kVersionMask) != 0) return Damage::version;
@@ -206,17 +230,22 @@ std::size_t size_of(const RocePacket& packet) {
 }
 
 std::size_t encode(const RocePacket& packet, const UdpWay& way, std::span<std::uint8_t> out) {
-  const auto extensions = extensions_of(packet.opcode, packet.solicited);
-  const std::size_t size = size_with(packet, extensions);
+  const std::size_t size = size_of(packet);
   GDAKIT_ASSERT(out.size() >= size);
+  encode(packet, Icrc(way, size), out.first(size));
+  return size;
+}
+
+void encode(const RocePacket& packet, Icrc start, std::span<std::uint8_t> out) {
+  const auto extensions = extensions_of(packet.opcode, packet.solicited);
+  GDAKIT_ASSERT(out.size() == size_with(packet, extensions));
   Writer writer(out.data());
   writer.put(bth_of(packet));
   write_extensions(writer, *extensions, packet);
   writer.put(packet.payload.data(), packet.payload.size());
   constexpr std::array<std::uint8_t, kAlignment> kZero = {};
   writer.put(kZero.data(), padding_of(packet.payload.size()));
-  writer.put(icrc_of(out.first(size), way));
-  return size;
+  writer.put(icrc_of(out, start));
 }
 
 }  // namespace gdakit::softnic::roce

@@ -86,6 +86,10 @@ enum class Damage : std::uint8_t {
 
 // The payload lies in the datagram. Of a damaged one `packet` says nothing.
 Damage decode(std::span<const std::uint8_t> datagram, const UdpWay& way, RocePacket& packet);
+// With the CRC's start for the datagram's size, and with `numbers` also as a packet that was
+// numbered on its way.
+Damage decode(std::span<const std::uint8_t> datagram, Icrc start, RocePacket& packet,
+              IcrcNumbers* numbers = nullptr);
 
 // From the BTH to the ICRC, in bytes. The opcode is one that there is, the payload within its
 // limits, and all of it no more than kMaxPacketBytes.
@@ -93,5 +97,7 @@ std::size_t size_of(const RocePacket& packet);
 // Writes the packet to the first size_of(packet) bytes of `out`, in which its payload does not lie.
 // Returns how many they are.
 std::size_t encode(const RocePacket& packet, const UdpWay& way, std::span<std::uint8_t> out);
+// With the CRC's start for the packet's size, which `out` has.
+void encode(const RocePacket& packet, Icrc start, std::span<std::uint8_t> out);
 
 }  // namespace gdakit::softnic::roce

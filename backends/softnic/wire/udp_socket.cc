@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cerrno>
+#include <netinet/udp.h>
 #include <string>
 #include <utility>
 
@@ -30,6 +31,9 @@ bool ask_for_details(int socket, bool is_v6) {
                 : set(socket, IPPROTO_IP, IP_RECVTOS, 1)) &&
          set(socket, SOL_SOCKET, SO_RXQ_OVFL, 1);
 }
+
+// A system that does not know how to join datagrams hands out each by itself.
+void ask_for_joined(int socket) { set(socket, IPPROTO_UDP, UDP_GRO, 1); }
 
 // Beyond the limit for everybody if the process may.
 void ask_for_buffers(int socket, int bytes) {
@@ -74,6 +78,7 @@ Result<UdpSocket> UdpSocket::open(const UdpAddress& address, std::uint32_t buffe
     const int system_code = errno;
     return Error::from_errno("a UDP socket cannot be made", system_code);
   }
+  ask_for_joined(socket.get());
   ask_for_buffers(socket.get(), static_cast<int>(buffer_bytes));
   if (!bind_to(socket.get(), address)) return unreachable(address, errno);
   SocketAddress bound;
@@ -87,6 +92,12 @@ std::uint32_t UdpSocket::receive_buffer() const {
   socklen_t size = sizeof bytes;
   ::getsockopt(socket_.get(), SOL_SOCKET, SO_RCVBUF, &bytes, &size);
   return static_cast<std::uint32_t>(bytes);
+}
+
+bool UdpSocket::cuts_messages() const {
+  int bytes = 0;
+  socklen_t size = sizeof bytes;
+  return ::getsockopt(socket_.get(), IPPROTO_UDP, UDP_SEGMENT, &bytes, &size) == 0;
 }
 
 // Asks a socket of its own, which it connects: that looks up the way and sends nothing.

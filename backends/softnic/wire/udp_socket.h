@@ -1,4 +1,5 @@
-// A UDP socket for RoCEv2: bound to one address, whose datagrams travel whole.
+// A UDP socket for RoCEv2: bound to one address, whose datagrams travel whole. Where the system
+// knows how, it joins datagrams that come one behind the other (udp_batch.h).
 #pragma once
 
 #include <cstdint>
@@ -23,8 +24,11 @@ class UdpSocket {
   const UdpAddress& address() const { return address_; }
 
   // What the system counts received datagrams against until they are fetched, in bytes: a datagram
-  // counts as twice its bytes, and 1 KiB more.
+  // counts as twice its bytes and 1 KiB more, at most; those that come joined count as less.
   std::uint32_t receive_buffer() const;
+
+  // Whether the system cuts long messages into datagrams (UDP_SEGMENT), as far as it tells.
+  bool cuts_messages() const;
 
   // The longest IP packet, in bytes, that the first hop towards `to` carries. An error if there is
   // no way there.

@@ -14,9 +14,13 @@
 namespace gdakit::softnic {
 namespace {
 
+// Messages that have come and whose packets are not all retired. Memory that no message has reached
+// is only reserved.
+constexpr std::size_t kBuffers = 128;
+
 // More than one queue pair sends, so each may fill a quarter.
 std::uint32_t window_for(const UdpOptions& options, std::uint32_t buffer_bytes) {
-  constexpr std::uint32_t kFewest = 4, kMost = 64;
+  constexpr std::uint32_t kFewest = 4, kMost = 128;
   if (options.psn_window != 0) return options.psn_window;
   const std::uint32_t counted = 2 * options.mtu + 1024;
   return std::clamp(buffer_bytes / counted / 4, kFewest, kMost);
@@ -56,8 +60,12 @@ UdpWire::UdpWire(UdpSocket socket, const UdpOptions& options)
       endpoint_(options.endpoint),
       mtu_(options.mtu),
       psn_window_(window_for(options, socket_.receive_buffer())),
+      outgoing_(socket_.cuts_messages()),
+      buffers_(new std::uint8_t[kBuffers * kMessageBytes]),
+      users_(kBuffers),
       slots_(options.receive_slots) {
-  for (std::uint32_t i = 0; i < slots_.size(); ++i) free_.push_back(i);
+  for (std::uint32_t i = 0; i < kBuffers; ++i) free_buffers_.push_back(i);
+  for (std::uint32_t i = 0; i < slots_.size(); ++i) free_slots_.push_back(i);
   add(endpoint_, address());
 }
 
@@ -97,95 +105,131 @@ UdpAddress UdpWire::address_of(Endpoint endpoint) const {
 
 void UdpWire::add(Endpoint endpoint, const UdpAddress& address) {
   std::erase_if(endpoints_, [endpoint](const auto& row) { return row.second == endpoint; });
-  addresses_.push_back({address, SocketAddress(address)});
+  addresses_.push_back({address, SocketAddress(address),
+                        roce::IcrcStarts(way_between(this->address(), address)),
+                        roce::IcrcStarts(way_between(address, this->address()))});
   peers_[endpoint] = &addresses_.back();
   endpoints_[address] = endpoint;
 }
 
 bool UdpWire::send(const Packet& packet) {
-  const auto peer = peers_.find(packet.header.destination);
-  if (peer == peers_.end()) {
+  const auto found = peers_.find(packet.header.destination);
+  if (found == peers_.end()) {
     ++counters_.unconnected;
     return true;
   }
   if (outgoing_.full()) flush();
   if (outgoing_.full()) return false;
-  const roce::UdpWay way = way_between(address(), peer->second->address);
-  const std::size_t size = roce::encode(roce::to_roce(packet), way, outgoing_.room());
-  outgoing_.push(size, peer->second->socket_address, packet.header.traffic_class);
+  Peer& peer = *found->second;
+  const roce::RocePacket made = roce::to_roce(packet);
+  const SendBatch::Room room =
+      outgoing_.add(roce::size_of(made), peer.socket_address, packet.header.traffic_class);
+  roce::encode(made, peer.to.of(room.bytes.size(), room.number), room.bytes);
   return true;
 }
 
 void UdpWire::flush() {
-  const SendRing::Sent sent = outgoing_.send(socket_.get());
+  if (outgoing_.empty()) return;
+  const SendBatch::Sent sent = outgoing_.send(socket_.get());
   counters_.sent += sent.datagrams;
   counters_.unsendable += sent.refused;
 }
 
-// Fetches datagrams into free slots; false if there are none.
+// One user of the buffer is gone.
+void UdpWire::give_back(std::uint32_t buffer) {
+  if (--users_[buffer] == 0) free_buffers_.push_back(buffer);
+}
+
+// Fetches messages into free buffers; false if there are none.
 bool UdpWire::pull() {
-  arrived_.clear();
-  next_arrived_ = 0;
-  while (!free_.empty() && !incoming_.full()) {
-    incoming_.add(free_.back(), slots_[free_.back()].bytes);
-    free_.pop_back();
+  arrivals_.clear();
+  next_arrival_ = 0;
+  while (!free_buffers_.empty() && !incoming_.full()) {
+    incoming_.add(free_buffers_.back(), buffer(free_buffers_.back()));
+    free_buffers_.pop_back();
   }
-  const auto datagrams = incoming_.receive(socket_.get());
-  for (const ReceiveBatch::Datagram& datagram : datagrams) {
-    note_losses(datagram);
-    (take(datagram) ? arrived_ : free_).push_back(datagram.place);
+  const auto messages = incoming_.receive(socket_.get());
+  for (const ReceiveBatch::Message& message : messages) {
+    note_losses(message);
+    const auto from = endpoints_.find(message.from);
+    if (from == endpoints_.end()) {
+      counters_.strangers += message.datagrams();
+      free_buffers_.push_back(message.place);
+      continue;
+    }
+    users_[message.place] = 1;
+    arrivals_.push_back({message, from->second, peers_.at(from->second)});
   }
-  return !datagrams.empty();
+  return !messages.empty();
 }
 
-void UdpWire::note_losses(const ReceiveBatch::Datagram& datagram) {
-  if (!datagram.lost) return;
-  counters_.overrun += *datagram.lost - lost_;  // modulo 2^32
-  lost_ = *datagram.lost;
+void UdpWire::note_losses(const ReceiveBatch::Message& message) {
+  if (!message.lost) return;
+  counters_.overrun += *message.lost - lost_;  // modulo 2^32
+  lost_ = *message.lost;
 }
 
-// Makes a packet of what lies in the slot; false if it is dropped.
-bool UdpWire::take(const ReceiveBatch::Datagram& datagram) {
-  const auto from = endpoints_.find(datagram.from);
-  if (from == endpoints_.end()) {
-    ++counters_.strangers;
-    return false;
+// Makes a packet of the arrival's next datagram; false if it is dropped.
+bool UdpWire::take_next(Arrival& arrival, Slot& slot) {
+  const ReceiveBatch::Message& message = arrival.message;
+  const std::uint32_t begin = arrival.taken_bytes;
+  const std::uint32_t size = std::min(message.datagram_bytes, message.size - begin);
+  slot.buffer = message.place;
+  const bool fits = take({buffer(message.place) + begin, size}, arrival, slot.packet);
+  ++arrival.taken;
+  arrival.taken_bytes += size;
+  if (fits) ++users_[message.place];
+  if (arrival.taken_bytes == message.size) {
+    ++next_arrival_;
+    give_back(message.place);
   }
-  Slot& slot = slots_[datagram.place];
-  roce::RocePacket packet;
-  const roce::Damage damage = datagram.is_cut
-                                  ? roce::Damage::length
-                                  : roce::decode(std::span(slot.bytes).first(datagram.size),
-                                                 way_between(datagram.from, address()), packet);
+  return fits;
+}
+
+bool UdpWire::take(std::span<const std::uint8_t> datagram, Arrival& arrival, Packet& packet) {
+  roce::RocePacket found;
+  roce::Damage damage = roce::Damage::length;
+  if (datagram.size() <= kDatagramBytes) {
+    // Most likely the datagrams that come together were sent together, too.
+    const std::uint32_t number = arrival.taken % roce::IcrcNumbers::kCount;
+    damage =
+        roce::decode(datagram, arrival.peer->from.of(datagram.size(), number), found, &numbers_);
+  }
   if (damage != roce::Damage::none) {
     ++counters_.damaged[static_cast<std::size_t>(damage)];
     return false;
   }
-  if (packet.payload.size() > mtu_) {
+  if (found.payload.size() > mtu_) {
     ++counters_.too_long;
     return false;
   }
-  const roce::Unfit unfit = roce::from_roce(packet, slot.packet);
+  const roce::Unfit unfit = roce::from_roce(found, packet);
   if (unfit != roce::Unfit::none) {
     ++counters_.unfit[static_cast<std::size_t>(unfit)];
     return false;
   }
-  PacketHeader& header = slot.packet.header;
-  header.source = from->second;
+  PacketHeader& header = packet.header;
+  header.source = arrival.source;
   header.destination = endpoint_;
-  header.traffic_class = datagram.traffic_class;
-  header.service_level = datagram.traffic_class >> 5;
+  header.traffic_class = arrival.message.traffic_class;
+  header.service_level = arrival.message.traffic_class >> 5;
   return true;
 }
 
 const Packet* UdpWire::receive() {
   // A flood of what is dropped must not keep the NIC from its other work.
   constexpr int kMostPulls = 4;
-  for (int pulls = 0; next_arrived_ == arrived_.size(); ++pulls) {
+  for (int pulls = 0;; ++pulls) {
+    while (next_arrival_ < arrivals_.size()) {
+      if (free_slots_.empty()) return nullptr;
+      Slot& slot = slots_[free_slots_.back()];
+      if (!take_next(arrivals_[next_arrival_], slot)) continue;
+      free_slots_.pop_back();
+      ++counters_.received;
+      return &slot.packet;
+    }
     if (pulls == kMostPulls || !pull()) return nullptr;
   }
-  ++counters_.received;
-  return &slots_[arrived_[next_arrived_++]].packet;
 }
 
 void UdpWire::retire(const Packet* packet) {
@@ -193,7 +237,8 @@ void UdpWire::retire(const Packet* packet) {
   const auto number =
       static_cast<std::size_t>(reinterpret_cast<const Slot*>(packet) - slots_.data());
   GDAKIT_ASSERT(number < slots_.size());
-  free_.push_back(static_cast<std::uint32_t>(number));
+  give_back(slots_[number].buffer);
+  free_slots_.push_back(static_cast<std::uint32_t>(number));
 }
 
 }  // namespace gdakit::softnic

@@ -11,6 +11,9 @@
 //
 // What the receiver's socket buffer does not hold is lost; so the window is a part of a buffer.
 //
+// Packets of one size go to the system together, and come from it together, where it knows how
+// (udp_batch.h). Over IPv4 they are numbered then, which their invariant CRCs say, too.
+//
 // Other implementations of RoCEv2 send from ports of their own, and over IPv4 number their packets,
 // which the invariant CRC covers and a socket does not tell: theirs are not understood.
 #pragma once
@@ -73,6 +76,8 @@ class UdpWire final : public Wire {
   Result<> connect(Endpoint endpoint, const UdpAddress& address);
 
   const UdpCounters& counters() const { return counters_; }
+  // Whether packets go to the system together: it has not refused that yet.
+  bool sends_trains() const { return outgoing_.cuts(); }
 
   Endpoint endpoint() const override { return endpoint_; }
   std::uint32_t mtu() const override { return mtu_; }
@@ -86,11 +91,21 @@ class UdpWire final : public Wire {
  private:
   struct Slot {
     Packet packet;
-    std::array<std::uint8_t, kDatagramBytes> bytes;
+    std::uint32_t buffer = 0;  // in which its payload lies
   };
   struct Peer {
     UdpAddress address;
     SocketAddress socket_address;
+    roce::IcrcStarts to;
+    roce::IcrcStarts from;
+  };
+  // A message that has come from a peer, and is taken apart packet by packet.
+  struct Arrival {
+    ReceiveBatch::Message message;
+    Endpoint source = 0;
+    Peer* peer = nullptr;
+    std::uint32_t taken_bytes = 0;
+    std::uint32_t taken = 0;  // datagrams
   };
   struct AddressHash {
     std::size_t operator()(const UdpAddress& address) const;
@@ -99,25 +114,34 @@ class UdpWire final : public Wire {
   UdpWire(UdpSocket socket, const UdpOptions& options);
 
   void add(Endpoint endpoint, const UdpAddress& address);
+  std::uint8_t* buffer(std::uint32_t number) {
+    return buffers_.get() + std::size_t{number} * kMessageBytes;
+  }
+  void give_back(std::uint32_t buffer);
   bool pull();
-  void note_losses(const ReceiveBatch::Datagram& datagram);
-  bool take(const ReceiveBatch::Datagram& datagram);
+  void note_losses(const ReceiveBatch::Message& message);
+  bool take_next(Arrival& arrival, Slot& slot);
+  bool take(std::span<const std::uint8_t> datagram, Arrival& arrival, Packet& packet);
 
   UdpSocket socket_;
   const Endpoint endpoint_;
   const std::uint32_t mtu_;
   const std::uint32_t psn_window_;
-  std::unordered_map<Endpoint, const Peer*> peers_;
+  std::unordered_map<Endpoint, Peer*> peers_;
   std::unordered_map<UdpAddress, Endpoint, AddressHash> endpoints_;
   std::deque<Peer> addresses_;  // also those that endpoints had before: packets may be on their way
   UdpCounters counters_;
   std::uint32_t lost_ = 0;  // by the socket's buffer, as far as it has told
-  SendRing outgoing_;
+  SendBatch outgoing_;
   ReceiveBatch incoming_;
+  roce::IcrcNumbers numbers_{kDatagramBytes};
+  std::unique_ptr<std::uint8_t[]> buffers_;  // of kMessageBytes each
+  std::vector<std::uint32_t> users_;         // of each buffer: its packets, and its arrival
+  std::vector<std::uint32_t> free_buffers_;
   std::vector<Slot> slots_;
-  std::vector<std::uint32_t> free_;
-  std::vector<std::uint32_t> arrived_;  // not handed out yet, from next_arrived_ on
-  std::size_t next_arrived_ = 0;
+  std::vector<std::uint32_t> free_slots_;
+  std::vector<Arrival> arrivals_;  // not handed out yet, from next_arrival_ on
+  std::size_t next_arrival_ = 0;
 };
 
 }  // namespace gdakit::softnic

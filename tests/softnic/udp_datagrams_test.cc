@@ -1,0 +1,124 @@
+// What a wire over UDP makes of datagrams that are not as its peers send them.
+#include <chrono>
+#include <cstdint>
+#include <sys/socket.h>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "backends/softnic/wire/roce_packet.h"
+#include "backends/softnic/wire/udp_socket.h"
+#include "tests/softnic/udp_wires.h"
+
+namespace gdakit::softnic {
+namespace {
+
+using namespace std::chrono_literals;
+using test::Two;
+
+// A plain socket whose datagrams are whatever bytes.
+class Sender {
+ public:
+  Sender() : socket_(std::move(*UdpSocket::open(*UdpAddress::parse("127.0.0.1:0")))) {}
+  const UdpAddress& address() const { return socket_.address(); }
+  void send(const UdpAddress& to, const std::vector<std::uint8_t>& bytes) {
+    const SocketAddress there(to);
+    EXPECT_EQ(::sendto(socket_.get(), bytes.data(), bytes.size(), 0, &there.any, there.size()),
+              static_cast<ssize_t>(bytes.size()));
+  }
+
+ private:
+  UdpSocket socket_;
+};
+
+std::vector<std::uint8_t> encoded(const roce::RocePacket& packet, const UdpAddress& from,
+                                  const UdpAddress& to) {
+  std::vector<std::uint8_t> bytes(roce::size_of(packet));
+  roce::encode(packet, way_between(from, to), bytes);
+  return bytes;
+}
+
+TEST(UdpDatagrams, DamagedDatagramsBetweenGoodOnesAreDroppedAndCountedByReason) {
+  Two two({.mtu = 1024});
+  Sender sender;
+  ASSERT_TRUE(two.wire->connect(1, sender.address()));
+  const auto send = [&](const roce::RocePacket& packet, bool damages = false) {
+    std::vector<std::uint8_t> bytes = encoded(packet, sender.address(), two.wire->address());
+    if (damages) bytes.back() ^= 1;
+    sender.send(two.wire->address(), bytes);
+  };
+  roce::RocePacket good;
+  good.opcode = 0x04;
+  good.psn = 1;
+  send(good);
+  send(good, /*damages=*/true);
+  sender.send(two.wire->address(), {1, 2, 3});
+  sender.send(two.wire->address(), std::vector<std::uint8_t>(60'000));
+  const std::vector<std::uint8_t> payload(1025);
+  roce::RocePacket long_one = good;
+  long_one.payload = payload;
+  send(long_one);
+  roce::RocePacket datagram = good;
+  datagram.opcode = 0x64;  // of UD
+  send(datagram);
+  good.psn = 2;
+  send(good);
+  for (const std::uint32_t psn : {1u, 2u}) {
+    const Packet* const packet = two.next();
+    ASSERT_NE(packet, nullptr);
+    EXPECT_EQ(packet->header.psn, psn);
+  }
+  const UdpCounters& counters = two.wire->counters();
+  EXPECT_EQ(counters.damaged[static_cast<std::size_t>(roce::Damage::length)], 2u);
+  EXPECT_EQ(counters.damaged[static_cast<std::size_t>(roce::Damage::icrc)], 1u);
+  EXPECT_EQ(counters.too_long, 1u);
+  EXPECT_EQ(counters.unfit[static_cast<std::size_t>(roce::Unfit::opcode)], 1u);
+  EXPECT_EQ(counters.received, 2u);
+}
+
+// Systems that cut trains number their datagrams.
+TEST(UdpDatagrams, PacketsThatWereNumberedAsInATrainAreTaken) {
+  Two two;
+  Sender sender;
+  ASSERT_TRUE(two.wire->connect(1, sender.address()));
+  roce::UdpWay way = way_between(sender.address(), two.wire->address());
+  const std::vector<std::uint8_t> payload(64, 7);
+  roce::RocePacket packet;
+  packet.opcode = 0x04;
+  packet.payload = payload;
+  for (const std::uint16_t number : {64, 5, 63, 0}) {
+    way.identification = number;
+    packet.psn = number;
+    std::vector<std::uint8_t> bytes(roce::size_of(packet));
+    roce::encode(packet, way, bytes);
+    sender.send(two.wire->address(), bytes);
+  }
+  for (const std::uint32_t psn : {5u, 63u, 0u}) {
+    const Packet* const got = two.next();
+    ASSERT_NE(got, nullptr);
+    EXPECT_EQ(got->header.psn, psn);
+  }
+  const UdpCounters& counters = two.wire->counters();
+  EXPECT_EQ(counters.damaged[static_cast<std::size_t>(roce::Damage::icrc)], 1u);
+}
+
+TEST(UdpDatagrams, WhatTheSocketsBufferHadNoRoomForIsCounted) {
+  Two two;
+  ASSERT_TRUE(two.wire->connect(7, two.other->address()));
+  const UdpCounters& counters = two.wire->counters();
+  std::uint32_t sent = 0;
+  const auto end = std::chrono::steady_clock::now() + 20s;
+  while (counters.overrun == 0 && std::chrono::steady_clock::now() < end) {
+    for (int i = 0; i < 20'000; ++i) two.send(sent++);
+    while (const Packet* const packet = two.wire->receive()) two.wire->retire(packet);
+    // What arrives next says how many were lost.
+    two.send(sent++);
+    if (const Packet* const packet = two.next()) two.wire->retire(packet);
+  }
+  EXPECT_GT(counters.overrun, 0u);
+  EXPECT_LE(counters.received + counters.overrun, sent);
+}
+
+}  // namespace
+}  // namespace gdakit::softnic
