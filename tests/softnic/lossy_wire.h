@@ -30,6 +30,7 @@ struct Losses {
   std::function<bool()> full = {};
   bool by_value = false;  // it names no memory
   std::optional<std::uint32_t> psn_window = {};
+  std::optional<std::uint32_t> small_psn_window = {};
 };
 
 class LossyWire final : public Wire {
@@ -43,6 +44,9 @@ class LossyWire final : public Wire {
   std::uint32_t psn_bytes() const override { return inner_->psn_bytes(); }
   std::uint32_t psn_window() const override {
     return losses_.psn_window.value_or(inner_->psn_window());
+  }
+  std::uint32_t small_psn_window() const override {
+    return losses_.small_psn_window.value_or(psn_window());
   }
   bool by_reference(const Packet& packet) const override {
     return !losses_.by_value && inner_->by_reference(packet);

@@ -24,16 +24,19 @@ RigOptions of_mtu(std::uint32_t mtu) {
   return options;
 }
 
-// Wires with a window of `psns`, which keep what is sent; `drop` may lose some of it.
+// Wires with a window of `psns`, which keep what is sent; `drop` may lose some of it. While all
+// packets are small the window is of `small_psns`, if given.
 struct Windowed {
-  explicit Windowed(std::uint32_t psns, RigOptions options = of_mtu(kMtu))
-      : rig(with_window(psns, std::move(options))) {}
+  explicit Windowed(std::uint32_t psns, RigOptions options = of_mtu(kMtu),
+                    std::optional<std::uint32_t> small_psns = {})
+      : small(small_psns), rig(with_window(psns, std::move(options))) {}
 
   RigOptions with_window(std::uint32_t psns, RigOptions options) {
     options.wrap_wire = [this, psns](std::unique_ptr<Wire> wire,
                                      int side) -> std::unique_ptr<Wire> {
       Losses losses;
       losses.psn_window = psns;
+      losses.small_psn_window = small;
       losses.full = [this, side] { return side == 0 && room == 0; };
       losses.drop = [this, side](const Packet& packet) {
         sent[side].push_back(packet.header);
@@ -57,6 +60,7 @@ struct Windowed {
     rig.a.ring();
   }
 
+  std::optional<std::uint32_t> small;
   std::vector<PacketHeader> sent[2];
   std::function<bool(const Packet&)> drop;
   int room = -1;  // packets that a's wire takes; negative: any number
@@ -87,6 +91,51 @@ TEST(PsnWindow, IsOneForAllOfAQueue) {
   EXPECT_EQ(test.on_the_wire(), 8u);
   ASSERT_TRUE(test.rig.run());
   EXPECT_EQ(test.rig.a.send_cq.poll_all().size(), 20u);
+}
+
+TEST(PsnWindow, SmallPacketsHaveOneOfTheirOwn) {
+  Windowed test(8, of_mtu(kMtu), 32);
+  for (int i = 0; i < 40; ++i) test.rig.a.post(write_wqe(test.rig, 0, 0, kSmallPayload));
+  test.rig.a.ring();
+  test.run_a_alone();
+  EXPECT_EQ(test.on_the_wire(), 32u);
+  ASSERT_TRUE(test.rig.run());
+  EXPECT_EQ(test.rig.a.send_cq.poll_all().size(), 40u);
+}
+
+TEST(PsnWindow, ALargePacketUnderWayHoldsSmallOnesToTheWindowOfAll) {
+  Windowed test(8, of_mtu(kMtu), 32);
+  test.rig.a.post(write_wqe(test.rig, 0, 0, 8));
+  test.rig.a.post(write_wqe(test.rig, 0, 0, kSmallPayload + 1));
+  for (int i = 0; i < 40; ++i) test.rig.a.post(write_wqe(test.rig, 0, 0, 8));
+  test.rig.a.ring();
+  test.run_a_alone();
+  EXPECT_EQ(test.on_the_wire(), 8u);
+  ASSERT_TRUE(test.rig.run());
+  EXPECT_EQ(test.rig.a.send_cq.poll_all().size(), 42u);
+}
+
+TEST(PsnWindow, ALargePacketWaitsUntilSmallOnesLeaveRoom) {
+  Windowed test(8, of_mtu(kMtu), 32);
+  for (int i = 0; i < 20; ++i) test.rig.a.post(write_wqe(test.rig, 0, 0, 8));
+  test.rig.a.post(write_wqe(test.rig, 0, 0, 100));
+  test.rig.a.ring();
+  test.run_a_alone();
+  EXPECT_EQ(test.on_the_wire(), 20u);
+  ASSERT_TRUE(test.rig.run());
+  EXPECT_EQ(test.rig.a.send_cq.poll_all().size(), 21u);
+}
+
+// After it the queue's small packets have their window again, however many PSNs later.
+TEST(PsnWindow, IsThatOfSmallPacketsAgainOnceALargeOneIsAcknowledged) {
+  Windowed test(8, of_mtu(kMtu), 32);
+  test.write(1000);
+  ASSERT_TRUE(test.rig.run());
+  for (int i = 0; i < 40; ++i) test.rig.a.post(write_wqe(test.rig, 0, 0, 8));
+  test.rig.a.ring();
+  test.run_a_alone();
+  EXPECT_EQ(test.on_the_wire(), 32u);
+  ASSERT_TRUE(test.rig.run());
 }
 
 // The requests among these: the first PSN of each, and how many it asks for.

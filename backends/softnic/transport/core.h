@@ -41,6 +41,7 @@ class Core : public QueueCore {
   const std::uint32_t psn_bytes;  // the wire's: paths may have less
   const std::uint32_t value_mtu;
   const std::int32_t psn_window;
+  const std::int32_t small_psn_window;
   std::vector<Fragment> pieces;  // of the payload that is to be gathered
   // Requesters send again as soon as an answer is late by what they have measured.
   bool adaptive_retransmission = false;

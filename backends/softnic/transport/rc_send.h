@@ -87,6 +87,7 @@ struct RcSend {
   std::uint32_t next_psn = 0;        // of the first packet never sent
   std::uint32_t unacked_psn = 0;     // everything before is acknowledged
   std::uint32_t asked_psn = 0;       // everything before is to be answered or acknowledged
+  std::uint32_t large_psn = 0;       // everything sent from here on, if anything, is small
   bool stopped = false;              // no WQE is started: one has failed, or the state is sqd
   bool abandoned = false;            // the queue pair has failed: there are no flights any more
   std::optional<Recall> withdrawal;  // of all that was sent, before the first CQE with an error

@@ -65,6 +65,7 @@ class Requester {
   static void advance_sges(RcSend& send, std::uint64_t size);
   static void rewind_sges(RcSend& send);
   void packet_sent(RcSend& send, std::uint32_t psns, bool asks);
+  std::int32_t window(const RcSend& send, const Flight& flight) const;
   static void finish_sending(RcSend& send, Flight& flight);
   static void next_flight(RcSend& send);
 

@@ -87,12 +87,18 @@ Requester::Emit Requester::emit(RcSend& send) {
   }
   if (flight.kind == RequestKind::dump) return emit_dump(send, flight);
   // An acknowledge moves it on.
-  if (psn_distance(send.psn, send.unacked_psn) >= core_.psn_window) return Emit::blocked;
+  if (psn_distance(send.psn, send.unacked_psn) >= window(send, flight)) return Emit::blocked;
   switch (flight.kind) {
     case RequestKind::read: return emit_read(send, flight);
     case RequestKind::atomic: return emit_atomic(send, flight);
     default: return emit_data(send, flight);
   }
+}
+
+std::int32_t Requester::window(const RcSend& send, const Flight& flight) const {
+  const bool is_small = flight.length <= kSmallPayload;
+  const bool all_small = is_small && psn_distance(send.large_psn, send.unacked_psn) <= 0;
+  return all_small ? core_.small_psn_window : core_.psn_window;
 }
 
 void Requester::finish_sending(RcSend& send, Flight& flight) {
@@ -131,6 +137,11 @@ void Requester::packet_sent(RcSend& send, std::uint32_t psns, bool asks) {
   const bool is_new = send.psn == send.next_psn;
   send.psn = psn_add(send.psn, psns);
   if (psn_distance(send.psn, send.next_psn) > 0) send.next_psn = send.psn;
+  if (send.flights[send.cursor].length > kSmallPayload) {
+    send.large_psn = send.next_psn;
+  } else if (psn_distance(send.unacked_psn, send.large_psn) > 0) {
+    send.large_psn = send.unacked_psn;
+  }
   if (asks && psn_distance(send.psn, send.asked_psn) > 0) {
     send.asked_psn = send.psn;
     if (core_.adaptive_retransmission && is_new) send.round_trip.asked(send.psn, core_.now_ns);

@@ -6,7 +6,7 @@ namespace {
 using enum Operation;
 
 // As RC has them.
-std::optional<Extensions> of_operation(Operation operation) {
+constexpr std::optional<Extensions> of_operation(Operation operation) {
   switch (operation) {
     case send_first:
     case send_middle:
@@ -38,13 +38,15 @@ std::optional<Extensions> of_operation(Operation operation) {
   return {};
 }
 
-bool is_response(Operation operation) {
+constexpr bool is_response(Operation operation) {
   return operation >= read_response_first && operation <= atomic_acknowledge;
 }
 
-bool is_of_annex_19(Operation operation) { return operation == flush || operation == atomic_write; }
+constexpr bool is_of_annex_19(Operation operation) {
+  return operation == flush || operation == atomic_write;
+}
 
-std::optional<Extensions> of_dc(Operation operation, bool solicited) {
+constexpr std::optional<Extensions> of_dc(Operation operation, bool solicited) {
   if (operation == dc_connect) {
     const Extensions disconnect{Extension::dceth};
     return solicited ? disconnect : disconnect.with(Extension::dcceth);
@@ -55,7 +57,7 @@ std::optional<Extensions> of_dc(Operation operation, bool solicited) {
   return as_rc->with(Extension::dceth);
 }
 
-std::optional<Extensions> of_xrc(Operation operation) {
+constexpr std::optional<Extensions> of_xrc(Operation operation) {
   if (is_of_annex_19(operation)) return {};
   const auto as_rc = of_operation(operation);
   if (!as_rc || is_response(operation)) return as_rc;
@@ -81,7 +83,9 @@ PayloadLimits payload_limits(std::uint8_t opcode) {
   }
 }
 
-std::optional<Extensions> extensions_of(std::uint8_t opcode, bool solicited) {
+namespace {
+
+constexpr std::optional<Extensions> look_up_extensions(std::uint8_t opcode, bool solicited) {
   const Operation operation = operation_of(opcode);
   switch (transport_of(opcode)) {
     case Transport::rc: return of_operation(operation);
@@ -101,6 +105,24 @@ std::optional<Extensions> extensions_of(std::uint8_t opcode, bool solicited) {
       return of_operation(operation)->with(Extension::masked_eth);
   }
   return {};
+}
+
+// By `solicited` and opcode: each packet asks, on both sides.
+using ExtensionTable = std::array<std::optional<Extensions>, 512>;
+
+constexpr ExtensionTable make_extension_table() {
+  ExtensionTable table;
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    table[i] = look_up_extensions(static_cast<std::uint8_t>(i), i >= 256);
+  }
+  return table;
+}
+constexpr ExtensionTable kExtensionsByOpcode = make_extension_table();
+
+}  // namespace
+
+std::optional<Extensions> extensions_of(std::uint8_t opcode, bool solicited) {
+  return kExtensionsByOpcode[opcode + (solicited ? 256u : 0u)];
 }
 
 }  // namespace gdakit::softnic::roce

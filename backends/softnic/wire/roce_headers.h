@@ -11,6 +11,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -182,8 +183,8 @@ class Extensions {
   // Of all of them.
   constexpr std::size_t bytes() const {
     std::size_t sum = 0;
-    for (unsigned i = 0; i < kExtensionCount; ++i) {
-      if ((bits_ >> i & 1) != 0) sum += kExtensionBytes[i];
+    for (unsigned left = bits_; left != 0; left &= left - 1) {
+      sum += kExtensionBytes[static_cast<std::size_t>(std::countr_zero(left))];
     }
     return sum;
   }

@@ -230,11 +230,6 @@ std::vector<std::uint8_t> frame_of(const UdpWay& way, std::span<const std::uint8
   return joined(header, udp, packet);
 }
 
-Bth Icrc::masked(Bth bth) {
-  bth.qpn = Be32{std::uint32_t{bth.qpn} | 0xff000000};
-  return bth;
-}
-
 void Icrc::add_bth(const Bth& bth) {
   const Bth covered = masked(bth);
   add(&covered, sizeof covered);

@@ -18,12 +18,16 @@ namespace {
 // is only reserved.
 constexpr std::size_t kBuffers = 128;
 
+constexpr std::uint32_t kMostPsns = 128;
+constexpr std::uint32_t kMostSmallPsns = 1024;
+
 // More than one queue pair sends, so each may fill a quarter.
-std::uint32_t window_for(const UdpOptions& options, std::uint32_t buffer_bytes) {
-  constexpr std::uint32_t kFewest = 4, kMost = 128;
+std::uint32_t window_for(const UdpOptions& options, std::uint32_t buffer_bytes,
+                         std::uint32_t payload_bytes, std::uint32_t most) {
+  constexpr std::uint32_t kFewest = 4;
   if (options.psn_window != 0) return options.psn_window;
-  const std::uint32_t counted = 2 * options.mtu + 1024;
-  return std::clamp(buffer_bytes / counted / 4, kFewest, kMost);
+  const std::uint32_t counted = 2 * payload_bytes + 1024;
+  return std::clamp(buffer_bytes / counted / 4, kFewest, most);
 }
 
 Result<> check(const UdpOptions& options) {
@@ -59,7 +63,9 @@ UdpWire::UdpWire(UdpSocket socket, const UdpOptions& options)
     : socket_(std::move(socket)),
       endpoint_(options.endpoint),
       mtu_(options.mtu),
-      psn_window_(window_for(options, socket_.receive_buffer())),
+      psn_window_(window_for(options, socket_.receive_buffer(), options.mtu, kMostPsns)),
+      small_psn_window_(
+          window_for(options, socket_.receive_buffer(), kSmallPayload, kMostSmallPsns)),
       outgoing_(socket_.cuts_messages()),
       buffers_(new std::uint8_t[kBuffers * kMessageBytes]),
       users_(kBuffers),

@@ -40,7 +40,8 @@ struct UdpOptions {
   // longest_roce_mtu() allows between any two of them.
   std::uint32_t mtu = 1024;
   // PSNs of one queue pair under way, 2 to kMaxPsnWindow: what the receiver's socket buffer does
-  // not hold is lost. 0: as many as a quarter of a buffer like this wire's holds, 64 at most.
+  // not hold is lost. 0: as many as a quarter of a buffer like this wire's holds, 128 at most, and
+  // of small packets 1024.
   std::uint32_t psn_window = 0;
   std::uint32_t receive_slots = 512;  // packets that are received and not retired, at least 1
 };
@@ -82,6 +83,7 @@ class UdpWire final : public Wire {
   Endpoint endpoint() const override { return endpoint_; }
   std::uint32_t mtu() const override { return mtu_; }
   std::uint32_t psn_window() const override { return psn_window_; }
+  std::uint32_t small_psn_window() const override { return small_psn_window_; }
   bool by_reference(const Packet&) const override { return false; }
   bool send(const Packet& packet) override;
   const Packet* receive() override;
@@ -127,6 +129,7 @@ class UdpWire final : public Wire {
   const Endpoint endpoint_;
   const std::uint32_t mtu_;
   const std::uint32_t psn_window_;
+  const std::uint32_t small_psn_window_;
   std::unordered_map<Endpoint, Peer*> peers_;
   std::unordered_map<UdpAddress, Endpoint, AddressHash> endpoints_;
   std::deque<Peer> addresses_;  // also those that endpoints had before: packets may be on their way

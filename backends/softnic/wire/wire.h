@@ -73,6 +73,9 @@ class Wire {
   // another packet: 2 to kMaxPsnWindow. The last packet may go beyond by reference, or as a READ,
   // whose responses are a window at most.
   virtual std::uint32_t psn_window() const { return kMaxPsnWindow; }
+  // Instead of psn_window(), while each of them is a packet of kSmallPayload bytes at most: a
+  // receiver has room for more of those.
+  virtual std::uint32_t small_psn_window() const { return psn_window(); }
 
   // Whether the receiver reaches all memory that the packet's fragments name. The payload of any
   // other packet travels by value. Once true for some memory and receiver it stays true.
