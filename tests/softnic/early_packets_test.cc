@@ -60,7 +60,7 @@ TEST(EarlyPackets, ByReferenceAreNotKept) {
 TEST(EarlyPackets, StayUntilTheirDmaIsDone) {
   EarlyPackets early;
   early.keep(write_packet(7, {1}));
-  early.find(7)->executed = true;
+  early.executed(7);
   early.clear();
   early.drop_settled(9, [](DmaOp) { return false; });
   EXPECT_FALSE(early.empty());

@@ -9,9 +9,10 @@
 // wait for a packet that may never come.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "backends/softnic/dma/dma.h"
@@ -21,25 +22,25 @@ namespace gdakit::softnic {
 
 class EarlyPackets {
  public:
-  static constexpr std::size_t kMost = 64;
-
   struct Kept {
     Packet packet;
     std::vector<std::uint8_t> payload;  // which stays where it is when this is moved
-    bool executed = false;
-    DmaOp op;  // what reads the payload
+    DmaOp op;                           // what reads the payload, once it is executed
   };
 
-  bool empty() const { return kept_.empty(); }
-  bool any_wait() const {
-    return std::any_of(kept_.begin(), kept_.end(), [](const Kept& kept) { return !kept.executed; });
-  }
+  bool empty() const { return waiting_.empty() && executed_.empty(); }
+  bool any_wait() const { return !waiting_.empty(); }
+
+  // As many wait at most, which is as many as a network has under way on one connection.
+  static constexpr std::size_t kMost = 1024;
 
   // Copies it, if there is room, and it is not here already.
   void keep(const Packet& packet) {
     const PacketHeader& header = packet.header;
-    if (header.fragment_count != 0 || kept_.size() == kMost || find(header.psn) != nullptr) return;
-    Kept& kept = kept_.emplace_back();
+    if (header.fragment_count != 0 || waiting_.size() == kMost) return;
+    const auto [at, is_new] = waiting_.try_emplace(header.psn);
+    if (!is_new) return;
+    Kept& kept = at->second;
     kept.packet = packet;
     if (header.payload_size != 0) {
       kept.payload.assign(packet.payload, packet.payload + header.payload_size);
@@ -47,30 +48,32 @@ class EarlyPackets {
     kept.packet.payload = kept.payload.data();
   }
 
-  // The one with this PSN that waits to be executed, or null. Valid until the next call.
+  // The one with this PSN that waits, or null. Valid until the next call.
   Kept* find(std::uint32_t psn) {
-    const auto found = std::find_if(kept_.begin(), kept_.end(), [psn](const Kept& kept) {
-      return !kept.executed && kept.packet.header.psn == psn;
-    });
-    return found == kept_.end() ? nullptr : &*found;
+    const auto found = waiting_.find(psn);
+    return found == waiting_.end() ? nullptr : &found->second;
   }
 
-  // Drops what will not be executed, because it is older than `expected_psn`, or was executed and
-  // is `done(op)`.
+  // The one with this PSN is executed: it stays until its payload has been read.
+  void executed(std::uint32_t psn) {
+    const auto found = waiting_.find(psn);
+    executed_.push_back(std::move(found->second));
+    waiting_.erase(found);
+  }
+
+  // Drops what was executed and is `done(op)`, and what came a second time before `expected_psn`.
   template <class Done>
   void drop_settled(std::uint32_t expected_psn, const Done& done) {
-    std::erase_if(kept_, [&](const Kept& kept) {
-      if (kept.executed) return done(kept.op);
-      return psn_distance(kept.packet.header.psn, expected_psn) < 0;
-    });
+    std::erase_if(executed_, [&](const Kept& kept) { return done(kept.op); });
+    std::erase_if(waiting_,
+                  [&](const auto& row) { return psn_distance(row.first, expected_psn) < 0; });
   }
   // Drops all that waits.
-  void clear() {
-    std::erase_if(kept_, [](const Kept& kept) { return !kept.executed; });
-  }
+  void clear() { waiting_.clear(); }
 
  private:
-  std::vector<Kept> kept_;
+  std::unordered_map<std::uint32_t, Kept> waiting_;  // by PSN
+  std::vector<Kept> executed_;
 };
 
 }  // namespace gdakit::softnic

@@ -34,9 +34,9 @@ bool Responder::request(RcReceive& receive, const Packet& packet, DmaOp& op) {
   // lost instead, and asked for again when the responses ahead of it have gone.
   const bool stuck = receive.no_room && (receive.effects.full() || !core_.ordered);
   if (ahead != 0 || stuck) {
-    // A READ may take a window of PSNs behind the last packet that one allows.
-    const bool is_near = ahead < 2 * core_.psn_window;
-    if (core_.selective_repeat && ahead > 0 && is_near) receive.early.keep(packet);
+    // A READ may take PSNs behind the last packet that a window allows.
+    constexpr auto kFar = static_cast<std::int32_t>(2 * EarlyPackets::kMost);
+    if (core_.selective_repeat && ahead > 0 && ahead < kFar) receive.early.keep(packet);
     tell_gap(receive);
     return true;
   }
@@ -65,11 +65,12 @@ Turn Responder::execute_early(RcReceive& receive) {
   const bool takes = (state == QpState::rtr || has_requests(state)) && !receive.fatal;
   if (!takes) early.clear();
   while (EarlyPackets::Kept* const kept = early.find(receive.expected_psn)) {
+    const std::uint32_t psn = receive.expected_psn;
     const bool refused_before = receive.nak_due;
     if (refused_before || receive.effects.full()) break;
     const Step step = execute(receive, kept->packet, kept->op);
     if (step == Step::again) break;
-    kept->executed = true;
+    early.executed(psn);
     turn.worked = true;
     if (step == Step::refused) {
       early.clear();
