@@ -201,6 +201,30 @@ TEST(HandleExchange, AMessageThatNoPeSendsIsDropped) {
   }
 }
 
+// PE 1 gives more than it has said, and comes to its next round before this one.
+TEST(HandleExchange, APeGivesNoMoreThanItSays) {
+  run_job(Wire::local, 2, 20s, [](std::unique_ptr<Bootstrap> bootstrap) {
+    auto exchange = HandleExchange::open(*bootstrap, 20s);
+    ASSERT_TRUE(exchange);
+    if (bootstrap->rank() == 0) {
+      std::vector<unsigned char> message = message_of_pe1((*exchange)->token());
+      message[28] = 2;
+      message[48] = 9;
+      send_raw((*exchange)->name(), message, 0);
+      for (int i = 0; i < 5; ++i) {
+        send_raw((*exchange)->name(), message_of_pe1((*exchange)->token()), 0);
+      }
+      for (const std::uint64_t bytes : {7, 9}) {
+        const auto given = (*exchange)->exchange({});
+        ASSERT_TRUE(given) << given.error().message();
+        ASSERT_EQ((*given)[1].size(), 1u);
+        EXPECT_EQ((*given)[1][0].bytes, bytes);
+      }
+    }
+    ASSERT_TRUE(bootstrap->barrier());
+  });
+}
+
 TEST(HandleExchange, AProcessThatIsOutOfDescriptorsSaysSoAtOnce) {
   run_job(Wire::local, 2, 20s, [](std::unique_ptr<Bootstrap> bootstrap) {
     auto exchange = HandleExchange::open(*bootstrap, 20s);

@@ -9,6 +9,7 @@
 
 #include <gmock/gmock.h>
 
+#include "core/host/bootstrap/same_on_all_pes.h"
 #include "core/host/memory/host_memory.h"
 #include "tests/host/bootstrap_job.h"
 
@@ -216,6 +217,24 @@ TEST(MemorySharing, APeThatCannotTakePartIsNamedOnEveryPe) {
       EXPECT_TRUE(bootstrap->barrier());
     });
   }
+}
+
+// PE 1 takes part in all that PE 0 does, and gives nothing.
+TEST(MemorySharing, APeThatGivesNoMemoryIsNamed) {
+  run_job(Wire::local, 2, 20s, [](std::unique_ptr<Bootstrap> bootstrap) {
+    if (bootstrap->rank() == 0) {
+      HostMemoryProvider memory;
+      EXPECT_THAT(message_of(MemorySharing::open(*bootstrap, memory, 20s)),
+                  HasSubstr("PE 1 gave no memory to try it with"));
+      return;
+    }
+    auto exchange = HandleExchange::open(*bootstrap, 20s);
+    ASSERT_TRUE(exchange);
+    EXPECT_TRUE(all_succeed(*bootstrap, {}));
+    EXPECT_TRUE((*exchange)->exchange({}));
+    EXPECT_TRUE(all_succeed(*bootstrap, {}));
+    EXPECT_FALSE(all_succeed(*bootstrap, {}));
+  });
 }
 
 TEST(MemorySharing, AGrowthThatFailsOnOnePeFailsOnAllAndForEver) {

@@ -205,7 +205,7 @@ Result<std::vector<std::vector<SharedChunk>>> HandleExchange::exchange(
   }
   for (;;) {
     if (Result<void> sent = send_some(mine); !sent) return sent.error();
-    receive_all();
+    receive_some();
     if (out_of_descriptors_) {
       return Error(Code::exhausted, "exchange of descriptors: " + why_dropped_);
     }
@@ -216,18 +216,21 @@ Result<std::vector<std::vector<SharedChunk>>> HandleExchange::exchange(
     if (!sending && complete_all) break;
     if (limit.passed()) return missing_peers();
     pollfd readable{socket_.get(), POLLIN, 0};
-    const int ready = ::poll(&readable, 1, sending ? kRetryMilliseconds : kAliveMilliseconds);
+    const auto rest = std::chrono::ceil<std::chrono::milliseconds>(limit.rest()).count();
+    const auto until_look = std::min<std::int64_t>(kAliveMilliseconds, rest);
+    const int ready =
+        ::poll(&readable, 1, sending ? kRetryMilliseconds : static_cast<int>(until_look));
     if (ready > 0 || sending) continue;
     if (Result<void> alive = check_alive(); !alive) return alive.error();
   }
   std::vector<std::vector<SharedChunk>> given(peers_.size());
   for (std::size_t pe = 0; pe < peers_.size(); ++pe) {
     std::vector<Received>& inbox = peers_[pe].inbox;
-    const auto end = inbox.begin() + static_cast<std::ptrdiff_t>(arrived(peers_[pe]));
-    for (auto at = inbox.begin(); at != end; ++at) {
-      if (at->count != 0) given[pe].push_back(std::move(at->chunk));
+    for (Received& received : inbox) {
+      const bool has_chunk = received.round == round_ && received.count != 0;
+      if (has_chunk) given[pe].push_back(std::move(received.chunk));
     }
-    inbox.erase(inbox.begin(), end);
+    std::erase_if(inbox, [this](const Received& one) { return one.round == round_; });
   }
   return given;
 }
@@ -261,15 +264,23 @@ Result<void> HandleExchange::send_some(const std::vector<SharedChunk>& mine) {
   return {};
 }
 
-void HandleExchange::receive_all() {
-  while (receive_one()) {
+// Not more at once, so that a process that sends without end does not keep this one from looking
+// at the time.
+void HandleExchange::receive_some() {
+  constexpr int kAtOnce = 1024;
+  for (int i = 0; i < kAtOnce && receive_one(); ++i) {
   }
 }
 
 bool HandleExchange::receive_one() {
   std::optional<Datagram> datagram = receive_datagram(socket_.get());
   if (!datagram) return false;
-  if (const std::string why = refusal(*datagram, token_, peers_.size()); !why.empty()) {
+  std::string why = refusal(*datagram, token_, peers_.size());
+  if (why.empty() &&
+      !is_expected(datagram->message.rank, datagram->message.round, datagram->message.count)) {
+    why = "PE " + std::to_string(datagram->message.rank) + " gives more than it said";
+  }
+  if (!why.empty()) {
     ++dropped_;
     why_dropped_ = why;
     out_of_descriptors_ |= datagram->without_descriptors && datagram->size == sizeof(Message) &&
@@ -285,16 +296,28 @@ bool HandleExchange::receive_one() {
   return true;
 }
 
-// Messages of this round.
-std::size_t HandleExchange::arrived(const Peer& peer) const {
-  return static_cast<std::size_t>(std::ranges::count_if(
-      peer.inbox, [this](const Received& received) { return received.round == round_; }));
+// A PE says in each message of a round how many it gives in that, and gives no more.
+bool HandleExchange::is_expected(std::uint32_t rank, std::uint32_t round,
+                                 std::uint32_t count) const {
+  if (rank == static_cast<std::uint32_t>(rank_)) return false;
+  std::uint32_t before = 0;
+  for (const Received& one : peers_[rank].inbox) {
+    if (one.round != round) continue;
+    if (one.count != count) return false;
+    ++before;
+  }
+  return before < std::max(1u, count);
 }
 
 bool HandleExchange::complete(const Peer& peer) const {
   if (&peer == &peers_[static_cast<std::size_t>(rank_)]) return true;
-  const std::size_t count = arrived(peer);
-  return count != 0 && count == std::max<std::size_t>(1, peer.inbox.front().count);
+  std::uint32_t arrived = 0, expected = 1;
+  for (const Received& one : peer.inbox) {
+    if (one.round != round_) continue;
+    ++arrived;
+    expected = std::max(1u, one.count);
+  }
+  return arrived == expected;
 }
 
 Error HandleExchange::missing_peers() const {

@@ -60,9 +60,9 @@ class HandleExchange {
 
   std::size_t expected_messages(const std::vector<SharedChunk>& mine) const;
   Result<void> send_some(const std::vector<SharedChunk>& mine);
-  void receive_all();
+  void receive_some();
   bool receive_one();
-  std::size_t arrived(const Peer& peer) const;
+  bool is_expected(std::uint32_t rank, std::uint32_t round, std::uint32_t count) const;
   bool complete(const Peer& peer) const;
   Error missing_peers() const;
   Result<void> check_alive() const;

@@ -48,6 +48,11 @@ Result<void> MemorySharing::check_probe() const {
   for (int pe = 0; pe < bootstrap_.size(); ++pe) {
     if (pe == bootstrap_.rank()) continue;
     std::uint64_t word = 0;
+    if (peer(pe)->committed() < sizeof word) {
+      return Error(Code::invalid_argument, "PE " + std::to_string(pe) +
+                                               " gave no memory to try it with; do all PEs run "
+                                               "the same program?");
+    }
     if (auto read = memory_.copy(&word, peer(pe)->base(), sizeof word); !read) return read;
     if (word == probe_word(pe)) continue;
     return Error(Code::internal, "the memory mapped from PE " + std::to_string(pe) +
