@@ -2,6 +2,8 @@
 #pragma once
 
 #include <arpa/inet.h>
+#include <future>
+#include <memory>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -53,6 +55,40 @@ inline tcp_wire::Hello hello_of(const TcpJob& job, int rank) {
           Be32(static_cast<std::uint32_t>(job.size)),
           Be32(0),
           job.secret};
+}
+
+inline tcp_wire::FrameHeader header_of(std::uint32_t type, std::uint64_t sequence,
+                                       std::uint64_t length) {
+  return {Be16(0), Be16(static_cast<std::uint16_t>(type)), Be32(0), Be64(sequence), Be64(length)};
+}
+
+inline constexpr auto kJoin = static_cast<std::uint32_t>(CollectiveKind::join);
+inline constexpr auto kBarrier = static_cast<std::uint32_t>(CollectiveKind::barrier);
+
+// PE 1 of `job` as a raw client that has joined.
+inline std::unique_ptr<RawClient> join_raw(const TcpJob& job) {
+  auto client = std::make_unique<RawClient>(job);
+  client->send(hello_of(job, 1));
+  tcp_wire::Welcome welcome{};
+  EXPECT_TRUE(client->receive(welcome));
+  EXPECT_EQ(welcome.verdict, 0u);
+  client->send(header_of(kJoin, 0, 0));
+  tcp_wire::FrameHeader answer{};
+  EXPECT_TRUE(client->receive(answer));
+  EXPECT_EQ(answer.type, static_cast<std::uint32_t>(tcp_wire::FrameType::answer));
+  return client;
+}
+
+// Runs PE 0 of a job of two, whose PE 1 is `other`; returns the message of PE 0's barrier.
+inline std::string barrier_beside(const std::function<void(const TcpJob&)>& other,
+                                  std::chrono::milliseconds timeout = 20s) {
+  const TcpJob job(2, timeout);
+  auto message = std::async(std::launch::async, [&] {
+    auto member = open_tcp_bootstrap(job.info(0), Log(LogLevel::error));
+    return member ? message_of((*member)->barrier()) : member.error().message();
+  });
+  other(job);
+  return message.get();
 }
 
 }  // namespace gdakit::testing_bootstrap

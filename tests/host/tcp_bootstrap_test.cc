@@ -34,39 +34,6 @@ using testing::HasSubstr;
 
 const Log kQuiet(LogLevel::error);
 
-FrameHeader header_of(std::uint32_t type, std::uint64_t sequence, std::uint64_t length) {
-  return {Be16(0), Be16(static_cast<std::uint16_t>(type)), Be32(0), Be64(sequence), Be64(length)};
-}
-
-constexpr auto kJoin = static_cast<std::uint32_t>(CollectiveKind::join);
-constexpr auto kBarrier = static_cast<std::uint32_t>(CollectiveKind::barrier);
-
-// PE 1 of `job` as a raw client that has joined.
-std::unique_ptr<RawClient> join_raw(const TcpJob& job) {
-  auto client = std::make_unique<RawClient>(job);
-  client->send(hello_of(job, 1));
-  Welcome welcome{};
-  EXPECT_TRUE(client->receive(welcome));
-  EXPECT_EQ(welcome.verdict, 0u);
-  client->send(header_of(kJoin, 0, 0));
-  FrameHeader answer{};
-  EXPECT_TRUE(client->receive(answer));
-  EXPECT_EQ(answer.type, static_cast<std::uint32_t>(FrameType::answer));
-  return client;
-}
-
-// Runs PE 0 of a job of two, whose PE 1 is `other`; returns the message of PE 0's barrier.
-std::string barrier_beside(const std::function<void(const TcpJob&)>& other,
-                           std::chrono::milliseconds timeout = 20s) {
-  const TcpJob job(2, timeout);
-  auto message = std::async(std::launch::async, [&] {
-    auto member = open_tcp_bootstrap(job.info(0), kQuiet);
-    return member ? message_of((*member)->barrier()) : member.error().message();
-  });
-  other(job);
-  return message.get();
-}
-
 // A job of two works while `disturb` does its worst.
 void expect_undisturbed(const std::function<void(const TcpJob&)>& disturb) {
   const TcpJob job(2);
@@ -211,38 +178,6 @@ TEST(TcpBootstrap, ASilentStrangerIsClosedAfterTheTimeout) {
   RawClient stranger(job);
   std::byte nothing{};
   EXPECT_FALSE(stranger.receive(nothing)) << "the job lives on, and yet the connection ends";
-}
-
-TEST(TcpBootstrap, AMessageThatIsTooLongIsRefusedByItsHeader) {
-  EXPECT_THAT(barrier_beside([](const TcpJob& job) {
-                const auto client = join_raw(job);
-                client->send(header_of(kBarrier, 1, std::uint64_t{1} << 62));
-                FrameHeader answer{};
-                EXPECT_FALSE(client->receive(answer));
-              }),
-              AllOf(HasSubstr("PE 1 broke the bootstrap's protocol"),
-                    HasSubstr("a message of 4611686018427387904 bytes")));
-}
-
-TEST(TcpBootstrap, BlobsWhoseLengthsDoNotAddUpAreRefused) {
-  EXPECT_THAT(barrier_beside([](const TcpJob& job) {
-                const auto client = join_raw(job);
-                client->send(header_of(kBarrier, 1, sizeof(Be64)));
-                client->send(Be64(1000));
-                FrameHeader answer{};
-                EXPECT_FALSE(client->receive(answer));
-              }),
-              HasSubstr("blobs of impossible lengths"));
-}
-
-TEST(TcpBootstrap, AMessageOfUnknownTypeIsRefused) {
-  EXPECT_THAT(barrier_beside([](const TcpJob& job) {
-                const auto client = join_raw(job);
-                client->send(header_of(99, 1, 0));
-                FrameHeader answer{};
-                EXPECT_FALSE(client->receive(answer));
-              }),
-              HasSubstr("unknown type 99"));
 }
 
 TEST(TcpBootstrap, APeThatDiesFailsThePendingCallAtOnce) {

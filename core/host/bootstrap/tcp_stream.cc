@@ -1,5 +1,6 @@
 #include "core/host/bootstrap/tcp_stream.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <boost/asio/buffer.hpp>
@@ -12,6 +13,9 @@ namespace asio = boost::asio;
 using boost::system::error_code;
 
 namespace {
+
+// Of a payload, in one read.
+constexpr std::uint64_t kPieceBytes = std::uint64_t{1} << 20;
 
 Error read_error(const error_code& error) {
   if (error == asio::error::eof) return Error(Code::system, "the connection was closed");
@@ -40,18 +44,28 @@ void TcpStream::read_frame(std::uint64_t most_bytes,
                            std::function<void(Result<tcp_wire::Frame>)> done) {
   read_raw(&header_, sizeof(header_), [this, most_bytes, done](Result<void> read) {
     if (!read) return done(read.error());
-    if (header_.length > most_bytes) {
+    const std::uint64_t most = std::min(most_bytes, tcp_wire::longest_payload(header_));
+    if (header_.length > most) {
       return done(Error(Code::invalid_argument,
                         "it sent a message of " + std::to_string(header_.length) +
-                            " bytes where at most " + std::to_string(most_bytes) + " are allowed"));
+                            " bytes where at most " + std::to_string(most) + " are allowed"));
     }
     const auto frame = std::make_shared<tcp_wire::Frame>();
     frame->header = header_;
-    frame->payload.resize(header_.length);
-    read_raw(frame->payload.data(), frame->payload.size(), [frame, done](Result<void> rest) {
-      if (!rest) return done(rest.error());
-      done(std::move(*frame));
-    });
+    read_payload(frame, done);
+  });
+}
+
+void TcpStream::read_payload(std::shared_ptr<tcp_wire::Frame> frame,
+                             std::function<void(Result<tcp_wire::Frame>)> done) {
+  const std::uint64_t length = frame->header.length;
+  const std::size_t before = frame->payload.size();
+  const std::size_t piece = std::min(length - before, kPieceBytes);
+  frame->payload.resize(before + piece);
+  read_raw(frame->payload.data() + before, piece, [this, frame, done](Result<void> read) {
+    if (!read) return done(read.error());
+    if (frame->payload.size() != frame->header.length) return read_payload(frame, done);
+    done(std::move(*frame));
   });
 }
 

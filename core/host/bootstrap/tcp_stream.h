@@ -22,8 +22,9 @@ class TcpStream : public std::enable_shared_from_this<TcpStream> {
   // Reads exactly `size` bytes into `to`, which must outlive the call of `done` or close().
   void read_raw(void* to, std::size_t size, std::function<void(Result<void>)> done);
 
-  // Reads one frame. A frame that announces more than `most_bytes` is an error, and takes no
-  // memory.
+  // Reads one frame. A frame that announces more than `most_bytes`, or than its type has, is an
+  // error. It takes as much memory as has arrived of it, and a little more: a header alone is no
+  // reason to reserve what it announces.
   void read_frame(std::uint64_t most_bytes, std::function<void(Result<tcp_wire::Frame>)> done);
 
   // Sends `bytes` after what was given before. An error is not reported here: the read fails too.
@@ -39,6 +40,8 @@ class TcpStream : public std::enable_shared_from_this<TcpStream> {
   std::string peer_name() const;
 
  private:
+  void read_payload(std::shared_ptr<tcp_wire::Frame> frame,
+                    std::function<void(Result<tcp_wire::Frame>)> done);
   void write_front();
   void finish_if_drained();
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace gdakit::tcp_wire {
 namespace {
@@ -30,6 +31,18 @@ const char* verdict_text(Verdict verdict) {
       return "PE 0's process has no file descriptor left for it; raise its limit (ulimit -n)";
   }
   return "unknown";
+}
+
+std::uint64_t longest_payload(const FrameHeader& header) {
+  constexpr std::uint64_t kUnbounded = ~std::uint64_t{0};
+  if (call_of(header)) return kUnbounded;
+  switch (static_cast<FrameType>(std::uint16_t{header.type})) {
+    case FrameType::answer: return kUnbounded;
+    case FrameType::abort:
+    case FrameType::failure: return kMaxTextBytes;
+    case FrameType::leave: break;
+  }
+  return 0;
 }
 
 std::optional<CollectiveCall> call_of(const FrameHeader& header) {
@@ -120,7 +133,9 @@ std::string decode_text(std::span<const std::byte> payload) {
 Error decode_failure(const Frame& frame) {
   const std::uint32_t detail = frame.header.detail;
   const bool known = detail <= static_cast<std::uint32_t>(Code::internal);
-  return Error(known ? static_cast<Code>(detail) : Code::internal, decode_text(frame.payload));
+  std::string text = decode_text(frame.payload);
+  if (text.empty()) text = "PE 0 ended the job, and did not say why";
+  return Error(known ? static_cast<Code>(detail) : Code::internal, std::move(text));
 }
 
 }  // namespace gdakit::tcp_wire

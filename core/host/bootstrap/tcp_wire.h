@@ -7,8 +7,9 @@
 //            <------------------------- Frame   answer, failure
 //
 // A Frame is a FrameHeader and `length` bytes of payload. The receiver checks type and length
-// before it reserves memory. The payload of a collective call and of an answer is blobs: for each
-// one its length (Be64) and its bytes. The payload of abort and failure is text.
+// before it reads on, and reserves memory as the payload arrives. The payload of a collective call
+// and of an answer is blobs: for each one its length (Be64) and its bytes. The payload of abort and
+// failure is text.
 //
 // The secret travels in clear: it keeps strangers and the PEs of other jobs out, but does not help
 // against someone who reads the network.
@@ -83,6 +84,10 @@ struct Frame {
 
 // The longest texts of abort and failure; longer ones are cut.
 inline constexpr std::size_t kMaxTextBytes = 4096;
+
+// The most that frames of the header's type have as payload: text, or as much as a call may give.
+// A type that there is not has none.
+std::uint64_t longest_payload(const FrameHeader& header);
 
 // The collective call that a frame stands for; none if its type is no CollectiveKind.
 std::optional<CollectiveCall> call_of(const FrameHeader& header);
