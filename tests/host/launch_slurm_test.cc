@@ -54,6 +54,15 @@ TEST(Slurm, TheFirstNodeIsFoundInEveryFormOfAList) {
   EXPECT_EQ(info_with({{"SLURM_STEP_NODELIST", ""}})->root_host, "gpu01") << "the job's";
 }
 
+TEST(Slurm, AListWithoutAFirstNodeIsAnError) {
+  for (const char* const list : {",a", "[", "[]", "[,3]"}) {
+    EXPECT_THAT(error_with({{"SLURM_STEP_NODELIST", list}}),
+                AllOf(HasSubstr("names no first node"), HasSubstr("GDAKIT_ROOT=host:port")))
+        << list;
+  }
+  EXPECT_EQ(error_with({{"SLURM_STEP_NODELIST", "["}, {"GDAKIT_ROOT", "gpu08:4000"}}), "no error");
+}
+
 TEST(Slurm, AStepOfOneNodeMeetsOnTheLoopback) {
   EXPECT_EQ(info_with({{"SLURM_STEP_NODELIST", "gpu07"}})->root_host, "127.0.0.1");
 }

@@ -99,6 +99,9 @@ TEST(UniqueId, BytesThatAreNoneAreRefused) {
   UniqueId endless = an_id();
   endless.host.fill('x');
   EXPECT_THAT(message_of(open_bootstrap(quick(), endless, 1, 2)), HasSubstr("all 128 bytes"));
+  UniqueId nowhere = an_id();
+  nowhere.host.fill('\0');
+  EXPECT_THAT(message_of(open_bootstrap(quick(), nowhere, 1, 2)), HasSubstr("all 128 bytes"));
 }
 
 TEST(UniqueId, AnImpossibleRankIsRefused) {

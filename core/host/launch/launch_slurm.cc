@@ -100,6 +100,13 @@ Result<void> set_place_of_root(const Options& options, LaunchInfo& info) {
   }
   const std::uint64_t step = *number(options, "SLURM_STEP_ID");
   const std::string node = first_node(list);
+  if (node.empty() && options.root.empty()) {
+    return Error(Code::invalid_argument,
+                 "SLURM_STEP_NODELIST: \"" + std::string(list) +
+                     "\" names no first node, where PE 0 would be; set it as srun does, or set "
+                     "GDAKIT_ROOT=host:port, or " +
+                     std::string(kOrAlone));
+  }
   const bool one_node = node == list;
   const std::uint64_t port = kFirstPort + (*job * kStepsOfAJob + step) % kPorts;
   const std::string shared = "slurm\n" + std::to_string(*job) + "\n" + std::to_string(step) + "\n" +

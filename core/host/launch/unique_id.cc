@@ -45,7 +45,7 @@ Result<void> check(const UniqueId& id, int rank, int n_pes) {
                                              " is not possible; ranks are 0 to n_pes - 1");
   }
   const bool ended = std::ranges::find(id.host, '\0') != id.host.end();
-  if (id.version == kVersion && id.port != 0 && ended) return {};
+  if (id.version == kVersion && id.port != 0 && ended && id.host.front() != '\0') return {};
   return Error(Code::invalid_argument,
                "init with a unique id: these bytes are none of this version of gdakit; give every "
                "PE all " +
