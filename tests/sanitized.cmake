@@ -9,6 +9,7 @@ set(gdakit_sanitized
   "host         address,thread  parses other processes' messages, maps memory; the hub's threads"
   "softnic      address,thread  decodes WQEs and packets that may be garbage; the NIC's threads"
   "roce         address         parses what strangers send"
+  "fuzz         address         what all others say: packets, meetings, texts, cards"
   "sim          address,thread  gives fibers stacks; runs blocks on several cores"
   "job          address,thread  parses arguments, shares memory; relays, guards and PEs of a job"
   "host_calls   thread          PEs as threads that use their contexts at once"

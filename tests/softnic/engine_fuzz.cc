@@ -55,7 +55,6 @@ class Run {
     const MemoryKey key = some_key(side, region);
     return format::data(address, Be32{key}, some_size());
   }
-  void write_segments(FuzzSide& side, const std::vector<format::Segment>& segments);
   void post(FuzzSide& side, const FuzzSide& peer);
   void post_rubbish(FuzzSide& side);
   void ring(FuzzSide& side);
@@ -74,14 +73,6 @@ class Run {
   std::array<FuzzControl, 2> controls_ = {FuzzControl(*sides_[0]), FuzzControl(*sides_[1])};
   std::uint64_t now_ns_ = 1000;
 };
-
-void Run::write_segments(FuzzSide& side, const std::vector<format::Segment>& segments) {
-  const std::uint64_t mask = (std::uint64_t{format::kSegmentsPerWqebb} << kLogSq) - 1;
-  for (std::size_t i = 0; i < segments.size(); ++i) {
-    const std::uint64_t slot = (side.producer * format::kSegmentsPerWqebb + i) & mask;
-    side.sq.write(slot * format::kSegmentBytes, &segments[i], format::kSegmentBytes);
-  }
-}
 
 // A WQE that is mostly right.
 void Run::post(FuzzSide& side, const FuzzSide& peer) {
@@ -122,7 +113,7 @@ void Run::post(FuzzSide& side, const FuzzSide& peer) {
     const std::uint32_t at = input_.below(static_cast<std::uint32_t>(segments.size() * 16));
     bytes[at] = static_cast<std::uint8_t>(bytes[at] ^ input_.take<std::uint8_t>());
   }
-  write_segments(side, segments);
+  side.write_segments(segments);
   side.producer += format::wqebbs_of(ds);
 }
 
@@ -135,7 +126,7 @@ void Run::post_rubbish(FuzzSide& side) {
         format::control(opcode, input_.take<std::uint8_t>(), format::wire_index(side.producer),
                         side.qpn, input_.below(64), input_.take<std::uint8_t>()));
   }
-  write_segments(side, segments);
+  side.write_segments(segments);
   side.producer += 1 + input_.below(3);
 }
 

@@ -97,6 +97,8 @@ struct WatchedCq {
 // all rights.
 struct FuzzSide {
   FuzzSide(LoopbackFabric& fabric, std::uint32_t psn)
+      : FuzzSide(std::move(*fabric.attach()), psn, {}) {}
+  FuzzSide(std::unique_ptr<Wire> packets, std::uint32_t psn, const EngineOptions& options)
       : arena(32 * kGuard + (sizeof(format::Cqe64) << (kLogCq + 1)) + kRegions * kRegion),
         sq(arena, format::kWqebbBytes << kLogSq),
         rq(arena, std::size_t{1} << (kLogRq + kLogRqStride)),
@@ -105,8 +107,8 @@ struct FuzzSide {
         receive_cq(arena, false),
         other_cq(arena.carve(sizeof(format::Cqe64) << kLogOtherCq)),
         read_only(arena, kRegion),
-        wire(std::move(*fabric.attach())),
-        engine({}, port, *wire),
+        wire(std::move(packets)),
+        engine(options, port, *wire),
         send_psn(psn) {
     for (std::uint32_t i = 0; i < kRegions; ++i) {
       regions[i] = i == 2 ? read_only.data() : arena.carve(kRegion);
@@ -143,13 +145,14 @@ struct FuzzSide {
   }
   std::uint64_t iova(std::uint32_t i) const { return i == 3 ? 0 : host_address(regions[i]).value; }
 
-  void connect(const FuzzSide& peer) {
+  void connect(const FuzzSide& peer) { connect(peer.wire->endpoint(), peer.qpn, peer.send_psn); }
+  void connect(Endpoint endpoint, QpNumber peers_qpn, std::uint32_t peers_psn) {
     QpModify modify;
     modify.access = Access::all;
-    modify.path.endpoint = peer.wire->endpoint();
-    modify.remote_qpn = peer.qpn;
+    modify.path.endpoint = endpoint;
+    modify.remote_qpn = peers_qpn;
     modify.next_send_psn = send_psn;
-    modify.next_receive_psn = peer.send_psn;
+    modify.next_receive_psn = peers_psn;
     modify.log_msg_max = 16;
     modify.ack_timeout = 4;
     modify.retry_count = 3;
@@ -158,6 +161,14 @@ struct FuzzSide {
     for (const QpState state : {QpState::init, QpState::rtr, QpState::rts}) {
       modify.state = state;
       static_cast<void>(engine.modify_qp(qpn, modify));
+    }
+  }
+  // Puts a WQE behind those that are posted.
+  void write_segments(const std::vector<format::Segment>& segments) {
+    const std::uint64_t mask = (std::uint64_t{format::kSegmentsPerWqebb} << kLogSq) - 1;
+    for (std::size_t i = 0; i < segments.size(); ++i) {
+      const std::uint64_t slot = (producer * format::kSegmentsPerWqebb + i) & mask;
+      sq.write(slot * format::kSegmentBytes, &segments[i], format::kSegmentBytes);
     }
   }
   std::string check() {

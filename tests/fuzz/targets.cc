@@ -1,0 +1,38 @@
+#include <algorithm>
+
+#include "tests/fuzz/exchanges.h"
+#include "tests/fuzz/meetings.h"
+#include "tests/fuzz/packets.h"
+#include "tests/fuzz/target.h"
+#include "tests/fuzz/texts.h"
+
+namespace gdakit::fuzz {
+namespace {
+
+constexpr Target kTargets[] = {
+    {"roce_packet", play_roce_packet, roce_packet_seeds, 20'000},
+    {"udp_engine", play_udp_engine, udp_engine_seeds, 300},
+    {"bootstrap_wire", play_bootstrap_wire, bootstrap_wire_seeds, 20'000},
+    {"bootstrap_round", play_bootstrap_round, bootstrap_round_seeds, 5'000},
+    {"bootstrap_hub", play_bootstrap_hub, bootstrap_hub_seeds, 100},
+    {"bootstrap_member", play_bootstrap_member, bootstrap_member_seeds, 100},
+    {"options", play_options, options_seeds, 3'000},
+    {"network_texts", play_network_texts, network_text_seeds, 3'000},
+    {"launch_variables", play_launch_variables, launch_variable_seeds, 1'000},
+    {"tokens", play_tokens, token_seeds, 3'000},
+    {"json", play_json, json_seeds, 3'000},
+    {"unique_id", play_unique_id, unique_id_seeds, 2'000},
+    {"cards", play_cards, card_seeds, 50},
+    {"handles", play_handles, handle_seeds, 100},
+};
+
+}  // namespace
+
+std::span<const Target> targets() { return kTargets; }
+
+const Target* find_target(std::string_view name) {
+  const auto found = std::ranges::find(kTargets, name, &Target::name);
+  return found == std::end(kTargets) ? nullptr : found;
+}
+
+}  // namespace gdakit::fuzz
