@@ -1,7 +1,6 @@
 #include "backends/softnic/udp_fabric.h"
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,11 +15,17 @@ namespace {
 
 constexpr const char* kOption = "GDAKIT_NIC_ADDRESS";
 
-// What the others need to know of a PE's NIC.
+// What the others need to know of a PE's NIC, without padding. Whatever bytes come are an address.
 struct NicCard {
-  UdpAddress address;
+  decltype(roce::IpAddress::bytes) ip{};
+  std::uint8_t is_v6 = 0;
+  std::uint8_t reserved = 0;
+  std::uint16_t port = 0;
   HostName host;
+
+  UdpAddress address() const { return {{ip, is_v6 != 0}, port}; }
 };
+static_assert(sizeof(NicCard) == 20 + sizeof(HostName));
 
 Error refused(const std::string& why) {
   return Error(Code::invalid_argument, std::string(kOption) + ": " + why);
@@ -31,9 +36,9 @@ std::string pe_text(std::size_t pe) { return "PE " + std::to_string(pe); }
 // No two PEs at one address, and no PE that another host would look for at itself.
 Result<> check_cards(const std::vector<NicCard>& cards) {
   for (std::size_t pe = 0; pe < cards.size(); ++pe) {
-    const UdpAddress& address = cards[pe].address;
+    const UdpAddress address = cards[pe].address();
     for (std::size_t before = 0; before < pe; ++before) {
-      if (!(cards[before].address == address)) continue;
+      if (!(cards[before].address() == address)) continue;
       return refused(pe_text(before) + " and " + pe_text(pe) + " are both at " + address.text() +
                      ", on two hosts; give each host an address that the others reach");
     }
@@ -50,15 +55,13 @@ Result<> check_cards(const std::vector<NicCard>& cards) {
 }
 
 Result<std::vector<UdpAddress>> exchange(const UdpAddress& own, Bootstrap& bootstrap) {
-  NicCard card;
-  std::memset(static_cast<void*>(&card), 0, sizeof card);  // with its padding, which travels
-  card.address = own;
-  card.host = this_host();
+  const NicCard card{own.ip.bytes, own.ip.is_v6 ? std::uint8_t{1} : std::uint8_t{0}, 0, own.port,
+                     this_host()};
   const auto cards = allgather_value(bootstrap, card);
   if (!cards) return cards.error();
   if (const Result<> fit = check_cards(*cards); !fit) return fit.error();
   std::vector<UdpAddress> addresses;
-  for (const NicCard& one : *cards) addresses.push_back(one.address);
+  for (const NicCard& one : *cards) addresses.push_back(one.address());
   return addresses;
 }
 

@@ -252,7 +252,14 @@ Result<void> QueueTable::connect(const Queues& made, const std::vector<Bytes>& c
   const std::size_t n = cards.size();
   for (std::size_t i = 0; i < made.size(); ++i) {
     const Bytes& of_peer = cards[i % n];
-    const std::size_t bytes = of_peer.size() / (made.size() / n);
+    const std::size_t rows = made.size() / n;
+    const std::size_t bytes = of_peer.size() / rows;
+    if (of_peer.size() % rows != 0) {
+      return Error(Code::invalid_argument, "connection to PE " + std::to_string(i % n) +
+                                               ": it gave " + std::to_string(of_peer.size()) +
+                                               " bytes of cards for " + std::to_string(rows) +
+                                               " queues; do all PEs run the same program?");
+    }
     const auto card = of_peer.begin() + static_cast<std::ptrdiff_t>(i / n * bytes);
     const Result<void> connected = backend_.connect_queue(
         made[i]->number(), Bytes(card, card + static_cast<std::ptrdiff_t>(bytes)));

@@ -18,12 +18,13 @@ std::string pe_name(std::size_t pe) { return "PE " + std::to_string(pe); }
 
 }  // namespace
 
-// What a PE tells the others of itself.
+// What a PE tells the others of itself. Whatever bytes come are good for every field: 0 is no, all
+// else is yes.
 struct TransportMap::Card {
   TransportChoice choice{};
-  bool automatic = false;   // what `auto` means here is direct
-  bool takes_part = false;  // its backend lets PEs map each other's heaps
-  bool needs_cst = false;   // its device does not order what the NIC writes
+  std::uint8_t automatic = 0;   // what `auto` means here is direct
+  std::uint8_t takes_part = 0;  // its backend lets PEs map each other's heaps
+  std::uint8_t needs_cst = 0;   // its device does not order what the NIC writes
   ProcessToken process{};
   HostName host{};
   std::uint64_t base = 0;            // of its heap, in its own process
@@ -74,19 +75,20 @@ Result<void> TransportMap::choose(const Options& options, const Backend& backend
                                   const AddressRange& heap) {
   Card mine;
   mine.choice = options.transport;
-  mine.automatic = backend.limits().auto_direct;
-  mine.takes_part = backend.limits().direct_peers;
-  mine.needs_cst = backend.limits().needs_cst;
+  mine.automatic = backend.limits().auto_direct ? 1 : 0;
+  mine.takes_part = backend.limits().direct_peers ? 1 : 0;
+  mine.needs_cst = backend.limits().needs_cst ? 1 : 0;
   mine.process = this_process();
   mine.host = this_host();
   mine.base = reinterpret_cast<std::uint64_t>(heap.base());
   memory_.bus().copy(mine.bus.data(), mine.bus.size() - 1);
-  const Result<std::vector<Card>> cards = allgather_value(bootstrap_, mine);
+  Result<std::vector<Card>> cards = allgather_value(bootstrap_, mine);
   if (!cards) return cards.error();
+  for (Card& card : *cards) card.bus.back() = '\0';
   const auto choice = [](const Card& card) { return transport_choice_name(card.choice); };
   if (auto same = check_same("GDAKIT_TRANSPORT", *cards, choice); !same) return same;
-  const auto found =
-      std::find_if(cards->begin(), cards->end(), [](const Card& card) { return card.needs_cst; });
+  const auto found = std::find_if(cards->begin(), cards->end(),
+                                  [](const Card& card) { return card.needs_cst != 0; });
   if (found != cards->end()) without_order_ = static_cast<int>(found - cards->begin());
   return choose_way(options, *cards);
 }
@@ -100,7 +102,7 @@ Result<void> TransportMap::choose_way(const Options& options, const std::vector<
   if (options.transport == TransportChoice::nic) {
     all_by_nic("GDAKIT_TRANSPORT=nic");
   } else if (options.transport == TransportChoice::automatic &&
-             !all([](const Card& card) { return card.automatic; })) {
+             !all([](const Card& card) { return card.automatic != 0; })) {
     all_by_nic("what GDAKIT_TRANSPORT=auto means with this NIC");
   } else if (all([&](const Card& card) { return card.process == mine.process; })) {
     for (std::size_t pe = 0; pe < cards.size(); ++pe) bases_[pe] = cards[pe].base;
@@ -127,9 +129,9 @@ Result<void> TransportMap::choose_way(const Options& options, const std::vector<
 Reach TransportMap::reach_of(const Card& mine, const Card& other, int pe) {
   if (pe == bootstrap_.rank()) return Reach::atomics;
   std::string& why_not = why_not_[static_cast<std::size_t>(pe)];
-  if (!mine.takes_part || !other.takes_part) {
+  if (mine.takes_part == 0 || other.takes_part == 0) {
     why_not = "the backend of " +
-              pe_name(static_cast<std::size_t>(mine.takes_part ? pe : bootstrap_.rank())) +
+              pe_name(static_cast<std::size_t>(mine.takes_part != 0 ? pe : bootstrap_.rank())) +
               " leaves its heap to the NIC";
     return Reach::none;
   }
