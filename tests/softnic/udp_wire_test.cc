@@ -30,8 +30,8 @@ using test::wire_at;
 using test::Wqe;
 
 // A wire whose system refuses to cut trains: Linux does, of a socket without checksums.
-std::unique_ptr<UdpWire> wire_without_trains(const UdpOptions& options) {
-  Result<UdpSocket> socket = UdpSocket::open(*UdpAddress::parse("127.0.0.1:0"));
+std::unique_ptr<UdpWire> wire_without_trains(const UdpOptions& options, std::uint32_t buffer) {
+  Result<UdpSocket> socket = UdpSocket::open(*UdpAddress::parse("127.0.0.1:0"), buffer);
   const int on = 1;
   EXPECT_EQ(::setsockopt(socket->get(), SOL_SOCKET, SO_NO_CHECK, &on, sizeof on), 0);
   return std::move(*UdpWire::create(std::move(*socket), options));
@@ -52,7 +52,7 @@ class UdpRig {
  public:
   explicit UdpRig(const UdpRigOptions& options = {})
       : made_{options.refuses_trains
-                  ? wire_without_trains({.endpoint = 0, .mtu = options.mtu})
+                  ? wire_without_trains({.endpoint = 0, .mtu = options.mtu}, options.buffer)
                   : wire_at(options.a, {.endpoint = 0, .mtu = options.mtu}, options.buffer),
               wire_at(options.b, {.endpoint = 1, .mtu = options.mtu}, options.buffer)},
         wires_{made_[0].get(), made_[1].get()},
@@ -88,6 +88,7 @@ class UdpRig {
   RigOptions rig_options(const UdpRigOptions& given) {
     RigOptions options;
     options.settings = given.settings;
+    options.log_sq = 9;
     options.settings.ack_timeout = 10;  // 4 ms
     options.wrap_wire = [=, this](std::unique_ptr<Wire>, int side) {
       return std::make_unique<test::LossyWire>(std::move(made_[static_cast<std::size_t>(side)]),
@@ -205,6 +206,22 @@ TEST(UdpWire, AReadAsksForNoMoreThanTheBufferHolds) {
   EXPECT_TRUE(same(rig.a, 0, rig.b, 0, kSize));
   EXPECT_EQ(udp.at(0).counters().overrun, 0u);
   EXPECT_EQ(udp.at(1).counters().sent, 122u);
+}
+
+// The peer's thread stands still. Packets that go alone take most of a buffer.
+TEST(UdpWire, WritesUnderWayAreNoMoreThanTheBufferHolds) {
+  for (const bool refuses_trains : {false, true}) {
+    for (const std::uint32_t size : {8u, 64u, 4096u}) {
+      UdpRig udp({.buffer = 100'000, .refuses_trains = refuses_trains});
+      udp.expect_success(test::write_wqe(udp.rig, 0, 0, 2 * 4096));  // the train that is lost
+      EngineRig& rig = udp.rig;
+      for (int i = 0; i < 200; ++i) rig.a.post(test::write_wqe(rig, 0, 0, size));
+      rig.a.ring();
+      for (int i = 0; i < 100; ++i) rig.a.engine.step(++rig.now_ns);
+      for (int i = 0; i < 200; ++i) ASSERT_TRUE(udp.next_cqe());
+      EXPECT_EQ(udp.at(1).counters().overrun, 0u) << size;
+    }
+  }
 }
 
 TEST(UdpWire, CarriesEveryOperationOverIpv6) {
