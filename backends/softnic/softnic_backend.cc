@@ -101,11 +101,8 @@ class SoftNicBackend final : public Backend {
   const char* name() const override { return "softnic"; }
   BackendLimits limits() const override { return {}; }
 
-  NicCounters counters() const override {
-    const Counters counters = nic_->counters();
-    return {counters.wqes, counters.doorbells, counters.cqes, counters.bytes_sent,
-            counters.bytes_received};
-  }
+  NicCounters counters() const override { return nic_->counters(); }
+  NicCount count() const override { return nic_->count(); }
 
   Result<MemoryKeys> register_memory(void* base, std::uint64_t bytes, MemoryUse use) override {
     const Access access =

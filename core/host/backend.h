@@ -17,6 +17,7 @@
 #include "core/base/progress_engine.h"
 #include "core/base/result.h"
 #include "core/host/bootstrap/bootstrap.h"
+#include "core/host/counters.h"
 #include "core/host/memory/memory_provider.h"
 
 namespace gdakit {
@@ -66,13 +67,17 @@ struct BrokenQueue {
   std::string why;  // the first error, in words
 };
 
-// What the NIC has done for this PE since its backend was opened.
-struct NicCounters {
-  std::uint64_t wqes = 0;
-  std::uint64_t doorbells = 0;
-  std::uint64_t cqes = 0;
-  std::uint64_t bytes_sent = 0;  // payload
-  std::uint64_t bytes_received = 0;
+// What a queue has done since it was created.
+struct QueueCount {
+  QueueNumber number = 0;
+  QueueCounters counters;
+};
+
+// What the NIC has done for this PE since its backend was opened, at one moment: all of it, and
+// each queue that there is. What the queues' counts lack of the NIC's, queues did that are gone.
+struct NicCount {
+  NicCounters nic;
+  std::vector<QueueCount> queues = {};
 };
 
 // Every function may be called from any thread. A call that fails has changed nothing, but for
@@ -85,6 +90,7 @@ class Backend {
   virtual const char* name() const = 0;
   virtual BackendLimits limits() const = 0;
   virtual NicCounters counters() const = 0;
+  virtual NicCount count() const { return {counters()}; }
 
   virtual Result<MemoryKeys> register_memory(void* base, std::uint64_t bytes, MemoryUse use) = 0;
   virtual Result<void> deregister_memory(MemoryKeys keys) = 0;

@@ -88,7 +88,7 @@ softnic::QpInfo After::nic_queue(std::uint32_t pe, std::uint32_t queue, std::uin
   return *run_.nics[pe].engine().query_qp(run_.pes[pe].qpns[number]);
 }
 
-softnic::Counters After::nic_counters(std::uint32_t pe) const {
+NicCounters After::nic_counters(std::uint32_t pe) const {
   return run_.nics[pe].engine().counters();
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "backends/softnic/objects/attributes.h"
+#include "core/host/counters.h"
 #include "device/views.h"
 #include "sim/world/call_scope.h"
 
@@ -46,7 +47,7 @@ class After {
   // A queue as its threads, and as its NIC, left it.
   QueueState queue_state(std::uint32_t pe, std::uint32_t queue, std::uint32_t peer);
   softnic::QpInfo nic_queue(std::uint32_t pe, std::uint32_t queue, std::uint32_t peer);
-  softnic::Counters nic_counters(std::uint32_t pe) const;
+  NicCounters nic_counters(std::uint32_t pe) const;
   // The doorbell record's producer counter.
   std::uint16_t record(std::uint32_t pe, std::uint32_t queue, std::uint32_t peer);
   PeState pe_state(std::uint32_t pe);

@@ -57,7 +57,7 @@ struct Stranger {
     EXPECT_TRUE(from.send(packet));
     from.flush();
     EXPECT_TRUE(rig.run());
-    const Counters& counters = rig.b.engine.counters();
+    const NicCounters counters = rig.b.engine.counters();
     const bool executed = rig.b.word<std::uint32_t>(0) != 0;
     EXPECT_EQ(counters.packets_received, executed ? 1u : 0u);
     EXPECT_EQ(counters.dropped_packets + counters.pkey_violations, executed ? 0u : 1u);

@@ -243,8 +243,8 @@ TEST(Counters, CountWhatWasMoved) {
   rig.a.post(write_wqe(rig, 0, 0, 1000));
   rig.a.ring();
   ASSERT_TRUE(rig.run());
-  const Counters& a = rig.a.engine.counters();
-  const Counters& b = rig.b.engine.counters();
+  const NicCounters a = rig.a.engine.counters();
+  const NicCounters b = rig.b.engine.counters();
   EXPECT_EQ(a.wqes, 1u);
   EXPECT_EQ(a.doorbells, 1u);
   EXPECT_EQ(a.cqes, 1u);

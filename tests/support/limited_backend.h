@@ -18,6 +18,7 @@ class LimitedBackend : public Backend {
   const char* name() const override { return inner_->name(); }
   BackendLimits limits() const override { return limits_; }
   NicCounters counters() const override { return inner_->counters(); }
+  NicCount count() const override { return inner_->count(); }
   Result<MemoryKeys> register_memory(void* base, std::uint64_t bytes, MemoryUse use) override {
     return inner_->register_memory(base, bytes, use);
   }

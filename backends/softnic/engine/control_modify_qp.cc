@@ -87,9 +87,11 @@ Outcome<> Engine::modify_qp(QpNumber qpn, const QpModify& modify, Uid uid) {
   return {};
 }
 
-// A fresh queue pair takes the number; what the old one has under way ends with it.
+// A fresh queue pair takes the number, and goes on counting; what the old one has under way ends
+// with it.
 void Engine::reset(Qp& qp) {
   std::unique_ptr<Qp> fresh = make_qp(qp.common.number, qp.common.attributes);
+  fresh->common.counters = qp.common.counters;
   bury(std::exchange(*qps_.slot(qp.common.number), std::move(fresh)), {});
 }
 

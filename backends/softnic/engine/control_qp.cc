@@ -119,6 +119,15 @@ std::vector<QpNumber> Engine::recordless_qps() const {
   return qps_where([](const Qp& qp) { return qp.send_queue.record_behind(); });
 }
 
+NicCount Engine::count() const {
+  NicCount count{core_.counters};
+  for (const QpNumber qpn : qps_where([](const Qp&) { return true; })) {
+    count.queues.push_back({qpn, qps_.find(qpn)->common.counters});
+    count.nic += count.queues.back().counters;
+  }
+  return count;
+}
+
 Outcome<> Engine::destroy_qp(QpNumber qpn, Uid uid) {
   Qp* const found = qps_.find(qpn, uid);
   if (found == nullptr) return refusal(CommandSyndrome::destroy_qp_absent, qpn);
@@ -127,6 +136,7 @@ Outcome<> Engine::destroy_qp(QpNumber qpn, Uid uid) {
   --uars_.find(common.attributes.uar)->users;
   --common.send_cq->users;
   if (common.receive_cq != nullptr) --common.receive_cq->users;
+  core_.counters += common.counters;
   std::vector<MemoryRange> memory;
   for_memory(common.attributes, [&](const MemoryRange& range) { memory.push_back(range); });
   bury(qps_.remove(qpn), std::move(memory));

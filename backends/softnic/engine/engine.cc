@@ -70,18 +70,23 @@ void Engine::doorbell(UarNumber uar, std::uint32_t offset, std::uint64_t value) 
     ++core_.counters.dropped_doorbells;
     return;
   }
-  ++core_.counters.doorbells;
+  ++qp->common.counters.doorbells;
   const bool says_how_far = page->type == UarType::dense;
   const std::uint32_t producer = (index_word >> 8) + format::wqebbs_of(qpn_ds & 0x3f);
-  if (says_how_far) qp->send_queue.ring(static_cast<std::uint16_t>(producer));
-  if (!says_how_far || options_.record_after_doorbell) qp->send_queue.look_at_record_again();
+  const auto hint = static_cast<std::uint16_t>(producer);
+  if (says_how_far) {
+    qp->send_queue.ring(hint);
+    if (options_.record_after_doorbell) qp->send_queue.look_at_record_again();
+  } else {
+    qp->send_queue.ring_for_record(hint);
+  }
   activate(*qp);
 }
 
 // A store to a register that rings for no queue pair.
 void Engine::control_doorbell(const UarUse* page, UarNumber uar, std::uint32_t offset,
                               std::uint64_t value) {
-  Counters& counters = core_.counters;
+  NicCounters& counters = core_.counters;
   const bool registers = page != nullptr && page->type == UarType::registers;
   if (registers && (offset == format::kUarEqArm || offset == format::kUarEqUpdate)) {
     ++counters.eq_doorbells;
@@ -181,7 +186,7 @@ bool Engine::deliver(const Packet& packet, DmaOp& op) {
     qp->defers = qp->defers || !responder_.request(qp->receive, packet, op);
     if (qp->defers) return false;
   }
-  ++core_.counters.packets_received;
+  ++qp->common.counters.packets_received;
   return true;
 }
 
@@ -287,7 +292,7 @@ void Engine::sweep(bool worked) {
     connected_.remove(qp);
     connected_.push_back(qp);
     if (qp.common.state != QpState::rtr) {
-      qp.send_queue.look_at_record();
+      qp.send_queue.sweep_record(core_.now_ns);
       if (qp.common.state == QpState::err) qp.receive_queue.look_at_record();
       activate(qp);
     }

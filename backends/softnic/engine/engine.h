@@ -29,6 +29,7 @@
 #include "backends/softnic/transport/core.h"
 #include "backends/softnic/transport/requester.h"
 #include "backends/softnic/transport/responder.h"
+#include "core/host/backend.h"
 
 namespace gdakit::softnic {
 
@@ -125,7 +126,9 @@ class Engine {
   // All removals have come to their end.
   bool drained();
 
-  const Counters& counters() const { return core_.counters; }
+  // What the queue pairs that there are and those that are gone have done, and what was for none.
+  NicCount count() const;
+  NicCounters counters() const { return count().nic; }
 
  private:
   struct Pd {

@@ -156,8 +156,12 @@ Result<> Nic::destroy_qp(QpNumber qpn) {
   return remove_and_wait("destroy_qp", [&] { return engine_->destroy_qp(qpn); });
 }
 
-Counters Nic::counters() const {
+NicCounters Nic::counters() const {
   return thread_->locked([&] { return engine_->counters(); });
+}
+
+NicCount Nic::count() const {
+  return thread_->locked([&] { return engine_->count(); });
 }
 
 }  // namespace gdakit::softnic

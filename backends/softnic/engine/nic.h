@@ -30,6 +30,7 @@
 #include "backends/softnic/wire/wire.h"
 #include "core/base/progress_engine.h"
 #include "core/base/result.h"
+#include "core/host/backend.h"
 
 namespace gdakit::softnic {
 
@@ -85,7 +86,8 @@ class Nic final : public ProgressEngine {
   // The owner ends. From now on a removal waits for nobody, once one has waited in vain.
   void begin_end();
 
-  Counters counters() const;
+  NicCounters counters() const;
+  NicCount count() const;
 
   // A step of the engine, on the calling thread; for threads that wait for what the NIC does. Does
   // nothing while the NIC is paused.

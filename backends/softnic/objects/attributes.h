@@ -1,4 +1,4 @@
-// The words of the soft ConnectX's control path: numbers of objects, attributes, states, counters.
+// The words of the soft ConnectX's control path: numbers of objects, attributes, states.
 //
 // These are what a firmware command carries on hardware. Names are the PRM's where it has one.
 #pragma once
@@ -236,24 +236,6 @@ struct QpInfo {
   std::uint64_t send_completed = 0;  // ... that have completed
   bool record_behind = false;        // the doorbell record has once said less than a doorbell
   QpError first_error;
-};
-
-struct Counters {
-  std::uint64_t wqes = 0;       // send WQEs completed, flushed ones included
-  std::uint64_t doorbells = 0;  // doorbells accepted
-  std::uint64_t dropped_doorbells = 0;
-  std::uint64_t cq_doorbells = 0;  // arms of CQs accepted
-  std::uint64_t eq_doorbells = 0;  // for event queues, of which the NIC has none: dropped
-  std::uint64_t cqes = 0;
-  std::uint64_t packets_sent = 0;
-  std::uint64_t packets_received = 0;
-  // For no queue pair of this NIC, of another service type, not from its peer's NIC, ...
-  std::uint64_t dropped_packets = 0;
-  std::uint64_t pkey_violations = 0;  // ... or for their partition: these alone
-  std::uint64_t bytes_sent = 0;       // payload
-  std::uint64_t bytes_received = 0;
-  std::uint64_t naks = 0;     // sent
-  std::uint64_t retries = 0;  // for time-outs, gaps and RNR waits
 };
 
 }  // namespace gdakit::softnic

@@ -5,6 +5,7 @@
 
 #include "backends/softnic/objects/attributes.h"
 #include "backends/softnic/queues/cq.h"
+#include "core/host/counters.h"
 
 namespace gdakit::softnic {
 
@@ -18,6 +19,7 @@ struct QpCommon {
   Cq* send_cq = nullptr;
   Cq* receive_cq = nullptr;
   QpError first_error;
+  QueueCounters counters;
 
   std::uint64_t send_depth() const { return std::uint64_t{1} << attributes.log_send_wqebbs; }
   std::uint64_t receive_depth() const { return std::uint64_t{1} << attributes.log_receive_wqes; }

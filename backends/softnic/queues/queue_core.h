@@ -14,6 +14,7 @@
 #include "backends/softnic/queues/linked_list.h"
 #include "backends/softnic/queues/qp_common.h"
 #include "core/base/endian.h"
+#include "core/host/counters.h"
 
 namespace gdakit::softnic {
 
@@ -56,10 +57,10 @@ class QueueCore {
   DmaOp all_of(DmaOp last) { return ordered || last.id == 0 ? last : port.fence(); }
 
   // False: the CQ's last CQE is still on its way; try again. A CQE for an overrun CQ is lost.
-  bool post_cqe(Cq& cq, format::Cqe64& cqe) {
+  bool post_cqe(QpCommon& qp, Cq& cq, format::Cqe64& cqe) {
     const Cq::Posted posted = cq.post(cqe, now_ns);
     if (posted == Cq::Posted::not_yet) return false;
-    if (posted != Cq::Posted::lost) ++counters.cqes;
+    ++(posted == Cq::Posted::lost ? qp.counters.cq_overflow : qp.counters.cqes);
     if (posted != Cq::Posted::written) activate(cq);
     return true;
   }
@@ -83,7 +84,7 @@ class QueueCore {
   const bool ordered;
   KeyTable keys;
   FetchBuffers fetch_buffers;
-  Counters counters;
+  NicCounters counters;  // of no queue pair, or of those that are gone
   std::uint64_t now_ns = 0;
   LinkedList<Cq, &Cq::active> active_cqs;  // those that must step
 

@@ -76,11 +76,13 @@ Turn ReceiveQueue::flush(QueueCore& core) {
   for (std::uint32_t i = 0; i < kFlushesPerTurn && consumer_ != producer_; ++i) {
     format::Cqe64 cqe = make_error_cqe(qp_, format::CqeOpcode::responder_error,
                                        static_cast<std::uint16_t>(consumer_), 0, kFlushed);
-    if (!core.post_cqe(*qp_.receive_cq, cqe)) {
+    if (!core.post_cqe(qp_, *qp_.receive_cq, cqe)) {
       turn.pending = true;
       return turn;
     }
     ++consumer_;
+    ++qp_.counters.resp_cqe_error;
+    ++qp_.counters.resp_cqe_flush_error;
     turn.worked = true;
   }
   turn.pending = consumer_ != producer_ || !record_.idle();

@@ -15,7 +15,7 @@ namespace gdakit::softnic {
 class ReceiveQueue final : public ReceiveSource {
  public:
   // Its queue pair outlives it.
-  explicit ReceiveQueue(const QpCommon& qp) : qp_(qp) {}
+  explicit ReceiveQueue(QpCommon& qp) : qp_(qp) {}
 
   // More may have been posted.
   void look_at_record() { record_.look(); }
@@ -26,7 +26,7 @@ class ReceiveQueue final : public ReceiveSource {
  private:
   bool update_producer(QueueCore& core);
 
-  const QpCommon& qp_;
+  QpCommon& qp_;
   std::uint64_t producer_ = 0;
   std::uint64_t consumer_ = 0;
   RecordRead record_;

@@ -10,6 +10,8 @@ namespace gdakit::softnic {
 namespace {
 
 constexpr std::uint32_t kFlushesPerTurn = 64;
+// A thread may be held up for long between the record and the doorbell.
+constexpr std::uint64_t kDoorbellIsLostNs = 1'000'000'000;
 
 format::ControlSegment control_of(const std::uint8_t* wqe) {
   format::ControlSegment control;
@@ -24,9 +26,11 @@ void SendQueue::begin(std::uint64_t counter) {
   fetch_begin_ = fetch_end_ = counter;
   // What was announced before this moment is found in the record.
   record_.look_again();
+  unrung_.is_expected = true;
 }
 
 void SendQueue::ring(std::uint16_t hint) {
+  unrung_.pending = false;
   const std::uint64_t advance = producer_advance(producer_, hint, qp_.send_depth());
   // So far behind is an old doorbell, too, whose record has been seen. The record tells them apart.
   constexpr std::uint64_t kHalfOfTheNumbers = 1 << 15;
@@ -34,15 +38,39 @@ void SendQueue::ring(std::uint16_t hint) {
     record_.look_again();
   } else {
     producer_ += advance;
+    qp_.counters.posted_wqebbs += advance;
     record_.rung |= advance != 0;
   }
+}
+
+void SendQueue::ring_for_record(std::uint16_t hint) {
+  const bool is_later = producer_advance(producer_, hint, qp_.send_depth()) != 0;
+  if (unrung_.pending && is_later) ++qp_.counters.lost_doorbells;
+  unrung_.pending = false;
+  unrung_.is_expected = true;
+  record_.look_again();
+}
+
+// The record may have changed since it was last read.
+void SendQueue::sweep_record(std::uint64_t now_ns) {
+  record_.look();
+  if (!unrung_.pending || now_ns - unrung_.since_ns < kDoorbellIsLostNs) return;
+  unrung_.pending = false;
+  ++qp_.counters.lost_doorbells;
+}
+
+void SendQueue::record_arrived(std::uint64_t before, std::uint64_t now_ns) {
+  qp_.counters.posted_wqebbs += producer_ - before;
+  if (producer_ != before && !unrung_.is_expected) unrung_ = {.pending = true, .since_ns = now_ns};
+  if (!record_.wanted) unrung_.is_expected = false;
 }
 
 bool SendQueue::update_producer(QueueCore& core) {
   const std::uint64_t before = producer_;
   const DmaAddress record =
       qp_.attributes.doorbell_record + offsetof(format::DoorbellRecord, snd_dbr);
-  core.poll_record(record_, record, producer_, qp_.send_depth());
+  const bool arrived = core.poll_record(record_, record, producer_, qp_.send_depth());
+  if (arrived) record_arrived(before, core.now_ns);
   return producer_ != before;
 }
 
@@ -67,6 +95,7 @@ void SendQueue::begin_fetch(QueueCore& core, std::uint64_t index) {
   const std::uint64_t count = std::min({std::uint64_t{kFetchWqebbs}, producer_ - index, depth});
   const std::uint64_t slot = index & (depth - 1);
   const std::uint64_t before_end = std::min(count, depth - slot);
+  qp_.counters.fetched_wqebbs += count;
   fetch_op_ = {};
   const auto read = [&](std::uint64_t from_slot, std::uint64_t at, std::uint64_t size) {
     const DmaOp op = core.port.read(&fetched_[at * format::kWqebbBytes],
@@ -127,13 +156,15 @@ Turn SendQueue::flush(QueueCore& core) {
     format::Cqe64 cqe =
         make_error_cqe(qp_, format::CqeOpcode::requester_error,
                        static_cast<std::uint16_t>(completed_), control.opcode(), kFlushed);
-    if (!core.post_cqe(*qp_.send_cq, cqe)) return turn;
+    if (!core.post_cqe(qp_, *qp_.send_cq, cqe)) return turn;
     // A WQE that says nothing sensible about its length is taken for the shortest.
     const bool stale = control.wqe_index() != static_cast<std::uint16_t>(completed_);
     const std::uint32_t wqebbs = stale ? 1 : std::max(1u, format::wqebbs_of(control.ds()));
     completed_ += std::min<std::uint64_t>(wqebbs, producer_ - completed_);
     started_ = completed_;
-    ++core.counters.wqes;
+    ++qp_.counters.wqes;
+    ++qp_.counters.req_cqe_error;
+    ++qp_.counters.req_cqe_flush_error;
     turn.worked = true;
   }
   turn.pending = completed_ != producer_ || !record_.idle();

@@ -20,16 +20,18 @@ class SendQueue {
   enum class Read : std::uint8_t { done, pending };
 
   // Its queue pair outlives it.
-  explicit SendQueue(const QpCommon& qp) : qp_(qp) {}
+  explicit SendQueue(QpCommon& qp) : qp_(qp) {}
 
   // `counter` WQEBBs count as posted and completed: the first one to be read is behind them.
   void begin(std::uint64_t counter);
 
   // A doorbell announced the producer counter whose low 16 bits are `hint`.
   void ring(std::uint16_t hint);
+  // One came that only hints at it: the record, to be looked at again, is what counts.
+  void ring_for_record(std::uint16_t hint);
   // The record may have changed, just now or since it was last read.
   void look_at_record_again() { record_.look_again(); }
-  void look_at_record() { record_.look(); }
+  void sweep_record(std::uint64_t now_ns);
   bool waits_for_record() const { return !record_.idle(); }
   // Takes over what the record says; true if the counter has moved.
   bool update_producer(QueueCore& core);
@@ -61,15 +63,24 @@ class SendQueue {
   bool record_behind() const { return record_.behind; }
 
  private:
+  // WQEs that only the record has announced so far: their doorbell is late, or lost.
+  struct Unrung {
+    bool pending = false;
+    bool is_expected = false;  // a doorbell, or the beginning, had the record looked at
+    std::uint64_t since_ns = 0;
+  };
+
+  void record_arrived(std::uint64_t before, std::uint64_t now_ns);
   const std::uint8_t* fetch(QueueCore& core, std::uint64_t index, std::uint64_t wqebbs);
   void begin_fetch(QueueCore& core, std::uint64_t index);
   Fault decode_at(std::uint64_t index, const std::uint8_t* wqe, Request& request) const;
 
-  const QpCommon& qp_;
+  QpCommon& qp_;
   std::uint64_t producer_ = 0;
   std::uint64_t started_ = 0;
   std::uint64_t completed_ = 0;
   RecordRead record_;
+  Unrung unrung_;
 
   // A linear copy of WQEBBs [fetch_begin_, fetch_end_); null while none is needed.
   std::uint8_t* fetched_ = nullptr;

@@ -48,7 +48,7 @@ class Core : public QueueCore {
   bool selective_repeat = false;  // peers keep what comes before a missing packet, as is done here
 
  private:
-  bool send_now(const Packet& packet);
+  bool send_now(Connection& connection, const Packet& packet);
   static bool has_room(const Connection& connection, const Packet& packet);
   bool send_by_value(Connection& connection, Packet& packet, std::span<const Fragment> from);
 

@@ -4,10 +4,11 @@
 
 namespace gdakit::softnic {
 
-bool Core::send_now(const Packet& packet) {
+bool Core::send_now(Connection& connection, const Packet& packet) {
   if (port.lost() || !wire.send(packet)) return false;
-  ++counters.packets_sent;
-  counters.bytes_sent += packet.header.payload_size;
+  QueueCounters& counted = connection.qp.counters;
+  ++counted.packets_sent;
+  counted.bytes_sent += packet.header.payload_size;
   return true;
 }
 
@@ -17,7 +18,7 @@ bool Core::send(Connection& connection, Packet& packet) {
   if (fragments != 0 && !wire.by_reference(packet)) {
     return send_by_value(connection, packet, {packet.fragments, fragments});
   }
-  if (connection.outbox.empty()) return send_now(packet);
+  if (connection.outbox.empty()) return send_now(connection, packet);
   if (packet.header.payload_size != 0 || !has_room(connection, packet)) return false;
   // An acknowledge does not wait until the outbox is empty: under a stream of payload by value it
   // may never be.
@@ -51,7 +52,7 @@ bool Core::send_by_value(Connection& connection, Packet& packet, std::span<const
   if (op.id == 0 && connection.outbox.empty()) {
     // Without room the payload is read again later: a peer that takes nothing must not keep buffers
     // from others.
-    const bool sent = send_now(packet);
+    const bool sent = send_now(connection, packet);
     buffers_.give_back(buffer);
     return sent;
   }
@@ -67,8 +68,8 @@ Turn Core::drain_outbox(Connection& connection) {
   while (!connection.outbox.empty()) {
     Outgoing& outgoing = connection.outbox.front();
     // A queue pair that has failed sends nothing any more, and must not keep buffers from others.
-    const bool gone =
-        done(outgoing.op) && (connection.qp.state == QpState::err || send_now(outgoing.packet));
+    const bool gone = done(outgoing.op) && (connection.qp.state == QpState::err ||
+                                            send_now(connection, outgoing.packet));
     if (!gone) {
       turn.pending = true;
       break;

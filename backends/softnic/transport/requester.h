@@ -76,7 +76,7 @@ class Requester {
   void read_response(RcSend& send, std::uint64_t number, const Packet& packet, DmaOp& op);
   void atomic_response(RcSend& send, std::uint64_t number, const Packet& packet);
   static std::uint64_t first_unanswered(RcSend& send);
-  void gap_told(RcSend& send, bool keeps_later = false);
+  bool gap_told(RcSend& send, bool keeps_later = false);
   static void go_on(RcSend& send);
   bool read_refused(RcSend& send, const PacketHeader& header);
   Fault scatter(RcSend& send, const Flight& flight, const Packet& packet, std::uint64_t at,
@@ -84,7 +84,7 @@ class Requester {
   void progress(RcSend& send, std::uint32_t unacked_psn);
   void send_again(RcSend& send);
   bool count_retry(RcSend& send, Fault exhausted);
-  void retry(RcSend& send, Fault exhausted);
+  bool retry(RcSend& send, Fault exhausted);
   void note_loss(RcSend& send);
   void retry_early(RcSend& send);
   void fail_at(RcSend& send, std::uint64_t number, Fault fault);

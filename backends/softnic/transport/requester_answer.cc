@@ -83,6 +83,7 @@ void Requester::acknowledge(RcSend& send, const PacketHeader& header) {
         fail_at_psn(send, header.psn, kRnrRetryExceeded);
         return;
       }
+      ++send.qp.counters.rnr_nak_retry_err;
       send_again(send);
       send.timer_ns = 0;
       send.late_ns = 0;
@@ -92,7 +93,8 @@ void Requester::acknowledge(RcSend& send, const PacketHeader& header) {
     }
     case Acknowledge::nak_sequence:
       if (send.blocked_until_ns == 0) {
-        gap_told(send, core_.selective_repeat && !send.names_memory);
+        const bool told = gap_told(send, core_.selective_repeat && !send.names_memory);
+        if (told) ++send.qp.counters.packet_seq_err;
       }
       return;
     default: fail_at_psn(send, header.psn, fault_of(header.aeth.acknowledge));
@@ -120,7 +122,7 @@ void Requester::acknowledged_before(RcSend& send, std::uint32_t psn) {
     const std::uint32_t needed = psn_add(flight.first_psn, flight.responses);
     if (psn_distance(psn, needed) > 0) {
       progress(send, needed);
-      gap_told(send);
+      if (gap_told(send)) ++send.qp.counters.implied_nak_seq_err;
       return;
     }
   }
@@ -129,19 +131,21 @@ void Requester::acknowledged_before(RcSend& send, std::uint32_t psn) {
 
 // An answer says that a packet was lost, a request or a response. To send again once is enough:
 // more of the responses that came too early may follow, and the wire may repeat a NAK.
-// `keeps_later`: the peer has kept what it got of the packets behind the missing one.
-void Requester::gap_told(RcSend& send, bool keeps_later) {
-  if (send.gap_seen) return;
+// `keeps_later`: the peer has kept what it got of the packets behind the missing one. False: nothing
+// is sent again.
+bool Requester::gap_told(RcSend& send, bool keeps_later) {
+  if (send.gap_seen) return false;
+  send.gap_seen = true;
   if (core_.adaptive_retransmission) {
     note_loss(send);
   } else if (!count_retry(send, kRetryExceeded)) {
-    return;
+    return false;
   }
   const RcSend::Place here = send.ahead.value_or(RcSend::Place{send.cursor, send.psn});
   send_again(send);
   restart_timer(send);
-  send.gap_seen = true;
   if (keeps_later && psn_distance(here.psn, send.psn) > 1) send.ahead = here;
+  return true;
 }
 
 // The packet that was missing is out again, or was not missing.
@@ -262,7 +266,7 @@ void Requester::read_response(RcSend& send, std::uint64_t number, const Packet& 
     fail_at(send, number, fault);
     return;
   }
-  core_.counters.bytes_received += size;
+  send.qp.counters.bytes_received += size;
   flight.answered = size == left;
   flight.responses += packet.header.psns;
   progress(send, end);
@@ -325,14 +329,16 @@ bool Requester::count_retry(RcSend& send, Fault exhausted) {
 }
 
 void Requester::note_loss(RcSend& send) {
-  ++core_.counters.retries;
+  ++send.qp.counters.retries;
   send.in_doubt = true;
 }
 
-void Requester::retry(RcSend& send, Fault exhausted) {
-  if (!count_retry(send, exhausted)) return;
+// False: there have been too many.
+bool Requester::retry(RcSend& send, Fault exhausted) {
+  if (!count_retry(send, exhausted)) return false;
   send_again(send);
   restart_timer(send);
+  return true;
 }
 
 // Sends again before it is known that the peer does not answer at all.
@@ -354,7 +360,7 @@ void Requester::timer(RcSend& send) {
   if (send.blocked_until_ns != 0) {
     if (core_.now_ns < send.blocked_until_ns) return;
     send.blocked_until_ns = 0;
-    ++core_.counters.retries;
+    ++send.qp.counters.retries;
     restart_timer(send);
     return;
   }
@@ -369,15 +375,18 @@ void Requester::timer(RcSend& send) {
   }
   if (!awaits_answer(send)) {
     // The wire takes nothing. What it has taken before, nobody says is lost.
-    if (!is_late || count_retry(send, kRetryExceeded)) start_timer(send);
+    const bool goes_on = !is_late || count_retry(send, kRetryExceeded);
+    if (is_late && goes_on) ++send.qp.counters.local_ack_timeout_err;
+    if (goes_on) start_timer(send);
     return;
   }
   send.gap_seen = false;
   send.round_trip.expired();
   if (is_late) {
-    retry(send, kRetryExceeded);
+    if (retry(send, kRetryExceeded)) ++send.qp.counters.local_ack_timeout_err;
   } else {
     retry_early(send);
+    ++send.qp.counters.roce_adp_retrans;
   }
 }
 

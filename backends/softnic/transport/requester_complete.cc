@@ -1,6 +1,7 @@
 // The end of a WQE: completion in order, its CQE, and the failure of the queue.
 #include "backends/softnic/queues/make_cqe.h"
 #include "backends/softnic/transport/requester.h"
+#include "core/host/counter_table.h"
 
 namespace gdakit::softnic {
 
@@ -33,7 +34,7 @@ bool Requester::post_completion(RcSend& send, const Flight& flight) {
   if (flight.fault) {
     format::Cqe64 cqe = make_error_cqe(send.qp, format::CqeOpcode::requester_error, index,
                                        static_cast<std::uint8_t>(flight.opcode), flight.fault);
-    return core_.post_cqe(*send.qp.send_cq, cqe);
+    return core_.post_cqe(send.qp, *send.qp.send_cq, cqe);
   }
   if (flight.completion != format::Completion::always &&
       flight.completion != format::Completion::with_event) {
@@ -45,7 +46,7 @@ bool Requester::post_completion(RcSend& send, const Flight& flight) {
   if (has_response_data(flight.kind)) {
     cqe.byte_cnt = Be32{static_cast<std::uint32_t>(flight.length)};
   }
-  return core_.post_cqe(*send.qp.send_cq, cqe);
+  return core_.post_cqe(send.qp, *send.qp.send_cq, cqe);
 }
 
 // Takes the queue's requests back from the wire: once a WQE has completed in error, the client may
@@ -71,10 +72,12 @@ Turn Requester::complete(RcSend& send) {
       break;
     }
     turn.worked = true;
-    ++core_.counters.wqes;
+    ++send.qp.counters.wqes;
     send.queue.complete(flight.wqebbs);
     if (has_response_data(flight.kind)) --send.unfinished_reads;
     if (flight.fault) {
+      ++send.qp.counters.req_cqe_error;
+      count_error(send.qp.counters, ErrorSide::requester, flight.fault.syndrome);
       const QpError error{flight.fault.syndrome, flight.fault.vendor_syndrome,
                           static_cast<std::uint16_t>(flight.index),
                           static_cast<std::uint8_t>(flight.opcode), false};

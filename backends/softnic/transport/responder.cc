@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "backends/softnic/transport/payload.h"
+#include "core/host/counter_table.h"
 
 namespace gdakit::softnic {
 namespace {
@@ -29,11 +30,17 @@ bool Responder::request(RcReceive& receive, const Packet& packet, DmaOp& op) {
   if ((state != QpState::rtr && !has_requests(state)) || receive.fatal) return true;
   const PacketHeader& header = packet.header;
   const std::int32_t ahead = psn_distance(header.psn, receive.expected_psn);
-  if (ahead < 0 && is_all_old(receive, header)) return duplicate(receive, header);
+  if (ahead < 0 && is_all_old(receive, header)) {
+    ++receive.qp.counters.duplicate_request;
+    return duplicate(receive, header);
+  }
   // Waiting here for room on the wire, while the peer does the same, would never end: the packet is
   // lost instead, and asked for again when the responses ahead of it have gone.
   const bool stuck = receive.no_room && (receive.effects.full() || !core_.ordered);
   if (ahead != 0 || stuck) {
+    // Those behind one that waits for a receive WQE are in their places.
+    const bool waits = receive.nak_told && receive.nak == Acknowledge::rnr_nak;
+    if (ahead > 0 && !waits) ++receive.qp.counters.out_of_sequence;
     // A READ may take PSNs behind the last packet that a window allows.
     constexpr auto kFar = static_cast<std::int32_t>(2 * EarlyPackets::kMost);
     if (core_.selective_repeat && ahead > 0 && ahead < kFar) receive.early.keep(packet);
@@ -91,6 +98,7 @@ Responder::Step Responder::refuse(RcReceive& receive, Acknowledge nak, Fault fau
   receive.nak_told = receive.nak_due = true;
   receive.nak = nak;
   if (nak != Acknowledge::rnr_nak) {
+    count_error(receive.qp.counters, ErrorSide::responder, fault.syndrome);
     receive.fatal = receive.connection.ends = true;
     receive.fault = fault;
     receive.blame = fault;
@@ -211,6 +219,7 @@ Responder::Step Responder::write(RcReceive& receive, const Packet& packet, DmaOp
   receive.remaining -= size;
   receive.received += size;
   receive.message = last ? Message::none : Message::write;
+  if (last) ++receive.qp.counters.rx_write_requests;
   placed(receive, packet, op,
          has_immediate(header.opcode) ? format::CqeOpcode::responder_write_imm
                                       : format::CqeOpcode::invalid);
@@ -244,7 +253,7 @@ void Responder::placed(RcReceive& receive, const Packet& packet, DmaOp op,
   const PacketHeader& header = packet.header;
   const std::uint32_t last_psn = psn_add(header.psn, header.psns - 1);
   receive.expected_psn = psn_add(receive.expected_psn, header.psns);
-  core_.counters.bytes_received += header.payload_size;
+  receive.qp.counters.bytes_received += header.payload_size;
   const bool completes = completion != format::CqeOpcode::invalid;
   const bool ends = ends_message(header.opcode);
   if (!completes && op.id == 0 && receive.effects.empty()) {
@@ -290,6 +299,7 @@ Responder::Step Responder::read(RcReceive& receive, const PacketHeader& header) 
   effect.address = header.reth.address;
   effect.length = header.reth.length;
   ++receive.pending_reads;
+  ++receive.qp.counters.rx_read_requests;
   receive.expected_psn = psn_add(receive.expected_psn, count);
   return Step::done;
 }
@@ -321,6 +331,7 @@ Responder::Step Responder::atomic(RcReceive& receive, const Packet& packet) {
   receive.next_result = (receive.next_result + 1) & ((1u << receive.qp.settings.log_rra_max) - 1);
   effect.op = core_.port.atomic(place, packet.atomic, &receive.results[effect.result_slot]);
   ++receive.pending_reads;
+  ++receive.qp.counters.rx_atomic_requests;
   receive.expected_psn = psn_add(receive.expected_psn, 1);
   return Step::done;
 }

@@ -69,7 +69,7 @@ bool Responder::post_completion(RcReceive& receive, const Effect& effect) {
   cqe.imm_inval_pkey = Be32{effect.imm};
   const std::uint32_t service_level = effect.service_level;
   cqe.flags_rqpn = Be32{service_level << 24 | receive.connection.remote_qpn};
-  return core_.post_cqe(*receive.qp.receive_cq, cqe);
+  return core_.post_cqe(receive.qp, *receive.qp.receive_cq, cqe);
 }
 
 Turn Responder::run_effects(RcReceive& receive) {
@@ -221,7 +221,7 @@ bool Responder::acknowledge(RcReceive& receive, bool nak) {
     packet.header.aeth.rnr_timer = receive.qp.settings.min_rnr_nak;
   }
   if (!core_.send(receive.connection, packet)) return false;
-  if (nak) ++core_.counters.naks;
+  if (nak) ++receive.qp.counters.naks;
   return true;
 }
 

@@ -28,7 +28,9 @@ Responder::Step Responder::acquire_receive(RcReceive& receive) {
   }
   switch (receive.source->claim(core_, receive.wqe)) {
     case ReceiveSource::Claim::again: return Step::again;
-    case ReceiveSource::Claim::none: return refuse(receive, Acknowledge::rnr_nak);
+    case ReceiveSource::Claim::none:
+      ++receive.qp.counters.out_of_buffer;
+      return refuse(receive, Acknowledge::rnr_nak);
     case ReceiveSource::Claim::claimed: break;
   }
   receive.claimed = true;
@@ -69,7 +71,10 @@ Responder::Step Responder::scatter(RcReceive& receive, const Packet& packet, Dma
 bool Responder::post_failed(RcReceive& receive, std::uint16_t wqe_counter, Fault fault) {
   format::Cqe64 cqe = make_error_cqe(receive.qp, format::CqeOpcode::responder_error, wqe_counter, 0,
                                      fault ? as_responder(fault) : kFlushed);
-  return core_.post_cqe(*receive.qp.receive_cq, cqe);
+  if (!core_.post_cqe(receive.qp, *receive.qp.receive_cq, cqe)) return false;
+  ++receive.qp.counters.resp_cqe_error;
+  if (!fault) ++receive.qp.counters.resp_cqe_flush_error;
+  return true;
 }
 
 // The queue pair has failed: its receive WQEs complete in order, flushed. The one that a message
