@@ -1,6 +1,7 @@
 #include "core/base/files.h"
 
 #include <cerrno>
+#include <cstdio>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -44,6 +45,18 @@ Result<void> write_file(const std::string& path, std::string_view text) {
     if (count < 0 && errno != EINTR) return cannot_write(path, errno);
   }
   return {};
+}
+
+Result<void> replace_file(const std::string& path, const std::string& next_path,
+                          std::string_view text) {
+  if (const Result<void> written = write_file(next_path, text); !written) {
+    ::unlink(next_path.c_str());
+    return Error::from_errno("cannot write \"" + path + "\"", written.error().system_code());
+  }
+  if (::rename(next_path.c_str(), path.c_str()) == 0) return {};
+  const int error = errno;
+  ::unlink(next_path.c_str());
+  return cannot_write(path, error);
 }
 
 Result<void> try_to_write(const std::string& path) {

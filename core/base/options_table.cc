@@ -318,6 +318,10 @@ constexpr OptionRow kTable[] = {
     {"GDAKIT_CAPTURE", "text", "", "a directory",
      "Where the soft NIC of each PE writes its packets, for Wireshark: pe0.pcapng and so on.",
      false, parse_nic_text<&Options::capture>, plain_text<&Options::capture>},
+    {"GDAKIT_COUNTERS", "text", "", "a directory",
+     "Where each PE writes what its NIC counts, twice a second, for Prometheus and `gdakit top`: "
+     "pe0.prom and so on.",
+     false, parse_nic_text<&Options::counters>, plain_text<&Options::counters>},
     {"GDAKIT_EMULATOR_WORKERS", "integer", "threads", "an integer from 1 to 64",
      "How many host threads emulate the GPU's threads of a PE.", false,
      parse_integer<&Options::emulator_workers, 1, 64>, integer_text<&Options::emulator_workers>},

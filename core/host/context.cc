@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include <utility>
 
+#include "core/host/counter_file.h"
 #include "core/host/launch/exit_pipe.h"
 #include "core/host/launch/pmix_client.h"
 #include "core/host/memory/host_memory.h"
@@ -135,6 +136,12 @@ Result<void> Context::make_parts(BackendProvider& provider) {
   reports_ =
       std::make_unique<DeviceReports>(my_pe(), Log(options_.log, my_pe()),
                                       *static_cast<PeState*>(state_->data()), *heap_, *backend_);
+  if (!options_.counters.empty()) {
+    auto file =
+        CounterFile::open(options_.counters, my_pe(), Log(options_.log, my_pe()), *backend_);
+    if (!file) return file.error();
+    counter_file_ = std::move(*file);
+  }
   watch_queues(0);
   return {};
 }
@@ -142,7 +149,11 @@ Result<void> Context::make_parts(BackendProvider& provider) {
 // The queues of these rows and on may break from now on.
 void Context::watch_queues(std::uint32_t first_row) {
   for (std::uint32_t row = first_row; row < queues_->queues_per_peer(); ++row) {
-    for (int pe = 0; pe < n_pes(); ++pe) reports_->watch(queues_->at(row, pe), row);
+    for (int pe = 0; pe < n_pes(); ++pe) {
+      const HostQueue& queue = queues_->at(row, pe);
+      reports_->watch(queue, row);
+      if (counter_file_ != nullptr) counter_file_->name_queue(queue.number(), {pe, row});
+    }
   }
 }
 
@@ -172,10 +183,11 @@ Result<void> Context::make_state() {
 // A child by fork has nothing of this PE to end; checkers of leaks find it here.
 void Context::leave_to_parent() {
   static auto* const left = new std::vector<std::shared_ptr<void>>;
-  left->insert(left->end(), {std::move(bootstrap_), std::move(stopped_peers_), std::move(gpu_),
-                             std::move(memory_), std::move(backend_), std::move(heap_),
-                             std::move(teams_), std::move(queues_), std::move(proxy_),
-                             std::move(reports_), std::move(state_), std::move(local_table_)});
+  left->insert(left->end(),
+               {std::move(bootstrap_), std::move(stopped_peers_), std::move(gpu_),
+                std::move(memory_), std::move(backend_), std::move(heap_), std::move(teams_),
+                std::move(queues_), std::move(proxy_), std::move(reports_),
+                std::move(counter_file_), std::move(state_), std::move(local_table_)});
 }
 
 Context::~Context() {
@@ -198,6 +210,7 @@ Context::~Context() {
       Log(options_.log, my_pe()).error(found.error().message());
     }
   }
+  counter_file_.reset();  // with all that peers have done here, and with the queues still there
   if (backend_ != nullptr) backend_->begin_end();
   for (const LocalBuffer& buffer : local_buffers_) static_cast<void>(let_go(buffer));
   // The proxy reads the queues' memory.

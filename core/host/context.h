@@ -38,6 +38,9 @@
 #include "device/views.h"
 
 namespace gdakit {
+
+class CounterFile;
+
 namespace detail {
 
 // How kernels of this kind of compiler are started, on a GPU and on the emulator. gdakit.h has it,
@@ -254,7 +257,8 @@ class Context {
   std::unique_ptr<Proxy> proxy_;
   std::unique_ptr<MemoryBlock> state_;  // PeState
   std::unique_ptr<DeviceReports> reports_;
-  bool has_forgotten_ = false;  // a report, which may have told of a broken team
+  std::unique_ptr<CounterFile> counter_file_;  // where GDAKIT_COUNTERS asks for one
+  bool has_forgotten_ = false;                 // a report, which may have told of a broken team
   std::unique_ptr<MemoryBlock> local_table_;
   std::vector<LocalBuffer> local_buffers_;
   PeWords* words_ = nullptr;

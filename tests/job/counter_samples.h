@@ -1,0 +1,43 @@
+// Counters to print, and a place for files.
+#pragma once
+
+#include <filesystem>
+#include <stdlib.h>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "core/host/pe_counters.h"
+
+namespace gdakit::testing_job {
+
+// Two queue pairs, one of which is no queue to a peer, and some that are gone.
+inline PeCounters sample_pe(int rank) {
+  PeCounters pe;
+  pe.pe = rank;
+  pe.started_ms = 1'000'500;
+  pe.sampled_ms = 1'002'500;
+  pe.queues = {{.number = 3, .position = QueuePosition{1, 2}}, {.number = 5}};
+  pe.queues[0].counters.bytes_sent = 100;
+  pe.queues[1].counters.bytes_sent = 20;
+  pe.nic.bytes_sent = 127;
+  pe.nic.dropped_packets = 4;
+  return pe;
+}
+
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory() : path_(testing::TempDir() + "gdakit-counters-XXXXXX") {
+    EXPECT_NE(::mkdtemp(path_.data()), nullptr);
+  }
+  ~TemporaryDirectory() { std::filesystem::remove_all(path_); }
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace gdakit::testing_job
