@@ -28,5 +28,6 @@ Command add_info(CLI::App& parent);
 Command add_explore(CLI::App& parent);
 Command add_mutants(CLI::App& parent);
 Command add_litmus(CLI::App& parent);
+Command add_top(CLI::App& parent);
 
 }  // namespace gdakit::tools

@@ -36,7 +36,8 @@ struct JobSpec {
   std::vector<std::uint32_t> gpus;  // PE r gets entry r modulo their count; empty: not said
   GpusTaken gpus_taken;             // where they are not said
   MpsChoice mps = MpsChoice::automatic;
-  std::string capture;  // GDAKIT_CAPTURE of the PEs; empty: not said
+  std::string capture;   // GDAKIT_CAPTURE of the PEs; empty: not said
+  std::string counters;  // GDAKIT_COUNTERS likewise
 };
 
 class Job {

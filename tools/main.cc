@@ -17,6 +17,7 @@ Examples:
   gdakit explore all                  looks for missing fences in a simulated weak memory
   gdakit mutants                      checks that every fence of the protocol is needed
   gdakit litmus FILE...               runs litmus tests of the memory model
+  gdakit top DIR                      what the NICs of a running job do
   gdakit info                         what this build has, and every option with its value
   gdakit help run                     the options of one command
   GDAKIT_BACKEND=softnic gdakit info --json
@@ -59,7 +60,7 @@ int run_command_line(int argc, char** argv) {
   const std::vector<gdakit::tools::Command> commands = {
       gdakit::tools::add_run(app),     gdakit::tools::add_info(app),
       gdakit::tools::add_explore(app), gdakit::tools::add_mutants(app),
-      gdakit::tools::add_litmus(app),
+      gdakit::tools::add_litmus(app),  gdakit::tools::add_top(app),
   };
   std::vector<std::string> words = words_of(argc, argv);
   const std::string unknown = words.empty() ? "" : unknown_command(app, words.front());

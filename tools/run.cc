@@ -12,6 +12,7 @@
 #include "tools/command.h"
 #include "tools/gpus.h"
 #include "tools/job.h"
+#include "tools/job_counters.h"
 
 namespace gdakit::tools {
 namespace {
@@ -39,6 +40,10 @@ off starts none. It ends with the job. With GDAKIT_DEVICE=cpu nobody shares a GP
 
 --pcap sets GDAKIT_CAPTURE: the NIC of each PE writes what it sends and receives into this folder,
 which is made if it is missing, for Wireshark.
+
+--counters writes what the NICs of all PEs have counted when the job ends, also when it fails: as
+JSON if FILE ends in .json, in Prometheus' text format if in .prom, else as a table. What a PE that
+was killed did in its last half second may be missing. `gdakit top` shows them while the job runs.
 
 Exit status: 0, that of nvshmem_global_exit, or that of the first PE that failed (128 + signal if it
 was killed); 128 + signal if a second SIGINT or SIGTERM ended the job; 141 if nobody reads its
@@ -76,6 +81,7 @@ struct Arguments {
   std::string gpus;
   std::string mps = "auto";
   std::string pcap;
+  std::string counters;
 };
 
 const std::map<std::string, MpsChoice> kMpsChoices = {
@@ -101,6 +107,38 @@ Result<std::string> make_folder(const std::string& path) {
   std::filesystem::create_directories(path, error);
   if (error) return Error::from_errno(path + " cannot be made", error.value());
   return std::filesystem::absolute(path).string();
+}
+
+// Where the PEs write to.
+Result<std::unique_ptr<JobCounters>> prepare_files(const Arguments& arguments, JobSpec& spec) {
+  if (!arguments.pcap.empty()) {
+    Result<std::string> folder = make_folder(arguments.pcap);
+    if (!folder) return folder.error().within("--pcap");
+    spec.capture = std::move(*folder);
+  }
+  if (arguments.counters.empty()) return std::unique_ptr<JobCounters>();
+  auto counters = JobCounters::open(arguments.counters, arguments.size);
+  if (!counters) return counters.error().within("--counters");
+  spec.counters = (*counters)->directory();
+  return counters;
+}
+
+// The exit status of the job. `counters` may be null.
+int run_job(const JobSpec& spec, Signals signals, const JobCounters* counters) {
+  Result<Job> job = Job::start(spec, std::move(signals));
+  if (!job) {
+    std::cerr << "gdakit run: " << job.error().message() << '\n';
+    switch (job.error().code()) {
+      case Code::not_found: return kNotFound;
+      case Code::permission_denied: return kNotExecutable;
+      default: return kFailed;
+    }
+  }
+  const int status = job->run();
+  const Result<void> reported = counters == nullptr ? Result<void>() : counters->report();
+  if (reported) return status;
+  std::cerr << "gdakit run: --counters: " << reported.error().message() << '\n';
+  return status == 0 ? kFailed : status;
 }
 
 int run(const Arguments& arguments, bool has_timeout, std::vector<std::string> command) {
@@ -146,22 +184,12 @@ int run(const Arguments& arguments, bool has_timeout, std::vector<std::string> c
     spec.gpus_taken = gpus_without_option();
   }
   spec.mps = kMpsChoices.at(arguments.mps);
-  if (!arguments.pcap.empty()) {
-    Result<std::string> folder = make_folder(arguments.pcap);
-    if (!folder) {
-      std::cerr << "gdakit run: --pcap: " << folder.error().message() << '\n';
-      return kFailed;
-    }
-    spec.capture = std::move(*folder);
+  const auto counters = prepare_files(arguments, spec);
+  if (!counters) {
+    std::cerr << "gdakit run: " << counters.error().message() << '\n';
+    return kFailed;
   }
-  Result<Job> job = Job::start(spec, std::move(*signals));
-  if (job) return job->run();
-  std::cerr << "gdakit run: " << job.error().message() << '\n';
-  switch (job.error().code()) {
-    case Code::not_found: return kNotFound;
-    case Code::permission_denied: return kNotExecutable;
-    default: return kFailed;
-  }
+  return run_job(spec, std::move(*signals), counters->get());
 }
 
 }  // namespace
@@ -186,6 +214,8 @@ Command add_run(CLI::App& parent) {
       ->type_name("WHEN");
   app->add_option("--pcap", arguments->pcap, "Write the NICs' packets there, pe0.pcapng and so on")
       ->type_name("DIR");
+  app->add_option("--counters", arguments->counters, "Write there what the NICs have counted")
+      ->type_name("FILE");
   app->prefix_command();  // the first word that is no option begins the program's command line
   app->footer(kDetails);
   return {app, [=] { return run(*arguments, timeout->count() > 0, app->remaining()); }};

@@ -185,8 +185,9 @@ TEST(CommandLine, BadUsageIsStatusTwo) {
   EXPECT_EQ(gdakit({}).status, 2);
   const Outcome unknown = gdakit({"fly"});
   EXPECT_EQ(unknown.status, 2);
-  EXPECT_EQ(unknown.errors,
-            "gdakit: there is no command \"fly\"; there are run, info, explore, mutants, litmus\n");
+  EXPECT_EQ(
+      unknown.errors,
+      "gdakit: there is no command \"fly\"; there are run, info, explore, mutants, litmus, top\n");
   const Outcome option = gdakit({"info", "--yaml"});
   EXPECT_EQ(option.status, 2);
   EXPECT_THAT(option.errors, HasSubstr("(see gdakit info --help)"));

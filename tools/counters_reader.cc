@@ -1,0 +1,173 @@
+#include "tools/counters_reader.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <system_error>
+
+#include "core/base/files.h"
+
+namespace gdakit::tools {
+namespace {
+
+struct Sample {
+  std::string_view name;
+  std::map<std::string_view, std::string> labels;
+  std::string_view value;
+};
+
+bool take(std::string_view& text, char expected) {
+  if (!text.starts_with(expected)) return false;
+  text.remove_prefix(1);
+  return true;
+}
+
+std::string_view take_until(std::string_view& text, std::string_view ends) {
+  const std::string_view taken = text.substr(0, text.find_first_of(ends));
+  text.remove_prefix(taken.size());
+  return taken;
+}
+
+// What stands between quotes, without the escapes \\, \" and \n.
+std::optional<std::string> take_quoted(std::string_view& text) {
+  if (!take(text, '"')) return std::nullopt;
+  std::string value;
+  while (!text.empty() && text.front() != '"') {
+    const bool is_escape = take(text, '\\');
+    if (text.empty()) return std::nullopt;
+    value += is_escape && text.front() == 'n' ? '\n' : text.front();
+    text.remove_prefix(1);
+  }
+  if (!take(text, '"')) return std::nullopt;
+  return value;
+}
+
+// name{label="value",...} value [time]
+std::optional<Sample> parse_sample(std::string_view line) {
+  Sample sample;
+  sample.name = take_until(line, "{ ");
+  if (sample.name.empty()) return std::nullopt;
+  if (take(line, '{')) {
+    while (!take(line, '}')) {
+      const std::string_view label = take_until(line, "=");
+      if (!take(line, '=')) return std::nullopt;
+      std::optional<std::string> value = take_quoted(line);
+      if (!value || !(line.starts_with(',') || line.starts_with('}'))) return std::nullopt;
+      sample.labels[label] = std::move(*value);
+      take(line, ',');
+    }
+  }
+  if (!take(line, ' ')) return std::nullopt;
+  sample.value = take_until(line, " ");
+  return sample;
+}
+
+template <class T>
+std::optional<T> number(std::string_view text) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+template <class T>
+std::optional<T> label(const Sample& sample, std::string_view name) {
+  const auto found = sample.labels.find(name);
+  return found == sample.labels.end() ? std::nullopt : number<T>(found->second);
+}
+
+const CounterRow* row_of(std::string_view name) {
+  if (!name.starts_with(kMetricPrefix) || !name.ends_with(kCounterSuffix)) return nullptr;
+  name.remove_prefix(kMetricPrefix.size());
+  name.remove_suffix(kCounterSuffix.size());
+  const auto row = std::ranges::find(counter_table(), name, &CounterRow::name);
+  return row == counter_table().end() ? nullptr : &*row;
+}
+
+PeCounters::Queue& queue_of(PeCounters& pe, QueueNumber number) {
+  const auto found = std::ranges::find(pe.queues, number, &PeCounters::Queue::number);
+  if (found != pe.queues.end()) return *found;
+  pe.queues.push_back({.number = number});
+  return pe.queues.back();
+}
+
+// False: it is not what gdakit writes.
+bool add_count(PeCounters& pe, const CounterRow& row, const Sample& sample) {
+  const auto value = number<std::uint64_t>(sample.value);
+  if (!value) return false;
+  pe.nic.*row.member += *value;
+  const auto qp = sample.labels.find("qp");
+  if (row.of == CounterOf::nic || (qp != sample.labels.end() && qp->second == kGone)) return true;
+  const auto qpn = label<QueueNumber>(sample, "qp");
+  if (!qpn) return false;
+  PeCounters::Queue& queue = queue_of(pe, *qpn);
+  queue.counters.*static_cast<std::uint64_t QueueCounters::*>(row.member) += *value;
+  const auto peer = label<int>(sample, "peer");
+  const auto index = label<std::uint32_t>(sample, "queue");
+  if (peer && index) queue.position = {*peer, *index};
+  return true;
+}
+
+bool add_time(std::uint64_t& time_ms, const Sample& sample) {
+  const auto seconds = number<double>(sample.value);
+  if (!seconds || !(*seconds >= 0 && *seconds < 1e12)) return false;
+  time_ms = static_cast<std::uint64_t>(std::llround(*seconds * 1000));
+  return true;
+}
+
+bool add_sample(std::map<int, PeCounters>& pes, const Sample& sample) {
+  const CounterRow* const row = row_of(sample.name);
+  const bool is_start = sample.name == kStartTime;
+  if (row == nullptr && !is_start && sample.name != kSampleTime) return true;
+  const auto rank = label<int>(sample, "pe");
+  if (!rank || *rank < 0) return false;
+  PeCounters& pe = pes[*rank];
+  pe.pe = *rank;
+  if (row != nullptr) return add_count(pe, *row, sample);
+  return add_time(is_start ? pe.started_ms : pe.sampled_ms, sample);
+}
+
+}  // namespace
+
+Result<std::vector<PeCounters>> parse_counters(std::string_view text, const std::string& name) {
+  std::map<int, PeCounters> pes;
+  for (int line_number = 1; !text.empty(); ++line_number) {
+    const std::string_view line = take_until(text, "\n");
+    take(text, '\n');
+    if (line.empty() || line.starts_with('#')) continue;
+    const std::optional<Sample> sample = parse_sample(line);
+    if (sample && add_sample(pes, *sample)) continue;
+    return Error(Code::invalid_argument,
+                 name + ":" + std::to_string(line_number) +
+                     ": this is not a line of gdakit's counters: " + std::string(line));
+  }
+  std::vector<PeCounters> all;
+  for (auto& [rank, pe] : pes) all.push_back(std::move(pe));
+  return all;
+}
+
+Result<std::vector<PeCounters>> read_counters(const std::string& directory) {
+  std::error_code error;
+  std::vector<PeCounters> all;
+  for (std::filesystem::directory_iterator entry(directory, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string file = entry->path().filename();
+    if (!file.starts_with("pe") || !file.ends_with(".prom")) continue;
+    const Result<std::string> text = read_file(entry->path(), "the counters");
+    if (!text && text.error().code() == Code::not_found) continue;  // gone by now
+    if (!text) return text.error();
+    const auto pes = parse_counters(*text, entry->path());
+    if (!pes) return pes.error();
+    all.insert(all.end(), pes->begin(), pes->end());
+  }
+  if (error) {
+    return Error::from_errno("cannot read the directory \"" + directory + "\"", error.value());
+  }
+  std::ranges::sort(all, {}, &PeCounters::pe);
+  return all;
+}
+
+}  // namespace gdakit::tools

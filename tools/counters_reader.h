@@ -1,0 +1,21 @@
+// The other way round than pe_counters.h: what the PEs of a job have written for Prometheus, as
+// numbers again.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/host/pe_counters.h"
+
+namespace gdakit::tools {
+
+// The PEs of a text, by their numbers. Metrics that this version does not know are left out. An
+// error names the line; `name` is what it calls the text.
+Result<std::vector<PeCounters>> parse_counters(std::string_view text, const std::string& name);
+
+// Of all files pe<rank>.prom of a directory; of none, if there is none yet.
+Result<std::vector<PeCounters>> read_counters(const std::string& directory);
+
+}  // namespace gdakit::tools
