@@ -38,7 +38,7 @@ std::unique_ptr<UdpWire> wire_here() {
 // As jobs over UDP have them.
 EngineOptions options_of_udp() {
   EngineOptions options;
-  options.adaptive_retransmission = options.keeps_early_packets = true;
+  options.adaptive_retransmission = options.selective_repeat = true;
   return options;
 }
 
