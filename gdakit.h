@@ -24,6 +24,7 @@
 #include "core/host/context.h"
 #include "core/host/launch/unique_id.h"
 #include "core/host/run_in_process.h"
+#include "device/channel.h"
 #include "device/pe.h"
 #include "sim/emulator.h"
 #if GDAKIT_NVCC

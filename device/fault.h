@@ -26,6 +26,10 @@ enum class Fault : std::uint8_t {
   not_a_member,    // a team that this PE is not in
   ticket,          // one of no queue of the job
   lock_not_held,   // a lock that this PE does not hold
+  no_channel,      // a channel that there is not to each PE
+  long_message,    // longer than one message can be, or in too many pieces of registered memory
+  receive_room,    // more receives than the channel's queue is deep
+  no_receive,      // a wait for a message where no receive is posted
 };
 
 // Which operation a thread called, as reports name it.
@@ -39,6 +43,8 @@ enum class Operation : std::uint8_t {
   word,        // wait_until, or another call that looks at words
   collective,  // on a team
   lock,
+  send,     // or put_with_immediate, on a channel
+  receive,  // post_receive, wait_receive
 };
 
 GDAKIT_HOST_DEVICE constexpr StatusCode code_of(Fault fault) {

@@ -43,6 +43,7 @@ enum class Site : std::uint8_t {
   signal,            // for a word of the symmetric heap (wait_until)
   team,              // for another member of a team, in a collective
   lock,              // for a lock that another thread or PE has
+  message,           // for a message on a channel
   user,              // a loop of the user's own
   count,
 };

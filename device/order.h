@@ -298,6 +298,27 @@ struct LockTaken {
   static constexpr std::string_view breaks = "lock-local";
 };
 
+// Orders   a receive WQE, and what the thread has read before of its buffer, of its slot, and of
+// the
+//          CQE whose place its own one takes,
+// before   the doorbell record that gives the WQE to the NIC,
+// for      the NIC, which reads the WQE and writes buffer and CQE when a message comes.
+struct ReceiveBeforeRecord {
+  static constexpr Kind kind = Kind::release;
+  static constexpr Scope scope = Scope::nic;
+  static constexpr std::string_view breaks = "receive";
+};
+
+// Orders   the CQE of a message,
+// before   reading what else the CQE says, and the bytes of this and of all earlier messages of the
+//          channel; and before the next use of the buffer and of its slot,
+// for      the thread that receives.
+struct MessageBeforeData {
+  static constexpr Kind kind = Kind::acquire;
+  static constexpr Scope scope = Scope::nic;
+  static constexpr std::string_view breaks = "receive";
+};
+
 // Orders   the fields of a stall or fault report,
 // before   the word that says that it is complete,
 // for      the host, which may read it while the kernel still runs.

@@ -48,12 +48,15 @@
 // even if the kernel looked at no Status at all. The handle of an exclusive queue looks for an
 // error when a post rings and when it waits; a post with Batch::more is refused once it knows.
 //
+// Channels. Two-sided operations, and puts with an immediate, stand in channel.h.
+//
 // Where the calls stand: pe_rma.h (put, get, strided, put_signal), pe_words.h (wait_until, test,
 // signals), pe_atomics.h, lock.h (set_lock, ...), and here those that complete and order.
 //
 // Source: OpenSHMEM 1.5 chapter 9 for the semantics of the operations.
 #pragma once
 
+#include "device/channel_views.h"
 #include "device/lock.h"
 #include "device/pe_atomics.h"
 #include "device/pe_rma.h"
@@ -62,6 +65,9 @@
 #include "device/team_handle.h"
 
 namespace gdakit {
+
+template <class M>
+class Channel;
 
 template <class M, class Group = ThreadGroup, class Publication = SharedPublication>
 class Pe : public RmaCalls<Pe<M, Group, Publication>, Group>,
@@ -132,6 +138,10 @@ class Pe : public RmaCalls<Pe<M, Group, Publication>, Group>,
   GDAKIT_DEVICE Pe<M, Group, ExclusivePublication> exclusively_on(std::uint32_t queue) const {
     return {m_, context_, queue, false};
   }
+
+  // Channels to all PEs, for sends, receives and immediates (channel.h): number `number` of those
+  // that Context::add_channels has made.
+  GDAKIT_DEVICE Channel<M> channel(const Channels& channels, std::uint32_t number = 0) const;
 
   // ---- Completion and order.
 

@@ -153,8 +153,8 @@ GDAKIT_DEVICE auto own_queue(M& m, const DeviceContext& context, QueueMemo& memo
 // same queue (on_queue lets each lane choose its own) and in the same shape (lanes may come with
 // different operations). A lane for which `joins` is false posts alone, as does one whose crew
 // would need more slots than the queue takes at once, and the owner of an exclusive queue.
-template <class M, class Publication>
-GDAKIT_DEVICE auto form_crew(M& m, const SendQueue<M, Publication>& queue, LaneMask mask,
+template <class M, class Publication, class Context>
+GDAKIT_DEVICE auto form_crew(M& m, const SendQueue<M, Publication, Context>& queue, LaneMask mask,
                              std::int32_t pe, PostShape shape, bool joins) {
   if constexpr (!Publication::joins_lanes) {
     return LoneThread{};

@@ -51,6 +51,8 @@ struct QueueError {
 
   static constexpr std::uint64_t kBroken = std::uint64_t{1} << 63;
   static constexpr std::uint64_t kAbandoned = std::uint64_t{1} << 62;
+  // In place of a WQE's opcode: the error is one of a receive queue.
+  static constexpr std::uint8_t kReceive = 0xff;
 
   GDAKIT_HOST_DEVICE static constexpr QueueError from_cqe(std::uint8_t syndrome,
                                                           std::uint8_t vendor_syndrome,

@@ -21,14 +21,15 @@ GDAKIT_DEVICE std::uint64_t stalls_of(M& m, const Context& context) {
 }
 
 // How long a wait at `site` may last once another one has stalled, so that a kernel that goes on
-// after a stall ends. A wait for a word gives up at once: thousands may follow it. The others break
-// a queue, a team or a lock, each of which can stall but once, and have time for one that is slow.
-// There are few queues and teams, but a program may have any number of locks: when as many have
-// broken as take a whole limit, the next ones get less, and still more than a healthy lock is held.
+// after a stall ends. A wait for a word or a message gives up at once: thousands may follow it. The
+// others break a queue, a team or a lock, each of which can stall but once, and have time for one
+// that is slow. There are few queues and teams, but a program may have any number of locks: when as
+// many have broken as take a whole limit, the next ones get less, and still more than a healthy
+// lock is held.
 GDAKIT_HOST_DEVICE constexpr std::uint64_t limit_after_stall(std::uint64_t limit_ns, Site site,
                                                              std::uint64_t stalls) {
   constexpr std::uint64_t kSlowOnes = 16;
-  if (site == Site::signal) return 0;
+  if (site == Site::signal || site == Site::message) return 0;
   return limit_ns / (site == Site::lock && stalls > kSlowOnes ? 4096 : kSlowOnes);
 }
 

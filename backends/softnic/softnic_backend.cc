@@ -12,6 +12,7 @@
 
 #include "backends/softnic/dma/dma_address.h"
 #include "backends/softnic/dma/host_dma.h"
+#include "backends/softnic/doorbell_registers.h"
 #include "backends/softnic/engine/nic.h"
 #include "backends/softnic/gpu/gpu_dma.h"
 #include "backends/softnic/memory/heap_sharing.h"
@@ -23,6 +24,7 @@
 #include "core/base/bits.h"
 #include "core/format/doorbell.h"
 #include "core/host/stall.h"
+#include "device/channel_views.h"
 
 namespace gdakit::softnic {
 namespace {
@@ -56,37 +58,6 @@ std::uint32_t reference_mtu(const MemoryProvider& memory) {
   constexpr std::uint32_t kOnGpu = std::uint32_t{64} << 20;
   return memory.gpu() ? kOnGpu : LoopbackOptions{}.mtu;
 }
-
-constexpr std::uint32_t kDoorbellStride = 64;  // a cache line each: queues do not slow each other
-
-// Hands out doorbell registers, page by page.
-class Doorbells {
- public:
-  struct Register {
-    UarNumber uar;
-    std::uint64_t* word;
-  };
-
-  Result<Register> take(Nic& nic) {
-    if (free_.empty()) {
-      Result<Uar> uar = nic.alloc_uar(UarType::dense);
-      if (!uar) return uar.error();
-      for (std::uint32_t at = format::kUarDoorbellBegin; at < format::kUarDoorbellEnd;
-           at += kDoorbellStride) {
-        char* const page = static_cast<char*>(uar->page);
-        free_.push_back({uar->number, reinterpret_cast<std::uint64_t*>(page + at)});
-      }
-    }
-    const Register taken = free_.back();
-    free_.pop_back();
-    return taken;
-  }
-
-  void give_back(const Register& taken) { free_.push_back(taken); }
-
- private:
-  std::vector<Register> free_;
-};
 
 class SoftNicBackend final : public Backend {
  public:
@@ -150,9 +121,14 @@ class SoftNicBackend final : public Backend {
  private:
   struct Queue {
     CqNumber cq;
-    Doorbells::Register doorbell;
+    std::optional<CqNumber> receive_cq;
+    DoorbellRegisters::Register doorbell;
     std::uint32_t first_psn;
+    std::uint8_t rnr_retry;
   };
+
+  Result<Queue> create_cqs(const QueueMemory& memory);
+  Result<void> destroy_cqs(const Queue& queue);
 
   // As the NIC's DMA port names it.
   DmaAddress address_of(const void* memory) const { return dma_address(memory_, memory); }
@@ -163,39 +139,75 @@ class SoftNicBackend final : public Backend {
   const std::uint8_t ack_timeout_;
   const MemoryProvider& memory_;
   std::mutex mutex_;
-  Doorbells doorbells_;
+  DoorbellRegisters doorbells_;
   std::map<QueueNumber, Queue> queues_;  // by QPN
 };
 
+// The completion queues of a queue, and its doorbell register.
+Result<SoftNicBackend::Queue> SoftNicBackend::create_cqs(const QueueMemory& memory) {
+  Queue queue{};
+  queue.first_psn = random_psn();
+  queue.rnr_retry = memory.rnr_retry;
+  CqAttributes attributes;
+  attributes.entries = address_of(memory.cqe);
+  attributes.collapsed = true;
+  attributes.overrun_ignore = true;
+  Result<CqNumber> cq = nic_->create_cq(attributes);
+  if (!cq) return cq.error();
+  queue.cq = *cq;
+  if (memory.receive_depth != 0) {
+    attributes.entries = address_of(memory.receive_cqes);
+    attributes.collapsed = false;
+    attributes.log_entries = static_cast<std::uint32_t>(log2_floor(memory.receive_depth));
+    Result<CqNumber> receive_cq = nic_->create_cq(attributes);
+    if (!receive_cq) {
+      static_cast<void>(nic_->destroy_cq(*cq));
+      return receive_cq.error();
+    }
+    queue.receive_cq = *receive_cq;
+  }
+  return queue;
+}
+
+Result<void> SoftNicBackend::destroy_cqs(const Queue& queue) {
+  const Result<void> destroyed = nic_->destroy_cq(queue.cq);
+  if (!queue.receive_cq) return destroyed;
+  const Result<void> receive_destroyed = nic_->destroy_cq(*queue.receive_cq);
+  return destroyed ? receive_destroyed : destroyed;
+}
+
 Result<QueueResources> SoftNicBackend::create_queue(const QueueMemory& memory) {
   const std::lock_guard lock(mutex_);
-  Result<Doorbells::Register> doorbell = doorbells_.take(*nic_);
+  Result<DoorbellRegisters::Register> doorbell = doorbells_.take(*nic_);
   if (!doorbell) return doorbell.error();
-  CqAttributes cq_attributes;
-  cq_attributes.entries = address_of(memory.cqe);
-  cq_attributes.collapsed = true;
-  cq_attributes.overrun_ignore = true;
-  Result<CqNumber> cq = nic_->create_cq(cq_attributes);
-  if (!cq) {
+  Result<Queue> queue = create_cqs(memory);
+  if (!queue) {
     doorbells_.give_back(*doorbell);
-    return cq.error();
+    return queue.error();
   }
+  queue->doorbell = *doorbell;
   QpAttributes attributes;
   attributes.pd = pd_;
-  attributes.send_cq = *cq;
-  attributes.receive_cq = *cq;
+  attributes.send_cq = queue->cq;
+  attributes.receive_cq = queue->receive_cq.value_or(queue->cq);
   attributes.uar = doorbell->uar;
   attributes.send_queue = address_of(memory.slots);
   attributes.log_send_wqebbs = static_cast<std::uint32_t>(log2_floor(memory.depth));
   attributes.doorbell_record = address_of(memory.doorbell_record);
+  if (memory.receive_depth != 0) {
+    attributes.has_receive_queue = true;
+    attributes.receive_queue = address_of(memory.receive_slots);
+    attributes.log_receive_wqes = static_cast<std::uint32_t>(log2_floor(memory.receive_depth));
+    attributes.log_receive_stride = static_cast<std::uint32_t>(log2_floor(kReceiveWqeBytes));
+  }
   Result<QpNumber> qpn = nic_->create_qp(attributes);
   if (!qpn) {
-    static_cast<void>(nic_->destroy_cq(*cq));
+    static_cast<void>(destroy_cqs(*queue));
     doorbells_.give_back(*doorbell);
     return qpn.error();
   }
-  const ConnectionCard card{nic_->endpoint(), *qpn, random_psn()};
-  queues_[*qpn] = {*cq, *doorbell, card.first_psn};
+  const ConnectionCard card{nic_->endpoint(), *qpn, queue->first_psn};
+  queues_[*qpn] = *queue;
   Bytes bytes(sizeof(card));
   std::memcpy(bytes.data(), &card, sizeof(card));
   return QueueResources{*qpn, *qpn, doorbell->word, std::move(bytes)};
@@ -227,6 +239,7 @@ Result<void> SoftNicBackend::connect_queue(QueueNumber queue, const Bytes& card)
   modify.state = QpState::rts;
   modify.next_send_psn = found->second.first_psn;
   modify.ack_timeout = ack_timeout_;
+  modify.rnr_retry = found->second.rnr_retry;
   return nic_->modify_qp(queue, modify);
 }
 
@@ -243,8 +256,8 @@ Result<void> SoftNicBackend::destroy_queue(QueueNumber queue) {
   const Queue gone = found->second;
   queues_.erase(found);
   doorbells_.give_back(gone.doorbell);
-  const Result<void> cq_destroyed = nic_->destroy_cq(gone.cq);
-  return destroyed ? cq_destroyed : destroyed;
+  const Result<void> cqs_destroyed = destroy_cqs(gone);
+  return destroyed ? cqs_destroyed : destroyed;
 }
 
 namespace {

@@ -188,6 +188,7 @@ void Context::leave_to_parent() {
                 std::move(memory_), std::move(backend_), std::move(heap_), std::move(teams_),
                 std::move(queues_), std::move(proxy_), std::move(reports_),
                 std::move(counter_file_), std::move(state_), std::move(local_table_)});
+  for (std::unique_ptr<ChannelSet>& set : channel_sets_) left->push_back(std::move(set));
 }
 
 Context::~Context() {
@@ -311,7 +312,11 @@ Result<void> Context::compare_devices() {
 
 // Who reads after a doorbell, and what, decides how far a fence before it must reach.
 Scope Context::nic_scope() const {
+  const bool channels_on_gpu = std::all_of(
+      channel_sets_.begin(), channel_sets_.end(),
+      [](const std::unique_ptr<ChannelSet>& set) { return set->end() == ChannelEnd::kernels; });
   const bool all_on_gpu = on_gpu() && one_gpu_ && queues_->place() == Place::device &&
+                          channels_on_gpu &&
                           std::all_of(local_buffers_.begin(), local_buffers_.end(),
                                       [](const LocalBuffer& buffer) { return buffer.on_gpu; });
   return all_on_gpu ? Scope::gpu : Scope::system;
@@ -329,6 +334,25 @@ Result<std::uint32_t> Context::add_queues(std::uint32_t count, Sharing sharing) 
     }
   }
   return first;
+}
+
+Result<Channels> Context::add_channels(const ChannelOptions& wanted) {
+  const Bootstrap::For purpose(*bootstrap_, Purpose::add_channels);
+  std::uint32_t first = kFirstChannel;
+  for (const std::unique_ptr<ChannelSet>& set : channel_sets_) first += set->channels().count;
+  // Commands are for what all queues do; on a channel the proxy rings, and WQEs are the kernels'.
+  const Handler handler = queues_->handler() == Handler::gpu ? Handler::gpu : Handler::proxy;
+  auto set = ChannelSet::create(options_, *bootstrap_, *backend_, *memory_, wanted, first, handler,
+                                queues_->place());
+  if (!set) return set.error();
+  for (std::size_t i = 0; i < (*set)->queues().size(); ++i) {
+    const HostQueue& queue = *(*set)->queues()[i];
+    reports_->watch(queue,
+                    first + static_cast<std::uint32_t>(i / static_cast<std::size_t>(n_pes())));
+    if (queue.view().handler == Handler::proxy) proxy_->watch(queue.proxied());
+  }
+  channel_sets_.push_back(std::move(*set));
+  return channel_sets_.back()->channels();
 }
 
 DeviceContext Context::device_context() const {
@@ -372,12 +396,20 @@ Result<void> Context::check_teams() const {
 }
 
 Result<void> Context::check_queues() const {
-  const Result<std::vector<QueueState>> states = queues_->read_states();
+  Result<void> good = check_states(queues_->queues(), queues_->read_states());
+  for (const std::unique_ptr<ChannelSet>& set : channel_sets_) {
+    if (good) good = check_states(set->queues(), set->read_states());
+  }
+  return good;
+}
+
+Result<void> Context::check_states(const HostQueues& queues,
+                                   const Result<std::vector<QueueState>>& states) const {
   if (!states) return states.error();
   for (std::size_t i = 0; i < states->size(); ++i) {
     const QueueError error{(*states)[i].error};
     if (!error) continue;
-    const HostQueue& queue = *queues_->queues()[i];
+    const HostQueue& queue = *queues[i];
     reports_->note_said(queue.number());
     return Error(Code::system, "PE " + std::to_string(my_pe()) + ": " +
                                    describe(error, queue.view().peer) +

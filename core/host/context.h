@@ -28,6 +28,7 @@
 #include "core/base/result.h"
 #include "core/host/backend.h"
 #include "core/host/bootstrap/stopped_peers.h"
+#include "core/host/channel_set.h"
 #include "core/host/device_reports.h"
 #include "core/host/gpu/gpu.h"
 #include "core/host/memory/memory_provider.h"
@@ -49,6 +50,14 @@ template <class Compiler>
 struct KernelLauncher;
 
 }  // namespace detail
+
+// Copies of what a DeviceContext points to, for a host thread where that lies in GPU memory.
+struct HostTables {
+  std::vector<LocalRange> chunks;
+  std::vector<Be32> rkeys;
+  std::vector<std::uint64_t> remote_bases;
+  std::vector<LocalRange> local_ranges;
+};
 
 class Context {
  public:
@@ -121,6 +130,14 @@ class Context {
   // or, with Sharing::exclusive, Pe::exclusively_on.
   Result<std::uint32_t> add_queues(std::uint32_t count, Sharing sharing);
 
+  // Collective. Adds channels to each peer, for sends, receives and immediates (device/channel.h,
+  // Pe::channel; host_calls/host_channel.h for host threads): queue pairs of their own, with a
+  // receive queue of wanted.receive_depth receives and a CQ of as many CQEs. All PEs ask for the
+  // same count, and may differ in the rest. A kernel takes what is returned by value; it is valid
+  // as long as the Context. Errors: counts differ, or an option is out of range
+  // (invalid_argument); a PE could not make its part (exhausted).
+  Result<Channels> add_channels(const ChannelOptions& wanted = {});
+
   // Collective. All host threads meet. Says nothing about what kernels have posted: that is
   // barrier_all's job on the device.
   Result<void> barrier();
@@ -157,6 +174,14 @@ class Context {
 
   // What a kernel takes. Valid until the heap grows, memory is registered or queues are added.
   DeviceContext device_context() const;
+
+  // The same for host threads that drive channels (host_calls/host_channel.h): what it points to
+  // the host reads in place, in `tables` where need be, but for queues, words and state.
+  Result<DeviceContext> host_context(HostTables& tables) const;
+  // Whether host threads can use these channels.
+  bool host_drives(const Channels& channels) const;
+  // By which waits are measured.
+  const WaitClock& wait_clock() const { return stopped_peers_->clock(); }
 
   // Calls kernel(pe) for every thread, where pe is a Pe of the thread's machine. Returns when all
   // threads have ended, with the first error that the device has reported. On a GPU `kernel` is
@@ -243,6 +268,9 @@ class Context {
   Result<void> publish_local_ranges();
   Scope nic_scope() const;
   Result<void> check_queues() const;
+  // ... which are `queues`, and stand so.
+  Result<void> check_states(const HostQueues& queues,
+                            const Result<std::vector<QueueState>>& states) const;
   Result<void> check_teams() const;
 
   Options options_;
@@ -254,6 +282,7 @@ class Context {
   std::unique_ptr<SymmetricHeap> heap_;
   std::unique_ptr<TeamTable> teams_;
   std::unique_ptr<QueueTable> queues_;
+  std::vector<std::unique_ptr<ChannelSet>> channel_sets_;
   std::unique_ptr<Proxy> proxy_;
   std::unique_ptr<MemoryBlock> state_;  // PeState
   std::unique_ptr<DeviceReports> reports_;

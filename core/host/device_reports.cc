@@ -74,8 +74,7 @@ void DeviceReports::look_at_queues(std::vector<std::string>* news) {
     Watched* const queue = find(number);
     if (queue == nullptr || queue->recordless_said) continue;
     queue->recordless_said = true;
-    news->push_back(pe + "queue " + std::to_string(queue->index) + " to PE " +
-                    std::to_string(queue->peer) +
+    news->push_back(pe + queue_name(queue->index) + " to PE " + std::to_string(queue->peer) +
                     " was rung for WQEs that its doorbell record does not announce; write the "
                     "record before each doorbell, because this NIC goes by the record where a "
                     "doorbell was overwritten by another one, and WQEs then wait for ever");

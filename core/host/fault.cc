@@ -18,6 +18,8 @@ const char* operation_text(Operation operation) {
     case Operation::word: return "wait_until, or another call that looks at words,";
     case Operation::collective: return "a collective";
     case Operation::lock: return "an operation on a lock";
+    case Operation::send: return "send, put or put_with_immediate, on a channel,";
+    case Operation::receive: return "post_receive or wait_receive, on a channel,";
   }
   return "an operation";
 }
@@ -100,6 +102,20 @@ std::string fault_sentence(const FaultReport& report, const SymmetricHeap* heap)
     case Fault::not_a_member: return "this PE is in no such team";
     case Fault::ticket: return "the ticket names no queue of this job";
     case Fault::lock_not_held: return "this PE does not hold the lock at " + place;
+    case Fault::no_channel:
+      return "there is no channel of that number to " + pe +
+             "; add_channels says how many there are";
+    case Fault::long_message:
+      return "a message of " + memory +
+             " is longer than the NIC takes at once, or lies in too many pieces of registered "
+             "memory (GDAKIT_HEAP_CHUNK)";
+    case Fault::receive_room:
+      return "as many receives from " + pe +
+             " are posted as the channel's queue is deep; wait_receive takes one out, and "
+             "ChannelOptions::receive_depth says how many there may be";
+    case Fault::no_receive:
+      return "it would wait for ever for a message from " + pe +
+             ", as no receive is posted; call post_receive before";
   }
   return "an unknown one";
 }

@@ -5,6 +5,7 @@
 
 #include "core/base/hex.h"
 #include "core/host/symmetric_heap.h"
+#include "device/channel_views.h"
 
 namespace gdakit {
 namespace {
@@ -36,7 +37,7 @@ std::string blame(const StallReport& report) {
 }
 
 std::string queue_lines(const StallReport& report) {
-  return "\n  queue " + std::to_string(report.queue) + " to PE " + std::to_string(report.peer) +
+  return "\n  " + queue_name(report.queue) + " to PE " + std::to_string(report.peer) +
          ": waiting for index " + std::to_string(report.target) + "; reserved " +
          std::to_string(report.reserved) + ", ready " + std::to_string(report.ready) + ", posted " +
          std::to_string(report.posted) + ", doorbell record " +
@@ -93,6 +94,18 @@ std::string word_lines(const StallReport& report, const HostView& host) {
   return text + (report.peer >= 0 ? blame_peer(report.peer, "come", host) : blame_for_word(host));
 }
 
+std::string message_lines(const StallReport& report, const HostView& host) {
+  const std::string text =
+      "\n  " + queue_name(report.queue) +
+      (report.peer < 0 ? ""
+                       : ": waiting for message " + std::to_string(report.target) +
+                             "; receives posted " + std::to_string(report.posted) + ", taken out " +
+                             std::to_string(report.completed)) +
+      broken_lines(host);
+  if (report.peer >= 0) return text + blame_peer(report.peer, "send", host);
+  return text + "\n  to blame: not known, because any PE may send";
+}
+
 std::string lock_lines(const StallReport& report, int my_pe, const HostView& host) {
   const std::string text = "\n  lock at " + place_text(report.address, host.heap);
   if (report.peer == my_pe) {
@@ -120,6 +133,7 @@ const char* waited_for(Site site) {
     case Site::signal: return "a word that another PE writes";
     case Site::team: return "another PE of its team to come to a collective operation";
     case Site::lock: return "a lock, to set or clear it";
+    case Site::message: return "a message on a channel";
     case Site::user: return "something of its own";
     case Site::count: break;
   }
@@ -130,6 +144,7 @@ const char* called_there(Site site) {
   switch (site) {
     case Site::queue_completion: return ", in quiet or the end of an operation";
     case Site::signal: return ", in wait_until or one of its kind";
+    case Site::message: return ", in wait_receive";
     default: return "";
   }
 }
@@ -162,6 +177,7 @@ std::string describe(format::Syndrome syndrome) {
 
 std::string opcode_name(std::uint8_t opcode) {
   using format::Opcode;
+  if (opcode == QueueError::kReceive) return "receive";
   switch (static_cast<Opcode>(opcode)) {
     case Opcode::nop: return "NOP";
     case Opcode::rdma_write: return "RDMA_WRITE";
@@ -186,9 +202,14 @@ std::string describe(const QueueError& error, int peer) {
          ", " + opcode_name(error.opcode());
 }
 
+std::string queue_name(std::uint32_t queue) {
+  return queue < kFirstChannel ? "queue " + std::to_string(queue)
+                               : "channel " + std::to_string(queue - kFirstChannel);
+}
+
 std::string broken_queue_text(std::uint32_t queue, int peer, const std::string& why) {
-  return "the queue to PE " + std::to_string(peer) + " is broken: " + why + " (queue " +
-         std::to_string(queue) + ")";
+  return "the queue to PE " + std::to_string(peer) + " is broken: " + why + " (" +
+         queue_name(queue) + ")";
 }
 
 std::string describe(const Status& status) {
@@ -223,6 +244,7 @@ std::string describe(const StallReport& report, int my_pe, const HostView& host)
                      " waited " + seconds(report.waited_ns) + " for " + waited_for(report.site) +
                      called_there(report.site);
   if (report.site == Site::lock) return text + lock_lines(report, my_pe, host);
+  if (report.site == Site::message) return text + message_lines(report, host);
   return text + (concerns_queue(report.site) ? queue_lines(report) : word_lines(report, host));
 }
 

@@ -33,6 +33,8 @@ std::string opcode_name(std::uint8_t opcode);
 std::string describe(const QueueError& error, int peer);
 
 // "the queue to PE 3 is broken: transport retry exceeded: ... (queue 0)", in the NIC's words.
+// "queue 1", or "channel 0" where the number is one of a channel.
+std::string queue_name(std::uint32_t queue);
 std::string broken_queue_text(std::uint32_t queue, int peer, const std::string& why);
 
 // A Status in words; for kernels' results that reach the host.

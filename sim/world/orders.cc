@@ -33,6 +33,8 @@ constexpr NamedOrder kOrders[] = {
     describe<order::DirectFetched>(),
     describe<order::LockPassed>(),
     describe<order::LockTaken>(),
+    describe<order::ReceiveBeforeRecord>(),
+    describe<order::MessageBeforeData>(),
     describe<order::ReportBeforeState>(),
 };
 

@@ -31,9 +31,9 @@ World::World(std::string name, const WorldOptions& options)
       stacks_(
           {.bytes = kStackFactor * options_.stack_bytes, .option = "WorldOptions::stack_bytes"}),
       agents_(setup::own_agents(options_)) {
-  for (std::uint32_t number = 0; number < queues_per_peer() * options_.pes; ++number) {
-    add_queue(number);
-  }
+  channels_.resize(options_.pes);
+  const std::uint32_t rows = queues_per_peer() + options_.channels;
+  for (std::uint32_t number = 0; number < rows * options_.pes; ++number) add_queue(number);
   doorbells_ = add_region("doorbells", format::kUarPageBytes, RegionKind::doorbell, Owner::host);
   report_ = add_region("report", sizeof(PeState), RegionKind::report, Owner::host);
   heap_ = used_;
@@ -52,12 +52,16 @@ std::uint64_t World::bytes_of_pe(const WorldOptions& options) {
   const std::uint64_t queue = rings * options.depth * format::kWqebbBytes + 12 * kRegionAlignment +
                               options.depth / kSlotsPerReadyWord * 8 +
                               options.fetch_slots * sizeof(FetchSlot);
+  const std::uint64_t channels = std::uint64_t{options.channels} * options.pes;
   const std::uint64_t queues =
-      (std::uint64_t{options.queues} + options.exclusive_queues) * options.pes;
+      (std::uint64_t{options.queues} + options.exclusive_queues) * options.pes + channels;
+  const std::uint64_t receive_queue =
+      options.receive_depth * (kReceiveWqeBytes + sizeof(format::Cqe64)) + 3 * kRegionAlignment;
   const std::uint64_t team = options.pes * (sizeof(std::uint64_t) + sizeof(TeamPeer)) +
                              scratch_of_team(options) + 5 * kRegionAlignment;
-  return round_up(queues * queue + (1 + options.teams.size()) * team + format::kUarPageBytes +
-                      sizeof(PeState) + options.heap_bytes + 5 * kRegionAlignment,
+  return round_up(queues * queue + channels * receive_queue + (1 + options.teams.size()) * team +
+                      format::kUarPageBytes + sizeof(PeState) + options.heap_bytes +
+                      5 * kRegionAlignment,
                   kPage);
 }
 
@@ -76,8 +80,11 @@ std::uint64_t World::add_region(std::string name, std::uint64_t bytes, RegionKin
 }
 
 void World::add_queue(std::uint32_t number) {
-  const std::string queue = "queue " + std::to_string(number / options_.pes) + " to PE " +
-                            std::to_string(number % options_.pes);
+  const std::uint32_t row = number / options_.pes;
+  const std::string queue =
+      (is_channel(number) ? "channel " + std::to_string(row - queues_per_peer())
+                          : "queue " + std::to_string(row)) +
+      " to PE " + std::to_string(number % options_.pes);
   const Owner owner = options_.queue_memory;
   const bool commands = options_.handler == Handler::commands;
   const Owner queue_owner = commands ? Owner::host : owner;
@@ -97,7 +104,18 @@ void World::add_queue(std::uint32_t number) {
     at.passed_on =
         add_region(queue + " passed-on", sizeof(format::Cqe64), RegionKind::cqe, Owner::host);
   }
+  if (is_channel(number)) add_receive_queue(queue, at);
   queues_.push_back(at);
+}
+
+void World::add_receive_queue(const std::string& name, QueueOffsets& at) {
+  const Owner owner = options_.queue_memory;
+  const std::uint64_t depth = options_.receive_depth;
+  at.receives = add_region(name + " receive", depth * kReceiveWqeBytes, RegionKind::slots, owner);
+  at.receive_cqes =
+      add_region(name + " receive", depth * sizeof(format::Cqe64), RegionKind::cqe, owner);
+  at.receive_state =
+      add_region(name + " receive indices", sizeof(ReceiveState), RegionKind::other, owner);
 }
 
 void World::add_team(std::vector<std::int32_t> members) {

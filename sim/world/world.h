@@ -59,6 +59,8 @@ struct WorldOptions {
   std::uint32_t pes = 2;
   std::uint32_t queues = 2;            // shared ones, to each peer; as GDAKIT_QUEUES_PER_PEER
   std::uint32_t exclusive_queues = 0;  // behind them
+  std::uint32_t channels = 0;          // to each peer, apart from the queues
+  std::uint32_t receive_depth = 2;     // receives of a channel, a power of two
   std::uint32_t depth = 32;            // of a send queue in WQEBBs, a power of two from 32 on
   std::uint32_t fetch_slots = 2;       // of a queue, a power of two; at least the lanes of a warp
   std::uint64_t heap_bytes = 4096;
@@ -116,6 +118,9 @@ class World final : public Subject, private weak::Names {
     set_bytes(pe, reinterpret_cast<std::uint64_t>(at), &value, sizeof(T));
   }
 
+  // What kernels of PE `pe` take as Channels: channels()[pe], which they read when they run.
+  const Channels* channels() const { return channels_.data(); }
+
   // Runs kernel(pe) for every thread of the shape, on one PE or on each. The kernel is copied; it
   // is shared by all threads and executions, hence const.
   template <class Kernel>
@@ -170,7 +175,8 @@ class World final : public Subject, private weak::Names {
   // Where the parts of a queue lie in the PE.
   struct QueueOffsets {
     std::uint64_t slots, cqe, ready, state, record, proxy, fetch, sink;
-    std::uint64_t commands, passed_on;  // Handler::commands: of the device's side
+    std::uint64_t commands, passed_on;                    // Handler::commands: of the device's side
+    std::uint64_t receives, receive_cqes, receive_state;  // of a channel
   };
   struct Initial {
     std::uint32_t pe;
@@ -201,6 +207,9 @@ class World final : public Subject, private weak::Names {
   void add_team(std::vector<std::int32_t> members);
   void make_place(const std::string& team, TeamView& view);
   std::uint32_t queues_per_peer() const { return options_.queues + options_.exclusive_queues; }
+  // Whether a number of queues_ is that of a channel: these stand behind the queues.
+  bool is_channel(std::uint32_t number) const { return number >= queues_per_peer() * options_.pes; }
+  void add_receive_queue(const std::string& name, QueueOffsets& at);
   void complain(const std::string& problem);
   std::string problem_of_run() const;
   std::uint32_t lanes_without_fetch_slot(const WorldRun& run) const;
@@ -214,7 +223,8 @@ class World final : public Subject, private weak::Names {
   Layout layout_;
   Arena arena_;
   AddressSpace space_;
-  std::vector<QueueOffsets> queues_;  // [queue][pe]
+  std::vector<QueueOffsets> queues_;  // [queue][pe], and behind them [channel][pe]
+  std::vector<Channels> channels_;    // [pe], of the execution that runs
   std::uint64_t used_ = 0;            // of the PE's bytes
   std::uint64_t doorbells_ = 0;       // offset of the UAR page
   std::uint64_t report_ = 0;          // offset of the PeState

@@ -36,6 +36,13 @@ std::string problem_of_queues(const WorldOptions& options) {
     return sentence("exclusive_queues", options.exclusive_queues,
                     "give at most " + std::to_string(kMaxQueues));
   }
+  if (options.channels > kMaxQueues) {
+    return sentence("channels", options.channels, "give at most " + std::to_string(kMaxQueues));
+  }
+  if (!is_power_of_two(options.receive_depth) || options.receive_depth > kMaxDepth) {
+    return sentence("receive_depth", options.receive_depth,
+                    "give a power of two from " + from_to(1, kMaxDepth));
+  }
   if (!is_power_of_two(options.depth) || !between(options.depth, kSlotsPerReadyWord, kMaxDepth)) {
     return sentence("depth", options.depth,
                     "give a power of two from " + from_to(kSlotsPerReadyWord, kMaxDepth));

@@ -171,6 +171,7 @@ void WorldRun::make_queues(std::uint32_t pe) {
     qp.send_queue = address(at.slots);
     qp.log_send_wqebbs = static_cast<std::uint32_t>(log2_floor(world.options_.depth));
     qp.doorbell_record = address(at.record);
+    if (world.is_channel(number)) make_receive_queue(pe, number, qp);
     const softnic::QpNumber qpn = must(engine.create_qp(qp));
     view.qpn_shifted = Be32{qpn << 8};
     self.qpns.push_back(qpn);
@@ -178,6 +179,30 @@ void WorldRun::make_queues(std::uint32_t pe) {
     if (!proxies.empty()) proxies[pe].watch(ProxiedQueue::of(self.views.back(), view));
     nics[pe].watch(qpn, self.uar);
   }
+}
+
+void WorldRun::make_receive_queue(std::uint32_t pe, std::uint32_t number,
+                                  softnic::QpAttributes& qp) {
+  const World::QueueOffsets& at = world.queues_[number];
+  const std::uint32_t depth = world.options_.receive_depth;
+  const std::uint64_t arena = world.space_.arena_base;
+  softnic::CqAttributes cq;
+  cq.entries = {arena + at.receive_cqes};
+  cq.log_entries = static_cast<std::uint32_t>(log2_floor(depth));
+  cq.overrun_ignore = true;
+  qp.receive_cq = must(nics[pe].engine().create_cq(cq));
+  qp.has_receive_queue = true;
+  qp.receive_queue = {arena + at.receives};
+  qp.log_receive_wqes = cq.log_entries;
+  qp.log_receive_stride = static_cast<std::uint32_t>(log2_floor(kReceiveWqeBytes));
+  ReceiveView view{};
+  view.slots = reinterpret_cast<format::Segment*>(arena + at.receives);
+  view.cqes = reinterpret_cast<std::uint64_t*>(arena + at.receive_cqes);
+  view.record = reinterpret_cast<std::uint32_t*>(arena + at.record) +
+                offsetof(format::DoorbellRecord, rcv_dbr) / 4;
+  view.state = reinterpret_cast<ReceiveState*>(arena + at.receive_state);
+  view.depth = depth;
+  pes[pe].receives.push_back(view);
 }
 
 QueueView WorldRun::make_view(std::uint32_t number) {
@@ -199,9 +224,11 @@ QueueView WorldRun::make_view(std::uint32_t number) {
   view.fetch_count = world.options_.fetch_slots;
   view.sink = words(at.sink);
   view.peer = static_cast<std::int32_t>(number % world.options_.pes);
+  const bool is_channel = world.is_channel(number);
+  const bool is_shared = is_channel || number / world.options_.pes < world.options_.queues;
   view.handler = world.options_.handler;
-  view.sharing =
-      number / world.options_.pes < world.options_.queues ? Sharing::shared : Sharing::exclusive;
+  if (is_channel && view.handler == Handler::commands) view.handler = Handler::proxy;
+  view.sharing = is_shared ? Sharing::shared : Sharing::exclusive;
   return view;
 }
 
@@ -253,6 +280,9 @@ void WorldRun::make_context(std::uint32_t pe) {
   context.queues = self.views.data();
   context.queue_count = world.queues_per_peer();
   context.mapped_queues = spread_over(options.queues);
+  const std::size_t first = std::size_t{world.queues_per_peer()} * options.pes;
+  world.channels_[pe] = {self.views.data() + first, self.receives.data(), options.channels,
+                         kFirstChannel};
   context.heap = {};
   context.heap.base = world.space_.arena_base + world.heap_;
   context.heap.end = self.chunks.front().end;
@@ -314,6 +344,9 @@ void WorldRun::initialize(std::uint32_t pe) {
     std::fill(std::begin(cqe), std::end(cqe), format::kInvalidCqeByte);
     put(at.cqe, cqe, sizeof(cqe));
     if (world.options_.handler == Handler::commands) put(at.passed_on, cqe, sizeof(cqe));
+    for (std::uint64_t i = 0; at.receive_cqes != 0 && i < world.options_.receive_depth; ++i) {
+      put(at.receive_cqes + i * sizeof(cqe), cqe, sizeof(cqe));
+    }
     for (std::uint32_t word = 0; word < world.options_.depth / kSlotsPerReadyWord; ++word) {
       const std::uint64_t value = ready_word(start, world.options_.depth, word);
       put(at.ready + word * sizeof(value), &value, sizeof(value));

@@ -88,7 +88,8 @@ struct SimPe {
   std::vector<Be32> rkeys;                  // [pe]
   std::vector<std::uint64_t> remote_bases;  // [pe]
   std::vector<std::uint64_t> direct_bases;  // [pe], then once more for atomics
-  std::vector<QueueView> views;             // [queue][pe]
+  std::vector<QueueView> views;             // [queue][pe], and behind them [channel][pe]
+  std::vector<ReceiveView> receives;        // [channel][pe]
   std::vector<TeamView> teams;
   std::vector<softnic::QpNumber> qpns;
   DeviceContext context{};
@@ -133,6 +134,7 @@ struct WorldRun final : DoorbellSink {
   QueueView make_view(std::uint32_t number);
   // The same as the device's threads see it.
   QueueView device_view(std::uint32_t number, QueueView view);
+  void make_receive_queue(std::uint32_t pe, std::uint32_t number, softnic::QpAttributes& qp);
   void connect(std::uint32_t pe);
   void destroy_queues();
   void make_context(std::uint32_t pe);

@@ -53,7 +53,16 @@ const char* collective_name(CollectiveKind kind);
 
 // What a program called that needs the bootstrap. PEs that are in different calls hear of these
 // rather than of what they are made of.
-enum class Purpose : std::uint16_t { none, init, allocate, free, add_queues, barrier, end };
+enum class Purpose : std::uint16_t {
+  none,
+  init,
+  allocate,
+  free,
+  add_queues,
+  barrier,
+  end,
+  add_channels
+};
 
 // Which call this is. PEs that meet in a call must agree on all four.
 struct CollectiveCall {

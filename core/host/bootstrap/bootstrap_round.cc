@@ -28,6 +28,7 @@ const char* purpose_name(Purpose purpose) {
     case Purpose::allocate: return "allocate";
     case Purpose::free: return "free";
     case Purpose::add_queues: return "add_queues";
+    case Purpose::add_channels: return "add_channels";
     case Purpose::barrier: return "barrier";
     case Purpose::end: return "the end of the Context";
   }

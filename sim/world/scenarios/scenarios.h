@@ -74,6 +74,8 @@ extern const Table kLocksMixedTable;
 extern const Table kHandlesTable;
 // looks.cc: threads that look whether something has come, and neighbours in memory
 extern const Table kLooksTable;
+// channels.cc: sends, receives and immediates
+extern const Table kChannelsTable;
 // failure.cc: errors, stalls and the end
 extern const Table kFailureTable;
 
