@@ -63,6 +63,7 @@ template <class M>
 GDAKIT_DEVICE void post(M& m, const ReceiveView& view, const void* buffer,
                         const Pieces<kReceiveSegments>& pieces) {
   const std::uint64_t at = m.load_weak(&view.state->posted);
+  m.store_weak(&view.state->posted, at + 1);
   format::Segment* const slot = view.slots + (at & (view.depth - 1)) * kReceiveSegments;
   GDAKIT_UNROLL
   for (std::uint32_t i = 0; i < kReceiveSegments; ++i) {
@@ -75,7 +76,6 @@ GDAKIT_DEVICE void post(M& m, const ReceiveView& view, const void* buffer,
                                          : format::data(span.address, span.key,
                                                         static_cast<std::uint32_t>(span.bytes))));
   }
-  m.store_weak(&view.state->posted, at + 1);
   m.store(order::ReceiveBeforeRecord{}, view.record, format::doorbell_record_value(at + 1).raw());
 }
 

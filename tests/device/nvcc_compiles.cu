@@ -1,6 +1,7 @@
 // The protocol as device code: compiled by nvcc to PTX for every architecture, and to machine code
 // for the oldest one, without relaxed constexpr rules and with warnings as errors. Nothing of it
 // runs.
+#include "device/channel.h"
 #include "device/cuda_machine.cuh"
 #include "device/pe.h"
 
@@ -47,6 +48,20 @@ __global__ void words(DeviceContext context, int* data, std::uint64_t* word, dou
   pe.wait_until(word, Compare::ge, 1);
   pe.quiet();
   pe.block().barrier_all();
+}
+
+__global__ void messages(DeviceContext context, Channels channels, int* data) {
+  CudaMachine m(context);
+  Pe<CudaMachine> pe(m, context);
+  auto channel = pe.channel(channels);
+  channel.post_receive(data, 4, 1);
+  channel.send(data, 1, 1);
+  channel.put_async(data, data, 1, 1, Batch::more);
+  channel.put_with_immediate(data, data, 1, 7, 1);
+  const Received got = channel.wait_receive_any();
+  if (got.arrived()) channel.post_receive(got.buffer, 4, got.peer);
+  channel.poll_receive(1);
+  channel.quiet();
 }
 
 struct Loose {

@@ -47,6 +47,16 @@ TEST(ExamplesOnGpu, MoeDispatchIsVerifiedInProcesses) {
                                    " --tokens 100 --hidden 64 --batch 50"));
 }
 
+TEST(ExamplesOnGpu, PagedFillIsVerified) {
+  expect_verified_on_gpu(test::run("GDAKIT_DEVICE=gpu " PAGED_FILL " --pes 4"));
+}
+
+TEST(ExamplesOnGpu, PagedFillIsVerifiedInProcesses) {
+  expect_verified_on_gpu(
+      test::run("GDAKIT_DEVICE=gpu " GDAKIT " run --no-prefix --timeout 50 -n 3 " PAGED_FILL
+                " --servers 0,1 --pages 64 --requests 8"));
+}
+
 TEST(ExamplesOnGpu, TheEmulatorCanBeChosen) {
   const Outcome outcome =
       test::run("GDAKIT_DEVICE=cpu " MOE_DISPATCH " --pes 2 --tokens 20 --hidden 64");

@@ -166,6 +166,21 @@ TEST(HostChannel, HearsOfWhatAKernelPuts) {
   });
 }
 
+// Kernels' channels lie where the host reaches them on the emulator alone.
+TEST(HostChannel, OpensNoChannelInGpuMemory) {
+  expect_job(1, job_options(), [](Context& c) -> Result<void> {
+    auto channels = c.add_channels();
+    if (!channels) return channels.error();
+    auto channel = HostChannel::open(c, *channels);
+    EXPECT_EQ(static_cast<bool>(channel), !c.on_gpu());
+    if (!channel) {
+      EXPECT_EQ(channel.error().code(), Code::unavailable);
+      EXPECT_THAT(channel.error().message(), HasSubstr("add them with ChannelEnd::host"));
+    }
+    return {};
+  });
+}
+
 TEST(HostChannel, CallsSayWhatIsWrong) {
   Options options = job_options();
   options.watchdog = std::chrono::milliseconds(300);

@@ -59,9 +59,9 @@ enum class Purpose : std::uint16_t {
   allocate,
   free,
   add_queues,
+  add_channels,
   barrier,
-  end,
-  add_channels
+  end
 };
 
 // Which call this is. PEs that meet in a call must agree on all four.
