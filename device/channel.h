@@ -69,21 +69,23 @@ GDAKIT_DEVICE void write_wqe(M& m, const QueueView& queue, std::uint64_t index,
                              const receiving::Pieces<kMost>& pieces) {
   static_assert(kMost <= kSendPieces);
   format::Segment* const at = queue.slots + (index & (queue.depth - 1)) * format::kSegmentsPerWqebb;
+  const auto store = [&](std::uint32_t number, const format::Segment& segment) {
+    m.store_weak(&at[number], segment);
+  };
   const bool writes = is_write(message.opcode);
   const std::uint32_t first = writes ? 2 : 1;
-  m.store_weak(&at[0], control_segment(queue, index, message.opcode, 0, first + pieces.count,
-                                       fm_ce_se, message.immediate));
+  store(0, control_segment(queue, index, message.opcode, 0, first + pieces.count, fm_ce_se,
+                           message.immediate));
   if (writes) {
-    m.store_weak(&at[1], format::to_segment(
-                             format::remote_address(message.remote.address, message.remote.key)));
+    store(1,
+          format::to_segment(format::remote_address(message.remote.address, message.remote.key)));
   }
   GDAKIT_UNROLL
   for (std::uint32_t i = 0; i < kMost; ++i) {
     if (i == pieces.count) break;
     const Span& span = pieces.span[i];
-    m.store_weak(&at[first + i],
-                 format::to_segment(
-                     format::data(span.address, span.key, static_cast<std::uint32_t>(span.bytes))));
+    const auto bytes = static_cast<std::uint32_t>(span.bytes);
+    store(first + i, format::to_segment(format::data(span.address, span.key, bytes)));
   }
 }
 

@@ -107,6 +107,7 @@ TEST(Stall, IsForgottenByTheNextLaunchsWaits) {
 // A wait that breaks a queue, a team or a lock by giving up does not give up at once.
 TEST(Stall, LeavesTimeToWhatWouldBreak) {
   EXPECT_EQ(limit_after_stall(1600, Site::signal, 1), 0u);
+  EXPECT_EQ(limit_after_stall(1600, Site::message, 1), 0u);
   for (const Site site :
        {Site::queue_room, Site::queue_completion, Site::fetch_slot, Site::team, Site::lock}) {
     EXPECT_EQ(limit_after_stall(1600, site, 1), 100u);

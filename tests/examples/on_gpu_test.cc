@@ -52,9 +52,9 @@ TEST(ExamplesOnGpu, PagedFillIsVerified) {
 }
 
 TEST(ExamplesOnGpu, PagedFillIsVerifiedInProcesses) {
-  expect_verified_on_gpu(
-      test::run("GDAKIT_DEVICE=gpu " GDAKIT " run --no-prefix --timeout 50 -n 3 " PAGED_FILL
-                " --servers 0,1 --pages 64 --requests 8"));
+  expect_verified_on_gpu(test::run("GDAKIT_DEVICE=gpu " GDAKIT
+                                   " run --no-prefix --timeout 50 -n 3 " PAGED_FILL
+                                   " --servers 0,1 --pages 64 --requests 8"));
 }
 
 TEST(ExamplesOnGpu, TheEmulatorCanBeChosen) {

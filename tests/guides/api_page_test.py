@@ -15,13 +15,15 @@ SECTIONS = {
     "Pe": [("device/pe.h", "Pe"), ("device/pe_rma.h", "RmaCalls"),
            ("device/pe_words.h", "WordCalls"), ("device/pe_atomics.h", "AtomicCalls"),
            ("device/lock.h", "LockCalls")],
+    "Channel": [("device/channel.h", "Channel")],
+    "HostChannel": [("host_calls/host_channel.h", "HostChannel")],
     "Team": [("device/team_handle.h", "TeamHandle")],
     "Context": [("core/host/context.h", "Context")],
     "Jobs": [("gdakit.h", None)],
 }
 # Of the library's own parts, not for programs.
 INTERNAL = {"Context": {"create", "bootstrap", "backend", "memory", "device_context",
-                        "host_result"}}
+                        "host_context", "host_drives", "host_result", "wait_clock"}}
 
 
 def without_comments(text):
@@ -73,6 +75,7 @@ def spelled(signature):
     text = re.sub(r"\bGDAKIT_\w+ |\bstatic |\bstd::|\bdetail::", "", text)
     text = re.sub(r"type_identity_t<(\w+)>", r"\1", text)
     text = re.sub(r"\bPe<[^>]*>", "Pe", text)
+    text = re.sub(r"\bChannel<[^>]*>", "Channel", text)
     text = re.sub(r"\bTeamHandle<[^>]*>", "TeamHandle", text)
     return text.strip()
 

@@ -63,6 +63,10 @@ const std::vector<Argument>& arguments() {
       {{"device/lock.h", "", SiteOp::plain_store, 1}, Operator::delay, kBehindTheFence},
       {{"device/lock.h", "", SiteOp::plain_store, 2}, Operator::delay, kBehindTheFence},
       {{"device/lock.h", "", SiteOp::plain_store, 3}, Operator::delay, kBehindTheFence},
+      {{"device/receive_queue.h", "", SiteOp::plain_store, 1},
+       Operator::delay,
+       "The count is the receiving thread's own, which is one at a time; the next store is one of "
+       "the receive WQE, and the record comes behind both."},
       {{"device/ring.h", "", SiteOp::store, 1},
        Operator::delay,
        "The record changes places with QueueState::posted, which says the same; the fence before "

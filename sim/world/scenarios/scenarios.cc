@@ -46,7 +46,7 @@ std::span<const ScenarioEntry> scenario_list() {
          {kPostTable, kCrowdTable, kRoomTable, kInboundTable, kSignalTable, kCollectiveTable,
           kExchangeTable, kLocksTable, kSignalDirectTable, kCollectiveDirectTable,
           kExchangeDirectTable, kLocksDirectTable, kDirectTable, kSignalMixedTable,
-          kLocksMixedTable, kHandlesTable, kLooksTable, kChannelsTable, kFailureTable}) {
+          kLocksMixedTable, kHandlesTable, kLooksTable, kFailureTable, kChannelsTable}) {
       joined.insert(joined.end(), table.begin(), table.end());
     }
     return joined;
