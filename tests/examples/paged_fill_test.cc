@@ -15,7 +15,7 @@ using testing::Not;
 
 // Small enough for a fraction of a second; pages outnumber the slots of a send queue.
 const std::string kSmall = " --pages 40 --page-bytes 200 --requests 5 --in-flight 2 --buffers 3";
-const std::string kShallow = "GDAKIT_QUEUE_DEPTH=32 ";
+const std::string kShallow = "GDAKIT_QUEUE_DEPTH=64 ";
 
 std::string verified(int clients, int requests, int pages) {
   return "verified: " + std::to_string(clients) + (clients == 1 ? " client, " : " clients, ") +

@@ -71,6 +71,14 @@ TEST(WorldSetup, SaysHowManyFetchSlotsThereMayBe) {
   }
   expect_passes([](WorldOptions& o) { o.fetch_slots = 1; });
 }
+TEST(WorldSetup, SaysWhatChannelsThereMayBe) {
+  expect_problem("channels is 65; give at most 64", [](WorldOptions& o) { o.channels = 65; });
+  for (const std::uint32_t depth : {0u, 3u, 65536u}) {
+    expect_problem("receive_depth is " + std::to_string(depth) + "; give a power of two",
+                   [=](WorldOptions& o) { o.receive_depth = depth; });
+  }
+  expect_passes([](WorldOptions& o) { o.channels = o.receive_depth = 1; });
+}
 TEST(WorldSetup, SaysHowLargeStacksMayBe) {
   for (const std::uint64_t bytes : {std::uint64_t{0}, std::uint64_t{1} << 40}) {
     expect_problem("stack_bytes is " + std::to_string(bytes) + "; give 16384 to 16777216",
