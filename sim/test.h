@@ -63,6 +63,7 @@
 #include "device/pe.h"
 #include "sim/explore/explorer.h"
 #include "sim/explore/page.h"
+#include "sim/world/kernel_channel.h"
 #include "sim/world/world.h"
 
 namespace gdakit::sim {

@@ -64,6 +64,14 @@ CallScope::CallScope(SimMachine& machine, CallPlace at, const char* name, std::u
       machine.place_on(static_cast<std::uint32_t>(pe), remote));
 }
 
+CallScope::CallScope(SimMachine& machine, CallPlace at, const char* name, std::uint64_t bytes,
+                     const char* direction, int pe)
+    : machine_(machine), outermost_(enter(at, name)) {
+  if (!outermost_ || !machine.tracing()) return;
+  machine.note_call(
+      std::string(name) + " " + bytes_text(bytes) + " " + direction + " " + pe_text(pe), "");
+}
+
 CallScope::CallScope(SimMachine& machine, CallPlace at, const char* name, std::uint64_t count,
                      std::uint64_t element_bytes, const char* direction, int pe, const void* remote)
     : machine_(machine), outermost_(enter(at, name)) {

@@ -20,6 +20,9 @@ class CallScope {
   // "put_nbi 8 bytes to PE 1", with the place there
   CallScope(SimMachine& machine, CallPlace at, const char* name, std::uint64_t bytes,
             const char* direction, int pe, const void* remote);
+  // "send 8 bytes to PE 1"
+  CallScope(SimMachine& machine, CallPlace at, const char* name, std::uint64_t bytes,
+            const char* direction, int pe);
   // "iput 4 x 8 bytes to PE 1", with the place there
   CallScope(SimMachine& machine, CallPlace at, const char* name, std::uint64_t count,
             std::uint64_t element_bytes, const char* direction, int pe, const void* remote);

@@ -1,7 +1,8 @@
 // KernelPe: the Pe that the kernels of a world get. It does what Pe does, and notes which call of
 // the kernel's source is under way, so that reports speak of the kernel and not of the protocol.
-// Every call that reads or writes memory is here or in kernel_words.h, kernel_atomics.h and
-// kernel_team.h; one that is not would be shown as what the protocol does in it.
+// Every call that reads or writes memory is here or in kernel_words.h, kernel_atomics.h,
+// kernel_team.h and kernel_channel.h; one that is not would be shown as what the protocol does in
+// it.
 #pragma once
 
 #include <cstddef>
@@ -15,6 +16,8 @@
 #include "sim/world/kernel_words.h"
 
 namespace gdakit::sim {
+
+class KernelChannel;
 
 template <class Group = ThreadGroup, class Publication = SharedPublication>
 class KernelPe : public KernelWords<KernelAtomics<Pe<SimMachine, Group, Publication>>> {
@@ -34,6 +37,8 @@ class KernelPe : public KernelWords<KernelAtomics<Pe<SimMachine, Group, Publicat
     return Base::exclusively_on(queue);
   }
   KernelTeam<Group> team(Team which) const { return {machine_, this->context(), which}; }
+  // kernel_channel.h
+  KernelChannel channel(const Channels& channels, std::uint32_t number = 0) const;
 
   // ---- Put and get (device/pe_rma.h).
   template <class T>

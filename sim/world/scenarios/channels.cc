@@ -1,5 +1,5 @@
 // Messages that both sides know of, and immediates (device/channel.h).
-#include "device/channel.h"
+#include "sim/world/kernel_channel.h"
 #include "sim/world/scenarios/scenarios.h"
 
 namespace gdakit::sim::scenarios {
