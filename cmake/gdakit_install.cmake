@@ -75,6 +75,7 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/gdakit-config-version.cma
 install(FILES ${PROJECT_BINARY_DIR}/gdakit-config.cmake
               ${PROJECT_BINARY_DIR}/gdakit-config-version.cmake
               ${CMAKE_CURRENT_LIST_DIR}/Findlibdeflate.cmake
+              ${CMAKE_CURRENT_LIST_DIR}/Findlibsodium.cmake
         DESTINATION ${package})
 # Found from where it lies, so that the installed tree can be moved.
 file(RELATIVE_PATH from_pc_to_prefix /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)

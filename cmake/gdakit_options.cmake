@@ -126,6 +126,7 @@ endif()
 find_package(Threads REQUIRED)
 find_package(Boost 1.74 REQUIRED COMPONENTS context)
 find_package(libdeflate MODULE REQUIRED)
+find_package(libsodium MODULE REQUIRED)
 
 add_library(gdakit_flags INTERFACE)
 target_compile_options(gdakit_flags INTERFACE

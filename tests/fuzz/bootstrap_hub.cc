@@ -9,6 +9,7 @@
 #include <sys/time.h>
 
 #include "core/base/file_descriptor.h"
+#include "core/host/bootstrap/job_proof.h"
 #include "core/host/bootstrap/tcp_hub.h"
 #include "tests/fuzz/bootstrap_talk.h"
 #include "tests/fuzz/meetings.h"
@@ -42,6 +43,11 @@ class Connection {
     static_cast<void>(::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL));
   }
 
+  template <class T>
+  bool hear(T& value) {
+    return ::recv(socket_.get(), &value, sizeof value, MSG_WAITALL) == sizeof value;
+  }
+
   // Says no more, and hears the hub out. False: it does not come to an end.
   bool hear_out(Bytes& said) {
     ::shutdown(socket_.get(), SHUT_WR);
@@ -59,12 +65,12 @@ class Connection {
 };
 
 tcp_wire::Hello some_hello(softnic::test::Input& input, std::uint32_t rank) {
-  tcp_wire::Hello hello{tcp_wire::kMagic, Be32(tcp_wire::kVersion), Be32(rank), Be32(kPes), Be32(0),
-                        kSecret};
+  tcp_wire::Hello hello{tcp_wire::kMagic, Be32(tcp_wire::kVersion), Be32(rank), Be32(kPes),
+                        Be32(0),          tcp_wire::Nonce{}};
   switch (input.below(12)) {
     case 0: hello.rank = Be32(input.take<std::uint32_t>()); break;
     case 1: hello.size = Be32(input.take<std::uint32_t>()); break;
-    case 2: hello.secret[input.below(16)] ^= 1; break;
+    case 2: hello.nonce[input.below(16)] ^= 1; break;
     case 3: hello.version = Be32(input.take<std::uint32_t>()); break;
     case 4: hello.magic[input.below(8)] ^= 1; break;
     default: break;
@@ -80,13 +86,20 @@ bool take(std::span<const std::byte>& said, T& value) {
   return true;
 }
 
-// Nothing; or a Welcome, which may have been cut, and behind a good one frames.
+struct Challenge {
+  tcp_wire::Welcome welcome;
+  tcp_wire::Nonce nonce;
+};
+
+// Nothing; or a Welcome, which may have been cut, and behind a good one a proof and frames.
 std::string check_said(std::span<const std::byte> said) {
   tcp_wire::Welcome welcome;
   if (!take(said, welcome)) return {};
   if (welcome.magic != tcp_wire::kMagic || welcome.size != kPes) return "a Welcome of another hub";
   const bool accepted = welcome.verdict == static_cast<std::uint32_t>(tcp_wire::Verdict::accepted);
   if (!accepted) return said.empty() ? "" : "the hub says more to one it has refused";
+  tcp_wire::Proof proof;
+  if (!take(said, proof)) return said.empty() ? "" : "a Welcome without a proof";
   tcp_wire::FrameHeader header;
   while (take(said, header)) {
     const auto type = static_cast<tcp_wire::FrameType>(std::uint16_t{header.type});
@@ -136,15 +149,32 @@ class Run {
     std::optional<Connection>& connection = connections_[which];
     if (!connection) {
       connection.emplace(port_);
-      Bytes greeting;
-      append(greeting, some_hello(input_, which % kPes));
-      return connection->send(input_.below(8) == 0 ? some_bytes(input_) : greeting);
+      const tcp_wire::Hello hello = some_hello(input_, which % kPes);
+      if (input_.below(8) == 0) return connection->send(some_bytes(input_));
+      return greet(*connection, hello);
     }
     switch (input_.below(16)) {
       case 0: connection.reset(); break;
       case 1: connection->send(some_bytes(input_)); break;
       default: connection->send(some_frame(input_, sequence_ += input_.below(2)));
     }
+  }
+
+  // Proves as much as it says.
+  void greet(Connection& connection, const tcp_wire::Hello& hello) {
+    Bytes words;
+    append(words, hello);
+    connection.send(words);
+    Challenge challenge{};
+    if (hello.magic != tcp_wire::kMagic || hello.version != tcp_wire::kVersion ||
+        !connection.hear(challenge)) {
+      return;
+    }
+    tcp_wire::Proof proof = make_proof(kSecret, ProofRole::member, hello, challenge.nonce);
+    if (hello.nonce != tcp_wire::Nonce{}) proof[hello.nonce[0] + 1] ^= 1;
+    words.clear();
+    append(words, proof);
+    connection.send(words);
   }
 
   softnic::test::Input input_;

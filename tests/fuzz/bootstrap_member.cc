@@ -4,9 +4,11 @@
 #include <poll.h>
 #include <stdexcept>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <thread>
 
 #include "core/base/file_descriptor.h"
+#include "core/host/bootstrap/job_proof.h"
 #include "core/host/bootstrap/tcp_bootstrap.h"
 #include "core/host/launch/tcp_listener.h"
 #include "tests/fuzz/bootstrap_talk.h"
@@ -19,20 +21,32 @@ using namespace std::chrono_literals;
 
 constexpr int kFrames = 4;
 
-// A good Welcome but for some changes, and frames.
-Bytes some_talk(Input bytes) {
+tcp_wire::Welcome welcome_of(tcp_wire::Verdict verdict) {
+  return {tcp_wire::kMagic, Be32(tcp_wire::kVersion), Be32(static_cast<std::uint32_t>(verdict)),
+          Be32(2), Be32(0)};
+}
+
+// What a hub says, good but for some changes.
+struct Talk {
+  tcp_wire::Welcome first = welcome_of(tcp_wire::Verdict::challenge);
+  tcp_wire::Welcome second = welcome_of(tcp_wire::Verdict::accepted);
+  bool proves = true;
+  Bytes frames = {};
+};
+
+Talk some_talk(Input bytes) {
   softnic::test::Input input(bytes.data(), bytes.size());
-  tcp_wire::Welcome welcome{tcp_wire::kMagic, Be32(tcp_wire::kVersion), Be32(0), Be32(2), Be32(0)};
+  Talk talk;
   switch (input.below(8)) {
-    case 0: welcome.verdict = Be32(input.take<std::uint32_t>()); break;
-    case 1: welcome.magic[input.below(8)] ^= 1; break;
+    case 0: talk.first.verdict = Be32(input.take<std::uint32_t>()); break;
+    case 1: talk.first.magic[input.below(8)] ^= 1; break;
+    case 2: talk.second.verdict = Be32(input.take<std::uint32_t>()); break;
+    case 3: talk.proves = false; break;
     default: break;
   }
-  Bytes talk;
-  append(talk, welcome);
   for (std::uint64_t i = 0; i < kFrames; ++i) {
     const Bytes frame = input.below(8) == 0 ? some_bytes(input) : some_frame(input, i);
-    talk.insert(talk.end(), frame.begin(), frame.end());
+    talk.frames.insert(talk.frames.end(), frame.begin(), frame.end());
   }
   return talk;
 }
@@ -40,7 +54,7 @@ Bytes some_talk(Input bytes) {
 // Says the same to everyone who connects, and hangs up.
 class MadHub {
  public:
-  explicit MadHub(Bytes talk) : talk_(std::move(talk)) {
+  explicit MadHub(Talk talk) : talk_(std::move(talk)) {
     Result<UniqueFileDescriptor> listener = open_listener("127.0.0.1", 0);
     if (!listener) throw std::runtime_error(listener.error().message());
     listener_ = std::move(*listener);
@@ -59,7 +73,9 @@ class MadHub {
       pollfd readable{listener_.get(), POLLIN, 0};
       if (::poll(&readable, 1, 1) != 1) continue;
       const UniqueFileDescriptor one(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-      static_cast<void>(::send(one.get(), talk_.data(), talk_.size(), MSG_NOSIGNAL));
+      const timeval patience{0, 200'000};
+      ::setsockopt(one.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+      talk(one.get());
       ::shutdown(one.get(), SHUT_WR);
       // Hears it out, so that what was said is not lost to a reset.
       std::array<std::byte, 256> heard;
@@ -69,7 +85,30 @@ class MadHub {
     }
   }
 
-  const Bytes talk_;
+  void talk(int socket) const {
+    const tcp_wire::Nonce nonce{};
+    Bytes words;
+    append(words, talk_.first);
+    append(words, nonce);
+    say(socket, words);
+    tcp_wire::Hello hello;
+    tcp_wire::Proof proof;
+    if (!hear(socket, hello) || !hear(socket, proof)) return;
+    words.clear();
+    append(words, talk_.second);
+    append(words, talk_.proves ? make_proof(kSecret, ProofRole::hub, hello, nonce) : proof);
+    words.insert(words.end(), talk_.frames.begin(), talk_.frames.end());
+    say(socket, words);
+  }
+  static void say(int socket, const Bytes& words) {
+    static_cast<void>(::send(socket, words.data(), words.size(), MSG_NOSIGNAL));
+  }
+  template <class T>
+  static bool hear(int socket, T& value) {
+    return ::recv(socket, &value, sizeof value, MSG_WAITALL) == sizeof value;
+  }
+
+  const Talk talk_;
   UniqueFileDescriptor listener_;
   std::uint16_t port_ = 0;
   std::atomic<bool> ends_ = false;

@@ -5,11 +5,14 @@
 #include <future>
 #include <memory>
 #include <netinet/in.h>
+#include <optional>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <utility>
 
 #include <gtest/gtest.h>
 
+#include "core/host/bootstrap/job_proof.h"
 #include "core/host/bootstrap/tcp_wire.h"
 #include "tests/host/bootstrap_job.h"
 
@@ -27,6 +30,8 @@ class RawClient {
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     EXPECT_EQ(::connect(socket_.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
   }
+
+  explicit RawClient(UniqueFileDescriptor connected) : socket_(std::move(connected)) {}
 
   template <class T>
   void send(const T& value) {
@@ -54,7 +59,50 @@ inline tcp_wire::Hello hello_of(const TcpJob& job, int rank) {
           Be32(static_cast<std::uint32_t>(rank)),
           Be32(static_cast<std::uint32_t>(job.size)),
           Be32(0),
-          job.secret};
+          make_nonce()};
+}
+
+// Says that it is PE `rank`, and proves with `secret` that it belongs to the job. The hub's
+// verdict, or none if it has hung up.
+inline std::optional<tcp_wire::Verdict> shake_hands(RawClient& client, const TcpJob& job, int rank,
+                                                    const JobSecret& secret) {
+  const tcp_wire::Hello hello = hello_of(job, rank);
+  client.send(hello);
+  tcp_wire::Welcome welcome{};
+  tcp_wire::Nonce nonce{};
+  if (!client.receive(welcome) || !client.receive(nonce)) return std::nullopt;
+  client.send(make_proof(secret, ProofRole::member, hello, nonce));
+  if (!client.receive(welcome)) return std::nullopt;
+  const auto verdict = static_cast<tcp_wire::Verdict>(std::uint32_t{welcome.verdict});
+  tcp_wire::Proof proof{};
+  if (verdict == tcp_wire::Verdict::accepted && client.receive(proof)) {
+    EXPECT_TRUE(is_same(proof, make_proof(secret, ProofRole::hub, hello, nonce)));
+  }
+  return verdict;
+}
+
+// The other side of it: what a hub says that knows `secret`.
+inline void welcome_member(int socket, const JobSecret& secret, int size) {
+  const auto say = [socket](const auto& words) {
+    ASSERT_EQ(::send(socket, &words, sizeof words, MSG_NOSIGNAL), ssize_t{sizeof words});
+  };
+  const auto hear = [socket](auto& words) {
+    ASSERT_EQ(::recv(socket, &words, sizeof words, MSG_WAITALL), ssize_t{sizeof words});
+  };
+  const auto welcome = [size](tcp_wire::Verdict verdict) {
+    return tcp_wire::Welcome{tcp_wire::kMagic, Be32(tcp_wire::kVersion),
+                             Be32(static_cast<std::uint32_t>(verdict)),
+                             Be32(static_cast<std::uint32_t>(size)), Be32(0)};
+  };
+  tcp_wire::Hello hello;
+  tcp_wire::Proof proof;
+  const tcp_wire::Nonce nonce = make_nonce();
+  hear(hello);
+  say(welcome(tcp_wire::Verdict::challenge));
+  say(nonce);
+  hear(proof);
+  say(welcome(tcp_wire::Verdict::accepted));
+  say(make_proof(secret, ProofRole::hub, hello, nonce));
 }
 
 inline tcp_wire::FrameHeader header_of(std::uint32_t type, std::uint64_t sequence,
@@ -68,10 +116,7 @@ inline constexpr auto kBarrier = static_cast<std::uint32_t>(CollectiveKind::barr
 // PE 1 of `job` as a raw client that has joined.
 inline std::unique_ptr<RawClient> join_raw(const TcpJob& job) {
   auto client = std::make_unique<RawClient>(job);
-  client->send(hello_of(job, 1));
-  tcp_wire::Welcome welcome{};
-  EXPECT_TRUE(client->receive(welcome));
-  EXPECT_EQ(welcome.verdict, 0u);
+  EXPECT_EQ(shake_hands(*client, job, 1, job.secret), tcp_wire::Verdict::accepted);
   client->send(header_of(kJoin, 0, 0));
   tcp_wire::FrameHeader answer{};
   EXPECT_TRUE(client->receive(answer));

@@ -108,10 +108,7 @@ TEST(TcpBootstrap, ASecondProcessOfOneRankIsRefused) {
 TEST(TcpBootstrap, ARankThatTheJobDoesNotHaveIsRefused) {
   expect_undisturbed([](const TcpJob& job) {
     RawClient client(job);
-    client.send(hello_of(job, 2));
-    Welcome welcome{};
-    ASSERT_TRUE(client.receive(welcome));
-    EXPECT_EQ(welcome.verdict, static_cast<std::uint32_t>(tcp_wire::Verdict::rank_out_of_range));
+    EXPECT_EQ(shake_hands(client, job, 2, job.secret), tcp_wire::Verdict::rank_out_of_range);
   });
 }
 
@@ -209,11 +206,8 @@ TEST(TcpBootstrap, WhenPe0DiesTheOthersSaySo) {
   });
   {
     const UniqueFileDescriptor peer(::accept(job.listener.get(), nullptr, nullptr));
-    Hello hello{};
     FrameHeader call{};
-    ASSERT_EQ(::recv(peer.get(), &hello, sizeof(hello), MSG_WAITALL), ssize_t{sizeof(hello)});
-    const Welcome welcome{tcp_wire::kMagic, Be32(tcp_wire::kVersion), Be32(0), Be32(2), Be32(0)};
-    ASSERT_EQ(::send(peer.get(), &welcome, sizeof(welcome), 0), ssize_t{sizeof(welcome)});
+    welcome_member(peer.get(), job.secret, 2);
     ASSERT_EQ(::recv(peer.get(), &call, sizeof(call), MSG_WAITALL), ssize_t{sizeof(call)});
     const FrameHeader answer = header_of(static_cast<std::uint32_t>(FrameType::answer), 0, 0);
     ASSERT_EQ(::send(peer.get(), &answer, sizeof(answer), 0), ssize_t{sizeof(answer)});

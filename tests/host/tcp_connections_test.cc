@@ -25,8 +25,7 @@ namespace {
 
 using tcp_wire::FrameHeader;
 using tcp_wire::FrameType;
-using tcp_wire::Hello;
-using tcp_wire::Welcome;
+using tcp_wire::Verdict;
 using testing::AllOf;
 using testing::HasSubstr;
 
@@ -76,10 +75,8 @@ TEST(TcpHub, WithoutADescriptorForAPeItTellsAllWhy) {
   auto hub = TcpHub::start(std::move(listener), {2, job.secret, 20s, kQuiet});
   ASSERT_TRUE(hub);
   RawClient zero(job);
-  zero.send(hello_of(job, 0));
-  Welcome welcome{};
-  ASSERT_TRUE(zero.receive(welcome));
-  const UniqueFileDescriptor one(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  ASSERT_EQ(shake_hands(zero, job, 0, job.secret), Verdict::accepted);
+  UniqueFileDescriptor one(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const timeval patience{30, 0};
   ::setsockopt(one.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
   rlimit before{};
@@ -92,16 +89,14 @@ TEST(TcpHub, WithoutADescriptorForAPeItTellsAllWhy) {
   address.sin_family = AF_INET;
   address.sin_port = htons(job.address.port);
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  const Hello hello = hello_of(job, 1);
-  const bool refused =
-      ::connect(one.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 &&
-      ::send(one.get(), &hello, sizeof hello, MSG_NOSIGNAL) == sizeof hello &&
-      ::recv(one.get(), &welcome, sizeof welcome, MSG_WAITALL) == sizeof welcome;
+  const int connected = ::connect(one.get(), reinterpret_cast<sockaddr*>(&address), sizeof address);
+  RawClient client(std::move(one));
+  const auto verdict = shake_hands(client, job, 1, job.secret);
   FrameHeader failure{};
   const bool told = zero.receive(failure);
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
-  ASSERT_TRUE(refused && told);
-  EXPECT_EQ(welcome.verdict, static_cast<std::uint32_t>(tcp_wire::Verdict::no_descriptors));
+  ASSERT_TRUE(connected == 0 && told);
+  EXPECT_EQ(verdict, Verdict::no_descriptors);
   EXPECT_EQ(failure.type, static_cast<std::uint32_t>(FrameType::failure));
   std::string text(failure.length, ' ');
   for (char& character : text) ASSERT_TRUE(zero.receive(character));

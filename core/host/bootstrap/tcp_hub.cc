@@ -5,6 +5,7 @@
 #include <cstring>
 #include <exception>
 #include <fcntl.h>
+#include <span>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <utility>
@@ -13,6 +14,7 @@
 #include <boost/asio/use_future.hpp>
 
 #include "core/base/library_thread.h"
+#include "core/host/bootstrap/job_proof.h"
 
 namespace gdakit {
 namespace asio = boost::asio;
@@ -36,6 +38,12 @@ std::shared_ptr<const Bytes> shared(Bytes bytes) {
   return std::make_shared<const Bytes>(std::move(bytes));
 }
 
+template <class T>
+std::shared_ptr<const Bytes> bytes_of(const T& message) {
+  const auto bytes = std::as_bytes(std::span(&message, 1));
+  return shared(Bytes(bytes.begin(), bytes.end()));
+}
+
 Error out_of_descriptors(std::uint32_t rank) {
   rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);
@@ -55,7 +63,9 @@ struct TcpHub::Guest {
   std::shared_ptr<TcpStream> stream;
   asio::steady_timer deadline;
   tcp_wire::Hello hello{};
-  bool waiting = true;  // for its Hello
+  tcp_wire::Nonce nonce{};  // the hub's, for this guest
+  tcp_wire::Proof proof{};
+  bool waiting = true;  // for its handshake
 };
 
 TcpHub::TcpHub(Settings settings)
@@ -154,14 +164,40 @@ void TcpHub::greet(UniqueFileDescriptor accepted) {
   guest->deadline.async_wait([this, guest](const error_code&) {
     if (guest->waiting) dismiss(guest);
   });
-  guest->stream->read_raw(&guest->hello, sizeof(guest->hello), [this, guest](Result<void> read) {
+  hear(guest, &guest->hello, sizeof(guest->hello), &TcpHub::challenge);
+}
+
+void TcpHub::hear(const std::shared_ptr<Guest>& guest, void* to, std::size_t size,
+                  void (TcpHub::*then)(const std::shared_ptr<Guest>&)) {
+  guest->stream->read_raw(to, size, [this, guest, then](Result<void> read) {
     if (!guest->waiting) return;
     if (!read) return dismiss(guest);
-    guest->waiting = false;
-    guest->deadline.cancel();
-    guests_.remove(guest);
-    admit(guest);
+    (this->*then)(guest);
   });
+}
+
+// It speaks this protocol: it may prove that it belongs to the job.
+void TcpHub::challenge(const std::shared_ptr<Guest>& guest) {
+  const tcp_wire::Hello& hello = guest->hello;
+  if (hello.magic != tcp_wire::kMagic || hello.version != tcp_wire::kVersion) return admit(guest);
+  guest->nonce = make_nonce();
+  say_welcome(*guest->stream, Verdict::challenge);
+  guest->stream->write(bytes_of(guest->nonce));
+  hear(guest, &guest->proof, sizeof(guest->proof), &TcpHub::admit);
+}
+
+// It is no guest any more.
+void TcpHub::settle(const std::shared_ptr<Guest>& guest) {
+  guest->waiting = false;
+  guest->deadline.cancel();
+  guests_.remove(guest);
+}
+
+void TcpHub::say_welcome(TcpStream& stream, Verdict verdict) const {
+  const tcp_wire::Welcome welcome{tcp_wire::kMagic, Be32(tcp_wire::kVersion),
+                                  Be32(static_cast<std::uint32_t>(verdict)),
+                                  Be32(static_cast<std::uint32_t>(members_.size())), Be32(0)};
+  stream.write(bytes_of(welcome));
 }
 
 void TcpHub::dismiss(const std::shared_ptr<Guest>& guest) {
@@ -174,9 +210,11 @@ void TcpHub::dismiss(const std::shared_ptr<Guest>& guest) {
   guests_.remove(keep);
 }
 
-Verdict TcpHub::judge(const tcp_wire::Hello& hello) const {
+Verdict TcpHub::judge(const Guest& guest) const {
+  const tcp_wire::Hello& hello = guest.hello;
   if (hello.version != tcp_wire::kVersion) return Verdict::wrong_version;
-  if (!tcp_wire::same_secret(hello.secret, settings_.secret)) return Verdict::wrong_secret;
+  const auto proof = make_proof(settings_.secret, ProofRole::member, hello, guest.nonce);
+  if (!is_same(guest.proof, proof)) return Verdict::wrong_secret;
   if (hello.size != members_.size()) return Verdict::wrong_size;
   if (hello.rank >= members_.size()) return Verdict::rank_out_of_range;
   switch (members_[hello.rank].state) {
@@ -190,17 +228,14 @@ Verdict TcpHub::judge(const tcp_wire::Hello& hello) const {
 void TcpHub::admit(const std::shared_ptr<Guest>& guest) {
   const tcp_wire::Hello& hello = guest->hello;
   const std::shared_ptr<TcpStream>& stream = guest->stream;
+  settle(guest);
   if (hello.magic != tcp_wire::kMagic) {
     tell_refusal(stream->peer_name() + ": it does not speak this protocol");
     return stream->close();
   }
-  Verdict verdict = judge(hello);
+  Verdict verdict = judge(*guest);
   if (verdict == Verdict::accepted && !keep_spare()) verdict = Verdict::no_descriptors;
-  const tcp_wire::Welcome welcome{tcp_wire::kMagic, Be32(tcp_wire::kVersion),
-                                  Be32(static_cast<std::uint32_t>(verdict)),
-                                  Be32(static_cast<std::uint32_t>(members_.size())), Be32(0)};
-  const auto bytes = std::as_bytes(std::span(&welcome, 1));
-  stream->write(shared(Bytes(bytes.begin(), bytes.end())));
+  say_welcome(*stream, verdict);
   if (verdict != Verdict::accepted) {
     const std::string text = stream->peer_name() + ", which says that it is PE " +
                              std::to_string(hello.rank) + ": " + tcp_wire::verdict_text(verdict);
@@ -210,6 +245,7 @@ void TcpHub::admit(const std::shared_ptr<Guest>& guest) {
     if (verdict == Verdict::no_descriptors) fail(out_of_descriptors(hello.rank));
     return stream->close_when_drained([] {});
   }
+  stream->write(bytes_of(make_proof(settings_.secret, ProofRole::hub, hello, guest->nonce)));
   const int rank = static_cast<int>(hello.rank);
   member(rank) = Member{State::joined, stream};
   if (failure_) {

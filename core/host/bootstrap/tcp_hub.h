@@ -73,11 +73,17 @@ class TcpHub {
   bool keep_spare();
   void greet(UniqueFileDescriptor accepted);
   void dismiss(const std::shared_ptr<Guest>& guest);
+  // Reads the guest's next words into `to`; then it is asked, or judged.
+  void hear(const std::shared_ptr<Guest>& guest, void* to, std::size_t size,
+            void (TcpHub::*then)(const std::shared_ptr<Guest>&));
+  void challenge(const std::shared_ptr<Guest>& guest);
+  void settle(const std::shared_ptr<Guest>& guest);
+  void say_welcome(TcpStream& stream, tcp_wire::Verdict verdict) const;
   void admit(const std::shared_ptr<Guest>& guest);
   // Warns of the first refusals one by one, and of more by their count, so that a stranger cannot
   // fill the log.
   void tell_refusal(const std::string& text);
-  tcp_wire::Verdict judge(const tcp_wire::Hello& hello) const;
+  tcp_wire::Verdict judge(const Guest& guest) const;
 
   void read_next(int rank);
   void handle(int rank, tcp_wire::Frame frame);

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <netinet/in.h>
 #include <optional>
+#include <span>
 #include <sys/socket.h>
 #include <thread>
 #include <utility>
@@ -12,6 +13,7 @@
 
 #include "core/base/file_descriptor.h"
 #include "core/base/seconds_text.h"
+#include "core/host/bootstrap/job_proof.h"
 #include "core/host/bootstrap/tcp_wire.h"
 
 namespace gdakit {
@@ -84,7 +86,7 @@ Result<void> judge(const tcp_wire::Welcome& welcome, const LaunchInfo& info) {
     return Error(Code::invalid_argument, "what listens there is not a gdakit job");
   }
   const auto verdict = static_cast<Verdict>(std::uint32_t{welcome.verdict});
-  if (verdict == Verdict::accepted) return {};
+  if (verdict == Verdict::accepted || verdict == Verdict::challenge) return {};
   if (verdict == Verdict::job_ending) return passing(tcp_wire::verdict_text(verdict));
   std::string text = "it refused this process: ";
   text += tcp_wire::verdict_text(verdict);
@@ -97,6 +99,43 @@ Result<void> judge(const tcp_wire::Welcome& welcome, const LaunchInfo& info) {
                text);
 }
 
+template <class T>
+void send(TcpStream& stream, const T& message) {
+  const auto bytes = std::as_bytes(std::span(&message, 1));
+  stream.write(std::make_shared<const Bytes>(bytes.begin(), bytes.end()));
+}
+
+// The hub's next words.
+template <class T>
+Result<T> hear(asio::io_context& io, TcpStream& stream, TimePoint deadline) {
+  struct Reply {
+    T message{};
+    std::optional<Result<void>> read;
+  };
+  const auto reply = std::make_shared<Reply>();
+  stream.read_raw(&reply->message, sizeof(T),
+                  [reply](Result<void> read) { reply->read = std::move(read); });
+  if (!run_until(io, deadline, [&] { return reply->read.has_value(); })) {
+    stream.close();
+    return passing("it took the connection but did not answer; has PE 0 opened its bootstrap?");
+  }
+  if (!*reply->read) return passing("before it answered, " + reply->read->error().message());
+  return reply->message;
+}
+
+Result<Verdict> hear_verdict(asio::io_context& io, TcpStream& stream, const LaunchInfo& info,
+                             TimePoint deadline) {
+  const auto welcome = hear<tcp_wire::Welcome>(io, stream, deadline);
+  if (!welcome) return welcome.error();
+  if (const Result<void> good = judge(*welcome, info); !good) return good.error();
+  return static_cast<Verdict>(std::uint32_t{welcome->verdict});
+}
+
+Error false_hub() {
+  return Error(Code::permission_denied,
+               "what listens there does not prove that it knows the job's secret (GDAKIT_SECRET)");
+}
+
 Result<void> shake_hands(asio::io_context& io, TcpStream& stream, const LaunchInfo& info,
                          TimePoint deadline) {
   const tcp_wire::Hello hello{tcp_wire::kMagic,
@@ -104,22 +143,21 @@ Result<void> shake_hands(asio::io_context& io, TcpStream& stream, const LaunchIn
                               Be32(static_cast<std::uint32_t>(info.rank)),
                               Be32(static_cast<std::uint32_t>(info.size)),
                               Be32(0),
-                              info.secret};
-  const auto bytes = std::as_bytes(std::span(&hello, 1));
-  stream.write(std::make_shared<const Bytes>(bytes.begin(), bytes.end()));
-  struct Reply {
-    tcp_wire::Welcome welcome{};
-    std::optional<Result<void>> read;
-  };
-  const auto reply = std::make_shared<Reply>();
-  stream.read_raw(&reply->welcome, sizeof(reply->welcome),
-                  [reply](Result<void> read) { reply->read = std::move(read); });
-  if (!run_until(io, deadline, [&] { return reply->read.has_value(); })) {
-    stream.close();
-    return passing("it took the connection but did not answer; has PE 0 opened its bootstrap?");
-  }
-  if (!*reply->read) return passing("before it answered, " + reply->read->error().message());
-  return judge(reply->welcome, info);
+                              make_nonce()};
+  send(stream, hello);
+  const Result<Verdict> first = hear_verdict(io, stream, info, deadline);
+  if (!first) return first.error();
+  if (*first != Verdict::challenge) return false_hub();
+  const auto nonce = hear<tcp_wire::Nonce>(io, stream, deadline);
+  if (!nonce) return nonce.error();
+  send(stream, make_proof(info.secret, ProofRole::member, hello, *nonce));
+  const Result<Verdict> last = hear_verdict(io, stream, info, deadline);
+  if (!last) return last.error();
+  if (*last != Verdict::accepted) return false_hub();
+  const auto proof = hear<tcp_wire::Proof>(io, stream, deadline);
+  if (!proof) return proof.error();
+  const bool is_true = is_same(*proof, make_proof(info.secret, ProofRole::hub, hello, *nonce));
+  return is_true ? Result<void>() : false_hub();
 }
 
 Result<std::shared_ptr<TcpStream>> attempt_join(asio::io_context& io, const LaunchInfo& info,

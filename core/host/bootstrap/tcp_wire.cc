@@ -29,6 +29,7 @@ const char* verdict_text(Verdict verdict) {
     case Verdict::job_ending: return "the PE of this rank has left the job";
     case Verdict::no_descriptors:
       return "PE 0's process has no file descriptor left for it; raise its limit (ulimit -n)";
+    case Verdict::challenge: return "it waits for a proof";
   }
   return "unknown";
 }
@@ -55,14 +56,6 @@ std::optional<CollectiveCall> call_of(const FrameHeader& header) {
   }
   return CollectiveCall{static_cast<CollectiveKind>(type), static_cast<int>(header.detail),
                         header.sequence, static_cast<Purpose>(purpose)};
-}
-
-bool same_secret(const JobSecret& left, const JobSecret& right) {
-  std::uint8_t difference = 0;
-  for (std::size_t i = 0; i < left.size(); ++i) {
-    difference = static_cast<std::uint8_t>(difference | (left[i] ^ right[i]));
-  }
-  return difference == 0;
 }
 
 namespace {

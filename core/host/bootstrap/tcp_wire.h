@@ -1,8 +1,10 @@
 // What the TCP bootstrap sends: a fixed handshake, then frames.
 //
 //   member                              hub (in PE 0)
-//     Hello  ------------------------->   knows the secret? fits into the job?
-//            <------------------------- Welcome
+//     Hello, with a nonce  ------------>
+//            <------------------------- Welcome (challenge), the hub's nonce
+//     Proof  ------------------------->   knows the secret? fits into the job?
+//            <------------------------- Welcome (verdict), the hub's Proof if it is accepted
 //     Frame  ------------------------->   one for each collective call; leave, abort
 //            <------------------------- Frame   answer, failure
 //
@@ -11,8 +13,9 @@
 // and of an answer is blobs: for each one its length (Be64) and its bytes. The payload of abort and
 // failure is text.
 //
-// The secret travels in clear: it keeps strangers and the PEs of other jobs out, but does not help
-// against someone who reads the network.
+// The secret itself is never sent (job_proof.h). It keeps strangers and the PEs of other jobs out,
+// and tells a member of a false hub; but what is sent later is neither encrypted nor signed, so it
+// does not help against someone who changes what goes over the network.
 #pragma once
 
 #include <array>
@@ -25,12 +28,14 @@
 
 #include "core/base/endian.h"
 #include "core/host/bootstrap/bootstrap.h"
-#include "core/host/launch/launch_info.h"
 
 namespace gdakit::tcp_wire {
 
 inline constexpr std::array<char, 8> kMagic = {'G', 'D', 'A', 'K', 'I', 'T', 'B', 'S'};
-inline constexpr std::uint32_t kVersion = 2;
+inline constexpr std::uint32_t kVersion = 3;
+
+using Nonce = std::array<std::uint8_t, 16>;
+using Proof = std::array<std::uint8_t, 32>;
 
 struct Hello {
   std::array<char, 8> magic;
@@ -38,7 +43,7 @@ struct Hello {
   Be32 rank;
   Be32 size;
   Be32 reserved;
-  JobSecret secret;
+  Nonce nonce;
 };
 static_assert(sizeof(Hello) == 40);
 
@@ -51,6 +56,7 @@ enum class Verdict : std::uint32_t {
   duplicate_rank,
   job_ending,  // this rank has left; a later job on this socket may take it: try again
   no_descriptors,
+  challenge,  // none yet: a nonce follows, and a proof is waited for
 };
 
 // What a verdict says to both sides, the cause first, then the variable to look at.
@@ -91,9 +97,6 @@ std::uint64_t longest_payload(const FrameHeader& header);
 
 // The collective call that a frame stands for; none if its type is no CollectiveKind.
 std::optional<CollectiveCall> call_of(const FrameHeader& header);
-
-// True if the two are equal; takes the same time wherever they differ.
-bool same_secret(const JobSecret& left, const JobSecret& right);
 
 // Frames as they go on the wire.
 Bytes encode_call(const CollectiveCall& call, const std::vector<std::span<const std::byte>>& blobs);
