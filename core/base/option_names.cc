@@ -97,14 +97,6 @@ const char* launcher_choice_name(LauncherChoice launcher) {
   return "unknown";
 }
 
-const char* peer_loss_name(PeerLoss loss) {
-  switch (loss) {
-    case PeerLoss::end: return "end";
-    case PeerLoss::go_on: return "go-on";
-  }
-  return "unknown";
-}
-
 const char* switch_name(bool on) { return on ? "on" : "off"; }
 
 const char* option_source_name(OptionSource source) {

@@ -60,9 +60,6 @@ enum class LaunchOrder { side_by_side, in_turn };
 // What started this process, and so tells its place in a job (core/host/launch/launch_source.h).
 enum class LauncherChoice { automatic, gdakit, pmix, torchrun, slurm, none };
 
-// What a job does when one of its PEs has died or cannot be reached any more.
-enum class PeerLoss { end, go_on };
-
 // Where a value came from.
 enum class OptionSource { fallback, environment, program };
 
@@ -76,7 +73,6 @@ const char* transport_choice_name(TransportChoice choice);
 const char* collective_choice_name(CollectiveChoice choice);
 const char* launch_order_name(LaunchOrder order);
 const char* launcher_choice_name(LauncherChoice launcher);
-const char* peer_loss_name(PeerLoss loss);
 const char* switch_name(bool on);
 const char* option_source_name(OptionSource source);
 
@@ -114,7 +110,6 @@ struct Options {
   std::string nic_faults;          // what the soft NIC's wire does to packets; empty: nothing
   std::string capture;   // a directory for captures of the soft NIC's packets; empty: none
   std::string counters;  // a directory for what the soft NIC counts; empty: none
-  PeerLoss peer_loss = PeerLoss::end;
   std::uint32_t emulator_workers = 1;
   std::uint64_t emulator_stack = std::uint64_t{64} << 10;
   DeviceChoice device = DeviceChoice::automatic;
