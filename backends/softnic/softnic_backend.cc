@@ -344,6 +344,8 @@ Result<std::unique_ptr<Backend>> open_on(Link link, const Options& options,
   Result<NicParts> parts = make_parts(options, memory, link.domain);
   if (!parts) return parts.error();
   EngineOptions& engine = parts->options.engine;
+  // As many small packets are under way between hosts, and each may be a WQE.
+  if (link.address) engine.window = 1024;
   engine.adaptive_retransmission = link.address || !options.nic_faults.empty();
   engine.selective_repeat = engine.adaptive_retransmission;
   auto wire = wrap_wire(std::move(link.wire), options, link.address);

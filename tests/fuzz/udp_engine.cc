@@ -170,16 +170,20 @@ void Run::post() {
   side_.engine.doorbell(side_.uar, format::kUarDoorbellBegin, doorbell);
 }
 
-// What the NIC has sent is whole; the peer of an honest NIC drops nothing.
+// What the NIC has sent is whole, numbered or not; the peer of an honest NIC drops nothing.
 std::string Run::look_at_answers() {
   std::array<std::uint8_t, kDatagramBytes> bytes;
   const roce::UdpWay way = way_between(wire_.address(), peer_.address());
+  roce::IcrcNumbers numbers(kDatagramBytes);
   for (;;) {
     const ssize_t size = ::recv(peer_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
     if (size < 0) return {};
     roce::RocePacket packet;
     const Input datagram(bytes.data(), static_cast<std::size_t>(size));
-    if (roce::decode(datagram, way, packet) != roce::Damage::none) return "the NIC sent damage";
+    const roce::Icrc start(way, datagram.size());
+    if (roce::decode(datagram, start, packet, &numbers) != roce::Damage::none) {
+      return "the NIC sent damage";
+    }
     if (packet.payload.size() > kMtu) return "the NIC sent more than its MTU";
     if (packet.destination_qpn != kPeersQpn) return "the NIC sent to a queue pair that it has not";
   }

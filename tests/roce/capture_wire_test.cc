@@ -238,10 +238,10 @@ TEST(CaptureWire, ACommentNamesPesTheSendersQueuePairAndTheWqe) {
   const auto requests = shown(folder / "a.pcapng", 0, kOutbound);
   const auto responses = shown(folder / "a.pcapng", 0, kInbound);
   ASSERT_EQ(requests.size(), 2u);
-  ASSERT_EQ(responses.size(), 4u);  // an acknowledge, and those of the READ
+  ASSERT_GE(responses.size(), 3u);  // those of the READ, which may acknowledge the WRITE, too
   EXPECT_EQ(requests[1].frame.comment,
             std::string("PE 0 -> PE 1, QP ") + number.data() + ", WQE 1");
-  EXPECT_EQ(responses[3].frame.comment, "PE 1 -> PE 0");
+  EXPECT_EQ(responses.back().frame.comment, "PE 1 -> PE 0");
   EXPECT_EQ(shown(folder / "b.pcapng", 1, kInbound)[0].frame.comment, "PE 0 -> PE 1");
 }
 
@@ -292,7 +292,7 @@ Packet small_packet(PacketOpcode opcode = PacketOpcode::send_only) {
 
 TEST(CaptureWire, APacketIsCapturedOnceTheWireHasTakenIt) {
   bool full = true;
-  Pair pair({}, {.full = [&] { return full; }});
+  Pair pair(capture_address, {.full = [&] { return full; }});
   for (int i = 0; i < 3; ++i) EXPECT_FALSE(pair.a->send(small_packet()));
   full = false;
   EXPECT_TRUE(pair.a->send(small_packet()));
@@ -300,7 +300,7 @@ TEST(CaptureWire, APacketIsCapturedOnceTheWireHasTakenIt) {
 }
 
 TEST(CaptureWire, WhatTheWireLosesIsInTheSendersCapture) {
-  Pair pair({}, {.drop_percent = 100});
+  Pair pair(capture_address, {.drop_percent = 100});
   EXPECT_TRUE(pair.a->send(small_packet()));
   EXPECT_EQ(pair.frames().size(), 1u);
 }

@@ -34,7 +34,7 @@
 namespace gdakit::softnic {
 
 struct EngineOptions {
-  std::uint32_t window = 1024;             // WQEs of a QP started and not completed; a power of two
+  std::uint32_t window = 256;              // WQEs of a QP started and not completed; a power of two
   std::uint32_t payload_buffers = 64;      // of one value_mtu each, for payload by value
   std::uint32_t packets_per_step = 64;     // received
   std::uint64_t bytes_per_step = 1 << 18;  // received payload
