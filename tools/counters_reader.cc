@@ -149,13 +149,29 @@ Result<std::vector<PeCounters>> parse_counters(std::string_view text, const std:
   return all;
 }
 
+namespace {
+
+// "pe12.prom": others may lie beside it.
+bool is_of_a_pe(std::string_view file) {
+  constexpr std::string_view kBegin = "pe", kEnd = ".prom";
+  if (file.size() <= kBegin.size() + kEnd.size() || !file.starts_with(kBegin) ||
+      !file.ends_with(kEnd)) {
+    return false;
+  }
+  file.remove_prefix(kBegin.size());
+  file.remove_suffix(kEnd.size());
+  return file.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+}  // namespace
+
 Result<std::vector<PeCounters>> read_counters(const std::string& directory) {
   std::error_code error;
   std::vector<PeCounters> all;
   for (std::filesystem::directory_iterator entry(directory, error), end; !error && entry != end;
        entry.increment(error)) {
     const std::string file = entry->path().filename();
-    if (!file.starts_with("pe") || !file.ends_with(".prom")) continue;
+    if (!is_of_a_pe(file)) continue;
     const Result<std::string> text = read_file(entry->path(), "the counters");
     if (!text && text.error().code() == Code::not_found) continue;  // gone by now
     if (!text) return text.error();

@@ -76,6 +76,7 @@ class Watch {
     if (before != pes_.end()) {
       const PeCounters& then = before->second.now;
       const bool is_new = then.sampled_ms != now.sampled_ms || then.started_ms != now.started_ms;
+      if (!is_new) now = then;
       pe.rates = is_new ? rates_between(then, now) : before->second.rates;
     }
     pe.now = std::move(now);

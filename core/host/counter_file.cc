@@ -3,6 +3,7 @@
 #include <chrono>
 #include <filesystem>
 #include <system_error>
+#include <unistd.h>
 #include <utility>
 
 #include "core/base/files.h"
@@ -23,7 +24,7 @@ std::uint64_t now_ms() {
 
 CounterFile::CounterFile(std::string directory, int pe, Log log, const Backend& backend)
     : path_(directory + "/pe" + std::to_string(pe) + ".prom"),
-      next_path_(directory + "/.pe" + std::to_string(pe) + ".prom.next"),
+      next_path_(directory + "/.pe" + std::to_string(pe) + ".prom." + std::to_string(::getpid())),
       log_(log),
       backend_(backend) {
   counters_.pe = pe;

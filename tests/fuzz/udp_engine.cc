@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <netinet/udp.h>
 #include <stdexcept>
+#include <sys/socket.h>
 #include <utility>
 
 #include "backends/softnic/wire/roce_packet.h"
@@ -49,6 +51,9 @@ class Run {
       : input_(input.data(), input.size()),
         side_(wire_here(), 0xfffff0, options_of_udp()),
         wire_(udp_wire()) {
+    // It is read datagram by datagram.
+    const int joins = 0;
+    ::setsockopt(peer_.get(), IPPROTO_UDP, UDP_GRO, &joins, sizeof joins);
     if (!wire_.connect(kPeer, peer_.address())) throw std::runtime_error("no way to itself");
     side_.connect(kPeer, kPeersQpn, kPeersPsn);
   }

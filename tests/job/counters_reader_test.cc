@@ -89,7 +89,7 @@ TEST(ReadCounters, TakesTheFilesOfADirectoryInTheOrderOfThePes) {
     std::ofstream(directory.path() + "/pe" + std::to_string(rank) + ".prom")
         << prometheus_text({&pe, 1});
   }
-  std::ofstream(directory.path() + "/.pe2.prom.next") << "half a fi";
+  std::ofstream(directory.path() + "/.pe2.prom.77") << "half a fi";
   std::ofstream(directory.path() + "/node.prom") << "other 1\n";
   const auto read = read_counters(directory.path());
   ASSERT_TRUE(read) << read.error().message();

@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include "backends/softnic/wire/faulty_wire.h"
 #include "tests/softnic/engine_rig.h"
 #include "tests/softnic/lossy_wire.h"
 
@@ -73,6 +74,8 @@ TEST(EarlyPackets, OlderThanWhatIsExpectedAreDroppedAcrossTheWrap) {
   EarlyPackets early;
   early.keep(write_packet(kPsnMask, {1}));
   early.keep(write_packet(1, {1}));
+  early.drop_settled(kPsnMask, [](DmaOp) { return true; });
+  EXPECT_NE(early.find(kPsnMask), nullptr);
   early.drop_settled(0, [](DmaOp) { return true; });
   EXPECT_EQ(early.find(kPsnMask), nullptr);
   EXPECT_NE(early.find(1), nullptr);
@@ -100,10 +103,13 @@ struct Selective {
   std::unique_ptr<EngineRig> rig;
 };
 
+struct Repaired {
+  std::uint64_t repeated;  // packets
+  std::uint64_t naks;
+};
+
 // A WRITE of 20 packets, then 3 of one each; those are lost the first time that `is_lost` names.
-// Returns how many packets were sent besides.
-std::uint64_t repetitions(const std::function<bool(std::uint32_t psn)>& is_lost,
-                          bool by_value = true) {
+Repaired repaired(const std::function<bool(std::uint32_t psn)>& is_lost, bool by_value = true) {
   std::set<std::uint32_t> lost;
   Selective selective(
       [&](const Packet& packet) {
@@ -117,28 +123,72 @@ std::uint64_t repetitions(const std::function<bool(std::uint32_t psn)>& is_lost,
   rig.a.ring();
   EXPECT_TRUE(rig.run_until([&] { return rig.a.info().send_completed == 4; }));
   EXPECT_EQ(std::memcmp(rig.b.heap.data(), rig.a.heap.data(), 23 * 256), 0);
-  return *selective.sent - 23;
+  return {*selective.sent - 23, rig.b.engine.counters().naks};
 }
 
 TEST(SelectiveRepeat, SendsNothingTwiceThatHasArrived) {
-  EXPECT_EQ(repetitions([](std::uint32_t) { return false; }), 0u);
+  EXPECT_EQ(repaired([](std::uint32_t) { return false; }).repeated, 0u);
   for (std::uint32_t missing = 0; missing < 22; ++missing) {
-    EXPECT_EQ(repetitions([&](std::uint32_t psn) { return psn == missing; }), 1u) << missing;
+    EXPECT_EQ(repaired([&](std::uint32_t psn) { return psn == missing; }).repeated, 1u) << missing;
   }
 }
 
 TEST(SelectiveRepeat, IsToldOfEachGap) {
-  EXPECT_EQ(repetitions([](std::uint32_t psn) { return psn == 2 || psn == 9; }), 2u);
-  EXPECT_EQ(repetitions([](std::uint32_t psn) { return psn == 2 || psn == 3; }), 2u);
-  EXPECT_EQ(repetitions([](std::uint32_t psn) { return psn % 4 == 1; }), 6u);
+  EXPECT_EQ(repaired([](std::uint32_t psn) { return psn == 2 || psn == 9; }).repeated, 2u);
+  EXPECT_EQ(repaired([](std::uint32_t psn) { return psn == 2 || psn == 3; }).repeated, 3u);
+  EXPECT_EQ(repaired([](std::uint32_t psn) { return psn % 4 == 1; }).repeated, 6u);
+}
+
+// Each time twice as many are sent again.
+TEST(SelectiveRepeat, OfARowOfLossesTakesFewRoundTrips) {
+  const Repaired row = repaired([](std::uint32_t psn) { return psn >= 3 && psn < 19; });
+  EXPECT_LE(row.naks, 5u);
+  EXPECT_LE(row.repeated, 16u + 8u);
+}
+
+// What is told of is what is missing, not what waits for its turn.
+TEST(SelectiveRepeat, TellsOfEachGapOnce) {
+  EXPECT_EQ(repaired([](std::uint32_t psn) { return psn == 5; }).naks, 1u);
+  EXPECT_EQ(repaired([](std::uint32_t psn) { return psn == 5 || psn == 9; }).naks, 2u);
+}
+
+// The packet with one PSN is overtaken by the next.
+class Overtaken final : public Fates {
+ public:
+  explicit Overtaken(std::uint32_t psn) : psn_(psn) {}
+  Fate fate(const Packet& packet) override {
+    return {.behind = packet.header.psn == psn_ ? 1u : 0u};
+  }
+
+ private:
+  std::uint32_t psn_;
+};
+
+TEST(SelectiveRepeat, OfWhatIsOnlyOvertakenThereIsNone) {
+  RigOptions options;
+  options.engine.adaptive_retransmission = options.engine.selective_repeat = true;
+  options.wire.mtu = 256;
+  options.wrap_wire = [](std::unique_ptr<Wire> wire, int side) -> std::unique_ptr<Wire> {
+    if (side == 0)
+      wire = std::make_unique<FaultyWire>(std::move(wire), std::make_unique<Overtaken>(5));
+    return std::make_unique<LossyWire>(std::move(wire), Losses{.by_value = true, .psn_window = 64});
+  };
+  EngineRig rig(options);
+  fill(rig.a.heap.data(), 20 * 256, 3);
+  rig.a.post(write_wqe(rig, 0, 0, 20 * 256));
+  rig.a.ring();
+  ASSERT_TRUE(rig.run_until([&] { return rig.a.info().send_completed == 1; }));
+  EXPECT_EQ(std::memcmp(rig.b.heap.data(), rig.a.heap.data(), 20 * 256), 0);
+  EXPECT_EQ(rig.b.engine.counters().naks, 0u);
+  EXPECT_EQ(rig.a.engine.counters().packets_sent, 20u);
 }
 
 TEST(SelectiveRepeat, OfTheTailIsATimersWork) {
-  EXPECT_EQ(repetitions([](std::uint32_t psn) { return psn == 22; }), 1u);
+  EXPECT_EQ(repaired([](std::uint32_t psn) { return psn == 22; }).repeated, 1u);
 }
 
 TEST(SelectiveRepeat, OfPacketsByReferenceGoesBack) {
-  EXPECT_GT(repetitions([](std::uint32_t psn) { return psn == 0; }, false), 1u);
+  EXPECT_GT(repaired([](std::uint32_t psn) { return psn == 0; }, false).repeated, 1u);
 }
 
 TEST(SelectiveRepeat, OfARepetitionThatIsLostTooIsATimersWork) {

@@ -28,7 +28,7 @@ void start_requester(Qp& qp) {
   RcSend& send = qp.send;
   const QpModify& settings = qp.common.settings;
   send.psn = send.next_psn = send.unacked_psn = send.asked_psn = settings.next_send_psn;
-  send.large_psn = settings.next_send_psn;
+  send.large_psn = send.reference_psn = settings.next_send_psn;
   qp.send_queue.begin(settings.send_wqebb_counter);
 }
 

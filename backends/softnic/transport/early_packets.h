@@ -65,6 +65,7 @@ class EarlyPackets {
   template <class Done>
   void drop_settled(std::uint32_t expected_psn, const Done& done) {
     std::erase_if(executed_, [&](const Kept& kept) { return done(kept.op); });
+    if (std::exchange(settled_psn_, expected_psn) == expected_psn) return;
     std::erase_if(waiting_,
                   [&](const auto& row) { return psn_distance(row.first, expected_psn) < 0; });
   }
@@ -74,6 +75,7 @@ class EarlyPackets {
  private:
   std::unordered_map<std::uint32_t, Kept> waiting_;  // by PSN
   std::vector<Kept> executed_;
+  std::uint32_t settled_psn_ = 0;  // none that waits is before it, if it is still expected
 };
 
 }  // namespace gdakit::softnic

@@ -105,13 +105,17 @@ struct RcSend {
   bool in_doubt = false;  // something was lost or late; no progress since
   bool gap_seen = false;  // a lost packet has been sent or asked for again; no progress since
 
-  // Selective repeat: behind the packet that goes out again, the requester goes on here.
+  // Selective repeat: behind the packets that go out again, the requester goes on here.
   struct Place {
     std::uint64_t cursor;
     std::uint32_t psn;
   };
   std::optional<Place> ahead;
-  bool names_memory = false;  // by reference, in packets that a peer does not keep
+  // One goes out again for a gap; twice as many, if it begins where the last ones ended.
+  std::uint32_t repeats = 0;
+  std::uint32_t repeated_psn = 0;  // behind the last of them
+  // Everything sent from here on, if anything, is by value, and so a peer may have kept it.
+  std::uint32_t reference_psn = 0;
 };
 
 }  // namespace gdakit::softnic

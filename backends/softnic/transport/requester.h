@@ -9,7 +9,7 @@
 //
 // Go-back-N: after a loss the cursor moves back to the first flight that is not acknowledged, and
 // WQEs are read again from the send queue. With selective repeat, a peer that tells of a gap has
-// kept what came behind it: after one packet the cursor goes on where it was.
+// kept what came behind it: after a packet, or some, the cursor goes on where it was.
 #pragma once
 
 #include <cstdint>
@@ -77,6 +77,7 @@ class Requester {
   void atomic_response(RcSend& send, std::uint64_t number, const Packet& packet);
   static std::uint64_t first_unanswered(RcSend& send);
   bool gap_told(RcSend& send, bool keeps_later = false);
+  static void repeat_some(RcSend& send, RcSend::Place here);
   static void go_on(RcSend& send);
   bool read_refused(RcSend& send, const PacketHeader& header);
   Fault scatter(RcSend& send, const Flight& flight, const Packet& packet, std::uint64_t at,

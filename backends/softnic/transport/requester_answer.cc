@@ -93,7 +93,8 @@ void Requester::acknowledge(RcSend& send, const PacketHeader& header) {
     }
     case Acknowledge::nak_sequence:
       if (send.blocked_until_ns == 0) {
-        const bool told = gap_told(send, core_.selective_repeat && !send.names_memory);
+        const bool by_value = psn_distance(send.reference_psn, send.unacked_psn) <= 0;
+        const bool told = gap_told(send, core_.selective_repeat && by_value);
         if (told) ++send.qp.counters.packet_seq_err;
       }
       return;
@@ -131,8 +132,8 @@ void Requester::acknowledged_before(RcSend& send, std::uint32_t psn) {
 
 // An answer says that a packet was lost, a request or a response. To send again once is enough:
 // more of the responses that came too early may follow, and the wire may repeat a NAK.
-// `keeps_later`: the peer has kept what it got of the packets behind the missing one. False: nothing
-// is sent again.
+// `keeps_later`: the peer has kept what it got of the packets behind the missing one. False:
+// nothing is sent again.
 bool Requester::gap_told(RcSend& send, bool keeps_later) {
   if (send.gap_seen) return false;
   send.gap_seen = true;
@@ -144,11 +145,21 @@ bool Requester::gap_told(RcSend& send, bool keeps_later) {
   const RcSend::Place here = send.ahead.value_or(RcSend::Place{send.cursor, send.psn});
   send_again(send);
   restart_timer(send);
-  if (keeps_later && psn_distance(here.psn, send.psn) > 1) send.ahead = here;
+  if (keeps_later) repeat_some(send, here);
   return true;
 }
 
-// The packet that was missing is out again, or was not missing.
+// Sends some of the packets again, and goes on from `here`. Packets are often lost in a row, which
+// would take a round trip for each.
+void Requester::repeat_some(RcSend& send, RcSend::Place here) {
+  constexpr std::uint32_t kMost = 64;
+  const bool goes_on = send.repeats != 0 && send.psn == send.repeated_psn;
+  send.repeats = goes_on ? std::min(2 * send.repeats, kMost) : 1;
+  send.repeated_psn = psn_add(send.psn, send.repeats);
+  if (psn_distance(here.psn, send.repeated_psn) > 0) send.ahead = here;
+}
+
+// What was missing is out again, or was not missing.
 void Requester::go_on(RcSend& send) {
   send.cursor = send.ahead->cursor;
   send.psn = send.ahead->psn;

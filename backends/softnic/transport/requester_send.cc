@@ -72,7 +72,7 @@ Turn Requester::transmit(RcSend& send) {
       if (sends && send.timer_ns == 0) start_timer(send);
     }
     if (emit_result != Emit::sent) break;
-    if (send.ahead && psn_distance(send.psn, send.unacked_psn) > 0) go_on(send);
+    if (send.ahead && psn_distance(send.psn, send.repeated_psn) >= 0) go_on(send);
     turn.worked = true;
     turn.pending = true;
   }
@@ -142,6 +142,7 @@ void Requester::packet_sent(RcSend& send, std::uint32_t psns, bool asks) {
   } else if (psn_distance(send.unacked_psn, send.large_psn) > 0) {
     send.large_psn = send.unacked_psn;
   }
+  if (psn_distance(send.unacked_psn, send.reference_psn) > 0) send.reference_psn = send.unacked_psn;
   if (asks && psn_distance(send.psn, send.asked_psn) > 0) {
     send.asked_psn = send.psn;
     if (core_.adaptive_retransmission && is_new) send.round_trip.asked(send.psn, core_.now_ns);
@@ -273,9 +274,9 @@ Requester::Emit Requester::emit_data(RcSend& send, Flight& flight) {
                    static_cast<std::uint32_t>(request.length)};
   }
   if (!core_.send(send.connection, packet)) return Emit::pending;
-  if (header.fragment_count != 0) send.names_memory = true;
   if (last) flight.last_psn = psn_add(send.psn, psns - 1);
   packet_sent(send, psns, header.ack_request);
+  if (header.fragment_count != 0) send.reference_psn = send.next_psn;
   if (last) {
     finish_sending(send, flight);
   } else {

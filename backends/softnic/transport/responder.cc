@@ -43,7 +43,8 @@ bool Responder::request(RcReceive& receive, const Packet& packet, DmaOp& op) {
     if (ahead > 0 && !waits) ++receive.qp.counters.out_of_sequence;
     // A READ may take PSNs behind the last packet that a window allows.
     constexpr auto kFar = static_cast<std::int32_t>(2 * EarlyPackets::kMost);
-    if (core_.selective_repeat && ahead > 0 && ahead < kFar) receive.early.keep(packet);
+    const bool keeps = core_.selective_repeat && ahead > 0 && ahead < kFar && !waits;
+    if (keeps) receive.early.keep(packet);
     tell_gap(receive);
     return true;
   }
@@ -56,8 +57,9 @@ bool Responder::request(RcReceive& receive, const Packet& packet, DmaOp& op) {
   return step != Step::again;
 }
 
+// Unless the one that is expected next is here, and only waits for its turn.
 void Responder::tell_gap(RcReceive& receive) {
-  if (receive.nak_told) return;
+  if (receive.nak_told || receive.early.find(receive.expected_psn) != nullptr) return;
   receive.nak_told = receive.nak_due = true;
   receive.nak = Acknowledge::nak_sequence;
 }
@@ -89,7 +91,7 @@ Turn Responder::execute_early(RcReceive& receive) {
   early.drop_settled(receive.expected_psn, [this](DmaOp op) { return core_.done(op); });
   // The peer sends no more than it is asked for: it is told at once of the next one that is
   // missing.
-  if (!turn.pending && early.any_wait()) tell_gap(receive);
+  if (early.any_wait()) tell_gap(receive);
   return turn;
 }
 

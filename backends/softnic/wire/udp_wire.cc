@@ -14,9 +14,9 @@
 namespace gdakit::softnic {
 namespace {
 
-// Messages that have come and whose packets are not all retired. Memory that no message has reached
-// is only reserved.
-constexpr std::size_t kBuffers = 128;
+// For messages that have come and whose packets are not all retired: each may have one packet. Some
+// more wait for others to come. Memory that no message has reached is only reserved.
+std::size_t buffers_for(const UdpOptions& options) { return options.receive_slots + 16u; }
 
 constexpr std::uint32_t kMostPsns = 128;
 constexpr std::uint32_t kMostSmallPsns = 1024;
@@ -67,10 +67,10 @@ UdpWire::UdpWire(UdpSocket socket, const UdpOptions& options)
       small_psn_window_(
           window_for(options, socket_.receive_buffer(), kSmallPayload, kMostSmallPsns)),
       outgoing_(socket_.cuts_messages()),
-      buffers_(new std::uint8_t[kBuffers * kMessageBytes]),
-      users_(kBuffers),
+      buffers_(new std::uint8_t[buffers_for(options) * kMessageBytes]),
+      users_(buffers_for(options)),
       slots_(options.receive_slots) {
-  for (std::uint32_t i = 0; i < kBuffers; ++i) free_buffers_.push_back(i);
+  for (std::uint32_t i = 0; i < users_.size(); ++i) free_buffers_.push_back(i);
   for (std::uint32_t i = 0; i < slots_.size(); ++i) free_slots_.push_back(i);
   add(endpoint_, address());
 }
@@ -198,8 +198,8 @@ bool UdpWire::take(std::span<const std::uint8_t> datagram, Arrival& arrival, Pac
   if (datagram.size() <= kDatagramBytes) {
     // Most likely the datagrams that come together were sent together, too.
     const std::uint32_t number = arrival.taken % roce::IcrcNumbers::kCount;
-    damage =
-        roce::decode(datagram, arrival.peer->from.of(datagram.size(), number), found, &numbers_);
+    damage = roce::decode(datagram, arrival.peer->from.of(datagram.size(), number), found,
+                          arrival.peer->address.ip.is_v6 ? nullptr : &numbers_);
   }
   if (damage != roce::Damage::none) {
     ++counters_.damaged[static_cast<std::size_t>(damage)];

@@ -2,12 +2,25 @@
 
 #include <sodium.h>
 
+#include "core/base/assert.h"
+
 namespace gdakit {
 
 static_assert(sizeof(JobSecret) >= crypto_generichash_KEYBYTES_MIN);
 static_assert(sizeof(tcp_wire::Proof) == crypto_generichash_BYTES);
 
+namespace {
+
+// Before all other calls; PEs may be threads of one process.
+void begin_sodium() {
+  static const int begun = ::sodium_init();
+  GDAKIT_ASSERT(begun >= 0);
+}
+
+}  // namespace
+
 tcp_wire::Nonce make_nonce() {
+  begin_sodium();
   tcp_wire::Nonce nonce;
   ::randombytes_buf(nonce.data(), nonce.size());
   return nonce;
@@ -15,6 +28,7 @@ tcp_wire::Nonce make_nonce() {
 
 tcp_wire::Proof make_proof(const JobSecret& secret, ProofRole role, const tcp_wire::Hello& hello,
                            const tcp_wire::Nonce& hubs_nonce) {
+  begin_sodium();
   crypto_generichash_state state;
   tcp_wire::Proof proof;
   const auto add = [&](const void* bytes, std::size_t size) {

@@ -15,7 +15,8 @@
 //
 // The secret itself is never sent (job_proof.h). It keeps strangers and the PEs of other jobs out,
 // and tells a member of a false hub; but what is sent later is neither encrypted nor signed, so it
-// does not help against someone who changes what goes over the network.
+// does not help against someone who changes what goes over the network, or passes on what both ends
+// say. Whoever hears a proof can try secrets on it, which finds one that can be guessed.
 #pragma once
 
 #include <array>
