@@ -104,7 +104,7 @@ std::vector<Seed> launch_variable_seeds() {
 
 std::string play_unique_id(Input input) {
   UniqueId id{};
-  std::memcpy(&id, input.data(), std::min(input.size(), sizeof id));
+  if (!input.empty()) std::memcpy(&id, input.data(), std::min(input.size(), sizeof id));
   const Result<Launch> launch = start_launch(Options(), id, 1, 2);
   if (!launch) return launch.error().message().empty() ? "an error without a sentence" : "";
   return check_place(launch->info);

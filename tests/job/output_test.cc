@@ -52,7 +52,9 @@ TEST(Output, ThatCannotBeWrittenIsAFailureOfEveryCommand) {
 }
 
 TEST(Output, ThatCannotBeWrittenIsAFailureOfMutants) {
-  if (kThreadSanitizer) GTEST_SKIP() << "one thread runs every scenario once: that takes long";
+  if (kThreadSanitizer || kAddressSanitizer) {
+    GTEST_SKIP() << "one thread runs every scenario once: that takes long";
+  }
   for (const std::string format : {"", " --json"}) {
     const std::string words = "mutants --only WqeBeforeDoorbellRecord --executions 60" + format;
     const Outcome full = to(">/dev/full", words);

@@ -16,7 +16,7 @@ class Input {
   T take() {
     T value{};
     const std::size_t available = std::min(sizeof value, size_ - std::min(at_, size_));
-    std::memcpy(&value, data_ + at_, available);
+    if (available != 0) std::memcpy(&value, data_ + at_, available);
     at_ += sizeof value;
     return value;
   }
