@@ -1,5 +1,6 @@
 #include "core/host/host_queue.h"
 
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -51,6 +52,11 @@ Result<void> initialize_ready(MemoryBlock& words, const QueueLayout& layout) {
   return words.write(layout.ready, &kInitialReadyWord, sizeof kInitialReadyWord);
 }
 
+// For errors.
+std::string name_of(const QueueShape& shape) {
+  return shape.receive_depth == 0 ? "a send queue" : "a channel";
+}
+
 }  // namespace
 
 Result<std::unique_ptr<HostQueue>> HostQueue::create(const QueueShape& shape, Backend& backend,
@@ -59,14 +65,14 @@ Result<std::unique_ptr<HostQueue>> HostQueue::create(const QueueShape& shape, Ba
   const QueueLayout layout(shape);
   std::unique_ptr<HostQueue> queue(new HostQueue(backend));
   if (auto made = queue->allocate(shape, layout, memory); !made) {
-    return made.error().within("memory of a send queue");
+    return made.error().within(name_of(shape) + "'s memory");
   }
   char* const base = static_cast<char*>(queue->memory_->data());
   char* const words = static_cast<char*>(queue->words_->data());
 
   Result<MemoryKeys> keys = backend.register_memory(
       words + layout.results, layout.words_end - layout.results, MemoryUse::local);
-  if (!keys) return keys.error().within("registration of a send queue's result slots");
+  if (!keys) return keys.error().within("registration of " + name_of(shape) + "'s result slots");
   queue->keys_ = *keys;
   queue->has_keys_ = true;
   QueueMemory parts{base, shape.depth, base + layout.cqe, base + layout.record};
@@ -75,7 +81,9 @@ Result<std::unique_ptr<HostQueue>> HostQueue::create(const QueueShape& shape, Ba
   parts.receive_cqes = base + layout.receive_cqes;
   parts.rnr_retry = shape.rnr_retry;
   Result<QueueResources> made = backend.create_queue(parts);
-  if (!made) return made.error().within("creation of a send queue to PE " + std::to_string(peer));
+  if (!made) {
+    return made.error().within("creation of " + name_of(shape) + " to PE " + std::to_string(peer));
+  }
   queue->resources_ = std::move(*made);
   queue->has_queue_ = true;
   queue->make_views(shape, layout, state, peer);
