@@ -150,11 +150,15 @@ Result<void> Context::make_parts(BackendProvider& provider) {
 void Context::watch_queues(std::uint32_t first_row) {
   for (std::uint32_t row = first_row; row < queues_->queues_per_peer(); ++row) {
     for (int pe = 0; pe < n_pes(); ++pe) {
-      const HostQueue& queue = queues_->at(row, pe);
-      reports_->watch(queue, row);
-      if (counter_file_ != nullptr) counter_file_->name_queue(queue.number(), {pe, row});
+      watch_queue(queues_->at(row, pe), row);
     }
   }
+}
+
+void Context::watch_queue(const HostQueue& queue, std::uint32_t row) {
+  reports_->watch(queue, row);
+  if (counter_file_ == nullptr) return;
+  counter_file_->name_queue(queue.number(), {queue.view().peer, row});
 }
 
 const void* Context::direct_address(const void* symmetric, int pe) const {
@@ -347,8 +351,7 @@ Result<Channels> Context::add_channels(const ChannelOptions& wanted) {
   if (!set) return set.error();
   for (std::size_t i = 0; i < (*set)->queues().size(); ++i) {
     const HostQueue& queue = *(*set)->queues()[i];
-    reports_->watch(queue,
-                    first + static_cast<std::uint32_t>(i / static_cast<std::size_t>(n_pes())));
+    watch_queue(queue, first + static_cast<std::uint32_t>(i / static_cast<std::size_t>(n_pes())));
     if (queue.view().handler == Handler::proxy) proxy_->watch(queue.proxied());
   }
   channel_sets_.push_back(std::move(*set));

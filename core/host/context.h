@@ -172,7 +172,8 @@ class Context {
   // Otherwise this process goes on, and should exit with `status`. Errors: no launcher was asked.
   Result<void> end_job(int status, const std::string& message);
 
-  // What a kernel takes. Valid until the heap grows, memory is registered or queues are added.
+  // What a kernel takes. Valid until the heap grows, memory is registered, or queues or channels
+  // are added.
   DeviceContext device_context() const;
 
   // The same for host threads that drive channels (host_calls/host_channel.h): what it points to
@@ -254,6 +255,8 @@ class Context {
   Result<void> make_parts(BackendProvider& provider);
   Result<void> make_state();
   void watch_queues(std::uint32_t first_row);
+  // ... this one, the number `row` among those to its peer.
+  void watch_queue(const HostQueue& queue, std::uint32_t row);
   Result<void> compare_devices();
   void leave_to_parent();
   // Whether `count` elements at `object` may be copied to or from the host's memory at `here`.

@@ -64,6 +64,27 @@ TEST(CounterFile, IsThereFromTheBeginningAndHasAllInTheEnd) {
   EXPECT_EQ(files, 2u);
 }
 
+// Channels count on from kFirstChannel.
+TEST(CounterFile, NamesThePeersOfChannels) {
+  const TemporaryDirectory directory;
+  Options options = job_options();
+  options.counters = directory.path();
+  expect_job(2, options, [&](Context& c) -> Result<void> {
+    ChannelOptions wanted;
+    wanted.count = 2;
+    auto channels = c.add_channels(wanted);
+    return channels ? Result<void>() : channels.error();
+  });
+  for (const int pe : {0, 1}) {
+    const std::string text = text_of(directory, pe);
+    for (const std::string peer : {"0", "1"}) {
+      for (const std::string channel : {"32768", "32769"}) {
+        EXPECT_THAT(text, HasSubstr(",peer=\"" + peer + "\",queue=\"" + channel + "\"} 0\n"));
+      }
+    }
+  }
+}
+
 TEST(CounterFile, IsWrittenAgainAndAgainWhileThePeLives) {
   const TemporaryDirectory directory;
   Options options = job_options();
