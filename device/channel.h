@@ -125,11 +125,13 @@ class Channel {
   // registered memory: the borders of the heap's chunks cut, too.
   GDAKIT_DEVICE Ticket send_bytes_async(const void* local, std::size_t bytes, int pe,
                                         Batch batch = Batch::last) {
-    if (const Status good = check(Operation::send, local, bytes, pe); !good) return refused(good);
+    if (const Status good = check(Operation::send, local, bytes, pe); !good) {
+      return refused(good, pe, batch);
+    }
     const auto address = reinterpret_cast<std::uint64_t>(local);
     const auto pieces = receiving::cut<kSendPieces>(context_, memo_.addresses, address, bytes);
     if (const Status good = check(Operation::send, pieces, local, bytes, pe); !good) {
-      return refused(good);
+      return refused(good, pe, batch);
     }
     return post({format::Opcode::send}, pieces, pe, batch);
   }
@@ -297,7 +299,13 @@ class Channel {
   GDAKIT_DEVICE Status finish(const Ticket& ticket) {
     return ticket.index == 0 ? ticket.status : wait(ticket);
   }
-  GDAKIT_DEVICE Ticket refused(Status status) const {
+  // The ticket of a call that has posted nothing. Where it was its batch's last one, what the batch
+  // has left open is announced all the same.
+  GDAKIT_DEVICE Ticket refused(Status status, std::int32_t pe, Batch batch) {
+    if (batch == Batch::last && exists(pe)) {
+      memo_.queue = QueueMemo{};
+      close_open_batch<SharedPublication>(m_, post_context_, &queue_to(pe), global_number());
+    }
     return {global_number(), status.peer, 0, status};
   }
   GDAKIT_DEVICE static Received none(Status status) {
@@ -346,12 +354,15 @@ class Channel {
   GDAKIT_DEVICE Ticket put(channels::Message last, void* remote, const void* local,
                            std::uint64_t bytes, std::int32_t pe, Batch batch) {
     const auto address = reinterpret_cast<std::uint64_t>(remote);
-    if (!exists(pe)) return refused(fault(Operation::send, absent(pe), pe, address, bytes));
+    if (!exists(pe)) {
+      return refused(fault(Operation::send, absent(pe), pe, address, bytes), pe, batch);
+    }
     rma::Cutter cutter(Addresses{context_, memo_}, remote, local, bytes, pe);
     if (!rma::is_registered(cutter)) {
       const bool there = is_in_heap(context_.heap, address, bytes);
-      return refused(fault(Operation::send, there ? Fault::local_memory : Fault::heap_memory, pe,
-                           there ? reinterpret_cast<std::uint64_t>(local) : address, bytes));
+      const Fault what = there ? Fault::local_memory : Fault::heap_memory;
+      const std::uint64_t guilty = there ? reinterpret_cast<std::uint64_t>(local) : address;
+      return refused(fault(Operation::send, what, pe, guilty, bytes), pe, batch);
     }
     for (;;) {
       receiving::Pieces<1> pieces;

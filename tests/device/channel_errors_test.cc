@@ -76,6 +76,66 @@ TEST(ChannelErrors, BadArgumentsAreRefused) {
   });
 }
 
+// PE 0 begins a batch, whose last call is refused, and PE 1 tells it that the first call's put has
+// come: once for each way to be refused. Nobody waits for the batch.
+struct RefusedAtTheEnd {
+  static constexpr int kWays = 5;
+
+  Channels channels;
+  int* words;  // [kWays]
+  int* told;   // [kWays]
+  int* one;
+  int* outside;  // of the heap
+  test::Expect expect;
+
+  template <class Pe>
+  GDAKIT_DEVICE void operator()(Pe& pe) const {
+    auto channel = pe.channel(channels);
+    for (int way = 0; way < kWays; ++way) {
+      if (pe.my_pe() == 0) {
+        expect(pe, channel.put_nbi(words + way, one, 1, 1, Batch::more).ok());
+        expect(pe, !end_batch(channel, way).ok());
+        expect(pe, pe.wait_until(told + way, Compare::eq, 1).ok());
+      } else {
+        expect(pe, pe.wait_until(words + way, Compare::eq, 1).ok());
+        expect(pe, pe.put_value(told + way, 1, 0).ok() && pe.quiet().ok());
+      }
+    }
+  }
+
+ private:
+  template <class AnyChannel>
+  GDAKIT_DEVICE Status end_batch(AnyChannel& channel, int way) const {
+    switch (way) {
+      case 0: return channel.send_nbi(outside, 1, 1);
+      case 1: return channel.send_nbi(one, std::size_t{1} << 40, 1);
+      case 2: return channel.put_nbi(words, outside, 1, 1);
+      case 3: return channel.put_with_immediate_nbi(words, outside, 1, 7, 1);
+      default: return channel.put_with_immediate_nbi(outside, one, 1, 7, 1);
+    }
+  }
+};
+
+TEST(ChannelErrors, ARefusedLastCallEndsItsBatch) {
+  expect_job(2, job_options(), [](Context& c) -> Result<void> {
+    auto channels = c.add_channels(options_of(2));
+    auto words = c.allocate<int>(RefusedAtTheEnd::kWays);
+    auto told = c.allocate<int>(RefusedAtTheEnd::kWays);
+    auto one = c.allocate<int>(1);
+    auto checks = Checks::make(c);
+    if (!channels) return channels.error();
+    if (!words || !told || !one || !checks) return mismatch("allocate");
+    const int value = 1;
+    if (auto written = c.upload(*one, &value, 1); !written) return written;
+    static int outside = 0;
+    const RefusedAtTheEnd kernel{*channels, *words, *told, *one, &outside, checks->expect()};
+    const Result<void> ran = c.launch(kernel, {.blocks = 1, .threads = 1});
+    if (static_cast<bool>(ran) != (c.my_pe() != 0)) return mismatch("what the launch said");
+    c.clear_reports();
+    return checks->all_held((c.my_pe() == 0 ? 3 : 2) * RefusedAtTheEnd::kWays);
+  });
+}
+
 TEST(ChannelErrors, BadOptionsAreRefusedOnAllPes) {
   expect_job(2, job_options(), [](Context& c) -> Result<void> {
     for (const std::uint32_t depth : {0u, 3u, 65536u}) {
