@@ -33,9 +33,10 @@
 // ChannelOptions::rnr_retry says, then the channel breaks (Syndrome::rnr_retry_exceeded); where it
 // tries for ever, the sender's wait gives up after GDAKIT_WATCHDOG. A message that is longer than
 // its buffer breaks the channel on both sides (Syndrome::local_length at the receiver,
-// remote_invalid_request at the sender), and nothing of it counts as received. A broken channel
-// refuses sends, its receives return the error, and Context::launch reports it. Memory that is not
-// registered, too many receives and the like are refused by the call (StatusCode::invalid_address,
+// remote_invalid_request at the sender), and nothing of it counts as received. One that finds no
+// receive breaks it at the sender only. A broken channel refuses sends, its receives return the
+// error once they find no message, and Context::launch reports it. Memory that is not registered,
+// too many receives and the like are refused by the call (StatusCode::invalid_address,
 // invalid_argument), which posts nothing.
 //
 // Source: InfiniBand specification, volume 1, section 9.7.7 for RC's acknowledges.
@@ -242,11 +243,13 @@ class Channel {
   // The next message, if it has come: see Received::arrived.
   GDAKIT_DEVICE Received poll_receive(int pe) {
     if (!exists(pe)) return none(fault(Operation::receive, absent(pe), pe, 0, 0));
-    return visible(receiving::poll(m_, queue_to(pe), receives_from(pe)));
+    return look_among(pe, pe + 1).received;
   }
 
   // Waits for it, for GDAKIT_WATCHDOG at most: then it returns StatusCode::stalled, and the message
-  // may still come. Errors: no receive is posted.
+  // may still come. That is a stall like any other: launch reports it, and until the next launch
+  // later waits of this PE for words and messages give up at once, and other waits soon. A server
+  // that may idle calls poll_receive in a loop of its own. Errors: no receive is posted.
   GDAKIT_DEVICE Received wait_receive(int pe) {
     if (!exists(pe)) return none(fault(Operation::receive, absent(pe), pe, 0, 0));
     return wait_among(pe, pe + 1);
@@ -254,12 +257,7 @@ class Channel {
 
   // The next message of any PE that receives are posted for; PEs take turns.
   GDAKIT_DEVICE Received poll_receive_any() {
-    const std::int32_t n = exists(0) ? context_.n_pes : 0;
-    for (std::int32_t i = 0; i < n; ++i) {
-      const Received received = poll_receive(next_peer(0, n));
-      if (received.arrived() || !received.status) return received;
-    }
-    return {};
+    return exists(0) ? look_among(0, context_.n_pes).received : Received{};
   }
   GDAKIT_DEVICE Received wait_receive_any() {
     if (!exists(0)) return none(fault(Operation::receive, absent(0), 0, 0, 0));
@@ -386,31 +384,56 @@ class Channel {
   }
 
   // A message's bytes are visible where its CQE is, but on devices whose inbound writes are not
-  // ordered by themselves.
-  GDAKIT_DEVICE Received visible(const Received& received) {
-    if (!received.arrived() || !context_.needs_cst) return received;
-    const Status flushed = waiting::flush_here(m_, context_);
-    return flushed.ok() ? received : none(flushed);
+  // ordered by themselves. It is taken out once they are.
+  GDAKIT_DEVICE Received take(const ReceiveView& view, const Received& received) {
+    if (!received.arrived()) return received;
+    if (context_.needs_cst) {
+      if (const Status flushed = waiting::flush_here(m_, context_); !flushed) return none(flushed);
+    }
+    receiving::consume(m_, view);
+    return received;
+  }
+
+  struct Look {
+    Received received;        // the next message, or why none will come
+    bool any_posted = false;  // receives
+  };
+
+  // Once to each PE in [begin, end) that receives are posted for.
+  GDAKIT_DEVICE Look look_among(std::int32_t begin, std::int32_t end) {
+    Look look;
+    for (std::int32_t pe = begin; pe < end; ++pe) {
+      const std::int32_t peer = next_peer(begin, end);
+      const ReceiveView& view = receives_from(peer);
+      if (receiving::outstanding(m_, view) == 0) continue;
+      look.any_posted = true;
+      look.received = take(view, receiving::poll(m_, queue_to(peer), view));
+      if (look.received.arrived() || !look.received.status) return look;
+    }
+    look.received.status = find_broken(begin, end, look.any_posted);
+    return look;
+  }
+
+  // Why a channel to a PE in [begin, end) is broken: among those with receives, or among all.
+  GDAKIT_DEVICE Status find_broken(std::int32_t begin, std::int32_t end, bool with_receives) {
+    for (std::int32_t pe = begin; pe < end; ++pe) {
+      if (with_receives && receiving::outstanding(m_, receives_from(pe)) == 0) continue;
+      if (const Status status = queue_status(m_, queue_to(pe)); !status) return status;
+    }
+    return {};
   }
 
   GDAKIT_DEVICE Received wait_among(std::int32_t begin, std::int32_t end) {
     Watchdog<M, PostContext> watchdog(m_, post_context_, Site::message);
     for (;;) {
-      bool any_posted = false;
-      for (std::int32_t pe = begin; pe < end; ++pe) {
-        const std::int32_t peer = next_peer(begin, end);
-        const ReceiveView& view = receives_from(peer);
-        if (receiving::outstanding(m_, view) == 0) continue;
-        any_posted = true;
-        const Received received = receiving::poll(m_, queue_to(peer), view);
-        if (received.arrived() || !received.status) return visible(received);
-      }
-      if (!any_posted) return none(fault(Operation::receive, Fault::no_receive, begin, 0, 0));
+      const Look look = look_among(begin, end);
+      if (look.received.arrived() || !look.received.status) return look.received;
+      if (!look.any_posted) return none(fault(Operation::receive, Fault::no_receive, begin, 0, 0));
       if (!watchdog.turn()) return none(stalled(begin, end, watchdog.waited_ns()));
     }
   }
 
-  // Files a stall. The channel stays as it is, for the message may still come.
+  // Files a stall. It does not break the channel, for the message may still come.
   GDAKIT_DEVICE Status stalled(std::int32_t begin, std::int32_t end, std::uint64_t waited_ns) {
     const std::int32_t peer = end == begin + 1 ? begin : -1;
     const ReceiveView& view = receives_from(begin);

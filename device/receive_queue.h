@@ -105,7 +105,8 @@ GDAKIT_DEVICE Status broken(M& m, const QueueView& queue, const std::uint64_t* c
   return queue_status(m, queue);
 }
 
-// Takes the next message of a channel out, if it has come: `queue` is the channel's send side.
+// The next message of a channel, if it has come, without taking it out: `queue` is the channel's
+// send side.
 template <class M>
 GDAKIT_DEVICE Received poll(M& m, const QueueView& queue, const ReceiveView& view) {
   Received received;
@@ -130,8 +131,13 @@ GDAKIT_DEVICE Received poll(M& m, const QueueView& queue, const ReceiveView& vie
   const std::uint64_t address = Be64::from_raw(m.load_weak(&wqe->high));
   received.buffer = reinterpret_cast<void*>(address);
   received.number = number;
-  m.store_weak(&view.state->consumed, number + 1);
   return received;
+}
+
+// Takes the next message out, which poll has found.
+template <class M>
+GDAKIT_DEVICE void consume(M& m, const ReceiveView& view) {
+  m.store_weak(&view.state->consumed, m.load_weak(&view.state->consumed) + 1);
 }
 
 }  // namespace gdakit::receiving

@@ -236,6 +236,68 @@ TEST(ChannelErrors, ASenderGivesUpOnAPeThatPostsNoReceive) {
   });
 }
 
+// PE 0 sends to PE 1, which posts no receive, until the send's wait gives up.
+struct SendInVain {
+  Channels channels;
+  int* word;
+  Status* status;
+
+  template <class Pe>
+  GDAKIT_DEVICE void operator()(Pe& pe) const {
+    auto channel = pe.channel(channels);
+    *status = channel.send(word, 1, 1);
+  }
+};
+
+// Receives on the channel that is broken by now, without posted receives and with one.
+struct ReceiveInVain {
+  Channels channels;
+  Status* status;  // [6]
+
+  template <class Pe>
+  GDAKIT_DEVICE void operator()(Pe& pe) const {
+    auto channel = pe.channel(channels);
+    status[0] = channel.wait_receive(1).status;
+    status[1] = channel.wait_receive_any().status;
+    status[2] = channel.poll_receive(1).status;
+    channel.post_receive(1);
+    status[3] = channel.wait_receive(1).status;
+    status[4] = channel.wait_receive_any().status;
+    status[5] = channel.poll_receive_any().status;
+  }
+};
+
+TEST(ChannelErrors, ReceivesTellOfAChannelThatASenderGaveUp) {
+  Options options = job_options();
+  options.watchdog = std::chrono::milliseconds(300);
+  const auto run = [](Context& c) -> Result<void> {
+    auto channels = c.add_channels(options_of(4));
+    auto word = c.allocate<int>(1);
+    auto status = c.allocate<Status>(6);
+    if (!channels) return channels.error();
+    if (!word || !status) return mismatch("allocate");
+    if (c.my_pe() != 0) return {};
+    if (c.launch(SendInVain{*channels, *word, *status}, {.blocks = 1, .threads = 1})) {
+      return mismatch("a send to a PE without receives");
+    }
+    c.clear_reports();
+    const auto ran = c.launch(ReceiveInVain{*channels, *status}, {.blocks = 1, .threads = 1});
+    Status got[6];
+    if (auto read = c.download(got, *status, 6); !read) return read;
+    for (const Status& one : got) {
+      EXPECT_EQ(one, (Status{StatusCode::stalled, format::Syndrome::none, 1}));
+    }
+    if (ran) return mismatch("the broken channel was not reported");
+    EXPECT_THAT(ran.error().message(), HasSubstr("a thread gave up waiting on it"));
+    return {};
+  };
+  expect_job(2, options, [&](Context& c) {
+    const Result<void> done = run(c);
+    const Result<void> met = c.barrier();
+    return done ? met : done;
+  });
+}
+
 struct WaitInVain {
   Channels channels;
   Status* status;
