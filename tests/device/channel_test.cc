@@ -50,13 +50,22 @@ struct SendRounds {
       expect(pe, posted.ok());
     }
     expect(pe, pe.barrier_all().ok());
+    const std::uint64_t before = own_wqes(pe);
     for (std::uint32_t round = 0; round < rounds; ++round) {
       const std::uint32_t count = round % kWords;
       for (std::uint32_t i = 0; i < count; ++i) source[i] = word_of(pe.my_pe(), round, i);
       expect(pe, channel.send(source, count, right).ok());
       receive(pe, channel, left, round, count);
     }
+    expect(pe, own_wqes(pe) - before == (pe.context().needs_cst ? rounds : 0));
     expect(pe, channel.quiet().ok() && pe.barrier_all().ok());
+  }
+
+  // Those of the queue to the PE itself: a DUMP behind each message, where that is needed.
+  template <class Pe>
+  GDAKIT_DEVICE static std::uint64_t own_wqes(Pe& pe) {
+    const QueueState* const state = pe.context().queues[pe.my_pe()].state;
+    return pe.machine().load(order::RelaxedGpu{}, &state->reserved);
   }
 
   template <class Pe, class AnyChannel>
@@ -85,7 +94,7 @@ Result<void> send_rounds(Context& c, std::uint32_t rounds, std::uint32_t number 
   if (!source || !buffers || !checks) return mismatch("allocate");
   const SendRounds kernel{*channels, number, *source, *buffers, rounds, checks->expect()};
   if (auto ran = c.launch(kernel, {.blocks = 1, .threads = 1}); !ran) return ran;
-  return checks->all_held(kDepth + 2 + 6 * rounds);
+  return checks->all_held(kDepth + 3 + 6 * rounds);
 }
 
 TEST(Channel, MessagesArriveInTheirOrder) {
