@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <deque>
 #include <memory>
 #include <numeric>
 #include <random>
@@ -29,6 +30,7 @@ struct InFlight {
   std::uint64_t seed = 0;
   std::vector<std::uint32_t> pages;
   Clock::time_point begin;
+  bool under_way = false;  // not answered yet
 };
 
 // The upper one of the two in the middle.
@@ -87,15 +89,14 @@ class Client {
     for (const int server : servers_) {
       if (Result<void> connected = connect(server); !connected) return connected.error();
     }
-    const Clock::time_point begin = Clock::now();
     std::uint32_t sent = 0;
     while (statistics_.requests < arguments_.requests) {
       for (; sent < arguments_.requests && !free_slots_.empty(); ++sent) {
         if (Result<void> asked = ask(sent); !asked) return asked.error();
       }
-      if (Result<void> filled = take_answer(); !filled) return filled.error();
+      if (Result<void> done = finish_request(); !done) return done.error();
     }
-    statistics_.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    statistics_.seconds = busy_.count();
     statistics_.request_us = median(request_us_);
     for (const int server : servers_) {
       if (Result<void> left = say_goodbye(server); !left) return left.error();
@@ -106,10 +107,9 @@ class Client {
  private:
   Result<void> connect(int server) {
     auto* const answer = new (messages_.at(0)) Welcome{};
-    auto* const hello = new (messages_.at(sizeof(Word))) Hello{};
+    auto* const hello = new (messages_.at(kHelloOffset)) Hello{};
     hello->page_bytes = static_cast<std::uint32_t>(pages_.words * sizeof(Word));
     hello->pages = pages_.count;
-    hello->offset = 0;
     if (auto posted = channel_.post_receive(answer, sizeof *answer, server); !posted) return posted;
     // One for the immediate of each request that may be in flight, wherever it goes.
     for (std::uint32_t i = 0; i < arguments_.in_flight; ++i) {
@@ -119,10 +119,17 @@ class Client {
     const Result<Received> got = channel_.wait_receive(server);
     if (!got) return got.error();
     if (answer->answer == Answer::welcome) return {};
-    return Error(Code::invalid_argument,
-                 "the server, PE " + std::to_string(server) + ", has pages of another " +
-                     (answer->answer == Answer::other_page_size ? "size" : "number") +
-                     "; give all PEs the same options");
+    return Error(Code::invalid_argument, "the server, PE " + std::to_string(server) + ", " +
+                                             refusal(answer->answer) +
+                                             "; give all PEs the same options");
+  }
+
+  static const char* refusal(Answer answer) {
+    switch (answer) {
+      case Answer::other_page_size: return "has pages of another size";
+      case Answer::too_many_pages: return "has fewer pages";
+      default: return "does not know this Hello";
+    }
   }
 
   // Sends request `number` for pages that are free, in any order.
@@ -144,37 +151,66 @@ class Client {
     const std::uint64_t list_bytes = mine.pages.size() * sizeof(std::uint32_t);
     std::memcpy(message + sizeof(Request), mine.pages.data(), list_bytes);
     mine.begin = Clock::now();
+    mine.under_way = true;
+    if (under_way_++ == 0) busy_since_ = mine.begin;
     const int server = servers_[number % servers_.size()];
     const auto sent = channel_.send_async(message, sizeof(Request) + list_bytes, server);
     if (!sent) return sent.error().within("request " + std::to_string(number));
     return {};
   }
 
-  // Waits for an immediate, and looks at the pages of the request that it names.
-  Result<void> take_answer() {
-    const Result<Received> got = channel_.wait_receive_any();
-    if (!got) return got.error();
-    const auto slot =
-        std::find_if(in_flight_.begin(), in_flight_.end(), [&](const InFlight& request) {
-          return !request.pages.empty() && request.number == got->immediate;
-        });
-    if (!got->has_immediate || slot == in_flight_.end()) {
-      return Error(Code::internal, "PE " + std::to_string(got->peer) +
-                                       " has answered a request that is not in flight");
+  // Waits until a request is answered, and looks at its pages.
+  Result<void> finish_request() {
+    if (answered_.empty()) {
+      const Result<Received> got = channel_.wait_receive_any();
+      if (!got) return got.error();
+      if (Result<void> noted = note_answer(*got); !noted) return noted;
     }
-    const std::chrono::duration<double, std::micro> took = Clock::now() - slot->begin;
-    request_us_.push_back(took.count());
-    if (Result<void> right = verify(*slot); !right) return right;
+    const std::uint32_t slot = answered_.front();
+    answered_.pop_front();
+    InFlight& mine = in_flight_[slot];
+    if (Result<void> right = verify(mine); !right) return right;
     ++statistics_.requests;
-    statistics_.pages += slot->pages.size();
-    free_pages_.insert(free_pages_.end(), slot->pages.begin(), slot->pages.end());
-    slot->pages.clear();
-    free_slots_.push_back(static_cast<std::uint32_t>(slot - in_flight_.begin()));
-    return channel_.post_receive(got->peer);
+    statistics_.pages += mine.pages.size();
+    free_pages_.insert(free_pages_.end(), mine.pages.begin(), mine.pages.end());
+    mine.pages.clear();
+    free_slots_.push_back(slot);
+    return {};
+  }
+
+  // Notes when the answers came that are there by now.
+  Result<void> note_answers() {
+    for (;;) {
+      const Result<Received> got = channel_.poll_receive_any();
+      if (!got) return got.error();
+      if (!got->arrived()) return {};
+      if (Result<void> noted = note_answer(*got); !noted) return noted;
+    }
+  }
+
+  Result<void> note_answer(const Received& got) {
+    const Clock::time_point now = Clock::now();
+    const std::string server = "PE " + std::to_string(got.peer);
+    if (got.has_immediate && got.immediate == kRefused) {
+      return Error(Code::invalid_argument, server + " refuses a request");
+    }
+    const auto found =
+        std::find_if(in_flight_.begin(), in_flight_.end(), [&](const InFlight& request) {
+          return request.under_way && request.number == got.immediate;
+        });
+    if (!got.has_immediate || found == in_flight_.end()) {
+      return Error(Code::internal, server + " has answered a request that is not in flight");
+    }
+    request_us_.push_back(std::chrono::duration<double, std::micro>(now - found->begin).count());
+    found->under_way = false;
+    if (--under_way_ == 0) busy_ += now - busy_since_;
+    answered_.push_back(static_cast<std::uint32_t>(found - in_flight_.begin()));
+    return channel_.post_receive(got.peer);
   }
 
   Result<void> verify(const InFlight& request) {
     for (std::uint32_t i = 0; i < request.pages.size(); ++i) {
+      if (Result<void> noted = note_answers(); !noted) return noted;
       const std::uint32_t number = request.pages[i];
       const Word* const page = pages_.pages + std::uint64_t{number} * pages_.words;
       if (auto copied = context_.download(page_.data(), page, page_.size()); !copied) return copied;
@@ -202,7 +238,11 @@ class Client {
   MessageMemory& messages_;
   const ClientPages pages_;
   std::mt19937_64 random_;
-  std::vector<InFlight> in_flight_;  // by slot; of a free one `pages` is empty
+  std::vector<InFlight> in_flight_;     // by slot; of a free one `pages` is empty
+  std::deque<std::uint32_t> answered_;  // slots, not verified yet
+  std::uint32_t under_way_ = 0;         // requests that are not answered
+  Clock::time_point busy_since_;        // from when on a request has been under way
+  std::chrono::duration<double> busy_{0};
   std::vector<std::uint32_t> free_slots_;
   std::vector<std::uint32_t> free_pages_;
   std::vector<Word> page_;

@@ -13,8 +13,10 @@ namespace fill {
 struct ClientStatistics {
   std::uint64_t requests = 0;
   std::uint64_t pages = 0;  // that were filled and looked at
-  double seconds = 0;       // from the first request to the last page
-  double request_us = 0;    // from a request to its immediate: the median
+  double seconds = 0;       // during which a request was under way; verifying is not counted
+  // From a request to its immediate, the median. While the client verifies it looks for immediates
+  // between two pages.
+  double request_us = 0;
 };
 
 // Where a client's pages are: `count` of them at `pages`, which every PE has.

@@ -11,11 +11,16 @@
 //      verifies, sends Request 4
 //      Bye                           -- SEND -->
 //
+// A message that is none of these is answered by a Welcome that says no, or by the immediate
+// kRefused; the server is then done with this client.
+//
 // The client has posted a receive for every answer that may come, and the server one for every
 // message: nobody waits for the other's buffers.
 #pragma once
 
 #include <cstdint>
+
+#include "core/base/annotate.h"
 
 namespace fill {
 
@@ -24,11 +29,10 @@ enum class Kind : std::uint32_t { hello = 1, request, bye };
 struct Hello {
   Kind kind = Kind::hello;
   std::uint32_t page_bytes;
-  std::uint64_t pages;   // that the client has
-  std::uint64_t offset;  // of the first one, from the beginning of the symmetric array of pages
+  std::uint64_t pages;  // that the client has, from the beginning of the symmetric array of pages
 };
 
-enum class Answer : std::uint32_t { welcome = 1, other_page_size, too_many_pages };
+enum class Answer : std::uint32_t { welcome = 1, no_hello, other_page_size, too_many_pages };
 
 struct Welcome {
   Answer answer;
@@ -44,11 +48,22 @@ struct Request {
 };
 static_assert(sizeof(Request) % sizeof(std::uint32_t) == 0);
 
+// Bytes of a request for so many pages.
+GDAKIT_HOST_DEVICE constexpr std::uint64_t request_bytes(std::uint32_t pages) {
+  return sizeof(Request) + std::uint64_t{pages} * sizeof(std::uint32_t);
+}
+
+// The immediate that answers what is no request, and ends the connection.
+constexpr std::uint32_t kRefused = ~std::uint32_t{0};
+
 // Bytes of the longest message to a server, a multiple of 8.
 constexpr std::uint64_t message_bytes(std::uint32_t pages) {
-  const std::uint64_t request = sizeof(Request) + std::uint64_t{pages} * sizeof(std::uint32_t);
-  return (request + 7) / 8 * 8;
+  return (request_bytes(pages) + 7) / 8 * 8;
 }
-static_assert(message_bytes(1) >= sizeof(Hello));
+
+// Where a client has its Hello, behind the Welcome, before it has requests.
+constexpr std::uint64_t kHelloOffset = 8;
+static_assert(sizeof(Welcome) <= kHelloOffset && alignof(Hello) <= kHelloOffset);
+static_assert(message_bytes(1) >= kHelloOffset + sizeof(Hello));
 
 }  // namespace fill

@@ -37,7 +37,7 @@ struct Memory {
   char* messages;
   Welcome* welcomes;
   std::int32_t* clients;
-  std::uint64_t* served;
+  Served* served;
 };
 
 // Receives of each client at a server: a Hello or Bye, and its requests.
@@ -76,6 +76,19 @@ Result<gdakit::Channels> add_channels(Context& context, const Arguments& argumen
   return context.add_channels(wanted);
 }
 
+// What a launch may not have told.
+gdakit::Error error_of(Problem problem, int client) {
+  const std::string whose = "the client, PE " + std::to_string(client) + ", ";
+  switch (problem) {
+    case Problem::bad_hello:
+      return {gdakit::Code::invalid_argument,
+              whose + "has said no Hello, or one of other pages; give all PEs the same options"};
+    case Problem::bad_request:
+      return {gdakit::Code::invalid_argument, whose + "has sent what is no request"};
+    default: return {gdakit::Code::system, whose + "is not served: its channel has failed"};
+  }
+}
+
 Result<std::uint64_t> serve(Context& context, const Arguments& arguments, const Roles& roles,
                             const Memory& memory, const gdakit::Channels& channels) {
   const std::vector<std::int32_t> clients(roles.clients.begin(), roles.clients.end());
@@ -100,12 +113,15 @@ Result<std::uint64_t> serve(Context& context, const Arguments& arguments, const 
   if (auto ran = context.launch(server, {.blocks = blocks, .threads = kServingThreads}); !ran) {
     return ran.error();
   }
-  std::vector<std::uint64_t> served(clients.size());
+  std::vector<Served> served(clients.size());
   if (auto copied = context.download(served.data(), memory.served, served.size()); !copied) {
     return copied.error();
   }
   std::uint64_t pages = 0;
-  for (const std::uint64_t of_client : served) pages += of_client;
+  for (std::size_t i = 0; i < served.size(); ++i) {
+    if (served[i].problem != Problem::none) return error_of(served[i].problem, clients[i]);
+    pages += served[i].pages;
+  }
   return pages;
 }
 

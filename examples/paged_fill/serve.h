@@ -9,6 +9,20 @@
 
 namespace fill {
 
+// Why a server has ended a connection.
+enum class Problem : std::uint32_t {
+  none,
+  channel_failed,  // the launch says why
+  bad_hello,
+  bad_request,
+};
+
+// What became of one client.
+struct Served {
+  std::uint64_t pages;  // that were put
+  Problem problem;
+};
+
 // The memory and the sizes that a server works with. One is copied to each kernel.
 struct Serve {
   gdakit::Channels channels;
@@ -17,7 +31,7 @@ struct Serve {
   Welcome* welcomes;            // [blocks]
   Word* stage;                  // [blocks][in_flight][pages][page_words]: what is put
   Word* pages_there;            // the symmetric array of pages, as clients have it
-  std::uint64_t* served;        // [blocks] pages that were put; its own memory
+  Served* served;               // [blocks] its own memory
   std::uint64_t pages_of_client;
   std::uint64_t message_bytes;
   std::uint32_t receives;  // posted for each client
@@ -31,91 +45,120 @@ struct Serve {
   GDAKIT_DEVICE void operator()(Pe& pe) const {
     auto channel = pe.channel(channels);
     const int client = clients[pe.block_index()];
-    std::uint64_t pages_put = 0;
-    if (pe.thread_index() == 0) begin(pe, channel, client);
+    const bool first = pe.thread_index() == 0;
+    Served mine{};  // of the first thread
+    if (first) mine.problem = begin(pe, channel, client);
     for (;;) {
       // All threads get to know which buffer the message is in, and see it.
-      const bool first = pe.thread_index() == 0;
-      const std::uint64_t at = first ? next_message(channel, client) : 0;
+      const std::uint64_t at = first ? next_message(channel, client, mine.problem) : 0;
       const std::uint64_t address = pe.machine().broadcast_block(at);
       if (address == kStop) break;
       const auto* const request = reinterpret_cast<const Request*>(address);
-      const Word* const last_page = fill(pe, channel, client, *request);
-      pages_put += request->count;
-      pe.machine().sync_block();  // every page is posted, and the message is read
-      if (first) finish(channel, client, *request, last_page);
+      const std::uint32_t count = request->count;
+      const bool filled = fill(pe, channel, client, *request);
+      const bool failed = pe.machine().any_block(!filled);  // all are posted, the message is read
+      if (first && (failed || !finish(pe, channel, client, *request))) {
+        mine.problem = Problem::channel_failed;
+      }
+      mine.pages += count;
       pe.machine().sync_block();
     }
-    if (pe.thread_index() == 0) {
-      channel.quiet();
-      served[pe.block_index()] = pages_put;
-    }
+    if (!first) return;
+    if (!channel.quiet() && mine.problem == Problem::none) mine.problem = Problem::channel_failed;
+    served[pe.block_index()] = mine;
   }
 
  private:
   // Posts the receives, and answers the client's Hello.
   template <class Pe, class Channel>
-  GDAKIT_DEVICE void begin(Pe& pe, Channel& channel, int client) const {
+  GDAKIT_DEVICE Problem begin(Pe& pe, Channel& channel, int client) const {
     char* const own = messages + pe.block_index() * receives * message_bytes;
     for (std::uint32_t i = 0; i < receives; ++i) {
-      channel.post_receive(own + i * message_bytes, message_bytes, client);
+      if (!channel.post_receive(own + i * message_bytes, message_bytes, client)) {
+        return Problem::channel_failed;
+      }
     }
     const gdakit::Received got = channel.wait_receive(client);
-    if (!got.arrived()) return;
-    const auto* const hello = static_cast<const Hello*>(got.buffer);
+    if (!got.arrived()) return Problem::channel_failed;
     Welcome* const welcome = welcomes + pe.block_index();
-    const bool same_size = hello->page_bytes == page_words * sizeof(Word);
-    const bool fits = hello->offset + hello->pages <= pages_of_client;
-    welcome->answer = !same_size ? Answer::other_page_size
-                      : !fits    ? Answer::too_many_pages
-                                 : Answer::welcome;
-    channel.post_receive(got.buffer, message_bytes, client);
-    channel.send(welcome, 1, client);
-  }
-
-  // The address of the next request; kStop for a Bye, and for what no client sends.
-  template <class Channel>
-  GDAKIT_DEVICE std::uint64_t next_message(Channel& channel, int client) const {
-    const gdakit::Received got = channel.wait_receive(client);
-    if (!got.arrived()) return kStop;  // the launch reports why
-    const auto* const request = static_cast<const Request*>(got.buffer);
-    bool good =
-        request->kind == Kind::request && request->count - 1 < pages && request->slot < in_flight;
-    for (std::uint32_t i = 0; good && i < request->count; ++i) {
-      good = number_of(*request, i) < pages_of_client;
+    const Answer answer = answer_to(*static_cast<const Hello*>(got.buffer), got);
+    welcome->answer = answer;
+    if (!channel.post_receive(got.buffer, message_bytes, client) ||
+        !channel.send(welcome, 1, client)) {
+      return Problem::channel_failed;
     }
-    return good ? reinterpret_cast<std::uint64_t>(request) : kStop;
+    return answer == Answer::welcome ? Problem::none : Problem::bad_hello;
   }
 
-  // Fills this thread's share of the pages, and puts all but the last one. Returns the last one.
+  GDAKIT_DEVICE Answer answer_to(const Hello& hello, const gdakit::Received& got) const {
+    if (got.has_immediate || got.bytes != sizeof(Hello) || hello.kind != Kind::hello) {
+      return Answer::no_hello;
+    }
+    if (hello.page_bytes != page_words * sizeof(Word)) return Answer::other_page_size;
+    return hello.pages <= pages_of_client ? Answer::welcome : Answer::too_many_pages;
+  }
+
+  // The address of the next request; kStop for a Bye, and where there is a problem.
+  template <class Channel>
+  GDAKIT_DEVICE std::uint64_t next_message(Channel& channel, int client, Problem& problem) const {
+    if (problem != Problem::none) return kStop;
+    const gdakit::Received got = channel.wait_receive(client);
+    if (!got.arrived()) {
+      problem = Problem::channel_failed;
+      return kStop;
+    }
+    const auto* const request = static_cast<const Request*>(got.buffer);
+    const bool whole = !got.has_immediate && got.bytes >= sizeof(Request);
+    if (whole && is_good(*request, got.bytes)) return reinterpret_cast<std::uint64_t>(request);
+    if (whole && request->kind == Kind::bye) return kStop;
+    problem = Problem::bad_request;
+    channel.put_with_immediate_async(pages_there, stage, 0, kRefused, client);
+    return kStop;
+  }
+
+  GDAKIT_DEVICE bool is_good(const Request& request, std::uint64_t bytes) const {
+    bool good = request.kind == Kind::request && request.count - 1 < pages &&
+                request.slot < in_flight && bytes == request_bytes(request.count);
+    for (std::uint32_t i = 0; good && i < request.count; ++i) {
+      good = number_of(request, i) < pages_of_client;
+    }
+    return good;
+  }
+
+  // Fills this thread's share of the pages, and puts all but the last one.
   template <class Pe, class Channel>
-  GDAKIT_DEVICE const Word* fill(Pe& pe, Channel& channel, int client,
-                                 const Request& request) const {
-    const std::uint64_t first =
-        (std::uint64_t{pe.block_index()} * in_flight + request.slot) * pages * page_words;
-    const std::uint32_t last = request.count - 1;
+  GDAKIT_DEVICE bool fill(Pe& pe, Channel& channel, int client, const Request& request) const {
+    bool good = true;
     for (std::uint32_t i = pe.thread_index(); i < request.count; i += pe.block_threads()) {
       const std::uint32_t page = number_of(request, i);
-      Word* const source = stage + first + std::uint64_t{i} * page_words;
+      Word* const source = source_of(pe, request, i);
       const Word seed = page_seed(request.seed, i, page);
       for (std::uint32_t word = 0; word < page_words; ++word) source[word] = word_of(seed, word);
-      if (i == last) continue;
-      channel.put_async(place_of(page), source, page_words, client, gdakit::Batch::more);
+      if (i + 1 == request.count) continue;
+      const gdakit::Ticket put =
+          channel.put_async(place_of(page), source, page_words, client, gdakit::Batch::more);
+      good = good && put.status.ok();
     }
-    return stage + first + std::uint64_t{last} * page_words;
+    return good;
   }
 
   // Posts the message's buffer again, before the answer lets the client send its next request; then
   // the last page, behind all others, with the immediate.
-  template <class Channel>
-  GDAKIT_DEVICE void finish(Channel& channel, int client, const Request& request,
-                            const Word* last_page) const {
+  template <class Pe, class Channel>
+  GDAKIT_DEVICE bool finish(Pe& pe, Channel& channel, int client, const Request& request) const {
     const std::uint32_t number = request.number;
-    const std::uint32_t page = number_of(request, request.count - 1);
-    channel.post_receive(const_cast<Request*>(&request), message_bytes, client);
-    channel.put_with_immediate_async(place_of(page), last_page, page_words, number, client);
+    const std::uint32_t last = request.count - 1;
+    Word* const place = place_of(number_of(request, last));
+    const Word* const source = source_of(pe, request, last);
+    if (!channel.post_receive(const_cast<Request*>(&request), message_bytes, client)) return false;
+    return channel.put_with_immediate_nbi(place, source, page_words, number, client).ok();
   }
 
+  template <class Pe>
+  GDAKIT_DEVICE Word* source_of(Pe& pe, const Request& request, std::uint32_t place) const {
+    const std::uint64_t slot = std::uint64_t{pe.block_index()} * in_flight + request.slot;
+    return stage + (slot * pages + place) * page_words;
+  }
   GDAKIT_DEVICE static std::uint32_t number_of(const Request& request, std::uint32_t place) {
     return reinterpret_cast<const std::uint32_t*>(&request + 1)[place];
   }
