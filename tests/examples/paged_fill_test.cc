@@ -13,8 +13,8 @@ using test::Outcome;
 using testing::HasSubstr;
 using testing::Not;
 
-// Small enough for a fraction of a second; pages outnumber the slots of a send queue.
-const std::string kSmall = " --pages 40 --page-bytes 200 --requests 5 --in-flight 2 --buffers 3";
+// Small enough for a fraction of a second; pages outnumber the slots of a shallow send queue.
+const std::string kSmall = " --pages 100 --page-bytes 200 --requests 5 --in-flight 2 --buffers 3";
 const std::string kShallow = "GDAKIT_QUEUE_DEPTH=64 ";
 
 std::string verified(int clients, int requests, int pages) {
@@ -50,15 +50,15 @@ class PagedFill : public testing::Test {
 };
 
 TEST_F(PagedFill, ThreadsGetEveryPage) {
-  expect_verified(run_threads(2, kSmall), 1, 5, 200);
-  expect_verified(run_threads(4, kSmall), 3, 15, 600);
+  expect_verified(run_threads(2, kSmall), 1, 5, 500);
+  expect_verified(run_threads(4, kSmall), 3, 15, 1500);
 }
 
-TEST_F(PagedFill, ProcessesGetEveryPage) { expect_verified(run_processes(3, kSmall), 2, 10, 400); }
+TEST_F(PagedFill, ProcessesGetEveryPage) { expect_verified(run_processes(3, kSmall), 2, 10, 1000); }
 
 TEST_F(PagedFill, SeveralServersTakeTurns) {
-  expect_verified(run_threads(5, kSmall + " --servers 4,1"), 3, 15, 600);
-  expect_verified(run_threads(3, kSmall + " --servers 0,1"), 1, 5, 200);
+  expect_verified(run_threads(5, kSmall + " --servers 4,1"), 3, 15, 1500);
+  expect_verified(run_threads(3, kSmall + " --servers 0,1"), 1, 5, 500);
 }
 
 TEST_F(PagedFill, APageMayBeAWordAndARequestAPage) {
@@ -67,22 +67,22 @@ TEST_F(PagedFill, APageMayBeAWordAndARequestAPage) {
 }
 
 TEST_F(PagedFill, WaitsForRoomInShallowQueues) {
-  expect_verified(run_threads(3, kSmall, kShallow), 2, 10, 400);
+  expect_verified(run_threads(3, kSmall, kShallow), 2, 10, 1000);
 }
 
 TEST_F(PagedFill, AProxyMayRing) {
   for (const std::string handler : {"proxy", "commands"}) {
-    expect_verified(run_threads(2, kSmall, "GDAKIT_NIC_HANDLER=" + handler + " "), 1, 5, 200);
+    expect_verified(run_threads(2, kSmall, "GDAKIT_NIC_HANDLER=" + handler + " "), 1, 5, 500);
   }
 }
 
 TEST_F(PagedFill, WorksOverUdp) {
-  expect_verified(run_processes(3, kSmall, "GDAKIT_NIC_ADDRESS=127.0.0.0/8 "), 2, 10, 400);
+  expect_verified(run_processes(3, kSmall, "GDAKIT_NIC_ADDRESS=127.0.0.0/8 "), 2, 10, 1000);
 }
 
 TEST_F(PagedFill, WorksOnABadNetwork) {
   const std::string set = "GDAKIT_NIC_ADDRESS=127.0.0.0/8 GDAKIT_NIC_FAULTS=drop=2% ";
-  expect_verified(run_processes(3, kSmall, set), 2, 10, 400);
+  expect_verified(run_processes(3, kSmall, set), 2, 10, 1000);
 }
 
 TEST_F(PagedFill, HelpNamesEveryOption) {
