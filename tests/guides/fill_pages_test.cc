@@ -2,6 +2,7 @@
 #include <guides/fill-pages-1.inc>
 #include <guides/fill-pages-2.inc>
 #include <guides/fill-pages-3.inc>
+#include <guides/fill-pages-4.inc>
 #include <string>
 
 #include <gtest/gtest.h>
