@@ -12,6 +12,7 @@ namespace {
 using test::Checks;
 using test::expect_job;
 using test::job_options;
+using test::Kernels;
 using test::mismatch;
 using testing::HasSubstr;
 
@@ -291,11 +292,14 @@ TEST(ChannelErrors, ReceivesTellOfAChannelThatASenderGaveUp) {
     EXPECT_THAT(ran.error().message(), HasSubstr("a thread gave up waiting on it"));
     return {};
   };
-  expect_job(2, options, [&](Context& c) {
-    const Result<void> done = run(c);
-    const Result<void> met = c.barrier();
-    return done ? met : done;
-  });
+  expect_job(
+      2, options,
+      [&](Context& c) {
+        const Result<void> done = run(c);
+        const Result<void> met = c.barrier();
+        return done ? met : done;
+      },
+      Kernels::of_one_pe);
 }
 
 struct WaitInVain {

@@ -101,6 +101,29 @@ TEST(HostChannel, KnowsMemoryThatCameLater) {
   });
 }
 
+// In a heap that is checked, which is for the emulator, each object has an entry of its own.
+TEST(HostChannel, KnowsWhichObjectsOfACheckedHeapAreThere) {
+  Options options = job_options();
+  options.device = DeviceChoice::cpu;
+  options.check_memory = true;
+  expect_job(1, options, [](Context& c) -> Result<void> {
+    auto channels = c.add_channels(by_host());
+    if (!channels) return channels.error();
+    auto channel = HostChannel::open(c, *channels);
+    if (!channel) return channel.error();
+    for (int round = 0; round < 2; ++round) {
+      auto object = c.allocate<char>(100);
+      if (!object) return object.error();
+      if (auto posted = (*channel)->post_receive(*object, 50, 0); !posted) return posted;
+      if (auto sent = (*channel)->send(*object + 50, 50, 0); !sent) return sent;
+      if (auto got = (*channel)->wait_receive(0); !got) return got.error();
+      if (auto freed = c.free(*object); !freed) return freed;
+      if ((*channel)->send(*object, 50, 0)) return mismatch("a send of memory that is freed");
+    }
+    return {};
+  });
+}
+
 TEST(HostChannel, ReceivesIntoRegisteredMemory) {
   expect_job(1, job_options(), [](Context& c) -> Result<void> {
     auto channels = c.add_channels(by_host());
