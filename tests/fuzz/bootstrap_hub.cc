@@ -45,7 +45,7 @@ class Connection {
 
   template <class T>
   bool hear(T& value) {
-    return ::recv(socket_.get(), &value, sizeof value, MSG_WAITALL) == sizeof value;
+    return fuzz::hear(socket_.get(), value);
   }
 
   // Says no more, and hears the hub out. False: it does not come to an end.
@@ -55,6 +55,7 @@ class Connection {
     for (;;) {
       const ssize_t size = ::recv(socket_.get(), part.data(), part.size(), 0);
       if (size == 0 || (size < 0 && errno == ECONNRESET)) return true;
+      if (size < 0 && errno == EINTR) continue;
       if (size < 0) return false;
       said.insert(said.end(), part.begin(), part.begin() + size);
     }
@@ -117,15 +118,14 @@ std::string check_said(std::span<const std::byte> said) {
 class Run {
  public:
   explicit Run(Input input) : input_(input.data(), input.size()) {
-    Result<UniqueFileDescriptor> listener = open_listener("127.0.0.1", 0);
-    if (!listener) throw std::runtime_error(listener.error().message());
-    port_ = listener_address(listener->get())->port;
+    UniqueFileDescriptor listener = listen_here();
+    port_ = listener_address(listener.get())->port;
     TcpHub::Settings settings;
     settings.size = kPes;
     settings.secret = kSecret;
     settings.timeout = 2s;
     settings.log = Log(LogLevel::error);
-    hub_ = std::move(*TcpHub::start(std::move(*listener), settings));
+    hub_ = std::move(*TcpHub::start(std::move(listener), settings));
   }
 
   std::string play() {

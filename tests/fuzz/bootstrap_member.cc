@@ -55,9 +55,7 @@ Talk some_talk(Input bytes) {
 class MadHub {
  public:
   explicit MadHub(Talk talk) : talk_(std::move(talk)) {
-    Result<UniqueFileDescriptor> listener = open_listener("127.0.0.1", 0);
-    if (!listener) throw std::runtime_error(listener.error().message());
-    listener_ = std::move(*listener);
+    listener_ = listen_here();
     port_ = listener_address(listener_.get())->port;
     thread_ = std::thread([this] { serve(); });
   }
@@ -102,10 +100,6 @@ class MadHub {
   }
   static void say(int socket, const Bytes& words) {
     static_cast<void>(::send(socket, words.data(), words.size(), MSG_NOSIGNAL));
-  }
-  template <class T>
-  static bool hear(int socket, T& value) {
-    return ::recv(socket, &value, sizeof value, MSG_WAITALL) == sizeof value;
   }
 
   const Talk talk_;

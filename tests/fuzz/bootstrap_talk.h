@@ -1,9 +1,17 @@
 // What both sides of the bootstrap's protocol may say, made of a fuzz input.
 #pragma once
 
+#include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <stdexcept>
+#include <sys/socket.h>
+#include <thread>
+#include <utility>
 
+#include "core/base/file_descriptor.h"
 #include "core/host/bootstrap/tcp_wire.h"
+#include "core/host/launch/tcp_listener.h"
 #include "tests/fuzz/target.h"
 #include "tests/softnic/fuzz_input.h"
 
@@ -15,6 +23,31 @@ template <class T>
 void append(Bytes& to, const T& value) {
   to.resize(to.size() + sizeof value);
   std::memcpy(to.data() + to.size() - sizeof value, &value, sizeof value);
+}
+
+// All of `value`, whatever signals come meanwhile. False: the other side says no more.
+template <class T>
+bool hear(int socket, T& value) {
+  auto* const bytes = reinterpret_cast<char*>(&value);
+  for (std::size_t heard = 0; heard < sizeof value;) {
+    const ssize_t size = ::recv(socket, bytes + heard, sizeof value - heard, 0);
+    if (size > 0) {
+      heard += static_cast<std::size_t>(size);
+    } else if (size == 0 || errno != EINTR) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// A listening socket. Thousands of runs use up the ports of a host, which come back.
+inline UniqueFileDescriptor listen_here() {
+  for (int tries = 0;; ++tries) {
+    Result<UniqueFileDescriptor> listener = open_listener("127.0.0.1", 0);
+    if (listener) return std::move(*listener);
+    if (tries == 1000) throw std::runtime_error(listener.error().message());
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
 }
 
 // Bytes without form, at most 255.
