@@ -1,7 +1,5 @@
 #include "core/host/bootstrap/bootstrap_round.h"
 
-#include <cstring>
-
 #include "core/host/bootstrap/tcp_wire.h"
 #include "tests/fuzz/meetings.h"
 #include "tests/softnic/fuzz_input.h"
@@ -55,7 +53,7 @@ std::string play_bootstrap_wire(Input input) {
   const Input rest = input.subspan(std::min<std::size_t>(1, input.size()));
   const std::span<const std::byte> payload = std::as_bytes(rest);
   tcp_wire::Frame frame{};
-  std::memcpy(&frame.header, rest.data(), std::min(rest.size(), sizeof frame.header));
+  frame.header = words.take<tcp_wire::FrameHeader>();
   frame.payload.assign(payload.begin(), payload.end());
   if (tcp_wire::decode_failure(frame).code() > Code::internal) return "a code that is none";
   if (const auto call = tcp_wire::call_of(frame.header)) {

@@ -11,6 +11,7 @@
 
 #include "core/base/file_descriptor.h"
 #include "core/host/bootstrap/tcp_wire.h"
+#include "core/host/launch/launch_info.h"
 #include "core/host/launch/tcp_listener.h"
 #include "tests/fuzz/target.h"
 #include "tests/softnic/fuzz_input.h"
