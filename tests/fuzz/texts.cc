@@ -17,7 +17,8 @@ std::string check_faults(std::string_view text) {
   using softnic::Faults;
   const Result<Faults> faults = softnic::parse_faults(text);
   if (!faults) return faults.error().message().empty() ? "an error without a sentence" : "";
-  for (const double rate : {faults->drop, faults->repeat, faults->reorder, faults->corrupt}) {
+  for (const double rate :
+       {faults->drop, faults->repeat, faults->reorder, faults->corrupt, faults->mark}) {
     if (!(rate >= 0 && rate <= 1)) return "a probability that is none";
   }
   if (faults->delay_max_ns > Faults::kMaxNs || faults->down_every_ns > Faults::kMaxNs ||
@@ -103,7 +104,7 @@ std::string play_network_texts(Input input) {
 std::vector<Seed> network_text_seeds() {
   std::vector<Seed> seeds;
   for (const char* const text :
-       {"drop=1%,repeat=0.1%,reorder=5%,reorder-depth=8,corrupt=0.01%,delay=50us..2ms,"
+       {"drop=1%,repeat=0.1%,reorder=5%,reorder-depth=8,corrupt=0.01%,mark=5%,delay=50us..2ms,"
         "down=200ms/5s,partition=3+5,seed=7",
         "delay=1000s..1e3s",
         "down=1ns/2ns",

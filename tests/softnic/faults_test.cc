@@ -1,6 +1,7 @@
 // Faults as text, and the fates that are drawn by them.
 #include "backends/softnic/wire/faults.h"
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <vector>
@@ -33,13 +34,14 @@ std::size_t equal_fates(const std::vector<Fate>& a, const std::vector<Fate>& b) 
 
 TEST(ParseFaults, TakesEveryKey) {
   const Result<Faults> faults = parse_faults(
-      "drop=1%,repeat=0.1%,reorder=5%,reorder-depth=9,corrupt=0.01%,delay=50us..2ms,"
-      "down=200ms/5s,seed=7,partition=3+5");
+      "drop=1%,repeat=0.1%,reorder=5%,reorder-depth=9,corrupt=0.01%,mark=3%,"
+      "delay=50us..2ms,down=200ms/5s,seed=7,partition=3+5");
   ASSERT_TRUE(faults) << faults.error().message();
   EXPECT_DOUBLE_EQ(faults->drop, 0.01);
   EXPECT_DOUBLE_EQ(faults->repeat, 0.001);
   EXPECT_DOUBLE_EQ(faults->reorder, 0.05);
   EXPECT_DOUBLE_EQ(faults->corrupt, 0.0001);
+  EXPECT_DOUBLE_EQ(faults->mark, 0.03);
   EXPECT_EQ(faults->reorder_depth, 9u);
   EXPECT_EQ(faults->delay_min_ns, 50'000u);
   EXPECT_EQ(faults->delay_max_ns, 2'000'000u);
@@ -81,6 +83,7 @@ TEST(ParseFaults, NamesTheWrongPartAndWhatIsAllowed) {
            {"reorder=100.1%", "reorder=100.1%", kRate},
            {"corrupt=1e999%", "corrupt=1e999%", kRate},
            {"corrupt=1 %", "corrupt=1 %", kRate},
+           {"mark=5", "mark=5", kRate},
            {"drop=1%,drop=1%", "drop=1%", "twice"},
            {"reorder-depth=0", "reorder-depth=0", "1 to 1024"},
            {"reorder-depth=1025", "reorder-depth=1025", "1 to 1024"},
@@ -170,6 +173,15 @@ TEST(DrawnFates, OfOneKindDoNotDependOnTheRatesOfOthers) {
       EXPECT_EQ(few[i].behind, many[i].behind);
     }
   }
+}
+
+TEST(DrawnFates, MarksAreDrawnByThemselves) {
+  const auto plain = fates_of({.drop = 0.1, .reorder = 0.1}, 10'000);
+  const auto marked = fates_of({.drop = 0.1, .reorder = 0.1, .mark = 0.05}, 10'000);
+  EXPECT_EQ(equal_fates(plain, marked), 10'000u);
+  const auto marks = [](const Fate& fate) { return fate.marks; };
+  EXPECT_EQ(std::count_if(plain.begin(), plain.end(), marks), 0);
+  EXPECT_NEAR(static_cast<double>(std::count_if(marked.begin(), marked.end(), marks)), 500, 110);
 }
 
 TEST(DrawnFates, AreNeverOrAlwaysAtTheEnds) {

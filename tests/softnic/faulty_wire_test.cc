@@ -212,6 +212,26 @@ TEST(FaultyWire, SpoilsAnswersAndPacketsToItself) {
   EXPECT_EQ(net.counters().dropped, 2u);
 }
 
+TEST(FaultyWire, MarksWhatCanBeMarkedAndChangesNothingElse) {
+  Net net(new Told([](const Packet&) { return Fate{.marks = true, .repeats = 1}; }));
+  const std::uint8_t classes[] = {0, 0x68, 0x69, 0x6a, 0x6b},
+                     come_as[] = {0, 0x68, 0x6b, 0x6b, 0x6b};
+  for (std::uint32_t psn = 0; psn < 5; ++psn) {
+    Packet packet = plain(psn);
+    packet.header.traffic_class = classes[psn];
+    ASSERT_TRUE(net.sender->send(packet));
+    net.sender->flush();
+    for (int copies = 0; copies < 2; ++copies) {
+      const Packet* const came = net.receivers[0]->receive();
+      ASSERT_NE(came, nullptr);
+      EXPECT_EQ(came->header.psn, psn);
+      EXPECT_EQ(came->header.traffic_class, come_as[psn]);
+      net.receivers[0]->retire(came);
+    }
+  }
+  EXPECT_EQ(net.counters().marked, 3u);
+}
+
 // Of an opcode, with everything that such a packet has.
 Packet full(PacketOpcode opcode, std::uint32_t psn, std::vector<std::uint8_t>& payload) {
   Packet packet = plain(psn);

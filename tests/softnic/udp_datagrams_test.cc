@@ -120,5 +120,48 @@ TEST(UdpDatagrams, WhatTheSocketsBufferHadNoRoomForIsCounted) {
   EXPECT_LE(counters.received + counters.overrun, sent);
 }
 
+// Fetches all that has come; returns how many were marked.
+std::uint64_t fetch_marked(UdpWire& wire) {
+  std::uint64_t marked = 0;
+  while (const Packet* const packet = wire.receive()) {
+    if (is_marked(packet->header)) ++marked;
+    wire.retire(packet);
+  }
+  return marked;
+}
+
+// The buffer is the last queue on the way.
+TEST(UdpDatagrams, ThatComeWhileTheSocketsBufferIsHalfFullAreMarked) {
+  Two two;
+  ASSERT_TRUE(two.wire->connect(7, two.other->address()));
+  two.send(0, kEcnCapable);
+  EXPECT_EQ(fetch_marked(*two.wire), 0u);
+  std::uint64_t marked = 0;
+  for (std::uint32_t count = 100; marked == 0 && two.wire->counters().overrun == 0;
+       count += count / 4) {
+    for (std::uint32_t i = 0; i < count; ++i) two.send(i, kEcnCapable);
+    marked = fetch_marked(*two.wire);
+  }
+  EXPECT_GT(marked, 0u);
+  EXPECT_EQ(two.wire->counters().overrun, 0u);
+}
+
+TEST(UdpDatagrams, BehindALossInTheSocketsBufferAMessageComesMarkedIfItCanBe) {
+  for (const std::uint8_t traffic_class : {std::uint8_t{0}, kEcnCapable}) {
+    Two two;
+    ASSERT_TRUE(two.wire->connect(7, two.other->address()));
+    std::uint64_t marked = 0;
+    const auto end = std::chrono::steady_clock::now() + 20s;
+    while (two.wire->counters().overrun == 0 && std::chrono::steady_clock::now() < end) {
+      for (std::uint32_t i = 0; i < 20'000; ++i) two.send(i, traffic_class);
+      static_cast<void>(fetch_marked(*two.wire));
+      two.send(0, traffic_class);
+      marked = fetch_marked(*two.wire);
+    }
+    EXPECT_GT(two.wire->counters().overrun, 0u);
+    EXPECT_EQ(marked, traffic_class == 0 ? 0u : 1u);
+  }
+}
+
 }  // namespace
 }  // namespace gdakit::softnic

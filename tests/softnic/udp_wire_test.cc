@@ -303,7 +303,8 @@ TEST(UdpWire, AnEndpointThatMovesIsFoundWhereItIsNow) {
 TEST(UdpWire, TheTrafficClassTravels) {
   Two two;
   ASSERT_TRUE(two.wire->connect(7, two.other->address()));
-  for (const std::uint8_t traffic_class : {0, 0x68, 0xfc}) {
+  // The last ones can be marked, and are.
+  for (const std::uint8_t traffic_class : {0, 0x68, 0xfc, 0x6a, 0x6b}) {
     two.send(1, traffic_class);
     const Packet* const packet = two.next();
     ASSERT_NE(packet, nullptr);

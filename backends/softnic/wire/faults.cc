@@ -114,12 +114,13 @@ struct Key {
   bool (*take)(std::string_view, Faults&);
 };
 constexpr std::string_view kRate = "a percentage from 0% to 100%, as 0.5%";
-constexpr std::array<Key, 9> kKeys = {{
+constexpr std::array<Key, 10> kKeys = {{
     {"drop", kRate, take_rate<&Faults::drop>},
     {"repeat", kRate, take_rate<&Faults::repeat>},
     {"reorder", kRate, take_rate<&Faults::reorder>},
     {"reorder-depth", "a number of packets from 1 to 1024", take_depth},
     {"corrupt", kRate, take_rate<&Faults::corrupt>},
+    {"mark", kRate, take_rate<&Faults::mark>},
     {"delay", "a time of at most 1000s, as 50us, or the least and the most, as 50us..2ms",
      take_delay},
     {"down", "how long the link is down and how often, as 200ms/5s: less than the whole time",
@@ -143,7 +144,7 @@ std::string key_names() {
 class Drawn final : public Fates {
  public:
   Drawn(const Faults& faults, std::uint64_t stream)
-      : faults_(faults), words_(faults.seed, stream) {}
+      : faults_(faults), words_(faults.seed, stream), marks_(~faults.seed, stream) {}
 
   // Draws the same number of words for each packet, whatever the rates.
   Fate fate(const Packet&) override {
@@ -156,12 +157,14 @@ class Drawn final : public Fates {
     if (reorders) fate.behind = static_cast<std::uint32_t>(behind);
     const std::uint64_t spread = faults_.delay_max_ns - faults_.delay_min_ns;
     fate.delay_ns = faults_.delay_min_ns + words_.below(spread + 1);
+    fate.marks = marks_.chance(faults_.mark);
     return fate;
   }
 
  private:
   const Faults faults_;
   FaultWords words_;
+  FaultWords marks_;
 };
 
 }  // namespace

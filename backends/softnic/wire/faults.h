@@ -7,6 +7,7 @@
 //   reorder=5%         held back until some later packets were sent: 1 to reorder-depth of them
 //   reorder-depth=8
 //   corrupt=0.01%      1 to 3 bits change on the way
+//   mark=5%            marked as having met a long queue, if its sender can be told (ECN)
 //   delay=50us..2ms    takes so much longer, each packet another time between the two; or delay=1ms
 //   down=200ms/5s      the link is down for the last 200 ms of every 5 s
 //   partition=3+5      nothing that is sent to these endpoints arrives
@@ -33,6 +34,7 @@ struct Faults {
   double repeat = 0;
   double reorder = 0;
   double corrupt = 0;
+  double mark = 0;
   std::uint32_t reorder_depth = 8;  // 1 to kMaxDepth
   // Every packet takes so much longer, evenly spread between the two.
   std::uint64_t delay_min_ns = 0;
@@ -53,6 +55,7 @@ Result<Faults> parse_faults(std::string_view text);
 struct Fate {
   bool drops = false;
   bool corrupts = false;
+  bool marks = false;
   std::uint32_t repeats = 0;   // copies that follow it
   std::uint32_t behind = 0;    // it waits until so many later packets were sent
   std::uint64_t delay_ns = 0;  // and for so long, at least

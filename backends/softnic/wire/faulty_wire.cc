@@ -113,7 +113,9 @@ bool FaultyWire::damages(const Packet& packet, Packet& arrived) {
 }
 
 // Sends the packet and its copies on their way.
-void FaultyWire::carry(Peer& peer, const Packet& packet, const Fate& fate) {
+void FaultyWire::carry(Peer& peer, const Packet& unmarked, const Fate& fate) {
+  Packet packet = unmarked;
+  if (fate.marks && mark(packet.header.traffic_class)) ++counters_.marked;
   counters_.repeated += fate.repeats;
   const bool waits = fate.behind != 0 || fate.delay_ns != 0;
   if (fate.behind != 0) ++counters_.reordered;

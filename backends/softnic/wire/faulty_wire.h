@@ -1,5 +1,5 @@
-// A wire as a bad network makes of it: packets get lost, come twice, change places, come late, and
-// are damaged on their way; the link goes down, and endpoints cannot be reached.
+// A wire as a bad network makes of it: packets get lost, come twice, change places, come late, are
+// damaged on their way, and marked; the link goes down, and endpoints cannot be reached.
 //
 //   Result<Faults> faults = parse_faults("drop=1%,delay=50us..2ms");
 //   std::unique_ptr<FaultyWire> wire = make_faulty(std::move(inner), *faults);
@@ -44,6 +44,7 @@ struct FaultCounters {
   std::uint64_t repeated = 0;   // copies
   std::uint64_t reordered = 0;  // waited for later ones
   std::uint64_t delayed = 0;    // waited for their time
+  std::uint64_t marked = 0;     // of those whose sender can be told
   std::uint64_t cut = 0;        // lost to a link that was down or a partition, with copies
 };
 
@@ -110,7 +111,7 @@ class FaultyWire final : public Wire {
   bool is_down() const;
   bool cuts(const Peer& peer);
   bool damages(const Packet& packet, Packet& arrived);
-  void carry(Peer& peer, const Packet& packet, const Fate& fate);
+  void carry(Peer& peer, const Packet& unmarked, const Fate& fate);
   void hold(Peer& peer, const Packet& packet, const Fate& fate);
   bool pass(const Peer& peer, const Packet& packet);
   void leave(Held&& held);

@@ -58,6 +58,10 @@ enum class Acknowledge : std::uint8_t {
 inline constexpr std::uint32_t kMaxFragments = 4;
 inline constexpr std::uint32_t kSmallPayload = 64;  // bytes that every wire carries by value
 
+// Explicit congestion notification: the traffic class's lower two bits. A network whose queues grow
+// long marks packets whose sender says that it can be told (ECT); all others it loses.
+inline constexpr std::uint8_t kEcnMask = 3, kEcnCapable = 2, kEcnMarked = 3;
+
 struct Fragment {
   DmaAddress address;
   std::uint64_t size = 0;
@@ -86,7 +90,7 @@ struct PacketHeader {
   Endpoint destination = 0;
   Endpoint source = 0;
   std::uint8_t service_level = 0;  // 4 bits
-  std::uint8_t traffic_class = 0;
+  std::uint8_t traffic_class = 0;  // with the bits of ECN
 
   // BTH
   ServiceType service = ServiceType::rc;
@@ -127,6 +131,15 @@ struct Packet {
 
 constexpr bool is_response(PacketOpcode opcode) {
   return opcode >= PacketOpcode::read_response_first && opcode <= PacketOpcode::atomic_acknowledge;
+}
+constexpr bool is_marked(const PacketHeader& header) {
+  return (header.traffic_class & kEcnMask) == kEcnMarked;
+}
+// Marks a packet of this class, if it can be.
+constexpr bool mark(std::uint8_t& traffic_class) {
+  const bool can_be = (traffic_class & kEcnMask) != 0;
+  if (can_be) traffic_class |= kEcnMarked;
+  return can_be;
 }
 enum class ExtensionKind : std::uint8_t { none, reth, aeth };
 constexpr ExtensionKind extension_of(PacketOpcode opcode) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cerrno>
+#include <linux/sock_diag.h>
 #include <netinet/udp.h>
 #include <string>
 #include <utility>
@@ -92,6 +93,14 @@ std::uint32_t UdpSocket::receive_buffer() const {
   socklen_t size = sizeof bytes;
   ::getsockopt(socket_.get(), SOL_SOCKET, SO_RCVBUF, &bytes, &size);
   return static_cast<std::uint32_t>(bytes);
+}
+
+// A system that does not tell has a short queue.
+bool UdpSocket::is_half_full() const {
+  std::array<std::uint32_t, SK_MEMINFO_VARS> bytes = {};
+  socklen_t size = sizeof bytes;
+  ::getsockopt(socket_.get(), SOL_SOCKET, SO_MEMINFO, bytes.data(), &size);
+  return bytes[SK_MEMINFO_RMEM_ALLOC] > bytes[SK_MEMINFO_RCVBUF] / 2;
 }
 
 bool UdpSocket::cuts_messages() const {

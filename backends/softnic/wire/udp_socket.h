@@ -27,6 +27,9 @@ class UdpSocket {
   // counts as twice its bytes and 1 KiB more, at most; those that come joined count as less.
   std::uint32_t receive_buffer() const;
 
+  // Whether more than half of that is in use, as far as the system tells.
+  bool is_half_full() const;
+
   // Whether the system cuts long messages into datagrams (UDP_SEGMENT), as far as it tells.
   bool cuts_messages() const;
 

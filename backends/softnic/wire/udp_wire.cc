@@ -18,6 +18,12 @@ namespace {
 // more wait for others to come. Memory that no message has reached is only reserved.
 std::size_t buffers_for(const UdpOptions& options) { return options.receive_slots + 16u; }
 
+bool any_can_be_marked(std::span<const ReceiveBatch::Message> messages) {
+  return std::any_of(messages.begin(), messages.end(), [](const ReceiveBatch::Message& message) {
+    return (message.traffic_class & kEcnMask) != 0;
+  });
+}
+
 constexpr std::uint32_t kMostPsns = 128;
 constexpr std::uint32_t kMostSmallPsns = 1024;
 
@@ -155,8 +161,9 @@ bool UdpWire::pull() {
     free_buffers_.pop_back();
   }
   const auto messages = incoming_.receive(socket_.get());
+  const bool queue_is_long = any_can_be_marked(messages) && socket_.is_half_full();
   for (const ReceiveBatch::Message& message : messages) {
-    note_losses(message);
+    const bool comes_behind_losses = note_losses(message);
     const auto from = endpoints_.find(message.from);
     if (from == endpoints_.end()) {
       counters_.strangers += message.datagrams();
@@ -165,14 +172,17 @@ bool UdpWire::pull() {
     }
     users_[message.place] = 1;
     arrivals_.push_back({message, from->second, peers_.at(from->second)});
+    if (comes_behind_losses || queue_is_long) mark(arrivals_.back().message.traffic_class);
   }
   return !messages.empty();
 }
 
-void UdpWire::note_losses(const ReceiveBatch::Message& message) {
-  if (!message.lost) return;
+// True if there are new ones.
+bool UdpWire::note_losses(const ReceiveBatch::Message& message) {
+  if (!message.lost || *message.lost == lost_) return false;
   counters_.overrun += *message.lost - lost_;  // modulo 2^32
   lost_ = *message.lost;
+  return true;
 }
 
 // Makes a packet of the arrival's next datagram; false if it is dropped.

@@ -9,7 +9,10 @@
 // are dropped, and counted by the reason. A path's traffic class travels in the IP header; its
 // service level does not, and is on the other side what the class's upper three bits say.
 //
-// What the receiver's socket buffer does not hold is lost; so the window is a part of a buffer.
+// What the receiver's socket buffer does not hold is lost; so the window is a part of a buffer. The
+// buffer is the last queue on the way, too, and marks what can be marked (ECN): messages that come
+// while it is half full, and the one behind a loss.
+// The datagrams of a message have one traffic class, and one mark: systems join no others.
 //
 // Packets of one size go to the system together, and come from it together, where it knows how
 // (udp_batch.h). Over IPv4 they are numbered then, which their invariant CRCs say, too.
@@ -121,7 +124,7 @@ class UdpWire final : public Wire {
   }
   void give_back(std::uint32_t buffer);
   bool pull();
-  void note_losses(const ReceiveBatch::Message& message);
+  bool note_losses(const ReceiveBatch::Message& message);
   bool take_next(Arrival& arrival, Slot& slot);
   bool take(std::span<const std::uint8_t> datagram, Arrival& arrival, Packet& packet);
 

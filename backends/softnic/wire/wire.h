@@ -1,11 +1,12 @@
 // Wire: carries packets between NICs, which it addresses by endpoint number.
 //
 // Contract. A wire may lose, repeat and reorder packets: the transport above it repairs that. It
-// never changes one, except that a wire over IP carries no service level. What a broken or hostile
-// peer sends may hold anything, within these bounds: service, opcode and acknowledge are
-// enumerators, payload_size is at most mtu() and the sum of the fragments, if there are any,
-// fragment_count at most kMaxFragments, psn 24 bits, and the payload that `payload` or the
-// fragments name is readable. All calls of one wire come from one thread at a time.
+// never changes one, except that a wire over IP carries no service level, and that a packet which
+// can be marked (packet.h, ECN) may come marked. What a broken or hostile peer sends may hold
+// anything, within these bounds: service, opcode and acknowledge are enumerators, payload_size is
+// at most mtu() and the sum of the fragments, if there are any, fragment_count at most
+// kMaxFragments, psn 24 bits, and the payload that `payload` or the fragments name is readable. All
+// calls of one wire come from one thread at a time.
 #pragma once
 
 #include <algorithm>
