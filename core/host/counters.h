@@ -39,6 +39,10 @@ struct QueueCounters {
   std::uint64_t rnr_nak_retry_err = 0;
   std::uint64_t local_ack_timeout_err = 0;
   std::uint64_t roce_adp_retrans = 0;
+  // Congestion: what the receiver of marked packets does, and their sender.
+  std::uint64_t np_ecn_marked_roce_packets = 0;
+  std::uint64_t np_cnp_sent = 0;
+  std::uint64_t rp_cnp_handled = 0;
   // Errors of the requester, then of the responder, by syndrome.
   std::uint64_t req_cqe_error = 0;
   std::uint64_t req_cqe_flush_error = 0;

@@ -41,6 +41,7 @@ std::unique_ptr<UdpWire> wire_here() {
 EngineOptions options_of_udp() {
   EngineOptions options;
   options.adaptive_retransmission = options.selective_repeat = true;
+  options.congestion_control = true;
   return options;
 }
 

@@ -15,6 +15,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "backends/softnic/wire/faulty_wire.h"
 #include "backends/softnic/wire/shm_wire.h"
 #include "tests/roce/capture_blocks.h"
 #include "tests/roce/tshark.h"
@@ -132,6 +133,39 @@ Bytes filled(std::uint32_t seed) {
   Bytes bytes(kLong);
   test::fill(bytes.data(), kLong, seed);
   return bytes;
+}
+
+TEST(CaptureWire, AMarkedRequestAndItsCnpAreReadByTshark) {
+  if (!roce::test::tshark_is_installed()) GTEST_SKIP() << roce::test::kNoTshark;
+  const TemporaryFolder folder;
+  RigOptions options;
+  options.engine.congestion_control = true;
+  options.wrap_wire = [&](std::unique_ptr<Wire> wire, int side) -> std::unique_ptr<Wire> {
+    return captured(make_faulty(std::move(wire), {.mark = 1}),
+                    folder / (side == 0 ? "a.pcapng" : "b.pcapng"));
+  };
+  QpNumber sender = 0;
+  {
+    EngineRig rig(options);
+    sender = rig.a.qpn;
+    rig.a.post(test::write_wqe(rig, 0, 0, 8));
+    rig.a.ring();
+    ASSERT_TRUE(rig.run());
+  }
+  const auto rows = roce::test::read_by_tshark(
+      folder / "b.pcapng", {"infiniband.bth.opcode", "ip.dsfield.ecn", "infiniband.bth.destqp",
+                            "infiniband.bth.psn", "udp.length"});
+  const auto find = [&rows](std::uint64_t opcode) {
+    return std::find_if(rows.begin(), rows.end(),
+                        [=](const auto& row) { return roce::test::number(row[0]) == opcode; });
+  };
+  const auto request = find(0x0a), cnp = find(roce::kCnpOpcode);
+  ASSERT_TRUE(request != rows.end() && cnp != rows.end());
+  EXPECT_EQ((*request)[1], "3");
+  EXPECT_EQ((*cnp)[1], "0");
+  EXPECT_EQ(roce::test::number((*cnp)[2]), sender);
+  EXPECT_EQ((*cnp)[3], "0");
+  EXPECT_EQ((*cnp)[4], "40");
 }
 
 TEST(CaptureWire, EveryOperationIsReadByTsharkWithoutFault) {

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "backends/softnic/wire/roce_packet.h"
+#include "backends/softnic/wire/roce_translate.h"
 #include "core/base/bits.h"
 #include "tests/roce/packets.h"
 
@@ -95,6 +96,17 @@ TEST(RoceRecorded, FramesAreUnderstoodAndMadeAgain) {
     ASSERT_EQ(decode(frame.datagram, frame.way, packet), Damage::none) << hex;
     EXPECT_EQ(encoded(packet, frame.way), frame.datagram) << hex;
   }
+}
+
+// To the last bit, as the one that a ConnectX has sent.
+TEST(RoceRecorded, TheTransportsCnpIsConnectXs) {
+  const Recorded frame = recorded(kCnp);
+  Packet cnp;
+  cnp.header.opcode = PacketOpcode::congestion_notification;
+  cnp.header.destination_qpn = 0x118;
+  cnp.header.payload_size = sizeof kCnpPayload;
+  cnp.payload = kCnpPayload;
+  EXPECT_EQ(encoded(to_roce(cnp), frame.way), frame.datagram);
 }
 
 TEST(RoceRecorded, TheirFieldsAreWhatTheyAreSaidToBe) {

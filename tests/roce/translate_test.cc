@@ -31,6 +31,10 @@ Packet packet_of(PacketOpcode opcode) {
     packet.payload = kPayload.data();
     header.payload_size = static_cast<std::uint32_t>(kPayload.size());
   }
+  if (opcode == PacketOpcode::congestion_notification) {
+    packet.payload = kCnpPayload;
+    header.payload_size = sizeof kCnpPayload;
+  }
   if (extension_of(opcode) == ExtensionKind::reth) header.reth = {0x1122334455667788, 0x99, 8};
   if (extension_of(opcode) == ExtensionKind::aeth) header.aeth = {.msn = 0xabcdef};
   if (opcode == PacketOpcode::atomic_acknowledge) header.aeth.atomic_result = 0x8877665544332211;
@@ -162,7 +166,7 @@ TEST(RoceTranslate, WhatTheTransportDoesNotKnowIsRefusedByReason) {
   for (const std::uint8_t opcode : test::opcodes()) {
     const Transport transport = transport_of(opcode);
     const bool is_taken =
-        transport == Transport::own ||
+        transport == Transport::own || opcode == kCnpOpcode ||
         (transport == Transport::rc && operation_of(opcode) < Operation::dc_connect);
     roce = test::full_packet(opcode, {});
     EXPECT_EQ(from_roce(roce, packet), is_taken ? Unfit::none : Unfit::opcode) << int{opcode};

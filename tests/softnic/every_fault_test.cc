@@ -8,6 +8,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -43,17 +44,27 @@ class ScriptedFates final : public Fates {
 constexpr std::array<Fate, 6> kFaults = {Fate{.drops = true}, Fate{.corrupts = true},
                                          Fate{.repeats = 1},  Fate{.behind = 1},
                                          Fate{.behind = 3},   Fate{.delay_ns = 30'000}};
+// Where packets can be marked.
+constexpr std::array<Fate, 4> kFaultsAndMarks = {Fate{.marks = true}, Fate{.drops = true},
+                                                 Fate{.marks = true, .repeats = 1},
+                                                 Fate{.marks = true, .behind = 3}};
 
 struct Case {
   const char* name;
   bool selective;
   bool by_value;
+  bool congestion_control = false;
+
+  std::span<const Fate> faults() const {
+    return congestion_control ? std::span<const Fate>(kFaultsAndMarks) : kFaults;
+  }
 };
 
 RigOptions rig_options(const Case& how, const std::shared_ptr<Script>& script,
                        const std::uint64_t& now_ns) {
   RigOptions options;
   options.engine.adaptive_retransmission = options.engine.selective_repeat = how.selective;
+  options.engine.congestion_control = how.congestion_control;
   options.wire.mtu = kMtu;
   options.heap = 1 << 14;
   options.log_cq = 4;
@@ -105,9 +116,9 @@ std::string text_of(const Script& script) {
   std::string text;
   for (const auto& [number, fate] : script.fates) {
     text += "packet " + std::to_string(number) + (fate.drops ? " drops" : "") +
-            (fate.corrupts ? " corrupts" : "") + " repeats " + std::to_string(fate.repeats) +
-            " behind " + std::to_string(fate.behind) + " delay " + std::to_string(fate.delay_ns) +
-            "; ";
+            (fate.corrupts ? " corrupts" : "") + (fate.marks ? " marks" : "") + " repeats " +
+            std::to_string(fate.repeats) + " behind " + std::to_string(fate.behind) + " delay " +
+            std::to_string(fate.delay_ns) + "; ";
   }
   return text;
 }
@@ -121,14 +132,14 @@ TEST_P(EveryFault, OfOneOrTwoPacketsIsRepaired) {
   ASSERT_GE(plain, 8u);
   std::uint64_t cases = 0, most = 0;
   for (std::uint64_t first = 0; first < plain; ++first) {
-    for (const Fate& one : kFaults) {
+    for (const Fate& one : GetParam().faults()) {
       script->fates = {{first, one}};
       ASSERT_TRUE(runs_right(GetParam(), script)) << text_of(*script);
       // The second fault may meet a packet that only the first one has caused.
       const std::uint64_t end = script->sent;
       most = std::max(most, end);
       for (std::uint64_t second = first + 1; second < end; ++second) {
-        for (const Fate& two : kFaults) {
+        for (const Fate& two : GetParam().faults()) {
           script->fates = {{first, one}, {second, two}};
           ASSERT_TRUE(runs_right(GetParam(), script)) << text_of(*script);
           ++cases;
@@ -144,7 +155,9 @@ INSTANTIATE_TEST_SUITE_P(, EveryFault,
                          testing::Values(Case{"GoBackN", false, true},
                                          Case{"SelectiveRepeat", true, true},
                                          Case{"GoBackNByReference", false, false},
-                                         Case{"SelectiveRepeatByReference", true, false}),
+                                         Case{"SelectiveRepeatByReference", true, false},
+                                         Case{"GoBackNWithMarks", false, true, true},
+                                         Case{"SelectiveRepeatWithMarks", true, true, true}),
                          [](const auto& tested) { return tested.param.name; });
 
 }  // namespace

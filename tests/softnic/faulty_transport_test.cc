@@ -16,6 +16,7 @@ TEST(FaultyTransport, RepairsAllFaults) {
   for (const std::uint64_t seed : {1, 2, 3, 4, 5, 6}) {
     RigOptions options;
     options.engine.adaptive_retransmission = seed % 2 != 0;
+    options.engine.congestion_control = seed % 3 != 0;
     options.wire.mtu = 256;
     options.settings.ack_timeout = options.engine.adaptive_retransmission ? 14 : 5;
     std::uint64_t now_ns = 1000;
@@ -25,6 +26,7 @@ TEST(FaultyTransport, RepairsAllFaults) {
                              .repeat = 0.03,
                              .reorder = 0.1,
                              .corrupt = 0.03,
+                             .mark = 0.2,
                              .delay_max_ns = 20'000,
                              .down_every_ns = 2'000'000,
                              .down_for_ns = 100'000};
@@ -58,6 +60,8 @@ TEST(FaultyTransport, RepairsAllFaults) {
       const FaultCounters& counters = static_cast<FaultyWire&>(*side->wire).counters();
       EXPECT_TRUE(counters.dropped != 0 && counters.repeated != 0 && counters.reordered != 0 &&
                   counters.corrupted != 0 && counters.delayed != 0 && counters.cut != 0);
+      EXPECT_EQ(counters.marked != 0, options.engine.congestion_control);
+      EXPECT_EQ(side->engine.counters().np_cnp_sent != 0, options.engine.congestion_control);
     }
   }
 }

@@ -42,6 +42,7 @@ Engine::Engine(const EngineOptions& options, DmaPort& port, Wire& wire)
   core_.keys = KeyTable(options.max_objects);
   core_.adaptive_retransmission = options.adaptive_retransmission;
   core_.selective_repeat = options.selective_repeat;
+  core_.congestion_control = options.congestion_control;
   deferred_.reserve(kDeferredPackets);
 }
 
@@ -171,6 +172,10 @@ bool Engine::deliver(const Packet& packet, DmaOp& op) {
     ++core_.counters.dropped_packets;
     return true;
   }
+  if (header.opcode == PacketOpcode::congestion_notification) {
+    take_cnp(*qp);
+    return true;
+  }
   if (!same_partition(header.pkey, qp->common.settings.path.pkey)) {
     ++core_.counters.pkey_violations;
     return true;
@@ -187,7 +192,21 @@ bool Engine::deliver(const Packet& packet, DmaOp& op) {
     if (qp->defers) return false;
   }
   ++qp->common.counters.packets_received;
+  Congestion* const congestion = qp->connection.congestion.get();
+  if (congestion != nullptr && is_marked(header) && is_paced(header.opcode)) {
+    ++qp->common.counters.np_ecn_marked_roce_packets;
+    congestion->marked(core_.now_ns);
+  }
   return true;
+}
+
+// Those of a peer with congestion control mean nothing to a queue pair without. They are of no
+// partition.
+void Engine::take_cnp(Qp& qp) {
+  ++qp.common.counters.packets_received;
+  if (qp.connection.congestion == nullptr) return;
+  ++qp.common.counters.rp_cnp_handled;
+  qp.connection.congestion->limit.notified(core_.now_ns);
 }
 
 bool Engine::retire_packets() {
@@ -202,8 +221,10 @@ bool Engine::retire_packets() {
 
 Turn Engine::work(Qp& qp) {
   core_.port.order_chain(qp.common.number);
+  Turn turn;
+  if (qp.connection.congestion != nullptr) turn = core_.send_cnp(qp.connection);
   // The responder goes first: its acknowledges are what peers wait for.
-  Turn turn = responder_.work(qp.receive);
+  turn |= responder_.work(qp.receive);
   turn |= core_.drain_outbox(qp.connection);
   turn |= requester_.work(qp.send);
   if (qp.sq_draining) look_at_draining(qp);
@@ -219,7 +240,14 @@ void Engine::look_at_draining(Qp& qp) {
   if (is_sqd) core_.tell({EventKind::sq_drained, qp.common.number});
 }
 
-void Engine::expect_timer(Qp& qp) { timers_.set(qp.timer, qp.send.next_time_ns()); }
+void Engine::expect_timer(Qp& qp) {
+  std::uint64_t at_ns = qp.send.next_time_ns();
+  if (const Congestion* const congestion = qp.connection.congestion.get()) {
+    const std::uint64_t held_ns = congestion->held_until_ns;
+    if (held_ns != 0 && (at_ns == 0 || held_ns < at_ns)) at_ns = held_ns;
+  }
+  timers_.set(qp.timer, at_ns);
+}
 
 bool Engine::work_queues() {
   bool worked = false;
@@ -243,6 +271,7 @@ bool Engine::run_timers() {
     if (timer == nullptr || core_.now_ns < timer->at_ns) break;
     Qp& qp = *timer->qp;
     requester_.timer(qp.send);
+    if (qp.connection.congestion != nullptr) qp.connection.congestion->go_on(core_.now_ns);
     activate(qp);
     expect_timer(qp);
     worked = true;

@@ -59,6 +59,9 @@ struct EngineOptions {
   // (early_packets.h), and a requester that is told of one sends no other again. Engines that meet
   // have the same.
   bool selective_repeat = false;
+  // Whether queue pairs send at a rate that falls when the network marks their packets, and tell
+  // their peers of packets that come marked (congestion.h). Engines that meet have the same.
+  bool congestion_control = false;
   std::uint32_t max_objects = 1u << 24;  // of each kind, unless it has fewer numbers (kinds.h)
   EventSink* events = nullptr;           // who listens, if anybody; outlives the engine
 };
@@ -157,6 +160,7 @@ class Engine {
   Turn work(Qp& qp);
   void activate(Qp& qp);
   void look_at_draining(Qp& qp);
+  void take_cnp(Qp& qp);
   bool run_timers();
   bool work_cqs();
   void fail_users(const Cq& cq);

@@ -4,11 +4,13 @@
 
 #include <bit>
 #include <cstdint>
+#include <memory>
 
 #include "backends/softnic/dma/dma.h"
 #include "backends/softnic/objects/attributes.h"
 #include "backends/softnic/queues/growing_fifo.h"
 #include "backends/softnic/queues/qp_common.h"
+#include "backends/softnic/transport/congestion.h"
 #include "backends/softnic/wire/packet.h"
 
 namespace gdakit::softnic {
@@ -31,12 +33,18 @@ struct Connection {
     return static_cast<std::uint32_t>((payload + psn_bytes - 1) >> std::countr_zero(psn_bytes));
   }
 
+  // Whether packets are to wait for the rate that congestion leaves.
+  bool held_back(std::uint64_t now_ns) const {
+    return congestion != nullptr && congestion->holds(now_ns);
+  }
+
   QpCommon& qp;
   QpNumber remote_qpn = 0;
   // Of payload, from state rtr on:
   std::uint32_t psn_bytes = 0;  // that a PSN stands for, at most: a power of two
   std::uint32_t longest = 0;    // of a packet by reference: whole PSNs
   GrowingFifo<Outgoing> outbox;
+  std::unique_ptr<Congestion> congestion;  // from state rtr on, with congestion control
   // A NAK that ends the connection goes when the outbox is empty: no request joins it any more.
   bool ends = false;
 };

@@ -33,6 +33,7 @@ void Core::begin(Connection& connection) const {
   const std::uint32_t path_mtu = connection.qp.settings.path.mtu;
   connection.psn_bytes = path_mtu != 0 ? path_mtu : psn_bytes;
   connection.longest = wire.mtu() - wire.mtu() % connection.psn_bytes;
+  if (congestion_control) connection.congestion = std::make_unique<Congestion>();
 }
 
 }  // namespace gdakit::softnic

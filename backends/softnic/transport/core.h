@@ -33,6 +33,8 @@ class Core : public QueueCore {
   bool send(Connection& connection, Packet& packet);
   // Sends what waits in the outbox; in state err drops it.
   Turn drain_outbox(Connection& connection);
+  // Sends the CNP that is due, if there is room.
+  Turn send_cnp(Connection& connection);
   // Gives up what waits in the outbox; no DMA may write to it any more.
   void give_back_buffers(Connection& connection);
 
@@ -45,10 +47,12 @@ class Core : public QueueCore {
   std::vector<Fragment> pieces;  // of the payload that is to be gathered
   // Requesters send again as soon as an answer is late by what they have measured.
   bool adaptive_retransmission = false;
+  bool congestion_control = false;  // of queue pairs that are connected from now on
   bool selective_repeat = false;  // peers keep what comes before a missing packet, as is done here
 
  private:
   bool send_now(Connection& connection, const Packet& packet);
+  bool send_or_keep(Connection& connection, Packet& packet);
   static bool has_room(const Connection& connection, const Packet& packet);
   bool send_by_value(Connection& connection, Packet& packet, std::span<const Fragment> from);
 

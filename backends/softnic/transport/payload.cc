@@ -13,6 +13,15 @@ bool Core::send_now(Connection& connection, const Packet& packet) {
 }
 
 bool Core::send(Connection& connection, Packet& packet) {
+  if (!send_or_keep(connection, packet)) return false;
+  Congestion* const congestion = connection.congestion.get();
+  if (congestion != nullptr && is_paced(packet.header.opcode)) {
+    congestion->limit.sent(packet.header.payload_size + kHeaderBytes, now_ns);
+  }
+  return true;
+}
+
+bool Core::send_or_keep(Connection& connection, Packet& packet) {
   const std::uint8_t fragments = packet.header.fragment_count;
   if (fragments == kGathered) return send_by_value(connection, packet, pieces);
   if (fragments != 0 && !wire.by_reference(packet)) {
@@ -81,6 +90,21 @@ Turn Core::drain_outbox(Connection& connection) {
   return turn;
 }
 
+// It has no place among the connection's packets, and does not wait behind those in the outbox.
+Turn Core::send_cnp(Connection& connection) {
+  Congestion& congestion = *connection.congestion;
+  if (!congestion.cnp_due || connection.qp.state == QpState::err) return {};
+  Packet packet = make_packet(connection, PacketOpcode::congestion_notification, 0);
+  packet.header.pkey = kDefaultPartition;
+  packet.header.payload_size = sizeof kCnpPayload;
+  packet.payload = kCnpPayload;
+  if (!send_now(connection, packet)) return {.pending = true};
+  ++connection.qp.counters.np_cnp_sent;
+  congestion.cnp_due = false;
+  congestion.next_cnp_ns = now_ns + kCnpIntervalNs;
+  return {.worked = true};
+}
+
 void Core::give_back_buffers(Connection& connection) {
   for (; !connection.outbox.empty(); connection.outbox.pop()) {
     std::uint8_t* const buffer = connection.outbox.front().buffer;
@@ -96,6 +120,10 @@ Packet make_packet(const Connection& connection, PacketOpcode opcode, std::uint3
   header.destination = path.endpoint;
   header.service_level = path.service_level;
   header.traffic_class = path.traffic_class;
+  if (connection.congestion != nullptr && is_paced(opcode)) {
+    header.traffic_class =
+        static_cast<std::uint8_t>((path.traffic_class & ~kEcnMask) | kEcnCapable);
+  }
   header.service = connection.qp.attributes.service;
   header.opcode = opcode;
   header.pkey = path.pkey;

@@ -84,6 +84,11 @@ Turn Responder::run_effects(RcReceive& receive) {
     bool finished = true;
     if (effect.has_cqe()) finished = post_completion(receive, effect);
     if (answers && effect.kind == EffectKind::read) {
+      if (receive.connection.held_back(core_.now_ns)) {
+        receive.no_room = true;
+        turn.pending = false;  // the timer of what is held back goes on
+        return turn;
+      }
       receive.no_room = !respond_read(receive, effect);
       if (receive.no_room) return turn;
       // A fault has ended it, or only a part is answered.

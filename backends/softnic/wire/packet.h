@@ -41,6 +41,7 @@ enum class PacketOpcode : std::uint8_t {
   acknowledge,
   atomic_acknowledge,
   atomic_request,
+  congestion_notification,  // CNP: no PSN; its payload is kCnpPayload
   count,
 };
 
@@ -57,6 +58,7 @@ enum class Acknowledge : std::uint8_t {
 
 inline constexpr std::uint32_t kMaxFragments = 4;
 inline constexpr std::uint32_t kSmallPayload = 64;  // bytes that every wire carries by value
+inline constexpr std::uint8_t kCnpPayload[16] = {};
 
 // Explicit congestion notification: the traffic class's lower two bits. A network whose queues grow
 // long marks packets whose sender says that it can be told (ECT); all others it loses.

@@ -9,7 +9,10 @@
 namespace gdakit::softnic::roce {
 namespace {
 
-// By PacketOpcode. Atomic requests are told apart by their kind.
+constexpr auto kNoOperation = static_cast<Operation>(0xff);
+
+// By PacketOpcode. Atomic requests are told apart by their kind; a CNP is none of the transport's
+// operations.
 constexpr std::array kOperations = {
     Operation::send_first,         Operation::send_middle,         Operation::send_last,
     Operation::send_last_imm,      Operation::send_only,           Operation::send_only_imm,
@@ -17,11 +20,15 @@ constexpr std::array kOperations = {
     Operation::write_last_imm,     Operation::write_only,          Operation::write_only_imm,
     Operation::read_request,       Operation::read_response_first, Operation::read_response_middle,
     Operation::read_response_last, Operation::read_response_only,  Operation::acknowledge,
-    Operation::atomic_acknowledge, Operation::compare_swap,
+    Operation::atomic_acknowledge, Operation::compare_swap,        kNoOperation,
 };
 static_assert(kOperations.size() == static_cast<std::size_t>(PacketOpcode::count));
 
-std::optional<PacketOpcode> opcode_for(Operation operation) {
+std::optional<PacketOpcode> opcode_for(std::uint8_t opcode) {
+  if (opcode == kCnpOpcode) return PacketOpcode::congestion_notification;
+  const Transport transport = transport_of(opcode);
+  if (transport != Transport::rc && transport != Transport::own) return {};
+  Operation operation = operation_of(opcode);
   if (operation == Operation::fetch_add) operation = Operation::compare_swap;
   for (std::size_t i = 0; i < kOperations.size(); ++i) {
     if (kOperations[i] == operation) return static_cast<PacketOpcode>(i);
@@ -104,6 +111,13 @@ bool take_atomic(const RocePacket& from, Packet& to) {
   return true;
 }
 
+// As a ConnectX-4 Lx sends it.
+void put_cnp(RocePacket& out) {
+  out.opcode = kCnpOpcode;
+  out.becn = true;
+  out.migrated = false;
+}
+
 }  // namespace
 
 RocePacket to_roce(const Packet& packet) {
@@ -127,13 +141,13 @@ RocePacket to_roce(const Packet& packet) {
     case ExtensionKind::none: break;
   }
   if (header.opcode == PacketOpcode::atomic_request) put_atomic(packet, out);
+  if (header.opcode == PacketOpcode::congestion_notification) put_cnp(out);
   return out;
 }
 
 Unfit from_roce(const RocePacket& from, Packet& to) {
-  const Transport transport = transport_of(from.opcode);
-  const auto opcode = opcode_for(operation_of(from.opcode));
-  if (!opcode || (transport != Transport::rc && transport != Transport::own)) return Unfit::opcode;
+  const auto opcode = opcode_for(from.opcode);
+  if (!opcode) return Unfit::opcode;
   to = Packet();
   PacketHeader& header = to.header;
   header.opcode = *opcode;
