@@ -348,6 +348,7 @@ Result<std::unique_ptr<Backend>> open_on(Link link, const Options& options,
   if (link.address) engine.window = 1024;
   engine.adaptive_retransmission = link.address || !options.nic_faults.empty();
   engine.selective_repeat = engine.adaptive_retransmission;
+  engine.congestion_control = options.nic_congestion;
   auto wire = wrap_wire(std::move(link.wire), options, link.address);
   if (!wire) return wire.error();
   Result<std::unique_ptr<Nic>> nic =

@@ -107,9 +107,10 @@ struct Options {
   NicHandler nic_handler = NicHandler::automatic;
   std::uint32_t softnic_pes = 64;  // of one job, at most
   std::string nic_address;         // of the soft NIC, for its wire between hosts; empty: none
-  std::string nic_faults;          // what the soft NIC's wire does to packets; empty: nothing
-  std::string capture;   // a directory for captures of the soft NIC's packets; empty: none
-  std::string counters;  // a directory for what the soft NIC counts; empty: none
+  bool nic_congestion = false;  // whether the soft NIC sends slower where the network is congested
+  std::string nic_faults;       // what the soft NIC's wire does to packets; empty: nothing
+  std::string capture;          // a directory for captures of the soft NIC's packets; empty: none
+  std::string counters;         // a directory for what the soft NIC counts; empty: none
   std::uint32_t emulator_workers = 1;
   std::uint64_t emulator_stack = std::uint64_t{64} << 10;
   DeviceChoice device = DeviceChoice::automatic;

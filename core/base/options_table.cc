@@ -312,6 +312,11 @@ constexpr OptionRow kTable[] = {
      "Where the soft NIC of this PE is reached over UDP (docs/between-hosts.md): 10.0.0.7, eth0, "
      "or the host's address in 10.0.0.0/8. All PEs of a job have one; or none, on one host.",
      false, parse_nic_text<&Options::nic_address>, plain_text<&Options::nic_address>},
+    {"GDAKIT_NIC_CONGESTION", "choice", "", "off or on",
+     "Whether the soft NIC slows down a queue pair whose packets the network marks as congested "
+     "(ECN), as DCQCN does (docs/between-hosts.md).",
+     false, parse_choice<&Options::nic_congestion, kSwitch, switch_name>,
+     choice_text<&Options::nic_congestion, switch_name>},
     {"GDAKIT_NIC_FAULTS", "text", "", "faults, as drop=1%,repeat=0.1%,seed=7",
      "What happens to packets that the soft NIC sends, to see a job on a bad network.", false,
      parse_nic_text<&Options::nic_faults>, plain_text<&Options::nic_faults>},

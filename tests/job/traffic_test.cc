@@ -81,6 +81,14 @@ TEST_P(Traffic, IsExactOnABadNetwork) {
   EXPECT_EQ(outcome.errors, "");
 }
 
+TEST_P(Traffic, IsExactWhereTheNetworkIsCongested) {
+  const Variable congestion("GDAKIT_NIC_CONGESTION", "on");
+  const Variable faults("GDAKIT_NIC_FAULTS", "mark=20%,drop=1%");
+  const Outcome outcome = run({"5"});
+  EXPECT_EQ(outcome.status, 0) << outcome.errors;
+  EXPECT_EQ(outcome.errors, "");
+}
+
 INSTANTIATE_TEST_SUITE_P(Pes, Traffic,
                          testing::Combine(testing::Values(2, 4, 8),
                                           testing::Values("direct", "host", "udp")),
