@@ -1,5 +1,7 @@
 // Frames that no PE sends, and how the hub takes them.
 #include <fstream>
+#include <future>
+#include <string>
 #include <thread>
 #include <unistd.h>
 
@@ -76,6 +78,27 @@ TEST(TcpBootstrap, AMessageOfUnknownTypeIsRefused) {
                 EXPECT_FALSE(client->receive(answer));
               }),
               HasSubstr("unknown type 99"));
+}
+
+// A PE reads each answer before it calls again. The hub keeps no pile of answers for one that does
+// not; 64 MiB of them are more than sockets keep.
+TEST(TcpBootstrap, APeThatReadsNoAnswersIsFound) {
+  const TcpJob job(2);
+  auto zero = std::async(std::launch::async,
+                         [&] { return open_tcp_bootstrap(job.info(0), Log(LogLevel::error)); });
+  const auto client = join_raw(job);
+  const auto member = zero.get();
+  ASSERT_TRUE(member) << member.error().message();
+  const Bytes much(std::size_t{1} << 20);
+  std::string message;
+  for (std::uint64_t call = 1; call <= 64 && message.empty(); ++call) {
+    client->send(header_of(static_cast<std::uint32_t>(CollectiveKind::allgather), call, 8));
+    client->send(Be64(0));
+    const auto all = (*member)->allgather(much);
+    if (!all) message = all.error().message();
+  }
+  EXPECT_THAT(message, AllOf(HasSubstr("PE 1 broke the bootstrap's protocol"),
+                             HasSubstr("without reading the answers to its earlier calls")));
 }
 
 TEST(TcpWire, AFailureWithoutATextHasASentence) {

@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <future>
+#include <memory>
 #include <sys/socket.h>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -84,6 +86,30 @@ TEST(TcpHandshake, WhatWasOverheardProvesNothingLater) {
   EXPECT_EQ(welcome.verdict, static_cast<std::uint32_t>(Verdict::wrong_secret));
   const auto one = open_tcp_bootstrap(job.info(1), kQuiet);
   EXPECT_TRUE(one && zero.get());
+}
+
+// More of them than the hub keeps. A member whose Hello has come is not one to make room for them.
+TEST(TcpHandshake, SilentStrangersPushOutNobodyWhoHasSaidHello) {
+  const TcpJob job(2);
+  auto zero =
+      std::async(std::launch::async, [&] { return open_tcp_bootstrap(job.info(0), kQuiet); });
+  RawClient one(job);
+  const Hello hello = hello_of(job, 1);
+  one.send(hello);
+  Challenge challenge{};
+  ASSERT_TRUE(one.receive(challenge));
+  std::vector<std::unique_ptr<RawClient>> strangers;
+  for (int i = 0; i < 100; ++i) strangers.push_back(std::make_unique<RawClient>(job));
+  std::byte nothing{};
+  EXPECT_FALSE(strangers.front()->receive(nothing)) << "the oldest makes room";
+  one.send(make_proof(job.secret, ProofRole::member, hello, challenge.nonce));
+  Welcome welcome{};
+  ASSERT_TRUE(one.receive(welcome));
+  EXPECT_EQ(welcome.verdict, static_cast<std::uint32_t>(Verdict::accepted));
+  tcp_wire::Proof proof{};
+  EXPECT_TRUE(one.receive(proof));
+  one.send(header_of(kJoin, 0, 0));
+  EXPECT_TRUE(zero.get());
 }
 
 // A hub that knows `secret` takes PE 1's connection; returns what PE 1 says of it.

@@ -66,6 +66,7 @@ struct TcpHub::Guest {
   tcp_wire::Nonce nonce{};  // the hub's, for this guest
   tcp_wire::Proof proof{};
   bool waiting = true;  // for its handshake
+  bool said_hello = false;
 };
 
 TcpHub::TcpHub(Settings settings)
@@ -122,8 +123,9 @@ void TcpHub::accept_waiting() {
     const int accepted = ::accept4(acceptor_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC);
     const int failed = accepted < 0 ? errno : 0;
     if (failed == 0) {
+      // Before the next one comes in, the Hello of an earlier one is heard.
       greet(UniqueFileDescriptor(accepted));
-      continue;
+      return accept();
     }
     if (failed == EINTR || failed == ECONNABORTED) continue;
     if (failed == EAGAIN) return accept();
@@ -158,13 +160,20 @@ void TcpHub::greet(UniqueFileDescriptor accepted) {
   if (error) return;
   accepted.release();
   const auto guest = std::make_shared<Guest>(io_, std::move(socket));
-  if (guests_.size() >= members_.size() + kGuestsBeyondSize) dismiss(guests_.front());
+  if (guests_.size() >= members_.size() + kGuestsBeyondSize) dismiss(least_promising());
   guests_.push_back(guest);
   guest->deadline.expires_after(std::min(settings_.timeout, kGuestPatience));
   guest->deadline.async_wait([this, guest](const error_code&) {
     if (guest->waiting) dismiss(guest);
   });
   hear(guest, &guest->hello, sizeof(guest->hello), &TcpHub::challenge);
+}
+
+// The oldest that has not said Hello, which a PE does at once; if all have, the oldest.
+const std::shared_ptr<TcpHub::Guest>& TcpHub::least_promising() const {
+  const auto silent =
+      std::ranges::find_if(guests_, [](const auto& guest) { return !guest->said_hello; });
+  return silent == guests_.end() ? guests_.front() : *silent;
 }
 
 void TcpHub::hear(const std::shared_ptr<Guest>& guest, void* to, std::size_t size,
@@ -179,6 +188,7 @@ void TcpHub::hear(const std::shared_ptr<Guest>& guest, void* to, std::size_t siz
 // It speaks this protocol: it may prove that it belongs to the job.
 void TcpHub::challenge(const std::shared_ptr<Guest>& guest) {
   const tcp_wire::Hello& hello = guest->hello;
+  guest->said_hello = true;
   if (hello.magic != tcp_wire::kMagic || hello.version != tcp_wire::kVersion) return admit(guest);
   guest->nonce = make_nonce();
   say_welcome(*guest->stream, Verdict::challenge);
@@ -294,6 +304,12 @@ void TcpHub::handle_call(int rank, const CollectiveCall& call, const Bytes& payl
   std::optional<std::vector<Bytes>> blobs = tcp_wire::decode_blobs(payload, members_.size());
   if (!blobs) {
     return member_lost(rank, Error(Code::invalid_argument, "it sent blobs of impossible lengths"));
+  }
+  // The completion of the last answer's write may not have been handled yet.
+  if (member(rank).stream->unsent() > 1) {
+    return member_lost(rank, Error(Code::invalid_argument,
+                                   "it came to " + describe(call) +
+                                       " without reading the answers to its earlier calls"));
   }
   const bool first = round_.empty();
   if (Result<void> added = round_.add(rank, call, std::move(*blobs)); !added) {

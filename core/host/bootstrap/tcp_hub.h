@@ -6,8 +6,10 @@
 //   PE 0 --'            '--> round    the call that the members are in (bootstrap_round.h)
 //
 // A connection counts for nothing before its handshake is good: a stranger that sends garbage, or
-// nothing, is closed after a while and delays nobody. The first failure (a member that died, calls
-// that do not match, a timeout) is sent to all members at once and is final.
+// nothing, is closed after a while and delays nobody. Where there are too many guests, those that
+// have not said Hello make room first. The first failure (a member that died, or that calls again
+// and reads no answers, calls that do not match, a timeout) is sent to all members at once and is
+// final.
 #pragma once
 
 #include <chrono>
@@ -72,6 +74,7 @@ class TcpHub {
   bool give_spare();
   bool keep_spare();
   void greet(UniqueFileDescriptor accepted);
+  const std::shared_ptr<Guest>& least_promising() const;
   void dismiss(const std::shared_ptr<Guest>& guest);
   // Reads the guest's next words into `to`; then it is asked, or judged.
   void hear(const std::shared_ptr<Guest>& guest, void* to, std::size_t size,

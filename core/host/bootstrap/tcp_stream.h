@@ -1,6 +1,7 @@
 // Frames over one socket, asynchronously: the hub has one for each connection, a member has one.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -30,6 +31,8 @@ class TcpStream : public std::enable_shared_from_this<TcpStream> {
   // Sends `bytes` after what was given before. An error is not reported here: the read fails too.
   void write(std::shared_ptr<const Bytes> bytes);
 
+  // How many of the messages given to write() are not sent yet, or not in whole.
+  std::size_t unsent() const { return unsent_.size(); }
   // Nothing is left to send, or it can no longer be sent.
   bool drained() const { return unsent_.empty(); }
   // Closes once drained() holds, and then calls `closed`.
