@@ -5,7 +5,6 @@
 #include <cstring>
 #include <exception>
 #include <fcntl.h>
-#include <span>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <utility>
@@ -36,12 +35,6 @@ constexpr std::chrono::seconds kAbortPatience{2};
 
 std::shared_ptr<const Bytes> shared(Bytes bytes) {
   return std::make_shared<const Bytes>(std::move(bytes));
-}
-
-template <class T>
-std::shared_ptr<const Bytes> bytes_of(const T& message) {
-  const auto bytes = std::as_bytes(std::span(&message, 1));
-  return shared(Bytes(bytes.begin(), bytes.end()));
 }
 
 Error out_of_descriptors(std::uint32_t rank) {
@@ -192,7 +185,7 @@ void TcpHub::challenge(const std::shared_ptr<Guest>& guest) {
   if (hello.magic != tcp_wire::kMagic || hello.version != tcp_wire::kVersion) return admit(guest);
   guest->nonce = make_nonce();
   say_welcome(*guest->stream, Verdict::challenge);
-  guest->stream->write(bytes_of(guest->nonce));
+  guest->stream->write(shared(tcp_wire::encode(guest->nonce)));
   hear(guest, &guest->proof, sizeof(guest->proof), &TcpHub::admit);
 }
 
@@ -207,7 +200,7 @@ void TcpHub::say_welcome(TcpStream& stream, Verdict verdict) const {
   const tcp_wire::Welcome welcome{tcp_wire::kMagic, Be32(tcp_wire::kVersion),
                                   Be32(static_cast<std::uint32_t>(verdict)),
                                   Be32(static_cast<std::uint32_t>(members_.size())), Be32(0)};
-  stream.write(bytes_of(welcome));
+  stream.write(shared(tcp_wire::encode(welcome)));
 }
 
 void TcpHub::dismiss(const std::shared_ptr<Guest>& guest) {
@@ -255,7 +248,8 @@ void TcpHub::admit(const std::shared_ptr<Guest>& guest) {
     if (verdict == Verdict::no_descriptors) fail(out_of_descriptors(hello.rank));
     return stream->close_when_drained([] {});
   }
-  stream->write(bytes_of(make_proof(settings_.secret, ProofRole::hub, hello, guest->nonce)));
+  stream->write(
+      shared(tcp_wire::encode(make_proof(settings_.secret, ProofRole::hub, hello, guest->nonce))));
   const int rank = static_cast<int>(hello.rank);
   member(rank) = Member{State::joined, stream};
   if (failure_) {

@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <netinet/in.h>
 #include <optional>
-#include <span>
 #include <sys/socket.h>
 #include <thread>
 #include <utility>
@@ -101,8 +100,7 @@ Result<void> judge(const tcp_wire::Welcome& welcome, const LaunchInfo& info) {
 
 template <class T>
 void send(TcpStream& stream, const T& message) {
-  const auto bytes = std::as_bytes(std::span(&message, 1));
-  stream.write(std::make_shared<const Bytes>(bytes.begin(), bytes.end()));
+  stream.write(std::make_shared<const Bytes>(tcp_wire::encode(message)));
 }
 
 // The hub's next words.

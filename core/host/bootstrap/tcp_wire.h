@@ -25,6 +25,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "core/base/endian.h"
@@ -98,6 +99,14 @@ std::uint64_t longest_payload(const FrameHeader& header);
 
 // The collective call that a frame stands for; none if its type is no CollectiveKind.
 std::optional<CollectiveCall> call_of(const FrameHeader& header);
+
+// A word of the handshake as it goes on the wire: Hello, Welcome, Nonce, Proof.
+template <class T>
+Bytes encode(const T& word) {
+  static_assert(std::has_unique_object_representations_v<T>, "no padding may be sent");
+  const auto bytes = std::as_bytes(std::span<const T, 1>(&word, 1));
+  return Bytes(bytes.begin(), bytes.end());
+}
 
 // Frames as they go on the wire.
 Bytes encode_call(const CollectiveCall& call, const std::vector<std::span<const std::byte>>& blobs);
