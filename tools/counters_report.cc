@@ -33,7 +33,9 @@ void add_queue(JsonWriter& json, const PeCounters::Queue& queue) {
 void add_pe(JsonWriter& json, const PeCounters& pe) {
   json.begin_object();
   json.member("pe", pe.pe);
-  json.member("seconds", static_cast<double>(pe.sampled_ms - pe.started_ms) / 1000);
+  // The wall clock may have been set back since the PE began.
+  const std::uint64_t counted_ms = pe.sampled_ms - std::min(pe.started_ms, pe.sampled_ms);
+  json.member("seconds", static_cast<double>(counted_ms) / 1000);
   json.key("nic");
   json.begin_object();
   add_counters(json, pe.nic);

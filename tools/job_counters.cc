@@ -1,7 +1,6 @@
 #include "tools/job_counters.h"
 
 #include <cerrno>
-#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
@@ -14,12 +13,6 @@
 
 namespace gdakit::tools {
 namespace {
-
-std::uint64_t now_ms() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
-}
 
 Result<std::string> make_own_directory() {
   std::error_code error;
@@ -40,8 +33,7 @@ std::string who_has(const std::vector<int>& pes) {
 
 }  // namespace
 
-JobCounters::JobCounters(std::string file, int size)
-    : file_(std::move(file)), size_(size), begun_ms_(now_ms()) {}
+JobCounters::JobCounters(std::string file, int size) : file_(std::move(file)), size_(size) {}
 
 Result<std::unique_ptr<JobCounters>> JobCounters::open(const std::string& file, int size) {
   if (const Result<void> possible = try_to_write(file); !possible) return possible.error();
@@ -49,7 +41,10 @@ Result<std::unique_ptr<JobCounters>> JobCounters::open(const std::string& file, 
   // What is wrong with the environment the PEs will say.
   const Result<ParsedOptions> parsed = parse_options(environment_variables());
   if (parsed) counters->directory_ = parsed->options.counters;
-  if (!counters->directory_.empty()) return counters;
+  if (!counters->directory_.empty()) {
+    counters->note_earlier_jobs();
+    return counters;
+  }
   Result<std::string> own = make_own_directory();
   if (!own) return own.error();
   counters->directory_ = std::move(*own);
@@ -62,12 +57,22 @@ JobCounters::~JobCounters() {
   if (is_own_) std::filesystem::remove_all(directory_, ignored);
 }
 
+// Files that cannot be read now are none of theirs, or report() says what is wrong.
+void JobCounters::note_earlier_jobs() {
+  const Result<std::vector<PeCounters>> pes = read_counters(directory_);
+  if (!pes) return;
+  for (const PeCounters& pe : *pes) earlier_starts_ms_[pe.pe] = pe.started_ms;
+}
+
+bool JobCounters::is_earlier(const PeCounters& pe) const {
+  const auto earlier = earlier_starts_ms_.find(pe.pe);
+  return earlier != earlier_starts_ms_.end() && earlier->second == pe.started_ms;
+}
+
 Result<void> JobCounters::report() const {
   Result<std::vector<PeCounters>> pes = read_counters(directory_);
   if (!pes) return pes.error();
-  // An earlier job's may lie there, too.
-  std::erase_if(
-      *pes, [this](const PeCounters& pe) { return pe.pe >= size_ || pe.started_ms < begun_ms_; });
+  std::erase_if(*pes, [this](const PeCounters& pe) { return pe.pe >= size_ || is_earlier(pe); });
   std::vector<int> missing;
   for (int rank = 0, found = 0; rank < size_; ++rank) {
     const auto index = static_cast<std::size_t>(found);

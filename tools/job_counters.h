@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 
 #include "core/base/result.h"
+#include "core/host/pe_counters.h"
 
 namespace gdakit::tools {
 
@@ -26,12 +28,16 @@ class JobCounters {
 
  private:
   JobCounters(std::string file, int size);
+  void note_earlier_jobs();
+  bool is_earlier(const PeCounters& pe) const;
 
   std::string file_;
   int size_;
   std::string directory_;
   bool is_own_ = false;
-  std::uint64_t begun_ms_;
+  // Of PEs whose files lay there before this job, by rank. That tells those files from this job's:
+  // times would not, as the wall clock may be set back.
+  std::map<int, std::uint64_t> earlier_starts_ms_;
 };
 
 }  // namespace gdakit::tools

@@ -8,17 +8,12 @@
 
 #include "core/base/files.h"
 #include "core/base/library_thread.h"
+#include "core/base/wall_clock.h"
 
 namespace gdakit {
 namespace {
 
 constexpr std::chrono::milliseconds kBetweenFiles{500};
-
-std::uint64_t now_ms() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
-}
 
 }  // namespace
 
@@ -28,7 +23,7 @@ CounterFile::CounterFile(std::string directory, int pe, Log log, const Backend& 
       log_(log),
       backend_(backend) {
   counters_.pe = pe;
-  counters_.started_ms = now_ms();
+  counters_.started_ms = wall_ms();
 }
 
 Result<std::unique_ptr<CounterFile>> CounterFile::open(const std::string& directory, int pe,
@@ -78,7 +73,7 @@ void CounterFile::run() {
 
 Result<void> CounterFile::write() {
   NicCount count = backend_.count();
-  counters_.sampled_ms = now_ms();
+  counters_.sampled_ms = wall_ms();
   counters_.nic = count.nic;
   counters_.queues.clear();
   {

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/base/library_thread.h"
+#include "core/base/wall_clock.h"
 
 namespace gdakit::softnic {
 namespace {
@@ -176,13 +177,9 @@ void CaptureFile::fail(int error, std::size_t whole_bytes) {
 // The writer's thread has ended.
 void CaptureFile::write_statistics() {
   if (failed_.load(std::memory_order_relaxed)) return;
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
   const std::uint64_t packets = added_ + dropped_;
   std::vector<std::uint8_t> block;
-  pcapng::add_statistics(
-      block, {.time_ns = static_cast<std::uint64_t>(std::chrono::nanoseconds(now).count()),
-              .received = packets,
-              .dropped = dropped_});
+  pcapng::add_statistics(block, {.time_ns = wall_ns(), .received = packets, .dropped = dropped_});
   write({block, {}});
   if (dropped_ == 0) return;
   log_.warn("the capture " + path_ + " lacks " + std::to_string(dropped_) + " of " +

@@ -1,7 +1,6 @@
 #include "backends/softnic/wire/capture_wire.h"
 
 #include <array>
-#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <utility>
@@ -9,14 +8,10 @@
 #include "backends/softnic/wire/packet_parts.h"
 #include "backends/softnic/wire/roce_translate.h"
 #include "core/base/bits.h"
+#include "core/base/wall_clock.h"
 
 namespace gdakit::softnic {
 namespace {
-
-std::uint64_t now_ns() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return static_cast<std::uint64_t>(std::chrono::nanoseconds(now).count());
-}
 
 // Whether encode() takes it. The payload is not looked at.
 bool has_roce_form(const Packet& part) {
@@ -81,7 +76,7 @@ const Packet* CaptureWire::receive() {
 }
 
 void CaptureWire::capture(const Packet& packet, const Ends& ends) {
-  const std::uint64_t time_ns = now_ns();
+  const std::uint64_t time_ns = wall_ns();
   const std::uint32_t parts = part_count(packet);
   if (parts == 0) file_->drop();
   for (std::uint32_t i = 0; i < parts; ++i) capture_part(part_of(packet, i), ends, time_ns);

@@ -1,0 +1,76 @@
+// What `gdakit run --counters` takes for its job's, and its file, whatever happens to the clock.
+#include "tools/job_counters.h"
+
+#include <gmock/gmock.h>
+
+#include "core/base/files.h"
+#include "core/base/wall_clock.h"
+#include "tests/job/counter_samples.h"
+#include "tests/job/variable.h"
+#include "tools/counters_report.h"
+
+namespace gdakit::testing_job {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using tools::counters_json;
+using tools::JobCounters;
+
+class CountersOfThisJob : public testing::Test {
+ protected:
+  void write(const PeCounters& pe) const {
+    const std::string path = directory_.path() + "/pe" + std::to_string(pe.pe) + ".prom";
+    ASSERT_TRUE(write_file(path, prometheus_text({&pe, 1})));
+  }
+  std::string file() const { return directory_.path() + "/all.json"; }
+  std::string report() const {
+    const auto text = read_file(file(), "the counters");
+    return text ? *text : text.error().message();
+  }
+
+  const TemporaryDirectory directory_;
+  const Variable counters_{"GDAKIT_COUNTERS", directory_.path()};
+};
+
+PeCounters pe_begun_at(int rank, std::uint64_t started_ms) {
+  PeCounters pe = sample_pe(rank);
+  pe.started_ms = started_ms;
+  pe.sampled_ms = started_ms + 2000;
+  return pe;
+}
+
+TEST_F(CountersOfThisJob, AreThoseThatBeganAfterIt) {
+  write(pe_begun_at(0, 1'000'000));
+  write(pe_begun_at(1, 1'000'000));
+  const auto counters = JobCounters::open(file(), 2);
+  ASSERT_TRUE(counters) << counters.error().message();
+  write(pe_begun_at(1, wall_ms()));
+  testing::internal::CaptureStderr();
+  ASSERT_TRUE((*counters)->report());
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("PE 0 has counted nothing"));
+  EXPECT_THAT(report(), AllOf(HasSubstr("\"pe\": 1"), Not(HasSubstr("\"pe\": 0"))));
+}
+
+// Its PEs seem to have begun before it.
+TEST_F(CountersOfThisJob, AreFoundThoughTheClockWasSetBack) {
+  write(pe_begun_at(0, wall_ms()));
+  const auto counters = JobCounters::open(file(), 1);
+  ASSERT_TRUE(counters) << counters.error().message();
+  write(pe_begun_at(0, wall_ms() - 3'600'000));
+  testing::internal::CaptureStderr();
+  ASSERT_TRUE((*counters)->report());
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  EXPECT_THAT(report(), HasSubstr("\"pe\": 0"));
+}
+
+TEST(CountersJson, SaysHowLongThePeHasCounted) {
+  PeCounters pe = sample_pe(0);
+  EXPECT_THAT(counters_json({&pe, 1}), HasSubstr("\"seconds\": 2,"));
+  pe.sampled_ms = pe.started_ms - 1;
+  EXPECT_THAT(counters_json({&pe, 1}), HasSubstr("\"seconds\": 0,")) << "the clock was set back";
+}
+
+}  // namespace
+}  // namespace gdakit::testing_job
