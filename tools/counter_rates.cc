@@ -1,6 +1,7 @@
 #include "tools/counter_rates.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 namespace gdakit::tools {
 namespace {
@@ -27,10 +28,12 @@ CounterRates rates_between(const PeCounters& before, const PeCounters& now) {
   rates.seconds = static_cast<double>(now.sampled_ms - std::min(since, now.sampled_ms)) / 1000;
   if (!goes_on) return rates;
   rates.counted.nic = counted_between(before.nic, now.nic, true);
+  std::unordered_map<QueueNumber, const QueueCounters*> then;
+  for (const PeCounters::Queue& queue : before.queues) then.emplace(queue.number, &queue.counters);
   for (PeCounters::Queue& queue : rates.counted.queues) {
-    const auto then = std::ranges::find(before.queues, queue.number, &PeCounters::Queue::number);
-    if (then == before.queues.end()) continue;
-    queue.counters = counted_between(then->counters, queue.counters, false);
+    const auto found = then.find(queue.number);
+    if (found == then.end()) continue;
+    queue.counters = counted_between(*found->second, queue.counters, false);
   }
   return rates;
 }

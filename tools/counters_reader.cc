@@ -7,6 +7,8 @@
 #include <map>
 #include <optional>
 #include <system_error>
+#include <unordered_map>
+#include <utility>
 
 #include "core/base/files.h"
 
@@ -87,18 +89,24 @@ const CounterRow* row_of(std::string_view name) {
   return row == counter_table().end() ? nullptr : &*row;
 }
 
-PeCounters::Queue& queue_of(PeCounters& pe, QueueNumber number) {
-  const auto found = std::ranges::find(pe.queues, number, &PeCounters::Queue::number);
-  if (found != pe.queues.end()) return *found;
-  pe.queues.push_back({.number = number});
-  return pe.queues.back();
+// What has been read of a PE, and where among its queues each one stands.
+struct ReadPe {
+  PeCounters counters;
+  std::unordered_map<QueueNumber, std::size_t> places;
+};
+
+PeCounters::Queue& queue_of(ReadPe& pe, QueueNumber number) {
+  std::vector<PeCounters::Queue>& queues = pe.counters.queues;
+  const auto [place, is_new] = pe.places.try_emplace(number, queues.size());
+  if (is_new) queues.push_back({.number = number});
+  return queues[place->second];
 }
 
 // False: it is not what gdakit writes.
-bool add_count(PeCounters& pe, const CounterRow& row, const Sample& sample) {
+bool add_count(ReadPe& pe, const CounterRow& row, const Sample& sample) {
   const auto value = number<std::uint64_t>(sample.value);
   if (!value) return false;
-  pe.nic.*row.member += *value;
+  pe.counters.nic.*row.member += *value;
   const auto qp = sample.labels.find("qp");
   if (row.of == CounterOf::nic || (qp != sample.labels.end() && qp->second == kGone)) return true;
   const auto qpn = label<QueueNumber>(sample, "qp");
@@ -118,22 +126,22 @@ bool add_time(std::uint64_t& time_ms, const Sample& sample) {
   return true;
 }
 
-bool add_sample(std::map<int, PeCounters>& pes, const Sample& sample) {
+bool add_sample(std::map<int, ReadPe>& pes, const Sample& sample) {
   const CounterRow* const row = row_of(sample.name);
   const bool is_start = sample.name == kStartTime;
   if (row == nullptr && !is_start && sample.name != kSampleTime) return true;
   const auto rank = label<int>(sample, "pe");
   if (!rank || *rank < 0) return false;
-  PeCounters& pe = pes[*rank];
-  pe.pe = *rank;
+  ReadPe& pe = pes[*rank];
+  pe.counters.pe = *rank;
   if (row != nullptr) return add_count(pe, *row, sample);
-  return add_time(is_start ? pe.started_ms : pe.sampled_ms, sample);
+  return add_time(is_start ? pe.counters.started_ms : pe.counters.sampled_ms, sample);
 }
 
 }  // namespace
 
 Result<std::vector<PeCounters>> parse_counters(std::string_view text, const std::string& name) {
-  std::map<int, PeCounters> pes;
+  std::map<int, ReadPe> pes;
   for (int line_number = 1; !text.empty(); ++line_number) {
     const std::string_view line = take_until(text, "\n");
     take(text, '\n');
@@ -145,7 +153,7 @@ Result<std::vector<PeCounters>> parse_counters(std::string_view text, const std:
                      ": this is not a line of gdakit's counters: " + std::string(line));
   }
   std::vector<PeCounters> all;
-  for (auto& [rank, pe] : pes) all.push_back(std::move(pe));
+  for (auto& [rank, pe] : pes) all.push_back(std::move(pe.counters));
   return all;
 }
 

@@ -79,12 +79,14 @@ void sort_lines(std::vector<Line>& lines, std::string_view sort) {
 }
 
 std::string as_text(const std::vector<std::vector<std::string>>& cells) {
+  std::vector<std::size_t> widths(cells.front().size());
+  for (const auto& line : cells) {
+    for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], line[i].size());
+  }
   std::string text;
   for (const auto& line : cells) {
     for (std::size_t i = 0; i < line.size(); ++i) {
-      std::size_t width = 0;
-      for (const auto& other : cells) width = std::max(width, other[i].size());
-      text += std::string(width - line[i].size() + (i == 0 ? 0 : 2), ' ') + line[i];
+      text += std::string(widths[i] - line[i].size() + (i == 0 ? 0 : 2), ' ') + line[i];
     }
     text += '\n';
   }

@@ -1,6 +1,7 @@
 // Counters to print, and a place for files.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <stdlib.h>
 #include <string>
@@ -22,6 +23,19 @@ inline PeCounters sample_pe(int rank) {
   pe.queues[1].counters.bytes_sent = 20;
   pe.nic.bytes_sent = 127;
   pe.nic.dropped_packets = 4;
+  return pe;
+}
+
+// Queue i has sent i bytes.
+inline PeCounters pe_with_queues(std::uint32_t count) {
+  PeCounters pe;
+  pe.started_ms = 1'000'500;
+  pe.sampled_ms = 1'002'500;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    pe.queues.push_back({.number = 100 + i, .position = QueuePosition{static_cast<int>(i), 0}});
+    pe.queues.back().counters.bytes_sent = i;
+    pe.nic.bytes_sent += i;
+  }
   return pe;
 }
 

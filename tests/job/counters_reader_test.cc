@@ -82,6 +82,22 @@ TEST(ParsedCounters, OfALineThatIsNoneNameIt) {
   }
 }
 
+// As many as a job of hundreds of PEs has: none is looked for among all the others.
+TEST(ParsedCounters, OfThousandsOfQueuePairsAreWhatWasWritten) {
+  const PeCounters many = pe_with_queues(5000);
+  const auto read = parse_counters(prometheus_text({&many, 1}), "text");
+  ASSERT_TRUE(read) << read.error().message();
+  ASSERT_EQ(read->size(), 1u);
+  const PeCounters& pe = read->front();
+  EXPECT_EQ(pe.nic.bytes_sent, many.nic.bytes_sent);
+  ASSERT_EQ(pe.queues.size(), many.queues.size());
+  for (std::size_t i = 0; i < many.queues.size(); ++i) {
+    ASSERT_EQ(pe.queues[i].number, many.queues[i].number);
+    ASSERT_EQ(pe.queues[i].position, many.queues[i].position);
+    ASSERT_EQ(pe.queues[i].counters.bytes_sent, many.queues[i].counters.bytes_sent);
+  }
+}
+
 TEST(ReadCounters, TakesTheFilesOfADirectoryInTheOrderOfThePes) {
   const TemporaryDirectory directory;
   for (const int rank : {10, 2}) {

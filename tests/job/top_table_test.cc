@@ -1,6 +1,8 @@
 // The table of `gdakit top`, and the rates in it.
 #include "tools/top_table.h"
 
+#include <algorithm>
+
 #include <gmock/gmock.h>
 
 #include "tests/job/counter_samples.h"
@@ -99,6 +101,27 @@ TEST(TopTable, HasALineForEachQueue) {
   EXPECT_TRUE(lines[1].starts_with(" 4     1      2   3 ")) << lines[1];
   EXPECT_TRUE(lines[2].starts_with(" 4     -      -   5 ")) << lines[2];
   EXPECT_THAT(lines[1], HasSubstr(" 100 "));
+}
+
+// As many as a job of hundreds of PEs has. Each of the later file is found in the earlier one,
+// which has them the other way round.
+TEST(TopTable, HasALineForEachOfThousandsOfQueues) {
+  const PeCounters before = pe_with_queues(5000);
+  PeCounters now = before;
+  now.sampled_ms += 1000;
+  for (PeCounters::Queue& queue : now.queues) queue.counters.bytes_sent += queue.number % 7;
+  std::ranges::reverse(now.queues);
+  const std::vector<TopPe> pes = {{.now = now, .rates = rates_between(before, now)}};
+  const auto& counted = pes[0].rates->counted.queues;
+  ASSERT_EQ(counted.size(), 5000u);
+  for (const PeCounters::Queue& queue : counted) {
+    ASSERT_EQ(queue.counters.bytes_sent, queue.number % 7) << queue.number;
+  }
+  const auto lines = lines_of(top_table(pes, TopBy::queue, "pe"));
+  ASSERT_EQ(lines.size(), 5001u);
+  for (const std::string& line : lines) ASSERT_EQ(line.size(), lines[0].size());
+  EXPECT_TRUE(lines[1].starts_with(" 0  4999      0  5099 ")) << lines[1];
+  EXPECT_TRUE(lines[5000].starts_with(" 0     0      0   100 ")) << lines[5000];
 }
 
 TEST(TopTable, SaysHowOldAFileIsInPlaceOfOldRates) {
