@@ -22,7 +22,8 @@ namespace gdakit {
 
 class CounterFile {
  public:
-  // Writes the first file. Error: that is not possible. `backend` outlives it.
+  // Writes the first file. Error: that is not possible. `backend` outlives it. On a file system
+  // that hangs, this and the end wait for it without a limit.
   static Result<std::unique_ptr<CounterFile>> open(const std::string& directory, int pe, Log log,
                                                    const Backend& backend);
   // Writes the last file.

@@ -1,9 +1,14 @@
 // The files with what the NICs of PEs count, here of PEs that are threads of one process.
+#include <array>
+#include <fcntl.h>
 #include <filesystem>
+#include <sys/stat.h>
 #include <thread>
+#include <unistd.h>
 
 #include <gmock/gmock.h>
 
+#include "core/base/file_descriptor.h"
 #include "core/base/files.h"
 #include "tests/job/counter_samples.h"
 #include "tests/support/job.h"
@@ -99,6 +104,30 @@ TEST(CounterFile, IsWrittenAgainAndAgainWhileThePeLives) {
     }
     return mismatch("it stays as it was");
   });
+}
+
+// A pipe that nobody reads stands for a file system that hangs: whoever opens it to write waits.
+TEST(CounterFile, ThatHangsHoldsUpNeitherKernelsNorCalls) {
+  const TemporaryDirectory directory;
+  const std::string next = directory.path() + "/.pe0.prom." + std::to_string(::getpid());
+  Options options = job_options();
+  options.counters = directory.path();
+  expect_job(1, options, [&](Context& c) -> Result<void> {
+    while (::mkfifo(next.c_str(), 0600) != 0) std::this_thread::yield();  // one is being written
+    std::this_thread::sleep_for(std::chrono::seconds(1));                 // the next one hangs
+    auto word = c.allocate<std::uint64_t>(1);
+    if (!word) return word.error();
+    if (auto added = c.add_queues(1, Sharing::shared); !added) return added.error();
+    const Result<void> launched = c.launch(PutToNext{*word}, {.blocks = 1, .threads = 1});
+    const UniqueFileDescriptor reader(::open(next.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+    if (!reader) return mismatch("it was written in spite of the pipe");
+    std::array<char, 1 << 14> text{};
+    while (std::filesystem::exists(next)) {
+      if (::read(reader.get(), text.data(), text.size()) <= 0) std::this_thread::yield();
+    }
+    return launched;
+  });
+  EXPECT_THAT(text_of(directory, 0), HasSubstr("queue=\"0\"} 1\n")) << "the last file is whole";
 }
 
 TEST(CounterFile, ThatCannotBeWrittenIsAnErrorOfInit) {
