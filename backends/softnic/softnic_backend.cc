@@ -61,11 +61,14 @@ std::uint32_t reference_mtu(const MemoryProvider& memory) {
 
 class SoftNicBackend final : public Backend {
  public:
-  SoftNicBackend(std::unique_ptr<Nic> nic, PdNumber pd, std::uint8_t ack_timeout,
-                 const MemoryProvider& memory, std::unique_ptr<HeapSharing> sharing)
+  // The NICs of a job of `job_size` PEs have their ranks as endpoints.
+  SoftNicBackend(std::unique_ptr<Nic> nic, PdNumber pd, std::uint32_t job_size,
+                 std::uint8_t ack_timeout, const MemoryProvider& memory,
+                 std::unique_ptr<HeapSharing> sharing)
       : sharing_(std::move(sharing)),
         nic_(std::move(nic)),
         pd_(pd),
+        job_size_(job_size),
         ack_timeout_(ack_timeout),
         memory_(memory) {}
 
@@ -136,6 +139,7 @@ class SoftNicBackend final : public Backend {
   std::unique_ptr<HeapSharing> sharing_;  // outlives the NIC, whose wire looks into it
   std::unique_ptr<Nic> nic_;
   PdNumber pd_;
+  const std::uint32_t job_size_;
   const std::uint8_t ack_timeout_;
   const MemoryProvider& memory_;
   std::mutex mutex_;
@@ -221,6 +225,12 @@ Result<void> SoftNicBackend::connect_queue(QueueNumber queue, const Bytes& card)
                                              " bytes; do all PEs use backend softnic?");
   }
   std::memcpy(&peer, card.data(), sizeof(peer));
+  if (peer.endpoint >= job_size_) {
+    return Error(Code::invalid_argument, "connect_queue: the connection card names endpoint " +
+                                             std::to_string(peer.endpoint) +
+                                             ", where the job has " + std::to_string(job_size_) +
+                                             "; do all PEs run the same version of gdakit?");
+  }
   const std::lock_guard lock(mutex_);
   const auto found = queues_.find(queue);
   if (found == queues_.end()) {
@@ -339,7 +349,7 @@ struct Link {
   std::shared_ptr<GpuOrderDomain> domain = nullptr;  // of NICs that read each other's memory
 };
 
-Result<std::unique_ptr<Backend>> open_on(Link link, const Options& options,
+Result<std::unique_ptr<Backend>> open_on(Link link, const Options& options, int job_size,
                                          MemoryProvider& memory) {
   Result<NicParts> parts = make_parts(options, memory, link.domain);
   if (!parts) return parts.error();
@@ -357,7 +367,8 @@ Result<std::unique_ptr<Backend>> open_on(Link link, const Options& options,
   Result<PdNumber> pd = (*nic)->alloc_pd();
   if (!pd) return pd.error();
   return std::unique_ptr<Backend>(std::make_unique<SoftNicBackend>(
-      std::move(*nic), *pd, ack_timeout(options.nic_timeout), memory, std::move(link.sharing)));
+      std::move(*nic), *pd, static_cast<std::uint32_t>(job_size), ack_timeout(options.nic_timeout),
+      memory, std::move(link.sharing)));
 }
 
 Result<void> check_size(const Options& options, int size) {
@@ -389,7 +400,7 @@ class SoftNicProvider : public BackendProvider {
     Result<Link> link =
         *over_udp ? by_udp(options, bootstrap) : in_memory(options, bootstrap, memory);
     if (!link) return link.error();
-    return open_on(std::move(*link), options, memory);
+    return open_on(std::move(*link), options, bootstrap.size(), memory);
   }
 
  private:

@@ -1,6 +1,8 @@
 // Single things that other PEs may give, and what comes of them.
 #include <algorithm>
+#include <cstring>
 #include <memory>
+#include <string>
 
 #include <gmock/gmock.h>
 
@@ -13,6 +15,7 @@
 namespace gdakit::fuzz {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 Bytes as_it_is(Bytes blob) { return blob; }
@@ -39,6 +42,19 @@ TEST(MadPeers, CardsOfAnotherLengthAreRefused) {
       return blob;
     };
     EXPECT_THAT(queues_beside(resized), HasSubstr("connection to PE 1: ")) << size;
+  }
+}
+
+// The card begins with the endpoint.
+TEST(MadPeers, CardsOfEndpointsOutsideTheJobAreRefused) {
+  for (const std::uint32_t endpoint : {2u, 63u, 64u, ~0u}) {
+    const auto elsewhere = [endpoint](Bytes blob) {
+      if (blob.size() > sizeof endpoint) std::memcpy(blob.data(), &endpoint, sizeof endpoint);
+      return blob;
+    };
+    EXPECT_THAT(queues_beside(elsewhere),
+                AllOf(HasSubstr("connection to PE 1: "),
+                      HasSubstr("endpoint " + std::to_string(endpoint) + ", where the job has 2")));
   }
 }
 
