@@ -36,7 +36,7 @@ FaultyWire::FaultyWire(std::unique_ptr<Wire> inner, std::unique_ptr<Fates> fates
 
 FaultyWire::~FaultyWire() {
   static_cast<void>(FaultyWire::recall({.everything = true}));
-  for (Held& held : behind_) leave(std::move(held));
+  for (auto& [number, held] : behind_) leave(std::move(held));
   for (auto& [due_ns, held] : delayed_) leave(std::move(held));
   drain_all();
 }
@@ -141,7 +141,8 @@ void FaultyWire::hold(Peer& peer, const Packet& packet, const Fate& fate) {
   }
   held.due_sent = counters_.sent + fate.behind;
   held.due_flush = flushes_ + kMaxFlushes;
-  behind_.push_back(std::move(held));
+  behind_by_sent_.emplace(held.due_sent, held.number);
+  behind_.emplace(held.number, std::move(held));
 }
 
 // Gives the packet to the inner wire, or loses it. False: the inner wire has no room.
@@ -173,14 +174,25 @@ void FaultyWire::drain_all() {
   for (auto& [endpoint, peer] : peers_) drain(peer);
 }
 
+// Those in behind_ that are due, in their order.
+std::vector<std::uint64_t> FaultyWire::take_due_numbers() {
+  std::vector<std::uint64_t> due;
+  const auto end = behind_by_sent_.upper_bound({counters_.sent, ~std::uint64_t{0}});
+  for (auto it = behind_by_sent_.begin(); it != end; it = behind_by_sent_.erase(it)) {
+    due.push_back(it->second);
+  }
+  // Who came first has waited for the most flushes.
+  for (const auto& [number, held] : behind_) {
+    if (held.due_flush > flushes_) break;
+    if (behind_by_sent_.erase({held.due_sent, number}) != 0) due.push_back(number);
+  }
+  std::sort(due.begin(), due.end());
+  return due;
+}
+
 void FaultyWire::release_behind() {
-  for (std::size_t i = 0; i < behind_.size();) {
-    if (behind_[i].due_sent > counters_.sent && behind_[i].due_flush > flushes_) {
-      ++i;
-      continue;
-    }
-    Held held = std::move(behind_[i]);
-    behind_.erase(behind_.begin() + static_cast<std::ptrdiff_t>(i));
+  for (const std::uint64_t number : take_due_numbers()) {
+    Held held = std::move(behind_.extract(number).mapped());
     if (held.due_ns != 0) {
       delayed_.emplace(held.due_ns, std::move(held));
     } else {
@@ -220,7 +232,9 @@ Recall FaultyWire::recall(const RecallScope& scope) {
     }
     return true;
   };
-  std::erase_if(behind_, takes);
+  std::erase_if(behind_, [&](const auto& row) {
+    return takes(row.second) && behind_by_sent_.erase({row.second.due_sent, row.first}) != 0;
+  });
   std::erase_if(delayed_, [&](const auto& row) { return takes(row.second); });
   for (auto& [endpoint, peer] : peers_) backlogged_ -= std::erase_if(peer.backlog, takes);
   std::sort(taken.begin(), taken.end(),

@@ -27,7 +27,9 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "backends/softnic/wire/faults.h"
@@ -108,6 +110,9 @@ class FaultyWire final : public Wire {
     std::deque<Held> backlog;  // what the inner wire has no room for
   };
 
+  // Of a packet that waits for later ones: its due_sent, and its number.
+  using DueSent = std::pair<std::uint64_t, std::uint64_t>;
+
   bool is_down() const;
   bool cuts(const Peer& peer);
   bool damages(const Packet& packet, Packet& arrived);
@@ -117,6 +122,7 @@ class FaultyWire final : public Wire {
   void leave(Held&& held);
   void drain(Peer& peer);
   void drain_all();
+  std::vector<std::uint64_t> take_due_numbers();
   void release_behind();
   void release_delayed();
 
@@ -130,8 +136,9 @@ class FaultyWire final : public Wire {
   std::uint64_t outages_began_ns_ = 0;
   std::uint64_t down_for_ns_ = 0;
   std::uint64_t down_every_ns_ = 0;
-  std::unordered_map<Endpoint, Peer> peers_;    // those that were named so far
-  std::deque<Held> behind_;                     // wait for later packets, or flushes
+  std::unordered_map<Endpoint, Peer> peers_;  // those that were named so far
+  std::map<std::uint64_t, Held> behind_;      // wait for later packets, or flushes; by number
+  std::set<DueSent> behind_by_sent_;
   std::multimap<std::uint64_t, Held> delayed_;  // by due_ns, of one time in order
   std::size_t backlogged_ = 0;                  // in all backlogs
   std::uint64_t flushes_ = 0;
