@@ -5,6 +5,7 @@
 #include <chrono>
 #include <thread>
 
+#include "tests/nvshmem/rank_on_host.h"
 #include "tests/nvshmem/where.h"
 
 namespace {
@@ -274,7 +275,7 @@ void check_teams() {
   expect(nvshmem_team_split_strided(NVSHMEM_TEAM_WORLD, n, 1, 1, nullptr, 0, &even) != 0 &&
              even == NVSHMEM_TEAM_INVALID,
          "a split that cannot be");
-  expect(nvshmem_team_my_pe(NVSHMEMX_TEAM_NODE) == me, "the team of the node");
+  expect(nvshmem_team_my_pe(NVSHMEMX_TEAM_NODE) == rank_on_this_host(), "the team of the node");
 }
 
 // The members of the shared team, and nobody else, have addresses, at which lies what is theirs.
