@@ -56,8 +56,9 @@ struct EngineOptions {
   // wires that lose packets (what ConnectX calls adaptive retransmission).
   bool adaptive_retransmission = false;
   // Whether a responder keeps requests by value that come before one that is missing
-  // (early_packets.h), and a requester that is told of one sends no other again. Engines that meet
-  // have the same.
+  // (early_packets.h), and a requester that is told of a gap sends that one packet again; where the
+  // gap goes on right behind what was sent again last, twice as many. Engines that meet have the
+  // same.
   bool selective_repeat = false;
   // Whether queue pairs send at a rate that falls when the network marks their packets, and tell
   // their peers of packets that come marked (congestion.h). Engines that meet have the same.
