@@ -1,43 +1,21 @@
 // What a wire over UDP makes of datagrams that are not as its peers send them.
 #include <chrono>
 #include <cstdint>
-#include <sys/socket.h>
-#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "backends/softnic/wire/roce_packet.h"
-#include "backends/softnic/wire/udp_socket.h"
+#include "tests/softnic/udp_sender.h"
 #include "tests/softnic/udp_wires.h"
 
 namespace gdakit::softnic {
 namespace {
 
 using namespace std::chrono_literals;
+using test::encoded;
+using test::Sender;
 using test::Two;
-
-// A plain socket whose datagrams are whatever bytes.
-class Sender {
- public:
-  Sender() : socket_(std::move(*UdpSocket::open(*UdpAddress::parse("127.0.0.1:0")))) {}
-  const UdpAddress& address() const { return socket_.address(); }
-  void send(const UdpAddress& to, const std::vector<std::uint8_t>& bytes) {
-    const SocketAddress there(to);
-    EXPECT_EQ(::sendto(socket_.get(), bytes.data(), bytes.size(), 0, &there.any, there.size()),
-              static_cast<ssize_t>(bytes.size()));
-  }
-
- private:
-  UdpSocket socket_;
-};
-
-std::vector<std::uint8_t> encoded(const roce::RocePacket& packet, const UdpAddress& from,
-                                  const UdpAddress& to) {
-  std::vector<std::uint8_t> bytes(roce::size_of(packet));
-  roce::encode(packet, way_between(from, to), bytes);
-  return bytes;
-}
 
 TEST(UdpDatagrams, DamagedDatagramsBetweenGoodOnesAreDroppedAndCountedByReason) {
   Two two({.mtu = 1024});
