@@ -7,6 +7,7 @@
 #include <numeric>
 #include <optional>
 #include <string>
+#include <unistd.h>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -175,9 +176,22 @@ TEST(UdpWire, AnAddressThatItCannotHaveIsRefused) {
   EXPECT_NE(refusal_of("0.0.0.0").find("0.0.0.0:4791 stands for all interfaces"),
             std::string::npos);
   EXPECT_NE(refusal_of("192.0.2.1").find("cannot be reached at 192.0.2.1:4791"), std::string::npos);
-  const auto first = UdpSocket::open(*UdpAddress::parse("127.0.0.1:0"));
-  EXPECT_NE(refusal_of(first->address().text()).find("port 0 is one that is free"),
-            std::string::npos);
+}
+
+TEST(UdpWire, AnAddressThatIsTakenNamesWhoHasIt) {
+  for (const char* const host : {"127.0.0.2", "::1"}) {
+    const Result<UdpSocket> holder = UdpSocket::open({UdpAddress::parse(host)->ip, 0});
+    if (!holder) continue;  // a host without IPv6
+    const Result<UdpSocket> second = UdpSocket::open(holder->address());
+    ASSERT_FALSE(second);
+    const std::string message = second.error().message();
+    const std::string who = "process " + std::to_string(::getpid()) + " (softnic_test) of user " +
+                            std::to_string(::geteuid());
+    for (const std::string& part :
+         {holder->address().text(), who, std::string("gets a free one by port 0")}) {
+      EXPECT_NE(message.find(part), std::string::npos) << message;
+    }
+  }
 }
 
 TEST(UdpWire, OptionsThatCannotBeAreRefused) {

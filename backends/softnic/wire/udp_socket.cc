@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "backends/softnic/wire/roce_packet.h"
+#include "backends/softnic/wire/udp_holder.h"
 
 namespace gdakit::softnic {
 namespace {
@@ -59,7 +60,10 @@ bool bind_to(int socket, const UdpAddress& address) {
 Error unreachable(const UdpAddress& address, int system_code) {
   std::string remedy;
   if (system_code == EADDRINUSE) {
-    remedy = "; each NIC needs an address or a port of its own, port 0 is one that is free";
+    const std::string holder = udp_holder(address);
+    remedy = (holder.empty() ? "" : ", which " + holder + " has") +
+             "; each NIC needs an address or a port of its own, and gets a free one by port 0, or "
+             "where no port is named";
   } else if (system_code == EADDRNOTAVAIL) {
     remedy = ", which is no address of this host's interfaces";
   }
