@@ -40,6 +40,14 @@ struct ConnectionCard {
 // have the same numbers.
 std::uint32_t random_psn() { return std::random_device{}() & kPsnMask; }
 
+// Strangers, who can send to a NIC over UDP, are not to guess what its packets name.
+void draw_numbers(EngineOptions& engine) {
+  std::random_device random;
+  engine.skipped_qps = random() % kMostSkipped;
+  engine.skipped_keys = random() % kMostSkipped;
+  engine.first_key_variant = static_cast<std::uint8_t>(random());
+}
+
 // The code n of the time-out of 4.096 us * 2^n after which a NIC sends again, where it gives up
 // after `total`, that is, after its last retry; 0 is never. Wires within a host lose nothing, so a
 // long one costs nothing.
@@ -356,6 +364,7 @@ Result<std::unique_ptr<Backend>> open_on(Link link, const Options& options, int 
   EngineOptions& engine = parts->options.engine;
   // As many small packets are under way between hosts, and each may be a WQE.
   if (link.address) engine.window = 1024;
+  if (link.address) draw_numbers(engine);
   engine.adaptive_retransmission = link.address || !options.nic_faults.empty();
   engine.selective_repeat = engine.adaptive_retransmission;
   engine.congestion_control = options.nic_congestion;

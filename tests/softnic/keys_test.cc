@@ -31,6 +31,27 @@ class KeyTableTest : public testing::Test {
   MemoryKey key = *keys.add(region());
 };
 
+// Keys that nobody guesses: neither of them is known by the other table.
+TEST(KeyTable, BeginsBehindTheIndicesThatAreSkippedWithItsVariant) {
+  constexpr std::uint32_t kSkipped = 7'000'000;
+  KeyTable first, skipping(1000, kSkipped, 0xff);
+  const MemoryKey key = *first.add(region()), far = *skipping.add(region());
+  EXPECT_EQ(far >> 8, (key >> 8) + kSkipped);
+  EXPECT_EQ(far & 0xff, 0xffu);
+  EXPECT_EQ(*skipping.add(region()), far + 0x100);
+  const auto fault = [](const KeyTable& keys, MemoryKey asked) {
+    return keys.translate(asked, kPd, kQp, 0x10000, 1, Access::local_read).fault;
+  };
+  EXPECT_EQ(fault(skipping, far), KeyFault::none);
+  for (const MemoryKey wrong : {key, far - 1, far - 0x100, far + 0x200, 0u}) {
+    EXPECT_EQ(fault(skipping, wrong), KeyFault::unknown_key);
+  }
+  EXPECT_EQ(fault(first, far), KeyFault::unknown_key);
+  EXPECT_FALSE(skipping.remove(key));
+  EXPECT_TRUE(skipping.remove(far));
+  EXPECT_EQ(fault(skipping, far), KeyFault::unknown_key);
+}
+
 TEST_F(KeyTableTest, GrantsWhatWasRegistered) {
   const Translation found = keys.translate(key, kPd, kQp, 0x10010, 0xff0, Access::local_write);
   EXPECT_EQ(found.fault, KeyFault::none);

@@ -29,6 +29,31 @@ TEST(NumberTable, HandsOutFirstToLimitAndThenWhatWasFreed) {
   EXPECT_EQ(add(table), std::nullopt);
 }
 
+TEST(NumberTable, BeginsBehindTheNumbersThatAreSkipped) {
+  constexpr std::uint32_t kSkipped = 5'000'000, kFirst = kSkipped + 2;
+  NumberSpace numbers(ObjectKind::qp, 2, kSkipped);
+  NumberTable<int> table(numbers);
+  EXPECT_EQ(add(table), kFirst);
+  EXPECT_EQ(add(table), kFirst + 1);
+  EXPECT_EQ(add(table), std::nullopt);
+  EXPECT_EQ(table.begin_number(), kFirst);
+  EXPECT_EQ(table.end_number(), kFirst + 2);
+  for (const std::uint32_t number : {0u, 2u, kFirst - 1, kFirst + 2, 0xffffffu}) {
+    EXPECT_EQ(table.find(number), nullptr);
+  }
+  EXPECT_NE(table.find(kFirst), nullptr);
+  EXPECT_NE(table.remove(kFirst), nullptr);
+  EXPECT_EQ(table.find(kFirst), nullptr);
+  EXPECT_EQ(add(table), kFirst);
+}
+
+// However many are skipped, there are numbers left.
+TEST(NumberTable, SkipsNoMoreThanThereAre) {
+  NumberSpace numbers(ObjectKind::qp, 1u << 24, kMostSkipped - 1);
+  EXPECT_GT(numbers.most(), 1u << 22);
+  EXPECT_EQ(numbers.first() + numbers.most(), kind_row(ObjectKind::qp).limit);
+}
+
 TEST(NumberTable, LetsAFreedNumberRest) {
   constexpr std::uint32_t kResting = 64;
   NumberSpace numbers(1, 1000, kResting);

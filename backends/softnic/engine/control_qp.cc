@@ -103,7 +103,7 @@ Outcome<QpInfo> Engine::query_qp(QpNumber qpn, Uid uid) const {
 
 std::vector<QpNumber> Engine::qps_where(bool (*holds)(const Qp&)) const {
   std::vector<QpNumber> found;
-  for (QpNumber qpn = 0; qpn < qps_.size(); ++qpn) {
+  for (QpNumber qpn = qps_.begin_number(); qpn < qps_.end_number(); ++qpn) {
     const Qp* const qp = qps_.find(qpn);
     if (qp != nullptr && holds(*qp)) found.push_back(qpn);
   }

@@ -36,10 +36,10 @@ Engine::Engine(const EngineOptions& options, DmaPort& port, Wire& wire)
       pd_numbers_(ObjectKind::pd, options.max_objects),
       uar_numbers_(ObjectKind::uar, options.max_objects),
       cq_numbers_(ObjectKind::cq, options.max_objects),
-      qp_numbers_(ObjectKind::qp, options.max_objects),
+      qp_numbers_(ObjectKind::qp, options.max_objects, options.skipped_qps),
       removals_(core_),
       held_(kHeldPackets) {
-  core_.keys = KeyTable(options.max_objects);
+  core_.keys = KeyTable(options.max_objects, options.skipped_keys, options.first_key_variant);
   core_.adaptive_retransmission = options.adaptive_retransmission;
   core_.selective_repeat = options.selective_repeat;
   core_.congestion_control = options.congestion_control;
@@ -298,7 +298,7 @@ bool Engine::work_cqs() {
 }
 
 void Engine::fail_users(const Cq& cq) {
-  for (std::uint32_t number = 0; number < qps_.size(); ++number) {
+  for (QpNumber number = qps_.begin_number(); number < qps_.end_number(); ++number) {
     Qp* qp = qps_.find(number);
     if (qp == nullptr || qp->common.state == QpState::reset) continue;
     if (qp->common.send_cq != &cq && qp->common.receive_cq != &cq) continue;

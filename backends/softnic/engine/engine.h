@@ -33,6 +33,9 @@
 
 namespace gdakit::softnic {
 
+// Half of the numbers of queue pairs and of keys are left for objects.
+inline constexpr std::uint32_t kMostSkipped = 1u << 23;
+
 struct EngineOptions {
   std::uint32_t window = 256;              // WQEs of a QP started and not completed; a power of two
   std::uint32_t payload_buffers = 64;      // of one value_mtu each, for payload by value
@@ -64,7 +67,12 @@ struct EngineOptions {
   // their peers of packets that come marked (congestion.h). Engines that meet have the same.
   bool congestion_control = false;
   std::uint32_t max_objects = 1u << 24;  // of each kind, unless it has fewer numbers (kinds.h)
-  EventSink* events = nullptr;           // who listens, if anybody; outlives the engine
+  // How many numbers are left out before those of the first queue pair and the first key, less than
+  // kMostSkipped, and the low byte of the first key: drawn at random where strangers may send.
+  std::uint32_t skipped_qps = 0;
+  std::uint32_t skipped_keys = 0;
+  std::uint8_t first_key_variant = 1;
+  EventSink* events = nullptr;  // who listens, if anybody; outlives the engine
 };
 
 class Engine {

@@ -44,8 +44,9 @@ Outcome<MemoryKey> KeyTable::add(const MrAttributes& attributes, Uid owner) {
   }
   const auto index = indices_.take();
   if (!index) return refusal(CommandSyndrome::reg_mr_numbers, 0, indices_.most());
-  if (*index >= entries_.size()) entries_.resize(*index + 1);
-  Entry& entry = entries_[*index];
+  const std::uint32_t at = *index - indices_.first();
+  while (at >= entries_.size()) entries_.emplace_back().variant = before_first_variant_;
+  Entry& entry = entries_[at];
   entry.variant = attributes.variant.value_or(static_cast<std::uint8_t>(entry.variant + 1));
   entry.start = attributes.start;
   entry.length = attributes.length;
@@ -63,14 +64,14 @@ Outcome<MemoryKey> KeyTable::add(const MrAttributes& attributes, Uid owner) {
 }
 
 Outcome<> KeyTable::remove(MemoryKey key, Uid owner) {
-  const std::uint32_t index = key >> 8;
+  const std::uint32_t index = place(key);
   if (index >= entries_.size() || !entries_[index].live ||
       entries_[index].variant != (key & 0xff) || entries_[index].owner != owner) {
     return refusal(CommandSyndrome::dereg_mr_absent, key);
   }
   entries_[index].live = false;
   ++removals_;
-  indices_.give_back(index);
+  indices_.give_back(key >> 8);
   return {};
 }
 
@@ -92,7 +93,7 @@ MemoryRange KeyTable::piece_of_pages(const Entry& entry, std::uint64_t iova, std
 }
 
 std::vector<MemoryRange> KeyTable::memory(MemoryKey key) const {
-  const Entry& entry = entries_[key >> 8];
+  const Entry& entry = entries_[place(key)];
   if (entry.pages == nullptr) return {{entry.base, entry.length}};
   std::vector<MemoryRange> pieces;
   for (std::uint64_t at = 0; at != entry.length; at += pieces.back().length) {

@@ -31,9 +31,12 @@ struct Translation {
 
 class KeyTable {
  public:
-  // At most `most` keys at a time.
-  explicit KeyTable(std::uint32_t most = kind_row(ObjectKind::mkey).limit)
-      : indices_(ObjectKind::mkey, most) {}
+  // At most `most` keys at a time, without the first `skipped` indices; the variant of each index
+  // begins with `first_variant`.
+  explicit KeyTable(std::uint32_t most = kind_row(ObjectKind::mkey).limit,
+                    std::uint32_t skipped = 0, std::uint8_t first_variant = 1)
+      : indices_(ObjectKind::mkey, most, skipped),
+        before_first_variant_(static_cast<std::uint8_t>(first_variant - 1)) {}
 
   Outcome<MemoryKey> add(const MrAttributes& attributes, Uid owner = kNicUid);
   Outcome<> remove(MemoryKey key, Uid owner = kNicUid);
@@ -42,7 +45,7 @@ class KeyTable {
   std::vector<MemoryRange> memory(MemoryKey key) const;
 
   // Gives back the list of a removed key's pages; its memory is not asked for any more.
-  void forget_pages(MemoryKey key) { entries_[key >> 8].pages = nullptr; }
+  void forget_pages(MemoryKey key) { entries_[place(key)].pages = nullptr; }
 
   // How many keys have been removed: memory that was found when they were fewer may be gone.
   std::uint64_t removals() const { return removals_; }
@@ -55,7 +58,7 @@ class KeyTable {
   // `pd`, is not bound to another QP, covers the whole range and has the right.
   Translation translate(MemoryKey key, PdNumber pd, QpNumber qpn, std::uint64_t iova,
                         std::uint64_t size, Access wanted) const {
-    const std::uint32_t index = key >> 8;
+    const std::uint32_t index = place(key);
     if (index >= entries_.size()) return {KeyFault::unknown_key, {}};
     const Entry& entry = entries_[index];
     if (!entry.live || entry.variant != (key & 0xff)) return {KeyFault::unknown_key, {}};
@@ -91,12 +94,15 @@ class KeyTable {
   static constexpr std::uint8_t kMaxLogPageSize = 31;
   static constexpr std::uint64_t kPagesOfAPiece = 64;
 
+  // Of a key below the first one it is beyond all entries.
+  std::uint32_t place(MemoryKey key) const { return (key >> 8) - indices_.first(); }
   static std::uint64_t pages_of(std::uint64_t start, std::uint64_t length,
                                 std::uint8_t log_page_size);
   static Outcome<> check_pages(const MrAttributes& attributes);
   static MemoryRange piece_of_pages(const Entry& entry, std::uint64_t iova, std::uint64_t size);
 
   NumberSpace indices_;
+  std::uint8_t before_first_variant_;
   std::vector<Entry> entries_;
   std::uint64_t removals_ = 0;
 };

@@ -15,12 +15,10 @@ namespace gdakit::softnic {
 
 class NumberSpace {
  public:
-  // The numbers of a kind, and of those that share its space; at most `most` in use.
-  NumberSpace(ObjectKind kind, std::uint32_t most)
-      : NumberSpace(
-            kind_row(kind).first,
-            kind_row(kind).first + std::min(most, kind_row(kind).limit - kind_row(kind).first),
-            kind_row(kind).resting) {}
+  // The numbers of a kind, and of those that share its space, without the first `skipped` ones,
+  // which are not all; at most `most` in use.
+  NumberSpace(ObjectKind kind, std::uint32_t most, std::uint32_t skipped = 0)
+      : NumberSpace(kind_row(kind), kind_row(kind).first + skipped, most) {}
   // Hands out [first, limit). 0 is never among them.
   NumberSpace(std::uint32_t first, std::uint32_t limit, std::size_t resting)
       : first_(first), next_(first), limit_(limit), most_resting_(resting) {
@@ -41,9 +39,13 @@ class NumberSpace {
   // Its object is gone.
   void give_back(std::uint32_t number) { resting_.push_back(number); }
 
+  std::uint32_t first() const { return first_; }
   std::uint32_t most() const { return limit_ - first_; }  // in use at a time
 
  private:
+  NumberSpace(const KindRow& row, std::uint32_t first, std::uint32_t most)
+      : NumberSpace(first, first + std::min(most, row.limit - first), row.resting) {}
+
   std::uint32_t first_;
   std::uint32_t next_;
   std::uint32_t limit_;
