@@ -53,6 +53,18 @@ bool becomes_true(const std::function<bool()>& condition) {
   return true;
 }
 
+TEST(CaptureFile, IsItsUsersAloneAlsoWhereAFileForAllWasBefore) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "pe0.pcapng";
+  for (const mode_t before : {0u, 0666u}) {
+    EXPECT_EQ(::chmod(path.c_str(), before), before == 0 ? -1 : 0);  // there is none at first
+    const auto file = open(path);
+    struct stat status {};
+    ASSERT_EQ(::stat(path.c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 0777, 0600u);
+  }
+}
+
 TEST(CaptureFile, AllThatIsAddedIsInTheFileOnceItIsGone) {
   const TemporaryFolder folder;
   const std::string path = folder / "pe0.pcapng";

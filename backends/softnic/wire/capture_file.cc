@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstring>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 #include <utility>
@@ -81,12 +82,22 @@ Error open_error(const std::string& path, int error) {
   }
 }
 
+// A file that was there before may be one that others read, or another user's; pipes and devices
+// are as they are. Returns 0 or what errno says.
+int keep_private(int fd) {
+  struct stat status {};
+  if (::fstat(fd, &status) != 0) return errno;
+  if (!S_ISREG(status.st_mode) || (status.st_mode & (S_IRWXG | S_IRWXO)) == 0) return 0;
+  return ::fchmod(fd, S_IRUSR | S_IWUSR) == 0 ? 0 : errno;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<CaptureFile>> CaptureFile::create(const std::string& path,
                                                          const CaptureFileOptions& options) {
   UniqueFileDescriptor fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
   if (!fd) return open_error(path, errno);
+  if (const int error = keep_private(fd.get()); error != 0) return open_error(path, error);
   std::vector<std::uint8_t> header;
   pcapng::add_section(header, options.application);
   pcapng::add_interface(header, options.interface_name);
