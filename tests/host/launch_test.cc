@@ -1,9 +1,17 @@
 // Which launcher is asked, and what happens where none has started this process.
 #include "core/host/launch/launch.h"
 
+#include <ifaddrs.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <string>
+#include <sys/socket.h>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/host/launch/launch_source.h"
+#include "core/host/launch/tcp_listener.h"
 #include "tests/host/launch_variables.h"
 
 // Asked by the leak sanitizer, in whose builds libpmix would else fail these tests.
@@ -131,6 +139,35 @@ TEST(Launch, EveryLauncherIsReportedWithItsReason) {
   for (const LauncherReport& report : reports) {
     EXPECT_THAT(report.sentence, Not(HasSubstr("000102")));
   }
+}
+
+// What a socket says of itself that listens at all addresses, and of itself that does not.
+std::string listens_at(const std::string& host) {
+  const Result<UniqueFileDescriptor> listener = open_root_listener(host, 0);
+  EXPECT_TRUE(listener) << listener.error().message();
+  return listener ? listener_address(listener->get())->host : "";
+}
+
+TEST(RootListener, IsAtTheAddressThatIsNamedAlone) {
+  for (const char* const host : {"127.0.0.1", "127.0.0.2"}) EXPECT_EQ(listens_at(host), host);
+  ifaddrs* list = nullptr;
+  ASSERT_EQ(::getifaddrs(&list), 0);
+  for (const ifaddrs* row = list; row != nullptr; row = row->ifa_next) {
+    if (row->ifa_addr == nullptr || row->ifa_addr->sa_family != AF_INET) continue;
+    char text[NI_MAXHOST] = {};
+    ASSERT_EQ(::getnameinfo(row->ifa_addr, sizeof(sockaddr_in), text, sizeof text, nullptr, 0,
+                            NI_NUMERICHOST),
+              0);
+    EXPECT_EQ(listens_at(text), text);
+  }
+  ::freeifaddrs(list);
+}
+
+// Another host's address, by which this one is known behind a gateway; and a name, which may be
+// that of the loopback here. 127.0.0.1 stands for all addresses.
+TEST(RootListener, OfAnAddressThatThisHostDoesNotHaveIsAtAll) {
+  EXPECT_EQ(listens_at("192.0.2.1"), "127.0.0.1");
+  EXPECT_EQ(listens_at("node7.invalid"), "127.0.0.1");
 }
 
 }  // namespace

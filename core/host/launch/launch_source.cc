@@ -18,6 +18,13 @@ bool is_loopback(const std::string& host) {
   return host == "localhost" || host == "::1" || host.starts_with("127.");
 }
 
+// An IP address as such, which means the same on all hosts; a name may not.
+bool is_number(const std::string& host) {
+  in6_addr address{};
+  return ::inet_pton(AF_INET, host.c_str(), &address) == 1 ||
+         ::inet_pton(AF_INET6, host.c_str(), &address) == 1;
+}
+
 bool resolves(const std::string& host) {
   addrinfo* found = nullptr;
   if (::getaddrinfo(host.c_str(), nullptr, nullptr, &found) != 0) return false;
@@ -118,7 +125,10 @@ Result<Launch> listen_at_root(const LaunchInfo& info) {
 }
 
 Result<UniqueFileDescriptor> open_root_listener(const std::string& host, std::uint16_t port) {
-  return open_listener(is_loopback(host) ? host : std::string(), port);
+  if (!is_loopback(host) && !is_number(host)) return open_listener("", port);
+  Result<UniqueFileDescriptor> there = open_listener(host, port);
+  const bool is_elsewhere = !there && there.error().system_code() == EADDRNOTAVAIL;
+  return is_elsewhere ? open_listener("", port) : std::move(there);
 }
 
 std::string own_host() {

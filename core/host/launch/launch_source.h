@@ -67,8 +67,8 @@ Result<void> set_rendezvous(const Options& options, const std::string& host, int
 // With PE 0's listening socket.
 Result<Launch> listen_at_root(const LaunchInfo& info);
 
-// Where PE 0 listens by itself: on `host` only, if that is the loopback, else on all addresses: a
-// host may know itself by another address than others know it by.
+// Where PE 0 listens by itself: at `host` only, if that is the loopback or an IP address of this
+// host, else at all addresses: a host may know itself by another address than others know it by.
 Result<UniqueFileDescriptor> open_root_listener(const std::string& host, std::uint16_t port);
 // The name or address of this host that others most likely reach it by.
 std::string own_host();
