@@ -166,7 +166,7 @@ TEST(RootListener, IsAtTheAddressThatIsNamedAlone) {
 // Another host's address, by which this one is known behind a gateway; and a name, which may be
 // that of the loopback here. 127.0.0.1 stands for all addresses.
 TEST(RootListener, OfAnAddressThatThisHostDoesNotHaveIsAtAll) {
-  EXPECT_EQ(listens_at("192.0.2.1"), "127.0.0.1");
+  EXPECT_EQ(listens_at("203.0.113.77"), "127.0.0.1");
   EXPECT_EQ(listens_at("node7.invalid"), "127.0.0.1");
 }
 
