@@ -143,6 +143,10 @@ if(GDAKIT_SANITIZER)
   target_compile_options(gdakit_flags INTERFACE
                          -fsanitize=${GDAKIT_SANITIZER} -fno-omit-frame-pointer
                          -fno-sanitize-recover=all)
+  if(GDAKIT_SANITIZER MATCHES "undefined")
+    # They take a sixth of the compilation; an access by a null pointer ends a program without them.
+    target_compile_options(gdakit_flags INTERFACE -fno-sanitize=null,vptr)
+  endif()
   target_link_options(gdakit_flags INTERFACE -fsanitize=${GDAKIT_SANITIZER})
 endif()
 if(GDAKIT_SANITIZER STREQUAL "thread" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
