@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "backends/softnic/dma/dma_address.h"
-#include "backends/softnic/dma/host_dma.h"
 #include "backends/softnic/doorbell_registers.h"
 #include "backends/softnic/engine/nic.h"
 #include "backends/softnic/gpu/gpu_dma.h"
 #include "backends/softnic/memory/heap_sharing.h"
+#include "backends/softnic/nic_parts.h"
 #include "backends/softnic/udp_fabric.h"
 #include "backends/softnic/wire/loopback_wire.h"
 #include "backends/softnic/wire/shm_wire.h"
@@ -39,14 +39,6 @@ struct ConnectionCard {
 // Packets of a connection that was there before must not match a new one, whose queue pairs may
 // have the same numbers.
 std::uint32_t random_psn() { return std::random_device{}() & kPsnMask; }
-
-// Strangers, who can send to a NIC over UDP, are not to guess what its packets name.
-void draw_numbers(EngineOptions& engine) {
-  std::random_device random;
-  engine.skipped_qps = random() % kMostSkipped;
-  engine.skipped_keys = random() % kMostSkipped;
-  engine.first_key_variant = static_cast<std::uint8_t>(random());
-}
 
 // The code n of the time-out of 4.096 us * 2^n after which a NIC sends again, where it gives up
 // after `total`, that is, after its last retry; 0 is never. Wires within a host lose nothing, so a
@@ -311,44 +303,6 @@ std::vector<BrokenQueue> SoftNicBackend::broken_queues() const {
   return broken;
 }
 
-DmaMethod dma_method(DmaChoice choice) {
-  switch (choice) {
-    case DmaChoice::automatic: return DmaMethod::automatic;
-    case DmaChoice::copy_engine: return DmaMethod::copy_engine;
-    case DmaChoice::kernels: return DmaMethod::kernels;
-    case DmaChoice::gdrcopy: return DmaMethod::gdrcopy;
-  }
-  return DmaMethod::automatic;
-}
-
-// What a NIC is made of where its PE's memory lies.
-struct NicParts {
-  NicOptions options;
-  std::unique_ptr<DmaPort> port;
-};
-
-Result<NicParts> make_parts(const Options& options, const MemoryProvider& memory,
-                            const std::shared_ptr<GpuOrderDomain>& domain) {
-  NicParts parts;
-  if (!memory.gpu()) {
-    parts.port = std::make_unique<HostDma>();
-    return parts;
-  }
-  GpuDmaOptions dma;
-  dma.ordinal = *memory.gpu();
-  dma.method = dma_method(options.dma);
-  dma.domain = domain;
-  Result<std::unique_ptr<DmaPort>> port = make_gpu_dma(dma);
-  if (!port) return port.error().within("the soft NIC's DMA (GDAKIT_DMA)");
-  parts.port = std::move(*port);
-  Result<std::shared_ptr<HostPages>> pages = make_gpu_pages();
-  if (!pages) return pages.error().within("the soft NIC's doorbell pages");
-  parts.options.doorbell_pages = std::move(*pages);
-  parts.options.engine = gpu_engine_options();
-  parts.options.thread.idle_spins = 64;  // those who wait are on the GPU and need no core
-  return parts;
-}
-
 // How a PE's NIC reaches the others.
 struct Link {
   std::unique_ptr<Wire> wire;
@@ -359,15 +313,9 @@ struct Link {
 
 Result<std::unique_ptr<Backend>> open_on(Link link, const Options& options, int job_size,
                                          MemoryProvider& memory) {
-  Result<NicParts> parts = make_parts(options, memory, link.domain);
+  const bool between_hosts = link.address != nullptr;
+  Result<NicParts> parts = make_nic_parts(options, memory, link.domain, between_hosts);
   if (!parts) return parts.error();
-  EngineOptions& engine = parts->options.engine;
-  // As many small packets are under way between hosts, and each may be a WQE.
-  if (link.address) engine.window = 1024;
-  if (link.address) draw_numbers(engine);
-  engine.adaptive_retransmission = link.address || !options.nic_faults.empty();
-  engine.selective_repeat = engine.adaptive_retransmission;
-  engine.congestion_control = options.nic_congestion;
   auto wire = wrap_wire(std::move(link.wire), options, link.address);
   if (!wire) return wire.error();
   Result<std::unique_ptr<Nic>> nic =

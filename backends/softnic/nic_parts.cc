@@ -1,0 +1,70 @@
+#include "backends/softnic/nic_parts.h"
+
+#include <cstdint>
+#include <random>
+#include <utility>
+
+#include "backends/softnic/dma/host_dma.h"
+#include "backends/softnic/gpu/gpu_dma.h"
+
+namespace gdakit::softnic {
+namespace {
+
+// Strangers, who can send to a NIC over UDP, are not to guess what its packets name.
+void draw_numbers(EngineOptions& engine) {
+  std::random_device random;
+  engine.skipped_qps = random() % kMostSkipped;
+  engine.skipped_keys = random() % kMostSkipped;
+  engine.first_key_variant = static_cast<std::uint8_t>(random());
+}
+
+DmaMethod dma_method(DmaChoice choice) {
+  switch (choice) {
+    case DmaChoice::automatic: return DmaMethod::automatic;
+    case DmaChoice::copy_engine: return DmaMethod::copy_engine;
+    case DmaChoice::kernels: return DmaMethod::kernels;
+    case DmaChoice::gdrcopy: return DmaMethod::gdrcopy;
+  }
+  return DmaMethod::automatic;
+}
+
+Result<NicParts> of_memory(const Options& options, const MemoryProvider& memory,
+                           const std::shared_ptr<GpuOrderDomain>& domain) {
+  NicParts parts;
+  if (!memory.gpu()) {
+    parts.port = std::make_unique<HostDma>();
+    return parts;
+  }
+  GpuDmaOptions dma;
+  dma.ordinal = *memory.gpu();
+  dma.method = dma_method(options.dma);
+  dma.domain = domain;
+  Result<std::unique_ptr<DmaPort>> port = make_gpu_dma(dma);
+  if (!port) return port.error().within("the soft NIC's DMA (GDAKIT_DMA)");
+  parts.port = std::move(*port);
+  Result<std::shared_ptr<HostPages>> pages = make_gpu_pages();
+  if (!pages) return pages.error().within("the soft NIC's doorbell pages");
+  parts.options.doorbell_pages = std::move(*pages);
+  parts.options.engine = gpu_engine_options();
+  parts.options.thread.idle_spins = 64;  // those who wait are on the GPU and need no core
+  return parts;
+}
+
+}  // namespace
+
+Result<NicParts> make_nic_parts(const Options& options, const MemoryProvider& memory,
+                                const std::shared_ptr<GpuOrderDomain>& domain, bool between_hosts) {
+  Result<NicParts> parts = of_memory(options, memory, domain);
+  if (!parts) return parts;
+  EngineOptions& engine = parts->options.engine;
+  if (between_hosts) {
+    engine.window = 1024;  // as many small packets are under way, and each may be a WQE
+    draw_numbers(engine);
+  }
+  engine.adaptive_retransmission = between_hosts || !options.nic_faults.empty();
+  engine.selective_repeat = engine.adaptive_retransmission;
+  engine.congestion_control = options.nic_congestion;
+  return parts;
+}
+
+}  // namespace gdakit::softnic
