@@ -28,23 +28,27 @@ class MarkingFates final : public Fates {
 
 // Engines whose payload travels by value. What the side `marked` sends comes marked, if it can be.
 struct Marked {
-  explicit Marked(bool congestion_control = true, std::uint8_t traffic_class = 0)
-      : rig(options(congestion_control, traffic_class)) {
+  explicit Marked(bool congestion_control = true, std::uint8_t traffic_class = 0,
+                  std::uint8_t ack_timeout = 20)
+      : rig(options(congestion_control, traffic_class, ack_timeout)) {
     fill(rig.a.heap.data(), kLong, 3);
     fill(rig.b.heap.data() + kLong, kLong, 4);
   }
-  RigOptions options(bool congestion_control, std::uint8_t traffic_class) {
+  RigOptions options(bool congestion_control, std::uint8_t traffic_class,
+                     std::uint8_t ack_timeout) {
     RigOptions made;
     made.engine.congestion_control = congestion_control;
     made.engine.packets_per_step = 1;  // a CNP may be sent between any two packets
     made.wire.mtu = 4096;
-    made.settings.ack_timeout = 20;
+    made.settings.ack_timeout = ack_timeout;
     made.settings.path.traffic_class = traffic_class;
     made.wrap_wire = [this](std::unique_ptr<Wire> wire, int side) -> std::unique_ptr<Wire> {
       auto faulty = std::make_unique<FaultyWire>(std::move(wire),
                                                  std::make_unique<MarkingFates>(marked, side));
       faults[side] = &faulty->counters();
-      return std::make_unique<LossyWire>(std::move(faulty), Losses{.by_value = true});
+      Losses losses{.by_value = true};
+      losses.drop = [this, side](const Packet&) { return side == 0 && lost != 0 && lost-- != 0; };
+      return std::make_unique<LossyWire>(std::move(faulty), losses);
     };
     return made;
   }
@@ -57,15 +61,22 @@ struct Marked {
     finish();
     return rig.now_ns - begin;
   }
-  void finish() {
-    const auto is_done = [this] { return rig.a.info().send_completed == rig.a.producer; };
+  void finish() { finish(rig.a); }
+  void finish(Side& side) {
+    const auto is_done = [&side] { return side.info().send_completed == side.producer; };
     for (int steps = 0; !is_done() && steps < 5'000'000; ++steps) {
       if (!rig.step()) rig.now_ns += 400;
     }
     EXPECT_TRUE(is_done());
-    for (const auto& cqe : rig.a.send_cq.poll_all()) {
+    for (const auto& cqe : side.send_cq.poll_all()) {
       EXPECT_EQ(opcode_of(cqe), format::CqeOpcode::requester);
     }
+  }
+  // Afterwards a packet of a of 4096 bytes is followed by a pause of 30 us and more.
+  void slow_a_down() {
+    marked = 0;
+    for (int i = 0; i < 10; ++i) write();
+    EXPECT_GT(perform(write_wqe(rig, 0, 0, 12'288)), 30'000u);
   }
   std::uint64_t write() { return perform(write_wqe(rig, 0, 0, kLong)); }
   std::uint64_t read() { return perform(read_wqe(rig, kLong, kLong, kLong)); }
@@ -75,6 +86,7 @@ struct Marked {
   }
 
   int marked = -1;
+  int lost = 0;  // so many of the next packets of a
   const FaultCounters* faults[2] = {};
   EngineRig rig;
 };
@@ -114,7 +126,46 @@ TEST(CongestionControl, ManyMarksMakeNoMoreThanOneCnpInAnInterval) {
     EXPECT_EQ(counters().np_cnp_sent, before.np_cnp_sent + 1);
     test.finish();
     test.rig.now_ns += 1000 * kMs;  // the rate is what it was
+    ASSERT_TRUE(test.rig.run());    // and nobody is to be told of anything
   }
+}
+
+// A burst that is over before the next CNP may go.
+TEST(CongestionControl, MarksSoonAfterACnpAreToldOfWhenItsIntervalIsOver) {
+  Marked test;
+  test.marked = 0;
+  for (int i = 0; i < 2; ++i) test.perform(write_wqe(test.rig, 0, 0, 8));
+  const auto cnps = [&test] { return test.rig.b.engine.counters().np_cnp_sent; };
+  EXPECT_EQ(cnps(), 1u);
+  test.rig.now_ns += kCnpIntervalNs;
+  ASSERT_TRUE(test.rig.run());
+  EXPECT_EQ(cnps(), 2u);
+}
+
+TEST(CongestionControl, RequestsAndReadResponsesTakeTurns) {
+  Marked test;
+  test.slow_a_down();
+  EngineRig& rig = test.rig;
+  rig.b.post({.opcode = format::Opcode::rdma_read,
+              .body = {rig.a.remote(kLong), rig.b.data(kLong, kLong)}});
+  rig.b.ring();
+  for (int i = 0; i < 100; ++i) rig.step();
+  test.perform(write_wqe(rig, 0, 0, 40'000));
+  EXPECT_EQ(std::memcmp(rig.a.heap.data(), rig.b.heap.data(), 40'000), 0);
+  EXPECT_NE(rig.b.info().send_completed, rig.b.producer);
+  test.finish(rig.b);
+  EXPECT_TRUE(test.is_read());
+}
+
+// The time-out, of 8 us, is over several times before the packet may go again.
+TEST(CongestionControl, NoRetryIsCountedWhileTheRateHoldsPacketsBack) {
+  Marked test(true, 0, 1);
+  test.slow_a_down();
+  test.lost = 1;
+  test.perform(write_wqe(test.rig, 0, 0, 4096));
+  EXPECT_EQ(test.lost, 0);
+  EXPECT_EQ(test.rig.a.engine.counters().local_ack_timeout_err, 1u);
+  EXPECT_EQ(test.rig.b.engine.counters().duplicate_request, 0u);
 }
 
 TEST(CongestionControl, ATimerGoesOnWithWhatIsHeldBack) {
@@ -168,6 +219,13 @@ TEST(CongestionControl, AnswersAndCnpsAreNotMarked) {
   test.perform(fetch_add_wqe(test.rig, 0, 0, 1));
   EXPECT_EQ(test.faults[1]->marked, 0u);
   EXPECT_EQ(test.rig.a.engine.counters().np_ecn_marked_roce_packets, 0u);
+}
+
+TEST(CongestionControl, AnswersAreNotMarkedEvenIfThePathsClassSaysThatTheyCanBe) {
+  Marked test(true, kEcnCapable);
+  test.marked = 1;
+  test.write();
+  EXPECT_EQ(test.faults[1]->marked, 0u);
 }
 
 TEST(CongestionControl, SwitchedOffNobodyIsMarkedAndNothingIsSlower) {

@@ -124,6 +124,27 @@ TEST(UdpDatagrams, ThatComeWhileTheSocketsBufferIsHalfFullAreMarked) {
   EXPECT_EQ(two.wire->counters().overrun, 0u);
 }
 
+// A look at the socket takes all that a small buffer holds, where datagrams come joined.
+TEST(UdpDatagrams, JoinedOnesAreMarkedToo) {
+  const auto wire = test::wire_at("127.0.0.1:0", {}, 64 << 10);
+  const auto other = test::wire_at("127.0.0.1:0", {.endpoint = 7});
+  ASSERT_TRUE(wire->connect(7, other->address()) && other->connect(0, wire->address()));
+  const std::vector<std::uint8_t> payload(1000);
+  Packet packet;
+  packet.header.opcode = PacketOpcode::write_only;
+  packet.header.traffic_class = kEcnCapable;
+  packet.header.payload_size = static_cast<std::uint32_t>(payload.size());
+  packet.payload = payload.data();
+  std::uint64_t marked = 0;
+  for (int count = 10; marked == 0 && wire->counters().overrun == 0; count += 10) {
+    for (int i = 0; i < count; ++i) EXPECT_TRUE(other->send(packet));
+    other->flush();
+    marked = fetch_marked(*wire);
+  }
+  EXPECT_GT(marked, 0u);
+  EXPECT_EQ(wire->counters().overrun, 0u);
+}
+
 TEST(UdpDatagrams, BehindALossInTheSocketsBufferAMessageComesMarkedIfItCanBe) {
   for (const std::uint8_t traffic_class : {std::uint8_t{0}, kEcnCapable}) {
     Two two;

@@ -195,7 +195,7 @@ bool Engine::deliver(const Packet& packet, DmaOp& op) {
   Congestion* const congestion = qp->connection.congestion.get();
   if (congestion != nullptr && is_marked(header) && is_paced(header.opcode)) {
     ++qp->common.counters.np_ecn_marked_roce_packets;
-    congestion->marked(core_.now_ns);
+    congestion->marked();
   }
   return true;
 }
@@ -243,8 +243,8 @@ void Engine::look_at_draining(Qp& qp) {
 void Engine::expect_timer(Qp& qp) {
   std::uint64_t at_ns = qp.send.next_time_ns();
   if (const Congestion* const congestion = qp.connection.congestion.get()) {
-    const std::uint64_t held_ns = congestion->held_until_ns;
-    if (held_ns != 0 && (at_ns == 0 || held_ns < at_ns)) at_ns = held_ns;
+    const std::uint64_t wake_ns = congestion->wake_ns(core_.now_ns);
+    if (wake_ns != 0 && (at_ns == 0 || wake_ns < at_ns)) at_ns = wake_ns;
   }
   timers_.set(qp.timer, at_ns);
 }

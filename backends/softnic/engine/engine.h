@@ -64,7 +64,8 @@ struct EngineOptions {
   // same.
   bool selective_repeat = false;
   // Whether queue pairs send at a rate that falls when the network marks their packets, and tell
-  // their peers of packets that come marked (congestion.h). Engines that meet have the same.
+  // their peers of packets that come marked (congestion.h). Engines that meet have the same, and
+  // queue pairs an ack_timeout that is longer than a packet takes at the least rate (rate_limit.h).
   bool congestion_control = false;
   std::uint32_t max_objects = 1u << 24;  // of each kind, unless it has fewer numbers (kinds.h)
   // How many numbers are left out before those of the first queue pair and the first key, less than

@@ -8,7 +8,9 @@
 // Acknowledges, atomic responses and CNPs are not: they are small, and others wait for them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "backends/softnic/transport/rate_limit.h"
 #include "backends/softnic/wire/packet.h"
@@ -30,6 +32,8 @@ struct Congestion {
   RateLimit limit;
   // When the queue pair is to be looked at that sends no more until then; 0: nothing is held back.
   std::uint64_t held_until_ns = 0;
+  bool responses_went_last = false;  // of what goes at the limit's rate
+  bool requests_go_next = false;     // they were held back behind responses
   bool cnp_due = false;
   std::uint64_t next_cnp_ns = 0;  // not before
 
@@ -42,13 +46,30 @@ struct Congestion {
     return held_until_ns != 0;
   }
 
+  // When the queue pair is to be looked at next; 0: not for this.
+  std::uint64_t wake_ns(std::uint64_t now_ns) const {
+    const bool cnp_waits = cnp_due && next_cnp_ns > now_ns;
+    if (!cnp_waits) return held_until_ns;
+    return held_until_ns == 0 ? next_cnp_ns : std::min(held_until_ns, next_cnp_ns);
+  }
+
   // The time has come for what was held back, perhaps.
   void go_on(std::uint64_t now_ns) {
     if (now_ns >= held_until_ns) held_until_ns = 0;
   }
 
-  // A packet has come that is marked. Those that come soon after a CNP are not told of.
-  void marked(std::uint64_t now_ns) { cnp_due |= now_ns >= next_cnp_ns; }
+  // A packet has gone at the limit's rate.
+  void sent(PacketOpcode opcode, std::uint64_t payload_bytes, std::uint64_t now_ns) {
+    responses_went_last = is_response(opcode);
+    limit.sent(payload_bytes + kHeaderBytes, now_ns);
+  }
+  // The responder has the first word when the time has come. So that requests go at all, the two
+  // take turns.
+  void hold_requests() { requests_go_next = responses_went_last; }
+  bool gives_way_to_requests() { return std::exchange(requests_go_next, false); }
+
+  // A packet has come that is marked.
+  void marked() { cnp_due = true; }
 };
 
 }  // namespace gdakit::softnic

@@ -37,6 +37,9 @@ struct Connection {
   bool held_back(std::uint64_t now_ns) const {
     return congestion != nullptr && congestion->holds(now_ns);
   }
+  bool gives_way_to_requests() const {
+    return congestion != nullptr && congestion->gives_way_to_requests();
+  }
 
   QpCommon& qp;
   QpNumber remote_qpn = 0;

@@ -16,7 +16,7 @@ bool Core::send(Connection& connection, Packet& packet) {
   if (!send_or_keep(connection, packet)) return false;
   Congestion* const congestion = connection.congestion.get();
   if (congestion != nullptr && is_paced(packet.header.opcode)) {
-    congestion->limit.sent(packet.header.payload_size + kHeaderBytes, now_ns);
+    congestion->sent(packet.header.opcode, packet.header.payload_size, now_ns);
   }
   return true;
 }
@@ -93,7 +93,8 @@ Turn Core::drain_outbox(Connection& connection) {
 // It has no place among the connection's packets, and does not wait behind those in the outbox.
 Turn Core::send_cnp(Connection& connection) {
   Congestion& congestion = *connection.congestion;
-  if (!congestion.cnp_due || connection.qp.state == QpState::err) return {};
+  const bool may_go = congestion.cnp_due && now_ns >= congestion.next_cnp_ns;
+  if (!may_go || connection.qp.state == QpState::err) return {};
   Packet packet = make_packet(connection, PacketOpcode::congestion_notification, 0);
   packet.header.pkey = kDefaultPartition;
   packet.header.payload_size = sizeof kCnpPayload;
@@ -120,9 +121,9 @@ Packet make_packet(const Connection& connection, PacketOpcode opcode, std::uint3
   header.destination = path.endpoint;
   header.service_level = path.service_level;
   header.traffic_class = path.traffic_class;
-  if (connection.congestion != nullptr && is_paced(opcode)) {
-    header.traffic_class =
-        static_cast<std::uint8_t>((path.traffic_class & ~kEcnMask) | kEcnCapable);
+  if (connection.congestion != nullptr) {
+    const std::uint8_t ecn = is_paced(opcode) ? kEcnCapable : std::uint8_t{0};
+    header.traffic_class = static_cast<std::uint8_t>((path.traffic_class & ~kEcnMask) | ecn);
   }
   header.service = connection.qp.attributes.service;
   header.opcode = opcode;

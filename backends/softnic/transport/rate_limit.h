@@ -6,8 +6,9 @@
 //   sent()        bytes have gone: the next ones wait until the rate says so
 //
 // Source: Zhu et al., Congestion Control for Large-Scale RDMA Deployments, SIGCOMM 2015, section
-// 5, and its parameters. Times are the NIC's clock in ns, and never go backwards; rates are bytes a
-// second. Nothing runs by itself: what has happened since the last call is made up for in the next.
+// 5, and its parameters but for those that are said to be ours. Times are the NIC's clock in ns,
+// and never go backwards; rates are bytes a second. Nothing runs by itself: what has happened since
+// the last call is made up for in the next.
 #pragma once
 
 #include <cstdint>
@@ -16,17 +17,17 @@ namespace gdakit::softnic {
 
 class RateLimit {
  public:
-  static constexpr std::uint64_t kLineRate = 12'500'000'000;  // 100 Gbit/s: not limited
-  static constexpr std::uint64_t kLeastRate = 1'250'000;      // 10 Mbit/s
+  static constexpr std::uint64_t kLineRate = 12'500'000'000;  // 100 Gbit/s: not limited; ours
+  static constexpr std::uint64_t kLeastRate = 1'250'000;      // 10 Mbit/s; ours
   static constexpr std::uint64_t kAdditiveRate = 5'000'000;   // 40 Mbit/s at a time
-  static constexpr std::uint64_t kHyperRate = 50'000'000;     // ten times that
+  static constexpr std::uint64_t kHyperRate = 50'000'000;     // ten times that; ours
   static constexpr std::uint64_t kAlphaPeriodNs = 55'000;  // without CNP, after which alpha falls
   static constexpr std::uint64_t kIncreasePeriodNs = 55'000;   // after which the rate rises
   static constexpr std::uint64_t kIncreaseBytes = 10'000'000;  // after which it rises, too
   static constexpr std::uint32_t kFastRecoveries = 5;
   static constexpr double kGain = 1.0 / 256;  // of one CNP, or one period without, in alpha
   // A sender that comes late makes up for so much time, and a packet makes others wait for so long
-  // at most: one of megabytes, by reference, must not look like a dead peer.
+  // at most: one of megabytes, by reference, must not look like a dead peer. Both are ours.
   static constexpr std::uint64_t kCatchUpNs = 50'000;
   static constexpr std::uint64_t kLongestPauseNs = 4'000'000;
 

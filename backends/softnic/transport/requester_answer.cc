@@ -379,8 +379,9 @@ void Requester::timer(RcSend& send) {
   const bool is_late = core_.now_ns >= send.late_ns;
   if (is_late) send.late_ns = 0;
   // What the peer has yet to read is not lost; how long to wait for the peer is not this NIC's to
-  // say.
-  if (core_.wire.unread(send.qp.settings.path.endpoint)) {
+  // say. Nor is lost what the rate has yet to let go.
+  if (core_.wire.unread(send.qp.settings.path.endpoint) ||
+      send.connection.held_back(core_.now_ns)) {
     start_timer(send);
     return;
   }

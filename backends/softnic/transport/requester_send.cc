@@ -88,7 +88,10 @@ Requester::Emit Requester::emit(RcSend& send) {
   if (flight.kind == RequestKind::dump) return emit_dump(send, flight);
   // An acknowledge moves it on.
   if (psn_distance(send.psn, send.unacked_psn) >= window(send, flight)) return Emit::blocked;
-  if (send.connection.held_back(core_.now_ns)) return Emit::blocked;
+  if (send.connection.held_back(core_.now_ns)) {
+    send.connection.congestion->hold_requests();
+    return Emit::blocked;
+  }
   switch (flight.kind) {
     case RequestKind::read: return emit_read(send, flight);
     case RequestKind::atomic: return emit_atomic(send, flight);

@@ -89,6 +89,7 @@ Turn Responder::run_effects(RcReceive& receive) {
         turn.pending = false;  // the timer of what is held back goes on
         return turn;
       }
+      if (receive.connection.gives_way_to_requests()) return turn;
       receive.no_room = !respond_read(receive, effect);
       if (receive.no_room) return turn;
       // A fault has ended it, or only a part is answered.

@@ -160,10 +160,12 @@ bool UdpWire::pull() {
     incoming_.add(free_buffers_.back(), buffer(free_buffers_.back()));
     free_buffers_.pop_back();
   }
+  // One look may take all that the buffer holds.
+  const bool queue_is_long = marks_come_ && socket_.is_half_full();
   const auto messages = incoming_.receive(socket_.get());
-  const bool queue_is_long = any_can_be_marked(messages) && socket_.is_half_full();
+  if (!messages.empty()) marks_come_ = any_can_be_marked(messages);
   for (const ReceiveBatch::Message& message : messages) {
-    const bool comes_behind_losses = note_losses(message);
+    owes_mark_ |= note_losses(message);
     const auto from = endpoints_.find(message.from);
     if (from == endpoints_.end()) {
       counters_.strangers += message.datagrams();
@@ -172,7 +174,8 @@ bool UdpWire::pull() {
     }
     users_[message.place] = 1;
     arrivals_.push_back({message, from->second, peers_.at(from->second)});
-    if (comes_behind_losses || queue_is_long) mark(arrivals_.back().message.traffic_class);
+    const bool is_due = owes_mark_ || queue_is_long;
+    if (is_due && mark(arrivals_.back().message.traffic_class)) owes_mark_ = false;
   }
   return !messages.empty();
 }

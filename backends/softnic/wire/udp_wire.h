@@ -10,9 +10,10 @@
 // service level does not, and is on the other side what the class's upper three bits say.
 //
 // What the receiver's socket buffer does not hold is lost; so the window is a part of a buffer. The
-// buffer is the last queue on the way, too, and marks what can be marked (ECN): messages that come
-// while it is half full, and the one behind a loss.
-// The datagrams of a message have one traffic class, and one mark: systems join no others.
+// buffer is the last queue on the way, too, and marks what can be marked (ECN): messages that are
+// fetched while it is half full, and the next one behind a loss.
+// The datagrams of a message have one traffic class, and one mark: systems join no others. Linux of
+// before 2024 does join them where a network device does, and tells the first one's.
 //
 // Packets of one size go to the system together, and come from it together, where it knows how
 // (udp_batch.h). Over IPv4 they are numbered then, which their invariant CRCs say, too.
@@ -137,7 +138,9 @@ class UdpWire final : public Wire {
   std::unordered_map<UdpAddress, Endpoint, AddressHash> endpoints_;
   std::deque<Peer> addresses_;  // also those that endpoints had before: packets may be on their way
   UdpCounters counters_;
-  std::uint32_t lost_ = 0;  // by the socket's buffer, as far as it has told
+  std::uint32_t lost_ = 0;   // by the socket's buffer, as far as it has told
+  bool owes_mark_ = false;   // for a loss
+  bool marks_come_ = false;  // those that came last can be marked
   SendBatch outgoing_;
   ReceiveBatch incoming_;
   roce::IcrcNumbers numbers_{kDatagramBytes};
