@@ -3,6 +3,8 @@
 
 #include <atomic>
 #include <mutex>
+#include <numeric>
+#include <optional>
 #include <string>
 #include <sys/wait.h>
 #include <tuple>
@@ -12,6 +14,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/host/bootstrap/job_proof.h"
 #include "tests/host/bootstrap_job.h"
 
 namespace gdakit::testing_bootstrap {
@@ -277,7 +280,45 @@ TEST_P(BootstrapOf, ValuesOfDifferentSizesAreAnError) {
   });
 }
 
+TEST_P(BootstrapOf, AKeyIsTheSameOnAllPesAndAnotherForEachLabel) {
+  messages(3, 20s, [](Bootstrap& member) {
+    const std::optional<JobKey> one = member.key("one");
+    const std::optional<JobKey> two = member.key("two");
+    EXPECT_TRUE(one && two && *one != *two);
+    const auto all = allgather_value(member, *one);
+    EXPECT_TRUE(all);
+    EXPECT_THAT(*all, Each(*one));
+    return "";
+  });
+}
+
 INSTANTIATE_TEST_SUITE_P(Both, BootstrapOf, testing::Values(Wire::local, Wire::tcp));
+
+// By another implementation of BLAKE2b.
+TEST(JobKey, IsBlake2bOfTheLabelKeyedWithTheSecret) {
+  JobSecret secret;
+  std::iota(secret.begin(), secret.end(), std::uint8_t{0});
+  const JobKey right = {0x96, 0x7d, 0x5c, 0x60, 0x70, 0x93, 0x5c, 0x51, 0x04, 0x83, 0xf7,
+                        0x0c, 0x6d, 0x06, 0xf9, 0x0f, 0x3f, 0x42, 0x01, 0x01, 0x24, 0x70,
+                        0xf6, 0x69, 0xbe, 0xf5, 0xea, 0x41, 0x09, 0x45, 0xd5, 0xb8};
+  EXPECT_EQ(make_job_key(secret, "a label"), right);
+}
+
+TEST(JobKey, IsNoneOfASecretThatOthersMayKnow) {
+  const TcpJob job(1);
+  LaunchInfo info = job.info(0);
+  info.secret_is_derived = true;
+  const auto member = open_tcp_bootstrap(info, Log(LogLevel::error));
+  ASSERT_TRUE(member) << message_of(member);
+  EXPECT_FALSE((*member)->key("one"));
+}
+
+TEST(LocalBootstrap, JobsHaveKeysOfTheirOwn) {
+  const auto one = make_local_bootstraps(1, 1s);
+  const auto other = make_local_bootstraps(1, 1s);
+  ASSERT_TRUE(one && other);
+  EXPECT_NE(one->front()->key("one"), other->front()->key("one"));
+}
 
 TEST(LocalBootstrap, AJobOfNoPesIsRefused) {
   EXPECT_THAT(message_of(make_local_bootstraps(0, 1s)), HasSubstr("at least 1"));

@@ -17,6 +17,7 @@
 // that died is reported as "PE 3 is gone". A child by fork is no PE: its calls fail.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -24,6 +25,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <unistd.h>
 #include <vector>
@@ -42,6 +44,9 @@ Bytes to_bytes(const T* objects, std::size_t count) {
   const auto* const bytes = reinterpret_cast<const std::byte*>(objects);
   return Bytes(bytes, bytes + count * sizeof(T));
 }
+
+// A key that only the PEs of a job can make.
+using JobKey = std::array<std::uint8_t, 32>;
 
 // The most that one PE may give to one collective call, all of its blobs together.
 inline constexpr std::uint64_t kMaxContributionBytes = std::uint64_t{64} << 20;
@@ -87,6 +92,10 @@ class Bootstrap {
   int size() const { return size_; }
   // This PE's number among those of its host, where the launcher has told it.
   std::optional<int> local_rank() const { return local_rank_; }
+
+  // The job's key of this label: the same in all PEs, and nothing is sent for it. None if the job
+  // has no secret, or one that is made of what others may know.
+  virtual std::optional<JobKey> key(std::string_view) const { return {}; }
 
   // Every PE's blob, by rank.
   Result<std::vector<Bytes>> allgather(const Bytes& mine);

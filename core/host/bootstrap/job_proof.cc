@@ -2,22 +2,13 @@
 
 #include <sodium.h>
 
-#include "core/base/assert.h"
+#include "core/base/sodium_begin.h"
 
 namespace gdakit {
 
 static_assert(sizeof(JobSecret) >= crypto_generichash_KEYBYTES_MIN);
 static_assert(sizeof(tcp_wire::Proof) == crypto_generichash_BYTES);
-
-namespace {
-
-// Before all other calls; PEs may be threads of one process.
-void begin_sodium() {
-  static const int begun = ::sodium_init();
-  GDAKIT_ASSERT(begun >= 0);
-}
-
-}  // namespace
+static_assert(sizeof(JobKey) == crypto_generichash_KEYBYTES);
 
 tcp_wire::Nonce make_nonce() {
   begin_sodium();
@@ -45,6 +36,14 @@ tcp_wire::Proof make_proof(const JobSecret& secret, ProofRole role, const tcp_wi
 
 bool is_same(const tcp_wire::Proof& left, const tcp_wire::Proof& right) {
   return ::sodium_memcmp(left.data(), right.data(), left.size()) == 0;
+}
+
+JobKey make_job_key(const JobSecret& secret, std::string_view label) {
+  begin_sodium();
+  JobKey key;
+  ::crypto_generichash(key.data(), key.size(), reinterpret_cast<const unsigned char*>(label.data()),
+                       label.size(), secret.data(), secret.size());
+  return key;
 }
 
 }  // namespace gdakit

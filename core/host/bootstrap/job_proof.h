@@ -5,6 +5,9 @@
 // Role is part of what is hashed, so that one's proof cannot be sent back to it.
 #pragma once
 
+#include <string_view>
+
+#include "core/host/bootstrap/bootstrap.h"
 #include "core/host/bootstrap/tcp_wire.h"
 #include "core/host/launch/launch_info.h"
 
@@ -20,5 +23,9 @@ tcp_wire::Proof make_proof(const JobSecret& secret, ProofRole role, const tcp_wi
 
 // Whether they are equal; takes the same time wherever they differ.
 bool is_same(const tcp_wire::Proof& left, const tcp_wire::Proof& right);
+
+// A key for one use alone, which its label names. It tells nothing of the secret, of proofs (which
+// are of another length, and so another function's) or of other labels' keys.
+JobKey make_job_key(const JobSecret& secret, std::string_view label);
 
 }  // namespace gdakit

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/host/bootstrap/bootstrap_round.h"
+#include "core/host/bootstrap/job_proof.h"
 
 namespace gdakit {
 namespace {
@@ -20,8 +21,14 @@ std::vector<Bytes> copy_of(const std::vector<std::span<const std::byte>>& spans)
 // Where the threads meet. The last to come copies out everybody's answer and opens the next round.
 class LocalHub {
  public:
-  LocalHub(int size, std::chrono::milliseconds timeout)
-      : round_(size), answers_(static_cast<std::size_t>(size)), timeout_(timeout) {}
+  LocalHub(int size, const JobSecret& secret, std::chrono::milliseconds timeout)
+      : round_(size),
+        answers_(static_cast<std::size_t>(size)),
+        secret_(secret),
+        timeout_(timeout) {}
+
+  // Which does not leave the process.
+  const JobSecret& secret() const { return secret_; }
 
   Result<std::vector<Bytes>> exchange(int rank, const CollectiveCall& call,
                                       std::vector<Bytes> blobs,
@@ -85,6 +92,7 @@ class LocalHub {
   std::vector<std::optional<std::vector<Bytes>>> answers_;  // given out, not yet taken, by rank
   std::optional<Error> failure_;
   std::vector<std::shared_ptr<void>> kept_;  // until the last PE has left
+  const JobSecret secret_;
   const std::chrono::milliseconds timeout_;
 };
 
@@ -95,6 +103,9 @@ class LocalBootstrap final : public Bootstrap {
   ~LocalBootstrap() override { hub_->leave(rank()); }
 
   void keep(std::shared_ptr<void> thing) override { hub_->keep(std::move(thing)); }
+  std::optional<JobKey> key(std::string_view label) const override {
+    return make_job_key(hub_->secret(), label);
+  }
 
  private:
   Result<std::vector<Bytes>> exchange(const CollectiveCall& call,
@@ -114,7 +125,9 @@ Result<std::vector<std::unique_ptr<Bootstrap>>> make_local_bootstraps(
     return Error(Code::invalid_argument, "make_local_bootstraps: a job of " + std::to_string(size) +
                                              " PEs was asked for; it needs at least 1");
   }
-  const auto hub = std::make_shared<LocalHub>(size, timeout);
+  const Result<JobSecret> secret = make_job_secret();
+  if (!secret) return secret.error();
+  const auto hub = std::make_shared<LocalHub>(size, *secret, timeout);
   std::vector<std::unique_ptr<Bootstrap>> members;
   for (int rank = 0; rank < size; ++rank) {
     members.push_back(std::make_unique<LocalBootstrap>(rank, size, hub));

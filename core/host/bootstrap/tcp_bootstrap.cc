@@ -14,6 +14,7 @@
 
 #include "core/base/seconds_text.h"
 #include "core/host/bootstrap/bootstrap_round.h"
+#include "core/host/bootstrap/job_proof.h"
 #include "core/host/bootstrap/tcp_hub.h"
 #include "core/host/bootstrap/tcp_join.h"
 #include "core/host/bootstrap/tcp_stream.h"
@@ -56,6 +57,10 @@ class TcpBootstrap final : public Bootstrap {
 
   Result<void> open();
   void go_by(std::shared_ptr<const WaitClock> clock) override;
+  std::optional<JobKey> key(std::string_view label) const override {
+    if (info_.secret_is_derived) return {};
+    return make_job_key(info_.secret, label);
+  }
 
  private:
   Result<ListenerAddress> start_hub();
