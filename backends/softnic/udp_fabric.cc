@@ -1,6 +1,7 @@
 #include "backends/softnic/udp_fabric.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +15,7 @@ namespace gdakit::softnic {
 namespace {
 
 constexpr const char* kOption = "GDAKIT_NIC_ADDRESS";
+constexpr const char* kTagsOption = "GDAKIT_NIC_TAGS";
 
 // What the others need to know of a PE's NIC, without padding. Whatever bytes come are an address.
 struct NicCard {
@@ -65,14 +67,29 @@ Result<std::vector<UdpAddress>> exchange(const UdpAddress& own, Bootstrap& boots
   return addresses;
 }
 
+// Of the wire's tags, if all PEs want some.
+Result<std::optional<TagKey>> agreed_tag_key(const Options& options, Bootstrap& bootstrap) {
+  const std::uint8_t mine = options.nic_tags ? 1 : 0;
+  const auto same =
+      agree_on(bootstrap, kTagsOption, mine, [](std::uint8_t on) { return switch_name(on != 0); });
+  if (!same) return same.error();
+  if (!options.nic_tags) return std::optional<TagKey>();
+  const std::optional<JobKey> key = bootstrap.key("gdakit: tags of packets over UDP");
+  if (key) return key;
+  return Error(Code::invalid_argument,
+               std::string(kTagsOption) +
+                   ": the launcher gives the job no secret of its own, and others could make tags; "
+                   "set GDAKIT_SECRET to the same 32 random hexadecimal digits for all PEs");
+}
+
 // The longest that all ways of all PEs carry.
 Result<std::uint32_t> agreed_mtu(const UdpSocket& socket, const std::vector<UdpAddress>& all,
-                                 Bootstrap& bootstrap) {
+                                 std::uint32_t tag_bytes, Bootstrap& bootstrap) {
   std::uint32_t longest = roce::kMostMtu;
   for (std::size_t pe = 0; pe < all.size(); ++pe) {
     const Result<std::uint32_t> packet = socket.longest_packet_to(all[pe]);
     if (!packet) return packet.error().within(pe_text(pe));
-    longest = std::min(longest, longest_roce_mtu(*packet));
+    longest = std::min(longest, longest_roce_mtu(*packet, tag_bytes));
   }
   const auto every = allgather_value(bootstrap, longest);
   if (!every) return every.error();
@@ -80,7 +97,8 @@ Result<std::uint32_t> agreed_mtu(const UdpSocket& socket, const std::vector<UdpA
   if (agreed != 0) return agreed;
   return Error(Code::unavailable,
                "a network between the PEs carries packets too short for RoCE's least MTU of 256 "
-               "bytes; raise its interfaces' MTU to 340 at least");
+               "bytes; raise its interfaces' MTU to " +
+                   std::to_string(340 + tag_bytes) + " at least");
 }
 
 }  // namespace
@@ -95,6 +113,8 @@ Result<bool> goes_over_udp(const Options& options, Bootstrap& bootstrap) {
 }
 
 Result<std::unique_ptr<UdpWire>> open_udp_wire(const Options& options, Bootstrap& bootstrap) {
+  const Result<std::optional<TagKey>> tag_key = agreed_tag_key(options, bootstrap);
+  if (!tag_key) return tag_key.error();
   const auto rank = static_cast<std::uint32_t>(bootstrap.rank());
   const Result<NicPlace> place = find_nic_place(options.nic_address, rank);
   if (!place) return place.error().within(kOption);
@@ -102,9 +122,11 @@ Result<std::unique_ptr<UdpWire>> open_udp_wire(const Options& options, Bootstrap
   if (!socket) return socket.error().within(kOption);
   const auto addresses = exchange(socket->address(), bootstrap);
   if (!addresses) return addresses.error();
-  const Result<std::uint32_t> mtu = agreed_mtu(*socket, *addresses, bootstrap);
-  if (!mtu) return mtu.error().within(kOption);
   UdpOptions wire_options;
+  wire_options.tag_key = *tag_key;
+  const Result<std::uint32_t> mtu =
+      agreed_mtu(*socket, *addresses, *tag_key ? kTagBytes : 0, bootstrap);
+  if (!mtu) return mtu.error().within(kOption);
   wire_options.endpoint = rank;
   wire_options.mtu = *mtu;
   Result<std::unique_ptr<UdpWire>> wire = UdpWire::create(std::move(*socket), wire_options);

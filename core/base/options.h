@@ -108,6 +108,7 @@ struct Options {
   std::uint32_t softnic_pes = 64;  // of one job, at most
   std::string nic_address;         // of the soft NIC, for its wire between hosts; empty: none
   bool nic_congestion = false;  // whether the soft NIC sends slower where the network is congested
+  bool nic_tags = false;        // whether each of the soft NIC's packets over UDP carries a tag
   std::string nic_faults;       // what the soft NIC's wire does to packets; empty: nothing
   std::string capture;          // a directory for captures of the soft NIC's packets; empty: none
   std::string counters;         // a directory for what the soft NIC counts; empty: none

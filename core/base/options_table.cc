@@ -317,6 +317,12 @@ constexpr OptionRow kTable[] = {
      "(ECN), as DCQCN does (docs/between-hosts.md).",
      false, parse_choice<&Options::nic_congestion, kSwitch, switch_name>,
      choice_text<&Options::nic_congestion, switch_name>},
+    {"GDAKIT_NIC_TAGS", "choice", "", "off or on",
+     "Whether each packet over UDP carries a tag of 16 bytes, which only who knows the job's "
+     "secret "
+     "can make (docs/security.md). The same on all PEs.",
+     false, parse_choice<&Options::nic_tags, kSwitch, switch_name>,
+     choice_text<&Options::nic_tags, switch_name>},
     {"GDAKIT_NIC_FAULTS", "text", "", "faults, as drop=1%,repeat=0.1%,seed=7",
      "What happens to packets that the soft NIC sends, to see a job on a bad network.", false,
      parse_nic_text<&Options::nic_faults>, plain_text<&Options::nic_faults>},

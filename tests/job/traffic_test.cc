@@ -97,6 +97,36 @@ INSTANTIATE_TEST_SUITE_P(Pes, Traffic,
                                   std::get<1>(test.param);
                          });
 
+// Packets over UDP that say who made them.
+class TaggedTraffic : public testing::Test {
+ protected:
+  static Outcome run(const char* launcher) {
+    return command(launch_words(launcher, 4, {GDAKIT_TRAFFIC_PE, "20"}));
+  }
+
+ private:
+  Variable device_{"GDAKIT_DEVICE", "cpu"};
+  Variable way_{"GDAKIT_NIC_ADDRESS", "127.0.0.0/8"};
+  Variable tags_{"GDAKIT_NIC_TAGS", "on"};
+};
+
+TEST_F(TaggedTraffic, IsExact) {
+  const Outcome outcome = run("gdakit");
+  EXPECT_EQ(outcome.status, 0) << outcome.errors;
+  EXPECT_EQ(outcome.errors, "");
+}
+
+TEST_F(TaggedTraffic, IsRefusedWhereOthersMayKnowTheSecret) {
+  if (const auto missing = launcher_missing("torchrun")) GTEST_SKIP() << *missing;
+  const Outcome refused = run("torchrun");
+  EXPECT_NE(refused.status, 0);
+  EXPECT_THAT(refused.errors, HasSubstr("GDAKIT_NIC_TAGS"));
+  EXPECT_THAT(refused.errors, HasSubstr("set GDAKIT_SECRET"));
+  const Variable secret("GDAKIT_SECRET", "00112233445566778899aabbccddeeff");
+  const Outcome outcome = run("torchrun");
+  EXPECT_EQ(outcome.status, 0) << outcome.errors;
+}
+
 // Peers reach each other's heaps without the NIC, also what the heaps have grown by.
 TEST(DirectTransport, OfProcessesIsExactInAHeapThatGrows) {
   const Variable device("GDAKIT_DEVICE", "cpu");

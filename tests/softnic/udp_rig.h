@@ -34,6 +34,7 @@ struct UdpRigOptions {
   std::uint32_t mtu = 4096;
   std::uint32_t buffer = UdpSocket::kBufferBytes;
   bool refuses_trains = false;
+  std::optional<TagKey> tag_key = {};
   Losses losses = {};
   QpModify settings = {};
 };
@@ -42,10 +43,9 @@ struct UdpRigOptions {
 class UdpRig {
  public:
   explicit UdpRig(const UdpRigOptions& options = {})
-      : made_{options.refuses_trains
-                  ? wire_without_trains({.endpoint = 0, .mtu = options.mtu}, options.buffer)
-                  : wire_at(options.a, {.endpoint = 0, .mtu = options.mtu}, options.buffer),
-              wire_at(options.b, {.endpoint = 1, .mtu = options.mtu}, options.buffer)},
+      : made_{options.refuses_trains ? wire_without_trains(wire_options(options, 0), options.buffer)
+                                     : wire_at(options.a, wire_options(options, 0), options.buffer),
+              wire_at(options.b, wire_options(options, 1), options.buffer)},
         wires_{made_[0].get(), made_[1].get()},
         rig(rig_options(options)) {
     EXPECT_TRUE(at(0).connect(1, at(1).address()));
@@ -76,6 +76,9 @@ class UdpRig {
   }
 
  private:
+  static UdpOptions wire_options(const UdpRigOptions& given, Endpoint endpoint) {
+    return {.endpoint = endpoint, .mtu = given.mtu, .tag_key = given.tag_key};
+  }
   RigOptions rig_options(const UdpRigOptions& given) {
     RigOptions options;
     options.settings = given.settings;

@@ -213,6 +213,10 @@ TEST(UdpWire, TheLongestMtuIsTheOneWhosePacketsTheInterfaceCarries) {
       {2132, 2048}, {4179, 2048}, {4180, 4096}, {4200, 4096}, {9000, 4096}};
   for (const auto& [interface, mtu] : rows)
     EXPECT_EQ(longest_roce_mtu(interface), mtu) << interface;
+  EXPECT_EQ(longest_roce_mtu(355, kTagBytes), 0u);
+  EXPECT_EQ(longest_roce_mtu(356, kTagBytes), 256u);
+  EXPECT_EQ(longest_roce_mtu(4195, kTagBytes), 2048u);
+  EXPECT_EQ(longest_roce_mtu(4196, kTagBytes), 4096u);
 }
 
 TEST(UdpWire, AStrangersPacketsAreDroppedAndCounted) {

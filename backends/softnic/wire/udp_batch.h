@@ -20,13 +20,14 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
+#include "backends/softnic/wire/packet_tag.h"
 #include "backends/softnic/wire/roce_headers.h"
 #include "backends/softnic/wire/udp_address.h"
 
 namespace gdakit::softnic {
 
-// The longest packet that these carry, from the BTH to the ICRC: the longest MTU and its headers.
-inline constexpr std::size_t kDatagramBytes = roce::kMostMtu + 96;
+// The longest datagram that these carry: the longest MTU, its headers, and a tag.
+inline constexpr std::size_t kDatagramBytes = roce::kMostMtu + 96 + kTagBytes;
 // The longest message of a socket, however many datagrams it is.
 inline constexpr std::size_t kMessageBytes = 1 << 16;
 

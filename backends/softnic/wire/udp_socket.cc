@@ -139,11 +139,11 @@ Result<std::uint32_t> UdpSocket::longest_packet_to(const UdpAddress& to) const {
   return static_cast<std::uint32_t>(bytes);
 }
 
-std::uint32_t longest_roce_mtu(std::uint32_t ip_packet_bytes) {
-  // Of a packet with payload: IPv6, UDP, BTH, RETH, ImmDt and ICRC.
-  constexpr std::uint32_t kAround = 40 + 8 + 12 + 16 + 4 + 4;
-  if (ip_packet_bytes < kAround + roce::kLeastMtu) return 0;
-  return std::min(roce::kMostMtu, std::bit_floor(ip_packet_bytes - kAround));
+std::uint32_t longest_roce_mtu(std::uint32_t ip_packet_bytes, std::uint32_t tag_bytes) {
+  // Of a packet with payload: IPv6, UDP, BTH, RETH, ImmDt, ICRC and tag.
+  const std::uint32_t around = 40 + 8 + 12 + 16 + 4 + 4 + tag_bytes;
+  if (ip_packet_bytes < around + roce::kLeastMtu) return 0;
+  return std::min(roce::kMostMtu, std::bit_floor(ip_packet_bytes - around));
 }
 
 }  // namespace gdakit::softnic

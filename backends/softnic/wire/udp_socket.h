@@ -46,7 +46,7 @@ class UdpSocket {
 };
 
 // The longest MTU of RoCEv2, that is, payload of one packet, that IP packets of so many bytes hold:
-// a power of two from 256 to 4096, or 0 if none does.
-std::uint32_t longest_roce_mtu(std::uint32_t ip_packet_bytes);
+// a power of two from 256 to 4096, or 0 if none does. So many bytes behind each packet are a tag's.
+std::uint32_t longest_roce_mtu(std::uint32_t ip_packet_bytes, std::uint32_t tag_bytes = 0);
 
 }  // namespace gdakit::softnic

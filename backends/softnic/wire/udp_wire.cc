@@ -69,6 +69,8 @@ UdpWire::UdpWire(UdpSocket socket, const UdpOptions& options)
     : socket_(std::move(socket)),
       endpoint_(options.endpoint),
       mtu_(options.mtu),
+      tag_key_(options.tag_key),
+      tag_bytes_(tag_key_ ? kTagBytes : 0),
       psn_window_(window_for(options, socket_.receive_buffer(), options.mtu, kMostPsns)),
       small_psn_window_(
           window_for(options, socket_.receive_buffer(), kSmallPayload, kMostSmallPsns)),
@@ -101,7 +103,7 @@ Result<> UdpWire::connect(Endpoint endpoint, const UdpAddress& address) {
   }
   const Result<std::uint32_t> longest = socket_.longest_packet_to(address);
   if (!longest) return longest.error();
-  if (longest_roce_mtu(*longest) < mtu_) {
+  if (longest_roce_mtu(*longest, tag_bytes_) < mtu_) {
     return error(": the way there carries packets of " + std::to_string(*longest) +
                  " bytes, too short for an MTU of " + std::to_string(mtu_) +
                  "; raise the interface's MTU, or lower this one");
@@ -117,10 +119,15 @@ UdpAddress UdpWire::address_of(Endpoint endpoint) const {
 
 void UdpWire::add(Endpoint endpoint, const UdpAddress& address) {
   std::erase_if(endpoints_, [endpoint](const auto& row) { return row.second == endpoint; });
-  addresses_.push_back({address, SocketAddress(address),
-                        roce::IcrcStarts(way_between(this->address(), address)),
-                        roce::IcrcStarts(way_between(address, this->address()))});
-  peers_[endpoint] = &addresses_.back();
+  const roce::UdpWay to = way_between(this->address(), address);
+  const roce::UdpWay from = way_between(address, this->address());
+  Peer& peer = addresses_.emplace_back(
+      Peer{address, SocketAddress(address), roce::IcrcStarts(to), roce::IcrcStarts(from), {}, {}});
+  if (tag_key_) {
+    peer.tags_to.emplace(*tag_key_, to);
+    peer.tags_from.emplace(*tag_key_, from);
+  }
+  peers_[endpoint] = &peer;
   endpoints_[address] = endpoint;
 }
 
@@ -134,9 +141,12 @@ bool UdpWire::send(const Packet& packet) {
   if (outgoing_.full()) return false;
   Peer& peer = *found->second;
   const roce::RocePacket made = roce::to_roce(packet);
+  const std::size_t size = roce::size_of(made);
   const SendBatch::Room room =
-      outgoing_.add(roce::size_of(made), peer.socket_address, packet.header.traffic_class);
-  roce::encode(made, peer.to.of(room.bytes.size(), room.number), room.bytes);
+      outgoing_.add(size + tag_bytes_, peer.socket_address, packet.header.traffic_class);
+  const std::span<std::uint8_t> bytes = room.bytes.first(size);
+  roce::encode(made, peer.to.of(size, room.number), bytes);
+  if (peer.tags_to) std::ranges::copy(peer.tags_to->of(bytes), room.bytes.data() + size);
   return true;
 }
 
@@ -205,15 +215,26 @@ bool UdpWire::take_next(Arrival& arrival, Slot& slot) {
   return fits;
 }
 
+roce::Damage UdpWire::decode(std::span<const std::uint8_t> datagram, const Arrival& arrival,
+                             roce::RocePacket& packet) {
+  // Most likely the datagrams that come together were sent together, too.
+  const std::uint32_t number = arrival.taken % roce::IcrcNumbers::kCount;
+  return roce::decode(datagram, arrival.peer->from.of(datagram.size(), number), packet,
+                      arrival.peer->address.ip.is_v6 ? nullptr : &numbers_);
+}
+
 bool UdpWire::take(std::span<const std::uint8_t> datagram, Arrival& arrival, Packet& packet) {
-  roce::RocePacket found;
-  roce::Damage damage = roce::Damage::length;
-  if (datagram.size() <= kDatagramBytes) {
-    // Most likely the datagrams that come together were sent together, too.
-    const std::uint32_t number = arrival.taken % roce::IcrcNumbers::kCount;
-    damage = roce::decode(datagram, arrival.peer->from.of(datagram.size(), number), found,
-                          arrival.peer->address.ip.is_v6 ? nullptr : &numbers_);
+  const bool is_short = datagram.size() <= kDatagramBytes;
+  // Nothing of the packet is believed before.
+  if (is_short && arrival.peer->tags_from) {
+    if (!arrival.peer->tags_from->fits(datagram)) {
+      ++counters_.untrue;
+      return false;
+    }
+    datagram = datagram.first(datagram.size() - kTagBytes);
   }
+  roce::RocePacket found;
+  const roce::Damage damage = is_short ? decode(datagram, arrival, found) : roce::Damage::length;
   if (damage != roce::Damage::none) {
     ++counters_.damaged[static_cast<std::size_t>(damage)];
     return false;

@@ -18,6 +18,8 @@
 // Packets of one size go to the system together, and come from it together, where it knows how
 // (udp_batch.h). Over IPv4 they are numbered then, which their invariant CRCs say, too.
 //
+// With a key, each datagram ends in a tag (packet_tag.h), and who has no such key is not heard.
+//
 // Other implementations of RoCEv2 send from ports of their own, and over IPv4 number their packets,
 // which the invariant CRC covers and a socket does not tell: theirs are not understood.
 #pragma once
@@ -27,9 +29,11 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
+#include "backends/softnic/wire/packet_tag.h"
 #include "backends/softnic/wire/roce_translate.h"
 #include "backends/softnic/wire/udp_batch.h"
 #include "backends/softnic/wire/udp_socket.h"
@@ -48,6 +52,8 @@ struct UdpOptions {
   // of small packets 1024.
   std::uint32_t psn_window = 0;
   std::uint32_t receive_slots = 512;  // packets that are received and not retired, at least 1
+  // All wires that meet have the same, or none.
+  std::optional<TagKey> tag_key = {};
 };
 
 struct UdpCounters {
@@ -56,10 +62,11 @@ struct UdpCounters {
   // Not sent: no endpoint is connected by that number, or the system refuses the packet.
   std::uint64_t unconnected = 0;
   std::uint64_t unsendable = 0;
-  // Dropped on arrival: the socket's buffer was full, the sender is no connected endpoint, the
-  // payload is longer than the MTU.
+  // Dropped on arrival: the socket's buffer was full, the sender is no connected endpoint, the tag
+  // is not the packet's, the payload is longer than the MTU.
   std::uint64_t overrun = 0;
   std::uint64_t strangers = 0;
+  std::uint64_t untrue = 0;  // without a tag, where one is needed, or with a wrong one
   std::uint64_t too_long = 0;
   std::array<std::uint64_t, static_cast<std::size_t>(roce::Damage::count)> damaged = {};
   std::array<std::uint64_t, static_cast<std::size_t>(roce::Unfit::count)> unfit = {};
@@ -104,6 +111,8 @@ class UdpWire final : public Wire {
     SocketAddress socket_address;
     roce::IcrcStarts to;
     roce::IcrcStarts from;
+    std::optional<PacketTags> tags_to;
+    std::optional<PacketTags> tags_from;
   };
   // A message that has come from a peer, and is taken apart packet by packet.
   struct Arrival {
@@ -128,10 +137,14 @@ class UdpWire final : public Wire {
   bool note_losses(const ReceiveBatch::Message& message);
   bool take_next(Arrival& arrival, Slot& slot);
   bool take(std::span<const std::uint8_t> datagram, Arrival& arrival, Packet& packet);
+  roce::Damage decode(std::span<const std::uint8_t> datagram, const Arrival& arrival,
+                      roce::RocePacket& packet);
 
   UdpSocket socket_;
   const Endpoint endpoint_;
   const std::uint32_t mtu_;
+  const std::optional<TagKey> tag_key_;
+  const std::uint32_t tag_bytes_;
   const std::uint32_t psn_window_;
   const std::uint32_t small_psn_window_;
   std::unordered_map<Endpoint, Peer*> peers_;
