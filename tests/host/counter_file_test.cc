@@ -1,5 +1,6 @@
 // The files with what the NICs of PEs count, here of PEs that are threads of one process.
 #include <array>
+#include <cerrno>
 #include <fcntl.h>
 #include <filesystem>
 #include <sys/stat.h>
@@ -113,8 +114,11 @@ TEST(CounterFile, ThatHangsHoldsUpNeitherKernelsNorCalls) {
   Options options = job_options();
   options.counters = directory.path();
   expect_job(1, options, [&](Context& c) -> Result<void> {
-    while (::mkfifo(next.c_str(), 0600) != 0) std::this_thread::yield();  // one is being written
-    std::this_thread::sleep_for(std::chrono::seconds(1));                 // the next one hangs
+    while (::mkfifo(next.c_str(), 0600) != 0) {
+      if (errno != EEXIST) return Error::from_errno("mkfifo " + next, errno);
+      std::this_thread::yield();  // one is being written
+    }
+    std::this_thread::sleep_for(std::chrono::seconds(1));  // the next one hangs
     auto word = c.allocate<std::uint64_t>(1);
     if (!word) return word.error();
     if (auto added = c.add_queues(1, Sharing::shared); !added) return added.error();

@@ -2,6 +2,7 @@
 #include "core/host/launch/launch.h"
 
 #include <ifaddrs.h>
+#include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <string>
@@ -154,6 +155,7 @@ TEST(RootListener, IsAtTheAddressThatIsNamedAlone) {
   ASSERT_EQ(::getifaddrs(&list), 0);
   for (const ifaddrs* row = list; row != nullptr; row = row->ifa_next) {
     if (row->ifa_addr == nullptr || row->ifa_addr->sa_family != AF_INET) continue;
+    if ((row->ifa_flags & IFF_UP) == 0) continue;
     char text[NI_MAXHOST] = {};
     ASSERT_EQ(::getnameinfo(row->ifa_addr, sizeof(sockaddr_in), text, sizeof text, nullptr, 0,
                             NI_NUMERICHOST),

@@ -12,6 +12,7 @@
 
 #include <gtest/gtest.h>
 
+#include "backends/softnic/wire/nic_place.h"
 #include "tests/softnic/engine_rig.h"
 #include "tests/softnic/udp_rig.h"
 #include "tests/softnic/udp_wires.h"
@@ -182,7 +183,7 @@ TEST(UdpWire, AnAddressThatIsTakenNamesWhoHasIt) {
   for (const char* const host : {"127.0.0.2", "::1"}) {
     const Result<UdpSocket> holder = UdpSocket::open({UdpAddress::parse(host)->ip, 0});
     if (!holder) continue;  // a host without IPv6
-    const Result<UdpSocket> second = UdpSocket::open(holder->address());
+    const Result<UdpSocket> second = open_at({holder->address(), true});
     ASSERT_FALSE(second);
     const std::string message = second.error().message();
     const std::string who = "process " + std::to_string(::getpid()) + " (softnic_test) of user " +

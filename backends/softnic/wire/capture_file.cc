@@ -82,22 +82,37 @@ Error open_error(const std::string& path, int error) {
   }
 }
 
-// A file that was there before may be one that others read, or another user's; pipes and devices
-// are as they are. Returns 0 or what errno says.
-int keep_private(int fd) {
+// Empties a file that was there before, which others may read: from now on only its user does.
+// Pipes and devices are as they are.
+Result<void> take_over(int fd, const std::string& path) {
   struct stat status {};
-  if (::fstat(fd, &status) != 0) return errno;
-  if (!S_ISREG(status.st_mode) || (status.st_mode & (S_IRWXG | S_IRWXO)) == 0) return 0;
-  return ::fchmod(fd, S_IRUSR | S_IWUSR) == 0 ? 0 : errno;
+  if (::fstat(fd, &status) != 0) return open_error(path, errno);
+  if (!S_ISREG(status.st_mode)) return {};
+  if (status.st_uid != ::geteuid()) {
+    return Error(Code::permission_denied,
+                 "CaptureFile::create: " + path +
+                     " is another user's file, who would read all payload; remove it, or name "
+                     "another folder for captures");
+  }
+  const bool is_private = (status.st_mode & (S_IRWXG | S_IRWXO)) == 0;
+  if (!is_private && ::fchmod(fd, S_IRUSR | S_IWUSR) != 0) {
+    const int error = errno;
+    return Error::from_errno("CaptureFile::create: " + path +
+                                 " cannot be made this user's alone; name a folder of a file "
+                                 "system that keeps modes",
+                             error);
+  }
+  if (::ftruncate(fd, 0) != 0) return open_error(path, errno);
+  return {};
 }
 
 }  // namespace
 
 Result<std::unique_ptr<CaptureFile>> CaptureFile::create(const std::string& path,
                                                          const CaptureFileOptions& options) {
-  UniqueFileDescriptor fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  UniqueFileDescriptor fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
   if (!fd) return open_error(path, errno);
-  if (const int error = keep_private(fd.get()); error != 0) return open_error(path, error);
+  if (Result<void> taken = take_over(fd.get(), path); !taken) return taken.error();
   std::vector<std::uint8_t> header;
   pcapng::add_section(header, options.application);
   pcapng::add_interface(header, options.interface_name);

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "backends/softnic/wire/udp_holder.h"
+
 namespace gdakit::softnic {
 namespace {
 
@@ -139,6 +141,13 @@ bool names_port(std::string_view text) {
   return !is_v6 || text.find("]:") != std::string_view::npos;
 }
 
+// Looks at all processes: for errors that a user reads.
+Error naming_holder(const Error& error, const UdpAddress& address) {
+  const std::string holder = udp_holder(address);
+  const std::string ends = holder.empty() ? "" : "; " + holder + " has it";
+  return Error(error.code(), error.message() + ends, error.system_code());
+}
+
 }  // namespace
 
 Result<NicPlace> find_nic_place(std::string_view text, std::uint32_t nic) {
@@ -155,7 +164,8 @@ Result<NicPlace> find_nic_place(std::string_view text, std::uint32_t nic) {
 
 Result<UdpSocket> open_at(const NicPlace& place) {
   Result<UdpSocket> socket = UdpSocket::open(place.address);
-  if (socket || place.has_port || socket.error().system_code() != EADDRINUSE) return socket;
+  if (socket || socket.error().system_code() != EADDRINUSE) return socket;
+  if (place.has_port) return naming_holder(socket.error(), place.address);
   UdpAddress any_port = place.address;
   any_port.port = 0;
   return UdpSocket::open(any_port);

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "backends/softnic/wire/roce_packet.h"
-#include "backends/softnic/wire/udp_holder.h"
 
 namespace gdakit::softnic {
 namespace {
@@ -60,10 +59,9 @@ bool bind_to(int socket, const UdpAddress& address) {
 Error unreachable(const UdpAddress& address, int system_code) {
   std::string remedy;
   if (system_code == EADDRINUSE) {
-    const std::string holder = udp_holder(address);
-    remedy = (holder.empty() ? "" : ", which " + holder + " has") +
-             "; each NIC needs an address or a port of its own, and gets a free one by port 0, or "
-             "where no port is named";
+    remedy =
+        "; each NIC needs an address or a port of its own, and gets a free one by port 0, or "
+        "where no port is named";
   } else if (system_code == EADDRNOTAVAIL) {
     remedy = ", which is no address of this host's interfaces";
   }
