@@ -319,8 +319,7 @@ constexpr OptionRow kTable[] = {
      choice_text<&Options::nic_congestion, switch_name>},
     {"GDAKIT_NIC_TAGS", "choice", "", "off or on",
      "Whether each packet over UDP carries a tag of 16 bytes, which only who knows the job's "
-     "secret "
-     "can make (docs/security.md). The same on all PEs.",
+     "secret can make (docs/security.md). The same on all PEs.",
      false, parse_choice<&Options::nic_tags, kSwitch, switch_name>,
      choice_text<&Options::nic_tags, switch_name>},
     {"GDAKIT_NIC_FAULTS", "text", "", "faults, as drop=1%,repeat=0.1%,seed=7",

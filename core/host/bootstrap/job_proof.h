@@ -24,8 +24,8 @@ tcp_wire::Proof make_proof(const JobSecret& secret, ProofRole role, const tcp_wi
 // Whether they are equal; takes the same time wherever they differ.
 bool is_same(const tcp_wire::Proof& left, const tcp_wire::Proof& right);
 
-// A key for one use alone, which its label names. It tells nothing of the secret, of proofs (which
-// are of another length, and so another function's) or of other labels' keys.
+// A key for one use alone, which its label, a text, names. It tells nothing of the secret, of other
+// labels' keys, or of proofs: what those hash begins with a byte of 0 or 1, as no text does.
 JobKey make_job_key(const JobSecret& secret, std::string_view label);
 
 }  // namespace gdakit
