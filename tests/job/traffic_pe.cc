@@ -1,9 +1,13 @@
 // One PE of a job that keeps its queues busy: atomics from all PEs on one word, puts with signal
 // and gets around a ring, barriers, in a heap that grows meanwhile. `traffic_pe ROUNDS [PE]`: after
-// the first half of the rounds, that PE kills itself.
+// the first half of the rounds, that PE kills itself. `traffic_pe 5s`: as many rounds as PE 0 can
+// begin in so many seconds.
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
+#include <string_view>
 #include <unistd.h>
 
 #include "gdakit.h"
@@ -15,6 +19,7 @@ using namespace gdakit;
 constexpr std::size_t kCount = 20'000;    // elements of a put: many packets between processes
 constexpr std::size_t kUnused = 200'000;  // elements that make the heap grow sooner
 constexpr std::uint32_t kRoundsPerBuffer = 5;
+constexpr std::uint32_t kMostBuffers = 100;  // 100 MB; later rounds go on with the last one
 constexpr unsigned kThreads = 64;
 
 struct Round {
@@ -24,7 +29,9 @@ struct Round {
   std::uint32_t* source;
   std::uint32_t* target;
   std::uint32_t* fetched;
+  std::uint64_t* over;  // not 0 once PE 0 has begun its last round
   std::uint32_t number;
+  bool is_last;  // as PE 0 knows before it begins a round, which nobody ends before
 
   template <class Pe>
   GDAKIT_DEVICE void operator()(Pe& pe) const {
@@ -37,6 +44,9 @@ struct Round {
     pe.block().put_signal_nbi(target, source, kCount, signal, 1, SignalOp::add, right);
     pe.wait_until(signal, Compare::ge, number);
     check(m, target);
+    if (is_last && m.thread_index() == 0) {
+      for (int other = 0; other < pe.n_pes(); ++other) pe.put_value(over, 1, other);
+    }
     pe.block().barrier_all();  // every PE has written its source, and read its target
     pe.block().get(fetched, source, kCount, right);
     check(m, fetched);
@@ -70,23 +80,52 @@ Result<void> expect(Context& context, const std::uint64_t* word, std::uint64_t e
                                    std::to_string(expected));
 }
 
-Result<void> run(Context& context, std::uint32_t rounds, int victim) {
-  auto words = context.allocate<std::uint64_t>(3);
-  if (!words) return words.error();
-  Round round{*words, *words + 1, *words + 2, nullptr, nullptr, nullptr, 0};
-  for (round.number = 1; round.number <= rounds; ++round.number) {
-    if (round.number > rounds / 2 && context.my_pe() == victim) ::raise(SIGKILL);
-    if (round.number % kRoundsPerBuffer == 1) {
+struct Plan {
+  std::uint32_t rounds = std::numeric_limits<std::uint32_t>::max();
+  std::chrono::seconds time = std::chrono::seconds::max();
+  int victim = -1;
+};
+
+Plan plan_of(int argc, char** argv) {
+  Plan plan;
+  const int number = std::atoi(argv[1]);
+  if (std::string_view(argv[1]).ends_with('s')) {
+    plan.time = std::chrono::seconds(number);
+  } else {
+    plan.rounds = static_cast<std::uint32_t>(number);
+  }
+  if (argc > 2) plan.victim = std::atoi(argv[2]);
+  return plan;
+}
+
+// Runs round after round until one was the last, whose number is then round.number.
+Result<void> run_rounds(Context& context, const Plan& plan, Round& round) {
+  const auto begin = std::chrono::steady_clock::now();
+  for (std::uint64_t over = 0; over == 0;) {
+    ++round.number;
+    if (round.number > plan.rounds / 2 && context.my_pe() == plan.victim) ::raise(SIGKILL);
+    if (round.number % kRoundsPerBuffer == 1 && round.number < kMostBuffers * kRoundsPerBuffer) {
       if (Result<void> taken = take_buffers(context, round); !taken) return taken;
     }
+    round.is_last = context.my_pe() == 0 && (round.number == plan.rounds ||
+                                             std::chrono::steady_clock::now() - begin >= plan.time);
     if (Result<void> ran = context.launch(round, {.blocks = 1, .threads = kThreads}); !ran) {
       return ran;
     }
+    if (Result<void> read = context.download(&over, round.over, 1); !read) return read;
   }
+  return {};
+}
+
+Result<void> run(Context& context, const Plan& plan) {
+  auto words = context.allocate<std::uint64_t>(4);
+  if (!words) return words.error();
+  Round round{*words, *words + 1, *words + 2, nullptr, nullptr, nullptr, *words + 3, 0, false};
+  if (Result<void> ran = run_rounds(context, plan, round); !ran) return ran;
   if (Result<void> right = expect(context, round.wrong, 0, "wrong elements"); !right) return right;
   if (Result<void> met = context.barrier(); !met) return met;
   const std::uint64_t expected =
-      std::uint64_t{kThreads} * rounds * static_cast<unsigned>(context.n_pes());
+      std::uint64_t{kThreads} * round.number * static_cast<unsigned>(context.n_pes());
   return context.my_pe() == 0 ? expect(context, round.sum, expected, "the sum") : Result<void>();
 }
 
@@ -97,9 +136,8 @@ int main(int argc, char** argv) {
   std::printf("pid %d\n", static_cast<int>(::getpid()));
   std::fflush(stdout);
   auto context = init();
-  const Result<void> done = context ? run(**context, static_cast<std::uint32_t>(std::atoi(argv[1])),
-                                          argc > 2 ? std::atoi(argv[2]) : -1)
-                                    : context.error();
+  const Result<void> done =
+      context ? run(**context, plan_of(argc, argv)) : Result<void>(context.error());
   if (!done) {
     std::fprintf(stderr, "%s\n", done.error().message().c_str());
     if (context) (*context)->abort(done.error().message());
