@@ -424,12 +424,15 @@ class Channel {
   }
 
   GDAKIT_DEVICE Received wait_among(std::int32_t begin, std::int32_t end) {
-    Watchdog<M, PostContext> watchdog(m_, post_context_, Site::message);
+    const WaitsForSender sender{begin, end};
+    Watchdog<M, PostContext, WaitsForSender> watchdog(m_, post_context_, Site::message, sender);
     for (;;) {
       const Look look = look_among(begin, end);
       if (look.received.arrived() || !look.received.status) return look.received;
       if (!look.any_posted) return none(fault(Operation::receive, Fault::no_receive, begin, 0, 0));
-      if (!watchdog.turn()) return none(stalled(begin, end, watchdog.waited_ns()));
+      if (watchdog.turn()) continue;
+      if (watchdog.lost_pe() >= 0) return none(lost_status(watchdog.lost_pe()));
+      return none(stalled(begin, end, watchdog.waited_ns()));
     }
   }
 

@@ -113,7 +113,7 @@ template <class M>
 GDAKIT_DEVICE Status await_turn(const Poster<M>& poster, Lock* lock) {
   M& m = poster.m;
   const std::uint64_t ticket = m.fetch_add(order::RelaxedGpu{}, &lock->tickets, std::uint64_t{1});
-  Watchdog<M> watchdog(m, poster.context, Site::lock);
+  Watchdog<M, DeviceContext, WaitsForAnybody> watchdog(m, poster.context, Site::lock);
   for (std::uint64_t turn = turn_of(m, lock); turn != ticket; turn = turn_of(m, lock)) {
     if ((turn & Lock::kBroken) != 0) return why_broken(poster);
     if (watchdog.turn()) continue;
@@ -121,6 +121,7 @@ GDAKIT_DEVICE Status await_turn(const Poster<M>& poster, Lock* lock) {
     if (m.compare_exchange(order::RelaxedGpu{}, &lock->turn, turn, turn | Lock::kBroken) != turn) {
       continue;
     }
+    if (watchdog.lost_pe() >= 0) return lost_status(watchdog.lost_pe());
     return stalled(poster, lock, poster.context.my_pe, ticket, turn, watchdog.waited_ns());
   }
   return {};
@@ -130,9 +131,10 @@ GDAKIT_DEVICE Status await_turn(const Poster<M>& poster, Lock* lock) {
 template <class M>
 GDAKIT_DEVICE Status await_word(const Poster<M>& poster, const Lock* lock,
                                 const std::uint64_t* word, std::int32_t peer) {
-  Watchdog<M> watchdog(poster.m, poster.context, Site::lock);
+  Watchdog<M, DeviceContext, WaitsForAnybody> watchdog(poster.m, poster.context, Site::lock);
   while (waiting::look(poster.m, word) == 0) {
     if (watchdog.turn()) continue;
+    if (watchdog.lost_pe() >= 0) return lost_status(watchdog.lost_pe());
     return stalled(poster, lock, peer, 1, 0, watchdog.waited_ns());
   }
   return {};

@@ -14,13 +14,14 @@ enum class StatusCode : std::uint8_t {
   stalled,           // a wait exceeded the watchdog's limit: see the stall report
   invalid_address,   // memory that is neither in the symmetric heap nor registered
   invalid_argument,  // what else fault.h lists
+  peer_lost,         // the wait needs a PE that is gone: see peer (Context::lost_pes says why)
 };
 
 // The outcome of an operation or of waiting for it.
 struct Status {
   StatusCode code = StatusCode::ok;
   format::Syndrome syndrome = format::Syndrome::none;  // of queue_error
-  std::int32_t peer = -1;  // the PE at the other end of the failed queue
+  std::int32_t peer = -1;  // the PE at the other end of the failed queue, or that is lost
 
   GDAKIT_HOST_DEVICE constexpr bool ok() const { return code == StatusCode::ok; }
   GDAKIT_HOST_DEVICE constexpr explicit operator bool() const { return ok(); }

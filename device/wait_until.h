@@ -161,9 +161,11 @@ GDAKIT_DEVICE Status stalled(const P& poster, const Wanted<T>& wanted, std::uint
 // Turns until `done()` holds. A stall report names the first word whose comparison does not hold.
 template <class P, class T, class Values, class Done>
 GDAKIT_DEVICE Status until(const P& poster, const Words<T, Values>& words, Done&& done) {
-  Watchdog<M_of<P>> watchdog(poster.m, poster.context, Site::signal);
+  Watchdog<M_of<P>, DeviceContext, WaitsForAnybody> watchdog(poster.m, poster.context,
+                                                             Site::signal);
   while (!done()) {
     if (watchdog.turn()) continue;
+    if (watchdog.lost_pe() >= 0) return lost_status(watchdog.lost_pe());
     const std::size_t open = find(poster.m, words, false);
     const std::size_t blamed = open == kNoWord ? 0 : open;
     return stalled(poster, Wanted<T>{&words.words[blamed], words.compare, words.values.of(blamed)},

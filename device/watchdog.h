@@ -4,6 +4,7 @@
 
 #include "core/base/type_identity.h"
 #include "device/fault.h"
+#include "device/loss.h"
 #include "device/machine.h"
 #include "device/order.h"
 #include "device/status.h"
@@ -48,18 +49,24 @@ GDAKIT_DEVICE std::uint64_t calm_ns(M m, const PeState* state, Site site) {
 }
 
 // Counts the turns of one wait loop and looks at the clock now and then; a wait that succeeds soon
-// looks at nothing.
-template <class M, class Context = DeviceContext>
+// looks at nothing. `Whom` says which lost PEs end the wait (loss.h).
+template <class M, class Context = DeviceContext, class Whom = WaitsForNobody>
 class Watchdog {
  public:
-  GDAKIT_DEVICE Watchdog(M& m, const Context& context, Site site)
-      : m_(m), context_(context), site_(site) {}
+  GDAKIT_DEVICE Watchdog(M& m, const Context& context, Site site, Whom whom = {})
+      : m_(m), context_(context), site_(site), whom_(whom) {}
 
-  // One turn. False once the limit has passed; never false when the limit is 0.
+  // One turn. False once the limit has passed, which is never where the limit is 0; or once a PE is
+  // lost without which the wait may not end: lost_pe().
   GDAKIT_DEVICE bool turn() {
     m_.spin(site_);
     const std::uint64_t limit_ns = context_.watchdog_ns;
-    if (limit_ns == 0 || ++turns_ % kTurnsPerClock != 0) return true;
+    if (++turns_ % kTurnsPerClock != 0) return true;
+    if constexpr (Whom::kLooks) {
+      if (turns_ % kTurnsPerLook == 0) lost_pe_ = whom_.lost(m_, context_.state);
+      if (lost_pe_ >= 0) return false;
+    }
+    if (limit_ns == 0) return true;
     const std::uint64_t now = m_.clock_ns();
     if (turns_ == kTurnsPerClock) start_ns_ = now;
     waited_ns_ = now - start_ns_;
@@ -70,6 +77,8 @@ class Watchdog {
   }
 
   GDAKIT_DEVICE std::uint64_t waited_ns() const { return waited_ns_; }
+  // The PE whose loss ended the wait; -1: the limit did.
+  GDAKIT_DEVICE std::int32_t lost_pe() const { return lost_pe_; }
 
  private:
   // The device's clock counts time in which a PE is stopped, unless its machine's stands then. What
@@ -82,10 +91,13 @@ class Watchdog {
   }
 
   static constexpr std::uint64_t kTurnsPerClock = 16;  // a GPU's global timer is slow to read
+  static constexpr std::uint64_t kTurnsPerLook = 512;  // what the host tells is slower still
 
   M& m_;
   const Context& context_;
   Site site_;
+  Whom whom_;
+  std::int32_t lost_pe_ = -1;
   std::uint64_t turns_ = 0;
   std::uint64_t start_ns_ = 0;
   std::uint64_t waited_ns_ = 0;

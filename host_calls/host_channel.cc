@@ -19,7 +19,10 @@ struct HostChannel::State {
       : owner(of),
         machine(of.wait_clock(), of.backend().progress_engine()),
         channels(all),
-        number(channel_number) {}
+        number(channel_number) {
+    owner.losses().tell(reports);
+  }
+  ~State() { owner.losses().forget(reports); }
 
   // Takes over what has become of the heap and of registered memory.
   Result<void> refresh() {
@@ -46,6 +49,10 @@ struct HostChannel::State {
       ++reports.stall.state;
       reports.gives_up = 0;
       return Error(Code::timed_out, text);
+    }
+    if (status.code == StatusCode::peer_lost) {
+      const std::optional<LostPe> loss = owner.losses().loss_of(status.peer);
+      return Error(Code::peer_lost, loss ? loss->why : describe(status));
     }
     return Error(Code::system, "PE " + std::to_string(owner.my_pe()) + ", " +
                                    queue_name(channels.first + number) + ": " + describe(status));

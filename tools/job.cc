@@ -40,6 +40,7 @@ Result<Job> Job::start(const JobSpec& spec, Signals signals) {
   if (!exits) return exits.error();
   const sigset_t program_mask = signals.before;
   Job job(std::move(*guard), std::move(*input), std::move(*exits), std::move(signals.descriptor));
+  job.goes_on_ = spec.goes_on;
   if (Result<void> served = job.start_mps(spec); !served) return served.error();
   if (Result<void> started = job.start_pes(spec, program_mask); !started) {
     job.kill_all(SIGKILL);
@@ -139,7 +140,7 @@ int Job::run() {
     check_deadlines();
     flush_sinks();
   }
-  return status_.value_or(0);
+  return status_.value_or(failure_.value_or(0));
 }
 
 bool Job::running() const {
@@ -238,10 +239,7 @@ void Job::collect_ends() {
     if (!pe.process.running()) continue;
     pe.process.poll_end(guard_);
     if (pe.process.running() || !pe.process.end()->failed()) continue;
-    const PeEnd& end = *pe.process.end();
-    if (!suspect_ || (end.by_signal && !suspect_->end.by_signal)) {
-      suspect_ = Suspect{pe.process.rank(), end, Clock::now() + kCausePatience};
-    }
+    judge(pe.process);
   }
   if (!pes_.front().process.running()) close_listener();
   for (Pe& pe : pes_) {
@@ -271,6 +269,22 @@ void Job::take_exit_request() {
   end("PE " + std::to_string(request->rank) + " ended the job with status " +
           std::to_string(request->status) + (running() ? "; ending the other PEs" : ""),
       request->status, request->rank);
+}
+
+void Job::judge(const PeProcess& failed) {
+  if (goes_on_ && failed.rank() != 0) return go_on_without(failed);
+  const PeEnd& end = *failed.end();
+  if (suspect_ && (suspect_->end.by_signal || !end.by_signal)) return;
+  suspect_ = Suspect{failed.rank(), end, Clock::now() + kCausePatience};
+}
+
+// A PE that is killed is what such a job is made for; one that says that it has failed has failed.
+void Job::go_on_without(const PeProcess& failed) {
+  const PeEnd& end = *failed.end();
+  if (!end.by_signal && !failure_) failure_ = end.exit_status();
+  if (status_) return;
+  errors_->pending() += "gdakit run: PE " + std::to_string(failed.rank()) + " " + end.text() +
+                        (running() ? "; the others go on without it\n" : "\n");
 }
 
 void Job::judge_suspect() {

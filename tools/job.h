@@ -38,6 +38,7 @@ struct JobSpec {
   MpsChoice mps = MpsChoice::automatic;
   std::string capture;   // GDAKIT_CAPTURE of the PEs; empty: not said
   std::string counters;  // GDAKIT_COUNTERS likewise
+  bool goes_on = false;  // when a PE other than PE 0 is gone (GDAKIT_PEER_LOSS)
 };
 
 class Job {
@@ -84,6 +85,8 @@ class Job {
   void flush_sinks();
   void collect_ends();
   void close_listener();
+  void judge(const PeProcess& failed);
+  void go_on_without(const PeProcess& failed);
   void judge_suspect();
   void take_exit_request();
   void check_deadlines();
@@ -110,7 +113,9 @@ class Job {
   };
   std::optional<Suspect> suspect_;
   std::map<int, Clock::time_point> forwarded_;  // when each signal came first
-  std::optional<int> status_;                   // what the job ends with, before its time
+  bool goes_on_ = false;
+  std::optional<int> failure_;  // the exit status of the first PE that others went on without
+  std::optional<int> status_;   // what the job ends with, before its time
   std::optional<Clock::time_point> job_deadline_;
   std::string timeout_text_;
   std::optional<Clock::time_point> kill_deadline_;

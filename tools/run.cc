@@ -30,7 +30,8 @@ stdin of this command, the others have none.
 The first PE that fails ends the job, and so does one that calls nvshmem_global_exit: the others get
 SIGTERM, and SIGKILL 2 s later. SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 are forwarded
 to the PEs; a second SIGINT or SIGTERM, 0.1 s after the first or later, ends the job. When a PE's
-process ends, what it has started in its process group is ended too.
+process ends, what it has started in its process group is ended too. With GDAKIT_PEER_LOSS=go-on
+only PE 0's failure ends the job; the status is then that of the first PE that ended with one.
 
 --gpus sets GDAKIT_GPUS: PE r takes entry r modulo their count. PEs that share a GPU want MPS, or
 they take turns in time slices of milliseconds. --mps auto starts a daemon for the job where PEs
@@ -101,6 +102,11 @@ GpusTaken gpus_without_option() {
   return gpus_taken(options, ask ? report_gpus() : GpuReport{});
 }
 
+bool goes_on_without_lost_pes() {
+  const Result<ParsedOptions> parsed = parse_options(environment_variables());
+  return parsed && parsed->options.peer_loss == PeerLoss::go_on;
+}
+
 // The whole path of a folder that is there then.
 Result<std::string> make_folder(const std::string& path) {
   std::error_code error;
@@ -158,6 +164,7 @@ int run(const Arguments& arguments, bool has_timeout, std::vector<std::string> c
   JobSpec spec;
   spec.size = arguments.size;
   spec.prefix = !arguments.no_prefix;
+  spec.goes_on = goes_on_without_lost_pes();
   spec.command = std::move(command);
   if (has_timeout) {
     if (!(arguments.timeout_seconds > 0 && arguments.timeout_seconds <= 1e9)) {

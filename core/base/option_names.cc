@@ -77,6 +77,14 @@ const char* collective_choice_name(CollectiveChoice choice) {
   return "unknown";
 }
 
+const char* peer_loss_name(PeerLoss loss) {
+  switch (loss) {
+    case PeerLoss::end: return "end";
+    case PeerLoss::go_on: return "go-on";
+  }
+  return "unknown";
+}
+
 const char* launch_order_name(LaunchOrder order) {
   switch (order) {
     case LaunchOrder::side_by_side: return "side-by-side";

@@ -57,6 +57,9 @@ enum class CollectiveChoice { automatic, linear, logarithmic, ring };
 // How launches of a process's PEs follow each other (Context::launch).
 enum class LaunchOrder { side_by_side, in_turn };
 
+// What becomes of the job when a PE is lost: it ends for all, or the others go on without it.
+enum class PeerLoss { end, go_on };
+
 // What started this process, and so tells its place in a job (core/host/launch/launch_source.h).
 enum class LauncherChoice { automatic, gdakit, pmix, torchrun, slurm, none };
 
@@ -72,6 +75,7 @@ const char* payload_path_name(PayloadPath path);
 const char* transport_choice_name(TransportChoice choice);
 const char* collective_choice_name(CollectiveChoice choice);
 const char* launch_order_name(LaunchOrder order);
+const char* peer_loss_name(PeerLoss loss);
 const char* launcher_choice_name(LauncherChoice launcher);
 const char* switch_name(bool on);
 const char* option_source_name(OptionSource source);
@@ -93,6 +97,8 @@ struct Options {
   std::optional<std::uint32_t> local_rank;  // among the PEs of this host; picks the GPU
 
   std::chrono::milliseconds timeout{60'000};
+  std::chrono::milliseconds peer_timeout{30'000};  // of a host that does not answer
+  PeerLoss peer_loss = PeerLoss::end;
   std::chrono::milliseconds watchdog{30'000};
   std::chrono::milliseconds nic_timeout{8'000};
 

@@ -131,6 +131,7 @@ constexpr TransportChoice kTransports[] = {TransportChoice::automatic, Transport
                                            TransportChoice::direct};
 constexpr CollectiveChoice kCollectives[] = {CollectiveChoice::automatic, CollectiveChoice::linear,
                                              CollectiveChoice::logarithmic, CollectiveChoice::ring};
+constexpr PeerLoss kPeerLosses[] = {PeerLoss::end, PeerLoss::go_on};
 constexpr LaunchOrder kLaunchOrders[] = {LaunchOrder::side_by_side, LaunchOrder::in_turn};
 constexpr LauncherChoice kLaunchers[] = {LauncherChoice::automatic, LauncherChoice::gdakit,
                                          LauncherChoice::pmix,      LauncherChoice::torchrun,
@@ -254,6 +255,15 @@ constexpr OptionRow kTable[] = {
      "How long bootstrap and control path wait for another PE before they fail. Once the PEs "
      "have met, time in which one of this host is stopped does not count.",
      false, parse_seconds<&Options::timeout, 1>, seconds_text<&Options::timeout>},
+    {"GDAKIT_PEER_LOSS", "choice", "", "end or go-on",
+     "What becomes of the job when a PE is lost: it ends for all, or the others go on without it. "
+     "PE 0's value counts; PE 0 itself, where the PEs meet, cannot be done without.",
+     false, parse_choice<&Options::peer_loss, kPeerLosses, peer_loss_name>,
+     choice_text<&Options::peer_loss, peer_loss_name>},
+    {"GDAKIT_PEER_TIMEOUT", "time", "s", "seconds, from 3 to 1000000",
+     "How long a host may not answer before its PEs count as lost. A process that has ended is "
+     "noticed at once, and one that is stopped is not lost.",
+     false, parse_seconds<&Options::peer_timeout, 3000>, seconds_text<&Options::peer_timeout>},
     {"GDAKIT_WATCHDOG", "time", "s", "seconds, from 0 to 1000000; 0 switches it off",
      "How long a device thread may wait before it reports a stall. Time in which a PE of this host "
      "is stopped does not count; on a GPU nor does what was waited before.",

@@ -13,6 +13,7 @@ const char* code_name(Code code) {
     case Code::timed_out: return "timed_out";
     case Code::permission_denied: return "permission_denied";
     case Code::aborted: return "aborted";
+    case Code::peer_lost: return "peer_lost";
     case Code::system: return "system";
     case Code::internal: return "internal";
   }

@@ -26,6 +26,7 @@ enum class Code {
   timed_out,          // a peer or a device did not answer in time
   permission_denied,  // the system or a peer refused
   aborted,            // the job is ending because of another failure
+  peer_lost,          // it takes all PEs, and one is gone; the job goes on (GDAKIT_PEER_LOSS)
   system,             // a system call failed; system_code() is its errno
   internal,           // gdakit's own defect
 };

@@ -178,6 +178,10 @@ Result<void> Context::make_state() {
   if (gpu_ != nullptr) {
     stopped_peers_->tell(&static_cast<PeState*>(state_->data())->calm_ns);
   }
+  auto losses = LostPes::watch(*bootstrap_, *memory_, Log(options_.log, my_pe()));
+  if (!losses) return losses.error();
+  losses_ = std::move(*losses);
+  losses_->tell(*static_cast<PeState*>(state_->data()));
   auto ranges = memory_->allocate(kMaxLocalRanges * sizeof(LocalRange), Place::device);
   if (!ranges) return ranges.error();
   local_table_ = std::move(*ranges);
@@ -190,7 +194,7 @@ void Context::leave_to_parent() {
   left->insert(left->end(),
                {std::move(bootstrap_), std::move(stopped_peers_), std::move(gpu_),
                 std::move(memory_), std::move(backend_), std::move(heap_), std::move(teams_),
-                std::move(queues_), std::move(proxy_), std::move(reports_),
+                std::move(queues_), std::move(proxy_), std::move(losses_), std::move(reports_),
                 std::move(counter_file_), std::move(state_), std::move(local_table_)});
   for (std::unique_ptr<ChannelSet>& set : channel_sets_) left->push_back(std::move(set));
 }
@@ -204,6 +208,7 @@ Context::~Context() {
   if (gpu_ != nullptr) static_cast<void>(gpu_->synchronize(gpu_->stream()));
   reports_.reset();  // before peers leave: their silence is no error
   if (stopped_peers_ != nullptr) stopped_peers_->tell(nullptr);
+  if (losses_ != nullptr) losses_->stop();
   if (queues_ != nullptr && !aborted_) {
     const Bootstrap::For purpose(*bootstrap_, Purpose::end);
     if (Result<void> met = bootstrap_->barrier(); !met) {
@@ -382,7 +387,16 @@ DeviceContext Context::device_context() const {
   return context;
 }
 
+Result<void> Context::check_peers() const {
+  if (const auto loss = losses_->end_of_job()) return Error(Code::aborted, loss->why);
+  const std::optional<LostPe> loss = losses_->new_loss();
+  if (!loss) return {};
+  return Error(Code::peer_lost, loss->why + "; call acknowledge_losses to go on without PE " +
+                                    std::to_string(loss->pe));
+}
+
 Result<void> Context::check_device() const {
+  if (Result<void> together = check_peers(); !together) return together;
   if (Result<void> reported = reports_->check(); !reported) return reported;
   if (Result<void> queues = check_queues(); !queues) return queues;
   return has_forgotten_ ? check_teams() : Result<void>{};
@@ -391,7 +405,7 @@ Result<void> Context::check_device() const {
 Result<void> Context::check_teams() const {
   const Result<BrokenTeam> broken = teams_->find_broken();
   if (!broken) return broken.error();
-  if (broken->team == kTeamInvalid) return {};
+  if (broken->team == kTeamInvalid || broken->status.code == StatusCode::peer_lost) return {};
   return Error(Code::system, "PE " + std::to_string(my_pe()) + ": team " +
                                  std::to_string(broken->team.id) +
                                  " is broken since a collective ended with " +
@@ -411,8 +425,8 @@ Result<void> Context::check_states(const HostQueues& queues,
   if (!states) return states.error();
   for (std::size_t i = 0; i < states->size(); ++i) {
     const QueueError error{(*states)[i].error};
-    if (!error) continue;
     const HostQueue& queue = *queues[i];
+    if (!error || losses_->loss_of(queue.view().peer)) continue;
     reports_->note_said(queue.number());
     return Error(Code::system, "PE " + std::to_string(my_pe()) + ": " +
                                    describe(error, queue.view().peer) +
@@ -468,6 +482,7 @@ Result<void> Context::begin_launch() {
                  "this process is a child by fork of the PE, and no PE of the job; launch kernels "
                  "in the process that called init");
   }
+  if (Result<void> together = check_peers(); !together) return together;
   reports_->let_wait();
   return {};
 }

@@ -31,6 +31,7 @@
 #include "core/host/channel_set.h"
 #include "core/host/device_reports.h"
 #include "core/host/gpu/gpu.h"
+#include "core/host/lost_pes.h"
 #include "core/host/memory/memory_provider.h"
 #include "core/host/proxy.h"
 #include "core/host/queue_table.h"
@@ -172,6 +173,18 @@ class Context {
   // Otherwise this process goes on, and should exit with `status`. Errors: no launcher was asked.
   Result<void> end_job(int status, const std::string& message);
 
+  // The PEs that are gone without having left the job, ascending: their process has ended, their
+  // host has not answered for GDAKIT_PEER_TIMEOUT, or they called abort. With GDAKIT_PEER_LOSS=end
+  // every launch fails from then on (Code::aborted) with a sentence that names the PE.
+  std::vector<int> lost_pes() const { return losses_->pes(); }
+  // The same, for a job that goes on (GDAKIT_PEER_LOSS=go-on). Until this is called after a loss,
+  // launches fail with Code::peer_lost, and waits for words and locks, which any PE may write, end
+  // with StatusCode::peer_lost. Then launches and waits are as before, but for what needs the lost
+  // PE: its queues break, and waits for a message from it, or for a team with it, end at once.
+  std::vector<int> acknowledge_losses() { return losses_->acknowledge(); }
+  // For host threads that wait by themselves.
+  LostPes& losses() { return *losses_; }
+
   // What a kernel takes. Valid until the heap grows, memory is registered, or queues or channels
   // are added.
   DeviceContext device_context() const;
@@ -199,9 +212,10 @@ class Context {
   // This PE's own stream; null on the emulator.
   Stream stream() const { return gpu_ == nullptr ? nullptr : gpu_->stream(); }
 
-  // The first stall, bad argument or broken queue that the device has reported since the last call
-  // of clear_reports, in words. May be called while a kernel runs. What nobody asks for within some
-  // 50 ms is a line of the log, too, as a warning (GDAKIT_LOG).
+  // The PE that is lost, if that ends the job; else the first stall, bad argument or broken queue
+  // that the device has reported since the last call of clear_reports, in words. May be called
+  // while a kernel runs. What nobody asks for within some 50 ms is a line of the log, too, as a
+  // warning (GDAKIT_LOG).
   Result<void> check_device() const;
   // Forgets stalls and bad arguments; broken queues and teams stay broken, and check_device says
   // so. Waits that would give up because an earlier one has stalled wait again, as they do with the
@@ -270,6 +284,8 @@ class Context {
   Result<void> let_go(const LocalBuffer& buffer);
   Result<void> publish_local_ranges();
   Scope nic_scope() const;
+  // Whether the job goes on, as far as PEs may be lost.
+  Result<void> check_peers() const;
   Result<void> check_queues() const;
   // ... which are `queues`, and stand so.
   Result<void> check_states(const HostQueues& queues,
@@ -288,6 +304,7 @@ class Context {
   std::vector<std::unique_ptr<ChannelSet>> channel_sets_;
   std::unique_ptr<Proxy> proxy_;
   std::unique_ptr<MemoryBlock> state_;  // PeState
+  std::unique_ptr<LostPes> losses_;
   std::unique_ptr<DeviceReports> reports_;
   std::unique_ptr<CounterFile> counter_file_;  // where GDAKIT_COUNTERS asks for one
   bool has_forgotten_ = false;                 // a report, which may have told of a broken team

@@ -219,6 +219,7 @@ std::string describe(const Status& status) {
     case StatusCode::queue_error: return describe(status.syndrome) + where;
     case StatusCode::stalled:
       return "stalled: a wait exceeded GDAKIT_WATCHDOG, or gave up as an earlier one had" + where;
+    case StatusCode::peer_lost: return "lost" + where;
     case StatusCode::invalid_address:
       return "an address that is neither in the symmetric heap nor registered" + where;
     case StatusCode::invalid_argument:

@@ -31,7 +31,8 @@ class Handshake {
   // Reads all that it takes.
   template <class M>
   GDAKIT_DEVICE Handshake(M& m, const DeviceContext& context, const TeamView& team, int member)
-      : pe_(team.members[member]),
+      : team_(team),
+        pe_(team.members[member]),
         peer_(team.peers[pe_]),
         there_(
             direct::at(context.heap, context.heap.direct_bases[pe_], &team.arrived[context.my_pe])),
@@ -45,10 +46,11 @@ class Handshake {
     m.store_weak(&peer_.sent, sent_);
     m.store_weak(&peer_.received, received_);
     m.store_weak(&peer_.posted, 0);
-    return await_count(m, context, here_, received_, pe_);
+    return await_count(m, context, team_, here_, received_, pe_);
   }
 
  private:
+  const TeamView& team_;
   std::int32_t pe_;
   TeamPeer& peer_;
   std::uint64_t* there_;

@@ -33,13 +33,15 @@ struct StridedMessage {
   std::uint32_t element_bytes;
 };
 
-// Waits until member `pe`, by its number in the job, has sent `number` messages.
+// Waits until member `pe` of the team, by its number in the job, has sent `number` messages, as
+// `word` counts them.
 template <class M>
-GDAKIT_DEVICE Status await_count(M& m, const DeviceContext& context, const std::uint64_t* word,
-                                 std::uint64_t number, std::int32_t pe) {
-  Watchdog<M> watchdog(m, context, Site::team);
+GDAKIT_DEVICE Status await_count(M& m, const DeviceContext& context, const TeamView& team,
+                                 const std::uint64_t* word, std::uint64_t number, std::int32_t pe) {
+  Watchdog<M, DeviceContext, WaitsForTeam> watchdog(m, context, Site::team, {team});
   while (m.load(order::SignalBeforeData{}, word) < number) {
     if (watchdog.turn()) continue;
+    if (watchdog.lost_pe() >= 0) return lost_status(watchdog.lost_pe());
     HandleMemo memo;
     const Poster<M, LonePublication> poster{m, context, 0, memo};
     const waiting::Wanted<std::uint64_t> wanted{word, Compare::ge, number};
@@ -95,7 +97,7 @@ class Messenger {
     std::uint64_t* const count = &team_.peers[pe].received;
     const std::uint64_t number = m.load_weak(count) + 1;
     m.store_weak(count, number);
-    const Status come = await_count(m, poster_.context, &team_.arrived[pe], number, pe);
+    const Status come = await_count(m, poster_.context, team_, &team_.arrived[pe], number, pe);
     return come.ok() ? waiting::see_data(poster_) : come;
   }
 

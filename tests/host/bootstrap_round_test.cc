@@ -25,6 +25,33 @@ TEST(BootstrapRound, IsCompleteWhenAllHaveCome) {
   EXPECT_TRUE(round.empty());
 }
 
+TEST(BootstrapRound, IsCompleteWithoutThoseThatAreLost) {
+  BootstrapRound round(3);
+  EXPECT_TRUE(round.add(1, kBarrier, {}));
+  EXPECT_TRUE(round.add(2, kBarrier, {}));
+  round.lose(2);  // which had come
+  EXPECT_FALSE(round.complete());
+  EXPECT_EQ(round.timed_out(1s).message(), "barrier timed out after 1 s: no message from PE 0");
+  EXPECT_TRUE(round.add(0, kBarrier, {}));
+  EXPECT_TRUE(round.complete());
+  EXPECT_FALSE(round.refusal());
+}
+
+TEST(BootstrapRound, ThatTakesAllPesIsRefusedWhereOneIsLost) {
+  const CollectiveCall allocate{CollectiveKind::allgather, 0, 5, Purpose::allocate};
+  BootstrapRound round(3);
+  round.lose(2);
+  EXPECT_TRUE(round.add(0, allocate, std::vector<Bytes>(1)));
+  EXPECT_TRUE(round.add(1, allocate, std::vector<Bytes>(1)));
+  EXPECT_TRUE(round.complete());
+  const std::optional<Error> refusal = round.refusal();
+  ASSERT_TRUE(refusal);
+  EXPECT_EQ(refusal->code(), Code::peer_lost);
+  EXPECT_EQ(refusal->message(),
+            "allocate takes all PEs of the job, and PE 2 is lost; what was allocated before can "
+            "still be used");
+}
+
 TEST(BootstrapRound, APeThatComesTwiceIsAnError) {
   BootstrapRound round(2);
   EXPECT_TRUE(round.add(1, kBarrier, {}));

@@ -316,6 +316,37 @@ TEST(Job, EndsWithTheFirstFailureAndItsPe) {
   EXPECT_EQ(done.error().message(), "PE 2: the disk is full");
 }
 
+// PE 1 ends the job as PE 0's kernel waits for it.
+TEST(Job, EndsWaitsOfKernelsWhenAPeAborts) {
+  Options options = job_options();
+  options.watchdog = std::chrono::milliseconds(0);
+  expect_job(2, options, [](Context& c) -> Result<void> {
+    auto words = c.allocate<std::uint64_t>(2);
+    auto status = c.allocate<Status>(1);
+    if (!words || !status) return mismatch("allocate");
+    if (c.my_pe() == 1) {
+      for (std::uint64_t waits = 0; waits == 0; std::this_thread::yield()) {
+        if (auto read = c.download(&waits, *words, 1); !read) return read;
+      }
+      c.abort("it is enough");
+      return {};
+    }
+    const auto kernel = [&](auto& pe) {
+      pe.put_value(*words, 1, 1);
+      **status = pe.wait_until(*words + 1, Compare::ne, 0);
+    };
+    const Result<void> ended = c.launch(kernel, {.blocks = 1, .threads = 1});
+    EXPECT_FALSE(ended);
+    if (!ended) EXPECT_EQ(ended.error().message(), "PE 1 ended the job: it is enough");
+    EXPECT_EQ(**status, (Status{StatusCode::peer_lost, format::Syndrome::none, 1}));
+    EXPECT_EQ(c.lost_pes(), std::vector<int>{1});
+    const Result<void> again = c.launch(kernel, {.blocks = 1, .threads = 1});
+    EXPECT_FALSE(again);
+    if (!again) EXPECT_EQ(again.error().code(), Code::aborted);
+    return {};
+  });
+}
+
 TEST(Job, RefusesABackendThatIsNotThere) {
   Options options = job_options();
   options.backend = BackendChoice::mlx5;

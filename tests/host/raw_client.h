@@ -113,10 +113,10 @@ inline tcp_wire::FrameHeader header_of(std::uint32_t type, std::uint64_t sequenc
 inline constexpr auto kJoin = static_cast<std::uint32_t>(CollectiveKind::join);
 inline constexpr auto kBarrier = static_cast<std::uint32_t>(CollectiveKind::barrier);
 
-// PE 1 of `job` as a raw client that has joined.
-inline std::unique_ptr<RawClient> join_raw(const TcpJob& job) {
+// PE `rank` of `job` as a raw client that has joined.
+inline std::unique_ptr<RawClient> join_raw(const TcpJob& job, int rank = 1) {
   auto client = std::make_unique<RawClient>(job);
-  EXPECT_EQ(shake_hands(*client, job, 1, job.secret), tcp_wire::Verdict::accepted);
+  EXPECT_EQ(shake_hands(*client, job, rank, job.secret), tcp_wire::Verdict::accepted);
   client->send(header_of(kJoin, 0, 0));
   tcp_wire::FrameHeader answer{};
   EXPECT_TRUE(client->receive(answer));

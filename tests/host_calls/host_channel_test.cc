@@ -124,6 +124,28 @@ TEST(HostChannel, KnowsWhichObjectsOfACheckedHeapAreThere) {
   });
 }
 
+TEST(HostChannel, SaysThatTheSenderIsLost) {
+  Options options = job_options();
+  options.watchdog = std::chrono::milliseconds(0);
+  expect_job(2, options, [](Context& c) -> Result<void> {
+    auto channels = c.add_channels(by_host());
+    if (!channels) return channels.error();
+    auto channel = HostChannel::open(c, *channels);
+    if (!channel) return channel.error();
+    if (c.my_pe() == 1) {
+      c.abort("it is enough");
+      return {};
+    }
+    if (auto posted = (*channel)->post_receive(1); !posted) return posted;
+    const Result<Received> got = (*channel)->wait_receive(1);
+    EXPECT_FALSE(got);
+    if (got) return {};
+    EXPECT_EQ(got.error().code(), Code::peer_lost);
+    EXPECT_EQ(got.error().message(), "PE 1 ended the job: it is enough");
+    return {};
+  });
+}
+
 TEST(HostChannel, ReceivesIntoRegisteredMemory) {
   expect_job(1, job_options(), [](Context& c) -> Result<void> {
     auto channels = c.add_channels(by_host());

@@ -9,7 +9,9 @@
 // not match is an error on every PE that says who called what, never a hang. Every call ends within
 // the bootstrap's timeout, by the clock of go_by(), with an error that names the PEs that did not
 // come. The first error is final: each later call returns it again, because the PEs no longer agree
-// on where they are.
+// on where they are. All but Code::peer_lost: with PeerLoss::go_on on PE 0, once all have joined,
+// the loss of another PE ends no job. A barrier is then one of those that are left, and any other
+// call fails on all of them alike, and may be followed by the next.
 //
 // Blobs may differ in size from PE to PE and may be empty; what one PE gives to one call is at most
 // kMaxContributionBytes. A Bootstrap serves one thread at a time. Destroying it is how a PE leaves
@@ -82,6 +84,13 @@ struct CollectiveCall {
   }
 };
 
+// A PE that is gone without having left the job, and how that was noticed, in a sentence.
+struct LostPe {
+  int pe;
+  std::string why;
+  bool ends_job;  // or the others go on without it
+};
+
 class Bootstrap {
  public:
   Bootstrap(const Bootstrap&) = delete;
@@ -106,6 +115,11 @@ class Bootstrap {
   Result<Bytes> broadcast(int root, const Bytes& blob);
   // Returns once every PE has called it.
   Result<void> barrier();
+
+  // The PEs whose loss was heard of since the last time, also those that ended the job by abort(),
+  // or that have left it after it had failed. Any thread, also while another one is in a call; it
+  // waits for nobody.
+  virtual std::vector<LostPe> take_losses() { return {}; }
 
   // Timeouts of calls are by this clock from now on. Between calls.
   virtual void go_by(std::shared_ptr<const WaitClock> clock) { clock_ = std::move(clock); }

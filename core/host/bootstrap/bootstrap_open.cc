@@ -10,11 +10,13 @@ namespace gdakit {
 namespace {
 
 Result<std::unique_ptr<Bootstrap>> open(const Options& options, const Launch& launch) {
+  LaunchInfo info = launch.info;
+  info.peer_timeout = options.peer_timeout;
+  info.peer_loss = options.peer_loss;
   const Log log(options.log, launch.info.rank);
   for (const std::string& warning : launch.warnings) log.warn(warning);
-  if (launch.info.size > 1) return open_tcp_bootstrap(launch.info, log);
-  Result<std::vector<std::unique_ptr<Bootstrap>>> alone =
-      make_local_bootstraps(1, launch.info.timeout);
+  if (info.size > 1) return open_tcp_bootstrap(info, log);
+  Result<std::vector<std::unique_ptr<Bootstrap>>> alone = make_local_bootstraps(1, info.timeout);
   if (!alone) return alone.error();
   return std::move(alone->front());
 }

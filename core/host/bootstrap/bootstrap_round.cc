@@ -69,6 +69,10 @@ Error aborted_by(int rank, const std::string& message) {
   return Error(Code::aborted, pe_name(rank) + " ended the job: " + message);
 }
 
+std::string left_failed_job(int rank, const Error& failure) {
+  return pe_name(rank) + " has left the job, which has failed: " + failure.message();
+}
+
 BootstrapRound::BootstrapRound(int size) : members_(static_cast<std::size_t>(size)) {}
 
 std::optional<int> BootstrapRound::any_left() const {
@@ -117,8 +121,30 @@ Result<void> BootstrapRound::leave(int rank) {
   return {};
 }
 
+void BootstrapRound::lose(int rank) {
+  Member& member = members_[static_cast<std::size_t>(rank)];
+  GDAKIT_ASSERT(!member.lost);
+  if (member.arrived) --arrived_count_;
+  member.arrived = false;
+  member.lost = true;
+  ++lost_count_;
+}
+
+std::optional<Error> BootstrapRound::refusal() const {
+  if (lost_count_ == 0 || call_.kind == CollectiveKind::barrier) return std::nullopt;
+  std::string lost;
+  for (int rank = 0; rank < size(); ++rank) {
+    if (!members_[static_cast<std::size_t>(rank)].lost) continue;
+    if (!lost.empty()) lost += ", ";
+    lost += pe_name(rank);
+  }
+  return Error(Code::peer_lost, describe(call_) + " takes all PEs of the job, and " + lost +
+                                    (lost_count_ == 1 ? " is lost" : " are lost") +
+                                    "; what was allocated before can still be used");
+}
+
 std::vector<std::span<const std::byte>> BootstrapRound::answer(int rank) const {
-  GDAKIT_ASSERT(complete());
+  GDAKIT_ASSERT(complete() && !refusal());
   std::vector<std::span<const std::byte>> blobs;
   switch (call_.kind) {
     case CollectiveKind::join:
@@ -149,7 +175,8 @@ void BootstrapRound::next() {
 Error BootstrapRound::timed_out(std::chrono::milliseconds timeout) const {
   std::string missing;
   for (int rank = 0; rank < size(); ++rank) {
-    if (members_[static_cast<std::size_t>(rank)].arrived) continue;
+    const Member& member = members_[static_cast<std::size_t>(rank)];
+    if (member.arrived || member.lost) continue;
     if (!missing.empty()) missing += ", ";
     missing += pe_name(rank);
   }

@@ -28,8 +28,13 @@ class BootstrapRound {
   // PE `rank` left in an orderly way. An error if the others are waiting for it.
   Result<void> leave(int rank);
 
+  // PE `rank` is gone, and the others go on: their rounds are complete without it.
+  void lose(int rank);
+
   bool empty() const { return arrived_count_ == 0; }
-  bool complete() const { return arrived_count_ == size(); }
+  bool complete() const { return arrived_count_ == size() - lost_count_; }
+  // Of a complete round: why it has no answer, because it takes all PEs and one is lost.
+  std::optional<Error> refusal() const;
 
   // What PE `rank` gets from a complete round; valid until next().
   std::vector<std::span<const std::byte>> answer(int rank) const;
@@ -50,6 +55,7 @@ class BootstrapRound {
   struct Member {
     bool arrived = false;
     bool left = false;
+    bool lost = false;
     std::vector<Bytes> blobs;
   };
 
@@ -57,6 +63,7 @@ class BootstrapRound {
   CollectiveCall call_;  // of the first that came
   int first_ = 0;        // who that was
   int arrived_count_ = 0;
+  int lost_count_ = 0;
 };
 
 // "barrier (call 5)", "broadcast from PE 2 (call 6)"; "allocate", where that is what the program
@@ -64,5 +71,7 @@ class BootstrapRound {
 std::string describe(const CollectiveCall& call);
 // What the other PEs are told when PE `rank` calls abort(message).
 Error aborted_by(int rank, const std::string& message);
+// Why PE `rank`, which leaves in an orderly way, is lost to the others: the job has failed before.
+std::string left_failed_job(int rank, const Error& failure);
 
 }  // namespace gdakit

@@ -58,12 +58,20 @@ class LocalHub {
 
   void leave(int rank) {
     const std::lock_guard lock(mutex_);
+    if (failure_ && !ended_by_) ended_by_ = LostPe{rank, left_failed_job(rank, *failure_), true};
     if (Result<void> left = round_.leave(rank); !left && !failure_) set_failure(left.error());
   }
 
   void abort(int rank, const std::string& message) {
     const std::lock_guard lock(mutex_);
-    if (!failure_) set_failure(aborted_by(rank, message));
+    if (failure_) return;
+    set_failure(aborted_by(rank, message));
+    ended_by_ = LostPe{rank, failure_->message(), true};
+  }
+
+  std::optional<LostPe> who_ended() {
+    const std::lock_guard lock(mutex_);
+    return ended_by_;
   }
 
  private:
@@ -91,6 +99,7 @@ class LocalHub {
   BootstrapRound round_;
   std::vector<std::optional<std::vector<Bytes>>> answers_;  // given out, not yet taken, by rank
   std::optional<Error> failure_;
+  std::optional<LostPe> ended_by_;
   std::vector<std::shared_ptr<void>> kept_;  // until the last PE has left
   const JobSecret secret_;
   const std::chrono::milliseconds timeout_;
@@ -103,6 +112,13 @@ class LocalBootstrap final : public Bootstrap {
   ~LocalBootstrap() override { hub_->leave(rank()); }
 
   void keep(std::shared_ptr<void> thing) override { hub_->keep(std::move(thing)); }
+  // Threads of one process die together; but one may end the job.
+  std::vector<LostPe> take_losses() override {
+    const std::optional<LostPe> end = loss_told_ ? std::nullopt : hub_->who_ended();
+    if (!end || end->pe == rank()) return {};
+    loss_told_ = true;
+    return {*end};
+  }
   std::optional<JobKey> key(std::string_view label) const override {
     return make_job_key(hub_->secret(), label);
   }
@@ -115,6 +131,7 @@ class LocalBootstrap final : public Bootstrap {
   void send_abort(const std::string& message) override { hub_->abort(rank(), message); }
 
   std::shared_ptr<LocalHub> hub_;
+  bool loss_told_ = false;
 };
 
 }  // namespace

@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <exception>
-#include <functional>
 #include <future>
 #include <mutex>
 #include <optional>
@@ -45,6 +44,14 @@ std::size_t answer_blobs(CollectiveKind kind, int size) {
   return static_cast<std::size_t>(size);
 }
 
+bool is_failure(const Result<Frame>& frame) {
+  return frame && frame->header.type == static_cast<std::uint32_t>(FrameType::failure);
+}
+
+std::string hub_is_gone(const Error& why) {
+  return "PE 0, which hosts the bootstrap, is gone: " + why.message();
+}
+
 std::shared_ptr<const Bytes> text_frame(FrameType type, const std::string& text) {
   return std::make_shared<const Bytes>(tcp_wire::encode_text(type, 0, text));
 }
@@ -56,6 +63,7 @@ class TcpBootstrap final : public Bootstrap {
   ~TcpBootstrap() override;
 
   Result<void> open();
+  std::vector<LostPe> take_losses() override;
   void go_by(std::shared_ptr<const WaitClock> clock) override;
   std::optional<JobKey> key(std::string_view label) const override {
     if (info_.secret_is_derived) return {};
@@ -68,6 +76,10 @@ class TcpBootstrap final : public Bootstrap {
                                       std::vector<Bytes> blobs) override;
   void send_abort(const std::string& message) override;
 
+  void read_next();
+  void take(Result<Frame> frame);
+  void note_loss(LostPe loss);
+  void note_hub_lost(const Error& why);
   Result<Frame> read_frame(const CollectiveCall& call);
   Error give_up(Error error);
   void send_text(FrameType type, const std::string& text);
@@ -79,6 +91,12 @@ class TcpBootstrap final : public Bootstrap {
   std::mutex calling_;           // held by the thread that runs io_
   boost::asio::io_context io_{1};
   std::shared_ptr<TcpStream> stream_;  // none before open() and after a failure
+  // What has come and no call has taken. While there is nothing, or a failure, a read is under way,
+  // so that what the hub says between calls is heard.
+  std::optional<Result<Frame>> arrived_;
+  bool hub_is_lost_ = false;
+  std::mutex losses_mutex_;  // of what follows
+  std::vector<LostPe> losses_;
 };
 
 Result<ListenerAddress> TcpBootstrap::start_hub() {
@@ -88,8 +106,9 @@ Result<ListenerAddress> TcpBootstrap::start_hub() {
   if (!listener) return listener.error();
   const Result<ListenerAddress> address = listener_address(listener->get());
   if (!address) return address.error();
-  Result<std::unique_ptr<TcpHub>> hub =
-      TcpHub::start(std::move(*listener), {info_.size, info_.secret, info_.timeout, log_});
+  Result<std::unique_ptr<TcpHub>> hub = TcpHub::start(
+      std::move(*listener),
+      {info_.size, info_.secret, info_.timeout, log_, info_.peer_timeout, info_.peer_loss});
   if (!hub) return hub.error();
   hub_ = std::move(*hub);
   return *address;
@@ -105,6 +124,8 @@ Result<void> TcpBootstrap::open() {
   Result<std::shared_ptr<TcpStream>> stream = join_hub(io_, info_, address.host, address.port);
   if (!stream) return stream.error();
   stream_ = std::move(*stream);
+  stream_->bound_silence(info_.peer_timeout);
+  read_next();
   const Result<std::vector<Bytes>> joined = collective(CollectiveKind::join, 0, {});
   if (!joined) return joined.error();
   log_.debug("bootstrap: joined a job of " + std::to_string(size()) + " PEs at " + address.host +
@@ -128,21 +149,11 @@ TcpBootstrap::~TcpBootstrap() {
 // The hub closes the connection when it has heard the farewell. Before, this process must not begin
 // the next job: its greeting goes another way and could arrive first.
 void TcpBootstrap::wait_until_closed() {
-  struct Rest {
-    std::byte byte{};
-    bool closed = false;
-    std::function<void()> read;
-  };
-  const auto rest = std::make_shared<Rest>();
-  rest->read = [stream = stream_, weak = std::weak_ptr(rest)] {
-    const auto self = weak.lock();
-    stream->read_raw(&self->byte, 1, [self](Result<void> read) {
-      self->closed = !read;
-      if (read) self->read();
-    });
-  };
-  rest->read();
-  run_until(io_, BootstrapClock::now() + kFarewellPatience, [&] { return rest->closed; });
+  const auto deadline = BootstrapClock::now() + kFarewellPatience;
+  while (run_until(io_, deadline, [&] { return arrived_.has_value(); }) && *arrived_) {
+    arrived_.reset();
+    read_next();
+  }
 }
 
 void TcpBootstrap::send_text(FrameType type, const std::string& text) {
@@ -177,23 +188,64 @@ Error TcpBootstrap::give_up(Error error) {
   return error;
 }
 
-Result<Frame> TcpBootstrap::read_frame(const CollectiveCall& call) {
-  const WaitLimit limit(clock(), info_.timeout + kAnswerGrace);
+void TcpBootstrap::read_next() {
   const std::uint64_t most =
       static_cast<std::uint64_t>(size()) * (kMaxContributionBytes + sizeof(Be64));
-  const auto frame = std::make_shared<std::optional<Result<Frame>>>();
-  stream_->read_frame(most, [frame](Result<Frame> read) { frame->emplace(std::move(read)); });
-  const auto arrived = [&] { return frame->has_value(); };
+  stream_->read_frame(most, [this](Result<Frame> frame) { take(std::move(frame)); });
+}
+
+void TcpBootstrap::take(Result<Frame> frame) {
+  const std::uint32_t type = frame ? std::uint32_t{frame->header.type} : 0;
+  const bool ends_job = type == static_cast<std::uint32_t>(FrameType::ended_by);
+  if (ends_job || type == static_cast<std::uint32_t>(FrameType::lost)) {
+    const int pe = static_cast<int>(frame->header.detail);
+    note_loss({pe, tcp_wire::decode_text(frame->payload), ends_job});
+    if (stream_) read_next();
+    return;
+  }
+  if (arrived_) return;  // a failure, which is the last word to all calls
+  arrived_.emplace(std::move(frame));
+  if (stream_ && is_failure(*arrived_)) read_next();
+}
+
+void TcpBootstrap::note_loss(LostPe loss) {
+  if (loss.pe < 0 || loss.pe >= size() || loss.pe == rank()) return;
+  const std::lock_guard lock(losses_mutex_);
+  losses_.push_back(std::move(loss));
+}
+
+void TcpBootstrap::note_hub_lost(const Error& why) {
+  if (!std::exchange(hub_is_lost_, true)) note_loss({0, hub_is_gone(why), true});
+}
+
+// Where a call is under way, its thread hears what comes.
+std::vector<LostPe> TcpBootstrap::take_losses() {
+  if (const std::unique_lock idle(calling_, std::try_to_lock); idle && stream_) {
+    io_.restart();
+    io_.poll();
+    if (arrived_ && !*arrived_) note_hub_lost(arrived_->error());
+  }
+  const std::lock_guard lock(losses_mutex_);
+  return std::exchange(losses_, {});
+}
+
+Result<Frame> TcpBootstrap::read_frame(const CollectiveCall& call) {
+  const WaitLimit limit(clock(), info_.timeout + kAnswerGrace);
+  const auto arrived = [&] { return arrived_.has_value(); };
   while (!run_until(io_, BootstrapClock::now() + limit.rest(), arrived)) {
     if (!limit.passed()) continue;
     return Error(Code::timed_out, std::string(collective_name(call.kind)) + " timed out after " +
                                       seconds_text(info_.timeout) +
                                       ": no answer from PE 0, which hosts the bootstrap");
   }
-  if (**frame) return std::move(***frame);
-  return Error(Code::aborted, std::string(collective_name(call.kind)) +
-                                  " failed: PE 0, which hosts the bootstrap, is gone: " +
-                                  (*frame)->error().message());
+  Result<Frame> frame = *std::exchange(arrived_, std::nullopt);
+  if (frame) {
+    if (!is_failure(frame)) read_next();
+    return frame;
+  }
+  note_hub_lost(frame.error());
+  return Error(Code::aborted,
+               std::string(collective_name(call.kind)) + " failed: " + hub_is_gone(frame.error()));
 }
 
 Result<std::vector<Bytes>> TcpBootstrap::exchange(const CollectiveCall& call,
@@ -205,8 +257,11 @@ Result<std::vector<Bytes>> TcpBootstrap::exchange(const CollectiveCall& call,
   Result<Frame> frame = read_frame(call);
   if (!frame) return give_up(frame.error());
   const std::uint32_t type = frame->header.type;
-  if (type == static_cast<std::uint32_t>(FrameType::failure)) {
+  if (is_failure(frame)) {
     return give_up(tcp_wire::decode_failure(*frame));
+  }
+  if (type == static_cast<std::uint32_t>(FrameType::refusal)) {
+    return tcp_wire::decode_failure(*frame);
   }
   const std::size_t expected = answer_blobs(call.kind, size());
   auto answer = tcp_wire::decode_blobs(frame->payload, expected);

@@ -153,6 +153,7 @@ void TcpHub::greet(UniqueFileDescriptor accepted) {
   if (error) return;
   accepted.release();
   const auto guest = std::make_shared<Guest>(io_, std::move(socket));
+  guest->stream->bound_silence(settings_.peer_timeout);
   if (guests_.size() >= members_.size() + kGuestsBeyondSize) dismiss(least_promising());
   guests_.push_back(guest);
   guest->deadline.expires_after(std::min(settings_.timeout, kGuestPatience));
@@ -287,7 +288,7 @@ void TcpHub::handle(int rank, tcp_wire::Frame frame) {
   const std::uint32_t type = frame.header.type;
   if (type == static_cast<std::uint32_t>(FrameType::leave)) return member_left(rank);
   if (type == static_cast<std::uint32_t>(FrameType::abort)) {
-    return fail(aborted_by(rank, tcp_wire::decode_text(frame.payload)));
+    return member_aborts(rank, tcp_wire::decode_text(frame.payload));
   }
   member_lost(rank, Error(Code::invalid_argument,
                           "it sent a message of unknown type " + std::to_string(type)));
@@ -299,8 +300,9 @@ void TcpHub::handle_call(int rank, const CollectiveCall& call, const Bytes& payl
   if (!blobs) {
     return member_lost(rank, Error(Code::invalid_argument, "it sent blobs of impossible lengths"));
   }
-  // The completion of the last answer's write may not have been handled yet.
-  if (member(rank).stream->unsent() > 1) {
+  // The completion of the last answer's write may not have been handled yet, nor those of what was
+  // said of losses.
+  if (member(rank).stream->unsent() > 1 + losses_told_) {
     return member_lost(rank, Error(Code::invalid_argument,
                                    "it came to " + describe(call) +
                                        " without reading the answers to its earlier calls"));
@@ -326,20 +328,28 @@ void TcpHub::wait_for_round(const WaitLimit& limit) {
 
 void TcpHub::deliver() {
   round_timer_.cancel();
+  if (const std::optional<Error> refusal = round_.refusal()) {
+    tell(shared(tcp_wire::encode_text(
+        FrameType::refusal, static_cast<std::uint32_t>(refusal->code()), refusal->message())));
+    return round_.next();
+  }
   const auto encode = [&](int rank) {
     return shared(tcp_wire::encode_answer(round_.call().sequence, round_.answer(rank)));
   };
   std::shared_ptr<const Bytes> bytes;
   for (int rank = 0; rank < settings_.size; ++rank) {
     if (!bytes || !round_.one_answer()) bytes = encode(rank);
-    member(rank).stream->write(bytes);
+    if (member(rank).state == State::joined) member(rank).stream->write(bytes);
   }
+  all_have_joined_ = true;
   round_.next();
 }
 
 void TcpHub::member_left(int rank) {
   member(rank).state = State::left;
   std::exchange(member(rank).stream, nullptr)->close();
+  // Kernels of the others may still wait for it.
+  if (failure_) tell_loss(FrameType::ended_by, rank, left_failed_job(rank, *failure_));
   if (Result<void> left = round_.leave(rank); !left) fail(left.error());
 }
 
@@ -347,9 +357,37 @@ void TcpHub::member_lost(int rank, const Error& why) {
   member(rank).state = State::left;
   std::exchange(member(rank).stream, nullptr)->close();
   const std::string name = "PE " + std::to_string(rank);
-  fail(why.code() == Code::invalid_argument
-           ? Error(why.code(), name + " broke the bootstrap's protocol: " + why.message())
-           : Error(Code::aborted, name + " is gone: " + why.message() + " before it left the job"));
+  if (why.code() == Code::invalid_argument) {
+    const std::string text = name + " broke the bootstrap's protocol: " + why.message();
+    tell_loss(FrameType::ended_by, rank, text);
+    return fail(Error(why.code(), text));
+  }
+  const std::string text = name + " is gone: " + why.message() + " before it left the job";
+  if (failure_ || settings_.peer_loss == PeerLoss::end || !all_have_joined_) {
+    tell_loss(FrameType::ended_by, rank, text);
+    return fail(Error(Code::aborted, text));
+  }
+  tell_loss(FrameType::lost, rank, text);
+  round_.lose(rank);
+  if (!round_.empty() && round_.complete()) deliver();
+}
+
+void TcpHub::member_aborts(int rank, const std::string& message) {
+  if (failure_) return;
+  const Error error = aborted_by(rank, message);
+  tell_loss(FrameType::ended_by, rank, error.message());
+  fail(error);
+}
+
+void TcpHub::tell_loss(FrameType type, int rank, const std::string& why) {
+  ++losses_told_;
+  tell(shared(tcp_wire::encode_text(type, static_cast<std::uint32_t>(rank), why)));
+}
+
+void TcpHub::tell(const std::shared_ptr<const Bytes>& bytes) {
+  for (const Member& m : members_) {
+    if (m.state == State::joined) m.stream->write(bytes);
+  }
 }
 
 void TcpHub::go_by(std::shared_ptr<const WaitClock> clock) {
@@ -357,19 +395,16 @@ void TcpHub::go_by(std::shared_ptr<const WaitClock> clock) {
 }
 
 void TcpHub::abort(const std::string& message) {
-  const auto tell = [this, message] { fail(aborted_by(0, message)); };
-  asio::post(io_, asio::use_future(tell)).wait_for(kAbortPatience);
+  const auto end = [this, message] { member_aborts(0, message); };
+  asio::post(io_, asio::use_future(end)).wait_for(kAbortPatience);
 }
 
 void TcpHub::fail(const Error& error) {
   if (failure_) return;
   failure_ = error;
   round_timer_.cancel();
-  const auto bytes = shared(tcp_wire::encode_text(
-      FrameType::failure, static_cast<std::uint32_t>(error.code()), error.message()));
-  for (const Member& m : members_) {
-    if (m.state == State::joined) m.stream->write(bytes);
-  }
+  tell(shared(tcp_wire::encode_text(FrameType::failure, static_cast<std::uint32_t>(error.code()),
+                                    error.message())));
 }
 
 // The end.
@@ -379,6 +414,7 @@ void TcpHub::begin_stop() {
   error_code ignored;
   acceptor_.close(ignored);
   while (!guests_.empty()) dismiss(guests_.front());
+  if (failure_) tell_loss(FrameType::ended_by, 0, left_failed_job(0, *failure_));
   if (Result<void> left = round_.leave(0); !left) fail(left.error());
   fail(Error(Code::aborted, "PE 0, which hosts the bootstrap, has left the job"));
   // The answer of the last call may still be on its way to a slow member.

@@ -9,7 +9,8 @@
 // nothing, is closed after a while and delays nobody. Where there are too many guests, those that
 // have not said Hello make room first. The first failure (a member that died, or that calls again
 // and reads no answers, calls that do not match, a timeout) is sent to all members at once and is
-// final.
+// final. With PeerLoss::go_on, once all have joined, a member that dies is none: the others are
+// told who it is, and their calls go on without it.
 #pragma once
 
 #include <chrono>
@@ -44,6 +45,8 @@ class TcpHub {
     JobSecret secret{};
     std::chrono::milliseconds timeout{60'000};
     Log log;
+    std::chrono::milliseconds peer_timeout{30'000};  // of a host that does not answer
+    PeerLoss peer_loss = PeerLoss::end;
   };
 
   // Serves on `listener`, a listening socket, until it is destroyed.
@@ -95,6 +98,10 @@ class TcpHub {
   void deliver();
   void member_left(int rank);
   void member_lost(int rank, const Error& why);
+  void member_aborts(int rank, const std::string& message);
+  // Tells all members that one is gone: lost or ended_by.
+  void tell_loss(tcp_wire::FrameType type, int rank, const std::string& why);
+  void tell(const std::shared_ptr<const Bytes>& bytes);
   void fail(const Error& error);
   void begin_stop();
   void stream_closed();
@@ -114,6 +121,8 @@ class TcpHub {
   BootstrapRound round_;
   std::optional<Error> failure_;
   std::shared_ptr<const WaitClock> clock_;
+  bool all_have_joined_ = false;
+  std::size_t losses_told_ = 0;
   bool stopping_ = false;
   bool accept_failed_ = false;  // and was told of
   std::uint64_t refused_ = 0;

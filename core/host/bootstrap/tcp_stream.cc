@@ -1,6 +1,8 @@
 #include "core/host/bootstrap/tcp_stream.h"
 
 #include <algorithm>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <utility>
 
 #include <boost/asio/buffer.hpp>
@@ -25,11 +27,23 @@ Error read_error(const error_code& error) {
 }  // namespace
 
 TcpStream::TcpStream(asio::ip::tcp::socket socket) : socket_(std::move(socket)) {
-  // Frames are small and each one is waited for; a dead host must be noticed some day. A socket
-  // that refuses either still works.
+  // Frames are small and each one is waited for. A socket that refuses that still works.
   error_code ignored;
   socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
+}
+
+// Once a third of the limit has passed without a word the system asks, and asks again after
+// another.
+void TcpStream::bound_silence(std::chrono::milliseconds limit) {
+  namespace option = asio::detail::socket_option;
+  const auto limit_ms = static_cast<int>(std::min<std::int64_t>(limit.count(), 1'000'000'000));
+  const int seconds_between = std::max(1, limit_ms / 3000);
+  error_code ignored;
   socket_.set_option(asio::socket_base::keep_alive(true), ignored);
+  socket_.set_option(option::integer<IPPROTO_TCP, TCP_KEEPIDLE>(seconds_between), ignored);
+  socket_.set_option(option::integer<IPPROTO_TCP, TCP_KEEPINTVL>(seconds_between), ignored);
+  socket_.set_option(option::integer<IPPROTO_TCP, TCP_KEEPCNT>(3), ignored);
+  socket_.set_option(option::integer<IPPROTO_TCP, TCP_USER_TIMEOUT>(limit_ms), ignored);
 }
 
 void TcpStream::read_raw(void* to, std::size_t size, std::function<void(Result<void>)> done) {

@@ -1,6 +1,7 @@
 // Frames over one socket, asynchronously: the hub has one for each connection, a member has one.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -19,6 +20,10 @@ namespace gdakit {
 class TcpStream : public std::enable_shared_from_this<TcpStream> {
  public:
   explicit TcpStream(boost::asio::ip::tcp::socket socket);
+
+  // The connection breaks when the other host has not answered for so long, also while nobody sends
+  // anything: up to a third later. By the system (tcp(7)): a process that is stopped still answers.
+  void bound_silence(std::chrono::milliseconds limit);
 
   // Reads exactly `size` bytes into `to`, which must outlive the call of `done` or close().
   void read_raw(void* to, std::size_t size, std::function<void(Result<void>)> done);

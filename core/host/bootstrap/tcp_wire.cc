@@ -40,7 +40,10 @@ std::uint64_t longest_payload(const FrameHeader& header) {
   switch (static_cast<FrameType>(std::uint16_t{header.type})) {
     case FrameType::answer: return kUnbounded;
     case FrameType::abort:
-    case FrameType::failure: return kMaxTextBytes;
+    case FrameType::failure:
+    case FrameType::refusal:
+    case FrameType::lost:
+    case FrameType::ended_by: return kMaxTextBytes;
     case FrameType::leave: break;
   }
   return 0;

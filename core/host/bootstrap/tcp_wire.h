@@ -6,12 +6,12 @@
 //     Proof  ------------------------->   knows the secret? fits into the job?
 //            <------------------------- Welcome (verdict), the hub's Proof if it is accepted
 //     Frame  ------------------------->   one for each collective call; leave, abort
-//            <------------------------- Frame   answer, failure
+//            <------------------------- Frame   answer, refusal, failure; lost, ended_by
 //
 // A Frame is a FrameHeader and `length` bytes of payload. The receiver checks type and length
 // before it reads on, and reserves memory as the payload arrives. The payload of a collective call
-// and of an answer is blobs: for each one its length (Be64) and its bytes. The payload of abort and
-// failure is text.
+// and of an answer is blobs: for each one its length (Be64) and its bytes. The payload of the
+// others is text.
 //
 // The secret itself is never sent (job_proof.h). It keeps strangers and the PEs of other jobs out,
 // and tells a member of a false hub; but what is sent later is neither encrypted nor signed, so it
@@ -34,7 +34,7 @@
 namespace gdakit::tcp_wire {
 
 inline constexpr std::array<char, 8> kMagic = {'G', 'D', 'A', 'K', 'I', 'T', 'B', 'S'};
-inline constexpr std::uint32_t kVersion = 3;
+inline constexpr std::uint32_t kVersion = 4;
 
 using Nonce = std::array<std::uint8_t, 16>;
 using Proof = std::array<std::uint8_t, 32>;
@@ -73,13 +73,23 @@ struct Welcome {
 };
 static_assert(sizeof(Welcome) == 24);
 
-// 1 to 5 are the values of CollectiveKind.
-enum class FrameType : std::uint32_t { leave = 16, abort, answer, failure };
+// 1 to 5 are the values of CollectiveKind. A refusal answers a call with an error that is not
+// final. The PE that is lost, and the one that has ended the job, by its loss or by abort, are told
+// at any time.
+enum class FrameType : std::uint32_t {
+  leave = 16,
+  abort,
+  answer,
+  failure,
+  refusal,
+  lost,
+  ended_by
+};
 
 struct FrameHeader {
   Be16 purpose;  // of a collective call; else 0
   Be16 type;
-  Be32 detail;    // root of a broadcast; Code of a failure; else 0
+  Be32 detail;    // root of a broadcast; Code of a failure or refusal; PE of lost and ended_by
   Be64 sequence;  // of a collective call and its answer; else 0
   Be64 length;    // of the payload that follows
 };
@@ -90,7 +100,7 @@ struct Frame {
   Bytes payload;
 };
 
-// The longest texts of abort and failure; longer ones are cut.
+// The longest texts; longer ones are cut.
 inline constexpr std::size_t kMaxTextBytes = 4096;
 
 // The most that frames of the header's type have as payload: text, or as much as a call may give.
@@ -118,7 +128,7 @@ Bytes encode_text(FrameType type, std::uint32_t detail, std::string_view text);
 std::optional<std::vector<Bytes>> decode_blobs(std::span<const std::byte> payload,
                                                std::size_t most);
 std::string decode_text(std::span<const std::byte> payload);
-// The error that a failure frame carries.
+// The error that a failure or refusal frame carries.
 Error decode_failure(const Frame& frame);
 
 }  // namespace gdakit::tcp_wire

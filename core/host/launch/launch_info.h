@@ -41,6 +41,9 @@ struct LaunchInfo {
   // The launcher keeps PE 0's port open until PE 0 has ended: who is refused there comes too late.
   bool launcher_keeps_port = false;
   std::chrono::milliseconds timeout{60'000};  // for each operation of the bootstrap
+  // What open_bootstrap takes from the options, whatever the launcher.
+  std::chrono::milliseconds peer_timeout{30'000};
+  PeerLoss peer_loss = PeerLoss::end;
 };
 
 // "host:port", the host an IPv6 address in brackets if it is one, into root_host and root_port.

@@ -19,6 +19,9 @@ constexpr const char* kNoHostTells =
     "and "
     "the word stays as it was made.";
 
+constexpr const char* kHostTells =
+    "The host tells of lost PEs; in the simulation a thread of the same GPU does so for it.";
+
 constexpr const char* kMetSince =
     "The group's threads meet between this store and whoever reads it, so that it does not matter "
     "which of two stores before the meeting comes first.";
@@ -63,6 +66,7 @@ const std::vector<Argument>& arguments() {
       {{"device/lock.h", "", SiteOp::plain_store, 1}, Operator::delay, kBehindTheFence},
       {{"device/lock.h", "", SiteOp::plain_store, 2}, Operator::delay, kBehindTheFence},
       {{"device/lock.h", "", SiteOp::plain_store, 3}, Operator::delay, kBehindTheFence},
+      {{"device/loss.h", "", SiteOp::load, 1}, Operator::narrow_gpu, kHostTells},
       {{"device/receive_queue.h", "", SiteOp::plain_store, 1},
        Operator::delay,
        "The count is the receiving thread's own, which is one at a time; the next store is one of "

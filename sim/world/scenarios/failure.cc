@@ -49,6 +49,23 @@ struct WaitsOn {
   }
 };
 
+// Block 1 tells of a loss, as the host would; block 0 waits for what nobody writes.
+struct LosesPe1 {
+  const Witness* witness;
+  Word* data;
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    if (m.block_index() == 1) {
+      m.store(order::RelaxedSystem{}, &pe.context().state->new_loss, Word{2});
+      return;
+    }
+    const Status status = pe.wait_until(data, Compare::ne, Word{0});
+    witness->expect(status.code == StatusCode::peer_lost && status.peer == 1,
+                    "wait_until says that PE 1 is lost");
+  }
+};
+
 // Some stall and some do not, as it happens.
 struct MayStall {
   const Witness* witness;
@@ -174,6 +191,13 @@ WorldPointer stall_again(const SubjectOptions& options) {
   return world;
 }
 
+WorldPointer lost_peer(const SubjectOptions& options) {
+  auto world = std::make_unique<World>("lost-peer", options_for(options));
+  auto* data = world->allocate<Word>("data", 1, RegionKind::signal);
+  world->launch_on(0, {.blocks = 2, .threads = 1}, LosesPe1{world->witness(), data});
+  return world;
+}
+
 WorldPointer impatient(const SubjectOptions& options) {
   WorldOptions world_options = options_for(options);
   world_options.watchdog_ns = 1;
@@ -260,6 +284,7 @@ constexpr ScenarioEntry kListed[] = {
     {"commands-error", "A peer refuses the key of a command's WQE.", make<commands_error>},
     {"watchdog", "The NIC sleeps; waits end and are reported.", make<watchdog>},
     {"stall-again", "Waits behind a stall give up at once.", make<stall_again>},
+    {"lost-peer", "A wait for a word ends when a PE is lost.", make<lost_peer>},
     {"impatient", "Stalls are reported while NIC and other threads go on.", make<impatient>},
     {"proxy-stall", "A stall is reported while a host thread rings.", make<proxy_stall>},
     {"exclusive-stall", "One thread reports a stall of a queue that another one owns.",

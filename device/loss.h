@@ -1,0 +1,72 @@
+// Peers that are gone: how a wait for what they would have done ends.
+//
+// The host tells which PEs are lost (core/host/lost_pes.h), in memory of its own, and each wait
+// loop looks there now and then (Watchdog). What ends depends on what is waited for: a message of
+// one peer, when that one is lost; a collective, when a member of the team is; a word of the heap,
+// which any PE may write, or a lock, which any PE may hold, by any loss that the program has not
+// acknowledged. Waits for a queue do not look: the NIC breaks a queue whose peer does not answer.
+#pragma once
+
+#include "device/order.h"
+#include "device/status.h"
+#include "device/views.h"
+
+namespace gdakit {
+
+// A word that the host writes.
+template <class M>
+GDAKIT_DEVICE std::uint64_t told(M& m, const std::uint64_t* word) {
+  return m.load(order::RelaxedSystem{}, word);
+}
+
+// The loss of nobody ends the wait.
+struct WaitsForNobody {
+  static constexpr bool kLooks = false;
+};
+
+// Any loss does that is new to the program.
+struct WaitsForAnybody {
+  static constexpr bool kLooks = true;
+  template <class M>
+  GDAKIT_DEVICE std::int32_t lost(M& m, const PeState* state) const {
+    return static_cast<std::int32_t>(told(m, &state->new_loss)) - 1;
+  }
+};
+
+// The loss of the one PE does, where the range has but one; else any that is new to the program.
+struct WaitsForSender {
+  static constexpr bool kLooks = true;
+  std::int32_t begin;
+  std::int32_t end;
+  template <class M>
+  GDAKIT_DEVICE std::int32_t lost(M& m, const PeState* state) const {
+    if (end != begin + 1) return WaitsForAnybody{}.lost(m, state);
+    if (told(m, &state->losses) == 0) return -1;
+    return told(m, &state->lost[begin]) != 0 ? begin : -1;
+  }
+};
+
+// The loss of any member does: the others wait for each other. That which is new to the program is
+// named first, because others may be gone for its sake.
+struct WaitsForTeam {
+  static constexpr bool kLooks = true;
+  const TeamView& team;
+  template <class M>
+  GDAKIT_DEVICE std::int32_t lost(M& m, const PeState* state) const {
+    if (told(m, &state->losses) == 0) return -1;
+    const std::int32_t first = WaitsForAnybody{}.lost(m, state);
+    if (first >= 0 && team.numbers[first] >= 0) return first;
+    for (std::int32_t i = 0; i < team.n_pes; ++i) {
+      const std::int32_t pe = team.members[i];
+      if (told(m, &state->lost[pe]) != 0) return pe;
+    }
+    return -1;
+  }
+};
+
+// What such a wait returns.
+GDAKIT_DEVICE constexpr Status lost_status(std::int32_t pe) {
+  return {StatusCode::peer_lost, format::Syndrome::none, pe};
+}
+
+}  // namespace gdakit
