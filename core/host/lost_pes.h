@@ -66,7 +66,7 @@ class LostPes {
   bool stopping_ = false;
   std::vector<PeState*> states_;
   std::vector<LostPe> lost_;  // in the order of the news
-  int new_loss_ = -1;         // the last of those that are not acknowledged
+  int new_loss_ = -1;         // the first of those that are not acknowledged
   std::thread thread_;
 };
 
