@@ -16,6 +16,14 @@ namespace {
 
 constexpr const char* kOption = "GDAKIT_NIC_ADDRESS";
 constexpr const char* kTagsOption = "GDAKIT_NIC_TAGS";
+constexpr const char* kCongestionOption = "GDAKIT_NIC_CONGESTION";
+
+// What NICs that meet must have alike.
+struct NicTerms {
+  std::uint8_t has_address;
+  std::uint8_t tags;
+  std::uint8_t congestion;
+};
 
 // What the others need to know of a PE's NIC, without padding. Whatever bytes come are an address.
 struct NicCard {
@@ -28,6 +36,14 @@ struct NicCard {
   UdpAddress address() const { return {{ip, is_v6 != 0}, port}; }
 };
 static_assert(sizeof(NicCard) == 20 + sizeof(HostName));
+
+std::uint8_t flag(bool on) { return on ? 1 : 0; }
+
+Result<> check_switch(const char* option, const std::vector<NicTerms>& all,
+                      std::uint8_t NicTerms::*which) {
+  return check_same(option, all,
+                    [which](const NicTerms& pe) { return switch_name(pe.*which != 0); });
+}
 
 Error refused(const std::string& why) {
   return Error(Code::invalid_argument, std::string(kOption) + ": " + why);
@@ -67,12 +83,8 @@ Result<std::vector<UdpAddress>> exchange(const UdpAddress& own, Bootstrap& boots
   return addresses;
 }
 
-// Of the wire's tags, if all PEs want some.
-Result<std::optional<TagKey>> agreed_tag_key(const Options& options, Bootstrap& bootstrap) {
-  const std::uint8_t mine = options.nic_tags ? 1 : 0;
-  const auto same =
-      agree_on(bootstrap, kTagsOption, mine, [](std::uint8_t on) { return switch_name(on != 0); });
-  if (!same) return same.error();
+// Of the wire's tags, if the PEs want some.
+Result<std::optional<TagKey>> tag_key_of(const Options& options, const Bootstrap& bootstrap) {
   if (!options.nic_tags) return std::optional<TagKey>();
   const std::optional<JobKey> key = bootstrap.key("gdakit: tags of packets over UDP");
   if (key) return key;
@@ -104,16 +116,21 @@ Result<std::uint32_t> agreed_mtu(const UdpSocket& socket, const std::vector<UdpA
 }  // namespace
 
 Result<bool> goes_over_udp(const Options& options, Bootstrap& bootstrap) {
-  const std::uint8_t mine = options.nic_address.empty() ? 0 : 1;
-  const auto same = agree_on(
-      bootstrap, kOption, mine, [](std::uint8_t has) { return has != 0 ? "one" : "none"; },
+  const bool has_address = !options.nic_address.empty();
+  const NicTerms mine{flag(has_address), flag(options.nic_tags), flag(options.nic_congestion)};
+  const auto all = allgather_value(bootstrap, mine);
+  if (!all) return all.error();
+  Result<> same = check_same(
+      kOption, *all, [](const NicTerms& pe) { return pe.has_address != 0 ? "one" : "none"; },
       "all PEs of a job need one, or none");
+  if (same) same = check_switch(kTagsOption, *all, &NicTerms::tags);
+  if (same) same = check_switch(kCongestionOption, *all, &NicTerms::congestion);
   if (!same) return same.error();
-  return mine != 0;
+  return has_address;
 }
 
 Result<std::unique_ptr<UdpWire>> open_udp_wire(const Options& options, Bootstrap& bootstrap) {
-  const Result<std::optional<TagKey>> tag_key = agreed_tag_key(options, bootstrap);
+  const Result<std::optional<TagKey>> tag_key = tag_key_of(options, bootstrap);
   if (!tag_key) return tag_key.error();
   const auto rank = static_cast<std::uint32_t>(bootstrap.rank());
   const Result<NicPlace> place = find_nic_place(options.nic_address, rank);

@@ -10,12 +10,13 @@
 
 namespace gdakit::softnic {
 
-// Whether all PEs have GDAKIT_NIC_ADDRESS, or none; an error that names one of each kind if they do
-// not agree. Collective.
+// Whether the PEs' NICs meet over UDP. An error, on every PE, if some PEs have GDAKIT_NIC_ADDRESS
+// and others have none, or if GDAKIT_NIC_TAGS or GDAKIT_NIC_CONGESTION are not the same on all: it
+// names the first PE that differs from PE 0. Collective, one round.
 Result<bool> goes_over_udp(const Options& options, Bootstrap& bootstrap);
 
 // This PE's wire, connected to those of all others, with the longest MTU that the ways between all
-// of them carry. Collective.
+// of them carry. Collective, after goes_over_udp().
 Result<std::unique_ptr<UdpWire>> open_udp_wire(const Options& options, Bootstrap& bootstrap);
 
 }  // namespace gdakit::softnic

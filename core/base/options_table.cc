@@ -324,7 +324,7 @@ constexpr OptionRow kTable[] = {
      false, parse_nic_text<&Options::nic_address>, plain_text<&Options::nic_address>},
     {"GDAKIT_NIC_CONGESTION", "choice", "", "off or on",
      "Whether the soft NIC slows down a queue pair whose packets the network marks as congested "
-     "(ECN), as DCQCN does (docs/between-hosts.md).",
+     "(ECN), as DCQCN does (docs/between-hosts.md). The same on all PEs.",
      false, parse_choice<&Options::nic_congestion, kSwitch, switch_name>,
      choice_text<&Options::nic_congestion, switch_name>},
     {"GDAKIT_NIC_TAGS", "choice", "", "off or on",
