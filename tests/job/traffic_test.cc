@@ -5,9 +5,11 @@
 
 #include <gmock/gmock.h>
 
+#include "tests/job/counter_samples.h"
 #include "tests/job/launchers.h"
 #include "tests/job/variable.h"
 #include "tests/support/settings.h"
+#include "tools/counters_reader.h"
 
 namespace gdakit::testing_job {
 namespace {
@@ -26,6 +28,21 @@ class Traffic : public testing::TestWithParam<std::tuple<int, const char*>> {
     std::vector<std::string> words = {GDAKIT_TRAFFIC_PE};
     words.insert(words.end(), arguments.begin(), arguments.end());
     return command(launch_words(launcher_, size(), words));
+  }
+
+  // Of all PEs' NICs, in a job that ends well.
+  NicCounters run_and_count(const std::vector<std::string>& arguments) const {
+    const TemporaryDirectory directory;
+    const Variable counters("GDAKIT_COUNTERS", directory.path());
+    const Outcome outcome = run(arguments);
+    EXPECT_EQ(outcome.status, 0) << outcome.errors;
+    EXPECT_EQ(outcome.errors, "");
+    const auto pes = tools::read_counters(directory.path());
+    EXPECT_TRUE(pes && static_cast<int>(pes->size()) == size());
+    NicCounters sum;
+    if (!pes) return sum;
+    for (const PeCounters& pe : *pes) sum += pe.nic;
+    return sum;
   }
 
   const std::string launcher_ = test::launcher();
@@ -84,9 +101,16 @@ TEST_P(Traffic, IsExactOnABadNetwork) {
 TEST_P(Traffic, IsExactWhereTheNetworkIsCongested) {
   const Variable congestion("GDAKIT_NIC_CONGESTION", "on");
   const Variable faults("GDAKIT_NIC_FAULTS", "mark=20%,drop=1%");
-  const Outcome outcome = run({"5"});
-  EXPECT_EQ(outcome.status, 0) << outcome.errors;
-  EXPECT_EQ(outcome.errors, "");
+  const NicCounters counted = run_and_count({"5"});
+  EXPECT_GT(counted.np_ecn_marked_roce_packets, 0u);
+  EXPECT_GT(counted.np_cnp_sent, 0u);
+  EXPECT_GT(counted.rp_cnp_handled, 0u);
+}
+
+TEST_P(Traffic, IsNotMarkedWithoutCongestionControl) {
+  const Variable faults("GDAKIT_NIC_FAULTS", "mark=20%");
+  const NicCounters counted = run_and_count({"5"});
+  EXPECT_EQ(counted.np_ecn_marked_roce_packets + counted.np_cnp_sent + counted.rp_cnp_handled, 0u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Pes, Traffic,
