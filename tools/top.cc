@@ -25,7 +25,9 @@ for each PE or for each of its queues. DIR is where the PEs write their counters
   GDAKIT_COUNTERS=counters gdakit run -n 4 ./ring &
   gdakit top counters
 
-losses are packets that came out of sequence or twice; errors are those since the job began. A rate
+losses are packets that came out of sequence or twice; drops are those that came and that no queue
+took (between hosts strangers' too, and what the socket's buffer had no room for), and none of one
+queue; errors are those since the job began. A rate
 of a PE that has written no second file yet, or none for 2.5 s, is -. docs/counters.md says what is
 counted. ^C ends it.
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdio>
 #include <numeric>
+#include <type_traits>
 
 namespace gdakit::tools {
 namespace {
@@ -26,6 +27,11 @@ std::string text_of(const char* format, double number) {
 }
 
 template <class Counters>
+bool has(const TopColumn& column) {
+  return std::is_same_v<Counters, NicCounters> || column.of == CounterOf::queue;
+}
+
+template <class Counters>
 double sum_of(const Counters& counters, const TopColumn& column) {
   return std::accumulate(column.counters.begin(), column.counters.end(), 0.0,
                          [&](double sum, std::uint64_t N::*member) {
@@ -40,7 +46,9 @@ std::vector<std::optional<double>> numbers_of(const Counters& counted, const Cou
                                               double seconds) {
   std::vector<std::optional<double>> numbers;
   for (const TopColumn& column : top_columns()) {
-    if (!column.is_rate) {
+    if (!has<Counters>(column)) {
+      numbers.emplace_back();
+    } else if (!column.is_rate) {
       numbers.emplace_back(sum_of(now, column));
     } else if (seconds > 0) {
       numbers.emplace_back(sum_of(counted, column) / seconds);
@@ -106,6 +114,12 @@ std::span<const TopColumn> top_columns() {
       {"rx-bytes", "rx B/s", true, {&N::bytes_received}},
       {"retries", "retries/s", true, {&N::retries}},
       {"losses", "losses/s", true, {&N::out_of_sequence, &N::duplicate_request}},
+      {"drops",
+       "drops/s",
+       true,
+       {&N::dropped_packets, &N::rx_icrc_encapsulated, &N::udp_overrun, &N::udp_strangers,
+        &N::udp_untrue_tags, &N::udp_too_long, &N::udp_malformed},
+       CounterOf::nic},
       {"errors", "errors", false, {&N::req_cqe_error, &N::resp_cqe_error}},
   };
   return columns;

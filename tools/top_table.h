@@ -21,6 +21,7 @@ struct TopColumn {
   std::string_view heading;
   bool is_rate = true;
   std::vector<std::uint64_t NicCounters::*> counters;
+  CounterOf of = CounterOf::queue;  // of the NIC: no queue has them
 };
 std::span<const TopColumn> top_columns();
 
@@ -30,8 +31,8 @@ struct TopPe {
   double age_seconds = 0;             // of its file
 };
 
-// "-" stands for a rate that nobody knows: of a PE with one file, or whose file is old. `sort` is a
-// column's name, whose greatest values come first, or "pe".
+// "-" stands for a rate that nobody knows, of a PE with one file, or whose file is old, and for
+// what no queue has. `sort` is a column's name, whose greatest values come first, or "pe".
 std::string top_table(std::span<const TopPe> pes, TopBy by, std::string_view sort);
 
 // 950, 12.3k, 4.56M: three digits, and what they are multiplied with.

@@ -67,6 +67,15 @@ struct QueueCounters {
 
 // Of a NIC: all its queue pairs together, and what belongs to none of them.
 struct NicCounters : QueueCounters {
+  // The wire between hosts: what it dropped, in or out.
+  std::uint64_t rx_icrc_encapsulated = 0;
+  std::uint64_t udp_unconnected = 0;
+  std::uint64_t udp_unsendable = 0;
+  std::uint64_t udp_overrun = 0;
+  std::uint64_t udp_strangers = 0;
+  std::uint64_t udp_untrue_tags = 0;
+  std::uint64_t udp_too_long = 0;
+  std::uint64_t udp_malformed = 0;
   std::uint64_t dropped_doorbells = 0;
   std::uint64_t cq_doorbells = 0;
   std::uint64_t eq_doorbells = 0;

@@ -84,6 +84,25 @@ TEST(TopTable, HasALineForEachPe) {
   for (const std::string& line : lines) EXPECT_EQ(line.size(), lines[0].size());
 }
 
+// By wires between hosts, and of what came, for no queue pair. Both are the NIC's alone.
+TEST(TopTable, SaysHowManyPacketsWereDropped) {
+  std::vector<TopPe> pes = {shown(0, 1)};
+  NicCounters& counted = pes[0].rates->counted.nic;
+  counted.dropped_packets = 100;
+  counted.udp_strangers = 20;
+  counted.udp_overrun = 3;
+  counted.udp_untrue_tags = 400;
+  const auto by_pe = lines_of(top_table(pes, TopBy::pe, "drops"));
+  ASSERT_EQ(by_pe.size(), 2u);
+  EXPECT_THAT(by_pe[0], HasSubstr("drops/s"));
+  EXPECT_THAT(by_pe[1], HasSubstr(" 523 "));
+  const auto by_queue = lines_of(top_table(pes, TopBy::queue, "drops"));
+  ASSERT_EQ(by_queue.size(), 3u);
+  EXPECT_THAT(by_queue[0], HasSubstr("drops/s"));
+  EXPECT_THAT(by_queue[1], HasSubstr("  -  "));
+  EXPECT_THAT(by_queue[1], Not(HasSubstr("523")));
+}
+
 TEST(TopTable, IsSortedByAColumn) {
   const std::vector<TopPe> pes = {shown(0, 1), shown(1, 3), shown(2, 2)};
   const auto lines = lines_of(top_table(pes, TopBy::pe, "tx-bytes"));

@@ -87,6 +87,7 @@ class LossyWire final : public Wire {
   }
   bool recalled(Recall& recall) override { return inner_->recalled(recall); }
   bool unread(Endpoint endpoint) const override { return inner_->unread(endpoint); }
+  void add_counters(NicCounters& counters) const override { inner_->add_counters(counters); }
 
   // Packets that wait for later ones to overtake them.
   std::size_t held() const { return held_.size(); }

@@ -1,11 +1,13 @@
 // What a wire over UDP makes of datagrams that are not as its peers send them.
 #include <chrono>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "backends/softnic/wire/roce_packet.h"
+#include "backends/softnic/wire_options.h"
 #include "tests/softnic/udp_sender.h"
 #include "tests/softnic/udp_wires.h"
 
@@ -16,6 +18,12 @@ using namespace std::chrono_literals;
 using test::encoded;
 using test::Sender;
 using test::Two;
+
+NicCounters counted_by(const Wire& wire) {
+  NicCounters counters;
+  wire.add_counters(counters);
+  return counters;
+}
 
 TEST(UdpDatagrams, DamagedDatagramsBetweenGoodOnesAreDroppedAndCountedByReason) {
   Two two({.mtu = 1024});
@@ -53,6 +61,34 @@ TEST(UdpDatagrams, DamagedDatagramsBetweenGoodOnesAreDroppedAndCountedByReason) 
   EXPECT_EQ(counters.too_long, 1u);
   EXPECT_EQ(counters.unfit[static_cast<std::size_t>(roce::Unfit::opcode)], 1u);
   EXPECT_EQ(counters.received, 2u);
+  const NicCounters counted = counted_by(*two.wire);
+  EXPECT_EQ(counted.rx_icrc_encapsulated, 1u);
+  EXPECT_EQ(counted.udp_too_long, 1u);
+  EXPECT_EQ(counted.udp_malformed, 3u);
+}
+
+TEST(UdpDatagrams, ForNobodyAreCounted) {
+  Two two;
+  Packet packet;
+  packet.header.destination = 5;
+  packet.header.opcode = PacketOpcode::acknowledge;
+  EXPECT_TRUE(two.wire->send(packet));
+  EXPECT_EQ(counted_by(*two.wire).udp_unconnected, 1u);
+  EXPECT_EQ(counted_by(*two.wire).udp_unsendable, 0u);
+}
+
+// A NIC's counters are read from the outermost wire.
+TEST(UdpDatagrams, AreCountedByAWireThatFaultsAndACaptureAreAround) {
+  Two two;
+  Sender stranger;
+  stranger.send(two.wire->address(), {1, 2, 3});
+  two.drop_until(two.wire->counters().strangers, 1);
+  Options options;
+  options.nic_faults = "drop=1%";
+  options.capture = testing::TempDir();
+  const auto wrapped = wrap_wire(std::move(two.wire), options);
+  ASSERT_TRUE(wrapped) << wrapped.error().message();
+  EXPECT_EQ(counted_by(**wrapped).udp_strangers, 1u);
 }
 
 // Systems that cut trains number their datagrams.
@@ -95,6 +131,7 @@ TEST(UdpDatagrams, WhatTheSocketsBufferHadNoRoomForIsCounted) {
     if (const Packet* const packet = two.next()) two.wire->retire(packet);
   }
   EXPECT_GT(counters.overrun, 0u);
+  EXPECT_EQ(counted_by(*two.wire).udp_overrun, counters.overrun);
   EXPECT_LE(counters.received + counters.overrun, sent);
 }
 

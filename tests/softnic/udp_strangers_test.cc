@@ -67,6 +67,8 @@ TEST(UdpStrangers, WriteNothing) {
     Sender sender(stranger);
     for (int i = 0; i < 3; ++i) ForgedWrite(udp).send(sender, udp.at(1).address());
     step_until(udp, [&] { return udp.at(1).counters().strangers == 3; });
+    EXPECT_EQ(udp.rig.b.engine.counters().udp_strangers, 3u);
+    EXPECT_EQ(udp.rig.a.engine.counters().udp_strangers, 0u);
     EXPECT_EQ(udp.rig.b.word<std::uint64_t>(kTarget), kBefore);
     EXPECT_EQ(udp.at(1).counters().received, 0u);
     expect_put_works(udp);

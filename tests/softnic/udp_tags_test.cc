@@ -59,6 +59,9 @@ struct Tagged {
       ASSERT_EQ(wire->receive(), nullptr);
     }
     ASSERT_EQ(wire->counters().untrue, count);
+    NicCounters counted;
+    wire->add_counters(counted);
+    EXPECT_EQ(counted.udp_untrue_tags, count);
     EXPECT_EQ(wire->counters().damaged, decltype(UdpCounters::damaged){});
   }
   // The wire still hears what is right.

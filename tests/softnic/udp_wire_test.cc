@@ -85,6 +85,7 @@ TEST(UdpWire, CarriesEveryOperationWhereTheSystemRefusesTrains) {
   expect_traffic(udp);
   EXPECT_FALSE(udp.at(0).sends_trains());
   EXPECT_GT(udp.at(0).counters().unsendable, 0u);
+  EXPECT_EQ(udp.rig.a.engine.counters().udp_unsendable, udp.at(0).counters().unsendable);
   EXPECT_TRUE(udp.at(1).sends_trains());
 }
 

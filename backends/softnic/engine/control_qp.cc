@@ -121,6 +121,7 @@ std::vector<QpNumber> Engine::recordless_qps() const {
 
 NicCount Engine::count() const {
   NicCount count{core_.counters};
+  core_.wire.add_counters(count.nic);
   for (const QpNumber qpn : qps_where([](const Qp&) { return true; })) {
     count.queues.push_back({qpn, qps_.find(qpn)->common.counters});
     count.nic += count.queues.back().counters;

@@ -61,6 +61,7 @@ class CaptureWire final : public Wire {
   Recall recall(const RecallScope& scope) override { return inner_->recall(scope); }
   bool recalled(Recall& recall) override { return inner_->recalled(recall); }
   bool unread(Endpoint endpoint) const override { return inner_->unread(endpoint); }
+  void add_counters(NicCounters& counters) const override { inner_->add_counters(counters); }
 
   const CaptureFile& file() const { return *file_; }
 

@@ -89,6 +89,7 @@ class FaultyWire final : public Wire {
   bool recalled(Recall& recall) override { return inner_->recalled(recall); }
   // What is held lies before no receiver: it may be long on its way, and to send it again may help.
   bool unread(Endpoint endpoint) const override { return inner_->unread(endpoint); }
+  void add_counters(NicCounters& counters) const override { inner_->add_counters(counters); }
 
  private:
   struct Held {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstddef>
+#include <numeric>
 #include <span>
 #include <string>
 #include <string_view>
@@ -84,6 +85,21 @@ UdpWire::UdpWire(UdpSocket socket, const UdpOptions& options)
 }
 
 UdpWire::~UdpWire() { flush(); }
+
+void UdpWire::add_counters(NicCounters& counters) const {
+  const auto sum = [](const auto& counts) {
+    return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
+  };
+  const std::uint64_t icrc = counters_.damaged[static_cast<std::size_t>(roce::Damage::icrc)];
+  counters.rx_icrc_encapsulated += icrc;
+  counters.udp_unconnected += counters_.unconnected;
+  counters.udp_unsendable += counters_.unsendable;
+  counters.udp_overrun += counters_.overrun;
+  counters.udp_strangers += counters_.strangers;
+  counters.udp_untrue_tags += counters_.untrue;
+  counters.udp_too_long += counters_.too_long;
+  counters.udp_malformed += sum(counters_.damaged) - icrc + sum(counters_.unfit);
+}
 
 Result<> UdpWire::connect(Endpoint endpoint, const UdpAddress& address) {
   const auto error = [&](std::string why) {

@@ -100,6 +100,7 @@ class UdpWire final : public Wire {
   const Packet* receive() override;
   void retire(const Packet* packet) override;
   void flush() override;
+  void add_counters(NicCounters& counters) const override;
 
  private:
   struct Slot {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "backends/softnic/wire/packet.h"
+#include "core/host/counters.h"
 
 namespace gdakit::softnic {
 
@@ -105,6 +106,9 @@ class Wire {
   // them: it is stopped or slow, nothing is lost, and to send again would not help. False where the
   // wire cannot tell.
   virtual bool unread(Endpoint) const { return false; }
+
+  // Adds what the wire itself has counted, if anything, to its NIC's counters.
+  virtual void add_counters(NicCounters&) const {}
 };
 
 }  // namespace gdakit::softnic
