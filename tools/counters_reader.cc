@@ -171,27 +171,39 @@ bool is_of_a_pe(std::string_view file) {
   return file.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
+void add_file(CounterFiles& files, const std::string& path) {
+  const Result<std::string> text = read_file(path, "the counters");
+  if (!text && text.error().code() == Code::not_found) return;  // gone by now
+  const auto pes = text ? parse_counters(*text, path) : text.error();
+  if (!pes) {
+    files.unread.push_back({path, pes.error()});
+    return;
+  }
+  files.pes.insert(files.pes.end(), pes->begin(), pes->end());
+}
+
 }  // namespace
 
-Result<std::vector<PeCounters>> read_counters(const std::string& directory) {
+Result<CounterFiles> read_counter_files(const std::string& directory) {
   std::error_code error;
-  std::vector<PeCounters> all;
+  CounterFiles files;
   for (std::filesystem::directory_iterator entry(directory, error), end; !error && entry != end;
        entry.increment(error)) {
     const std::string file = entry->path().filename();
-    if (!is_of_a_pe(file)) continue;
-    const Result<std::string> text = read_file(entry->path(), "the counters");
-    if (!text && text.error().code() == Code::not_found) continue;  // gone by now
-    if (!text) return text.error();
-    const auto pes = parse_counters(*text, entry->path());
-    if (!pes) return pes.error();
-    all.insert(all.end(), pes->begin(), pes->end());
+    if (is_of_a_pe(file)) add_file(files, entry->path());
   }
   if (error) {
     return Error::from_errno("cannot read the directory \"" + directory + "\"", error.value());
   }
-  std::ranges::sort(all, {}, &PeCounters::pe);
-  return all;
+  std::ranges::sort(files.pes, {}, &PeCounters::pe);
+  return files;
+}
+
+Result<std::vector<PeCounters>> read_counters(const std::string& directory) {
+  Result<CounterFiles> files = read_counter_files(directory);
+  if (!files) return files.error();
+  if (!files->unread.empty()) return files->unread.front().error;
+  return std::move(files->pes);
 }
 
 }  // namespace gdakit::tools

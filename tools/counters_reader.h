@@ -15,7 +15,18 @@ namespace gdakit::tools {
 // error names the line; `name` is what it calls the text.
 Result<std::vector<PeCounters>> parse_counters(std::string_view text, const std::string& name);
 
-// Of all files pe<rank>.prom of a directory; of none, if there is none yet.
+// All files pe<rank>.prom of a directory.
+struct CounterFiles {
+  struct Unread {
+    std::string path;
+    Error error;  // names the path
+  };
+  std::vector<PeCounters> pes;  // by their numbers; none, if there is no file yet
+  std::vector<Unread> unread;
+};
+Result<CounterFiles> read_counter_files(const std::string& directory);
+
+// The PEs of all files; an error if one of these cannot be read.
 Result<std::vector<PeCounters>> read_counters(const std::string& directory);
 
 }  // namespace gdakit::tools

@@ -57,11 +57,28 @@ JobCounters::~JobCounters() {
   if (is_own_) std::filesystem::remove_all(directory_, ignored);
 }
 
-// Files that cannot be read now are none of theirs, or report() says what is wrong.
+// What is wrong with the directory report() says.
 void JobCounters::note_earlier_jobs() {
-  const Result<std::vector<PeCounters>> pes = read_counters(directory_);
-  if (!pes) return;
-  for (const PeCounters& pe : *pes) earlier_starts_ms_[pe.pe] = pe.started_ms;
+  const Result<CounterFiles> files = read_counter_files(directory_);
+  if (!files) return;
+  for (const PeCounters& pe : files->pes) earlier_starts_ms_[pe.pe] = pe.started_ms;
+  for (const CounterFiles::Unread& file : files->unread) {
+    std::cerr << "gdakit run: --counters: left out, of an earlier job: " << file.error.message()
+              << '\n';
+    unread_before_.insert(file.path);
+  }
+}
+
+// Of this job's PEs.
+Result<std::vector<PeCounters>> JobCounters::read() const {
+  Result<CounterFiles> files = read_counter_files(directory_);
+  if (!files) return files.error();
+  for (const CounterFiles::Unread& file : files->unread) {
+    if (!unread_before_.contains(file.path)) return file.error;
+  }
+  std::erase_if(files->pes,
+                [this](const PeCounters& pe) { return pe.pe >= size_ || is_earlier(pe); });
+  return std::move(files->pes);
 }
 
 bool JobCounters::is_earlier(const PeCounters& pe) const {
@@ -70,9 +87,8 @@ bool JobCounters::is_earlier(const PeCounters& pe) const {
 }
 
 Result<void> JobCounters::report() const {
-  Result<std::vector<PeCounters>> pes = read_counters(directory_);
+  const Result<std::vector<PeCounters>> pes = read();
   if (!pes) return pes.error();
-  std::erase_if(*pes, [this](const PeCounters& pe) { return pe.pe >= size_ || is_earlier(pe); });
   std::vector<int> missing;
   for (int rank = 0, found = 0; rank < size_; ++rank) {
     const auto index = static_cast<std::size_t>(found);

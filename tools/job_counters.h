@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "core/base/result.h"
 #include "core/host/pe_counters.h"
@@ -23,12 +25,14 @@ class JobCounters {
 
   const std::string& directory() const { return directory_; }
 
-  // Writes the file. Says on stderr which PEs have not written any counters.
+  // Writes the file. Says on stderr which PEs have not written any counters. An error if counters
+  // of this job cannot be read.
   Result<void> report() const;
 
  private:
   JobCounters(std::string file, int size);
   void note_earlier_jobs();
+  Result<std::vector<PeCounters>> read() const;
   bool is_earlier(const PeCounters& pe) const;
 
   std::string file_;
@@ -38,6 +42,7 @@ class JobCounters {
   // Of PEs whose files lay there before this job, by rank. That tells those files from this job's:
   // times would not, as the wall clock may be set back.
   std::map<int, std::uint64_t> earlier_starts_ms_;
+  std::set<std::string> unread_before_;  // the paths of those that could not be read even then
 };
 
 }  // namespace gdakit::tools

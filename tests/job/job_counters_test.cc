@@ -24,6 +24,9 @@ class CountersOfThisJob : public testing::Test {
     const std::string path = directory_.path() + "/pe" + std::to_string(pe.pe) + ".prom";
     ASSERT_TRUE(write_file(path, prometheus_text({&pe, 1})));
   }
+  void write_text(const std::string& name, const std::string& text) const {
+    ASSERT_TRUE(write_file(directory_.path() + "/" + name, text));
+  }
   std::string file() const { return directory_.path() + "/all.json"; }
   std::string report() const {
     const auto text = read_file(file(), "the counters");
@@ -63,6 +66,36 @@ TEST_F(CountersOfThisJob, AreFoundThoughTheClockWasSetBack) {
   ASSERT_TRUE((*counters)->report());
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
   EXPECT_THAT(report(), HasSubstr("\"pe\": 0"));
+}
+
+// It knows which of the others' files are not its own all the same.
+TEST_F(CountersOfThisJob, AreToldFromEarlierOnesBesideAFileThatIsNone) {
+  write(pe_begun_at(0, 1'000'000));
+  write(pe_begun_at(1, 1'000'000));
+  write_text("pe2.prom", "gdakit_cqes_total{pe=\"2\"\n");
+  testing::internal::CaptureStderr();
+  const auto counters = JobCounters::open(file(), 3);
+  ASSERT_TRUE(counters) << counters.error().message();
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              AllOf(HasSubstr("left out, of an earlier job: "), HasSubstr("pe2.prom:1: ")));
+  write(pe_begun_at(1, 2'000'000));
+  testing::internal::CaptureStderr();
+  const auto reported = (*counters)->report();
+  EXPECT_TRUE(reported) << reported.error().message();
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("PEs 0, 2 have counted nothing"));
+  EXPECT_THAT(report(), AllOf(HasSubstr("\"pe\": 1"), Not(HasSubstr("\"pe\": 0"))));
+  write(pe_begun_at(2, 2'000'000));
+  ASSERT_TRUE((*counters)->report());
+  EXPECT_THAT(report(), HasSubstr("\"pe\": 2"));
+}
+
+TEST_F(CountersOfThisJob, ThatCannotBeReadAreAnError) {
+  const auto counters = JobCounters::open(file(), 1);
+  ASSERT_TRUE(counters) << counters.error().message();
+  write_text("pe0.prom", "none\n");
+  const auto reported = (*counters)->report();
+  ASSERT_FALSE(reported);
+  EXPECT_THAT(reported.error().message(), HasSubstr("pe0.prom:1: "));
 }
 
 TEST(CountersJson, SaysHowLongThePeHasCounted) {
