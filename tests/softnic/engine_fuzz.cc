@@ -252,13 +252,9 @@ std::string Run::come_to_rest() {
   for (int i = 0; i < kTimers; ++i) {
     std::string wrong = steps(20);
     if (!wrong.empty()) return wrong;
-    bool waits = false;
-    for (const auto& side : sides_) {
-      const auto timer = side->engine.next_timer_ns();
-      if (timer && *timer > now_ns_) now_ns_ = *timer;
-      waits |= timer.has_value();
-    }
-    if (!waits && i > 10) break;
+    const auto timer = earliest_timer_ns({&sides_[0]->engine, &sides_[1]->engine});
+    now_ns_ = std::max(now_ns_, timer.value_or(now_ns_));
+    if (!timer && i > 10) break;
   }
   std::string wrong = steps(400);  // several sweeps
   for (const auto& side : sides_) {

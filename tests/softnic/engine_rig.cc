@@ -130,6 +130,15 @@ void Side::post_receive(const std::vector<format::DataSegment>& segments) {
   std::memcpy(record.data() + offsetof(format::DoorbellRecord, rcv_dbr), &value, sizeof value);
 }
 
+std::optional<std::uint64_t> earliest_timer_ns(std::initializer_list<const Engine*> engines) {
+  std::optional<std::uint64_t> earliest;
+  for (const Engine* const engine : engines) {
+    const auto timer = engine->next_timer_ns();
+    if (timer) earliest = std::min(*timer, earliest.value_or(*timer));
+  }
+  return earliest;
+}
+
 EngineRig::EngineRig(const RigOptions& options)
     : fabric(LoopbackFabric::create(options.wire)),
       a(options, make_port(options, 0), make_wire(options, *fabric, 0)),
@@ -172,10 +181,7 @@ bool EngineRig::run_until(const std::function<bool()>& done, std::uint64_t limit
     if (done()) return true;
     idle = step() ? 0 : idle + 1;
     if (idle < 300) continue;
-    for (const Engine* engine : {&a.engine, &b.engine}) {
-      const auto timer = engine->next_timer_ns();
-      if (timer && *timer > now_ns) now_ns = *timer;
-    }
+    now_ns = std::max(now_ns, earliest_timer_ns({&a.engine, &b.engine}).value_or(now_ns));
     idle = 0;
   }
   return done();

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <initializer_list>
 #include <iterator>
 #include <memory>
 #include <new>
@@ -225,6 +226,9 @@ class Side {
   std::uint64_t receive_producer = 0;
 };
 
+// The earliest timer that runs in any of these engines, in nanoseconds; none, if none does.
+std::optional<std::uint64_t> earliest_timer_ns(std::initializer_list<const Engine*> engines);
+
 class EngineRig {
  public:
   explicit EngineRig(const RigOptions& options = {});
@@ -236,7 +240,7 @@ class EngineRig {
   // Steps both engines until neither works for a while; time passes in small steps. False: `limit`
   // reached.
   bool run(std::uint64_t limit = 1'000'000);
-  // Steps until `done`, letting time jump to the next timer whenever both engines are idle.
+  // Steps until `done`, letting time jump to the earliest timer whenever both engines are idle.
   bool run_until(const std::function<bool()>& done, std::uint64_t limit = 5'000'000);
   bool step();
 
