@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "tests/softnic/fuzz_control.h"
 #include "tests/softnic/fuzz_input.h"
 #include "tests/softnic/fuzz_side.h"
+#include "tests/softnic/lossy_wire.h"
 
 namespace gdakit::softnic::test {
 namespace {
@@ -65,11 +68,24 @@ class Run {
   std::string control(FuzzSide& side, FuzzSide& peer);
   std::string steps(std::uint32_t count);
   std::string come_to_rest();
+  // A quarter of the inputs have congestion control, on a wire that marks.
+  static EngineOptions choose_options(Input& input) {
+    EngineOptions options;
+    options.congestion_control = input.take<std::uint8_t>() % 4 == 0;
+    return options;
+  }
+  std::unique_ptr<FuzzSide> make_side(std::uint32_t psn) {
+    std::unique_ptr<Wire> wire = std::move(*fabric_->attach());
+    if (options_.congestion_control) {
+      wire = std::make_unique<LossyWire>(std::move(wire), Losses{.mark_percent = 30});
+    }
+    return std::make_unique<FuzzSide>(std::move(wire), psn, options_);
+  }
 
   Input input_;
+  const EngineOptions options_ = choose_options(input_);
   std::shared_ptr<LoopbackFabric> fabric_ = LoopbackFabric::create({.mtu = kFuzzMtu, .slots = 8});
-  std::array<std::unique_ptr<FuzzSide>, 2> sides_ = {std::make_unique<FuzzSide>(*fabric_, 0xfffff0),
-                                                     std::make_unique<FuzzSide>(*fabric_, 7)};
+  std::array<std::unique_ptr<FuzzSide>, 2> sides_ = {make_side(0xfffff0), make_side(7)};
   std::array<FuzzControl, 2> controls_ = {FuzzControl(*sides_[0]), FuzzControl(*sides_[1])};
   std::uint64_t now_ns_ = 1000;
 };
@@ -176,6 +192,7 @@ void Run::send_packet(FuzzSide& side, const FuzzSide& peer) {
       is_response(header.opcode) ? info.last_acked_psn : info.next_receive_psn;
   header.psn = psn_add(near, input_.below(4)) & kPsnMask;
   header.imm = input_.take<std::uint32_t>();
+  header.traffic_class = input_.take<std::uint8_t>();
   header.payload_size = input_.below(2) == 0 ? kFuzzMtu : input_.below(kSmallPayload + 1);
   header.psns = input_.below(8) == 0 ? input_.take<std::uint32_t>() : 1;
   if (extension_of(header.opcode) == ExtensionKind::aeth) {

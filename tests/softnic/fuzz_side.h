@@ -96,8 +96,6 @@ struct WatchedCq {
 // One NIC with one QP and four regions: all rights, local rights only, read-only, zero-based with
 // all rights.
 struct FuzzSide {
-  FuzzSide(LoopbackFabric& fabric, std::uint32_t psn)
-      : FuzzSide(std::move(*fabric.attach()), psn, {}) {}
   FuzzSide(std::unique_ptr<Wire> packets, std::uint32_t psn, const EngineOptions& options)
       : arena(32 * kGuard + (sizeof(format::Cqe64) << (kLogCq + 1)) + kRegions * kRegion),
         sq(arena, format::kWqebbBytes << kLogSq),

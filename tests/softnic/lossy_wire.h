@@ -1,4 +1,4 @@
-// A wire double that drops, repeats and reorders what it sends, by a seed.
+// A wire double that drops, repeats, reorders and marks what it sends, by a seed.
 //
 // What becomes of a packet is decided once. One that the inner wire has no room for keeps its fate
 // until it is taken, however often it is tried: else every packet would be lost before a ring that
@@ -24,6 +24,7 @@ struct Losses {
   int drop_percent = 0;
   int repeat_percent = 0;
   int delay_percent = 0;  // held back until up to 4 later packets have gone
+  int mark_percent = 0;   // come as from a long queue, if they can be marked
   // If set, decides in place of drop_percent, once for a packet: true drops it.
   std::function<bool(const Packet&)> drop = {};
   // If set, says whether the wire has no room now.
@@ -57,14 +58,18 @@ class LossyWire final : public Wire {
     const auto tried = std::find_if(refused_.begin(), refused_.end(),
                                     [&](const Refused& r) { return r.is(packet); });
     const bool is_new = tried == refused_.end();
-    if (is_new && !carries(packet)) return true;
+    const bool marks =
+        is_new ? losses_.mark_percent != 0 && chance(losses_.mark_percent) : tried->marks;
+    const std::optional<Packet> marked = marks ? std::optional(with_mark(packet)) : std::nullopt;
+    const Packet& arrives = marked ? *marked : packet;
+    if (is_new && !carries(arrives)) return true;
     const bool repeats = is_new ? chance(losses_.repeat_percent) : tried->repeats;
-    if (!inner_->send(packet)) {
-      if (is_new) refused_.push_back({packet.header, packet.sender, repeats});
+    if (!inner_->send(arrives)) {
+      if (is_new) refused_.push_back({packet.header, packet.sender, repeats, marks});
       return false;
     }
     if (!is_new) refused_.erase(tried);
-    if (repeats) static_cast<void>(inner_->send(packet));
+    if (repeats) static_cast<void>(inner_->send(arrives));
     release_some();
     return true;
   }
@@ -101,6 +106,7 @@ class LossyWire final : public Wire {
     PacketHeader header;
     QpNumber sender;
     bool repeats;
+    bool marks;
 
     bool is(const Packet& packet) const {
       const PacketHeader& other = packet.header;
@@ -116,6 +122,10 @@ class LossyWire final : public Wire {
     std::vector<std::uint8_t> payload;
   };
 
+  static Packet with_mark(Packet packet) {
+    static_cast<void>(mark(packet.header.traffic_class));
+    return packet;
+  }
   // Decides whether a new packet goes on at once.
   bool carries(const Packet& packet) {
     ++sent;

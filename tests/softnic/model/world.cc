@@ -69,6 +69,9 @@ Weather World::choose_weather(Random& random) {
   engine.selective_repeat = random.percent(50);
   // Later than what the requester measures, so that it sends again before it counts.
   if (engine.adaptive_retransmission && !weather.impatient) weather.ack_timeout = 14;
+  engine.congestion_control = random.percent(25);
+  constexpr std::uint32_t kMarks[] = {0, 5, 50};
+  if (engine.congestion_control) weather.mark_percent = random.pick(kMarks);
   return weather;
 }
 
@@ -101,6 +104,7 @@ std::unique_ptr<Wire> World::make_wire(ClientNic& nic, std::uint32_t number) {
   losses.drop = [this, &nic](const Packet& packet) { return may_drop(nic, packet); };
   losses.repeat_percent = static_cast<int>(weather_.repeat_percent);
   losses.delay_percent = static_cast<int>(weather_.delay_percent);
+  losses.mark_percent = static_cast<int>(weather_.mark_percent);
   losses.psn_window = weather_.psn_window;
   losses.full = [this, &nic] { return journal_.now_ns < nic.stalled_until_ns; };
   std::unique_ptr<Wire> inner;
@@ -263,6 +267,8 @@ std::string World::describe() const {
   add("drop", weather_.drop_percent);
   add("repeat", weather_.repeat_percent);
   add("delay", weather_.delay_percent);
+  add("congestion control", weather_.engine.congestion_control);
+  add("mark", weather_.mark_percent);
   add("strict", weather_.strict);
   add("impatient", weather_.impatient);
   add("starving", weather_.starving);

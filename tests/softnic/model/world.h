@@ -32,6 +32,7 @@ struct Weather {
   // behind the CQEs of its failure there.
   bool breaks = true;
   std::uint32_t drop_percent = 0, repeat_percent = 0, delay_percent = 0;
+  std::uint32_t mark_percent = 0;  // of packets that can be marked: those of congestion control
   std::uint32_t skipped_steps_percent = 0;
   std::uint32_t actions = 40;
   std::uint8_t ack_timeout = 8;
