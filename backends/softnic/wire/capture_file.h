@@ -7,26 +7,20 @@
 //
 // add() never waits. What the queue has no room for is dropped and counted: the next packet in the
 // file says how many are missing before it, the statistics at the file's end say how many in all,
-// and so does a warning. All that is queued is in the file a tenth of a second later at most, in
-// whole blocks, so that the file of a process that was killed can be read. When the disk is full,
-// or fails, a warning says so, and the file ends with the last whole block that fitted.
+// and so does a warning. core/base/queued_file.h says when the file has what was added.
 #pragma once
 
-#include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
-#include <thread>
 #include <vector>
 
-#include "backends/softnic/wire/capture_queue.h"
 #include "backends/softnic/wire/pcapng.h"
 #include "core/base/file_descriptor.h"
 #include "core/base/log.h"
+#include "core/base/queued_file.h"
 #include "core/base/result.h"
 
 namespace gdakit::softnic {
@@ -61,31 +55,15 @@ class CaptureFile {
   std::uint64_t dropped() const { return dropped_; }
 
  private:
-  CaptureFile(std::string path, UniqueFileDescriptor fd, std::size_t file_bytes,
-              const CaptureFileOptions& options);
+  CaptureFile(const std::string& path, UniqueFileDescriptor fd, const CaptureFileOptions& options);
 
-  void run();
-  void write_queued();
-  void write(const CaptureQueue::Blocks& blocks);
-  void fail(int error, std::size_t whole_bytes);
   void write_statistics();
 
-  const std::string path_;
-  const UniqueFileDescriptor fd_;
-  const Log log_;
-  CaptureQueue queue_;
-  // Of the thread that adds:
+  QueuedFile file_;
   std::vector<std::uint8_t> block_;
   std::uint64_t added_ = 0;
   std::uint64_t dropped_ = 0;
   std::uint64_t untold_drops_ = 0;  // since the last packet that was added
-  // Of the writer's thread:
-  std::size_t file_bytes_;  // whole blocks
-  std::atomic<bool> failed_{false};
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool stopping_ = false;
-  std::thread thread_;
 };
 
 }  // namespace gdakit::softnic

@@ -20,11 +20,11 @@
 #include "core/base/assert.h"
 #include "core/base/bits.h"
 
-namespace gdakit::softnic {
+namespace gdakit {
 
-class CaptureQueue {
+class BlockQueue {
  public:
-  explicit CaptureQueue(std::size_t bytes)
+  explicit BlockQueue(std::size_t bytes)
       : size_(round_up(std::max<std::size_t>(bytes, kUnit), kUnit)),
         ring_(std::make_unique_for_overwrite<std::uint8_t[]>(size_)) {}
 
@@ -71,4 +71,4 @@ class CaptureQueue {
   alignas(64) std::atomic<std::uint64_t> popped_{0};
 };
 
-}  // namespace gdakit::softnic
+}  // namespace gdakit
