@@ -27,6 +27,7 @@ struct EmulatorOptions {
   std::int32_t pe = -1;                // that runs the kernel, for reports
   const WaitClock* clock = nullptr;    // that the threads' clock_ns shows; null: steady time
   ProgressEngine* progress = nullptr;  // what workers do whose threads all wait; null: nothing
+  BlockObserver* observer = nullptr;   // null: nobody
 };
 
 // launch() without the kernel's type.

@@ -69,6 +69,7 @@ Worker::Worker(LaunchState& state, ThreadMain main, const EmulatorOptions& optio
       pe_(options.pe),
       clock_(options.clock),
       progress_(options.progress),
+      observer_(options.observer),
       stacks_(options.stacks) {}
 
 Worker::~Worker() = default;
@@ -125,6 +126,8 @@ bool Worker::start(Task& task) {
     self.main->enter(self.main->kernel, self);
   };
   task.fiber.emplace(task.stack, body, &task);
+  const bool is_first = !std::exchange(task.resident->begun, true);
+  if (is_first && observer_ != nullptr) observer_->block_begins(task.block_index);
   return true;
 }
 
@@ -135,6 +138,8 @@ void Worker::end_task(Task& task) {
   --live_;
   --task.resident->live;
   --task.resident->ready;
+  const bool is_last = task.resident->live == 0;
+  if (is_last && observer_ != nullptr) observer_->block_ends(task.block_index);
   // A thread that threw has not left the kernel in an orderly way: others may wait for it.
   if (exception != nullptr) return state_.fail(thrown_error(task, exception));
   task.block->exit(task);

@@ -52,6 +52,15 @@ class LaunchState {
   std::optional<Error> error_;
 };
 
+// Who is told of blocks: when the first thread of one begins, and when the last one ends. From the
+// OS thread that runs the block; blocks of several come at the same time.
+class BlockObserver {
+ public:
+  virtual ~BlockObserver() = default;
+  virtual void block_begins(std::uint32_t block) = 0;
+  virtual void block_ends(std::uint32_t block) = 0;
+};
+
 struct EmulatorOptions;
 
 class Worker final : public Scheduler {
@@ -82,8 +91,9 @@ class Worker final : public Scheduler {
   struct Resident {
     std::vector<Task> tasks;
     std::optional<Block> block;
-    std::size_t live;   // threads that have not ended
-    std::size_t ready;  // of them, those not blocked
+    std::size_t live;    // threads that have not ended
+    std::size_t ready;   // of them, those not blocked
+    bool begun = false;  // a thread of it has
   };
 
   void push(Task& task);
@@ -101,6 +111,7 @@ class Worker final : public Scheduler {
   std::int32_t pe_;
   const WaitClock* clock_;
   ProgressEngine* progress_;
+  BlockObserver* observer_;
   StackPool stacks_;
   std::deque<Resident> residents_;
   std::size_t live_ = 0;

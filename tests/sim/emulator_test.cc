@@ -41,6 +41,37 @@ TEST(Launch, RunsEveryThreadOfEveryBlockOnce) {
   }
 }
 
+// Counts what it is told, and looks whether that is so.
+class CountedBlocks final : public BlockObserver {
+ public:
+  explicit CountedBlocks(std::uint32_t blocks) : begun(blocks), ended(blocks), threads(blocks) {}
+  void block_begins(std::uint32_t block) override {
+    ++begun[block];
+    EXPECT_EQ(threads[block].load(), 0u) << "threads ran before their block began";
+  }
+  void block_ends(std::uint32_t block) override {
+    ++ended[block];
+    EXPECT_EQ(threads[block].load(), 40u) << "the block ended before its threads";
+  }
+
+  std::vector<std::uint32_t> begun, ended;
+  std::vector<std::atomic<std::uint32_t>> threads;  // that have ended, about
+};
+
+TEST(Launch, TellsWhenEachBlockBeginsAndEnds) {
+  for (const std::uint32_t workers : {1u, 3u}) {
+    CountedBlocks blocks(7);
+    const auto kernel = [&](HostMachine& m) {
+      m.sync_block();
+      spin_times(m, m.thread_index() % 3);
+      ++blocks.threads[m.block_index()];
+    };
+    run({7, 40}, kernel, {.workers = workers, .observer = &blocks});
+    EXPECT_EQ(blocks.begun, std::vector<std::uint32_t>(7, 1));
+    EXPECT_EQ(blocks.ended, std::vector<std::uint32_t>(7, 1));
+  }
+}
+
 TEST(Launch, BlocksMayWaitForOneAnother) {
   // A block waits for the one after it, which starts later.
   for (std::uint32_t workers : {1u, 2u, 5u}) {
