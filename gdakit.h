@@ -103,6 +103,17 @@ struct GpuLauncher<true> {
 };
 #endif
 
+// What a timeline shows of a kernel's blocks.
+class BlocksOfSpan final : public sim::BlockObserver {
+ public:
+  explicit BlocksOfSpan(const KernelSpan& span) : span_(span) {}
+  void block_begins(std::uint32_t block) override { span_.begin_block(block); }
+  void block_ends(std::uint32_t block) override { span_.end_block(block); }
+
+ private:
+  const KernelSpan& span_;
+};
+
 template <class Compiler>
 struct KernelLauncher {
   template <class Kernel>
@@ -114,15 +125,18 @@ struct KernelLauncher {
   template <class Kernel>
   static Result<void> on_emulator(const Options& options, const DeviceContext& context,
                                   const WaitClock& clock, ProgressEngine* progress,
-                                  const Kernel& kernel, LaunchShape shape) {
+                                  const Kernel& kernel, LaunchShape shape, const KernelSpan& span) {
     if constexpr (Compiler::runs_on_cpu) {
       sim::StackOptions stacks;
       stacks.bytes = sim::kStackFactor * options.emulator_stack;
-      return sim::launch(shape, {options.emulator_workers, stacks, context.my_pe, &clock, progress},
-                         [&kernel, &context](sim::HostMachine& machine) {
-                           Pe<sim::HostMachine> pe(machine, context);
-                           kernel(pe);
-                         });
+      BlocksOfSpan blocks(span);
+      sim::BlockObserver* const observer = span.is_traced() ? &blocks : nullptr;
+      return sim::launch(
+          shape, {options.emulator_workers, stacks, context.my_pe, &clock, progress, observer},
+          [&kernel, &context](sim::HostMachine& machine) {
+            Pe<sim::HostMachine> pe(machine, context);
+            kernel(pe);
+          });
     } else {
       return Error(Code::unavailable,
                    "this kernel was compiled for GPUs only (GDAKIT_ON_GPU_ONLY), and this PE has "

@@ -118,8 +118,8 @@ ROOMS = (
 # Floors inside rooms, from the ground up: a file includes what is on its own floor, and on those
 # before it. A floor is what lies in a folder, or a file, and on no floor further inside.
 FLOORS = (
-    ("core/host/launch", "core/host/memory", "core/host/bootstrap", "core/host/sharing",
-     "core/host/gpu", "core/host"),
+    ("core/host/trace", "core/host/launch", "core/host/memory", "core/host/bootstrap",
+     "core/host/sharing", "core/host/gpu", "core/host"),
     ("backends/softnic/objects", "backends/softnic/dma", "backends/softnic/wire",
      "backends/softnic/memory", "backends/softnic/queues", "backends/softnic/transport",
      "backends/softnic/engine", "backends/softnic/gpu", "backends/softnic"),

@@ -64,8 +64,9 @@ class SoftNicBackend final : public Backend {
   // The NICs of a job of `job_size` PEs have their ranks as endpoints.
   SoftNicBackend(std::unique_ptr<Nic> nic, PdNumber pd, std::uint32_t job_size,
                  std::uint8_t ack_timeout, const MemoryProvider& memory,
-                 std::unique_ptr<HeapSharing> sharing)
+                 std::unique_ptr<HeapSharing> sharing, std::unique_ptr<NicTrace> trace)
       : sharing_(std::move(sharing)),
+        trace_(std::move(trace)),
         nic_(std::move(nic)),
         pd_(pd),
         job_size_(job_size),
@@ -137,6 +138,7 @@ class SoftNicBackend final : public Backend {
   DmaAddress address_of(const void* memory) const { return dma_address(memory_, memory); }
 
   std::unique_ptr<HeapSharing> sharing_;  // outlives the NIC, whose wire looks into it
+  std::unique_ptr<NicTrace> trace_;       // likewise, to which it tells what happens
   std::unique_ptr<Nic> nic_;
   PdNumber pd_;
   const std::uint32_t job_size_;
@@ -316,7 +318,10 @@ Result<std::unique_ptr<Backend>> open_on(Link link, const Options& options, int 
   const bool between_hosts = link.address != nullptr;
   Result<NicParts> parts = make_nic_parts(options, memory, link.domain, between_hosts);
   if (!parts) return parts.error();
-  auto wire = wrap_wire(std::move(link.wire), options, link.address);
+  auto trace = open_trace(options, link.wire->endpoint());
+  if (!trace) return trace.error();
+  parts->options.engine.trace = trace->get();
+  auto wire = wrap_wire(std::move(link.wire), options, link.address, trace->get());
   if (!wire) return wire.error();
   Result<std::unique_ptr<Nic>> nic =
       Nic::open(parts->options, std::move(parts->port), std::move(*wire));
@@ -325,7 +330,7 @@ Result<std::unique_ptr<Backend>> open_on(Link link, const Options& options, int 
   if (!pd) return pd.error();
   return std::unique_ptr<Backend>(std::make_unique<SoftNicBackend>(
       std::move(*nic), *pd, static_cast<std::uint32_t>(job_size), ack_timeout(options.nic_timeout),
-      memory, std::move(link.sharing)));
+      memory, std::move(link.sharing), std::move(*trace)));
 }
 
 Result<void> check_size(const Options& options, int size) {

@@ -5,6 +5,7 @@
 
 #include "backends/softnic/wire/capture_wire.h"
 #include "backends/softnic/wire/faulty_wire.h"
+#include "backends/softnic/wire/trace_wire.h"
 #include "core/base/log.h"
 
 namespace gdakit::softnic {
@@ -32,14 +33,27 @@ Result<std::unique_ptr<Wire>> with_capture(std::unique_ptr<Wire> wire, const Opt
 }  // namespace
 
 Result<std::unique_ptr<Wire>> wrap_wire(std::unique_ptr<Wire> wire, const Options& options,
-                                        std::function<UdpAddress(Endpoint)> address) {
+                                        std::function<UdpAddress(Endpoint)> address,
+                                        NicTrace* trace) {
   Result<std::unique_ptr<Wire>> wrapped = std::move(wire);
   if (!options.nic_faults.empty()) {
     wrapped = with_faults(std::move(*wrapped), options.nic_faults);
     if (!wrapped) return wrapped;
   }
-  if (options.capture.empty()) return wrapped;
-  return with_capture(std::move(*wrapped), options, std::move(address));
+  if (!options.capture.empty()) {
+    wrapped = with_capture(std::move(*wrapped), options, std::move(address));
+    if (!wrapped) return wrapped;
+  }
+  if (trace == nullptr) return wrapped;
+  return std::unique_ptr<Wire>(std::make_unique<TraceWire>(std::move(*wrapped), *trace));
+}
+
+Result<std::unique_ptr<NicTrace>> open_trace(const Options& options, Endpoint endpoint) {
+  if (options.trace.empty()) return std::unique_ptr<NicTrace>();
+  const int pe = static_cast<int>(endpoint);
+  auto file = TraceFile::create(options.trace, pe, "nic", Log(options.log, pe));
+  if (!file) return file.error().within("GDAKIT_TRACE");
+  return std::make_unique<NicTrace>(std::move(*file));
 }
 
 }  // namespace gdakit::softnic

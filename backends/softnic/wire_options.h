@@ -1,13 +1,15 @@
 // What a job's options put around the wire of a PE's NIC.
 //
-//   NIC -- CaptureWire (GDAKIT_CAPTURE) -- FaultyWire (GDAKIT_NIC_FAULTS) -- wire
+//   NIC -- TraceWire (GDAKIT_TRACE) -- CaptureWire (GDAKIT_CAPTURE)
+//       -- FaultyWire (GDAKIT_NIC_FAULTS) -- wire
 //
-// So a capture shows all that a NIC sends, also what gets lost later.
+// So captures and timelines show all that a NIC sends, also what gets lost later.
 #pragma once
 
 #include <functional>
 #include <memory>
 
+#include "backends/softnic/objects/nic_trace.h"
 #include "backends/softnic/wire/udp_address.h"
 #include "backends/softnic/wire/wire.h"
 #include "core/base/options.h"
@@ -15,8 +17,13 @@
 
 namespace gdakit::softnic {
 
-// `address` says where endpoints are, for the capture; null: the wire has no addresses.
+// `address` says where endpoints are, for the capture; null: the wire has no addresses. `trace`
+// outlives the wire; null: there is no timeline.
 Result<std::unique_ptr<Wire>> wrap_wire(std::unique_ptr<Wire> wire, const Options& options,
-                                        std::function<UdpAddress(Endpoint)> address = nullptr);
+                                        std::function<UdpAddress(Endpoint)> address = nullptr,
+                                        NicTrace* trace = nullptr);
+
+// What GDAKIT_TRACE asks for, of the NIC at this endpoint; null: nothing.
+Result<std::unique_ptr<NicTrace>> open_trace(const Options& options, Endpoint endpoint);
 
 }  // namespace gdakit::softnic

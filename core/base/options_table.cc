@@ -342,6 +342,10 @@ constexpr OptionRow kTable[] = {
      "Where each PE writes what its NIC counts, twice a second, for Prometheus and `gdakit top`: "
      "pe0.prom and so on.",
      false, parse_nic_text<&Options::counters>, plain_text<&Options::counters>},
+    {"GDAKIT_TRACE", "text", "", "a directory",
+     "Where each PE writes what happens, for a timeline that `gdakit run --trace` or `gdakit "
+     "timeline` makes of it: pe0-host.trace, pe0-nic.trace and so on.",
+     false, parse_nic_text<&Options::trace>, plain_text<&Options::trace>},
     {"GDAKIT_EMULATOR_WORKERS", "integer", "threads", "an integer from 1 to 64",
      "How many host threads emulate the GPU's threads of a PE.", false,
      parse_integer<&Options::emulator_workers, 1, 64>, integer_text<&Options::emulator_workers>},

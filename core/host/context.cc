@@ -12,6 +12,7 @@
 #include "core/host/memory/host_memory.h"
 #include "core/host/memory/mapped_memory.h"
 #include "core/host/stall.h"
+#include "core/host/trace/host_trace.h"
 #include "device/direct.h"
 
 namespace gdakit {
@@ -142,6 +143,11 @@ Result<void> Context::make_parts(BackendProvider& provider) {
     if (!file) return file.error();
     counter_file_ = std::move(*file);
   }
+  if (!options_.trace.empty()) {
+    auto trace = HostTrace::create(options_.trace, my_pe(), Log(options_.log, my_pe()));
+    if (!trace) return trace.error().within("GDAKIT_TRACE");
+    host_trace_ = std::move(*trace);
+  }
   watch_queues(0);
   return {};
 }
@@ -157,8 +163,9 @@ void Context::watch_queues(std::uint32_t first_row) {
 
 void Context::watch_queue(const HostQueue& queue, std::uint32_t row) {
   reports_->watch(queue, row);
-  if (counter_file_ == nullptr) return;
-  counter_file_->name_queue(queue.number(), {queue.view().peer, row});
+  const int peer = queue.view().peer;
+  if (counter_file_ != nullptr) counter_file_->name_queue(queue.number(), {peer, row});
+  if (host_trace_ != nullptr) host_trace_->name_queue(queue.number(), peer, row);
 }
 
 const void* Context::direct_address(const void* symmetric, int pe) const {
@@ -191,11 +198,11 @@ Result<void> Context::make_state() {
 // A child by fork has nothing of this PE to end; checkers of leaks find it here.
 void Context::leave_to_parent() {
   static auto* const left = new std::vector<std::shared_ptr<void>>;
-  left->insert(left->end(),
-               {std::move(bootstrap_), std::move(stopped_peers_), std::move(gpu_),
-                std::move(memory_), std::move(backend_), std::move(heap_), std::move(teams_),
-                std::move(queues_), std::move(proxy_), std::move(losses_), std::move(reports_),
-                std::move(counter_file_), std::move(state_), std::move(local_table_)});
+  left->insert(left->end(), {std::move(bootstrap_), std::move(stopped_peers_), std::move(gpu_),
+                             std::move(memory_), std::move(backend_), std::move(heap_),
+                             std::move(teams_), std::move(queues_), std::move(proxy_),
+                             std::move(losses_), std::move(reports_), std::move(counter_file_),
+                             std::move(host_trace_), std::move(state_), std::move(local_table_)});
   for (std::unique_ptr<ChannelSet>& set : channel_sets_) left->push_back(std::move(set));
 }
 

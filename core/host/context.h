@@ -37,6 +37,7 @@
 #include "core/host/queue_table.h"
 #include "core/host/symmetric_heap.h"
 #include "core/host/team_table.h"
+#include "core/host/trace/kernel_span.h"
 #include "device/views.h"
 
 namespace gdakit {
@@ -249,6 +250,14 @@ class Context {
     bool pinned;  // by this context
   };
 
+  // launch_on, within a span of the timeline that its caller has.
+  template <class Kernel, class Compiler>
+  Result<void> start(Stream stream, const Kernel& kernel, LaunchShape shape,
+                     const KernelSpan& span);
+  template <class Kernel>
+  KernelSpan span_of(LaunchShape shape) const {
+    return {host_trace_.get(), type_text<Kernel>(), shape.blocks, shape.threads};
+  }
   // Held by a launch from begin to end. Owns nothing where launches may run side by side.
   std::unique_lock<std::mutex> wait_for_turn() const;
   // What comes before each launch: its waits shall wait.
@@ -307,6 +316,7 @@ class Context {
   std::unique_ptr<LostPes> losses_;
   std::unique_ptr<DeviceReports> reports_;
   std::unique_ptr<CounterFile> counter_file_;  // where GDAKIT_COUNTERS asks for one
+  std::unique_ptr<HostTrace> host_trace_;      // where GDAKIT_TRACE asks for one
   bool has_forgotten_ = false;                 // a report, which may have told of a broken team
   std::unique_ptr<MemoryBlock> local_table_;
   std::vector<LocalBuffer> local_buffers_;
@@ -317,7 +327,8 @@ class Context {
 };
 
 template <class Kernel, class Compiler>
-Result<void> Context::launch_on(Stream stream, const Kernel& kernel, LaunchShape shape) {
+Result<void> Context::start(Stream stream, const Kernel& kernel, LaunchShape shape,
+                            const KernelSpan& span) {
   const auto in_words = [this](const Error& error) {
     return error.within("launch on PE " + std::to_string(my_pe()));
   };
@@ -327,15 +338,21 @@ Result<void> Context::launch_on(Stream stream, const Kernel& kernel, LaunchShape
   const Result<void> launched =
       gpu_ != nullptr ? Launcher::on_gpu(*gpu_, device, stream, kernel, shape)
                       : Launcher::on_emulator(options_, device, stopped_peers_->clock(),
-                                              backend_->progress_engine(), kernel, shape);
+                                              backend_->progress_engine(), kernel, shape, span);
   if (!launched) return in_words(launched.error());
   return {};
 }
 
 template <class Kernel, class Compiler>
+Result<void> Context::launch_on(Stream stream, const Kernel& kernel, LaunchShape shape) {
+  return start<Kernel, Compiler>(stream, kernel, shape, span_of<Kernel>(shape));
+}
+
+template <class Kernel, class Compiler>
 Result<void> Context::launch(const Kernel& kernel, LaunchShape shape) {
   const std::unique_lock<std::mutex> turn = wait_for_turn();
-  if (auto launched = launch_on<Kernel, Compiler>(stream(), kernel, shape); !launched) {
+  const KernelSpan span = span_of<Kernel>(shape);
+  if (auto launched = start<Kernel, Compiler>(stream(), kernel, shape, span); !launched) {
     return launched;
   }
   return synchronize(stream());

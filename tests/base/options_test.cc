@@ -78,7 +78,7 @@ TEST(Options, EveryRowIsCompleteAndNamedOnce) {
     EXPECT_FALSE(std::string_view(row.type).empty()) << row.name;
     EXPECT_FALSE(std::string_view(row.allowed).empty()) << row.name;
   }
-  EXPECT_EQ(names.size(), 42u);
+  EXPECT_EQ(names.size(), 43u);
 }
 
 TEST(Options, EveryVariableSetsItsOwnValue) {
@@ -155,12 +155,14 @@ TEST(Options, TextsForTheNicAreTakenAsTheyAre) {
                                   {"GDAKIT_NIC_CONGESTION", "on"},
                                   {"GDAKIT_NIC_TAGS", "on"},
                                   {"GDAKIT_NIC_FAULTS", "drop=1%"},
-                                  {"GDAKIT_CAPTURE", "packets"}});
+                                  {"GDAKIT_CAPTURE", "packets"},
+                                  {"GDAKIT_TRACE", "traces"}});
   EXPECT_EQ(options.nic_address, "eth0:4792");
   EXPECT_EQ(options.nic_faults, "drop=1%");
   EXPECT_TRUE(options.nic_congestion);
   EXPECT_TRUE(options.nic_tags);
   EXPECT_EQ(options.capture, "packets");
+  EXPECT_EQ(options.trace, "traces");
 }
 
 struct Refused {

@@ -43,6 +43,7 @@ Engine::Engine(const EngineOptions& options, DmaPort& port, Wire& wire)
   core_.adaptive_retransmission = options.adaptive_retransmission;
   core_.selective_repeat = options.selective_repeat;
   core_.congestion_control = options.congestion_control;
+  core_.trace = options.trace;
   deferred_.reserve(kDeferredPackets);
 }
 
@@ -75,6 +76,7 @@ void Engine::doorbell(UarNumber uar, std::uint32_t offset, std::uint64_t value) 
   const bool says_how_far = page->type == UarType::dense;
   const std::uint32_t producer = (index_word >> 8) + format::wqebbs_of(qpn_ds & 0x3f);
   const auto hint = static_cast<std::uint16_t>(producer);
+  if (core_.trace != nullptr) core_.trace->doorbell(qp->common.number, hint);
   if (says_how_far) {
     qp->send_queue.ring(hint);
     if (options_.record_after_doorbell) qp->send_queue.look_at_record_again();

@@ -74,6 +74,7 @@ struct EngineOptions {
   std::uint32_t skipped_keys = 0;
   std::uint8_t first_key_variant = 1;
   EventSink* events = nullptr;  // who listens, if anybody; outlives the engine
+  NicTrace* trace = nullptr;    // of a timeline, if anybody wants one; outlives the engine
 };
 
 class Engine {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/base/bits.h"
+
 namespace gdakit::softnic {
 
 // The value is judged by the counter as it was when the read began, which the record cannot be
@@ -23,6 +25,18 @@ bool QueueCore::poll_record(RecordRead& record, DmaAddress address, std::uint64_
   const bool says_less = advance == 0 && value != static_cast<std::uint16_t>(record.since);
   record.behind |= record.rung && says_less;
   producer = std::max(producer, record.since + advance);
+  return true;
+}
+
+// The same, for a timeline.
+bool QueueCore::post_told(QpCommon& qp, Cq& cq, format::Cqe64& cqe) {
+  const std::uint64_t began_ns = NicTrace::now_ns();
+  if (!post_untold(qp, cq, cqe)) return false;
+  const format::CqeOpcode opcode = format::cqe_opcode(cqe.op_own);
+  const bool is_error =
+      opcode == format::CqeOpcode::requester_error || opcode == format::CqeOpcode::responder_error;
+  const std::uint8_t syndrome = is_error ? bit_cast<format::ErrorCqe>(cqe).syndrome : 0;
+  trace->cqe(qp.number, cqe.wqe_counter, static_cast<std::uint8_t>(opcode), syndrome, began_ns);
   return true;
 }
 

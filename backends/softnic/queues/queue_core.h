@@ -9,6 +9,7 @@
 #include "backends/softnic/memory/keys.h"
 #include "backends/softnic/objects/attributes.h"
 #include "backends/softnic/objects/events.h"
+#include "backends/softnic/objects/nic_trace.h"
 #include "backends/softnic/queues/cq.h"
 #include "backends/softnic/queues/fetch_buffers.h"
 #include "backends/softnic/queues/linked_list.h"
@@ -58,11 +59,7 @@ class QueueCore {
 
   // False: the CQ's last CQE is still on its way; try again. A CQE for an overrun CQ is lost.
   bool post_cqe(QpCommon& qp, Cq& cq, format::Cqe64& cqe) {
-    const Cq::Posted posted = cq.post(cqe, now_ns);
-    if (posted == Cq::Posted::not_yet) return false;
-    ++(posted == Cq::Posted::lost ? qp.counters.cq_overflow : qp.counters.cqes);
-    if (posted != Cq::Posted::written) activate(cq);
-    return true;
+    return trace == nullptr ? post_untold(qp, cq, cqe) : post_told(qp, cq, cqe);
   }
   void activate(Cq& cq) {
     if (!active_cqs.holds(cq)) active_cqs.push_back(cq);
@@ -87,8 +84,18 @@ class QueueCore {
   NicCounters counters;  // of no queue pair, or of those that are gone
   std::uint64_t now_ns = 0;
   LinkedList<Cq, &Cq::active> active_cqs;  // those that must step
+  NicTrace* trace = nullptr;               // null: nobody wants a timeline
 
  private:
+  bool post_untold(QpCommon& qp, Cq& cq, format::Cqe64& cqe) {
+    const Cq::Posted posted = cq.post(cqe, now_ns);
+    if (posted == Cq::Posted::not_yet) return false;
+    ++(posted == Cq::Posted::lost ? qp.counters.cq_overflow : qp.counters.cqes);
+    if (posted != Cq::Posted::written) activate(cq);
+    return true;
+  }
+  bool post_told(QpCommon& qp, Cq& cq, format::Cqe64& cqe);
+
   EventSink* const events_;
 };
 

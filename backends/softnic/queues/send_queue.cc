@@ -80,6 +80,9 @@ const std::uint8_t* SendQueue::fetch(QueueCore& core, std::uint64_t index, std::
   if (fetching_) {
     if (!core.done(fetch_op_)) return nullptr;
     fetching_ = false;
+    if (core.trace != nullptr) {
+      core.trace->fetched(qp_.number, fetch_begin_, fetch_end_ - fetch_begin_, fetch_began_ns_);
+    }
   }
   // No more than there are slots, however far a doorbell says that the client is ahead.
   const std::uint64_t end = std::min({index + wqebbs, index + qp_.send_depth(), producer_});
@@ -96,6 +99,7 @@ void SendQueue::begin_fetch(QueueCore& core, std::uint64_t index) {
   const std::uint64_t slot = index & (depth - 1);
   const std::uint64_t before_end = std::min(count, depth - slot);
   qp_.counters.fetched_wqebbs += count;
+  if (core.trace != nullptr) fetch_began_ns_ = NicTrace::now_ns();
   fetch_op_ = {};
   const auto read = [&](std::uint64_t from_slot, std::uint64_t at, std::uint64_t size) {
     const DmaOp op = core.port.read(&fetched_[at * format::kWqebbBytes],
@@ -157,6 +161,10 @@ Turn SendQueue::flush(QueueCore& core) {
         make_error_cqe(qp_, format::CqeOpcode::requester_error,
                        static_cast<std::uint16_t>(completed_), control.opcode(), kFlushed);
     if (!core.post_cqe(qp_, *qp_.send_cq, cqe)) return turn;
+    if (core.trace != nullptr) {
+      core.trace->wqe_ends(qp_.number, static_cast<std::uint32_t>(completed_), control.opcode(),
+                           TraceEnd::flushed);
+    }
     // A WQE that says nothing sensible about its length is taken for the shortest.
     const bool stale = control.wqe_index() != static_cast<std::uint16_t>(completed_);
     const std::uint32_t wqebbs = stale ? 1 : std::max(1u, format::wqebbs_of(control.ds()));

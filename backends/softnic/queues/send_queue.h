@@ -86,6 +86,7 @@ class SendQueue {
   std::uint8_t* fetched_ = nullptr;
   std::uint64_t fetch_begin_ = 0;
   std::uint64_t fetch_end_ = 0;
+  std::uint64_t fetch_began_ns_ = 0;  // for a timeline
   bool fetching_ = false;
   DmaOp fetch_op_;
 };

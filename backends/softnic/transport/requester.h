@@ -101,6 +101,8 @@ class Requester {
   bool is_read(RcSend& send, const Flight& flight);
   bool finished(RcSend& send, const Flight& flight);
   bool post_completion(RcSend& send, const Flight& flight);
+  void tell_begin(RcSend& send);
+  void tell_end(const RcSend& send, const Flight& flight);
   bool withdraw(RcSend& send);
 
   Core& core_;

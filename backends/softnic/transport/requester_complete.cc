@@ -4,6 +4,14 @@
 #include "core/host/counter_table.h"
 
 namespace gdakit::softnic {
+namespace {
+
+bool asks_for_cqe(const Flight& flight) {
+  return flight.completion == format::Completion::always ||
+         flight.completion == format::Completion::with_event;
+}
+
+}  // namespace
 
 // Whether payload of the flight is still being read, for a packet that is sent again although the
 // first one has arrived by now: its source is the sender's until then.
@@ -36,10 +44,7 @@ bool Requester::post_completion(RcSend& send, const Flight& flight) {
                                        static_cast<std::uint8_t>(flight.opcode), flight.fault);
     return core_.post_cqe(send.qp, *send.qp.send_cq, cqe);
   }
-  if (flight.completion != format::Completion::always &&
-      flight.completion != format::Completion::with_event) {
-    return true;
-  }
+  if (!asks_for_cqe(flight)) return true;
   format::Cqe64 cqe = make_cqe(send.qp, format::CqeOpcode::requester, index);
   cqe.sop_drop_qpn =
       Be32{(std::uint32_t{static_cast<std::uint8_t>(flight.opcode)} << 24) | send.qp.number};
@@ -55,6 +60,19 @@ bool Requester::withdraw(RcSend& send) {
   std::optional<Recall>& withdrawal = send.withdrawal;
   if (!withdrawal) withdrawal = core_.wire.recall({.requester = send.qp.number});
   return core_.wire.recalled(*withdrawal);
+}
+
+// To a timeline: the WQE that was started last.
+void Requester::tell_begin(RcSend& send) {
+  const Flight& flight = send.flights[send.flights.tail() - 1];
+  core_.trace->wqe_begins(send.qp.number, flight.index, static_cast<std::uint8_t>(flight.opcode),
+                          flight.length);
+}
+
+void Requester::tell_end(const RcSend& send, const Flight& flight) {
+  const TraceEnd of_success = asks_for_cqe(flight) ? TraceEnd::told : TraceEnd::silent;
+  core_.trace->wqe_ends(send.qp.number, flight.index, static_cast<std::uint8_t>(flight.opcode),
+                        flight.fault ? TraceEnd::failed : of_success);
 }
 
 Turn Requester::complete(RcSend& send) {
@@ -73,6 +91,7 @@ Turn Requester::complete(RcSend& send) {
     }
     turn.worked = true;
     ++send.qp.counters.wqes;
+    if (core_.trace != nullptr) tell_end(send, flight);
     send.queue.complete(flight.wqebbs);
     if (has_response_data(flight.kind)) --send.unfinished_reads;
     if (flight.fault) {

@@ -26,6 +26,7 @@ Requester::Load Requester::load(RcSend& send) {
   if (!fault) fault = find_sges(send);
   if (!fault && !may_start(send)) return Load::blocked;
   start(send, fault);
+  if (core_.trace != nullptr) tell_begin(send);
   return Load::loaded;
 }
 

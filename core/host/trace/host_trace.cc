@@ -1,0 +1,83 @@
+#include "core/host/trace/host_trace.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace gdakit {
+namespace {
+
+TraceRecord record_of(TraceKind kind, std::uint64_t index, std::uint64_t value) {
+  TraceRecord record;
+  record.kind = kind;
+  record.index = index;
+  record.value = value;
+  return record;
+}
+
+// Its end says more than the namespaces before it; of a template, the arguments say less.
+std::string_view short_name(std::string_view name, std::size_t room) {
+  const std::string_view plain = name.substr(0, name.find('<'));
+  const std::size_t scope = plain.rfind("::");
+  const bool ends_in_scope = scope == std::string_view::npos || scope + 2 == plain.size();
+  return (ends_in_scope ? name : plain.substr(scope + 2)).substr(0, room);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<HostTrace>> HostTrace::create(const std::string& directory, int pe,
+                                                     Log log) {
+  auto file = TraceFile::create(directory, pe, "host", log);
+  if (!file) return file.error();
+  return std::unique_ptr<HostTrace>(new HostTrace(std::move(*file)));
+}
+
+void HostTrace::add(const TraceRecord& record) {
+  const std::lock_guard lock(mutex_);
+  file_->add(record);
+}
+
+std::uint64_t HostTrace::begin_kernel(std::string_view name, std::uint32_t blocks,
+                                      std::uint32_t threads) {
+  TraceRecord record;
+  record.kind = TraceKind::kernel_begin;
+  record.index = blocks;
+  record.size = threads;
+  record.name = {};
+  short_name(name, record.name.size() - 1).copy(record.name.data(), record.name.size() - 1);
+  const std::lock_guard lock(mutex_);
+  record.value = kernels_++;
+  file_->add(record);
+  return record.value;
+}
+
+void HostTrace::end_kernel(std::uint64_t kernel) {
+  add(record_of(TraceKind::kernel_end, 0, kernel));
+}
+
+void HostTrace::begin_block(std::uint64_t kernel, std::uint32_t block) {
+  add(record_of(TraceKind::block_begin, block, kernel));
+}
+
+void HostTrace::end_block(std::uint64_t kernel, std::uint32_t block) {
+  add(record_of(TraceKind::block_end, block, kernel));
+}
+
+void HostTrace::name_queue(std::uint32_t queue_pair, int peer, std::uint32_t index) {
+  TraceRecord record = record_of(TraceKind::queue_name, index, 0);
+  record.queue = queue_pair;
+  record.of.peer = peer;
+  add(record);
+}
+
+std::uint64_t KernelSpan::begin(HostTrace* trace, std::string_view name, std::uint32_t blocks,
+                                std::uint32_t threads) {
+  return trace->begin_kernel(name, blocks, threads);
+}
+
+void KernelSpan::end() const { trace_->end_kernel(number_); }
+
+void KernelSpan::begin_block(std::uint32_t block) const { trace_->begin_block(number_, block); }
+
+void KernelSpan::end_block(std::uint32_t block) const { trace_->end_block(number_, block); }
+
+}  // namespace gdakit

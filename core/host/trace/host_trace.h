@@ -1,0 +1,40 @@
+// What a PE's host side adds to a timeline: kernels, blocks of the emulator, names of queues.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "core/base/log.h"
+#include "core/base/result.h"
+#include "core/host/trace/kernel_span.h"
+#include "core/host/trace/trace_file.h"
+
+namespace gdakit {
+
+class HostTrace {
+ public:
+  static Result<std::unique_ptr<HostTrace>> create(const std::string& directory, int pe, Log log);
+
+  // From any thread. They wait for one another, for some nanoseconds, and never for the file.
+  //
+  // A kernel's number, for what follows.
+  std::uint64_t begin_kernel(std::string_view name, std::uint32_t blocks, std::uint32_t threads);
+  void end_kernel(std::uint64_t kernel);
+  void begin_block(std::uint64_t kernel, std::uint32_t block);
+  void end_block(std::uint64_t kernel, std::uint32_t block);
+  // Which of the queues to `peer` a queue pair is.
+  void name_queue(std::uint32_t queue_pair, int peer, std::uint32_t index);
+
+ private:
+  explicit HostTrace(std::unique_ptr<TraceFile> file) : file_(std::move(file)) {}
+  void add(const TraceRecord& record);
+
+  std::mutex mutex_;
+  std::unique_ptr<TraceFile> file_;
+  std::uint64_t kernels_ = 0;
+};
+
+}  // namespace gdakit

@@ -1,0 +1,82 @@
+// What a PE writes for a timeline (GDAKIT_TRACE), and `gdakit run --trace` reads: a header, then
+// records of one size, in the order in which they were made.
+//
+//   DIR/pe0-host.trace   kernels, blocks of the emulator, what queues are called
+//   DIR/pe0-nic.trace    doorbells, WQEs, CQEs, packets, as the soft NIC sees them
+//
+// Files are read on machines like the one that wrote them. Times are those of CLOCK_MONOTONIC,
+// which is one for all processes of a host; the header has the time of day at the same moment, by
+// which files of several hosts are brought together.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <type_traits>
+
+namespace gdakit {
+
+struct TraceHeader {
+  std::array<char, 16> magic = kMagic;
+  std::uint32_t record_bytes = 64;
+  std::int32_t pe = 0;
+  std::uint64_t steady_ns = 0;     // of CLOCK_MONOTONIC, at the file's beginning
+  std::uint64_t wall_ns = 0;       // since 1970, then
+  std::array<char, 40> boot = {};  // the host's boot_id, which names the host and its clock
+  std::array<char, 48> unused = {};
+
+  static constexpr std::array<char, 16> kMagic = {'g', 'd', 'a', 'k', 'i', 't', ' ',  't',
+                                                  'r', 'a', 'c', 'e', ' ', '1', '\n', 0};
+};
+static_assert(sizeof(TraceHeader) == 128 && std::is_trivially_copyable_v<TraceHeader>);
+
+enum class TraceKind : std::uint32_t {
+  lost,          // value: events that are missing here, as they came faster than the file
+  kernel_begin,  // value: its number; index: blocks; size: threads of each; name
+  kernel_end,    // value: its number
+  block_begin,   // index: of the block; value: of the kernel
+  block_end,     // the same
+  queue_name,    // queue; peer; index: among the queues to the peer
+  doorbell,      // queue; index: the low 16 bits of the producer counter that it announces
+  fetch,         // queue; index: of the first WQEBB; size: WQEBBs; value: when it began
+  wqe_begin,     // queue; index; opcode; size: bytes of the message
+  wqe_end,       // queue; index; opcode; detail: TraceEnd
+  cqe,           // queue; index: the 16 bits of its WQE; opcode of the CQE; detail: syndrome;
+                 // value: when the NIC began to write it
+  packet_out,    // queue; peer; index: of its WQE; opcode: the packet's; psn; size: of the payload;
+                 // detail: how many PSNs it takes
+  packet_in,     // queue: the one it is for; the rest as with packet_out, but for index
+  count,
+};
+
+// How a WQE came to its end.
+enum class TraceEnd : std::uint32_t {
+  silent,   // without a CQE: a later one tells of it, too
+  told,     // with one
+  failed,   // with one that has an error
+  flushed,  // likewise, behind an error; it may never have begun
+};
+
+struct TraceRecord {
+  TraceKind kind = TraceKind::lost;
+  std::uint32_t queue = 0;  // the queue pair's number
+  std::uint64_t time_ns = 0;
+  std::uint64_t index = 0;
+  std::uint64_t value = 0;
+  std::uint64_t size = 0;
+  // Of a kernel its name instead, cut to fit, with a zero behind it.
+  struct Details {
+    std::uint32_t opcode = 0;
+    std::uint32_t detail = 0;
+    std::uint32_t psn = 0;
+    std::int32_t peer = 0;
+  };
+  union {
+    Details of;
+    std::array<char, 24> name;
+  };
+
+  TraceRecord() : of() {}
+};
+static_assert(sizeof(TraceRecord) == 64 && std::is_trivially_copyable_v<TraceRecord>);
+
+}  // namespace gdakit
