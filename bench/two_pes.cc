@@ -68,9 +68,10 @@ Result<void> TwoPes::allocate(std::size_t bytes) {
   return {};
 }
 
-Result<std::unique_ptr<TwoPes>> TwoPes::as_threads(std::size_t bytes) {
+Result<std::unique_ptr<TwoPes>> TwoPes::as_threads(std::size_t bytes, const std::string& trace) {
   std::unique_ptr<TwoPes> pes(new TwoPes);
-  const Options options = options_for(bytes);
+  Options options = options_for(bytes);
+  options.trace = trace;
   auto provider = make_backend_provider(options, JobKind::in_process);
   if (!provider) return provider.error();
   pes->provider_ = std::move(*provider);

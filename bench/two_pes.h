@@ -15,7 +15,9 @@ class TwoPes {
  public:
   // PE 1 is a thread, or a child process, which ends with this object. Each has `bytes` bytes to be
   // source and target of transfers. as_processes forks: call it while there is one thread.
-  static Result<std::unique_ptr<TwoPes>> as_threads(std::size_t bytes);
+  // With a directory of `trace` they trace (GDAKIT_TRACE).
+  static Result<std::unique_ptr<TwoPes>> as_threads(std::size_t bytes,
+                                                    const std::string& trace = "");
   // With a nic_address (GDAKIT_NIC_ADDRESS) the processes' NICs meet over UDP.
   static Result<std::unique_ptr<TwoPes>> as_processes(std::size_t bytes,
                                                       const std::string& nic_address = "");
