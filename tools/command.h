@@ -29,5 +29,6 @@ Command add_explore(CLI::App& parent);
 Command add_mutants(CLI::App& parent);
 Command add_litmus(CLI::App& parent);
 Command add_top(CLI::App& parent);
+Command add_timeline(CLI::App& parent);
 
 }  // namespace gdakit::tools

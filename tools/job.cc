@@ -101,6 +101,7 @@ Result<void> Job::start_pes(const JobSpec& spec, const sigset_t& program_mask) {
   what.environment.emplace_back("GDAKIT_EXIT_PIPE", exits_.path());
   if (!spec.capture.empty()) what.environment.emplace_back("GDAKIT_CAPTURE", spec.capture);
   if (!spec.counters.empty()) what.environment.emplace_back("GDAKIT_COUNTERS", spec.counters);
+  if (!spec.trace.empty()) what.environment.emplace_back("GDAKIT_TRACE", spec.trace);
   if (!spec.gpus.empty()) what.environment.emplace_back("GDAKIT_GPUS", gpus_text(spec.gpus));
   if (mps_ != nullptr) {
     for (const auto& variable : mps_->environment()) what.environment.push_back(variable);

@@ -38,6 +38,7 @@ struct JobSpec {
   MpsChoice mps = MpsChoice::automatic;
   std::string capture;   // GDAKIT_CAPTURE of the PEs; empty: not said
   std::string counters;  // GDAKIT_COUNTERS likewise
+  std::string trace;     // GDAKIT_TRACE likewise
   bool goes_on = false;  // when a PE other than PE 0 is gone (GDAKIT_PEER_LOSS)
 };
 

@@ -1,8 +1,5 @@
 #include "tools/job_counters.h"
 
-#include <cerrno>
-#include <cstdlib>
-#include <filesystem>
 #include <iostream>
 #include <utility>
 
@@ -10,56 +7,26 @@
 #include "core/base/options.h"
 #include "tools/counters_reader.h"
 #include "tools/counters_report.h"
+#include "tools/pe_list.h"
 
 namespace gdakit::tools {
-namespace {
-
-Result<std::string> make_own_directory() {
-  std::error_code error;
-  const std::filesystem::path parent = std::filesystem::temp_directory_path(error);
-  if (error) return Error::from_errno("there is no directory for temporary files", error.value());
-  std::string path = parent / "gdakit-counters-XXXXXX";
-  if (::mkdtemp(path.data()) == nullptr) return Error::from_errno(path + " cannot be made", errno);
-  return path;
-}
-
-// "PE 3 has", "PEs 1, 3 have".
-std::string who_has(const std::vector<int>& pes) {
-  std::string text = pes.size() == 1 ? "PE " : "PEs ";
-  for (std::size_t i = 0; i < pes.size(); ++i)
-    text += (i == 0 ? "" : ", ") + std::to_string(pes[i]);
-  return text + (pes.size() == 1 ? " has" : " have");
-}
-
-}  // namespace
-
-JobCounters::JobCounters(std::string file, int size) : file_(std::move(file)), size_(size) {}
+JobCounters::JobCounters(std::string file, int size, JobDirectory directory)
+    : file_(std::move(file)), size_(size), directory_(std::move(directory)) {}
 
 Result<std::unique_ptr<JobCounters>> JobCounters::open(const std::string& file, int size) {
   if (const Result<void> possible = try_to_write(file); !possible) return possible.error();
-  std::unique_ptr<JobCounters> counters(new JobCounters(file, size));
   // What is wrong with the environment the PEs will say.
   const Result<ParsedOptions> parsed = parse_options(environment_variables());
-  if (parsed) counters->directory_ = parsed->options.counters;
-  if (!counters->directory_.empty()) {
-    counters->note_earlier_jobs();
-    return counters;
-  }
-  Result<std::string> own = make_own_directory();
-  if (!own) return own.error();
-  counters->directory_ = std::move(*own);
-  counters->is_own_ = true;
+  auto directory = JobDirectory::open(parsed ? parsed->options.counters : "", "counters");
+  if (!directory) return directory.error();
+  std::unique_ptr<JobCounters> counters(new JobCounters(file, size, std::move(*directory)));
+  if (!counters->directory_.is_own()) counters->note_earlier_jobs();
   return counters;
-}
-
-JobCounters::~JobCounters() {
-  std::error_code ignored;
-  if (is_own_) std::filesystem::remove_all(directory_, ignored);
 }
 
 // What is wrong with the directory report() says.
 void JobCounters::note_earlier_jobs() {
-  const Result<CounterFiles> files = read_counter_files(directory_);
+  const Result<CounterFiles> files = read_counter_files(directory());
   if (!files) return;
   for (const PeCounters& pe : files->pes) earlier_starts_ms_[pe.pe] = pe.started_ms;
   for (const CounterFiles::Unread& file : files->unread) {
@@ -71,7 +38,7 @@ void JobCounters::note_earlier_jobs() {
 
 // Of this job's PEs.
 Result<std::vector<PeCounters>> JobCounters::read() const {
-  Result<CounterFiles> files = read_counter_files(directory_);
+  Result<CounterFiles> files = read_counter_files(directory());
   if (!files) return files.error();
   for (const CounterFiles::Unread& file : files->unread) {
     if (!unread_before_.contains(file.path)) return file.error;
@@ -97,7 +64,7 @@ Result<void> JobCounters::report() const {
     if (!is_there) missing.push_back(rank);
   }
   if (!missing.empty()) {
-    std::cerr << "gdakit run: --counters: " << who_has(missing)
+    std::cerr << "gdakit run: --counters: " << pes_that_have(missing)
               << " counted nothing: the program did not come as far as gdakit::init there\n";
   }
   return write_file(file_, counters_report(*pes, file_));

@@ -18,6 +18,7 @@ Examples:
   gdakit mutants                      checks that every fence of the protocol is needed
   gdakit litmus FILE...               runs litmus tests of the memory model
   gdakit top DIR                      what the NICs of a running job do
+  gdakit run -n 4 --trace t.json ./ring   a timeline of blocks, queues, NICs and packets
   gdakit info                         what this build has, and every option with its value
   gdakit help run                     the options of one command
   GDAKIT_BACKEND=softnic gdakit info --json
@@ -58,9 +59,10 @@ int run_command_line(int argc, char** argv) {
   app.require_subcommand(1);
   app.failure_message(failure_message);
   const std::vector<gdakit::tools::Command> commands = {
-      gdakit::tools::add_run(app),     gdakit::tools::add_info(app),
-      gdakit::tools::add_explore(app), gdakit::tools::add_mutants(app),
-      gdakit::tools::add_litmus(app),  gdakit::tools::add_top(app),
+      gdakit::tools::add_run(app),      gdakit::tools::add_info(app),
+      gdakit::tools::add_explore(app),  gdakit::tools::add_mutants(app),
+      gdakit::tools::add_litmus(app),   gdakit::tools::add_top(app),
+      gdakit::tools::add_timeline(app),
   };
   std::vector<std::string> words = words_of(argc, argv);
   const std::string unknown = words.empty() ? "" : unknown_command(app, words.front());

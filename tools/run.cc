@@ -13,6 +13,7 @@
 #include "tools/gpus.h"
 #include "tools/job.h"
 #include "tools/job_counters.h"
+#include "tools/job_trace.h"
 
 namespace gdakit::tools {
 namespace {
@@ -46,6 +47,10 @@ which is made if it is missing, for Wireshark.
 JSON if FILE ends in .json, in Prometheus' text format if in .prom, else as a table. What a PE that
 was killed did in its last half second may be missing. `gdakit top` shows them while the job runs.
 
+--trace writes a timeline of the job when it ends, also when it fails, for https://ui.perfetto.dev
+and chrome://tracing: blocks, queues, NIC and packets of each PE (docs/timeline.md). Until then the
+PEs write to a folder for temporary files (TMPDIR), or to that of GDAKIT_TRACE, which stays.
+
 Exit status: 0, that of nvshmem_global_exit, or that of the first PE that failed (128 + signal if it
 was killed); 128 + signal if a second SIGINT or SIGTERM ended the job; 141 if nobody reads its
 output any more, 1 if that cannot be written for another reason; 124 if the job ran past --timeout,
@@ -54,6 +59,7 @@ output any more, 1 if that cannot be written for another reason; 124 if the job 
 Examples:
   gdakit run -n 4 --timeout 60 ./ring --size 1M
   gdakit run -n 4 --gpus 0,1 ./ring
+  gdakit run -n 4 --trace ring.json ./ring
 )";
 
 // The program's place in the usage: CLI11 does not know of it.
@@ -83,6 +89,13 @@ struct Arguments {
   std::string mps = "auto";
   std::string pcap;
   std::string counters;
+  std::string trace;
+};
+
+// What is made of the PEs' files at the job's end; null where nobody wants it.
+struct JobFiles {
+  std::unique_ptr<JobCounters> counters;
+  std::unique_ptr<JobTrace> trace;
 };
 
 const std::map<std::string, MpsChoice> kMpsChoices = {
@@ -116,21 +129,43 @@ Result<std::string> make_folder(const std::string& path) {
 }
 
 // Where the PEs write to.
-Result<std::unique_ptr<JobCounters>> prepare_files(const Arguments& arguments, JobSpec& spec) {
+Result<JobFiles> prepare_files(const Arguments& arguments, JobSpec& spec) {
+  JobFiles files;
   if (!arguments.pcap.empty()) {
     Result<std::string> folder = make_folder(arguments.pcap);
     if (!folder) return folder.error().within("--pcap");
     spec.capture = std::move(*folder);
   }
-  if (arguments.counters.empty()) return std::unique_ptr<JobCounters>();
-  auto counters = JobCounters::open(arguments.counters, arguments.size);
-  if (!counters) return counters.error().within("--counters");
-  spec.counters = (*counters)->directory();
-  return counters;
+  if (!arguments.counters.empty()) {
+    auto counters = JobCounters::open(arguments.counters, arguments.size);
+    if (!counters) return counters.error().within("--counters");
+    spec.counters = (*counters)->directory();
+    files.counters = std::move(*counters);
+  }
+  if (!arguments.trace.empty()) {
+    auto trace = JobTrace::open(arguments.trace, arguments.size);
+    if (!trace) return trace.error().within("--trace");
+    spec.trace = (*trace)->directory();
+    files.trace = std::move(*trace);
+  }
+  return files;
 }
 
-// The exit status of the job. `counters` may be null.
-int run_job(const JobSpec& spec, Signals signals, const JobCounters* counters) {
+// False, and a line on stderr: one could not be written.
+bool report(const JobFiles& files) {
+  const auto is_written = [](const char* option, const Result<void>& written) {
+    if (written) return true;
+    std::cerr << "gdakit run: " << option << ": " << written.error().message() << '\n';
+    return false;
+  };
+  const bool counted =
+      files.counters == nullptr || is_written("--counters", files.counters->report());
+  const bool traced = files.trace == nullptr || is_written("--trace", files.trace->report());
+  return counted && traced;
+}
+
+// The exit status of the job.
+int run_job(const JobSpec& spec, Signals signals, const JobFiles& files) {
   Result<Job> job = Job::start(spec, std::move(signals));
   if (!job) {
     std::cerr << "gdakit run: " << job.error().message() << '\n';
@@ -141,10 +176,8 @@ int run_job(const JobSpec& spec, Signals signals, const JobCounters* counters) {
     }
   }
   const int status = job->run();
-  const Result<void> reported = counters == nullptr ? Result<void>() : counters->report();
-  if (reported) return status;
-  std::cerr << "gdakit run: --counters: " << reported.error().message() << '\n';
-  return status == 0 ? kFailed : status;
+  const bool reported = report(files);
+  return reported || status != 0 ? status : kFailed;
 }
 
 int run(const Arguments& arguments, bool has_timeout, std::vector<std::string> command) {
@@ -191,12 +224,12 @@ int run(const Arguments& arguments, bool has_timeout, std::vector<std::string> c
     spec.gpus_taken = gpus_without_option();
   }
   spec.mps = kMpsChoices.at(arguments.mps);
-  const auto counters = prepare_files(arguments, spec);
-  if (!counters) {
-    std::cerr << "gdakit run: " << counters.error().message() << '\n';
+  const Result<JobFiles> files = prepare_files(arguments, spec);
+  if (!files) {
+    std::cerr << "gdakit run: " << files.error().message() << '\n';
     return kFailed;
   }
-  return run_job(spec, std::move(*signals), counters->get());
+  return run_job(spec, std::move(*signals), *files);
 }
 
 }  // namespace
@@ -222,6 +255,8 @@ Command add_run(CLI::App& parent) {
   app->add_option("--pcap", arguments->pcap, "Write the NICs' packets there, pe0.pcapng and so on")
       ->type_name("DIR");
   app->add_option("--counters", arguments->counters, "Write there what the NICs have counted")
+      ->type_name("FILE");
+  app->add_option("--trace", arguments->trace, "Write there a timeline, for Perfetto")
       ->type_name("FILE");
   app->prefix_command();  // the first word that is no option begins the program's command line
   app->footer(kDetails);

@@ -4,24 +4,10 @@
 #include <cstring>
 #include <string>
 
+#include "backends/softnic/wire/packet_name.h"
 #include "core/base/assert.h"
 
 namespace gdakit::sim {
-namespace {
-
-const char* opcode_name(softnic::PacketOpcode opcode) {
-  if (softnic::is_write(opcode)) return "WRITE";
-  if (softnic::is_send(opcode)) return "SEND";
-  if (softnic::is_read_response(opcode)) return "READ response";
-  switch (opcode) {
-    case softnic::PacketOpcode::read_request: return "READ request";
-    case softnic::PacketOpcode::atomic_request: return "atomic request";
-    case softnic::PacketOpcode::atomic_acknowledge: return "atomic response";
-    default: return "acknowledge";
-  }
-}
-
-}  // namespace
 
 SimFabric::Flying* SimFabric::take() {
   ++in_flight_;
@@ -58,7 +44,7 @@ SimWire::~SimWire() {
 void SimWire::note(const char* what, const softnic::Packet& packet) {
   if (!fabric_.memory_.tracing()) return;
   Event event{.lane = lane_, .kind = EventKind::packet};
-  event.what = std::string(opcode_name(packet.header.opcode)) + " " + what;
+  event.what = std::string(softnic::packet_name(packet.header.opcode)) + " " + what;
   fabric_.memory_.note(std::move(event));
 }
 

@@ -5,6 +5,7 @@
 #include "tests/fuzz/packets.h"
 #include "tests/fuzz/target.h"
 #include "tests/fuzz/texts.h"
+#include "tests/fuzz/timelines.h"
 
 namespace gdakit::fuzz {
 namespace {
@@ -21,6 +22,7 @@ constexpr Target kTargets[] = {
     {"launch_variables", play_launch_variables, launch_variable_seeds, 1'000},
     {"tokens", play_tokens, token_seeds, 3'000},
     {"json", play_json, json_seeds, 3'000},
+    {"timeline", play_timeline, timeline_seeds, 300},
     {"unique_id", play_unique_id, unique_id_seeds, 2'000},
     {"cards", play_cards, card_seeds, 50},
     {"handles", play_handles, handle_seeds, 100},

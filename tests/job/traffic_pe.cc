@@ -61,6 +61,14 @@ struct Round {
   }
 };
 
+// Nothing that this PE has posted is under way any more, the last barrier's messages included.
+struct Rest {
+  template <class Pe>
+  GDAKIT_DEVICE void operator()(Pe& pe) const {
+    pe.quiet();
+  }
+};
+
 // New buffers, most likely in memory that the heap has just got.
 Result<void> take_buffers(Context& context, Round& round) {
   auto data = context.allocate<std::uint32_t>(3 * kCount + kUnused);
@@ -122,6 +130,9 @@ Result<void> run(Context& context, const Plan& plan) {
   if (!words) return words.error();
   Round round{*words, *words + 1, *words + 2, nullptr, nullptr, nullptr, *words + 3, 0, false};
   if (Result<void> ran = run_rounds(context, plan, round); !ran) return ran;
+  if (Result<void> rests = context.launch(Rest{}, {.blocks = 1, .threads = 1}); !rests) {
+    return rests;
+  }
   if (Result<void> right = expect(context, round.wrong, 0, "wrong elements"); !right) return right;
   if (Result<void> met = context.barrier(); !met) return met;
   const std::uint64_t expected =

@@ -1,0 +1,274 @@
+// `gdakit run --trace` and `gdakit timeline`: of a job's traffic, of one that was killed, and of
+// files that cannot be written.
+#include "tools/timeline.h"
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <sys/stat.h>
+
+#include <gmock/gmock.h>
+
+#include "core/base/files.h"
+#include "core/host/trace/trace_file.h"
+#include "tests/job/counter_samples.h"
+#include "tests/job/launched.h"
+#include "tests/job/variable.h"
+#include "tools/timeline_events.h"
+
+namespace gdakit::testing_job {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using tools::Lane;
+using tools::TimelineEvents;
+
+class TimelineOfAJob : public testing::Test {
+ protected:
+  std::string file(const std::string& name) const { return directory_.path() + "/" + name; }
+
+  const TemporaryDirectory directory_;
+  const Variable device_{"GDAKIT_DEVICE", "cpu"};
+};
+
+Outcome check(std::vector<std::string> words) {
+  words.insert(words.begin(), {"python3", "-B", GDAKIT_SOURCES "/tests/job/timeline_check.py"});
+  return command(words);
+}
+
+// How payload travels: GDAKIT_PAYLOAD, or UDP.
+class TimelineOfTraffic : public TimelineOfAJob, public testing::WithParamInterface<const char*> {
+ private:
+  static bool over_udp() { return GetParam() == std::string("udp"); }
+
+  const Variable way_{over_udp() ? "GDAKIT_NIC_ADDRESS" : "GDAKIT_PAYLOAD",
+                      over_udp() ? "127.0.0.0/8" : GetParam()};
+};
+
+TEST_P(TimelineOfTraffic, HasEveryWqeWithItsCompletion) {
+  const Outcome job = gdakit({"run", "-n", "3", "--trace", file("t.json"), "--counters",
+                              file("all.json"), GDAKIT_TRAFFIC_PE, "3"});
+  ASSERT_EQ(job.status, 0) << job.errors;
+  EXPECT_EQ(job.errors, "");
+  struct stat status {};
+  ASSERT_EQ(::stat(file("t.json").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0600u);
+  const Outcome checked =
+      check({file("t.json"), "--counters", file("all.json"), "--lane", "kernels", "--lane",
+             "block 0", "--lane", "queue 0 to PE %PE", "--lane", "NIC", "--lane", "wire"});
+  EXPECT_EQ(checked.status, 0) << checked.output << checked.errors;
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, TimelineOfTraffic, testing::Values("direct", "host", "udp"),
+                         [](const auto& test) { return std::string(test.param); });
+
+TEST_F(TimelineOfAJob, ThatWasKilledShowsWhatThereWas) {
+  const Outcome job =
+      gdakit({"run", "-n", "2", "--trace", file("t.json"), GDAKIT_TRAFFIC_PE, "200", "1"});
+  EXPECT_EQ(job.status, 128 + SIGKILL);
+  const Outcome checked = check({file("t.json"), "--unfinished", "--lane", "block 0"});
+  EXPECT_EQ(checked.status, 0) << checked.output << checked.errors;
+}
+
+TEST_F(TimelineOfAJob, IsMadeLaterOfADirectoryToo) {
+  std::filesystem::create_directory(file("parts"));
+  const Variable trace("GDAKIT_TRACE", file("parts"));
+  const Outcome job = gdakit({"run", "-n", "2", GDAKIT_TRAFFIC_PE, "1"});
+  ASSERT_EQ(job.status, 0) << job.errors;
+  const Outcome made = gdakit({"timeline", file("parts"), file("t.json")});
+  ASSERT_EQ(made.status, 0) << made.errors;
+  const Outcome checked = check({file("t.json"), "--lane", "queue 0 to PE %PE"});
+  EXPECT_EQ(checked.status, 0) << checked.output << checked.errors;
+}
+
+TEST_F(TimelineOfAJob, LeavesOutWhatEarlierJobsLeft) {
+  std::filesystem::create_directory(file("parts"));
+  const Variable trace("GDAKIT_TRACE", file("parts"));
+  ASSERT_EQ(gdakit({"run", "-n", "3", GDAKIT_TRAFFIC_PE, "1"}).status, 0);
+  const Outcome job = gdakit({"run", "-n", "2", "--trace", file("t.json"), GDAKIT_TRAFFIC_PE, "1"});
+  ASSERT_EQ(job.status, 0) << job.errors;
+  const auto text = read_file(file("t.json"), "the timeline");
+  ASSERT_TRUE(text);
+  EXPECT_THAT(*text, AllOf(HasSubstr("\"PE 1\""), testing::Not(HasSubstr("\"PE 2\""))));
+  EXPECT_TRUE(std::filesystem::exists(file("parts/pe1-nic.trace"))) << "it is the user's";
+}
+
+TEST_F(TimelineOfAJob, SaysWhoTracedNothing) {
+  const Outcome job = gdakit({"run", "-n", "2", "--trace", file("t.json"), "true"});
+  EXPECT_EQ(job.status, 0);
+  EXPECT_THAT(job.errors, HasSubstr("gdakit run: --trace: PEs 0, 1 have traced nothing"));
+  EXPECT_EQ(check({file("t.json")}).status, 0);
+}
+
+TEST_F(TimelineOfAJob, ThatCannotBeWrittenIsSaidBeforeTheJob) {
+  const auto error_of = [&](const std::string& path) {
+    const Outcome job = gdakit({"run", "-n", "1", "--trace", path, "touch", file("the-job-ran")});
+    EXPECT_EQ(job.status, 1);
+    EXPECT_FALSE(std::filesystem::exists(file("the-job-ran")));
+    return job.errors;
+  };
+  EXPECT_THAT(error_of(file("missing/t.json")),
+              AllOf(HasSubstr("gdakit run: --trace: " + file("missing/t.json")),
+                    HasSubstr("create the folder")));
+  EXPECT_THAT(error_of(directory_.path()),
+              AllOf(HasSubstr("--trace: " + directory_.path()), HasSubstr("name a file in it")));
+}
+
+TEST_F(TimelineOfAJob, ThatIsAnotherUsersFileIsRefused) {
+  std::ofstream(file("t.json")) << "theirs";
+  if (::chown(file("t.json").c_str(), 65534, 65534) != 0) GTEST_SKIP() << "needs root";
+  const Outcome job = gdakit({"run", "-n", "1", "--trace", file("t.json"), "true"});
+  EXPECT_EQ(job.status, 1);
+  EXPECT_THAT(job.errors, HasSubstr("another user's file"));
+  const auto text = read_file(file("t.json"), "the file");
+  EXPECT_EQ(text ? *text : "", "theirs");
+}
+
+TEST_F(TimelineOfAJob, OnAFullDiskKeepsWhatThePesWrote) {
+  const Outcome job = gdakit({"run", "-n", "1", "--trace", "/dev/full", GDAKIT_TRAFFIC_PE, "1"});
+  EXPECT_EQ(job.status, 1);
+  const std::string command = "`gdakit timeline ";
+  ASSERT_THAT(job.errors, HasSubstr(command)) << job.errors;
+  const std::size_t begin = job.errors.find(command) + command.size();
+  const std::string kept = job.errors.substr(begin, job.errors.find(' ', begin) - begin);
+  EXPECT_EQ(gdakit({"timeline", kept, file("t.json")}).status, 0);
+  EXPECT_EQ(check({file("t.json")}).status, 0);
+  std::filesystem::remove_all(kept);
+}
+
+TEST_F(TimelineOfAJob, OfADirectoryWithoutTracesIsRefused) {
+  EXPECT_THAT(gdakit({"timeline", directory_.path(), file("t.json")}).errors,
+              HasSubstr("has no traces"));
+  std::ofstream(file("pe0-nic.trace")) << "this is none";
+  EXPECT_THAT(gdakit({"timeline", directory_.path(), file("t.json")}).errors,
+              AllOf(HasSubstr(file("pe0-nic.trace")), HasSubstr("is no trace of a PE")));
+}
+
+// A file of events that the writer is asked for, judged by the checker.
+class CheckedTimeline : public TimelineOfAJob {
+ protected:
+  Outcome check_events(const std::function<void(TimelineEvents&)>& write) const {
+    std::ostringstream text;
+    TimelineEvents events(text, 1000);
+    events.add_process(0, "PE 0");
+    write(events);
+    events.end([](JsonWriter& about) { about.member("lost_events", 0); });
+    EXPECT_TRUE(write_file(file("t.json"), text.str()));
+    return check({file("t.json")});
+  }
+};
+
+// As of a WQE from 2000 to 3000, and of its CQE from 2900 on.
+void add_wqe(TimelineEvents& events, Lane queue, Lane nic, std::uint64_t wqe, std::uint64_t at) {
+  events.add_span(nic, {"CQE", "cqe", at + 900, at + 950}, [&](JsonWriter& args) {
+    args.member("queue", "queue 0 to PE 1");
+    args.member("wqe", wqe);
+  });
+  events.add_span(queue, {"RDMA_WRITE", "wqe", at, at + 1000}, [&](JsonWriter& args) {
+    args.member("wqe", wqe);
+    args.member("end", "with a CQE");
+  });
+  events.add_arrow("completion", {queue, at}, {nic, at + 900});
+}
+
+TEST_F(CheckedTimeline, IsRightWithASpanAndItsArrow) {
+  const Outcome checked = check_events([](TimelineEvents& events) {
+    const Lane queue = events.add_lane(0, "queue 0 to PE 1", 1), nic = events.add_lane(0, "NIC", 2);
+    add_wqe(events, queue, nic, 0, 2000);
+    add_wqe(events, queue, nic, 1, 3002);
+    events.add_instant(nic, {"a name with \"quotes\" and \n\x01\xff", "nic", 4'123'456'789'012});
+  });
+  EXPECT_EQ(checked.status, 0) << checked.output << checked.errors;
+}
+
+TEST_F(CheckedTimeline, IsWrongWhereSpansOfALaneOverlap) {
+  const Outcome checked = check_events([](TimelineEvents& events) {
+    const Lane queue = events.add_lane(0, "queue 0 to PE 1", 1), nic = events.add_lane(0, "NIC", 2);
+    add_wqe(events, queue, nic, 0, 2000);
+    add_wqe(events, queue, nic, 1, 2500);
+  });
+  EXPECT_EQ(checked.status, 1);
+  EXPECT_THAT(checked.output, HasSubstr("overlap in queue 0 to PE 1"));
+}
+
+TEST_F(CheckedTimeline, IsWrongWithoutAnArrow) {
+  const Outcome checked = check_events([](TimelineEvents& events) {
+    const Lane queue = events.add_lane(0, "queue 0 to PE 1", 1);
+    events.add_span(queue, {"RDMA_WRITE", "wqe", 2000, 3000}, [](JsonWriter& args) {
+      args.member("wqe", 0);
+      args.member("end", "with a CQE");
+    });
+  });
+  EXPECT_EQ(checked.status, 1);
+  EXPECT_THAT(checked.output, HasSubstr("no arrow"));
+}
+
+// Parts as PEs write them, with what no job has in a test: losses, other hosts.
+class TimelineOfParts : public TimelineOfAJob {
+ protected:
+  // Writes the part of a PE.
+  void write_part(TraceHeader header, const std::vector<TraceRecord>& records) const {
+    std::string bytes(reinterpret_cast<const char*>(&header), sizeof header);
+    for (const TraceRecord& record : records) {
+      bytes.append(reinterpret_cast<const char*>(&record), sizeof record);
+    }
+    ASSERT_TRUE(write_file(file("pe" + std::to_string(header.pe) + "-nic.trace"), bytes));
+  }
+  std::string timeline() const {
+    const auto parts = tools::find_trace_parts(directory_.path());
+    EXPECT_TRUE(parts) << parts.error().message();
+    std::ostringstream text;
+    if (parts) static_cast<void>(tools::write_timeline(*parts, text));
+    EXPECT_TRUE(write_file(file("t.json"), text.str()));
+    return text.str();
+  }
+};
+
+TraceRecord record_at(std::uint64_t time_ns, TraceKind kind, std::uint64_t index,
+                      std::uint32_t detail = 0) {
+  TraceRecord record;
+  record.kind = kind;
+  record.queue = 7;
+  record.time_ns = time_ns;
+  record.index = index;
+  record.value = time_ns;
+  record.of.detail = detail;
+  return record;
+}
+
+TEST_F(TimelineOfParts, SaysWhereEventsWereLost) {
+  constexpr auto kTold = static_cast<std::uint32_t>(TraceEnd::told);
+  TraceRecord lost = record_at(3000, TraceKind::lost, 0);
+  lost.value = 5;
+  write_part(
+      {}, {record_at(1000, TraceKind::wqe_begin, 0), record_at(1500, TraceKind::cqe, 0),
+           record_at(1600, TraceKind::wqe_end, 0, kTold), record_at(2000, TraceKind::wqe_begin, 1),
+           lost, record_at(4000, TraceKind::wqe_begin, 9),
+           record_at(5000, TraceKind::wqe_end, 9, kTold)});
+  const std::string text = timeline();
+  EXPECT_THAT(text, AllOf(HasSubstr("5 events lost before"), HasSubstr("\"lost_events\":5"),
+                          HasSubstr("\"end\":\"lost\"")));
+  EXPECT_EQ(check({file("t.json"), "--unfinished"}).status, 1) << "the loss counts as wrong";
+  // The one arrow is that of WQE 0: which CQE told of the last one is not known.
+  EXPECT_THAT(text, AllOf(HasSubstr("\"id\":1"), testing::Not(HasSubstr("\"id\":2"))));
+}
+
+TEST_F(TimelineOfParts, OfSeveralHostsHasOneTime) {
+  TraceHeader here, there;
+  here.boot = {'a'};
+  here.steady_ns = 1'000'000;
+  here.wall_ns = 50'000'000;
+  there.pe = 1;
+  there.boot = {'b'};
+  there.steady_ns = 900'000'000;
+  there.wall_ns = 51'000'000;  // begun 1 ms later
+  write_part(here, {record_at(1'500'000, TraceKind::doorbell, 1)});
+  write_part(there, {record_at(900'500'000, TraceKind::doorbell, 1)});
+  const std::string text = timeline();
+  EXPECT_THAT(text, AllOf(HasSubstr("\"ts\":500,"), HasSubstr("\"ts\":1500,"),
+                          HasSubstr("moved by its time of day")));
+}
+
+}  // namespace
+}  // namespace gdakit::testing_job

@@ -1,0 +1,46 @@
+// `gdakit run --trace FILE`: the directory that the PEs write what happens to, and from it, at the
+// job's end, one timeline.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/result.h"
+#include "tools/job_directory.h"
+#include "tools/trace_parts.h"
+
+namespace gdakit::tools {
+
+// Makes a timeline (timeline.h) of parts. This user alone may read the file. Errors: it cannot be
+// written, or is another user's.
+Result<void> write_timeline_file(const std::vector<TracePart>& parts, const std::string& file);
+
+class JobTrace {
+ public:
+  // The directory is that of GDAKIT_TRACE, if it is set, or one for the job alone. Errors: `file`
+  // cannot be written, or no directory can be made.
+  static Result<std::unique_ptr<JobTrace>> open(const std::string& file, int size);
+
+  const std::string& directory() const { return directory_.path(); }
+
+  // Writes the file. Says on stderr which PEs have not written anything. After an error the
+  // directory stays, and the error says so.
+  Result<void> report();
+
+ private:
+  JobTrace(std::string file, int size, JobDirectory directory)
+      : file_(std::move(file)), size_(size), directory_(std::move(directory)) {}
+  bool is_earlier(const TracePart& part) const;
+  void tell_missing(const std::vector<TracePart>& parts) const;
+
+  std::string file_;
+  int size_;
+  JobDirectory directory_;
+  // Parts that lay there before this job. A new one has another beginning.
+  std::vector<TracePart> earlier_;
+};
+
+}  // namespace gdakit::tools
