@@ -32,6 +32,8 @@ constexpr auto kTable = std::to_array<CounterRow>({
         &N::lost_doorbells},
     Row{"packets_sent", "packets", "Given to the wire, repetitions and answers included",
         &N::packets_sent},
+    Row{"udp_packets_sent", "packets", "Those of packets_sent that went to a peer over UDP",
+        &N::udp_packets_sent},
     Row{"packets_received", "packets", "Taken from the wire for this queue pair",
         &N::packets_received},
     Row{"bytes_sent", "bytes", "Payload given to the wire, repetitions included", &N::bytes_sent},

@@ -21,6 +21,7 @@ struct QueueCounters {
   std::uint64_t lost_doorbells = 0;
   // The wire.
   std::uint64_t packets_sent = 0;
+  std::uint64_t udp_packets_sent = 0;
   std::uint64_t packets_received = 0;
   std::uint64_t bytes_sent = 0;
   std::uint64_t bytes_received = 0;

@@ -71,6 +71,7 @@ TEST(Counters, OfAJobInWhichNothingGoesWrong) {
   EXPECT_EQ(b.rx_read_requests, 1u);
   EXPECT_EQ(b.rx_atomic_requests, 2u);
   EXPECT_EQ(a.packets_sent, b.packets_received);
+  EXPECT_EQ(a.udp_packets_sent + b.udp_packets_sent, 0u);
   EXPECT_EQ(b.packets_sent, a.packets_received);
   EXPECT_EQ(a.lost_doorbells, 0u);
   EXPECT_EQ(troubles(rig.a), Troubles{});

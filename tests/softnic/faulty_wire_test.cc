@@ -104,7 +104,7 @@ TEST(FaultyWire, WithoutFaultsIsTheWireInside) {
   EXPECT_EQ(net.sender->mtu(), net.receivers[0]->mtu());
   EXPECT_EQ(net.sender->value_mtu(), net.receivers[0]->value_mtu());
   EXPECT_EQ(net.sender->psn_bytes(), net.receivers[0]->psn_bytes());
-  EXPECT_EQ(net.sender->psn_window(), FaultyWire::kMaxWindow);
+  EXPECT_EQ(net.sender->path(1).psn_window, FaultyWire::kMaxWindow);
   EXPECT_TRUE(net.sender->by_reference(plain(0)));
 }
 

@@ -43,11 +43,12 @@ class LossyWire final : public Wire {
   std::uint32_t mtu() const override { return inner_->mtu(); }
   std::uint32_t value_mtu() const override { return inner_->value_mtu(); }
   std::uint32_t psn_bytes() const override { return inner_->psn_bytes(); }
-  std::uint32_t psn_window() const override {
-    return losses_.psn_window.value_or(inner_->psn_window());
-  }
-  std::uint32_t small_psn_window() const override {
-    return losses_.small_psn_window.value_or(psn_window());
+  WirePath path(Endpoint endpoint) const override {
+    WirePath path = inner_->path(endpoint);
+    path.psn_window = losses_.psn_window.value_or(path.psn_window);
+    path.small_psn_window = losses_.small_psn_window.value_or(path.psn_window);
+    path.loses_packets = true;
+    return path;
   }
   bool by_reference(const Packet& packet) const override {
     return !losses_.by_value && inner_->by_reference(packet);

@@ -64,6 +64,11 @@ void expect_traffic(UdpRig& udp) {
 TEST(UdpWire, CarriesEveryOperation) {
   UdpRig udp;
   expect_traffic(udp);
+  for (const test::Side* const side : {&udp.rig.a, &udp.rig.b}) {
+    const NicCounters& counters = side->engine.counters();
+    EXPECT_GT(counters.packets_sent, 0u);
+    EXPECT_EQ(counters.udp_packets_sent, counters.packets_sent);
+  }
   for (const int side : {0, 1}) {
     const UdpCounters& counters = udp.at(side).counters();
     EXPECT_EQ(counters.strangers + counters.too_long + counters.unsendable, 0u);

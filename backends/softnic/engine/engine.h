@@ -55,21 +55,21 @@ struct EngineOptions {
   bool short_cqes = false;
   // Whether a requester sends again earlier than the queue pair's ack_timeout says, when an answer
   // takes longer than answers did so far; each time it waits twice as long. Such a repetition does
-  // not count against retry_count: how many do, and how long until the last, is as without. For
-  // wires that lose packets (what ConnectX calls adaptive retransmission).
+  // not count against retry_count: how many do, and how long until the last, is as without. On ways
+  // that lose packets (WirePath) alone; it is what ConnectX calls adaptive retransmission.
   bool adaptive_retransmission = false;
   // Whether a responder keeps requests by value that come before one that is missing
   // (early_packets.h), and a requester that is told of a gap sends that one packet again; where the
-  // gap goes on right behind what was sent again last, twice as many. Engines that meet have the
-  // same.
+  // gap goes on right behind what was sent again last, twice as many. On ways that lose packets
+  // alone. Engines that meet have the same.
   bool selective_repeat = false;
   // Whether queue pairs send at a rate that falls when the network marks their packets, and tell
   // their peers of packets that come marked (congestion.h). Engines that meet have the same, and
   // queue pairs an ack_timeout that is longer than a packet takes at the least rate (rate_limit.h).
   bool congestion_control = false;
   std::uint32_t max_objects = 1u << 24;  // of each kind, unless it has fewer numbers (kinds.h)
-  // How many numbers are left out before those of the first queue pair and the first key, less than
-  // kMostSkipped, and the low byte of the first key: drawn at random where strangers may send.
+  // How many numbers are left out before those of the first queue pair and the first key, and the
+  // low byte of the first key: drawn at random where strangers may send. Not all are left out.
   std::uint32_t skipped_qps = 0;
   std::uint32_t skipped_keys = 0;
   std::uint8_t first_key_variant = 1;

@@ -33,6 +33,12 @@ struct Connection {
     return static_cast<std::uint32_t>((payload + psn_bytes - 1) >> std::countr_zero(psn_bytes));
   }
 
+  // Within a message, whether a packet with these PSNs asks for an acknowledge: twice in a window,
+  // so that the window moves on while packets go out, and not with each packet.
+  bool reaches_ack(std::uint32_t psn, std::uint32_t psns) const {
+    return (psn ^ psn_add(psn, psns)) >= ack_every;
+  }
+
   // Whether packets are to wait for the rate that congestion leaves.
   bool held_back(std::uint64_t now_ns) const {
     return congestion != nullptr && congestion->holds(now_ns);
@@ -46,6 +52,14 @@ struct Connection {
   // Of payload, from state rtr on:
   std::uint32_t psn_bytes = 0;  // that a PSN stands for, at most: a power of two
   std::uint32_t longest = 0;    // of a packet by reference: whole PSNs
+  // As the wire says of the way to the peer (WirePath), from state rtr on:
+  std::int32_t psn_window = 0;
+  std::int32_t small_psn_window = 0;
+  std::uint32_t ack_every = 0;  // PSNs; a power of two
+  bool over_udp = false;
+  // Requests are sent again as soon as an answer is late by what was measured.
+  bool adaptive_retransmission = false;
+  bool selective_repeat = false;  // the peer keeps what comes before a missing packet, as this side
   GrowingFifo<Outgoing> outbox;
   std::unique_ptr<Congestion> congestion;  // from state rtr on, with congestion control
   // A NAK that ends the connection goes when the outbox is empty: no request joins it any more.

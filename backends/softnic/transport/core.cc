@@ -18,21 +18,25 @@ Core::Core(DmaPort& dma_port, Wire& packet_wire, std::uint32_t buffers, EventSin
       orders_ends(dma_port.orders_ends()),
       psn_bytes(packet_wire.psn_bytes()),
       value_mtu(packet_wire.value_mtu()),
-      psn_window(static_cast<std::int32_t>(packet_wire.psn_window())),
-      small_psn_window(static_cast<std::int32_t>(packet_wire.small_psn_window())),
-      ack_every_(std::bit_floor(std::min(kMostUnasked, packet_wire.psn_window() / 2))),
       buffers_(buffers, packet_wire.value_mtu()) {
   // A PSN's payload can travel by value, wherever it lies.
   GDAKIT_ASSERT(is_power_of_two(psn_bytes) && psn_bytes <= value_mtu);
-  GDAKIT_ASSERT(small_psn_window >= psn_window &&
-                small_psn_window <= static_cast<std::int32_t>(kMaxPsnWindow));
-  GDAKIT_ASSERT(psn_window >= 2 && psn_window <= static_cast<std::int32_t>(kMaxPsnWindow));
 }
 
 void Core::begin(Connection& connection) const {
-  const std::uint32_t path_mtu = connection.qp.settings.path.mtu;
-  connection.psn_bytes = path_mtu != 0 ? path_mtu : psn_bytes;
-  connection.longest = wire.mtu() - wire.mtu() % connection.psn_bytes;
+  const Path& way = connection.qp.settings.path;
+  const WirePath path = wire.path(way.endpoint);
+  GDAKIT_ASSERT(path.mtu >= psn_bytes && path.mtu <= wire.mtu());
+  GDAKIT_ASSERT(path.psn_window >= 2 && path.psn_window <= path.small_psn_window &&
+                path.small_psn_window <= kMaxPsnWindow);
+  connection.psn_bytes = way.mtu != 0 ? way.mtu : psn_bytes;
+  connection.longest = path.mtu - path.mtu % connection.psn_bytes;
+  connection.psn_window = static_cast<std::int32_t>(path.psn_window);
+  connection.small_psn_window = static_cast<std::int32_t>(path.small_psn_window);
+  connection.ack_every = std::bit_floor(std::min(kMostUnasked, path.psn_window / 2));
+  connection.adaptive_retransmission = adaptive_retransmission && path.loses_packets;
+  connection.selective_repeat = selective_repeat && path.loses_packets;
+  connection.over_udp = path.over_udp;
   if (congestion_control) connection.congestion = std::make_unique<Congestion>();
 }
 

@@ -21,12 +21,6 @@ class Core : public QueueCore {
   // The path of the queue pair is known.
   void begin(Connection& connection) const;
 
-  // Within a message, whether a packet with these PSNs asks for an acknowledge: twice in a window,
-  // so that the window moves on while packets go out, and not with each packet.
-  bool reaches_ack(std::uint32_t psn, std::uint32_t psns) const {
-    return (psn ^ psn_add(psn, psns)) >= ack_every_;
-  }
-
   // Sends the packet behind what the outbox holds. A payload in fragments goes by reference or,
   // where the wire wants it so or they are too many, is read into a buffer first. False: no room
   // now, nothing has happened.
@@ -42,13 +36,12 @@ class Core : public QueueCore {
   const bool orders_ends;         // of the port: DmaPort::orders_ends
   const std::uint32_t psn_bytes;  // the wire's: paths may have less
   const std::uint32_t value_mtu;
-  const std::int32_t psn_window;
-  const std::int32_t small_psn_window;
   std::vector<Fragment> pieces;  // of the payload that is to be gathered
-  // Requesters send again as soon as an answer is late by what they have measured.
+  // Of queue pairs that are connected from now on, the first and the last of them where packets get
+  // lost (connection.h).
   bool adaptive_retransmission = false;
-  bool congestion_control = false;  // of queue pairs that are connected from now on
-  bool selective_repeat = false;  // peers keep what comes before a missing packet, as is done here
+  bool congestion_control = false;
+  bool selective_repeat = false;
 
  private:
   bool send_now(Connection& connection, const Packet& packet);
@@ -56,7 +49,6 @@ class Core : public QueueCore {
   static bool has_room(const Connection& connection, const Packet& packet);
   bool send_by_value(Connection& connection, Packet& packet, std::span<const Fragment> from);
 
-  const std::uint32_t ack_every_;  // PSNs; a power of two
   BufferPool buffers_;
 };
 

@@ -8,6 +8,7 @@ bool Core::send_now(Connection& connection, const Packet& packet) {
   if (port.lost() || !wire.send(packet)) return false;
   QueueCounters& counted = connection.qp.counters;
   ++counted.packets_sent;
+  if (connection.over_udp) ++counted.udp_packets_sent;
   counted.bytes_sent += packet.header.payload_size;
   return true;
 }

@@ -94,7 +94,7 @@ void Requester::acknowledge(RcSend& send, const PacketHeader& header) {
     case Acknowledge::nak_sequence:
       if (send.blocked_until_ns == 0) {
         const bool by_value = psn_distance(send.reference_psn, send.unacked_psn) <= 0;
-        const bool told = gap_told(send, core_.selective_repeat && by_value);
+        const bool told = gap_told(send, send.connection.selective_repeat && by_value);
         if (told) ++send.qp.counters.packet_seq_err;
       }
       return;
@@ -137,7 +137,7 @@ void Requester::acknowledged_before(RcSend& send, std::uint32_t psn) {
 bool Requester::gap_told(RcSend& send, bool keeps_later) {
   if (send.gap_seen) return false;
   send.gap_seen = true;
-  if (core_.adaptive_retransmission) {
+  if (send.connection.adaptive_retransmission) {
     note_loss(send);
   } else if (!count_retry(send, kRetryExceeded)) {
     return false;
@@ -175,7 +175,7 @@ void Requester::progress(RcSend& send, std::uint32_t unacked_psn) {
   send.gap_seen = false;
   send.in_doubt = false;
   send.late_ns = 0;
-  if (core_.adaptive_retransmission) send.round_trip.answered(unacked_psn, core_.now_ns);
+  if (send.connection.adaptive_retransmission) send.round_trip.answered(unacked_psn, core_.now_ns);
   restart_timer(send);
   // What is sent again need not begin before what is acknowledged by now.
   if (psn_distance(unacked_psn, send.psn) <= 0) return;
@@ -189,7 +189,7 @@ void Requester::progress(RcSend& send, std::uint32_t unacked_psn) {
 
 void Requester::start_timer(RcSend& send) {
   const std::uint8_t code = send.qp.settings.ack_timeout;
-  const bool adaptive = core_.adaptive_retransmission;
+  const bool adaptive = send.connection.adaptive_retransmission;
   send.timer_ns = 0;
   if (code == 0 && !adaptive) return;
   if (send.late_ns == 0 || !adaptive) {

@@ -102,7 +102,7 @@ Requester::Emit Requester::emit(RcSend& send) {
 std::int32_t Requester::window(const RcSend& send, const Flight& flight) const {
   const bool is_small = flight.length <= kSmallPayload;
   const bool all_small = is_small && psn_distance(send.large_psn, send.unacked_psn) <= 0;
-  return all_small ? core_.small_psn_window : core_.psn_window;
+  return all_small ? send.connection.small_psn_window : send.connection.psn_window;
 }
 
 void Requester::finish_sending(RcSend& send, Flight& flight) {
@@ -149,7 +149,8 @@ void Requester::packet_sent(RcSend& send, std::uint32_t psns, bool asks) {
   if (psn_distance(send.unacked_psn, send.reference_psn) > 0) send.reference_psn = send.unacked_psn;
   if (asks && psn_distance(send.psn, send.asked_psn) > 0) {
     send.asked_psn = send.psn;
-    if (core_.adaptive_retransmission && is_new) send.round_trip.asked(send.psn, core_.now_ns);
+    if (send.connection.adaptive_retransmission && is_new)
+      send.round_trip.asked(send.psn, core_.now_ns);
   }
   // No timer runs for what nobody answers.
   if (send.timer_ns == 0 || !awaits_answer(send)) restart_timer(send);
@@ -160,7 +161,8 @@ void Requester::packet_sent(RcSend& send, std::uint32_t psns, bool asks) {
 // for before is asked for without more: the peer drops a READ that is both old and new.
 std::uint32_t Requester::read_window(const RcSend& send) const {
   const std::int32_t old = psn_distance(send.next_psn, send.psn);
-  return static_cast<std::uint32_t>(old > 0 ? std::min(old, core_.psn_window) : core_.psn_window);
+  const std::int32_t most = send.connection.psn_window;
+  return static_cast<std::uint32_t>(old > 0 ? std::min(old, most) : most);
 }
 
 // Asks for the responses that are not here yet, when all have come that it has asked for.
@@ -272,7 +274,7 @@ Requester::Emit Requester::emit_data(RcSend& send, Flight& flight) {
   if (last && request.has_imm) header.imm = request.imm;
   header.solicited = last && request.solicited;
   // After a loss the sender learns of each packet that arrives.
-  header.ack_request = last || send.in_doubt || core_.reaches_ack(send.psn, psns);
+  header.ack_request = last || send.in_doubt || send.connection.reaches_ack(send.psn, psns);
   if (first && request.kind == RequestKind::write) {
     header.reth = {request.remote_address, request.rkey,
                    static_cast<std::uint32_t>(request.length)};

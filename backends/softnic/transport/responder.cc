@@ -43,7 +43,7 @@ bool Responder::request(RcReceive& receive, const Packet& packet, DmaOp& op) {
     if (ahead > 0 && !waits) ++receive.qp.counters.out_of_sequence;
     // A READ may take PSNs behind the last packet that a window allows.
     constexpr auto kFar = static_cast<std::int32_t>(2 * EarlyPackets::kMost);
-    const bool keeps = core_.selective_repeat && ahead > 0 && ahead < kFar && !waits;
+    const bool keeps = receive.connection.selective_repeat && ahead > 0 && ahead < kFar && !waits;
     if (keeps) receive.early.keep(packet);
     tell_gap(receive);
     return true;

@@ -51,8 +51,7 @@ class CaptureWire final : public Wire {
   std::uint32_t mtu() const override { return inner_->mtu(); }
   std::uint32_t value_mtu() const override { return inner_->value_mtu(); }
   std::uint32_t psn_bytes() const override { return inner_->psn_bytes(); }
-  std::uint32_t psn_window() const override { return inner_->psn_window(); }
-  std::uint32_t small_psn_window() const override { return inner_->small_psn_window(); }
+  WirePath path(Endpoint endpoint) const override { return inner_->path(endpoint); }
   bool by_reference(const Packet& packet) const override { return inner_->by_reference(packet); }
   bool send(const Packet& packet) override;
   const Packet* receive() override;

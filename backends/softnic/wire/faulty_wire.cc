@@ -52,6 +52,13 @@ void FaultyWire::set_partitioned(Endpoint endpoint, bool partitioned) {
   peers_[endpoint].partitioned = partitioned;
 }
 
+WirePath FaultyWire::path(Endpoint endpoint) const {
+  WirePath path = inner_->path(endpoint);
+  path.psn_window = path.small_psn_window = std::min(path.psn_window, kMaxWindow);
+  path.loses_packets = true;
+  return path;
+}
+
 bool FaultyWire::is_down() const {
   if (!link_up_) return true;
   if (down_for_ns_ == 0) return false;

@@ -79,7 +79,7 @@ class FaultyWire final : public Wire {
   std::uint32_t value_mtu() const override { return inner_->value_mtu(); }
   std::uint32_t psn_bytes() const override { return inner_->psn_bytes(); }
   // As a network's: what is lost is sent again with all that follows.
-  std::uint32_t psn_window() const override { return std::min(inner_->psn_window(), kMaxWindow); }
+  WirePath path(Endpoint endpoint) const override;
   bool by_reference(const Packet& packet) const override { return inner_->by_reference(packet); }
   bool send(const Packet& packet) override;
   const Packet* receive() override;

@@ -128,6 +128,13 @@ Result<> UdpWire::connect(Endpoint endpoint, const UdpAddress& address) {
   return {};
 }
 
+WirePath UdpWire::path(Endpoint) const {
+  return {.mtu = mtu_,
+          .psn_window = psn_window_,
+          .small_psn_window = small_psn_window_,
+          .over_udp = true};
+}
+
 UdpAddress UdpWire::address_of(Endpoint endpoint) const {
   const auto peer = peers_.find(endpoint);
   return peer == peers_.end() ? UdpAddress{} : peer->second->address;

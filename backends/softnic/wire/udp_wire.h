@@ -93,8 +93,7 @@ class UdpWire final : public Wire {
 
   Endpoint endpoint() const override { return endpoint_; }
   std::uint32_t mtu() const override { return mtu_; }
-  std::uint32_t psn_window() const override { return psn_window_; }
-  std::uint32_t small_psn_window() const override { return small_psn_window_; }
+  WirePath path(Endpoint) const override;
   bool by_reference(const Packet&) const override { return false; }
   bool send(const Packet& packet) override;
   const Packet* receive() override;

@@ -56,6 +56,23 @@ struct Recall {
 // Far less than half of all PSNs, so that an answer is never taken for one of another lap.
 inline constexpr std::uint32_t kMaxPsnWindow = 1 << 21;
 
+// What the way to one endpoint is like. It does not change.
+struct WirePath {
+  // The longest payload of a packet, at most the wire's mtu().
+  std::uint32_t mtu = 0;
+  // As long as a queue pair has fewer PSNs than that on the way, not yet acknowledged, it sends
+  // another packet: 2 to kMaxPsnWindow. The last packet may go beyond by reference, or as a READ,
+  // whose responses are a window at most.
+  std::uint32_t psn_window = kMaxPsnWindow;
+  // Instead of psn_window, while each of them is a packet of kSmallPayload bytes at most: a
+  // receiver has room for more of those. At least psn_window.
+  std::uint32_t small_psn_window = kMaxPsnWindow;
+  // Whether packets get lost though the receiver lives.
+  bool loses_packets = true;
+  // Whether packets go through a network.
+  bool over_udp = false;
+};
+
 class Wire {
  public:
   virtual ~Wire() = default;
@@ -71,13 +88,7 @@ class Wire {
   // however it travels. A power of two, at most value_mtu(); all wires that meet have the same.
   virtual std::uint32_t psn_bytes() const { return std::bit_floor(value_mtu()); }
 
-  // As long as a queue pair has fewer PSNs than that on the wire, not yet acknowledged, it sends
-  // another packet: 2 to kMaxPsnWindow. The last packet may go beyond by reference, or as a READ,
-  // whose responses are a window at most.
-  virtual std::uint32_t psn_window() const { return kMaxPsnWindow; }
-  // Instead of psn_window(), while each of them is a packet of kSmallPayload bytes at most: a
-  // receiver has room for more of those.
-  virtual std::uint32_t small_psn_window() const { return psn_window(); }
+  virtual WirePath path(Endpoint) const { return {.mtu = mtu()}; }
 
   // Whether the receiver reaches all memory that the packet's fragments name. The payload of any
   // other packet travels by value. Once true for some memory and receiver it stays true.
