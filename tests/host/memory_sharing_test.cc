@@ -140,6 +140,32 @@ TEST(MemorySharing, EveryPeSeesWhatTheOthersGrow) {
   }
 }
 
+// PEs 0 and 2 are of one group, and 1 and 3.
+TEST(MemorySharing, APeSeesThoseOfItsGroupAlone) {
+  run_job(Wire::local, 4, 20s, [](std::unique_ptr<Bootstrap> bootstrap) {
+    HostMemoryProvider memory;
+    const int rank = bootstrap->rank();
+    std::vector<bool> group(4);
+    for (std::size_t pe = 0; pe < 4; ++pe) group[pe] = pe % 2 == static_cast<std::size_t>(rank) % 2;
+    auto sharing = MemorySharing::open(*bootstrap, memory, 20s, group);
+    ASSERT_TRUE(sharing) << sharing.error().message();
+    const std::uint64_t page = memory.granularity();
+    auto mine = *memory.reserve(page);
+    ASSERT_TRUE(mine->commit(page));
+    std::memcpy(mine->base(), &rank, sizeof rank);
+    ASSERT_TRUE((*sharing)->share(*mine, [] {}));
+    for (int pe = 0; pe < 4; ++pe) {
+      const AddressRange* const theirs = (*sharing)->peer(pe);
+      const bool is_seen = pe != rank && pe % 2 == rank % 2;
+      ASSERT_EQ(theirs != nullptr, is_seen) << pe;
+      if (is_seen) {
+        EXPECT_EQ(std::memcmp(theirs->base(), &pe, sizeof pe), 0);
+      }
+    }
+    ASSERT_TRUE(bootstrap->barrier());
+  });
+}
+
 // A provider whose ranges fail in one way or another.
 class FaultyRange final : public AddressRange {
  public:

@@ -19,11 +19,12 @@ HeapSharing::HeapSharing(Bootstrap& bootstrap, MemoryProvider& memory,
                                           static_cast<Endpoint>(bootstrap.rank()))) {}
 
 Result<std::unique_ptr<HeapSharing>> HeapSharing::open(const Options& options, Bootstrap& bootstrap,
-                                                       MemoryProvider& memory) {
+                                                       MemoryProvider& memory,
+                                                       std::vector<bool> group) {
   auto same = agree_on(bootstrap, "GDAKIT_PAYLOAD", options.payload, payload_path_name);
   if (!same) return same.error();
   if (options.payload == PayloadPath::host) return std::unique_ptr<HeapSharing>();
-  auto heaps = MemorySharing::open(bootstrap, memory, options.timeout);
+  auto heaps = MemorySharing::open(bootstrap, memory, options.timeout, std::move(group));
   if (!heaps) {
     if (bootstrap.rank() == 0) {
       Log(options.log, 0)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "backends/softnic/wire/peer_memory.h"
 #include "core/base/options.h"
@@ -17,9 +18,10 @@ class HeapSharing {
  public:
   // Collective. Null where payload goes through host memory: because the options say so, or because
   // a PE's memory cannot be shared, which PE 0 says in its log. Errors: the PEs' options differ;
-  // the bootstrap's own. `bootstrap` and `memory` outlive it.
+  // the bootstrap's own. `bootstrap` and `memory` outlive it. `group`: as MemorySharing::open.
   static Result<std::unique_ptr<HeapSharing>> open(const Options& options, Bootstrap& bootstrap,
-                                                   MemoryProvider& memory);
+                                                   MemoryProvider& memory,
+                                                   std::vector<bool> group = {});
 
   // What the wire of this PE's NIC is to know. It outlives no mapping: wire and NIC end before
   // this.

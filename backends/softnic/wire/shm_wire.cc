@@ -6,6 +6,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <new>
+#include <numeric>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <thread>
@@ -75,6 +76,21 @@ VoidBits* void_bits(const ShmSegment& segment, Endpoint from, Endpoint to) {
 
 RingWords* ring_words(const ShmSegment& segment, Endpoint from, Endpoint to) {
   return reinterpret_cast<RingWords*>(segment.at(segment.layout().words(from, to)));
+}
+
+bool are_numbers(const std::vector<Endpoint>& numbers, std::uint32_t endpoints) {
+  std::vector<Endpoint> sorted = numbers;
+  std::sort(sorted.begin(), sorted.end());
+  return sorted.size() == endpoints && sorted.back() < ShmSegment::kMaxEndpoints &&
+         std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end();
+}
+
+// By number; of those that no endpoint has, the number of all places.
+std::vector<Endpoint> places_of(const std::vector<Endpoint>& numbers) {
+  const Endpoint most = *std::max_element(numbers.begin(), numbers.end());
+  std::vector<Endpoint> places(most + 1, static_cast<Endpoint>(numbers.size()));
+  for (Endpoint place = 0; place < numbers.size(); ++place) places[numbers[place]] = place;
+  return places;
 }
 
 }  // namespace
@@ -190,46 +206,60 @@ std::string ShmSegment::path() const {
   return "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(fd_.get());
 }
 
-Result<std::unique_ptr<ShmWire>> ShmSegment::attach(Endpoint endpoint,
-                                                    std::shared_ptr<const PeerMemory> memory) {
-  if (endpoint >= layout_.options().endpoints) {
-    return Error(Code::invalid_argument, "ShmSegment::attach: endpoint " +
-                                             std::to_string(endpoint) + " is not below " +
-                                             std::to_string(layout_.options().endpoints));
+Result<std::unique_ptr<ShmWire>> ShmSegment::attach(Endpoint place,
+                                                    std::shared_ptr<const PeerMemory> memory,
+                                                    std::vector<Endpoint> numbers) {
+  const std::uint32_t endpoints = layout_.options().endpoints;
+  if (place >= endpoints) {
+    return Error(Code::invalid_argument, "ShmSegment::attach: endpoint " + std::to_string(place) +
+                                             " is not below " + std::to_string(endpoints));
   }
-  std::atomic<std::int32_t>* claim = claim_word(*this, endpoint);
+  if (numbers.empty()) {
+    numbers.resize(endpoints);
+    std::iota(numbers.begin(), numbers.end(), Endpoint{0});
+  }
+  if (!are_numbers(numbers, endpoints)) {
+    return Error(Code::invalid_argument,
+                 "ShmSegment::attach: the numbers of " + std::to_string(endpoints) +
+                     " endpoints must be as many, each another one, and below " +
+                     std::to_string(kMaxEndpoints));
+  }
+  std::atomic<std::int32_t>* claim = claim_word(*this, place);
   std::int32_t owner = claim->load();
   // A process that was killed leaves its claim behind.
   while (owner == 0 || !process_runs(owner)) {
     if (claim->compare_exchange_strong(owner, ::getpid())) {
-      return std::make_unique<ShmWire>(shared_from_this(), endpoint, std::move(memory));
+      return std::make_unique<ShmWire>(shared_from_this(), place, std::move(memory),
+                                       std::move(numbers));
     }
   }
   return Error(Code::invalid_argument, "ShmSegment::attach: process " + std::to_string(owner) +
-                                           " has endpoint " + std::to_string(endpoint) +
+                                           " has endpoint " + std::to_string(place) +
                                            "; take another");
 }
 
-ShmWire::ShmWire(std::shared_ptr<ShmSegment> segment, Endpoint endpoint,
-                 std::shared_ptr<const PeerMemory> memory)
+ShmWire::ShmWire(std::shared_ptr<ShmSegment> segment, Endpoint place,
+                 std::shared_ptr<const PeerMemory> memory, std::vector<Endpoint> numbers)
     : segment_(std::move(segment)),
       memory_(std::move(memory)),
-      endpoint_(endpoint),
+      place_(place),
       endpoints_(segment_->layout().options().endpoints),
+      numbers_(std::move(numbers)),
+      places_(places_of(numbers_)),
       outbound_(endpoints_),
       inbound_(endpoints_) {
   const std::uint32_t slots = segment_->layout().options().slots;
   for (Endpoint peer = 0; peer < endpoints_; ++peer) {
-    RingWords* const out = ring_words(*segment_, endpoint_, peer);
-    RingWords* const in = ring_words(*segment_, peer, endpoint_);
+    RingWords* const out = ring_words(*segment_, place_, peer);
+    RingWords* const in = ring_words(*segment_, peer, place_);
     outbound_[peer].writer = RingWriter(&out->indices, slots);
-    outbound_[peer].recall = RecallSender(&out->recall, void_bits(*segment_, endpoint_, peer),
-                                          slots, outbound_[peer].writer);
+    outbound_[peer].recall = RecallSender(&out->recall, void_bits(*segment_, place_, peer), slots,
+                                          outbound_[peer].writer);
     // What a predecessor has sent and nobody has read yet may lie in any room.
     outbound_[peer].free_from.assign(segment_->layout().rooms(), outbound_[peer].writer.tail());
     inbound_[peer].reader = RingReader(&in->indices, slots);
     inbound_[peer].reader.skip_all();
-    inbound_[peer].recall = RecallReader(&in->recall, void_bits(*segment_, peer, endpoint_));
+    inbound_[peer].recall = RecallReader(&in->recall, void_bits(*segment_, peer, place_));
     inbound_[peer].packets.resize(slots);
   }
 }
@@ -243,7 +273,7 @@ ShmWire::~ShmWire() {
   Recall all = recall({.everything = true});
   const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(1);
   while (!recalled(all) && std::chrono::steady_clock::now() < limit) std::this_thread::yield();
-  claim_word(*segment_, endpoint_)->store(0);
+  claim_word(*segment_, place_)->store(0);
 }
 
 bool ShmWire::by_reference(const Packet& packet) const {
@@ -254,12 +284,12 @@ bool ShmWire::by_reference(const Packet& packet) const {
 }
 
 bool ShmWire::send(const Packet& packet) {
-  const Endpoint to = packet.header.destination;
+  const Endpoint to = place_of(packet.header.destination);
   if (to >= endpoints_) return true;
   Outbound& outbound = outbound_[to];
   const auto index = outbound.writer.reserve();
   if (!index) return outbound.writer.broken();
-  std::byte* slot = segment_->at(segment_->layout().slot(endpoint_, to, *index));
+  std::byte* slot = segment_->at(segment_->layout().slot(place_, to, *index));
   outbound.recall.fill(*index, packet);
   SlotHeader header = pack(packet);
   if (packet.header.fragment_count != 0) {
@@ -267,7 +297,7 @@ bool ShmWire::send(const Packet& packet) {
   } else if (has_room(packet.header)) {
     header.room = outbound.next_room;
     if (!outbound.writer.retired(outbound.free_from[header.room])) return outbound.writer.broken();
-    std::memcpy(segment_->at(segment_->layout().room(endpoint_, to, header.room)), packet.payload,
+    std::memcpy(segment_->at(segment_->layout().room(place_, to, header.room)), packet.payload,
                 packet.header.payload_size);
     outbound.free_from[header.room] = outbound.writer.tail() + 1;
     outbound.next_room = header.room + 1 < outbound.free_from.size() ? header.room + 1 : 0;
@@ -297,7 +327,7 @@ bool ShmWire::read_fragments(Endpoint peer, const std::byte* from, Packet& packe
   std::uint64_t left = packet.header.payload_size;
   for (std::uint32_t i = 0; i < packet.header.fragment_count; ++i) {
     const SlotFragment& fragment = fragments[i];
-    const auto here = memory_->at(peer, fragment.offset, fragment.size);
+    const auto here = memory_->at(numbers_[peer], fragment.offset, fragment.size);
     if (!here || fragment.size == 0 || fragment.size > left) return false;
     packet.fragments[i] = {*here, fragment.size};
     left -= fragment.size;
@@ -307,15 +337,15 @@ bool ShmWire::read_fragments(Endpoint peer, const std::byte* from, Packet& packe
 
 // Copies the packet out of its slot; false if no NIC of this version has written that.
 bool ShmWire::read_slot(Endpoint peer, std::uint32_t index, Packet& packet) const {
-  const std::byte* slot = segment_->at(segment_->layout().slot(peer, endpoint_, index));
+  const std::byte* slot = segment_->at(segment_->layout().slot(peer, place_, index));
   SlotHeader header;
   std::memcpy(&header, slot, sizeof header);
   if (!is_sane(header, segment_->layout())) return false;
   unpack(header, packet);
-  packet.header.source = peer;
-  packet.header.destination = endpoint_;
+  packet.header.source = numbers_[peer];
+  packet.header.destination = numbers_[place_];
   const std::byte* const payload =
-      has_room(packet.header) ? segment_->at(segment_->layout().room(peer, endpoint_, header.room))
+      has_room(packet.header) ? segment_->at(segment_->layout().room(peer, place_, header.room))
                               : slot + kSlotHeaderBytes;
   packet.payload = reinterpret_cast<const std::uint8_t*>(payload);
   return packet.header.fragment_count == 0 || read_fragments(peer, slot + kSlotHeaderBytes, packet);
@@ -351,7 +381,7 @@ const Packet* ShmWire::receive() {
 }
 
 void ShmWire::retire(const Packet* packet) {
-  Inbound& inbound = inbound_[packet->header.source];
+  Inbound& inbound = inbound_[place_of(packet->header.source)];
   inbound.reader.retire();
   inbound.unpublished = true;
 }
@@ -400,11 +430,14 @@ bool ShmWire::recalled(Recall& recall) {
 }
 
 bool ShmWire::unread(Endpoint endpoint) const {
-  return endpoint < endpoints_ && !broken(endpoint) &&
-         outbound_[endpoint].writer.unretired() != 0 && runs(endpoint);
+  const Endpoint peer = place_of(endpoint);
+  return peer < endpoints_ && !is_broken(peer) && outbound_[peer].writer.unretired() != 0 &&
+         runs(peer);
 }
 
-bool ShmWire::broken(Endpoint peer) const {
+bool ShmWire::broken(Endpoint peer) const { return is_broken(place_of(peer)); }
+
+bool ShmWire::is_broken(Endpoint peer) const {
   return outbound_[peer].writer.broken() || inbound_[peer].reader.broken();
 }
 

@@ -90,10 +90,13 @@ class ShmSegment : public std::enable_shared_from_this<ShmSegment> {
   // How other processes of this user open the segment, as long as this process lives.
   std::string path() const;
 
-  // This process's wire for `endpoint`. Fails while a living process has it. Without `memory` all
-  // payload travels by value.
-  Result<std::unique_ptr<ShmWire>> attach(Endpoint endpoint,
-                                          std::shared_ptr<const PeerMemory> memory = nullptr);
+  // This process's wire for `place`, one of the segment's endpoints. Fails while a living process
+  // has it. Without `memory` all payload travels by value. `numbers` says by which numbers the wire
+  // calls the endpoints, by place, where they are a part of those of a job; all wires of a segment
+  // have the same. Without, they are called by their places. Numbers are below kMaxEndpoints.
+  Result<std::unique_ptr<ShmWire>> attach(Endpoint place,
+                                          std::shared_ptr<const PeerMemory> memory = nullptr,
+                                          std::vector<Endpoint> numbers = {});
 
   const ShmLayout& layout() const { return layout_; }
   std::byte* at(std::size_t offset) const { return memory_ + offset; }
@@ -109,15 +112,17 @@ class ShmSegment : public std::enable_shared_from_this<ShmSegment> {
 
 class ShmWire final : public Wire {
  public:
-  ShmWire(std::shared_ptr<ShmSegment> segment, Endpoint endpoint,
-          std::shared_ptr<const PeerMemory> memory);
+  // `numbers`: of all endpoints of the segment, by place.
+  ShmWire(std::shared_ptr<ShmSegment> segment, Endpoint place,
+          std::shared_ptr<const PeerMemory> memory, std::vector<Endpoint> numbers);
   // Takes back what it sent by reference: peers that live are through with it, or a second has
   // passed.
   ~ShmWire() override;
 
-  Endpoint endpoint() const override { return endpoint_; }
+  Endpoint endpoint() const override { return numbers_[place_]; }
   std::uint32_t mtu() const override { return segment_->layout().options().mtu; }
   std::uint32_t value_mtu() const override { return segment_->layout().value_mtu(); }
+  WirePath path(Endpoint) const override { return {.mtu = mtu(), .loses_packets = false}; }
   bool by_reference(const Packet& packet) const override;
   bool send(const Packet& packet) override;
   const Packet* receive() override;
@@ -147,19 +152,28 @@ class ShmWire final : public Wire {
     std::vector<Packet> packets;  // private copies: what the peer writes later changes nothing
   };
 
+  // Of an endpoint that the segment does not have: the number of all places.
+  Endpoint place_of(Endpoint number) const {
+    return number < places_.size() ? places_[number] : endpoints_;
+  }
+  // Peers are named by their places here.
   void write_fragments(const Packet& packet, std::byte* to) const;
   bool read_fragments(Endpoint peer, const std::byte* from, Packet& packet) const;
   bool read_slot(Endpoint peer, std::uint32_t index, Packet& packet) const;
   const Packet* receive_from(Endpoint peer);
   bool still_read(const Recall::Wait& wait);
   bool runs(Endpoint peer) const;
+  bool is_broken(Endpoint peer) const;
   static void publish(Outbound& outbound);
 
   std::shared_ptr<ShmSegment> segment_;
   std::shared_ptr<const PeerMemory> memory_;
-  const Endpoint endpoint_;
+  const Endpoint place_;
   const std::uint32_t endpoints_;
+  const std::vector<Endpoint> numbers_;  // by place
+  const std::vector<Endpoint> places_;   // by number
   Endpoint turn_ = 0;
+  // By place.
   std::vector<Outbound> outbound_;
   std::vector<Inbound> inbound_;
 };

@@ -165,7 +165,8 @@ std::string refusal(const Datagram& datagram, const HandleExchange::Token& token
 }  // namespace
 
 Result<std::unique_ptr<HandleExchange>> HandleExchange::open(Bootstrap& bootstrap,
-                                                             std::chrono::milliseconds timeout) {
+                                                             std::chrono::milliseconds timeout,
+                                                             const std::vector<bool>& group) {
   std::unique_ptr<HandleExchange> exchange(new HandleExchange(bootstrap, timeout));
   Introduction mine{};
   mine.process = ::getpid();
@@ -183,7 +184,8 @@ Result<std::unique_ptr<HandleExchange>> HandleExchange::open(Bootstrap& bootstra
       const auto pe = std::to_string(&peer - all->data());
       return Error::from_errno("PE " + pe + " has no socket for descriptors", peer.error);
     }
-    exchange->peers_.push_back({socket_name(peer.name), peer.process, 0, {}});
+    const bool is_in_group = group.empty() || group[exchange->peers_.size()];
+    exchange->peers_.push_back({socket_name(peer.name), peer.process, is_in_group, 0, {}});
   }
   exchange->socket_ = std::move(*socket);
   exchange->token_ = all->front().token;
@@ -201,7 +203,8 @@ Result<std::vector<std::vector<SharedChunk>>> HandleExchange::exchange(
   const auto me = static_cast<std::size_t>(rank_);
   ++round_;
   for (std::size_t pe = 0; pe < peers_.size(); ++pe) {
-    peers_[pe].sent = pe == me ? static_cast<std::uint32_t>(expected_messages(mine)) : 0;
+    const bool takes = pe != me && peers_[pe].is_in_group;
+    peers_[pe].sent = takes ? 0 : static_cast<std::uint32_t>(expected_messages(mine));
   }
   for (;;) {
     if (Result<void> sent = send_some(mine); !sent) return sent.error();
@@ -299,7 +302,7 @@ bool HandleExchange::receive_one() {
 // A PE says in each message of a round how many it gives in that, and gives no more.
 bool HandleExchange::is_expected(std::uint32_t rank, std::uint32_t round,
                                  std::uint32_t count) const {
-  if (rank == static_cast<std::uint32_t>(rank_)) return false;
+  if (rank == static_cast<std::uint32_t>(rank_) || !peers_[rank].is_in_group) return false;
   std::uint32_t before = 0;
   for (const Received& one : peers_[rank].inbox) {
     if (one.round != round) continue;
@@ -310,7 +313,7 @@ bool HandleExchange::is_expected(std::uint32_t rank, std::uint32_t round,
 }
 
 bool HandleExchange::complete(const Peer& peer) const {
-  if (&peer == &peers_[static_cast<std::size_t>(rank_)]) return true;
+  if (!peer.is_in_group || &peer == &peers_[static_cast<std::size_t>(rank_)]) return true;
   std::uint32_t arrived = 0, expected = 1;
   for (const Received& one : peer.inbox) {
     if (one.round != round_) continue;

@@ -29,12 +29,15 @@ class HandleExchange {
  public:
   static constexpr std::size_t kMaxChunks = 1024;  // of one PE in one exchange
 
-  // Collective. Fails on every PE if it fails on one.
+  // Collective. Fails on every PE if it fails on one. `group`: by rank, those that exchange with
+  // this PE, itself included; each of them has the same group. Empty: all.
   static Result<std::unique_ptr<HandleExchange>> open(Bootstrap& bootstrap,
-                                                      std::chrono::milliseconds timeout);
+                                                      std::chrono::milliseconds timeout,
+                                                      const std::vector<bool>& group = {});
 
-  // Collective. Gives `mine` to every other PE; returns what each gave, this PE nothing. A PE may
-  // give none. Errors: PEs that did not come within the timeout (timed_out), or have ended.
+  // Collective. Gives `mine` to every other PE of the group; returns what each gave, this PE and
+  // those of other groups nothing. A PE may give none. Errors: PEs that did not come within the
+  // timeout (timed_out), or have ended.
   Result<std::vector<std::vector<SharedChunk>>> exchange(const std::vector<SharedChunk>& mine);
 
   // The socket's name in the abstract namespace, and what messages begin with, for tests.
@@ -51,6 +54,7 @@ class HandleExchange {
   struct Peer {
     std::string name;
     pid_t process = 0;
+    bool is_in_group = true;
     std::uint32_t sent = 0;       // messages of this round
     std::vector<Received> inbox;  // of this round, then of the next
   };

@@ -14,19 +14,22 @@ std::uint64_t probe_word(int pe) { return 0x6764616b69740000u + static_cast<std:
 }  // namespace
 
 MemorySharing::MemorySharing(Bootstrap& bootstrap, MemoryProvider& memory,
-                             std::unique_ptr<HandleExchange> exchange)
+                             std::unique_ptr<HandleExchange> exchange, std::vector<bool> group)
     : bootstrap_(bootstrap),
       memory_(memory),
       exchange_(std::move(exchange)),
+      group_(std::move(group)),
       peers_(static_cast<std::size_t>(bootstrap.size())) {}
 
 Result<std::unique_ptr<MemorySharing>> MemorySharing::open(Bootstrap& bootstrap,
                                                            MemoryProvider& memory,
-                                                           std::chrono::milliseconds timeout) {
-  Result<std::unique_ptr<HandleExchange>> exchange = HandleExchange::open(bootstrap, timeout);
+                                                           std::chrono::milliseconds timeout,
+                                                           std::vector<bool> group) {
+  if (group.empty()) group.resize(static_cast<std::size_t>(bootstrap.size()), true);
+  auto exchange = HandleExchange::open(bootstrap, timeout, group);
   if (!exchange) return exchange.error();
   std::unique_ptr<MemorySharing> sharing(
-      new MemorySharing(bootstrap, memory, std::move(*exchange)));
+      new MemorySharing(bootstrap, memory, std::move(*exchange), std::move(group)));
   if (Result<void> works = sharing->probe(); !works) return works.error();
   return sharing;
 }
@@ -46,7 +49,7 @@ Result<void> MemorySharing::probe() {
 
 Result<void> MemorySharing::check_probe() const {
   for (int pe = 0; pe < bootstrap_.size(); ++pe) {
-    if (pe == bootstrap_.rank()) continue;
+    if (!is_mapped(static_cast<std::size_t>(pe))) continue;
     std::uint64_t word = 0;
     if (peer(pe)->committed() < sizeof word) {
       return Error(Code::invalid_argument, "PE " + std::to_string(pe) +
@@ -97,7 +100,7 @@ Result<std::vector<SharedChunk>> MemorySharing::new_chunks(AddressRange& mine) {
 Result<void> MemorySharing::map(std::uint64_t range_bytes,
                                 std::vector<std::vector<SharedChunk>> given) {
   for (std::size_t pe = 0; pe < given.size(); ++pe) {
-    if (pe == static_cast<std::size_t>(bootstrap_.rank())) continue;
+    if (!is_mapped(pe)) continue;
     if (peers_[pe] == nullptr) {
       Result<std::unique_ptr<AddressRange>> range = memory_.reserve(range_bytes);
       if (!range) return range.error();
