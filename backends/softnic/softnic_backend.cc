@@ -15,10 +15,10 @@
 #include "backends/softnic/engine/nic.h"
 #include "backends/softnic/gpu/gpu_dma.h"
 #include "backends/softnic/memory/heap_sharing.h"
+#include "backends/softnic/nic_link.h"
 #include "backends/softnic/nic_parts.h"
 #include "backends/softnic/udp_fabric.h"
 #include "backends/softnic/wire/loopback_wire.h"
-#include "backends/softnic/wire/shm_wire.h"
 #include "backends/softnic/wire_options.h"
 #include "core/base/annotate.h"
 #include "core/base/bits.h"
@@ -50,13 +50,6 @@ std::uint8_t ack_timeout(std::chrono::milliseconds total) {
   std::uint8_t code = 1;
   while ((std::uint64_t{4096} << code) * tries < wanted) ++code;
   return code;
-}
-
-// The longest payload by reference of one packet: on a GPU each packet is a copy of its own, which
-// must be large to be fast.
-std::uint32_t reference_mtu(const MemoryProvider& memory) {
-  constexpr std::uint32_t kOnGpu = std::uint32_t{64} << 20;
-  return memory.gpu() ? kOnGpu : LoopbackOptions{}.mtu;
 }
 
 class SoftNicBackend final : public Backend {
@@ -305,15 +298,7 @@ std::vector<BrokenQueue> SoftNicBackend::broken_queues() const {
   return broken;
 }
 
-// How a PE's NIC reaches the others.
-struct Link {
-  std::unique_ptr<Wire> wire;
-  std::function<UdpAddress(Endpoint)> address = nullptr;  // over UDP, which may lose packets
-  std::unique_ptr<HeapSharing> sharing = nullptr;
-  std::shared_ptr<GpuOrderDomain> domain = nullptr;  // of NICs that read each other's memory
-};
-
-Result<std::unique_ptr<Backend>> open_on(Link link, const Options& options, int job_size,
+Result<std::unique_ptr<Backend>> open_on(NicLink link, const Options& options, int job_size,
                                          MemoryProvider& memory) {
   const bool between_hosts = link.address != nullptr;
   Result<NicParts> parts = make_nic_parts(options, memory, link.domain, between_hosts);
@@ -341,43 +326,46 @@ Result<void> check_size(const Options& options, int size) {
                                            std::to_string(most) + "; raise GDAKIT_SOFTNIC_PES");
 }
 
-Result<Link> by_udp(const Options& options, Bootstrap& bootstrap) {
-  Result<std::unique_ptr<UdpWire>> opened = open_udp_wire(options, bootstrap);
-  if (!opened) return opened.error();
-  // Nobody may send to a NIC that does not know the sender yet.
-  if (const Result<> met = bootstrap.barrier(); !met) return met.error();
-  const UdpWire* const wire = opened->get();
-  return Link{.wire = std::move(*opened),
-              .address = [wire](Endpoint endpoint) { return wire->address_of(endpoint); }};
-}
-
-// Over UDP if the PEs have addresses, and otherwise by a wire in memory.
 class SoftNicProvider : public BackendProvider {
  public:
   Result<std::unique_ptr<Backend>> open(const Options& options, Bootstrap& bootstrap,
                                         MemoryProvider& memory) final {
     if (Result<void> fits = check_size(options, bootstrap.size()); !fits) return fits.error();
-    const Result<bool> over_udp = goes_over_udp(options, bootstrap);
-    if (!over_udp) return over_udp.error();
-    Result<Link> link =
-        *over_udp ? by_udp(options, bootstrap) : in_memory(options, bootstrap, memory);
+    Result<NicLink> link = meet(options, bootstrap, memory);
     if (!link) return link.error();
     return open_on(std::move(*link), options, bootstrap.size(), memory);
   }
 
  private:
-  virtual Result<Link> in_memory(const Options& options, Bootstrap& bootstrap,
-                                 MemoryProvider& memory) = 0;
+  Result<NicLink> meet(const Options& options, Bootstrap& bootstrap, MemoryProvider& memory) {
+    const Result<Meeting> meeting = find_meeting(options, bootstrap);
+    if (!meeting) return meeting.error();
+    switch (*meeting) {
+      case Meeting::in_memory: return in_memory(options, bootstrap, memory);
+      case Meeting::over_udp: return link_over_udp(options, bootstrap);
+      case Meeting::by_place: return by_place(options, bootstrap, memory);
+    }
+    return Error(Code::internal, "the NICs meet nowhere");
+  }
+  virtual Result<NicLink> in_memory(const Options& options, Bootstrap& bootstrap,
+                                    MemoryProvider& memory) = 0;
+  virtual Result<NicLink> by_place(const Options& options, Bootstrap& bootstrap,
+                                   MemoryProvider& memory) = 0;
 };
 
 class LoopbackProvider final : public SoftNicProvider {
  private:
-  Result<Link> in_memory(const Options& options, Bootstrap& bootstrap,
-                         MemoryProvider& memory) override {
+  Result<NicLink> in_memory(const Options& options, Bootstrap& bootstrap,
+                            MemoryProvider& memory) override {
     Result<std::unique_ptr<Wire>> wire =
         fabric(options, bootstrap.size(), memory)->attach(static_cast<Endpoint>(bootstrap.rank()));
     if (!wire) return wire.error();
-    return Link{.wire = std::move(*wire), .domain = domain_};
+    return NicLink{.wire = std::move(*wire), .domain = domain_};
+  }
+  // All PEs are near.
+  Result<NicLink> by_place(const Options& options, Bootstrap& bootstrap,
+                           MemoryProvider& memory) override {
+    return in_memory(options, bootstrap, memory);
   }
 
   // The first PE to come makes it; all PEs of a job are on GPUs or none.
@@ -396,49 +384,15 @@ class LoopbackProvider final : public SoftNicProvider {
   std::shared_ptr<GpuOrderDomain> domain_ = make_gpu_order_domain();
 };
 
-// PE 0 makes the segment, whose path the others get by the bootstrap. Packets that carry payload by
-// reference are as long as within a process.
-Result<std::shared_ptr<ShmSegment>> share_segment(Bootstrap& bootstrap,
-                                                  std::optional<std::uint32_t> mtu) {
-  std::shared_ptr<ShmSegment> own;
-  std::string path;
-  if (bootstrap.rank() == 0) {
-    auto options = ShmOptions::for_endpoints(static_cast<std::uint32_t>(bootstrap.size()));
-    if (mtu) options.mtu = *mtu;
-    Result<std::shared_ptr<ShmSegment>> made = ShmSegment::create(options);
-    if (!made) return made;
-    own = *made;
-    path = own->path();
-  }
-  const Result<Bytes> sent = bootstrap.broadcast(0, to_bytes(path.data(), path.size()));
-  if (!sent) return sent.error();
-  if (own != nullptr) return own;
-  auto opened = ShmSegment::open({reinterpret_cast<const char*>(sent->data()), sent->size()});
-  if (opened) return opened;
-  return Error(opened.error().code(),
-               opened.error().message() +
-                   "; this wire is one between processes of one host that see each other in /proc. "
-                   "Between hosts and containers there is one over UDP: set GDAKIT_NIC_ADDRESS",
-               opened.error().system_code());
-}
-
 class ProcessesProvider final : public SoftNicProvider {
  private:
-  Result<Link> in_memory(const Options& options, Bootstrap& bootstrap,
-                         MemoryProvider& memory) override {
-    Result<std::unique_ptr<HeapSharing>> sharing = HeapSharing::open(options, bootstrap, memory);
-    if (!sharing) return sharing.error();
-    const bool by_reference = *sharing != nullptr;
-    std::optional<std::uint32_t> mtu;
-    if (by_reference) mtu = reference_mtu(memory);
-    Result<std::shared_ptr<ShmSegment>> segment = share_segment(bootstrap, mtu);
-    if (!segment) return segment.error().within("shared-memory wire");
-    auto wire = (*segment)->attach(static_cast<Endpoint>(bootstrap.rank()),
-                                   by_reference ? (*sharing)->memory() : nullptr);
-    if (!wire) return wire.error().within("shared-memory wire");
-    // Nobody may send to an endpoint that is not attached yet.
-    if (Result<void> met = bootstrap.barrier(); !met) return met.error();
-    return Link{.wire = std::move(*wire), .sharing = std::move(*sharing)};
+  Result<NicLink> in_memory(const Options& options, Bootstrap& bootstrap,
+                            MemoryProvider& memory) override {
+    return link_in_memory(options, bootstrap, memory);
+  }
+  Result<NicLink> by_place(const Options& options, Bootstrap& bootstrap,
+                           MemoryProvider& memory) override {
+    return link_by_place(options, bootstrap, memory);
   }
 };
 

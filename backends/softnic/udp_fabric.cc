@@ -15,12 +15,15 @@ namespace gdakit::softnic {
 namespace {
 
 constexpr const char* kOption = "GDAKIT_NIC_ADDRESS";
+constexpr const char* kNearOption = "GDAKIT_NIC_NEAR";
 constexpr const char* kTagsOption = "GDAKIT_NIC_TAGS";
 constexpr const char* kCongestionOption = "GDAKIT_NIC_CONGESTION";
 
-// What NICs that meet must have alike.
+// What NICs that meet must have alike, but for where their addresses are.
 struct NicTerms {
   std::uint8_t has_address;
+  std::uint8_t at_loopback;
+  std::uint8_t near;
   std::uint8_t tags;
   std::uint8_t congestion;
 };
@@ -43,6 +46,20 @@ Result<> check_switch(const char* option, const std::vector<NicTerms>& all,
                       std::uint8_t NicTerms::*which) {
   return check_same(option, all,
                     [which](const NicTerms& pe) { return switch_name(pe.*which != 0); });
+}
+
+Result<> check_terms(const std::vector<NicTerms>& all) {
+  Result<> same = check_same(
+      kOption, all, [](const NicTerms& pe) { return pe.has_address != 0 ? "one" : "none"; },
+      "all PEs of a job need one, or none");
+  if (same && all.front().has_address != 0) {
+    same = check_same(kNearOption, all, [](const NicTerms& pe) {
+      return near_wire_name(static_cast<NearWire>(pe.near));
+    });
+  }
+  if (same) same = check_switch(kTagsOption, all, &NicTerms::tags);
+  if (same) same = check_switch(kCongestionOption, all, &NicTerms::congestion);
+  return same;
 }
 
 Error refused(const std::string& why) {
@@ -96,9 +113,11 @@ Result<std::optional<TagKey>> tag_key_of(const Options& options, const Bootstrap
 
 // The longest that all ways of all PEs carry.
 Result<std::uint32_t> agreed_mtu(const UdpSocket& socket, const std::vector<UdpAddress>& all,
-                                 std::uint32_t tag_bytes, Bootstrap& bootstrap) {
+                                 const std::vector<bool>& near, std::uint32_t tag_bytes,
+                                 Bootstrap& bootstrap) {
   std::uint32_t longest = roce::kMostMtu;
   for (std::size_t pe = 0; pe < all.size(); ++pe) {
+    if (near[pe]) continue;
     const Result<std::uint32_t> packet = socket.longest_packet_to(all[pe]);
     if (!packet) return packet.error().within(pe_text(pe));
     longest = std::min(longest, longest_roce_mtu(*packet, tag_bytes));
@@ -113,46 +132,57 @@ Result<std::uint32_t> agreed_mtu(const UdpSocket& socket, const std::vector<UdpA
                    std::to_string(340 + tag_bytes) + " at least");
 }
 
-}  // namespace
-
-Result<bool> goes_over_udp(const Options& options, Bootstrap& bootstrap) {
-  const bool has_address = !options.nic_address.empty();
-  const NicTerms mine{flag(has_address), flag(options.nic_tags), flag(options.nic_congestion)};
-  const auto all = allgather_value(bootstrap, mine);
-  if (!all) return all.error();
-  Result<> same = check_same(
-      kOption, *all, [](const NicTerms& pe) { return pe.has_address != 0 ? "one" : "none"; },
-      "all PEs of a job need one, or none");
-  if (same) same = check_switch(kTagsOption, *all, &NicTerms::tags);
-  if (same) same = check_switch(kCongestionOption, *all, &NicTerms::congestion);
-  if (!same) return same.error();
-  return has_address;
+Result<NicPlace> find_own_place(const Options& options, const Bootstrap& bootstrap) {
+  auto place = find_nic_place(options.nic_address, static_cast<std::uint32_t>(bootstrap.rank()));
+  if (!place) return place.error().within(kOption);
+  return place;
 }
 
-Result<std::unique_ptr<UdpWire>> open_udp_wire(const Options& options, Bootstrap& bootstrap) {
+}  // namespace
+
+Result<Meeting> find_meeting(const Options& options, Bootstrap& bootstrap) {
+  const bool has_address = !options.nic_address.empty();
+  const auto place = has_address ? find_own_place(options, bootstrap) : NicPlace{};
+  const NicTerms mine{flag(has_address), flag(place && place->address.is_loopback()),
+                      static_cast<std::uint8_t>(options.nic_near), flag(options.nic_tags),
+                      flag(options.nic_congestion)};
+  const auto all = allgather_value(bootstrap, mine);
+  if (!all) return all.error();
+  if (const Result<> same = check_terms(*all); !same) return same.error();
+  if (!has_address) return Meeting::in_memory;
+  if (!place) return place.error();
+  if (options.nic_near != NearWire::automatic) {
+    return options.nic_near == NearWire::udp ? Meeting::over_udp : Meeting::by_place;
+  }
+  const auto at_loopback = [](const NicTerms& pe) { return pe.at_loopback != 0; };
+  return std::ranges::all_of(*all, at_loopback) ? Meeting::over_udp : Meeting::by_place;
+}
+
+Result<UdpLink> open_udp_wire(const Options& options, Bootstrap& bootstrap,
+                              const std::vector<bool>& near) {
   const Result<std::optional<TagKey>> tag_key = tag_key_of(options, bootstrap);
   if (!tag_key) return tag_key.error();
-  const auto rank = static_cast<std::uint32_t>(bootstrap.rank());
-  const Result<NicPlace> place = find_nic_place(options.nic_address, rank);
-  if (!place) return place.error().within(kOption);
+  const Result<NicPlace> place = find_own_place(options, bootstrap);
+  if (!place) return place.error();
   Result<UdpSocket> socket = open_at(*place);
   if (!socket) return socket.error().within(kOption);
-  const auto addresses = exchange(socket->address(), bootstrap);
+  auto addresses = exchange(socket->address(), bootstrap);
   if (!addresses) return addresses.error();
   UdpOptions wire_options;
   wire_options.tag_key = *tag_key;
   const Result<std::uint32_t> mtu =
-      agreed_mtu(*socket, *addresses, *tag_key ? kTagBytes : 0, bootstrap);
+      agreed_mtu(*socket, *addresses, near, *tag_key ? kTagBytes : 0, bootstrap);
   if (!mtu) return mtu.error().within(kOption);
-  wire_options.endpoint = rank;
+  wire_options.endpoint = static_cast<Endpoint>(bootstrap.rank());
   wire_options.mtu = *mtu;
   Result<std::unique_ptr<UdpWire>> wire = UdpWire::create(std::move(*socket), wire_options);
   if (!wire) return wire.error();
   for (std::size_t pe = 0; pe < addresses->size(); ++pe) {
+    if (near[pe]) continue;
     const Result<> connected = (*wire)->connect(static_cast<Endpoint>(pe), (*addresses)[pe]);
     if (!connected) return connected.error().within(kOption);
   }
-  return std::move(*wire);
+  return UdpLink{std::move(*wire), std::move(*addresses)};
 }
 
 }  // namespace gdakit::softnic

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "backends/softnic/wire/udp_wire.h"
 #include "core/base/options.h"
@@ -10,13 +11,24 @@
 
 namespace gdakit::softnic {
 
-// Whether the PEs' NICs meet over UDP. An error, on every PE, if some PEs have GDAKIT_NIC_ADDRESS
-// and others have none, or if GDAKIT_NIC_TAGS or GDAKIT_NIC_CONGESTION are not the same on all: it
-// names the first PE that differs from PE 0. Collective, one round.
-Result<bool> goes_over_udp(const Options& options, Bootstrap& bootstrap);
+// How the NICs of a job meet: all in memory, all over UDP, or as it goes by the hosts of each two.
+enum class Meeting { in_memory, over_udp, by_place };
 
-// This PE's wire, connected to those of all others, with the longest MTU that the ways between all
-// of them carry. Collective, after goes_over_udp().
-Result<std::unique_ptr<UdpWire>> open_udp_wire(const Options& options, Bootstrap& bootstrap);
+// As GDAKIT_NIC_ADDRESS and GDAKIT_NIC_NEAR say. Collective, one round. Errors: some PEs have an
+// address and some none, or GDAKIT_NIC_NEAR, GDAKIT_NIC_TAGS or GDAKIT_NIC_CONGESTION are not the
+// same on all, where every PE hears of the first that differs from PE 0; or an address that is none
+// of this host.
+Result<Meeting> find_meeting(const Options& options, Bootstrap& bootstrap);
+
+struct UdpLink {
+  std::unique_ptr<UdpWire> wire;
+  std::vector<UdpAddress> addresses;  // of all PEs, by rank
+};
+
+// This PE's wire, connected to those of all others that are not near, with the longest MTU that the
+// ways between all of them carry. `near`: by rank, which PEs this one reaches without it; itself
+// may be among them. Collective, after find_meeting().
+Result<UdpLink> open_udp_wire(const Options& options, Bootstrap& bootstrap,
+                              const std::vector<bool>& near);
 
 }  // namespace gdakit::softnic

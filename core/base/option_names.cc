@@ -58,6 +58,15 @@ const char* payload_path_name(PayloadPath path) {
   return "unknown";
 }
 
+const char* near_wire_name(NearWire wire) {
+  switch (wire) {
+    case NearWire::automatic: return "auto";
+    case NearWire::memory: return "memory";
+    case NearWire::udp: return "udp";
+  }
+  return "unknown";
+}
+
 const char* transport_choice_name(TransportChoice choice) {
   switch (choice) {
     case TransportChoice::automatic: return "auto";

@@ -46,6 +46,11 @@ enum class QueuePlace { automatic, device, host };
 // others (direct), or through host memory that all of them share.
 enum class PayloadPath { direct, host };
 
+// How soft NICs of one host reach each other where NICs have addresses: through memory, or over UDP
+// as those of other hosts. automatic is memory, unless all addresses are the loopback interface's,
+// which have no use but UDP within a host.
+enum class NearWire { automatic, memory, udp };
+
 // How a PE reaches a peer whose heap its threads can map: through the NIC all the same, or by
 // loads, stores and atomics (direct). automatic is direct with a real NIC
 // (core/host/transport_map.h).
@@ -72,6 +77,7 @@ const char* device_choice_name(DeviceChoice choice);
 const char* dma_choice_name(DmaChoice choice);
 const char* queue_place_name(QueuePlace place);
 const char* payload_path_name(PayloadPath path);
+const char* near_wire_name(NearWire wire);
 const char* transport_choice_name(TransportChoice choice);
 const char* collective_choice_name(CollectiveChoice choice);
 const char* launch_order_name(LaunchOrder order);
@@ -113,6 +119,7 @@ struct Options {
   NicHandler nic_handler = NicHandler::automatic;
   std::uint32_t softnic_pes = 64;  // of one job, at most
   std::string nic_address;         // of the soft NIC, for its wire between hosts; empty: none
+  NearWire nic_near = NearWire::automatic;  // where there is a nic_address
   bool nic_congestion = false;  // whether the soft NIC sends slower where the network is congested
   bool nic_tags = false;        // whether each of the soft NIC's packets over UDP carries a tag
   std::string nic_faults;       // what the soft NIC's wire does to packets; empty: nothing

@@ -127,6 +127,7 @@ constexpr DmaChoice kDmas[] = {DmaChoice::automatic, DmaChoice::copy_engine, Dma
                                DmaChoice::gdrcopy};
 constexpr QueuePlace kQueuePlaces[] = {QueuePlace::automatic, QueuePlace::device, QueuePlace::host};
 constexpr PayloadPath kPayloadPaths[] = {PayloadPath::direct, PayloadPath::host};
+constexpr NearWire kNearWires[] = {NearWire::automatic, NearWire::memory, NearWire::udp};
 constexpr TransportChoice kTransports[] = {TransportChoice::automatic, TransportChoice::nic,
                                            TransportChoice::direct};
 constexpr CollectiveChoice kCollectives[] = {CollectiveChoice::automatic, CollectiveChoice::linear,
@@ -322,6 +323,12 @@ constexpr OptionRow kTable[] = {
      "Where the soft NIC of this PE is reached over UDP (docs/between-hosts.md): 10.0.0.7, eth0, "
      "or the host's address in 10.0.0.0/8. All PEs of a job have one; or none, on one host.",
      false, parse_nic_text<&Options::nic_address>, plain_text<&Options::nic_address>},
+    {"GDAKIT_NIC_NEAR", "choice", "", "auto, memory or udp",
+     "How soft NICs with addresses reach those of the same host: through memory that their "
+     "processes share, over UDP as others, or by the former unless all addresses are the loopback "
+     "interface's (auto). The same on all PEs.",
+     false, parse_choice<&Options::nic_near, kNearWires, near_wire_name>,
+     choice_text<&Options::nic_near, near_wire_name>},
     {"GDAKIT_NIC_CONGESTION", "choice", "", "off or on",
      "Whether the soft NIC slows down a queue pair whose packets the network marks as congested "
      "(ECN), as DCQCN does (docs/between-hosts.md). The same on all PEs.",

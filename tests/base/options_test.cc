@@ -78,7 +78,7 @@ TEST(Options, EveryRowIsCompleteAndNamedOnce) {
     EXPECT_FALSE(std::string_view(row.type).empty()) << row.name;
     EXPECT_FALSE(std::string_view(row.allowed).empty()) << row.name;
   }
-  EXPECT_EQ(names.size(), 43u);
+  EXPECT_EQ(names.size(), 44u);
 }
 
 TEST(Options, EveryVariableSetsItsOwnValue) {

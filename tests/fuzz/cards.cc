@@ -27,7 +27,10 @@ Options some_options(softnic::test::Input& input) {
   options.log = LogLevel::error;
   options.transport = static_cast<TransportChoice>(input.below(3));
   options.payload = static_cast<PayloadPath>(input.below(2));
-  if (input.below(4) == 3) options.nic_address = "127.0.0.1:0";
+  if (input.below(4) == 3) {
+    options.nic_address = "127.0.0.1:0";
+    options.nic_near = static_cast<NearWire>(input.below(3));
+  }
   return options;
 }
 
@@ -60,10 +63,12 @@ std::string play_cards(Input bytes) {
 }
 
 std::vector<Seed> card_seeds() {
-  // The transport's choice, the payload's path, no address; loopback or processes; rank.
+  // The transport's choice, the payload's path, no address, or one and how near NICs meet; loopback
+  // or processes; rank.
   const Seed direct = {2, 0, 1, 0, 0, 0, 0, 0, 0, 0}, by_nic = {1, 0, 1, 0, 0, 0, 0, 0, 1, 0};
   std::vector<Seed> seeds = {direct, by_nic, Seed{1, 0, 0, 0, 0, 0, 1, 0, 0, 0},
-                             Seed{2, 0, 1, 0, 3, 0, 0, 0, 1, 0}};
+                             Seed{2, 0, 1, 0, 3, 0, 0, 0, 0, 0, 1, 0},
+                             Seed{2, 0, 1, 0, 3, 0, 1, 0, 1, 0, 1, 0}};
   // The n-th thing that a peer gives is changed in one of its bytes.
   for (std::uint8_t n = 0; n < 40; ++n) {
     Seed seed = direct;

@@ -28,11 +28,12 @@ Options with(bool tags, bool congestion = false) {
 }
 
 std::string open_one(const Options& options, Bootstrap& bootstrap) {
-  const Result<bool> over_udp = goes_over_udp(options, bootstrap);
-  if (!over_udp) return over_udp.error().message();
-  EXPECT_EQ(*over_udp, !options.nic_address.empty());
-  if (!*over_udp) return "";
-  const auto wire = open_udp_wire(options, bootstrap);
+  const Result<Meeting> meeting = find_meeting(options, bootstrap);
+  if (!meeting) return meeting.error().message();
+  EXPECT_EQ(*meeting == Meeting::in_memory, options.nic_address.empty());
+  if (*meeting == Meeting::in_memory) return "";
+  const std::vector<bool> near(static_cast<std::size_t>(bootstrap.size()));
+  const auto wire = open_udp_wire(options, bootstrap, near);
   return wire ? "" : wire.error().message();
 }
 
@@ -103,16 +104,91 @@ TEST(UdpFabric, OnePeWithoutAnAddressIsNamedBeforeWhatElseDiffers) {
 
 TEST(UdpFabric, PesAgreeInOneRoundAndMeetInTwoMore) {
   Keyless bootstrap;
-  EXPECT_TRUE(goes_over_udp(with(false), bootstrap));
+  EXPECT_TRUE(find_meeting(with(false), bootstrap));
   EXPECT_EQ(bootstrap.rounds, 1);
-  EXPECT_TRUE(open_udp_wire(with(false), bootstrap));
+  EXPECT_TRUE(open_udp_wire(with(false), bootstrap, {false}));
   EXPECT_EQ(bootstrap.rounds, 3);
+}
+
+// PEs 0 and 1 are near each other.
+TEST(UdpFabric, TheNearAreNotConnected) {
+  auto members = make_local_bootstraps(3, 20s);
+  std::vector<std::thread> threads;
+  for (std::size_t pe = 0; pe < 3; ++pe) {
+    threads.emplace_back([pe, member = std::move((*members)[pe])] {
+      const std::vector<bool> near = {pe != 2, pe != 2, pe == 2};
+      const auto link = open_udp_wire(with(false), *member, near);
+      ASSERT_TRUE(link) << link.error().message();
+      ASSERT_EQ(link->addresses.size(), 3u);
+      EXPECT_TRUE(link->addresses[pe] == link->wire->address());
+      for (Endpoint other = 0; other < 3; ++other) {
+        const UdpAddress known = link->wire->address_of(other);
+        EXPECT_EQ(known == link->addresses[other], other == pe || !near[other]) << other;
+      }
+      EXPECT_TRUE(member->barrier());
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+// What each PE is told of how the NICs of a job with these options meet.
+std::vector<std::string> meetings(const std::vector<Options>& options) {
+  auto members = make_local_bootstraps(static_cast<int>(options.size()), 20s);
+  std::vector<std::string> told(options.size());
+  std::vector<std::thread> threads;
+  for (std::size_t pe = 0; pe < options.size(); ++pe) {
+    threads.emplace_back([&told, &options, pe, member = std::move((*members)[pe])] {
+      const auto meeting = find_meeting(options[pe], *member);
+      static constexpr const char* kNames[] = {"in memory", "over UDP", "by place"};
+      told[pe] = meeting ? kNames[static_cast<int>(*meeting)] : meeting.error().message();
+      static_cast<void>(member->barrier());
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return told;
+}
+
+Options at(const std::string& address, NearWire near = NearWire::automatic) {
+  Options options;
+  options.nic_address = address;
+  options.nic_near = near;
+  return options;
+}
+
+TEST(Meeting, WithoutAddressesIsInMemory) {
+  EXPECT_THAT(meetings({at("", NearWire::udp), at("")}), testing::Each("in memory"));
+}
+
+TEST(Meeting, IsAsTheOptionSays) {
+  for (const std::string address : {"127.0.0.0/8", "10.0.0.7"}) {
+    EXPECT_THAT(meetings({at(address, NearWire::udp), at(address, NearWire::udp)}),
+                testing::Each("over UDP"));
+    EXPECT_THAT(meetings({at(address, NearWire::memory), at(address, NearWire::memory)}),
+                testing::Each("by place"));
+  }
+}
+
+TEST(Meeting, IsByPlaceUnlessAllAddressesAreLoopback) {
+  EXPECT_THAT(meetings({at("127.0.0.0/8"), at("127.0.0.1")}), testing::Each("over UDP"));
+  EXPECT_THAT(meetings({at("127.0.0.0/8"), at("10.0.0.7")}), testing::Each("by place"));
+}
+
+TEST(Meeting, NeedsTheSameOfAllPes) {
+  EXPECT_THAT(meetings({at("127.0.0.1"), at("")}),
+              testing::Each(HasSubstr("GDAKIT_NIC_ADDRESS: PE 1 gave none where PE 0 gave one")));
+  EXPECT_THAT(meetings({at("127.0.0.1"), at("127.0.0.1", NearWire::memory)}),
+              testing::Each(HasSubstr("GDAKIT_NIC_NEAR: PE 1 gave memory where PE 0 gave auto")));
+}
+
+TEST(Meeting, NeedsAnAddressThatIsOne) {
+  EXPECT_THAT(meetings({at("nowhere", NearWire::memory)}),
+              testing::Each(HasSubstr("GDAKIT_NIC_ADDRESS: \"nowhere\" is no address")));
 }
 
 TEST(UdpFabric, TagsNeedASecret) {
   Keyless bootstrap;
-  EXPECT_TRUE(open_udp_wire(with(false), bootstrap));
-  const auto wire = open_udp_wire(with(true), bootstrap);
+  EXPECT_TRUE(open_udp_wire(with(false), bootstrap, {false}));
+  const auto wire = open_udp_wire(with(true), bootstrap, {false});
   ASSERT_FALSE(wire);
   EXPECT_THAT(wire.error().message(),
               AllOf(HasSubstr("GDAKIT_NIC_TAGS"), HasSubstr("set GDAKIT_SECRET")));
