@@ -44,8 +44,11 @@ Result<NicLink> meet(Bootstrap& bootstrap, NicLink link) {
   return link;
 }
 
-NicLink over_udp(UdpLink udp) {
-  NicLink link{.wire = std::move(udp.wire)};
+NicLink over_udp(const Options& options, const Bootstrap& bootstrap, UdpLink udp) {
+  Log(options.log, bootstrap.rank())
+      .info("the NIC is at " + udp.wire->address().text() +
+            (udp.share.bits != 0 ? ", which it shares with others of this host" : ""));
+  NicLink link{.wire = std::move(udp.wire), .port = udp.share};
   link.address = [all = std::move(udp.addresses)](Endpoint endpoint) {
     return endpoint < all.size() ? all[endpoint] : UdpAddress{};
   };
@@ -78,11 +81,13 @@ Result<NicLink> link_in_memory(const Options& options, Bootstrap& bootstrap,
 }
 
 Result<NicLink> link_over_udp(const Options& options, Bootstrap& bootstrap) {
-  const std::vector<bool> nobody(static_cast<std::size_t>(bootstrap.size()));
-  auto udp = open_udp_wire(options, bootstrap, nobody);
+  const Result<Hosts> hosts = find_hosts(bootstrap);
+  if (!hosts) return hosts.error();
+  const std::vector<bool> nobody(hosts->size());
+  auto udp = open_udp_wire(options, bootstrap, *hosts, nobody);
   if (!udp) return udp.error();
   tell(options, bootstrap, nobody);
-  return meet(bootstrap, over_udp(std::move(*udp)));
+  return meet(bootstrap, over_udp(options, bootstrap, std::move(*udp)));
 }
 
 Result<NicLink> link_by_place(const Options& options, Bootstrap& bootstrap,
@@ -101,9 +106,9 @@ Result<NicLink> link_by_place(const Options& options, Bootstrap& bootstrap,
   if (near->hosts.are_one()) {
     return meet(bootstrap, {.wire = std::move(near->wire), .sharing = std::move(near->sharing)});
   }
-  auto udp = open_udp_wire(options, bootstrap, is_near);
+  auto udp = open_udp_wire(options, bootstrap, *hosts, is_near);
   if (!udp) return udp.error();
-  NicLink link = over_udp(std::move(*udp));
+  NicLink link = over_udp(options, bootstrap, std::move(*udp));
   link.sharing = std::move(near->sharing);
   if (near->wire != nullptr) {
     link.wire = std::make_unique<RoutedWire>(std::move(near->wire), std::move(link.wire),

@@ -11,8 +11,10 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "backends/softnic/memory/heap_sharing.h"
+#include "backends/softnic/wire/port_share.h"
 #include "backends/softnic/wire/udp_address.h"
 #include "backends/softnic/wire/wire.h"
 #include "core/base/options.h"
@@ -26,8 +28,9 @@ class GpuOrderDomain;
 
 struct NicLink {
   std::unique_ptr<Wire> wire;
-  // Of every PE, if some are reached over UDP, which may lose packets; else null.
+  // Of every PE, if some are reached over UDP; else null.
   std::function<UdpAddress(Endpoint)> address = nullptr;
+  std::optional<PortShare> port = {};  // likewise, what this NIC has of its port
   std::unique_ptr<HeapSharing> sharing = nullptr;
   std::shared_ptr<GpuOrderDomain> domain = nullptr;  // of NICs that read each other's memory
 };

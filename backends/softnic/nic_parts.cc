@@ -10,10 +10,14 @@
 namespace gdakit::softnic {
 namespace {
 
-// Strangers, who can send to a NIC over UDP, are not to guess what its packets name.
-void draw_numbers(EngineOptions& engine) {
+// Strangers, who can send to a NIC over UDP, are not to guess what its packets name. Of the queue
+// pairs' numbers that are the NIC's, and of all keys', half are left out at most.
+void draw_numbers(EngineOptions& engine, const PortShare& port) {
   std::random_device random;
-  engine.skipped_qps = random() % kMostSkipped;
+  const std::uint32_t half = port.qpns() / 2;
+  engine.skipped_qps = port.first_qpn() + random() % half;
+  // Numbers begin at 2.
+  if (port.bits != 0) engine.max_objects = half - 2;
   engine.skipped_keys = random() % kMostSkipped;
   engine.first_key_variant = static_cast<std::uint8_t>(random());
 }
@@ -53,15 +57,16 @@ Result<NicParts> of_memory(const Options& options, const MemoryProvider& memory,
 }  // namespace
 
 Result<NicParts> make_nic_parts(const Options& options, const MemoryProvider& memory,
-                                const std::shared_ptr<GpuOrderDomain>& domain, bool between_hosts) {
+                                const std::shared_ptr<GpuOrderDomain>& domain,
+                                const std::optional<PortShare>& port) {
   Result<NicParts> parts = of_memory(options, memory, domain);
   if (!parts) return parts;
   EngineOptions& engine = parts->options.engine;
-  if (between_hosts) {
+  if (port) {
     engine.window = 1024;  // as many small packets are under way, and each may be a WQE
-    draw_numbers(engine);
+    draw_numbers(engine, *port);
   }
-  engine.adaptive_retransmission = between_hosts || !options.nic_faults.empty();
+  engine.adaptive_retransmission = port || !options.nic_faults.empty();
   engine.selective_repeat = engine.adaptive_retransmission;
   engine.congestion_control = options.nic_congestion;
   return parts;

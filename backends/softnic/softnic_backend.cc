@@ -300,8 +300,7 @@ std::vector<BrokenQueue> SoftNicBackend::broken_queues() const {
 
 Result<std::unique_ptr<Backend>> open_on(NicLink link, const Options& options, int job_size,
                                          MemoryProvider& memory) {
-  const bool between_hosts = link.address != nullptr;
-  Result<NicParts> parts = make_nic_parts(options, memory, link.domain, between_hosts);
+  Result<NicParts> parts = make_nic_parts(options, memory, link.domain, link.port);
   if (!parts) return parts.error();
   auto trace = open_trace(options, link.wire->endpoint());
   if (!trace) return trace.error();

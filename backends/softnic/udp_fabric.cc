@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "backends/softnic/port_sharing.h"
 #include "backends/softnic/wire/nic_place.h"
 #include "backends/softnic/wire/udp_wire.h"
 #include "core/host/bootstrap/host_name.h"
@@ -34,11 +35,13 @@ struct NicCard {
   std::uint8_t is_v6 = 0;
   std::uint8_t reserved = 0;
   std::uint16_t port = 0;
+  std::uint16_t sending_port = 0;  // which its packets come from
   HostName host;
 
   UdpAddress address() const { return {{ip, is_v6 != 0}, port}; }
+  UdpAddress sender() const { return {{ip, is_v6 != 0}, sending_port}; }
 };
-static_assert(sizeof(NicCard) == 20 + sizeof(HostName));
+static_assert(sizeof(NicCard) == 22 + sizeof(HostName));
 
 std::uint8_t flag(bool on) { return on ? 1 : 0; }
 
@@ -68,12 +71,15 @@ Error refused(const std::string& why) {
 
 std::string pe_text(std::size_t pe) { return "PE " + std::to_string(pe); }
 
-// No two PEs at one address, and no PE that another host would look for at itself.
+// No two hosts at one address, nor PEs that send from one, and no PE that another host would look
+// for at itself.
 Result<> check_cards(const std::vector<NicCard>& cards) {
   for (std::size_t pe = 0; pe < cards.size(); ++pe) {
     const UdpAddress address = cards[pe].address();
     for (std::size_t before = 0; before < pe; ++before) {
-      if (!(cards[before].address() == address)) continue;
+      const NicCard& other = cards[before];
+      const bool shares = other.host == cards[pe].host && !(other.sender() == cards[pe].sender());
+      if (shares || !(other.address() == address)) continue;
       return refused(pe_text(before) + " and " + pe_text(pe) + " are both at " + address.text() +
                      ", on two hosts; give each host an address that the others reach");
     }
@@ -89,15 +95,17 @@ Result<> check_cards(const std::vector<NicCard>& cards) {
   return {};
 }
 
-Result<std::vector<UdpAddress>> exchange(const UdpAddress& own, Bootstrap& bootstrap) {
-  const NicCard card{own.ip.bytes, own.ip.is_v6 ? std::uint8_t{1} : std::uint8_t{0}, 0, own.port,
-                     this_host()};
-  const auto cards = allgather_value(bootstrap, card);
+// Every PE's, by rank.
+Result<std::vector<NicCard>> exchange(const UdpPort& port, Bootstrap& bootstrap) {
+  const UdpAddress& own = port.receiver.address();
+  const std::uint16_t sending_port = port.sender ? port.sender->address().port : own.port;
+  const NicCard card{
+      own.ip.bytes, own.ip.is_v6 ? std::uint8_t{1} : std::uint8_t{0}, 0, own.port, sending_port,
+      this_host()};
+  auto cards = allgather_value(bootstrap, card);
   if (!cards) return cards.error();
   if (const Result<> fit = check_cards(*cards); !fit) return fit.error();
-  std::vector<UdpAddress> addresses;
-  for (const NicCard& one : *cards) addresses.push_back(one.address());
-  return addresses;
+  return cards;
 }
 
 // Of the wire's tags, if the PEs want some.
@@ -112,13 +120,13 @@ Result<std::optional<TagKey>> tag_key_of(const Options& options, const Bootstrap
 }
 
 // The longest that all ways of all PEs carry.
-Result<std::uint32_t> agreed_mtu(const UdpSocket& socket, const std::vector<UdpAddress>& all,
+Result<std::uint32_t> agreed_mtu(const UdpSocket& socket, const std::vector<NicCard>& all,
                                  const std::vector<bool>& near, std::uint32_t tag_bytes,
                                  Bootstrap& bootstrap) {
   std::uint32_t longest = roce::kMostMtu;
   for (std::size_t pe = 0; pe < all.size(); ++pe) {
     if (near[pe]) continue;
-    const Result<std::uint32_t> packet = socket.longest_packet_to(all[pe]);
+    const Result<std::uint32_t> packet = socket.longest_packet_to(all[pe].address());
     if (!packet) return packet.error().within(pe_text(pe));
     longest = std::min(longest, longest_roce_mtu(*packet, tag_bytes));
   }
@@ -158,31 +166,35 @@ Result<Meeting> find_meeting(const Options& options, Bootstrap& bootstrap) {
   return std::ranges::all_of(*all, at_loopback) ? Meeting::over_udp : Meeting::by_place;
 }
 
-Result<UdpLink> open_udp_wire(const Options& options, Bootstrap& bootstrap,
+Result<UdpLink> open_udp_wire(const Options& options, Bootstrap& bootstrap, const Hosts& hosts,
                               const std::vector<bool>& near) {
   const Result<std::optional<TagKey>> tag_key = tag_key_of(options, bootstrap);
   if (!tag_key) return tag_key.error();
   const Result<NicPlace> place = find_own_place(options, bootstrap);
   if (!place) return place.error();
-  Result<UdpSocket> socket = open_at(*place);
-  if (!socket) return socket.error().within(kOption);
-  auto addresses = exchange(socket->address(), bootstrap);
-  if (!addresses) return addresses.error();
+  Result<OpenPort> open = open_port(options, bootstrap, *place, hosts);
+  if (!open) return open.error().within(kOption);
+  const auto cards = exchange(open->port, bootstrap);
+  if (!cards) return cards.error();
   UdpOptions wire_options;
   wire_options.tag_key = *tag_key;
   const Result<std::uint32_t> mtu =
-      agreed_mtu(*socket, *addresses, near, *tag_key ? kTagBytes : 0, bootstrap);
+      agreed_mtu(open->port.receiver, *cards, near, *tag_key ? kTagBytes : 0, bootstrap);
   if (!mtu) return mtu.error().within(kOption);
   wire_options.endpoint = static_cast<Endpoint>(bootstrap.rank());
   wire_options.mtu = *mtu;
-  Result<std::unique_ptr<UdpWire>> wire = UdpWire::create(std::move(*socket), wire_options);
+  Result<std::unique_ptr<UdpWire>> wire = UdpWire::create(std::move(open->port), wire_options);
   if (!wire) return wire.error();
-  for (std::size_t pe = 0; pe < addresses->size(); ++pe) {
+  UdpLink link{std::move(*wire), {}, open->share};
+  for (std::size_t pe = 0; pe < cards->size(); ++pe) {
+    const NicCard& card = (*cards)[pe];
+    link.addresses.push_back(card.address());
     if (near[pe]) continue;
-    const Result<> connected = (*wire)->connect(static_cast<Endpoint>(pe), (*addresses)[pe]);
+    const auto connected =
+        link.wire->connect(static_cast<Endpoint>(pe), card.address(), card.sender());
     if (!connected) return connected.error().within(kOption);
   }
-  return UdpLink{std::move(*wire), std::move(*addresses)};
+  return link;
 }
 
 }  // namespace gdakit::softnic

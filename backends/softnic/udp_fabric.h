@@ -4,6 +4,8 @@
 #include <memory>
 #include <vector>
 
+#include "backends/softnic/near_wire.h"
+#include "backends/softnic/wire/port_share.h"
 #include "backends/softnic/wire/udp_wire.h"
 #include "core/base/options.h"
 #include "core/base/result.h"
@@ -23,12 +25,14 @@ Result<Meeting> find_meeting(const Options& options, Bootstrap& bootstrap);
 struct UdpLink {
   std::unique_ptr<UdpWire> wire;
   std::vector<UdpAddress> addresses;  // of all PEs, by rank
+  PortShare share;                    // what this NIC has of its port
 };
 
 // This PE's wire, connected to those of all others that are not near, with the longest MTU that the
 // ways between all of them carry. `near`: by rank, which PEs this one reaches without it; itself
-// may be among them. Collective, after find_meeting().
-Result<UdpLink> open_udp_wire(const Options& options, Bootstrap& bootstrap,
+// may be among them. Those of one of the `hosts` that want one address share it. Collective, after
+// find_meeting().
+Result<UdpLink> open_udp_wire(const Options& options, Bootstrap& bootstrap, const Hosts& hosts,
                               const std::vector<bool>& near);
 
 }  // namespace gdakit::softnic

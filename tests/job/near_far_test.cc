@@ -92,6 +92,26 @@ TEST_F(NearAndFar, AreExactOnABadNetwork) {
   expect_ways("memory");
 }
 
+TEST_F(NearAndFar, NicsOfAHostShareItsPort) {
+  const Variable log("GDAKIT_LOG", "info");
+  for (const std::string near : {"memory", "udp"}) {
+    const Variable way("GDAKIT_NIC_NEAR", near);
+    for (const std::string address : {"10.77.0.0/16", "eth0:4800"}) {
+      const Variable place("GDAKIT_NIC_ADDRESS", address);
+      const Outcome job = run(2, "5");
+      if (job.status == kSkipped) GTEST_SKIP() << job.errors;
+      ASSERT_EQ(job.status, 0) << job.errors;
+      const std::string port = address == "eth0:4800" ? ":4800" : ":4791";
+      for (int pe = 0; pe < 4; ++pe) {
+        EXPECT_THAT(job.errors,
+                    HasSubstr("gdakit[pe " + std::to_string(pe) + "] info: the NIC is at 10.77.0." +
+                              std::to_string(1 + pe / 2) + port +
+                              ", which it shares with others of this host"));
+      }
+    }
+  }
+}
+
 // With addresses, and nobody far.
 TEST_F(NearAndFar, OfOneHostNeedNoNetwork) {
   const Variable log("GDAKIT_LOG", "info");

@@ -7,30 +7,42 @@
 namespace gdakit::softnic {
 namespace {
 
-EngineOptions engine_of(const Options& options, bool between_hosts) {
+EngineOptions engine_of(const Options& options, const std::optional<PortShare>& port) {
   HostMemoryProvider memory;
-  Result<NicParts> parts = make_nic_parts(options, memory, nullptr, between_hosts);
+  Result<NicParts> parts = make_nic_parts(options, memory, nullptr, port);
   EXPECT_TRUE(parts && parts->port != nullptr);
   return parts->options.engine;
 }
 
 TEST(NicParts, WhatPacketsNameIsDrawnBetweenHostsOnly) {
-  const EngineOptions one = engine_of({}, true);
-  const EngineOptions two = engine_of({}, true);
+  const EngineOptions one = engine_of({}, PortShare());
+  const EngineOptions two = engine_of({}, PortShare());
   // Each pair alone is the same once in eight million times.
   EXPECT_FALSE(one.skipped_qps == two.skipped_qps && one.skipped_keys == two.skipped_keys);
   EXPECT_LT(one.skipped_qps, kMostSkipped);
   EXPECT_LT(one.skipped_keys, kMostSkipped);
-  const EngineOptions near = engine_of({}, false);
+  const EngineOptions near = engine_of({}, std::nullopt);
   EXPECT_EQ(near.skipped_qps, 0u);
   EXPECT_EQ(near.skipped_keys, 0u);
   EXPECT_EQ(near.first_key_variant, 1u);
 }
 
+TEST(NicParts, OfASharedPortTheQueuePairsNumbersAreItsOwn) {
+  for (const std::uint32_t nics : {2u, 3u, 64u}) {
+    for (std::uint32_t index = 0; index < nics; ++index) {
+      const PortShare share = PortShare::of(index, nics);
+      const EngineOptions engine = engine_of({}, share);
+      const std::uint32_t first = kind_row(ObjectKind::qp).first + engine.skipped_qps;
+      EXPECT_GE(first, share.first_qpn());
+      EXPECT_LE(first + engine.max_objects, share.first_qpn() + share.qpns());
+    }
+  }
+}
+
 TEST(NicParts, WhereNothingGetsLostNothingIsMadeForLoss) {
-  const EngineOptions near = engine_of({}, false);
+  const EngineOptions near = engine_of({}, std::nullopt);
   EXPECT_FALSE(near.adaptive_retransmission || near.selective_repeat || near.congestion_control);
-  const EngineOptions far = engine_of({}, true);
+  const EngineOptions far = engine_of({}, PortShare());
   EXPECT_TRUE(far.adaptive_retransmission && far.selective_repeat);
   EXPECT_FALSE(far.congestion_control);
 }
@@ -39,7 +51,7 @@ TEST(NicParts, OptionsTurnRepairAndCongestionControlOn) {
   Options options;
   options.nic_faults = "drop=1%";
   options.nic_congestion = true;
-  const EngineOptions near = engine_of(options, false);
+  const EngineOptions near = engine_of(options, std::nullopt);
   EXPECT_TRUE(near.adaptive_retransmission && near.selective_repeat && near.congestion_control);
 }
 

@@ -33,7 +33,7 @@ std::string open_one(const Options& options, Bootstrap& bootstrap) {
   EXPECT_EQ(*meeting == Meeting::in_memory, options.nic_address.empty());
   if (*meeting == Meeting::in_memory) return "";
   const std::vector<bool> near(static_cast<std::size_t>(bootstrap.size()));
-  const auto wire = open_udp_wire(options, bootstrap, near);
+  const auto wire = open_udp_wire(options, bootstrap, Hosts::one(bootstrap.size()), near);
   return wire ? "" : wire.error().message();
 }
 
@@ -106,8 +106,53 @@ TEST(UdpFabric, PesAgreeInOneRoundAndMeetInTwoMore) {
   Keyless bootstrap;
   EXPECT_TRUE(find_meeting(with(false), bootstrap));
   EXPECT_EQ(bootstrap.rounds, 1);
-  EXPECT_TRUE(open_udp_wire(with(false), bootstrap, {false}));
+  EXPECT_TRUE(open_udp_wire(with(false), bootstrap, Hosts::one(1), {false}));
   EXPECT_EQ(bootstrap.rounds, 3);
+}
+
+// PEs 0, 1 and 3 are of one host.
+TEST(UdpFabric, NicsOfAHostThatWantOnePlaceShareIt) {
+  Options options;
+  options.nic_address = "127.7.7.7";
+  auto members = make_local_bootstraps(4, 20s);
+  std::vector<std::thread> threads;
+  for (std::size_t pe = 0; pe < 4; ++pe) {
+    threads.emplace_back([pe, options, member = std::move((*members)[pe])]() mutable {
+      if (pe == 2) options.nic_address = "127.0.0.1:0";
+      const std::vector<bool> near(4);
+      const auto link = open_udp_wire(options, *member, Hosts({0, 0, 2, 0}), near);
+      ASSERT_TRUE(link) << link.error().message();
+      EXPECT_TRUE(link->addresses[pe] == link->wire->address());
+      EXPECT_TRUE(link->addresses[1] == link->addresses[0]);
+      EXPECT_TRUE(link->addresses[3] == link->addresses[0]);
+      EXPECT_FALSE(link->addresses[2] == link->addresses[0]);
+      static constexpr std::uint32_t kIndices[] = {0, 1, 0, 2};
+      EXPECT_EQ(link->share.index, kIndices[pe]);
+      EXPECT_EQ(link->share.bits, pe == 2 ? 0u : 2u);
+      EXPECT_TRUE(member->barrier());
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+// As before, where the first PE cannot have the place.
+TEST(UdpFabric, APlaceThatAnotherJobHasIsRefusedToAll) {
+  const Result<UdpSocket> holder = UdpSocket::open(*UdpAddress::parse("127.0.0.1:0"));
+  ASSERT_TRUE(holder);
+  Options options;
+  options.log = LogLevel::error;
+  options.nic_address = holder->address().text();
+  auto members = make_local_bootstraps(2, 20s);
+  std::vector<std::thread> threads;
+  for (std::size_t pe = 0; pe < 2; ++pe) {
+    threads.emplace_back([options, member = std::move((*members)[pe])] {
+      const auto link = open_udp_wire(options, *member, Hosts::one(2), {false, false});
+      ASSERT_FALSE(link);
+      EXPECT_THAT(link.error().message(),
+                  AllOf(HasSubstr(options.nic_address), HasSubstr("has it")));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
 }
 
 // PEs 0 and 1 are near each other.
@@ -117,7 +162,7 @@ TEST(UdpFabric, TheNearAreNotConnected) {
   for (std::size_t pe = 0; pe < 3; ++pe) {
     threads.emplace_back([pe, member = std::move((*members)[pe])] {
       const std::vector<bool> near = {pe != 2, pe != 2, pe == 2};
-      const auto link = open_udp_wire(with(false), *member, near);
+      const auto link = open_udp_wire(with(false), *member, Hosts({0, 0, 2}), near);
       ASSERT_TRUE(link) << link.error().message();
       ASSERT_EQ(link->addresses.size(), 3u);
       EXPECT_TRUE(link->addresses[pe] == link->wire->address());
@@ -187,8 +232,8 @@ TEST(Meeting, NeedsAnAddressThatIsOne) {
 
 TEST(UdpFabric, TagsNeedASecret) {
   Keyless bootstrap;
-  EXPECT_TRUE(open_udp_wire(with(false), bootstrap, {false}));
-  const auto wire = open_udp_wire(with(true), bootstrap, {false});
+  EXPECT_TRUE(open_udp_wire(with(false), bootstrap, Hosts::one(1), {false}));
+  const auto wire = open_udp_wire(with(true), bootstrap, Hosts::one(1), {false});
   ASSERT_FALSE(wire);
   EXPECT_THAT(wire.error().message(),
               AllOf(HasSubstr("GDAKIT_NIC_TAGS"), HasSubstr("set GDAKIT_SECRET")));

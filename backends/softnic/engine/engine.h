@@ -33,7 +33,7 @@
 
 namespace gdakit::softnic {
 
-// Half of the numbers of queue pairs and of keys are left for objects.
+// Of the numbers of queue pairs and of keys, where half of them are to be left for objects.
 inline constexpr std::uint32_t kMostSkipped = 1u << 23;
 
 struct EngineOptions {

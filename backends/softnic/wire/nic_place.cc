@@ -148,6 +148,17 @@ Error naming_holder(const Error& error, const UdpAddress& address) {
   return Error(error.code(), error.message() + ends, error.system_code());
 }
 
+// By open(address).
+template <class Open>
+auto open_at_or_free(const NicPlace& place, const Open& open) -> decltype(open(place.address)) {
+  auto opened = open(place.address);
+  if (opened || opened.error().system_code() != EADDRINUSE) return opened;
+  if (place.has_port) return naming_holder(opened.error(), place.address);
+  UdpAddress any_port = place.address;
+  any_port.port = 0;
+  return open(any_port);
+}
+
 }  // namespace
 
 Result<NicPlace> find_nic_place(std::string_view text, std::uint32_t nic) {
@@ -163,12 +174,12 @@ Result<NicPlace> find_nic_place(std::string_view text, std::uint32_t nic) {
 }
 
 Result<UdpSocket> open_at(const NicPlace& place) {
-  Result<UdpSocket> socket = UdpSocket::open(place.address);
-  if (socket || socket.error().system_code() != EADDRINUSE) return socket;
-  if (place.has_port) return naming_holder(socket.error(), place.address);
-  UdpAddress any_port = place.address;
-  any_port.port = 0;
-  return UdpSocket::open(any_port);
+  return open_at_or_free(place, [](const UdpAddress& address) { return UdpSocket::open(address); });
+}
+
+Result<std::vector<UdpSocket>> open_shared_at(const NicPlace& place, std::uint32_t count) {
+  return open_at_or_free(
+      place, [count](const UdpAddress& address) { return UdpSocket::open_shared(address, count); });
 }
 
 }  // namespace gdakit::softnic

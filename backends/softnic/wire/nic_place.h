@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "backends/softnic/wire/udp_address.h"
 #include "backends/softnic/wire/udp_socket.h"
@@ -27,5 +28,7 @@ Result<NicPlace> find_nic_place(std::string_view text, std::uint32_t nic);
 
 // As UdpSocket::open().
 Result<UdpSocket> open_at(const NicPlace& place);
+// As UdpSocket::open_shared().
+Result<std::vector<UdpSocket>> open_shared_at(const NicPlace& place, std::uint32_t count);
 
 }  // namespace gdakit::softnic

@@ -4,12 +4,16 @@
 #include <array>
 #include <bit>
 #include <cerrno>
+#include <fcntl.h>
+#include <linux/filter.h>
 #include <linux/sock_diag.h>
 #include <netinet/udp.h>
 #include <string>
 #include <utility>
 
+#include "backends/softnic/wire/port_share.h"
 #include "backends/softnic/wire/roce_packet.h"
+#include "core/base/assert.h"
 
 namespace gdakit::softnic {
 namespace {
@@ -68,26 +72,90 @@ Error unreachable(const UdpAddress& address, int system_code) {
   return Error::from_errno("a NIC cannot be reached at " + address.text() + remedy, system_code);
 }
 
-}  // namespace
+Error unshared(const UdpAddress& address, int system_code) {
+  return Error::from_errno("the system does not share out what comes to " + address.text(),
+                           system_code);
+}
 
-Result<UdpSocket> UdpSocket::open(const UdpAddress& address, std::uint32_t buffer_bytes) {
+Result<UniqueFileDescriptor> bound_socket(const UdpAddress& address, std::uint32_t buffer_bytes,
+                                          bool shares) {
   if (address.is_unspecified()) {
     return Error(Code::invalid_argument,
                  address.text() + " stands for all interfaces; a NIC has the address of one");
   }
   const bool is_v6 = address.ip.is_v6;
   UniqueFileDescriptor socket = new_socket(is_v6);
-  if (!socket || !forbid_fragments(socket.get(), is_v6) || !ask_for_details(socket.get(), is_v6)) {
+  if (!socket || !forbid_fragments(socket.get(), is_v6) || !ask_for_details(socket.get(), is_v6) ||
+      (shares && !set(socket.get(), SOL_SOCKET, SO_REUSEPORT, 1))) {
     const int system_code = errno;
     return Error::from_errno("a UDP socket cannot be made", system_code);
   }
-  ask_for_joined(socket.get());
   ask_for_buffers(socket.get(), static_cast<int>(buffer_bytes));
   if (!bind_to(socket.get(), address)) return unreachable(address, errno);
+  return socket;
+}
+
+// None (0.0.0.0) if it is no socket of IP.
+UdpAddress bound_address(int socket) {
   SocketAddress bound;
   socklen_t size = sizeof bound;
-  if (::getsockname(socket.get(), &bound.any, &size) != 0) return unreachable(address, errno);
-  return UdpSocket(std::move(socket), bound.address());
+  const bool is_known = ::getsockname(socket, &bound.any, &size) == 0;
+  const sa_family_t family = bound.any.sa_family;
+  return is_known && (family == AF_INET || family == AF_INET6) ? bound.address() : UdpAddress();
+}
+
+// By a datagram's second word, which ends in BTH's destination QPN.
+bool steer(int socket, const PortShare& share) {
+  std::array<sock_filter, 4> steps = {{
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 4),
+      BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0xffffff),
+      BPF_STMT(BPF_ALU | BPF_RSH | BPF_K, 24 - share.bits),
+      BPF_STMT(BPF_RET | BPF_A, 0),
+  }};
+  const sock_fprog program{static_cast<unsigned short>(steps.size()), steps.data()};
+  return ::setsockopt(socket, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &program, sizeof program) == 0;
+}
+
+}  // namespace
+
+Result<UdpSocket> UdpSocket::open(const UdpAddress& address, std::uint32_t buffer_bytes) {
+  Result<UniqueFileDescriptor> socket = bound_socket(address, buffer_bytes, /*shares=*/false);
+  if (!socket) return socket.error();
+  ask_for_joined(socket->get());
+  const UdpAddress bound = bound_address(socket->get());
+  return UdpSocket(std::move(*socket), bound);
+}
+
+// The first takes the address from everybody else before it lets the others have it.
+Result<std::vector<UdpSocket>> UdpSocket::open_shared(const UdpAddress& address,
+                                                      std::uint32_t count,
+                                                      std::uint32_t buffer_bytes) {
+  GDAKIT_ASSERT(count >= 2);
+  UdpAddress at = address;
+  std::vector<UdpSocket> sockets;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    Result<UniqueFileDescriptor> socket = bound_socket(at, buffer_bytes, /*shares=*/i != 0);
+    if (!socket) return socket.error();
+    if (i == 0 && !set(socket->get(), SOL_SOCKET, SO_REUSEPORT, 1)) return unshared(address, errno);
+    at = bound_address(socket->get());
+    sockets.push_back(UdpSocket(std::move(*socket), at));
+  }
+  if (!steer(sockets.front().get(), PortShare::of(0, count))) return unshared(at, errno);
+  return sockets;
+}
+
+Result<UdpSocket> UdpSocket::adopt(UniqueFileDescriptor socket) {
+  int type = 0;
+  socklen_t size = sizeof type;
+  const bool is_datagram =
+      ::getsockopt(socket.get(), SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_DGRAM;
+  const UdpAddress address = bound_address(socket.get());
+  if (is_datagram && !address.is_unspecified()) return UdpSocket(std::move(socket), address);
+  return Error(Code::invalid_argument, "a descriptor of another process is no UDP socket");
+}
+
+UniqueFileDescriptor UdpSocket::duplicate() const {
+  return UniqueFileDescriptor(::fcntl(socket_.get(), F_DUPFD_CLOEXEC, 0));
 }
 
 std::uint32_t UdpSocket::receive_buffer() const {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "backends/softnic/wire/udp_address.h"
 #include "core/base/file_descriptor.h"
@@ -19,6 +20,19 @@ class UdpSocket {
   // address that stands for all interfaces, is none of this host's or is taken.
   static Result<UdpSocket> open(const UdpAddress& address,
                                 std::uint32_t buffer_bytes = kBufferBytes);
+
+  // Sockets of one address, `count` of them, at least 2. The system hands a datagram to the one
+  // that the upper bits of its destination QPN say (port_share.h), and to any of them if they say
+  // none. Nobody else gets the address, but processes of this user that ask for a part of it.
+  // Datagrams do not come joined: they may be of different NICs. Errors: as open(); a system that
+  // cannot do it.
+  static Result<std::vector<UdpSocket>> open_shared(const UdpAddress& address, std::uint32_t count,
+                                                    std::uint32_t buffer_bytes = kBufferBytes);
+  // Another process's socket, by what duplicate() gave there. An error if it is no UDP socket.
+  static Result<UdpSocket> adopt(UniqueFileDescriptor socket);
+
+  // One more descriptor of it; none without room for one.
+  UniqueFileDescriptor duplicate() const;
 
   int get() const { return socket_.get(); }
   const UdpAddress& address() const { return address_; }

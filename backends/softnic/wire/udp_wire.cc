@@ -61,27 +61,27 @@ std::size_t UdpWire::AddressHash::operator()(const UdpAddress& address) const {
   return std::hash<std::string_view>()(text) ^ (std::size_t{address.port} << 16);
 }
 
-Result<std::unique_ptr<UdpWire>> UdpWire::create(UdpSocket socket, const UdpOptions& options) {
+Result<std::unique_ptr<UdpWire>> UdpWire::create(UdpPort port, const UdpOptions& options) {
   if (const Result<> right = check(options); !right) return right.error();
-  return std::unique_ptr<UdpWire>(new UdpWire(std::move(socket), options));
+  return std::unique_ptr<UdpWire>(new UdpWire(std::move(port), options));
 }
 
-UdpWire::UdpWire(UdpSocket socket, const UdpOptions& options)
-    : socket_(std::move(socket)),
+UdpWire::UdpWire(UdpPort port, const UdpOptions& options)
+    : port_(std::move(port)),
       endpoint_(options.endpoint),
       mtu_(options.mtu),
       tag_key_(options.tag_key),
       tag_bytes_(tag_key_ ? kTagBytes : 0),
-      psn_window_(window_for(options, socket_.receive_buffer(), options.mtu, kMostPsns)),
+      psn_window_(window_for(options, port_.receiver.receive_buffer(), options.mtu, kMostPsns)),
       small_psn_window_(
-          window_for(options, socket_.receive_buffer(), kSmallPayload, kMostSmallPsns)),
-      outgoing_(socket_.cuts_messages()),
+          window_for(options, port_.receiver.receive_buffer(), kSmallPayload, kMostSmallPsns)),
+      outgoing_(out().cuts_messages()),
       buffers_(new std::uint8_t[buffers_for(options) * kMessageBytes]),
       users_(buffers_for(options)),
       slots_(options.receive_slots) {
   for (std::uint32_t i = 0; i < users_.size(); ++i) free_buffers_.push_back(i);
   for (std::uint32_t i = 0; i < slots_.size(); ++i) free_slots_.push_back(i);
-  add(endpoint_, address());
+  add(endpoint_, address(), sender());
 }
 
 UdpWire::~UdpWire() { flush(); }
@@ -101,7 +101,7 @@ void UdpWire::add_counters(NicCounters& counters) const {
   counters.udp_malformed += sum(counters_.damaged) - icrc + sum(counters_.unfit);
 }
 
-Result<> UdpWire::connect(Endpoint endpoint, const UdpAddress& address) {
+Result<> UdpWire::connect(Endpoint endpoint, const UdpAddress& address, const UdpAddress& sender) {
   const auto error = [&](std::string why) {
     return Error(Code::invalid_argument,
                  "endpoint " + std::to_string(endpoint) + " at " + address.text() + why);
@@ -113,18 +113,18 @@ Result<> UdpWire::connect(Endpoint endpoint, const UdpAddress& address) {
     return error(" and " + this->address().text() + ": one is of IPv4, the other of IPv6");
   }
   if (address.port == 0 || address.is_unspecified()) return error(": nobody is reached there");
-  const auto known = endpoints_.find(address);
+  const auto known = endpoints_.find(sender);
   if (known != endpoints_.end() && known->second != endpoint) {
     return error(": endpoint " + std::to_string(known->second) + " is reached there");
   }
-  const Result<std::uint32_t> longest = socket_.longest_packet_to(address);
+  const Result<std::uint32_t> longest = port_.receiver.longest_packet_to(address);
   if (!longest) return longest.error();
   if (longest_roce_mtu(*longest, tag_bytes_) < mtu_) {
     return error(": the way there carries packets of " + std::to_string(*longest) +
                  " bytes, too short for an MTU of " + std::to_string(mtu_) +
                  "; raise the interface's MTU, or lower this one");
   }
-  if (known == endpoints_.end()) add(endpoint, address);
+  if (known == endpoints_.end()) add(endpoint, address, sender);
   return {};
 }
 
@@ -140,10 +140,10 @@ UdpAddress UdpWire::address_of(Endpoint endpoint) const {
   return peer == peers_.end() ? UdpAddress{} : peer->second->address;
 }
 
-void UdpWire::add(Endpoint endpoint, const UdpAddress& address) {
+void UdpWire::add(Endpoint endpoint, const UdpAddress& address, const UdpAddress& from_there) {
   std::erase_if(endpoints_, [endpoint](const auto& row) { return row.second == endpoint; });
-  const roce::UdpWay to = way_between(this->address(), address);
-  const roce::UdpWay from = way_between(address, this->address());
+  const roce::UdpWay to = way_between(sender(), address);
+  const roce::UdpWay from = way_between(from_there, this->address());
   Peer& peer = addresses_.emplace_back(
       Peer{address, SocketAddress(address), roce::IcrcStarts(to), roce::IcrcStarts(from), {}, {}});
   if (tag_key_) {
@@ -151,7 +151,7 @@ void UdpWire::add(Endpoint endpoint, const UdpAddress& address) {
     peer.tags_from.emplace(*tag_key_, from);
   }
   peers_[endpoint] = &peer;
-  endpoints_[address] = endpoint;
+  endpoints_[from_there] = endpoint;
 }
 
 bool UdpWire::send(const Packet& packet) {
@@ -175,7 +175,7 @@ bool UdpWire::send(const Packet& packet) {
 
 void UdpWire::flush() {
   if (outgoing_.empty()) return;
-  const SendBatch::Sent sent = outgoing_.send(socket_.get());
+  const SendBatch::Sent sent = outgoing_.send(out().get());
   counters_.sent += sent.datagrams;
   counters_.unsendable += sent.refused;
 }
@@ -194,8 +194,8 @@ bool UdpWire::pull() {
     free_buffers_.pop_back();
   }
   // One look may take all that the buffer holds.
-  const bool queue_is_long = marks_come_ && socket_.is_half_full();
-  const auto messages = incoming_.receive(socket_.get());
+  const bool queue_is_long = marks_come_ && port_.receiver.is_half_full();
+  const auto messages = incoming_.receive(port_.receiver.get());
   if (!messages.empty()) marks_come_ = any_can_be_marked(messages);
   for (const ReceiveBatch::Message& message : messages) {
     owes_mark_ |= note_losses(message);

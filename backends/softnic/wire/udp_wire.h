@@ -42,6 +42,17 @@
 
 namespace gdakit::softnic {
 
+// The sockets of a NIC: by which it receives, and by which it sends if that is another one.
+struct UdpPort {
+  explicit UdpPort(UdpSocket socket) : receiver(std::move(socket)) {}
+
+  UdpSocket receiver;
+  // Where `receiver` shares its port: by the port of this one, peers know the NIC.
+  std::optional<UdpSocket> sender = {};
+  // The receivers of those who share the port. While one holds them, all keep their places.
+  std::vector<UdpSocket> others = {};
+};
+
 struct UdpOptions {
   Endpoint endpoint = 0;
   // A power of two from 256 to 4096. All wires that meet have the same: the least that
@@ -75,17 +86,26 @@ struct UdpCounters {
 // All calls, these of its own too, come from one thread at a time.
 class UdpWire final : public Wire {
  public:
-  static Result<std::unique_ptr<UdpWire>> create(UdpSocket socket, const UdpOptions& options);
+  static Result<std::unique_ptr<UdpWire>> create(UdpPort port, const UdpOptions& options);
+  static Result<std::unique_ptr<UdpWire>> create(UdpSocket socket, const UdpOptions& options) {
+    return create(UdpPort(std::move(socket)), options);
+  }
   ~UdpWire() override;
 
   // Where this NIC is reached.
-  const UdpAddress& address() const { return socket_.address(); }
+  const UdpAddress& address() const { return port_.receiver.address(); }
+  // Where its packets come from.
+  const UdpAddress& sender() const { return out().address(); }
   // Where a connected endpoint is, or this one; of another, none (0.0.0.0).
   UdpAddress address_of(Endpoint endpoint) const;
-  // From now on the endpoint is reached there, and what comes from there is the endpoint's. Errors:
-  // an address of another endpoint, one to which there is no way, or a way that does not carry
-  // packets of this wire's MTU whole. This wire's own endpoint is connected from the beginning.
-  Result<> connect(Endpoint endpoint, const UdpAddress& address);
+  // From now on the endpoint is reached there, and what comes from `sender` is the endpoint's.
+  // Errors: a sender of another endpoint, an address to which there is no way, or a way that does
+  // not carry packets of this wire's MTU whole. This wire's own endpoint is connected from the
+  // beginning.
+  Result<> connect(Endpoint endpoint, const UdpAddress& address, const UdpAddress& sender);
+  Result<> connect(Endpoint endpoint, const UdpAddress& address) {
+    return connect(endpoint, address, address);
+  }
 
   const UdpCounters& counters() const { return counters_; }
   // Whether packets go to the system together: it has not refused that yet.
@@ -126,9 +146,10 @@ class UdpWire final : public Wire {
     std::size_t operator()(const UdpAddress& address) const;
   };
 
-  UdpWire(UdpSocket socket, const UdpOptions& options);
+  UdpWire(UdpPort port, const UdpOptions& options);
 
-  void add(Endpoint endpoint, const UdpAddress& address);
+  const UdpSocket& out() const { return port_.sender ? *port_.sender : port_.receiver; }
+  void add(Endpoint endpoint, const UdpAddress& address, const UdpAddress& sender);
   std::uint8_t* buffer(std::uint32_t number) {
     return buffers_.get() + std::size_t{number} * kMessageBytes;
   }
@@ -140,7 +161,7 @@ class UdpWire final : public Wire {
   roce::Damage decode(std::span<const std::uint8_t> datagram, const Arrival& arrival,
                       roce::RocePacket& packet);
 
-  UdpSocket socket_;
+  UdpPort port_;
   const Endpoint endpoint_;
   const std::uint32_t mtu_;
   const std::optional<TagKey> tag_key_;
@@ -148,7 +169,7 @@ class UdpWire final : public Wire {
   const std::uint32_t psn_window_;
   const std::uint32_t small_psn_window_;
   std::unordered_map<Endpoint, Peer*> peers_;
-  std::unordered_map<UdpAddress, Endpoint, AddressHash> endpoints_;
+  std::unordered_map<UdpAddress, Endpoint, AddressHash> endpoints_;  // by where they send from
   std::deque<Peer> addresses_;  // also those that endpoints had before: packets may be on their way
   UdpCounters counters_;
   std::uint32_t lost_ = 0;   // by the socket's buffer, as far as it has told
