@@ -27,8 +27,7 @@ class TraceWire final : public Wire {
   std::uint32_t mtu() const override { return inner_->mtu(); }
   std::uint32_t value_mtu() const override { return inner_->value_mtu(); }
   std::uint32_t psn_bytes() const override { return inner_->psn_bytes(); }
-  std::uint32_t psn_window() const override { return inner_->psn_window(); }
-  std::uint32_t small_psn_window() const override { return inner_->small_psn_window(); }
+  WirePath path(Endpoint endpoint) const override { return inner_->path(endpoint); }
   bool by_reference(const Packet& packet) const override { return inner_->by_reference(packet); }
   bool send(const Packet& packet) override;
   const Packet* receive() override;
@@ -37,6 +36,7 @@ class TraceWire final : public Wire {
   Recall recall(const RecallScope& scope) override { return inner_->recall(scope); }
   bool recalled(Recall& recall) override { return inner_->recalled(recall); }
   bool unread(Endpoint endpoint) const override { return inner_->unread(endpoint); }
+  void add_counters(NicCounters& counters) const override { inner_->add_counters(counters); }
 
  private:
   std::unique_ptr<Wire> inner_;
