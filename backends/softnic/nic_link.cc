@@ -94,14 +94,15 @@ Result<NicLink> link_by_place(const Options& options, Bootstrap& bootstrap,
                               MemoryProvider& memory) {
   const Result<Hosts> hosts = find_hosts(bootstrap);
   if (!hosts) return hosts.error();
-  if (hosts->are_apart()) return link_over_udp(options, bootstrap);
+  if (hosts->are_apart() && !hosts->are_one()) return link_over_udp(options, bootstrap);
   auto near = open_near_wire(options, bootstrap, memory, *hosts);
   if (!near) return near.error();
   if (!near->attached) {
     Log(options.log, bootstrap.rank())
         .warn("the PEs of this host meet over UDP: " + near->attached.error().message());
   }
-  std::vector<bool> is_near = near->hosts.near(static_cast<std::size_t>(bootstrap.rank()));
+  std::vector<bool> is_near(hosts->size());
+  if (near->wire != nullptr) is_near = near->hosts.near(static_cast<std::size_t>(bootstrap.rank()));
   tell(options, bootstrap, is_near);
   if (near->hosts.are_one()) {
     return meet(bootstrap, {.wire = std::move(near->wire), .sharing = std::move(near->sharing)});

@@ -91,11 +91,18 @@ Result<std::vector<UdpSocket>> share_sockets(const Options& options, Bootstrap& 
   return Error(Code::unavailable, "PE " + std::to_string(sharers.first(rank)) + " shares no port");
 }
 
-// Whether all PEs of each place have what they share.
-Result<bool> all_have(Bootstrap& bootstrap, bool has) {
+// Whether all PEs have what they share, and all that share with this one.
+struct Shares {
+  bool everywhere;
+  bool here;
+};
+
+Result<Shares> find_shares(Bootstrap& bootstrap, bool has, const std::vector<Endpoint>& members) {
   const auto every = allgather_value(bootstrap, has ? std::uint8_t{1} : std::uint8_t{0});
   if (!every) return every.error();
-  return std::find(every->begin(), every->end(), 0) == every->end();
+  const auto is_set = [](std::uint8_t one) { return one != 0; };
+  return Shares{std::ranges::all_of(*every, is_set),
+                std::ranges::all_of(members, [&](Endpoint pe) { return is_set((*every)[pe]); })};
 }
 
 Result<OpenPort> own_port(const NicPlace& place) {
@@ -131,19 +138,19 @@ Result<OpenPort> open_port(const Options& options, Bootstrap& bootstrap, const N
   const std::vector<Endpoint> members = sharers->members(rank);
   auto sockets = share_sockets(options, bootstrap, place, *sharers);
   const bool has_all = static_cast<bool>(sockets);
-  const Result<bool> all = all_have(bootstrap, has_all);
-  if (!all) return all.error();
-  if (*all) {
-    return members.size() == 1 ? own_port(place) : shared_port(std::move(*sockets), members, rank);
-  }
+  const Result<Shares> shares = find_shares(bootstrap, has_all, members);
+  if (!shares) return shares.error();
   if (!has_all) {
     Log(options.log, bootstrap.rank())
         .warn("NICs of this host do not share a UDP port: " + sockets.error().message());
   }
-  sockets = std::vector<UdpSocket>();
-  // The sockets are gone everywhere before a port is asked for again.
-  if (const Result<> met = bootstrap.barrier(); !met) return met.error();
-  return own_port(place);
+  if (!shares->here) sockets = std::vector<UdpSocket>();
+  if (!shares->everywhere) {
+    // Where they are given up they are gone before a port is asked for again.
+    if (const Result<> met = bootstrap.barrier(); !met) return met.error();
+  }
+  if (!shares->here || members.size() == 1) return own_port(place);
+  return shared_port(std::move(*sockets), members, rank);
 }
 
 }  // namespace gdakit::softnic

@@ -55,6 +55,9 @@ class NotingWire final : public Wire {
   }
   void retire(const Packet* packet) override { notes_.retired.push_back(packet->header.psn); }
   void flush() override {}
+  void add_counters(NicCounters& counters) const override {
+    counters.udp_strangers += path_.over_udp ? 1 : 100;
+  }
   bool unread(Endpoint endpoint) const override {
     notes_.unread_asked.push_back(endpoint);
     return true;
@@ -122,6 +125,13 @@ TEST(RoutedWire, AWireWithoutRoomRefusesItsOwnPacketsAlone) {
   EXPECT_FALSE(noted.send(1, 4));
   EXPECT_THAT(noted.near.sent, ElementsAre(3));
   EXPECT_THAT(noted.far.sent, ElementsAre(2));
+}
+
+TEST(RoutedWire, CountsWhatBothWiresCount) {
+  const Noted noted;
+  NicCounters counters;
+  noted.wire.add_counters(counters);
+  EXPECT_EQ(counters.udp_strangers, 101);
 }
 
 TEST(RoutedWire, RetiresWhereAPacketCameFrom) {

@@ -102,12 +102,12 @@ TEST(UdpFabric, OnePeWithoutAnAddressIsNamedBeforeWhatElseDiffers) {
                             "job need one, or none"));
 }
 
-TEST(UdpFabric, PesAgreeInOneRoundAndMeetInTwoMore) {
+TEST(UdpFabric, PesAgreeInOneRoundAndMeetInThreeMore) {
   Keyless bootstrap;
   EXPECT_TRUE(find_meeting(with(false), bootstrap));
   EXPECT_EQ(bootstrap.rounds, 1);
   EXPECT_TRUE(open_udp_wire(with(false), bootstrap, Hosts::one(1), {false}));
-  EXPECT_EQ(bootstrap.rounds, 3);
+  EXPECT_EQ(bootstrap.rounds, 4);
 }
 
 // PEs 0, 1 and 3 are of one host.

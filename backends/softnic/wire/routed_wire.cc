@@ -50,6 +50,11 @@ const Packet* RoutedWire::receive() {
   return nullptr;
 }
 
+void RoutedWire::add_counters(NicCounters& counters) const {
+  near_->add_counters(counters);
+  far_->add_counters(counters);
+}
+
 void RoutedWire::flush() {
   near_->flush();
   far_->flush();

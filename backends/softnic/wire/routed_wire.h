@@ -46,6 +46,7 @@ class RoutedWire final : public Wire {
   Recall recall(const RecallScope& scope) override { return near_->recall(scope); }
   bool recalled(Recall& recall) override { return near_->recalled(recall); }
   bool unread(Endpoint endpoint) const override { return to(endpoint).unread(endpoint); }
+  void add_counters(NicCounters& counters) const override;
 
  private:
   Wire& to(Endpoint endpoint) const { return is_near(endpoint) ? *near_ : *far_; }
