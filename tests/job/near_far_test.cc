@@ -1,6 +1,7 @@
 // Jobs between hosts, several PEs on each: who reaches whom by which wire, as their counters say.
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 
@@ -20,8 +21,13 @@ constexpr int kSkipped = 77;  // of scripts/hosts
 class NearAndFar : public testing::Test {
  protected:
   static Outcome run(int hosts, const std::string& rounds) {
-    return command({GDAKIT_SOURCES "/scripts/hosts", "--hosts", std::to_string(hosts), "--pes", "4",
-                    "--", GDAKIT_TRAFFIC_PE, rounds});
+    return run(hosts, {GDAKIT_TRAFFIC_PE, rounds});
+  }
+  static Outcome run(int hosts, const std::vector<std::string>& program) {
+    std::vector<std::string> words = {
+        GDAKIT_SOURCES "/scripts/hosts", "--hosts", std::to_string(hosts), "--pes", "4", "--"};
+    words.insert(words.end(), program.begin(), program.end());
+    return command(words);
   }
   // Every PE's packets to PEs of other hosts went over UDP, and those to its own host as `near`
   // says.
@@ -110,6 +116,21 @@ TEST_F(NearAndFar, NicsOfAHostShareItsPort) {
       }
     }
   }
+}
+
+// As of two containers with one name and one network.
+TEST_F(NearAndFar, ProcessesThatDoNotSeeEachOtherMeetOverUdp) {
+  const Variable log("GDAKIT_LOG", "info");
+  const std::string traffic = GDAKIT_TRAFFIC_PE " 5";
+  const Outcome job = run(1, {"sh", "-c",
+                              "[ $GDAKIT_RANK = 2 ] && exec unshare --pid --fork --mount-proc " +
+                                  traffic + "; exec " + traffic});
+  if (job.status == kSkipped) GTEST_SKIP() << job.errors;
+  ASSERT_EQ(job.status, 0) << job.errors;
+  EXPECT_THAT(job.errors, HasSubstr("gdakit[pe 1] info: the NIC reaches PEs 0, 1, 3 through shared "
+                                    "memory, PE 2 over UDP"));
+  EXPECT_THAT(job.errors, HasSubstr("gdakit[pe 2] info: the NIC reaches PE 2 through shared "
+                                    "memory, PEs 0, 1, 3 over UDP"));
 }
 
 // With addresses, and nobody far.
