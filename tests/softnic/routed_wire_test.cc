@@ -77,10 +77,12 @@ constexpr WirePath kFarPath = {
 
 // Endpoint 0's wire: 2 is near, 1 and 3 are far.
 struct Noted {
+  std::uint64_t now_ns = 1'000'000;
   NotingWire::Notes near, far;
   RoutedWire wire{std::make_unique<NotingWire>(near, kNearPath, 4096),
                   std::make_unique<NotingWire>(far, kFarPath, 1024),
-                  {true, false, true, false}};
+                  {true, false, true, false},
+                  [this] { return now_ns; }};
 
   bool send(Endpoint to, std::uint32_t psn) {
     Packet packet;
@@ -161,10 +163,10 @@ TEST(RoutedWire, ReceivesInTurnsWhereBothHavePackets) {
   EXPECT_EQ(near, 50);
 }
 
-// A flood from near keeps a far packet waiting for no longer than the looks that are left out.
+// A flood from near keeps a far packet waiting for no longer than a network counts as quiet.
 TEST(RoutedWire, LooksAtAQuietNetworkNowAndThen) {
   Noted noted;
-  const auto flood = [&noted](int looks) {
+  const auto finds_far = [&noted](int looks) {
     bool found = false;
     for (int look = 0; look < looks; ++look) {
       Noted::arrive(noted.near, 2, 1);
@@ -173,12 +175,21 @@ TEST(RoutedWire, LooksAtAQuietNetworkNowAndThen) {
     }
     return found;
   };
-  constexpr int kLooks = 40 * static_cast<int>(RoutedWire::kFarLook);
-  EXPECT_FALSE(flood(kLooks));
-  EXPECT_LE(noted.far.looks, 41);
-  EXPECT_GE(noted.far.looks, 20);
+  EXPECT_FALSE(finds_far(100));
+  EXPECT_EQ(noted.far.looks, 1);
   Noted::arrive(noted.far, 1, 1000);
-  EXPECT_TRUE(flood(2 * RoutedWire::kFarLook + 1));
+  EXPECT_FALSE(finds_far(100));
+  noted.now_ns += RoutedWire::kQuietNs;
+  EXPECT_TRUE(finds_far(2));
+}
+
+TEST(RoutedWire, WhoSleepsBetweenLooksLeavesNoneOut) {
+  Noted noted;
+  for (int look = 1; look <= 10; ++look) {
+    EXPECT_FALSE(noted.next());
+    EXPECT_EQ(noted.far.looks, look);
+    noted.now_ns += RoutedWire::kQuietNs;
+  }
 }
 
 TEST(RoutedWire, DropsWhatANetworkBringsFromTheNear) {
@@ -189,6 +200,7 @@ TEST(RoutedWire, DropsWhatANetworkBringsFromTheNear) {
   std::vector<std::uint32_t> received;
   for (int look = 0; look < 20; ++look) {
     if (const auto psn = noted.next()) received.push_back(*psn);
+    noted.now_ns += RoutedWire::kQuietNs;
   }
   EXPECT_THAT(received, ElementsAre(3));
   EXPECT_THAT(noted.far.retired, ElementsAre(1, 2, 3));

@@ -8,8 +8,11 @@
 namespace gdakit::softnic {
 
 RoutedWire::RoutedWire(std::unique_ptr<Wire> near, std::unique_ptr<Wire> far,
-                       std::vector<bool> is_near)
-    : near_(std::move(near)), far_(std::move(far)), is_near_(std::move(is_near)) {
+                       std::vector<bool> is_near, std::function<std::uint64_t()> now_ns)
+    : near_(std::move(near)),
+      far_(std::move(far)),
+      is_near_(std::move(is_near)),
+      now_ns_(std::move(now_ns)) {
   GDAKIT_ASSERT(near_->endpoint() == far_->endpoint() && this->is_near(near_->endpoint()));
 }
 
@@ -29,12 +32,10 @@ bool RoutedWire::by_reference(const Packet& packet) const {
 
 // Who is near sends nothing that way: it is forged.
 const Packet* RoutedWire::receive_far() {
-  if (looks_left_out_ != 0) {
-    --looks_left_out_;
-    return nullptr;
-  }
+  const std::uint64_t now = now_ns_();
+  if (now < quiet_until_ns_) return nullptr;
   const Packet* const packet = far_->receive();
-  if (packet == nullptr) looks_left_out_ = kFarLook - 1;
+  if (packet == nullptr) quiet_until_ns_ = now + kQuietNs;
   if (packet == nullptr || !is_near(packet->header.source)) return packet;
   far_->retire(packet);
   return nullptr;

@@ -10,25 +10,29 @@
 // the rest of a way is its own wire's (WirePath). Neither wire waits for the other: one without
 // room refuses its own packets alone, and where packets come by both, they are received in turns.
 //
-// To ask a network for packets is a system call. While none come from there, it is asked at every
-// kFarLook-th look only.
+// To ask a network for packets is a system call, and takes longer than a look at near rings. A
+// network that had none is not asked again for kQuietNs, so that a NIC that looks all the time soon
+// sees what comes from near, and one that sleeps between looks leaves none out.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
 #include "backends/softnic/wire/wire.h"
+#include "core/base/wait_clock.h"
 
 namespace gdakit::softnic {
 
 class RoutedWire final : public Wire {
  public:
-  static constexpr std::uint32_t kFarLook = 8;
+  static constexpr std::uint64_t kQuietNs = 2000;
 
   // `is_near`: by endpoint, this one included; those that it does not have are far. `far` carries
   // no payload by reference. Packets that it brings from an endpoint that is near are dropped.
-  RoutedWire(std::unique_ptr<Wire> near, std::unique_ptr<Wire> far, std::vector<bool> is_near);
+  RoutedWire(std::unique_ptr<Wire> near, std::unique_ptr<Wire> far, std::vector<bool> is_near,
+             std::function<std::uint64_t()> now_ns = steady_ns);
 
   bool is_near(Endpoint endpoint) const { return endpoint < is_near_.size() && is_near_[endpoint]; }
 
@@ -56,8 +60,9 @@ class RoutedWire final : public Wire {
   const std::unique_ptr<Wire> near_;
   const std::unique_ptr<Wire> far_;
   const std::vector<bool> is_near_;
+  const std::function<std::uint64_t()> now_ns_;
   bool far_is_next_ = false;
-  std::uint32_t looks_left_out_ = 0;  // at the far wire, that are still to be
+  std::uint64_t quiet_until_ns_ = 0;  // the far wire
 };
 
 }  // namespace gdakit::softnic
