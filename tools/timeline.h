@@ -10,7 +10,8 @@
 //     wire                  packets sent and received
 //
 // An arrow goes from each WQE to the CQE by which the program learns of it. What a PE has not ended
-// when its part ends, as a process that was killed, lasts to the part's last event and says so.
+// when its parts end, as a process that was killed, lasts to their last event, or sign of life, and
+// says so.
 //
 // Parts of one host have one clock. Those of other hosts are moved by the time of day at which each
 // host's parts began, and are as exact as the hosts' clocks agree.

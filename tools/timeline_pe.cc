@@ -70,6 +70,7 @@ void TimelinePe::add(const TraceRecord& record) {
     case TraceKind::cqe: return add_cqe(record);
     case TraceKind::packet_out:
     case TraceKind::packet_in: return add_packet(record);
+    case TraceKind::alive:
     case TraceKind::count: return;
   }
 }

@@ -1,6 +1,8 @@
 // What a PE writes for a timeline, on its way to a file: whole, or honest about what it lacks.
 #include "core/host/trace/trace_file.h"
 
+#include <chrono>
+#include <cstring>
 #include <fcntl.h>
 #include <filesystem>
 #include <fstream>
@@ -128,6 +130,20 @@ TEST_F(TraceFiles, AreNotWaitedForAndCountWhatTheyLack) {
   }
   EXPECT_EQ(told, lost);
   EXPECT_EQ(kept + lost, kEvents);
+}
+
+TEST_F(HostTraces, HaveASignOfLifeEachSecond) {
+  auto trace = HostTrace::create(path_, 0, Log());
+  ASSERT_TRUE(trace) << trace.error().message();
+  const auto has_two = [this] { return read(path_ + "/pe0-host.trace").records.size() >= 2; };
+  const std::uint64_t begin_ns = steady_ns();
+  while (!has_two() && steady_ns() - begin_ns < 60'000'000'000) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  const auto records = read(path_ + "/pe0-host.trace").records;
+  ASSERT_GE(records.size(), 2u);
+  EXPECT_EQ(records[0].kind, TraceKind::alive);
+  EXPECT_GE(records[1].time_ns, records[0].time_ns + 900'000'000);
 }
 
 struct LongNameOfAKernelThatWasCutToFit {};

@@ -40,7 +40,7 @@ class Timeline:
         self.spans = collections.defaultdict(list)
         self.instants = collections.Counter()
         self.arrows = collections.defaultdict(dict)
-        self.wrong = []
+        self.told, self.wrong = {}, []
 
     def expect(self, holds, sentence):
         if not holds:
@@ -97,6 +97,16 @@ class Timeline:
                     f"an arrow hangs at no {category}: {event}")
         return found[0] if found else None
 
+    # The last WQE of a span's queue that ended with a CQE.
+    def last_told(self, span):
+        if not self.told:
+            for other in self.of_category("wqe"):
+                arguments = other.event["args"]
+                key = other.event["pid"], arguments["qp"]
+                if arguments["end"] != "without a CQE":
+                    self.told[key] = max(self.told.get(key, -1), arguments["wqe"])
+        return self.told.get((span.event["pid"], span.event["args"]["qp"]), -1)
+
     # Each from a WQE to the CQE of its queue that tells of it.
     def check_arrows(self, unfinished):
         told, tells = set(), set()
@@ -117,7 +127,8 @@ class Timeline:
             self.expect(ahead < 1 << 15, f"to an earlier WQE's CQE: {ends}")
             self.expect(cqe.begin <= wqe.end or ahead > 0, f"its CQE comes after its end: {ends}")
         for span in self.of_category("wqe"):
-            if span.event["args"]["end"] != "without a CQE" and not unfinished:
+            if not unfinished and (span.event["args"]["end"] != "without a CQE" or
+                                   span.event["args"]["wqe"] < self.last_told(span)):
                 self.expect(id(span) in told, f"no arrow: {span.event}")
         for span in self.of_category("cqe"):
             if span.event["name"] != "CQE of a receive" and not unfinished:

@@ -254,6 +254,14 @@ TEST_F(TimelineOfParts, SaysWhereEventsWereLost) {
   EXPECT_THAT(text, AllOf(HasSubstr("\"id\":1"), testing::Not(HasSubstr("\"id\":2"))));
 }
 
+TEST_F(TimelineOfParts, ShowsHowLongAPeLivedThatHung) {
+  TraceRecord kernel = record_at(1'000'000, TraceKind::kernel_begin, 1);
+  kernel.name = {'H', 'a', 'n', 'g'};
+  write_part({}, {kernel, record_at(5'000'000, TraceKind::alive, 0)});
+  EXPECT_THAT(timeline(), AllOf(HasSubstr("\"name\":\"Hang\""), HasSubstr("\"dur\":4000,"),
+                                HasSubstr("\"end\":\"not ended\"")));
+}
+
 TEST_F(TimelineOfParts, OfSeveralHostsHasOneTime) {
   TraceHeader here, there;
   here.boot = {'a'};

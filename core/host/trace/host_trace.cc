@@ -1,10 +1,15 @@
 #include "core/host/trace/host_trace.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
+
+#include "core/base/library_thread.h"
 
 namespace gdakit {
 namespace {
+
+constexpr std::chrono::seconds kBetweenSigns{1};
 
 TraceRecord record_of(TraceKind kind, std::uint64_t index, std::uint64_t value) {
   TraceRecord record;
@@ -29,6 +34,26 @@ Result<std::unique_ptr<HostTrace>> HostTrace::create(const std::string& director
   auto file = TraceFile::create(directory, pe, "host", log);
   if (!file) return file.error();
   return std::unique_ptr<HostTrace>(new HostTrace(std::move(*file)));
+}
+
+HostTrace::HostTrace(std::unique_ptr<TraceFile> file) : file_(std::move(file)) {
+  thread_ = start_library_thread([this] { run(); });
+}
+
+HostTrace::~HostTrace() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_one();
+  thread_.join();
+}
+
+void HostTrace::run() {
+  std::unique_lock lock(mutex_);
+  while (!changed_.wait_for(lock, kBetweenSigns, [this] { return stopping_; })) {
+    file_->add(record_of(TraceKind::alive, 0, 0));
+  }
 }
 
 void HostTrace::add(const TraceRecord& record) {

@@ -1,11 +1,14 @@
-// What a PE's host side adds to a timeline: kernels, blocks of the emulator, names of queues.
+// What a PE's host side adds to a timeline: kernels, blocks of the emulator, names of queues. A
+// thread of its own adds a sign of life each second, for a PE that hangs and is killed.
 #pragma once
 
+#include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <thread>
 
 #include "core/base/log.h"
 #include "core/base/result.h"
@@ -17,6 +20,9 @@ namespace gdakit {
 class HostTrace {
  public:
   static Result<std::unique_ptr<HostTrace>> create(const std::string& directory, int pe, Log log);
+  ~HostTrace();
+  HostTrace(const HostTrace&) = delete;
+  HostTrace& operator=(const HostTrace&) = delete;
 
   // From any thread. They wait for one another, for some nanoseconds, and never for the file.
   //
@@ -29,12 +35,16 @@ class HostTrace {
   void name_queue(std::uint32_t queue_pair, int peer, std::uint32_t index);
 
  private:
-  explicit HostTrace(std::unique_ptr<TraceFile> file) : file_(std::move(file)) {}
+  explicit HostTrace(std::unique_ptr<TraceFile> file);
   void add(const TraceRecord& record);
+  void run();
 
-  std::mutex mutex_;
+  std::mutex mutex_;  // of what follows
   std::unique_ptr<TraceFile> file_;
   std::uint64_t kernels_ = 0;
+  bool stopping_ = false;
+  std::condition_variable changed_;
+  std::thread thread_;
 };
 
 }  // namespace gdakit

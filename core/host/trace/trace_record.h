@@ -45,6 +45,7 @@ enum class TraceKind : std::uint32_t {
   packet_out,    // queue; peer; index: of its WQE; opcode: the packet's; psn; size: of the payload;
                  // detail: how many PSNs it takes
   packet_in,     // queue: the one it is for; the rest as with packet_out, but for index
+  alive,         // nothing but that the PE lives
   count,
 };
 
