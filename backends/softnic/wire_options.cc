@@ -7,6 +7,7 @@
 #include "backends/softnic/wire/faulty_wire.h"
 #include "backends/softnic/wire/trace_wire.h"
 #include "core/base/log.h"
+#include "core/host/trace/trace_file.h"
 
 namespace gdakit::softnic {
 namespace {

@@ -6,11 +6,12 @@
 //   popped_                  pushed_
 //
 // The reader sees whole blocks. Where the ring ends a block may lie in two pieces; blocks are
-// multiples of four bytes and the ring is one, too, so that no word of a block does.
+// multiples of four bytes and the ring is a power of two, so that no word of a block does.
 #pragma once
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -18,14 +19,14 @@
 #include <span>
 
 #include "core/base/assert.h"
-#include "core/base/bits.h"
 
 namespace gdakit {
 
 class BlockQueue {
  public:
+  // Room for `bytes` bytes at least.
   explicit BlockQueue(std::size_t bytes)
-      : size_(round_up(std::max<std::size_t>(bytes, kUnit), kUnit)),
+      : size_(std::bit_ceil(std::max<std::size_t>(bytes, kUnit))),
         ring_(std::make_unique_for_overwrite<std::uint8_t[]>(size_)) {}
 
   // The writer's: false if there is no room, and then nothing has happened.
@@ -33,10 +34,11 @@ class BlockQueue {
     GDAKIT_ASSERT(block.size() % kUnit == 0);
     if (block.size() > room()) return false;
     const std::uint64_t end = pushed_.load(std::memory_order_relaxed);
-    const std::size_t at = end % size_;
+    const std::size_t at = end & (size_ - 1);
     const std::size_t before_wrap = std::min(block.size(), size_ - at);
     std::memcpy(&ring_[at], block.data(), before_wrap);
-    std::memcpy(&ring_[0], block.data() + before_wrap, block.size() - before_wrap);
+    const std::size_t behind = block.size() - before_wrap;
+    if (behind != 0) std::memcpy(&ring_[0], block.data() + before_wrap, behind);
     pushed_.store(end + block.size(), std::memory_order_release);
     return true;
   }
@@ -54,7 +56,7 @@ class BlockQueue {
   Blocks peek() const {
     const std::uint64_t begin = popped_.load(std::memory_order_relaxed);
     const std::size_t bytes = pushed_.load(std::memory_order_acquire) - begin;
-    const std::size_t at = begin % size_;
+    const std::size_t at = begin & (size_ - 1);
     const std::size_t before_wrap = std::min(bytes, size_ - at);
     return {{&ring_[at], before_wrap}, {&ring_[0], bytes - before_wrap}};
   }

@@ -60,6 +60,7 @@ Read read(const std::string& path) {
 TraceRecord fetch_of(std::uint64_t index) {
   TraceRecord record;
   record.kind = TraceKind::fetch;
+  record.time_ns = steady_ns();
   record.index = index;
   return record;
 }

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "backends/softnic/wire/trace_wire.h"
+#include "core/host/trace/trace_file.h"
 #include "tests/softnic/engine_rig.h"
 
 namespace gdakit::softnic::test {

@@ -1,6 +1,9 @@
 #include "backends/softnic/objects/nic_trace.h"
 
+#include <utility>
+
 #include "core/base/wait_clock.h"
+#include "core/host/trace/trace_file.h"
 
 namespace gdakit::softnic {
 namespace {
@@ -8,12 +11,19 @@ namespace {
 TraceRecord record_of(TraceKind kind, QpNumber qp, std::uint64_t index) {
   TraceRecord record;
   record.kind = kind;
+  record.time_ns = steady_ns();
   record.queue = qp;
   record.index = index;
   return record;
 }
 
 }  // namespace
+
+NicTrace::NicTrace(std::unique_ptr<TraceFile> file) : file_(std::move(file)) {}
+
+NicTrace::~NicTrace() = default;
+
+void NicTrace::add(const TraceRecord& record) { file_->add(record); }
 
 std::uint64_t NicTrace::now_ns() { return steady_ns(); }
 

@@ -7,16 +7,22 @@
 
 #include <cstdint>
 #include <memory>
-#include <utility>
 
 #include "backends/softnic/objects/attributes.h"
-#include "core/host/trace/trace_file.h"
+#include "core/host/trace/trace_record.h"
+
+namespace gdakit {
+
+class TraceFile;
+
+}  // namespace gdakit
 
 namespace gdakit::softnic {
 
 class NicTrace {
  public:
-  explicit NicTrace(std::unique_ptr<TraceFile> file) : file_(std::move(file)) {}
+  explicit NicTrace(std::unique_ptr<TraceFile> file);
+  ~NicTrace();
 
   void doorbell(QpNumber qp, std::uint16_t producer);
   // `began_ns`: as now_ns() said it.
@@ -25,7 +31,8 @@ class NicTrace {
   void wqe_ends(QpNumber qp, std::uint32_t index, std::uint8_t opcode, TraceEnd how);
   void cqe(QpNumber qp, std::uint16_t wqe, std::uint8_t opcode, std::uint8_t syndrome,
            std::uint64_t began_ns);
-  void add(const TraceRecord& record) { file_->add(record); }
+  // The record has its time.
+  void add(const TraceRecord& record);
 
   // By which all processes of a host go.
   static std::uint64_t now_ns();

@@ -7,6 +7,7 @@ TraceRecord record_of(TraceKind kind, const Packet& packet, QpNumber queue, Endp
   const PacketHeader& header = packet.header;
   TraceRecord record;
   record.kind = kind;
+  record.time_ns = NicTrace::now_ns();
   record.queue = queue;
   record.size = header.payload_size;
   record.of.opcode = static_cast<std::uint32_t>(header.opcode);

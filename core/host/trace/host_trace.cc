@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/library_thread.h"
+#include "core/base/wait_clock.h"
 
 namespace gdakit {
 namespace {
@@ -14,6 +15,7 @@ constexpr std::chrono::seconds kBetweenSigns{1};
 TraceRecord record_of(TraceKind kind, std::uint64_t index, std::uint64_t value) {
   TraceRecord record;
   record.kind = kind;
+  record.time_ns = steady_ns();
   record.index = index;
   record.value = value;
   return record;
@@ -65,6 +67,7 @@ std::uint64_t HostTrace::begin_kernel(std::string_view name, std::uint32_t block
                                       std::uint32_t threads) {
   TraceRecord record;
   record.kind = TraceKind::kernel_begin;
+  record.time_ns = steady_ns();
   record.index = blocks;
   record.size = threads;
   record.name = {};

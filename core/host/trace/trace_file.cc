@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <span>
 #include <utility>
 
 #include "core/base/files.h"
@@ -14,11 +13,6 @@ namespace gdakit {
 namespace {
 
 constexpr const char* kTraces = "traces";
-
-template <class Layout>
-std::span<const std::uint8_t> bytes_of(const Layout& layout) {
-  return {reinterpret_cast<const std::uint8_t*>(&layout), sizeof layout};
-}
 
 std::size_t whole_records(const BlockQueue::Blocks&, std::size_t bytes) {
   return bytes - bytes % sizeof(TraceRecord);
@@ -48,7 +42,9 @@ Result<std::unique_ptr<TraceFile>> TraceFile::create(const std::string& director
     return emptied.error();
   }
   std::unique_ptr<TraceFile> file(new TraceFile(path, std::move(*fd), log, queue_bytes));
-  const Result<void> begun = file->file_.begin(bytes_of(header_of(pe)));
+  const TraceHeader header = header_of(pe);
+  const Result<void> begun =
+      file->file_.begin({reinterpret_cast<const std::uint8_t*>(&header), sizeof header});
   if (!begun) return private_file_error(path, kTraces, begun.error().system_code());
   return file;
 }
@@ -69,16 +65,15 @@ TraceFile::~TraceFile() {
                    "write to memory or a faster disk");
 }
 
-void TraceFile::add(TraceRecord record) {
-  if (record.time_ns == 0) record.time_ns = steady_ns();
-  if (untold_ != 0) {
+// There was no room, or some records before this one have not been told to be missing.
+void TraceFile::add_behind_loss(const TraceRecord& record) {
+  if (untold_ != 0 && !file_.is_full_for(2 * sizeof record)) {
     TraceRecord missing;
     missing.time_ns = record.time_ns;
     missing.value = untold_;
-    const bool has_room = !file_.is_full_for(2 * sizeof record);
-    if (has_room && file_.push(bytes_of(missing))) untold_ = 0;
+    if (file_.push(bytes_of(missing))) untold_ = 0;
+    if (untold_ == 0 && file_.push(bytes_of(record))) return;
   }
-  if (untold_ == 0 && file_.push(bytes_of(record))) return;
   ++lost_;
   ++untold_;
 }

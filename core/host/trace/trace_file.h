@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -33,12 +34,19 @@ class TraceFile {
   TraceFile(const TraceFile&) = delete;
   TraceFile& operator=(const TraceFile&) = delete;
 
-  // Never waits. A record without a time gets the present one.
-  void add(TraceRecord record);
+  // Never waits.
+  void add(const TraceRecord& record) {
+    if (untold_ != 0 || !file_.push(bytes_of(record))) add_behind_loss(record);
+  }
   std::uint64_t lost() const { return lost_; }
 
  private:
   TraceFile(const std::string& path, UniqueFileDescriptor fd, Log log, std::size_t queue_bytes);
+
+  static std::span<const std::uint8_t> bytes_of(const TraceRecord& record) {
+    return {reinterpret_cast<const std::uint8_t*>(&record), sizeof record};
+  }
+  void add_behind_loss(const TraceRecord& record);
 
   QueuedFile file_;
   std::uint64_t lost_ = 0;
