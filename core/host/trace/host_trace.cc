@@ -1,7 +1,7 @@
 #include "core/host/trace/host_trace.h"
 
-#include <algorithm>
 #include <chrono>
+#include <string>
 #include <utility>
 
 #include "core/base/library_thread.h"
@@ -21,12 +21,19 @@ TraceRecord record_of(TraceKind kind, std::uint64_t index, std::uint64_t value) 
   return record;
 }
 
-// Its end says more than the namespaces before it; of a template, the arguments say less.
-std::string_view short_name(std::string_view name, std::size_t room) {
+// The end of a name says more than the namespaces before it; of a template, the arguments say less.
+std::string_view own_name(std::string_view name) {
   const std::string_view plain = name.substr(0, name.find('<'));
   const std::size_t scope = plain.rfind("::");
-  const bool ends_in_scope = scope == std::string_view::npos || scope + 2 == plain.size();
-  return (ends_in_scope ? name : plain.substr(scope + 2)).substr(0, room);
+  const std::string_view own = scope == std::string_view::npos ? plain : plain.substr(scope + 2);
+  return own.empty() ? name : own;
+}
+
+// A lambda has no name but its function's.
+std::string short_name(std::string_view name) {
+  const std::size_t lambda = name.find("::<lambda");
+  if (lambda == std::string_view::npos) return std::string(own_name(name));
+  return "lambda of " + std::string(own_name(name.substr(0, lambda)));
 }
 
 }  // namespace
@@ -71,7 +78,7 @@ std::uint64_t HostTrace::begin_kernel(std::string_view name, std::uint32_t block
   record.index = blocks;
   record.size = threads;
   record.name = {};
-  short_name(name, record.name.size() - 1).copy(record.name.data(), record.name.size() - 1);
+  short_name(name).copy(record.name.data(), record.name.size() - 1);
   const std::lock_guard lock(mutex_);
   record.value = kernels_++;
   file_->add(record);
