@@ -61,14 +61,13 @@ class Watchdog {
   GDAKIT_DEVICE bool turn() {
     m_.spin(site_);
     const std::uint64_t limit_ns = context_.watchdog_ns;
-    if (++turns_ % kTurnsPerClock != 0) return true;
-    if constexpr (Whom::kLooks) {
-      if (turns_ % kTurnsPerLook == 0) lost_pe_ = whom_.lost(m_, context_.state);
-      if (lost_pe_ >= 0) return false;
-    }
-    if (limit_ns == 0) return true;
+    if ((limit_ns == 0 && !Whom::kLooks) || ++turns_ % kTurnsPerClock != 0) return true;
     const std::uint64_t now = m_.clock_ns();
-    if (turns_ == kTurnsPerClock) start_ns_ = now;
+    if (turns_ == kTurnsPerClock) start_ns_ = looked_ns_ = now;
+    if constexpr (Whom::kLooks) {
+      if (has_lost(now)) return false;
+      if (limit_ns == 0) return true;
+    }
     waited_ns_ = now - start_ns_;
     if (waited_ns_ >= limit_ns) return !gives_up(now);
     if (site_ != Site::lock && waited_ns_ < limit_after_stall(limit_ns, site_, 1)) return true;
@@ -81,6 +80,14 @@ class Watchdog {
   GDAKIT_DEVICE std::int32_t lost_pe() const { return lost_pe_; }
 
  private:
+  GDAKIT_DEVICE bool has_lost(std::uint64_t now) {
+    if (now - looked_ns_ >= kNsPerLook) {
+      looked_ns_ = now;
+      lost_pe_ = whom_.lost(m_, context_.state);
+    }
+    return lost_pe_ >= 0;
+  }
+
   // The device's clock counts time in which a PE is stopped, unless its machine's stands then. What
   // was waited before somebody stopped is not known any more, and does not count.
   GDAKIT_DEVICE bool gives_up(std::uint64_t now) {
@@ -90,8 +97,8 @@ class Watchdog {
     return false;
   }
 
-  static constexpr std::uint64_t kTurnsPerClock = 16;  // a GPU's global timer is slow to read
-  static constexpr std::uint64_t kTurnsPerLook = 512;  // what the host tells is slower still
+  static constexpr std::uint64_t kTurnsPerClock = 16;     // a GPU's global timer is slow to read
+  static constexpr std::uint64_t kNsPerLook = 1'000'000;  // what the host tells is slower still
 
   M& m_;
   const Context& context_;
@@ -100,6 +107,7 @@ class Watchdog {
   std::int32_t lost_pe_ = -1;
   std::uint64_t turns_ = 0;
   std::uint64_t start_ns_ = 0;
+  std::uint64_t looked_ns_ = 0;
   std::uint64_t waited_ns_ = 0;
 };
 

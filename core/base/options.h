@@ -103,7 +103,7 @@ struct Options {
   std::optional<std::uint32_t> local_rank;  // among the PEs of this host; picks the GPU
 
   std::chrono::milliseconds timeout{60'000};
-  std::chrono::milliseconds peer_timeout{30'000};  // of a host that does not answer
+  std::chrono::milliseconds peer_timeout{20'000};  // of a host that does not answer
   PeerLoss peer_loss = PeerLoss::end;
   std::chrono::milliseconds watchdog{30'000};
   std::chrono::milliseconds nic_timeout{8'000};

@@ -410,9 +410,10 @@ Result<void> Context::check_device() const {
 }
 
 Result<void> Context::check_teams() const {
-  const Result<BrokenTeam> broken = teams_->find_broken();
+  const Result<BrokenTeam> broken =
+      teams_->find_broken([this](int pe) { return losses_->loss_of(pe).has_value(); });
   if (!broken) return broken.error();
-  if (broken->team == kTeamInvalid || broken->status.code == StatusCode::peer_lost) return {};
+  if (broken->team == kTeamInvalid) return {};
   return Error(Code::system, "PE " + std::to_string(my_pe()) + ": team " +
                                  std::to_string(broken->team.id) +
                                  " is broken since a collective ended with " +
@@ -462,8 +463,9 @@ Result<void> Context::check_heap() const {
 
 Result<void> Context::barrier() {
   const Bootstrap::For purpose(*bootstrap_, Purpose::barrier);
-  if (Result<void> met = bootstrap_->barrier(); !met) return met;
-  return check_heap();
+  const Result<void> met = bootstrap_->barrier();
+  losses_->look();
+  return met ? check_heap() : met;
 }
 
 Error Context::error_of(const Status& status) const {

@@ -141,7 +141,8 @@ class Context {
   Result<Channels> add_channels(const ChannelOptions& wanted = {});
 
   // Collective. All host threads meet. Says nothing about what kernels have posted: that is
-  // barrier_all's job on the device.
+  // barrier_all's job on the device. Where the job goes on without PEs that are lost, lost_pes() is
+  // the same on all behind it, but for losses that are later.
   Result<void> barrier();
 
   // ---- Teams (device/team.h): collective over the parent, or over the team itself; by a small

@@ -40,9 +40,13 @@ void LostPes::run() {
   std::unique_lock lock(mutex_);
   while (!changed_.wait_for(lock, kBetweenLooks, [this] { return stopping_; })) {
     lock.unlock();  // who reads stderr may be slow
-    for (const LostPe& loss : bootstrap_.take_losses()) note(loss);
+    look();
     lock.lock();
   }
+}
+
+void LostPes::look() {
+  for (const LostPe& loss : bootstrap_.take_losses()) note(loss);
 }
 
 // A kernel that sees the count, or the new loss, sees the PE's word.

@@ -175,8 +175,9 @@ std::uint64_t TeamTable::words_offset(std::size_t place) const {
          round_up(n * sizeof(TeamPeer), kLine);
 }
 
-Result<BrokenTeam> TeamTable::find_broken() const {
+Result<BrokenTeam> TeamTable::find_broken(const std::function<bool(int)>& is_lost) const {
   for (std::size_t place = 0; place < teams_.size(); ++place) {
+    if (std::ranges::any_of(teams_[place].members, is_lost)) continue;
     const Team team{static_cast<std::int32_t>(place)};
     const Result<Status> status = error_of(team);
     if (!status) return status.error();

@@ -84,7 +84,8 @@ class TeamTable {
   Result<void> destroy(Team team, const TeamExchange& exchange);
 
   // The first broken team. It stays broken until it is destroyed. Reads the GPU's memory.
-  Result<BrokenTeam> find_broken() const;
+  // ... but for those with a member for whom is_lost(pe) holds.
+  Result<BrokenTeam> find_broken(const std::function<bool(int)>& is_lost) const;
 
  private:
   struct Entry {

@@ -52,6 +52,16 @@ TEST(BootstrapRound, ThatTakesAllPesIsRefusedWhereOneIsLost) {
             "still be used");
 }
 
+TEST(BootstrapRound, WhoLeavesAJobThatTimedOutIsNotLost) {
+  EXPECT_FALSE(left_failed_job(1, std::nullopt));
+  EXPECT_FALSE(left_failed_job(1, Error(Code::timed_out, "barrier timed out")));
+  const std::optional<LostPe> lost = left_failed_job(1, Error(Code::aborted, "PE 2 is gone"));
+  ASSERT_TRUE(lost);
+  EXPECT_EQ(lost->pe, 1);
+  EXPECT_TRUE(lost->ends_job);
+  EXPECT_EQ(lost->why, "PE 1 has left the job, which has failed: PE 2 is gone");
+}
+
 TEST(BootstrapRound, APeThatComesTwiceIsAnError) {
   BootstrapRound round(2);
   EXPECT_TRUE(round.add(1, kBarrier, {}));

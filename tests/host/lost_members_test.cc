@@ -97,6 +97,11 @@ TEST_P(LostMember, IsNobodyAsLongAsAllAreThere) {
 TEST_P(LostMember, IsNotOneThatLeaves) {
   two_->send(header_of(static_cast<std::uint32_t>(tcp_wire::FrameType::leave), 0, 0));
   two_->close();
+  for (int look = 0; look < 20; ++look) {
+    EXPECT_TRUE(member(0).take_losses().empty());
+    EXPECT_TRUE(member(1).take_losses().empty());
+    std::this_thread::sleep_for(5ms);
+  }
   for (const Result<void>& met : both([](Bootstrap& b) { return b.barrier(); })) {
     EXPECT_THAT(message_of(met), HasSubstr("PE 2 has left the job"));
   }
@@ -134,6 +139,31 @@ TEST_P(LostMember, IsOneToThoseWhoHaveNotHeardThatTheJobFailed) {
   EXPECT_EQ(lost.pe, 2);
   EXPECT_TRUE(lost.ends_job);
   EXPECT_THAT(message_of(member(1).barrier()), HasSubstr("calls do not match"));
+}
+
+// Whoever heard of the failure is there, until it leaves; and hears of later losses.
+TEST_P(LostMember, IsNobodyWhoHasHeardThatTheJobFailed) {
+  two_->send(header_of(kBarrier, 5, 0));
+  auto zero = std::async(std::launch::async, [&] { return member(0).barrier(); });
+  EXPECT_THAT(message_of(zero.get()), HasSubstr("calls do not match"));
+  EXPECT_THAT(message_of(member(1).barrier()), HasSubstr("calls do not match"));
+  for (int look = 0; look < 20; ++look) {
+    EXPECT_TRUE(member(0).take_losses().empty());
+    EXPECT_TRUE(member(1).take_losses().empty());
+    std::this_thread::sleep_for(5ms);
+  }
+  two_->close();
+  EXPECT_EQ(await_loss(0).pe, 2);
+  EXPECT_EQ(await_loss(1).pe, 2);
+}
+
+// An abort, and then the end of all: each leaves at once.
+TEST_P(LostMember, OfAnAbortIsNotWaitedForAtTheEnd) {
+  member(1).abort("it is enough");
+  await_loss(0);
+  const auto begin = std::chrono::steady_clock::now();
+  members_.pop_back();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 1900ms) << "it waited for an answer in vain";
 }
 
 // The same of one that leaves in an orderly way.

@@ -98,7 +98,7 @@ TEST_F(RunThatGoesOn, IsEndedByPe0) {
 
 TEST_F(RunThatGoesOn, HasTheStatusOfThePeThatFails) {
   const Outcome outcome = command(launch_words(
-      "gdakit", 3, {"sh", "-c", "[ $GDAKIT_RANK = 0 ] && sleep 1; exit $GDAKIT_RANK"}));
+      "gdakit", 3, {"sh", "-c", "[ $GDAKIT_RANK = 0 ] && sleep 4; exit $GDAKIT_RANK"}));
   EXPECT_THAT(outcome.status, AnyOf(1, 2));
   EXPECT_THAT(outcome.errors, HasSubstr("PE 1 ended with status 1; the others go on without it"));
   EXPECT_THAT(outcome.errors, HasSubstr("PE 2 ended with status 2; the others go on without it"));

@@ -69,8 +69,10 @@ Error aborted_by(int rank, const std::string& message) {
   return Error(Code::aborted, pe_name(rank) + " ended the job: " + message);
 }
 
-std::string left_failed_job(int rank, const Error& failure) {
-  return pe_name(rank) + " has left the job, which has failed: " + failure.message();
+std::optional<LostPe> left_failed_job(int rank, const std::optional<Error>& failure) {
+  if (!failure || failure->code() == Code::timed_out) return std::nullopt;
+  return LostPe{rank, pe_name(rank) + " has left the job, which has failed: " + failure->message(),
+                true};
 }
 
 BootstrapRound::BootstrapRound(int size) : members_(static_cast<std::size_t>(size)) {}

@@ -72,6 +72,7 @@ std::string describe(const CollectiveCall& call);
 // What the other PEs are told when PE `rank` calls abort(message).
 Error aborted_by(int rank, const std::string& message);
 // Why PE `rank`, which leaves in an orderly way, is lost to the others: the job has failed before.
-std::string left_failed_job(int rank, const Error& failure);
+// None if it failed by a timeout: the others may be at work that takes longer, without that PE.
+std::optional<LostPe> left_failed_job(int rank, const std::optional<Error>& failure);
 
 }  // namespace gdakit

@@ -58,7 +58,7 @@ class LocalHub {
 
   void leave(int rank) {
     const std::lock_guard lock(mutex_);
-    if (failure_ && !ended_by_) ended_by_ = LostPe{rank, left_failed_job(rank, *failure_), true};
+    if (!ended_by_) ended_by_ = left_failed_job(rank, failure_);
     if (Result<void> left = round_.leave(rank); !left && !failure_) set_failure(left.error());
   }
 

@@ -11,6 +11,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/use_future.hpp>
 
+#include "core/base/assert.h"
 #include "core/base/seconds_text.h"
 #include "core/host/bootstrap/bootstrap_round.h"
 #include "core/host/bootstrap/job_proof.h"
@@ -91,9 +92,12 @@ class TcpBootstrap final : public Bootstrap {
   std::mutex calling_;           // held by the thread that runs io_
   boost::asio::io_context io_{1};
   std::shared_ptr<TcpStream> stream_;  // none before open() and after a failure
-  // What has come and no call has taken. While there is nothing, or a failure, a read is under way,
-  // so that what the hub says between calls is heard.
+  // What has come and no call has taken. While there is nothing, or the job has failed, a read is
+  // under way, so that what the hub says between calls is heard.
   std::optional<Result<Frame>> arrived_;
+  bool reading_ = false;
+  bool closed_ = false;      // the last read failed
+  bool has_failed_ = false;  // the hub has said so: no call will be answered any more
   bool hub_is_lost_ = false;
   std::mutex losses_mutex_;  // of what follows
   std::vector<LostPe> losses_;
@@ -150,10 +154,9 @@ TcpBootstrap::~TcpBootstrap() {
 // the next job: its greeting goes another way and could arrive first.
 void TcpBootstrap::wait_until_closed() {
   const auto deadline = BootstrapClock::now() + kFarewellPatience;
-  while (run_until(io_, deadline, [&] { return arrived_.has_value(); }) && *arrived_) {
-    arrived_.reset();
-    read_next();
-  }
+  do {
+    if (!reading_ && !closed_) read_next();
+  } while (run_until(io_, deadline, [&] { return !reading_; }) && !closed_);
 }
 
 void TcpBootstrap::send_text(FrameType type, const std::string& text) {
@@ -189,12 +192,16 @@ Error TcpBootstrap::give_up(Error error) {
 }
 
 void TcpBootstrap::read_next() {
+  GDAKIT_ASSERT(!reading_);
+  reading_ = true;
   const std::uint64_t most =
       static_cast<std::uint64_t>(size()) * (kMaxContributionBytes + sizeof(Be64));
   stream_->read_frame(most, [this](Result<Frame> frame) { take(std::move(frame)); });
 }
 
 void TcpBootstrap::take(Result<Frame> frame) {
+  reading_ = false;
+  closed_ = !frame;
   const std::uint32_t type = frame ? std::uint32_t{frame->header.type} : 0;
   const bool ends_job = type == static_cast<std::uint32_t>(FrameType::ended_by);
   if (ends_job || type == static_cast<std::uint32_t>(FrameType::lost)) {
@@ -203,9 +210,9 @@ void TcpBootstrap::take(Result<Frame> frame) {
     if (stream_) read_next();
     return;
   }
-  if (arrived_) return;  // a failure, which is the last word to all calls
-  arrived_.emplace(std::move(frame));
-  if (stream_ && is_failure(*arrived_)) read_next();
+  has_failed_ = has_failed_ || is_failure(frame);
+  if (!arrived_) arrived_.emplace(std::move(frame));
+  if (has_failed_ && !closed_ && stream_) read_next();
 }
 
 void TcpBootstrap::note_loss(LostPe loss) {
@@ -214,8 +221,10 @@ void TcpBootstrap::note_loss(LostPe loss) {
   losses_.push_back(std::move(loss));
 }
 
+// In a job that has failed PE 0 leaves without another word.
 void TcpBootstrap::note_hub_lost(const Error& why) {
-  if (!std::exchange(hub_is_lost_, true)) note_loss({0, hub_is_gone(why), true});
+  if (has_failed_ || std::exchange(hub_is_lost_, true)) return;
+  note_loss({0, hub_is_gone(why), true});
 }
 
 // Where a call is under way, its thread hears what comes.
@@ -240,7 +249,7 @@ Result<Frame> TcpBootstrap::read_frame(const CollectiveCall& call) {
   }
   Result<Frame> frame = *std::exchange(arrived_, std::nullopt);
   if (frame) {
-    if (!is_failure(frame)) read_next();
+    if (!reading_) read_next();
     return frame;
   }
   note_hub_lost(frame.error());
@@ -257,9 +266,8 @@ Result<std::vector<Bytes>> TcpBootstrap::exchange(const CollectiveCall& call,
   Result<Frame> frame = read_frame(call);
   if (!frame) return give_up(frame.error());
   const std::uint32_t type = frame->header.type;
-  if (is_failure(frame)) {
-    return give_up(tcp_wire::decode_failure(*frame));
-  }
+  // All later calls fail likewise. The connection stays: there is more to hear, and to say.
+  if (is_failure(frame)) return tcp_wire::decode_failure(*frame);
   if (type == static_cast<std::uint32_t>(FrameType::refusal)) {
     return tcp_wire::decode_failure(*frame);
   }

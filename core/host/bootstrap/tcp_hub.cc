@@ -349,7 +349,9 @@ void TcpHub::member_left(int rank) {
   member(rank).state = State::left;
   std::exchange(member(rank).stream, nullptr)->close();
   // Kernels of the others may still wait for it.
-  if (failure_) tell_loss(FrameType::ended_by, rank, left_failed_job(rank, *failure_));
+  if (const auto loss = left_failed_job(rank, failure_)) {
+    tell_loss(FrameType::ended_by, rank, loss->why);
+  }
   if (Result<void> left = round_.leave(rank); !left) fail(left.error());
 }
 
@@ -363,7 +365,8 @@ void TcpHub::member_lost(int rank, const Error& why) {
     return fail(Error(why.code(), text));
   }
   const std::string text = name + " is gone: " + why.message() + " before it left the job";
-  if (failure_ || settings_.peer_loss == PeerLoss::end || !all_have_joined_) {
+  const bool may_go_on = settings_.peer_loss == PeerLoss::go_on && all_have_joined_ && rank != 0;
+  if (failure_ || !may_go_on) {
     tell_loss(FrameType::ended_by, rank, text);
     return fail(Error(Code::aborted, text));
   }
@@ -414,7 +417,7 @@ void TcpHub::begin_stop() {
   error_code ignored;
   acceptor_.close(ignored);
   while (!guests_.empty()) dismiss(guests_.front());
-  if (failure_) tell_loss(FrameType::ended_by, 0, left_failed_job(0, *failure_));
+  if (const auto loss = left_failed_job(0, failure_)) tell_loss(FrameType::ended_by, 0, loss->why);
   if (Result<void> left = round_.leave(0); !left) fail(left.error());
   fail(Error(Code::aborted, "PE 0, which hosts the bootstrap, has left the job"));
   // The answer of the last call may still be on its way to a slow member.

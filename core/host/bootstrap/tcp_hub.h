@@ -45,7 +45,7 @@ class TcpHub {
     JobSecret secret{};
     std::chrono::milliseconds timeout{60'000};
     Log log;
-    std::chrono::milliseconds peer_timeout{30'000};  // of a host that does not answer
+    std::chrono::milliseconds peer_timeout{20'000};  // of a host that does not answer
     PeerLoss peer_loss = PeerLoss::end;
   };
 

@@ -42,7 +42,7 @@ struct LaunchInfo {
   bool launcher_keeps_port = false;
   std::chrono::milliseconds timeout{60'000};  // for each operation of the bootstrap
   // What open_bootstrap takes from the options, whatever the launcher.
-  std::chrono::milliseconds peer_timeout{30'000};
+  std::chrono::milliseconds peer_timeout{20'000};
   PeerLoss peer_loss = PeerLoss::end;
 };
 
