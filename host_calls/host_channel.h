@@ -17,7 +17,8 @@
 //   - Buffers are what kernels may name: the symmetric heap or registered memory, on a GPU, too.
 //     The host reads what lies in GPU memory by Context::download, once the message is there.
 //   - Calls return a Result: a bad argument is invalid_argument, a wait beyond GDAKIT_WATCHDOG
-//     timed_out, a sender that is gone peer_lost, a broken channel system. check_device and launch tell of broken channels, too.
+//     timed_out, one for a sender that is gone peer_lost, a broken channel system. check_device and
+//     launch tell of broken channels, too.
 // There are no get, atomics and signals here: those are HostCalls (host_calls.h).
 #pragma once
 
