@@ -10,6 +10,7 @@
 #include "tools/pe_list.h"
 
 namespace gdakit::tools {
+
 JobCounters::JobCounters(std::string file, int size, JobDirectory directory)
     : file_(std::move(file)), size_(size), directory_(std::move(directory)) {}
 
