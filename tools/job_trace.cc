@@ -16,6 +16,7 @@ namespace gdakit::tools {
 namespace {
 
 constexpr const char* kTimelines = "timelines";
+constexpr const char* kSpeaker = "gdakit run: --trace: ";
 
 // What is there stays as it is.
 Result<void> try_to_write_private(const std::string& file) {
@@ -29,7 +30,9 @@ Result<void> try_to_write_private(const std::string& file) {
 
 }  // namespace
 
-Result<void> write_timeline_file(const std::vector<TracePart>& parts, const std::string& file) {
+Result<void> write_timeline_file(const std::vector<TracePart>& parts, const std::string& file,
+                                 const std::string& speaker) {
+  if (const Result<void> once = have_each_part_once(parts); !once) return once;
   Result<UniqueFileDescriptor> fd = open_private_file(file, kTimelines);
   if (!fd) return fd.error();
   const Result<void> emptied = empty_file(fd->get(), file, kTimelines);
@@ -40,7 +43,7 @@ Result<void> write_timeline_file(const std::vector<TracePart>& parts, const std:
   const int error = output.finish();
   if (error != 0) return private_file_error(file, kTimelines, error);
   if (summary.lost != 0) {
-    std::cerr << "gdakit: " << file << " lacks " << summary.lost
+    std::cerr << speaker << file << " lacks " << summary.lost
               << " events, which came faster than they could be written; it says where\n";
   }
   return {};
@@ -55,10 +58,19 @@ Result<std::unique_ptr<JobTrace>> JobTrace::open(const std::string& file, int si
   auto directory = JobDirectory::open(parsed ? parsed->options.trace : "", "trace");
   if (!directory) return directory.error();
   std::unique_ptr<JobTrace> trace(new JobTrace(file, size, std::move(*directory)));
-  // Files that cannot be read now are none of theirs, or report() says what is wrong.
-  auto earlier = find_trace_parts(trace->directory());
-  if (earlier) trace->earlier_ = std::move(*earlier);
+  trace->note_earlier_jobs();
   return trace;
+}
+
+// What is wrong with the directory report() says.
+void JobTrace::note_earlier_jobs() {
+  Result<TraceParts> found = find_trace_parts(directory());
+  if (!found) return;
+  earlier_ = std::move(found->parts);
+  for (const TraceParts::Unread& file : found->unread) {
+    std::cerr << kSpeaker << "left out, of an earlier job: " << file.error.message() << '\n';
+    unread_before_.insert(file.path);
+  }
 }
 
 bool JobTrace::is_earlier(const TracePart& part) const {
@@ -75,22 +87,38 @@ void JobTrace::tell_missing(const std::vector<TracePart>& parts) const {
     if (std::ranges::none_of(parts, is_of_it)) missing.push_back(rank);
   }
   if (missing.empty()) return;
-  std::cerr << "gdakit run: --trace: " << pes_that_have(missing)
+  std::cerr << kSpeaker << pes_that_have(missing)
             << " traced nothing: the program did not come as far as gdakit::init there\n";
 }
 
-Result<void> JobTrace::report() {
-  Result<std::vector<TracePart>> parts = find_trace_parts(directory());
+// Of this job's PEs.
+Result<std::vector<TracePart>> JobTrace::find_parts() const {
+  Result<TraceParts> found = find_trace_parts(directory());
+  if (!found) return found.error();
+  for (const TraceParts::Unread& file : found->unread) {
+    if (!unread_before_.contains(file.path)) return file.error;
+  }
+  std::erase_if(found->parts, [this](const TracePart& part) {
+    return part.header.pe >= size_ || is_earlier(part);
+  });
+  return std::move(found->parts);
+}
+
+Result<void> JobTrace::make_timeline() const {
+  const Result<std::vector<TracePart>> parts = find_parts();
   if (!parts) return parts.error();
-  std::erase_if(*parts, [this](const TracePart& part) { return is_earlier(part); });
   tell_missing(*parts);
-  const Result<void> written = write_timeline_file(*parts, file_);
-  if (written) return {};
+  return write_timeline_file(*parts, file_, kSpeaker);
+}
+
+Result<void> JobTrace::report() {
+  const Result<void> made = make_timeline();
+  if (made) return {};
   directory_.keep();
-  return Error(written.error().code(),
-               written.error().message() + ". What the PEs have written is in " + directory() +
+  return Error(made.error().code(),
+               made.error().message() + ". What the PEs have written is in " + directory() +
                    ": `gdakit timeline " + directory() + " FILE` makes a timeline of it",
-               written.error().system_code());
+               made.error().system_code());
 }
 
 }  // namespace gdakit::tools

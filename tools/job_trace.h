@@ -2,8 +2,8 @@
 // job's end, one timeline.
 #pragma once
 
-#include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,9 +14,11 @@
 
 namespace gdakit::tools {
 
-// Makes a timeline (timeline.h) of parts. This user alone may read the file. Errors: it cannot be
-// written, or is another user's.
-Result<void> write_timeline_file(const std::vector<TracePart>& parts, const std::string& file);
+// Makes a timeline (timeline.h) of parts. This user alone may read the file. What the timeline
+// lacks is said on stderr, in lines that begin with `speaker`. Errors: the file cannot be written,
+// or is another user's; a PE has two parts of one kind.
+Result<void> write_timeline_file(const std::vector<TracePart>& parts, const std::string& file,
+                                 const std::string& speaker);
 
 class JobTrace {
  public:
@@ -26,14 +28,18 @@ class JobTrace {
 
   const std::string& directory() const { return directory_.path(); }
 
-  // Writes the file. Says on stderr which PEs have not written anything. After an error the
-  // directory stays, and the error says so.
+  // Writes the file. Says on stderr which PEs have not written anything. An error if what a PE of
+  // this job wrote cannot be read, or the file not be written; the directory stays then, and the
+  // error says so.
   Result<void> report();
 
  private:
   JobTrace(std::string file, int size, JobDirectory directory)
       : file_(std::move(file)), size_(size), directory_(std::move(directory)) {}
+  void note_earlier_jobs();
   bool is_earlier(const TracePart& part) const;
+  Result<std::vector<TracePart>> find_parts() const;
+  Result<void> make_timeline() const;
   void tell_missing(const std::vector<TracePart>& parts) const;
 
   std::string file_;
@@ -41,6 +47,7 @@ class JobTrace {
   JobDirectory directory_;
   // Parts that lay there before this job. A new one has another beginning.
   std::vector<TracePart> earlier_;
+  std::set<std::string> unread_before_;  // the paths of those that could not be read even then
 };
 
 }  // namespace gdakit::tools

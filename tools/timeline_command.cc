@@ -10,6 +10,8 @@
 namespace gdakit::tools {
 namespace {
 
+constexpr const char* kSpeaker = "gdakit timeline: ";
+
 constexpr const char* kDetails = R"(
 DIR is where the PEs of a job wrote with GDAKIT_TRACE=DIR; of PEs on several hosts, bring all files
 into one folder. FILE opens in https://ui.perfetto.dev and in chrome://tracing. For a job on one
@@ -24,9 +26,10 @@ struct Arguments {
 };
 
 Result<void> make(const Arguments& arguments) {
-  const Result<std::vector<TracePart>> parts = find_trace_parts(arguments.directory);
-  if (!parts) return parts.error();
-  if (!parts->empty()) return write_timeline_file(*parts, arguments.file);
+  const Result<TraceParts> found = find_trace_parts(arguments.directory);
+  if (!found) return found.error();
+  if (!found->unread.empty()) return found->unread.front().error;
+  if (!found->parts.empty()) return write_timeline_file(found->parts, arguments.file, kSpeaker);
   return Error(Code::not_found, arguments.directory +
                                     " has no traces (pe0-nic.trace and so on): run the job with "
                                     "GDAKIT_TRACE=" +
@@ -45,7 +48,7 @@ Command add_timeline(CLI::App& parent) {
   return {app, [=] {
             const Result<void> made = make(*arguments);
             if (made) return 0;
-            std::cerr << "gdakit timeline: " << made.error().message() << '\n';
+            std::cerr << kSpeaker << made.error().message() << '\n';
             return kFailed;
           }};
 }

@@ -17,10 +17,22 @@ struct TracePart {
   TraceHeader header;
 };
 
-// All of a directory, by PE, and of each PE the host's part first. Files that are still empty are
-// left out. Errors: the directory cannot be read; a file is no part of a trace, or of one that
-// another version wrote.
-Result<std::vector<TracePart>> find_trace_parts(const std::string& directory);
+// All files pe<rank>-host.trace and pe<rank>-nic.trace of a directory.
+struct TraceParts {
+  struct Unread {
+    std::string path;
+    Error error;  // names the path
+  };
+  std::vector<TracePart> parts;  // by PE, and of each PE the host's part first
+  // They cannot be read, or are no parts of a trace, or of one that another version wrote.
+  std::vector<Unread> unread;
+};
+
+// Files that are still empty are left out. Error: the directory cannot be read.
+Result<TraceParts> find_trace_parts(const std::string& directory);
+
+// Error: a PE has two parts of one kind, as of two jobs. `parts` are in the order of TraceParts.
+Result<void> have_each_part_once(const std::vector<TracePart>& parts);
 
 // The records of a part in their order, to the last whole one.
 class TraceReader {

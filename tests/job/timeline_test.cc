@@ -216,10 +216,10 @@ class TimelineOfParts : public TimelineOfAJob {
     ASSERT_TRUE(write_file(file("pe" + std::to_string(header.pe) + "-nic.trace"), bytes));
   }
   std::string timeline() const {
-    const auto parts = tools::find_trace_parts(directory_.path());
-    EXPECT_TRUE(parts) << parts.error().message();
+    const auto found = tools::find_trace_parts(directory_.path());
+    EXPECT_TRUE(found) << found.error().message();
     std::ostringstream text;
-    if (parts) static_cast<void>(tools::write_timeline(*parts, text));
+    if (found) static_cast<void>(tools::write_timeline(found->parts, text));
     EXPECT_TRUE(write_file(file("t.json"), text.str()));
     return text.str();
   }
