@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <iostream>
 #include <ostream>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "core/base/options.h"
 #include "core/base/private_file.h"
@@ -17,16 +15,6 @@ namespace {
 
 constexpr const char* kTimelines = "timelines";
 constexpr const char* kSpeaker = "gdakit run: --trace: ";
-
-// What is there stays as it is.
-Result<void> try_to_write_private(const std::string& file) {
-  struct stat before {};
-  const bool is_new = ::stat(file.c_str(), &before) != 0;
-  const Result<UniqueFileDescriptor> fd = open_private_file(file, kTimelines);
-  if (!fd) return fd.error();
-  if (is_new) ::unlink(file.c_str());
-  return {};
-}
 
 }  // namespace
 
@@ -50,7 +38,7 @@ Result<void> write_timeline_file(const std::vector<TracePart>& parts, const std:
 }
 
 Result<std::unique_ptr<JobTrace>> JobTrace::open(const std::string& file, int size) {
-  if (const Result<void> possible = try_to_write_private(file); !possible) {
+  if (const Result<void> possible = try_to_write_private(file, kTimelines); !possible) {
     return possible.error();
   }
   // What is wrong with the environment the PEs will say.

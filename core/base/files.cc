@@ -3,8 +3,10 @@
 #include <cerrno>
 #include <cstdio>
 #include <fcntl.h>
-#include <sys/stat.h>
+#include <filesystem>
+#include <system_error>
 #include <unistd.h>
+#include <utility>
 
 #include "core/base/file_descriptor.h"
 
@@ -60,12 +62,30 @@ Result<void> replace_file(const std::string& path, const std::string& next_path,
 }
 
 Result<void> try_to_write(const std::string& path) {
-  struct stat before {};
-  const bool is_new = ::stat(path.c_str(), &before) != 0;
+  const WriteTrial trial(path);
+  if (trial.is_special()) {
+    const int error = trial.special_error();
+    return error == 0 ? Result<void>() : cannot_write(path, error);
+  }
   const UniqueFileDescriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, kMode));
   if (!file) return cannot_write(path, errno);
-  if (is_new) ::unlink(path.c_str());
+  trial.end();
   return {};
+}
+
+WriteTrial::WriteTrial(std::string path)
+    : path_(std::move(path)), is_there_(::stat(path_.c_str(), &status_) == 0) {}
+
+int WriteTrial::special_error() const {
+  if (S_ISDIR(status_.st_mode)) return EISDIR;
+  return ::faccessat(AT_FDCWD, path_.c_str(), W_OK, AT_EACCESS) == 0 ? 0 : errno;
+}
+
+void WriteTrial::end() const {
+  if (is_there_) return;
+  std::error_code error;
+  const std::filesystem::path made = std::filesystem::canonical(path_, error);
+  if (!error) ::unlink(made.c_str());
 }
 
 }  // namespace gdakit

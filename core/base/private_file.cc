@@ -6,21 +6,28 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/files.h"
+
 namespace gdakit {
 namespace {
+
+// Devices, as /dev/null and terminals, are the system's.
+Result<void> check_owner(const struct stat& status, const std::string& path,
+                         const std::string& what) {
+  if (S_ISCHR(status.st_mode) || status.st_uid == ::geteuid()) return {};
+  return Error(Code::permission_denied,
+               path +
+                   " is another user's file, who would read all of it; remove it, or name "
+                   "another folder for " +
+                   what);
+}
 
 // From now on only the user reads it.
 Result<void> take_over(int fd, const std::string& path, const std::string& what) {
   struct stat status {};
   if (::fstat(fd, &status) != 0) return private_file_error(path, what, errno);
+  if (Result<void> owned = check_owner(status, path, what); !owned) return owned;
   if (!S_ISREG(status.st_mode)) return {};
-  if (status.st_uid != ::geteuid()) {
-    return Error(Code::permission_denied,
-                 path +
-                     " is another user's file, who would read all of it; remove it, or name "
-                     "another folder for " +
-                     what);
-  }
   const bool is_private = (status.st_mode & (S_IRWXG | S_IRWXO)) == 0;
   if (!is_private && ::fchmod(fd, S_IRUSR | S_IWUSR) != 0) {
     const int error = errno;
@@ -56,6 +63,18 @@ Result<UniqueFileDescriptor> open_private_file(const std::string& path, const st
   if (!fd) return private_file_error(path, what, errno);
   if (Result<void> taken = take_over(fd.get(), path, what); !taken) return taken.error();
   return fd;
+}
+
+Result<void> try_to_write_private(const std::string& path, const std::string& what) {
+  const WriteTrial trial(path);
+  if (!trial.is_special()) {
+    const Result<UniqueFileDescriptor> fd = open_private_file(path, what);
+    trial.end();
+    return fd ? Result<void>() : fd.error();
+  }
+  const int error = trial.special_error();
+  return error == 0 ? check_owner(trial.status(), path, what)
+                    : private_file_error(path, what, error);
 }
 
 Result<void> empty_file(int fd, const std::string& path, const std::string& what) {

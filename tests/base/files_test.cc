@@ -1,12 +1,17 @@
 #include "core/base/files.h"
 
 #include <cerrno>
+#include <fcntl.h>
 #include <filesystem>
+#include <poll.h>
 #include <string>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "core/base/file_descriptor.h"
 
 namespace gdakit {
 namespace {
@@ -37,10 +42,28 @@ TEST_F(Files, ThatCannotBeReadGiveTheReason) {
 
 TEST_F(Files, ThatCannotBeWrittenGiveTheReason) {
   EXPECT_EQ(write_file("/dev/full", "x").error().system_code(), ENOSPC);
+  EXPECT_EQ(try_to_write("/").error().system_code(), EISDIR);
   for (const Result<void>& tried : {write_file(path_ + "/x", ""), try_to_write(path_ + "/x")}) {
     EXPECT_EQ(tried.error().message(),
               "cannot write \"" + path_ + "/x\": No such file or directory");
   }
+}
+
+TEST_F(Files, ATrialKeepsALinkToNothing) {
+  const std::string link = path_ + "-link";
+  std::filesystem::create_symlink(path_, link);
+  EXPECT_TRUE(try_to_write(link));
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_FALSE(std::filesystem::exists(path_));
+  std::filesystem::remove(link);
+}
+
+TEST_F(Files, ATrialDoesNotOpenAPipe) {
+  ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
+  const UniqueFileDescriptor reader(::open(path_.c_str(), O_RDONLY | O_NONBLOCK));
+  EXPECT_TRUE(try_to_write(path_));
+  pollfd end{reader.get(), POLLIN, 0};
+  EXPECT_EQ(::poll(&end, 1, 0), 0) << "a writer has come and gone";
 }
 
 TEST_F(Files, ATrialLeavesNothingBehind) {
