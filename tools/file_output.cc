@@ -14,6 +14,10 @@ constexpr std::size_t kPending = std::size_t{1} << 20;
 int FileOutput::finish() {
   std::string_view left = pending_;
   while (error_ == 0 && !left.empty()) {
+    if (interrupted_) {
+      error_ = EINTR;
+      break;
+    }
     const ssize_t count = ::write(fd_.get(), left.data(), left.size());
     if (count > 0) left.remove_prefix(static_cast<std::size_t>(count));
     if (count < 0 && errno != EINTR) error_ = errno;

@@ -1,8 +1,10 @@
 // A file that is written as a stream, whose first failure is kept.
 #pragma once
 
+#include <atomic>
 #include <streambuf>
 #include <string>
+#include <utility>
 
 #include "core/base/file_descriptor.h"
 
@@ -10,7 +12,9 @@ namespace gdakit::tools {
 
 class FileOutput final : public std::streambuf {
  public:
-  explicit FileOutput(UniqueFileDescriptor fd) : fd_(std::move(fd)) {}
+  // Once `interrupted`, each write fails with EINTR.
+  FileOutput(UniqueFileDescriptor fd, const std::atomic<bool>& interrupted)
+      : fd_(std::move(fd)), interrupted_(interrupted) {}
 
   // Writes what is left. The system's code of the first write that failed; 0: none has.
   int finish();
@@ -21,6 +25,7 @@ class FileOutput final : public std::streambuf {
 
  private:
   UniqueFileDescriptor fd_;
+  const std::atomic<bool>& interrupted_;
   std::string pending_;
   int error_ = 0;
 };

@@ -1,6 +1,7 @@
 #include "tools/job_trace.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <iostream>
 #include <ostream>
 
@@ -16,22 +17,32 @@ namespace {
 constexpr const char* kTimelines = "timelines";
 constexpr const char* kSpeaker = "gdakit run: --trace: ";
 
-}  // namespace
-
-Result<void> write_timeline_file(const std::vector<TracePart>& parts, const std::string& file,
-                                 const std::string& speaker) {
-  if (const Result<void> once = have_each_part_once(parts); !once) return once;
+Result<TimelineSummary> write_to(const std::vector<TracePart>& parts, const std::string& file,
+                                 const std::atomic<bool>& interrupted) {
   Result<UniqueFileDescriptor> fd = open_private_file(file, kTimelines);
   if (!fd) return fd.error();
   const Result<void> emptied = empty_file(fd->get(), file, kTimelines);
-  if (!emptied) return emptied;
-  FileOutput output(std::move(*fd));
+  if (!emptied) return emptied.error();
+  FileOutput output(std::move(*fd), interrupted);
   std::ostream stream(&output);
   const TimelineSummary summary = write_timeline(parts, stream);
   const int error = output.finish();
   if (error != 0) return private_file_error(file, kTimelines, error);
-  if (summary.lost != 0) {
-    std::cerr << speaker << file << " lacks " << summary.lost
+  return summary;
+}
+
+}  // namespace
+
+Result<void> write_timeline_file(const std::vector<TracePart>& parts, const std::string& file,
+                                 const std::string& speaker, const std::atomic<bool>& interrupted) {
+  if (const Result<void> once = have_each_part_once(parts); !once) return once;
+  const Result<TimelineSummary> written = write_to(parts, file, interrupted);
+  if (!written && interrupted) {
+    return Error(Code::system, file + " is not whole: interrupted", EINTR);
+  }
+  if (!written) return written.error();
+  if (written->lost != 0) {
+    std::cerr << speaker << file << " lacks " << written->lost
               << " events, which came faster than they could be written; it says where\n";
   }
   return {};
@@ -92,15 +103,15 @@ Result<std::vector<TracePart>> JobTrace::find_parts() const {
   return std::move(found->parts);
 }
 
-Result<void> JobTrace::make_timeline() const {
+Result<void> JobTrace::make_timeline(const std::atomic<bool>& interrupted) const {
   const Result<std::vector<TracePart>> parts = find_parts();
   if (!parts) return parts.error();
   tell_missing(*parts);
-  return write_timeline_file(*parts, file_, kSpeaker);
+  return write_timeline_file(*parts, file_, kSpeaker, interrupted);
 }
 
-Result<void> JobTrace::report() {
-  const Result<void> made = make_timeline();
+Result<void> JobTrace::report(const std::atomic<bool>& interrupted) {
+  const Result<void> made = make_timeline(interrupted);
   if (made) return {};
   directory_.keep();
   return Error(made.error().code(),

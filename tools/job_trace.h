@@ -2,6 +2,7 @@
 // job's end, one timeline.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <set>
 #include <string>
@@ -14,11 +15,15 @@
 
 namespace gdakit::tools {
 
+inline const std::atomic<bool> kNeverInterrupted = false;
+
 // Makes a timeline (timeline.h) of parts. This user alone may read the file. What the timeline
 // lacks is said on stderr, in lines that begin with `speaker`. Errors: the file cannot be written,
-// or is another user's; a PE has two parts of one kind.
+// or is another user's; a PE has two parts of one kind; `interrupted` has become true meanwhile,
+// and then there is a part of the file.
 Result<void> write_timeline_file(const std::vector<TracePart>& parts, const std::string& file,
-                                 const std::string& speaker);
+                                 const std::string& speaker,
+                                 const std::atomic<bool>& interrupted = kNeverInterrupted);
 
 class JobTrace {
  public:
@@ -29,9 +34,9 @@ class JobTrace {
   const std::string& directory() const { return directory_.path(); }
 
   // Writes the file. Says on stderr which PEs have not written anything. An error if what a PE of
-  // this job wrote cannot be read, or the file not be written; the directory stays then, and the
-  // error says so.
-  Result<void> report();
+  // this job wrote cannot be read, or the file not be written, or if it is interrupted; the
+  // directory stays then, and the error says so.
+  Result<void> report(const std::atomic<bool>& interrupted = kNeverInterrupted);
 
  private:
   JobTrace(std::string file, int size, JobDirectory directory)
@@ -39,7 +44,7 @@ class JobTrace {
   void note_earlier_jobs();
   bool is_earlier(const TracePart& part) const;
   Result<std::vector<TracePart>> find_parts() const;
-  Result<void> make_timeline() const;
+  Result<void> make_timeline(const std::atomic<bool>& interrupted) const;
   void tell_missing(const std::vector<TracePart>& parts) const;
 
   std::string file_;

@@ -1,5 +1,6 @@
 // `gdakit run -n N program args...`
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <filesystem>
 #include <iostream>
@@ -11,9 +12,11 @@
 #include "core/base/options.h"
 #include "tools/command.h"
 #include "tools/gpus.h"
+#include "tools/interrupt.h"
 #include "tools/job.h"
 #include "tools/job_counters.h"
 #include "tools/job_trace.h"
+#include "tools/signals.h"
 
 namespace gdakit::tools {
 namespace {
@@ -151,8 +154,9 @@ Result<JobFiles> prepare_files(const Arguments& arguments, JobSpec& spec) {
   return files;
 }
 
-// False, and a line on stderr: one could not be written.
-bool report(const JobFiles& files) {
+// False, and a line on stderr: one could not be written. A timeline takes long, or for ever if it
+// is a pipe that nobody reads, and may be interrupted.
+bool report(const JobFiles& files, const sigset_t& mask_before) {
   const auto is_written = [](const char* option, const Result<void>& written) {
     if (written) return true;
     std::cerr << "gdakit run: " << option << ": " << written.error().message() << '\n';
@@ -160,12 +164,15 @@ bool report(const JobFiles& files) {
   };
   const bool counted =
       files.counters == nullptr || is_written("--counters", files.counters->report());
-  const bool traced = files.trace == nullptr || is_written("--trace", files.trace->report());
-  return counted && traced;
+  if (files.trace == nullptr) return counted;
+  const std::atomic<bool>& interrupted = interrupt_request();
+  let_signals_end_this(mask_before);
+  return is_written("--trace", files.trace->report(interrupted)) && counted;
 }
 
 // The exit status of the job.
 int run_job(const JobSpec& spec, Signals signals, const JobFiles& files) {
+  const sigset_t mask_before = signals.before;
   Result<Job> job = Job::start(spec, std::move(signals));
   if (!job) {
     std::cerr << "gdakit run: " << job.error().message() << '\n';
@@ -176,7 +183,7 @@ int run_job(const JobSpec& spec, Signals signals, const JobFiles& files) {
     }
   }
   const int status = job->run();
-  const bool reported = report(files);
+  const bool reported = report(files, mask_before);
   return reported || status != 0 ? status : kFailed;
 }
 

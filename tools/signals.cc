@@ -25,6 +25,15 @@ Result<Signals> take_over_signals() {
   return signals;
 }
 
+void let_signals_end_this(const sigset_t& before) {
+  sigset_t ending;
+  ::sigemptyset(&ending);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
+    if (::sigismember(&before, signal) == 0) ::sigaddset(&ending, signal);
+  }
+  ::sigprocmask(SIG_UNBLOCK, &ending, nullptr);
+}
+
 std::string signal_text(int signal) {
   return "signal " + std::to_string(signal) + " (" + ::strsignal(signal) + ")";
 }

@@ -56,7 +56,9 @@ TimelineSummary write_timeline(const std::vector<TracePart>& parts, std::ostream
     const bool is_last = i + 1 == parts.size() || parts[i].header.pe != parts[i + 1].header.pe;
     if (is_new) pe.emplace(events, parts[i].header.pe, clocks.moved_ns(parts[i]));
     TraceReader reader(parts[i]);
-    while (const std::optional<TraceRecord> record = reader.next()) pe->add(*record);
+    for (auto record = reader.next(); record && out.good(); record = reader.next()) {
+      pe->add(*record);
+    }
     if (!is_last) continue;
     pe->end();
     summary.lost += pe->lost();

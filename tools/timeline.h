@@ -30,7 +30,7 @@ struct TimelineSummary {
   std::uint64_t lost = 0;    // by PEs
 };
 
-// Whether all could be written, the stream tells.
+// Whether all could be written, the stream tells. One that fails is given up.
 TimelineSummary write_timeline(const std::vector<TracePart>& parts, std::ostream& out);
 
 }  // namespace gdakit::tools

@@ -125,13 +125,45 @@ TEST_F(TimelineOfAJob, ThatIsAnotherUsersFileIsRefused) {
   EXPECT_EQ(text ? *text : "", "theirs");
 }
 
+// What an error says where the parts are.
+std::string folder_kept_by(const std::string& error) {
+  const std::string command = "`gdakit timeline ";
+  const std::size_t found = error.find(command);
+  if (found == std::string::npos) return "";
+  const std::size_t begin = found + command.size();
+  return error.substr(begin, error.find(' ', begin) - begin);
+}
+
+TEST_F(TimelineOfAJob, ForAPipeThatNobodyReadsIsGivenUpAtSigint) {
+  ASSERT_EQ(::mkfifo(file("pipe").c_str(), 0600), 0);
+  const std::string run = GDAKIT_COMMAND " run -n 1 --trace " + file("pipe") + " true 2>&1";
+  Launched job({"-c", "echo $$; exec " + run}, "", false, "sh");
+  const pid_t pid = std::stoi(job.line());
+  EXPECT_THAT(job.line(), HasSubstr("PE 0 has traced nothing"));
+  // It comes to the pipe while this waits; a second signal kills it.
+  for (int i = 0; i < 10 && !ended_within(pid, 2s); ++i) job.kill(SIGINT);
+  const bool has_ended = ended_within(pid, 0ms);
+  EXPECT_TRUE(has_ended);
+  if (!has_ended) job.kill(SIGKILL);
+  const std::string said = job.wait().output;
+  EXPECT_THAT(said, HasSubstr("is not whole: interrupted"));
+  const std::string kept = folder_kept_by(said);
+  ASSERT_NE(kept, "") << said;
+  EXPECT_TRUE(std::filesystem::remove(kept)) << "nothing is in it";
+}
+
+TEST_F(TimelineOfAJob, ForAPipeGoesToItsReader) {
+  ASSERT_EQ(::mkfifo(file("pipe").c_str(), 0600), 0);
+  const std::string run = GDAKIT_COMMAND " run -n 1 --trace " + file("pipe") + " true";
+  const Outcome job = command({"sh", "-c", run + " & exec cat " + file("pipe")});
+  EXPECT_THAT(job.output, AllOf(HasSubstr("traceEvents"), HasSubstr("lost_events")));
+}
+
 TEST_F(TimelineOfAJob, OnAFullDiskKeepsWhatThePesWrote) {
   const Outcome job = gdakit({"run", "-n", "1", "--trace", "/dev/full", GDAKIT_TRAFFIC_PE, "1"});
   EXPECT_EQ(job.status, 1);
-  const std::string command = "`gdakit timeline ";
-  ASSERT_THAT(job.errors, HasSubstr(command)) << job.errors;
-  const std::size_t begin = job.errors.find(command) + command.size();
-  const std::string kept = job.errors.substr(begin, job.errors.find(' ', begin) - begin);
+  const std::string kept = folder_kept_by(job.errors);
+  ASSERT_NE(kept, "") << job.errors;
   EXPECT_EQ(gdakit({"timeline", kept, file("t.json")}).status, 0);
   EXPECT_EQ(check({file("t.json")}).status, 0);
   std::filesystem::remove_all(kept);
