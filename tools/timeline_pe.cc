@@ -10,8 +10,8 @@ namespace gdakit::tools {
 namespace {
 
 std::string kernel_name(const TraceRecord& record) {
-  const auto end = std::ranges::find(record.name, '\0');
-  return {record.name.begin(), end};
+  const TraceRecord::Name name = record.name();
+  return {name.begin(), std::ranges::find(name, '\0')};
 }
 
 const char* how_it_ended(TraceEnd how) {

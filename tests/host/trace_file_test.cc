@@ -149,7 +149,9 @@ TEST_F(HostTraces, HaveASignOfLifeEachSecond) {
 
 struct LongNameOfAKernelThatWasCutToFit {};
 template <class T>
-struct Copy {};
+struct Copy {
+  struct Kernel {};
+};
 
 TEST_F(HostTraces, HaveKernelsByTheirOwnNameWithBlocksAndQueues) {
   auto trace = HostTrace::create(path_, 1, Log());
@@ -161,6 +163,8 @@ TEST_F(HostTraces, HaveKernelsByTheirOwnNameWithBlocksAndQueues) {
     span.end_block(1);
   }
   { const KernelSpan span(trace->get(), type_text<Copy<std::vector<int>>>(), 1, 1); }
+  { const KernelSpan span(trace->get(), type_text<Copy<std::vector<int>>::Kernel>(), 1, 1); }
+  { const KernelSpan span(trace->get(), "f(std::vector<int>)::<lambda(int)>", 1, 1); }
   const auto lambda = [] {};
   { const KernelSpan span(trace->get(), type_text<decltype(lambda)>(), 1, 1); }
   { const KernelSpan none(nullptr, "nobody looks", 1, 1); }
@@ -171,13 +175,17 @@ TEST_F(HostTraces, HaveKernelsByTheirOwnNameWithBlocksAndQueues) {
   ASSERT_THAT(kinds,
               ElementsAre(TraceKind::queue_name, TraceKind::kernel_begin, TraceKind::block_begin,
                           TraceKind::block_end, TraceKind::kernel_end, TraceKind::kernel_begin,
-                          TraceKind::kernel_end, TraceKind::kernel_begin, TraceKind::kernel_end));
+                          TraceKind::kernel_end, TraceKind::kernel_begin, TraceKind::kernel_end,
+                          TraceKind::kernel_begin, TraceKind::kernel_end, TraceKind::kernel_begin,
+                          TraceKind::kernel_end));
   EXPECT_EQ(records[0].of.peer, 5);
-  EXPECT_STREQ(records[1].name.data(), "LongNameOfAKernelThatWa");
+  EXPECT_STREQ(records[1].name().data(), "LongNameOfAKernelThatWa");
   EXPECT_EQ(records[1].index, 2u);
   EXPECT_EQ(records[1].size, 64u);
-  EXPECT_STREQ(records[5].name.data(), "Copy");
-  EXPECT_THAT(records[7].name.data(), HasSubstr("lambda"));
+  EXPECT_STREQ(records[5].name().data(), "Copy");
+  EXPECT_STREQ(records[7].name().data(), "Kernel");
+  EXPECT_STREQ(records[9].name().data(), "lambda of f(std::vector");
+  EXPECT_THAT(std::string(records[11].name().data()), HasSubstr("lambda"));
   EXPECT_NE(records[5].value, records[1].value);
 }
 

@@ -288,7 +288,7 @@ TEST_F(TimelineOfParts, SaysWhereEventsWereLost) {
 
 TEST_F(TimelineOfParts, ShowsHowLongAPeLivedThatHung) {
   TraceRecord kernel = record_at(1'000'000, TraceKind::kernel_begin, 1);
-  kernel.name = {'H', 'a', 'n', 'g'};
+  kernel.set_name("Hang");
   write_part({}, {kernel, record_at(5'000'000, TraceKind::alive, 0)});
   EXPECT_THAT(timeline(), AllOf(HasSubstr("\"name\":\"Hang\""), HasSubstr("\"dur\":4000,"),
                                 HasSubstr("\"end\":\"not ended\"")));

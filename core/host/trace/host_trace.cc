@@ -21,12 +21,23 @@ TraceRecord record_of(TraceKind kind, std::uint64_t index, std::uint64_t value) 
   return record;
 }
 
-// The end of a name says more than the namespaces before it; of a template, the arguments say less.
+// The last name of "Outer<int>::Kernel<T>": it says more than the scopes before it, and than the
+// arguments.
 std::string_view own_name(std::string_view name) {
-  const std::string_view plain = name.substr(0, name.find('<'));
-  const std::size_t scope = plain.rfind("::");
-  const std::string_view own = scope == std::string_view::npos ? plain : plain.substr(scope + 2);
-  return own.empty() ? name : own;
+  std::size_t begin = 0, end = name.size();
+  int depth = 0;  // in arguments
+  for (std::size_t at = 0; at < name.size(); ++at) {
+    const char here = name[at];
+    if (depth == 0 && name.substr(at, 2) == "::") {
+      begin = ++at + 1;
+      end = name.size();
+    } else if (here == '<' || here == '(') {
+      if (depth++ == 0 && here == '<') end = at;
+    } else if ((here == '>' || here == ')') && depth > 0) {
+      --depth;
+    }
+  }
+  return begin < end ? name.substr(begin, end - begin) : name;
 }
 
 // A lambda has no name but its function's.
@@ -77,8 +88,7 @@ std::uint64_t HostTrace::begin_kernel(std::string_view name, std::uint32_t block
   record.time_ns = steady_ns();
   record.index = blocks;
   record.size = threads;
-  record.name = {};
-  short_name(name).copy(record.name.data(), record.name.size() - 1);
+  record.set_name(short_name(name));
   const std::lock_guard lock(mutex_);
   record.value = kernels_++;
   file_->add(record);

@@ -10,8 +10,12 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <type_traits>
+
+#include "core/base/bits.h"
 
 namespace gdakit {
 
@@ -64,20 +68,26 @@ struct TraceRecord {
   std::uint64_t index = 0;
   std::uint64_t value = 0;
   std::uint64_t size = 0;
-  // Of a kernel its name instead, cut to fit, with a zero behind it.
   struct Details {
     std::uint32_t opcode = 0;
     std::uint32_t detail = 0;
     std::uint32_t psn = 0;
     std::int32_t peer = 0;
+    std::uint64_t unused = 0;
   };
-  union {
-    Details of;
-    std::array<char, 24> name;
-  };
+  Details of;
 
-  TraceRecord() : of() {}
+  // Of a kernel its name is in the place of the details, cut to fit, with a zero behind it.
+  using Name = std::array<char, sizeof(Details)>;
+  Name name() const { return bit_cast<Name>(of); }
+  void set_name(std::string_view text) {
+    Name cut = {};
+    text.copy(cut.data(), cut.size() - 1);
+    of = bit_cast<Details>(cut);
+  }
 };
+static_assert(sizeof(TraceRecord::Details) == 24 && offsetof(TraceRecord, of) == 40);
 static_assert(sizeof(TraceRecord) == 64 && std::is_trivially_copyable_v<TraceRecord>);
+static_assert(std::has_unique_object_representations_v<TraceRecord>, "all its bytes are written");
 
 }  // namespace gdakit
