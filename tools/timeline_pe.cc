@@ -68,6 +68,7 @@ void TimelinePe::add(const TraceRecord& record) {
     case TraceKind::wqe_begin: return begin_wqe(record);
     case TraceKind::wqe_end: return end_wqe(record);
     case TraceKind::cqe: return add_cqe(record);
+    case TraceKind::cqe_lost: return add_lost_cqe(record);
     case TraceKind::packet_out:
     case TraceKind::packet_in: return add_packet(record);
     case TraceKind::alive:
@@ -188,9 +189,10 @@ void TimelinePe::end_wqe(const TraceRecord& record) {
   }
   const Open open = to.open.front();
   to.open.pop_front();
-  show_wqe(to, open, end_ns, how_it_ended(how));
+  const bool is_told = how != TraceEnd::silent;
+  show_wqe(to, open, end_ns, is_told && to.has_lost_cqe ? "its CQE was lost" : how_it_ended(how));
   to.untold.push_back({to.rows.lane(open.row), open.begin_ns});
-  if (how == TraceEnd::silent) return;
+  if (!is_told) return;
   if (to.cqe) {
     for (const TimelinePoint& begin : to.untold) events_.add_arrow("completion", begin, *to.cqe);
   }
@@ -219,7 +221,22 @@ void TimelinePe::add_cqe(const TraceRecord& record) {
     const auto syndrome = static_cast<format::Syndrome>(record.of.detail);
     args.member("error", describe(syndrome));
   });
-  if (is_of_sends(record.of.opcode)) queue(record.queue).cqe = {in, begin_ns};
+  if (!is_of_sends(record.of.opcode)) return;
+  Queue& of = queue(record.queue);
+  of.cqe = {in, begin_ns};
+  of.has_lost_cqe = false;
+}
+
+void TimelinePe::add_lost_cqe(const TraceRecord& record) {
+  events_.add_instant(nic(), {"CQE lost: CQ overrun", "nic", time_of(record)},
+                      [&](JsonWriter& args) {
+                        args.member("queue", queue_text(record.queue));
+                        args.member("wqe", record.index);
+                      });
+  if (!is_of_sends(record.of.opcode)) return;
+  Queue& of = queue(record.queue);
+  of.cqe.reset();
+  of.has_lost_cqe = true;
 }
 
 void TimelinePe::add_doorbell(const TraceRecord& record) {

@@ -40,6 +40,7 @@ class TimelinePe {
     std::deque<Open> open;                  // WQEs by their index; they end in this order
     std::vector<TimelinePoint> untold;      // where WQEs began that have ended without a CQE
     std::optional<TimelinePoint> cqe = {};  // the last one
+    bool has_lost_cqe = false;              // that one was lost to an overrun
   };
   using BlockKey = std::pair<std::uint64_t, std::uint64_t>;  // kernel, block
 
@@ -62,6 +63,7 @@ class TimelinePe {
   void end_wqe(const TraceRecord& record);
   void show_wqe(Queue& queue, const Open& open, std::uint64_t end_ns, const char* how);
   void add_cqe(const TraceRecord& record);
+  void add_lost_cqe(const TraceRecord& record);
   void add_doorbell(const TraceRecord& record);
   void add_fetch(const TraceRecord& record);
   void add_packet(const TraceRecord& record);

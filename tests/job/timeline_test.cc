@@ -286,6 +286,17 @@ TEST_F(TimelineOfParts, SaysWhereEventsWereLost) {
   EXPECT_THAT(text, AllOf(HasSubstr("\"id\":1"), testing::Not(HasSubstr("\"id\":2"))));
 }
 
+TEST_F(TimelineOfParts, HasNoArrowToACqeThatWasLost) {
+  constexpr auto kTold = static_cast<std::uint32_t>(TraceEnd::told);
+  write_part(
+      {}, {record_at(1000, TraceKind::wqe_begin, 0), record_at(1500, TraceKind::cqe, 0),
+           record_at(1600, TraceKind::wqe_end, 0, kTold), record_at(2000, TraceKind::wqe_begin, 1),
+           record_at(2500, TraceKind::cqe_lost, 1), record_at(2600, TraceKind::wqe_end, 1, kTold)});
+  EXPECT_THAT(timeline(),
+              AllOf(HasSubstr("\"CQE lost: CQ overrun\""), HasSubstr("\"its CQE was lost\""),
+                    HasSubstr("\"id\":1"), testing::Not(HasSubstr("\"id\":2"))));
+}
+
 TEST_F(TimelineOfParts, ShowsHowLongAPeLivedThatHung) {
   TraceRecord kernel = record_at(1'000'000, TraceKind::kernel_begin, 1);
   kernel.set_name("Hang");

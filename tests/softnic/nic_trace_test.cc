@@ -22,12 +22,15 @@ using testing::ElementsAre;
 // A rig whose engines tell one trace what they do, and whose first wire does, too.
 class TracedRig : public testing::Test {
  protected:
-  void SetUp() override {
+  void SetUp() override { make({}); }
+  // In place of what was there.
+  void make(RigOptions options) {
+    rig_.reset();
+    trace_.reset();
     std::filesystem::create_directories(folder_);
     auto file = TraceFile::create(folder_, 0, "nic", Log());
     ASSERT_TRUE(file) << file.error().message();
     trace_ = std::make_unique<NicTrace>(std::move(*file));
-    RigOptions options;
     options.engine.trace = trace_.get();
     options.wrap_wire = [this](std::unique_ptr<Wire> wire, int side) -> std::unique_ptr<Wire> {
       if (side == 1) return wire;
@@ -132,6 +135,27 @@ TEST_F(TracedRig, TellsWhichWqeFailedAndWhichWereFlushed) {
   EXPECT_THAT(ends, ElementsAre(TraceEnd::told, TraceEnd::failed, TraceEnd::flushed));
   EXPECT_THAT(syndromes, ElementsAre(0u, static_cast<std::uint32_t>(kMalformedWqe.syndrome),
                                      static_cast<std::uint32_t>(format::Syndrome::flushed)));
+}
+
+TEST_F(TracedRig, TellsWhichCqesAreLostToAnOverrun) {
+  RigOptions options;
+  options.log_cq = 1;
+  options.overrun_ignore = false;
+  make(options);
+  for (int i = 0; i < 4; ++i) rig().a.post(write_wqe(rig(), 0, 0, 8));
+  run();
+  const NicCounters counted = rig().a.engine.counters();
+  std::uint64_t written = 0, lost = 0;
+  for (const TraceRecord& record : records()) {
+    if (record.kind == TraceKind::cqe) ++written;
+    if (record.kind != TraceKind::cqe_lost) continue;
+    EXPECT_EQ(record.index, 2 + lost);
+    ++lost;
+  }
+  EXPECT_EQ(written, 2u);
+  EXPECT_EQ(written, counted.cqes);
+  EXPECT_GE(lost, 1u);
+  EXPECT_EQ(lost, counted.cq_overflow);
 }
 
 }  // namespace

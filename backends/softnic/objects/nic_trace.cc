@@ -54,6 +54,14 @@ void NicTrace::wqe_ends(QpNumber qp, std::uint32_t index, std::uint8_t opcode, T
   add(record);
 }
 
+void NicTrace::cqe_lost(QpNumber qp, std::uint16_t wqe, std::uint8_t opcode,
+                        std::uint8_t syndrome) {
+  TraceRecord record = record_of(TraceKind::cqe_lost, qp, wqe);
+  record.of.opcode = opcode;
+  record.of.detail = syndrome;
+  add(record);
+}
+
 void NicTrace::cqe(QpNumber qp, std::uint16_t wqe, std::uint8_t opcode, std::uint8_t syndrome,
                    std::uint64_t began_ns) {
   TraceRecord record = record_of(TraceKind::cqe, qp, wqe);

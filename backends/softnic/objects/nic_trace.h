@@ -31,6 +31,7 @@ class NicTrace {
   void wqe_ends(QpNumber qp, std::uint32_t index, std::uint8_t opcode, TraceEnd how);
   void cqe(QpNumber qp, std::uint16_t wqe, std::uint8_t opcode, std::uint8_t syndrome,
            std::uint64_t began_ns);
+  void cqe_lost(QpNumber qp, std::uint16_t wqe, std::uint8_t opcode, std::uint8_t syndrome);
   // The record has its time.
   void add(const TraceRecord& record);
 

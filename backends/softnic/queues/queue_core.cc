@@ -31,12 +31,19 @@ bool QueueCore::poll_record(RecordRead& record, DmaAddress address, std::uint64_
 // The same, for a timeline.
 bool QueueCore::post_told(QpCommon& qp, Cq& cq, format::Cqe64& cqe) {
   const std::uint64_t began_ns = NicTrace::now_ns();
+  const std::uint64_t written_before = qp.counters.cqes;
   if (!post_untold(qp, cq, cqe)) return false;
+  const bool is_written = qp.counters.cqes != written_before;
   const format::CqeOpcode opcode = format::cqe_opcode(cqe.op_own);
   const bool is_error =
       opcode == format::CqeOpcode::requester_error || opcode == format::CqeOpcode::responder_error;
   const std::uint8_t syndrome = is_error ? bit_cast<format::ErrorCqe>(cqe).syndrome : 0;
-  trace->cqe(qp.number, cqe.wqe_counter, static_cast<std::uint8_t>(opcode), syndrome, began_ns);
+  const auto opcode_byte = static_cast<std::uint8_t>(opcode);
+  if (is_written) {
+    trace->cqe(qp.number, cqe.wqe_counter, opcode_byte, syndrome, began_ns);
+  } else {
+    trace->cqe_lost(qp.number, cqe.wqe_counter, opcode_byte, syndrome);
+  }
   return true;
 }
 

@@ -46,6 +46,7 @@ enum class TraceKind : std::uint32_t {
   wqe_end,       // queue; index; opcode; detail: TraceEnd
   cqe,           // queue; index: the 16 bits of its WQE; opcode of the CQE; detail: syndrome;
                  // value: when the NIC began to write it
+  cqe_lost,      // likewise, without a value: it was never written, as its CQ has overrun
   packet_out,    // queue; peer; index: of its WQE; opcode: the packet's; psn; size: of the payload;
                  // detail: how many PSNs it takes
   packet_in,     // queue: the one it is for; the rest as with packet_out, but for index
