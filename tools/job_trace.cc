@@ -45,6 +45,10 @@ Result<void> write_timeline_file(const std::vector<TracePart>& parts, const std:
     std::cerr << speaker << file << " lacks " << written->lost
               << " events, which came faster than they could be written; it says where\n";
   }
+  if (written->cut_parts != 0) {
+    std::cerr << speaker << file << " lacks events: " << written->cut_parts
+              << " of the parts ended early, as the disk was full or failed; it says where\n";
+  }
   return {};
 }
 

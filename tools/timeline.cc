@@ -59,6 +59,10 @@ TimelineSummary write_timeline(const std::vector<TracePart>& parts, std::ostream
     for (auto record = reader.next(); record && out.good(); record = reader.next()) {
       pe->add(*record);
     }
+    if (parts[i].header.ends_early != 0) {
+      pe->part_ends_early(parts[i].is_nic);
+      ++summary.cut_parts;
+    }
     if (!is_last) continue;
     pe->end();
     summary.lost += pe->lost();
@@ -67,6 +71,7 @@ TimelineSummary write_timeline(const std::vector<TracePart>& parts, std::ostream
   events.end([&](JsonWriter& about) {
     about.member("made_by", "gdakit");
     about.member("lost_events", summary.lost);
+    about.member("cut_parts", summary.cut_parts);
     about.member("clock", parts.empty() || clocks.are_one()
                               ? "CLOCK_MONOTONIC of one host"
                               : "CLOCK_MONOTONIC of each host, moved by its time of day");

@@ -11,7 +11,7 @@
 //
 // An arrow goes from each WQE to the CQE by which the program learns of it. What a PE has not ended
 // when its parts end, as a process that was killed, lasts to their last event, or sign of life, and
-// says so.
+// says so, and whether a part ended early.
 //
 // Parts of one host have one clock. Those of other hosts are moved by the time of day at which each
 // host's parts began, and are as exact as the hosts' clocks agree.
@@ -26,8 +26,9 @@
 namespace gdakit::tools {
 
 struct TimelineSummary {
-  std::uint64_t events = 0;  // of the format
-  std::uint64_t lost = 0;    // by PEs
+  std::uint64_t events = 0;     // of the format
+  std::uint64_t lost = 0;       // by PEs
+  std::uint64_t cut_parts = 0;  // which ended early, as their disk was full or failed
 };
 
 // Whether all could be written, the stream tells. One that fails is given up.

@@ -76,11 +76,18 @@ void TimelinePe::add(const TraceRecord& record) {
   }
 }
 
+void TimelinePe::part_ends_early(bool is_nic) {
+  (is_nic ? end_of_nic_ : end_of_host_) = "the part ends here";
+  const std::string part = is_nic ? "the NIC's part" : "the host's part";
+  events_.add_instant(nic(),
+                      {part + " ends early: the disk was full, or failed", "lost", last_ns_});
+}
+
 void TimelinePe::end() {
-  for (const auto& [number, open] : open_kernels_) show_kernel(open, last_ns_, false);
-  for (const auto& [key, open] : open_blocks_) show_block(key, open, last_ns_, false);
+  for (const auto& [number, open] : open_kernels_) show_kernel(open, last_ns_, end_of_host_);
+  for (const auto& [key, open] : open_blocks_) show_block(key, open, last_ns_, end_of_host_);
   for (auto& [number, queue] : queues_) {
-    for (const Open& open : queue.open) show_wqe(queue, open, last_ns_, "not ended");
+    for (const Open& open : queue.open) show_wqe(queue, open, last_ns_, end_of_nic_);
     queue.open.clear();
   }
   open_kernels_.clear();
@@ -123,17 +130,17 @@ void TimelinePe::begin_kernel(const TraceRecord& record) {
 void TimelinePe::end_kernel(const TraceRecord& record) {
   const auto open = open_kernels_.find(record.value);
   if (open == open_kernels_.end()) return;  // its beginning was lost
-  show_kernel(open->second, time_of(record), true);
+  show_kernel(open->second, time_of(record));
   open_kernels_.erase(open);
 }
 
-void TimelinePe::show_kernel(const Open& open, std::uint64_t end_ns, bool ended) {
+void TimelinePe::show_kernel(const Open& open, std::uint64_t end_ns, const char* end) {
   events_.add_span(kernels_.lane(open.row),
                    {kernel_name(open.record), "kernel", open.begin_ns, end_ns},
                    [&](JsonWriter& args) {
                      args.member("blocks", open.record.index);
                      args.member("threads", open.record.size);
-                     if (!ended) args.member("end", "not ended");
+                     if (end != nullptr) args.member("end", end);
                    });
   kernels_.give_back(open.row, end_ns);
 }
@@ -150,18 +157,18 @@ void TimelinePe::begin_block(const TraceRecord& record) {
 void TimelinePe::end_block(const TraceRecord& record) {
   const auto open = open_blocks_.find({record.value, record.index});
   if (open == open_blocks_.end()) return;
-  show_block(open->first, open->second, time_of(record), true);
+  show_block(open->first, open->second, time_of(record));
   open_blocks_.erase(open);
 }
 
 void TimelinePe::show_block(const BlockKey& key, const Open& open, std::uint64_t end_ns,
-                            bool ended) {
+                            const char* end) {
   TimelineRows& rows = blocks_.at(key.second);
   const std::string name = "block " + std::to_string(key.second);
   events_.add_span(rows.lane(open.row), {name, "block", open.begin_ns, end_ns},
                    [&](JsonWriter& args) {
                      args.member("launch", key.first);
-                     if (!ended) args.member("end", "not ended");
+                     if (end != nullptr) args.member("end", end);
                    });
   rows.give_back(open.row, end_ns);
 }

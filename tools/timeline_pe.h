@@ -22,6 +22,8 @@ class TimelinePe {
 
   // All of the host's part, then all of the NIC's.
   void add(const TraceRecord& record);
+  // All of a part has been added, and it ended early (TraceHeader).
+  void part_ends_early(bool is_nic);
   // What has not ended ends with the last record.
   void end();
 
@@ -55,10 +57,11 @@ class TimelinePe {
   void add_lost(const TraceRecord& record);
   void begin_kernel(const TraceRecord& record);
   void end_kernel(const TraceRecord& record);
-  void show_kernel(const Open& open, std::uint64_t end_ns, bool ended);
+  void show_kernel(const Open& open, std::uint64_t end_ns, const char* end = nullptr);
   void begin_block(const TraceRecord& record);
   void end_block(const TraceRecord& record);
-  void show_block(const BlockKey& key, const Open& open, std::uint64_t end_ns, bool ended);
+  void show_block(const BlockKey& key, const Open& open, std::uint64_t end_ns,
+                  const char* end = nullptr);
   void begin_wqe(const TraceRecord& record);
   void end_wqe(const TraceRecord& record);
   void show_wqe(Queue& queue, const Open& open, std::uint64_t end_ns, const char* how);
@@ -68,6 +71,7 @@ class TimelinePe {
   void add_fetch(const TraceRecord& record);
   void add_packet(const TraceRecord& record);
 
+  static constexpr const char* kNotEnded = "not ended";
   static constexpr std::uint64_t kBlockOrder = 1'000, kQueueOrder = 100'000'000,
                                  kNicOrder = 1'900'000'000, kWireOrder = 1'900'000'001;
 
@@ -76,6 +80,9 @@ class TimelinePe {
   const std::int64_t moved_ns_;
   std::uint64_t last_ns_ = 0;
   std::uint64_t lost_ = 0;
+  // What spans have that lasted when their part ended.
+  const char* end_of_host_ = kNotEnded;
+  const char* end_of_nic_ = kNotEnded;
   TimelineRows kernels_;
   std::map<std::uint64_t, TimelineRows> blocks_;
   std::map<std::uint64_t, Open> open_kernels_;

@@ -110,6 +110,9 @@ void QueuedFile::fail(int error, std::size_t whole_bytes) {
   if (::ftruncate(fd_.get(), static_cast<off_t>(file_bytes_)) != 0) {
     text += " (its last " + options_.block + " is cut off)";
   }
+  if (options_.mark_early_end != nullptr && !options_.mark_early_end(fd_.get())) {
+    text += " (which the file does not say)";
+  }
   options_.log.warn(text);
 }
 

@@ -30,6 +30,9 @@ struct QueuedFileOptions {
   std::string block;  // what they call a block: "packet"
   // How many of the first `bytes` bytes of these blocks are whole ones.
   std::size_t (*whole)(const BlockQueue::Blocks& blocks, std::size_t bytes) = nullptr;
+  // Marks the file as one that ends early, in bytes that it has. False: it takes no mark, as a
+  // pipe. Null: nothing marks it.
+  bool (*mark_early_end)(int fd) = nullptr;
   Log log = {};
 };
 

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
@@ -131,6 +132,27 @@ TEST_F(TraceFiles, AreNotWaitedForAndCountWhatTheyLack) {
   }
   EXPECT_EQ(told, lost);
   EXPECT_EQ(kept + lost, kEvents);
+}
+
+TEST_F(TraceFiles, OnAFullDiskSayThatTheyEndEarly) {
+  auto file = TraceFile::create(path_, 0, "nic", Log());
+  ASSERT_TRUE(file) << file.error().message();
+  const std::string path = path_ + "/pe0-nic.trace";
+  EXPECT_EQ(read(path).header.ends_early, 0u);
+  rlimit before;
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit small{10'000, before.rlim_max};
+  testing::internal::CaptureStderr();
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  for (std::uint64_t i = 0; i < 1000; ++i) (*file)->add(fetch_of(i));
+  file->reset();
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              AllOf(HasSubstr(path + " ends here"), HasSubstr("File too large")));
+  const Read got = read(path);
+  EXPECT_EQ(got.header.ends_early, 1u);
+  EXPECT_EQ(got.header.magic, TraceHeader::kMagic);
+  EXPECT_EQ(got.records.size(), (10'000 - sizeof(TraceHeader)) / sizeof(TraceRecord));
 }
 
 TEST_F(HostTraces, HaveASignOfLifeEachSecond) {

@@ -160,7 +160,8 @@ class Timeline:
     def check_ends(self):
         for span in (span for spans in self.spans.values() for span in spans):
             end = span.event.get("args", {}).get("end")
-            self.expect(end not in ("not ended", "lost"), f"{end}: {span.event}")
+            self.expect(end not in ("not ended", "lost", "the part ends here"),
+                        f"{end}: {span.event}")
 
 
 def main():
@@ -174,6 +175,7 @@ def main():
         timeline = Timeline(json.load(file))
     timeline.read()
     timeline.expect(timeline.about["lost_events"] == 0, f"lost: {timeline.about}")
+    timeline.expect(timeline.about["cut_parts"] == 0, f"cut: {timeline.about}")
     timeline.check_nesting()
     timeline.check_arrows(arguments.unfinished)
     timeline.check_lanes(arguments.lane)

@@ -14,6 +14,7 @@
 #include "tests/job/counter_samples.h"
 #include "tests/job/launched.h"
 #include "tests/job/variable.h"
+#include "tools/job_trace.h"
 #include "tools/timeline_events.h"
 
 namespace gdakit::testing_job {
@@ -185,7 +186,10 @@ class CheckedTimeline : public TimelineOfAJob {
     TimelineEvents events(text, 1000);
     events.add_process(0, "PE 0");
     write(events);
-    events.end([](JsonWriter& about) { about.member("lost_events", 0); });
+    events.end([](JsonWriter& about) {
+      about.member("lost_events", 0);
+      about.member("cut_parts", 0);
+    });
     EXPECT_TRUE(write_file(file("t.json"), text.str()));
     return check({file("t.json")});
   }
@@ -303,6 +307,26 @@ TEST_F(TimelineOfParts, ShowsHowLongAPeLivedThatHung) {
   write_part({}, {kernel, record_at(5'000'000, TraceKind::alive, 0)});
   EXPECT_THAT(timeline(), AllOf(HasSubstr("\"name\":\"Hang\""), HasSubstr("\"dur\":4000,"),
                                 HasSubstr("\"end\":\"not ended\"")));
+}
+
+TEST_F(TimelineOfParts, SaysWhichEndedEarly) {
+  TraceHeader header;
+  header.ends_early = 1;
+  write_part(header,
+             {record_at(1000, TraceKind::wqe_begin, 0), record_at(9000, TraceKind::doorbell, 1)});
+  EXPECT_THAT(timeline(),
+              AllOf(HasSubstr("\"end\":\"the part ends here\""), HasSubstr("\"cut_parts\":1"),
+                    HasSubstr("the NIC's part ends early: the disk was full, or failed"),
+                    testing::Not(HasSubstr("not ended"))));
+  EXPECT_EQ(check({file("t.json"), "--unfinished"}).status, 1) << "it counts as wrong";
+  testing::internal::CaptureStderr();
+  const auto found = tools::find_trace_parts(directory_.path());
+  ASSERT_TRUE(found && tools::write_timeline_file(found->parts, file("t.json"), "who: "));
+  EXPECT_EQ(
+      testing::internal::GetCapturedStderr(),
+      "who: " + file("t.json") +
+          " lacks events: 1 of the parts ended early, as the disk was full or failed; it says "
+          "where\n");
 }
 
 TEST_F(TimelineOfParts, OfSeveralHostsHasOneTime) {

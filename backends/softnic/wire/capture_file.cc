@@ -50,7 +50,11 @@ Result<std::unique_ptr<CaptureFile>> CaptureFile::create(const std::string& path
 CaptureFile::CaptureFile(const std::string& path, UniqueFileDescriptor fd,
                          const CaptureFileOptions& options)
     : file_(path, std::move(fd),
-            {options.queue_bytes, "the capture", "packet", whole_blocks, options.log}) {}
+            {.queue_bytes = options.queue_bytes,
+             .kind = "the capture",
+             .block = "packet",
+             .whole = whole_blocks,
+             .log = options.log}) {}
 
 CaptureFile::~CaptureFile() {
   file_.finish();

@@ -1,7 +1,8 @@
 #include "core/host/trace/trace_file.h"
 
 #include <algorithm>
-#include <cstring>
+#include <cstddef>
+#include <unistd.h>
 #include <utility>
 
 #include "core/base/files.h"
@@ -16,6 +17,11 @@ constexpr const char* kTraces = "traces";
 
 std::size_t whole_records(const BlockQueue::Blocks&, std::size_t bytes) {
   return bytes - bytes % sizeof(TraceRecord);
+}
+
+bool mark_early_end(int fd) {
+  constexpr std::uint32_t kMark = 1;
+  return ::pwrite(fd, &kMark, sizeof kMark, offsetof(TraceHeader, ends_early)) == sizeof kMark;
 }
 
 TraceHeader header_of(int pe) {
@@ -51,7 +57,13 @@ Result<std::unique_ptr<TraceFile>> TraceFile::create(const std::string& director
 
 TraceFile::TraceFile(const std::string& path, UniqueFileDescriptor fd, Log log,
                      std::size_t queue_bytes)
-    : file_(path, std::move(fd), {queue_bytes, "the trace", "event", whole_records, log}) {}
+    : file_(path, std::move(fd),
+            {.queue_bytes = queue_bytes,
+             .kind = "the trace",
+             .block = "event",
+             .whole = whole_records,
+             .mark_early_end = mark_early_end,
+             .log = log}) {}
 
 TraceFile::~TraceFile() {
   file_.finish();

@@ -4,7 +4,8 @@
 //   (*file)->add(record);   // from one thread at a time
 //
 // What comes faster than the file is written is lost and counted: a record says how many are
-// missing, in their place, and a warning how many in all.
+// missing, in their place, and a warning how many in all. Where the disk is full the file ends, and
+// its header says that it ends early.
 #pragma once
 
 #include <cstdint>

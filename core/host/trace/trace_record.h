@@ -26,7 +26,8 @@ struct TraceHeader {
   std::uint64_t steady_ns = 0;     // of CLOCK_MONOTONIC, at the file's beginning
   std::uint64_t wall_ns = 0;       // since 1970, then
   std::array<char, 40> boot = {};  // the host's boot_id, which names the host and its clock
-  std::array<char, 48> unused = {};
+  std::uint32_t ends_early = 0;    // 1: not with its PE, but as the disk was full, or failed
+  std::array<char, 44> unused = {};
 
   static constexpr std::array<char, 16> kMagic = {'g', 'd', 'a', 'k', 'i', 't', ' ',  't',
                                                   'r', 'a', 'c', 'e', ' ', '1', '\n', 0};
