@@ -55,7 +55,10 @@ QueuedFile::QueuedFile(std::string path, UniqueFileDescriptor fd, QueuedFileOpti
 
 Result<void> QueuedFile::begin(std::span<const std::uint8_t> header) {
   const Written written = write_all(fd_.get(), {header, {}});
-  if (written.error != 0) return Error::from_errno(path_, written.error);
+  if (written.error != 0) {
+    failed_.store(true, std::memory_order_relaxed);
+    return Error::from_errno(path_, written.error);
+  }
   file_bytes_ = header.size();
   thread_ = start_library_thread([this] { run(); });
   return {};

@@ -40,8 +40,9 @@ class QueuedFile {
  public:
   // `fd` is the empty file of that path.
   QueuedFile(std::string path, UniqueFileDescriptor fd, QueuedFileOptions options);
-  // Writes what comes first, and starts the thread. Error: the system's code, as of a full disk. A
-  // thread that the system does not give is thrown as std::system_error.
+  // Writes what comes first, and starts the thread. Error: the system's code, as of a full disk;
+  // the file has failed then. A thread that the system does not give is thrown as
+  // std::system_error.
   Result<void> begin(std::span<const std::uint8_t> header);
   // Waits until all that is queued is written.
   ~QueuedFile();

@@ -103,8 +103,10 @@ TEST(CaptureFile, AFolderThatIsNotTheUsersIsNamedWithTheRemedy) {
   EXPECT_THAT(file.error().message(), AllOf(HasSubstr(path), HasSubstr("may write to")));
 }
 
-TEST(CaptureFile, AFullDiskIsAnErrorAtTheBeginning) {
+TEST(CaptureFile, AFullDiskIsAnErrorAtTheBeginningAndNoWarningToo) {
+  testing::internal::CaptureStderr();
   const auto file = CaptureFile::create("/dev/full");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
   ASSERT_FALSE(file);
   EXPECT_EQ(file.error().system_code(), ENOSPC);
 }
