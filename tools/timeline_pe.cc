@@ -117,7 +117,12 @@ TimelinePe::Queue& TimelinePe::queue(std::uint32_t number) {
 
 void TimelinePe::add_lost(const TraceRecord& record) {
   lost_ += record.value;
-  for (auto& [number, queue] : queues_) queue.cqe.reset();  // a later one may be missing
+  for (auto& [number, queue] : queues_) {
+    // A later one may be missing: of that CQE, and of those that told of WQEs before.
+    queue.cqe.reset();
+    queue.has_lost_cqe = false;
+    queue.untold.clear();
+  }
   const std::string name = std::to_string(record.value) + " events lost before";
   events_.add_instant(nic(), {name, "lost", time_of(record)});
 }
@@ -180,14 +185,16 @@ void TimelinePe::begin_wqe(const TraceRecord& record) {
 }
 
 // WQEs end in their order: what lies before this one ended, too, and that was lost. One that was
-// flushed may never have begun.
+// flushed may never have begun: it is shown from where its CQE begins.
 void TimelinePe::end_wqe(const TraceRecord& record) {
   Queue& to = queue(record.queue);
   const std::uint64_t end_ns = time_of(record);
   const auto how = static_cast<TraceEnd>(record.of.detail);
   const auto is_it = [&](const Open& open) { return open.record.index == record.index; };
   if (std::ranges::none_of(to.open, is_it)) {
-    to.open.push_front({to.rows.take(end_ns), end_ns, record});
+    const bool has_cqe = how != TraceEnd::silent && to.cqe;
+    const std::uint64_t begin_ns = has_cqe ? std::min(to.cqe->at_ns, end_ns) : end_ns;
+    to.open.push_front({to.rows.take(begin_ns), begin_ns, record});
     to.open.front().record.size = 0;
   }
   while (!is_it(to.open.front())) {
@@ -206,7 +213,9 @@ void TimelinePe::end_wqe(const TraceRecord& record) {
   to.untold.clear();
 }
 
-void TimelinePe::show_wqe(Queue& queue, const Open& open, std::uint64_t end_ns, const char* how) {
+// An arrow hangs at a span that lasts.
+void TimelinePe::show_wqe(Queue& queue, const Open& open, std::uint64_t ended_ns, const char* how) {
+  const std::uint64_t end_ns = std::max(ended_ns, open.begin_ns + 1);
   const std::string name = opcode_name(static_cast<std::uint8_t>(open.record.of.opcode));
   events_.add_span(queue.rows.lane(open.row), {name, "wqe", open.begin_ns, end_ns},
                    [&](JsonWriter& args) {

@@ -64,7 +64,7 @@ class TimelinePe {
                   const char* end = nullptr);
   void begin_wqe(const TraceRecord& record);
   void end_wqe(const TraceRecord& record);
-  void show_wqe(Queue& queue, const Open& open, std::uint64_t end_ns, const char* how);
+  void show_wqe(Queue& queue, const Open& open, std::uint64_t ended_ns, const char* how);
   void add_cqe(const TraceRecord& record);
   void add_lost_cqe(const TraceRecord& record);
   void add_doorbell(const TraceRecord& record);

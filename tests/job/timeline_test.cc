@@ -290,6 +290,30 @@ TEST_F(TimelineOfParts, SaysWhereEventsWereLost) {
   EXPECT_THAT(text, AllOf(HasSubstr("\"id\":1"), testing::Not(HasSubstr("\"id\":2"))));
 }
 
+TEST_F(TimelineOfParts, HasNoArrowAcrossALoss) {
+  write_part({},
+             {record_at(1000, TraceKind::wqe_begin, 0), record_at(1600, TraceKind::wqe_end, 0),
+              record_at(1700, TraceKind::lost, 0), record_at(2000, TraceKind::wqe_begin, 1),
+              record_at(2500, TraceKind::cqe, 1),
+              record_at(2600, TraceKind::wqe_end, 1, static_cast<std::uint32_t>(TraceEnd::told))});
+  EXPECT_THAT(timeline(), AllOf(HasSubstr("\"id\":1"), testing::Not(HasSubstr("\"id\":2"))));
+}
+
+TEST_F(TimelineOfParts, ShowsFlushedWqesThatNeverBeganFromTheirCqes) {
+  constexpr auto kFlushed = static_cast<std::uint32_t>(TraceEnd::flushed);
+  const auto cqe_at = [](std::uint64_t begin_ns, std::uint64_t end_ns, std::uint64_t wqe) {
+    TraceRecord cqe = record_at(end_ns, TraceKind::cqe, wqe);
+    cqe.value = begin_ns;
+    return cqe;
+  };
+  write_part({}, {cqe_at(1000, 1100, 0), record_at(1200, TraceKind::wqe_end, 0, kFlushed),
+                  cqe_at(1201, 1202, 1), record_at(1202, TraceKind::wqe_end, 1, kFlushed),
+                  cqe_at(1203, 1203, 2), record_at(1203, TraceKind::wqe_end, 2, kFlushed)});
+  EXPECT_THAT(timeline(), AllOf(HasSubstr("\"dur\":0.2,"), HasSubstr("\"id\":3")));
+  const Outcome checked = check({file("t.json")});
+  EXPECT_EQ(checked.status, 0) << checked.output;
+}
+
 TEST_F(TimelineOfParts, HasNoArrowToACqeThatWasLost) {
   constexpr auto kTold = static_cast<std::uint32_t>(TraceEnd::told);
   write_part(
