@@ -14,8 +14,10 @@
 namespace gdakit {
 namespace {
 
-// The queue holds what comes in between; the file is behind by no more than that and a write.
-constexpr auto kBetweenWrites = std::chrono::milliseconds(20);
+// The queue holds what comes in between; the file is behind by no more than that and a write. What
+// comes so fast that it fills much of the queue is written more often.
+constexpr std::chrono::microseconds kMostBetweenWrites{20'000};
+constexpr std::chrono::microseconds kLeastBetweenWrites{50};
 
 struct Written {
   std::size_t bytes = 0;
@@ -82,11 +84,15 @@ void QueuedFile::append(std::span<const std::uint8_t> block) {
 
 void QueuedFile::run() {
   std::unique_lock lock(mutex_);
+  auto pause = kMostBetweenWrites;
   bool last = false;
   while (!last) {
-    last = changed_.wait_for(lock, kBetweenWrites, [this] { return stopping_; });
+    last = changed_.wait_for(lock, pause, [this] { return stopping_; });
     lock.unlock();  // a disk may take long
+    const std::size_t queued_bytes = queue_.peek().size();
     write_queued();
+    pause = queued_bytes > options_.queue_bytes / 4 ? std::max(pause / 4, kLeastBetweenWrites)
+                                                    : std::min(pause * 2, kMostBetweenWrites);
     lock.lock();
   }
 }
