@@ -13,9 +13,9 @@ namespace {
 constexpr const char* kSpeaker = "gdakit timeline: ";
 
 constexpr const char* kDetails = R"(
-DIR is where the PEs of a job wrote with GDAKIT_TRACE=DIR; of PEs on several hosts, bring all files
-into one folder. FILE opens in https://ui.perfetto.dev and in chrome://tracing. For a job on one
-host, `gdakit run --trace FILE` does all of it. docs/timeline.md says what is shown.
+DIR is where the PEs of one job wrote with GDAKIT_TRACE=DIR, and no others; of PEs on several hosts,
+bring all files into one folder. FILE opens in https://ui.perfetto.dev and in chrome://tracing. For
+a job on one host, `gdakit run --trace FILE` does all of it. docs/timeline.md says what is shown.
 
 Exit status: 0; 1 if DIR has no traces or a file cannot be read or written; 2 for bad usage.
 )";

@@ -58,6 +58,8 @@ std::vector<Seed> timeline_seeds() {
   append(wqe, TraceKind::wqe_end, 195, 0);
   append(wqe, TraceKind::cqe, 210, 1);
   append(wqe, TraceKind::wqe_end, 215, 1, static_cast<std::uint32_t>(TraceEnd::told));
+  append(wqe, TraceKind::cqe_lost, 217, 2);
+  append(wqe, TraceKind::wqe_end, 218, 2, static_cast<std::uint32_t>(TraceEnd::flushed));
   append(wqe, TraceKind::lost, 220, 0);
   append(kernel, TraceKind::kernel_begin, 100, 2);
   append(kernel, TraceKind::block_begin, 110, 1);
