@@ -90,7 +90,7 @@ Result<void> expect(Context& context, const std::uint64_t* word, std::uint64_t e
 
 struct Plan {
   std::uint32_t rounds = std::numeric_limits<std::uint32_t>::max();
-  std::chrono::seconds time = std::chrono::seconds::max();
+  std::chrono::steady_clock::duration time = std::chrono::steady_clock::duration::max();
   int victim = -1;
 };
 
