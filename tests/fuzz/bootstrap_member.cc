@@ -120,6 +120,9 @@ std::string call_all(Bootstrap& bootstrap) {
   const Result<Bytes> told = bootstrap.broadcast(0, {});
   const Result<std::vector<Bytes>> given = bootstrap.alltoall(std::vector<Bytes>(2));
   if (given && given->size() != 2) return "an alltoall without a blob of each PE";
+  for (const LostPe& lost : bootstrap.take_losses()) {
+    if (lost.pe != 0) return "a loss of no other PE";
+  }
   return check_error(gathered) + check_error(told) + check_error(given);
 }
 
