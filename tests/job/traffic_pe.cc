@@ -29,7 +29,7 @@ struct Round {
   std::uint32_t* source;
   std::uint32_t* target;
   std::uint32_t* fetched;
-  std::uint64_t* over;  // not 0 once PE 0 has begun its last round
+  std::uint64_t* last;  // the number of the last round, once PE 0 has begun it
   std::uint32_t number;
   bool is_last;  // as PE 0 knows before it begins a round, which nobody ends before
 
@@ -45,7 +45,7 @@ struct Round {
     pe.wait_until(signal, Compare::ge, number);
     check(m, target);
     if (is_last && m.thread_index() == 0) {
-      for (int other = 0; other < pe.n_pes(); ++other) pe.put_value(over, 1, other);
+      for (int other = 0; other < pe.n_pes(); ++other) pe.put_value(last, number, other);
     }
     pe.block().barrier_all();  // every PE has written its source, and read its target
     pe.block().get(fetched, source, kCount, right);
@@ -109,7 +109,8 @@ Plan plan_of(int argc, char** argv) {
 // Runs round after round until one was the last, whose number is then round.number.
 Result<void> run_rounds(Context& context, const Plan& plan, Round& round) {
   const auto begin = std::chrono::steady_clock::now();
-  for (std::uint64_t over = 0; over == 0;) {
+  std::uint64_t last = 0;
+  do {
     ++round.number;
     if (round.number > plan.rounds / 2 && context.my_pe() == plan.victim) ::raise(SIGKILL);
     if (round.number % kRoundsPerBuffer == 1 && round.number < kMostBuffers * kRoundsPerBuffer) {
@@ -120,8 +121,8 @@ Result<void> run_rounds(Context& context, const Plan& plan, Round& round) {
     if (Result<void> ran = context.launch(round, {.blocks = 1, .threads = kThreads}); !ran) {
       return ran;
     }
-    if (Result<void> read = context.download(&over, round.over, 1); !read) return read;
-  }
+    if (Result<void> read = context.download(&last, round.last, 1); !read) return read;
+  } while (round.number != last);
   return {};
 }
 
