@@ -2,8 +2,8 @@
 // GDAKIT_PEER_LOSS=go-on. What the others can do before they acknowledge the loss, and after.
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
-#include <unistd.h>
 #include <vector>
 
 #include "gdakit.h"
@@ -27,6 +27,15 @@ struct WaitForEver {
   GDAKIT_DEVICE void operator()(Pe& pe) const {
     pe.atomic_add(objects.waiting, 1, pe.n_pes() - 1);
     *objects.status = pe.wait_until(objects.never, Compare::ne, 0);
+  }
+};
+
+// The last PE's: all others wait.
+struct AwaitTheOthers {
+  Objects objects;
+  template <class Pe>
+  GDAKIT_DEVICE void operator()(Pe& pe) const {
+    pe.wait_until(objects.waiting, Compare::eq, static_cast<std::uint64_t>(pe.n_pes() - 1));
   }
 };
 
@@ -83,10 +92,7 @@ class Survivor {
   }
 
   void be_killed() {
-    const auto others = static_cast<std::uint64_t>(context_.n_pes() - 1);
-    for (std::uint64_t waiting = 0; waiting != others; ::usleep(1000)) {
-      require(context_.download(&waiting, objects_.waiting, 1), "download");
-    }
+    require(launch(AwaitTheOthers{objects_}), "the others wait");
     ::raise(SIGKILL);
   }
 

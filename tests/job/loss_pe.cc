@@ -10,7 +10,6 @@
 #include <cstring>
 #include <fstream>
 #include <string>
-#include <unistd.h>
 
 #include "gdakit.h"
 
@@ -35,6 +34,16 @@ struct Meet {
     *objects.status = {};
     if (pe.my_pe() == pe.n_pes() - 1) *objects.status = pe.set_lock(objects.lock);
     pe.barrier_all();
+  }
+};
+
+// The last PE's: all others wait.
+struct AwaitTheOthers {
+  Objects objects;
+
+  template <class Pe>
+  GDAKIT_DEVICE void operator()(Pe& pe) const {
+    pe.wait_until(objects.waiting, Compare::eq, static_cast<std::uint64_t>(pe.n_pes() - 1));
   }
 };
 
@@ -113,10 +122,8 @@ int fail(const Error& error) {
 // Once all others wait.
 Result<void> go(Context& context, const Objects& objects, const std::string& how,
                 const char* file) {
-  const auto others = static_cast<std::uint64_t>(context.n_pes() - 1);
-  for (std::uint64_t waiting = 0; waiting != others; ::usleep(1000)) {
-    if (const auto read = context.download(&waiting, objects.waiting, 1); !read) return read;
-  }
+  const auto met = context.launch(AwaitTheOthers{objects}, {.blocks = 1, .threads = 1});
+  if (!met) return met;
   if (how == "killed") ::raise(SIGKILL);
   if (how == "left") std::_Exit(0);
   std::ofstream(file) << "all wait\n";

@@ -30,6 +30,7 @@ struct Round {
   std::uint32_t* target;
   std::uint32_t* fetched;
   std::uint64_t* last;  // the number of the last round, once PE 0 has begun it
+  std::uint64_t* seen;  // what this PE's kernel read there, for its host
   std::uint32_t number;
   bool is_last;  // as PE 0 knows before it begins a round, which nobody ends before
 
@@ -51,6 +52,7 @@ struct Round {
     pe.block().get(fetched, source, kCount, right);
     check(m, fetched);
     pe.block().barrier_all();  // nobody reads the source any more
+    if (m.thread_index() == 0) m.store_weak(seen, m.load(order::RelaxedSystem{}, last));
   }
 
   template <class Machine>
@@ -121,15 +123,16 @@ Result<void> run_rounds(Context& context, const Plan& plan, Round& round) {
     if (Result<void> ran = context.launch(round, {.blocks = 1, .threads = kThreads}); !ran) {
       return ran;
     }
-    if (Result<void> read = context.download(&last, round.last, 1); !read) return read;
+    if (Result<void> read = context.download(&last, round.seen, 1); !read) return read;
   } while (round.number != last);
   return {};
 }
 
 Result<void> run(Context& context, const Plan& plan) {
-  auto words = context.allocate<std::uint64_t>(4);
+  auto words = context.allocate<std::uint64_t>(5);
   if (!words) return words.error();
-  Round round{*words, *words + 1, *words + 2, nullptr, nullptr, nullptr, *words + 3, 0, false};
+  Round round{*words,  *words + 1, *words + 2, nullptr, nullptr,
+              nullptr, *words + 3, *words + 4, 0,       false};
   if (Result<void> ran = run_rounds(context, plan, round); !ran) return ran;
   if (Result<void> rests = context.launch(Rest{}, {.blocks = 1, .threads = 1}); !rests) {
     return rests;
