@@ -1,8 +1,11 @@
 // Which waits of a kernel end when a PE is lost, and what they return.
 #include "device/loss.h"
 
+#include <array>
 #include <atomic>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -15,6 +18,27 @@ namespace {
 using sim::HostMachine;
 
 constexpr std::int32_t kPes = 4;
+
+// The team of the world's PEs that `members` names, both in order.
+class TeamOf {
+ public:
+  explicit TeamOf(std::vector<std::int32_t> members) : members_(std::move(members)) {
+    for (std::size_t number = 0; number < members_.size(); ++number) {
+      numbers_.at(static_cast<std::size_t>(members_[number])) = static_cast<std::int32_t>(number);
+    }
+  }
+  TeamView view() const {
+    TeamView team{};
+    team.n_pes = static_cast<std::int32_t>(members_.size());
+    team.members = members_.data();
+    team.numbers = numbers_.data();
+    return team;
+  }
+
+ private:
+  std::vector<std::int32_t> members_;
+  std::array<std::int32_t, kPes> numbers_ = {-1, -1, -1, -1};
+};
 
 // One wait by one thread, without a time limit, and a host that tells by hand.
 class Loss : public testing::Test {
@@ -111,39 +135,24 @@ TEST_F(Loss, OfAnyPeEndsAWaitForAMessageOfAny) {
 }
 
 TEST_F(Loss, OfAMemberEndsACollective) {
-  const std::int32_t members[] = {0, 2};
-  const std::int32_t numbers[] = {0, -1, 1, -1};
-  TeamView team{};
-  team.n_pes = 2;
-  team.members = members;
-  team.numbers = numbers;
-  EXPECT_EQ(wait_through(WaitsForTeam{team}, 3, 2), 2);
+  const TeamOf team({0, 2});
+  EXPECT_EQ(wait_through(WaitsForTeam{team.view()}, 3, 2), 2);
 }
 
 // The program has heard of it, and the member is still not there.
 TEST_F(Loss, OfAMemberEndsACollectiveAlsoWhenItIsAcknowledged) {
-  const std::int32_t members[] = {0, 1, 2};
-  const std::int32_t numbers[] = {0, 1, 2, -1};
-  TeamView team{};
-  team.n_pes = 3;
-  team.members = members;
-  team.numbers = numbers;
+  const TeamOf team({0, 1, 2});
   lose(1);
   acknowledge();
-  EXPECT_EQ(wait(WaitsForTeam{team}), 1);
+  EXPECT_EQ(wait(WaitsForTeam{team.view()}), 1);
 }
 
 // PE 0 has gone because PE 2 had, of which the host tells.
 TEST_F(Loss, OfSeveralMembersTheFirstIsNamed) {
-  const std::int32_t members[] = {0, 1, 2};
-  const std::int32_t numbers[] = {0, 1, 2, -1};
-  TeamView team{};
-  team.n_pes = 3;
-  team.members = members;
-  team.numbers = numbers;
+  const TeamOf team({0, 1, 2});
   lose(0);
   lose(2);
-  EXPECT_EQ(wait(WaitsForTeam{team}), 2);
+  EXPECT_EQ(wait(WaitsForTeam{team.view()}), 2);
 }
 
 }  // namespace
