@@ -124,8 +124,8 @@ Result<double> PlainUdp::stream(std::uint64_t datagrams) {
 
 Result<double> PlainUdp::ping_pong(std::uint64_t trips) {
   const softnic::SocketAddress to(far_.address());
-  work_.store(Work::answer);
-  const Clock::time_point begin = Clock::now();
+  begin(Work::answer);
+  const Clock::time_point start = Clock::now();
   for (std::uint64_t i = 0; i < trips; ++i) {
     if (::sendto(near_.get(), sent_.data(), shape_.datagram_bytes, 0, &to.any, to.size()) < 0) {
       return Error::from_errno("sendto", errno);
@@ -135,15 +135,22 @@ Result<double> PlainUdp::ping_pong(std::uint64_t trips) {
       if (!waiting.again()) return Error(Code::timed_out, "a plain datagram got lost");
     }
   }
-  const double seconds = seconds_since(begin);
-  work_.store(Work::fetch);
+  const double seconds = seconds_since(start);
+  begin(Work::fetch);
   return seconds;
+}
+
+// Returns once the far end does nothing else any more: what it was at would take the next datagram.
+void PlainUdp::begin(Work work) {
+  work_.store(work);
+  while (at_work_.load() != work) std::this_thread::yield();
 }
 
 void PlainUdp::serve() {
   for (;;) {
     const Work work = work_.load();
     if (work == Work::end) return;
+    at_work_.store(work);
     if (work == Work::fetch) fetch();
     if (work == Work::answer) answer();
   }

@@ -39,6 +39,7 @@ class PlainUdp {
   PlainUdp(const PlainUdpShape& shape, softnic::UdpSocket near, softnic::UdpSocket far);
 
   std::uint32_t per_message() const;
+  void begin(Work work);
   void serve();
   void fetch();
   void answer();
@@ -49,6 +50,7 @@ class PlainUdp {
   std::vector<std::uint8_t> sent_;
   std::vector<std::uint8_t> got_;
   std::atomic<Work> work_{Work::fetch};
+  std::atomic<Work> at_work_{Work::fetch};  // what the far end is at
   std::atomic<std::uint64_t> fetched_{0};  // datagrams
   std::thread server_;
 };
