@@ -51,7 +51,7 @@ class PlainUdp {
   std::vector<std::uint8_t> got_;
   std::atomic<Work> work_{Work::fetch};
   std::atomic<Work> at_work_{Work::fetch};  // what the far end is at
-  std::atomic<std::uint64_t> fetched_{0};  // datagrams
+  std::atomic<std::uint64_t> fetched_{0};   // datagrams
   std::thread server_;
 };
 
