@@ -17,8 +17,8 @@ void draw_numbers(EngineOptions& engine, const PortShare& port) {
   const std::uint32_t half = port.qpns() / 2;
   engine.skipped_qps = port.first_qpn() + random() % half;
   // Numbers begin at 2.
-  if (port.bits != 0) engine.max_objects = half - 2;
-  engine.skipped_keys = random() % kMostSkipped;
+  if (port.bits != 0) engine.max_qps = half - 2;
+  engine.skipped_keys = random() % (kind_row(ObjectKind::mkey).limit / 2);
   engine.first_key_variant = static_cast<std::uint8_t>(random());
 }
 

@@ -19,8 +19,8 @@ TEST(NicParts, WhatPacketsNameIsDrawnBetweenHostsOnly) {
   const EngineOptions two = engine_of({}, PortShare());
   // Each pair alone is the same once in eight million times.
   EXPECT_FALSE(one.skipped_qps == two.skipped_qps && one.skipped_keys == two.skipped_keys);
-  EXPECT_LT(one.skipped_qps, kMostSkipped);
-  EXPECT_LT(one.skipped_keys, kMostSkipped);
+  EXPECT_LT(one.skipped_qps, 1u << 23);
+  EXPECT_LT(one.skipped_keys, 1u << 23);
   const EngineOptions near = engine_of({}, std::nullopt);
   EXPECT_EQ(near.skipped_qps, 0u);
   EXPECT_EQ(near.skipped_keys, 0u);
@@ -34,9 +34,19 @@ TEST(NicParts, OfASharedPortTheQueuePairsNumbersAreItsOwn) {
       const EngineOptions engine = engine_of({}, share);
       const std::uint32_t first = kind_row(ObjectKind::qp).first + engine.skipped_qps;
       EXPECT_GE(first, share.first_qpn());
-      EXPECT_LE(first + engine.max_objects, share.first_qpn() + share.qpns());
+      EXPECT_LE(first + engine.max_qps, share.first_qpn() + share.qpns());
+      EXPECT_LE(first + engine.max_qps, kind_row(ObjectKind::qp).limit);
+      EXPECT_GE(engine.max_qps, share.qpns() / 2 - 2);
     }
   }
+}
+
+// Its keys, CQs and the rest are told apart by the NIC, and not by the port.
+TEST(NicParts, OfASharedPortNothingButQueuePairsIsFewer) {
+  const EngineOptions alone = engine_of({}, std::nullopt);
+  const EngineOptions shared = engine_of({}, PortShare::of(1, 64));
+  EXPECT_LT(shared.max_qps, alone.max_qps);
+  EXPECT_EQ(shared.max_objects, alone.max_objects);
 }
 
 TEST(NicParts, WhereNothingGetsLostNothingIsMadeForLoss) {

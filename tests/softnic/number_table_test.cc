@@ -47,11 +47,21 @@ TEST(NumberTable, BeginsBehindTheNumbersThatAreSkipped) {
   EXPECT_EQ(add(table), kFirst);
 }
 
-// However many are skipped, there are numbers left.
-TEST(NumberTable, SkipsNoMoreThanThereAre) {
-  NumberSpace numbers(ObjectKind::qp, 1u << 24, kMostSkipped - 1);
-  EXPECT_GT(numbers.most(), 1u << 22);
-  EXPECT_EQ(numbers.first() + numbers.most(), kind_row(ObjectKind::qp).limit);
+TEST(NumberTable, SkipsAllButTheLastNumbers) {
+  const KindRow& row = kind_row(ObjectKind::qp);
+  for (const std::uint32_t left : {1u, 4u, 1u << 22}) {
+    NumberSpace numbers(ObjectKind::qp, 1u << 24, row.limit - row.first - left);
+    EXPECT_EQ(numbers.most(), left);
+    EXPECT_EQ(numbers.first() + numbers.most(), row.limit);
+  }
+}
+
+TEST(NumberTable, SkippingAllNumbersIsAnError) {
+  const KindRow& row = kind_row(ObjectKind::qp);
+  const std::uint32_t all = row.limit - row.first;
+  for (const std::uint32_t skipped : {all, all + 1}) {
+    EXPECT_DEATH(NumberSpace(ObjectKind::qp, 4, skipped), "first < row.limit") << skipped;
+  }
 }
 
 TEST(NumberTable, LetsAFreedNumberRest) {
@@ -104,6 +114,41 @@ TEST(NumberSpace, HandsOutNoMoreThanTheyMayBe) {
   few.give_back(2);
   EXPECT_EQ(few.take(), 2u);
   EXPECT_EQ(NumberSpace(ObjectKind::qp, 0xffffffff).most(), 0xffffffu - 2);
+}
+
+// The last four numbers that queue pairs may have, as one of several NICs may get them.
+TEST(Engine, HasTheQueuePairsOfItsSliceAndAsManyOtherObjectsAsEver) {
+  RigOptions options;
+  options.engine.max_qps = 4;
+  options.engine.skipped_qps = kMulticastQp - 4 - kind_row(ObjectKind::qp).first;
+  EngineRig rig(options);
+  Side& side = rig.a;
+  EXPECT_EQ(side.qpn, kMulticastQp - 4);
+  for (const QpNumber expected : {kMulticastQp - 3, kMulticastQp - 2, kMulticastQp - 1}) {
+    const Outcome<QpNumber> qpn = side.engine.create_qp(side.another_qp(side.record));
+    ASSERT_TRUE(qpn);
+    EXPECT_EQ(*qpn, expected);
+  }
+  EXPECT_EQ(side.engine.create_qp(side.another_qp(side.record)).status().syndrome,
+            CommandSyndrome::create_qp_numbers);
+  CqAttributes cq;
+  cq.entries = side.send_cq.address();
+  cq.overrun_ignore = true;
+  MrAttributes mr;
+  mr.pd = side.pd;
+  mr.base = host_address(side.heap.data());
+  mr.length = 64;
+  for (int i = 0; i < 8; ++i) {
+    EXPECT_TRUE(side.engine.alloc_pd());
+    EXPECT_TRUE(side.engine.alloc_uar(UarType::dense));
+    EXPECT_TRUE(side.engine.create_cq(cq));
+    EXPECT_TRUE(side.engine.reg_mr(mr));
+  }
+  // What is sent to these numbers comes.
+  side.post(write_wqe(rig, 0, 64, 64));
+  side.ring();
+  ASSERT_TRUE(rig.run());
+  EXPECT_EQ(side.send_cq.poll_all().size(), 1u);
 }
 
 // As on hardware: 0 and 1 are the ports' own queue pairs, and 0 is no object of any other kind.

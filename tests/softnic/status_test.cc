@@ -25,6 +25,7 @@ class StatusTest : public testing::Test {
  protected:
   static RigOptions options(std::uint32_t max_objects) {
     RigOptions options;
+    options.engine.max_qps = max_objects;
     options.engine.max_objects = max_objects;
     return options;
   }

@@ -36,7 +36,7 @@ Engine::Engine(const EngineOptions& options, DmaPort& port, Wire& wire)
       pd_numbers_(ObjectKind::pd, options.max_objects),
       uar_numbers_(ObjectKind::uar, options.max_objects),
       cq_numbers_(ObjectKind::cq, options.max_objects),
-      qp_numbers_(ObjectKind::qp, options.max_objects, options.skipped_qps),
+      qp_numbers_(ObjectKind::qp, options.max_qps, options.skipped_qps),
       removals_(core_),
       held_(kHeldPackets) {
   core_.keys = KeyTable(options.max_objects, options.skipped_keys, options.first_key_variant);

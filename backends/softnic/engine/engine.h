@@ -33,9 +33,6 @@
 
 namespace gdakit::softnic {
 
-// Of the numbers of queue pairs and of keys, where half of them are to be left for objects.
-inline constexpr std::uint32_t kMostSkipped = 1u << 23;
-
 struct EngineOptions {
   std::uint32_t window = 256;              // WQEs of a QP started and not completed; a power of two
   std::uint32_t payload_buffers = 64;      // of one value_mtu each, for payload by value
@@ -67,7 +64,10 @@ struct EngineOptions {
   // their peers of packets that come marked (congestion.h). Engines that meet have the same, and
   // queue pairs an ack_timeout that is longer than a packet takes at the least rate (rate_limit.h).
   bool congestion_control = false;
-  std::uint32_t max_objects = 1u << 24;  // of each kind, unless it has fewer numbers (kinds.h)
+  // At a time, unless there are fewer numbers (kinds.h). Queue pairs have the `max_qps` numbers
+  // that follow the skipped ones, and no other.
+  std::uint32_t max_qps = 1u << 24;
+  std::uint32_t max_objects = 1u << 24;  // of each other kind
   // How many numbers are left out before those of the first queue pair and the first key, and the
   // low byte of the first key: drawn at random where strangers may send. Not all are left out.
   std::uint32_t skipped_qps = 0;

@@ -44,7 +44,9 @@ class NumberSpace {
 
  private:
   NumberSpace(const KindRow& row, std::uint32_t first, std::uint32_t most)
-      : NumberSpace(first, first + std::min(most, row.limit - first), row.resting) {}
+      : NumberSpace(first, first + std::min(most, row.limit - first), row.resting) {
+    GDAKIT_ASSERT(first < row.limit);
+  }
 
   std::uint32_t first_;
   std::uint32_t next_;
