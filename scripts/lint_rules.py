@@ -34,6 +34,9 @@ BANS = (
                  "tests/support/settings.h": "what concerns tests alone",
                  "core/host/gpu/mps.cc": "a variable of CUDA's own is no option",
                  "tools/mps.cc": "the PATH and a variable of CUDA's own are no options",
+                 "backends/softnic/uverbs/preload/shim.cc":
+                     "what `gdakit verbs` hands on, in programs that are not gdakit's",
+                 "tools/verbs.cc": "LD_PRELOAD is the system's",
                  "tools/columns.cc": "NO_COLOR is all programs' and no option of gdakit's"}),
     Ban("volatile", r"\bvolatile\b", "the Machine's relaxed accesses, or std::atomic on the host",
         allowed=PTX),
@@ -89,7 +92,8 @@ BANS = (
 # Who may include whom, besides itself. A file belongs to the first room whose pattern it matches.
 BASE, FORMAT, DEVICE, HOST = "core/base", "core/format", "device", "core/host"
 MLX5, SOFTNIC, SIM = "backends/mlx5", "backends/softnic", "sim"
-ALL = {BASE, FORMAT, DEVICE, HOST, MLX5, SOFTNIC, SIM, "backends", "sim/world", "gdakit.h",
+UVERBS = "backends/softnic/uverbs"
+ALL = {BASE, FORMAT, DEVICE, HOST, MLX5, SOFTNIC, UVERBS, SIM, "backends", "sim/world", "gdakit.h",
        "host_calls", "nvshmem", "tools", "examples", "tests", "bench"}
 UMBRELLA = {BASE, FORMAT, DEVICE, HOST, SOFTNIC, SIM, "backends", "sim/world"}
 ROOMS = (
@@ -99,6 +103,8 @@ ROOMS = (
     (DEVICE, "device/*", {BASE, FORMAT}),
     (HOST, "core/host/*", {BASE, FORMAT, DEVICE}),
     (MLX5, "backends/mlx5/*", {BASE, FORMAT, DEVICE, HOST}),
+    # The kernel's place, which no other room of gdakit knows.
+    (UVERBS, "backends/softnic/uverbs/*", {BASE, FORMAT, DEVICE, HOST, SOFTNIC}),
     (SOFTNIC, "backends/softnic/*", {BASE, FORMAT, DEVICE, HOST}),
     # The registry, the one place that knows both backends.
     ("backends", "backends/*", {BASE, FORMAT, DEVICE, HOST, MLX5, SOFTNIC}),

@@ -30,5 +30,6 @@ Command add_mutants(CLI::App& parent);
 Command add_litmus(CLI::App& parent);
 Command add_top(CLI::App& parent);
 Command add_timeline(CLI::App& parent);
+Command add_verbs(CLI::App& parent);
 
 }  // namespace gdakit::tools

@@ -19,6 +19,7 @@ Examples:
   gdakit litmus FILE...               runs litmus tests of the memory model
   gdakit top DIR                      what the NICs of a running job do
   gdakit run -n 4 --trace t.json ./ring   a timeline of blocks, queues, NICs and packets
+  gdakit verbs -- ibv_devinfo         any program of RDMA, on a soft ConnectX
   gdakit info                         what this build has, and every option with its value
   gdakit help run                     the options of one command
   GDAKIT_BACKEND=softnic gdakit info --json
@@ -62,7 +63,7 @@ int run_command_line(int argc, char** argv) {
       gdakit::tools::add_run(app),      gdakit::tools::add_info(app),
       gdakit::tools::add_explore(app),  gdakit::tools::add_mutants(app),
       gdakit::tools::add_litmus(app),   gdakit::tools::add_top(app),
-      gdakit::tools::add_timeline(app),
+      gdakit::tools::add_timeline(app), gdakit::tools::add_verbs(app),
   };
   std::vector<std::string> words = words_of(argc, argv);
   const std::string unknown = words.empty() ? "" : unknown_command(app, words.front());

@@ -123,7 +123,7 @@ void NicThread::rest(std::uint32_t idle_rounds) {
   const std::uint64_t idle_ns = seen_.engine_waits ? 0 : steady_ns() - busy_ns;
   slept_for_helpers_ = helped;
   const std::chrono::nanoseconds least =
-      std::chrono::microseconds(helped ? options_.sleep_helped_us : 0);
+      std::chrono::microseconds(helped ? options_.sleep_helped_us : options_.least_sleep_us);
   sleep(std::max(least, idle_sleep(std::chrono::nanoseconds(idle_ns))));
 }
 

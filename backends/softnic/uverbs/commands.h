@@ -1,0 +1,73 @@
+// The calls that there are. Each returns 0 or an errno value, reads its inputs from the attributes
+// and writes its outputs there; one that fails has changed nothing.
+//
+// `core` of those that are called by INVOKE_WRITE are the uapi's structs in CORE_IN and CORE_OUT,
+// without the header of the old write() interface.
+#pragma once
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+
+#include "backends/softnic/uverbs/attributes.h"
+#include "backends/softnic/uverbs/context.h"
+
+namespace gdakit::softnic::uverbs {
+
+using Command = int (*)(Context&, Attributes&);
+
+// commands_device.cc
+int get_context(Context& context, Attributes& call);
+int query_context(Context& context, Attributes& call);
+int query_port(Context& context, Attributes& call);
+int query_gid_table(Context& context, Attributes& call);
+int query_gid_entry(Context& context, Attributes& call);
+int query_device(Context& context, Attributes& call);
+int query_device_ex(Context& context, Attributes& call);
+int alloc_async_events(Context& context, Attributes& call);
+
+// commands_memory.cc
+int alloc_pd(Context& context, Attributes& call);
+int dealloc_pd(Context& context, Attributes& call);
+int dealloc_pd_write(Context& context, Attributes& call);
+int reg_mr(Context& context, Attributes& call);
+int dereg_mr(Context& context, Attributes& call);
+int dereg_mr_write(Context& context, Attributes& call);
+int alloc_uar(Context& context, Attributes& call);
+int free_uar(Context& context, Attributes& call);
+
+// commands_cq.cc
+int create_channel(Context& context, Attributes& call);
+int create_cq(Context& context, Attributes& call);
+int destroy_cq(Context& context, Attributes& call);
+
+// commands_qp.cc
+int create_qp(Context& context, Attributes& call);
+int query_qp(Context& context, Attributes& call);
+int destroy_qp(Context& context, Attributes& call);
+
+// commands_modify_qp.cc
+int modify_qp(Context& context, Attributes& call);
+int modify_qp_ex(Context& context, Attributes& call);
+
+// commands_ah.cc
+int create_ah(Context& context, Attributes& call);
+int destroy_ah(Context& context, Attributes& call);
+
+// Takes the object of this handle away, unless others use it.
+template <class T>
+int destroy(Context& context, std::uint32_t handle, EventCounts* told = nullptr) {
+  T* const object = context.handles().template find<T>(handle);
+  if (object == nullptr) return ENOENT;
+  if (object->in_use()) return EBUSY;
+  const int error = errno_of(object->end(context.device()));
+  // After a time-out it is gone as well.
+  if (error != 0 && error != ETIMEDOUT) return error;
+  if constexpr (requires { object->told; }) {
+    if (told != nullptr) *told = object->told;
+  }
+  context.handles().remove(*object);
+  return 0;
+}
+
+}  // namespace gdakit::softnic::uverbs

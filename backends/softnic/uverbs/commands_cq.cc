@@ -1,0 +1,105 @@
+// Completion queues and the channels on which they tell of completions.
+#include <bit>
+#include <cerrno>
+#include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/ib_user_verbs.h>
+#include <rdma/mlx5-abi.h>
+#include <utility>
+
+#include "backends/softnic/uverbs/commands.h"
+#include "backends/softnic/uverbs/limits.h"
+#include "backends/softnic/uverbs/user_memory.h"
+#include "core/format/cq_doorbell.h"
+
+namespace gdakit::softnic::uverbs {
+namespace {
+
+struct CqRequest {
+  std::uint32_t cqe = 0;  // entries - 1
+  std::uint64_t user_handle = 0;
+  std::uint32_t vector = 0;
+  std::uint32_t flags = 0;
+  mlx5_ib_create_cq driver{};
+};
+
+constexpr std::uint32_t kTimeStamps = 1;  // IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION
+constexpr std::uint32_t kIgnoreOverrun = 2;
+
+int read_request(const Attributes& call, CqRequest& request) {
+  if (const int error = call.read(UVERBS_ATTR_CREATE_CQ_CQE, request.cqe)) return error;
+  if (const int error = call.read(UVERBS_ATTR_CREATE_CQ_USER_HANDLE, request.user_handle)) {
+    return error;
+  }
+  if (const int error = call.read(UVERBS_ATTR_CREATE_CQ_COMP_VECTOR, request.vector)) return error;
+  if (const int error = call.read_known(UVERBS_ATTR_CREATE_CQ_FLAGS, request.flags)) return error;
+  if (const int error = call.read_known(UVERBS_ATTR_UHW_IN, request.driver)) return error;
+  if (request.cqe == 0 || request.cqe > kMostCqes || request.vector != 0) return EINVAL;
+  if ((request.flags & ~(kTimeStamps | kIgnoreOverrun)) != 0) return EOPNOTSUPP;
+  const std::uint32_t size = request.driver.cqe_size;
+  return size == 64 || size == 128 ? 0 : EINVAL;
+}
+
+int attributes_of(const CqRequest& request, CqAttributes& attributes) {
+  const mlx5_ib_create_cq& driver = request.driver;
+  attributes.entries = {driver.buf_addr};
+  attributes.log_entries = static_cast<std::uint32_t>(std::bit_width(request.cqe));
+  attributes.overrun_ignore = (request.flags & kIgnoreOverrun) != 0;
+  attributes.doorbell_record = {driver.db_addr};
+  attributes.cqe_size = driver.cqe_size == 64 ? CqeSize::bytes_64 : CqeSize::bytes_128;
+  if ((driver.flags & MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX) == 0) return EOPNOTSUPP;
+  attributes.uar = driver.uar_page_index;
+  // The client's first arm is a word of zeroes, and so is its record before that.
+  const std::uint32_t not_armed = format::kCqNotArmed;
+  return write_user(driver.db_addr + offsetof(format::CqDoorbellRecord, arm), &not_armed,
+                    sizeof not_armed);
+}
+
+}  // namespace
+
+int create_channel(Context& context, Attributes& call) {
+  Result<std::shared_ptr<EventPipe>> pipe = EventPipe::open(sizeof(CompletionRecord));
+  if (!pipe) return errno_of(pipe.error());
+  const Result<int> file = (*pipe)->client_end();
+  if (!file) return errno_of(file.error());
+  context.add_channel(*file, std::move(*pipe));
+  return call.write(UVERBS_ATTR_CORE_OUT, static_cast<std::uint32_t>(*file));
+}
+
+int create_cq(Context& context, Attributes& call) {
+  CqRequest request;
+  CqAttributes attributes;
+  Listener listener;
+  if (const int error = read_request(call, request)) return error;
+  if (call.has(UVERBS_ATTR_CREATE_CQ_COMP_CHANNEL)) {
+    std::uint32_t file = 0;
+    if (const int error = call.number(UVERBS_ATTR_CREATE_CQ_COMP_CHANNEL, file)) return error;
+    listener.completions = context.channel(static_cast<int>(file));
+    if (listener.completions == nullptr) return EBADF;
+  }
+  if (!call.has(UVERBS_ATTR_CREATE_CQ_HANDLE)) return EINVAL;
+  if (const int error = attributes_of(request, attributes)) return error;
+  const Result<CqNumber> number = context.nic().create_cq(attributes);
+  if (!number) return errno_of(number.error());
+  listener.element = request.user_handle;
+  listener.errors = context.errors();
+  context.device().events().add_cq(*number, std::move(listener));
+  auto cq = std::make_unique<Cq>();
+  cq->number = *number;
+  const std::uint32_t handle = context.handles().add(std::move(cq));
+  const std::uint32_t entries_less_one = (1u << attributes.log_entries) - 1;
+  int error = call.write(UVERBS_ATTR_CREATE_CQ_RESP_CQE, entries_less_one);
+  if (error == 0) error = call.write(UVERBS_ATTR_UHW_OUT, mlx5_ib_create_cq_resp{*number, 0});
+  if (error == 0) error = call.give_number(UVERBS_ATTR_CREATE_CQ_HANDLE, handle);
+  return error;
+}
+
+int destroy_cq(Context& context, Attributes& call) {
+  std::uint32_t handle = 0;
+  if (const int error = call.number(UVERBS_ATTR_DESTROY_CQ_HANDLE, handle)) return error;
+  EventCounts told;
+  if (const int error = destroy<Cq>(context, handle, &told)) return error;
+  return call.write(UVERBS_ATTR_DESTROY_CQ_RESP,
+                    ib_uverbs_destroy_cq_resp{told.completions, told.errors});
+}
+
+}  // namespace gdakit::softnic::uverbs

@@ -1,0 +1,135 @@
+// Protection domains, memory regions and pages of doorbell registers.
+#include <cerrno>
+#include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/ib_user_ioctl_verbs.h>
+#include <rdma/ib_user_verbs.h>
+#include <rdma/mlx5-abi.h>
+#include <rdma/mlx5_user_ioctl_cmds.h>
+#include <rdma/mlx5_user_ioctl_verbs.h>
+#include <sys/mman.h>
+#include <utility>
+
+#include "backends/softnic/uverbs/commands.h"
+#include "core/format/doorbell.h"
+
+namespace gdakit::softnic::uverbs {
+namespace {
+
+constexpr std::uint64_t kPage = 4096;
+
+constexpr std::uint32_t kRemoteChanges =
+    IB_UVERBS_ACCESS_REMOTE_WRITE | IB_UVERBS_ACCESS_REMOTE_ATOMIC;
+// Zero-based regions, huge pages and on-demand paging are not there.
+constexpr std::uint32_t kKnownAccess =
+    IB_UVERBS_ACCESS_LOCAL_WRITE | IB_UVERBS_ACCESS_REMOTE_WRITE | IB_UVERBS_ACCESS_REMOTE_READ |
+    IB_UVERBS_ACCESS_REMOTE_ATOMIC | IB_UVERBS_ACCESS_OPTIONAL_RANGE;
+
+int check_access(std::uint32_t flags) {
+  if ((flags & ~kKnownAccess) != 0) return EOPNOTSUPP;
+  const bool local_write = (flags & IB_UVERBS_ACCESS_LOCAL_WRITE) != 0;
+  return (flags & kRemoteChanges) != 0 && !local_write ? EINVAL : 0;
+}
+
+Access access_of(std::uint32_t flags) {
+  Access access = Access::local_read;
+  if ((flags & IB_UVERBS_ACCESS_LOCAL_WRITE) != 0) access = access | Access::local_write;
+  if ((flags & IB_UVERBS_ACCESS_REMOTE_READ) != 0) access = access | Access::remote_read;
+  if ((flags & IB_UVERBS_ACCESS_REMOTE_WRITE) != 0) access = access | Access::remote_write;
+  if ((flags & IB_UVERBS_ACCESS_REMOTE_ATOMIC) != 0) access = access | Access::remote_atomic;
+  return access;
+}
+
+// EFAULT where the client has no memory, as the kernel says that cannot pin it.
+int check_mapped(std::uint64_t start, std::uint64_t length) {
+  const std::uint64_t first = start & ~(kPage - 1);
+  const std::uint64_t end = (start + length + kPage - 1) & ~(kPage - 1);
+  if (end <= first) return EFAULT;
+  return ::msync(reinterpret_cast<void*>(first), end - first, MS_ASYNC) == 0 ? 0 : EFAULT;
+}
+
+}  // namespace
+
+int alloc_pd(Context& context, Attributes& call) {
+  const Result<PdNumber> number = context.nic().alloc_pd();
+  if (!number) return errno_of(number.error());
+  auto pd = std::make_unique<Pd>();
+  pd->number = *number;
+  const std::uint32_t handle = context.handles().add(std::move(pd));
+  if (const int error = call.write(UVERBS_ATTR_CORE_OUT, handle)) return error;
+  return call.write(UVERBS_ATTR_UHW_OUT, mlx5_ib_alloc_pd_resp{*number});
+}
+
+int dealloc_pd(Context& context, Attributes& call) {
+  std::uint32_t handle = 0;
+  if (const int error = call.number(UVERBS_ATTR_DESTROY_PD_HANDLE, handle)) return error;
+  return destroy<Pd>(context, handle);
+}
+
+int dealloc_pd_write(Context& context, Attributes& call) {
+  ib_uverbs_dealloc_pd request{};
+  if (const int error = call.read(UVERBS_ATTR_CORE_IN, request)) return error;
+  return destroy<Pd>(context, request.pd_handle);
+}
+
+int reg_mr(Context& context, Attributes& call) {
+  ib_uverbs_reg_mr request{};
+  if (const int error = call.read(UVERBS_ATTR_CORE_IN, request)) return error;
+  if ((request.start & (kPage - 1)) != (request.hca_va & (kPage - 1))) return EINVAL;
+  if (const int error = check_access(request.access_flags)) return error;
+  Pd* const pd = context.handles().find<Pd>(request.pd_handle);
+  if (pd == nullptr || request.length == 0) return EINVAL;
+  if (const int error = check_mapped(request.start, request.length)) return error;
+  MrAttributes attributes;
+  attributes.pd = pd->number;
+  attributes.base = {request.start};
+  attributes.start = request.hca_va;
+  attributes.length = request.length;
+  attributes.access = access_of(request.access_flags);
+  const Result<MemoryKey> key = context.nic().reg_mr(attributes);
+  if (!key) return errno_of(key.error());
+  auto mr = std::make_unique<Mr>();
+  mr->pd = Use<Pd>(pd);
+  mr->key = *key;
+  const std::uint32_t handle = context.handles().add(std::move(mr));
+  const std::uint32_t answer[] = {handle, *key, *key};  // ib_uverbs_reg_mr_resp
+  return call.write(UVERBS_ATTR_CORE_OUT, answer);
+}
+
+int dereg_mr(Context& context, Attributes& call) {
+  std::uint32_t handle = 0;
+  if (const int error = call.number(UVERBS_ATTR_DESTROY_MR_HANDLE, handle)) return error;
+  return destroy<Mr>(context, handle);
+}
+
+int dereg_mr_write(Context& context, Attributes& call) {
+  ib_uverbs_dereg_mr request{};
+  if (const int error = call.read(UVERBS_ATTR_CORE_IN, request)) return error;
+  return destroy<Mr>(context, request.mr_handle);
+}
+
+int alloc_uar(Context& context, Attributes& call) {
+  std::uint64_t type = 0;
+  if (const int error = call.read_known(MLX5_IB_ATTR_UAR_OBJ_ALLOC_TYPE, type)) return error;
+  if (type > MLX5_IB_UAPI_UAR_ALLOC_TYPE_NC) return EINVAL;
+  if (!call.has(MLX5_IB_ATTR_UAR_OBJ_ALLOC_HANDLE)) return EINVAL;
+  const Result<Uar> uar = context.nic().alloc_uar(UarType::registers);
+  if (!uar) return errno_of(uar.error());
+  auto page = std::make_unique<UarPage>();
+  page->number = uar->number;
+  const std::uint64_t offset = context.device().pages().offset_of(uar->page);
+  const std::uint32_t length = format::kUarPageBytes;
+  const std::uint32_t handle = context.handles().add(std::move(page));
+  int error = call.write(MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_OFFSET, offset);
+  if (error == 0) error = call.write(MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_LENGTH, length);
+  if (error == 0) error = call.write(MLX5_IB_ATTR_UAR_OBJ_ALLOC_PAGE_ID, uar->number);
+  if (error == 0) error = call.give_number(MLX5_IB_ATTR_UAR_OBJ_ALLOC_HANDLE, handle);
+  return error;
+}
+
+int free_uar(Context& context, Attributes& call) {
+  std::uint32_t handle = 0;
+  if (const int error = call.number(MLX5_IB_ATTR_UAR_OBJ_DESTROY_HANDLE, handle)) return error;
+  return destroy<UarPage>(context, handle);
+}
+
+}  // namespace gdakit::softnic::uverbs

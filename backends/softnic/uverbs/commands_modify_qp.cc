@@ -1,0 +1,67 @@
+// Queue pairs: brought from state to state.
+#include <cerrno>
+#include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/mlx5-abi.h>
+
+#include "backends/softnic/uverbs/commands.h"
+#include "backends/softnic/uverbs/limits.h"
+#include "backends/softnic/uverbs/qp_values.h"
+#include "backends/softnic/uverbs/transition_masks.h"
+
+namespace gdakit::softnic::uverbs {
+namespace {
+
+int check_values(const Identity& identity, const ib_uverbs_modify_qp& request) {
+  const std::uint32_t mask = request.attr_mask;
+  if ((mask & attr::kPort) != 0 && request.port_num != 1) return EINVAL;
+  if ((mask & attr::kPkeyIndex) != 0 && request.pkey_index != 0) return EINVAL;
+  if ((mask & attr::kPath) == 0) return 0;
+  if (request.dest.port_num > 1) return EINVAL;
+  if (identity.link() == LinkLayer::infiniband) return 0;
+  const bool known_source = request.dest.sgid_index < identity.gids();
+  return request.dest.is_global != 0 && known_source ? 0 : EINVAL;
+}
+
+int modify(Context& context, const ib_uverbs_modify_qp& request) {
+  Qp* const qp = context.handles().find<Qp>(request.qp_handle);
+  if (qp == nullptr) return EINVAL;
+  const std::uint32_t mask = request.attr_mask;
+  const Result<QpInfo> info = context.nic().query_qp(qp->number);
+  if (!info) return errno_of(info.error());
+  const auto said = qp_state(request.cur_qp_state);
+  const auto wanted = qp_state(request.qp_state);
+  if (!said || !wanted) return EINVAL;
+  const QpState from = (mask & attr::kCurrentState) != 0 ? *said : info->state;
+  const QpState to = (mask & attr::kState) != 0 ? *wanted : from;
+  if (!may_modify(qp->service, from, to, mask)) return EINVAL;
+  if (const int error = check_values(context.device().identity(), request)) return error;
+  const ib_uverbs_query_qp_resp before = *qp->known;
+  note(request, *qp->known);
+  QpModify change;
+  int error = modify_of(*qp, from, to, mask, change);
+  if (error == 0) error = errno_of(context.nic().modify_qp(qp->number, change));
+  if (error != 0) *qp->known = before;
+  return error;
+}
+
+}  // namespace
+
+int modify_qp(Context& context, Attributes& call) {
+  ib_uverbs_modify_qp request{};
+  if (const int error = call.read(UVERBS_ATTR_CORE_IN, request)) return error;
+  return modify(context, request);
+}
+
+int modify_qp_ex(Context& context, Attributes& call) {
+  ib_uverbs_ex_modify_qp request{};
+  if (const int error = call.read_known(UVERBS_ATTR_CORE_IN, request)) return error;
+  if (const int error = modify(context, request.base)) return error;
+  ib_uverbs_ex_modify_qp_resp answer{};
+  answer.response_length = sizeof answer;
+  if (const int error = call.write(UVERBS_ATTR_CORE_OUT, answer)) return error;
+  mlx5_ib_modify_qp_resp driver{};
+  driver.response_length = sizeof driver;
+  return call.write(UVERBS_ATTR_UHW_OUT, driver);
+}
+
+}  // namespace gdakit::softnic::uverbs

@@ -1,0 +1,62 @@
+// An open device: what the kernel keeps for a client's open file of /dev/infiniband/uverbs<n>.
+//
+//   int error = context.call(header);   // for ioctl(file, RDMA_VERBS_IOCTL, header)
+//
+// Calls may come from any thread; one is at work at a time. At its end all objects go that are
+// left.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include "backends/softnic/uverbs/attributes.h"
+#include "backends/softnic/uverbs/device.h"
+#include "backends/softnic/uverbs/objects.h"
+
+namespace gdakit::softnic::uverbs {
+
+class Context {
+ public:
+  explicit Context(Device& device) : device_(device) {}
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+  ~Context();
+
+  // 0, or an errno value; the answers stand in the client's memory then. `header` is the address of
+  // an ib_uverbs_ioctl_hdr.
+  int call(std::uint64_t header);
+
+  Device& device() { return device_; }
+  Nic& nic() { return device_.nic(); }
+  Handles& handles() { return handles_; }
+
+  // GET_CONTEXT has succeeded: until then no other call does.
+  bool begun() const { return begun_; }
+  void begin() { begun_ = true; }
+
+  // Completion channels, by the client's descriptor, which it may have closed since.
+  void add_channel(int file, std::shared_ptr<EventPipe> pipe) { channels_[file] = std::move(pipe); }
+  std::shared_ptr<EventPipe> channel(int file) const {
+    const auto at = channels_.find(file);
+    return at == channels_.end() ? nullptr : at->second;
+  }
+  // Where errors are told; null before the client has asked for it.
+  const std::shared_ptr<EventPipe>& errors() const { return errors_; }
+  void set_errors(std::shared_ptr<EventPipe> pipe) { errors_ = std::move(pipe); }
+
+ private:
+  Device& device_;
+  std::mutex mutex_;
+  Handles handles_;
+  std::unordered_map<int, std::shared_ptr<EventPipe>> channels_;
+  std::shared_ptr<EventPipe> errors_;
+  bool begun_ = false;
+};
+
+// A refusal of the NIC as the kernel would return it.
+int errno_of(const Error& error);
+int errno_of(const Result<void>& result);
+
+}  // namespace gdakit::softnic::uverbs

@@ -1,0 +1,71 @@
+#include "backends/softnic/uverbs/device.h"
+
+#include <cstring>
+#include <random>
+#include <rdma/mlx5-abi.h>
+#include <utility>
+
+#include "backends/softnic/dma/host_dma.h"
+#include "backends/softnic/uverbs/prompt_threads.h"
+#include "core/format/doorbell.h"
+
+namespace gdakit::softnic::uverbs {
+namespace {
+
+// Rounds without work before the NIC's thread sleeps, and for how long at least.
+constexpr std::uint32_t kIdleSpins = 32;
+constexpr std::uint32_t kLeastSleepUs = 20;
+
+// Where mmap's command 7 finds the page by which CQEs' time stamps become nanoseconds.
+constexpr std::uint64_t kClockPage = 0x700 * std::uint64_t{format::kUarPageBytes};
+
+NicOptions nic_options(Endpoint place, EventSink& events, std::shared_ptr<HostPages> pages) {
+  NicOptions options;
+  options.engine.skipped_qps = first_qpn(place);
+  options.engine.max_qps = kQpnsOfAPlace - 2;  // numbers begin at 2
+  options.engine.skipped_keys = std::random_device{}() % (1u << 16);
+  options.engine.first_key_variant = static_cast<std::uint8_t>(std::random_device{}());
+  options.engine.events = &events;
+  options.doorbell_pages = std::move(pages);
+  // Programs that poll may have all cores. A thread that mostly sleeps gets one as soon as it
+  // wakes; one that spins or yields has to wait for its turn, which takes milliseconds.
+  options.thread.idle_spins = kIdleSpins;
+  options.thread.idle_yields = 0;
+  options.thread.least_sleep_us = kLeastSleepUs;
+  return options;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Device>> Device::open(const Spec& spec, int index) {
+  std::unique_ptr<Device> device(new Device(Identity(spec, index)));
+  Result<std::shared_ptr<MemoryPages>> pages = MemoryPages::create();
+  if (!pages) return pages.error();
+  device->pages_ = std::move(*pages);
+  if (const Result<void> written = device->write_clock_page(); !written) return written.error();
+  Result<Membership> member = join_fabric(spec.fabric);
+  if (!member) return member.error();
+  device->listed_ = std::move(member->listed);
+  const Endpoint place = member->wire->endpoint();
+  const PromptThreads prompt;
+  Result<std::unique_ptr<Nic>> nic =
+      Nic::open(nic_options(place, *device->events_, device->pages_), std::make_unique<HostDma>(),
+                std::move(member->wire));
+  if (!nic) return nic.error();
+  device->nic_ = std::move(*nic);
+  return device;
+}
+
+// Time stamps are nanoseconds already.
+Result<void> Device::write_clock_page() {
+  const Result<void*> page = pages_->map_at(kClockPage);
+  if (!page) return page.error();
+  mlx5_ib_clock_info clock{};
+  clock.mult = 1;
+  clock.mask = ~std::uint64_t{0};
+  clock.overflow_period = ~std::uint64_t{0};
+  std::memcpy(*page, &clock, sizeof clock);
+  return {};
+}
+
+}  // namespace gdakit::softnic::uverbs

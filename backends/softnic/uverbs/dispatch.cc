@@ -1,0 +1,103 @@
+#include "backends/softnic/uverbs/dispatch.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/ib_user_ioctl_verbs.h>
+#include <rdma/ib_user_verbs.h>
+#include <rdma/mlx5_user_ioctl_cmds.h>
+
+#include "backends/softnic/uverbs/commands.h"
+
+namespace gdakit::softnic::uverbs {
+namespace {
+
+int invoke_write(Context& context, Attributes& call);
+
+struct Method {
+  std::uint16_t object = 0;
+  std::uint16_t method = 0;
+  Command command = nullptr;
+  bool before_begin = false;  // allowed before GET_CONTEXT
+};
+
+constexpr std::array kMethods = {
+    Method{UVERBS_OBJECT_DEVICE, UVERBS_METHOD_INVOKE_WRITE, invoke_write, true},
+    Method{UVERBS_OBJECT_DEVICE, UVERBS_METHOD_GET_CONTEXT, get_context, true},
+    Method{UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_CONTEXT, query_context},
+    Method{UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_PORT, query_port},
+    Method{UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_GID_TABLE, query_gid_table},
+    Method{UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_GID_ENTRY, query_gid_entry},
+    Method{UVERBS_OBJECT_ASYNC_EVENT, UVERBS_METHOD_ASYNC_EVENT_ALLOC, alloc_async_events},
+    Method{UVERBS_OBJECT_PD, UVERBS_METHOD_PD_DESTROY, dealloc_pd},
+    Method{UVERBS_OBJECT_MR, UVERBS_METHOD_MR_DESTROY, dereg_mr},
+    Method{UVERBS_OBJECT_CQ, UVERBS_METHOD_CQ_CREATE, create_cq},
+    Method{UVERBS_OBJECT_CQ, UVERBS_METHOD_CQ_DESTROY, destroy_cq},
+    Method{UVERBS_OBJECT_QP, UVERBS_METHOD_QP_CREATE, create_qp},
+    Method{UVERBS_OBJECT_QP, UVERBS_METHOD_QP_DESTROY, destroy_qp},
+    Method{UVERBS_OBJECT_AH, UVERBS_METHOD_AH_DESTROY, destroy_ah},
+    Method{MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_ALLOC, alloc_uar},
+    Method{MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_DESTROY, free_uar},
+};
+
+// The extended form of a command of the write() interface.
+constexpr std::uint32_t kExtended = 0x80000000;
+
+struct WriteMethod {
+  std::uint32_t number = 0;
+  std::size_t in = 0;   // the least bytes of CORE_IN
+  std::size_t out = 0;  // ... and of CORE_OUT
+  Command command = nullptr;
+};
+
+constexpr std::array kWriteMethods = {
+    WriteMethod{IB_USER_VERBS_CMD_QUERY_DEVICE, sizeof(ib_uverbs_query_device),
+                sizeof(ib_uverbs_query_device_resp), query_device},
+    WriteMethod{kExtended | IB_USER_VERBS_CMD_QUERY_DEVICE, sizeof(ib_uverbs_ex_query_device),
+                offsetof(ib_uverbs_ex_query_device_resp, odp_caps), query_device_ex},
+    WriteMethod{IB_USER_VERBS_CMD_ALLOC_PD, sizeof(ib_uverbs_alloc_pd),
+                sizeof(ib_uverbs_alloc_pd_resp), alloc_pd},
+    WriteMethod{IB_USER_VERBS_CMD_DEALLOC_PD, sizeof(ib_uverbs_dealloc_pd), 0, dealloc_pd_write},
+    WriteMethod{IB_USER_VERBS_CMD_REG_MR, sizeof(ib_uverbs_reg_mr), sizeof(ib_uverbs_reg_mr_resp),
+                reg_mr},
+    WriteMethod{IB_USER_VERBS_CMD_DEREG_MR, sizeof(ib_uverbs_dereg_mr), 0, dereg_mr_write},
+    WriteMethod{IB_USER_VERBS_CMD_CREATE_COMP_CHANNEL, sizeof(ib_uverbs_create_comp_channel),
+                sizeof(ib_uverbs_create_comp_channel_resp), create_channel},
+    WriteMethod{IB_USER_VERBS_CMD_QUERY_QP, sizeof(ib_uverbs_query_qp),
+                sizeof(ib_uverbs_query_qp_resp), query_qp},
+    WriteMethod{IB_USER_VERBS_CMD_MODIFY_QP, sizeof(ib_uverbs_modify_qp), 0, modify_qp},
+    WriteMethod{kExtended | IB_USER_VERBS_CMD_MODIFY_QP,
+                offsetof(ib_uverbs_ex_modify_qp, rate_limit), 0, modify_qp_ex},
+    WriteMethod{IB_USER_VERBS_CMD_CREATE_AH, sizeof(ib_uverbs_create_ah),
+                sizeof(ib_uverbs_create_ah_resp), create_ah},
+};
+
+// A command of the write() interface, whose number is an attribute.
+int invoke_write(Context& context, Attributes& call) {
+  std::uint32_t number = 0;
+  if (const int error = call.read(UVERBS_ATTR_WRITE_CMD, number)) return error;
+  const auto at =
+      std::find_if(kWriteMethods.begin(), kWriteMethods.end(),
+                   [number](const WriteMethod& method) { return method.number == number; });
+  if (at == kWriteMethods.end()) return EPROTONOSUPPORT;
+  if (call.length(UVERBS_ATTR_CORE_IN) < at->in || call.length(UVERBS_ATTR_CORE_OUT) < at->out) {
+    return ENOSPC;
+  }
+  return context.begun() ? at->command(context, call) : EINVAL;
+}
+
+}  // namespace
+
+int dispatch(Context& context, Attributes& call) {
+  const CallHeader& header = call.header();
+  const auto at = std::find_if(kMethods.begin(), kMethods.end(), [&header](const Method& method) {
+    return method.object == header.object_id && method.method == header.method_id;
+  });
+  if (at == kMethods.end()) return EPROTONOSUPPORT;
+  if (header.driver_id != RDMA_DRIVER_MLX5) return EINVAL;
+  if (!context.begun() && !at->before_begin) return EINVAL;
+  return at->command(context, call);
+}
+
+}  // namespace gdakit::softnic::uverbs

@@ -1,0 +1,50 @@
+// What a client reads events from: a completion channel, or the file of asynchronous events.
+//
+// A pipe, whose read end is the client's: it polls, reads and closes it as it would the kernel's
+// file. Records are of one size and begin with the element that the event is for.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "core/base/file_descriptor.h"
+#include "core/base/result.h"
+
+namespace gdakit::softnic::uverbs {
+
+// As ib_uverbs_comp_event_desc.
+struct CompletionRecord {
+  std::uint64_t element = 0;
+};
+// As ib_uverbs_async_event_desc.
+struct AsyncRecord {
+  std::uint64_t element = 0;
+  std::uint32_t type = 0;
+  std::uint32_t reserved = 0;
+};
+
+class EventPipe {
+ public:
+  static Result<std::shared_ptr<EventPipe>> open(std::size_t record_bytes);
+
+  // Another descriptor of the read end, for the client.
+  Result<int> client_end() const;
+
+  // False if there is no room: the client has left thousands unread.
+  bool put(const void* record) const;
+
+  // Takes out all records of this element that nobody has read. Returns how many.
+  std::uint32_t withdraw(std::uint64_t element) const;
+
+ private:
+  EventPipe(std::size_t record_bytes, UniqueFileDescriptor read, UniqueFileDescriptor write)
+      : record_bytes_(record_bytes), read_(std::move(read)), write_(std::move(write)) {}
+
+  const std::size_t record_bytes_;
+  // Kept open here, so that a client which has closed its own end is no broken pipe.
+  UniqueFileDescriptor read_;
+  UniqueFileDescriptor write_;
+};
+
+}  // namespace gdakit::softnic::uverbs

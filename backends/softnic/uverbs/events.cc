@@ -1,0 +1,66 @@
+#include "backends/softnic/uverbs/events.h"
+
+#include <optional>
+#include <utility>
+
+namespace gdakit::softnic::uverbs {
+namespace {
+
+// enum ibv_event_type, which the uapi does not have.
+std::optional<std::uint32_t> verbs_event(EventKind kind) {
+  switch (kind) {
+    case EventKind::cq_error: return 0;
+    case EventKind::qp_fatal: return 1;
+    case EventKind::qp_invalid_request: return 2;
+    case EventKind::qp_access_error: return 3;
+    case EventKind::communication_established: return 4;
+    case EventKind::sq_drained: return 5;
+    case EventKind::srq_limit: return 15;
+    case EventKind::last_wqe: return 16;
+    case EventKind::completion:
+    case EventKind::port_change: break;
+  }
+  return std::nullopt;
+}
+
+bool is_of_cq(EventKind kind) {
+  return kind == EventKind::completion || kind == EventKind::cq_error;
+}
+
+}  // namespace
+
+void EventBook::add(Entries& to, std::uint32_t number, Listener listener) {
+  const std::lock_guard lock(mutex_);
+  to[number] = {std::move(listener), {}};
+}
+
+EventCounts EventBook::remove(Entries& from, std::uint32_t number) {
+  const std::lock_guard lock(mutex_);
+  const auto at = from.find(number);
+  if (at == from.end()) return {};
+  const Listener& listener = at->second.listener;
+  EventCounts read = at->second.put;
+  if (listener.completions) read.completions -= listener.completions->withdraw(listener.element);
+  if (listener.errors) read.errors -= listener.errors->withdraw(listener.element);
+  from.erase(at);
+  return read;
+}
+
+void EventBook::event(const Event& event) {
+  const std::lock_guard lock(mutex_);
+  Entries& entries = is_of_cq(event.kind) ? cqs_ : qps_;
+  const auto at = entries.find(event.number);
+  if (at == entries.end()) return;
+  const Listener& listener = at->second.listener;
+  if (event.kind == EventKind::completion) {
+    const CompletionRecord record{listener.element};
+    if (listener.completions && listener.completions->put(&record)) ++at->second.put.completions;
+    return;
+  }
+  const auto type = verbs_event(event.kind);
+  if (!type || !listener.errors) return;
+  const AsyncRecord record{listener.element, *type, 0};
+  if (listener.errors->put(&record)) ++at->second.put.errors;
+}
+
+}  // namespace gdakit::softnic::uverbs

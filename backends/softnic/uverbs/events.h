@@ -1,0 +1,58 @@
+// Who is told of a NIC's events: for each CQ and QP of the device's clients, the pipes they read.
+//
+//   engine --Event--> EventBook --record--> EventPipe --> the client's read()
+//
+// Safe from any thread; the NIC's calls it between its steps.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include "backends/softnic/objects/attributes.h"
+#include "backends/softnic/objects/events.h"
+#include "backends/softnic/uverbs/event_pipe.h"
+
+namespace gdakit::softnic::uverbs {
+
+// The client's name of a CQ or QP, and where it reads of it. Pipes may be null.
+struct Listener {
+  std::uint64_t element = 0;
+  std::shared_ptr<EventPipe> completions;
+  std::shared_ptr<EventPipe> errors;
+};
+
+// How many events the client has read, or will have.
+struct EventCounts {
+  std::uint32_t completions = 0;
+  std::uint32_t errors = 0;
+};
+
+class EventBook final : public EventSink {
+ public:
+  void add_cq(CqNumber cq, Listener listener) { add(cqs_, cq, std::move(listener)); }
+  void add_qp(QpNumber qp, Listener listener) { add(qps_, qp, std::move(listener)); }
+
+  // No event names it any more; those that were not read are taken back.
+  EventCounts remove_cq(CqNumber cq) { return remove(cqs_, cq); }
+  EventCounts remove_qp(QpNumber qp) { return remove(qps_, qp); }
+
+  void event(const Event& event) override;
+
+ private:
+  struct Entry {
+    Listener listener;
+    EventCounts put;
+  };
+  using Entries = std::unordered_map<std::uint32_t, Entry>;
+
+  void add(Entries& to, std::uint32_t number, Listener listener);
+  EventCounts remove(Entries& from, std::uint32_t number);
+
+  std::mutex mutex_;
+  Entries cqs_;
+  Entries qps_;
+};
+
+}  // namespace gdakit::softnic::uverbs

@@ -1,0 +1,37 @@
+// Where processes of one host and user meet that know nothing of each other: a fabric, by its name.
+//
+// A fabric is a segment of shared memory (wire/shm_wire.h) with a place for each NIC. It has no
+// file: its members keep it, each under a name in the system's list of abstract sockets, which goes
+// with the process however that ends. Whoever comes finds it there, or makes it. Numbers of queue
+// pairs say whose they are:
+//
+//   QPN   place[23:18] number[17:0]
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "backends/softnic/objects/attributes.h"
+#include "backends/softnic/wire/wire.h"
+#include "core/base/file_descriptor.h"
+#include "core/base/result.h"
+
+namespace gdakit::softnic::uverbs {
+
+inline constexpr std::uint32_t kPlaces = 64;
+inline constexpr std::uint32_t kQpnsOfAPlace = (1u << 24) / kPlaces;
+
+constexpr Endpoint place_of(QpNumber qpn) { return qpn / kQpnsOfAPlace; }
+constexpr QpNumber first_qpn(Endpoint place) { return place * kQpnsOfAPlace; }
+
+struct Membership {
+  std::unique_ptr<Wire> wire;   // its endpoint is the place
+  UniqueFileDescriptor listed;  // the member's name, for those who come later
+};
+
+// A place of its own for a NIC of this process. Errors: no place is free; the fabric is of another
+// version of gdakit.
+Result<Membership> join_fabric(const std::string& name);
+
+}  // namespace gdakit::softnic::uverbs

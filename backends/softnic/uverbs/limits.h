@@ -1,0 +1,19 @@
+// What the device says that it can do, and what calls are checked against.
+#pragma once
+
+#include <cstdint>
+
+namespace gdakit::softnic::uverbs {
+
+inline constexpr std::uint32_t kMostWqes = 32768;  // WQEBBs of a send queue, WQEs of a receive one
+inline constexpr std::uint32_t kMostSrqWqes = 32767;
+inline constexpr std::uint32_t kMostCqes = (1u << 22) - 1;
+inline constexpr std::uint32_t kMostReads = 16;  // READs and atomics of a QP at a time
+inline constexpr std::uint32_t kGidTable = 256;  // entries, most of them empty
+
+// ib_device_attr.device_cap_flags: BAD_PKEY_CNTR, BAD_QKEY_CNTR, AUTO_PATH_MIG are not there;
+// CHANGE_PHY_PORT 1 << 4, PORT_ACTIVE_EVENT 1 << 10, SYS_IMAGE_GUID 1 << 11, RC_RNR_NAK_GEN 1
+// << 12.
+inline constexpr std::uint32_t kDeviceCapFlags = 1u << 10 | 1u << 11 | 1u << 12;
+
+}  // namespace gdakit::softnic::uverbs

@@ -1,0 +1,82 @@
+// What a client has made through an open device.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <rdma/ib_user_verbs.h>
+
+#include "backends/softnic/objects/attributes.h"
+#include "backends/softnic/uverbs/device.h"
+#include "backends/softnic/uverbs/event_pipe.h"
+#include "backends/softnic/uverbs/handles.h"
+
+namespace gdakit::softnic::uverbs {
+
+struct Pd final : Object {
+  static constexpr ObjectType kType = ObjectType::pd;
+  Pd() : Object(kType) {}
+  Result<void> end(Device& device) override { return device.nic().dealloc_pd(number); }
+
+  PdNumber number = 0;
+};
+
+struct Mr final : Object {
+  static constexpr ObjectType kType = ObjectType::mr;
+  Mr() : Object(kType) {}
+  Result<void> end(Device& device) override { return device.nic().dereg_mr(key); }
+
+  Use<Pd> pd;
+  MemoryKey key = 0;
+  std::uint64_t length = 0;
+  std::uint64_t iova = 0;
+};
+
+struct UarPage final : Object {
+  static constexpr ObjectType kType = ObjectType::uar;
+  UarPage() : Object(kType) {}
+  Result<void> end(Device& device) override { return device.nic().free_uar(number); }
+
+  UarNumber number = 0;
+};
+
+struct Cq final : Object {
+  static constexpr ObjectType kType = ObjectType::cq;
+  Cq() : Object(kType) {}
+  Result<void> end(Device& device) override {
+    Result<void> ended = device.nic().destroy_cq(number);
+    told = device.events().remove_cq(number);
+    return ended;
+  }
+
+  CqNumber number = 0;
+  EventCounts told;  // once it has ended
+};
+
+struct Qp final : Object {
+  static constexpr ObjectType kType = ObjectType::qp;
+  Qp() : Object(kType) {}
+  Result<void> end(Device& device) override {
+    Result<void> ended = device.nic().destroy_qp(number);
+    told = device.events().remove_qp(number);
+    return ended;
+  }
+
+  QpNumber number = 0;
+  ServiceType service = ServiceType::rc;
+  Use<Pd> pd;
+  Use<Cq> send_cq;
+  Use<Cq> receive_cq;
+  // As it was made and modified. Apart, since the struct has an open end.
+  std::unique_ptr<ib_uverbs_query_qp_resp> known = std::make_unique<ib_uverbs_query_qp_resp>();
+  EventCounts told;  // once it has ended
+};
+
+struct Ah final : Object {
+  static constexpr ObjectType kType = ObjectType::ah;
+  Ah() : Object(kType) {}
+  Result<void> end(Device&) override { return {}; }
+
+  Use<Pd> pd;
+};
+
+}  // namespace gdakit::softnic::uverbs

@@ -1,0 +1,117 @@
+// The calls on an open device, and what becomes of its descriptors; and the end of the process.
+#include <cerrno>
+#include <cstdarg>
+#include <cstdlib>
+#include <fcntl.h>
+#include <rdma/rdma_user_ioctl_cmds.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "backends/softnic/uverbs/preload/libc.h"
+
+namespace {
+
+using gdakit::softnic::uverbs::Context;
+using gdakit::softnic::uverbs::libc_function;
+using gdakit::softnic::uverbs::Shim;
+
+constexpr int kNetlinkRdma = 20;
+
+int fail(int error) {
+  errno = error;
+  return -1;
+}
+
+int duplicated(int file, int other) {
+  if (other >= 0 && Shim::get().is_open(file)) Shim::get().duplicated(file, other);
+  return other;
+}
+
+__attribute__((destructor)) void end() { Shim::get().drain(); }
+
+}  // namespace
+
+GDAKIT_HOOK int ioctl(int file, unsigned long request, ...) {
+  static auto* const libc = libc_function<int(int, unsigned long, ...)>("ioctl");
+  va_list rest;
+  va_start(rest, request);
+  void* const argument = va_arg(rest, void*);
+  va_end(rest);
+  if (!Shim::get().is_open(file)) return libc(file, request, argument);
+  const std::shared_ptr<Context> context = Shim::get().context(file);
+  if (context == nullptr) return fail(EBADF);
+  if (request != RDMA_VERBS_IOCTL) return fail(ENOTTY);
+  const int error = context->call(reinterpret_cast<std::uintptr_t>(argument));
+  return error == 0 ? 0 : fail(error);
+}
+
+GDAKIT_HOOK int close(int file) {
+  static auto* const libc = libc_function<int(int)>("close");
+  if (Shim::get().is_open(file)) Shim::get().closed(file);
+  return libc(file);
+}
+
+GDAKIT_HOOK int dup(int file) {
+  static auto* const libc = libc_function<int(int)>("dup");
+  return duplicated(file, libc(file));
+}
+
+GDAKIT_HOOK int dup2(int file, int to) {
+  static auto* const libc = libc_function<int(int, int)>("dup2");
+  if (file != to && Shim::get().is_open(to)) Shim::get().closed(to);
+  return duplicated(file, libc(file, to));
+}
+
+GDAKIT_HOOK int dup3(int file, int to, int flags) {
+  static auto* const libc = libc_function<int(int, int, int)>("dup3");
+  if (file != to && Shim::get().is_open(to)) Shim::get().closed(to);
+  return duplicated(file, libc(file, to, flags));
+}
+
+namespace {
+
+using Fcntl = int(int, int, ...);
+
+int call_fcntl(Fcntl* libc, int file, int command, void* argument) {
+  const int result = libc(file, command, argument);
+  return command == F_DUPFD || command == F_DUPFD_CLOEXEC ? duplicated(file, result) : result;
+}
+
+}  // namespace
+
+GDAKIT_HOOK int fcntl(int file, int command, ...) {
+  static auto* const libc = libc_function<Fcntl>("fcntl");
+  va_list rest;
+  va_start(rest, command);
+  void* const argument = va_arg(rest, void*);
+  va_end(rest);
+  return call_fcntl(libc, file, command, argument);
+}
+
+GDAKIT_HOOK int fcntl64(int file, int command, ...) {
+  static auto* const libc = libc_function<Fcntl>("fcntl64");
+  va_list rest;
+  va_start(rest, command);
+  void* const argument = va_arg(rest, void*);
+  va_end(rest);
+  return call_fcntl(libc, file, command, argument);
+}
+
+// Where the system has RDMA itself, its list of devices would be believed, and /sys not read.
+GDAKIT_HOOK int socket(int domain, int type, int protocol) {
+  static auto* const libc = libc_function<int(int, int, int)>("socket");
+  if (domain == AF_NETLINK && protocol == kNetlinkRdma && Shim::get().active()) {
+    return fail(EPROTONOSUPPORT);
+  }
+  return libc(domain, type, protocol);
+}
+
+GDAKIT_HOOK void _exit(int status) {
+  static auto* const libc = libc_function<void(int)>("_exit");
+  Shim::get().drain();
+  libc(status);
+  std::abort();
+}
+
+GDAKIT_HOOK void _Exit(int status) { _exit(status); }

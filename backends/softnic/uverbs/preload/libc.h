@@ -1,0 +1,33 @@
+// libc's own functions behind the ones that this library puts in their place.
+#pragma once
+
+#include <dlfcn.h>
+#include <optional>
+#include <string>
+
+#include "backends/softnic/uverbs/preload/shim.h"
+
+// Of functions that a program is to find before libc's.
+#define GDAKIT_HOOK extern "C" __attribute__((visibility("default")))
+
+namespace gdakit::softnic::uverbs {
+
+// libc's function of this name; `Function` is its type. Null in a libc that has none.
+template <class Function>
+Function* libc_function(const char* name) {
+  return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
+}
+
+// The path that a call is for: where it begins with /sys/class/infiniband, the one in the folder
+// that stands in for /sys.
+class Path {
+ public:
+  explicit Path(const char* path) : path_(path), other_(Shim::get().sysfs_path(path)) {}
+  const char* text() const { return other_ ? other_->c_str() : path_; }
+
+ private:
+  const char* path_;
+  std::optional<std::string> other_;
+};
+
+}  // namespace gdakit::softnic::uverbs

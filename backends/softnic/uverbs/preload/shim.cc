@@ -1,0 +1,141 @@
+#include "backends/softnic/uverbs/preload/shim.h"
+
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <pthread.h>
+#include <string_view>
+#include <unistd.h>
+#include <utility>
+
+#include "core/base/log.h"
+
+namespace gdakit::softnic::uverbs {
+namespace {
+
+constexpr std::string_view kSysBegin = "/sys/class/infiniband";
+constexpr std::string_view kDeviceBegin = "/dev/infiniband/uverbs";
+constexpr auto kDrainPatience = std::chrono::milliseconds(200);
+constexpr int kQuietSteps = 64;  // without work, before all counts as done
+
+std::atomic<Shim*> the_shim{nullptr};
+
+void say(const Error& error) { Log(LogLevel::error).error("verbs: " + error.message()); }
+
+// The child has the tables of its parent, but neither threads nor locks that it can trust.
+void begin_anew_in_children() {
+  static std::once_flag once;
+  std::call_once(once, [] { ::pthread_atfork(nullptr, nullptr, [] { the_shim = nullptr; }); });
+}
+
+}  // namespace
+
+Shim& Shim::get() {
+  Shim* shim = the_shim.load();
+  if (shim != nullptr) return *shim;
+  std::unique_ptr<Shim> made(new Shim);
+  if (the_shim.compare_exchange_strong(shim, made.get())) return *made.release();
+  return *shim;
+}
+
+Shim::Shim() {
+  begin_anew_in_children();
+  const char* const folder = std::getenv(kSysfsVariable);
+  const char* const spec = std::getenv(kSpecVariable);
+  if (folder == nullptr) return;
+  Result<Spec> parsed = Spec::parse(spec == nullptr ? "" : spec);
+  if (!parsed) {
+    say(parsed.error());
+    return;
+  }
+  sysfs_ = folder;
+  spec_ = std::move(*parsed);
+  devices_.resize(static_cast<std::size_t>(spec_.nics));
+}
+
+std::optional<std::string> Shim::sysfs_path(const char* path) const {
+  if (path == nullptr || !active()) return std::nullopt;
+  const std::string_view view = path;
+  if (view.substr(0, kSysBegin.size()) != kSysBegin) return std::nullopt;
+  return sysfs_ + std::string(view.substr(std::strlen("/sys")));
+}
+
+std::optional<int> Shim::device_of(const char* path) const {
+  if (path == nullptr || !active()) return std::nullopt;
+  const std::string_view view = path;
+  if (view.substr(0, kDeviceBegin.size()) != kDeviceBegin) return std::nullopt;
+  for (int index = 0; index < spec_.nics; ++index) {
+    if (view.substr(kDeviceBegin.size()) == std::to_string(index)) return index;
+  }
+  return std::nullopt;
+}
+
+Result<std::shared_ptr<Context>> Shim::make_context(int index, int& file) {
+  std::unique_ptr<Device>& device = devices_[static_cast<std::size_t>(index)];
+  if (device == nullptr) {
+    Result<std::unique_ptr<Device>> opened = Device::open(spec_, index);
+    if (!opened) return opened.error();
+    device = std::move(*opened);
+  }
+  const Result<int> opened = device->pages().open_file();
+  if (!opened) return opened.error();
+  file = *opened;
+  if (file >= kMostFiles) {
+    ::close(file);
+    return Error(Code::exhausted, "the program has more than 65535 files open");
+  }
+  return std::make_shared<Context>(*device);
+}
+
+int Shim::open(int index) {
+  const std::lock_guard lock(mutex_);
+  int file = -1;
+  Result<std::shared_ptr<Context>> context = make_context(index, file);
+  if (!context) {
+    say(context.error());
+    errno = errno_of(context.error());
+    return -1;
+  }
+  contexts_[file] = std::move(*context);
+  open_[static_cast<std::size_t>(file)] = static_cast<std::int8_t>(index + 1);
+  return file;
+}
+
+std::shared_ptr<Context> Shim::context(int file) {
+  const std::lock_guard lock(mutex_);
+  const auto at = contexts_.find(file);
+  return at == contexts_.end() ? nullptr : at->second;
+}
+
+void Shim::closed(int file) {
+  std::shared_ptr<Context> last;  // its end takes a while, and needs no lock
+  const std::lock_guard lock(mutex_);
+  const auto at = contexts_.find(file);
+  if (at == contexts_.end()) return;
+  open_[static_cast<std::size_t>(file)] = 0;
+  last = std::move(at->second);
+  contexts_.erase(at);
+}
+
+void Shim::duplicated(int file, int other) {
+  const std::lock_guard lock(mutex_);
+  const auto at = contexts_.find(file);
+  if (at == contexts_.end() || other >= kMostFiles) return;
+  open_[static_cast<std::size_t>(other)] = open_[static_cast<std::size_t>(file)].load();
+  contexts_[other] = at->second;
+}
+
+void Shim::drain() {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock) return;
+  const auto limit = std::chrono::steady_clock::now() + kDrainPatience;
+  for (const std::unique_ptr<Device>& device : devices_) {
+    if (device == nullptr) continue;
+    for (int quiet = 0; quiet < kQuietSteps && std::chrono::steady_clock::now() < limit;) {
+      quiet = device->nic().progress() ? 0 : quiet + 1;
+    }
+  }
+}
+
+}  // namespace gdakit::softnic::uverbs

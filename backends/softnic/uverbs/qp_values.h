@@ -1,0 +1,27 @@
+// Values of a queue pair as verbs have them, and as the NIC does.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <rdma/ib_user_verbs.h>
+
+#include "backends/softnic/objects/attributes.h"
+#include "backends/softnic/uverbs/objects.h"
+
+namespace gdakit::softnic::uverbs {
+
+// enum ibv_qp_state.
+std::optional<QpState> qp_state(std::uint8_t verbs_state);
+std::uint8_t verbs_state(QpState state);
+
+// enum ibv_qp_type; nothing for what cannot be made.
+std::optional<ServiceType> service_of(std::uint8_t verbs_type);
+
+// Notes the attributes of this mask.
+void note(const ib_uverbs_modify_qp& request, ib_uverbs_query_qp_resp& known);
+
+// What the NIC is to be told so that its queue pair comes to `to` with the attributes that are
+// noted; `mask` says which of them are new. EINVAL for values that there are not.
+int modify_of(const Qp& qp, QpState from, QpState to, std::uint32_t mask, QpModify& modify);
+
+}  // namespace gdakit::softnic::uverbs

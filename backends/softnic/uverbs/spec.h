@@ -1,0 +1,74 @@
+// Which soft ConnectXes a program finds: what `gdakit verbs` was told, as it hands it on.
+//
+//   GDAKIT_VERBS_SPEC=nics=2,model=7,link=roce,fabric=default
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "core/base/result.h"
+
+namespace gdakit::softnic::uverbs {
+
+enum class LinkLayer : std::uint8_t { infiniband = 1, ethernet = 2 };  // as port_attr.link_layer
+
+// What programs read of a model.
+struct Model {
+  int number = 0;  // ConnectX-number
+  std::uint16_t pci_device = 0;
+  std::uint32_t part_id = 0;
+  const char* hca_type = nullptr;
+  const char* board_id = nullptr;
+  const char* firmware = nullptr;
+  std::uint8_t active_speed = 0;  // of a lane, as port_attr.active_speed
+  const char* rate = nullptr;     // of four lanes
+};
+const Model* find_model(int number);
+
+struct Spec {
+  int nics = 1;
+  const Model* model = find_model(7);
+  LinkLayer link = LinkLayer::ethernet;
+  std::string fabric = "default";
+
+  // Errors name the key and what it may be.
+  static Result<Spec> parse(const std::string& text);
+  std::string text() const;
+};
+
+inline constexpr int kMostNics = 16;
+inline constexpr const char* kSpecVariable = "GDAKIT_VERBS_SPEC";
+// The folder that stands in for /sys.
+inline constexpr const char* kSysfsVariable = "GDAKIT_VERBS_SYSFS";
+
+using Gid = std::array<std::uint8_t, 16>;
+
+// What names a NIC to its peers and to who looks for it.
+class Identity {
+ public:
+  Identity(const Spec& spec, int index) : spec_(spec), index_(index) {}
+
+  int index() const { return index_; }
+  const Model& model() const { return *spec_.model; }
+  LinkLayer link() const { return spec_.link; }
+  std::string name() const { return "mlx5_" + std::to_string(index_); }
+  std::string file_name() const { return "uverbs" + std::to_string(index_); }
+  std::string pci_address() const;
+  // As query_device says it: major[63:32] minor[31:16] sub[15:0].
+  std::uint64_t firmware_number() const;
+  std::uint64_t guid() const { return 0x0c42a10300000001 + static_cast<unsigned>(index_); }
+  std::uint16_t lid() const { return static_cast<std::uint16_t>(1 + index_); }
+
+  // By the index of the port's table: of link layer Ethernet each address twice, RoCE v1 and v2.
+  int gids() const { return spec_.link == LinkLayer::ethernet ? 4 : 1; }
+  Gid gid(int index) const;
+  // 0 InfiniBand, 1 RoCE v1, 2 RoCE v2, as ib_uverbs_gid_entry.
+  std::uint32_t gid_type(int index) const;
+
+ private:
+  Spec spec_;
+  int index_;
+};
+
+}  // namespace gdakit::softnic::uverbs

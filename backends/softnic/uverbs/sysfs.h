@@ -1,0 +1,25 @@
+// What programs read of NICs in /sys, as a folder of files.
+//
+//   <folder>/class/infiniband/mlx5_0           -> devices/.../0000:01:00.0/infiniband/mlx5_0
+//   <folder>/class/infiniband_verbs/uverbs0    -> .../infiniband_verbs/uverbs0
+#pragma once
+
+#include <string>
+
+#include "backends/softnic/uverbs/spec.h"
+#include "core/base/result.h"
+
+namespace gdakit::softnic::uverbs {
+
+// Writes it into a folder that exists and is empty.
+Result<void> write_sysfs(const std::string& folder, const Spec& spec);
+
+// A folder with it, of this user alone, in TMPDIR: <TMPDIR>/gdakit-verbs-<user>/<what it is of>.
+// One that is there already is used again. It stays, for programs that run longer than the caller.
+Result<std::string> sysfs_folder(const Spec& spec);
+
+// The device number of /dev/infiniband/uverbs<index>.
+inline constexpr unsigned kDeviceMajor = 231;
+constexpr unsigned device_minor(int index) { return 192 + static_cast<unsigned>(index); }
+
+}  // namespace gdakit::softnic::uverbs

@@ -1,0 +1,14 @@
+// Memory that the client names, and that may not be there: what a kernel does by copy_from_user and
+// copy_to_user.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace gdakit::softnic::uverbs {
+
+// 0, or EFAULT where not all of it is readable, or writable.
+int read_user(void* to, std::uint64_t from, std::size_t size);
+int write_user(std::uint64_t to, const void* from, std::size_t size);
+
+}  // namespace gdakit::softnic::uverbs
