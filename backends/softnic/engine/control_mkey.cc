@@ -15,6 +15,21 @@ Outcome<MemoryKey> Engine::reg_mr(const MrAttributes& attributes, Uid uid) {
   return key;
 }
 
+Outcome<> Engine::rereg_mr(MemoryKey key, const MrAttributes& attributes, Uid uid) {
+  if (pds_.find(attributes.pd, uid) == nullptr) {
+    return refusal(CommandSyndrome::reg_mr_pd, attributes.pd);
+  }
+  const std::optional<std::vector<MemoryRange>> before = core_.keys.find_memory(key, uid);
+  if (!before) return refusal(CommandSyndrome::rereg_mr_absent, key);
+  const Outcome<> changed = core_.keys.change(key, attributes, uid);
+  if (!changed) return changed;
+  for (const MemoryRange& piece : core_.keys.memory(key)) {
+    core_.port.attach(piece.base, piece.length);
+  }
+  remove({.key = key, .memory = *before});
+  return {};
+}
+
 Outcome<> Engine::dereg_mr(MemoryKey key, Uid uid) {
   const Outcome<> removed = core_.keys.remove(key, uid);
   if (!removed) return removed;

@@ -116,6 +116,7 @@ class Engine {
   Outcome<UarNumber> alloc_uar(UarType type, Uid uid = kNicUid);
   Outcome<> free_uar(UarNumber uar, Uid uid = kNicUid);
   Outcome<MemoryKey> reg_mr(const MrAttributes& attributes, Uid uid = kNicUid);
+  Outcome<> rereg_mr(MemoryKey key, const MrAttributes& attributes, Uid uid = kNicUid);
   Outcome<> dereg_mr(MemoryKey key, Uid uid = kNicUid);
   Outcome<CqNumber> create_cq(const CqAttributes& attributes, Uid uid = kNicUid);
   Outcome<CqInfo> query_cq(CqNumber cq, Uid uid = kNicUid) const;
@@ -130,7 +131,7 @@ class Engine {
   // Those whose doorbell record has once said less than a doorbell before it.
   std::vector<QpNumber> recordless_qps() const;
 
-  // The last removal: of dereg_mr, destroy_cq, destroy_qp, or modify_qp to reset.
+  // The last removal: of dereg_mr, rereg_mr, destroy_cq, destroy_qp, or modify_qp to reset.
   RemovalNumber last_removal() const { return removals_.last(); }
   // The memory that its object named is neither read nor written any more, here or by a peer. Steps
   // bring it about, this engine's and those of peers.

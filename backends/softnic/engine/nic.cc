@@ -116,6 +116,10 @@ Result<MemoryKey> Nic::reg_mr(const MrAttributes& attributes) {
   return locked("reg_mr", [&] { return engine_->reg_mr(attributes); });
 }
 
+Result<> Nic::rereg_mr(MemoryKey key, const MrAttributes& attributes) {
+  return remove_and_wait("rereg_mr", [&] { return engine_->rereg_mr(key, attributes); });
+}
+
 Result<> Nic::dereg_mr(MemoryKey key) {
   return remove_and_wait("dereg_mr", [&] { return engine_->dereg_mr(key); });
 }

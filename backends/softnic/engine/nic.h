@@ -6,11 +6,11 @@
 //   PdNumber pd = *(*nic)->alloc_pd();
 //
 // Contract. Every function may be called from any thread; each takes effect between two steps of
-// the engine. destroy_qp, destroy_cq, dereg_mr and modify_qp to reset return when nothing reads or
-// writes the memory that the object named any more, here or at a peer, so that the caller may free
-// it. Errors are sentences; a call that fails has changed nothing, but for one of these four that
-// ends with timed_out: the object is gone, and its memory must stay. Objects still alive when the
-// Nic is destroyed go with it.
+// the engine. destroy_qp, destroy_cq, dereg_mr, rereg_mr and modify_qp to reset return when nothing
+// reads or writes the memory that the object named any more, here or at a peer, so that the caller
+// may free it. Errors are sentences; a call that fails has changed nothing, but for one of these
+// five that ends with timed_out: the object is gone, or of other memory, and its old memory must
+// stay. Objects still alive when the Nic is destroyed go with it.
 //
 // Events go to NicOptions::engine.events, which outlives the Nic. Who runs the step calls it, the
 // NIC's own thread or one that waits for the NIC, one at a time and while calls of other threads
@@ -69,6 +69,9 @@ class Nic final : public ProgressEngine {
 
   // lkey and rkey are the same value, as on hardware.
   Result<MemoryKey> reg_mr(const MrAttributes& attributes);
+  // The key keeps its number, and is of these attributes from now on: what comes by it is looked up
+  // anew, and what was under way ends in the memory it began with.
+  Result<> rereg_mr(MemoryKey key, const MrAttributes& attributes);
   Result<> dereg_mr(MemoryKey key);
 
   // The caller fills the entries with format::kInvalidCqeByte first; the NIC never reads them.

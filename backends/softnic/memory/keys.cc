@@ -1,6 +1,7 @@
 #include "backends/softnic/memory/keys.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace gdakit::softnic {
 
@@ -27,7 +28,7 @@ Outcome<> KeyTable::check_pages(const MrAttributes& attributes) {
   return {};
 }
 
-Outcome<MemoryKey> KeyTable::add(const MrAttributes& attributes, Uid owner) {
+Outcome<> KeyTable::check(const MrAttributes& attributes) {
   if (attributes.length == 0) return refusal(CommandSyndrome::reg_mr_empty);
   if (attributes.start + attributes.length - 1 < attributes.start ||
       attributes.base.value + attributes.length - 1 < attributes.base.value) {
@@ -38,38 +39,66 @@ Outcome<MemoryKey> KeyTable::add(const MrAttributes& attributes, Uid owner) {
   if (remote_changes && !allows(attributes.access, Access::local_write)) {
     return refusal(CommandSyndrome::reg_mr_rights);
   }
-  if (!attributes.pages.empty()) {
-    const Outcome<> checked = check_pages(attributes);
-    if (!checked) return checked.status();
-  }
+  return attributes.pages.empty() ? Outcome<>() : check_pages(attributes);
+}
+
+Outcome<MemoryKey> KeyTable::add(const MrAttributes& attributes, Uid owner) {
+  if (const Outcome<> checked = check(attributes); !checked) return checked.status();
   const auto index = indices_.take();
   if (!index) return refusal(CommandSyndrome::reg_mr_numbers, 0, indices_.most());
   const std::uint32_t at = *index - indices_.first();
   while (at >= entries_.size()) entries_.emplace_back().variant = before_first_variant_;
   Entry& entry = entries_[at];
   entry.variant = attributes.variant.value_or(static_cast<std::uint8_t>(entry.variant + 1));
+  entry.owner = owner;
+  entry.live = true;
+  fill(entry, attributes);
+  return (*index << 8) | entry.variant;
+}
+
+void KeyTable::fill(Entry& entry, const MrAttributes& attributes) {
   entry.start = attributes.start;
   entry.length = attributes.length;
   entry.base = attributes.base;
   entry.pd = attributes.pd;
   entry.qpn = attributes.qpn;
-  entry.owner = owner;
   entry.access = attributes.access;
-  entry.live = true;
   entry.log_page_size = attributes.log_page_size;
   const std::size_t pages = attributes.pages.size();
   entry.pages = pages == 0 ? nullptr : std::make_unique<DmaAddress[]>(pages);
   std::copy(attributes.pages.begin(), attributes.pages.end(), entry.pages.get());
-  return (*index << 8) | entry.variant;
+}
+
+const KeyTable::Entry* KeyTable::find(MemoryKey key, Uid owner) const {
+  const std::uint32_t index = place(key);
+  if (index >= entries_.size()) return nullptr;
+  const Entry& entry = entries_[index];
+  const bool is_it = entry.live && entry.variant == (key & 0xff) && entry.owner == owner;
+  return is_it ? &entry : nullptr;
+}
+
+KeyTable::Entry* KeyTable::find(MemoryKey key, Uid owner) {
+  return const_cast<Entry*>(std::as_const(*this).find(key, owner));
+}
+
+std::optional<std::vector<MemoryRange>> KeyTable::find_memory(MemoryKey key, Uid owner) const {
+  if (find(key, owner) == nullptr) return std::nullopt;
+  return memory(key);
+}
+
+Outcome<> KeyTable::change(MemoryKey key, const MrAttributes& attributes, Uid owner) {
+  Entry* const entry = find(key, owner);
+  if (entry == nullptr) return refusal(CommandSyndrome::rereg_mr_absent, key);
+  if (const Outcome<> checked = check(attributes); !checked) return checked;
+  fill(*entry, attributes);
+  ++removals_;
+  return {};
 }
 
 Outcome<> KeyTable::remove(MemoryKey key, Uid owner) {
-  const std::uint32_t index = place(key);
-  if (index >= entries_.size() || !entries_[index].live ||
-      entries_[index].variant != (key & 0xff) || entries_[index].owner != owner) {
-    return refusal(CommandSyndrome::dereg_mr_absent, key);
-  }
-  entries_[index].live = false;
+  Entry* const entry = find(key, owner);
+  if (entry == nullptr) return refusal(CommandSyndrome::dereg_mr_absent, key);
+  entry->live = false;
   ++removals_;
   indices_.give_back(key >> 8);
   return {};

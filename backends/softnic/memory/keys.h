@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "backends/softnic/objects/attributes.h"
@@ -39,15 +40,20 @@ class KeyTable {
         before_first_variant_(static_cast<std::uint8_t>(first_variant - 1)) {}
 
   Outcome<MemoryKey> add(const MrAttributes& attributes, Uid owner = kNicUid);
+  // The key means something else from now on; its number, variant included, stays.
+  Outcome<> change(MemoryKey key, const MrAttributes& attributes, Uid owner = kNicUid);
   Outcome<> remove(MemoryKey key, Uid owner = kNicUid);
 
   // The memory that a key names, or named when it was removed, piece by piece.
   std::vector<MemoryRange> memory(MemoryKey key) const;
+  // The same of a live key of this owner; nothing if there is none.
+  std::optional<std::vector<MemoryRange>> find_memory(MemoryKey key, Uid owner) const;
 
   // Gives back the list of a removed key's pages; its memory is not asked for any more.
   void forget_pages(MemoryKey key) { entries_[place(key)].pages = nullptr; }
 
-  // How many keys have been removed: memory that was found when they were fewer may be gone.
+  // How many keys have been removed or changed: memory that was found when they were fewer may be
+  // gone.
   std::uint64_t removals() const { return removals_; }
 
   // Number of keys of `pd`.
@@ -98,6 +104,10 @@ class KeyTable {
   std::uint32_t place(MemoryKey key) const { return (key >> 8) - indices_.first(); }
   static std::uint64_t pages_of(std::uint64_t start, std::uint64_t length,
                                 std::uint8_t log_page_size);
+  const Entry* find(MemoryKey key, Uid owner) const;
+  Entry* find(MemoryKey key, Uid owner);
+  static void fill(Entry& entry, const MrAttributes& attributes);
+  static Outcome<> check(const MrAttributes& attributes);
   static Outcome<> check_pages(const MrAttributes& attributes);
   static MemoryRange piece_of_pages(const Entry& entry, std::uint64_t iova, std::uint64_t size);
 

@@ -41,6 +41,8 @@ constexpr std::array kRows = {
                 "page {object} is not aligned to 2^{detail} bytes"},
     SyndromeRow{Sy::dereg_mr_absent, St::bad_res,
                 "no memory key {object}; it was never registered or is gone already"},
+    SyndromeRow{Sy::rereg_mr_absent, St::bad_res,
+                "no memory key {object} to register anew; it was never registered or is gone"},
 
     SyndromeRow{Sy::create_cq_size, St::bad_param,
                 "2^{detail} entries are more than 2^22; give fewer"},

@@ -61,6 +61,7 @@ enum class CommandSyndrome : std::uint32_t {
   reg_mr_page_count = 0x0507,
   reg_mr_page_alignment = 0x0508,
   dereg_mr_absent = 0x0601,
+  rereg_mr_absent = 0x0602,
 
   create_cq_size = 0x0701,
   create_cq_entries = 0x0702,

@@ -146,7 +146,8 @@ int query_gid_table(Context& context, Attributes& call) {
   if (const int error = call.read(UVERBS_ATTR_QUERY_GID_TABLE_FLAGS, flags)) return error;
   if (flags != 0 || entry_size == 0) return EINVAL;
   const std::size_t room = call.length(UVERBS_ATTR_QUERY_GID_TABLE_RESP_ENTRIES);
-  const std::uint64_t count = std::min<std::uint64_t>(identity.gids(), room / entry_size);
+  const auto count = static_cast<std::uint64_t>(identity.gids());
+  if (room / entry_size < count) return EINVAL;
   std::vector<std::byte> entries(count * entry_size);
   for (std::uint64_t i = 0; i < count; ++i) {
     const ib_uverbs_gid_entry entry = gid_entry(identity, static_cast<int>(i));

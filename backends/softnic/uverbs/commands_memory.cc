@@ -47,6 +47,21 @@ int check_mapped(std::uint64_t start, std::uint64_t length) {
   return ::msync(reinterpret_cast<void*>(first), end - first, MS_ASYNC) == 0 ? 0 : EFAULT;
 }
 
+// enum ibv_rereg_mr_flags, which the uapi does not have.
+constexpr std::uint32_t kReregPlace = 1;
+constexpr std::uint32_t kReregPd = 2;
+constexpr std::uint32_t kReregAccess = 4;
+constexpr std::uint32_t kReregFlags = kReregPlace | kReregPd | kReregAccess;
+
+int place(std::uint64_t start, std::uint64_t length, std::uint64_t iova, MrAttributes& attributes) {
+  if (length == 0 || (start & (kPage - 1)) != (iova & (kPage - 1))) return EINVAL;
+  if (const int error = check_mapped(start, length)) return error;
+  attributes.base = {start};
+  attributes.start = iova;
+  attributes.length = length;
+  return 0;
+}
+
 }  // namespace
 
 int alloc_pd(Context& context, Attributes& call) {
@@ -74,25 +89,73 @@ int dealloc_pd_write(Context& context, Attributes& call) {
 int reg_mr(Context& context, Attributes& call) {
   ib_uverbs_reg_mr request{};
   if (const int error = call.read(UVERBS_ATTR_CORE_IN, request)) return error;
-  if ((request.start & (kPage - 1)) != (request.hca_va & (kPage - 1))) return EINVAL;
   if (const int error = check_access(request.access_flags)) return error;
   Pd* const pd = context.handles().find<Pd>(request.pd_handle);
-  if (pd == nullptr || request.length == 0) return EINVAL;
-  if (const int error = check_mapped(request.start, request.length)) return error;
+  if (pd == nullptr) return EINVAL;
   MrAttributes attributes;
+  if (const int error = place(request.start, request.length, request.hca_va, attributes)) {
+    return error;
+  }
   attributes.pd = pd->number;
-  attributes.base = {request.start};
-  attributes.start = request.hca_va;
-  attributes.length = request.length;
   attributes.access = access_of(request.access_flags);
   const Result<MemoryKey> key = context.nic().reg_mr(attributes);
   if (!key) return errno_of(key.error());
   auto mr = std::make_unique<Mr>();
   mr->pd = Use<Pd>(pd);
   mr->key = *key;
+  mr->attributes = attributes;
   const std::uint32_t handle = context.handles().add(std::move(mr));
   const std::uint32_t answer[] = {handle, *key, *key};  // ib_uverbs_reg_mr_resp
   return call.write(UVERBS_ATTR_CORE_OUT, answer);
+}
+
+int rereg_mr(Context& context, Attributes& call) {
+  ib_uverbs_rereg_mr request{};
+  if (const int error = call.read(UVERBS_ATTR_CORE_IN, request)) return error;
+  Mr* const mr = context.handles().find<Mr>(request.mr_handle);
+  if (mr == nullptr || request.flags == 0 || (request.flags & ~kReregFlags) != 0) return EINVAL;
+  MrAttributes attributes = mr->attributes;
+  Pd* pd = mr->pd.get();
+  if ((request.flags & kReregPd) != 0) {
+    pd = context.handles().find<Pd>(request.pd_handle);
+    if (pd == nullptr) return EINVAL;
+    attributes.pd = pd->number;
+  }
+  if ((request.flags & kReregAccess) != 0) {
+    if (const int error = check_access(request.access_flags)) return error;
+    attributes.access = access_of(request.access_flags);
+  }
+  if ((request.flags & kReregPlace) != 0) {
+    if (const int error = place(request.start, request.length, request.hca_va, attributes)) {
+      return error;
+    }
+  }
+  const int error = errno_of(context.nic().rereg_mr(mr->key, attributes));
+  // After a time-out it is of the new attributes as well.
+  if (error != 0 && error != ETIMEDOUT) return error;
+  mr->pd = Use<Pd>(pd);
+  mr->attributes = attributes;
+  const std::uint32_t answer[] = {mr->key, mr->key};  // ib_uverbs_rereg_mr_resp
+  return call.write(UVERBS_ATTR_CORE_OUT, answer);
+}
+
+int query_mr(Context& context, Attributes& call) {
+  std::uint32_t handle = 0;
+  if (const int error = call.number(UVERBS_ATTR_QUERY_MR_HANDLE, handle)) return error;
+  const Mr* const mr = context.handles().find<Mr>(handle);
+  if (mr == nullptr) return ENOENT;
+  int error = call.write(UVERBS_ATTR_QUERY_MR_RESP_LKEY, mr->key);
+  if (error == 0) error = call.write(UVERBS_ATTR_QUERY_MR_RESP_RKEY, mr->key);
+  if (error == 0) error = call.write(UVERBS_ATTR_QUERY_MR_RESP_LENGTH, mr->attributes.length);
+  if (error == 0) error = call.write(UVERBS_ATTR_QUERY_MR_RESP_IOVA, mr->attributes.start);
+  return error;
+}
+
+int query_pd(Context& context, Attributes& call) {
+  std::uint32_t handle = 0;
+  if (const int error = call.number(MLX5_IB_ATTR_QUERY_PD_HANDLE, handle)) return error;
+  const Pd* const pd = context.handles().find<Pd>(handle);
+  return pd == nullptr ? ENOENT : call.write(MLX5_IB_ATTR_QUERY_PD_RESP_PDN, pd->number);
 }
 
 int dereg_mr(Context& context, Attributes& call) {

@@ -27,8 +27,7 @@ struct Mr final : Object {
 
   Use<Pd> pd;
   MemoryKey key = 0;
-  std::uint64_t length = 0;
-  std::uint64_t iova = 0;
+  MrAttributes attributes;
 };
 
 struct UarPage final : Object {
