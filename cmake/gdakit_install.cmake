@@ -4,6 +4,7 @@
 #   lib/libgdakit_nvshmem.so     NVSHMEM's interface
 #   include/gdakit/<room>/...    the public headers, in the folders they have in the sources
 #   bin/gdakit                   the command
+#   lib/libgdakit-verbs.so       what `gdakit verbs` preloads
 #   share/man/man1/gdakit.1      its manual page
 #   lib/cmake/gdakit/            the package
 #   lib/pkgconfig/               gdakit_nvshmem.pc, for programs of NVSHMEM compiled without CMake
@@ -47,7 +48,8 @@ endif()
 install(TARGETS gdakit gdakit_headers gdakit_nvshmem EXPORT gdakit)
 foreach(room core device sim backends host_calls nvshmem/include/nvshmem)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${room} DESTINATION ${headers}
-          FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp" PATTERN "*.cuh" PATTERN "mlx5" EXCLUDE)
+          FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp" PATTERN "*.cuh" PATTERN "mlx5" EXCLUDE
+                  PATTERN "uverbs" EXCLUDE)
 endforeach()
 if(EXISTS ${PROJECT_SOURCE_DIR}/gdakit.h)
   install(FILES ${PROJECT_SOURCE_DIR}/gdakit.h ${PROJECT_SOURCE_DIR}/gdakit_mpi.h
@@ -56,6 +58,9 @@ endif()
 if(TARGET gdakit_cli)
   set_target_properties(gdakit_cli PROPERTIES INSTALL_RPATH "\$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
   install(TARGETS gdakit_cli)
+  if(TARGET gdakit_verbs)
+    install(TARGETS gdakit_verbs LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  endif()
   install(FILES ${PROJECT_SOURCE_DIR}/tools/gdakit.bash RENAME gdakit
           DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 endif()

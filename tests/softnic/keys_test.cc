@@ -60,6 +60,24 @@ TEST_F(KeyTableTest, GrantsWhatWasRegistered) {
   EXPECT_EQ(fault(0x11000, 0), KeyFault::none);
 }
 
+// The key itself stays, and so do the rights of whom it belongs to.
+TEST_F(KeyTableTest, ChangesWhatAKeyMeans) {
+  MrAttributes other = region();
+  other.base = {0x50000};
+  other.access = Access::local_read;
+  ASSERT_TRUE(keys.change(key, other));
+  EXPECT_EQ(keys.removals(), 1u) << "who remembers where the old memory lies must look again";
+  EXPECT_EQ(keys.translate(key, kPd, kQp, 0x10010, 8, Access::local_read).piece.base,
+            DmaAddress{0x50010});
+  EXPECT_EQ(fault(0x10000, 8, Access::local_write), KeyFault::access);
+  other.length = 0;
+  EXPECT_FALSE(keys.change(key, other));
+  EXPECT_EQ(fault(0x10000, 0x1000), KeyFault::none) << "a change that is refused changes nothing";
+  EXPECT_FALSE(keys.change(key, region(), kNicUid + 1));
+  EXPECT_FALSE(keys.change(key + 1, region()));
+  EXPECT_FALSE(keys.find_memory(key + 1, kNicUid));
+}
+
 TEST_F(KeyTableTest, CountsRemovals) {
   EXPECT_EQ(keys.removals(), 0u);
   ASSERT_TRUE(keys.remove(key));

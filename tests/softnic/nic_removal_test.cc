@@ -68,6 +68,36 @@ TEST(Nic, ARemovalThatGivesUpKeepsNothingFromTheNext) {
   EXPECT_TRUE(pair.a.nic->dereg_mr(pair.keys[2]));
 }
 
+// By the same key, which the peer has known since before.
+TEST(Nic, AKeyThatIsRegisteredAnewIsOfTheNewMemory) {
+  const auto fabric = LoopbackFabric::create();
+  Client a(*fabric), b(*fabric);
+  a.connect(b);
+  b.connect(a);
+  std::vector<std::uint8_t> other(b.heap.size());
+  const std::uint64_t start = b.address(0);
+  const MrAttributes moved{
+      b.pd, host_address(other.data()), start, other.size(), Access::all, kAnyQp, {}};
+  a.heap.data()[0] = 7;
+  a.post_write(start, b.key, a.address(0), 1);
+  a.ring();
+  ASSERT_TRUE(a.wait());
+  EXPECT_EQ(b.heap.data()[0], 7);
+  ASSERT_TRUE(b.nic->rereg_mr(b.key, moved));
+  a.heap.data()[0] = 8;
+  a.post_write(start, b.key, a.address(0), 1);
+  a.ring();
+  ASSERT_TRUE(a.wait());
+  EXPECT_EQ(other[0], 8);
+  EXPECT_EQ(b.heap.data()[0], 7);
+  MrAttributes closed = moved;
+  closed.access = Access::local_read | Access::local_write;
+  ASSERT_TRUE(b.nic->rereg_mr(b.key, closed));
+  a.post_write(start, b.key, a.address(0), 1);
+  a.ring();
+  EXPECT_FALSE(a.wait()) << "the peer may not write there any more";
+}
+
 TEST(Nic, TheEndWaitsOnceHoweverMuchIsRemoved) {
   constexpr int kRemovals = 40;
   constexpr std::chrono::milliseconds kLimit(200);

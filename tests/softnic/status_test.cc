@@ -138,6 +138,7 @@ class StatusTest : public testing::Test {
         {Sy::reg_mr_page_alignment,
          [this] { return of_mr([](Mr& a) { a.pages = {a.base + 8}; }); }},
         {Sy::dereg_mr_absent, [this] { return engine.dereg_mr(kAbsent).status(); }},
+        {Sy::rereg_mr_absent, [this] { return engine.rereg_mr(kAbsent, mr()).status(); }},
         {Sy::create_cq_size, [this] { return of_cq([](Cqa& a) { a.log_entries = 23; }); }},
         {Sy::create_cq_entries, [this] { return of_cq([](Cqa& a) { a.entries.value += 32; }); }},
         {Sy::create_cq_record_alignment,
@@ -281,6 +282,7 @@ TEST_F(StatusTest, WhatBelongsToAnotherIsNotThere) {
   EXPECT_EQ(engine.dealloc_pd(side.pd, kStranger).status().syndrome, Sy::dealloc_pd_absent);
   EXPECT_EQ(engine.free_uar(side.uar, kStranger).status().syndrome, Sy::free_uar_absent);
   EXPECT_EQ(engine.dereg_mr(side.key, kStranger).status().syndrome, Sy::dereg_mr_absent);
+  EXPECT_EQ(engine.rereg_mr(side.key, mr(), kStranger).status().syndrome, Sy::reg_mr_pd);
   EXPECT_EQ(engine.reg_mr(mr(), kStranger).status().syndrome, Sy::reg_mr_pd);
   EXPECT_EQ(engine.destroy_cq(side.send_cqn, kStranger).status().syndrome, Sy::destroy_cq_absent);
   EXPECT_EQ(engine.destroy_qp(side.qpn, kStranger).status().syndrome, Sy::destroy_qp_absent);
