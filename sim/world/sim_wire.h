@@ -13,7 +13,7 @@
 #include <memory>
 #include <vector>
 
-#include "backends/softnic/wire/wire.h"
+#include "backends/softnic/wire/plain_wire.h"
 #include "sim/choice/choice.h"
 #include "sim/weak/memory.h"
 #include "sim/world/knobs.h"
@@ -60,7 +60,7 @@ class SimFabric {
   std::uint32_t lost_ = 0;
 };
 
-class SimWire final : public softnic::Wire {
+class SimWire final : public softnic::PlainWire {
  public:
   // `agent` is the NIC's own agent, `lane` its lane in traces. The fabric outlives the wire.
   SimWire(SimFabric& fabric, softnic::Endpoint endpoint, weak::AgentId agent, std::uint32_t lane);

@@ -15,7 +15,7 @@
 #include <random>
 #include <vector>
 
-#include "backends/softnic/wire/wire.h"
+#include "backends/softnic/wire/wrapped_wire.h"
 
 namespace gdakit::softnic::test {
 
@@ -34,24 +34,20 @@ struct Losses {
   std::optional<std::uint32_t> small_psn_window = {};
 };
 
-class LossyWire final : public Wire {
+class LossyWire final : public WrappedWire {
  public:
   LossyWire(std::unique_ptr<Wire> inner, const Losses& losses)
-      : inner_(std::move(inner)), losses_(losses), random_(losses.seed) {}
+      : WrappedWire(std::move(inner)), losses_(losses), random_(losses.seed) {}
 
-  Endpoint endpoint() const override { return inner_->endpoint(); }
-  std::uint32_t mtu() const override { return inner_->mtu(); }
-  std::uint32_t value_mtu() const override { return inner_->value_mtu(); }
-  std::uint32_t psn_bytes() const override { return inner_->psn_bytes(); }
   WirePath path(Endpoint endpoint) const override {
-    WirePath path = inner_->path(endpoint);
+    WirePath path = inner().path(endpoint);
     path.psn_window = losses_.psn_window.value_or(path.psn_window);
     path.small_psn_window = losses_.small_psn_window.value_or(path.psn_window);
     path.loses_packets = true;
     return path;
   }
   bool by_reference(const Packet& packet) const override {
-    return !losses_.by_value && inner_->by_reference(packet);
+    return !losses_.by_value && inner().by_reference(packet);
   }
 
   bool send(const Packet& packet) override {
@@ -65,24 +61,22 @@ class LossyWire final : public Wire {
     const Packet& arrives = marked ? *marked : packet;
     if (is_new && !carries(arrives)) return true;
     const bool repeats = is_new ? chance(losses_.repeat_percent) : tried->repeats;
-    if (!inner_->send(arrives)) {
+    if (!inner().send(arrives)) {
       if (is_new) refused_.push_back({packet.header, packet.sender, repeats, marks});
       return false;
     }
     if (!is_new) refused_.erase(tried);
-    if (repeats) static_cast<void>(inner_->send(arrives));
+    if (repeats) static_cast<void>(inner().send(arrives));
     release_some();
     return true;
   }
-  const Packet* receive() override { return inner_->receive(); }
-  void retire(const Packet* packet) override { inner_->retire(packet); }
   void flush() override {
     // Nothing is held back for ever.
     if (++flushes_ % 8 == 0) release(held_.size());
-    inner_->flush();
+    inner().flush();
   }
   Recall recall(const RecallScope& scope) override {
-    Recall recall = inner_->recall(scope);
+    Recall recall = inner().recall(scope);
     std::erase_if(held_, [&](const Held& held) {
       if (!scope.covers(held.packet)) return false;
       const PacketHeader& header = held.packet.header;
@@ -91,9 +85,6 @@ class LossyWire final : public Wire {
     });
     return recall;
   }
-  bool recalled(Recall& recall) override { return inner_->recalled(recall); }
-  bool unread(Endpoint endpoint) const override { return inner_->unread(endpoint); }
-  void add_counters(NicCounters& counters) const override { inner_->add_counters(counters); }
 
   // Packets that wait for later ones to overtake them.
   std::size_t held() const { return held_.size(); }
@@ -150,7 +141,7 @@ class LossyWire final : public Wire {
     for (; count != 0 && !held_.empty(); --count) {
       Held& held = held_.front();
       held.packet.payload = held.payload.data();
-      if (!inner_->send(held.packet)) return;
+      if (!inner().send(held.packet)) return;
       held_.pop_front();
     }
   }
@@ -159,7 +150,6 @@ class LossyWire final : public Wire {
     if (held_.size() > 4) release(1);
   }
 
-  std::unique_ptr<Wire> inner_;
   Losses losses_;
   std::mt19937 random_;
   std::vector<Refused> refused_;

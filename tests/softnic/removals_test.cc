@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "backends/softnic/wire/shm_wire.h"
+#include "backends/softnic/wire/wrapped_wire.h"
 #include "tests/softnic/delayed_dma.h"
 #include "tests/softnic/engine_rig.h"
 
@@ -16,24 +17,15 @@ struct Held {
   bool full = false;
   bool recalls = false;
 };
-class HeldWire final : public Wire {
+class HeldWire final : public WrappedWire {
  public:
-  HeldWire(std::unique_ptr<Wire> inner, const Held& held) : inner_(std::move(inner)), held_(held) {}
+  HeldWire(std::unique_ptr<Wire> inner, const Held& held)
+      : WrappedWire(std::move(inner)), held_(held) {}
 
-  Endpoint endpoint() const override { return inner_->endpoint(); }
-  std::uint32_t mtu() const override { return inner_->mtu(); }
-  std::uint32_t value_mtu() const override { return inner_->value_mtu(); }
-  std::uint32_t psn_bytes() const override { return inner_->psn_bytes(); }
-  bool by_reference(const Packet& packet) const override { return inner_->by_reference(packet); }
-  bool send(const Packet& packet) override { return !held_.full && inner_->send(packet); }
-  const Packet* receive() override { return inner_->receive(); }
-  void retire(const Packet* packet) override { inner_->retire(packet); }
-  void flush() override { inner_->flush(); }
-  Recall recall(const RecallScope& scope) override { return inner_->recall(scope); }
-  bool recalled(Recall& recall) override { return !held_.recalls && inner_->recalled(recall); }
+  bool send(const Packet& packet) override { return !held_.full && inner().send(packet); }
+  bool recalled(Recall& recall) override { return !held_.recalls && inner().recalled(recall); }
 
  private:
-  std::unique_ptr<Wire> inner_;
   const Held& held_;
 };
 

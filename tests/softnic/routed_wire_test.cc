@@ -12,6 +12,7 @@
 
 #include <gmock/gmock.h>
 
+#include "backends/softnic/wire/plain_wire.h"
 #include "backends/softnic/wire/shm_wire.h"
 #include "tests/softnic/udp_wires.h"
 
@@ -23,7 +24,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 // A wire that notes what it is asked for, and brings what it is given.
-class NotingWire final : public Wire {
+class NotingWire final : public PlainWire {
  public:
   struct Notes {
     bool has_room = true;

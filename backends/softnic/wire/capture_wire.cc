@@ -56,7 +56,7 @@ bool read_host_memory(const Fragment& fragment, std::uint8_t* out) {
 
 CaptureWire::CaptureWire(std::unique_ptr<Wire> inner, std::unique_ptr<CaptureFile> file,
                          AddressOf address, ReadFragment read)
-    : inner_(std::move(inner)),
+    : WrappedWire(std::move(inner)),
       file_(std::move(file)),
       address_(std::move(address)),
       read_(std::move(read)) {}
@@ -64,13 +64,13 @@ CaptureWire::CaptureWire(std::unique_ptr<Wire> inner, std::unique_ptr<CaptureFil
 // What was sent is published by flush(), and its memory stays until the peer has answered: it can
 // still be read.
 bool CaptureWire::send(const Packet& packet) {
-  if (!inner_->send(packet)) return false;
+  if (!inner().send(packet)) return false;
   capture(packet, {endpoint(), packet.header.destination, true});
   return true;
 }
 
 const Packet* CaptureWire::receive() {
-  const Packet* const packet = inner_->receive();
+  const Packet* const packet = inner().receive();
   if (packet != nullptr) capture(*packet, {packet->header.source, endpoint(), false});
   return packet;
 }

@@ -26,7 +26,7 @@
 
 #include "backends/softnic/wire/capture_file.h"
 #include "backends/softnic/wire/udp_address.h"
-#include "backends/softnic/wire/wire.h"
+#include "backends/softnic/wire/wrapped_wire.h"
 
 namespace gdakit::softnic {
 
@@ -42,25 +42,13 @@ bool read_host_memory(const Fragment& fragment, std::uint8_t* out);
 // Where endpoints are, as the capture is to show it.
 using AddressOf = std::function<UdpAddress(Endpoint)>;
 
-class CaptureWire final : public Wire {
+class CaptureWire final : public WrappedWire {
  public:
   CaptureWire(std::unique_ptr<Wire> inner, std::unique_ptr<CaptureFile> file,
               AddressOf address = capture_address, ReadFragment read = read_host_memory);
 
-  Endpoint endpoint() const override { return inner_->endpoint(); }
-  std::uint32_t mtu() const override { return inner_->mtu(); }
-  std::uint32_t value_mtu() const override { return inner_->value_mtu(); }
-  std::uint32_t psn_bytes() const override { return inner_->psn_bytes(); }
-  WirePath path(Endpoint endpoint) const override { return inner_->path(endpoint); }
-  bool by_reference(const Packet& packet) const override { return inner_->by_reference(packet); }
   bool send(const Packet& packet) override;
   const Packet* receive() override;
-  void retire(const Packet* packet) override { inner_->retire(packet); }
-  void flush() override { inner_->flush(); }
-  Recall recall(const RecallScope& scope) override { return inner_->recall(scope); }
-  bool recalled(Recall& recall) override { return inner_->recalled(recall); }
-  bool unread(Endpoint endpoint) const override { return inner_->unread(endpoint); }
-  void add_counters(NicCounters& counters) const override { inner_->add_counters(counters); }
 
   const CaptureFile& file() const { return *file_; }
 
@@ -77,7 +65,6 @@ class CaptureWire final : public Wire {
   std::uint32_t read_payload(Packet& part);
   std::string comment_of(const Packet& part, const Ends& ends) const;
 
-  std::unique_ptr<Wire> inner_;
   std::unique_ptr<CaptureFile> file_;
   AddressOf address_;
   ReadFragment read_;

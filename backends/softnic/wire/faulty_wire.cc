@@ -29,10 +29,10 @@ FaultyWire::Held::Held(const Packet& from, std::uint64_t at) : packet(from), num
 
 FaultyWire::FaultyWire(std::unique_ptr<Wire> inner, std::unique_ptr<Fates> fates,
                        std::function<std::uint64_t()> now_ns)
-    : inner_(std::move(inner)),
+    : WrappedWire(std::move(inner)),
       fates_(std::move(fates)),
       now_ns_(std::move(now_ns)),
-      flips_(0, inner_->endpoint()) {}
+      flips_(0, this->inner().endpoint()) {}
 
 FaultyWire::~FaultyWire() {
   static_cast<void>(FaultyWire::recall({.everything = true}));
@@ -53,7 +53,7 @@ void FaultyWire::set_partitioned(Endpoint endpoint, bool partitioned) {
 }
 
 WirePath FaultyWire::path(Endpoint endpoint) const {
-  WirePath path = inner_->path(endpoint);
+  WirePath path = inner().path(endpoint);
   path.psn_window = path.small_psn_window = std::min(path.psn_window, kMaxWindow);
   path.loses_packets = true;
   return path;
@@ -154,7 +154,7 @@ void FaultyWire::hold(Peer& peer, const Packet& packet, const Fate& fate) {
 
 // Gives the packet to the inner wire, or loses it. False: the inner wire has no room.
 bool FaultyWire::pass(const Peer& peer, const Packet& packet) {
-  return cuts(peer) || inner_->send(packet);
+  return cuts(peer) || inner().send(packet);
 }
 
 // What was held has waited long enough.
@@ -216,7 +216,7 @@ void FaultyWire::release_delayed() {
 
 const Packet* FaultyWire::receive() {
   release_delayed();
-  return inner_->receive();
+  return inner().receive();
 }
 
 void FaultyWire::flush() {
@@ -224,11 +224,11 @@ void FaultyWire::flush() {
   drain_all();
   release_behind();
   release_delayed();
-  inner_->flush();
+  inner().flush();
 }
 
 Recall FaultyWire::recall(const RecallScope& scope) {
-  Recall recall = inner_->recall(scope);
+  Recall recall = inner().recall(scope);
   std::vector<std::pair<std::uint64_t, Recall::Taken>> taken;
   const auto takes = [&](const Held& held) {
     const PacketHeader& header = held.packet.header;

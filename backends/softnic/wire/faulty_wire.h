@@ -13,7 +13,8 @@
 // and as long as a backlog is not empty no other packet to its destination is taken. Packets wait
 // for later ones only for some flushes, so that the last packet of a job arrives, too. The wire
 // holds copies of payload by value; what goes by reference is held as references, and a recall
-// takes it back.
+// takes it back. What is held lies unread before no receiver: it may be long on its way, and to
+// send it again may help.
 //
 // Damage is that of RoCEv2's packets: what the ICRC finds is lost. The ICRC covers all of a packet
 // but one byte, of which the transport reads nothing. A packet by reference has no bytes that could
@@ -33,7 +34,7 @@
 #include <vector>
 
 #include "backends/softnic/wire/faults.h"
-#include "backends/softnic/wire/wire.h"
+#include "backends/softnic/wire/wrapped_wire.h"
 #include "core/base/wait_clock.h"
 
 namespace gdakit::softnic {
@@ -51,7 +52,7 @@ struct FaultCounters {
 };
 
 // All calls, these of its own too, come from one thread at a time.
-class FaultyWire final : public Wire {
+class FaultyWire final : public WrappedWire {
  public:
   static constexpr std::uint32_t kMaxHeld = 1024;  // to one endpoint
   static constexpr std::uint32_t kMaxFlushes = 8;  // that a packet waits for later ones
@@ -74,22 +75,12 @@ class FaultyWire final : public Wire {
   // Packets that have yet to go to the inner wire, with copies.
   std::size_t held() const { return behind_.size() + delayed_.size() + backlogged_; }
 
-  Endpoint endpoint() const override { return inner_->endpoint(); }
-  std::uint32_t mtu() const override { return inner_->mtu(); }
-  std::uint32_t value_mtu() const override { return inner_->value_mtu(); }
-  std::uint32_t psn_bytes() const override { return inner_->psn_bytes(); }
   // As a network's: what is lost is sent again with all that follows.
   WirePath path(Endpoint endpoint) const override;
-  bool by_reference(const Packet& packet) const override { return inner_->by_reference(packet); }
   bool send(const Packet& packet) override;
   const Packet* receive() override;
-  void retire(const Packet* packet) override { inner_->retire(packet); }
   void flush() override;
   Recall recall(const RecallScope& scope) override;
-  bool recalled(Recall& recall) override { return inner_->recalled(recall); }
-  // What is held lies before no receiver: it may be long on its way, and to send it again may help.
-  bool unread(Endpoint endpoint) const override { return inner_->unread(endpoint); }
-  void add_counters(NicCounters& counters) const override { inner_->add_counters(counters); }
 
  private:
   struct Held {
@@ -127,7 +118,6 @@ class FaultyWire final : public Wire {
   void release_behind();
   void release_delayed();
 
-  std::unique_ptr<Wire> inner_;
   std::unique_ptr<Fates> fates_;
   std::function<std::uint64_t()> now_ns_;
   FaultCounters counters_;

@@ -7,6 +7,7 @@
 #include <string>
 #include <thread>
 
+#include "backends/softnic/wire/plain_wire.h"
 #include "backends/softnic/wire/ring_recall.h"
 #include "backends/softnic/wire/spsc_ring.h"
 
@@ -35,7 +36,7 @@ struct LoopbackRing {
   std::vector<Slot> slots;
 };
 
-class LoopbackWire final : public Wire {
+class LoopbackWire final : public PlainWire {
  public:
   LoopbackWire(std::shared_ptr<LoopbackFabric> fabric, Endpoint endpoint)
       : fabric_(std::move(fabric)),

@@ -27,9 +27,9 @@
 #include <vector>
 
 #include "backends/softnic/wire/peer_memory.h"
+#include "backends/softnic/wire/plain_wire.h"
 #include "backends/softnic/wire/ring_recall.h"
 #include "backends/softnic/wire/spsc_ring.h"
-#include "backends/softnic/wire/wire.h"
 #include "core/base/file_descriptor.h"
 #include "core/base/process_status.h"
 #include "core/base/result.h"
@@ -110,7 +110,7 @@ class ShmSegment : public std::enable_shared_from_this<ShmSegment> {
   std::byte* memory_;
 };
 
-class ShmWire final : public Wire {
+class ShmWire final : public PlainWire {
  public:
   // `numbers`: of all endpoints of the segment, by place.
   ShmWire(std::shared_ptr<ShmSegment> segment, Endpoint place,

@@ -20,7 +20,7 @@ TraceRecord record_of(TraceKind kind, const Packet& packet, QpNumber queue, Endp
 }  // namespace
 
 bool TraceWire::send(const Packet& packet) {
-  if (!inner_->send(packet)) return false;
+  if (!inner().send(packet)) return false;
   TraceRecord record =
       record_of(TraceKind::packet_out, packet, packet.sender, packet.header.destination);
   record.index = packet.wqe;
@@ -29,7 +29,7 @@ bool TraceWire::send(const Packet& packet) {
 }
 
 const Packet* TraceWire::receive() {
-  const Packet* const packet = inner_->receive();
+  const Packet* const packet = inner().receive();
   if (packet == nullptr) return nullptr;
   const PacketHeader& header = packet->header;
   trace_.add(record_of(TraceKind::packet_in, *packet, header.destination_qpn, header.source));

@@ -34,10 +34,10 @@
 #include <vector>
 
 #include "backends/softnic/wire/packet_tag.h"
+#include "backends/softnic/wire/plain_wire.h"
 #include "backends/softnic/wire/roce_translate.h"
 #include "backends/softnic/wire/udp_batch.h"
 #include "backends/softnic/wire/udp_socket.h"
-#include "backends/softnic/wire/wire.h"
 #include "core/base/result.h"
 
 namespace gdakit::softnic {
@@ -84,7 +84,7 @@ struct UdpCounters {
 };
 
 // All calls, these of its own too, come from one thread at a time.
-class UdpWire final : public Wire {
+class UdpWire final : public PlainWire {
  public:
   static Result<std::unique_ptr<UdpWire>> create(UdpPort port, const UdpOptions& options);
   static Result<std::unique_ptr<UdpWire>> create(UdpSocket socket, const UdpOptions& options) {

@@ -7,10 +7,13 @@
 // at most mtu() and the sum of the fragments, if there are any, fragment_count at most
 // kMaxFragments, psn 24 bits, and the payload that `payload` or the fragments name is readable. All
 // calls of one wire come from one thread at a time.
+//
+// All calls are pure. PlainWire has the usual answers, for wires that carry packets themselves, and
+// WrappedWire forwards all calls, for wires around another one. Without a call that is added here
+// neither compiles.
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -81,14 +84,14 @@ class Wire {
 
   // The longest payload of a packet, and the longest that travels by value. Neither changes.
   virtual std::uint32_t mtu() const = 0;
-  virtual std::uint32_t value_mtu() const { return mtu(); }
+  virtual std::uint32_t value_mtu() const = 0;
 
   // The longest MTU of a path: the payload that one PSN stands for, at most. A packet by value has
   // one PSN; a longer one by reference takes several, so that a message is cut at the same places
   // however it travels. A power of two, at most value_mtu(); all wires that meet have the same.
-  virtual std::uint32_t psn_bytes() const { return std::bit_floor(value_mtu()); }
+  virtual std::uint32_t psn_bytes() const = 0;
 
-  virtual WirePath path(Endpoint) const { return {.mtu = mtu()}; }
+  virtual WirePath path(Endpoint endpoint) const = 0;
 
   // Whether the receiver reaches all memory that the packet's fragments name. The payload of any
   // other packet travels by value. Once true for some memory and receiver it stays true.
@@ -108,18 +111,18 @@ class Wire {
 
   // Makes the wire forget the packets of this scope that were sent so far and that no receiver has
   // come to; all others it carries on. The transport then sends again what was lost.
-  virtual Recall recall(const RecallScope&) { return {}; }
+  virtual Recall recall(const RecallScope& scope) = 0;
   // True once no receiver reads memory that packets of this recall name. Ask, from between steps,
   // until it is.
-  virtual bool recalled(Recall& recall) { return recall.waits.empty(); }
+  virtual bool recalled(Recall& recall) = 0;
 
   // Whether packets to the endpoint lie before a receiver that still lives and has not come to
   // them: it is stopped or slow, nothing is lost, and to send again would not help. False where the
   // wire cannot tell.
-  virtual bool unread(Endpoint) const { return false; }
+  virtual bool unread(Endpoint endpoint) const = 0;
 
   // Adds what the wire itself has counted, if anything, to its NIC's counters.
-  virtual void add_counters(NicCounters&) const {}
+  virtual void add_counters(NicCounters& counters) const = 0;
 };
 
 }  // namespace gdakit::softnic
