@@ -52,6 +52,20 @@ TEST(BootstrapRound, ThatTakesAllPesIsRefusedWhereOneIsLost) {
             "still be used");
 }
 
+TEST(BootstrapRound, ARefusalNamesAllThatAreLost) {
+  BootstrapRound round(4);
+  round.lose(3);
+  round.lose(1);
+  for (const int rank : {0, 2}) {
+    EXPECT_TRUE(round.add(rank, {CollectiveKind::allgather, 0, 5}, std::vector<Bytes>(1)));
+  }
+  const std::optional<Error> refusal = round.refusal();
+  ASSERT_TRUE(refusal);
+  EXPECT_EQ(refusal->message(),
+            "allgather (call 5) takes all PEs of the job, and PE 1, PE 3 are lost; what was "
+            "allocated before can still be used");
+}
+
 TEST(BootstrapRound, WhoLeavesAJobThatTimedOutIsNotLost) {
   EXPECT_FALSE(left_failed_job(1, std::nullopt));
   EXPECT_FALSE(left_failed_job(1, Error(Code::timed_out, "barrier timed out")));

@@ -77,6 +77,17 @@ std::optional<LostPe> left_failed_job(int rank, const std::optional<Error>& fail
 
 BootstrapRound::BootstrapRound(int size) : members_(static_cast<std::size_t>(size)) {}
 
+template <class Holds>
+std::string BootstrapRound::names_of(const Holds& holds) const {
+  std::string names;
+  for (int rank = 0; rank < size(); ++rank) {
+    if (!holds(members_[static_cast<std::size_t>(rank)])) continue;
+    if (!names.empty()) names += ", ";
+    names += pe_name(rank);
+  }
+  return names;
+}
+
 std::optional<int> BootstrapRound::any_left() const {
   for (int rank = 0; rank < size(); ++rank) {
     if (members_[static_cast<std::size_t>(rank)].left) return rank;
@@ -134,12 +145,7 @@ void BootstrapRound::lose(int rank) {
 
 std::optional<Error> BootstrapRound::refusal() const {
   if (lost_count_ == 0 || call_.kind == CollectiveKind::barrier) return std::nullopt;
-  std::string lost;
-  for (int rank = 0; rank < size(); ++rank) {
-    if (!members_[static_cast<std::size_t>(rank)].lost) continue;
-    if (!lost.empty()) lost += ", ";
-    lost += pe_name(rank);
-  }
+  const std::string lost = names_of([](const Member& member) { return member.lost; });
   return Error(Code::peer_lost, describe(call_) + " takes all PEs of the job, and " + lost +
                                     (lost_count_ == 1 ? " is lost" : " are lost") +
                                     "; what was allocated before can still be used");
@@ -175,13 +181,8 @@ void BootstrapRound::next() {
 }
 
 Error BootstrapRound::timed_out(std::chrono::milliseconds timeout) const {
-  std::string missing;
-  for (int rank = 0; rank < size(); ++rank) {
-    const Member& member = members_[static_cast<std::size_t>(rank)];
-    if (member.arrived || member.lost) continue;
-    if (!missing.empty()) missing += ", ";
-    missing += pe_name(rank);
-  }
+  const std::string missing =
+      names_of([](const Member& member) { return !member.arrived && !member.lost; });
   const char* const purpose = purpose_name(call_.purpose);
   const std::string call = purpose != nullptr ? purpose : collective_name(call_.kind);
   return Error(Code::timed_out,

@@ -59,6 +59,10 @@ class BootstrapRound {
     std::vector<Bytes> blobs;
   };
 
+  // "PE 3, PE 5": those of whom it holds.
+  template <class Holds>
+  std::string names_of(const Holds& holds) const;
+
   std::vector<Member> members_;
   CollectiveCall call_;  // of the first that came
   int first_ = 0;        // who that was
