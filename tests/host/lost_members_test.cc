@@ -15,7 +15,9 @@
 namespace gdakit::testing_bootstrap {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 const char* const kGone = "PE 2 is gone: the connection was closed before it left the job";
 
@@ -269,6 +271,40 @@ TEST(LostPes, AmongThreadsOfOneProcessIsWhoeverAborts) {
   EXPECT_EQ(lost[0].why, "PE 1 ended the job: it is enough");
   EXPECT_TRUE((*members)[0]->take_losses().empty());
   EXPECT_TRUE((*members)[1]->take_losses().empty());
+}
+
+std::vector<int> pes_of(const std::vector<LostPe>& losses) {
+  std::vector<int> pes;
+  for (const LostPe& lost : losses) {
+    EXPECT_TRUE(lost.ends_job);
+    pes.push_back(lost.pe);
+  }
+  return pes;
+}
+
+// Kernels of those that are still there may wait for any of them.
+TEST(LostPes, AmongThreadsOfOneProcessAreAllThatLeaveAFailedJob) {
+  auto members = make_local_bootstraps(5, 20s);
+  ASSERT_TRUE(members);
+  const auto losses_of = [&](int rank) {
+    return (*members)[static_cast<std::size_t>(rank)]->take_losses();
+  };
+  const auto leave = [&](int rank) { (*members)[static_cast<std::size_t>(rank)].reset(); };
+  leave(4);  // before anything has failed
+  (*members)[3]->abort("it is enough");
+  leave(2);
+  const std::vector<LostPe> first = losses_of(0);
+  EXPECT_THAT(pes_of(first), ElementsAre(3, 2));
+  ASSERT_EQ(first.size(), 2u);
+  EXPECT_EQ(first[1].why,
+            "PE 2 has left the job, which has failed: PE 3 ended the job: it is enough");
+  EXPECT_THAT(pes_of(losses_of(3)), ElementsAre(2));
+  leave(3);
+  EXPECT_THAT(losses_of(0), IsEmpty()) << "of PE 3 it knows";
+  EXPECT_THAT(pes_of(losses_of(1)), ElementsAre(3, 2));
+  leave(1);
+  EXPECT_THAT(pes_of(losses_of(0)), ElementsAre(1));
+  EXPECT_THAT(losses_of(0), IsEmpty());
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 #include "core/host/bootstrap/local_bootstrap.h"
 
+#include <algorithm>
 #include <condition_variable>
+#include <cstddef>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -24,6 +26,7 @@ class LocalHub {
   LocalHub(int size, const JobSecret& secret, std::chrono::milliseconds timeout)
       : round_(size),
         answers_(static_cast<std::size_t>(size)),
+        told_(static_cast<std::size_t>(size)),
         secret_(secret),
         timeout_(timeout) {}
 
@@ -58,7 +61,7 @@ class LocalHub {
 
   void leave(int rank) {
     const std::lock_guard lock(mutex_);
-    if (!ended_by_) ended_by_ = left_failed_job(rank, failure_);
+    if (std::optional<LostPe> loss = left_failed_job(rank, failure_)) note(std::move(*loss));
     if (Result<void> left = round_.leave(rank); !left && !failure_) set_failure(left.error());
   }
 
@@ -66,12 +69,18 @@ class LocalHub {
     const std::lock_guard lock(mutex_);
     if (failure_) return;
     set_failure(aborted_by(rank, message));
-    ended_by_ = LostPe{rank, failure_->message(), true};
+    note({rank, failure_->message(), true});
   }
 
-  std::optional<LostPe> who_ended() {
+  // Those that this one was not told of yet.
+  std::vector<LostPe> take_losses(int rank) {
     const std::lock_guard lock(mutex_);
-    return ended_by_;
+    std::size_t& told = told_[static_cast<std::size_t>(rank)];
+    std::vector<LostPe> losses;
+    for (; told != losses_.size(); ++told) {
+      if (losses_[told].pe != rank) losses.push_back(losses_[told]);
+    }
+    return losses;
   }
 
  private:
@@ -84,6 +93,13 @@ class LocalHub {
   Error fail(Error error) {
     set_failure(std::move(error));
     return *failure_;
+  }
+
+  // Who aborts is lost once, though it leaves later.
+  void note(LostPe loss) {
+    if (std::ranges::find(losses_, loss.pe, &LostPe::pe) == losses_.end()) {
+      losses_.push_back(std::move(loss));
+    }
   }
 
   void finish_round() {
@@ -99,7 +115,8 @@ class LocalHub {
   BootstrapRound round_;
   std::vector<std::optional<std::vector<Bytes>>> answers_;  // given out, not yet taken, by rank
   std::optional<Error> failure_;
-  std::optional<LostPe> ended_by_;
+  std::vector<LostPe> losses_;               // in their order
+  std::vector<std::size_t> told_;            // how many of those, by rank
   std::vector<std::shared_ptr<void>> kept_;  // until the last PE has left
   const JobSecret secret_;
   const std::chrono::milliseconds timeout_;
@@ -112,13 +129,8 @@ class LocalBootstrap final : public Bootstrap {
   ~LocalBootstrap() override { hub_->leave(rank()); }
 
   void keep(std::shared_ptr<void> thing) override { hub_->keep(std::move(thing)); }
-  // Threads of one process die together; but one may end the job.
-  std::vector<LostPe> take_losses() override {
-    const std::optional<LostPe> end = loss_told_ ? std::nullopt : hub_->who_ended();
-    if (!end || end->pe == rank()) return {};
-    loss_told_ = true;
-    return {*end};
-  }
+  // Threads of one process die together; but one may end the job, and others leave it then.
+  std::vector<LostPe> take_losses() override { return hub_->take_losses(rank()); }
   std::optional<JobKey> key(std::string_view label) const override {
     return make_job_key(hub_->secret(), label);
   }
@@ -131,7 +143,6 @@ class LocalBootstrap final : public Bootstrap {
   void send_abort(const std::string& message) override { hub_->abort(rank(), message); }
 
   std::shared_ptr<LocalHub> hub_;
-  bool loss_told_ = false;
 };
 
 }  // namespace
