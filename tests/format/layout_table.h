@@ -12,6 +12,7 @@
 #include "core/base/endian.h"
 #include "core/format/cqe.h"
 #include "core/format/doorbell.h"
+#include "core/format/srq.h"
 #include "core/format/wqe.h"
 
 namespace gdakit::format::layout {
@@ -124,6 +125,12 @@ inline Records cqe_records() {
       {"dbr_qp",
        {sizeof(DoorbellRecord),
         {field("rcv_dbr", &DoorbellRecord::rcv_dbr), field("snd_dbr", &DoorbellRecord::snd_dbr)}}},
+      {"dbr_srq", {sizeof(SrqDoorbellRecord), {field("counter", &SrqDoorbellRecord::counter)}}},
+      {"srq_next",
+       {sizeof(SrqNextSegment),
+        {field("rsvd0", &SrqNextSegment::rsvd0),
+         field("next_wqe_index", &SrqNextSegment::next_wqe_index),
+         field("signature", &SrqNextSegment::signature), field("rsvd1", &SrqNextSegment::rsvd1)}}},
   };
 }
 
