@@ -10,8 +10,8 @@ namespace {
 constexpr std::uint32_t kOwners = 3;
 constexpr std::size_t kMostObjects = 40;
 // In an order in which users are removed before what they use.
-constexpr ObjectKind kUsersFirst[] = {ObjectKind::qp, ObjectKind::mkey, ObjectKind::cq,
-                                      ObjectKind::uar, ObjectKind::pd};
+constexpr ObjectKind kUsersFirst[] = {ObjectKind::qp, ObjectKind::srq, ObjectKind::mkey,
+                                      ObjectKind::cq, ObjectKind::uar, ObjectKind::pd};
 
 // A value that the field may have, or now and then any.
 template <class T>
@@ -67,6 +67,7 @@ std::string FuzzControl::act(Input& input, const FuzzSide& peer) {
     case 2: return create(input, uid);
     case 3: return remove(input, uid);
     case 4: ring(input); return {};
+    case 5: return arm(input, uid);
     default: return modify(input, uid, peer);
   }
 }
@@ -85,12 +86,26 @@ Outcome<std::uint32_t> FuzzControl::create_mkey(Input& input, Uid uid, Seen& see
   return engine_.reg_mr(mr, uid);
 }
 
+// With the receive queue of the queue pair under traffic for its memory.
+Outcome<std::uint32_t> FuzzControl::create_srq(Input& input, Uid uid, Seen& seen) {
+  const Named pd = name(input, ObjectKind::pd, uid);
+  SrqAttributes srq;
+  srq.pd = pd.number;
+  srq.form = static_cast<SrqForm>(input.below(3));
+  srq.wqes = host_address(side_.rq.data());
+  srq.log_wqes = kLogRq;
+  srq.log_stride = kLogRqStride;
+  srq.doorbell_record = host_address(side_.record.data());
+  seen = pd.seen;
+  return engine_.create_srq(srq, uid);
+}
+
 // With the queues and the record of the queue pair under traffic: what is posted there is not meant
 // for this one, which fails of it.
 Outcome<std::uint32_t> FuzzControl::create_qp(Input& input, Uid uid, Seen& seen) {
   const Named pd = name(input, ObjectKind::pd, uid), send_cq = name(input, ObjectKind::cq, uid),
               receive_cq = name(input, ObjectKind::cq, uid),
-              uar = name(input, ObjectKind::uar, uid);
+              uar = name(input, ObjectKind::uar, uid), srq = name(input, ObjectKind::srq, uid);
   QpAttributes qp;
   qp.pd = pd.number;
   qp.send_cq = send_cq.number;
@@ -104,7 +119,10 @@ Outcome<std::uint32_t> FuzzControl::create_qp(Input& input, Uid uid, Seen& seen)
   qp.log_receive_stride = kLogRqStride;
   qp.doorbell_record = host_address(side_.record.data());
   seen = std::max({pd.seen, send_cq.seen, uar.seen});
-  if (qp.has_receive_queue) seen = std::max(seen, receive_cq.seen);
+  const bool is_shared = !qp.has_receive_queue && input.below(2) == 0;
+  if (is_shared) qp.srq = srq.number;
+  if (is_shared) seen = std::max(seen, srq.seen);
+  if (is_shared || qp.has_receive_queue) seen = std::max(seen, receive_cq.seen);
   if (input.below(16) == 0) {
     qp.log_send_wqebbs = 16 + input.below(100);
     seen = Seen::unknown;
@@ -127,6 +145,7 @@ std::string FuzzControl::create(Input& input, Uid uid) {
           {host_address(side_.other_cq), kLogOtherCq, input.below(2) == 0, true, {}}, uid);
       break;
     case ObjectKind::mkey: created = create_mkey(input, uid, seen); break;
+    case ObjectKind::srq: created = create_srq(input, uid, seen); break;
     default: created = create_qp(input, uid, seen);
   }
   if (created) objects_.push_back({kind, *created, uid});
@@ -143,6 +162,7 @@ Status FuzzControl::remove(ObjectKind kind, std::uint32_t number, Uid uid) {
     case ObjectKind::uar: return engine_.free_uar(number, uid).status();
     case ObjectKind::cq: return engine_.destroy_cq(number, uid).status();
     case ObjectKind::mkey: return engine_.dereg_mr(number, uid).status();
+    case ObjectKind::srq: return engine_.destroy_srq(number, uid).status();
     default: return engine_.destroy_qp(number, uid).status();
   }
 }
@@ -191,6 +211,14 @@ std::string FuzzControl::modify(Input& input, Uid uid, const FuzzSide& peer) {
   if (qp.seen == Seen::unknown) return {};
   const Status status = engine_.modify_qp(qp.number, some, uid).status();
   return status.status == CommandStatus::bad_res ? "" : "a queue pair was modified by a stranger";
+}
+
+std::string FuzzControl::arm(Input& input, Uid uid) {
+  const Named srq = name(input, ObjectKind::srq, uid);
+  if (srq.seen == Seen::unknown) return {};
+  const Status status = engine_.arm_srq(srq.number, input.below(1 << kLogRq), uid).status();
+  if (srq.seen == Seen::own) return status.ok() ? "" : "a limit was not armed";
+  return status.status == CommandStatus::bad_res ? "" : "a limit was armed by a stranger";
 }
 
 std::string FuzzControl::modify_busy_qp(Input& input) {

@@ -42,11 +42,13 @@ class FuzzControl {
   Named name(Input& input, ObjectKind kind, Uid uid);
   std::string create(Input& input, Uid uid);
   Outcome<std::uint32_t> create_mkey(Input& input, Uid uid, Seen& seen);
+  Outcome<std::uint32_t> create_srq(Input& input, Uid uid, Seen& seen);
   Outcome<std::uint32_t> create_qp(Input& input, Uid uid, Seen& seen);
   std::string remove(Input& input, Uid uid);
   Status remove(ObjectKind kind, std::uint32_t number, Uid uid);
   std::string modify(Input& input, Uid uid, const FuzzSide& peer);
   std::string modify(QpNumber qpn, const QpModify& modify, Uid uid);
+  std::string arm(Input& input, Uid uid);
   void ring(Input& input);
 
   FuzzSide& side_;

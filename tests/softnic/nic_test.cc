@@ -49,8 +49,8 @@ TEST(Nic, SaysWhatItRefusesAndWhatToDo) {
   };
   Nic& nic = *client.nic;
   expect(nic.dealloc_pd(client.pd), Code::invalid_argument,
-         "dealloc_pd: protection domain 1 is still used by memory keys or queue pairs; destroy "
-         "those first");
+         "dealloc_pd: protection domain 1 is still used by memory keys, queue pairs or shared "
+         "receive queues; destroy those first");
   expect(nic.dereg_mr(77), Code::not_found,
          "dereg_mr: no memory key 77; it was never registered or is gone already");
   expect(nic.destroy_cq(77), Code::not_found,

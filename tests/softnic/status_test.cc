@@ -20,7 +20,8 @@ using Sy = CommandSyndrome;
 constexpr std::uint32_t kAbsent = 99;
 constexpr Uid kStranger = 5;
 
-// An engine that has all objects that it may have: one PD, UAR and key, two CQs, one QP.
+// An engine that has all objects that it may have: one PD, UAR and key, two CQs, one QP; and
+// an SRQ with another QP.
 class StatusTest : public testing::Test {
  protected:
   static RigOptions options(std::uint32_t max_objects) {
@@ -53,6 +54,14 @@ class StatusTest : public testing::Test {
     return attributes;
   }
 
+  SrqAttributes srq() const {
+    SrqAttributes attributes;
+    attributes.pd = side.pd;
+    attributes.wqes = host_address(side.rq.data());
+    attributes.doorbell_record = host_address(side.record.data());
+    return attributes;
+  }
+
   template <class Change>
   Status of_mr(Change change) {
     MrAttributes attributes = mr();
@@ -76,6 +85,21 @@ class StatusTest : public testing::Test {
     QpAttributes attributes = qp();
     change(attributes);
     return engine.create_qp(attributes).status();
+  }
+  template <class Change>
+  Status of_srq(Change change) {
+    SrqAttributes attributes = srq();
+    change(attributes);
+    return engine.create_srq(attributes).status();
+  }
+  // One that has a queue pair.
+  SrqNumber make_used_srq() {
+    const SrqNumber number = *engine.create_srq(srq());
+    QpAttributes attributes = qp();
+    attributes.has_receive_queue = false;
+    attributes.srq = number;
+    EXPECT_TRUE(engine.create_qp(attributes));
+    return number;
   }
   // A modify to this state, on the way from reset to rts.
   template <class Change>
@@ -182,8 +206,35 @@ class StatusTest : public testing::Test {
          [this] { return when_full([this] { return engine.create_qp(qp()).status(); }); }},
         {Sy::create_qp_service,
          [this] { return of_qp([](Qpa& a) { a.service = ServiceType::ud; }); }},
+        {Sy::create_qp_srq,
+         [this] {
+           return of_qp([](Qpa& a) {
+             a.has_receive_queue = false;
+             a.srq = kAbsent;
+           });
+         }},
+        {Sy::create_qp_two_sources, [this] { return of_qp([](Qpa& a) { a.srq = kAbsent; }); }},
         {Sy::destroy_qp_absent, [this] { return engine.destroy_qp(kAbsent).status(); }},
         {Sy::query_qp_absent, [this] { return engine.query_qp(kAbsent).status(); }},
+    };
+  }
+  std::map<Sy, std::function<Status()>> srqs() {
+    using Sa = SrqAttributes;
+    const auto of = [this](auto change) { return [=, this] { return of_srq(change); }; };
+    return {
+        {Sy::create_srq_pd, of([](Sa& a) { a.pd = kAbsent; })},
+        {Sy::create_srq_form, of([](Sa& a) { a.form = static_cast<SrqForm>(3); })},
+        {Sy::create_srq_size, of([](Sa& a) { a.log_wqes = 16; })},
+        {Sy::create_srq_stride, of([](Sa& a) { a.log_stride = 4; })},
+        {Sy::create_srq_wqes, of([](Sa& a) { a.wqes.value += 8; })},
+        {Sy::create_srq_record, of([](Sa& a) { a.doorbell_record.value += 2; })},
+        {Sy::create_srq_numbers,
+         [this] { return when_full([this] { return engine.create_srq(srq()).status(); }); }},
+        {Sy::destroy_srq_absent, [this] { return engine.destroy_srq(kAbsent).status(); }},
+        {Sy::destroy_srq_busy, [this] { return engine.destroy_srq(used_srq).status(); }},
+        {Sy::query_srq_absent, [this] { return engine.query_srq(kAbsent).status(); }},
+        {Sy::arm_srq_absent, [this] { return engine.arm_srq(kAbsent, 1).status(); }},
+        {Sy::arm_srq_limit, [this] { return engine.arm_srq(used_srq, 2).status(); }},
     };
   }
   std::map<Sy, std::function<Status()>> modifies() {
@@ -222,7 +273,7 @@ class StatusTest : public testing::Test {
   }
   std::map<Sy, std::function<Status()>> everything() {
     auto all = pd_and_uar();
-    for (auto part : {mr_and_cq(), qps(), modifies()}) all.merge(part);
+    for (auto part : {mr_and_cq(), qps(), srqs(), modifies()}) all.merge(part);
     return all;
   }
 
@@ -230,6 +281,7 @@ class StatusTest : public testing::Test {
   EngineRig rig{options(kMax)};
   Side& side = rig.a;
   Engine& engine = side.engine;
+  SrqNumber used_srq = make_used_srq();
 };
 
 TEST_F(StatusTest, EachSyndromeIsThatOfOneCheck) {
@@ -254,8 +306,8 @@ TEST_F(StatusTest, TheSentenceNamesCallObjectAndRemedy) {
   const Error busy = status_error("dealloc_pd", engine.dealloc_pd(side.pd).status());
   EXPECT_EQ(busy.code(), Code::invalid_argument);
   EXPECT_EQ(busy.message(),
-            "dealloc_pd: protection domain 1 is still used by memory keys or queue pairs; destroy "
-            "those first");
+            "dealloc_pd: protection domain 1 is still used by memory keys, queue pairs or "
+            "shared receive queues; destroy those first");
   const Error state = status_error(
       "modify_qp", of_modify(QpState::init, [](QpModify& m) { m.state = QpState::rts; }));
   EXPECT_NE(state.message().find("queue pair 2 cannot go from reset to rts; the way is"),
@@ -288,6 +340,10 @@ TEST_F(StatusTest, WhatBelongsToAnotherIsNotThere) {
   EXPECT_EQ(engine.destroy_qp(side.qpn, kStranger).status().syndrome, Sy::destroy_qp_absent);
   EXPECT_EQ(engine.query_qp(side.qpn, kStranger).status().syndrome, Sy::query_qp_absent);
   EXPECT_EQ(engine.modify_qp(side.qpn, {}, kStranger).status().syndrome, Sy::modify_qp_absent);
+  EXPECT_EQ(engine.create_srq(srq(), kStranger).status().syndrome, Sy::create_srq_pd);
+  EXPECT_EQ(engine.query_srq(used_srq, kStranger).status().syndrome, Sy::query_srq_absent);
+  EXPECT_EQ(engine.arm_srq(used_srq, 1, kStranger).status().syndrome, Sy::arm_srq_absent);
+  EXPECT_EQ(engine.destroy_srq(used_srq, kStranger).status().syndrome, Sy::destroy_srq_absent);
   EXPECT_EQ(side.info().state, before.state);
   // Nor does it build on what is not its own.
   QpAttributes attributes = qp();
@@ -300,6 +356,11 @@ TEST_F(StatusTest, WhatBelongsToAnotherIsNotThere) {
   attributes.uar = *engine.alloc_uar(UarType::dense, kStranger);
   EXPECT_EQ(refused(), Sy::create_qp_receive_cq);
   attributes.receive_cq = attributes.send_cq;
+  attributes.has_receive_queue = false;
+  attributes.srq = used_srq;
+  EXPECT_EQ(refused(), Sy::create_qp_srq);
+  attributes.srq.reset();
+  attributes.has_receive_queue = true;
   const Outcome<QpNumber> own = engine.create_qp(attributes, kStranger);
   ASSERT_TRUE(own);
   EXPECT_EQ(engine.destroy_qp(*own).status().syndrome, Sy::destroy_qp_absent);

@@ -31,10 +31,13 @@ Outcome<> Engine::check_qp(const QpAttributes& attributes, Uid uid) const {
   if (a.doorbell_record.value == 0 || a.doorbell_record.value % 8 != 0) {
     return refusal(Sy::create_qp_record);
   }
-  if (!a.has_receive_queue) return {};
+  if (a.srq && a.has_receive_queue) return refusal(Sy::create_qp_two_sources, *a.srq);
+  if (a.srq && srqs_.find(*a.srq, uid) == nullptr) return refusal(Sy::create_qp_srq, *a.srq);
+  if (!a.has_receive_queue && !a.srq) return {};
   if (cqs_.find(a.receive_cq, uid) == nullptr) {
     return refusal(Sy::create_qp_receive_cq, a.receive_cq);
   }
+  if (a.srq) return {};
   if (a.log_receive_wqes > kMaxLogQueue) {
     return refusal(Sy::create_qp_receive_size, 0, a.log_receive_wqes);
   }
@@ -48,11 +51,13 @@ Outcome<> Engine::check_qp(const QpAttributes& attributes, Uid uid) const {
 }
 
 std::unique_ptr<Qp> Engine::make_qp(QpNumber qpn, const QpAttributes& attributes) {
-  auto qp = std::make_unique<Qp>(qpn, attributes, options_.window);
+  Srq* const srq = attributes.srq ? srqs_.find(*attributes.srq) : nullptr;
+  auto qp = std::make_unique<Qp>(qpn, attributes, options_.window, srq);
   qp->timer.qp = qp.get();
   timers_.add();
   qp->common.send_cq = cqs_.find(attributes.send_cq);
-  qp->common.receive_cq = attributes.has_receive_queue ? cqs_.find(attributes.receive_cq) : nullptr;
+  const bool receives = attributes.has_receive_queue || srq != nullptr;
+  qp->common.receive_cq = receives ? cqs_.find(attributes.receive_cq) : nullptr;
   return qp;
 }
 
@@ -66,6 +71,7 @@ Outcome<QpNumber> Engine::create_qp(const QpAttributes& attributes, Uid uid) {
   ++uars_.find(attributes.uar)->users;
   ++qp.common.send_cq->users;
   if (qp.common.receive_cq != nullptr) ++qp.common.receive_cq->users;
+  if (attributes.srq) ++srqs_.find(*attributes.srq)->users;
   for_memory(attributes,
              [this](const MemoryRange& range) { core_.port.attach(range.base, range.length); });
   return *number;
@@ -137,6 +143,7 @@ Outcome<> Engine::destroy_qp(QpNumber qpn, Uid uid) {
   --uars_.find(common.attributes.uar)->users;
   --common.send_cq->users;
   if (common.receive_cq != nullptr) --common.receive_cq->users;
+  if (common.attributes.srq) --srqs_.find(*common.attributes.srq)->users;
   core_.counters += common.counters;
   std::vector<MemoryRange> memory;
   for_memory(common.attributes, [&](const MemoryRange& range) { memory.push_back(range); });

@@ -37,6 +37,7 @@ Engine::Engine(const EngineOptions& options, DmaPort& port, Wire& wire)
       uar_numbers_(ObjectKind::uar, options.max_objects),
       cq_numbers_(ObjectKind::cq, options.max_objects),
       qp_numbers_(ObjectKind::qp, options.max_qps, options.skipped_qps),
+      srq_numbers_(ObjectKind::srq, options.max_objects),
       removals_(core_),
       held_(kHeldPackets) {
   core_.keys = KeyTable(options.max_objects, options.skipped_keys, options.first_key_variant);
@@ -124,6 +125,7 @@ bool Engine::step(std::uint64_t now_ns) {
   worked |= run_timers();
   sweep(worked);
   if (!core_.active_cqs.empty()) worked |= work_cqs();
+  if (!core_.side_work.empty()) worked |= work_sides();
   core_.port.submit();
   core_.wire.flush();
   return worked;
@@ -295,6 +297,21 @@ bool Engine::work_cqs() {
     worked |= news.completion || news.error;
     // Each gets one turn a step.
     if (&cq == last) break;
+  }
+  return worked;
+}
+
+bool Engine::work_sides() {
+  bool worked = false;
+  const SideWork* const last = core_.side_work.last();
+  while (!core_.side_work.empty()) {
+    SideWork& some = *core_.side_work.first();
+    core_.side_work.remove(some);
+    const Turn turn = some.work(core_);
+    worked |= turn.worked;
+    if (turn.pending) core_.activate(some);
+    // Each gets one turn a step.
+    if (&some == last) break;
   }
   return worked;
 }

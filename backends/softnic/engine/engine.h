@@ -97,7 +97,7 @@ class Engine {
   // Something waits for DMA, or for room on the wire: step again soon though nothing has changed.
   bool waiting() const {
     return !active_.empty() || !held_.empty() || removals_.wait_for_dma() ||
-           !core_.active_cqs.empty();
+           !core_.active_cqs.empty() || !core_.side_work.empty();
   }
 
   // A queue pair has been connected. Before, neither doorbells nor packets have any effect.
@@ -121,6 +121,12 @@ class Engine {
   Outcome<CqNumber> create_cq(const CqAttributes& attributes, Uid uid = kNicUid);
   Outcome<CqInfo> query_cq(CqNumber cq, Uid uid = kNicUid) const;
   Outcome<> destroy_cq(CqNumber cq, Uid uid = kNicUid);
+  Outcome<SrqNumber> create_srq(const SrqAttributes& attributes, Uid uid = kNicUid);
+  // Tells srq_limit once, when fewer WQEs are posted and not taken than `limit`: at once, if so
+  // already. 0: tells nothing.
+  Outcome<> arm_srq(SrqNumber srq, std::uint32_t limit, Uid uid = kNicUid);
+  Outcome<SrqInfo> query_srq(SrqNumber srq, Uid uid = kNicUid) const;
+  Outcome<> destroy_srq(SrqNumber srq, Uid uid = kNicUid);
   Outcome<QpNumber> create_qp(const QpAttributes& attributes, Uid uid = kNicUid);
   Outcome<> modify_qp(QpNumber qpn, const QpModify& modify, Uid uid = kNicUid);
   Outcome<QpInfo> query_qp(QpNumber qpn, Uid uid = kNicUid) const;
@@ -131,7 +137,8 @@ class Engine {
   // Those whose doorbell record has once said less than a doorbell before it.
   std::vector<QpNumber> recordless_qps() const;
 
-  // The last removal: of dereg_mr, rereg_mr, destroy_cq, destroy_qp, or modify_qp to reset.
+  // The last removal: of dereg_mr, rereg_mr, destroy_cq, destroy_srq, destroy_qp, or modify_qp to
+  // reset.
   RemovalNumber last_removal() const { return removals_.last(); }
   // The memory that its object named is neither read nor written any more, here or by a peer. Steps
   // bring it about, this engine's and those of peers.
@@ -147,7 +154,7 @@ class Engine {
 
  private:
   struct Pd {
-    std::uint32_t users = 0;  // QPs
+    std::uint32_t users = 0;  // QPs and SRQs
   };
   struct UarUse {
     UarType type = UarType::registers;
@@ -175,6 +182,7 @@ class Engine {
   void take_cnp(Qp& qp);
   bool run_timers();
   bool work_cqs();
+  bool work_sides();
   void fail_users(const Cq& cq);
   // Makes run_timers look at the queue pair when its time has come.
   void expect_timer(Qp& qp);
@@ -204,9 +212,11 @@ class Engine {
   NumberSpace uar_numbers_;
   NumberSpace cq_numbers_;
   NumberSpace qp_numbers_;
+  NumberSpace srq_numbers_;
   NumberTable<Pd> pds_{pd_numbers_};
   NumberTable<UarUse> uars_{uar_numbers_};
   NumberTable<Cq> cqs_{cq_numbers_};
+  NumberTable<Srq> srqs_{srq_numbers_};  // before those who take from them
   NumberTable<Qp> qps_{qp_numbers_};
   Removals removals_;
 

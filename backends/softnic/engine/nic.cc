@@ -136,6 +136,24 @@ Result<> Nic::destroy_cq(CqNumber cq) {
   return remove_and_wait("destroy_cq", [&] { return engine_->destroy_cq(cq); });
 }
 
+Result<SrqNumber> Nic::create_srq(const SrqAttributes& attributes) {
+  return locked("create_srq", [&] { return engine_->create_srq(attributes); });
+}
+
+Result<> Nic::arm_srq(SrqNumber srq, std::uint32_t limit) {
+  const Result<> armed = locked("arm_srq", [&] { return engine_->arm_srq(srq, limit); });
+  thread_->wake();
+  return armed;
+}
+
+Result<SrqInfo> Nic::query_srq(SrqNumber srq) const {
+  return locked("query_srq", [&] { return engine_->query_srq(srq); });
+}
+
+Result<> Nic::destroy_srq(SrqNumber srq) {
+  return remove_and_wait("destroy_srq", [&] { return engine_->destroy_srq(srq); });
+}
+
 Result<QpNumber> Nic::create_qp(const QpAttributes& attributes) {
   return locked("create_qp", [&] { return engine_->create_qp(attributes); });
 }

@@ -6,16 +6,17 @@
 //   PdNumber pd = *(*nic)->alloc_pd();
 //
 // Contract. Every function may be called from any thread; each takes effect between two steps of
-// the engine. destroy_qp, destroy_cq, dereg_mr, rereg_mr and modify_qp to reset return when nothing
-// reads or writes the memory that the object named any more, here or at a peer, so that the caller
-// may free it. Errors are sentences; a call that fails has changed nothing, but for one of these
-// five that ends with timed_out: the object is gone, or of other memory, and its old memory must
-// stay. Objects still alive when the Nic is destroyed go with it.
+// the engine. destroy_qp, destroy_cq, destroy_srq, dereg_mr, rereg_mr and modify_qp to reset return
+// when nothing reads or writes the memory that the object named any more, here or at a peer, so that
+// the caller may free it. Errors are sentences; a call that fails has changed nothing, but for one of
+// these six that ends with timed_out: the object is gone, or of other memory, and its old memory
+// must stay. Objects still alive when the Nic is destroyed go with it.
 //
 // Events go to NicOptions::engine.events, which outlives the Nic. Who runs the step calls it, the
 // NIC's own thread or one that waits for the NIC, one at a time and while calls of other threads
 // wait: the sink notes the event, wakes up who waits for it, and calls nothing of the Nic. The CQE
-// of a `completion` is visible by then. After destroy_cq or destroy_qp no event names the object.
+// of a `completion` is visible by then. After destroy_cq, destroy_srq or destroy_qp no event names
+// the object.
 #pragma once
 
 #include <atomic>
@@ -78,6 +79,14 @@ class Nic final : public ProgressEngine {
   Result<CqNumber> create_cq(const CqAttributes& attributes);
   Result<CqInfo> query_cq(CqNumber cq) const;
   Result<> destroy_cq(CqNumber cq);
+
+  // The record's counter is zero at first, or less than what is posted: all that it says is taken.
+  Result<SrqNumber> create_srq(const SrqAttributes& attributes);
+  // One srq_limit event, once fewer WQEs are left than `limit`; 0: none. Another call takes the
+  // place of one before.
+  Result<> arm_srq(SrqNumber srq, std::uint32_t limit);
+  Result<SrqInfo> query_srq(SrqNumber srq) const;
+  Result<> destroy_srq(SrqNumber srq);
 
   Result<QpNumber> create_qp(const QpAttributes& attributes);
   Result<> modify_qp(QpNumber qpn, const QpModify& modify);

@@ -9,6 +9,7 @@
 #include "backends/softnic/queues/qp_common.h"
 #include "backends/softnic/queues/receive_queue.h"
 #include "backends/softnic/queues/send_queue.h"
+#include "backends/softnic/queues/srq.h"
 #include "backends/softnic/transport/connection.h"
 #include "backends/softnic/transport/rc_receive.h"
 #include "backends/softnic/transport/rc_send.h"
@@ -16,19 +17,22 @@
 namespace gdakit::softnic {
 
 struct Qp {
-  Qp(QpNumber qpn, const QpAttributes& attributes, std::uint32_t window)
+  // `srq`: the one that it takes receive WQEs from, if it does.
+  Qp(QpNumber qpn, const QpAttributes& attributes, std::uint32_t window, Srq* srq)
       : common(qpn, attributes),
         send_queue(common),
         receive_queue(common),
+        srq_share(common, srq),
         connection(common),
         send(connection, send_queue, window),
-        receive(connection, attributes.has_receive_queue ? &receive_queue : nullptr) {}
+        receive(connection, source_of_receives()) {}
   Qp(const Qp&) = delete;
   Qp& operator=(const Qp&) = delete;
 
   QpCommon common;
   SendQueue send_queue;
   ReceiveQueue receive_queue;
+  SrqShare srq_share;
   Connection connection;
   RcSend send;
   RcReceive receive;
@@ -39,6 +43,12 @@ struct Qp {
   Link<Qp> active;           // in the engine's lists
   Link<Qp> swept;
   Timer timer;
+
+ private:
+  ReceiveSource* source_of_receives() {
+    if (common.attributes.srq) return &srq_share;
+    return common.attributes.has_receive_queue ? &receive_queue : nullptr;
+  }
 };
 
 }  // namespace gdakit::softnic

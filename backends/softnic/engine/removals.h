@@ -27,6 +27,7 @@ struct Removed {
   std::vector<MemoryRange> memory = {};  // that the object named; nothing may name it from now on
   std::unique_ptr<Qp> qp = nullptr;  // with its buffers, to which DMA may write, and its packets
   std::unique_ptr<Cq> cq = nullptr;
+  std::unique_ptr<Srq> srq = nullptr;
 };
 
 class Removals {

@@ -39,7 +39,8 @@ constexpr std::uint64_t plain_address(DmaAddress address) {
 
 using PdNumber = std::uint32_t;
 using CqNumber = std::uint32_t;
-using QpNumber = std::uint32_t;  // 24 bits
+using QpNumber = std::uint32_t;   // 24 bits
+using SrqNumber = std::uint32_t;  // 24 bits
 using UarNumber = std::uint32_t;
 using Endpoint = std::uint32_t;      // a NIC's address on its wire
 using PartitionKey = std::uint16_t;  // full member[15] partition[14:0]
@@ -131,6 +132,37 @@ struct CqInfo {
   std::uint32_t last_solicit_index = 0;
 };
 
+// How the WQEs of a shared receive queue lie, and in which order they are taken.
+enum class SrqForm : std::uint8_t {
+  // From WQE 0 on each WQE's first segment names the next one, as it stands when the WQE is taken.
+  // A CQE's wqe_counter is the WQE's index. wq.wq_type 0, and the SRQ object.
+  list,
+  // In the order of memory, round and round; the first segment says nothing. A CQE's wqe_counter
+  // counts. wq.wq_type 1.
+  cyclic,
+  // The same, and data segments are all that WQEs have. rmpc.basic_cyclic_rcv_wqe.
+  basic_cyclic,
+};
+
+// WQEs and record must stay until the shared receive queue is destroyed.
+struct SrqAttributes {
+  PdNumber pd = 0;  // its WQEs' keys are of this one, whatever the queue pair's is
+  SrqForm form = SrqForm::list;
+  DmaAddress wqes;               // 16-byte aligned
+  std::uint32_t log_wqes = 0;    // at most 15
+  std::uint32_t log_stride = 5;  // log2 of bytes per WQE, 5 to 9; basic_cyclic: 4 to 9
+  DmaAddress doorbell_record;    // format::SrqDoorbellRecord, 4-byte aligned
+};
+
+struct SrqInfo {
+  bool error = false;       // its list leads out of it: queue pairs that want a WQE of it fail
+  std::uint32_t limit = 0;  // that is armed; 0: none, or the event was told
+  // Counters of WQEs that the record announced when it was last read, and that were taken: the low
+  // 16 bits.
+  std::uint16_t posted = 0;
+  std::uint16_t taken = 0;
+};
+
 // qpc.st. Only RC queue pairs can be made.
 enum class ServiceType : std::uint8_t { rc = 0, uc = 1, ud = 2, xrc = 3, count };
 
@@ -143,6 +175,8 @@ struct QpAttributes {
   UarNumber uar = 0;                  // doorbells through any other page are dropped
   DmaAddress send_queue;              // 64-byte aligned
   std::uint32_t log_send_wqebbs = 0;  // at most 15
+  // Takes its receive WQEs from this shared receive queue; it has no receive queue of its own then.
+  std::optional<SrqNumber> srq = {};
   bool has_receive_queue = false;
   DmaAddress receive_queue;              // 16-byte aligned
   std::uint32_t log_receive_wqes = 0;    // at most 15

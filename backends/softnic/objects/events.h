@@ -16,6 +16,7 @@ enum class EventKind : std::uint8_t {
   port_change = 0x09,                // port; syndrome: 1 down, 4 active
   qp_invalid_request = 0x10,         // QP that was asked for what it does not do
   qp_access_error = 0x11,            // QP that was asked for memory that it may not touch
+  srq_error = 0x12,                  // shared receive queue whose list leads out of it
   last_wqe = 0x13,                   // QP that takes no more from its shared receive queue
   srq_limit = 0x14,                  // shared receive queue that has fewer WQEs than its limit
 };

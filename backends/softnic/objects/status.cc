@@ -14,8 +14,8 @@ constexpr std::array kRows = {
     SyndromeRow{Sy::dealloc_pd_absent, St::bad_res,
                 "there is no protection domain {object}; it was never created or is gone"},
     SyndromeRow{Sy::dealloc_pd_busy, St::res_busy,
-                "protection domain {object} is still used by memory keys or queue pairs; destroy "
-                "those first"},
+                "protection domain {object} is still used by memory keys, queue pairs or shared "
+                "receive queues; destroy those first"},
 
     SyndromeRow{Sy::alloc_uar_numbers, St::lim_err, "all numbers are in use; destroy some objects"},
     SyndromeRow{Sy::free_uar_absent, St::bad_res,
@@ -86,6 +86,11 @@ constexpr std::array kRows = {
     SyndromeRow{Sy::create_qp_numbers, St::lim_err, "all numbers are in use; destroy some objects"},
     SyndromeRow{Sy::create_qp_service, St::bad_param,
                 "this NIC has queue pairs of service type RC (0) alone, not of type {detail}"},
+    SyndromeRow{Sy::create_qp_srq, St::bad_res,
+                "there is no shared receive queue {object}; it was never created or is gone"},
+    SyndromeRow{Sy::create_qp_two_sources, St::bad_param,
+                "a queue pair has shared receive queue {object} or a receive queue of its own; "
+                "give one of the two"},
     SyndromeRow{Sy::destroy_qp_absent, St::bad_res,
                 "there is no queue pair {object}; it was never created or is gone"},
     SyndromeRow{Sy::query_qp_absent, St::bad_res,
@@ -129,6 +134,32 @@ constexpr std::array kRows = {
 
     SyndromeRow{Sy::query_cq_absent, St::bad_res,
                 "there is no completion queue {object}; it was never created or is gone"},
+
+    SyndromeRow{Sy::create_srq_pd, St::bad_res,
+                "there is no protection domain {object}; it was never created or is gone"},
+    SyndromeRow{Sy::create_srq_form, St::bad_param,
+                "a shared receive queue is a list, cyclic or basic_cyclic (0 to 2), not {detail}"},
+    SyndromeRow{Sy::create_srq_size, St::bad_param,
+                "a shared receive queue has at most 2^15 WQEs, not 2^{detail}"},
+    SyndromeRow{Sy::create_srq_stride, St::bad_param,
+                "a WQE of a shared receive queue has 32 to 512 bytes, or from 16 on if it is "
+                "basic_cyclic, not 2^{detail}"},
+    SyndromeRow{Sy::create_srq_wqes, St::bad_param,
+                "the WQEs must be given and aligned to 16 bytes"},
+    SyndromeRow{Sy::create_srq_record, St::bad_param,
+                "the doorbell record must be given and aligned to 4 bytes"},
+    SyndromeRow{Sy::create_srq_numbers, St::lim_err,
+                "all numbers are in use; destroy some objects"},
+    SyndromeRow{Sy::destroy_srq_absent, St::bad_res,
+                "there is no shared receive queue {object}; it was never created or is gone"},
+    SyndromeRow{Sy::destroy_srq_busy, St::res_busy,
+                "shared receive queue {object} is still used by queue pairs; destroy those first"},
+    SyndromeRow{Sy::query_srq_absent, St::bad_res,
+                "there is no shared receive queue {object}; it was never created or is gone"},
+    SyndromeRow{Sy::arm_srq_absent, St::bad_res,
+                "there is no shared receive queue {object}; it was never created or is gone"},
+    SyndromeRow{Sy::arm_srq_limit, St::bad_param,
+                "shared receive queue {object} has not {detail} WQEs to be its limit; give fewer"},
 };
 
 constexpr bool in_order_and_unlike() {

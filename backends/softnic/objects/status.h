@@ -85,6 +85,8 @@ enum class CommandSyndrome : std::uint32_t {
   create_qp_receive_queue = 0x090a,
   create_qp_numbers = 0x090b,
   create_qp_service = 0x090c,
+  create_qp_srq = 0x0910,
+  create_qp_two_sources = 0x0911,
   destroy_qp_absent = 0x0a01,
   query_qp_absent = 0x0b01,
 
@@ -106,6 +108,19 @@ enum class CommandSyndrome : std::uint32_t {
   modify_qp_path_mtu = 0x0c1b,
 
   query_cq_absent = 0x0d01,
+
+  create_srq_pd = 0x0e01,
+  create_srq_form = 0x0e02,
+  create_srq_size = 0x0e03,
+  create_srq_stride = 0x0e04,
+  create_srq_wqes = 0x0e05,
+  create_srq_record = 0x0e06,
+  create_srq_numbers = 0x0e07,
+  destroy_srq_absent = 0x0f01,
+  destroy_srq_busy = 0x0f02,
+  query_srq_absent = 0x1001,
+  arm_srq_absent = 0x1101,
+  arm_srq_limit = 0x1102,
 };
 
 struct Status {

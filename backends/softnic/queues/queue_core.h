@@ -47,6 +47,17 @@ struct RecordRead {
   void look() { wanted = wanted || !reading; }
 };
 
+class QueueCore;
+
+// Who has work that is no queue pair's turn: in the list of those until it comes to its end.
+class SideWork {
+ public:
+  virtual ~SideWork() = default;
+  virtual Turn work(QueueCore& core) = 0;
+
+  Link<SideWork> active;
+};
+
 class QueueCore {
  public:
   // `sink`: who listens to events; null: nobody. It outlives the engine.
@@ -63,6 +74,9 @@ class QueueCore {
   }
   void activate(Cq& cq) {
     if (!active_cqs.holds(cq)) active_cqs.push_back(cq);
+  }
+  void activate(SideWork& some) {
+    if (!side_work.holds(some)) side_work.push_back(some);
   }
 
   // Reads a dword of a doorbell record, if that is wanted. True when it has arrived: `producer` is
@@ -84,7 +98,8 @@ class QueueCore {
   NicCounters counters;  // of no queue pair, or of those that are gone
   std::uint64_t now_ns = 0;
   LinkedList<Cq, &Cq::active> active_cqs;  // those that must step
-  NicTrace* trace = nullptr;               // null: nobody wants a timeline
+  LinkedList<SideWork, &SideWork::active> side_work;
+  NicTrace* trace = nullptr;  // null: nobody wants a timeline
 
  private:
   bool post_untold(QpCommon& qp, Cq& cq, format::Cqe64& cqe) {

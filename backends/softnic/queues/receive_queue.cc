@@ -21,11 +21,11 @@ ReceiveWqe::Segment ReceiveWqe::segment(std::uint32_t number) const {
   return {data.addr, size, data.lkey};
 }
 
-void ReceiveWqe::begin() {
+void ReceiveWqe::begin(std::uint32_t first) {
   const auto most = static_cast<std::uint32_t>(bytes.size() / sizeof(format::DataSegment));
-  segment_count = 0;
+  segment_count = first;
   while (segment_count != most && segment(segment_count).lkey != kEndOfList) ++segment_count;
-  current = 0;
+  current = first;
   offset = 0;
 }
 
@@ -60,6 +60,7 @@ ReceiveSource::Claim ReceiveQueue::claim(QueueCore& core, ReceiveWqe& wqe) {
   if (!core.done(fetch_op_)) return Claim::again;
   fetching_ = false;
   wqe.index = static_cast<std::uint16_t>(consumer_++);
+  wqe.pd = qp_.attributes.pd;
   wqe.begin();
   return Claim::claimed;
 }

@@ -19,11 +19,13 @@ PacketOpcode read_response_opcode(bool first, bool last) {
   return last ? PacketOpcode::read_response_last : PacketOpcode::read_response_middle;
 }
 
-// What is told of a request that was refused. Where the receive WQE is at fault, its CQE tells.
+// What is told of a request that was refused. Where the receive WQE is at fault, its CQE tells;
+// where a shared receive queue is, there is none.
 std::optional<EventKind> event_of(Fault fault) {
   switch (fault.syndrome) {
     case format::Syndrome::remote_access: return EventKind::qp_access_error;
     case format::Syndrome::remote_invalid_request: return EventKind::qp_invalid_request;
+    case format::Syndrome::local_qp_operation: return EventKind::qp_fatal;
     default: return std::nullopt;
   }
 }

@@ -31,6 +31,8 @@ Responder::Step Responder::acquire_receive(RcReceive& receive) {
     case ReceiveSource::Claim::none:
       ++receive.qp.counters.out_of_buffer;
       return refuse(receive, Acknowledge::rnr_nak);
+    case ReceiveSource::Claim::broken:
+      return refuse(receive, Acknowledge::nak_remote_operation, kMalformedWqe);
     case ReceiveSource::Claim::claimed: break;
   }
   receive.claimed = true;
@@ -54,8 +56,7 @@ Responder::Step Responder::scatter(RcReceive& receive, const Packet& packet, Dma
     }
     const ReceiveWqe::Segment segment = wqe.segment(wqe.current);
     const std::uint64_t piece = std::min(left, segment.size - wqe.offset);
-    const KeyUse use{segment.lkey, receive.qp.attributes.pd, receive.qp.number,
-                     Access::local_write};
+    const KeyUse use{segment.lkey, wqe.pd, receive.qp.number, Access::local_write};
     if (payload.move_to(core_, use, segment.iova + wqe.offset, piece, last) != KeyFault::none) {
       return refuse_rest(Acknowledge::nak_remote_operation, kLocalProtection);
     }
