@@ -106,12 +106,14 @@ void SrqRig::connect(std::size_t pair) {
     modify.access = Access::all;
     modify.path.endpoint = peer.wire->endpoint();
     modify.remote_qpn = remote;
-    for (const QpState state : {QpState::init, QpState::rtr, QpState::rts}) {
+    for (const QpState state : {QpState::reset, QpState::init, QpState::rtr, QpState::rts}) {
       modify.state = state;
       const Outcome<> modified = side.engine.modify_qp(qpn, modify);
       ASSERT_TRUE(modified) << status_text(modified.status());
     }
   };
+  pairs[pair]->producer = 0;
+  std::memset(pairs[pair]->record.data(), 0, pairs[pair]->record.size());
   way(rig.a, pairs[pair]->from, rig.b, pairs[pair]->to);
   way(rig.b, pairs[pair]->to, rig.a, pairs[pair]->from);
 }

@@ -68,7 +68,7 @@ class SrqRig {
             format::Opcode opcode = format::Opcode::send, std::uint32_t imm = 0);
   // Brings b's queue pair to this state.
   void modify(std::size_t pair, QpState state);
-  // From state reset on: both ends.
+  // Both ends, anew.
   void connect(std::size_t pair);
 
   bool run() { return rig.run(); }

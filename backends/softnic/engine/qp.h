@@ -29,6 +29,12 @@ struct Qp {
   Qp(const Qp&) = delete;
   Qp& operator=(const Qp&) = delete;
 
+  // Whether it may have claimed receive WQEs that are not its alone, and whose CQEs are yet to
+  // come.
+  bool holds_shared_receives() const {
+    return common.attributes.srq && (receive.claimed || !receive.effects.empty());
+  }
+
   QpCommon common;
   SendQueue send_queue;
   ReceiveQueue receive_queue;

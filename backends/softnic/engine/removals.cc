@@ -12,6 +12,9 @@ std::vector<Recall::Taken> Removals::add(Removed removed) {
   Removal& removal = removals_.emplace_back();
   removal.number = ++last_;
   removal.removed = std::move(removed);
+  const Qp* const qp = removal.removed.qp.get();
+  removal.returns = qp != nullptr && qp->holds_shared_receives();
+  if (removal.returns) ++qp->common.receive_cq->users;
   removal.own = core_.port.fence();
   removal.recall = std::move(recall);
   return taken;
@@ -24,8 +27,23 @@ void Removals::give_back(Removed& removed) {
   removed.qp->send_queue.give_back(core_);
 }
 
+// Nothing writes to their memory any more. False: not all is done.
+bool Removals::return_receives(Removal& removal) {
+  if (!removal.returns) return true;
+  Qp& qp = *removal.removed.qp;
+  core_.port.order_chain(qp.common.number);
+  qp.common.counters = {};  // what was counted before, others have taken over
+  const bool all = responder_.return_receives(qp.receive);
+  core_.counters += qp.common.counters;
+  if (!all) return false;
+  removal.returns = false;
+  --qp.common.receive_cq->users;
+  removal.own = core_.port.fence();  // of the CQEs
+  return core_.done(removal.own);
+}
+
 bool Removals::ends(Removal& removal) {
-  if (!removal.own_done && core_.done(removal.own)) {
+  if (!removal.own_done && core_.done(removal.own) && return_receives(removal)) {
     removal.own_done = true;
     give_back(removal.removed);
   }

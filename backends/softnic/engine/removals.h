@@ -3,6 +3,10 @@
 //
 //   add  -->  this NIC's DMA is through, and peers' steps  -->  peers' DMA is through  -->  ended
 //
+// What a queue pair has taken from a shared receive queue completes, flushed, when this NIC's DMA
+// is through: on hardware those WQEs are lost, unless the client has waited for last_wqe. Until
+// then it uses its receive CQ.
+//
 // Removals do not wait for each other: one that a stopped peer holds up holds up no other.
 #pragma once
 
@@ -14,6 +18,7 @@
 #include "backends/softnic/engine/qp.h"
 #include "backends/softnic/objects/attributes.h"
 #include "backends/softnic/transport/core.h"
+#include "backends/softnic/transport/responder.h"
 #include "backends/softnic/wire/wire.h"
 
 namespace gdakit::softnic {
@@ -32,7 +37,7 @@ struct Removed {
 
 class Removals {
  public:
-  explicit Removals(Core& core) : core_(core) {}
+  explicit Removals(Core& core) : core_(core), responder_(core) {}
 
   // Takes back the packets that name memory by the key, and the queue pair's requests. Returns
   // these packets, which others may have to send again.
@@ -54,15 +59,18 @@ class Removals {
     Removed removed;
     DmaOp own;  // all that this NIC had queued
     bool own_done = false;
+    bool returns = false;         // receive WQEs are to be returned to their clients
     Recall recall;                // what peers were reading
     std::optional<DmaOp> theirs;  // what they had queued then, where an order is shared with them
   };
 
   void give_back(Removed& removed);
+  bool return_receives(Removal& removal);
   bool ends(Removal& removal);
   const Removal* find(RemovalNumber number) const;
 
   Core& core_;
+  Responder responder_;
   std::vector<Removal> removals_;
   RemovalNumber last_ = 0;
 };

@@ -26,6 +26,10 @@ class Responder {
   // One bounded piece of work: completed effects, responses, acknowledges; in state err, flushing.
   Turn work(RcReceive& receive);
 
+  // The queue pair is gone, and nothing that it was asked for is under way: the receive WQEs that
+  // it had claimed complete, flushed. False: some are left; try again.
+  bool return_receives(RcReceive& receive);
+
  private:
   enum class Step { done, again, refused };  // refused: a NAK is on its way
 

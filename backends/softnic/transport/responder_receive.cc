@@ -89,4 +89,16 @@ Turn Responder::flush(RcReceive& receive) {
   return receive.source->flush(core_);
 }
 
+bool Responder::return_receives(RcReceive& receive) {
+  GrowingFifo<Effect>& effects = receive.effects;
+  for (; !effects.empty(); effects.pop()) {
+    const Effect& effect = effects.front();
+    const bool holds = effect.has_cqe() || effect.kind == EffectKind::flushed;
+    if (holds && !post_failed(receive, effect.wqe_counter, {})) return false;
+  }
+  if (receive.claimed && !post_failed(receive, receive.wqe.index, {})) return false;
+  receive.claimed = false;
+  return true;
+}
+
 }  // namespace gdakit::softnic
