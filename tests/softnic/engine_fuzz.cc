@@ -4,9 +4,11 @@
 #include <array>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "core/format/srq.h"
 #include "tests/softnic/fuzz_control.h"
 #include "tests/softnic/fuzz_input.h"
 #include "tests/softnic/fuzz_side.h"
@@ -74,12 +76,18 @@ class Run {
     options.congestion_control = input.take<std::uint8_t>() % 4 == 0;
     return options;
   }
+  // Half of the sides take what they receive from a shared receive queue.
+  static std::optional<SrqForm> choose_form(Input& input) {
+    const auto choice = input.take<std::uint8_t>();
+    if (choice % 2 == 0) return std::nullopt;
+    return static_cast<SrqForm>(choice / 2 % 3);
+  }
   std::unique_ptr<FuzzSide> make_side(std::uint32_t psn) {
     std::unique_ptr<Wire> wire = std::move(*fabric_->attach());
     if (options_.congestion_control) {
       wire = std::make_unique<LossyWire>(std::move(wire), Losses{.mark_percent = 30});
     }
-    return std::make_unique<FuzzSide>(std::move(wire), psn, options_);
+    return std::make_unique<FuzzSide>(std::move(wire), psn, options_, choose_form(input_));
   }
 
   Input input_;
@@ -165,6 +173,12 @@ void Run::post_receive(FuzzSide& side) {
   std::array<format::DataSegment, 4> wqe{};
   for (std::uint32_t i = 0; i < 4; ++i) {
     wqe[i] = input_.below(4) == 0 ? format::data(0, Be32{0x100}, 0) : some_data(side);
+  }
+  if (side.shared == SrqForm::list) {
+    // Now and then it leads out of the queue.
+    format::SrqNextSegment link{};
+    link.next_wqe_index = Be16{static_cast<std::uint16_t>(input_.below((1u << kLogRq) + 1))};
+    std::memcpy(wqe.data(), &link, sizeof link);
   }
   const std::uint64_t slot = side.receive_producer & ((1u << kLogRq) - 1);
   side.rq.write(slot << kLogRqStride, wqe.data(), sizeof wqe);

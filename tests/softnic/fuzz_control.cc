@@ -89,15 +89,8 @@ Outcome<std::uint32_t> FuzzControl::create_mkey(Input& input, Uid uid, Seen& see
 // With the receive queue of the queue pair under traffic for its memory.
 Outcome<std::uint32_t> FuzzControl::create_srq(Input& input, Uid uid, Seen& seen) {
   const Named pd = name(input, ObjectKind::pd, uid);
-  SrqAttributes srq;
-  srq.pd = pd.number;
-  srq.form = static_cast<SrqForm>(input.below(3));
-  srq.wqes = host_address(side_.rq.data());
-  srq.log_wqes = kLogRq;
-  srq.log_stride = kLogRqStride;
-  srq.doorbell_record = host_address(side_.record.data());
   seen = pd.seen;
-  return engine_.create_srq(srq, uid);
+  return side_.create_srq(pd.number, static_cast<SrqForm>(input.below(3)), uid);
 }
 
 // With the queues and the record of the queue pair under traffic: what is posted there is not meant

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -94,9 +95,10 @@ struct WatchedCq {
 };
 
 // One NIC with one QP and four regions: all rights, local rights only, read-only, zero-based with
-// all rights.
+// all rights. Its receive queue may be a shared one of this form.
 struct FuzzSide {
-  FuzzSide(std::unique_ptr<Wire> packets, std::uint32_t psn, const EngineOptions& options)
+  FuzzSide(std::unique_ptr<Wire> packets, std::uint32_t psn, const EngineOptions& options,
+           std::optional<SrqForm> form)
       : arena(32 * kGuard + (sizeof(format::Cqe64) << (kLogCq + 1)) + kRegions * kRegion),
         sq(arena, format::kWqebbBytes << kLogSq),
         rq(arena, std::size_t{1} << (kLogRq + kLogRqStride)),
@@ -107,7 +109,8 @@ struct FuzzSide {
         read_only(arena, kRegion),
         wire(std::move(packets)),
         engine(options, port, *wire),
-        send_psn(psn) {
+        send_psn(psn),
+        shared(form) {
     for (std::uint32_t i = 0; i < kRegions; ++i) {
       regions[i] = i == 2 ? read_only.data() : arena.carve(kRegion);
     }
@@ -121,12 +124,25 @@ struct FuzzSide {
     qp.uar = uar;
     qp.send_queue = host_address(sq.data());
     qp.log_send_wqebbs = kLogSq;
-    qp.has_receive_queue = true;
+    qp.has_receive_queue = !shared;
+    if (shared) qp.srq = *create_srq(pd, *shared, kNicUid);
     qp.receive_queue = host_address(rq.data());
     qp.log_receive_wqes = kLogRq;
     qp.log_receive_stride = kLogRqStride;
     qp.doorbell_record = host_address(record.data());
     qpn = *engine.create_qp(qp);
+  }
+
+  // With the memory of the receive queue.
+  Outcome<SrqNumber> create_srq(PdNumber of, SrqForm form, Uid uid) {
+    SrqAttributes srq;
+    srq.pd = of;
+    srq.form = form;
+    srq.wqes = host_address(rq.data());
+    srq.log_wqes = kLogRq;
+    srq.log_stride = kLogRqStride;
+    srq.doorbell_record = host_address(record.data());
+    return engine.create_srq(srq, uid);
   }
 
   void register_region(std::uint32_t i) {
@@ -207,6 +223,7 @@ struct FuzzSide {
   std::unique_ptr<Wire> wire;
   Engine engine;
   std::uint32_t send_psn;
+  std::optional<SrqForm> shared;
   PdNumber pd = 0;
   UarNumber uar = 0;
   std::array<MemoryKey, kRegions> keys{};
