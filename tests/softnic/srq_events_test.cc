@@ -202,6 +202,20 @@ TEST(SrqErrors, WhatAQueuePairHadClaimedCompletesFlushedWhenItGoes) {
   }
 }
 
+TEST(SrqErrors, TheReceiveCqStaysForWhatIsGivenBack) {
+  SrqRig rig(short_packets(1));
+  Engine& engine = rig.rig.b.engine;
+  rig.post(0, kLong);
+  send_a_part(rig, 0);
+  ASSERT_TRUE(engine.destroy_qp(rig.rig.b.qpn));
+  ASSERT_TRUE(engine.destroy_qp(rig.pairs[0]->to));
+  const RemovalNumber removal = engine.last_removal();
+  EXPECT_EQ(engine.destroy_cq(rig.rig.b.receive_cqn).status().status, CommandStatus::res_busy);
+  ASSERT_TRUE(engine.removed(removal));
+  EXPECT_EQ(rig.received().size(), 1u);
+  EXPECT_TRUE(engine.destroy_cq(rig.rig.b.receive_cqn));
+}
+
 TEST(SrqErrors, AQueuePairThatHasClaimedNothingGoesWithoutACqe) {
   SrqRig rig({.pairs = 2});
   rig.post(0, 64);
