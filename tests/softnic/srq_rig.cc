@@ -63,8 +63,8 @@ void SrqClient::free(std::uint16_t index) {
 }
 
 SrqRig::SrqRig(const SrqRigOptions& options)
-    : rig(options.rig),
-      srq(options.form, options.log_wqes, options.log_stride),
+    : srq(options.form, options.log_wqes, options.log_stride),
+      rig(options.rig),
       pd(rig.b.pd),
       key(rig.b.key),
       options_(options.rig) {

@@ -88,12 +88,12 @@ class SrqRig {
   };
   static constexpr std::uint32_t kUserIndex = 0x100;  // of the first pair's; others follow
 
+  SrqClient srq;  // memory that engines read to their end
+  std::vector<std::unique_ptr<Pair>> pairs;
   EngineRig rig;
-  SrqClient srq;
   PdNumber pd = 0;    // of the shared receive queue
   MemoryKey key = 0;  // of b's heap, in that
   SrqNumber srqn = 0;
-  std::vector<std::unique_ptr<Pair>> pairs;
 
  private:
   void make_pair(Pair& pair, std::uint32_t user_index);
