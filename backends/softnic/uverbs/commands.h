@@ -44,6 +44,12 @@ int create_channel(Context& context, Attributes& call);
 int create_cq(Context& context, Attributes& call);
 int destroy_cq(Context& context, Attributes& call);
 
+// commands_srq.cc
+int create_srq(Context& context, Attributes& call);
+int modify_srq(Context& context, Attributes& call);
+int query_srq(Context& context, Attributes& call);
+int destroy_srq(Context& context, Attributes& call);
+
 // commands_qp.cc
 int create_qp(Context& context, Attributes& call);
 int query_qp(Context& context, Attributes& call);

@@ -70,6 +70,9 @@ ib_uverbs_query_device_resp device_answer(const Identity& identity) {
   answer.max_res_rd_atom = kMostReads * answer.max_qp;
   answer.atomic_cap = 1;  // among QPs of this device
   answer.max_ah = 1u << 31;
+  answer.max_srq = 1 << 23;
+  answer.max_srq_wr = kMostSrqWqes;
+  answer.max_srq_sge = kMostSrqSges;
   answer.max_pkeys = 128;
   answer.local_ca_ack_delay = 16;
   answer.phys_port_cnt = 1;

@@ -22,6 +22,7 @@ struct QpRequest {
   Pd* pd = nullptr;
   Cq* send_cq = nullptr;
   Cq* receive_cq = nullptr;
+  Srq* srq = nullptr;
 };
 
 constexpr std::uint32_t kKnownFlags = IB_UVERBS_QP_CREATE_SQ_SIG_ALL;
@@ -45,6 +46,12 @@ int find_objects(Context& context, const Attributes& call, QpRequest& request) {
           find_object(context, call, UVERBS_ATTR_CREATE_QP_SEND_CQ_HANDLE, request.send_cq)) {
     return error;
   }
+  if (call.has(UVERBS_ATTR_CREATE_QP_SRQ_HANDLE)) {
+    if (const int error =
+            find_object(context, call, UVERBS_ATTR_CREATE_QP_SRQ_HANDLE, request.srq)) {
+      return error;
+    }
+  }
   return find_object(context, call, UVERBS_ATTR_CREATE_QP_RECV_CQ_HANDLE, request.receive_cq);
 }
 
@@ -58,7 +65,7 @@ int read_request(Context& context, const Attributes& call, QpRequest& request) {
   if (const int error = call.read(UVERBS_ATTR_CREATE_QP_CAP, request.capacity)) return error;
   if (const int error = call.read_known(UVERBS_ATTR_CREATE_QP_FLAGS, request.flags)) return error;
   if (const int error = call.read_known(UVERBS_ATTR_UHW_IN, request.driver)) return error;
-  if (!service_of(request.type) || call.has(UVERBS_ATTR_CREATE_QP_SRQ_HANDLE)) return EOPNOTSUPP;
+  if (!service_of(request.type)) return EOPNOTSUPP;
   if ((request.flags & ~kKnownFlags) != 0) return EOPNOTSUPP;
   if ((request.driver.flags & ~kKnownDriverFlags) != 0) return EOPNOTSUPP;
   if ((request.driver.flags & MLX5_QP_FLAG_UAR_PAGE_INDEX) == 0) return EOPNOTSUPP;
@@ -80,8 +87,10 @@ int attributes_of(const QpRequest& request, QpAttributes& attributes) {
   attributes.uar = driver.bfreg_index;
   attributes.doorbell_record = {driver.db_addr};
   attributes.user_index = driver.uidx & 0xffffff;
+  if (request.srq != nullptr) attributes.srq = request.srq->number;
   std::uint64_t send_queue = driver.buf_addr;
   if (driver.rq_wqe_count != 0) {
+    if (request.srq != nullptr) return EINVAL;
     if (!log_of(driver.rq_wqe_count, attributes.log_receive_wqes)) return EINVAL;
     if (driver.rq_wqe_shift < 4 || driver.rq_wqe_shift > 9) return EINVAL;
     attributes.has_receive_queue = true;
@@ -122,6 +131,7 @@ int create_qp(Context& context, Attributes& call) {
   qp->pd = Use<Pd>(request.pd);
   qp->send_cq = Use<Cq>(request.send_cq);
   qp->receive_cq = Use<Cq>(request.receive_cq);
+  qp->srq = Use<Srq>(request.srq);
   note(request, *qp->known);
   const std::uint32_t handle = context.handles().add(std::move(qp));
   int error = call.write(UVERBS_ATTR_CREATE_QP_RESP_CAP, request.capacity);

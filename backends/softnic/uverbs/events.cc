@@ -15,6 +15,7 @@ std::optional<std::uint32_t> verbs_event(EventKind kind) {
     case EventKind::qp_access_error: return 3;
     case EventKind::communication_established: return 4;
     case EventKind::sq_drained: return 5;
+    case EventKind::srq_error: return 14;
     case EventKind::srq_limit: return 15;
     case EventKind::last_wqe: return 16;
     case EventKind::completion:
@@ -23,11 +24,17 @@ std::optional<std::uint32_t> verbs_event(EventKind kind) {
   return std::nullopt;
 }
 
-bool is_of_cq(EventKind kind) {
-  return kind == EventKind::completion || kind == EventKind::cq_error;
-}
-
 }  // namespace
+
+EventBook::Entries& EventBook::entries_of(EventKind kind) {
+  switch (kind) {
+    case EventKind::completion:
+    case EventKind::cq_error: return cqs_;
+    case EventKind::srq_error:
+    case EventKind::srq_limit: return srqs_;
+    default: return qps_;
+  }
+}
 
 void EventBook::add(Entries& to, std::uint32_t number, Listener listener) {
   const std::lock_guard lock(mutex_);
@@ -48,7 +55,7 @@ EventCounts EventBook::remove(Entries& from, std::uint32_t number) {
 
 void EventBook::event(const Event& event) {
   const std::lock_guard lock(mutex_);
-  Entries& entries = is_of_cq(event.kind) ? cqs_ : qps_;
+  Entries& entries = entries_of(event.kind);
   const auto at = entries.find(event.number);
   if (at == entries.end()) return;
   const Listener& listener = at->second.listener;

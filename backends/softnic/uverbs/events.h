@@ -1,4 +1,5 @@
-// Who is told of a NIC's events: for each CQ and QP of the device's clients, the pipes they read.
+// Who is told of a NIC's events: for each CQ, SRQ and QP of the device's clients, the pipes they
+// read.
 //
 //   engine --Event--> EventBook --record--> EventPipe --> the client's read()
 //
@@ -16,7 +17,7 @@
 
 namespace gdakit::softnic::uverbs {
 
-// The client's name of a CQ or QP, and where it reads of it. Pipes may be null.
+// The client's name of one, and where it reads of it. Pipes may be null.
 struct Listener {
   std::uint64_t element = 0;
   std::shared_ptr<EventPipe> completions;
@@ -32,10 +33,12 @@ struct EventCounts {
 class EventBook final : public EventSink {
  public:
   void add_cq(CqNumber cq, Listener listener) { add(cqs_, cq, std::move(listener)); }
+  void add_srq(SrqNumber srq, Listener listener) { add(srqs_, srq, std::move(listener)); }
   void add_qp(QpNumber qp, Listener listener) { add(qps_, qp, std::move(listener)); }
 
   // No event names it any more; those that were not read are taken back.
   EventCounts remove_cq(CqNumber cq) { return remove(cqs_, cq); }
+  EventCounts remove_srq(SrqNumber srq) { return remove(srqs_, srq); }
   EventCounts remove_qp(QpNumber qp) { return remove(qps_, qp); }
 
   void event(const Event& event) override;
@@ -49,9 +52,11 @@ class EventBook final : public EventSink {
 
   void add(Entries& to, std::uint32_t number, Listener listener);
   EventCounts remove(Entries& from, std::uint32_t number);
+  Entries& entries_of(EventKind kind);
 
   std::mutex mutex_;
   Entries cqs_;
+  Entries srqs_;
   Entries qps_;
 };
 

@@ -7,6 +7,7 @@ namespace gdakit::softnic::uverbs {
 
 inline constexpr std::uint32_t kMostWqes = 32768;  // WQEBBs of a send queue, WQEs of a receive one
 inline constexpr std::uint32_t kMostSrqWqes = 32767;
+inline constexpr std::uint32_t kMostSrqSges = 31;
 inline constexpr std::uint32_t kMostCqes = (1u << 22) - 1;
 inline constexpr std::uint32_t kMostReads = 16;  // READs and atomics of a QP at a time
 inline constexpr std::uint32_t kGidTable = 256;  // entries, most of them empty

@@ -51,6 +51,22 @@ struct Cq final : Object {
   EventCounts told;  // once it has ended
 };
 
+struct Srq final : Object {
+  static constexpr ObjectType kType = ObjectType::srq;
+  Srq() : Object(kType) {}
+  Result<void> end(Device& device) override {
+    Result<void> ended = device.nic().destroy_srq(number);
+    told = device.events().remove_srq(number);
+    return ended;
+  }
+
+  SrqNumber number = 0;
+  Use<Pd> pd;
+  std::uint32_t max_wr = 0;
+  std::uint32_t max_sge = 0;
+  EventCounts told;  // once it has ended
+};
+
 struct Qp final : Object {
   static constexpr ObjectType kType = ObjectType::qp;
   Qp() : Object(kType) {}
@@ -65,6 +81,7 @@ struct Qp final : Object {
   Use<Pd> pd;
   Use<Cq> send_cq;
   Use<Cq> receive_cq;
+  Use<Srq> srq;
   // As it was made and modified. Apart, since the struct has an open end.
   std::unique_ptr<ib_uverbs_query_qp_resp> known = std::make_unique<ib_uverbs_query_qp_resp>();
   EventCounts told;  // once it has ended

@@ -1,0 +1,123 @@
+// Shared receive queues.
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/ib_user_ioctl_verbs.h>
+#include <rdma/ib_user_verbs.h>
+#include <rdma/mlx5-abi.h>
+#include <utility>
+
+#include "backends/softnic/uverbs/commands.h"
+#include "backends/softnic/uverbs/limits.h"
+
+namespace gdakit::softnic::uverbs {
+namespace {
+
+constexpr std::uint32_t kSegmentBytes = 16;  // of a WQE: the link to the next, or a data segment
+constexpr std::uint32_t kLeastWqeBytes = 32;
+
+// Of enum ibv_srq_attr_mask, which the uapi does not have.
+constexpr std::uint32_t kLimit = 2;
+
+struct SrqRequest {
+  std::uint64_t user_handle = 0;
+  std::uint32_t type = 0;
+  std::uint32_t max_wr = 0;
+  std::uint32_t max_sge = 0;
+  std::uint32_t limit = 0;
+  mlx5_ib_create_srq driver{};
+  Pd* pd = nullptr;
+};
+
+int read_request(Context& context, const Attributes& call, SrqRequest& request) {
+  std::uint32_t pd = 0;
+  if (const int error = call.number(UVERBS_ATTR_CREATE_SRQ_PD_HANDLE, pd)) return error;
+  request.pd = context.handles().find<Pd>(pd);
+  if (request.pd == nullptr) return ENOENT;
+  if (const int error = call.read(UVERBS_ATTR_CREATE_SRQ_USER_HANDLE, request.user_handle)) {
+    return error;
+  }
+  if (const int error = call.read_known(UVERBS_ATTR_CREATE_SRQ_TYPE, request.type)) return error;
+  if (const int error = call.read(UVERBS_ATTR_CREATE_SRQ_MAX_WR, request.max_wr)) return error;
+  if (const int error = call.read(UVERBS_ATTR_CREATE_SRQ_MAX_SGE, request.max_sge)) return error;
+  if (const int error = call.read_known(UVERBS_ATTR_CREATE_SRQ_LIMIT, request.limit)) return error;
+  if (const int error = call.read_known(UVERBS_ATTR_UHW_IN, request.driver)) return error;
+  if (request.type != IB_UVERBS_SRQT_BASIC) return EOPNOTSUPP;
+  const bool good = request.max_wr <= kMostSrqWqes && request.max_sge <= kMostSrqSges;
+  return good ? 0 : EINVAL;
+}
+
+SrqAttributes attributes_of(const SrqRequest& request) {
+  const std::uint32_t bytes =
+      std::max(kLeastWqeBytes, std::bit_ceil(kSegmentBytes * (1 + request.max_sge)));
+  SrqAttributes attributes;
+  attributes.pd = request.pd->number;
+  attributes.wqes = {request.driver.buf_addr};
+  attributes.log_wqes = static_cast<std::uint32_t>(std::bit_width(request.max_wr));
+  attributes.log_stride = static_cast<std::uint32_t>(std::countr_zero(bytes));
+  attributes.doorbell_record = {request.driver.db_addr};
+  return attributes;
+}
+
+}  // namespace
+
+int create_srq(Context& context, Attributes& call) {
+  SrqRequest request;
+  if (!call.has(UVERBS_ATTR_CREATE_SRQ_HANDLE)) return EINVAL;
+  if (const int error = read_request(context, call, request)) return error;
+  const SrqAttributes attributes = attributes_of(request);
+  const Result<SrqNumber> number = context.nic().create_srq(attributes);
+  if (!number) return errno_of(number.error());
+  context.device().events().add_srq(*number, {request.user_handle, nullptr, context.errors()});
+  auto srq = std::make_unique<Srq>();
+  srq->number = *number;
+  srq->pd = Use<Pd>(request.pd);
+  srq->max_wr = (1u << attributes.log_wqes) - 1;
+  srq->max_sge = request.max_sge;
+  const std::uint32_t max_wr = srq->max_wr;
+  const std::uint32_t handle = context.handles().add(std::move(srq));
+  int error = 0;
+  if (request.limit != 0) error = errno_of(context.nic().arm_srq(*number, request.limit));
+  if (error == 0) error = call.write(UVERBS_ATTR_CREATE_SRQ_RESP_MAX_WR, max_wr);
+  if (error == 0) error = call.write(UVERBS_ATTR_CREATE_SRQ_RESP_MAX_SGE, request.max_sge);
+  if (error == 0) error = call.write(UVERBS_ATTR_CREATE_SRQ_RESP_SRQ_NUM, *number);
+  if (error == 0) error = call.write(UVERBS_ATTR_UHW_OUT, mlx5_ib_create_srq_resp{*number, 0});
+  if (error == 0) error = call.give_number(UVERBS_ATTR_CREATE_SRQ_HANDLE, handle);
+  return error;
+}
+
+int modify_srq(Context& context, Attributes& call) {
+  ib_uverbs_modify_srq request{};
+  if (const int error = call.read(UVERBS_ATTR_CORE_IN, request)) return error;
+  const Srq* const srq = context.handles().find<Srq>(request.srq_handle);
+  // Its size cannot be changed.
+  if (srq == nullptr || (request.attr_mask & ~kLimit) != 0) return EINVAL;
+  if ((request.attr_mask & kLimit) == 0) return 0;
+  if (request.srq_limit > srq->max_wr) return EINVAL;
+  return errno_of(context.nic().arm_srq(srq->number, request.srq_limit));
+}
+
+int query_srq(Context& context, Attributes& call) {
+  ib_uverbs_query_srq request{};
+  if (const int error = call.read(UVERBS_ATTR_CORE_IN, request)) return error;
+  const Srq* const srq = context.handles().find<Srq>(request.srq_handle);
+  if (srq == nullptr) return EINVAL;
+  const Result<SrqInfo> info = context.nic().query_srq(srq->number);
+  if (!info) return errno_of(info.error());
+  ib_uverbs_query_srq_resp answer{};
+  answer.max_wr = srq->max_wr;
+  answer.max_sge = srq->max_sge;
+  answer.srq_limit = info->limit;
+  return call.write(UVERBS_ATTR_CORE_OUT, answer);
+}
+
+int destroy_srq(Context& context, Attributes& call) {
+  std::uint32_t handle = 0;
+  if (const int error = call.number(UVERBS_ATTR_DESTROY_SRQ_HANDLE, handle)) return error;
+  EventCounts told;
+  if (const int error = destroy<Srq>(context, handle, &told)) return error;
+  return call.write(UVERBS_ATTR_DESTROY_SRQ_RESP, ib_uverbs_destroy_srq_resp{told.errors});
+}
+
+}  // namespace gdakit::softnic::uverbs
