@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <thread>
 #include <unistd.h>
 #include <utility>
 
@@ -204,6 +205,17 @@ void Job::forward(int signal) {
     end(signal_text(signal) + " came a second time; ending the PEs", 128 + signal);
   } else {
     kill_all(signal);
+  }
+}
+
+void Job::drop_doubles() const {
+  if (forwarded_.empty()) return;
+  sigset_t doubles;
+  ::sigemptyset(&doubles);
+  for (const auto& [signal, at] : forwarded_) ::sigaddset(&doubles, signal);
+  std::this_thread::sleep_for(kTwiceAtOnce);
+  const timespec at_once{};
+  while (::sigtimedwait(&doubles, nullptr, &at_once) > 0) {
   }
 }
 

@@ -53,6 +53,10 @@ class Job {
   // what a PE asked for.
   int run();
 
+  // After run(): a signal that went to the PEs is not for what follows, as a wrapper may send it
+  // twice (`timeout`). Waits a little for such doubles, if there was a signal, and drops them.
+  void drop_doubles() const;
+
  private:
   using Clock = std::chrono::steady_clock;
 

@@ -8,7 +8,9 @@
 #include "core/base/options.h"
 #include "core/base/private_file.h"
 #include "tools/file_output.h"
+#include "tools/interrupt.h"
 #include "tools/pe_list.h"
+#include "tools/signals.h"
 #include "tools/timeline.h"
 
 namespace gdakit::tools {
@@ -38,7 +40,9 @@ Result<void> write_timeline_file(const std::vector<TracePart>& parts, const std:
   if (const Result<void> once = have_each_part_once(parts); !once) return once;
   const Result<TimelineSummary> written = write_to(parts, file, interrupted);
   if (!written && interrupted) {
-    return Error(Code::system, file + " is not whole: interrupted", EINTR);
+    const int signal = end_request();
+    const std::string by = signal == 0 ? "interrupted" : signal_text(signal);
+    return Error(Code::system, file + " is not whole: " + by, EINTR);
   }
   if (!written) return written.error();
   if (written->lost != 0) {
@@ -116,7 +120,7 @@ Result<void> JobTrace::make_timeline(const std::atomic<bool>& interrupted) const
 
 Result<void> JobTrace::report(const std::atomic<bool>& interrupted) {
   const Result<void> made = make_timeline(interrupted);
-  if (made) return {};
+  if (made || end_request() != 0) return made;
   directory_.keep();
   return Error(made.error().code(),
                made.error().message() + ". What the PEs have written is in " + directory() +

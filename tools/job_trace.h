@@ -35,7 +35,8 @@ class JobTrace {
 
   // Writes the file. Says on stderr which PEs have not written anything. An error if what a PE of
   // this job wrote cannot be read, or the file not be written, or if it is interrupted; the
-  // directory stays then, and the error says so.
+  // directory stays then, and the error says so. Where a signal is to end the process (interrupt.h)
+  // it does not stay.
   Result<void> report(const std::atomic<bool>& interrupted = kNeverInterrupted);
 
  private:

@@ -52,12 +52,15 @@ was killed did in its last half second may be missing. `gdakit top` shows them w
 
 --trace writes a timeline of the job when it ends, also when it fails, for https://ui.perfetto.dev
 and chrome://tracing: blocks, queues, NIC and packets of each PE (docs/timeline.md). Until then the
-PEs write to a folder for temporary files (TMPDIR), or to that of GDAKIT_TRACE, which stays.
+PEs write to a folder for temporary files (TMPDIR), or to that of GDAKIT_TRACE, which stays. SIGINT
+gives up a timeline that is being made, and the PEs' files stay; at SIGTERM, SIGHUP and SIGQUIT they
+go with it.
 
 Exit status: 0, that of nvshmem_global_exit, or that of the first PE that failed (128 + signal if it
-was killed); 128 + signal if a second SIGINT or SIGTERM ended the job; 141 if nobody reads its
-output any more, 1 if that cannot be written for another reason; 124 if the job ran past --timeout,
-126 if the program cannot be executed, 127 if it was not found, 2 for bad usage.
+was killed); 128 + signal if a second SIGINT or SIGTERM ended the job, or if SIGTERM, SIGHUP or
+SIGQUIT gave its timeline up; 141 if nobody reads its output any more, 1 if that cannot be written
+for another reason; 124 if the job ran past --timeout, 126 if the program cannot be executed, 127 if
+it was not found, 2 for bad usage.
 
 Examples:
   gdakit run -n 4 --timeout 60 ./ring --size 1M
@@ -165,8 +168,8 @@ bool report(const JobFiles& files, const sigset_t& mask_before) {
   const bool counted =
       files.counters == nullptr || is_written("--counters", files.counters->report());
   if (files.trace == nullptr) return counted;
-  const std::atomic<bool>& interrupted = interrupt_request();
-  let_signals_end_this(mask_before);
+  const std::atomic<bool>& interrupted = interrupt_or_end_request();
+  let_signals_interrupt(mask_before);
   return is_written("--trace", files.trace->report(interrupted)) && counted;
 }
 
@@ -183,7 +186,9 @@ int run_job(const JobSpec& spec, Signals signals, const JobFiles& files) {
     }
   }
   const int status = job->run();
+  if (files.trace != nullptr) job->drop_doubles();
   const bool reported = report(files, mask_before);
+  if (!reported && end_request() != 0) return 128 + end_request();
   return reported || status != 0 ? status : kFailed;
 }
 

@@ -25,7 +25,7 @@ Result<Signals> take_over_signals() {
   return signals;
 }
 
-void let_signals_end_this(const sigset_t& before) {
+void let_signals_interrupt(const sigset_t& before) {
   sigset_t ending;
   ::sigemptyset(&ending);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {

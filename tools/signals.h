@@ -22,7 +22,7 @@ Result<Signals> take_over_signals();
 
 // The signals that a user ends a program with interrupt the caller's thread again, unless they were
 // blocked before take_over_signals().
-void let_signals_end_this(const sigset_t& before);
+void let_signals_interrupt(const sigset_t& before);
 
 // "signal 2 (Interrupt)".
 std::string signal_text(int signal);

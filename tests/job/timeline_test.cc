@@ -135,22 +135,79 @@ std::string folder_kept_by(const std::string& error) {
   return error.substr(begin, error.find(' ', begin) - begin);
 }
 
-TEST_F(TimelineOfAJob, ForAPipeThatNobodyReadsIsGivenUpAtSigint) {
-  ASSERT_EQ(::mkfifo(file("pipe").c_str(), 0600), 0);
-  const std::string run = GDAKIT_COMMAND " run -n 1 --trace " + file("pipe") + " true 2>&1";
-  Launched job({"-c", "echo $$; exec " + run}, "", false, "sh");
-  const pid_t pid = std::stoi(job.line());
-  EXPECT_THAT(job.line(), HasSubstr("PE 0 has traced nothing"));
-  // It comes to the pipe while this waits; a second signal kills it.
-  for (int i = 0; i < 10 && !ended_within(pid, 2s); ++i) job.kill(SIGINT);
-  const bool has_ended = ended_within(pid, 0ms);
-  EXPECT_TRUE(has_ended);
-  if (!has_ended) job.kill(SIGKILL);
-  const std::string said = job.wait().output;
-  EXPECT_THAT(said, HasSubstr("is not whole: interrupted"));
-  const std::string kept = folder_kept_by(said);
-  ASSERT_NE(kept, "") << said;
+// A timeline for a pipe that nobody reads, and for which there is nothing else to do.
+class TimelineForNobody : public TimelineOfAJob {
+ protected:
+  void SetUp() override {
+    ASSERT_EQ(::mkfifo(file("pipe").c_str(), 0600), 0);
+    std::filesystem::create_directory(file("tmp"));
+  }
+  // The end of a job that gets this signal meanwhile.
+  Outcome ended_by(int signal) const {
+    const std::string run = GDAKIT_COMMAND " run -n 1 --counters " + file("all.json") +
+                            " --trace " + file("pipe") + " true 2>&1";
+    Launched job({"-c", "echo $$; exec " + run}, "", false, "sh");
+    const pid_t pid = std::stoi(job.line());
+    EXPECT_THAT(job.line(), HasSubstr("--counters: PE 0 has counted nothing"));
+    EXPECT_THAT(job.line(), HasSubstr("--trace: PE 0 has traced nothing"));
+    // It comes to the pipe while this waits; a second SIGINT kills it.
+    for (int i = 0; i < 10 && !ended_within(pid, 2s); ++i) job.kill(signal);
+    const bool has_ended = ended_within(pid, 0ms);
+    EXPECT_TRUE(has_ended);
+    if (!has_ended) job.kill(SIGKILL);
+    return job.wait();
+  }
+
+  const Variable temporary_{"TMPDIR", file("tmp")};
+};
+
+TEST_F(TimelineForNobody, IsGivenUpAtSigintAndThePartsStay) {
+  const Outcome job = ended_by(SIGINT);
+  EXPECT_EQ(job.status, 1);
+  EXPECT_THAT(job.output, HasSubstr("is not whole: interrupted"));
+  const std::string kept = folder_kept_by(job.output);
+  ASSERT_NE(kept, "") << job.output;
   EXPECT_TRUE(std::filesystem::remove(kept)) << "nothing is in it";
+  EXPECT_TRUE(std::filesystem::is_empty(file("tmp")));
+}
+
+TEST_F(TimelineForNobody, LeavesNothingWhereASignalEndsTheCommand) {
+  for (const int signal : {SIGTERM, SIGHUP, SIGQUIT}) {
+    const Outcome job = ended_by(signal);
+    EXPECT_EQ(job.status, 128 + signal);
+    EXPECT_THAT(job.output, HasSubstr("--trace: " + file("pipe") + " is not whole: signal " +
+                                      std::to_string(signal)));
+    EXPECT_TRUE(std::filesystem::is_empty(file("tmp"))) << "signal " << signal;
+  }
+}
+
+// As of `timeout`, whose second SIGTERM may come when the PEs have ended of the first one. On a
+// busy machine it may come too late, and is another one then.
+TEST_F(TimelineForNobody, IsNotGivenUpAtTheDoubleOfASignalThatThePesGot) {
+  // Beside the PE's process group, which ends with the PE.
+  const Variable doubles("DOUBLE",
+                         "echo > " + file("began") +
+                             "; while kill -0 $1 2>&-; do :; done; kill -TERM $2; echo > " +
+                             file("doubled"));
+  const std::string pe = "end() { setsid sh -c \"$DOUBLE\" sh $$ $PPID & while ! [ -e " +
+                         file("began") + " ]; do :; done; exit 0; }; trap end TERM; echo ready; " +
+                         "while :; do sleep 0.01; done";
+  bool is_made = false;
+  for (int i = 0; i < 10 && !is_made; ++i) {
+    std::filesystem::remove(file("began"));
+    std::filesystem::remove(file("doubled"));
+    Launched job({"run", "-n", "1", "--trace", file("pipe"), "sh", "-c", pe});
+    EXPECT_EQ(job.line(), "[0] ready");
+    job.kill(SIGTERM);
+    for (int look = 0; look < 2000 && !std::filesystem::exists(file("doubled")); ++look) {
+      std::this_thread::sleep_for(10ms);
+    }
+    const Outcome reader = command({"timeout", "2", "cat", file("pipe")});
+    is_made = reader.output.find("traceEvents") != std::string::npos;
+    if (!is_made) job.kill(SIGKILL);
+    job.wait();
+  }
+  EXPECT_TRUE(is_made);
 }
 
 TEST_F(TimelineOfAJob, ForAPipeGoesToItsReader) {
