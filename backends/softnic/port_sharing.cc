@@ -33,25 +33,53 @@ PlaceCard card_of(const NicPlace& place) {
 // Each of them holds the sockets of all, and gets them in one exchange.
 constexpr std::size_t kMostSharers = 64;
 
-// Who wants to be where: like Hosts, of those PEs of a host that want one place. More than there
-// may be share nothing.
-Result<Hosts> find_sharers(Bootstrap& bootstrap, const NicPlace& place, const Hosts& hosts) {
-  const auto cards = allgather_value(bootstrap, card_of(place));
-  if (!cards) return cards.error();
+// By PE, the first one of its host that wants the same place.
+std::vector<std::size_t> find_firsts(const std::vector<PlaceCard>& cards, const Hosts& hosts) {
   std::vector<std::size_t> firsts;
-  for (std::size_t pe = 0; pe < cards->size(); ++pe) {
+  for (std::size_t pe = 0; pe < cards.size(); ++pe) {
     // A port that the system is to choose is another one for each.
-    const bool shares = (*cards)[pe].port != 0;
+    const bool shares = cards[pe].port != 0;
     std::size_t first = 0;
-    while (first < pe &&
-           !(shares && hosts.are_near(first, pe) && (*cards)[first] == (*cards)[pe])) {
+    while (first < pe && !(shares && hosts.are_near(first, pe) && cards[first] == cards[pe])) {
       ++first;
     }
     firsts.push_back(first);
   }
+  return firsts;
+}
+
+std::string crowd_text(std::size_t pes, const PlaceCard& card) {
+  const UdpAddress address{{card.ip, card.is_v6 != 0}, card.port};
+  return "GDAKIT_NIC_ADDRESS: " + std::to_string(pes) + " PEs of a host want " + address.text() +
+         ", and " + std::to_string(kMostSharers) + " at most share a port";
+}
+
+// Who wants to be where: like Hosts, of those PEs of a host that want one place. More than there
+// may be share nothing, which the first of them says. Error, of all PEs alike: more have named one
+// port.
+Result<Hosts> find_sharers(const Options& options, Bootstrap& bootstrap, const NicPlace& place,
+                           const Hosts& hosts) {
+  const auto cards = allgather_value(bootstrap, card_of(place));
+  if (!cards) return cards.error();
+  std::vector<std::size_t> firsts = find_firsts(*cards, hosts);
   const Hosts all(firsts);
   for (std::size_t pe = 0; pe < firsts.size(); ++pe) {
-    if (all.members(pe).size() > kMostSharers) firsts[pe] = pe;
+    const std::size_t count = all.members(pe).size();
+    if (count <= kMostSharers) continue;
+    const PlaceCard& card = (*cards)[pe];
+    if (card.has_port != 0) {
+      return Error(Code::invalid_argument,
+                   crowd_text(count, card) +
+                       "; give some of them another address of the host, or name no port, and each "
+                       "of them takes one of its own");
+    }
+    if (all.first(pe) == pe && static_cast<std::size_t>(bootstrap.rank()) == pe) {
+      Log(options.log, bootstrap.rank())
+          .warn(crowd_text(count, card) +
+                ": each of these takes one of its own. To share ports, give some of them another "
+                "address of the host");
+    }
+    firsts[pe] = pe;
   }
   return Hosts(std::move(firsts));
 }
@@ -131,7 +159,7 @@ Result<OpenPort> shared_port(std::vector<UdpSocket> sockets, const std::vector<E
 
 Result<OpenPort> open_port(const Options& options, Bootstrap& bootstrap, const NicPlace& place,
                            const Hosts& hosts) {
-  const Result<Hosts> sharers = find_sharers(bootstrap, place, hosts);
+  const Result<Hosts> sharers = find_sharers(options, bootstrap, place, hosts);
   if (!sharers) return sharers.error();
   if (sharers->are_apart()) return own_port(place);
   const auto rank = static_cast<std::size_t>(bootstrap.rank());

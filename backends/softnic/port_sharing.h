@@ -18,8 +18,9 @@ struct OpenPort {
 
 // The port of this PE's NIC at its place. The first PE of a host that wants a place makes a socket
 // for each that does, and gives them to the others; where that fails, each opens one for itself, as
-// open_at() does, which those say in their logs that got none. Collective. Errors: those of
-// open_at().
+// open_at() does, which those say in their logs that got none. Where they are more than 64, each
+// opens one for itself, too, and the first of them says so. Collective. Errors: those of open_at();
+// more than 64 PEs of a host have named one port.
 Result<OpenPort> open_port(const Options& options, Bootstrap& bootstrap, const NicPlace& place,
                            const Hosts& hosts);
 
