@@ -17,9 +17,7 @@
 #include <unistd.h>
 #include <vector>
 
-#include <benchmark/benchmark.h>
-
-#include "bench/two_pes.h"
+#include "bench/two_pes_rig.h"
 
 namespace gdakit::bench {
 namespace {
@@ -28,31 +26,10 @@ constexpr std::size_t kBytes = 8 << 20;  // moved by one launch
 constexpr std::size_t kLargestBuffer = 64 << 20;
 constexpr int kBatch = 16;
 
-// Runs `kernel` on PE 0 and reports the seconds that it says it took.
-template <class Kernel>
-void run(benchmark::State& state, TwoPes& pes, Kernel kernel) {
-  for (auto _ : state) {
-    double seconds = 0;
-    const Result<void> ran = pes.launch([&](auto& pe) {
-      const std::uint64_t begin = pe.machine().clock_ns();
-      kernel(pe);
-      seconds = static_cast<double>(pe.machine().clock_ns() - begin) * 1e-9;
-    });
-    if (!ran) return state.SkipWithError(ran.error().message().c_str());
-    state.SetIterationTime(seconds);
-  }
-}
-
 void RoundTrip(benchmark::State& state, TwoPes* pes) {
   constexpr int kTrips = 200;
-  run(state, *pes, [pes](auto& pe) {
-    for (int i = 0; i < kTrips; ++i) {
-      pe.put_value(pes->words(), static_cast<std::uint64_t>(i), 1);
-      pe.quiet();
-    }
-  });
-  state.counters["per_trip"] = benchmark::Counter(
-      kTrips, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+  run_round_trips(state, *pes, kTrips);
+  show_seconds_of_one(state, "per_trip", kTrips);
 }
 
 // move(pe, begin) moves the kBytes bytes from `begin` on. Each launch goes on behind the last one,
@@ -91,8 +68,8 @@ void Memcpy(benchmark::State& state, TwoPes* pes) {
 }
 
 void register_all(const std::string& where, TwoPes* pes) {
-  const auto add = [&where, pes](const char* name, auto* bench) {
-    return benchmark::RegisterBenchmark((name + where).c_str(), bench, pes)->UseManualTime();
+  const auto add = [&where, pes](const std::string& name, auto* bench) {
+    return register_with(name + where, bench, pes);
   };
   add("RoundTrip/", RoundTrip);
   const std::vector<std::int64_t> buffers{kBytes, kLargestBuffer};
@@ -105,15 +82,12 @@ void register_all(const std::string& where, TwoPes* pes) {
 int main(int argc, char** argv) {
   // The child is made first, while this process has one thread.
   Result<std::unique_ptr<TwoPes>> processes = TwoPes::as_processes(kLargestBuffer);
-  if (!processes) return std::fprintf(stderr, "%s\n", processes.error().message().c_str()), 1;
+  if (!processes) return say(processes.error().message());
   Result<std::unique_ptr<TwoPes>> threads = TwoPes::as_threads(kLargestBuffer);
-  if (!threads) return std::fprintf(stderr, "%s\n", threads.error().message().c_str()), 1;
+  if (!threads) return say(threads.error().message());
   register_all("threads", threads->get());
   register_all("processes", processes->get());
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
-  benchmark::RunSpecifiedBenchmarks();
-  return 0;
+  return run_registered(argc, argv);
 }
 
 }  // namespace

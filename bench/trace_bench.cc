@@ -8,13 +8,10 @@
 // of launches, which are the same with and without.
 #include <cstdlib>
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <string>
 
-#include <benchmark/benchmark.h>
-
-#include "bench/two_pes.h"
+#include "bench/two_pes_rig.h"
 
 namespace gdakit::bench {
 namespace {
@@ -24,33 +21,9 @@ constexpr std::size_t kMessage = 64 << 10;
 constexpr int kTrips = 50;
 constexpr int kPuts = 256;
 
-template <class Kernel>
-void run(benchmark::State& state, TwoPes& pes, const Kernel& kernel) {
-  for (auto _ : state) {
-    double seconds = 0;
-    const Result<void> ran = pes.launch([&](auto& pe) {
-      const std::uint64_t begin = pe.machine().clock_ns();
-      kernel(pe);
-      seconds = static_cast<double>(pe.machine().clock_ns() - begin) * 1e-9;
-    });
-    if (!ran) return state.SkipWithError(ran.error().message().c_str());
-    state.SetIterationTime(seconds);
-  }
-}
-
-void count_operations(benchmark::State& state, int operations) {
-  state.counters["per_operation"] = benchmark::Counter(
-      operations, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
-}
-
 void RoundTrip(benchmark::State& state, TwoPes* pes) {
-  run(state, *pes, [pes](auto& pe) {
-    for (int i = 0; i < kTrips; ++i) {
-      pe.put_value(pes->words(), static_cast<std::uint64_t>(i), 1);
-      pe.quiet();
-    }
-  });
-  count_operations(state, kTrips);
+  run_round_trips(state, *pes, kTrips);
+  show_seconds_of_one(state, "per_operation", kTrips);
 }
 
 void Puts(benchmark::State& state, TwoPes* pes) {
@@ -60,7 +33,7 @@ void Puts(benchmark::State& state, TwoPes* pes) {
     }
     pe.quiet();
   });
-  count_operations(state, kPuts);
+  show_seconds_of_one(state, "per_operation", kPuts);
 }
 
 void Bandwidth(benchmark::State& state, TwoPes* pes) {
@@ -74,10 +47,8 @@ void Bandwidth(benchmark::State& state, TwoPes* pes) {
 }
 
 void register_all(const std::string& how, TwoPes* pes) {
-  const auto add = [&how, pes](const char* name, auto* bench, int launches) {
-    benchmark::RegisterBenchmark((name + how).c_str(), bench, pes)
-        ->UseManualTime()
-        ->Iterations(launches);
+  const auto add = [&how, pes](const std::string& name, auto* bench, int launches) {
+    register_with(name + how, bench, pes)->Iterations(launches);
   };
   add("RoundTrip/", RoundTrip, 500);
   add("Puts/", Puts, 200);
@@ -106,17 +77,14 @@ class Folder {
 
 int main(int argc, char** argv) {
   const Folder folder;
-  if (folder.path().empty()) return std::fprintf(stderr, "no folder for temporary files\n"), 1;
+  if (folder.path().empty()) return say("no folder for temporary files");
   Result<std::unique_ptr<TwoPes>> without = TwoPes::as_threads(kBytes);
-  if (!without) return std::fprintf(stderr, "%s\n", without.error().message().c_str()), 1;
+  if (!without) return say(without.error().message());
   Result<std::unique_ptr<TwoPes>> with = TwoPes::as_threads(kBytes, folder.path());
-  if (!with) return std::fprintf(stderr, "%s\n", with.error().message().c_str()), 1;
+  if (!with) return say(with.error().message());
   register_all("untraced", without->get());
   register_all("traced", with->get());
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
-  benchmark::RunSpecifiedBenchmarks();
-  return 0;
+  return run_registered(argc, argv);
 }
 
 }  // namespace
