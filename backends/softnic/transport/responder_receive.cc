@@ -45,9 +45,15 @@ Responder::Step Responder::scatter(RcReceive& receive, const Packet& packet, Dma
   PayloadReader payload(packet);
   std::uint64_t left = packet.header.payload_size;
   DmaOp last;
-  // What has been moved before is still read from the packet, which must stay until then.
+  // What has been moved before is still read from the packet, which must stay until then. Nor does
+  // the WQE complete before, after which its memory is the client's.
   const auto refuse_rest = [&](Acknowledge nak, Fault fault) {
     op = core_.all_of(last);
+    if (op.id != 0) {
+      Effect& moved = receive.effects.push();
+      moved.psn = moved.last_psn = psn_add(receive.expected_psn, kPsnMask);
+      moved.op = op;
+    }
     return refuse(receive, nak, fault);
   };
   while (left != 0) {
