@@ -82,22 +82,31 @@ SrqRig::SrqRig(const SrqRigOptions& options)
   srqn = *engine.create_srq(srq.attributes(pd));
   for (std::uint32_t i = 0; i < options.pairs; ++i) {
     pairs.push_back(std::make_unique<Pair>());
-    make_pair(*pairs.back(), kUserIndex + i);
+    make_sender(*pairs.back());
+    make_receiver(*pairs.back(), kUserIndex + i);
     connect(i);
   }
 }
 
-void SrqRig::make_pair(Pair& pair, std::uint32_t user_index) {
+void SrqRig::make_sender(Pair& pair) {
   QpAttributes from = rig.a.another_qp(pair.record);
   from.send_queue = host_address(pair.sq.data());
   from.log_send_wqebbs = Pair::kLogSq;
   pair.from = *rig.a.engine.create_qp(from);
+}
+
+void SrqRig::make_receiver(Pair& pair, std::uint32_t user_index) {
   QpAttributes to = rig.b.another_qp(pair.unused_record);
   to.send_queue = host_address(pair.unused_sq.data());
   to.srq = srqn;
   to.receive_cq = rig.b.receive_cqn;
   to.user_index = user_index;
   pair.to = *rig.b.engine.create_qp(to);
+}
+
+void SrqRig::remake(std::size_t pair) {
+  ASSERT_TRUE(rig.b.engine.destroy_qp(pairs[pair]->to));
+  make_receiver(*pairs[pair], kUserIndex + static_cast<std::uint32_t>(pair));
 }
 
 void SrqRig::connect(std::size_t pair) {

@@ -68,6 +68,8 @@ class SrqRig {
             format::Opcode opcode = format::Opcode::send, std::uint32_t imm = 0);
   // Brings b's queue pair to this state.
   void modify(std::size_t pair, QpState state);
+  // Destroys b's queue pair, and makes another one in its place.
+  void remake(std::size_t pair);
   // Both ends, anew.
   void connect(std::size_t pair);
 
@@ -96,7 +98,8 @@ class SrqRig {
   SrqNumber srqn = 0;
 
  private:
-  void make_pair(Pair& pair, std::uint32_t user_index);
+  void make_sender(Pair& pair);
+  void make_receiver(Pair& pair, std::uint32_t user_index);
 
   RigOptions options_;
 };
