@@ -3,7 +3,7 @@
 //
 //   taken               posted
 //     v                    v
-//     | the client's       |                 in WQEs since the queue began
+//     | for whoever asks   |                 in WQEs since the queue began
 //
 //   record --> how many are posted --> fetch of the next one --> a queue pair's ReceiveWqe
 //
