@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <limits>
 
 #include "backends/softnic/uverbs/user_memory.h"
 
@@ -68,6 +69,7 @@ int Attributes::write_bytes(std::uint16_t id, const void* from, std::size_t size
 int Attributes::number(std::uint16_t id, std::uint32_t& to) const {
   const ib_uverbs_attr* const attribute = find(id);
   if (attribute == nullptr || attribute->len != 0) return EINVAL;
+  if (attribute->data > std::numeric_limits<std::uint32_t>::max()) return EINVAL;
   to = static_cast<std::uint32_t>(attribute->data);
   return 0;
 }

@@ -58,7 +58,8 @@ class Attributes {
   }
   int write_bytes(std::uint16_t id, const void* from, std::size_t size);
 
-  // A number that stands in the attribute itself: the handle of an object, or a file.
+  // A number that stands in the attribute itself: the handle of an object, or a file. EINVAL if it
+  // has more than 32 bits.
   int number(std::uint16_t id, std::uint32_t& to) const;
   int give_number(std::uint16_t id, std::uint32_t value);
 
