@@ -71,6 +71,7 @@ bool allows(const Rows& rows, QpState from, QpState to, std::uint32_t mask) {
 }  // namespace
 
 bool may_modify(ServiceType service, QpState from, QpState to, std::uint32_t mask) {
+  if (from == QpState::reset && to == QpState::err) return false;
   if (to == QpState::reset || to == QpState::err) return (mask & ~kState) == 0;
   switch (service) {
     case ServiceType::uc: return allows(kUnreliable, from, to, mask);
