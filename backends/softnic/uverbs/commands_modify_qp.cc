@@ -1,5 +1,6 @@
 // Queue pairs: brought from state to state.
 #include <cerrno>
+#include <optional>
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/mlx5-abi.h>
 
@@ -16,10 +17,15 @@ int check_values(const Identity& identity, const ib_uverbs_modify_qp& request) {
   if ((mask & attr::kPort) != 0 && request.port_num != 1) return EINVAL;
   if ((mask & attr::kPkeyIndex) != 0 && request.pkey_index != 0) return EINVAL;
   if ((mask & attr::kPath) == 0) return 0;
-  if (request.dest.port_num > 1) return EINVAL;
+  if (request.dest.port_num != 1) return EINVAL;
   if (identity.link() == LinkLayer::infiniband) return 0;
   const bool known_source = request.dest.sgid_index < identity.gids();
   return request.dest.is_global != 0 && known_source ? 0 : EINVAL;
+}
+
+// The state that a request says, if it says one; what it leaves unsaid may be anything.
+std::optional<QpState> state_of(std::uint32_t is_said, std::uint8_t said, QpState otherwise) {
+  return is_said != 0 ? qp_state(said) : otherwise;
 }
 
 int modify(Context& context, const ib_uverbs_modify_qp& request) {
@@ -28,17 +34,15 @@ int modify(Context& context, const ib_uverbs_modify_qp& request) {
   const std::uint32_t mask = request.attr_mask;
   const Result<QpInfo> info = context.nic().query_qp(qp->number);
   if (!info) return errno_of(info.error());
-  const auto said = qp_state(request.cur_qp_state);
-  const auto wanted = qp_state(request.qp_state);
-  if (!said || !wanted) return EINVAL;
-  const QpState from = (mask & attr::kCurrentState) != 0 ? *said : info->state;
-  const QpState to = (mask & attr::kState) != 0 ? *wanted : from;
-  if (!may_modify(qp->service, from, to, mask)) return EINVAL;
+  const auto from = state_of(mask & attr::kCurrentState, request.cur_qp_state, info->state);
+  if (!from) return EINVAL;
+  const auto to = state_of(mask & attr::kState, request.qp_state, *from);
+  if (!to || !may_modify(qp->service, *from, *to, mask)) return EINVAL;
   if (const int error = check_values(context.device().identity(), request)) return error;
   const ib_uverbs_query_qp_resp before = *qp->known;
   note(request, *qp->known);
   QpModify change;
-  int error = modify_of(*qp, from, to, mask, change);
+  int error = modify_of(*qp, *from, *to, mask, change);
   if (error == 0) error = errno_of(context.nic().modify_qp(qp->number, change));
   if (error != 0) *qp->known = before;
   return error;
