@@ -15,7 +15,7 @@ namespace {
 
 struct QpRequest {
   std::uint64_t user_handle = 0;
-  std::uint8_t type = 0;
+  std::uint32_t type = 0;
   std::uint32_t flags = 0;
   ib_uverbs_qp_cap capacity{};
   mlx5_ib_create_qp driver{};
@@ -59,9 +59,8 @@ int read_request(Context& context, const Attributes& call, QpRequest& request) {
   if (const int error = call.read(UVERBS_ATTR_CREATE_QP_USER_HANDLE, request.user_handle)) {
     return error;
   }
-  std::uint32_t type = 0;  // stands in eight bytes, of which the client fills as many as it likes
-  if (const int error = call.read_known(UVERBS_ATTR_CREATE_QP_TYPE, type)) return error;
-  request.type = static_cast<std::uint8_t>(type);
+  // It stands in eight bytes, of which the client fills as many as it likes.
+  if (const int error = call.read_known(UVERBS_ATTR_CREATE_QP_TYPE, request.type)) return error;
   if (const int error = call.read(UVERBS_ATTR_CREATE_QP_CAP, request.capacity)) return error;
   if (const int error = call.read_known(UVERBS_ATTR_CREATE_QP_FLAGS, request.flags)) return error;
   if (const int error = call.read_known(UVERBS_ATTR_UHW_IN, request.driver)) return error;

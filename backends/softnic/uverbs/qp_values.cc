@@ -77,7 +77,7 @@ std::uint8_t verbs_state(QpState state) {
   return 0;
 }
 
-std::optional<ServiceType> service_of(std::uint8_t verbs_type) {
+std::optional<ServiceType> service_of(std::uint32_t verbs_type) {
   switch (verbs_type) {
     case IB_UVERBS_QPT_RC: return ServiceType::rc;
     case IB_UVERBS_QPT_UC: return ServiceType::uc;
@@ -116,12 +116,12 @@ int modify_of(const Qp& qp, QpState from, QpState to, std::uint32_t mask, QpModi
   modify.state = to;
   modify.given = fields_of(qp.service, from, to, mask);
   modify.access = access_of(known.qp_access_flags);
-  modify.path.endpoint = place_of(known.dest_qp_num);
+  modify.remote_qpn = known.dest_qp_num & 0xffffff;
+  modify.path.endpoint = place_of(modify.remote_qpn);
   modify.path.service_level = known.dest.sl & 0xf;
   modify.path.traffic_class = known.dest.traffic_class;
   modify.path.mtu = known.path_mtu == 0 ? 0 : 128u << known.path_mtu;
   modify.path.qkey = known.qkey;
-  modify.remote_qpn = known.dest_qp_num & 0xffffff;
   modify.next_receive_psn = known.rq_psn & 0xffffff;
   modify.log_rra_max = log_of(known.max_dest_rd_atomic);
   modify.min_rnr_nak = known.min_rnr_timer & 0x1f;

@@ -15,7 +15,7 @@ std::optional<QpState> qp_state(std::uint8_t verbs_state);
 std::uint8_t verbs_state(QpState state);
 
 // enum ibv_qp_type; nothing for what cannot be made.
-std::optional<ServiceType> service_of(std::uint8_t verbs_type);
+std::optional<ServiceType> service_of(std::uint32_t verbs_type);
 
 // Notes the attributes of this mask.
 void note(const ib_uverbs_modify_qp& request, ib_uverbs_query_qp_resp& known);
