@@ -48,10 +48,24 @@ int attributes_of(const CqRequest& request, CqAttributes& attributes) {
   attributes.cqe_size = driver.cqe_size == 64 ? CqeSize::bytes_64 : CqeSize::bytes_128;
   if ((driver.flags & MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX) == 0) return EOPNOTSUPP;
   attributes.uar = driver.uar_page_index;
-  // The client's first arm is a word of zeroes, and so is its record before that.
+  const std::uint64_t bytes = std::uint64_t{driver.cqe_size} << attributes.log_entries;
+  if (const int error = check_mapped(driver.buf_addr, bytes)) return error;
+  return check_mapped(driver.db_addr, sizeof(format::CqDoorbellRecord));
+}
+
+// The client's first arm is a word of zeroes, and so is its record before that: another word stands
+// there before the NIC looks. It stays only if there is a CQ.
+Result<CqNumber> create_not_armed(Nic& nic, const CqAttributes& attributes) {
+  const std::uint64_t arm =
+      attributes.doorbell_record.value + offsetof(format::CqDoorbellRecord, arm);
   const std::uint32_t not_armed = format::kCqNotArmed;
-  return write_user(driver.db_addr + offsetof(format::CqDoorbellRecord, arm), &not_armed,
-                    sizeof not_armed);
+  std::uint32_t before = 0;
+  int error = read_user(&before, arm, sizeof before);
+  if (error == 0) error = write_user(arm, &not_armed, sizeof not_armed);
+  if (error != 0) return Error::from_errno("create_cq: the doorbell record", error);
+  Result<CqNumber> number = nic.create_cq(attributes);
+  if (!number) static_cast<void>(write_user(arm, &before, sizeof before));
+  return number;
 }
 
 }  // namespace
@@ -78,7 +92,7 @@ int create_cq(Context& context, Attributes& call) {
   }
   if (!call.has(UVERBS_ATTR_CREATE_CQ_HANDLE)) return EINVAL;
   if (const int error = attributes_of(request, attributes)) return error;
-  const Result<CqNumber> number = context.nic().create_cq(attributes);
+  const Result<CqNumber> number = create_not_armed(context.nic(), attributes);
   if (!number) return errno_of(number.error());
   listener.element = request.user_handle;
   listener.errors = context.errors();

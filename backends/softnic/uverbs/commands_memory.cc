@@ -6,10 +6,10 @@
 #include <rdma/mlx5-abi.h>
 #include <rdma/mlx5_user_ioctl_cmds.h>
 #include <rdma/mlx5_user_ioctl_verbs.h>
-#include <sys/mman.h>
 #include <utility>
 
 #include "backends/softnic/uverbs/commands.h"
+#include "backends/softnic/uverbs/user_memory.h"
 #include "core/format/doorbell.h"
 
 namespace gdakit::softnic::uverbs {
@@ -37,14 +37,6 @@ Access access_of(std::uint32_t flags) {
   if ((flags & IB_UVERBS_ACCESS_REMOTE_WRITE) != 0) access = access | Access::remote_write;
   if ((flags & IB_UVERBS_ACCESS_REMOTE_ATOMIC) != 0) access = access | Access::remote_atomic;
   return access;
-}
-
-// EFAULT where the client has no memory, as the kernel says that cannot pin it.
-int check_mapped(std::uint64_t start, std::uint64_t length) {
-  const std::uint64_t first = start & ~(kPage - 1);
-  const std::uint64_t end = (start + length + kPage - 1) & ~(kPage - 1);
-  if (end <= first) return EFAULT;
-  return ::msync(reinterpret_cast<void*>(first), end - first, MS_ASYNC) == 0 ? 0 : EFAULT;
 }
 
 // enum ibv_rereg_mr_flags, which the uapi does not have.

@@ -9,6 +9,9 @@
 #include "backends/softnic/uverbs/commands.h"
 #include "backends/softnic/uverbs/limits.h"
 #include "backends/softnic/uverbs/qp_values.h"
+#include "backends/softnic/uverbs/user_memory.h"
+#include "core/format/doorbell.h"
+#include "core/format/wqe.h"
 
 namespace gdakit::softnic::uverbs {
 namespace {
@@ -77,6 +80,15 @@ bool log_of(std::uint32_t count, std::uint32_t& log) {
   return std::has_single_bit(count) && count <= kMostWqes;
 }
 
+// Both queues, which lie in one piece that the send queue ends, and the record.
+int check_memory(const mlx5_ib_create_qp& driver, std::uint64_t send_queue) {
+  const std::uint64_t end = send_queue + std::uint64_t{driver.sq_wqe_count} * format::kWqebbBytes;
+  if (end != driver.buf_addr) {
+    if (const int error = check_mapped(driver.buf_addr, end - driver.buf_addr)) return error;
+  }
+  return check_mapped(driver.db_addr, sizeof(format::DoorbellRecord));
+}
+
 int attributes_of(const QpRequest& request, QpAttributes& attributes) {
   const mlx5_ib_create_qp& driver = request.driver;
   attributes.service = *service_of(request.type);
@@ -101,7 +113,7 @@ int attributes_of(const QpRequest& request, QpAttributes& attributes) {
   if (driver.sq_wqe_count != 0 && !log_of(driver.sq_wqe_count, attributes.log_send_wqebbs)) {
     return EINVAL;
   }
-  return 0;
+  return check_memory(driver, send_queue);
 }
 
 void note(const QpRequest& request, ib_uverbs_query_qp_resp& known) {

@@ -2,11 +2,14 @@
 
 #include <cerrno>
 #include <cstring>
+#include <sys/mman.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 namespace gdakit::softnic::uverbs {
 namespace {
+
+constexpr std::uint64_t kPage = 4096;
 
 void* pointer_to(std::uint64_t address) { return reinterpret_cast<void*>(address); }
 
@@ -38,6 +41,13 @@ int write_user(std::uint64_t to, const void* from, std::size_t size) {
     return 0;
   }
   return moved == static_cast<ssize_t>(size) ? 0 : EFAULT;
+}
+
+int check_mapped(std::uint64_t start, std::uint64_t length) {
+  const std::uint64_t first = start & ~(kPage - 1);
+  const std::uint64_t end = (start + length + kPage - 1) & ~(kPage - 1);
+  if (end <= first) return EFAULT;
+  return ::msync(pointer_to(first), end - first, MS_ASYNC) == 0 ? 0 : EFAULT;
 }
 
 }  // namespace gdakit::softnic::uverbs

@@ -11,4 +11,8 @@ namespace gdakit::softnic::uverbs {
 int read_user(void* to, std::uint64_t from, std::size_t size);
 int write_user(std::uint64_t to, const void* from, std::size_t size);
 
+// For memory that the NIC will use: 0, or EFAULT where the client has none, as a kernel says that
+// cannot pin it.
+int check_mapped(std::uint64_t start, std::uint64_t length);
+
 }  // namespace gdakit::softnic::uverbs
