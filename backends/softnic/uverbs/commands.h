@@ -79,4 +79,12 @@ int destroy(Context& context, std::uint32_t handle, EventCounts* told = nullptr)
   return 0;
 }
 
+// The end of a call that has made an object: an object whose handle the client does not get to know
+// goes again. Returns `error`.
+template <class T>
+int made(Context& context, std::uint32_t handle, int error) {
+  if (error != 0) static_cast<void>(destroy<T>(context, handle));
+  return error;
+}
+
 }  // namespace gdakit::softnic::uverbs

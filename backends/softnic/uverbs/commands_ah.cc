@@ -20,11 +20,12 @@ int create_ah(Context& context, Attributes& call) {
   auto ah = std::make_unique<Ah>();
   ah->pd = Use<Pd>(pd);
   const std::uint32_t handle = context.handles().add(std::move(ah));
-  if (const int error = call.write(UVERBS_ATTR_CORE_OUT, handle)) return error;
   mlx5_ib_create_ah_resp answer{};
   answer.response_length = sizeof answer;
   answer.dmac[0] = 2;  // of one's own, as every port of a fabric has
-  return call.write(UVERBS_ATTR_UHW_OUT, answer);
+  int error = call.write(UVERBS_ATTR_CORE_OUT, handle);
+  if (error == 0) error = call.write(UVERBS_ATTR_UHW_OUT, answer);
+  return made<Ah>(context, handle, error);
 }
 
 int destroy_ah(Context& context, Attributes& call) {

@@ -4,6 +4,7 @@
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/ib_user_verbs.h>
 #include <rdma/mlx5-abi.h>
+#include <unistd.h>
 #include <utility>
 
 #include "backends/softnic/uverbs/commands.h"
@@ -75,8 +76,12 @@ int create_channel(Context& context, Attributes& call) {
   if (!pipe) return errno_of(pipe.error());
   const Result<int> file = (*pipe)->client_end();
   if (!file) return errno_of(file.error());
+  if (const int error = call.write(UVERBS_ATTR_CORE_OUT, static_cast<std::uint32_t>(*file))) {
+    ::close(*file);
+    return error;
+  }
   context.add_channel(*file, std::move(*pipe));
-  return call.write(UVERBS_ATTR_CORE_OUT, static_cast<std::uint32_t>(*file));
+  return 0;
 }
 
 int create_cq(Context& context, Attributes& call) {
@@ -104,7 +109,7 @@ int create_cq(Context& context, Attributes& call) {
   int error = call.write(UVERBS_ATTR_CREATE_CQ_RESP_CQE, entries_less_one);
   if (error == 0) error = call.write(UVERBS_ATTR_UHW_OUT, mlx5_ib_create_cq_resp{*number, 0});
   if (error == 0) error = call.give_number(UVERBS_ATTR_CREATE_CQ_HANDLE, handle);
-  return error;
+  return made<Cq>(context, handle, error);
 }
 
 int destroy_cq(Context& context, Attributes& call) {

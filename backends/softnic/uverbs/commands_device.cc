@@ -7,6 +7,7 @@
 #include <rdma/ib_user_verbs.h>
 #include <rdma/mlx5-abi.h>
 #include <rdma/mlx5_user_ioctl_cmds.h>
+#include <unistd.h>
 
 #include "backends/softnic/uverbs/commands.h"
 #include "backends/softnic/uverbs/limits.h"
@@ -199,9 +200,13 @@ int alloc_async_events(Context& context, Attributes& call) {
   if (!pipe) return errno_of(pipe.error());
   const Result<int> file = (*pipe)->client_end();
   if (!file) return errno_of(file.error());
+  if (const int error = call.give_number(UVERBS_ATTR_ASYNC_EVENT_ALLOC_FD_HANDLE,
+                                         static_cast<std::uint32_t>(*file))) {
+    ::close(*file);
+    return error;
+  }
   context.set_errors(std::move(*pipe));
-  return call.give_number(UVERBS_ATTR_ASYNC_EVENT_ALLOC_FD_HANDLE,
-                          static_cast<std::uint32_t>(*file));
+  return 0;
 }
 
 }  // namespace gdakit::softnic::uverbs

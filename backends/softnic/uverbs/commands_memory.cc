@@ -62,8 +62,9 @@ int alloc_pd(Context& context, Attributes& call) {
   auto pd = std::make_unique<Pd>();
   pd->number = *number;
   const std::uint32_t handle = context.handles().add(std::move(pd));
-  if (const int error = call.write(UVERBS_ATTR_CORE_OUT, handle)) return error;
-  return call.write(UVERBS_ATTR_UHW_OUT, mlx5_ib_alloc_pd_resp{*number});
+  int error = call.write(UVERBS_ATTR_CORE_OUT, handle);
+  if (error == 0) error = call.write(UVERBS_ATTR_UHW_OUT, mlx5_ib_alloc_pd_resp{*number});
+  return made<Pd>(context, handle, error);
 }
 
 int dealloc_pd(Context& context, Attributes& call) {
@@ -98,7 +99,7 @@ int reg_mr(Context& context, Attributes& call) {
   mr->attributes = attributes;
   const std::uint32_t handle = context.handles().add(std::move(mr));
   const std::uint32_t answer[] = {handle, *key, *key};  // ib_uverbs_reg_mr_resp
-  return call.write(UVERBS_ATTR_CORE_OUT, answer);
+  return made<Mr>(context, handle, call.write(UVERBS_ATTR_CORE_OUT, answer));
 }
 
 int rereg_mr(Context& context, Attributes& call) {
@@ -178,7 +179,7 @@ int alloc_uar(Context& context, Attributes& call) {
   if (error == 0) error = call.write(MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_LENGTH, length);
   if (error == 0) error = call.write(MLX5_IB_ATTR_UAR_OBJ_ALLOC_PAGE_ID, uar->number);
   if (error == 0) error = call.give_number(MLX5_IB_ATTR_UAR_OBJ_ALLOC_HANDLE, handle);
-  return error;
+  return made<UarPage>(context, handle, error);
 }
 
 int free_uar(Context& context, Attributes& call) {

@@ -149,7 +149,7 @@ int create_qp(Context& context, Attributes& call) {
   if (error == 0) error = call.write(UVERBS_ATTR_CREATE_QP_RESP_QP_NUM, *number);
   if (error == 0) error = call.write(UVERBS_ATTR_UHW_OUT, mlx5_ib_create_qp_resp{});
   if (error == 0) error = call.give_number(UVERBS_ATTR_CREATE_QP_HANDLE, handle);
-  return error;
+  return made<Qp>(context, handle, error);
 }
 
 int query_qp(Context& context, Attributes& call) {
