@@ -1,0 +1,223 @@
+// Fabrics: where NICs of one host and user meet by name.
+#include "backends/softnic/uverbs/fabric.h"
+
+#include <chrono>
+#include <cstring>
+#include <functional>
+#include <optional>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/uverbs/caller.h"
+
+namespace gdakit::softnic::uverbs {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+constexpr auto kPatience = 60s;
+
+std::string own_name(const char* name) { return test::own_spec(name).fabric; }
+
+Membership join(const std::string& name) {
+  Result<Membership> member = join_fabric(name);
+  if (!member) throw std::runtime_error(member.error().message());
+  return std::move(*member);
+}
+
+bool wait_for(const std::function<bool()>& happens) {
+  const auto limit = std::chrono::steady_clock::now() + kPatience;
+  while (!happens()) {
+    if (std::chrono::steady_clock::now() > limit) return false;
+    std::this_thread::sleep_for(1ms);
+  }
+  return true;
+}
+
+bool send(Wire& from, Endpoint to, std::uint32_t psn) {
+  Packet packet;
+  packet.header.destination = to;
+  packet.header.psn = psn;
+  const bool sent = wait_for([&] { return from.send(packet); });
+  from.flush();
+  return sent;
+}
+
+// The PSN of the next packet; nothing if none comes.
+std::optional<std::uint32_t> receive(Wire& wire) {
+  const Packet* packet = nullptr;
+  if (!wait_for([&] { return (packet = wire.receive()) != nullptr; })) return std::nullopt;
+  const std::uint32_t psn = packet->header.psn;
+  wire.retire(packet);
+  wire.flush();
+  return psn;
+}
+
+TEST(UverbsFabric, NumbersOfQueuePairsSayWhoseTheyAre) {
+  for (Endpoint place = 0; place < kPlaces; ++place) {
+    EXPECT_EQ(place_of(first_qpn(place)), place);
+    EXPECT_EQ(place_of(first_qpn(place) + kQpnsOfAPlace - 1), place);
+  }
+  EXPECT_EQ(first_qpn(kPlaces), 1u << 24);
+}
+
+TEST(UverbsFabric, MembersMeetAndExchangePackets) {
+  const std::string name = own_name("meet");
+  const Membership one = join(name), other = join(name);
+  EXPECT_NE(one.wire->endpoint(), other.wire->endpoint());
+  ASSERT_TRUE(send(*one.wire, other.wire->endpoint(), 17));
+  EXPECT_EQ(receive(*other.wire), 17u);
+  ASSERT_TRUE(send(*other.wire, one.wire->endpoint(), 18));
+  EXPECT_EQ(receive(*one.wire), 18u);
+}
+
+TEST(UverbsFabric, FabricsOfOtherNamesAreApart) {
+  const Membership one = join(own_name("apart"));
+  const Membership other = join(own_name("apart2"));
+  EXPECT_EQ(one.wire->endpoint(), 0u);
+  EXPECT_EQ(other.wire->endpoint(), 0u);
+}
+
+TEST(UverbsFabric, APlaceIsFreeOnceItsMemberHasGone) {
+  const std::string name = own_name("places");
+  const Membership first = join(name);
+  std::optional<Membership> second(join(name));
+  const Membership third = join(name);
+  const Endpoint freed = second->wire->endpoint();
+  second.reset();
+  const Membership next = join(name);
+  EXPECT_EQ(next.wire->endpoint(), freed);
+  EXPECT_NE(next.wire->endpoint(), first.wire->endpoint());
+  EXPECT_NE(next.wire->endpoint(), third.wire->endpoint());
+}
+
+TEST(UverbsFabric, AFullOneSaysSo) {
+  const std::string name = own_name("full");
+  std::vector<Membership> members;
+  for (std::uint32_t i = 0; i < kPlaces; ++i) members.push_back(join(name));
+  const Result<Membership> late = join_fabric(name);
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().code(), Code::exhausted);
+  EXPECT_THAT(late.error().message(), HasSubstr(name));
+  members.pop_back();
+  EXPECT_TRUE(join_fabric(name));
+}
+
+// A socket of an abstract name, as anybody may make one.
+UniqueFileDescriptor name_socket(const std::string& name) {
+  UniqueFileDescriptor socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path + 1, name.data(), name.size());
+  const auto bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), bytes) != 0) {
+    throw std::runtime_error("cannot take the name " + name);
+  }
+  return socket;
+}
+
+std::string prefix(const std::string& fabric) {
+  return "gdakit-verbs/" + std::to_string(::getuid()) + "/" + fabric + "/";
+}
+
+TEST(UverbsFabric, NamesThatOthersMadeUpLeadNowhere) {
+  const std::string name = own_name("strangers");
+  const std::string pid = std::to_string(::getpid());
+  // Of another user, of a file that is not there, and of none at all.
+  const UniqueFileDescriptor strangers[] = {
+      name_socket("gdakit-verbs/" + std::to_string(::getuid() + 1) + "/" + name + "/member/" + pid +
+                  "/0/0"),
+      name_socket(prefix(name) + "member/999999999/3/0"),
+      name_socket(prefix(name) + "member/" + pid + "/987654/1"),
+      name_socket(prefix(name) + "member/../../etc/passwd"),
+      name_socket(prefix(name) + "member/"),
+      name_socket(prefix(name) + "member/5"),
+  };
+  const Membership one = join(name), other = join(name);
+  EXPECT_EQ(one.wire->endpoint(), 0u);
+  EXPECT_EQ(other.wire->endpoint(), 1u);
+}
+
+TEST(UverbsFabric, OneThatIsHeldLockedIsWaitedFor) {
+  const std::string name = own_name("locked");
+  std::optional<UniqueFileDescriptor> lock(name_socket(prefix(name) + "lock"));
+  std::thread opener([&lock] {
+    std::this_thread::sleep_for(50ms);
+    lock.reset();
+  });
+  const Result<Membership> member = join_fabric(name);
+  opener.join();
+  EXPECT_TRUE(member);
+}
+
+// What a child does with the fabric's name; its exit code is 0 if that is true.
+bool in_child(const std::function<bool()>& does) {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(does() ? 0 : 1);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+TEST(UverbsFabric, AForkedChildJoinsAndBothSeeEachOther) {
+  const std::string name = own_name("child");
+  const Membership parent = join(name);
+  const Endpoint place = parent.wire->endpoint();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    Result<Membership> own = join_fabric(name);
+    const bool met = own && own->wire->endpoint() != place &&
+                     send(*own->wire, place, own->wire->endpoint()) && receive(*own->wire) == 99u;
+    ::_exit(met ? 0 : 1);
+  }
+  const auto from = receive(*parent.wire);
+  EXPECT_TRUE(from);
+  EXPECT_TRUE(send(*parent.wire, from.value_or(place), 99));
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+TEST(UverbsFabric, AChildThatEndsWithoutAWordFreesItsPlace) {
+  const std::string name = own_name("gone");
+  const Membership parent = join(name);
+  EXPECT_TRUE(in_child([&name] {
+    const Result<Membership> own = join_fabric(name);
+    ::_exit(own && own->wire->endpoint() == 1 ? 0 : 1);
+    return false;
+  }));
+  EXPECT_EQ(join(name).wire->endpoint(), 1u);
+}
+
+// A child has all files of its parent; they keep the parent's name on the list when it has gone.
+TEST(UverbsFabric, AChildOfAMemberThatHasGoneFindsOrMakesAFabric) {
+  const std::string name = own_name("orphan");
+  EXPECT_TRUE(in_child([&name] {
+    int ends[2];
+    if (::pipe(ends) != 0) return false;
+    const pid_t middle = ::fork();
+    if (middle == 0) {
+      const Membership member = join(name);
+      if (::fork() != 0) ::_exit(0);
+      // The grandchild, whose parent ends now.
+      while (::getppid() == middle) std::this_thread::sleep_for(1ms);
+      const bool joined = static_cast<bool>(join_fabric(name));
+      const char answer = joined ? 'y' : 'n';
+      ::_exit(::write(ends[1], &answer, 1) == 1 ? 0 : 1);
+    }
+    ::waitpid(middle, nullptr, 0);
+    ::close(ends[1]);
+    char answer = 0;
+    return ::read(ends[0], &answer, 1) == 1 && answer == 'y';
+  }));
+}
+
+}  // namespace
+}  // namespace gdakit::softnic::uverbs

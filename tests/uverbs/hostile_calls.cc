@@ -1,0 +1,409 @@
+#include "tests/uverbs/hostile_calls.h"
+
+#include <random>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "backends/softnic/uverbs/transition_masks.h"
+#include "core/format/doorbell.h"
+
+namespace gdakit::softnic::uverbs::test {
+namespace {
+
+constexpr int kMostErrno = 133;
+
+std::byte* map_hostile_memory() {
+  const std::size_t all = 3 * kHostileBytes;
+  void* const pages = ::mmap(nullptr, all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  auto* const begin = static_cast<std::byte*>(pages) + kHostileBytes;
+  ::mprotect(begin, kHostileBytes, PROT_READ | PROT_WRITE);
+  // Half of it zeroes, half of it anything.
+  std::mt19937 random(1);
+  for (std::size_t i = kHostileBytes / 2; i < kHostileBytes; ++i) {
+    begin[i] = static_cast<std::byte>(random());
+  }
+  return begin;
+}
+
+struct Destruction {
+  std::uint16_t object, method, id;
+  std::uint16_t answer_id = 0xffff;
+};
+
+constexpr Destruction kDestructions[] = {
+    {UVERBS_OBJECT_PD, UVERBS_METHOD_PD_DESTROY, UVERBS_ATTR_DESTROY_PD_HANDLE},
+    {UVERBS_OBJECT_MR, UVERBS_METHOD_MR_DESTROY, UVERBS_ATTR_DESTROY_MR_HANDLE},
+    {UVERBS_OBJECT_CQ, UVERBS_METHOD_CQ_DESTROY, UVERBS_ATTR_DESTROY_CQ_HANDLE,
+     UVERBS_ATTR_DESTROY_CQ_RESP},
+    {UVERBS_OBJECT_QP, UVERBS_METHOD_QP_DESTROY, UVERBS_ATTR_DESTROY_QP_HANDLE,
+     UVERBS_ATTR_DESTROY_QP_RESP},
+    {UVERBS_OBJECT_AH, UVERBS_METHOD_AH_DESTROY, UVERBS_ATTR_DESTROY_AH_HANDLE},
+    {MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_DESTROY, MLX5_IB_ATTR_UAR_OBJ_DESTROY_HANDLE},
+};
+
+}  // namespace
+
+std::byte* hostile_memory() {
+  static std::byte* const memory = map_hostile_memory();
+  return memory;
+}
+
+std::uint64_t HostileClient::number() {
+  switch (input_.below(5)) {
+    case 0: return 0;
+    case 1: return input_.below(64);
+    case 2: return std::uint64_t{1} << input_.below(64);
+    case 3: return address();
+    default: return input_.take<std::uint64_t>();
+  }
+}
+
+// In the memory, or near its ends.
+std::uint64_t HostileClient::address() {
+  const std::uint64_t begin = address_of(hostile_memory());
+  switch (input_.below(8)) {
+    case 0: return kNowhere;
+    case 1: return begin + kHostileBytes - input_.below(128);
+    case 2: return begin - input_.below(128);
+    default: return begin + input_.take<std::uint16_t>() % (kHostileBytes / 2);
+  }
+}
+
+// Mostly where so many bytes are.
+std::uint64_t HostileClient::place(std::size_t bytes, std::size_t alignment) {
+  if (rarely(16)) return address();
+  const auto places = static_cast<std::uint32_t>((kHostileBytes - bytes) / alignment);
+  return address_of(hostile_memory()) + input_.below(places) * alignment;
+}
+
+std::uint64_t HostileClient::handle(Kind kind) {
+  if (rarely(24)) return number();
+  const auto& known = handles_[static_cast<std::size_t>(kind)];
+  return known[input_.below(kRemembered)];
+}
+
+void HostileClient::remember(Kind kind, std::uint32_t handle) {
+  auto& known = handles_[static_cast<std::size_t>(kind)];
+  known[input_.below(kRemembered)] = handle;
+}
+
+void HostileClient::change(void* bytes, std::size_t size) {
+  const std::uint64_t value = number();
+  const std::size_t at = input_.below(static_cast<std::uint32_t>(size));
+  std::memcpy(static_cast<std::byte*>(bytes) + at, &value, std::min(sizeof value, size - at));
+}
+
+void HostileClient::add(Call& call, std::uint16_t id, const void* from, std::size_t size) {
+  switch (input_.below(64)) {
+    case 0: return;
+    case 1: call.in_bytes(id, from, input_.below(static_cast<std::uint32_t>(size))); return;
+    case 2: call.at(id, number(), input_.take<std::uint16_t>()); return;
+    case 3: call.at(id, address(), size); return;
+    case 4: call.number(id, number()); return;
+    case 5: {
+      std::vector<std::byte> longer(size + 1 + input_.below(64));
+      std::memcpy(longer.data(), from, size);
+      longer.back() = static_cast<std::byte>(input_.below(2));
+      call.in_bytes(id, longer.data(), longer.size());
+      return;
+    }
+    default: call.in_bytes(id, from, size);
+  }
+}
+
+void HostileClient::add_handle(Call& call, std::uint16_t id, Kind kind) {
+  switch (input_.below(64)) {
+    case 0: return;
+    case 1: call.at(id, number(), input_.below(16)); return;
+    case 2: call.number(id, handle(static_cast<Kind>(input_.below(7)))); return;
+    default: call.number(id, handle(kind));
+  }
+}
+
+void HostileClient::add_out(Call& call, std::uint16_t id, std::size_t size) {
+  switch (input_.below(32)) {
+    case 0: return;
+    case 1: call.at(id, number(), size); return;
+    case 2: call.at(id, address(), input_.below(512)); return;
+    default: call.at(id, place(size, 8), size);
+  }
+}
+
+// Attributes that the call may not know, and some twice.
+void HostileClient::add_more(Call& call) {
+  if (!rarely(32)) return;
+  for (std::uint32_t more = input_.below(300); more != 0; --more) {
+    call.number(static_cast<std::uint16_t>(more % 2 == 0 ? more : 0x1000 + more), number());
+  }
+}
+
+std::string HostileClient::make(Call& call) {
+  add_more(call);
+  if (rarely(64)) call.extra_length = static_cast<int>(input_.below(64)) - 32;
+  if (rarely(64)) call.header.reserved1 = number();
+  if (rarely(64)) call.header.driver_id = static_cast<std::uint32_t>(number());
+  last_error_ = call.make(context_);
+  if (last_error_ >= 0 && last_error_ <= kMostErrno) return {};
+  return "an answer that is no errno value: " + std::to_string(last_error_);
+}
+
+std::string HostileClient::make(Call& call, std::uint16_t id, Kind kind) {
+  if (!rarely(64)) call.number(id);
+  std::string wrong = make(call);
+  if (last_error_ == 0) remember(kind, call.given(id));
+  return wrong;
+}
+
+std::string HostileClient::make_pd() {
+  WriteCall call(IB_USER_VERBS_CMD_ALLOC_PD);
+  ib_uverbs_alloc_pd_resp answer{};
+  add(call, UVERBS_ATTR_CORE_IN, ib_uverbs_alloc_pd{});
+  call.core_out(answer);
+  add_out(call, UVERBS_ATTR_UHW_OUT, sizeof(mlx5_ib_alloc_pd_resp));
+  std::string wrong = make(call);
+  if (last_error_ == 0) remember(Kind::pd, answer.pd_handle);
+  return wrong;
+}
+
+std::string HostileClient::make_mr() {
+  ib_uverbs_reg_mr request{};
+  request.length = 1 + input_.below(8192);
+  request.start = place(request.length, 8);
+  request.hca_va = request.start + 4096 * std::uint64_t{input_.below(4)};
+  request.pd_handle = static_cast<std::uint32_t>(handle(Kind::pd));
+  request.access_flags = 1 | input_.below(16);
+  WriteCall call(IB_USER_VERBS_CMD_REG_MR);
+  ib_uverbs_reg_mr_resp answer{};
+  add(call, UVERBS_ATTR_CORE_IN, request);
+  call.core_out(answer);
+  std::string wrong = make(call);
+  if (last_error_ == 0) remember(Kind::mr, answer.mr_handle);
+  return wrong;
+}
+
+std::string HostileClient::make_uar() {
+  Call call(MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_ALLOC);
+  std::uint32_t page = uar_number_, length = 0;
+  std::uint64_t offset = 0;
+  add(call, MLX5_IB_ATTR_UAR_OBJ_ALLOC_TYPE, std::uint64_t{input_.below(2)});
+  call.out(MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_OFFSET, offset)
+      .out(MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_LENGTH, length)
+      .out(MLX5_IB_ATTR_UAR_OBJ_ALLOC_PAGE_ID, page);
+  std::string wrong = make(call, MLX5_IB_ATTR_UAR_OBJ_ALLOC_HANDLE, Kind::uar);
+  if (last_error_ != 0) return wrong;
+  uar_number_ = page;
+  registers_ = std::make_unique<UarMapping>(context_.device(), offset, length);
+  return wrong;
+}
+
+// A doorbell, or an arm, for what there is or is not.
+std::string HostileClient::ring() {
+  if (!registers_) return make_uar();
+  const std::uint32_t qpn = rarely(4) ? input_.take<std::uint32_t>() : qpn_;
+  const std::uint64_t value = format::doorbell_value(input_.take<std::uint16_t>(), qpn & 0xffffff);
+  if (rarely(8)) {
+    registers_->store(8 * input_.below(format::kUarPageBytes / 8), number());
+  } else {
+    registers_->store(format::kUarDoorbellBegin + format::kUarHalfBytes * input_.below(4), value);
+  }
+  return {};
+}
+
+std::string HostileClient::make_channel() {
+  WriteCall call(IB_USER_VERBS_CMD_CREATE_COMP_CHANNEL);
+  ib_uverbs_create_comp_channel_resp answer{};
+  add(call, UVERBS_ATTR_CORE_IN, ib_uverbs_create_comp_channel{});
+  if (rarely(16)) {
+    call.at(UVERBS_ATTR_CORE_OUT, kNowhere, sizeof answer);
+  } else {
+    call.core_out(answer);
+  }
+  std::string wrong = make(call);
+  if (last_error_ != 0) return wrong;
+  remember(Kind::channel, answer.fd);
+  ::close(static_cast<int>(answer.fd));
+  return wrong;
+}
+
+std::string HostileClient::make_errors() {
+  Call call(UVERBS_OBJECT_ASYNC_EVENT, UVERBS_METHOD_ASYNC_EVENT_ALLOC);
+  call.number(UVERBS_ATTR_ASYNC_EVENT_ALLOC_FD_HANDLE, number());
+  std::string wrong = make(call);
+  if (last_error_ == 0) {
+    ::close(static_cast<int>(call.given(UVERBS_ATTR_ASYNC_EVENT_ALLOC_FD_HANDLE)));
+  }
+  return wrong;
+}
+
+std::string HostileClient::make_cq() {
+  const std::uint32_t entries = 2u << input_.below(6);
+  mlx5_ib_create_cq driver{};
+  driver.cqe_size = rarely(4) ? 128 : 64;
+  driver.buf_addr = place(std::size_t{entries} * driver.cqe_size, 64);
+  driver.db_addr = place(8, 8);
+  driver.flags = MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX;
+  driver.uar_page_index = static_cast<std::uint16_t>(uar_number_);
+  Call call(UVERBS_OBJECT_CQ, UVERBS_METHOD_CQ_CREATE);
+  add(call, UVERBS_ATTR_CREATE_CQ_CQE, entries - 1);
+  add(call, UVERBS_ATTR_CREATE_CQ_USER_HANDLE, number());
+  add(call, UVERBS_ATTR_CREATE_CQ_COMP_VECTOR, std::uint32_t{0});
+  if (rarely(8)) add_handle(call, UVERBS_ATTR_CREATE_CQ_COMP_CHANNEL, Kind::channel);
+  if (rarely(4)) add(call, UVERBS_ATTR_CREATE_CQ_FLAGS, std::uint32_t{2});
+  add(call, UVERBS_ATTR_UHW_IN, driver);
+  add_out(call, UVERBS_ATTR_CREATE_CQ_RESP_CQE, 4);
+  add_out(call, UVERBS_ATTR_UHW_OUT, 8);
+  return make(call, UVERBS_ATTR_CREATE_CQ_HANDLE, Kind::cq);
+}
+
+std::string HostileClient::make_qp() {
+  mlx5_ib_create_qp driver{};
+  driver.sq_wqe_count = 1u << input_.below(6);
+  driver.rq_wqe_count = rarely(4) ? 0 : 4u << input_.below(4);
+  driver.rq_wqe_shift = 4 + input_.below(3);
+  driver.buf_addr =
+      place(driver.sq_wqe_count * 64 + (driver.rq_wqe_count << driver.rq_wqe_shift), 64);
+  driver.db_addr = place(8, 8);
+  driver.flags = MLX5_QP_FLAG_UAR_PAGE_INDEX;
+  driver.uidx = input_.take<std::uint32_t>();
+  driver.bfreg_index = uar_number_;
+  Call call(UVERBS_OBJECT_QP, UVERBS_METHOD_QP_CREATE);
+  add_handle(call, UVERBS_ATTR_CREATE_QP_PD_HANDLE, Kind::pd);
+  add_handle(call, UVERBS_ATTR_CREATE_QP_SEND_CQ_HANDLE, Kind::cq);
+  add_handle(call, UVERBS_ATTR_CREATE_QP_RECV_CQ_HANDLE, Kind::cq);
+  add(call, UVERBS_ATTR_CREATE_QP_USER_HANDLE, number());
+  add(call, UVERBS_ATTR_CREATE_QP_CAP, ib_uverbs_qp_cap{});
+  add(call, UVERBS_ATTR_CREATE_QP_TYPE, std::uint32_t{IB_UVERBS_QPT_RC});
+  add(call, UVERBS_ATTR_UHW_IN, driver);
+  add_out(call, UVERBS_ATTR_CREATE_QP_RESP_CAP, sizeof(ib_uverbs_qp_cap));
+  call.out(UVERBS_ATTR_CREATE_QP_RESP_QP_NUM, qpn_);
+  return make(call, UVERBS_ATTR_CREATE_QP_HANDLE, Kind::qp);
+}
+
+std::string HostileClient::make_ah() {
+  ib_uverbs_create_ah request{};
+  request.pd_handle = static_cast<std::uint32_t>(handle(Kind::pd));
+  request.attr.port_num = 1;
+  request.attr.is_global = 1;
+  WriteCall call(IB_USER_VERBS_CMD_CREATE_AH);
+  ib_uverbs_create_ah_resp answer{};
+  add(call, UVERBS_ATTR_CORE_IN, request);
+  call.core_out(answer);
+  add_out(call, UVERBS_ATTR_UHW_OUT, sizeof(mlx5_ib_create_ah_resp));
+  std::string wrong = make(call);
+  if (last_error_ == 0) remember(Kind::ah, answer.ah_handle);
+  return wrong;
+}
+
+// Towards the next state, with what it requires; one in some has anything.
+std::string HostileClient::modify_qp() {
+  constexpr std::uint32_t kMasks[] = {
+      attr::kState, attr::kState | attr::kPkeyIndex | attr::kPort | attr::kAccess,
+      attr::kState | attr::kPath | attr::kPathMtu | attr::kRemoteQpn | attr::kReceivePsn |
+          attr::kMaxPeerReads | attr::kMinRnrTimer,
+      attr::kState | attr::kTimeout | attr::kRetryCount | attr::kRnrRetry | attr::kSendPsn |
+          attr::kMaxReads};
+  ib_uverbs_ex_modify_qp request{};
+  ib_uverbs_modify_qp& base = request.base;
+  const std::uint32_t state = input_.below(8);
+  base.qp_handle = static_cast<std::uint32_t>(handle(Kind::qp));
+  base.qp_state = static_cast<std::uint8_t>(state);
+  base.attr_mask = state < 4 ? kMasks[state] : attr::kState;
+  base.port_num = base.dest.port_num = 1;
+  base.dest.is_global = 1;
+  base.path_mtu = static_cast<std::uint8_t>(1 + input_.below(5));
+  base.dest_qp_num = input_.take<std::uint32_t>() & 0xff0000ff;
+  base.qp_access_flags = 0xf;
+  base.retry_cnt = static_cast<std::uint8_t>(input_.below(2));
+  base.timeout = 1;
+  const bool longer = rarely(4);
+  WriteCall call(IB_USER_VERBS_CMD_MODIFY_QP | (longer ? kExtendedCommand : 0));
+  if (longer) {
+    add(call, UVERBS_ATTR_CORE_IN, request);
+    add_out(call, UVERBS_ATTR_CORE_OUT, sizeof(ib_uverbs_ex_modify_qp_resp));
+    add_out(call, UVERBS_ATTR_UHW_OUT, sizeof(mlx5_ib_modify_qp_resp));
+    return make(call);
+  }
+  if (rarely(8)) change(&base, sizeof base);
+  add(call, UVERBS_ATTR_CORE_IN, static_cast<const void*>(&base), sizeof base);
+  return make(call);
+}
+
+std::string HostileClient::query_qp() {
+  ib_uverbs_query_qp request{};
+  request.qp_handle = static_cast<std::uint32_t>(handle(Kind::qp));
+  WriteCall call(IB_USER_VERBS_CMD_QUERY_QP);
+  add(call, UVERBS_ATTR_CORE_IN, request);
+  add_out(call, UVERBS_ATTR_CORE_OUT, sizeof(ib_uverbs_query_qp_resp));
+  return make(call);
+}
+
+std::string HostileClient::destroy() {
+  const std::uint32_t kind = input_.below(std::size(kDestructions));
+  const Destruction& one = kDestructions[kind];
+  Call call(one.object, one.method);
+  add_handle(call, one.id, static_cast<Kind>(kind));
+  if (one.answer_id != 0xffff) add_out(call, one.answer_id, 8);
+  return make(call);
+}
+
+std::string HostileClient::query() {
+  Call call(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_GID_TABLE);
+  if (rarely(2)) {
+    add(call, UVERBS_ATTR_QUERY_GID_TABLE_ENTRY_SIZE, std::uint64_t{sizeof(ib_uverbs_gid_entry)});
+    add(call, UVERBS_ATTR_QUERY_GID_TABLE_FLAGS, std::uint32_t{0});
+    add_out(call, UVERBS_ATTR_QUERY_GID_TABLE_RESP_ENTRIES, input_.below(8192));
+    add_out(call, UVERBS_ATTR_QUERY_GID_TABLE_RESP_NUM_ENTRIES, 8);
+    return make(call);
+  }
+  call.header.method_id = UVERBS_METHOD_QUERY_GID_ENTRY;
+  add(call, UVERBS_ATTR_QUERY_GID_ENTRY_PORT, std::uint32_t{1});
+  add(call, UVERBS_ATTR_QUERY_GID_ENTRY_GID_INDEX, std::uint32_t{input_.below(8)});
+  add(call, UVERBS_ATTR_QUERY_GID_ENTRY_FLAGS, std::uint32_t{0});
+  add_out(call, UVERBS_ATTR_QUERY_GID_ENTRY_RESP_ENTRY, sizeof(ib_uverbs_gid_entry));
+  return make(call);
+}
+
+// Whatever there may be. Those that give files have a call of their own.
+std::string HostileClient::any_method() {
+  const std::uint32_t object = input_.below(24);
+  Call call(static_cast<std::uint16_t>(rarely(2) ? object : 0x1000 + object),
+            static_cast<std::uint16_t>(rarely(2) ? input_.below(8) : 0x1000 + input_.below(8)));
+  if (object == UVERBS_OBJECT_ASYNC_EVENT) return make(call);
+  for (std::uint32_t id = 0; id < 12; ++id) {
+    const auto number_of_it = static_cast<std::uint16_t>(rarely(4) ? 0x1000 + id : id);
+    if (rarely(2)) add(call, number_of_it, number());
+    if (rarely(4)) add_out(call, number_of_it, input_.below(256));
+  }
+  return make(call);
+}
+
+std::string HostileClient::any_write() {
+  const std::uint32_t command = input_.below(64);
+  if (command == IB_USER_VERBS_CMD_CREATE_COMP_CHANNEL) return make_channel();
+  WriteCall call(rarely(3) ? command | kExtendedCommand : command);
+  std::vector<std::byte> request(input_.below(512));
+  for (std::size_t at = 0; at + 8 <= request.size(); at += 8) {
+    const std::uint64_t value = number();
+    std::memcpy(request.data() + at, &value, sizeof value);
+  }
+  call.in_bytes(UVERBS_ATTR_CORE_IN, request.data(), request.size());
+  add_out(call, UVERBS_ATTR_CORE_OUT, 4 + input_.below(512));
+  if (rarely(2)) add(call, UVERBS_ATTR_UHW_IN, number());
+  if (rarely(2)) add_out(call, UVERBS_ATTR_UHW_OUT, input_.below(128));
+  return make(call);
+}
+
+std::string HostileClient::call() {
+  using Make = std::string (HostileClient::*)();
+  constexpr Make kCalls[] = {
+      &HostileClient::make_pd,      &HostileClient::make_mr,     &HostileClient::make_uar,
+      &HostileClient::make_channel, &HostileClient::make_errors, &HostileClient::make_cq,
+      &HostileClient::make_cq,      &HostileClient::make_qp,     &HostileClient::make_qp,
+      &HostileClient::make_ah,      &HostileClient::modify_qp,   &HostileClient::modify_qp,
+      &HostileClient::modify_qp,    &HostileClient::query_qp,    &HostileClient::destroy,
+      &HostileClient::destroy,      &HostileClient::query,       &HostileClient::any_method,
+      &HostileClient::ring,         &HostileClient::ring,        &HostileClient::any_write};
+  return (this->*kCalls[input_.below(std::size(kCalls))])();
+}
+
+}  // namespace gdakit::softnic::uverbs::test

@@ -1,0 +1,85 @@
+// Calls that are wrong in every way, by the bytes of an input: of every object, method and command,
+// with attributes that are absent, cut, random or too long, and handles that are wrong or gone.
+//
+// One call in some is right, so that there are objects for the others to be wrong about.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "backends/softnic/uverbs/context.h"
+#include "tests/softnic/fuzz_input.h"
+#include "tests/uverbs/client.h"
+
+namespace gdakit::softnic::uverbs::test {
+
+// Memory that calls name, with nothing before and behind it: a NIC that goes beyond ends the
+// process. It outlives every device, and only NICs and calls touch it.
+std::byte* hostile_memory();
+inline constexpr std::size_t kHostileBytes = 1 << 16;
+
+class HostileClient {
+ public:
+  HostileClient(Context& context, softnic::test::Input input) : context_(context), input_(input) {}
+
+  bool empty() const { return input_.empty(); }
+  // Makes one call, or rings a doorbell. Returns what is wrong with the answer, in a sentence;
+  // empty: nothing.
+  std::string call();
+
+ private:
+  enum class Kind : std::uint8_t { pd, mr, cq, qp, ah, uar, channel, count };
+  static constexpr std::size_t kRemembered = 4;  // of each kind
+
+  // One in so many.
+  bool rarely(std::uint32_t times) { return input_.below(times) == 0; }
+  std::uint64_t number();
+  std::uint64_t address();
+  std::uint64_t place(std::size_t bytes, std::size_t alignment);
+  std::uint64_t handle(Kind kind);
+  void remember(Kind kind, std::uint32_t handle);
+
+  // Adds an attribute, mostly as it is asked for.
+  void add(Call& call, std::uint16_t id, const void* from, std::size_t size);
+  void add_handle(Call& call, std::uint16_t id, Kind kind);
+  void add_out(Call& call, std::uint16_t id, std::size_t size);
+  template <class T>
+  void add(Call& call, std::uint16_t id, T value) {
+    if (rarely(24)) change(&value, sizeof value);
+    add(call, id, static_cast<const void*>(&value), sizeof value);
+  }
+  void change(void* bytes, std::size_t size);
+  void add_more(Call& call);
+  std::string make(Call& call);
+  std::string make(Call& call, std::uint16_t id, Kind kind);
+
+  std::string make_pd();
+  std::string make_mr();
+  std::string make_uar();
+  std::string make_channel();
+  std::string make_errors();
+  std::string make_cq();
+  std::string make_qp();
+  std::string make_ah();
+  std::string modify_qp();
+  std::string query_qp();
+  std::string destroy();
+  std::string query();
+  std::string ring();
+  std::string any_method();
+  std::string any_write();
+
+  Context& context_;
+  softnic::test::Input input_;
+  std::array<std::array<std::uint32_t, kRemembered>, static_cast<std::size_t>(Kind::count)>
+      handles_{};
+  std::uint32_t uar_number_ = 0;
+  std::unique_ptr<UarMapping> registers_;  // of that page
+  std::uint32_t qpn_ = 0;                  // of the queue pair made last
+  int last_error_ = 0;
+};
+
+}  // namespace gdakit::softnic::uverbs::test

@@ -1,0 +1,71 @@
+// Clients that call what they like: the process lives on, and every answer is an errno value.
+#include <random>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/uverbs/hostile_calls.h"
+
+namespace gdakit::softnic::uverbs {
+namespace {
+
+using namespace test;
+
+constexpr int kRounds = 20;
+constexpr int kCalls = 500;  // of a thread, in a round
+
+std::vector<std::uint8_t> random_bytes(unsigned seed) {
+  std::mt19937 random(seed);
+  std::vector<std::uint8_t> bytes(std::size_t{kCalls} * 1024);
+  for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>(random());
+  return bytes;
+}
+
+std::string play(Context& context, unsigned seed) {
+  const std::vector<std::uint8_t> bytes = random_bytes(seed);
+  HostileClient client(context, {bytes.data(), bytes.size()});
+  for (int i = 0; i < kCalls; ++i) {
+    const std::string wrong = client.call();
+    if (!wrong.empty()) return wrong + ", of seed " + std::to_string(seed);
+  }
+  return {};
+}
+
+TEST(UverbsHostile, TwoThreadsOfRandomCallsGetErrnoValues) {
+  const std::unique_ptr<Device> device = open_device(own_spec("hostile"));
+  for (unsigned round = 0; round < kRounds; ++round) {
+    Context context(*device);
+    ASSERT_EQ(get_context(context), 0);
+    std::string wrong;
+    std::thread other([&] { wrong = play(context, 2 * round); });
+    EXPECT_EQ(play(context, 2 * round + 1), "");
+    other.join();
+    EXPECT_EQ(wrong, "");
+  }
+  EXPECT_TRUE(device->nic().count().queues.empty());
+}
+
+TEST(UverbsHostile, RandomCallsMakeObjectsOfAllKinds) {
+  const std::unique_ptr<Device> device = open_device(own_spec("hostile"));
+  std::set<ObjectType> made;
+  for (unsigned seed = 0; seed < 4; ++seed) {
+    Context context(*device);
+    ASSERT_EQ(get_context(context), 0);
+    const std::vector<std::uint8_t> bytes = random_bytes(seed);
+    HostileClient client(context, {bytes.data(), bytes.size()});
+    for (int i = 0; i < kCalls; ++i) {
+      client.call();
+      if (const Object* const last = context.handles().last()) made.insert(last->type());
+    }
+  }
+  for (const ObjectType type : {ObjectType::pd, ObjectType::mr, ObjectType::cq, ObjectType::qp,
+                                ObjectType::ah, ObjectType::uar}) {
+    EXPECT_TRUE(made.contains(type)) << static_cast<int>(type);
+  }
+}
+
+}  // namespace
+}  // namespace gdakit::softnic::uverbs
