@@ -110,6 +110,7 @@ TEST_F(UverbsCalls, ObjectsGoInTheRightOrderOnly) {
   EXPECT_EQ(client.destroy_pd(client.pd), EBUSY);
   EXPECT_EQ(client.destroy_cq(client.send_cq.handle), EBUSY);
   EXPECT_EQ(client.destroy_cq(client.receive_cq.handle), EBUSY);
+  EXPECT_EQ(client.destroy_uar(client.uar), EBUSY);
   EXPECT_EQ(client.destroy_qp(client.qp), 0);
   EXPECT_EQ(client.destroy_cq(client.send_cq.handle), 0);
   EXPECT_EQ(client.destroy_cq(client.receive_cq.handle), 0);

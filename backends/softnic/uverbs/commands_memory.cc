@@ -185,7 +185,9 @@ int alloc_uar(Context& context, Attributes& call) {
 int free_uar(Context& context, Attributes& call) {
   std::uint32_t handle = 0;
   if (const int error = call.number(MLX5_IB_ATTR_UAR_OBJ_DESTROY_HANDLE, handle)) return error;
-  return destroy<UarPage>(context, handle);
+  const int error = destroy<UarPage>(context, handle);
+  // Of a page that there is the NIC refuses only one that a queue still has.
+  return error == EINVAL ? EBUSY : error;
 }
 
 }  // namespace gdakit::softnic::uverbs
