@@ -6,6 +6,7 @@
 #include "tests/fuzz/target.h"
 #include "tests/fuzz/texts.h"
 #include "tests/fuzz/timelines.h"
+#include "tests/fuzz/verbs_calls.h"
 
 namespace gdakit::fuzz {
 namespace {
@@ -26,6 +27,7 @@ constexpr Target kTargets[] = {
     {"unique_id", play_unique_id, unique_id_seeds, 2'000},
     {"cards", play_cards, card_seeds, 50},
     {"handles", play_handles, handle_seeds, 100},
+    {"verbs_calls", play_verbs_calls, verbs_calls_seeds, 2'000},
 };
 
 }  // namespace
