@@ -10,6 +10,7 @@
 
 #include "backends/softnic/uverbs/commands.h"
 #include "backends/softnic/uverbs/limits.h"
+#include "backends/softnic/uverbs/user_memory.h"
 
 namespace gdakit::softnic::uverbs {
 namespace {
@@ -67,6 +68,11 @@ int create_srq(Context& context, Attributes& call) {
   if (!call.has(UVERBS_ATTR_CREATE_SRQ_HANDLE)) return EINVAL;
   if (const int error = read_request(context, call, request)) return error;
   const SrqAttributes attributes = attributes_of(request);
+  const std::uint64_t bytes = std::uint64_t{1} << (attributes.log_wqes + attributes.log_stride);
+  if (const int error = check_mapped(attributes.wqes.value, bytes)) return error;
+  if (const int error = check_mapped(attributes.doorbell_record.value, sizeof(std::uint32_t))) {
+    return error;
+  }
   const Result<SrqNumber> number = context.nic().create_srq(attributes);
   if (!number) return errno_of(number.error());
   context.device().events().add_srq(*number, {request.user_handle, nullptr, context.errors()});
@@ -84,7 +90,7 @@ int create_srq(Context& context, Attributes& call) {
   if (error == 0) error = call.write(UVERBS_ATTR_CREATE_SRQ_RESP_SRQ_NUM, *number);
   if (error == 0) error = call.write(UVERBS_ATTR_UHW_OUT, mlx5_ib_create_srq_resp{*number, 0});
   if (error == 0) error = call.give_number(UVERBS_ATTR_CREATE_SRQ_HANDLE, handle);
-  return error;
+  return made<Srq>(context, handle, error);
 }
 
 int modify_srq(Context& context, Attributes& call) {
