@@ -78,6 +78,16 @@ TEST(UverbsAttributes, TooShortOnesAreRefusedOnlyIfTheyMustBeWhole) {
   EXPECT_EQ(value, 0x1234u);
 }
 
+TEST(UverbsAttributes, AnEmptyInputSaysZero) {
+  const OneAttribute raw(kNowhere, 0);
+  Attributes call;
+  ASSERT_EQ(raw.open(call), 0);
+  std::uint32_t value = 5;
+  EXPECT_EQ(call.read(kId, value), EINVAL);
+  EXPECT_EQ(call.read_known(kId, value), 0);
+  EXPECT_EQ(value, 0u);
+}
+
 TEST(UverbsAttributes, ALongerInputMaySayNothingMore) {
   std::array<std::uint32_t, 4> from{9, 8, 0, 0};
   const OneAttribute raw(address_of(&from), sizeof from);

@@ -48,7 +48,7 @@ class Call {
   Call& in_bytes(std::uint16_t id, const void* from, std::size_t size) {
     ib_uverbs_attr& attribute = add(id, size);
     if (size <= sizeof attribute.data) {
-      std::memcpy(&attribute.data, from, size);
+      if (size != 0) std::memcpy(&attribute.data, from, size);
       return *this;
     }
     const auto* const bytes = static_cast<const std::byte*>(from);
@@ -82,9 +82,13 @@ class Call {
     std::vector<std::uint64_t> words(bytes / sizeof(std::uint64_t));
     auto* const begin = reinterpret_cast<std::byte*>(words.data());
     std::memcpy(begin, &header, sizeof header);
-    std::memcpy(begin + sizeof header, attributes_.data(), bytes - sizeof header);
+    if (!attributes_.empty()) {
+      std::memcpy(begin + sizeof header, attributes_.data(), bytes - sizeof header);
+    }
     const int error = context.call(address_of(begin));
-    std::memcpy(attributes_.data(), begin + sizeof header, bytes - sizeof header);
+    if (!attributes_.empty()) {
+      std::memcpy(attributes_.data(), begin + sizeof header, bytes - sizeof header);
+    }
     return error;
   }
 

@@ -42,7 +42,7 @@ std::size_t Attributes::length(std::uint16_t id) const {
 int Attributes::read_bytes(std::uint16_t id, void* to, std::size_t size) const {
   std::memset(to, 0, size);
   const ib_uverbs_attr* const attribute = find(id);
-  if (attribute == nullptr) return 0;
+  if (attribute == nullptr || attribute->len == 0) return 0;
   std::vector<std::byte> bytes(attribute->len);
   if (is_inline(*attribute)) {
     std::memcpy(bytes.data(), &attribute->data, bytes.size());
