@@ -114,7 +114,6 @@ class Client {
   ClientCq send_cq, receive_cq;
   std::uint32_t pd = 0, mr = 0, key = 0, uar = 0, uar_number = 0, qp = 0, qpn = 0;
   int channel = -1;
-  std::unique_ptr<Context> context;
 
  private:
   void post(format::Opcode opcode, const format::Segment* rest, std::uint32_t count,
@@ -125,6 +124,10 @@ class Client {
   std::unique_ptr<UarMapping> registers_;
   UniqueFileDescriptor channel_file_;
   std::uint32_t sent_ = 0, received_ = 0;
+
+ public:
+  // It closes before the memory goes that its objects name.
+  std::unique_ptr<Context> context;
 };
 
 }  // namespace gdakit::softnic::uverbs::test
