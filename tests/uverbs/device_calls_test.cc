@@ -118,7 +118,7 @@ TEST_F(UverbsDevice, GidsEndWithoutData) {
   EXPECT_EQ(query_gid(0, entry, 1, 1), EINVAL);
 }
 
-TEST_F(UverbsDevice, TheTableOfGidsHasAsManyAsThereIsRoomFor) {
+TEST_F(UverbsDevice, TheTableOfGidsComesWhole) {
   open("link=roce");
   std::array<ib_uverbs_gid_entry, 8> entries{};
   const auto query = [&](std::uint64_t size, std::size_t room, std::uint64_t& count) {
@@ -134,14 +134,12 @@ TEST_F(UverbsDevice, TheTableOfGidsHasAsManyAsThereIsRoomFor) {
   EXPECT_EQ(count, 4u);
   EXPECT_EQ(entries[3].gid_index, 3u);
   EXPECT_EQ(entries[4].port_num, 0u);
-  ASSERT_EQ(query(sizeof entries[0], 2 * sizeof entries[0], count), 0);
-  EXPECT_EQ(count, 2u);
+  EXPECT_EQ(query(sizeof entries[0], 2 * sizeof entries[0], count), EINVAL);
   // Entries of a later version are longer.
   ASSERT_EQ(query(2 * sizeof entries[0], sizeof entries, count), 0);
   EXPECT_EQ(count, 4u);
   EXPECT_EQ(entries[2].gid_index, 1u);
-  ASSERT_EQ(query(~std::uint64_t{0}, sizeof entries, count), 0);
-  EXPECT_EQ(count, 0u);
+  EXPECT_EQ(query(~std::uint64_t{0}, sizeof entries, count), EINVAL);
   EXPECT_EQ(query(0, sizeof entries, count), EINVAL);
 }
 

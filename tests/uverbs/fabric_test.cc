@@ -14,6 +14,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/host/memory/memory_file.h"
 #include "tests/uverbs/caller.h"
 
 namespace gdakit::softnic::uverbs {
@@ -130,10 +131,14 @@ std::string prefix(const std::string& fabric) {
 TEST(UverbsFabric, NamesThatOthersMadeUpLeadNowhere) {
   const std::string name = own_name("strangers");
   const std::string pid = std::to_string(::getpid());
-  // Of another user, of a file that is not there, and of none at all.
+  // Of another user, of a file of this one that is no fabric, of one that is not there, and of none
+  // at all.
+  const Result<UniqueFileDescriptor> own = make_memory_file("no-fabric");
+  const std::string own_file = std::to_string(own->get());
   const UniqueFileDescriptor strangers[] = {
       name_socket("gdakit-verbs/" + std::to_string(::getuid() + 1) + "/" + name + "/member/" + pid +
                   "/0/0"),
+      name_socket(prefix(name) + "member/" + pid + "/" + own_file + "/2"),
       name_socket(prefix(name) + "member/999999999/3/0"),
       name_socket(prefix(name) + "member/" + pid + "/987654/1"),
       name_socket(prefix(name) + "member/../../etc/passwd"),

@@ -7,10 +7,10 @@
 //
 // Contract. Every function may be called from any thread; each takes effect between two steps of
 // the engine. destroy_qp, destroy_cq, destroy_srq, dereg_mr, rereg_mr and modify_qp to reset return
-// when nothing reads or writes the memory that the object named any more, here or at a peer, so that
-// the caller may free it. Errors are sentences; a call that fails has changed nothing, but for one of
-// these six that ends with timed_out: the object is gone, or of other memory, and its old memory
-// must stay. Objects still alive when the Nic is destroyed go with it.
+// when nothing reads or writes the memory that the object named any more, here or at a peer, so
+// that the caller may free it. Errors are sentences; a call that fails has changed nothing, but for
+// one of these six that ends with timed_out: the object is gone, or of other memory, and its old
+// memory must stay. Objects still alive when the Nic is destroyed go with it.
 //
 // Events go to NicOptions::engine.events, which outlives the Nic. Who runs the step calls it, the
 // NIC's own thread or one that waits for the NIC, one at a time and while calls of other threads

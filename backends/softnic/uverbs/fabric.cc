@@ -3,11 +3,13 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <system_error>
 #include <thread>
 #include <unistd.h>
 #include <vector>
@@ -69,15 +71,19 @@ std::vector<std::string> member_paths(const std::string& fabric) {
   return paths;
 }
 
-bool is_own_file(const std::string& path) {
+// Others can make up names, but no segment of this user's.
+bool is_own_segment(const std::string& path) {
   struct stat status {};
-  return ::stat(path.c_str(), &status) == 0 && status.st_uid == ::getuid();
+  std::error_code error;
+  const std::string file = std::filesystem::read_symlink(path, error).string();
+  return file.starts_with("/memfd:gdakit-wire") && ::stat(path.c_str(), &status) == 0 &&
+         status.st_uid == ::getuid();
 }
 
 Result<std::shared_ptr<ShmSegment>> find_or_create(const std::string& fabric) {
   std::optional<Error> wrong;
   for (const std::string& path : member_paths(fabric)) {
-    if (!is_own_file(path)) continue;
+    if (!is_own_segment(path)) continue;
     Result<std::shared_ptr<ShmSegment>> segment = ShmSegment::open(path);
     if (segment) return segment;
     wrong = segment.error();
