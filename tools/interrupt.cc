@@ -1,5 +1,6 @@
 #include "tools/interrupt.h"
 
+#include <initializer_list>
 #include <signal.h>
 
 namespace gdakit::tools {

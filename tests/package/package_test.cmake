@@ -37,6 +37,13 @@ if(mode STREQUAL installed)
   if(NOT EXISTS ${prefix}/share/man/man1/gdakit.1)
     message(FATAL_ERROR "the manual page is not installed")
   endif()
+  if(NOT sanitizer)  # with one there is no library that could be preloaded
+    execute_process(COMMAND ${prefix}/bin/gdakit verbs env
+                    OUTPUT_VARIABLE variables COMMAND_ERROR_IS_FATAL ANY)
+    if(NOT variables MATCHES "LD_PRELOAD='${prefix}/[^'\n]*libgdakit-verbs.so'")
+      message(FATAL_ERROR "gdakit verbs preloads another library than the installed: ${variables}")
+    endif()
+  endif()
   list(APPEND arguments -D CMAKE_PREFIX_PATH=${prefix})
 else()
   list(APPEND arguments -D GDAKIT_SOURCE_DIR=${source})
