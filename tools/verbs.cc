@@ -98,8 +98,8 @@ int print_environment(const VerbsOptions& options) {
 
 Command add_verbs(CLI::App& parent) {
   auto options = std::make_shared<VerbsOptions>();
-  CLI::App* const app = parent.add_subcommand(
-      "verbs", "Run a program that finds soft ConnectXes by the distribution's libibverbs");
+  CLI::App* const app =
+      parent.add_subcommand("verbs", "Run any program of RDMA verbs on soft ConnectXes");
   app->add_option("--nics", options->nics, "How many, 1 to 16: mlx5_0, mlx5_1, ...");
   app->add_option("--model", options->model, "ConnectX-6, 7 or 8");
   app->add_option("--link", options->link, "The link layer, roce or ib");

@@ -10,7 +10,8 @@ namespace gdakit {
 namespace {
 
 constexpr std::string_view kPrefix = "GDAKIT_";
-constexpr std::string_view kTestPrefix = "GDAKIT_TEST_";  // what concerns tests alone
+// Of variables that are no options: what concerns tests alone, and what `gdakit verbs` hands on.
+constexpr std::string_view kOtherPrefixes[] = {"GDAKIT_TEST_", "GDAKIT_VERBS_"};
 
 constexpr const char* kLauncherVariables[] = {
     "RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID",
@@ -20,6 +21,10 @@ constexpr const char* kLauncherVariables[] = {
     // Slurm
     "SLURM_PROCID", "SLURM_NTASKS", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "SLURM_JOB_ID",
     "SLURM_STEP_ID", "SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST", "SLURMD_NODENAME"};
+
+bool is_no_option(std::string_view name) {
+  return std::ranges::any_of(kOtherPrefixes, [name](auto one) { return name.starts_with(one); });
+}
 
 bool is_launcher_variable(std::string_view name) {
   return std::ranges::find(kLauncherVariables, name) != std::end(kLauncherVariables);
@@ -83,7 +88,7 @@ Result<ParsedOptions> parse_options(
   ParsedOptions parsed;
   for (const auto& [name, value] : variables) {
     if (is_launcher_variable(name) && !value.empty()) parsed.options.set_by_launcher[name] = value;
-    if (!name.starts_with(kPrefix) || name.starts_with(kTestPrefix)) continue;
+    if (!name.starts_with(kPrefix) || is_no_option(name)) continue;
     const OptionRow* const row = find_row(name);
     if (row == nullptr) {
       parsed.warnings.push_back(unknown_variable(name));
