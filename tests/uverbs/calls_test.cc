@@ -25,8 +25,8 @@ TEST_F(UverbsCalls, WhatIsNotThereIsNotSupported) {
   Client client(*device);
   EXPECT_EQ(Call(UVERBS_OBJECT_MR, 77).make(*client.context), EPROTONOSUPPORT);
   EXPECT_EQ(Call(0x7777, 0).make(*client.context), EPROTONOSUPPORT);
-  EXPECT_EQ(WriteCall(0x7777).make(*client.context), EPROTONOSUPPORT);
-  EXPECT_EQ(WriteCall(kExtendedCommand | 0x7777).make(*client.context), EPROTONOSUPPORT);
+  EXPECT_EQ(WriteCall(0x7777).make(*client.context), EOPNOTSUPP);
+  EXPECT_EQ(WriteCall(kExtendedCommand | 0x7777).make(*client.context), EOPNOTSUPP);
 }
 
 TEST_F(UverbsCalls, OtherDriversAreRefused) {

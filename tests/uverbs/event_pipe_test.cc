@@ -17,7 +17,7 @@ namespace {
 // The client's end, which does not block here.
 class Reader {
  public:
-  explicit Reader(const EventPipe& pipe) : file_(*pipe.client_end()) {
+  explicit Reader(EventPipe& pipe) : file_(pipe.take_client_end()) {
     ::fcntl(file_.get(), F_SETFL, O_NONBLOCK);
   }
   template <class Record>
@@ -86,7 +86,7 @@ TEST(UverbsEventPipe, WithdrawOfLongRecordsKeepsThemWhole) {
 
 TEST(UverbsEventPipe, WithdrawDoesNotBlockAClientWhoseFileBlocks) {
   const auto pipe = open_pipe();
-  const UniqueFileDescriptor blocking(*pipe->client_end());
+  const UniqueFileDescriptor blocking(pipe->take_client_end());
   EXPECT_EQ(pipe->withdraw(1), 0u);
   EXPECT_EQ(::fcntl(blocking.get(), F_GETFL) & O_NONBLOCK, 0);
 }

@@ -111,6 +111,19 @@ TEST_F(UverbsMemory, RegionsOfWhatIsNotThereAreAFault) {
   EXPECT_EQ(reg_mr(request), EFAULT);
 }
 
+// The NIC's thread would end the program by touching it.
+TEST_F(UverbsMemory, RegionsThatTheClientMayNotTouchAreAFault) {
+  ib_uverbs_reg_mr request = region();
+  request.start = request.hca_va = hole.begin();
+  request.length = Hole::kPages;
+  ASSERT_EQ(::mprotect(reinterpret_cast<void*>(hole.begin()), Hole::kPages, PROT_READ), 0);
+  EXPECT_EQ(reg_mr(request), EFAULT);
+  request.access_flags = IB_UVERBS_ACCESS_REMOTE_READ;
+  EXPECT_EQ(reg_mr(request), 0);
+  ASSERT_EQ(::mprotect(reinterpret_cast<void*>(hole.begin()), Hole::kPages, PROT_NONE), 0);
+  EXPECT_EQ(reg_mr(request), EFAULT);
+}
+
 TEST_F(UverbsMemory, ARegionEndsBelowTheEndOfAddresses) {
   ib_uverbs_reg_mr request = region();
   request.hca_va = 0xfffffffffffff000 | (request.start & 0xfff);

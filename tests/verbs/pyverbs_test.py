@@ -92,7 +92,7 @@ def main():
     wrong += [f"{test} is in the table, and there is no such test"
               for test in sorted(set(reasons) - set(results))]
     if passed < least:
-        wrong.append(f"{passed} tests passed, and {least} did")
+        wrong.append(f"{passed} tests passed, where {least} do")
     skips = collections.Counter(result.removeprefix("skipped ") for result in results.values()
                                 if result.startswith("skipped"))
     for reason, count in skips.most_common():

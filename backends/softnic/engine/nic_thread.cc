@@ -100,11 +100,21 @@ bool NicThread::sleeps_for_helpers() {
   return seen_helps_ != before && seen_.stepped_ns >= unhelped_until_ns_;
 }
 
+// To a thread that has the lock or wants it. Where this one is scheduled before all others, to
+// yield would give them nothing.
+void NicThread::give_way() {
+  if (options_.idle_yields != 0) {
+    std::this_thread::yield();
+  } else {
+    sleep(std::chrono::microseconds(options_.least_sleep_us));
+  }
+}
+
 void NicThread::rest(std::uint32_t idle_rounds) {
   slept_for_helpers_ = false;
   // Whether there is anything to do is not known.
   if (missed_) {
-    std::this_thread::yield();
+    give_way();
     return;
   }
   // NICs that sleep until then leave few cores to the inits of many PEs.
@@ -132,7 +142,7 @@ void NicThread::run() {
   while (!stopping_.load(std::memory_order_relaxed)) {
     // A mutex is not fair: without this a busy thread would take it again before a waiting call
     // wakes.
-    while (waiting_.load(std::memory_order_relaxed) != 0) std::this_thread::yield();
+    while (waiting_.load(std::memory_order_relaxed) != 0) give_way();
     idle_rounds = run_round() ? 0 : idle_rounds + 1;
     rest(idle_rounds);
   }

@@ -27,7 +27,7 @@ namespace gdakit::softnic {
 struct NicThreadOptions {
   std::uint32_t steps_per_lock = 16;
   std::uint32_t idle_spins = 8;                // rounds without work before the thread yields
-  std::uint32_t idle_yields = 256;             // ... before it sleeps
+  std::uint32_t idle_yields = 256;             // ... before it sleeps; 0: it never yields
   std::uint32_t least_sleep_us = 0;            // of a sleep for want of work
   std::uint32_t sleep_before_start_us = 2000;  // while no queue pair has been connected
   std::uint32_t sleep_helped_us = 50;          // while others run the steps
@@ -77,6 +77,7 @@ class NicThread {
   bool run_steps(std::uint32_t most, bool thorough);
   bool sleeps_for_helpers();
   void rest(std::uint32_t idle_rounds);
+  void give_way();
   void sleep(std::chrono::nanoseconds duration);
 
   const NicThreadOptions options_;

@@ -50,8 +50,8 @@ int attributes_of(const CqRequest& request, CqAttributes& attributes) {
   if ((driver.flags & MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX) == 0) return EOPNOTSUPP;
   attributes.uar = driver.uar_page_index;
   const std::uint64_t bytes = std::uint64_t{driver.cqe_size} << attributes.log_entries;
-  if (const int error = check_mapped(driver.buf_addr, bytes)) return error;
-  return check_mapped(driver.db_addr, sizeof(format::CqDoorbellRecord));
+  if (const int error = pin(driver.buf_addr, bytes, /*writable=*/true)) return error;
+  return pin(driver.db_addr, sizeof(format::CqDoorbellRecord), /*writable=*/true);
 }
 
 // The client's first arm is a word of zeroes, and so is its record before that: another word stands
@@ -74,13 +74,12 @@ Result<CqNumber> create_not_armed(Nic& nic, const CqAttributes& attributes) {
 int create_channel(Context& context, Attributes& call) {
   Result<std::shared_ptr<EventPipe>> pipe = EventPipe::open(sizeof(CompletionRecord));
   if (!pipe) return errno_of(pipe.error());
-  const Result<int> file = (*pipe)->client_end();
-  if (!file) return errno_of(file.error());
-  if (const int error = call.write(UVERBS_ATTR_CORE_OUT, static_cast<std::uint32_t>(*file))) {
-    ::close(*file);
+  const int file = (*pipe)->take_client_end();
+  if (const int error = call.write(UVERBS_ATTR_CORE_OUT, static_cast<std::uint32_t>(file))) {
+    ::close(file);
     return error;
   }
-  context.add_channel(*file, std::move(*pipe));
+  context.add_channel(file, std::move(*pipe));
   return 0;
 }
 

@@ -198,11 +198,10 @@ int alloc_async_events(Context& context, Attributes& call) {
   if (!call.has(UVERBS_ATTR_ASYNC_EVENT_ALLOC_FD_HANDLE)) return EINVAL;
   Result<std::shared_ptr<EventPipe>> pipe = EventPipe::open(sizeof(AsyncRecord));
   if (!pipe) return errno_of(pipe.error());
-  const Result<int> file = (*pipe)->client_end();
-  if (!file) return errno_of(file.error());
+  const int file = (*pipe)->take_client_end();
   if (const int error = call.give_number(UVERBS_ATTR_ASYNC_EVENT_ALLOC_FD_HANDLE,
-                                         static_cast<std::uint32_t>(*file))) {
-    ::close(*file);
+                                         static_cast<std::uint32_t>(file))) {
+    ::close(file);
     return error;
   }
   context.set_errors(std::move(*pipe));

@@ -19,10 +19,10 @@ constexpr std::uint64_t kPage = 4096;
 
 constexpr std::uint32_t kRemoteChanges =
     IB_UVERBS_ACCESS_REMOTE_WRITE | IB_UVERBS_ACCESS_REMOTE_ATOMIC;
-// Zero-based regions, huge pages and on-demand paging are not there.
+// Memory windows, zero-based regions and on-demand paging are not there. Huge pages are a hint.
 constexpr std::uint32_t kKnownAccess =
     IB_UVERBS_ACCESS_LOCAL_WRITE | IB_UVERBS_ACCESS_REMOTE_WRITE | IB_UVERBS_ACCESS_REMOTE_READ |
-    IB_UVERBS_ACCESS_REMOTE_ATOMIC | IB_UVERBS_ACCESS_OPTIONAL_RANGE;
+    IB_UVERBS_ACCESS_REMOTE_ATOMIC | IB_UVERBS_ACCESS_HUGETLB | IB_UVERBS_ACCESS_OPTIONAL_RANGE;
 
 int check_access(std::uint32_t flags) {
   if ((flags & ~kKnownAccess) != 0) return EOPNOTSUPP;
@@ -45,9 +45,12 @@ constexpr std::uint32_t kReregPd = 2;
 constexpr std::uint32_t kReregAccess = 4;
 constexpr std::uint32_t kReregFlags = kReregPlace | kReregPd | kReregAccess;
 
+// Where the region lies from now on, with the rights that the attributes have.
 int place(std::uint64_t start, std::uint64_t length, std::uint64_t iova, MrAttributes& attributes) {
   if (length == 0 || (start & (kPage - 1)) != (iova & (kPage - 1))) return EINVAL;
-  if (const int error = check_mapped(start, length)) return error;
+  if (const int error = pin(start, length, allows(attributes.access, Access::local_write))) {
+    return error;
+  }
   attributes.base = {start};
   attributes.start = iova;
   attributes.length = length;
@@ -86,11 +89,11 @@ int reg_mr(Context& context, Attributes& call) {
   Pd* const pd = context.handles().find<Pd>(request.pd_handle);
   if (pd == nullptr) return EINVAL;
   MrAttributes attributes;
+  attributes.pd = pd->number;
+  attributes.access = access_of(request.access_flags);
   if (const int error = place(request.start, request.length, request.hca_va, attributes)) {
     return error;
   }
-  attributes.pd = pd->number;
-  attributes.access = access_of(request.access_flags);
   const Result<MemoryKey> key = context.nic().reg_mr(attributes);
   if (!key) return errno_of(key.error());
   auto mr = std::make_unique<Mr>();

@@ -84,9 +84,10 @@ bool log_of(std::uint32_t count, std::uint32_t& log) {
 int check_memory(const mlx5_ib_create_qp& driver, std::uint64_t send_queue) {
   const std::uint64_t end = send_queue + std::uint64_t{driver.sq_wqe_count} * format::kWqebbBytes;
   if (end != driver.buf_addr) {
-    if (const int error = check_mapped(driver.buf_addr, end - driver.buf_addr)) return error;
+    if (const int error = pin(driver.buf_addr, end - driver.buf_addr, /*writable=*/false))
+      return error;
   }
-  return check_mapped(driver.db_addr, sizeof(format::DoorbellRecord));
+  return pin(driver.db_addr, sizeof(format::DoorbellRecord), /*writable=*/false);
 }
 
 int attributes_of(const QpRequest& request, QpAttributes& attributes) {

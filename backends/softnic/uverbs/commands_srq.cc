@@ -69,8 +69,9 @@ int create_srq(Context& context, Attributes& call) {
   if (const int error = read_request(context, call, request)) return error;
   const SrqAttributes attributes = attributes_of(request);
   const std::uint64_t bytes = std::uint64_t{1} << (attributes.log_wqes + attributes.log_stride);
-  if (const int error = check_mapped(attributes.wqes.value, bytes)) return error;
-  if (const int error = check_mapped(attributes.doorbell_record.value, sizeof(std::uint32_t))) {
+  if (const int error = pin(attributes.wqes.value, bytes, /*writable=*/false)) return error;
+  if (const int error =
+          pin(attributes.doorbell_record.value, sizeof(std::uint32_t), /*writable=*/false)) {
     return error;
   }
   const Result<SrqNumber> number = context.nic().create_srq(attributes);

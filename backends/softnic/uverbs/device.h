@@ -25,7 +25,7 @@ class Device {
   MemoryPages& pages() { return *pages_; }
 
  private:
-  Device(const Identity& identity) : identity_(identity) {}
+  explicit Device(const Identity& identity) : identity_(identity) {}
   Result<void> write_clock_page();
 
   Identity identity_;

@@ -89,7 +89,7 @@ int invoke_write(Context& context, Attributes& call) {
   const auto at =
       std::find_if(kWriteMethods.begin(), kWriteMethods.end(),
                    [number](const WriteMethod& method) { return method.number == number; });
-  if (at == kWriteMethods.end()) return EPROTONOSUPPORT;
+  if (at == kWriteMethods.end()) return EOPNOTSUPP;
   if (call.length(UVERBS_ATTR_CORE_IN) < at->in || call.length(UVERBS_ATTR_CORE_OUT) < at->out) {
     return ENOSPC;
   }

@@ -28,8 +28,8 @@ class EventPipe {
  public:
   static Result<std::shared_ptr<EventPipe>> open(std::size_t record_bytes);
 
-  // Another descriptor of the read end, for the client.
-  Result<int> client_end() const;
+  // The client's descriptor of the read end, which is its own from then on. Once.
+  int take_client_end() { return client_end_.release(); }
 
   // False if there is no room: the client has left thousands unread.
   bool put(const void* record) const;
@@ -38,11 +38,17 @@ class EventPipe {
   std::uint32_t withdraw(std::uint64_t element) const;
 
  private:
-  EventPipe(std::size_t record_bytes, UniqueFileDescriptor read, UniqueFileDescriptor write)
-      : record_bytes_(record_bytes), read_(std::move(read)), write_(std::move(write)) {}
+  EventPipe(std::size_t record_bytes, UniqueFileDescriptor client_end, UniqueFileDescriptor read,
+            UniqueFileDescriptor write)
+      : record_bytes_(record_bytes),
+        client_end_(std::move(client_end)),
+        read_(std::move(read)),
+        write_(std::move(write)) {}
 
   const std::size_t record_bytes_;
-  // Kept open here, so that a client which has closed its own end is no broken pipe.
+  UniqueFileDescriptor client_end_;
+  // Does not block, whatever the client's does. Kept open, so that a client which has closed its
+  // own end is no broken pipe.
   UniqueFileDescriptor read_;
   UniqueFileDescriptor write_;
 };

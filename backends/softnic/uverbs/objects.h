@@ -12,6 +12,11 @@
 
 namespace gdakit::softnic::uverbs {
 
+// Whether an object that was to end has: after a time-out it is gone as well.
+inline bool is_gone(const Result<void>& ended) {
+  return ended || ended.error().code() == Code::timed_out;
+}
+
 struct Pd final : Object {
   static constexpr ObjectType kType = ObjectType::pd;
   Pd() : Object(kType) {}
@@ -43,7 +48,7 @@ struct Cq final : Object {
   Cq() : Object(kType) {}
   Result<void> end(Device& device) override {
     Result<void> ended = device.nic().destroy_cq(number);
-    told = device.events().remove_cq(number);
+    if (is_gone(ended)) told = device.events().remove_cq(number);
     return ended;
   }
 
@@ -56,7 +61,7 @@ struct Srq final : Object {
   Srq() : Object(kType) {}
   Result<void> end(Device& device) override {
     Result<void> ended = device.nic().destroy_srq(number);
-    told = device.events().remove_srq(number);
+    if (is_gone(ended)) told = device.events().remove_srq(number);
     return ended;
   }
 
@@ -72,7 +77,7 @@ struct Qp final : Object {
   Qp() : Object(kType) {}
   Result<void> end(Device& device) override {
     Result<void> ended = device.nic().destroy_qp(number);
-    told = device.events().remove_qp(number);
+    if (is_gone(ended)) told = device.events().remove_qp(number);
     return ended;
   }
 

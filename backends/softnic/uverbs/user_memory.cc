@@ -1,13 +1,21 @@
 #include "backends/softnic/uverbs/user_memory.h"
 
 #include <cerrno>
+#include <cinttypes>
+#include <cstdio>
 #include <cstring>
+#include <fstream>
+#include <string>
 #include <sys/mman.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 namespace gdakit::softnic::uverbs {
 namespace {
+
+// MADV_POPULATE_READ and MADV_POPULATE_WRITE, which older headers lack.
+constexpr int kPopulateRead = 22;
+constexpr int kPopulateWrite = 23;
 
 constexpr std::uint64_t kPage = 4096;
 
@@ -16,6 +24,21 @@ void* pointer_to(std::uint64_t address) { return reinterpret_cast<void*>(address
 // Whether the system has refused the call itself, as some containers do: then bad memory ends the
 // process, as it does in any program.
 bool refused(ssize_t moved) { return moved < 0 && (errno == ENOSYS || errno == EPERM); }
+
+// Whether all of [begin, end) is mapped with these rights, by /proc/self/maps, which is in order:
+// 7f00a000-7f00c000 rw-p ...
+bool may_touch(std::uint64_t begin, std::uint64_t end, bool writable) {
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; begin < end && std::getline(maps, line);) {
+    std::uint64_t from = 0, to = 0;
+    char rights[5] = {};
+    if (std::sscanf(line.c_str(), "%" SCNx64 "-%" SCNx64 " %4s", &from, &to, rights) != 3) break;
+    if (to <= begin) continue;
+    if (from > begin || rights[0] != 'r' || (writable && rights[1] != 'w')) return false;
+    begin = to;
+  }
+  return begin >= end;
+}
 
 }  // namespace
 
@@ -43,11 +66,15 @@ int write_user(std::uint64_t to, const void* from, std::size_t size) {
   return moved == static_cast<ssize_t>(size) ? 0 : EFAULT;
 }
 
-int check_mapped(std::uint64_t start, std::uint64_t length) {
+int pin(std::uint64_t start, std::uint64_t length, bool writable) {
   const std::uint64_t first = start & ~(kPage - 1);
   const std::uint64_t end = (start + length + kPage - 1) & ~(kPage - 1);
   if (end <= first) return EFAULT;
-  return ::msync(pointer_to(first), end - first, MS_ASYNC) == 0 ? 0 : EFAULT;
+  const int advice = writable ? kPopulateWrite : kPopulateRead;
+  if (::madvise(pointer_to(first), end - first, advice) == 0) return 0;
+  if (errno != EINVAL) return EFAULT;
+  // Not allowed, or a device's memory, or Linux before 5.14: the system's list tells.
+  return may_touch(first, end, writable) ? 0 : EFAULT;
 }
 
 }  // namespace gdakit::softnic::uverbs

@@ -11,8 +11,9 @@ namespace gdakit::softnic::uverbs {
 int read_user(void* to, std::uint64_t from, std::size_t size);
 int write_user(std::uint64_t to, const void* from, std::size_t size);
 
-// For memory that the NIC will use: 0, or EFAULT where the client has none, as a kernel says that
-// cannot pin it.
-int check_mapped(std::uint64_t start, std::uint64_t length);
+// For memory that the NIC will use: its pages are made, as a kernel does that pins them. 0, or
+// EFAULT where the client has none, or may not read it, or, if the NIC is to write there, not
+// write.
+int pin(std::uint64_t start, std::uint64_t length, bool writable);
 
 }  // namespace gdakit::softnic::uverbs

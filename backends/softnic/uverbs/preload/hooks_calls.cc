@@ -28,6 +28,12 @@ int duplicated(int file, int other) {
   return other;
 }
 
+// `to` is another descriptor of `file` now, if that has succeeded.
+int replaced(int file, int to, int result) {
+  if (result >= 0 && file != to && Shim::get().is_open(to)) Shim::get().closed(to);
+  return duplicated(file, result);
+}
+
 __attribute__((destructor)) void end() { Shim::get().drain(); }
 
 }  // namespace
@@ -59,14 +65,12 @@ GDAKIT_HOOK int dup(int file) {
 
 GDAKIT_HOOK int dup2(int file, int to) {
   static auto* const libc = libc_function<int(int, int)>("dup2");
-  if (file != to && Shim::get().is_open(to)) Shim::get().closed(to);
-  return duplicated(file, libc(file, to));
+  return replaced(file, to, libc(file, to));
 }
 
 GDAKIT_HOOK int dup3(int file, int to, int flags) {
   static auto* const libc = libc_function<int(int, int, int)>("dup3");
-  if (file != to && Shim::get().is_open(to)) Shim::get().closed(to);
-  return duplicated(file, libc(file, to, flags));
+  return replaced(file, to, libc(file, to, flags));
 }
 
 namespace {
@@ -109,7 +113,7 @@ GDAKIT_HOOK int socket(int domain, int type, int protocol) {
 
 GDAKIT_HOOK void _exit(int status) {
   static auto* const libc = libc_function<void(int)>("_exit");
-  Shim::get().drain();
+  Shim::get().pause();
   libc(status);
   std::abort();
 }

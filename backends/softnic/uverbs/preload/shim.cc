@@ -6,6 +6,8 @@
 #include <cstring>
 #include <pthread.h>
 #include <string_view>
+#include <thread>
+#include <time.h>
 #include <unistd.h>
 #include <utility>
 
@@ -17,7 +19,22 @@ namespace {
 constexpr std::string_view kSysBegin = "/sys/class/infiniband";
 constexpr std::string_view kDeviceBegin = "/dev/infiniband/uverbs";
 constexpr auto kDrainPatience = std::chrono::milliseconds(200);
-constexpr int kQuietSteps = 64;  // without work, before all counts as done
+// A NIC that counts nothing new in so many looks, so long apart, has done all.
+constexpr int kQuietLooks = 4;
+constexpr auto kBetweenLooks = std::chrono::microseconds(100);
+constexpr auto kPause = std::chrono::milliseconds(1);
+
+// By the NIC's counters, which are told between two of its steps.
+void drain_nic(Nic& nic, std::chrono::steady_clock::time_point limit) {
+  NicCounters before = nic.counters();
+  for (int quiet = 0; quiet < kQuietLooks && std::chrono::steady_clock::now() < limit;) {
+    std::this_thread::sleep_for(kBetweenLooks);
+    nic.progress();
+    const NicCounters now = nic.counters();
+    quiet = std::memcmp(&now, &before, sizeof now) == 0 ? quiet + 1 : 0;
+    before = now;
+  }
+}
 
 std::atomic<Shim*> the_shim{nullptr};
 
@@ -39,7 +56,7 @@ Shim& Shim::get() {
   return *shim;
 }
 
-Shim::Shim() {
+Shim::Shim() : owner_(::getpid()) {
   begin_anew_in_children();
   const char* const folder = std::getenv(kSysfsVariable);
   const char* const spec = std::getenv(kSpecVariable);
@@ -77,6 +94,7 @@ Result<std::shared_ptr<Context>> Shim::make_context(int index, int& file) {
     Result<std::unique_ptr<Device>> opened = Device::open(spec_, index);
     if (!opened) return opened.error();
     device = std::move(*opened);
+    any_device_ = true;
   }
   const Result<int> opened = device->pages().open_file();
   if (!opened) return opened.error();
@@ -126,15 +144,19 @@ void Shim::duplicated(int file, int other) {
   contexts_[other] = at->second;
 }
 
+void Shim::pause() const {
+  if (!any_device_ || !is_owner()) return;
+  const timespec moment{0, std::chrono::nanoseconds(kPause).count()};
+  ::nanosleep(&moment, nullptr);
+}
+
 void Shim::drain() {
+  if (!is_owner()) return;
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock) return;
   const auto limit = std::chrono::steady_clock::now() + kDrainPatience;
   for (const std::unique_ptr<Device>& device : devices_) {
-    if (device == nullptr) continue;
-    for (int quiet = 0; quiet < kQuietSteps && std::chrono::steady_clock::now() < limit;) {
-      quiet = device->nic().progress() ? 0 : quiet + 1;
-    }
+    if (device != nullptr) drain_nic(device->nic(), limit);
   }
 }
 

@@ -11,6 +11,8 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <sys/types.h>
+#include <unistd.h>
 #include <unordered_map>
 #include <vector>
 
@@ -34,9 +36,11 @@ class Shim {
   // Opens the device. Returns a descriptor, or -1 and sets errno.
   int open(int index);
 
-  // Whether the descriptor is an open device. Costs a load.
+  // Whether the descriptor is an open device. Costs a load for those that are none. A child of
+  // vfork, which has this process's memory and descriptors of its own, has no open device.
   bool is_open(int file) const {
-    return file >= 0 && file < kMostFiles && open_[static_cast<std::size_t>(file)].load() != 0;
+    return file >= 0 && file < kMostFiles && open_[static_cast<std::size_t>(file)].load() != 0 &&
+           is_owner();
   }
   // Of an open device: its index.
   int index_of(int file) const { return open_[static_cast<std::size_t>(file)].load() - 1; }
@@ -45,17 +49,24 @@ class Shim {
   // `other` is another descriptor of what `file` is.
   void duplicated(int file, int other);
 
-  // The process ends: what its doorbells have rung for is sent, and what has come is answered.
+  // The process ends: waits, for a short time, until what its doorbells have rung for is sent and
+  // what has come is answered.
   void drain();
+  // The same for a process that may be in the middle of anything, a signal's handler included:
+  // gives the NICs' threads a moment, and touches nothing.
+  void pause() const;
 
  private:
   static constexpr int kMostFiles = 65536;
 
   Shim();
+  bool is_owner() const { return ::getpid() == owner_; }
   Result<std::shared_ptr<Context>> make_context(int index, int& file);
 
+  const pid_t owner_;
   Spec spec_;
   std::string sysfs_;
+  std::atomic<bool> any_device_{false};
   std::array<std::atomic<std::int8_t>, kMostFiles> open_{};  // index + 1
   std::mutex mutex_;
   std::vector<std::unique_ptr<Device>> devices_;
