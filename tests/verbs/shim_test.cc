@@ -16,6 +16,8 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -70,6 +72,20 @@ TEST_F(Shim, ADescriptorThatIsClosedIsAnOrdinaryOneAgain) {
   ASSERT_EQ(null, other);
   EXPECT_EQ(call(null, UVERBS_METHOD_QUERY_CONTEXT), ENOTTY);
   ::close(null);
+}
+
+// As close_range(2), which is not answered for, closes them.
+TEST_F(Shim, ADescriptorThatIsClosedUnseenIsAnOrdinaryOneAgain) {
+  ASSERT_EQ(::syscall(SYS_close, file), 0);
+  const int null = ::open("/dev/null", O_RDWR);
+  ASSERT_EQ(null, file);
+  struct stat status {};
+  ASSERT_EQ(::fstat(null, &status), 0);
+  EXPECT_EQ(status.st_rdev, makedev(1, 3));
+  EXPECT_EQ(call(null, UVERBS_METHOD_QUERY_CONTEXT), ENOTTY);
+  ASSERT_EQ(::close(null), 0);
+  file = ::open(kDevice, O_RDWR | O_CLOEXEC);
+  EXPECT_EQ(call(file, UVERBS_METHOD_GET_CONTEXT), 0);
 }
 
 TEST_F(Shim, ADuplicateKeepsTheContextOpen) {

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <pthread.h>
 #include <string_view>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <thread>
 #include <time.h>
 #include <unistd.h>
@@ -37,6 +39,13 @@ void drain_nic(Nic& nic, std::chrono::steady_clock::time_point limit) {
 }
 
 std::atomic<Shim*> the_shim{nullptr};
+
+// By a system call: fstat is answered by this library.
+std::optional<std::uint64_t> inode_of(int file) {
+  struct stat status {};
+  if (::syscall(SYS_fstat, file, &status) != 0) return std::nullopt;
+  return status.st_ino;
+}
 
 void say(const Error& error) { Log(LogLevel::error).error("verbs: " + error.message()); }
 
@@ -88,6 +97,17 @@ std::optional<int> Shim::device_of(const char* path) const {
   return std::nullopt;
 }
 
+// A descriptor can be closed without a call that this library answers, and its number used again.
+// The context ends with the next one that has the number, or with the process.
+bool Shim::is_still_open(int file) {
+  const int index = index_of(file);
+  if (index < 0) return false;  // closed by another thread just now
+  const auto inode = inode_of(file);
+  if (inode && *inode == inodes_[static_cast<std::size_t>(index)].load()) return true;
+  open_[static_cast<std::size_t>(file)] = 0;
+  return false;
+}
+
 Result<std::shared_ptr<Context>> Shim::make_context(int index, int& file) {
   std::unique_ptr<Device>& device = devices_[static_cast<std::size_t>(index)];
   if (device == nullptr) {
@@ -99,6 +119,7 @@ Result<std::shared_ptr<Context>> Shim::make_context(int index, int& file) {
   const Result<int> opened = device->pages().open_file();
   if (!opened) return opened.error();
   file = *opened;
+  inodes_[static_cast<std::size_t>(index)] = inode_of(file).value_or(0);
   if (file >= kMostFiles) {
     ::close(file);
     return Error(Code::exhausted, "the program has more than 65535 files open");

@@ -38,9 +38,9 @@ class Shim {
 
   // Whether the descriptor is an open device. Costs a load for those that are none. A child of
   // vfork, which has this process's memory and descriptors of its own, has no open device.
-  bool is_open(int file) const {
+  bool is_open(int file) {
     return file >= 0 && file < kMostFiles && open_[static_cast<std::size_t>(file)].load() != 0 &&
-           is_owner();
+           is_owner() && is_still_open(file);
   }
   // Of an open device: its index.
   int index_of(int file) const { return open_[static_cast<std::size_t>(file)].load() - 1; }
@@ -61,6 +61,7 @@ class Shim {
 
   Shim();
   bool is_owner() const { return ::getpid() == owner_; }
+  bool is_still_open(int file);
   Result<std::shared_ptr<Context>> make_context(int index, int& file);
 
   const pid_t owner_;
@@ -68,6 +69,8 @@ class Shim {
   std::string sysfs_;
   std::atomic<bool> any_device_{false};
   std::array<std::atomic<std::int8_t>, kMostFiles> open_{};  // index + 1
+  // The files of memory that the devices are, by index.
+  std::array<std::atomic<std::uint64_t>, kMostNics> inodes_{};
   std::mutex mutex_;
   std::vector<std::unique_ptr<Device>> devices_;
   std::unordered_map<int, std::shared_ptr<Context>> contexts_;
