@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "backends/softnic/engine/timers.h"
 #include "backends/softnic/queues/linked_list.h"
@@ -22,7 +23,7 @@ struct Qp {
       : common(qpn, attributes),
         send_queue(common),
         receive_queue(common),
-        srq_share(common, srq),
+        srq_share(srq == nullptr ? nullptr : std::make_unique<SrqShare>(common, srq)),
         connection(common),
         send(connection, send_queue, window),
         receive(connection, source_of_receives()) {}
@@ -38,7 +39,7 @@ struct Qp {
   QpCommon common;
   SendQueue send_queue;
   ReceiveQueue receive_queue;
-  SrqShare srq_share;
+  const std::unique_ptr<SrqShare> srq_share;  // apart: most queue pairs have none
   Connection connection;
   RcSend send;
   RcReceive receive;
@@ -52,7 +53,7 @@ struct Qp {
 
  private:
   ReceiveSource* source_of_receives() {
-    if (common.attributes.srq) return &srq_share;
+    if (srq_share != nullptr) return srq_share.get();
     return common.attributes.has_receive_queue ? &receive_queue : nullptr;
   }
 };

@@ -75,7 +75,7 @@ class Srq final : public SideWork {
 // A queue pair's way to take WQEs from one.
 class SrqShare final : public ReceiveSource {
  public:
-  // The shared receive queue, null if there is none, and the queue pair outlive it.
+  // The shared receive queue and the queue pair outlive it.
   SrqShare(QpCommon& qp, Srq* srq) : qp_(qp), srq_(srq) {}
 
   Claim claim(QueueCore& core, ReceiveWqe& wqe) override { return srq_->claim(core, ask_, wqe); }

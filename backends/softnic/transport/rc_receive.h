@@ -88,8 +88,8 @@ struct RcReceive {
   bool no_room = false;                // the wire refused the response at the head of the effects
   std::uint32_t pending_reads = 0;     // READs and atomics among the effects, duplicates apart
   std::vector<std::uint64_t> results;  // of atomics on their way
-  std::uint32_t next_result = 0;
   std::vector<Replay> replays;
+  std::uint32_t next_result = 0;
   std::uint32_t next_replay = 0;
 };
 
