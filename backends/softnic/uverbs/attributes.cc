@@ -8,7 +8,6 @@
 #include "backends/softnic/uverbs/user_memory.h"
 
 namespace gdakit::softnic::uverbs {
-
 namespace {
 
 constexpr std::size_t kMostBytes = 4096;  // of header and attributes

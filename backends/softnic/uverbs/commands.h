@@ -69,9 +69,8 @@ int destroy(Context& context, std::uint32_t handle, EventCounts* told = nullptr)
   T* const object = context.handles().template find<T>(handle);
   if (object == nullptr) return ENOENT;
   if (object->in_use()) return EBUSY;
-  const int error = errno_of(object->end(context.device()));
-  // After a time-out it is gone as well.
-  if (error != 0 && error != ETIMEDOUT) return error;
+  const Result<void> ended = object->end(context.device());
+  if (!is_gone(ended)) return errno_of(ended);
   if constexpr (requires { object->told; }) {
     if (told != nullptr) *told = object->told;
   }

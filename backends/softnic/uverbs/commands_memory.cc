@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "backends/softnic/uverbs/commands.h"
+#include "backends/softnic/uverbs/qp_values.h"
 #include "backends/softnic/uverbs/user_memory.h"
 #include "core/format/doorbell.h"
 
@@ -31,12 +32,8 @@ int check_access(std::uint32_t flags) {
 }
 
 Access access_of(std::uint32_t flags) {
-  Access access = Access::local_read;
-  if ((flags & IB_UVERBS_ACCESS_LOCAL_WRITE) != 0) access = access | Access::local_write;
-  if ((flags & IB_UVERBS_ACCESS_REMOTE_READ) != 0) access = access | Access::remote_read;
-  if ((flags & IB_UVERBS_ACCESS_REMOTE_WRITE) != 0) access = access | Access::remote_write;
-  if ((flags & IB_UVERBS_ACCESS_REMOTE_ATOMIC) != 0) access = access | Access::remote_atomic;
-  return access;
+  const bool writes = (flags & IB_UVERBS_ACCESS_LOCAL_WRITE) != 0;
+  return Access::local_read | (writes ? Access::local_write : Access::none) | remote_access(flags);
 }
 
 // enum ibv_rereg_mr_flags, which the uapi does not have.
@@ -126,9 +123,9 @@ int rereg_mr(Context& context, Attributes& call) {
       return error;
     }
   }
-  const int error = errno_of(context.nic().rereg_mr(mr->key, attributes));
+  const Result<void> changed = context.nic().rereg_mr(mr->key, attributes);
   // After a time-out it is of the new attributes as well.
-  if (error != 0 && error != ETIMEDOUT) return error;
+  if (!is_gone(changed)) return errno_of(changed);
   mr->pd = Use<Pd>(pd);
   mr->attributes = attributes;
   const std::uint32_t answer[] = {mr->key, mr->key};  // ib_uverbs_rereg_mr_resp

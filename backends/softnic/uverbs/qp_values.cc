@@ -38,14 +38,6 @@ constexpr std::array kFields = {
     FieldOfMask{attr::kRnrRetry, QpField::rnr_retry},
 };
 
-Access access_of(std::uint32_t flags) {
-  Access access = Access::none;
-  if ((flags & IB_UVERBS_ACCESS_REMOTE_READ) != 0) access = access | Access::remote_read;
-  if ((flags & IB_UVERBS_ACCESS_REMOTE_WRITE) != 0) access = access | Access::remote_write;
-  if ((flags & IB_UVERBS_ACCESS_REMOTE_ATOMIC) != 0) access = access | Access::remote_atomic;
-  return access;
-}
-
 // The least n with 2^n at least `count`.
 std::uint8_t log_of(std::uint8_t count) {
   return static_cast<std::uint8_t>(count == 0 ? 0 : std::bit_width(count - 1u));
@@ -64,6 +56,14 @@ QpFields fields_of(ServiceType service, QpState from, QpState to, std::uint32_t 
 }
 
 }  // namespace
+
+Access remote_access(std::uint32_t flags) {
+  Access access = Access::none;
+  if ((flags & IB_UVERBS_ACCESS_REMOTE_READ) != 0) access = access | Access::remote_read;
+  if ((flags & IB_UVERBS_ACCESS_REMOTE_WRITE) != 0) access = access | Access::remote_write;
+  if ((flags & IB_UVERBS_ACCESS_REMOTE_ATOMIC) != 0) access = access | Access::remote_atomic;
+  return access;
+}
 
 std::optional<QpState> qp_state(std::uint8_t verbs_state) {
   if (verbs_state >= kStates.size()) return std::nullopt;
@@ -115,7 +115,7 @@ int modify_of(const Qp& qp, QpState from, QpState to, std::uint32_t mask, QpModi
   if ((mask & attr::kPathMtu) != 0 && (known.path_mtu < 1 || known.path_mtu > 5)) return EINVAL;
   modify.state = to;
   modify.given = fields_of(qp.service, from, to, mask);
-  modify.access = access_of(known.qp_access_flags);
+  modify.access = remote_access(known.qp_access_flags);
   modify.remote_qpn = known.dest_qp_num & 0xffffff;
   modify.path.endpoint = place_of(modify.remote_qpn);
   modify.path.service_level = known.dest.sl & 0xf;

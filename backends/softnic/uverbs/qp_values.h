@@ -10,6 +10,9 @@
 
 namespace gdakit::softnic::uverbs {
 
+// What peers may do, of ib_uverbs_access_flags: the same of a queue pair and of a region.
+Access remote_access(std::uint32_t flags);
+
 // enum ibv_qp_state.
 std::optional<QpState> qp_state(std::uint8_t verbs_state);
 std::uint8_t verbs_state(QpState state);
