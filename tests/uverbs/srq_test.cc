@@ -58,9 +58,10 @@ class UverbsSrq : public testing::Test {
                           UVERBS_ATTR_DESTROY_SRQ_HANDLE, srq);
   }
 
+  // Goes after the client, until whose end the NIC may read it.
+  std::unique_ptr<SrqMemory> memory = std::make_unique<SrqMemory>();
   std::unique_ptr<Device> device = open_device();
   Client client{*device};
-  std::unique_ptr<SrqMemory> memory = std::make_unique<SrqMemory>();
   std::uint32_t srq = 0;
   std::uint32_t granted_wr = 0;
 };
