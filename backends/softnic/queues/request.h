@@ -42,6 +42,11 @@ constexpr bool has_response_data(RequestKind kind) {
   return kind == RequestKind::read || kind == RequestKind::atomic;
 }
 
+// Whether a WQE that has succeeded makes a CQE.
+constexpr bool asks_for_cqe(format::Completion completion) {
+  return completion == format::Completion::always || completion == format::Completion::with_event;
+}
+
 // A piece of local memory. Inline data lies in the send queue itself and needs no key.
 struct Sge {
   std::uint64_t iova = 0;

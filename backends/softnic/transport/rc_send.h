@@ -19,6 +19,7 @@
 #include "backends/softnic/queues/request.h"
 #include "backends/softnic/queues/send_queue.h"
 #include "backends/softnic/transport/connection.h"
+#include "backends/softnic/transport/gather.h"
 #include "backends/softnic/transport/round_trip.h"
 #include "backends/softnic/wire/wire.h"
 
@@ -78,9 +79,7 @@ struct RcSend {
   std::uint64_t cursor = 0;    // number of a flight; flights.tail(): a WQE not yet started
   bool loaded = false;         // `request` is the cursor's WQE, and these say how far it is:
   std::uint64_t removals = 0;  // of keys, when its memory was found
-  std::uint32_t sge = 0;
-  std::uint64_t sge_offset = 0;
-  std::uint64_t sent_bytes = 0;
+  Gather gather;
   std::uint32_t psn = 0;  // of the cursor's next packet
   Request request;
 

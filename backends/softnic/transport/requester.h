@@ -59,11 +59,7 @@ class Requester {
   Emit emit_read(RcSend& send, Flight& flight);
   Emit emit_atomic(RcSend& send, Flight& flight);
   Emit emit_data(RcSend& send, Flight& flight);
-  template <class Use>
-  void walk_payload(const RcSend& send, std::uint64_t size, const Use& use) const;
   bool find_sges_again(RcSend& send);
-  static void advance_sges(RcSend& send, std::uint64_t size);
-  static void rewind_sges(RcSend& send);
   void packet_sent(RcSend& send, std::uint32_t psns, bool asks);
   std::int32_t window(const RcSend& send, const Flight& flight) const;
   static void finish_sending(RcSend& send, Flight& flight);

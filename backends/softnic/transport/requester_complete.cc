@@ -4,14 +4,6 @@
 #include "core/host/counter_table.h"
 
 namespace gdakit::softnic {
-namespace {
-
-bool asks_for_cqe(const Flight& flight) {
-  return flight.completion == format::Completion::always ||
-         flight.completion == format::Completion::with_event;
-}
-
-}  // namespace
 
 // Whether payload of the flight is still being read, for a packet that is sent again although the
 // first one has arrived by now: its source is the sender's until then.
@@ -44,10 +36,8 @@ bool Requester::post_completion(RcSend& send, const Flight& flight) {
                                        static_cast<std::uint8_t>(flight.opcode), flight.fault);
     return core_.post_cqe(send.qp, *send.qp.send_cq, cqe);
   }
-  if (!asks_for_cqe(flight)) return true;
-  format::Cqe64 cqe = make_cqe(send.qp, format::CqeOpcode::requester, index);
-  cqe.sop_drop_qpn =
-      Be32{(std::uint32_t{static_cast<std::uint8_t>(flight.opcode)} << 24) | send.qp.number};
+  if (!asks_for_cqe(flight.completion)) return true;
+  format::Cqe64 cqe = make_requester_cqe(send.qp, index, flight.opcode);
   if (has_response_data(flight.kind)) {
     cqe.byte_cnt = Be32{static_cast<std::uint32_t>(flight.length)};
   }
@@ -70,7 +60,7 @@ void Requester::tell_begin(RcSend& send) {
 }
 
 void Requester::tell_end(const RcSend& send, const Flight& flight) {
-  const TraceEnd of_success = asks_for_cqe(flight) ? TraceEnd::told : TraceEnd::silent;
+  const TraceEnd of_success = asks_for_cqe(flight.completion) ? TraceEnd::told : TraceEnd::silent;
   core_.trace->wqe_ends(send.qp.number, flight.index, static_cast<std::uint8_t>(flight.opcode),
                         flight.fault ? TraceEnd::failed : of_success);
 }

@@ -1,6 +1,7 @@
 // From the flight to the wire: the packets of the current request.
 #include <algorithm>
 
+#include "backends/softnic/transport/gather.h"
 #include "backends/softnic/transport/payload.h"
 #include "backends/softnic/transport/requester.h"
 
@@ -9,21 +10,6 @@ namespace {
 
 constexpr std::uint32_t kPacketsPerTurn = 64;
 constexpr std::uint64_t kDumpPiece = 16384;
-
-// Of a message's packet, by its place in it.
-PacketOpcode data_opcode(const Request& request, bool first, bool last) {
-  const bool writes = request.kind == RequestKind::write;
-  if (!last) {
-    if (first) return writes ? PacketOpcode::write_first : PacketOpcode::send_first;
-    return writes ? PacketOpcode::write_middle : PacketOpcode::send_middle;
-  }
-  if (request.has_imm) {
-    if (first) return writes ? PacketOpcode::write_only_imm : PacketOpcode::send_only_imm;
-    return writes ? PacketOpcode::write_last_imm : PacketOpcode::send_last_imm;
-  }
-  if (first) return writes ? PacketOpcode::write_only : PacketOpcode::send_only;
-  return writes ? PacketOpcode::write_last : PacketOpcode::send_last;
-}
 
 Packet make_request(const RcSend& send, const Flight& flight, PacketOpcode opcode) {
   Packet packet = make_packet(send.connection, opcode, send.psn);
@@ -120,18 +106,18 @@ void Requester::next_flight(RcSend& send) {
 Requester::Emit Requester::emit_dump(RcSend& send, Flight& flight) {
   // One read at a time, so that the last one's token stands for all.
   if (!core_.done(flight.op)) return Emit::pending;
-  if (send.sent_bytes == flight.length) {
+  if (send.gather.sent_bytes == flight.length) {
     finish_sending(send, flight);
     return Emit::sent;
   }
   static_assert(sizeof dumped_ >= kDumpPiece);
   std::uint64_t size = 0;
-  walk_payload(send, kDumpPiece, [&](const Fragment& piece) {
+  send.gather.walk(core_.keys, send.qp, send.request, kDumpPiece, [&](const Fragment& piece) {
     flight.op = core_.port.read(dumped_.data(), piece.address, piece.size);
     size = piece.size;
     return false;
   });
-  advance_sges(send, size);
+  send.gather.advance(send.request, size);
   return Emit::sent;
 }
 
@@ -198,25 +184,6 @@ Requester::Emit Requester::emit_atomic(RcSend& send, Flight& flight) {
   return Emit::sent;
 }
 
-void Requester::rewind_sges(RcSend& send) {
-  send.sge = 0;
-  send.sge_offset = 0;
-  send.sent_bytes = 0;
-}
-
-void Requester::advance_sges(RcSend& send, std::uint64_t size) {
-  send.sent_bytes += size;
-  while (size != 0) {
-    const std::uint64_t piece = std::min(size, send.request.sges[send.sge].size - send.sge_offset);
-    send.sge_offset += piece;
-    size -= piece;
-    if (send.sge_offset == send.request.sges[send.sge].size) {
-      ++send.sge;
-      send.sge_offset = 0;
-    }
-  }
-}
-
 // Keys have gone since the current request was loaded, perhaps one of its own: then it fails, and
 // the result is false.
 bool Requester::find_sges_again(RcSend& send) {
@@ -225,33 +192,12 @@ bool Requester::find_sges_again(RcSend& send) {
   return !fault;
 }
 
-// Calls `use` for each piece of the current request's next `size` bytes, or of all that are left,
-// until it returns false.
-template <class Use>
-void Requester::walk_payload(const RcSend& send, std::uint64_t size, const Use& use) const {
-  std::uint64_t room = std::min(size, send.request.length - send.sent_bytes);
-  std::uint64_t offset = send.sge_offset;
-  for (std::uint32_t i = send.sge; room != 0; ++i) {
-    const Sge& sge = send.request.sges[i];
-    const std::uint64_t end = offset + std::min(room, sge.size - offset);
-    room -= end - offset;
-    while (offset != end) {
-      MemoryRange piece{sge.place + offset, end - offset};
-      if (sge.in_pieces) {
-        const KeyUse lookup{sge.lkey, send.qp.attributes.pd, send.qp.number, Access::local_read};
-        piece = lookup.translate(core_.keys, sge.iova + offset, end - offset).piece;
-      }
-      if (!use(Fragment{piece.base, piece.length, sge.lkey})) return;
-      offset += piece.length;
-    }
-    offset = 0;
-  }
-}
-
 Requester::Emit Requester::emit_data(RcSend& send, Flight& flight) {
   const Request& request = send.request;
-  const std::uint64_t left = request.length - send.sent_bytes;
-  const auto walk = [&](std::uint64_t size, const auto& use) { walk_payload(send, size, use); };
+  const std::uint64_t left = request.length - send.gather.sent_bytes;
+  const auto walk = [&](std::uint64_t size, const auto& use) {
+    send.gather.walk(core_.keys, send.qp, request, size, use);
+  };
   Packet packet = make_request(send, flight, PacketOpcode::write_only);
   PacketHeader& header = packet.header;
   const bool is_short = request.length <= send.connection.psn_bytes;
@@ -268,7 +214,7 @@ Requester::Emit Requester::emit_data(RcSend& send, Flight& flight) {
   }
   const std::uint32_t size = header.payload_size;
   const std::uint32_t psns = header.psns = send.connection.psns_of(size);
-  const bool first = send.sent_bytes == 0;
+  const bool first = send.gather.sent_bytes == 0;
   const bool last = size == left;
   header.opcode = data_opcode(request, first, last);
   if (last && request.has_imm) header.imm = request.imm;
@@ -286,7 +232,7 @@ Requester::Emit Requester::emit_data(RcSend& send, Flight& flight) {
   if (last) {
     finish_sending(send, flight);
   } else {
-    advance_sges(send, size);
+    send.gather.advance(send.request, size);
   }
   return Emit::sent;
 }

@@ -69,7 +69,7 @@ void Requester::start(RcSend& send, Fault fault) {
     record_scatter(send, flight);
   }
   send.psn = send.next_psn;
-  rewind_sges(send);
+  send.gather = {};
   send.loaded = true;
 }
 
@@ -109,13 +109,13 @@ Requester::Load Requester::load_again(RcSend& send, Flight& flight) {
     fail_at(send, send.cursor, fault);
     return Load::loaded;
   }
-  rewind_sges(send);
+  send.gather = {};
   send.loaded = true;
   // The packets that are acknowledged already are counted, not sent.
   GDAKIT_ASSERT(psn_distance(send.psn, flight.first_psn) >= 0);
   if (flight.kind == RequestKind::write || flight.kind == RequestKind::send) {
     const auto psns = static_cast<std::uint64_t>(psn_distance(send.psn, flight.first_psn));
-    advance_sges(send, psns * send.connection.psn_bytes);
+    send.gather.advance(send.request, psns * send.connection.psn_bytes);
   }
   return Load::loaded;
 }

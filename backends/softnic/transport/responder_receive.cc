@@ -1,8 +1,5 @@
 // Receive WQEs: claiming them, scattering into them, and flushing in state err.
-#include <algorithm>
-
-#include "backends/softnic/queues/make_cqe.h"
-#include "backends/softnic/transport/payload.h"
+#include "backends/softnic/transport/receive_parts.h"
 #include "backends/softnic/transport/responder.h"
 
 namespace gdakit::softnic {
@@ -39,49 +36,31 @@ Responder::Step Responder::acquire_receive(RcReceive& receive) {
   return Step::done;
 }
 
-// Puts the packet's payload where the claimed receive WQE says.
+// Puts the packet's payload where the claimed receive WQE says. What has been moved before a fault
+// is still read from the packet, which must stay until then. Nor does the WQE complete before,
+// after which its memory is the client's.
 Responder::Step Responder::scatter(RcReceive& receive, const Packet& packet, DmaOp& op) {
-  ReceiveWqe& wqe = receive.wqe;
   PayloadReader payload(packet);
-  std::uint64_t left = packet.header.payload_size;
   DmaOp last;
-  // What has been moved before is still read from the packet, which must stay until then. Nor does
-  // the WQE complete before, after which its memory is the client's.
-  const auto refuse_rest = [&](Acknowledge nak, Fault fault) {
-    op = core_.all_of(last);
-    if (op.id != 0) {
-      Effect& moved = receive.effects.push();
-      moved.psn = moved.last_psn = psn_add(receive.expected_psn, kPsnMask);
-      moved.op = op;
-    }
-    return refuse(receive, nak, fault);
-  };
-  while (left != 0) {
-    if (wqe.current == wqe.segment_count) {
-      return refuse_rest(Acknowledge::nak_invalid_request, kLocalLength);
-    }
-    const ReceiveWqe::Segment segment = wqe.segment(wqe.current);
-    const std::uint64_t piece = std::min(left, segment.size - wqe.offset);
-    const KeyUse use{segment.lkey, wqe.pd, receive.qp.number, Access::local_write};
-    if (payload.move_to(core_, use, segment.iova + wqe.offset, piece, last) != KeyFault::none) {
-      return refuse_rest(Acknowledge::nak_remote_operation, kLocalProtection);
-    }
-    left -= piece;
-    wqe.advance(piece);
-  }
+  const Fault fault =
+      fill(core_, receive.qp, receive.wqe, payload, packet.header.payload_size, last);
   op = core_.all_of(last);
-  return Step::done;
+  if (!fault) return Step::done;
+  if (op.id != 0) {
+    Effect& moved = receive.effects.push();
+    moved.psn = moved.last_psn = psn_add(receive.expected_psn, kPsnMask);
+    moved.op = op;
+  }
+  const bool is_length = fault.syndrome == format::Syndrome::local_length;
+  return refuse(receive,
+                is_length ? Acknowledge::nak_invalid_request : Acknowledge::nak_remote_operation,
+                fault);
 }
 
 // Completes a receive WQE that was claimed for a request which has failed or was forgotten. False:
 // try again.
 bool Responder::post_failed(RcReceive& receive, std::uint16_t wqe_counter, Fault fault) {
-  format::Cqe64 cqe = make_error_cqe(receive.qp, format::CqeOpcode::responder_error, wqe_counter, 0,
-                                     fault ? as_responder(fault) : kFlushed);
-  if (!core_.post_cqe(receive.qp, *receive.qp.receive_cq, cqe)) return false;
-  ++receive.qp.counters.resp_cqe_error;
-  if (!fault) ++receive.qp.counters.resp_cqe_flush_error;
-  return true;
+  return post_failed_receive(core_, receive.qp, wqe_counter, fault ? as_responder(fault) : Fault{});
 }
 
 // The queue pair has failed: its receive WQEs complete in order, flushed. The one that a message
