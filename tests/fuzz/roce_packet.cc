@@ -48,7 +48,7 @@ std::string check_round_trip(const RocePacket& packet) {
 std::string check_contract(const Packet& packet, Input datagram) {
   const PacketHeader& header = packet.header;
   if (header.opcode >= PacketOpcode::count) return "a packet's opcode is no enumerator";
-  if (header.service != ServiceType::rc) return "a packet is of a service that RoCE did not say";
+  if (!roce::has_transport(header.service)) return "a packet is of a service that RoCE has not";
   if ((header.psn & ~kPsnMask) != 0) return "a PSN of more than 24 bits";
   if (header.fragment_count != 0 || header.psns != 1) return "a datagram by reference";
   const bool has_aeth = extension_of(header.opcode) == ExtensionKind::aeth;

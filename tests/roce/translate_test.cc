@@ -95,6 +95,36 @@ TEST(RoceTranslate, EachOfTheTransportsPacketsComesBack) {
   }
 }
 
+TEST(RoceTranslate, MessagesOfUcComeBack) {
+  for (int i = 0; i < static_cast<int>(PacketOpcode::count); ++i) {
+    Packet sent = packet_of(static_cast<PacketOpcode>(i));
+    if (!is_send(sent.header.opcode) && !is_write(sent.header.opcode)) continue;
+    sent.header.service = ServiceType::uc;
+    test::Bytes datagram;
+    const Packet got = carried(sent, datagram);
+    EXPECT_EQ(got.header.service, ServiceType::uc);
+    EXPECT_EQ(got.header.opcode, sent.header.opcode);
+    EXPECT_EQ(got.header.psn, sent.header.psn);
+    expect_same_extension(sent, got);
+  }
+}
+
+TEST(RoceTranslate, DatagramsComeBackWithTheirQkeyAndSender) {
+  for (const PacketOpcode opcode : {PacketOpcode::send_only, PacketOpcode::send_only_imm}) {
+    Packet sent = packet_of(opcode);
+    sent.header.service = ServiceType::ud;
+    sent.header.deth = {.qkey = 0x80112233, .source_qpn = 0xabcdef};
+    test::Bytes datagram;
+    const Packet got = carried(sent, datagram);
+    EXPECT_EQ(got.header.service, ServiceType::ud);
+    EXPECT_EQ(got.header.opcode, opcode);
+    EXPECT_EQ(got.header.deth.qkey, 0x80112233u);
+    EXPECT_EQ(got.header.deth.source_qpn, 0xabcdefu);
+    EXPECT_EQ(got.header.payload_size, sent.header.payload_size);
+    EXPECT_EQ(got.header.imm, has_immediate(opcode) ? sent.header.imm : 0);
+  }
+}
+
 TEST(RoceTranslate, TheImmediatesBytesLieOnTheWireAsInTheWqe) {
   const RocePacket roce = to_roce(packet_of(PacketOpcode::send_only_imm));
   const test::Bytes datagram = test::encoded(roce, test::some_way());
@@ -166,7 +196,8 @@ TEST(RoceTranslate, WhatTheTransportDoesNotKnowIsRefusedByReason) {
   for (const std::uint8_t opcode : test::opcodes()) {
     const Transport transport = transport_of(opcode);
     const bool is_taken =
-        transport == Transport::own || opcode == kCnpOpcode ||
+        transport == Transport::own || transport == Transport::uc || transport == Transport::ud ||
+        opcode == kCnpOpcode ||
         (transport == Transport::rc && operation_of(opcode) < Operation::dc_connect);
     roce = test::full_packet(opcode, {});
     EXPECT_EQ(from_roce(roce, packet), is_taken ? Unfit::none : Unfit::opcode) << int{opcode};

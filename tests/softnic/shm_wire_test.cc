@@ -139,7 +139,7 @@ TEST(ShmWire, CarriesHeadersAndPayloadByValue) {
   packet.header.opcode = PacketOpcode::atomic_request;
   packet.header.service_level = 7;
   packet.header.traffic_class = 8;
-  packet.header.service = ServiceType::ud;
+  packet.header.service = ServiceType::uc;
   packet.header.pkey = 0x8009;
   packet.header.destination_qpn = 1;
   packet.header.imm = 3;
@@ -157,7 +157,7 @@ TEST(ShmWire, CarriesHeadersAndPayloadByValue) {
   EXPECT_EQ(got->header.destination_qpn, 1u);
   EXPECT_EQ(got->header.service_level, 7);
   EXPECT_EQ(got->header.traffic_class, 8);
-  EXPECT_EQ(got->header.service, ServiceType::ud);
+  EXPECT_EQ(got->header.service, ServiceType::uc);
   EXPECT_EQ(got->header.pkey, 0x8009);
   EXPECT_EQ(got->header.imm, 3u);
   EXPECT_EQ(got->header.reth.rkey, 4u);

@@ -45,9 +45,9 @@ TEST(UdpDatagrams, DamagedDatagramsBetweenGoodOnesAreDroppedAndCountedByReason) 
   roce::RocePacket long_one = good;
   long_one.payload = payload;
   send(long_one);
-  roce::RocePacket datagram = good;
-  datagram.opcode = 0x64;  // of UD
-  send(datagram);
+  roce::RocePacket of_no_use = good;
+  of_no_use.opcode = 0xa4;  // of XRC
+  send(of_no_use);
   good.psn = 2;
   send(good);
   for (const std::uint32_t psn : {1u, 2u}) {

@@ -15,7 +15,7 @@ namespace {
 
 // Whether encode() takes it. The payload is not looked at.
 bool has_roce_form(const Packet& part) {
-  if (part.header.service != ServiceType::rc) return false;
+  if (!roce::has_transport(part.header.service)) return false;
   Packet headers = part;
   headers.header.fragment_count = 0;
   const roce::RocePacket packet = roce::to_roce(headers);

@@ -13,7 +13,7 @@ namespace {
 // More payload than IP carries has no RoCEv2 packet.
 bool has_bytes(const PacketHeader& header) {
   constexpr std::size_t kMostHeaders = 256;
-  return header.fragment_count == 0 && header.service == ServiceType::rc &&
+  return header.fragment_count == 0 && roce::has_transport(header.service) &&
          header.payload_size <= roce::kMaxPacketBytes - kMostHeaders;
 }
 

@@ -3,6 +3,7 @@
 //
 //   RETH   what starts a WRITE, READ requests, atomic requests (whose operation is Packet::atomic)
 //   AETH   acknowledges, READ responses, atomic responses
+//   DETH   datagrams: all packets of service type UD
 //   none   all others
 //
 //   by value        `payload` points to header.payload_size bytes
@@ -85,6 +86,12 @@ struct Aeth {
   std::uint8_t rnr_timer = 0;  // code, with rnr_nak
 };
 
+// Datagram extended transport header.
+struct Deth {
+  std::uint32_t qkey = 0;
+  QpNumber source_qpn = 0;
+};
+
 struct PacketHeader {
   PacketHeader() : reth() {}
 
@@ -108,10 +115,11 @@ struct PacketHeader {
   std::uint32_t psns = 1;  // that it takes: more than one by reference alone
   std::uint8_t fragment_count = 0;
 
-  // The one that extension_of(opcode) says.
+  // A datagram's is deth, any other packet's the one that extension_of(opcode) says.
   union {
     Reth reth;
     Aeth aeth;
+    Deth deth;
   };
 };
 static_assert(sizeof(PacketHeader) <= 64);

@@ -15,11 +15,6 @@
 
 namespace gdakit::softnic::roce {
 
-struct Deth {
-  std::uint32_t qkey = 0;
-  QpNumber source_qpn = 0;
-};
-
 struct AtomicEth {
   std::uint64_t address = 0;
   MemoryKey rkey = 0;

@@ -24,10 +24,34 @@ constexpr std::array kOperations = {
 };
 static_assert(kOperations.size() == static_cast<std::size_t>(PacketOpcode::count));
 
+Transport transport_for(ServiceType service) {
+  switch (service) {
+    case ServiceType::rc: return Transport::rc;
+    case ServiceType::uc: return Transport::uc;
+    case ServiceType::ud: return Transport::ud;
+    case ServiceType::xrc:
+    case ServiceType::count: break;
+  }
+  GDAKIT_ASSERT(false);
+  return Transport::rc;
+}
+
+// Of RC are CNPs, too, and what has no public form.
+std::optional<ServiceType> service_for(std::uint8_t opcode) {
+  switch (transport_of(opcode)) {
+    case Transport::rc:
+    case Transport::own: return ServiceType::rc;
+    case Transport::uc: return ServiceType::uc;
+    case Transport::ud: return ServiceType::ud;
+    case Transport::cnp: break;
+    case Transport::dc:
+    case Transport::xrc: return {};
+  }
+  return opcode == kCnpOpcode ? std::optional(ServiceType::rc) : std::nullopt;
+}
+
 std::optional<PacketOpcode> opcode_for(std::uint8_t opcode) {
   if (opcode == kCnpOpcode) return PacketOpcode::congestion_notification;
-  const Transport transport = transport_of(opcode);
-  if (transport != Transport::rc && transport != Transport::own) return {};
   Operation operation = operation_of(opcode);
   if (operation == Operation::fetch_add) operation = Operation::compare_swap;
   for (std::size_t i = 0; i < kOperations.size(); ++i) {
@@ -122,9 +146,10 @@ void put_cnp(RocePacket& out) {
 
 RocePacket to_roce(const Packet& packet) {
   const PacketHeader& header = packet.header;
-  GDAKIT_ASSERT(header.fragment_count == 0 && header.service == ServiceType::rc);
+  GDAKIT_ASSERT(header.fragment_count == 0 && has_transport(header.service));
   RocePacket out;
-  out.opcode = opcode_of(Transport::rc, kOperations[static_cast<std::size_t>(header.opcode)]);
+  out.opcode = opcode_of(transport_for(header.service),
+                         kOperations[static_cast<std::size_t>(header.opcode)]);
   out.solicited = header.solicited;
   out.ack_request = header.ack_request;
   out.pkey = header.pkey;
@@ -132,6 +157,10 @@ RocePacket to_roce(const Packet& packet) {
   out.psn = header.psn;
   out.imm = bit_cast<std::uint32_t>(Be32{header.imm});
   out.payload = {packet.payload, header.payload_size};
+  if (header.service == ServiceType::ud) {
+    out.deth = header.deth;
+    return out;
+  }
   switch (extension_of(header.opcode)) {
     case ExtensionKind::reth: out.reth = header.reth; break;
     case ExtensionKind::aeth:
@@ -146,10 +175,12 @@ RocePacket to_roce(const Packet& packet) {
 }
 
 Unfit from_roce(const RocePacket& from, Packet& to) {
+  const auto service = service_for(from.opcode);
   const auto opcode = opcode_for(from.opcode);
-  if (!opcode) return Unfit::opcode;
+  if (!service || !opcode) return Unfit::opcode;
   to = Packet();
   PacketHeader& header = to.header;
+  header.service = *service;
   header.opcode = *opcode;
   header.solicited = from.solicited;
   header.ack_request = from.ack_request;
@@ -159,6 +190,10 @@ Unfit from_roce(const RocePacket& from, Packet& to) {
   header.imm = bit_cast<Be32>(from.imm);
   to.payload = from.payload.data();
   header.payload_size = static_cast<std::uint32_t>(from.payload.size());
+  if (header.service == ServiceType::ud) {
+    header.deth = from.deth;
+    return Unfit::none;
+  }
   switch (extension_of(header.opcode)) {
     case ExtensionKind::reth: header.reth = from.reth; break;
     case ExtensionKind::aeth:

@@ -1,6 +1,6 @@
 // Between the transport's packets and those of RoCEv2.
 //
-// What the transport does not know yet (UC, UD, DC, SENDs that invalidate, FLUSH, ATOMIC WRITE) is
+// What the transport does not know yet (DC, XRC, SENDs that invalidate, FLUSH, ATOMIC WRITE) is
 // refused. Atomics of four bytes, and those with masks or boundaries, have no public form on the
 // wire: they travel under an opcode that the specification leaves to manufacturers
 // (Operation::compare_swap and fetch_add of Transport::own), which only gdakit's NICs understand.
@@ -12,6 +12,11 @@
 #include "backends/softnic/wire/roce_packet.h"
 
 namespace gdakit::softnic::roce {
+
+// Whether packets of this service type can be translated.
+constexpr bool has_transport(ServiceType service) {
+  return service == ServiceType::rc || service == ServiceType::uc || service == ServiceType::ud;
+}
 
 // Without header.fragment_count: the payload is by value, and stays the packet's.
 RocePacket to_roce(const Packet& packet);

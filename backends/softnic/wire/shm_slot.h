@@ -46,6 +46,9 @@ struct SlotHeader {
   std::uint32_t room;  // of a payload that is neither small nor in fragments
   std::uint8_t atomic_size;
   std::uint8_t reserved[3];
+  // DETH, of datagrams
+  std::uint32_t qkey;
+  std::uint32_t source_qpn;
 };
 inline constexpr std::size_t kSlotHeaderBytes = 128;
 static_assert(sizeof(SlotHeader) <= kSlotHeaderBytes);
@@ -80,7 +83,10 @@ inline SlotHeader pack(const Packet& packet) {
   slot.payload_size = h.payload_size;
   slot.psns = h.psns;
   slot.fragment_count = h.fragment_count;
-  if (extension_of(h.opcode) == ExtensionKind::aeth) {
+  if (h.service == ServiceType::ud) {
+    slot.qkey = h.deth.qkey;
+    slot.source_qpn = h.deth.source_qpn;
+  } else if (extension_of(h.opcode) == ExtensionKind::aeth) {
     slot.acknowledge = static_cast<std::uint8_t>(h.aeth.acknowledge);
     slot.rnr_timer = h.aeth.rnr_timer;
     slot.msn = h.aeth.msn;
@@ -144,7 +150,9 @@ inline void unpack(const SlotHeader& slot, Packet& packet) {
   h.payload_size = slot.payload_size;
   h.psns = slot.psns;
   h.fragment_count = slot.fragment_count;
-  if (extension_of(h.opcode) == ExtensionKind::aeth) {
+  if (h.service == ServiceType::ud) {
+    h.deth = {slot.qkey, slot.source_qpn};
+  } else if (extension_of(h.opcode) == ExtensionKind::aeth) {
     h.aeth = {slot.atomic_result, slot.msn, static_cast<Acknowledge>(slot.acknowledge),
               slot.rnr_timer};
   } else {
