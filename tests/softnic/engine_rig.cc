@@ -59,6 +59,7 @@ Side::Side(const RigOptions& given, std::unique_ptr<DmaPort> dma, std::unique_pt
   cq.doorbell_record = receive_cq.record();
   receive_cqn = *engine.create_cq(cq);
   QpAttributes qp;
+  qp.service = given.service;
   qp.pd = pd;
   qp.send_cq = send_cqn;
   qp.receive_cq = receive_cqn;

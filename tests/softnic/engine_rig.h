@@ -153,6 +153,7 @@ struct Wqe {
 struct RigOptions {
   EngineOptions engine;
   LoopbackOptions wire;
+  ServiceType service = ServiceType::rc;
   UarType uar_type = UarType::dense;
   std::uint32_t log_sq = 6;
   std::uint32_t log_cq = 10;

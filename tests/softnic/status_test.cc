@@ -205,7 +205,7 @@ class StatusTest : public testing::Test {
         {Sy::create_qp_numbers,
          [this] { return when_full([this] { return engine.create_qp(qp()).status(); }); }},
         {Sy::create_qp_service,
-         [this] { return of_qp([](Qpa& a) { a.service = ServiceType::ud; }); }},
+         [this] { return of_qp([](Qpa& a) { a.service = ServiceType::xrc; }); }},
         {Sy::create_qp_srq,
          [this] {
            return of_qp([](Qpa& a) {

@@ -33,15 +33,33 @@ void bring_to(Side& side, QpState state) {
   }
 }
 
-TEST(Transitions, EachTakesWhatItRequiresAndMayHaveAndNothingElse) {
-  EngineRig rig;
+// ... or to state sqer, by a WQE that is none.
+void bring_to_begin_of(EngineRig& rig, const TransitionRow& row) {
+  const QpState from = row.from.value_or(QpState::rts);
+  bring_to(rig.a, from == QpState::sqer ? QpState::rts : from);
+  if (from != QpState::sqer) return;
+  std::memset(rig.a.record.data(), 0, rig.a.record.size());
+  rig.a.producer = 0;
+  rig.a.post({.opcode = static_cast<Opcode>(0x77)});
+  rig.a.ring();
+  ASSERT_TRUE(rig.run());
+  ASSERT_EQ(rig.a.info().state, QpState::sqer);
+}
+
+class TransitionsOf : public testing::TestWithParam<ServiceType> {};
+
+TEST_P(TransitionsOf, EachTakesWhatItRequiresAndMayHaveAndNothingElse) {
+  RigOptions options;
+  options.service = GetParam();
+  EngineRig rig(options);
   const auto tried = [&](const TransitionRow& row, QpFields given) {
-    bring_to(rig.a, row.from.value_or(QpState::rts));
+    bring_to_begin_of(rig, row);
     return rig.a.engine.modify_qp(rig.a.qpn, {.state = row.to, .given = given}).status().syndrome;
   };
   for (const TransitionRow& row : transition_rows()) {
-    // No RC queue pair comes to sqer, and others cannot be made.
-    if (row.service != ServiceType::rc || row.from == QpState::sqer) continue;
+    // No RC queue pair comes to sqer.
+    const bool comes_to_it = row.service != ServiceType::rc || row.from != QpState::sqer;
+    if (row.service != GetParam() || !comes_to_it) continue;
     EXPECT_EQ(tried(row, row.required), CommandSyndrome::none);
     EXPECT_EQ(tried(row, row.required | row.optional), CommandSyndrome::none);
     for (const FieldRow& field : field_rows()) {
@@ -58,11 +76,30 @@ TEST(Transitions, EachTakesWhatItRequiresAndMayHaveAndNothingElse) {
   }
 }
 
-TEST(Transitions, StateSqerHasARowThatNoQueuePairComesTo) {
+INSTANTIATE_TEST_SUITE_P(Transitions, TransitionsOf,
+                         testing::Values(ServiceType::rc, ServiceType::uc));
+
+TEST(Transitions, NoneLeadsToStateSqerAndOneLeadsOut) {
   for (const TransitionRow& row : transition_rows()) EXPECT_NE(row.to, QpState::sqer);
-  const TransitionRow* const row = find_transition(ServiceType::rc, QpState::sqer, QpState::rts);
-  ASSERT_NE(row, nullptr);
-  EXPECT_EQ(row->transition, Transition::sqerr2rts);
+  for (const ServiceType service : {ServiceType::rc, ServiceType::uc, ServiceType::ud}) {
+    const TransitionRow* const row = find_transition(service, QpState::sqer, QpState::rts);
+    ASSERT_NE(row, nullptr);
+    EXPECT_EQ(row->transition, Transition::sqerr2rts);
+  }
+}
+
+TEST(Transitions, AnUnreliableConnectionHasAPeerAndNothingToRepeat) {
+  const TransitionRow* const rtr = find_transition(ServiceType::uc, QpState::init, QpState::rtr);
+  ASSERT_NE(rtr, nullptr);
+  EXPECT_TRUE(rtr->required.has(QpField::remote_qpn));
+  EXPECT_TRUE(rtr->required.has(QpField::next_receive_psn));
+  for (const TransitionRow& row : transition_rows()) {
+    if (row.service == ServiceType::rc) continue;
+    for (const QpField field : {QpField::log_rra_max, QpField::min_rnr_nak, QpField::log_sra_max,
+                                QpField::ack_timeout, QpField::retry_count, QpField::rnr_retry}) {
+      EXPECT_FALSE((row.required | row.optional).has(field));
+    }
+  }
 }
 
 TEST(Transitions, ADatagramQueuePairNeedsAQkeyAndNoPeer) {
@@ -76,7 +113,7 @@ TEST(Transitions, ADatagramQueuePairNeedsAQkeyAndNoPeer) {
     return (row.required | row.optional).has(QpField::qkey);
   };
   for (const TransitionRow& row : transition_rows()) {
-    EXPECT_TRUE(row.service == ServiceType::ud || !takes_qkey(row)) << "RC has none";
+    EXPECT_TRUE(row.service == ServiceType::ud || !takes_qkey(row)) << "others have none";
   }
 }
 

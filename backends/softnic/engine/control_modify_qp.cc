@@ -18,6 +18,10 @@ bool carries(std::uint32_t mtu, std::uint32_t most) {
 void start_responder(Qp& qp) {
   const QpModify& settings = qp.common.settings;
   qp.connection.remote_qpn = settings.remote_qpn;
+  if (qp.unreliable != nullptr) {
+    qp.unreliable->receive.expected_psn = settings.next_receive_psn;
+    return;
+  }
   qp.receive.expected_psn = settings.next_receive_psn;
   qp.receive.done_psn = psn_add(settings.next_receive_psn, kPsnMask);
   qp.receive.results.assign(std::size_t{1} << settings.log_rra_max, 0);
@@ -25,8 +29,13 @@ void start_responder(Qp& qp) {
 }
 
 void start_requester(Qp& qp) {
-  RcSend& send = qp.send;
   const QpModify& settings = qp.common.settings;
+  if (qp.unreliable != nullptr) {
+    qp.unreliable->send.next_psn = settings.next_send_psn;
+    qp.send_queue.begin(settings.send_wqebb_counter);
+    return;
+  }
+  RcSend& send = qp.send;
   send.psn = send.next_psn = send.unacked_psn = send.asked_psn = settings.next_send_psn;
   send.large_psn = send.reference_psn = settings.next_send_psn;
   qp.send_queue.begin(settings.send_wqebb_counter);
@@ -35,14 +44,24 @@ void start_requester(Qp& qp) {
 void start_draining(Qp& qp) {
   qp.sq_draining = true;
   qp.send.stopped = true;
+  if (qp.unreliable != nullptr) qp.unreliable->send.stopped = true;
 }
 
 // Goes on, unless a WQE among those started has failed: then that one will fail the queue.
 void end_draining(Qp& qp) {
   RcSend& send = qp.send;
   qp.sq_draining = false;
+  if (qp.unreliable != nullptr) qp.unreliable->send.stopped = false;
   send.stopped = !send.flights.empty() && send.flights[send.flights.tail() - 1].fault;
   send.queue.look_at_record_again();
+}
+
+// The send queue of UC that has failed works again, once what was announced so far is
+// flushed.
+void leave_error(Qp& qp) {
+  GDAKIT_ASSERT(qp.unreliable != nullptr);
+  qp.unreliable->send.flush_end = qp.send_queue.producer();
+  qp.common.first_error = {};
 }
 
 }  // namespace
@@ -70,14 +89,18 @@ Outcome<> Engine::modify_qp(QpNumber qpn, const QpModify& modify, Uid uid) {
     case Transition::rts2rts:
     case Transition::sqd2sqd: break;
     case Transition::init2rtr:
-      core_.begin(qp.connection);
+      if (qp.unreliable != nullptr) {
+        core_.begin_unreliable(qp.connection);
+      } else {
+        core_.begin(qp.connection);
+      }
       start_responder(qp);
       started_ = true;
       break;
     case Transition::rtr2rts: start_requester(qp); break;
     case Transition::rts2sqd: start_draining(qp); break;
-    case Transition::sqd2rts:
-    case Transition::sqerr2rts: end_draining(qp); break;
+    case Transition::sqerr2rts: leave_error(qp); [[fallthrough]];
+    case Transition::sqd2rts: end_draining(qp); break;
     case Transition::to_err: core_.fail(qp.common, {}); break;
     case Transition::to_reset: reset(qp); return {};
   }

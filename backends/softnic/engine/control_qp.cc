@@ -16,7 +16,8 @@ constexpr std::uint32_t kMaxLogStride = std::bit_width(kMaxReceiveStride) - 1;
 Outcome<> Engine::check_qp(const QpAttributes& attributes, Uid uid) const {
   using Sy = CommandSyndrome;
   const QpAttributes& a = attributes;
-  if (a.service != ServiceType::rc) {
+  const bool is_known = a.service == ServiceType::rc || a.service == ServiceType::uc;
+  if (!is_known) {
     return refusal(Sy::create_qp_service, 0, static_cast<std::uint64_t>(a.service));
   }
   if (pds_.find(a.pd, uid) == nullptr) return refusal(Sy::create_qp_pd, a.pd);
@@ -95,10 +96,15 @@ Outcome<QpInfo> Engine::query_qp(QpNumber qpn, Uid uid) const {
   QpInfo info;
   info.state = qp.common.state;
   info.sq_draining = info.state == QpState::sqd && qp.sq_draining;
-  info.next_send_psn = qp.send.next_psn;
-  info.next_receive_psn = qp.receive.expected_psn;
-  info.last_acked_psn = psn_add(qp.send.unacked_psn, kPsnMask);
-  info.rmsn = qp.receive.msn;
+  if (qp.unreliable != nullptr) {
+    info.next_send_psn = qp.unreliable->send.next_psn;
+    info.next_receive_psn = qp.unreliable->receive.expected_psn;
+  } else {
+    info.next_send_psn = qp.send.next_psn;
+    info.next_receive_psn = qp.receive.expected_psn;
+    info.last_acked_psn = psn_add(qp.send.unacked_psn, kPsnMask);
+    info.rmsn = qp.receive.msn;
+  }
   info.send_producer = qp.send_queue.producer();
   info.send_started = qp.send_queue.started();
   info.send_completed = qp.send_queue.completed();

@@ -20,10 +20,15 @@ bool is_doorbell(UarType type, std::uint32_t offset) {
 }
 
 // Whether the packet is for a queue pair of this kind and state. A connection is to one NIC; which
-// of its queue pairs sends, no packet of RC says.
+// of its queue pairs sends, no packet says.
 bool accepts(const Qp& qp, const PacketHeader& header) {
   return qp.common.state >= QpState::rtr && header.service == qp.common.attributes.service &&
          header.source == qp.common.settings.path.endpoint;
+}
+
+// Whether doorbells of a queue pair in this state mean anything.
+bool takes_doorbells(QpState state) {
+  return has_requests(state) || state == QpState::sqer || state == QpState::err;
 }
 
 }  // namespace
@@ -33,6 +38,8 @@ Engine::Engine(const EngineOptions& options, DmaPort& port, Wire& wire)
       core_(port, wire, options.payload_buffers, options.events),
       requester_(core_),
       responder_(core_),
+      unreliable_requester_(core_),
+      unreliable_responder_(core_),
       pd_numbers_(ObjectKind::pd, options.max_objects),
       uar_numbers_(ObjectKind::uar, options.max_objects),
       cq_numbers_(ObjectKind::cq, options.max_objects),
@@ -67,8 +74,8 @@ void Engine::doorbell(UarNumber uar, std::uint32_t offset, std::uint64_t value) 
   const std::uint32_t index_word = byte_swap(static_cast<std::uint32_t>(value));
   const std::uint32_t qpn_ds = byte_swap(static_cast<std::uint32_t>(value >> 32));
   Qp* qp = qps_.find(qpn_ds >> 8);
-  const bool takes = qp != nullptr && qp->common.attributes.uar == uar &&
-                     (has_requests(qp->common.state) || qp->common.state == QpState::err);
+  const bool takes =
+      qp != nullptr && qp->common.attributes.uar == uar && takes_doorbells(qp->common.state);
   if (!takes) {
     ++core_.counters.dropped_doorbells;
     return;
@@ -192,7 +199,7 @@ bool Engine::deliver(const Packet& packet, DmaOp& op) {
     if (qp->common.state == QpState::rtr && !std::exchange(qp->established, true)) {
       core_.tell({EventKind::communication_established, qp->common.number});
     }
-    qp->defers = qp->defers || !responder_.request(qp->receive, packet, op);
+    qp->defers = qp->defers || !request(*qp, packet, op);
     if (qp->defers) return false;
   }
   ++qp->common.counters.packets_received;
@@ -202,6 +209,11 @@ bool Engine::deliver(const Packet& packet, DmaOp& op) {
     congestion->marked();
   }
   return true;
+}
+
+bool Engine::request(Qp& qp, const Packet& packet, DmaOp& op) {
+  if (qp.unreliable == nullptr) return responder_.request(qp.receive, packet, op);
+  return unreliable_responder_.request(qp.unreliable->receive, packet, op);
 }
 
 // Those of a peer with congestion control mean nothing to a queue pair without. They are of no
@@ -225,6 +237,7 @@ bool Engine::retire_packets() {
 
 Turn Engine::work(Qp& qp) {
   core_.port.order_chain(qp.common.number);
+  if (qp.unreliable != nullptr) return work_unreliable(qp);
   Turn turn;
   if (qp.connection.congestion != nullptr) turn = core_.send_cnp(qp.connection);
   // The responder goes first: its acknowledges are what peers wait for.
@@ -236,10 +249,19 @@ Turn Engine::work(Qp& qp) {
   return turn;
 }
 
+// Out of line: work() of RC is to stay as short as it is.
+Turn Engine::work_unreliable(Qp& qp) {
+  Turn turn = unreliable_responder_.work(qp.unreliable->receive);
+  turn |= unreliable_requester_.work(qp.unreliable->send);
+  if (qp.sq_draining) look_at_draining(qp);
+  return turn;
+}
+
 // Tells once that what the send queue had started is complete.
 void Engine::look_at_draining(Qp& qp) {
   const bool is_sqd = qp.common.state == QpState::sqd;
-  if (is_sqd && !qp.send.flights.empty()) return;
+  const bool idle = qp.unreliable != nullptr ? qp.unreliable->send.idle() : qp.send.flights.empty();
+  if (is_sqd && !idle) return;
   qp.sq_draining = false;
   if (is_sqd) core_.tell({EventKind::sq_drained, qp.common.number});
 }

@@ -29,6 +29,8 @@
 #include "backends/softnic/transport/core.h"
 #include "backends/softnic/transport/requester.h"
 #include "backends/softnic/transport/responder.h"
+#include "backends/softnic/transport/unreliable_requester.h"
+#include "backends/softnic/transport/unreliable_responder.h"
 #include "core/host/backend.h"
 
 namespace gdakit::softnic {
@@ -177,6 +179,8 @@ class Engine {
   bool retire_packets();
   bool work_queues();
   Turn work(Qp& qp);
+  [[gnu::noinline]] Turn work_unreliable(Qp& qp);
+  bool request(Qp& qp, const Packet& packet, DmaOp& op);
   void activate(Qp& qp);
   void look_at_draining(Qp& qp);
   void take_cnp(Qp& qp);
@@ -207,6 +211,8 @@ class Engine {
   Core core_;
   Requester requester_;
   Responder responder_;
+  UnreliableRequester unreliable_requester_;
+  UnreliableResponder unreliable_responder_;
 
   NumberSpace pd_numbers_;
   NumberSpace uar_numbers_;

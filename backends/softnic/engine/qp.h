@@ -1,5 +1,8 @@
-// A queue pair with service type RC: a send queue and a receive queue, the two halves of a
-// connection on top of them, and its places in the engine's lists.
+// A queue pair: a send queue and a receive queue, two halves of its service type on top of them,
+// and its places in the engine's lists.
+//
+//   RC    RcSend, RcReceive
+//   UC    UnreliableSend, UnreliableReceive
 #pragma once
 
 #include <cstdint>
@@ -14,8 +17,18 @@
 #include "backends/softnic/transport/connection.h"
 #include "backends/softnic/transport/rc_receive.h"
 #include "backends/softnic/transport/rc_send.h"
+#include "backends/softnic/transport/unreliable_receive.h"
+#include "backends/softnic/transport/unreliable_send.h"
 
 namespace gdakit::softnic {
+
+struct UnreliableHalves {
+  UnreliableHalves(Connection& way, SendQueue& queue, ReceiveSource* source)
+      : send(way, queue), receive(way, source) {}
+
+  UnreliableSend send;
+  UnreliableReceive receive;
+};
 
 struct Qp {
   // `srq`: the one that it takes receive WQEs from, if it does.
@@ -26,7 +39,11 @@ struct Qp {
         srq_share(srq == nullptr ? nullptr : std::make_unique<SrqShare>(common, srq)),
         connection(common),
         send(connection, send_queue, window),
-        receive(connection, source_of_receives()) {}
+        receive(connection, source_of_receives()),
+        unreliable(
+            attributes.service == ServiceType::rc
+                ? nullptr
+                : std::make_unique<UnreliableHalves>(connection, send_queue, receive.source)) {}
   Qp(const Qp&) = delete;
   Qp& operator=(const Qp&) = delete;
 
@@ -43,6 +60,7 @@ struct Qp {
   Connection connection;
   RcSend send;
   RcReceive receive;
+  const std::unique_ptr<UnreliableHalves> unreliable;  // not null: it has these, not the two before
 
   bool sq_draining = false;  // in state sqd: to be told when no WQE is under way any more
   bool established = false;  // in state rtr a packet has come

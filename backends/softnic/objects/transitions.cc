@@ -14,6 +14,7 @@ using T = Transition;
 using Sy = CommandSyndrome;
 
 constexpr ServiceType kRc = ServiceType::rc;
+constexpr ServiceType kUc = ServiceType::uc;
 constexpr ServiceType kUd = ServiceType::ud;
 
 // What a queue pair needs to know of its peer.
@@ -45,7 +46,25 @@ constexpr std::array kTransitions = {
     TransitionRow{kRc, T::to_err, std::nullopt, S::err, {}, {}},
     TransitionRow{kRc, T::to_reset, std::nullopt, S::reset, {}, {}},
 
-    // The rules alone: only RC queue pairs can be made.
+    TransitionRow{kUc, T::rst2init, S::reset, S::init, {F::access, F::pkey}, {}},
+    TransitionRow{kUc, T::init2init, S::init, S::init, {}, {F::access, F::pkey}},
+    TransitionRow{kUc,
+                  T::init2rtr,
+                  S::init,
+                  S::rtr,
+                  kPeer | QpFields{F::next_receive_psn, F::log_msg_max},
+                  {F::access, F::pkey}},
+    TransitionRow{
+        kUc, T::rtr2rts, S::rtr, S::rts, {F::next_send_psn, F::send_wqebb_counter}, {F::access}},
+    TransitionRow{kUc, T::rts2rts, S::rts, S::rts, {}, {F::access}},
+    TransitionRow{kUc, T::rts2sqd, S::rts, S::sqd, {}, {}},
+    TransitionRow{kUc, T::sqd2sqd, S::sqd, S::sqd, {}, {F::access}},
+    TransitionRow{kUc, T::sqd2rts, S::sqd, S::rts, {}, {F::access}},
+    TransitionRow{kUc, T::sqerr2rts, S::sqer, S::rts, {}, {F::access}},
+    TransitionRow{kUc, T::to_err, std::nullopt, S::err, {}, {}},
+    TransitionRow{kUc, T::to_reset, std::nullopt, S::reset, {}, {}},
+
+    // The rules alone: no UD queue pairs can be made.
     TransitionRow{kUd, T::rst2init, S::reset, S::init, {F::pkey, F::qkey}, {}},
     TransitionRow{kUd, T::init2init, S::init, S::init, {}, {F::pkey, F::qkey}},
     TransitionRow{kUd, T::init2rtr, S::init, S::rtr, {}, {F::pkey, F::qkey}},

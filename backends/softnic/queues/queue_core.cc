@@ -54,4 +54,10 @@ void QueueCore::fail(QpCommon& qp, const QpError& error, std::optional<EventKind
   if (event) tell({*event, qp.number});
 }
 
+void QueueCore::fail_send_queue(QpCommon& qp, const QpError& error) {
+  if (!has_requests(qp.state)) return;
+  if (qp.first_error.syndrome == format::Syndrome::none) qp.first_error = error;
+  qp.state = QpState::sqer;
+}
+
 }  // namespace gdakit::softnic

@@ -90,6 +90,8 @@ class QueueCore {
   // From now on the queue pair flushes. Its parts notice it when they have their turn. The event is
   // told if it was this that made the queue pair fail.
   void fail(QpCommon& qp, const QpError& error, std::optional<EventKind> event = {});
+  // ... its send queue alone does, until it is brought back to state rts.
+  static void fail_send_queue(QpCommon& qp, const QpError& error);
 
   DmaPort& port;
   const bool ordered;

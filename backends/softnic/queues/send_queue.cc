@@ -150,9 +150,9 @@ void SendQueue::begin_flush() {
   record_.look_again();
 }
 
-Turn SendQueue::flush(QueueCore& core) {
+Turn SendQueue::flush(QueueCore& core, std::uint64_t end) {
   Turn turn;
-  for (std::uint32_t i = 0; i < kFlushesPerTurn && completed_ != producer_; ++i) {
+  for (std::uint32_t i = 0; i < kFlushesPerTurn && completed_ < std::min(producer_, end); ++i) {
     const std::uint8_t* const wqe = fetch(core, completed_, 1);
     turn.pending = true;
     if (wqe == nullptr) return turn;

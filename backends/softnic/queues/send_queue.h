@@ -19,6 +19,8 @@ class SendQueue {
   // Whether a WQE is at hand.
   enum class Read : std::uint8_t { done, pending };
 
+  static constexpr std::uint64_t kEverything = ~std::uint64_t{0};
+
   // Its queue pair outlives it.
   explicit SendQueue(QpCommon& qp) : qp_(qp) {}
 
@@ -48,8 +50,9 @@ class SendQueue {
   // The transport has given up what was started: all that has not completed is to be flushed, with
   // what the record alone announces.
   void begin_flush();
-  // Completes what is announced, in order, flushed: some of it in each turn.
-  Turn flush(QueueCore& core);
+  // Completes what is announced, in order, flushed, but nothing behind `end`: some of it in each
+  // turn.
+  Turn flush(QueueCore& core, std::uint64_t end = kEverything);
 
   // The private copy goes, if the WQE at started() is not in it. The transport needs none of those
   // before.

@@ -40,4 +40,11 @@ void Core::begin(Connection& connection) const {
   if (congestion_control) connection.congestion = std::make_unique<Congestion>();
 }
 
+// Every packet has one PSN, and no window holds it up.
+void Core::begin_unreliable(Connection& connection) const {
+  const Path& way = connection.qp.settings.path;
+  connection.psn_bytes = connection.longest = way.mtu != 0 ? way.mtu : psn_bytes;
+  connection.over_udp = wire.path(way.endpoint).over_udp;
+}
+
 }  // namespace gdakit::softnic

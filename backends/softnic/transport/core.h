@@ -20,13 +20,16 @@ class Core : public QueueCore {
 
   // The path of the queue pair is known.
   void begin(Connection& connection) const;
+  // ... of one whose packets nobody acknowledges.
+  void begin_unreliable(Connection& connection) const;
 
   // Sends the packet behind what the outbox holds. A payload in fragments goes by reference or,
   // where the wire wants it so or they are too many, is read into a buffer first. False: no room
   // now, nothing has happened.
   bool send(Connection& connection, Packet& packet);
-  // Sends what waits in the outbox; in state err drops it.
-  Turn drain_outbox(Connection& connection);
+  // Sends what waits in the outbox; in state err drops it, and likewise what the wire has no room
+  // for if it `may_lose` that.
+  Turn drain_outbox(Connection& connection, bool may_lose = false);
   // Sends the CNP that is due, if there is room.
   Turn send_cnp(Connection& connection);
   // Gives up what waits in the outbox; no DMA may write to it any more.

@@ -73,13 +73,13 @@ bool Core::send_by_value(Connection& connection, Packet& packet, std::span<const
   return true;
 }
 
-Turn Core::drain_outbox(Connection& connection) {
+Turn Core::drain_outbox(Connection& connection, bool may_lose) {
   Turn turn;
   while (!connection.outbox.empty()) {
     Outgoing& outgoing = connection.outbox.front();
     // A queue pair that has failed sends nothing any more, and must not keep buffers from others.
     const bool gone = done(outgoing.op) && (connection.qp.state == QpState::err ||
-                                            send_now(connection, outgoing.packet));
+                                            send_now(connection, outgoing.packet) || may_lose);
     if (!gone) {
       turn.pending = true;
       break;

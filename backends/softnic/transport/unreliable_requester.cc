@@ -1,0 +1,204 @@
+#include "backends/softnic/transport/unreliable_requester.h"
+
+#include "backends/softnic/queues/make_cqe.h"
+#include "backends/softnic/transport/payload.h"
+#include "core/host/counter_table.h"
+
+namespace gdakit::softnic {
+namespace {
+
+constexpr std::uint32_t kPacketsPerTurn = 64;
+// A peer that lives may be held up for long.
+constexpr std::uint64_t kPatienceNs = 1'000'000'000;
+
+bool can_carry(RequestKind kind) {
+  switch (kind) {
+    case RequestKind::nop:
+    case RequestKind::send:
+    case RequestKind::write: return true;
+    case RequestKind::dump:
+    case RequestKind::read:
+    case RequestKind::atomic: break;
+  }
+  return false;
+}
+
+bool flushes(QpState state) { return state == QpState::sqer || state == QpState::err; }
+
+}  // namespace
+
+Turn UnreliableRequester::work(UnreliableSend& send) {
+  Turn turn;
+  const QpState& state = send.qp.state;
+  if (has_requests(state) || flushes(state)) turn.worked = send.queue.update_producer(core_);
+  turn.pending = send.queue.waits_for_record();
+  const Turn drained = core_.drain_outbox(send.connection, may_lose(send));
+  if (drained.worked && !may_lose(send)) note_room(send, true);
+  turn |= drained;
+  const bool is_behind = send.queue.completed() < send.flush_end;
+  if (flushes(state) || (has_requests(state) && is_behind)) {
+    turn |= flush(send);
+  } else if (has_requests(state)) {
+    send.flushing = false;
+    turn |= transmit(send);
+  }
+  if (!send.loaded) send.queue.give_back_if_unneeded(core_);
+  return turn;
+}
+
+Turn UnreliableRequester::transmit(UnreliableSend& send) {
+  Turn turn;
+  for (std::uint32_t i = 0; i < kPacketsPerTurn && has_requests(send.qp.state); ++i) {
+    Step step = Step::done;
+    if (!send.loaded) {
+      step = load(send);
+    } else if (send.sent || send.fault) {
+      step = complete(send);
+    } else {
+      step = emit(send);
+    }
+    turn.pending |= step != Step::blocked;
+    if (step != Step::done) break;
+    turn.worked = true;
+  }
+  return turn;
+}
+
+UnreliableRequester::Step UnreliableRequester::load(UnreliableSend& send) {
+  SendQueue& queue = send.queue;
+  if (send.stopped || queue.started() == queue.producer()) return Step::blocked;
+  Fault fault;
+  if (queue.read_next(core_, send.request, fault) == SendQueue::Read::pending) {
+    return Step::pending;
+  }
+  send.loaded = true;
+  send.index = static_cast<std::uint32_t>(queue.started());
+  queue.start(send.request.wqebbs);
+  if (!fault) fault = can_carry(send.request.kind) ? find_sges(send) : kMalformedWqe;
+  send.fault = fault;
+  send.sent = send.request.kind == RequestKind::nop;
+  send.gather = {};
+  if (core_.trace != nullptr) {
+    core_.trace->wqe_begins(send.qp.number, send.index,
+                            static_cast<std::uint8_t>(send.request.opcode),
+                            static_cast<std::uint32_t>(send.request.length));
+  }
+  return Step::done;
+}
+
+Fault UnreliableRequester::find_sges(UnreliableSend& send) {
+  send.removals = core_.keys.removals();
+  return resolve_sges(core_.keys, send.qp.attributes.pd, send.qp.number, Access::local_read,
+                      send.request);
+}
+
+UnreliableRequester::Step UnreliableRequester::emit(UnreliableSend& send) {
+  // Keys have gone since the WQE was loaded, perhaps one of its own.
+  if (send.removals != core_.keys.removals()) {
+    send.fault = find_sges(send);
+    if (send.fault) return Step::done;
+  }
+  const std::uint64_t left = send.request.length - send.gather.sent_bytes;
+  Packet packet = next_packet(send);
+  const std::uint32_t size = packet.header.payload_size;
+  const bool is_sent = core_.send(send.connection, packet);
+  note_room(send, is_sent);
+  if (!is_sent && !may_lose(send)) return Step::pending;
+  send.next_psn = psn_add(send.next_psn, 1);
+  send.sent = size == left;
+  if (!send.sent) send.gather.advance(send.request, size);
+  return Step::done;
+}
+
+// Small messages lie in the copy of their WQE; any other payload is gathered by Core::send.
+Packet UnreliableRequester::next_packet(UnreliableSend& send) {
+  const Request& request = send.request;
+  const std::uint64_t left = request.length - send.gather.sent_bytes;
+  Packet packet = make_packet(send.connection, PacketOpcode::send_only, send.next_psn);
+  packet.wqe = send.index;
+  PacketHeader& header = packet.header;
+  if (request.small != nullptr) {
+    packet.payload = request.small;
+    header.payload_size = static_cast<std::uint32_t>(request.length);
+  } else if (left != 0) {
+    const auto walk = [&](std::uint64_t size, const auto& use) {
+      send.gather.walk(core_.keys, send.qp, request, size, use);
+    };
+    gather_payload(core_, send.connection.psn_bytes, left, walk, packet);
+  }
+  const bool first = send.gather.sent_bytes == 0;
+  const bool last = header.payload_size == left;
+  header.opcode = data_opcode(request, first, last);
+  if (last && request.has_imm) header.imm = request.imm;
+  header.solicited = last && request.solicited;
+  if (first && request.kind == RequestKind::write) {
+    header.reth = {request.remote_address, request.rkey,
+                   static_cast<std::uint32_t>(request.length)};
+  }
+  return packet;
+}
+
+void UnreliableRequester::note_room(UnreliableSend& send, bool has_room) {
+  if (has_room) {
+    send.no_room_since_ns = 0;
+  } else if (send.no_room_since_ns == 0) {
+    send.no_room_since_ns = core_.now_ns;
+  }
+}
+
+bool UnreliableRequester::may_lose(const UnreliableSend& send) const {
+  return send.no_room_since_ns != 0 && core_.now_ns - send.no_room_since_ns >= kPatienceNs;
+}
+
+// The WQE's packets have gone, or it has failed: its memory is not read any more.
+UnreliableRequester::Step UnreliableRequester::complete(UnreliableSend& send) {
+  if (!send.connection.outbox.empty()) {
+    note_room(send, false);
+    return Step::pending;
+  }
+  if (!post_completion(send)) return Step::pending;
+  ++send.qp.counters.wqes;
+  if (core_.trace != nullptr) {
+    const bool is_told = asks_for_cqe(send.request.completion);
+    const TraceEnd of_success = is_told ? TraceEnd::told : TraceEnd::silent;
+    core_.trace->wqe_ends(send.qp.number, send.index,
+                          static_cast<std::uint8_t>(send.request.opcode),
+                          send.fault ? TraceEnd::failed : of_success);
+  }
+  send.queue.complete(send.request.wqebbs);
+  send.loaded = false;
+  if (send.fault) fail(send);
+  return Step::done;
+}
+
+bool UnreliableRequester::post_completion(UnreliableSend& send) {
+  const auto index = static_cast<std::uint16_t>(send.index);
+  const format::Opcode opcode = send.request.opcode;
+  if (!send.fault && !asks_for_cqe(send.request.completion)) return true;
+  format::Cqe64 cqe = send.fault
+                          ? make_error_cqe(send.qp, format::CqeOpcode::requester_error, index,
+                                           static_cast<std::uint8_t>(opcode), send.fault)
+                          : make_requester_cqe(send.qp, index, opcode);
+  return core_.post_cqe(send.qp, *send.qp.send_cq, cqe);
+}
+
+void UnreliableRequester::fail(UnreliableSend& send) {
+  ++send.qp.counters.req_cqe_error;
+  count_error(send.qp.counters, ErrorSide::requester, send.fault.syndrome);
+  core_.fail_send_queue(send.qp, {send.fault.syndrome, send.fault.vendor_syndrome,
+                                  static_cast<std::uint16_t>(send.index),
+                                  static_cast<std::uint8_t>(send.request.opcode), false});
+}
+
+// The WQE that was being sent is flushed with all others, once its memory is not read any more.
+Turn UnreliableRequester::flush(UnreliableSend& send) {
+  if (!send.connection.outbox.empty()) return {.pending = true};
+  if (!send.flushing) {
+    send.flushing = true;
+    send.loaded = false;
+    send.queue.begin_flush();
+  }
+  return send.queue.flush(core_, flushes(send.qp.state) ? SendQueue::kEverything : send.flush_end);
+}
+
+}  // namespace gdakit::softnic

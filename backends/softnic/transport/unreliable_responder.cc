@@ -1,0 +1,211 @@
+#include "backends/softnic/transport/unreliable_responder.h"
+
+#include "backends/softnic/queues/make_cqe.h"
+#include "backends/softnic/transport/receive_parts.h"
+#include "core/host/counter_table.h"
+
+namespace gdakit::softnic {
+namespace {
+
+using Message = UnreliableReceive::Message;
+
+constexpr std::uint64_t kLongestMessage = std::uint64_t{1} << 31;
+
+bool receives(QpState state) {
+  return state == QpState::rtr || state == QpState::sqer || has_requests(state);
+}
+
+// The message whose packets have come is given up: its receive WQE is filled again from the
+// beginning.
+void give_up(UnreliableReceive& receive) {
+  receive.message = Message::none;
+  receive.received = 0;
+  receive.wqe.current = receive.first_segment;
+  receive.wqe.offset = 0;
+}
+
+}  // namespace
+
+bool UnreliableResponder::request(UnreliableReceive& receive, const Packet& packet, DmaOp& op) {
+  if (!receives(receive.qp.state) || receive.fault) return true;
+  // Without an order of the port's, no two packets write to the same memory at once.
+  const bool waits = receive.arrivals.full() || (!core_.ordered && !receive.arrivals.empty());
+  if (waits) return false;
+  return message(receive, packet, op) != Step::again;
+}
+
+UnreliableResponder::Step UnreliableResponder::drop(UnreliableReceive& receive, Fault fault) {
+  if (fault) count_error(receive.qp.counters, ErrorSide::responder, fault.syndrome);
+  return Step::dropped;
+}
+
+UnreliableResponder::Step UnreliableResponder::claim(UnreliableReceive& receive) {
+  if (receive.claimed) return Step::done;
+  const auto claimed = receive.source == nullptr ? ReceiveSource::Claim::none
+                                                 : receive.source->claim(core_, receive.wqe);
+  if (claimed == ReceiveSource::Claim::again) return Step::again;
+  receive.claimed = claimed == ReceiveSource::Claim::claimed;
+  receive.first_segment = receive.wqe.current;
+  if (receive.claimed) return Step::done;
+  ++receive.qp.counters.out_of_buffer;
+  return Step::dropped;
+}
+
+// One that begins a message is taken whatever its PSN: all before it that has not come is lost.
+UnreliableResponder::Step UnreliableResponder::message(UnreliableReceive& receive,
+                                                       const Packet& packet, DmaOp& op) {
+  const PacketHeader& header = packet.header;
+  const bool begins = starts_message(header.opcode);
+  const Message kind = is_send(header.opcode) ? Message::send : Message::write;
+  const bool is_next = header.psn == receive.expected_psn;
+  const bool continues = is_next && receive.message == kind;
+  const bool is_data = is_send(header.opcode) || is_write(header.opcode);
+  Step step = Step::dropped;
+  if (begins) give_up(receive);
+  if (is_data && (begins || continues)) {
+    const bool right = is_cut_right(receive.connection, header, place_of(header.opcode));
+    if (!right) {
+      step = drop(receive, kRemoteInvalidRequest);
+    } else {
+      step = kind == Message::send ? send(receive, packet, op) : write(receive, packet, op);
+    }
+  }
+  if (step == Step::again) return step;
+  if (!is_next) ++receive.qp.counters.out_of_sequence;
+  receive.expected_psn = psn_add(header.psn, header.psns);
+  if (step == Step::dropped) give_up(receive);
+  return step;
+}
+
+UnreliableResponder::Step UnreliableResponder::send(UnreliableReceive& receive,
+                                                    const Packet& packet, DmaOp& op) {
+  const PacketHeader& header = packet.header;
+  if (const Step claimed = claim(receive); claimed != Step::done) return claimed;
+  PayloadReader payload(packet);
+  DmaOp last;
+  const Fault fault = fill(core_, receive.qp, receive.wqe, payload, header.payload_size, last);
+  receive.received += header.payload_size;
+  receive.message = ends_message(header.opcode) ? Message::none : Message::send;
+  Arrival& arrival = receive.arrivals.push();
+  op = arrival.op = core_.all_of(last);
+  if (!fault && ends_message(header.opcode)) {
+    complete_with(receive, arrival,
+                  has_immediate(header.opcode) ? format::CqeOpcode::responder_send_imm
+                                               : format::CqeOpcode::responder_send,
+                  header);
+  }
+  return finish(receive, fault);
+}
+
+UnreliableResponder::Step UnreliableResponder::begin_write(UnreliableReceive& receive,
+                                                           const PacketHeader& header) {
+  const Reth& reth = header.reth;
+  if (!allows(receive.qp.settings.access, Access::remote_write) || reth.length > kLongestMessage) {
+    return drop(receive, kRemoteInvalidRequest);
+  }
+  if (reth.length != 0) {
+    const Translation whole =
+        core_.keys.translate(reth.rkey, receive.qp.attributes.pd, receive.qp.number, reth.address,
+                             reth.length, Access::remote_write);
+    if (whole.fault != KeyFault::none) return drop(receive, kRemoteAccess);
+  }
+  receive.rkey = reth.rkey;
+  receive.address = reth.address;
+  receive.remaining = reth.length;
+  return Step::done;
+}
+
+UnreliableResponder::Step UnreliableResponder::write(UnreliableReceive& receive,
+                                                     const Packet& packet, DmaOp& op) {
+  const PacketHeader& header = packet.header;
+  if (has_immediate(header.opcode)) {
+    if (const Step claimed = claim(receive); claimed != Step::done) return claimed;
+  }
+  if (starts_message(header.opcode)) {
+    if (const Step begun = begin_write(receive, header); begun != Step::done) return begun;
+  }
+  const bool last = ends_message(header.opcode);
+  const std::uint32_t size = header.payload_size;
+  if (size > receive.remaining || (last && size != receive.remaining)) {
+    return drop(receive, kRemoteInvalidRequest);
+  }
+  // Looked up with each packet: the key may have gone since the first.
+  const KeyUse use{receive.rkey, receive.qp.attributes.pd, receive.qp.number, Access::remote_write};
+  PayloadReader payload(packet);
+  const bool ends = last && core_.orders_ends;
+  const KeyFault fault = payload.move_to(core_, use, receive.address, size, op, ends);
+  op = core_.all_of(op);
+  if (fault != KeyFault::none) return drop(receive, kRemoteAccess);
+  receive.address += size;
+  receive.remaining -= size;
+  receive.received += size;
+  receive.message = last ? Message::none : Message::write;
+  if (last) ++receive.qp.counters.rx_write_requests;
+  Arrival& arrival = receive.arrivals.push();
+  arrival.op = op;
+  if (has_immediate(header.opcode)) {
+    complete_with(receive, arrival, format::CqeOpcode::responder_write_imm, header);
+  }
+  return finish(receive, {});
+}
+
+// The message is complete once the packet's bytes are there.
+void UnreliableResponder::complete_with(const UnreliableReceive& receive, Arrival& arrival,
+                                        format::CqeOpcode opcode,
+                                        const PacketHeader& header) const {
+  arrival.completes = true;
+  arrival.cqe = make_cqe(receive.qp, opcode, receive.wqe.index);
+  arrival.cqe.op_own = format::op_own(opcode, false, header.solicited);
+  arrival.cqe.byte_cnt = Be32{receive.received};
+  arrival.cqe.imm_inval_pkey = Be32{header.imm};
+  const std::uint32_t service_level = header.service_level;
+  arrival.cqe.flags_rqpn = Be32{service_level << 24 | receive.connection.remote_qpn};
+}
+
+Turn UnreliableResponder::work(UnreliableReceive& receive) {
+  Turn turn;
+  QpCommon& qp = receive.qp;
+  for (; !receive.arrivals.empty(); receive.arrivals.pop()) {
+    Arrival& arrival = receive.arrivals.front();
+    turn.pending = true;
+    if (!core_.done(arrival.op)) return turn;
+    if (arrival.completes && !core_.post_cqe(qp, *qp.receive_cq, arrival.cqe)) return turn;
+    turn.worked = true;
+  }
+  turn.pending = false;
+  if (receive.fault && qp.state != QpState::err) {
+    core_.fail(qp, {receive.fault.syndrome, receive.fault.vendor_syndrome, receive.wqe.index, 0,
+                    /*responder=*/true});
+    turn.worked = true;
+  }
+  if (qp.state == QpState::err) turn |= flush(receive);
+  return turn;
+}
+
+// The packet is in its place, or its receive WQE has failed.
+UnreliableResponder::Step UnreliableResponder::finish(UnreliableReceive& receive, Fault fault) {
+  const Arrival& arrival = receive.arrivals[receive.arrivals.tail() - 1];
+  if (fault) {
+    count_error(receive.qp.counters, ErrorSide::responder, fault.syndrome);
+    receive.fault = fault;
+    return Step::done;
+  }
+  if (!arrival.completes) return Step::done;
+  receive.claimed = false;
+  receive.received = 0;
+  return Step::done;
+}
+
+// The claimed receive WQE carries the error that broke the queue pair, if it was that one's.
+Turn UnreliableResponder::flush(UnreliableReceive& receive) {
+  if (receive.source == nullptr) return {};
+  if (receive.claimed) {
+    if (!post_failed_receive(core_, receive.qp, receive.wqe.index, receive.fault)) {
+      return {.pending = true};
+    }
+    receive.claimed = false;
+  }
+  return receive.source->flush(core_);
+}
+
+}  // namespace gdakit::softnic

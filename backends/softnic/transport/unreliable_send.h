@@ -1,0 +1,39 @@
+// The sending half of a queue pair whose packets nobody acknowledges (UC). What happens to it
+// is in unreliable_requester.h.
+#pragma once
+
+#include <cstdint>
+
+#include "backends/softnic/queues/request.h"
+#include "backends/softnic/queues/send_queue.h"
+#include "backends/softnic/transport/connection.h"
+#include "backends/softnic/transport/gather.h"
+
+namespace gdakit::softnic {
+
+struct UnreliableSend {
+  UnreliableSend(Connection& way, SendQueue& source) : qp(way.qp), connection(way), queue(source) {}
+
+  // Everything that was started has completed.
+  bool idle() const { return !loaded; }
+
+  QpCommon& qp;
+  Connection& connection;
+  SendQueue& queue;
+
+  bool loaded = false;  // a WQE is being sent: `request`
+  Request request;
+  std::uint32_t index = 0;     // of that WQE: the low half
+  Fault fault;                 // that it fails with
+  bool sent = false;           // the wire or the outbox has all its packets
+  std::uint64_t removals = 0;  // of keys, when its memory was found
+  Gather gather;
+
+  std::uint32_t next_psn = 0;
+  bool stopped = false;                // in state sqd: no WQE is started
+  std::uint64_t flush_end = 0;         // what was announced before the queue was brought back
+  bool flushing = false;               // what was started has been given up
+  std::uint64_t no_room_since_ns = 0;  // the wire has taken nothing; 0: it takes packets
+};
+
+}  // namespace gdakit::softnic
