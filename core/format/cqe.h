@@ -55,7 +55,7 @@ struct Cqe64 {
   std::uint8_t ml_path;
   std::uint8_t rsvd20[4];
   Be16 slid;
-  Be32 flags_rqpn;  // responder: service level[27:24] remote QPN[23:0]
+  Be32 flags_rqpn;  // responder: kCqeGrhInBuffer[28] service level or CqeL3[27:24] remote QPN[23:0]
   std::uint8_t hds_ip_ext;
   std::uint8_t l4_hdr_type_etc;
   Be16 vlan_info;
@@ -91,6 +91,12 @@ static_assert(offsetof(Cqe64, srqn_uidx) == 32 && offsetof(Cqe64, byte_cnt) == 4
 static_assert(offsetof(Cqe64, sop_drop_qpn) == 56 && offsetof(Cqe64, wqe_counter) == 60);
 static_assert(offsetof(Cqe64, op_own) == 63);
 static_assert(offsetof(ErrorCqe, syndrome) == 55 && offsetof(ErrorCqe, wqe_counter) == 60);
+
+// Of flags_rqpn. Datagrams: a GRH, or what stands for it, is the first kGrhBytes of the buffer.
+inline constexpr std::uint32_t kCqeGrhInBuffer = 1u << 28;
+inline constexpr std::uint32_t kGrhBytes = 40;
+// ... of RoCE version 2: what kind of IP header that is.
+enum class CqeL3 : std::uint8_t { udp_ipv6 = 0x9, udp_ipv4 = 0xa };
 
 // What software writes into every byte of a CQ before the NIC owns it: opcode 0xf, and a counter of
 // 0xffff, so that counter + 1 reads as "nothing has completed".

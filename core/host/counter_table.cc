@@ -145,6 +145,8 @@ constexpr auto kTable = std::to_array<CounterRow>({
         &N::dropped_packets, kNic},
     Row{"pkey_violations", "packets", "Not for the partition of their queue pair: dropped",
         &N::pkey_violations, kNic},
+    Row{"qkey_violations", "packets", "Datagrams without the Q_Key of their queue pair: dropped",
+        &N::qkey_violations, kNic},
 });
 
 constexpr bool every_member_has_a_row() {

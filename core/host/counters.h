@@ -82,6 +82,7 @@ struct NicCounters : QueueCounters {
   std::uint64_t eq_doorbells = 0;
   std::uint64_t dropped_packets = 0;
   std::uint64_t pkey_violations = 0;
+  std::uint64_t qkey_violations = 0;
 };
 
 }  // namespace gdakit

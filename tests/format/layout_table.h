@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/base/endian.h"
+#include "core/format/address_vector.h"
 #include "core/format/cqe.h"
 #include "core/format/doorbell.h"
 #include "core/format/srq.h"
@@ -46,6 +47,7 @@ using Records = std::map<std::string, Record>;
 
 inline Records wqe_records() {
   using C = ControlSegment;
+  using Av = AvSegment;
   using Cs4 = MaskedAtomic4CsSegment;
   using Fa4 = MaskedAtomic4FaSegment;
   using Cs8 = MaskedAtomic8CsSegment;
@@ -61,6 +63,14 @@ inline Records wqe_records() {
        {sizeof(RemoteAddressSegment),
         {field("raddr", &RemoteAddressSegment::raddr), field("rkey", &RemoteAddressSegment::rkey),
          field("reserved", &RemoteAddressSegment::reserved)}}},
+      {"av",
+       {sizeof(Av),
+        {field("key.qkey.qkey", &Av::qkey), field("key.qkey.reserved", &Av::reserved),
+         field("dqp_dct", &Av::dqp_dct), field("stat_rate_sl", &Av::stat_rate_sl),
+         field("fl_mlid", &Av::fl_mlid), field("rlid", &Av::rlid),
+         field("reserved0", &Av::reserved0), field("rmac", &Av::rmac), field("tclass", &Av::tclass),
+         field("hop_limit", &Av::hop_limit), field("grh_gid_fl", &Av::grh_gid_fl),
+         field("rgid", &Av::rgid)}}},
       {"data",
        {sizeof(DataSegment),
         {field("byte_count", &DataSegment::byte_count), field("lkey", &DataSegment::lkey),
@@ -180,6 +190,7 @@ inline const std::map<std::string, BitField>& bit_fields() {
       {"ctrl/fm_ce_se.ce",
        {[](Word w) { return static_cast<Word>(control_with(0, 0, w).completion()); }}},
       {"ctrl/fm_ce_se.se", {[](Word w) { return Word{control_with(0, 0, w).solicited()}; }}},
+      {"av/dqp_dct.ext", {[](Word w) { return Word{(w & kExtendedAv) != 0}; }}},
       {"data/byte_count.inline", {[](Word w) { return Word{(w & kInline) != 0}; }}},
       {"data/byte_count.length", {[](Word w) { return w & ~Word{kInline}; }}},
       {"inline/byte_count.inline", {[](Word w) { return Word{(w & kInline) != 0}; }}},
@@ -225,7 +236,21 @@ inline const std::map<std::string, std::string>& not_modelled() {
   constexpr char kReceiver[] = "only datagram and tag-matching receivers look at it";
   constexpr char kHalf[] = "the same bytes as `both halves`";
   constexpr char kNoEvents[] = "completion queues are polled, there is no event queue";
+  constexpr char kSame[] = "the bytes of the fields in it";
+  constexpr char kWay[] = "the soft NIC's way needs none of it";
+  constexpr char kWhole[] = "read with a mask where it is used";
   static const std::map<std::string, std::string> kNotModelled = {
+      {"av/key", kSame},
+      {"av/key.qkey", kSame},
+      {"av/key.dc_key", "of DC, which there is not"},
+      {"av/dqp_dct.dqpn_dctn", kWhole},
+      {"av/stat_rate_sl.stat_rate", kWay},
+      {"av/stat_rate_sl.sl", kWhole},
+      {"av/fl_mlid.fl", kWay},
+      {"av/fl_mlid.mlid", kWay},
+      {"av/grh_gid_fl.grh", kWay},
+      {"av/grh_gid_fl.sgid_index", kWay},
+      {"av/grh_gid_fl.flow_label", kWay},
       {"masked_atomic_8B_cs(one half)/(size)", kHalf},
       {"masked_atomic_8B_cs(one half)/swap", kHalf},
       {"masked_atomic_8B_cs(one half)/compare", kHalf},

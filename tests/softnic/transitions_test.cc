@@ -77,7 +77,7 @@ TEST_P(TransitionsOf, EachTakesWhatItRequiresAndMayHaveAndNothingElse) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Transitions, TransitionsOf,
-                         testing::Values(ServiceType::rc, ServiceType::uc));
+                         testing::Values(ServiceType::rc, ServiceType::uc, ServiceType::ud));
 
 TEST(Transitions, NoneLeadsToStateSqerAndOneLeadsOut) {
   for (const TransitionRow& row : transition_rows()) EXPECT_NE(row.to, QpState::sqer);

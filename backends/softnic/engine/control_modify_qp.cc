@@ -20,6 +20,8 @@ void start_responder(Qp& qp) {
   qp.connection.remote_qpn = settings.remote_qpn;
   if (qp.unreliable != nullptr) {
     qp.unreliable->receive.expected_psn = settings.next_receive_psn;
+    // Datagrams establish no communication.
+    qp.established = qp.common.attributes.service == ServiceType::ud;
     return;
   }
   qp.receive.expected_psn = settings.next_receive_psn;
@@ -56,7 +58,7 @@ void end_draining(Qp& qp) {
   send.queue.look_at_record_again();
 }
 
-// The send queue of UC that has failed works again, once what was announced so far is
+// The send queue of UC or UD that has failed works again, once what was announced so far is
 // flushed.
 void leave_error(Qp& qp) {
   GDAKIT_ASSERT(qp.unreliable != nullptr);

@@ -16,7 +16,8 @@ constexpr std::uint32_t kMaxLogStride = std::bit_width(kMaxReceiveStride) - 1;
 Outcome<> Engine::check_qp(const QpAttributes& attributes, Uid uid) const {
   using Sy = CommandSyndrome;
   const QpAttributes& a = attributes;
-  const bool is_known = a.service == ServiceType::rc || a.service == ServiceType::uc;
+  const bool is_known =
+      a.service == ServiceType::rc || a.service == ServiceType::uc || a.service == ServiceType::ud;
   if (!is_known) {
     return refusal(Sy::create_qp_service, 0, static_cast<std::uint64_t>(a.service));
   }

@@ -20,10 +20,10 @@ bool is_doorbell(UarType type, std::uint32_t offset) {
 }
 
 // Whether the packet is for a queue pair of this kind and state. A connection is to one NIC; which
-// of its queue pairs sends, no packet says.
+// of its queue pairs sends, no packet of RC or UC says. Datagrams come from anywhere.
 bool accepts(const Qp& qp, const PacketHeader& header) {
   return qp.common.state >= QpState::rtr && header.service == qp.common.attributes.service &&
-         header.source == qp.common.settings.path.endpoint;
+         (header.source == qp.common.settings.path.endpoint || header.service == ServiceType::ud);
 }
 
 // Whether doorbells of a queue pair in this state mean anything.
@@ -52,6 +52,7 @@ Engine::Engine(const EngineOptions& options, DmaPort& port, Wire& wire)
   core_.selective_repeat = options.selective_repeat;
   core_.congestion_control = options.congestion_control;
   core_.trace = options.trace;
+  core_.addresses = options.addresses;
   deferred_.reserve(kDeferredPackets);
 }
 

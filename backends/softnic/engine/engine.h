@@ -19,6 +19,7 @@
 #include "backends/softnic/engine/qp.h"
 #include "backends/softnic/engine/removals.h"
 #include "backends/softnic/engine/timers.h"
+#include "backends/softnic/objects/addresses.h"
 #include "backends/softnic/objects/attributes.h"
 #include "backends/softnic/objects/events.h"
 #include "backends/softnic/objects/number_space.h"
@@ -75,8 +76,9 @@ struct EngineOptions {
   std::uint32_t skipped_qps = 0;
   std::uint32_t skipped_keys = 0;
   std::uint8_t first_key_variant = 1;
-  EventSink* events = nullptr;  // who listens, if anybody; outlives the engine
-  NicTrace* trace = nullptr;    // of a timeline, if anybody wants one; outlives the engine
+  EventSink* events = nullptr;           // who listens, if anybody; outlives the engine
+  AddressResolver* addresses = nullptr;  // null: all datagrams are lost; outlives the engine
+  NicTrace* trace = nullptr;             // of a timeline, if anybody wants one; outlives the engine
 };
 
 class Engine {

@@ -1,8 +1,8 @@
 // A queue pair: a send queue and a receive queue, two halves of its service type on top of them,
 // and its places in the engine's lists.
 //
-//   RC    RcSend, RcReceive
-//   UC    UnreliableSend, UnreliableReceive
+//   RC        RcSend, RcReceive
+//   UC, UD    UnreliableSend, UnreliableReceive
 #pragma once
 
 #include <cstdint>

@@ -163,7 +163,7 @@ struct SrqInfo {
   std::uint16_t taken = 0;
 };
 
-// qpc.st. Queue pairs of RC and UC can be made.
+// qpc.st. Queue pairs of XRC cannot be made.
 enum class ServiceType : std::uint8_t { rc = 0, uc = 1, ud = 2, xrc = 3, count };
 
 // Queues and record must stay until the queue pair is destroyed.
@@ -190,7 +190,7 @@ enum class QpState : std::uint8_t {
   init = 1,
   rtr = 2,
   rts = 3,
-  sqer = 4,  // UC: a send WQE has failed; the send queue flushes, the receive queue goes on
+  sqer = 4,  // UC and UD: a send WQE has failed; the send queue flushes, the receive queue goes on
   sqd = 5,   // no WQE is started; what had been started completes
   err = 6,
 };
@@ -216,7 +216,7 @@ struct Path {
   // to the wire's psn_bytes(); 0: that.
   std::uint32_t mtu = 0;
   PartitionKey pkey = kDefaultPartition;  // same_partition() says whose packets are taken
-  std::uint32_t qkey = 0;                 // of datagrams: RC and UC have none
+  std::uint32_t qkey = 0;                 // of UD, whose datagrams must have it
 };
 
 // What modify_qp sets; which fields, depends on the transition (transitions.h). Fields that are not

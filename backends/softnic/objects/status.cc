@@ -85,7 +85,7 @@ constexpr std::array kRows = {
                 "the receive queue must be given and aligned to 16 bytes"},
     SyndromeRow{Sy::create_qp_numbers, St::lim_err, "all numbers are in use; destroy some objects"},
     SyndromeRow{Sy::create_qp_service, St::bad_param,
-                "this NIC has queue pairs of service types RC (0) and UC (1), not of type "
+                "this NIC has queue pairs of service types RC (0), UC (1) and UD (2), not of type "
                 "{detail}"},
     SyndromeRow{Sy::create_qp_srq, St::bad_res,
                 "there is no shared receive queue {object}; it was never created or is gone"},

@@ -64,7 +64,6 @@ constexpr std::array kTransitions = {
     TransitionRow{kUc, T::to_err, std::nullopt, S::err, {}, {}},
     TransitionRow{kUc, T::to_reset, std::nullopt, S::reset, {}, {}},
 
-    // The rules alone: no UD queue pairs can be made.
     TransitionRow{kUd, T::rst2init, S::reset, S::init, {F::pkey, F::qkey}, {}},
     TransitionRow{kUd, T::init2init, S::init, S::init, {}, {F::pkey, F::qkey}},
     TransitionRow{kUd, T::init2rtr, S::init, S::rtr, {}, {F::pkey, F::qkey}},

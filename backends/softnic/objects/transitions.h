@@ -5,7 +5,7 @@
 //
 //   reset --> init --> rtr --> rts <--> sqd          any state --> err, any state --> reset
 //              ()               ()       ()          (): to itself, with other fields
-//   UC: rts, sqd --> sqer when a send WQE fails, sqer --> rts
+//   UC, UD: rts, sqd --> sqer when a send WQE fails, sqer --> rts
 //
 // A command says by bits of opt_param_mask which optional fields it has; required ones have none.
 //

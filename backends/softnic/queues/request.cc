@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/base/bits.h"
+#include "core/format/address_vector.h"
 
 namespace gdakit::softnic {
 namespace {
@@ -32,6 +33,7 @@ class Decoder {
  private:
   Fault decode_opcode(const format::ControlSegment& control);
   Fault decode_remote(RequestKind kind);
+  Fault decode_datagram();
   Fault decode_atomic(std::uint8_t opmod);
   Fault decode_masked_operands(std::uint8_t opmod);
   Fault decode_data(std::uint32_t at, bool allow_inline);
@@ -83,6 +85,7 @@ Fault Decoder::decode_opcode(const format::ControlSegment& control) {
     case Opcode::send_imm: request_.has_imm = true; [[fallthrough]];
     case Opcode::send:
       request_.kind = RequestKind::send;
+      if (place_.has_address) return decode_datagram();
       return decode_data(sizeof(format::ControlSegment), /*allow_inline=*/true);
     case Opcode::dump:
       request_.kind = RequestKind::dump;
@@ -93,6 +96,25 @@ Fault Decoder::decode_opcode(const format::ControlSegment& control) {
     case Opcode::atomic_masked_fa: return decode_atomic(control.opmod());
   }
   return kMalformedWqe;
+}
+
+Fault Decoder::decode_datagram() {
+  constexpr std::uint32_t kAt = sizeof(format::ControlSegment);
+  if (end_ < kAt + format::kShortAvBytes) return kMalformedWqe;
+  format::AvSegment av{};
+  std::memcpy(&av, wqe_ + kAt, format::kShortAvBytes);
+  const bool is_long = (av.dqp_dct & format::kExtendedAv) != 0;
+  const auto av_bytes = static_cast<std::uint32_t>(is_long ? sizeof av : format::kShortAvBytes);
+  if (end_ < kAt + av_bytes) return kMalformedWqe;
+  std::memcpy(&av, wqe_ + kAt, av_bytes);
+  AddressVector& address = request_.address;
+  address.lid = av.rlid;
+  address.qpn = av.dqp_dct & 0xffffff;
+  address.qkey = av.qkey;
+  address.service_level = av.stat_rate_sl & 0xf;
+  address.traffic_class = av.tclass;
+  std::memcpy(address.gid.data(), av.rgid, address.gid.size());
+  return decode_data(kAt + av_bytes, /*allow_inline=*/true);
 }
 
 Fault Decoder::decode_remote(RequestKind kind) {

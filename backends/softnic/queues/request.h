@@ -10,6 +10,7 @@
 
 #include "backends/softnic/dma/atomics.h"
 #include "backends/softnic/memory/keys.h"
+#include "backends/softnic/objects/addresses.h"
 #include "backends/softnic/objects/attributes.h"
 #include "core/format/cqe.h"
 #include "core/format/wqe.h"
@@ -76,6 +77,7 @@ struct Request {
   // All of a short inline message, within the WQE that was decoded; else null.
   const std::uint8_t* small = nullptr;
   AtomicRequest atomic;
+  AddressVector address;  // of a datagram
   std::uint32_t sge_count = 0;
   std::array<Sge, kMaxSges> sges;
 };
@@ -88,6 +90,7 @@ struct WqePlace {
   DmaAddress queue;
   std::uint64_t queue_bytes = 0;  // a power of two
   std::uint8_t log_msg_max = 30;
+  bool has_address = false;  // a SEND has an address vector behind its control segment
 };
 
 // Reads only the first available_wqebbs * 64 bytes. On a fault the opcode, completion and wqebbs of

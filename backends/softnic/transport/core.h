@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "backends/softnic/objects/addresses.h"
 #include "backends/softnic/queues/queue_core.h"
 #include "backends/softnic/transport/buffer_pool.h"
 #include "backends/softnic/transport/connection.h"
@@ -39,7 +40,8 @@ class Core : public QueueCore {
   const bool orders_ends;         // of the port: DmaPort::orders_ends
   const std::uint32_t psn_bytes;  // the wire's: paths may have less
   const std::uint32_t value_mtu;
-  std::vector<Fragment> pieces;  // of the payload that is to be gathered
+  AddressResolver* addresses = nullptr;  // null: no datagram finds its way
+  std::vector<Fragment> pieces;          // of the payload that is to be gathered
   // Of queue pairs that are connected from now on, the first and the last of them where packets get
   // lost (connection.h).
   bool adaptive_retransmission = false;

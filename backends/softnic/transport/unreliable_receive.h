@@ -1,7 +1,8 @@
-// The receiving half of a queue pair that answers nothing (UC). What happens to it is in
+// The receiving half of a queue pair that answers nothing (UC, UD). What happens to it is in
 // unreliable_responder.h.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "backends/softnic/queues/fifo.h"
@@ -16,8 +17,9 @@ inline constexpr std::uint32_t kArrivals = 64;
 // A packet whose bytes are on their way to memory.
 struct Arrival {
   DmaOp op;
-  format::Cqe64 cqe;       // of the message that it ends
-  bool completes = false;  // ... which makes that CQE
+  format::Cqe64 cqe;                                // of the message that it ends
+  bool completes = false;                           // ... which makes that CQE
+  std::array<std::uint8_t, format::kGrhBytes> grh;  // of a datagram, read by DMA
 };
 
 struct UnreliableReceive {
@@ -31,7 +33,7 @@ struct UnreliableReceive {
   Connection& connection;
   ReceiveSource* source;
 
-  // The message of which packets have come, all of them so far.
+  // UC: the message of which packets have come, all of them so far.
   Message message = Message::none;
   std::uint32_t expected_psn = 0;
   std::uint32_t rkey = 0;

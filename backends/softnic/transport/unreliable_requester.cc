@@ -2,6 +2,7 @@
 
 #include "backends/softnic/queues/make_cqe.h"
 #include "backends/softnic/transport/payload.h"
+#include "core/format/address_vector.h"
 #include "core/host/counter_table.h"
 
 namespace gdakit::softnic {
@@ -11,11 +12,16 @@ constexpr std::uint32_t kPacketsPerTurn = 64;
 // A peer that lives may be held up for long.
 constexpr std::uint64_t kPatienceNs = 1'000'000'000;
 
-bool can_carry(RequestKind kind) {
-  switch (kind) {
+bool is_datagram(const UnreliableSend& send) {
+  return send.qp.attributes.service == ServiceType::ud;
+}
+
+// What a queue pair of this service type can be asked to do.
+bool can_carry(const UnreliableSend& send) {
+  switch (send.request.kind) {
     case RequestKind::nop:
-    case RequestKind::send:
-    case RequestKind::write: return true;
+    case RequestKind::send: return true;
+    case RequestKind::write: return !is_datagram(send);
     case RequestKind::dump:
     case RequestKind::read:
     case RequestKind::atomic: break;
@@ -74,8 +80,7 @@ UnreliableRequester::Step UnreliableRequester::load(UnreliableSend& send) {
   send.loaded = true;
   send.index = static_cast<std::uint32_t>(queue.started());
   queue.start(send.request.wqebbs);
-  if (!fault) fault = can_carry(send.request.kind) ? find_sges(send) : kMalformedWqe;
-  send.fault = fault;
+  send.fault = fault ? fault : check(send);
   send.sent = send.request.kind == RequestKind::nop;
   send.gather = {};
   if (core_.trace != nullptr) {
@@ -84,6 +89,18 @@ UnreliableRequester::Step UnreliableRequester::load(UnreliableSend& send) {
                             static_cast<std::uint32_t>(send.request.length));
   }
   return Step::done;
+}
+
+Fault UnreliableRequester::check(UnreliableSend& send) {
+  const Request& request = send.request;
+  if (!can_carry(send)) return kMalformedWqe;
+  if (is_datagram(send) && request.kind == RequestKind::send) {
+    if (request.length > send.connection.psn_bytes) return kLocalLength;
+    send.to.reset();
+    if (core_.addresses != nullptr) send.to = core_.addresses->endpoint_of(request.address);
+    if (send.to) send.connection.over_udp = core_.wire.path(*send.to).over_udp;
+  }
+  return find_sges(send);
 }
 
 Fault UnreliableRequester::find_sges(UnreliableSend& send) {
@@ -101,7 +118,8 @@ UnreliableRequester::Step UnreliableRequester::emit(UnreliableSend& send) {
   const std::uint64_t left = send.request.length - send.gather.sent_bytes;
   Packet packet = next_packet(send);
   const std::uint32_t size = packet.header.payload_size;
-  const bool is_sent = core_.send(send.connection, packet);
+  const bool is_lost = is_datagram(send) && !send.to;
+  const bool is_sent = is_lost || core_.send(send.connection, packet);
   note_room(send, is_sent);
   if (!is_sent && !may_lose(send)) return Step::pending;
   send.next_psn = psn_add(send.next_psn, 1);
@@ -131,11 +149,23 @@ Packet UnreliableRequester::next_packet(UnreliableSend& send) {
   header.opcode = data_opcode(request, first, last);
   if (last && request.has_imm) header.imm = request.imm;
   header.solicited = last && request.solicited;
-  if (first && request.kind == RequestKind::write) {
+  if (is_datagram(send)) {
+    address(send, header);
+  } else if (first && request.kind == RequestKind::write) {
     header.reth = {request.remote_address, request.rkey,
                    static_cast<std::uint32_t>(request.length)};
   }
   return packet;
+}
+
+void UnreliableRequester::address(const UnreliableSend& send, PacketHeader& header) const {
+  const AddressVector& to = send.request.address;
+  const bool is_own = (to.qkey & format::kOwnQkey) != 0;
+  header.destination = send.to.value_or(0);
+  header.destination_qpn = to.qpn;
+  header.service_level = to.service_level;
+  header.traffic_class = to.traffic_class;
+  header.deth = {is_own ? send.qp.settings.path.qkey : to.qkey, send.qp.number};
 }
 
 void UnreliableRequester::note_room(UnreliableSend& send, bool has_room) {

@@ -1,4 +1,4 @@
-// Sends what nobody acknowledges: messages of UC.
+// Sends what nobody acknowledges: messages of UC, datagrams of UD.
 //
 //   send queue --> a WQE --> packets, by value --> the wire has the last one --> CQE
 //
@@ -27,9 +27,11 @@ class UnreliableRequester {
 
   Turn transmit(UnreliableSend& send);
   Step load(UnreliableSend& send);
+  Fault check(UnreliableSend& send);
   Fault find_sges(UnreliableSend& send);
   Step emit(UnreliableSend& send);
   Packet next_packet(UnreliableSend& send);
+  void address(const UnreliableSend& send, PacketHeader& header) const;
   Step complete(UnreliableSend& send);
   bool post_completion(UnreliableSend& send);
   void fail(UnreliableSend& send);

@@ -1,6 +1,7 @@
 #include "backends/softnic/transport/unreliable_responder.h"
 
 #include "backends/softnic/queues/make_cqe.h"
+#include "backends/softnic/transport/grh.h"
 #include "backends/softnic/transport/receive_parts.h"
 #include "core/host/counter_table.h"
 
@@ -31,7 +32,9 @@ bool UnreliableResponder::request(UnreliableReceive& receive, const Packet& pack
   // Without an order of the port's, no two packets write to the same memory at once.
   const bool waits = receive.arrivals.full() || (!core_.ordered && !receive.arrivals.empty());
   if (waits) return false;
-  return message(receive, packet, op) != Step::again;
+  const bool is_datagram = packet.header.service == ServiceType::ud;
+  const Step step = is_datagram ? datagram(receive, packet, op) : message(receive, packet, op);
+  return step != Step::again;
 }
 
 UnreliableResponder::Step UnreliableResponder::drop(UnreliableReceive& receive, Fault fault) {
@@ -49,6 +52,46 @@ UnreliableResponder::Step UnreliableResponder::claim(UnreliableReceive& receive)
   if (receive.claimed) return Step::done;
   ++receive.qp.counters.out_of_buffer;
   return Step::dropped;
+}
+
+UnreliableResponder::Step UnreliableResponder::datagram(UnreliableReceive& receive,
+                                                        const Packet& packet, DmaOp& op) {
+  const PacketHeader& header = packet.header;
+  const bool is_one =
+      header.opcode == PacketOpcode::send_only || header.opcode == PacketOpcode::send_only_imm;
+  if (!is_one || !is_cut_right(receive.connection, header, Place::alone)) {
+    return drop(receive, kRemoteInvalidRequest);
+  }
+  if (header.deth.qkey != receive.qp.settings.path.qkey) {
+    ++core_.counters.qkey_violations;
+    return Step::dropped;
+  }
+  if (const Step claimed = claim(receive); claimed != Step::done) return claimed;
+  PortAddress from, to;
+  if (core_.addresses != nullptr) {
+    from = core_.addresses->address_of(header.source);
+    to = core_.addresses->address_of(core_.wire.endpoint());
+  }
+  Arrival& arrival = receive.arrivals.push();
+  arrival.grh = make_grh(from, to, header);
+  Packet grh;
+  grh.payload = arrival.grh.data();
+  grh.header.payload_size = format::kGrhBytes;
+  PayloadReader grh_reader(grh);
+  PayloadReader payload(packet);
+  DmaOp last;
+  Fault fault = fill(core_, receive.qp, receive.wqe, grh_reader, format::kGrhBytes, last);
+  if (!fault) fault = fill(core_, receive.qp, receive.wqe, payload, header.payload_size, last);
+  receive.received = format::kGrhBytes + header.payload_size;
+  op = arrival.op = core_.all_of(last);
+  if (fault) return finish(receive, fault);
+  complete_with(receive, arrival,
+                has_immediate(header.opcode) ? format::CqeOpcode::responder_send_imm
+                                             : format::CqeOpcode::responder_send,
+                header);
+  arrival.cqe.flags_rqpn = Be32{grh_flags(from, to, header) | header.deth.source_qpn};
+  arrival.cqe.slid = Be16{from.lid};
+  return finish(receive, {});
 }
 
 // One that begins a message is taken whatever its PSN: all before it that has not come is lost.

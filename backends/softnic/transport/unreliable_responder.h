@@ -1,4 +1,4 @@
-// Takes what nobody acknowledges: messages of UC.
+// Takes what nobody acknowledges: messages of UC, datagrams of UD.
 //
 //   packet --> checks --> receive WQE or memory --> arrivals --> CQE, once the bytes are there
 //
@@ -27,6 +27,7 @@ class UnreliableResponder {
  private:
   enum class Step { done, again, dropped };
 
+  Step datagram(UnreliableReceive& receive, const Packet& packet, DmaOp& op);
   Step message(UnreliableReceive& receive, const Packet& packet, DmaOp& op);
   Step send(UnreliableReceive& receive, const Packet& packet, DmaOp& op);
   Step write(UnreliableReceive& receive, const Packet& packet, DmaOp& op);

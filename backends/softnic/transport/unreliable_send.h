@@ -1,8 +1,9 @@
-// The sending half of a queue pair whose packets nobody acknowledges (UC). What happens to it
+// The sending half of a queue pair whose packets nobody acknowledges (UC, UD). What happens to it
 // is in unreliable_requester.h.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "backends/softnic/queues/request.h"
 #include "backends/softnic/queues/send_queue.h"
@@ -28,6 +29,7 @@ struct UnreliableSend {
   bool sent = false;           // the wire or the outbox has all its packets
   std::uint64_t removals = 0;  // of keys, when its memory was found
   Gather gather;
+  std::optional<Endpoint> to;  // of a datagram; nothing: it is lost
 
   std::uint32_t next_psn = 0;
   bool stopped = false;                // in state sqd: no WQE is started
