@@ -90,6 +90,7 @@ SrqRig::SrqRig(const SrqRigOptions& options)
 
 void SrqRig::make_sender(Pair& pair) {
   QpAttributes from = rig.a.another_qp(pair.record);
+  from.service = options_.service;
   from.send_queue = host_address(pair.sq.data());
   from.log_send_wqebbs = Pair::kLogSq;
   pair.from = *rig.a.engine.create_qp(from);
@@ -97,6 +98,7 @@ void SrqRig::make_sender(Pair& pair) {
 
 void SrqRig::make_receiver(Pair& pair, std::uint32_t user_index) {
   QpAttributes to = rig.b.another_qp(pair.unused_record);
+  to.service = options_.service;
   to.send_queue = host_address(pair.unused_sq.data());
   to.srq = srqn;
   to.receive_cq = rig.b.receive_cqn;

@@ -50,7 +50,8 @@ struct Qp {
   // Whether it may have claimed receive WQEs that are not its alone, and whose CQEs are yet to
   // come.
   bool holds_shared_receives() const {
-    return common.attributes.srq && (receive.claimed || !receive.effects.empty());
+    if (!common.attributes.srq) return false;
+    return unreliable != nullptr ? unreliable->receive.holds_receives() : receive.holds_receives();
   }
 
   QpCommon common;

@@ -34,7 +34,9 @@ bool Removals::return_receives(Removal& removal) {
   Qp& qp = *removal.removed.qp;
   core_.port.order_chain(qp.common.number);
   qp.common.counters = {};  // what was counted before, others have taken over
-  const bool all = responder_.return_receives(qp.receive);
+  const bool all = qp.unreliable != nullptr
+                       ? unreliable_responder_.return_receives(qp.unreliable->receive)
+                       : responder_.return_receives(qp.receive);
   core_.counters += qp.common.counters;
   if (!all) return false;
   removal.returns = false;

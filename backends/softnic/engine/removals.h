@@ -19,6 +19,7 @@
 #include "backends/softnic/objects/attributes.h"
 #include "backends/softnic/transport/core.h"
 #include "backends/softnic/transport/responder.h"
+#include "backends/softnic/transport/unreliable_responder.h"
 #include "backends/softnic/wire/wire.h"
 
 namespace gdakit::softnic {
@@ -37,7 +38,7 @@ struct Removed {
 
 class Removals {
  public:
-  explicit Removals(Core& core) : core_(core), responder_(core) {}
+  explicit Removals(Core& core) : core_(core), responder_(core), unreliable_responder_(core) {}
 
   // Takes back the packets that name memory by the key, and the queue pair's requests. Returns
   // these packets, which others may have to send again.
@@ -71,6 +72,7 @@ class Removals {
 
   Core& core_;
   Responder responder_;
+  UnreliableResponder unreliable_responder_;
   std::vector<Removal> removals_;
   RemovalNumber last_ = 0;
 };

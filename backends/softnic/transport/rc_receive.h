@@ -59,6 +59,9 @@ struct RcReceive {
   RcReceive(Connection& way, ReceiveSource* from)
       : qp(way.qp), connection(way), source(from), effects(kEffects) {}
 
+  // Whether receive WQEs may be claimed whose CQEs are yet to come.
+  bool holds_receives() const { return claimed || !effects.empty(); }
+
   QpCommon& qp;
   Connection& connection;
   ReceiveSource* source;

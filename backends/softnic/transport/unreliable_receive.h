@@ -29,6 +29,9 @@ struct UnreliableReceive {
   UnreliableReceive(Connection& way, ReceiveSource* from)
       : qp(way.qp), connection(way), source(from), arrivals(kArrivals) {}
 
+  // As RcReceive's.
+  bool holds_receives() const { return claimed || !arrivals.empty(); }
+
   QpCommon& qp;
   Connection& connection;
   ReceiveSource* source;

@@ -1,5 +1,7 @@
 #include "backends/softnic/transport/unreliable_responder.h"
 
+#include <optional>
+
 #include "backends/softnic/queues/make_cqe.h"
 #include "backends/softnic/transport/grh.h"
 #include "backends/softnic/transport/receive_parts.h"
@@ -43,15 +45,19 @@ UnreliableResponder::Step UnreliableResponder::drop(UnreliableReceive& receive, 
 }
 
 UnreliableResponder::Step UnreliableResponder::claim(UnreliableReceive& receive) {
+  using Claim = ReceiveSource::Claim;
   if (receive.claimed) return Step::done;
-  const auto claimed = receive.source == nullptr ? ReceiveSource::Claim::none
-                                                 : receive.source->claim(core_, receive.wqe);
-  if (claimed == ReceiveSource::Claim::again) return Step::again;
-  receive.claimed = claimed == ReceiveSource::Claim::claimed;
+  const Claim claimed =
+      receive.source == nullptr ? Claim::none : receive.source->claim(core_, receive.wqe);
+  switch (claimed) {
+    case Claim::again: return Step::again;
+    case Claim::none: ++receive.qp.counters.out_of_buffer; return Step::dropped;
+    case Claim::broken: receive.fault = kMalformedWqe; return drop(receive, receive.fault);
+    case Claim::claimed: break;
+  }
+  receive.claimed = true;
   receive.first_segment = receive.wqe.current;
-  if (receive.claimed) return Step::done;
-  ++receive.qp.counters.out_of_buffer;
-  return Step::dropped;
+  return Step::done;
 }
 
 UnreliableResponder::Step UnreliableResponder::datagram(UnreliableReceive& receive,
@@ -217,8 +223,7 @@ Turn UnreliableResponder::work(UnreliableReceive& receive) {
   }
   turn.pending = false;
   if (receive.fault && qp.state != QpState::err) {
-    core_.fail(qp, {receive.fault.syndrome, receive.fault.vendor_syndrome, receive.wqe.index, 0,
-                    /*responder=*/true});
+    fail(receive);
     turn.worked = true;
   }
   if (qp.state == QpState::err) turn |= flush(receive);
@@ -239,6 +244,21 @@ UnreliableResponder::Step UnreliableResponder::finish(UnreliableReceive& receive
   return Step::done;
 }
 
+// The CQE of the claimed receive WQE tells of its error. Where a shared receive queue is broken,
+// there is none.
+void UnreliableResponder::fail(UnreliableReceive& receive) {
+  QpError error;
+  error.syndrome = receive.fault.syndrome;
+  error.vendor_syndrome = receive.fault.vendor_syndrome;
+  error.responder = true;
+  std::optional<EventKind> event = EventKind::qp_fatal;
+  if (receive.claimed) {
+    error.wqe_index = receive.wqe.index;
+    event.reset();
+  }
+  core_.fail(receive.qp, error, event);
+}
+
 // The claimed receive WQE carries the error that broke the queue pair, if it was that one's.
 Turn UnreliableResponder::flush(UnreliableReceive& receive) {
   if (receive.source == nullptr) return {};
@@ -249,6 +269,19 @@ Turn UnreliableResponder::flush(UnreliableReceive& receive) {
     receive.claimed = false;
   }
   return receive.source->flush(core_);
+}
+
+bool UnreliableResponder::return_receives(UnreliableReceive& receive) {
+  for (; !receive.arrivals.empty(); receive.arrivals.pop()) {
+    const Arrival& arrival = receive.arrivals.front();
+    if (!arrival.completes) continue;
+    if (!post_failed_receive(core_, receive.qp, arrival.cqe.wqe_counter, {})) return false;
+  }
+  if (receive.claimed && !post_failed_receive(core_, receive.qp, receive.wqe.index, {})) {
+    return false;
+  }
+  receive.claimed = false;
+  return true;
 }
 
 }  // namespace gdakit::softnic

@@ -5,7 +5,7 @@
 // What does not fit is dropped and counted, and nobody is told. A message of UC arrives whole or
 // makes no CQE: a gap in the PSNs, or an opcode out of turn, gives up the rest of it, up to the
 // next packet that begins one. Its receive WQE is then the next message's. Only a receive WQE that
-// is wrong itself, or too short, fails the queue pair.
+// is wrong itself or too short, and a shared receive queue that is broken, fail the queue pair.
 #pragma once
 
 #include "backends/softnic/transport/core.h"
@@ -24,6 +24,9 @@ class UnreliableResponder {
   // One bounded piece of work: CQEs of what has arrived; in state err, flushing.
   Turn work(UnreliableReceive& receive);
 
+  // As Responder::return_receives.
+  bool return_receives(UnreliableReceive& receive);
+
  private:
   enum class Step { done, again, dropped };
 
@@ -37,6 +40,7 @@ class UnreliableResponder {
   void complete_with(const UnreliableReceive& receive, Arrival& arrival, format::CqeOpcode opcode,
                      const PacketHeader& header) const;
   Step finish(UnreliableReceive& receive, Fault fault);
+  void fail(UnreliableReceive& receive);
   Turn flush(UnreliableReceive& receive);
 
   Core& core_;
