@@ -162,14 +162,20 @@ Call Client::qp_call(const mlx5_ib_create_qp& driver) {
       .number(UVERBS_ATTR_CREATE_QP_RECV_CQ_HANDLE, receive_cq.handle)
       .in(UVERBS_ATTR_CREATE_QP_USER_HANDLE, address_of(this))
       .in(UVERBS_ATTR_CREATE_QP_CAP, capacity)
-      .in(UVERBS_ATTR_CREATE_QP_TYPE, std::uint32_t{IB_UVERBS_QPT_RC})
+      .in(UVERBS_ATTR_CREATE_QP_TYPE, type)
       .in(UVERBS_ATTR_UHW_IN, driver);
   return call;
 }
 
-std::uint32_t Client::make_qp() {
+std::uint32_t Client::make_qp(std::optional<std::uint32_t> of_srq) {
   ib_uverbs_qp_cap capacity{};
-  Call call = qp_call(qp_driver());
+  mlx5_ib_create_qp driver = qp_driver();
+  if (of_srq) {
+    driver.buf_addr = address_of(queues->send.data());
+    driver.rq_wqe_count = 0;
+  }
+  Call call = qp_call(driver);
+  if (of_srq) call.number(UVERBS_ATTR_CREATE_QP_SRQ_HANDLE, *of_srq);
   call.out(UVERBS_ATTR_CREATE_QP_RESP_CAP, capacity).out(UVERBS_ATTR_CREATE_QP_RESP_QP_NUM, qpn);
   expect(call.make(*context), "QP_CREATE");
   EXPECT_EQ(capacity.max_inline_data, 28u);
@@ -211,7 +217,9 @@ ib_uverbs_modify_qp Client::to_state(std::uint8_t state) const {
 
 ib_uverbs_modify_qp Client::to_init() const {
   ib_uverbs_modify_qp request = to_state(1);
-  request.attr_mask |= attr::kPkeyIndex | attr::kPort | attr::kAccess;
+  request.attr_mask |= attr::kPkeyIndex | attr::kPort;
+  request.attr_mask |= type == IB_UVERBS_QPT_UD ? attr::kQkey : attr::kAccess;
+  request.qkey = kQkey;
   request.port_num = 1;
   request.qp_access_flags = IB_UVERBS_ACCESS_REMOTE_WRITE | IB_UVERBS_ACCESS_REMOTE_READ;
   return request;
@@ -219,8 +227,9 @@ ib_uverbs_modify_qp Client::to_init() const {
 
 ib_uverbs_modify_qp Client::to_rtr(std::uint32_t peers_qpn) const {
   ib_uverbs_modify_qp request = to_state(2);
-  request.attr_mask |= attr::kPath | attr::kPathMtu | attr::kRemoteQpn | attr::kReceivePsn |
-                       attr::kMaxPeerReads | attr::kMinRnrTimer;
+  if (type == IB_UVERBS_QPT_UD) return request;
+  request.attr_mask |= attr::kPath | attr::kPathMtu | attr::kRemoteQpn | attr::kReceivePsn;
+  if (type == IB_UVERBS_QPT_RC) request.attr_mask |= attr::kMaxPeerReads | attr::kMinRnrTimer;
   request.dest.is_global = 1;
   request.dest.sgid_index = 1;
   request.dest.hop_limit = 64;
@@ -236,8 +245,10 @@ ib_uverbs_modify_qp Client::to_rtr(std::uint32_t peers_qpn) const {
 
 ib_uverbs_modify_qp Client::to_rts() const {
   ib_uverbs_modify_qp request = to_state(3);
-  request.attr_mask |=
-      attr::kTimeout | attr::kRetryCount | attr::kRnrRetry | attr::kSendPsn | attr::kMaxReads;
+  request.attr_mask |= attr::kSendPsn;
+  if (type == IB_UVERBS_QPT_RC) {
+    request.attr_mask |= attr::kTimeout | attr::kRetryCount | attr::kRnrRetry | attr::kMaxReads;
+  }
   request.timeout = 14;
   request.retry_cnt = 7;
   request.rnr_retry = 7;
@@ -273,28 +284,44 @@ void Client::post_receive(std::size_t at, std::uint32_t size) {
   store_word(queues->record[0], format::doorbell_record_value(received_));
 }
 
-void Client::post(format::Opcode opcode, const format::Segment* rest, std::uint32_t count,
-                  bool solicited) {
-  format::Wqebb& wqe = queues->send[sent_ % kQueue];
-  wqe.segments[0] = format::to_segment(format::control(
-      opcode, 0, format::wire_index(sent_), qpn, 1 + count,
+// Segments behind the ring's end lie at its beginning.
+void Client::post(format::Opcode opcode, const std::vector<format::Segment>& rest, bool solicited) {
+  const auto count = static_cast<std::uint32_t>(1 + rest.size());
+  constexpr std::uint32_t kEach = format::kWqebbBytes / format::kSegmentBytes;
+  const auto place = [this](std::uint32_t number) -> format::Segment& {
+    return queues->send[(sent_ + number / kEach) % kQueue].segments[number % kEach];
+  };
+  place(0) = format::to_segment(format::control(
+      opcode, 0, format::wire_index(sent_), qpn, count,
       format::fm_ce_se(format::FenceMode::none, format::Completion::always, solicited)));
-  std::memcpy(static_cast<void*>(wqe.segments + 1), rest, count * sizeof *rest);
-  ++sent_;
+  for (std::uint32_t i = 1; i < count; ++i) place(i) = rest[i - 1];
+  sent_ += (count + kEach - 1) / kEach;
   store_word(queues->record[1], format::doorbell_record_value(sent_));
   registers_->store(format::kUarDoorbellBegin, format::doorbell_value(sent_, qpn));
 }
 
 void Client::post_send(std::size_t from, std::uint32_t size, bool solicited) {
-  const format::Segment data = format::to_segment(format::data(address(from), Be32{key}, size));
-  post(format::Opcode::send, &data, 1, solicited);
+  post(format::Opcode::send, {format::to_segment(format::data(address(from), Be32{key}, size))},
+       solicited);
 }
 
 void Client::post_write(std::size_t from, std::uint32_t size, std::uint64_t to,
                         std::uint32_t rkey) {
-  const format::Segment rest[] = {format::to_segment(format::remote_address(to, Be32{rkey})),
-                                  format::to_segment(format::data(address(from), Be32{key}, size))};
-  post(format::Opcode::rdma_write, rest, 2, false);
+  post(format::Opcode::rdma_write,
+       {format::to_segment(format::remote_address(to, Be32{rkey})),
+        format::to_segment(format::data(address(from), Be32{key}, size))},
+       false);
+}
+
+void Client::post_datagram(std::size_t from, std::uint32_t size, const format::AvSegment& to,
+                           std::uint32_t to_qpn, std::uint32_t qkey) {
+  format::AvSegment av = to;
+  av.qkey = Be32{qkey};
+  av.dqp_dct = Be32{format::kExtendedAv | to_qpn};
+  std::vector<format::Segment> rest(sizeof av / sizeof(format::Segment));
+  std::memcpy(static_cast<void*>(rest.data()), &av, sizeof av);
+  rest.push_back(format::to_segment(format::data(address(from), Be32{key}, size)));
+  post(format::Opcode::send, rest, false);
 }
 
 void Client::arm(ClientCq& cq, std::uint32_t arm_sn) {

@@ -1,7 +1,7 @@
 // What libibverbs and libmlx5 do of an open device, by calls alone: objects are made and taken
 // away, work is posted by hand, and CQEs are polled.
 //
-//   Client client(device);
+//   Client client(device);   // of service type RC; UC and UD: client.type = IB_UVERBS_QPT_UD
 //   client.make_all();
 //   client.connect(peer);
 //   client.post_send({"abc", 3});
@@ -12,9 +12,11 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "backends/softnic/uverbs/context.h"
 #include "core/base/file_descriptor.h"
+#include "core/format/address_vector.h"
 #include "core/format/cqe.h"
 #include "core/format/doorbell.h"
 #include "core/format/wqe.h"
@@ -25,6 +27,7 @@ namespace gdakit::softnic::uverbs::test {
 inline constexpr std::uint32_t kQueue = 16;  // WQEs of a queue, entries of a CQ
 inline constexpr std::uint32_t kReceiveShift = 4;
 inline constexpr std::size_t kPayloadBytes = 8192;
+inline constexpr std::uint32_t kQkey = 0x11223344;  // of queue pairs of UD
 
 // A page of doorbell registers, mapped through the device's file.
 class UarMapping {
@@ -72,7 +75,8 @@ class Client {
   std::uint32_t make_uar();
   int make_channel();
   void make_cq(ClientCq& cq, std::optional<int> of_channel = {});
-  std::uint32_t make_qp();
+  // It takes receives from the shared receive queue with this handle, if there is one.
+  std::uint32_t make_qp(std::optional<std::uint32_t> of_srq = {});
 
   // create_cq and create_qp as calls that may be changed before they are made.
   Call cq_call(ClientCq& cq, const mlx5_ib_create_cq& driver) const;
@@ -88,7 +92,7 @@ class Client {
   int destroy_cq(std::uint32_t handle, ib_uverbs_destroy_cq_resp* answer = nullptr);
   int destroy_qp(std::uint32_t handle);
 
-  // Requests of modify_qp with masks, and the calls.
+  // Requests of modify_qp, with the mask that the type requires, and the calls.
   ib_uverbs_modify_qp to_init() const;
   ib_uverbs_modify_qp to_rtr(std::uint32_t peers_qpn) const;
   ib_uverbs_modify_qp to_rts() const;
@@ -101,6 +105,9 @@ class Client {
   void post_receive(std::size_t at, std::uint32_t size);
   void post_send(std::size_t from, std::uint32_t size, bool solicited = false);
   void post_write(std::size_t from, std::uint32_t size, std::uint64_t to, std::uint32_t rkey);
+  // To a queue pair of UD. The address vector says where, but for its QPN and Q_Key.
+  void post_datagram(std::size_t from, std::uint32_t size, const format::AvSegment& to,
+                     std::uint32_t to_qpn, std::uint32_t qkey = kQkey);
   // Arms the queue for its next CQE, as ibv_req_notify_cq.
   void arm(ClientCq& cq, std::uint32_t arm_sn);
   // The next CQE, which is consumed; throws after a long while.
@@ -110,14 +117,14 @@ class Client {
   std::uint64_t address(std::size_t at) const { return address_of(payload_.get()) + at; }
 
   Device& device;
+  std::uint32_t type = IB_UVERBS_QPT_RC;  // of the queue pairs that it makes
   std::unique_ptr<QueueMemory> queues = std::make_unique<QueueMemory>();
   ClientCq send_cq, receive_cq;
   std::uint32_t pd = 0, mr = 0, key = 0, uar = 0, uar_number = 0, qp = 0, qpn = 0;
   int channel = -1;
 
  private:
-  void post(format::Opcode opcode, const format::Segment* rest, std::uint32_t count,
-            bool solicited);
+  void post(format::Opcode opcode, const std::vector<format::Segment>& rest, bool solicited);
 
   std::unique_ptr<std::uint64_t[]> payload_ =
       std::make_unique<std::uint64_t[]>(kPayloadBytes / sizeof(std::uint64_t));

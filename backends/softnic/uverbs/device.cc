@@ -19,13 +19,15 @@ constexpr std::uint32_t kLeastSleepUs = 20;
 // Where mmap's command 7 finds the page by which CQEs' time stamps become nanoseconds.
 constexpr std::uint64_t kClockPage = 0x700 * std::uint64_t{format::kUarPageBytes};
 
-NicOptions nic_options(Endpoint place, EventSink& events, std::shared_ptr<HostPages> pages) {
+NicOptions nic_options(Endpoint place, EventSink& events, AddressResolver& addresses,
+                       std::shared_ptr<HostPages> pages) {
   NicOptions options;
   options.engine.skipped_qps = first_qpn(place);
   options.engine.max_qps = kQpnsOfAPlace - 2;  // numbers begin at 2
   options.engine.skipped_keys = std::random_device{}() % (1u << 16);
   options.engine.first_key_variant = static_cast<std::uint8_t>(std::random_device{}());
   options.engine.events = &events;
+  options.engine.addresses = &addresses;
   options.doorbell_pages = std::move(pages);
   // Programs that poll may have all cores. A thread that mostly sleeps gets one as soon as it
   // wakes; one that spins or yields has to wait for its turn, which takes milliseconds.
@@ -38,7 +40,7 @@ NicOptions nic_options(Endpoint place, EventSink& events, std::shared_ptr<HostPa
 }  // namespace
 
 Result<std::unique_ptr<Device>> Device::open(const Spec& spec, int index) {
-  std::unique_ptr<Device> device(new Device(Identity(spec, index)));
+  std::unique_ptr<Device> device(new Device(spec, index));
   Result<std::shared_ptr<MemoryPages>> pages = MemoryPages::create();
   if (!pages) return pages.error();
   device->pages_ = std::move(*pages);
@@ -49,8 +51,8 @@ Result<std::unique_ptr<Device>> Device::open(const Spec& spec, int index) {
   const Endpoint place = member->wire->endpoint();
   const PromptThreads prompt;
   Result<std::unique_ptr<Nic>> nic =
-      Nic::open(nic_options(place, *device->events_, device->pages_), std::make_unique<HostDma>(),
-                std::move(member->wire));
+      Nic::open(nic_options(place, *device->events_, device->addresses_, device->pages_),
+                std::make_unique<HostDma>(), std::move(member->wire));
   if (!nic) return nic.error();
   device->nic_ = std::move(*nic);
   return device;

@@ -7,6 +7,7 @@
 #include "backends/softnic/engine/nic.h"
 #include "backends/softnic/uverbs/events.h"
 #include "backends/softnic/uverbs/fabric.h"
+#include "backends/softnic/uverbs/fabric_addresses.h"
 #include "backends/softnic/uverbs/memory_pages.h"
 #include "backends/softnic/uverbs/spec.h"
 #include "core/base/result.h"
@@ -25,10 +26,11 @@ class Device {
   MemoryPages& pages() { return *pages_; }
 
  private:
-  explicit Device(const Identity& identity) : identity_(identity) {}
+  Device(const Spec& spec, int index) : identity_(spec, index), addresses_(spec, index) {}
   Result<void> write_clock_page();
 
   Identity identity_;
+  FabricAddresses addresses_;
   std::unique_ptr<EventBook> events_ = std::make_unique<EventBook>();
   std::shared_ptr<MemoryPages> pages_;
   UniqueFileDescriptor listed_;

@@ -3,10 +3,10 @@
 //   GDAKIT_VERBS_SPEC=nics=2,model=7,link=roce,fabric=default
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 
+#include "backends/softnic/objects/addresses.h"
 #include "core/base/result.h"
 
 namespace gdakit::softnic::uverbs {
@@ -41,8 +41,6 @@ inline constexpr int kMostNics = 16;
 inline constexpr const char* kSpecVariable = "GDAKIT_VERBS_SPEC";
 // The folder that stands in for /sys.
 inline constexpr const char* kSysfsVariable = "GDAKIT_VERBS_SYSFS";
-
-using Gid = std::array<std::uint8_t, 16>;
 
 // What names a NIC to its peers and to who looks for it.
 class Identity {
