@@ -24,10 +24,10 @@ inline bool is_ipv4(const Gid& gid) {
 
 // Where a datagram goes, as its WQE says it.
 struct AddressVector {
-  Gid gid = {};           // zeroes, if the address vector is a short one
-  std::uint16_t lid = 0;  // InfiniBand: of the port; RoCE: it is not an address
+  Gid gid = {};  // zeroes, if the address vector is a short one
   QpNumber qpn = 0;
   std::uint32_t qkey = 0;
+  std::uint16_t lid = 0;  // InfiniBand: of the port; RoCE: it is not an address
   std::uint8_t service_level = 0;
   std::uint8_t traffic_class = 0;
 };
