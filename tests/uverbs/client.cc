@@ -152,7 +152,8 @@ mlx5_ib_create_qp Client::qp_driver() const {
 
 Call Client::qp_call(const mlx5_ib_create_qp& driver) {
   ib_uverbs_qp_cap capacity{};
-  capacity.max_send_wr = capacity.max_recv_wr = kQueue;
+  capacity.max_send_wr = kQueue;
+  capacity.max_recv_wr = kQueue - 1;  // the queue is of the next power of two
   capacity.max_send_sge = capacity.max_recv_sge = 1;
   capacity.max_inline_data = 28;
   Call call(UVERBS_OBJECT_QP, UVERBS_METHOD_QP_CREATE);

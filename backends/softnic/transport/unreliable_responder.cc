@@ -90,14 +90,14 @@ UnreliableResponder::Step UnreliableResponder::datagram(UnreliableReceive& recei
   if (!fault) fault = fill(core_, receive.qp, receive.wqe, payload, header.payload_size, last);
   receive.received = format::kGrhBytes + header.payload_size;
   op = arrival.op = core_.all_of(last);
-  if (fault) return finish(receive, fault);
+  if (fault) return finish(receive, header, fault);
   complete_with(receive, arrival,
                 has_immediate(header.opcode) ? format::CqeOpcode::responder_send_imm
                                              : format::CqeOpcode::responder_send,
                 header);
   arrival.cqe.flags_rqpn = Be32{grh_flags(from, to, header) | header.deth.source_qpn};
   arrival.cqe.slid = Be16{from.lid};
-  return finish(receive, {});
+  return finish(receive, header, {});
 }
 
 // One that begins a message is taken whatever its PSN: all before it that has not come is lost.
@@ -143,7 +143,7 @@ UnreliableResponder::Step UnreliableResponder::send(UnreliableReceive& receive,
                                                : format::CqeOpcode::responder_send,
                   header);
   }
-  return finish(receive, fault);
+  return finish(receive, header, fault);
 }
 
 UnreliableResponder::Step UnreliableResponder::begin_write(UnreliableReceive& receive,
@@ -195,7 +195,7 @@ UnreliableResponder::Step UnreliableResponder::write(UnreliableReceive& receive,
   if (has_immediate(header.opcode)) {
     complete_with(receive, arrival, format::CqeOpcode::responder_write_imm, header);
   }
-  return finish(receive, {});
+  return finish(receive, header, {});
 }
 
 // The message is complete once the packet's bytes are there.
@@ -231,13 +231,15 @@ Turn UnreliableResponder::work(UnreliableReceive& receive) {
 }
 
 // The packet is in its place, or its receive WQE has failed.
-UnreliableResponder::Step UnreliableResponder::finish(UnreliableReceive& receive, Fault fault) {
+UnreliableResponder::Step UnreliableResponder::finish(UnreliableReceive& receive,
+                                                      const PacketHeader& header, Fault fault) {
   const Arrival& arrival = receive.arrivals[receive.arrivals.tail() - 1];
   if (fault) {
     count_error(receive.qp.counters, ErrorSide::responder, fault.syndrome);
     receive.fault = fault;
     return Step::done;
   }
+  receive.qp.counters.bytes_received += header.payload_size;
   if (!arrival.completes) return Step::done;
   receive.claimed = false;
   receive.received = 0;

@@ -39,7 +39,7 @@ class UnreliableResponder {
   static Step drop(UnreliableReceive& receive, Fault fault);
   void complete_with(const UnreliableReceive& receive, Arrival& arrival, format::CqeOpcode opcode,
                      const PacketHeader& header) const;
-  Step finish(UnreliableReceive& receive, Fault fault);
+  Step finish(UnreliableReceive& receive, const PacketHeader& header, Fault fault);
   void fail(UnreliableReceive& receive);
   Turn flush(UnreliableReceive& receive);
 

@@ -117,11 +117,16 @@ int attributes_of(const QpRequest& request, QpAttributes& attributes) {
   return check_memory(driver, send_queue);
 }
 
+// Of the receive queue what there is room for, which may be more than was asked for. What the send
+// queue has room for, libmlx5 says.
 void note(const QpRequest& request, ib_uverbs_query_qp_resp& known) {
+  const mlx5_ib_create_qp& driver = request.driver;
   known.max_send_wr = request.capacity.max_send_wr;
-  known.max_recv_wr = request.capacity.max_recv_wr;
   known.max_send_sge = request.capacity.max_send_sge;
-  known.max_recv_sge = request.capacity.max_recv_sge;
+  known.max_recv_wr = driver.rq_wqe_count;
+  if (driver.rq_wqe_count != 0) {
+    known.max_recv_sge = (1u << driver.rq_wqe_shift) / sizeof(format::DataSegment);
+  }
   known.max_inline_data = request.capacity.max_inline_data;
   known.sq_sig_all = (request.flags & IB_UVERBS_QP_CREATE_SQ_SIG_ALL) != 0 ? 1 : 0;
 }
