@@ -305,7 +305,7 @@ Result<std::unique_ptr<Backend>> open_on(NicLink link, const Options& options, i
   auto trace = open_trace(options, link.wire->endpoint());
   if (!trace) return trace.error();
   parts->options.engine.trace = trace->get();
-  auto wire = wrap_wire(std::move(link.wire), options, link.address, trace->get());
+  auto wire = wrap_wire(std::move(link.wire), options, {link.address, trace->get()});
   if (!wire) return wire.error();
   Result<std::unique_ptr<Nic>> nic =
       Nic::open(parts->options, std::move(parts->port), std::move(*wire));

@@ -19,34 +19,33 @@ Result<std::unique_ptr<Wire>> with_faults(std::unique_ptr<Wire> wire, const std:
 }
 
 Result<std::unique_ptr<Wire>> with_capture(std::unique_ptr<Wire> wire, const Options& options,
-                                           std::function<UdpAddress(Endpoint)> address) {
-  const std::string name = "pe" + std::to_string(wire->endpoint());
+                                           const WireContext& context) {
+  const std::string name =
+      context.name.empty() ? "pe" + std::to_string(wire->endpoint()) : context.name;
   CaptureFileOptions file_options;
   file_options.interface_name = name;
   file_options.log = Log(options.log, static_cast<int>(wire->endpoint()));
   auto file = CaptureFile::create(options.capture + "/" + name + ".pcapng", file_options);
   if (!file) return file.error().within("GDAKIT_CAPTURE");
-  if (!address) address = capture_address;
-  return std::unique_ptr<Wire>(
-      std::make_unique<CaptureWire>(std::move(wire), std::move(*file), std::move(address)));
+  return std::unique_ptr<Wire>(std::make_unique<CaptureWire>(
+      std::move(wire), std::move(*file), context.address ? context.address : capture_address));
 }
 
 }  // namespace
 
 Result<std::unique_ptr<Wire>> wrap_wire(std::unique_ptr<Wire> wire, const Options& options,
-                                        std::function<UdpAddress(Endpoint)> address,
-                                        NicTrace* trace) {
+                                        const WireContext& context) {
   Result<std::unique_ptr<Wire>> wrapped = std::move(wire);
   if (!options.nic_faults.empty()) {
     wrapped = with_faults(std::move(*wrapped), options.nic_faults);
     if (!wrapped) return wrapped;
   }
   if (!options.capture.empty()) {
-    wrapped = with_capture(std::move(*wrapped), options, std::move(address));
+    wrapped = with_capture(std::move(*wrapped), options, context);
     if (!wrapped) return wrapped;
   }
-  if (trace == nullptr) return wrapped;
-  return std::unique_ptr<Wire>(std::make_unique<TraceWire>(std::move(*wrapped), *trace));
+  if (context.trace == nullptr) return wrapped;
+  return std::unique_ptr<Wire>(std::make_unique<TraceWire>(std::move(*wrapped), *context.trace));
 }
 
 Result<std::unique_ptr<NicTrace>> open_trace(const Options& options, Endpoint endpoint) {

@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "backends/softnic/objects/nic_trace.h"
 #include "backends/softnic/wire/udp_address.h"
@@ -17,11 +18,14 @@
 
 namespace gdakit::softnic {
 
-// `address` says where endpoints are, for the capture; null: the wire has no addresses. `trace`
-// outlives the wire; null: there is no timeline.
+struct WireContext {
+  // Where endpoints are, for the capture; null: the wire has no addresses.
+  std::function<UdpAddress(Endpoint)> address = nullptr;
+  NicTrace* trace = nullptr;  // outlives the wire; null: there is no timeline
+  std::string name = {};      // of the capture's file and interface; empty: pe<endpoint>
+};
 Result<std::unique_ptr<Wire>> wrap_wire(std::unique_ptr<Wire> wire, const Options& options,
-                                        std::function<UdpAddress(Endpoint)> address = nullptr,
-                                        NicTrace* trace = nullptr);
+                                        const WireContext& context = {});
 
 // What GDAKIT_TRACE asks for, of the NIC at this endpoint; null: nothing.
 Result<std::unique_ptr<NicTrace>> open_trace(const Options& options, Endpoint endpoint);

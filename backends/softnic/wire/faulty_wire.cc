@@ -30,6 +30,7 @@ FaultyWire::Held::Held(const Packet& from, std::uint64_t at) : packet(from), num
 FaultyWire::FaultyWire(std::unique_ptr<Wire> inner, std::unique_ptr<Fates> fates,
                        std::function<std::uint64_t()> now_ns)
     : WrappedWire(std::move(inner)),
+      is_network_(fates != nullptr),
       fates_(std::move(fates)),
       now_ns_(std::move(now_ns)),
       flips_(0, this->inner().endpoint()) {}
@@ -49,11 +50,23 @@ void FaultyWire::set_outages(std::uint64_t down_for_ns, std::uint64_t every_ns) 
 }
 
 void FaultyWire::set_partitioned(Endpoint endpoint, bool partitioned) {
-  peers_[endpoint].partitioned = partitioned;
+  bool& was = peers_[endpoint].partitioned;
+  if (partitioned && !was) ++partitions_;
+  if (!partitioned && was) --partitions_;
+  was = partitioned;
+}
+
+void FaultyWire::set_faults(const Faults& faults) {
+  fates_ = faults == Faults() ? nullptr : drawn(faults, inner().endpoint());
+  set_outages(faults.down_for_ns, faults.down_every_ns);
+  for (auto& [endpoint, peer] : peers_) peer.partitioned = false;
+  partitions_ = 0;
+  for (const Endpoint endpoint : faults.partitioned) set_partitioned(endpoint, true);
 }
 
 WirePath FaultyWire::path(Endpoint endpoint) const {
   WirePath path = inner().path(endpoint);
+  if (!is_network_) return path;
   path.psn_window = path.small_psn_window = std::min(path.psn_window, kMaxWindow);
   path.loses_packets = true;
   return path;
@@ -73,12 +86,17 @@ bool FaultyWire::cuts(const Peer& peer) {
 }
 
 bool FaultyWire::send(const Packet& packet) {
+  if (is_clear()) {
+    const bool taken = inner().send(packet);
+    if (taken) ++counters_.sent;
+    return taken;
+  }
   Peer& peer = peers_[packet.header.destination];
   if (!peer.backlog.empty()) drain(peer);
   if (!peer.backlog.empty() || peer.held >= kMaxHeld) return false;
   ++counters_.sent;
   // Those that are cut have a fate, too: when the link goes down changes no other packet's.
-  const Fate fate = fates_->fate(packet);
+  const Fate fate = fates_ == nullptr ? Fate{} : fates_->fate(packet);
   if (cuts(peer)) return true;
   if (fate.drops) {
     ++counters_.dropped;
@@ -254,8 +272,7 @@ std::unique_ptr<FaultyWire> make_faulty(std::unique_ptr<Wire> inner, const Fault
                                         std::function<std::uint64_t()> now_ns) {
   auto fates = drawn(faults, inner->endpoint());
   auto wire = std::make_unique<FaultyWire>(std::move(inner), std::move(fates), std::move(now_ns));
-  wire->set_outages(faults.down_for_ns, faults.down_every_ns);
-  for (const Endpoint endpoint : faults.partitioned) wire->set_partitioned(endpoint, true);
+  wire->set_faults(faults);
   return wire;
 }
 

@@ -58,12 +58,16 @@ class FaultyWire final : public WrappedWire {
   static constexpr std::uint32_t kMaxFlushes = 8;  // that a packet waits for later ones
   static constexpr std::uint32_t kMaxWindow = 64;
 
+  // Without fates it is the inner wire, until it is told of faults; how queue pairs that connect
+  // before then send again what is lost is the inner wire's, too (path()).
   FaultyWire(std::unique_ptr<Wire> inner, std::unique_ptr<Fates> fates,
              std::function<std::uint64_t()> now_ns = steady_ns);
   // What has yet to come arrives now: a network does not lose what a sender has sent because the
   // sender is gone. What names memory is lost.
   ~FaultyWire() override;
 
+  // What is sent from now on has these faults and no others; what is held has had its fate.
+  void set_faults(const Faults& faults);
   // What is sent while the link is down, or would then arrive, is lost.
   void set_link(bool up) { link_up_ = up; }
   // The link is down besides for the last `down_for_ns` of every `every_ns` from now on. 0: never.
@@ -105,6 +109,9 @@ class FaultyWire final : public WrappedWire {
   // Of a packet that waits for later ones: its due_sent, and its number.
   using DueSent = std::pair<std::uint64_t, std::uint64_t>;
 
+  bool is_clear() const {
+    return fates_ == nullptr && link_up_ && down_for_ns_ == 0 && partitions_ == 0 && held() == 0;
+  }
   bool is_down() const;
   bool cuts(const Peer& peer);
   bool damages(const Packet& packet, Packet& arrived);
@@ -118,7 +125,8 @@ class FaultyWire final : public WrappedWire {
   void release_behind();
   void release_delayed();
 
-  std::unique_ptr<Fates> fates_;
+  const bool is_network_;         // had fates from the beginning
+  std::unique_ptr<Fates> fates_;  // null: every packet comes through
   std::function<std::uint64_t()> now_ns_;
   FaultCounters counters_;
   FaultWords flips_;
@@ -132,6 +140,7 @@ class FaultyWire final : public WrappedWire {
   std::set<DueSent> behind_by_sent_;
   std::multimap<std::uint64_t, Held> delayed_;  // by due_ns, of one time in order
   std::size_t backlogged_ = 0;                  // in all backlogs
+  std::size_t partitions_ = 0;
   std::uint64_t flushes_ = 0;
   std::uint64_t held_number_ = 0;
 };
