@@ -9,6 +9,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -38,6 +39,9 @@ struct QueuedFileOptions {
 
 class QueuedFile {
  public:
+  // By then all that is queued is in the file.
+  static constexpr std::chrono::milliseconds kMostBehind{100};
+
   // `fd` is the empty file of that path.
   QueuedFile(std::string path, UniqueFileDescriptor fd, QueuedFileOptions options);
   // Writes what comes first, and starts the thread. Error: the system's code, as of a full disk;

@@ -52,6 +52,8 @@ auto Nic::locked(const char* name, const Call& call) const {
 
 void Nic::begin_end() { ending_ = true; }
 
+void Nic::between_steps(const std::function<void()>& call) { thread_->locked(call); }
+
 template <class Remove>
 Result<> Nic::remove_and_wait(const char* call, const Remove& remove) {
   RemovalNumber number = 0;

@@ -21,6 +21,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 
 #include "backends/softnic/dma/dma.h"
@@ -100,6 +101,10 @@ class Nic final : public ProgressEngine {
 
   NicCounters counters() const;
   NicCount count() const;
+
+  // Runs the call between two steps: what it changes of the wire, the next step finds. It calls
+  // nothing of the Nic.
+  void between_steps(const std::function<void()>& call);
 
   // A step of the engine, on the calling thread; for threads that wait for what the NIC does. Does
   // nothing while the NIC is paused.

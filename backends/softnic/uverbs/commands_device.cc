@@ -115,13 +115,14 @@ int query_port(Context& context, Attributes& call) {
   basic.pkey_tbl_len = ethernet ? 1 : 128;
   basic.lid = ethernet ? 0 : identity.lid();
   basic.sm_lid = ethernet ? 0 : 1;
-  basic.state = 4;                       // active
+  const bool up = context.device().port().is_up();
+  basic.state = up ? 4 : 1;              // active, down
   basic.max_mtu = basic.active_mtu = 5;  // 4096 bytes
   basic.max_vl_num = ethernet ? 0 : 4;
   basic.subnet_timeout = ethernet ? 0 : 18;
   basic.active_width = 2;  // four lanes
   basic.active_speed = identity.model().active_speed;
-  basic.phys_state = 5;  // link up
+  basic.phys_state = up ? 5 : 3;  // link up, disabled
   basic.link_layer = static_cast<std::uint8_t>(identity.link());
   if (ethernet) basic.flags = IB_UVERBS_QPF_GRH_REQUIRED;
   return call.write(UVERBS_ATTR_QUERY_PORT_RESP, answer);
@@ -204,6 +205,7 @@ int alloc_async_events(Context& context, Attributes& call) {
     ::close(file);
     return error;
   }
+  context.device().events().add_port_listener(*pipe);
   context.set_errors(std::move(*pipe));
   return 0;
 }

@@ -3,10 +3,14 @@
 #include <cstring>
 #include <random>
 #include <rdma/mlx5-abi.h>
+#include <unistd.h>
 #include <utility>
 
 #include "backends/softnic/dma/host_dma.h"
+#include "backends/softnic/uverbs/device_requests.h"
 #include "backends/softnic/uverbs/prompt_threads.h"
+#include "backends/softnic/wire_options.h"
+#include "core/base/options.h"
 #include "core/format/doorbell.h"
 
 namespace gdakit::softnic::uverbs {
@@ -47,15 +51,45 @@ Result<std::unique_ptr<Device>> Device::open(const Spec& spec, int index) {
   if (const Result<void> written = device->write_clock_page(); !written) return written.error();
   Result<Membership> member = join_fabric(spec.fabric);
   if (!member) return member.error();
-  device->listed_ = std::move(member->listed);
-  const Endpoint place = member->wire->endpoint();
+  UniqueFileDescriptor listed = std::move(member->listed);
+  if (const Result<void> opened = device->open_nic(std::move(*member)); !opened) {
+    return opened.error();
+  }
+  device->control_ = std::make_unique<FabricControl>(
+      std::move(listed),
+      [&of = *device](const std::string& request) { return answer_request(of, request); });
+  return device;
+}
+
+Result<void> Device::open_nic(Membership member) {
+  const Result<ParsedOptions> parsed = parse_options(environment_variables());
+  if (!parsed) return parsed.error();
+  Options around = parsed->options;
+  Result<std::unique_ptr<Wire>> wire = port_.wrap(std::move(member.wire), around.nic_faults);
+  if (!wire) return wire.error().within("GDAKIT_NIC_FAULTS");
+  around.nic_faults.clear();
+  writes_files_ = !around.capture.empty() || !around.trace.empty();
+  const Endpoint place = (*wire)->endpoint();
+  Result<std::unique_ptr<NicTrace>> trace = open_trace(around, place);
+  if (!trace) return trace.error();
+  trace_ = std::move(*trace);
+  const std::string name = identity_.name() + "-" + std::to_string(::getpid());
+  wire = wrap_wire(std::move(*wire), around, {.trace = trace_.get(), .name = name});
+  if (!wire) return wire.error();
+  NicOptions options = nic_options(place, *events_, addresses_, pages_);
+  options.engine.trace = trace_.get();
   const PromptThreads prompt;
   Result<std::unique_ptr<Nic>> nic =
-      Nic::open(nic_options(place, *device->events_, device->addresses_, device->pages_),
-                std::make_unique<HostDma>(), std::move(member->wire));
+      Nic::open(options, std::make_unique<HostDma>(), std::move(*wire));
   if (!nic) return nic.error();
-  device->nic_ = std::move(*nic);
-  return device;
+  nic_ = std::move(*nic);
+  return {};
+}
+
+void Device::set_port(bool up) {
+  if (port_.is_up() == up) return;
+  port_.set_up(*nic_, up);
+  events_->port_changes(up);
 }
 
 // Time stamps are nanoseconds already.

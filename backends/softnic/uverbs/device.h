@@ -5,12 +5,16 @@
 #include <memory>
 
 #include "backends/softnic/engine/nic.h"
+#include "backends/softnic/objects/nic_trace.h"
 #include "backends/softnic/uverbs/events.h"
 #include "backends/softnic/uverbs/fabric.h"
 #include "backends/softnic/uverbs/fabric_addresses.h"
+#include "backends/softnic/uverbs/fabric_control.h"
 #include "backends/softnic/uverbs/memory_pages.h"
+#include "backends/softnic/uverbs/port.h"
 #include "backends/softnic/uverbs/spec.h"
 #include "core/base/result.h"
+#include "core/base/wall_clock.h"
 
 namespace gdakit::softnic::uverbs {
 
@@ -24,17 +28,31 @@ class Device {
   Nic& nic() { return *nic_; }
   EventBook& events() { return *events_; }
   MemoryPages& pages() { return *pages_; }
+  Port& port() { return port_; }
+  // The port goes up or down, and clients are told.
+  void set_port(bool up);
+  // Its place on the fabric.
+  Endpoint place() const { return nic_->endpoint(); }
+  std::uint64_t opened_ms() const { return opened_ms_; }
+  // Whether what happens here goes to files, which are a moment behind it (QueuedFile).
+  bool writes_files() const { return writes_files_; }
 
  private:
   Device(const Spec& spec, int index) : identity_(spec, index), addresses_(spec, index) {}
   Result<void> write_clock_page();
+  // The NIC on its way to the fabric, as the environment would have it.
+  Result<void> open_nic(Membership member);
 
   Identity identity_;
   FabricAddresses addresses_;
   std::unique_ptr<EventBook> events_ = std::make_unique<EventBook>();
   std::shared_ptr<MemoryPages> pages_;
-  UniqueFileDescriptor listed_;
-  std::unique_ptr<Nic> nic_;  // ends first
+  Port port_;
+  const std::uint64_t opened_ms_ = wall_ms();
+  bool writes_files_ = false;
+  std::unique_ptr<NicTrace> trace_;
+  std::unique_ptr<Nic> nic_;
+  std::unique_ptr<FabricControl> control_;  // ends first
 };
 
 }  // namespace gdakit::softnic::uverbs

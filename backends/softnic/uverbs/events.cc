@@ -24,6 +24,8 @@ std::optional<std::uint32_t> verbs_event(EventKind kind) {
   return std::nullopt;
 }
 
+constexpr std::uint32_t kPortActive = 9, kPortError = 10;
+
 }  // namespace
 
 EventBook::Entries& EventBook::entries_of(EventKind kind) {
@@ -68,6 +70,20 @@ void EventBook::event(const Event& event) {
   if (!type || !listener.errors) return;
   const AsyncRecord record{listener.element, *type, 0};
   if (listener.errors->put(&record)) ++at->second.put.errors;
+}
+
+void EventBook::add_port_listener(const std::shared_ptr<EventPipe>& errors) {
+  const std::lock_guard lock(mutex_);
+  port_listeners_.push_back(errors);
+}
+
+void EventBook::port_changes(bool up) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(port_listeners_, [](const auto& listener) { return listener.expired(); });
+  const AsyncRecord record{1, up ? kPortActive : kPortError, 0};
+  for (const auto& listener : port_listeners_) {
+    if (const auto pipe = listener.lock()) pipe->put(&record);
+  }
 }
 
 }  // namespace gdakit::softnic::uverbs

@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <vector>
 
 #include "backends/softnic/objects/attributes.h"
 #include "backends/softnic/objects/events.h"
@@ -43,6 +44,11 @@ class EventBook final : public EventSink {
 
   void event(const Event& event) override;
 
+  // Who is told of the port, for as long as it lives.
+  void add_port_listener(const std::shared_ptr<EventPipe>& errors);
+  // The port goes up or down.
+  void port_changes(bool up);
+
  private:
   struct Entry {
     Listener listener;
@@ -58,6 +64,7 @@ class EventBook final : public EventSink {
   Entries cqs_;
   Entries srqs_;
   Entries qps_;
+  std::vector<std::weak_ptr<EventPipe>> port_listeners_;
 };
 
 }  // namespace gdakit::softnic::uverbs

@@ -1,7 +1,10 @@
 #include "backends/softnic/uverbs/fabric.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cinttypes>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -11,6 +14,7 @@
 #include <sys/un.h>
 #include <system_error>
 #include <thread>
+#include <tuple>
 #include <unistd.h>
 #include <vector>
 
@@ -28,17 +32,26 @@ std::string prefix(const std::string& fabric) {
   return "gdakit-verbs/" + std::to_string(::getuid()) + "/" + fabric + "/";
 }
 
+// In the abstract name space; none of a name that is too long.
+struct SocketName {
+  explicit SocketName(const std::string& name) {
+    address.sun_family = AF_UNIX;
+    if (name.size() + 1 > sizeof address.sun_path) return;
+    std::memcpy(address.sun_path + 1, name.data(), name.size());
+    bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  }
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&address); }
+
+  sockaddr_un address{};
+  socklen_t bytes = 0;
+};
+
 // A socket of this name, which nobody else has; nothing if somebody does.
 std::optional<UniqueFileDescriptor> take_name(const std::string& name) {
-  UniqueFileDescriptor socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (!socket || name.size() + 1 > sizeof address.sun_path) return std::nullopt;
-  std::memcpy(address.sun_path + 1, name.data(), name.size());
-  const auto bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-  if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), bytes) != 0) {
-    return std::nullopt;
-  }
+  UniqueFileDescriptor socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  const SocketName at(name);
+  if (!socket || at.bytes == 0) return std::nullopt;
+  if (::bind(socket.get(), at.get(), at.bytes) != 0) return std::nullopt;
   return socket;
 }
 
@@ -53,22 +66,16 @@ Result<UniqueFileDescriptor> lock(const std::string& fabric) {
                                     " locked for 10 s; take another name (--fabric)");
 }
 
-// Paths of the segment as its members have it: those who live, and names that others have made up.
-std::vector<std::string> member_paths(const std::string& fabric) {
-  const std::string begin = "@" + prefix(fabric) + "member/";
-  std::vector<std::string> paths;
-  std::ifstream list("/proc/net/unix");
-  for (std::string line; std::getline(list, line);) {
-    const std::size_t at = line.find(begin);
-    if (at == std::string::npos) continue;
-    const std::string member = line.substr(at + begin.size());  // <pid>/<fd>/<place>
-    const std::size_t pid_end = member.find('/');
-    const std::size_t fd_end = member.find('/', pid_end + 1);
-    if (pid_end == std::string::npos || fd_end == std::string::npos) continue;
-    paths.push_back("/proc/" + member.substr(0, pid_end) + "/fd/" +
-                    member.substr(pid_end + 1, fd_end - pid_end - 1));
-  }
-  return paths;
+// What is behind the prefix: <pid>/<fd>/<place>.
+std::optional<Member> parse_member(const std::string& name, std::size_t prefix_bytes) {
+  Member member;
+  member.name = name;
+  int end = 0;
+  const char* const numbers = name.c_str() + prefix_bytes;
+  const int found = std::sscanf(numbers, "%d/%d/%" SCNu32 "%n", &member.pid, &member.segment,
+                                &member.place, &end);
+  if (found != 3 || numbers[end] != '\0' || member.place >= kPlaces) return std::nullopt;
+  return member;
 }
 
 // Others can make up names, but no segment of this user's.
@@ -82,7 +89,9 @@ bool is_own_segment(const std::string& path) {
 
 Result<std::shared_ptr<ShmSegment>> find_or_create(const std::string& fabric) {
   std::optional<Error> wrong;
-  for (const std::string& path : member_paths(fabric)) {
+  for (const Member& member : fabric_members(fabric)) {
+    const std::string path =
+        "/proc/" + std::to_string(member.pid) + "/fd/" + std::to_string(member.segment);
     if (!is_own_segment(path)) continue;
     Result<std::shared_ptr<ShmSegment>> segment = ShmSegment::open(path);
     if (segment) return segment;
@@ -97,6 +106,39 @@ Result<std::shared_ptr<ShmSegment>> find_or_create(const std::string& fabric) {
 
 }  // namespace
 
+std::vector<Member> fabric_members(const std::string& fabric) {
+  const std::string begin = prefix(fabric) + "member/";
+  std::vector<Member> members;
+  std::ifstream list("/proc/net/unix");
+  for (std::string line; std::getline(list, line);) {
+    const std::size_t at = line.find("@" + begin);
+    if (at == std::string::npos) continue;
+    if (auto member = parse_member(line.substr(at + 1), begin.size())) {
+      members.push_back(std::move(*member));
+    }
+  }
+  std::ranges::sort(members, {}, [](const Member& one) { return std::tie(one.place, one.name); });
+  // While one answers, its connection is listed under the same name.
+  const auto same = [](const Member& one, const Member& other) { return one.name == other.name; };
+  members.erase(std::unique(members.begin(), members.end(), same), members.end());
+  return members;
+}
+
+Result<UniqueFileDescriptor> connect_to(const Member& member) {
+  UniqueFileDescriptor socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  if (!socket) return Error::from_errno("a socket cannot be made", errno);
+  const SocketName at(member.name);
+  const std::string who = "process " + std::to_string(member.pid);
+  if (::connect(socket.get(), at.get(), at.bytes) != 0) {
+    return Error::from_errno(who + " cannot be asked", errno);
+  }
+  ucred peer{};
+  socklen_t bytes = sizeof peer;
+  ::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &bytes);
+  if (peer.uid == ::getuid() && peer.pid == member.pid) return socket;
+  return Error(Code::unavailable, who + " is not who listens under its name; another one does");
+}
+
 Result<Membership> join_fabric(const std::string& name) {
   const Result<UniqueFileDescriptor> locked = lock(name);
   if (!locked) return locked.error();
@@ -109,7 +151,9 @@ Result<Membership> join_fabric(const std::string& name) {
     const std::string member = prefix(name) + "member/" + std::to_string(::getpid()) + "/" +
                                path.substr(path.rfind('/') + 1) + "/" + std::to_string(place);
     auto listed = take_name(member);
-    if (!listed) return Error::from_errno("join_fabric: the name " + member, errno);
+    if (!listed || ::listen(listed->get(), SOMAXCONN) != 0) {
+      return Error::from_errno("join_fabric: the name " + member, errno);
+    }
     return Membership{std::move(*wire), std::move(*listed)};
   }
   return Error(Code::exhausted, "join_fabric: all " + std::to_string(kPlaces) +

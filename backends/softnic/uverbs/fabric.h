@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "backends/softnic/objects/attributes.h"
 #include "backends/softnic/wire/wire.h"
@@ -26,12 +27,27 @@ constexpr Endpoint place_of(QpNumber qpn) { return qpn / kQpnsOfAPlace; }
 constexpr QpNumber first_qpn(Endpoint place) { return place * kQpnsOfAPlace; }
 
 struct Membership {
-  std::unique_ptr<Wire> wire;   // its endpoint is the place
-  UniqueFileDescriptor listed;  // the member's name, for those who come later
+  std::unique_ptr<Wire> wire;  // its endpoint is the place
+  // The member's name, for those who come later: a socket that listens, SOCK_SEQPACKET.
+  UniqueFileDescriptor listed;
 };
 
 // A place of its own for a NIC of this process. Errors: no place is free; the fabric is of another
 // version of gdakit.
 Result<Membership> join_fabric(const std::string& name);
+
+// A NIC of a fabric, as it is listed. Who lists what is not so is found out by those who use it.
+struct Member {
+  int pid = 0;
+  int segment = 0;  // the process's descriptor of the fabric's memory
+  Endpoint place = 0;
+  std::string name;  // of its socket
+};
+
+// By place.
+std::vector<Member> fabric_members(const std::string& fabric);
+
+// A connection to its socket. Errors: it is gone.
+Result<UniqueFileDescriptor> connect_to(const Member& member);
 
 }  // namespace gdakit::softnic::uverbs

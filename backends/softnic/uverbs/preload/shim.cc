@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "core/base/log.h"
+#include "core/base/queued_file.h"
 
 namespace gdakit::softnic::uverbs {
 namespace {
@@ -115,6 +116,7 @@ Result<std::shared_ptr<Context>> Shim::make_context(int index, int& file) {
     if (!opened) return opened.error();
     device = std::move(*opened);
     any_device_ = true;
+    if (device->writes_files()) writes_files_ = true;
   }
   const Result<int> opened = device->pages().open_file();
   if (!opened) return opened.error();
@@ -167,7 +169,8 @@ void Shim::duplicated(int file, int other) {
 
 void Shim::pause() const {
   if (!any_device_ || !is_owner()) return;
-  const timespec moment{0, std::chrono::nanoseconds(kPause).count()};
+  const std::chrono::nanoseconds pause = writes_files_ ? QueuedFile::kMostBehind : kPause;
+  const timespec moment{0, pause.count()};
   ::nanosleep(&moment, nullptr);
 }
 
@@ -179,6 +182,7 @@ void Shim::drain() {
   for (const std::unique_ptr<Device>& device : devices_) {
     if (device != nullptr) drain_nic(device->nic(), limit);
   }
+  if (writes_files_) std::this_thread::sleep_for(QueuedFile::kMostBehind);
 }
 
 }  // namespace gdakit::softnic::uverbs

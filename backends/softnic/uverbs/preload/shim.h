@@ -68,6 +68,7 @@ class Shim {
   Spec spec_;
   std::string sysfs_;
   std::atomic<bool> any_device_{false};
+  std::atomic<bool> writes_files_{false};  // a capture, or what a timeline is made of
   std::array<std::atomic<std::int8_t>, kMostFiles> open_{};  // index + 1
   // The files of memory that the devices are, by index.
   std::array<std::atomic<std::uint64_t>, kMostNics> inodes_{};
