@@ -36,7 +36,7 @@ BANS = (
                  "tools/mps.cc": "the PATH and a variable of CUDA's own are no options",
                  "backends/softnic/uverbs/preload/shim.cc":
                      "what `gdakit verbs` hands on, in programs that are not gdakit's",
-                 "tools/verbs.cc": "LD_PRELOAD is the system's",
+                 "tools/verbs_program.cc": "LD_PRELOAD is the system's",
                  "tools/columns.cc": "NO_COLOR is all programs' and no option of gdakit's"}),
     Ban("volatile", r"\bvolatile\b", "the Machine's relaxed accesses, or std::atomic on the host",
         allowed=PTX),

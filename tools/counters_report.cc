@@ -65,10 +65,11 @@ std::string counters_json(std::span<const PeCounters> pes) {
   return text.str();
 }
 
-std::string counters_table(std::span<const PeCounters> pes) {
+std::string counters_table(std::span<const PeCounters> pes, std::string_view called) {
   using Line = std::vector<std::string>;
-  std::vector<Line> lines = {{"counter", "all PEs"}};
-  for (const PeCounters& pe : pes) lines[0].push_back("PE " + std::to_string(pe.pe));
+  const std::string name(called);
+  std::vector<Line> lines = {{"counter", "all " + name + "s"}};
+  for (const PeCounters& pe : pes) lines[0].push_back(name + " " + std::to_string(pe.pe));
   for (const CounterRow& row : counter_table()) {
     std::uint64_t sum = 0;
     for (const PeCounters& pe : pes) sum += value_of(pe.nic, row);
@@ -90,9 +91,10 @@ std::string counters_table(std::span<const PeCounters> pes) {
   return text + "All other counters are 0 (docs/counters.md says what they count).\n";
 }
 
-std::string counters_report(std::span<const PeCounters> pes, std::string_view path) {
+std::string counters_report(std::span<const PeCounters> pes, std::string_view path,
+                            std::string_view called) {
   if (path.ends_with(".json")) return counters_json(pes);
-  return path.ends_with(".prom") ? prometheus_text(pes) : counters_table(pes);
+  return path.ends_with(".prom") ? prometheus_text(pes) : counters_table(pes, called);
 }
 
 }  // namespace gdakit::tools

@@ -21,4 +21,11 @@ JobDirectory::~JobDirectory() {
   if (is_own_) std::filesystem::remove_all(path_, ignored);
 }
 
+Result<std::string> make_folder(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) return Error::from_errno(path + " cannot be made", error.value());
+  return std::filesystem::absolute(path).string();
+}
+
 }  // namespace gdakit::tools

@@ -9,6 +9,9 @@
 
 namespace gdakit::tools {
 
+// The whole path of a folder that is there then.
+Result<std::string> make_folder(const std::string& path);
+
 class JobDirectory {
  public:
   // `named`: what the environment says, or empty. `what` is in the name of one for the job alone:

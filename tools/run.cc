@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <filesystem>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -15,6 +14,7 @@
 #include "tools/interrupt.h"
 #include "tools/job.h"
 #include "tools/job_counters.h"
+#include "tools/job_directory.h"
 #include "tools/job_trace.h"
 #include "tools/signals.h"
 
@@ -124,14 +124,6 @@ GpusTaken gpus_without_option() {
 bool goes_on_without_lost_pes() {
   const Result<ParsedOptions> parsed = parse_options(environment_variables());
   return parsed && parsed->options.peer_loss == PeerLoss::go_on;
-}
-
-// The whole path of a folder that is there then.
-Result<std::string> make_folder(const std::string& path) {
-  std::error_code error;
-  std::filesystem::create_directories(path, error);
-  if (error) return Error::from_errno(path + " cannot be made", error.value());
-  return std::filesystem::absolute(path).string();
 }
 
 // Where the PEs write to.

@@ -1,103 +1,81 @@
 // gdakit verbs: runs a program that finds soft ConnectXes by the distribution's own libibverbs.
-#include <cerrno>
-#include <cstdlib>
-#include <cstring>
-#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <string>
-#include <unistd.h>
-#include <utility>
 #include <vector>
 
-#include "backends/softnic/uverbs/spec.h"
-#include "backends/softnic/uverbs/sysfs.h"
 #include "tools/command.h"
+#include "tools/verbs_fabric.h"
+#include "tools/verbs_program.h"
 
 namespace gdakit::tools {
 namespace {
 
-namespace uverbs = softnic::uverbs;
+constexpr const char* kDetails = R"help(
+Behind -- comes a program with its arguments, which this command becomes. Instead of it:
 
-struct VerbsOptions {
-  int nics = 1;
-  int model = 7;
-  std::string link = "roce";
-  std::string fabric = "default";
-  std::vector<std::string> command;  // the marker of the program, and the program
-};
+  env                       what the program is given, for those who start programs by other
+                            means: eval "$(gdakit verbs env)"; ibv_devices
+  ls                        the NICs that are on in the fabric, and whose they are
+  stats                     what each has counted (docs/counters.md); --output FILE.json or .prom
+  kill-port WHOSE           the port of a NIC goes down; WHOSE is PID, PID/mlx5_0 or all
+  set WHOSE port=up         and comes back
+  set WHOSE faults=drop=1%  packets that it sends meet these faults instead of those before
 
-constexpr const char* kLibrary = "libgdakit-verbs.so";
+--pcap and --faults are GDAKIT_CAPTURE and GDAKIT_NIC_FAULTS: what each NIC sends and receives, for
+Wireshark, as mlx5_0-PID.pcapng; and what a bad network does to what it sends. --trace writes a
+timeline of the NICs of the program, and of those that it starts, when it has ended; with it this
+command waits for the program (docs/timeline.md).
 
-int fail(const std::string& what, int status = kFailed) {
-  std::cerr << "gdakit verbs: " << what << '\n';
-  return status;
-}
+Exit status: the program's; 1 if it cannot be given NICs, or nobody answers; 126 if it cannot be
+executed, 127 if it was not found, 2 for bad usage.
+)help";
 
-// Beside this command, where it is installed or where it was built.
-Result<std::string> find_library() {
-  std::error_code error;
-  const auto folder = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
-  for (const char* const place : {GDAKIT_VERBS_INSTALLED, GDAKIT_VERBS_BUILT}) {
-    const auto path = (folder / place / kLibrary).lexically_normal();
-    if (std::filesystem::exists(path, error)) return path.string();
-  }
-  return Error(Code::not_found, std::string(kLibrary) + " lies neither in " +
-                                    (folder / GDAKIT_VERBS_INSTALLED).lexically_normal().string() +
-                                    " nor in the build folder; install gdakit whole");
-}
-
-using Variables = std::vector<std::pair<std::string, std::string>>;
-
-Result<Variables> variables_for(const VerbsOptions& options) {
-  const Result<uverbs::Spec> spec = uverbs::Spec::parse(
-      "nics=" + std::to_string(options.nics) + ",model=" + std::to_string(options.model) +
-      ",link=" + options.link + ",fabric=" + options.fabric);
-  if (!spec) return spec.error();
-  const Result<std::string> library = find_library();
-  if (!library) return library.error();
-  const Result<std::string> folder = uverbs::sysfs_folder(*spec);
-  if (!folder) return folder.error();
-  const char* const preloaded = std::getenv("LD_PRELOAD");
-  const std::string others = preloaded == nullptr ? "" : std::string(":") + preloaded;
-  return Variables{{"LD_PRELOAD", *library + others},
-                   {uverbs::kSpecVariable, spec->text()},
-                   {uverbs::kSysfsVariable, *folder}};
-}
-
-int become(const std::vector<std::string>& command) {
-  std::vector<char*> words;
-  for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
-  words.push_back(nullptr);
-  ::execvp(words[0], words.data());
-  const int error = errno;
-  return fail(command[0] + ": " + std::strerror(error),
-              error == ENOENT ? kNotFound : kNotExecutable);
-}
-
-int run_verbs(const VerbsOptions& options) {
-  if (options.command.size() < 2 || options.command.front() != kProgramFollows) {
-    return fail("name a program behind --: gdakit verbs -- ibv_devinfo", kBadUsage);
-  }
-  const Result<Variables> variables = variables_for(options);
-  if (!variables) return fail(variables.error().message());
-  for (const auto& [name, value] : *variables) ::setenv(name.c_str(), value.c_str(), 1);
-  return become({options.command.begin() + 1, options.command.end()});
+int run_program(const VerbsOptions& options) {
+  const Result<Variables> variables = verbs_variables(options);
+  if (!variables) return verbs_failed(variables.error().message(), kFailed);
+  const std::vector<std::string> command(options.words.begin() + 1, options.words.end());
+  if (options.trace.empty()) return become_program(command, *variables);
+  return run_traced(command, *variables, options.trace);
 }
 
 int print_environment(const VerbsOptions& options) {
-  const Result<Variables> variables = variables_for(options);
-  if (!variables) return fail(variables.error().message());
+  if (!options.trace.empty()) {
+    return verbs_failed(
+        "--trace makes a timeline at a program's end; with env set GDAKIT_TRACE to "
+        "a folder, and make it by `gdakit timeline`",
+        kBadUsage);
+  }
+  const Result<Variables> variables = verbs_variables(options);
+  if (!variables) return verbs_failed(variables.error().message(), kFailed);
   for (const auto& [name, value] : *variables) {
-    std::cout << "export " << name << "='" << value << "'\n";
+    std::cout << "export " << name << '=' << quoted(value) << '\n';
   }
   return 0;
+}
+
+int run_verbs(const VerbsOptions& options, const std::string& output) {
+  const std::vector<std::string>& words = options.words;
+  const std::string first = words.empty() ? "" : words.front();
+  if (first == kProgramFollows && words.size() > 1) return run_program(options);
+  if (first == "set") return set_fabric(options.fabric, {words.begin() + 1, words.end()});
+  if (first == "kill-port" && words.size() == 2) {
+    return set_fabric(options.fabric, {words[1], "port=down"});
+  }
+  if (words.size() == 1 && first == "env") return print_environment(options);
+  if (words.size() == 1 && first == "ls") return list_fabric(options.fabric);
+  if (words.size() == 1 && first == "stats") return show_fabric_counters(options.fabric, output);
+  return verbs_failed(
+      "name a program behind --: gdakit verbs -- ibv_devinfo; or env, ls, stats, "
+      "kill-port or set (see gdakit verbs --help)",
+      kBadUsage);
 }
 
 }  // namespace
 
 Command add_verbs(CLI::App& parent) {
   auto options = std::make_shared<VerbsOptions>();
+  auto output = std::make_shared<std::string>();
   CLI::App* const app =
       parent.add_subcommand("verbs", "Run any program of RDMA verbs on soft ConnectXes");
   app->add_option("--nics", options->nics, "How many, 1 to 16: mlx5_0, mlx5_1, ...");
@@ -105,18 +83,16 @@ Command add_verbs(CLI::App& parent) {
   app->add_option("--link", options->link, "The link layer, roce or ib");
   app->add_option("--fabric", options->fabric,
                   "The fabric by its name: programs of one user and host meet that name the same");
+  app->add_option("--pcap", options->pcap, "A folder for captures of all packets");
+  app->add_option("--faults", options->faults,
+                  "drop=1%,delay=50us..2ms (docs/test-without-hardware.md)");
+  app->add_option("--trace", options->trace, "A timeline of the program's NICs, as JSON");
+  app->add_option("--output", *output, "Where stats writes to, instead of a table");
   app->allow_extras(false);
-  app->add_option("command", options->command, "-- and the program with its arguments, or env");
+  app->add_option("command", options->words, "-- and the program with its arguments, or as below");
   app->positionals_at_end();
-  app->footer(
-      "\nEnvironment: `gdakit verbs env` prints what the program is given, for those who start\n"
-      "programs by other means: eval \"$(gdakit verbs env)\"; ibv_devices\n");
-  return {app, [options] {
-            if (options->command == std::vector<std::string>{"env"}) {
-              return print_environment(*options);
-            }
-            return run_verbs(*options);
-          }};
+  app->footer(kDetails);
+  return {app, [options, output] { return run_verbs(*options, *output); }};
 }
 
 }  // namespace gdakit::tools

@@ -24,12 +24,17 @@ class Fabric:
     """Starts programs that find the NICs of a fabric of the test's own."""
 
     def __init__(self, gdakit, *options):
-        name = f"test-{os.getpid()}"
-        self.words = [gdakit, "verbs", "--fabric", name, *options, "--"]
+        self.command = [gdakit, "verbs", "--fabric", f"test-{os.getpid()}"]
+        self.words = [*self.command, *options, "--"]
 
     def run(self, *words, **more):
         return subprocess.run([*self.words, *words], capture_output=True, text=True,
                               timeout=PATIENCE_S, **more)
+
+    def ask(self, *words):
+        """What `gdakit verbs` itself says of the fabric."""
+        return subprocess.run([*self.command, *words], capture_output=True, text=True,
+                              timeout=PATIENCE_S)
 
     def start(self, *words):
         return subprocess.Popen([*self.words, *words], stdout=subprocess.PIPE,
@@ -55,18 +60,28 @@ def listens(port):
     return False
 
 
-def run_pair(fabric, words):
-    """Runs a server and a client of the same command. Returns the client's output, the server's,
-    and the two exit statuses; a status of None is one that had to be ended."""
+def start_pair(fabric, words):
+    """A client and a server of the same command."""
     port = free_port()
     command = [words[0], "-p", str(port), *words[1:]]
     server = fabric.start(*command)
     limit = time.monotonic() + PATIENCE_S
     while not listens(port) and server.poll() is None and time.monotonic() < limit:
         time.sleep(0.01)
-    client = fabric.start(*command, "127.0.0.1")
+    return fabric.start(*command, "127.0.0.1"), server
+
+
+def run_pair(fabric, words):
+    """Runs a server and a client of the same command. Returns the client's output, the server's,
+    and the two exit statuses; a status of None is one that had to be ended."""
+    return wait_for_pair(start_pair(fabric, words))
+
+
+def wait_for_pair(pair):
+    """As run_pair(), of what start_pair() has started."""
+    limit = time.monotonic() + PATIENCE_S
     outputs, statuses = [], []
-    for process in (client, server):
+    for process in pair:
         try:
             outputs.append(process.communicate(timeout=max(1, limit - time.monotonic()))[0])
             statuses.append(process.returncode)

@@ -38,7 +38,10 @@ TEST(Verbs, NamesWhatIsWrongAndTheRemedy) {
        {std::pair<std::vector<std::string>, std::string>{{"--model", "5"}, "use 6, 7 or 8"},
         {{"--nics", "17"}, "use 1 to 16"},
         {{"--link", "opa"}, "use roce or ib"},
-        {{"--fabric", "a/b"}, "use up to 40 letters, digits"}}) {
+        {{"--fabric", "a/b"}, "use up to 40 letters, digits"},
+        {{"--faults", "drop=200%"}, "--faults: "},
+        {{"--pcap", "/proc/nowhere"}, "--pcap: /proc/nowhere"},
+        {{"--trace", "/proc/nowhere"}, "--trace: "}}) {
     std::vector<std::string> command = {"verbs"};
     command.insert(command.end(), words.begin(), words.end());
     command.insert(command.end(), {"--", "true"});
@@ -52,6 +55,43 @@ TEST(Verbs, NamesWhatIsWrongAndTheRemedy) {
   const Outcome absent = gdakit({"verbs", "--", "there-is-no-such-program"});
   EXPECT_EQ(absent.status, 127);
   EXPECT_THAT(absent.errors, HasSubstr("there-is-no-such-program"));
+}
+
+TEST(Verbs, EnvIsReadByAShellAsItIs) {
+  const Variable preloaded("LD_PRELOAD", "it's 'here'.so");
+  const Outcome outcome = gdakit({"verbs", "--faults", "drop=1%", "env"});
+  EXPECT_THAT(outcome.output, HasSubstr(R"(so:it'\''s '\''here'\''.so')"));
+  EXPECT_THAT(outcome.output, HasSubstr("export GDAKIT_NIC_FAULTS='drop=1%'\n"));
+}
+
+TEST(Verbs, WordsThatItDoesNotKnowAreRefused) {
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"verbs", "ls", "more"},
+                                                {"verbs", "list"},
+                                                {"verbs", "set", "all", "port=sideways"},
+                                                {"verbs", "set", "me", "port=up"},
+                                                {"verbs", "set", "7"},
+                                                {"verbs", "kill-port"},
+                                                {"verbs", "--trace", "t.json", "env"}}) {
+    EXPECT_EQ(gdakit(words).status, 2) << words.back();
+  }
+}
+
+TEST(Verbs, AFabricWithoutNicsIsNamed) {
+  for (const char* word : {"ls", "stats"}) {
+    const Outcome outcome = gdakit({"verbs", "--fabric", "empty", word});
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_THAT(outcome.errors, HasSubstr("no NIC is on in the fabric empty"));
+  }
+  const Outcome nobody = gdakit({"verbs", "--fabric", "empty", "kill-port", "1"});
+  EXPECT_EQ(nobody.status, 1);
+  EXPECT_THAT(nobody.errors, HasSubstr("1 has no NIC in the fabric empty"));
+}
+
+TEST(Verbs, ATraceOfAProgramWithoutANicIsNone) {
+  const Outcome outcome = gdakit({"verbs", "--trace", "/dev/null", "--", "sh", "-c", "exit 3"});
+  EXPECT_EQ(outcome.status, 3);
+  EXPECT_THAT(outcome.errors, HasSubstr("has opened no soft ConnectX"));
+  EXPECT_EQ(gdakit({"verbs", "--trace", "/dev/null", "--", "true"}).status, 1);
 }
 
 // Not gdakit's own programs either: they know these variables.
