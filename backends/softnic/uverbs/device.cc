@@ -47,6 +47,7 @@ Result<std::unique_ptr<Device>> Device::open(const Spec& spec, int index) {
   if (const Result<void> written = device->write_clock_page(); !written) return written.error();
   Result<Membership> member = join_fabric(spec.fabric);
   if (!member) return member.error();
+  device->segment_ = std::move(member->segment);
   device->listed_ = std::move(member->listed);
   const Endpoint place = member->wire->endpoint();
   const PromptThreads prompt;

@@ -33,7 +33,8 @@ class Device {
   FabricAddresses addresses_;
   std::unique_ptr<EventBook> events_ = std::make_unique<EventBook>();
   std::shared_ptr<MemoryPages> pages_;
-  UniqueFileDescriptor listed_;
+  OwnFile segment_;
+  OwnFile listed_;
   std::unique_ptr<Nic> nic_;  // ends first
 };
 

@@ -7,17 +7,6 @@
 #include <vector>
 
 namespace gdakit::softnic::uverbs {
-namespace {
-
-// Beyond the numbers that programs count on for files of their own.
-constexpr int kFirstOwn = 512;
-
-UniqueFileDescriptor move_up(UniqueFileDescriptor file) {
-  const int moved = ::fcntl(file.get(), F_DUPFD_CLOEXEC, kFirstOwn);
-  return moved < 0 ? std::move(file) : UniqueFileDescriptor(moved);
-}
-
-}  // namespace
 
 Result<std::shared_ptr<EventPipe>> EventPipe::open(std::size_t record_bytes) {
   int ends[2];
@@ -31,7 +20,7 @@ Result<std::shared_ptr<EventPipe>> EventPipe::open(std::size_t record_bytes) {
   UniqueFileDescriptor read(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   if (!read) return Error::from_errno("EventPipe: " + path, errno);
   return std::shared_ptr<EventPipe>(new EventPipe(
-      record_bytes, std::move(client_end), move_up(std::move(read)), move_up(std::move(write))));
+      record_bytes, std::move(client_end), own_file(std::move(read)), own_file(std::move(write))));
 }
 
 bool EventPipe::put(const void* record) const {

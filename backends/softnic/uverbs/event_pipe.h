@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "backends/softnic/uverbs/own_files.h"
 #include "core/base/file_descriptor.h"
 #include "core/base/result.h"
 
@@ -38,8 +39,7 @@ class EventPipe {
   std::uint32_t withdraw(std::uint64_t element) const;
 
  private:
-  EventPipe(std::size_t record_bytes, UniqueFileDescriptor client_end, UniqueFileDescriptor read,
-            UniqueFileDescriptor write)
+  EventPipe(std::size_t record_bytes, UniqueFileDescriptor client_end, OwnFile read, OwnFile write)
       : record_bytes_(record_bytes),
         client_end_(std::move(client_end)),
         read_(std::move(read)),
@@ -49,8 +49,8 @@ class EventPipe {
   UniqueFileDescriptor client_end_;
   // Does not block, whatever the client's does. Kept open, so that a client which has closed its
   // own end is no broken pipe.
-  UniqueFileDescriptor read_;
-  UniqueFileDescriptor write_;
+  OwnFile read_;
+  OwnFile write_;
 };
 
 }  // namespace gdakit::softnic::uverbs

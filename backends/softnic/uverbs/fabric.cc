@@ -29,7 +29,7 @@ std::string prefix(const std::string& fabric) {
 }
 
 // A socket of this name, which nobody else has; nothing if somebody does.
-std::optional<UniqueFileDescriptor> take_name(const std::string& name) {
+std::optional<OwnFile> take_name(const std::string& name) {
   UniqueFileDescriptor socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -39,11 +39,11 @@ std::optional<UniqueFileDescriptor> take_name(const std::string& name) {
   if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), bytes) != 0) {
     return std::nullopt;
   }
-  return socket;
+  return own_file(std::move(socket));
 }
 
 // Only one process at a time looks for the fabric, or makes it.
-Result<UniqueFileDescriptor> lock(const std::string& fabric) {
+Result<OwnFile> lock(const std::string& fabric) {
   const auto limit = std::chrono::steady_clock::now() + kLockPatience;
   while (std::chrono::steady_clock::now() < limit) {
     if (auto socket = take_name(prefix(fabric) + "lock")) return std::move(*socket);
@@ -98,19 +98,19 @@ Result<std::shared_ptr<ShmSegment>> find_or_create(const std::string& fabric) {
 }  // namespace
 
 Result<Membership> join_fabric(const std::string& name) {
-  const Result<UniqueFileDescriptor> locked = lock(name);
+  const Result<OwnFile> locked = lock(name);
   if (!locked) return locked.error();
   const Result<std::shared_ptr<ShmSegment>> segment = find_or_create(name);
   if (!segment) return segment.error();
   for (Endpoint place = 0; place < kPlaces; ++place) {
     Result<std::unique_ptr<ShmWire>> wire = (*segment)->attach(place);
     if (!wire) continue;
-    const std::string path = (*segment)->path();
+    OwnFile file = own_file((*segment)->release_file());
     const std::string member = prefix(name) + "member/" + std::to_string(::getpid()) + "/" +
-                               path.substr(path.rfind('/') + 1) + "/" + std::to_string(place);
+                               std::to_string(file.get()) + "/" + std::to_string(place);
     auto listed = take_name(member);
     if (!listed) return Error::from_errno("join_fabric: the name " + member, errno);
-    return Membership{std::move(*wire), std::move(*listed)};
+    return Membership{std::move(*wire), std::move(file), std::move(*listed)};
   }
   return Error(Code::exhausted, "join_fabric: all " + std::to_string(kPlaces) +
                                     " places of the fabric " + name +

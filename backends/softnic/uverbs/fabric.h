@@ -13,8 +13,8 @@
 #include <string>
 
 #include "backends/softnic/objects/attributes.h"
+#include "backends/softnic/uverbs/own_files.h"
 #include "backends/softnic/wire/wire.h"
-#include "core/base/file_descriptor.h"
 #include "core/base/result.h"
 
 namespace gdakit::softnic::uverbs {
@@ -26,8 +26,9 @@ constexpr Endpoint place_of(QpNumber qpn) { return qpn / kQpnsOfAPlace; }
 constexpr QpNumber first_qpn(Endpoint place) { return place * kQpnsOfAPlace; }
 
 struct Membership {
-  std::unique_ptr<Wire> wire;   // its endpoint is the place
-  UniqueFileDescriptor listed;  // the member's name, for those who come later
+  std::unique_ptr<Wire> wire;  // its endpoint is the place
+  OwnFile segment;             // for those who come later ...
+  OwnFile listed;              // ... and find it by the member's name
 };
 
 // A place of its own for a NIC of this process. Errors: no place is free; the fabric is of another

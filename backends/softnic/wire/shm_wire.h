@@ -90,6 +90,9 @@ class ShmSegment : public std::enable_shared_from_this<ShmSegment> {
   // How other processes of this user open the segment, as long as this process lives.
   std::string path() const;
 
+  // Gives the file away, by which others open the segment then; path() is that of no file.
+  UniqueFileDescriptor release_file() { return std::move(fd_); }
+
   // This process's wire for `place`, one of the segment's endpoints. Fails while a living process
   // has it. Without `memory` all payload travels by value. `numbers` says by which numbers the wire
   // calls the endpoints, by place, where they are a part of those of a job; all wires of a segment

@@ -1,0 +1,51 @@
+#include "backends/softnic/uverbs/own_files.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+namespace gdakit::softnic::uverbs {
+namespace {
+
+constexpr unsigned kFirst = 512;
+constexpr unsigned kMostFiles = 65536;  // those behind are never asked about
+
+// By number. A process has one table of descriptors, and this says whose they are.
+std::array<std::atomic<bool>, kMostFiles> is_own{};
+
+int least_number() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return kFirst;
+  return static_cast<int>(std::min<rlim_t>(kFirst, limit.rlim_cur / 2));
+}
+
+}  // namespace
+
+bool is_own_file(unsigned file) { return file < kMostFiles && is_own[file].load(); }
+
+std::optional<unsigned> next_own_file(unsigned from) {
+  for (unsigned file = from; file < kMostFiles; ++file) {
+    if (is_own_file(file)) return file;
+  }
+  return std::nullopt;
+}
+
+// No longer its own first: what closes it may be asked whose it is.
+void OwnFileTraits::close(Value file) {
+  const auto number = static_cast<unsigned>(file);
+  if (number >= kMostFiles || is_own[number].exchange(false)) ::close(file);
+}
+
+OwnFile own_file(UniqueFileDescriptor file) {
+  if (!file) return OwnFile();
+  UniqueFileDescriptor moved(::fcntl(file.get(), F_DUPFD_CLOEXEC, least_number()));
+  if (!moved) moved = std::move(file);
+  const auto number = static_cast<unsigned>(moved.get());
+  if (number < kMostFiles) is_own[number] = true;
+  return OwnFile(moved.release());
+}
+
+}  // namespace gdakit::softnic::uverbs

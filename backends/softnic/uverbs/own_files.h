@@ -1,0 +1,32 @@
+// Descriptors that are this library's own, in a program that knows nothing of them.
+//
+//   OwnFile pipe = own_file(std::move(end));
+//
+// They have high numbers, beyond those that a program counts on for its own, and what closes many
+// descriptors at once leaves them out (preload/hooks_calls.cc).
+#pragma once
+
+#include <optional>
+
+#include "core/base/file_descriptor.h"
+#include "core/base/handle.h"
+
+namespace gdakit::softnic::uverbs {
+
+// Whether this process's descriptor is one. Costs a load.
+bool is_own_file(unsigned file);
+// The first one that is not below `from`.
+std::optional<unsigned> next_own_file(unsigned from);
+
+struct OwnFileTraits {
+  using Value = int;
+  static Value none() { return -1; }
+  static void close(Value file);
+};
+using OwnFile = UniqueHandle<OwnFileTraits>;
+
+// From 512 on, or from the middle of the numbers that the process may have where these are fewer.
+// Where none is free there it keeps the number that it has.
+OwnFile own_file(UniqueFileDescriptor file);
+
+}  // namespace gdakit::softnic::uverbs
