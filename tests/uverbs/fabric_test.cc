@@ -1,7 +1,9 @@
 // Fabrics: where NICs of one host and user meet by name.
 #include "backends/softnic/uverbs/fabric.h"
 
+#include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstring>
 #include <functional>
 #include <optional>
@@ -199,6 +201,31 @@ TEST(UverbsFabric, AChildThatEndsWithoutAWordFreesItsPlace) {
     return false;
   }));
   EXPECT_EQ(join(name).wire->endpoint(), 1u);
+}
+
+// Whoever forks while another of its threads joins.
+TEST(UverbsFabric, AForkedChildHoldsNoLock) {
+  const std::string name = own_name("fork");
+  std::atomic<bool> over{false};
+  std::thread joiner([&] {
+    while (!over) EXPECT_TRUE(join_fabric(name));
+  });
+  std::vector<pid_t> children;
+  for (int i = 0; i < 30; ++i) {
+    children.push_back(::fork());
+    if (children.back() == 0) {
+      ::pause();
+      ::_exit(0);
+    }
+    std::this_thread::sleep_for(1ms);
+  }
+  EXPECT_TRUE(join_fabric(name));
+  over = true;
+  joiner.join();
+  for (const pid_t child : children) {
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+  }
 }
 
 // A child has all files of its parent; they keep the parent's name on the list when it has gone.

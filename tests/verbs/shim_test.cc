@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <fstream>
 #include <linux/close_range.h>
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/ib_user_ioctl_verbs.h>
@@ -175,6 +176,57 @@ TEST_F(Shim, AChildOpensDevicesOfItsOwn) {
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
   EXPECT_TRUE(is_alive(file));
+}
+
+// Names of this user's fabrics, with what a member's process has put behind them.
+std::set<std::string> names_of(pid_t member) {
+  const std::string wanted = "/member/" + std::to_string(member) + "/";
+  std::set<std::string> names;
+  std::ifstream list("/proc/net/unix");
+  for (std::string line; std::getline(list, line);) {
+    if (line.find(wanted) != std::string::npos) names.insert(line.substr(line.find('@')));
+  }
+  return names;
+}
+
+// Waits for what is told by a pipe's end: another process has closed its own.
+void wait_for_end(int file) {
+  char byte = 0;
+  EXPECT_EQ(::read(file, &byte, 1), 0);
+}
+
+TEST_F(Shim, AChildHasNoneOfTheLibrarysOwn) {
+  EXPECT_EQ(names_of(::getpid()).size(), 1u);
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(files_from(512).empty() ? 0 : 1);
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(is_alive(file));
+}
+
+// It is not the child of a fork that keeps its parent's name.
+TEST(ShimProcesses, OneThatHasEndedIsNoMemberWhateverItsChildDoes) {
+  int ready[2], end[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  ASSERT_EQ(::pipe(end), 0);
+  const pid_t parent = ::fork();
+  if (parent == 0) {
+    const int file = ::open(kDevice, O_RDWR | O_CLOEXEC);
+    if (file < 0 || names_of(::getpid()).size() != 1) ::_exit(1);
+    if (::fork() != 0) ::_exit(0);
+    ::close(ready[1]);
+    ::close(end[1]);
+    wait_for_end(end[0]);
+    ::_exit(0);
+  }
+  ::close(ready[1]);
+  int status = -1;
+  EXPECT_EQ(::waitpid(parent, &status, 0), parent);
+  EXPECT_EQ(status, 0);
+  wait_for_end(ready[0]);
+  EXPECT_EQ(names_of(parent), std::set<std::string>());
+  for (const int each : {ready[0], end[0], end[1]}) ::close(each);
 }
 
 TEST(ShimPaths, TheListOfTheSystemsOwnDevicesIsRefused) {

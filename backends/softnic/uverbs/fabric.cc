@@ -30,7 +30,7 @@ std::string prefix(const std::string& fabric) {
 
 // A socket of this name, which nobody else has; nothing if somebody does.
 std::optional<OwnFile> take_name(const std::string& name) {
-  UniqueFileDescriptor socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  OwnFile socket = own_socket(AF_UNIX, SOCK_DGRAM);
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (!socket || name.size() + 1 > sizeof address.sun_path) return std::nullopt;
@@ -39,7 +39,7 @@ std::optional<OwnFile> take_name(const std::string& name) {
   if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), bytes) != 0) {
     return std::nullopt;
   }
-  return own_file(std::move(socket));
+  return socket;
 }
 
 // Only one process at a time looks for the fabric, or makes it.

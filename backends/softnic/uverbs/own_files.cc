@@ -4,7 +4,11 @@
 #include <array>
 #include <atomic>
 #include <fcntl.h>
+#include <mutex>
+#include <pthread.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace gdakit::softnic::uverbs {
@@ -15,6 +19,27 @@ constexpr unsigned kMostFiles = 65536;  // those behind are never asked about
 
 // By number. A process has one table of descriptors, and this says whose they are.
 std::array<std::atomic<bool>, kMostFiles> is_own{};
+
+// Held while a socket is made that is not known yet, and by fork.
+std::mutex forking;
+
+// Not by close(), which is answered by this library.
+void close_all() {
+  for (unsigned file = 0; file < kMostFiles; ++file) {
+    if (is_own[file].exchange(false)) ::syscall(SYS_close, file);
+  }
+}
+
+void close_in_children() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    const auto child = [] {
+      close_all();
+      forking.unlock();
+    };
+    ::pthread_atfork([] { forking.lock(); }, [] { forking.unlock(); }, child);
+  });
+}
 
 int least_number() {
   rlimit limit{};
@@ -41,11 +66,18 @@ void OwnFileTraits::close(Value file) {
 
 OwnFile own_file(UniqueFileDescriptor file) {
   if (!file) return OwnFile();
+  close_in_children();
   UniqueFileDescriptor moved(::fcntl(file.get(), F_DUPFD_CLOEXEC, least_number()));
   if (!moved) moved = std::move(file);
   const auto number = static_cast<unsigned>(moved.get());
   if (number < kMostFiles) is_own[number] = true;
   return OwnFile(moved.release());
+}
+
+OwnFile own_socket(int domain, int type) {
+  close_in_children();
+  const std::lock_guard lock(forking);
+  return own_file(UniqueFileDescriptor(::socket(domain, type | SOCK_CLOEXEC, 0)));
 }
 
 }  // namespace gdakit::softnic::uverbs

@@ -3,7 +3,8 @@
 //   OwnFile pipe = own_file(std::move(end));
 //
 // They have high numbers, beyond those that a program counts on for its own, and what closes many
-// descriptors at once leaves them out (preload/hooks_calls.cc).
+// descriptors at once leaves them out (preload/hooks_calls.cc). A child of fork has none of them:
+// its copies are closed before fork() returns, and an OwnFile there is of no file.
 #pragma once
 
 #include <optional>
@@ -28,5 +29,8 @@ using OwnFile = UniqueHandle<OwnFileTraits>;
 // From 512 on, or from the middle of the numbers that the process may have where these are fewer.
 // Where none is free there it keeps the number that it has.
 OwnFile own_file(UniqueFileDescriptor file);
+
+// A socket of which no child ever has a copy, whenever another thread forks. None: errno says why.
+OwnFile own_socket(int domain, int type);
 
 }  // namespace gdakit::softnic::uverbs
