@@ -52,6 +52,53 @@ TEST_F(UverbsCalls, AWrongHeaderIsRefused) {
   EXPECT_EQ(client.context->call(kNowhere), EFAULT);
 }
 
+// As a kernel does that is older than the attribute.
+TEST_F(UverbsCalls, AnUnknownAttributeIsIgnoredUnlessItIsMandatory) {
+  Client client(*device);
+  const auto query = [](std::uint16_t id) {
+    Call call(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_CONTEXT);
+    return call.in(id, std::uint64_t{1});
+  };
+  for (const int id : {2, 77, 0x0fff, 0x1001, 0x1002, 0xffff}) {
+    const auto number = static_cast<std::uint16_t>(id);
+    EXPECT_EQ(query(number).make(*client.context), 0) << id;
+    EXPECT_EQ(query(number).mandatory().make(*client.context), EPROTONOSUPPORT) << id;
+  }
+}
+
+// libibverbs says so of nearly all.
+TEST_F(UverbsCalls, AKnownAttributeMayBeMandatory) {
+  Client client(*device);
+  const std::uint8_t port = 1;
+  ib_uverbs_query_port_resp_ex answer{};
+  EXPECT_EQ(Call(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_PORT)
+                .in(UVERBS_ATTR_QUERY_PORT_PORT_NUM, port)
+                .mandatory()
+                .out(UVERBS_ATTR_QUERY_PORT_RESP, answer)
+                .mandatory()
+                .make(*client.context),
+            0);
+  mlx5_ib_alloc_ucontext_resp driver{};
+  EXPECT_EQ(Call(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_CONTEXT)
+                .out(MLX5_IB_ATTR_QUERY_CONTEXT_RESP_UCTX, driver)
+                .mandatory()
+                .make(*client.context),
+            0);
+}
+
+TEST_F(UverbsCalls, AnAttributeComesOnce) {
+  Client client(*device);
+  const std::uint8_t port = 1;
+  ib_uverbs_query_port_resp_ex answer{};
+  Call call(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_PORT);
+  call.in(UVERBS_ATTR_QUERY_PORT_PORT_NUM, port).out(UVERBS_ATTR_QUERY_PORT_RESP, answer);
+  EXPECT_EQ(call.make(*client.context), 0);
+  EXPECT_EQ(call.in(UVERBS_ATTR_QUERY_PORT_PORT_NUM, port).make(*client.context), EINVAL);
+  // Of those that nobody knows nobody minds.
+  Call other(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_CONTEXT);
+  EXPECT_EQ(other.in(99, port).in(99, port).make(*client.context), 0);
+}
+
 TEST_F(UverbsCalls, NothingGoesBeforeGetContext) {
   Context context(*device);
   ib_uverbs_alloc_pd request{};
