@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "backends/softnic/uverbs/commands.h"
 #include "tests/uverbs/client.h"
 
 namespace gdakit::softnic::uverbs {
@@ -97,6 +98,31 @@ TEST_F(UverbsCalls, AnAttributeComesOnce) {
   // Of those that nobody knows nobody minds.
   Call other(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_CONTEXT);
   EXPECT_EQ(other.in(99, port).in(99, port).make(*client.context), 0);
+}
+
+// An object whose memory the NIC still uses after its patience.
+struct Stuck final : Object {
+  static constexpr ObjectType kType = ObjectType::ah;
+  Stuck() : Object(kType) {}
+  Result<void> end(Device&) override {
+    ++ends;
+    return Error(Code::timed_out, "still uses the memory");
+  }
+
+  int ends = 0;
+};
+
+TEST_F(UverbsCalls, WhatCannotGoInTimeStaysAndMayGoLater) {
+  Client client(*device);
+  auto object = std::make_unique<Stuck>();
+  Stuck& stuck = *object;
+  const std::uint32_t handle = client.context->handles().add(std::move(object));
+  ASSERT_EQ(destroy<Stuck>(*client.context, handle), EBUSY);
+  ASSERT_EQ(client.context->handles().find<Stuck>(handle), &stuck);
+  EXPECT_EQ(stuck.ends, 1);
+  // The NIC has it no more: what is waited for is its memory alone.
+  EXPECT_EQ(destroy<Stuck>(*client.context, handle), 0);
+  EXPECT_EQ(client.context->handles().find<Stuck>(handle), nullptr);
 }
 
 TEST_F(UverbsCalls, NothingGoesBeforeGetContext) {

@@ -52,6 +52,14 @@ auto Nic::locked(const char* name, const Call& call) const {
 
 void Nic::begin_end() { ending_ = true; }
 
+template <class Ended>
+std::chrono::milliseconds Nic::wait_until(const Ended& ended) {
+  thread_->wake();
+  const std::chrono::milliseconds limit{waited_in_vain_ ? 0 : removal_limit_.count()};
+  wait_for(Clock::now() + limit, [&] { return thread_->locked(ended); });
+  return limit;
+}
+
 template <class Remove>
 Result<> Nic::remove_and_wait(const char* call, const Remove& remove) {
   RemovalNumber number = 0;
@@ -65,10 +73,7 @@ Result<> Nic::remove_and_wait(const char* call, const Remove& remove) {
     return done;
   });
   if (number == 0) return removed;
-  thread_->wake();
-  const std::chrono::milliseconds limit{waited_in_vain_ ? 0 : removal_limit_.count()};
-  wait_for(Clock::now() + limit,
-           [&] { return thread_->locked([&] { return engine_->removed(number); }); });
+  const auto limit = wait_until([&] { return engine_->removed(number); });
   // In one look: what still uses the memory, if anything does.
   bool peers = false;
   const bool ended = thread_->locked([&] {
@@ -81,6 +86,13 @@ Result<> Nic::remove_and_wait(const char* call, const Remove& remove) {
   return Error(Code::timed_out, std::string(call) + ": " + (peers ? "a peer" : "this NIC's DMA") +
                                     " still uses the memory after " + seconds_text(limit) +
                                     "; let a stopped process or NIC go on, and keep the memory");
+}
+
+Result<> Nic::end_removals() {
+  const auto limit = wait_until([&] { return engine_->drained(); });
+  if (thread_->locked([&] { return engine_->drained(); })) return {};
+  return Error(Code::timed_out, "end_removals: memory of removed objects is still used after " +
+                                    seconds_text(limit) + "; keep it, and let others go on");
 }
 
 Result<PdNumber> Nic::alloc_pd() {
