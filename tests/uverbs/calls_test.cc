@@ -1,9 +1,13 @@
 // How a call finds its command, and what all of them have in common.
 #include <cerrno>
+#include <fcntl.h>
+#include <unistd.h>
+#include <vector>
 
 #include <gtest/gtest.h>
 
 #include "backends/softnic/uverbs/commands.h"
+#include "backends/softnic/uverbs/own_files.h"
 #include "tests/uverbs/client.h"
 
 namespace gdakit::softnic::uverbs {
@@ -123,6 +127,47 @@ TEST_F(UverbsCalls, WhatCannotGoInTimeStaysAndMayGoLater) {
   // The NIC has it no more: what is waited for is its memory alone.
   EXPECT_EQ(destroy<Stuck>(*client.context, handle), 0);
   EXPECT_EQ(client.context->handles().find<Stuck>(handle), nullptr);
+}
+
+int create_channel(Client& client) {
+  ib_uverbs_create_comp_channel request{};
+  ib_uverbs_create_comp_channel_resp answer{};
+  WriteCall call(IB_USER_VERBS_CMD_CREATE_COMP_CHANNEL);
+  EXPECT_EQ(call.core_in(request).core_out(answer).make(*client.context), 0);
+  return static_cast<int>(answer.fd);
+}
+
+std::size_t count_own_files() {
+  std::size_t count = 0;
+  for (auto file = next_own_file(0); file; file = next_own_file(*file + 1)) ++count;
+  return count;
+}
+
+// Each has a number of its own, since what takes its place in between stays open.
+TEST_F(UverbsCalls, ChannelsThatAreClosedLeaveNothingOpen) {
+  Client client(*device);
+  const std::size_t before = count_own_files();
+  std::vector<UniqueFileDescriptor> others;
+  for (int i = 0; i < 200; ++i) {
+    const int channel = create_channel(client);
+    ASSERT_GE(channel, 0);
+    others.emplace_back(::open("/dev/null", O_RDONLY));
+    ::close(channel);
+    others.emplace_back(::open("/dev/null", O_RDONLY));
+  }
+  EXPECT_LT(count_own_files(), before + 50);
+}
+
+TEST_F(UverbsCalls, AChannelThatIsInUseStays) {
+  Client client(*device);
+  client.make_all(/*with_channel=*/true);
+  const auto pipe = client.context->channel(client.channel);
+  ASSERT_NE(pipe, nullptr);
+  const UniqueFileDescriptor other(::dup(client.channel));
+  EXPECT_EQ(client.context->channel(other.get()), pipe);
+  for (int i = 0; i < 40; ++i) ::close(create_channel(client));
+  EXPECT_EQ(client.context->channel(client.channel), pipe);
+  EXPECT_EQ(client.context->channel(0), nullptr);
 }
 
 TEST_F(UverbsCalls, NothingGoesBeforeGetContext) {

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <vector>
 
@@ -21,6 +22,11 @@ Result<std::shared_ptr<EventPipe>> EventPipe::open(std::size_t record_bytes) {
   if (!read) return Error::from_errno("EventPipe: " + path, errno);
   return std::shared_ptr<EventPipe>(new EventPipe(
       record_bytes, std::move(client_end), own_file(std::move(read)), own_file(std::move(write))));
+}
+
+std::uint64_t EventPipe::identity_of(int file) {
+  struct stat status {};
+  return ::fstat(file, &status) == 0 && S_ISFIFO(status.st_mode) ? status.st_ino : 0;
 }
 
 bool EventPipe::put(const void* record) const {

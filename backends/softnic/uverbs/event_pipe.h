@@ -29,6 +29,10 @@ class EventPipe {
  public:
   static Result<std::shared_ptr<EventPipe>> open(std::size_t record_bytes);
 
+  // What the system calls a pipe, by any descriptor of it; 0 for what is none.
+  static std::uint64_t identity_of(int file);
+  std::uint64_t identity() const { return identity_of(read_.get()); }
+
   // The client's descriptor of the read end, which is its own from then on. Once.
   int take_client_end() { return client_end_.release(); }
 
