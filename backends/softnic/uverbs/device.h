@@ -33,7 +33,7 @@ class Device {
   FabricAddresses addresses_;
   std::unique_ptr<EventBook> events_ = std::make_unique<EventBook>();
   std::shared_ptr<MemoryPages> pages_;
-  OwnFile segment_;
+  OwnMark segment_;
   OwnFile listed_;
   std::unique_ptr<Nic> nic_;  // ends first
 };

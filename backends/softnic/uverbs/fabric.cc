@@ -105,7 +105,8 @@ Result<Membership> join_fabric(const std::string& name) {
   for (Endpoint place = 0; place < kPlaces; ++place) {
     Result<std::unique_ptr<ShmWire>> wire = (*segment)->attach(place);
     if (!wire) continue;
-    OwnFile file = own_file((*segment)->release_file());
+    (*segment)->move_file(least_own_number());
+    OwnMark file = mark_own((*segment)->file());
     const std::string member = prefix(name) + "member/" + std::to_string(::getpid()) + "/" +
                                std::to_string(file.get()) + "/" + std::to_string(place);
     auto listed = take_name(member);

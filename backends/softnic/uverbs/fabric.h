@@ -27,7 +27,7 @@ constexpr QpNumber first_qpn(Endpoint place) { return place * kQpnsOfAPlace; }
 
 struct Membership {
   std::unique_ptr<Wire> wire;  // its endpoint is the place
-  OwnFile segment;             // for those who come later ...
+  OwnMark segment;             // for those who come later ...
   OwnFile listed;              // ... and find it by the member's name
 };
 

@@ -41,13 +41,19 @@ void close_in_children() {
   });
 }
 
-int least_number() {
+int mark(int file) {
+  close_in_children();
+  if (static_cast<unsigned>(file) < kMostFiles) is_own[static_cast<unsigned>(file)] = true;
+  return file;
+}
+
+}  // namespace
+
+int least_own_number() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return kFirst;
   return static_cast<int>(std::min<rlim_t>(kFirst, limit.rlim_cur / 2));
 }
-
-}  // namespace
 
 bool is_own_file(unsigned file) { return file < kMostFiles && is_own[file].load(); }
 
@@ -64,14 +70,17 @@ void OwnFileTraits::close(Value file) {
   if (number >= kMostFiles || is_own[number].exchange(false)) ::close(file);
 }
 
+void OwnMarkTraits::close(Value file) {
+  if (static_cast<unsigned>(file) < kMostFiles) is_own[static_cast<unsigned>(file)] = false;
+}
+
+OwnMark mark_own(int file) { return OwnMark(mark(file)); }
+
 OwnFile own_file(UniqueFileDescriptor file) {
   if (!file) return OwnFile();
-  close_in_children();
-  UniqueFileDescriptor moved(::fcntl(file.get(), F_DUPFD_CLOEXEC, least_number()));
+  UniqueFileDescriptor moved(::fcntl(file.get(), F_DUPFD_CLOEXEC, least_own_number()));
   if (!moved) moved = std::move(file);
-  const auto number = static_cast<unsigned>(moved.get());
-  if (number < kMostFiles) is_own[number] = true;
-  return OwnFile(moved.release());
+  return OwnFile(mark(moved.release()));
 }
 
 OwnFile own_socket(int domain, int type) {

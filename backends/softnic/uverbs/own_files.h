@@ -26,9 +26,21 @@ struct OwnFileTraits {
 };
 using OwnFile = UniqueHandle<OwnFileTraits>;
 
-// From 512 on, or from the middle of the numbers that the process may have where these are fewer.
-// Where none is free there it keeps the number that it has.
+// Where numbers of own descriptors begin: at 512, or in the middle of the numbers that the process
+// may have where these are fewer.
+int least_own_number();
+
+// Where no number is free there, the file keeps the one that it has.
 OwnFile own_file(UniqueFileDescriptor file);
+
+// Says of a descriptor that another object closes that it is one, until then.
+struct OwnMarkTraits {
+  using Value = int;
+  static Value none() { return -1; }
+  static void close(Value file);
+};
+using OwnMark = UniqueHandle<OwnMarkTraits>;
+OwnMark mark_own(int file);
 
 // A socket of which no child ever has a copy, whenever another thread forks. None: errno says why.
 OwnFile own_socket(int domain, int type);
