@@ -64,8 +64,10 @@ TEST(Nic, ARemovalThatGivesUpKeepsNothingFromTheNext) {
             std::string::npos)
       << given_up.error().message();
   EXPECT_FALSE(pair.a.nic->dereg_mr(pair.keys[1]));
+  EXPECT_FALSE(pair.a.nic->end_removals());
   pair.held = false;
   EXPECT_TRUE(pair.a.nic->dereg_mr(pair.keys[2]));
+  EXPECT_TRUE(pair.a.nic->end_removals());
 }
 
 // By the same key, which the peer has known since before.

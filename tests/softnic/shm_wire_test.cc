@@ -107,28 +107,6 @@ TEST(ShmSegment, GivesEachEndpointOnce) {
   EXPECT_TRUE(segment->attach(1));
 }
 
-TEST(ShmSegment, TakesAnEndpointOverFromAProcessThatWasKilled) {
-  const auto segment = make_segment();
-  int ready[2];
-  ASSERT_EQ(::pipe(ready), 0);
-  const pid_t child = ::fork();
-  if (child == 0) {
-    auto wire = segment->attach(1);
-    const char byte = wire ? 'y' : 'n';
-    if (::write(ready[1], &byte, 1) != 1) ::_exit(1);
-    for (;;) ::pause();
-  }
-  char byte = 0;
-  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
-  EXPECT_EQ(byte, 'y');
-  EXPECT_FALSE(segment->attach(1));
-  ::kill(child, SIGKILL);
-  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
-  EXPECT_TRUE(segment->attach(1));
-  ::close(ready[0]);
-  ::close(ready[1]);
-}
-
 TEST(ShmWire, CarriesHeadersAndPayloadByValue) {
   const auto segment = make_segment({.endpoints = 3, .slots = 4, .mtu = 1024});
   auto a = std::move(*segment->attach(0)), b = std::move(*segment->attach(2));

@@ -75,6 +75,12 @@ class Call {
     return *this;
   }
 
+  // The attribute that was added last: not to be ignored by who does not know it.
+  Call& mandatory() {
+    attributes_.back().flags = UVERBS_ATTR_F_MANDATORY;
+    return *this;
+  }
+
   int make(Context& context) {
     const std::size_t bytes = sizeof header + attributes_.size() * sizeof(ib_uverbs_attr);
     header.num_attrs = static_cast<std::uint16_t>(attributes_.size());

@@ -1,8 +1,13 @@
 // How a call finds its command, and what all of them have in common.
 #include <cerrno>
+#include <fcntl.h>
+#include <unistd.h>
+#include <vector>
 
 #include <gtest/gtest.h>
 
+#include "backends/softnic/uverbs/commands.h"
+#include "backends/softnic/uverbs/own_files.h"
 #include "tests/uverbs/client.h"
 
 namespace gdakit::softnic::uverbs {
@@ -50,6 +55,119 @@ TEST_F(UverbsCalls, AWrongHeaderIsRefused) {
   call.header.reserved1 = 1;
   EXPECT_EQ(call.make(*client.context), EPROTONOSUPPORT);
   EXPECT_EQ(client.context->call(kNowhere), EFAULT);
+}
+
+// As a kernel does that is older than the attribute.
+TEST_F(UverbsCalls, AnUnknownAttributeIsIgnoredUnlessItIsMandatory) {
+  Client client(*device);
+  const auto query = [](std::uint16_t id) {
+    Call call(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_CONTEXT);
+    return call.in(id, std::uint64_t{1});
+  };
+  for (const int id : {2, 77, 0x0fff, 0x1001, 0x1002, 0xffff}) {
+    const auto number = static_cast<std::uint16_t>(id);
+    EXPECT_EQ(query(number).make(*client.context), 0) << id;
+    EXPECT_EQ(query(number).mandatory().make(*client.context), EPROTONOSUPPORT) << id;
+  }
+}
+
+// libibverbs says so of nearly all.
+TEST_F(UverbsCalls, AKnownAttributeMayBeMandatory) {
+  Client client(*device);
+  const std::uint8_t port = 1;
+  ib_uverbs_query_port_resp_ex answer{};
+  EXPECT_EQ(Call(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_PORT)
+                .in(UVERBS_ATTR_QUERY_PORT_PORT_NUM, port)
+                .mandatory()
+                .out(UVERBS_ATTR_QUERY_PORT_RESP, answer)
+                .mandatory()
+                .make(*client.context),
+            0);
+  mlx5_ib_alloc_ucontext_resp driver{};
+  EXPECT_EQ(Call(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_CONTEXT)
+                .out(MLX5_IB_ATTR_QUERY_CONTEXT_RESP_UCTX, driver)
+                .mandatory()
+                .make(*client.context),
+            0);
+}
+
+TEST_F(UverbsCalls, AnAttributeComesOnce) {
+  Client client(*device);
+  const std::uint8_t port = 1;
+  ib_uverbs_query_port_resp_ex answer{};
+  Call call(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_PORT);
+  call.in(UVERBS_ATTR_QUERY_PORT_PORT_NUM, port).out(UVERBS_ATTR_QUERY_PORT_RESP, answer);
+  EXPECT_EQ(call.make(*client.context), 0);
+  EXPECT_EQ(call.in(UVERBS_ATTR_QUERY_PORT_PORT_NUM, port).make(*client.context), EINVAL);
+  // Of those that nobody knows nobody minds.
+  Call other(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_CONTEXT);
+  EXPECT_EQ(other.in(99, port).in(99, port).make(*client.context), 0);
+}
+
+// An object whose memory the NIC still uses after its patience.
+struct Stuck final : Object {
+  static constexpr ObjectType kType = ObjectType::ah;
+  Stuck() : Object(kType) {}
+  Result<void> end(Device&) override {
+    ++ends;
+    return Error(Code::timed_out, "still uses the memory");
+  }
+
+  int ends = 0;
+};
+
+TEST_F(UverbsCalls, WhatCannotGoInTimeStaysAndMayGoLater) {
+  Client client(*device);
+  auto object = std::make_unique<Stuck>();
+  Stuck& stuck = *object;
+  const std::uint32_t handle = client.context->handles().add(std::move(object));
+  ASSERT_EQ(destroy<Stuck>(*client.context, handle), EBUSY);
+  ASSERT_EQ(client.context->handles().find<Stuck>(handle), &stuck);
+  EXPECT_EQ(stuck.ends, 1);
+  // The NIC has it no more: what is waited for is its memory alone.
+  EXPECT_EQ(destroy<Stuck>(*client.context, handle), 0);
+  EXPECT_EQ(client.context->handles().find<Stuck>(handle), nullptr);
+}
+
+int create_channel(Client& client) {
+  ib_uverbs_create_comp_channel request{};
+  ib_uverbs_create_comp_channel_resp answer{};
+  WriteCall call(IB_USER_VERBS_CMD_CREATE_COMP_CHANNEL);
+  EXPECT_EQ(call.core_in(request).core_out(answer).make(*client.context), 0);
+  return static_cast<int>(answer.fd);
+}
+
+std::size_t count_own_files() {
+  std::size_t count = 0;
+  for (auto file = next_own_file(0); file; file = next_own_file(*file + 1)) ++count;
+  return count;
+}
+
+// Each has a number of its own, since what takes its place in between stays open.
+TEST_F(UverbsCalls, ChannelsThatAreClosedLeaveNothingOpen) {
+  Client client(*device);
+  const std::size_t before = count_own_files();
+  std::vector<UniqueFileDescriptor> others;
+  for (int i = 0; i < 200; ++i) {
+    const int channel = create_channel(client);
+    ASSERT_GE(channel, 0);
+    others.emplace_back(::open("/dev/null", O_RDONLY));
+    ::close(channel);
+    others.emplace_back(::open("/dev/null", O_RDONLY));
+  }
+  EXPECT_LT(count_own_files(), before + 50);
+}
+
+TEST_F(UverbsCalls, AChannelThatIsInUseStays) {
+  Client client(*device);
+  client.make_all(/*with_channel=*/true);
+  const auto pipe = client.context->channel(client.channel);
+  ASSERT_NE(pipe, nullptr);
+  const UniqueFileDescriptor other(::dup(client.channel));
+  EXPECT_EQ(client.context->channel(other.get()), pipe);
+  for (int i = 0; i < 40; ++i) ::close(create_channel(client));
+  EXPECT_EQ(client.context->channel(client.channel), pipe);
+  EXPECT_EQ(client.context->channel(0), nullptr);
 }
 
 TEST_F(UverbsCalls, NothingGoesBeforeGetContext) {

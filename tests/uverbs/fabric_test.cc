@@ -1,8 +1,11 @@
 // Fabrics: where NICs of one host and user meet by name.
 #include "backends/softnic/uverbs/fabric.h"
 
+#include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstring>
+#include <fcntl.h>
 #include <functional>
 #include <optional>
 #include <sys/socket.h>
@@ -199,6 +202,52 @@ TEST(UverbsFabric, AChildThatEndsWithoutAWordFreesItsPlace) {
     return false;
   }));
   EXPECT_EQ(join(name).wire->endpoint(), 1u);
+}
+
+// Whoever forks while another of its threads joins.
+TEST(UverbsFabric, AForkedChildHoldsNoLock) {
+  const std::string name = own_name("fork");
+  std::atomic<bool> over{false};
+  std::thread joiner([&] {
+    while (!over) EXPECT_TRUE(join_fabric(name));
+  });
+  std::vector<pid_t> children;
+  for (int i = 0; i < 30; ++i) {
+    children.push_back(::fork());
+    if (children.back() == 0) {
+      ::pause();
+      ::_exit(0);
+    }
+    std::this_thread::sleep_for(1ms);
+  }
+  EXPECT_TRUE(join_fabric(name));
+  over = true;
+  joiner.join();
+  for (const pid_t child : children) {
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+  }
+}
+
+TEST(UverbsFabric, AProgramThatBecomesAnotherFreesItsPlace) {
+  const std::string name = own_name("exec");
+  const Membership parent = join(name);
+  int ready[2];
+  ASSERT_EQ(::pipe2(ready, O_CLOEXEC), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const Result<Membership> own = join_fabric(name);
+    if (own && own->wire->endpoint() == 1) ::execlp("sleep", "sleep", "600", nullptr);
+    ::_exit(1);
+  }
+  ::close(ready[1]);
+  char byte = 0;
+  EXPECT_EQ(::read(ready[0], &byte, 1), 0);  // at exec
+  EXPECT_EQ(::waitpid(child, nullptr, WNOHANG), 0);
+  EXPECT_EQ(join(name).wire->endpoint(), 1u);
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  ::close(ready[0]);
 }
 
 // A child has all files of its parent; they keep the parent's name on the list when it has gone.

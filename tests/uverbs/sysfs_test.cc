@@ -51,7 +51,7 @@ class UverbsSysfs : public testing::TestWithParam<Expected> {};
 
 TEST_P(UverbsSysfs, HasTheFilesOfItsModelAndLink) {
   const Folder folder;
-  ASSERT_TRUE(write_sysfs(folder.path(), *Spec::parse(GetParam().spec)));
+  ASSERT_TRUE(write_sysfs(folder.path(), *Spec::parse(GetParam().spec), folder.path()));
   for (const auto& [file, text] : GetParam().files) {
     EXPECT_EQ(folder.line(fs::path("class/infiniband/mlx5_0") / file), text) << file;
   }
@@ -104,7 +104,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(UverbsSysfsTree, ThereIsADeviceForEachNic) {
   const Folder folder;
-  ASSERT_TRUE(write_sysfs(folder.path(), *Spec::parse("nics=3")));
+  ASSERT_TRUE(write_sysfs(folder.path(), *Spec::parse("nics=3"), folder.path()));
   EXPECT_EQ(folder.line("class/infiniband_verbs/abi_version"), "6");
   for (int index = 0; index < 3; ++index) {
     const std::string number = std::to_string(index);
@@ -120,19 +120,26 @@ TEST(UverbsSysfsTree, ThereIsADeviceForEachNic) {
 // Programs take two levels off the resolved path and want the address of a PCI device there.
 TEST(UverbsSysfsTree, LinksLeadIntoTheTreeOfPciDevices) {
   const Folder folder;
-  ASSERT_TRUE(write_sysfs(folder.path(), *Spec::parse("nics=2")));
+  ASSERT_TRUE(write_sysfs(folder.path(), *Spec::parse("nics=2"), folder.path()));
   const fs::path nic = fs::canonical(folder.path() / "class/infiniband/mlx5_1");
   EXPECT_EQ(nic.parent_path().parent_path().filename(), "0000:02:00.0");
   EXPECT_EQ(fs::canonical(nic / "device"), nic.parent_path().parent_path());
-  EXPECT_TRUE(fs::read_symlink(folder.path() / "class/infiniband/mlx5_1").is_relative());
   const fs::path root = fs::canonical(folder.path());
   EXPECT_EQ(nic.string().compare(0, root.string().size(), root.string()), 0);
+}
+
+// One that resolves a path by itself would look for the rest of a relative link in /sys.
+TEST(UverbsSysfsTree, LinksSayTheWholeWayFromWhereItWillLie) {
+  const Folder folder;
+  ASSERT_TRUE(write_sysfs(folder.path(), *Spec::parse("nics=2"), "/will/lie/here"));
+  EXPECT_EQ(fs::read_symlink(folder.path() / "class/infiniband/mlx5_1"),
+            "/will/lie/here/devices/pci0000:00/0000:02:00.0/infiniband/mlx5_1");
 }
 
 TEST(UverbsSysfsTree, AFolderThatIsNotThereIsAnError) {
   const Folder folder;
   std::ofstream(folder.path() / "file") << "no folder";
-  const Result<void> written = write_sysfs(folder.path() / "file", Spec());
+  const Result<void> written = write_sysfs(folder.path() / "file", Spec(), "file");
   ASSERT_FALSE(written);
   EXPECT_THAT(written.error().message(), HasSubstr("/sys"));
 }

@@ -9,9 +9,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <fstream>
+#include <linux/close_range.h>
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/ib_user_ioctl_verbs.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
+#include <set>
 #include <string>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -41,6 +44,19 @@ int call(int file, std::uint16_t method) {
 }
 
 bool is_alive(int file) { return call(file, UVERBS_METHOD_QUERY_CONTEXT) == 0; }
+
+// What this process has open from this number on, each with what it is: "513 socket:[77]".
+std::set<std::string> files_from(int first) {
+  std::set<std::string> files;
+  for (int file = first; file < 4096; ++file) {
+    char name[256];
+    const std::string path = "/proc/self/fd/" + std::to_string(file);
+    const ssize_t size = ::readlink(path.c_str(), name, sizeof name);
+    if (size < 0) continue;
+    files.insert(std::to_string(file) + " " + std::string(name, static_cast<std::size_t>(size)));
+  }
+  return files;
+}
 
 class Shim : public testing::Test {
  protected:
@@ -74,7 +90,7 @@ TEST_F(Shim, ADescriptorThatIsClosedIsAnOrdinaryOneAgain) {
   ::close(null);
 }
 
-// As close_range(2), which is not answered for, closes them.
+// As a program does that makes its system calls itself.
 TEST_F(Shim, ADescriptorThatIsClosedUnseenIsAnOrdinaryOneAgain) {
   ASSERT_EQ(::syscall(SYS_close, file), 0);
   const int null = ::open("/dev/null", O_RDWR);
@@ -86,6 +102,42 @@ TEST_F(Shim, ADescriptorThatIsClosedUnseenIsAnOrdinaryOneAgain) {
   ASSERT_EQ(::close(null), 0);
   file = ::open(kDevice, O_RDWR | O_CLOEXEC);
   EXPECT_EQ(call(file, UVERBS_METHOD_GET_CONTEXT), 0);
+}
+
+// The ways in which programs close all that they know nothing of.
+void close_each() {
+  for (int each = 3; each < 4096; ++each) ::close(each);
+}
+void close_by_range() { EXPECT_EQ(::close_range(3, ~0u, 0), 0); }
+void close_all_from() { ::closefrom(3); }
+
+TEST_F(Shim, WhatClosesEverythingLeavesTheLibrarysOwn) {
+  for (void (*const close_all)() : {close_each, close_by_range, close_all_from}) {
+    const std::set<std::string> before = files_from(512);
+    EXPECT_GE(before.size(), 3u);  // the device, the fabric and the name on it
+    close_all();
+    EXPECT_EQ(files_from(3), before);
+    EXPECT_EQ(call(file, UVERBS_METHOD_QUERY_CONTEXT), EBADF);
+    file = ::open(kDevice, O_RDWR | O_CLOEXEC);
+    EXPECT_EQ(call(file, UVERBS_METHOD_GET_CONTEXT), 0);
+  }
+}
+
+TEST_F(Shim, NoProgramTakesTheNumberOfTheLibrarysOwn) {
+  const std::set<std::string> before = files_from(512);
+  ASSERT_FALSE(before.empty());
+  const int own = std::stoi(*before.begin());
+  EXPECT_EQ(::dup2(0, own), -1);
+  EXPECT_EQ(errno, EBUSY);
+  EXPECT_EQ(::dup3(0, own, O_CLOEXEC), -1);
+  EXPECT_EQ(files_from(512), before);
+}
+
+TEST_F(Shim, ARangeThatIsOnlyMarkedStaysOpen) {
+  EXPECT_EQ(::close_range(3, ~0u, CLOSE_RANGE_CLOEXEC), 0);
+  EXPECT_TRUE(is_alive(file));
+  EXPECT_EQ(::close_range(4, 3, 0), -1);
+  EXPECT_EQ(errno, EINVAL);
 }
 
 TEST_F(Shim, ADuplicateKeepsTheContextOpen) {
@@ -124,6 +176,57 @@ TEST_F(Shim, AChildOpensDevicesOfItsOwn) {
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
   EXPECT_TRUE(is_alive(file));
+}
+
+// Names of this user's fabrics, with what a member's process has put behind them.
+std::set<std::string> names_of(pid_t member) {
+  const std::string wanted = "/member/" + std::to_string(member) + "/";
+  std::set<std::string> names;
+  std::ifstream list("/proc/net/unix");
+  for (std::string line; std::getline(list, line);) {
+    if (line.find(wanted) != std::string::npos) names.insert(line.substr(line.find('@')));
+  }
+  return names;
+}
+
+// Waits for what is told by a pipe's end: another process has closed its own.
+void wait_for_end(int file) {
+  char byte = 0;
+  EXPECT_EQ(::read(file, &byte, 1), 0);
+}
+
+TEST_F(Shim, AChildHasNoneOfTheLibrarysOwn) {
+  EXPECT_EQ(names_of(::getpid()).size(), 1u);
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(files_from(512).empty() ? 0 : 1);
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(is_alive(file));
+}
+
+// It is not the child of a fork that keeps its parent's name.
+TEST(ShimProcesses, OneThatHasEndedIsNoMemberWhateverItsChildDoes) {
+  int ready[2], end[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  ASSERT_EQ(::pipe(end), 0);
+  const pid_t parent = ::fork();
+  if (parent == 0) {
+    const int file = ::open(kDevice, O_RDWR | O_CLOEXEC);
+    if (file < 0 || names_of(::getpid()).size() != 1) ::_exit(1);
+    if (::fork() != 0) ::_exit(0);
+    ::close(ready[1]);
+    ::close(end[1]);
+    wait_for_end(end[0]);
+    ::_exit(0);
+  }
+  ::close(ready[1]);
+  int status = -1;
+  EXPECT_EQ(::waitpid(parent, &status, 0), parent);
+  EXPECT_EQ(status, 0);
+  wait_for_end(ready[0]);
+  EXPECT_EQ(names_of(parent), std::set<std::string>());
+  for (const int each : {ready[0], end[0], end[1]}) ::close(each);
 }
 
 TEST(ShimPaths, TheListOfTheSystemsOwnDevicesIsRefused) {

@@ -54,6 +54,14 @@ void Nic::begin_end() { ending_ = true; }
 
 void Nic::between_steps(const std::function<void()>& call) { thread_->locked(call); }
 
+template <class Ended>
+std::chrono::milliseconds Nic::wait_until(const Ended& ended) {
+  thread_->wake();
+  const std::chrono::milliseconds limit{waited_in_vain_ ? 0 : removal_limit_.count()};
+  wait_for(Clock::now() + limit, [&] { return thread_->locked(ended); });
+  return limit;
+}
+
 template <class Remove>
 Result<> Nic::remove_and_wait(const char* call, const Remove& remove) {
   RemovalNumber number = 0;
@@ -67,10 +75,7 @@ Result<> Nic::remove_and_wait(const char* call, const Remove& remove) {
     return done;
   });
   if (number == 0) return removed;
-  thread_->wake();
-  const std::chrono::milliseconds limit{waited_in_vain_ ? 0 : removal_limit_.count()};
-  wait_for(Clock::now() + limit,
-           [&] { return thread_->locked([&] { return engine_->removed(number); }); });
+  const auto limit = wait_until([&] { return engine_->removed(number); });
   // In one look: what still uses the memory, if anything does.
   bool peers = false;
   const bool ended = thread_->locked([&] {
@@ -83,6 +88,13 @@ Result<> Nic::remove_and_wait(const char* call, const Remove& remove) {
   return Error(Code::timed_out, std::string(call) + ": " + (peers ? "a peer" : "this NIC's DMA") +
                                     " still uses the memory after " + seconds_text(limit) +
                                     "; let a stopped process or NIC go on, and keep the memory");
+}
+
+Result<> Nic::end_removals() {
+  const auto limit = wait_until([&] { return engine_->drained(); });
+  if (thread_->locked([&] { return engine_->drained(); })) return {};
+  return Error(Code::timed_out, "end_removals: memory of removed objects is still used after " +
+                                    seconds_text(limit) + "; keep it, and let others go on");
 }
 
 Result<PdNumber> Nic::alloc_pd() {

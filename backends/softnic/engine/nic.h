@@ -96,6 +96,9 @@ class Nic final : public ProgressEngine {
   std::vector<QpNumber> recordless_qps() const;
   Result<> destroy_qp(QpNumber qpn);
 
+  // Waits, as long as one removal does, for all those that have timed out.
+  Result<> end_removals();
+
   // The owner ends. From now on a removal waits for nobody, once one has waited in vain.
   void begin_end();
 
@@ -123,6 +126,9 @@ class Nic final : public ProgressEngine {
   // Runs `remove`, which removes something, and waits until its memory is unused.
   template <class Remove>
   Result<> remove_and_wait(const char* call, const Remove& remove);
+  // Until the engine says so, or too long. Returns how long that is.
+  template <class Ended>
+  std::chrono::milliseconds wait_until(const Ended& ended);
 
   std::unique_ptr<DmaPort> port_;
   std::unique_ptr<Wire> wire_;

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstring>
 #include <limits>
+#include <rdma/ib_user_ioctl_cmds.h>
 
 #include "backends/softnic/uverbs/user_memory.h"
 
@@ -25,6 +26,22 @@ int Attributes::open(std::uint64_t header) {
   if (header_.reserved1 != 0 || header_.reserved2 != 0) return EPROTONOSUPPORT;
   attributes_.resize(header_.num_attrs);
   return read_user(attributes_.data(), header + sizeof header_, bytes);
+}
+
+bool KnownAttributes::has(std::uint16_t id) const {
+  if (id < UVERBS_UDATA_DRIVER_DATA_FLAG) return id < core;
+  return id - UVERBS_UDATA_DRIVER_DATA_FLAG < driver;
+}
+
+int Attributes::check(const KnownAttributes& known) const {
+  for (const ib_uverbs_attr& one : attributes_) {
+    if (!known.has(one.attr_id)) {
+      if ((one.flags & UVERBS_ATTR_F_MANDATORY) != 0) return EPROTONOSUPPORT;
+    } else if (find(one.attr_id) != &one) {
+      return EINVAL;
+    }
+  }
+  return 0;
 }
 
 const ib_uverbs_attr* Attributes::find(std::uint16_t id) const {

@@ -27,10 +27,23 @@ struct CallHeader {
 };
 static_assert(sizeof(CallHeader) == sizeof(ib_uverbs_ioctl_hdr));
 
+// The attributes of a method, by their numbers: those of the core count from 0, those of the driver
+// from UVERBS_UDATA_DRIVER_DATA_FLAG.
+struct KnownAttributes {
+  std::uint16_t core = 0;  // how many
+  std::uint16_t driver = 0;
+
+  bool has(std::uint16_t id) const;
+};
+
 class Attributes {
  public:
   // Reads header and attributes from the client's memory.
   int open(std::uint64_t header);
+
+  // As a kernel judges what the client has sent, where the method has these attributes: EINVAL if
+  // one comes twice, EPROTONOSUPPORT if there is another one that the client calls mandatory.
+  int check(const KnownAttributes& known) const;
 
   const CallHeader& header() const { return header_; }
   bool has(std::uint16_t id) const { return find(id) != nullptr; }

@@ -63,14 +63,20 @@ int modify_qp_ex(Context& context, Attributes& call);
 int create_ah(Context& context, Attributes& call);
 int destroy_ah(Context& context, Attributes& call);
 
-// Takes the object of this handle away, unless others use it.
+// Takes the object of this handle away. EBUSY if others use it, or if the NIC still uses its memory
+// after a while: the client keeps memory and handle then, and may try again.
 template <class T>
 int destroy(Context& context, std::uint32_t handle, EventCounts* told = nullptr) {
   T* const object = context.handles().template find<T>(handle);
   if (object == nullptr) return ENOENT;
   if (object->in_use()) return EBUSY;
-  const Result<void> ended = object->end(context.device());
-  if (!is_gone(ended)) return errno_of(ended);
+  const Result<void> ended =
+      object->lingers() ? context.nic().end_removals() : object->end(context.device());
+  if (!ended && is_gone(ended)) {
+    object->set_lingers();
+    return EBUSY;
+  }
+  if (!ended) return errno_of(ended);
   if constexpr (requires { object->told; }) {
     if (told != nullptr) *told = object->told;
   }

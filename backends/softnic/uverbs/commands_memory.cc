@@ -124,10 +124,11 @@ int rereg_mr(Context& context, Attributes& call) {
     }
   }
   const Result<void> changed = context.nic().rereg_mr(mr->key, attributes);
-  // After a time-out it is of the new attributes as well.
+  // After a time-out it is of the new attributes, too, but the old memory must stay.
   if (!is_gone(changed)) return errno_of(changed);
   mr->pd = Use<Pd>(pd);
   mr->attributes = attributes;
+  if (!changed) return EBUSY;
   const std::uint32_t answer[] = {mr->key, mr->key};  // ib_uverbs_rereg_mr_resp
   return call.write(UVERBS_ATTR_CORE_OUT, answer);
 }

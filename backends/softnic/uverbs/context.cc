@@ -1,6 +1,8 @@
 #include "backends/softnic/uverbs/context.h"
 
+#include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "backends/softnic/uverbs/dispatch.h"
 
@@ -18,6 +20,23 @@ int Context::call(std::uint64_t header) {
   if (const int error = attributes.open(header)) return error;
   const std::lock_guard lock(mutex_);
   return dispatch(*this, attributes);
+}
+
+void Context::add_channel(int file, std::shared_ptr<EventPipe> pipe) {
+  if (channels_.size() >= most_channels_) {
+    std::erase_if(channels_, [](const auto& one) {
+      const auto& [identity, channel] = one;
+      return channel.pipe.use_count() == 1 && EventPipe::identity_of(channel.file) != identity;
+    });
+    most_channels_ = std::max<std::size_t>(16, 2 * channels_.size());
+  }
+  const std::uint64_t identity = pipe->identity();
+  channels_[identity] = {file, std::move(pipe)};
+}
+
+std::shared_ptr<EventPipe> Context::channel(int file) const {
+  const auto at = channels_.find(EventPipe::identity_of(file));
+  return at == channels_.end() ? nullptr : at->second.pipe;
 }
 
 int errno_of(const Error& error) {

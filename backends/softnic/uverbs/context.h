@@ -36,21 +36,27 @@ class Context {
   bool begun() const { return begun_; }
   void begin() { begun_ = true; }
 
-  // Completion channels, by the client's descriptor, which it may have closed since.
-  void add_channel(int file, std::shared_ptr<EventPipe> pipe) { channels_[file] = std::move(pipe); }
-  std::shared_ptr<EventPipe> channel(int file) const {
-    const auto at = channels_.find(file);
-    return at == channels_.end() ? nullptr : at->second;
-  }
+  // Completion channels: `file` is the client's descriptor, which it closes without a word. Those
+  // that it has closed and that no queue tells of events go when others come.
+  void add_channel(int file, std::shared_ptr<EventPipe> pipe);
+  // By any descriptor that the client has of it. Null: it is of no channel.
+  std::shared_ptr<EventPipe> channel(int file) const;
   // Where errors are told; null before the client has asked for it.
   const std::shared_ptr<EventPipe>& errors() const { return errors_; }
   void set_errors(std::shared_ptr<EventPipe> pipe) { errors_ = std::move(pipe); }
 
  private:
+  struct Channel {
+    int file = -1;
+    std::shared_ptr<EventPipe> pipe;
+  };
+
   Device& device_;
   std::mutex mutex_;
   Handles handles_;
-  std::unordered_map<int, std::shared_ptr<EventPipe>> channels_;
+  // By the pipe's identity.
+  std::unordered_map<std::uint64_t, Channel> channels_;
+  std::size_t most_channels_ = 16;  // when to look for those that may go
   std::shared_ptr<EventPipe> errors_;
   bool begun_ = false;
 };

@@ -51,7 +51,8 @@ Result<std::unique_ptr<Device>> Device::open(const Spec& spec, int index) {
   if (const Result<void> written = device->write_clock_page(); !written) return written.error();
   Result<Membership> member = join_fabric(spec.fabric);
   if (!member) return member.error();
-  UniqueFileDescriptor listed = std::move(member->listed);
+  device->segment_ = std::move(member->segment);
+  OwnFile listed = std::move(member->listed);
   if (const Result<void> opened = device->open_nic(std::move(*member)); !opened) {
     return opened.error();
   }

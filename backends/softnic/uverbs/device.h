@@ -47,6 +47,7 @@ class Device {
   FabricAddresses addresses_;
   std::unique_ptr<EventBook> events_ = std::make_unique<EventBook>();
   std::shared_ptr<MemoryPages> pages_;
+  OwnMark segment_;
   Port port_;
   const std::uint64_t opened_ms_ = wall_ms();
   bool writes_files_ = false;

@@ -19,30 +19,80 @@ struct Method {
   std::uint16_t object = 0;
   std::uint16_t method = 0;
   Command command = nullptr;
+  KnownAttributes known;      // of a kernel that has the method, used here or not
   bool before_begin = false;  // allowed before GET_CONTEXT
 };
 
+constexpr std::uint16_t kDriverIo = 2;  // UHW_IN and UHW_OUT
+constexpr std::uint16_t kPdAnswers = 2;
+constexpr std::uint16_t kUarAnswers = 5;
+
 constexpr std::array kMethods = {
-    Method{UVERBS_OBJECT_DEVICE, UVERBS_METHOD_INVOKE_WRITE, invoke_write, true},
-    Method{UVERBS_OBJECT_DEVICE, UVERBS_METHOD_GET_CONTEXT, get_context, true},
-    Method{UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_CONTEXT, query_context},
-    Method{UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_PORT, query_port},
-    Method{UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_GID_TABLE, query_gid_table},
-    Method{UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_GID_ENTRY, query_gid_entry},
-    Method{UVERBS_OBJECT_ASYNC_EVENT, UVERBS_METHOD_ASYNC_EVENT_ALLOC, alloc_async_events},
-    Method{UVERBS_OBJECT_PD, UVERBS_METHOD_PD_DESTROY, dealloc_pd},
-    Method{UVERBS_OBJECT_PD, MLX5_IB_METHOD_PD_QUERY, query_pd},
-    Method{UVERBS_OBJECT_MR, UVERBS_METHOD_QUERY_MR, query_mr},
-    Method{UVERBS_OBJECT_MR, UVERBS_METHOD_MR_DESTROY, dereg_mr},
-    Method{UVERBS_OBJECT_CQ, UVERBS_METHOD_CQ_CREATE, create_cq},
-    Method{UVERBS_OBJECT_CQ, UVERBS_METHOD_CQ_DESTROY, destroy_cq},
-    Method{UVERBS_OBJECT_SRQ, UVERBS_METHOD_SRQ_CREATE, create_srq},
-    Method{UVERBS_OBJECT_SRQ, UVERBS_METHOD_SRQ_DESTROY, destroy_srq},
-    Method{UVERBS_OBJECT_QP, UVERBS_METHOD_QP_CREATE, create_qp},
-    Method{UVERBS_OBJECT_QP, UVERBS_METHOD_QP_DESTROY, destroy_qp},
-    Method{UVERBS_OBJECT_AH, UVERBS_METHOD_AH_DESTROY, destroy_ah},
-    Method{MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_ALLOC, alloc_uar},
-    Method{MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_DESTROY, free_uar},
+    Method{UVERBS_OBJECT_DEVICE,
+           UVERBS_METHOD_INVOKE_WRITE,
+           invoke_write,
+           {UVERBS_ATTR_WRITE_CMD + 1, kDriverIo},
+           true},
+    Method{UVERBS_OBJECT_DEVICE,
+           UVERBS_METHOD_GET_CONTEXT,
+           get_context,
+           {UVERBS_ATTR_GET_CONTEXT_CORE_SUPPORT + 1, kDriverIo},
+           true},
+    Method{UVERBS_OBJECT_DEVICE,
+           UVERBS_METHOD_QUERY_CONTEXT,
+           query_context,
+           {UVERBS_ATTR_QUERY_CONTEXT_CORE_SUPPORT + 1, 1}},
+    Method{UVERBS_OBJECT_DEVICE,
+           UVERBS_METHOD_QUERY_PORT,
+           query_port,
+           {UVERBS_ATTR_QUERY_PORT_RESP + 1}},
+    Method{UVERBS_OBJECT_DEVICE,
+           UVERBS_METHOD_QUERY_GID_TABLE,
+           query_gid_table,
+           {UVERBS_ATTR_QUERY_GID_TABLE_RESP_NUM_ENTRIES + 1}},
+    Method{UVERBS_OBJECT_DEVICE,
+           UVERBS_METHOD_QUERY_GID_ENTRY,
+           query_gid_entry,
+           {UVERBS_ATTR_QUERY_GID_ENTRY_RESP_ENTRY + 1}},
+    Method{UVERBS_OBJECT_ASYNC_EVENT,
+           UVERBS_METHOD_ASYNC_EVENT_ALLOC,
+           alloc_async_events,
+           {UVERBS_ATTR_ASYNC_EVENT_ALLOC_FD_HANDLE + 1}},
+    Method{UVERBS_OBJECT_PD,
+           UVERBS_METHOD_PD_DESTROY,
+           dealloc_pd,
+           {UVERBS_ATTR_DESTROY_PD_HANDLE + 1}},
+    Method{UVERBS_OBJECT_PD, MLX5_IB_METHOD_PD_QUERY, query_pd, {0, kPdAnswers}},
+    Method{
+        UVERBS_OBJECT_MR, UVERBS_METHOD_QUERY_MR, query_mr, {UVERBS_ATTR_QUERY_MR_RESP_IOVA + 1}},
+    Method{
+        UVERBS_OBJECT_MR, UVERBS_METHOD_MR_DESTROY, dereg_mr, {UVERBS_ATTR_DESTROY_MR_HANDLE + 1}},
+    Method{UVERBS_OBJECT_CQ,
+           UVERBS_METHOD_CQ_CREATE,
+           create_cq,
+           {UVERBS_ATTR_CREATE_CQ_EVENT_FD + 1, kDriverIo}},
+    Method{
+        UVERBS_OBJECT_CQ, UVERBS_METHOD_CQ_DESTROY, destroy_cq, {UVERBS_ATTR_DESTROY_CQ_RESP + 1}},
+    Method{UVERBS_OBJECT_SRQ,
+           UVERBS_METHOD_SRQ_CREATE,
+           create_srq,
+           {UVERBS_ATTR_CREATE_SRQ_RESP_SRQ_NUM + 1, kDriverIo}},
+    Method{UVERBS_OBJECT_SRQ,
+           UVERBS_METHOD_SRQ_DESTROY,
+           destroy_srq,
+           {UVERBS_ATTR_DESTROY_SRQ_RESP + 1}},
+    Method{UVERBS_OBJECT_QP,
+           UVERBS_METHOD_QP_CREATE,
+           create_qp,
+           {UVERBS_ATTR_CREATE_QP_RESP_QP_NUM + 1, kDriverIo}},
+    Method{
+        UVERBS_OBJECT_QP, UVERBS_METHOD_QP_DESTROY, destroy_qp, {UVERBS_ATTR_DESTROY_QP_RESP + 1}},
+    Method{UVERBS_OBJECT_AH,
+           UVERBS_METHOD_AH_DESTROY,
+           destroy_ah,
+           {UVERBS_ATTR_DESTROY_AH_HANDLE + 1}},
+    Method{MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_ALLOC, alloc_uar, {0, kUarAnswers}},
+    Method{MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_DESTROY, free_uar, {0, 1}},
 };
 
 // The extended form of a command of the write() interface.
@@ -106,6 +156,7 @@ int dispatch(Context& context, Attributes& call) {
   if (at == kMethods.end()) return EPROTONOSUPPORT;
   if (header.driver_id != RDMA_DRIVER_MLX5) return EINVAL;
   if (!context.begun() && !at->before_begin) return EINVAL;
+  if (const int error = call.check(at->known)) return error;
   return at->command(context, call);
 }
 

@@ -3,21 +3,11 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <vector>
 
 namespace gdakit::softnic::uverbs {
-namespace {
-
-// Beyond the numbers that programs count on for files of their own.
-constexpr int kFirstOwn = 512;
-
-UniqueFileDescriptor move_up(UniqueFileDescriptor file) {
-  const int moved = ::fcntl(file.get(), F_DUPFD_CLOEXEC, kFirstOwn);
-  return moved < 0 ? std::move(file) : UniqueFileDescriptor(moved);
-}
-
-}  // namespace
 
 Result<std::shared_ptr<EventPipe>> EventPipe::open(std::size_t record_bytes) {
   int ends[2];
@@ -31,7 +21,12 @@ Result<std::shared_ptr<EventPipe>> EventPipe::open(std::size_t record_bytes) {
   UniqueFileDescriptor read(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   if (!read) return Error::from_errno("EventPipe: " + path, errno);
   return std::shared_ptr<EventPipe>(new EventPipe(
-      record_bytes, std::move(client_end), move_up(std::move(read)), move_up(std::move(write))));
+      record_bytes, std::move(client_end), own_file(std::move(read)), own_file(std::move(write))));
+}
+
+std::uint64_t EventPipe::identity_of(int file) {
+  struct stat status {};
+  return ::fstat(file, &status) == 0 && S_ISFIFO(status.st_mode) ? status.st_ino : 0;
 }
 
 bool EventPipe::put(const void* record) const {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "backends/softnic/uverbs/own_files.h"
 #include "core/base/file_descriptor.h"
 #include "core/base/result.h"
 
@@ -28,6 +29,10 @@ class EventPipe {
  public:
   static Result<std::shared_ptr<EventPipe>> open(std::size_t record_bytes);
 
+  // What the system calls a pipe, by any descriptor of it; 0 for what is none.
+  static std::uint64_t identity_of(int file);
+  std::uint64_t identity() const { return identity_of(read_.get()); }
+
   // The client's descriptor of the read end, which is its own from then on. Once.
   int take_client_end() { return client_end_.release(); }
 
@@ -38,8 +43,7 @@ class EventPipe {
   std::uint32_t withdraw(std::uint64_t element) const;
 
  private:
-  EventPipe(std::size_t record_bytes, UniqueFileDescriptor client_end, UniqueFileDescriptor read,
-            UniqueFileDescriptor write)
+  EventPipe(std::size_t record_bytes, UniqueFileDescriptor client_end, OwnFile read, OwnFile write)
       : record_bytes_(record_bytes),
         client_end_(std::move(client_end)),
         read_(std::move(read)),
@@ -49,8 +53,8 @@ class EventPipe {
   UniqueFileDescriptor client_end_;
   // Does not block, whatever the client's does. Kept open, so that a client which has closed its
   // own end is no broken pipe.
-  UniqueFileDescriptor read_;
-  UniqueFileDescriptor write_;
+  OwnFile read_;
+  OwnFile write_;
 };
 
 }  // namespace gdakit::softnic::uverbs

@@ -47,8 +47,8 @@ struct SocketName {
 };
 
 // A socket of this name, which nobody else has; nothing if somebody does.
-std::optional<UniqueFileDescriptor> take_name(const std::string& name) {
-  UniqueFileDescriptor socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+std::optional<OwnFile> take_name(const std::string& name) {
+  OwnFile socket = own_socket(AF_UNIX, SOCK_SEQPACKET);
   const SocketName at(name);
   if (!socket || at.bytes == 0) return std::nullopt;
   if (::bind(socket.get(), at.get(), at.bytes) != 0) return std::nullopt;
@@ -56,7 +56,7 @@ std::optional<UniqueFileDescriptor> take_name(const std::string& name) {
 }
 
 // Only one process at a time looks for the fabric, or makes it.
-Result<UniqueFileDescriptor> lock(const std::string& fabric) {
+Result<OwnFile> lock(const std::string& fabric) {
   const auto limit = std::chrono::steady_clock::now() + kLockPatience;
   while (std::chrono::steady_clock::now() < limit) {
     if (auto socket = take_name(prefix(fabric) + "lock")) return std::move(*socket);
@@ -140,21 +140,22 @@ Result<UniqueFileDescriptor> connect_to(const Member& member) {
 }
 
 Result<Membership> join_fabric(const std::string& name) {
-  const Result<UniqueFileDescriptor> locked = lock(name);
+  const Result<OwnFile> locked = lock(name);
   if (!locked) return locked.error();
   const Result<std::shared_ptr<ShmSegment>> segment = find_or_create(name);
   if (!segment) return segment.error();
   for (Endpoint place = 0; place < kPlaces; ++place) {
     Result<std::unique_ptr<ShmWire>> wire = (*segment)->attach(place);
     if (!wire) continue;
-    const std::string path = (*segment)->path();
+    (*segment)->move_file(least_own_number());
+    OwnMark file = mark_own((*segment)->file());
     const std::string member = prefix(name) + "member/" + std::to_string(::getpid()) + "/" +
-                               path.substr(path.rfind('/') + 1) + "/" + std::to_string(place);
+                               std::to_string(file.get()) + "/" + std::to_string(place);
     auto listed = take_name(member);
     if (!listed || ::listen(listed->get(), SOMAXCONN) != 0) {
       return Error::from_errno("join_fabric: the name " + member, errno);
     }
-    return Membership{std::move(*wire), std::move(*listed)};
+    return Membership{std::move(*wire), std::move(file), std::move(*listed)};
   }
   return Error(Code::exhausted, "join_fabric: all " + std::to_string(kPlaces) +
                                     " places of the fabric " + name +

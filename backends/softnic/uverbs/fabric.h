@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "backends/softnic/objects/attributes.h"
+#include "backends/softnic/uverbs/own_files.h"
 #include "backends/softnic/wire/wire.h"
-#include "core/base/file_descriptor.h"
 #include "core/base/result.h"
 
 namespace gdakit::softnic::uverbs {
@@ -28,8 +28,9 @@ constexpr QpNumber first_qpn(Endpoint place) { return place * kQpnsOfAPlace; }
 
 struct Membership {
   std::unique_ptr<Wire> wire;  // its endpoint is the place
-  // The member's name, for those who come later: a socket that listens, SOCK_SEQPACKET.
-  UniqueFileDescriptor listed;
+  OwnMark segment;             // for those who come later ...
+  // ... and find it by the member's name: a socket that listens, SOCK_SEQPACKET.
+  OwnFile listed;
 };
 
 // A place of its own for a NIC of this process. Errors: no place is free; the fabric is of another

@@ -18,23 +18,23 @@ constexpr std::size_t kPieceBytes = 16384;
 constexpr time_t kPatienceSeconds = 2;
 
 // Neither side waits longer for the other.
-void set_patience(const UniqueFileDescriptor& socket) {
+void set_patience(int socket) {
   const timeval patience{kPatienceSeconds, 0};
-  ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-  ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+  ::setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  ::setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
 }
 
-bool may_ask(const UniqueFileDescriptor& client) {
+bool may_ask(int client) {
   ucred peer{};
   socklen_t bytes = sizeof peer;
-  if (::getsockopt(client.get(), SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0) return false;
+  if (::getsockopt(client, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0) return false;
   return peer.uid == ::getuid() || peer.uid == 0;
 }
 
-bool send_all(const UniqueFileDescriptor& socket, std::string_view text) {
+bool send_all(int socket, std::string_view text) {
   while (!text.empty()) {
     const std::string_view piece = text.substr(0, kPieceBytes);
-    if (::send(socket.get(), piece.data(), piece.size(), MSG_NOSIGNAL) < 0) return false;
+    if (::send(socket, piece.data(), piece.size(), MSG_NOSIGNAL) < 0) return false;
     text.remove_prefix(piece.size());
   }
   return true;
@@ -51,7 +51,7 @@ Error no_answer(const Member& member, int error) {
 
 }  // namespace
 
-FabricControl::FabricControl(UniqueFileDescriptor socket, Answer answer)
+FabricControl::FabricControl(OwnFile socket, Answer answer)
     : socket_(std::move(socket)), answer_(std::move(answer)) {
   thread_ = start_library_thread([this] { run(); });
 }
@@ -63,30 +63,30 @@ FabricControl::~FabricControl() {
 
 void FabricControl::run() const {
   while (true) {
-    const UniqueFileDescriptor client(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    UniqueFileDescriptor client(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
     if (client) {
-      serve(client);
+      serve(own_file(std::move(client)));
     } else if (errno != EINTR && errno != ECONNABORTED) {
       return;  // the end, or no descriptor is left to answer by
     }
   }
 }
 
-void FabricControl::serve(const UniqueFileDescriptor& client) const {
-  if (!may_ask(client)) return;
-  set_patience(client);
+void FabricControl::serve(const OwnFile& client) const {
+  if (!may_ask(client.get())) return;
+  set_patience(client.get());
   std::array<char, kMostRequestBytes> request;
   const ssize_t bytes = ::recv(client.get(), request.data(), request.size(), 0);
   if (bytes <= 0) return;
   const Result<std::string> answer = answer_({request.data(), static_cast<std::size_t>(bytes)});
-  send_all(client, answer ? "+" + *answer : "-" + answer.error().message());
+  send_all(client.get(), answer ? "+" + *answer : "-" + answer.error().message());
 }
 
 Result<std::string> ask(const Member& member, const std::string& request) {
   const auto socket = connect_to(member);
   if (!socket) return socket.error();
-  set_patience(*socket);
-  if (!send_all(*socket, request)) return no_answer(member, errno);
+  set_patience(socket->get());
+  if (!send_all(socket->get(), request)) return no_answer(member, errno);
   std::string answer;
   std::array<char, kPieceBytes> piece;
   while (true) {

@@ -28,16 +28,16 @@ class FabricControl {
   using Answer = std::function<Result<std::string>(const std::string& request)>;
 
   // `socket`: Membership::listed.
-  FabricControl(UniqueFileDescriptor socket, Answer answer);
+  FabricControl(OwnFile socket, Answer answer);
   ~FabricControl();
   FabricControl(const FabricControl&) = delete;
   FabricControl& operator=(const FabricControl&) = delete;
 
  private:
   void run() const;
-  void serve(const UniqueFileDescriptor& client) const;
+  void serve(const OwnFile& client) const;
 
-  const UniqueFileDescriptor socket_;
+  const OwnFile socket_;
   const Answer answer_;
   std::thread thread_;
 };

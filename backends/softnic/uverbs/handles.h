@@ -31,6 +31,10 @@ class Object {
   std::uint32_t handle() const { return handle_; }
   bool in_use() const { return users_ != 0; }
 
+  // The device has it no more, but may still use its memory: end() ran out of time.
+  bool lingers() const { return lingers_; }
+  void set_lingers() { lingers_ = true; }
+
  private:
   friend class Handles;
   template <class T>
@@ -39,6 +43,7 @@ class Object {
   const ObjectType type_;
   std::uint32_t handle_ = 0;
   std::uint32_t users_ = 0;
+  bool lingers_ = false;
 };
 
 // One object's use of another, for as long as it lives; may be of none.

@@ -25,7 +25,7 @@ Result<std::shared_ptr<MemoryPages>> MemoryPages::create() {
   if (const auto sized = resize_memory_file(*file, kFirst + kMostPages * kPage); !sized) {
     return sized.error().within("the doorbell pages");
   }
-  auto pages = std::shared_ptr<MemoryPages>(new MemoryPages(std::move(*file)));
+  auto pages = std::shared_ptr<MemoryPages>(new MemoryPages(own_file(std::move(*file))));
   pages->next_ = kFirst;
   return pages;
 }

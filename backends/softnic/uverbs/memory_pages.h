@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "backends/softnic/engine/uar.h"
-#include "core/base/file_descriptor.h"
+#include "backends/softnic/uverbs/own_files.h"
 #include "core/base/result.h"
 
 namespace gdakit::softnic::uverbs {
@@ -29,9 +29,9 @@ class MemoryPages final : public HostPages {
   Result<void*> map_at(std::uint64_t offset);
 
  private:
-  explicit MemoryPages(UniqueFileDescriptor file) : file_(std::move(file)) {}
+  explicit MemoryPages(OwnFile file) : file_(std::move(file)) {}
 
-  const UniqueFileDescriptor file_;
+  const OwnFile file_;
   mutable std::mutex mutex_;
   std::unordered_map<const void*, std::uint64_t> offsets_;
   std::vector<std::uint64_t> free_;

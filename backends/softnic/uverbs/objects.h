@@ -12,7 +12,8 @@
 
 namespace gdakit::softnic::uverbs {
 
-// Whether an object that was to end has: after a time-out it is gone as well.
+// Whether the NIC has no such object any more: so it is after a time-out, too, but may still use
+// the object's memory.
 inline bool is_gone(const Result<void>& ended) {
   return ended || ended.error().code() == Code::timed_out;
 }

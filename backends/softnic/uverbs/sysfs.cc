@@ -42,7 +42,7 @@ std::string gid_text(const Gid& gid) {
 
 class Writer {
  public:
-  explicit Writer(fs::path root) : root_(std::move(root)) {}
+  Writer(fs::path root, fs::path lies_at) : root_(std::move(root)), lies_at_(std::move(lies_at)) {}
 
   void file(const fs::path& path, const std::string& text) {
     fs::create_directories((root_ / path).parent_path());
@@ -50,14 +50,16 @@ class Writer {
     out << text << '\n';
     if (!out.flush()) throw fs::filesystem_error("cannot write", root_ / path, std::error_code());
   }
-  // A link that says the way from where it lies.
+  // A link that says the whole way: one that follows it by itself, step by step, leaves the paths
+  // that are answered in the place of /sys.
   void link(const fs::path& path, const fs::path& target) {
     fs::create_directories((root_ / path).parent_path());
-    fs::create_symlink(fs::relative(root_ / target, (root_ / path).parent_path()), root_ / path);
+    fs::create_symlink(lies_at_ / target, root_ / path);
   }
 
  private:
   fs::path root_;
+  fs::path lies_at_;  // in the end
 };
 
 void write_pci(Writer& writer, const fs::path& at, const Identity& identity) {
@@ -131,7 +133,7 @@ std::string folder_name(const Spec& spec) {
   Spec without_fabric = spec;
   without_fabric.fabric.clear();
   const std::string text = without_fabric.text();
-  return "1-" + text.substr(0, text.rfind(','));
+  return "2-" + text.substr(0, text.rfind(','));
 }
 
 // The user's own folder of such folders. Nobody else can have written there.
@@ -163,7 +165,7 @@ Result<std::string> sysfs_folder(const Spec& spec) {
   if (fs::exists(wanted, error)) return wanted.string();
   std::string made = (*own / "new-XXXXXX").string();
   if (::mkdtemp(made.data()) == nullptr) return Error::from_errno(made, errno);
-  Result<void> done = write_sysfs(made, spec);
+  Result<void> done = write_sysfs(made, spec, wanted.string());
   if (done && ::rename(made.c_str(), wanted.c_str()) == 0) return wanted.string();
   fs::remove_all(made, error);
   // Another one was faster.
@@ -171,9 +173,9 @@ Result<std::string> sysfs_folder(const Spec& spec) {
   return done ? Error::from_errno(wanted.string(), errno) : done.error();
 }
 
-Result<void> write_sysfs(const std::string& folder, const Spec& spec) {
+Result<void> write_sysfs(const std::string& folder, const Spec& spec, const std::string& lies_at) {
   try {
-    Writer writer(folder);
+    Writer writer(folder, lies_at);
     writer.file("class/infiniband_verbs/abi_version", "6");
     writer.file("class/infiniband_mad/abi_version", "5");
     for (int index = 0; index < spec.nics; ++index) write_nic(writer, Identity(spec, index));

@@ -11,8 +11,8 @@
 
 namespace gdakit::softnic::uverbs {
 
-// Writes it into a folder that exists and is empty.
-Result<void> write_sysfs(const std::string& folder, const Spec& spec);
+// Writes it into a folder that exists and is empty, and that will lie at `lies_at`.
+Result<void> write_sysfs(const std::string& folder, const Spec& spec, const std::string& lies_at);
 
 // A folder with it, of this user alone, in TMPDIR: <TMPDIR>/gdakit-verbs-<user>/<what it is of>.
 // One that is there already is used again. It stays, for programs that run longer than the caller.

@@ -21,7 +21,7 @@ namespace gdakit::softnic {
 namespace {
 
 constexpr std::uint64_t kMagic = 0x6764616b69745731;  // "gdakitW1"
-constexpr std::uint32_t kVersion = 6;
+constexpr std::uint32_t kVersion = 7;
 constexpr std::size_t kHeaderBytes = 4096;
 constexpr std::size_t kClaimBytes = 64;
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
@@ -66,8 +66,26 @@ struct RingWords {
   RecallWords recall;
 };
 
-std::atomic<std::int32_t>* claim_word(const ShmSegment& segment, Endpoint endpoint) {
-  return reinterpret_cast<std::atomic<std::int32_t>*>(segment.at(segment.layout().claim(endpoint)));
+// Who has an endpoint. A process that was killed leaves its claim behind, and so does one that has
+// become another program by exec, whose number lives on: of that one the lock is gone, which it had
+// on the claim's first byte by a file that closes then.
+struct Claim {
+  std::atomic<std::int32_t> owner{0};   // a process; 0: nobody
+  std::atomic<std::int32_t> locked{0};  // the owner, once it has the lock
+};
+static_assert(sizeof(Claim) <= kClaimBytes);
+
+Claim& claim_of(const ShmSegment& segment, Endpoint endpoint) {
+  return *reinterpret_cast<Claim*>(segment.at(segment.layout().claim(endpoint)));
+}
+
+struct flock lock_of(std::size_t byte, int type) {
+  struct flock lock {};
+  lock.l_type = static_cast<short>(type);
+  lock.l_whence = SEEK_SET;
+  lock.l_start = static_cast<off_t>(byte);
+  lock.l_len = 1;
+  return lock;
 }
 
 VoidBits* void_bits(const ShmSegment& segment, Endpoint from, Endpoint to) {
@@ -159,7 +177,7 @@ Result<std::shared_ptr<ShmSegment>> ShmSegment::create(const ShmOptions& options
   Result<std::shared_ptr<ShmSegment>> segment = map(std::move(*file), layout);
   if (!segment) return segment;
   for (Endpoint from = 0; from < options.endpoints; ++from) {
-    new ((*segment)->at(layout.claim(from))) std::atomic<std::int32_t>(0);
+    new ((*segment)->at(layout.claim(from))) Claim;
     for (Endpoint to = 0; to < options.endpoints; ++to) {
       new ((*segment)->at(layout.words(from, to))) RingWords;
     }
@@ -206,6 +224,53 @@ std::string ShmSegment::path() const {
   return "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(fd_.get());
 }
 
+void ShmSegment::move_file(int least) {
+  UniqueFileDescriptor moved(::fcntl(fd_.get(), F_DUPFD_CLOEXEC, least));
+  if (moved) fd_ = std::move(moved);
+}
+
+bool ShmSegment::lock(Endpoint place) const {
+  struct flock lock = lock_of(layout_.claim(place), F_WRLCK);
+  return ::fcntl(fd_.get(), F_OFD_SETLK, &lock) == 0;
+}
+
+// Asked as a lock of the process, which those of its own files are in the way of, too. True where
+// the system does not tell.
+bool ShmSegment::is_locked(Endpoint place) const {
+  struct flock lock = lock_of(layout_.claim(place), F_WRLCK);
+  return ::fcntl(fd_.get(), F_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
+}
+
+bool ShmSegment::is_held(Endpoint place) const {
+  const Claim& claim = claim_of(*this, place);
+  const std::int32_t owner = claim.owner.load();
+  if (owner == 0 || !process_runs(owner)) return false;
+  return claim.locked.load() != owner || is_locked(place);
+}
+
+void ShmSegment::release(Endpoint place) const {
+  Claim& claim = claim_of(*this, place);
+  claim.locked.store(0);
+  claim.owner.store(0);
+  struct flock lock = lock_of(layout_.claim(place), F_UNLCK);
+  static_cast<void>(::fcntl(fd_.get(), F_OFD_SETLK, &lock));
+}
+
+// Where another process has just locked it, it is that one's, unless it belongs to a dead process
+// of which a child has the file still.
+bool ShmSegment::take(Endpoint place) const {
+  Claim& claim = claim_of(*this, place);
+  while (!is_held(place)) {
+    std::int32_t owner = claim.owner.load();
+    const bool locked = lock(place);
+    if (!locked && errno == EAGAIN && (owner == 0 || process_runs(owner))) return false;
+    if (!claim.owner.compare_exchange_strong(owner, ::getpid())) continue;
+    claim.locked.store(locked ? ::getpid() : 0);
+    return true;
+  }
+  return false;
+}
+
 Result<std::unique_ptr<ShmWire>> ShmSegment::attach(Endpoint place,
                                                     std::shared_ptr<const PeerMemory> memory,
                                                     std::vector<Endpoint> numbers) {
@@ -224,16 +289,12 @@ Result<std::unique_ptr<ShmWire>> ShmSegment::attach(Endpoint place,
                      " endpoints must be as many, each another one, and below " +
                      std::to_string(kMaxEndpoints));
   }
-  std::atomic<std::int32_t>* claim = claim_word(*this, place);
-  std::int32_t owner = claim->load();
-  // A process that was killed leaves its claim behind.
-  while (owner == 0 || !process_runs(owner)) {
-    if (claim->compare_exchange_strong(owner, ::getpid())) {
-      return std::make_unique<ShmWire>(shared_from_this(), place, std::move(memory),
-                                       std::move(numbers));
-    }
+  if (take(place)) {
+    return std::make_unique<ShmWire>(shared_from_this(), place, std::move(memory),
+                                     std::move(numbers));
   }
-  return Error(Code::invalid_argument, "ShmSegment::attach: process " + std::to_string(owner) +
+  return Error(Code::invalid_argument, "ShmSegment::attach: process " +
+                                           std::to_string(claim_of(*this, place).owner.load()) +
                                            " has endpoint " + std::to_string(place) +
                                            "; take another");
 }
@@ -273,7 +334,7 @@ ShmWire::~ShmWire() {
   Recall all = recall({.everything = true});
   const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(1);
   while (!recalled(all) && std::chrono::steady_clock::now() < limit) std::this_thread::yield();
-  claim_word(*segment_, place_)->store(0);
+  segment_->release(place_);
 }
 
 bool ShmWire::by_reference(const Packet& packet) const {
@@ -402,16 +463,11 @@ void ShmWire::flush() {
   }
 }
 
-bool ShmWire::runs(Endpoint peer) const {
-  const std::int32_t owner = claim_word(*segment_, peer)->load();
-  return owner != 0 && process_runs(owner);
-}
-
 // A peer that has ended reads nothing, whatever it has left behind in the ring.
 bool ShmWire::still_read(const Recall::Wait& wait) {
   Outbound& outbound = outbound_[wait.peer];
   if (!outbound.recall.still_read(wait, outbound.writer)) return false;
-  const std::int32_t owner = claim_word(*segment_, wait.peer)->load();
+  const std::int32_t owner = claim_of(*segment_, wait.peer).owner.load();
   return owner != 0 && outbound.process.runs(owner, steady_ns());
 }
 
@@ -432,7 +488,7 @@ bool ShmWire::recalled(Recall& recall) {
 bool ShmWire::unread(Endpoint endpoint) const {
   const Endpoint peer = place_of(endpoint);
   return peer < endpoints_ && !is_broken(peer) && outbound_[peer].writer.unretired() != 0 &&
-         runs(peer);
+         segment_->is_held(peer);
 }
 
 bool ShmWire::broken(Endpoint peer) const { return is_broken(place_of(peer)); }

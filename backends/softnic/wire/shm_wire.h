@@ -90,13 +90,24 @@ class ShmSegment : public std::enable_shared_from_this<ShmSegment> {
   // How other processes of this user open the segment, as long as this process lives.
   std::string path() const;
 
+  int file() const { return fd_.get(); }
+  // Gives the file a number from `least` on, if one is free: away from those that a program counts
+  // on for its own.
+  void move_file(int least);
+
   // This process's wire for `place`, one of the segment's endpoints. Fails while a living process
-  // has it. Without `memory` all payload travels by value. `numbers` says by which numbers the wire
-  // calls the endpoints, by place, where they are a part of those of a job; all wires of a segment
-  // have the same. Without, they are called by their places. Numbers are below kMaxEndpoints.
+  // has it, and has not become another program. Without `memory` all payload travels by value.
+  // `numbers` says by which numbers the wire calls the endpoints, by place, where they are a part
+  // of those of a job; all wires of a segment have the same. Without, they are called by their
+  // places. Numbers are below kMaxEndpoints.
   Result<std::unique_ptr<ShmWire>> attach(Endpoint place,
                                           std::shared_ptr<const PeerMemory> memory = nullptr,
                                           std::vector<Endpoint> numbers = {});
+
+  // Whether a process has the endpoint that still runs, and the program that has taken it.
+  bool is_held(Endpoint place) const;
+  // This process's wire for `place` ends.
+  void release(Endpoint place) const;
 
   const ShmLayout& layout() const { return layout_; }
   std::byte* at(std::size_t offset) const { return memory_ + offset; }
@@ -104,6 +115,9 @@ class ShmSegment : public std::enable_shared_from_this<ShmSegment> {
  private:
   ShmSegment(UniqueFileDescriptor fd, const ShmLayout& layout, std::byte* memory);
   static Result<std::shared_ptr<ShmSegment>> map(UniqueFileDescriptor fd, const ShmLayout& layout);
+  bool lock(Endpoint place) const;
+  bool is_locked(Endpoint place) const;
+  bool take(Endpoint place) const;
 
   UniqueFileDescriptor fd_;
   ShmLayout layout_;
@@ -162,7 +176,6 @@ class ShmWire final : public PlainWire {
   bool read_slot(Endpoint peer, std::uint32_t index, Packet& packet) const;
   const Packet* receive_from(Endpoint peer);
   bool still_read(const Recall::Wait& wait);
-  bool runs(Endpoint peer) const;
   bool is_broken(Endpoint peer) const;
   static void publish(Outbound& outbound);
 

@@ -1,11 +1,14 @@
 // The calls on an open device, and what becomes of its descriptors; and the end of the process.
+#include <algorithm>
 #include <cerrno>
 #include <cstdarg>
 #include <cstdlib>
 #include <fcntl.h>
+#include <optional>
 #include <rdma/rdma_user_ioctl_cmds.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "backends/softnic/uverbs/preload/libc.h"
@@ -54,8 +57,33 @@ GDAKIT_HOOK int ioctl(int file, unsigned long request, ...) {
 
 GDAKIT_HOOK int close(int file) {
   static auto* const libc = libc_function<int(int)>("close");
+  if (Shim::get().keeps(file)) return fail(EBADF);
   if (Shim::get().is_open(file)) Shim::get().closed(file);
   return libc(file);
+}
+
+// All of the range but the library's own. What stays open, or is another thread's still, is no
+// device that has been closed.
+GDAKIT_HOOK int close_range(unsigned first, unsigned last, int flags) {
+  Shim& shim = Shim::get();
+  const auto range = [flags](unsigned from, unsigned to) {
+    return static_cast<int>(::syscall(SYS_close_range, from, to, flags));
+  };
+  if (first > last || flags != 0) return range(first, last);
+  shim.range_closed(first, last);
+  for (unsigned from = first;; ++from) {
+    const std::optional<unsigned> own = shim.next_kept(from);
+    if (!own || *own > last) return range(from, last);
+    if (from < *own && range(from, *own - 1) != 0) return -1;
+    from = *own;
+    if (from == last) return 0;
+  }
+}
+
+GDAKIT_HOOK void closefrom(int first) {
+  const auto from = static_cast<unsigned>(std::max(first, 0));
+  if (close_range(from, ~0u, 0) == 0) return;
+  for (int file = static_cast<int>(from); file < ::getdtablesize(); ++file) close(file);
 }
 
 GDAKIT_HOOK int dup(int file) {
@@ -65,11 +93,13 @@ GDAKIT_HOOK int dup(int file) {
 
 GDAKIT_HOOK int dup2(int file, int to) {
   static auto* const libc = libc_function<int(int, int)>("dup2");
+  if (Shim::get().keeps(to)) return fail(EBUSY);
   return replaced(file, to, libc(file, to));
 }
 
 GDAKIT_HOOK int dup3(int file, int to, int flags) {
   static auto* const libc = libc_function<int(int, int, int)>("dup3");
+  if (Shim::get().keeps(to)) return fail(EBUSY);
   return replaced(file, to, libc(file, to, flags));
 }
 

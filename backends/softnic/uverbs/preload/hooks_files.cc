@@ -17,6 +17,8 @@ using gdakit::softnic::uverbs::Shim;
 using Open = int(const char*, int, ...);
 using OpenAt = int(int, const char*, int, ...);
 using OpenChecked = int(const char*, int);
+using GetAttribute = ssize_t(const char*, const char*, void*, size_t);
+using OpenAtChecked = int(int, const char*, int);
 
 bool takes_mode(int flags) { return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE; }
 
@@ -41,26 +43,8 @@ GDAKIT_HOOK int open(const char* path, int flags, ...) {
   return open_path(libc, path, flags, mode);
 }
 
-GDAKIT_HOOK int open64(const char* path, int flags, ...) {
-  static Open* const libc = libc_function<Open>("open64");
-  va_list rest;
-  va_start(rest, flags);
-  const mode_t mode = takes_mode(flags) ? va_arg(rest, mode_t) : 0;
-  va_end(rest);
-  return open_path(libc, path, flags, mode);
-}
-
 GDAKIT_HOOK int openat(int folder, const char* path, int flags, ...) {
   static OpenAt* const libc = libc_function<OpenAt>("openat");
-  va_list rest;
-  va_start(rest, flags);
-  const mode_t mode = takes_mode(flags) ? va_arg(rest, mode_t) : 0;
-  va_end(rest);
-  return open_at(libc, folder, path, flags, mode);
-}
-
-GDAKIT_HOOK int openat64(int folder, const char* path, int flags, ...) {
-  static OpenAt* const libc = libc_function<OpenAt>("openat64");
   va_list rest;
   va_start(rest, flags);
   const mode_t mode = takes_mode(flags) ? va_arg(rest, mode_t) : 0;
@@ -75,19 +59,14 @@ GDAKIT_HOOK int __open_2(const char* path, int flags) {
   return libc(Path(path).text(), flags);
 }
 
-GDAKIT_HOOK int __open64_2(const char* path, int flags) {
-  static auto* const libc = libc_function<OpenChecked>("__open64_2");
+GDAKIT_HOOK int __openat_2(int folder, const char* path, int flags) {
+  static auto* const libc = libc_function<OpenAtChecked>("__openat_2");
   if (const auto index = Shim::get().device_of(path)) return Shim::get().open(*index);
-  return libc(Path(path).text(), flags);
+  return libc(folder, Path(path).text(), flags);
 }
 
 GDAKIT_HOOK FILE* fopen(const char* path, const char* mode) {
   static auto* const libc = libc_function<FILE*(const char*, const char*)>("fopen");
-  return libc(Path(path).text(), mode);
-}
-
-GDAKIT_HOOK FILE* fopen64(const char* path, const char* mode) {
-  static auto* const libc = libc_function<FILE*(const char*, const char*)>("fopen64");
   return libc(Path(path).text(), mode);
 }
 
@@ -109,6 +88,28 @@ GDAKIT_HOOK ssize_t readlink(const char* path, char* to, size_t room) {
   return libc(Path(path).text(), to, room);
 }
 
+GDAKIT_HOOK ssize_t __readlink_chk(const char* path, char* to, size_t room, size_t most) {
+  using ReadLink = ssize_t(const char*, char*, size_t, size_t);
+  static auto* const libc = libc_function<ReadLink>("__readlink_chk");
+  return libc(Path(path).text(), to, room, most);
+}
+
+GDAKIT_HOOK ssize_t readlinkat(int folder, const char* path, char* to, size_t room) {
+  static auto* const libc = libc_function<ssize_t(int, const char*, char*, size_t)>("readlinkat");
+  return libc(folder, Path(path).text(), to, room);
+}
+
+// As ls -l asks of each file.
+GDAKIT_HOOK ssize_t getxattr(const char* path, const char* name, void* to, size_t room) {
+  static auto* const libc = libc_function<GetAttribute>("getxattr");
+  return libc(Path(path).text(), name, to, room);
+}
+
+GDAKIT_HOOK ssize_t lgetxattr(const char* path, const char* name, void* to, size_t room) {
+  static auto* const libc = libc_function<GetAttribute>("lgetxattr");
+  return libc(Path(path).text(), name, to, room);
+}
+
 GDAKIT_HOOK char* realpath(const char* path, char* to) {
   static auto* const libc = libc_function<char*(const char*, char*)>("realpath");
   return libc(Path(path).text(), to);
@@ -118,3 +119,12 @@ GDAKIT_HOOK char* __realpath_chk(const char* path, char* to, size_t room) {
   static auto* const libc = libc_function<char*(const char*, char*, size_t)>("__realpath_chk");
   return libc(Path(path).text(), to, room);
 }
+
+// Of directory entries, too, it is only the type's name that differs.
+#pragma GCC diagnostic ignored "-Wattribute-alias"
+GDAKIT_HOOK_ALIAS(decltype(::open64), open64, open);
+GDAKIT_HOOK_ALIAS(decltype(::openat64), openat64, openat);
+GDAKIT_HOOK_ALIAS(OpenChecked, __open64_2, __open_2);
+GDAKIT_HOOK_ALIAS(OpenAtChecked, __openat64_2, __openat_2);
+GDAKIT_HOOK_ALIAS(decltype(::fopen64), fopen64, fopen);
+GDAKIT_HOOK_ALIAS(decltype(::scandir64), scandir64, scandir);

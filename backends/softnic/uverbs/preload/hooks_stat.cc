@@ -1,4 +1,5 @@
 // stat() and its like. An open device is a file of memory, and says that it is the device.
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -14,15 +15,21 @@ using gdakit::softnic::uverbs::libc_function;
 using gdakit::softnic::uverbs::Path;
 using gdakit::softnic::uverbs::Shim;
 
-template <class Status>
-int describe(int index, Status& status) {
+int describe(int index, struct stat& status) {
   status.st_mode = S_IFCHR | 0666;
   status.st_rdev = ::makedev(kDeviceMajor, device_minor(index));
   return 0;
 }
 
-template <class Status, class Libc>
-int stat_path(const char* path, Status* status, const Libc& libc) {
+int describe(int index, struct statx& status) {
+  status.stx_mode = S_IFCHR | 0666;
+  status.stx_rdev_major = kDeviceMajor;
+  status.stx_rdev_minor = device_minor(index);
+  return 0;
+}
+
+template <class Libc>
+int stat_path(const char* path, struct stat* status, const Libc& libc) {
   const auto index = Shim::get().device_of(path);
   if (!index) return libc(Path(path).text());
   *status = {};
@@ -30,18 +37,39 @@ int stat_path(const char* path, Status* status, const Libc& libc) {
   return describe(*index, *status);
 }
 
-template <class Status>
-int describe_file(int result, int file, Status* status) {
+int describe_file(int result, int file, struct stat* status) {
   if (result != 0 || !Shim::get().is_open(file)) return result;
   return describe(Shim::get().index_of(file), *status);
+}
+
+// Whether a call is for the open file itself, and not for a path from there.
+bool is_of_file(const char* path, int flags) {
+  return (flags & AT_EMPTY_PATH) != 0 && (path == nullptr || *path == '\0');
+}
+
+using Access = int(const char*, int);
+
+int access_path(Access* libc, const char* path, int mode) {
+  if (Shim::get().device_of(path)) return 0;
+  return libc(Path(path).text(), mode);
 }
 
 }  // namespace
 
 GDAKIT_HOOK int access(const char* path, int mode) {
-  static auto* const libc = libc_function<int(const char*, int)>("access");
+  static auto* const libc = libc_function<Access>("access");
+  return access_path(libc, path, mode);
+}
+
+GDAKIT_HOOK int eaccess(const char* path, int mode) {
+  static auto* const libc = libc_function<Access>("eaccess");
+  return access_path(libc, path, mode);
+}
+
+GDAKIT_HOOK int faccessat(int folder, const char* path, int mode, int flags) {
+  static auto* const libc = libc_function<int(int, const char*, int, int)>("faccessat");
   if (Shim::get().device_of(path)) return 0;
-  return libc(Path(path).text(), mode);
+  return libc(folder, Path(path).text(), mode, flags);
 }
 
 GDAKIT_HOOK int stat(const char* path, struct stat* status) {
@@ -49,8 +77,8 @@ GDAKIT_HOOK int stat(const char* path, struct stat* status) {
   return stat_path(path, status, [status](const char* where) { return libc(where, status); });
 }
 
-GDAKIT_HOOK int stat64(const char* path, struct stat64* status) {
-  static auto* const libc = libc_function<int(const char*, struct stat64*)>("stat64");
+GDAKIT_HOOK int lstat(const char* path, struct stat* status) {
+  static auto* const libc = libc_function<int(const char*, struct stat*)>("lstat");
   return stat_path(path, status, [status](const char* where) { return libc(where, status); });
 }
 
@@ -59,14 +87,34 @@ GDAKIT_HOOK int fstat(int file, struct stat* status) {
   return describe_file(libc(file, status), file, status);
 }
 
-GDAKIT_HOOK int fstat64(int file, struct stat64* status) {
-  static auto* const libc = libc_function<int(int, struct stat64*)>("fstat64");
-  return describe_file(libc(file, status), file, status);
+GDAKIT_HOOK int fstatat(int folder, const char* path, struct stat* status, int flags) {
+  static auto* const libc = libc_function<int(int, const char*, struct stat*, int)>("fstatat");
+  const int result = stat_path(
+      path, status, [=](const char* where) { return libc(folder, where, status, flags); });
+  return is_of_file(path, flags) ? describe_file(result, folder, status) : result;
 }
 
-// What stat() and fstat() are in programs that were built for a glibc before 2.33.
+GDAKIT_HOOK int statx(int folder, const char* path, int flags, unsigned mask,
+                      struct statx* status) {
+  using Statx = int(int, const char*, int, unsigned, struct statx*);
+  static auto* const libc = libc_function<Statx>("statx");
+  const auto index = Shim::get().device_of(path);
+  const int result = index ? libc(AT_FDCWD, "/dev/null", 0, mask, status)
+                           : libc(folder, Path(path).text(), flags, mask, status);
+  if (result != 0) return result;
+  const bool is_open = is_of_file(path, flags) && Shim::get().is_open(folder);
+  if (index || is_open) describe(index ? *index : Shim::get().index_of(folder), *status);
+  return 0;
+}
+
+// What stat() and its like are in programs that were built for a glibc before 2.33.
 GDAKIT_HOOK int __xstat(int version, const char* path, struct stat* status) {
   static auto* const libc = libc_function<int(int, const char*, struct stat*)>("__xstat");
+  return stat_path(path, status, [=](const char* where) { return libc(version, where, status); });
+}
+
+GDAKIT_HOOK int __lxstat(int version, const char* path, struct stat* status) {
+  static auto* const libc = libc_function<int(int, const char*, struct stat*)>("__lxstat");
   return stat_path(path, status, [=](const char* where) { return libc(version, where, status); });
 }
 
@@ -74,3 +122,24 @@ GDAKIT_HOOK int __fxstat(int version, int file, struct stat* status) {
   static auto* const libc = libc_function<int(int, int, struct stat*)>("__fxstat");
   return describe_file(libc(version, file, status), file, status);
 }
+
+GDAKIT_HOOK int __fxstatat(int version, int folder, const char* path, struct stat* status,
+                           int flags) {
+  using StatAt = int(int, int, const char*, struct stat*, int);
+  static auto* const libc = libc_function<StatAt>("__fxstatat");
+  return stat_path(path, status,
+                   [=](const char* where) { return libc(version, folder, where, status, flags); });
+}
+
+static_assert(sizeof(struct stat) == sizeof(struct stat64));
+// It is only the type's name that differs.
+#pragma GCC diagnostic ignored "-Wattribute-alias"
+GDAKIT_HOOK_ALIAS(decltype(::euidaccess), euidaccess, eaccess);
+GDAKIT_HOOK_ALIAS(decltype(::stat64), stat64, stat);
+GDAKIT_HOOK_ALIAS(decltype(::lstat64), lstat64, lstat);
+GDAKIT_HOOK_ALIAS(decltype(::fstat64), fstat64, fstat);
+GDAKIT_HOOK_ALIAS(decltype(::fstatat64), fstatat64, fstatat);
+GDAKIT_HOOK_ALIAS(decltype(__xstat), __xstat64, __xstat);
+GDAKIT_HOOK_ALIAS(decltype(__lxstat), __lxstat64, __lxstat);
+GDAKIT_HOOK_ALIAS(decltype(__fxstat), __fxstat64, __fxstat);
+GDAKIT_HOOK_ALIAS(decltype(__fxstatat), __fxstatat64, __fxstatat);

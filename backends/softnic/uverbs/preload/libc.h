@@ -4,13 +4,21 @@
 #include <dlfcn.h>
 #include <optional>
 #include <string>
+#include <sys/types.h>
 
 #include "backends/softnic/uverbs/preload/shim.h"
 
 // Of functions that a program is to find before libc's.
 #define GDAKIT_HOOK extern "C" __attribute__((visibility("default")))
 
+// Another name of the hook, for programs that ask for files of 64 bits. All files are, here: types
+// and constants behind the two names say the same.
+#define GDAKIT_HOOK_ALIAS(type, name, hook) \
+  extern "C" __attribute__((visibility("default"), alias(#hook))) type name
+
 namespace gdakit::softnic::uverbs {
+
+static_assert(sizeof(off_t) == 8);
 
 // libc's function of this name; `Function` is its type. Null in a libc that has none.
 template <class Function>

@@ -159,6 +159,20 @@ void Shim::closed(int file) {
   contexts_.erase(at);
 }
 
+void Shim::range_closed(unsigned first, unsigned last) {
+  if (!is_owner()) return;
+  std::vector<int> files;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [file, context] : contexts_) {
+      if (static_cast<unsigned>(file) >= first && static_cast<unsigned>(file) <= last) {
+        files.push_back(file);
+      }
+    }
+  }
+  for (const int file : files) closed(file);
+}
+
 void Shim::duplicated(int file, int other) {
   const std::lock_guard lock(mutex_);
   const auto at = contexts_.find(file);

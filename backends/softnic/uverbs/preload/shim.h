@@ -18,6 +18,7 @@
 
 #include "backends/softnic/uverbs/context.h"
 #include "backends/softnic/uverbs/device.h"
+#include "backends/softnic/uverbs/own_files.h"
 #include "backends/softnic/uverbs/spec.h"
 
 namespace gdakit::softnic::uverbs {
@@ -46,6 +47,13 @@ class Shim {
   int index_of(int file) const { return open_[static_cast<std::size_t>(file)].load() - 1; }
   std::shared_ptr<Context> context(int file);
   void closed(int file);
+  // All descriptors of the range are closed, as far as they are not kept.
+  void range_closed(unsigned first, unsigned last);
+  // Whether the descriptor is the library's own. The child of vfork may close what it has of it.
+  bool keeps(int file) const { return is_own_file(static_cast<unsigned>(file)) && is_owner(); }
+  std::optional<unsigned> next_kept(unsigned from) const {
+    return is_owner() ? next_own_file(from) : std::nullopt;
+  }
   // `other` is another descriptor of what `file` is.
   void duplicated(int file, int other);
 
