@@ -149,7 +149,7 @@ CUDA_USERS = {
     "nvshmem/include/nvshmem/detail/device_or_host.h":
         "picks the Machine by the compiler that is at work",
 }
-VERBS_FILES = ("backends/mlx5/*", "tests/mlx5/*")
+VERBS_FILES = ("backends/mlx5/*", "tests/mlx5/*", "tests/verbs/verify/*")
 
 
 def matches(path, patterns):
@@ -236,7 +236,7 @@ def check_includes(root, source):
             yield (source.path, number, "include-cuda",
                    f"use what has no CUDA in it, or a row of CUDA_USERS; {name} includes CUDA's")
         if name.startswith("infiniband/") and not matches(source.path, VERBS_FILES):
-            yield source.path, number, "include-verbs", "use verbs in backends/mlx5 only"
+            yield source.path, number, "include-verbs", f"use verbs in {VERBS_FILES} only"
 
 
 def check(root, sources):
