@@ -52,7 +52,9 @@ def read_table():
 
 def run_module(fabric, folder, module):
     """{test: its result}, and what is wrong with the run as a whole."""
-    environment = dict(os.environ, PYTHONPATH=f"{folder}/tests", PYTHONDONTWRITEBYTECODE="1")
+    # A warning would stand between a test's name and its result.
+    environment = dict(os.environ, PYTHONPATH=f"{folder}/tests", PYTHONDONTWRITEBYTECODE="1",
+                       PYTHONWARNINGS="ignore")
     try:
         ran = fabric.run(PYTHON, "tests/run_tests.py", "-v", "-k", f".{module}.", cwd=folder,
                          env=environment)
