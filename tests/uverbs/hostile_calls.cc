@@ -39,6 +39,7 @@ constexpr Destruction kDestructions[] = {
      UVERBS_ATTR_DESTROY_QP_RESP},
     {UVERBS_OBJECT_AH, UVERBS_METHOD_AH_DESTROY, UVERBS_ATTR_DESTROY_AH_HANDLE},
     {MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_DESTROY, MLX5_IB_ATTR_UAR_OBJ_DESTROY_HANDLE},
+    {UVERBS_OBJECT_DM, UVERBS_METHOD_DM_FREE, UVERBS_ATTR_FREE_DM_HANDLE},
 };
 
 }  // namespace
@@ -115,7 +116,7 @@ void HostileClient::add_handle(Call& call, std::uint16_t id, Kind kind) {
   switch (input_.below(64)) {
     case 0: return;
     case 1: call.at(id, number(), input_.below(16)); return;
-    case 2: call.number(id, handle(static_cast<Kind>(input_.below(7)))); return;
+    case 2: call.number(id, handle(static_cast<Kind>(input_.below(handles_.size())))); return;
     default: call.number(id, handle(kind));
   }
 }
@@ -179,6 +180,28 @@ std::string HostileClient::make_mr() {
   std::string wrong = make(call);
   if (last_error_ == 0) remember(Kind::mr, answer.mr_handle);
   return wrong;
+}
+
+std::string HostileClient::make_dm() {
+  Call call(UVERBS_OBJECT_DM, UVERBS_METHOD_DM_ALLOC);
+  add(call, UVERBS_ATTR_ALLOC_DM_LENGTH, std::uint64_t{1 + input_.below(20000)});
+  add(call, UVERBS_ATTR_ALLOC_DM_ALIGNMENT, input_.below(14));
+  add_out(call, MLX5_IB_ATTR_ALLOC_DM_RESP_PAGE_INDEX, 2);
+  add_out(call, MLX5_IB_ATTR_ALLOC_DM_RESP_START_OFFSET, 8);
+  return make(call, UVERBS_ATTR_ALLOC_DM_HANDLE, Kind::dm);
+}
+
+std::string HostileClient::make_dm_mr() {
+  Call call(UVERBS_OBJECT_MR, UVERBS_METHOD_DM_MR_REG);
+  add(call, UVERBS_ATTR_REG_DM_MR_OFFSET, std::uint64_t{input_.below(64)});
+  add(call, UVERBS_ATTR_REG_DM_MR_LENGTH, std::uint64_t{input_.below(64)});
+  add(call, UVERBS_ATTR_REG_DM_MR_ACCESS_FLAGS,
+      std::uint64_t{IB_UVERBS_ACCESS_ZERO_BASED | 1 | input_.below(16)});
+  add_handle(call, UVERBS_ATTR_REG_DM_MR_PD_HANDLE, Kind::pd);
+  add_handle(call, UVERBS_ATTR_REG_DM_MR_DM_HANDLE, Kind::dm);
+  add_out(call, UVERBS_ATTR_REG_DM_MR_RESP_LKEY, 4);
+  add_out(call, UVERBS_ATTR_REG_DM_MR_RESP_RKEY, 4);
+  return make(call, UVERBS_ATTR_REG_DM_MR_HANDLE, Kind::mr);
 }
 
 std::string HostileClient::make_uar() {
@@ -399,10 +422,11 @@ std::string HostileClient::call() {
       &HostileClient::make_pd,      &HostileClient::make_mr,     &HostileClient::make_uar,
       &HostileClient::make_channel, &HostileClient::make_errors, &HostileClient::make_cq,
       &HostileClient::make_cq,      &HostileClient::make_qp,     &HostileClient::make_qp,
-      &HostileClient::make_ah,      &HostileClient::modify_qp,   &HostileClient::modify_qp,
-      &HostileClient::modify_qp,    &HostileClient::query_qp,    &HostileClient::destroy,
-      &HostileClient::destroy,      &HostileClient::query,       &HostileClient::any_method,
-      &HostileClient::ring,         &HostileClient::ring,        &HostileClient::any_write};
+      &HostileClient::make_dm,      &HostileClient::make_dm_mr,  &HostileClient::make_ah,
+      &HostileClient::modify_qp,    &HostileClient::modify_qp,   &HostileClient::modify_qp,
+      &HostileClient::query_qp,     &HostileClient::destroy,     &HostileClient::destroy,
+      &HostileClient::query,        &HostileClient::any_method,  &HostileClient::ring,
+      &HostileClient::ring,         &HostileClient::any_write};
   return (this->*kCalls[input_.below(std::size(kCalls))])();
 }
 

@@ -31,7 +31,7 @@ class HostileClient {
   std::string call();
 
  private:
-  enum class Kind : std::uint8_t { pd, mr, cq, qp, ah, uar, channel, count };
+  enum class Kind : std::uint8_t { pd, mr, cq, qp, ah, uar, dm, channel, count };
   static constexpr std::size_t kRemembered = 4;  // of each kind
 
   // One in so many.
@@ -58,6 +58,8 @@ class HostileClient {
 
   std::string make_pd();
   std::string make_mr();
+  std::string make_dm();
+  std::string make_dm_mr();
   std::string make_uar();
   std::string make_channel();
   std::string make_errors();

@@ -75,7 +75,7 @@ TEST(UverbsMemoryPages, APageThatComesAgainIsZero) {
 
 TEST(UverbsMemoryPages, AFixedPageIsWhereItWasAskedFor) {
   const auto pages = std::move(*MemoryPages::create());
-  void* const page = *pages->map_at(0x700 * kPage);
+  void* const page = *pages->map_at(0x700 * kPage, kPage);
   word(page) = 5;
   EXPECT_EQ(Mapped(*pages, 0x700 * kPage).word(), 5u);
   EXPECT_EQ(Mapped(*pages, 0x701 * kPage).word(), 0u);

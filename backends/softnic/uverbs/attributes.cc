@@ -98,6 +98,16 @@ int Attributes::give_number(std::uint16_t id, std::uint32_t value) {
   return store(given);
 }
 
+int Attributes::flags(std::uint16_t id, std::uint32_t allowed, std::uint32_t& to) const {
+  const std::size_t bytes = length(id);
+  if (bytes != sizeof(std::uint32_t) && bytes != sizeof(std::uint64_t)) return EINVAL;
+  std::uint64_t value = 0;
+  if (const int error = read_bytes(id, &value, sizeof value)) return error;
+  if ((value & ~std::uint64_t{allowed}) != 0) return EINVAL;
+  to = static_cast<std::uint32_t>(value);
+  return 0;
+}
+
 // Puts the attribute into the client's header, in its place.
 int Attributes::store(const ib_uverbs_attr& attribute) {
   const auto index = static_cast<std::size_t>(find(attribute.attr_id) - attributes_.data());

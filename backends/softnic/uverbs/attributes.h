@@ -76,6 +76,9 @@ class Attributes {
   int number(std::uint16_t id, std::uint32_t& to) const;
   int give_number(std::uint16_t id, std::uint32_t value);
 
+  // Flags, which are of four or of eight bytes. EINVAL if there are others than those `allowed`.
+  int flags(std::uint16_t id, std::uint32_t allowed, std::uint32_t& to) const;
+
  private:
   const ib_uverbs_attr* find(std::uint16_t id) const;
   int read_bytes(std::uint16_t id, void* to, std::size_t size) const;

@@ -39,6 +39,13 @@ int dereg_mr_write(Context& context, Attributes& call);
 int alloc_uar(Context& context, Attributes& call);
 int free_uar(Context& context, Attributes& call);
 
+// commands_dm.cc
+int alloc_dm(Context& context, Attributes& call);
+int free_dm(Context& context, Attributes& call);
+int query_dm(Context& context, Attributes& call);
+int map_dm_operation(Context& context, Attributes& call);
+int reg_dm_mr(Context& context, Attributes& call);
+
 // commands_cq.cc
 int create_channel(Context& context, Attributes& call);
 int create_cq(Context& context, Attributes& call);

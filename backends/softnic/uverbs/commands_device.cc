@@ -185,6 +185,7 @@ int query_device_ex(Context& context, Attributes& call) {
   answer.base = device_answer(context.device().identity());
   answer.timestamp_mask = ~std::uint64_t{0};
   answer.hca_core_clock = 1'000'000;  // kHz: nanoseconds
+  answer.max_dm_size = DeviceMemory::kMostBytes;
   answer.device_cap_flags_ex = answer.base.device_cap_flags;
   answer.response_length =
       static_cast<std::uint32_t>(std::min(sizeof answer, call.length(UVERBS_ATTR_CORE_OUT)));

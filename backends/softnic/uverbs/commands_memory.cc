@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "backends/softnic/uverbs/commands.h"
-#include "backends/softnic/uverbs/qp_values.h"
+#include "backends/softnic/uverbs/mr_values.h"
 #include "backends/softnic/uverbs/user_memory.h"
 #include "core/format/doorbell.h"
 
@@ -17,24 +17,6 @@ namespace gdakit::softnic::uverbs {
 namespace {
 
 constexpr std::uint64_t kPage = 4096;
-
-constexpr std::uint32_t kRemoteChanges =
-    IB_UVERBS_ACCESS_REMOTE_WRITE | IB_UVERBS_ACCESS_REMOTE_ATOMIC;
-// Memory windows, zero-based regions and on-demand paging are not there. Huge pages are a hint.
-constexpr std::uint32_t kKnownAccess =
-    IB_UVERBS_ACCESS_LOCAL_WRITE | IB_UVERBS_ACCESS_REMOTE_WRITE | IB_UVERBS_ACCESS_REMOTE_READ |
-    IB_UVERBS_ACCESS_REMOTE_ATOMIC | IB_UVERBS_ACCESS_HUGETLB | IB_UVERBS_ACCESS_OPTIONAL_RANGE;
-
-int check_access(std::uint32_t flags) {
-  if ((flags & ~kKnownAccess) != 0) return EOPNOTSUPP;
-  const bool local_write = (flags & IB_UVERBS_ACCESS_LOCAL_WRITE) != 0;
-  return (flags & kRemoteChanges) != 0 && !local_write ? EINVAL : 0;
-}
-
-Access access_of(std::uint32_t flags) {
-  const bool writes = (flags & IB_UVERBS_ACCESS_LOCAL_WRITE) != 0;
-  return Access::local_read | (writes ? Access::local_write : Access::none) | remote_access(flags);
-}
 
 // enum ibv_rereg_mr_flags, which the uapi does not have.
 constexpr std::uint32_t kReregPlace = 1;
@@ -97,6 +79,7 @@ int reg_mr(Context& context, Attributes& call) {
   mr->pd = Use<Pd>(pd);
   mr->key = *key;
   mr->attributes = attributes;
+  mr->length = request.length;
   const std::uint32_t handle = context.handles().add(std::move(mr));
   const std::uint32_t answer[] = {handle, *key, *key};  // ib_uverbs_reg_mr_resp
   return made<Mr>(context, handle, call.write(UVERBS_ATTR_CORE_OUT, answer));
@@ -107,6 +90,7 @@ int rereg_mr(Context& context, Attributes& call) {
   if (const int error = call.read(UVERBS_ATTR_CORE_IN, request)) return error;
   Mr* const mr = context.handles().find<Mr>(request.mr_handle);
   if (mr == nullptr || request.flags == 0 || (request.flags & ~kReregFlags) != 0) return EINVAL;
+  if (mr->dm.get() != nullptr) return EINVAL;
   MrAttributes attributes = mr->attributes;
   Pd* pd = mr->pd.get();
   if ((request.flags & kReregPd) != 0) {
@@ -128,6 +112,7 @@ int rereg_mr(Context& context, Attributes& call) {
   if (!is_gone(changed)) return errno_of(changed);
   mr->pd = Use<Pd>(pd);
   mr->attributes = attributes;
+  mr->length = attributes.length;
   if (!changed) return EBUSY;
   const std::uint32_t answer[] = {mr->key, mr->key};  // ib_uverbs_rereg_mr_resp
   return call.write(UVERBS_ATTR_CORE_OUT, answer);
@@ -140,7 +125,7 @@ int query_mr(Context& context, Attributes& call) {
   if (mr == nullptr) return ENOENT;
   int error = call.write(UVERBS_ATTR_QUERY_MR_RESP_LKEY, mr->key);
   if (error == 0) error = call.write(UVERBS_ATTR_QUERY_MR_RESP_RKEY, mr->key);
-  if (error == 0) error = call.write(UVERBS_ATTR_QUERY_MR_RESP_LENGTH, mr->attributes.length);
+  if (error == 0) error = call.write(UVERBS_ATTR_QUERY_MR_RESP_LENGTH, mr->length);
   if (error == 0) error = call.write(UVERBS_ATTR_QUERY_MR_RESP_IOVA, mr->attributes.start);
   return error;
 }

@@ -49,6 +49,9 @@ Result<std::unique_ptr<Device>> Device::open(const Spec& spec, int index) {
   if (!pages) return pages.error();
   device->pages_ = std::move(*pages);
   if (const Result<void> written = device->write_clock_page(); !written) return written.error();
+  Result<std::unique_ptr<DeviceMemory>> memory = DeviceMemory::create(*device->pages_);
+  if (!memory) return memory.error();
+  device->memory_ = std::move(*memory);
   Result<Membership> member = join_fabric(spec.fabric);
   if (!member) return member.error();
   device->segment_ = std::move(member->segment);
@@ -95,7 +98,7 @@ void Device::set_port(bool up) {
 
 // Time stamps are nanoseconds already.
 Result<void> Device::write_clock_page() {
-  const Result<void*> page = pages_->map_at(kClockPage);
+  const Result<void*> page = pages_->map_at(kClockPage, format::kUarPageBytes);
   if (!page) return page.error();
   mlx5_ib_clock_info clock{};
   clock.mult = 1;

@@ -6,6 +6,7 @@
 
 #include "backends/softnic/engine/nic.h"
 #include "backends/softnic/objects/nic_trace.h"
+#include "backends/softnic/uverbs/device_memory.h"
 #include "backends/softnic/uverbs/events.h"
 #include "backends/softnic/uverbs/fabric.h"
 #include "backends/softnic/uverbs/fabric_addresses.h"
@@ -36,6 +37,7 @@ class Device {
   std::uint64_t opened_ms() const { return opened_ms_; }
   // Whether what happens here goes to files, which are a moment behind it (QueuedFile).
   bool writes_files() const { return writes_files_; }
+  DeviceMemory& memory() { return *memory_; }
 
  private:
   Device(const Spec& spec, int index) : identity_(spec, index), addresses_(spec, index) {}
@@ -47,6 +49,7 @@ class Device {
   FabricAddresses addresses_;
   std::unique_ptr<EventBook> events_ = std::make_unique<EventBook>();
   std::shared_ptr<MemoryPages> pages_;
+  std::unique_ptr<DeviceMemory> memory_;
   OwnMark segment_;
   Port port_;
   const std::uint64_t opened_ms_ = wall_ms();

@@ -26,6 +26,7 @@ struct Method {
 constexpr std::uint16_t kDriverIo = 2;  // UHW_IN and UHW_OUT
 constexpr std::uint16_t kPdAnswers = 2;
 constexpr std::uint16_t kUarAnswers = 5;
+constexpr std::uint16_t kDmAnswers = 3;
 
 constexpr std::array kMethods = {
     Method{UVERBS_OBJECT_DEVICE,
@@ -63,6 +64,10 @@ constexpr std::array kMethods = {
            dealloc_pd,
            {UVERBS_ATTR_DESTROY_PD_HANDLE + 1}},
     Method{UVERBS_OBJECT_PD, MLX5_IB_METHOD_PD_QUERY, query_pd, {0, kPdAnswers}},
+    Method{UVERBS_OBJECT_MR,
+           UVERBS_METHOD_DM_MR_REG,
+           reg_dm_mr,
+           {UVERBS_ATTR_REG_DM_MR_RESP_RKEY + 1}},
     Method{
         UVERBS_OBJECT_MR, UVERBS_METHOD_QUERY_MR, query_mr, {UVERBS_ATTR_QUERY_MR_RESP_IOVA + 1}},
     Method{
@@ -91,6 +96,13 @@ constexpr std::array kMethods = {
            UVERBS_METHOD_AH_DESTROY,
            destroy_ah,
            {UVERBS_ATTR_DESTROY_AH_HANDLE + 1}},
+    Method{UVERBS_OBJECT_DM,
+           UVERBS_METHOD_DM_ALLOC,
+           alloc_dm,
+           {UVERBS_ATTR_ALLOC_DM_ALIGNMENT + 1, kDmAnswers}},
+    Method{UVERBS_OBJECT_DM, UVERBS_METHOD_DM_FREE, free_dm, {UVERBS_ATTR_FREE_DM_HANDLE + 1}},
+    Method{UVERBS_OBJECT_DM, MLX5_IB_METHOD_DM_QUERY, query_dm, {0, kDmAnswers + 1}},
+    Method{UVERBS_OBJECT_DM, MLX5_IB_METHOD_DM_MAP_OP_ADDR, map_dm_operation, {0, kDmAnswers + 1}},
     Method{MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_ALLOC, alloc_uar, {0, kUarAnswers}},
     Method{MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_DESTROY, free_uar, {0, 1}},
 };

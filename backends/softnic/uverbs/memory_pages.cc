@@ -31,16 +31,16 @@ Result<std::shared_ptr<MemoryPages>> MemoryPages::create() {
 }
 
 MemoryPages::~MemoryPages() {
-  for (void* const page : fixed_) ::munmap(page, kPage);
+  for (const auto& [memory, bytes] : fixed_) ::munmap(memory, bytes);
 }
 
-Result<void*> MemoryPages::map_at(std::uint64_t offset) {
-  void* const page = ::mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_SHARED, file_.get(),
-                            static_cast<off_t>(offset));
-  if (page == MAP_FAILED) return Error::from_errno("a page of the device: mmap", errno);
+Result<void*> MemoryPages::map_at(std::uint64_t offset, std::size_t bytes) {
+  void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file_.get(),
+                              static_cast<off_t>(offset));
+  if (memory == MAP_FAILED) return Error::from_errno("memory of the device: mmap", errno);
   const std::lock_guard lock(mutex_);
-  fixed_.push_back(page);
-  return page;
+  fixed_.emplace_back(memory, bytes);
+  return memory;
 }
 
 Result<void*> MemoryPages::take() {

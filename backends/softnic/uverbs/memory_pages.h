@@ -2,9 +2,11 @@
 // its open device, which is that file.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "backends/softnic/engine/uar.h"
@@ -25,8 +27,8 @@ class MemoryPages final : public HostPages {
   std::uint64_t offset_of(const void* page) const;
   // Another descriptor of the file.
   Result<int> open_file() const;
-  // Maps a page of a fixed place, as the client will by mmap's command; it lives with this object.
-  Result<void*> map_at(std::uint64_t offset);
+  // Maps memory of a fixed place, as the client will by mmap's command; it lives with this object.
+  Result<void*> map_at(std::uint64_t offset, std::size_t bytes);
 
  private:
   explicit MemoryPages(OwnFile file) : file_(std::move(file)) {}
@@ -35,7 +37,7 @@ class MemoryPages final : public HostPages {
   mutable std::mutex mutex_;
   std::unordered_map<const void*, std::uint64_t> offsets_;
   std::vector<std::uint64_t> free_;
-  std::vector<void*> fixed_;
+  std::vector<std::pair<void*, std::size_t>> fixed_;
   std::uint64_t next_;
 };
 

@@ -26,14 +26,28 @@ struct Pd final : Object {
   PdNumber number = 0;
 };
 
+// A piece of the device's memory.
+struct Dm final : Object {
+  static constexpr ObjectType kType = ObjectType::dm;
+  Dm() : Object(kType) {}
+  Result<void> end(Device& device) override {
+    device.memory().give_back(first, pages);
+    return {};
+  }
+  std::uint64_t length = 0;  // bytes, as the client asked for them
+  std::uint64_t first = 0, pages = 0;
+};
+
 struct Mr final : Object {
   static constexpr ObjectType kType = ObjectType::mr;
   Mr() : Object(kType) {}
   Result<void> end(Device& device) override { return device.nic().dereg_mr(key); }
 
   Use<Pd> pd;
+  Use<Dm> dm;  // of a region of the device's memory
   MemoryKey key = 0;
   MrAttributes attributes;
+  std::uint64_t length = 0;  // bytes, as the client gave them
 };
 
 struct UarPage final : Object {
