@@ -16,6 +16,7 @@ enum class CqeOpcode : std::uint8_t {
   responder_send = 0x2,
   responder_send_imm = 0x3,
   responder_send_inv = 0x4,
+  resized = 0x5,  // a marker: what follows is in the CQ's new entries
   requester_error = 0xd,
   responder_error = 0xe,
   invalid = 0xf,

@@ -39,6 +39,7 @@ std::string name_of(CqeOpcode opcode) {
     case CqeOpcode::responder_send: return "MLX5_CQE_RESP_SEND";
     case CqeOpcode::responder_send_imm: return "MLX5_CQE_RESP_SEND_IMM";
     case CqeOpcode::responder_send_inv: return "MLX5_CQE_RESP_SEND_INV";
+    case CqeOpcode::resized: return "MLX5_CQE_RESIZE_CQ";
     case CqeOpcode::requester_error: return "MLX5_CQE_REQ_ERR";
     case CqeOpcode::responder_error: return "MLX5_CQE_RESP_ERR";
     case CqeOpcode::invalid: return "MLX5_CQE_INVALID";

@@ -6,13 +6,15 @@ namespace {
 
 constexpr std::uint32_t kMaxLogCqEntries = 22;
 
+bool are_entries(DmaAddress place) {
+  return place.value != 0 && place.value % sizeof(format::Cqe64) == 0;
+}
+
 Outcome<> check_cq(const CqAttributes& attributes) {
   if (attributes.log_entries > kMaxLogCqEntries) {
     return refusal(CommandSyndrome::create_cq_size, 0, attributes.log_entries);
   }
-  if (attributes.entries.value == 0 || attributes.entries.value % sizeof(format::Cqe64) != 0) {
-    return refusal(CommandSyndrome::create_cq_entries);
-  }
+  if (!are_entries(attributes.entries)) return refusal(CommandSyndrome::create_cq_entries);
   const bool has_record = !attributes.overrun_ignore || attributes.uar != 0;
   if (!has_record) return {};
   if (attributes.doorbell_record.value % 8 != 0) {
@@ -50,6 +52,30 @@ Outcome<CqInfo> Engine::query_cq(CqNumber cq, Uid uid) const {
   const Cq* const object = cqs_.find(cq, uid);
   if (object == nullptr) return refusal(CommandSyndrome::query_cq_absent, cq);
   return object->info();
+}
+
+Outcome<bool> Engine::resize_cq(CqNumber cq, const CqResize& to, Uid uid) {
+  Cq* const object = cqs_.find(cq, uid);
+  if (object == nullptr) return refusal(CommandSyndrome::resize_cq_absent, cq);
+  if (to.log_entries > kMaxLogCqEntries) {
+    return refusal(CommandSyndrome::resize_cq_size, cq, to.log_entries);
+  }
+  if (!are_entries(to.entries)) return refusal(CommandSyndrome::resize_cq_entries, cq);
+  if (object->is_collapsed()) return refusal(CommandSyndrome::resize_cq_collapsed, cq);
+  const MemoryRange before = object->entries();
+  const Cq::Resized resized = object->resize(to);
+  core_.activate(*object);  // an arm may have been read
+  switch (resized) {
+    case Cq::Resized::not_yet: return false;
+    case Cq::Resized::full: return refusal(CommandSyndrome::resize_cq_full, cq);
+    case Cq::Resized::too_small:
+      return refusal(CommandSyndrome::resize_cq_too_small, cq, std::uint64_t{1} << to.log_entries);
+    case Cq::Resized::moved: break;
+  }
+  const MemoryRange after = object->entries();
+  core_.port.attach(after.base, after.length);
+  remove({.memory = {before}});
+  return true;
 }
 
 Outcome<> Engine::destroy_cq(CqNumber cq, Uid uid) {

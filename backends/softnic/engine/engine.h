@@ -125,6 +125,12 @@ class Engine {
   Outcome<CqNumber> create_cq(const CqAttributes& attributes, Uid uid = kNicUid);
   Outcome<CqInfo> query_cq(CqNumber cq, Uid uid = kNicUid) const;
   Outcome<> destroy_cq(CqNumber cq, Uid uid = kNicUid);
+  // Moves the CQ to other entries, which its owner has filled as for create_cq; a CQE of opcode
+  // `resized` ends the old ones. False: what this NIC or its DMA does comes first; call it again
+  // after a step, with the same. True: last_removal() is that of the old entries, which are the
+  // owner's once it is removed. Refused with bad_size_outs_cqes if the CQEs that are not consumed
+  // by then, as the record says, do not leave an entry for the marker, or do not fit.
+  Outcome<bool> resize_cq(CqNumber cq, const CqResize& to, Uid uid = kNicUid);
   Outcome<SrqNumber> create_srq(const SrqAttributes& attributes, Uid uid = kNicUid);
   // Tells srq_limit once, when fewer WQEs are posted and not taken than `limit`: at once, if so
   // already. 0: tells nothing.
@@ -141,8 +147,8 @@ class Engine {
   // Those whose doorbell record has once said less than a doorbell before it.
   std::vector<QpNumber> recordless_qps() const;
 
-  // The last removal: of dereg_mr, rereg_mr, destroy_cq, destroy_srq, destroy_qp, or modify_qp to
-  // reset.
+  // The last removal: of dereg_mr, rereg_mr, resize_cq, destroy_cq, destroy_srq, destroy_qp, or
+  // modify_qp to reset.
   RemovalNumber last_removal() const { return removals_.last(); }
   // The memory that its object named is neither read nor written any more, here or by a peer. Steps
   // bring it about, this engine's and those of peers.

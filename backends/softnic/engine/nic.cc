@@ -75,6 +75,10 @@ Result<> Nic::remove_and_wait(const char* call, const Remove& remove) {
     return done;
   });
   if (number == 0) return removed;
+  return wait_for_removal(call, number);
+}
+
+Result<> Nic::wait_for_removal(const char* call, RemovalNumber number) {
   const auto limit = wait_until([&] { return engine_->removed(number); });
   // In one look: what still uses the memory, if anything does.
   bool peers = false;
@@ -83,7 +87,7 @@ Result<> Nic::remove_and_wait(const char* call, const Remove& remove) {
     peers = engine_->left_to_peers(number);
     return removed_by_now;
   });
-  if (ended) return removed;
+  if (ended) return {};
   if (ending_) waited_in_vain_ = true;
   return Error(Code::timed_out, std::string(call) + ": " + (peers ? "a peer" : "this NIC's DMA") +
                                     " still uses the memory after " + seconds_text(limit) +
@@ -144,6 +148,26 @@ Result<CqNumber> Nic::create_cq(const CqAttributes& attributes) {
 
 Result<CqInfo> Nic::query_cq(CqNumber cq) const {
   return locked("query_cq", [&] { return engine_->query_cq(cq); });
+}
+
+Result<> Nic::resize_cq(CqNumber cq, const CqResize& to) {
+  RemovalNumber number = 0;
+  Result<bool> moved = false;
+  wait_for(Clock::now() + removal_limit_, [&] {
+    moved = locked("resize_cq", [&] {
+      pages_.poll_all(*engine_);
+      const Outcome<bool> outcome = engine_->resize_cq(cq, to);
+      number = engine_->last_removal();
+      return outcome;
+    });
+    thread_->wake();
+    return !moved || *moved;
+  });
+  if (!moved) return moved.error();
+  if (!*moved) {
+    return Error(Code::timed_out, "resize_cq: this NIC stands still; let it go on, and try again");
+  }
+  return wait_for_removal("resize_cq", number);
 }
 
 Result<> Nic::destroy_cq(CqNumber cq) {

@@ -6,11 +6,11 @@
 //   PdNumber pd = *(*nic)->alloc_pd();
 //
 // Contract. Every function may be called from any thread; each takes effect between two steps of
-// the engine. destroy_qp, destroy_cq, destroy_srq, dereg_mr, rereg_mr and modify_qp to reset return
-// when nothing reads or writes the memory that the object named any more, here or at a peer, so
-// that the caller may free it. Errors are sentences; a call that fails has changed nothing, but for
-// one of these six that ends with timed_out: the object is gone, or of other memory, and its old
-// memory must stay. Objects still alive when the Nic is destroyed go with it.
+// the engine. destroy_qp, destroy_cq, destroy_srq, dereg_mr, rereg_mr, resize_cq and modify_qp to
+// reset return when nothing reads or writes the memory that the object named any more, here or at a
+// peer, so that the caller may free it. Errors are sentences; a call that fails has changed
+// nothing, but for one of these seven that ends with timed_out: the object is gone, or of other
+// memory, and its old memory must stay. Objects still alive when the Nic is destroyed go with it.
 //
 // Events go to NicOptions::engine.events, which outlives the Nic. Who runs the step calls it, the
 // NIC's own thread or one that waits for the NIC, one at a time and while calls of other threads
@@ -79,6 +79,11 @@ class Nic final : public ProgressEngine {
   // The caller fills the entries with format::kInvalidCqeByte first; the NIC never reads them.
   Result<CqNumber> create_cq(const CqAttributes& attributes);
   Result<CqInfo> query_cq(CqNumber cq) const;
+  // Moves the CQ to other entries (Engine::resize_cq): when it returns, all CQEs of before and the
+  // marker behind them are visible in the old ones, which are the caller's again. The caller fills
+  // the new ones as for create_cq, and polls neither until it has copied what it had not consumed.
+  // With timed_out and the NIC paused it has not moved. invalid_argument: it does not fit.
+  Result<> resize_cq(CqNumber cq, const CqResize& to);
   Result<> destroy_cq(CqNumber cq);
 
   // The record's counter is zero at first, or less than what is posted: all that it says is taken.
@@ -129,6 +134,7 @@ class Nic final : public ProgressEngine {
   // Until the engine says so, or too long. Returns how long that is.
   template <class Ended>
   std::chrono::milliseconds wait_until(const Ended& ended);
+  Result<> wait_for_removal(const char* call, RemovalNumber number);
 
   std::unique_ptr<DmaPort> port_;
   std::unique_ptr<Wire> wire_;

@@ -118,6 +118,13 @@ struct CqAttributes {
   CqeSize cqe_size = CqeSize::bytes_64;
 };
 
+// Where a CQ's entries are from now on.
+struct CqResize {
+  DmaAddress entries;             // 64-byte aligned
+  std::uint32_t log_entries = 0;  // at most 22
+  CqeSize cqe_size = CqeSize::bytes_64;
+};
+
 // cqc.status and cqc.st, as QUERY_CQ tells them.
 enum class CqStatus : std::uint8_t { ok = 0, overflow = 9 };
 enum class CqArmed : std::uint8_t { solicited = 6, any = 9, fired = 0xa };

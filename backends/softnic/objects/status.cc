@@ -161,6 +161,21 @@ constexpr std::array kRows = {
                 "there is no shared receive queue {object}; it was never created or is gone"},
     SyndromeRow{Sy::arm_srq_limit, St::bad_param,
                 "shared receive queue {object} has not {detail} WQEs to be its limit; give fewer"},
+
+    SyndromeRow{Sy::resize_cq_absent, St::bad_res,
+                "there is no completion queue {object}; it was never created or is gone"},
+    SyndromeRow{Sy::resize_cq_size, St::bad_param,
+                "2^{detail} entries are more than 2^22; give fewer"},
+    SyndromeRow{Sy::resize_cq_entries, St::bad_param,
+                "the entries must be given and aligned to 64 bytes"},
+    SyndromeRow{Sy::resize_cq_collapsed, St::bad_param,
+                "completion queue {object} is collapsed: it has one entry, and no size to change"},
+    SyndromeRow{Sy::resize_cq_full, St::bad_size_outs_cqes,
+                "completion queue {object} has no entry left for the marker that ends its old "
+                "entries; poll it first"},
+    SyndromeRow{Sy::resize_cq_too_small, St::bad_size_outs_cqes,
+                "completion queue {object} holds more CQEs than {detail} entries take; poll it "
+                "first, or give more"},
 };
 
 constexpr bool in_order_and_unlike() {

@@ -121,6 +121,13 @@ enum class CommandSyndrome : std::uint32_t {
   query_srq_absent = 0x1001,
   arm_srq_absent = 0x1101,
   arm_srq_limit = 0x1102,
+
+  resize_cq_absent = 0x1201,
+  resize_cq_size = 0x1202,
+  resize_cq_entries = 0x1203,
+  resize_cq_collapsed = 0x1204,
+  resize_cq_full = 0x1205,
+  resize_cq_too_small = 0x1206,
 };
 
 struct Status {

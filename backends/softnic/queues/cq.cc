@@ -51,31 +51,42 @@ CqInfo Cq::info() const {
 }
 
 std::vector<MemoryRange> Cq::memory() const {
-  const std::uint32_t log_entries = attributes_.collapsed ? 0 : attributes_.log_entries;
-  std::vector<MemoryRange> ranges = {
-      {attributes_.entries, std::uint64_t{entry_bytes_} << log_entries}};
+  std::vector<MemoryRange> ranges = {entries()};
   if (!attributes_.overrun_ignore || attributes_.uar != 0) {
     ranges.push_back({attributes_.doorbell_record, sizeof(format::CqDoorbellRecord)});
   }
   return ranges;
 }
 
-// Looks up how far the consumer is.
-Cq::Posted Cq::make_room() {
+MemoryRange Cq::entries() const {
+  const std::uint32_t log_entries = attributes_.collapsed ? 0 : attributes_.log_entries;
+  return {attributes_.entries, std::uint64_t{entry_bytes_} << log_entries};
+}
+
+// How far the consumer is behind the producer, as its record says; nothing yet if that is on its
+// way.
+std::optional<std::uint64_t> Cq::read_behind() {
   if (!reading_) {
     read_ = port_.read(&record_, attributes_.doorbell_record, sizeof record_);
     reading_ = true;
   }
-  if (!done(read_)) return Posted::not_yet;
+  if (!done(read_)) return std::nullopt;
   reading_ = false;
   // The record holds the low 24 bits of the consumer index, which never passes the producer.
-  const std::uint64_t behind = index_of(producer_ - record_);
-  if (behind >= capacity()) {
+  if (record_.raw() != record_at_move_.raw()) markers_ = 0;
+  return index_of(producer_ - record_ - markers_);
+}
+
+// Looks up how far the consumer is.
+Cq::Posted Cq::make_room() {
+  const std::optional<std::uint64_t> behind = read_behind();
+  if (!behind) return Posted::not_yet;
+  if (*behind >= capacity()) {
     status_ = CqStatus::overflow;
     lost_ = true;
     return Posted::lost;
   }
-  consumer_ = producer_ - behind;
+  consumer_ = producer_ - *behind;
   return Posted::written;
 }
 
@@ -91,8 +102,7 @@ Cq::Posted Cq::post(format::Cqe64& cqe, std::uint64_t now_ns) {
     const Posted room = make_room();
     if (room != Posted::written) return room;
   }
-  const bool owner = ((producer_ >> attributes_.log_entries) & 1) != 0;
-  cqe.op_own = static_cast<std::uint8_t>(cqe.op_own | (owner ? 1 : 0));
+  cqe.op_own = static_cast<std::uint8_t>(cqe.op_own | (owner() ? 1 : 0));
   if (is_error(cqe)) {
     sign(cqe);
   } else {
@@ -114,8 +124,52 @@ void Cq::write(const format::Cqe64& cqe) {
     last_ = port_.write(first_ + format::kCqeTailOffset, &tail, sizeof tail);
     return;
   }
+  last_ = port_.write_cqe(place(), cqe);
+}
+
+// Of the next CQE.
+DmaAddress Cq::place() const {
   const std::uint64_t slot = attributes_.collapsed ? 0 : producer_ & (capacity() - 1);
-  last_ = port_.write_cqe(first_ + slot * entry_bytes_, cqe);
+  return first_ + slot * entry_bytes_;
+}
+
+Cq::Resized Cq::resize(const CqResize& to) {
+  // An arm that was stored before means an index before the marker.
+  if (!resizing_ && attributes_.uar != 0) arm_wanted_ = true;
+  resizing_ = true;
+  if (arm_wanted_ || arm_reading_) read_arm();
+  if (arm_wanted_ || arm_reading_ || !done(last_)) return Resized::not_yet;
+  if (status_ == CqStatus::ok && !attributes_.overrun_ignore) {
+    const std::optional<std::uint64_t> behind = read_behind();
+    if (!behind) return Resized::not_yet;
+    resizing_ = false;
+    if (*behind >= capacity()) return Resized::full;
+    if (*behind >= std::uint64_t{1} << to.log_entries) return Resized::too_small;
+    consumer_ = producer_ - *behind;
+  }
+  resizing_ = false;
+  if (status_ != CqStatus::ok) return Resized::full;
+  move(to);
+  return Resized::moved;
+}
+
+void Cq::move(const CqResize& to) {
+  format::Cqe64 marker{};
+  marker.op_own = format::op_own(format::CqeOpcode::resized, owner());
+  last_ = port_.write_cqe(place(), marker);
+  // What these counters mean of CQEs that are not consumed, they mean of their copies.
+  ++producer_;
+  ++consumer_;
+  ++markers_;
+  record_at_move_ = record_;
+  ++last_solicited_;
+  ++last_notified_;
+  ++seen_;
+  attributes_.entries = to.entries;
+  attributes_.log_entries = to.log_entries;
+  attributes_.cqe_size = to.cqe_size;
+  entry_bytes_ = entry_bytes(to.cqe_size);
+  first_ = to.entries + (entry_bytes_ - sizeof(format::Cqe64));
 }
 
 // Disarms the CQ and begins to tell its event, if there is a CQE that it waits for.

@@ -10,6 +10,12 @@
 // The consumer index is read from the doorbell record only when the ring looks full. If it is full,
 // the CQ has overrun: it takes no CQE any more.
 //
+// Resizing. A marker ends the old entries, and CQEs go to the new ones from the next index on. Its
+// owner copies those that it has not consumed; each then stands one index further, as the marker
+// has taken one:
+//
+//   old  | CQE 5 | CQE 6 | marker 7 |          new  | CQE 6' | CQE 7' | CQE 8 | ...
+//
 // Arming. The arm word alone says what the consumer waits for; a store to the arm register only
 // makes the NIC look at the word at once. Memory is no FIFO, and the register may show another CQ's
 // arm when the NIC looks: so whoever owns the CQ calls look_at_arm() now and then, too.
@@ -23,6 +29,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "backends/softnic/dma/dma.h"
@@ -47,6 +54,10 @@ class Cq {
     bool pending = false;     // DMA is under way: step again
   };
 
+  // `full`: the old entries have none left for the marker. `too_small`: the new ones do not take
+  // what is not consumed. Nothing has changed but after `moved`.
+  enum class Resized : std::uint8_t { moved, not_yet, full, too_small };
+
   // The port outlives the CQ. short_cqes: as EngineOptions has it.
   Cq(CqNumber number, const CqAttributes& attributes, DmaPort& port, bool short_cqes);
 
@@ -55,6 +66,9 @@ class Cq {
   CqInfo info() const;
   // What it reads and writes.
   std::vector<MemoryRange> memory() const;
+  // ... its entries alone.
+  MemoryRange entries() const;
+  bool is_collapsed() const { return attributes_.collapsed; }
 
   // Writes the CQE, once its owner bit, time and signature are filled in.
   Posted post(format::Cqe64& cqe, std::uint64_t now_ns);
@@ -64,6 +78,11 @@ class Cq {
 
   News step();
 
+  // Moves to other entries, which are attached to the port; the CQ is not collapsed. `not_yet`: its
+  // record is being read; ask again. The marker is on its way when it has moved, and nothing writes
+  // to the old entries behind that.
+  Resized resize(const CqResize& to);
+
   std::uint32_t users = 0;  // queues that post here; whoever makes and destroys them counts
   Link<Cq> active;          // in the engine's lists
   Link<Cq> swept;
@@ -72,7 +91,11 @@ class Cq {
   bool done(DmaOp op) { return op.id == 0 || port_.done(op); }
   std::uint64_t capacity() const { return std::uint64_t{1} << attributes_.log_entries; }
   Posted make_room();
+  std::optional<std::uint64_t> read_behind();
+  bool owner() const { return ((producer_ >> attributes_.log_entries) & 1) != 0; }
+  DmaAddress place() const;
   void write(const format::Cqe64& cqe);
+  void move(const CqResize& to);
   void read_arm();
   void take_arm(std::uint32_t word);
   bool fire();
@@ -81,13 +104,14 @@ class Cq {
   const bool ordered_;
   const bool short_cqes_;
   const CqNumber number_;
-  const CqAttributes attributes_;
-  const std::uint32_t entry_bytes_;
-  const DmaAddress first_;  // the first entry's CQE
+  CqAttributes attributes_;  // with the entries that it has now
+  std::uint32_t entry_bytes_;
+  DmaAddress first_;  // the first entry's CQE
 
   CqStatus status_ = CqStatus::ok;
   bool succeeded_ = false;  // the CQE written last says that all went well
   bool reading_ = false;    // the consumer index
+  bool resizing_ = false;   // resize() has said `not_yet`
   CqArmed armed_ = CqArmed::fired;
   std::uint64_t producer_ = 0;
   std::uint64_t consumer_ = 0;  // as last read from the doorbell record
@@ -99,6 +123,10 @@ class Cq {
 
   DmaOp read_;
   Be32 record_{0};
+  // Who has moved with the CQ is behind the marker, and does not say so before the next poll: as
+  // long as the record is what it was then.
+  Be32 record_at_move_{0};
+  std::uint32_t markers_ = 0;
   bool arm_wanted_ = false;
   bool arm_reading_ = false;
   bool telling_ = false;  // of a CQE that must be visible first

@@ -49,6 +49,7 @@ int reg_dm_mr(Context& context, Attributes& call);
 // commands_cq.cc
 int create_channel(Context& context, Attributes& call);
 int create_cq(Context& context, Attributes& call);
+int resize_cq(Context& context, Attributes& call);
 int destroy_cq(Context& context, Attributes& call);
 
 // commands_srq.cc

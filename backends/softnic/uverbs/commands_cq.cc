@@ -26,6 +26,11 @@ struct CqRequest {
 constexpr std::uint32_t kTimeStamps = 1;  // IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION
 constexpr std::uint32_t kIgnoreOverrun = 2;
 
+bool is_cqe_size(std::uint32_t bytes) { return bytes == 64 || bytes == 128; }
+CqeSize cqe_size_of(std::uint32_t bytes) {
+  return bytes == 64 ? CqeSize::bytes_64 : CqeSize::bytes_128;
+}
+
 int read_request(const Attributes& call, CqRequest& request) {
   if (const int error = call.read(UVERBS_ATTR_CREATE_CQ_CQE, request.cqe)) return error;
   if (const int error = call.read(UVERBS_ATTR_CREATE_CQ_USER_HANDLE, request.user_handle)) {
@@ -36,8 +41,7 @@ int read_request(const Attributes& call, CqRequest& request) {
   if (const int error = call.read_known(UVERBS_ATTR_UHW_IN, request.driver)) return error;
   if (request.cqe == 0 || request.cqe > kMostCqes || request.vector != 0) return EINVAL;
   if ((request.flags & ~(kTimeStamps | kIgnoreOverrun)) != 0) return EOPNOTSUPP;
-  const std::uint32_t size = request.driver.cqe_size;
-  return size == 64 || size == 128 ? 0 : EINVAL;
+  return is_cqe_size(request.driver.cqe_size) ? 0 : EINVAL;
 }
 
 int attributes_of(const CqRequest& request, CqAttributes& attributes) {
@@ -46,7 +50,7 @@ int attributes_of(const CqRequest& request, CqAttributes& attributes) {
   attributes.log_entries = static_cast<std::uint32_t>(std::bit_width(request.cqe));
   attributes.overrun_ignore = (request.flags & kIgnoreOverrun) != 0;
   attributes.doorbell_record = {driver.db_addr};
-  attributes.cqe_size = driver.cqe_size == 64 ? CqeSize::bytes_64 : CqeSize::bytes_128;
+  attributes.cqe_size = cqe_size_of(driver.cqe_size);
   if ((driver.flags & MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX) == 0) return EOPNOTSUPP;
   attributes.uar = driver.uar_page_index;
   const std::uint64_t bytes = std::uint64_t{driver.cqe_size} << attributes.log_entries;
@@ -103,12 +107,38 @@ int create_cq(Context& context, Attributes& call) {
   context.device().events().add_cq(*number, std::move(listener));
   auto cq = std::make_unique<Cq>();
   cq->number = *number;
+  cq->entries = 1u << attributes.log_entries;
+  const std::uint32_t entries_less_one = cq->entries - 1;
   const std::uint32_t handle = context.handles().add(std::move(cq));
-  const std::uint32_t entries_less_one = (1u << attributes.log_entries) - 1;
   int error = call.write(UVERBS_ATTR_CREATE_CQ_RESP_CQE, entries_less_one);
   if (error == 0) error = call.write(UVERBS_ATTR_UHW_OUT, mlx5_ib_create_cq_resp{*number, 0});
   if (error == 0) error = call.give_number(UVERBS_ATTR_CREATE_CQ_HANDLE, handle);
   return made<Cq>(context, handle, error);
+}
+
+int resize_cq(Context& context, Attributes& call) {
+  ib_uverbs_resize_cq request{};
+  mlx5_ib_resize_cq driver{};
+  if (const int error = call.read(UVERBS_ATTR_CORE_IN, request)) return error;
+  Cq* const cq = context.handles().find<Cq>(request.cq_handle);
+  if (cq == nullptr || request.cqe == 0 || request.cqe > kMostCqes) return EINVAL;
+  CqResize to;
+  to.log_entries = static_cast<std::uint32_t>(std::bit_width(request.cqe));
+  const std::uint32_t entries = 1u << to.log_entries;
+  if (entries != cq->entries) {
+    if (const int error = call.read_known(UVERBS_ATTR_UHW_IN, driver)) return error;
+    if (driver.reserved0 != 0 || driver.reserved1 != 0) return EINVAL;
+    if (!is_cqe_size(driver.cqe_size)) return EINVAL;
+    to.entries = {driver.buf_addr};
+    to.cqe_size = cqe_size_of(driver.cqe_size);
+    const std::uint64_t bytes = std::uint64_t{driver.cqe_size} * entries;
+    if (const int error = pin(driver.buf_addr, bytes, /*writable=*/true)) return error;
+    const Result<void> resized = context.nic().resize_cq(cq->number, to);
+    if (!resized) return errno_of(resized);
+    cq->entries = entries;
+  }
+  const std::uint32_t answer[] = {entries - 1, 0};  // ib_uverbs_resize_cq_resp
+  return call.write(UVERBS_ATTR_CORE_OUT, answer);
 }
 
 int destroy_cq(Context& context, Attributes& call) {

@@ -130,6 +130,8 @@ constexpr std::array kWriteMethods = {
     WriteMethod{IB_USER_VERBS_CMD_REREG_MR, sizeof(ib_uverbs_rereg_mr),
                 sizeof(ib_uverbs_rereg_mr_resp), rereg_mr},
     WriteMethod{IB_USER_VERBS_CMD_DEREG_MR, sizeof(ib_uverbs_dereg_mr), 0, dereg_mr_write},
+    WriteMethod{IB_USER_VERBS_CMD_RESIZE_CQ, sizeof(ib_uverbs_resize_cq),
+                sizeof(ib_uverbs_resize_cq_resp), resize_cq},
     WriteMethod{IB_USER_VERBS_CMD_CREATE_COMP_CHANNEL, sizeof(ib_uverbs_create_comp_channel),
                 sizeof(ib_uverbs_create_comp_channel_resp), create_channel},
     WriteMethod{IB_USER_VERBS_CMD_MODIFY_SRQ, sizeof(ib_uverbs_modify_srq), 0, modify_srq},

@@ -68,6 +68,7 @@ struct Cq final : Object {
   }
 
   CqNumber number = 0;
+  std::uint32_t entries = 0;
   EventCounts told;  // once it has ended
 };
 
