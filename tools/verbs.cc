@@ -83,6 +83,9 @@ Command add_verbs(CLI::App& parent) {
   app->add_option("--link", options->link, "The link layer, roce or ib");
   app->add_option("--fabric", options->fabric,
                   "The fabric by its name: programs of one user and host meet that name the same");
+  app->add_option(
+      "--address", options->address,
+      "Reach other hosts, and be reached, at this address or interface: 10.0.0.7, eth0");
   app->add_option("--pcap", options->pcap, "A folder for captures of all packets");
   app->add_option("--faults", options->faults,
                   "drop=1%,delay=50us..2ms (docs/test-without-hardware.md)");

@@ -99,7 +99,8 @@ int verbs_failed(const std::string& what, int status) {
 Result<Variables> verbs_variables(const VerbsOptions& options) {
   const Result<uverbs::Spec> spec = uverbs::Spec::parse(
       "nics=" + std::to_string(options.nics) + ",model=" + std::to_string(options.model) +
-      ",link=" + options.link + ",fabric=" + options.fabric);
+      ",link=" + options.link + (options.address.empty() ? "" : ",address=" + options.address) +
+      ",fabric=" + options.fabric);
   if (!spec) return spec.error();
   const Result<std::string> library = find_library();
   if (!library) return library.error();

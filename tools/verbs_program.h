@@ -14,6 +14,7 @@ struct VerbsOptions {
   int model = 7;
   std::string link = "roce";
   std::string fabric = "default";
+  std::string address;
   std::string pcap;
   std::string faults;
   std::string trace;

@@ -1,5 +1,6 @@
 #include "tests/uverbs/client.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <stdexcept>
@@ -232,7 +233,9 @@ ib_uverbs_modify_qp Client::to_rtr(std::uint32_t peers_qpn) const {
   request.attr_mask |= attr::kPath | attr::kPathMtu | attr::kRemoteQpn | attr::kReceivePsn;
   if (type == IB_UVERBS_QPT_RC) request.attr_mask |= attr::kMaxPeerReads | attr::kMinRnrTimer;
   request.dest.is_global = 1;
-  request.dest.sgid_index = 1;
+  request.dest.sgid_index = gid_index;
+  const Gid gid = device.identity().gid(gid_index);  // any NIC's leads to whose the QPN is
+  std::copy(gid.begin(), gid.end(), request.dest.dgid);
   request.dest.hop_limit = 64;
   request.dest.traffic_class = 32;
   request.dest.port_num = 1;
@@ -274,7 +277,10 @@ ib_uverbs_query_qp_resp Client::query() {
 
 void Client::connect(const Client& peer) {
   expect(modify(to_init()), "MODIFY_QP to INIT");
-  expect(modify(to_rtr(peer.qpn)), "MODIFY_QP to RTR");
+  ib_uverbs_modify_qp rtr = to_rtr(peer.qpn);
+  const Gid gid = peer.device.identity().gid(peer.gid_index);
+  std::copy(gid.begin(), gid.end(), rtr.dest.dgid);
+  expect(modify(rtr), "MODIFY_QP to RTR");
   expect(modify(to_rts()), "MODIFY_QP to RTS");
 }
 

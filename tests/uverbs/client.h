@@ -118,6 +118,7 @@ class Client {
 
   Device& device;
   std::uint32_t type = IB_UVERBS_QPT_RC;  // of the queue pairs that it makes
+  std::uint8_t gid_index = 1;             // by which it is reached
   std::unique_ptr<QueueMemory> queues = std::make_unique<QueueMemory>();
   ClientCq send_cq, receive_cq;
   std::uint32_t pd = 0, mr = 0, key = 0, uar = 0, uar_number = 0, qp = 0, qpn = 0;

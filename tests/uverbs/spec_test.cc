@@ -58,8 +58,8 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"fabric=a/b", "fabric=a/b", "use up to 40 letters"},
         Wrong{"fabric=01234567890123456789012345678901234567890",
               "fabric=", "use up to 40 letters"},
-        Wrong{"speed=4", "speed=4", "use nics, model, link or fabric"},
-        Wrong{"=4", "=4", "use nics, model, link or fabric"}));
+        Wrong{"speed=4", "speed=4", "use nics, model, link, address or fabric"},
+        Wrong{"=4", "=4", "use nics, model, link, address or fabric"}));
 
 TEST(UverbsIdentity, NamesDifferByIndex) {
   const Spec spec = *Spec::parse("nics=16");

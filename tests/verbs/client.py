@@ -23,8 +23,8 @@ def require(*programs):
 class Fabric:
     """Starts programs that find the NICs of a fabric of the test's own."""
 
-    def __init__(self, gdakit, *options):
-        self.command = [gdakit, "verbs", "--fabric", f"test-{os.getpid()}"]
+    def __init__(self, gdakit, *options, name="test"):
+        self.command = [gdakit, "verbs", "--fabric", f"{name}-{os.getpid()}"]
         self.words = [*self.command, *options, "--"]
 
     def run(self, *words, **more):
@@ -60,15 +60,15 @@ def listens(port):
     return False
 
 
-def start_pair(fabric, words):
-    """A client and a server of the same command."""
+def start_pair(fabric, words, others=None):
+    """A client and a server of the same command; the client on the fabric `others`, if given."""
     port = free_port()
     command = [words[0], "-p", str(port), *words[1:]]
     server = fabric.start(*command)
     limit = time.monotonic() + PATIENCE_S
     while not listens(port) and server.poll() is None and time.monotonic() < limit:
         time.sleep(0.01)
-    return fabric.start(*command, "127.0.0.1"), server
+    return (others or fabric).start(*command, "127.0.0.1"), server
 
 
 def run_pair(fabric, words):

@@ -1,5 +1,6 @@
 // What a client asks of the device as a whole.
 #include <array>
+#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <rdma/ib_user_ioctl_cmds.h>
@@ -116,8 +117,9 @@ int query_port(Context& context, Attributes& call) {
   basic.lid = ethernet ? 0 : identity.lid();
   basic.sm_lid = ethernet ? 0 : 1;
   const bool up = context.device().port().is_up();
-  basic.state = up ? 4 : 1;              // active, down
-  basic.max_mtu = basic.active_mtu = 5;  // 4096 bytes
+  basic.state = up ? 4 : 1;  // active, down
+  basic.max_mtu = 5;         // 4096 bytes
+  basic.active_mtu = static_cast<std::uint8_t>(std::bit_width(context.device().mtu()) - 8);
   basic.max_vl_num = ethernet ? 0 : 4;
   basic.subnet_timeout = ethernet ? 0 : 18;
   basic.active_width = 2;  // four lanes

@@ -42,7 +42,7 @@ int modify(Context& context, const ib_uverbs_modify_qp& request) {
   const ib_uverbs_query_qp_resp before = *qp->known;
   note(request, *qp->known);
   QpModify change;
-  int error = modify_of(*qp, *from, *to, mask, change);
+  int error = modify_of(*qp, {*from, *to, mask}, context.device().addresses(), change);
   if (error == 0) error = errno_of(context.nic().modify_qp(qp->number, change));
   if (error != 0) *qp->known = before;
   return error;

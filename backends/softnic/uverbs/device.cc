@@ -1,14 +1,18 @@
 #include "backends/softnic/uverbs/device.h"
 
 #include <cstring>
+#include <functional>
 #include <random>
 #include <rdma/mlx5-abi.h>
 #include <unistd.h>
 #include <utility>
+#include <vector>
 
 #include "backends/softnic/dma/host_dma.h"
 #include "backends/softnic/uverbs/device_requests.h"
+#include "backends/softnic/uverbs/far_wire.h"
 #include "backends/softnic/uverbs/prompt_threads.h"
+#include "backends/softnic/wire/routed_wire.h"
 #include "backends/softnic/wire_options.h"
 #include "core/base/options.h"
 #include "core/format/doorbell.h"
@@ -41,6 +45,33 @@ NicOptions nic_options(Endpoint place, EventSink& events, AddressResolver& addre
   return options;
 }
 
+// As for any wire between hosts: many small packets are under way, and some are lost.
+void send_over_udp(EngineOptions& options) {
+  options.window = 1024;
+  options.adaptive_retransmission = true;
+  options.selective_repeat = true;
+}
+
+Result<std::unique_ptr<Wire>> with_far_hosts(std::unique_ptr<Wire> near, const Identity& identity,
+                                             FabricAddresses& addresses) {
+  if (addresses.far() == nullptr) return near;
+  auto far = FarWire::open(*identity.reached_at(), near->endpoint(), *addresses.far());
+  if (!far) return far.error();
+  return std::unique_ptr<Wire>(std::make_unique<RoutedWire>(std::move(near), std::move(*far),
+                                                            std::vector<bool>(kPlaces, true)));
+}
+
+// Of this host's NICs their places by the host's address, as others would reach them.
+std::function<UdpAddress(Endpoint)> capture_addresses(const Identity& identity,
+                                                      FabricAddresses& addresses) {
+  FarHosts* const far = addresses.far();
+  if (far == nullptr) return nullptr;
+  return [far, own = *identity.reached_at()](Endpoint endpoint) {
+    if (endpoint >= kPlaces) return far->address_of(endpoint);
+    return UdpAddress{own.ip, static_cast<std::uint16_t>(own.port + endpoint)};
+  };
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Device>> Device::open(const Spec& spec, int index) {
@@ -69,7 +100,11 @@ Result<void> Device::open_nic(Membership member) {
   const Result<ParsedOptions> parsed = parse_options(environment_variables());
   if (!parsed) return parsed.error();
   Options around = parsed->options;
-  Result<std::unique_ptr<Wire>> wire = port_.wrap(std::move(member.wire), around.nic_faults);
+  Result<std::unique_ptr<Wire>> wire =
+      with_far_hosts(std::move(member.wire), identity_, addresses_);
+  if (!wire) return wire.error();
+  mtu_ = (*wire)->psn_bytes();
+  wire = port_.wrap(std::move(*wire), around.nic_faults);
   if (!wire) return wire.error().within("GDAKIT_NIC_FAULTS");
   around.nic_faults.clear();
   writes_files_ = !around.capture.empty() || !around.trace.empty();
@@ -78,10 +113,13 @@ Result<void> Device::open_nic(Membership member) {
   if (!trace) return trace.error();
   trace_ = std::move(*trace);
   const std::string name = identity_.name() + "-" + std::to_string(::getpid());
-  wire = wrap_wire(std::move(*wire), around, {.trace = trace_.get(), .name = name});
+  wire = wrap_wire(
+      std::move(*wire), around,
+      {.address = capture_addresses(identity_, addresses_), .trace = trace_.get(), .name = name});
   if (!wire) return wire.error();
   NicOptions options = nic_options(place, *events_, addresses_, pages_);
   options.engine.trace = trace_.get();
+  if (addresses_.far() != nullptr) send_over_udp(options.engine);
   const PromptThreads prompt;
   Result<std::unique_ptr<Nic>> nic =
       Nic::open(options, std::make_unique<HostDma>(), std::move(*wire));

@@ -27,6 +27,9 @@ class Device {
 
   const Identity& identity() const { return identity_; }
   Nic& nic() { return *nic_; }
+  FabricAddresses& addresses() { return addresses_; }
+  // The longest payload of a packet: that of RoCE, 256 to 4096 bytes.
+  std::uint32_t mtu() const { return mtu_; }
   EventBook& events() { return *events_; }
   MemoryPages& pages() { return *pages_; }
   Port& port() { return port_; }
@@ -53,6 +56,7 @@ class Device {
   OwnMark segment_;
   Port port_;
   const std::uint64_t opened_ms_ = wall_ms();
+  std::uint32_t mtu_ = 0;
   bool writes_files_ = false;
   std::unique_ptr<NicTrace> trace_;
   std::unique_ptr<Nic> nic_;

@@ -10,11 +10,14 @@ FabricAddresses::FabricAddresses(const Spec& spec, int index) : link_(spec.link)
   const Identity own(spec, index);
   own_.gid = own.gid(0);
   if (link_ == LinkLayer::infiniband) own_.lid = own.lid();
-  for (int nic = 0; nic < kMostNics; ++nic) {
+  for (int nic = 0; nic < kMostNics; ++nic) gids_.push_back(Identity(spec, nic).gid(0));
+  if (link_ == LinkLayer::infiniband) return;
+  const int with_address = spec.reached_at.empty() ? kMostNics : spec.nics;
+  for (int nic = 0; nic < with_address; ++nic) {
     const Identity one(spec, nic);
-    gids_.push_back(one.gid(0));
-    if (link_ == LinkLayer::ethernet) gids_.push_back(one.gid(one.gids() - 1));
+    gids_.push_back(one.gid(one.gids() - 1));
   }
+  if (own.reached_at() != nullptr) far_.emplace(own.reached_at()->port);
 }
 
 bool FabricAddresses::is_known(const AddressVector& address) const {
@@ -24,10 +27,14 @@ bool FabricAddresses::is_known(const AddressVector& address) const {
 }
 
 std::optional<Endpoint> FabricAddresses::endpoint_of(const AddressVector& address) {
-  if (!is_known(address)) return std::nullopt;
-  return place_of(address.qpn);
+  const Endpoint place = place_of(address.qpn);
+  if (is_known(address)) return place;
+  return far_ ? far_->endpoint_of(address.gid, place) : std::nullopt;
 }
 
-PortAddress FabricAddresses::address_of(Endpoint) { return own_; }
+PortAddress FabricAddresses::address_of(Endpoint endpoint) {
+  if (endpoint < kPlaces || !far_) return own_;
+  return {.gid = gid_of(far_->address_of(endpoint).ip)};
+}
 
 }  // namespace gdakit::softnic::uverbs

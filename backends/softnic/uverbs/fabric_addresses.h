@@ -1,7 +1,9 @@
 // How datagrams find their way on a fabric. Their QPN says the place (fabric.h); of their address
 // it matters only whether a NIC of a fabric has it:
 //
-//   GID   fe80::<GUID of a NIC>, on Ethernet also ::ffff:127.0.0.<1 + index of a NIC>
+//   GID   fe80::<GUID of a NIC>, on Ethernet also ::ffff:127.0.0.<1 + index of a NIC>, or what the
+//         fabric has instead of it where it has an address; other addresses of IP are then those of
+//         other hosts (far_hosts.h)
 //   LID   1 + index of a NIC, on InfiniBand alone
 //
 // Which NIC of its process is at a place, no other process knows. So a datagram arrives though its
@@ -14,6 +16,7 @@
 #include <vector>
 
 #include "backends/softnic/objects/addresses.h"
+#include "backends/softnic/uverbs/far_hosts.h"
 #include "backends/softnic/uverbs/spec.h"
 
 namespace gdakit::softnic::uverbs {
@@ -26,12 +29,16 @@ class FabricAddresses final : public AddressResolver {
   std::optional<Endpoint> endpoint_of(const AddressVector& address) override;
   PortAddress address_of(Endpoint endpoint) override;
 
+  // Null where other hosts are not reached.
+  FarHosts* far() { return far_ ? &*far_ : nullptr; }
+
  private:
   bool is_known(const AddressVector& address) const;
 
   LinkLayer link_;
   PortAddress own_;
   std::vector<Gid> gids_;  // of NICs with any index
+  std::optional<FarHosts> far_;
 };
 
 }  // namespace gdakit::softnic::uverbs

@@ -1,8 +1,10 @@
 #include "backends/softnic/uverbs/qp_values.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cerrno>
+#include <iterator>
 #include <rdma/ib_user_ioctl_verbs.h>
 #include <utility>
 
@@ -109,7 +111,24 @@ void note(const ib_uverbs_modify_qp& request, ib_uverbs_query_qp_resp& known) {
   take(attr::kRemoteQpn, known.dest_qp_num, request.dest_qp_num);
 }
 
-int modify_of(const Qp& qp, QpState from, QpState to, std::uint32_t mask, QpModify& modify) {
+namespace {
+
+// On InfiniBand no more than the QPN is looked at, which no two NICs of a fabric share.
+std::optional<Endpoint> peer_of(const ib_uverbs_query_qp_resp& known, AddressResolver& addresses) {
+  const QpNumber qpn = known.dest_qp_num & 0xffffff;
+  if (known.dest.is_global == 0) return place_of(qpn);
+  AddressVector address;
+  std::copy(std::begin(known.dest.dgid), std::end(known.dest.dgid), address.gid.begin());
+  address.lid = known.dest.dlid;
+  address.qpn = qpn;
+  return addresses.endpoint_of(address);
+}
+
+}  // namespace
+
+int modify_of(const Qp& qp, const StateChange& change, AddressResolver& addresses,
+              QpModify& modify) {
+  const auto [from, to, mask] = change;
   const ib_uverbs_query_qp_resp& known = *qp.known;
   if (known.max_rd_atomic > kMostReads || known.max_dest_rd_atomic > kMostReads) return EINVAL;
   if ((mask & attr::kPathMtu) != 0 && (known.path_mtu < 1 || known.path_mtu > 5)) return EINVAL;
@@ -117,7 +136,9 @@ int modify_of(const Qp& qp, QpState from, QpState to, std::uint32_t mask, QpModi
   modify.given = fields_of(qp.service, from, to, mask);
   modify.access = remote_access(known.qp_access_flags);
   modify.remote_qpn = known.dest_qp_num & 0xffffff;
-  modify.path.endpoint = place_of(modify.remote_qpn);
+  const auto peer = peer_of(known, addresses);
+  if (!peer && (mask & attr::kPath) != 0) return EHOSTUNREACH;
+  modify.path.endpoint = peer.value_or(0);
   modify.path.service_level = known.dest.sl & 0xf;
   modify.path.traffic_class = known.dest.traffic_class;
   modify.path.mtu = known.path_mtu == 0 ? 0 : 128u << known.path_mtu;

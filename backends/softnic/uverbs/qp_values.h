@@ -5,6 +5,7 @@
 #include <optional>
 #include <rdma/ib_user_verbs.h>
 
+#include "backends/softnic/objects/addresses.h"
 #include "backends/softnic/objects/attributes.h"
 #include "backends/softnic/uverbs/objects.h"
 
@@ -23,8 +24,15 @@ std::optional<ServiceType> service_of(std::uint32_t verbs_type);
 // Notes the attributes of this mask.
 void note(const ib_uverbs_modify_qp& request, ib_uverbs_query_qp_resp& known);
 
-// What the NIC is to be told so that its queue pair comes to `to` with the attributes that are
-// noted; `mask` says which of them are new. EINVAL for values that there are not.
-int modify_of(const Qp& qp, QpState from, QpState to, std::uint32_t mask, QpModify& modify);
+struct StateChange {
+  QpState from = QpState::reset;
+  QpState to = QpState::reset;
+  std::uint32_t mask = 0;  // which attributes are new
+};
+
+// What the NIC is to be told so that its queue pair changes so, with the attributes that are noted.
+// EINVAL for values that there are not; EHOSTUNREACH for a peer whose GID nobody has.
+int modify_of(const Qp& qp, const StateChange& change, AddressResolver& addresses,
+              QpModify& modify);
 
 }  // namespace gdakit::softnic::uverbs

@@ -6,6 +6,9 @@
 #include <cstdio>
 #include <string_view>
 
+#include "backends/softnic/uverbs/far_hosts.h"
+#include "backends/softnic/wire/nic_place.h"
+
 namespace gdakit::softnic::uverbs {
 namespace {
 
@@ -41,12 +44,17 @@ Result<void> set(Spec& spec, std::string_view key, std::string_view value,
     spec.fabric = value;
     return {};
   }
+  if (key == "address") {
+    if (value.empty()) return bad(item, "use an address or an interface of this host");
+    spec.address = value;
+    return {};
+  }
   if (key == "link") {
     if (value != "roce" && value != "ib") return bad(item, "use roce or ib");
     spec.link = value == "roce" ? LinkLayer::ethernet : LinkLayer::infiniband;
     return {};
   }
-  if (key != "nics" && key != "model") return bad(item, "use nics, model, link or fabric");
+  if (key != "nics" && key != "model") return bad(item, "use nics, model, link, address or fabric");
   const Result<int> number = whole_number(value, item);
   if (!number) return number.error();
   if (key == "model") {
@@ -56,6 +64,18 @@ Result<void> set(Spec& spec, std::string_view key, std::string_view value,
   spec.nics = *number;
   if (spec.nics >= 1 && spec.nics <= kMostNics) return {};
   return bad(item, "use 1 to " + std::to_string(kMostNics));
+}
+
+Result<void> find_addresses(Spec& spec) {
+  if (spec.address.empty()) return {};
+  const std::string item = "address=" + spec.address;
+  if (spec.link == LinkLayer::infiniband) return bad(item, "use link=roce");
+  for (int nic = 0; nic < spec.nics; ++nic) {
+    const Result<NicPlace> place = find_nic_place(spec.address, static_cast<unsigned>(nic));
+    if (!place) return bad(item, place.error().message());
+    spec.reached_at.push_back(place->address);
+  }
+  return {};
 }
 
 }  // namespace
@@ -79,12 +99,14 @@ Result<Spec> Spec::parse(const std::string& text) {
     if (!done) return done.error();
     begin = end + 1;
   }
+  if (const Result<void> found = find_addresses(spec); !found) return found.error();
   return spec;
 }
 
 std::string Spec::text() const {
   return "nics=" + std::to_string(nics) + ",model=" + std::to_string(model->number) +
-         ",link=" + (link == LinkLayer::ethernet ? "roce" : "ib") + ",fabric=" + fabric;
+         ",link=" + (link == LinkLayer::ethernet ? "roce" : "ib") +
+         (address.empty() ? "" : ",address=" + address) + ",fabric=" + fabric;
 }
 
 std::string Identity::pci_address() const {
@@ -99,7 +121,8 @@ std::uint64_t Identity::firmware_number() const {
   return std::uint64_t{major} << 32 | minor << 16 | sub;
 }
 
-// fe80::/64 with the GUID as interface; behind it, of Ethernet, ::ffff:127.0.0.<1 + index>.
+// fe80::/64 with the GUID as interface; behind it, of Ethernet, the address at which other hosts
+// reach it, or ::ffff:127.0.0.<1 + index>.
 Gid Identity::gid(int index) const {
   Gid gid{};
   if (index < 2) {
@@ -110,6 +133,7 @@ Gid Identity::gid(int index) const {
     }
     return gid;
   }
+  if (reached_at() != nullptr) return gid_of(reached_at()->ip);
   gid[10] = gid[11] = 0xff;
   gid[12] = 127;
   gid[15] = static_cast<std::uint8_t>(1 + index_);

@@ -1,12 +1,15 @@
 // Which soft ConnectXes a program finds: what `gdakit verbs` was told, as it hands it on.
 //
 //   GDAKIT_VERBS_SPEC=nics=2,model=7,link=roce,fabric=default
+//   GDAKIT_VERBS_SPEC=nics=1,model=7,link=roce,address=eth0,fabric=default
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "backends/softnic/objects/addresses.h"
+#include "backends/softnic/wire/udp_address.h"
 #include "core/base/result.h"
 
 namespace gdakit::softnic::uverbs {
@@ -30,6 +33,10 @@ struct Spec {
   int nics = 1;
   const Model* model = find_model(7);
   LinkLayer link = LinkLayer::ethernet;
+  // Where NICs of other hosts reach these (wire/nic_place.h); empty: they do not.
+  std::string address;
+  // What that is, by NIC, with the port of place 0.
+  std::vector<UdpAddress> reached_at;
   std::string fabric = "default";
 
   // Errors name the key and what it may be.
@@ -56,6 +63,10 @@ class Identity {
   // As query_device says it: major[63:32] minor[31:16] sub[15:0].
   std::uint64_t firmware_number() const;
   std::uint64_t guid() const { return 0x0c42a10300000001 + static_cast<unsigned>(index_); }
+  // Where other hosts reach it; null where they do not.
+  const UdpAddress* reached_at() const {
+    return spec_.reached_at.empty() ? nullptr : &spec_.reached_at[static_cast<unsigned>(index_)];
+  }
   std::uint16_t lid() const { return static_cast<std::uint16_t>(1 + index_); }
 
   // By the index of the port's table: of link layer Ethernet each address twice, RoCE v1 and v2.

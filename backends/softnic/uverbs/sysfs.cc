@@ -130,10 +130,13 @@ void write_nic(Writer& writer, const Identity& identity) {
 
 // What it is of: changed whenever the files change.
 std::string folder_name(const Spec& spec) {
-  Spec without_fabric = spec;
-  without_fabric.fabric.clear();
-  const std::string text = without_fabric.text();
-  return "2-" + text.substr(0, text.rfind(','));
+  Spec rest = spec;
+  rest.fabric.clear();
+  rest.address.clear();
+  const std::string text = rest.text();
+  std::string name = "2-" + text.substr(0, text.rfind(','));
+  for (const UdpAddress& address : spec.reached_at) name += "," + address.text();
+  return name;
 }
 
 // The user's own folder of such folders. Nobody else can have written there.

@@ -71,6 +71,7 @@ UdpWire::UdpWire(UdpPort port, const UdpOptions& options)
       endpoint_(options.endpoint),
       mtu_(options.mtu),
       tag_key_(options.tag_key),
+      newcomer_(options.newcomer),
       tag_bytes_(tag_key_ ? kTagBytes : 0),
       psn_window_(window_for(options, port_.receiver.receive_buffer(), options.mtu, kMostPsns)),
       small_psn_window_(
@@ -199,18 +200,27 @@ bool UdpWire::pull() {
   if (!messages.empty()) marks_come_ = any_can_be_marked(messages);
   for (const ReceiveBatch::Message& message : messages) {
     owes_mark_ |= note_losses(message);
-    const auto from = endpoints_.find(message.from);
-    if (from == endpoints_.end()) {
+    const std::optional<Endpoint> from = find_sender(message.from);
+    if (!from) {
       counters_.strangers += message.datagrams();
       free_buffers_.push_back(message.place);
       continue;
     }
     users_[message.place] = 1;
-    arrivals_.push_back({message, from->second, peers_.at(from->second)});
+    arrivals_.push_back({message, *from, peers_.at(*from)});
     const bool is_due = owes_mark_ || queue_is_long;
     if (is_due && mark(arrivals_.back().message.traffic_class)) owes_mark_ = false;
   }
   return !messages.empty();
+}
+
+std::optional<Endpoint> UdpWire::find_sender(const UdpAddress& from) {
+  const auto known = endpoints_.find(from);
+  if (known != endpoints_.end()) return known->second;
+  if (!newcomer_) return std::nullopt;
+  const std::optional<Endpoint> endpoint = newcomer_(from);
+  if (!endpoint || !connect(*endpoint, from)) return std::nullopt;
+  return endpoint;
 }
 
 // True if there are new ones.

@@ -28,6 +28,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <unordered_map>
@@ -65,6 +66,9 @@ struct UdpOptions {
   std::uint32_t receive_slots = 512;  // packets that are received and not retired, at least 1
   // All wires that meet have the same, or none.
   std::optional<TagKey> tag_key = {};
+  // Asked who sends from an address that is no connected endpoint's: it is connected then. Null, or
+  // none: a stranger, who is dropped.
+  std::function<std::optional<Endpoint>(const UdpAddress& from)> newcomer = nullptr;
 };
 
 struct UdpCounters {
@@ -155,6 +159,7 @@ class UdpWire final : public PlainWire {
   }
   void give_back(std::uint32_t buffer);
   bool pull();
+  std::optional<Endpoint> find_sender(const UdpAddress& from);
   bool note_losses(const ReceiveBatch::Message& message);
   bool take_next(Arrival& arrival, Slot& slot);
   bool take(std::span<const std::uint8_t> datagram, Arrival& arrival, Packet& packet);
@@ -165,6 +170,7 @@ class UdpWire final : public PlainWire {
   const Endpoint endpoint_;
   const std::uint32_t mtu_;
   const std::optional<TagKey> tag_key_;
+  const std::function<std::optional<Endpoint>(const UdpAddress&)> newcomer_;
   const std::uint32_t tag_bytes_;
   const std::uint32_t psn_window_;
   const std::uint32_t small_psn_window_;

@@ -1,0 +1,50 @@
+// The other hosts of a fabric that has an address: NICs there are reached over UDP, each by a port
+// of its own (RoCEv2's packets, wire/udp_wire.h).
+//
+//   GID         ::ffff:10.0.0.8 or an address of IPv6, the host's
+//   UDP port    the fabric's first port, 4791, + the NIC's place on its host's fabric
+//   endpoint    below kPlaces this host's places; behind them those of each other host, as they
+//               are met
+//
+// Nobody lists hosts: one is known once something is sent there, or comes from there.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "backends/softnic/objects/addresses.h"
+#include "backends/softnic/wire/udp_address.h"
+
+namespace gdakit::softnic::uverbs {
+
+// Safe from any thread.
+class FarHosts {
+ public:
+  // Those that are met later are not answered.
+  static constexpr std::size_t kMostHosts = 1024;
+
+  explicit FarHosts(std::uint16_t first_port) : first_port_(first_port) {}
+
+  // Of a place on the host that has this GID. None: the GID is no address of IP, or too many hosts
+  // are known.
+  std::optional<Endpoint> endpoint_of(const Gid& host, Endpoint place);
+  // Of who sends from there. None: likewise, or a port of no place.
+  std::optional<Endpoint> sender(const UdpAddress& from);
+  // None (0.0.0.0) of an endpoint that was never told.
+  UdpAddress address_of(Endpoint endpoint) const;
+
+ private:
+  std::optional<Endpoint> find(const roce::IpAddress& ip, Endpoint place);
+
+  const std::uint16_t first_port_;
+  mutable std::mutex mutex_;
+  std::vector<roce::IpAddress> hosts_;
+};
+
+// As a GID says it; nothing of one that is no address which other hosts know.
+std::optional<roce::IpAddress> ip_of(const Gid& gid);
+Gid gid_of(const roce::IpAddress& ip);
+
+}  // namespace gdakit::softnic::uverbs
