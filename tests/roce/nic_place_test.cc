@@ -75,5 +75,16 @@ TEST(NicPlace, KeepsThePortThatTheUserSays) {
   EXPECT_THAT(second.error().message(), HasSubstr(taken));
 }
 
+TEST(NicPlace, InterfacesAreFoundByTheirAddress) {
+  EXPECT_EQ(interface_of(find_nic_place("127.0.0.1", 0)->address), "lo");
+  EXPECT_EQ(interface_of(find_nic_place("192.0.2.1", 0)->address), "lo") << "nobody has it";
+  const Result<std::uint32_t> longest = longest_packet_of("lo");
+  ASSERT_TRUE(longest) << longest.error().message();
+  EXPECT_GE(*longest, 1500u);
+  const Result<std::uint32_t> none = longest_packet_of("nowhere0");
+  ASSERT_FALSE(none);
+  EXPECT_THAT(none.error().message(), HasSubstr("nowhere0"));
+}
+
 }  // namespace
 }  // namespace gdakit::softnic

@@ -3,6 +3,7 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <net/if.h>
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/ib_user_ioctl_verbs.h>
 #include <rdma/ib_user_verbs.h>
@@ -139,7 +140,9 @@ ib_uverbs_gid_entry gid_entry(const Identity& identity, int index) {
   entry.gid_index = static_cast<std::uint32_t>(index);
   entry.port_num = 1;
   entry.gid_type = identity.gid_type(index);
-  entry.netdev_ifindex = identity.link() == LinkLayer::ethernet ? 1 : 0;
+  if (identity.link() == LinkLayer::ethernet) {
+    entry.netdev_ifindex = ::if_nametoindex(identity.interface().c_str());
+  }
   return entry;
 }
 

@@ -1,18 +1,22 @@
 #include "backends/softnic/uverbs/far_wire.h"
 
+#include <string>
 #include <utility>
+
+#include "backends/softnic/wire/nic_place.h"
+#include "core/base/log.h"
 
 namespace gdakit::softnic::uverbs {
 namespace {
 
-// Of the interface that has the address.
-Result<std::uint32_t> find_mtu(const UdpSocket& socket) {
-  const Result<std::uint32_t> longest = socket.longest_packet_to(socket.address());
+// Of the interface that has the address: what the host sends to itself it carries whole.
+Result<std::uint32_t> find_mtu(const UdpAddress& address) {
+  const std::string interface = interface_of(address);
+  const Result<std::uint32_t> longest = longest_packet_of(interface);
   if (!longest) return longest.error();
   const std::uint32_t mtu = longest_roce_mtu(*longest);
   if (mtu != 0) return mtu;
-  return Error(Code::unavailable, "the interface of " + socket.address().text() +
-                                      " carries packets of " + std::to_string(*longest) +
+  return Error(Code::unavailable, interface + " carries packets of " + std::to_string(*longest) +
                                       " bytes, too short for RoCE; raise its MTU");
 }
 
@@ -23,7 +27,7 @@ Result<std::unique_ptr<FarWire>> FarWire::open(const UdpAddress& address, Endpoi
   const UdpAddress own{address.ip, static_cast<std::uint16_t>(address.port + place)};
   Result<UdpSocket> socket = UdpSocket::open(own);
   if (!socket) return socket.error();
-  const Result<std::uint32_t> mtu = find_mtu(*socket);
+  const Result<std::uint32_t> mtu = find_mtu(address);
   if (!mtu) return mtu.error();
   UdpOptions options;
   options.endpoint = place;
@@ -36,11 +40,18 @@ Result<std::unique_ptr<FarWire>> FarWire::open(const UdpAddress& address, Endpoi
 
 bool FarWire::send(const Packet& packet) {
   const Endpoint to = packet.header.destination;
-  if (!connected_.contains(to)) {
-    if (!udp_.connect(to, hosts_.address_of(to))) return true;
-    connected_.insert(to);
-  }
+  if (!connected_.contains(to)) connect(to);
   return inner().send(packet);
+}
+
+void FarWire::connect(Endpoint endpoint) {
+  const Result<> connected = udp_.connect(endpoint, hosts_.address_of(endpoint));
+  if (connected) {
+    connected_.insert(endpoint);
+  } else if (warned_.insert(endpoint).second) {
+    const std::string what = "verbs: what is sent to another host is lost: ";
+    Log(LogLevel::warn).warn(what + connected.error().message());
+  }
 }
 
 }  // namespace gdakit::softnic::uverbs

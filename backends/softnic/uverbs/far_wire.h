@@ -20,16 +20,19 @@ class FarWire final : public WrappedWire {
   static Result<std::unique_ptr<FarWire>> open(const UdpAddress& address, Endpoint place,
                                                FarHosts& hosts);
 
-  // To an endpoint to which there is no way it is lost.
+  // To an endpoint to which there is no way it is lost, which a warning says once.
   bool send(const Packet& packet) override;
 
  private:
   FarWire(std::unique_ptr<UdpWire> wire, FarHosts& hosts)
       : WrappedWire(std::move(wire)), udp_(static_cast<UdpWire&>(inner())), hosts_(hosts) {}
 
+  void connect(Endpoint endpoint);
+
   UdpWire& udp_;
   FarHosts& hosts_;
   std::unordered_set<Endpoint> connected_;
+  std::unordered_set<Endpoint> warned_;  // of those that are not
 };
 
 }  // namespace gdakit::softnic::uverbs

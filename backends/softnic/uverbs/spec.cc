@@ -140,6 +140,10 @@ Gid Identity::gid(int index) const {
   return gid;
 }
 
+std::string Identity::interface() const {
+  return reached_at() == nullptr ? "lo" : interface_of(*reached_at());
+}
+
 std::uint32_t Identity::gid_type(int index) const {
   if (link() == LinkLayer::infiniband) return 0;
   return index % 2 == 0 ? 1 : 2;

@@ -67,6 +67,8 @@ class Identity {
   const UdpAddress* reached_at() const {
     return spec_.reached_at.empty() ? nullptr : &spec_.reached_at[static_cast<unsigned>(index_)];
   }
+  // That of the host which has its addresses.
+  std::string interface() const;
   std::uint16_t lid() const { return static_cast<std::uint16_t>(1 + index_); }
 
   // By the index of the port's table: of link layer Ethernet each address twice, RoCE v1 and v2.

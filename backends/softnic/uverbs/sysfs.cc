@@ -100,7 +100,7 @@ void write_port(Writer& writer, const fs::path& at, const Identity& identity) {
     if (!ethernet) continue;
     const bool second = identity.gid_type(i) == 2;
     writer.file(at / "gid_attrs/types" / number, second ? "RoCE v2" : "IB/RoCE v1");
-    writer.file(at / "gid_attrs/ndevs" / number, "lo");
+    writer.file(at / "gid_attrs/ndevs" / number, identity.interface());
   }
 }
 

@@ -9,6 +9,7 @@
 #include <net/if.h>
 #include <optional>
 #include <string>
+#include <sys/ioctl.h>
 #include <vector>
 
 #include "backends/softnic/wire/udp_holder.h"
@@ -171,6 +172,24 @@ Result<NicPlace> find_nic_place(std::string_view text, std::uint32_t nic) {
                address.error().message() +
                    "; or the name of an interface, or a network like 10.0.0.0/8. This host has " +
                    listed(all));
+}
+
+std::string interface_of(const UdpAddress& address) {
+  const std::vector<Interface> all = interfaces();
+  const auto one = std::find_if(all.begin(), all.end(), [&](const Interface& interface) {
+    return interface.address.ip == address.ip;
+  });
+  return one == all.end() ? "lo" : one->name;
+}
+
+Result<std::uint32_t> longest_packet_of(const std::string& interface) {
+  const UniqueFileDescriptor socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  ifreq request{};
+  interface.copy(request.ifr_name, sizeof request.ifr_name - 1);
+  if (socket && ::ioctl(socket.get(), SIOCGIFMTU, &request) == 0) {
+    return static_cast<std::uint32_t>(request.ifr_mtu);
+  }
+  return Error::from_errno("the MTU of " + interface + " cannot be found", errno);
 }
 
 Result<UdpSocket> open_at(const NicPlace& place) {

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -25,6 +26,11 @@ struct NicPlace {
 
 // `nic` is the NIC's number within its job. Errors name what this host has.
 Result<NicPlace> find_nic_place(std::string_view text, std::uint32_t nic);
+
+// The interface that has the address; "lo" of an address that none has by itself, as 127.0.0.2.
+std::string interface_of(const UdpAddress& address);
+// The longest IP packet, in bytes, that an interface carries.
+Result<std::uint32_t> longest_packet_of(const std::string& interface);
 
 // As UdpSocket::open().
 Result<UdpSocket> open_at(const NicPlace& place);
