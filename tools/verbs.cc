@@ -47,6 +47,13 @@ Result<std::string> find_library() {
                                     " nor in the build folder; install gdakit whole");
 }
 
+// As a word of the shell that is nothing but itself.
+std::string quoted(const std::string& text) {
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + "'";
+}
+
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
 Result<Variables> variables_for(const VerbsOptions& options) {
@@ -56,6 +63,12 @@ Result<Variables> variables_for(const VerbsOptions& options) {
   if (!spec) return spec.error();
   const Result<std::string> library = find_library();
   if (!library) return library.error();
+  if (library->find_first_of(" :") != std::string::npos) {
+    return Error(Code::unavailable,
+                 *library +
+                     ": LD_PRELOAD takes no path with a blank or a colon; install gdakit "
+                     "elsewhere");
+  }
   const Result<std::string> folder = uverbs::sysfs_folder(*spec);
   if (!folder) return folder.error();
   const char* const preloaded = std::getenv("LD_PRELOAD");
@@ -89,7 +102,7 @@ int print_environment(const VerbsOptions& options) {
   const Result<Variables> variables = variables_for(options);
   if (!variables) return fail(variables.error().message());
   for (const auto& [name, value] : *variables) {
-    std::cout << "export " << name << "='" << value << "'\n";
+    std::cout << "export " << name << '=' << quoted(value) << '\n';
   }
   return 0;
 }
