@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include <utility>
 
+#include "backends/softnic/uverbs/cpu_list.h"
 
 namespace gdakit::softnic::uverbs {
 namespace {
@@ -113,8 +114,9 @@ void write_pci(Tree& tree, const fs::path& at, const Identity& identity) {
   tree.file(at / "subsystem_device", "0x0007");
   tree.file(at / "class", "0x020700");
   tree.file(at / "numa_node", "0");
-  tree.file(at / "local_cpus", "ffffffff");
-  tree.file(at / "local_cpulist", "0-31");
+  const std::string cpus = online_cpus();
+  tree.file(at / "local_cpus", cpu_mask(cpus));
+  tree.file(at / "local_cpulist", cpus);
   tree.file(at / "current_link_speed", "16.0 GT/s PCIe");
   tree.file(at / "max_link_speed", "16.0 GT/s PCIe");
   tree.file(at / "current_link_width", "16");
