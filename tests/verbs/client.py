@@ -24,8 +24,8 @@ class Fabric:
     """Starts programs that find the NICs of a fabric of the test's own."""
 
     def __init__(self, gdakit, *options):
-        name = f"test-{os.getpid()}"
-        self.words = [gdakit, "verbs", "--fabric", name, *options, "--"]
+        self.name = f"test-{os.getpid()}"
+        self.words = [gdakit, "verbs", "--fabric", self.name, *options, "--"]
 
     def run(self, *words, **more):
         return subprocess.run([*self.words, *words], capture_output=True, text=True,
