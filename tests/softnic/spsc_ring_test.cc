@@ -90,6 +90,43 @@ TEST(SpscRing, AHeadThatCannotBeBreaksTheWriter) {
   EXPECT_FALSE(writer.reserve());
 }
 
+// It would wait for ever for one that reads no more.
+TEST(SpscRing, AReaderThatIsBrokenTellsTheWriter) {
+  RingIndices indices;
+  RingWriter writer(&indices, 4);
+  RingReader reader(&indices, 4);
+  ASSERT_TRUE(writer.reserve());
+  writer.commit();
+  writer.publish();
+  EXPECT_EQ(writer.unretired(), 1u);
+  indices.tail.store(77);
+  EXPECT_FALSE(reader.peek());
+  EXPECT_EQ(writer.unretired(), 0u);
+  reader.publish();
+  EXPECT_EQ(writer.unretired(), 0u);
+  static_cast<void>(writer.head());
+  EXPECT_TRUE(writer.broken());
+}
+
+TEST(SpscRing, ANewPairBeginsAnewWhateverItFinds) {
+  for (const std::uint64_t head : {0ull, 5ull, 1ull << 63, ~0ull}) {
+    for (const std::uint64_t tail : {0ull, 3ull, 1ull << 62, ~0ull}) {
+      RingIndices indices;
+      indices.head.store(head);
+      indices.tail.store(tail);
+      RingWriter writer(&indices, 4);
+      if (writer.broken()) writer.restart();
+      RingReader reader(&indices, 4);
+      reader.skip_all();
+      ASSERT_TRUE(writer.reserve());
+      writer.commit();
+      writer.publish();
+      EXPECT_TRUE(reader.peek()) << head << " " << tail;
+      EXPECT_FALSE(writer.broken());
+    }
+  }
+}
+
 TEST(SpscRing, TwoThreadsPassEveryValue) {
   constexpr std::uint64_t kValues = 200'000;
   RingIndices indices;

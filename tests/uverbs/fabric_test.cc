@@ -8,7 +8,9 @@
 #include <fcntl.h>
 #include <functional>
 #include <optional>
+#include <sched.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <thread>
@@ -127,8 +129,11 @@ UniqueFileDescriptor name_socket(const std::string& name) {
   return socket;
 }
 
-std::string prefix(const std::string& fabric) {
-  return "gdakit-verbs/" + std::to_string(::getuid()) + "/" + fabric + "/";
+std::string prefix(const std::string& fabric, uid_t user = ::getuid()) {
+  struct stat processes {};
+  EXPECT_EQ(::stat("/proc/self/ns/pid", &processes), 0);
+  return "gdakit-verbs/" + std::to_string(user) + "/" + std::to_string(processes.st_ino) + "/" +
+         fabric + "/";
 }
 
 TEST(UverbsFabric, NamesThatOthersMadeUpLeadNowhere) {
@@ -139,8 +144,7 @@ TEST(UverbsFabric, NamesThatOthersMadeUpLeadNowhere) {
   const Result<UniqueFileDescriptor> own = make_memory_file("no-fabric");
   const std::string own_file = std::to_string(own->get());
   const UniqueFileDescriptor strangers[] = {
-      name_socket("gdakit-verbs/" + std::to_string(::getuid() + 1) + "/" + name + "/member/" + pid +
-                  "/0/0"),
+      name_socket(prefix(name, ::getuid() + 1) + "member/" + pid + "/0/0"),
       name_socket(prefix(name) + "member/" + pid + "/" + own_file + "/2"),
       name_socket(prefix(name) + "member/999999999/3/0"),
       name_socket(prefix(name) + "member/" + pid + "/987654/1"),
@@ -227,6 +231,28 @@ TEST(UverbsFabric, AForkedChildHoldsNoLock) {
     ::kill(child, SIGKILL);
     ::waitpid(child, nullptr, 0);
   }
+}
+
+// As containers that share a network: the number of a process there says nothing here.
+TEST(UverbsFabric, ProcessesThatCannotSeeEachOtherDoNotMeet) {
+  const std::string name = own_name("apart-by-number");
+  const Membership one = join(name), other = join(name);
+  constexpr int kNotPermitted = 77;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (::unshare(CLONE_NEWPID) != 0) ::_exit(kNotPermitted);
+    ::_exit(in_child([&name] {
+      const Result<Membership> own = join_fabric(name);
+      return own && own->wire->endpoint() == 0;
+    })
+                ? 0
+                : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  if (WEXITSTATUS(status) == kNotPermitted) GTEST_SKIP() << "no name space of processes is allowed";
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(join(name).wire->endpoint(), 2u);
 }
 
 TEST(UverbsFabric, AProgramThatBecomesAnotherFreesItsPlace) {

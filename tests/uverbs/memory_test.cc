@@ -1,6 +1,8 @@
 // Memory that calls name: of regions, queues and records.
 #include <cerrno>
+#include <chrono>
 #include <sys/mman.h>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -248,6 +250,28 @@ TEST_F(UverbsMemory, TypesOfQueuePairsAreChecked) {
   EXPECT_EQ(create(0), EOPNOTSUPP);
   EXPECT_EQ(create(0x100 | IB_UVERBS_QPT_RC), EOPNOTSUPP);
   EXPECT_EQ(create(~0u), EOPNOTSUPP);
+}
+
+// Neither a send queue nor a receive queue: a doorbell for it leads nowhere.
+TEST_F(UverbsMemory, AQueuePairWithoutQueuesReadsNoMemory) {
+  Client peer(client.device);
+  peer.make_all();
+  mlx5_ib_create_qp driver = client.qp_driver();
+  driver.buf_addr = hole.end();
+  driver.sq_wqe_count = driver.rq_wqe_count = 0;
+  Call call = client.qp_call(driver);
+  call.out(UVERBS_ATTR_CREATE_QP_RESP_QP_NUM, client.qpn);
+  ASSERT_EQ(call.make(*client.context), 0);
+  client.qp = call.given(UVERBS_ATTR_CREATE_QP_HANDLE);
+  client.connect(peer);
+  client.post_send(0, 8);
+  constexpr std::uint8_t kError = 6;
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (client.query().qp_state != kError && std::chrono::steady_clock::now() < limit) {
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(client.query().qp_state, kError);
+  EXPECT_EQ(client.destroy_qp(client.qp), 0);
 }
 
 TEST_F(UverbsMemory, ACallThatCannotAnswerMakesNothing) {

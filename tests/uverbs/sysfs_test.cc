@@ -180,6 +180,50 @@ TEST_F(UverbsSysfsFolder, NobodyElseMayHaveWrittenThere) {
   EXPECT_THAT(open.error().message(), HasSubstr("TMPDIR"));
 }
 
+TEST_F(UverbsSysfsFolder, OneThatOthersMayReadIsRefused) {
+  ASSERT_TRUE(sysfs_folder(Spec()));
+  ASSERT_EQ(::chmod(own().c_str(), 0750), 0);
+  const Result<std::string> open = sysfs_folder(Spec());
+  ASSERT_FALSE(open);
+  EXPECT_THAT(open.error().message(), HasSubstr(own().string()));
+  EXPECT_THAT(open.error().message(), HasSubstr("mode 0700"));
+}
+
+// Of another version, or what is left of one where old files are swept away.
+TEST_F(UverbsSysfsFolder, IsWrittenAnewWhereItIsAnotherOne) {
+  const fs::path where = *sysfs_folder(Spec());
+  const fs::path guid = where / "class/infiniband/mlx5_0/node_guid";
+  const auto damage = [&](int kind) {
+    if (kind == 0) std::ofstream(guid) << "another one\n";
+    if (kind == 1) fs::remove(guid);
+    if (kind == 2) fs::create_directory_symlink("/", where / "class/infiniband/mlx5_1");
+    if (kind == 3) std::ofstream(where / "class/more") << "more\n";
+    if (kind == 4) fs::remove_all(where / "class");
+    if (kind == 5) fs::remove_all(where), fs::create_directory_symlink("/", where);
+    if (kind == 6) fs::remove_all(where), std::ofstream(where.string()) << "no folder\n";
+  };
+  for (int kind = 0; kind < 7; ++kind) {
+    damage(kind);
+    EXPECT_EQ(*sysfs_folder(Spec()), where.string());
+    std::string line;
+    EXPECT_TRUE(std::getline(std::ifstream(guid) >> std::ws, line)) << kind;
+    EXPECT_EQ(line, "0c42:a103:0000:0001") << kind;
+    EXPECT_FALSE(fs::exists(where / "class/infiniband/mlx5_1")) << kind;
+    EXPECT_FALSE(fs::exists(where / "class/more")) << kind;
+    EXPECT_EQ(std::distance(fs::directory_iterator(own()), {}), 1) << kind;
+  }
+}
+
+TEST_F(UverbsSysfsFolder, ARelativeTmpdirIsMadeAbsolute) {
+  const fs::path before_here = fs::current_path();
+  fs::current_path(folder.path());
+  ::setenv("TMPDIR", ".", 1);
+  const Result<std::string> where = sysfs_folder(Spec());
+  fs::current_path(before_here);
+  ASSERT_TRUE(where);
+  EXPECT_TRUE(fs::path(*where).is_absolute());
+}
+
 TEST_F(UverbsSysfsFolder, ALinkIsNotFollowed) {
   fs::create_directory(folder.path() / "elsewhere");
   fs::create_directory_symlink(folder.path() / "elsewhere", own());

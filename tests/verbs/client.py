@@ -24,7 +24,8 @@ class Fabric:
     """Starts programs that find the NICs of a fabric of the test's own."""
 
     def __init__(self, gdakit, *options, name="test"):
-        self.command = [gdakit, "verbs", "--fabric", f"{name}-{os.getpid()}"]
+        self.name = f"{name}-{os.getpid()}"
+        self.command = [gdakit, "verbs", "--fabric", self.name]
         self.words = [*self.command, *options, "--"]
 
     def run(self, *words, **more):

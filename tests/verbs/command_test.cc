@@ -1,6 +1,8 @@
 // `gdakit verbs` itself: what it refuses, and what it hands on to a program.
 #include <cstdlib>
+#include <filesystem>
 #include <string>
+#include <unistd.h>
 
 #include <gmock/gmock.h>
 
@@ -31,6 +33,22 @@ TEST(Verbs, PreloadsItsLibraryBeforeOthers) {
   const Outcome outcome = gdakit({"verbs", "env"});
   EXPECT_EQ(outcome.status, 0);
   EXPECT_THAT(outcome.output, HasSubstr("/libgdakit-verbs.so:libm.so.6'\n"));
+}
+
+TEST(Verbs, QuotesWhatItPrintsForTheShell) {
+  const std::filesystem::path folder = std::filesystem::temp_directory_path() /
+                                       ("it's a \"test\" of $HOME " + std::to_string(::getpid()));
+  std::filesystem::create_directory(folder);
+  {
+    const Variable temporary("TMPDIR", folder.string());
+    const Outcome outcome =
+        command({"sh", "-c",
+                 "eval \"$(" GDAKIT_COMMAND " verbs env)\" && unset LD_PRELOAD && ls "
+                 "\"$GDAKIT_VERBS_SYSFS/class/infiniband\""});
+    EXPECT_EQ(outcome.status, 0) << outcome.errors;
+    EXPECT_EQ(outcome.output, "mlx5_0\n");
+  }
+  std::filesystem::remove_all(folder);
 }
 
 TEST(Verbs, NamesWhatIsWrongAndTheRemedy) {

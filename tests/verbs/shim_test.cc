@@ -1,10 +1,12 @@
 // What the preloaded library does to a program's descriptors and processes. To be run by
 //
-//   gdakit verbs -- verbs_shim_test
+//   gdakit verbs --nics 2 -- verbs_shim_test
 //
 // as any program is: it links nothing of gdakit.
 #include <array>
+#include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -21,8 +23,11 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/un.h>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
+#include <vector>
 
 #include <climits>
 #include <gtest/gtest.h>
@@ -203,6 +208,45 @@ TEST_F(Shim, AChildHasNoneOfTheLibrarysOwn) {
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
   EXPECT_TRUE(is_alive(file));
+}
+
+// As one that joins the fabric holds it.
+int lock_fabric() {
+  const std::set<std::string> names = names_of(::getpid());
+  if (names.empty()) return -1;
+  std::string name = *names.begin();  // @gdakit-verbs/.../member/...
+  name = name.substr(1, name.find("member/") - 1) + "lock";
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path + 1, name.data(), name.size());
+  const auto bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  const int lock = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+  EXPECT_EQ(::bind(lock, reinterpret_cast<const sockaddr*>(&address), bytes), 0);
+  return lock;
+}
+
+TEST_F(Shim, CallsGoOnWhileAnotherDeviceIsOpened) {
+  const int lock = lock_fabric();
+  ASSERT_GE(lock, 0);
+  std::atomic<bool> opened{false};
+  std::vector<std::thread> openers;
+  for (int i = 0; i < 4; ++i) {
+    openers.emplace_back([&opened] {
+      const int other = ::open("/dev/infiniband/uverbs1", O_RDWR | O_CLOEXEC);
+      opened = true;
+      EXPECT_EQ(call(other, UVERBS_METHOD_GET_CONTEXT), 0);
+      EXPECT_EQ(::close(other), 0);
+    });
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_TRUE(is_alive(file));
+  EXPECT_EQ(::close(::dup(file)), 0);
+  const int again = ::open(kDevice, O_RDWR | O_CLOEXEC);
+  EXPECT_EQ(call(again, UVERBS_METHOD_GET_CONTEXT), 0);
+  EXPECT_EQ(::close(again), 0);
+  EXPECT_FALSE(opened);
+  ::close(lock);
+  for (std::thread& opener : openers) opener.join();
 }
 
 // It is not the child of a fork that keeps its parent's name.

@@ -80,6 +80,10 @@ bool log_of(std::uint32_t count, std::uint32_t& log) {
   return std::has_single_bit(count) && count <= kMostWqes;
 }
 
+// What the NIC has for the queue of a client that has none: it reads no memory of the client's
+// then, whatever a doorbell says.
+constexpr format::Wqebb kNoSendQueue{};
+
 // Both queues, which lie in one piece that the send queue ends, and the record.
 int check_memory(const mlx5_ib_create_qp& driver, std::uint64_t send_queue) {
   const std::uint64_t end = send_queue + std::uint64_t{driver.sq_wqe_count} * format::kWqebbBytes;
@@ -111,7 +115,9 @@ int attributes_of(const QpRequest& request, QpAttributes& attributes) {
     send_queue += std::uint64_t{driver.rq_wqe_count} << driver.rq_wqe_shift;
   }
   attributes.send_queue = {send_queue};
-  if (driver.sq_wqe_count != 0 && !log_of(driver.sq_wqe_count, attributes.log_send_wqebbs)) {
+  if (driver.sq_wqe_count == 0) {
+    attributes.send_queue = {reinterpret_cast<std::uint64_t>(&kNoSendQueue)};
+  } else if (!log_of(driver.sq_wqe_count, attributes.log_send_wqebbs)) {
     return EINVAL;
   }
   return check_memory(driver, send_queue);

@@ -27,9 +27,14 @@ using namespace std::chrono_literals;
 
 constexpr auto kLockPatience = 10s;
 
-// Of sockets in the abstract name space: gdakit-verbs/<user>/<fabric>/...
+// Of sockets in the abstract name space: gdakit-verbs/<user>/<processes>/<fabric>/... Names are of
+// a network's name space, and numbers of processes of one of their own, which several containers of
+// a network may have each: those who cannot see each other's processes do not meet.
 std::string prefix(const std::string& fabric) {
-  return "gdakit-verbs/" + std::to_string(::getuid()) + "/" + fabric + "/";
+  struct stat processes {};
+  static_cast<void>(::stat("/proc/self/ns/pid", &processes));
+  return "gdakit-verbs/" + std::to_string(::getuid()) + "/" + std::to_string(processes.st_ino) +
+         "/" + fabric + "/";
 }
 
 // In the abstract name space; none of a name that is too long.

@@ -15,7 +15,8 @@ namespace gdakit::softnic::uverbs {
 Result<void> write_sysfs(const std::string& folder, const Spec& spec, const std::string& lies_at);
 
 // A folder with it, of this user alone, in TMPDIR: <TMPDIR>/gdakit-verbs-<user>/<what it is of>.
-// One that is there already is used again. It stays, for programs that run longer than the caller.
+// One that is there already is used again where it holds what this version writes, and is written
+// anew where not. It stays, for programs that run longer than the caller. Errors name the folder.
 Result<std::string> sysfs_folder(const Spec& spec);
 
 // The device number of /dev/infiniband/uverbs<index>.

@@ -80,12 +80,7 @@ Claim& claim_of(const ShmSegment& segment, Endpoint endpoint) {
 }
 
 struct flock lock_of(std::size_t byte, int type) {
-  struct flock lock {};
-  lock.l_type = static_cast<short>(type);
-  lock.l_whence = SEEK_SET;
-  lock.l_start = static_cast<off_t>(byte);
-  lock.l_len = 1;
-  return lock;
+  return {static_cast<short>(type), SEEK_SET, static_cast<off_t>(byte), /*l_len=*/1, /*l_pid=*/0};
 }
 
 VoidBits* void_bits(const ShmSegment& segment, Endpoint from, Endpoint to) {
@@ -256,14 +251,13 @@ void ShmSegment::release(Endpoint place) const {
   static_cast<void>(::fcntl(fd_.get(), F_OFD_SETLK, &lock));
 }
 
-// Where another process has just locked it, it is that one's, unless it belongs to a dead process
-// of which a child has the file still.
+// Where another process has locked it, it is that one's, whatever the claim says.
 bool ShmSegment::take(Endpoint place) const {
   Claim& claim = claim_of(*this, place);
   while (!is_held(place)) {
     std::int32_t owner = claim.owner.load();
     const bool locked = lock(place);
-    if (!locked && errno == EAGAIN && (owner == 0 || process_runs(owner))) return false;
+    if (!locked && errno == EAGAIN) return false;
     if (!claim.owner.compare_exchange_strong(owner, ::getpid())) continue;
     claim.locked.store(locked ? ::getpid() : 0);
     return true;
@@ -313,7 +307,8 @@ ShmWire::ShmWire(std::shared_ptr<ShmSegment> segment, Endpoint place,
   for (Endpoint peer = 0; peer < endpoints_; ++peer) {
     RingWords* const out = ring_words(*segment_, place_, peer);
     RingWords* const in = ring_words(*segment_, peer, place_);
-    outbound_[peer].writer = RingWriter(&out->indices, slots);
+    RingWriter& writer = outbound_[peer].writer = RingWriter(&out->indices, slots);
+    if (writer.broken() && !segment_->is_held(peer)) writer.restart();
     outbound_[peer].recall = RecallSender(&out->recall, void_bits(*segment_, place_, peer), slots,
                                           outbound_[peer].writer);
     // What a predecessor has sent and nobody has read yet may lie in any room.

@@ -6,7 +6,8 @@
 //
 // Each side keeps its own index to itself and only publishes it, and checks what it reads of the
 // other: an index that no ring could have breaks the ring (broken()), which then is empty for a
-// reader and full for a writer.
+// reader and full for a writer. A reader whose ring is broken publishes such an index itself, so
+// that the writer does not wait for it.
 #pragma once
 
 #include <atomic>
@@ -55,6 +56,13 @@ class RingWriter {
   std::uint64_t unretired() const {
     const std::uint64_t count = tail_ - indices_->head.load(std::memory_order_acquire);
     return count <= slots_ ? count : 0;
+  }
+
+  // Nobody reads: what an earlier pair has left behind, broken or not, is forgotten.
+  void restart() {
+    broken_ = false;
+    tail_ = head_ = indices_->head.load(std::memory_order_acquire);
+    publish();
   }
 
   std::uint64_t tail() const { return tail_; }
@@ -108,23 +116,27 @@ class RingReader {
     GDAKIT_ASSERT(retired_ != next_);
     ++retired_;
   }
-  // Goes past all that is there: it was for an earlier reader.
+  // Goes past all that is there, whatever it is: it was for an earlier reader.
   void skip_all() {
-    refresh();
-    next_ = retired_ = tail_;
+    next_ = retired_ = tail_ = indices_->tail.load(std::memory_order_acquire);
     publish();
   }
   // Gives the writer back what is retired.
-  void publish() { indices_->head.store(retired_, std::memory_order_release); }
+  void publish() {
+    indices_->head.store(broken_ ? retired_ + kNoIndex : retired_, std::memory_order_release);
+  }
 
   std::uint64_t unretired() const { return next_ - retired_; }
   bool broken() const { return broken_; }
   void mark_broken() {
     broken_ = true;
     tail_ = next_;
+    publish();
   }
 
  private:
+  static constexpr std::uint64_t kNoIndex = std::uint64_t{1} << 63;  // from any index
+
   bool refresh() {
     if (broken_) return false;
     tail_ = indices_->tail.load(std::memory_order_acquire);

@@ -78,7 +78,6 @@ Shim::Shim() : owner_(::getpid()) {
   }
   sysfs_ = folder;
   spec_ = std::move(*parsed);
-  devices_.resize(static_cast<std::size_t>(spec_.nics));
 }
 
 std::optional<std::string> Shim::sysfs_path(const char* path) const {
@@ -104,33 +103,40 @@ bool Shim::is_still_open(int file) {
   const int index = index_of(file);
   if (index < 0) return false;  // closed by another thread just now
   const auto inode = inode_of(file);
-  if (inode && *inode == inodes_[static_cast<std::size_t>(index)].load()) return true;
+  if (inode && *inode == places_[static_cast<std::size_t>(index)].inode.load()) return true;
   open_[static_cast<std::size_t>(file)] = 0;
   return false;
 }
 
-Result<std::shared_ptr<Context>> Shim::make_context(int index, int& file) {
-  std::unique_ptr<Device>& device = devices_[static_cast<std::size_t>(index)];
-  if (device == nullptr) {
+// Calls on other devices, and on this one, go on while it is made.
+Result<Device*> Shim::device(int index) {
+  Place& place = places_[static_cast<std::size_t>(index)];
+  const std::lock_guard lock(place.opening);
+  if (place.device == nullptr) {
     Result<std::unique_ptr<Device>> opened = Device::open(spec_, index);
     if (!opened) return opened.error();
-    device = std::move(*opened);
+    place.device = opened->release();
     any_device_ = true;
-    if (device->writes_files()) writes_files_ = true;
+    if (place.device.load()->writes_files()) writes_files_ = true;
   }
-  const Result<int> opened = device->pages().open_file();
+  return place.device.load();
+}
+
+Result<std::shared_ptr<Context>> Shim::make_context(int index, int& file) {
+  const Result<Device*> device = this->device(index);
+  if (!device) return device.error();
+  const Result<int> opened = (*device)->pages().open_file();
   if (!opened) return opened.error();
   file = *opened;
-  inodes_[static_cast<std::size_t>(index)] = inode_of(file).value_or(0);
+  places_[static_cast<std::size_t>(index)].inode = inode_of(file).value_or(0);
   if (file >= kMostFiles) {
     ::close(file);
     return Error(Code::exhausted, "the program has more than 65535 files open");
   }
-  return std::make_shared<Context>(*device);
+  return std::make_shared<Context>(**device);
 }
 
 int Shim::open(int index) {
-  const std::lock_guard lock(mutex_);
   int file = -1;
   Result<std::shared_ptr<Context>> context = make_context(index, file);
   if (!context) {
@@ -138,7 +144,9 @@ int Shim::open(int index) {
     errno = errno_of(context.error());
     return -1;
   }
-  contexts_[file] = std::move(*context);
+  const std::lock_guard lock(mutex_);
+  // One that was closed unseen ends behind the lock.
+  std::swap(contexts_[file], *context);
   open_[static_cast<std::size_t>(file)] = static_cast<std::int8_t>(index + 1);
   return file;
 }
@@ -193,8 +201,8 @@ void Shim::drain() {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock) return;
   const auto limit = std::chrono::steady_clock::now() + kDrainPatience;
-  for (const std::unique_ptr<Device>& device : devices_) {
-    if (device != nullptr) drain_nic(device->nic(), limit);
+  for (const Place& place : places_) {
+    if (Device* const device = place.device) drain_nic(device->nic(), limit);
   }
   if (writes_files_) std::this_thread::sleep_for(QueuedFile::kMostBehind);
 }

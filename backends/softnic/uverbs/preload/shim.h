@@ -67,9 +67,17 @@ class Shim {
  private:
   static constexpr int kMostFiles = 65536;
 
+  // Of a NIC, which is made when it is opened first and stays.
+  struct Place {
+    std::mutex opening;  // may take seconds
+    std::atomic<Device*> device{nullptr};
+    std::atomic<std::uint64_t> inode{0};  // of the file of memory that the device is
+  };
+
   Shim();
   bool is_owner() const { return ::getpid() == owner_; }
   bool is_still_open(int file);
+  Result<Device*> device(int index);
   Result<std::shared_ptr<Context>> make_context(int index, int& file);
 
   const pid_t owner_;
@@ -78,10 +86,8 @@ class Shim {
   std::atomic<bool> any_device_{false};
   std::atomic<bool> writes_files_{false};  // a capture, or what a timeline is made of
   std::array<std::atomic<std::int8_t>, kMostFiles> open_{};  // index + 1
-  // The files of memory that the devices are, by index.
-  std::array<std::atomic<std::uint64_t>, kMostNics> inodes_{};
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<Device>> devices_;
+  std::array<Place, kMostNics> places_;                      // by index
+  std::mutex mutex_;  // held for moments alone, and never while another is taken
   std::unordered_map<int, std::shared_ptr<Context>> contexts_;
 };
 
