@@ -91,6 +91,12 @@ TEST(UverbsFabric, FabricsOfOtherNamesAreApart) {
   EXPECT_EQ(other.wire->endpoint(), 0u);
 }
 
+TEST(UverbsFabric, MembersOfAllFabricsAreCounted) {
+  const Membership first = join(own_name("counted"));
+  const Membership second = join(own_name("counted-too"));
+  EXPECT_GE(count_members(), 2u);
+}
+
 TEST(UverbsFabric, APlaceIsFreeOnceItsMemberHasGone) {
   const std::string name = own_name("places");
   const Membership first = join(name);

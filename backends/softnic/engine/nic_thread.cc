@@ -145,6 +145,7 @@ void NicThread::run() {
     while (waiting_.load(std::memory_order_relaxed) != 0) give_way();
     idle_rounds = run_round() ? 0 : idle_rounds + 1;
     rest(idle_rounds);
+    if (options_.watch != nullptr) options_.watch->look(seen_.stepped_ns);
   }
 }
 

@@ -24,6 +24,16 @@
 
 namespace gdakit::softnic {
 
+// Told by the thread itself, between two rounds, that it goes on.
+class ThreadWatch {
+ public:
+  // `now_ns` is the time of its last step, by steady_ns().
+  virtual void look(std::uint64_t now_ns) = 0;
+
+ protected:
+  ~ThreadWatch() = default;
+};
+
 struct NicThreadOptions {
   std::uint32_t steps_per_lock = 16;
   std::uint32_t idle_spins = 8;                // rounds without work before the thread yields
@@ -33,6 +43,7 @@ struct NicThreadOptions {
   std::uint32_t sleep_helped_us = 50;          // while others run the steps
   std::uint32_t neglected_us = 20;             // without a step before work that is found ...
   std::uint32_t unhelped_us = 1000;            // ... and for how long it then trusts no helper
+  ThreadWatch* watch = nullptr;                // outlives the thread
 };
 
 class NicThread {

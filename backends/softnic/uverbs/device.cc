@@ -11,7 +11,6 @@
 #include "backends/softnic/dma/host_dma.h"
 #include "backends/softnic/uverbs/device_requests.h"
 #include "backends/softnic/uverbs/far_wire.h"
-#include "backends/softnic/uverbs/prompt_threads.h"
 #include "backends/softnic/wire/routed_wire.h"
 #include "backends/softnic/wire_options.h"
 #include "core/base/options.h"
@@ -119,6 +118,7 @@ Result<void> Device::open_nic(Membership member) {
   if (!wire) return wire.error();
   NicOptions options = nic_options(place, *events_, addresses_, pages_);
   options.engine.trace = trace_.get();
+  options.thread.watch = &share_;
   if (addresses_.far() != nullptr) send_over_udp(options.engine);
   const PromptThreads prompt;
   Result<std::unique_ptr<Nic>> nic =

@@ -13,6 +13,7 @@
 #include "backends/softnic/uverbs/fabric_control.h"
 #include "backends/softnic/uverbs/memory_pages.h"
 #include "backends/softnic/uverbs/port.h"
+#include "backends/softnic/uverbs/prompt_threads.h"
 #include "backends/softnic/uverbs/spec.h"
 #include "core/base/result.h"
 #include "core/base/wall_clock.h"
@@ -59,6 +60,7 @@ class Device {
   std::uint32_t mtu_ = 0;
   bool writes_files_ = false;
   std::unique_ptr<NicTrace> trace_;
+  PromptShare share_;
   std::unique_ptr<Nic> nic_;
   std::unique_ptr<FabricControl> control_;  // ends first
 };

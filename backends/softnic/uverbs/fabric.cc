@@ -27,14 +27,17 @@ using namespace std::chrono_literals;
 
 constexpr auto kLockPatience = 10s;
 
+constexpr const char* kEveryPrefix = "gdakit-verbs/";
+constexpr const char* kMember = "member/";
+
 // Of sockets in the abstract name space: gdakit-verbs/<user>/<processes>/<fabric>/... Names are of
 // a network's name space, and numbers of processes of one of their own, which several containers of
 // a network may have each: those who cannot see each other's processes do not meet.
 std::string prefix(const std::string& fabric) {
   struct stat processes {};
   static_cast<void>(::stat("/proc/self/ns/pid", &processes));
-  return "gdakit-verbs/" + std::to_string(::getuid()) + "/" + std::to_string(processes.st_ino) +
-         "/" + fabric + "/";
+  return kEveryPrefix + std::to_string(::getuid()) + "/" + std::to_string(processes.st_ino) + "/" +
+         fabric + "/";
 }
 
 // In the abstract name space; none of a name that is too long.
@@ -112,7 +115,7 @@ Result<std::shared_ptr<ShmSegment>> find_or_create(const std::string& fabric) {
 }  // namespace
 
 std::vector<Member> fabric_members(const std::string& fabric) {
-  const std::string begin = prefix(fabric) + "member/";
+  const std::string begin = prefix(fabric) + kMember;
   std::vector<Member> members;
   std::ifstream list("/proc/net/unix");
   for (std::string line; std::getline(list, line);) {
@@ -154,7 +157,7 @@ Result<Membership> join_fabric(const std::string& name) {
     if (!wire) continue;
     (*segment)->move_file(least_own_number());
     OwnMark file = mark_own((*segment)->file());
-    const std::string member = prefix(name) + "member/" + std::to_string(::getpid()) + "/" +
+    const std::string member = prefix(name) + kMember + std::to_string(::getpid()) + "/" +
                                std::to_string(file.get()) + "/" + std::to_string(place);
     auto listed = take_name(member);
     if (!listed || ::listen(listed->get(), SOMAXCONN) != 0) {
@@ -165,6 +168,18 @@ Result<Membership> join_fabric(const std::string& name) {
   return Error(Code::exhausted, "join_fabric: all " + std::to_string(kPlaces) +
                                     " places of the fabric " + name +
                                     " are taken; end a program, or take another fabric");
+}
+
+unsigned count_members() {
+  unsigned count = 0;
+  std::ifstream list("/proc/net/unix");
+  for (std::string line; std::getline(list, line);) {
+    const std::size_t at = line.find(std::string("@") + kEveryPrefix);
+    if (at != std::string::npos && line.find(std::string("/") + kMember, at) != std::string::npos) {
+      ++count;
+    }
+  }
+  return count;
 }
 
 }  // namespace gdakit::softnic::uverbs

@@ -51,4 +51,7 @@ std::vector<Member> fabric_members(const std::string& fabric);
 // A connection to its socket. Errors: it is gone.
 Result<UniqueFileDescriptor> connect_to(const Member& member);
 
+// Of all fabrics of all users of this host, as far as their sockets are seen here.
+unsigned count_members();
+
 }  // namespace gdakit::softnic::uverbs
