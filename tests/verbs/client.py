@@ -12,6 +12,20 @@ NOT_HERE = 77  # the exit status that CTest takes for "skipped"
 PATIENCE_S = 100
 
 
+# What UCX may use; its reliable transports meet by datagrams.
+UCX_TRANSPORTS = {
+    "ud_verbs": "ud_verbs,self",
+    "ud_mlx5": "ud_mlx5,self",
+    "rc_verbs": "rc_verbs,ud_verbs:aux,self",
+    "rc_mlx5": "rc_mlx5,ud_mlx5:aux,self",
+}
+
+
+def ucx_variables(transport):
+    return {"UCX_TLS": UCX_TRANSPORTS[transport], "UCX_NET_DEVICES": "mlx5_0:1",
+            "UCX_IB_MLX5_DEVX": "n"}
+
+
 def require(*programs):
     """Ends the test as skipped where one of the programs is not installed."""
     for program in programs:
@@ -27,6 +41,12 @@ class Fabric:
         self.name = f"{name}-{os.getpid()}"
         self.command = [gdakit, "verbs", "--fabric", self.name]
         self.words = [*self.command, *options, "--"]
+
+    def variables(self):
+        """What `gdakit verbs env` prints, for programs that something else starts."""
+        ran = subprocess.run([*self.words[:-1], "env"], capture_output=True, text=True,
+                             timeout=PATIENCE_S, check=True)
+        return dict(re.findall(r"^export (\w+)='(.*)'$", ran.stdout, re.MULTILINE))
 
     def run(self, *words, **more):
         return subprocess.run([*self.words, *words], capture_output=True, text=True,
@@ -61,26 +81,27 @@ def listens(port):
     return False
 
 
-def start_pair(fabric, words, others=None):
-    """A client and a server of the same command; the client on the fabric `others`, if given."""
+def start_pair(fabric, words, others=None, server_port="-p", client_port="-p"):
+    """A client and a server of the same command, which take the number of a TCP port by these
+    options; the client on the fabric `others`, if given."""
     port = free_port()
-    command = [words[0], "-p", str(port), *words[1:]]
-    server = fabric.start(*command)
+    server = fabric.start(words[0], server_port, str(port), *words[1:])
     limit = time.monotonic() + PATIENCE_S
     while not listens(port) and server.poll() is None and time.monotonic() < limit:
         time.sleep(0.01)
-    return (others or fabric).start(*command, "127.0.0.1"), server
+    client = (others or fabric).start(words[0], client_port, str(port), *words[1:], "127.0.0.1")
+    return client, server
 
 
-def run_pair(fabric, words):
-    """Runs a server and a client of the same command. Returns the client's output, the server's,
+def run_pair(fabric, words, patience_s=PATIENCE_S, **ports):
+    """Runs a server and a client as start_pair() does. Returns the client's output, the server's,
     and the two exit statuses; a status of None is one that had to be ended."""
-    return wait_for_pair(start_pair(fabric, words))
+    return wait_for_pair(start_pair(fabric, words, **ports), patience_s)
 
 
-def wait_for_pair(pair):
+def wait_for_pair(pair, patience_s=PATIENCE_S):
     """As run_pair(), of what start_pair() has started."""
-    limit = time.monotonic() + PATIENCE_S
+    limit = time.monotonic() + patience_s
     outputs, statuses = [], []
     for process in pair:
         try:

@@ -16,13 +16,6 @@ sys.dont_write_bytecode = True
 
 import client
 
-# What UCX may use; the reliable transports meet by datagrams.
-TRANSPORTS = {
-    "ud_verbs": "ud_verbs,self",
-    "ud_mlx5": "ud_mlx5,self",
-    "rc_verbs": "rc_verbs,ud_verbs:aux,self",
-    "rc_mlx5": "rc_mlx5,ud_mlx5:aux,self",
-}
 # Few: with other programs on the cores, each message waits for a turn of the scheduler.
 SIZES = ((1, 20), (200, 20), (4096, 20), (65536, 10), (1 << 20, 4))
 
@@ -56,8 +49,7 @@ GROUPS = {
 
 
 def prepare_environment(transport, group):
-    os.environ.update(UCX_TLS=TRANSPORTS[transport], UCX_NET_DEVICES="mlx5_0:1",
-                      UCX_IB_MLX5_DEVX="n")
+    os.environ.update(client.ucx_variables(transport))
     if group.startswith("rendezvous_"):
         os.environ.update(UCX_RNDV_THRESH="1024",
                           UCX_RNDV_SCHEME=group.removeprefix("rendezvous_") + "_zcopy")
