@@ -31,6 +31,7 @@ inline constexpr std::uint32_t kMaxWqebbs = 16;
 
 enum class Opcode : std::uint8_t {
   nop = 0x00,
+  send_inval = 0x01,  // imm: the peer's key that ends with it
   rdma_write = 0x08,
   rdma_write_imm = 0x09,
   send = 0x0a,
@@ -41,6 +42,7 @@ enum class Opcode : std::uint8_t {
   atomic_masked_cs = 0x14,
   atomic_masked_fa = 0x15,
   dump = 0x23,
+  umr = 0x25,  // core/format/umr.h
 };
 
 // What an extended atomic says in opmod: 8 | (log2(bytes) - 2).

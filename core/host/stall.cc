@@ -180,6 +180,7 @@ std::string opcode_name(std::uint8_t opcode) {
   if (opcode == QueueError::kReceive) return "receive";
   switch (static_cast<Opcode>(opcode)) {
     case Opcode::nop: return "NOP";
+    case Opcode::send_inval: return "SEND_INVAL";
     case Opcode::rdma_write: return "RDMA_WRITE";
     case Opcode::rdma_write_imm: return "RDMA_WRITE_IMM";
     case Opcode::send: return "SEND";
@@ -190,6 +191,7 @@ std::string opcode_name(std::uint8_t opcode) {
     case Opcode::atomic_masked_cs: return "ATOMIC_MASKED_CS";
     case Opcode::atomic_masked_fa: return "ATOMIC_MASKED_FA";
     case Opcode::dump: return "DUMP";
+    case Opcode::umr: return "UMR";
   }
   return "opcode " + hex_number(opcode);
 }

@@ -14,6 +14,7 @@
 #include "core/format/cqe.h"
 #include "core/format/doorbell.h"
 #include "core/format/srq.h"
+#include "core/format/umr.h"
 #include "core/format/wqe.h"
 
 namespace gdakit::format::layout {
@@ -144,10 +145,39 @@ inline Records cqe_records() {
   };
 }
 
+inline Records umr_records() {
+  using C = UmrControlSegment;
+  using M = MkeyContextSegment;
+  return {
+      {"umr_ctrl",
+       {sizeof(C),
+        {field("flags", &C::flags), field("rsvd0", &C::rsvd0),
+         field("klm_octowords", &C::klm_octowords),
+         field("translation_offset", &C::translation_offset), field("mkey_mask", &C::mkey_mask),
+         field("rsvd1", &C::rsvd1)}}},
+      {"umr_mkey_context",
+       {sizeof(M),
+        {field("free", &M::free), field("reserved1", &M::reserved1),
+         field("access_flags", &M::access_flags), field("sf", &M::sf),
+         field("qpn_mkey", &M::qpn_mkey), field("reserved2", &M::reserved2),
+         field("flags_pd", &M::flags_pd), field("start_addr", &M::start_addr),
+         field("len", &M::len), field("bsf_octword_size", &M::bsf_octword_size),
+         field("reserved3", &M::reserved3),
+         field("translations_octword_size", &M::translations_octword_size),
+         field("reserved4", &M::reserved4), field("log_page_size", &M::log_page_size),
+         field("reserved", &M::reserved)}}},
+      {"klm",
+       {sizeof(KlmSegment),
+        {field("byte_count", &KlmSegment::byte_count), field("mkey", &KlmSegment::mkey),
+         field("address", &KlmSegment::address)}}},
+  };
+}
+
 inline const Records& records() {
   static const Records kRecords = [] {
     Records all = wqe_records();
     all.merge(cqe_records());
+    all.merge(umr_records());
     return all;
   }();
   return kRecords;
@@ -241,6 +271,9 @@ inline const std::map<std::string, std::string>& not_modelled() {
   constexpr char kWhole[] = "read with a mask where it is used";
   static const std::map<std::string, std::string> kNotModelled = {
       {"av/key", kSame},
+      {"umr_ctrl/bsf_octowords", "no signatures: the bytes are translation_offset's"},
+      {"umr_mkey_context/qpn_mkey.qpn", kWhole},
+      {"umr_mkey_context/qpn_mkey.mkey_7_0", kWhole},
       {"av/key.qkey", kSame},
       {"av/key.dc_key", "of DC, which there is not"},
       {"av/dqp_dct.dqpn_dctn", kWhole},

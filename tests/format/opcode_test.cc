@@ -9,6 +9,7 @@
 
 #include "core/format/cqe.h"
 #include "core/format/doorbell.h"
+#include "core/format/umr.h"
 #include "core/format/wqe.h"
 #include "tests/format/csv.h"
 
@@ -18,6 +19,7 @@ namespace {
 std::string name_of(Opcode opcode) {
   switch (opcode) {
     case Opcode::nop: return "MLX5_OPCODE_NOP";
+    case Opcode::send_inval: return "MLX5_OPCODE_SEND_INVAL";
     case Opcode::rdma_write: return "MLX5_OPCODE_RDMA_WRITE";
     case Opcode::rdma_write_imm: return "MLX5_OPCODE_RDMA_WRITE_IMM";
     case Opcode::send: return "MLX5_OPCODE_SEND";
@@ -28,6 +30,7 @@ std::string name_of(Opcode opcode) {
     case Opcode::atomic_masked_cs: return "MLX5_OPCODE_ATOMIC_MASKED_CS";
     case Opcode::atomic_masked_fa: return "MLX5_OPCODE_ATOMIC_MASKED_FA";
     case Opcode::dump: return "MLX5_OPCODE_DUMP";
+    case Opcode::umr: return "MLX5_OPCODE_UMR";
   }
   return "";
 }
@@ -108,6 +111,24 @@ void add_vendor_syndromes(Numbers& numbers) {
   numbers[seen + "0xf9 with syndrome 0x05"] = vendor::flushed;
 }
 
+void add_umr(Numbers& numbers) {
+  const std::string control = "umr/MLX5_WQE_UMR_CTRL_";
+  numbers[control + "FLAG_CHECK_QPN"] = umr_flags::check_qpn;
+  numbers[control + "FLAG_TRNSLATION_OFFSET"] = umr_flags::translation_offset;
+  numbers[control + "FLAG_CHECK_FREE"] = umr_flags::check_free;
+  numbers["umr/MLX5_UMR_CHECK_FREE"] = umr_flags::check_not_free;
+  numbers[control + "FLAG_INLINE"] = umr_flags::inline_list;
+  numbers[control + "MKEY_MASK_LEN"] = mkey_mask::length;
+  numbers[control + "MKEY_MASK_START_ADDR"] = mkey_mask::start_address;
+  numbers[control + "MKEY_MASK_MKEY"] = mkey_mask::key;
+  numbers[control + "MKEY_MASK_QPN"] = mkey_mask::qpn;
+  numbers[control + "MKEY_MASK_ACCESS_LOCAL_WRITE"] = mkey_mask::local_write;
+  numbers[control + "MKEY_MASK_ACCESS_REMOTE_READ"] = mkey_mask::remote_read;
+  numbers[control + "MKEY_MASK_ACCESS_REMOTE_WRITE"] = mkey_mask::remote_write;
+  numbers[control + "MKEY_MASK_ACCESS_ATOMIC"] = mkey_mask::atomic;
+  numbers[control + "MKEY_MASK_FREE"] = mkey_mask::free;
+}
+
 // Every number of core/format that the table has, by "category/name".
 Numbers numbers() {
   Numbers all;
@@ -117,6 +138,7 @@ Numbers numbers() {
   add_enum<Completion>(all, "ctrl_fm_ce_se");
   add_enum<FenceMode>(all, "ctrl_fm_ce_se");
   add_vendor_syndromes(all);
+  add_umr(all);
   const auto flags = [](FenceMode mode) { return fm_ce_se(mode, Completion::on_error); };
   const FenceMode none = FenceMode::none;
   all["ctrl_fm_ce_se/MLX5_FENCE_MODE_INITIATOR_SMALL"] = flags(FenceMode::small);

@@ -76,6 +76,7 @@ TEST(PacketParts, OpcodesSayWhereInItsMessageAPartStands) {
   EXPECT_EQ(opcodes_of(write_middle), (Opcodes{write_middle, write_middle, write_middle}));
   EXPECT_EQ(opcodes_of(write_last), (Opcodes{write_middle, write_middle, write_last}));
   EXPECT_EQ(opcodes_of(send_only_imm), (Opcodes{send_first, send_middle, send_last_imm}));
+  EXPECT_EQ(opcodes_of(send_only_inv), (Opcodes{send_first, send_middle, send_last_inv}));
   EXPECT_EQ(opcodes_of(send_last), (Opcodes{send_middle, send_middle, send_last}));
   EXPECT_EQ(opcodes_of(read_response_only),
             (Opcodes{read_response_first, read_response_middle, read_response_last}));

@@ -38,6 +38,7 @@ TEST_F(MalformedWqe, HasAnUnknownOpcode) {
   for (int opcode = 0; opcode < 256; ++opcode) {
     switch (static_cast<Opcode>(opcode)) {
       case Opcode::nop:
+      case Opcode::send_inval:
       case Opcode::rdma_write:
       case Opcode::rdma_write_imm:
       case Opcode::send:
@@ -47,7 +48,8 @@ TEST_F(MalformedWqe, HasAnUnknownOpcode) {
       case Opcode::atomic_fa:
       case Opcode::atomic_masked_cs:
       case Opcode::atomic_masked_fa:
-      case Opcode::dump: continue;
+      case Opcode::dump:
+      case Opcode::umr: continue;
     }
     Wqe wqe = good;
     wqe.opcode = static_cast<Opcode>(opcode);

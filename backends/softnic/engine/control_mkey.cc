@@ -39,4 +39,12 @@ Outcome<> Engine::dereg_mr(MemoryKey key, Uid uid) {
   return {};
 }
 
+Outcome<MemoryKey> Engine::alloc_mw(PdNumber pd, WindowType type, Uid uid) {
+  if (pds_.find(pd, uid) == nullptr) return refusal(CommandSyndrome::alloc_mw_pd, pd);
+  return core_.keys.add_window(pd, type, uid);
+}
+
+// Its accesses that are under way name the region.
+Outcome<> Engine::dealloc_mw(MemoryKey key, Uid uid) { return core_.keys.remove_window(key, uid); }
+
 }  // namespace gdakit::softnic

@@ -122,6 +122,10 @@ class Engine {
   Outcome<MemoryKey> reg_mr(const MrAttributes& attributes, Uid uid = kNicUid);
   Outcome<> rereg_mr(MemoryKey key, const MrAttributes& attributes, Uid uid = kNicUid);
   Outcome<> dereg_mr(MemoryKey key, Uid uid = kNicUid);
+  // A memory window (memory/keys.h), which grants nothing until a WQE binds it. Of the key that is
+  // given later its index alone counts, as binds change the rest.
+  Outcome<MemoryKey> alloc_mw(PdNumber pd, WindowType type, Uid uid = kNicUid);
+  Outcome<> dealloc_mw(MemoryKey key, Uid uid = kNicUid);
   Outcome<CqNumber> create_cq(const CqAttributes& attributes, Uid uid = kNicUid);
   Outcome<CqInfo> query_cq(CqNumber cq, Uid uid = kNicUid) const;
   Outcome<> destroy_cq(CqNumber cq, Uid uid = kNicUid);

@@ -142,6 +142,14 @@ Result<> Nic::dereg_mr(MemoryKey key) {
   return remove_and_wait("dereg_mr", [&] { return engine_->dereg_mr(key); });
 }
 
+Result<MemoryKey> Nic::alloc_mw(PdNumber pd, WindowType type) {
+  return locked("alloc_mw", [&] { return engine_->alloc_mw(pd, type); });
+}
+
+Result<> Nic::dealloc_mw(MemoryKey window) {
+  return locked("dealloc_mw", [&] { return engine_->dealloc_mw(window); });
+}
+
 Result<CqNumber> Nic::create_cq(const CqAttributes& attributes) {
   return locked("create_cq", [&] { return engine_->create_cq(attributes); });
 }

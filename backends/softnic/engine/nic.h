@@ -75,6 +75,10 @@ class Nic final : public ProgressEngine {
   // anew, and what was under way ends in the memory it began with.
   Result<> rereg_mr(MemoryKey key, const MrAttributes& attributes);
   Result<> dereg_mr(MemoryKey key);
+  // A memory window: a key that grants remote rights to a part of a region, once a UMR WQE binds it
+  // there, until it is invalidated, or either is gone. Of `window` the index alone counts.
+  Result<MemoryKey> alloc_mw(PdNumber pd, WindowType type);
+  Result<> dealloc_mw(MemoryKey window);
 
   // The caller fills the entries with format::kInvalidCqeByte first; the NIC never reads them.
   Result<CqNumber> create_cq(const CqAttributes& attributes);

@@ -46,14 +46,19 @@ Outcome<MemoryKey> KeyTable::add(const MrAttributes& attributes, Uid owner) {
   if (const Outcome<> checked = check(attributes); !checked) return checked.status();
   const auto index = indices_.take();
   if (!index) return refusal(CommandSyndrome::reg_mr_numbers, 0, indices_.most());
-  const std::uint32_t at = *index - indices_.first();
-  while (at >= entries_.size()) entries_.emplace_back().variant = before_first_variant_;
-  Entry& entry = entries_[at];
+  Entry& entry = entry_of(*index);
   entry.variant = attributes.variant.value_or(static_cast<std::uint8_t>(entry.variant + 1));
   entry.owner = owner;
   entry.live = true;
+  entry.kind = KeyKind::region;
   fill(entry, attributes);
   return (*index << 8) | entry.variant;
+}
+
+KeyTable::Entry& KeyTable::entry_of(std::uint32_t index) {
+  const std::uint32_t at = index - indices_.first();
+  while (at >= entries_.size()) entries_.emplace_back().variant = before_first_variant_;
+  return entries_[at];
 }
 
 void KeyTable::fill(Entry& entry, const MrAttributes& attributes) {
@@ -73,7 +78,8 @@ const KeyTable::Entry* KeyTable::find(MemoryKey key, Uid owner) const {
   const std::uint32_t index = place(key);
   if (index >= entries_.size()) return nullptr;
   const Entry& entry = entries_[index];
-  const bool is_it = entry.live && entry.variant == (key & 0xff) && entry.owner == owner;
+  const bool is_it =
+      entry.kind == KeyKind::region && entry.variant == (key & 0xff) && entry.owner == owner;
   return is_it ? &entry : nullptr;
 }
 
@@ -99,9 +105,16 @@ Outcome<> KeyTable::remove(MemoryKey key, Uid owner) {
   Entry* const entry = find(key, owner);
   if (entry == nullptr) return refusal(CommandSyndrome::dereg_mr_absent, key);
   entry->live = false;
+  entry->kind = KeyKind::none;
   ++removals_;
   indices_.give_back(key >> 8);
   return {};
+}
+
+Translation KeyTable::translate_indirectly(const Entry& entry, std::uint64_t iova,
+                                           std::uint64_t size, Access wanted) const {
+  if (is_window(entry.kind)) return translate_window(entry, iova, size, wanted);
+  return {KeyFault::none, piece_of_pages(entry, iova, size)};
 }
 
 // From the page of `iova` on, as long as each page follows the one before, and of no more pages
@@ -132,8 +145,9 @@ std::vector<MemoryRange> KeyTable::memory(MemoryKey key) const {
 }
 
 std::size_t KeyTable::count(PdNumber pd) const {
-  return static_cast<std::size_t>(std::count_if(
-      entries_.begin(), entries_.end(), [pd](const Entry& e) { return e.live && e.pd == pd; }));
+  return static_cast<std::size_t>(
+      std::count_if(entries_.begin(), entries_.end(),
+                    [pd](const Entry& e) { return e.kind != KeyKind::none && e.pd == pd; }));
 }
 
 }  // namespace gdakit::softnic

@@ -6,6 +6,16 @@
 // A key and a range of its addresses give pieces of memory: one, or one for each run of pages that
 // lie side by side.
 //
+// A window (windows.cc) is a key of its own that stands for a part of a region, and for remote
+// rights alone:
+//
+//   allocated, free  --bind-->  live: index -> entry {..., region's key, iova there}  --> region
+//      ^                              |
+//      +------ local or remote invalidate, bind of nothing
+//
+// Binds choose its variant, and look at the region's key, PD and rights. Whether the range lies in
+// the region is found by each access, as on hardware, and so is a region that has gone.
+//
 // A removed index rests (kinds.h), and then comes back with the next variant, so that a stale key
 // meets an entry of its own only after 256 such rounds.
 #pragma once
@@ -16,6 +26,7 @@
 #include <optional>
 #include <vector>
 
+#include "backends/softnic/memory/key_change.h"
 #include "backends/softnic/objects/attributes.h"
 #include "backends/softnic/objects/kinds.h"
 #include "backends/softnic/objects/number_space.h"
@@ -24,6 +35,9 @@
 namespace gdakit::softnic {
 
 enum class KeyFault : std::uint8_t { none, unknown_key, wrong_pd, wrong_qp, range, access };
+
+enum class KeyKind : std::uint8_t { none, region, window_1, window_2 };
+constexpr bool is_window(KeyKind kind) { return kind >= KeyKind::window_1; }
 
 struct Translation {
   KeyFault fault = KeyFault::none;
@@ -43,6 +57,18 @@ class KeyTable {
   // The key means something else from now on; its number, variant included, stays.
   Outcome<> change(MemoryKey key, const MrAttributes& attributes, Uid owner = kNicUid);
   Outcome<> remove(MemoryKey key, Uid owner = kNicUid);
+
+  // A window, free at first.
+  Outcome<MemoryKey> add_window(PdNumber pd, WindowType type, Uid owner = kNicUid);
+  Outcome<> remove_window(MemoryKey key, Uid owner = kNicUid);
+  // Binds or frees a window of `pd`, for a WQE of this queue pair. False: it may not, and nothing
+  // has changed.
+  bool change_window(const KeyChange& change, PdNumber pd, QpNumber qpn);
+  // Frees a window of type 2 at a peer's request, for the queue pair that was asked. False: the key
+  // is none that it may end.
+  bool invalidate(MemoryKey key, PdNumber pd, QpNumber qpn);
+  // The key of the memory that a key's accesses come to: itself, unless it is a window.
+  MemoryKey region_of(MemoryKey key) const;
 
   // The memory that a key names, or named when it was removed, piece by piece.
   std::vector<MemoryRange> memory(MemoryKey key) const;
@@ -76,7 +102,7 @@ class KeyTable {
       return {KeyFault::range, {}};
     }
     if (!allows(entry.access, wanted)) return {KeyFault::access, {}};
-    if (entry.pages != nullptr) return {KeyFault::none, piece_of_pages(entry, iova, size)};
+    if (entry.pages != nullptr) return translate_indirectly(entry, iova, size, wanted);
     return {KeyFault::none, {entry.base + offset, size}};
   }
 
@@ -85,14 +111,16 @@ class KeyTable {
     std::uint64_t start = 0;
     std::uint64_t length = 0;
     DmaAddress base;
-    std::unique_ptr<DmaAddress[]> pages;  // null: all of it lies at `base`
+    std::unique_ptr<DmaAddress[]> pages;  // null: all of it lies at `base`; never so of a window
     PdNumber pd = 0;
     QpNumber qpn = kAnyQp;
+    MemoryKey region = 0;  // of a window; `base` is the iova there
     Uid owner = kNicUid;
     Access access = Access::none;
     std::uint8_t variant = 0;
     bool live = false;
     std::uint8_t log_page_size = 0;
+    KeyKind kind = KeyKind::none;  // of the object that has the index
   };
   static_assert(sizeof(Entry) == 64);
 
@@ -104,6 +132,13 @@ class KeyTable {
   std::uint32_t place(MemoryKey key) const { return (key >> 8) - indices_.first(); }
   static std::uint64_t pages_of(std::uint64_t start, std::uint64_t length,
                                 std::uint8_t log_page_size);
+  Translation translate_indirectly(const Entry& entry, std::uint64_t iova, std::uint64_t size,
+                                   Access wanted) const;
+  Translation translate_window(const Entry& window, std::uint64_t iova, std::uint64_t size,
+                               Access wanted) const;
+  bool may_be_part(const KeyChange::Part& part, PdNumber pd, Access access) const;
+  Entry* find_window(MemoryKey key);
+  Entry& entry_of(std::uint32_t index);
   const Entry* find(MemoryKey key, Uid owner) const;
   Entry* find(MemoryKey key, Uid owner);
   static void fill(Entry& entry, const MrAttributes& attributes);

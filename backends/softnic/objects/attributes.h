@@ -55,9 +55,13 @@ enum class Access : std::uint8_t {
   remote_write = 8,
   remote_atomic = 16,
   all = 31,
+  bind = 32,  // of memory that windows may be bound to
 };
 constexpr Access operator|(Access a, Access b) {
   return static_cast<Access>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
+}
+constexpr Access without(Access a, Access b) {
+  return static_cast<Access>(static_cast<unsigned>(a) & ~static_cast<unsigned>(b));
 }
 constexpr bool allows(Access granted, Access wanted) {
   return (static_cast<unsigned>(granted) & static_cast<unsigned>(wanted)) ==
@@ -97,6 +101,12 @@ struct MrAttributes {
   // first byte lies in the first page, at the offset that the low bits of `start` say.
   std::vector<DmaAddress> pages = {};
   std::uint8_t log_page_size = 12;  // 12 to 31
+};
+
+// Which kind of memory window: who may end what it grants, and for whom that is.
+enum class WindowType : std::uint8_t {
+  type_1 = 1,  // for any queue pair; another bind takes the place of one before
+  type_2 = 2,  // for one queue pair; it ends by a WQE of either side before the next bind
 };
 
 // cqc.cqe_sz. Of an entry of 128 bytes the second half is the CQE; the first is left as it is.

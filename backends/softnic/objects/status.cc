@@ -176,6 +176,15 @@ constexpr std::array kRows = {
     SyndromeRow{Sy::resize_cq_too_small, St::bad_size_outs_cqes,
                 "completion queue {object} holds more CQEs than {detail} entries take; poll it "
                 "first, or give more"},
+
+    SyndromeRow{Sy::alloc_mw_pd, St::bad_res,
+                "there is no protection domain {object}; it was never created or is gone"},
+    SyndromeRow{Sy::alloc_mw_type, St::bad_param,
+                "a memory window is of type 1 or 2, not {detail}"},
+    SyndromeRow{Sy::alloc_mw_numbers, St::lim_err,
+                "all {detail} memory keys are in use; deregister some"},
+    SyndromeRow{Sy::dealloc_mw_absent, St::bad_res,
+                "no memory window {object}; it was never allocated or is gone already"},
 };
 
 constexpr bool in_order_and_unlike() {

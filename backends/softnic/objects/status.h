@@ -128,6 +128,11 @@ enum class CommandSyndrome : std::uint32_t {
   resize_cq_collapsed = 0x1204,
   resize_cq_full = 0x1205,
   resize_cq_too_small = 0x1206,
+
+  alloc_mw_pd = 0x1301,
+  alloc_mw_type = 0x1302,
+  alloc_mw_numbers = 0x1303,
+  dealloc_mw_absent = 0x1401,
 };
 
 struct Status {

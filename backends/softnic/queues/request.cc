@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backends/softnic/queues/umr.h"
 #include "core/base/bits.h"
 #include "core/format/address_vector.h"
 
@@ -57,6 +58,7 @@ Fault Decoder::run() {
   request_.wqebbs = static_cast<std::uint8_t>(std::min(wqebbs, place_.available_wqebbs));
   request_.kind = RequestKind::nop;
   request_.has_imm = false;
+  request_.invalidates = false;
   request_.imm = control.imm;
   request_.length = 0;
   request_.small = nullptr;
@@ -82,6 +84,7 @@ Fault Decoder::decode_opcode(const format::ControlSegment& control) {
     case Opcode::rdma_write_imm: request_.has_imm = true; [[fallthrough]];
     case Opcode::rdma_write: return decode_remote(RequestKind::write);
     case Opcode::rdma_read: return decode_remote(RequestKind::read);
+    case Opcode::send_inval: request_.invalidates = true; [[fallthrough]];
     case Opcode::send_imm: request_.has_imm = true; [[fallthrough]];
     case Opcode::send:
       request_.kind = RequestKind::send;
@@ -90,6 +93,9 @@ Fault Decoder::decode_opcode(const format::ControlSegment& control) {
     case Opcode::dump:
       request_.kind = RequestKind::dump;
       return decode_data(sizeof(format::ControlSegment), /*allow_inline=*/false);
+    case Opcode::umr:
+      request_.kind = RequestKind::key_change;
+      return decode_key_change(wqe_, end_, request_.key_change);
     case Opcode::atomic_cs:
     case Opcode::atomic_fa:
     case Opcode::atomic_masked_cs:

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "backends/softnic/dma/atomics.h"
+#include "backends/softnic/memory/key_change.h"
 #include "backends/softnic/memory/keys.h"
 #include "backends/softnic/objects/addresses.h"
 #include "backends/softnic/objects/attributes.h"
@@ -30,12 +31,14 @@ inline constexpr Fault kMalformedWqe{format::Syndrome::local_qp_operation, 0};
 inline constexpr Fault kLocalLength{format::Syndrome::local_length, 0};
 inline constexpr Fault kLocalProtection{format::Syndrome::local_protection,
                                         format::vendor::local_protection};
+inline constexpr Fault kBindRefused{format::Syndrome::memory_window_bind, 0};
 inline constexpr Fault kRemoteAccess{format::Syndrome::remote_access,
                                      format::vendor::remote_access};
 inline constexpr Fault kRemoteInvalidRequest{format::Syndrome::remote_invalid_request,
                                              format::vendor::remote_invalid_request};
 
-enum class RequestKind : std::uint8_t { nop, dump, write, send, read, atomic };
+// From `read` on: those that WRITEs and SENDs need not be looked at for.
+enum class RequestKind : std::uint8_t { nop, dump, write, send, read, atomic, key_change };
 
 // Does the request keep a response resource of the peer busy (log_sra_max), and do fences wait for
 // it?
@@ -69,6 +72,7 @@ struct Request {
   format::Completion completion = format::Completion::on_error;
   bool solicited = false;
   bool has_imm = false;
+  bool invalidates = false;  // then `imm` is the peer's key
   std::uint8_t wqebbs = 1;
   std::uint32_t imm = 0;
   MemoryKey rkey = 0;
@@ -78,6 +82,7 @@ struct Request {
   const std::uint8_t* small = nullptr;
   AtomicRequest atomic;
   AddressVector address;  // of a datagram
+  KeyChange key_change;
   std::uint32_t sge_count = 0;
   std::array<Sge, kMaxSges> sges;
 };

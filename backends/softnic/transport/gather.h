@@ -62,6 +62,9 @@ constexpr PacketOpcode data_opcode(const Request& request, bool first, bool last
     return writes ? PacketOpcode::write_middle : PacketOpcode::send_middle;
   }
   if (request.has_imm) {
+    if (request.invalidates) {
+      return first ? PacketOpcode::send_only_inv : PacketOpcode::send_last_inv;
+    }
     if (first) return writes ? PacketOpcode::write_only_imm : PacketOpcode::send_only_imm;
     return writes ? PacketOpcode::write_last_imm : PacketOpcode::send_last_imm;
   }

@@ -47,6 +47,7 @@ class Requester {
   Fault find_sges(RcSend& send);
   bool may_start(const RcSend& send) const;
   void start(RcSend& send, Fault fault);
+  [[gnu::noinline]] void start_special(RcSend& send, Flight& flight);
   void record_scatter(RcSend& send, Flight& flight);
   Turn flush(RcSend& send);
   static void abandon(RcSend& send);

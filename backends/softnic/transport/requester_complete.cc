@@ -20,6 +20,7 @@ bool Requester::finished(RcSend& send, const Flight& flight) {
   if (!flight.sent || !core_.done(flight.op)) return false;
   switch (flight.kind) {
     case RequestKind::nop:
+    case RequestKind::key_change:
     case RequestKind::dump: return true;
     case RequestKind::read:
     case RequestKind::atomic: return flight.answered;

@@ -1,4 +1,5 @@
 // From the send queue to the flight: reading WQEs, starting them, and flushing in state err.
+#include "backends/softnic/queues/umr.h"
 #include "backends/softnic/transport/payload.h"
 #include "backends/softnic/transport/requester.h"
 
@@ -58,19 +59,28 @@ void Requester::start(RcSend& send, Fault fault) {
   flight.wqebbs = request.wqebbs;
   flight.fault = fault;
   send.queue.start(request.wqebbs);
-  if (fault) {
+  if (!fault && request.kind >= RequestKind::read) start_special(send, flight);
+  if (flight.fault) {
     flight.kind = RequestKind::nop;
     send.stopped = true;
     send.cursor = send.flights.tail();
     return;
   }
-  if (has_response_data(request.kind)) {
-    ++send.unfinished_reads;
-    record_scatter(send, flight);
-  }
   send.psn = send.next_psn;
   send.gather = {};
   send.loaded = true;
+}
+
+// Out of line: a WRITE is none of these.
+void Requester::start_special(RcSend& send, Flight& flight) {
+  if (has_response_data(flight.kind)) {
+    ++send.unfinished_reads;
+    record_scatter(send, flight);
+    return;
+  }
+  flight.fault = change_key(core_, send.qp, send.request);
+  // It has been done, and is not done again if packets before it are sent again.
+  flight.kind = RequestKind::nop;
 }
 
 void Requester::record_scatter(RcSend& send, Flight& flight) {

@@ -13,6 +13,7 @@ constexpr std::uint64_t kLongestMessage = std::uint64_t{1} << 31;
 
 format::CqeOpcode send_completion(PacketOpcode opcode) {
   if (!ends_message(opcode)) return format::CqeOpcode::invalid;
+  if (invalidates(opcode)) return format::CqeOpcode::responder_send_inv;
   return has_immediate(opcode) ? format::CqeOpcode::responder_send_imm
                                : format::CqeOpcode::responder_send;
 }
@@ -242,10 +243,17 @@ Responder::Step Responder::send(RcReceive& receive, const Packet& packet, DmaOp&
   if (acquired != Step::done) return acquired;
   const Step scattered = scatter(receive, packet, op);
   if (scattered != Step::done) return scattered;
+  if (invalidates(header.opcode) && !invalidate(receive, header.imm)) {
+    return refuse(receive, Acknowledge::nak_remote_access, kRemoteAccess);
+  }
   receive.received += header.payload_size;
   receive.message = ends_message(header.opcode) ? Message::none : Message::send;
   placed(receive, packet, op, send_completion(header.opcode));
   return Step::done;
+}
+
+bool Responder::invalidate(const RcReceive& receive, MemoryKey key) {
+  return core_.keys.invalidate(key, receive.qp.attributes.pd, receive.qp.number);
 }
 
 // The packet's bytes are on their way to memory: `completion` says which CQE the message makes, if

@@ -41,6 +41,7 @@ class Responder {
   Step begin_write(RcReceive& receive, const PacketHeader& header);
   Step write(RcReceive& receive, const Packet& packet, DmaOp& op);
   Step send(RcReceive& receive, const Packet& packet, DmaOp& op);
+  bool invalidate(const RcReceive& receive, MemoryKey key);
   Step read(RcReceive& receive, const PacketHeader& header);
   Step atomic(RcReceive& receive, const Packet& packet);
   void placed(RcReceive& receive, const Packet& packet, DmaOp op, format::CqeOpcode completion);

@@ -174,13 +174,14 @@ Turn Responder::flush_effects(RcReceive& receive) {
 bool Responder::respond_read(RcReceive& receive, Effect& effect) {
   const std::uint64_t left = effect.length - effect.offset;
   const KeyUse use{effect.rkey, receive.qp.attributes.pd, receive.qp.number, Access::remote_read};
+  const MemoryKey region = core_.keys.region_of(effect.rkey);
   KeyFault fault = KeyFault::none;
   const auto walk = [&](std::uint64_t size, const auto& take) {
     for (std::uint64_t at = effect.address + effect.offset, end = at + size; at != end;) {
       const Translation found = use.translate(core_.keys, at, end - at);
       fault = found.fault;
       if (fault != KeyFault::none) return;
-      if (!take(Fragment{found.piece.base, found.piece.length, effect.rkey})) return;
+      if (!take(Fragment{found.piece.base, found.piece.length, region})) return;
       at += found.piece.length;
     }
   };

@@ -1,6 +1,7 @@
 #include "backends/softnic/transport/unreliable_requester.h"
 
 #include "backends/softnic/queues/make_cqe.h"
+#include "backends/softnic/queues/umr.h"
 #include "backends/softnic/transport/payload.h"
 #include "core/format/address_vector.h"
 #include "core/host/counter_table.h"
@@ -19,8 +20,9 @@ bool is_datagram(const UnreliableSend& send) {
 // What a queue pair of this service type can be asked to do.
 bool can_carry(const UnreliableSend& send) {
   switch (send.request.kind) {
-    case RequestKind::nop:
-    case RequestKind::send: return true;
+    case RequestKind::nop: return true;
+    case RequestKind::send: return !send.request.invalidates;
+    case RequestKind::key_change:
     case RequestKind::write: return !is_datagram(send);
     case RequestKind::dump:
     case RequestKind::read:
@@ -81,7 +83,9 @@ UnreliableRequester::Step UnreliableRequester::load(UnreliableSend& send) {
   send.index = static_cast<std::uint32_t>(queue.started());
   queue.start(send.request.wqebbs);
   send.fault = fault ? fault : check(send);
-  send.sent = send.request.kind == RequestKind::nop;
+  const bool has_packets =
+      send.request.kind == RequestKind::write || send.request.kind == RequestKind::send;
+  send.sent = !has_packets;
   send.gather = {};
   if (core_.trace != nullptr) {
     core_.trace->wqe_begins(send.qp.number, send.index,
@@ -94,6 +98,7 @@ UnreliableRequester::Step UnreliableRequester::load(UnreliableSend& send) {
 Fault UnreliableRequester::check(UnreliableSend& send) {
   const Request& request = send.request;
   if (!can_carry(send)) return kMalformedWqe;
+  if (request.kind == RequestKind::key_change) return change_key(core_, send.qp, request);
   if (is_datagram(send) && request.kind == RequestKind::send) {
     if (request.length > send.connection.psn_bytes) return kLocalLength;
     send.to.reset();

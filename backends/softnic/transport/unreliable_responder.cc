@@ -108,7 +108,8 @@ UnreliableResponder::Step UnreliableResponder::message(UnreliableReceive& receiv
   const Message kind = is_send(header.opcode) ? Message::send : Message::write;
   const bool is_next = header.psn == receive.expected_psn;
   const bool continues = is_next && receive.message == kind;
-  const bool is_data = is_send(header.opcode) || is_write(header.opcode);
+  const bool is_data =
+      (is_send(header.opcode) && !invalidates(header.opcode)) || is_write(header.opcode);
   Step step = Step::dropped;
   if (begins) give_up(receive);
   if (is_data && (begins || continues)) {

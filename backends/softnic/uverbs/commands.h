@@ -46,6 +46,11 @@ int query_dm(Context& context, Attributes& call);
 int map_dm_operation(Context& context, Attributes& call);
 int reg_dm_mr(Context& context, Attributes& call);
 
+// commands_mw.cc
+int alloc_mw(Context& context, Attributes& call);
+int dealloc_mw(Context& context, Attributes& call);
+int dealloc_mw_write(Context& context, Attributes& call);
+
 // commands_cq.cc
 int create_channel(Context& context, Attributes& call);
 int create_cq(Context& context, Attributes& call);

@@ -68,6 +68,7 @@ ib_uverbs_query_device_resp device_answer(const Identity& identity) {
   answer.max_cq = 1 << 20;
   answer.max_cqe = kMostCqes;
   answer.max_mr = 1 << 23;
+  answer.max_mw = 1 << 23;
   answer.max_pd = 1 << 23;
   answer.max_qp_rd_atom = answer.max_qp_init_rd_atom = kMostReads;
   answer.max_res_rd_atom = kMostReads * answer.max_qp;

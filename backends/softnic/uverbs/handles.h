@@ -15,7 +15,7 @@ namespace gdakit::softnic::uverbs {
 
 class Device;
 
-enum class ObjectType : std::uint8_t { pd, mr, dm, cq, srq, qp, ah, uar };
+enum class ObjectType : std::uint8_t { pd, mr, mw, dm, cq, srq, qp, ah, uar };
 
 class Object {
  public:

@@ -10,12 +10,12 @@ namespace {
 
 constexpr std::uint32_t kRemoteChanges =
     IB_UVERBS_ACCESS_REMOTE_WRITE | IB_UVERBS_ACCESS_REMOTE_ATOMIC;
-// Memory windows and on-demand paging are not there. Huge pages are a hint, and where addresses of
-// a region begin is said by its hca_va.
+// On-demand paging is not there. Huge pages are a hint, and where addresses of a region begin is
+// said by its hca_va.
 constexpr std::uint32_t kKnownAccess =
     IB_UVERBS_ACCESS_LOCAL_WRITE | IB_UVERBS_ACCESS_REMOTE_WRITE | IB_UVERBS_ACCESS_REMOTE_READ |
-    IB_UVERBS_ACCESS_REMOTE_ATOMIC | IB_UVERBS_ACCESS_ZERO_BASED | IB_UVERBS_ACCESS_HUGETLB |
-    IB_UVERBS_ACCESS_OPTIONAL_RANGE;
+    IB_UVERBS_ACCESS_REMOTE_ATOMIC | IB_UVERBS_ACCESS_MW_BIND | IB_UVERBS_ACCESS_ZERO_BASED |
+    IB_UVERBS_ACCESS_HUGETLB | IB_UVERBS_ACCESS_OPTIONAL_RANGE;
 
 }  // namespace
 
@@ -26,8 +26,10 @@ int check_access(std::uint32_t flags) {
 }
 
 Access access_of(std::uint32_t flags) {
-  const bool writes = (flags & IB_UVERBS_ACCESS_LOCAL_WRITE) != 0;
-  return Access::local_read | (writes ? Access::local_write : Access::none) | remote_access(flags);
+  Access access = Access::local_read | remote_access(flags);
+  if ((flags & IB_UVERBS_ACCESS_LOCAL_WRITE) != 0) access = access | Access::local_write;
+  if ((flags & IB_UVERBS_ACCESS_MW_BIND) != 0) access = access | Access::bind;
+  return access;
 }
 
 }  // namespace gdakit::softnic::uverbs

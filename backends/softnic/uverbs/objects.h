@@ -50,6 +50,15 @@ struct Mr final : Object {
   std::uint64_t length = 0;  // bytes, as the client gave them
 };
 
+struct Mw final : Object {
+  static constexpr ObjectType kType = ObjectType::mw;
+  Mw() : Object(kType) {}
+  Result<void> end(Device& device) override { return device.nic().dealloc_mw(key); }
+
+  Use<Pd> pd;
+  MemoryKey key = 0;  // as it was allocated: binds choose its low byte
+};
+
 struct UarPage final : Object {
   static constexpr ObjectType kType = ObjectType::uar;
   UarPage() : Object(kType) {}

@@ -28,6 +28,8 @@ enum class PacketOpcode : std::uint8_t {
   send_last_imm,
   send_only,
   send_only_imm,
+  send_last_inv,  // of RC alone
+  send_only_inv,
   write_first,
   write_middle,
   write_last,
@@ -110,7 +112,7 @@ struct PacketHeader {
   QpNumber destination_qpn = 0;
   std::uint32_t psn = 0;  // 24 bits
 
-  std::uint32_t imm = 0;
+  std::uint32_t imm = 0;  // or, where the packet invalidates one, the key
   std::uint32_t payload_size = 0;
   std::uint32_t psns = 1;  // that it takes: more than one by reference alone
   std::uint8_t fragment_count = 0;
@@ -163,14 +165,15 @@ constexpr ExtensionKind extension_of(PacketOpcode opcode) {
 constexpr bool is_read_response(PacketOpcode opcode) {
   return opcode >= PacketOpcode::read_response_first && opcode <= PacketOpcode::read_response_only;
 }
-constexpr bool is_send(PacketOpcode opcode) { return opcode <= PacketOpcode::send_only_imm; }
+constexpr bool is_send(PacketOpcode opcode) { return opcode <= PacketOpcode::send_only_inv; }
 constexpr bool is_write(PacketOpcode opcode) {
   return opcode >= PacketOpcode::write_first && opcode <= PacketOpcode::write_only_imm;
 }
 constexpr bool starts_message(PacketOpcode opcode) {
   return opcode == PacketOpcode::send_first || opcode == PacketOpcode::send_only ||
-         opcode == PacketOpcode::send_only_imm || opcode == PacketOpcode::write_first ||
-         opcode == PacketOpcode::write_only || opcode == PacketOpcode::write_only_imm;
+         opcode == PacketOpcode::send_only_imm || opcode == PacketOpcode::send_only_inv ||
+         opcode == PacketOpcode::write_first || opcode == PacketOpcode::write_only ||
+         opcode == PacketOpcode::write_only_imm;
 }
 constexpr bool ends_message(PacketOpcode opcode) {
   return opcode != PacketOpcode::send_first && opcode != PacketOpcode::send_middle &&
@@ -179,6 +182,11 @@ constexpr bool ends_message(PacketOpcode opcode) {
 constexpr bool has_immediate(PacketOpcode opcode) {
   return opcode == PacketOpcode::send_last_imm || opcode == PacketOpcode::send_only_imm ||
          opcode == PacketOpcode::write_last_imm || opcode == PacketOpcode::write_only_imm;
+}
+
+// A SEND that ends one of the receiver's keys.
+constexpr bool invalidates(PacketOpcode opcode) {
+  return opcode == PacketOpcode::send_last_inv || opcode == PacketOpcode::send_only_inv;
 }
 
 // Packet sequence numbers: 24 bits, modulo 2^24.

@@ -37,6 +37,7 @@ PacketOpcode part_opcode(PacketOpcode whole, bool first, bool last) {
   }
   if (last && ends(whole)) {
     if (is_read_response(whole)) return read_response_last;
+    if (invalidates(whole)) return send_last_inv;
     if (has_immediate(whole)) return writes ? write_last_imm : send_last_imm;
     return writes ? write_last : send_last;
   }

@@ -14,13 +14,29 @@ constexpr auto kNoOperation = static_cast<Operation>(0xff);
 // By PacketOpcode. Atomic requests are told apart by their kind; a CNP is none of the transport's
 // operations.
 constexpr std::array kOperations = {
-    Operation::send_first,         Operation::send_middle,         Operation::send_last,
-    Operation::send_last_imm,      Operation::send_only,           Operation::send_only_imm,
-    Operation::write_first,        Operation::write_middle,        Operation::write_last,
-    Operation::write_last_imm,     Operation::write_only,          Operation::write_only_imm,
-    Operation::read_request,       Operation::read_response_first, Operation::read_response_middle,
-    Operation::read_response_last, Operation::read_response_only,  Operation::acknowledge,
-    Operation::atomic_acknowledge, Operation::compare_swap,        kNoOperation,
+    Operation::send_first,
+    Operation::send_middle,
+    Operation::send_last,
+    Operation::send_last_imm,
+    Operation::send_only,
+    Operation::send_only_imm,
+    Operation::send_last_invalidate,
+    Operation::send_only_invalidate,
+    Operation::write_first,
+    Operation::write_middle,
+    Operation::write_last,
+    Operation::write_last_imm,
+    Operation::write_only,
+    Operation::write_only_imm,
+    Operation::read_request,
+    Operation::read_response_first,
+    Operation::read_response_middle,
+    Operation::read_response_last,
+    Operation::read_response_only,
+    Operation::acknowledge,
+    Operation::atomic_acknowledge,
+    Operation::compare_swap,
+    kNoOperation,
 };
 static_assert(kOperations.size() == static_cast<std::size_t>(PacketOpcode::count));
 
@@ -156,6 +172,7 @@ RocePacket to_roce(const Packet& packet) {
   out.destination_qpn = header.destination_qpn;
   out.psn = header.psn;
   out.imm = bit_cast<std::uint32_t>(Be32{header.imm});
+  out.invalidate = header.imm;
   out.payload = {packet.payload, header.payload_size};
   if (header.service == ServiceType::ud) {
     out.deth = header.deth;
@@ -187,7 +204,7 @@ Unfit from_roce(const RocePacket& from, Packet& to) {
   header.pkey = from.pkey;
   header.destination_qpn = from.destination_qpn;
   header.psn = from.psn;
-  header.imm = bit_cast<Be32>(from.imm);
+  header.imm = invalidates(*opcode) ? from.invalidate : std::uint32_t{bit_cast<Be32>(from.imm)};
   to.payload = from.payload.data();
   header.payload_size = static_cast<std::uint32_t>(from.payload.size());
   if (header.service == ServiceType::ud) {

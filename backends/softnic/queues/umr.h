@@ -1,0 +1,20 @@
+// WQEs that change a memory key (core/format/umr.h): binds of memory windows, and what ends them.
+#pragma once
+
+#include <cstdint>
+
+#include "backends/softnic/memory/key_change.h"
+#include "backends/softnic/queues/queue_core.h"
+#include "backends/softnic/queues/request.h"
+
+namespace gdakit::softnic {
+
+// Reads the first `size` bytes of the WQE. A list of one entry, in the WQE itself, is all that is
+// there of lists, and fields of windows all of a key's: a WQE that asks for more is a fault.
+Fault decode_key_change(const std::uint8_t* wqe, std::uint32_t size, KeyChange& change);
+
+// Carries it out for a WQE of this queue pair. WQEs behind it, and packets that come from now on,
+// find the key as it is then.
+Fault change_key(QueueCore& core, const QpCommon& qp, const Request& request);
+
+}  // namespace gdakit::softnic
