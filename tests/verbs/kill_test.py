@@ -60,15 +60,17 @@ def end(survivor, patience_s):
 
 
 def play(fabric, dice, round_number):
-    """One round. Returns what became of the survivor."""
+    """One round. Returns what became of the survivor, and how many seconds that took."""
     words, patience_s = PROGRAMS[round_number % len(PROGRAMS)]
     pair = start_pair(fabric, words)
     time.sleep(dice.uniform(0, LONGEST_S))
     victim = dice.randrange(2)
     pair[victim].kill()
+    killed = time.monotonic()
     fate = end(pair[1 - victim], patience_s)
+    took_s = time.monotonic() - killed
     pair[victim].communicate()
-    return words[0], fate
+    return (words[0], fate), took_s
 
 
 def left_over(fabric, temporary):
@@ -87,16 +89,18 @@ def main():
     seed = int(sys.argv[3]) if len(sys.argv) > 3 else random.randrange(1 << 32)
     client.require(*(words[0] for words, _ in PROGRAMS))
     dice = random.Random(seed)
-    fates = collections.Counter()
+    fates, longest_s = collections.Counter(), collections.Counter()
     with tempfile.TemporaryDirectory() as temporary:
         os.environ["TMPDIR"] = temporary
         fabric = client.Fabric(sys.argv[1])
         for round_number in range(rounds):
-            fates[play(fabric, dice, round_number)] += 1
+            fate, took_s = play(fabric, dice, round_number)
+            fates[fate] += 1
+            longest_s[fate] = max(longest_s[fate], took_s)
         left = left_over(fabric, temporary)
     print(f"seed {seed}, {rounds} rounds")
-    for (program, fate), count in sorted(fates.items()):
-        print(f"{count:6} {program} {fate}")
+    for fate, count in sorted(fates.items()):
+        print(f"{count:6} {' '.join(fate)}, in {longest_s[fate]:.1f} s at most")
     print(f"left over: {left}")
     allowed = {("ibv_rc_pingpong", "waited"), *((words[0], "ended") for words, _ in PROGRAMS)}
     return 0 if set(fates) <= allowed and not left else 1

@@ -100,7 +100,7 @@ def play(fabric, dice, round_number):
 
 
 def main():
-    rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 20
+    rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 12
     seed = int(sys.argv[3]) if len(sys.argv) > 3 else random.randrange(1 << 32)
     client.require(*(words[0] for words, _ in PROGRAMS))
     dice = random.Random(seed)
