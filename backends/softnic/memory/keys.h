@@ -34,7 +34,16 @@
 
 namespace gdakit::softnic {
 
-enum class KeyFault : std::uint8_t { none, unknown_key, wrong_pd, wrong_qp, range, access };
+// `absent`: there is no memory, or not the right to it, in a region that is paged on demand.
+enum class KeyFault : std::uint8_t {
+  none,
+  unknown_key,
+  wrong_pd,
+  wrong_qp,
+  range,
+  access,
+  absent,
+};
 
 enum class KeyKind : std::uint8_t { none, region, window_1, window_2 };
 constexpr bool is_window(KeyKind kind) { return kind >= KeyKind::window_1; }

@@ -28,13 +28,17 @@ struct DmaAddress {
 inline constexpr std::uint64_t kGpuMemoryBit = std::uint64_t{1} << 63;
 inline constexpr std::uint64_t kPinnedMemoryBit = std::uint64_t{1} << 62;
 
+// Of a region that is registered for on-demand paging (dma/on_demand.h).
+inline constexpr std::uint64_t kOnDemandBit = std::uint64_t{1} << 61;
+
+constexpr bool is_on_demand(DmaAddress address) { return (address.value & kOnDemandBit) != 0; }
 constexpr bool is_gpu(DmaAddress address) { return (address.value & kGpuMemoryBit) != 0; }
 constexpr bool is_pinned(DmaAddress address) { return (address.value & kPinnedMemoryBit) != 0; }
 // Whether a GPU reaches it: its own memory, or pinned memory.
 constexpr bool reached_by_gpu(DmaAddress address) { return is_gpu(address) || is_pinned(address); }
 // The pointer without the bits.
 constexpr std::uint64_t plain_address(DmaAddress address) {
-  return address.value & ~(kGpuMemoryBit | kPinnedMemoryBit);
+  return address.value & ~(kGpuMemoryBit | kPinnedMemoryBit | kOnDemandBit);
 }
 
 using PdNumber = std::uint32_t;
@@ -91,7 +95,7 @@ inline constexpr QpNumber kAnyQp = kMulticastQp;
 
 struct MrAttributes {
   PdNumber pd = 0;
-  DmaAddress base;           // where the first byte lies, unless there are pages
+  DmaAddress base;           // where the first byte lies, unless there are pages; may be on demand
   std::uint64_t start = 0;   // iova of the first byte: base.value usually, 0 if zero-based
   std::uint64_t length = 0;  // bytes
   Access access = Access::none;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "backends/softnic/objects/addresses.h"
@@ -28,6 +29,9 @@ class Core : public QueueCore {
   // where the wire wants it so or they are too many, is read into a buffer first. False: no room
   // now, nothing has happened.
   bool send(Connection& connection, Packet& packet);
+  // Whether the last send has returned false since memory of its payload is not there, in a region
+  // that is paged on demand: then it does not help to try again. Tells it once.
+  bool was_absent() { return std::exchange(absent_, false); }
   // Sends what waits in the outbox; in state err drops it, and likewise what the wire has no room
   // for if it `may_lose` that.
   Turn drain_outbox(Connection& connection, bool may_lose = false);
@@ -52,9 +56,11 @@ class Core : public QueueCore {
   bool send_now(Connection& connection, const Packet& packet);
   bool send_or_keep(Connection& connection, Packet& packet);
   static bool has_room(const Connection& connection, const Packet& packet);
+  static bool read_on_demand_pieces(std::uint8_t* buffer, std::span<const Fragment> from);
   bool send_by_value(Connection& connection, Packet& packet, std::span<const Fragment> from);
 
   BufferPool buffers_;
+  bool absent_ = false;
 };
 
 }  // namespace gdakit::softnic

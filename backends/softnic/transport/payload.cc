@@ -1,5 +1,6 @@
 #include "backends/softnic/transport/payload.h"
 
+#include "backends/softnic/dma/on_demand.h"
 #include "core/base/assert.h"
 
 namespace gdakit::softnic {
@@ -43,16 +44,35 @@ bool Core::has_room(const Connection& connection, const Packet& packet) {
   return !connection.ends && used + 1 < kOutbox;
 }
 
+// What the pieces of on-demand regions hold. False: some of it is not there.
+bool Core::read_on_demand_pieces(std::uint8_t* buffer, std::span<const Fragment> from) {
+  for (const Fragment& piece : from) {
+    const bool read =
+        !is_on_demand(piece.address) || read_on_demand(buffer, piece.address, piece.size);
+    if (!read) return false;
+    buffer += piece.size;
+  }
+  return true;
+}
+
 bool Core::send_by_value(Connection& connection, Packet& packet, std::span<const Fragment> from) {
   GDAKIT_ASSERT(packet.header.payload_size <= value_mtu);
   if (!has_room(connection, packet)) return false;
   std::uint8_t* buffer = buffers_.take();
   if (buffer == nullptr) return false;
+  // Before any read is under way, which would have to be waited for.
+  if (!read_on_demand_pieces(buffer, from)) {
+    buffers_.give_back(buffer);
+    absent_ = true;
+    return false;
+  }
   std::uint64_t at = 0;
   DmaOp op;
   for (const Fragment& fragment : from) {
-    const DmaOp read = port.read(buffer + at, fragment.address, fragment.size);
-    if (read.id != 0) op = read;
+    if (!is_on_demand(fragment.address)) {
+      const DmaOp read = port.read(buffer + at, fragment.address, fragment.size);
+      if (read.id != 0) op = read;
+    }
     at += fragment.size;
   }
   // Reads have no order even on an ordered port.
@@ -144,6 +164,29 @@ KeyFault PayloadReader::move_pieces(Core& core, const KeyUse& use, std::uint64_t
     if (moved.id != 0) last = moved;
     iova += piece;
     size -= piece;
+  }
+  return KeyFault::none;
+}
+
+KeyFault PayloadReader::move_on_demand(DmaAddress to, std::uint64_t size) {
+  if (packet_.header.fragment_count == 0) {
+    const bool written = write_on_demand(to, packet_.payload + offset_, size);
+    offset_ += size;
+    return written ? KeyFault::none : KeyFault::absent;
+  }
+  while (size != 0) {
+    const Fragment& source = packet_.fragments[fragment_];
+    const std::uint64_t piece = std::min(size, source.size - offset_);
+    // The system does not copy from a GPU.
+    const DmaAddress from = source.address + offset_;
+    const auto* const bytes = reinterpret_cast<const void*>(plain_address(from));
+    if (is_gpu(from) || !write_on_demand(to, bytes, piece)) return KeyFault::absent;
+    to = to + piece;
+    size -= piece;
+    offset_ += piece;
+    if (offset_ != source.size) continue;
+    ++fragment_;
+    offset_ = 0;
   }
   return KeyFault::none;
 }

@@ -98,13 +98,14 @@ class PayloadReader {
   explicit PayloadReader(const Packet& packet) : packet_(packet) {}
   // Moves the next `size` bytes to the memory from `iova` on; `last` becomes the last of the
   // operations, if there is one. `ends`: they end a message whose last byte is to be seen last. A
-  // fault has moved nothing. Without bytes the key is not looked at.
+  // fault has moved nothing, but for `absent`. Without bytes the key is not looked at.
   KeyFault move_to(Core& core, const KeyUse& use, std::uint64_t iova, std::uint64_t size,
                    DmaOp& last, bool ends = false) {
     if (size == 0) return KeyFault::none;
     const Translation found = use.translate(core.keys, iova, size);
     if (found.fault != KeyFault::none) return found.fault;
     if (found.piece.length != size) return move_pieces(core, use, iova, size, last, ends);
+    if (is_on_demand(found.piece.base)) return move_on_demand(found.piece.base, size);
     const DmaOp moved = move_piece(core, found.piece.base, size, ends);
     if (moved.id != 0) last = moved;
     return KeyFault::none;
@@ -113,6 +114,7 @@ class PayloadReader {
  private:
   KeyFault move_pieces(Core& core, const KeyUse& use, std::uint64_t iova, std::uint64_t size,
                        DmaOp& last, bool ends);
+  KeyFault move_on_demand(DmaAddress to, std::uint64_t size);
   DmaOp move_piece(Core& core, DmaAddress to, std::uint64_t size, bool ends);
 
   const Packet& packet_;

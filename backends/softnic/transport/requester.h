@@ -60,6 +60,7 @@ class Requester {
   Emit emit_read(RcSend& send, Flight& flight);
   Emit emit_atomic(RcSend& send, Flight& flight);
   Emit emit_data(RcSend& send, Flight& flight);
+  Emit unsent(RcSend& send);
   bool find_sges_again(RcSend& send);
   void packet_sent(RcSend& send, std::uint32_t psns, bool asks);
   std::int32_t window(const RcSend& send, const Flight& flight) const;

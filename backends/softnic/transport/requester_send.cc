@@ -1,6 +1,7 @@
 // From the flight to the wire: the packets of the current request.
 #include <algorithm>
 
+#include "backends/softnic/dma/on_demand.h"
 #include "backends/softnic/transport/gather.h"
 #include "backends/softnic/transport/payload.h"
 #include "backends/softnic/transport/requester.h"
@@ -112,11 +113,20 @@ Requester::Emit Requester::emit_dump(RcSend& send, Flight& flight) {
   }
   static_assert(sizeof dumped_ >= kDumpPiece);
   std::uint64_t size = 0;
+  bool there = true;
   send.gather.walk(core_.keys, send.qp, send.request, kDumpPiece, [&](const Fragment& piece) {
-    flight.op = core_.port.read(dumped_.data(), piece.address, piece.size);
+    if (is_on_demand(piece.address)) {
+      there = read_on_demand(dumped_.data(), piece.address, piece.size);
+    } else {
+      flight.op = core_.port.read(dumped_.data(), piece.address, piece.size);
+    }
     size = piece.size;
     return false;
   });
+  if (!there) {
+    fail_at(send, send.cursor, kLocalProtection);
+    return Emit::sent;
+  }
   send.gather.advance(send.request, size);
   return Emit::sent;
 }
@@ -192,6 +202,13 @@ bool Requester::find_sges_again(RcSend& send) {
   return !fault;
 }
 
+// There was no room for the packet, or no memory that it could be read from.
+Requester::Emit Requester::unsent(RcSend& send) {
+  if (!core_.was_absent()) return Emit::pending;
+  fail_at(send, send.cursor, kLocalProtection);
+  return Emit::sent;
+}
+
 Requester::Emit Requester::emit_data(RcSend& send, Flight& flight) {
   const Request& request = send.request;
   const std::uint64_t left = request.length - send.gather.sent_bytes;
@@ -225,7 +242,7 @@ Requester::Emit Requester::emit_data(RcSend& send, Flight& flight) {
     header.reth = {request.remote_address, request.rkey,
                    static_cast<std::uint32_t>(request.length)};
   }
-  if (!core_.send(send.connection, packet)) return Emit::pending;
+  if (!core_.send(send.connection, packet)) return unsent(send);
   if (last) flight.last_psn = psn_add(send.psn, psns - 1);
   packet_sent(send, psns, header.ack_request);
   if (header.fragment_count != 0) send.reference_psn = send.next_psn;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "backends/softnic/dma/on_demand.h"
 #include "backends/softnic/transport/payload.h"
 #include "core/host/counter_table.h"
 
@@ -333,13 +334,20 @@ Responder::Step Responder::atomic(RcReceive& receive, const Packet& packet) {
   if (place.value % size != 0) {
     return refuse(receive, Acknowledge::nak_invalid_request, kRemoteInvalidRequest);
   }
+  // Fewer than there are slots are on their way.
+  std::uint64_t& result = receive.results[receive.next_result];
+  DmaOp op;
+  if (!is_on_demand(place)) {
+    op = core_.port.atomic(place, packet.atomic, &result);
+  } else if (!atomic_on_demand(place, packet.atomic, &result)) {
+    return refuse(receive, Acknowledge::nak_remote_access, kRemoteAccess);
+  }
   Effect& effect = receive.effects.push();
   effect.kind = EffectKind::atomic;
   effect.psn = effect.last_psn = header.psn;
-  // Fewer than there are slots are on their way.
+  effect.op = op;
   effect.result_slot = static_cast<std::uint8_t>(receive.next_result);
   receive.next_result = (receive.next_result + 1) & ((1u << receive.qp.settings.log_rra_max) - 1);
-  effect.op = core_.port.atomic(place, packet.atomic, &receive.results[effect.result_slot]);
   ++receive.pending_reads;
   ++receive.qp.counters.rx_atomic_requests;
   receive.expected_psn = psn_add(receive.expected_psn, 1);

@@ -196,7 +196,11 @@ bool Responder::respond_read(RcReceive& receive, Effect& effect) {
   const std::uint32_t size = packet.header.payload_size;
   packet.header.opcode = read_response_opcode(effect.offset == 0, size == left);
   packet.header.psns = receive.connection.psns_of(size);
-  if (!core_.send(receive.connection, packet)) return false;
+  if (!core_.send(receive.connection, packet)) {
+    if (!core_.was_absent()) return false;
+    refuse_read(receive, effect.psn, Acknowledge::nak_remote_access, kRemoteAccess);
+    return true;
+  }
   receive.msn = msn;
   effect.offset += size;
   effect.psn = psn_add(effect.psn, packet.header.psns);

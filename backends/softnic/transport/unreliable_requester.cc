@@ -125,6 +125,10 @@ UnreliableRequester::Step UnreliableRequester::emit(UnreliableSend& send) {
   const std::uint32_t size = packet.header.payload_size;
   const bool is_lost = is_datagram(send) && !send.to;
   const bool is_sent = is_lost || core_.send(send.connection, packet);
+  if (!is_sent && core_.was_absent()) {
+    send.fault = kLocalProtection;
+    return Step::done;
+  }
   note_room(send, is_sent);
   if (!is_sent && !may_lose(send)) return Step::pending;
   send.next_psn = psn_add(send.next_psn, 1);

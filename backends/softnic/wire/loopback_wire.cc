@@ -49,7 +49,7 @@ class LoopbackWire final : public PlainWire {
   std::uint32_t mtu() const override { return fabric_->options_.mtu; }
   std::uint32_t value_mtu() const override { return std::min(mtu(), kValueMtu); }
   WirePath path(Endpoint) const override { return {.mtu = mtu(), .loses_packets = false}; }
-  bool by_reference(const Packet&) const override { return true; }
+  bool by_reference(const Packet& packet) const override { return !has_on_demand(packet); }
   bool send(const Packet& packet) override;
   const Packet* receive() override;
   void retire(const Packet* packet) override;

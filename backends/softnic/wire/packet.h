@@ -141,6 +141,15 @@ struct Packet {
   std::uint32_t wqe = 0;
 };
 
+// Whether some of its payload lies where there may be no memory, which a peer cannot find out: it
+// is carried by value.
+inline bool has_on_demand(const Packet& packet) {
+  for (std::uint8_t i = 0; i < packet.header.fragment_count; ++i) {
+    if (is_on_demand(packet.fragments[i].address)) return true;
+  }
+  return false;
+}
+
 constexpr bool is_response(PacketOpcode opcode) {
   return opcode >= PacketOpcode::read_response_first && opcode <= PacketOpcode::atomic_acknowledge;
 }
