@@ -173,6 +173,7 @@ std::string HostileClient::make_mr() {
   request.hca_va = request.start + 4096 * std::uint64_t{input_.below(4)};
   request.pd_handle = static_cast<std::uint32_t>(handle(Kind::pd));
   request.access_flags = 1 | input_.below(16);
+  if (rarely(4)) request.access_flags |= IB_UVERBS_ACCESS_ON_DEMAND;
   WriteCall call(IB_USER_VERBS_CMD_REG_MR);
   ib_uverbs_reg_mr_resp answer{};
   add(call, UVERBS_ATTR_CORE_IN, request);

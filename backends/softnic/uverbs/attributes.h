@@ -76,6 +76,16 @@ class Attributes {
   int number(std::uint16_t id, std::uint32_t& to) const;
   int give_number(std::uint16_t id, std::uint32_t value);
 
+  // All elements of an array, of T and nothing else. EINVAL if there are none, or a part of one.
+  template <class T>
+  int array(std::uint16_t id, std::vector<T>& to) const {
+    static_assert(std::is_trivially_copyable_v<T>);
+    const std::size_t bytes = length(id);
+    if (bytes == 0 || bytes % sizeof(T) != 0) return EINVAL;
+    to.resize(bytes / sizeof(T));
+    return read_bytes(id, to.data(), bytes);
+  }
+
   // Flags, which are of four or of eight bytes. EINVAL if there are others than those `allowed`.
   int flags(std::uint16_t id, std::uint32_t allowed, std::uint32_t& to) const;
 

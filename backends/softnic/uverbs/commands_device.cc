@@ -11,6 +11,7 @@
 #include <rdma/mlx5_user_ioctl_cmds.h>
 #include <unistd.h>
 
+#include "backends/softnic/dma/on_demand.h"
 #include "backends/softnic/uverbs/commands.h"
 #include "backends/softnic/uverbs/limits.h"
 
@@ -80,6 +81,22 @@ ib_uverbs_query_device_resp device_answer(const Identity& identity) {
   answer.max_pkeys = 128;
   answer.local_ca_ack_delay = 16;
   answer.phys_port_cnt = 1;
+  return answer;
+}
+
+// enum ibv_odp_general_caps and ibv_odp_transport_cap_bits, which the uapi does not have. As
+// ConnectX says of itself, which pages atomics as well and does not tell.
+constexpr std::uint64_t kPagesOnDemand = 1, kPagesAllOfAProcess = 2;
+constexpr std::uint32_t kPagedSend = 1, kPagedReceive = 2, kPagedWrite = 4, kPagedRead = 8,
+                        kPagedSrqReceive = 32;
+
+ib_uverbs_odp_caps paging_answer() {
+  ib_uverbs_odp_caps answer{};
+  if (!has_on_demand_memory()) return answer;
+  answer.general_caps = kPagesOnDemand | kPagesAllOfAProcess;
+  answer.per_transport_caps.rc_odp_caps =
+      kPagedSend | kPagedReceive | kPagedWrite | kPagedRead | kPagedSrqReceive;
+  answer.per_transport_caps.ud_odp_caps = kPagedSend;
   return answer;
 }
 
@@ -189,6 +206,7 @@ int query_device(Context& context, Attributes& call) {
 int query_device_ex(Context& context, Attributes& call) {
   ib_uverbs_ex_query_device_resp answer{};
   answer.base = device_answer(context.device().identity());
+  answer.odp_caps = paging_answer();
   answer.timestamp_mask = ~std::uint64_t{0};
   answer.hca_core_clock = 1'000'000;  // kHz: nanoseconds
   answer.max_dm_size = DeviceMemory::kMostBytes;

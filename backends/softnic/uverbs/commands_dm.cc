@@ -136,7 +136,7 @@ int reg_dm_mr(Context& context, Attributes& call) {
   mr->dm = Use<Dm>(dm);
   mr->key = *key;
   mr->attributes = attributes;
-  mr->length = request.length;
+  mr->place.length = request.length;
   const std::uint32_t handle = context.handles().add(std::move(mr));
   int error = call.write(UVERBS_ATTR_REG_DM_MR_RESP_LKEY, *key);
   if (error == 0) error = call.write(UVERBS_ATTR_REG_DM_MR_RESP_RKEY, *key);

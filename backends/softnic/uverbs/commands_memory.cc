@@ -10,31 +10,16 @@
 
 #include "backends/softnic/uverbs/commands.h"
 #include "backends/softnic/uverbs/mr_values.h"
-#include "backends/softnic/uverbs/user_memory.h"
 #include "core/format/doorbell.h"
 
 namespace gdakit::softnic::uverbs {
 namespace {
-
-constexpr std::uint64_t kPage = 4096;
 
 // enum ibv_rereg_mr_flags, which the uapi does not have.
 constexpr std::uint32_t kReregPlace = 1;
 constexpr std::uint32_t kReregPd = 2;
 constexpr std::uint32_t kReregAccess = 4;
 constexpr std::uint32_t kReregFlags = kReregPlace | kReregPd | kReregAccess;
-
-// Where the region lies from now on, with the rights that the attributes have.
-int place(std::uint64_t start, std::uint64_t length, std::uint64_t iova, MrAttributes& attributes) {
-  if (length == 0 || (start & (kPage - 1)) != (iova & (kPage - 1))) return EINVAL;
-  if (const int error = pin(start, length, allows(attributes.access, Access::local_write))) {
-    return error;
-  }
-  attributes.base = {start};
-  attributes.start = iova;
-  attributes.length = length;
-  return 0;
-}
 
 }  // namespace
 
@@ -69,17 +54,16 @@ int reg_mr(Context& context, Attributes& call) {
   if (pd == nullptr) return EINVAL;
   MrAttributes attributes;
   attributes.pd = pd->number;
-  attributes.access = access_of(request.access_flags);
-  if (const int error = place(request.start, request.length, request.hca_va, attributes)) {
-    return error;
-  }
+  const RegionPlace where{request.start, request.length, request.hca_va};
+  if (const int error = place(where, request.access_flags, attributes)) return error;
   const Result<MemoryKey> key = context.nic().reg_mr(attributes);
   if (!key) return errno_of(key.error());
   auto mr = std::make_unique<Mr>();
   mr->pd = Use<Pd>(pd);
   mr->key = *key;
   mr->attributes = attributes;
-  mr->length = request.length;
+  mr->place = where;
+  mr->access = request.access_flags;
   const std::uint32_t handle = context.handles().add(std::move(mr));
   const std::uint32_t answer[] = {handle, *key, *key};  // ib_uverbs_reg_mr_resp
   return made<Mr>(context, handle, call.write(UVERBS_ATTR_CORE_OUT, answer));
@@ -98,21 +82,25 @@ int rereg_mr(Context& context, Attributes& call) {
     if (pd == nullptr) return EINVAL;
     attributes.pd = pd->number;
   }
+  std::uint32_t access = mr->access;
+  RegionPlace where = mr->place;
   if ((request.flags & kReregAccess) != 0) {
-    if (const int error = check_access(request.access_flags)) return error;
-    attributes.access = access_of(request.access_flags);
+    access = request.access_flags;
+    if (const int error = check_access(access)) return error;
   }
   if ((request.flags & kReregPlace) != 0) {
-    if (const int error = place(request.start, request.length, request.hca_va, attributes)) {
-      return error;
-    }
+    where = {request.start, request.length, request.hca_va};
+  }
+  if ((request.flags & (kReregAccess | kReregPlace)) != 0) {
+    if (const int error = place(where, access, attributes)) return error;
   }
   const Result<void> changed = context.nic().rereg_mr(mr->key, attributes);
   // After a time-out it is of the new attributes, too, but the old memory must stay.
   if (!is_gone(changed)) return errno_of(changed);
   mr->pd = Use<Pd>(pd);
   mr->attributes = attributes;
-  mr->length = attributes.length;
+  mr->place = where;
+  mr->access = access;
   if (!changed) return EBUSY;
   const std::uint32_t answer[] = {mr->key, mr->key};  // ib_uverbs_rereg_mr_resp
   return call.write(UVERBS_ATTR_CORE_OUT, answer);
@@ -125,7 +113,7 @@ int query_mr(Context& context, Attributes& call) {
   if (mr == nullptr) return ENOENT;
   int error = call.write(UVERBS_ATTR_QUERY_MR_RESP_LKEY, mr->key);
   if (error == 0) error = call.write(UVERBS_ATTR_QUERY_MR_RESP_RKEY, mr->key);
-  if (error == 0) error = call.write(UVERBS_ATTR_QUERY_MR_RESP_LENGTH, mr->length);
+  if (error == 0) error = call.write(UVERBS_ATTR_QUERY_MR_RESP_LENGTH, mr->place.length);
   if (error == 0) error = call.write(UVERBS_ATTR_QUERY_MR_RESP_IOVA, mr->attributes.start);
   return error;
 }

@@ -31,6 +31,7 @@ class Context {
   Device& device() { return device_; }
   Nic& nic() { return device_.nic(); }
   Handles& handles() { return handles_; }
+  const Handles& handles() const { return handles_; }
 
   // GET_CONTEXT has succeeded: until then no other call does.
   bool begun() const { return begun_; }

@@ -69,6 +69,8 @@ constexpr std::array kMethods = {
            reg_dm_mr,
            {UVERBS_ATTR_REG_DM_MR_RESP_RKEY + 1}},
     Method{
+        UVERBS_OBJECT_MR, UVERBS_METHOD_ADVISE_MR, advise_mr, {UVERBS_ATTR_ADVISE_MR_SGE_LIST + 1}},
+    Method{
         UVERBS_OBJECT_MR, UVERBS_METHOD_QUERY_MR, query_mr, {UVERBS_ATTR_QUERY_MR_RESP_IOVA + 1}},
     Method{
         UVERBS_OBJECT_MR, UVERBS_METHOD_MR_DESTROY, dereg_mr, {UVERBS_ATTR_DESTROY_MR_HANDLE + 1}},

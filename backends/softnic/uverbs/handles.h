@@ -86,6 +86,17 @@ class Handles {
     return static_cast<T*>(at->second.get());
   }
 
+  // The first of this type for which `is_it` holds; null if there is none.
+  template <class T, class Predicate>
+  T* find_if(const Predicate& is_it) const {
+    for (const auto& [handle, object] : objects_) {
+      if (object->type() != T::kType) continue;
+      T* const one = static_cast<T*>(object.get());
+      if (is_it(*one)) return one;
+    }
+    return nullptr;
+  }
+
   // The object goes, which the caller has ended. It is not in use.
   void remove(const Object& object) { objects_.erase(object.handle()); }
 

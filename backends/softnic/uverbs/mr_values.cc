@@ -3,24 +3,43 @@
 #include <cerrno>
 #include <rdma/ib_user_ioctl_verbs.h>
 
+#include "backends/softnic/dma/on_demand.h"
 #include "backends/softnic/uverbs/qp_values.h"
+#include "backends/softnic/uverbs/user_memory.h"
 
 namespace gdakit::softnic::uverbs {
 namespace {
 
 constexpr std::uint32_t kRemoteChanges =
     IB_UVERBS_ACCESS_REMOTE_WRITE | IB_UVERBS_ACCESS_REMOTE_ATOMIC;
-// On-demand paging is not there. Huge pages are a hint, and where addresses of a region begin is
-// said by its hca_va.
+// Huge pages are a hint, and where addresses of a region begin is said by its hca_va.
 constexpr std::uint32_t kKnownAccess =
     IB_UVERBS_ACCESS_LOCAL_WRITE | IB_UVERBS_ACCESS_REMOTE_WRITE | IB_UVERBS_ACCESS_REMOTE_READ |
     IB_UVERBS_ACCESS_REMOTE_ATOMIC | IB_UVERBS_ACCESS_MW_BIND | IB_UVERBS_ACCESS_ZERO_BASED |
-    IB_UVERBS_ACCESS_HUGETLB | IB_UVERBS_ACCESS_OPTIONAL_RANGE;
+    IB_UVERBS_ACCESS_ON_DEMAND | IB_UVERBS_ACCESS_HUGETLB | IB_UVERBS_ACCESS_OPTIONAL_RANGE;
+
+constexpr std::uint64_t kPage = 4096;
+constexpr std::uint64_t kMost = ~std::uint64_t{0};
+
+// Without pages made; the NIC finds out at each use what is there.
+int place_on_demand(std::uint64_t start, std::uint64_t length, std::uint64_t iova,
+                    MrAttributes& attributes) {
+  const bool all = start == 0 && length == kMost;
+  if (all && iova != 0) return EINVAL;
+  if (all) length = kUserAddressEnd;
+  if (start + length < start || start + length > kMost - kPage) return EOVERFLOW;
+  // Beyond are no addresses of a process, and the bits that mark those of other kinds.
+  if (start + length > kUserAddressEnd) return EFAULT;
+  attributes.base = {start | kOnDemandBit};
+  attributes.length = length;
+  return 0;
+}
 
 }  // namespace
 
 int check_access(std::uint32_t flags) {
   if ((flags & ~kKnownAccess) != 0) return EOPNOTSUPP;
+  if ((flags & IB_UVERBS_ACCESS_ON_DEMAND) != 0 && !has_on_demand_memory()) return EOPNOTSUPP;
   const bool local_write = (flags & IB_UVERBS_ACCESS_LOCAL_WRITE) != 0;
   return (flags & kRemoteChanges) != 0 && !local_write ? EINVAL : 0;
 }
@@ -30,6 +49,19 @@ Access access_of(std::uint32_t flags) {
   if ((flags & IB_UVERBS_ACCESS_LOCAL_WRITE) != 0) access = access | Access::local_write;
   if ((flags & IB_UVERBS_ACCESS_MW_BIND) != 0) access = access | Access::bind;
   return access;
+}
+
+int place(const RegionPlace& where, std::uint32_t flags, MrAttributes& attributes) {
+  const auto [start, length, iova] = where;
+  if (length == 0 || (start & (kPage - 1)) != (iova & (kPage - 1))) return EINVAL;
+  attributes.access = access_of(flags);
+  attributes.start = iova;
+  if ((flags & IB_UVERBS_ACCESS_ON_DEMAND) != 0) {
+    return place_on_demand(start, length, iova, attributes);
+  }
+  attributes.base = {start};
+  attributes.length = length;
+  return pin(start, length, (flags & IB_UVERBS_ACCESS_LOCAL_WRITE) != 0);
 }
 
 }  // namespace gdakit::softnic::uverbs

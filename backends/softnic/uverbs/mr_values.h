@@ -1,4 +1,4 @@
-// Access flags of a memory region as verbs have them, and as the NIC does.
+// What a memory region is as verbs have it, and as the NIC does.
 #pragma once
 
 #include <cstdint>
@@ -12,5 +12,19 @@ namespace gdakit::softnic::uverbs {
 int check_access(std::uint32_t flags);
 
 Access access_of(std::uint32_t flags);
+
+struct RegionPlace {
+  std::uint64_t start = 0;   // address in the client
+  std::uint64_t length = 0;  // bytes
+  std::uint64_t iova = 0;    // by which work requests name its first byte
+};
+
+// Behind all addresses of a process.
+inline constexpr std::uint64_t kUserAddressEnd = std::uint64_t{1} << 57;
+
+// Where the region lies, and its rights, by access flags that are checked. 0, or an errno value:
+// EFAULT where the client has no such memory, unless it is to be paged on demand. Of that, 0 and
+// the highest length are all that the client has and will have.
+int place(const RegionPlace& where, std::uint32_t flags, MrAttributes& attributes);
 
 }  // namespace gdakit::softnic::uverbs

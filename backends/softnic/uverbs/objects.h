@@ -9,6 +9,7 @@
 #include "backends/softnic/uverbs/device.h"
 #include "backends/softnic/uverbs/event_pipe.h"
 #include "backends/softnic/uverbs/handles.h"
+#include "backends/softnic/uverbs/mr_values.h"
 
 namespace gdakit::softnic::uverbs {
 
@@ -47,7 +48,9 @@ struct Mr final : Object {
   Use<Dm> dm;  // of a region of the device's memory
   MemoryKey key = 0;
   MrAttributes attributes;
-  std::uint64_t length = 0;  // bytes, as the client gave them
+  // As the client gave them.
+  RegionPlace place;
+  std::uint32_t access = 0;  // ib_uverbs_access_flags
 };
 
 struct Mw final : Object {
