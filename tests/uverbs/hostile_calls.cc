@@ -361,6 +361,30 @@ std::string HostileClient::query_qp() {
   return make(call);
 }
 
+std::string HostileClient::resize_cq() {
+  ib_uverbs_resize_cq request{};
+  request.cq_handle = static_cast<std::uint32_t>(handle(Kind::cq));
+  request.cqe = rarely(8) ? 1u << 22 : input_.below(128);
+  mlx5_ib_resize_cq driver{};
+  driver.cqe_size = rarely(2) ? 128 : 64;
+  driver.buf_addr = place(std::size_t{128} * driver.cqe_size, 64);
+  WriteCall call(IB_USER_VERBS_CMD_RESIZE_CQ);
+  add(call, UVERBS_ATTR_CORE_IN, request);
+  add_out(call, UVERBS_ATTR_CORE_OUT, sizeof(ib_uverbs_resize_cq_resp));
+  add(call, UVERBS_ATTR_UHW_IN, driver);
+  return make(call);
+}
+
+std::string HostileClient::alloc_mw() {
+  ib_uverbs_alloc_mw request{};
+  request.pd_handle = static_cast<std::uint32_t>(handle(Kind::pd));
+  request.mw_type = static_cast<std::uint8_t>(rarely(8) ? number() : 1 + input_.below(2));
+  WriteCall call(IB_USER_VERBS_CMD_ALLOC_MW);
+  add(call, UVERBS_ATTR_CORE_IN, request);
+  add_out(call, UVERBS_ATTR_CORE_OUT, sizeof(ib_uverbs_alloc_mw_resp));
+  return make(call);
+}
+
 std::string HostileClient::destroy() {
   const std::uint32_t kind = input_.below(std::size(kDestructions));
   const Destruction& one = kDestructions[kind];
@@ -427,7 +451,8 @@ std::string HostileClient::call() {
       &HostileClient::modify_qp,    &HostileClient::modify_qp,   &HostileClient::modify_qp,
       &HostileClient::query_qp,     &HostileClient::destroy,     &HostileClient::destroy,
       &HostileClient::query,        &HostileClient::any_method,  &HostileClient::ring,
-      &HostileClient::ring,         &HostileClient::any_write};
+      &HostileClient::ring,         &HostileClient::any_write,   &HostileClient::resize_cq,
+      &HostileClient::alloc_mw};
   return (this->*kCalls[input_.below(std::size(kCalls))])();
 }
 

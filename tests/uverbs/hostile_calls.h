@@ -68,6 +68,8 @@ class HostileClient {
   std::string make_ah();
   std::string modify_qp();
   std::string query_qp();
+  std::string resize_cq();
+  std::string alloc_mw();
   std::string destroy();
   std::string query();
   std::string ring();
