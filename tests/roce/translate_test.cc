@@ -200,7 +200,9 @@ TEST(RoceTranslate, WhatTheTransportDoesNotKnowIsRefusedByReason) {
     const bool is_taken =
         transport == Transport::own || transport == Transport::uc || transport == Transport::ud ||
         opcode == kCnpOpcode ||
-        (transport == Transport::rc && operation_of(opcode) < Operation::dc_connect);
+        (transport == Transport::rc && (operation_of(opcode) < Operation::dc_connect ||
+                                        operation_of(opcode) == Operation::send_last_invalidate ||
+                                        operation_of(opcode) == Operation::send_only_invalidate));
     roce = test::full_packet(opcode, {});
     EXPECT_EQ(from_roce(roce, packet), is_taken ? Unfit::none : Unfit::opcode) << int{opcode};
   }

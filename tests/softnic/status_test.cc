@@ -2,6 +2,7 @@
 // nothing.
 #include "backends/softnic/objects/status.h"
 
+#include <array>
 #include <functional>
 #include <map>
 #include <string>
@@ -113,6 +114,28 @@ class StatusTest : public testing::Test {
     change(modify);
     return engine.modify_qp(side.qpn, modify).status();
   }
+  // One of two entries, which may be moved, and one that may not.
+  CqNumber make_movable_cq() {
+    CqAttributes attributes = cq();
+    attributes.log_entries = 1;
+    attributes.overrun_ignore = false;
+    attributes.doorbell_record = host_address(cq_record.data());
+    return *engine.create_cq(attributes);
+  }
+  CqNumber make_collapsed_cq() {
+    CqAttributes attributes = cq();
+    attributes.collapsed = true;
+    return *engine.create_cq(attributes);
+  }
+  // What a move of the one says whose consumer is so many CQEs behind.
+  Status of_resize(std::uint32_t behind, const CqResize& to) {
+    cq_record[0] = Be32{0u - behind};
+    return engine.resize_cq(movable_cq, to).status();
+  }
+  CqResize to_entries(std::uint32_t log_entries) const {
+    return {.entries = side.send_cq.address(), .log_entries = log_entries};
+  }
+
   // What a creation says when there are as many objects as there may be.
   template <class Create>
   Status when_full(Create create) {
@@ -181,6 +204,32 @@ class StatusTest : public testing::Test {
          [this] { return when_full([this] { return engine.create_cq(cq()).status(); }); }},
         {Sy::destroy_cq_absent, [this] { return engine.destroy_cq(kAbsent).status(); }},
         {Sy::destroy_cq_busy, [this] { return engine.destroy_cq(side.send_cqn).status(); }},
+    };
+  }
+  std::map<Sy, std::function<Status()>> resizes_and_windows() {
+    using enum WindowType;
+    return {
+        {Sy::resize_cq_absent,
+         [this] { return engine.resize_cq(kAbsent, to_entries(2)).status(); }},
+        {Sy::resize_cq_size, [this] { return of_resize(0, to_entries(23)); }},
+        {Sy::resize_cq_entries,
+         [this] {
+           CqResize to = to_entries(2);
+           to.entries.value += 32;
+           return of_resize(0, to);
+         }},
+        {Sy::resize_cq_collapsed,
+         [this] { return engine.resize_cq(collapsed_cq, to_entries(2)).status(); }},
+        {Sy::resize_cq_full, [this] { return of_resize(2, to_entries(3)); }},
+        {Sy::resize_cq_too_small, [this] { return of_resize(1, to_entries(0)); }},
+        {Sy::alloc_mw_pd, [this] { return engine.alloc_mw(kAbsent, type_1).status(); }},
+        {Sy::alloc_mw_type,
+         [this] { return engine.alloc_mw(side.pd, static_cast<WindowType>(3)).status(); }},
+        {Sy::alloc_mw_numbers,
+         [this] {
+           return when_full([this] { return engine.alloc_mw(side.pd, type_1).status(); });
+         }},
+        {Sy::dealloc_mw_absent, [this] { return engine.dealloc_mw(kAbsent).status(); }},
     };
   }
   std::map<Sy, std::function<Status()>> qps() {
@@ -273,15 +322,19 @@ class StatusTest : public testing::Test {
   }
   std::map<Sy, std::function<Status()>> everything() {
     auto all = pd_and_uar();
-    for (auto part : {mr_and_cq(), qps(), srqs(), modifies()}) all.merge(part);
+    for (auto part : {mr_and_cq(), resizes_and_windows(), qps(), srqs(), modifies()})
+      all.merge(part);
     return all;
   }
 
-  static constexpr std::uint32_t kMax = 4;
+  static constexpr std::uint32_t kMax = 6;
   EngineRig rig{options(kMax)};
   Side& side = rig.a;
   Engine& engine = side.engine;
   SrqNumber used_srq = make_used_srq();
+  alignas(8) std::array<Be32, 2> cq_record{};
+  CqNumber movable_cq = make_movable_cq();
+  CqNumber collapsed_cq = make_collapsed_cq();
 };
 
 TEST_F(StatusTest, EachSyndromeIsThatOfOneCheck) {

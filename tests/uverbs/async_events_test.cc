@@ -88,9 +88,11 @@ TEST_F(UverbsAsyncEvents, AnOverrunQueueAndThenItsUsersFail) {
   for (std::uint32_t i = 0; i < kQueue; ++i) {
     watched.post_write(0, 8, peer.address(0), peer.key);
   }
-  const auto& last = watched.send_cq.memory->entries[kQueue - 1];
+  const auto* const last =
+      reinterpret_cast<const std::uint64_t*>(&watched.send_cq.memory->entries[kQueue - 1]);
   const auto limit = std::chrono::steady_clock::now() + std::chrono::milliseconds(kPatienceMs);
-  while (__atomic_load_n(&last.op_own, __ATOMIC_ACQUIRE) == format::kInvalidCqeByte) {
+  while (format::CqeTail{__atomic_load_n(&last[7], __ATOMIC_ACQUIRE)}.opcode() ==
+         format::CqeOpcode::invalid) {
     ASSERT_LT(std::chrono::steady_clock::now(), limit);
     std::this_thread::yield();
   }

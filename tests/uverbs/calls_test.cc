@@ -60,14 +60,13 @@ TEST_F(UverbsCalls, AWrongHeaderIsRefused) {
 // As a kernel does that is older than the attribute.
 TEST_F(UverbsCalls, AnUnknownAttributeIsIgnoredUnlessItIsMandatory) {
   Client client(*device);
-  const auto query = [](std::uint16_t id) {
-    Call call(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_CONTEXT);
-    return call.in(id, std::uint64_t{1});
-  };
   for (const int id : {2, 77, 0x0fff, 0x1001, 0x1002, 0xffff}) {
     const auto number = static_cast<std::uint16_t>(id);
-    EXPECT_EQ(query(number).make(*client.context), 0) << id;
-    EXPECT_EQ(query(number).mandatory().make(*client.context), EPROTONOSUPPORT) << id;
+    Call ignored(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_CONTEXT);
+    EXPECT_EQ(ignored.in(number, std::uint64_t{1}).make(*client.context), 0) << id;
+    Call refused(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_CONTEXT);
+    refused.in(number, std::uint64_t{1}).mandatory();
+    EXPECT_EQ(refused.make(*client.context), EPROTONOSUPPORT) << id;
   }
 }
 

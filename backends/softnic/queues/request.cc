@@ -95,7 +95,8 @@ Fault Decoder::decode_opcode(const format::ControlSegment& control) {
       return decode_data(sizeof(format::ControlSegment), /*allow_inline=*/false);
     case Opcode::umr:
       request_.kind = RequestKind::key_change;
-      return decode_key_change(wqe_, end_, request_.key_change);
+      request_.key_change = std::make_unique<KeyChange>();
+      return decode_key_change(wqe_, end_, *request_.key_change);
     case Opcode::atomic_cs:
     case Opcode::atomic_fa:
     case Opcode::atomic_masked_cs:

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 
 #include "backends/softnic/dma/atomics.h"
 #include "backends/softnic/memory/key_change.h"
@@ -81,8 +82,8 @@ struct Request {
   // All of a short inline message, within the WQE that was decoded; else null.
   const std::uint8_t* small = nullptr;
   AtomicRequest atomic;
-  AddressVector address;  // of a datagram
-  KeyChange key_change;
+  AddressVector address;                  // of a datagram
+  std::unique_ptr<KeyChange> key_change;  // of a request of that kind
   std::uint32_t sge_count = 0;
   std::array<Sge, kMaxSges> sges;
 };

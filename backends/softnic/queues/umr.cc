@@ -68,7 +68,7 @@ Fault decode_key_change(const std::uint8_t* wqe, std::uint32_t size, KeyChange& 
 }
 
 Fault change_key(QueueCore& core, const QpCommon& qp, const Request& request) {
-  const bool changed = core.keys.change_window(request.key_change, qp.attributes.pd, qp.number);
+  const bool changed = core.keys.change_window(*request.key_change, qp.attributes.pd, qp.number);
   return changed ? Fault{} : kBindRefused;
 }
 

@@ -1,14 +1,17 @@
 #include "backends/softnic/uverbs/fabric.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
+#include <fcntl.h>
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <sstream>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -170,10 +173,19 @@ Result<Membership> join_fabric(const std::string& name) {
                                     " are taken; end a program, or take another fabric");
 }
 
-unsigned count_members() {
+MemberCounter::MemberCounter()
+    : list_(own_file(UniqueFileDescriptor(::open("/proc/net/unix", O_RDONLY | O_CLOEXEC)))) {}
+
+unsigned MemberCounter::count() {
+  std::string text;
+  std::array<char, 8192> piece;
+  ::lseek(list_.get(), 0, SEEK_SET);
+  for (ssize_t bytes = 0; (bytes = ::read(list_.get(), piece.data(), piece.size())) > 0;) {
+    text.append(piece.data(), static_cast<std::size_t>(bytes));
+  }
   unsigned count = 0;
-  std::ifstream list("/proc/net/unix");
-  for (std::string line; std::getline(list, line);) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
     const std::size_t at = line.find(std::string("@") + kEveryPrefix);
     if (at != std::string::npos && line.find(std::string("/") + kMember, at) != std::string::npos) {
       ++count;

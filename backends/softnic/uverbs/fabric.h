@@ -51,7 +51,16 @@ std::vector<Member> fabric_members(const std::string& fabric);
 // A connection to its socket. Errors: it is gone.
 Result<UniqueFileDescriptor> connect_to(const Member& member);
 
-// Of all fabrics of all users of this host, as far as their sockets are seen here.
-unsigned count_members();
+// Counts those of all fabrics of all users of this host, as far as their sockets are seen here.
+// From one thread at a time. It opens its file once: a descriptor that comes and goes would take a
+// number that the program counts on.
+class MemberCounter {
+ public:
+  MemberCounter();
+  unsigned count();
+
+ private:
+  OwnFile list_;
+};
 
 }  // namespace gdakit::softnic::uverbs

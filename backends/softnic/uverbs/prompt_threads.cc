@@ -8,8 +8,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "backends/softnic/uverbs/fabric.h"
-
 namespace gdakit::softnic::uverbs {
 namespace {
 
@@ -93,7 +91,7 @@ void PromptShare::begin(std::uint64_t now_ns) {
 void PromptShare::count_threads(std::uint64_t now_ns) {
   if (now_ns - counted_ns_ < kBetweenCountsNs) return;
   counted_ns_ = now_ns;
-  share_ = prompt_share(count_members(), std::thread::hardware_concurrency());
+  share_ = prompt_share(members_.count(), std::thread::hardware_concurrency());
 }
 
 void PromptShare::look(std::uint64_t now_ns) {

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "backends/softnic/engine/nic_thread.h"
+#include "backends/softnic/uverbs/fabric.h"
 
 namespace gdakit::softnic::uverbs {
 
@@ -68,6 +69,7 @@ class PromptShare final : public ThreadWatch {
   void begin(std::uint64_t now_ns);
   void count_threads(std::uint64_t now_ns);
 
+  MemberCounter members_;
   PromptThreads::Attributes prompt_, ordinary_;
   PromptBudget budget_;
   double share_ = 0;
