@@ -4,7 +4,6 @@
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <thread>
 #include <time.h>
 #include <unistd.h>
 
@@ -85,13 +84,13 @@ void PromptShare::begin(std::uint64_t now_ns) {
   looked_ns_ = now_ns;
   own_ns_ = own_time_ns();
   // Those that come later are counted when this one has used up what it may.
-  share_ = prompt_share(1, std::thread::hardware_concurrency());
+  share_ = prompt_share(1, cores_);
 }
 
 void PromptShare::count_threads(std::uint64_t now_ns) {
   if (now_ns - counted_ns_ < kBetweenCountsNs) return;
   counted_ns_ = now_ns;
-  share_ = prompt_share(members_.count(), std::thread::hardware_concurrency());
+  share_ = prompt_share(members_.count(), cores_);
 }
 
 void PromptShare::look(std::uint64_t now_ns) {
