@@ -3,6 +3,7 @@
 #include <chrono>
 #include <sys/mman.h>
 #include <thread>
+#include <unistd.h>
 
 #include <gtest/gtest.h>
 
@@ -301,6 +302,22 @@ TEST_F(UverbsMemory, ACallThatCannotAnswerMakesNothing) {
   EXPECT_EQ(client.destroy_cq(client.send_cq.handle), 0);
   EXPECT_EQ(client.destroy_mr(client.mr), 0);
   EXPECT_EQ(client.destroy_pd(client.pd), 0);
+}
+
+// Nor may the pages of address space that is only reserved be made one after the other: there are
+// terabytes of it in some programs.
+TEST_F(UverbsMemory, MoreThanTheMachineHasIsNotPinned) {
+  const std::uint64_t all =
+      std::uint64_t{4096} * static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES));
+  void* const reserved =
+      ::mmap(nullptr, all + 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  ASSERT_NE(reserved, MAP_FAILED);
+  ib_uverbs_reg_mr request = region();
+  request.start = request.hca_va = address_of(reserved);
+  request.access_flags = 0;
+  request.length = all + 1;
+  EXPECT_EQ(reg_mr(request), ENOMEM);
+  ::munmap(reserved, all + 4096);
 }
 
 TEST_F(UverbsMemory, AFailedCallLeavesNoFileOpen) {

@@ -19,6 +19,12 @@ constexpr int kPopulateWrite = 23;
 
 constexpr std::uint64_t kPage = 4096;
 
+// Of the machine.
+std::uint64_t memory_bytes() {
+  return static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
+         static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
 void* pointer_to(std::uint64_t address) { return reinterpret_cast<void*>(address); }
 
 // Whether the system has refused the call itself, as some containers do: then bad memory ends the
@@ -70,6 +76,7 @@ int pin(std::uint64_t start, std::uint64_t length, bool writable) {
   const std::uint64_t first = start & ~(kPage - 1);
   const std::uint64_t end = (start + length + kPage - 1) & ~(kPage - 1);
   if (end <= first) return EFAULT;
+  if (length > memory_bytes()) return may_touch(first, end, writable) ? ENOMEM : EFAULT;
   const int advice = writable ? kPopulateWrite : kPopulateRead;
   if (::madvise(pointer_to(first), end - first, advice) == 0) return 0;
   if (errno != EINVAL) return EFAULT;

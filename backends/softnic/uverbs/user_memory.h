@@ -13,7 +13,7 @@ int write_user(std::uint64_t to, const void* from, std::size_t size);
 
 // For memory that the NIC will use: its pages are made, as a kernel does that pins them. 0, or
 // EFAULT where the client has none, or may not read it, or, if the NIC is to write there, not
-// write.
+// write; ENOMEM for more than the machine has.
 int pin(std::uint64_t start, std::uint64_t length, bool writable);
 
 }  // namespace gdakit::softnic::uverbs
