@@ -1,5 +1,5 @@
-# Completion of the `gdakit` command in bash: commands, their options, and scenarios of the simulator.
-# Installed where bash-completion looks for it; else `source` it.
+# Completion of the `gdakit` command in bash: commands, their options and words, and
+# scenarios of the simulator. Installed where bash-completion looks for it; else `source` it.
 
 _gdakit() {
   local gdakit=${COMP_WORDS[0]} command=${COMP_WORDS[1]} word=${COMP_WORDS[COMP_CWORD]} words=""
@@ -12,6 +12,10 @@ _gdakit() {
             sed -nE 's/^ +(-[-a-z,]+).*/\1/p' | tr ',' ' ')
   elif [[ $command == explore ]]; then
     words="all $("$gdakit" explore --list 2>/dev/null | sed -nE 's/^([a-z0-9-]+)( .*)?$/\1/p')"
+  elif [[ $command == verbs && ${COMP_WORDS[COMP_CWORD-2]} == set ]]; then
+    words="port=up faults="
+  elif [[ $command == verbs && " ${COMP_WORDS[*]} " != *" -- "* ]]; then
+    words="env ls stats kill-port set"
   fi
   mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
 }

@@ -181,6 +181,13 @@ TEST(CommandLine, BashCompletesCommandsOptionsAndScenarios) {
   EXPECT_EQ(completed("explore put-q"), std::vector<std::string>{"put-quiet"});
 }
 
+TEST(CommandLine, BashCompletesTheWordsOfVerbs) {
+  EXPECT_EQ(completed("verbs k"), std::vector<std::string>{"kill-port"});
+  EXPECT_EQ(completed("verbs --fabric blue st"), std::vector<std::string>{"stats"});
+  EXPECT_EQ(completed("verbs set all p"), std::vector<std::string>{"port=up"});
+  EXPECT_EQ(completed("verbs -- st"), std::vector<std::string>{""});
+}
+
 TEST(CommandLine, BadUsageIsStatusTwo) {
   EXPECT_EQ(gdakit({}).status, 2);
   const Outcome unknown = gdakit({"fly"});
