@@ -18,7 +18,7 @@ namespace {
 
 std::string play_engine(Input input) { return softnic::test::fuzz_one(input.data(), input.size()); }
 
-constexpr Target kEngine{"engine", play_engine, [] { return std::vector<Seed>{}; }, 0};
+constexpr Target kEngine{"engine", play_engine, random_seeds, 0};
 
 const Target* chosen = nullptr;
 

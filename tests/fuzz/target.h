@@ -34,6 +34,9 @@ std::span<const Target> targets();
 // Null: there is none.
 const Target* find_target(std::string_view name);
 
+// Of any bytes, 512 to 4096: for targets that make something nearly right of whatever comes.
+std::vector<Seed> random_seeds();
+
 inline Seed seed_of(std::string_view text) { return Seed(text.begin(), text.end()); }
 inline std::string_view text_of(Input input) {
   return {reinterpret_cast<const char*>(input.data()), input.size()};

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <random>
 
 #include "tests/fuzz/exchanges.h"
 #include "tests/fuzz/meetings.h"
@@ -27,7 +28,7 @@ constexpr Target kTargets[] = {
     {"unique_id", play_unique_id, unique_id_seeds, 2'000},
     {"cards", play_cards, card_seeds, 50},
     {"handles", play_handles, handle_seeds, 100},
-    {"verbs_calls", play_verbs_calls, verbs_calls_seeds, 2'000},
+    {"verbs_calls", play_verbs_calls, random_seeds, 2'000},
 };
 
 }  // namespace
@@ -37,6 +38,16 @@ std::span<const Target> targets() { return kTargets; }
 const Target* find_target(std::string_view name) {
   const auto found = std::ranges::find(kTargets, name, &Target::name);
   return found == std::end(kTargets) ? nullptr : found;
+}
+
+std::vector<Seed> random_seeds() {
+  std::vector<Seed> seeds;
+  for (unsigned number = 1; number <= 8; ++number) {
+    std::mt19937 random(number);
+    Seed& seed = seeds.emplace_back(512 * number);
+    for (std::uint8_t& byte : seed) byte = static_cast<std::uint8_t>(random());
+  }
+  return seeds;
 }
 
 }  // namespace gdakit::fuzz

@@ -1,7 +1,6 @@
 #include "tests/fuzz/verbs_calls.h"
 
 #include <memory>
-#include <random>
 
 #include "tests/uverbs/hostile_calls.h"
 
@@ -23,17 +22,6 @@ std::string play_verbs_calls(Input input) {
     }
   }
   return device->nic().count().queues.empty() ? "" : "a client that has gone left a queue pair";
-}
-
-// Most calls of any bytes are nearly right.
-std::vector<Seed> verbs_calls_seeds() {
-  std::vector<Seed> seeds;
-  for (unsigned number = 1; number <= 8; ++number) {
-    std::mt19937 random(number);
-    Seed& seed = seeds.emplace_back(512 * number);
-    for (std::uint8_t& byte : seed) byte = static_cast<std::uint8_t>(random());
-  }
-  return seeds;
 }
 
 }  // namespace gdakit::fuzz

@@ -8,6 +8,5 @@ namespace gdakit::fuzz {
 // Calls one after the other, by tests/uverbs/hostile_calls.h. Answers are errno values, and a
 // device whose client has gone has none of its queue pairs.
 std::string play_verbs_calls(Input input);
-std::vector<Seed> verbs_calls_seeds();
 
 }  // namespace gdakit::fuzz
