@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <string_view>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -16,6 +17,13 @@ namespace {
 
 constexpr std::size_t kPieceBytes = 16384;
 constexpr time_t kPatienceSeconds = 2;
+constexpr std::chrono::milliseconds kBetweenTries{10};
+
+// Of accept(): such as that the program has used up its descriptors.
+bool is_passing(int error) {
+  constexpr std::array kPassing = {EINTR, ECONNABORTED, EMFILE, ENFILE, ENOBUFS, ENOMEM};
+  return std::ranges::find(kPassing, error) != kPassing.end();
+}
 
 // Neither side waits longer for the other.
 void set_patience(int socket) {
@@ -66,8 +74,10 @@ void FabricControl::run() const {
     UniqueFileDescriptor client(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
     if (client) {
       serve(own_file(std::move(client)));
-    } else if (errno != EINTR && errno != ECONNABORTED) {
-      return;  // the end, or no descriptor is left to answer by
+    } else if (is_passing(errno)) {
+      std::this_thread::sleep_for(kBetweenTries);
+    } else {
+      return;  // shut down
     }
   }
 }
