@@ -15,17 +15,6 @@ using testing::IsEmpty;
 
 constexpr std::uint32_t kLong = 2000;
 
-// The beginning of a message of kLong bytes arrives, and no more.
-void send_a_part(SrqRig& rig, std::size_t pair) {
-  const std::uint64_t before = rig.rig.b.engine.counters().bytes_received;
-  rig.send(pair, 0, kLong);
-  for (int steps = 0; rig.rig.b.engine.counters().bytes_received == before; ++steps) {
-    ASSERT_LT(steps, 1000);
-    rig.step();
-  }
-  ASSERT_LT(rig.rig.b.engine.counters().bytes_received - before, kLong);
-}
-
 SrqRigOptions short_packets(std::uint32_t pairs) {
   SrqRigOptions options{.pairs = pairs};
   options.rig.wire.mtu = 256;
@@ -132,22 +121,7 @@ TEST(SrqErrors, AQueuePairThatFailsLeavesTheOthersTheirWqes) {
 
 TEST(SrqErrors, AMessageThatIsBrokenOffCompletesFlushedBeforeTheLastWqeIsTold) {
   SrqRig rig(short_packets(2));
-  for (int i = 0; i < 4; ++i) rig.post(0, kLong);
-  send_a_part(rig, 0);
-  rig.modify(0, QpState::err);
-  // Both are seen after the same step, unless the event comes too early.
-  for (int steps = 0; rig.rig.b.events.of(EventKind::last_wqe).empty(); ++steps) {
-    ASSERT_LT(steps, 1000);
-    rig.step();
-  }
-  const auto cqes = rig.received();
-  ASSERT_EQ(cqes.size(), 1u);
-  EXPECT_EQ(syndrome_of(cqes[0]), Syndrome::flushed);
-  EXPECT_EQ(cqes[0].wqe_counter, 0);
-  ASSERT_TRUE(rig.run());
-  EXPECT_THAT(rig.rig.b.events.take(), ElementsAre(Event{EventKind::last_wqe, rig.pairs[0]->to}));
-  EXPECT_THAT(rig.received(), IsEmpty());
-  EXPECT_EQ(rig.info().taken, 1);
+  rig.expect_flush_before_last_wqe(kLong);
 }
 
 TEST(SrqErrors, TheLastWqeIsToldOfEachFailureAndInAnyState) {
@@ -184,7 +158,7 @@ TEST(SrqErrors, WhatAQueuePairHadClaimedCompletesFlushedWhenItGoes) {
     Engine& engine = rig.rig.b.engine;
     rig.post(0, kLong);
     rig.post(4096, kLong);
-    send_a_part(rig, 0);
+    rig.send_a_part(0, kLong);
     const QpNumber qpn = rig.pairs[0]->to;
     ASSERT_TRUE(destroys ? engine.destroy_qp(qpn) : engine.modify_qp(qpn, {}));
     ASSERT_TRUE(engine.removed(engine.last_removal()));
@@ -206,7 +180,7 @@ TEST(SrqErrors, TheReceiveCqStaysForWhatIsGivenBack) {
   SrqRig rig(short_packets(1));
   Engine& engine = rig.rig.b.engine;
   rig.post(0, kLong);
-  send_a_part(rig, 0);
+  rig.send_a_part(0, kLong);
   ASSERT_TRUE(engine.destroy_qp(rig.rig.b.qpn));
   ASSERT_TRUE(engine.destroy_qp(rig.pairs[0]->to));
   const RemovalNumber removal = engine.last_removal();

@@ -1,5 +1,7 @@
 #include "tests/softnic/srq_rig.h"
 
+#include <gmock/gmock.h>
+
 #include "backends/softnic/engine/status_text.h"
 
 namespace gdakit::softnic::test {
@@ -151,6 +153,35 @@ void SrqRig::send(std::size_t pair, std::size_t from, std::uint32_t size, format
   std::memcpy(p.record.data() + offsetof(format::DoorbellRecord, snd_dbr), &value, sizeof value);
   rig.a.engine.doorbell(rig.a.uar, format::kUarDoorbellBegin,
                         format::doorbell_value(p.producer, p.from));
+}
+
+void SrqRig::send_a_part(std::size_t pair, std::uint32_t size) {
+  const std::uint64_t before = rig.b.engine.counters().bytes_received;
+  send(pair, 0, size);
+  for (int steps = 0; rig.b.engine.counters().bytes_received == before; ++steps) {
+    ASSERT_LT(steps, 1000);
+    step();
+  }
+  ASSERT_LT(rig.b.engine.counters().bytes_received - before, size);
+}
+
+void SrqRig::expect_flush_before_last_wqe(std::uint32_t size) {
+  for (int i = 0; i < 3; ++i) post(0, size);
+  send_a_part(0, size);
+  modify(0, QpState::err);
+  // Both are seen after the same step, unless the event comes too early.
+  for (int steps = 0; rig.b.events.of(EventKind::last_wqe).empty(); ++steps) {
+    ASSERT_LT(steps, 1000);
+    step();
+  }
+  const auto cqes = received();
+  ASSERT_EQ(cqes.size(), 1u);
+  EXPECT_EQ(syndrome_of(cqes[0]), format::Syndrome::flushed);
+  EXPECT_EQ(cqes[0].wqe_counter, 0);
+  ASSERT_TRUE(run());
+  EXPECT_THAT(rig.b.events.take(), testing::ElementsAre(Event{EventKind::last_wqe, pairs[0]->to}));
+  EXPECT_THAT(received(), testing::IsEmpty());
+  EXPECT_EQ(info().taken, 1);
 }
 
 }  // namespace gdakit::softnic::test

@@ -66,6 +66,11 @@ class SrqRig {
   }
   void send(std::size_t pair, std::size_t from, std::uint32_t size,
             format::Opcode opcode = format::Opcode::send, std::uint32_t imm = 0);
+  // The beginning of a message of `size` bytes arrives, and no more.
+  void send_a_part(std::size_t pair, std::uint32_t size);
+  // The first pair fails in the middle of a message of `size` bytes: its WQE completes, flushed,
+  // before the last WQE is told of.
+  void expect_flush_before_last_wqe(std::uint32_t size);
   // Brings b's queue pair to this state.
   void modify(std::size_t pair, QpState state);
   // Destroys b's queue pair, and makes another one in its place.

@@ -34,17 +34,6 @@ SrqRigOptions short_packets(std::uint32_t pairs) {
   return options;
 }
 
-// The beginning of a message of kLong bytes arrives, and no more.
-void send_a_part(SrqRig& rig, std::size_t pair) {
-  const std::uint64_t before = rig.rig.b.engine.counters().bytes_received;
-  rig.send(pair, 0, kLong);
-  for (int steps = 0; rig.rig.b.engine.counters().bytes_received == before; ++steps) {
-    ASSERT_LT(steps, 1000);
-    rig.step();
-  }
-  ASSERT_LT(rig.rig.b.engine.counters().bytes_received - before, kLong);
-}
-
 TEST(UnreliableSrq, EachMessageTakesOneWqeWhicheverQueuePairItComesTo) {
   SrqRig rig(uc(2));
   fill(rig.rig.a.heap.data(), 256, 1);
@@ -97,21 +86,7 @@ TEST(UnreliableSrq, AnEmptyOneDropsTheMessage) {
 
 TEST(UnreliableSrq, AMessageThatIsBrokenOffCompletesFlushedBeforeTheLastWqeIsTold) {
   SrqRig rig(short_packets(2));
-  for (int i = 0; i < 3; ++i) rig.post(0, kLong);
-  send_a_part(rig, 0);
-  rig.modify(0, QpState::err);
-  for (int steps = 0; rig.rig.b.events.of(EventKind::last_wqe).empty(); ++steps) {
-    ASSERT_LT(steps, 1000);
-    rig.step();
-  }
-  const auto cqes = rig.received();
-  ASSERT_EQ(cqes.size(), 1u);
-  EXPECT_EQ(syndrome_of(cqes[0]), Syndrome::flushed);
-  EXPECT_EQ(cqes[0].wqe_counter, 0);
-  ASSERT_TRUE(rig.run());
-  EXPECT_THAT(rig.rig.b.events.take(), ElementsAre(Event{EventKind::last_wqe, rig.pairs[0]->to}));
-  EXPECT_THAT(rig.received(), IsEmpty());
-  EXPECT_EQ(rig.info().taken, 1);
+  rig.expect_flush_before_last_wqe(kLong);
 }
 
 TEST(UnreliableSrq, WhatAQueuePairHadClaimedCompletesFlushedWhenItGoes) {
@@ -120,7 +95,7 @@ TEST(UnreliableSrq, WhatAQueuePairHadClaimedCompletesFlushedWhenItGoes) {
     Engine& engine = rig.rig.b.engine;
     rig.post(0, kLong);
     rig.post(4096, kLong);
-    send_a_part(rig, 0);
+    rig.send_a_part(0, kLong);
     const QpNumber qpn = rig.pairs[0]->to;
     ASSERT_TRUE(destroys ? engine.destroy_qp(qpn) : engine.modify_qp(qpn, {}));
     const RemovalNumber removal = engine.last_removal();
