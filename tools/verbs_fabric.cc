@@ -24,7 +24,7 @@ using softnic::uverbs::ask;
 using softnic::uverbs::fabric_members;
 using softnic::uverbs::Member;
 
-// What a NIC says of itself, by name: "device", "port", "qps", ... The last one may hold blanks.
+// What a NIC says of itself, by name: "device", "port", "qps", ...
 std::map<std::string, std::string> parse_state(const std::string& text) {
   std::map<std::string, std::string> state;
   std::istringstream words(text);
@@ -53,6 +53,12 @@ void print_line(const Texts&... texts) {
 
 int say(const Error& error) { return verbs_failed(error.message(), kFailed); }
 
+// Of a NIC that has not answered, where the status was `status` so far. A name that another user
+// has made up is no NIC.
+int not_answered(const Error& error, int status) {
+  return error.code() == Code::permission_denied ? status : say(error);
+}
+
 int nobody(const std::string& fabric) {
   return verbs_failed("no NIC is on in the fabric " + fabric +
                           ": run a program by `gdakit verbs --fabric " + fabric + " -- PROGRAM`",
@@ -77,7 +83,7 @@ std::optional<Whose> parse_whose(const std::string& text) {
   return whose;
 }
 
-// Those who are meant. What does not answer is left out unless the process is named.
+// Those who are meant; by its device one is known who answers.
 Result<std::vector<Member>> find_those(const std::string& fabric, const Whose& whose) {
   std::vector<Member> those;
   for (Member& member : fabric_members(fabric)) {
@@ -118,7 +124,7 @@ int list_fabric(const std::string& fabric) {
   for (const Member& member : members) {
     const Result<std::string> answer = ask(member, "state");
     if (!answer) {
-      status = say(answer.error());
+      status = not_answered(answer.error(), status);
       continue;
     }
     auto state = parse_state(*answer);
@@ -138,7 +144,7 @@ int show_fabric_counters(const std::string& fabric, const std::string& file) {
     const auto counters = text ? parse_counters(*text, "process " + std::to_string(member.pid))
                                : Result<std::vector<PeCounters>>(text.error());
     if (!counters) {
-      status = say(counters.error());
+      status = not_answered(counters.error(), status);
       continue;
     }
     all.insert(all.end(), counters->begin(), counters->end());
@@ -173,7 +179,7 @@ int set_fabric(const std::string& fabric, const std::vector<std::string>& words)
   for (const Member& member : *those) {
     for (const std::string& request : requests) {
       const Result<std::string> done = ask(member, request);
-      if (!done) status = say(done.error());
+      if (!done) status = not_answered(done.error(), status);
     }
   }
   return status;

@@ -51,7 +51,7 @@ Written write_all(int fd, const BlockQueue::Blocks& blocks) {
 
 QueuedFile::QueuedFile(std::string path, UniqueFileDescriptor fd, QueuedFileOptions options)
     : path_(std::move(path)),
-      fd_(std::move(fd)),
+      fd_(keep_file(std::move(fd))),
       options_(std::move(options)),
       queue_(options_.queue_bytes) {}
 

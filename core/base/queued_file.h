@@ -20,6 +20,7 @@
 
 #include "core/base/block_queue.h"
 #include "core/base/file_descriptor.h"
+#include "core/base/kept_file.h"
 #include "core/base/log.h"
 #include "core/base/result.h"
 
@@ -75,7 +76,7 @@ class QueuedFile {
   void fail(int error, std::size_t whole_bytes);
 
   const std::string path_;
-  const UniqueFileDescriptor fd_;
+  const KeptFile fd_;
   const QueuedFileOptions options_;
   BlockQueue queue_;
   std::size_t file_bytes_ = 0;  // whole blocks; the writer's thread's

@@ -3,6 +3,9 @@
 #include <cerrno>
 #include <cstring>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <gtest/gtest.h>
 
@@ -197,6 +200,26 @@ TEST_F(UverbsDevice, ErrorsHaveAFileOfTheirOwn) {
   const UniqueFileDescriptor file(
       static_cast<int>(call.given(UVERBS_ATTR_ASYNC_EVENT_ALLOC_FD_HANDLE)));
   EXPECT_NE(context->errors(), nullptr);
+}
+
+// Root has no limit of threads.
+bool become_one_without_threads() {
+  const rlimit none{0, 0};
+  if (::setrlimit(RLIMIT_NPROC, &none) != 0) return false;
+  return ::getuid() != 0 || (::setgid(65534) == 0 && ::setuid(65534) == 0);
+}
+
+TEST(UverbsOpening, WithoutThreadsSaysSo) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (!become_one_without_threads()) ::_exit(1);
+    const auto device = Device::open(own_spec(), 0);
+    ::_exit(device ? 0 : errno_of(device.error()));
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status)) << "ended by signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), EAGAIN);
 }
 
 }  // namespace

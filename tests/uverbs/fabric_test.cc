@@ -216,6 +216,31 @@ TEST(UverbsFabric, AChildThatEndsWithoutAWordFreesItsPlace) {
   EXPECT_EQ(join(name).wire->endpoint(), 1u);
 }
 
+// A member with a child that outlives it.
+TEST(UverbsFabric, AChildDoesNotKeepThePlaceOfAParentThatHasEnded) {
+  const std::string name = own_name("outlived");
+  const Membership first = join(name);
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  const pid_t parent = ::fork();
+  if (parent == 0) {
+    const Membership member = join(name);
+    const pid_t child = ::fork();
+    while (child == 0) ::pause();
+    const bool told = ::write(ends[1], &child, sizeof child) == sizeof child;
+    ::_exit(told && member.wire->endpoint() == 1 ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(parent, &status, 0), parent);
+  EXPECT_EQ(status, 0);
+  pid_t child = 0;
+  ASSERT_EQ(::read(ends[0], &child, sizeof child), static_cast<ssize_t>(sizeof child));
+  EXPECT_EQ(join(name).wire->endpoint(), 1u);
+  ::kill(child, SIGKILL);
+  ::close(ends[0]);
+  ::close(ends[1]);
+}
+
 // Whoever forks while another of its threads joins.
 TEST(UverbsFabric, AForkedChildHoldsNoLock) {
   const std::string name = own_name("fork");

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """What `gdakit verbs` does to a running fabric, and what it keeps of it, with programs of others.
 
-    tests/verbs/control_test.py GDAKIT list|kill_port|set_faults|captures|faults|timeline
+    tests/verbs/control_test.py GDAKIT list|strangers|kill_port|set_faults|captures|faults|timeline
 
 The exit status is 77 where the programs are not installed.
 """
 
 import json
+import os
 import pathlib
+import socket
 import sys
 import tempfile
 import time
@@ -63,6 +65,34 @@ def list_nics(fabric, _):
     check([row["PLACE"] for row in found] == ["0", "1"], found)
     check("all places" in stats.stdout and "rx_write_requests" in stats.stdout, stats)
     wait_for("nobody to be left", lambda: fabric.ask("ls").returncode == 1)
+
+
+def listen_as_nobody(name):
+    """Another user, who listens under this name until the socket that is returned is closed."""
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    os.seteuid(65534)
+    try:
+        listener.bind("\0" + name)
+        listener.listen()
+    finally:
+        os.seteuid(0)
+    return listener
+
+
+def strangers(fabric, _):
+    if os.getuid() != 0:
+        print("skipped: only root becomes another user")
+        sys.exit(client.NOT_HERE)
+    pair = start_traffic(fabric)
+    processes = os.stat("/proc/self/ns/pid").st_ino
+    with listen_as_nobody(f"gdakit-verbs/0/{processes}/{fabric.name}/member/1/3/5"):
+        listed, told = fabric.ask("ls"), fabric.ask("set", "all", "faults=")
+        counted = fabric.ask("stats")
+        found = rows(fabric)
+    end(pair)
+    check([row["PLACE"] for row in found] == ["0", "1"], found)
+    for answer in (listed, told, counted):
+        check(answer.returncode == 0 and not answer.stderr, answer)
 
 
 def kill_port(fabric, _):
@@ -127,6 +157,7 @@ TESTS = {
     "list": (list_nics, ()),
     "kill_port": (kill_port, ()),
     "set_faults": (set_faults, ()),
+    "strangers": (strangers, ()),
     "captures": (captures, ("--pcap", "pcap")),
     "faults": (faults, ("--faults", "drop=2%,repeat=1%,reorder=2%,seed=3")),
     "timeline": (timeline, ()),

@@ -273,6 +273,23 @@ TEST(ShimProcesses, OneThatHasEndedIsNoMemberWhateverItsChildDoes) {
   for (const int each : {ready[0], end[0], end[1]}) ::close(each);
 }
 
+// In a child, whose NICs are reached at an address that no host has.
+TEST(ShimProcesses, ADeviceThatCannotBeOpenedLeavesNothingOpen) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const std::string fabric = "nowhere-" + std::to_string(::getpid());
+    ::setenv("GDAKIT_VERBS_SPEC", ("address=192.0.2.1,fabric=" + fabric).c_str(), 1);
+    const std::set<std::string> before = files_from(0);
+    for (int i = 0; i < 3; ++i) {
+      if (::open(kDevice, O_RDWR | O_CLOEXEC) >= 0) ::_exit(2);
+    }
+    ::_exit(files_from(0) == before ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
 TEST(ShimPaths, TheListOfTheSystemsOwnDevicesIsRefused) {
   EXPECT_EQ(::socket(AF_NETLINK, SOCK_RAW, kNetlinkRdma), -1);
   EXPECT_EQ(errno, EPROTONOSUPPORT);

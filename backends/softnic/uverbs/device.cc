@@ -4,6 +4,7 @@
 #include <functional>
 #include <random>
 #include <rdma/mlx5-abi.h>
+#include <system_error>
 #include <unistd.h>
 #include <utility>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "backends/softnic/dma/host_dma.h"
 #include "backends/softnic/uverbs/device_requests.h"
 #include "backends/softnic/uverbs/far_wire.h"
+#include "backends/softnic/uverbs/own_files.h"
 #include "backends/softnic/wire/routed_wire.h"
 #include "backends/softnic/wire_options.h"
 #include "core/base/options.h"
@@ -75,24 +77,33 @@ std::function<UdpAddress(Endpoint)> capture_addresses(const Identity& identity,
 
 Result<std::unique_ptr<Device>> Device::open(const Spec& spec, int index) {
   std::unique_ptr<Device> device(new Device(spec, index));
+  try {
+    if (const Result<void> begun = device->begin(spec); !begun) return begun.error();
+  } catch (const std::system_error& error) {
+    return Error::from_errno(
+        "a NIC needs a thread that the system does not give; raise the limit on processes "
+        "(ulimit -u, or the container's)",
+        error.code().value());
+  }
+  return device;
+}
+
+Result<void> Device::begin(const Spec& spec) {
   Result<std::shared_ptr<MemoryPages>> pages = MemoryPages::create();
   if (!pages) return pages.error();
-  device->pages_ = std::move(*pages);
-  if (const Result<void> written = device->write_clock_page(); !written) return written.error();
-  Result<std::unique_ptr<DeviceMemory>> memory = DeviceMemory::create(*device->pages_);
+  pages_ = std::move(*pages);
+  if (const Result<void> written = write_clock_page(); !written) return written;
+  Result<std::unique_ptr<DeviceMemory>> memory = DeviceMemory::create(*pages_);
   if (!memory) return memory.error();
-  device->memory_ = std::move(*memory);
+  memory_ = std::move(*memory);
   Result<Membership> member = join_fabric(spec.fabric);
   if (!member) return member.error();
-  device->segment_ = std::move(member->segment);
-  OwnFile listed = std::move(member->listed);
-  if (const Result<void> opened = device->open_nic(std::move(*member)); !opened) {
-    return opened.error();
-  }
-  device->control_ = std::make_unique<FabricControl>(
-      std::move(listed),
-      [&of = *device](const std::string& request) { return answer_request(of, request); });
-  return device;
+  KeptFile listed = std::move(member->listed);
+  if (const Result<void> opened = open_nic(std::move(*member)); !opened) return opened;
+  control_ = std::make_unique<FabricControl>(std::move(listed), [this](const std::string& request) {
+    return answer_request(*this, request);
+  });
+  return {};
 }
 
 Result<void> Device::open_nic(Membership member) {
@@ -108,6 +119,7 @@ Result<void> Device::open_nic(Membership member) {
   around.nic_faults.clear();
   writes_files_ = !around.capture.empty() || !around.trace.empty();
   const Endpoint place = (*wire)->endpoint();
+  const OpeningOwnFiles opening;
   Result<std::unique_ptr<NicTrace>> trace = open_trace(around, place);
   if (!trace) return trace.error();
   trace_ = std::move(*trace);

@@ -22,6 +22,8 @@ namespace gdakit::softnic::uverbs {
 
 class Device {
  public:
+  // Errors: those of join_fabric() and FarWire::open(); options of the environment that are none; a
+  // thread that the system does not give (EAGAIN).
   static Result<std::unique_ptr<Device>> open(const Spec& spec, int index);
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
@@ -45,6 +47,7 @@ class Device {
 
  private:
   Device(const Spec& spec, int index) : identity_(spec, index), addresses_(spec, index) {}
+  Result<void> begin(const Spec& spec);
   Result<void> write_clock_page();
   // The NIC on its way to the fabric, as the environment would have it.
   Result<void> open_nic(Membership member);
@@ -54,7 +57,6 @@ class Device {
   std::unique_ptr<EventBook> events_ = std::make_unique<EventBook>();
   std::shared_ptr<MemoryPages> pages_;
   std::unique_ptr<DeviceMemory> memory_;
-  OwnMark segment_;
   Port port_;
   const std::uint64_t opened_ms_ = wall_ms();
   std::uint32_t mtu_ = 0;

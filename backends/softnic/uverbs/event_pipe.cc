@@ -11,6 +11,7 @@
 namespace gdakit::softnic::uverbs {
 
 Result<std::shared_ptr<EventPipe>> EventPipe::open(std::size_t record_bytes) {
+  const OpeningOwnFiles opening;
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return Error::from_errno("EventPipe: pipe2", errno);
   UniqueFileDescriptor client_end(ends[0]), write(ends[1]);
@@ -21,8 +22,9 @@ Result<std::shared_ptr<EventPipe>> EventPipe::open(std::size_t record_bytes) {
   const std::string path = "/proc/self/fd/" + std::to_string(client_end.get());
   UniqueFileDescriptor read(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   if (!read) return Error::from_errno("EventPipe: " + path, errno);
-  return std::shared_ptr<EventPipe>(new EventPipe(
-      record_bytes, std::move(client_end), own_file(std::move(read)), own_file(std::move(write))));
+  return std::shared_ptr<EventPipe>(new EventPipe(record_bytes, std::move(client_end),
+                                                  keep_file(std::move(read)),
+                                                  keep_file(std::move(write))));
 }
 
 // The file is a number that a client gave. Another of its threads may be closing it, which is no

@@ -43,7 +43,8 @@ class EventPipe {
   std::uint32_t withdraw(std::uint64_t element) const;
 
  private:
-  EventPipe(std::size_t record_bytes, UniqueFileDescriptor client_end, OwnFile read, OwnFile write)
+  EventPipe(std::size_t record_bytes, UniqueFileDescriptor client_end, KeptFile read,
+            KeptFile write)
       : record_bytes_(record_bytes),
         client_end_(std::move(client_end)),
         read_(std::move(read)),
@@ -53,8 +54,8 @@ class EventPipe {
   UniqueFileDescriptor client_end_;
   // Does not block, whatever the client's does. Kept open, so that a client which has closed its
   // own end is no broken pipe.
-  OwnFile read_;
-  OwnFile write_;
+  KeptFile read_;
+  KeptFile write_;
 };
 
 }  // namespace gdakit::softnic::uverbs

@@ -12,15 +12,17 @@
 #include <fstream>
 #include <optional>
 #include <sstream>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <system_error>
 #include <thread>
 #include <tuple>
 #include <unistd.h>
 #include <vector>
 
+#include "backends/softnic/uverbs/own_files.h"
+#include "backends/softnic/uverbs/socket_name.h"
 #include "backends/softnic/wire/shm_wire.h"
 
 namespace gdakit::softnic::uverbs {
@@ -29,6 +31,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kLockPatience = 10s;
+
+constexpr int kNamedSocket = SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC;
 
 constexpr const char* kEveryPrefix = "gdakit-verbs/";
 constexpr const char* kMember = "member/";
@@ -43,23 +47,10 @@ std::string prefix(const std::string& fabric) {
          fabric + "/";
 }
 
-// In the abstract name space; none of a name that is too long.
-struct SocketName {
-  explicit SocketName(const std::string& name) {
-    address.sun_family = AF_UNIX;
-    if (name.size() + 1 > sizeof address.sun_path) return;
-    std::memcpy(address.sun_path + 1, name.data(), name.size());
-    bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-  }
-  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&address); }
-
-  sockaddr_un address{};
-  socklen_t bytes = 0;
-};
-
 // A socket of this name, which nobody else has; nothing if somebody does.
-std::optional<OwnFile> take_name(const std::string& name) {
-  OwnFile socket = own_socket(AF_UNIX, SOCK_SEQPACKET);
+std::optional<KeptFile> take_name(const std::string& name) {
+  const OpeningOwnFiles opening;
+  KeptFile socket = keep_file(UniqueFileDescriptor(::socket(AF_UNIX, kNamedSocket, 0)));
   const SocketName at(name);
   if (!socket || at.bytes == 0) return std::nullopt;
   if (::bind(socket.get(), at.get(), at.bytes) != 0) return std::nullopt;
@@ -67,7 +58,7 @@ std::optional<OwnFile> take_name(const std::string& name) {
 }
 
 // Only one process at a time looks for the fabric, or makes it.
-Result<OwnFile> lock(const std::string& fabric) {
+Result<KeptFile> lock(const std::string& fabric) {
   const auto limit = std::chrono::steady_clock::now() + kLockPatience;
   while (std::chrono::steady_clock::now() < limit) {
     if (auto socket = take_name(prefix(fabric) + "lock")) return std::move(*socket);
@@ -89,30 +80,43 @@ std::optional<Member> parse_member(const std::string& name, std::size_t prefix_b
   return member;
 }
 
-// Others can make up names, but no segment of this user's.
-bool is_own_segment(const std::string& path) {
+// Others can make up names, but no segment of this user's. What the name leads to is looked up
+// once, and neither opened nor waited for before it is known.
+std::optional<Result<std::shared_ptr<ShmSegment>>> segment_of(const Member& member) {
+  const std::string listed =
+      "/proc/" + std::to_string(member.pid) + "/fd/" + std::to_string(member.segment);
+  const UniqueFileDescriptor found(::open(listed.c_str(), O_PATH | O_CLOEXEC));
+  const std::string path = "/proc/self/fd/" + std::to_string(found.get());
   struct stat status {};
   std::error_code error;
   const std::string file = std::filesystem::read_symlink(path, error).string();
-  return file.starts_with("/memfd:gdakit-wire") && ::stat(path.c_str(), &status) == 0 &&
-         status.st_uid == ::getuid();
+  if (!file.starts_with("/memfd:gdakit-wire") || ::fstat(found.get(), &status) != 0 ||
+      status.st_uid != ::getuid()) {
+    return std::nullopt;
+  }
+  return ShmSegment::open(path);
 }
 
 Result<std::shared_ptr<ShmSegment>> find_or_create(const std::string& fabric) {
+  const OpeningOwnFiles opening;
   std::optional<Error> wrong;
   for (const Member& member : fabric_members(fabric)) {
-    const std::string path =
-        "/proc/" + std::to_string(member.pid) + "/fd/" + std::to_string(member.segment);
-    if (!is_own_segment(path)) continue;
-    Result<std::shared_ptr<ShmSegment>> segment = ShmSegment::open(path);
-    if (segment) return segment;
-    wrong = segment.error();
+    const auto segment = segment_of(member);
+    if (!segment) continue;
+    if (*segment) return *segment;
+    wrong = segment->error();
   }
   if (wrong) return wrong->within("join_fabric: the fabric " + fabric);
   ShmOptions options;
   options.endpoints = kPlaces;
   options.rooms = 128;
   return ShmSegment::create(options);
+}
+
+// A mapping keeps the file open, and with it the lock by which a place is held (wire/shm_wire.h): a
+// child that lives longer than this process would hold it for ever.
+void leave_from_children(const ShmSegment& segment) {
+  ::madvise(segment.at(0), segment.layout().total(), MADV_DONTFORK);
 }
 
 }  // namespace
@@ -135,46 +139,32 @@ std::vector<Member> fabric_members(const std::string& fabric) {
   return members;
 }
 
-Result<UniqueFileDescriptor> connect_to(const Member& member) {
-  UniqueFileDescriptor socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-  if (!socket) return Error::from_errno("a socket cannot be made", errno);
-  const SocketName at(member.name);
-  const std::string who = "process " + std::to_string(member.pid);
-  if (::connect(socket.get(), at.get(), at.bytes) != 0) {
-    return Error::from_errno(who + " cannot be asked", errno);
-  }
-  ucred peer{};
-  socklen_t bytes = sizeof peer;
-  ::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &bytes);
-  if (peer.uid == ::getuid() && peer.pid == member.pid) return socket;
-  return Error(Code::unavailable, who + " is not who listens under its name; another one does");
-}
-
 Result<Membership> join_fabric(const std::string& name) {
-  const Result<OwnFile> locked = lock(name);
+  const Result<KeptFile> locked = lock(name);
   if (!locked) return locked.error();
   const Result<std::shared_ptr<ShmSegment>> segment = find_or_create(name);
   if (!segment) return segment.error();
+  leave_from_children(**segment);
   for (Endpoint place = 0; place < kPlaces; ++place) {
     Result<std::unique_ptr<ShmWire>> wire = (*segment)->attach(place);
     if (!wire) continue;
-    (*segment)->move_file(least_own_number());
-    OwnMark file = mark_own((*segment)->file());
     const std::string member = prefix(name) + kMember + std::to_string(::getpid()) + "/" +
-                               std::to_string(file.get()) + "/" + std::to_string(place);
+                               std::to_string((*segment)->file()) + "/" + std::to_string(place);
     auto listed = take_name(member);
     if (!listed || ::listen(listed->get(), SOMAXCONN) != 0) {
       return Error::from_errno("join_fabric: the name " + member, errno);
     }
-    return Membership{std::move(*wire), std::move(file), std::move(*listed)};
+    return Membership{std::move(*wire), std::move(*listed)};
   }
   return Error(Code::exhausted, "join_fabric: all " + std::to_string(kPlaces) +
                                     " places of the fabric " + name +
                                     " are taken; end a program, or take another fabric");
 }
 
-MemberCounter::MemberCounter()
-    : list_(own_file(UniqueFileDescriptor(::open("/proc/net/unix", O_RDONLY | O_CLOEXEC)))) {}
+MemberCounter::MemberCounter() {
+  const OpeningOwnFiles opening;
+  list_ = keep_file(UniqueFileDescriptor(::open("/proc/net/unix", O_RDONLY | O_CLOEXEC)));
+}
 
 unsigned MemberCounter::count() {
   std::string text;

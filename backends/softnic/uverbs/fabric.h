@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "backends/softnic/objects/attributes.h"
-#include "backends/softnic/uverbs/own_files.h"
 #include "backends/softnic/wire/wire.h"
+#include "core/base/kept_file.h"
 #include "core/base/result.h"
 
 namespace gdakit::softnic::uverbs {
@@ -28,9 +28,9 @@ constexpr QpNumber first_qpn(Endpoint place) { return place * kQpnsOfAPlace; }
 
 struct Membership {
   std::unique_ptr<Wire> wire;  // its endpoint is the place
-  OwnMark segment;             // for those who come later ...
-  // ... and find it by the member's name: a socket that listens, SOCK_SEQPACKET.
-  OwnFile listed;
+  // By whose name those who come later find the fabric: a socket that listens, SOCK_SEQPACKET,
+  // and does not block.
+  KeptFile listed;
 };
 
 // A place of its own for a NIC of this process. Errors: no place is free; the fabric is of another
@@ -48,9 +48,6 @@ struct Member {
 // By place.
 std::vector<Member> fabric_members(const std::string& fabric);
 
-// A connection to its socket. Errors: it is gone.
-Result<UniqueFileDescriptor> connect_to(const Member& member);
-
 // Counts those of all fabrics of all users of this host, as far as their sockets are seen here.
 // From one thread at a time. It opens its file once: a descriptor that comes and goes would take a
 // number that the program counts on.
@@ -60,7 +57,7 @@ class MemberCounter {
   unsigned count();
 
  private:
-  OwnFile list_;
+  KeptFile list_;
 };
 
 }  // namespace gdakit::softnic::uverbs

@@ -28,19 +28,23 @@ class FabricControl {
   using Answer = std::function<Result<std::string>(const std::string& request)>;
 
   // `socket`: Membership::listed.
-  FabricControl(OwnFile socket, Answer answer);
+  FabricControl(KeptFile socket, Answer answer);
   ~FabricControl();
   FabricControl(const FabricControl&) = delete;
   FabricControl& operator=(const FabricControl&) = delete;
 
  private:
   void run() const;
-  void serve(const OwnFile& client) const;
+  void serve(const KeptFile& client) const;
 
-  const OwnFile socket_;
+  const KeptFile socket_;
   const Answer answer_;
   std::thread thread_;
 };
+
+// A connection to a member's socket, on which no call waits longer than two seconds. Errors: it is
+// gone, has not taken the connection by then, or is not who it says.
+Result<UniqueFileDescriptor> connect_to(const Member& member);
 
 // Errors: the member is gone, or has not answered for two seconds, as one that is stopped does not;
 // or what it refuses.

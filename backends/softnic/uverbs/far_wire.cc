@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "backends/softnic/uverbs/own_files.h"
 #include "backends/softnic/wire/nic_place.h"
 #include "core/base/log.h"
 
@@ -25,6 +26,7 @@ Result<std::uint32_t> find_mtu(const UdpAddress& address) {
 Result<std::unique_ptr<FarWire>> FarWire::open(const UdpAddress& address, Endpoint place,
                                                FarHosts& hosts) {
   const UdpAddress own{address.ip, static_cast<std::uint16_t>(address.port + place)};
+  const OpeningOwnFiles opening;
   Result<UdpSocket> socket = UdpSocket::open(own);
   if (!socket) return socket.error();
   const Result<std::uint32_t> mtu = find_mtu(address);

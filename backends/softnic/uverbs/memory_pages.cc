@@ -20,12 +20,13 @@ constexpr std::uint64_t kMostPages = 1 << 16;
 }  // namespace
 
 Result<std::shared_ptr<MemoryPages>> MemoryPages::create() {
+  const OpeningOwnFiles opening;
   Result<UniqueFileDescriptor> file = make_memory_file("gdakit-uverbs");
   if (!file) return file.error();
   if (const auto sized = resize_memory_file(*file, kFirst + kMostPages * kPage); !sized) {
     return sized.error().within("the doorbell pages");
   }
-  auto pages = std::shared_ptr<MemoryPages>(new MemoryPages(own_file(std::move(*file))));
+  auto pages = std::shared_ptr<MemoryPages>(new MemoryPages(keep_file(std::move(*file))));
   pages->next_ = kFirst;
   return pages;
 }

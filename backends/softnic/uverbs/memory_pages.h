@@ -31,9 +31,9 @@ class MemoryPages final : public HostPages {
   Result<void*> map_at(std::uint64_t offset, std::size_t bytes);
 
  private:
-  explicit MemoryPages(OwnFile file) : file_(std::move(file)) {}
+  explicit MemoryPages(KeptFile file) : file_(std::move(file)) {}
 
-  const OwnFile file_;
+  const KeptFile file_;
   mutable std::mutex mutex_;
   std::unordered_map<const void*, std::uint64_t> offsets_;
   std::vector<std::uint64_t> free_;

@@ -20,8 +20,19 @@ constexpr unsigned kMostFiles = 65536;  // those behind are never asked about
 // By number. A process has one table of descriptors, and this says whose they are.
 std::array<std::atomic<bool>, kMostFiles> is_own{};
 
-// Held while a socket is made that is not known yet, and by fork.
-std::mutex forking;
+// Held by who opens files, and by fork.
+std::mutex opening;
+// How often this thread holds it. Counted before it is taken: a signal's handler may come between.
+thread_local int times_held = 0;
+
+void hold() {
+  if (times_held++ == 0) opening.lock();
+}
+
+void let_go() {
+  if (times_held == 1) opening.unlock();
+  --times_held;
+}
 
 // Not by close(), which is answered by this library.
 void close_all() {
@@ -33,19 +44,32 @@ void close_all() {
 void close_in_children() {
   static std::once_flag once;
   std::call_once(once, [] {
-    const auto child = [] {
+    ::pthread_atfork(hold, let_go, [] {
       close_all();
-      forking.unlock();
-    };
-    ::pthread_atfork([] { forking.lock(); }, [] { forking.unlock(); }, child);
+      let_go();
+    });
   });
 }
 
-int mark(int file) {
+int keep(UniqueFileDescriptor file) {
   close_in_children();
-  if (static_cast<unsigned>(file) < kMostFiles) is_own[static_cast<unsigned>(file)] = true;
-  return file;
+  UniqueFileDescriptor moved(::fcntl(file.get(), F_DUPFD_CLOEXEC, least_own_number()));
+  if (!moved) moved = std::move(file);
+  const auto number = static_cast<unsigned>(moved.get());
+  if (number < kMostFiles) is_own[number] = true;
+  return moved.release();
 }
+
+// No longer its own first: what closes it may be asked whose it is.
+void close_kept(int file) {
+  const auto number = static_cast<unsigned>(file);
+  if (number >= kMostFiles || is_own[number].exchange(false)) ::close(file);
+}
+
+constexpr KeptFileRules kRules{keep, close_kept};
+
+// Before anything is opened.
+const bool is_ruled = (kept_file_rules.store(&kRules), true);
 
 }  // namespace
 
@@ -64,29 +88,11 @@ std::optional<unsigned> next_own_file(unsigned from) {
   return std::nullopt;
 }
 
-// No longer its own first: what closes it may be asked whose it is.
-void OwnFileTraits::close(Value file) {
-  const auto number = static_cast<unsigned>(file);
-  if (number >= kMostFiles || is_own[number].exchange(false)) ::close(file);
-}
-
-void OwnMarkTraits::close(Value file) {
-  if (static_cast<unsigned>(file) < kMostFiles) is_own[static_cast<unsigned>(file)] = false;
-}
-
-OwnMark mark_own(int file) { return OwnMark(mark(file)); }
-
-OwnFile own_file(UniqueFileDescriptor file) {
-  if (!file) return OwnFile();
-  UniqueFileDescriptor moved(::fcntl(file.get(), F_DUPFD_CLOEXEC, least_own_number()));
-  if (!moved) moved = std::move(file);
-  return OwnFile(mark(moved.release()));
-}
-
-OwnFile own_socket(int domain, int type) {
+OpeningOwnFiles::OpeningOwnFiles() {
   close_in_children();
-  const std::lock_guard lock(forking);
-  return own_file(UniqueFileDescriptor(::socket(domain, type | SOCK_CLOEXEC, 0)));
+  hold();
 }
+
+OpeningOwnFiles::~OpeningOwnFiles() { let_go(); }
 
 }  // namespace gdakit::softnic::uverbs

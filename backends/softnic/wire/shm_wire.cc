@@ -141,7 +141,7 @@ std::size_t ShmLayout::room(Endpoint from, Endpoint to, std::uint32_t index) con
 }
 std::size_t ShmLayout::total() const { return room(0, options_.endpoints, 0); }
 
-ShmSegment::ShmSegment(UniqueFileDescriptor fd, const ShmLayout& layout, std::byte* memory)
+ShmSegment::ShmSegment(KeptFile fd, const ShmLayout& layout, std::byte* memory)
     : fd_(std::move(fd)), layout_(layout), memory_(memory) {}
 
 ShmSegment::~ShmSegment() { ::munmap(memory_, layout_.total()); }
@@ -154,7 +154,7 @@ Result<std::shared_ptr<ShmSegment>> ShmSegment::map(UniqueFileDescriptor fd,
                              errno);
   }
   return std::shared_ptr<ShmSegment>(
-      new ShmSegment(std::move(fd), layout, static_cast<std::byte*>(memory)));
+      new ShmSegment(keep_file(std::move(fd)), layout, static_cast<std::byte*>(memory)));
 }
 
 Result<std::shared_ptr<ShmSegment>> ShmSegment::create(const ShmOptions& options) {
@@ -217,11 +217,6 @@ Result<std::shared_ptr<ShmSegment>> ShmSegment::open(const std::string& path) {
 
 std::string ShmSegment::path() const {
   return "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(fd_.get());
-}
-
-void ShmSegment::move_file(int least) {
-  UniqueFileDescriptor moved(::fcntl(fd_.get(), F_DUPFD_CLOEXEC, least));
-  if (moved) fd_ = std::move(moved);
 }
 
 bool ShmSegment::lock(Endpoint place) const {

@@ -31,6 +31,7 @@
 #include "backends/softnic/wire/ring_recall.h"
 #include "backends/softnic/wire/spsc_ring.h"
 #include "core/base/file_descriptor.h"
+#include "core/base/kept_file.h"
 #include "core/base/process_status.h"
 #include "core/base/result.h"
 
@@ -91,9 +92,6 @@ class ShmSegment : public std::enable_shared_from_this<ShmSegment> {
   std::string path() const;
 
   int file() const { return fd_.get(); }
-  // Gives the file a number from `least` on, if one is free: away from those that a program counts
-  // on for its own.
-  void move_file(int least);
 
   // This process's wire for `place`, one of the segment's endpoints. Fails while a living process
   // has it, and has not become another program. Without `memory` all payload travels by value.
@@ -113,13 +111,13 @@ class ShmSegment : public std::enable_shared_from_this<ShmSegment> {
   std::byte* at(std::size_t offset) const { return memory_ + offset; }
 
  private:
-  ShmSegment(UniqueFileDescriptor fd, const ShmLayout& layout, std::byte* memory);
+  ShmSegment(KeptFile fd, const ShmLayout& layout, std::byte* memory);
   static Result<std::shared_ptr<ShmSegment>> map(UniqueFileDescriptor fd, const ShmLayout& layout);
   bool lock(Endpoint place) const;
   bool is_locked(Endpoint place) const;
   bool take(Endpoint place) const;
 
-  UniqueFileDescriptor fd_;
+  KeptFile fd_;
   ShmLayout layout_;
   std::byte* memory_;
 };

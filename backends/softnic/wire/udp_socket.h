@@ -8,6 +8,7 @@
 
 #include "backends/softnic/wire/udp_address.h"
 #include "core/base/file_descriptor.h"
+#include "core/base/kept_file.h"
 #include "core/base/result.h"
 
 namespace gdakit::softnic {
@@ -53,9 +54,9 @@ class UdpSocket {
 
  private:
   UdpSocket(UniqueFileDescriptor socket, const UdpAddress& address)
-      : socket_(std::move(socket)), address_(address) {}
+      : socket_(keep_file(std::move(socket))), address_(address) {}
 
-  UniqueFileDescriptor socket_;
+  KeptFile socket_;
   UdpAddress address_;
 };
 

@@ -17,6 +17,7 @@ namespace {
 
 using gdakit::softnic::uverbs::Context;
 using gdakit::softnic::uverbs::libc_function;
+using gdakit::softnic::uverbs::OpeningOwnFiles;
 using gdakit::softnic::uverbs::Shim;
 
 constexpr int kNetlinkRdma = 20;
@@ -31,8 +32,13 @@ int duplicated(int file, int other) {
   return other;
 }
 
-// `to` is another descriptor of `file` now, if that has succeeded.
-int replaced(int file, int to, int result) {
+// `dup` makes `to` another descriptor of `file`, unless it is the library's own.
+template <class Dup>
+int duplicate_as(int file, int to, Dup dup) {
+  std::optional<OpeningOwnFiles> opening;
+  if (Shim::get().is_owner()) opening.emplace();
+  if (Shim::get().keeps(to)) return fail(EBUSY);
+  const int result = dup();
   if (result >= 0 && file != to && Shim::get().is_open(to)) Shim::get().closed(to);
   return duplicated(file, result);
 }
@@ -93,14 +99,12 @@ GDAKIT_HOOK int dup(int file) {
 
 GDAKIT_HOOK int dup2(int file, int to) {
   static auto* const libc = libc_function<int(int, int)>("dup2");
-  if (Shim::get().keeps(to)) return fail(EBUSY);
-  return replaced(file, to, libc(file, to));
+  return duplicate_as(file, to, [=] { return libc(file, to); });
 }
 
 GDAKIT_HOOK int dup3(int file, int to, int flags) {
   static auto* const libc = libc_function<int(int, int, int)>("dup3");
-  if (Shim::get().keeps(to)) return fail(EBUSY);
-  return replaced(file, to, libc(file, to, flags));
+  return duplicate_as(file, to, [=] { return libc(file, to, flags); });
 }
 
 namespace {

@@ -49,6 +49,8 @@ class Shim {
   void closed(int file);
   // All descriptors of the range are closed, as far as they are not kept.
   void range_closed(unsigned first, unsigned last);
+  // Whether this is the process whose NICs these are, and not its child by vfork.
+  bool is_owner() const { return ::getpid() == owner_; }
   // Whether the descriptor is the library's own. The child of vfork may close what it has of it.
   bool keeps(int file) const { return is_own_file(static_cast<unsigned>(file)) && is_owner(); }
   std::optional<unsigned> next_kept(unsigned from) const {
@@ -75,7 +77,6 @@ class Shim {
   };
 
   Shim();
-  bool is_owner() const { return ::getpid() == owner_; }
   bool is_still_open(int file);
   Result<Device*> device(int index);
   Result<std::shared_ptr<Context>> make_context(int index, int& file);

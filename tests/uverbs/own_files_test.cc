@@ -1,0 +1,140 @@
+// Descriptors of the library's own, in a program that knows nothing of them.
+#include "backends/softnic/uverbs/own_files.h"
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <fcntl.h>
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <string>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include "backends/softnic/wire/udp_socket.h"
+#include "tests/uverbs/caller.h"
+
+namespace gdakit::softnic::uverbs {
+namespace {
+
+using test::open_device;
+using test::own_spec;
+
+std::set<int> open_files() {
+  std::set<int> files;
+  for (int file = 0; file < 4096; ++file) {
+    if (::fcntl(file, F_GETFD) >= 0) files.insert(file);
+  }
+  return files;
+}
+
+// A device that is reached at an address of this host, at a port that was free a moment ago.
+Spec spec_with_address(std::string& reached_at) {
+  const auto probe = UdpSocket::open(*UdpAddress::parse("127.0.0.1:0"));
+  reached_at = probe->address().text();
+  return *Spec::parse("address=" + reached_at + ",fabric=" + own_spec("files").fabric);
+}
+
+// The environment says so while it lives.
+class Recording {
+ public:
+  Recording() : folder_(testing::TempDir() + "recording-" + std::to_string(::getpid())) {
+    std::filesystem::create_directories(folder_);
+    for (const char* name : kNames) ::setenv(name, folder_.c_str(), 1);
+  }
+  ~Recording() {
+    for (const char* name : kNames) ::unsetenv(name);
+    std::filesystem::remove_all(folder_);
+  }
+  Recording(const Recording&) = delete;
+  Recording& operator=(const Recording&) = delete;
+
+ private:
+  static constexpr std::array kNames = {"GDAKIT_CAPTURE", "GDAKIT_TRACE"};
+  const std::string folder_;
+};
+
+TEST(UverbsOwnFiles, ADeviceKeepsNoOthersOpen) {
+  std::string reached_at;
+  const Spec spec = spec_with_address(reached_at);
+  const Recording recording;
+  const std::set<int> before = open_files();
+  const auto device = open_device(spec);
+  std::size_t found = 0;
+  for (const int file : open_files()) {
+    if (before.contains(file)) continue;
+    ++found;
+    const std::string path = "/proc/self/fd/" + std::to_string(file);
+    EXPECT_TRUE(is_own_file(static_cast<unsigned>(file))) << std::filesystem::read_symlink(path);
+    EXPECT_GE(file, least_own_number());
+  }
+  EXPECT_GE(found, 6u) << "its memory, fabric, name, socket, capture and trace";
+}
+
+TEST(UverbsOwnFiles, ADeviceThatEndsClosesThem) {
+  std::string reached_at;
+  const Spec spec = spec_with_address(reached_at);
+  const Recording recording;
+  const std::set<int> before = open_files();
+  open_device(spec).reset();
+  EXPECT_EQ(open_files(), before);
+  EXPECT_EQ(next_own_file(0), std::nullopt);
+}
+
+// A child that waits until its parent kills it.
+class WaitingChild {
+ public:
+  WaitingChild() : pid_(::fork()) {
+    while (pid_ == 0) ::pause();
+  }
+  ~WaitingChild() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  WaitingChild(const WaitingChild&) = delete;
+  WaitingChild& operator=(const WaitingChild&) = delete;
+
+ private:
+  const pid_t pid_;
+};
+
+TEST(UverbsOwnFiles, AChildDoesNotKeepItsParentsPort) {
+  std::string reached_at;
+  const Spec spec = spec_with_address(reached_at);
+  auto device = open_device(spec);
+  const WaitingChild child;
+  device.reset();
+  const auto again = Device::open(spec, 0);
+  EXPECT_TRUE(again) << again.error().message();
+}
+
+// Ends a child that does nothing, at once.
+bool fork_once() {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  return ::waitpid(child, nullptr, 0) == child;
+}
+
+TEST(UverbsOwnFiles, NoOtherThreadForksWhileOneIsOpened) {
+  std::atomic<bool> forked{false};
+  std::optional<OpeningOwnFiles> opening(std::in_place);
+  std::thread other([&forked] { forked = fork_once(); });
+  { const OpeningOwnFiles nested; }
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_FALSE(forked);
+  EXPECT_TRUE(fork_once()) << "the one that opens may";
+  EXPECT_FALSE(forked);
+  opening.reset();
+  other.join();
+  EXPECT_TRUE(forked);
+}
+
+}  // namespace
+}  // namespace gdakit::softnic::uverbs
