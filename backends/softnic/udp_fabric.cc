@@ -123,10 +123,12 @@ Result<std::optional<TagKey>> tag_key_of(const Options& options, const Bootstrap
 Result<std::uint32_t> agreed_mtu(const UdpSocket& socket, const std::vector<NicCard>& all,
                                  const std::vector<bool>& near, std::uint32_t tag_bytes,
                                  Bootstrap& bootstrap) {
+  const Result<PathProbe> probe = PathProbe::open(socket.address());
+  if (!probe) return probe.error();
   std::uint32_t longest = roce::kMostMtu;
   for (std::size_t pe = 0; pe < all.size(); ++pe) {
     if (near[pe]) continue;
-    const Result<std::uint32_t> packet = socket.longest_packet_to(all[pe].address());
+    const Result<std::uint32_t> packet = probe->longest_packet_to(all[pe].address());
     if (!packet) return packet.error().within(pe_text(pe));
     longest = std::min(longest, longest_roce_mtu(*packet, tag_bytes));
   }

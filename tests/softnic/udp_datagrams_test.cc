@@ -1,6 +1,7 @@
 // What a wire over UDP makes of datagrams that are not as its peers send them.
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -78,6 +79,54 @@ TEST(UdpDatagrams, ForNobodyAreCounted) {
 }
 
 // A NIC's counters are read from the outermost wire.
+// Who is asked about notes what: how often, and whether by a datagram of UD.
+struct Newcomers {
+  UdpOptions options() {
+    UdpOptions asking;
+    asking.newcomer = [this](const UdpAddress&, bool of_ud) {
+      of_ud ? ++by_ud : ++by_others;
+      return answer;
+    };
+    return asking;
+  }
+  std::optional<Endpoint> answer;
+  int by_ud = 0;
+  int by_others = 0;
+};
+
+TEST(UdpDatagrams, FromANewcomerAreBelievedWhenTheyAreWhole) {
+  Newcomers newcomers;
+  Two two(newcomers.options());
+  Sender sender;
+  roce::RocePacket datagram;
+  datagram.opcode = roce::opcode_of(roce::Transport::ud, roce::Operation::send_only);
+  const UdpAddress here = two.wire->address();
+  std::vector<std::uint8_t> bytes = encoded(datagram, sender.address(), here);
+  bytes.back() ^= 1;
+  sender.send(here, bytes);
+  two.drop_until(two.wire->counters().strangers, 1);
+  EXPECT_EQ(newcomers.by_ud + newcomers.by_others, 0) << "of one that is damaged";
+  bytes.back() ^= 1;
+  sender.send(here, bytes);
+  two.drop_until(two.wire->counters().strangers, 2);
+  EXPECT_EQ(newcomers.by_ud, 1);
+  newcomers.answer = 9;
+  sender.send(here, bytes);
+  const Packet* const packet = two.next();
+  ASSERT_NE(packet, nullptr);
+  EXPECT_EQ(packet->header.source, 9u);
+  EXPECT_EQ(newcomers.by_others, 0);
+}
+
+TEST(UdpDatagrams, OfAConnectionAreToldApartFromThoseOfUd) {
+  Newcomers newcomers;
+  Two two(newcomers.options());
+  two.send(1);
+  two.drop_until(two.wire->counters().strangers, 1);
+  EXPECT_EQ(newcomers.by_others, 1);
+  EXPECT_EQ(newcomers.by_ud, 0);
+}
+
 TEST(UdpDatagrams, AreCountedByAWireThatFaultsAndACaptureAreAround) {
   Two two;
   Sender stranger;

@@ -37,16 +37,16 @@ TEST(UverbsFarHosts, EachHostHasEndpointsOfItsOwn) {
   EXPECT_EQ(hosts.endpoint_of(gid_of(ip("10.0.0.7")), 3), one);
   EXPECT_EQ(hosts.address_of(*one).text(), "10.0.0.7:4794");
   EXPECT_EQ(hosts.address_of(*other).text(), "[fd00::7]:4794");
-  EXPECT_EQ(hosts.sender(*UdpAddress::parse("10.0.0.7:4794")), one);
+  EXPECT_EQ(hosts.sender(*UdpAddress::parse("10.0.0.7:4794"), /*of_ud=*/false), one);
   EXPECT_TRUE(hosts.address_of(0).is_unspecified());
   EXPECT_TRUE(hosts.address_of(*other + kPlaces).is_unspecified());
 }
 
 TEST(UverbsFarHosts, OtherPortsAreNobodys) {
   FarHosts hosts(4791);
-  EXPECT_FALSE(hosts.sender(*UdpAddress::parse("10.0.0.7:4790")));
-  EXPECT_FALSE(hosts.sender(*UdpAddress::parse("10.0.0.7:4855")));
-  EXPECT_TRUE(hosts.sender(*UdpAddress::parse("10.0.0.7:4854")));
+  EXPECT_FALSE(hosts.sender(*UdpAddress::parse("10.0.0.7:4790"), /*of_ud=*/true));
+  EXPECT_FALSE(hosts.sender(*UdpAddress::parse("10.0.0.7:4855"), /*of_ud=*/true));
+  EXPECT_TRUE(hosts.sender(*UdpAddress::parse("10.0.0.7:4854"), /*of_ud=*/true));
 }
 
 TEST(UverbsFarHosts, ThereIsAnEndOfHosts) {
@@ -57,6 +57,21 @@ TEST(UverbsFarHosts, ThereIsAnEndOfHosts) {
   }
   EXPECT_FALSE(hosts.endpoint_of(gid_of(ip("10.2.0.0")), 0));
   EXPECT_TRUE(hosts.endpoint_of(gid_of(ip("10.1.0.0")), 0)) << "one that is known stays";
+}
+
+TEST(UverbsFarHosts, IsHeardOfByADatagramAloneAndLeavesRoomForThoseThatAreNamed) {
+  FarHosts hosts(4791);
+  const UdpAddress stranger = *UdpAddress::parse("10.3.0.1:4791");
+  EXPECT_FALSE(hosts.sender(stranger, /*of_ud=*/false)) << "no connection leads there";
+  for (std::size_t i = 0; i < FarHosts::kMostHeardOf; ++i) {
+    const std::string text =
+        "10.1." + std::to_string(i / 256) + "." + std::to_string(i % 256) + ":4791";
+    ASSERT_TRUE(hosts.sender(*UdpAddress::parse(text), /*of_ud=*/true));
+  }
+  EXPECT_FALSE(hosts.sender(stranger, /*of_ud=*/true));
+  const auto named = hosts.endpoint_of(gid_of(stranger.ip), 0);
+  EXPECT_TRUE(named);
+  EXPECT_EQ(hosts.sender(stranger, /*of_ud=*/true), named);
 }
 
 // A first port such that those of both places are free.
@@ -144,6 +159,12 @@ TEST(UverbsAddresses, AreRefusedWithTheReason) {
   const auto on_infiniband = Spec::parse("link=ib,address=127.0.0.1");
   ASSERT_FALSE(on_infiniband);
   EXPECT_THAT(on_infiniband.error().message(), HasSubstr("link=roce"));
+  for (const char* port : {"0", "65473", "65535"}) {
+    const auto beyond = Spec::parse("address=127.0.0.1:" + std::string(port));
+    ASSERT_FALSE(beyond) << port;
+    EXPECT_THAT(beyond.error().message(), HasSubstr("a port of 1 to 65472"));
+  }
+  EXPECT_TRUE(Spec::parse("address=127.0.0.1:65472"));
   const Spec spec = *Spec::parse("address=127.0.0.1");
   EXPECT_EQ(Spec::parse(spec.text())->reached_at, spec.reached_at);
 }

@@ -35,21 +35,24 @@ Gid gid_of(const roce::IpAddress& ip) {
 
 std::optional<Endpoint> FarHosts::endpoint_of(const Gid& host, Endpoint place) {
   const auto ip = ip_of(host);
-  return ip ? find(*ip, place) : std::nullopt;
+  return ip ? find(*ip, place, kMostHosts) : std::nullopt;
 }
 
-std::optional<Endpoint> FarHosts::sender(const UdpAddress& from) {
+std::optional<Endpoint> FarHosts::sender(const UdpAddress& from, bool of_ud) {
   if (from.port < first_port_ || from.port - first_port_ >= static_cast<int>(kPlaces)) {
     return std::nullopt;
   }
-  return find(from.ip, static_cast<Endpoint>(from.port - first_port_));
+  const auto place = static_cast<Endpoint>(from.port - first_port_);
+  return find(from.ip, place, of_ud ? kMostHeardOf : 0);
 }
 
-std::optional<Endpoint> FarHosts::find(const roce::IpAddress& ip, Endpoint place) {
+// One that is not known is added if fewer than `most` are.
+std::optional<Endpoint> FarHosts::find(const roce::IpAddress& ip, Endpoint place,
+                                       std::size_t most) {
   const std::lock_guard lock(mutex_);
   const auto at = std::find(hosts_.begin(), hosts_.end(), ip);
   const auto host = static_cast<std::size_t>(at - hosts_.begin());
-  if (host == kMostHosts) return std::nullopt;
+  if (at == hosts_.end() && host >= most) return std::nullopt;
   if (at == hosts_.end()) hosts_.push_back(ip);
   return static_cast<Endpoint>((host + 1) * kPlaces + place);
 }

@@ -6,7 +6,8 @@
 //   endpoint    below kPlaces this host's places; behind them those of each other host, as they
 //               are met
 //
-// Nobody lists hosts: one is known once something is sent there, or comes from there.
+// Nobody lists hosts. One is known once it is named, by an address that something is to be sent to,
+// or heard of, as the sender of a datagram of UD.
 #pragma once
 
 #include <cstdint>
@@ -22,21 +23,24 @@ namespace gdakit::softnic::uverbs {
 // Safe from any thread.
 class FarHosts {
  public:
-  // Those that are met later are not answered.
+  // Those that are met later are not answered: of hosts that are heard of alone the second half, so
+  // that strangers never fill the table.
   static constexpr std::size_t kMostHosts = 1024;
+  static constexpr std::size_t kMostHeardOf = kMostHosts / 2;
 
   explicit FarHosts(std::uint16_t first_port) : first_port_(first_port) {}
 
   // Of a place on the host that has this GID. None: the GID is no address of IP, or too many hosts
   // are known.
   std::optional<Endpoint> endpoint_of(const Gid& host, Endpoint place);
-  // Of who sends from there. None: likewise, or a port of no place.
-  std::optional<Endpoint> sender(const UdpAddress& from);
+  // Of who sends from there; `of_ud`: a datagram of UD. None: likewise, a port of no place, or a
+  // host that is not known and sends something else.
+  std::optional<Endpoint> sender(const UdpAddress& from, bool of_ud);
   // None (0.0.0.0) of an endpoint that was never told.
   UdpAddress address_of(Endpoint endpoint) const;
 
  private:
-  std::optional<Endpoint> find(const roce::IpAddress& ip, Endpoint place);
+  std::optional<Endpoint> find(const roce::IpAddress& ip, Endpoint place, std::size_t most);
 
   const std::uint16_t first_port_;
   mutable std::mutex mutex_;

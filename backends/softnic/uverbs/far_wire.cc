@@ -6,9 +6,12 @@
 #include "backends/softnic/uverbs/own_files.h"
 #include "backends/softnic/wire/nic_place.h"
 #include "core/base/log.h"
+#include "core/base/wait_clock.h"
 
 namespace gdakit::softnic::uverbs {
 namespace {
+
+constexpr std::uint64_t kBetweenTriesNs = 100'000'000;
 
 // Of the interface that has the address: what the host sends to itself it carries whole.
 Result<std::uint32_t> find_mtu(const UdpAddress& address) {
@@ -34,7 +37,9 @@ Result<std::unique_ptr<FarWire>> FarWire::open(const UdpAddress& address, Endpoi
   UdpOptions options;
   options.endpoint = place;
   options.mtu = *mtu;
-  options.newcomer = [&hosts](const UdpAddress& from) { return hosts.sender(from); };
+  options.newcomer = [&hosts](const UdpAddress& from, bool of_ud) {
+    return hosts.sender(from, of_ud);
+  };
   Result<std::unique_ptr<UdpWire>> wire = UdpWire::create(std::move(*socket), options);
   if (!wire) return wire.error();
   return std::unique_ptr<FarWire>(new FarWire(std::move(*wire), hosts));
@@ -42,15 +47,20 @@ Result<std::unique_ptr<FarWire>> FarWire::open(const UdpAddress& address, Endpoi
 
 bool FarWire::send(const Packet& packet) {
   const Endpoint to = packet.header.destination;
-  if (!connected_.contains(to)) connect(to);
+  if (!connected_.contains(to) && may_try(to)) connect(to);
   return inner().send(packet);
+}
+
+bool FarWire::may_try(Endpoint endpoint) const {
+  const auto refused = refused_ns_.find(endpoint);
+  return refused == refused_ns_.end() || steady_ns() - refused->second >= kBetweenTriesNs;
 }
 
 void FarWire::connect(Endpoint endpoint) {
   const Result<> connected = udp_.connect(endpoint, hosts_.address_of(endpoint));
   if (connected) {
     connected_.insert(endpoint);
-  } else if (warned_.insert(endpoint).second) {
+  } else if (refused_ns_.insert_or_assign(endpoint, steady_ns()).second) {
     const std::string what = "verbs: what is sent to another host is lost: ";
     Log(LogLevel::warn).warn(what + connected.error().message());
   }

@@ -2,7 +2,9 @@
 // to who sends to it, as they come.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "backends/softnic/uverbs/far_hosts.h"
@@ -20,19 +22,22 @@ class FarWire final : public WrappedWire {
   static Result<std::unique_ptr<FarWire>> open(const UdpAddress& address, Endpoint place,
                                                FarHosts& hosts);
 
-  // To an endpoint to which there is no way it is lost, which a warning says once.
+  // To an endpoint to which there is no way it is lost, which a warning says once; it is looked for
+  // ten times a second.
   bool send(const Packet& packet) override;
 
  private:
   FarWire(std::unique_ptr<UdpWire> wire, FarHosts& hosts)
       : WrappedWire(std::move(wire)), udp_(static_cast<UdpWire&>(inner())), hosts_(hosts) {}
 
+  // Whether the system has not refused just now.
+  bool may_try(Endpoint endpoint) const;
   void connect(Endpoint endpoint);
 
   UdpWire& udp_;
   FarHosts& hosts_;
   std::unordered_set<Endpoint> connected_;
-  std::unordered_set<Endpoint> warned_;  // of those that are not
+  std::unordered_map<Endpoint, std::uint64_t> refused_ns_;  // when last, of those that are not
 };
 
 }  // namespace gdakit::softnic::uverbs

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <string_view>
 
+#include "backends/softnic/uverbs/fabric.h"
 #include "backends/softnic/uverbs/far_hosts.h"
 #include "backends/softnic/wire/nic_place.h"
 
@@ -73,6 +74,11 @@ Result<void> find_addresses(Spec& spec) {
   for (int nic = 0; nic < spec.nics; ++nic) {
     const Result<NicPlace> place = find_nic_place(spec.address, static_cast<unsigned>(nic));
     if (!place) return bad(item, place.error().message());
+    // Places behind the first have the next ports.
+    constexpr int kLastPort = 65536 - static_cast<int>(kPlaces);
+    if (place->address.port == 0 || place->address.port > kLastPort) {
+      return bad(item, "use a port of 1 to " + std::to_string(kLastPort));
+    }
     spec.reached_at.push_back(place->address);
   }
   return {};

@@ -179,29 +179,31 @@ bool UdpSocket::cuts_messages() const {
   return ::getsockopt(socket_.get(), IPPROTO_UDP, UDP_SEGMENT, &bytes, &size) == 0;
 }
 
-// Asks a socket of its own, which it connects: that looks up the way and sends nothing.
-Result<std::uint32_t> UdpSocket::longest_packet_to(const UdpAddress& to) const {
-  const auto no_way = [&](int system_code) {
-    return Error::from_errno(to.text() + " cannot be reached from " + address_.text(), system_code);
-  };
-  if (to.ip.is_v6 != address_.ip.is_v6) {
-    return Error(Code::invalid_argument, to.text() + " cannot be reached from " + address_.text() +
-                                             ": give all NICs addresses of IPv4, or all of IPv6");
-  }
-  const UniqueFileDescriptor probe = new_socket(address_.ip.is_v6);
-  UdpAddress own = address_;
+Result<PathProbe> PathProbe::open(const UdpAddress& from) {
+  UdpAddress own = from;
   own.port = 0;
-  const SocketAddress there(to);
-  if (!probe || !bind_to(probe.get(), own) ||
-      ::connect(probe.get(), &there.any, there.size()) != 0) {
-    return no_way(errno);
+  UniqueFileDescriptor socket = new_socket(own.ip.is_v6);
+  if (!socket) return Error::from_errno("a UDP socket cannot be made", errno);
+  if (!bind_to(socket.get(), own)) return unreachable(own, errno);
+  return PathProbe(std::move(socket), from);
+}
+
+// By connecting the socket, which looks up the way.
+Result<std::uint32_t> PathProbe::longest_packet_to(const UdpAddress& to) const {
+  const bool is_v6 = from_.ip.is_v6;
+  const std::string what = to.text() + " cannot be reached from " + from_.text();
+  if (to.ip.is_v6 != is_v6) {
+    return Error(Code::invalid_argument,
+                 what + ": give all NICs addresses of IPv4, or all of IPv6");
   }
+  const SocketAddress there(to);
   int bytes = 0;
   socklen_t size = sizeof bytes;
-  const bool is_v6 = address_.ip.is_v6;
-  const int told = is_v6 ? ::getsockopt(probe.get(), IPPROTO_IPV6, IPV6_MTU, &bytes, &size)
-                         : ::getsockopt(probe.get(), IPPROTO_IP, IP_MTU, &bytes, &size);
-  if (told != 0) return no_way(errno);
+  const int level = is_v6 ? IPPROTO_IPV6 : IPPROTO_IP, name = is_v6 ? IPV6_MTU : IP_MTU;
+  if (::connect(socket_.get(), &there.any, there.size()) != 0 ||
+      ::getsockopt(socket_.get(), level, name, &bytes, &size) != 0) {
+    return Error::from_errno(what, errno);
+  }
   return static_cast<std::uint32_t>(bytes);
 }
 

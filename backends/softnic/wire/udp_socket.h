@@ -48,16 +48,30 @@ class UdpSocket {
   // Whether the system cuts long messages into datagrams (UDP_SEGMENT), as far as it tells.
   bool cuts_messages() const;
 
-  // The longest IP packet, in bytes, that the first hop towards `to` carries. An error if there is
-  // no way there.
-  Result<std::uint32_t> longest_packet_to(const UdpAddress& to) const;
-
  private:
   UdpSocket(UniqueFileDescriptor socket, const UdpAddress& address)
       : socket_(keep_file(std::move(socket))), address_(address) {}
 
   KeptFile socket_;
   UdpAddress address_;
+};
+
+// Asks the system for ways from an address of this host. Nothing is sent.
+class PathProbe {
+ public:
+  // Errors: as of UdpSocket::open().
+  static Result<PathProbe> open(const UdpAddress& from);
+
+  // The longest IP packet, in bytes, that the first hop towards `to` carries. Opens no file. An
+  // error if there is no way there. From one thread at a time.
+  Result<std::uint32_t> longest_packet_to(const UdpAddress& to) const;
+
+ private:
+  PathProbe(UniqueFileDescriptor socket, const UdpAddress& from)
+      : socket_(keep_file(std::move(socket))), from_(from) {}
+
+  KeptFile socket_;
+  UdpAddress from_;
 };
 
 // The longest MTU of RoCEv2, that is, payload of one packet, that IP packets of so many bytes hold:

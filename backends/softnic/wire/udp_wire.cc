@@ -63,11 +63,14 @@ std::size_t UdpWire::AddressHash::operator()(const UdpAddress& address) const {
 
 Result<std::unique_ptr<UdpWire>> UdpWire::create(UdpPort port, const UdpOptions& options) {
   if (const Result<> right = check(options); !right) return right.error();
-  return std::unique_ptr<UdpWire>(new UdpWire(std::move(port), options));
+  Result<PathProbe> probe = PathProbe::open(port.receiver.address());
+  if (!probe) return probe.error();
+  return std::unique_ptr<UdpWire>(new UdpWire(std::move(port), std::move(*probe), options));
 }
 
-UdpWire::UdpWire(UdpPort port, const UdpOptions& options)
+UdpWire::UdpWire(UdpPort port, PathProbe probe, const UdpOptions& options)
     : port_(std::move(port)),
+      probe_(std::move(probe)),
       endpoint_(options.endpoint),
       mtu_(options.mtu),
       tag_key_(options.tag_key),
@@ -118,7 +121,7 @@ Result<> UdpWire::connect(Endpoint endpoint, const UdpAddress& address, const Ud
   if (known != endpoints_.end() && known->second != endpoint) {
     return error(": endpoint " + std::to_string(known->second) + " is reached there");
   }
-  const Result<std::uint32_t> longest = port_.receiver.longest_packet_to(address);
+  const Result<std::uint32_t> longest = probe_.longest_packet_to(address);
   if (!longest) return longest.error();
   if (longest_roce_mtu(*longest, tag_bytes_) < mtu_) {
     return error(": the way there carries packets of " + std::to_string(*longest) +
@@ -141,17 +144,20 @@ UdpAddress UdpWire::address_of(Endpoint endpoint) const {
   return peer == peers_.end() ? UdpAddress{} : peer->second->address;
 }
 
-void UdpWire::add(Endpoint endpoint, const UdpAddress& address, const UdpAddress& from_there) {
-  std::erase_if(endpoints_, [endpoint](const auto& row) { return row.second == endpoint; });
+UdpWire::Peer UdpWire::make_peer(const UdpAddress& address, const UdpAddress& from_there) const {
   const roce::UdpWay to = way_between(sender(), address);
   const roce::UdpWay from = way_between(from_there, this->address());
-  Peer& peer = addresses_.emplace_back(
-      Peer{address, SocketAddress(address), roce::IcrcStarts(to), roce::IcrcStarts(from), {}, {}});
+  Peer peer{address, SocketAddress(address), roce::IcrcStarts(to), roce::IcrcStarts(from), {}, {}};
   if (tag_key_) {
     peer.tags_to.emplace(*tag_key_, to);
     peer.tags_from.emplace(*tag_key_, from);
   }
-  peers_[endpoint] = &peer;
+  return peer;
+}
+
+void UdpWire::add(Endpoint endpoint, const UdpAddress& address, const UdpAddress& from_there) {
+  std::erase_if(endpoints_, [endpoint](const auto& row) { return row.second == endpoint; });
+  peers_[endpoint] = &addresses_.emplace_back(make_peer(address, from_there));
   endpoints_[from_there] = endpoint;
 }
 
@@ -200,7 +206,7 @@ bool UdpWire::pull() {
   if (!messages.empty()) marks_come_ = any_can_be_marked(messages);
   for (const ReceiveBatch::Message& message : messages) {
     owes_mark_ |= note_losses(message);
-    const std::optional<Endpoint> from = find_sender(message.from);
+    const std::optional<Endpoint> from = find_sender(message);
     if (!from) {
       counters_.strangers += message.datagrams();
       free_buffers_.push_back(message.place);
@@ -214,12 +220,25 @@ bool UdpWire::pull() {
   return !messages.empty();
 }
 
-std::optional<Endpoint> UdpWire::find_sender(const UdpAddress& from) {
-  const auto known = endpoints_.find(from);
+std::optional<Endpoint> UdpWire::find_sender(const ReceiveBatch::Message& message) {
+  const auto known = endpoints_.find(message.from);
   if (known != endpoints_.end()) return known->second;
-  if (!newcomer_) return std::nullopt;
-  const std::optional<Endpoint> endpoint = newcomer_(from);
-  if (!endpoint || !connect(*endpoint, from)) return std::nullopt;
+  return newcomer_ ? meet(message) : std::nullopt;
+}
+
+// By the message's first datagram, which is taken like all others later.
+std::optional<Endpoint> UdpWire::meet(const ReceiveBatch::Message& message) {
+  const std::uint32_t size = std::min(message.datagram_bytes, message.size);
+  if (size > kDatagramBytes) return std::nullopt;
+  std::span<const std::uint8_t> datagram(buffer(message.place), size);
+  Peer from = make_peer(message.from, message.from);
+  roce::RocePacket packet;
+  if (!strip_tag(datagram, from) || decode(datagram, 0, from, packet) != roce::Damage::none) {
+    return std::nullopt;
+  }
+  const bool of_ud = roce::transport_of(packet.opcode) == roce::Transport::ud;
+  const std::optional<Endpoint> endpoint = newcomer_(message.from, of_ud);
+  if (!endpoint || !connect(*endpoint, message.from)) return std::nullopt;
   return endpoint;
 }
 
@@ -248,26 +267,32 @@ bool UdpWire::take_next(Arrival& arrival, Slot& slot) {
   return fits;
 }
 
-roce::Damage UdpWire::decode(std::span<const std::uint8_t> datagram, const Arrival& arrival,
-                             roce::RocePacket& packet) {
-  // Most likely the datagrams that come together were sent together, too.
-  const std::uint32_t number = arrival.taken % roce::IcrcNumbers::kCount;
-  return roce::decode(datagram, arrival.peer->from.of(datagram.size(), number), packet,
-                      arrival.peer->address.ip.is_v6 ? nullptr : &numbers_);
+// Where tags are used; false if it is not the datagram's. Nothing of a packet is believed before.
+bool UdpWire::strip_tag(std::span<const std::uint8_t>& datagram, Peer& from) {
+  if (!from.tags_from) return true;
+  if (!from.tags_from->fits(datagram)) return false;
+  datagram = datagram.first(datagram.size() - kTagBytes);
+  return true;
+}
+
+// `taken`: of its message, datagrams before this one. Most likely those that come together were
+// sent together, too.
+roce::Damage UdpWire::decode(std::span<const std::uint8_t> datagram, std::uint32_t taken,
+                             Peer& from, roce::RocePacket& packet) {
+  const std::uint32_t number = taken % roce::IcrcNumbers::kCount;
+  return roce::decode(datagram, from.from.of(datagram.size(), number), packet,
+                      from.address.ip.is_v6 ? nullptr : &numbers_);
 }
 
 bool UdpWire::take(std::span<const std::uint8_t> datagram, Arrival& arrival, Packet& packet) {
   const bool is_short = datagram.size() <= kDatagramBytes;
-  // Nothing of the packet is believed before.
-  if (is_short && arrival.peer->tags_from) {
-    if (!arrival.peer->tags_from->fits(datagram)) {
-      ++counters_.untrue;
-      return false;
-    }
-    datagram = datagram.first(datagram.size() - kTagBytes);
+  if (is_short && !strip_tag(datagram, *arrival.peer)) {
+    ++counters_.untrue;
+    return false;
   }
   roce::RocePacket found;
-  const roce::Damage damage = is_short ? decode(datagram, arrival, found) : roce::Damage::length;
+  const roce::Damage damage =
+      is_short ? decode(datagram, arrival.taken, *arrival.peer, found) : roce::Damage::length;
   if (damage != roce::Damage::none) {
     ++counters_.damaged[static_cast<std::size_t>(damage)];
     return false;

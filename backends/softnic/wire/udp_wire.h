@@ -66,9 +66,10 @@ struct UdpOptions {
   std::uint32_t receive_slots = 512;  // packets that are received and not retired, at least 1
   // All wires that meet have the same, or none.
   std::optional<TagKey> tag_key = {};
-  // Asked who sends from an address that is no connected endpoint's: it is connected then. Null, or
-  // none: a stranger, who is dropped.
-  std::function<std::optional<Endpoint>(const UdpAddress& from)> newcomer = nullptr;
+  // Asked who sends from an address that is no connected endpoint's, once a packet has come whole
+  // from there: it is connected then. `of_ud`: the packet is a datagram of UD, by which a queue
+  // pair may hear of its sender first. Null, or none: a stranger, who is dropped.
+  std::function<std::optional<Endpoint>(const UdpAddress& from, bool of_ud)> newcomer = nullptr;
 };
 
 struct UdpCounters {
@@ -150,27 +151,31 @@ class UdpWire final : public PlainWire {
     std::size_t operator()(const UdpAddress& address) const;
   };
 
-  UdpWire(UdpPort port, const UdpOptions& options);
+  UdpWire(UdpPort port, PathProbe probe, const UdpOptions& options);
 
   const UdpSocket& out() const { return port_.sender ? *port_.sender : port_.receiver; }
+  Peer make_peer(const UdpAddress& address, const UdpAddress& sender) const;
   void add(Endpoint endpoint, const UdpAddress& address, const UdpAddress& sender);
   std::uint8_t* buffer(std::uint32_t number) {
     return buffers_.get() + std::size_t{number} * kMessageBytes;
   }
   void give_back(std::uint32_t buffer);
   bool pull();
-  std::optional<Endpoint> find_sender(const UdpAddress& from);
+  std::optional<Endpoint> find_sender(const ReceiveBatch::Message& message);
+  std::optional<Endpoint> meet(const ReceiveBatch::Message& message);
   bool note_losses(const ReceiveBatch::Message& message);
   bool take_next(Arrival& arrival, Slot& slot);
   bool take(std::span<const std::uint8_t> datagram, Arrival& arrival, Packet& packet);
-  roce::Damage decode(std::span<const std::uint8_t> datagram, const Arrival& arrival,
+  static bool strip_tag(std::span<const std::uint8_t>& datagram, Peer& from);
+  roce::Damage decode(std::span<const std::uint8_t> datagram, std::uint32_t taken, Peer& from,
                       roce::RocePacket& packet);
 
   UdpPort port_;
+  const PathProbe probe_;
   const Endpoint endpoint_;
   const std::uint32_t mtu_;
   const std::optional<TagKey> tag_key_;
-  const std::function<std::optional<Endpoint>(const UdpAddress&)> newcomer_;
+  const std::function<std::optional<Endpoint>(const UdpAddress&, bool)> newcomer_;
   const std::uint32_t tag_bytes_;
   const std::uint32_t psn_window_;
   const std::uint32_t small_psn_window_;
