@@ -19,6 +19,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "backends/softnic/uverbs/fabric_control.h"
 #include "core/host/memory/memory_file.h"
 #include "tests/uverbs/caller.h"
 
@@ -97,6 +98,14 @@ TEST(UverbsFabric, MembersOfAllFabricsAreCounted) {
   MemberCounter counter;
   EXPECT_GE(counter.count(), 2u);
   EXPECT_GE(counter.count(), 2u) << "the list is read anew";
+  const unsigned before = counter.count();
+  std::vector<UniqueFileDescriptor> connections;
+  for (int i = 0; i < 100; ++i) {
+    auto connection = connect_to(fabric_members(own_name("counted")).at(0));
+    ASSERT_TRUE(connection) << connection.error().message();
+    connections.push_back(std::move(*connection));
+  }
+  EXPECT_LT(counter.count(), before + 90) << "those who ask a member are none";
 }
 
 TEST(UverbsFabric, APlaceIsFreeOnceItsMemberHasGone) {

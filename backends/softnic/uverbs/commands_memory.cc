@@ -72,9 +72,10 @@ int reg_mr(Context& context, Attributes& call) {
 int rereg_mr(Context& context, Attributes& call) {
   ib_uverbs_rereg_mr request{};
   if (const int error = call.read(UVERBS_ATTR_CORE_IN, request)) return error;
+  if (request.flags == 0) return EINVAL;
+  if ((request.flags & ~kReregFlags) != 0) return EOPNOTSUPP;
   Mr* const mr = context.handles().find<Mr>(request.mr_handle);
-  if (mr == nullptr || request.flags == 0 || (request.flags & ~kReregFlags) != 0) return EINVAL;
-  if (mr->dm.get() != nullptr) return EINVAL;
+  if (mr == nullptr || mr->dm.get() != nullptr) return EINVAL;
   MrAttributes attributes = mr->attributes;
   Pd* pd = mr->pd.get();
   if ((request.flags & kReregPd) != 0) {

@@ -26,6 +26,10 @@ std::optional<std::uint32_t> verbs_event(EventKind kind) {
 
 constexpr std::uint32_t kPortActive = 9, kPortError = 10;
 
+void forget_closed(std::vector<std::weak_ptr<EventPipe>>& listeners) {
+  std::erase_if(listeners, [](const auto& listener) { return listener.expired(); });
+}
+
 }  // namespace
 
 EventBook::Entries& EventBook::entries_of(EventKind kind) {
@@ -74,12 +78,13 @@ void EventBook::event(const Event& event) {
 
 void EventBook::add_port_listener(const std::shared_ptr<EventPipe>& errors) {
   const std::lock_guard lock(mutex_);
+  forget_closed(port_listeners_);
   port_listeners_.push_back(errors);
 }
 
 void EventBook::port_changes(bool up) {
   const std::lock_guard lock(mutex_);
-  std::erase_if(port_listeners_, [](const auto& listener) { return listener.expired(); });
+  forget_closed(port_listeners_);
   const AsyncRecord record{1, up ? kPortActive : kPortError, 0};
   for (const auto& listener : port_listeners_) {
     if (const auto pipe = listener.lock()) pipe->put(&record);

@@ -19,6 +19,7 @@
 #include <thread>
 #include <tuple>
 #include <unistd.h>
+#include <unordered_set>
 #include <vector>
 
 #include "backends/softnic/uverbs/own_files.h"
@@ -173,15 +174,16 @@ unsigned MemberCounter::count() {
   for (ssize_t bytes = 0; (bytes = ::read(list_.get(), piece.data(), piece.size())) > 0;) {
     text.append(piece.data(), static_cast<std::size_t>(bytes));
   }
-  unsigned count = 0;
+  // While one answers, its connection is listed under the same name.
+  std::unordered_set<std::string> names;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
     const std::size_t at = line.find(std::string("@") + kEveryPrefix);
     if (at != std::string::npos && line.find(std::string("/") + kMember, at) != std::string::npos) {
-      ++count;
+      names.insert(line.substr(at));
     }
   }
-  return count;
+  return static_cast<unsigned>(names.size());
 }
 
 }  // namespace gdakit::softnic::uverbs

@@ -88,7 +88,7 @@ class Shim {
   std::atomic<bool> writes_files_{false};  // a capture, or what a timeline is made of
   std::array<std::atomic<std::int8_t>, kMostFiles> open_{};  // index + 1
   std::array<Place, kMostNics> places_;                      // by index
-  std::mutex mutex_;  // held for moments alone, and never while another is taken
+  std::mutex mutex_;                                         // held for moments, but by drain()
   std::unordered_map<int, std::shared_ptr<Context>> contexts_;
 };
 
