@@ -281,6 +281,63 @@ TEST(Ud, AWireWithoutRoomForLongLosesDatagrams) {
   EXPECT_TRUE(rig.b.receive_cq.poll());
 }
 
+// Without room for what goes to `b`, as long as that is full.
+class FullWire final : public WrappedWire {
+ public:
+  FullWire(std::unique_ptr<Wire> inner, const bool& full)
+      : WrappedWire(std::move(inner)), full_(full) {}
+  bool send(const Packet& packet) override {
+    return (!full_ || packet.header.destination != 1) && inner().send(packet);
+  }
+
+ private:
+  const bool& full_;
+};
+
+// Sends by turns to b, which takes nothing at first, and to a itself.
+void expect_others_served(RigOptions options) {
+  bool full = true;
+  options.wrap_wire = [&](std::unique_ptr<Wire> wire, int side) -> std::unique_ptr<Wire> {
+    if (side == 1) return wire;
+    return std::make_unique<FullWire>(std::move(wire), full);
+  };
+  DatagramRig rig(AddressKind::ipv4, options);
+  const auto to_self = long_av(rig.address_of(rig.a), rig.a.qpn, kQkey);
+  constexpr std::size_t kEach = 8;
+  for (std::size_t i = 0; i < kEach; ++i) {
+    rig.a.post_receive({format::data(rig.a.heap_address(kTo), Be32{rig.a.key}, 4096)});
+    rig.a.post(rig.datagram(0, 1000));
+    rig.a.post(rig.datagram_of(to_self, 0, 1000));
+  }
+  rig.a.ring();
+  for (int i = 0; i < 1000; ++i) rig.step();
+  EXPECT_TRUE(rig.a.send_cq.poll_all().empty()) << "a peer may be held up";
+  rig.now_ns += 1'500'000'000;
+  for (int i = 0; i < 1000; ++i) rig.step();
+  EXPECT_EQ(rig.a.send_cq.poll_all().size(), 2 * kEach);
+  EXPECT_EQ(rig.a.receive_cq.poll_all().size(), kEach);
+  // Once it has taken a datagram, it is waited for again.
+  rig.post_receive(kTo, 1000);
+  for (const bool is_full : {false, true}) {
+    full = is_full;
+    rig.a.post(rig.datagram(0, 1000));
+    rig.a.ring();
+    for (int i = 0; i < 1000; ++i) rig.step();
+    EXPECT_EQ(rig.a.send_cq.poll_all().size(), is_full ? 0u : 1u);
+  }
+  EXPECT_TRUE(rig.b.receive_cq.poll());
+  full = false;
+  ASSERT_TRUE(rig.run());
+  EXPECT_TRUE(rig.a.send_cq.poll());
+}
+
+TEST(Ud, APeerThatTakesNothingHoldsUpNoOther) {
+  expect_others_served({});
+  RigOptions later;
+  later.make_port = [](int side) { return std::make_unique<DelayedDma>(side, true); };
+  expect_others_served(later);
+}
+
 void expect_datagram(const DatagramRig& rig, const format::Cqe64& cqe, std::uint32_t size,
                      int content) {
   EXPECT_EQ(cqe.byte_cnt, size + format::kGrhBytes);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -46,6 +47,7 @@ class Core : public QueueCore {
   const std::uint32_t value_mtu;
   AddressResolver* addresses = nullptr;  // null: no datagram finds its way
   std::vector<Fragment> pieces;          // of the payload that is to be gathered
+  std::unordered_set<Endpoint> overdue;  // the wire has long had no room for packets to them
   // Of queue pairs that are connected from now on, the first and the last of them where packets get
   // lost (connection.h).
   bool adaptive_retransmission = false;

@@ -40,9 +40,7 @@ Turn UnreliableRequester::work(UnreliableSend& send) {
   const QpState& state = send.qp.state;
   if (has_requests(state) || flushes(state)) turn.worked = send.queue.update_producer(core_);
   turn.pending = send.queue.waits_for_record();
-  const Turn drained = core_.drain_outbox(send.connection, may_lose(send));
-  if (drained.worked && !may_lose(send)) note_room(send, true);
-  turn |= drained;
+  if (!send.connection.outbox.empty()) turn |= drain(send);
   const bool is_behind = send.queue.completed() < send.flush_end;
   if (flushes(state) || (has_requests(state) && is_behind)) {
     turn |= flush(send);
@@ -87,6 +85,7 @@ UnreliableRequester::Step UnreliableRequester::load(UnreliableSend& send) {
       send.request.kind == RequestKind::write || send.request.kind == RequestKind::send;
   send.sent = !has_packets;
   send.gather = {};
+  send.no_room_since_ns = 0;
   if (core_.trace != nullptr) {
     core_.trace->wqe_begins(send.qp.number, send.index,
                             static_cast<std::uint8_t>(send.request.opcode),
@@ -129,8 +128,10 @@ UnreliableRequester::Step UnreliableRequester::emit(UnreliableSend& send) {
     send.fault = kLocalProtection;
     return Step::done;
   }
-  note_room(send, is_sent);
-  if (!is_sent && !may_lose(send)) return Step::pending;
+  const Endpoint to = packet.header.destination;
+  if (!is_sent && !gives_up(send, to)) return Step::pending;
+  const bool is_taken = is_sent && !is_lost && send.connection.outbox.empty();
+  if (is_taken) note_taken(send, to);
   send.next_psn = psn_add(send.next_psn, 1);
   send.sent = size == left;
   if (!send.sent) send.gather.advance(send.request, size);
@@ -177,24 +178,34 @@ void UnreliableRequester::address(const UnreliableSend& send, PacketHeader& head
   header.deth = {is_own ? send.qp.settings.path.qkey : to.qkey, send.qp.number};
 }
 
-void UnreliableRequester::note_room(UnreliableSend& send, bool has_room) {
-  if (has_room) {
-    send.no_room_since_ns = 0;
-  } else if (send.no_room_since_ns == 0) {
-    send.no_room_since_ns = core_.now_ns;
+// What is in the outbox is all for one endpoint.
+Turn UnreliableRequester::drain(UnreliableSend& send) {
+  const Endpoint to = send.connection.outbox.front().packet.header.destination;
+  Turn turn = core_.drain_outbox(send.connection);
+  if (turn.worked && send.qp.state != QpState::err) note_taken(send, to);
+  if (!send.connection.outbox.empty() && gives_up(send, to)) {
+    turn |= core_.drain_outbox(send.connection, /*may_lose=*/true);
   }
+  return turn;
 }
 
-bool UnreliableRequester::may_lose(const UnreliableSend& send) const {
-  return send.no_room_since_ns != 0 && core_.now_ns - send.no_room_since_ns >= kPatienceNs;
+void UnreliableRequester::note_taken(UnreliableSend& send, Endpoint to) {
+  send.no_room_since_ns = 0;
+  if (!core_.overdue.empty()) core_.overdue.erase(to);
+}
+
+// There is no room for the packet that is to go next. Whether it is lost.
+bool UnreliableRequester::gives_up(UnreliableSend& send, Endpoint to) {
+  if (core_.overdue.contains(to)) return true;
+  if (send.no_room_since_ns == 0) send.no_room_since_ns = core_.now_ns;
+  if (core_.now_ns - send.no_room_since_ns < kPatienceNs) return false;
+  core_.overdue.insert(to);
+  return true;
 }
 
 // The WQE's packets have gone, or it has failed: its memory is not read any more.
 UnreliableRequester::Step UnreliableRequester::complete(UnreliableSend& send) {
-  if (!send.connection.outbox.empty()) {
-    note_room(send, false);
-    return Step::pending;
-  }
+  if (!send.connection.outbox.empty()) return Step::pending;
   if (!post_completion(send)) return Step::pending;
   ++send.qp.counters.wqes;
   if (core_.trace != nullptr) {

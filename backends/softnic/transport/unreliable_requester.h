@@ -5,8 +5,9 @@
 // Payload is copied before it travels: a WQE completes as soon as the wire has it all, and then its
 // memory is the client's again, whatever becomes of the packets. One WQE is under way at a time. A
 // WQE that fails takes the queue pair to state sqer: the send queue flushes, the receive queue goes
-// on. A wire that has had no room for long, as before a peer that is dead, loses packets in place
-// of holding up those to others.
+// on. An endpoint for which the wire has long had no room, as before a peer that is dead, is
+// overdue: packets to it are lost at once, in place of holding up those to others, until the wire
+// takes one.
 #pragma once
 
 #include "backends/softnic/transport/core.h"
@@ -35,8 +36,9 @@ class UnreliableRequester {
   Step complete(UnreliableSend& send);
   bool post_completion(UnreliableSend& send);
   void fail(UnreliableSend& send);
-  void note_room(UnreliableSend& send, bool has_room);
-  bool may_lose(const UnreliableSend& send) const;
+  Turn drain(UnreliableSend& send);
+  void note_taken(UnreliableSend& send, Endpoint to);
+  bool gives_up(UnreliableSend& send, Endpoint to);
   Turn flush(UnreliableSend& send);
 
   Core& core_;

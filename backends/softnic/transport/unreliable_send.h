@@ -35,7 +35,7 @@ struct UnreliableSend {
   bool stopped = false;                // in state sqd: no WQE is started
   std::uint64_t flush_end = 0;         // what was announced before the queue was brought back
   bool flushing = false;               // what was started has been given up
-  std::uint64_t no_room_since_ns = 0;  // the wire has taken nothing; 0: it takes packets
+  std::uint64_t no_room_since_ns = 0;  // for the next packet of the WQE; 0: none has waited
 };
 
 }  // namespace gdakit::softnic
