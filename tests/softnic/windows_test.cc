@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/softnic/lossy_wire.h"
-#include "tests/softnic/umr_wqes.h"
+#include "tests/softnic/window_rig.h"
 
 namespace gdakit::softnic::test {
 namespace {
@@ -11,87 +11,6 @@ using format::CqeOpcode;
 using format::Opcode;
 using format::Syndrome;
 namespace rights = format::mkey_access;
-
-constexpr std::size_t kAt = 4096;  // where windows begin in b's heap
-constexpr std::uint64_t kLength = 256;
-
-RigOptions with_bindable_memory(RigOptions options = {}) {
-  options.mr_access = Access::all | Access::bind;
-  return options;
-}
-
-// b has a window, and a uses it.
-struct WindowRig : EngineRig {
-  explicit WindowRig(WindowType window_type = WindowType::type_1, const RigOptions& options = {})
-      : EngineRig(with_bindable_memory(options)), type(window_type) {
-    window = *b.engine.alloc_mw(b.pd, type);
-    key = window;
-  }
-
-  Bind bind_of(std::uint8_t variant) const {
-    Bind bind;
-    bind.window = window;
-    bind.region = b.key;
-    bind.start = b.heap_address(kAt);
-    bind.length = kLength;
-    bind.variant = variant;
-    if (type == WindowType::type_2) bind.type_2_of = b.qpn;
-    return bind;
-  }
-  // The syndrome of what b has posted.
-  Syndrome run_b() {
-    b.ring();
-    EXPECT_TRUE(run());
-    const auto cqe = b.send_cq.poll();
-    if (!cqe) throw std::runtime_error("b has no CQE");
-    return opcode_of(*cqe) == CqeOpcode::requester ? Syndrome::none : syndrome_of(*cqe);
-  }
-  Syndrome do_bind(const Bind& bind) {
-    b.post(bind_wqe(bind));
-    const Syndrome syndrome = run_b();
-    if (syndrome == Syndrome::none) key = (window & ~0xffu) | bind.variant;
-    return syndrome;
-  }
-  Syndrome do_bind(std::uint8_t variant = 7) { return do_bind(bind_of(variant)); }
-  Syndrome do_umr(const Umr& umr) {
-    b.post(umr_wqe(window, umr));
-    return run_b();
-  }
-  // ... of a WQE of a whose remote address is that of the window.
-  Syndrome run_a(Wqe wqe, std::uint64_t offset = 0, std::optional<MemoryKey> other = {}) {
-    wqe.body[0] =
-        format::to_segment(format::remote_address(start() + offset, Be32{other.value_or(key)}));
-    return run_a_as_it_is(wqe);
-  }
-  Syndrome run_a_as_it_is(const Wqe& wqe) {
-    a.post(wqe);
-    a.ring();
-    EXPECT_TRUE(run());
-    const auto cqe = a.send_cq.poll();
-    if (!cqe) throw std::runtime_error("a has no CQE");
-    return opcode_of(*cqe) == CqeOpcode::requester ? Syndrome::none : syndrome_of(*cqe);
-  }
-  Syndrome write(std::uint64_t offset = 0, std::uint32_t size = 8,
-                 std::optional<MemoryKey> other = {}) {
-    return run_a(write_wqe(*this, 0, 0, size), offset, other);
-  }
-  Syndrome read(std::uint64_t offset = 0, std::uint32_t size = 8) {
-    return run_a(read_wqe(*this, 0, 0, size), offset);
-  }
-  Syndrome send_with_invalidate(MemoryKey of) {
-    b.post_receive({format::data(b.heap_address(0), Be32{b.key}, 64)});
-    return run_a_as_it_is({.opcode = Opcode::send_inval, .imm = of, .body = {a.data(0, 8)}});
-  }
-  std::uint64_t start() const { return start_; }
-  void set_start(std::uint64_t start) { start_ = start; }
-
-  const WindowType type;
-  MemoryKey window = 0;  // as it was allocated
-  MemoryKey key = 0;     // as it was bound last
-
- private:
-  std::uint64_t start_ = b.heap_address(kAt);
-};
 
 class WindowsOfBothTypes : public testing::TestWithParam<WindowType> {};
 INSTANTIATE_TEST_SUITE_P(Types, WindowsOfBothTypes,
@@ -105,17 +24,17 @@ TEST_P(WindowsOfBothTypes, GrantNothingBeforeTheyAreBound) {
 TEST_P(WindowsOfBothTypes, GrantWhatTheBindSays) {
   WindowRig rig(GetParam());
   ASSERT_EQ(rig.do_bind(), Syndrome::none);
-  fill(rig.a.heap.data(), kLength, 3);
-  EXPECT_EQ(rig.write(0, kLength), Syndrome::none);
-  EXPECT_EQ(std::memcmp(rig.b.heap.data() + kAt, rig.a.heap.data(), kLength), 0);
-  fill(rig.b.heap.data() + kAt, kLength, 4);
-  EXPECT_EQ(rig.read(0, kLength), Syndrome::none);
-  EXPECT_EQ(std::memcmp(rig.b.heap.data() + kAt, rig.a.heap.data(), kLength), 0);
+  fill(rig.a.heap.data(), kWindowLength, 3);
+  EXPECT_EQ(rig.write(0, kWindowLength), Syndrome::none);
+  EXPECT_EQ(std::memcmp(rig.b.heap.data() + kWindowAt, rig.a.heap.data(), kWindowLength), 0);
+  fill(rig.b.heap.data() + kWindowAt, kWindowLength, 4);
+  EXPECT_EQ(rig.read(0, kWindowLength), Syndrome::none);
+  EXPECT_EQ(std::memcmp(rig.b.heap.data() + kWindowAt, rig.a.heap.data(), kWindowLength), 0);
   EXPECT_EQ(rig.write(0, 8, rig.b.key), Syndrome::none);  // the region's own key is as before
 }
 
 TEST_P(WindowsOfBothTypes, EndWhereTheBindSays) {
-  for (const std::uint64_t offset : {kLength - 7, kLength, ~std::uint64_t{0}}) {
+  for (const std::uint64_t offset : {kWindowLength - 7, kWindowLength, ~std::uint64_t{0}}) {
     WindowRig rig(GetParam());
     ASSERT_EQ(rig.do_bind(), Syndrome::none);
     EXPECT_EQ(rig.write(offset), Syndrome::remote_access);
@@ -158,7 +77,7 @@ TEST_P(WindowsOfBothTypes, MayBeginAtZero) {
   ASSERT_EQ(rig.do_bind(bind), Syndrome::none);
   rig.a.word<std::uint64_t>(0) = 0x1234;
   EXPECT_EQ(rig.write(16), Syndrome::none);
-  EXPECT_EQ(rig.b.word<std::uint64_t>(kAt + 16), 0x1234u);
+  EXPECT_EQ(rig.b.word<std::uint64_t>(kWindowAt + 16), 0x1234u);
 }
 
 TEST_P(WindowsOfBothTypes, HaveTheLowByteOfTheirBind) {
@@ -176,8 +95,8 @@ TEST_P(WindowsOfBothTypes, MayReachBeyondTheRegionWhereNoAccessGoes) {
   Bind bind = rig.bind_of(1);
   bind.length = rig.b.heap.size();
   ASSERT_EQ(rig.do_bind(bind), Syndrome::none);
-  EXPECT_EQ(rig.write(rig.b.heap.size() - kAt - 8), Syndrome::none);
-  EXPECT_EQ(rig.write(rig.b.heap.size() - kAt), Syndrome::remote_access);
+  EXPECT_EQ(rig.write(rig.b.heap.size() - kWindowAt - 8), Syndrome::none);
+  EXPECT_EQ(rig.write(rig.b.heap.size() - kWindowAt), Syndrome::remote_access);
 }
 
 TEST_P(WindowsOfBothTypes, EndWithTheirRegion) {
@@ -425,7 +344,7 @@ TEST(Binds, OfAnUnreliableConnectionAreCarriedOutToo) {
   ASSERT_EQ(rig.do_bind(1), Syndrome::none);
   rig.a.word<std::uint64_t>(0) = 0x99;
   EXPECT_EQ(rig.write(), Syndrome::none);
-  EXPECT_EQ(rig.b.word<std::uint64_t>(kAt), 0x99u);
+  EXPECT_EQ(rig.b.word<std::uint64_t>(kWindowAt), 0x99u);
   EXPECT_EQ(rig.run_a_as_it_is(
                 {.opcode = Opcode::send_inval, .imm = rig.key, .body = {rig.a.data(0, 8)}}),
             Syndrome::local_qp_operation);

@@ -44,7 +44,11 @@ Outcome<MemoryKey> Engine::alloc_mw(PdNumber pd, WindowType type, Uid uid) {
   return core_.keys.add_window(pd, type, uid);
 }
 
-// Its accesses that are under way name the region.
-Outcome<> Engine::dealloc_mw(MemoryKey key, Uid uid) { return core_.keys.remove_window(key, uid); }
+// No packet names memory by it: what is under way is this NIC's DMA.
+Outcome<> Engine::dealloc_mw(MemoryKey key, Uid uid) {
+  const Outcome<> removed = core_.keys.remove_window(key, uid);
+  if (removed) remove({});
+  return removed;
+}
 
 }  // namespace gdakit::softnic

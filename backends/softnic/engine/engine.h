@@ -151,8 +151,8 @@ class Engine {
   // Those whose doorbell record has once said less than a doorbell before it.
   std::vector<QpNumber> recordless_qps() const;
 
-  // The last removal: of dereg_mr, rereg_mr, resize_cq, destroy_cq, destroy_srq, destroy_qp, or
-  // modify_qp to reset.
+  // The last removal: of dereg_mr, rereg_mr, dealloc_mw, resize_cq, destroy_cq, destroy_srq,
+  // destroy_qp, or modify_qp to reset.
   RemovalNumber last_removal() const { return removals_.last(); }
   // The memory that its object named is neither read nor written any more, here or by a peer. Steps
   // bring it about, this engine's and those of peers.

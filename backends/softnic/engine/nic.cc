@@ -147,7 +147,7 @@ Result<MemoryKey> Nic::alloc_mw(PdNumber pd, WindowType type) {
 }
 
 Result<> Nic::dealloc_mw(MemoryKey window) {
-  return locked("dealloc_mw", [&] { return engine_->dealloc_mw(window); });
+  return remove_and_wait("dealloc_mw", [&] { return engine_->dealloc_mw(window); });
 }
 
 Result<CqNumber> Nic::create_cq(const CqAttributes& attributes) {

@@ -76,7 +76,8 @@ class Nic final : public ProgressEngine {
   Result<> rereg_mr(MemoryKey key, const MrAttributes& attributes);
   Result<> dereg_mr(MemoryKey key);
   // A memory window: a key that grants remote rights to a part of a region, once a UMR WQE binds it
-  // there, until it is invalidated, or either is gone. Of `window` the index alone counts.
+  // there, until it is invalidated, or either is gone. Of `window` the index alone counts. When
+  // dealloc_mw returns, nothing is read or written by it any more.
   Result<MemoryKey> alloc_mw(PdNumber pd, WindowType type);
   Result<> dealloc_mw(MemoryKey window);
 

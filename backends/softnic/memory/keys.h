@@ -76,8 +76,8 @@ class KeyTable {
   // Frees a window of type 2 at a peer's request, for the queue pair that was asked. False: the key
   // is none that it may end.
   bool invalidate(MemoryKey key, PdNumber pd, QpNumber qpn);
-  // The key of the memory that a key's accesses come to: itself, unless it is a window.
-  MemoryKey region_of(MemoryKey key) const;
+  // Whether the key has the index of a window.
+  bool names_window(MemoryKey key) const;
 
   // The memory that a key names, or named when it was removed, piece by piece.
   std::vector<MemoryRange> memory(MemoryKey key) const;

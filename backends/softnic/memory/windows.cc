@@ -123,10 +123,9 @@ Translation KeyTable::translate_window(const Entry& window, std::uint64_t iova, 
   return translate(window.region, window.pd, window.qpn, at, size, needed_of_region(wanted));
 }
 
-MemoryKey KeyTable::region_of(MemoryKey key) const {
+bool KeyTable::names_window(MemoryKey key) const {
   const std::uint32_t index = place(key);
-  const bool is_bound = index < entries_.size() && is_window(entries_[index].kind);
-  return is_bound ? entries_[index].region : key;
+  return index < entries_.size() && is_window(entries_[index].kind);
 }
 
 }  // namespace gdakit::softnic

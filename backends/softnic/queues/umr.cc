@@ -67,9 +67,11 @@ Fault decode_key_change(const std::uint8_t* wqe, std::uint32_t size, KeyChange& 
   return {};
 }
 
-Fault change_key(QueueCore& core, const QpCommon& qp, const Request& request) {
+Fault change_key(QueueCore& core, const QpCommon& qp, const Request& request, DmaOp& before) {
   const bool changed = core.keys.change_window(*request.key_change, qp.attributes.pd, qp.number);
-  return changed ? Fault{} : kBindRefused;
+  if (!changed) return kBindRefused;
+  before = core.port.fence();
+  return {};
 }
 
 }  // namespace gdakit::softnic

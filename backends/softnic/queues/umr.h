@@ -14,7 +14,8 @@ namespace gdakit::softnic {
 Fault decode_key_change(const std::uint8_t* wqe, std::uint32_t size, KeyChange& change);
 
 // Carries it out for a WQE of this queue pair. WQEs behind it, and packets that come from now on,
-// find the key as it is then.
-Fault change_key(QueueCore& core, const QpCommon& qp, const Request& request);
+// find the key as it is then; when `before` is done, nothing is under way any more that found it as
+// it was.
+Fault change_key(QueueCore& core, const QpCommon& qp, const Request& request, DmaOp& before);
 
 }  // namespace gdakit::softnic

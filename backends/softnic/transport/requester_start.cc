@@ -78,7 +78,7 @@ void Requester::start_special(RcSend& send, Flight& flight) {
     record_scatter(send, flight);
     return;
   }
-  flight.fault = change_key(core_, send.qp, send.request);
+  flight.fault = change_key(core_, send.qp, send.request, flight.op);
   // It has been done, and is not done again if packets before it are sent again.
   flight.kind = RequestKind::nop;
 }

@@ -174,21 +174,25 @@ Turn Responder::flush_effects(RcReceive& receive) {
 bool Responder::respond_read(RcReceive& receive, Effect& effect) {
   const std::uint64_t left = effect.length - effect.offset;
   const KeyUse use{effect.rkey, receive.qp.attributes.pd, receive.qp.number, Access::remote_read};
-  const MemoryKey region = core_.keys.region_of(effect.rkey);
   KeyFault fault = KeyFault::none;
   const auto walk = [&](std::uint64_t size, const auto& take) {
     for (std::uint64_t at = effect.address + effect.offset, end = at + size; at != end;) {
       const Translation found = use.translate(core_.keys, at, end - at);
       fault = found.fault;
       if (fault != KeyFault::none) return;
-      if (!take(Fragment{found.piece.base, found.piece.length, region})) return;
+      if (!take(Fragment{found.piece.base, found.piece.length, effect.rkey})) return;
       at += found.piece.length;
     }
   };
   Packet packet = make_packet(receive.connection, PacketOpcode::read_response_only, effect.psn);
   const std::uint32_t msn = msn_after(receive, effect.offset == 0 && !effect.duplicate);
   packet.header.aeth = {.msn = msn};
-  name_payload(core_, receive.connection, left, walk, packet);
+  // What a window names travels by value: its end waits for no peer that still reads.
+  if (left == 0 || !core_.keys.names_window(effect.rkey)) {
+    name_payload(core_, receive.connection, left, walk, packet);
+  } else {
+    gather_payload(core_, receive.connection.psn_bytes, left, walk, packet);
+  }
   if (fault != KeyFault::none) {
     refuse_read(receive, effect.psn, Acknowledge::nak_remote_access, kRemoteAccess);
     return true;

@@ -80,6 +80,7 @@ UnreliableRequester::Step UnreliableRequester::load(UnreliableSend& send) {
   send.loaded = true;
   send.index = static_cast<std::uint32_t>(queue.started());
   queue.start(send.request.wqebbs);
+  send.op = {};
   send.fault = fault ? fault : check(send);
   const bool has_packets =
       send.request.kind == RequestKind::write || send.request.kind == RequestKind::send;
@@ -97,7 +98,9 @@ UnreliableRequester::Step UnreliableRequester::load(UnreliableSend& send) {
 Fault UnreliableRequester::check(UnreliableSend& send) {
   const Request& request = send.request;
   if (!can_carry(send)) return kMalformedWqe;
-  if (request.kind == RequestKind::key_change) return change_key(core_, send.qp, request);
+  if (request.kind == RequestKind::key_change) {
+    return change_key(core_, send.qp, request, send.op);
+  }
   if (is_datagram(send) && request.kind == RequestKind::send) {
     if (request.length > send.connection.psn_bytes) return kLocalLength;
     send.to.reset();
@@ -205,7 +208,7 @@ bool UnreliableRequester::gives_up(UnreliableSend& send, Endpoint to) {
 
 // The WQE's packets have gone, or it has failed: its memory is not read any more.
 UnreliableRequester::Step UnreliableRequester::complete(UnreliableSend& send) {
-  if (!send.connection.outbox.empty()) return Step::pending;
+  if (!send.connection.outbox.empty() || !core_.done(send.op)) return Step::pending;
   if (!post_completion(send)) return Step::pending;
   ++send.qp.counters.wqes;
   if (core_.trace != nullptr) {

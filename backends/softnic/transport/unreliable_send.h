@@ -26,6 +26,7 @@ struct UnreliableSend {
   Request request;
   std::uint32_t index = 0;     // of that WQE: the low half
   Fault fault;                 // that it fails with
+  DmaOp op;                    // what must be done before it completes, its packets apart
   bool sent = false;           // the wire or the outbox has all its packets
   std::uint64_t removals = 0;  // of keys, when its memory was found
   Gather gather;

@@ -1,0 +1,122 @@
+// When a memory window has ended, its memory is the client's: no access by it is under way any
+// more.
+#include <algorithm>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "tests/softnic/delayed_dma.h"
+#include "tests/softnic/window_rig.h"
+
+namespace gdakit::softnic::test {
+namespace {
+
+using format::CqeOpcode;
+using format::Opcode;
+
+constexpr std::uint32_t kBytes = 8192;
+constexpr std::uint8_t kOld = 0x11, kNew = 0x99;
+
+enum class Port : std::uint8_t { at_once, later, unordered };
+enum class End : std::uint8_t { local_invalidate, remote_invalidate, deallocation };
+
+class WindowEnd : public testing::TestWithParam<std::tuple<Port, End>> {
+ protected:
+  WindowEnd() {
+    const Port port = std::get<0>(GetParam());
+    if (port == Port::at_once) return;
+    options_.make_port = [=, this](int) {
+      return std::make_unique<DelayedDma>(seed_++, port == Port::later);
+    };
+  }
+
+  // b's window has ended, as far as its client is told.
+  static bool has_ended(Side& b, End end) {
+    switch (end) {
+      case End::deallocation: return b.engine.removed(b.engine.last_removal());
+      case End::local_invalidate: {
+        const auto cqe = b.send_cq.poll();
+        return cqe && opcode_of(*cqe) == CqeOpcode::requester;
+      }
+      case End::remote_invalidate: break;
+    }
+    const auto cqe = b.receive_cq.poll();
+    return cqe && opcode_of(*cqe) == CqeOpcode::responder_send_inv;
+  }
+  static void begin_end(WindowRig& rig, End end) {
+    switch (end) {
+      case End::deallocation: ASSERT_TRUE(rig.b.engine.dealloc_mw(rig.window)); return;
+      case End::local_invalidate:
+        rig.b.post(invalidate_wqe(rig.window));
+        rig.b.ring();
+        return;
+      case End::remote_invalidate:
+        rig.a.post({.opcode = Opcode::send_inval, .imm = rig.key, .body = {rig.a.data(0, 0)}});
+        rig.a.ring();
+    }
+  }
+  static void step_some(WindowRig& rig, std::mt19937& random) {
+    ++rig.now_ns;
+    if (random() % 2 == 0) rig.a.engine.step(rig.now_ns);
+    if (random() % 2 == 0) rig.b.engine.step(rig.now_ns);
+  }
+  // a asks for something while the window ends; b's client writes to the memory once it has.
+  void run(WindowRig& rig, Wqe wqe, std::mt19937& random) {
+    Bind bind = rig.bind_of(1);
+    bind.length = kBytes;
+    ASSERT_EQ(rig.do_bind(bind), format::Syndrome::none);
+    std::memset(rig.b.heap.data() + kWindowAt, kOld, kBytes);
+    wqe.body[0] = format::to_segment(format::remote_address(rig.start(), Be32{rig.key}));
+    rig.b.post_receive({});
+    rig.a.post(wqe);
+    rig.a.ring();
+    for (std::size_t steps = random() % 20; steps != 0; --steps) step_some(rig, random);
+    begin_end(rig, end_);
+    ended_ = false;
+    for (int i = 0; i < 1000; ++i) {
+      step_some(rig, random);
+      if (ended_ || !has_ended(rig.b, end_)) continue;
+      ended_ = true;
+      std::memset(rig.b.heap.data() + kWindowAt, kNew, kBytes);
+    }
+    ASSERT_TRUE(rig.run());
+  }
+
+  static constexpr std::uint32_t kRuns = 100;
+  RigOptions options_;
+  std::uint32_t seed_ = 1;
+  const End end_ = std::get<1>(GetParam());
+  bool ended_ = false;
+};
+INSTANTIATE_TEST_SUITE_P(
+    Windows, WindowEnd,
+    testing::Combine(testing::Values(Port::at_once, Port::later, Port::unordered),
+                     testing::Values(End::local_invalidate, End::remote_invalidate,
+                                     End::deallocation)));
+
+TEST_P(WindowEnd, NothingIsReadBehindIt) {
+  for (std::uint32_t seed = 0; seed < kRuns; ++seed) {
+    std::mt19937 random(seed);
+    WindowRig rig(WindowType::type_2, options_);
+    run(rig, read_wqe(rig, 0, 0, kBytes), random);
+    const auto cqe = rig.a.send_cq.poll();
+    ASSERT_TRUE(cqe);
+    if (opcode_of(*cqe) != CqeOpcode::requester) continue;
+    const std::uint8_t* const read = rig.a.heap.data();
+    EXPECT_EQ(std::count(read, read + kBytes, kOld), kBytes) << "seed " << seed;
+  }
+}
+
+TEST_P(WindowEnd, NothingIsWrittenBehindIt) {
+  for (std::uint32_t seed = 0; seed < kRuns; ++seed) {
+    std::mt19937 random(seed);
+    WindowRig rig(WindowType::type_2, options_);
+    run(rig, write_wqe(rig, 0, 0, kBytes), random);
+    if (!ended_) continue;
+    const std::uint8_t* const at = rig.b.heap.data() + kWindowAt;
+    EXPECT_EQ(std::count(at, at + kBytes, kNew), kBytes) << "seed " << seed;
+  }
+}
+
+}  // namespace
+}  // namespace gdakit::softnic::test
