@@ -118,5 +118,29 @@ TEST_P(WindowEnd, NothingIsWrittenBehindIt) {
   }
 }
 
+// A SEND that may not end the key that it names has been scattered by then.
+TEST(RefusedInvalidate, NothingIsWrittenBehindItsError) {
+  for (std::uint32_t seed = 0; seed < 100; ++seed) {
+    RigOptions options;
+    options.make_port = [=](int side) {
+      return std::make_unique<DelayedDma>(seed * 2 + side, false);
+    };
+    EngineRig rig(options);
+    rig.b.post_receive({format::data(rig.b.heap_address(0), Be32{rig.b.key}, kBytes)});
+    rig.a.post({.opcode = Opcode::send_inval, .imm = rig.b.key, .body = {rig.a.data(0, kBytes)}});
+    rig.a.ring();
+    std::optional<format::Cqe64> cqe;
+    for (int i = 0; i < 1000 && !cqe; ++i) {
+      rig.step();
+      cqe = rig.b.receive_cq.poll();
+    }
+    ASSERT_TRUE(cqe);
+    EXPECT_EQ(syndrome_of(*cqe), format::Syndrome::local_access);
+    std::memset(rig.b.heap.data(), kNew, kBytes);
+    ASSERT_TRUE(rig.run());
+    EXPECT_EQ(std::count(rig.b.heap.data(), rig.b.heap.data() + kBytes, kNew), kBytes);
+  }
+}
+
 }  // namespace
 }  // namespace gdakit::softnic::test

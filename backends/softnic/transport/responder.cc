@@ -244,11 +244,13 @@ Responder::Step Responder::send(RcReceive& receive, const Packet& packet, DmaOp&
   if (acquired != Step::done) return acquired;
   const Step scattered = scatter(receive, packet, op);
   if (scattered != Step::done) return scattered;
-  if (invalidates(header.opcode) && !invalidate(receive, header.imm)) {
-    return refuse(receive, Acknowledge::nak_remote_access, kRemoteAccess);
+  if (invalidates(header.opcode)) {
+    if (!invalidate(receive, header.imm)) {
+      return refuse_moved(receive, op, Acknowledge::nak_remote_access, kRemoteAccess);
+    }
+    // Of accesses by the key, too, that are under way.
+    op = core_.port.fence();
   }
-  // Of accesses by the key, too, that are under way.
-  if (invalidates(header.opcode)) op = core_.port.fence();
   receive.received += header.payload_size;
   receive.message = ends_message(header.opcode) ? Message::none : Message::send;
   placed(receive, packet, op, send_completion(header.opcode));

@@ -52,6 +52,7 @@ class Responder {
 
   // responder_receive.cc
   Step acquire_receive(RcReceive& receive);
+  Step refuse_moved(RcReceive& receive, DmaOp op, Acknowledge nak, Fault fault);
   Step scatter(RcReceive& receive, const Packet& packet, DmaOp& op);
   bool post_failed(RcReceive& receive, std::uint16_t wqe_counter, Fault fault);
   Turn flush(RcReceive& receive);

@@ -36,9 +36,20 @@ Responder::Step Responder::acquire_receive(RcReceive& receive) {
   return Step::done;
 }
 
-// Puts the packet's payload where the claimed receive WQE says. What has been moved before a fault
-// is still read from the packet, which must stay until then. Nor does the WQE complete before,
-// after which its memory is the client's.
+// Refuses a SEND of which something has been moved. That is still read from the packet, which must
+// stay until then. Nor does the receive WQE complete before, after which its memory is the
+// client's.
+Responder::Step Responder::refuse_moved(RcReceive& receive, DmaOp op, Acknowledge nak,
+                                        Fault fault) {
+  if (op.id != 0) {
+    Effect& moved = receive.effects.push();
+    moved.psn = moved.last_psn = psn_add(receive.expected_psn, kPsnMask);
+    moved.op = op;
+  }
+  return refuse(receive, nak, fault);
+}
+
+// Puts the packet's payload where the claimed receive WQE says.
 Responder::Step Responder::scatter(RcReceive& receive, const Packet& packet, DmaOp& op) {
   PayloadReader payload(packet);
   DmaOp last;
@@ -46,15 +57,10 @@ Responder::Step Responder::scatter(RcReceive& receive, const Packet& packet, Dma
       fill(core_, receive.qp, receive.wqe, payload, packet.header.payload_size, last);
   op = core_.all_of(last);
   if (!fault) return Step::done;
-  if (op.id != 0) {
-    Effect& moved = receive.effects.push();
-    moved.psn = moved.last_psn = psn_add(receive.expected_psn, kPsnMask);
-    moved.op = op;
-  }
   const bool is_length = fault.syndrome == format::Syndrome::local_length;
-  return refuse(receive,
-                is_length ? Acknowledge::nak_invalid_request : Acknowledge::nak_remote_operation,
-                fault);
+  return refuse_moved(
+      receive, op, is_length ? Acknowledge::nak_invalid_request : Acknowledge::nak_remote_operation,
+      fault);
 }
 
 // Completes a receive WQE that was claimed for a request which has failed or was forgotten. False:
