@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "backends/softnic/wire/wrapped_wire.h"
 #include "tests/softnic/delayed_dma.h"
 #include "tests/softnic/window_rig.h"
 
@@ -116,6 +117,44 @@ TEST_P(WindowEnd, NothingIsWrittenBehindIt) {
     const std::uint8_t* const at = rig.b.heap.data() + kWindowAt;
     EXPECT_EQ(std::count(at, at + kBytes, kNew), kBytes) << "seed " << seed;
   }
+}
+
+// Sends its last READ request again when it is told to.
+class RepeatingWire final : public WrappedWire {
+ public:
+  explicit RepeatingWire(std::unique_ptr<Wire> inner) : WrappedWire(std::move(inner)) {}
+  bool send(const Packet& packet) override {
+    if (packet.header.opcode == PacketOpcode::read_request) read_ = packet;
+    return inner().send(packet);
+  }
+  void repeat() {
+    ASSERT_TRUE(read_);
+    ASSERT_TRUE(inner().send(*read_));
+    inner().flush();
+  }
+
+ private:
+  std::optional<Packet> read_;
+};
+
+// It was answered before, so nothing is wrong with the connection.
+TEST(LateDuplicate, OfAReadByAWindowThatHasEndedIsDropped) {
+  RigOptions options;
+  RepeatingWire* wire = nullptr;
+  options.wrap_wire = [&](std::unique_ptr<Wire> inner, int side) -> std::unique_ptr<Wire> {
+    if (side == 1) return inner;
+    auto repeating = std::make_unique<RepeatingWire>(std::move(inner));
+    wire = repeating.get();
+    return repeating;
+  };
+  WindowRig rig(WindowType::type_2, options);
+  ASSERT_EQ(rig.do_bind(1), format::Syndrome::none);
+  ASSERT_EQ(rig.read(), format::Syndrome::none);
+  ASSERT_EQ(rig.send_with_invalidate(rig.key), format::Syndrome::none);
+  wire->repeat();
+  ASSERT_TRUE(rig.run());
+  EXPECT_EQ(rig.b.info().state, QpState::rts);
+  EXPECT_EQ(rig.write(0, 8, rig.b.key), format::Syndrome::none);
 }
 
 // A SEND that may not end the key that it names has been scattered by then.

@@ -68,7 +68,7 @@ class Responder {
   static void finish(RcReceive& receive, const Effect& effect);
   static bool is_flushed(RcReceive& receive);
   Turn flush_effects(RcReceive& receive);
-  void refuse_read(RcReceive& receive, std::uint32_t psn, Acknowledge nak, Fault fault);
+  void refuse_read(RcReceive& receive, Effect& read);
   bool post_completion(RcReceive& receive, const Effect& effect);
   bool respond_read(RcReceive& receive, Effect& effect);
   bool respond_atomic(RcReceive& receive, const Effect& effect);

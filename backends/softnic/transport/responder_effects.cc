@@ -132,8 +132,14 @@ void Responder::finish(RcReceive& receive, const Effect& effect) {
 }
 
 // Refuses a READ that is partly answered, and forgets what was asked after it. The receive WQEs
-// that were claimed for this are flushed when the queue pair has failed.
-void Responder::refuse_read(RcReceive& receive, std::uint32_t psn, Acknowledge nak, Fault fault) {
+// that were claimed for this are flushed when the queue pair has failed. One that was answered
+// before is dropped: its key may have ended since.
+void Responder::refuse_read(RcReceive& receive, Effect& read) {
+  const std::uint32_t psn = read.psn;
+  if (read.duplicate) {
+    read.psn = psn_add(read.last_psn, 1);
+    return;
+  }
   GrowingFifo<Effect>& effects = receive.effects;
   std::uint64_t kept = effects.head();
   for (std::uint64_t number = effects.head(); number != effects.tail(); ++number) {
@@ -147,7 +153,7 @@ void Responder::refuse_read(RcReceive& receive, std::uint32_t psn, Acknowledge n
   effects.truncate(kept);
   receive.pending_reads = 0;
   receive.expected_psn = psn;
-  refuse(receive, nak, fault);
+  refuse(receive, Acknowledge::nak_remote_access, kRemoteAccess);
   // A message that came behind the READ is not to blame.
   receive.blame = {};
 }
@@ -194,7 +200,7 @@ bool Responder::respond_read(RcReceive& receive, Effect& effect) {
     gather_payload(core_, receive.connection.psn_bytes, left, walk, packet);
   }
   if (fault != KeyFault::none) {
-    refuse_read(receive, effect.psn, Acknowledge::nak_remote_access, kRemoteAccess);
+    refuse_read(receive, effect);
     return true;
   }
   const std::uint32_t size = packet.header.payload_size;
@@ -202,7 +208,7 @@ bool Responder::respond_read(RcReceive& receive, Effect& effect) {
   packet.header.psns = receive.connection.psns_of(size);
   if (!core_.send(receive.connection, packet)) {
     if (!core_.was_absent()) return false;
-    refuse_read(receive, effect.psn, Acknowledge::nak_remote_access, kRemoteAccess);
+    refuse_read(receive, effect);
     return true;
   }
   receive.msn = msn;
