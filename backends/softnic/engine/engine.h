@@ -7,8 +7,9 @@
 // It has no thread and no clock: whoever owns it calls step() with the time, again and again;
 // step() does one bounded piece of work and returns whether anything has changed. All calls come
 // from one thread at a time. On the data path nothing is allocated, except when a queue pair has
-// more under way than ever before, up to its limits. Control-path calls return at once; removing
-// something is complete when removed() says so.
+// more under way than ever before, up to its limits, for a WQE that changes a key, and for an
+// endpoint that becomes overdue (unreliable_requester.h). Control-path calls return at once;
+// removing something is complete when removed() says so.
 #pragma once
 
 #include <cstdint>

@@ -60,7 +60,7 @@ Outcome<> KeyTable::remove_window(MemoryKey key, Uid owner) {
   return {};
 }
 
-// Rights are those of when it is bound; the rest is looked up with each access.
+// For the bind: each access looks at the region again, but for its right to be bound.
 bool KeyTable::may_be_part(const KeyChange::Part& part, PdNumber pd, Access access) const {
   const std::uint32_t index = place(part.key);
   if (index >= entries_.size()) return false;

@@ -41,7 +41,8 @@ bool Requester::may_start(const RcSend& send) const {
     case format::FenceMode::strong:
       if (!send.flights.empty()) return false;
       break;
-    default: break;  // memory keys change between steps: a small fence finds nothing to wait for
+    // WQEs that change keys do so as they start: a small fence finds nothing to wait for.
+    default: break;
   }
   return !has_response_data(request.kind) ||
          send.unfinished_reads < (1u << send.qp.settings.log_sra_max);

@@ -1,6 +1,6 @@
 // Between the transport's packets and those of RoCEv2.
 //
-// What the transport does not know yet (DC, XRC, SENDs that invalidate, FLUSH, ATOMIC WRITE) is
+// What the transport does not know yet (DC, XRC, FLUSH, ATOMIC WRITE) is
 // refused. Atomics of four bytes, and those with masks or boundaries, have no public form on the
 // wire: they travel under an opcode that the specification leaves to manufacturers
 // (Operation::compare_swap and fetch_add of Transport::own), which only gdakit's NICs understand.
