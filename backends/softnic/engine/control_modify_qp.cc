@@ -58,11 +58,15 @@ void end_draining(Qp& qp) {
   send.queue.look_at_record_again();
 }
 
-// The send queue of UC or UD that has failed works again, once what was announced so far is
-// flushed.
-void leave_error(Qp& qp) {
+// The send queue of UC or UD that has failed works again, once what is posted by now is flushed: all
+// that its record says.
+void leave_error(Qp& qp, Core& core) {
   GDAKIT_ASSERT(qp.unreliable != nullptr);
-  qp.unreliable->send.flush_end = qp.send_queue.producer();
+  UnreliableSend& send = qp.unreliable->send;
+  send.queue.look_at_record_again();
+  send.queue.update_producer(core);
+  send.flush_end = send.queue.producer();
+  send.flushes_record = send.queue.waits_for_record();
   qp.common.first_error = {};
 }
 
@@ -101,7 +105,7 @@ Outcome<> Engine::modify_qp(QpNumber qpn, const QpModify& modify, Uid uid) {
       break;
     case Transition::rtr2rts: start_requester(qp); break;
     case Transition::rts2sqd: start_draining(qp); break;
-    case Transition::sqerr2rts: leave_error(qp); [[fallthrough]];
+    case Transition::sqerr2rts: leave_error(qp, core_); [[fallthrough]];
     case Transition::sqd2rts: end_draining(qp); break;
     case Transition::to_err: core_.fail(qp.common, {}); break;
     case Transition::to_reset: reset(qp); return {};

@@ -41,7 +41,11 @@ Turn UnreliableRequester::work(UnreliableSend& send) {
   if (has_requests(state) || flushes(state)) turn.worked = send.queue.update_producer(core_);
   turn.pending = send.queue.waits_for_record();
   if (!send.connection.outbox.empty()) turn |= drain(send);
-  const bool is_behind = send.queue.completed() < send.flush_end;
+  if (send.flushes_record) {
+    send.flush_end = send.queue.producer();
+    send.flushes_record = send.queue.waits_for_record();
+  }
+  const bool is_behind = send.flushes_record || send.queue.completed() < send.flush_end;
   if (flushes(state) || (has_requests(state) && is_behind)) {
     turn |= flush(send);
   } else if (has_requests(state)) {

@@ -35,6 +35,7 @@ struct UnreliableSend {
   std::uint32_t next_psn = 0;
   bool stopped = false;                // in state sqd: no WQE is started
   std::uint64_t flush_end = 0;         // what was announced before the queue was brought back
+  bool flushes_record = false;         // ... and what the record says, which is on its way
   bool flushing = false;               // what was started has been given up
   std::uint64_t no_room_since_ns = 0;  // for the next packet of the WQE; 0: none has waited
 };
