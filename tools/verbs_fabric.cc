@@ -90,6 +90,7 @@ Result<std::vector<Member>> find_those(const std::string& fabric, const Whose& w
     if (whose.pid && *whose.pid != member.pid) continue;
     if (!whose.device.empty()) {
       const Result<std::string> state = ask(member, "state");
+      if (!state && state.error().code() == Code::permission_denied) continue;
       if (!state) return state.error();
       if (parse_state(*state)["device"] != whose.device) continue;
     }
@@ -121,17 +122,19 @@ int list_fabric(const std::string& fabric) {
   if (members.empty()) return nobody(fabric);
   print_line("PLACE", "PID", "PROGRAM", "DEVICE", "PORT", "QPS", "SENT", "RECEIVED", "FAULTS");
   int status = 0;
+  bool is_any = false;
   for (const Member& member : members) {
     const Result<std::string> answer = ask(member, "state");
     if (!answer) {
       status = not_answered(answer.error(), status);
       continue;
     }
+    is_any = true;
     auto state = parse_state(*answer);
     print_line(member.place, member.pid, program_of(member.pid), state["device"], state["port"],
                state["qps"], state["packets_sent"], state["packets_received"], state["faults"]);
   }
-  return status;
+  return is_any || status != 0 ? status : nobody(fabric);
 }
 
 int show_fabric_counters(const std::string& fabric, const std::string& file) {
@@ -176,13 +179,15 @@ int set_fabric(const std::string& fabric, const std::vector<std::string>& words)
         kFailed);
   }
   int status = 0;
+  bool is_any = false;
   for (const Member& member : *those) {
     for (const std::string& request : requests) {
       const Result<std::string> done = ask(member, request);
       if (!done) status = not_answered(done.error(), status);
+      is_any |= static_cast<bool>(done);
     }
   }
-  return status;
+  return is_any || status != 0 ? status : nobody(fabric);
 }
 
 }  // namespace gdakit::tools

@@ -3,16 +3,28 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <random>
 #include <stdexcept>
+#include <string>
 #include <sys/mman.h>
 #include <thread>
 
 #include <gtest/gtest.h>
 
 #include "backends/softnic/uverbs/transition_masks.h"
+#include "backends/softnic/wire/udp_socket.h"
 #include "core/format/cq_doorbell.h"
 
 namespace gdakit::softnic::uverbs::test {
+
+std::uint16_t free_port() {
+  std::mt19937 random{std::random_device{}()};
+  for (int tries = 0; tries < 100; ++tries) {
+    const auto port = static_cast<std::uint16_t>(20000 + random() % 10000);
+    if (UdpSocket::open(*UdpAddress::parse("127.0.0.1:" + std::to_string(port)))) return port;
+  }
+  throw std::runtime_error("no port is free");
+}
 namespace {
 
 constexpr auto kPatience = std::chrono::seconds(60);

@@ -29,6 +29,10 @@ inline constexpr std::uint32_t kReceiveShift = 4;
 inline constexpr std::size_t kPayloadBytes = 8192;
 inline constexpr std::uint32_t kQkey = 0x11223344;  // of queue pairs of UD
 
+// Of UDP, with those of the places behind it: free a moment ago, and below those that the system
+// gives away.
+std::uint16_t free_port();
+
 // A page of doorbell registers, mapped through the device's file.
 class UarMapping {
  public:

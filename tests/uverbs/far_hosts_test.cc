@@ -74,16 +74,6 @@ TEST(UverbsFarHosts, IsHeardOfByADatagramAloneAndLeavesRoomForThoseThatAreNamed)
   EXPECT_EQ(hosts.sender(stranger, /*of_ud=*/true), named);
 }
 
-// A first port such that those of both places are free.
-std::uint16_t free_port() {
-  for (int tries = 0; tries < 100; ++tries) {
-    const auto probe = UdpSocket::open(*UdpAddress::parse("127.0.0.1:0"));
-    if (!probe || probe->address().port > 60000) continue;
-    return probe->address().port;
-  }
-  throw std::runtime_error("no port is free");
-}
-
 Spec spec_at(const char* fabric, const std::string& address) {
   return *Spec::parse(own_spec(fabric).text().substr(0, own_spec(fabric).text().find(",fabric")) +
                       ",address=" + address + ",fabric=" + own_spec(fabric).fabric);

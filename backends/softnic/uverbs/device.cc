@@ -80,6 +80,7 @@ Result<std::unique_ptr<Device>> Device::open(const Spec& spec, int index) {
   try {
     if (const Result<void> begun = device->begin(spec); !begun) return begun.error();
   } catch (const std::system_error& error) {
+    if (error.code() != std::errc::resource_unavailable_try_again) throw;
     return Error::from_errno(
         "a NIC needs a thread that the system does not give; raise the limit on processes "
         "(ulimit -u, or the container's)",
@@ -106,6 +107,17 @@ Result<void> Device::begin(const Spec& spec) {
   return {};
 }
 
+Result<std::unique_ptr<Wire>> Device::record(std::unique_ptr<Wire> wire, const Options& wanted) {
+  const OpeningOwnFiles opening;
+  Result<std::unique_ptr<NicTrace>> trace = open_trace(wanted, wire->endpoint());
+  if (!trace) return trace.error();
+  trace_ = std::move(*trace);
+  const std::string name = identity_.name() + "-" + std::to_string(::getpid());
+  return wrap_wire(
+      std::move(wire), wanted,
+      {.address = capture_addresses(identity_, addresses_), .trace = trace_.get(), .name = name});
+}
+
 Result<void> Device::open_nic(Membership member) {
   const Result<ParsedOptions> parsed = parse_options(environment_variables());
   if (!parsed) return parsed.error();
@@ -119,14 +131,7 @@ Result<void> Device::open_nic(Membership member) {
   around.nic_faults.clear();
   writes_files_ = !around.capture.empty() || !around.trace.empty();
   const Endpoint place = (*wire)->endpoint();
-  const OpeningOwnFiles opening;
-  Result<std::unique_ptr<NicTrace>> trace = open_trace(around, place);
-  if (!trace) return trace.error();
-  trace_ = std::move(*trace);
-  const std::string name = identity_.name() + "-" + std::to_string(::getpid());
-  wire = wrap_wire(
-      std::move(*wire), around,
-      {.address = capture_addresses(identity_, addresses_), .trace = trace_.get(), .name = name});
+  wire = record(std::move(*wire), around);
   if (!wire) return wire.error();
   NicOptions options = nic_options(place, *events_, addresses_, pages_);
   options.engine.trace = trace_.get();

@@ -15,6 +15,7 @@
 #include "backends/softnic/uverbs/port.h"
 #include "backends/softnic/uverbs/prompt_threads.h"
 #include "backends/softnic/uverbs/spec.h"
+#include "core/base/options.h"
 #include "core/base/result.h"
 #include "core/base/wall_clock.h"
 
@@ -49,6 +50,8 @@ class Device {
   Device(const Spec& spec, int index) : identity_(spec, index), addresses_(spec, index) {}
   Result<void> begin(const Spec& spec);
   Result<void> write_clock_page();
+  // Around the wire, what the environment wants to be recorded.
+  Result<std::unique_ptr<Wire>> record(std::unique_ptr<Wire> wire, const Options& wanted);
   // The NIC on its way to the fabric, as the environment would have it.
   Result<void> open_nic(Membership member);
 

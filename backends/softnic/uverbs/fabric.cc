@@ -81,6 +81,14 @@ std::optional<Member> parse_member(const std::string& name, std::size_t prefix_b
   return member;
 }
 
+// A mapping keeps the file open, and with it the lock by which a place is held (wire/shm_wire.h): a
+// child that lives longer than this process would hold it for ever.
+Result<std::shared_ptr<ShmSegment>> left_from_children(
+    Result<std::shared_ptr<ShmSegment>> segment) {
+  if (segment) ::madvise((*segment)->at(0), (*segment)->layout().total(), MADV_DONTFORK);
+  return segment;
+}
+
 // Others can make up names, but no segment of this user's. What the name leads to is looked up
 // once, and neither opened nor waited for before it is known.
 std::optional<Result<std::shared_ptr<ShmSegment>>> segment_of(const Member& member) {
@@ -95,11 +103,11 @@ std::optional<Result<std::shared_ptr<ShmSegment>>> segment_of(const Member& memb
       status.st_uid != ::getuid()) {
     return std::nullopt;
   }
-  return ShmSegment::open(path);
+  const OpeningOwnFiles opening;
+  return left_from_children(ShmSegment::open(path));
 }
 
 Result<std::shared_ptr<ShmSegment>> find_or_create(const std::string& fabric) {
-  const OpeningOwnFiles opening;
   std::optional<Error> wrong;
   for (const Member& member : fabric_members(fabric)) {
     const auto segment = segment_of(member);
@@ -111,13 +119,8 @@ Result<std::shared_ptr<ShmSegment>> find_or_create(const std::string& fabric) {
   ShmOptions options;
   options.endpoints = kPlaces;
   options.rooms = 128;
-  return ShmSegment::create(options);
-}
-
-// A mapping keeps the file open, and with it the lock by which a place is held (wire/shm_wire.h): a
-// child that lives longer than this process would hold it for ever.
-void leave_from_children(const ShmSegment& segment) {
-  ::madvise(segment.at(0), segment.layout().total(), MADV_DONTFORK);
+  const OpeningOwnFiles opening;
+  return left_from_children(ShmSegment::create(options));
 }
 
 }  // namespace
@@ -145,7 +148,6 @@ Result<Membership> join_fabric(const std::string& name) {
   if (!locked) return locked.error();
   const Result<std::shared_ptr<ShmSegment>> segment = find_or_create(name);
   if (!segment) return segment.error();
-  leave_from_children(**segment);
   for (Endpoint place = 0; place < kPlaces; ++place) {
     Result<std::unique_ptr<ShmWire>> wire = (*segment)->attach(place);
     if (!wire) continue;

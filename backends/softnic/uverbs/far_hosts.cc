@@ -38,10 +38,12 @@ std::optional<Endpoint> FarHosts::endpoint_of(const Gid& host, Endpoint place) {
   return ip ? find(*ip, place, kMostHosts) : std::nullopt;
 }
 
+bool FarHosts::may_send(const UdpAddress& from) const {
+  return from.port >= first_port_ && from.port - first_port_ < static_cast<int>(kPlaces);
+}
+
 std::optional<Endpoint> FarHosts::sender(const UdpAddress& from, bool of_ud) {
-  if (from.port < first_port_ || from.port - first_port_ >= static_cast<int>(kPlaces)) {
-    return std::nullopt;
-  }
+  if (!may_send(from)) return std::nullopt;
   const auto place = static_cast<Endpoint>(from.port - first_port_);
   return find(from.ip, place, of_ud ? kMostHeardOf : 0);
 }

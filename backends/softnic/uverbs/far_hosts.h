@@ -23,8 +23,8 @@ namespace gdakit::softnic::uverbs {
 // Safe from any thread.
 class FarHosts {
  public:
-  // Those that are met later are not answered: of hosts that are heard of alone the second half, so
-  // that strangers never fill the table.
+  // Those that are met later are not answered. A host that is only heard of is added while fewer
+  // than kMostHeardOf are known, so that strangers never fill the table.
   static constexpr std::size_t kMostHosts = 1024;
   static constexpr std::size_t kMostHeardOf = kMostHosts / 2;
 
@@ -33,6 +33,8 @@ class FarHosts {
   // Of a place on the host that has this GID. None: the GID is no address of IP, or too many hosts
   // are known.
   std::optional<Endpoint> endpoint_of(const Gid& host, Endpoint place);
+  // Whether a NIC of a host sends from such a port.
+  bool may_send(const UdpAddress& from) const;
   // Of who sends from there; `of_ud`: a datagram of UD. None: likewise, a port of no place, or a
   // host that is not known and sends something else.
   std::optional<Endpoint> sender(const UdpAddress& from, bool of_ud);

@@ -37,6 +37,7 @@ Result<std::unique_ptr<FarWire>> FarWire::open(const UdpAddress& address, Endpoi
   UdpOptions options;
   options.endpoint = place;
   options.mtu = *mtu;
+  options.may_come = [&hosts](const UdpAddress& from) { return hosts.may_send(from); };
   options.newcomer = [&hosts](const UdpAddress& from, bool of_ud) {
     return hosts.sender(from, of_ud);
   };

@@ -19,6 +19,15 @@ constexpr unsigned kMostFiles = 65536;  // those behind are never asked about
 
 // By number. A process has one table of descriptors, and this says whose they are.
 std::array<std::atomic<bool>, kMostFiles> is_own{};
+std::atomic<unsigned> end_of_own{0};  // all that have ever been own are below
+
+void mark(unsigned number) {
+  if (number >= kMostFiles) return;
+  is_own[number] = true;
+  unsigned end = end_of_own.load();
+  while (end <= number && !end_of_own.compare_exchange_weak(end, number + 1)) {
+  }
+}
 
 // Held by who opens files, and by fork.
 std::mutex opening;
@@ -36,40 +45,38 @@ void let_go() {
 
 // Not by close(), which is answered by this library.
 void close_all() {
-  for (unsigned file = 0; file < kMostFiles; ++file) {
+  for (unsigned file = 0; file < end_of_own.load(); ++file) {
     if (is_own[file].exchange(false)) ::syscall(SYS_close, file);
   }
 }
 
-void close_in_children() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    ::pthread_atfork(hold, let_go, [] {
-      close_all();
-      let_go();
-    });
-  });
+void leave_child() {
+  close_all();
+  let_go();
 }
 
 int keep(UniqueFileDescriptor file) {
-  close_in_children();
   UniqueFileDescriptor moved(::fcntl(file.get(), F_DUPFD_CLOEXEC, least_own_number()));
   if (!moved) moved = std::move(file);
-  const auto number = static_cast<unsigned>(moved.get());
-  if (number < kMostFiles) is_own[number] = true;
+  mark(static_cast<unsigned>(moved.get()));
   return moved.release();
 }
 
 // No longer its own first: what closes it may be asked whose it is.
 void close_kept(int file) {
+  const OpeningOwnFiles closing;
   const auto number = static_cast<unsigned>(file);
   if (number >= kMostFiles || is_own[number].exchange(false)) ::close(file);
 }
 
 constexpr KeptFileRules kRules{keep, close_kept};
 
-// Before anything is opened.
-const bool is_ruled = (kept_file_rules.store(&kRules), true);
+// Before anything is opened, and before any thread forks.
+bool begin() {
+  kept_file_rules = &kRules;
+  return ::pthread_atfork(hold, let_go, leave_child) == 0;
+}
+const bool has_begun = begin();
 
 }  // namespace
 
@@ -82,16 +89,13 @@ int least_own_number() {
 bool is_own_file(unsigned file) { return file < kMostFiles && is_own[file].load(); }
 
 std::optional<unsigned> next_own_file(unsigned from) {
-  for (unsigned file = from; file < kMostFiles; ++file) {
+  for (unsigned file = from; file < end_of_own.load(); ++file) {
     if (is_own_file(file)) return file;
   }
   return std::nullopt;
 }
 
-OpeningOwnFiles::OpeningOwnFiles() {
-  close_in_children();
-  hold();
-}
+OpeningOwnFiles::OpeningOwnFiles() { hold(); }
 
 OpeningOwnFiles::~OpeningOwnFiles() { let_go(); }
 

@@ -24,8 +24,9 @@ std::optional<unsigned> next_own_file(unsigned from);
 // where these are fewer. Where none is free from there on, a file keeps the number that it has.
 int least_own_number();
 
-// While one lives, no other thread forks, or chooses a number for a descriptor (dup2): neither gets
-// at a file that is opened and not kept yet. They nest.
+// While one lives, no other thread forks, or gives a descriptor a number that is free (dup2):
+// neither gets at a file that is opened and not kept yet. Those that close many numbers at once
+// may. They nest. A program's dup2 waits for them, also in a signal's handler: so they are short.
 class OpeningOwnFiles {
  public:
   OpeningOwnFiles();

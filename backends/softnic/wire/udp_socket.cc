@@ -183,7 +183,10 @@ Result<PathProbe> PathProbe::open(const UdpAddress& from) {
   UdpAddress own = from;
   own.port = 0;
   UniqueFileDescriptor socket = new_socket(own.ip.is_v6);
-  if (!socket) return Error::from_errno("a UDP socket cannot be made", errno);
+  // It takes a port while it is connected alone.
+  if (!socket || !set(socket.get(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1)) {
+    return Error::from_errno("a UDP socket cannot be made", errno);
+  }
   if (!bind_to(socket.get(), own)) return unreachable(own, errno);
   return PathProbe(std::move(socket), from);
 }
@@ -200,10 +203,13 @@ Result<std::uint32_t> PathProbe::longest_packet_to(const UdpAddress& to) const {
   int bytes = 0;
   socklen_t size = sizeof bytes;
   const int level = is_v6 ? IPPROTO_IPV6 : IPPROTO_IP, name = is_v6 ? IPV6_MTU : IP_MTU;
-  if (::connect(socket_.get(), &there.any, there.size()) != 0 ||
-      ::getsockopt(socket_.get(), level, name, &bytes, &size) != 0) {
-    return Error::from_errno(what, errno);
-  }
+  const bool is_told = ::connect(socket_.get(), &there.any, there.size()) == 0 &&
+                       ::getsockopt(socket_.get(), level, name, &bytes, &size) == 0;
+  const int system_code = errno;
+  sockaddr nowhere{};
+  nowhere.sa_family = AF_UNSPEC;
+  ::connect(socket_.get(), &nowhere, sizeof nowhere);
+  if (!is_told) return Error::from_errno(what, system_code);
   return static_cast<std::uint32_t>(bytes);
 }
 

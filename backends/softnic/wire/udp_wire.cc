@@ -75,6 +75,7 @@ UdpWire::UdpWire(UdpPort port, PathProbe probe, const UdpOptions& options)
       mtu_(options.mtu),
       tag_key_(options.tag_key),
       newcomer_(options.newcomer),
+      may_come_(options.may_come),
       tag_bytes_(tag_key_ ? kTagBytes : 0),
       psn_window_(window_for(options, port_.receiver.receive_buffer(), options.mtu, kMostPsns)),
       small_psn_window_(
@@ -223,7 +224,8 @@ bool UdpWire::pull() {
 std::optional<Endpoint> UdpWire::find_sender(const ReceiveBatch::Message& message) {
   const auto known = endpoints_.find(message.from);
   if (known != endpoints_.end()) return known->second;
-  return newcomer_ ? meet(message) : std::nullopt;
+  const bool may_come = newcomer_ && (!may_come_ || may_come_(message.from));
+  return may_come ? meet(message) : std::nullopt;
 }
 
 // By the message's first datagram, which is taken like all others later.

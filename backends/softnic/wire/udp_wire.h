@@ -66,6 +66,9 @@ struct UdpOptions {
   std::uint32_t receive_slots = 512;  // packets that are received and not retired, at least 1
   // All wires that meet have the same, or none.
   std::optional<TagKey> tag_key = {};
+  // Whether anybody who is to be met may send from an address: asked first, of every message that
+  // is not a connected endpoint's. Null: whoever it is.
+  std::function<bool(const UdpAddress& from)> may_come = nullptr;
   // Asked who sends from an address that is no connected endpoint's, once a packet has come whole
   // from there: it is connected then. `of_ud`: the packet is a datagram of UD, by which a queue
   // pair may hear of its sender first. Null, or none: a stranger, who is dropped.
@@ -176,6 +179,7 @@ class UdpWire final : public PlainWire {
   const std::uint32_t mtu_;
   const std::optional<TagKey> tag_key_;
   const std::function<std::optional<Endpoint>(const UdpAddress&, bool)> newcomer_;
+  const std::function<bool(const UdpAddress&)> may_come_;
   const std::uint32_t tag_bytes_;
   const std::uint32_t psn_window_;
   const std::uint32_t small_psn_window_;

@@ -32,13 +32,20 @@ int duplicated(int file, int other) {
   return other;
 }
 
-// `dup` makes `to` another descriptor of `file`, unless it is the library's own.
+// `dup` makes `to` another descriptor of `file`, unless it is the library's own. What is open there
+// is the program's then, or nothing is: that number no thread of the library's is to get meanwhile.
+// What was open may take long to close, which nobody is to wait for.
 template <class Dup>
 int duplicate_as(int file, int to, Dup dup) {
-  std::optional<OpeningOwnFiles> opening;
-  if (Shim::get().is_owner()) opening.emplace();
-  if (Shim::get().keeps(to)) return fail(EBUSY);
-  const int result = dup();
+  int result = -1;
+  bool is_done = false;
+  if (Shim::get().is_owner()) {
+    const OpeningOwnFiles opening;
+    if (Shim::get().keeps(to)) return fail(EBUSY);
+    is_done = ::fcntl(to, F_GETFD) < 0;
+    if (is_done) result = dup();
+  }
+  if (!is_done) result = dup();
   if (result >= 0 && file != to && Shim::get().is_open(to)) Shim::get().closed(to);
   return duplicated(file, result);
 }
