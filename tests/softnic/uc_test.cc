@@ -9,8 +9,8 @@
 #include "backends/softnic/engine/status_text.h"
 #include "backends/softnic/wire/faulty_wire.h"
 #include "tests/softnic/delayed_dma.h"
-#include "tests/softnic/engine_rig.h"
 #include "tests/softnic/lossy_wire.h"
+#include "tests/softnic/uc_rig.h"
 
 namespace gdakit::softnic::test {
 namespace {
@@ -18,12 +18,6 @@ namespace {
 using format::CqeOpcode;
 using format::Opcode;
 using format::Syndrome;
-
-RigOptions uc_options() {
-  RigOptions options;
-  options.service = ServiceType::uc;
-  return options;
-}
 
 // Drops of what a sends the packets that `lost` holds, by their numbers.
 RigOptions losing(std::vector<std::uint64_t> lost) {
@@ -49,23 +43,9 @@ void post_receive(Side& side, std::size_t offset, std::uint32_t size) {
   side.post_receive({format::data(side.heap_address(offset), Be32{side.key}, size)});
 }
 
-void ring_and_run(EngineRig& rig) {
-  rig.a.ring();
-  ASSERT_TRUE(rig.run());
-}
-
 void expect_same_bytes(const EngineRig& rig, std::size_t to, std::size_t from, std::size_t size) {
   EXPECT_EQ(std::memcmp(rig.b.heap.data() + to, rig.a.heap.data() + from, size), 0);
 }
-
-// Expects one CQE, of a WQE that has succeeded.
-void expect_sent(Side& side) {
-  const auto cqe = side.send_cq.poll();
-  ASSERT_TRUE(cqe);
-  EXPECT_EQ(opcode_of(*cqe), CqeOpcode::requester);
-}
-
-constexpr std::size_t kTo = 1 << 16;
 
 class UcSizes : public testing::TestWithParam<std::uint32_t> {};
 
@@ -282,60 +262,6 @@ TEST(Uc, ASendQueueThatHasFailedFlushesReceivesAndIsBroughtBack) {
   ring_and_run(rig);
   expect_sent(rig.a);
   EXPECT_EQ(rig.b.word<std::uint64_t>(kTo), 6u);
-}
-
-TEST(Uc, WhatWasAnnouncedBeforeTheQueueIsBroughtBackIsFlushed) {
-  constexpr std::size_t kGood = 100;
-  RigOptions options = uc_options();
-  options.log_sq = 7;
-  EngineRig rig(options);
-  rig.a.post(read_wqe(rig, 0, 0, 8));
-  for (std::size_t i = 0; i < kGood; ++i) rig.a.post(write_wqe(rig, kTo, 0, 8));
-  rig.a.ring();
-  ASSERT_TRUE(rig.run_until([&] { return rig.a.send_cq.poll().has_value(); }));
-  ASSERT_TRUE(rig.a.engine.modify_qp(rig.a.qpn, {.state = QpState::rts}));
-  ASSERT_TRUE(rig.run());
-  const auto flushed = rig.a.send_cq.poll_all();
-  ASSERT_EQ(flushed.size(), kGood);
-  for (const auto& cqe : flushed) EXPECT_EQ(syndrome_of(cqe), Syndrome::flushed);
-  rig.a.post(write_wqe(rig, kTo, 0, 8));
-  ring_and_run(rig);
-  expect_sent(rig.a);
-  // It fails again as it did before.
-  rig.a.post(read_wqe(rig, 0, 0, 8));
-  rig.a.post(write_wqe(rig, kTo, 0, 8));
-  ring_and_run(rig);
-  EXPECT_EQ(rig.a.send_cq.poll_all().size(), 2u);
-  EXPECT_EQ(rig.a.info().state, QpState::sqer);
-}
-
-// Also what the NIC has not read the record for, since the call came right behind the doorbell.
-void expect_flushed_if_posted_before(const RigOptions& options) {
-  EngineRig rig(options);
-  rig.a.post(read_wqe(rig, 0, 0, 8));
-  ring_and_run(rig);
-  ASSERT_EQ(rig.a.info().state, QpState::sqer);
-  rig.a.send_cq.poll_all();
-  rig.a.post(write_wqe(rig, kTo, 0, 8));
-  rig.a.ring();
-  ASSERT_TRUE(rig.a.engine.modify_qp(rig.a.qpn, {.state = QpState::rts}));
-  ASSERT_TRUE(rig.run());
-  const auto flushed = rig.a.send_cq.poll();
-  ASSERT_TRUE(flushed);
-  EXPECT_EQ(syndrome_of(*flushed), Syndrome::flushed);
-  rig.a.post(write_wqe(rig, kTo, 0, 8));
-  ring_and_run(rig);
-  expect_sent(rig.a);
-}
-
-TEST(Uc, WhatWasRungBeforeTheQueueIsBroughtBackIsFlushed) {
-  for (const UarType type : {UarType::registers, UarType::dense}) {
-    RigOptions options = uc_options();
-    options.uar_type = type;
-    expect_flushed_if_posted_before(options);
-    options.make_port = [](int) { return std::make_unique<DelayedDma>(5, /*ordered=*/true); };
-    expect_flushed_if_posted_before(options);
-  }
 }
 
 TEST(Uc, AKeyThatGoesWhileItsMessageIsSentFailsTheWqe) {

@@ -203,6 +203,23 @@ TEST(WindowsOfType1, AnotherBindTakesThePlaceOfOneBefore) {
   EXPECT_EQ(rig.write(0, 8, old), Syndrome::remote_access);
 }
 
+TEST(WindowsOfType1, GrantARegionOfOneQueuePairToThatOne) {
+  for (const bool is_own : {true, false}) {
+    WindowRig rig(WindowType::type_1);
+    MrAttributes region;
+    region.pd = rig.b.pd;
+    region.base = {rig.b.heap_address(kWindowAt)};
+    region.start = region.base.value;
+    region.length = kWindowLength;
+    region.access = Access::all | Access::bind;
+    region.qpn = is_own ? rig.b.qpn : rig.b.qpn + 1;
+    Bind bind = rig.bind_of(7);
+    bind.region = *rig.b.engine.reg_mr(region);
+    ASSERT_EQ(rig.do_bind(bind), Syndrome::none);
+    EXPECT_EQ(rig.write(), is_own ? Syndrome::none : Syndrome::remote_access);
+  }
+}
+
 TEST(WindowsOfType1, ABindOfNothingEndsThem) {
   WindowRig rig;
   ASSERT_EQ(rig.do_bind(1), Syndrome::none);

@@ -58,8 +58,8 @@ void end_draining(Qp& qp) {
   send.queue.look_at_record_again();
 }
 
-// The send queue of UC or UD that has failed works again, once what is posted by now is flushed: all
-// that its record says.
+// The send queue of UC or UD that has failed works again, once what is posted by now is flushed:
+// all that its record says.
 void leave_error(Qp& qp, Core& core) {
   GDAKIT_ASSERT(qp.unreliable != nullptr);
   UnreliableSend& send = qp.unreliable->send;

@@ -111,9 +111,9 @@ Outcome<> KeyTable::remove(MemoryKey key, Uid owner) {
   return {};
 }
 
-Translation KeyTable::translate_indirectly(const Entry& entry, std::uint64_t iova,
+Translation KeyTable::translate_indirectly(const Entry& entry, QpNumber qpn, std::uint64_t iova,
                                            std::uint64_t size, Access wanted) const {
-  if (is_window(entry.kind)) return translate_window(entry, iova, size, wanted);
+  if (is_window(entry.kind)) return translate_window(entry, qpn, iova, size, wanted);
   return {KeyFault::none, piece_of_pages(entry, iova, size)};
 }
 

@@ -111,7 +111,7 @@ class KeyTable {
       return {KeyFault::range, {}};
     }
     if (!allows(entry.access, wanted)) return {KeyFault::access, {}};
-    if (entry.pages != nullptr) return translate_indirectly(entry, iova, size, wanted);
+    if (entry.pages != nullptr) return translate_indirectly(entry, qpn, iova, size, wanted);
     return {KeyFault::none, {entry.base + offset, size}};
   }
 
@@ -141,10 +141,10 @@ class KeyTable {
   std::uint32_t place(MemoryKey key) const { return (key >> 8) - indices_.first(); }
   static std::uint64_t pages_of(std::uint64_t start, std::uint64_t length,
                                 std::uint8_t log_page_size);
-  Translation translate_indirectly(const Entry& entry, std::uint64_t iova, std::uint64_t size,
-                                   Access wanted) const;
-  Translation translate_window(const Entry& window, std::uint64_t iova, std::uint64_t size,
-                               Access wanted) const;
+  Translation translate_indirectly(const Entry& entry, QpNumber qpn, std::uint64_t iova,
+                                   std::uint64_t size, Access wanted) const;
+  Translation translate_window(const Entry& window, QpNumber qpn, std::uint64_t iova,
+                               std::uint64_t size, Access wanted) const;
   bool may_be_part(const KeyChange::Part& part, PdNumber pd, Access access) const;
   Entry* find_window(MemoryKey key);
   Entry& entry_of(std::uint32_t index);

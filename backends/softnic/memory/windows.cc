@@ -113,14 +113,14 @@ bool KeyTable::invalidate(MemoryKey key, PdNumber pd, QpNumber qpn) {
 }
 
 // By the region as it is now: it may have gone, or be another.
-Translation KeyTable::translate_window(const Entry& window, std::uint64_t iova, std::uint64_t size,
-                                       Access wanted) const {
+Translation KeyTable::translate_window(const Entry& window, QpNumber qpn, std::uint64_t iova,
+                                       std::uint64_t size, Access wanted) const {
   const std::uint32_t index = place(window.region);
   if (index >= entries_.size() || is_window(entries_[index].kind)) {
     return {KeyFault::unknown_key, {}};
   }
   const std::uint64_t at = window.base.value + (iova - window.start);
-  return translate(window.region, window.pd, window.qpn, at, size, needed_of_region(wanted));
+  return translate(window.region, window.pd, qpn, at, size, needed_of_region(wanted));
 }
 
 bool KeyTable::names_window(MemoryKey key) const {

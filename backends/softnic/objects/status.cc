@@ -172,7 +172,7 @@ constexpr std::array kRows = {
                 "completion queue {object} is collapsed: it has one entry, and no size to change"},
     SyndromeRow{Sy::resize_cq_full, St::bad_size_outs_cqes,
                 "completion queue {object} has no entry left for the marker that ends its old "
-                "entries; poll it first"},
+                "entries; poll it first, or make another one if it has overrun"},
     SyndromeRow{Sy::resize_cq_too_small, St::bad_size_outs_cqes,
                 "completion queue {object} holds more CQEs than {detail} entries take; poll it "
                 "first, or give more"},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backends/softnic/queues/load_segment.h"
 #include "backends/softnic/queues/umr.h"
 #include "core/base/bits.h"
 #include "core/format/address_vector.h"
@@ -16,13 +17,6 @@ using format::Opcode;
 constexpr std::uint32_t kRemoteAddressEnd =
     sizeof(format::ControlSegment) + sizeof(format::RemoteAddressSegment);
 constexpr std::uint64_t kLongestByteCount = std::uint64_t{1} << 31;
-
-template <class Layout>
-Layout load(const std::uint8_t* from) {
-  Layout layout;
-  std::memcpy(&layout, from, sizeof layout);
-  return layout;
-}
 
 class Decoder {
  public:

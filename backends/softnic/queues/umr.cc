@@ -1,7 +1,6 @@
 #include "backends/softnic/queues/umr.h"
 
-#include <cstring>
-
+#include "backends/softnic/queues/load_segment.h"
 #include "core/format/umr.h"
 #include "core/format/wqe.h"
 
@@ -18,13 +17,6 @@ constexpr std::uint64_t kKnownMask = mkey_mask::length | mkey_mask::start_addres
                                      mkey_mask::qpn | mkey_mask::local_write |
                                      mkey_mask::remote_read | mkey_mask::remote_write |
                                      mkey_mask::atomic | mkey_mask::free;
-
-template <class Layout>
-Layout load(const std::uint8_t* from) {
-  Layout layout;
-  std::memcpy(&layout, from, sizeof layout);
-  return layout;
-}
 
 // Local rights of a window mean nothing: no data segment names it.
 Access access_of(std::uint8_t flags) {

@@ -8,6 +8,9 @@
 
 namespace gdakit::softnic {
 
+// What a RETH may ask for, in bytes.
+inline constexpr std::uint64_t kLongestMessage = std::uint64_t{1} << 31;
+
 // Puts the next `size` bytes of a payload where the receive WQE says; `last` becomes the last of
 // the operations, if there is one. A fault is the WQE's: what was moved before it stays.
 Fault fill(Core& core, const QpCommon& qp, ReceiveWqe& wqe, PayloadReader& payload,

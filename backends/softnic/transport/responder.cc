@@ -5,12 +5,11 @@
 
 #include "backends/softnic/dma/on_demand.h"
 #include "backends/softnic/transport/payload.h"
+#include "backends/softnic/transport/receive_parts.h"
 #include "core/host/counter_table.h"
 
 namespace gdakit::softnic {
 namespace {
-
-constexpr std::uint64_t kLongestMessage = std::uint64_t{1} << 31;
 
 format::CqeOpcode send_completion(PacketOpcode opcode) {
   if (!ends_message(opcode)) return format::CqeOpcode::invalid;

@@ -12,8 +12,6 @@ namespace {
 
 using Message = UnreliableReceive::Message;
 
-constexpr std::uint64_t kLongestMessage = std::uint64_t{1} << 31;
-
 bool receives(QpState state) {
   return state == QpState::rtr || state == QpState::sqer || has_requests(state);
 }
