@@ -138,5 +138,33 @@ TEST(UverbsOwnFiles, TheThreadThatOpensOneMayFork) {
   EXPECT_TRUE(fork_once());
 }
 
+// As the hook of dup2 takes a number: what the library has given up it does not close again.
+TEST(UverbsOwnFiles, ANumberThatIsGivenUpIsClosedByThen) {
+  const int number = least_own_number();
+  std::atomic<bool> over{false};
+  std::thread library([&over] {
+    while (!over) {
+      KeptFile file;
+      const OpeningOwnFiles opening;
+      file = keep_file(UniqueFileDescriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC)));
+    }
+  });
+  int lost = 0;
+  for (int taken = 0; taken < 10'000;) {
+    {
+      const OpeningOwnFiles opening;
+      if (is_own_file(static_cast<unsigned>(number)) || ::dup2(0, number) != number) continue;
+    }
+    ++taken;
+    bool is_open = true;
+    for (int looks = 0; looks < 20 && is_open; ++looks) is_open = ::fcntl(number, F_GETFD) >= 0;
+    lost += is_open ? 0 : 1;
+    ::close(number);
+  }
+  over = true;
+  library.join();
+  EXPECT_EQ(lost, 0);
+}
+
 }  // namespace
 }  // namespace gdakit::softnic::uverbs
