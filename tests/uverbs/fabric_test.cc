@@ -225,7 +225,7 @@ TEST(UverbsFabric, AChildThatEndsWithoutAWordFreesItsPlace) {
   EXPECT_EQ(join(name).wire->endpoint(), 1u);
 }
 
-// A member with a child that outlives it.
+// A member with a child that outlives it, and is through with fork.
 TEST(UverbsFabric, AChildDoesNotKeepThePlaceOfAParentThatHasEnded) {
   const std::string name = own_name("outlived");
   const Membership first = join(name);
@@ -234,10 +234,10 @@ TEST(UverbsFabric, AChildDoesNotKeepThePlaceOfAParentThatHasEnded) {
   const pid_t parent = ::fork();
   if (parent == 0) {
     const Membership member = join(name);
-    const pid_t child = ::fork();
-    while (child == 0) ::pause();
-    const bool told = ::write(ends[1], &child, sizeof child) == sizeof child;
-    ::_exit(told && member.wire->endpoint() == 1 ? 0 : 1);
+    if (::fork() != 0) ::_exit(member.wire->endpoint() == 1 ? 0 : 1);
+    const pid_t own = ::getpid();
+    if (::write(ends[1], &own, sizeof own) != sizeof own) ::_exit(1);
+    while (true) ::pause();
   }
   int status = 0;
   ASSERT_EQ(::waitpid(parent, &status, 0), parent);

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <optional>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <sys/wait.h>
 #include <thread>
@@ -84,11 +85,19 @@ TEST(UverbsOwnFiles, ADeviceThatEndsClosesThem) {
   EXPECT_EQ(next_own_file(0), std::nullopt);
 }
 
-// A child that waits until its parent kills it.
+// A child that is through with fork, and waits until its parent kills it.
 class WaitingChild {
  public:
-  WaitingChild() : pid_(::fork()) {
+  WaitingChild() {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
+    pid_ = ::fork();
+    if (pid_ == 0) ::close(ends[1]);
     while (pid_ == 0) ::pause();
+    ::close(ends[1]);
+    char byte = 0;
+    EXPECT_EQ(::read(ends[0], &byte, 1), 0);  // by now both have closed it
+    ::close(ends[0]);
   }
   ~WaitingChild() {
     ::kill(pid_, SIGKILL);
@@ -98,7 +107,7 @@ class WaitingChild {
   WaitingChild& operator=(const WaitingChild&) = delete;
 
  private:
-  const pid_t pid_;
+  pid_t pid_ = 0;
 };
 
 TEST(UverbsOwnFiles, AChildDoesNotKeepItsParentsPort) {
