@@ -1,0 +1,42 @@
+// What all commands to the firmware begin with, and all answers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/format/prm/mailbox.h"
+
+namespace gdakit::format::prm {
+
+enum class Opcode : std::uint16_t {
+  create_cq = 0x400,
+  destroy_cq = 0x401,
+  query_cq = 0x402,
+  create_qp = 0x500,
+  destroy_qp = 0x501,
+  rst2init_qp = 0x502,
+  init2rtr_qp = 0x503,
+  rtr2rts_qp = 0x504,
+  rts2rts_qp = 0x505,
+  qp_2err = 0x507,
+  qp_2rst = 0x50a,
+  query_qp = 0x50b,
+  init2init_qp = 0x50e,
+  alloc_pd = 0x800,
+  dealloc_pd = 0x801,
+};
+
+struct MboxIn {
+  static constexpr std::size_t kBytes = 16;
+  static constexpr Field<MboxIn, 0, 16> opcode{};
+  static constexpr Field<MboxIn, 16, 16> uid{};  // of the user's context
+  static constexpr Field<MboxIn, 48, 16> op_mod{};
+};
+
+struct MboxOut {
+  static constexpr std::size_t kBytes = 16;
+  static constexpr Field<MboxOut, 0, 8> status{};
+  static constexpr Field<MboxOut, 32, 32> syndrome{};
+};
+
+}  // namespace gdakit::format::prm
