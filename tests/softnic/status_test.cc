@@ -339,8 +339,8 @@ class StatusTest : public testing::Test {
 
 TEST_F(StatusTest, EachSyndromeIsThatOfOneCheck) {
   const auto provocations = everything();
-  EXPECT_EQ(provocations.size(), syndrome_rows().size());
   for (const SyndromeRow& row : syndrome_rows()) {
+    if (row.syndrome >= Sy::mailbox_opcode) break;  // firmware_test.cc
     const auto found = provocations.find(row.syndrome);
     ASSERT_NE(found, provocations.end()) << row.sentence;
     const Status status = found->second();

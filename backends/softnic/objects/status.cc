@@ -185,6 +185,23 @@ constexpr std::array kRows = {
                 "all {detail} memory keys are in use; deregister some"},
     SyndromeRow{Sy::dealloc_mw_absent, St::bad_res,
                 "no memory window {object}; it was never allocated or is gone already"},
+
+    SyndromeRow{Sy::mailbox_opcode, St::bad_op, "there is no command {detail}"},
+    SyndromeRow{Sy::mailbox_in_length, St::bad_inp_len,
+                "the command has {detail} bytes; it takes {object}"},
+    SyndromeRow{Sy::mailbox_out_length, St::bad_outp_len,
+                "there are {detail} bytes for the answer; it takes {object}"},
+    SyndromeRow{Sy::mailbox_no_umem, St::bad_param,
+                "memory is named by physical addresses; register it (umem) and say so by the valid "
+                "bit"},
+    SyndromeRow{Sy::mailbox_umem_absent, St::bad_res,
+                "there is no umem {object}; it was never registered or is gone"},
+    SyndromeRow{Sy::mailbox_umem_range, St::bad_param,
+                "umem {object} does not hold what is to lie at its byte {detail}"},
+    SyndromeRow{Sy::mailbox_cqe_size, St::bad_param,
+                "cqe_sz is {detail}; give 0 (64 bytes) or 1 (128 bytes)"},
+    SyndromeRow{Sy::mailbox_peer, St::bad_param,
+                "queue pair {object} is to be connected to an address that no NIC has"},
 };
 
 constexpr bool in_order_and_unlike() {

@@ -133,6 +133,16 @@ enum class CommandSyndrome : std::uint32_t {
   alloc_mw_type = 0x1302,
   alloc_mw_numbers = 0x1303,
   dealloc_mw_absent = 0x1401,
+
+  // Of what mailboxes alone can say (firmware/firmware.h).
+  mailbox_opcode = 0x2001,
+  mailbox_in_length = 0x2002,
+  mailbox_out_length = 0x2003,
+  mailbox_no_umem = 0x2101,
+  mailbox_umem_absent = 0x2102,
+  mailbox_umem_range = 0x2103,
+  mailbox_cqe_size = 0x2201,
+  mailbox_peer = 0x2301,
 };
 
 struct Status {

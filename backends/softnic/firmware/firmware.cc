@@ -1,0 +1,108 @@
+#include "backends/softnic/firmware/firmware.h"
+
+#include <algorithm>
+#include <array>
+
+#include "core/format/prm/command.h"
+#include "core/format/prm/cq.h"
+#include "core/format/prm/pd.h"
+#include "core/format/prm/qp.h"
+
+namespace gdakit::softnic {
+
+using namespace format;
+
+struct Firmware::Command {
+  prm::Opcode opcode;
+  std::size_t in_bytes;
+  std::size_t out_bytes;
+  Status (Firmware::*run)(In in, Out out);
+};
+
+namespace {
+
+// Where an answer has its status and syndrome; shorter ones have no room for them.
+constexpr std::size_t kLeastOutBytes = 8;
+
+}  // namespace
+
+std::span<const Firmware::Command> Firmware::commands() {
+  using Op = prm::Opcode;
+  constexpr std::size_t kIn = prm::MboxIn::kBytes, kOut = prm::MboxOut::kBytes;
+  constexpr std::size_t kModifyQp = prm::Rst2initQpIn::kBytes;
+  static constexpr std::array kCommands = {
+      Command{Op::alloc_pd, kIn, kOut, &Firmware::alloc_pd},
+      Command{Op::dealloc_pd, kIn, kOut, &Firmware::dealloc_pd},
+      Command{Op::create_cq, prm::CreateCqIn::kBytes, kOut, &Firmware::create_cq},
+      Command{Op::query_cq, kIn, prm::QueryCqOut::kBytes, &Firmware::query_cq},
+      Command{Op::destroy_cq, kIn, kOut, &Firmware::destroy_cq},
+      Command{Op::create_qp, prm::CreateQpIn::kBytes, kOut, &Firmware::create_qp},
+      Command{Op::rst2init_qp, kModifyQp, kOut, &Firmware::modify_qp},
+      Command{Op::init2init_qp, kModifyQp, kOut, &Firmware::modify_qp},
+      Command{Op::init2rtr_qp, kModifyQp, kOut, &Firmware::modify_qp},
+      Command{Op::rtr2rts_qp, kModifyQp, kOut, &Firmware::modify_qp},
+      Command{Op::rts2rts_qp, kModifyQp, kOut, &Firmware::modify_qp},
+      Command{Op::qp_2err, kIn, kOut, &Firmware::modify_qp},
+      Command{Op::qp_2rst, kIn, kOut, &Firmware::modify_qp},
+      Command{Op::query_qp, kIn, prm::QueryQpOut::kBytes, &Firmware::query_qp},
+      Command{Op::destroy_qp, kIn, kOut, &Firmware::destroy_qp},
+  };
+  return kCommands;
+}
+
+CommandStatus Firmware::execute(In in, Out out) {
+  std::ranges::fill(out, std::uint8_t{0});
+  const Status status = run(in, out);
+  if (status.ok() || out.size() < kLeastOutBytes) return status.status;
+  std::array<std::uint8_t, prm::MboxOut::kBytes> answer{};
+  const prm::View<prm::MboxOut, std::uint8_t> view(answer);
+  view.set(prm::MboxOut::status, static_cast<std::uint64_t>(status.status));
+  view.set(prm::MboxOut::syndrome, static_cast<std::uint64_t>(status.syndrome));
+  std::ranges::fill(out, std::uint8_t{0});
+  std::copy_n(answer.begin(), kLeastOutBytes, out.begin());
+  return status.status;
+}
+
+Status Firmware::run(In in, Out out) {
+  if (in.size() < prm::MboxIn::kBytes) {
+    return refusal(CommandSyndrome::mailbox_in_length, prm::MboxIn::kBytes, in.size());
+  }
+  const std::uint64_t opcode = prm::View<prm::MboxIn>(in).get(prm::MboxIn::opcode);
+  const auto rows = commands();
+  const auto command = std::ranges::find_if(rows, [opcode](const Command& one) {
+    return static_cast<std::uint64_t>(one.opcode) == opcode;
+  });
+  if (command == rows.end()) return refusal(CommandSyndrome::mailbox_opcode, 0, opcode);
+  if (in.size() < command->in_bytes) {
+    return refusal(CommandSyndrome::mailbox_in_length,
+                   static_cast<std::uint32_t>(command->in_bytes), in.size());
+  }
+  if (out.size() < command->out_bytes) {
+    return refusal(CommandSyndrome::mailbox_out_length,
+                   static_cast<std::uint32_t>(command->out_bytes), out.size());
+  }
+  return (this->*command->run)(in, out);
+}
+
+Uid Firmware::uid_of(In in) {
+  return static_cast<Uid>(prm::View<prm::MboxIn>(in).get(prm::MboxIn::uid));
+}
+
+Outcome<DmaAddress> Firmware::find_memory(const MemoryName& name, Uid uid) const {
+  if (!name.is_umem) return refusal(CommandSyndrome::mailbox_no_umem);
+  return umems_.find(static_cast<UmemNumber>(name.umem), name.offset, name.bytes, uid);
+}
+
+Status Firmware::alloc_pd(In in, Out out) {
+  const Outcome<PdNumber> pd = engine_.alloc_pd(uid_of(in));
+  if (!pd) return pd.status();
+  prm::View<prm::AllocPdOut, std::uint8_t>(out).set(prm::AllocPdOut::pd, *pd);
+  return {};
+}
+
+Status Firmware::dealloc_pd(In in, Out) {
+  const auto pd = prm::View<prm::DeallocPdIn>(in).get(prm::DeallocPdIn::pd);
+  return engine_.dealloc_pd(static_cast<PdNumber>(pd), uid_of(in)).status();
+}
+
+}  // namespace gdakit::softnic

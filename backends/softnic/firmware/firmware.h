@@ -1,0 +1,83 @@
+// The firmware of the soft ConnectX: takes commands as mailboxes (core/format/prm), and carries
+// them out on the engine's objects.
+//
+//   Firmware firmware(engine, addresses);
+//   const UmemNumber umem = firmware.umems().add(memory, uid);
+//   prm::Mailbox<prm::CreateCqIn> in;         // opcode, uid, cqc, umem
+//   prm::Mailbox<prm::CreateCqOut> out;
+//   firmware.execute(in.bytes(), out.bytes());  // between two of the engine's steps
+//
+// Each object belongs to the uid of the command that has made it. Those that the engine's own calls
+// have made are found by numbers in commands, too, but not changed or asked about by them.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+
+#include "backends/softnic/engine/engine.h"
+#include "backends/softnic/firmware/umems.h"
+#include "backends/softnic/objects/addresses.h"
+#include "core/format/prm/cq.h"
+#include "core/format/prm/qp.h"
+
+namespace gdakit::softnic {
+
+class Firmware {
+ public:
+  // Both outlive it. Without `addresses` no queue pair finds its peer.
+  Firmware(Engine& engine, AddressResolver* addresses) : engine_(engine), addresses_(addresses) {}
+
+  // Carries out the command, and writes the answer: all zeroes, but for status, syndrome and what
+  // the command tells, which is nothing where it fails. What lies behind a command's mailbox is not
+  // looked at. An answer of fewer bytes than the mailbox has, 8 at least, has the status
+  // bad_outp_len. What a command removes is still used until Engine::removed() says otherwise.
+  CommandStatus execute(std::span<const std::uint8_t> in, std::span<std::uint8_t> out);
+
+  Umems& umems() { return umems_; }
+
+ private:
+  using In = std::span<const std::uint8_t>;
+  using Out = std::span<std::uint8_t>;
+  struct Command;
+
+  static std::span<const Command> commands();
+  Status run(In in, Out out);
+
+  static Uid uid_of(In in);
+
+  // Memory as a command names it: by a umem, or else by physical addresses, which only the kernel
+  // may.
+  struct MemoryName {
+    bool is_umem = false;
+    std::uint64_t umem = 0;
+    std::uint64_t offset = 0;
+    std::uint64_t bytes = 0;
+  };
+  Outcome<DmaAddress> find_memory(const MemoryName& name, Uid uid) const;
+
+  // firmware.cc
+  Status alloc_pd(In in, Out out);
+  Status dealloc_pd(In in, Out out);
+
+  // firmware_cq.cc
+  Status create_cq(In in, Out out);
+  Status query_cq(In in, Out out);
+  Status destroy_cq(In in, Out out);
+
+  // firmware_qp.cc
+  Status find_queues(In in, QpAttributes& attributes) const;
+  Status create_qp(In in, Out out);
+  Status modify_qp(In in, Out out);
+  Status query_qp(In in, Out out);
+  Status destroy_qp(In in, Out out);
+
+  Engine& engine_;
+  AddressResolver* const addresses_;
+  Umems umems_;
+  // As they were given, by number; queries tell them.
+  std::map<CqNumber, format::prm::Mailbox<format::prm::Cqc>> cqcs_;
+  std::map<QpNumber, format::prm::Mailbox<format::prm::Qpc>> qpcs_;
+};
+
+}  // namespace gdakit::softnic

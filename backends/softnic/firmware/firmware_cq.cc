@@ -1,0 +1,74 @@
+// Commands of completion queues.
+#include <algorithm>
+
+#include "backends/softnic/firmware/firmware.h"
+#include "core/format/cq_doorbell.h"
+#include "core/format/prm/cq.h"
+
+namespace gdakit::softnic {
+
+using namespace format;
+
+Status Firmware::create_cq(In in, Out out) {
+  using prm::Cqc;
+  using prm::CreateCqIn;
+  const prm::View<CreateCqIn> request(in);
+  const prm::View<Cqc> context = request.at(CreateCqIn::cqc);
+  const Uid uid = uid_of(in);
+  CqAttributes attributes;
+  attributes.log_entries = static_cast<std::uint32_t>(context.get(Cqc::log_cq_size));
+  attributes.collapsed = context.get(Cqc::cc) != 0;
+  attributes.overrun_ignore = context.get(Cqc::oi) != 0;
+  attributes.uar = static_cast<UarNumber>(context.get(Cqc::uar_page));
+  const std::uint64_t cqe_size = context.get(Cqc::cqe_sz);
+  if (cqe_size > static_cast<std::uint64_t>(CqeSize::bytes_128)) {
+    return refusal(CommandSyndrome::mailbox_cqe_size, 0, cqe_size);
+  }
+  attributes.cqe_size = static_cast<CqeSize>(cqe_size);
+  const std::uint64_t slots = attributes.collapsed ? 1 : std::uint64_t{1} << attributes.log_entries;
+  const auto entries = find_memory({.is_umem = request.get(CreateCqIn::cq_umem_valid) != 0,
+                                    .umem = request.get(CreateCqIn::cq_umem_id),
+                                    .offset = request.get(CreateCqIn::cq_umem_offset),
+                                    .bytes = slots * entry_bytes(attributes.cqe_size)},
+                                   uid);
+  if (!entries) return entries.status();
+  attributes.entries = *entries;
+  const auto record = find_memory({.is_umem = context.get(Cqc::dbr_umem_valid) != 0,
+                                   .umem = context.get(Cqc::dbr_umem_id),
+                                   .offset = context.get(Cqc::dbr_addr),
+                                   .bytes = sizeof(CqDoorbellRecord)},
+                                  uid);
+  if (!record) return record.status();
+  attributes.doorbell_record = *record;
+  const Outcome<CqNumber> cq = engine_.create_cq(attributes, uid);
+  if (!cq) return cq.status();
+  std::ranges::copy(context.bytes(), cqcs_[*cq].bytes().begin());
+  prm::View<prm::CreateCqOut, std::uint8_t>(out).set(prm::CreateCqOut::cqn, *cq);
+  return {};
+}
+
+Status Firmware::query_cq(In in, Out out) {
+  using prm::Cqc;
+  const auto cq = static_cast<CqNumber>(prm::View<prm::QueryCqIn>(in).get(prm::QueryCqIn::cqn));
+  const Outcome<CqInfo> info = engine_.query_cq(cq, uid_of(in));
+  if (!info) return info.status();
+  const auto context =
+      prm::View<prm::QueryCqOut, std::uint8_t>(out).at(prm::QueryCqOut::cq_context);
+  std::ranges::copy(cqcs_[cq].bytes(), context.bytes().begin());
+  context.set(Cqc::status, static_cast<std::uint64_t>(info->status));
+  context.set(Cqc::st, static_cast<std::uint64_t>(info->armed));
+  context.set(Cqc::producer_counter, info->producer_counter);
+  context.set(Cqc::consumer_counter, info->consumer_counter);
+  context.set(Cqc::last_notified_index, info->last_notified_index);
+  context.set(Cqc::last_solicit_index, info->last_solicit_index);
+  return {};
+}
+
+Status Firmware::destroy_cq(In in, Out) {
+  const auto cq = static_cast<CqNumber>(prm::View<prm::DestroyCqIn>(in).get(prm::DestroyCqIn::cqn));
+  const Outcome<> destroyed = engine_.destroy_cq(cq, uid_of(in));
+  if (destroyed) cqcs_.erase(cq);
+  return destroyed.status();
+}
+
+}  // namespace gdakit::softnic

@@ -1,0 +1,84 @@
+// Commands that change a queue pair's state.
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "backends/softnic/firmware/firmware.h"
+#include "backends/softnic/firmware/qp_context.h"
+#include "backends/softnic/objects/transitions.h"
+#include "core/format/prm/qp.h"
+
+namespace gdakit::softnic {
+
+using namespace format;
+
+namespace {
+
+struct StateChange {
+  prm::Opcode opcode;
+  std::optional<QpState> from;  // nothing: any
+  QpState to;
+};
+
+constexpr std::array kChanges = {
+    StateChange{prm::Opcode::rst2init_qp, QpState::reset, QpState::init},
+    StateChange{prm::Opcode::init2init_qp, QpState::init, QpState::init},
+    StateChange{prm::Opcode::init2rtr_qp, QpState::init, QpState::rtr},
+    StateChange{prm::Opcode::rtr2rts_qp, QpState::rtr, QpState::rts},
+    StateChange{prm::Opcode::rts2rts_qp, QpState::rts, QpState::rts},
+    StateChange{prm::Opcode::qp_2err, std::nullopt, QpState::err},
+    StateChange{prm::Opcode::qp_2rst, std::nullopt, QpState::reset},
+};
+
+const StateChange& change_of(std::uint64_t opcode) {
+  return *std::ranges::find_if(kChanges, [opcode](const StateChange& one) {
+    return static_cast<std::uint64_t>(one.opcode) == opcode;
+  });
+}
+
+}  // namespace
+
+// Fields that have no bit of opt_param_mask are read where the transition requires them; those that
+// have one where it is set, or the transition requires them. Bits that a transition does not know
+// are refused by the engine.
+Status Firmware::modify_qp(In in, Out) {
+  using Modify = prm::Rst2initQpIn;
+  const StateChange& change = change_of(prm::View<prm::MboxIn>(in).get(prm::MboxIn::opcode));
+  const auto qpn =
+      static_cast<QpNumber>(prm::View<prm::DestroyQpIn>(in).get(prm::DestroyQpIn::qpn));
+  const Uid uid = uid_of(in);
+  const Outcome<QpInfo> info = engine_.query_qp(qpn, uid);
+  if (!info) return info.status();
+  if (change.from && info->state != *change.from) {
+    return refusal(CommandSyndrome::modify_qp_transition, qpn,
+                   states_detail(info->state, change.to));
+  }
+  QpModify modify;
+  modify.state = change.to;
+  modify.given = QpFields();
+  if (!change.from) return engine_.modify_qp(qpn, modify, uid).status();
+  const auto found = qpcs_.find(qpn);
+  if (found == qpcs_.end()) return refusal(CommandSyndrome::modify_qp_absent, qpn);
+  prm::Mailbox<prm::Qpc>& known = found->second;
+  const auto service = static_cast<ServiceType>(known.get(prm::Qpc::st));
+  const TransitionRow& row = *find_transition(service, *change.from, change.to);
+  const prm::View<Modify> request(in);
+  const auto mask = static_cast<std::uint32_t>(request.get(Modify::opt_param_mask));
+  modify.given = row.required | optional_fields(mask);
+  prm::Mailbox<prm::Qpc> next = known;
+  copy_qpc(request.at(Modify::qpc), *modify.given, row.required.has(QpField::access) ? 0 : mask,
+           QpcWriter(next.bytes()));
+  read_qpc(QpcView(next.bytes()), modify);
+  if (modify.given->has(QpField::path)) {
+    const auto peer = addresses_ == nullptr
+                          ? std::nullopt
+                          : addresses_->endpoint_of(peer_of(QpcView(next.bytes())));
+    if (!peer) return refusal(CommandSyndrome::mailbox_peer, qpn);
+    modify.path.endpoint = *peer;
+  }
+  const Outcome<> modified = engine_.modify_qp(qpn, modify, uid);
+  if (modified) known = next;
+  return modified.status();
+}
+
+}  // namespace gdakit::softnic

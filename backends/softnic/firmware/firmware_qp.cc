@@ -1,0 +1,120 @@
+// Commands of queue pairs.
+#include <algorithm>
+
+#include "backends/softnic/firmware/firmware.h"
+#include "core/format/doorbell.h"
+#include "core/format/prm/qp.h"
+#include "core/format/wqe.h"
+
+namespace gdakit::softnic {
+
+using namespace format;
+
+namespace {
+
+constexpr auto kNoService = static_cast<std::uint32_t>(ServiceType::count);
+
+enum class RqType : std::uint8_t { regular = 0, shared = 1, none = 3 };
+
+// qpc.state of a queue pair whose send queue is not quiet yet.
+constexpr std::uint64_t kSqDraining = 7;
+
+// What the NIC has for the queue of a client that has none: it reads no memory of the client's
+// then, whatever a doorbell says.
+constexpr Wqebb kNoSendQueue{};
+
+}  // namespace
+
+// The receive queue lies before the send queue.
+Status Firmware::find_queues(In in, QpAttributes& attributes) const {
+  const Uid uid = uid_of(in);
+  using prm::CreateQpIn;
+  using prm::Qpc;
+  const prm::View<CreateQpIn> request(in);
+  const prm::View<Qpc> context = request.at(CreateQpIn::qpc);
+  const std::uint64_t rq_bytes =
+      attributes.has_receive_queue
+          ? std::uint64_t{1} << (attributes.log_receive_wqes + attributes.log_receive_stride)
+          : 0;
+  const bool has_sq = context.get(Qpc::no_sq) == 0;
+  const std::uint64_t sq_bytes =
+      has_sq ? std::uint64_t{kWqebbBytes} << attributes.log_send_wqebbs : 0;
+  attributes.send_queue = {reinterpret_cast<std::uint64_t>(&kNoSendQueue)};
+  if (rq_bytes + sq_bytes != 0) {
+    const auto queues = find_memory({.is_umem = request.get(CreateQpIn::wq_umem_valid) != 0,
+                                     .umem = request.get(CreateQpIn::wq_umem_id),
+                                     .offset = request.get(CreateQpIn::wq_umem_offset),
+                                     .bytes = rq_bytes + sq_bytes},
+                                    uid);
+    if (!queues) return queues.status();
+    if (rq_bytes != 0) attributes.receive_queue = *queues;
+    if (has_sq) attributes.send_queue = *queues + rq_bytes;
+  }
+  const auto record = find_memory({.is_umem = context.get(Qpc::dbr_umem_valid) != 0,
+                                   .umem = context.get(Qpc::dbr_umem_id),
+                                   .offset = context.get(Qpc::dbr_addr),
+                                   .bytes = sizeof(DoorbellRecord)},
+                                  uid);
+  if (!record) return record.status();
+  attributes.doorbell_record = *record;
+  return {};
+}
+
+Status Firmware::create_qp(In in, Out out) {
+  using prm::Qpc;
+  const prm::View<Qpc> context = prm::View<prm::CreateQpIn>(in).at(prm::CreateQpIn::qpc);
+  const auto number = [&context](auto field) {
+    return static_cast<std::uint32_t>(context.get(field));
+  };
+  QpAttributes attributes;
+  attributes.service = static_cast<ServiceType>(std::min(number(Qpc::st), kNoService));
+  attributes.pd = number(Qpc::pd);
+  attributes.send_cq = number(Qpc::cqn_snd);
+  attributes.receive_cq = number(Qpc::cqn_rcv);
+  attributes.uar = number(Qpc::uar_page);
+  attributes.log_send_wqebbs = number(Qpc::log_sq_size);
+  attributes.user_index = number(Qpc::user_index);
+  const auto rq_type = static_cast<RqType>(context.get(Qpc::rq_type));
+  if (rq_type == RqType::shared) attributes.srq = number(Qpc::srqn_rmpn_xrqn);
+  if (rq_type == RqType::regular) {
+    attributes.has_receive_queue = true;
+    attributes.log_receive_wqes = number(Qpc::log_rq_size);
+    attributes.log_receive_stride = number(Qpc::log_rq_stride) + 4;
+  }
+  if (const Status found = find_queues(in, attributes); !found.ok()) return found;
+  const Outcome<QpNumber> qp = engine_.create_qp(attributes, uid_of(in));
+  if (!qp) return qp.status();
+  std::ranges::copy(context.bytes(), qpcs_[*qp].bytes().begin());
+  prm::View<prm::CreateQpOut, std::uint8_t>(out).set(prm::CreateQpOut::qpn, *qp);
+  return {};
+}
+
+Status Firmware::query_qp(In in, Out out) {
+  using prm::Qpc;
+  const auto qpn = static_cast<QpNumber>(prm::View<prm::QueryQpIn>(in).get(prm::QueryQpIn::qpn));
+  const Outcome<QpInfo> info = engine_.query_qp(qpn, uid_of(in));
+  if (!info) return info.status();
+  const auto context = prm::View<prm::QueryQpOut, std::uint8_t>(out).at(prm::QueryQpOut::qpc);
+  std::ranges::copy(qpcs_[qpn].bytes(), context.bytes().begin());
+  const auto state = info->state == QpState::sqd && info->sq_draining
+                         ? kSqDraining
+                         : static_cast<std::uint64_t>(info->state);
+  context.set(Qpc::state, state);
+  context.set(Qpc::next_send_psn, info->next_send_psn);
+  context.set(Qpc::next_rcv_psn, info->next_receive_psn);
+  context.set(Qpc::last_acked_psn, info->last_acked_psn);
+  context.set(Qpc::rmsn, info->rmsn);
+  context.set(Qpc::hw_sq_wqebb_counter, info->send_started & 0xffff);
+  context.set(Qpc::sw_sq_wqebb_counter, info->send_producer & 0xffff);
+  return {};
+}
+
+Status Firmware::destroy_qp(In in, Out) {
+  const auto qpn =
+      static_cast<QpNumber>(prm::View<prm::DestroyQpIn>(in).get(prm::DestroyQpIn::qpn));
+  const Outcome<> destroyed = engine_.destroy_qp(qpn, uid_of(in));
+  if (destroyed) qpcs_.erase(qpn);
+  return destroyed.status();
+}
+
+}  // namespace gdakit::softnic

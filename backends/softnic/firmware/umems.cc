@@ -1,0 +1,30 @@
+#include "backends/softnic/firmware/umems.h"
+
+namespace gdakit::softnic {
+
+UmemNumber Umems::add(const MemoryRange& memory, Uid uid) {
+  umems_[next_] = {memory, uid};
+  return next_++;
+}
+
+bool Umems::remove(UmemNumber number, Uid uid) {
+  const auto umem = umems_.find(number);
+  if (umem == umems_.end() || umem->second.uid != uid) return false;
+  umems_.erase(umem);
+  return true;
+}
+
+Outcome<DmaAddress> Umems::find(UmemNumber number, std::uint64_t offset, std::uint64_t bytes,
+                                Uid uid) const {
+  const auto umem = umems_.find(number);
+  if (umem == umems_.end() || umem->second.uid != uid) {
+    return refusal(CommandSyndrome::mailbox_umem_absent, number);
+  }
+  const MemoryRange& memory = umem->second.memory;
+  if (offset > memory.length || bytes > memory.length - offset) {
+    return refusal(CommandSyndrome::mailbox_umem_range, number, offset);
+  }
+  return memory.base + offset;
+}
+
+}  // namespace gdakit::softnic
