@@ -50,12 +50,14 @@ def check_format(root, sources, skips):
 
 # What programs include, which may be C++17.
 OF_PROGRAMS = ("gdakit*.h", "core/format/*", "device/*", "host_calls/*", "nvshmem/*")
-NOT_OF_PROGRAMS = ("device/machine_concept.h",)
+NOT_OF_PROGRAMS = ("device/machine_concept.h", "core/format/prm/*")
 
 
 def standard_of(path):
-    for_programs = any(fnmatch.fnmatchcase(path, pattern) for pattern in OF_PROGRAMS)
-    return "c++17" if for_programs and path not in NOT_OF_PROGRAMS else "c++20"
+    def is_one(patterns):
+        return any(fnmatch.fnmatchcase(path, pattern) for pattern in patterns)
+
+    return "c++17" if is_one(OF_PROGRAMS) and not is_one(NOT_OF_PROGRAMS) else "c++20"
 
 
 WARNINGS = ("-Wall", "-Wextra", "-Wshadow", "-Werror")
