@@ -53,12 +53,6 @@ void print_line(const Texts&... texts) {
 
 int say(const Error& error) { return verbs_failed(error.message(), kFailed); }
 
-// Of a NIC that has not answered, where the status was `status` so far. A name that another user
-// has made up is no NIC.
-int not_answered(const Error& error, int status) {
-  return error.code() == Code::permission_denied ? status : say(error);
-}
-
 int nobody(const std::string& fabric) {
   return verbs_failed("no NIC is on in the fabric " + fabric +
                           ": run a program by `gdakit verbs --fabric " + fabric + " -- PROGRAM`",
@@ -115,43 +109,49 @@ int bad_words(const std::string& what) {
                       kBadUsage);
 }
 
+// Asks each of them, and hands on what it answers. Returns the status: what is not answered, or
+// `take` cannot use, is said and is a failure. A name that another user has made up is no NIC.
+template <class Take>
+int ask_each(const std::string& fabric, const std::vector<Member>& members,
+             const std::vector<std::string>& requests, Take take) {
+  int status = 0;
+  bool is_any = false;
+  for (const Member& member : members) {
+    for (const std::string& request : requests) {
+      const Result<std::string> answer = ask(member, request);
+      if (!answer && answer.error().code() == Code::permission_denied) continue;
+      const Result<void> taken = answer ? take(member, *answer) : Result<void>(answer.error());
+      if (!taken) status = say(taken.error());
+      is_any |= static_cast<bool>(taken);
+    }
+  }
+  return is_any || status != 0 ? status : nobody(fabric);
+}
+
 }  // namespace
 
 int list_fabric(const std::string& fabric) {
   const std::vector<Member> members = fabric_members(fabric);
   if (members.empty()) return nobody(fabric);
   print_line("PLACE", "PID", "PROGRAM", "DEVICE", "PORT", "QPS", "SENT", "RECEIVED", "FAULTS");
-  int status = 0;
-  bool is_any = false;
-  for (const Member& member : members) {
-    const Result<std::string> answer = ask(member, "state");
-    if (!answer) {
-      status = not_answered(answer.error(), status);
-      continue;
-    }
-    is_any = true;
-    auto state = parse_state(*answer);
+  return ask_each(fabric, members, {"state"}, [](const Member& member, const std::string& answer) {
+    auto state = parse_state(answer);
     print_line(member.place, member.pid, program_of(member.pid), state["device"], state["port"],
                state["qps"], state["packets_sent"], state["packets_received"], state["faults"]);
-  }
-  return is_any || status != 0 ? status : nobody(fabric);
+    return Result<void>();
+  });
 }
 
 int show_fabric_counters(const std::string& fabric, const std::string& file) {
   std::vector<PeCounters> all;
-  int status = 0;
-  const std::vector<Member> members = fabric_members(fabric);
-  if (members.empty()) return nobody(fabric);
-  for (const Member& member : members) {
-    const Result<std::string> text = ask(member, "counters");
-    const auto counters = text ? parse_counters(*text, "process " + std::to_string(member.pid))
-                               : Result<std::vector<PeCounters>>(text.error());
-    if (!counters) {
-      status = not_answered(counters.error(), status);
-      continue;
-    }
+  const auto take = [&all](const Member& member, const std::string& answer) -> Result<void> {
+    const auto counters = parse_counters(answer, "process " + std::to_string(member.pid));
+    if (!counters) return counters.error();
     all.insert(all.end(), counters->begin(), counters->end());
-  }
+    return {};
+  };
+  const int status = ask_each(fabric, fabric_members(fabric), {"counters"}, take);
+  if (all.empty()) return status;
   const std::string report = counters_report(all, file, "place");
   if (file.empty()) {
     std::cout << report;
@@ -178,16 +178,8 @@ int set_fabric(const std::string& fabric, const std::vector<std::string>& words)
         words[0] + " has no NIC in the fabric " + fabric + "; `gdakit verbs ls` says who has",
         kFailed);
   }
-  int status = 0;
-  bool is_any = false;
-  for (const Member& member : *those) {
-    for (const std::string& request : requests) {
-      const Result<std::string> done = ask(member, request);
-      if (!done) status = not_answered(done.error(), status);
-      is_any |= static_cast<bool>(done);
-    }
-  }
-  return is_any || status != 0 ? status : nobody(fabric);
+  return ask_each(fabric, *those, requests,
+                  [](const Member&, const std::string&) { return Result<void>(); });
 }
 
 }  // namespace gdakit::tools

@@ -81,14 +81,19 @@ def listens(port):
     return False
 
 
+def wait_until_listening(server, port):
+    """Until it does, or has ended."""
+    limit = time.monotonic() + PATIENCE_S
+    while not listens(port) and server.poll() is None and time.monotonic() < limit:
+        time.sleep(0.01)
+
+
 def start_pair(fabric, words, others=None, server_port="-p", client_port="-p"):
     """A client and a server of the same command, which take the number of a TCP port by these
     options; the client on the fabric `others`, if given."""
     port = free_port()
     server = fabric.start(words[0], server_port, str(port), *words[1:])
-    limit = time.monotonic() + PATIENCE_S
-    while not listens(port) and server.poll() is None and time.monotonic() < limit:
-        time.sleep(0.01)
+    wait_until_listening(server, port)
     client = (others or fabric).start(words[0], client_port, str(port), *words[1:], "127.0.0.1")
     return client, server
 

@@ -89,7 +89,10 @@ def strangers(fabric, _):
         listed, told = fabric.ask("ls"), fabric.ask("set", "all", "faults=")
         counted = fabric.ask("stats")
         found = rows(fabric)
-    end(pair)
+        end(pair)
+        for words in (("ls",), ("stats",), ("set", "all", "faults=")):
+            wait_for(f"a stranger alone to be nobody: {words}",
+                     lambda words=words: "no NIC is on" in fabric.ask(*words).stderr)
     check([row["PLACE"] for row in found] == ["0", "1"], found)
     for answer in (listed, told, counted):
         check(answer.returncode == 0 and not answer.stderr, answer)

@@ -9,7 +9,6 @@ where qperf is not installed.
 
 import re
 import sys
-import time
 
 sys.dont_write_bytecode = True
 
@@ -44,9 +43,7 @@ def main():
     fabric = client.Fabric(sys.argv[1], "--link", "ib")
     port = str(client.free_port())
     server = fabric.start("qperf", "--listen_port", port)
-    limit = time.monotonic() + client.PATIENCE_S
-    while not client.listens(int(port)) and time.monotonic() < limit:
-        time.sleep(0.01)
+    client.wait_until_listening(server, int(port))
     try:
         return judge(fabric, server, port)
     finally:

@@ -58,7 +58,6 @@ CommandStatus Firmware::execute(In in, Out out) {
   const prm::View<prm::MboxOut, std::uint8_t> view(answer);
   view.set(prm::MboxOut::status, static_cast<std::uint64_t>(status.status));
   view.set(prm::MboxOut::syndrome, static_cast<std::uint64_t>(status.syndrome));
-  std::ranges::fill(out, std::uint8_t{0});
   std::copy_n(answer.begin(), kLeastOutBytes, out.begin());
   return status.status;
 }

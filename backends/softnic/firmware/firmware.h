@@ -42,9 +42,13 @@ class Firmware {
   struct Command;
 
   static std::span<const Command> commands();
+  // Each writes to zeroes, and only where it succeeds.
   Status run(In in, Out out);
 
   static Uid uid_of(In in);
+  // Of a command whose object that is.
+  static CqNumber cqn_of(In in);
+  static QpNumber qpn_of(In in);
 
   // Memory as a command names it: by a umem, or else by physical addresses, which only the kernel
   // may.

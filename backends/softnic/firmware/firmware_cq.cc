@@ -47,9 +47,13 @@ Status Firmware::create_cq(In in, Out out) {
   return {};
 }
 
+CqNumber Firmware::cqn_of(In in) {
+  return static_cast<CqNumber>(prm::View<prm::QueryCqIn>(in).get(prm::QueryCqIn::cqn));
+}
+
 Status Firmware::query_cq(In in, Out out) {
   using prm::Cqc;
-  const auto cq = static_cast<CqNumber>(prm::View<prm::QueryCqIn>(in).get(prm::QueryCqIn::cqn));
+  const CqNumber cq = cqn_of(in);
   const Outcome<CqInfo> info = engine_.query_cq(cq, uid_of(in));
   if (!info) return info.status();
   const auto context =
@@ -65,7 +69,7 @@ Status Firmware::query_cq(In in, Out out) {
 }
 
 Status Firmware::destroy_cq(In in, Out) {
-  const auto cq = static_cast<CqNumber>(prm::View<prm::DestroyCqIn>(in).get(prm::DestroyCqIn::cqn));
+  const CqNumber cq = cqn_of(in);
   const Outcome<> destroyed = engine_.destroy_cq(cq, uid_of(in));
   if (destroyed) cqcs_.erase(cq);
   return destroyed.status();

@@ -44,8 +44,7 @@ const StateChange& change_of(std::uint64_t opcode) {
 Status Firmware::modify_qp(In in, Out) {
   using Modify = prm::Rst2initQpIn;
   const StateChange& change = change_of(prm::View<prm::MboxIn>(in).get(prm::MboxIn::opcode));
-  const auto qpn =
-      static_cast<QpNumber>(prm::View<prm::DestroyQpIn>(in).get(prm::DestroyQpIn::qpn));
+  const QpNumber qpn = qpn_of(in);
   const Uid uid = uid_of(in);
   const Outcome<QpInfo> info = engine_.query_qp(qpn, uid);
   if (!info) return info.status();

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "backends/softnic/firmware/firmware.h"
+#include "backends/softnic/queues/no_send_queue.h"
 #include "core/format/doorbell.h"
 #include "core/format/prm/qp.h"
 #include "core/format/wqe.h"
@@ -19,10 +20,6 @@ enum class RqType : std::uint8_t { regular = 0, shared = 1, none = 3 };
 // qpc.state of a queue pair whose send queue is not quiet yet.
 constexpr std::uint64_t kSqDraining = 7;
 
-// What the NIC has for the queue of a client that has none: it reads no memory of the client's
-// then, whatever a doorbell says.
-constexpr Wqebb kNoSendQueue{};
-
 }  // namespace
 
 // The receive queue lies before the send queue.
@@ -39,7 +36,7 @@ Status Firmware::find_queues(In in, QpAttributes& attributes) const {
   const bool has_sq = context.get(Qpc::no_sq) == 0;
   const std::uint64_t sq_bytes =
       has_sq ? std::uint64_t{kWqebbBytes} << attributes.log_send_wqebbs : 0;
-  attributes.send_queue = {reinterpret_cast<std::uint64_t>(&kNoSendQueue)};
+  attributes.send_queue = no_send_queue();
   if (rq_bytes + sq_bytes != 0) {
     const auto queues = find_memory({.is_umem = request.get(CreateQpIn::wq_umem_valid) != 0,
                                      .umem = request.get(CreateQpIn::wq_umem_id),
@@ -89,9 +86,13 @@ Status Firmware::create_qp(In in, Out out) {
   return {};
 }
 
+QpNumber Firmware::qpn_of(In in) {
+  return static_cast<QpNumber>(prm::View<prm::QueryQpIn>(in).get(prm::QueryQpIn::qpn));
+}
+
 Status Firmware::query_qp(In in, Out out) {
   using prm::Qpc;
-  const auto qpn = static_cast<QpNumber>(prm::View<prm::QueryQpIn>(in).get(prm::QueryQpIn::qpn));
+  const QpNumber qpn = qpn_of(in);
   const Outcome<QpInfo> info = engine_.query_qp(qpn, uid_of(in));
   if (!info) return info.status();
   const auto context = prm::View<prm::QueryQpOut, std::uint8_t>(out).at(prm::QueryQpOut::qpc);
@@ -110,8 +111,7 @@ Status Firmware::query_qp(In in, Out out) {
 }
 
 Status Firmware::destroy_qp(In in, Out) {
-  const auto qpn =
-      static_cast<QpNumber>(prm::View<prm::DestroyQpIn>(in).get(prm::DestroyQpIn::qpn));
+  const QpNumber qpn = qpn_of(in);
   const Outcome<> destroyed = engine_.destroy_qp(qpn, uid_of(in));
   if (destroyed) qpcs_.erase(qpn);
   return destroyed.status();

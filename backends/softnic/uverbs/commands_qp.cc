@@ -6,6 +6,7 @@
 #include <rdma/mlx5-abi.h>
 #include <utility>
 
+#include "backends/softnic/queues/no_send_queue.h"
 #include "backends/softnic/uverbs/commands.h"
 #include "backends/softnic/uverbs/limits.h"
 #include "backends/softnic/uverbs/qp_values.h"
@@ -80,10 +81,6 @@ bool log_of(std::uint32_t count, std::uint32_t& log) {
   return std::has_single_bit(count) && count <= kMostWqes;
 }
 
-// What the NIC has for the queue of a client that has none: it reads no memory of the client's
-// then, whatever a doorbell says.
-constexpr format::Wqebb kNoSendQueue{};
-
 // Both queues, which lie in one piece that the send queue ends, and the record.
 int check_memory(const mlx5_ib_create_qp& driver, std::uint64_t send_queue) {
   const std::uint64_t end = send_queue + std::uint64_t{driver.sq_wqe_count} * format::kWqebbBytes;
@@ -116,7 +113,7 @@ int attributes_of(const QpRequest& request, QpAttributes& attributes) {
   }
   attributes.send_queue = {send_queue};
   if (driver.sq_wqe_count == 0) {
-    attributes.send_queue = {reinterpret_cast<std::uint64_t>(&kNoSendQueue)};
+    attributes.send_queue = no_send_queue();
   } else if (!log_of(driver.sq_wqe_count, attributes.log_send_wqebbs)) {
     return EINVAL;
   }

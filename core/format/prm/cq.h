@@ -49,10 +49,7 @@ struct DestroyCqIn : MboxIn {
   static constexpr Field<DestroyCqIn, 72, 24> cqn{};
 };
 
-struct QueryCqIn : MboxIn {
-  static constexpr std::size_t kBytes = 16;
-  static constexpr Field<QueryCqIn, 72, 24> cqn{};
-};
+using QueryCqIn = DestroyCqIn;
 
 struct QueryCqOut : MboxOut {
   static constexpr std::size_t kBytes = 272;

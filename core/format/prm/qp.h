@@ -123,13 +123,9 @@ struct DestroyQpIn : MboxIn {
   static constexpr Field<DestroyQpIn, 72, 24> qpn{};
 };
 
+using QueryQpIn = DestroyQpIn;
 using Qp2errIn = DestroyQpIn;
 using Qp2rstIn = DestroyQpIn;
-
-struct QueryQpIn : MboxIn {
-  static constexpr std::size_t kBytes = 16;
-  static constexpr Field<QueryQpIn, 72, 24> qpn{};
-};
 
 struct QueryQpOut : MboxOut {
   static constexpr std::size_t kBytes = 272;

@@ -1,0 +1,15 @@
+// What the NIC has for the send queue of a client that has none: it reads no memory of the client's
+// then, whatever a doorbell says.
+#pragma once
+
+#include "backends/softnic/dma/host_dma.h"
+#include "core/format/wqe.h"
+
+namespace gdakit::softnic {
+
+inline DmaAddress no_send_queue() {
+  static constexpr format::Wqebb kNone{};
+  return host_address(&kNone);
+}
+
+}  // namespace gdakit::softnic
