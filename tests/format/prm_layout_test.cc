@@ -17,7 +17,7 @@
 namespace gdakit::format {
 namespace {
 
-constexpr const char* kHeaders[] = {"command.h", "cq.h", "pd.h", "qp.h"};
+constexpr const char* kHeaders[] = {"command.h", "cq.h", "pd.h", "qp.h", "rmp.h"};
 
 struct WrittenField {
   std::string name;

@@ -21,6 +21,7 @@
 #include "core/format/prm/cq.h"
 #include "core/format/prm/pd.h"
 #include "core/format/prm/qp.h"
+#include "core/format/prm/rmp.h"
 #include "tests/softnic/engine_rig.h"
 
 namespace gdakit::softnic::test {
@@ -32,6 +33,8 @@ inline constexpr std::uint32_t kLogSq = 4, kLogCq = 6;
 // In the umem.
 inline constexpr std::uint64_t kCqAt = 0, kQueueAt = 0x1000, kCqRecordAt = 0x3000;
 inline constexpr std::uint64_t kQpRecordAt = 0x3040;
+inline constexpr std::uint64_t kRmpAt = 0x2000, kRmpRecordAt = 0x3080;
+inline constexpr std::uint32_t kLogRmp = 3, kLogRmpStride = 5;
 
 // The endpoint is the last byte of the GID.
 class LastByte final : public AddressResolver {
@@ -47,7 +50,7 @@ class LastByte final : public AddressResolver {
 struct FirmwareSide {
   explicit FirmwareSide(std::unique_ptr<Wire> packets)
       : wire(std::move(packets)),
-        engine(EngineOptions{.addresses = &addresses}, dma, *wire),
+        engine(EngineOptions{.events = &events, .addresses = &addresses}, dma, *wire),
         firmware(engine, &addresses) {
     uar = *engine.alloc_uar(UarType::registers, kUid);
     std::memset(memory.data() + kCqAt, format::kInvalidCqeByte, 64u << kLogCq);
@@ -111,16 +114,38 @@ struct FirmwareSide {
     return in;
   }
 
+  // A pool whose WQEs are taken in the order of memory.
+  prm::Mailbox<prm::CreateRmpIn> rmp_request() const {
+    prm::Mailbox<prm::CreateRmpIn> in;
+    const auto context = in.at(prm::CreateRmpIn::rmp_context);
+    context.set(prm::Rmpc::state, static_cast<std::uint64_t>(prm::RmpState::ready));
+    const auto wq = context.at(prm::Rmpc::wq);
+    wq.set(prm::Wq::wq_type, static_cast<std::uint64_t>(prm::WqType::cyclic));
+    wq.set(prm::Wq::pd, pd);
+    wq.set(prm::Wq::log_wq_sz, kLogRmp);
+    wq.set(prm::Wq::log_wq_stride, kLogRmpStride);
+    wq.set(prm::Wq::dbr_umem_valid, 1);
+    wq.set(prm::Wq::dbr_umem_id, umem);
+    wq.set(prm::Wq::dbr_addr, kRmpRecordAt);
+    wq.set(prm::Wq::wq_umem_valid, 1);
+    wq.set(prm::Wq::wq_umem_id, umem);
+    wq.set(prm::Wq::wq_umem_offset, kRmpAt);
+    return in;
+  }
+
   void make_queues() {
     make_pd_and_key();
     auto cq = cq_request();
     prm::Mailbox<prm::CreateCqOut> made_cq;
     ASSERT_EQ(run(prm::Opcode::create_cq, cq, made_cq), CommandStatus::ok);
     cqn = static_cast<CqNumber>(made_cq.get(prm::CreateCqOut::cqn));
-    auto qp = qp_request();
-    prm::Mailbox<prm::CreateQpOut> made_qp;
-    ASSERT_EQ(run(prm::Opcode::create_qp, qp, made_qp), CommandStatus::ok);
-    qpn = static_cast<QpNumber>(made_qp.get(prm::CreateQpOut::qpn));
+    make_qp(qp_request());
+  }
+
+  void make_qp(prm::Mailbox<prm::CreateQpIn> request) {
+    prm::Mailbox<prm::CreateQpOut> made;
+    ASSERT_EQ(run(prm::Opcode::create_qp, request, made), CommandStatus::ok);
+    qpn = static_cast<QpNumber>(made.get(prm::CreateQpOut::qpn));
   }
 
   CommandStatus modify(prm::Opcode opcode, const prm::Mailbox<prm::Qpc>& context,
@@ -160,14 +185,27 @@ struct FirmwareSide {
     return out;
   }
 
-  // As a GPU does it: the WQE, the record, the register.
   void write(std::uint64_t from, const FirmwareSide& peer, std::uint64_t to, std::uint32_t bytes) {
-    const std::array<format::Segment, 3> segments = {
-        format::to_segment(format::control(format::Opcode::rdma_write, 0,
-                                           format::wire_index(producer), qpn, 3, 8, Be32{0})),
-        format::to_segment(
-            format::remote_address(host_address(peer.heap.data() + to).value, Be32{peer.key})),
-        format::to_segment(format::data(host_address(heap.data() + from).value, Be32{key}, bytes))};
+    post(std::array{control(format::Opcode::rdma_write, 3),
+                    format::to_segment(format::remote_address(
+                        host_address(peer.heap.data() + to).value, Be32{peer.key})),
+                    data(from, bytes)});
+  }
+  void send(std::uint64_t from, std::uint32_t bytes) {
+    post(std::array{control(format::Opcode::send, 2), data(from, bytes)});
+  }
+
+  format::Segment control(format::Opcode opcode, std::uint8_t segments) const {
+    return format::to_segment(
+        format::control(opcode, 0, format::wire_index(producer), qpn, segments, 8, Be32{0}));
+  }
+  format::Segment data(std::uint64_t at, std::uint32_t bytes) const {
+    return format::to_segment(format::data(host_address(heap.data() + at).value, Be32{key}, bytes));
+  }
+
+  // As a GPU does it: the WQE, the record, the register.
+  template <std::size_t kSegments>
+  void post(const std::array<format::Segment, kSegments>& segments) {
     const std::uint64_t slot = producer & ((1u << kLogSq) - 1);
     std::memcpy(memory.data() + kQueueAt + slot * format::kWqebbBytes, segments.data(),
                 sizeof segments);
@@ -184,6 +222,7 @@ struct FirmwareSide {
     return entry;
   }
 
+  RecordedEvents events;
   LastByte addresses;
   HostDma dma;
   std::unique_ptr<Wire> wire;

@@ -122,6 +122,12 @@ struct Sample {
 
 class FirmwareMailboxes : public testing::Test {
  protected:
+  FirmwareMailboxes() {
+    auto in = rig.one.rmp_request();
+    prm::Mailbox<prm::CreateRmpOut> out;
+    EXPECT_EQ(rig.one.run(Opcode::create_rmp, in, out), CommandStatus::ok);
+    rmpn = out.get(prm::CreateRmpOut::rmpn);
+  }
   template <class Layout>
   Sample sample(Opcode opcode, prm::Mailbox<Layout> in, std::size_t out_bytes) const {
     in.set(MboxIn::opcode, static_cast<std::uint64_t>(opcode));
@@ -137,8 +143,16 @@ class FirmwareMailboxes : public testing::Test {
     prm::Mailbox<prm::Rst2initQpIn> modify;
     modify.set(prm::Rst2initQpIn::qpn, rig.one.qpn);
     constexpr std::size_t kOut = MboxOut::kBytes;
+    prm::Mailbox<prm::QueryRmpIn> rmp;
+    rmp.set(prm::QueryRmpIn::rmpn, rmpn);
+    prm::Mailbox<prm::ModifyRmpIn> limit;
+    limit.set(prm::ModifyRmpIn::rmpn, rmpn);
+    limit.at(prm::ModifyRmpIn::bitmask).back() = prm::kRmpBitmaskLwm;
     return {sample(Opcode::query_qp, qp, prm::QueryQpOut::kBytes),
             sample(Opcode::query_cq, cq, prm::QueryCqOut::kBytes),
+            sample(Opcode::query_rmp, rmp, prm::QueryRmpOut::kBytes),
+            sample(Opcode::modify_rmp, limit, kOut),
+            sample(Opcode::create_rmp, rig.one.rmp_request(), kOut),
             sample(Opcode::alloc_pd, prm::Mailbox<MboxIn>(), kOut),
             sample(Opcode::create_cq, rig.one.cq_request(), kOut),
             sample(Opcode::create_qp, rig.one.qp_request(), kOut),
@@ -178,6 +192,7 @@ class FirmwareMailboxes : public testing::Test {
   }
 
   FirmwareRig rig;
+  std::uint64_t rmpn = 0;
 };
 
 TEST_F(FirmwareMailboxes, EachSyndromeIsThatOfOneCheck) {
@@ -198,6 +213,19 @@ TEST_F(FirmwareMailboxes, EachSyndromeIsThatOfOneCheck) {
       {Sy::mailbox_cqe_size,
        [this] { return of_cq([](auto& in) { in.at(CreateCqIn::cqc).set(Cqc::cqe_sz, 2); }); }},
       {Sy::mailbox_peer, [this] { return to_rtr_with_gid(9); }},
+      {Sy::mailbox_umem_busy,
+       [this] { return rig.one.firmware.umems().remove(rig.one.umem, kUid).status(); }},
+      {Sy::mailbox_wq_type,
+       [this] {
+         auto in = rig.one.rmp_request();
+         in.at(prm::CreateRmpIn::rmp_context).at(prm::Rmpc::wq).set(prm::Wq::wq_type, 2);
+         return execute(Opcode::create_rmp, in);
+       }},
+      {Sy::mailbox_rmp_change,
+       [this] {
+         prm::Mailbox<prm::ModifyRmpIn> in;
+         return execute(Opcode::modify_rmp, in);
+       }},
   };
   for (const SyndromeRow& row : syndrome_rows()) {
     if (row.syndrome < Sy::mailbox_opcode) continue;

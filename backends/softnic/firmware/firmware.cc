@@ -7,6 +7,7 @@
 #include "core/format/prm/cq.h"
 #include "core/format/prm/pd.h"
 #include "core/format/prm/qp.h"
+#include "core/format/prm/rmp.h"
 
 namespace gdakit::softnic {
 
@@ -42,17 +43,25 @@ std::span<const Firmware::Command> Firmware::commands() {
       Command{Op::init2rtr_qp, kModifyQp, kOut, &Firmware::modify_qp},
       Command{Op::rtr2rts_qp, kModifyQp, kOut, &Firmware::modify_qp},
       Command{Op::rts2rts_qp, kModifyQp, kOut, &Firmware::modify_qp},
+      Command{Op::sqerr2rts_qp, kModifyQp, kOut, &Firmware::modify_qp},
+      Command{Op::rts2sqd_qp, kModifyQp, kOut, &Firmware::modify_qp},
+      Command{Op::sqd2sqd_qp, kModifyQp, kOut, &Firmware::modify_qp},
+      Command{Op::sqd2rts_qp, kModifyQp, kOut, &Firmware::modify_qp},
       Command{Op::qp_2err, kIn, kOut, &Firmware::modify_qp},
       Command{Op::qp_2rst, kIn, kOut, &Firmware::modify_qp},
       Command{Op::query_qp, kIn, prm::QueryQpOut::kBytes, &Firmware::query_qp},
       Command{Op::destroy_qp, kIn, kOut, &Firmware::destroy_qp},
+      Command{Op::create_rmp, prm::CreateRmpIn::kBytes, kOut, &Firmware::create_rmp},
+      Command{Op::modify_rmp, prm::ModifyRmpIn::kBytes, kOut, &Firmware::modify_rmp},
+      Command{Op::query_rmp, kIn, prm::QueryRmpOut::kBytes, &Firmware::query_rmp},
+      Command{Op::destroy_rmp, kIn, kOut, &Firmware::destroy_rmp},
   };
   return kCommands;
 }
 
-CommandStatus Firmware::execute(In in, Out out) {
+CommandStatus Firmware::execute(std::span<const std::uint8_t> in, Out out, Sender sender) {
   std::ranges::fill(out, std::uint8_t{0});
-  const Status status = run(in, out);
+  const Status status = run({in, sender}, out);
   if (status.ok() || out.size() < kLeastOutBytes) return status.status;
   std::array<std::uint8_t, prm::MboxOut::kBytes> answer{};
   const prm::View<prm::MboxOut, std::uint8_t> view(answer);
@@ -87,9 +96,13 @@ Uid Firmware::uid_of(In in) {
   return static_cast<Uid>(prm::View<prm::MboxIn>(in).get(prm::MboxIn::uid));
 }
 
-Outcome<DmaAddress> Firmware::find_memory(const MemoryName& name, Uid uid) const {
-  if (!name.is_umem) return refusal(CommandSyndrome::mailbox_no_umem);
-  return umems_.find(static_cast<UmemNumber>(name.umem), name.offset, name.bytes, uid);
+Outcome<DmaAddress> Firmware::find_memory(const MemoryName& name, In in, UmemUses& uses) const {
+  if (name.is_umem) {
+    return umems_.find(static_cast<UmemNumber>(name.umem), name.offset, name.bytes, uid_of(in),
+                       uses);
+  }
+  if (in.sender == Sender::user) return refusal(CommandSyndrome::mailbox_no_umem);
+  return DmaAddress{name.offset};
 }
 
 Status Firmware::alloc_pd(In in, Out out) {

@@ -9,6 +9,9 @@
 //
 // Each object belongs to the uid of the command that has made it. Those that the engine's own calls
 // have made are found by numbers in commands, too, but not changed or asked about by them.
+//
+// A command of the kernel's may name memory without a umem: what would be the offset in one is an
+// address for DMA then. Real firmware takes a list of pages there.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +23,12 @@
 #include "backends/softnic/objects/addresses.h"
 #include "core/format/prm/cq.h"
 #include "core/format/prm/qp.h"
+#include "core/format/prm/rmp.h"
 
 namespace gdakit::softnic {
+
+// Whose command it is: a user's has passed through the kernel as it came.
+enum class Sender : std::uint8_t { user, kernel };
 
 class Firmware {
  public:
@@ -32,12 +39,15 @@ class Firmware {
   // the command tells, which is nothing where it fails. What lies behind a command's mailbox is not
   // looked at. An answer of fewer bytes than the mailbox has, 8 at least, has the status
   // bad_outp_len. What a command removes is still used until Engine::removed() says otherwise.
-  CommandStatus execute(std::span<const std::uint8_t> in, std::span<std::uint8_t> out);
+  CommandStatus execute(std::span<const std::uint8_t> in, std::span<std::uint8_t> out,
+                        Sender sender = Sender::user);
 
   Umems& umems() { return umems_; }
 
  private:
-  using In = std::span<const std::uint8_t>;
+  struct In : std::span<const std::uint8_t> {
+    Sender sender = Sender::user;
+  };
   using Out = std::span<std::uint8_t>;
   struct Command;
 
@@ -50,15 +60,21 @@ class Firmware {
   static CqNumber cqn_of(In in);
   static QpNumber qpn_of(In in);
 
-  // Memory as a command names it: by a umem, or else by physical addresses, which only the kernel
-  // may.
+  // Memory as a command names it: by a umem, or else by an address, which only the kernel may.
   struct MemoryName {
     bool is_umem = false;
     std::uint64_t umem = 0;
     std::uint64_t offset = 0;
     std::uint64_t bytes = 0;
   };
-  Outcome<DmaAddress> find_memory(const MemoryName& name, Uid uid) const;
+  // Adds the umem, if it is one, to `uses`.
+  Outcome<DmaAddress> find_memory(const MemoryName& name, In in, UmemUses& uses) const;
+  // An object that a command has made.
+  template <class Context>
+  struct Made {
+    format::prm::Mailbox<Context> context;  // as it was given; queries tell it
+    UmemUses umems;
+  };
 
   // firmware.cc
   Status alloc_pd(In in, Out out);
@@ -70,18 +86,24 @@ class Firmware {
   Status destroy_cq(In in, Out out);
 
   // firmware_qp.cc
-  Status find_queues(In in, QpAttributes& attributes) const;
+  Status find_queues(In in, QpAttributes& attributes, UmemUses& uses) const;
   Status create_qp(In in, Out out);
   Status modify_qp(In in, Out out);
   Status query_qp(In in, Out out);
   Status destroy_qp(In in, Out out);
 
+  // firmware_rmp.cc
+  Status create_rmp(In in, Out out);
+  Status modify_rmp(In in, Out out);
+  Status query_rmp(In in, Out out);
+  Status destroy_rmp(In in, Out out);
+
   Engine& engine_;
   AddressResolver* const addresses_;
   Umems umems_;
-  // As they were given, by number; queries tell them.
-  std::map<CqNumber, format::prm::Mailbox<format::prm::Cqc>> cqcs_;
-  std::map<QpNumber, format::prm::Mailbox<format::prm::Qpc>> qpcs_;
+  std::map<CqNumber, Made<format::prm::Cqc>> cqs_;
+  std::map<QpNumber, Made<format::prm::Qpc>> qps_;
+  std::map<SrqNumber, Made<format::prm::Rmpc>> rmps_;
 };
 
 }  // namespace gdakit::softnic

@@ -1,5 +1,6 @@
 // Commands of completion queues.
 #include <algorithm>
+#include <utility>
 
 #include "backends/softnic/firmware/firmware.h"
 #include "core/format/cq_doorbell.h"
@@ -14,7 +15,6 @@ Status Firmware::create_cq(In in, Out out) {
   using prm::CreateCqIn;
   const prm::View<CreateCqIn> request(in);
   const prm::View<Cqc> context = request.at(CreateCqIn::cqc);
-  const Uid uid = uid_of(in);
   CqAttributes attributes;
   attributes.log_entries = static_cast<std::uint32_t>(context.get(Cqc::log_cq_size));
   attributes.collapsed = context.get(Cqc::cc) != 0;
@@ -26,23 +26,26 @@ Status Firmware::create_cq(In in, Out out) {
   }
   attributes.cqe_size = static_cast<CqeSize>(cqe_size);
   const std::uint64_t slots = attributes.collapsed ? 1 : std::uint64_t{1} << attributes.log_entries;
+  UmemUses uses;
   const auto entries = find_memory({.is_umem = request.get(CreateCqIn::cq_umem_valid) != 0,
                                     .umem = request.get(CreateCqIn::cq_umem_id),
                                     .offset = request.get(CreateCqIn::cq_umem_offset),
                                     .bytes = slots * entry_bytes(attributes.cqe_size)},
-                                   uid);
+                                   in, uses);
   if (!entries) return entries.status();
   attributes.entries = *entries;
   const auto record = find_memory({.is_umem = context.get(Cqc::dbr_umem_valid) != 0,
                                    .umem = context.get(Cqc::dbr_umem_id),
                                    .offset = context.get(Cqc::dbr_addr),
                                    .bytes = sizeof(CqDoorbellRecord)},
-                                  uid);
+                                  in, uses);
   if (!record) return record.status();
   attributes.doorbell_record = *record;
-  const Outcome<CqNumber> cq = engine_.create_cq(attributes, uid);
+  const Outcome<CqNumber> cq = engine_.create_cq(attributes, uid_of(in));
   if (!cq) return cq.status();
-  std::ranges::copy(context.bytes(), cqcs_[*cq].bytes().begin());
+  Made<Cqc>& made = cqs_[*cq];
+  std::ranges::copy(context.bytes(), made.context.bytes().begin());
+  made.umems = std::move(uses);
   prm::View<prm::CreateCqOut, std::uint8_t>(out).set(prm::CreateCqOut::cqn, *cq);
   return {};
 }
@@ -58,7 +61,7 @@ Status Firmware::query_cq(In in, Out out) {
   if (!info) return info.status();
   const auto context =
       prm::View<prm::QueryCqOut, std::uint8_t>(out).at(prm::QueryCqOut::cq_context);
-  std::ranges::copy(cqcs_[cq].bytes(), context.bytes().begin());
+  std::ranges::copy(cqs_[cq].context.bytes(), context.bytes().begin());
   context.set(Cqc::status, static_cast<std::uint64_t>(info->status));
   context.set(Cqc::st, static_cast<std::uint64_t>(info->armed));
   context.set(Cqc::producer_counter, info->producer_counter);
@@ -71,7 +74,7 @@ Status Firmware::query_cq(In in, Out out) {
 Status Firmware::destroy_cq(In in, Out) {
   const CqNumber cq = cqn_of(in);
   const Outcome<> destroyed = engine_.destroy_cq(cq, uid_of(in));
-  if (destroyed) cqcs_.erase(cq);
+  if (destroyed) cqs_.erase(cq);
   return destroyed.status();
 }
 

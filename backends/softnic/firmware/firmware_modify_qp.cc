@@ -26,6 +26,11 @@ constexpr std::array kChanges = {
     StateChange{prm::Opcode::init2rtr_qp, QpState::init, QpState::rtr},
     StateChange{prm::Opcode::rtr2rts_qp, QpState::rtr, QpState::rts},
     StateChange{prm::Opcode::rts2rts_qp, QpState::rts, QpState::rts},
+    StateChange{prm::Opcode::sqerr2rts_qp, QpState::sqer, QpState::rts},
+    // The next two as early drivers gave them; later ones know no such state.
+    StateChange{prm::Opcode::rts2sqd_qp, QpState::rts, QpState::sqd},
+    StateChange{prm::Opcode::sqd2sqd_qp, QpState::sqd, QpState::sqd},
+    StateChange{prm::Opcode::sqd2rts_qp, QpState::sqd, QpState::rts},
     StateChange{prm::Opcode::qp_2err, std::nullopt, QpState::err},
     StateChange{prm::Opcode::qp_2rst, std::nullopt, QpState::reset},
 };
@@ -56,9 +61,9 @@ Status Firmware::modify_qp(In in, Out) {
   modify.state = change.to;
   modify.given = QpFields();
   if (!change.from) return engine_.modify_qp(qpn, modify, uid).status();
-  const auto found = qpcs_.find(qpn);
-  if (found == qpcs_.end()) return refusal(CommandSyndrome::modify_qp_absent, qpn);
-  prm::Mailbox<prm::Qpc>& known = found->second;
+  const auto found = qps_.find(qpn);
+  if (found == qps_.end()) return refusal(CommandSyndrome::modify_qp_absent, qpn);
+  prm::Mailbox<prm::Qpc>& known = found->second.context;
   const auto service = static_cast<ServiceType>(known.get(prm::Qpc::st));
   const TransitionRow& row = *find_transition(service, *change.from, change.to);
   const prm::View<Modify> request(in);

@@ -1,5 +1,6 @@
 // Commands of queue pairs.
 #include <algorithm>
+#include <utility>
 
 #include "backends/softnic/firmware/firmware.h"
 #include "backends/softnic/queues/no_send_queue.h"
@@ -15,16 +16,13 @@ namespace {
 
 constexpr auto kNoService = static_cast<std::uint32_t>(ServiceType::count);
 
-enum class RqType : std::uint8_t { regular = 0, shared = 1, none = 3 };
-
 // qpc.state of a queue pair whose send queue is not quiet yet.
 constexpr std::uint64_t kSqDraining = 7;
 
 }  // namespace
 
 // The receive queue lies before the send queue.
-Status Firmware::find_queues(In in, QpAttributes& attributes) const {
-  const Uid uid = uid_of(in);
+Status Firmware::find_queues(In in, QpAttributes& attributes, UmemUses& uses) const {
   using prm::CreateQpIn;
   using prm::Qpc;
   const prm::View<CreateQpIn> request(in);
@@ -42,7 +40,7 @@ Status Firmware::find_queues(In in, QpAttributes& attributes) const {
                                      .umem = request.get(CreateQpIn::wq_umem_id),
                                      .offset = request.get(CreateQpIn::wq_umem_offset),
                                      .bytes = rq_bytes + sq_bytes},
-                                    uid);
+                                    in, uses);
     if (!queues) return queues.status();
     if (rq_bytes != 0) attributes.receive_queue = *queues;
     if (has_sq) attributes.send_queue = *queues + rq_bytes;
@@ -51,7 +49,7 @@ Status Firmware::find_queues(In in, QpAttributes& attributes) const {
                                    .umem = context.get(Qpc::dbr_umem_id),
                                    .offset = context.get(Qpc::dbr_addr),
                                    .bytes = sizeof(DoorbellRecord)},
-                                  uid);
+                                  in, uses);
   if (!record) return record.status();
   attributes.doorbell_record = *record;
   return {};
@@ -71,17 +69,20 @@ Status Firmware::create_qp(In in, Out out) {
   attributes.uar = number(Qpc::uar_page);
   attributes.log_send_wqebbs = number(Qpc::log_sq_size);
   attributes.user_index = number(Qpc::user_index);
-  const auto rq_type = static_cast<RqType>(context.get(Qpc::rq_type));
-  if (rq_type == RqType::shared) attributes.srq = number(Qpc::srqn_rmpn_xrqn);
-  if (rq_type == RqType::regular) {
+  const auto rq_type = static_cast<prm::RqType>(context.get(Qpc::rq_type));
+  if (rq_type == prm::RqType::shared) attributes.srq = number(Qpc::srqn_rmpn_xrqn);
+  if (rq_type == prm::RqType::regular) {
     attributes.has_receive_queue = true;
     attributes.log_receive_wqes = number(Qpc::log_rq_size);
     attributes.log_receive_stride = number(Qpc::log_rq_stride) + 4;
   }
-  if (const Status found = find_queues(in, attributes); !found.ok()) return found;
+  UmemUses uses;
+  if (const Status found = find_queues(in, attributes, uses); !found.ok()) return found;
   const Outcome<QpNumber> qp = engine_.create_qp(attributes, uid_of(in));
   if (!qp) return qp.status();
-  std::ranges::copy(context.bytes(), qpcs_[*qp].bytes().begin());
+  Made<Qpc>& made = qps_[*qp];
+  std::ranges::copy(context.bytes(), made.context.bytes().begin());
+  made.umems = std::move(uses);
   prm::View<prm::CreateQpOut, std::uint8_t>(out).set(prm::CreateQpOut::qpn, *qp);
   return {};
 }
@@ -96,7 +97,7 @@ Status Firmware::query_qp(In in, Out out) {
   const Outcome<QpInfo> info = engine_.query_qp(qpn, uid_of(in));
   if (!info) return info.status();
   const auto context = prm::View<prm::QueryQpOut, std::uint8_t>(out).at(prm::QueryQpOut::qpc);
-  std::ranges::copy(qpcs_[qpn].bytes(), context.bytes().begin());
+  std::ranges::copy(qps_[qpn].context.bytes(), context.bytes().begin());
   const auto state = info->state == QpState::sqd && info->sq_draining
                          ? kSqDraining
                          : static_cast<std::uint64_t>(info->state);
@@ -113,7 +114,7 @@ Status Firmware::query_qp(In in, Out out) {
 Status Firmware::destroy_qp(In in, Out) {
   const QpNumber qpn = qpn_of(in);
   const Outcome<> destroyed = engine_.destroy_qp(qpn, uid_of(in));
-  if (destroyed) qpcs_.erase(qpn);
+  if (destroyed) qps_.erase(qpn);
   return destroyed.status();
 }
 

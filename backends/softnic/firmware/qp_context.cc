@@ -7,6 +7,7 @@ namespace gdakit::softnic {
 namespace {
 
 using format::prm::Ads;
+using format::prm::OptParam;
 using format::prm::Qpc;
 
 // A field of the NIC's with its bits of opt_param_mask (none: it is always required, or of no
@@ -36,25 +37,26 @@ void copy_path_bits(QpcView from, QpcWriter to) {
   to.at(Qpc::primary_address_path).set(field, from.at(Qpc::primary_address_path).get(field));
 }
 
-constexpr std::uint32_t kRre = 0x2, kRae = 0x4, kRwe = 0x8;
-constexpr std::uint32_t kRights = kRre | kRae | kRwe;
+constexpr std::uint32_t bit(OptParam param) { return static_cast<std::uint32_t>(param); }
+constexpr std::uint32_t kRights = bit(OptParam::rre) | bit(OptParam::rae) | bit(OptParam::rwe);
 
 // But for the rights, which have a bit each.
 constexpr std::array kFields = {
-    ContextField{QpField::pkey, 0x10, copy_path_bits<Ads::pkey_index>},
-    ContextField{QpField::qkey, 0x20, copy_bits<Qpc::q_key>},
-    ContextField{QpField::path, 0x80, copy_path},
+    ContextField{QpField::pkey, bit(OptParam::pkey_index), copy_path_bits<Ads::pkey_index>},
+    ContextField{QpField::qkey, bit(OptParam::q_key), copy_bits<Qpc::q_key>},
+    ContextField{QpField::path, bit(OptParam::primary_address_path), copy_path},
     ContextField{QpField::path_mtu, 0, copy_bits<Qpc::mtu>},
     ContextField{QpField::remote_qpn, 0, copy_bits<Qpc::remote_qpn>},
     ContextField{QpField::next_receive_psn, 0, copy_bits<Qpc::next_rcv_psn>},
-    ContextField{QpField::log_rra_max, 0x200, copy_bits<Qpc::log_rra_max>},
-    ContextField{QpField::min_rnr_nak, 0x40, copy_bits<Qpc::min_rnr_nak>},
+    ContextField{QpField::log_rra_max, bit(OptParam::log_rra_max), copy_bits<Qpc::log_rra_max>},
+    ContextField{QpField::min_rnr_nak, bit(OptParam::min_rnr_nak), copy_bits<Qpc::min_rnr_nak>},
     ContextField{QpField::log_msg_max, 0, copy_bits<Qpc::log_msg_max>},
     ContextField{QpField::next_send_psn, 0, copy_bits<Qpc::next_send_psn>},
-    ContextField{QpField::log_sra_max, 0x100, copy_bits<Qpc::log_sra_max>},
-    ContextField{QpField::ack_timeout, 0x4000, copy_path_bits<Ads::ack_timeout>},
-    ContextField{QpField::retry_count, 0x1000, copy_bits<Qpc::retry_count>},
-    ContextField{QpField::rnr_retry, 0x2000, copy_bits<Qpc::rnr_retry>},
+    ContextField{QpField::log_sra_max, bit(OptParam::log_sra_max), copy_bits<Qpc::log_sra_max>},
+    ContextField{QpField::ack_timeout, bit(OptParam::ack_timeout),
+                 copy_path_bits<Ads::ack_timeout>},
+    ContextField{QpField::retry_count, bit(OptParam::retry_count), copy_bits<Qpc::retry_count>},
+    ContextField{QpField::rnr_retry, bit(OptParam::rnr_retry), copy_bits<Qpc::rnr_retry>},
     ContextField{QpField::send_wqebb_counter, 0, copy_bits<Qpc::hw_sq_wqebb_counter>},
 };
 
@@ -104,9 +106,9 @@ void copy_qpc(QpcView from, QpFields fields, std::uint32_t opt_param_mask, QpcWr
   }
   if (!fields.has(QpField::access)) return;
   const bool all = (opt_param_mask & kRights) == 0;
-  if (all || (opt_param_mask & kRre) != 0) copy_bits<Qpc::rre>(from, to);
-  if (all || (opt_param_mask & kRae) != 0) copy_bits<Qpc::rae>(from, to);
-  if (all || (opt_param_mask & kRwe) != 0) copy_bits<Qpc::rwe>(from, to);
+  if (all || (opt_param_mask & bit(OptParam::rre)) != 0) copy_bits<Qpc::rre>(from, to);
+  if (all || (opt_param_mask & bit(OptParam::rae)) != 0) copy_bits<Qpc::rae>(from, to);
+  if (all || (opt_param_mask & bit(OptParam::rwe)) != 0) copy_bits<Qpc::rwe>(from, to);
 }
 
 AddressVector peer_of(QpcView context) {

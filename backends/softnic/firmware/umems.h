@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <vector>
 
 #include "backends/softnic/objects/attributes.h"
 #include "backends/softnic/objects/kinds.h"
@@ -12,23 +14,28 @@ namespace gdakit::softnic {
 
 using UmemNumber = std::uint32_t;
 
+struct Umem {
+  MemoryRange memory;
+  Uid uid = kNicUid;
+};
+
+// What an object lies in. As long as one is kept, its umem is not removed.
+using UmemUses = std::vector<std::shared_ptr<const Umem>>;
+
 class Umems {
  public:
   // Numbers begin at 1, and are not given again.
   UmemNumber add(const MemoryRange& memory, Uid uid);
-  // False: there is none of this owner's.
-  bool remove(UmemNumber number, Uid uid);
+  // Refused: there is none of this owner's, or an object lies in it.
+  Outcome<> remove(UmemNumber number, Uid uid);
 
-  // Where so many bytes lie. Refused: no umem of this owner's, or they are not all in it.
-  Outcome<DmaAddress> find(UmemNumber number, std::uint64_t offset, std::uint64_t bytes,
-                           Uid uid) const;
+  // Where so many bytes lie, and by which umem. Refused: no umem of this owner's, or they are not
+  // all in it.
+  Outcome<DmaAddress> find(UmemNumber number, std::uint64_t offset, std::uint64_t bytes, Uid uid,
+                           UmemUses& uses) const;
 
  private:
-  struct Umem {
-    MemoryRange memory;
-    Uid uid = kNicUid;
-  };
-  std::map<UmemNumber, Umem> umems_;
+  std::map<UmemNumber, std::shared_ptr<const Umem>> umems_;
   UmemNumber next_ = 1;
 };
 

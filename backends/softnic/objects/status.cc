@@ -198,10 +198,16 @@ constexpr std::array kRows = {
                 "there is no umem {object}; it was never registered or is gone"},
     SyndromeRow{Sy::mailbox_umem_range, St::bad_param,
                 "umem {object} does not hold what is to lie at its byte {detail}"},
+    SyndromeRow{Sy::mailbox_umem_busy, St::res_busy,
+                "an object lies in umem {object}; destroy that first"},
     SyndromeRow{Sy::mailbox_cqe_size, St::bad_param,
                 "cqe_sz is {detail}; give 0 (64 bytes) or 1 (128 bytes)"},
     SyndromeRow{Sy::mailbox_peer, St::bad_param,
                 "queue pair {object} is to be connected to an address that no NIC has"},
+    SyndromeRow{Sy::mailbox_wq_type, St::bad_param,
+                "wq_type is {detail}; give 0 (list) or 1 (cyclic)"},
+    SyndromeRow{Sy::mailbox_rmp_change, St::bad_param,
+                "RMP {object} is to change by bitmask {detail}; give 1 (lwm)"},
 };
 
 constexpr bool in_order_and_unlike() {

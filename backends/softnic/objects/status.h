@@ -141,8 +141,11 @@ enum class CommandSyndrome : std::uint32_t {
   mailbox_no_umem = 0x2101,
   mailbox_umem_absent = 0x2102,
   mailbox_umem_range = 0x2103,
+  mailbox_umem_busy = 0x2104,
   mailbox_cqe_size = 0x2201,
   mailbox_peer = 0x2301,
+  mailbox_wq_type = 0x2401,
+  mailbox_rmp_change = 0x2402,
 };
 
 struct Status {

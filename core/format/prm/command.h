@@ -18,12 +18,20 @@ enum class Opcode : std::uint16_t {
   init2rtr_qp = 0x503,
   rtr2rts_qp = 0x504,
   rts2rts_qp = 0x505,
+  sqerr2rts_qp = 0x506,
   qp_2err = 0x507,
+  rts2sqd_qp = 0x508,
   qp_2rst = 0x50a,
   query_qp = 0x50b,
+  sqd2rts_qp = 0x50c,
   init2init_qp = 0x50e,
+  sqd2sqd_qp = 0x511,
   alloc_pd = 0x800,
   dealloc_pd = 0x801,
+  create_rmp = 0x90c,
+  modify_rmp = 0x90d,
+  destroy_rmp = 0x90e,
+  query_rmp = 0x90f,
 };
 
 struct MboxIn {

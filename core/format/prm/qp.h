@@ -2,10 +2,34 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "core/format/prm/command.h"
 
 namespace gdakit::format::prm {
+
+// Qpc::rq_type.
+enum class RqType : std::uint8_t { regular = 0, shared = 1, none = 3 };
+
+// Qpc::pm_state: there is one path alone.
+inline constexpr std::uint64_t kPathMigrated = 3;
+
+// CreateQpIn::opt_param_mask and the like: fields that are given though the transition does not
+// require them.
+enum class OptParam : std::uint32_t {
+  rre = 0x2,
+  rae = 0x4,
+  rwe = 0x8,
+  pkey_index = 0x10,
+  q_key = 0x20,
+  min_rnr_nak = 0x40,
+  primary_address_path = 0x80,
+  log_sra_max = 0x100,
+  log_rra_max = 0x200,
+  retry_count = 0x1000,
+  rnr_retry = 0x2000,
+  ack_timeout = 0x4000,
+};
 
 struct Ads {
   static constexpr std::size_t kBytes = 44;
