@@ -128,7 +128,7 @@ TEST_F(FirmwareRmp, StaysAsLongAsAQueuePairTakesFromIt) {
 }
 
 TEST_F(FirmwareRmp, OfAUmemKeepsIt) {
-  const UmemNumber umem = rig.other.firmware.umems().add({host_address(&posted), 64}, kUid);
+  const UmemNumber umem = rig.other.firmware.umems().add({{host_address(&posted), 64}, kUid});
   EXPECT_EQ(rig.other.firmware.umems().remove(umem, kUid + 1).status().status,
             CommandStatus::bad_res);
   auto in = rig.other.rmp_request();

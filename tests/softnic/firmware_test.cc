@@ -215,6 +215,14 @@ TEST_F(FirmwareMailboxes, EachSyndromeIsThatOfOneCheck) {
       {Sy::mailbox_peer, [this] { return to_rtr_with_gid(9); }},
       {Sy::mailbox_umem_busy,
        [this] { return rig.one.firmware.umems().remove(rig.one.umem, kUid).status(); }},
+      {Sy::mailbox_umem_read_only,
+       [this] {
+         Umem umem{.memory = {host_address(rig.one.memory.data()), rig.one.memory.size()},
+                   .uid = kUid,
+                   .writable = false};
+         const UmemNumber number = rig.one.firmware.umems().add(umem);
+         return of_cq([number](auto& in) { in.set(CreateCqIn::cq_umem_id, number); });
+       }},
       {Sy::mailbox_wq_type,
        [this] {
          auto in = rig.one.rmp_request();

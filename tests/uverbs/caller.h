@@ -159,8 +159,9 @@ inline std::unique_ptr<Device> open_device(const Spec& spec = own_spec(), int in
   return std::move(*device);
 }
 
-inline int get_context(Context& context) {
+inline int get_context(Context& context, bool with_devx = false) {
   mlx5_ib_alloc_ucontext_req_v2 request{};
+  if (with_devx) request.flags = MLX5_IB_ALLOC_UCTX_DEVX;
   mlx5_ib_alloc_ucontext_resp answer{};
   return Call(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_GET_CONTEXT)
       .in(UVERBS_ATTR_UHW_IN, request)

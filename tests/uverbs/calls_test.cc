@@ -107,7 +107,7 @@ TEST_F(UverbsCalls, AnAttributeComesOnce) {
 struct Stuck final : Object {
   static constexpr ObjectType kType = ObjectType::ah;
   Stuck() : Object(kType) {}
-  Result<void> end(Device&) override {
+  Result<void> end(Context&) override {
     ++ends;
     return Error(Code::timed_out, "still uses the memory");
   }
@@ -160,13 +160,13 @@ TEST_F(UverbsCalls, ChannelsThatAreClosedLeaveNothingOpen) {
 TEST_F(UverbsCalls, AChannelThatIsInUseStays) {
   Client client(*device);
   client.make_all(/*with_channel=*/true);
-  const auto pipe = client.context->channel(client.channel);
+  const auto pipe = client.context->channel(Context::ChannelOf::completions, client.channel);
   ASSERT_NE(pipe, nullptr);
   const UniqueFileDescriptor other(::dup(client.channel));
-  EXPECT_EQ(client.context->channel(other.get()), pipe);
+  EXPECT_EQ(client.context->channel(Context::ChannelOf::completions, other.get()), pipe);
   for (int i = 0; i < 40; ++i) ::close(create_channel(client));
-  EXPECT_EQ(client.context->channel(client.channel), pipe);
-  EXPECT_EQ(client.context->channel(0), nullptr);
+  EXPECT_EQ(client.context->channel(Context::ChannelOf::completions, client.channel), pipe);
+  EXPECT_EQ(client.context->channel(Context::ChannelOf::completions, 0), nullptr);
 }
 
 TEST_F(UverbsCalls, NothingGoesBeforeGetContext) {
@@ -180,15 +180,6 @@ TEST_F(UverbsCalls, NothingGoesBeforeGetContext) {
   EXPECT_EQ(test::get_context(context), 0);
   EXPECT_EQ(test::get_context(context), EINVAL);
   EXPECT_EQ(pd.make(context), 0);
-}
-
-TEST_F(UverbsCalls, FirmwareCommandsAreRefusedForNow) {
-  Context context(*device);
-  mlx5_ib_alloc_ucontext_req_v2 request{};
-  request.flags = MLX5_IB_ALLOC_UCTX_DEVX;
-  Call call(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_GET_CONTEXT);
-  EXPECT_EQ(call.in(UVERBS_ATTR_UHW_IN, request).make(context), EINVAL);
-  EXPECT_EQ(test::get_context(context), 0);
 }
 
 TEST_F(UverbsCalls, AWriteWithTooLittleRoomIsRefused) {

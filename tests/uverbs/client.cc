@@ -53,8 +53,8 @@ void UarMapping::store(std::uint32_t offset, std::uint64_t value) const {
   __atomic_store_n(word, value, __ATOMIC_RELEASE);
 }
 
-Client::Client(Device& of) : device(of), context(std::make_unique<Context>(of)) {
-  expect(get_context(*context), "GET_CONTEXT");
+Client::Client(Device& of, bool with_devx) : device(of), context(std::make_unique<Context>(of)) {
+  expect(get_context(*context, with_devx), "GET_CONTEXT");
 }
 
 void Client::make_all(bool with_channel) {

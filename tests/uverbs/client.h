@@ -70,7 +70,7 @@ struct QueueMemory {
 
 class Client {
  public:
-  explicit Client(Device& device);
+  explicit Client(Device& device, bool with_devx = false);
 
   // Everything below, in this order, each checked.
   void make_all(bool with_channel = false);

@@ -62,8 +62,8 @@ struct UverbsMemory : testing::Test {
   }
 
   std::unique_ptr<Device> device = open_device();
+  Hole hole;  // outlives the client's objects
   Client client{*device};
-  Hole hole;
 };
 
 TEST_F(UverbsMemory, RegionsAreChecked) {

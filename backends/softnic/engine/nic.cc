@@ -62,20 +62,29 @@ std::chrono::milliseconds Nic::wait_until(const Ended& ended) {
   return limit;
 }
 
-template <class Remove>
-Result<> Nic::remove_and_wait(const char* call, const Remove& remove) {
-  RemovalNumber number = 0;
-  // Behind all doorbells that were rung before, as on hardware, where stores to the doorbell page
-  // and commands arrive in order.
-  const Result<> removed = locked(call, [&] {
+// Behind all doorbells that were rung before, as on hardware, where stores to the doorbell page and
+// commands arrive in order.
+template <class Call>
+RemovalNumber Nic::behind_doorbells(const Call& call) {
+  return thread_->locked([&]() -> RemovalNumber {
     pages_.poll_all(*engine_);
     const RemovalNumber before = engine_->last_removal();
-    const Outcome<> done = remove();
-    if (engine_->last_removal() != before) number = engine_->last_removal();
-    return done;
+    call();
+    return engine_->last_removal() == before ? 0 : engine_->last_removal();
   });
-  if (number == 0) return removed;
-  return wait_for_removal(call, number);
+}
+
+template <class Remove>
+Result<> Nic::remove_and_wait(const char* call, const Remove& remove) {
+  Result<> removed;
+  const RemovalNumber number = behind_doorbells([&] { removed = to_result(call, remove()); });
+  return number == 0 ? removed : wait_for_removal(call, number);
+}
+
+Result<> Nic::command(const std::function<void(Engine&)>& call) {
+  const RemovalNumber number = behind_doorbells([&] { call(*engine_); });
+  thread_->wake();
+  return number == 0 ? Result<>() : wait_for_removal("command", number);
 }
 
 Result<> Nic::wait_for_removal(const char* call, RemovalNumber number) {
@@ -101,70 +110,70 @@ Result<> Nic::end_removals() {
                                     seconds_text(limit) + "; keep it, and let others go on");
 }
 
-Result<PdNumber> Nic::alloc_pd() {
-  return locked("alloc_pd", [&] { return engine_->alloc_pd(); });
+Result<PdNumber> Nic::alloc_pd(Uid uid) {
+  return locked("alloc_pd", [&] { return engine_->alloc_pd(uid); });
 }
 
-Result<> Nic::dealloc_pd(PdNumber pd) {
-  return locked("dealloc_pd", [&] { return engine_->dealloc_pd(pd); });
+Result<> Nic::dealloc_pd(PdNumber pd, Uid uid) {
+  return locked("dealloc_pd", [&] { return engine_->dealloc_pd(pd, uid); });
 }
 
-Result<Uar> Nic::alloc_uar(UarType type) {
+Result<Uar> Nic::alloc_uar(UarType type, Uid uid) {
   return thread_->locked([&]() -> Result<Uar> {
-    const Result<UarNumber> number = to_result("alloc_uar", engine_->alloc_uar(type));
+    const Result<UarNumber> number = to_result("alloc_uar", engine_->alloc_uar(type, uid));
     if (!number) return number.error();
     const Result<void*> page = pages_.add(*number, type);
     if (!page) {
-      static_cast<void>(engine_->free_uar(*number));
+      static_cast<void>(engine_->free_uar(*number, uid));
       return page.error();
     }
     return Uar{*number, *page};
   });
 }
 
-Result<> Nic::free_uar(UarNumber uar) {
+Result<> Nic::free_uar(UarNumber uar, Uid uid) {
   return locked("free_uar", [&] {
-    const Outcome<> freed = engine_->free_uar(uar);
+    const Outcome<> freed = engine_->free_uar(uar, uid);
     if (freed) pages_.remove(uar);
     return freed;
   });
 }
 
-Result<MemoryKey> Nic::reg_mr(const MrAttributes& attributes) {
-  return locked("reg_mr", [&] { return engine_->reg_mr(attributes); });
+Result<MemoryKey> Nic::reg_mr(const MrAttributes& attributes, Uid uid) {
+  return locked("reg_mr", [&] { return engine_->reg_mr(attributes, uid); });
 }
 
-Result<> Nic::rereg_mr(MemoryKey key, const MrAttributes& attributes) {
-  return remove_and_wait("rereg_mr", [&] { return engine_->rereg_mr(key, attributes); });
+Result<> Nic::rereg_mr(MemoryKey key, const MrAttributes& attributes, Uid uid) {
+  return remove_and_wait("rereg_mr", [&] { return engine_->rereg_mr(key, attributes, uid); });
 }
 
-Result<> Nic::dereg_mr(MemoryKey key) {
-  return remove_and_wait("dereg_mr", [&] { return engine_->dereg_mr(key); });
+Result<> Nic::dereg_mr(MemoryKey key, Uid uid) {
+  return remove_and_wait("dereg_mr", [&] { return engine_->dereg_mr(key, uid); });
 }
 
-Result<MemoryKey> Nic::alloc_mw(PdNumber pd, WindowType type) {
-  return locked("alloc_mw", [&] { return engine_->alloc_mw(pd, type); });
+Result<MemoryKey> Nic::alloc_mw(PdNumber pd, WindowType type, Uid uid) {
+  return locked("alloc_mw", [&] { return engine_->alloc_mw(pd, type, uid); });
 }
 
-Result<> Nic::dealloc_mw(MemoryKey window) {
-  return remove_and_wait("dealloc_mw", [&] { return engine_->dealloc_mw(window); });
+Result<> Nic::dealloc_mw(MemoryKey window, Uid uid) {
+  return remove_and_wait("dealloc_mw", [&] { return engine_->dealloc_mw(window, uid); });
 }
 
-Result<CqNumber> Nic::create_cq(const CqAttributes& attributes) {
-  return locked("create_cq", [&] { return engine_->create_cq(attributes); });
+Result<CqNumber> Nic::create_cq(const CqAttributes& attributes, Uid uid) {
+  return locked("create_cq", [&] { return engine_->create_cq(attributes, uid); });
 }
 
-Result<CqInfo> Nic::query_cq(CqNumber cq) const {
-  return locked("query_cq", [&] { return engine_->query_cq(cq); });
+Result<CqInfo> Nic::query_cq(CqNumber cq, Uid uid) const {
+  return locked("query_cq", [&] { return engine_->query_cq(cq, uid); });
 }
 
-Result<> Nic::resize_cq(CqNumber cq, const CqResize& to) {
+Result<> Nic::resize_cq(CqNumber cq, const CqResize& to, Uid uid) {
   RemovalNumber number = 0;
   Result<bool> moved = false;
   wait_for(Clock::now() + removal_limit_, [&] {
     moved = locked("resize_cq", [&] {
       pages_.poll_all(*engine_);
-      const Outcome<bool> outcome = engine_->resize_cq(cq, to);
+      const Outcome<bool> outcome = engine_->resize_cq(cq, to, uid);
       number = engine_->last_removal();
       return outcome;
     });
@@ -178,38 +187,38 @@ Result<> Nic::resize_cq(CqNumber cq, const CqResize& to) {
   return wait_for_removal("resize_cq", number);
 }
 
-Result<> Nic::destroy_cq(CqNumber cq) {
-  return remove_and_wait("destroy_cq", [&] { return engine_->destroy_cq(cq); });
+Result<> Nic::destroy_cq(CqNumber cq, Uid uid) {
+  return remove_and_wait("destroy_cq", [&] { return engine_->destroy_cq(cq, uid); });
 }
 
-Result<SrqNumber> Nic::create_srq(const SrqAttributes& attributes) {
-  return locked("create_srq", [&] { return engine_->create_srq(attributes); });
+Result<SrqNumber> Nic::create_srq(const SrqAttributes& attributes, Uid uid) {
+  return locked("create_srq", [&] { return engine_->create_srq(attributes, uid); });
 }
 
-Result<> Nic::arm_srq(SrqNumber srq, std::uint32_t limit) {
-  const Result<> armed = locked("arm_srq", [&] { return engine_->arm_srq(srq, limit); });
+Result<> Nic::arm_srq(SrqNumber srq, std::uint32_t limit, Uid uid) {
+  const Result<> armed = locked("arm_srq", [&] { return engine_->arm_srq(srq, limit, uid); });
   thread_->wake();
   return armed;
 }
 
-Result<SrqInfo> Nic::query_srq(SrqNumber srq) const {
-  return locked("query_srq", [&] { return engine_->query_srq(srq); });
+Result<SrqInfo> Nic::query_srq(SrqNumber srq, Uid uid) const {
+  return locked("query_srq", [&] { return engine_->query_srq(srq, uid); });
 }
 
-Result<> Nic::destroy_srq(SrqNumber srq) {
-  return remove_and_wait("destroy_srq", [&] { return engine_->destroy_srq(srq); });
+Result<> Nic::destroy_srq(SrqNumber srq, Uid uid) {
+  return remove_and_wait("destroy_srq", [&] { return engine_->destroy_srq(srq, uid); });
 }
 
-Result<QpNumber> Nic::create_qp(const QpAttributes& attributes) {
-  return locked("create_qp", [&] { return engine_->create_qp(attributes); });
+Result<QpNumber> Nic::create_qp(const QpAttributes& attributes, Uid uid) {
+  return locked("create_qp", [&] { return engine_->create_qp(attributes, uid); });
 }
 
-Result<> Nic::modify_qp(QpNumber qpn, const QpModify& modify) {
-  return remove_and_wait("modify_qp", [&] { return engine_->modify_qp(qpn, modify); });
+Result<> Nic::modify_qp(QpNumber qpn, const QpModify& modify, Uid uid) {
+  return remove_and_wait("modify_qp", [&] { return engine_->modify_qp(qpn, modify, uid); });
 }
 
-Result<QpInfo> Nic::query_qp(QpNumber qpn) const {
-  return locked("query_qp", [&] { return engine_->query_qp(qpn); });
+Result<QpInfo> Nic::query_qp(QpNumber qpn, Uid uid) const {
+  return locked("query_qp", [&] { return engine_->query_qp(qpn, uid); });
 }
 
 std::vector<QpNumber> Nic::broken_qps() const {
@@ -220,8 +229,8 @@ std::vector<QpNumber> Nic::recordless_qps() const {
   return thread_->locked([&] { return engine_->recordless_qps(); });
 }
 
-Result<> Nic::destroy_qp(QpNumber qpn) {
-  return remove_and_wait("destroy_qp", [&] { return engine_->destroy_qp(qpn); });
+Result<> Nic::destroy_qp(QpNumber qpn, Uid uid) {
+  return remove_and_wait("destroy_qp", [&] { return engine_->destroy_qp(qpn, uid); });
 }
 
 NicCounters Nic::counters() const {

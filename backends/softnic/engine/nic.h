@@ -62,49 +62,49 @@ class Nic final : public ProgressEngine {
   // This NIC's address on its wire: what a peer puts in QpModify::path.endpoint.
   Endpoint endpoint() const { return wire_->endpoint(); }
 
-  Result<PdNumber> alloc_pd();
-  Result<> dealloc_pd(PdNumber pd);
+  Result<PdNumber> alloc_pd(Uid uid = kNicUid);
+  Result<> dealloc_pd(PdNumber pd, Uid uid = kNicUid);
 
   // The page lives until free_uar or the Nic's end; it is zero at first.
-  Result<Uar> alloc_uar(UarType type);
-  Result<> free_uar(UarNumber uar);
+  Result<Uar> alloc_uar(UarType type, Uid uid = kNicUid);
+  Result<> free_uar(UarNumber uar, Uid uid = kNicUid);
 
   // lkey and rkey are the same value, as on hardware.
-  Result<MemoryKey> reg_mr(const MrAttributes& attributes);
+  Result<MemoryKey> reg_mr(const MrAttributes& attributes, Uid uid = kNicUid);
   // The key keeps its number, and is of these attributes from now on: what comes by it is looked up
   // anew, and what was under way ends in the memory it began with.
-  Result<> rereg_mr(MemoryKey key, const MrAttributes& attributes);
-  Result<> dereg_mr(MemoryKey key);
+  Result<> rereg_mr(MemoryKey key, const MrAttributes& attributes, Uid uid = kNicUid);
+  Result<> dereg_mr(MemoryKey key, Uid uid = kNicUid);
   // A memory window: a key that grants remote rights to a part of a region, once a UMR WQE binds it
   // there, until it is invalidated, or either is gone. Of `window` the index alone counts. When
   // dealloc_mw returns, nothing is read or written by it any more.
-  Result<MemoryKey> alloc_mw(PdNumber pd, WindowType type);
-  Result<> dealloc_mw(MemoryKey window);
+  Result<MemoryKey> alloc_mw(PdNumber pd, WindowType type, Uid uid = kNicUid);
+  Result<> dealloc_mw(MemoryKey window, Uid uid = kNicUid);
 
   // The caller fills the entries with format::kInvalidCqeByte first; the NIC never reads them.
-  Result<CqNumber> create_cq(const CqAttributes& attributes);
-  Result<CqInfo> query_cq(CqNumber cq) const;
+  Result<CqNumber> create_cq(const CqAttributes& attributes, Uid uid = kNicUid);
+  Result<CqInfo> query_cq(CqNumber cq, Uid uid = kNicUid) const;
   // Moves the CQ to other entries (Engine::resize_cq): when it returns, all CQEs of before and the
   // marker behind them are visible in the old ones, which are the caller's again. The caller fills
   // the new ones as for create_cq, and polls neither until it has copied what it had not consumed.
   // With timed_out and the NIC paused it has not moved. invalid_argument: it does not fit.
-  Result<> resize_cq(CqNumber cq, const CqResize& to);
-  Result<> destroy_cq(CqNumber cq);
+  Result<> resize_cq(CqNumber cq, const CqResize& to, Uid uid = kNicUid);
+  Result<> destroy_cq(CqNumber cq, Uid uid = kNicUid);
 
   // The record's counter is zero at first, or less than what is posted: all that it says is taken.
-  Result<SrqNumber> create_srq(const SrqAttributes& attributes);
+  Result<SrqNumber> create_srq(const SrqAttributes& attributes, Uid uid = kNicUid);
   // One srq_limit event, once fewer WQEs are left than `limit`; 0: none. Another call takes the
   // place of one before.
-  Result<> arm_srq(SrqNumber srq, std::uint32_t limit);
-  Result<SrqInfo> query_srq(SrqNumber srq) const;
-  Result<> destroy_srq(SrqNumber srq);
+  Result<> arm_srq(SrqNumber srq, std::uint32_t limit, Uid uid = kNicUid);
+  Result<SrqInfo> query_srq(SrqNumber srq, Uid uid = kNicUid) const;
+  Result<> destroy_srq(SrqNumber srq, Uid uid = kNicUid);
 
-  Result<QpNumber> create_qp(const QpAttributes& attributes);
-  Result<> modify_qp(QpNumber qpn, const QpModify& modify);
-  Result<QpInfo> query_qp(QpNumber qpn) const;
+  Result<QpNumber> create_qp(const QpAttributes& attributes, Uid uid = kNicUid);
+  Result<> modify_qp(QpNumber qpn, const QpModify& modify, Uid uid = kNicUid);
+  Result<QpInfo> query_qp(QpNumber qpn, Uid uid = kNicUid) const;
   std::vector<QpNumber> broken_qps() const;
   std::vector<QpNumber> recordless_qps() const;
-  Result<> destroy_qp(QpNumber qpn);
+  Result<> destroy_qp(QpNumber qpn, Uid uid = kNicUid);
 
   // Waits, as long as one removal does, for all those that have timed out.
   Result<> end_removals();
@@ -118,6 +118,9 @@ class Nic final : public ProgressEngine {
   // Runs the call between two steps: what it changes of the wire, the next step finds. It calls
   // nothing of the Nic.
   void between_steps(const std::function<void()>& call);
+  // The same for a command to the engine, behind all doorbells that were rung before. Returns, as
+  // destroy_qp does, when the memory of what it has removed is unused.
+  Result<> command(const std::function<void(Engine&)>& call);
 
   // A step of the engine, on the calling thread; for threads that wait for what the NIC does. Does
   // nothing while the NIC is paused.
@@ -133,6 +136,9 @@ class Nic final : public ProgressEngine {
   // Runs the control-path call of this name between two steps.
   template <class Call>
   auto locked(const char* name, const Call& call) const;
+  // Returns the number of the removal that the call has begun, if it has begun one, or 0.
+  template <class Call>
+  RemovalNumber behind_doorbells(const Call& call);
   // Runs `remove`, which removes something, and waits until its memory is unused.
   template <class Remove>
   Result<> remove_and_wait(const char* call, const Remove& remove);

@@ -96,13 +96,11 @@ Uid Firmware::uid_of(In in) {
   return static_cast<Uid>(prm::View<prm::MboxIn>(in).get(prm::MboxIn::uid));
 }
 
-Outcome<DmaAddress> Firmware::find_memory(const MemoryName& name, In in, UmemUses& uses) const {
-  if (name.is_umem) {
-    return umems_.find(static_cast<UmemNumber>(name.umem), name.offset, name.bytes, uid_of(in),
-                       uses);
-  }
+Outcome<DmaAddress> Firmware::find_memory(bool is_umem, const UmemPart& part, In in,
+                                          UmemUses& uses) const {
+  if (is_umem) return umems_.find(part, uid_of(in), uses);
   if (in.sender == Sender::user) return refusal(CommandSyndrome::mailbox_no_umem);
-  return DmaAddress{name.offset};
+  return DmaAddress{part.offset};
 }
 
 Status Firmware::alloc_pd(In in, Out out) {

@@ -2,7 +2,7 @@
 // them out on the engine's objects.
 //
 //   Firmware firmware(engine, addresses);
-//   const UmemNumber umem = firmware.umems().add(memory, uid);
+//   const UmemNumber umem = firmware.umems().add({memory, uid});
 //   prm::Mailbox<prm::CreateCqIn> in;         // opcode, uid, cqc, umem
 //   prm::Mailbox<prm::CreateCqOut> out;
 //   firmware.execute(in.bytes(), out.bytes());  // between two of the engine's steps
@@ -60,15 +60,9 @@ class Firmware {
   static CqNumber cqn_of(In in);
   static QpNumber qpn_of(In in);
 
-  // Memory as a command names it: by a umem, or else by an address, which only the kernel may.
-  struct MemoryName {
-    bool is_umem = false;
-    std::uint64_t umem = 0;
-    std::uint64_t offset = 0;
-    std::uint64_t bytes = 0;
-  };
-  // Adds the umem, if it is one, to `uses`.
-  Outcome<DmaAddress> find_memory(const MemoryName& name, In in, UmemUses& uses) const;
+  // Memory as a command names it: by a umem, or else by an address, which only the kernel may. Adds
+  // the umem, if it is one, to `uses`.
+  Outcome<DmaAddress> find_memory(bool is_umem, const UmemPart& part, In in, UmemUses& uses) const;
   // An object that a command has made.
   template <class Context>
   struct Made {

@@ -27,17 +27,20 @@ Status Firmware::create_cq(In in, Out out) {
   attributes.cqe_size = static_cast<CqeSize>(cqe_size);
   const std::uint64_t slots = attributes.collapsed ? 1 : std::uint64_t{1} << attributes.log_entries;
   UmemUses uses;
-  const auto entries = find_memory({.is_umem = request.get(CreateCqIn::cq_umem_valid) != 0,
-                                    .umem = request.get(CreateCqIn::cq_umem_id),
-                                    .offset = request.get(CreateCqIn::cq_umem_offset),
-                                    .bytes = slots * entry_bytes(attributes.cqe_size)},
-                                   in, uses);
+  const auto entries =
+      find_memory(request.get(CreateCqIn::cq_umem_valid) != 0,
+                  {.umem = static_cast<UmemNumber>(request.get(CreateCqIn::cq_umem_id)),
+                   .offset = request.get(CreateCqIn::cq_umem_offset),
+                   .bytes = slots * entry_bytes(attributes.cqe_size),
+                   .written = true},
+                  in, uses);
   if (!entries) return entries.status();
   attributes.entries = *entries;
-  const auto record = find_memory({.is_umem = context.get(Cqc::dbr_umem_valid) != 0,
-                                   .umem = context.get(Cqc::dbr_umem_id),
+  const auto record = find_memory(context.get(Cqc::dbr_umem_valid) != 0,
+                                  {.umem = static_cast<UmemNumber>(context.get(Cqc::dbr_umem_id)),
                                    .offset = context.get(Cqc::dbr_addr),
-                                   .bytes = sizeof(CqDoorbellRecord)},
+                                   .bytes = sizeof(CqDoorbellRecord),
+                                   .written = true},
                                   in, uses);
   if (!record) return record.status();
   attributes.doorbell_record = *record;

@@ -36,17 +36,18 @@ Status Firmware::find_queues(In in, QpAttributes& attributes, UmemUses& uses) co
       has_sq ? std::uint64_t{kWqebbBytes} << attributes.log_send_wqebbs : 0;
   attributes.send_queue = no_send_queue();
   if (rq_bytes + sq_bytes != 0) {
-    const auto queues = find_memory({.is_umem = request.get(CreateQpIn::wq_umem_valid) != 0,
-                                     .umem = request.get(CreateQpIn::wq_umem_id),
-                                     .offset = request.get(CreateQpIn::wq_umem_offset),
-                                     .bytes = rq_bytes + sq_bytes},
-                                    in, uses);
+    const auto queues =
+        find_memory(request.get(CreateQpIn::wq_umem_valid) != 0,
+                    {.umem = static_cast<UmemNumber>(request.get(CreateQpIn::wq_umem_id)),
+                     .offset = request.get(CreateQpIn::wq_umem_offset),
+                     .bytes = rq_bytes + sq_bytes},
+                    in, uses);
     if (!queues) return queues.status();
     if (rq_bytes != 0) attributes.receive_queue = *queues;
     if (has_sq) attributes.send_queue = *queues + rq_bytes;
   }
-  const auto record = find_memory({.is_umem = context.get(Qpc::dbr_umem_valid) != 0,
-                                   .umem = context.get(Qpc::dbr_umem_id),
+  const auto record = find_memory(context.get(Qpc::dbr_umem_valid) != 0,
+                                  {.umem = static_cast<UmemNumber>(context.get(Qpc::dbr_umem_id)),
                                    .offset = context.get(Qpc::dbr_addr),
                                    .bytes = sizeof(DoorbellRecord)},
                                   in, uses);

@@ -41,15 +41,15 @@ Status Firmware::create_rmp(In in, Out out) {
   attributes.log_stride = static_cast<std::uint32_t>(wq.get(Wq::log_wq_stride));
   UmemUses uses;
   const auto wqes =
-      find_memory({.is_umem = wq.get(Wq::wq_umem_valid) != 0,
-                   .umem = wq.get(Wq::wq_umem_id),
+      find_memory(wq.get(Wq::wq_umem_valid) != 0,
+                  {.umem = static_cast<UmemNumber>(wq.get(Wq::wq_umem_id)),
                    .offset = wq.get(Wq::wq_umem_offset),
                    .bytes = std::uint64_t{1} << (attributes.log_wqes + attributes.log_stride)},
                   in, uses);
   if (!wqes) return wqes.status();
   attributes.wqes = *wqes;
-  const auto record = find_memory({.is_umem = wq.get(Wq::dbr_umem_valid) != 0,
-                                   .umem = wq.get(Wq::dbr_umem_id),
+  const auto record = find_memory(wq.get(Wq::dbr_umem_valid) != 0,
+                                  {.umem = static_cast<UmemNumber>(wq.get(Wq::dbr_umem_id)),
                                    .offset = wq.get(Wq::dbr_addr),
                                    .bytes = sizeof(SrqDoorbellRecord)},
                                   in, uses);

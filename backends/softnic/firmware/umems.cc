@@ -2,8 +2,8 @@
 
 namespace gdakit::softnic {
 
-UmemNumber Umems::add(const MemoryRange& memory, Uid uid) {
-  umems_[next_] = std::make_shared<const Umem>(Umem{memory, uid});
+UmemNumber Umems::add(const Umem& umem) {
+  umems_[next_] = std::make_shared<const Umem>(umem);
   return next_++;
 }
 
@@ -17,18 +17,20 @@ Outcome<> Umems::remove(UmemNumber number, Uid uid) {
   return {};
 }
 
-Outcome<DmaAddress> Umems::find(UmemNumber number, std::uint64_t offset, std::uint64_t bytes,
-                                Uid uid, UmemUses& uses) const {
-  const auto umem = umems_.find(number);
+Outcome<DmaAddress> Umems::find(const UmemPart& part, Uid uid, UmemUses& uses) const {
+  const auto umem = umems_.find(part.umem);
   if (umem == umems_.end() || umem->second->uid != uid) {
-    return refusal(CommandSyndrome::mailbox_umem_absent, number);
+    return refusal(CommandSyndrome::mailbox_umem_absent, part.umem);
   }
   const MemoryRange& memory = umem->second->memory;
-  if (offset > memory.length || bytes > memory.length - offset) {
-    return refusal(CommandSyndrome::mailbox_umem_range, number, offset);
+  if (part.offset > memory.length || part.bytes > memory.length - part.offset) {
+    return refusal(CommandSyndrome::mailbox_umem_range, part.umem, part.offset);
+  }
+  if (part.written && !umem->second->writable) {
+    return refusal(CommandSyndrome::mailbox_umem_read_only, part.umem);
   }
   uses.push_back(umem->second);
-  return memory.base + offset;
+  return memory.base + part.offset;
 }
 
 }  // namespace gdakit::softnic

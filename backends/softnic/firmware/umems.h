@@ -17,6 +17,14 @@ using UmemNumber = std::uint32_t;
 struct Umem {
   MemoryRange memory;
   Uid uid = kNicUid;
+  bool writable = true;
+};
+
+struct UmemPart {
+  UmemNumber umem = 0;
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
+  bool written = false;  // the NIC writes there
 };
 
 // What an object lies in. As long as one is kept, its umem is not removed.
@@ -25,14 +33,13 @@ using UmemUses = std::vector<std::shared_ptr<const Umem>>;
 class Umems {
  public:
   // Numbers begin at 1, and are not given again.
-  UmemNumber add(const MemoryRange& memory, Uid uid);
+  UmemNumber add(const Umem& umem);
   // Refused: there is none of this owner's, or an object lies in it.
   Outcome<> remove(UmemNumber number, Uid uid);
 
-  // Where so many bytes lie, and by which umem. Refused: no umem of this owner's, or they are not
-  // all in it.
-  Outcome<DmaAddress> find(UmemNumber number, std::uint64_t offset, std::uint64_t bytes, Uid uid,
-                           UmemUses& uses) const;
+  // Where a command's memory lies, and by which umem. Refused: no umem of this owner's, not all in
+  // it, or it is to be written and may not be.
+  Outcome<DmaAddress> find(const UmemPart& part, Uid uid, UmemUses& uses) const;
 
  private:
   std::map<UmemNumber, std::shared_ptr<const Umem>> umems_;

@@ -200,6 +200,8 @@ constexpr std::array kRows = {
                 "umem {object} does not hold what is to lie at its byte {detail}"},
     SyndromeRow{Sy::mailbox_umem_busy, St::res_busy,
                 "an object lies in umem {object}; destroy that first"},
+    SyndromeRow{Sy::mailbox_umem_read_only, St::bad_param,
+                "the NIC is to write to umem {object}; register it with local write access"},
     SyndromeRow{Sy::mailbox_cqe_size, St::bad_param,
                 "cqe_sz is {detail}; give 0 (64 bytes) or 1 (128 bytes)"},
     SyndromeRow{Sy::mailbox_peer, St::bad_param,

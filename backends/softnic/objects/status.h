@@ -142,6 +142,7 @@ enum class CommandSyndrome : std::uint32_t {
   mailbox_umem_absent = 0x2102,
   mailbox_umem_range = 0x2103,
   mailbox_umem_busy = 0x2104,
+  mailbox_umem_read_only = 0x2105,
   mailbox_cqe_size = 0x2201,
   mailbox_peer = 0x2301,
   mailbox_wq_type = 0x2401,

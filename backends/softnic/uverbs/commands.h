@@ -79,6 +79,23 @@ int modify_qp_ex(Context& context, Attributes& call);
 int create_ah(Context& context, Attributes& call);
 int destroy_ah(Context& context, Attributes& call);
 
+// commands_devx.cc
+int devx_other(Context& context, Attributes& call);
+int devx_query_uar(Context& context, Attributes& call);
+int devx_query_eqn(Context& context, Attributes& call);
+int devx_create(Context& context, Attributes& call);
+int devx_destroy(Context& context, Attributes& call);
+int devx_modify(Context& context, Attributes& call);
+int devx_query(Context& context, Attributes& call);
+int register_umem(Context& context, Attributes& call);
+int deregister_umem(Context& context, Attributes& call);
+
+// commands_devx_events.cc
+int devx_alloc_events(Context& context, Attributes& call);
+int devx_subscribe(Context& context, Attributes& call);
+int devx_alloc_answers(Context& context, Attributes& call);
+int devx_query_async(Context& context, Attributes& call);
+
 // Takes the object of this handle away. EBUSY if others use it, or if the NIC still uses its memory
 // after a while: the client keeps memory and handle then, and may try again.
 template <class T>
@@ -87,7 +104,7 @@ int destroy(Context& context, std::uint32_t handle, EventCounts* told = nullptr)
   if (object == nullptr) return ENOENT;
   if (object->in_use()) return EBUSY;
   const Result<void> ended =
-      object->lingers() ? context.nic().end_removals() : object->end(context.device());
+      object->lingers() ? context.nic().end_removals() : object->end(context);
   if (!ended && is_gone(ended)) {
     object->set_lingers();
     return EBUSY;

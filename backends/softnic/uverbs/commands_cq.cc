@@ -8,9 +8,11 @@
 #include <utility>
 
 #include "backends/softnic/uverbs/commands.h"
+#include "backends/softnic/uverbs/firmware_call.h"
 #include "backends/softnic/uverbs/limits.h"
 #include "backends/softnic/uverbs/user_memory.h"
 #include "core/format/cq_doorbell.h"
+#include "core/format/prm/cq.h"
 
 namespace gdakit::softnic::uverbs {
 namespace {
@@ -44,33 +46,43 @@ int read_request(const Attributes& call, CqRequest& request) {
   return is_cqe_size(request.driver.cqe_size) ? 0 : EINVAL;
 }
 
-int attributes_of(const CqRequest& request, CqAttributes& attributes) {
+using CreateCq = prm::Mailbox<prm::CreateCqIn>;
+
+// Without a umem the firmware takes addresses where there would be offsets.
+int mailbox_of(const CqRequest& request, CreateCq& in) {
+  using prm::Cqc;
   const mlx5_ib_create_cq& driver = request.driver;
-  attributes.entries = {driver.buf_addr};
-  attributes.log_entries = static_cast<std::uint32_t>(std::bit_width(request.cqe));
-  attributes.overrun_ignore = (request.flags & kIgnoreOverrun) != 0;
-  attributes.doorbell_record = {driver.db_addr};
-  attributes.cqe_size = cqe_size_of(driver.cqe_size);
   if ((driver.flags & MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX) == 0) return EOPNOTSUPP;
-  attributes.uar = driver.uar_page_index;
-  const std::uint64_t bytes = std::uint64_t{driver.cqe_size} << attributes.log_entries;
+  if (driver.uar_page_index > kMostNumber) return EINVAL;
+  const auto log_entries = static_cast<std::uint32_t>(std::bit_width(request.cqe));
+  const auto context = in.at(prm::CreateCqIn::cqc);
+  context.set(Cqc::cqe_sz, static_cast<std::uint64_t>(cqe_size_of(driver.cqe_size)));
+  context.set(Cqc::oi, (request.flags & kIgnoreOverrun) != 0 ? 1 : 0);
+  context.set(Cqc::log_cq_size, log_entries);
+  context.set(Cqc::uar_page, driver.uar_page_index);
+  context.set(Cqc::c_eqn, kCompletionEqn);
+  context.set(Cqc::dbr_addr, driver.db_addr);
+  in.set(prm::CreateCqIn::cq_umem_offset, driver.buf_addr);
+  const std::uint64_t bytes = std::uint64_t{driver.cqe_size} << log_entries;
   if (const int error = pin(driver.buf_addr, bytes, /*writable=*/true)) return error;
   return pin(driver.db_addr, sizeof(format::CqDoorbellRecord), /*writable=*/true);
 }
 
 // The client's first arm is a word of zeroes, and so is its record before that: another word stands
 // there before the NIC looks. It stays only if there is a CQ.
-Result<CqNumber> create_not_armed(Nic& nic, const CqAttributes& attributes) {
-  const std::uint64_t arm =
-      attributes.doorbell_record.value + offsetof(format::CqDoorbellRecord, arm);
+Result<CqNumber> create_not_armed(Context& context, CreateCq& in) {
+  const std::uint64_t record = in.at(prm::CreateCqIn::cqc).get(prm::Cqc::dbr_addr);
+  const std::uint64_t arm = record + offsetof(format::CqDoorbellRecord, arm);
   const std::uint32_t not_armed = format::kCqNotArmed;
   std::uint32_t before = 0;
   int error = read_user(&before, arm, sizeof before);
   if (error == 0) error = write_user(arm, &not_armed, sizeof not_armed);
   if (error != 0) return Error::from_errno("create_cq: the doorbell record", error);
-  Result<CqNumber> number = nic.create_cq(attributes);
-  if (!number) static_cast<void>(write_user(arm, &before, sizeof before));
-  return number;
+  prm::Mailbox<prm::CreateCqOut> out;
+  const Result<void> made = run_command(context, prm::Opcode::create_cq, in, out);
+  if (made) return static_cast<CqNumber>(out.get(prm::CreateCqOut::cqn));
+  static_cast<void>(write_user(arm, &before, sizeof before));
+  return made.error();
 }
 
 }  // namespace
@@ -83,31 +95,31 @@ int create_channel(Context& context, Attributes& call) {
     ::close(file);
     return error;
   }
-  context.add_channel(file, std::move(*pipe));
+  context.add_channel(Context::ChannelOf::completions, file, std::move(*pipe));
   return 0;
 }
 
 int create_cq(Context& context, Attributes& call) {
   CqRequest request;
-  CqAttributes attributes;
+  CreateCq in;
   Listener listener;
   if (const int error = read_request(call, request)) return error;
   if (call.has(UVERBS_ATTR_CREATE_CQ_COMP_CHANNEL)) {
     std::uint32_t file = 0;
     if (const int error = call.number(UVERBS_ATTR_CREATE_CQ_COMP_CHANNEL, file)) return error;
-    listener.completions = context.channel(static_cast<int>(file));
+    listener.completions = context.channel(Context::ChannelOf::completions, static_cast<int>(file));
     if (listener.completions == nullptr) return EBADF;
   }
   if (!call.has(UVERBS_ATTR_CREATE_CQ_HANDLE)) return EINVAL;
-  if (const int error = attributes_of(request, attributes)) return error;
-  const Result<CqNumber> number = create_not_armed(context.nic(), attributes);
+  if (const int error = mailbox_of(request, in)) return error;
+  const Result<CqNumber> number = create_not_armed(context, in);
   if (!number) return errno_of(number.error());
   listener.element = request.user_handle;
   listener.errors = context.errors();
   context.device().events().add_cq(*number, std::move(listener));
   auto cq = std::make_unique<Cq>();
   cq->number = *number;
-  cq->entries = 1u << attributes.log_entries;
+  cq->entries = 1u << std::bit_width(request.cqe);
   const std::uint32_t entries_less_one = cq->entries - 1;
   const std::uint32_t handle = context.handles().add(std::move(cq));
   int error = call.write(UVERBS_ATTR_CREATE_CQ_RESP_CQE, entries_less_one);
@@ -133,7 +145,7 @@ int resize_cq(Context& context, Attributes& call) {
     to.cqe_size = cqe_size_of(driver.cqe_size);
     const std::uint64_t bytes = std::uint64_t{driver.cqe_size} * entries;
     if (const int error = pin(driver.buf_addr, bytes, /*writable=*/true)) return error;
-    const Result<void> resized = context.nic().resize_cq(cq->number, to);
+    const Result<void> resized = context.nic().resize_cq(cq->number, to, context.uid());
     if (!resized) return errno_of(resized);
     cq->entries = entries;
   }

@@ -106,12 +106,11 @@ int get_context(Context& context, Attributes& call) {
   mlx5_ib_alloc_ucontext_req_v2 request{};
   if (const int error = call.read_known(UVERBS_ATTR_UHW_IN, request)) return error;
   if (context.begun()) return EINVAL;
-  // No firmware command can be sent yet: the client asks again without.
-  if ((request.flags & MLX5_IB_ALLOC_UCTX_DEVX) != 0) return EINVAL;
-  const int error = answer_context(call, UVERBS_ATTR_GET_CONTEXT_NUM_COMP_VECTORS,
-                                   UVERBS_ATTR_GET_CONTEXT_CORE_SUPPORT, UVERBS_ATTR_UHW_OUT);
-  if (error == 0) context.begin();
-  return error;
+  if (const int error = answer_context(call, UVERBS_ATTR_GET_CONTEXT_NUM_COMP_VECTORS,
+                                       UVERBS_ATTR_GET_CONTEXT_CORE_SUPPORT, UVERBS_ATTR_UHW_OUT)) {
+    return error;
+  }
+  return context.begin((request.flags & MLX5_IB_ALLOC_UCTX_DEVX) != 0) ? 0 : ENOMEM;
 }
 
 int query_context(Context&, Attributes& call) {

@@ -129,7 +129,7 @@ int reg_dm_mr(Context& context, Attributes& call) {
   if (pd == nullptr || dm == nullptr) return ENOENT;
   if (request.offset > dm->length || request.length > dm->length - request.offset) return EINVAL;
   const MrAttributes attributes = attributes_of(context.device(), *pd, *dm, request);
-  const Result<MemoryKey> key = context.nic().reg_mr(attributes);
+  const Result<MemoryKey> key = context.nic().reg_mr(attributes, context.uid());
   if (!key) return errno_of(key.error());
   auto mr = std::make_unique<Mr>();
   mr->pd = Use<Pd>(pd);

@@ -9,8 +9,10 @@
 #include <utility>
 
 #include "backends/softnic/uverbs/commands.h"
+#include "backends/softnic/uverbs/firmware_call.h"
 #include "backends/softnic/uverbs/mr_values.h"
 #include "core/format/doorbell.h"
+#include "core/format/prm/pd.h"
 
 namespace gdakit::softnic::uverbs {
 namespace {
@@ -24,13 +26,16 @@ constexpr std::uint32_t kReregFlags = kReregPlace | kReregPd | kReregAccess;
 }  // namespace
 
 int alloc_pd(Context& context, Attributes& call) {
-  const Result<PdNumber> number = context.nic().alloc_pd();
-  if (!number) return errno_of(number.error());
+  prm::Mailbox<prm::MboxIn> in;
+  prm::Mailbox<prm::AllocPdOut> out;
+  const Result<void> done = run_command(context, prm::Opcode::alloc_pd, in, out);
+  if (!done) return errno_of(done);
+  const auto number = static_cast<PdNumber>(out.get(prm::AllocPdOut::pd));
   auto pd = std::make_unique<Pd>();
-  pd->number = *number;
+  pd->number = number;
   const std::uint32_t handle = context.handles().add(std::move(pd));
   int error = call.write(UVERBS_ATTR_CORE_OUT, handle);
-  if (error == 0) error = call.write(UVERBS_ATTR_UHW_OUT, mlx5_ib_alloc_pd_resp{*number});
+  if (error == 0) error = call.write(UVERBS_ATTR_UHW_OUT, mlx5_ib_alloc_pd_resp{number});
   return made<Pd>(context, handle, error);
 }
 
@@ -56,7 +61,7 @@ int reg_mr(Context& context, Attributes& call) {
   attributes.pd = pd->number;
   const RegionPlace where{request.start, request.length, request.hca_va};
   if (const int error = place(where, request.access_flags, attributes)) return error;
-  const Result<MemoryKey> key = context.nic().reg_mr(attributes);
+  const Result<MemoryKey> key = context.nic().reg_mr(attributes, context.uid());
   if (!key) return errno_of(key.error());
   auto mr = std::make_unique<Mr>();
   mr->pd = Use<Pd>(pd);
@@ -95,7 +100,7 @@ int rereg_mr(Context& context, Attributes& call) {
   if ((request.flags & (kReregAccess | kReregPlace)) != 0) {
     if (const int error = place(where, access, attributes)) return error;
   }
-  const Result<void> changed = context.nic().rereg_mr(mr->key, attributes);
+  const Result<void> changed = context.nic().rereg_mr(mr->key, attributes, context.uid());
   // After a time-out it is of the new attributes, too, but the old memory must stay.
   if (!is_gone(changed)) return errno_of(changed);
   mr->pd = Use<Pd>(pd);
@@ -143,7 +148,7 @@ int alloc_uar(Context& context, Attributes& call) {
   if (const int error = call.read_known(MLX5_IB_ATTR_UAR_OBJ_ALLOC_TYPE, type)) return error;
   if (type > MLX5_IB_UAPI_UAR_ALLOC_TYPE_NC) return EINVAL;
   if (!call.has(MLX5_IB_ATTR_UAR_OBJ_ALLOC_HANDLE)) return EINVAL;
-  const Result<Uar> uar = context.nic().alloc_uar(UarType::registers);
+  const Result<Uar> uar = context.nic().alloc_uar(UarType::registers, context.uid());
   if (!uar) return errno_of(uar.error());
   auto page = std::make_unique<UarPage>();
   page->number = uar->number;

@@ -5,6 +5,7 @@
 #include <rdma/mlx5-abi.h>
 
 #include "backends/softnic/uverbs/commands.h"
+#include "backends/softnic/uverbs/firmware_call.h"
 #include "backends/softnic/uverbs/limits.h"
 #include "backends/softnic/uverbs/qp_values.h"
 #include "backends/softnic/uverbs/transition_masks.h"
@@ -32,7 +33,7 @@ int modify(Context& context, const ib_uverbs_modify_qp& request) {
   Qp* const qp = context.handles().find<Qp>(request.qp_handle);
   if (qp == nullptr) return EINVAL;
   const std::uint32_t mask = request.attr_mask;
-  const Result<QpInfo> info = context.nic().query_qp(qp->number);
+  const Result<QpInfo> info = context.nic().query_qp(qp->number, context.uid());
   if (!info) return errno_of(info.error());
   const auto from = state_of(mask & attr::kCurrentState, request.cur_qp_state, info->state);
   if (!from) return EINVAL;
@@ -41,9 +42,12 @@ int modify(Context& context, const ib_uverbs_modify_qp& request) {
   if (const int error = check_values(context.device().identity(), request)) return error;
   const ib_uverbs_query_qp_resp before = *qp->known;
   note(request, *qp->known);
-  QpModify change;
-  int error = modify_of(*qp, {*from, *to, mask}, context.device().addresses(), change);
-  if (error == 0) error = errno_of(context.nic().modify_qp(qp->number, change));
+  prm::Opcode opcode{};
+  prm::Mailbox<prm::Rst2initQpIn> in;
+  prm::Mailbox<prm::MboxOut> out;
+  in.set(prm::Rst2initQpIn::qpn, qp->number);
+  int error = mailbox_of(*qp, {*from, *to, mask}, context.device().addresses(), opcode, in);
+  if (error == 0) error = errno_of(run_command(context, opcode, in, out));
   if (error != 0) *qp->known = before;
   return error;
 }

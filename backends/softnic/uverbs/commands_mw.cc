@@ -31,7 +31,7 @@ int alloc_mw(Context& context, Attributes& call) {
   if (const int error = call.read_known(UVERBS_ATTR_UHW_IN, driver)) return error;
   if (driver.comp_mask != 0 || driver.reserved1 != 0 || driver.reserved2 != 0) return EOPNOTSUPP;
   const WindowType type = request.mw_type == kType1 ? WindowType::type_1 : WindowType::type_2;
-  const Result<MemoryKey> key = context.nic().alloc_mw(pd->number, type);
+  const Result<MemoryKey> key = context.nic().alloc_mw(pd->number, type, context.uid());
   if (!key) return errno_of(key.error());
   auto mw = std::make_unique<Mw>();
   mw->pd = Use<Pd>(pd);

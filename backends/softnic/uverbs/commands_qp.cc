@@ -6,12 +6,13 @@
 #include <rdma/mlx5-abi.h>
 #include <utility>
 
-#include "backends/softnic/queues/no_send_queue.h"
 #include "backends/softnic/uverbs/commands.h"
+#include "backends/softnic/uverbs/firmware_call.h"
 #include "backends/softnic/uverbs/limits.h"
 #include "backends/softnic/uverbs/qp_values.h"
 #include "backends/softnic/uverbs/user_memory.h"
 #include "core/format/doorbell.h"
+#include "core/format/prm/qp.h"
 #include "core/format/wqe.h"
 
 namespace gdakit::softnic::uverbs {
@@ -81,43 +82,68 @@ bool log_of(std::uint32_t count, std::uint32_t& log) {
   return std::has_single_bit(count) && count <= kMostWqes;
 }
 
+using QpcWriter = prm::View<prm::Qpc, std::uint8_t>;
+
+int describe_receive_queue(const QpRequest& request, QpcWriter context) {
+  using prm::Qpc;
+  const mlx5_ib_create_qp& driver = request.driver;
+  if (request.srq != nullptr) {
+    context.set(Qpc::rq_type, static_cast<std::uint64_t>(prm::RqType::shared));
+    context.set(Qpc::srqn_rmpn_xrqn, request.srq->number);
+    return driver.rq_wqe_count == 0 ? 0 : EINVAL;
+  }
+  if (driver.rq_wqe_count == 0) {
+    context.set(Qpc::rq_type, static_cast<std::uint64_t>(prm::RqType::none));
+    return 0;
+  }
+  std::uint32_t log_size = 0;
+  if (!log_of(driver.rq_wqe_count, log_size)) return EINVAL;
+  if (driver.rq_wqe_shift < 4 || driver.rq_wqe_shift > 9) return EINVAL;
+  context.set(Qpc::rq_type, static_cast<std::uint64_t>(prm::RqType::regular));
+  context.set(Qpc::log_rq_size, log_size);
+  context.set(Qpc::log_rq_stride, driver.rq_wqe_shift - 4);
+  return 0;
+}
+
+int describe_send_queue(const mlx5_ib_create_qp& driver, QpcWriter context) {
+  std::uint32_t log_size = 0;
+  if (driver.sq_wqe_count == 0) {
+    context.set(prm::Qpc::no_sq, 1);
+  } else if (!log_of(driver.sq_wqe_count, log_size)) {
+    return EINVAL;
+  }
+  context.set(prm::Qpc::log_sq_size, log_size);
+  return 0;
+}
+
 // Both queues, which lie in one piece that the send queue ends, and the record.
-int check_memory(const mlx5_ib_create_qp& driver, std::uint64_t send_queue) {
-  const std::uint64_t end = send_queue + std::uint64_t{driver.sq_wqe_count} * format::kWqebbBytes;
-  if (end != driver.buf_addr) {
-    if (const int error = pin(driver.buf_addr, end - driver.buf_addr, /*writable=*/false))
-      return error;
+int pin_queues(const mlx5_ib_create_qp& driver) {
+  std::uint64_t bytes = std::uint64_t{driver.sq_wqe_count} * format::kWqebbBytes;
+  if (driver.rq_wqe_count != 0) bytes += std::uint64_t{driver.rq_wqe_count} << driver.rq_wqe_shift;
+  if (bytes != 0) {
+    if (const int error = pin(driver.buf_addr, bytes, /*writable=*/false)) return error;
   }
   return pin(driver.db_addr, sizeof(format::DoorbellRecord), /*writable=*/false);
 }
 
-int attributes_of(const QpRequest& request, QpAttributes& attributes) {
+// Without a umem the firmware takes addresses where there would be offsets.
+int mailbox_of(const QpRequest& request, prm::Mailbox<prm::CreateQpIn>& in) {
+  using prm::Qpc;
   const mlx5_ib_create_qp& driver = request.driver;
-  attributes.service = *service_of(request.type);
-  attributes.pd = request.pd->number;
-  attributes.send_cq = request.send_cq->number;
-  attributes.receive_cq = request.receive_cq->number;
-  attributes.uar = driver.bfreg_index;
-  attributes.doorbell_record = {driver.db_addr};
-  attributes.user_index = driver.uidx & 0xffffff;
-  if (request.srq != nullptr) attributes.srq = request.srq->number;
-  std::uint64_t send_queue = driver.buf_addr;
-  if (driver.rq_wqe_count != 0) {
-    if (request.srq != nullptr) return EINVAL;
-    if (!log_of(driver.rq_wqe_count, attributes.log_receive_wqes)) return EINVAL;
-    if (driver.rq_wqe_shift < 4 || driver.rq_wqe_shift > 9) return EINVAL;
-    attributes.has_receive_queue = true;
-    attributes.receive_queue = {driver.buf_addr};
-    attributes.log_receive_stride = driver.rq_wqe_shift;
-    send_queue += std::uint64_t{driver.rq_wqe_count} << driver.rq_wqe_shift;
-  }
-  attributes.send_queue = {send_queue};
-  if (driver.sq_wqe_count == 0) {
-    attributes.send_queue = no_send_queue();
-  } else if (!log_of(driver.sq_wqe_count, attributes.log_send_wqebbs)) {
-    return EINVAL;
-  }
-  return check_memory(driver, send_queue);
+  if (driver.bfreg_index > kMostNumber) return EINVAL;
+  const auto context = in.at(prm::CreateQpIn::qpc);
+  context.set(Qpc::st, static_cast<std::uint64_t>(*service_of(request.type)));
+  context.set(Qpc::pm_state, prm::kPathMigrated);
+  context.set(Qpc::pd, request.pd->number);
+  context.set(Qpc::cqn_snd, request.send_cq->number);
+  context.set(Qpc::cqn_rcv, request.receive_cq->number);
+  context.set(Qpc::uar_page, driver.bfreg_index);
+  context.set(Qpc::user_index, driver.uidx & 0xffffff);
+  context.set(Qpc::dbr_addr, driver.db_addr);
+  in.set(prm::CreateQpIn::wq_umem_offset, driver.buf_addr);
+  if (const int error = describe_receive_queue(request, context)) return error;
+  if (const int error = describe_send_queue(driver, context)) return error;
+  return pin_queues(driver);
 }
 
 // Of the receive queue what there is room for, which may be more than was asked for. What the send
@@ -138,16 +164,18 @@ void note(const QpRequest& request, ib_uverbs_query_qp_resp& known) {
 
 int create_qp(Context& context, Attributes& call) {
   QpRequest request;
-  QpAttributes attributes;
+  prm::Mailbox<prm::CreateQpIn> in;
+  prm::Mailbox<prm::CreateQpOut> out;
   if (!call.has(UVERBS_ATTR_CREATE_QP_HANDLE)) return EINVAL;
   if (const int error = read_request(context, call, request)) return error;
-  if (const int error = attributes_of(request, attributes)) return error;
-  const Result<QpNumber> number = context.nic().create_qp(attributes);
-  if (!number) return errno_of(number.error());
-  context.device().events().add_qp(*number, {request.user_handle, nullptr, context.errors()});
+  if (const int error = mailbox_of(request, in)) return error;
+  const Result<void> done = run_command(context, prm::Opcode::create_qp, in, out);
+  if (!done) return errno_of(done);
+  const auto number = static_cast<QpNumber>(out.get(prm::CreateQpOut::qpn));
+  context.device().events().add_qp(number, {request.user_handle, nullptr, context.errors()});
   auto qp = std::make_unique<Qp>();
-  qp->number = *number;
-  qp->service = attributes.service;
+  qp->number = number;
+  qp->service = *service_of(request.type);
   qp->pd = Use<Pd>(request.pd);
   qp->send_cq = Use<Cq>(request.send_cq);
   qp->receive_cq = Use<Cq>(request.receive_cq);
@@ -155,7 +183,7 @@ int create_qp(Context& context, Attributes& call) {
   note(request, *qp->known);
   const std::uint32_t handle = context.handles().add(std::move(qp));
   int error = call.write(UVERBS_ATTR_CREATE_QP_RESP_CAP, request.capacity);
-  if (error == 0) error = call.write(UVERBS_ATTR_CREATE_QP_RESP_QP_NUM, *number);
+  if (error == 0) error = call.write(UVERBS_ATTR_CREATE_QP_RESP_QP_NUM, number);
   if (error == 0) error = call.write(UVERBS_ATTR_UHW_OUT, mlx5_ib_create_qp_resp{});
   if (error == 0) error = call.give_number(UVERBS_ATTR_CREATE_QP_HANDLE, handle);
   return made<Qp>(context, handle, error);
@@ -166,7 +194,7 @@ int query_qp(Context& context, Attributes& call) {
   if (const int error = call.read(UVERBS_ATTR_CORE_IN, request)) return error;
   const Qp* const qp = context.handles().find<Qp>(request.qp_handle);
   if (qp == nullptr) return EINVAL;
-  const Result<QpInfo> info = context.nic().query_qp(qp->number);
+  const Result<QpInfo> info = context.nic().query_qp(qp->number, context.uid());
   if (!info) return errno_of(info.error());
   ib_uverbs_query_qp_resp& known = *qp->known;
   known.qp_state = known.cur_qp_state = verbs_state(info->state);

@@ -9,8 +9,11 @@
 #include <utility>
 
 #include "backends/softnic/uverbs/commands.h"
+#include "backends/softnic/uverbs/firmware_call.h"
 #include "backends/softnic/uverbs/limits.h"
 #include "backends/softnic/uverbs/user_memory.h"
+#include "core/format/prm/rmp.h"
+#include "core/format/srq.h"
 
 namespace gdakit::softnic::uverbs {
 namespace {
@@ -45,20 +48,30 @@ int read_request(Context& context, const Attributes& call, SrqRequest& request) 
   if (const int error = call.read_known(UVERBS_ATTR_CREATE_SRQ_LIMIT, request.limit)) return error;
   if (const int error = call.read_known(UVERBS_ATTR_UHW_IN, request.driver)) return error;
   if (request.type != IB_UVERBS_SRQT_BASIC) return EOPNOTSUPP;
-  const bool good = request.max_wr <= kMostSrqWqes && request.max_sge <= kMostSrqSges;
+  const bool good = request.max_wr <= kMostSrqWqes && request.max_sge <= kMostSrqSges &&
+                    request.limit <= request.max_wr;
   return good ? 0 : EINVAL;
 }
 
-SrqAttributes attributes_of(const SrqRequest& request) {
-  const std::uint32_t bytes =
+// A pool whose WQEs are a list. Without a umem the firmware takes addresses where there would be
+// offsets.
+int mailbox_of(const SrqRequest& request, prm::Mailbox<prm::CreateRmpIn>& in) {
+  using prm::Wq;
+  const std::uint32_t stride =
       std::max(kLeastWqeBytes, std::bit_ceil(kSegmentBytes * (1 + request.max_sge)));
-  SrqAttributes attributes;
-  attributes.pd = request.pd->number;
-  attributes.wqes = {request.driver.buf_addr};
-  attributes.log_wqes = static_cast<std::uint32_t>(std::bit_width(request.max_wr));
-  attributes.log_stride = static_cast<std::uint32_t>(std::countr_zero(bytes));
-  attributes.doorbell_record = {request.driver.db_addr};
-  return attributes;
+  const auto context = in.at(prm::CreateRmpIn::rmp_context);
+  context.set(prm::Rmpc::state, static_cast<std::uint64_t>(prm::RmpState::ready));
+  const auto wq = context.at(prm::Rmpc::wq);
+  wq.set(Wq::wq_type, static_cast<std::uint64_t>(prm::WqType::list));
+  wq.set(Wq::lwm, request.limit);
+  wq.set(Wq::pd, request.pd->number);
+  wq.set(Wq::log_wq_stride, static_cast<std::uint64_t>(std::countr_zero(stride)));
+  wq.set(Wq::log_wq_sz, static_cast<std::uint64_t>(std::bit_width(request.max_wr)));
+  wq.set(Wq::dbr_addr, request.driver.db_addr);
+  wq.set(Wq::wq_umem_offset, request.driver.buf_addr);
+  const std::uint64_t bytes = std::uint64_t{stride} << std::bit_width(request.max_wr);
+  if (const int error = pin(request.driver.buf_addr, bytes, /*writable=*/false)) return error;
+  return pin(request.driver.db_addr, sizeof(format::SrqDoorbellRecord), /*writable=*/false);
 }
 
 }  // namespace
@@ -67,29 +80,24 @@ int create_srq(Context& context, Attributes& call) {
   SrqRequest request;
   if (!call.has(UVERBS_ATTR_CREATE_SRQ_HANDLE)) return EINVAL;
   if (const int error = read_request(context, call, request)) return error;
-  const SrqAttributes attributes = attributes_of(request);
-  const std::uint64_t bytes = std::uint64_t{1} << (attributes.log_wqes + attributes.log_stride);
-  if (const int error = pin(attributes.wqes.value, bytes, /*writable=*/false)) return error;
-  if (const int error =
-          pin(attributes.doorbell_record.value, sizeof(std::uint32_t), /*writable=*/false)) {
-    return error;
-  }
-  const Result<SrqNumber> number = context.nic().create_srq(attributes);
-  if (!number) return errno_of(number.error());
-  context.device().events().add_srq(*number, {request.user_handle, nullptr, context.errors()});
+  prm::Mailbox<prm::CreateRmpIn> in;
+  prm::Mailbox<prm::CreateRmpOut> out;
+  if (const int error = mailbox_of(request, in)) return error;
+  const Result<void> done = run_command(context, prm::Opcode::create_rmp, in, out);
+  if (!done) return errno_of(done);
+  const auto number = static_cast<SrqNumber>(out.get(prm::CreateRmpOut::rmpn));
+  context.device().events().add_srq(number, {request.user_handle, nullptr, context.errors()});
   auto srq = std::make_unique<Srq>();
-  srq->number = *number;
+  srq->number = number;
   srq->pd = Use<Pd>(request.pd);
-  srq->max_wr = (1u << attributes.log_wqes) - 1;
+  srq->max_wr = (1u << std::bit_width(request.max_wr)) - 1;
   srq->max_sge = request.max_sge;
   const std::uint32_t max_wr = srq->max_wr;
   const std::uint32_t handle = context.handles().add(std::move(srq));
-  int error = 0;
-  if (request.limit != 0) error = errno_of(context.nic().arm_srq(*number, request.limit));
-  if (error == 0) error = call.write(UVERBS_ATTR_CREATE_SRQ_RESP_MAX_WR, max_wr);
+  int error = call.write(UVERBS_ATTR_CREATE_SRQ_RESP_MAX_WR, max_wr);
   if (error == 0) error = call.write(UVERBS_ATTR_CREATE_SRQ_RESP_MAX_SGE, request.max_sge);
-  if (error == 0) error = call.write(UVERBS_ATTR_CREATE_SRQ_RESP_SRQ_NUM, *number);
-  if (error == 0) error = call.write(UVERBS_ATTR_UHW_OUT, mlx5_ib_create_srq_resp{*number, 0});
+  if (error == 0) error = call.write(UVERBS_ATTR_CREATE_SRQ_RESP_SRQ_NUM, number);
+  if (error == 0) error = call.write(UVERBS_ATTR_UHW_OUT, mlx5_ib_create_srq_resp{number, 0});
   if (error == 0) error = call.give_number(UVERBS_ATTR_CREATE_SRQ_HANDLE, handle);
   return made<Srq>(context, handle, error);
 }
@@ -102,7 +110,13 @@ int modify_srq(Context& context, Attributes& call) {
   if (srq == nullptr || (request.attr_mask & ~kLimit) != 0) return EINVAL;
   if ((request.attr_mask & kLimit) == 0) return 0;
   if (request.srq_limit > srq->max_wr) return EINVAL;
-  return errno_of(context.nic().arm_srq(srq->number, request.srq_limit));
+  prm::Mailbox<prm::ModifyRmpIn> in;
+  prm::Mailbox<prm::MboxOut> out;
+  in.set(prm::ModifyRmpIn::rmp_state, static_cast<std::uint64_t>(prm::RmpState::ready));
+  in.set(prm::ModifyRmpIn::rmpn, srq->number);
+  in.at(prm::ModifyRmpIn::bitmask).back() = prm::kRmpBitmaskLwm;
+  in.at(prm::ModifyRmpIn::ctx).at(prm::Rmpc::wq).set(prm::Wq::lwm, request.srq_limit);
+  return errno_of(run_command(context, prm::Opcode::modify_rmp, in, out));
 }
 
 int query_srq(Context& context, Attributes& call) {
@@ -110,7 +124,7 @@ int query_srq(Context& context, Attributes& call) {
   if (const int error = call.read(UVERBS_ATTR_CORE_IN, request)) return error;
   const Srq* const srq = context.handles().find<Srq>(request.srq_handle);
   if (srq == nullptr) return EINVAL;
-  const Result<SrqInfo> info = context.nic().query_srq(srq->number);
+  const Result<SrqInfo> info = context.nic().query_srq(srq->number, context.uid());
   if (!info) return errno_of(info.error());
   ib_uverbs_query_srq_resp answer{};
   answer.max_wr = srq->max_wr;

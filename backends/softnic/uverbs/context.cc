@@ -10,9 +10,18 @@ namespace gdakit::softnic::uverbs {
 
 Context::~Context() {
   while (Object* const object = handles_.last()) {
-    static_cast<void>(object->end(device_));
+    static_cast<void>(object->end(*this));
     handles_.remove(*object);
   }
+  if (uid_ != kNicUid) device_.give_back_uid(uid_);
+}
+
+bool Context::begin(bool with_devx) {
+  const auto uid = device_.take_uid();
+  if (!uid) return false;
+  uid_ = *uid;
+  has_devx_ = with_devx;
+  return true;
 }
 
 int Context::call(std::uint64_t header) {
@@ -22,7 +31,7 @@ int Context::call(std::uint64_t header) {
   return dispatch(*this, attributes);
 }
 
-void Context::add_channel(int file, std::shared_ptr<EventPipe> pipe) {
+void Context::add_channel(ChannelOf what, int file, std::shared_ptr<EventPipe> pipe) {
   if (channels_.size() >= most_channels_) {
     std::erase_if(channels_, [](const auto& one) {
       const auto& [identity, channel] = one;
@@ -31,12 +40,13 @@ void Context::add_channel(int file, std::shared_ptr<EventPipe> pipe) {
     most_channels_ = std::max<std::size_t>(16, 2 * channels_.size());
   }
   const std::uint64_t identity = pipe->identity();
-  channels_[identity] = {file, std::move(pipe)};
+  channels_[identity] = {what, file, std::move(pipe)};
 }
 
-std::shared_ptr<EventPipe> Context::channel(int file) const {
+std::shared_ptr<EventPipe> Context::channel(ChannelOf what, int file) const {
   const auto at = channels_.find(EventPipe::identity_of(file));
-  return at == channels_.end() ? nullptr : at->second.pipe;
+  if (at == channels_.end() || at->second.what != what) return nullptr;
+  return at->second.pipe;
 }
 
 int errno_of(const Error& error) {

@@ -33,21 +33,27 @@ class Context {
   Handles& handles() { return handles_; }
   const Handles& handles() const { return handles_; }
 
-  // GET_CONTEXT has succeeded: until then no other call does.
-  bool begun() const { return begun_; }
-  void begin() { begun_ = true; }
+  // For GET_CONTEXT: until then no other call succeeds. False: there are too many contexts.
+  bool begin(bool with_devx);
+  bool begun() const { return uid_ != kNicUid; }
+  // Whether the client may give firmware commands, as it has said it would.
+  bool has_devx() const { return has_devx_; }
+  // Whose its objects are.
+  Uid uid() const { return uid_; }
 
-  // Completion channels: `file` is the client's descriptor, which it closes without a word. Those
-  // that it has closed and that no queue tells of events go when others come.
-  void add_channel(int file, std::shared_ptr<EventPipe> pipe);
-  // By any descriptor that the client has of it. Null: it is of no channel.
-  std::shared_ptr<EventPipe> channel(int file) const;
+  // Files that tell the client of something: `file` is its own descriptor, which it closes without
+  // a word. Those that it has closed and that no queue tells of events go when others come.
+  enum class ChannelOf : std::uint8_t { completions, devx_events, devx_answers };
+  void add_channel(ChannelOf what, int file, std::shared_ptr<EventPipe> pipe);
+  // By any descriptor that the client has of it. Null: it is of no such channel.
+  std::shared_ptr<EventPipe> channel(ChannelOf what, int file) const;
   // Where errors are told; null before the client has asked for it.
   const std::shared_ptr<EventPipe>& errors() const { return errors_; }
   void set_errors(std::shared_ptr<EventPipe> pipe) { errors_ = std::move(pipe); }
 
  private:
   struct Channel {
+    ChannelOf what = ChannelOf::completions;
     int file = -1;
     std::shared_ptr<EventPipe> pipe;
   };
@@ -59,7 +65,8 @@ class Context {
   std::unordered_map<std::uint64_t, Channel> channels_;
   std::size_t most_channels_ = 16;  // when to look for those that may go
   std::shared_ptr<EventPipe> errors_;
-  bool begun_ = false;
+  Uid uid_ = kNicUid;
+  bool has_devx_ = false;
 };
 
 // A refusal of the NIC as the kernel would return it.

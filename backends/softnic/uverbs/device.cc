@@ -142,7 +142,41 @@ Result<void> Device::open_nic(Membership member) {
       Nic::open(options, std::make_unique<HostDma>(), std::move(*wire));
   if (!nic) return nic.error();
   nic_ = std::move(*nic);
-  return {};
+  return nic_->command(
+      [this](Engine& engine) { firmware_ = std::make_unique<Firmware>(engine, &addresses_); });
+}
+
+Result<CommandStatus> Device::command(std::span<const std::uint8_t> in, std::span<std::uint8_t> out,
+                                      Sender sender) {
+  CommandStatus status = CommandStatus::ok;
+  const Result<void> done =
+      nic_->command([&](Engine&) { status = firmware_->execute(in, out, sender); });
+  if (!done) return done.error();
+  return status;
+}
+
+UmemNumber Device::add_umem(const Umem& umem) {
+  UmemNumber number = 0;
+  nic_->between_steps([&] { number = firmware_->umems().add(umem); });
+  return number;
+}
+
+CommandStatus Device::remove_umem(UmemNumber umem, Uid uid) {
+  CommandStatus status = CommandStatus::ok;
+  nic_->between_steps([&] { status = firmware_->umems().remove(umem, uid).status().status; });
+  return status;
+}
+
+std::optional<Uid> Device::take_uid() {
+  const std::lock_guard lock(uids_lock_);
+  const auto number = uids_.take();
+  if (!number) return std::nullopt;
+  return static_cast<Uid>(*number);
+}
+
+void Device::give_back_uid(Uid uid) {
+  const std::lock_guard lock(uids_lock_);
+  uids_.give_back(uid);
 }
 
 void Device::set_port(bool up) {

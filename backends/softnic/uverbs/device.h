@@ -3,9 +3,14 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
 
 #include "backends/softnic/engine/nic.h"
+#include "backends/softnic/firmware/firmware.h"
 #include "backends/softnic/objects/nic_trace.h"
+#include "backends/softnic/objects/number_space.h"
 #include "backends/softnic/uverbs/device_memory.h"
 #include "backends/softnic/uverbs/events.h"
 #include "backends/softnic/uverbs/fabric.h"
@@ -46,6 +51,18 @@ class Device {
   bool writes_files() const { return writes_files_; }
   DeviceMemory& memory() { return *memory_; }
 
+  // Carries out a firmware command (Firmware::execute). timed_out: it is done, but what it has
+  // removed is still in use.
+  Result<CommandStatus> command(std::span<const std::uint8_t> in, std::span<std::uint8_t> out,
+                                Sender sender);
+  // Memory that commands may name until it is removed, which they prevent by objects in it.
+  UmemNumber add_umem(const Umem& umem);
+  CommandStatus remove_umem(UmemNumber umem, Uid uid);
+
+  // For a new context; nothing if all are in use.
+  std::optional<Uid> take_uid();
+  void give_back_uid(Uid uid);
+
  private:
   Device(const Spec& spec, int index) : identity_(spec, index), addresses_(spec, index) {}
   Result<void> begin(const Spec& spec);
@@ -67,6 +84,9 @@ class Device {
   std::unique_ptr<NicTrace> trace_;
   PromptShare share_;
   std::unique_ptr<Nic> nic_;
+  std::unique_ptr<Firmware> firmware_;  // used between the NIC's steps alone
+  std::mutex uids_lock_;
+  NumberSpace uids_{1, 1u << 16, 64};
   std::unique_ptr<FabricControl> control_;  // ends first
 };
 

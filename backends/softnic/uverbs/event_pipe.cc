@@ -10,12 +10,14 @@
 
 namespace gdakit::softnic::uverbs {
 
-Result<std::shared_ptr<EventPipe>> EventPipe::open(std::size_t record_bytes) {
+Result<std::shared_ptr<EventPipe>> EventPipe::open(std::size_t record_bytes, Reads reads) {
   const OpeningOwnFiles opening;
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return Error::from_errno("EventPipe: pipe2", errno);
   UniqueFileDescriptor client_end(ends[0]), write(ends[1]);
-  if (::fcntl(write.get(), F_SETFL, O_NONBLOCK) != 0) {
+  // O_DIRECT: what is written at once is read by itself.
+  const int flags = O_NONBLOCK | (reads == Reads::of_one ? O_DIRECT : 0);
+  if (::fcntl(write.get(), F_SETFL, flags) != 0) {
     return Error::from_errno("EventPipe: O_NONBLOCK", errno);
   }
   // Opened anew: a duplicate would block as the client's does.
@@ -34,8 +36,8 @@ std::uint64_t EventPipe::identity_of(int file) {
   return ::syscall(SYS_fstat, file, &status) == 0 && S_ISFIFO(status.st_mode) ? status.st_ino : 0;
 }
 
-bool EventPipe::put(const void* record) const {
-  return ::write(write_.get(), record, record_bytes_) == static_cast<ssize_t>(record_bytes_);
+bool EventPipe::put(const void* record, std::size_t bytes) const {
+  return ::write(write_.get(), record, bytes) == static_cast<ssize_t>(bytes);
 }
 
 std::uint32_t EventPipe::withdraw(std::uint64_t element) const {

@@ -1,7 +1,8 @@
 // What a client reads events from: a completion channel, or the file of asynchronous events.
 //
 // A pipe, whose read end is the client's: it polls, reads and closes it as it would the kernel's
-// file. Records are of one size and begin with the element that the event is for.
+// file. Records are of one size and begin with the element that the event is for. A client that
+// reads more than a record at once gets several, or, by record, one.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +28,9 @@ struct AsyncRecord {
 
 class EventPipe {
  public:
-  static Result<std::shared_ptr<EventPipe>> open(std::size_t record_bytes);
+  enum class Reads : std::uint8_t { of_several, of_one };
+  static Result<std::shared_ptr<EventPipe>> open(std::size_t record_bytes,
+                                                 Reads reads = Reads::of_several);
 
   // What the system calls a pipe, by any descriptor of it; 0 for what is none.
   static std::uint64_t identity_of(int file);
@@ -37,7 +40,10 @@ class EventPipe {
   int take_client_end() { return client_end_.release(); }
 
   // False if there is no room: the client has left thousands unread.
-  bool put(const void* record) const;
+  bool put(const void* record) const { return put(record, record_bytes_); }
+  // One of another size, to a pipe that is read by record: at most kMostBytes.
+  bool put(const void* record, std::size_t bytes) const;
+  static constexpr std::size_t kMostBytes = 4096;
 
   // Takes out all records of this element that nobody has read. Returns how many.
   std::uint32_t withdraw(std::uint64_t element) const;

@@ -59,7 +59,23 @@ EventCounts EventBook::remove(Entries& from, std::uint32_t number) {
   return read;
 }
 
+EventCounts EventBook::remove_cq(CqNumber cq) {
+  devx_.unsubscribe({DevxKind::cq, cq});
+  return remove(cqs_, cq);
+}
+
+EventCounts EventBook::remove_srq(SrqNumber srq) {
+  devx_.unsubscribe({DevxKind::rmp, srq});
+  return remove(srqs_, srq);
+}
+
+EventCounts EventBook::remove_qp(QpNumber qp) {
+  devx_.unsubscribe({DevxKind::qp, qp});
+  return remove(qps_, qp);
+}
+
 void EventBook::event(const Event& event) {
+  devx_.tell(event);
   const std::lock_guard lock(mutex_);
   Entries& entries = entries_of(event.kind);
   const auto at = entries.find(event.number);
@@ -83,6 +99,7 @@ void EventBook::add_port_listener(const std::shared_ptr<EventPipe>& errors) {
 }
 
 void EventBook::port_changes(bool up) {
+  devx_.tell({EventKind::port_change, 1, static_cast<std::uint8_t>(up ? 4 : 1)});
   const std::lock_guard lock(mutex_);
   forget_closed(port_listeners_);
   const AsyncRecord record{1, up ? kPortActive : kPortError, 0};

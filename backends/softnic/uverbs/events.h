@@ -14,6 +14,7 @@
 
 #include "backends/softnic/objects/attributes.h"
 #include "backends/softnic/objects/events.h"
+#include "backends/softnic/uverbs/devx_events.h"
 #include "backends/softnic/uverbs/event_pipe.h"
 
 namespace gdakit::softnic::uverbs {
@@ -38,9 +39,12 @@ class EventBook final : public EventSink {
   void add_qp(QpNumber qp, Listener listener) { add(qps_, qp, std::move(listener)); }
 
   // No event names it any more; those that were not read are taken back.
-  EventCounts remove_cq(CqNumber cq) { return remove(cqs_, cq); }
-  EventCounts remove_srq(SrqNumber srq) { return remove(srqs_, srq); }
-  EventCounts remove_qp(QpNumber qp) { return remove(qps_, qp); }
+  EventCounts remove_cq(CqNumber cq);
+  EventCounts remove_srq(SrqNumber srq);
+  EventCounts remove_qp(QpNumber qp);
+
+  // Who has subscribed to more, or to those of objects that are not verbs'.
+  DevxEvents& devx() { return devx_; }
 
   void event(const Event& event) override;
 
@@ -65,6 +69,7 @@ class EventBook final : public EventSink {
   Entries srqs_;
   Entries qps_;
   std::vector<std::weak_ptr<EventPipe>> port_listeners_;
+  DevxEvents devx_;
 };
 
 }  // namespace gdakit::softnic::uverbs

@@ -13,9 +13,9 @@
 
 namespace gdakit::softnic::uverbs {
 
-class Device;
+class Context;
 
-enum class ObjectType : std::uint8_t { pd, mr, mw, dm, cq, srq, qp, ah, uar };
+enum class ObjectType : std::uint8_t { pd, mr, mw, dm, cq, srq, qp, ah, uar, devx, umem };
 
 class Object {
  public:
@@ -25,7 +25,7 @@ class Object {
   virtual ~Object() = default;
 
   // Takes it from the device, which then neither reads nor writes its memory.
-  virtual Result<void> end(Device& device) = 0;
+  virtual Result<void> end(Context& context) = 0;
 
   ObjectType type() const { return type_; }
   std::uint32_t handle() const { return handle_; }

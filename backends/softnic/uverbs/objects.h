@@ -5,9 +5,11 @@
 #include <memory>
 #include <rdma/ib_user_verbs.h>
 
+#include "backends/softnic/firmware/umems.h"
 #include "backends/softnic/objects/attributes.h"
-#include "backends/softnic/uverbs/device.h"
+#include "backends/softnic/uverbs/devx_mailboxes.h"
 #include "backends/softnic/uverbs/event_pipe.h"
+#include "backends/softnic/uverbs/events.h"
 #include "backends/softnic/uverbs/handles.h"
 #include "backends/softnic/uverbs/mr_values.h"
 
@@ -22,7 +24,7 @@ inline bool is_gone(const Result<void>& ended) {
 struct Pd final : Object {
   static constexpr ObjectType kType = ObjectType::pd;
   Pd() : Object(kType) {}
-  Result<void> end(Device& device) override { return device.nic().dealloc_pd(number); }
+  Result<void> end(Context& context) override;
 
   PdNumber number = 0;
 };
@@ -31,10 +33,7 @@ struct Pd final : Object {
 struct Dm final : Object {
   static constexpr ObjectType kType = ObjectType::dm;
   Dm() : Object(kType) {}
-  Result<void> end(Device& device) override {
-    device.memory().give_back(first, pages);
-    return {};
-  }
+  Result<void> end(Context& context) override;
   std::uint64_t length = 0;  // bytes, as the client asked for them
   std::uint64_t first = 0, pages = 0;
 };
@@ -42,7 +41,7 @@ struct Dm final : Object {
 struct Mr final : Object {
   static constexpr ObjectType kType = ObjectType::mr;
   Mr() : Object(kType) {}
-  Result<void> end(Device& device) override { return device.nic().dereg_mr(key); }
+  Result<void> end(Context& context) override;
 
   Use<Pd> pd;
   Use<Dm> dm;  // of a region of the device's memory
@@ -56,7 +55,7 @@ struct Mr final : Object {
 struct Mw final : Object {
   static constexpr ObjectType kType = ObjectType::mw;
   Mw() : Object(kType) {}
-  Result<void> end(Device& device) override { return device.nic().dealloc_mw(key); }
+  Result<void> end(Context& context) override;
 
   Use<Pd> pd;
   MemoryKey key = 0;  // as it was allocated: binds choose its low byte
@@ -65,7 +64,7 @@ struct Mw final : Object {
 struct UarPage final : Object {
   static constexpr ObjectType kType = ObjectType::uar;
   UarPage() : Object(kType) {}
-  Result<void> end(Device& device) override { return device.nic().free_uar(number); }
+  Result<void> end(Context& context) override;
 
   UarNumber number = 0;
 };
@@ -73,11 +72,7 @@ struct UarPage final : Object {
 struct Cq final : Object {
   static constexpr ObjectType kType = ObjectType::cq;
   Cq() : Object(kType) {}
-  Result<void> end(Device& device) override {
-    Result<void> ended = device.nic().destroy_cq(number);
-    if (is_gone(ended)) told = device.events().remove_cq(number);
-    return ended;
-  }
+  Result<void> end(Context& context) override;
 
   CqNumber number = 0;
   std::uint32_t entries = 0;
@@ -87,11 +82,7 @@ struct Cq final : Object {
 struct Srq final : Object {
   static constexpr ObjectType kType = ObjectType::srq;
   Srq() : Object(kType) {}
-  Result<void> end(Device& device) override {
-    Result<void> ended = device.nic().destroy_srq(number);
-    if (is_gone(ended)) told = device.events().remove_srq(number);
-    return ended;
-  }
+  Result<void> end(Context& context) override;
 
   SrqNumber number = 0;
   Use<Pd> pd;
@@ -103,11 +94,7 @@ struct Srq final : Object {
 struct Qp final : Object {
   static constexpr ObjectType kType = ObjectType::qp;
   Qp() : Object(kType) {}
-  Result<void> end(Device& device) override {
-    Result<void> ended = device.nic().destroy_qp(number);
-    if (is_gone(ended)) told = device.events().remove_qp(number);
-    return ended;
-  }
+  Result<void> end(Context& context) override;
 
   QpNumber number = 0;
   ServiceType service = ServiceType::rc;
@@ -123,9 +110,27 @@ struct Qp final : Object {
 struct Ah final : Object {
   static constexpr ObjectType kType = ObjectType::ah;
   Ah() : Object(kType) {}
-  Result<void> end(Device&) override { return {}; }
+  Result<void> end(Context& context) override;
 
   Use<Pd> pd;
+};
+
+// What a firmware command of the client's has made.
+struct DevxObject final : Object {
+  static constexpr ObjectType kType = ObjectType::devx;
+  DevxObject() : Object(kType) {}
+  Result<void> end(Context& context) override;
+
+  DevxName name;
+  format::prm::Opcode destroy{};
+};
+
+struct DevxUmem final : Object {
+  static constexpr ObjectType kType = ObjectType::umem;
+  DevxUmem() : Object(kType) {}
+  Result<void> end(Context& context) override;
+
+  UmemNumber number = 0;
 };
 
 }  // namespace gdakit::softnic::uverbs

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "backends/softnic/objects/transitions.h"
-#include "backends/softnic/uverbs/fabric.h"
 #include "backends/softnic/uverbs/limits.h"
 #include "backends/softnic/uverbs/transition_masks.h"
 
@@ -19,42 +18,57 @@ namespace {
 constexpr std::array kStates = {QpState::reset, QpState::init, QpState::rtr, QpState::rts,
                                 QpState::sqd,   QpState::sqer, QpState::err};
 
-struct FieldOfMask {
+namespace prm = format::prm;
+
+// Attributes that a transition may take though it does not require them.
+struct OptionalAttribute {
   std::uint32_t mask = 0;
   QpField field = QpField::access;
+  std::uint32_t opt_params = 0;
 };
-constexpr std::array kFields = {
-    FieldOfMask{attr::kAccess, QpField::access},
-    FieldOfMask{attr::kPkeyIndex, QpField::pkey},
-    FieldOfMask{attr::kQkey, QpField::qkey},
-    FieldOfMask{attr::kPath, QpField::path},
-    FieldOfMask{attr::kPathMtu, QpField::path_mtu},
-    FieldOfMask{attr::kRemoteQpn, QpField::remote_qpn},
-    FieldOfMask{attr::kReceivePsn, QpField::next_receive_psn},
-    FieldOfMask{attr::kMaxPeerReads, QpField::log_rra_max},
-    FieldOfMask{attr::kMinRnrTimer, QpField::min_rnr_nak},
-    FieldOfMask{attr::kSendPsn, QpField::next_send_psn},
-    FieldOfMask{attr::kMaxReads, QpField::log_sra_max},
-    FieldOfMask{attr::kTimeout, QpField::ack_timeout},
-    FieldOfMask{attr::kRetryCount, QpField::retry_count},
-    FieldOfMask{attr::kRnrRetry, QpField::rnr_retry},
+constexpr std::uint32_t bits(auto... params) { return (static_cast<std::uint32_t>(params) | ...); }
+using Opt = prm::OptParam;
+constexpr std::array kOptional = {
+    OptionalAttribute{attr::kAccess, QpField::access, bits(Opt::rre, Opt::rae, Opt::rwe)},
+    OptionalAttribute{attr::kPkeyIndex, QpField::pkey, bits(Opt::pkey_index)},
+    OptionalAttribute{attr::kQkey, QpField::qkey, bits(Opt::q_key)},
+    OptionalAttribute{attr::kMinRnrTimer, QpField::min_rnr_nak, bits(Opt::min_rnr_nak)},
+    OptionalAttribute{attr::kTimeout, QpField::ack_timeout, bits(Opt::ack_timeout)},
+    OptionalAttribute{attr::kRetryCount, QpField::retry_count, bits(Opt::retry_count)},
+    OptionalAttribute{attr::kRnrRetry, QpField::rnr_retry, bits(Opt::rnr_retry)},
 };
+
+constexpr std::uint32_t k24Bits = 0xffffff;
 
 // The least n with 2^n at least `count`.
 std::uint8_t log_of(std::uint8_t count) {
   return static_cast<std::uint8_t>(count == 0 ? 0 : std::bit_width(count - 1u));
 }
 
-QpFields fields_of(ServiceType service, QpState from, QpState to, std::uint32_t mask) {
-  QpFields fields;
-  const TransitionRow* const row = find_transition(service, from, to);
-  if (row == nullptr) return fields;
-  for (const FieldOfMask& one : kFields) {
-    if ((mask & one.mask) != 0) fields = fields | QpFields{one.field};
+// A field that the command has no room for says nothing to the NIC.
+std::uint32_t opt_params(const TransitionRow& row, std::uint32_t mask) {
+  std::uint32_t params = 0;
+  for (const OptionalAttribute& one : kOptional) {
+    if ((mask & one.mask) != 0 && row.optional.has(one.field)) params |= one.opt_params;
   }
-  // A field that the command has no room for says nothing to the NIC.
-  const QpFields known = row->required | row->optional;
-  return (fields.without(fields.without(known))) | row->required;
+  return params;
+}
+
+prm::Opcode opcode_of(Transition transition) {
+  switch (transition) {
+    case Transition::rst2init: return prm::Opcode::rst2init_qp;
+    case Transition::init2init: return prm::Opcode::init2init_qp;
+    case Transition::init2rtr: return prm::Opcode::init2rtr_qp;
+    case Transition::rtr2rts: return prm::Opcode::rtr2rts_qp;
+    case Transition::rts2rts: return prm::Opcode::rts2rts_qp;
+    case Transition::rts2sqd: return prm::Opcode::rts2sqd_qp;
+    case Transition::sqd2sqd: return prm::Opcode::sqd2sqd_qp;
+    case Transition::sqd2rts: return prm::Opcode::sqd2rts_qp;
+    case Transition::sqerr2rts: return prm::Opcode::sqerr2rts_qp;
+    case Transition::to_err: return prm::Opcode::qp_2err;
+    case Transition::to_reset: break;
+  }
+  return prm::Opcode::qp_2rst;
 }
 
 }  // namespace
@@ -113,44 +127,68 @@ void note(const ib_uverbs_modify_qp& request, ib_uverbs_query_qp_resp& known) {
 
 namespace {
 
-// On InfiniBand no more than the QPN is looked at, which no two NICs of a fabric share.
-std::optional<Endpoint> peer_of(const ib_uverbs_query_qp_resp& known, AddressResolver& addresses) {
-  const QpNumber qpn = known.dest_qp_num & 0xffffff;
-  if (known.dest.is_global == 0) return place_of(qpn);
+bool is_reached(const ib_uverbs_query_qp_resp& known, AddressResolver& addresses) {
+  if (known.dest.is_global == 0) return true;
   AddressVector address;
   std::copy(std::begin(known.dest.dgid), std::end(known.dest.dgid), address.gid.begin());
   address.lid = known.dest.dlid;
-  address.qpn = qpn;
-  return addresses.endpoint_of(address);
+  address.qpn = known.dest_qp_num & k24Bits;
+  return addresses.endpoint_of(address).has_value();
+}
+
+void describe_path(const ib_uverbs_query_qp_resp& known, prm::View<prm::Ads, std::uint8_t> path) {
+  using prm::Ads;
+  path.set(Ads::pkey_index, known.pkey_index);
+  path.set(Ads::ack_timeout, known.timeout & 0x1f);
+  path.set(Ads::sl, known.dest.sl & 0xf);
+  path.set(Ads::rlid, known.dest.dlid);
+  path.set(Ads::vhca_port_num, 1);
+  path.set(Ads::grh, known.dest.is_global != 0 ? 1 : 0);
+  if (known.dest.is_global == 0) return;
+  path.set(Ads::src_addr_index, known.dest.sgid_index);
+  path.set(Ads::hop_limit, known.dest.hop_limit);
+  path.set(Ads::tclass, known.dest.traffic_class);
+  path.set(Ads::flow_label, known.dest.flow_label & 0xfffff);
+  std::copy(std::begin(known.dest.dgid), std::end(known.dest.dgid), path.at(Ads::rgid_rip).begin());
+}
+
+void describe(const ib_uverbs_query_qp_resp& known, prm::View<prm::Qpc, std::uint8_t> context) {
+  using prm::Qpc;
+  const auto allows = [&known](std::uint32_t right) {
+    return (known.qp_access_flags & right) != 0 ? 1u : 0u;
+  };
+  context.set(Qpc::pm_state, prm::kPathMigrated);
+  context.set(Qpc::rre, allows(IB_UVERBS_ACCESS_REMOTE_READ));
+  context.set(Qpc::rwe, allows(IB_UVERBS_ACCESS_REMOTE_WRITE));
+  context.set(Qpc::rae, allows(IB_UVERBS_ACCESS_REMOTE_ATOMIC));
+  context.set(Qpc::mtu, known.path_mtu & 7);
+  context.set(Qpc::log_msg_max, kLogLongestMessage);
+  context.set(Qpc::remote_qpn, known.dest_qp_num & k24Bits);
+  context.set(Qpc::q_key, known.qkey);
+  context.set(Qpc::next_rcv_psn, known.rq_psn & k24Bits);
+  context.set(Qpc::next_send_psn, known.sq_psn & k24Bits);
+  context.set(Qpc::log_rra_max, log_of(known.max_dest_rd_atomic));
+  context.set(Qpc::log_sra_max, log_of(known.max_rd_atomic));
+  context.set(Qpc::min_rnr_nak, known.min_rnr_timer & 0x1f);
+  context.set(Qpc::retry_count, known.retry_cnt & 7);
+  context.set(Qpc::rnr_retry, known.rnr_retry & 7);
+  describe_path(known, context.at(Qpc::primary_address_path));
 }
 
 }  // namespace
 
-int modify_of(const Qp& qp, const StateChange& change, AddressResolver& addresses,
-              QpModify& modify) {
+int mailbox_of(const Qp& qp, const StateChange& change, AddressResolver& addresses,
+               prm::Opcode& opcode, prm::Mailbox<prm::Rst2initQpIn>& in) {
   const auto [from, to, mask] = change;
   const ib_uverbs_query_qp_resp& known = *qp.known;
   if (known.max_rd_atomic > kMostReads || known.max_dest_rd_atomic > kMostReads) return EINVAL;
   if ((mask & attr::kPathMtu) != 0 && (known.path_mtu < 1 || known.path_mtu > 5)) return EINVAL;
-  modify.state = to;
-  modify.given = fields_of(qp.service, from, to, mask);
-  modify.access = remote_access(known.qp_access_flags);
-  modify.remote_qpn = known.dest_qp_num & 0xffffff;
-  const auto peer = peer_of(known, addresses);
-  if (!peer && (mask & attr::kPath) != 0) return EHOSTUNREACH;
-  modify.path.endpoint = peer.value_or(0);
-  modify.path.service_level = known.dest.sl & 0xf;
-  modify.path.traffic_class = known.dest.traffic_class;
-  modify.path.mtu = known.path_mtu == 0 ? 0 : 128u << known.path_mtu;
-  modify.path.qkey = known.qkey;
-  modify.next_receive_psn = known.rq_psn & 0xffffff;
-  modify.log_rra_max = log_of(known.max_dest_rd_atomic);
-  modify.min_rnr_nak = known.min_rnr_timer & 0x1f;
-  modify.next_send_psn = known.sq_psn & 0xffffff;
-  modify.log_sra_max = log_of(known.max_rd_atomic);
-  modify.ack_timeout = known.timeout & 0x1f;
-  modify.retry_count = known.retry_cnt & 7;
-  modify.rnr_retry = known.rnr_retry & 7;
+  if ((mask & attr::kPath) != 0 && !is_reached(known, addresses)) return EHOSTUNREACH;
+  const TransitionRow* const row = find_transition(qp.service, from, to);
+  if (row == nullptr) return EINVAL;
+  opcode = opcode_of(row->transition);
+  in.set(prm::Rst2initQpIn::opt_param_mask, opt_params(*row, mask));
+  describe(known, in.at(prm::Rst2initQpIn::qpc));
   return 0;
 }
 

@@ -8,6 +8,7 @@
 #include "backends/softnic/objects/addresses.h"
 #include "backends/softnic/objects/attributes.h"
 #include "backends/softnic/uverbs/objects.h"
+#include "core/format/prm/qp.h"
 
 namespace gdakit::softnic::uverbs {
 
@@ -30,9 +31,9 @@ struct StateChange {
   std::uint32_t mask = 0;  // which attributes are new
 };
 
-// What the NIC is to be told so that its queue pair changes so, with the attributes that are noted.
+// The command that changes the queue pair so, with the attributes that are noted: all but the QPN.
 // EINVAL for values that there are not; EHOSTUNREACH for a peer whose GID nobody has.
-int modify_of(const Qp& qp, const StateChange& change, AddressResolver& addresses,
-              QpModify& modify);
+int mailbox_of(const Qp& qp, const StateChange& change, AddressResolver& addresses,
+               format::prm::Opcode& opcode, format::prm::Mailbox<format::prm::Rst2initQpIn>& in);
 
 }  // namespace gdakit::softnic::uverbs

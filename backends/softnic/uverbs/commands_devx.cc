@@ -1,0 +1,134 @@
+// Firmware commands that clients give by themselves (DEVX), and the objects that these make.
+#include <cerrno>
+#include <rdma/ib_user_ioctl_verbs.h>
+#include <rdma/mlx5_user_ioctl_cmds.h>
+#include <utility>
+
+#include "backends/softnic/uverbs/commands.h"
+#include "backends/softnic/uverbs/devx_call.h"
+#include "backends/softnic/uverbs/firmware_call.h"
+#include "backends/softnic/uverbs/limits.h"
+#include "backends/softnic/uverbs/user_memory.h"
+#include "core/format/prm/cq.h"
+
+namespace gdakit::softnic::uverbs {
+namespace {
+
+// An event queue that is none the kernel finds by itself, before the firmware does.
+bool names_absent_event_queue(const DevxCall& command) {
+  if (command.opcode() != static_cast<std::uint64_t>(prm::Opcode::create_cq)) return false;
+  if (command.in().size() < prm::CreateCqIn::kBytes) return false;
+  const auto context = prm::View<prm::CreateCqIn>(command.in()).at(prm::CreateCqIn::cqc);
+  return context.get(prm::Cqc::c_eqn) != kCompletionEqn;
+}
+
+}  // namespace
+
+int devx_other(Context& context, Attributes& call) {
+  DevxCall command;
+  if (const int error = command.read(context, call, MLX5_IB_ATTR_DEVX_OTHER_CMD_IN)) return error;
+  if (!is_general(command.opcode())) return EINVAL;
+  return command.answer(context, call, MLX5_IB_ATTR_DEVX_OTHER_CMD_OUT);
+}
+
+// Of the pages of registers that come with a context; here each is allocated by itself.
+int devx_query_uar(Context&, Attributes&) { return EINVAL; }
+
+int devx_query_eqn(Context& context, Attributes& call) {
+  std::uint32_t vector = 0;
+  if (const int error = call.read(MLX5_IB_ATTR_DEVX_QUERY_EQN_USER_VEC, vector)) return error;
+  if (!context.has_devx() || vector != 0) return EINVAL;
+  return call.write(MLX5_IB_ATTR_DEVX_QUERY_EQN_DEV_EQN, kCompletionEqn);
+}
+
+int devx_create(Context& context, Attributes& call) {
+  constexpr std::uint16_t kHandle = MLX5_IB_ATTR_DEVX_OBJ_CREATE_HANDLE;
+  constexpr std::uint16_t kOut = MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_OUT;
+  DevxCall command;
+  if (const int error = command.read(context, call, MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_IN)) {
+    return error;
+  }
+  const auto creation = creation_by(command.opcode());
+  if (!creation || !call.has(kHandle)) return EINVAL;
+  if (names_absent_event_queue(command)) return ENOENT;
+  int error = command.execute(context, call.length(kOut));
+  if (error != 0 && error != EREMOTEIO) return error;
+  if (error != 0) {
+    const int written = call.write_bytes(kOut, command.out().data(), command.out().size());
+    return written != 0 ? written : error;
+  }
+  auto object = std::make_unique<DevxObject>();
+  const auto number = prm::View<ObjectOut>(command.out()).get(ObjectOut::number);
+  object->name = {creation->kind, static_cast<std::uint32_t>(number)};
+  object->destroy = creation->destroy;
+  const std::uint32_t handle = context.handles().add(std::move(object));
+  error = call.write_bytes(kOut, command.out().data(), command.out().size());
+  if (error == 0) error = call.give_number(kHandle, handle);
+  return made<DevxObject>(context, handle, error);
+}
+
+int devx_destroy(Context& context, Attributes& call) {
+  std::uint32_t handle = 0;
+  if (const int error = call.number(MLX5_IB_ATTR_DEVX_OBJ_DESTROY_HANDLE, handle)) return error;
+  return destroy<DevxObject>(context, handle);
+}
+
+int devx_modify(Context& context, Attributes& call) {
+  DevxCall command;
+  if (const int error = command.read(context, call, MLX5_IB_ATTR_DEVX_OBJ_MODIFY_CMD_IN)) {
+    return error;
+  }
+  if (const int error =
+          command.check_object(context, call, MLX5_IB_ATTR_DEVX_OBJ_MODIFY_HANDLE, changed_by)) {
+    return error;
+  }
+  return command.answer(context, call, MLX5_IB_ATTR_DEVX_OBJ_MODIFY_CMD_OUT);
+}
+
+int devx_query(Context& context, Attributes& call) {
+  DevxCall command;
+  if (const int error = command.read(context, call, MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_IN)) {
+    return error;
+  }
+  if (const int error =
+          command.check_object(context, call, MLX5_IB_ATTR_DEVX_OBJ_QUERY_HANDLE, asked_by)) {
+    return error;
+  }
+  return command.answer(context, call, MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_OUT);
+}
+
+int register_umem(Context& context, Attributes& call) {
+  constexpr std::uint16_t kHandle = MLX5_IB_ATTR_DEVX_UMEM_REG_HANDLE;
+  std::uint64_t address = 0, length = 0;
+  std::uint32_t access = 0;
+  if (!context.has_devx() || !call.has(kHandle)) return EINVAL;
+  if (const int error = call.read(MLX5_IB_ATTR_DEVX_UMEM_REG_ADDR, address)) return error;
+  if (const int error = call.read(MLX5_IB_ATTR_DEVX_UMEM_REG_LEN, length)) return error;
+  constexpr std::uint32_t kKnownAccess =
+      IB_UVERBS_ACCESS_LOCAL_WRITE | IB_UVERBS_ACCESS_REMOTE_WRITE | IB_UVERBS_ACCESS_REMOTE_READ |
+      IB_UVERBS_ACCESS_RELAXED_ORDERING;
+  if (const int error = call.flags(MLX5_IB_ATTR_DEVX_UMEM_REG_ACCESS, kKnownAccess, access)) {
+    return error;
+  }
+  // No memory of another device is reached yet.
+  if (call.has(MLX5_IB_ATTR_DEVX_UMEM_REG_DMABUF_FD)) return EOPNOTSUPP;
+  if (length == 0) return EINVAL;
+  const bool writable = (access & IB_UVERBS_ACCESS_LOCAL_WRITE) != 0;
+  if (const int error = pin(address, length, writable)) return error;
+  auto umem = std::make_unique<DevxUmem>();
+  umem->number = context.device().add_umem(
+      {.memory = {{address}, length}, .uid = context.uid(), .writable = writable});
+  const UmemNumber number = umem->number;
+  const std::uint32_t handle = context.handles().add(std::move(umem));
+  int error = call.write(MLX5_IB_ATTR_DEVX_UMEM_REG_OUT_ID, number);
+  if (error == 0) error = call.give_number(kHandle, handle);
+  return made<DevxUmem>(context, handle, error);
+}
+
+int deregister_umem(Context& context, Attributes& call) {
+  std::uint32_t handle = 0;
+  if (const int error = call.number(MLX5_IB_ATTR_DEVX_UMEM_DEREG_HANDLE, handle)) return error;
+  return destroy<DevxUmem>(context, handle);
+}
+
+}  // namespace gdakit::softnic::uverbs

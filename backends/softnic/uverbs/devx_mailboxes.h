@@ -1,0 +1,41 @@
+// Firmware commands that clients give by themselves (DEVX): which ones the kernel lets through, and
+// what it does to them on the way.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "core/format/prm/command.h"
+
+namespace gdakit::softnic::uverbs {
+
+// Objects that commands name. A shared receive queue of verbs is a pool, too.
+enum class DevxKind : std::uint8_t { pd, cq, qp, rmp };
+
+struct DevxName {
+  DevxKind kind = DevxKind::pd;
+  std::uint32_t number = 0;
+
+  friend bool operator==(const DevxName&, const DevxName&) = default;
+};
+
+struct DevxCreation {
+  DevxKind kind = DevxKind::pd;
+  format::prm::Opcode destroy{};
+};
+
+// What a command makes; nothing if it makes no object.
+std::optional<DevxCreation> creation_by(std::uint64_t opcode);
+// The object that a command changes, or asks about; nothing if it does no such thing. Of at least
+// MboxIn::kBytes.
+std::optional<DevxName> changed_by(std::span<const std::uint8_t> in);
+std::optional<DevxName> asked_by(std::span<const std::uint8_t> in);
+// Whether a command asks about no object.
+bool is_general(std::uint64_t opcode);
+
+// Memory that a client's command names is a umem's, whether it has said so or not: else it would be
+// an address. Commands that are too short for it are left to the firmware.
+void name_umems(std::span<std::uint8_t> in);
+
+}  // namespace gdakit::softnic::uverbs

@@ -1,0 +1,54 @@
+// Commands that the kernel gives to the firmware for a client's verbs.
+//
+//   prm::Mailbox<prm::CreateCqIn> in;
+//   prm::Mailbox<prm::CreateCqOut> out;
+//   const Result<void> made = run_command(context, prm::Opcode::create_cq, in, out);
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "backends/softnic/objects/status.h"
+#include "backends/softnic/uverbs/context.h"
+#include "core/base/result.h"
+#include "core/format/prm/command.h"
+
+namespace gdakit::softnic::uverbs {
+
+namespace prm = format::prm;
+
+// What all commands begin with that name an object, and all answers of those that make one:
+// layouts of core/format/prm have the number under the name of its kind.
+struct ObjectIn : prm::MboxIn {
+  static constexpr std::size_t kBytes = 16;
+  static constexpr prm::Field<ObjectIn, 72, 24> number{};
+};
+struct ObjectOut : prm::MboxOut {
+  static constexpr std::size_t kBytes = 16;
+  static constexpr prm::Field<ObjectOut, 72, 24> number{};
+};
+
+// As the kernel returns it.
+int errno_of(CommandStatus status);
+
+// A refused command: its errno value is errno_of(status).
+Error command_error(prm::Opcode opcode, const prm::View<prm::MboxOut>& answer);
+
+// Fills in opcode and uid. Errors: command_error(); timed_out, if what it has removed is still in
+// use.
+template <class Request, class Answer>
+Result<void> run_command(Context& context, prm::Opcode opcode, prm::Mailbox<Request>& in,
+                         prm::Mailbox<Answer>& out) {
+  in.set(prm::MboxIn::opcode, static_cast<std::uint64_t>(opcode));
+  in.set(prm::MboxIn::uid, context.uid());
+  const Result<CommandStatus> status =
+      context.device().command(in.bytes(), out.bytes(), Sender::kernel);
+  if (!status) return status.error();
+  if (*status == CommandStatus::ok) return {};
+  return command_error(opcode, prm::View<prm::MboxOut>(out.bytes()));
+}
+
+// The same of a command that names an object, and no more.
+Result<void> run_command_of(Context& context, prm::Opcode opcode, std::uint32_t number);
+
+}  // namespace gdakit::softnic::uverbs
