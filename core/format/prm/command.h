@@ -9,6 +9,8 @@
 namespace gdakit::format::prm {
 
 enum class Opcode : std::uint16_t {
+  query_hca_cap = 0x100,
+  query_issi = 0x10a,
   create_cq = 0x400,
   destroy_cq = 0x401,
   query_cq = 0x402,
@@ -26,8 +28,11 @@ enum class Opcode : std::uint16_t {
   sqd2rts_qp = 0x50c,
   init2init_qp = 0x50e,
   sqd2sqd_qp = 0x511,
+  query_roce_address = 0x760,
   alloc_pd = 0x800,
   dealloc_pd = 0x801,
+  nop = 0x80d,
+  query_lag = 0x842,
   create_rmp = 0x90c,
   modify_rmp = 0x90d,
   destroy_rmp = 0x90e,

@@ -53,7 +53,20 @@ constexpr void store_word(std::uint8_t* bytes, std::uint32_t value) {
   for (int i = 0; i < 4; ++i) bytes[i] = static_cast<std::uint8_t>(value >> (24 - 8 * i));
 }
 
+constexpr std::uint32_t mask(std::size_t width) { return ~std::uint32_t{0} >> (32 - width); }
+
 }  // namespace detail
+
+// A field whose place is known at run time alone: up to 32 bits within a word. Asserts that the
+// value fits.
+constexpr void set_bits(std::uint8_t* bytes, std::size_t offset, std::size_t width,
+                        std::uint64_t value) {
+  GDAKIT_ASSERT(width >= 1 && offset % 32 + width <= 32 && value <= detail::mask(width));
+  std::uint8_t* const word = bytes + offset / 32 * 4;
+  const std::size_t shift = 32 - offset % 32 - width;
+  const std::uint32_t others = detail::load_word(word) & ~(detail::mask(width) << shift);
+  detail::store_word(word, others | static_cast<std::uint32_t>(value) << shift);
+}
 
 // The layout, at the begin of bytes that are somebody else's: `Byte` is std::uint8_t, or const.
 template <class Layout, class Byte = const std::uint8_t>
@@ -71,7 +84,7 @@ class View {
     if constexpr (kWidth == 64) {
       return std::uint64_t{detail::load_word(word)} << 32 | detail::load_word(word + 4);
     } else {
-      return detail::load_word(word) >> (32 - kOffset % 32 - kWidth) & mask<kWidth>();
+      return detail::load_word(word) >> (32 - kOffset % 32 - kWidth) & detail::mask(kWidth);
     }
   }
 
@@ -79,15 +92,12 @@ class View {
   template <class Owner, std::size_t kOffset, std::size_t kWidth>
   requires std::derived_from<Layout, Owner>
   constexpr void set(Field<Owner, kOffset, kWidth>, std::uint64_t value) const {
-    std::uint8_t* const word = bytes_ + kOffset / 32 * 4;
     if constexpr (kWidth == 64) {
+      std::uint8_t* const word = bytes_ + kOffset / 32 * 4;
       detail::store_word(word, static_cast<std::uint32_t>(value >> 32));
       detail::store_word(word + 4, static_cast<std::uint32_t>(value));
     } else {
-      GDAKIT_ASSERT(value <= mask<kWidth>());
-      constexpr unsigned kShift = 32 - kOffset % 32 - kWidth;
-      const std::uint32_t others = detail::load_word(word) & ~(mask<kWidth>() << kShift);
-      detail::store_word(word, others | static_cast<std::uint32_t>(value) << kShift);
+      set_bits(bytes_, kOffset, kWidth, value);
     }
   }
 
@@ -108,11 +118,6 @@ class View {
   constexpr std::span<Byte> bytes() const { return {bytes_, Layout::kBytes}; }
 
  private:
-  template <std::size_t kWidth>
-  static constexpr std::uint32_t mask() {
-    return ~std::uint32_t{0} >> (32 - kWidth);
-  }
-
   Byte* bytes_;
 };
 
