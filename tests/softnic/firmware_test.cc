@@ -13,6 +13,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/format/prm/query.h"
 #include "tests/softnic/firmware_rig.h"
 
 namespace gdakit::softnic::test {
@@ -164,8 +165,9 @@ class FirmwareMailboxes : public testing::Test {
     return {static_cast<CommandStatus>(view.get(MboxOut::status)),
             static_cast<CommandSyndrome>(view.get(MboxOut::syndrome))};
   }
-  Status execute(const std::vector<std::uint8_t>& in, std::size_t out_bytes = 512) {
-    std::vector<std::uint8_t> out(512, 0xee);
+  static constexpr std::size_t kMostOutBytes = prm::QueryHcaCapOut::kBytes;
+  Status execute(const std::vector<std::uint8_t>& in, std::size_t out_bytes = kMostOutBytes) {
+    std::vector<std::uint8_t> out(kMostOutBytes, 0xee);
     const CommandStatus status = rig.one.firmware.execute(in, std::span(out).first(out_bytes));
     const Status said = status_of(out);
     EXPECT_EQ(said.status, status);
@@ -179,6 +181,12 @@ class FirmwareMailboxes : public testing::Test {
     auto in = rig.one.cq_request();
     change(in);
     return execute(Opcode::create_cq, in);
+  }
+  template <class Layout, class Field>
+  Status with(Opcode opcode, Field field, std::uint64_t value) {
+    prm::Mailbox<Layout> in;
+    in.set(field, value);
+    return execute(opcode, in);
   }
   Status to_rtr_with_gid(std::uint8_t last_byte) {
     prm::Mailbox<Qpc> context;
@@ -202,6 +210,23 @@ TEST_F(FirmwareMailboxes, EachSyndromeIsThatOfOneCheck) {
       {Sy::mailbox_in_length, [this] { return execute(std::vector<std::uint8_t>(15)); }},
       {Sy::mailbox_out_length,
        [this] { return execute(sample(Opcode::alloc_pd, prm::Mailbox<MboxIn>(), 0).in, 15); }},
+      {Sy::mailbox_capability,
+       [this] { return with<MboxIn>(Opcode::query_hca_cap, MboxIn::op_mod, kAbsent << 1); }},
+      {Sy::mailbox_function,
+       [this] {
+         return with<prm::QueryHcaCapIn>(Opcode::query_hca_cap, prm::QueryHcaCapIn::other_function,
+                                         1);
+       }},
+      {Sy::mailbox_port,
+       [this] {
+         return with<prm::QueryRoceAddressIn>(Opcode::query_roce_address,
+                                              prm::QueryRoceAddressIn::vhca_port_num, 2);
+       }},
+      {Sy::mailbox_roce_address,
+       [this] {
+         return with<prm::QueryRoceAddressIn>(Opcode::query_roce_address,
+                                              prm::QueryRoceAddressIn::roce_address_index, 256);
+       }},
       {Sy::mailbox_no_umem,
        [this] { return of_cq([](auto& in) { in.set(CreateCqIn::cq_umem_valid, 0); }); }},
       {Sy::mailbox_umem_absent,

@@ -7,6 +7,7 @@
 #include "core/format/prm/cq.h"
 #include "core/format/prm/pd.h"
 #include "core/format/prm/qp.h"
+#include "core/format/prm/query.h"
 #include "core/format/prm/rmp.h"
 
 namespace gdakit::softnic {
@@ -32,6 +33,11 @@ std::span<const Firmware::Command> Firmware::commands() {
   constexpr std::size_t kIn = prm::MboxIn::kBytes, kOut = prm::MboxOut::kBytes;
   constexpr std::size_t kModifyQp = prm::Rst2initQpIn::kBytes;
   static constexpr std::array kCommands = {
+      Command{Op::query_hca_cap, kIn, prm::QueryHcaCapOut::kBytes, &Firmware::query_hca_cap},
+      Command{Op::query_issi, kIn, prm::QueryIssiOut::kBytes, &Firmware::query_issi},
+      Command{Op::query_roce_address, kIn, kOut, &Firmware::query_roce_address},
+      Command{Op::query_lag, kIn, kOut, &Firmware::tell_nothing},
+      Command{Op::nop, kIn, kOut, &Firmware::tell_nothing},
       Command{Op::alloc_pd, kIn, kOut, &Firmware::alloc_pd},
       Command{Op::dealloc_pd, kIn, kOut, &Firmware::dealloc_pd},
       Command{Op::create_cq, prm::CreateCqIn::kBytes, kOut, &Firmware::create_cq},

@@ -17,8 +17,10 @@
 #include <cstdint>
 #include <map>
 #include <span>
+#include <utility>
 
 #include "backends/softnic/engine/engine.h"
+#include "backends/softnic/firmware/identity.h"
 #include "backends/softnic/firmware/umems.h"
 #include "backends/softnic/objects/addresses.h"
 #include "core/format/prm/cq.h"
@@ -32,8 +34,9 @@ enum class Sender : std::uint8_t { user, kernel };
 
 class Firmware {
  public:
-  // Both outlive it. Without `addresses` no queue pair finds its peer.
-  Firmware(Engine& engine, AddressResolver* addresses) : engine_(engine), addresses_(addresses) {}
+  // Engine and `addresses` outlive it. Without `addresses` no queue pair finds its peer.
+  Firmware(Engine& engine, AddressResolver* addresses, FirmwareIdentity identity = {})
+      : engine_(engine), addresses_(addresses), identity_(std::move(identity)) {}
 
   // Carries out the command, and writes the answer: all zeroes, but for status, syndrome and what
   // the command tells, which is nothing where it fails. What lies behind a command's mailbox is not
@@ -86,6 +89,12 @@ class Firmware {
   Status query_qp(In in, Out out);
   Status destroy_qp(In in, Out out);
 
+  // firmware_query.cc
+  Status query_hca_cap(In in, Out out);
+  Status query_issi(In in, Out out);
+  Status query_roce_address(In in, Out out);
+  Status tell_nothing(In in, Out out);
+
   // firmware_rmp.cc
   Status create_rmp(In in, Out out);
   Status modify_rmp(In in, Out out);
@@ -94,6 +103,7 @@ class Firmware {
 
   Engine& engine_;
   AddressResolver* const addresses_;
+  const FirmwareIdentity identity_;
   Umems umems_;
   std::map<CqNumber, Made<format::prm::Cqc>> cqs_;
   std::map<QpNumber, Made<format::prm::Qpc>> qps_;

@@ -191,6 +191,14 @@ constexpr std::array kRows = {
                 "the command has {detail} bytes; it takes {object}"},
     SyndromeRow{Sy::mailbox_out_length, St::bad_outp_len,
                 "there are {detail} bytes for the answer; it takes {object}"},
+    SyndromeRow{Sy::mailbox_capability, St::bad_param,
+                "there is no page {detail} of capabilities; ask for another one"},
+    SyndromeRow{Sy::mailbox_function, St::bad_param,
+                "there is no other function {detail}; ask for the device's own"},
+    SyndromeRow{Sy::mailbox_port, St::bad_param, "there is no port {detail}; give 1, or 0"},
+    SyndromeRow{
+        Sy::mailbox_roce_address, St::bad_param,
+        "the table of RoCE addresses has {object} entries, counted from 0; there is no {detail}"},
     SyndromeRow{Sy::mailbox_no_umem, St::bad_param,
                 "memory is named by physical addresses; register it (umem) and say so by the valid "
                 "bit"},

@@ -1,0 +1,33 @@
+// What the firmware is told of its device, and tells clients.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "backends/softnic/objects/addresses.h"
+
+namespace gdakit::softnic {
+
+// As roce_addr_layout.roce_version.
+enum class RoceVersion : std::uint8_t { v1 = 0, v1_5 = 1, v2 = 2 };
+
+// An address of the port.
+struct RoceAddress {
+  Gid gid = {};
+  std::array<std::uint8_t, 6> mac = {};  // as its bytes lie on the wire
+  RoceVersion version = RoceVersion::v2;
+};
+
+struct FirmwareIdentity {
+  int model = 7;         // ConnectX-6, 7 or 8
+  bool ethernet = true;  // the link layer of its port; InfiniBand otherwise
+  // By index, as in the port's table of GIDs. Of Ethernet alone, and at most kRoceAddresses.
+  std::vector<RoceAddress> addresses = {};
+};
+
+// Entries of the table; those without an address are zeroes. roce_cap.roce_address_table_size.
+inline constexpr std::size_t kRoceAddresses = 256;
+
+}  // namespace gdakit::softnic
