@@ -14,7 +14,8 @@ std::string play_verbs_calls(Input input) {
       verbs::open_device(verbs::own_spec("fuzz"));
   {
     softnic::uverbs::Context context(*device);
-    if (verbs::get_context(context) != 0) return "a device that cannot be opened";
+    if (verbs::get_context(context, /*with_devx=*/true) != 0)
+      return "a device that cannot be opened";
     verbs::HostileClient client(context, {input.data(), input.size()});
     while (!client.empty()) {
       std::string wrong = client.call();

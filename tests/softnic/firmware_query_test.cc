@@ -213,7 +213,8 @@ TEST(FirmwareQuery, AnotherFunctionIsNotThere) {
   EXPECT_EQ(device.ask(Opcode::query_hca_cap, in, out.bytes()).syndrome, Sy::mailbox_function);
 }
 
-TEST(FirmwareQuery, AnAnswerThatIsTooShortIsRefused) {
+// What a client has no room for it does not get, as long as it has room for the header.
+TEST(FirmwareQuery, AnAnswerIsCutToItsRoom) {
   Asked device;
   const prm::Mailbox<MboxIn> in;
   const std::vector<std::pair<Opcode, std::size_t>> sizes = {
@@ -221,16 +222,22 @@ TEST(FirmwareQuery, AnAnswerThatIsTooShortIsRefused) {
       {Opcode::query_issi, prm::QueryIssiOut::kBytes},
       {Opcode::query_lag, prm::QueryLagOut::kBytes},
       {Opcode::nop, MboxOut::kBytes},
-      {Opcode::query_roce_address, MboxOut::kBytes},
+      {Opcode::query_roce_address, prm::QueryRoceAddressOut::kBytes},
   };
   for (const auto& [opcode, bytes] : sizes) {
+    std::vector<std::uint8_t> whole(bytes + 100);
+    ASSERT_TRUE(device.ask(opcode, in, whole).ok());
+    EXPECT_EQ(bits_set(std::span(whole).subspan(bytes)), 0u);
     std::vector<std::uint8_t> out(bytes + 100);
-    for (std::size_t size = 0; size < out.size(); ++size) {
+    for (std::size_t size = 0; size < bytes; ++size) {
       const Status status = device.ask(opcode, in, std::span(out).first(size));
-      ASSERT_EQ(status.status, size < bytes ? CommandStatus::bad_outp_len : CommandStatus::ok);
+      const bool fits = size >= MboxOut::kBytes;
+      ASSERT_EQ(status.status, fits ? CommandStatus::ok : CommandStatus::bad_outp_len);
+      if (!fits) continue;
+      ASSERT_TRUE(std::equal(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size),
+                             out.begin()));
+      ASSERT_EQ(out[size], 0) << "is not part of the answer";
     }
-    EXPECT_EQ(bits_set(std::span(out).subspan(bytes, 99)), 0u);
-    EXPECT_EQ(out.back(), 0) << "was not part of any answer";
   }
 }
 
@@ -271,7 +278,7 @@ TEST(FirmwareQuery, RandomQuestionsAreAnswered) {
       if (random() % 8 == 0) byte = static_cast<std::uint8_t>(random());
     }
     const Opcode opcode = kOpcodes[random() % kOpcodes.size()];
-    const std::size_t size = random() % 4 == 0 ? random() % out.size() : out.size();
+    const std::size_t size = random() % 4 == 0 ? random() % 64 : out.size();
     ++answers[device.ask(opcode, in, std::span(out).first(size)).status];
   }
   for (const CommandStatus status :

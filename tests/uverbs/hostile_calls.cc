@@ -40,6 +40,9 @@ constexpr Destruction kDestructions[] = {
     {UVERBS_OBJECT_AH, UVERBS_METHOD_AH_DESTROY, UVERBS_ATTR_DESTROY_AH_HANDLE},
     {MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_DESTROY, MLX5_IB_ATTR_UAR_OBJ_DESTROY_HANDLE},
     {UVERBS_OBJECT_DM, UVERBS_METHOD_DM_FREE, UVERBS_ATTR_FREE_DM_HANDLE},
+    {MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_DESTROY,
+     MLX5_IB_ATTR_DEVX_OBJ_DESTROY_HANDLE},
+    {MLX5_IB_OBJECT_DEVX_UMEM, MLX5_IB_METHOD_DEVX_UMEM_DEREG, MLX5_IB_ATTR_DEVX_UMEM_DEREG_HANDLE},
 };
 
 }  // namespace
@@ -452,7 +455,9 @@ std::string HostileClient::call() {
       &HostileClient::query_qp,     &HostileClient::destroy,     &HostileClient::destroy,
       &HostileClient::query,        &HostileClient::any_method,  &HostileClient::ring,
       &HostileClient::ring,         &HostileClient::any_write,   &HostileClient::resize_cq,
-      &HostileClient::alloc_mw};
+      &HostileClient::alloc_mw,     &HostileClient::make_umem,   &HostileClient::make_devx,
+      &HostileClient::make_devx,    &HostileClient::change_devx, &HostileClient::change_devx,
+      &HostileClient::ask_devx,     &HostileClient::ask_device,  &HostileClient::subscribe};
   return (this->*kCalls[input_.below(std::size(kCalls))])();
 }
 

@@ -11,6 +11,8 @@
 #include <string>
 
 #include "backends/softnic/uverbs/context.h"
+#include "core/base/file_descriptor.h"
+#include "core/format/prm/command.h"
 #include "tests/softnic/fuzz_input.h"
 #include "tests/uverbs/client.h"
 
@@ -31,7 +33,7 @@ class HostileClient {
   std::string call();
 
  private:
-  enum class Kind : std::uint8_t { pd, mr, cq, qp, ah, uar, dm, channel, count };
+  enum class Kind : std::uint8_t { pd, mr, cq, qp, ah, uar, dm, devx, umem, channel, count };
   static constexpr std::size_t kRemembered = 4;  // of each kind
 
   // One in so many.
@@ -52,6 +54,9 @@ class HostileClient {
     add(call, id, static_cast<const void*>(&value), sizeof value);
   }
   void change(void* bytes, std::size_t size);
+  template <class Layout>
+  void add_mailbox(Call& call, std::uint16_t id, format::prm::Opcode opcode,
+                   format::prm::Mailbox<Layout>& in);
   void add_more(Call& call);
   std::string make(Call& call);
   std::string make(Call& call, std::uint16_t id, Kind kind);
@@ -70,6 +75,12 @@ class HostileClient {
   std::string query_qp();
   std::string resize_cq();
   std::string alloc_mw();
+  std::string make_umem();
+  std::string make_devx();
+  std::string change_devx();
+  std::string ask_devx();
+  std::string ask_device();
+  std::string subscribe();
   std::string destroy();
   std::string query();
   std::string ring();
@@ -83,6 +94,7 @@ class HostileClient {
   std::uint32_t uar_number_ = 0;
   std::unique_ptr<UarMapping> registers_;  // of that page
   std::uint32_t qpn_ = 0;                  // of the queue pair made last
+  UniqueFileDescriptor events_;
   int last_error_ = 0;
 };
 

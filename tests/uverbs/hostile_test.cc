@@ -38,7 +38,7 @@ TEST(UverbsHostile, TwoThreadsOfRandomCallsGetErrnoValues) {
   const std::unique_ptr<Device> device = open_device(own_spec("hostile"));
   for (unsigned round = 0; round < kRounds; ++round) {
     Context context(*device);
-    ASSERT_EQ(get_context(context), 0);
+    ASSERT_EQ(get_context(context, /*with_devx=*/true), 0);
     std::string wrong;
     std::thread other([&] { wrong = play(context, 2 * round); });
     EXPECT_EQ(play(context, 2 * round + 1), "");
@@ -53,7 +53,7 @@ TEST(UverbsHostile, RandomCallsMakeObjectsOfAllKinds) {
   std::set<ObjectType> made;
   for (unsigned seed = 0; seed < 4; ++seed) {
     Context context(*device);
-    ASSERT_EQ(get_context(context), 0);
+    ASSERT_EQ(get_context(context, /*with_devx=*/true), 0);
     const std::vector<std::uint8_t> bytes = random_bytes(seed);
     HostileClient client(context, {bytes.data(), bytes.size()});
     for (int i = 0; i < kCalls; ++i) {
@@ -61,8 +61,9 @@ TEST(UverbsHostile, RandomCallsMakeObjectsOfAllKinds) {
       if (const Object* const last = context.handles().last()) made.insert(last->type());
     }
   }
-  for (const ObjectType type : {ObjectType::pd, ObjectType::mr, ObjectType::cq, ObjectType::qp,
-                                ObjectType::ah, ObjectType::uar}) {
+  for (const ObjectType type :
+       {ObjectType::pd, ObjectType::mr, ObjectType::cq, ObjectType::qp, ObjectType::ah,
+        ObjectType::uar, ObjectType::devx, ObjectType::umem}) {
     EXPECT_TRUE(made.contains(type)) << static_cast<int>(type);
   }
 }

@@ -1,4 +1,5 @@
 // RESIZE_CQ: a completion queue that moves to other entries.
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -161,6 +162,36 @@ TEST_F(UverbsResizeCq, AQueueThatHasMovedCanBeDestroyed) {
   ASSERT_EQ(sender.destroy_qp(sender.qp), 0);
   EXPECT_EQ(sender.destroy_cq(sender.send_cq.handle), 0);
   entries.reset();
+}
+
+// Datagrams, which complete by what their sender does alone.
+TEST(UverbsResizeCqOfDatagrams, ComesBehindWhatHasBeenPosted) {
+  const std::unique_ptr<Device> device = open_device();
+  for (int round = 0; round < 20; ++round) {
+    Client sender(*device);
+    sender.type = IB_UVERBS_QPT_UD;
+    sender.make_all();
+    sender.connect(sender);
+    format::AvSegment to{};
+    const Gid gid = device->identity().gid(1);
+    std::memcpy(to.rgid, gid.data(), gid.size());
+    for (int i = 0; i < 6; ++i) sender.post_datagram(0, 8, to, sender.qpn);
+    mlx5_ib_resize_cq driver{};
+    Entries entries;
+    driver.buf_addr = address_of(entries.all.data());
+    driver.cqe_size = 64;
+    ib_uverbs_resize_cq request{};
+    ib_uverbs_resize_cq_resp answer{};
+    request.cq_handle = sender.send_cq.handle;
+    request.cqe = 3;
+    ASSERT_EQ(WriteCall(IB_USER_VERBS_CMD_RESIZE_CQ)
+                  .core_in(request)
+                  .core_out(answer)
+                  .in(UVERBS_ATTR_UHW_IN, driver)
+                  .make(*sender.context),
+              EINVAL)
+        << "6 CQEs do not fit";
+  }
 }
 
 }  // namespace

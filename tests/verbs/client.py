@@ -18,12 +18,14 @@ UCX_TRANSPORTS = {
     "ud_mlx5": "ud_mlx5,self",
     "rc_verbs": "rc_verbs,ud_verbs:aux,self",
     "rc_mlx5": "rc_mlx5,ud_mlx5:aux,self",
+    "rc_mlx5_without_devx": "rc_mlx5,ud_mlx5:aux,self",
 }
 
 
 def ucx_variables(transport):
+    """DEVX, by which rc_mlx5 makes its queues, must be there, and may not be used without."""
     return {"UCX_TLS": UCX_TRANSPORTS[transport], "UCX_NET_DEVICES": "mlx5_0:1",
-            "UCX_IB_MLX5_DEVX": "n"}
+            "UCX_IB_MLX5_DEVX": "n" if transport.endswith("_without_devx") else "y"}
 
 
 def require(*programs):

@@ -80,7 +80,7 @@ def main():
         batch.flush()
         words = ["ucx_perftest", "-b", batch.name, "-f", "-v"]
         if group.startswith("below"):
-            words += ["-d", "mlx5_0:1", "-x", transport]
+            words += ["-d", "mlx5_0:1", "-x", transport.removesuffix("_without_devx")]
         outputs, statuses = client.run_pair(client.Fabric(gdakit), words)
     wrong = [] if statuses == [0, 0] else [f"client and server ended with {statuses}"]
     wrong += [f"it said: {line}" for output in outputs for line in output.splitlines()

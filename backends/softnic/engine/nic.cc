@@ -168,6 +168,7 @@ Result<CqInfo> Nic::query_cq(CqNumber cq, Uid uid) const {
 }
 
 Result<> Nic::resize_cq(CqNumber cq, const CqResize& to, Uid uid) {
+  thread_->catch_up();
   RemovalNumber number = 0;
   Result<bool> moved = false;
   wait_for(Clock::now() + removal_limit_, [&] {

@@ -94,6 +94,11 @@ bool NicThread::help() {
   return lock.owns_lock() && run_steps(1, /*thorough=*/false);
 }
 
+void NicThread::catch_up() {
+  constexpr std::uint32_t kSteps = 64;
+  locked([this] { run_steps(kSteps, /*thorough=*/true); });
+}
+
 // Somebody has helped since the last call.
 bool NicThread::sleeps_for_helpers() {
   const std::uint32_t before = std::exchange(seen_helps_, helps_.load(std::memory_order_relaxed));

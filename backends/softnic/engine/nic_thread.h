@@ -66,6 +66,9 @@ class NicThread {
   // Runs a step on the calling thread, unless another thread is at it or wants to call. True if
   // anything changed.
   bool help();
+  // Runs some steps on the calling thread, as long as they change anything: what its caller has
+  // just posted is carried out before what it calls next.
+  void catch_up();
 
   // Ends the thread's sleep: the caller is about to wait for its steps.
   void wake();

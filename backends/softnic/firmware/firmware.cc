@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <vector>
 
 #include "core/format/prm/command.h"
 #include "core/format/prm/cq.h"
@@ -19,6 +20,8 @@ struct Firmware::Command {
   std::size_t in_bytes;
   std::size_t out_bytes;
   Status (Firmware::*run)(In in, Out out);
+  // Clients have room for the part of the answer that they know.
+  bool may_be_cut = false;
 };
 
 namespace {
@@ -33,9 +36,12 @@ std::span<const Firmware::Command> Firmware::commands() {
   constexpr std::size_t kIn = prm::MboxIn::kBytes, kOut = prm::MboxOut::kBytes;
   constexpr std::size_t kModifyQp = prm::Rst2initQpIn::kBytes;
   static constexpr std::array kCommands = {
-      Command{Op::query_hca_cap, kIn, prm::QueryHcaCapOut::kBytes, &Firmware::query_hca_cap},
-      Command{Op::query_issi, kIn, prm::QueryIssiOut::kBytes, &Firmware::query_issi},
-      Command{Op::query_roce_address, kIn, kOut, &Firmware::query_roce_address},
+      Command{Op::query_hca_cap, kIn, prm::QueryHcaCapOut::kBytes, &Firmware::query_hca_cap,
+              /*may_be_cut=*/true},
+      Command{Op::query_issi, kIn, prm::QueryIssiOut::kBytes, &Firmware::query_issi,
+              /*may_be_cut=*/true},
+      Command{Op::query_roce_address, kIn, prm::QueryRoceAddressOut::kBytes,
+              &Firmware::query_roce_address, /*may_be_cut=*/true},
       Command{Op::query_lag, kIn, kOut, &Firmware::tell_nothing},
       Command{Op::nop, kIn, kOut, &Firmware::tell_nothing},
       Command{Op::alloc_pd, kIn, kOut, &Firmware::alloc_pd},
@@ -91,11 +97,17 @@ Status Firmware::run(In in, Out out) {
     return refusal(CommandSyndrome::mailbox_in_length,
                    static_cast<std::uint32_t>(command->in_bytes), in.size());
   }
-  if (out.size() < command->out_bytes) {
-    return refusal(CommandSyndrome::mailbox_out_length,
-                   static_cast<std::uint32_t>(command->out_bytes), out.size());
+  const std::size_t least =
+      command->may_be_cut ? std::size_t{prm::MboxOut::kBytes} : command->out_bytes;
+  if (out.size() < least) {
+    return refusal(CommandSyndrome::mailbox_out_length, static_cast<std::uint32_t>(least),
+                   out.size());
   }
-  return (this->*command->run)(in, out);
+  if (out.size() >= command->out_bytes) return (this->*command->run)(in, out);
+  std::vector<std::uint8_t> whole(command->out_bytes);
+  const Status status = (this->*command->run)(in, whole);
+  if (status.ok()) std::copy_n(whole.begin(), out.size(), out.begin());
+  return status;
 }
 
 Uid Firmware::uid_of(In in) {

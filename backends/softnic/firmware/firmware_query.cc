@@ -56,7 +56,6 @@ Status Firmware::query_issi(In, Out out) {
   return {};
 }
 
-// Some clients' answer ends behind the header, or within the address: they get what fits.
 Status Firmware::query_roce_address(In in, Out out) {
   const prm::View<prm::QueryRoceAddressIn> request(in);
   const auto port = request.get(prm::QueryRoceAddressIn::vhca_port_num);
@@ -68,9 +67,8 @@ Status Firmware::query_roce_address(In in, Out out) {
                    index);
   }
   if (index >= identity_.addresses.size()) return {};
-  prm::Mailbox<prm::QueryRoceAddressOut> answer;
+  const prm::View<prm::QueryRoceAddressOut, std::uint8_t> answer(out);
   write_roce_address(identity_.addresses[index], answer.at(prm::QueryRoceAddressOut::roce_address));
-  std::copy_n(answer.bytes().begin(), std::min(answer.bytes().size(), out.size()), out.begin());
   return {};
 }
 

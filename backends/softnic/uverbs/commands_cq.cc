@@ -10,6 +10,7 @@
 #include "backends/softnic/uverbs/commands.h"
 #include "backends/softnic/uverbs/firmware_call.h"
 #include "backends/softnic/uverbs/limits.h"
+#include "backends/softnic/uverbs/not_armed.h"
 #include "backends/softnic/uverbs/user_memory.h"
 #include "core/format/cq_doorbell.h"
 #include "core/format/prm/cq.h"
@@ -68,23 +69,6 @@ int mailbox_of(const CqRequest& request, CreateCq& in) {
   return pin(driver.db_addr, sizeof(format::CqDoorbellRecord), /*writable=*/true);
 }
 
-// The client's first arm is a word of zeroes, and so is its record before that: another word stands
-// there before the NIC looks. It stays only if there is a CQ.
-Result<CqNumber> create_not_armed(Context& context, CreateCq& in) {
-  const std::uint64_t record = in.at(prm::CreateCqIn::cqc).get(prm::Cqc::dbr_addr);
-  const std::uint64_t arm = record + offsetof(format::CqDoorbellRecord, arm);
-  const std::uint32_t not_armed = format::kCqNotArmed;
-  std::uint32_t before = 0;
-  int error = read_user(&before, arm, sizeof before);
-  if (error == 0) error = write_user(arm, &not_armed, sizeof not_armed);
-  if (error != 0) return Error::from_errno("create_cq: the doorbell record", error);
-  prm::Mailbox<prm::CreateCqOut> out;
-  const Result<void> made = run_command(context, prm::Opcode::create_cq, in, out);
-  if (made) return static_cast<CqNumber>(out.get(prm::CreateCqOut::cqn));
-  static_cast<void>(write_user(arm, &before, sizeof before));
-  return made.error();
-}
-
 }  // namespace
 
 int create_channel(Context& context, Attributes& call) {
@@ -112,18 +96,23 @@ int create_cq(Context& context, Attributes& call) {
   }
   if (!call.has(UVERBS_ATTR_CREATE_CQ_HANDLE)) return EINVAL;
   if (const int error = mailbox_of(request, in)) return error;
-  const Result<CqNumber> number = create_not_armed(context, in);
-  if (!number) return errno_of(number.error());
+  NotArmed record;
+  if (const int error = record.put(request.driver.db_addr)) return error;
+  prm::Mailbox<prm::CreateCqOut> out;
+  const Result<void> done = run_command(context, prm::Opcode::create_cq, in, out);
+  if (!done) return errno_of(done);
+  record.there_is_a_cq();
+  const auto number = static_cast<CqNumber>(out.get(prm::CreateCqOut::cqn));
   listener.element = request.user_handle;
   listener.errors = context.errors();
-  context.device().events().add_cq(*number, std::move(listener));
+  context.device().events().add_cq(number, std::move(listener));
   auto cq = std::make_unique<Cq>();
-  cq->number = *number;
+  cq->number = number;
   cq->entries = 1u << std::bit_width(request.cqe);
   const std::uint32_t entries_less_one = cq->entries - 1;
   const std::uint32_t handle = context.handles().add(std::move(cq));
   int error = call.write(UVERBS_ATTR_CREATE_CQ_RESP_CQE, entries_less_one);
-  if (error == 0) error = call.write(UVERBS_ATTR_UHW_OUT, mlx5_ib_create_cq_resp{*number, 0});
+  if (error == 0) error = call.write(UVERBS_ATTR_UHW_OUT, mlx5_ib_create_cq_resp{number, 0});
   if (error == 0) error = call.give_number(UVERBS_ATTR_CREATE_CQ_HANDLE, handle);
   return made<Cq>(context, handle, error);
 }

@@ -1,5 +1,6 @@
 // Firmware commands that clients give by themselves (DEVX), and the objects that these make.
 #include <cerrno>
+#include <optional>
 #include <rdma/ib_user_ioctl_verbs.h>
 #include <rdma/mlx5_user_ioctl_cmds.h>
 #include <utility>
@@ -8,18 +9,39 @@
 #include "backends/softnic/uverbs/devx_call.h"
 #include "backends/softnic/uverbs/firmware_call.h"
 #include "backends/softnic/uverbs/limits.h"
+#include "backends/softnic/uverbs/not_armed.h"
 #include "backends/softnic/uverbs/user_memory.h"
+#include "core/format/cq_doorbell.h"
 #include "core/format/prm/cq.h"
 
 namespace gdakit::softnic::uverbs {
 namespace {
 
-// An event queue that is none the kernel finds by itself, before the firmware does.
-bool names_absent_event_queue(const DevxCall& command) {
-  if (command.opcode() != static_cast<std::uint64_t>(prm::Opcode::create_cq)) return false;
-  if (command.in().size() < prm::CreateCqIn::kBytes) return false;
-  const auto context = prm::View<prm::CreateCqIn>(command.in()).at(prm::CreateCqIn::cqc);
-  return context.get(prm::Cqc::c_eqn) != kCompletionEqn;
+// The context of a CQ that is to be made, if it is one.
+std::optional<prm::View<prm::Cqc>> cq_context(const DevxCall& command) {
+  const bool makes_cq = command.opcode() == static_cast<std::uint64_t>(prm::Opcode::create_cq) &&
+                        command.in().size() >= prm::CreateCqIn::kBytes;
+  if (!makes_cq) return std::nullopt;
+  return prm::View<prm::CreateCqIn>(command.in()).at(prm::CreateCqIn::cqc);
+}
+
+// An event queue that is none the kernel finds by itself, before the firmware does. Records that
+// are nowhere are the firmware's to refuse.
+int prepare_cq(const Context& context, const DevxCall& command, NotArmed& record) {
+  const auto cq = cq_context(command);
+  if (!cq) return 0;
+  if (cq->get(prm::Cqc::c_eqn) != kCompletionEqn) return ENOENT;
+  const std::uint64_t number = cq->get(prm::Cqc::dbr_umem_id);
+  const std::uint64_t offset = cq->get(prm::Cqc::dbr_addr);
+  const auto* const umem = context.handles().find_if<DevxUmem>(
+      [number](const DevxUmem& one) { return one.number == number; });
+  if (umem == nullptr || !umem->umem.writable) return 0;
+  const auto& [base, length] = umem->umem.memory;
+  if (length < sizeof(format::CqDoorbellRecord) ||
+      offset > length - sizeof(format::CqDoorbellRecord)) {
+    return 0;
+  }
+  return record.put(base.value + offset);
 }
 
 }  // namespace
@@ -48,15 +70,19 @@ int devx_create(Context& context, Attributes& call) {
   if (const int error = command.read(context, call, MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_IN)) {
     return error;
   }
+  // Clients then do without, as on a device of an older kernel.
+  if (makes_what_is_absent(command.opcode())) return EOPNOTSUPP;
   const auto creation = creation_by(command.opcode());
   if (!creation || !call.has(kHandle)) return EINVAL;
-  if (names_absent_event_queue(command)) return ENOENT;
+  NotArmed record;
+  if (const int error = prepare_cq(context, command, record)) return error;
   int error = command.execute(context, call.length(kOut));
   if (error != 0 && error != EREMOTEIO) return error;
   if (error != 0) {
     const int written = call.write_bytes(kOut, command.out().data(), command.out().size());
     return written != 0 ? written : error;
   }
+  record.there_is_a_cq();
   auto object = std::make_unique<DevxObject>();
   const auto number = prm::View<ObjectOut>(command.out()).get(ObjectOut::number);
   object->name = {creation->kind, static_cast<std::uint32_t>(number)};
@@ -116,8 +142,8 @@ int register_umem(Context& context, Attributes& call) {
   const bool writable = (access & IB_UVERBS_ACCESS_LOCAL_WRITE) != 0;
   if (const int error = pin(address, length, writable)) return error;
   auto umem = std::make_unique<DevxUmem>();
-  umem->number = context.device().add_umem(
-      {.memory = {{address}, length}, .uid = context.uid(), .writable = writable});
+  umem->umem = {.memory = {{address}, length}, .uid = context.uid(), .writable = writable};
+  umem->number = context.device().add_umem(umem->umem);
   const UmemNumber number = umem->number;
   const std::uint32_t handle = context.handles().add(std::move(umem));
   int error = call.write(MLX5_IB_ATTR_DEVX_UMEM_REG_OUT_ID, number);

@@ -53,6 +53,18 @@ void send_over_udp(EngineOptions& options) {
   options.selective_repeat = true;
 }
 
+FirmwareIdentity firmware_identity(const Identity& identity) {
+  FirmwareIdentity known{.model = identity.model().number,
+                         .ethernet = identity.link() == LinkLayer::ethernet};
+  for (int i = 0; known.ethernet && i < identity.gids(); ++i) {
+    const bool v2 = identity.gid_type(i) == 2;
+    known.addresses.push_back({.gid = identity.gid(i),
+                               .mac = identity.mac(),
+                               .version = v2 ? RoceVersion::v2 : RoceVersion::v1});
+  }
+  return known;
+}
+
 Result<std::unique_ptr<Wire>> with_far_hosts(std::unique_ptr<Wire> near, const Identity& identity,
                                              FabricAddresses& addresses) {
   if (addresses.far() == nullptr) return near;
@@ -142,8 +154,9 @@ Result<void> Device::open_nic(Membership member) {
       Nic::open(options, std::make_unique<HostDma>(), std::move(*wire));
   if (!nic) return nic.error();
   nic_ = std::move(*nic);
-  return nic_->command(
-      [this](Engine& engine) { firmware_ = std::make_unique<Firmware>(engine, &addresses_); });
+  return nic_->command([this](Engine& engine) {
+    firmware_ = std::make_unique<Firmware>(engine, &addresses_, firmware_identity(identity_));
+  });
 }
 
 Result<CommandStatus> Device::command(std::span<const std::uint8_t> in, std::span<std::uint8_t> out,

@@ -24,6 +24,24 @@ constexpr std::array kCreations = {
     Creation{Opcode::create_rmp, {DevxKind::rmp, Opcode::destroy_rmp}},
 };
 
+// Those of other kinds that mlx5_ib lets through.
+constexpr std::array<std::uint16_t, 14> kAbsentCreations = {
+    0x200,  // CREATE_MKEY
+    0x700,  // CREATE_SRQ
+    0x705,  // CREATE_XRC_SRQ
+    0x710,  // CREATE_DCT
+    0x717,  // CREATE_XRQ
+    0x771,  // ALLOC_Q_COUNTER
+    0x80e,  // ALLOC_XRCD
+    0x816,  // ALLOC_TRANSPORT_DOMAIN
+    0x900,  // CREATE_TIR
+    0x904,  // CREATE_SQ
+    0x908,  // CREATE_RQ
+    0x912,  // CREATE_TIS
+    0x916,  // CREATE_RQT
+    0xa00,  // CREATE_GENERAL_OBJECT
+};
+
 struct Use {
   Opcode opcode{};
   DevxKind kind = DevxKind::pd;
@@ -105,6 +123,10 @@ std::optional<DevxCreation> creation_by(std::uint64_t opcode) {
   const auto row = find(kCreations, opcode);
   if (row == kCreations.end()) return std::nullopt;
   return row->makes;
+}
+
+bool makes_what_is_absent(std::uint64_t opcode) {
+  return std::ranges::find(kAbsentCreations, opcode) != kAbsentCreations.end();
 }
 
 std::optional<DevxName> changed_by(std::span<const std::uint8_t> in) {

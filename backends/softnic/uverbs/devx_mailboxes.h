@@ -27,6 +27,8 @@ struct DevxCreation {
 
 // What a command makes; nothing if it makes no object.
 std::optional<DevxCreation> creation_by(std::uint64_t opcode);
+// Whether it would make an object of a kind that this NIC has not.
+bool makes_what_is_absent(std::uint64_t opcode);
 // The object that a command changes, or asks about; nothing if it does no such thing. Of at least
 // MboxIn::kBytes.
 std::optional<DevxName> changed_by(std::span<const std::uint8_t> in);

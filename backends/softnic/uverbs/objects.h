@@ -131,6 +131,7 @@ struct DevxUmem final : Object {
   Result<void> end(Context& context) override;
 
   UmemNumber number = 0;
+  Umem umem;
 };
 
 }  // namespace gdakit::softnic::uverbs

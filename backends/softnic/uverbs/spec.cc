@@ -146,6 +146,15 @@ Gid Identity::gid(int index) const {
   return gid;
 }
 
+std::array<std::uint8_t, 6> Identity::mac() const {
+  std::array<std::uint8_t, 6> mac;
+  for (unsigned byte = 0; byte < mac.size(); ++byte) {
+    const unsigned shift = byte < 3 ? 56 - 8 * byte : 40 - 8 * byte;
+    mac[byte] = static_cast<std::uint8_t>(guid() >> shift);
+  }
+  return mac;
+}
+
 std::string Identity::interface() const {
   return reached_at() == nullptr ? "lo" : interface_of(*reached_at());
 }

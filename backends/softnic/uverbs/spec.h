@@ -4,6 +4,7 @@
 //   GDAKIT_VERBS_SPEC=nics=1,model=7,link=roce,address=eth0,fabric=default
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -63,6 +64,8 @@ class Identity {
   // As query_device says it: major[63:32] minor[31:16] sub[15:0].
   std::uint64_t firmware_number() const;
   std::uint64_t guid() const { return 0x0c42a10300000001 + static_cast<unsigned>(index_); }
+  // Of its port of Ethernet: the GUID without its middle.
+  std::array<std::uint8_t, 6> mac() const;
   // Where other hosts reach it; null where they do not.
   const UdpAddress* reached_at() const {
     return spec_.reached_at.empty() ? nullptr : &spec_.reached_at[static_cast<unsigned>(index_)];

@@ -1,0 +1,28 @@
+// The arm word of a CQ's doorbell record, before there is the CQ.
+//
+// A client's first arm is a word of zeroes, and so is its record before that: another word has to
+// stand there before the NIC looks.
+#pragma once
+
+#include <cstdint>
+
+namespace gdakit::softnic::uverbs {
+
+class NotArmed {
+ public:
+  NotArmed() = default;
+  NotArmed(const NotArmed&) = delete;
+  NotArmed& operator=(const NotArmed&) = delete;
+  // What stood there stands there again, unless there is a CQ.
+  ~NotArmed();
+
+  // 0, or EFAULT.
+  int put(std::uint64_t record);
+  void there_is_a_cq() { arm_ = 0; }
+
+ private:
+  std::uint64_t arm_ = 0;  // its address
+  std::uint32_t before_ = 0;
+};
+
+}  // namespace gdakit::softnic::uverbs

@@ -1,0 +1,170 @@
+// Firmware commands of a hostile client: mailboxes of every kind, whose fields are mostly such that
+// they could be right.
+#include <cstring>
+
+#include "core/format/prm/cq.h"
+#include "core/format/prm/qp.h"
+#include "core/format/prm/rmp.h"
+#include "tests/uverbs/hostile_calls.h"
+
+namespace gdakit::softnic::uverbs::test {
+namespace {
+
+namespace prm = format::prm;
+
+constexpr std::uint32_t kFewNumbers = 8;  // the first that objects get
+
+constexpr prm::Opcode kChanges[] = {
+    prm::Opcode::rst2init_qp, prm::Opcode::init2init_qp, prm::Opcode::init2rtr_qp,
+    prm::Opcode::rtr2rts_qp,  prm::Opcode::rts2rts_qp,   prm::Opcode::sqerr2rts_qp,
+    prm::Opcode::qp_2err,     prm::Opcode::qp_2rst,      prm::Opcode::modify_rmp};
+constexpr prm::Opcode kQuestions[] = {prm::Opcode::query_qp, prm::Opcode::query_cq,
+                                      prm::Opcode::query_rmp};
+
+}  // namespace
+
+template <class Layout>
+void HostileClient::add_mailbox(Call& call, std::uint16_t id, prm::Opcode opcode,
+                                prm::Mailbox<Layout>& in) {
+  in.set(prm::MboxIn::opcode, static_cast<std::uint64_t>(opcode));
+  if (rarely(8)) change(in.bytes().data(), in.bytes().size());
+  add(call, id, in.bytes().data(), in.bytes().size());
+}
+
+std::string HostileClient::make_umem() {
+  Call call(MLX5_IB_OBJECT_DEVX_UMEM, MLX5_IB_METHOD_DEVX_UMEM_REG);
+  add(call, MLX5_IB_ATTR_DEVX_UMEM_REG_ADDR, place(4096, 64));
+  add(call, MLX5_IB_ATTR_DEVX_UMEM_REG_LEN, std::uint64_t{4096});
+  add(call, MLX5_IB_ATTR_DEVX_UMEM_REG_ACCESS, std::uint32_t{input_.below(8)});
+  add_out(call, MLX5_IB_ATTR_DEVX_UMEM_REG_OUT_ID, 4);
+  return make(call, MLX5_IB_ATTR_DEVX_UMEM_REG_HANDLE, Kind::umem);
+}
+
+std::string HostileClient::make_devx() {
+  Call call(MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_CREATE);
+  constexpr std::uint16_t kIn = MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_IN;
+  const auto few = [this] { return input_.below(kFewNumbers); };
+  const auto offset = [this] { return std::uint64_t{64} * input_.below(64); };
+  prm::Mailbox<prm::CreateCqIn> cq;
+  prm::Mailbox<prm::CreateQpIn> qp;
+  prm::Mailbox<prm::CreateRmpIn> rmp;
+  prm::Mailbox<prm::MboxIn> pd;
+  switch (input_.below(5)) {
+    case 0: {
+      const auto context = cq.at(prm::CreateCqIn::cqc);
+      context.set(prm::Cqc::log_cq_size, input_.below(7));
+      context.set(prm::Cqc::oi, input_.below(2));
+      context.set(prm::Cqc::cc, input_.below(2));
+      context.set(prm::Cqc::c_eqn, 1);
+      context.set(prm::Cqc::uar_page, uar_number_ & 0xffffff);
+      context.set(prm::Cqc::dbr_umem_id, few());
+      context.set(prm::Cqc::dbr_addr, offset());
+      cq.set(prm::CreateCqIn::cq_umem_id, few());
+      cq.set(prm::CreateCqIn::cq_umem_offset, offset());
+      add_mailbox(call, kIn, prm::Opcode::create_cq, cq);
+      break;
+    }
+    case 1:
+    case 2: {
+      const auto context = qp.at(prm::CreateQpIn::qpc);
+      context.set(prm::Qpc::st, input_.below(4));
+      context.set(prm::Qpc::pd, few());
+      context.set(prm::Qpc::cqn_snd, few());
+      context.set(prm::Qpc::cqn_rcv, few());
+      context.set(prm::Qpc::rq_type, input_.below(4));
+      context.set(prm::Qpc::srqn_rmpn_xrqn, few());
+      context.set(prm::Qpc::log_rq_size, input_.below(6));
+      context.set(prm::Qpc::log_sq_size, input_.below(6));
+      context.set(prm::Qpc::no_sq, input_.below(2));
+      context.set(prm::Qpc::uar_page, uar_number_ & 0xffffff);
+      context.set(prm::Qpc::dbr_umem_id, few());
+      context.set(prm::Qpc::dbr_addr, offset());
+      qp.set(prm::CreateQpIn::wq_umem_id, few());
+      qp.set(prm::CreateQpIn::wq_umem_offset, offset());
+      add_mailbox(call, kIn, prm::Opcode::create_qp, qp);
+      break;
+    }
+    case 3: {
+      const auto wq = rmp.at(prm::CreateRmpIn::rmp_context).at(prm::Rmpc::wq);
+      wq.set(prm::Wq::wq_type, input_.below(3));
+      wq.set(prm::Wq::pd, few());
+      wq.set(prm::Wq::lwm, input_.below(4));
+      wq.set(prm::Wq::log_wq_sz, input_.below(5));
+      wq.set(prm::Wq::log_wq_stride, 4 + input_.below(4));
+      wq.set(prm::Wq::dbr_umem_id, few());
+      wq.set(prm::Wq::dbr_addr, offset());
+      wq.set(prm::Wq::wq_umem_id, few());
+      wq.set(prm::Wq::wq_umem_offset, offset());
+      add_mailbox(call, kIn, prm::Opcode::create_rmp, rmp);
+      break;
+    }
+    default: add_mailbox(call, kIn, prm::Opcode::alloc_pd, pd);
+  }
+  add_out(call, MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_OUT, 16);
+  return make(call, MLX5_IB_ATTR_DEVX_OBJ_CREATE_HANDLE, Kind::devx);
+}
+
+// Of objects of verbs, too. The number is often the right one, where there are few.
+std::string HostileClient::change_devx() {
+  Call call(MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_MODIFY);
+  prm::Mailbox<prm::Rst2initQpIn> in;
+  in.set(prm::Rst2initQpIn::qpn, rarely(2) ? qpn_ & 0xffffff : input_.below(kFewNumbers));
+  in.set(prm::Rst2initQpIn::opt_param_mask, rarely(2) ? 0 : input_.take<std::uint16_t>());
+  const auto context = in.at(prm::Rst2initQpIn::qpc);
+  context.set(prm::Qpc::mtu, 1 + input_.below(5));
+  context.set(prm::Qpc::log_msg_max, input_.below(31));
+  context.set(prm::Qpc::remote_qpn, qpn_ & 0xffffff);
+  context.set(prm::Qpc::rwe, 1);
+  const Gid gid = context_.device().identity().gid(1);
+  std::memcpy(context.at(prm::Qpc::primary_address_path).at(prm::Ads::rgid_rip).data(), gid.data(),
+              gid.size());
+  add_handle(call, MLX5_IB_ATTR_DEVX_OBJ_MODIFY_HANDLE, rarely(2) ? Kind::qp : Kind::devx);
+  add_mailbox(call, MLX5_IB_ATTR_DEVX_OBJ_MODIFY_CMD_IN,
+              kChanges[input_.below(std::size(kChanges))], in);
+  add_out(call, MLX5_IB_ATTR_DEVX_OBJ_MODIFY_CMD_OUT, 16);
+  return make(call);
+}
+
+std::string HostileClient::ask_devx() {
+  Call call(MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_QUERY);
+  prm::Mailbox<prm::QueryQpIn> in;
+  in.set(prm::QueryQpIn::qpn, rarely(2) ? qpn_ & 0xffffff : input_.below(kFewNumbers));
+  add_handle(call, MLX5_IB_ATTR_DEVX_OBJ_QUERY_HANDLE, rarely(2) ? Kind::qp : Kind::devx);
+  add_mailbox(call, MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_IN,
+              kQuestions[input_.below(std::size(kQuestions))], in);
+  add_out(call, MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_OUT, 16 + 16 * input_.below(20));
+  return make(call);
+}
+
+std::string HostileClient::ask_device() {
+  Call call(MLX5_IB_OBJECT_DEVX, MLX5_IB_METHOD_DEVX_OTHER);
+  prm::Mailbox<prm::MboxIn> in;
+  in.set(prm::MboxIn::op_mod, input_.below(80));
+  const auto any = static_cast<prm::Opcode>(0x100 + input_.below(0x800));
+  add_mailbox(call, MLX5_IB_ATTR_DEVX_OTHER_CMD_IN, rarely(2) ? any : prm::Opcode::query_hca_cap,
+              in);
+  add_out(call, MLX5_IB_ATTR_DEVX_OTHER_CMD_OUT, 4112);
+  return make(call);
+}
+
+// From one file of events, which is opened first.
+std::string HostileClient::subscribe() {
+  if (!events_) {
+    Call open(MLX5_IB_OBJECT_DEVX_ASYNC_EVENT_FD, MLX5_IB_METHOD_DEVX_ASYNC_EVENT_FD_ALLOC);
+    open.number(MLX5_IB_ATTR_DEVX_ASYNC_EVENT_FD_ALLOC_HANDLE)
+        .in(MLX5_IB_ATTR_DEVX_ASYNC_EVENT_FD_ALLOC_FLAGS, std::uint32_t{input_.below(2)});
+    if (open.make(context_) != 0) return {};
+    events_ = UniqueFileDescriptor(
+        static_cast<int>(open.given(MLX5_IB_ATTR_DEVX_ASYNC_EVENT_FD_ALLOC_HANDLE)));
+  }
+  Call call(MLX5_IB_OBJECT_DEVX, MLX5_IB_METHOD_DEVX_SUBSCRIBE_EVENT);
+  add(call, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_COOKIE, number());
+  add(call, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_TYPE_NUM_LIST,
+      static_cast<std::uint16_t>(input_.below(0x20)));
+  call.number(MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_FD_HANDLE,
+              static_cast<std::uint32_t>(events_.get()));
+  if (!rarely(8)) add_handle(call, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_OBJ_HANDLE, Kind::devx);
+  return make(call);
+}
+
+}  // namespace gdakit::softnic::uverbs::test
