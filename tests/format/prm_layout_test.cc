@@ -37,8 +37,8 @@ using Written = std::map<std::string, WrittenLayout>;
 
 // CreateCqIn -> create_cq_in
 std::string table_name(const std::string& layout) {
-  static const std::map<std::string, std::string> kOthers = {{"Qp2errIn", "qp_2err_in"},
-                                                             {"Qp2rstIn", "qp_2rst_in"}};
+  static const std::map<std::string, std::string> kOthers = {
+      {"Qp2errIn", "qp_2err_in"}, {"Qp2rstIn", "qp_2rst_in"}, {"CmdHcaCap2", "cmd_hca_cap_2"}};
   if (const auto other = kOthers.find(layout); other != kOthers.end()) return other->second;
   std::string name;
   for (const char c : layout) {

@@ -25,11 +25,10 @@ constexpr std::array kModels = {"connectx6", "connectx7", "connectx8"};
 std::uint64_t number(const std::string& text) { return std::strtoull(text.c_str(), nullptr, 0); }
 
 Page page_of(const std::string& name) {
-  static const std::map<std::string, Page> kPages = {{"cmd_hca_cap", Page::cmd_hca_cap},
-                                                     {"odp_cap", Page::odp_cap},
-                                                     {"atomic_caps", Page::atomic_caps},
-                                                     {"roce_cap", Page::roce_cap},
-                                                     {"device_mem_cap", Page::device_mem_cap}};
+  static const std::map<std::string, Page> kPages = {
+      {"cmd_hca_cap", Page::cmd_hca_cap},       {"odp_cap", Page::odp_cap},
+      {"atomic_caps", Page::atomic_caps},       {"roce_cap", Page::roce_cap},
+      {"device_mem_cap", Page::device_mem_cap}, {"cmd_hca_cap_2", Page::cmd_hca_cap_2}};
   return kPages.at(name);
 }
 

@@ -17,6 +17,7 @@
 #include <gtest/gtest.h>
 
 #include "backends/softnic/firmware/firmware.h"
+#include "core/format/cq_doorbell.h"
 #include "core/format/prm/command.h"
 #include "core/format/prm/cq.h"
 #include "core/format/prm/pd.h"
@@ -210,10 +211,15 @@ struct FirmwareSide {
     std::memcpy(memory.data() + kQueueAt + slot * format::kWqebbBytes, segments.data(),
                 sizeof segments);
     ++producer;
+    const std::uint64_t value = format::doorbell_value(producer, qpn);
+    if (without_record) {
+      engine.doorbell(uar, format::kUarNoRecordDoorbell, value);
+      return;
+    }
     const Be32 record = format::doorbell_record_value(producer);
     std::memcpy(memory.data() + kQpRecordAt + offsetof(format::DoorbellRecord, snd_dbr), &record,
                 sizeof record);
-    engine.doorbell(uar, format::kUarDoorbellBegin, format::doorbell_value(producer, qpn));
+    engine.doorbell(uar, format::kUarDoorbellBegin, value);
   }
 
   format::Cqe64 cqe(std::uint64_t index) const {
@@ -236,6 +242,7 @@ struct FirmwareSide {
   CqNumber cqn = 0;
   QpNumber qpn = 0;
   std::uint64_t producer = 0;
+  bool without_record = false;  // rings as for a queue pair that has none
 };
 
 struct FirmwareRig {

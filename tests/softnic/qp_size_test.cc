@@ -1,8 +1,9 @@
 // How much memory a queue pair takes, and when. A program of its own: it counts what `new` hands
 // out.
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
-#include <malloc.h>
+#include <cstring>
 #include <new>
 
 #include <gtest/gtest.h>
@@ -14,29 +15,47 @@ namespace {
 std::size_t live_bytes = 0;
 std::uint64_t allocations = 0;
 
-void* counted(void* memory) {
-  if (memory == nullptr) throw std::bad_alloc();
-  live_bytes += malloc_usable_size(memory);
+// Before each piece lies its size, as it was asked for: what malloc rounds it up to depends on what
+// was freed before.
+constexpr std::size_t kHeader = 16;
+
+void* take(std::size_t size, std::size_t alignment) {
+  const std::size_t all = (alignment + size + alignment - 1) / alignment * alignment;
+  auto* const begin = static_cast<std::byte*>(std::aligned_alloc(alignment, all));
+  if (begin == nullptr) throw std::bad_alloc();
+  std::memcpy(begin, &size, sizeof size);
+  live_bytes += size;
   ++allocations;
-  return memory;
+  return begin + alignment;
 }
 
-void release(void* memory) {
-  live_bytes -= malloc_usable_size(memory);
-  std::free(memory);
+void release(void* memory, std::size_t alignment) {
+  if (memory == nullptr) return;
+  std::byte* const begin = static_cast<std::byte*>(memory) - alignment;
+  std::size_t size = 0;
+  std::memcpy(&size, begin, sizeof size);
+  live_bytes -= size;
+  std::free(begin);
+}
+
+std::size_t alignment_of(std::align_val_t align) {
+  return std::max(kHeader, static_cast<std::size_t>(align));
 }
 
 }  // namespace
 
-void* operator new(std::size_t size) { return counted(std::malloc(size)); }
+void* operator new(std::size_t size) { return take(size, kHeader); }
 void* operator new(std::size_t size, std::align_val_t align) {
-  const auto bytes = static_cast<std::size_t>(align);
-  return counted(std::aligned_alloc(bytes, (size + bytes - 1) / bytes * bytes));
+  return take(size, alignment_of(align));
 }
-void operator delete(void* memory) noexcept { release(memory); }
-void operator delete(void* memory, std::size_t) noexcept { release(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { release(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { release(memory); }
+void operator delete(void* memory) noexcept { release(memory, kHeader); }
+void operator delete(void* memory, std::size_t) noexcept { release(memory, kHeader); }
+void operator delete(void* memory, std::align_val_t align) noexcept {
+  release(memory, alignment_of(align));
+}
+void operator delete(void* memory, std::size_t, std::align_val_t align) noexcept {
+  release(memory, alignment_of(align));
+}
 
 namespace gdakit::softnic::test {
 namespace {

@@ -263,6 +263,20 @@ class StatusTest : public testing::Test {
            });
          }},
         {Sy::create_qp_two_sources, [this] { return of_qp([](Qpa& a) { a.srq = kAbsent; }); }},
+        {Sy::create_qp_second_without_record,
+         [] {
+           RigOptions with_arm_page;
+           with_arm_page.armable = true;
+           EngineRig roomy(with_arm_page);
+           Qpa a = roomy.a.another_qp(roomy.a.record);
+           a.receive_cq = a.send_cq;
+           a.uar = roomy.a.arm_page;
+           a.no_send_record = true;
+           EXPECT_TRUE(roomy.a.engine.create_qp(a));
+           return roomy.a.engine.create_qp(a).status();
+         }},
+        {Sy::create_qp_no_record_register,
+         [this] { return of_qp([](Qpa& a) { a.no_send_record = true; }); }},
         {Sy::destroy_qp_absent, [this] { return engine.destroy_qp(kAbsent).status(); }},
         {Sy::query_qp_absent, [this] { return engine.query_qp(kAbsent).status(); }},
     };

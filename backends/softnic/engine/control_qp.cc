@@ -23,7 +23,14 @@ Outcome<> Engine::check_qp(const QpAttributes& attributes, Uid uid) const {
   }
   if (pds_.find(a.pd, uid) == nullptr) return refusal(Sy::create_qp_pd, a.pd);
   if (cqs_.find(a.send_cq, uid) == nullptr) return refusal(Sy::create_qp_send_cq, a.send_cq);
-  if (uars_.find(a.uar, uid) == nullptr) return refusal(Sy::create_qp_uar, a.uar);
+  const UarUse* const page = uars_.find(a.uar, uid);
+  if (page == nullptr) return refusal(Sy::create_qp_uar, a.uar);
+  if (a.no_send_record && page->type != UarType::registers) {
+    return refusal(Sy::create_qp_no_record_register, a.uar);
+  }
+  if (a.no_send_record && page->has_recordless) {
+    return refusal(Sy::create_qp_second_without_record, a.uar);
+  }
   if (a.log_send_wqebbs > kMaxLogQueue) {
     return refusal(Sy::create_qp_send_size, 0, a.log_send_wqebbs);
   }
@@ -70,7 +77,9 @@ Outcome<QpNumber> Engine::create_qp(const QpAttributes& attributes, Uid uid) {
   if (!number) return refusal(CommandSyndrome::create_qp_numbers);
   Qp& qp = qps_.put(*number, uid, make_qp(*number, attributes));
   ++pds_.find(attributes.pd)->users;
-  ++uars_.find(attributes.uar)->users;
+  UarUse& page = *uars_.find(attributes.uar);
+  ++page.users;
+  page.has_recordless |= attributes.no_send_record;
   ++qp.common.send_cq->users;
   if (qp.common.receive_cq != nullptr) ++qp.common.receive_cq->users;
   if (attributes.srq) ++srqs_.find(*attributes.srq)->users;
@@ -147,7 +156,9 @@ Outcome<> Engine::destroy_qp(QpNumber qpn, Uid uid) {
   if (found == nullptr) return refusal(CommandSyndrome::destroy_qp_absent, qpn);
   const QpCommon& common = found->common;
   --pds_.find(common.attributes.pd)->users;
-  --uars_.find(common.attributes.uar)->users;
+  UarUse& page = *uars_.find(common.attributes.uar);
+  --page.users;
+  if (common.attributes.no_send_record) page.has_recordless = false;
   --common.send_cq->users;
   if (common.receive_cq != nullptr) --common.receive_cq->users;
   if (common.attributes.srq) --srqs_.find(*common.attributes.srq)->users;

@@ -67,7 +67,9 @@ Engine::~Engine() {
 
 void Engine::doorbell(UarNumber uar, std::uint32_t offset, std::uint64_t value) {
   const UarUse* const page = uars_.find(uar);
-  if (page == nullptr || !is_doorbell(page->type, offset)) {
+  const bool without_record =
+      page != nullptr && page->type == UarType::registers && offset == format::kUarNoRecordDoorbell;
+  if (page == nullptr || !(without_record || is_doorbell(page->type, offset))) {
     control_doorbell(page, uar, offset, value);
     return;
   }
@@ -75,14 +77,15 @@ void Engine::doorbell(UarNumber uar, std::uint32_t offset, std::uint64_t value) 
   const std::uint32_t index_word = byte_swap(static_cast<std::uint32_t>(value));
   const std::uint32_t qpn_ds = byte_swap(static_cast<std::uint32_t>(value >> 32));
   Qp* qp = qps_.find(qpn_ds >> 8);
-  const bool takes =
-      qp != nullptr && qp->common.attributes.uar == uar && takes_doorbells(qp->common.state);
+  const bool takes = qp != nullptr && qp->common.attributes.uar == uar &&
+                     qp->common.attributes.no_send_record == without_record &&
+                     takes_doorbells(qp->common.state);
   if (!takes) {
     ++core_.counters.dropped_doorbells;
     return;
   }
   ++qp->common.counters.doorbells;
-  const bool says_how_far = page->type == UarType::dense;
+  const bool says_how_far = page->type == UarType::dense || without_record;
   const std::uint32_t producer = (index_word >> 8) + format::wqebbs_of(qpn_ds & 0x3f);
   const auto hint = static_cast<std::uint16_t>(producer);
   if (core_.trace != nullptr) core_.trace->doorbell(qp->common.number, hint);

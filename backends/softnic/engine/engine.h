@@ -91,9 +91,9 @@ class Engine {
   ~Engine();
 
   // An 8-byte store to a doorbell page. Anything but a doorbell of a QP, or an arm of a CQ, that
-  // was created for this page is dropped, as hardware does. Event queues have registers, too, but
-  // there are none of them here; nor are there queue pairs without a doorbell record, whose
-  // register is at kUarNoRecordDoorbell.
+  // was created for this page is dropped, as hardware does, and so is one of a QP at the register
+  // of those without a doorbell record, if it has one. Event queues have registers, too, but there
+  // are none of them here.
   void doorbell(UarNumber uar, std::uint32_t offset, std::uint64_t value);
 
   // One bounded piece of work; true if anything changed. `now_ns` never goes backwards.
@@ -173,7 +173,8 @@ class Engine {
   };
   struct UarUse {
     UarType type = UarType::registers;
-    std::uint32_t users = 0;  // QPs and CQs
+    std::uint32_t users = 0;      // QPs and CQs
+    bool has_recordless = false;  // a QP without a send record
   };
   // A received packet whose payload is still being copied, or that its queue pair could not take.
   struct Held {

@@ -69,6 +69,7 @@ Status Firmware::create_qp(In in, Out out) {
   attributes.receive_cq = number(Qpc::cqn_rcv);
   attributes.uar = number(Qpc::uar_page);
   attributes.log_send_wqebbs = number(Qpc::log_sq_size);
+  attributes.no_send_record = number(Qpc::send_dbr_mode) != 0;
   attributes.user_index = number(Qpc::user_index);
   const auto rq_type = static_cast<prm::RqType>(context.get(Qpc::rq_type));
   if (rq_type == prm::RqType::shared) attributes.srq = number(Qpc::srqn_rmpn_xrqn);

@@ -199,6 +199,10 @@ struct QpAttributes {
   // Takes its receive WQEs from this shared receive queue; it has no receive queue of its own then.
   std::optional<SrqNumber> srq = {};
   bool has_receive_queue = false;
+  // Its send queue has no doorbell record (qpc.send_dbr_mode): doorbells, which come at
+  // format::kUarNoRecordDoorbell, alone say how far it is. One of a page: in a page of memory a
+  // doorbell of another would overwrite its own, and nothing would tell.
+  bool no_send_record = false;
   DmaAddress receive_queue;              // 16-byte aligned
   std::uint32_t log_receive_wqes = 0;    // at most 15
   std::uint32_t log_receive_stride = 4;  // log2 of bytes per receive WQE, 4 to 9

@@ -92,6 +92,14 @@ constexpr std::array kRows = {
     SyndromeRow{Sy::create_qp_two_sources, St::bad_param,
                 "a queue pair has shared receive queue {object} or a receive queue of its own; "
                 "give one of the two"},
+    SyndromeRow{
+        Sy::create_qp_second_without_record, St::bad_res_state,
+        "doorbell page {object} has a queue pair without a doorbell record already; allocate "
+        "another page"},
+    SyndromeRow{
+        Sy::create_qp_no_record_register, St::bad_param,
+        "doorbell page {object} has no register for a queue pair without a doorbell record; "
+        "allocate one of type registers"},
     SyndromeRow{Sy::destroy_qp_absent, St::bad_res,
                 "there is no queue pair {object}; it was never created or is gone"},
     SyndromeRow{Sy::query_qp_absent, St::bad_res,

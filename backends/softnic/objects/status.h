@@ -87,6 +87,8 @@ enum class CommandSyndrome : std::uint32_t {
   create_qp_service = 0x090c,
   create_qp_srq = 0x0910,
   create_qp_two_sources = 0x0911,
+  create_qp_second_without_record = 0x0912,
+  create_qp_no_record_register = 0x0913,
   destroy_qp_absent = 0x0a01,
   query_qp_absent = 0x0b01,
 

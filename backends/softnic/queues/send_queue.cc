@@ -25,7 +25,7 @@ void SendQueue::begin(std::uint64_t counter) {
   producer_ = started_ = completed_ = counter;
   fetch_begin_ = fetch_end_ = counter;
   // What was announced before this moment is found in the record.
-  record_.look_again();
+  look_at_record_again();
   unrung_.is_expected = true;
 }
 
@@ -35,7 +35,7 @@ void SendQueue::ring(std::uint16_t hint) {
   // So far behind is an old doorbell, too, whose record has been seen. The record tells them apart.
   constexpr std::uint64_t kHalfOfTheNumbers = 1 << 15;
   if (advance == kHalfOfTheNumbers) {
-    record_.look_again();
+    look_at_record_again();
   } else {
     producer_ += advance;
     qp_.counters.posted_wqebbs += advance;
@@ -48,11 +48,12 @@ void SendQueue::ring_for_record(std::uint16_t hint) {
   if (unrung_.pending && is_later) ++qp_.counters.lost_doorbells;
   unrung_.pending = false;
   unrung_.is_expected = true;
-  record_.look_again();
+  look_at_record_again();
 }
 
 // The record may have changed since it was last read.
 void SendQueue::sweep_record(std::uint64_t now_ns) {
+  if (qp_.attributes.no_send_record) return;
   record_.look();
   if (!unrung_.pending || now_ns - unrung_.since_ns < kDoorbellIsLostNs) return;
   unrung_.pending = false;
@@ -148,7 +149,7 @@ SendQueue::Read SendQueue::read_again(QueueCore& core, std::uint64_t index, std:
 
 void SendQueue::begin_flush() {
   started_ = completed_;
-  record_.look_again();
+  look_at_record_again();
 }
 
 Turn SendQueue::flush(QueueCore& core, std::uint64_t end) {

@@ -32,7 +32,9 @@ class SendQueue {
   // One came that only hints at it: the record, to be looked at again, is what counts.
   void ring_for_record(std::uint16_t hint);
   // The record may have changed, just now or since it was last read.
-  void look_at_record_again() { record_.look_again(); }
+  void look_at_record_again() {
+    if (!qp_.attributes.no_send_record) record_.look_again();
+  }
   void sweep_record(std::uint64_t now_ns);
   bool waits_for_record() const { return !record_.idle(); }
   // Takes over what the record says; true if the counter has moved.

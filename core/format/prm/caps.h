@@ -70,6 +70,11 @@ struct CmdHcaCap {
   static constexpr Field<CmdHcaCap, 1248, 32> device_frequency_khz{};
 };
 
+struct CmdHcaCap2 {
+  static constexpr std::size_t kBytes = 256;
+  static constexpr Field<CmdHcaCap2, 737, 1> send_dbr_mode_no_dbr_ext{};
+};
+
 // Bits of a transport's word.
 namespace odp_transport {
 inline constexpr std::uint32_t send = 1u << 31;
