@@ -68,6 +68,8 @@ TEST_F(UverbsDevx, AQueuePairOfVerbsIsChangedAndAskedAboutByCommands) {
   ASSERT_EQ(
       client.modify(client.qp, Opcode::init2rtr_qp, client.rtr_request(client.qpn, client.qpn)), 0);
   EXPECT_EQ(client.query().qp_state, 2) << "RTR";
+  EXPECT_EQ(client.query().dest_qp_num, client.qpn) << "as the command said";
+  EXPECT_EQ(client.query().path_mtu, 3);
   prm::Mailbox<prm::QueryQpOut> out;
   ASSERT_EQ(client.query(client.qp, Opcode::query_qp, client.qpn, out), 0);
   const auto context = out.at(prm::QueryQpOut::qpc);

@@ -196,7 +196,13 @@ int query_qp(Context& context, Attributes& call) {
   if (qp == nullptr) return EINVAL;
   const Result<QpInfo> info = context.nic().query_qp(qp->number, context.uid());
   if (!info) return errno_of(info.error());
+  prm::Mailbox<prm::QueryQpIn> in;
+  prm::Mailbox<prm::QueryQpOut> out;
+  in.set(prm::QueryQpIn::qpn, qp->number);
+  const Result<void> asked = run_command(context, prm::Opcode::query_qp, in, out);
+  if (!asked) return errno_of(asked);
   ib_uverbs_query_qp_resp& known = *qp->known;
+  note(std::as_const(out).at(prm::QueryQpOut::qpc), known);
   known.qp_state = known.cur_qp_state = verbs_state(info->state);
   known.sq_draining = info->sq_draining ? 1 : 0;
   return call.write_bytes(UVERBS_ATTR_CORE_OUT, &known, sizeof known);

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <iterator>
 #include <rdma/ib_user_ioctl_verbs.h>
+#include <type_traits>
 #include <utility>
 
 #include "backends/softnic/objects/transitions.h"
@@ -123,6 +124,30 @@ void note(const ib_uverbs_modify_qp& request, ib_uverbs_query_qp_resp& known) {
   take(attr::kMaxPeerReads, known.max_dest_rd_atomic, request.max_dest_rd_atomic);
   take(attr::kMigration, known.path_mig_state, request.path_mig_state);
   take(attr::kRemoteQpn, known.dest_qp_num, request.dest_qp_num);
+}
+
+void note(prm::View<prm::Qpc> context, ib_uverbs_query_qp_resp& known) {
+  using prm::Ads;
+  using prm::Qpc;
+  const auto path = context.at(Qpc::primary_address_path);
+  const auto take = [](auto& to, std::uint64_t from) {
+    to = static_cast<std::remove_reference_t<decltype(to)>>(from);
+  };
+  constexpr std::uint32_t kRights =
+      IB_UVERBS_ACCESS_REMOTE_READ | IB_UVERBS_ACCESS_REMOTE_WRITE | IB_UVERBS_ACCESS_REMOTE_ATOMIC;
+  known.qp_access_flags &= ~kRights;
+  if (context.get(Qpc::rre) != 0) known.qp_access_flags |= IB_UVERBS_ACCESS_REMOTE_READ;
+  if (context.get(Qpc::rwe) != 0) known.qp_access_flags |= IB_UVERBS_ACCESS_REMOTE_WRITE;
+  if (context.get(Qpc::rae) != 0) known.qp_access_flags |= IB_UVERBS_ACCESS_REMOTE_ATOMIC;
+  take(known.path_mtu, context.get(Qpc::mtu));
+  take(known.dest_qp_num, context.get(Qpc::remote_qpn));
+  take(known.min_rnr_timer, context.get(Qpc::min_rnr_nak));
+  take(known.retry_cnt, context.get(Qpc::retry_count));
+  take(known.rnr_retry, context.get(Qpc::rnr_retry));
+  take(known.timeout, path.get(Ads::ack_timeout));
+  take(known.dest.sl, path.get(Ads::sl));
+  take(known.dest.dlid, path.get(Ads::rlid));
+  std::ranges::copy(path.at(Ads::rgid_rip), std::begin(known.dest.dgid));
 }
 
 namespace {
