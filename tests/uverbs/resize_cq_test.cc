@@ -167,6 +167,8 @@ TEST_F(UverbsResizeCq, AQueueThatHasMovedCanBeDestroyed) {
 // Datagrams, which complete by what their sender does alone.
 TEST(UverbsResizeCqOfDatagrams, ComesBehindWhatHasBeenPosted) {
   const std::unique_ptr<Device> device = open_device();
+  Client other(*device);
+  for (int i = 0; i < 5; ++i) other.make_uar();  // pages that come first when the NIC looks
   for (int round = 0; round < 20; ++round) {
     Client sender(*device);
     sender.type = IB_UVERBS_QPT_UD;

@@ -96,7 +96,10 @@ bool NicThread::help() {
 
 void NicThread::catch_up() {
   constexpr std::uint32_t kSteps = 64;
-  locked([this] { run_steps(kSteps, /*thorough=*/true); });
+  locked([this] {
+    if (!paused_) pages_.poll_all(engine_);
+    run_steps(kSteps, /*thorough=*/false);
+  });
 }
 
 // Somebody has helped since the last call.
