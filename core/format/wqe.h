@@ -121,6 +121,13 @@ struct InlineSegment {
 inline constexpr std::uint32_t kInline = 0x80000000u;
 inline constexpr std::uint32_t kMaxInlineLength = 0x3ff;
 
+// Of XRC, right behind the control segment of what goes to the peer.
+struct XrcSegment {
+  Be32 srqn;  // [23:0] of the shared receive queue that it is for
+  std::uint8_t rsvd[12];
+};
+static_assert(sizeof(XrcSegment) == 16);
+
 struct AtomicSegment {
   Be64 swap_add;
   Be64 compare;

@@ -147,6 +147,11 @@ constexpr auto kTable = std::to_array<CounterRow>({
         &N::pkey_violations, kNic},
     Row{"qkey_violations", "packets", "Datagrams without the Q_Key of their queue pair: dropped",
         &N::qkey_violations, kNic},
+    Row{"xrc_violations", "packets",
+        "Requests of XRC for a shared receive queue that there is not in their queue pair's "
+        "domain: "
+        "dropped",
+        &N::xrc_violations, kNic},
 });
 
 constexpr bool every_member_has_a_row() {

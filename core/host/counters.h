@@ -83,6 +83,7 @@ struct NicCounters : QueueCounters {
   std::uint64_t dropped_packets = 0;
   std::uint64_t pkey_violations = 0;
   std::uint64_t qkey_violations = 0;
+  std::uint64_t xrc_violations = 0;
 };
 
 }  // namespace gdakit

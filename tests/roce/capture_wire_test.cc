@@ -393,7 +393,7 @@ TEST(CaptureWire, AnAtomicOfGdakitsOwnGoesAsItIsEncoded) {
 TEST(CaptureWire, WhatRoceCannotSayIsCountedAndNotShown) {
   Pair pair;
   Packet of_another_service = small_packet();
-  of_another_service.header.service = ServiceType::xrc;
+  of_another_service.header.service = ServiceType::count;
   Packet of_too_many_psns = small_packet();
   of_too_many_psns.header.psns = 2;
   EXPECT_TRUE(pair.a->send(of_another_service));

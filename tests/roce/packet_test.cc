@@ -168,8 +168,9 @@ TEST(RoceOpcode, EachIsMadeAndUnderstood) {
       expect_the_same_back(full_packet(opcode, std::span(payload).first(size)));
     }
   }
-  // RC 25 (with FLUSH and ATOMIC WRITE), UC 12, DC 24 (with connect), UD 2, CNP 1, XRC 23, own 2.
-  EXPECT_EQ(count, 25 + 12 + 24 + 2 + 1 + 23 + 2);
+  // RC 25 (with FLUSH and ATOMIC WRITE), UC 12, DC 24 (with connect), UD 2, CNP 1, XRC 23, own 2
+  // and of XRC 2.
+  EXPECT_EQ(count, 25 + 12 + 24 + 2 + 1 + 23 + 2 + 2);
 }
 
 // The headers of full_packet as they lie in a datagram.
@@ -253,6 +254,9 @@ std::optional<std::string> expected_headers(std::uint8_t opcode, bool solicited)
       break;
     case 0xc0:
       if (operation == 0x13 || operation == 0x14) return kAtomicEth + kMaskedEth;
+      break;
+    case 0xe0:
+      if (operation == 0x13 || operation == 0x14) return kXrceth + kAtomicEth + kMaskedEth;
       break;
     case 0xa0:
       if (exists && !is_of_rc_alone) return (is_response ? "" : kXrceth) + row->headers;

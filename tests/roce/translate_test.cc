@@ -111,6 +111,45 @@ TEST(RoceTranslate, MessagesOfUcComeBack) {
   }
 }
 
+TEST(RoceTranslate, PacketsOfXrcHaveTheSpecificationsOpcodes) {
+  for (int i = 0; i < static_cast<int>(PacketOpcode::count); ++i) {
+    Packet sent = packet_of(static_cast<PacketOpcode>(i));
+    if (sent.header.opcode == PacketOpcode::congestion_notification) continue;
+    SCOPED_TRACE("opcode " + std::to_string(i));
+    const std::uint8_t as_rc = to_roce(sent).opcode;
+    const bool names_srq = !is_response(sent.header.opcode);
+    sent.header.service = ServiceType::xrc;
+    sent.header.xrc_srq = 0xabcde1;
+    test::Bytes datagram;
+    const Packet got = carried(sent, datagram);
+    // Fetch-and-add of 8 bytes is plain; its transport alone is another one.
+    EXPECT_EQ(datagram[0], as_rc | 0xa0);
+    if (names_srq) {
+      EXPECT_EQ(test::to_hex(std::span(datagram).subspan(sizeof(Bth), 4)), "00abcde1");
+    }
+    EXPECT_EQ(got.header.service, ServiceType::xrc);
+    EXPECT_EQ(got.header.opcode, sent.header.opcode);
+    EXPECT_EQ(got.header.xrc_srq, names_srq ? 0xabcde1 : 0);
+    EXPECT_EQ(got.header.payload_size, sent.header.payload_size);
+    expect_same_extension(sent, got);
+  }
+}
+
+TEST(RoceTranslate, OtherAtomicsOfXrcComeBackWhole) {
+  Packet packet = packet_of(PacketOpcode::atomic_request);
+  packet.header.service = ServiceType::xrc;
+  packet.header.xrc_srq = 7;
+  packet.header.reth.length = 4;
+  packet.atomic = {.kind = AtomicKind::fetch_add, .size = 4, .swap_add = 1, .boundary = 5};
+  EXPECT_EQ(to_roce(packet).opcode, 0xf4);
+  test::Bytes datagram;
+  const Packet got = carried(packet, datagram);
+  EXPECT_EQ(got.header.service, ServiceType::xrc);
+  EXPECT_EQ(got.header.xrc_srq, 7u);
+  EXPECT_EQ(got.atomic.size, 4);
+  EXPECT_EQ(got.atomic.boundary, 5u);
+}
+
 TEST(RoceTranslate, DatagramsComeBackWithTheirQkeyAndSender) {
   for (const PacketOpcode opcode : {PacketOpcode::send_only, PacketOpcode::send_only_imm}) {
     Packet sent = packet_of(opcode);
@@ -197,12 +236,13 @@ TEST(RoceTranslate, WhatTheTransportDoesNotKnowIsRefusedByReason) {
   }
   for (const std::uint8_t opcode : test::opcodes()) {
     const Transport transport = transport_of(opcode);
-    const bool is_taken =
-        transport == Transport::own || transport == Transport::uc || transport == Transport::ud ||
-        opcode == kCnpOpcode ||
-        (transport == Transport::rc && (operation_of(opcode) < Operation::dc_connect ||
-                                        operation_of(opcode) == Operation::send_last_invalidate ||
-                                        operation_of(opcode) == Operation::send_only_invalidate));
+    const bool is_taken = transport == Transport::own || transport == Transport::own_xrc ||
+                          transport == Transport::uc || transport == Transport::ud ||
+                          opcode == kCnpOpcode ||
+                          ((transport == Transport::rc || transport == Transport::xrc) &&
+                           (operation_of(opcode) < Operation::dc_connect ||
+                            operation_of(opcode) == Operation::send_last_invalidate ||
+                            operation_of(opcode) == Operation::send_only_invalidate));
     roce = test::full_packet(opcode, {});
     EXPECT_EQ(from_roce(roce, packet), is_taken ? Unfit::none : Unfit::opcode) << int{opcode};
   }

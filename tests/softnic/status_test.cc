@@ -22,7 +22,7 @@ constexpr std::uint32_t kAbsent = 99;
 constexpr Uid kStranger = 5;
 
 // An engine that has all objects that it may have: one PD, UAR and key, two CQs, one QP; and
-// an SRQ with another QP.
+// an SRQ with another QP; and an XRC domain with an SRQ.
 class StatusTest : public testing::Test {
  protected:
   static RigOptions options(std::uint32_t max_objects) {
@@ -101,6 +101,11 @@ class StatusTest : public testing::Test {
     attributes.srq = number;
     EXPECT_TRUE(engine.create_qp(attributes));
     return number;
+  }
+  SrqNumber make_xrc_srq() {
+    SrqAttributes attributes = srq();
+    attributes.xrc = {domain, side.send_cqn, 0};
+    return *engine.create_srq(attributes);
   }
   // A modify to this state, on the way from reset to rts.
   template <class Change>
@@ -254,7 +259,7 @@ class StatusTest : public testing::Test {
         {Sy::create_qp_numbers,
          [this] { return when_full([this] { return engine.create_qp(qp()).status(); }); }},
         {Sy::create_qp_service,
-         [this] { return of_qp([](Qpa& a) { a.service = ServiceType::xrc; }); }},
+         [this] { return of_qp([](Qpa& a) { a.service = ServiceType::count; }); }},
         {Sy::create_qp_srq,
          [this] {
            return of_qp([](Qpa& a) {
@@ -277,6 +282,22 @@ class StatusTest : public testing::Test {
          }},
         {Sy::create_qp_no_record_register,
          [this] { return of_qp([](Qpa& a) { a.no_send_record = true; }); }},
+        {Sy::create_qp_xrc_domain,
+         [this] {
+           return of_qp([](Qpa& a) {
+             a.service = ServiceType::xrc;
+             a.xrc_domain = kAbsent;
+           });
+         }},
+        {Sy::create_qp_xrc_receives,
+         [this] { return of_qp([](Qpa& a) { a.service = ServiceType::xrc; }); }},
+        {Sy::create_qp_xrc_srq,
+         [this] {
+           return of_qp([this](Qpa& a) {
+             a.has_receive_queue = false;
+             a.srq = xrc_srq;
+           });
+         }},
         {Sy::destroy_qp_absent, [this] { return engine.destroy_qp(kAbsent).status(); }},
         {Sy::query_qp_absent, [this] { return engine.query_qp(kAbsent).status(); }},
     };
@@ -293,11 +314,21 @@ class StatusTest : public testing::Test {
         {Sy::create_srq_record, of([](Sa& a) { a.doorbell_record.value += 2; })},
         {Sy::create_srq_numbers,
          [this] { return when_full([this] { return engine.create_srq(srq()).status(); }); }},
+        {Sy::create_srq_xrc_domain, of([](Sa& a) {
+           a.xrc = {kAbsent, 1, 0};
+         })},
+        {Sy::create_srq_xrc_cq, of([this](Sa& a) {
+           a.xrc = {domain, kAbsent, 0};
+         })},
         {Sy::destroy_srq_absent, [this] { return engine.destroy_srq(kAbsent).status(); }},
         {Sy::destroy_srq_busy, [this] { return engine.destroy_srq(used_srq).status(); }},
         {Sy::query_srq_absent, [this] { return engine.query_srq(kAbsent).status(); }},
         {Sy::arm_srq_absent, [this] { return engine.arm_srq(kAbsent, 1).status(); }},
         {Sy::arm_srq_limit, [this] { return engine.arm_srq(used_srq, 2).status(); }},
+        {Sy::alloc_xrcd_numbers,
+         [this] { return when_full([this] { return engine.alloc_xrcd().status(); }); }},
+        {Sy::dealloc_xrcd_absent, [this] { return engine.dealloc_xrcd(kAbsent).status(); }},
+        {Sy::dealloc_xrcd_busy, [this] { return engine.dealloc_xrcd(domain).status(); }},
     };
   }
   std::map<Sy, std::function<Status()>> modifies() {
@@ -346,6 +377,8 @@ class StatusTest : public testing::Test {
   Side& side = rig.a;
   Engine& engine = side.engine;
   SrqNumber used_srq = make_used_srq();
+  XrcdNumber domain = *engine.alloc_xrcd();
+  SrqNumber xrc_srq = make_xrc_srq();
   alignas(8) std::array<Be32, 2> cq_record{};
   CqNumber movable_cq = make_movable_cq();
   CqNumber collapsed_cq = make_collapsed_cq();

@@ -47,7 +47,7 @@ TEST(UdpDatagrams, DamagedDatagramsBetweenGoodOnesAreDroppedAndCountedByReason) 
   long_one.payload = payload;
   send(long_one);
   roce::RocePacket of_no_use = good;
-  of_no_use.opcode = 0xa4;  // of XRC
+  of_no_use.opcode = 0x44;  // of DC
   send(of_no_use);
   good.psn = 2;
   send(good);

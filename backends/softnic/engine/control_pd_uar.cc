@@ -20,6 +20,21 @@ Outcome<> Engine::dealloc_pd(PdNumber pd, Uid uid) {
   return {};
 }
 
+Outcome<XrcdNumber> Engine::alloc_xrcd(Uid uid) {
+  const auto number = xrcds_.take();
+  if (!number) return refusal(CommandSyndrome::alloc_xrcd_numbers);
+  xrcds_.put(*number, uid, std::make_unique<Xrcd>());
+  return *number;
+}
+
+Outcome<> Engine::dealloc_xrcd(XrcdNumber domain, Uid uid) {
+  const Xrcd* const object = xrcds_.find(domain, uid);
+  if (object == nullptr) return refusal(CommandSyndrome::dealloc_xrcd_absent, domain);
+  if (object->users != 0) return refusal(CommandSyndrome::dealloc_xrcd_busy, domain);
+  xrcds_.remove(domain);
+  return {};
+}
+
 Outcome<UarNumber> Engine::alloc_uar(UarType type, Uid uid) {
   const auto number = uars_.take();
   if (!number) return refusal(CommandSyndrome::alloc_uar_numbers);

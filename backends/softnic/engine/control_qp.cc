@@ -2,6 +2,7 @@
 #include <bit>
 
 #include "backends/softnic/engine/engine.h"
+#include "backends/softnic/queues/no_send_queue.h"
 #include "core/format/doorbell.h"
 
 namespace gdakit::softnic {
@@ -11,15 +12,26 @@ constexpr std::uint32_t kMaxLogQueue = 15;
 constexpr std::uint32_t kMinLogStride = 4;
 constexpr std::uint32_t kMaxLogStride = std::bit_width(kMaxReceiveStride) - 1;
 
+// A target has no memory of its client's, who may have given anything else.
+QpAttributes target_attributes(XrcdNumber domain) {
+  QpAttributes kept;
+  kept.service = ServiceType::xrc;
+  kept.xrc_domain = domain;
+  kept.send_queue = kept.doorbell_record = no_send_queue();
+  return kept;
+}
+
 }  // namespace
 
 Outcome<> Engine::check_qp(const QpAttributes& attributes, Uid uid) const {
   using Sy = CommandSyndrome;
   const QpAttributes& a = attributes;
-  const bool is_known =
-      a.service == ServiceType::rc || a.service == ServiceType::uc || a.service == ServiceType::ud;
-  if (!is_known) {
+  if (a.service >= ServiceType::count) {
     return refusal(Sy::create_qp_service, 0, static_cast<std::uint64_t>(a.service));
+  }
+  if (a.is_xrc_target()) {
+    const bool exists = xrcds_.find(a.xrc_domain) != nullptr;
+    return exists ? Outcome<>() : refusal(Sy::create_qp_xrc_domain, a.xrc_domain);
   }
   if (pds_.find(a.pd, uid) == nullptr) return refusal(Sy::create_qp_pd, a.pd);
   if (cqs_.find(a.send_cq, uid) == nullptr) return refusal(Sy::create_qp_send_cq, a.send_cq);
@@ -40,9 +52,17 @@ Outcome<> Engine::check_qp(const QpAttributes& attributes, Uid uid) const {
   if (a.doorbell_record.value == 0 || a.doorbell_record.value % 8 != 0) {
     return refusal(Sy::create_qp_record);
   }
-  if (a.srq && a.has_receive_queue) return refusal(Sy::create_qp_two_sources, *a.srq);
-  if (a.srq && srqs_.find(*a.srq, uid) == nullptr) return refusal(Sy::create_qp_srq, *a.srq);
+  return check_receives(a, uid);
+}
+
+Outcome<> Engine::check_receives(const QpAttributes& a, Uid uid) const {
+  using Sy = CommandSyndrome;
   if (!a.has_receive_queue && !a.srq) return {};
+  if (a.service == ServiceType::xrc) return refusal(Sy::create_qp_xrc_receives);
+  if (a.srq && a.has_receive_queue) return refusal(Sy::create_qp_two_sources, *a.srq);
+  const Srq* const srq = a.srq ? srqs_.find(*a.srq, uid) : nullptr;
+  if (a.srq && srq == nullptr) return refusal(Sy::create_qp_srq, *a.srq);
+  if (a.srq && srq->xrc()) return refusal(Sy::create_qp_xrc_srq, *a.srq);
   if (cqs_.find(a.receive_cq, uid) == nullptr) {
     return refusal(Sy::create_qp_receive_cq, a.receive_cq);
   }
@@ -64,6 +84,7 @@ std::unique_ptr<Qp> Engine::make_qp(QpNumber qpn, const QpAttributes& attributes
   auto qp = std::make_unique<Qp>(qpn, attributes, options_.window, srq);
   qp->timer.qp = qp.get();
   timers_.add();
+  if (attributes.is_xrc_target()) return qp;
   qp->common.send_cq = cqs_.find(attributes.send_cq);
   const bool receives = attributes.has_receive_queue || srq != nullptr;
   qp->common.receive_cq = receives ? cqs_.find(attributes.receive_cq) : nullptr;
@@ -75,22 +96,37 @@ Outcome<QpNumber> Engine::create_qp(const QpAttributes& attributes, Uid uid) {
   if (!checked) return checked.status();
   const auto number = qps_.take();
   if (!number) return refusal(CommandSyndrome::create_qp_numbers);
-  Qp& qp = qps_.put(*number, uid, make_qp(*number, attributes));
-  ++pds_.find(attributes.pd)->users;
-  UarUse& page = *uars_.find(attributes.uar);
-  ++page.users;
-  page.has_recordless |= attributes.no_send_record;
-  ++qp.common.send_cq->users;
-  if (qp.common.receive_cq != nullptr) ++qp.common.receive_cq->users;
-  if (attributes.srq) ++srqs_.find(*attributes.srq)->users;
-  for_memory(attributes,
+  const bool is_target = attributes.is_xrc_target();
+  const QpAttributes kept = is_target ? target_attributes(attributes.xrc_domain) : attributes;
+  count_users(qps_.put(*number, uid, make_qp(*number, kept)), 1);
+  for_memory(kept,
              [this](const MemoryRange& range) { core_.port.attach(range.base, range.length); });
   return *number;
+}
+
+// What the queue pair uses has one user more, or one less.
+void Engine::count_users(const Qp& qp, int change) {
+  const auto count = [change](std::uint32_t& users) {
+    users += static_cast<std::uint32_t>(change);
+  };
+  const QpAttributes& a = qp.common.attributes;
+  if (a.is_xrc_target()) {
+    count(xrcds_.find(a.xrc_domain)->users);
+    return;
+  }
+  count(pds_.find(a.pd)->users);
+  UarUse& page = *uars_.find(a.uar);
+  count(page.users);
+  if (a.no_send_record) page.has_recordless = change > 0;
+  count(qp.common.send_cq->users);
+  if (qp.common.receive_cq != nullptr) count(qp.common.receive_cq->users);
+  if (a.srq) count(srqs_.find(*a.srq)->users);
 }
 
 // Calls `use` with each piece of memory that a queue pair has for itself.
 template <class Use>
 void Engine::for_memory(const QpAttributes& attributes, Use use) const {
+  if (attributes.is_xrc_target()) return;
   use(MemoryRange{attributes.send_queue,
                   std::uint64_t{format::kWqebbBytes} << attributes.log_send_wqebbs});
   use(MemoryRange{attributes.doorbell_record, sizeof(format::DoorbellRecord)});
@@ -155,13 +191,7 @@ Outcome<> Engine::destroy_qp(QpNumber qpn, Uid uid) {
   Qp* const found = qps_.find(qpn, uid);
   if (found == nullptr) return refusal(CommandSyndrome::destroy_qp_absent, qpn);
   const QpCommon& common = found->common;
-  --pds_.find(common.attributes.pd)->users;
-  UarUse& page = *uars_.find(common.attributes.uar);
-  --page.users;
-  if (common.attributes.no_send_record) page.has_recordless = false;
-  --common.send_cq->users;
-  if (common.receive_cq != nullptr) --common.receive_cq->users;
-  if (common.attributes.srq) --srqs_.find(*common.attributes.srq)->users;
+  count_users(*found, -1);
   core_.counters += common.counters;
   std::vector<MemoryRange> memory;
   for_memory(common.attributes, [&](const MemoryRange& range) { memory.push_back(range); });

@@ -37,15 +37,31 @@ Outcome<> check_srq(const SrqAttributes& attributes) {
 
 }  // namespace
 
+Outcome<> Engine::check_xrc_srq(const XrcSrqAttributes& attributes, Uid uid) const {
+  if (xrcds_.find(attributes.domain) == nullptr) {
+    return refusal(CommandSyndrome::create_srq_xrc_domain, attributes.domain);
+  }
+  if (cqs_.find(attributes.cq, uid) == nullptr) {
+    return refusal(CommandSyndrome::create_srq_xrc_cq, attributes.cq);
+  }
+  return {};
+}
+
 Outcome<SrqNumber> Engine::create_srq(const SrqAttributes& attributes, Uid uid) {
-  const Outcome<> checked = check_srq(attributes);
+  Outcome<> checked = check_srq(attributes);
+  if (checked && attributes.xrc) checked = check_xrc_srq(*attributes.xrc, uid);
   if (!checked) return checked.status();
   Pd* const pd = pds_.find(attributes.pd, uid);
   if (pd == nullptr) return refusal(CommandSyndrome::create_srq_pd, attributes.pd);
   const auto number = srqs_.take();
   if (!number) return refusal(CommandSyndrome::create_srq_numbers);
-  const Srq& srq = srqs_.put(*number, uid, std::make_unique<Srq>(*number, attributes));
+  Cq* const cq = attributes.xrc ? cqs_.find(attributes.xrc->cq) : nullptr;
+  const Srq& srq = srqs_.put(*number, uid, std::make_unique<Srq>(*number, attributes, cq));
   ++pd->users;
+  if (attributes.xrc) {
+    ++cq->users;
+    ++xrcds_.find(attributes.xrc->domain)->users;
+  }
   for (const MemoryRange& range : srq.memory()) core_.port.attach(range.base, range.length);
   return *number;
 }
@@ -64,12 +80,24 @@ Outcome<SrqInfo> Engine::query_srq(SrqNumber srq, Uid uid) const {
   return object->info();
 }
 
+// Targets may be asked for it until now, and have its receive WQEs.
+void Engine::forget_srq(const Srq& srq) {
+  --srq.cq()->users;
+  --xrcds_.find(srq.xrc()->domain)->users;
+  for (const QpNumber qpn :
+       qps_where([](const Qp& qp) { return qp.common.attributes.is_xrc_target(); })) {
+    Responder::forget(qps_.find(qpn)->receive, srq);
+  }
+  removals_.forget(srq);
+}
+
 Outcome<> Engine::destroy_srq(SrqNumber srq, Uid uid) {
   Srq* const object = srqs_.find(srq, uid);
   if (object == nullptr) return refusal(CommandSyndrome::destroy_srq_absent, srq);
   if (object->users != 0) return refusal(CommandSyndrome::destroy_srq_busy, srq);
   if (core_.side_work.holds(*object)) core_.side_work.remove(*object);
   --pds_.find(object->pd())->users;
+  if (object->xrc()) forget_srq(*object);
   remove({.memory = object->memory(), .srq = srqs_.remove(srq)});
   return {};
 }

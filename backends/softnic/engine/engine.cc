@@ -20,9 +20,16 @@ bool is_doorbell(UarType type, std::uint32_t offset) {
 }
 
 // Whether the packet is for a queue pair of this kind and state. A connection is to one NIC; which
-// of its queue pairs sends, no packet of RC or UC says. Datagrams come from anywhere.
+// of its queue pairs sends, no packet of RC or UC says. Datagrams come from anywhere. A CNP of the
+// wire between hosts does not say of which service it is.
+bool is_of_service(const Qp& qp, const PacketHeader& header) {
+  const ServiceType service = qp.common.attributes.service;
+  if (header.service == service) return true;
+  return service == ServiceType::xrc && header.opcode == PacketOpcode::congestion_notification;
+}
+
 bool accepts(const Qp& qp, const PacketHeader& header) {
-  return qp.common.state >= QpState::rtr && header.service == qp.common.attributes.service &&
+  return qp.common.state >= QpState::rtr && is_of_service(qp, header) &&
          (header.source == qp.common.settings.path.endpoint || header.service == ServiceType::ud);
 }
 
@@ -35,7 +42,7 @@ bool takes_doorbells(QpState state) {
 
 Engine::Engine(const EngineOptions& options, DmaPort& port, Wire& wire)
     : options_(options),
-      core_(port, wire, options.payload_buffers, options.events),
+      core_(port, wire, options.payload_buffers, options.events, srqs_),
       requester_(core_),
       responder_(core_),
       unreliable_requester_(core_),
@@ -45,6 +52,7 @@ Engine::Engine(const EngineOptions& options, DmaPort& port, Wire& wire)
       cq_numbers_(ObjectKind::cq, options.max_objects),
       qp_numbers_(ObjectKind::qp, options.max_qps, options.skipped_qps),
       srq_numbers_(ObjectKind::srq, options.max_objects),
+      xrcd_numbers_(ObjectKind::xrcd, options.max_objects),
       removals_(core_),
       held_(kHeldPackets) {
   core_.keys = KeyTable(options.max_objects, options.skipped_keys, options.first_key_variant);

@@ -137,6 +137,10 @@ class Engine {
   // by then, as the record says, do not leave an entry for the marker, or do not fit.
   Outcome<bool> resize_cq(CqNumber cq, const CqResize& to, Uid uid = kNicUid);
   Outcome<SrqNumber> create_srq(const SrqAttributes& attributes, Uid uid = kNicUid);
+  // An XRC domain: the shared receive queues that the targets in it may be asked for. Whoever knows
+  // its number may use it, whosever it is.
+  Outcome<XrcdNumber> alloc_xrcd(Uid uid = kNicUid);
+  Outcome<> dealloc_xrcd(XrcdNumber domain, Uid uid = kNicUid);
   // Tells srq_limit once, when fewer WQEs are posted and not taken than `limit`: at once, if so
   // already. 0: tells nothing.
   Outcome<> arm_srq(SrqNumber srq, std::uint32_t limit, Uid uid = kNicUid);
@@ -170,6 +174,9 @@ class Engine {
  private:
   struct Pd {
     std::uint32_t users = 0;  // QPs and SRQs
+  };
+  struct Xrcd {
+    std::uint32_t users = 0;  // targets and SRQs
   };
   struct UarUse {
     UarType type = UarType::registers;
@@ -209,10 +216,16 @@ class Engine {
 
   // control_qp.cc
   Outcome<> check_qp(const QpAttributes& attributes, Uid uid) const;
+  Outcome<> check_receives(const QpAttributes& attributes, Uid uid) const;
   std::unique_ptr<Qp> make_qp(QpNumber qpn, const QpAttributes& attributes);
   std::vector<QpNumber> qps_where(bool (*holds)(const Qp&)) const;
   template <class Use>
   void for_memory(const QpAttributes& attributes, Use use) const;
+  void count_users(const Qp& qp, int change);
+
+  // control_srq.cc
+  Outcome<> check_xrc_srq(const XrcSrqAttributes& attributes, Uid uid) const;
+  void forget_srq(const Srq& srq);
 
   // control_modify_qp.cc
   void reset(Qp& qp);
@@ -233,8 +246,10 @@ class Engine {
   NumberSpace cq_numbers_;
   NumberSpace qp_numbers_;
   NumberSpace srq_numbers_;
+  NumberSpace xrcd_numbers_;
   NumberTable<Pd> pds_{pd_numbers_};
   NumberTable<UarUse> uars_{uar_numbers_};
+  NumberTable<Xrcd> xrcds_{xrcd_numbers_};
   NumberTable<Cq> cqs_{cq_numbers_};
   NumberTable<Srq> srqs_{srq_numbers_};  // before those who take from them
   NumberTable<Qp> qps_{qp_numbers_};

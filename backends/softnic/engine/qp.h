@@ -1,7 +1,7 @@
 // A queue pair: a send queue and a receive queue, two halves of its service type on top of them,
 // and its places in the engine's lists.
 //
-//   RC        RcSend, RcReceive
+//   RC, XRC   RcSend, RcReceive
 //   UC, UD    UnreliableSend, UnreliableReceive
 #pragma once
 
@@ -14,6 +14,7 @@
 #include "backends/softnic/queues/receive_queue.h"
 #include "backends/softnic/queues/send_queue.h"
 #include "backends/softnic/queues/srq.h"
+#include "backends/softnic/queues/xrc_target.h"
 #include "backends/softnic/transport/connection.h"
 #include "backends/softnic/transport/rc_receive.h"
 #include "backends/softnic/transport/rc_send.h"
@@ -31,33 +32,32 @@ struct UnreliableHalves {
 };
 
 struct Qp {
-  // `srq`: the one that it takes receive WQEs from, if it does.
+  // `srq`: the one that it takes receive WQEs from, if it does, and if packets do not name it.
   Qp(QpNumber qpn, const QpAttributes& attributes, std::uint32_t window, Srq* srq)
       : common(qpn, attributes),
         send_queue(common),
         receive_queue(common),
-        srq_share(srq == nullptr ? nullptr : std::make_unique<SrqShare>(common, srq)),
+        shared_source(make_shared_source(common, srq)),
         connection(common),
         send(connection, send_queue, window),
         receive(connection, source_of_receives()),
-        unreliable(
-            attributes.service == ServiceType::rc
-                ? nullptr
-                : std::make_unique<UnreliableHalves>(connection, send_queue, receive.source)) {}
+        unreliable(is_reliable(attributes.service) ? nullptr
+                                                   : std::make_unique<UnreliableHalves>(
+                                                         connection, send_queue, receive.source)) {}
   Qp(const Qp&) = delete;
   Qp& operator=(const Qp&) = delete;
 
   // Whether it may have claimed receive WQEs that are not its alone, and whose CQEs are yet to
   // come.
   bool holds_shared_receives() const {
-    if (!common.attributes.srq) return false;
+    if (shared_source == nullptr) return false;
     return unreliable != nullptr ? unreliable->receive.holds_receives() : receive.holds_receives();
   }
 
   QpCommon common;
   SendQueue send_queue;
   ReceiveQueue receive_queue;
-  const std::unique_ptr<SrqShare> srq_share;  // apart: most queue pairs have none
+  const std::unique_ptr<ReceiveSource> shared_source;  // apart: most queue pairs have none
   Connection connection;
   RcSend send;
   RcReceive receive;
@@ -71,8 +71,13 @@ struct Qp {
   Timer timer;
 
  private:
+  static std::unique_ptr<ReceiveSource> make_shared_source(QpCommon& qp, Srq* srq) {
+    if (qp.attributes.is_xrc_target()) return std::make_unique<XrcTarget>();
+    if (srq == nullptr) return nullptr;
+    return std::make_unique<SrqShare>(qp, srq);
+  }
   ReceiveSource* source_of_receives() {
-    if (srq_share != nullptr) return srq_share.get();
+    if (shared_source != nullptr) return shared_source.get();
     return common.attributes.has_receive_queue ? &receive_queue : nullptr;
   }
 };

@@ -14,10 +14,19 @@ std::vector<Recall::Taken> Removals::add(Removed removed) {
   removal.removed = std::move(removed);
   const Qp* const qp = removal.removed.qp.get();
   removal.returns = qp != nullptr && qp->holds_shared_receives();
-  if (removal.returns) ++qp->common.receive_cq->users;
+  if (removal.returns && qp->common.receive_cq != nullptr) ++qp->common.receive_cq->users;
   removal.own = core_.port.fence();
   removal.recall = std::move(recall);
   return taken;
+}
+
+void Removals::forget(const Srq& srq) {
+  for (Removal& removal : removals_) {
+    Qp* const qp = removal.removed.qp.get();
+    if (qp != nullptr && qp->common.attributes.is_xrc_target()) {
+      Responder::forget(qp->receive, srq);
+    }
+  }
 }
 
 // This NIC's DMA is through: buffers that it filled serve others, however long peers take.
@@ -40,7 +49,7 @@ bool Removals::return_receives(Removal& removal) {
   core_.counters += qp.common.counters;
   if (!all) return false;
   removal.returns = false;
-  --qp.common.receive_cq->users;
+  if (qp.common.receive_cq != nullptr) --qp.common.receive_cq->users;
   return true;
 }
 

@@ -43,6 +43,8 @@ class Removals {
   // Takes back the packets that name memory by the key, and the queue pair's requests. Returns
   // these packets, which others may have to send again.
   std::vector<Recall::Taken> add(Removed removed);
+  // The shared receive queue of XRC goes, from which removed queue pairs may have taken.
+  void forget(const Srq& srq);
   // Ends those that nothing uses any more.
   void step();
 

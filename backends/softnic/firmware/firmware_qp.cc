@@ -14,7 +14,11 @@ using namespace format;
 
 namespace {
 
-constexpr auto kNoService = static_cast<std::uint32_t>(ServiceType::count);
+// Of qpc.st. Mailboxes make no queue pairs of XRC, nor the shared receive queues that those need.
+constexpr ServiceType service_of(std::uint32_t st) {
+  constexpr auto kFirstUnknown = static_cast<std::uint32_t>(ServiceType::xrc);
+  return st < kFirstUnknown ? static_cast<ServiceType>(st) : ServiceType::count;
+}
 
 // qpc.state of a queue pair whose send queue is not quiet yet.
 constexpr std::uint64_t kSqDraining = 7;
@@ -63,7 +67,7 @@ Status Firmware::create_qp(In in, Out out) {
     return static_cast<std::uint32_t>(context.get(field));
   };
   QpAttributes attributes;
-  attributes.service = static_cast<ServiceType>(std::min(number(Qpc::st), kNoService));
+  attributes.service = service_of(number(Qpc::st));
   attributes.pd = number(Qpc::pd);
   attributes.send_cq = number(Qpc::cqn_snd);
   attributes.receive_cq = number(Qpc::cqn_rcv);

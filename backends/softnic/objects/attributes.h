@@ -43,8 +43,9 @@ constexpr std::uint64_t plain_address(DmaAddress address) {
 
 using PdNumber = std::uint32_t;
 using CqNumber = std::uint32_t;
-using QpNumber = std::uint32_t;   // 24 bits
-using SrqNumber = std::uint32_t;  // 24 bits
+using QpNumber = std::uint32_t;    // 24 bits
+using SrqNumber = std::uint32_t;   // 24 bits
+using XrcdNumber = std::uint32_t;  // 24 bits
 using UarNumber = std::uint32_t;
 using Endpoint = std::uint32_t;      // a NIC's address on its wire
 using PartitionKey = std::uint16_t;  // full member[15] partition[14:0]
@@ -165,6 +166,14 @@ enum class SrqForm : std::uint8_t {
   basic_cyclic,
 };
 
+// What a shared receive queue of XRC has beside the others: its queue pairs are the targets of its
+// domain, and have neither a CQ nor a user index of their own.
+struct XrcSrqAttributes {
+  XrcdNumber domain = 0;
+  CqNumber cq = 0;
+  std::uint32_t user_index = 0;  // comes back in each CQE, 24 bits
+};
+
 // WQEs and record must stay until the shared receive queue is destroyed.
 struct SrqAttributes {
   PdNumber pd = 0;  // its WQEs' keys are of this one, whatever the queue pair's is
@@ -173,6 +182,7 @@ struct SrqAttributes {
   std::uint32_t log_wqes = 0;    // at most 15
   std::uint32_t log_stride = 5;  // log2 of bytes per WQE, 5 to 9; basic_cyclic: 4 to 9
   DmaAddress doorbell_record;    // format::SrqDoorbellRecord, 4-byte aligned
+  std::optional<XrcSrqAttributes> xrc = {};
 };
 
 struct SrqInfo {
@@ -184,8 +194,13 @@ struct SrqInfo {
   std::uint16_t taken = 0;
 };
 
-// qpc.st. Queue pairs of XRC cannot be made.
+// qpc.st. XRC is a reliable connection, too, but of one way: from an initiator, which has a send
+// queue alone, to a target, which has no queue. Each request names the shared receive queue that it
+// is for.
 enum class ServiceType : std::uint8_t { rc = 0, uc = 1, ud = 2, xrc = 3, count };
+constexpr bool is_reliable(ServiceType service) {
+  return service == ServiceType::rc || service == ServiceType::xrc;
+}
 
 // Queues and record must stay until the queue pair is destroyed.
 struct QpAttributes {
@@ -193,7 +208,10 @@ struct QpAttributes {
   PdNumber pd = 0;
   CqNumber send_cq = 0;
   CqNumber receive_cq = 0;
-  UarNumber uar = 0;                  // doorbells through any other page are dropped
+  UarNumber uar = 0;  // doorbells through any other page are dropped
+  // Of XRC, unless 0: makes it a target, for which all other fields say nothing. Receive WQEs,
+  // protection domain and CQ are those of this domain's shared receive queue that a request names.
+  XrcdNumber xrc_domain = 0;
   DmaAddress send_queue;              // 64-byte aligned
   std::uint32_t log_send_wqebbs = 0;  // at most 15
   // Takes its receive WQEs from this shared receive queue; it has no receive queue of its own then.
@@ -208,6 +226,8 @@ struct QpAttributes {
   std::uint32_t log_receive_stride = 4;  // log2 of bytes per receive WQE, 4 to 9
   DmaAddress doorbell_record;            // format::DoorbellRecord, 8-byte aligned
   std::uint32_t user_index = 0;          // comes back in each CQE, 24 bits
+
+  bool is_xrc_target() const { return service == ServiceType::xrc && xrc_domain != 0; }
 };
 
 enum class QpState : std::uint8_t {

@@ -14,8 +14,8 @@ namespace gdakit::softnic {
 using Uid = std::uint16_t;
 inline constexpr Uid kNicUid = 0;  // the NIC's own
 
-enum class ObjectKind : std::uint8_t { pd, uar, cq, qp, dct, mkey, srq };
-enum class NumberSpaceName : std::uint8_t { pd, uar, cq, qp, mkey, srq };
+enum class ObjectKind : std::uint8_t { pd, uar, cq, qp, dct, mkey, srq, xrcd };
+enum class NumberSpaceName : std::uint8_t { pd, uar, cq, qp, mkey, srq, xrcd };
 
 struct KindRow {
   ObjectKind kind = ObjectKind::pd;
@@ -37,6 +37,7 @@ inline constexpr std::array kKinds = {
     // receive WQE's list; and a stale key is to meet no new one.
     KindRow{ObjectKind::mkey, NumberSpaceName::mkey, 16, 1u << 24, 4096},
     KindRow{ObjectKind::srq, NumberSpaceName::srq, 1, 1u << 24, 64},
+    KindRow{ObjectKind::xrcd, NumberSpaceName::xrcd, 1, 1u << 24, 64},
 };
 
 constexpr const KindRow& kind_row(ObjectKind kind) {

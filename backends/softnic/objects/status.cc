@@ -61,7 +61,8 @@ constexpr std::array kRows = {
     SyndromeRow{Sy::destroy_cq_absent, St::bad_res,
                 "there is no completion queue {object}; it was never created or is gone"},
     SyndromeRow{Sy::destroy_cq_busy, St::res_busy,
-                "completion queue {object} is still used by queue pairs; destroy those first"},
+                "completion queue {object} is still used by queue pairs or shared receive queues; "
+                "destroy those first"},
 
     SyndromeRow{Sy::create_qp_pd, St::bad_res,
                 "there is no protection domain {object}; it was never created or is gone"},
@@ -84,9 +85,10 @@ constexpr std::array kRows = {
     SyndromeRow{Sy::create_qp_receive_queue, St::bad_param,
                 "the receive queue must be given and aligned to 16 bytes"},
     SyndromeRow{Sy::create_qp_numbers, St::lim_err, "all numbers are in use; destroy some objects"},
-    SyndromeRow{Sy::create_qp_service, St::bad_param,
-                "this NIC has queue pairs of service types RC (0), UC (1) and UD (2), not of type "
-                "{detail}"},
+    SyndromeRow{
+        Sy::create_qp_service, St::bad_param,
+        "this NIC has queue pairs of service types RC (0), UC (1), UD (2) and XRC (3), not of "
+        "type {detail}"},
     SyndromeRow{Sy::create_qp_srq, St::bad_res,
                 "there is no shared receive queue {object}; it was never created or is gone"},
     SyndromeRow{Sy::create_qp_two_sources, St::bad_param,
@@ -100,6 +102,14 @@ constexpr std::array kRows = {
         Sy::create_qp_no_record_register, St::bad_param,
         "doorbell page {object} has no register for a queue pair without a doorbell record; "
         "allocate one of type registers"},
+    SyndromeRow{Sy::create_qp_xrc_domain, St::bad_res,
+                "there is no XRC domain {object}; it was never allocated or is gone"},
+    SyndromeRow{Sy::create_qp_xrc_receives, St::bad_param,
+                "an XRC initiator receives nothing; give it neither a receive queue nor a shared "
+                "one"},
+    SyndromeRow{Sy::create_qp_xrc_srq, St::bad_param,
+                "shared receive queue {object} is one of XRC, whose packets name it; give this "
+                "queue pair another one"},
     SyndromeRow{Sy::destroy_qp_absent, St::bad_res,
                 "there is no queue pair {object}; it was never created or is gone"},
     SyndromeRow{Sy::query_qp_absent, St::bad_res,
@@ -159,6 +169,10 @@ constexpr std::array kRows = {
                 "the doorbell record must be given and aligned to 4 bytes"},
     SyndromeRow{Sy::create_srq_numbers, St::lim_err,
                 "all numbers are in use; destroy some objects"},
+    SyndromeRow{Sy::create_srq_xrc_domain, St::bad_res,
+                "there is no XRC domain {object}; it was never allocated or is gone"},
+    SyndromeRow{Sy::create_srq_xrc_cq, St::bad_res,
+                "there is no completion queue {object}; it was never created or is gone"},
     SyndromeRow{Sy::destroy_srq_absent, St::bad_res,
                 "there is no shared receive queue {object}; it was never created or is gone"},
     SyndromeRow{Sy::destroy_srq_busy, St::res_busy,
@@ -193,6 +207,15 @@ constexpr std::array kRows = {
                 "all {detail} memory keys are in use; deregister some"},
     SyndromeRow{Sy::dealloc_mw_absent, St::bad_res,
                 "no memory window {object}; it was never allocated or is gone already"},
+
+    SyndromeRow{Sy::alloc_xrcd_numbers, St::lim_err,
+                "all numbers are in use; destroy some objects"},
+    SyndromeRow{Sy::dealloc_xrcd_absent, St::bad_res,
+                "there is no XRC domain {object}; it was never allocated or is gone"},
+    SyndromeRow{
+        Sy::dealloc_xrcd_busy, St::res_busy,
+        "XRC domain {object} is still used by queue pairs or shared receive queues; destroy "
+        "those first"},
 
     SyndromeRow{Sy::mailbox_opcode, St::bad_op, "there is no command {detail}"},
     SyndromeRow{Sy::mailbox_in_length, St::bad_inp_len,

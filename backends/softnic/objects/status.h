@@ -89,6 +89,9 @@ enum class CommandSyndrome : std::uint32_t {
   create_qp_two_sources = 0x0911,
   create_qp_second_without_record = 0x0912,
   create_qp_no_record_register = 0x0913,
+  create_qp_xrc_domain = 0x0914,
+  create_qp_xrc_receives = 0x0915,
+  create_qp_xrc_srq = 0x0916,
   destroy_qp_absent = 0x0a01,
   query_qp_absent = 0x0b01,
 
@@ -118,6 +121,8 @@ enum class CommandSyndrome : std::uint32_t {
   create_srq_wqes = 0x0e05,
   create_srq_record = 0x0e06,
   create_srq_numbers = 0x0e07,
+  create_srq_xrc_domain = 0x0e08,
+  create_srq_xrc_cq = 0x0e09,
   destroy_srq_absent = 0x0f01,
   destroy_srq_busy = 0x0f02,
   query_srq_absent = 0x1001,
@@ -135,6 +140,10 @@ enum class CommandSyndrome : std::uint32_t {
   alloc_mw_type = 0x1302,
   alloc_mw_numbers = 0x1303,
   dealloc_mw_absent = 0x1401,
+
+  alloc_xrcd_numbers = 0x1501,
+  dealloc_xrcd_absent = 0x1601,
+  dealloc_xrcd_busy = 0x1602,
 
   // Of what mailboxes alone can say (firmware/firmware.h).
   mailbox_opcode = 0x2001,

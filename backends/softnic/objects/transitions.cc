@@ -145,9 +145,10 @@ std::span<const TransitionRow> transition_rows() { return kTransitions; }
 std::span<const FieldRow> field_rows() { return kFields; }
 
 const TransitionRow* find_transition(ServiceType service, QpState from, QpState to) {
+  const ServiceType like = service == ServiceType::xrc ? kRc : service;
   const auto* const row =
       std::find_if(kTransitions.begin(), kTransitions.end(), [&](const TransitionRow& one) {
-        return one.service == service && one.to == to && one.from.value_or(from) == from;
+        return one.service == like && one.to == to && one.from.value_or(from) == from;
       });
   return row != kTransitions.end() ? row : nullptr;
 }

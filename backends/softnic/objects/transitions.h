@@ -6,6 +6,7 @@
 //   reset --> init --> rtr --> rts <--> sqd          any state --> err, any state --> reset
 //              ()               ()       ()          (): to itself, with other fields
 //   UC, UD: rts, sqd --> sqer when a send WQE fails, sqer --> rts
+//   XRC: as RC, at both ends
 //
 // A command says by bits of opt_param_mask which optional fields it has; required ones have none.
 //
@@ -51,7 +52,7 @@ struct TransitionRow {
   QpFields optional;
 };
 std::span<const TransitionRow> transition_rows();
-// Null: the state cannot change so.
+// Null: the state cannot change so. Of XRC it is RC's row.
 const TransitionRow* find_transition(ServiceType service, QpState from, QpState to);
 
 struct FieldRow {

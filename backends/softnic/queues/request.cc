@@ -18,6 +18,11 @@ constexpr std::uint32_t kRemoteAddressEnd =
     sizeof(format::ControlSegment) + sizeof(format::RemoteAddressSegment);
 constexpr std::uint64_t kLongestByteCount = std::uint64_t{1} << 31;
 
+// Whether the WQE makes packets.
+constexpr bool goes_to_peer(Opcode opcode) {
+  return opcode != Opcode::nop && opcode != Opcode::dump && opcode != Opcode::umr;
+}
+
 class Decoder {
  public:
   Decoder(const std::uint8_t* wqe, const WqePlace& place, Request& request)
@@ -29,6 +34,7 @@ class Decoder {
   Fault decode_opcode(const format::ControlSegment& control);
   Fault decode_remote(RequestKind kind);
   Fault decode_datagram();
+  Fault pass_xrc_segment();
   Fault decode_atomic(std::uint8_t opmod);
   Fault decode_masked_operands(std::uint8_t opmod);
   Fault decode_data(std::uint32_t at, bool allow_inline);
@@ -39,6 +45,8 @@ class Decoder {
   const WqePlace& place_;
   Request& request_;
   std::uint32_t end_ = 0;  // of the WQE, in bytes
+  // How far wqe_ is behind the WQE: past the XRC segment, behind which it is as one of RC.
+  std::uint32_t passed_ = 0;
 };
 
 Fault Decoder::run() {
@@ -51,6 +59,7 @@ Fault Decoder::run() {
   request_.solicited = control.solicited();
   request_.wqebbs = static_cast<std::uint8_t>(std::min(wqebbs, place_.available_wqebbs));
   request_.kind = RequestKind::nop;
+  request_.xrc_srq = 0;
   request_.has_imm = false;
   request_.invalidates = false;
   request_.imm = control.imm;
@@ -72,6 +81,9 @@ Fault Decoder::decode_opcode(const format::ControlSegment& control) {
   const bool masked =
       request_.opcode == Opcode::atomic_masked_cs || request_.opcode == Opcode::atomic_masked_fa;
   if (!masked && control.opmod() != 0) return kMalformedWqe;
+  if (place_.service == ServiceType::xrc && goes_to_peer(request_.opcode)) {
+    if (const Fault fault = pass_xrc_segment()) return fault;
+  }
   switch (request_.opcode) {
     // A NOP's body is never looked at: clients leave stale bytes there.
     case Opcode::nop: return {};
@@ -82,7 +94,7 @@ Fault Decoder::decode_opcode(const format::ControlSegment& control) {
     case Opcode::send_imm: request_.has_imm = true; [[fallthrough]];
     case Opcode::send:
       request_.kind = RequestKind::send;
-      if (place_.has_address) return decode_datagram();
+      if (place_.service == ServiceType::ud) return decode_datagram();
       return decode_data(sizeof(format::ControlSegment), /*allow_inline=*/true);
     case Opcode::dump:
       request_.kind = RequestKind::dump;
@@ -97,6 +109,16 @@ Fault Decoder::decode_opcode(const format::ControlSegment& control) {
     case Opcode::atomic_masked_fa: return decode_atomic(control.opmod());
   }
   return kMalformedWqe;
+}
+
+Fault Decoder::pass_xrc_segment() {
+  if (end_ < sizeof(format::ControlSegment) + sizeof(format::XrcSegment)) return kMalformedWqe;
+  const auto xrc = load<format::XrcSegment>(wqe_ + sizeof(format::ControlSegment));
+  request_.xrc_srq = xrc.srqn & 0xffffff;
+  passed_ = sizeof xrc;
+  wqe_ += passed_;
+  end_ -= passed_;
+  return {};
 }
 
 Fault Decoder::decode_datagram() {
@@ -189,7 +211,8 @@ Fault Decoder::decode_atomic(std::uint8_t opmod) {
 }
 
 void Decoder::add_in_queue(std::uint32_t at, std::uint32_t size) {
-  const std::uint64_t offset = (place_.index * format::kWqebbBytes + at) & (place_.queue_bytes - 1);
+  const std::uint64_t offset =
+      (place_.index * format::kWqebbBytes + passed_ + at) & (place_.queue_bytes - 1);
   const auto piece =
       static_cast<std::uint32_t>(std::min<std::uint64_t>(size, place_.queue_bytes - offset));
   request_.sges[request_.sge_count++] = {0, place_.queue + offset, piece, 0, true};

@@ -83,6 +83,7 @@ struct Request {
   const std::uint8_t* small = nullptr;
   AtomicRequest atomic;
   AddressVector address;                  // of a datagram
+  SrqNumber xrc_srq = 0;                  // of XRC: the peer's that it is for
   std::unique_ptr<KeyChange> key_change;  // of a request of that kind
   std::uint32_t sge_count = 0;
   std::array<Sge, kMaxSges> sges;
@@ -96,7 +97,9 @@ struct WqePlace {
   DmaAddress queue;
   std::uint64_t queue_bytes = 0;  // a power of two
   std::uint8_t log_msg_max = 30;
-  bool has_address = false;  // a SEND has an address vector behind its control segment
+  // What stands behind the control segment: of UD the address vector of a SEND, of XRC the number
+  // of the shared receive queue that a request is for.
+  ServiceType service = ServiceType::rc;
 };
 
 // Reads only the first available_wqebbs * 64 bytes. On a fault the opcode, completion and wqebbs of

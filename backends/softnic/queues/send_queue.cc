@@ -126,7 +126,7 @@ Fault SendQueue::decode_at(std::uint64_t index, const std::uint8_t* wqe, Request
   place.queue = qp_.attributes.send_queue;
   place.queue_bytes = qp_.send_depth() * format::kWqebbBytes;
   place.log_msg_max = qp_.settings.log_msg_max;
-  place.has_address = qp_.attributes.service == ServiceType::ud;
+  place.service = qp_.attributes.service;
   return decode(wqe, place, request);
 }
 

@@ -10,9 +10,13 @@
 // There is no doorbell register: the record is read when a WQE is wanted and none is known of, and
 // when fewer are known of than an armed limit. Only with the WQE comes the index of the next one,
 // so one is fetched at a time, whoever wants it.
+//
+// One of XRC has no queue pairs of its own: a target of its domain asks when a packet names it, and
+// the WQE's CQE goes to its own CQ.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "backends/softnic/objects/attributes.h"
@@ -29,8 +33,9 @@ class Srq final : public SideWork {
     std::uint64_t reads = 0;  // how many such reads have ended then; 0: it is not waiting
   };
 
-  Srq(SrqNumber number, const SrqAttributes& attributes)
-      : number_(number), attributes_(attributes) {}
+  // `cq`: of one of XRC; it outlives this.
+  Srq(SrqNumber number, const SrqAttributes& attributes, Cq* cq = nullptr)
+      : number_(number), attributes_(attributes), cq_(cq) {}
 
   // As ReceiveSource::claim.
   ReceiveSource::Claim claim(QueueCore& core, Ask& ask, ReceiveWqe& wqe);
@@ -41,8 +46,12 @@ class Srq final : public SideWork {
   // Looks whether the limit is reached.
   Turn work(QueueCore& core) override;
 
+  SrqNumber number() const { return number_; }
   SrqInfo info() const;
   PdNumber pd() const { return attributes_.pd; }
+  // Of XRC, or nothing.
+  const std::optional<XrcSrqAttributes>& xrc() const { return attributes_.xrc; }
+  Cq* cq() const { return cq_; }
   std::uint64_t depth() const { return std::uint64_t{1} << attributes_.log_wqes; }
   // What it reads.
   std::vector<MemoryRange> memory() const;
@@ -58,6 +67,7 @@ class Srq final : public SideWork {
 
   const SrqNumber number_;
   const SrqAttributes attributes_;
+  Cq* const cq_;
   bool error_ = false;
   std::uint32_t limit_ = 0;
 

@@ -12,12 +12,14 @@ constexpr std::uint32_t kMostUnasked = 64;
 
 }  // namespace
 
-Core::Core(DmaPort& dma_port, Wire& packet_wire, std::uint32_t buffers, EventSink* sink)
+Core::Core(DmaPort& dma_port, Wire& packet_wire, std::uint32_t buffers, EventSink* sink,
+           const NumberTable<Srq>& srqs)
     : QueueCore(dma_port, sink),
       wire(packet_wire),
       orders_ends(dma_port.orders_ends()),
       psn_bytes(packet_wire.psn_bytes()),
       value_mtu(packet_wire.value_mtu()),
+      srqs_(srqs),
       buffers_(buffers, packet_wire.value_mtu()) {
   // A PSN's payload can travel by value, wherever it lies.
   GDAKIT_ASSERT(is_power_of_two(psn_bytes) && psn_bytes <= value_mtu);

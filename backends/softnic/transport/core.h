@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "backends/softnic/objects/addresses.h"
+#include "backends/softnic/objects/number_table.h"
 #include "backends/softnic/queues/queue_core.h"
+#include "backends/softnic/queues/srq.h"
 #include "backends/softnic/transport/buffer_pool.h"
 #include "backends/softnic/transport/connection.h"
 #include "backends/softnic/wire/wire.h"
@@ -19,7 +21,9 @@ namespace gdakit::softnic {
 
 class Core : public QueueCore {
  public:
-  Core(DmaPort& dma_port, Wire& packet_wire, std::uint32_t buffers, EventSink* sink);
+  // `srqs`: those that packets of XRC may name, which come and go.
+  Core(DmaPort& dma_port, Wire& packet_wire, std::uint32_t buffers, EventSink* sink,
+       const NumberTable<Srq>& srqs);
 
   // The path of the queue pair is known.
   void begin(Connection& connection) const;
@@ -41,6 +45,9 @@ class Core : public QueueCore {
   // Gives up what waits in the outbox; no DMA may write to it any more.
   void give_back_buffers(Connection& connection);
 
+  // The shared receive queue of this number. Null: there is none.
+  Srq* srq(SrqNumber number) const { return srqs_.find(number); }
+
   Wire& wire;
   const bool orders_ends;         // of the port: DmaPort::orders_ends
   const std::uint32_t psn_bytes;  // the wire's: paths may have less
@@ -61,6 +68,7 @@ class Core : public QueueCore {
   static bool read_on_demand_pieces(std::uint8_t* buffer, std::span<const Fragment> from);
   bool send_by_value(Connection& connection, Packet& packet, std::span<const Fragment> from);
 
+  const NumberTable<Srq>& srqs_;
   BufferPool buffers_;
   bool absent_ = false;
 };

@@ -1,5 +1,8 @@
 // The receiving half of a reliable connection: what the peer has asked for, and what of that is yet
 // to be answered. What happens to it is in responder.h.
+//
+// A target of XRC (queues/xrc_target.h) has neither receive WQEs nor keys nor a CQ: a message's are
+// those of the shared receive queue that its packets name, which may go at any time.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +18,10 @@
 namespace gdakit::softnic {
 
 inline constexpr std::uint32_t kEffects = 128;  // not yet acknowledged
+
+// In place of the number of a shared receive queue that a packet of XRC has named:
+inline constexpr SrqNumber kOwnReceives = 0;                            // it is none of XRC
+inline constexpr SrqNumber kGoneSrq = kind_row(ObjectKind::srq).limit;  // ... it has gone since
 
 // `flushed`: there is no effect, only the receive WQE that a request claimed which was forgotten.
 enum class EffectKind : std::uint8_t { placed, read, atomic, replay, flushed };
@@ -40,6 +47,7 @@ struct Effect {
   std::uint64_t address = 0;  // READ: of the first byte
   std::uint64_t result = 0;   // replay: the word before
   MemoryKey rkey = 0;
+  SrqNumber srq = kOwnReceives;  // whose receive WQE or, of a READ, whose keys
   DmaOp op;
 
   bool has_cqe() const { return completion != format::CqeOpcode::invalid; }
@@ -57,7 +65,7 @@ struct Replay {
 struct RcReceive {
   // `from`: null if it has no receive WQEs.
   RcReceive(Connection& way, ReceiveSource* from)
-      : qp(way.qp), connection(way), source(from), effects(kEffects) {}
+      : qp(way.qp), connection(way), source(from), pd(way.qp.attributes.pd), effects(kEffects) {}
 
   // Whether receive WQEs may be claimed whose CQEs are yet to come.
   bool holds_receives() const { return claimed || !effects.empty(); }
@@ -66,6 +74,7 @@ struct RcReceive {
   Connection& connection;
   ReceiveSource* source;
 
+  PdNumber pd;  // whose keys requests name: of XRC, those in hand
   std::uint32_t expected_psn = 0;
   EarlyPackets early;          // with selective repeat
   std::uint32_t done_psn = 0;  // of the last effect that is complete
@@ -78,6 +87,7 @@ struct RcReceive {
   Fault fault;
 
   Message message = Message::none;
+  SrqNumber srq = kOwnReceives;  // of XRC: whose receive WQE the message takes
   MemoryKey rkey = 0;
   std::uint64_t address = 0;    // write: of the next byte
   std::uint64_t remaining = 0;  // write: bytes still to come

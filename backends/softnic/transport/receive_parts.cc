@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "backends/softnic/queues/make_cqe.h"
-
 namespace gdakit::softnic {
 
 Fault fill(Core& core, const QpCommon& qp, ReceiveWqe& wqe, PayloadReader& payload,
@@ -20,15 +18,6 @@ Fault fill(Core& core, const QpCommon& qp, ReceiveWqe& wqe, PayloadReader& paylo
     wqe.advance(piece);
   }
   return {};
-}
-
-bool post_failed_receive(Core& core, QpCommon& qp, std::uint16_t wqe_counter, Fault fault) {
-  const Fault told = fault ? fault : kFlushed;
-  format::Cqe64 cqe = make_error_cqe(qp, format::CqeOpcode::responder_error, wqe_counter, 0, told);
-  if (!core.post_cqe(qp, *qp.receive_cq, cqe)) return false;
-  ++qp.counters.resp_cqe_error;
-  if (!fault) ++qp.counters.resp_cqe_flush_error;
-  return true;
 }
 
 }  // namespace gdakit::softnic

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "backends/softnic/queues/make_cqe.h"
 #include "backends/softnic/queues/receive_source.h"
 #include "backends/softnic/transport/payload.h"
 
@@ -16,7 +17,22 @@ inline constexpr std::uint64_t kLongestMessage = std::uint64_t{1} << 31;
 Fault fill(Core& core, const QpCommon& qp, ReceiveWqe& wqe, PayloadReader& payload,
            std::uint64_t size, DmaOp& last);
 
-// Completes a receive WQE with an error, or flushed. False: try again.
-bool post_failed_receive(Core& core, QpCommon& qp, std::uint16_t wqe_counter, Fault fault);
+// Completes a receive WQE with an error, or flushed; `post(cqe)` brings the CQE to its CQ. False:
+// try again.
+template <class Post>
+bool post_failed_receive(QpCommon& qp, std::uint16_t wqe_counter, Fault fault, const Post& post) {
+  const Fault told = fault ? fault : kFlushed;
+  format::Cqe64 cqe = make_error_cqe(qp, format::CqeOpcode::responder_error, wqe_counter, 0, told);
+  if (!post(cqe)) return false;
+  ++qp.counters.resp_cqe_error;
+  if (!fault) ++qp.counters.resp_cqe_flush_error;
+  return true;
+}
+// ... to the queue pair's.
+inline bool post_failed_receive(Core& core, QpCommon& qp, std::uint16_t wqe_counter, Fault fault) {
+  return post_failed_receive(qp, wqe_counter, fault, [&](format::Cqe64& cqe) {
+    return core.post_cqe(qp, *qp.receive_cq, cqe);
+  });
+}
 
 }  // namespace gdakit::softnic

@@ -15,6 +15,7 @@ constexpr std::uint64_t kDumpPiece = 16384;
 Packet make_request(const RcSend& send, const Flight& flight, PacketOpcode opcode) {
   Packet packet = make_packet(send.connection, opcode, send.psn);
   packet.wqe = flight.index;
+  packet.header.xrc_srq = send.request.xrc_srq;
   return packet;
 }
 

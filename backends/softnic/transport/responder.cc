@@ -54,7 +54,7 @@ bool Responder::request(RcReceive& receive, const Packet& packet, DmaOp& op) {
   const bool told = receive.nak_told;
   receive.nak_told = receive.nak_due = false;
   const Step step = execute(receive, packet, op);
-  if (step == Step::again) receive.nak_told = told;
+  if (step == Step::again || step == Step::dropped) receive.nak_told = told;
   return step != Step::again;
 }
 
@@ -82,7 +82,7 @@ Turn Responder::execute_early(RcReceive& receive) {
     if (step == Step::again) break;
     early.executed(psn);
     turn.worked = true;
-    if (step == Step::refused) {
+    if (step != Step::done) {
       early.clear();
       break;
     }
@@ -114,6 +114,8 @@ bool Responder::duplicate(RcReceive& receive, const PacketHeader& header) {
   switch (header.opcode) {
     case PacketOpcode::read_request: {
       if (receive.effects.full() || read_pending(receive, header.psn)) return true;
+      const bool is_xrc = header.service == ServiceType::xrc;
+      if (is_xrc && named_srq(receive, header) == nullptr) return true;
       if (!allows(receive.qp.settings.access, Access::remote_read)) return true;
       if (header.reth.length > kLongestMessage) return true;
       const std::uint32_t count = receive.connection.psns_of(header.reth.length);
@@ -124,6 +126,7 @@ bool Responder::duplicate(RcReceive& receive, const PacketHeader& header) {
       effect.duplicate = true;
       effect.psn = header.psn;
       effect.last_psn = last;
+      if (is_xrc) effect.srq = header.xrc_srq;
       effect.rkey = header.reth.rkey;
       effect.address = header.reth.address;
       effect.length = header.reth.length;
@@ -157,6 +160,7 @@ Responder::Step Responder::execute(RcReceive& receive, const Packet& packet, Dma
     }
   }
   if (!may_execute(receive)) return Step::again;
+  if (header.service == ServiceType::xrc && !turn_to_srq(receive, header)) return Step::dropped;
   if (is_write(header.opcode)) return write(receive, packet, op);
   if (is_send(header.opcode)) return send(receive, packet, op);
   if (header.opcode == PacketOpcode::read_request) return read(receive, header);
@@ -174,8 +178,8 @@ Responder::Step Responder::begin_write(RcReceive& receive, const PacketHeader& h
       header.opcode == PacketOpcode::write_only && header.payload_size == header.reth.length;
   if (header.reth.length != 0 && !is_one) {
     const Translation whole =
-        core_.keys.translate(header.reth.rkey, receive.qp.attributes.pd, receive.qp.number,
-                             header.reth.address, header.reth.length, Access::remote_write);
+        core_.keys.translate(header.reth.rkey, receive.pd, receive.qp.number, header.reth.address,
+                             header.reth.length, Access::remote_write);
     if (whole.fault != KeyFault::none) {
       return refuse(receive, Acknowledge::nak_remote_access, kRemoteAccess);
     }
@@ -208,8 +212,7 @@ Responder::Step Responder::write(RcReceive& receive, const Packet& packet, DmaOp
   if (acquired != Step::done) return acquired;
   if (size != 0) {
     // Looked up with each packet: the key may have gone since the first.
-    const KeyUse use{receive.rkey, receive.qp.attributes.pd, receive.qp.number,
-                     Access::remote_write};
+    const KeyUse use{receive.rkey, receive.pd, receive.qp.number, Access::remote_write};
     PayloadReader payload(packet);
     const bool ends = last && core_.orders_ends;
     const KeyFault fault = payload.move_to(core_, use, receive.address, size, op, ends);
@@ -257,7 +260,7 @@ Responder::Step Responder::send(RcReceive& receive, const Packet& packet, DmaOp&
 }
 
 bool Responder::invalidate(const RcReceive& receive, MemoryKey key) {
-  return core_.keys.invalidate(key, receive.qp.attributes.pd, receive.qp.number);
+  return core_.keys.invalidate(key, receive.pd, receive.qp.number);
 }
 
 // The packet's bytes are on their way to memory: `completion` says which CQE the message makes, if
@@ -282,6 +285,7 @@ void Responder::placed(RcReceive& receive, const Packet& packet, DmaOp op,
   effect.ends = ends;
   if (!completes) return;
   effect.completion = completion;
+  effect.srq = receive.srq;
   effect.solicited = header.solicited;
   effect.service_level = header.service_level;
   effect.wqe_counter = receive.wqe.index;
@@ -298,8 +302,8 @@ Responder::Step Responder::read(RcReceive& receive, const PacketHeader& header) 
   }
   if (header.reth.length != 0) {
     const Translation whole =
-        core_.keys.translate(header.reth.rkey, receive.qp.attributes.pd, receive.qp.number,
-                             header.reth.address, header.reth.length, Access::remote_read);
+        core_.keys.translate(header.reth.rkey, receive.pd, receive.qp.number, header.reth.address,
+                             header.reth.length, Access::remote_read);
     if (whole.fault != KeyFault::none) {
       return refuse(receive, Acknowledge::nak_remote_access, kRemoteAccess);
     }
@@ -309,6 +313,7 @@ Responder::Step Responder::read(RcReceive& receive, const PacketHeader& header) 
   effect.kind = EffectKind::read;
   effect.psn = header.psn;
   effect.last_psn = psn_add(header.psn, count - 1);
+  effect.srq = receive.srq;
   effect.rkey = header.reth.rkey;
   effect.address = header.reth.address;
   effect.length = header.reth.length;
@@ -326,9 +331,8 @@ Responder::Step Responder::atomic(RcReceive& receive, const Packet& packet) {
       receive.pending_reads >= (1u << receive.qp.settings.log_rra_max)) {
     return refuse(receive, Acknowledge::nak_invalid_request, kRemoteInvalidRequest);
   }
-  const Translation found =
-      core_.keys.translate(header.reth.rkey, receive.qp.attributes.pd, receive.qp.number,
-                           header.reth.address, size, Access::remote_atomic);
+  const Translation found = core_.keys.translate(header.reth.rkey, receive.pd, receive.qp.number,
+                                                 header.reth.address, size, Access::remote_atomic);
   if (found.fault != KeyFault::none) {
     return refuse(receive, Acknowledge::nak_remote_access, kRemoteAccess);
   }

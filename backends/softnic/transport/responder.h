@@ -4,6 +4,9 @@
 //   response, CQE
 //             responder.cc                      responder_effects.cc
 //
+//   responder_receive.cc   receive WQEs
+//   responder_xrc.cc       the shared receive queues that packets of XRC name
+//
 // An effect leaves the queue when its DMA is done, so that an acknowledge never overtakes what it
 // acknowledges.
 #pragma once
@@ -30,8 +33,13 @@ class Responder {
   // it had claimed complete, flushed. False: some are left; try again.
   bool return_receives(RcReceive& receive);
 
+  // The shared receive queue of XRC goes: its receive WQEs make no CQEs any more, its keys are of
+  // no use, and the message that has begun does not go on.
+  static void forget(RcReceive& receive, const Srq& srq);
+
  private:
-  enum class Step { done, again, refused };  // refused: a NAK is on its way
+  // refused: a NAK is on its way; dropped: as if the packet had not come
+  enum class Step { done, again, refused, dropped };
 
   // responder.cc
   bool duplicate(RcReceive& receive, const PacketHeader& header);
@@ -54,8 +62,14 @@ class Responder {
   Step acquire_receive(RcReceive& receive);
   Step refuse_moved(RcReceive& receive, DmaOp op, Acknowledge nak, Fault fault);
   Step scatter(RcReceive& receive, const Packet& packet, DmaOp& op);
-  bool post_failed(RcReceive& receive, std::uint16_t wqe_counter, Fault fault);
+  bool post_failed(RcReceive& receive, SrqNumber srq, std::uint16_t wqe_counter, Fault fault);
   Turn flush(RcReceive& receive);
+
+  // responder_xrc.cc
+  Srq* named_srq(const RcReceive& receive, const PacketHeader& header) const;
+  bool turn_to_srq(RcReceive& receive, const PacketHeader& header);
+  PdNumber pd_of(const RcReceive& receive, const Effect& read) const;
+  bool post_to_srq(RcReceive& receive, SrqNumber number, format::Cqe64& cqe);
 
   // responder_effects.cc
   bool read_pending(RcReceive& receive, std::uint32_t psn) const;

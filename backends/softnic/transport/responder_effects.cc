@@ -71,6 +71,7 @@ bool Responder::post_completion(RcReceive& receive, const Effect& effect) {
   cqe.imm_inval_pkey = Be32{effect.imm};
   const std::uint32_t service_level = effect.service_level;
   cqe.flags_rqpn = Be32{service_level << 24 | receive.connection.remote_qpn};
+  if (effect.srq != kOwnReceives) return post_to_srq(receive, effect.srq, cqe);
   return core_.post_cqe(receive.qp, *receive.qp.receive_cq, cqe);
 }
 
@@ -133,10 +134,10 @@ void Responder::finish(RcReceive& receive, const Effect& effect) {
 
 // Refuses a READ that is partly answered, and forgets what was asked after it. The receive WQEs
 // that were claimed for this are flushed when the queue pair has failed. One that was answered
-// before is dropped: its key may have ended since.
+// before is dropped: its key may have ended since. So is one whose shared receive queue has gone.
 void Responder::refuse_read(RcReceive& receive, Effect& read) {
   const std::uint32_t psn = read.psn;
-  if (read.duplicate) {
+  if (read.duplicate || read.srq == kGoneSrq) {
     read.psn = psn_add(read.last_psn, 1);
     return;
   }
@@ -144,10 +145,10 @@ void Responder::refuse_read(RcReceive& receive, Effect& read) {
   std::uint64_t kept = effects.head();
   for (std::uint64_t number = effects.head(); number != effects.tail(); ++number) {
     if (!effects[number].has_cqe()) continue;
-    const std::uint16_t wqe_counter = effects[number].wqe_counter;
     Effect flushed;
     flushed.kind = EffectKind::flushed;
-    flushed.wqe_counter = wqe_counter;
+    flushed.wqe_counter = effects[number].wqe_counter;
+    flushed.srq = effects[number].srq;
     effects[kept++] = flushed;
   }
   effects.truncate(kept);
@@ -167,7 +168,8 @@ Turn Responder::flush_effects(RcReceive& receive) {
   Turn turn;
   if (receive.qp.state != QpState::err) return turn;
   for (; !receive.effects.empty(); receive.effects.pop()) {
-    if (!post_failed(receive, receive.effects.front().wqe_counter, {})) {
+    const Effect& effect = receive.effects.front();
+    if (!post_failed(receive, effect.srq, effect.wqe_counter, {})) {
       turn.pending = true;
       break;
     }
@@ -179,7 +181,7 @@ Turn Responder::flush_effects(RcReceive& receive) {
 // Sends the next response of a READ. False: no room. A READ that cannot go on is refused.
 bool Responder::respond_read(RcReceive& receive, Effect& effect) {
   const std::uint64_t left = effect.length - effect.offset;
-  const KeyUse use{effect.rkey, receive.qp.attributes.pd, receive.qp.number, Access::remote_read};
+  const KeyUse use{effect.rkey, pd_of(receive, effect), receive.qp.number, Access::remote_read};
   KeyFault fault = KeyFault::none;
   const auto walk = [&](std::uint64_t size, const auto& take) {
     for (std::uint64_t at = effect.address + effect.offset, end = at + size; at != end;) {

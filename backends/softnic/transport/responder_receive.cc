@@ -65,8 +65,13 @@ Responder::Step Responder::scatter(RcReceive& receive, const Packet& packet, Dma
 
 // Completes a receive WQE that was claimed for a request which has failed or was forgotten. False:
 // try again.
-bool Responder::post_failed(RcReceive& receive, std::uint16_t wqe_counter, Fault fault) {
-  return post_failed_receive(core_, receive.qp, wqe_counter, fault ? as_responder(fault) : Fault{});
+bool Responder::post_failed(RcReceive& receive, SrqNumber srq, std::uint16_t wqe_counter,
+                            Fault fault) {
+  const auto post = [&](format::Cqe64& cqe) {
+    if (srq != kOwnReceives) return post_to_srq(receive, srq, cqe);
+    return core_.post_cqe(receive.qp, *receive.qp.receive_cq, cqe);
+  };
+  return post_failed_receive(receive.qp, wqe_counter, fault ? as_responder(fault) : Fault{}, post);
 }
 
 // The queue pair has failed: its receive WQEs complete in order, flushed. The one that a message
@@ -74,7 +79,9 @@ bool Responder::post_failed(RcReceive& receive, std::uint16_t wqe_counter, Fault
 Turn Responder::flush(RcReceive& receive) {
   if (receive.source == nullptr) return {};
   if (receive.claimed) {
-    if (!post_failed(receive, receive.wqe.index, receive.blame)) return {.pending = true};
+    if (!post_failed(receive, receive.srq, receive.wqe.index, receive.blame)) {
+      return {.pending = true};
+    }
     receive.claimed = false;
   }
   return receive.source->flush(core_);
@@ -85,9 +92,9 @@ bool Responder::return_receives(RcReceive& receive) {
   for (; !effects.empty(); effects.pop()) {
     const Effect& effect = effects.front();
     const bool holds = effect.has_cqe() || effect.kind == EffectKind::flushed;
-    if (holds && !post_failed(receive, effect.wqe_counter, {})) return false;
+    if (holds && !post_failed(receive, effect.srq, effect.wqe_counter, {})) return false;
   }
-  if (receive.claimed && !post_failed(receive, receive.wqe.index, {})) return false;
+  if (receive.claimed && !post_failed(receive, receive.srq, receive.wqe.index, {})) return false;
   receive.claimed = false;
   return true;
 }

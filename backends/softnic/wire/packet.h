@@ -5,6 +5,7 @@
 //   AETH   acknowledges, READ responses, atomic responses
 //   DETH   datagrams: all packets of service type UD
 //   none   all others
+//   XRCETH beside that, requests of service type XRC: PacketHeader::xrc_srq
 //
 //   by value        `payload` points to header.payload_size bytes
 //   by reference    fragments[0 .. header.fragment_count) say where the bytes lie, in memory
@@ -115,6 +116,7 @@ struct PacketHeader {
   std::uint32_t imm = 0;  // or, where the packet invalidates one, the key
   std::uint32_t payload_size = 0;
   std::uint32_t psns = 1;  // that it takes: more than one by reference alone
+  SrqNumber xrc_srq = 0;   // a request of XRC: the receiver's shared receive queue
   std::uint8_t fragment_count = 0;
 
   // A datagram's is deth, any other packet's the one that extension_of(opcode) says.

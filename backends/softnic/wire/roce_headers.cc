@@ -64,6 +64,11 @@ constexpr std::optional<Extensions> of_xrc(Operation operation) {
   return as_rc->with(Extension::xrceth);
 }
 
+constexpr std::optional<Extensions> of_own(Operation operation) {
+  if (operation != compare_swap && operation != fetch_add) return {};
+  return of_operation(operation)->with(Extension::masked_eth);
+}
+
 }  // namespace
 
 PayloadLimits payload_limits(std::uint8_t opcode) {
@@ -100,9 +105,11 @@ constexpr std::optional<Extensions> look_up_extensions(std::uint8_t opcode, bool
       if (opcode != kCnpOpcode) return {};
       return Extensions{};
     case Transport::xrc: return of_xrc(operation);
-    case Transport::own:
-      if (operation != compare_swap && operation != fetch_add) return {};
-      return of_operation(operation)->with(Extension::masked_eth);
+    case Transport::own: return of_own(operation);
+    case Transport::own_xrc: {
+      const auto own = of_own(operation);
+      return own ? own->with(Extension::xrceth) : own;
+    }
   }
   return {};
 }

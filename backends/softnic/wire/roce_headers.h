@@ -33,7 +33,8 @@ enum class Transport : std::uint8_t {
   ud = 0x60,
   cnp = 0x80,  // congestion notification
   xrc = 0xa0,
-  own = 0xc0,  // left to manufacturers: what gdakit sends that has no public form
+  own = 0xc0,      // left to manufacturers: what gdakit sends that has no public form
+  own_xrc = 0xe0,  // the same of XRC
 };
 
 // Bits 4:0.

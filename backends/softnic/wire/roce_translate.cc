@@ -45,7 +45,7 @@ Transport transport_for(ServiceType service) {
     case ServiceType::rc: return Transport::rc;
     case ServiceType::uc: return Transport::uc;
     case ServiceType::ud: return Transport::ud;
-    case ServiceType::xrc:
+    case ServiceType::xrc: return Transport::xrc;
     case ServiceType::count: break;
   }
   GDAKIT_ASSERT(false);
@@ -59,9 +59,10 @@ std::optional<ServiceType> service_for(std::uint8_t opcode) {
     case Transport::own: return ServiceType::rc;
     case Transport::uc: return ServiceType::uc;
     case Transport::ud: return ServiceType::ud;
+    case Transport::xrc:
+    case Transport::own_xrc: return ServiceType::xrc;
     case Transport::cnp: break;
-    case Transport::dc:
-    case Transport::xrc: return {};
+    case Transport::dc: return {};
   }
   return opcode == kCnpOpcode ? std::optional(ServiceType::rc) : std::nullopt;
 }
@@ -128,7 +129,9 @@ void put_atomic(const Packet& packet, RocePacket& out) {
   const AtomicRequest& atomic = packet.atomic;
   const Operation operation =
       atomic.kind == AtomicKind::fetch_add ? Operation::fetch_add : Operation::compare_swap;
-  out.opcode = opcode_of(is_plain(atomic) ? Transport::rc : Transport::own, operation);
+  const bool is_xrc = packet.header.service == ServiceType::xrc;
+  const Transport own = is_xrc ? Transport::own_xrc : Transport::own;
+  out.opcode = opcode_of(is_plain(atomic) ? transport_for(packet.header.service) : own, operation);
   out.atomic = {packet.header.reth.address, packet.header.reth.rkey, atomic.swap_add,
                 atomic.compare};
   out.masked = {atomic.size, atomic.swap_mask, atomic.compare_mask, atomic.boundary};
@@ -136,7 +139,8 @@ void put_atomic(const Packet& packet, RocePacket& out) {
 
 bool take_atomic(const RocePacket& from, Packet& to) {
   constexpr std::uint64_t kAll = ~std::uint64_t{0};
-  const bool is_plain = transport_of(from.opcode) == Transport::rc;
+  const Transport transport = transport_of(from.opcode);
+  const bool is_plain = transport == Transport::rc || transport == Transport::xrc;
   const MaskedEth masked = is_plain ? MaskedEth{8, kAll, kAll, 0} : from.masked;
   if (masked.size != 4 && masked.size != 8) return false;
   to.header.reth = {from.atomic.address, from.atomic.rkey, masked.size};
@@ -171,6 +175,7 @@ RocePacket to_roce(const Packet& packet) {
   out.pkey = header.pkey;
   out.destination_qpn = header.destination_qpn;
   out.psn = header.psn;
+  out.xrc_srq = header.xrc_srq;
   out.imm = bit_cast<std::uint32_t>(Be32{header.imm});
   out.invalidate = header.imm;
   out.payload = {packet.payload, header.payload_size};
@@ -204,6 +209,9 @@ Unfit from_roce(const RocePacket& from, Packet& to) {
   header.pkey = from.pkey;
   header.destination_qpn = from.destination_qpn;
   header.psn = from.psn;
+  if (header.service == ServiceType::xrc && !is_response(header.opcode)) {
+    header.xrc_srq = from.xrc_srq;
+  }
   header.imm = invalidates(*opcode) ? from.invalidate : std::uint32_t{bit_cast<Be32>(from.imm)};
   to.payload = from.payload.data();
   header.payload_size = static_cast<std::uint32_t>(from.payload.size());

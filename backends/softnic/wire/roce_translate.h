@@ -1,9 +1,9 @@
 // Between the transport's packets and those of RoCEv2.
 //
-// What the transport does not know yet (DC, XRC, FLUSH, ATOMIC WRITE) is
-// refused. Atomics of four bytes, and those with masks or boundaries, have no public form on the
-// wire: they travel under an opcode that the specification leaves to manufacturers
-// (Operation::compare_swap and fetch_add of Transport::own), which only gdakit's NICs understand.
+// What the transport does not know yet (DC, FLUSH, ATOMIC WRITE) is refused. Atomics of four bytes,
+// and those with masks or boundaries, have no public form on the wire: they travel under an opcode
+// that the specification leaves to manufacturers (Operation::compare_swap and fetch_add of
+// Transport::own and own_xrc), which only gdakit's NICs understand.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,7 @@
 namespace gdakit::softnic::roce {
 
 // Whether packets of this service type can be translated.
-constexpr bool has_transport(ServiceType service) {
-  return service == ServiceType::rc || service == ServiceType::uc || service == ServiceType::ud;
-}
+constexpr bool has_transport(ServiceType service) { return service < ServiceType::count; }
 
 // Without header.fragment_count: the payload is by value, and stays the packet's.
 RocePacket to_roce(const Packet& packet);

@@ -49,6 +49,7 @@ struct SlotHeader {
   // DETH, of datagrams
   std::uint32_t qkey;
   std::uint32_t source_qpn;
+  std::uint32_t xrc_srq;  // XRCETH, of requests of XRC
 };
 inline constexpr std::size_t kSlotHeaderBytes = 128;
 static_assert(sizeof(SlotHeader) <= kSlotHeaderBytes);
@@ -83,6 +84,7 @@ inline SlotHeader pack(const Packet& packet) {
   slot.payload_size = h.payload_size;
   slot.psns = h.psns;
   slot.fragment_count = h.fragment_count;
+  slot.xrc_srq = h.xrc_srq;
   if (h.service == ServiceType::ud) {
     slot.qkey = h.deth.qkey;
     slot.source_qpn = h.deth.source_qpn;
@@ -150,6 +152,7 @@ inline void unpack(const SlotHeader& slot, Packet& packet) {
   h.payload_size = slot.payload_size;
   h.psns = slot.psns;
   h.fragment_count = slot.fragment_count;
+  h.xrc_srq = slot.xrc_srq;
   if (h.service == ServiceType::ud) {
     h.deth = {slot.qkey, slot.source_qpn};
   } else if (extension_of(h.opcode) == ExtensionKind::aeth) {

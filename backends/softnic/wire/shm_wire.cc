@@ -21,7 +21,7 @@ namespace gdakit::softnic {
 namespace {
 
 constexpr std::uint64_t kMagic = 0x6764616b69745731;  // "gdakitW1"
-constexpr std::uint32_t kVersion = 7;
+constexpr std::uint32_t kVersion = 8;
 constexpr std::size_t kHeaderBytes = 4096;
 constexpr std::size_t kClaimBytes = 64;
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
