@@ -243,7 +243,9 @@ ib_uverbs_modify_qp Client::to_rtr(std::uint32_t peers_qpn) const {
   ib_uverbs_modify_qp request = to_state(2);
   if (type == IB_UVERBS_QPT_UD) return request;
   request.attr_mask |= attr::kPath | attr::kPathMtu | attr::kRemoteQpn | attr::kReceivePsn;
-  if (type == IB_UVERBS_QPT_RC) request.attr_mask |= attr::kMaxPeerReads | attr::kMinRnrTimer;
+  if (type == IB_UVERBS_QPT_RC || type == IB_UVERBS_QPT_XRC_TGT) {
+    request.attr_mask |= attr::kMaxPeerReads | attr::kMinRnrTimer;
+  }
   request.dest.is_global = 1;
   request.dest.sgid_index = gid_index;
   const Gid gid = device.identity().gid(gid_index);  // any NIC's leads to whose the QPN is
@@ -262,7 +264,8 @@ ib_uverbs_modify_qp Client::to_rtr(std::uint32_t peers_qpn) const {
 ib_uverbs_modify_qp Client::to_rts() const {
   ib_uverbs_modify_qp request = to_state(3);
   request.attr_mask |= attr::kSendPsn;
-  if (type == IB_UVERBS_QPT_RC) {
+  if (type == IB_UVERBS_QPT_XRC_TGT) request.attr_mask |= attr::kTimeout;
+  if (type == IB_UVERBS_QPT_RC || type == IB_UVERBS_QPT_XRC_INI) {
     request.attr_mask |= attr::kTimeout | attr::kRetryCount | attr::kRnrRetry | attr::kMaxReads;
   }
   request.timeout = 14;
@@ -322,6 +325,13 @@ void Client::post(format::Opcode opcode, const std::vector<format::Segment>& res
 void Client::post_send(std::size_t from, std::uint32_t size, bool solicited) {
   post(format::Opcode::send, {format::to_segment(format::data(address(from), Be32{key}, size))},
        solicited);
+}
+
+void Client::post_xrc_send(std::size_t from, std::uint32_t size, std::uint32_t srqn) {
+  post(format::Opcode::send,
+       {format::to_segment(format::XrcSegment{Be32{srqn}, {}}),
+        format::to_segment(format::data(address(from), Be32{key}, size))},
+       false);
 }
 
 void Client::post_write(std::size_t from, std::uint32_t size, std::uint64_t to,

@@ -109,6 +109,8 @@ class Client {
   void post_receive(std::size_t at, std::uint32_t size);
   void post_send(std::size_t from, std::uint32_t size, bool solicited = false);
   void post_write(std::size_t from, std::uint32_t size, std::uint64_t to, std::uint32_t rkey);
+  // From an initiator of XRC, to the peer's shared receive queue of this number.
+  void post_xrc_send(std::size_t from, std::uint32_t size, std::uint32_t srqn);
   // To a queue pair of UD. The address vector says where, but for its QPN and Q_Key.
   void post_datagram(std::size_t from, std::uint32_t size, const format::AvSegment& to,
                      std::uint32_t to_qpn, std::uint32_t qkey = kQkey);

@@ -83,7 +83,7 @@ TEST_F(UverbsSrq, HasAsManyWqesAsItsMemory) {
 }
 
 TEST_F(UverbsSrq, IsRefusedForWhatThereIsNot) {
-  EXPECT_EQ(create(driver(), kWqes - 1, IB_UVERBS_SRQT_XRC), EOPNOTSUPP);
+  EXPECT_EQ(create(driver(), kWqes - 1, IB_UVERBS_SRQT_TM), EOPNOTSUPP);
   EXPECT_EQ(create(driver(), 1u << 16), EINVAL);
   mlx5_ib_create_srq nowhere = driver();
   nowhere.buf_addr = kNowhere;

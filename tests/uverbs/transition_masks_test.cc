@@ -4,6 +4,7 @@
 
 #include <array>
 #include <initializer_list>
+#include <rdma/ib_user_ioctl_verbs.h>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -24,12 +25,13 @@ constexpr std::uint32_t bits(std::initializer_list<int> numbers) {
 constexpr int kMostBit = 26;
 
 struct Row {
-  ServiceType service;
+  std::uint32_t type;
   QpState from, to;
   std::uint32_t required, optional;
 };
 
-constexpr auto rc = ServiceType::rc, uc = ServiceType::uc, ud = ServiceType::ud;
+constexpr std::uint32_t rc = IB_UVERBS_QPT_RC, uc = IB_UVERBS_QPT_UC, ud = IB_UVERBS_QPT_UD,
+                        initiator = IB_UVERBS_QPT_XRC_INI, target = IB_UVERBS_QPT_XRC_TGT;
 
 // 1 current state, 2 drained event, 3 access, 4 P_Key, 5 port, 6 Q_Key, 7 path, 8 MTU, 9 time-out,
 // 10 retries, 11 RNR retries, 12 RQ PSN, 13 READs, 14 alternate path, 15 RNR timer, 16 SQ PSN,
@@ -43,6 +45,22 @@ constexpr std::array kRows = {
     Row{rc, rts, sqd, 0, bits({2})},
     Row{rc, sqd, rts, 0, bits({1, 3, 14, 15, 18})},
     Row{rc, sqd, sqd, 0, bits({3, 4, 5, 7, 9, 10, 11, 13, 14, 15, 17, 18})},
+    Row{initiator, reset, init, bits({3, 4, 5}), 0},
+    Row{initiator, init, init, 0, bits({3, 4, 5})},
+    Row{initiator, init, rtr, bits({7, 8, 12, 20}), bits({3, 4, 14})},
+    Row{initiator, rtr, rts, bits({9, 10, 11, 13, 16}), bits({1, 3, 14, 18, 25})},
+    Row{initiator, rts, rts, 0, bits({1, 3, 14, 18, 25})},
+    Row{initiator, rts, sqd, 0, bits({2})},
+    Row{initiator, sqd, rts, 0, bits({1, 3, 14, 18})},
+    Row{initiator, sqd, sqd, 0, bits({3, 4, 5, 7, 9, 10, 11, 13, 14, 18})},
+    Row{target, reset, init, bits({3, 4, 5}), 0},
+    Row{target, init, init, 0, bits({3, 4, 5})},
+    Row{target, init, rtr, bits({7, 8, 12, 15, 17, 20}), bits({3, 4, 14})},
+    Row{target, rtr, rts, bits({9, 16}), bits({1, 3, 14, 15, 18, 25})},
+    Row{target, rts, rts, 0, bits({1, 3, 14, 15, 18, 25})},
+    Row{target, rts, sqd, 0, bits({2})},
+    Row{target, sqd, rts, 0, bits({1, 3, 14, 15, 18})},
+    Row{target, sqd, sqd, 0, bits({3, 4, 5, 7, 9, 14, 15, 17, 18})},
     Row{uc, reset, init, bits({3, 4, 5}), 0},
     Row{uc, init, init, 0, bits({3, 4, 5})},
     Row{uc, init, rtr, bits({7, 8, 12, 20}), bits({3, 4, 14})},
@@ -63,9 +81,9 @@ constexpr std::array kRows = {
     Row{ud, sqer, rts, 0, bits({1, 6})},
 };
 
-const Row* find(ServiceType service, QpState from, QpState to) {
+const Row* find(std::uint32_t type, QpState from, QpState to) {
   for (const Row& row : kRows) {
-    if (row.service == service && row.from == from && row.to == to) return &row;
+    if (row.type == type && row.from == from && row.to == to) return &row;
   }
   return nullptr;
 }
@@ -73,9 +91,9 @@ const Row* find(ServiceType service, QpState from, QpState to) {
 TEST(UverbsTransitions, EachTakesWhatItRequires) {
   for (const Row& row : kRows) {
     SCOPED_TRACE(std::string(qp_state_name(row.from)) + " to " + qp_state_name(row.to));
-    EXPECT_TRUE(may_modify(row.service, row.from, row.to, attr::kState | row.required));
-    EXPECT_TRUE(may_modify(row.service, row.from, row.to, row.required));
-    EXPECT_TRUE(may_modify(row.service, row.from, row.to, row.required | row.optional));
+    EXPECT_TRUE(may_modify(row.type, row.from, row.to, attr::kState | row.required));
+    EXPECT_TRUE(may_modify(row.type, row.from, row.to, row.required));
+    EXPECT_TRUE(may_modify(row.type, row.from, row.to, row.required | row.optional));
   }
 }
 
@@ -84,7 +102,7 @@ TEST(UverbsTransitions, EachRefusesWhatLacksOne) {
     for (int bit = 1; bit < kMostBit; ++bit) {
       const std::uint32_t one = 1u << bit;
       if ((row.required & one) == 0) continue;
-      EXPECT_FALSE(may_modify(row.service, row.from, row.to, attr::kState | (row.required & ~one)))
+      EXPECT_FALSE(may_modify(row.type, row.from, row.to, attr::kState | (row.required & ~one)))
           << qp_state_name(row.from) << " to " << qp_state_name(row.to) << " without " << bit;
     }
   }
@@ -95,19 +113,25 @@ TEST(UverbsTransitions, EachRefusesWhatItDoesNotKnow) {
     for (int bit = 1; bit < kMostBit; ++bit) {
       const std::uint32_t one = 1u << bit;
       const bool known = ((row.required | row.optional) & one) != 0;
-      EXPECT_EQ(may_modify(row.service, row.from, row.to, attr::kState | row.required | one), known)
+      EXPECT_EQ(may_modify(row.type, row.from, row.to, attr::kState | row.required | one), known)
           << qp_state_name(row.from) << " to " << qp_state_name(row.to) << " with " << bit;
     }
   }
 }
 
+TEST(UverbsTransitions, OfXrcTheOtherEndsAttributesAreIgnored) {
+  EXPECT_EQ(without_ignored(initiator, ~0u), ~bits({15, 17}));
+  EXPECT_EQ(without_ignored(target, ~0u), ~bits({10, 11, 13}));
+  for (const std::uint32_t type : {rc, uc, ud}) EXPECT_EQ(without_ignored(type, ~0u), ~0u);
+}
+
 TEST(UverbsTransitions, ThereAreNoOthers) {
-  for (const ServiceType service : {rc, uc, ud}) {
+  for (const std::uint32_t type : {rc, uc, ud, initiator, target}) {
     for (const QpState from : kStates) {
       for (const QpState to : kStates) {
-        if (to == reset || to == err || find(service, from, to) != nullptr) continue;
+        if (to == reset || to == err || find(type, from, to) != nullptr) continue;
         for (const std::uint32_t mask : {0u, attr::kState, ~0u}) {
-          EXPECT_FALSE(may_modify(service, from, to, mask))
+          EXPECT_FALSE(may_modify(type, from, to, mask))
               << qp_state_name(from) << " to " << qp_state_name(to);
         }
       }
@@ -116,19 +140,19 @@ TEST(UverbsTransitions, ThereAreNoOthers) {
 }
 
 TEST(UverbsTransitions, EveryStateCanBeResetAndNeedsNothingForIt) {
-  for (const ServiceType service : {rc, uc, ud}) {
+  for (const std::uint32_t type : {rc, uc, ud, initiator, target}) {
     for (const QpState from : kStates) {
-      EXPECT_TRUE(may_modify(service, from, reset, attr::kState)) << qp_state_name(from);
-      EXPECT_FALSE(may_modify(service, from, reset, attr::kState | attr::kPort));
+      EXPECT_TRUE(may_modify(type, from, reset, attr::kState)) << qp_state_name(from);
+      EXPECT_FALSE(may_modify(type, from, reset, attr::kState | attr::kPort));
     }
   }
 }
 
 TEST(UverbsTransitions, EveryStateButResetCanFail) {
-  for (const ServiceType service : {rc, uc, ud}) {
+  for (const std::uint32_t type : {rc, uc, ud, initiator, target}) {
     for (const QpState from : kStates) {
-      EXPECT_EQ(may_modify(service, from, err, attr::kState), from != reset) << qp_state_name(from);
-      EXPECT_FALSE(may_modify(service, from, err, attr::kState | attr::kPort));
+      EXPECT_EQ(may_modify(type, from, err, attr::kState), from != reset) << qp_state_name(from);
+      EXPECT_FALSE(may_modify(type, from, err, attr::kState | attr::kPort));
     }
   }
 }

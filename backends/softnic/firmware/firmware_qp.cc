@@ -14,11 +14,7 @@ using namespace format;
 
 namespace {
 
-// Of qpc.st. Mailboxes make no queue pairs of XRC, nor the shared receive queues that those need.
-constexpr ServiceType service_of(std::uint32_t st) {
-  constexpr auto kFirstUnknown = static_cast<std::uint32_t>(ServiceType::xrc);
-  return st < kFirstUnknown ? static_cast<ServiceType>(st) : ServiceType::count;
-}
+constexpr auto kNoService = static_cast<std::uint32_t>(ServiceType::count);
 
 // qpc.state of a queue pair whose send queue is not quiet yet.
 constexpr std::uint64_t kSqDraining = 7;
@@ -67,7 +63,7 @@ Status Firmware::create_qp(In in, Out out) {
     return static_cast<std::uint32_t>(context.get(field));
   };
   QpAttributes attributes;
-  attributes.service = service_of(number(Qpc::st));
+  attributes.service = static_cast<ServiceType>(std::min(number(Qpc::st), kNoService));
   attributes.pd = number(Qpc::pd);
   attributes.send_cq = number(Qpc::cqn_snd);
   attributes.receive_cq = number(Qpc::cqn_rcv);
@@ -76,14 +72,26 @@ Status Firmware::create_qp(In in, Out out) {
   attributes.no_send_record = number(Qpc::send_dbr_mode) != 0;
   attributes.user_index = number(Qpc::user_index);
   const auto rq_type = static_cast<prm::RqType>(context.get(Qpc::rq_type));
-  if (rq_type == prm::RqType::shared) attributes.srq = number(Qpc::srqn_rmpn_xrqn);
+  // Of XRC the end without a send queue is the target, and drivers say that the ends share a
+  // receive queue, which says nothing.
+  const bool is_xrc = attributes.service == ServiceType::xrc;
+  const bool is_target = is_xrc && context.get(Qpc::no_sq) != 0;
+  if (is_target) attributes.xrc_domain = number(Qpc::xrcd);
+  if (is_target && attributes.xrc_domain == 0) {
+    return refusal(CommandSyndrome::create_qp_xrc_domain, 0);
+  }
+  if (rq_type == prm::RqType::shared && !is_xrc) {
+    attributes.srq = number(Qpc::srqn_rmpn_xrqn);
+  }
   if (rq_type == prm::RqType::regular) {
     attributes.has_receive_queue = true;
     attributes.log_receive_wqes = number(Qpc::log_rq_size);
     attributes.log_receive_stride = number(Qpc::log_rq_stride) + 4;
   }
   UmemUses uses;
-  if (const Status found = find_queues(in, attributes, uses); !found.ok()) return found;
+  if (!is_target) {
+    if (const Status found = find_queues(in, attributes, uses); !found.ok()) return found;
+  }
   const Outcome<QpNumber> qp = engine_.create_qp(attributes, uid_of(in));
   if (!qp) return qp.status();
   Made<Qpc>& made = qps_[*qp];

@@ -66,6 +66,11 @@ int modify_srq(Context& context, Attributes& call);
 int query_srq(Context& context, Attributes& call);
 int destroy_srq(Context& context, Attributes& call);
 
+// commands_xrcd.cc
+int open_xrcd(Context& context, Attributes& call);
+int close_xrcd(Context& context, Attributes& call);
+int close_xrcd_write(Context& context, Attributes& call);
+
 // commands_qp.cc
 int create_qp(Context& context, Attributes& call);
 int query_qp(Context& context, Attributes& call);
@@ -95,6 +100,15 @@ int devx_alloc_events(Context& context, Attributes& call);
 int devx_subscribe(Context& context, Attributes& call);
 int devx_alloc_answers(Context& context, Attributes& call);
 int devx_query_async(Context& context, Attributes& call);
+
+// The object whose handle is this attribute. ENOENT: there is none.
+template <class T>
+int find_object(Context& context, const Attributes& call, std::uint16_t id, T*& to) {
+  std::uint32_t handle = 0;
+  if (const int error = call.number(id, handle)) return error;
+  to = context.handles().template find<T>(handle);
+  return to == nullptr ? ENOENT : 0;
+}
 
 // Takes the object of this handle away. EBUSY if others use it, or if the NIC still uses its memory
 // after a while: the client keeps memory and handle then, and may try again.

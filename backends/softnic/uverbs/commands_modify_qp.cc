@@ -29,16 +29,16 @@ std::optional<QpState> state_of(std::uint32_t is_said, std::uint8_t said, QpStat
   return is_said != 0 ? qp_state(said) : otherwise;
 }
 
-int modify(Context& context, const ib_uverbs_modify_qp& request) {
+int modify(Context& context, ib_uverbs_modify_qp request) {
   Qp* const qp = context.handles().find<Qp>(request.qp_handle);
   if (qp == nullptr) return EINVAL;
-  const std::uint32_t mask = request.attr_mask;
+  const std::uint32_t mask = request.attr_mask = without_ignored(qp->type, request.attr_mask);
   const Result<QpInfo> info = context.nic().query_qp(qp->number, context.uid());
   if (!info) return errno_of(info.error());
   const auto from = state_of(mask & attr::kCurrentState, request.cur_qp_state, info->state);
   if (!from) return EINVAL;
   const auto to = state_of(mask & attr::kState, request.qp_state, *from);
-  if (!to || !may_modify(qp->service, *from, *to, mask)) return EINVAL;
+  if (!to || !may_modify(qp->type, *from, *to, mask)) return EINVAL;
   if (const int error = check_values(context.device().identity(), request)) return error;
   const ib_uverbs_query_qp_resp before = *qp->known;
   note(request, *qp->known);

@@ -28,6 +28,7 @@ struct QpRequest {
   Cq* send_cq = nullptr;
   Cq* receive_cq = nullptr;
   Srq* srq = nullptr;
+  Xrcd* xrcd = nullptr;
 };
 
 constexpr std::uint32_t kKnownFlags = IB_UVERBS_QP_CREATE_SQ_SIG_ALL;
@@ -35,15 +36,17 @@ constexpr std::uint32_t kKnownFlags = IB_UVERBS_QP_CREATE_SQ_SIG_ALL;
 constexpr std::uint32_t kKnownDriverFlags =
     MLX5_QP_FLAG_SCATTER_CQE | MLX5_QP_FLAG_ALLOW_SCATTER_CQE | MLX5_QP_FLAG_UAR_PAGE_INDEX;
 
-template <class T>
-int find_object(Context& context, const Attributes& call, std::uint16_t id, T*& to) {
-  std::uint32_t handle = 0;
-  if (const int error = call.number(id, handle)) return error;
-  to = context.handles().find<T>(handle);
-  return to == nullptr ? ENOENT : 0;
+// A target of XRC has nothing of its own.
+int find_domain(Context& context, const Attributes& call, QpRequest& request) {
+  const bool has_others =
+      call.has(UVERBS_ATTR_CREATE_QP_PD_HANDLE) || call.has(UVERBS_ATTR_CREATE_QP_SEND_CQ_HANDLE) ||
+      call.has(UVERBS_ATTR_CREATE_QP_RECV_CQ_HANDLE) || call.has(UVERBS_ATTR_CREATE_QP_SRQ_HANDLE);
+  if (has_others) return EINVAL;
+  return find_object(context, call, UVERBS_ATTR_CREATE_QP_XRCD_HANDLE, request.xrcd);
 }
 
 int find_objects(Context& context, const Attributes& call, QpRequest& request) {
+  if (request.type == IB_UVERBS_QPT_XRC_TGT) return find_domain(context, call, request);
   if (const int error = find_object(context, call, UVERBS_ATTR_CREATE_QP_PD_HANDLE, request.pd)) {
     return error;
   }
@@ -51,6 +54,8 @@ int find_objects(Context& context, const Attributes& call, QpRequest& request) {
           find_object(context, call, UVERBS_ATTR_CREATE_QP_SEND_CQ_HANDLE, request.send_cq)) {
     return error;
   }
+  // An initiator of XRC receives nothing, whatever it says.
+  if (request.type == IB_UVERBS_QPT_XRC_INI) return 0;
   if (call.has(UVERBS_ATTR_CREATE_QP_SRQ_HANDLE)) {
     if (const int error =
             find_object(context, call, UVERBS_ATTR_CREATE_QP_SRQ_HANDLE, request.srq)) {
@@ -134,9 +139,14 @@ int mailbox_of(const QpRequest& request, prm::Mailbox<prm::CreateQpIn>& in) {
   const auto context = in.at(prm::CreateQpIn::qpc);
   context.set(Qpc::st, static_cast<std::uint64_t>(*service_of(request.type)));
   context.set(Qpc::pm_state, prm::kPathMigrated);
+  if (request.xrcd != nullptr) {
+    context.set(Qpc::no_sq, 1);
+    context.set(Qpc::xrcd, request.xrcd->number);
+    return 0;
+  }
   context.set(Qpc::pd, request.pd->number);
   context.set(Qpc::cqn_snd, request.send_cq->number);
-  context.set(Qpc::cqn_rcv, request.receive_cq->number);
+  if (request.receive_cq != nullptr) context.set(Qpc::cqn_rcv, request.receive_cq->number);
   context.set(Qpc::uar_page, driver.bfreg_index);
   context.set(Qpc::user_index, driver.uidx & 0xffffff);
   context.set(Qpc::dbr_addr, driver.db_addr);
@@ -175,7 +185,9 @@ int create_qp(Context& context, Attributes& call) {
   context.device().events().add_qp(number, {request.user_handle, nullptr, context.errors()});
   auto qp = std::make_unique<Qp>();
   qp->number = number;
+  qp->type = request.type;
   qp->service = *service_of(request.type);
+  qp->xrcd = Use<Xrcd>(request.xrcd);
   qp->pd = Use<Pd>(request.pd);
   qp->send_cq = Use<Cq>(request.send_cq);
   qp->receive_cq = Use<Cq>(request.receive_cq);

@@ -32,13 +32,23 @@ struct SrqRequest {
   std::uint32_t limit = 0;
   mlx5_ib_create_srq driver{};
   Pd* pd = nullptr;
+  // Of one of XRC.
+  Xrcd* xrcd = nullptr;
+  Cq* cq = nullptr;
 };
 
+int find_xrc_objects(Context& context, const Attributes& call, SrqRequest& request) {
+  if (const int error =
+          find_object(context, call, UVERBS_ATTR_CREATE_SRQ_XRCD_HANDLE, request.xrcd)) {
+    return error;
+  }
+  return find_object(context, call, UVERBS_ATTR_CREATE_SRQ_CQ_HANDLE, request.cq);
+}
+
 int read_request(Context& context, const Attributes& call, SrqRequest& request) {
-  std::uint32_t pd = 0;
-  if (const int error = call.number(UVERBS_ATTR_CREATE_SRQ_PD_HANDLE, pd)) return error;
-  request.pd = context.handles().find<Pd>(pd);
-  if (request.pd == nullptr) return ENOENT;
+  if (const int error = find_object(context, call, UVERBS_ATTR_CREATE_SRQ_PD_HANDLE, request.pd)) {
+    return error;
+  }
   if (const int error = call.read(UVERBS_ATTR_CREATE_SRQ_USER_HANDLE, request.user_handle)) {
     return error;
   }
@@ -47,31 +57,67 @@ int read_request(Context& context, const Attributes& call, SrqRequest& request) 
   if (const int error = call.read(UVERBS_ATTR_CREATE_SRQ_MAX_SGE, request.max_sge)) return error;
   if (const int error = call.read_known(UVERBS_ATTR_CREATE_SRQ_LIMIT, request.limit)) return error;
   if (const int error = call.read_known(UVERBS_ATTR_UHW_IN, request.driver)) return error;
-  if (request.type != IB_UVERBS_SRQT_BASIC) return EOPNOTSUPP;
+  const bool is_xrc = request.type == IB_UVERBS_SRQT_XRC;
+  if (!is_xrc && request.type != IB_UVERBS_SRQT_BASIC) return EOPNOTSUPP;
+  if (is_xrc) {
+    if (const int error = find_xrc_objects(context, call, request)) return error;
+  }
   const bool good = request.max_wr <= kMostSrqWqes && request.max_sge <= kMostSrqSges &&
                     request.limit <= request.max_wr;
   return good ? 0 : EINVAL;
 }
 
-// A pool whose WQEs are a list. Without a umem the firmware takes addresses where there would be
-// offsets.
-int mailbox_of(const SrqRequest& request, prm::Mailbox<prm::CreateRmpIn>& in) {
+// Of a queue whose WQEs are a list.
+std::uint32_t stride_of(const SrqRequest& request) {
+  return std::max(kLeastWqeBytes, std::bit_ceil(kSegmentBytes * (1 + request.max_sge)));
+}
+
+int pin_memory(const SrqRequest& request) {
+  const std::uint64_t bytes = std::uint64_t{stride_of(request)} << std::bit_width(request.max_wr);
+  if (const int error = pin(request.driver.buf_addr, bytes, /*writable=*/false)) return error;
+  return pin(request.driver.db_addr, sizeof(format::SrqDoorbellRecord), /*writable=*/false);
+}
+
+// Without a umem the firmware takes addresses where there would be offsets.
+void describe(const SrqRequest& request, prm::Mailbox<prm::CreateRmpIn>& in) {
   using prm::Wq;
-  const std::uint32_t stride =
-      std::max(kLeastWqeBytes, std::bit_ceil(kSegmentBytes * (1 + request.max_sge)));
   const auto context = in.at(prm::CreateRmpIn::rmp_context);
   context.set(prm::Rmpc::state, static_cast<std::uint64_t>(prm::RmpState::ready));
   const auto wq = context.at(prm::Rmpc::wq);
   wq.set(Wq::wq_type, static_cast<std::uint64_t>(prm::WqType::list));
   wq.set(Wq::lwm, request.limit);
   wq.set(Wq::pd, request.pd->number);
-  wq.set(Wq::log_wq_stride, static_cast<std::uint64_t>(std::countr_zero(stride)));
+  wq.set(Wq::log_wq_stride, static_cast<std::uint64_t>(std::countr_zero(stride_of(request))));
   wq.set(Wq::log_wq_sz, static_cast<std::uint64_t>(std::bit_width(request.max_wr)));
   wq.set(Wq::dbr_addr, request.driver.db_addr);
   wq.set(Wq::wq_umem_offset, request.driver.buf_addr);
-  const std::uint64_t bytes = std::uint64_t{stride} << std::bit_width(request.max_wr);
-  if (const int error = pin(request.driver.buf_addr, bytes, /*writable=*/false)) return error;
-  return pin(request.driver.db_addr, sizeof(format::SrqDoorbellRecord), /*writable=*/false);
+}
+
+// A pool of the firmware's.
+Result<SrqNumber> make_pool(Context& context, const SrqRequest& request) {
+  prm::Mailbox<prm::CreateRmpIn> in;
+  prm::Mailbox<prm::CreateRmpOut> out;
+  describe(request, in);
+  const Result<void> done = run_command(context, prm::Opcode::create_rmp, in, out);
+  if (!done) return done.error();
+  return static_cast<SrqNumber>(out.get(prm::CreateRmpOut::rmpn));
+}
+
+// Of XRC, for which the firmware has no mailboxes.
+Result<SrqNumber> make_xrc(Context& context, const SrqRequest& request) {
+  SrqAttributes attributes;
+  attributes.pd = request.pd->number;
+  attributes.wqes = {request.driver.buf_addr};
+  attributes.log_wqes = static_cast<std::uint32_t>(std::bit_width(request.max_wr));
+  attributes.log_stride = static_cast<std::uint32_t>(std::countr_zero(stride_of(request)));
+  attributes.doorbell_record = {request.driver.db_addr};
+  attributes.xrc = {request.xrcd->number, request.cq->number, request.driver.uidx & 0xffffff};
+  const Result<SrqNumber> number = context.nic().create_srq(attributes, context.uid());
+  if (!number || request.limit == 0) return number;
+  const Result<void> armed = context.nic().arm_srq(*number, request.limit, context.uid());
+  if (armed) return number;
+  static_cast<void>(context.nic().destroy_srq(*number, context.uid()));
+  return armed.error();
 }
 
 }  // namespace
@@ -80,16 +126,17 @@ int create_srq(Context& context, Attributes& call) {
   SrqRequest request;
   if (!call.has(UVERBS_ATTR_CREATE_SRQ_HANDLE)) return EINVAL;
   if (const int error = read_request(context, call, request)) return error;
-  prm::Mailbox<prm::CreateRmpIn> in;
-  prm::Mailbox<prm::CreateRmpOut> out;
-  if (const int error = mailbox_of(request, in)) return error;
-  const Result<void> done = run_command(context, prm::Opcode::create_rmp, in, out);
-  if (!done) return errno_of(done);
-  const auto number = static_cast<SrqNumber>(out.get(prm::CreateRmpOut::rmpn));
+  if (const int error = pin_memory(request)) return error;
+  const Result<SrqNumber> made_one =
+      request.xrcd != nullptr ? make_xrc(context, request) : make_pool(context, request);
+  if (!made_one) return errno_of(made_one.error());
+  const SrqNumber number = *made_one;
   context.device().events().add_srq(number, {request.user_handle, nullptr, context.errors()});
   auto srq = std::make_unique<Srq>();
   srq->number = number;
   srq->pd = Use<Pd>(request.pd);
+  srq->xrcd = Use<Xrcd>(request.xrcd);
+  srq->cq = Use<Cq>(request.cq);
   srq->max_wr = (1u << std::bit_width(request.max_wr)) - 1;
   srq->max_sge = request.max_sge;
   const std::uint32_t max_wr = srq->max_wr;
@@ -110,6 +157,9 @@ int modify_srq(Context& context, Attributes& call) {
   if (srq == nullptr || (request.attr_mask & ~kLimit) != 0) return EINVAL;
   if ((request.attr_mask & kLimit) == 0) return 0;
   if (request.srq_limit > srq->max_wr) return EINVAL;
+  if (srq->xrcd.get() != nullptr) {
+    return errno_of(context.nic().arm_srq(srq->number, request.srq_limit, context.uid()));
+  }
   prm::Mailbox<prm::ModifyRmpIn> in;
   prm::Mailbox<prm::MboxOut> out;
   in.set(prm::ModifyRmpIn::rmp_state, static_cast<std::uint64_t>(prm::RmpState::ready));

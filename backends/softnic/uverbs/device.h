@@ -20,6 +20,7 @@
 #include "backends/softnic/uverbs/port.h"
 #include "backends/softnic/uverbs/prompt_threads.h"
 #include "backends/softnic/uverbs/spec.h"
+#include "backends/softnic/uverbs/xrc_domains.h"
 #include "core/base/options.h"
 #include "core/base/result.h"
 #include "core/base/wall_clock.h"
@@ -50,6 +51,7 @@ class Device {
   // Whether what happens here goes to files, which are a moment behind it (QueuedFile).
   bool writes_files() const { return writes_files_; }
   DeviceMemory& memory() { return *memory_; }
+  XrcDomains& xrc_domains() { return xrc_domains_; }
 
   // Carries out a firmware command (Firmware::execute). timed_out: it is done, but what it has
   // removed is still in use.
@@ -77,6 +79,7 @@ class Device {
   std::unique_ptr<EventBook> events_ = std::make_unique<EventBook>();
   std::shared_ptr<MemoryPages> pages_;
   std::unique_ptr<DeviceMemory> memory_;
+  XrcDomains xrc_domains_;
   Port port_;
   const std::uint64_t opened_ms_ = wall_ms();
   std::uint32_t mtu_ = 0;

@@ -15,7 +15,7 @@ namespace gdakit::softnic::uverbs {
 
 class Context;
 
-enum class ObjectType : std::uint8_t { pd, mr, mw, dm, cq, srq, qp, ah, uar, devx, umem };
+enum class ObjectType : std::uint8_t { pd, mr, mw, dm, cq, srq, xrcd, qp, ah, uar, devx, umem };
 
 class Object {
  public:

@@ -17,9 +17,9 @@ inline constexpr std::uint32_t kGidTable = 256;          // entries, most of the
 
 // ib_device_attr.device_cap_flags: BAD_PKEY_CNTR, BAD_QKEY_CNTR, AUTO_PATH_MIG are not there;
 // CHANGE_PHY_PORT 1 << 4, PORT_ACTIVE_EVENT 1 << 10, SYS_IMAGE_GUID 1 << 11, RC_RNR_NAK_GEN 1
-// << 12, MEM_WINDOW 1 << 17, MEM_MGT_EXTENSIONS (local and remote invalidate) 1 << 21,
+// << 12, MEM_WINDOW 1 << 17, XRC 1 << 20, MEM_MGT_EXTENSIONS (local and remote invalidate) 1 << 21,
 // MEM_WINDOW_TYPE_2B 1 << 24.
 inline constexpr std::uint32_t kDeviceCapFlags =
-    1u << 10 | 1u << 11 | 1u << 12 | 1u << 17 | 1u << 21 | 1u << 24;
+    1u << 10 | 1u << 11 | 1u << 12 | 1u << 17 | 1u << 20 | 1u << 21 | 1u << 24;
 
 }  // namespace gdakit::softnic::uverbs

@@ -79,6 +79,14 @@ struct Cq final : Object {
   EventCounts told;  // once it has ended
 };
 
+struct Xrcd final : Object {
+  static constexpr ObjectType kType = ObjectType::xrcd;
+  Xrcd() : Object(kType) {}
+  Result<void> end(Context& context) override;
+
+  XrcdNumber number = 0;  // which open devices may share
+};
+
 struct Srq final : Object {
   static constexpr ObjectType kType = ObjectType::srq;
   Srq() : Object(kType) {}
@@ -86,6 +94,9 @@ struct Srq final : Object {
 
   SrqNumber number = 0;
   Use<Pd> pd;
+  // Of one of XRC.
+  Use<Xrcd> xrcd;
+  Use<Cq> cq;
   std::uint32_t max_wr = 0;
   std::uint32_t max_sge = 0;
   EventCounts told;  // once it has ended
@@ -97,7 +108,9 @@ struct Qp final : Object {
   Result<void> end(Context& context) override;
 
   QpNumber number = 0;
+  std::uint32_t type = 0;  // ib_uverbs_qp_type
   ServiceType service = ServiceType::rc;
+  Use<Xrcd> xrcd;  // of a target of XRC, which has none of the following
   Use<Pd> pd;
   Use<Cq> send_cq;
   Use<Cq> receive_cq;

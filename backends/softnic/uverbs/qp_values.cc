@@ -99,6 +99,8 @@ std::optional<ServiceType> service_of(std::uint32_t verbs_type) {
     case IB_UVERBS_QPT_RC: return ServiceType::rc;
     case IB_UVERBS_QPT_UC: return ServiceType::uc;
     case IB_UVERBS_QPT_UD: return ServiceType::ud;
+    case IB_UVERBS_QPT_XRC_INI:
+    case IB_UVERBS_QPT_XRC_TGT: return ServiceType::xrc;
     default: return std::nullopt;
   }
 }

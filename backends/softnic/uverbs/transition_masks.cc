@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <rdma/ib_user_ioctl_verbs.h>
 
 namespace gdakit::softnic::uverbs {
 namespace {
@@ -31,6 +32,37 @@ constexpr std::array kReliable = {
     Row{QpState::sqd, QpState::sqd, 0,
         kPort | kPath | kTimeout | kRetryCount | kRnrRetry | kMaxReads | kMaxPeerReads |
             kAlternatePath | kAccess | kPkeyIndex | kMinRnrTimer | kMigration},
+};
+
+// Of XRC each end has what its half of a connection needs.
+constexpr std::array kXrcInitiator = {
+    Row{QpState::reset, QpState::init, kPkeyIndex | kPort | kAccess},
+    Row{QpState::init, QpState::init, 0, kPkeyIndex | kPort | kAccess},
+    Row{QpState::init, QpState::rtr, kPath | kPathMtu | kRemoteQpn | kReceivePsn,
+        kAlternatePath | kAccess | kPkeyIndex},
+    Row{QpState::rtr, QpState::rts, kTimeout | kRetryCount | kRnrRetry | kSendPsn | kMaxReads,
+        kMore | kRateLimit},
+    Row{QpState::rts, QpState::rts, 0, kMore | kRateLimit},
+    Row{QpState::rts, QpState::sqd, 0, kSqdNotify},
+    Row{QpState::sqd, QpState::rts, 0, kMore},
+    Row{QpState::sqd, QpState::sqd, 0,
+        kPort | kPath | kTimeout | kRetryCount | kRnrRetry | kMaxReads | kAlternatePath | kAccess |
+            kPkeyIndex | kMigration},
+};
+
+constexpr std::array kXrcTarget = {
+    Row{QpState::reset, QpState::init, kPkeyIndex | kPort | kAccess},
+    Row{QpState::init, QpState::init, 0, kPkeyIndex | kPort | kAccess},
+    Row{QpState::init, QpState::rtr,
+        kPath | kPathMtu | kRemoteQpn | kReceivePsn | kMaxPeerReads | kMinRnrTimer,
+        kAlternatePath | kAccess | kPkeyIndex},
+    Row{QpState::rtr, QpState::rts, kTimeout | kSendPsn, kMore | kMinRnrTimer | kRateLimit},
+    Row{QpState::rts, QpState::rts, 0, kMore | kMinRnrTimer | kRateLimit},
+    Row{QpState::rts, QpState::sqd, 0, kSqdNotify},
+    Row{QpState::sqd, QpState::rts, 0, kMore | kMinRnrTimer},
+    Row{QpState::sqd, QpState::sqd, 0,
+        kPort | kPath | kTimeout | kMaxPeerReads | kAlternatePath | kAccess | kPkeyIndex |
+            kMinRnrTimer | kMigration},
 };
 
 constexpr std::array kUnreliable = {
@@ -70,12 +102,22 @@ bool allows(const Rows& rows, QpState from, QpState to, std::uint32_t mask) {
 
 }  // namespace
 
-bool may_modify(ServiceType service, QpState from, QpState to, std::uint32_t mask) {
+std::uint32_t without_ignored(std::uint32_t type, std::uint32_t mask) {
+  switch (type) {
+    case IB_UVERBS_QPT_XRC_INI: return mask & ~(kMaxPeerReads | kMinRnrTimer);
+    case IB_UVERBS_QPT_XRC_TGT: return mask & ~(kMaxReads | kRetryCount | kRnrRetry);
+    default: return mask;
+  }
+}
+
+bool may_modify(std::uint32_t type, QpState from, QpState to, std::uint32_t mask) {
   if (from == QpState::reset && to == QpState::err) return false;
   if (to == QpState::reset || to == QpState::err) return (mask & ~kState) == 0;
-  switch (service) {
-    case ServiceType::uc: return allows(kUnreliable, from, to, mask);
-    case ServiceType::ud: return allows(kDatagram, from, to, mask);
+  switch (type) {
+    case IB_UVERBS_QPT_UC: return allows(kUnreliable, from, to, mask);
+    case IB_UVERBS_QPT_UD: return allows(kDatagram, from, to, mask);
+    case IB_UVERBS_QPT_XRC_INI: return allows(kXrcInitiator, from, to, mask);
+    case IB_UVERBS_QPT_XRC_TGT: return allows(kXrcTarget, from, to, mask);
     default: return allows(kReliable, from, to, mask);
   }
 }

@@ -34,7 +34,12 @@ inline constexpr std::uint32_t kRemoteQpn = 1u << 20;
 inline constexpr std::uint32_t kRateLimit = 1u << 25;
 }  // namespace attr
 
-// Whether a modify_qp from one state to the other may have these attributes.
-bool may_modify(ServiceType service, QpState from, QpState to, std::uint32_t mask);
+// The attributes without those that are ignored, as they are of the half that the queue pair has
+// not: clients ask the same of both ends of XRC. Of an ib_uverbs_qp_type.
+std::uint32_t without_ignored(std::uint32_t type, std::uint32_t mask);
+
+// Whether a modify_qp from one state to the other may have these attributes; of an
+// ib_uverbs_qp_type.
+bool may_modify(std::uint32_t type, QpState from, QpState to, std::uint32_t mask);
 
 }  // namespace gdakit::softnic::uverbs
