@@ -29,6 +29,9 @@ constexpr std::array<Opcode, 12> kOpcodes = {
 class Run {
  public:
   Run(const std::uint8_t* data, std::size_t size) : input_(data, size) {
+    sides_[0] = make_side(0xfffff0);
+    sides_[1] = make_side(7);
+    for (const auto& side : sides_) controls_.emplace_back(*side);
     sides_[0]->connect(*sides_[1]);
     sides_[1]->connect(*sides_[0]);
   }
@@ -60,6 +63,11 @@ class Run {
     const MemoryKey key = some_key(side, region);
     return format::data(address, Be32{key}, some_size());
   }
+  SrqNumber some_srq(const FuzzSide& peer) {
+    const std::uint32_t chance = input_.below(16);
+    return chance == 0 ? input_.take<std::uint32_t>() & 0xffffff
+                       : peer.named_srq + (chance == 1 ? 1 : 0);
+  }
   void post(FuzzSide& side, const FuzzSide& peer);
   void post_rubbish(FuzzSide& side);
   void ring(FuzzSide& side);
@@ -76,6 +84,11 @@ class Run {
     options.congestion_control = input.take<std::uint8_t>() % 4 == 0;
     return options;
   }
+  // In a quarter the first side is an initiator of XRC, and the second one its target.
+  FuzzKind choose_kind() const {
+    if (!is_xrc_) return FuzzKind::rc;
+    return sides_[0] == nullptr ? FuzzKind::initiator : FuzzKind::target;
+  }
   // Half of the sides take what they receive from a shared receive queue.
   static std::optional<SrqForm> choose_form(Input& input) {
     const auto choice = input.take<std::uint8_t>();
@@ -87,14 +100,18 @@ class Run {
     if (options_.congestion_control) {
       wire = std::make_unique<LossyWire>(std::move(wire), Losses{.mark_percent = 30});
     }
-    return std::make_unique<FuzzSide>(std::move(wire), psn, options_, choose_form(input_));
+    const FuzzKind kind = choose_kind();
+    auto form = choose_form(input_);
+    if (kind == FuzzKind::target && !form) form = SrqForm::list;
+    return std::make_unique<FuzzSide>(std::move(wire), psn, options_, kind, form);
   }
 
   Input input_;
   const EngineOptions options_ = choose_options(input_);
+  const bool is_xrc_ = input_.take<std::uint8_t>() % 4 == 0;
   std::shared_ptr<LoopbackFabric> fabric_ = LoopbackFabric::create({.mtu = kFuzzMtu, .slots = 8});
-  std::array<std::unique_ptr<FuzzSide>, 2> sides_ = {make_side(0xfffff0), make_side(7)};
-  std::array<FuzzControl, 2> controls_ = {FuzzControl(*sides_[0]), FuzzControl(*sides_[1])};
+  std::array<std::unique_ptr<FuzzSide>, 2> sides_;
+  std::vector<FuzzControl> controls_;
   std::uint64_t now_ns_ = 1000;
 };
 
@@ -104,6 +121,9 @@ void Run::post(FuzzSide& side, const FuzzSide& peer) {
   std::vector<format::Segment> segments(1);
   const bool sends = opcode == Opcode::send || opcode == Opcode::send_imm || opcode == Opcode::dump;
   std::uint8_t opmod = 0;
+  if (side.kind == FuzzKind::initiator && opcode != Opcode::nop && opcode != Opcode::dump) {
+    segments.push_back(format::to_segment(format::XrcSegment{Be32{some_srq(peer)}, {}}));
+  }
   if (!sends && opcode != Opcode::nop) {
     const std::uint32_t region = input_.below(kRegions);
     const std::uint64_t address = some_address(peer, region);
@@ -196,7 +216,9 @@ void Run::send_packet(FuzzSide& side, const FuzzSide& peer) {
   const std::uint32_t region = input_.below(kRegions);
   header.opcode =
       static_cast<PacketOpcode>(input_.below(static_cast<std::uint32_t>(PacketOpcode::count)));
-  header.service = input_.below(8) == 0 ? ServiceType::ud : ServiceType::rc;
+  const ServiceType right = is_xrc_ ? ServiceType::xrc : ServiceType::rc;
+  header.service = input_.below(8) == 0 ? ServiceType::ud : right;
+  if (is_xrc_) header.xrc_srq = some_srq(peer);
   header.pkey = input_.below(8) == 0 ? input_.take<PartitionKey>() : kDefaultPartition;
   header.ack_request = input_.below(2) == 0;
   header.destination = peer.wire->endpoint();
@@ -230,6 +252,11 @@ void Run::send_packet(FuzzSide& side, const FuzzSide& peer) {
 
 void Run::change_state(FuzzSide& side, FuzzSide& peer) {
   QpModify modify;
+  if (side.kind == FuzzKind::target && input_.below(4) == 0) {
+    static_cast<void>(side.engine.destroy_srq(side.named_srq));
+    side.make_named_srq();
+    return;
+  }
   switch (input_.below(4)) {
     case 0:
       modify.state = QpState::err;

@@ -94,11 +94,14 @@ struct WatchedCq {
   std::vector<format::Syndrome> errors;
 };
 
+// What a side's queue pair is, of RC or an end of XRC.
+enum class FuzzKind : std::uint8_t { rc, initiator, target };
+
 // One NIC with one QP and four regions: all rights, local rights only, read-only, zero-based with
-// all rights. Its receive queue may be a shared one of this form.
+// all rights. Its receive queue may be a shared one of this form; a target has one.
 struct FuzzSide {
   FuzzSide(std::unique_ptr<Wire> packets, std::uint32_t psn, const EngineOptions& options,
-           std::optional<SrqForm> form)
+           FuzzKind which, std::optional<SrqForm> form)
       : arena(32 * kGuard + (sizeof(format::Cqe64) << (kLogCq + 1)) + kRegions * kRegion),
         sq(arena, format::kWqebbBytes << kLogSq),
         rq(arena, std::size_t{1} << (kLogRq + kLogRqStride)),
@@ -110,6 +113,7 @@ struct FuzzSide {
         wire(std::move(packets)),
         engine(options, port, *wire),
         send_psn(psn),
+        kind(which),
         shared(form) {
     for (std::uint32_t i = 0; i < kRegions; ++i) {
       regions[i] = i == 2 ? read_only.data() : arena.carve(kRegion);
@@ -124,8 +128,14 @@ struct FuzzSide {
     qp.uar = uar;
     qp.send_queue = host_address(sq.data());
     qp.log_send_wqebbs = kLogSq;
-    qp.has_receive_queue = !shared;
-    if (shared) qp.srq = *create_srq(pd, *shared, kNicUid);
+    qp.has_receive_queue = kind == FuzzKind::rc && !shared;
+    if (kind == FuzzKind::rc && shared) qp.srq = *create_srq(pd, *shared, kNicUid);
+    if (kind != FuzzKind::rc) qp.service = ServiceType::xrc;
+    if (kind == FuzzKind::target) {
+      qp.xrc_domain = *engine.alloc_xrcd();
+      xrc = {qp.xrc_domain, qp.receive_cq, 0x77};
+      make_named_srq();
+    }
     qp.receive_queue = host_address(rq.data());
     qp.log_receive_wqes = kLogRq;
     qp.log_receive_stride = kLogRqStride;
@@ -133,9 +143,14 @@ struct FuzzSide {
     qpn = *engine.create_qp(qp);
   }
 
+  // The one that packets of XRC name, in place of the last one if it has gone.
+  void make_named_srq() { named_srq = *create_srq(pd, *shared, kNicUid, xrc); }
+
   // With the memory of the receive queue.
-  Outcome<SrqNumber> create_srq(PdNumber of, SrqForm form, Uid uid) {
+  Outcome<SrqNumber> create_srq(PdNumber of, SrqForm form, Uid uid,
+                                std::optional<XrcSrqAttributes> of_xrc = {}) {
     SrqAttributes srq;
+    srq.xrc = of_xrc;
     srq.pd = of;
     srq.form = form;
     srq.wqes = host_address(rq.data());
@@ -223,7 +238,10 @@ struct FuzzSide {
   std::unique_ptr<Wire> wire;
   Engine engine;
   std::uint32_t send_psn;
+  FuzzKind kind;
   std::optional<SrqForm> shared;
+  std::optional<XrcSrqAttributes> xrc;
+  SrqNumber named_srq = 0;
   PdNumber pd = 0;
   UarNumber uar = 0;
   std::array<MemoryKey, kRegions> keys{};
