@@ -43,6 +43,9 @@ constexpr Destruction kDestructions[] = {
     {MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_DESTROY,
      MLX5_IB_ATTR_DEVX_OBJ_DESTROY_HANDLE},
     {MLX5_IB_OBJECT_DEVX_UMEM, MLX5_IB_METHOD_DEVX_UMEM_DEREG, MLX5_IB_ATTR_DEVX_UMEM_DEREG_HANDLE},
+    {UVERBS_OBJECT_XRCD, UVERBS_METHOD_XRCD_DESTROY, UVERBS_ATTR_DESTROY_XRCD_HANDLE},
+    {UVERBS_OBJECT_SRQ, UVERBS_METHOD_SRQ_DESTROY, UVERBS_ATTR_DESTROY_SRQ_HANDLE,
+     UVERBS_ATTR_DESTROY_SRQ_RESP},
 };
 
 }  // namespace
@@ -299,7 +302,10 @@ std::string HostileClient::make_qp() {
   add_handle(call, UVERBS_ATTR_CREATE_QP_RECV_CQ_HANDLE, Kind::cq);
   add(call, UVERBS_ATTR_CREATE_QP_USER_HANDLE, number());
   add(call, UVERBS_ATTR_CREATE_QP_CAP, ib_uverbs_qp_cap{});
-  add(call, UVERBS_ATTR_CREATE_QP_TYPE, std::uint32_t{IB_UVERBS_QPT_RC});
+  const bool is_initiator = rarely(4);
+  if (is_initiator) driver.rq_wqe_count = 0;
+  const std::uint32_t type = is_initiator ? IB_UVERBS_QPT_XRC_INI : IB_UVERBS_QPT_RC;
+  add(call, UVERBS_ATTR_CREATE_QP_TYPE, type);
   add(call, UVERBS_ATTR_UHW_IN, driver);
   add_out(call, UVERBS_ATTR_CREATE_QP_RESP_CAP, sizeof(ib_uverbs_qp_cap));
   call.out(UVERBS_ATTR_CREATE_QP_RESP_QP_NUM, qpn_);
@@ -457,7 +463,8 @@ std::string HostileClient::call() {
       &HostileClient::ring,         &HostileClient::any_write,   &HostileClient::resize_cq,
       &HostileClient::alloc_mw,     &HostileClient::make_umem,   &HostileClient::make_devx,
       &HostileClient::make_devx,    &HostileClient::change_devx, &HostileClient::change_devx,
-      &HostileClient::ask_devx,     &HostileClient::ask_device,  &HostileClient::subscribe};
+      &HostileClient::ask_devx,     &HostileClient::ask_device,  &HostileClient::subscribe,
+      &HostileClient::make_xrcd,    &HostileClient::make_srq,    &HostileClient::make_target};
   return (this->*kCalls[input_.below(std::size(kCalls))])();
 }
 

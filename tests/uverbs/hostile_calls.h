@@ -33,7 +33,21 @@ class HostileClient {
   std::string call();
 
  private:
-  enum class Kind : std::uint8_t { pd, mr, cq, qp, ah, uar, dm, devx, umem, channel, count };
+  enum class Kind : std::uint8_t {
+    pd,
+    mr,
+    cq,
+    qp,
+    ah,
+    uar,
+    dm,
+    devx,
+    umem,
+    xrcd,
+    srq,
+    channel,
+    count
+  };
   static constexpr std::size_t kRemembered = 4;  // of each kind
 
   // One in so many.
@@ -69,7 +83,10 @@ class HostileClient {
   std::string make_channel();
   std::string make_errors();
   std::string make_cq();
+  std::string make_xrcd();
+  std::string make_srq();
   std::string make_qp();
+  std::string make_target();
   std::string make_ah();
   std::string modify_qp();
   std::string query_qp();

@@ -63,7 +63,7 @@ TEST(UverbsHostile, RandomCallsMakeObjectsOfAllKinds) {
   }
   for (const ObjectType type :
        {ObjectType::pd, ObjectType::mr, ObjectType::cq, ObjectType::qp, ObjectType::ah,
-        ObjectType::uar, ObjectType::devx, ObjectType::umem}) {
+        ObjectType::uar, ObjectType::devx, ObjectType::umem, ObjectType::xrcd, ObjectType::srq}) {
     EXPECT_TRUE(made.contains(type)) << static_cast<int>(type);
   }
 }
