@@ -118,7 +118,7 @@ TEST_F(UverbsOnDemand, TheDeviceSaysWhatItPages) {
   EXPECT_EQ(answer.odp_caps.per_transport_caps.rc_odp_caps, 0x2fu);
   EXPECT_EQ(answer.odp_caps.per_transport_caps.uc_odp_caps, 0u);
   EXPECT_EQ(answer.odp_caps.per_transport_caps.ud_odp_caps, 1u);
-  EXPECT_EQ(answer.xrc_odp_caps, 0u);
+  EXPECT_EQ(answer.xrc_odp_caps, 0x2fu);
 }
 
 TEST_F(UverbsOnDemand, MemoryNeedNotBeThereToBeRegistered) {
