@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
 #include <string_view>
@@ -50,7 +51,10 @@ End::End(const Options& options, const Meeting& meeting)
                 static_cast<std::size_t>(options.depth)) {
   open();
   make_memory();
+  make_completions();
+  if (options_.shared) make_shared();
   make_queues();
+  if (receive_domain_ != nullptr) make_targets();
   connect();
   if (channel_ != nullptr) arm();
 }
@@ -79,30 +83,48 @@ void End::make_memory() {
   counter_->put_word(0, 0, 0);
 }
 
-void End::make_queues() {
-  const auto queues = static_cast<std::size_t>(options_.queues);
+void End::make_completions() {
   if (options_.events) {
     channel_.reset(ibv_create_comp_channel(context_.get()));
     expect(channel_ != nullptr, "ibv_create_comp_channel");
   }
-  const std::size_t cqs = std::min(queues, kMostCompletionQueues);
-  for (std::size_t i = 0; i < cqs; ++i) {
+  const auto queues = static_cast<std::size_t>(options_.queues);
+  for (std::size_t i = 0; i < std::min(queues, kMostCompletionQueues); ++i) {
     const int entries = static_cast<int>(2 * messages_);
     completions_.emplace_back(ibv_create_cq(context_.get(), entries, nullptr, channel_.get(), 0));
     expect(completions_.back() != nullptr, "ibv_create_cq");
   }
-  if (options_.shared) {
-    ibv_srq_init_attr wanted{};
-    wanted.attr.max_wr = static_cast<std::uint32_t>(messages_);
-    wanted.attr.max_sge = kMostPieces;
-    shared_.reset(ibv_create_srq(domain_.get(), &wanted));
-    expect(shared_ != nullptr, "ibv_create_srq");
+}
+
+void End::make_shared() {
+  ibv_srq_init_attr_ex wanted{};
+  wanted.attr.max_wr = static_cast<std::uint32_t>(messages_);
+  wanted.attr.max_sge = kMostPieces;
+  wanted.pd = domain_.get();
+  wanted.comp_mask = IBV_SRQ_INIT_ATTR_PD;
+  if (options_.transport == "xrc") {
+    ibv_xrcd_init_attr alone{};
+    alone.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
+    alone.fd = -1;
+    alone.oflags = O_CREAT;
+    receive_domain_.reset(ibv_open_xrcd(context_.get(), &alone));
+    expect(receive_domain_ != nullptr, "ibv_open_xrcd");
+    wanted.srq_type = IBV_SRQT_XRC;
+    wanted.xrcd = receive_domain_.get();
+    wanted.cq = completions_[0].get();
+    wanted.comp_mask |= IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
   }
-  for (std::size_t i = 0; i < queues; ++i) {
+  shared_.reset(ibv_create_srq_ex(context_.get(), &wanted));
+  expect(shared_ != nullptr, "ibv_create_srq_ex");
+}
+
+void End::make_queues() {
+  const std::size_t cqs = completions_.size();
+  for (std::size_t i = 0; i < static_cast<std::size_t>(options_.queues); ++i) {
     ibv_qp_init_attr wanted{};
     wanted.send_cq = completions_[i % cqs].get();
     wanted.recv_cq = completions_[(i + 1) % cqs].get();
-    wanted.srq = shared_.get();
+    if (receive_domain_ == nullptr) wanted.srq = shared_.get();
     wanted.qp_type = type_of(options_);
     const auto depth = static_cast<std::uint32_t>(options_.depth);
     wanted.cap = {depth, options_.shared ? 0 : depth, kMostPieces, kMostPieces, kWantedInline};
@@ -110,6 +132,19 @@ void End::make_queues() {
     expect(queues_.back() != nullptr, "ibv_create_qp");
     most_inline_ = std::min(wanted.cap.max_inline_data, kWantedInline);
     indices_[queues_.back()->qp_num] = i;
+  }
+}
+
+// Messages come to these, and go to the shared receive queue.
+void End::make_targets() {
+  for (std::size_t i = 0; i < queues_.size(); ++i) {
+    ibv_qp_init_attr_ex wanted{};
+    wanted.qp_type = IBV_QPT_XRC_RECV;
+    wanted.xrcd = receive_domain_.get();
+    wanted.comp_mask = IBV_QP_INIT_ATTR_XRCD;
+    targets_.emplace_back(ibv_create_qp_ex(context_.get(), &wanted));
+    expect(targets_.back() != nullptr, "ibv_create_qp_ex");
+    indices_[targets_.back()->qp_num] = i;
   }
 }
 
@@ -138,9 +173,16 @@ void End::connect() {
   remote_theirs_ = other.theirs;
   remote_counter_ = other.counter;
   ibv_ah_attr path = path_to(other.gid, other.lid);
-  for (const auto& queue : queues_) {
-    remote_numbers_.push_back(meeting_.swap(queue->qp_num));
-    bring_up(queue.get(), path, remote_numbers_.back());
+  for (std::size_t i = 0; i < queues_.size(); ++i) {
+    const std::uint32_t number = meeting_.swap(queues_[i]->qp_num);
+    remote_numbers_.push_back(targets_.empty() ? number : meeting_.swap(targets_[i]->qp_num));
+    bring_up(queues_[i].get(), path, remote_numbers_.back());
+    if (!targets_.empty()) bring_up(targets_[i].get(), path, number);
+  }
+  if (!targets_.empty()) {
+    std::uint32_t number = 0;
+    expect(ibv_get_srq_num(shared_.get(), &number) == 0, "ibv_get_srq_num");
+    remote_shared_ = meeting_.swap(number);
   }
   if (options_.transport == "ud") {
     address_handle_.reset(ibv_create_ah(domain_.get(), &path));
@@ -150,7 +192,7 @@ void End::connect() {
 }
 
 void End::bring_up(ibv_qp* queue, const ibv_ah_attr& path, std::uint32_t remote) const {
-  const bool reliable = options_.transport == "rc";
+  const bool reliable = options_.transport == "rc" || options_.transport == "xrc";
   const bool datagrams = options_.transport == "ud";
   ibv_qp_attr wanted{};
   wanted.qp_state = IBV_QPS_INIT;

@@ -25,6 +25,9 @@ struct Destroyer {
 template <typename T, auto destroy>
 using Owned = std::unique_ptr<T, Destroyer<destroy>>;
 
+// Libibverbs has its own in each translation unit.
+inline int close_xrcd(ibv_xrcd* domain) { return ibv_close_xrcd(domain); }
+
 struct RemoteMemory {
   std::uint64_t address = 0;
   std::uint32_t key = 0;
@@ -40,7 +43,8 @@ class End {
   ibv_srq* shared() const { return shared_.get(); }
   ibv_ah* address_handle() const { return address_handle_.get(); }
   std::uint32_t remote_number(std::size_t index) const { return remote_numbers_[index]; }
-  std::size_t index_of(std::uint32_t queue_number) const;  // gives up if there is none
+  std::size_t index_of(std::uint32_t queue_number) const;         // gives up if there is none
+  std::uint32_t remote_shared() const { return remote_shared_; }  // of XRC
   std::uint32_t most_inline() const { return most_inline_; }
 
   // What this end posts, what the other reaches, what it receives into, and the word that counts.
@@ -73,7 +77,10 @@ class End {
  private:
   void open();
   void make_memory();
+  void make_completions();
+  void make_shared();
   void make_queues();
+  void make_targets();
   void connect();
   ibv_ah_attr path_to(const ibv_gid& gid, std::uint16_t lid) const;
   void bring_up(ibv_qp* queue, const ibv_ah_attr& path, std::uint32_t remote) const;
@@ -88,13 +95,16 @@ class End {
   Owned<ibv_comp_channel, ibv_destroy_comp_channel> channel_;
   std::vector<Owned<ibv_cq, ibv_destroy_cq>> completions_;
   std::optional<Area> mine_, theirs_, received_, counter_;
+  Owned<ibv_xrcd, close_xrcd> receive_domain_;
   Owned<ibv_srq, ibv_destroy_srq> shared_;
   Owned<ibv_ah, ibv_destroy_ah> address_handle_;
   std::vector<Owned<ibv_qp, ibv_destroy_qp>> queues_;
+  std::vector<Owned<ibv_qp, ibv_destroy_qp>> targets_;  // of XRC, one for each queue
   std::vector<std::uint32_t> remote_numbers_;
   std::unordered_map<std::uint32_t, std::size_t> indices_;
   RemoteMemory remote_theirs_, remote_counter_;
   ibv_port_attr port_{};
+  std::uint32_t remote_shared_ = 0;
   std::uint32_t most_inline_ = 0;
   std::int64_t limit_ms_ = 0;
 };

@@ -1,7 +1,7 @@
 // A program of verbs that compares what arrives, byte for byte, with what was sent. It links
 // libibverbs alone and knows nothing of gdakit:
 //
-//   gdakit verbs -- verbs_verify [--transport rc|uc|ud] [--queues N] [--depth N] [--rounds N]
+//   gdakit verbs -- verbs_verify [--transport rc|xrc|uc|ud] [--queues N] [--depth N] [--rounds N]
 //       [--longest BYTES] [--mtu BYTES] [--seed N] [--events] [--shared] [--late] [--threads]
 //       [--device NAME] [--gid INDEX]
 //

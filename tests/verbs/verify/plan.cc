@@ -101,6 +101,7 @@ std::string_view name_of(Kind kind) {
 
 ibv_qp_type type_of(const Options& options) {
   if (options.transport == "ud") return IBV_QPT_UD;
+  if (options.transport == "xrc") return IBV_QPT_XRC_SEND;
   return options.transport == "uc" ? IBV_QPT_UC : IBV_QPT_RC;
 }
 
@@ -167,11 +168,13 @@ Options read_options(int count, char** words) {
     else
       refuse("an unknown option");
   }
-  const std::array<std::string_view, 3> known{"rc", "uc", "ud"};
+  const std::array<std::string_view, 4> known{"rc", "xrc", "uc", "ud"};
   if (std::find(known.begin(), known.end(), options.transport) == known.end()) {
-    refuse("--transport is rc, uc or ud");
+    refuse("--transport is rc, xrc, uc or ud");
   }
-  if (options.late && options.transport != "rc") refuse("--late is for rc");
+  const bool is_xrc = options.transport == "xrc";
+  if (options.late && options.transport != "rc" && !is_xrc) refuse("--late is for rc and xrc");
+  options.shared = options.shared || is_xrc;
   return options;
 }
 

@@ -12,7 +12,7 @@
 namespace gdakit::verify {
 
 struct Options {
-  std::string transport = "rc";  // rc, uc or ud
+  std::string transport = "rc";  // rc, xrc, uc or ud
   std::string device;            // the first one if empty
   int gid = 1;                   // of RoCE
   int queues = 4;
@@ -22,14 +22,15 @@ struct Options {
   std::uint32_t path_mtu = 4096;
   std::uint64_t seed = 1;
   bool events = false;   // sleeps for completions
-  bool shared = false;   // one shared receive queue
-  bool late = false;     // RC: receives are posted after the messages have gone out
+  bool shared = false;   // one shared receive queue, as XRC always has
+  bool late = false;     // RC and XRC: receives are posted after the messages have gone out
   bool threads = false;  // both ends in one process
 };
 
 // Ends the program with status 2 if they make no sense.
 Options read_options(int count, char** words);
 
+// Of what sends.
 ibv_qp_type type_of(const Options& options);
 
 // The numbers that a seed gives, all alike on both sides.

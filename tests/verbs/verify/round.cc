@@ -174,6 +174,7 @@ std::size_t Round::post_list(std::size_t queue, std::size_t first) {
     request.send_flags = (message.wants_completion ? IBV_SEND_SIGNALED : 0) |
                          (is_inline(message) ? IBV_SEND_INLINE : 0);
     request.imm_data = message.immediate;
+    request.qp_type.xrc.remote_srqn = end_.remote_shared();
     const bool counts = message.kind == Kind::count;
     const RemoteMemory& remote = counts ? end_.remote_counter() : end_.remote_theirs();
     const std::uint64_t offset =
