@@ -55,7 +55,7 @@ struct FirmwareSide {
         firmware(engine, &addresses) {
     uar = *engine.alloc_uar(UarType::registers, kUid);
     std::memset(memory.data() + kCqAt, format::kInvalidCqeByte, 64u << kLogCq);
-    umem = firmware.umems().add({{host_address(memory.data()), memory.size()}, kUid});
+    umem = firmware.add_umem({{host_address(memory.data()), memory.size()}, kUid});
   }
 
   template <class Request, class Answer>

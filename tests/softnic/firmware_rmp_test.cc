@@ -128,17 +128,16 @@ TEST_F(FirmwareRmp, StaysAsLongAsAQueuePairTakesFromIt) {
 }
 
 TEST_F(FirmwareRmp, OfAUmemKeepsIt) {
-  const UmemNumber umem = rig.other.firmware.umems().add({{host_address(&posted), 64}, kUid});
-  EXPECT_EQ(rig.other.firmware.umems().remove(umem, kUid + 1).status().status,
-            CommandStatus::bad_res);
+  const UmemNumber umem = rig.other.firmware.add_umem({{host_address(&posted), 64}, kUid});
+  EXPECT_EQ(rig.other.firmware.remove_umem(umem, kUid + 1).status().status, CommandStatus::bad_res);
   auto in = rig.other.rmp_request();
   in.at(prm::CreateRmpIn::rmp_context).at(Rmpc::wq).set(Wq::dbr_umem_id, umem);
   in.at(prm::CreateRmpIn::rmp_context).at(Rmpc::wq).set(Wq::dbr_addr, 0);
   prm::Mailbox<prm::CreateRmpOut> out;
   ASSERT_EQ(rig.other.run(Opcode::create_rmp, in, out), CommandStatus::ok);
-  EXPECT_EQ(rig.other.firmware.umems().remove(umem, kUid).status().status, CommandStatus::res_busy);
+  EXPECT_EQ(rig.other.firmware.remove_umem(umem, kUid).status().status, CommandStatus::res_busy);
   EXPECT_EQ(destroy(Opcode::destroy_rmp, out.get(prm::CreateRmpOut::rmpn)), CommandStatus::ok);
-  EXPECT_TRUE(rig.other.firmware.umems().remove(umem, kUid));
+  EXPECT_TRUE(rig.other.firmware.remove_umem(umem, kUid));
 }
 
 TEST_F(FirmwareRmp, OfTheKernelsMayLieAtAnAddress) {

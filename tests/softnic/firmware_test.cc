@@ -203,6 +203,21 @@ class FirmwareMailboxes : public testing::Test {
   std::uint64_t rmpn = 0;
 };
 
+// The size of a send queue that there is not means nothing, also where its end is looked for.
+TEST_F(FirmwareMailboxes, WithoutASendQueueNothingIsReadOfIt) {
+  auto in = rig.one.qp_request();
+  in.at(CreateQpIn::qpc).set(Qpc::no_sq, 1);
+  in.at(CreateQpIn::qpc).set(Qpc::log_sq_size, 15);
+  rig.one.make_qp(in);
+  const Be32 far = format::doorbell_record_value(9);
+  std::memcpy(rig.one.memory.data() + kQpRecordAt + offsetof(format::DoorbellRecord, snd_dbr), &far,
+              sizeof far);
+  rig.one.connect(rig.other);
+  rig.run();
+  const auto info = rig.one.engine.query_qp(rig.one.qpn, kUid);
+  EXPECT_LE(info->send_producer, 1u) << "of one WQEBB that stands in for a queue";
+}
+
 TEST_F(FirmwareMailboxes, EachSyndromeIsThatOfOneCheck) {
   const std::map<Sy, std::function<Status()>> provocations = {
       {Sy::mailbox_opcode,
@@ -239,14 +254,22 @@ TEST_F(FirmwareMailboxes, EachSyndromeIsThatOfOneCheck) {
        [this] { return of_cq([](auto& in) { in.at(CreateCqIn::cqc).set(Cqc::cqe_sz, 2); }); }},
       {Sy::mailbox_peer, [this] { return to_rtr_with_gid(9); }},
       {Sy::mailbox_umem_busy,
-       [this] { return rig.one.firmware.umems().remove(rig.one.umem, kUid).status(); }},
+       [this] { return rig.one.firmware.remove_umem(rig.one.umem, kUid).status(); }},
       {Sy::mailbox_umem_read_only,
        [this] {
          Umem umem{.memory = {host_address(rig.one.memory.data()), rig.one.memory.size()},
                    .uid = kUid,
                    .writable = false};
-         const UmemNumber number = rig.one.firmware.umems().add(umem);
+         const UmemNumber number = rig.one.firmware.add_umem(umem);
          return of_cq([number](auto& in) { in.set(CreateCqIn::cq_umem_id, number); });
+       }},
+      {Sy::mailbox_absent_feature,
+       [this] { return of_cq([](auto& in) { in.at(CreateCqIn::cqc).set(Cqc::page_offset, 1); }); }},
+      {Sy::mailbox_rq_type,
+       [this] {
+         auto in = rig.one.qp_request();
+         in.at(CreateQpIn::qpc).set(Qpc::rq_type, 2);
+         return execute(Opcode::create_qp, in);
        }},
       {Sy::mailbox_wq_type,
        [this] {

@@ -2,6 +2,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <poll.h>
 #include <span>
 #include <sys/eventfd.h>
@@ -89,6 +90,23 @@ struct UverbsDevxEvents : testing::Test {
         .number(MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_OBJ_HANDLE, object)
         .make(*client.context);
   }
+  static void subscription_of_port(DevxClient& of, int counter) {
+    const std::uint16_t event = kPortChange;
+    Call open(MLX5_IB_OBJECT_DEVX_ASYNC_EVENT_FD, MLX5_IB_METHOD_DEVX_ASYNC_EVENT_FD_ALLOC);
+    ASSERT_EQ(open.number(MLX5_IB_ATTR_DEVX_ASYNC_EVENT_FD_ALLOC_HANDLE)
+                  .in(MLX5_IB_ATTR_DEVX_ASYNC_EVENT_FD_ALLOC_FLAGS, std::uint32_t{0})
+                  .make(*of.context),
+              0);
+    const UniqueFileDescriptor file(
+        static_cast<int>(open.given(MLX5_IB_ATTR_DEVX_ASYNC_EVENT_FD_ALLOC_HANDLE)));
+    ASSERT_EQ(Call(MLX5_IB_OBJECT_DEVX, MLX5_IB_METHOD_DEVX_SUBSCRIBE_EVENT)
+                  .number(MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_FD_HANDLE,
+                          static_cast<std::uint32_t>(file.get()))
+                  .in_bytes(MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_TYPE_NUM_LIST, &event, sizeof event)
+                  .in(MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_FD_NUM, static_cast<std::uint32_t>(counter))
+                  .make(*of.context),
+              0);
+  }
   void break_qp() {
     auto init = client.request(qp.number);
     ASSERT_EQ(client.modify(qp.handle, Opcode::rst2init_qp, init), 0);
@@ -136,18 +154,67 @@ TEST_F(UverbsDevxEvents, OfOtherKindsOrObjectsNobodyIsTold) {
   EXPECT_FALSE(has_record(file.get()));
 }
 
-TEST_F(UverbsDevxEvents, AnEventfdIsToldInsteadThatTheClientGives) {
-  const UniqueFileDescriptor file(open_events(0)), counter(::eventfd(0, EFD_CLOEXEC));
-  ASSERT_EQ(
-      subscription(file.get(), {kLastWqe}, 0)
-          .number(MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_OBJ_HANDLE, qp.handle)
-          .in(MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_FD_NUM, static_cast<std::uint32_t>(counter.get()))
-          .make(*client.context),
-      0);
+struct UverbsDevxCounters : UverbsDevxEvents {
+  int count_by(int counter) {
+    const std::uint16_t event = kLastWqe;
+    return Call(MLX5_IB_OBJECT_DEVX, MLX5_IB_METHOD_DEVX_SUBSCRIBE_EVENT)
+        .number(MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_FD_HANDLE, static_cast<std::uint32_t>(file.get()))
+        .in_bytes(MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_TYPE_NUM_LIST, &event, sizeof event)
+        .number(MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_OBJ_HANDLE, qp.handle)
+        .in(MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_FD_NUM, static_cast<std::uint32_t>(counter))
+        .make(*client.context);
+  }
+  static std::size_t open_files() {
+    const auto all = std::filesystem::directory_iterator("/proc/self/fd");
+    return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+  }
+  const UniqueFileDescriptor file{open_events(0)};
+};
+
+TEST_F(UverbsDevxCounters, AreToldInsteadOfTheFile) {
+  const UniqueFileDescriptor counter(::eventfd(0, EFD_CLOEXEC));
+  ASSERT_EQ(count_by(counter.get()), 0);
   break_qp();
-  const auto count = read_record(counter.get());
-  EXPECT_EQ(cookie_of(count), 1u);
+  EXPECT_EQ(cookie_of(read_record(counter.get())), 1u);
   EXPECT_FALSE(has_record(file.get()));
+}
+
+TEST_F(UverbsDevxCounters, ThatAreFullHoldNobodyUp) {
+  const UniqueFileDescriptor counter(::eventfd(0, EFD_CLOEXEC));
+  const std::uint64_t full = ~std::uint64_t{1};
+  ASSERT_EQ(::write(counter.get(), &full, sizeof full), 8);
+  ASSERT_EQ(count_by(counter.get()), 0);
+  break_qp();
+  EXPECT_EQ(client.destroy_devx(qp.handle), 0);
+}
+
+TEST_F(UverbsDevxCounters, AreEventfdsAndNothingElse) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const UniqueFileDescriptor read(ends[0]), write(ends[1]);
+  for (const int other : {write.get(), file.get(), -1, 1 << 20}) {
+    EXPECT_EQ(count_by(other), EINVAL) << other;
+  }
+}
+
+TEST_F(UverbsDevxCounters, GoWithTheFileTheirSubscriptionWasBy) {
+  const UniqueFileDescriptor counter(::eventfd(0, EFD_CLOEXEC));
+  const std::size_t before = open_files();
+  for (int i = 0; i < 20; ++i) {
+    DevxClient other(*device);
+    UverbsDevxEvents::subscription_of_port(other, counter.get());
+  }
+  EXPECT_EQ(open_files(), before);
+  device->set_port(false);
+  pollfd waiting{counter.get(), POLLIN, 0};
+  EXPECT_EQ(::poll(&waiting, 1, 0), 0) << "clients that are gone";
+}
+
+TEST_F(UverbsDevxEvents, ManyMayBeUnread) {
+  const UniqueFileDescriptor file(open_events(MLX5_IB_UAPI_DEVX_CR_EV_CH_FLAGS_OMIT_DATA));
+  ASSERT_EQ(subscription(file.get(), {kPortChange}, 7).make(*client.context), 0);
+  for (int i = 0; i < 100; ++i) device->set_port(i % 2 != 0);
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(cookie_of(read_record(file.get())), 7u) << i;
 }
 
 TEST_F(UverbsDevxEvents, ThePortIsOfNoObject) {

@@ -31,14 +31,14 @@ TEST(UverbsHandles, AreNotGivenAgain) {
 
 TEST(UverbsHandles, TheLastIsTheOneMadeLast) {
   Handles handles;
-  EXPECT_EQ(handles.last(), nullptr);
+  EXPECT_EQ(handles.last_unused(), nullptr);
   handles.add(std::make_unique<Pd>());
   const std::uint32_t mr = handles.add(std::make_unique<Mr>());
-  EXPECT_EQ(handles.last()->handle(), mr);
-  handles.remove(*handles.last());
-  EXPECT_EQ(handles.last()->type(), ObjectType::pd);
-  handles.remove(*handles.last());
-  EXPECT_EQ(handles.last(), nullptr);
+  EXPECT_EQ(handles.last_unused()->handle(), mr);
+  handles.remove(*handles.last_unused());
+  EXPECT_EQ(handles.last_unused()->type(), ObjectType::pd);
+  handles.remove(*handles.last_unused());
+  EXPECT_EQ(handles.last_unused(), nullptr);
 }
 
 TEST(UverbsUse, LastsAsLongAsTheUserDoes) {

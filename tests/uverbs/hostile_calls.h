@@ -11,8 +11,11 @@
 #include <string>
 
 #include "backends/softnic/uverbs/context.h"
+#include "backends/softnic/uverbs/firmware_call.h"
 #include "core/base/file_descriptor.h"
-#include "core/format/prm/command.h"
+#include "core/format/prm/cq.h"
+#include "core/format/prm/qp.h"
+#include "core/format/prm/rmp.h"
 #include "tests/softnic/fuzz_input.h"
 #include "tests/uverbs/client.h"
 
@@ -49,6 +52,8 @@ class HostileClient {
     count
   };
   static constexpr std::size_t kRemembered = 4;  // of each kind
+  // What firmware commands name by numbers, of those that such commands have made.
+  enum class Numbered : std::uint8_t { pd, cq, rmp, qp, umem, count };
 
   // One in so many.
   bool rarely(std::uint32_t times) { return input_.below(times) == 0; }
@@ -92,7 +97,15 @@ class HostileClient {
   std::string query_qp();
   std::string resize_cq();
   std::string alloc_mw();
+  std::uint32_t number_of(Numbered kind);
+  void remember_number(Numbered kind, std::uint32_t number);
+  std::uint64_t offset() { return std::uint64_t{64} * input_.below(32); }
+  void fill(format::prm::Mailbox<format::prm::CreateCqIn>& in);
+  void fill(format::prm::Mailbox<format::prm::CreateQpIn>& in);
+  void fill(format::prm::Mailbox<format::prm::CreateRmpIn>& in);
   std::string make_umem();
+  template <class Layout>
+  std::string make_devx(format::prm::Opcode opcode, Numbered kind);
   std::string make_devx();
   std::string change_devx();
   std::string ask_devx();
@@ -108,6 +121,8 @@ class HostileClient {
   softnic::test::Input input_;
   std::array<std::array<std::uint32_t, kRemembered>, static_cast<std::size_t>(Kind::count)>
       handles_{};
+  std::array<std::array<std::uint32_t, kRemembered>, static_cast<std::size_t>(Numbered::count)>
+      numbers_{};
   std::uint32_t uar_number_ = 0;
   std::unique_ptr<UarMapping> registers_;  // of that page
   std::uint32_t qpn_ = 0;                  // of the queue pair made last

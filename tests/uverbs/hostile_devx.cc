@@ -1,6 +1,7 @@
 // Firmware commands of a hostile client: mailboxes of every kind, whose fields are mostly such that
 // they could be right.
 #include <cstring>
+#include <type_traits>
 
 #include "core/format/prm/cq.h"
 #include "core/format/prm/qp.h"
@@ -13,6 +14,7 @@ namespace {
 namespace prm = format::prm;
 
 constexpr std::uint32_t kFewNumbers = 8;  // the first that objects get
+constexpr std::uint64_t kUmemBytes = 8192;
 
 constexpr prm::Opcode kChanges[] = {
     prm::Opcode::rst2init_qp, prm::Opcode::init2init_qp, prm::Opcode::init2rtr_qp,
@@ -31,84 +33,111 @@ void HostileClient::add_mailbox(Call& call, std::uint16_t id, prm::Opcode opcode
   add(call, id, in.bytes().data(), in.bytes().size());
 }
 
+std::uint32_t HostileClient::number_of(Numbered kind) {
+  if (rarely(24)) return input_.below(kFewNumbers);
+  return numbers_[static_cast<std::size_t>(kind)][input_.below(kRemembered)];
+}
+
+void HostileClient::remember_number(Numbered kind, std::uint32_t number) {
+  numbers_[static_cast<std::size_t>(kind)][input_.below(kRemembered)] = number;
+}
+
 std::string HostileClient::make_umem() {
   Call call(MLX5_IB_OBJECT_DEVX_UMEM, MLX5_IB_METHOD_DEVX_UMEM_REG);
-  add(call, MLX5_IB_ATTR_DEVX_UMEM_REG_ADDR, place(4096, 64));
-  add(call, MLX5_IB_ATTR_DEVX_UMEM_REG_LEN, std::uint64_t{4096});
-  add(call, MLX5_IB_ATTR_DEVX_UMEM_REG_ACCESS, std::uint32_t{input_.below(8)});
-  add_out(call, MLX5_IB_ATTR_DEVX_UMEM_REG_OUT_ID, 4);
-  return make(call, MLX5_IB_ATTR_DEVX_UMEM_REG_HANDLE, Kind::umem);
+  std::uint32_t umem = 0;
+  add(call, MLX5_IB_ATTR_DEVX_UMEM_REG_ADDR, place(kUmemBytes, 64));
+  add(call, MLX5_IB_ATTR_DEVX_UMEM_REG_LEN, std::uint64_t{kUmemBytes});
+  add(call, MLX5_IB_ATTR_DEVX_UMEM_REG_ACCESS, std::uint32_t{rarely(8) ? input_.below(8) : 1});
+  if (rarely(16)) {
+    add_out(call, MLX5_IB_ATTR_DEVX_UMEM_REG_OUT_ID, sizeof umem);
+  } else {
+    call.out(MLX5_IB_ATTR_DEVX_UMEM_REG_OUT_ID, umem);
+  }
+  std::string wrong = make(call, MLX5_IB_ATTR_DEVX_UMEM_REG_HANDLE, Kind::umem);
+  if (umem != 0) remember_number(Numbered::umem, umem);
+  return wrong;
+}
+
+void HostileClient::fill(prm::Mailbox<prm::CreateCqIn>& in) {
+  const auto context = in.at(prm::CreateCqIn::cqc);
+  context.set(prm::Cqc::log_cq_size, input_.below(5));
+  context.set(prm::Cqc::oi, input_.below(2));
+  context.set(prm::Cqc::cc, input_.below(2));
+  context.set(prm::Cqc::c_eqn, 1);
+  context.set(prm::Cqc::uar_page, uar_number_ & 0xffffff);
+  context.set(prm::Cqc::dbr_umem_id, number_of(Numbered::umem));
+  context.set(prm::Cqc::dbr_addr, offset());
+  in.set(prm::CreateCqIn::cq_umem_id, number_of(Numbered::umem));
+  in.set(prm::CreateCqIn::cq_umem_offset, offset());
+}
+
+void HostileClient::fill(prm::Mailbox<prm::CreateQpIn>& in) {
+  const auto context = in.at(prm::CreateQpIn::qpc);
+  constexpr std::uint64_t kRqTypes[] = {0, 0, 1, 3};
+  context.set(prm::Qpc::st, input_.below(4));
+  context.set(prm::Qpc::pd, number_of(Numbered::pd));
+  context.set(prm::Qpc::cqn_snd, number_of(Numbered::cq));
+  context.set(prm::Qpc::cqn_rcv, number_of(Numbered::cq));
+  context.set(prm::Qpc::rq_type, kRqTypes[input_.below(std::size(kRqTypes))]);
+  context.set(prm::Qpc::srqn_rmpn_xrqn, number_of(Numbered::rmp));
+  context.set(prm::Qpc::log_rq_size, input_.below(6));
+  context.set(prm::Qpc::log_sq_size, rarely(8) ? input_.below(16) : input_.below(5));
+  context.set(prm::Qpc::no_sq, rarely(4) ? 1 : 0);
+  context.set(prm::Qpc::send_dbr_mode, rarely(4) ? input_.below(4) : 0);
+  context.set(prm::Qpc::uar_page, uar_number_ & 0xffffff);
+  context.set(prm::Qpc::dbr_umem_id, number_of(Numbered::umem));
+  context.set(prm::Qpc::dbr_addr, offset());
+  in.set(prm::CreateQpIn::wq_umem_id, number_of(Numbered::umem));
+  in.set(prm::CreateQpIn::wq_umem_offset, offset());
+}
+
+void HostileClient::fill(prm::Mailbox<prm::CreateRmpIn>& in) {
+  const auto wq = in.at(prm::CreateRmpIn::rmp_context).at(prm::Rmpc::wq);
+  wq.set(prm::Wq::wq_type, rarely(8) ? input_.below(4) : input_.below(2));
+  wq.set(prm::Wq::pd, number_of(Numbered::pd));
+  wq.set(prm::Wq::lwm, rarely(4) ? input_.below(4) : 0);
+  wq.set(prm::Wq::log_wq_sz, input_.below(5));
+  wq.set(prm::Wq::log_wq_stride, 5 + input_.below(2));
+  wq.set(prm::Wq::dbr_umem_id, number_of(Numbered::umem));
+  wq.set(prm::Wq::dbr_addr, offset());
+  wq.set(prm::Wq::wq_umem_id, number_of(Numbered::umem));
+  wq.set(prm::Wq::wq_umem_offset, offset());
+}
+
+template <class Layout>
+std::string HostileClient::make_devx(prm::Opcode opcode, Numbered kind) {
+  prm::Mailbox<Layout> in;
+  prm::Mailbox<ObjectOut> out;
+  if constexpr (!std::is_same_v<Layout, prm::MboxIn>) fill(in);
+  Call call(MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_CREATE);
+  add_mailbox(call, MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_IN, opcode, in);
+  if (rarely(16)) {
+    add_out(call, MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_OUT, out.bytes().size());
+  } else {
+    call.at(MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_OUT, address_of(out.bytes().data()),
+            out.bytes().size());
+  }
+  std::string wrong = make(call, MLX5_IB_ATTR_DEVX_OBJ_CREATE_HANDLE, Kind::devx);
+  const auto number = static_cast<std::uint32_t>(out.get(ObjectOut::number));
+  if (last_error_ == 0 && number != 0) remember_number(kind, number);
+  return wrong;
 }
 
 std::string HostileClient::make_devx() {
-  Call call(MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_CREATE);
-  constexpr std::uint16_t kIn = MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_IN;
-  const auto few = [this] { return input_.below(kFewNumbers); };
-  const auto offset = [this] { return std::uint64_t{64} * input_.below(64); };
-  prm::Mailbox<prm::CreateCqIn> cq;
-  prm::Mailbox<prm::CreateQpIn> qp;
-  prm::Mailbox<prm::CreateRmpIn> rmp;
-  prm::Mailbox<prm::MboxIn> pd;
-  switch (input_.below(5)) {
-    case 0: {
-      const auto context = cq.at(prm::CreateCqIn::cqc);
-      context.set(prm::Cqc::log_cq_size, input_.below(7));
-      context.set(prm::Cqc::oi, input_.below(2));
-      context.set(prm::Cqc::cc, input_.below(2));
-      context.set(prm::Cqc::c_eqn, 1);
-      context.set(prm::Cqc::uar_page, uar_number_ & 0xffffff);
-      context.set(prm::Cqc::dbr_umem_id, few());
-      context.set(prm::Cqc::dbr_addr, offset());
-      cq.set(prm::CreateCqIn::cq_umem_id, few());
-      cq.set(prm::CreateCqIn::cq_umem_offset, offset());
-      add_mailbox(call, kIn, prm::Opcode::create_cq, cq);
-      break;
-    }
+  switch (input_.below(8)) {
+    case 0: return make_devx<prm::MboxIn>(prm::Opcode::alloc_pd, Numbered::pd);
     case 1:
-    case 2: {
-      const auto context = qp.at(prm::CreateQpIn::qpc);
-      context.set(prm::Qpc::st, input_.below(4));
-      context.set(prm::Qpc::pd, few());
-      context.set(prm::Qpc::cqn_snd, few());
-      context.set(prm::Qpc::cqn_rcv, few());
-      context.set(prm::Qpc::rq_type, input_.below(4));
-      context.set(prm::Qpc::srqn_rmpn_xrqn, few());
-      context.set(prm::Qpc::log_rq_size, input_.below(6));
-      context.set(prm::Qpc::log_sq_size, input_.below(6));
-      context.set(prm::Qpc::no_sq, input_.below(2));
-      context.set(prm::Qpc::uar_page, uar_number_ & 0xffffff);
-      context.set(prm::Qpc::dbr_umem_id, few());
-      context.set(prm::Qpc::dbr_addr, offset());
-      qp.set(prm::CreateQpIn::wq_umem_id, few());
-      qp.set(prm::CreateQpIn::wq_umem_offset, offset());
-      add_mailbox(call, kIn, prm::Opcode::create_qp, qp);
-      break;
-    }
-    case 3: {
-      const auto wq = rmp.at(prm::CreateRmpIn::rmp_context).at(prm::Rmpc::wq);
-      wq.set(prm::Wq::wq_type, input_.below(3));
-      wq.set(prm::Wq::pd, few());
-      wq.set(prm::Wq::lwm, input_.below(4));
-      wq.set(prm::Wq::log_wq_sz, input_.below(5));
-      wq.set(prm::Wq::log_wq_stride, 4 + input_.below(4));
-      wq.set(prm::Wq::dbr_umem_id, few());
-      wq.set(prm::Wq::dbr_addr, offset());
-      wq.set(prm::Wq::wq_umem_id, few());
-      wq.set(prm::Wq::wq_umem_offset, offset());
-      add_mailbox(call, kIn, prm::Opcode::create_rmp, rmp);
-      break;
-    }
-    default: add_mailbox(call, kIn, prm::Opcode::alloc_pd, pd);
+    case 2: return make_devx<prm::CreateCqIn>(prm::Opcode::create_cq, Numbered::cq);
+    case 3: return make_devx<prm::CreateRmpIn>(prm::Opcode::create_rmp, Numbered::rmp);
+    default: return make_devx<prm::CreateQpIn>(prm::Opcode::create_qp, Numbered::qp);
   }
-  add_out(call, MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_OUT, 16);
-  return make(call, MLX5_IB_ATTR_DEVX_OBJ_CREATE_HANDLE, Kind::devx);
 }
 
 // Of objects of verbs, too. The number is often the right one, where there are few.
 std::string HostileClient::change_devx() {
   Call call(MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_MODIFY);
   prm::Mailbox<prm::Rst2initQpIn> in;
-  in.set(prm::Rst2initQpIn::qpn, rarely(2) ? qpn_ & 0xffffff : input_.below(kFewNumbers));
+  in.set(prm::Rst2initQpIn::qpn, rarely(4) ? qpn_ & 0xffffff : number_of(Numbered::qp));
   in.set(prm::Rst2initQpIn::opt_param_mask, rarely(2) ? 0 : input_.take<std::uint16_t>());
   const auto context = in.at(prm::Rst2initQpIn::qpc);
   context.set(prm::Qpc::mtu, 1 + input_.below(5));
@@ -118,7 +147,7 @@ std::string HostileClient::change_devx() {
   const Gid gid = context_.device().identity().gid(1);
   std::memcpy(context.at(prm::Qpc::primary_address_path).at(prm::Ads::rgid_rip).data(), gid.data(),
               gid.size());
-  add_handle(call, MLX5_IB_ATTR_DEVX_OBJ_MODIFY_HANDLE, rarely(2) ? Kind::qp : Kind::devx);
+  add_handle(call, MLX5_IB_ATTR_DEVX_OBJ_MODIFY_HANDLE, rarely(4) ? Kind::qp : Kind::devx);
   add_mailbox(call, MLX5_IB_ATTR_DEVX_OBJ_MODIFY_CMD_IN,
               kChanges[input_.below(std::size(kChanges))], in);
   add_out(call, MLX5_IB_ATTR_DEVX_OBJ_MODIFY_CMD_OUT, 16);
@@ -128,8 +157,8 @@ std::string HostileClient::change_devx() {
 std::string HostileClient::ask_devx() {
   Call call(MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_QUERY);
   prm::Mailbox<prm::QueryQpIn> in;
-  in.set(prm::QueryQpIn::qpn, rarely(2) ? qpn_ & 0xffffff : input_.below(kFewNumbers));
-  add_handle(call, MLX5_IB_ATTR_DEVX_OBJ_QUERY_HANDLE, rarely(2) ? Kind::qp : Kind::devx);
+  in.set(prm::QueryQpIn::qpn, rarely(4) ? qpn_ & 0xffffff : number_of(Numbered::qp));
+  add_handle(call, MLX5_IB_ATTR_DEVX_OBJ_QUERY_HANDLE, rarely(4) ? Kind::qp : Kind::devx);
   add_mailbox(call, MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_IN,
               kQuestions[input_.below(std::size(kQuestions))], in);
   add_out(call, MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_OUT, 16 + 16 * input_.below(20));

@@ -51,6 +51,7 @@ TEST(UverbsHostile, TwoThreadsOfRandomCallsGetErrnoValues) {
 TEST(UverbsHostile, RandomCallsMakeObjectsOfAllKinds) {
   const std::unique_ptr<Device> device = open_device(own_spec("hostile"));
   std::set<ObjectType> made;
+  std::set<DevxKind> by_commands;
   for (unsigned seed = 0; seed < 4; ++seed) {
     Context context(*device);
     ASSERT_EQ(get_context(context, /*with_devx=*/true), 0);
@@ -58,9 +59,14 @@ TEST(UverbsHostile, RandomCallsMakeObjectsOfAllKinds) {
     HostileClient client(context, {bytes.data(), bytes.size()});
     for (int i = 0; i < kCalls; ++i) {
       client.call();
-      if (const Object* const last = context.handles().last()) made.insert(last->type());
+      const Object* const last = context.handles().last_unused();
+      if (last == nullptr) continue;
+      made.insert(last->type());
+      if (last->type() != ObjectType::devx) continue;
+      by_commands.insert(static_cast<const DevxObject*>(last)->name.kind);
     }
   }
+  EXPECT_EQ(by_commands.size(), 4u) << "PDs, CQs, RMPs and queue pairs";
   for (const ObjectType type :
        {ObjectType::pd, ObjectType::mr, ObjectType::cq, ObjectType::qp, ObjectType::ah,
         ObjectType::uar, ObjectType::devx, ObjectType::umem, ObjectType::xrcd, ObjectType::srq}) {

@@ -276,7 +276,7 @@ TEST_F(UverbsMemory, AQueuePairWithoutQueuesReadsNoMemory) {
 }
 
 TEST_F(UverbsMemory, ACallThatCannotAnswerMakesNothing) {
-  const std::uint32_t last = client.context->handles().last()->handle();
+  const std::uint32_t last = client.context->handles().last_unused()->handle();
   ib_uverbs_alloc_pd pd{};
   WriteCall alloc(IB_USER_VERBS_CMD_ALLOC_PD);
   alloc.core_in(pd).at(UVERBS_ATTR_CORE_OUT, kNowhere, 4);
@@ -297,7 +297,7 @@ TEST_F(UverbsMemory, ACallThatCannotAnswerMakesNothing) {
                 .at(MLX5_IB_ATTR_UAR_OBJ_ALLOC_PAGE_ID, kNowhere, 4)
                 .make(*client.context),
             EFAULT);
-  EXPECT_EQ(client.context->handles().last()->handle(), last);
+  EXPECT_EQ(client.context->handles().last_unused()->handle(), last);
   // Nothing that was not made uses anything.
   EXPECT_EQ(client.destroy_cq(client.send_cq.handle), 0);
   EXPECT_EQ(client.destroy_mr(client.mr), 0);
@@ -353,6 +353,21 @@ TEST_F(UverbsMemory, NumbersOfEntriesAreChecked) {
   EXPECT_EQ(create(~0u, 0), EINVAL);
   EXPECT_EQ(create(1u << 22, 0), EINVAL);
   EXPECT_EQ(create(kQueue - 1, 1), EINVAL);
+}
+
+// Its new PD is younger than the region is: the region goes first all the same.
+TEST_F(UverbsMemory, ARegionThatHasMovedToALaterPdEndsWithItsContext) {
+  const std::uint32_t later = client.make_pd();
+  ib_uverbs_rereg_mr request{};
+  ib_uverbs_rereg_mr_resp answer{};
+  request.flags = 2;  // the PD
+  request.mr_handle = client.mr;
+  request.pd_handle = later;
+  ASSERT_EQ(
+      WriteCall(IB_USER_VERBS_CMD_REREG_MR).core_in(request).core_out(answer).make(*client.context),
+      0);
+  EXPECT_NE(client.context->handles().last_unused()->handle(), later);
+  client.context.reset();
 }
 
 }  // namespace

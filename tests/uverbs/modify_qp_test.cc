@@ -237,5 +237,22 @@ TEST_F(UverbsModifyQp, ADrainedQueueGoesOn) {
   expect_state(3);
 }
 
+// As hardware does, which learns by its retries that nobody is there.
+TEST(UverbsModifyQpOnInfiniband, WithoutAGrhAnyLidIsTaken) {
+  Spec spec = own_spec();
+  spec.link = LinkLayer::infiniband;
+  const std::unique_ptr<Device> device = open_device(spec);
+  for (const std::uint16_t lid : {0, 1, 200}) {
+    Client client(*device);
+    client.make_all();
+    ASSERT_EQ(client.modify(client.to_init()), 0);
+    client.gid_index = 0;
+    ib_uverbs_modify_qp rtr = client.to_rtr(client.qpn);
+    rtr.dest.is_global = 0;
+    rtr.dest.dlid = lid;
+    EXPECT_EQ(client.modify(rtr), 0) << lid;
+  }
+}
+
 }  // namespace
 }  // namespace gdakit::softnic::uverbs

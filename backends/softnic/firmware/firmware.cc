@@ -73,6 +73,7 @@ std::span<const Firmware::Command> Firmware::commands() {
 
 CommandStatus Firmware::execute(std::span<const std::uint8_t> in, Out out, Sender sender) {
   std::ranges::fill(out, std::uint8_t{0});
+  let_go();
   const Status status = run({in, sender}, out);
   if (status.ok() || out.size() < kLeastOutBytes) return status.status;
   std::array<std::uint8_t, prm::MboxOut::kBytes> answer{};
@@ -108,6 +109,15 @@ Status Firmware::run(In in, Out out) {
   const Status status = (this->*command->run)(in, whole);
   if (status.ok()) std::copy_n(whole.begin(), out.size(), out.begin());
   return status;
+}
+
+void Firmware::let_go() {
+  std::erase_if(leaving_, [this](const Leaving& one) { return engine_.removed(one.removal); });
+}
+
+Outcome<> Firmware::remove_umem(UmemNumber umem, Uid uid) {
+  let_go();
+  return umems_.remove(umem, uid);
 }
 
 Uid Firmware::uid_of(In in) {

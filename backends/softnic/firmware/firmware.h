@@ -2,7 +2,7 @@
 // them out on the engine's objects.
 //
 //   Firmware firmware(engine, addresses);
-//   const UmemNumber umem = firmware.umems().add({memory, uid});
+//   const UmemNumber umem = firmware.add_umem({memory, uid});
 //   prm::Mailbox<prm::CreateCqIn> in;         // opcode, uid, cqc, umem
 //   prm::Mailbox<prm::CreateCqOut> out;
 //   firmware.execute(in.bytes(), out.bytes());  // between two of the engine's steps
@@ -18,6 +18,7 @@
 #include <map>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "backends/softnic/engine/engine.h"
 #include "backends/softnic/firmware/identity.h"
@@ -45,7 +46,12 @@ class Firmware {
   CommandStatus execute(std::span<const std::uint8_t> in, std::span<std::uint8_t> out,
                         Sender sender = Sender::user);
 
-  Umems& umems() { return umems_; }
+  UmemNumber add_umem(const Umem& umem) { return umems_.add(umem); }
+  // Refused: an object lies in it, or what is left of one (Engine::removed).
+  Outcome<> remove_umem(UmemNumber umem, Uid uid);
+
+  // The engine's call has moved a CQ, of which queries tell from now on.
+  void cq_has_moved(CqNumber cq, const CqResize& to);
 
  private:
   struct In : std::span<const std::uint8_t> {
@@ -57,6 +63,18 @@ class Firmware {
   static std::span<const Command> commands();
   // Each writes to zeroes, and only where it succeeds.
   Status run(In in, Out out);
+
+  // Destroyed by the engine just now: its umems are in use until that is over.
+  template <class Objects>
+  void forget(Objects& objects, std::uint32_t number) {
+    const auto object = objects.find(number);
+    if (object == objects.end()) return;
+    leaving_.push_back({engine_.last_removal(), std::move(object->second.umems)});
+    objects.erase(object);
+  }
+
+  // Of umems that nothing uses any more.
+  void let_go();
 
   static Uid uid_of(In in);
   // Of a command whose object that is.
@@ -108,6 +126,11 @@ class Firmware {
   std::map<CqNumber, Made<format::prm::Cqc>> cqs_;
   std::map<QpNumber, Made<format::prm::Qpc>> qps_;
   std::map<SrqNumber, Made<format::prm::Rmpc>> rmps_;
+  struct Leaving {
+    RemovalNumber removal = 0;
+    UmemUses umems;
+  };
+  std::vector<Leaving> leaving_;
 };
 
 }  // namespace gdakit::softnic

@@ -21,6 +21,9 @@ Status Firmware::create_cq(In in, Out out) {
   attributes.overrun_ignore = context.get(Cqc::oi) != 0;
   attributes.uar = static_cast<UarNumber>(context.get(Cqc::uar_page));
   const std::uint64_t cqe_size = context.get(Cqc::cqe_sz);
+  if (context.get(Cqc::page_offset) != 0) {
+    return refusal(CommandSyndrome::mailbox_absent_feature);
+  }
   if (cqe_size > static_cast<std::uint64_t>(CqeSize::bytes_128)) {
     return refusal(CommandSyndrome::mailbox_cqe_size, 0, cqe_size);
   }
@@ -74,10 +77,17 @@ Status Firmware::query_cq(In in, Out out) {
   return {};
 }
 
+void Firmware::cq_has_moved(CqNumber cq, const CqResize& to) {
+  const auto made = cqs_.find(cq);
+  if (made == cqs_.end()) return;
+  made->second.context.set(prm::Cqc::log_cq_size, to.log_entries);
+  made->second.context.set(prm::Cqc::cqe_sz, static_cast<std::uint64_t>(to.cqe_size));
+}
+
 Status Firmware::destroy_cq(In in, Out) {
   const CqNumber cq = cqn_of(in);
   const Outcome<> destroyed = engine_.destroy_cq(cq, uid_of(in));
-  if (destroyed) cqs_.erase(cq);
+  if (destroyed) forget(cqs_, cq);
   return destroyed.status();
 }
 

@@ -19,6 +19,53 @@ constexpr auto kNoService = static_cast<std::uint32_t>(ServiceType::count);
 // qpc.state of a queue pair whose send queue is not quiet yet.
 constexpr std::uint64_t kSqDraining = 7;
 
+// Of XRC the end without a send queue is the target, and drivers say that the ends share a receive
+// queue, which says nothing.
+Status read_receives(prm::View<prm::Qpc> context, QpAttributes& attributes) {
+  using prm::Qpc;
+  const auto number = [&context](auto field) {
+    return static_cast<std::uint32_t>(context.get(field));
+  };
+  const bool is_xrc = attributes.service == ServiceType::xrc;
+  if (is_xrc && context.get(Qpc::no_sq) != 0) {
+    attributes.xrc_domain = number(Qpc::xrcd);
+    if (attributes.xrc_domain == 0) return refusal(CommandSyndrome::create_qp_xrc_domain, 0);
+  }
+  switch (static_cast<prm::RqType>(context.get(Qpc::rq_type))) {
+    case prm::RqType::none: return {};
+    case prm::RqType::shared:
+      if (!is_xrc) attributes.srq = number(Qpc::srqn_rmpn_xrqn);
+      return {};
+    case prm::RqType::regular:
+      attributes.has_receive_queue = true;
+      attributes.log_receive_wqes = number(Qpc::log_rq_size);
+      attributes.log_receive_stride = number(Qpc::log_rq_stride) + 4;
+      return {};
+  }
+  return refusal(CommandSyndrome::mailbox_rq_type, 0, context.get(Qpc::rq_type));
+}
+
+// All but where queues and record lie.
+Status read_attributes(prm::View<prm::Qpc> context, QpAttributes& attributes) {
+  using prm::Qpc;
+  const auto number = [&context](auto field) {
+    return static_cast<std::uint32_t>(context.get(field));
+  };
+  if (context.get(Qpc::page_offset) != 0 || context.get(Qpc::wq_signature) != 0) {
+    return refusal(CommandSyndrome::mailbox_absent_feature);
+  }
+  attributes.service = static_cast<ServiceType>(std::min(number(Qpc::st), kNoService));
+  attributes.pd = number(Qpc::pd);
+  attributes.send_cq = number(Qpc::cqn_snd);
+  attributes.receive_cq = number(Qpc::cqn_rcv);
+  attributes.uar = number(Qpc::uar_page);
+  // Without a send queue its size means nothing, and what stands in for one has one WQEBB.
+  if (number(Qpc::no_sq) == 0) attributes.log_send_wqebbs = number(Qpc::log_sq_size);
+  attributes.no_send_record = number(Qpc::send_dbr_mode) != 0;
+  attributes.user_index = number(Qpc::user_index);
+  return read_receives(context, attributes);
+}
+
 }  // namespace
 
 // The receive queue lies before the send queue.
@@ -57,44 +104,16 @@ Status Firmware::find_queues(In in, QpAttributes& attributes, UmemUses& uses) co
 }
 
 Status Firmware::create_qp(In in, Out out) {
-  using prm::Qpc;
-  const prm::View<Qpc> context = prm::View<prm::CreateQpIn>(in).at(prm::CreateQpIn::qpc);
-  const auto number = [&context](auto field) {
-    return static_cast<std::uint32_t>(context.get(field));
-  };
+  const prm::View<prm::Qpc> context = prm::View<prm::CreateQpIn>(in).at(prm::CreateQpIn::qpc);
   QpAttributes attributes;
-  attributes.service = static_cast<ServiceType>(std::min(number(Qpc::st), kNoService));
-  attributes.pd = number(Qpc::pd);
-  attributes.send_cq = number(Qpc::cqn_snd);
-  attributes.receive_cq = number(Qpc::cqn_rcv);
-  attributes.uar = number(Qpc::uar_page);
-  attributes.log_send_wqebbs = number(Qpc::log_sq_size);
-  attributes.no_send_record = number(Qpc::send_dbr_mode) != 0;
-  attributes.user_index = number(Qpc::user_index);
-  const auto rq_type = static_cast<prm::RqType>(context.get(Qpc::rq_type));
-  // Of XRC the end without a send queue is the target, and drivers say that the ends share a
-  // receive queue, which says nothing.
-  const bool is_xrc = attributes.service == ServiceType::xrc;
-  const bool is_target = is_xrc && context.get(Qpc::no_sq) != 0;
-  if (is_target) attributes.xrc_domain = number(Qpc::xrcd);
-  if (is_target && attributes.xrc_domain == 0) {
-    return refusal(CommandSyndrome::create_qp_xrc_domain, 0);
-  }
-  if (rq_type == prm::RqType::shared && !is_xrc) {
-    attributes.srq = number(Qpc::srqn_rmpn_xrqn);
-  }
-  if (rq_type == prm::RqType::regular) {
-    attributes.has_receive_queue = true;
-    attributes.log_receive_wqes = number(Qpc::log_rq_size);
-    attributes.log_receive_stride = number(Qpc::log_rq_stride) + 4;
-  }
+  if (const Status read = read_attributes(context, attributes); !read.ok()) return read;
   UmemUses uses;
-  if (!is_target) {
+  if (!attributes.is_xrc_target()) {
     if (const Status found = find_queues(in, attributes, uses); !found.ok()) return found;
   }
   const Outcome<QpNumber> qp = engine_.create_qp(attributes, uid_of(in));
   if (!qp) return qp.status();
-  Made<Qpc>& made = qps_[*qp];
+  Made<prm::Qpc>& made = qps_[*qp];
   std::ranges::copy(context.bytes(), made.context.bytes().begin());
   made.umems = std::move(uses);
   prm::View<prm::CreateQpOut, std::uint8_t>(out).set(prm::CreateQpOut::qpn, *qp);
@@ -128,7 +147,7 @@ Status Firmware::query_qp(In in, Out out) {
 Status Firmware::destroy_qp(In in, Out) {
   const QpNumber qpn = qpn_of(in);
   const Outcome<> destroyed = engine_.destroy_qp(qpn, uid_of(in));
-  if (destroyed) qps_.erase(qpn);
+  if (destroyed) forget(qps_, qpn);
   return destroyed.status();
 }
 

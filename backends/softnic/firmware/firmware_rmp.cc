@@ -32,6 +32,9 @@ Status Firmware::create_rmp(In in, Out out) {
   using prm::Wq;
   const auto context = prm::View<prm::CreateRmpIn>(in).at(prm::CreateRmpIn::rmp_context);
   const auto wq = context.at(prm::Rmpc::wq);
+  if (wq.get(Wq::page_offset) != 0 || wq.get(Wq::wq_signature) != 0) {
+    return refusal(CommandSyndrome::mailbox_absent_feature);
+  }
   const Outcome<SrqForm> form = form_of(context);
   if (!form) return form.status();
   SrqAttributes attributes;
@@ -103,7 +106,7 @@ Status Firmware::query_rmp(In in, Out out) {
 Status Firmware::destroy_rmp(In in, Out) {
   const SrqNumber rmp = rmpn_of(in);
   const Outcome<> destroyed = engine_.destroy_srq(rmp, uid_of(in));
-  if (destroyed) rmps_.erase(rmp);
+  if (destroyed) forget(rmps_, rmp);
   return destroyed.status();
 }
 

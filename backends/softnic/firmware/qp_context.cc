@@ -117,6 +117,7 @@ AddressVector peer_of(QpcView context) {
   std::ranges::copy(path.at(Ads::rgid_rip), address.gid.begin());
   address.qpn = static_cast<QpNumber>(context.get(Qpc::remote_qpn));
   address.lid = static_cast<std::uint16_t>(path.get(Ads::rlid));
+  address.by_qpn_alone = path.get(Ads::grh) == 0;
   return address;
 }
 

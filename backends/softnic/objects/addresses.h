@@ -30,6 +30,9 @@ struct AddressVector {
   std::uint16_t lid = 0;  // InfiniBand: of the port; RoCE: it is not an address
   std::uint8_t service_level = 0;
   std::uint8_t traffic_class = 0;
+  // Of a queue pair that is connected without a GRH: on InfiniBand its QPN says whose it is, and
+  // what LIDs there are is a subnet manager's matter.
+  bool by_qpn_alone = false;
 };
 
 // A NIC's own address.

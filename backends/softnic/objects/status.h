@@ -160,6 +160,8 @@ enum class CommandSyndrome : std::uint32_t {
   mailbox_umem_read_only = 0x2105,
   mailbox_cqe_size = 0x2201,
   mailbox_peer = 0x2301,
+  mailbox_absent_feature = 0x2302,
+  mailbox_rq_type = 0x2303,
   mailbox_wq_type = 0x2401,
   mailbox_rmp_change = 0x2402,
 };

@@ -134,7 +134,7 @@ int resize_cq(Context& context, Attributes& call) {
     to.cqe_size = cqe_size_of(driver.cqe_size);
     const std::uint64_t bytes = std::uint64_t{driver.cqe_size} * entries;
     if (const int error = pin(driver.buf_addr, bytes, /*writable=*/true)) return error;
-    const Result<void> resized = context.nic().resize_cq(cq->number, to, context.uid());
+    const Result<void> resized = context.device().resize_cq(cq->number, to, context.uid());
     if (!resized) return errno_of(resized);
     cq->entries = entries;
   }

@@ -6,6 +6,8 @@
 #include <fcntl.h>
 #include <rdma/mlx5_user_ioctl_cmds.h>
 #include <rdma/mlx5_user_ioctl_verbs.h>
+#include <string>
+#include <string_view>
 #include <unistd.h>
 #include <utility>
 
@@ -40,14 +42,27 @@ int find_channel(const Context& context, const Attributes& call, std::uint16_t i
   return to == nullptr ? EBADF : 0;
 }
 
+bool is_eventfd(int file) {
+  const std::string link = "/proc/self/fd/" + std::to_string(file);
+  char target[64];
+  const ssize_t size = ::readlink(link.c_str(), target, sizeof target);
+  return std::string_view(target, size < 0 ? 0 : static_cast<std::size_t>(size)) ==
+         "anon_inode:[eventfd]";
+}
+
 // The client's own eventfd, which it may close: a copy of it is kept.
-int keep_counter(const Attributes& call, KeptFile& to) {
-  std::uint32_t file = 0;
-  if (const int error = call.read(MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_FD_NUM, file)) return error;
+int keep_counter(const Attributes& call, std::shared_ptr<const KeptFile>& to) {
+  constexpr std::uint16_t kFile = MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_FD_NUM;
+  if (!call.has(kFile)) return 0;
+  std::uint32_t number = 0;
+  if (call.has(MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_COOKIE)) return EINVAL;  // it would be nowhere
+  if (const int error = call.read(kFile, number)) return error;
+  const int file = static_cast<int>(number);
+  if (is_own_file(number) || !is_eventfd(file)) return EINVAL;
   const OpeningOwnFiles opening;
-  UniqueFileDescriptor copy(::fcntl(static_cast<int>(file), F_DUPFD_CLOEXEC, 0));
-  if (!copy) return EBADF;
-  to = keep_file(std::move(copy));
+  UniqueFileDescriptor copy(::fcntl(file, F_DUPFD_CLOEXEC, 0));
+  if (!copy) return errno;
+  to = std::make_shared<const KeptFile>(keep_file(std::move(copy)));
   return 0;
 }
 
@@ -63,8 +78,10 @@ int read_events(const Context& context, const Attributes& call, std::optional<De
             read_devx_name(context, call, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_OBJ_HANDLE, name)) {
       return error;
     }
+    if (name.kind == DevxKind::pd) return EINVAL;  // it has no events
     object = name;
   }
+  if (events.size() > kMostEventsOfACall) return EINVAL;
   return std::ranges::all_of(events, object ? is_object_event : is_port_event) ? 0 : EINVAL;
 }
 
@@ -95,16 +112,13 @@ int devx_subscribe(Context& context, Attributes& call) {
   if (const int error = call.read_known(MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_COOKIE, cookie)) {
     return error;
   }
-  std::vector<Subscription> all;
+  std::shared_ptr<const KeptFile> counter;
+  if (const int error = keep_counter(call, counter)) return error;
+  context.forget_closed_channels();
+  DevxEvents& subscriptions = context.device().events().devx();
+  subscriptions.forget_closed();
   for (const std::uint16_t event : events) {
-    Subscription one{static_cast<EventKind>(event), cookie, pipe, {}};
-    if (call.has(MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_FD_NUM)) {
-      if (const int error = keep_counter(call, one.counter)) return error;
-    }
-    all.push_back(std::move(one));
-  }
-  for (Subscription& one : all) {
-    context.device().events().devx().subscribe(object, std::move(one));
+    subscriptions.subscribe(object, {static_cast<EventKind>(event), cookie, pipe, counter});
   }
   return 0;
 }

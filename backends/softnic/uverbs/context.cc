@@ -9,10 +9,12 @@
 namespace gdakit::softnic::uverbs {
 
 Context::~Context() {
-  while (Object* const object = handles_.last()) {
+  while (Object* const object = handles_.last_unused()) {
     static_cast<void>(object->end(*this));
     handles_.remove(*object);
   }
+  channels_.clear();
+  device_.events().devx().forget_closed();
   if (uid_ != kNicUid) device_.give_back_uid(uid_);
 }
 
@@ -33,14 +35,18 @@ int Context::call(std::uint64_t header) {
 
 void Context::add_channel(ChannelOf what, int file, std::shared_ptr<EventPipe> pipe) {
   if (channels_.size() >= most_channels_) {
-    std::erase_if(channels_, [](const auto& one) {
-      const auto& [identity, channel] = one;
-      return channel.pipe.use_count() == 1 && EventPipe::identity_of(channel.file) != identity;
-    });
+    forget_closed_channels();
     most_channels_ = std::max<std::size_t>(16, 2 * channels_.size());
   }
   const std::uint64_t identity = pipe->identity();
   channels_[identity] = {what, file, std::move(pipe)};
+}
+
+void Context::forget_closed_channels() {
+  std::erase_if(channels_, [](const auto& one) {
+    const auto& [identity, channel] = one;
+    return channel.pipe.use_count() == 1 && EventPipe::identity_of(channel.file) != identity;
+  });
 }
 
 std::shared_ptr<EventPipe> Context::channel(ChannelOf what, int file) const {

@@ -45,6 +45,7 @@ class Context {
   // a word. Those that it has closed and that no queue tells of events go when others come.
   enum class ChannelOf : std::uint8_t { completions, devx_events, devx_answers };
   void add_channel(ChannelOf what, int file, std::shared_ptr<EventPipe> pipe);
+  void forget_closed_channels();
   // By any descriptor that the client has of it. Null: it is of no such channel.
   std::shared_ptr<EventPipe> channel(ChannelOf what, int file) const;
   // Where errors are told; null before the client has asked for it.

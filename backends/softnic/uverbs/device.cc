@@ -170,14 +170,20 @@ Result<CommandStatus> Device::command(std::span<const std::uint8_t> in, std::spa
 
 UmemNumber Device::add_umem(const Umem& umem) {
   UmemNumber number = 0;
-  nic_->between_steps([&] { number = firmware_->umems().add(umem); });
+  nic_->between_steps([&] { number = firmware_->add_umem(umem); });
   return number;
 }
 
 CommandStatus Device::remove_umem(UmemNumber umem, Uid uid) {
   CommandStatus status = CommandStatus::ok;
-  nic_->between_steps([&] { status = firmware_->umems().remove(umem, uid).status().status; });
+  nic_->between_steps([&] { status = firmware_->remove_umem(umem, uid).status().status; });
   return status;
+}
+
+Result<void> Device::resize_cq(CqNumber cq, const CqResize& to, Uid uid) {
+  Result<void> resized = nic_->resize_cq(cq, to, uid);
+  if (resized) nic_->between_steps([&] { firmware_->cq_has_moved(cq, to); });
+  return resized;
 }
 
 std::optional<Uid> Device::take_uid() {

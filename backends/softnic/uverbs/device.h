@@ -61,6 +61,9 @@ class Device {
   UmemNumber add_umem(const Umem& umem);
   CommandStatus remove_umem(UmemNumber umem, Uid uid);
 
+  // Nic::resize_cq, of which the firmware is told.
+  Result<void> resize_cq(CqNumber cq, const CqResize& to, Uid uid);
+
   // For a new context; nothing if all are in use.
   std::optional<Uid> take_uid();
   void give_back_uid(Uid uid);

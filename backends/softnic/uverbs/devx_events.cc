@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <poll.h>
 #include <unistd.h>
 #include <utility>
 
@@ -56,14 +57,18 @@ Record record_of(const Event& event, std::uint64_t cookie) {
   return record;
 }
 
+// Nothing waits: a counter that cannot be raised has been told often enough.
 void tell_one(const Subscription& one, const Event& event) {
-  const std::uint64_t once = 1;
-  if (one.counter) {
-    // A counter that is full has been told often enough.
-    [[maybe_unused]] const ssize_t told = ::write(one.counter.get(), &once, sizeof once);
-  } else if (const auto pipe = one.pipe.lock()) {
+  const auto pipe = one.pipe.lock();
+  if (!pipe) return;
+  if (!one.counter) {
     pipe->put(record_of(event, one.cookie).data());
+    return;
   }
+  const std::uint64_t once = 1;
+  pollfd counter{one.counter->get(), POLLOUT, 0};
+  if (::poll(&counter, 1, 0) != 1 || (counter.revents & POLLOUT) == 0) return;
+  [[maybe_unused]] const ssize_t told = ::write(counter.fd, &once, sizeof once);
 }
 
 }  // namespace
@@ -90,6 +95,12 @@ void DevxEvents::subscribe(std::optional<DevxName> object, Subscription subscrip
 void DevxEvents::unsubscribe(DevxName object) {
   const std::lock_guard lock(mutex_);
   subscriptions_.erase(key_of(object));
+  any_ = !subscriptions_.empty();
+}
+
+void DevxEvents::forget_closed() {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(subscriptions_, [](const auto& one) { return one.second.pipe.expired(); });
   any_ = !subscriptions_.empty();
 }
 

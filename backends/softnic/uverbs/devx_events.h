@@ -28,8 +28,8 @@ inline constexpr std::size_t kEventQueueEntryBytes = 64;
 struct Subscription {
   EventKind kind = EventKind::completion;
   std::uint64_t cookie = 0;
-  std::weak_ptr<EventPipe> pipe;  // its records are of one of both sizes
-  KeptFile counter;               // an eventfd that is told instead, if there is one
+  std::weak_ptr<EventPipe> pipe;  // its records are of one of both sizes; it ends with its file
+  std::shared_ptr<const KeptFile> counter;  // an eventfd that is told instead, if there is one
 };
 
 class DevxEvents {
@@ -38,6 +38,8 @@ class DevxEvents {
   void subscribe(std::optional<DevxName> object, Subscription subscription);
   // The object is no more.
   void unsubscribe(DevxName object);
+  // Subscriptions whose file is closed go.
+  void forget_closed();
 
   void tell(const Event& event);
 
@@ -49,6 +51,8 @@ class DevxEvents {
   std::atomic<bool> any_{false};
   std::multimap<Key, Subscription> subscriptions_;
 };
+
+inline constexpr std::size_t kMostEventsOfACall = 16;
 
 // Whether events of this number (EventKind) are those of objects, or of the port.
 bool is_object_event(std::uint16_t number);

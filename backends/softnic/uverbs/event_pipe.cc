@@ -8,6 +8,8 @@
 #include <unistd.h>
 #include <vector>
 
+#include "core/base/log.h"
+
 namespace gdakit::softnic::uverbs {
 
 Result<std::shared_ptr<EventPipe>> EventPipe::open(std::size_t record_bytes, Reads reads) {
@@ -20,6 +22,9 @@ Result<std::shared_ptr<EventPipe>> EventPipe::open(std::size_t record_bytes, Rea
   if (::fcntl(write.get(), F_SETFL, flags) != 0) {
     return Error::from_errno("EventPipe: O_NONBLOCK", errno);
   }
+  // Read by record, each takes a page of its room: 256 of them, where the system allows it.
+  constexpr int kRoom = 1 << 20;
+  if (reads == Reads::of_one) static_cast<void>(::fcntl(write.get(), F_SETPIPE_SZ, kRoom));
   // Opened anew: a duplicate would block as the client's does.
   const std::string path = "/proc/self/fd/" + std::to_string(client_end.get());
   UniqueFileDescriptor read(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
@@ -37,7 +42,11 @@ std::uint64_t EventPipe::identity_of(int file) {
 }
 
 bool EventPipe::put(const void* record, std::size_t bytes) const {
-  return ::write(write_.get(), record, bytes) == static_cast<ssize_t>(bytes);
+  if (::write(write_.get(), record, bytes) == static_cast<ssize_t>(bytes)) return true;
+  if (!told_full_.exchange(true)) {
+    Log().warn("a program does not read its events: they are lost until it does");
+  }
+  return false;
 }
 
 std::uint32_t EventPipe::withdraw(std::uint64_t element) const {

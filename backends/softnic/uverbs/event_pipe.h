@@ -5,6 +5,7 @@
 // reads more than a record at once gets several, or, by record, one.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -39,7 +40,8 @@ class EventPipe {
   // The client's descriptor of the read end, which is its own from then on. Once.
   int take_client_end() { return client_end_.release(); }
 
-  // False if there is no room: the client has left thousands unread.
+  // False if there is no room: the client has left thousands unread, or, by record, 256. The first
+  // time it says so in the log.
   bool put(const void* record) const { return put(record, record_bytes_); }
   // One of another size, to a pipe that is read by record: at most kMostBytes.
   bool put(const void* record, std::size_t bytes) const;
@@ -62,6 +64,7 @@ class EventPipe {
   // own end is no broken pipe.
   KeptFile read_;
   KeptFile write_;
+  mutable std::atomic<bool> told_full_{false};
 };
 
 }  // namespace gdakit::softnic::uverbs

@@ -23,7 +23,8 @@ FabricAddresses::FabricAddresses(const Spec& spec, int index) : link_(spec.link)
 bool FabricAddresses::is_known(const AddressVector& address) const {
   const bool has_lid =
       link_ == LinkLayer::infiniband && address.lid >= 1 && address.lid <= kMostNics;
-  return has_lid || std::find(gids_.begin(), gids_.end(), address.gid) != gids_.end();
+  const bool by_qpn = link_ == LinkLayer::infiniband && address.by_qpn_alone;
+  return has_lid || by_qpn || std::find(gids_.begin(), gids_.end(), address.gid) != gids_.end();
 }
 
 std::optional<Endpoint> FabricAddresses::endpoint_of(const AddressVector& address) {

@@ -100,8 +100,14 @@ class Handles {
   // The object goes, which the caller has ended. It is not in use.
   void remove(const Object& object) { objects_.erase(object.handle()); }
 
-  // The object made last: its users are made after it, so that it has none. Null if none is left.
-  Object* last() const { return objects_.empty() ? nullptr : objects_.rbegin()->second.get(); }
+  // The object made last of those that no other uses: users may be older than what they use
+  // (rereg_mr). Null if none is left.
+  Object* last_unused() const {
+    for (auto at = objects_.rbegin(); at != objects_.rend(); ++at) {
+      if (!at->second->in_use()) return at->second.get();
+    }
+    return nullptr;
+  }
 
  private:
   std::uint32_t next_ = 1;
