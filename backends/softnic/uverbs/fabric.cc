@@ -1,17 +1,13 @@
 #include "backends/softnic/uverbs/fabric.h"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cinttypes>
 #include <cstdio>
-#include <cstring>
 #include <fcntl.h>
 #include <filesystem>
-#include <fstream>
 #include <optional>
-#include <sstream>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -19,11 +15,10 @@
 #include <thread>
 #include <tuple>
 #include <unistd.h>
-#include <unordered_set>
 #include <vector>
 
+#include "backends/softnic/uverbs/fabric_names.h"
 #include "backends/softnic/uverbs/own_files.h"
-#include "backends/softnic/uverbs/socket_name.h"
 #include "backends/softnic/wire/shm_wire.h"
 
 namespace gdakit::softnic::uverbs {
@@ -33,36 +28,13 @@ using namespace std::chrono_literals;
 
 constexpr auto kLockPatience = 10s;
 
-constexpr int kNamedSocket = SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC;
-
-constexpr const char* kEveryPrefix = "gdakit-verbs/";
 constexpr const char* kMember = "member/";
-
-// Of sockets in the abstract name space: gdakit-verbs/<user>/<processes>/<fabric>/... Names are of
-// a network's name space, and numbers of processes of one of their own, which several containers of
-// a network may have each: those who cannot see each other's processes do not meet.
-std::string prefix(const std::string& fabric) {
-  struct stat processes {};
-  static_cast<void>(::stat("/proc/self/ns/pid", &processes));
-  return kEveryPrefix + std::to_string(::getuid()) + "/" + std::to_string(processes.st_ino) + "/" +
-         fabric + "/";
-}
-
-// A socket of this name, which nobody else has; nothing if somebody does.
-std::optional<KeptFile> take_name(const std::string& name) {
-  const OpeningOwnFiles opening;
-  KeptFile socket = keep_file(UniqueFileDescriptor(::socket(AF_UNIX, kNamedSocket, 0)));
-  const SocketName at(name);
-  if (!socket || at.bytes == 0) return std::nullopt;
-  if (::bind(socket.get(), at.get(), at.bytes) != 0) return std::nullopt;
-  return socket;
-}
 
 // Only one process at a time looks for the fabric, or makes it.
 Result<KeptFile> lock(const std::string& fabric) {
   const auto limit = std::chrono::steady_clock::now() + kLockPatience;
   while (std::chrono::steady_clock::now() < limit) {
-    if (auto socket = take_name(prefix(fabric) + "lock")) return std::move(*socket);
+    if (auto socket = take_name(fabric_prefix(fabric) + "lock")) return std::move(*socket);
     std::this_thread::sleep_for(1ms);
   }
   return Error(Code::timed_out, "join_fabric: another process has held the fabric " + fabric +
@@ -126,20 +98,17 @@ Result<std::shared_ptr<ShmSegment>> find_or_create(const std::string& fabric) {
 }  // namespace
 
 std::vector<Member> fabric_members(const std::string& fabric) {
-  const std::string begin = prefix(fabric) + kMember;
+  SocketNames names;
+  return fabric_members(fabric, names);
+}
+
+std::vector<Member> fabric_members(const std::string& fabric, SocketNames& names) {
+  const std::string begin = fabric_prefix(fabric) + kMember;
   std::vector<Member> members;
-  std::ifstream list("/proc/net/unix");
-  for (std::string line; std::getline(list, line);) {
-    const std::size_t at = line.find("@" + begin);
-    if (at == std::string::npos) continue;
-    if (auto member = parse_member(line.substr(at + 1), begin.size())) {
-      members.push_back(std::move(*member));
-    }
+  for (const std::string& name : names.beginning_with(begin)) {
+    if (auto member = parse_member(name, begin.size())) members.push_back(std::move(*member));
   }
   std::ranges::sort(members, {}, [](const Member& one) { return std::tie(one.place, one.name); });
-  // While one answers, its connection is listed under the same name.
-  const auto same = [](const Member& one, const Member& other) { return one.name == other.name; };
-  members.erase(std::unique(members.begin(), members.end(), same), members.end());
   return members;
 }
 
@@ -151,7 +120,7 @@ Result<Membership> join_fabric(const std::string& name) {
   for (Endpoint place = 0; place < kPlaces; ++place) {
     Result<std::unique_ptr<ShmWire>> wire = (*segment)->attach(place);
     if (!wire) continue;
-    const std::string member = prefix(name) + kMember + std::to_string(::getpid()) + "/" +
+    const std::string member = fabric_prefix(name) + kMember + std::to_string(::getpid()) + "/" +
                                std::to_string((*segment)->file()) + "/" + std::to_string(place);
     auto listed = take_name(member);
     if (!listed || ::listen(listed->get(), SOMAXCONN) != 0) {
@@ -164,28 +133,12 @@ Result<Membership> join_fabric(const std::string& name) {
                                     " are taken; end a program, or take another fabric");
 }
 
-MemberCounter::MemberCounter() {
-  const OpeningOwnFiles opening;
-  list_ = keep_file(UniqueFileDescriptor(::open("/proc/net/unix", O_RDONLY | O_CLOEXEC)));
-}
-
 unsigned MemberCounter::count() {
-  std::string text;
-  std::array<char, 8192> piece;
-  ::lseek(list_.get(), 0, SEEK_SET);
-  for (ssize_t bytes = 0; (bytes = ::read(list_.get(), piece.data(), piece.size())) > 0;) {
-    text.append(piece.data(), static_cast<std::size_t>(bytes));
-  }
-  // While one answers, its connection is listed under the same name.
-  std::unordered_set<std::string> names;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    const std::size_t at = line.find(std::string("@") + kEveryPrefix);
-    if (at != std::string::npos && line.find(std::string("/") + kMember, at) != std::string::npos) {
-      names.insert(line.substr(at));
-    }
-  }
-  return static_cast<unsigned>(names.size());
+  const auto is_member = [](const std::string& name) {
+    return name.find(std::string("/") + kMember) != std::string::npos;
+  };
+  return static_cast<unsigned>(
+      std::ranges::count_if(names_.beginning_with(kFabricNames), is_member));
 }
 
 }  // namespace gdakit::softnic::uverbs

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "backends/softnic/objects/attributes.h"
+#include "backends/softnic/uverbs/fabric_names.h"
 #include "backends/softnic/wire/wire.h"
 #include "core/base/kept_file.h"
 #include "core/base/result.h"
@@ -47,17 +48,16 @@ struct Member {
 
 // By place.
 std::vector<Member> fabric_members(const std::string& fabric);
+std::vector<Member> fabric_members(const std::string& fabric, SocketNames& names);
 
 // Counts those of all fabrics of all users of this host, as far as their sockets are seen here.
-// From one thread at a time. It opens its file once: a descriptor that comes and goes would take a
-// number that the program counts on.
+// From one thread at a time.
 class MemberCounter {
  public:
-  MemberCounter();
   unsigned count();
 
  private:
-  KeptFile list_;
+  SocketNames names_;
 };
 
 }  // namespace gdakit::softnic::uverbs
