@@ -133,6 +133,7 @@ FLOORS = (
     ("sim", "sim/choice", "sim/weak", "sim/explore", "sim/litmus", "sim/world",
      "sim/world/scenarios", "sim/world/mutants", "sim/niclitmus", "sim/test.h", "sim/test.cc",
      "sim/explore.h"),
+    ("backends/softnic/uverbs", "backends/softnic/uverbs/cm", "backends/softnic/uverbs/preload"),
     ("nvshmem/include", "nvshmem/library"),
 )
 # Where a quoted path begins. Programs that NVSHMEM's headers are installed for name them as

@@ -93,7 +93,8 @@ INSTANTIATE_TEST_SUITE_P(
                   {"ports/1/gid_attrs/types/1", "RoCE v2"},
                   {"ports/1/gid_attrs/types/2", "IB/RoCE v1"},
                   {"ports/1/gid_attrs/types/3", "RoCE v2"},
-                  {"ports/1/gid_attrs/ndevs/3", "lo"}}},
+                  {"ports/1/gid_attrs/ndevs/3", "lo"},
+                  {"device/net/lo/dev_port", "0"}}},
         Expected{"model=8,link=roce",
                  {{"board_id", "MT_0000001069"},
                   {"fw_ver", "40.43.1014"},
@@ -106,6 +107,7 @@ TEST(UverbsSysfsTree, ThereIsADeviceForEachNic) {
   const Folder folder;
   ASSERT_TRUE(write_sysfs(folder.path(), *Spec::parse("nics=3"), folder.path()));
   EXPECT_EQ(folder.line("class/infiniband_verbs/abi_version"), "6");
+  EXPECT_EQ(folder.line("class/misc/rdma_cm/abi_version"), "4");
   for (int index = 0; index < 3; ++index) {
     const std::string number = std::to_string(index);
     const fs::path verbs = fs::path("class/infiniband_verbs") / ("uverbs" + number);

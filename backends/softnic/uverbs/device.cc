@@ -151,7 +151,7 @@ Result<void> Device::open_nic(Membership member) {
   if (addresses_.far() != nullptr) send_over_udp(options.engine);
   const PromptThreads prompt;
   Result<std::unique_ptr<Nic>> nic =
-      Nic::open(options, std::make_unique<HostDma>(), std::move(*wire));
+      Nic::open(options, std::make_unique<HostDma>(), mads_.wrap(std::move(*wire)));
   if (!nic) return nic.error();
   nic_ = std::move(*nic);
   return nic_->command([this](Engine& engine) {

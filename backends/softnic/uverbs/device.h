@@ -16,6 +16,7 @@
 #include "backends/softnic/uverbs/fabric.h"
 #include "backends/softnic/uverbs/fabric_addresses.h"
 #include "backends/softnic/uverbs/fabric_control.h"
+#include "backends/softnic/uverbs/mad_wire.h"
 #include "backends/softnic/uverbs/memory_pages.h"
 #include "backends/softnic/uverbs/port.h"
 #include "backends/softnic/uverbs/prompt_threads.h"
@@ -43,6 +44,7 @@ class Device {
   EventBook& events() { return *events_; }
   MemoryPages& pages() { return *pages_; }
   Port& port() { return port_; }
+  MadPort& mads() { return mads_; }
   // The port goes up or down, and clients are told.
   void set_port(bool up);
   // Its place on the fabric.
@@ -84,6 +86,7 @@ class Device {
   std::unique_ptr<DeviceMemory> memory_;
   XrcDomains xrc_domains_;
   Port port_;
+  MadPort mads_;
   const std::uint64_t opened_ms_ = wall_ms();
   std::uint32_t mtu_ = 0;
   bool writes_files_ = false;

@@ -165,6 +165,9 @@ void write_nic(Tree& tree, const Identity& identity) {
   tree.file(nic / "hw_rev", "0");
   tree.link(nic / "device", pci);
   write_port(tree, nic / "ports/1", identity);
+  if (identity.link() == LinkLayer::ethernet) {
+    tree.file(pci / "net" / identity.interface() / "dev_port", "0");
+  }
   tree.link(fs::path("class/infiniband_verbs") / identity.file_name(), verbs);
   tree.link(fs::path("class/infiniband") / identity.name(), nic);
 }
@@ -173,6 +176,8 @@ Tree tree_of(const Spec& spec, const fs::path& lies_at) {
   Tree tree(lies_at);
   tree.file("class/infiniband_verbs/abi_version", "6");
   tree.file("class/infiniband_mad/abi_version", "5");
+  tree.file("class/misc/rdma_cm/abi_version", "4");
+  tree.file("class/misc/rdma_cm/dev", std::to_string(kCmMajor) + ":" + std::to_string(kCmMinor));
   for (int index = 0; index < spec.nics; ++index) write_nic(tree, Identity(spec, index));
   return tree;
 }

@@ -23,4 +23,8 @@ Result<std::string> sysfs_folder(const Spec& spec);
 inline constexpr unsigned kDeviceMajor = 231;
 constexpr unsigned device_minor(int index) { return 192 + static_cast<unsigned>(index); }
 
+// And that of /dev/infiniband/rdma_cm.
+inline constexpr unsigned kCmMajor = 10;
+inline constexpr unsigned kCmMinor = 58;
+
 }  // namespace gdakit::softnic::uverbs

@@ -62,10 +62,20 @@ GDAKIT_HOOK int ioctl(int file, unsigned long request, ...) {
   va_end(rest);
   if (!Shim::get().is_open(file)) return libc(file, request, argument);
   const std::shared_ptr<Context> context = Shim::get().context(file);
-  if (context == nullptr) return fail(EBADF);
+  if (context == nullptr) return fail(Shim::get().is_open(file) ? ENOTTY : EBADF);
   if (request != RDMA_VERBS_IOCTL) return fail(ENOTTY);
   const int error = context->call(reinterpret_cast<std::uintptr_t>(argument));
   return error == 0 ? 0 : fail(error);
+}
+
+// Commands of rdma_cm. A program may write from a signal's handler: where nothing is open, nothing
+// is made.
+GDAKIT_HOOK ssize_t write(int file, const void* bytes, size_t size) {
+  static auto* const libc = libc_function<ssize_t(int, const void*, size_t)>("write");
+  Shim* const shim = Shim::made();
+  const auto error = shim == nullptr ? std::nullopt : shim->write(file, bytes, size);
+  if (!error) return libc(file, bytes, size);
+  return *error == 0 ? static_cast<ssize_t>(size) : fail(*error);
 }
 
 GDAKIT_HOOK int close(int file) {

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <dirent.h>
 #include <fcntl.h>
+#include <optional>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -22,13 +23,21 @@ using OpenAtChecked = int(int, const char*, int);
 
 bool takes_mode(int flags) { return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE; }
 
+// Of a path that is not the system's: a descriptor, or -1.
+std::optional<int> open_own(const char* path, int flags) {
+  Shim& shim = Shim::get();
+  if (const auto index = shim.device_of(path)) return shim.open(*index);
+  if (shim.is_cm(path)) return shim.open_cm(flags);
+  return std::nullopt;
+}
+
 int open_path(Open* libc, const char* path, int flags, mode_t mode) {
-  if (const auto index = Shim::get().device_of(path)) return Shim::get().open(*index);
+  if (const auto opened = open_own(path, flags)) return *opened;
   return libc(Path(path).text(), flags, mode);
 }
 
 int open_at(OpenAt* libc, int folder, const char* path, int flags, mode_t mode) {
-  if (const auto index = Shim::get().device_of(path)) return Shim::get().open(*index);
+  if (const auto opened = open_own(path, flags)) return *opened;
   return libc(folder, Path(path).text(), flags, mode);
 }
 
@@ -55,13 +64,13 @@ GDAKIT_HOOK int openat(int folder, const char* path, int flags, ...) {
 // What open() becomes where a program is compiled with _FORTIFY_SOURCE.
 GDAKIT_HOOK int __open_2(const char* path, int flags) {
   static auto* const libc = libc_function<OpenChecked>("__open_2");
-  if (const auto index = Shim::get().device_of(path)) return Shim::get().open(*index);
+  if (const auto opened = open_own(path, flags)) return *opened;
   return libc(Path(path).text(), flags);
 }
 
 GDAKIT_HOOK int __openat_2(int folder, const char* path, int flags) {
   static auto* const libc = libc_function<OpenAtChecked>("__openat_2");
-  if (const auto index = Shim::get().device_of(path)) return Shim::get().open(*index);
+  if (const auto opened = open_own(path, flags)) return *opened;
   return libc(folder, Path(path).text(), flags);
 }
 

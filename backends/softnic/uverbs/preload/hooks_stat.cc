@@ -1,8 +1,10 @@
 // stat() and its like. An open device is a file of memory, and says that it is the device.
 #include <fcntl.h>
+#include <optional>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
+#include <utility>
 
 #include "backends/softnic/uverbs/preload/libc.h"
 #include "backends/softnic/uverbs/sysfs.h"
@@ -10,27 +12,42 @@
 namespace {
 
 using gdakit::softnic::uverbs::device_minor;
+using gdakit::softnic::uverbs::kCmMajor;
+using gdakit::softnic::uverbs::kCmMinor;
 using gdakit::softnic::uverbs::kDeviceMajor;
 using gdakit::softnic::uverbs::libc_function;
 using gdakit::softnic::uverbs::Path;
 using gdakit::softnic::uverbs::Shim;
 
+// Of a NIC's device, or of rdma_cm.
+std::pair<unsigned, unsigned> device_number(int index) {
+  if (index == Shim::kCmIndex) return {kCmMajor, kCmMinor};
+  return {kDeviceMajor, device_minor(index)};
+}
+
+std::optional<int> index_of(const char* path) {
+  if (Shim::get().is_cm(path)) return Shim::kCmIndex;
+  return Shim::get().device_of(path);
+}
+
 int describe(int index, struct stat& status) {
+  const auto [major, minor] = device_number(index);
   status.st_mode = S_IFCHR | 0666;
-  status.st_rdev = ::makedev(kDeviceMajor, device_minor(index));
+  status.st_rdev = ::makedev(major, minor);
   return 0;
 }
 
 int describe(int index, struct statx& status) {
+  const auto [major, minor] = device_number(index);
   status.stx_mode = S_IFCHR | 0666;
-  status.stx_rdev_major = kDeviceMajor;
-  status.stx_rdev_minor = device_minor(index);
+  status.stx_rdev_major = major;
+  status.stx_rdev_minor = minor;
   return 0;
 }
 
 template <class Libc>
 int stat_path(const char* path, struct stat* status, const Libc& libc) {
-  const auto index = Shim::get().device_of(path);
+  const auto index = index_of(path);
   if (!index) return libc(Path(path).text());
   *status = {};
   status->st_nlink = 1;
@@ -50,7 +67,7 @@ bool is_of_file(const char* path, int flags) {
 using Access = int(const char*, int);
 
 int access_path(Access* libc, const char* path, int mode) {
-  if (Shim::get().device_of(path)) return 0;
+  if (index_of(path)) return 0;
   return libc(Path(path).text(), mode);
 }
 
@@ -68,7 +85,7 @@ GDAKIT_HOOK int eaccess(const char* path, int mode) {
 
 GDAKIT_HOOK int faccessat(int folder, const char* path, int mode, int flags) {
   static auto* const libc = libc_function<int(int, const char*, int, int)>("faccessat");
-  if (Shim::get().device_of(path)) return 0;
+  if (index_of(path)) return 0;
   return libc(folder, Path(path).text(), mode, flags);
 }
 
@@ -98,7 +115,7 @@ GDAKIT_HOOK int statx(int folder, const char* path, int flags, unsigned mask,
                       struct statx* status) {
   using Statx = int(int, const char*, int, unsigned, struct statx*);
   static auto* const libc = libc_function<Statx>("statx");
-  const auto index = Shim::get().device_of(path);
+  const auto index = index_of(path);
   const int result = index ? libc(AT_FDCWD, "/dev/null", 0, mask, status)
                            : libc(folder, Path(path).text(), flags, mask, status);
   if (result != 0) return result;

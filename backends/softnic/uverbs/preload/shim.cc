@@ -1,26 +1,32 @@
 #include "backends/softnic/uverbs/preload/shim.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <fcntl.h>
 #include <pthread.h>
 #include <string_view>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <system_error>
 #include <thread>
 #include <time.h>
 #include <unistd.h>
 #include <utility>
 
+#include "backends/softnic/uverbs/cm/commands.h"
 #include "core/base/log.h"
 #include "core/base/queued_file.h"
 
 namespace gdakit::softnic::uverbs {
 namespace {
 
-constexpr std::string_view kSysBegin = "/sys/class/infiniband";
+constexpr std::array<std::string_view, 2> kSysBegins = {"/sys/class/infiniband",
+                                                        "/sys/class/misc/rdma_cm"};
 constexpr std::string_view kDeviceBegin = "/dev/infiniband/uverbs";
+constexpr std::string_view kCm = "/dev/infiniband/rdma_cm";
 constexpr auto kDrainPatience = std::chrono::milliseconds(200);
 // A NIC that counts nothing new in so many looks, so long apart, has done all.
 constexpr int kQuietLooks = 4;
@@ -66,6 +72,8 @@ Shim& Shim::get() {
   return *shim;
 }
 
+Shim* Shim::made() { return the_shim.load(); }
+
 Shim::Shim() : owner_(::getpid()) {
   begin_anew_in_children();
   const char* const folder = std::getenv(kSysfsVariable);
@@ -83,7 +91,8 @@ Shim::Shim() : owner_(::getpid()) {
 std::optional<std::string> Shim::sysfs_path(const char* path) const {
   if (path == nullptr || !active()) return std::nullopt;
   const std::string_view view = path;
-  if (view.substr(0, kSysBegin.size()) != kSysBegin) return std::nullopt;
+  const auto begins = [view](std::string_view begin) { return view.starts_with(begin); };
+  if (std::ranges::none_of(kSysBegins, begins)) return std::nullopt;
   return sysfs_ + std::string(view.substr(std::strlen("/sys")));
 }
 
@@ -97,13 +106,29 @@ std::optional<int> Shim::device_of(const char* path) const {
   return std::nullopt;
 }
 
+// Its identifiers end as soon as it is found out: others may want their ports.
+bool Shim::is_still_open_cm(int file, std::optional<std::uint64_t> inode) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto at = opened_.find(file);
+    if (at == opened_.end()) return false;
+    if (inode && at->second.inode == *inode) return true;
+  }
+  closed(file);
+  return false;
+}
+
+bool Shim::is_cm(const char* path) const { return path != nullptr && active() && path == kCm; }
+
 // A descriptor can be closed without a call that this library answers, and its number used again.
 // The context ends with the next one that has the number, or with the process.
 bool Shim::is_still_open(int file) {
   const int index = index_of(file);
   if (index < 0) return false;  // closed by another thread just now
   const auto inode = inode_of(file);
-  if (inode && *inode == places_[static_cast<std::size_t>(index)].inode.load()) return true;
+  if (inode && index < kMostNics && *inode == places_[static_cast<std::size_t>(index)].inode.load())
+    return true;
+  if (index == kCmIndex) return is_still_open_cm(file, inode);
   open_[static_cast<std::size_t>(file)] = 0;
   return false;
 }
@@ -144,27 +169,96 @@ int Shim::open(int index) {
     errno = errno_of(context.error());
     return -1;
   }
-  const std::lock_guard lock(mutex_);
+  return keep(file, index, {std::move(*context), nullptr, 0});
+}
+
+int Shim::keep(int file, int index, Opened opened) {
+  {
+    const std::lock_guard lock(mutex_);
+    std::swap(opened_[file], opened);
+    open_[static_cast<std::size_t>(file)] = static_cast<std::int8_t>(index + 1);
+  }
   // One that was closed unseen ends behind the lock.
-  std::swap(contexts_[file], *context);
-  open_[static_cast<std::size_t>(file)] = static_cast<std::int8_t>(index + 1);
+  let_go(opened);
   return file;
+}
+
+cm::Manager& Shim::manager() {
+  const std::lock_guard lock(manager_mutex_);
+  if (manager_ == nullptr) {
+    manager_ = new cm::Manager(spec_, [this](int index) { return device(index); });
+  }
+  return *manager_;
+}
+
+int Shim::open_cm(int flags) {
+  Result<std::shared_ptr<cm::File>> opened = cm::File::open();
+  if (!opened) {
+    say(opened.error());
+    errno = errno_of(opened.error());
+    return -1;
+  }
+  try {
+    manager();
+  } catch (const std::system_error& error) {
+    errno = error.code().value();  // no thread for it
+    return -1;
+  }
+  const int file = (*opened)->take_client_end();
+  if ((flags & O_NONBLOCK) != 0) ::fcntl(file, F_SETFL, O_NONBLOCK);
+  if ((flags & O_CLOEXEC) == 0) ::fcntl(file, F_SETFD, 0);
+  if (file >= kMostFiles) {
+    ::close(file);
+    errno = EMFILE;
+    return -1;
+  }
+  return keep(file, kCmIndex, {nullptr, std::move(*opened), inode_of(file).value_or(0)});
+}
+
+std::shared_ptr<cm::File> Shim::cm_file(int file) {
+  if (!is_open(file) || index_of(file) != kCmIndex) return nullptr;
+  const std::lock_guard lock(mutex_);
+  const auto at = opened_.find(file);
+  return at == opened_.end() ? nullptr : at->second.cm;
+}
+
+std::optional<int> Shim::write(int file, const void* bytes, std::size_t size) {
+  if (file < 0 || file >= kMostFiles || index_of(file) != kCmIndex) return std::nullopt;
+  const std::shared_ptr<cm::File> opened = cm_file(file);
+  if (opened == nullptr) return std::nullopt;
+  const bool may_block = (::fcntl(file, F_GETFL) & O_NONBLOCK) == 0;
+  return cm::write_command(
+      {manager(), opened, may_block, [this](int other) { return cm_file(other); }},
+      reinterpret_cast<std::uintptr_t>(bytes), size);
 }
 
 std::shared_ptr<Context> Shim::context(int file) {
   const std::lock_guard lock(mutex_);
-  const auto at = contexts_.find(file);
-  return at == contexts_.end() ? nullptr : at->second;
+  const auto at = opened_.find(file);
+  return at == opened_.end() ? nullptr : at->second.context;
 }
 
 void Shim::closed(int file) {
-  std::shared_ptr<Context> last;  // its end takes a while, and needs no lock
-  const std::lock_guard lock(mutex_);
-  const auto at = contexts_.find(file);
-  if (at == contexts_.end()) return;
-  open_[static_cast<std::size_t>(file)] = 0;
-  last = std::move(at->second);
-  contexts_.erase(at);
+  Opened last;  // its end takes a while, and needs no lock
+  {
+    const std::lock_guard lock(mutex_);
+    const auto at = opened_.find(file);
+    if (at == opened_.end()) return;
+    open_[static_cast<std::size_t>(file)] = 0;
+    last = std::move(at->second);
+    opened_.erase(at);
+  }
+  let_go(last);
+}
+
+void Shim::let_go(const Opened& opened) {
+  if (opened.cm == nullptr) return;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto is_same = [&opened](const auto& one) { return one.second.cm == opened.cm; };
+    if (std::ranges::any_of(opened_, is_same)) return;
+  }
+  manager().close(*opened.cm);
 }
 
 void Shim::range_closed(unsigned first, unsigned last) {
@@ -172,7 +266,7 @@ void Shim::range_closed(unsigned first, unsigned last) {
   std::vector<int> files;
   {
     const std::lock_guard lock(mutex_);
-    for (const auto& [file, context] : contexts_) {
+    for (const auto& [file, opened] : opened_) {
       if (static_cast<unsigned>(file) >= first && static_cast<unsigned>(file) <= last) {
         files.push_back(file);
       }
@@ -182,11 +276,16 @@ void Shim::range_closed(unsigned first, unsigned last) {
 }
 
 void Shim::duplicated(int file, int other) {
-  const std::lock_guard lock(mutex_);
-  const auto at = contexts_.find(file);
-  if (at == contexts_.end() || other >= kMostFiles) return;
-  open_[static_cast<std::size_t>(other)] = open_[static_cast<std::size_t>(file)].load();
-  contexts_[other] = at->second;
+  Opened before;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto at = opened_.find(file);
+    if (at == opened_.end() || other >= kMostFiles) return;
+    open_[static_cast<std::size_t>(other)] = open_[static_cast<std::size_t>(file)].load();
+    Opened same = at->second;  // what is added may move it
+    before = std::exchange(opened_[other], std::move(same));
+  }
+  let_go(before);
 }
 
 void Shim::pause() const {
@@ -200,6 +299,7 @@ void Shim::drain() {
   if (!is_owner()) return;
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock) return;
+  if (cm::Manager* const manager = manager_) manager->try_close_all();
   const auto limit = std::chrono::steady_clock::now() + kDrainPatience;
   for (const Place& place : places_) {
     if (Device* const device = place.device) drain_nic(device->nic(), limit);

@@ -16,6 +16,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "backends/softnic/uverbs/cm/file.h"
+#include "backends/softnic/uverbs/cm/manager.h"
 #include "backends/softnic/uverbs/context.h"
 #include "backends/softnic/uverbs/device.h"
 #include "backends/softnic/uverbs/own_files.h"
@@ -26,16 +28,25 @@ namespace gdakit::softnic::uverbs {
 class Shim {
  public:
   static Shim& get();
+  // Null before the first call of get(): nothing is open.
+  static Shim* made();
 
   // Of a path that is answered in the place of /sys: where that lies. Nothing for all others.
   std::optional<std::string> sysfs_path(const char* path) const;
   // The index of a device's path, /dev/infiniband/uverbs<index>, if there is such a NIC.
   std::optional<int> device_of(const char* path) const;
+  // Whether the path is /dev/infiniband/rdma_cm.
+  bool is_cm(const char* path) const;
   // Whether there are NICs at all.
   bool active() const { return !sysfs_.empty(); }
 
   // Opens the device. Returns a descriptor, or -1 and sets errno.
   int open(int index);
+  // The same of rdma_cm; `flags` are those of open().
+  int open_cm(int flags);
+  // What write(file, bytes, size) does where the descriptor is of rdma_cm: 0, or an errno value.
+  // Nothing for all others.
+  std::optional<int> write(int file, const void* bytes, std::size_t size);
 
   // Whether the descriptor is an open device. Costs a load for those that are none. A child of
   // vfork, which has this process's memory and descriptors of its own, has no open device.
@@ -43,8 +54,10 @@ class Shim {
     return file >= 0 && file < kMostFiles && open_[static_cast<std::size_t>(file)].load() != 0 &&
            is_owner() && is_still_open(file);
   }
-  // Of an open device: its index.
+  // Of an open device: its index; kCmIndex of rdma_cm.
   int index_of(int file) const { return open_[static_cast<std::size_t>(file)].load() - 1; }
+  static constexpr int kCmIndex = kMostNics;
+  // Null for what is no open device: of rdma_cm.
   std::shared_ptr<Context> context(int file);
   void closed(int file);
   // All descriptors of the range are closed, as far as they are not kept.
@@ -76,10 +89,23 @@ class Shim {
     std::atomic<std::uint64_t> inode{0};  // of the file of memory that the device is
   };
 
+  // One of the two.
+  struct Opened {
+    std::shared_ptr<Context> context;
+    std::shared_ptr<cm::File> cm;
+    std::uint64_t inode = 0;
+  };
+
   Shim();
   bool is_still_open(int file);
+  bool is_still_open_cm(int file, std::optional<std::uint64_t> inode);
   Result<Device*> device(int index);
   Result<std::shared_ptr<Context>> make_context(int index, int& file);
+  cm::Manager& manager();
+  int keep(int file, int index, Opened opened);
+  // A descriptor of it is closed, and may be the last one.
+  void let_go(const Opened& opened);
+  std::shared_ptr<cm::File> cm_file(int file);
 
   const pid_t owner_;
   Spec spec_;
@@ -89,7 +115,9 @@ class Shim {
   std::array<std::atomic<std::int8_t>, kMostFiles> open_{};  // index + 1
   std::array<Place, kMostNics> places_;                      // by index
   std::mutex mutex_;                                         // held for moments, but by drain()
-  std::unordered_map<int, std::shared_ptr<Context>> contexts_;
+  std::unordered_map<int, Opened> opened_;
+  std::mutex manager_mutex_;
+  std::atomic<cm::Manager*> manager_{nullptr};  // made when rdma_cm is opened first, and stays
 };
 
 }  // namespace gdakit::softnic::uverbs

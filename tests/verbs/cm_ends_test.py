@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+"""rping where a side is killed, where nobody listens, and with a server that goes on.
+
+    tests/verbs/cm_ends_test.py GDAKIT
+
+The exit status is 77 where rping is not installed.
+"""
+
+import random
+import sys
+import time
+
+sys.dont_write_bytecode = True
+
+import client
+from cm_pair_test import wait_until_listening
+
+PATIENCE_S = 60  # by which whoever has lost its peer has ended
+ADDRESS = "127.0.0.1"
+
+
+class Case:
+    def __init__(self, gdakit):
+        self.fabric = client.Fabric(gdakit, name="cm-ends")
+        self.port = random.randrange(10000, 30000)
+
+    def serve(self, *words):
+        server = self.fabric.start("rping", "-s", "-p", str(self.port), *words)
+        wait_until_listening(server, self.fabric)
+        return server
+
+    def call(self, *words, address=ADDRESS):
+        return self.fabric.start("rping", "-c", "-a", address, "-p", str(self.port), *words)
+
+
+def output_of(process):
+    return process.communicate(timeout=PATIENCE_S)[0]
+
+
+def expect(text, output):
+    if text not in output:
+        sys.exit(f"no {text!r} in:\n{output}")
+
+
+def kill_one(case, victim):
+    """Returns what the other one says."""
+    pair = [case.serve("-C", "1000000"), case.call("-C", "1000000")]
+    time.sleep(2)
+    pair[victim].kill()
+    output = output_of(pair[1 - victim])
+    pair[victim].communicate()
+    return output
+
+
+def many_at_once(case):
+    server = case.serve("-P", "-S", "5000")
+    clients = [case.call("-C", "20", "-V", "-S", str(1000 * size)) for size in range(1, 5)]
+    outputs = [output_of(one) for one in clients]
+    statuses = [one.returncode for one in clients]
+    if statuses != [0] * len(clients) or server.poll() is not None:
+        sys.exit(f"clients ended with {statuses}: {outputs}")
+    server.kill()
+    server.communicate()
+
+
+def main():
+    client.require("rping")
+    gdakit = sys.argv[1]
+    expect("REJECTED, error 8", output_of(Case(gdakit).call("-C", "1")))
+    expect("ADDR_ERROR, error -19", output_of(Case(gdakit).call("-C", "1", address="10.9.8.7")))
+    expect("server DISCONNECT EVENT", kill_one(Case(gdakit), 1))
+    expect("client DISCONNECT EVENT", kill_one(Case(gdakit), 0))
+    many_at_once(Case(gdakit))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+"""A server and a client that others wrote and that meet by rdma_cm, on soft ConnectXes.
+
+    tests/verbs/cm_pair_test.py GDAKIT [OPTION]... -- SERVER WORD... -- CLIENT WORD...
+
+Options are those of gdakit verbs. Both must end with status 0. In their words {port} is a port of
+the test's own, and {address} the server's: 127.0.0.1, or with the option --two-hosts that of its
+host, to which the client comes from another one. The exit status is 77 where a program is not
+installed.
+"""
+
+import random
+import sys
+import time
+
+sys.dont_write_bytecode = True
+
+import client
+import two_hosts_test
+
+def split(words):
+    """What stands between the borders."""
+    parts = [[]]
+    for word in words:
+        if word == "--" and len(parts) < 3:
+            parts.append([])
+        else:
+            parts[-1].append(word)
+    return parts
+
+
+def hosts_of(gdakit, options):
+    """The fabrics of the server and of the client, and the server's address."""
+    if "--two-hosts" not in options:
+        fabric = client.Fabric(gdakit, *options)
+        return fabric, fabric, "127.0.0.1"
+    rest = [word for word in options if word != "--two-hosts"]
+    hosts = ("127.0.0.1", "127.0.0.2")
+    port = two_hosts_test.free_ports(hosts)
+    server, other = (client.Fabric(gdakit, "--address", f"{host}:{port}", *rest, name=host)
+                     for host in hosts)
+    return server, other, hosts[0]
+
+
+def wait_until_listening(server, fabric):
+    """Until it does so at a port of rdma_cm, or has ended."""
+    wanted = f"/{fabric.name}/l/"
+    limit = time.monotonic() + client.PATIENCE_S
+    while server.poll() is None and time.monotonic() < limit:
+        with open("/proc/net/unix", encoding="ascii", errors="replace") as names:
+            if wanted in names.read():
+                return
+        time.sleep(0.02)
+
+
+def main():
+    options, server_words, client_words = split(sys.argv[1:])
+    gdakit, *options = options
+    client.require(server_words[0], client_words[0])
+    at_server, at_client, address = hosts_of(gdakit, options)
+    values = {"port": random.randrange(10000, 30000), "address": address}
+    server = at_server.start(*(word.format(**values) for word in server_words))
+    wait_until_listening(server, at_server)
+    other = at_client.start(*(word.format(**values) for word in client_words))
+    outputs, statuses = client.wait_for_pair([other, server])
+    for name, output, status in zip(("client", "server"), outputs, statuses):
+        print(f"--- {name}, status {status}\n{output}")
+    return 0 if statuses == [0, 0] else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
