@@ -199,6 +199,80 @@ class FirmwareMailboxes : public testing::Test {
     return execute(Opcode::init2rtr_qp, in);
   }
 
+  using Provocations = std::map<Sy, std::function<Status()>>;
+  Provocations of_every_command() {
+    return {
+        {Sy::mailbox_opcode,
+         [this] { return execute(static_cast<Opcode>(0x7777), prm::Mailbox<MboxIn>()); }},
+        {Sy::mailbox_in_length, [this] { return execute(std::vector<std::uint8_t>(15)); }},
+        {Sy::mailbox_out_length,
+         [this] { return execute(sample(Opcode::alloc_pd, prm::Mailbox<MboxIn>(), 0).in, 15); }},
+        {Sy::mailbox_capability,
+         [this] { return with<MboxIn>(Opcode::query_hca_cap, MboxIn::op_mod, kAbsent << 1); }},
+        {Sy::mailbox_function,
+         [this] {
+           return with<prm::QueryHcaCapIn>(Opcode::query_hca_cap,
+                                           prm::QueryHcaCapIn::other_function, 1);
+         }},
+        {Sy::mailbox_port,
+         [this] {
+           return with<prm::QueryRoceAddressIn>(Opcode::query_roce_address,
+                                                prm::QueryRoceAddressIn::vhca_port_num, 2);
+         }},
+        {Sy::mailbox_roce_address,
+         [this] {
+           return with<prm::QueryRoceAddressIn>(Opcode::query_roce_address,
+                                                prm::QueryRoceAddressIn::roce_address_index, 256);
+         }},
+        {Sy::mailbox_no_umem,
+         [this] { return of_cq([](auto& in) { in.set(CreateCqIn::cq_umem_valid, 0); }); }},
+        {Sy::mailbox_umem_absent,
+         [this] { return of_cq([](auto& in) { in.set(CreateCqIn::cq_umem_id, kAbsent); }); }},
+        {Sy::mailbox_umem_range,
+         [this] {
+           return of_cq([](auto& in) { in.at(CreateCqIn::cqc).set(Cqc::dbr_addr, 0x3ff9); });
+         }},
+        {Sy::mailbox_cqe_size,
+         [this] { return of_cq([](auto& in) { in.at(CreateCqIn::cqc).set(Cqc::cqe_sz, 2); }); }},
+        {Sy::mailbox_peer, [this] { return to_rtr_with_gid(9); }},
+        {Sy::mailbox_umem_busy,
+         [this] { return rig.one.firmware.remove_umem(rig.one.umem, kUid).status(); }},
+        {Sy::mailbox_umem_read_only,
+         [this] {
+           Umem umem{.memory = {host_address(rig.one.memory.data()), rig.one.memory.size()},
+                     .uid = kUid,
+                     .writable = false};
+           const UmemNumber number = rig.one.firmware.add_umem(umem);
+           return of_cq([number](auto& in) { in.set(CreateCqIn::cq_umem_id, number); });
+         }},
+    };
+  }
+  Provocations of_queues() {
+    return {
+        {Sy::mailbox_absent_feature,
+         [this] {
+           return of_cq([](auto& in) { in.at(CreateCqIn::cqc).set(Cqc::page_offset, 1); });
+         }},
+        {Sy::mailbox_rq_type,
+         [this] {
+           auto in = rig.one.qp_request();
+           in.at(CreateQpIn::qpc).set(Qpc::rq_type, 2);
+           return execute(Opcode::create_qp, in);
+         }},
+        {Sy::mailbox_wq_type,
+         [this] {
+           auto in = rig.one.rmp_request();
+           in.at(prm::CreateRmpIn::rmp_context).at(prm::Rmpc::wq).set(prm::Wq::wq_type, 2);
+           return execute(Opcode::create_rmp, in);
+         }},
+        {Sy::mailbox_rmp_change,
+         [this] {
+           prm::Mailbox<prm::ModifyRmpIn> in;
+           return execute(Opcode::modify_rmp, in);
+         }},
+    };
+  }
+
   FirmwareRig rig;
   std::uint64_t rmpn = 0;
 };
@@ -219,70 +293,8 @@ TEST_F(FirmwareMailboxes, WithoutASendQueueNothingIsReadOfIt) {
 }
 
 TEST_F(FirmwareMailboxes, EachSyndromeIsThatOfOneCheck) {
-  const std::map<Sy, std::function<Status()>> provocations = {
-      {Sy::mailbox_opcode,
-       [this] { return execute(static_cast<Opcode>(0x7777), prm::Mailbox<MboxIn>()); }},
-      {Sy::mailbox_in_length, [this] { return execute(std::vector<std::uint8_t>(15)); }},
-      {Sy::mailbox_out_length,
-       [this] { return execute(sample(Opcode::alloc_pd, prm::Mailbox<MboxIn>(), 0).in, 15); }},
-      {Sy::mailbox_capability,
-       [this] { return with<MboxIn>(Opcode::query_hca_cap, MboxIn::op_mod, kAbsent << 1); }},
-      {Sy::mailbox_function,
-       [this] {
-         return with<prm::QueryHcaCapIn>(Opcode::query_hca_cap, prm::QueryHcaCapIn::other_function,
-                                         1);
-       }},
-      {Sy::mailbox_port,
-       [this] {
-         return with<prm::QueryRoceAddressIn>(Opcode::query_roce_address,
-                                              prm::QueryRoceAddressIn::vhca_port_num, 2);
-       }},
-      {Sy::mailbox_roce_address,
-       [this] {
-         return with<prm::QueryRoceAddressIn>(Opcode::query_roce_address,
-                                              prm::QueryRoceAddressIn::roce_address_index, 256);
-       }},
-      {Sy::mailbox_no_umem,
-       [this] { return of_cq([](auto& in) { in.set(CreateCqIn::cq_umem_valid, 0); }); }},
-      {Sy::mailbox_umem_absent,
-       [this] { return of_cq([](auto& in) { in.set(CreateCqIn::cq_umem_id, kAbsent); }); }},
-      {Sy::mailbox_umem_range,
-       [this] {
-         return of_cq([](auto& in) { in.at(CreateCqIn::cqc).set(Cqc::dbr_addr, 0x3ff9); });
-       }},
-      {Sy::mailbox_cqe_size,
-       [this] { return of_cq([](auto& in) { in.at(CreateCqIn::cqc).set(Cqc::cqe_sz, 2); }); }},
-      {Sy::mailbox_peer, [this] { return to_rtr_with_gid(9); }},
-      {Sy::mailbox_umem_busy,
-       [this] { return rig.one.firmware.remove_umem(rig.one.umem, kUid).status(); }},
-      {Sy::mailbox_umem_read_only,
-       [this] {
-         Umem umem{.memory = {host_address(rig.one.memory.data()), rig.one.memory.size()},
-                   .uid = kUid,
-                   .writable = false};
-         const UmemNumber number = rig.one.firmware.add_umem(umem);
-         return of_cq([number](auto& in) { in.set(CreateCqIn::cq_umem_id, number); });
-       }},
-      {Sy::mailbox_absent_feature,
-       [this] { return of_cq([](auto& in) { in.at(CreateCqIn::cqc).set(Cqc::page_offset, 1); }); }},
-      {Sy::mailbox_rq_type,
-       [this] {
-         auto in = rig.one.qp_request();
-         in.at(CreateQpIn::qpc).set(Qpc::rq_type, 2);
-         return execute(Opcode::create_qp, in);
-       }},
-      {Sy::mailbox_wq_type,
-       [this] {
-         auto in = rig.one.rmp_request();
-         in.at(prm::CreateRmpIn::rmp_context).at(prm::Rmpc::wq).set(prm::Wq::wq_type, 2);
-         return execute(Opcode::create_rmp, in);
-       }},
-      {Sy::mailbox_rmp_change,
-       [this] {
-         prm::Mailbox<prm::ModifyRmpIn> in;
-         return execute(Opcode::modify_rmp, in);
-       }},
-  };
+  std::map<Sy, std::function<Status()>> provocations = of_every_command();
+  provocations.merge(of_queues());
   for (const SyndromeRow& row : syndrome_rows()) {
     if (row.syndrome < Sy::mailbox_opcode) continue;
     const auto found = provocations.find(row.syndrome);
