@@ -50,7 +50,7 @@ class Run {
  public:
   explicit Run(Input input)
       : input_(input.data(), input.size()),
-        side_(wire_here(), 0xfffff0, options_of_udp(), std::nullopt),
+        side_(wire_here(), 0xfffff0, options_of_udp(), softnic::test::FuzzKind::rc, std::nullopt),
         wire_(udp_wire()) {
     // It is read datagram by datagram.
     const int joins = 0;
