@@ -25,6 +25,7 @@ class UverbsCapabilities : public testing::Test {
   void open(const std::string& text) {
     Spec spec = *Spec::parse(text);
     spec.fabric = own_spec().fabric;
+    context_.reset();  // before its device
     device_ = open_device(spec);
     context_ = std::make_unique<Context>(*device_);
     ASSERT_EQ(get_context(*context_), 0);
