@@ -1,6 +1,7 @@
 // Memory that calls name: of regions, queues and records.
 #include <cerrno>
 #include <chrono>
+#include <optional>
 #include <sys/mman.h>
 #include <thread>
 #include <unistd.h>
@@ -23,6 +24,8 @@ class Hole {
                        0)) {
     ::munmap(static_cast<std::byte*>(memory_) + kPages, kPages);
   }
+  Hole(const Hole&) = delete;
+  Hole& operator=(const Hole&) = delete;
   ~Hole() { ::munmap(memory_, kPages); }
   std::uint64_t begin() const { return address_of(memory_); }
   std::uint64_t end() const { return begin() + kPages; }
@@ -37,6 +40,7 @@ struct UverbsMemory : testing::Test {
   UverbsMemory() {
     client.make_all();
     EXPECT_EQ(client.destroy_qp(client.qp), 0);
+    hole.emplace();
   }
 
   ib_uverbs_reg_mr region() const {
@@ -62,7 +66,9 @@ struct UverbsMemory : testing::Test {
   }
 
   std::unique_ptr<Device> device = open_device();
-  Hole hole;  // outlives the client's objects
+  // Made last, so that nothing of the client's comes to lie in it; it outlives the client's
+  // objects.
+  std::optional<Hole> hole;
   Client client{*device};
 };
 
@@ -100,7 +106,7 @@ TEST_F(UverbsMemory, RightsAreChecked) {
 
 TEST_F(UverbsMemory, RegionsOfWhatIsNotThereAreAFault) {
   ib_uverbs_reg_mr request = region();
-  request.start = request.hca_va = hole.begin();
+  request.start = request.hca_va = hole->begin();
   request.length = Hole::kPages;
   EXPECT_EQ(reg_mr(request), 0);
   request.length = Hole::kPages + 1;
@@ -117,13 +123,13 @@ TEST_F(UverbsMemory, RegionsOfWhatIsNotThereAreAFault) {
 // The NIC's thread would end the program by touching it.
 TEST_F(UverbsMemory, RegionsThatTheClientMayNotTouchAreAFault) {
   ib_uverbs_reg_mr request = region();
-  request.start = request.hca_va = hole.begin();
+  request.start = request.hca_va = hole->begin();
   request.length = Hole::kPages;
-  ASSERT_EQ(::mprotect(reinterpret_cast<void*>(hole.begin()), Hole::kPages, PROT_READ), 0);
+  ASSERT_EQ(::mprotect(reinterpret_cast<void*>(hole->begin()), Hole::kPages, PROT_READ), 0);
   EXPECT_EQ(reg_mr(request), EFAULT);
   request.access_flags = IB_UVERBS_ACCESS_REMOTE_READ;
   EXPECT_EQ(reg_mr(request), 0);
-  ASSERT_EQ(::mprotect(reinterpret_cast<void*>(hole.begin()), Hole::kPages, PROT_NONE), 0);
+  ASSERT_EQ(::mprotect(reinterpret_cast<void*>(hole->begin()), Hole::kPages, PROT_NONE), 0);
   EXPECT_EQ(reg_mr(request), EFAULT);
 }
 
@@ -138,7 +144,7 @@ TEST_F(UverbsMemory, EntriesOfACqMustBeThere) {
   EXPECT_EQ(create_cq(driver), 0);
   driver.buf_addr = kNowhere << 12;
   EXPECT_EQ(create_cq(driver), EFAULT);
-  driver.buf_addr = hole.end() - 64 * kQueue;
+  driver.buf_addr = hole->end() - 64 * kQueue;
   EXPECT_EQ(create_cq(driver), 0);
   driver.buf_addr += 64;
   EXPECT_EQ(create_cq(driver), EFAULT);
@@ -148,9 +154,9 @@ TEST_F(UverbsMemory, TheRecordOfACqMustBeThere) {
   mlx5_ib_create_cq driver = client.cq_driver(client.send_cq);
   driver.db_addr = kNowhere;
   EXPECT_EQ(create_cq(driver), EFAULT);
-  driver.db_addr = hole.end();
+  driver.db_addr = hole->end();
   EXPECT_EQ(create_cq(driver), EFAULT);
-  driver.db_addr = hole.end() - 8;
+  driver.db_addr = hole->end() - 8;
   EXPECT_EQ(create_cq(driver), 0);
 }
 
@@ -181,12 +187,12 @@ TEST_F(UverbsMemory, QueuesMustBeThere) {
   driver.buf_addr = kNowhere << 12;
   EXPECT_EQ(create_qp(driver), EFAULT);
   const std::size_t bytes = kQueue * (16 + 64);
-  driver.buf_addr = hole.end() - bytes;
+  driver.buf_addr = hole->end() - bytes;
   EXPECT_EQ(create_qp(driver), 0);
   driver.buf_addr += 64;
   EXPECT_EQ(create_qp(driver), EFAULT);
   driver = client.qp_driver();
-  driver.db_addr = hole.end();
+  driver.db_addr = hole->end();
   EXPECT_EQ(create_qp(driver), EFAULT);
 }
 
@@ -259,7 +265,7 @@ TEST_F(UverbsMemory, AQueuePairWithoutQueuesReadsNoMemory) {
   Client peer(client.device);
   peer.make_all();
   mlx5_ib_create_qp driver = client.qp_driver();
-  driver.buf_addr = hole.end();
+  driver.buf_addr = hole->end();
   driver.sq_wqe_count = driver.rq_wqe_count = 0;
   Call call = client.qp_call(driver);
   call.out(UVERBS_ATTR_CREATE_QP_RESP_QP_NUM, client.qpn);
