@@ -7,8 +7,12 @@
 //   EXPECT_EQ(client.modify(qp.handle, prm::Opcode::rst2init_qp, init), 0);
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <span>
+
+#include <gtest/gtest.h>
 
 #include "backends/softnic/uverbs/firmware_call.h"
 #include "core/format/prm/cq.h"
