@@ -4,6 +4,7 @@
 #include <array>
 #include <vector>
 
+#include "backends/softnic/firmware/object_mailbox.h"
 #include "core/format/prm/command.h"
 #include "core/format/prm/cq.h"
 #include "core/format/prm/pd.h"
@@ -139,8 +140,7 @@ Status Firmware::alloc_pd(In in, Out out) {
 }
 
 Status Firmware::dealloc_pd(In in, Out) {
-  const auto pd = prm::View<prm::DeallocPdIn>(in).get(prm::DeallocPdIn::pd);
-  return engine_.dealloc_pd(static_cast<PdNumber>(pd), uid_of(in)).status();
+  return engine_.dealloc_pd(object_of(in), uid_of(in)).status();
 }
 
 }  // namespace gdakit::softnic

@@ -77,10 +77,6 @@ class Firmware {
   void let_go();
 
   static Uid uid_of(In in);
-  // Of a command whose object that is.
-  static CqNumber cqn_of(In in);
-  static QpNumber qpn_of(In in);
-
   // Memory as a command names it: by a umem, or else by an address, which only the kernel may. Adds
   // the umem, if it is one, to `uses`.
   Outcome<DmaAddress> find_memory(bool is_umem, const UmemPart& part, In in, UmemUses& uses) const;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "backends/softnic/firmware/firmware.h"
+#include "backends/softnic/firmware/object_mailbox.h"
 #include "core/format/cq_doorbell.h"
 #include "core/format/prm/cq.h"
 
@@ -56,13 +57,9 @@ Status Firmware::create_cq(In in, Out out) {
   return {};
 }
 
-CqNumber Firmware::cqn_of(In in) {
-  return static_cast<CqNumber>(prm::View<prm::QueryCqIn>(in).get(prm::QueryCqIn::cqn));
-}
-
 Status Firmware::query_cq(In in, Out out) {
   using prm::Cqc;
-  const CqNumber cq = cqn_of(in);
+  const CqNumber cq = object_of(in);
   const Outcome<CqInfo> info = engine_.query_cq(cq, uid_of(in));
   if (!info) return info.status();
   const auto context =
@@ -85,7 +82,7 @@ void Firmware::cq_has_moved(CqNumber cq, const CqResize& to) {
 }
 
 Status Firmware::destroy_cq(In in, Out) {
-  const CqNumber cq = cqn_of(in);
+  const CqNumber cq = object_of(in);
   const Outcome<> destroyed = engine_.destroy_cq(cq, uid_of(in));
   if (destroyed) forget(cqs_, cq);
   return destroyed.status();

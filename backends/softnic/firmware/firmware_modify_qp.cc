@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "backends/softnic/firmware/firmware.h"
+#include "backends/softnic/firmware/object_mailbox.h"
 #include "backends/softnic/firmware/qp_context.h"
 #include "backends/softnic/objects/transitions.h"
 #include "core/format/prm/qp.h"
@@ -49,7 +50,7 @@ const StateChange& change_of(std::uint64_t opcode) {
 Status Firmware::modify_qp(In in, Out) {
   using Modify = prm::Rst2initQpIn;
   const StateChange& change = change_of(prm::View<prm::MboxIn>(in).get(prm::MboxIn::opcode));
-  const QpNumber qpn = qpn_of(in);
+  const QpNumber qpn = object_of(in);
   const Uid uid = uid_of(in);
   const Outcome<QpInfo> info = engine_.query_qp(qpn, uid);
   if (!info) return info.status();

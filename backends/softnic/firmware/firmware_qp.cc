@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "backends/softnic/firmware/firmware.h"
+#include "backends/softnic/firmware/object_mailbox.h"
 #include "backends/softnic/queues/no_send_queue.h"
 #include "core/format/doorbell.h"
 #include "core/format/prm/qp.h"
@@ -15,9 +16,6 @@ using namespace format;
 namespace {
 
 constexpr auto kNoService = static_cast<std::uint32_t>(ServiceType::count);
-
-// qpc.state of a queue pair whose send queue is not quiet yet.
-constexpr std::uint64_t kSqDraining = 7;
 
 // Of XRC the end without a send queue is the target, and drivers say that the ends share a receive
 // queue, which says nothing.
@@ -120,19 +118,15 @@ Status Firmware::create_qp(In in, Out out) {
   return {};
 }
 
-QpNumber Firmware::qpn_of(In in) {
-  return static_cast<QpNumber>(prm::View<prm::QueryQpIn>(in).get(prm::QueryQpIn::qpn));
-}
-
 Status Firmware::query_qp(In in, Out out) {
   using prm::Qpc;
-  const QpNumber qpn = qpn_of(in);
+  const QpNumber qpn = object_of(in);
   const Outcome<QpInfo> info = engine_.query_qp(qpn, uid_of(in));
   if (!info) return info.status();
   const auto context = prm::View<prm::QueryQpOut, std::uint8_t>(out).at(prm::QueryQpOut::qpc);
   std::ranges::copy(qps_[qpn].context.bytes(), context.bytes().begin());
   const auto state = info->state == QpState::sqd && info->sq_draining
-                         ? kSqDraining
+                         ? prm::kSqDraining
                          : static_cast<std::uint64_t>(info->state);
   context.set(Qpc::state, state);
   context.set(Qpc::next_send_psn, info->next_send_psn);
@@ -145,7 +139,7 @@ Status Firmware::query_qp(In in, Out out) {
 }
 
 Status Firmware::destroy_qp(In in, Out) {
-  const QpNumber qpn = qpn_of(in);
+  const QpNumber qpn = object_of(in);
   const Outcome<> destroyed = engine_.destroy_qp(qpn, uid_of(in));
   if (destroyed) forget(qps_, qpn);
   return destroyed.status();

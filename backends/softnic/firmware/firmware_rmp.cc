@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "backends/softnic/firmware/firmware.h"
+#include "backends/softnic/firmware/object_mailbox.h"
 #include "core/format/prm/rmp.h"
 #include "core/format/srq.h"
 
@@ -11,10 +12,6 @@ namespace gdakit::softnic {
 using namespace format;
 
 namespace {
-
-SrqNumber rmpn_of(std::span<const std::uint8_t> in) {
-  return static_cast<SrqNumber>(prm::View<prm::QueryRmpIn>(in).get(prm::QueryRmpIn::rmpn));
-}
 
 Outcome<SrqForm> form_of(prm::View<prm::Rmpc> context) {
   const std::uint64_t type = context.at(prm::Rmpc::wq).get(prm::Wq::wq_type);
@@ -88,7 +85,7 @@ Status Firmware::modify_rmp(In in, Out) {
 }
 
 Status Firmware::query_rmp(In in, Out out) {
-  const SrqNumber rmp = rmpn_of(in);
+  const SrqNumber rmp = object_of(in);
   const Outcome<SrqInfo> info = engine_.query_srq(rmp, uid_of(in));
   if (!info) return info.status();
   const auto context =
@@ -104,7 +101,7 @@ Status Firmware::query_rmp(In in, Out out) {
 }
 
 Status Firmware::destroy_rmp(In in, Out) {
-  const SrqNumber rmp = rmpn_of(in);
+  const SrqNumber rmp = object_of(in);
   const Outcome<> destroyed = engine_.destroy_srq(rmp, uid_of(in));
   if (destroyed) forget(rmps_, rmp);
   return destroyed.status();

@@ -22,15 +22,14 @@ Outcome<DmaAddress> Umems::find(const UmemPart& part, Uid uid, UmemUses& uses) c
   if (umem == umems_.end() || umem->second->uid != uid) {
     return refusal(CommandSyndrome::mailbox_umem_absent, part.umem);
   }
-  const MemoryRange& memory = umem->second->memory;
-  if (part.offset > memory.length || part.bytes > memory.length - part.offset) {
+  if (!umem->second->holds(part.offset, part.bytes)) {
     return refusal(CommandSyndrome::mailbox_umem_range, part.umem, part.offset);
   }
   if (part.written && !umem->second->writable) {
     return refusal(CommandSyndrome::mailbox_umem_read_only, part.umem);
   }
   uses.push_back(umem->second);
-  return memory.base + part.offset;
+  return umem->second->memory.base + part.offset;
 }
 
 }  // namespace gdakit::softnic

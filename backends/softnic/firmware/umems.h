@@ -18,6 +18,10 @@ struct Umem {
   MemoryRange memory;
   Uid uid = kNicUid;
   bool writable = true;
+
+  bool holds(std::uint64_t offset, std::uint64_t bytes) const {
+    return offset <= memory.length && bytes <= memory.length - offset;
+  }
 };
 
 struct UmemPart {

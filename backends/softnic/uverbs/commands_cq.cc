@@ -49,12 +49,10 @@ int read_request(const Attributes& call, CqRequest& request) {
 
 using CreateCq = prm::Mailbox<prm::CreateCqIn>;
 
-// Without a umem the firmware takes addresses where there would be offsets.
 int mailbox_of(const CqRequest& request, CreateCq& in) {
   using prm::Cqc;
   const mlx5_ib_create_cq& driver = request.driver;
   if ((driver.flags & MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX) == 0) return EOPNOTSUPP;
-  if (driver.uar_page_index > kMostNumber) return EINVAL;
   const auto log_entries = static_cast<std::uint32_t>(std::bit_width(request.cqe));
   const auto context = in.at(prm::CreateCqIn::cqc);
   context.set(Cqc::cqe_sz, static_cast<std::uint64_t>(cqe_size_of(driver.cqe_size)));

@@ -90,17 +90,12 @@ constexpr std::uint64_t kPagesOnDemand = 1, kPagesAllOfAProcess = 2;
 constexpr std::uint32_t kPagedSend = 1, kPagedReceive = 2, kPagedWrite = 4, kPagedRead = 8,
                         kPagedSrqReceive = 32;
 
-// Of RC, and of XRC, which is the same on this NIC.
-std::uint32_t paged_by_reliable() {
-  if (!has_on_demand_memory()) return 0;
-  return kPagedSend | kPagedReceive | kPagedWrite | kPagedRead | kPagedSrqReceive;
-}
-
 ib_uverbs_odp_caps paging_answer() {
   ib_uverbs_odp_caps answer{};
   if (!has_on_demand_memory()) return answer;
   answer.general_caps = kPagesOnDemand | kPagesAllOfAProcess;
-  answer.per_transport_caps.rc_odp_caps = paged_by_reliable();
+  answer.per_transport_caps.rc_odp_caps =
+      kPagedSend | kPagedReceive | kPagedWrite | kPagedRead | kPagedSrqReceive;
   answer.per_transport_caps.ud_odp_caps = kPagedSend;
   return answer;
 }
@@ -211,7 +206,7 @@ int query_device_ex(Context& context, Attributes& call) {
   ib_uverbs_ex_query_device_resp answer{};
   answer.base = device_answer(context.device().identity());
   answer.odp_caps = paging_answer();
-  answer.xrc_odp_caps = paged_by_reliable();
+  answer.xrc_odp_caps = answer.odp_caps.per_transport_caps.rc_odp_caps;  // the same on this NIC
   answer.timestamp_mask = ~std::uint64_t{0};
   answer.hca_core_clock = 1'000'000;  // kHz: nanoseconds
   answer.max_dm_size = DeviceMemory::kMostBytes;

@@ -36,12 +36,8 @@ int prepare_cq(const Context& context, const DevxCall& command, NotArmed& record
   const auto* const umem = context.handles().find_if<DevxUmem>(
       [number](const DevxUmem& one) { return one.number == number; });
   if (umem == nullptr || !umem->umem.writable) return 0;
-  const auto& [base, length] = umem->umem.memory;
-  if (length < sizeof(format::CqDoorbellRecord) ||
-      offset > length - sizeof(format::CqDoorbellRecord)) {
-    return 0;
-  }
-  return record.put(base.value + offset);
+  if (!umem->umem.holds(offset, sizeof(format::CqDoorbellRecord))) return 0;
+  return record.put(umem->umem.memory.base.value + offset);
 }
 
 }  // namespace
@@ -76,11 +72,8 @@ int devx_create(Context& context, Attributes& call) {
   if (!creation || !call.has(kHandle)) return EINVAL;
   NotArmed record;
   if (const int error = prepare_cq(context, command, record)) return error;
-  int error = command.execute(context, call.length(kOut));
-  if (error != 0 && error != EREMOTEIO) return error;
-  if (error != 0) {
-    const int written = call.write_bytes(kOut, command.out().data(), command.out().size());
-    return written != 0 ? written : error;
+  if (const int refused = command.execute(context, call.length(kOut))) {
+    return command.give_answer(call, kOut, refused);
   }
   record.there_is_a_cq();
   auto object = std::make_unique<DevxObject>();
@@ -88,7 +81,7 @@ int devx_create(Context& context, Attributes& call) {
   object->name = {creation->kind, static_cast<std::uint32_t>(number)};
   object->destroy = creation->destroy;
   const std::uint32_t handle = context.handles().add(std::move(object));
-  error = call.write_bytes(kOut, command.out().data(), command.out().size());
+  int error = command.give_answer(call, kOut, 0);
   if (error == 0) error = call.give_number(kHandle, handle);
   return made<DevxObject>(context, handle, error);
 }

@@ -131,7 +131,6 @@ int pin_queues(const mlx5_ib_create_qp& driver) {
   return pin(driver.db_addr, sizeof(format::DoorbellRecord), /*writable=*/false);
 }
 
-// Without a umem the firmware takes addresses where there would be offsets.
 int mailbox_of(const QpRequest& request, prm::Mailbox<prm::CreateQpIn>& in) {
   using prm::Qpc;
   const mlx5_ib_create_qp& driver = request.driver;
@@ -148,7 +147,7 @@ int mailbox_of(const QpRequest& request, prm::Mailbox<prm::CreateQpIn>& in) {
   context.set(Qpc::cqn_snd, request.send_cq->number);
   if (request.receive_cq != nullptr) context.set(Qpc::cqn_rcv, request.receive_cq->number);
   context.set(Qpc::uar_page, driver.bfreg_index);
-  context.set(Qpc::user_index, driver.uidx & 0xffffff);
+  context.set(Qpc::user_index, driver.uidx & kMostNumber);
   context.set(Qpc::dbr_addr, driver.db_addr);
   in.set(prm::CreateQpIn::wq_umem_offset, driver.buf_addr);
   if (const int error = describe_receive_queue(request, context)) return error;
@@ -206,8 +205,6 @@ int query_qp(Context& context, Attributes& call) {
   if (const int error = call.read(UVERBS_ATTR_CORE_IN, request)) return error;
   const Qp* const qp = context.handles().find<Qp>(request.qp_handle);
   if (qp == nullptr) return EINVAL;
-  const Result<QpInfo> info = context.nic().query_qp(qp->number, context.uid());
-  if (!info) return errno_of(info.error());
   prm::Mailbox<prm::QueryQpIn> in;
   prm::Mailbox<prm::QueryQpOut> out;
   in.set(prm::QueryQpIn::qpn, qp->number);
@@ -215,8 +212,6 @@ int query_qp(Context& context, Attributes& call) {
   if (!asked) return errno_of(asked);
   ib_uverbs_query_qp_resp& known = *qp->known;
   note(std::as_const(out).at(prm::QueryQpOut::qpc), known);
-  known.qp_state = known.cur_qp_state = verbs_state(info->state);
-  known.sq_draining = info->sq_draining ? 1 : 0;
   return call.write_bytes(UVERBS_ATTR_CORE_OUT, &known, sizeof known);
 }
 

@@ -78,7 +78,6 @@ int pin_memory(const SrqRequest& request) {
   return pin(request.driver.db_addr, sizeof(format::SrqDoorbellRecord), /*writable=*/false);
 }
 
-// Without a umem the firmware takes addresses where there would be offsets.
 void describe(const SrqRequest& request, prm::Mailbox<prm::CreateRmpIn>& in) {
   using prm::Wq;
   const auto context = in.at(prm::CreateRmpIn::rmp_context);
@@ -111,7 +110,7 @@ Result<SrqNumber> make_xrc(Context& context, const SrqRequest& request) {
   attributes.log_wqes = static_cast<std::uint32_t>(std::bit_width(request.max_wr));
   attributes.log_stride = static_cast<std::uint32_t>(std::countr_zero(stride_of(request)));
   attributes.doorbell_record = {request.driver.db_addr};
-  attributes.xrc = {request.xrcd->number, request.cq->number, request.driver.uidx & 0xffffff};
+  attributes.xrc = {request.xrcd->number, request.cq->number, request.driver.uidx & kMostNumber};
   const Result<SrqNumber> number = context.nic().create_srq(attributes, context.uid());
   if (!number || request.limit == 0) return number;
   const Result<void> armed = context.nic().arm_srq(*number, request.limit, context.uid());

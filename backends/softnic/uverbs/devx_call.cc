@@ -46,11 +46,14 @@ int DevxCall::execute(Context& context, std::size_t out_bytes) {
   return *status == CommandStatus::ok ? 0 : EREMOTEIO;
 }
 
-int DevxCall::answer(Context& context, Attributes& call, std::uint16_t out_id) {
-  const int error = execute(context, call.length(out_id));
+int DevxCall::give_answer(Attributes& call, std::uint16_t out_id, int error) const {
   if (error != 0 && error != EREMOTEIO) return error;
   const int written = call.write_bytes(out_id, out_.data(), out_.size());
   return written != 0 ? written : error;
+}
+
+int DevxCall::answer(Context& context, Attributes& call, std::uint16_t out_id) {
+  return give_answer(call, out_id, execute(context, call.length(out_id)));
 }
 
 std::uint64_t DevxCall::opcode() const {

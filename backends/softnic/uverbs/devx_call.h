@@ -28,7 +28,9 @@ class DevxCall {
 
   // With an answer of so many bytes. EREMOTEIO: refused.
   int execute(Context& context, std::size_t out_bytes);
-  // The same, and the client gets the answer, also one of a refused command.
+  // Gives the client the answer. Returns `error`, or why it cannot be given.
+  int give_answer(Attributes& call, std::uint16_t out_id, int error) const;
+  // Both: the client gets the answer of a refused command, too.
   int answer(Context& context, Attributes& call, std::uint16_t out_id);
 
   std::uint64_t opcode() const;

@@ -92,8 +92,7 @@ template <class Rows>
 std::optional<DevxName> named_by(const Rows& rows, std::span<const std::uint8_t> in) {
   const auto row = find(rows, opcode_of(in));
   if (row == rows.end()) return std::nullopt;
-  const auto number = prm::View<ObjectIn>(in).get(ObjectIn::number);
-  return DevxName{row->kind, static_cast<std::uint32_t>(number)};
+  return DevxName{row->kind, object_of(in)};
 }
 
 void name_umems(prm::View<prm::CreateCqIn, std::uint8_t> in) {

@@ -5,9 +5,9 @@
 //   const Result<void> made = run_command(context, prm::Opcode::create_cq, in, out);
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
+#include "backends/softnic/firmware/object_mailbox.h"
 #include "backends/softnic/objects/status.h"
 #include "backends/softnic/uverbs/context.h"
 #include "core/base/result.h"
@@ -17,24 +17,14 @@ namespace gdakit::softnic::uverbs {
 
 namespace prm = format::prm;
 
-// What all commands begin with that name an object, and all answers of those that make one:
-// layouts of core/format/prm have the number under the name of its kind.
-struct ObjectIn : prm::MboxIn {
-  static constexpr std::size_t kBytes = 16;
-  static constexpr prm::Field<ObjectIn, 72, 24> number{};
-};
-struct ObjectOut : prm::MboxOut {
-  static constexpr std::size_t kBytes = 16;
-  static constexpr prm::Field<ObjectOut, 72, 24> number{};
-};
-
 // As the kernel returns it.
 int errno_of(CommandStatus status);
 
 // A refused command: its errno value is errno_of(status).
 Error command_error(prm::Opcode opcode, const prm::View<prm::MboxOut>& answer);
 
-// Fills in opcode and uid. Errors: command_error(); timed_out, if what it has removed is still in
+// Fills in opcode and uid. Memory is named by addresses where there would be offsets in a umem.
+// Errors: command_error(); timed_out, if what it has removed is still in
 // use.
 template <class Request, class Answer>
 Result<void> run_command(Context& context, prm::Opcode opcode, prm::Mailbox<Request>& in,

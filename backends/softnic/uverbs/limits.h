@@ -12,8 +12,9 @@ inline constexpr std::uint32_t kMostCqes = (1u << 22) - 1;
 inline constexpr std::uint32_t kLogLongestMessage = 30;  // of bytes
 inline constexpr std::uint32_t kMostReads = 16;          // READs and atomics of a QP at a time
 inline constexpr std::uint32_t kCompletionEqn = 1;       // of the one event queue that there is
-inline constexpr std::uint32_t kMostNumber = 0xffffff;   // of an object
-inline constexpr std::uint32_t kGidTable = 256;          // entries, most of them empty
+inline constexpr std::uint32_t kMostNumber =
+    0xffffff;                                    // of 24 bits: of an object, a PSN, a user index
+inline constexpr std::uint32_t kGidTable = 256;  // entries, most of them empty
 
 // ib_device_attr.device_cap_flags: BAD_PKEY_CNTR, BAD_QKEY_CNTR, AUTO_PATH_MIG are not there;
 // CHANGE_PHY_PORT 1 << 4, PORT_ACTIVE_EVENT 1 << 10, SYS_IMAGE_GUID 1 << 11, RC_RNR_NAK_GEN 1

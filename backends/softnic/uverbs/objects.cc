@@ -4,6 +4,7 @@
 #include "backends/softnic/uverbs/firmware_call.h"
 
 namespace gdakit::softnic::uverbs {
+
 Result<void> Pd::end(Context& context) {
   return run_command_of(context, prm::Opcode::dealloc_pd, number);
 }

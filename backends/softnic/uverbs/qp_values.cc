@@ -39,8 +39,6 @@ constexpr std::array kOptional = {
     OptionalAttribute{attr::kRnrRetry, QpField::rnr_retry, bits(Opt::rnr_retry)},
 };
 
-constexpr std::uint32_t k24Bits = 0xffffff;
-
 // The least n with 2^n at least `count`.
 std::uint8_t log_of(std::uint8_t count) {
   return static_cast<std::uint8_t>(count == 0 ? 0 : std::bit_width(count - 1u));
@@ -137,6 +135,10 @@ void note(prm::View<prm::Qpc> context, ib_uverbs_query_qp_resp& known) {
   };
   constexpr std::uint32_t kRights =
       IB_UVERBS_ACCESS_REMOTE_READ | IB_UVERBS_ACCESS_REMOTE_WRITE | IB_UVERBS_ACCESS_REMOTE_ATOMIC;
+  const std::uint64_t state = context.get(Qpc::state);
+  known.sq_draining = state == prm::kSqDraining ? 1 : 0;
+  known.qp_state = known.cur_qp_state =
+      verbs_state(known.sq_draining != 0 ? QpState::sqd : static_cast<QpState>(state));
   known.qp_access_flags &= ~kRights;
   if (context.get(Qpc::rre) != 0) known.qp_access_flags |= IB_UVERBS_ACCESS_REMOTE_READ;
   if (context.get(Qpc::rwe) != 0) known.qp_access_flags |= IB_UVERBS_ACCESS_REMOTE_WRITE;
@@ -159,7 +161,7 @@ bool is_reached(const ib_uverbs_query_qp_resp& known, AddressResolver& addresses
   AddressVector address;
   std::copy(std::begin(known.dest.dgid), std::end(known.dest.dgid), address.gid.begin());
   address.lid = known.dest.dlid;
-  address.qpn = known.dest_qp_num & k24Bits;
+  address.qpn = known.dest_qp_num & kMostNumber;
   return addresses.endpoint_of(address).has_value();
 }
 
@@ -190,10 +192,10 @@ void describe(const ib_uverbs_query_qp_resp& known, prm::View<prm::Qpc, std::uin
   context.set(Qpc::rae, allows(IB_UVERBS_ACCESS_REMOTE_ATOMIC));
   context.set(Qpc::mtu, known.path_mtu & 7);
   context.set(Qpc::log_msg_max, kLogLongestMessage);
-  context.set(Qpc::remote_qpn, known.dest_qp_num & k24Bits);
+  context.set(Qpc::remote_qpn, known.dest_qp_num & kMostNumber);
   context.set(Qpc::q_key, known.qkey);
-  context.set(Qpc::next_rcv_psn, known.rq_psn & k24Bits);
-  context.set(Qpc::next_send_psn, known.sq_psn & k24Bits);
+  context.set(Qpc::next_rcv_psn, known.rq_psn & kMostNumber);
+  context.set(Qpc::next_send_psn, known.sq_psn & kMostNumber);
   context.set(Qpc::log_rra_max, log_of(known.max_dest_rd_atomic));
   context.set(Qpc::log_sra_max, log_of(known.max_rd_atomic));
   context.set(Qpc::min_rnr_nak, known.min_rnr_timer & 0x1f);

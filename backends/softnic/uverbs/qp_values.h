@@ -25,8 +25,8 @@ std::optional<ServiceType> service_of(std::uint32_t verbs_type);
 // Notes the attributes of this mask.
 void note(const ib_uverbs_modify_qp& request, ib_uverbs_query_qp_resp& known);
 
-// The same of what the NIC tells of a connected queue pair, whoever has given it: firmware commands
-// of the client, too.
+// The same of what the NIC tells of a queue pair, and its state, whoever has given it: firmware
+// commands of the client, too.
 void note(format::prm::View<format::prm::Qpc> context, ib_uverbs_query_qp_resp& known);
 
 struct StateChange {

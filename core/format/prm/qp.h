@@ -11,6 +11,9 @@ namespace gdakit::format::prm {
 // Qpc::rq_type.
 enum class RqType : std::uint8_t { regular = 0, shared = 1, none = 3 };
 
+// Qpc::state of a queue pair in state SQD whose send queue is not quiet yet.
+inline constexpr std::uint64_t kSqDraining = 7;
+
 // Qpc::pm_state: there is one path alone.
 inline constexpr std::uint64_t kPathMigrated = 3;
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "backends/softnic/uverbs/cm/commands_query.h"
+#include "backends/softnic/uverbs/limits.h"
 #include "backends/softnic/uverbs/user_memory.h"
 
 namespace gdakit::softnic::uverbs::cm {
@@ -19,8 +20,6 @@ namespace {
 constexpr std::uint32_t kCommunicationEstablished = 4;  // enum ib_event_type
 constexpr std::uint16_t kVendorOption = 35;             // a reason that a program may give
 constexpr std::uint8_t kMostRetries = 7;
-constexpr std::uint32_t kQpnBits = 0xffffff;
-constexpr std::uint32_t kUdpQkey = 0x01234567;
 
 // A command as it stands in the program's memory, behind its header.
 struct Input {
@@ -173,7 +172,7 @@ int query(const Caller& caller, const Input& in) {
 // Numbers that messages have fewer bits for are cut, as the kernel does.
 ConnectParameters parameters_of(const rdma_ucm_conn_param& from) {
   ConnectParameters to;
-  to.qp.qpn = from.qp_num & kQpnBits;
+  to.qp.qpn = from.qp_num & kMostNumber;
   to.qp.qkey = from.qkey;
   to.qp.srq = from.srq != 0;
   to.qp.responder_resources = from.responder_resources;

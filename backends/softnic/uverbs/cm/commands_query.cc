@@ -5,28 +5,19 @@
 #include <cerrno>
 #include <cstring>
 #include <endian.h>
+#include <rdma/ib_user_ioctl_verbs.h>
 #include <span>
+
+#include "backends/softnic/uverbs/qp_values.h"
+#include "backends/softnic/uverbs/transition_masks.h"
 
 namespace gdakit::softnic::uverbs::cm {
 namespace {
 
 constexpr std::uint16_t kPkey = kDefaultPartition;
-constexpr std::uint8_t kHopLimit = 64;
 constexpr std::uint8_t kExactly = 2;    // selectors of a path record
 constexpr std::uint8_t kRate = 18;      // enum ib_rate: 200 Gb/s
 constexpr std::uint8_t kLifetime = 16;  // 0.27 s, as the kernel says of RoCE
-constexpr std::uint32_t kUdpQkey = 0x01234567;
-constexpr std::uint16_t kAfIb = 27;
-
-// enum ib_qp_state and enum ib_qp_attr_mask.
-constexpr std::uint32_t kInit = 1, kRtr = 2, kRts = 3;
-constexpr std::uint32_t kState = 1 << 0, kAccess = 1 << 3, kPkeyIndex = 1 << 4, kPort = 1 << 5,
-                        kQkey = 1 << 6, kAv = 1 << 7, kPathMtu = 1 << 8, kTimeout = 1 << 9,
-                        kRetryCount = 1 << 10, kRnrRetry = 1 << 11, kRqPsn = 1 << 12,
-                        kMaxReads = 1 << 13, kMinRnrTimer = 1 << 15, kSqPsn = 1 << 16,
-                        kMaxDestReads = 1 << 17, kDestQpn = 1 << 20;
-// enum ib_access_flags: remote write, remote read, remote atomic.
-constexpr std::uint32_t kRemoteWrite = 1 << 1, kRemoteRead = 1 << 2, kRemoteAtomic = 1 << 3;
 
 template <class To>
 void put_address(const IpPort& address, To& to) {
@@ -93,40 +84,40 @@ void put_gid(const Gid& gid, std::uint16_t port, __kernel_sockaddr_storage& to) 
   bytes[30] = static_cast<std::uint8_t>(port >> 8);
   bytes[31] = static_cast<std::uint8_t>(port);
 }
-constexpr std::uint16_t kSockaddrIbBytes = 48;
 
 void to_init(const IdState& state, ib_uverbs_qp_attr& attributes) {
-  attributes.qp_attr_mask = kState | kPkeyIndex | kPort;
+  attributes.qp_attr_mask = attr::kState | attr::kPkeyIndex | attr::kPort;
   attributes.port_num = 1;
   if (state.kind == QpKind::ud) {
-    attributes.qp_attr_mask |= kQkey;
+    attributes.qp_attr_mask |= attr::kQkey;
     attributes.qkey = kUdpQkey;
     return;
   }
-  attributes.qp_attr_mask |= kAccess;
+  attributes.qp_attr_mask |= attr::kAccess;
   if (!state.agreed) return;
-  attributes.qp_access_flags = kRemoteWrite;
+  attributes.qp_access_flags = IB_UVERBS_ACCESS_REMOTE_WRITE;
   if (state.agreed->responder_resources != 0) {
-    attributes.qp_access_flags |= kRemoteRead | kRemoteAtomic;
+    attributes.qp_access_flags |= IB_UVERBS_ACCESS_REMOTE_READ | IB_UVERBS_ACCESS_REMOTE_ATOMIC;
   }
 }
 
 void to_rtr(const Spec& spec, const IdState& state, ib_uverbs_qp_attr& attributes) {
-  attributes.qp_attr_mask = kState | kAv | kPathMtu | kDestQpn | kRqPsn;
+  attributes.qp_attr_mask =
+      attr::kState | attr::kPath | attr::kPathMtu | attr::kRemoteQpn | attr::kReceivePsn;
   attributes.ah_attr = address_handle(spec, state.nic, state.way);
   attributes.path_mtu = state.agreed->mtu_code;
   attributes.dest_qp_num = state.agreed->peer_qpn;
   attributes.rq_psn = state.agreed->receive_psn;
   if (state.kind != QpKind::rc) return;
-  attributes.qp_attr_mask |= kMaxDestReads | kMinRnrTimer;
+  attributes.qp_attr_mask |= attr::kMaxPeerReads | attr::kMinRnrTimer;
   attributes.max_dest_rd_atomic = state.agreed->responder_resources;
 }
 
 void to_rts(const IdState& state, ib_uverbs_qp_attr& attributes) {
-  attributes.qp_attr_mask = kState | kSqPsn;
+  attributes.qp_attr_mask = attr::kState | attr::kSendPsn;
   attributes.sq_psn = state.agreed->send_psn;
   if (state.kind != QpKind::rc) return;
-  attributes.qp_attr_mask |= kTimeout | kRetryCount | kRnrRetry | kMaxReads;
+  attributes.qp_attr_mask |= attr::kTimeout | attr::kRetryCount | attr::kRnrRetry | attr::kMaxReads;
   attributes.timeout = state.agreed->ack_timeout;
   attributes.retry_cnt = state.agreed->retry_count;
   attributes.rnr_retry = state.agreed->rnr_retry_count;
@@ -209,10 +200,10 @@ int qp_attributes(const Spec& spec, const IdState& state, std::uint32_t qp_state
   attributes.qp_state = qp_state;
   if (state.nic < 0) return EINVAL;
   // Datagrams, and connections that there are none of yet.
-  if (qp_state == kInit) return to_init(state, attributes), 0;
+  if (qp_state == verbs_state(QpState::init)) return to_init(state, attributes), 0;
   if (!state.agreed || state.kind == QpKind::ud) return EINVAL;
-  if (qp_state == kRtr) return to_rtr(spec, state, attributes), 0;
-  if (qp_state == kRts) return to_rts(state, attributes), 0;
+  if (qp_state == verbs_state(QpState::rtr)) return to_rtr(spec, state, attributes), 0;
+  if (qp_state == verbs_state(QpState::rts)) return to_rts(state, attributes), 0;
   return EINVAL;
 }
 

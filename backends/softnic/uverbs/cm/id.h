@@ -22,6 +22,8 @@ class Manager;
 // enum ib_qp_type of those that the connection manager knows.
 enum class QpKind : std::uint8_t { rc = 2, uc = 3, ud = 4 };
 
+inline constexpr std::uint32_t kUdpQkey = 0x01234567;  // of all datagrams that come by IP
+
 // The manager's, which alone calls it and changes it.
 struct Id final : Connection::Owner, std::enable_shared_from_this<Id> {
   enum class State { idle, bound, address_resolved, route_resolved, listening, connecting };

@@ -13,9 +13,7 @@ namespace {
 
 constexpr std::size_t kIpv4Begin = 12;
 
-// struct sockaddr_ib, whose header is not of C++.
-constexpr std::uint16_t kAfIb = 27;
-constexpr std::size_t kSockaddrIbBytes = 48;
+// Within a struct sockaddr_ib.
 constexpr std::size_t kIbAddress = 8, kIbServiceId = 24;
 
 template <class Sockaddr>

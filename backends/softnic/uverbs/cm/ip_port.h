@@ -19,6 +19,10 @@ struct IpPort {
   friend bool operator==(const IpPort&, const IpPort&) = default;
 };
 
+// Of struct sockaddr_ib, whose header is not of C++.
+inline constexpr std::uint16_t kAfIb = 27;
+inline constexpr std::uint16_t kSockaddrIbBytes = 48;
+
 // 0.0.0.0 or ::
 bool is_any(const Gid& ip);
 

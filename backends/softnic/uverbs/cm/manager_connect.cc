@@ -8,6 +8,7 @@
 
 #include "backends/softnic/uverbs/cm/manager.h"
 #include "backends/softnic/uverbs/context.h"
+#include "backends/softnic/uverbs/limits.h"
 #include "core/base/wait_clock.h"
 
 namespace gdakit::softnic::uverbs::cm {
@@ -15,7 +16,6 @@ namespace {
 
 constexpr std::uint8_t kAckTimeout = 17;  // 0.5 s, as the kernel's of RoCE
 constexpr int kMostBacklog = 1024;
-constexpr std::uint32_t kPsnBits = 0xffffff;
 
 // enum ib_mtu: 256 is 1, 4096 is 5.
 std::uint8_t mtu_code(std::uint32_t mtu) {
@@ -112,7 +112,7 @@ void Manager::begin_connection(Id& id, std::set<Endpoint> peers) {
   while (connections_.contains(last_number_) || last_number_ == 0) ++last_number_;
   id.peers = std::move(peers);
   id.state = Id::State::connecting;
-  id.connection.emplace(id, last_number_, std::random_device{}() & kPsnBits);
+  id.connection.emplace(id, last_number_, std::random_device{}() & kMostNumber);
   connections_[last_number_++] = id.shared_from_this();
   note_peer_name(id);
 }

@@ -13,7 +13,6 @@ constexpr std::uint8_t kIpv4 = 4, kIpv6 = 6;
 constexpr std::uint8_t kReliable = 0, kUnreliable = 1;  // transport service types
 constexpr std::uint8_t kResponseTimeout = 20;           // 4.3 s, as the kernel says
 constexpr std::uint8_t kCmRetries = 15;
-constexpr std::uint8_t kHopLimit = 64;
 
 template <class Layout>
 using Out = View<Layout, std::uint8_t>;

@@ -57,6 +57,8 @@ struct QpSide {
   bool srq = false;
 };
 
+inline constexpr std::uint8_t kHopLimit = 64;  // of all ways
+
 // The way that a REQ proposes.
 struct Way {
   Gid source{};
