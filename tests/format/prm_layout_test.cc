@@ -17,8 +17,8 @@
 namespace gdakit::format {
 namespace {
 
-constexpr const char* kHeaders[] = {"caps.h", "command.h", "cq.h", "pd.h",
-                                    "qp.h",   "query.h",   "rmp.h"};
+constexpr const char* kHeaders[] = {"caps.h", "command.h", "cq.h",  "pd.h",
+                                    "qp.h",   "query.h",   "rmp.h", "srq.h"};
 
 struct WrittenField {
   std::string name;

@@ -17,6 +17,7 @@
 #include <gtest/gtest.h>
 
 #include "backends/softnic/firmware/firmware.h"
+#include "backends/softnic/firmware/srq_mailbox.h"
 #include "core/format/cq_doorbell.h"
 #include "core/format/prm/command.h"
 #include "core/format/prm/cq.h"
@@ -59,10 +60,11 @@ struct FirmwareSide {
   }
 
   template <class Request, class Answer>
-  CommandStatus run(prm::Opcode opcode, prm::Mailbox<Request>& in, prm::Mailbox<Answer>& out) {
+  CommandStatus run(prm::Opcode opcode, prm::Mailbox<Request>& in, prm::Mailbox<Answer>& out,
+                    Sender sender = Sender::user) {
     in.set(prm::MboxIn::opcode, static_cast<std::uint64_t>(opcode));
     in.set(prm::MboxIn::uid, kUid);
-    const CommandStatus status = firmware.execute(in.bytes(), out.bytes());
+    const CommandStatus status = firmware.execute(in.bytes(), out.bytes(), sender);
     EXPECT_EQ(out.get(prm::MboxOut::status), static_cast<std::uint64_t>(status));
     return status;
   }
@@ -131,6 +133,24 @@ struct FirmwareSide {
     wq.set(prm::Wq::wq_umem_valid, 1);
     wq.set(prm::Wq::wq_umem_id, umem);
     wq.set(prm::Wq::wq_umem_offset, kRmpAt);
+    return in;
+  }
+
+  // A shared receive queue in the place of the pool's, whose WQEs are a list. The kernel's alone.
+  prm::Mailbox<CreateSrqAtIn> srq_request(XrcdNumber domain) const {
+    using prm::XrcSrqc;
+    prm::Mailbox<CreateSrqAtIn> in;
+    const auto context = in.at(prm::CreateXrcSrqIn::xrc_srq_context_entry);
+    context.set(XrcSrqc::log_xrc_srq_size, kLogRmp);
+    context.set(XrcSrqc::log_rq_stride, kLogRmpStride - 4);
+    context.set(XrcSrqc::xrcd, domain);
+    context.set(XrcSrqc::cqn, cqn);
+    context.set(XrcSrqc::user_index, 0x55);
+    context.set(XrcSrqc::pd, pd);
+    const std::uint64_t record = host_address(memory.data() + kRmpRecordAt).value;
+    context.set(XrcSrqc::db_record_addr_h, record >> 32);
+    context.set(XrcSrqc::db_record_addr_l, (record & 0xffffffff) >> 2);
+    in.set(CreateSrqAtIn::wqes, host_address(memory.data() + kRmpAt).value);
     return in;
   }
 

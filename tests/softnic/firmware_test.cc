@@ -128,6 +128,15 @@ class FirmwareMailboxes : public testing::Test {
     prm::Mailbox<prm::CreateRmpOut> out;
     EXPECT_EQ(rig.one.run(Opcode::create_rmp, in, out), CommandStatus::ok);
     rmpn = out.get(prm::CreateRmpOut::rmpn);
+    prm::Mailbox<MboxIn> domain;
+    prm::Mailbox<prm::AllocXrcdOut> made;
+    EXPECT_EQ(rig.one.run(Opcode::alloc_xrcd, domain, made), CommandStatus::ok);
+    xrcd = static_cast<XrcdNumber>(made.get(prm::AllocXrcdOut::xrcd));
+    auto srq = rig.one.srq_request(xrcd);
+    prm::Mailbox<prm::CreateXrcSrqOut> made_srq;
+    EXPECT_EQ(rig.one.run(Opcode::create_xrc_srq, srq, made_srq, Sender::kernel),
+              CommandStatus::ok);
+    xrc_srqn = made_srq.get(prm::CreateXrcSrqOut::xrc_srqn);
   }
   template <class Layout>
   Sample sample(Opcode opcode, prm::Mailbox<Layout> in, std::size_t out_bytes) const {
@@ -149,10 +158,18 @@ class FirmwareMailboxes : public testing::Test {
     prm::Mailbox<prm::ModifyRmpIn> limit;
     limit.set(prm::ModifyRmpIn::rmpn, rmpn);
     limit.at(prm::ModifyRmpIn::bitmask).back() = prm::kRmpBitmaskLwm;
+    prm::Mailbox<prm::QueryXrcSrqIn> xrc_srq;
+    xrc_srq.set(prm::QueryXrcSrqIn::xrc_srqn, xrc_srqn);
+    prm::Mailbox<prm::ArmXrcSrqIn> arm_xrc;
+    arm_xrc.set(MboxIn::op_mod, prm::kArmSrq);
+    arm_xrc.set(prm::ArmXrcSrqIn::xrc_srqn, xrc_srqn);
     return {sample(Opcode::query_qp, qp, prm::QueryQpOut::kBytes),
             sample(Opcode::query_cq, cq, prm::QueryCqOut::kBytes),
             sample(Opcode::query_rmp, rmp, prm::QueryRmpOut::kBytes),
             sample(Opcode::modify_rmp, limit, kOut),
+            sample(Opcode::query_xrc_srq, xrc_srq, prm::QueryXrcSrqOut::kBytes),
+            sample(Opcode::arm_xrc_srq, arm_xrc, kOut),
+            sample(Opcode::alloc_xrcd, prm::Mailbox<MboxIn>(), kOut),
             sample(Opcode::create_rmp, rig.one.rmp_request(), kOut),
             sample(Opcode::alloc_pd, prm::Mailbox<MboxIn>(), kOut),
             sample(Opcode::create_cq, rig.one.cq_request(), kOut),
@@ -270,11 +287,14 @@ class FirmwareMailboxes : public testing::Test {
            prm::Mailbox<prm::ModifyRmpIn> in;
            return execute(Opcode::modify_rmp, in);
          }},
+        {Sy::mailbox_arm_mode,
+         [this] { return with<prm::ArmRqIn>(Opcode::arm_rq, MboxIn::op_mod, 2); }},
     };
   }
 
   FirmwareRig rig;
-  std::uint64_t rmpn = 0;
+  std::uint64_t rmpn = 0, xrc_srqn = 0;
+  XrcdNumber xrcd = 0;
 };
 
 // The size of a send queue that there is not means nothing, also where its end is looked for.
@@ -323,7 +343,7 @@ TEST_F(FirmwareMailboxes, AreRefusedAtEveryLengthThatIsTooShort) {
 
 TEST_F(FirmwareMailboxes, OfAnotherUidFindNothing) {
   for (const Sample& one : samples()) {
-    if (one.opcode == Opcode::alloc_pd) continue;
+    if (one.opcode == Opcode::alloc_pd || one.opcode == Opcode::alloc_xrcd) continue;
     std::vector<std::uint8_t> in = one.in;
     prm::View<MboxIn, std::uint8_t>(in).set(MboxIn::uid, kStranger);
     EXPECT_EQ(execute(in).status, CommandStatus::bad_res);

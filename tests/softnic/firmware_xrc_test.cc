@@ -1,4 +1,5 @@
-// Mailboxes of XRC: initiators and targets. Domains and shared receive queues have none.
+// Mailboxes of XRC: initiators and targets (domains and shared receive queues:
+// firmware_srq_test.cc).
 #include <array>
 #include <cstring>
 
@@ -36,14 +37,11 @@ class FirmwareXrc : public testing::Test {
     std::memcpy(side.memory.data() + kRmpAt + sizeof(format::SrqNextSegment), &wqe, sizeof wqe);
     const Be32 posted{1};
     std::memcpy(side.memory.data() + kRmpRecordAt, &posted, sizeof posted);
-    SrqAttributes attributes;
-    attributes.pd = side.pd;
-    attributes.wqes = host_address(side.memory.data() + kRmpAt);
-    attributes.log_wqes = kLogRmp;
-    attributes.log_stride = kLogRmpStride;
-    attributes.doorbell_record = host_address(side.memory.data() + kRmpRecordAt);
-    attributes.xrc = {domain, side.cqn, 0x55};
-    return *side.engine.create_srq(attributes, kUid);
+    auto request = side.srq_request(domain);
+    prm::Mailbox<prm::CreateXrcSrqOut> out;
+    EXPECT_EQ(side.run(prm::Opcode::create_xrc_srq, request, out, Sender::kernel),
+              CommandStatus::ok);
+    return static_cast<SrqNumber>(out.get(prm::CreateXrcSrqOut::xrc_srqn));
   }
   CommandStatus refused(FirmwareSide& side, prm::Mailbox<CreateQpIn> request) {
     prm::Mailbox<prm::CreateQpOut> out;

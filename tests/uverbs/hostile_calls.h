@@ -16,6 +16,7 @@
 #include "core/format/prm/cq.h"
 #include "core/format/prm/qp.h"
 #include "core/format/prm/rmp.h"
+#include "core/format/prm/srq.h"
 #include "tests/softnic/fuzz_input.h"
 #include "tests/uverbs/client.h"
 
@@ -53,7 +54,7 @@ class HostileClient {
   };
   static constexpr std::size_t kRemembered = 4;  // of each kind
   // What firmware commands name by numbers, of those that such commands have made.
-  enum class Numbered : std::uint8_t { pd, cq, rmp, qp, umem, count };
+  enum class Numbered : std::uint8_t { pd, cq, rmp, qp, umem, xrcd, count };
 
   // One in so many.
   bool rarely(std::uint32_t times) { return input_.below(times) == 0; }
@@ -103,6 +104,7 @@ class HostileClient {
   void fill(format::prm::Mailbox<format::prm::CreateCqIn>& in);
   void fill(format::prm::Mailbox<format::prm::CreateQpIn>& in);
   void fill(format::prm::Mailbox<format::prm::CreateRmpIn>& in);
+  void fill(format::prm::Mailbox<format::prm::CreateXrcSrqIn>& in);
   std::string make_umem();
   template <class Layout>
   std::string make_devx(format::prm::Opcode opcode, Numbered kind);

@@ -6,6 +6,7 @@
 #include "core/format/prm/cq.h"
 #include "core/format/prm/qp.h"
 #include "core/format/prm/rmp.h"
+#include "core/format/prm/srq.h"
 #include "tests/uverbs/hostile_calls.h"
 
 namespace gdakit::softnic::uverbs::test {
@@ -19,9 +20,11 @@ constexpr std::uint64_t kUmemBytes = 8192;
 constexpr prm::Opcode kChanges[] = {
     prm::Opcode::rst2init_qp, prm::Opcode::init2init_qp, prm::Opcode::init2rtr_qp,
     prm::Opcode::rtr2rts_qp,  prm::Opcode::rts2rts_qp,   prm::Opcode::sqerr2rts_qp,
-    prm::Opcode::qp_2err,     prm::Opcode::qp_2rst,      prm::Opcode::modify_rmp};
+    prm::Opcode::qp_2err,     prm::Opcode::qp_2rst,      prm::Opcode::modify_rmp,
+    prm::Opcode::arm_rq,      prm::Opcode::arm_xrc_srq};
 constexpr prm::Opcode kQuestions[] = {prm::Opcode::query_qp, prm::Opcode::query_cq,
-                                      prm::Opcode::query_rmp};
+                                      prm::Opcode::query_rmp, prm::Opcode::query_srq,
+                                      prm::Opcode::query_xrc_srq};
 
 }  // namespace
 
@@ -83,6 +86,7 @@ void HostileClient::fill(prm::Mailbox<prm::CreateQpIn>& in) {
   context.set(prm::Qpc::log_rq_size, input_.below(6));
   context.set(prm::Qpc::log_sq_size, rarely(8) ? input_.below(16) : input_.below(5));
   context.set(prm::Qpc::no_sq, rarely(4) ? 1 : 0);
+  context.set(prm::Qpc::xrcd, rarely(2) ? number_of(Numbered::xrcd) : 0);
   context.set(prm::Qpc::send_dbr_mode, rarely(4) ? input_.below(4) : 0);
   context.set(prm::Qpc::uar_page, uar_number_ & 0xffffff);
   context.set(prm::Qpc::dbr_umem_id, number_of(Numbered::umem));
@@ -102,6 +106,15 @@ void HostileClient::fill(prm::Mailbox<prm::CreateRmpIn>& in) {
   wq.set(prm::Wq::dbr_addr, offset());
   wq.set(prm::Wq::wq_umem_id, number_of(Numbered::umem));
   wq.set(prm::Wq::wq_umem_offset, offset());
+}
+
+void HostileClient::fill(prm::Mailbox<prm::CreateXrcSrqIn>& in) {
+  const auto context = in.at(prm::CreateXrcSrqIn::xrc_srq_context_entry);
+  context.set(prm::XrcSrqc::log_xrc_srq_size, input_.below(5));
+  context.set(prm::XrcSrqc::log_rq_stride, 1 + input_.below(2));
+  context.set(prm::XrcSrqc::xrcd, number_of(Numbered::xrcd));
+  context.set(prm::XrcSrqc::cqn, number_of(Numbered::cq));
+  context.set(prm::XrcSrqc::pd, number_of(Numbered::pd));
 }
 
 template <class Layout>
@@ -124,11 +137,15 @@ std::string HostileClient::make_devx(prm::Opcode opcode, Numbered kind) {
 }
 
 std::string HostileClient::make_devx() {
-  switch (input_.below(8)) {
+  switch (input_.below(10)) {
     case 0: return make_devx<prm::MboxIn>(prm::Opcode::alloc_pd, Numbered::pd);
     case 1:
     case 2: return make_devx<prm::CreateCqIn>(prm::Opcode::create_cq, Numbered::cq);
     case 3: return make_devx<prm::CreateRmpIn>(prm::Opcode::create_rmp, Numbered::rmp);
+    case 4: return make_devx<prm::MboxIn>(prm::Opcode::alloc_xrcd, Numbered::xrcd);
+    case 5:
+      return make_devx<prm::CreateXrcSrqIn>(
+          rarely(2) ? prm::Opcode::create_srq : prm::Opcode::create_xrc_srq, Numbered::rmp);
     default: return make_devx<prm::CreateQpIn>(prm::Opcode::create_qp, Numbered::qp);
   }
 }

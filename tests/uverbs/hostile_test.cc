@@ -66,7 +66,7 @@ TEST(UverbsHostile, RandomCallsMakeObjectsOfAllKinds) {
       by_commands.insert(static_cast<const DevxObject*>(last)->name.kind);
     }
   }
-  EXPECT_EQ(by_commands.size(), 4u) << "PDs, CQs, RMPs and queue pairs";
+  EXPECT_EQ(by_commands.size(), 5u) << "PDs, CQs, RMPs, XRC domains and queue pairs";
   for (const ObjectType type :
        {ObjectType::pd, ObjectType::mr, ObjectType::cq, ObjectType::qp, ObjectType::ah,
         ObjectType::uar, ObjectType::devx, ObjectType::umem, ObjectType::xrcd, ObjectType::srq}) {

@@ -192,14 +192,6 @@ Result<> Nic::destroy_cq(CqNumber cq, Uid uid) {
   return remove_and_wait("destroy_cq", [&] { return engine_->destroy_cq(cq, uid); });
 }
 
-Result<XrcdNumber> Nic::alloc_xrcd() {
-  return locked("alloc_xrcd", [&] { return engine_->alloc_xrcd(); });
-}
-
-Result<> Nic::dealloc_xrcd(XrcdNumber domain) {
-  return locked("dealloc_xrcd", [&] { return engine_->dealloc_xrcd(domain); });
-}
-
 Result<SrqNumber> Nic::create_srq(const SrqAttributes& attributes, Uid uid) {
   return locked("create_srq", [&] { return engine_->create_srq(attributes, uid); });
 }

@@ -91,10 +91,6 @@ class Nic final : public ProgressEngine {
   Result<> resize_cq(CqNumber cq, const CqResize& to, Uid uid = kNicUid);
   Result<> destroy_cq(CqNumber cq, Uid uid = kNicUid);
 
-  // An XRC domain: what shared receive queues of XRC and targets are made in.
-  Result<XrcdNumber> alloc_xrcd();
-  Result<> dealloc_xrcd(XrcdNumber domain);
-
   // The record's counter is zero at first, or less than what is posted: all that it says is taken.
   Result<SrqNumber> create_srq(const SrqAttributes& attributes, Uid uid = kNicUid);
   // One srq_limit event, once fewer WQEs are left than `limit`; 0: none. Another call takes the

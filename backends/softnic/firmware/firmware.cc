@@ -11,6 +11,7 @@
 #include "core/format/prm/qp.h"
 #include "core/format/prm/query.h"
 #include "core/format/prm/rmp.h"
+#include "core/format/prm/srq.h"
 
 namespace gdakit::softnic {
 
@@ -68,6 +69,16 @@ std::span<const Firmware::Command> Firmware::commands() {
       Command{Op::modify_rmp, prm::ModifyRmpIn::kBytes, kOut, &Firmware::modify_rmp},
       Command{Op::query_rmp, kIn, prm::QueryRmpOut::kBytes, &Firmware::query_rmp},
       Command{Op::destroy_rmp, kIn, kOut, &Firmware::destroy_rmp},
+      Command{Op::alloc_xrcd, kIn, kOut, &Firmware::alloc_xrcd},
+      Command{Op::dealloc_xrcd, kIn, kOut, &Firmware::dealloc_xrcd},
+      Command{Op::create_srq, prm::CreateSrqIn::kBytes, kOut, &Firmware::create_srq},
+      Command{Op::query_srq, kIn, prm::QuerySrqOut::kBytes, &Firmware::query_srq},
+      Command{Op::arm_rq, kIn, kOut, &Firmware::arm_srq},
+      Command{Op::destroy_srq, kIn, kOut, &Firmware::destroy_srq},
+      Command{Op::create_xrc_srq, prm::CreateXrcSrqIn::kBytes, kOut, &Firmware::create_srq},
+      Command{Op::query_xrc_srq, kIn, prm::QueryXrcSrqOut::kBytes, &Firmware::query_srq},
+      Command{Op::arm_xrc_srq, kIn, kOut, &Firmware::arm_srq},
+      Command{Op::destroy_xrc_srq, kIn, kOut, &Firmware::destroy_srq},
   };
   return kCommands;
 }

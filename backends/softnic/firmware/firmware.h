@@ -27,6 +27,7 @@
 #include "core/format/prm/cq.h"
 #include "core/format/prm/qp.h"
 #include "core/format/prm/rmp.h"
+#include "core/format/prm/srq.h"
 
 namespace gdakit::softnic {
 
@@ -115,13 +116,27 @@ class Firmware {
   Status query_rmp(In in, Out out);
   Status destroy_rmp(In in, Out out);
 
+  // firmware_srq.cc
+  Status alloc_xrcd(In in, Out out);
+  Status dealloc_xrcd(In in, Out out);
+  // Armed for the limit, unless that is 0.
+  Outcome<SrqNumber> make_srq(const SrqAttributes& attributes, std::uint32_t limit, Uid uid);
+  std::map<SrqNumber, Made<format::prm::XrcSrqc>>& srqs_of(bool is_xrc);
+  Status create_srq(In in, Out out);
+  Status query_srq(In in, Out out);
+  Status arm_srq(In in, Out out);
+  Status destroy_srq(In in, Out out);
+
   Engine& engine_;
   AddressResolver* const addresses_;
   const FirmwareIdentity identity_;
   Umems umems_;
   std::map<CqNumber, Made<format::prm::Cqc>> cqs_;
   std::map<QpNumber, Made<format::prm::Qpc>> qps_;
+  // A number is of one of these three kinds, whose commands find no other.
   std::map<SrqNumber, Made<format::prm::Rmpc>> rmps_;
+  std::map<SrqNumber, Made<format::prm::XrcSrqc>> srqs_;
+  std::map<SrqNumber, Made<format::prm::XrcSrqc>> xrc_srqs_;
   struct Leaving {
     RemovalNumber removal = 0;
     UmemUses umems;

@@ -55,15 +55,9 @@ Status Firmware::create_rmp(In in, Out out) {
                                   in, uses);
   if (!record) return record.status();
   attributes.doorbell_record = *record;
-  const Uid uid = uid_of(in);
-  const Outcome<SrqNumber> srq = engine_.create_srq(attributes, uid);
-  if (!srq) return srq.status();
   const auto limit = static_cast<std::uint32_t>(wq.get(Wq::lwm));
-  const Outcome<> armed = engine_.arm_srq(*srq, limit, uid);
-  if (!armed) {
-    static_cast<void>(engine_.destroy_srq(*srq, uid));
-    return armed.status();
-  }
+  const Outcome<SrqNumber> srq = make_srq(attributes, limit, uid_of(in));
+  if (!srq) return srq.status();
   Made<prm::Rmpc>& made = rmps_[*srq];
   std::ranges::copy(context.bytes(), made.context.bytes().begin());
   made.umems = std::move(uses);
@@ -79,6 +73,7 @@ Status Firmware::modify_rmp(In in, Out) {
       mask.back() == prm::kRmpBitmaskLwm &&
       std::ranges::all_of(mask.first(mask.size() - 1), [](auto byte) { return byte == 0; });
   if (!limit_alone) return refusal(CommandSyndrome::mailbox_rmp_change, rmp, mask.back());
+  if (!rmps_.contains(rmp)) return refusal(CommandSyndrome::arm_srq_absent, rmp);
   const auto wq = request.at(prm::ModifyRmpIn::ctx).at(prm::Rmpc::wq);
   return engine_.arm_srq(rmp, static_cast<std::uint32_t>(wq.get(prm::Wq::lwm)), uid_of(in))
       .status();
@@ -86,11 +81,13 @@ Status Firmware::modify_rmp(In in, Out) {
 
 Status Firmware::query_rmp(In in, Out out) {
   const SrqNumber rmp = object_of(in);
+  const auto found = rmps_.find(rmp);
+  if (found == rmps_.end()) return refusal(CommandSyndrome::query_srq_absent, rmp);
   const Outcome<SrqInfo> info = engine_.query_srq(rmp, uid_of(in));
   if (!info) return info.status();
   const auto context =
       prm::View<prm::QueryRmpOut, std::uint8_t>(out).at(prm::QueryRmpOut::rmp_context);
-  std::ranges::copy(rmps_[rmp].context.bytes(), context.bytes().begin());
+  std::ranges::copy(found->second.context.bytes(), context.bytes().begin());
   const auto state = info->error ? prm::RmpState::error : prm::RmpState::ready;
   context.set(prm::Rmpc::state, static_cast<std::uint64_t>(state));
   const auto wq = context.at(prm::Rmpc::wq);
@@ -102,6 +99,7 @@ Status Firmware::query_rmp(In in, Out out) {
 
 Status Firmware::destroy_rmp(In in, Out) {
   const SrqNumber rmp = object_of(in);
+  if (!rmps_.contains(rmp)) return refusal(CommandSyndrome::destroy_srq_absent, rmp);
   const Outcome<> destroyed = engine_.destroy_srq(rmp, uid_of(in));
   if (destroyed) forget(rmps_, rmp);
   return destroyed.status();

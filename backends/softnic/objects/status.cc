@@ -246,13 +246,16 @@ constexpr std::array kRows = {
     SyndromeRow{Sy::mailbox_peer, St::bad_param,
                 "queue pair {object} is to be connected to an address that no NIC has"},
     SyndromeRow{Sy::mailbox_absent_feature, St::bad_param,
-                "page_offset or wq_signature is not 0, which this NIC does not know; leave them 0"},
+                "page_offset, wq_signature or user_index_equal_xrc_srqn is not 0, which this NIC "
+                "does not know; leave them 0"},
     SyndromeRow{Sy::mailbox_rq_type, St::bad_param,
                 "rq_type is {detail}; give 0 (regular), 1 (shared) or 3 (none)"},
     SyndromeRow{Sy::mailbox_wq_type, St::bad_param,
                 "wq_type is {detail}; give 0 (list) or 1 (cyclic)"},
     SyndromeRow{Sy::mailbox_rmp_change, St::bad_param,
                 "RMP {object} is to change by bitmask {detail}; give 1 (lwm)"},
+    SyndromeRow{Sy::mailbox_arm_mode, St::bad_param,
+                "{object} is to be armed with op_mod {detail}; give 1 (shared receive queue)"},
 };
 
 constexpr bool in_order_and_unlike() {

@@ -164,6 +164,7 @@ enum class CommandSyndrome : std::uint32_t {
   mailbox_rq_type = 0x2303,
   mailbox_wq_type = 0x2401,
   mailbox_rmp_change = 0x2402,
+  mailbox_arm_mode = 0x2403,
 };
 
 struct Status {

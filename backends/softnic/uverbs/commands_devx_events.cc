@@ -78,7 +78,7 @@ int read_events(const Context& context, const Attributes& call, std::optional<De
             read_devx_name(context, call, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_OBJ_HANDLE, name)) {
       return error;
     }
-    if (name.kind == DevxKind::pd) return EINVAL;  // it has no events
+    if (!has_events(name.kind)) return EINVAL;
     object = name;
   }
   if (events.size() > kMostEventsOfACall) return EINVAL;

@@ -8,11 +8,13 @@
 #include <rdma/mlx5-abi.h>
 #include <utility>
 
+#include "backends/softnic/firmware/srq_mailbox.h"
 #include "backends/softnic/uverbs/commands.h"
 #include "backends/softnic/uverbs/firmware_call.h"
 #include "backends/softnic/uverbs/limits.h"
 #include "backends/softnic/uverbs/user_memory.h"
 #include "core/format/prm/rmp.h"
+#include "core/format/prm/srq.h"
 #include "core/format/srq.h"
 
 namespace gdakit::softnic::uverbs {
@@ -102,21 +104,67 @@ Result<SrqNumber> make_pool(Context& context, const SrqRequest& request) {
   return static_cast<SrqNumber>(out.get(prm::CreateRmpOut::rmpn));
 }
 
-// Of XRC, for which the firmware has no mailboxes.
+void describe(const SrqRequest& request, prm::Mailbox<CreateSrqAtIn>& in) {
+  using prm::XrcSrqc;
+  const auto context = in.at(prm::CreateXrcSrqIn::xrc_srq_context_entry);
+  context.set(XrcSrqc::log_xrc_srq_size,
+              static_cast<std::uint64_t>(std::bit_width(request.max_wr)));
+  context.set(XrcSrqc::log_rq_stride,
+              static_cast<std::uint64_t>(std::countr_zero(stride_of(request))) - 4);
+  context.set(XrcSrqc::xrcd, request.xrcd->number);
+  context.set(XrcSrqc::cqn, request.cq->number);
+  context.set(XrcSrqc::user_index, request.driver.uidx & kMostNumber);
+  context.set(XrcSrqc::pd, request.pd->number);
+  context.set(XrcSrqc::lwm, request.limit);
+  context.set(XrcSrqc::db_record_addr_h, request.driver.db_addr >> 32);
+  context.set(XrcSrqc::db_record_addr_l, (request.driver.db_addr & 0xffffffff) >> 2);
+  in.set(CreateSrqAtIn::wqes, request.driver.buf_addr);
+}
+
 Result<SrqNumber> make_xrc(Context& context, const SrqRequest& request) {
-  SrqAttributes attributes;
-  attributes.pd = request.pd->number;
-  attributes.wqes = {request.driver.buf_addr};
-  attributes.log_wqes = static_cast<std::uint32_t>(std::bit_width(request.max_wr));
-  attributes.log_stride = static_cast<std::uint32_t>(std::countr_zero(stride_of(request)));
-  attributes.doorbell_record = {request.driver.db_addr};
-  attributes.xrc = {request.xrcd->number, request.cq->number, request.driver.uidx & kMostNumber};
-  const Result<SrqNumber> number = context.nic().create_srq(attributes, context.uid());
-  if (!number || request.limit == 0) return number;
-  const Result<void> armed = context.nic().arm_srq(*number, request.limit, context.uid());
-  if (armed) return number;
-  static_cast<void>(context.nic().destroy_srq(*number, context.uid()));
-  return armed.error();
+  prm::Mailbox<CreateSrqAtIn> in;
+  prm::Mailbox<prm::CreateXrcSrqOut> out;
+  describe(request, in);
+  const Result<void> done = run_command(context, prm::Opcode::create_xrc_srq, in, out);
+  if (!done) return done.error();
+  return static_cast<SrqNumber>(out.get(prm::CreateXrcSrqOut::xrc_srqn));
+}
+
+Result<void> arm_xrc(Context& context, SrqNumber srq, std::uint32_t limit) {
+  prm::Mailbox<prm::ArmXrcSrqIn> in;
+  prm::Mailbox<prm::MboxOut> out;
+  in.set(prm::MboxIn::op_mod, prm::kArmSrq);
+  in.set(prm::ArmXrcSrqIn::xrc_srqn, srq);
+  in.set(prm::ArmXrcSrqIn::lwm, limit);
+  return run_command(context, prm::Opcode::arm_xrc_srq, in, out);
+}
+
+Result<void> arm_pool(Context& context, SrqNumber pool, std::uint32_t limit) {
+  prm::Mailbox<prm::ModifyRmpIn> in;
+  prm::Mailbox<prm::MboxOut> out;
+  in.set(prm::ModifyRmpIn::rmp_state, static_cast<std::uint64_t>(prm::RmpState::ready));
+  in.set(prm::ModifyRmpIn::rmpn, pool);
+  in.at(prm::ModifyRmpIn::bitmask).back() = prm::kRmpBitmaskLwm;
+  in.at(prm::ModifyRmpIn::ctx).at(prm::Rmpc::wq).set(prm::Wq::lwm, limit);
+  return run_command(context, prm::Opcode::modify_rmp, in, out);
+}
+
+// The limit that is armed; 0: none.
+Result<std::uint32_t> limit_of(Context& context, const Srq& srq) {
+  prm::Mailbox<ObjectIn> in;
+  in.set(ObjectIn::number, srq.number);
+  if (srq.xrcd.get() != nullptr) {
+    prm::Mailbox<prm::QueryXrcSrqOut> out;
+    const Result<void> done = run_command(context, prm::Opcode::query_xrc_srq, in, out);
+    if (!done) return done.error();
+    const auto limit = out.at(prm::QueryXrcSrqOut::xrc_srq_context_entry).get(prm::XrcSrqc::lwm);
+    return static_cast<std::uint32_t>(limit);
+  }
+  prm::Mailbox<prm::QueryRmpOut> out;
+  const Result<void> done = run_command(context, prm::Opcode::query_rmp, in, out);
+  if (!done) return done.error();
+  const auto limit = out.at(prm::QueryRmpOut::rmp_context).at(prm::Rmpc::wq).get(prm::Wq::lwm);
+  return static_cast<std::uint32_t>(limit);
 }
 
 }  // namespace
@@ -156,16 +204,9 @@ int modify_srq(Context& context, Attributes& call) {
   if (srq == nullptr || (request.attr_mask & ~kLimit) != 0) return EINVAL;
   if ((request.attr_mask & kLimit) == 0) return 0;
   if (request.srq_limit > srq->max_wr) return EINVAL;
-  if (srq->xrcd.get() != nullptr) {
-    return errno_of(context.nic().arm_srq(srq->number, request.srq_limit, context.uid()));
-  }
-  prm::Mailbox<prm::ModifyRmpIn> in;
-  prm::Mailbox<prm::MboxOut> out;
-  in.set(prm::ModifyRmpIn::rmp_state, static_cast<std::uint64_t>(prm::RmpState::ready));
-  in.set(prm::ModifyRmpIn::rmpn, srq->number);
-  in.at(prm::ModifyRmpIn::bitmask).back() = prm::kRmpBitmaskLwm;
-  in.at(prm::ModifyRmpIn::ctx).at(prm::Rmpc::wq).set(prm::Wq::lwm, request.srq_limit);
-  return errno_of(run_command(context, prm::Opcode::modify_rmp, in, out));
+  const bool is_xrc = srq->xrcd.get() != nullptr;
+  return errno_of(is_xrc ? arm_xrc(context, srq->number, request.srq_limit)
+                         : arm_pool(context, srq->number, request.srq_limit));
 }
 
 int query_srq(Context& context, Attributes& call) {
@@ -173,12 +214,12 @@ int query_srq(Context& context, Attributes& call) {
   if (const int error = call.read(UVERBS_ATTR_CORE_IN, request)) return error;
   const Srq* const srq = context.handles().find<Srq>(request.srq_handle);
   if (srq == nullptr) return EINVAL;
-  const Result<SrqInfo> info = context.nic().query_srq(srq->number, context.uid());
-  if (!info) return errno_of(info.error());
+  const Result<std::uint32_t> limit = limit_of(context, *srq);
+  if (!limit) return errno_of(limit.error());
   ib_uverbs_query_srq_resp answer{};
   answer.max_wr = srq->max_wr;
   answer.max_sge = srq->max_sge;
-  answer.srq_limit = info->limit;
+  answer.srq_limit = *limit;
   return call.write(UVERBS_ATTR_CORE_OUT, answer);
 }
 

@@ -12,7 +12,7 @@ int open_xrcd(Context& context, Attributes& call) {
   if (const int error = call.read(UVERBS_ATTR_CORE_IN, request)) return error;
   Device& device = context.device();
   auto xrcd = std::make_unique<Xrcd>();
-  if (const int error = device.xrc_domains().open(context.nic(), static_cast<int>(request.fd),
+  if (const int error = device.xrc_domains().open(device, static_cast<int>(request.fd),
                                                   request.oflags, xrcd->number)) {
     return error;
   }

@@ -15,7 +15,8 @@ std::optional<DevxName> name_of(const Handles& handles, std::uint32_t handle) {
   if (const auto* const qp = handles.find<Qp>(handle)) return DevxName{DevxKind::qp, qp->number};
   const auto* const srq = handles.find<Srq>(handle);
   if (srq == nullptr) return std::nullopt;
-  return DevxName{DevxKind::rmp, srq->number};
+  const bool is_xrc = srq->xrcd.get() != nullptr;
+  return DevxName{is_xrc ? DevxKind::xrc_srq : DevxKind::rmp, srq->number};
 }
 
 }  // namespace

@@ -83,7 +83,10 @@ bool is_port_event(std::uint16_t number) {
 
 DevxEvents::Key DevxEvents::key_of(std::optional<DevxName> object) {
   if (!object) return {kPort, 0};
-  return {static_cast<int>(object->kind), object->number};
+  const DevxKind kind = object->kind;
+  // Shared receive queues of every kind have their numbers from one space.
+  const bool is_shared = kind == DevxKind::srq || kind == DevxKind::xrc_srq;
+  return {static_cast<int>(is_shared ? DevxKind::rmp : kind), object->number};
 }
 
 void DevxEvents::subscribe(std::optional<DevxName> object, Subscription subscription) {

@@ -22,17 +22,17 @@ constexpr std::array kCreations = {
     Creation{Opcode::create_cq, {DevxKind::cq, Opcode::destroy_cq}},
     Creation{Opcode::create_qp, {DevxKind::qp, Opcode::destroy_qp}},
     Creation{Opcode::create_rmp, {DevxKind::rmp, Opcode::destroy_rmp}},
+    Creation{Opcode::create_srq, {DevxKind::srq, Opcode::destroy_srq}},
+    Creation{Opcode::create_xrc_srq, {DevxKind::xrc_srq, Opcode::destroy_xrc_srq}},
+    Creation{Opcode::alloc_xrcd, {DevxKind::xrcd, Opcode::dealloc_xrcd}},
 };
 
 // Those of other kinds that mlx5_ib lets through.
-constexpr std::array<std::uint16_t, 14> kAbsentCreations = {
+constexpr std::array<std::uint16_t, 11> kAbsentCreations = {
     0x200,  // CREATE_MKEY
-    0x700,  // CREATE_SRQ
-    0x705,  // CREATE_XRC_SRQ
     0x710,  // CREATE_DCT
     0x717,  // CREATE_XRQ
     0x771,  // ALLOC_Q_COUNTER
-    0x80e,  // ALLOC_XRCD
     0x816,  // ALLOC_TRANSPORT_DOMAIN
     0x900,  // CREATE_TIR
     0x904,  // CREATE_SQ
@@ -47,16 +47,17 @@ struct Use {
   DevxKind kind = DevxKind::pd;
 };
 constexpr std::array kChanges = {
-    Use{Opcode::rst2init_qp, DevxKind::qp}, Use{Opcode::init2init_qp, DevxKind::qp},
-    Use{Opcode::init2rtr_qp, DevxKind::qp}, Use{Opcode::rtr2rts_qp, DevxKind::qp},
-    Use{Opcode::rts2rts_qp, DevxKind::qp},  Use{Opcode::sqerr2rts_qp, DevxKind::qp},
-    Use{Opcode::qp_2err, DevxKind::qp},     Use{Opcode::qp_2rst, DevxKind::qp},
-    Use{Opcode::modify_rmp, DevxKind::rmp},
+    Use{Opcode::rst2init_qp, DevxKind::qp},      Use{Opcode::init2init_qp, DevxKind::qp},
+    Use{Opcode::init2rtr_qp, DevxKind::qp},      Use{Opcode::rtr2rts_qp, DevxKind::qp},
+    Use{Opcode::rts2rts_qp, DevxKind::qp},       Use{Opcode::sqerr2rts_qp, DevxKind::qp},
+    Use{Opcode::qp_2err, DevxKind::qp},          Use{Opcode::qp_2rst, DevxKind::qp},
+    Use{Opcode::modify_rmp, DevxKind::rmp},      Use{Opcode::arm_rq, DevxKind::srq},
+    Use{Opcode::arm_xrc_srq, DevxKind::xrc_srq},
 };
 constexpr std::array kQuestions = {
-    Use{Opcode::query_cq, DevxKind::cq},
-    Use{Opcode::query_qp, DevxKind::qp},
-    Use{Opcode::query_rmp, DevxKind::rmp},
+    Use{Opcode::query_cq, DevxKind::cq},           Use{Opcode::query_qp, DevxKind::qp},
+    Use{Opcode::query_rmp, DevxKind::rmp},         Use{Opcode::query_srq, DevxKind::srq},
+    Use{Opcode::query_xrc_srq, DevxKind::xrc_srq},
 };
 
 // Those that mlx5_ib lets through, whether the firmware has them or not.

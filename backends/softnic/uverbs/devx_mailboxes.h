@@ -10,8 +10,10 @@
 
 namespace gdakit::softnic::uverbs {
 
-// Objects that commands name. A shared receive queue of verbs is a pool, too.
-enum class DevxKind : std::uint8_t { pd, cq, qp, rmp };
+// Objects that commands name. A shared receive queue of verbs is a pool, or one of XRC.
+enum class DevxKind : std::uint8_t { pd, cq, qp, rmp, srq, xrc_srq, xrcd };
+// Whether events are told of such objects.
+constexpr bool has_events(DevxKind kind) { return kind != DevxKind::pd && kind != DevxKind::xrcd; }
 
 struct DevxName {
   DevxKind kind = DevxKind::pd;

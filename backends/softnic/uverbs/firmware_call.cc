@@ -37,11 +37,15 @@ Error command_error(prm::Opcode opcode, const prm::View<prm::MboxOut>& answer) {
                            errno_of(static_cast<CommandStatus>(answer.get(prm::MboxOut::status))));
 }
 
-Result<void> run_command_of(Context& context, prm::Opcode opcode, std::uint32_t number) {
+Result<void> run_command_of(Device& device, Uid uid, prm::Opcode opcode, std::uint32_t number) {
   prm::Mailbox<ObjectIn> in;
   prm::Mailbox<prm::MboxOut> out;
   in.set(ObjectIn::number, number);
-  return run_command(context, opcode, in, out);
+  return run_command(device, uid, opcode, in, out);
+}
+
+Result<void> run_command_of(Context& context, prm::Opcode opcode, std::uint32_t number) {
+  return run_command_of(context.device(), context.uid(), opcode, number);
 }
 
 }  // namespace gdakit::softnic::uverbs

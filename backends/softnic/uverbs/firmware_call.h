@@ -27,18 +27,23 @@ Error command_error(prm::Opcode opcode, const prm::View<prm::MboxOut>& answer);
 // Errors: command_error(); timed_out, if what it has removed is still in
 // use.
 template <class Request, class Answer>
-Result<void> run_command(Context& context, prm::Opcode opcode, prm::Mailbox<Request>& in,
+Result<void> run_command(Device& device, Uid uid, prm::Opcode opcode, prm::Mailbox<Request>& in,
                          prm::Mailbox<Answer>& out) {
   in.set(prm::MboxIn::opcode, static_cast<std::uint64_t>(opcode));
-  in.set(prm::MboxIn::uid, context.uid());
-  const Result<CommandStatus> status =
-      context.device().command(in.bytes(), out.bytes(), Sender::kernel);
+  in.set(prm::MboxIn::uid, uid);
+  const Result<CommandStatus> status = device.command(in.bytes(), out.bytes(), Sender::kernel);
   if (!status) return status.error();
   if (*status == CommandStatus::ok) return {};
   return command_error(opcode, prm::View<prm::MboxOut>(out.bytes()));
 }
+template <class Request, class Answer>
+Result<void> run_command(Context& context, prm::Opcode opcode, prm::Mailbox<Request>& in,
+                         prm::Mailbox<Answer>& out) {
+  return run_command(context.device(), context.uid(), opcode, in, out);
+}
 
 // The same of a command that names an object, and no more.
+Result<void> run_command_of(Device& device, Uid uid, prm::Opcode opcode, std::uint32_t number);
 Result<void> run_command_of(Context& context, prm::Opcode opcode, std::uint32_t number);
 
 }  // namespace gdakit::softnic::uverbs

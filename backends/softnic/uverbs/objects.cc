@@ -29,13 +29,13 @@ Result<void> Cq::end(Context& context) {
 }
 
 Result<void> Xrcd::end(Context& context) {
-  return context.device().xrc_domains().close(context.nic(), number);
+  return context.device().xrc_domains().close(context.device(), number);
 }
 
 Result<void> Srq::end(Context& context) {
   const bool is_xrc = xrcd.get() != nullptr;
-  Result<void> ended = is_xrc ? context.nic().destroy_srq(number, context.uid())
-                              : run_command_of(context, prm::Opcode::destroy_rmp, number);
+  Result<void> ended = run_command_of(
+      context, is_xrc ? prm::Opcode::destroy_xrc_srq : prm::Opcode::destroy_rmp, number);
   if (is_gone(ended)) told = context.device().events().remove_srq(number);
   return ended;
 }

@@ -12,20 +12,22 @@
 #include <sys/types.h>
 #include <vector>
 
-#include "backends/softnic/engine/nic.h"
+#include "backends/softnic/objects/attributes.h"
 #include "core/base/kept_file.h"
 #include "core/base/result.h"
 
 namespace gdakit::softnic::uverbs {
+
+class Device;
 
 class XrcDomains {
  public:
   // The domain of the file that is open by `fd`; -1: one that nobody else opens. Of `flags` O_CREAT
   // and O_EXCL count, as for open(). 0, or an errno value: EBADF; EAGAIN, if there is none and it
   // is not to be made; EINVAL, if there is one and it is to be made.
-  int open(Nic& nic, int fd, std::uint32_t flags, XrcdNumber& number);
+  int open(Device& device, int fd, std::uint32_t flags, XrcdNumber& number);
   // The last one to close it ends it.
-  Result<void> close(Nic& nic, XrcdNumber number);
+  Result<void> close(Device& device, XrcdNumber number);
 
  private:
   struct Domain {
