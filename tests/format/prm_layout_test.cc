@@ -17,8 +17,8 @@
 namespace gdakit::format {
 namespace {
 
-constexpr const char* kHeaders[] = {"caps.h", "command.h", "cq.h",  "pd.h",
-                                    "qp.h",   "query.h",   "rmp.h", "srq.h"};
+constexpr const char* kHeaders[] = {"caps.h", "command.h", "counters.h", "cq.h",  "pd.h",
+                                    "qp.h",   "query.h",   "rmp.h",      "srq.h", "vport.h"};
 
 struct WrittenField {
   std::string name;

@@ -61,11 +61,11 @@ struct ResizeRig {
   bool arm(std::uint32_t events_read) {
     consumer.store_arm(events_read);
     cq.look_at_arm();
-    return cq.step().completion;
+    return cq.step(0).completion;
   }
   bool post_and_step() {
     EXPECT_NE(post(), Posted::lost);
-    return cq.step().completion;
+    return cq.step(0).completion;
   }
 
   std::unique_ptr<DmaPort> port;
@@ -164,7 +164,7 @@ TEST(CqResize, TheMarkerBringsNoEvent) {
   ResizeRig rig(2, CqeSize::bytes_64, /*uar=*/1);
   EXPECT_FALSE(rig.arm(0));
   ASSERT_EQ(rig.resize(3), Resized::moved);
-  EXPECT_FALSE(rig.cq.step().completion);
+  EXPECT_FALSE(rig.cq.step(0).completion);
   EXPECT_TRUE(rig.post_and_step());
   EXPECT_FALSE(rig.post_and_step());
 }
@@ -174,7 +174,7 @@ TEST(CqResize, AnArmStoredBeforeMeansTheIndexBefore) {
   ResizeRig rig(2, CqeSize::bytes_64, /*uar=*/1);
   rig.consumer.store_arm(0);
   ASSERT_EQ(rig.resize(3), Resized::moved);
-  EXPECT_FALSE(rig.cq.step().completion);
+  EXPECT_FALSE(rig.cq.step(0).completion);
   EXPECT_TRUE(rig.post_and_step());
 }
 

@@ -54,7 +54,7 @@ struct CqRig {
   bool post_and_step(CqeOpcode opcode = CqeOpcode::requester, bool solicited = false) {
     const Posted result = post(opcode, solicited);
     EXPECT_TRUE(result == Posted::written || result == Posted::due);
-    const bool told = cq.step().completion;
+    const bool told = cq.step(0).completion;
     EXPECT_EQ(told, result == Posted::due);
     return told;
   }
@@ -69,7 +69,7 @@ struct CqRig {
   }
   bool look() {
     cq.look_at_arm();
-    return cq.step().completion;
+    return cq.step(0).completion;
   }
   CqArmed armed() const { return cq.info().armed; }
 
@@ -181,20 +181,20 @@ TEST(Cq, AConsumerIndexOfTwentyFourBitsIsUnderstoodLapsLater) {
 TEST(Overflow, IsAStateThatTakesNoCqe) {
   CqRig rig;
   for (int i = 0; i < 4; ++i) ASSERT_EQ(rig.post(), Posted::written);
-  EXPECT_FALSE(rig.cq.step().lost);
+  EXPECT_FALSE(rig.cq.step(0).lost);
   EXPECT_EQ(rig.post(), Posted::lost);
   EXPECT_EQ(rig.cq.info().status, CqStatus::overflow);
-  Cq::News news = rig.cq.step();
+  Cq::News news = rig.cq.step(0);
   EXPECT_TRUE(news.lost);
   EXPECT_TRUE(news.error);
   // Room comes too late.
   EXPECT_EQ(rig.reader.poll_all().size(), 4u);
   EXPECT_EQ(rig.post(), Posted::lost);
   EXPECT_FALSE(rig.reader.poll());
-  news = rig.cq.step();
+  news = rig.cq.step(0);
   EXPECT_TRUE(news.lost);
   EXPECT_FALSE(news.error);  // told before
-  EXPECT_FALSE(rig.cq.step().lost);
+  EXPECT_FALSE(rig.cq.step(0).lost);
   EXPECT_EQ(rig.cq.info().producer_counter, 4u);
 }
 
@@ -202,11 +202,11 @@ TEST(Overflow, IsNotToldAgainByQueuesThatFlush) {
   CqRig rig;
   for (int i = 0; i < 4; ++i) rig.post();
   EXPECT_EQ(rig.post(CqeOpcode::requester_error, true), Posted::lost);
-  EXPECT_TRUE(rig.cq.step().lost);
+  EXPECT_TRUE(rig.cq.step(0).lost);
   EXPECT_EQ(rig.post(CqeOpcode::requester_error, true), Posted::lost);
-  EXPECT_FALSE(rig.cq.step().lost);
+  EXPECT_FALSE(rig.cq.step(0).lost);
   EXPECT_EQ(rig.post(), Posted::lost);
-  EXPECT_TRUE(rig.cq.step().lost);
+  EXPECT_TRUE(rig.cq.step(0).lost);
 }
 
 TEST(Overflow, AConsumerIndexAheadOfTheProducerIsOne) {
@@ -238,7 +238,7 @@ TEST(Arm, ComesToOneEventForTheNextCqe) {
   EXPECT_EQ(rig.armed(), CqArmed::fired);
   EXPECT_EQ(rig.cq.info().last_notified_index, 2u);
   EXPECT_FALSE(rig.post_and_step());
-  EXPECT_FALSE(rig.cq.step().completion);
+  EXPECT_FALSE(rig.cq.step(0).completion);
 }
 
 TEST(Arm, BehindACqeThatItsConsumerHasNotSeenComesToAnEventAtOnce) {
@@ -374,15 +374,15 @@ TEST(Arm, IsUnderstoodAcrossTheEndOfTwentyFourBits) {
 TEST(Arm, ALookDuringALookIsNotLost) {
   CqRig rig({}, std::make_unique<DelayedDma>(1, true));
   rig.cq.look_at_arm();
-  EXPECT_TRUE(rig.cq.step().pending);
+  EXPECT_TRUE(rig.cq.step(0).pending);
   rig.cq.look_at_arm();
-  Cq::News news = rig.cq.step();
+  Cq::News news = rig.cq.step(0);
   for (int i = 0; i < 100 && news.pending; ++i) {
     rig.port->submit();
     rig.port->poll();
     if (i == 50) rig.reader.store_arm();
     if (i <= 50) rig.cq.look_at_arm();
-    news = rig.cq.step();
+    news = rig.cq.step(0);
   }
   EXPECT_FALSE(news.pending);
   EXPECT_EQ(rig.armed(), CqArmed::any);
@@ -396,7 +396,7 @@ TEST(Arm, ItsEventComesBehindItsCqe) {
       const auto step = [&rig] {
         rig.port->submit();
         rig.port->poll();
-        return rig.cq.step();
+        return rig.cq.step(0);
       };
       const bool first = seed % 2 == 0;
       if (first) {

@@ -13,6 +13,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/format/prm/counters.h"
 #include "core/format/prm/query.h"
 #include "tests/softnic/firmware_rig.h"
 
@@ -137,6 +138,9 @@ class FirmwareMailboxes : public testing::Test {
     EXPECT_EQ(rig.one.run(Opcode::create_xrc_srq, srq, made_srq, Sender::kernel),
               CommandStatus::ok);
     xrc_srqn = made_srq.get(prm::CreateXrcSrqOut::xrc_srqn);
+    prm::Mailbox<prm::AllocQCounterOut> made_set;
+    EXPECT_EQ(rig.one.run(Opcode::alloc_q_counter, domain, made_set), CommandStatus::ok);
+    counter_set = made_set.get(prm::AllocQCounterOut::counter_set_id);
   }
   template <class Layout>
   Sample sample(Opcode opcode, prm::Mailbox<Layout> in, std::size_t out_bytes) const {
@@ -163,7 +167,15 @@ class FirmwareMailboxes : public testing::Test {
     prm::Mailbox<prm::ArmXrcSrqIn> arm_xrc;
     arm_xrc.set(MboxIn::op_mod, prm::kArmSrq);
     arm_xrc.set(prm::ArmXrcSrqIn::xrc_srqn, xrc_srqn);
-    return {sample(Opcode::query_qp, qp, prm::QueryQpOut::kBytes),
+    prm::Mailbox<prm::QueryQCounterIn> counters;
+    counters.set(prm::QueryQCounterIn::counter_set_id, counter_set);
+    prm::Mailbox<prm::ModifyCqIn> moderation;
+    moderation.set(prm::ModifyCqIn::cqn, rig.one.cqn);
+    moderation.set(prm::ModifyCqIn::modify_field_select_resize_field_select,
+                   prm::kCqPeriodField | prm::kCqMaxCountField);
+    return {sample(Opcode::query_q_counter, counters, prm::QueryQCounterOut::kBytes),
+            sample(Opcode::modify_cq, moderation, kOut),
+            sample(Opcode::query_qp, qp, prm::QueryQpOut::kBytes),
             sample(Opcode::query_cq, cq, prm::QueryCqOut::kBytes),
             sample(Opcode::query_rmp, rmp, prm::QueryRmpOut::kBytes),
             sample(Opcode::modify_rmp, limit, kOut),
@@ -241,6 +253,8 @@ class FirmwareMailboxes : public testing::Test {
            return with<prm::QueryRoceAddressIn>(Opcode::query_roce_address,
                                                 prm::QueryRoceAddressIn::roce_address_index, 256);
          }},
+        {Sy::mailbox_link_layer,
+         [this] { return execute(Opcode::query_hca_vport_context, prm::Mailbox<MboxIn>()); }},
         {Sy::mailbox_no_umem,
          [this] { return of_cq([](auto& in) { in.set(CreateCqIn::cq_umem_valid, 0); }); }},
         {Sy::mailbox_umem_absent,
@@ -287,13 +301,36 @@ class FirmwareMailboxes : public testing::Test {
            prm::Mailbox<prm::ModifyRmpIn> in;
            return execute(Opcode::modify_rmp, in);
          }},
+        {Sy::mailbox_cq_change,
+         [this] {
+           return with<prm::ModifyCqIn>(Opcode::modify_cq, prm::ModifyCqIn::cqn, rig.one.cqn);
+         }},
+        {Sy::mailbox_counter_sets,
+         [this] {
+           Status status;
+           while (status.ok()) status = execute(Opcode::alloc_q_counter, prm::Mailbox<MboxIn>());
+           return status;
+         }},
+        {Sy::mailbox_counter_set_absent,
+         [this] {
+           return with<prm::QueryQCounterIn>(Opcode::query_q_counter,
+                                             prm::QueryQCounterIn::counter_set_id, 0);
+         }},
+        {Sy::mailbox_counter_set_busy,
+         [this] {
+           auto in = rig.one.qp_request();
+           in.at(CreateQpIn::qpc).set(Qpc::counter_set_id, counter_set);
+           EXPECT_TRUE(execute(Opcode::create_qp, in).ok());
+           return with<prm::DeallocQCounterIn>(Opcode::dealloc_q_counter,
+                                               prm::DeallocQCounterIn::counter_set_id, counter_set);
+         }},
         {Sy::mailbox_arm_mode,
          [this] { return with<prm::ArmRqIn>(Opcode::arm_rq, MboxIn::op_mod, 2); }},
     };
   }
 
   FirmwareRig rig;
-  std::uint64_t rmpn = 0, xrc_srqn = 0;
+  std::uint64_t rmpn = 0, xrc_srqn = 0, counter_set = 0;
   XrcdNumber xrcd = 0;
 };
 

@@ -226,6 +226,7 @@ class StatusTest : public testing::Test {
         {Sy::resize_cq_collapsed,
          [this] { return engine.resize_cq(collapsed_cq, to_entries(2)).status(); }},
         {Sy::resize_cq_full, [this] { return of_resize(2, to_entries(3)); }},
+        {Sy::moderate_cq_absent, [this] { return engine.moderate_cq(kAbsent, {}).status(); }},
         {Sy::resize_cq_too_small, [this] { return of_resize(1, to_entries(0)); }},
         {Sy::alloc_mw_pd, [this] { return engine.alloc_mw(kAbsent, type_1).status(); }},
         {Sy::alloc_mw_type,

@@ -54,7 +54,7 @@ class HostileClient {
   };
   static constexpr std::size_t kRemembered = 4;  // of each kind
   // What firmware commands name by numbers, of those that such commands have made.
-  enum class Numbered : std::uint8_t { pd, cq, rmp, qp, umem, xrcd, count };
+  enum class Numbered : std::uint8_t { pd, cq, rmp, qp, umem, xrcd, counter_set, count };
 
   // One in so many.
   bool rarely(std::uint32_t times) { return input_.below(times) == 0; }

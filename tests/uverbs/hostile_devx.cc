@@ -3,6 +3,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "core/format/prm/counters.h"
 #include "core/format/prm/cq.h"
 #include "core/format/prm/qp.h"
 #include "core/format/prm/rmp.h"
@@ -21,10 +22,10 @@ constexpr prm::Opcode kChanges[] = {
     prm::Opcode::rst2init_qp, prm::Opcode::init2init_qp, prm::Opcode::init2rtr_qp,
     prm::Opcode::rtr2rts_qp,  prm::Opcode::rts2rts_qp,   prm::Opcode::sqerr2rts_qp,
     prm::Opcode::qp_2err,     prm::Opcode::qp_2rst,      prm::Opcode::modify_rmp,
-    prm::Opcode::arm_rq,      prm::Opcode::arm_xrc_srq};
-constexpr prm::Opcode kQuestions[] = {prm::Opcode::query_qp, prm::Opcode::query_cq,
-                                      prm::Opcode::query_rmp, prm::Opcode::query_srq,
-                                      prm::Opcode::query_xrc_srq};
+    prm::Opcode::arm_rq,      prm::Opcode::arm_xrc_srq,  prm::Opcode::modify_cq};
+constexpr prm::Opcode kQuestions[] = {prm::Opcode::query_qp,      prm::Opcode::query_cq,
+                                      prm::Opcode::query_rmp,     prm::Opcode::query_srq,
+                                      prm::Opcode::query_xrc_srq, prm::Opcode::query_q_counter};
 
 }  // namespace
 
@@ -86,6 +87,7 @@ void HostileClient::fill(prm::Mailbox<prm::CreateQpIn>& in) {
   context.set(prm::Qpc::log_rq_size, input_.below(6));
   context.set(prm::Qpc::log_sq_size, rarely(8) ? input_.below(16) : input_.below(5));
   context.set(prm::Qpc::no_sq, rarely(4) ? 1 : 0);
+  context.set(prm::Qpc::counter_set_id, rarely(4) ? number_of(Numbered::counter_set) & 0xff : 0);
   context.set(prm::Qpc::xrcd, rarely(2) ? number_of(Numbered::xrcd) : 0);
   context.set(prm::Qpc::send_dbr_mode, rarely(4) ? input_.below(4) : 0);
   context.set(prm::Qpc::uar_page, uar_number_ & 0xffffff);
@@ -137,13 +139,14 @@ std::string HostileClient::make_devx(prm::Opcode opcode, Numbered kind) {
 }
 
 std::string HostileClient::make_devx() {
-  switch (input_.below(10)) {
+  switch (input_.below(11)) {
     case 0: return make_devx<prm::MboxIn>(prm::Opcode::alloc_pd, Numbered::pd);
     case 1:
     case 2: return make_devx<prm::CreateCqIn>(prm::Opcode::create_cq, Numbered::cq);
     case 3: return make_devx<prm::CreateRmpIn>(prm::Opcode::create_rmp, Numbered::rmp);
     case 4: return make_devx<prm::MboxIn>(prm::Opcode::alloc_xrcd, Numbered::xrcd);
-    case 5:
+    case 5: return make_devx<prm::MboxIn>(prm::Opcode::alloc_q_counter, Numbered::counter_set);
+    case 6:
       return make_devx<prm::CreateXrcSrqIn>(
           rarely(2) ? prm::Opcode::create_srq : prm::Opcode::create_xrc_srq, Numbered::rmp);
     default: return make_devx<prm::CreateQpIn>(prm::Opcode::create_qp, Numbered::qp);
@@ -173,8 +176,10 @@ std::string HostileClient::change_devx() {
 
 std::string HostileClient::ask_devx() {
   Call call(MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_QUERY);
-  prm::Mailbox<prm::QueryQpIn> in;
-  in.set(prm::QueryQpIn::qpn, rarely(4) ? qpn_ & 0xffffff : number_of(Numbered::qp));
+  prm::Mailbox<prm::QueryQCounterIn> in;  // the longest of them
+  in.set(prm::QueryQCounterIn::counter_set_id, number_of(Numbered::counter_set) & 0xff);
+  prm::View<prm::QueryQpIn, std::uint8_t>(in.bytes())
+      .set(prm::QueryQpIn::qpn, rarely(4) ? qpn_ & 0xffffff : number_of(Numbered::qp));
   add_handle(call, MLX5_IB_ATTR_DEVX_OBJ_QUERY_HANDLE, rarely(4) ? Kind::qp : Kind::devx);
   add_mailbox(call, MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_IN,
               kQuestions[input_.below(std::size(kQuestions))], in);

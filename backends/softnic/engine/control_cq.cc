@@ -78,6 +78,15 @@ Outcome<bool> Engine::resize_cq(CqNumber cq, const CqResize& to, Uid uid) {
   return true;
 }
 
+// What is held back already is looked at anew.
+Outcome<> Engine::moderate_cq(CqNumber cq, const CqModeration& by, Uid uid) {
+  Cq* const object = cqs_.find(cq, uid);
+  if (object == nullptr) return refusal(CommandSyndrome::moderate_cq_absent, cq);
+  object->moderate(by);
+  core_.activate(*object);
+  return {};
+}
+
 Outcome<> Engine::destroy_cq(CqNumber cq, Uid uid) {
   Cq* const object = cqs_.find(cq, uid);
   if (object == nullptr) return refusal(CommandSyndrome::destroy_cq_absent, cq);

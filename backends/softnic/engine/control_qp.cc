@@ -177,6 +177,12 @@ std::vector<QpNumber> Engine::recordless_qps() const {
   return qps_where([](const Qp& qp) { return qp.send_queue.record_behind(); });
 }
 
+Outcome<QueueCounters> Engine::query_counters(QpNumber qpn, Uid uid) const {
+  const Qp* const qp = qps_.find(qpn, uid);
+  if (qp == nullptr) return refusal(CommandSyndrome::query_qp_absent, qpn);
+  return qp->common.counters;
+}
+
 NicCount Engine::count() const {
   NicCount count{core_.counters};
   core_.wire.add_counters(count.nic);

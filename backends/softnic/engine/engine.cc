@@ -323,7 +323,7 @@ bool Engine::work_cqs() {
   while (!core_.active_cqs.empty()) {
     Cq& cq = *core_.active_cqs.first();
     core_.active_cqs.remove(cq);
-    const Cq::News news = cq.step();
+    const Cq::News news = cq.step(core_.now_ns);
     if (news.pending) core_.activate(cq);
     if (news.completion) core_.tell({EventKind::completion, cq.number()});
     if (news.error) core_.tell({EventKind::cq_error, cq.number(), kCqOverrun});

@@ -129,6 +129,7 @@ class Engine {
   Outcome<> dealloc_mw(MemoryKey key, Uid uid = kNicUid);
   Outcome<CqNumber> create_cq(const CqAttributes& attributes, Uid uid = kNicUid);
   Outcome<CqInfo> query_cq(CqNumber cq, Uid uid = kNicUid) const;
+  Outcome<> moderate_cq(CqNumber cq, const CqModeration& by, Uid uid = kNicUid);
   Outcome<> destroy_cq(CqNumber cq, Uid uid = kNicUid);
   // Moves the CQ to other entries, which its owner has filled as for create_cq; a CQE of opcode
   // `resized` ends the old ones. False: what this NIC or its DMA does comes first; call it again
@@ -167,6 +168,8 @@ class Engine {
   // All removals have come to their end.
   bool drained();
 
+  // What the queue pair has done since it was created.
+  Outcome<QueueCounters> query_counters(QpNumber qpn, Uid uid = kNicUid) const;
   // What the queue pairs that there are and those that are gone have done, and what was for none.
   NicCount count() const;
   NicCounters counters() const { return count().nic; }

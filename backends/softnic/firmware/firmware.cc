@@ -6,12 +6,14 @@
 
 #include "backends/softnic/firmware/object_mailbox.h"
 #include "core/format/prm/command.h"
+#include "core/format/prm/counters.h"
 #include "core/format/prm/cq.h"
 #include "core/format/prm/pd.h"
 #include "core/format/prm/qp.h"
 #include "core/format/prm/query.h"
 #include "core/format/prm/rmp.h"
 #include "core/format/prm/srq.h"
+#include "core/format/prm/vport.h"
 
 namespace gdakit::softnic {
 
@@ -44,12 +46,20 @@ std::span<const Firmware::Command> Firmware::commands() {
               /*may_be_cut=*/true},
       Command{Op::query_roce_address, kIn, prm::QueryRoceAddressOut::kBytes,
               &Firmware::query_roce_address, /*may_be_cut=*/true},
+      Command{Op::query_adapter, kIn, prm::QueryAdapterOut::kBytes, &Firmware::query_adapter,
+              /*may_be_cut=*/true},
+      Command{Op::query_vport_state, kIn, kOut, &Firmware::query_vport_state},
+      Command{Op::query_nic_vport_context, kIn, prm::QueryNicVportContextOut::kBytes,
+              &Firmware::query_nic_vport_context, /*may_be_cut=*/true},
+      Command{Op::query_hca_vport_context, kIn, prm::QueryHcaVportContextOut::kBytes,
+              &Firmware::query_hca_vport_context, /*may_be_cut=*/true},
       Command{Op::query_lag, kIn, kOut, &Firmware::tell_nothing},
       Command{Op::nop, kIn, kOut, &Firmware::tell_nothing},
       Command{Op::alloc_pd, kIn, kOut, &Firmware::alloc_pd},
       Command{Op::dealloc_pd, kIn, kOut, &Firmware::dealloc_pd},
       Command{Op::create_cq, prm::CreateCqIn::kBytes, kOut, &Firmware::create_cq},
       Command{Op::query_cq, kIn, prm::QueryCqOut::kBytes, &Firmware::query_cq},
+      Command{Op::modify_cq, prm::ModifyCqIn::kBytes, kOut, &Firmware::modify_cq},
       Command{Op::destroy_cq, kIn, kOut, &Firmware::destroy_cq},
       Command{Op::create_qp, prm::CreateQpIn::kBytes, kOut, &Firmware::create_qp},
       Command{Op::rst2init_qp, kModifyQp, kOut, &Firmware::modify_qp},
@@ -69,6 +79,10 @@ std::span<const Firmware::Command> Firmware::commands() {
       Command{Op::modify_rmp, prm::ModifyRmpIn::kBytes, kOut, &Firmware::modify_rmp},
       Command{Op::query_rmp, kIn, prm::QueryRmpOut::kBytes, &Firmware::query_rmp},
       Command{Op::destroy_rmp, kIn, kOut, &Firmware::destroy_rmp},
+      Command{Op::alloc_q_counter, kIn, kOut, &Firmware::alloc_q_counter},
+      Command{Op::dealloc_q_counter, kIn, kOut, &Firmware::dealloc_q_counter},
+      Command{Op::query_q_counter, prm::QueryQCounterIn::kBytes, prm::QueryQCounterOut::kBytes,
+              &Firmware::query_q_counter},
       Command{Op::alloc_xrcd, kIn, kOut, &Firmware::alloc_xrcd},
       Command{Op::dealloc_xrcd, kIn, kOut, &Firmware::dealloc_xrcd},
       Command{Op::create_srq, prm::CreateSrqIn::kBytes, kOut, &Firmware::create_srq},

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "backends/softnic/engine/engine.h"
+#include "backends/softnic/firmware/counter_sets.h"
 #include "backends/softnic/firmware/identity.h"
 #include "backends/softnic/firmware/umems.h"
 #include "backends/softnic/objects/addresses.h"
@@ -95,6 +96,7 @@ class Firmware {
   // firmware_cq.cc
   Status create_cq(In in, Out out);
   Status query_cq(In in, Out out);
+  Status modify_cq(In in, Out out);
   Status destroy_cq(In in, Out out);
 
   // firmware_qp.cc
@@ -104,11 +106,24 @@ class Firmware {
   Status query_qp(In in, Out out);
   Status destroy_qp(In in, Out out);
 
+  // firmware_counters.cc
+  Status alloc_q_counter(In in, Out out);
+  Status dealloc_q_counter(In in, Out out);
+  Status query_q_counter(In in, Out out);
+  // A queue pair that is there counts in this set from now on, which is there, too, or in none (0).
+  void join_counter_set(CounterSet set, QpNumber qpn, Uid uid);
+
   // firmware_query.cc
   Status query_hca_cap(In in, Out out);
   Status query_issi(In in, Out out);
   Status query_roce_address(In in, Out out);
   Status tell_nothing(In in, Out out);
+
+  // firmware_vport.cc
+  Status query_adapter(In in, Out out);
+  Status query_vport_state(In in, Out out);
+  Status query_nic_vport_context(In in, Out out);
+  Status query_hca_vport_context(In in, Out out);
 
   // firmware_rmp.cc
   Status create_rmp(In in, Out out);
@@ -131,6 +146,7 @@ class Firmware {
   AddressResolver* const addresses_;
   const FirmwareIdentity identity_;
   Umems umems_;
+  CounterSets counter_sets_;
   std::map<CqNumber, Made<format::prm::Cqc>> cqs_;
   std::map<QpNumber, Made<format::prm::Qpc>> qps_;
   // A number is of one of these three kinds, whose commands find no other.

@@ -11,6 +11,15 @@ namespace gdakit::softnic {
 
 using namespace format;
 
+namespace {
+
+CqModeration moderation_of(prm::View<prm::Cqc> context) {
+  return {.period_us = static_cast<std::uint16_t>(context.get(prm::Cqc::cq_period)),
+          .max_count = static_cast<std::uint16_t>(context.get(prm::Cqc::cq_max_count))};
+}
+
+}  // namespace
+
 Status Firmware::create_cq(In in, Out out) {
   using prm::Cqc;
   using prm::CreateCqIn;
@@ -29,6 +38,7 @@ Status Firmware::create_cq(In in, Out out) {
     return refusal(CommandSyndrome::mailbox_cqe_size, 0, cqe_size);
   }
   attributes.cqe_size = static_cast<CqeSize>(cqe_size);
+  attributes.moderation = moderation_of(context);
   const std::uint64_t slots = attributes.collapsed ? 1 : std::uint64_t{1} << attributes.log_entries;
   UmemUses uses;
   const auto entries =
@@ -72,6 +82,31 @@ Status Firmware::query_cq(In in, Out out) {
   context.set(Cqc::last_notified_index, info->last_notified_index);
   context.set(Cqc::last_solicit_index, info->last_solicit_index);
   return {};
+}
+
+// Of its moderation; that of its place is the engine's call.
+Status Firmware::modify_cq(In in, Out) {
+  using prm::Cqc;
+  using prm::ModifyCqIn;
+  const prm::View<ModifyCqIn> request(in);
+  const CqNumber cq = object_of(in);
+  const auto made = cqs_.find(cq);
+  if (made == cqs_.end()) return refusal(CommandSyndrome::moderate_cq_absent, cq);
+  const std::uint64_t fields = request.get(ModifyCqIn::modify_field_select_resize_field_select);
+  const bool known = (fields & ~(prm::kCqPeriodField | prm::kCqMaxCountField)) == 0;
+  if (request.get(ModifyCqIn::op_mod) != 0 || fields == 0 || !known) {
+    return refusal(CommandSyndrome::mailbox_cq_change, cq, fields);
+  }
+  const auto given = request.at(ModifyCqIn::cq_context);
+  prm::Mailbox<Cqc> next = made->second.context;
+  if ((fields & prm::kCqPeriodField) != 0) next.set(Cqc::cq_period, given.get(Cqc::cq_period));
+  if ((fields & prm::kCqMaxCountField) != 0) {
+    next.set(Cqc::cq_max_count, given.get(Cqc::cq_max_count));
+  }
+  const CqModeration by = moderation_of(prm::View<Cqc>(next.bytes()));
+  const Outcome<> moderated = engine_.moderate_cq(cq, by, uid_of(in));
+  if (moderated) made->second.context = next;
+  return moderated.status();
 }
 
 void Firmware::cq_has_moved(CqNumber cq, const CqResize& to) {

@@ -81,9 +81,19 @@ Status Firmware::modify_qp(In in, Out) {
     if (!peer) return refusal(CommandSyndrome::mailbox_peer, qpn);
     modify.path.endpoint = *peer;
   }
+  const bool is_first = change.opcode == prm::Opcode::rst2init_qp;
+  // That of CREATE_QP stays where none is named.
+  const auto counters =
+      static_cast<CounterSet>(is_first ? request.at(Modify::qpc).get(prm::Qpc::counter_set_id) : 0);
+  if (const Outcome<> set = counter_sets_.find(counters, uid); !set) return set.status();
   const Outcome<> modified = engine_.modify_qp(qpn, modify, uid);
-  if (modified) known = next;
-  return modified.status();
+  if (!modified) return modified.status();
+  if (counters != 0) {
+    next.set(prm::Qpc::counter_set_id, counters);
+    join_counter_set(counters, qpn, uid);
+  }
+  known = next;
+  return {};
 }
 
 }  // namespace gdakit::softnic

@@ -109,8 +109,12 @@ Status Firmware::create_qp(In in, Out out) {
   if (!attributes.is_xrc_target()) {
     if (const Status found = find_queues(in, attributes, uses); !found.ok()) return found;
   }
-  const Outcome<QpNumber> qp = engine_.create_qp(attributes, uid_of(in));
+  const Uid uid = uid_of(in);
+  const auto counters = static_cast<CounterSet>(context.get(prm::Qpc::counter_set_id));
+  if (const Outcome<> found = counter_sets_.find(counters, uid); !found) return found.status();
+  const Outcome<QpNumber> qp = engine_.create_qp(attributes, uid);
   if (!qp) return qp.status();
+  join_counter_set(counters, *qp, uid);
   Made<prm::Qpc>& made = qps_[*qp];
   std::ranges::copy(context.bytes(), made.context.bytes().begin());
   made.umems = std::move(uses);
@@ -140,9 +144,12 @@ Status Firmware::query_qp(In in, Out out) {
 
 Status Firmware::destroy_qp(In in, Out) {
   const QpNumber qpn = object_of(in);
+  const Outcome<QueueCounters> counted = engine_.query_counters(qpn, uid_of(in));
   const Outcome<> destroyed = engine_.destroy_qp(qpn, uid_of(in));
-  if (destroyed) forget(qps_, qpn);
-  return destroyed.status();
+  if (!destroyed) return destroyed.status();
+  counter_sets_.leave(qpn, *counted);
+  forget(qps_, qpn);
+  return {};
 }
 
 }  // namespace gdakit::softnic

@@ -4,6 +4,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <string>
 #include <vector>
 
 #include "backends/softnic/objects/addresses.h"
@@ -25,6 +27,13 @@ struct FirmwareIdentity {
   bool ethernet = true;  // the link layer of its port; InfiniBand otherwise
   // By index, as in the port's table of GIDs. Of Ethernet alone, and at most kRoceAddresses.
   std::vector<RoceAddress> addresses = {};
+  std::uint64_t guid = 0;
+  std::array<std::uint8_t, 6> mac = {};
+  std::uint16_t mtu = 1500;  // of the port of Ethernet, in bytes
+  // Of InfiniBand: its own, and the subnet manager's.
+  std::uint16_t lid = 0, sm_lid = 0;
+  std::string board = {};  // its PSID, of at most 16 characters
+  std::function<bool()> port_is_up = [] { return true; };
 };
 
 // Entries of the table; those without an address are zeroes. roce_cap.roce_address_table_size.

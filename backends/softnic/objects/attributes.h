@@ -118,6 +118,14 @@ enum class WindowType : std::uint8_t {
 enum class CqeSize : std::uint8_t { bytes_64 = 0, bytes_128 = 1 };
 constexpr std::uint32_t entry_bytes(CqeSize size) { return 64u << static_cast<unsigned>(size); }
 
+// How long an armed CQ's event may be held back: until there are so many CQEs that it tells of, or
+// so long since the first of them. Of both 0 nothing is held back.
+struct CqModeration {
+  std::uint16_t period_us = 0;  // at most kMostCqPeriodUs
+  std::uint16_t max_count = 0;
+};
+inline constexpr std::uint32_t kMostCqPeriodUs = 0xfff;
+
 struct CqAttributes {
   DmaAddress entries;             // 64-byte aligned
   std::uint32_t log_entries = 0;  // at most 22
@@ -131,6 +139,7 @@ struct CqAttributes {
   // arm: its owner stores format::kCqNotArmed there first.
   UarNumber uar = 0;
   CqeSize cqe_size = CqeSize::bytes_64;
+  CqModeration moderation = {};
 };
 
 // Where a CQ's entries are from now on.

@@ -217,6 +217,10 @@ constexpr std::array kRows = {
         "XRC domain {object} is still used by queue pairs or shared receive queues; destroy "
         "those first"},
 
+    SyndromeRow{Sy::moderate_cq_absent, St::bad_res,
+                "there is no completion queue {object} to moderate; it was never created or is "
+                "gone"},
+
     SyndromeRow{Sy::mailbox_opcode, St::bad_op, "there is no command {detail}"},
     SyndromeRow{Sy::mailbox_in_length, St::bad_inp_len,
                 "the command has {detail} bytes; it takes {object}"},
@@ -230,6 +234,8 @@ constexpr std::array kRows = {
     SyndromeRow{
         Sy::mailbox_roce_address, St::bad_param,
         "the table of RoCE addresses has {object} entries, counted from 0; there is no {detail}"},
+    SyndromeRow{Sy::mailbox_link_layer, St::bad_param,
+                "the port is one of Ethernet, and has no such context; ask for that of its NIC"},
     SyndromeRow{Sy::mailbox_no_umem, St::bad_param,
                 "memory is named by physical addresses; register it (umem) and say so by the valid "
                 "bit"},
@@ -243,6 +249,9 @@ constexpr std::array kRows = {
                 "the NIC is to write to umem {object}; register it with local write access"},
     SyndromeRow{Sy::mailbox_cqe_size, St::bad_param,
                 "cqe_sz is {detail}; give 0 (64 bytes) or 1 (128 bytes)"},
+    SyndromeRow{Sy::mailbox_cq_change, St::bad_param,
+                "completion queue {object} is to change by fields {detail}; give op_mod 0, and 1 "
+                "(cq_period), 2 (cq_max_count) or both"},
     SyndromeRow{Sy::mailbox_peer, St::bad_param,
                 "queue pair {object} is to be connected to an address that no NIC has"},
     SyndromeRow{Sy::mailbox_absent_feature, St::bad_param,
@@ -256,6 +265,12 @@ constexpr std::array kRows = {
                 "RMP {object} is to change by bitmask {detail}; give 1 (lwm)"},
     SyndromeRow{Sy::mailbox_arm_mode, St::bad_param,
                 "{object} is to be armed with op_mod {detail}; give 1 (shared receive queue)"},
+    SyndromeRow{Sy::mailbox_counter_sets, St::lim_err,
+                "all {detail} sets of counters are in use; deallocate some"},
+    SyndromeRow{Sy::mailbox_counter_set_absent, St::bad_res,
+                "there is no set of counters {object}; it was never allocated or is gone"},
+    SyndromeRow{Sy::mailbox_counter_set_busy, St::res_busy,
+                "queue pairs count in set of counters {object}; destroy those first"},
 };
 
 constexpr bool in_order_and_unlike() {

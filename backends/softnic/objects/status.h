@@ -145,6 +145,8 @@ enum class CommandSyndrome : std::uint32_t {
   dealloc_xrcd_absent = 0x1601,
   dealloc_xrcd_busy = 0x1602,
 
+  moderate_cq_absent = 0x1701,
+
   // Of what mailboxes alone can say (firmware/firmware.h).
   mailbox_opcode = 0x2001,
   mailbox_in_length = 0x2002,
@@ -153,18 +155,23 @@ enum class CommandSyndrome : std::uint32_t {
   mailbox_function = 0x2005,
   mailbox_port = 0x2006,
   mailbox_roce_address = 0x2007,
+  mailbox_link_layer = 0x2008,
   mailbox_no_umem = 0x2101,
   mailbox_umem_absent = 0x2102,
   mailbox_umem_range = 0x2103,
   mailbox_umem_busy = 0x2104,
   mailbox_umem_read_only = 0x2105,
   mailbox_cqe_size = 0x2201,
+  mailbox_cq_change = 0x2202,
   mailbox_peer = 0x2301,
   mailbox_absent_feature = 0x2302,
   mailbox_rq_type = 0x2303,
   mailbox_wq_type = 0x2401,
   mailbox_rmp_change = 0x2402,
   mailbox_arm_mode = 0x2403,
+  mailbox_counter_sets = 0x2501,
+  mailbox_counter_set_absent = 0x2502,
+  mailbox_counter_set_busy = 0x2503,
 };
 
 struct Status {

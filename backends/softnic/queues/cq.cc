@@ -102,6 +102,7 @@ Cq::Posted Cq::post(format::Cqe64& cqe, std::uint64_t now_ns) {
     const Posted room = make_room();
     if (room != Posted::written) return room;
   }
+  now_ns_ = now_ns;
   cqe.op_own = static_cast<std::uint8_t>(cqe.op_own | (owner() ? 1 : 0));
   if (is_error(cqe)) {
     sign(cqe);
@@ -172,10 +173,26 @@ void Cq::move(const CqResize& to) {
   first_ = to.entries + (entry_bytes_ - sizeof(format::Cqe64));
 }
 
-// Disarms the CQ and begins to tell its event, if there is a CQE that it waits for.
+void Cq::moderate(const CqModeration& by) { attributes_.moderation = by; }
+
+// Whether an event that tells of so many CQEs is to be told now.
+bool Cq::is_due(std::uint64_t unseen) {
+  const CqModeration& by = attributes_.moderation;
+  if (by.max_count == 0 && by.period_us == 0) return true;
+  if (!holding_) held_since_ns_ = now_ns_;
+  holding_ = true;
+  if (by.max_count != 0 && unseen >= by.max_count) return true;
+  return by.period_us != 0 && now_ns_ - held_since_ns_ >= std::uint64_t{1000} * by.period_us;
+}
+
+// Disarms the CQ and begins to tell its event, if there is a CQE that it waits for. True: it has
+// begun, or it holds the event back and wants steps.
 bool Cq::fire() {
   const std::uint64_t there = armed_ == CqArmed::any ? producer_ : last_solicited_;
-  if (there <= std::max(seen_, last_notified_)) return false;
+  const std::uint64_t known = std::max(seen_, last_notified_);
+  if (there <= known) return holding_ = false;
+  if (!is_due(there - known)) return true;
+  holding_ = false;
   armed_ = CqArmed::fired;
   last_notified_ = producer_;
   events_ = (events_ + 1) & 3;
@@ -213,8 +230,10 @@ void Cq::take_arm(std::uint32_t word) {
   fire();
 }
 
-Cq::News Cq::step() {
+Cq::News Cq::step(std::uint64_t now_ns) {
+  now_ns_ = now_ns;
   read_arm();
+  if (holding_) fire();
   News news;
   if (telling_) {
     // A consumer that is told of a CQE before it can see it would find nothing, and wait for ever.
@@ -227,7 +246,8 @@ Cq::News Cq::step() {
   news.error = lost_ && !error_told_;
   error_told_ |= lost_;
   lost_ = false;
-  news.pending = telling_ || arm_reading_ || arm_wanted_;
+  const bool waits_for_time = holding_ && attributes_.moderation.period_us != 0;
+  news.pending = telling_ || arm_reading_ || arm_wanted_ || waits_for_time;
   return news;
 }
 

@@ -23,6 +23,8 @@
 //     does nothing: that event makes the consumer look again.
 //   - An event tells of all CQEs that are there, and no CQE is told of twice. So a consumer may arm
 //     again before it looks at the CQEs, but must have looked at all of them before it waits.
+//   - Moderation holds it back until so many CQEs are there that it tells of, or the first of them
+//     is so old; without a period it waits for their number alone.
 //   - A second arm before the event brings its own index. It widens solicited ones to any CQE, and
 //     does not narrow any CQE to solicited ones. An arm that was overwritten before the NIC read it
 //     never was.
@@ -76,7 +78,9 @@ class Cq {
   // The arm word may have changed: step() reads it.
   void look_at_arm() { arm_wanted_ = true; }
 
-  News step();
+  News step(std::uint64_t now_ns);
+
+  void moderate(const CqModeration& by);
 
   // Moves to other entries, which are attached to the port; the CQ is not collapsed. `not_yet`: its
   // record is being read; ask again. The marker is on its way when it has moved, and nothing writes
@@ -99,6 +103,7 @@ class Cq {
   void read_arm();
   void take_arm(std::uint32_t word);
   bool fire();
+  bool is_due(std::uint64_t unseen);
 
   DmaPort& port_;
   const bool ordered_;
@@ -129,7 +134,10 @@ class Cq {
   std::uint32_t markers_ = 0;
   bool arm_wanted_ = false;
   bool arm_reading_ = false;
-  bool telling_ = false;  // of a CQE that must be visible first
+  bool holding_ = false;  // an event that moderation has not let through yet, since then
+  std::uint64_t held_since_ns_ = 0;
+  std::uint64_t now_ns_ = 0;  // as it was told last
+  bool telling_ = false;      // of a CQE that must be visible first
   bool fencing_ = false;
   bool lost_ = false;
   bool error_told_ = false;

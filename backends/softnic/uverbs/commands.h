@@ -58,6 +58,7 @@ int dealloc_mw_write(Context& context, Attributes& call);
 int create_channel(Context& context, Attributes& call);
 int create_cq(Context& context, Attributes& call);
 int resize_cq(Context& context, Attributes& call);
+int modify_cq(Context& context, Attributes& call);
 int destroy_cq(Context& context, Attributes& call);
 
 // commands_srq.cc

@@ -140,6 +140,25 @@ int resize_cq(Context& context, Attributes& call) {
   return call.write(UVERBS_ATTR_CORE_OUT, answer);
 }
 
+int modify_cq(Context& context, Attributes& call) {
+  constexpr std::uint32_t kModerate = 1;  // of enum ib_cq_attr_mask, which the uapi does not have
+  ib_uverbs_ex_modify_cq request{};
+  if (const int error = call.read(UVERBS_ATTR_CORE_IN, request)) return error;
+  if (request.attr_mask == 0 || request.reserved != 0) return EINVAL;
+  if ((request.attr_mask & ~kModerate) != 0) return EOPNOTSUPP;
+  const Cq* const cq = context.handles().find<Cq>(request.cq_handle);
+  if (cq == nullptr || request.attr.cq_period > kMostCqPeriodUs) return EINVAL;
+  prm::Mailbox<prm::ModifyCqIn> in;
+  prm::Mailbox<prm::MboxOut> out;
+  in.set(prm::ModifyCqIn::cqn, cq->number);
+  in.set(prm::ModifyCqIn::modify_field_select_resize_field_select,
+         prm::kCqPeriodField | prm::kCqMaxCountField);
+  const auto cqc = in.at(prm::ModifyCqIn::cq_context);
+  cqc.set(prm::Cqc::cq_period, request.attr.cq_period);
+  cqc.set(prm::Cqc::cq_max_count, request.attr.cq_count);
+  return errno_of(run_command(context, prm::Opcode::modify_cq, in, out));
+}
+
 int destroy_cq(Context& context, Attributes& call) {
   std::uint32_t handle = 0;
   if (const int error = call.number(UVERBS_ATTR_DESTROY_CQ_HANDLE, handle)) return error;

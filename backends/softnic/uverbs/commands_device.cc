@@ -133,7 +133,7 @@ int query_port(Context& context, Attributes& call) {
   basic.gid_tbl_len = kGidTable;
   basic.pkey_tbl_len = ethernet ? 1 : 128;
   basic.lid = ethernet ? 0 : identity.lid();
-  basic.sm_lid = ethernet ? 0 : 1;
+  basic.sm_lid = ethernet ? 0 : kSubnetManagerLid;
   const bool up = context.device().port().is_up();
   basic.state = up ? 4 : 1;  // active, down
   basic.max_mtu = 5;         // 4096 bytes
@@ -210,6 +210,9 @@ int query_device_ex(Context& context, Attributes& call) {
   answer.timestamp_mask = ~std::uint64_t{0};
   answer.hca_core_clock = 1'000'000;  // kHz: nanoseconds
   answer.max_dm_size = DeviceMemory::kMostBytes;
+  answer.cq_moderation_caps = {.max_cq_moderation_count = 0xffff,
+                               .max_cq_moderation_period = kMostCqPeriodUs,
+                               .reserved = 0};
   answer.device_cap_flags_ex = answer.base.device_cap_flags;
   answer.response_length =
       static_cast<std::uint32_t>(std::min(sizeof answer, call.length(UVERBS_ATTR_CORE_OUT)));

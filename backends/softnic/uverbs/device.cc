@@ -12,6 +12,7 @@
 #include "backends/softnic/dma/host_dma.h"
 #include "backends/softnic/uverbs/device_requests.h"
 #include "backends/softnic/uverbs/far_wire.h"
+#include "backends/softnic/uverbs/limits.h"
 #include "backends/softnic/uverbs/own_files.h"
 #include "backends/softnic/wire/routed_wire.h"
 #include "backends/softnic/wire_options.h"
@@ -53,9 +54,18 @@ void send_over_udp(EngineOptions& options) {
   options.selective_repeat = true;
 }
 
-FirmwareIdentity firmware_identity(const Identity& identity) {
+// The MTU of its Ethernet holds a packet of RoCE and its headers.
+FirmwareIdentity firmware_identity(const Identity& identity, const Port& port, std::uint32_t mtu) {
+  constexpr std::uint32_t kHeaders = 104;
   FirmwareIdentity known{.model = identity.model().number,
-                         .ethernet = identity.link() == LinkLayer::ethernet};
+                         .ethernet = identity.link() == LinkLayer::ethernet,
+                         .guid = identity.guid(),
+                         .mtu = static_cast<std::uint16_t>(mtu + kHeaders),
+                         .board = identity.model().board_id,
+                         .port_is_up = [&port] { return port.is_up(); }};
+  if (known.ethernet) known.mac = identity.mac();
+  if (!known.ethernet) known.lid = identity.lid();
+  if (!known.ethernet) known.sm_lid = kSubnetManagerLid;
   for (int i = 0; known.ethernet && i < identity.gids(); ++i) {
     const bool v2 = identity.gid_type(i) == 2;
     known.addresses.push_back({.gid = identity.gid(i),
@@ -155,7 +165,8 @@ Result<void> Device::open_nic(Membership member) {
   if (!nic) return nic.error();
   nic_ = std::move(*nic);
   return nic_->command([this](Engine& engine) {
-    firmware_ = std::make_unique<Firmware>(engine, &addresses_, firmware_identity(identity_));
+    firmware_ =
+        std::make_unique<Firmware>(engine, &addresses_, firmware_identity(identity_, port_, mtu_));
   });
 }
 

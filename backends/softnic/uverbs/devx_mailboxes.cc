@@ -4,6 +4,7 @@
 #include <array>
 
 #include "backends/softnic/uverbs/firmware_call.h"
+#include "core/format/prm/counters.h"
 #include "core/format/prm/cq.h"
 #include "core/format/prm/qp.h"
 #include "core/format/prm/rmp.h"
@@ -24,15 +25,15 @@ constexpr std::array kCreations = {
     Creation{Opcode::create_rmp, {DevxKind::rmp, Opcode::destroy_rmp}},
     Creation{Opcode::create_srq, {DevxKind::srq, Opcode::destroy_srq}},
     Creation{Opcode::create_xrc_srq, {DevxKind::xrc_srq, Opcode::destroy_xrc_srq}},
+    Creation{Opcode::alloc_q_counter, {DevxKind::counter_set, Opcode::dealloc_q_counter}},
     Creation{Opcode::alloc_xrcd, {DevxKind::xrcd, Opcode::dealloc_xrcd}},
 };
 
 // Those of other kinds that mlx5_ib lets through.
-constexpr std::array<std::uint16_t, 11> kAbsentCreations = {
+constexpr std::array<std::uint16_t, 10> kAbsentCreations = {
     0x200,  // CREATE_MKEY
     0x710,  // CREATE_DCT
     0x717,  // CREATE_XRQ
-    0x771,  // ALLOC_Q_COUNTER
     0x816,  // ALLOC_TRANSPORT_DOMAIN
     0x900,  // CREATE_TIR
     0x904,  // CREATE_SQ
@@ -52,12 +53,15 @@ constexpr std::array kChanges = {
     Use{Opcode::rts2rts_qp, DevxKind::qp},       Use{Opcode::sqerr2rts_qp, DevxKind::qp},
     Use{Opcode::qp_2err, DevxKind::qp},          Use{Opcode::qp_2rst, DevxKind::qp},
     Use{Opcode::modify_rmp, DevxKind::rmp},      Use{Opcode::arm_rq, DevxKind::srq},
-    Use{Opcode::arm_xrc_srq, DevxKind::xrc_srq},
+    Use{Opcode::arm_xrc_srq, DevxKind::xrc_srq}, Use{Opcode::modify_cq, DevxKind::cq},
 };
 constexpr std::array kQuestions = {
-    Use{Opcode::query_cq, DevxKind::cq},           Use{Opcode::query_qp, DevxKind::qp},
-    Use{Opcode::query_rmp, DevxKind::rmp},         Use{Opcode::query_srq, DevxKind::srq},
+    Use{Opcode::query_cq, DevxKind::cq},
+    Use{Opcode::query_qp, DevxKind::qp},
+    Use{Opcode::query_rmp, DevxKind::rmp},
+    Use{Opcode::query_srq, DevxKind::srq},
     Use{Opcode::query_xrc_srq, DevxKind::xrc_srq},
+    Use{Opcode::query_q_counter, DevxKind::counter_set},
 };
 
 // Those that mlx5_ib lets through, whether the firmware has them or not.
@@ -93,7 +97,12 @@ template <class Rows>
 std::optional<DevxName> named_by(const Rows& rows, std::span<const std::uint8_t> in) {
   const auto row = find(rows, opcode_of(in));
   if (row == rows.end()) return std::nullopt;
-  return DevxName{row->kind, object_of(in)};
+  if (row->opcode != Opcode::query_q_counter) return DevxName{row->kind, object_of(in)};
+  // The one command that has the number elsewhere.
+  using prm::QueryQCounterIn;
+  if (in.size() < QueryQCounterIn::kBytes) return std::nullopt;
+  const auto set = prm::View<QueryQCounterIn>(in).get(QueryQCounterIn::counter_set_id);
+  return DevxName{row->kind, static_cast<std::uint32_t>(set)};
 }
 
 void name_umems(prm::View<prm::CreateCqIn, std::uint8_t> in) {

@@ -11,9 +11,11 @@
 namespace gdakit::softnic::uverbs {
 
 // Objects that commands name. A shared receive queue of verbs is a pool, or one of XRC.
-enum class DevxKind : std::uint8_t { pd, cq, qp, rmp, srq, xrc_srq, xrcd };
+enum class DevxKind : std::uint8_t { pd, cq, qp, rmp, srq, xrc_srq, xrcd, counter_set };
 // Whether events are told of such objects.
-constexpr bool has_events(DevxKind kind) { return kind != DevxKind::pd && kind != DevxKind::xrcd; }
+constexpr bool has_events(DevxKind kind) {
+  return kind != DevxKind::pd && kind != DevxKind::xrcd && kind != DevxKind::counter_set;
+}
 
 struct DevxName {
   DevxKind kind = DevxKind::pd;

@@ -164,6 +164,8 @@ constexpr std::array kWriteMethods = {
     WriteMethod{IB_USER_VERBS_CMD_DEALLOC_MW, sizeof(ib_uverbs_dealloc_mw), 0, dealloc_mw_write},
     WriteMethod{IB_USER_VERBS_CMD_RESIZE_CQ, sizeof(ib_uverbs_resize_cq),
                 sizeof(ib_uverbs_resize_cq_resp), resize_cq},
+    WriteMethod{kExtended | IB_USER_VERBS_EX_CMD_MODIFY_CQ, sizeof(ib_uverbs_ex_modify_cq), 0,
+                modify_cq},
     WriteMethod{IB_USER_VERBS_CMD_CREATE_COMP_CHANNEL, sizeof(ib_uverbs_create_comp_channel),
                 sizeof(ib_uverbs_create_comp_channel_resp), create_channel},
     WriteMethod{IB_USER_VERBS_CMD_MODIFY_SRQ, sizeof(ib_uverbs_modify_srq), 0, modify_srq},

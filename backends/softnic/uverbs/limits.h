@@ -16,6 +16,8 @@ inline constexpr std::uint32_t kMostNumber =
     0xffffff;                                    // of 24 bits: of an object, a PSN, a user index
 inline constexpr std::uint32_t kGidTable = 256;  // entries, most of them empty
 
+inline constexpr std::uint16_t kSubnetManagerLid = 1;  // of InfiniBand
+
 // ib_device_attr.device_cap_flags: BAD_PKEY_CNTR, BAD_QKEY_CNTR, AUTO_PATH_MIG are not there;
 // CHANGE_PHY_PORT 1 << 4, PORT_ACTIVE_EVENT 1 << 10, SYS_IMAGE_GUID 1 << 11, RC_RNR_NAK_GEN 1
 // << 12, MEM_WINDOW 1 << 17, XRC 1 << 20, MEM_MGT_EXTENSIONS (local and remote invalidate) 1 << 21,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "core/format/prm/command.h"
 
@@ -50,6 +51,16 @@ struct DestroyCqIn : MboxIn {
 };
 
 using QueryCqIn = DestroyCqIn;
+
+// Bits of ModifyCqIn's field select where op_mod is 0.
+inline constexpr std::uint64_t kCqPeriodField = 1, kCqMaxCountField = 2;
+
+struct ModifyCqIn : MboxIn {
+  static constexpr std::size_t kBytes = 272;
+  static constexpr Field<ModifyCqIn, 72, 24> cqn{};
+  static constexpr Field<ModifyCqIn, 96, 32> modify_field_select_resize_field_select{};
+  static constexpr Part<ModifyCqIn, Cqc, 128> cq_context{};
+};
 
 struct QueryCqOut : MboxOut {
   static constexpr std::size_t kBytes = 272;
