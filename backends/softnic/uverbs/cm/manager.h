@@ -119,13 +119,15 @@ class Manager {
   IdPtr make_id(const std::shared_ptr<File>& file, PortSpace space, QpKind kind);
   void end_id(const IdPtr& id);
   void end_all();
-  int bind_to(Id& id, IpPort address);
-  void tell(Id& id, EventKind kind, int status);
   Result<Device*> nic(int index);
   Device& device_of(const Id& id) const { return *nics_.at(id.nic); }
   int own_nic(const Gid& ip) const;
   bool is_of_fabric(const Gid& ip) const;
   bool is_reachable(const Gid& ip) const;
+
+  // manager_address.cc
+  int bind_to(Id& id, IpPort address);
+  void tell(Id& id, EventKind kind, int status);
 
   // manager_connect.cc
   int resolve(Id& id, const IpPort& destination);

@@ -102,7 +102,7 @@ void Manager::hear(const Heard& heard) {
     reply(heard, answer);
   } else if (message->kind == MessageKind::rep) {
     answer.kind = MessageKind::rej;
-    answer.answered = 1;
+    answer.answered = kOfRep;
     answer.reason = kInvalidCommId;
     reply(heard, answer);
   }

@@ -41,6 +41,8 @@ enum class MessageKind : std::uint16_t {
 // Why a REJ rejects.
 inline constexpr std::uint16_t kTimedOut = 4, kInvalidCommId = 6, kInvalidServiceId = 8,
                                kConsumerDefined = 28;
+// Which message a REJ or MRA is for.
+inline constexpr std::uint8_t kOfReq = 0, kOfRep = 1, kOfOther = 2;
 // What a SIDR_REP says.
 inline constexpr std::uint16_t kSidrSuccess = 0, kSidrUnsupported = 1, kSidrRejected = 2;
 
@@ -80,7 +82,7 @@ struct Message {
   QpSide qp;
   Way way;
   IpPort source, destination;  // of REQ and SIDR_REQ
-  // Of a REJ and a SIDR_REP; of REJ and MRA, which message they are for (0 REQ, 1 REP, 2 another).
+  // Of a REJ and a SIDR_REP; of REJ and MRA, which message they are for.
   std::uint16_t reason = 0;
   std::uint8_t answered = 0;
   std::vector<std::uint8_t> private_data;
