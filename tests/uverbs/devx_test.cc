@@ -31,14 +31,15 @@ struct UverbsDevx : testing::Test {
     return made;
   }
   // Both ends, of which the peer's is one of verbs.
-  void connect(const DevxMade& qp) {
+  void connect(const DevxMade& qp) { connect(qp, peer); }
+  void connect(const DevxMade& qp, Client& with) {
     auto init = client.request(qp.number);
     init.at(prm::Rst2initQpIn::qpc).set(Qpc::rwe, 1);
     ASSERT_EQ(client.modify(qp.handle, Opcode::rst2init_qp, init), 0);
     ASSERT_EQ(
-        client.modify(qp.handle, Opcode::init2rtr_qp, client.rtr_request(qp.number, peer.qpn)), 0);
+        client.modify(qp.handle, Opcode::init2rtr_qp, client.rtr_request(qp.number, with.qpn)), 0);
     ASSERT_EQ(client.modify(qp.handle, Opcode::rtr2rts_qp, client.rts_request(qp.number)), 0);
-    peer.connect(client);
+    with.connect(client);
   }
 
   std::unique_ptr<Device> device = open_device(own_spec("devx"));
@@ -129,10 +130,65 @@ TEST_F(UverbsDevx, WhatIsUsedStays) {
   EXPECT_EQ(client.destroy_cq(client.send_cq.handle), 0);
 }
 
+TEST_F(UverbsDevx, AQueuePairThatIsResetIsAsItWasMade) {
+  const DevxMade qp = make_qp();
+  connect(qp);
+  client.post_receive(0, 64);
+  peer.post_send(0, 8);
+  client.next(client.receive_cq);
+  prm::Mailbox<prm::QueryQpOut> out;
+  ASSERT_EQ(client.query(qp.handle, Opcode::query_qp, qp.number, out), 0);
+  const auto context = out.at(prm::QueryQpOut::qpc);
+  EXPECT_EQ(context.get(Qpc::remote_qpn), peer.qpn);
+  EXPECT_EQ(context.get(Qpc::hw_rq_counter), 1u);
+  EXPECT_EQ(context.get(Qpc::sw_rq_counter), 1u);
+  ASSERT_EQ(
+      client.modify(qp.handle, Opcode::qp_2rst, DevxClient::question(Opcode::qp_2rst, qp.number)),
+      0);
+  ASSERT_EQ(client.query(qp.handle, Opcode::query_qp, qp.number, out), 0);
+  EXPECT_EQ(context.get(Qpc::state), 0u);
+  for (const std::uint64_t is_none :
+       {context.get(Qpc::remote_qpn), context.get(Qpc::mtu), context.get(Qpc::rwe),
+        context.get(Qpc::retry_count), context.get(Qpc::hw_rq_counter),
+        context.at(Qpc::primary_address_path).get(prm::Ads::src_addr_index)}) {
+    EXPECT_EQ(is_none, 0u);
+  }
+  for (const std::uint8_t byte : context.at(Qpc::primary_address_path).at(prm::Ads::rgid_rip)) {
+    EXPECT_EQ(byte, 0);
+  }
+  EXPECT_EQ(context.get(Qpc::user_index), 0xffffffu) << "as it was made";
+}
+
+// Its payload may still be the peer's to read: the reset is answered all the same.
+TEST_F(UverbsDevx, AResetIsDoneThoughThePeerStandsStill) {
+  std::unique_ptr<Device> far = open_device(own_spec("devx"));
+  Client stopped{*far};
+  stopped.make_all();
+  const DevxMade qp = make_qp();
+  connect(qp, stopped);
+  far->nic().pause();
+  client.post_write(0, kPayloadBytes, stopped.address(0), stopped.key);
+  EXPECT_EQ(
+      client.modify(qp.handle, Opcode::qp_2rst, DevxClient::question(Opcode::qp_2rst, qp.number)),
+      0);
+  prm::Mailbox<prm::QueryQpOut> out;
+  ASSERT_EQ(client.query(qp.handle, Opcode::query_qp, qp.number, out), 0);
+  EXPECT_EQ(out.at(prm::QueryQpOut::qpc).get(Qpc::state), 0u);
+  far->nic().resume();
+  EXPECT_EQ(client.destroy_devx(qp.handle), 0);
+  EXPECT_EQ(client.destroy_umem(umem.handle), 0);
+}
+
 TEST_F(UverbsDevx, UmemsAreChecked) {
   EXPECT_EQ(client.make_umem(client.queues.get(), 0).error, EINVAL);
   EXPECT_EQ(client.make_umem(reinterpret_cast<const void*>(kNowhere), 64).error, EFAULT);
   EXPECT_EQ(client.make_umem(client.queues.get(), 64, /*access=*/1u << 30).error, EINVAL);
+  EXPECT_EQ(client.make_umem(client.queues.get(), 64, IB_UVERBS_ACCESS_REMOTE_WRITE).error, EINVAL);
+  EXPECT_EQ(client
+                .make_umem(client.queues.get(), 64,
+                           IB_UVERBS_ACCESS_REMOTE_WRITE | IB_UVERBS_ACCESS_LOCAL_WRITE)
+                .error,
+            0);
 }
 
 TEST_F(UverbsDevx, ACqOfCommandsIsChecked) {

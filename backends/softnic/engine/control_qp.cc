@@ -154,6 +154,8 @@ Outcome<QpInfo> Engine::query_qp(QpNumber qpn, Uid uid) const {
   info.send_producer = qp.send_queue.producer();
   info.send_started = qp.send_queue.started();
   info.send_completed = qp.send_queue.completed();
+  info.receive_posted = qp.receive_queue.producer();
+  info.receive_taken = qp.receive_queue.consumer();
   info.record_behind = qp.send_queue.record_behind();
   info.first_error = qp.common.first_error;
   return info;

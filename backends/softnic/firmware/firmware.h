@@ -103,6 +103,7 @@ class Firmware {
   Status find_queues(In in, QpAttributes& attributes, UmemUses& uses) const;
   Status create_qp(In in, Out out);
   Status modify_qp(In in, Out out);
+  Status end_connection(QpNumber qpn, const QpModify& modify, Uid uid);
   Status query_qp(In in, Out out);
   Status destroy_qp(In in, Out out);
 

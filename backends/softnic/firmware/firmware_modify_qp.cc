@@ -44,6 +44,21 @@ const StateChange& change_of(std::uint64_t opcode) {
 
 }  // namespace
 
+// To error or to reset, which takes the queue pair's path and limits from it.
+Status Firmware::end_connection(QpNumber qpn, const QpModify& modify, Uid uid) {
+  const RemovalNumber before = engine_.last_removal();
+  const Outcome<> modified = engine_.modify_qp(qpn, modify, uid);
+  const auto found = qps_.find(qpn);
+  if (!modified || modify.state != QpState::reset || found == qps_.end()) return modified.status();
+  prm::Mailbox<prm::Qpc>& known = found->second.context;
+  const prm::Mailbox<prm::Qpc> nothing;
+  copy_qpc(QpcView(nothing.bytes()), QpFields::all(), 0, QpcWriter(known.bytes()));
+  if (engine_.last_removal() != before) {
+    leaving_.push_back({engine_.last_removal(), found->second.umems});
+  }
+  return {};
+}
+
 // Fields that have no bit of opt_param_mask are read where the transition requires them; those that
 // have one where it is set, or the transition requires them. Bits that a transition does not know
 // are refused by the engine.
@@ -61,7 +76,7 @@ Status Firmware::modify_qp(In in, Out) {
   QpModify modify;
   modify.state = change.to;
   modify.given = QpFields();
-  if (!change.from) return engine_.modify_qp(qpn, modify, uid).status();
+  if (!change.from) return end_connection(qpn, modify, uid);
   const auto found = qps_.find(qpn);
   if (found == qps_.end()) return refusal(CommandSyndrome::modify_qp_absent, qpn);
   prm::Mailbox<prm::Qpc>& known = found->second.context;

@@ -139,6 +139,8 @@ Status Firmware::query_qp(In in, Out out) {
   context.set(Qpc::rmsn, info->rmsn);
   context.set(Qpc::hw_sq_wqebb_counter, info->send_started & 0xffff);
   context.set(Qpc::sw_sq_wqebb_counter, info->send_producer & 0xffff);
+  context.set(Qpc::hw_rq_counter, info->receive_taken & 0xffffffff);
+  context.set(Qpc::sw_rq_counter, info->receive_posted & 0xffffffff);
   return {};
 }
 

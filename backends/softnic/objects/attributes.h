@@ -322,7 +322,10 @@ struct QpInfo {
   std::uint64_t send_producer = 0;   // WQEBBs announced by doorbell or record
   std::uint64_t send_started = 0;    // ... whose transmission has begun
   std::uint64_t send_completed = 0;  // ... that have completed
-  bool record_behind = false;        // the doorbell record has once said less than a doorbell
+  // Of its own receive queue: WQEs announced by the record when it was last read, and taken.
+  std::uint64_t receive_posted = 0;
+  std::uint64_t receive_taken = 0;
+  bool record_behind = false;  // the doorbell record has once said less than a doorbell
   QpError first_error;
 };
 

@@ -39,6 +39,8 @@ class QpFields {
     return fields;
   }
 
+  static constexpr QpFields all() { return of_bits(~std::uint32_t{0}); }
+
   constexpr bool empty() const { return bits_ == 0; }
   constexpr bool has(QpField field) const { return (bits_ & bit(field)) != 0; }
   // The first one of some. It may be none that exists, if of_bits() was given such a bit.

@@ -20,6 +20,9 @@ class ReceiveQueue final : public ReceiveSource {
   // More may have been posted.
   void look_at_record() { record_.look(); }
 
+  std::uint64_t producer() const { return producer_; }
+  std::uint64_t consumer() const { return consumer_; }
+
   Claim claim(QueueCore& core, ReceiveWqe& wqe) override;
   Turn flush(QueueCore& core) override;
 

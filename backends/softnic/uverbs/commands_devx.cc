@@ -129,10 +129,11 @@ int register_umem(Context& context, Attributes& call) {
   if (const int error = call.flags(MLX5_IB_ATTR_DEVX_UMEM_REG_ACCESS, kKnownAccess, access)) {
     return error;
   }
+  const bool writable = (access & IB_UVERBS_ACCESS_LOCAL_WRITE) != 0;
+  if ((access & IB_UVERBS_ACCESS_REMOTE_WRITE) != 0 && !writable) return EINVAL;
   // No memory of another device is reached yet.
   if (call.has(MLX5_IB_ATTR_DEVX_UMEM_REG_DMABUF_FD)) return EOPNOTSUPP;
   if (length == 0) return EINVAL;
-  const bool writable = (access & IB_UVERBS_ACCESS_LOCAL_WRITE) != 0;
   if (const int error = pin(address, length, writable)) return error;
   auto umem = std::make_unique<DevxUmem>();
   umem->umem = {.memory = {{address}, length}, .uid = context.uid(), .writable = writable};

@@ -118,7 +118,11 @@ int devx_subscribe(Context& context, Attributes& call) {
   DevxEvents& subscriptions = context.device().events().devx();
   subscriptions.forget_closed();
   for (const std::uint16_t event : events) {
-    subscriptions.subscribe(object, {static_cast<EventKind>(event), cookie, pipe, counter});
+    subscriptions.subscribe(object, {.kind = static_cast<EventKind>(event),
+                                     .cookie = cookie,
+                                     .pipe = pipe,
+                                     .counter = counter,
+                                     .once = pipe->record_bytes() == kCookieBytes});
   }
   return 0;
 }

@@ -170,13 +170,9 @@ Result<void> Device::open_nic(Membership member) {
   });
 }
 
-Result<CommandStatus> Device::command(std::span<const std::uint8_t> in, std::span<std::uint8_t> out,
-                                      Sender sender) {
-  CommandStatus status = CommandStatus::ok;
-  const Result<void> done =
-      nic_->command([&](Engine&) { status = firmware_->execute(in, out, sender); });
-  if (!done) return done.error();
-  return status;
+Result<void> Device::command(std::span<const std::uint8_t> in, std::span<std::uint8_t> out,
+                             Sender sender, CommandStatus& status) {
+  return nic_->command([&](Engine&) { status = firmware_->execute(in, out, sender); });
 }
 
 UmemNumber Device::add_umem(const Umem& umem) {

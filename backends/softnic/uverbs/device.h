@@ -55,10 +55,10 @@ class Device {
   DeviceMemory& memory() { return *memory_; }
   XrcDomains& xrc_domains() { return xrc_domains_; }
 
-  // Carries out a firmware command (Firmware::execute). timed_out: it is done, but what it has
-  // removed is still in use.
-  Result<CommandStatus> command(std::span<const std::uint8_t> in, std::span<std::uint8_t> out,
-                                Sender sender);
+  // Carries out a firmware command (Firmware::execute). timed_out: it is done, and `status` is its
+  // own, but what it has removed is still in use.
+  Result<void> command(std::span<const std::uint8_t> in, std::span<std::uint8_t> out, Sender sender,
+                       CommandStatus& status);
   // Memory that commands may name until it is removed, which they prevent by objects in it.
   UmemNumber add_umem(const Umem& umem);
   CommandStatus remove_umem(UmemNumber umem, Uid uid);

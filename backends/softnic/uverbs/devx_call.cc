@@ -42,9 +42,12 @@ int DevxCall::check_object(const Context& context, const Attributes& call, std::
 int DevxCall::execute(Context& context, std::size_t out_bytes) {
   if (out_bytes < prm::MboxOut::kBytes) return EINVAL;
   out_.assign(out_bytes, 0);
-  const Result<CommandStatus> status = context.device().command(in_, out_, Sender::user);
-  if (!status) return errno_of(status.error());
-  return *status == CommandStatus::ok ? 0 : EREMOTEIO;
+  CommandStatus status = CommandStatus::ok;
+  const Result<void> done = context.device().command(in_, out_, Sender::user, status);
+  // A queue pair that is reset is so, though a peer that stands still may use its memory yet: the
+  // firmware keeps its umem for as long.
+  if (!done && done.error().code() != Code::timed_out) return errno_of(done.error());
+  return status == CommandStatus::ok ? 0 : EREMOTEIO;
 }
 
 int DevxCall::give_answer(Attributes& call, std::uint16_t out_id, int error) const {

@@ -58,11 +58,12 @@ Record record_of(const Event& event, std::uint64_t cookie) {
 }
 
 // Nothing waits: a counter that cannot be raised has been told often enough.
-void tell_one(const Subscription& one, const Event& event) {
+void tell_one(Subscription& one, const Event& event) {
   const auto pipe = one.pipe.lock();
   if (!pipe) return;
   if (!one.counter) {
-    pipe->put(record_of(event, one.cookie).data());
+    if (one.once && one.put > pipe->records_read()) return;
+    if (pipe->put(record_of(event, one.cookie).data())) one.put = pipe->records_put();
     return;
   }
   const std::uint64_t once = 1;

@@ -30,6 +30,9 @@ struct Subscription {
   std::uint64_t cookie = 0;
   std::weak_ptr<EventPipe> pipe;  // its records are of one of both sizes; it ends with its file
   std::shared_ptr<const KeptFile> counter;  // an eventfd that is told instead, if there is one
+  // Without data one record of it waits at a time: a client that has not read it is told no more.
+  bool once = false;
+  std::uint64_t put = 0;  // its file had so many records with its last one
 };
 
 class DevxEvents {

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -42,11 +43,20 @@ std::uint64_t EventPipe::identity_of(int file) {
 }
 
 bool EventPipe::put(const void* record, std::size_t bytes) const {
-  if (::write(write_.get(), record, bytes) == static_cast<ssize_t>(bytes)) return true;
+  if (::write(write_.get(), record, bytes) == static_cast<ssize_t>(bytes)) {
+    ++put_;
+    return true;
+  }
   if (!told_full_.exchange(true)) {
     Log().warn("a program does not read its events: they are lost until it does");
   }
   return false;
+}
+
+std::uint64_t EventPipe::records_read() const {
+  int unread = 0;
+  if (::ioctl(read_.get(), FIONREAD, &unread) != 0) return put_;
+  return put_ - static_cast<std::size_t>(unread) / record_bytes_;
 }
 
 std::uint32_t EventPipe::withdraw(std::uint64_t element) const {

@@ -40,12 +40,17 @@ class EventPipe {
   // The client's descriptor of the read end, which is its own from then on. Once.
   int take_client_end() { return client_end_.release(); }
 
+  std::size_t record_bytes() const { return record_bytes_; }
   // False if there is no room: the client has left thousands unread, or, by record, 256. The first
   // time it says so in the log.
   bool put(const void* record) const { return put(record, record_bytes_); }
   // One of another size, to a pipe that is read by record: at most kMostBytes.
   bool put(const void* record, std::size_t bytes) const;
   static constexpr std::size_t kMostBytes = 4096;
+
+  // How many were put, and how many of those the client has read: of records of one size.
+  std::uint64_t records_put() const { return put_; }
+  std::uint64_t records_read() const;
 
   // Takes out all records of this element that nobody has read. Returns how many.
   std::uint32_t withdraw(std::uint64_t element) const;
@@ -65,6 +70,7 @@ class EventPipe {
   KeptFile read_;
   KeptFile write_;
   mutable std::atomic<bool> told_full_{false};
+  mutable std::atomic<std::uint64_t> put_{0};
 };
 
 }  // namespace gdakit::softnic::uverbs

@@ -31,9 +31,10 @@ Result<void> run_command(Device& device, Uid uid, prm::Opcode opcode, prm::Mailb
                          prm::Mailbox<Answer>& out) {
   in.set(prm::MboxIn::opcode, static_cast<std::uint64_t>(opcode));
   in.set(prm::MboxIn::uid, uid);
-  const Result<CommandStatus> status = device.command(in.bytes(), out.bytes(), Sender::kernel);
-  if (!status) return status.error();
-  if (*status == CommandStatus::ok) return {};
+  CommandStatus status = CommandStatus::ok;
+  const Result<void> done = device.command(in.bytes(), out.bytes(), Sender::kernel, status);
+  if (!done) return done.error();
+  if (status == CommandStatus::ok) return {};
   return command_error(opcode, prm::View<prm::MboxOut>(out.bytes()));
 }
 template <class Request, class Answer>
