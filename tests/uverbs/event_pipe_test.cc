@@ -192,7 +192,7 @@ TEST_F(UverbsEventBook, OnlyWhatWasReadCounts) {
 TEST_F(UverbsEventBook, ARemovedQueueLeavesTheErrorsOfOthers) {
   book.event({EventKind::qp_fatal, 3});
   book.event({EventKind::cq_error, 3});
-  const EventCounts counts = book.remove_qp(3);
+  const EventCounts counts = book.remove_qp(3, {0xd0, nullptr, errors});
   EXPECT_EQ(counts.errors, 0u);
   const auto left = error_reader.all<AsyncRecord>();
   ASSERT_EQ(left.size(), 1u);

@@ -39,8 +39,22 @@ std::string HostileClient::make_srq() {
   return make(call, UVERBS_ATTR_CREATE_SRQ_HANDLE, Kind::srq);
 }
 
-// Of XRC.
+// Of XRC; sometimes one that is there.
 std::string HostileClient::make_target() {
+  if (rarely(4)) {
+    ib_uverbs_open_qp request{};
+    request.user_handle = number();
+    request.pd_handle = static_cast<std::uint32_t>(handle(Kind::xrcd));
+    request.qpn = rarely(4) ? static_cast<std::uint32_t>(number()) : qpn_;
+    request.qp_type = IB_UVERBS_QPT_XRC_TGT;
+    WriteCall call(IB_USER_VERBS_CMD_OPEN_QP);
+    ib_uverbs_create_qp_resp answer{};
+    add(call, UVERBS_ATTR_CORE_IN, request);
+    call.core_out(answer);
+    std::string wrong = make(call);
+    if (last_error_ == 0) remember(Kind::qp, answer.qp_handle);
+    return wrong;
+  }
   mlx5_ib_create_qp driver{};
   driver.flags = MLX5_QP_FLAG_UAR_PAGE_INDEX;
   driver.buf_addr = number();

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <memory>
 #include <sys/mman.h>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -167,6 +168,75 @@ TEST_F(UverbsXrc, ADomainAndACqStayWhileTheyAreUsed) {
   EXPECT_EQ(receiver.destroy_qp(receiver.qp), 0);
   EXPECT_EQ(close_domain(receiver, receiver.domain), 0);
   EXPECT_EQ(close_domain(receiver, receiver.domain), ENOENT);
+}
+
+// As libibverbs asks for it.
+int open_target(Client& client, std::uint32_t domain, std::uint32_t qpn, std::uint32_t& handle,
+                std::uint8_t type = IB_UVERBS_QPT_XRC_TGT) {
+  ib_uverbs_open_qp request{};
+  request.user_handle = address_of(&client);
+  request.pd_handle = domain;
+  request.qpn = qpn;
+  request.qp_type = type;
+  ib_uverbs_create_qp_resp answer{};
+  const int error =
+      WriteCall(IB_USER_VERBS_CMD_OPEN_QP).core_in(request).core_out(answer).make(*client.context);
+  handle = answer.qp_handle;
+  if (error == 0) {
+    EXPECT_EQ(answer.qpn, qpn);
+  }
+  return error;
+}
+
+TEST_F(UverbsXrc, ATargetIsOpenedByItsNumber) {
+  receiver.make_srq();
+  receiver.make_target();
+  std::uint32_t again = 0;
+  ASSERT_EQ(open_target(receiver, receiver.domain, receiver.qpn, again), 0);
+  make_initiator();
+  sender.connect(receiver);
+  // Half of the way by one handle, and half by the other.
+  ASSERT_EQ(receiver.modify(receiver.to_init()), 0);
+  const std::uint32_t first = std::exchange(receiver.qp, again);
+  ASSERT_EQ(receiver.modify(receiver.to_rtr(sender.qpn)), 0);
+  EXPECT_EQ(receiver.query().qp_state, 2) << "RTR";
+  EXPECT_EQ(receiver.query().dest_qp_num, sender.qpn);
+  EXPECT_EQ(receiver.query().dest.is_global, 1);
+  EXPECT_EQ(receiver.destroy_qp(first), 0) << "its maker has no use for it";
+  std::memset(sender.payload(), 'x', 100);
+  receiver.post_shared(512, 256);
+  sender.post_xrc_send(0, 100, receiver.srqn);
+  EXPECT_EQ(receiver.next(receiver.receive_cq).byte_cnt, 100u);
+  EXPECT_EQ(close_domain(receiver, receiver.domain), EBUSY);
+  EXPECT_EQ(receiver.destroy_qp(again), 0);
+  EXPECT_EQ(open_target(receiver, receiver.domain, receiver.qpn, again), EINVAL) << "it is gone";
+}
+
+TEST_F(UverbsXrc, WhatIsNoTargetOfTheDomainIsNotOpened) {
+  receiver.make_target();
+  std::uint32_t another = 0, handle = 0;
+  ASSERT_EQ(open_domain(receiver, -1, O_CREAT, another), 0);
+  EXPECT_EQ(open_target(receiver, another, receiver.qpn, handle), EINVAL);
+  EXPECT_EQ(open_target(receiver, receiver.pd, receiver.qpn, handle), EINVAL);
+  EXPECT_EQ(open_target(receiver, receiver.domain, receiver.qpn + 1, handle), EINVAL);
+  EXPECT_EQ(open_target(receiver, receiver.domain, receiver.qpn, handle, IB_UVERBS_QPT_RC), EINVAL);
+  EXPECT_EQ(open_target(receiver, receiver.domain, sender.qpn, handle), EINVAL);
+}
+
+TEST_F(UverbsXrc, ATargetOutlivesTheClientThatMadeIt) {
+  const UniqueFileDescriptor file(::memfd_create("domain", MFD_CLOEXEC));
+  auto maker = std::make_unique<Receiver>(*other);
+  ASSERT_EQ(open_domain(*maker, file.get(), O_CREAT, maker->domain), 0);
+  maker->make_target();
+  std::uint32_t domain = 0, handle = 0;
+  ASSERT_EQ(open_domain(receiver, file.get(), 0, domain), 0);
+  ASSERT_EQ(open_target(receiver, domain, maker->qpn, handle), 0);
+  maker.reset();
+  receiver.qp = handle;
+  receiver.type = IB_UVERBS_QPT_XRC_TGT;
+  EXPECT_EQ(receiver.modify(receiver.to_init()), 0);
+  EXPECT_EQ(receiver.destroy_qp(handle), 0);
+  EXPECT_EQ(close_domain(receiver, domain), 0);
 }
 
 TEST_F(UverbsXrc, ASharedReceiveQueueNeedsDomainAndCq) {

@@ -74,6 +74,7 @@ int close_xrcd_write(Context& context, Attributes& call);
 
 // commands_qp.cc
 int create_qp(Context& context, Attributes& call);
+int open_qp(Context& context, Attributes& call);
 int query_qp(Context& context, Attributes& call);
 int destroy_qp(Context& context, Attributes& call);
 

@@ -33,7 +33,7 @@ int modify(Context& context, ib_uverbs_modify_qp request) {
   Qp* const qp = context.handles().find<Qp>(request.qp_handle);
   if (qp == nullptr) return EINVAL;
   const std::uint32_t mask = request.attr_mask = without_ignored(qp->type, request.attr_mask);
-  const Result<QpInfo> info = context.nic().query_qp(qp->number, context.uid());
+  const Result<QpInfo> info = context.nic().query_qp(qp->number, qp->uid);
   if (!info) return errno_of(info.error());
   const auto from = state_of(mask & attr::kCurrentState, request.cur_qp_state, info->state);
   if (!from) return EINVAL;
@@ -47,7 +47,7 @@ int modify(Context& context, ib_uverbs_modify_qp request) {
   prm::Mailbox<prm::MboxOut> out;
   in.set(prm::Rst2initQpIn::qpn, qp->number);
   int error = mailbox_of(*qp, {*from, *to, mask}, context.device().addresses(), opcode, in);
-  if (error == 0) error = errno_of(run_command(context, opcode, in, out));
+  if (error == 0) error = errno_of(run_command(context.device(), qp->uid, opcode, in, out));
   if (error != 0) *qp->known = before;
   return error;
 }

@@ -178,12 +178,18 @@ int create_qp(Context& context, Attributes& call) {
   if (!call.has(UVERBS_ATTR_CREATE_QP_HANDLE)) return EINVAL;
   if (const int error = read_request(context, call, request)) return error;
   if (const int error = mailbox_of(request, in)) return error;
-  const Result<void> done = run_command(context, prm::Opcode::create_qp, in, out);
+  const Uid uid = request.xrcd != nullptr ? XrcTargets::kUid : context.uid();
+  const Result<void> done = run_command(context.device(), uid, prm::Opcode::create_qp, in, out);
   if (!done) return errno_of(done);
   const auto number = static_cast<QpNumber>(out.get(prm::CreateQpOut::qpn));
-  context.device().events().add_qp(number, {request.user_handle, nullptr, context.errors()});
+  if (request.xrcd != nullptr) {
+    context.device().xrc_targets().add(number, request.xrcd->number);
+  }
   auto qp = std::make_unique<Qp>();
   qp->number = number;
+  qp->uid = uid;
+  qp->listener = {request.user_handle, nullptr, context.errors()};
+  context.device().events().add_qp(number, qp->listener);
   qp->type = request.type;
   qp->service = *service_of(request.type);
   qp->xrcd = Use<Xrcd>(request.xrcd);
@@ -200,6 +206,28 @@ int create_qp(Context& context, Attributes& call) {
   return made<Qp>(context, handle, error);
 }
 
+// A target of XRC that another client has made, or this one.
+int open_qp(Context& context, Attributes& call) {
+  ib_uverbs_open_qp request{};
+  if (const int error = call.read(UVERBS_ATTR_CORE_IN, request)) return error;
+  Xrcd* const xrcd = context.handles().find<Xrcd>(request.pd_handle);
+  if (xrcd == nullptr || request.qp_type != IB_UVERBS_QPT_XRC_TGT) return EINVAL;
+  Device& device = context.device();
+  if (!device.xrc_targets().open(request.qpn, xrcd->number)) return EINVAL;
+  auto qp = std::make_unique<Qp>();
+  qp->number = request.qpn;
+  qp->uid = XrcTargets::kUid;
+  qp->listener = {request.user_handle, nullptr, context.errors()};
+  device.events().add_qp(request.qpn, qp->listener);
+  qp->type = IB_UVERBS_QPT_XRC_TGT;
+  qp->service = ServiceType::xrc;
+  qp->xrcd = Use<Xrcd>(xrcd);
+  ib_uverbs_create_qp_resp answer{};
+  answer.qpn = request.qpn;
+  answer.qp_handle = context.handles().add(std::move(qp));
+  return made<Qp>(context, answer.qp_handle, call.write(UVERBS_ATTR_CORE_OUT, answer));
+}
+
 int query_qp(Context& context, Attributes& call) {
   ib_uverbs_query_qp request{};
   if (const int error = call.read(UVERBS_ATTR_CORE_IN, request)) return error;
@@ -208,7 +236,7 @@ int query_qp(Context& context, Attributes& call) {
   prm::Mailbox<prm::QueryQpIn> in;
   prm::Mailbox<prm::QueryQpOut> out;
   in.set(prm::QueryQpIn::qpn, qp->number);
-  const Result<void> asked = run_command(context, prm::Opcode::query_qp, in, out);
+  const Result<void> asked = run_command(context.device(), qp->uid, prm::Opcode::query_qp, in, out);
   if (!asked) return errno_of(asked);
   ib_uverbs_query_qp_resp& known = *qp->known;
   note(std::as_const(out).at(prm::QueryQpOut::qpc), known);

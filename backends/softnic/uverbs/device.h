@@ -22,6 +22,7 @@
 #include "backends/softnic/uverbs/prompt_threads.h"
 #include "backends/softnic/uverbs/spec.h"
 #include "backends/softnic/uverbs/xrc_domains.h"
+#include "backends/softnic/uverbs/xrc_targets.h"
 #include "core/base/options.h"
 #include "core/base/result.h"
 #include "core/base/wall_clock.h"
@@ -54,6 +55,7 @@ class Device {
   bool writes_files() const { return writes_files_; }
   DeviceMemory& memory() { return *memory_; }
   XrcDomains& xrc_domains() { return xrc_domains_; }
+  XrcTargets& xrc_targets() { return xrc_targets_; }
 
   // Carries out a firmware command (Firmware::execute). timed_out: it is done, and `status` is its
   // own, but what it has removed is still in use.
@@ -85,6 +87,7 @@ class Device {
   std::shared_ptr<MemoryPages> pages_;
   std::unique_ptr<DeviceMemory> memory_;
   XrcDomains xrc_domains_;
+  XrcTargets xrc_targets_;
   Port port_;
   MadPort mads_;
   const std::uint64_t opened_ms_ = wall_ms();

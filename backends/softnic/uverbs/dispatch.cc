@@ -174,6 +174,8 @@ constexpr std::array kWriteMethods = {
     WriteMethod{IB_USER_VERBS_CMD_OPEN_XRCD, sizeof(ib_uverbs_open_xrcd),
                 sizeof(ib_uverbs_open_xrcd_resp), open_xrcd},
     WriteMethod{IB_USER_VERBS_CMD_CLOSE_XRCD, sizeof(ib_uverbs_close_xrcd), 0, close_xrcd_write},
+    WriteMethod{IB_USER_VERBS_CMD_OPEN_QP, sizeof(ib_uverbs_open_qp),
+                sizeof(ib_uverbs_create_qp_resp), open_qp},
     WriteMethod{IB_USER_VERBS_CMD_QUERY_QP, sizeof(ib_uverbs_query_qp),
                 sizeof(ib_uverbs_query_qp_resp), query_qp},
     WriteMethod{IB_USER_VERBS_CMD_MODIFY_QP, sizeof(ib_uverbs_modify_qp), 0, modify_qp},

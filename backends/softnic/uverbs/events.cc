@@ -1,5 +1,6 @@
 #include "backends/softnic/uverbs/events.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -44,19 +45,22 @@ EventBook::Entries& EventBook::entries_of(EventKind kind) {
 
 void EventBook::add(Entries& to, std::uint32_t number, Listener listener) {
   const std::lock_guard lock(mutex_);
-  to[number] = {std::move(listener), {}};
+  to.emplace(number, Entry{std::move(listener), {}});
 }
 
-EventCounts EventBook::remove(Entries& from, std::uint32_t number) {
-  const std::lock_guard lock(mutex_);
-  const auto at = from.find(number);
-  if (at == from.end()) return {};
+EventCounts EventBook::remove(Entries& from, Entries::iterator at) {
   const Listener& listener = at->second.listener;
   EventCounts read = at->second.put;
   if (listener.completions) read.completions -= listener.completions->withdraw(listener.element);
   if (listener.errors) read.errors -= listener.errors->withdraw(listener.element);
   from.erase(at);
   return read;
+}
+
+EventCounts EventBook::remove(Entries& from, std::uint32_t number) {
+  const std::lock_guard lock(mutex_);
+  const auto at = from.find(number);
+  return at == from.end() ? EventCounts{} : remove(from, at);
 }
 
 EventCounts EventBook::remove_cq(CqNumber cq) {
@@ -69,27 +73,41 @@ EventCounts EventBook::remove_srq(SrqNumber srq) {
   return remove(srqs_, srq);
 }
 
-EventCounts EventBook::remove_qp(QpNumber qp) {
+EventCounts EventBook::remove_qp(QpNumber qp, const Listener& listener) {
+  EventCounts read;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto [begin, end] = qps_.equal_range(qp);
+    const auto at = std::find_if(begin, end, [&listener](const auto& one) {
+      const Listener& other = one.second.listener;
+      return other.element == listener.element && other.errors == listener.errors;
+    });
+    if (at != end) read = remove(qps_, at);
+    if (qps_.contains(qp)) return read;
+  }
   devx_.unsubscribe({DevxKind::qp, qp});
-  return remove(qps_, qp);
+  return read;
 }
 
 void EventBook::event(const Event& event) {
   devx_.tell(event);
   const std::lock_guard lock(mutex_);
   Entries& entries = entries_of(event.kind);
-  const auto at = entries.find(event.number);
-  if (at == entries.end()) return;
-  const Listener& listener = at->second.listener;
-  if (event.kind == EventKind::completion) {
+  const auto [begin, end] = entries.equal_range(event.number);
+  for (auto at = begin; at != end; ++at) tell(at->second, event.kind);
+}
+
+void EventBook::tell(Entry& entry, EventKind kind) {
+  const Listener& listener = entry.listener;
+  if (kind == EventKind::completion) {
     const CompletionRecord record{listener.element};
-    if (listener.completions && listener.completions->put(&record)) ++at->second.put.completions;
+    if (listener.completions && listener.completions->put(&record)) ++entry.put.completions;
     return;
   }
-  const auto type = verbs_event(event.kind);
+  const auto type = verbs_event(kind);
   if (!type || !listener.errors) return;
   const AsyncRecord record{listener.element, *type, 0};
-  if (listener.errors->put(&record)) ++at->second.put.errors;
+  if (listener.errors->put(&record)) ++entry.put.errors;
 }
 
 void EventBook::add_port_listener(const std::shared_ptr<EventPipe>& errors) {

@@ -41,7 +41,8 @@ class EventBook final : public EventSink {
   // No event names it any more; those that were not read are taken back.
   EventCounts remove_cq(CqNumber cq);
   EventCounts remove_srq(SrqNumber srq);
-  EventCounts remove_qp(QpNumber qp);
+  // ... that this listener has, who was added: a queue pair may have several.
+  EventCounts remove_qp(QpNumber qp, const Listener& listener);
 
   // Who has subscribed to more, or to those of objects that are not verbs'.
   DevxEvents& devx() { return devx_; }
@@ -58,11 +59,13 @@ class EventBook final : public EventSink {
     Listener listener;
     EventCounts put;
   };
-  using Entries = std::unordered_map<std::uint32_t, Entry>;
+  using Entries = std::unordered_multimap<std::uint32_t, Entry>;
 
   void add(Entries& to, std::uint32_t number, Listener listener);
+  EventCounts remove(Entries& from, Entries::iterator at);
   EventCounts remove(Entries& from, std::uint32_t number);
   Entries& entries_of(EventKind kind);
+  static void tell(Entry& entry, EventKind kind);
 
   std::mutex mutex_;
   Entries cqs_;

@@ -41,8 +41,10 @@ Result<void> Srq::end(Context& context) {
 }
 
 Result<void> Qp::end(Context& context) {
-  Result<void> ended = run_command_of(context, prm::Opcode::destroy_qp, number);
-  if (is_gone(ended)) told = context.device().events().remove_qp(number);
+  Device& device = context.device();
+  Result<void> ended = is_target() ? device.xrc_targets().close(device, number)
+                                   : run_command_of(device, uid, prm::Opcode::destroy_qp, number);
+  if (is_gone(ended)) told = device.events().remove_qp(number, listener);
   return ended;
 }
 

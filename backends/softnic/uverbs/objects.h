@@ -107,7 +107,12 @@ struct Qp final : Object {
   Qp() : Object(kType) {}
   Result<void> end(Context& context) override;
 
+  // Of XRC: other clients may have it, too.
+  bool is_target() const { return xrcd.get() != nullptr; }
+
   QpNumber number = 0;
+  Uid uid = kNicUid;       // of its commands
+  Listener listener;       // by which its client is told of it
   std::uint32_t type = 0;  // ib_uverbs_qp_type
   ServiceType service = ServiceType::rc;
   Use<Xrcd> xrcd;  // of a target of XRC, which has none of the following

@@ -151,6 +151,12 @@ void note(prm::View<prm::Qpc> context, ib_uverbs_query_qp_resp& known) {
   take(known.timeout, path.get(Ads::ack_timeout));
   take(known.dest.sl, path.get(Ads::sl));
   take(known.dest.dlid, path.get(Ads::rlid));
+  if (path.get(Ads::vhca_port_num) != 0) take(known.port_num, path.get(Ads::vhca_port_num));
+  take(known.dest.is_global, path.get(Ads::grh));
+  take(known.dest.sgid_index, path.get(Ads::src_addr_index));
+  take(known.dest.hop_limit, path.get(Ads::hop_limit));
+  take(known.dest.traffic_class, path.get(Ads::tclass));
+  take(known.dest.flow_label, path.get(Ads::flow_label));
   std::ranges::copy(path.at(Ads::rgid_rip), std::begin(known.dest.dgid));
 }
 
