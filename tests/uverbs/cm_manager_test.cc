@@ -156,6 +156,38 @@ TEST_F(CmManager, ConnectsTwoProcesses) {
   EXPECT_EQ(client_.next().kind, EventKind::timewait_exit);
 }
 
+TEST_F(CmManager, TellsEachSideWhatTheOthersNicCanDo) {
+  server_.listen();
+  const std::uint32_t active = client_.resolve(address());
+  ConnectParameters asked = parameters(), answered = parameters();
+  asked.ece = {0x15b3, 0x30000002};
+  answered.ece = {0x15b3, 2};
+  ASSERT_EQ(client_.manager().connect(*client_.file, active, asked), 0);
+  const Event request = server_.next();
+  EXPECT_EQ(request.ece, asked.ece);
+  ASSERT_EQ(server_.manager().accept(*server_.file, request.handle, 55, answered), 0);
+  EXPECT_EQ(client_.next().ece, answered.ece);
+}
+
+TEST_F(CmManager, ConnectsByTheLoopbackAddressOfIpv6) {
+  constexpr Gid kLoopback = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
+  const std::uint32_t listener = server_.make_id();
+  ASSERT_EQ(server_.manager().bind(*server_.file, listener, {kLoopback, kPort}), 0);
+  ASSERT_EQ(server_.manager().listen(*server_.file, listener, 0), 0);
+  const std::uint32_t active = client_.resolve({kLoopback, kPort});
+  EXPECT_EQ(client_.state(active).source.ip, kLoopback);
+  EXPECT_EQ(client_.state(active).nic, 0);
+  ASSERT_EQ(client_.manager().connect(*client_.file, active, parameters()), 0);
+  const Event request = server_.next();
+  EXPECT_EQ(request.kind, EventKind::connect_request);
+  const IdState passive = server_.state(request.handle);
+  EXPECT_EQ(passive.source.ip, kLoopback);
+  EXPECT_EQ(passive.destination.ip, kLoopback);
+  EXPECT_EQ(passive.way.destination, gid_of_nic(spec_, 0));
+  ASSERT_EQ(server_.manager().accept(*server_.file, request.handle, 55, parameters()), 0);
+  EXPECT_EQ(client_.next().kind, EventKind::connect_response);
+}
+
 TEST_F(CmManager, ConnectsThroughABadNetwork) {
   const std::uint32_t opens_nic = server_.listen();
   EXPECT_EQ(server_.destroy(opens_nic), 0);

@@ -34,6 +34,7 @@ Message full(MessageKind kind) {
                 .retry_count = 6,
                 .flow_control = true,
                 .srq = true};
+  message.ece = {.vendor_id = 0x0015b3, .options = 0x30000002};
   message.way = {.source = ipv4(1),
                  .destination = ipv4(2),
                  .source_lid = 3,
@@ -71,6 +72,8 @@ TEST(CmMessage, ArrivesWhole) {
     ASSERT_TRUE(heard) << static_cast<int>(kind);
     EXPECT_EQ(heard->kind, kind);
     EXPECT_EQ(heard->private_data, said.private_data);
+    const bool has_ece = kind == MessageKind::req || kind == MessageKind::rep;
+    EXPECT_EQ(heard->ece, has_ece ? said.ece : Ece{});
     const bool is_request = kind == MessageKind::req || kind == MessageKind::sidr_req;
     EXPECT_EQ(heard->local_id, kind == MessageKind::sidr_rep ? 0 : said.local_id);
     EXPECT_EQ(heard->remote_id, is_request ? 0 : said.remote_id);

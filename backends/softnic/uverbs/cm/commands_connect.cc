@@ -16,8 +16,9 @@ constexpr std::uint16_t kVendorOption = 35;             // a reason that a progr
 constexpr std::uint8_t kMostRetries = 7;
 
 // Numbers that messages have fewer bits for are cut, as the kernel does.
-ConnectParameters parameters_of(const rdma_ucm_conn_param& from) {
+ConnectParameters parameters_of(const rdma_ucm_conn_param& from, const rdma_ucm_ece& ece) {
   ConnectParameters to;
+  to.ece = {ece.vendor_id, ece.attr_mod};
   to.qp.qpn = from.qp_num & kMostNumber;
   to.qp.qkey = from.qkey;
   to.qp.srq = from.srq != 0;
@@ -36,7 +37,8 @@ int connect(const Caller& caller, const Input& in) {
   rdma_ucm_connect command;
   if (const int error = read_command(in, command, offsetof(rdma_ucm_connect, ece))) return error;
   if (command.conn_param.valid == 0) return EINVAL;
-  return caller.manager.connect(*caller.file, command.id, parameters_of(command.conn_param));
+  return caller.manager.connect(*caller.file, command.id,
+                                parameters_of(command.conn_param, command.ece));
 }
 
 int listen(const Caller& caller, const Input& in) {
@@ -49,7 +51,7 @@ int accept(const Caller& caller, const Input& in) {
   rdma_ucm_accept command;
   if (const int error = read_command(in, command, offsetof(rdma_ucm_accept, ece))) return error;
   if (command.conn_param.valid == 0) return caller.manager.confirm(*caller.file, command.id);
-  ConnectParameters parameters = parameters_of(command.conn_param);
+  ConnectParameters parameters = parameters_of(command.conn_param, command.ece);
   if (parameters.qp.qkey == 0) parameters.qp.qkey = kUdpQkey;
   return caller.manager.accept(*caller.file, command.id, command.uid, parameters);
 }

@@ -29,6 +29,7 @@ rdma_ucm_event_resp answer_of(const Spec& spec, const Event& event) {
     put_data(ud);
     return answer;
   }
+  answer.ece = {event.ece.vendor_id, event.ece.options};
   rdma_ucm_conn_param& conn = answer.param.conn;
   conn.qp_num = event.qp.qpn;
   conn.srq = event.qp.srq;

@@ -32,6 +32,7 @@ struct Event {
   // What the peer has said, if anything.
   bool is_datagram = false;
   QpSide qp = {};
+  Ece ece = {};
   Way way = {};
   int nic = 0;
   std::vector<std::uint8_t> private_data = {};

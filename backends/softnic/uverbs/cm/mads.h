@@ -31,6 +31,7 @@ struct Header {
   static constexpr format::prm::Field<Header, 24, 8> method{};
   static constexpr format::prm::Field<Header, 64, 64> transaction_id{};
   static constexpr format::prm::Field<Header, 128, 16> attribute_id{};
+  static constexpr format::prm::Field<Header, 160, 32> attribute_modifier{};
 };
 inline constexpr std::uint8_t kBaseVersion = 1, kCmClass = 7, kCmClassVersion = 2, kSend = 3;
 
@@ -42,6 +43,7 @@ struct Connected : Header {
 
 struct Req : Header {
   static constexpr In<Req, 0, 32> local_comm_id{};
+  static constexpr In<Req, 5, 24> vendor_id{};
   static constexpr In<Req, 8, 64> service_id{};
   static constexpr In<Req, 16, 64> local_ca_guid{};
   static constexpr In<Req, 28, 32> local_qkey{};
@@ -85,6 +87,10 @@ struct Rej : Connected {
 struct Rep : Connected {
   static constexpr In<Rep, 8, 32> local_qkey{};
   static constexpr In<Rep, 12, 24> local_qpn{};
+  // In three pieces, the highest first.
+  static constexpr In<Rep, 15, 8> vendor_id_high{};
+  static constexpr In<Rep, 19, 8> vendor_id_middle{};
+  static constexpr In<Rep, 23, 8> vendor_id_low{};
   static constexpr In<Rep, 20, 24> starting_psn{};
   static constexpr In<Rep, 24, 8> responder_resources{};
   static constexpr In<Rep, 25, 8> initiator_depth{};

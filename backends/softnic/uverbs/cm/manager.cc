@@ -37,6 +37,7 @@ void Id::happened(EventKind what, int status, const Message* message) {
   event.nic = nic;
   if (message != nullptr) {
     event.qp = message->qp;
+    event.ece = message->ece;
     event.private_data = message->private_data;
   }
   file->push(std::move(event));
@@ -83,9 +84,14 @@ Result<Device*> Manager::nic(int index) {
   return device;
 }
 
+Gid Manager::fabric_ip(const Gid& ip) const {
+  constexpr Gid kLoopback = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
+  return ip == kLoopback ? ip_of_nic(spec_, 0) : ip;
+}
+
 int Manager::own_nic(const Gid& ip) const {
   for (int index = 0; index < spec_.nics; ++index) {
-    if (ip_of_nic(spec_, index) == ip) return index;
+    if (ip_of_nic(spec_, index) == fabric_ip(ip)) return index;
   }
   return -1;
 }
@@ -94,7 +100,7 @@ int Manager::own_nic(const Gid& ip) const {
 bool Manager::is_of_fabric(const Gid& ip) const {
   if (!spec_.reached_at.empty()) return own_nic(ip) >= 0;
   for (int index = 0; index < kMostNics; ++index) {
-    if (ip_of_nic(spec_, index) == ip) return true;
+    if (ip_of_nic(spec_, index) == fabric_ip(ip)) return true;
   }
   return false;
 }

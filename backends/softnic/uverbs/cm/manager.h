@@ -41,6 +41,7 @@ namespace gdakit::softnic::uverbs::cm {
 // What a program says of its queue pair when it connects or accepts.
 struct ConnectParameters {
   QpSide qp;
+  Ece ece;
   std::vector<std::uint8_t> private_data;
 };
 
@@ -121,6 +122,8 @@ class Manager {
   void end_all();
   Result<Device*> nic(int index);
   Device& device_of(const Id& id) const { return *nics_.at(id.nic); }
+  // ::1 is this host's first NIC, by the address that its fabric knows.
+  Gid fabric_ip(const Gid& ip) const;
   int own_nic(const Gid& ip) const;
   bool is_of_fabric(const Gid& ip) const;
   bool is_reachable(const Gid& ip) const;
@@ -131,7 +134,7 @@ class Manager {
 
   // manager_connect.cc
   int resolve(Id& id, const IpPort& destination);
-  Way way_to(const Id& id, const Gid& destination) const;
+  Way way_to(const Id& id, const Gid& ip) const;
   void begin_connection(Id& id, std::set<Endpoint> peers);
   int find_peers(const Id& id, std::set<Endpoint>& peers);
   void note_peer_name(Id& id);

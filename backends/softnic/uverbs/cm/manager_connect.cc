@@ -36,14 +36,16 @@ int Manager::resolve(Id& id, const IpPort& wanted) {
   const int index = id.nic >= 0 ? id.nic : std::max(own_nic(destination.ip), 0);
   if (const Result<Device*> opened = nic(index); !opened) return errno_of(opened.error());
   id.nic = index;
-  id.source.ip = ip_of_nic(spec_, index);
+  const bool is_loopback = fabric_ip(destination.ip) != destination.ip;
+  id.source.ip = is_loopback ? destination.ip : ip_of_nic(spec_, index);
   id.destination = destination;
   id.way = way_to(id, destination.ip);
   return 0;
 }
 
 // On InfiniBand the NIC's LID is known by its address, as its index is.
-Way Manager::way_to(const Id& id, const Gid& destination) const {
+Way Manager::way_to(const Id& id, const Gid& ip) const {
+  const Gid destination = fabric_ip(ip);
   Way way;
   way.source = gid_of_nic(spec_, id.nic);
   way.destination = destination;
@@ -87,7 +89,8 @@ int Manager::listen(const File& file, std::uint32_t handle, std::uint32_t backlo
 // 0, or why there is nobody.
 int Manager::find_peers(const Id& id, std::set<Endpoint>& peers) {
   if (is_of_fabric(id.destination.ip)) {
-    const auto place = ports_.find_listener(id.space, id.destination);
+    const auto place =
+        ports_.find_listener(id.space, {fabric_ip(id.destination.ip), id.destination.port});
     if (!place) return ECONNREFUSED;
     peers.insert(*place);
     return 0;
@@ -136,6 +139,7 @@ int Manager::connect(const File& file, std::uint32_t handle, const ConnectParame
   message.service_id = service_id(id->space, id->destination.port);
   message.guid = Identity(spec_, id->nic).guid();
   message.qp = parameters.qp;
+  message.ece = parameters.ece;
   message.way = id->way;
   message.source = id->source;
   message.destination = id->destination;
@@ -160,6 +164,7 @@ int Manager::accept(const File& file, std::uint32_t handle, std::uint64_t uid,
   if (parameters.private_data.size() > private_bytes(message.kind)) return EINVAL;
   message.guid = Identity(spec_, id->nic).guid();
   message.qp = parameters.qp;
+  message.ece = parameters.ece;
   message.private_data = parameters.private_data;
   id->uid = uid;
   id->connection->answer(std::move(message), steady_ns());

@@ -191,6 +191,7 @@ void Manager::ask_listener(const IdPtr& listener, const Heard& heard, const Mess
   event.nic = id->nic;
   event.qp = message.qp;
   std::swap(event.qp.responder_resources, event.qp.initiator_depth);
+  event.ece = message.ece;
   event.private_data = message.private_data;
   listener->file->push(std::move(event));
 }

@@ -72,6 +72,15 @@ struct Way {
   std::uint8_t ack_timeout = 0;  // 5 bits
 };
 
+// What a side's NIC can do beyond the specification (enhanced connection establishment): of REQ and
+// REP, which carry it.
+struct Ece {
+  std::uint32_t vendor_id = 0;  // 24 bits; 0: nothing
+  std::uint32_t options = 0;
+
+  friend bool operator==(const Ece&, const Ece&) = default;
+};
+
 struct Message {
   MessageKind kind = MessageKind::req;
   std::uint32_t local_id = 0;   // the sender's; of SIDR the request's
@@ -80,6 +89,7 @@ struct Message {
   std::uint64_t service_id = 0;
   std::uint64_t guid = 0;
   QpSide qp;
+  Ece ece;
   Way way;
   IpPort source, destination;  // of REQ and SIDR_REQ
   // Of a REJ and a SIDR_REP; of REJ and MRA, which message they are for.

@@ -6,6 +6,7 @@ namespace {
 constexpr std::uint8_t kReliable = 0, kUnreliable = 1;  // transport service types
 constexpr std::uint8_t kResponseTimeout = 20;           // 4.3 s, as the kernel says
 constexpr std::uint8_t kCmRetries = 15;
+constexpr std::uint32_t kVendorBits = 0xffffff;
 
 void write_ids(const Message& message, Out<layout::Connected> out) {
   out.set(layout::Connected::local_comm_id, message.local_id);
@@ -30,6 +31,8 @@ From<layout::Connected> ids(From<Layout> in) {
 
 void write(const Message& message, Out<layout::Req> out) {
   using layout::Req;
+  out.set(Req::attribute_modifier, message.ece.options);
+  out.set(Req::vendor_id, message.ece.vendor_id & kVendorBits);
   out.set(Req::local_comm_id, message.local_id);
   out.set(Req::service_id, message.service_id);
   out.set(Req::local_ca_guid, message.guid);
@@ -60,6 +63,8 @@ void write(const Message& message, Out<layout::Req> out) {
 
 void read(From<layout::Req> in, Message& message) {
   using layout::Req;
+  message.ece = {static_cast<std::uint32_t>(in.get(Req::vendor_id)),
+                 static_cast<std::uint32_t>(in.get(Req::attribute_modifier))};
   message.local_id = static_cast<std::uint32_t>(in.get(Req::local_comm_id));
   message.service_id = in.get(Req::service_id);
   message.guid = in.get(Req::local_ca_guid);
@@ -108,6 +113,10 @@ void read(From<layout::Rej> in, Message& message) {
 void write(const Message& message, Out<layout::Rep> out) {
   using layout::Rep;
   write_ids(message, ids(out));
+  out.set(Rep::attribute_modifier, message.ece.options);
+  out.set(Rep::vendor_id_high, message.ece.vendor_id >> 16 & 0xff);
+  out.set(Rep::vendor_id_middle, message.ece.vendor_id >> 8 & 0xff);
+  out.set(Rep::vendor_id_low, message.ece.vendor_id & 0xff);
   out.set(Rep::local_qkey, message.qp.qkey);
   out.set(Rep::local_qpn, message.qp.qpn);
   out.set(Rep::starting_psn, message.qp.psn);
@@ -122,6 +131,10 @@ void write(const Message& message, Out<layout::Rep> out) {
 void read(From<layout::Rep> in, Message& message) {
   using layout::Rep;
   read_ids(ids(in), message);
+  const std::uint64_t vendor = in.get(Rep::vendor_id_high) << 16 |
+                               in.get(Rep::vendor_id_middle) << 8 | in.get(Rep::vendor_id_low);
+  message.ece = {static_cast<std::uint32_t>(vendor),
+                 static_cast<std::uint32_t>(in.get(Rep::attribute_modifier))};
   message.guid = in.get(Rep::local_ca_guid);
   message.qp = {.qpn = static_cast<QpNumber>(in.get(Rep::local_qpn)),
                 .qkey = static_cast<std::uint32_t>(in.get(Rep::local_qkey)),
