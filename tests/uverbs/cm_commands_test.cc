@@ -97,20 +97,52 @@ TEST_F(CmCommands, RefusesWhatIsNoCommand) {
   EXPECT_EQ(make(RDMA_USER_CM_CMD_JOIN_MCAST + 1, 0), EINVAL);
   EXPECT_EQ(make(~0u, 0), EINVAL);
   EXPECT_EQ(make(RDMA_USER_CM_CMD_GET_OPTION, rdma_ucm_set_option{}), ENOSYS);
-  EXPECT_EQ(make(RDMA_USER_CM_CMD_JOIN_MCAST, rdma_ucm_join_mcast{}), EOPNOTSUPP);
-  EXPECT_EQ(make(RDMA_USER_CM_CMD_JOIN_IP_MCAST, rdma_ucm_join_ip_mcast{}), EOPNOTSUPP);
-  EXPECT_EQ(make(RDMA_USER_CM_CMD_LEAVE_MCAST, rdma_ucm_destroy_id{}), EOPNOTSUPP);
 }
 
 TEST_F(CmCommands, WantsWholeCommands) {
   for (std::uint32_t number = 0; number <= RDMA_USER_CM_CMD_JOIN_MCAST; ++number) {
     const int error = make(number, std::uint16_t{0}, 512);
-    const bool is_multicast = number == RDMA_USER_CM_CMD_JOIN_MCAST ||
-                              number == RDMA_USER_CM_CMD_JOIN_IP_MCAST ||
-                              number == RDMA_USER_CM_CMD_LEAVE_MCAST;
     const bool is_unknown = number == RDMA_USER_CM_CMD_GET_OPTION;
-    EXPECT_EQ(error, is_multicast ? EOPNOTSUPP : is_unknown ? ENOSYS : EINVAL) << number;
+    EXPECT_EQ(error, is_unknown ? ENOSYS : EINVAL) << number;
   }
+}
+
+TEST_F(CmCommands, JoinsAGroupAndLeavesIt) {
+  const std::uint32_t id = create(RDMA_PS_UDP);
+  ASSERT_EQ(resolve(id, 0), 0);
+  event();
+  rdma_ucm_create_id_resp group{kNoId};
+  rdma_ucm_join_mcast join{};
+  join.response = address_of(&group);
+  join.uid = 99;
+  join.id = id;
+  EXPECT_EQ(make(RDMA_USER_CM_CMD_JOIN_MCAST, join, sizeof group), EINVAL) << "of no address";
+  join.addr = loopback<__kernel_sockaddr_storage>(0);
+  join.addr_size = sizeof(sockaddr_in);
+  EXPECT_EQ(make(RDMA_USER_CM_CMD_JOIN_MCAST, join, sizeof group), EINVAL) << "of one NIC";
+  const std::uint32_t ip = htonl(0xef010203);
+  std::memcpy(reinterpret_cast<std::uint8_t*>(&join.addr) + offsetof(sockaddr_in, sin_addr), &ip,
+              sizeof ip);
+  join.join_flags = RDMA_MC_JOIN_FLAG_RESERVED;
+  EXPECT_EQ(make(RDMA_USER_CM_CMD_JOIN_MCAST, join, sizeof group), EINVAL);
+  join.join_flags = RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER;
+  EXPECT_EQ(make(RDMA_USER_CM_CMD_JOIN_MCAST, join, 0), ENOSPC);
+  ASSERT_EQ(make(RDMA_USER_CM_CMD_JOIN_MCAST, join, sizeof group), 0);
+  const rdma_ucm_event_resp told = event();
+  EXPECT_EQ(told.event, 12u) << "RDMA_CM_EVENT_MULTICAST_JOIN";
+  EXPECT_EQ(told.uid, 99u);
+  EXPECT_EQ(told.id, group.id);
+  EXPECT_EQ(told.param.ud.qp_num, kMulticastQp);
+  EXPECT_EQ(told.param.ud.qkey, kUdpQkey);
+  EXPECT_EQ(told.param.ud.ah_attr.is_global, 1u);
+  EXPECT_EQ(told.param.ud.ah_attr.grh.dgid[12], 239);
+  rdma_ucm_destroy_id_resp left{};
+  rdma_ucm_destroy_id leave{};
+  leave.response = address_of(&left);
+  leave.id = group.id;
+  ASSERT_EQ(make(RDMA_USER_CM_CMD_LEAVE_MCAST, leave, sizeof left), 0);
+  EXPECT_EQ(left.events_reported, 1u);
+  EXPECT_EQ(make(RDMA_USER_CM_CMD_LEAVE_MCAST, leave, sizeof left), ENOENT);
 }
 
 TEST_F(CmCommands, KnowsNoOthersIdentifiers) {

@@ -356,6 +356,58 @@ TEST_F(CmManager, FindsReceiversOfDatagrams) {
   EXPECT_EQ(found.way.destination, address().ip);
 }
 
+constexpr Gid kGroup = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 239, 1, 2, 3};
+
+TEST_F(CmManager, TellsHowAGroupIsCalled) {
+  const std::uint32_t id = client_.make_id(PortSpace::udp);
+  std::uint32_t group = 0, reported = 0;
+  const auto join = [&] {
+    return client_.manager().join(*client_.file, id, 44, {kGroup, 0}, group);
+  };
+  EXPECT_EQ(join(), EINVAL) << "it has no NIC yet";
+  ASSERT_EQ(client_.manager().resolve_address(*client_.file, id, {}, {kGroup, 0}), 0);
+  EXPECT_EQ(client_.next().kind, EventKind::addr_resolved);
+  ASSERT_EQ(join(), 0);
+  const Event joined = client_.next();
+  EXPECT_EQ(joined.kind, EventKind::multicast_join);
+  EXPECT_EQ(joined.uid, 44u);
+  EXPECT_EQ(joined.handle, group);
+  EXPECT_EQ(joined.qp.qpn, kMulticastQp);
+  EXPECT_EQ(joined.qp.qkey, kUdpQkey);
+  EXPECT_EQ(joined.way.destination, gid_of_group(spec_, PortSpace::udp, kGroup));
+  EXPECT_EQ(server_.manager().leave(*server_.file, group, reported), ENOENT) << "another's";
+  EXPECT_EQ(client_.manager().leave(*client_.file, group, reported), 0);
+  EXPECT_EQ(reported, 1u);
+  EXPECT_EQ(client_.manager().leave(*client_.file, group, reported), ENOENT);
+  // What nobody has fetched goes with the group, and a group with its identifier.
+  ASSERT_EQ(join(), 0);
+  EXPECT_EQ(client_.manager().leave(*client_.file, group, reported), 0);
+  EXPECT_EQ(reported, 0u);
+  EXPECT_FALSE(client_.has_event_within(10ms));
+  ASSERT_EQ(join(), 0);
+  EXPECT_EQ(client_.destroy(id), 0);
+  EXPECT_EQ(client_.manager().leave(*client_.file, group, reported), ENOENT);
+}
+
+TEST_F(CmManager, JoinsGroupsOfDatagramsAlone) {
+  const std::uint32_t stream = client_.resolve(address());
+  const std::uint32_t datagrams = client_.resolve(address(), PortSpace::udp);
+  std::uint32_t group = 0;
+  EXPECT_EQ(client_.manager().join(*client_.file, stream, 1, {kGroup, 0}, group), EINVAL);
+  EXPECT_EQ(client_.manager().join(*client_.file, datagrams, 1, address(), group), EINVAL);
+  EXPECT_EQ(client_.manager().join(*client_.file, 0x7777, 1, {kGroup, 0}, group), ENOENT);
+}
+
+TEST(CmGroups, AreCalledAsIpoibCallsThem) {
+  Spec roce, infiniband;
+  infiniband.link = LinkLayer::infiniband;
+  EXPECT_EQ(gid_of_group(roce, PortSpace::udp, kGroup), kGroup);
+  const Gid v4 = gid_of_group(infiniband, PortSpace::udp, kGroup);
+  EXPECT_EQ(v4, (Gid{0xff, 0x12, 0x40, 0x01, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 15, 1, 2, 3}));
+  EXPECT_EQ(gid_of_group(infiniband, PortSpace::ipoib, kGroup)[3], 0x1b);
+  EXPECT_GE(lid_of_group(v4), 0xc000);
+}
+
 TEST_F(CmManager, WantsCallsInTheirOrder) {
   const std::uint32_t id = client_.make_id();
   Manager& manager = client_.manager();

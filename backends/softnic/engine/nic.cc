@@ -81,7 +81,9 @@ Result<> Nic::remove_and_wait(const char* call, const Remove& remove) {
   return number == 0 ? removed : wait_for_removal(call, number);
 }
 
+// What was posted before a queue pair goes, hardware has sent by then.
 Result<> Nic::command(const std::function<void(Engine&)>& call) {
+  thread_->catch_up();
   const RemovalNumber number = behind_doorbells([&] { call(*engine_); });
   thread_->wake();
   return number == 0 ? Result<>() : wait_for_removal("command", number);

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "backends/softnic/objects/attributes.h"
 
@@ -21,6 +22,17 @@ inline bool is_ipv4(const Gid& gid) {
   constexpr std::array<std::uint8_t, 12> kPrefix = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
   return std::equal(kPrefix.begin(), kPrefix.end(), gid.begin());
 }
+
+// Whether it is that of a group: ff.. of InfiniBand and IPv6, or 224.0.0.0/4 of IPv4.
+inline bool is_multicast(const Gid& gid) {
+  return gid[0] == 0xff || (is_ipv4(gid) && gid[12] >> 4 == 0xe);
+}
+
+// A queue pair that a datagram is for.
+struct Receiver {
+  Endpoint endpoint = 0;
+  QpNumber qpn = 0;
+};
 
 // Where a datagram goes, as its WQE says it.
 struct AddressVector {
@@ -51,6 +63,11 @@ class AddressResolver {
   // The endpoint that has this address and this queue pair, which may share the address with
   // others. Nothing: nobody has; the datagram is lost.
   virtual std::optional<Endpoint> endpoint_of(const AddressVector& address) = 0;
+  // Adds those who are in the group, each of which gets a packet of its own.
+  virtual void find_members(const Gid& group, std::vector<Receiver>& to) {
+    static_cast<void>(group);
+    static_cast<void>(to);
+  }
   // Zeroes where nothing is known.
   virtual PortAddress address_of(Endpoint endpoint) = 0;
 };

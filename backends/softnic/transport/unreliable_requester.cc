@@ -107,11 +107,24 @@ Fault UnreliableRequester::check(UnreliableSend& send) {
   }
   if (is_datagram(send) && request.kind == RequestKind::send) {
     if (request.length > send.connection.psn_bytes) return kLocalLength;
-    send.to.reset();
-    if (core_.addresses != nullptr) send.to = core_.addresses->endpoint_of(request.address);
-    if (send.to) send.connection.over_udp = core_.wire.path(*send.to).over_udp;
+    find_receivers(send);
   }
   return find_sges(send);
+}
+
+void UnreliableRequester::find_receivers(UnreliableSend& send) {
+  const AddressVector& address = send.request.address;
+  send.to.clear();
+  send.reached = 0;
+  if (core_.addresses == nullptr) return;
+  if (address.qpn == kMulticastQp) {
+    core_.addresses->find_members(address.gid, send.to);
+  } else if (const auto endpoint = core_.addresses->endpoint_of(address)) {
+    send.to.push_back({*endpoint, address.qpn});
+  }
+  if (!send.to.empty()) {
+    send.connection.over_udp = core_.wire.path(send.to.front().endpoint).over_udp;
+  }
 }
 
 Fault UnreliableRequester::find_sges(UnreliableSend& send) {
@@ -126,10 +139,12 @@ UnreliableRequester::Step UnreliableRequester::emit(UnreliableSend& send) {
     send.fault = find_sges(send);
     if (send.fault) return Step::done;
   }
+  // What is in the outbox is all for one endpoint.
+  if (send.reached != 0 && !send.connection.outbox.empty()) return Step::pending;
   const std::uint64_t left = send.request.length - send.gather.sent_bytes;
   Packet packet = next_packet(send);
   const std::uint32_t size = packet.header.payload_size;
-  const bool is_lost = is_datagram(send) && !send.to;
+  const bool is_lost = is_datagram(send) && send.to.empty();
   const bool is_sent = is_lost || core_.send(send.connection, packet);
   if (!is_sent && core_.was_absent()) {
     send.fault = kLocalProtection;
@@ -140,6 +155,7 @@ UnreliableRequester::Step UnreliableRequester::emit(UnreliableSend& send) {
   const bool is_taken = is_sent && !is_lost && send.connection.outbox.empty();
   if (is_taken) note_taken(send, to);
   send.next_psn = psn_add(send.next_psn, 1);
+  if (is_datagram(send) && !is_lost && ++send.reached < send.to.size()) return Step::done;
   send.sent = size == left;
   if (!send.sent) send.gather.advance(send.request, size);
   return Step::done;
@@ -178,14 +194,14 @@ Packet UnreliableRequester::next_packet(UnreliableSend& send) {
 void UnreliableRequester::address(const UnreliableSend& send, PacketHeader& header) const {
   const AddressVector& to = send.request.address;
   const bool is_own = (to.qkey & format::kOwnQkey) != 0;
-  header.destination = send.to.value_or(0);
-  header.destination_qpn = to.qpn;
+  const Receiver receiver = send.to.empty() ? Receiver{0, to.qpn} : send.to[send.reached];
+  header.destination = receiver.endpoint;
+  header.destination_qpn = receiver.qpn;
   header.service_level = to.service_level;
   header.traffic_class = to.traffic_class;
   header.deth = {is_own ? send.qp.settings.path.qkey : to.qkey, send.qp.number};
 }
 
-// What is in the outbox is all for one endpoint.
 Turn UnreliableRequester::drain(UnreliableSend& send) {
   const Endpoint to = send.connection.outbox.front().packet.header.destination;
   Turn turn = core_.drain_outbox(send.connection);

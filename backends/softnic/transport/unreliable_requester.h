@@ -29,6 +29,7 @@ class UnreliableRequester {
   Turn transmit(UnreliableSend& send);
   Step load(UnreliableSend& send);
   Fault check(UnreliableSend& send);
+  void find_receivers(UnreliableSend& send);
   Fault find_sges(UnreliableSend& send);
   Step emit(UnreliableSend& send);
   Packet next_packet(UnreliableSend& send);

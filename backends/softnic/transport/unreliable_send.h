@@ -2,9 +2,11 @@
 // is in unreliable_requester.h.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <vector>
 
+#include "backends/softnic/objects/addresses.h"
 #include "backends/softnic/queues/request.h"
 #include "backends/softnic/queues/send_queue.h"
 #include "backends/softnic/transport/connection.h"
@@ -30,7 +32,10 @@ struct UnreliableSend {
   bool sent = false;           // the wire or the outbox has all its packets
   std::uint64_t removals = 0;  // of keys, when its memory was found
   Gather gather;
-  std::optional<Endpoint> to;  // of a datagram; nothing: it is lost
+  // Of a datagram: who it is for, which are several of a multicast group, and how many of those it
+  // has been sent to. Nobody: it is lost.
+  std::vector<Receiver> to;
+  std::size_t reached = 0;
 
   std::uint32_t next_psn = 0;
   bool stopped = false;                // in state sqd: no WQE is started

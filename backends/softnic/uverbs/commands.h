@@ -82,6 +82,10 @@ int destroy_qp(Context& context, Attributes& call);
 int modify_qp(Context& context, Attributes& call);
 int modify_qp_ex(Context& context, Attributes& call);
 
+// commands_multicast.cc
+int attach_mcast(Context& context, Attributes& call);
+int detach_mcast(Context& context, Attributes& call);
+
 // commands_ah.cc
 int create_ah(Context& context, Attributes& call);
 int destroy_ah(Context& context, Attributes& call);

@@ -74,6 +74,9 @@ ib_uverbs_query_device_resp device_answer(const Identity& identity) {
   answer.max_qp_rd_atom = answer.max_qp_init_rd_atom = kMostReads;
   answer.max_res_rd_atom = kMostReads * answer.max_qp;
   answer.atomic_cap = 1;  // among QPs of this device
+  answer.max_mcast_grp = kMostGroups;
+  answer.max_mcast_qp_attach = kMostQpsOfAGroup;
+  answer.max_total_mcast_qp_attach = kMostGroups * kMostQpsOfAGroup;
   answer.max_ah = 1u << 31;
   answer.max_srq = 1 << 23;
   answer.max_srq_wr = kMostSrqWqes;

@@ -246,6 +246,8 @@ int query_qp(Context& context, Attributes& call) {
 int destroy_qp(Context& context, Attributes& call) {
   std::uint32_t handle = 0;
   if (const int error = call.number(UVERBS_ATTR_DESTROY_QP_HANDLE, handle)) return error;
+  const Qp* const qp = context.handles().find<Qp>(handle);
+  if (qp != nullptr && !qp->groups.empty()) return EBUSY;
   EventCounts told;
   if (const int error = destroy<Qp>(context, handle, &told)) return error;
   return call.write(UVERBS_ATTR_DESTROY_QP_RESP, ib_uverbs_destroy_qp_resp{told.errors});

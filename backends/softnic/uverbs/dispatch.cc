@@ -181,6 +181,8 @@ constexpr std::array kWriteMethods = {
     WriteMethod{IB_USER_VERBS_CMD_MODIFY_QP, sizeof(ib_uverbs_modify_qp), 0, modify_qp},
     WriteMethod{kExtended | IB_USER_VERBS_CMD_MODIFY_QP,
                 offsetof(ib_uverbs_ex_modify_qp, rate_limit), 0, modify_qp_ex},
+    WriteMethod{IB_USER_VERBS_CMD_ATTACH_MCAST, sizeof(ib_uverbs_attach_mcast), 0, attach_mcast},
+    WriteMethod{IB_USER_VERBS_CMD_DETACH_MCAST, sizeof(ib_uverbs_detach_mcast), 0, detach_mcast},
     WriteMethod{IB_USER_VERBS_CMD_CREATE_AH, sizeof(ib_uverbs_create_ah),
                 sizeof(ib_uverbs_create_ah_resp), create_ah},
 };

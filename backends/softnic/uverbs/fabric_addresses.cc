@@ -3,10 +3,12 @@
 #include <algorithm>
 
 #include "backends/softnic/uverbs/fabric.h"
+#include "core/base/wait_clock.h"
 
 namespace gdakit::softnic::uverbs {
 
-FabricAddresses::FabricAddresses(const Spec& spec, int index) : link_(spec.link) {
+FabricAddresses::FabricAddresses(const Spec& spec, int index)
+    : link_(spec.link), groups_(spec.fabric) {
   const Identity own(spec, index);
   own_.gid = own.gid(0);
   if (link_ == LinkLayer::infiniband) own_.lid = own.lid();
@@ -31,6 +33,13 @@ std::optional<Endpoint> FabricAddresses::endpoint_of(const AddressVector& addres
   const Endpoint place = place_of(address.qpn);
   if (is_known(address)) return place;
   return far_ ? far_->endpoint_of(address.gid, place) : std::nullopt;
+}
+
+void FabricAddresses::find_members(const Gid& group, std::vector<Receiver>& to) {
+  if (!is_multicast(group)) return;
+  for (const QpNumber qpn : groups_.members(group, steady_ns())) {
+    to.push_back({place_of(qpn), qpn});
+  }
 }
 
 PortAddress FabricAddresses::address_of(Endpoint endpoint) {

@@ -17,6 +17,7 @@
 
 #include "backends/softnic/objects/addresses.h"
 #include "backends/softnic/uverbs/far_hosts.h"
+#include "backends/softnic/uverbs/multicast_groups.h"
 #include "backends/softnic/uverbs/spec.h"
 
 namespace gdakit::softnic::uverbs {
@@ -27,10 +28,12 @@ class FabricAddresses final : public AddressResolver {
   FabricAddresses(const Spec& spec, int index);
 
   std::optional<Endpoint> endpoint_of(const AddressVector& address) override;
+  void find_members(const Gid& group, std::vector<Receiver>& to) override;
   PortAddress address_of(Endpoint endpoint) override;
 
   // Null where other hosts are not reached.
   FarHosts* far() { return far_ ? &*far_ : nullptr; }
+  const MulticastGroups& groups() const { return groups_; }
 
  private:
   bool is_known(const AddressVector& address) const;
@@ -39,6 +42,7 @@ class FabricAddresses final : public AddressResolver {
   PortAddress own_;
   std::vector<Gid> gids_;  // of NICs with any index
   std::optional<FarHosts> far_;
+  MulticastGroups groups_;
 };
 
 }  // namespace gdakit::softnic::uverbs

@@ -4,6 +4,7 @@
 //   member/<pid>/<descriptor>/<place>   a NIC (fabric.h)
 //   lock                                who looks for the fabric, or makes it
 //   p/..., l/...                        of rdma_cm (cm/port_names.h)
+//   g/...                               of multicast groups (multicast_groups.h)
 #pragma once
 
 #include <optional>

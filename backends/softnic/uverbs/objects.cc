@@ -44,7 +44,9 @@ Result<void> Qp::end(Context& context) {
   Device& device = context.device();
   Result<void> ended = is_target() ? device.xrc_targets().close(device, number)
                                    : run_command_of(device, uid, prm::Opcode::destroy_qp, number);
-  if (is_gone(ended)) told = device.events().remove_qp(number, listener);
+  if (!is_gone(ended)) return ended;
+  groups.clear();
+  told = device.events().remove_qp(number, listener);
   return ended;
 }
 

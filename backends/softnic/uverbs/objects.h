@@ -2,16 +2,19 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <rdma/ib_user_verbs.h>
 
 #include "backends/softnic/firmware/umems.h"
+#include "backends/softnic/objects/addresses.h"
 #include "backends/softnic/objects/attributes.h"
 #include "backends/softnic/uverbs/devx_mailboxes.h"
 #include "backends/softnic/uverbs/event_pipe.h"
 #include "backends/softnic/uverbs/events.h"
 #include "backends/softnic/uverbs/handles.h"
 #include "backends/softnic/uverbs/mr_values.h"
+#include "core/base/kept_file.h"
 
 namespace gdakit::softnic::uverbs {
 
@@ -120,6 +123,7 @@ struct Qp final : Object {
   Use<Cq> send_cq;
   Use<Cq> receive_cq;
   Use<Srq> srq;
+  std::map<Gid, KeptFile> groups;  // of multicast, that it is in
   // As it was made and modified. Apart, since the struct has an open end.
   std::unique_ptr<ib_uverbs_query_qp_resp> known = std::make_unique<ib_uverbs_query_qp_resp>();
   EventCounts told;  // once it has ended

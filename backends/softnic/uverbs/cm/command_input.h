@@ -80,6 +80,11 @@ int disconnect(const Caller& caller, const Input& in);
 int init_qp_attr(const Caller& caller, const Input& in);
 int notify(const Caller& caller, const Input& in);
 
+// commands_multicast.cc
+int join_ip(const Caller& caller, const Input& in);
+int join_address(const Caller& caller, const Input& in);
+int leave(const Caller& caller, const Input& in);
+
 // commands_event.cc
 int get_event(const Caller& caller, const Input& in);
 

@@ -10,14 +10,12 @@
 namespace gdakit::softnic::uverbs::cm {
 namespace {
 
-int not_there(const Caller&, const Input&) { return EOPNOTSUPP; }
-
 // By the command's number.
 constexpr std::array<Handler, RDMA_USER_CM_CMD_JOIN_MCAST + 1> kHandlers = {
     create_id,  destroy_id, bind_ip,      resolve_ip,      resolve_route, query_route,
     connect,    listen,     accept,       reject,          disconnect,    init_qp_attr,
-    get_event,  nullptr,    set_option,   notify,          not_there,     not_there,
-    migrate_id, query,      bind_address, resolve_address, not_there,
+    get_event,  nullptr,    set_option,   notify,          join_ip,       leave,
+    migrate_id, query,      bind_address, resolve_address, join_address,
 };
 
 }  // namespace

@@ -4,7 +4,7 @@
 //   header (command, size of what follows, room for the answer), then the command's own struct,
 //   which says where the answer goes
 //
-// Multicast is not there (EOPNOTSUPP). GET_OPTION is unknown, as to a kernel.
+// GET_OPTION is unknown, as to a kernel.
 #pragma once
 
 #include <cstdint>

@@ -185,7 +185,7 @@ ib_uverbs_ah_attr address_handle(const Spec& spec, int nic, const Way& way) {
   to.port_num = 1;
   to.dlid = way.destination_lid;
   const Identity identity(spec, nic);
-  if (identity.link() == LinkLayer::infiniband) return to;
+  if (identity.link() == LinkLayer::infiniband && !is_multicast(way.destination)) return to;
   to.is_global = 1;
   std::copy(way.destination.begin(), way.destination.end(), to.grh.dgid);
   to.grh.sgid_index = static_cast<std::uint8_t>(identity.gids() - 1);

@@ -33,6 +33,7 @@ enum class EventKind : std::uint32_t {
   rejected = 8,
   established = 9,
   disconnected = 10,
+  multicast_join = 12,
   timewait_exit = 15,
 };
 

@@ -66,4 +66,9 @@ std::vector<Event> File::take_events(const Id& id) {
   return taken;
 }
 
+void File::drop_events(const Group& group) {
+  std::erase_if(events_, [&group](const Event& one) { return one.group.get() == &group; });
+  say();
+}
+
 }  // namespace gdakit::softnic::uverbs::cm

@@ -22,13 +22,21 @@ namespace gdakit::softnic::uverbs::cm {
 
 struct Id;
 
+// A multicast group that an identifier has joined.
+struct Group {
+  std::uint32_t handle = 0;
+  std::uint64_t uid = 0;  // as the program has named it
+  std::uint32_t events_reported = 0;
+};
+
 struct Event {
   EventKind kind{};
-  int status = 0;                       // a reason of the peer's, or a negative errno
-  std::shared_ptr<Id> id = nullptr;     // whose event it is: of a request the listening one
-  std::shared_ptr<Id> asked = nullptr;  // of a request: the new one
-  std::uint64_t uid = 0;                // of `id`, as the program has named it
-  std::uint32_t handle = 0;             // of `id`, or of a request the new one's
+  int status = 0;                          // a reason of the peer's, or a negative errno
+  std::shared_ptr<Id> id = nullptr;        // whose event it is: of a request the listening one
+  std::shared_ptr<Id> asked = nullptr;     // of a request: the new one
+  std::shared_ptr<Group> group = nullptr;  // of multicast, which `uid` and `handle` name then
+  std::uint64_t uid = 0;                   // of `id`, as the program has named it
+  std::uint32_t handle = 0;                // of `id`, or of a request the new one's
   // What the peer has said, if anything.
   bool is_datagram = false;
   QpSide qp = {};
@@ -55,6 +63,8 @@ class File {
   std::optional<Event> pop();
   // Takes out those of an identifier that nobody has fetched.
   std::vector<Event> take_events(const Id& id);
+  // Drops those of a group.
+  void drop_events(const Group& group);
 
   void will_wait() { ++waiters_; }
   // Until there has been an event, which may be another one's by now. 0, or EINTR.

@@ -55,6 +55,8 @@ struct Id final : Connection::Owner, std::enable_shared_from_this<Id> {
   std::vector<KeptFile> listened;
   int backlog = 0;  // how many requests may yet come before the program fetches one
 
+  std::vector<std::shared_ptr<Group>> groups;
+
   std::optional<Connection> connection;
   // Who may answer: one, but for a request to another host.
   std::set<Endpoint> peers;

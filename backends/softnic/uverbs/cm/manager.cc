@@ -143,6 +143,7 @@ void Manager::end_id(const IdPtr& id) {
   for (const Event& event : id->file->take_events(*id)) {
     if (event.asked) end_id(event.asked);
   }
+  leave_all(*id);
   id->file = nullptr;
   id->listened.clear();
   id->port.reset();
@@ -197,6 +198,10 @@ std::optional<Event> Manager::next_event(File& file, bool will_wait) {
   std::optional<Event> event = file.pop();
   if (!event && will_wait) file.will_wait();
   if (!event) return event;
+  if (event->group) {
+    ++event->group->events_reported;
+    return event;
+  }
   ++event->id->events_reported;
   if (event->asked) ++event->id->backlog;
   return event;

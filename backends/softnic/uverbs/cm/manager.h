@@ -90,6 +90,10 @@ class Manager {
              const std::vector<std::uint8_t>& private_data);
   int disconnect(const File& file, std::uint32_t handle);
   int communication_established(const File& file, std::uint32_t handle);
+  // Of datagrams: to a group, which is told of by an event, and leaves it.
+  int join(const File& file, std::uint32_t handle, std::uint64_t uid, const IpPort& address,
+           std::uint32_t& group);
+  int leave(const File& file, std::uint32_t group, std::uint32_t& events_reported);
   // To another file, with the events that nobody has fetched.
   int migrate(const File& from, const std::shared_ptr<File>& to, std::uint32_t handle,
               std::uint32_t& events_reported);
@@ -139,6 +143,9 @@ class Manager {
   int find_peers(const Id& id, std::set<Endpoint>& peers);
   void note_peer_name(Id& id);
 
+  // manager_multicast.cc
+  void leave_all(Id& id);
+
   // manager_thread.cc
   void run();
   void wake();
@@ -163,9 +170,11 @@ class Manager {
   SocketNames names_;
   std::map<int, Device*> nics_;                           // those that are open
   std::unordered_map<std::uint32_t, IdPtr> ids_;          // by handle
+  std::unordered_map<std::uint32_t, IdPtr> groups_;       // who is in them, by their handle
   std::unordered_map<std::uint32_t, IdPtr> connections_;  // by their own number, ended ones too
   std::map<RequestKey, IdPtr> requests_;
   std::uint32_t last_handle_ = 0;
+  std::uint32_t last_group_ = 0;
   std::uint32_t last_number_;
   std::uint16_t last_port_ = 0;
   std::uint64_t looked_ns_ = 0;
@@ -182,5 +191,8 @@ class Manager {
 Gid gid_of_nic(const Spec& spec, int index);
 // The address of a NIC: as its GID says it, and of InfiniBand as its IPoIB would have it.
 Gid ip_of_nic(const Spec& spec, int index);
+// The GID of a group of IP, and on InfiniBand its LID.
+Gid gid_of_group(const Spec& spec, PortSpace space, const Gid& ip);
+std::uint16_t lid_of_group(const Gid& group);
 
 }  // namespace gdakit::softnic::uverbs::cm

@@ -32,7 +32,7 @@ std::uint64_t service_id(PortSpace space, std::uint16_t port) {
 int Manager::resolve(Id& id, const IpPort& wanted) {
   IpPort destination = wanted;
   if (is_any(destination.ip)) destination.ip = ip_of_nic(spec_, std::max(id.nic, 0));
-  if (!is_reachable(destination.ip)) return ENODEV;
+  if (!is_reachable(destination.ip) && !is_multicast(destination.ip)) return ENODEV;
   const int index = id.nic >= 0 ? id.nic : std::max(own_nic(destination.ip), 0);
   if (const Result<Device*> opened = nic(index); !opened) return errno_of(opened.error());
   id.nic = index;
@@ -49,7 +49,10 @@ Way Manager::way_to(const Id& id, const Gid& ip) const {
   Way way;
   way.source = gid_of_nic(spec_, id.nic);
   way.destination = destination;
-  if (spec_.link == LinkLayer::infiniband) {
+  if (is_multicast(destination)) {
+    way.destination = gid_of_group(spec_, id.space, destination);
+    way.destination_lid = lid_of_group(way.destination);
+  } else if (spec_.link == LinkLayer::infiniband) {
     const Identity peer(spec_, destination[15] - 1);
     way.source_lid = Identity(spec_, id.nic).lid();
     way.destination = peer.gid(0);
@@ -124,7 +127,7 @@ int Manager::connect(const File& file, std::uint32_t handle, const ConnectParame
   const std::lock_guard lock(mutex_);
   const IdPtr id = find(file, handle);
   if (!id) return ENOENT;
-  if (id->state != Id::State::route_resolved) return EINVAL;
+  if (id->state != Id::State::route_resolved || is_multicast(id->destination.ip)) return EINVAL;
   Message message;
   message.kind = id->is_datagram() ? MessageKind::sidr_req : MessageKind::req;
   if (parameters.private_data.size() > private_bytes(message.kind)) return EINVAL;
