@@ -367,6 +367,8 @@ TEST_F(CmManager, TellsHowAGroupIsCalled) {
   EXPECT_EQ(join(), EINVAL) << "it has no NIC yet";
   ASSERT_EQ(client_.manager().resolve_address(*client_.file, id, {}, {kGroup, 0}), 0);
   EXPECT_EQ(client_.next().kind, EventKind::addr_resolved);
+  EXPECT_EQ(client_.state(id).way.destination, kGroup);
+  EXPECT_EQ(client_.state(id).way.destination_lid, 0) << "RoCE has none";
   ASSERT_EQ(join(), 0);
   const Event joined = client_.next();
   EXPECT_EQ(joined.kind, EventKind::multicast_join);

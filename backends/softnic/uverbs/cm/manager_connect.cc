@@ -51,7 +51,7 @@ Way Manager::way_to(const Id& id, const Gid& ip) const {
   way.destination = destination;
   if (is_multicast(destination)) {
     way.destination = gid_of_group(spec_, id.space, destination);
-    way.destination_lid = lid_of_group(way.destination);
+    if (spec_.link == LinkLayer::infiniband) way.destination_lid = lid_of_group(way.destination);
   } else if (spec_.link == LinkLayer::infiniband) {
     const Identity peer(spec_, destination[15] - 1);
     way.source_lid = Identity(spec_, id.nic).lid();
