@@ -60,7 +60,7 @@ class Receiver : public Client {
   Call srq_call() {
     mlx5_ib_create_srq driver{};
     driver.buf_addr = address_of(memory->wqes.data());
-    driver.db_addr = address_of(&memory->record);
+    driver.db_addr = address_of(&memory->record) + record_shift;
     driver.uidx = kSrqIndex;
     Call call(UVERBS_OBJECT_SRQ, UVERBS_METHOD_SRQ_CREATE);
     call.number(UVERBS_ATTR_CREATE_SRQ_HANDLE)
@@ -112,6 +112,7 @@ class Receiver : public Client {
 
   std::unique_ptr<XrcMemory> memory = std::make_unique<XrcMemory>();
   std::uint32_t domain = 0, srq = 0, srqn = 0;
+  std::uint32_t record_shift = 0;  // by which the record is misaligned
 };
 
 struct UverbsXrc : testing::Test {
@@ -250,6 +251,16 @@ TEST_F(UverbsXrc, ASharedReceiveQueueNeedsDomainAndCq) {
                 .number(UVERBS_ATTR_CREATE_SRQ_CQ_HANDLE, receiver.receive_cq.handle)
                 .make(*receiver.context),
             ENOENT);
+}
+
+// Its mailbox has no room for the two lowest bits.
+TEST_F(UverbsXrc, ASharedReceiveQueuesRecordIsAligned) {
+  receiver.record_shift = 2;
+  EXPECT_EQ(receiver.srq_call()
+                .number(UVERBS_ATTR_CREATE_SRQ_XRCD_HANDLE, receiver.domain)
+                .number(UVERBS_ATTR_CREATE_SRQ_CQ_HANDLE, receiver.receive_cq.handle)
+                .make(*receiver.context),
+            EINVAL);
 }
 
 TEST_F(UverbsXrc, ATargetHasADomainAndNothingElse) {

@@ -65,7 +65,8 @@ int read_request(Context& context, const Attributes& call, SrqRequest& request) 
     if (const int error = find_xrc_objects(context, call, request)) return error;
   }
   const bool good = request.max_wr <= kMostSrqWqes && request.max_sge <= kMostSrqSges &&
-                    request.limit <= request.max_wr;
+                    request.limit <= request.max_wr &&
+                    request.driver.db_addr % sizeof(format::SrqDoorbellRecord) == 0;
   return good ? 0 : EINVAL;
 }
 
