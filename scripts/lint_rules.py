@@ -53,6 +53,8 @@ BANS = (
         "a constant or a macro of core/base/annotate.h, or a template argument",
         allowed={"core/base/annotate.h": "the one place that knows which compiler is at work",
                  "core/base/assert.h": "the GPU ends a program by another function",
+                 "backends/softnic/uverbs/preload/hooks_cuda.cc":
+                     "tells the two compilers of a tail call in their own ways",
                  "nvshmem/include/nvshmem/nvshmem.h":
                      "has CUDA's runtime where there is one, as NVSHMEM's",
                  "sim/test.h": "says first that an older C++ will not do",
@@ -151,7 +153,7 @@ CUDA_USERS = {
     "nvshmem/include/nvshmem/detail/device_or_host.h":
         "picks the Machine by the compiler that is at work",
 }
-VERBS_FILES = ("backends/mlx5/*", "tests/mlx5/*", "tests/verbs/verify/*")
+VERBS_FILES = ("backends/mlx5/*", "tests/mlx5/*", "tests/verbs/gpu/*", "tests/verbs/verify/*")
 
 
 def matches(path, patterns):

@@ -81,6 +81,8 @@ std::shared_ptr<GpuOrderDomain> make_gpu_order_domain() {
   return std::make_shared<GpuOrderDomain>();
 }
 
+bool has_gpu_dma() { return true; }
+
 Result<std::unique_ptr<DmaPort>> make_gpu_dma(const GpuDmaOptions& options) {
   Result<std::shared_ptr<GdrCopy>> gdr = open_gdr(options.method);
   if (!gdr) return gdr.error().within("make_gpu_dma");

@@ -44,6 +44,9 @@ struct GpuDmaOptions {
   std::uint64_t stuck_ns = 100000;  // how long a launch may wait for room before it is cancelled
 };
 
+// Whether this build has CUDA.
+bool has_gpu_dma();
+
 // Errors: no CUDA in this build, no such GPU, a method that is not usable here (unavailable); no
 // pinned memory left (exhausted).
 Result<std::unique_ptr<DmaPort>> make_gpu_dma(const GpuDmaOptions& options);

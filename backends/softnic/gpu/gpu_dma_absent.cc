@@ -14,6 +14,8 @@ std::shared_ptr<GpuOrderDomain> make_gpu_order_domain() {
   return std::make_shared<GpuOrderDomain>();
 }
 
+bool has_gpu_dma() { return false; }
+
 Result<std::unique_ptr<DmaPort>> make_gpu_dma(const GpuDmaOptions&) {
   return Error(Code::unavailable, std::string("make_gpu_dma: ") + kAbsent);
 }

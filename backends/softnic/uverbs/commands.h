@@ -39,6 +39,9 @@ int dereg_mr_write(Context& context, Attributes& call);
 int alloc_uar(Context& context, Attributes& call);
 int free_uar(Context& context, Attributes& call);
 
+// commands_dma_buf.cc
+int reg_dma_buf_mr(Context& context, Attributes& call);
+
 // commands_advise.cc
 int advise_mr(Context& context, Attributes& call);
 

@@ -94,8 +94,8 @@ int create_cq(Context& context, Attributes& call) {
   }
   if (!call.has(UVERBS_ATTR_CREATE_CQ_HANDLE)) return EINVAL;
   if (const int error = mailbox_of(request, in)) return error;
-  NotArmed record;
-  if (const int error = record.put(request.driver.db_addr)) return error;
+  NotArmed record(context.device());
+  if (const int error = record.put({request.driver.db_addr})) return error;
   prm::Mailbox<prm::CreateCqOut> out;
   const Result<void> done = run_command(context, prm::Opcode::create_cq, in, out);
   if (!done) return errno_of(done);

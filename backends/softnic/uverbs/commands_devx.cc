@@ -5,12 +5,12 @@
 #include <rdma/mlx5_user_ioctl_cmds.h>
 #include <utility>
 
+#include "backends/softnic/uverbs/client_memory.h"
 #include "backends/softnic/uverbs/commands.h"
 #include "backends/softnic/uverbs/devx_call.h"
 #include "backends/softnic/uverbs/firmware_call.h"
 #include "backends/softnic/uverbs/limits.h"
 #include "backends/softnic/uverbs/not_armed.h"
-#include "backends/softnic/uverbs/user_memory.h"
 #include "core/format/cq_doorbell.h"
 #include "core/format/prm/cq.h"
 
@@ -37,7 +37,20 @@ int prepare_cq(const Context& context, const DevxCall& command, NotArmed& record
       [number](const DevxUmem& one) { return one.number == number; });
   if (umem == nullptr || !umem->umem.writable) return 0;
   if (!umem->umem.holds(offset, sizeof(format::CqDoorbellRecord))) return 0;
-  return record.put(umem->umem.memory.base.value + offset);
+  return record.put(umem->umem.memory.base + offset);
+}
+
+// Where the memory lies that is asked for: at an address, or, with a dma-buf, at an offset in that.
+int place_umem(Context& context, const Attributes& call, const MemoryRange& wanted, Umem& umem) {
+  constexpr std::uint16_t kDmaBuf = MLX5_IB_ATTR_DEVX_UMEM_REG_DMABUF_FD;
+  const std::uint64_t start = wanted.base.value;
+  umem.memory.length = wanted.length;
+  if (!call.has(kDmaBuf)) {
+    return take_memory(context.device(), start, wanted.length, umem.writable, umem.memory.base);
+  }
+  std::uint32_t file = 0;
+  if (const int error = call.number(kDmaBuf, file)) return error;
+  return take_dma_buf(context.device(), static_cast<int>(file), start, wanted.length, umem.memory);
 }
 
 }  // namespace
@@ -70,7 +83,7 @@ int devx_create(Context& context, Attributes& call) {
   if (makes_what_is_absent(command.opcode())) return EOPNOTSUPP;
   const auto creation = creation_by(command.opcode());
   if (!creation || !call.has(kHandle)) return EINVAL;
-  NotArmed record;
+  NotArmed record(context.device());
   if (const int error = prepare_cq(context, command, record)) return error;
   if (const int refused = command.execute(context, call.length(kOut))) {
     return command.give_answer(call, kOut, refused);
@@ -131,12 +144,11 @@ int register_umem(Context& context, Attributes& call) {
   }
   const bool writable = (access & IB_UVERBS_ACCESS_LOCAL_WRITE) != 0;
   if ((access & IB_UVERBS_ACCESS_REMOTE_WRITE) != 0 && !writable) return EINVAL;
-  // No memory of another device is reached yet.
-  if (call.has(MLX5_IB_ATTR_DEVX_UMEM_REG_DMABUF_FD)) return EOPNOTSUPP;
   if (length == 0) return EINVAL;
-  if (const int error = pin(address, length, writable)) return error;
   auto umem = std::make_unique<DevxUmem>();
-  umem->umem = {.memory = {{address}, length}, .uid = context.uid(), .writable = writable};
+  umem->umem.uid = context.uid();
+  umem->umem.writable = writable;
+  if (const int error = place_umem(context, call, {{address}, length}, umem->umem)) return error;
   umem->number = context.device().add_umem(umem->umem);
   const UmemNumber number = umem->number;
   const std::uint32_t handle = context.handles().add(std::move(umem));

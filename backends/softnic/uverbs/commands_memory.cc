@@ -60,7 +60,8 @@ int reg_mr(Context& context, Attributes& call) {
   MrAttributes attributes;
   attributes.pd = pd->number;
   const RegionPlace where{request.start, request.length, request.hca_va};
-  if (const int error = place(where, request.access_flags, attributes)) return error;
+  if (const int error = place(context.device(), where, request.access_flags, attributes))
+    return error;
   const Result<MemoryKey> key = context.nic().reg_mr(attributes, context.uid());
   if (!key) return errno_of(key.error());
   auto mr = std::make_unique<Mr>();
@@ -98,7 +99,7 @@ int rereg_mr(Context& context, Attributes& call) {
     where = {request.start, request.length, request.hca_va};
   }
   if ((request.flags & (kReregAccess | kReregPlace)) != 0) {
-    if (const int error = place(where, access, attributes)) return error;
+    if (const int error = place(context.device(), where, access, attributes)) return error;
   }
   const Result<void> changed = context.nic().rereg_mr(mr->key, attributes, context.uid());
   // After a time-out it is of the new attributes, too, but the old memory must stay.

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "backends/softnic/dma/host_dma.h"
+#include "backends/softnic/gpu/gpu_dma.h"
 #include "backends/softnic/uverbs/device_requests.h"
 #include "backends/softnic/uverbs/far_wire.h"
 #include "backends/softnic/uverbs/limits.h"
@@ -160,8 +160,10 @@ Result<void> Device::open_nic(Membership member) {
   options.thread.watch = &share_;
   if (addresses_.far() != nullptr) send_over_udp(options.engine);
   const PromptThreads prompt;
+  auto dma = std::make_unique<LateGpuDma>();
+  dma_ = dma.get();
   Result<std::unique_ptr<Nic>> nic =
-      Nic::open(options, std::make_unique<HostDma>(), mads_.wrap(std::move(*wire)));
+      Nic::open(options, std::move(dma), mads_.wrap(std::move(*wire)));
   if (!nic) return nic.error();
   nic_ = std::move(*nic);
   return nic_->command([this](Engine& engine) {
@@ -185,6 +187,34 @@ CommandStatus Device::remove_umem(UmemNumber umem, Uid uid) {
   CommandStatus status = CommandStatus::ok;
   nic_->between_steps([&] { status = firmware_->remove_umem(umem, uid).status().status; });
   return status;
+}
+
+Result<void> Device::reach_gpu(int ordinal) {
+  const std::lock_guard lock(gpu_lock_);
+  if (gpu_ == ordinal) return {};
+  if (gpu_) {
+    return Error(Code::unavailable,
+                 identity_.name() + " reaches memory of GPU " + std::to_string(*gpu_) +
+                     " of this process, and not of GPU " + std::to_string(ordinal) +
+                     " as well; use another NIC for that (gdakit verbs --nics)");
+  }
+  GpuDmaOptions options;
+  options.ordinal = ordinal;
+  Result<std::unique_ptr<DmaPort>> port = make_gpu_dma(options);
+  if (!port) return port.error().within(identity_.name() + " and GPU memory");
+  nic_->between_steps([&] { dma_->take_over(std::move(*port)); });
+  gpu_ = ordinal;
+  return {};
+}
+
+bool Device::transfer(const std::function<DmaOp(DmaPort&)>& operation) {
+  bool done = false;
+  nic_->between_steps([&] {
+    const DmaOp op = operation(*dma_);
+    dma_->submit();
+    for (done = dma_->done(op); !done && !dma_->lost(); done = dma_->done(op)) dma_->poll();
+  });
+  return done;
 }
 
 Result<void> Device::resize_cq(CqNumber cq, const CqResize& to, Uid uid) {

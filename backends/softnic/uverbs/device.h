@@ -2,6 +2,7 @@
 // its events. All open files of the process share it.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -9,6 +10,7 @@
 
 #include "backends/softnic/engine/nic.h"
 #include "backends/softnic/firmware/firmware.h"
+#include "backends/softnic/gpu/late_gpu_dma.h"
 #include "backends/softnic/objects/nic_trace.h"
 #include "backends/softnic/objects/number_space.h"
 #include "backends/softnic/uverbs/device_memory.h"
@@ -68,6 +70,12 @@ class Device {
   // Nic::resize_cq, of which the firmware is told.
   Result<void> resize_cq(CqNumber cq, const CqResize& to, Uid uid);
 
+  // From now on objects may lie in memory of this GPU. Errors: the NIC reaches another one's
+  // (unavailable); those of make_gpu_dma().
+  Result<void> reach_gpu(int ordinal);
+  // One operation of the NIC's DMA, between two of its steps. False: the memory is lost.
+  bool transfer(const std::function<DmaOp(DmaPort&)>& operation);
+
   // For a new context; nothing if all are in use.
   std::optional<Uid> take_uid();
   void give_back_uid(Uid uid);
@@ -96,6 +104,9 @@ class Device {
   std::unique_ptr<NicTrace> trace_;
   PromptShare share_;
   std::unique_ptr<Nic> nic_;
+  LateGpuDma* dma_ = nullptr;  // the NIC's; used between its steps alone
+  std::mutex gpu_lock_;
+  std::optional<int> gpu_;              // that it reaches
   std::unique_ptr<Firmware> firmware_;  // used between the NIC's steps alone
   std::mutex uids_lock_;
   NumberSpace uids_{1, 1u << 16, 64};

@@ -68,6 +68,10 @@ constexpr std::array kMethods = {
            UVERBS_METHOD_DM_MR_REG,
            reg_dm_mr,
            {UVERBS_ATTR_REG_DM_MR_RESP_RKEY + 1}},
+    Method{UVERBS_OBJECT_MR,
+           UVERBS_METHOD_REG_DMABUF_MR,
+           reg_dma_buf_mr,
+           {UVERBS_ATTR_REG_DMABUF_MR_RESP_RKEY + 1}},
     Method{
         UVERBS_OBJECT_MR, UVERBS_METHOD_ADVISE_MR, advise_mr, {UVERBS_ATTR_ADVISE_MR_SGE_LIST + 1}},
     Method{

@@ -4,8 +4,8 @@
 #include <rdma/ib_user_ioctl_verbs.h>
 
 #include "backends/softnic/dma/on_demand.h"
+#include "backends/softnic/uverbs/client_memory.h"
 #include "backends/softnic/uverbs/qp_values.h"
-#include "backends/softnic/uverbs/user_memory.h"
 
 namespace gdakit::softnic::uverbs {
 namespace {
@@ -51,7 +51,7 @@ Access access_of(std::uint32_t flags) {
   return access;
 }
 
-int place(const RegionPlace& where, std::uint32_t flags, MrAttributes& attributes) {
+int place(Device& device, const RegionPlace& where, std::uint32_t flags, MrAttributes& attributes) {
   const auto [start, length, iova] = where;
   if (length == 0 || (start & (kPage - 1)) != (iova & (kPage - 1))) return EINVAL;
   attributes.access = access_of(flags);
@@ -59,9 +59,9 @@ int place(const RegionPlace& where, std::uint32_t flags, MrAttributes& attribute
   if ((flags & IB_UVERBS_ACCESS_ON_DEMAND) != 0) {
     return place_on_demand(start, length, iova, attributes);
   }
-  attributes.base = {start};
   attributes.length = length;
-  return pin(start, length, (flags & IB_UVERBS_ACCESS_LOCAL_WRITE) != 0);
+  const bool writable = (flags & IB_UVERBS_ACCESS_LOCAL_WRITE) != 0;
+  return take_memory(device, start, length, writable, attributes.base);
 }
 
 }  // namespace gdakit::softnic::uverbs

@@ -7,6 +7,8 @@
 
 namespace gdakit::softnic::uverbs {
 
+class Device;
+
 // 0, or an errno value: EOPNOTSUPP for what is not there, EINVAL where peers may change what the
 // NIC itself may not.
 int check_access(std::uint32_t flags);
@@ -23,8 +25,8 @@ struct RegionPlace {
 inline constexpr std::uint64_t kUserAddressEnd = std::uint64_t{1} << 57;
 
 // Where the region lies, and its rights, by access flags that are checked. 0, or an errno value:
-// EFAULT where the client has no such memory, unless it is to be paged on demand. Of that, 0 and
-// the highest length are all that the client has and will have.
-int place(const RegionPlace& where, std::uint32_t flags, MrAttributes& attributes);
+// those of take_memory(), unless it is to be paged on demand. Of that, 0 and the highest length are
+// all that the client has and will have.
+int place(Device& device, const RegionPlace& where, std::uint32_t flags, MrAttributes& attributes);
 
 }  // namespace gdakit::softnic::uverbs

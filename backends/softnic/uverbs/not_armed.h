@@ -6,22 +6,25 @@
 
 #include <cstdint>
 
+#include "backends/softnic/uverbs/device.h"
+
 namespace gdakit::softnic::uverbs {
 
 class NotArmed {
  public:
-  NotArmed() = default;
+  explicit NotArmed(Device& device) : device_(device) {}
   NotArmed(const NotArmed&) = delete;
   NotArmed& operator=(const NotArmed&) = delete;
   // What stood there stands there again, unless there is a CQ.
   ~NotArmed();
 
   // 0, or EFAULT.
-  int put(std::uint64_t record);
-  void there_is_a_cq() { arm_ = 0; }
+  int put(DmaAddress record);
+  void there_is_a_cq() { arm_ = {}; }
 
  private:
-  std::uint64_t arm_ = 0;  // its address
+  Device& device_;
+  DmaAddress arm_;  // 0: nothing has been put there
   std::uint32_t before_ = 0;
 };
 

@@ -31,19 +31,35 @@ void* pointer_to(std::uint64_t address) { return reinterpret_cast<void*>(address
 // process, as it does in any program.
 bool refused(ssize_t moved) { return moved < 0 && (errno == ENOSYS || errno == EPERM); }
 
-// Whether all of [begin, end) is mapped with these rights, by /proc/self/maps, which is in order:
-// 7f00a000-7f00c000 rw-p ...
-bool may_touch(std::uint64_t begin, std::uint64_t end, bool writable) {
-  std::ifstream maps("/proc/self/maps");
+// A line of the system's list of what this process has mapped:
+//   7f00a000-7f00c000 rw-p 00000000 00:01 1042 /memfd:name
+struct Mapping {
+  std::uint64_t begin = 0, end = 0;
+  char rights[5] = {};
+  std::uint64_t inode = 0;  // 0: of no file
+};
+
+// Whether mappings cover all of [begin, end), and each is such.
+template <class IsSuch>
+bool covered(std::uint64_t begin, std::uint64_t end, const IsSuch& is_such) {
+  std::ifstream maps("/proc/self/maps");  // in order
   for (std::string line; begin < end && std::getline(maps, line);) {
-    std::uint64_t from = 0, to = 0;
-    char rights[5] = {};
-    if (std::sscanf(line.c_str(), "%" SCNx64 "-%" SCNx64 " %4s", &from, &to, rights) != 3) break;
-    if (to <= begin) continue;
-    if (from > begin || rights[0] != 'r' || (writable && rights[1] != 'w')) return false;
-    begin = to;
+    Mapping one;
+    if (std::sscanf(line.c_str(), "%" SCNx64 "-%" SCNx64 " %4s %*s %*s %" SCNu64, &one.begin,
+                    &one.end, one.rights, &one.inode) != 4) {
+      break;
+    }
+    if (one.end <= begin) continue;
+    if (one.begin > begin || !is_such(one)) return false;
+    begin = one.end;
   }
   return begin >= end;
+}
+
+bool may_touch(std::uint64_t begin, std::uint64_t end, bool writable) {
+  return covered(begin, end, [writable](const Mapping& one) {
+    return one.rights[0] == 'r' && (!writable || one.rights[1] == 'w');
+  });
 }
 
 }  // namespace
@@ -82,6 +98,16 @@ int pin(std::uint64_t start, std::uint64_t length, bool writable) {
   if (errno != EINVAL) return EFAULT;
   // Not allowed, or a device's memory, or Linux before 5.14: the system's list tells.
   return may_touch(first, end, writable) ? 0 : EFAULT;
+}
+
+std::optional<std::uint64_t> mapped_file(std::uint64_t begin, std::uint64_t end) {
+  std::uint64_t inode = 0;
+  const bool all = covered(begin, end, [&inode](const Mapping& one) {
+    const bool same = inode == 0 || inode == one.inode;
+    inode = one.inode;
+    return same && one.inode != 0;
+  });
+  return all && inode != 0 ? std::optional(inode) : std::nullopt;
 }
 
 }  // namespace gdakit::softnic::uverbs

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 namespace gdakit::softnic::uverbs {
 
@@ -15,5 +16,8 @@ int write_user(std::uint64_t to, const void* from, std::size_t size);
 // EFAULT where the client has none, or may not read it, or, if the NIC is to write there, not
 // write; ENOMEM for more than the machine has.
 int pin(std::uint64_t start, std::uint64_t length, bool writable);
+
+// The inode of the file that is mapped over all of [begin, end), if one is.
+std::optional<std::uint64_t> mapped_file(std::uint64_t begin, std::uint64_t end);
 
 }  // namespace gdakit::softnic::uverbs

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "backends/softnic/uverbs/cm/commands.h"
+#include "backends/softnic/uverbs/user_memory.h"
 #include "core/base/log.h"
 #include "core/base/queued_file.h"
 
@@ -230,6 +231,13 @@ std::optional<int> Shim::write(int file, const void* bytes, std::size_t size) {
   return cm::write_command(
       {manager(), opened, may_block, [this](int other) { return cm_file(other); }},
       reinterpret_cast<std::uintptr_t>(bytes), size);
+}
+
+bool Shim::maps_registers(const void* memory, std::size_t size) const {
+  const auto begin = reinterpret_cast<std::uintptr_t>(memory);
+  const std::optional<std::uint64_t> inode = mapped_file(begin, begin + size);
+  const auto is_of = [&](const Place& place) { return place.inode.load() == *inode; };
+  return inode && std::ranges::any_of(places_, is_of);
 }
 
 std::shared_ptr<Context> Shim::context(int file) {

@@ -60,6 +60,8 @@ class Shim {
   // Null for what is no open device: of rdma_cm.
   std::shared_ptr<Context> context(int file);
   void closed(int file);
+  // Whether a program has mapped registers of a NIC there, over all of these bytes.
+  bool maps_registers(const void* memory, std::size_t size) const;
   // All descriptors of the range are closed, as far as they are not kept.
   void range_closed(unsigned first, unsigned last);
   // Whether this is the process whose NICs these are, and not its child by vfork.
