@@ -13,6 +13,8 @@ struct GpuMemory {
   std::uint64_t length = 0;
   int ordinal = 0;  // of the GPU, as the program counts them
 
+  bool operator==(const GpuMemory&) const = default;
+
   // A part of it; nothing where not all of that is in here.
   std::optional<GpuMemory> part(std::uint64_t offset, std::uint64_t bytes) const;
 };
