@@ -137,6 +137,15 @@ TEST_P(Regions, TakeAtomics) {
   EXPECT_EQ(word.get(8, 1)[0], 100);
 }
 
+// Exports are of whole pages, and may end behind what is allocated.
+TEST_P(Regions, AreOfLessThanAPage) {
+  const GpuBuffer from(100), to(100);
+  from.put(pattern(100, 9));
+  const Region local = of(from), remote = of(to);
+  ASSERT_EQ(move(IBV_WR_RDMA_WRITE, local, remote, 0, 100), IBV_WC_SUCCESS);
+  EXPECT_EQ(to.get(0, 100), from.get(0, 100));
+}
+
 TEST_P(Regions, AreOfNothingElse) {
   const GpuBuffer gpu(kGpuPage);
   const int file = gpu.dma_buf();

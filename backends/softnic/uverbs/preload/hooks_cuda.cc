@@ -29,7 +29,7 @@
 
 namespace {
 
-using gdakit::softnic::uverbs::GpuMemory;
+using gdakit::softnic::uverbs::gpu_memory_at;
 using gdakit::softnic::uverbs::note_dma_buf;
 using gdakit::softnic::uverbs::Shim;
 namespace cuda = gdakit::softnic::uverbs::cuda;
@@ -163,8 +163,9 @@ GDAKIT_HOOK cuda::Status cuMemGetHandleForAddressRange(void* handle, cuda::Devic
   if (status == cuda::kSuccess && type == cuda::kDmaBufHandle) {
     int file = -1;
     std::memcpy(&file, handle, sizeof file);
-    if (const auto memory = gdakit::softnic::uverbs::gpu_memory_at(pointer, size)) {
-      note_dma_buf(file, *memory);
+    // What is exported may end behind what is allocated, on the border of a page.
+    if (const auto begin = gpu_memory_at(pointer, 1)) {
+      note_dma_buf(file, {begin->address, size, begin->ordinal});
     }
   }
   return status;
