@@ -170,6 +170,17 @@ inline Records umr_records() {
        {sizeof(KlmSegment),
         {field("byte_count", &KlmSegment::byte_count), field("mkey", &KlmSegment::mkey),
          field("address", &KlmSegment::address)}}},
+      {"umr_repeat_block",
+       {sizeof(RepeatBlockSegment),
+        {field("byte_count", &RepeatBlockSegment::byte_count), field("op", &RepeatBlockSegment::op),
+         field("repeat_count", &RepeatBlockSegment::repeat_count),
+         field("reserved", &RepeatBlockSegment::reserved),
+         field("num_ent", &RepeatBlockSegment::num_ent)}}},
+      {"umr_repeat_entry",
+       {sizeof(RepeatEntrySegment),
+        {field("stride", &RepeatEntrySegment::stride),
+         field("byte_count", &RepeatEntrySegment::byte_count),
+         field("memkey", &RepeatEntrySegment::memkey), field("va", &RepeatEntrySegment::va)}}},
   };
 }
 
@@ -272,6 +283,7 @@ inline const std::map<std::string, std::string>& not_modelled() {
   static const std::map<std::string, std::string> kNotModelled = {
       {"av/key", kSame},
       {"umr_ctrl/bsf_octowords", "no signatures: the bytes are translation_offset's"},
+      {"umr_repeat_block/entries", "the entries that follow it"},
       {"umr_mkey_context/qpn_mkey.qpn", kWhole},
       {"umr_mkey_context/qpn_mkey.mkey_7_0", kWhole},
       {"av/key.qkey", kSame},

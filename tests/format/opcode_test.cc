@@ -127,6 +127,12 @@ void add_umr(Numbers& numbers) {
   numbers[control + "MKEY_MASK_ACCESS_REMOTE_WRITE"] = mkey_mask::remote_write;
   numbers[control + "MKEY_MASK_ACCESS_ATOMIC"] = mkey_mask::atomic;
   numbers[control + "MKEY_MASK_FREE"] = mkey_mask::free;
+  const std::string mask = "umr/MLX5_MKEY_MASK_";
+  numbers[mask + "EN_RINVAL"] = mkey_mask::remote_invalidate;
+  numbers[mask + "LR"] = mkey_mask::local_read;
+  numbers[mask + "SMALL_FENCE"] = mkey_mask::small_fence;
+  numbers[mask + "RELAXED_ORDERING_WRITE"] = mkey_mask::relaxed_ordering_write;
+  numbers[mask + "RELAXED_ORDERING_READ"] = mkey_mask::relaxed_ordering_read;
 }
 
 // Every number of core/format that the table has, by "category/name".

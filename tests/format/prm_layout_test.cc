@@ -17,7 +17,7 @@
 namespace gdakit::format {
 namespace {
 
-constexpr const char* kHeaders[] = {"caps.h", "command.h", "counters.h", "cq.h",  "pd.h",
+constexpr const char* kHeaders[] = {"caps.h", "command.h", "counters.h", "cq.h",  "mkey.h", "pd.h",
                                     "qp.h",   "query.h",   "rmp.h",      "srq.h", "vport.h"};
 
 struct WrittenField {
