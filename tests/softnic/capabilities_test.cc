@@ -12,6 +12,7 @@
 
 #include <gtest/gtest.h>
 
+#include "backends/softnic/memory/keys.h"
 #include "tests/format/csv.h"
 
 namespace gdakit::softnic::test {
@@ -97,6 +98,15 @@ TEST_F(Capabilities, TheTableIsWhatWasCompiled) {
       EXPECT_EQ(compiled[i].values[model], number(row.at(kModels[model])));
     }
   }
+}
+
+TEST(CapabilityValues, OfMemoryKeysAreTheirLimits) {
+  using format::prm::CmdHcaCap;
+  std::array<std::uint8_t, kCapabilityPageBytes> bytes{};
+  ASSERT_TRUE(write_capabilities(Page::cmd_hca_cap, {}, bytes));
+  const format::prm::View<CmdHcaCap> page(bytes);
+  EXPECT_EQ(page.get(CmdHcaCap::max_indirection), kMaxIndirection);
+  EXPECT_EQ(page.get(CmdHcaCap::log_max_klm_list_size), kLogMostListEntries);
 }
 
 }  // namespace

@@ -21,6 +21,7 @@
 #include "core/format/cq_doorbell.h"
 #include "core/format/prm/command.h"
 #include "core/format/prm/cq.h"
+#include "core/format/prm/mkey.h"
 #include "core/format/prm/pd.h"
 #include "core/format/prm/qp.h"
 #include "core/format/prm/rmp.h"
@@ -154,6 +155,26 @@ struct FirmwareSide {
     return in;
   }
 
+  // A key of all rights to the umem.
+  prm::Mailbox<prm::CreateMkeyIn> mkey_request() const {
+    using prm::Mkc;
+    prm::Mailbox<prm::CreateMkeyIn> in;
+    in.set(prm::CreateMkeyIn::mkey_umem_valid, 1);
+    in.set(prm::CreateMkeyIn::mkey_umem_id, umem);
+    const auto context = in.at(prm::CreateMkeyIn::memory_key_mkey_entry);
+    context.set(Mkc::access_mode_1_0, static_cast<std::uint64_t>(prm::MkeyAccessMode::mtt));
+    context.set(Mkc::lr, 1);
+    context.set(Mkc::lw, 1);
+    context.set(Mkc::rr, 1);
+    context.set(Mkc::rw, 1);
+    context.set(Mkc::a, 1);
+    context.set(Mkc::qpn, prm::kMkcOfAnyQp);
+    context.set(Mkc::mkey_7_0, 0x77);
+    context.set(Mkc::pd, pd);
+    context.set(Mkc::len, 4096);
+    return in;
+  }
+
   void make_queues() {
     make_pd_and_key();
     auto cq = cq_request();
@@ -230,7 +251,7 @@ struct FirmwareSide {
     const std::uint64_t slot = producer & ((1u << kLogSq) - 1);
     std::memcpy(memory.data() + kQueueAt + slot * format::kWqebbBytes, segments.data(),
                 sizeof segments);
-    ++producer;
+    producer += format::wqebbs_of(kSegments);
     const std::uint64_t value = format::doorbell_value(producer, qpn);
     if (without_record) {
       engine.doorbell(uar, format::kUarNoRecordDoorbell, value);

@@ -22,6 +22,7 @@ namespace {
 
 using prm::Cqc;
 using prm::CreateCqIn;
+using prm::CreateMkeyIn;
 using prm::CreateQpIn;
 using prm::MboxIn;
 using prm::MboxOut;
@@ -141,6 +142,10 @@ class FirmwareMailboxes : public testing::Test {
     prm::Mailbox<prm::AllocQCounterOut> made_set;
     EXPECT_EQ(rig.one.run(Opcode::alloc_q_counter, domain, made_set), CommandStatus::ok);
     counter_set = made_set.get(prm::AllocQCounterOut::counter_set_id);
+    auto mkey = rig.one.mkey_request();
+    prm::Mailbox<prm::CreateMkeyOut> made_key;
+    EXPECT_EQ(rig.one.run(Opcode::create_mkey, mkey, made_key), CommandStatus::ok);
+    mkey_index = made_key.get(prm::CreateMkeyOut::mkey_index);
   }
   template <class Layout>
   Sample sample(Opcode opcode, prm::Mailbox<Layout> in, std::size_t out_bytes) const {
@@ -157,6 +162,8 @@ class FirmwareMailboxes : public testing::Test {
     prm::Mailbox<prm::Rst2initQpIn> modify;
     modify.set(prm::Rst2initQpIn::qpn, rig.one.qpn);
     constexpr std::size_t kOut = MboxOut::kBytes;
+    prm::Mailbox<prm::QueryMkeyIn> mkey;
+    mkey.set(prm::QueryMkeyIn::mkey_index, mkey_index);
     prm::Mailbox<prm::QueryRmpIn> rmp;
     rmp.set(prm::QueryRmpIn::rmpn, rmpn);
     prm::Mailbox<prm::ModifyRmpIn> limit;
@@ -183,6 +190,8 @@ class FirmwareMailboxes : public testing::Test {
             sample(Opcode::arm_xrc_srq, arm_xrc, kOut),
             sample(Opcode::alloc_xrcd, prm::Mailbox<MboxIn>(), kOut),
             sample(Opcode::create_rmp, rig.one.rmp_request(), kOut),
+            sample(Opcode::query_mkey, mkey, kOut),
+            sample(Opcode::create_mkey, rig.one.mkey_request(), kOut),
             sample(Opcode::alloc_pd, prm::Mailbox<MboxIn>(), kOut),
             sample(Opcode::create_cq, rig.one.cq_request(), kOut),
             sample(Opcode::create_qp, rig.one.qp_request(), kOut),
@@ -210,6 +219,11 @@ class FirmwareMailboxes : public testing::Test {
     auto in = rig.one.cq_request();
     change(in);
     return execute(Opcode::create_cq, in);
+  }
+  Status of_mkey(const std::function<void(prm::Mailbox<CreateMkeyIn>&)>& change) {
+    auto in = rig.one.mkey_request();
+    change(in);
+    return execute(Opcode::create_mkey, in);
   }
   template <class Layout, class Field>
   Status with(Opcode opcode, Field field, std::uint64_t value) {
@@ -296,6 +310,14 @@ class FirmwareMailboxes : public testing::Test {
            in.at(prm::CreateRmpIn::rmp_context).at(prm::Rmpc::wq).set(prm::Wq::wq_type, 2);
            return execute(Opcode::create_rmp, in);
          }},
+        {Sy::mailbox_mkey_mode,
+         [this] {
+           return of_mkey([](auto& in) {
+             in.at(CreateMkeyIn::memory_key_mkey_entry).set(prm::Mkc::access_mode_1_0, 0);
+           });
+         }},
+        {Sy::mailbox_mkey_index,
+         [this] { return of_mkey([](auto& in) { in.set(CreateMkeyIn::input_mkey_index, 1); }); }},
         {Sy::mailbox_rmp_change,
          [this] {
            prm::Mailbox<prm::ModifyRmpIn> in;
@@ -330,7 +352,7 @@ class FirmwareMailboxes : public testing::Test {
   }
 
   FirmwareRig rig;
-  std::uint64_t rmpn = 0, xrc_srqn = 0, counter_set = 0;
+  std::uint64_t rmpn = 0, xrc_srqn = 0, counter_set = 0, mkey_index = 0;
   XrcdNumber xrcd = 0;
 };
 

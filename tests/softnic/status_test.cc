@@ -238,6 +238,28 @@ class StatusTest : public testing::Test {
         {Sy::dealloc_mw_absent, [this] { return engine.dealloc_mw(kAbsent).status(); }},
     };
   }
+  Status of_mkey(const std::function<void(MkeyAttributes&)>& change) {
+    MkeyAttributes attributes;
+    attributes.pd = side.pd;
+    attributes.list.emplace().capacity = 1;
+    change(attributes);
+    return engine.create_mkey(attributes).status();
+  }
+  std::map<Sy, std::function<Status()>> mkeys() {
+    using Mk = MkeyAttributes;
+    return {
+        {Sy::create_mkey_pd, [this] { return of_mkey([](Mk& a) { a.pd = kAbsent; }); }},
+        {Sy::create_mkey_list_size,
+         [this] { return of_mkey([](Mk& a) { a.list->capacity = 0; }); }},
+        {Sy::create_mkey_list,
+         [this] { return of_mkey([](Mk& a) { a.list->entries.resize(2); }); }},
+        {Sy::create_mkey_length, [this] { return of_mkey([](Mk& a) { a.length = 1; }); }},
+        {Sy::create_mkey_umr,
+         [this] { return of_mkey([](Mk& a) { a = {.pd = a.pd, .umr_enabled = true}; }); }},
+        {Sy::destroy_mkey_absent, [this] { return engine.destroy_mkey(side.key).status(); }},
+        {Sy::query_mkey_absent, [this] { return engine.query_mkey(side.key).status(); }},
+    };
+  }
   std::map<Sy, std::function<Status()>> qps() {
     using Qpa = QpAttributes;
     return {
@@ -368,8 +390,9 @@ class StatusTest : public testing::Test {
   }
   std::map<Sy, std::function<Status()>> everything() {
     auto all = pd_and_uar();
-    for (auto part : {mr_and_cq(), resizes_and_windows(), qps(), srqs(), modifies()})
+    for (auto part : {mr_and_cq(), resizes_and_windows(), mkeys(), qps(), srqs(), modifies()}) {
       all.merge(part);
+    }
     return all;
   }
 

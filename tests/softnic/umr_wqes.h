@@ -6,6 +6,7 @@
 #include <cstring>
 #include <vector>
 
+#include "core/base/bits.h"
 #include "core/format/umr.h"
 #include "tests/softnic/engine_rig.h"
 
@@ -34,7 +35,8 @@ struct Umr {
     std::memcpy(static_cast<void*>(all.data()), &control, sizeof control);
     std::memcpy(static_cast<void*>(all.data() + 3), &context, sizeof context);
     for (const format::KlmSegment& entry : list) all.push_back(format::to_segment(entry));
-    if (!list.empty()) all.resize(7 + 4);  // lists are padded to 64 bytes
+    // Lists are padded to 64 bytes.
+    if (!list.empty()) all.resize(7 + round_up(list.size(), format::kOctowordsOfOneKlm));
     return all;
   }
 };

@@ -375,7 +375,10 @@ TEST(Binds, OfMoreThanAWindowHasAreRefused) {
     EXPECT_EQ(rig.do_umr(umr), syndrome);
   };
   const Syndrome bind = Syndrome::memory_window_bind;
-  refused(bind, [](Umr& umr) { umr.control.klm_octowords = Be16{8}; });
+  refused(bind, [](Umr& umr) {
+    umr.control.klm_octowords = Be16{8};
+    umr.list.resize(8);
+  });
   refused(bind, [](Umr& umr) { umr.control.klm_octowords = Be16{0}; });
   refused(bind, [](Umr& umr) { umr.control.translation_offset = Be16{4}; });
   refused(bind, [](Umr& umr) { umr.control.flags = format::umr_flags::translation_offset; });

@@ -14,6 +14,7 @@
 #include "backends/softnic/uverbs/firmware_call.h"
 #include "core/base/file_descriptor.h"
 #include "core/format/prm/cq.h"
+#include "core/format/prm/mkey.h"
 #include "core/format/prm/qp.h"
 #include "core/format/prm/rmp.h"
 #include "core/format/prm/srq.h"
@@ -54,7 +55,7 @@ class HostileClient {
   };
   static constexpr std::size_t kRemembered = 4;  // of each kind
   // What firmware commands name by numbers, of those that such commands have made.
-  enum class Numbered : std::uint8_t { pd, cq, rmp, qp, umem, xrcd, counter_set, count };
+  enum class Numbered : std::uint8_t { pd, cq, rmp, qp, umem, mkey, xrcd, counter_set, count };
 
   // One in so many.
   bool rarely(std::uint32_t times) { return input_.below(times) == 0; }
@@ -102,6 +103,7 @@ class HostileClient {
   void remember_number(Numbered kind, std::uint32_t number);
   std::uint64_t offset() { return std::uint64_t{64} * input_.below(32); }
   void fill(format::prm::Mailbox<format::prm::CreateCqIn>& in);
+  void fill(format::prm::Mailbox<format::prm::CreateMkeyIn>& in);
   void fill(format::prm::Mailbox<format::prm::CreateQpIn>& in);
   void fill(format::prm::Mailbox<format::prm::CreateRmpIn>& in);
   void fill(format::prm::Mailbox<format::prm::CreateXrcSrqIn>& in);

@@ -5,6 +5,7 @@
 
 #include "core/format/prm/counters.h"
 #include "core/format/prm/cq.h"
+#include "core/format/prm/mkey.h"
 #include "core/format/prm/qp.h"
 #include "core/format/prm/rmp.h"
 #include "core/format/prm/srq.h"
@@ -25,7 +26,8 @@ constexpr prm::Opcode kChanges[] = {
     prm::Opcode::arm_rq,      prm::Opcode::arm_xrc_srq,  prm::Opcode::modify_cq};
 constexpr prm::Opcode kQuestions[] = {prm::Opcode::query_qp,      prm::Opcode::query_cq,
                                       prm::Opcode::query_rmp,     prm::Opcode::query_srq,
-                                      prm::Opcode::query_xrc_srq, prm::Opcode::query_q_counter};
+                                      prm::Opcode::query_xrc_srq, prm::Opcode::query_q_counter,
+                                      prm::Opcode::query_mkey};
 
 }  // namespace
 
@@ -73,6 +75,29 @@ void HostileClient::fill(prm::Mailbox<prm::CreateCqIn>& in) {
   context.set(prm::Cqc::dbr_addr, offset());
   in.set(prm::CreateCqIn::cq_umem_id, number_of(Numbered::umem));
   in.set(prm::CreateCqIn::cq_umem_offset, offset());
+}
+
+// Of a umem's memory, or of a list without entries.
+void HostileClient::fill(prm::Mailbox<prm::CreateMkeyIn>& in) {
+  const auto context = in.at(prm::CreateMkeyIn::memory_key_mkey_entry);
+  const bool is_list = rarely(2);
+  context.set(prm::Mkc::access_mode_1_0,
+              rarely(8) ? input_.below(4) : 1 + (is_list ? 1 + input_.below(2) : 0));
+  context.set(prm::Mkc::free, is_list ? 1 : 0);
+  context.set(prm::Mkc::umr_en, is_list ? 1 : 0);
+  context.set(prm::Mkc::lr, 1);
+  context.set(prm::Mkc::lw, input_.below(2));
+  context.set(prm::Mkc::rw, input_.below(2));
+  context.set(prm::Mkc::qpn, rarely(8) ? number_of(Numbered::qp) : prm::kMkcOfAnyQp);
+  context.set(prm::Mkc::mkey_7_0, input_.below(256));
+  context.set(prm::Mkc::pd, number_of(Numbered::pd));
+  context.set(prm::Mkc::start_addr, number());
+  context.set(prm::Mkc::len, rarely(8) ? number() : 1 + input_.below(4096));
+  context.set(prm::Mkc::translations_octword_size, rarely(8) ? input_.take<std::uint32_t>() : 4);
+  context.set(prm::Mkc::log_page_size, input_.below(64));
+  in.set(prm::CreateMkeyIn::translations_octword_actual_size, rarely(8) ? input_.below(99) : 0);
+  in.set(prm::CreateMkeyIn::mkey_umem_id, number_of(Numbered::umem));
+  in.set(prm::CreateMkeyIn::mkey_umem_offset, offset());
 }
 
 void HostileClient::fill(prm::Mailbox<prm::CreateQpIn>& in) {
@@ -139,7 +164,7 @@ std::string HostileClient::make_devx(prm::Opcode opcode, Numbered kind) {
 }
 
 std::string HostileClient::make_devx() {
-  switch (input_.below(11)) {
+  switch (input_.below(12)) {
     case 0: return make_devx<prm::MboxIn>(prm::Opcode::alloc_pd, Numbered::pd);
     case 1:
     case 2: return make_devx<prm::CreateCqIn>(prm::Opcode::create_cq, Numbered::cq);
@@ -149,6 +174,7 @@ std::string HostileClient::make_devx() {
     case 6:
       return make_devx<prm::CreateXrcSrqIn>(
           rarely(2) ? prm::Opcode::create_srq : prm::Opcode::create_xrc_srq, Numbered::rmp);
+    case 7: return make_devx<prm::CreateMkeyIn>(prm::Opcode::create_mkey, Numbered::mkey);
     default: return make_devx<prm::CreateQpIn>(prm::Opcode::create_qp, Numbered::qp);
   }
 }
@@ -178,8 +204,9 @@ std::string HostileClient::ask_devx() {
   Call call(MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_QUERY);
   prm::Mailbox<prm::QueryQCounterIn> in;  // the longest of them
   in.set(prm::QueryQCounterIn::counter_set_id, number_of(Numbered::counter_set) & 0xff);
+  const auto kind = rarely(4) ? Numbered::mkey : Numbered::qp;
   prm::View<prm::QueryQpIn, std::uint8_t>(in.bytes())
-      .set(prm::QueryQpIn::qpn, rarely(4) ? qpn_ & 0xffffff : number_of(Numbered::qp));
+      .set(prm::QueryQpIn::qpn, rarely(4) ? qpn_ & 0xffffff : number_of(kind));
   add_handle(call, MLX5_IB_ATTR_DEVX_OBJ_QUERY_HANDLE, rarely(4) ? Kind::qp : Kind::devx);
   add_mailbox(call, MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_IN,
               kQuestions[input_.below(std::size(kQuestions))], in);

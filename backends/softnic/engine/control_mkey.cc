@@ -51,4 +51,27 @@ Outcome<> Engine::dealloc_mw(MemoryKey key, Uid uid) {
   return removed;
 }
 
+Outcome<MemoryKey> Engine::create_mkey(const MkeyAttributes& attributes, Uid uid) {
+  if (pds_.find(attributes.pd, uid) == nullptr) {
+    return refusal(CommandSyndrome::create_mkey_pd, attributes.pd);
+  }
+  const Outcome<MemoryKey> key = core_.keys.add_mkey(attributes, uid);
+  if (!key) return key;
+  for (const MemoryRange& piece : core_.keys.memory(*key)) {
+    core_.port.attach(piece.base, piece.length);
+  }
+  return key;
+}
+
+Outcome<MkeyInfo> Engine::query_mkey(MemoryKey key, Uid uid) const {
+  return core_.keys.query_mkey(key, uid);
+}
+
+Outcome<> Engine::destroy_mkey(MemoryKey key, Uid uid) {
+  const Outcome<MemoryKey> removed = core_.keys.remove_mkey(key, uid);
+  if (!removed) return removed.status();
+  remove({.key = *removed, .memory = core_.keys.memory(*removed)});
+  return {};
+}
+
 }  // namespace gdakit::softnic

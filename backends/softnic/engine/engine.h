@@ -127,6 +127,11 @@ class Engine {
   // given later its index alone counts, as binds change the rest.
   Outcome<MemoryKey> alloc_mw(PdNumber pd, WindowType type, Uid uid = kNicUid);
   Outcome<> dealloc_mw(MemoryKey key, Uid uid = kNicUid);
+  // A memory key as a command makes it, which WQEs change if it is made so. Of a key that is given
+  // later its index alone counts.
+  Outcome<MemoryKey> create_mkey(const MkeyAttributes& attributes, Uid uid = kNicUid);
+  Outcome<MkeyInfo> query_mkey(MemoryKey key, Uid uid = kNicUid) const;
+  Outcome<> destroy_mkey(MemoryKey key, Uid uid = kNicUid);
   Outcome<CqNumber> create_cq(const CqAttributes& attributes, Uid uid = kNicUid);
   Outcome<CqInfo> query_cq(CqNumber cq, Uid uid = kNicUid) const;
   Outcome<> moderate_cq(CqNumber cq, const CqModeration& by, Uid uid = kNicUid);
@@ -157,8 +162,8 @@ class Engine {
   // Those whose doorbell record has once said less than a doorbell before it.
   std::vector<QpNumber> recordless_qps() const;
 
-  // The last removal: of dereg_mr, rereg_mr, dealloc_mw, resize_cq, destroy_cq, destroy_srq,
-  // destroy_qp, or modify_qp to reset.
+  // The last removal: of dereg_mr, rereg_mr, dealloc_mw, destroy_mkey, resize_cq, destroy_cq,
+  // destroy_srq, destroy_qp, or modify_qp to reset.
   RemovalNumber last_removal() const { return removals_.last(); }
   // The memory that its object named is neither read nor written any more, here or by a peer. Steps
   // bring it about, this engine's and those of peers.

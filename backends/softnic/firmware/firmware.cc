@@ -8,6 +8,7 @@
 #include "core/format/prm/command.h"
 #include "core/format/prm/counters.h"
 #include "core/format/prm/cq.h"
+#include "core/format/prm/mkey.h"
 #include "core/format/prm/pd.h"
 #include "core/format/prm/qp.h"
 #include "core/format/prm/query.h"
@@ -57,6 +58,10 @@ std::span<const Firmware::Command> Firmware::commands() {
       Command{Op::nop, kIn, kOut, &Firmware::tell_nothing},
       Command{Op::alloc_pd, kIn, kOut, &Firmware::alloc_pd},
       Command{Op::dealloc_pd, kIn, kOut, &Firmware::dealloc_pd},
+      Command{Op::create_mkey, prm::CreateMkeyIn::kBytes, kOut, &Firmware::create_mkey},
+      Command{Op::query_mkey, kIn, prm::QueryMkeyOut::kBytes, &Firmware::query_mkey,
+              /*may_be_cut=*/true},
+      Command{Op::destroy_mkey, kIn, kOut, &Firmware::destroy_mkey},
       Command{Op::create_cq, prm::CreateCqIn::kBytes, kOut, &Firmware::create_cq},
       Command{Op::query_cq, kIn, prm::QueryCqOut::kBytes, &Firmware::query_cq},
       Command{Op::modify_cq, prm::ModifyCqIn::kBytes, kOut, &Firmware::modify_cq},

@@ -26,6 +26,7 @@
 #include "backends/softnic/firmware/umems.h"
 #include "backends/softnic/objects/addresses.h"
 #include "core/format/prm/cq.h"
+#include "core/format/prm/mkey.h"
 #include "core/format/prm/qp.h"
 #include "core/format/prm/rmp.h"
 #include "core/format/prm/srq.h"
@@ -99,6 +100,12 @@ class Firmware {
   Status modify_cq(In in, Out out);
   Status destroy_cq(In in, Out out);
 
+  // firmware_mkey.cc
+  Outcome<> find_mkey_memory(In in, MkeyAttributes& attributes, UmemUses& uses) const;
+  Status create_mkey(In in, Out out);
+  Status query_mkey(In in, Out out);
+  Status destroy_mkey(In in, Out out);
+
   // firmware_qp.cc
   Status find_queues(In in, QpAttributes& attributes, UmemUses& uses) const;
   Status create_qp(In in, Out out);
@@ -149,6 +156,7 @@ class Firmware {
   Umems umems_;
   CounterSets counter_sets_;
   std::map<CqNumber, Made<format::prm::Cqc>> cqs_;
+  std::map<std::uint32_t, Made<format::prm::Mkc>> mkeys_;  // by index
   std::map<QpNumber, Made<format::prm::Qpc>> qps_;
   // A number is of one of these three kinds, whose commands find no other.
   std::map<SrqNumber, Made<format::prm::Rmpc>> rmps_;

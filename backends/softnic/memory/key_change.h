@@ -2,17 +2,19 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <vector>
 
-#include "backends/softnic/objects/attributes.h"
+#include "backends/softnic/objects/mkey_attributes.h"
 
 namespace gdakit::softnic {
 
 struct KeyChange {
-  // A part of a region, from `iova` on.
-  struct Part {
-    MemoryKey key = 0;
+  // Where the list lies that is not in the WQE.
+  struct Place {
+    MemoryKey lkey = 0;
     std::uint64_t iova = 0;
-    std::uint64_t length = 0;
+    std::uint32_t bytes = 0;
   };
 
   MemoryKey key = 0;  // whose low byte is not looked at: it may have changed since
@@ -26,10 +28,13 @@ struct KeyChange {
   std::uint8_t variant = 0;  // the key's new low byte
   QpNumber qpn = kAnyQp;
   Access access = Access::none;
+  bool remote_invalidate = false;
   std::uint64_t start = 0;  // iova of the first byte
   std::uint64_t length = 0;
-  bool has_part = false;
-  Part part;
+  // Entries of its list that change, from the first of them on; none: the list stays.
+  std::uint64_t first_entry = 0;
+  std::vector<KeyListEntry> entries = {};
+  std::optional<Place> entries_at = {};  // until they have been read
 };
 
 }  // namespace gdakit::softnic

@@ -4,6 +4,15 @@
 #include <utility>
 
 namespace gdakit::softnic {
+namespace {
+
+// What the other key must allow for what is done by this one.
+Access needed_of_part(Access wanted) {
+  const bool reads = wanted == Access::local_read || wanted == Access::remote_read;
+  return reads ? Access::local_read : Access::local_write;
+}
+
+}  // namespace
 
 // How many pages a region begins and ends in.
 std::uint64_t KeyTable::pages_of(std::uint64_t start, std::uint64_t length,
@@ -70,6 +79,7 @@ void KeyTable::fill(Entry& entry, const MrAttributes& attributes) {
   entry.access = attributes.access;
   entry.log_page_size = attributes.log_page_size;
   const std::size_t pages = attributes.pages.size();
+  entry.in_one_piece = pages == 0;
   entry.pages = pages == 0 ? nullptr : std::make_unique<DmaAddress[]>(pages);
   std::copy(attributes.pages.begin(), attributes.pages.end(), entry.pages.get());
 }
@@ -111,10 +121,37 @@ Outcome<> KeyTable::remove(MemoryKey key, Uid owner) {
   return {};
 }
 
-Translation KeyTable::translate_indirectly(const Entry& entry, QpNumber qpn, std::uint64_t iova,
-                                           std::uint64_t size, Access wanted) const {
-  if (is_window(entry.kind)) return translate_window(entry, qpn, iova, size, wanted);
-  return {KeyFault::none, piece_of_pages(entry, iova, size)};
+// Of the other key that a window or a list names at this offset, if it names one.
+std::optional<KeyPart> KeyTable::find_part(const Entry& entry, std::uint64_t offset) const {
+  if (!is_window(entry.kind)) return entry.list->find(offset);
+  return KeyPart{entry.region, entry.base.value + offset, entry.length - offset};
+}
+
+// By the other keys as they are now: they may have gone, or be others. Windows are none of them.
+Translation KeyTable::find_piece(const Entry& entry, QpNumber qpn, std::uint64_t iova,
+                                 std::uint64_t size, Access wanted, std::uint32_t depth) const {
+  if (!entry.is_indirect()) return {.piece = piece_of_pages(entry, iova, size)};
+  if (size == 0) return {};
+  if (depth == 0) return {KeyFault::depth};
+  const std::optional<KeyPart> part = find_part(entry, iova - entry.start);
+  if (!part) return {KeyFault::range};
+  const std::uint32_t index = place(part->key);
+  if (index >= entries_.size() || is_window(entries_[index].kind)) return {KeyFault::unknown_key};
+  Translation found = look_up(part->key, entry.pd, qpn, part->iova, std::min(size, part->length),
+                              needed_of_part(wanted), depth - 1);
+  if (found.region == 0) found.region = part->key;
+  return found;
+}
+
+KeyFault KeyTable::check_pieces(MemoryKey key, PdNumber pd, QpNumber qpn, std::uint64_t iova,
+                                std::uint64_t size, Access wanted) const {
+  while (size != 0) {
+    const Translation found = translate(key, pd, qpn, iova, size, wanted);
+    if (found.fault != KeyFault::none) return found.fault;
+    iova += found.piece.length;
+    size -= found.piece.length;
+  }
+  return KeyFault::none;
 }
 
 // From the page of `iova` on, as long as each page follows the one before, and of no more pages
@@ -136,7 +173,8 @@ MemoryRange KeyTable::piece_of_pages(const Entry& entry, std::uint64_t iova, std
 
 std::vector<MemoryRange> KeyTable::memory(MemoryKey key) const {
   const Entry& entry = entries_[place(key)];
-  if (entry.pages == nullptr) return {{entry.base, entry.length}};
+  if (entry.in_one_piece) return {{entry.base, entry.length}};
+  if (entry.pages == nullptr) return {};
   std::vector<MemoryRange> pieces;
   for (std::uint64_t at = 0; at != entry.length; at += pieces.back().length) {
     pieces.push_back(piece_of_pages(entry, entry.start + at, entry.length - at));

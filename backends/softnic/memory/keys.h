@@ -16,6 +16,10 @@
 // Binds choose its variant, and look at the region's key, PD and rights. Whether the range lies in
 // the region is found by each access, as on hardware, and so is a region that has gone.
 //
+// A key with a list (key_list.h) stands for parts of other keys, and those may do likewise, to a
+// depth of kMaxIndirection. It has rights of its own; the other keys must let the NIC read or write
+// where it is read or written through them. WQEs free it, and change what it is.
+//
 // A removed index rests (kinds.h), and then comes back with the next variant, so that a stale key
 // meets an entry of its own only after 256 such rounds.
 #pragma once
@@ -27,8 +31,10 @@
 #include <vector>
 
 #include "backends/softnic/memory/key_change.h"
+#include "backends/softnic/memory/key_list.h"
 #include "backends/softnic/objects/attributes.h"
 #include "backends/softnic/objects/kinds.h"
+#include "backends/softnic/objects/mkey_attributes.h"
 #include "backends/softnic/objects/number_space.h"
 #include "backends/softnic/objects/status.h"
 
@@ -42,15 +48,21 @@ enum class KeyFault : std::uint8_t {
   wrong_qp,
   range,
   access,
+  depth,
   absent,
 };
 
-enum class KeyKind : std::uint8_t { none, region, window_1, window_2 };
+// `mkey`: made by a command of its own.
+enum class KeyKind : std::uint8_t { none, region, mkey, window_1, window_2 };
 constexpr bool is_window(KeyKind kind) { return kind >= KeyKind::window_1; }
+
+// How many keys that stand for others an access may go through: cmd_hca_cap.max_indirection.
+inline constexpr std::uint32_t kMaxIndirection = 4;
 
 struct Translation {
   KeyFault fault = KeyFault::none;
-  MemoryRange piece;  // the first one of the range
+  MemoryKey region = 0;    // the key whose memory it is, where that is not the one asked for
+  MemoryRange piece = {};  // the first one of the range
 };
 
 class KeyTable {
@@ -70,14 +82,24 @@ class KeyTable {
   // A window, free at first.
   Outcome<MemoryKey> add_window(PdNumber pd, WindowType type, Uid owner = kNicUid);
   Outcome<> remove_window(MemoryKey key, Uid owner = kNicUid);
-  // Binds or frees a window of `pd`, for a WQE of this queue pair. False: it may not, and nothing
-  // has changed.
-  bool change_window(const KeyChange& change, PdNumber pd, QpNumber qpn);
-  // Frees a window of type 2 at a peer's request, for the queue pair that was asked. False: the key
-  // is none that it may end.
+
+  // A key that a command makes, and what has become of it. Of the key the index alone counts.
+  Outcome<MemoryKey> add_mkey(const MkeyAttributes& attributes, Uid owner = kNicUid);
+  Outcome<MkeyInfo> query_mkey(MemoryKey key, Uid owner = kNicUid) const;
+  // Returns it with the variant that it had.
+  Outcome<MemoryKey> remove_mkey(MemoryKey key, Uid owner = kNicUid);
+
+  // Binds or frees a window, or changes an mkey, of `pd`, for a WQE of this queue pair. False: it
+  // may not, and nothing has changed.
+  bool change_by_wqe(const KeyChange& change, PdNumber pd, QpNumber qpn);
+  // Frees a window of type 2, or an mkey that lets peers do so, at a peer's request, for the queue
+  // pair that was asked. False: the key is none that it may end.
   bool invalidate(MemoryKey key, PdNumber pd, QpNumber qpn);
-  // Whether the key has the index of a window.
-  bool names_window(MemoryKey key) const;
+  // Whether the key has the index of one that stands for others' memory.
+  bool is_indirect(MemoryKey key) const {
+    const std::uint32_t index = place(key);
+    return index < entries_.size() && entries_[index].is_indirect();
+  }
 
   // The memory that a key names, or named when it was removed, piece by piece.
   std::vector<MemoryRange> memory(MemoryKey key) const;
@@ -96,31 +118,23 @@ class KeyTable {
 
   // Where [iova, iova + size) begins in memory and how much of it lies there in one piece, or why
   // the range may not be touched. Index and variant must be those of a live key, which belongs to
-  // `pd`, is not bound to another QP, covers the whole range and has the right.
+  // `pd`, is not bound to another QP, covers the whole range and has the right. Of a key that
+  // stands for others' memory the other keys are looked at for the first piece alone.
   Translation translate(MemoryKey key, PdNumber pd, QpNumber qpn, std::uint64_t iova,
                         std::uint64_t size, Access wanted) const {
-    const std::uint32_t index = place(key);
-    if (index >= entries_.size()) return {KeyFault::unknown_key, {}};
-    const Entry& entry = entries_[index];
-    if (!entry.live || entry.variant != (key & 0xff)) return {KeyFault::unknown_key, {}};
-    if (entry.pd != pd) return {KeyFault::wrong_pd, {}};
-    if (entry.qpn != kAnyQp && entry.qpn != qpn) return {KeyFault::wrong_qp, {}};
-    const std::uint64_t offset = iova - entry.start;
-    // Compared this way round, neither sum can overflow.
-    if (iova < entry.start || offset > entry.length || size > entry.length - offset) {
-      return {KeyFault::range, {}};
-    }
-    if (!allows(entry.access, wanted)) return {KeyFault::access, {}};
-    if (entry.pages != nullptr) return translate_indirectly(entry, qpn, iova, size, wanted);
-    return {KeyFault::none, {entry.base + offset, size}};
+    return look_up(key, pd, qpn, iova, size, wanted, kMaxIndirection);
   }
+  // Why not all of the range may be touched, piece by piece.
+  KeyFault check_pieces(MemoryKey key, PdNumber pd, QpNumber qpn, std::uint64_t iova,
+                        std::uint64_t size, Access wanted) const;
 
  private:
   struct alignas(64) Entry {
     std::uint64_t start = 0;
     std::uint64_t length = 0;
     DmaAddress base;
-    std::unique_ptr<DmaAddress[]> pages;  // null: all of it lies at `base`; never so of a window
+    std::unique_ptr<DmaAddress[]> pages;
+    std::unique_ptr<KeyList> list;
     PdNumber pd = 0;
     QpNumber qpn = kAnyQp;
     MemoryKey region = 0;  // of a window; `base` is the iova there
@@ -128,8 +142,13 @@ class KeyTable {
     Access access = Access::none;
     std::uint8_t variant = 0;
     bool live = false;
+    bool in_one_piece = true;  // all of it lies at `base`
     std::uint8_t log_page_size = 0;
     KeyKind kind = KeyKind::none;  // of the object that has the index
+    bool umr_enabled = false;
+    bool remote_invalidate = false;
+
+    bool is_indirect() const { return is_window(kind) || list != nullptr; }
   };
   static_assert(sizeof(Entry) == 64);
 
@@ -141,11 +160,34 @@ class KeyTable {
   std::uint32_t place(MemoryKey key) const { return (key >> 8) - indices_.first(); }
   static std::uint64_t pages_of(std::uint64_t start, std::uint64_t length,
                                 std::uint8_t log_page_size);
-  Translation translate_indirectly(const Entry& entry, QpNumber qpn, std::uint64_t iova,
-                                   std::uint64_t size, Access wanted) const;
-  Translation translate_window(const Entry& window, QpNumber qpn, std::uint64_t iova,
-                               std::uint64_t size, Access wanted) const;
-  bool may_be_part(const KeyChange::Part& part, PdNumber pd, Access access) const;
+  Translation look_up(MemoryKey key, PdNumber pd, QpNumber qpn, std::uint64_t iova,
+                      std::uint64_t size, Access wanted, std::uint32_t depth) const {
+    const std::uint32_t index = place(key);
+    if (index >= entries_.size()) return {KeyFault::unknown_key};
+    const Entry& entry = entries_[index];
+    if (!entry.live || entry.variant != (key & 0xff)) return {KeyFault::unknown_key};
+    if (entry.pd != pd) return {KeyFault::wrong_pd};
+    if (entry.qpn != kAnyQp && entry.qpn != qpn) return {KeyFault::wrong_qp};
+    const std::uint64_t offset = iova - entry.start;
+    // Compared this way round, neither sum can overflow.
+    if (iova < entry.start || offset > entry.length || size > entry.length - offset) {
+      return {KeyFault::range};
+    }
+    if (!allows(entry.access, wanted)) return {KeyFault::access};
+    if (!entry.in_one_piece) return find_piece(entry, qpn, iova, size, wanted, depth);
+    return {.piece = {entry.base + offset, size}};
+  }
+  Translation find_piece(const Entry& entry, QpNumber qpn, std::uint64_t iova, std::uint64_t size,
+                         Access wanted, std::uint32_t depth) const;
+  std::optional<KeyPart> find_part(const Entry& entry, std::uint64_t offset) const;
+  // Of keys of the owner's that are no window's: by the index.
+  const Entry* find_mkey(MemoryKey key, Uid owner) const;
+  Entry* find_for_wqe(const KeyChange& change, PdNumber pd, QpNumber qpn);
+  static Access access_after(const Entry& entry, const KeyChange& change);
+  static void take_over(Entry& entry, const KeyChange& change);
+  static bool change_mkey(Entry& mkey, const KeyChange& change);
+  bool change_window(Entry& window, const KeyChange& change);
+  bool may_be_bound(const KeyListEntry& part, PdNumber pd, Access access) const;
   Entry* find_window(MemoryKey key);
   Entry& entry_of(std::uint32_t index);
   const Entry* find(MemoryKey key, Uid owner) const;

@@ -7,21 +7,11 @@
 namespace gdakit::softnic {
 namespace {
 
-// The rights that a change names, each with the bit of the mask that lets it through.
-struct MaskedRight {
-  std::uint64_t mask = 0;
-  Access right = Access::none;
-};
-constexpr MaskedRight kRights[] = {
-    {format::mkey_mask::remote_read, Access::remote_read},
-    {format::mkey_mask::remote_write, Access::remote_write},
-    {format::mkey_mask::atomic, Access::remote_atomic},
-};
-
-// What a region must allow for what a window lets others do.
-Access needed_of_region(Access wanted) {
-  return wanted == Access::remote_read ? Access::local_read : Access::local_write;
-}
+// What a bind may change.
+constexpr std::uint64_t kBindMask =
+    format::mkey_mask::length | format::mkey_mask::start_address | format::mkey_mask::key |
+    format::mkey_mask::qpn | format::mkey_mask::local_write | format::mkey_mask::remote_read |
+    format::mkey_mask::remote_write | format::mkey_mask::atomic | format::mkey_mask::free;
 
 }  // namespace
 
@@ -37,7 +27,7 @@ Outcome<MemoryKey> KeyTable::add_window(PdNumber pd, WindowType type, Uid owner)
   entry.pd = pd;
   entry.qpn = kAnyQp;
   entry.access = Access::none;
-  entry.pages = std::make_unique<DmaAddress[]>(1);
+  entry.in_one_piece = false;
   entry.kind = type == WindowType::type_1 ? KeyKind::window_1 : KeyKind::window_2;
   return (*index << 8) | entry.variant;
 }
@@ -55,77 +45,42 @@ Outcome<> KeyTable::remove_window(MemoryKey key, Uid owner) {
   }
   entry->live = false;
   entry->kind = KeyKind::none;
-  entry->pages = nullptr;
   indices_.give_back(key >> 8);
   return {};
 }
 
 // For the bind: each access looks at the region again, but for its right to be bound.
-bool KeyTable::may_be_part(const KeyChange::Part& part, PdNumber pd, Access access) const {
-  const std::uint32_t index = place(part.key);
+bool KeyTable::may_be_bound(const KeyListEntry& part, PdNumber pd, Access access) const {
+  const MemoryKey key = part.mkey;
+  const std::uint32_t index = place(key);
   if (index >= entries_.size()) return false;
   const Entry& region = entries_[index];
-  if (!region.live || is_window(region.kind) || region.variant != (part.key & 0xff)) return false;
+  if (!region.live || region.is_indirect() || region.variant != (key & 0xff)) return false;
   const bool changes =
       allows(access, Access::remote_write) || allows(access, Access::remote_atomic);
   return region.pd == pd && allows(region.access, Access::bind) &&
          (!changes || allows(region.access, Access::local_write));
 }
 
-bool KeyTable::change_window(const KeyChange& change, PdNumber pd, QpNumber qpn) {
-  using namespace format;
-  Entry* const entry = find_window(change.key);
-  if (entry == nullptr || entry->pd != pd) return false;
-  if (change.must_be_free && entry->live) return false;
-  if ((change.must_be_live || change.must_be_of_qp) && !entry->live) return false;
-  if (change.must_be_of_qp && entry->qpn != kAnyQp && entry->qpn != qpn) return false;
-  Access access = entry->access;
-  for (const MaskedRight& row : kRights) {
-    if ((change.mask & row.mask) == 0) continue;
-    const bool granted = allows(change.access, row.right);
-    access = granted ? access | row.right : without(access, row.right);
-  }
-  const bool frees = (change.mask & mkey_mask::free) != 0 && change.free;
-  const bool binds = (change.mask & mkey_mask::free) != 0 && !change.free;
-  if (binds != change.has_part) return false;
-  if (binds && !may_be_part(change.part, pd, access)) return false;
-  entry->access = access;
-  if ((change.mask & mkey_mask::key) != 0) entry->variant = change.variant;
-  if ((change.mask & mkey_mask::qpn) != 0) entry->qpn = change.qpn;
-  if ((change.mask & mkey_mask::start_address) != 0) entry->start = change.start;
-  if ((change.mask & mkey_mask::length) != 0) entry->length = change.length;
-  if (binds) {
-    entry->region = change.part.key;
-    entry->base = {change.part.iova};
-    entry->length = std::min(entry->length, change.part.length);
-  }
-  entry->live = (entry->live || binds) && !frees;
+// A bind has a list of one KLM, and nothing else has a list. Local rights of a window mean nothing:
+// no data segment names it.
+bool KeyTable::change_window(Entry& window, const KeyChange& change) {
+  if ((change.mask & ~kBindMask) != 0) return false;
+  const bool binds = (change.mask & format::mkey_mask::free) != 0 && !change.free;
+  const std::size_t entries = binds ? format::kOctowordsOfOneKlm : 0;
+  if (change.entries.size() != entries || change.first_entry != 0) return false;
+  const Access access =
+      without(access_after(window, change), Access::local_read | Access::local_write);
+  if (binds && !may_be_bound(change.entries[0], window.pd, access)) return false;
+  take_over(window, change);
+  window.access = access;
+  if (!binds) return true;
+  const KeyListEntry& part = change.entries[0];
+  window.region = part.mkey;
+  window.base = {part.address};
+  const std::uint64_t bytes = part.byte_count == 0 ? format::kLongestKlm : part.byte_count;
+  window.length = std::min(window.length, bytes);
   return true;
-}
-
-bool KeyTable::invalidate(MemoryKey key, PdNumber pd, QpNumber qpn) {
-  Entry* const entry = find_window(key);
-  if (entry == nullptr || entry->kind != KeyKind::window_2 || !entry->live) return false;
-  if (entry->variant != (key & 0xff) || entry->pd != pd) return false;
-  if (entry->qpn != kAnyQp && entry->qpn != qpn) return false;
-  entry->live = false;
-  return true;
-}
-
-// By the region as it is now: it may have gone, or be another.
-Translation KeyTable::translate_window(const Entry& window, QpNumber qpn, std::uint64_t iova,
-                                       std::uint64_t size, Access wanted) const {
-  const std::uint32_t index = place(window.region);
-  if (index >= entries_.size() || is_window(entries_[index].kind)) {
-    return {KeyFault::unknown_key, {}};
-  }
-  const std::uint64_t at = window.base.value + (iova - window.start);
-  return translate(window.region, window.pd, qpn, at, size, needed_of_region(wanted));
-}
-
-bool KeyTable::names_window(MemoryKey key) const {
-  const std::uint32_t index = place(key);
-  return index < entries_.size() && is_window(entries_[index].kind);
 }
 
 }  // namespace gdakit::softnic

@@ -220,6 +220,21 @@ constexpr std::array kRows = {
     SyndromeRow{Sy::moderate_cq_absent, St::bad_res,
                 "there is no completion queue {object} to moderate; it was never created or is "
                 "gone"},
+    SyndromeRow{Sy::create_mkey_pd, St::bad_res,
+                "there is no protection domain {object}; it was never created or is gone"},
+    SyndromeRow{Sy::create_mkey_list_size, St::bad_param,
+                "the key's list has room for {detail} entries; give 1 to {object}"},
+    SyndromeRow{Sy::create_mkey_list, St::bad_param,
+                "the entries are more than the list has room for, or a repeat block whose head "
+                "does not say what its entries do"},
+    SyndromeRow{Sy::create_mkey_length, St::bad_param,
+                "the key has {detail} bytes, which are more than the parts of its list have"},
+    SyndromeRow{Sy::create_mkey_umr, St::bad_param,
+                "a key of memory is changed by no WQE; set no umr_en, or give a list"},
+    SyndromeRow{Sy::destroy_mkey_absent, St::bad_res,
+                "no memory key of index {object}; it was never made by a command or is gone"},
+    SyndromeRow{Sy::query_mkey_absent, St::bad_res,
+                "no memory key of index {object}; it was never made by a command or is gone"},
 
     SyndromeRow{Sy::mailbox_opcode, St::bad_op, "there is no command {detail}"},
     SyndromeRow{Sy::mailbox_in_length, St::bad_inp_len,
@@ -271,6 +286,10 @@ constexpr std::array kRows = {
                 "there is no set of counters {object}; it was never allocated or is gone"},
     SyndromeRow{Sy::mailbox_counter_set_busy, St::res_busy,
                 "queue pairs count in set of counters {object}; destroy those first"},
+    SyndromeRow{Sy::mailbox_mkey_mode, St::bad_param,
+                "access mode {detail} of a memory key; give 1 (MTT), 2 (KLM) or 3 (KSM)"},
+    SyndromeRow{Sy::mailbox_mkey_index, St::bad_param,
+                "index {detail} is asked for; keys have those that the NIC chooses"},
 };
 
 constexpr bool in_order_and_unlike() {

@@ -146,6 +146,13 @@ enum class CommandSyndrome : std::uint32_t {
   dealloc_xrcd_busy = 0x1602,
 
   moderate_cq_absent = 0x1701,
+  create_mkey_pd = 0x1a01,
+  create_mkey_list_size = 0x1a02,
+  create_mkey_list = 0x1a03,
+  create_mkey_length = 0x1a04,
+  create_mkey_umr = 0x1a05,
+  destroy_mkey_absent = 0x1b01,
+  query_mkey_absent = 0x1c01,
 
   // Of what mailboxes alone can say (firmware/firmware.h).
   mailbox_opcode = 0x2001,
@@ -172,6 +179,8 @@ enum class CommandSyndrome : std::uint32_t {
   mailbox_counter_sets = 0x2501,
   mailbox_counter_set_absent = 0x2502,
   mailbox_counter_set_busy = 0x2503,
+  mailbox_mkey_mode = 0x2a01,
+  mailbox_mkey_index = 0x2a02,
 };
 
 struct Status {

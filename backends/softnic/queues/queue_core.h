@@ -35,11 +35,11 @@ struct Turn {
 struct RecordRead {
   bool wanted = false;
   bool reading = false;
-  DmaOp op;
+  bool rung = false;    // a doorbell has moved the counter
+  bool behind = false;  // ... further than the record said afterwards
   Be32 word{0};
+  DmaOp op;
   std::uint64_t since = 0;  // the producer counter when the read began
-  bool rung = false;        // a doorbell has moved the counter
-  bool behind = false;      // ... further than the record said afterwards
 
   bool idle() const { return !wanted && !reading; }
   // It may say more by now than when a read began that is on its way.

@@ -266,7 +266,7 @@ Fault resolve_sges(const KeyTable& keys, PdNumber pd, QpNumber qpn, Access wante
     const Translation found = keys.translate(sge.lkey, pd, qpn, sge.iova, sge.size, wanted);
     if (found.fault != KeyFault::none) return kLocalProtection;
     sge.place = found.piece.base;
-    sge.in_pieces = found.piece.length != sge.size;
+    sge.in_pieces = found.piece.length != sge.size || found.region != 0;
   }
   return {};
 }

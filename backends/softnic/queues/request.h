@@ -59,7 +59,7 @@ struct Sge {
   std::uint32_t size = 0;  // at most 2^31
   MemoryKey lkey = 0;
   bool in_queue = false;
-  bool in_pieces = false;  // only a part of it lies at `place`
+  bool in_pieces = false;  // only a part of it lies at `place`, or is there by another key
 };
 
 // A WQE has at most 61 data segments; an inline segment that wraps around the queue's end makes two

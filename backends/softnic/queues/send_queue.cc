@@ -134,9 +134,19 @@ SendQueue::Read SendQueue::read_next(QueueCore& core, Request& request, Fault& f
   const std::uint8_t* const first = fetch(core, started_, 1);
   if (first == nullptr) return Read::pending;
   const std::uint32_t wqebbs = format::wqebbs_of(control_of(first).ds());
-  if (wqebbs > 1) return read_again(core, started_, wqebbs, request, fault);
-  fault = decode_at(started_, first, request);
-  return Read::done;
+  if (wqebbs > 1) {
+    if (read_again(core, started_, wqebbs, request, fault) == Read::pending) return Read::pending;
+  } else {
+    fault = decode_at(started_, first, request);
+  }
+  const bool has_list =
+      !fault && request.kind == RequestKind::key_change && request.key_change->entries_at;
+  return has_list ? read_list(core, *request.key_change, fault) : Read::done;
+}
+
+SendQueue::Read SendQueue::read_list(QueueCore& core, KeyChange& change, Fault& fault) {
+  if (list_ == nullptr) list_ = std::make_unique<ListRead>();
+  return list_->read(core, qp_, started_, change, fault) ? Read::done : Read::pending;
 }
 
 SendQueue::Read SendQueue::read_again(QueueCore& core, std::uint64_t index, std::uint32_t wqebbs,

@@ -7,7 +7,9 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
+#include "backends/softnic/queues/list_read.h"
 #include "backends/softnic/queues/qp_common.h"
 #include "backends/softnic/queues/queue_core.h"
 #include "backends/softnic/queues/request.h"
@@ -76,6 +78,7 @@ class SendQueue {
   };
 
   void record_arrived(std::uint64_t before, std::uint64_t now_ns);
+  Read read_list(QueueCore& core, KeyChange& change, Fault& fault);
   const std::uint8_t* fetch(QueueCore& core, std::uint64_t index, std::uint64_t wqebbs);
   void begin_fetch(QueueCore& core, std::uint64_t index);
   Fault decode_at(std::uint64_t index, const std::uint8_t* wqe, Request& request) const;
@@ -94,6 +97,7 @@ class SendQueue {
   std::uint64_t fetch_began_ns_ = 0;  // for a timeline
   bool fetching_ = false;
   DmaOp fetch_op_;
+  std::unique_ptr<ListRead> list_;  // once a WQE has had its list elsewhere
 };
 
 }  // namespace gdakit::softnic

@@ -1,4 +1,5 @@
-// WQEs that change a memory key (core/format/umr.h): binds of memory windows, and what ends them.
+// WQEs that change a memory key (core/format/umr.h): binds of memory windows, lists of keys that
+// consist of others, and what ends them.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +10,9 @@
 
 namespace gdakit::softnic {
 
-// Reads the first `size` bytes of the WQE. A list of one entry, in the WQE itself, is all that is
-// there of lists, and fields of windows all of a key's: a WQE that asks for more is a fault.
+// Reads the first `size` bytes of the WQE. Page sizes, protection domains and signatures do not
+// change, and lists of at most 2^kLogMostListEntries are all that there is: a WQE that asks for
+// more is a fault.
 Fault decode_key_change(const std::uint8_t* wqe, std::uint32_t size, KeyChange& change);
 
 // Carries it out for a WQE of this queue pair. WQEs behind it, and packets that come from now on,

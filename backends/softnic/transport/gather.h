@@ -30,10 +30,10 @@ struct Gather {
   }
 
   // Calls `use` for each piece of the request's next `size` bytes, or of all that are left, until
-  // it returns false.
+  // it returns false. A fault: the next piece is another key's, which does not let the NIC read it.
   template <class Use>
-  void walk(const KeyTable& keys, const QpCommon& qp, const Request& request, std::uint64_t size,
-            const Use& use) const {
+  KeyFault walk(const KeyTable& keys, const QpCommon& qp, const Request& request,
+                std::uint64_t size, const Use& use) const {
     std::uint64_t room = std::min(size, request.length - sent_bytes);
     std::uint64_t at = offset;
     for (std::uint32_t i = sge; room != 0; ++i) {
@@ -42,15 +42,20 @@ struct Gather {
       room -= end - at;
       while (at != end) {
         MemoryRange piece{part.place + at, end - at};
+        MemoryKey key = part.lkey;
         if (part.in_pieces) {
           const KeyUse lookup{part.lkey, qp.attributes.pd, qp.number, Access::local_read};
-          piece = lookup.translate(keys, part.iova + at, end - at).piece;
+          const Translation found = lookup.translate(keys, part.iova + at, end - at);
+          if (found.fault != KeyFault::none) return found.fault;
+          piece = found.piece;
+          if (found.region != 0) key = found.region;
         }
-        if (!use(Fragment{piece.base, piece.length, part.lkey})) return;
+        if (!use(Fragment{piece.base, piece.length, key})) return KeyFault::none;
         at += piece.length;
       }
       at = 0;
     }
+    return KeyFault::none;
   }
 };
 

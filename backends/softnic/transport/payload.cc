@@ -156,12 +156,21 @@ Packet make_packet(const Connection& connection, PacketOpcode opcode, std::uint3
 
 KeyFault PayloadReader::move_pieces(Core& core, const KeyUse& use, std::uint64_t iova,
                                     std::uint64_t size, DmaOp& last, bool ends) {
+  // Pages of a region are all there; of what a list names, each piece may be a fault.
+  if (core.keys.is_indirect(use.key)) {
+    const KeyFault fault = use.check_pieces(core.keys, iova, size);
+    if (fault != KeyFault::none) return fault;
+  }
   while (size != 0) {
-    const Translation found = use.translate(core.keys, iova, size);
-    if (found.fault != KeyFault::none) return found.fault;
-    const std::uint64_t piece = found.piece.length;
-    const DmaOp moved = move_piece(core, found.piece.base, piece, ends && piece == size);
-    if (moved.id != 0) last = moved;
+    const MemoryRange found = use.translate(core.keys, iova, size).piece;
+    const std::uint64_t piece = found.length;
+    if (is_on_demand(found.base)) {
+      const KeyFault fault = move_on_demand(found.base, piece);
+      if (fault != KeyFault::none) return fault;
+    } else {
+      const DmaOp moved = move_piece(core, found.base, piece, ends && piece == size);
+      if (moved.id != 0) last = moved;
+    }
     iova += piece;
     size -= piece;
   }

@@ -21,6 +21,9 @@ struct KeyUse {
   Translation translate(const KeyTable& keys, std::uint64_t iova, std::uint64_t size) const {
     return keys.translate(key, pd, qpn, iova, size, wanted);
   }
+  KeyFault check_pieces(const KeyTable& keys, std::uint64_t iova, std::uint64_t size) const {
+    return keys.check_pieces(key, pd, qpn, iova, size, wanted);
+  }
 };
 
 // In place of a packet's number of fragments: Core::pieces are more than it can name.

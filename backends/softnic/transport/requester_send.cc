@@ -115,7 +115,7 @@ Requester::Emit Requester::emit_dump(RcSend& send, Flight& flight) {
   static_assert(sizeof dumped_ >= kDumpPiece);
   std::uint64_t size = 0;
   bool there = true;
-  send.gather.walk(core_.keys, send.qp, send.request, kDumpPiece, [&](const Fragment& piece) {
+  const auto read = [&](const Fragment& piece) {
     if (is_on_demand(piece.address)) {
       there = read_on_demand(dumped_.data(), piece.address, piece.size);
     } else {
@@ -123,8 +123,9 @@ Requester::Emit Requester::emit_dump(RcSend& send, Flight& flight) {
     }
     size = piece.size;
     return false;
-  });
-  if (!there) {
+  };
+  const KeyFault fault = send.gather.walk(core_.keys, send.qp, send.request, kDumpPiece, read);
+  if (!there || fault != KeyFault::none) {
     fail_at(send, send.cursor, kLocalProtection);
     return Emit::sent;
   }
@@ -213,8 +214,9 @@ Requester::Emit Requester::unsent(RcSend& send) {
 Requester::Emit Requester::emit_data(RcSend& send, Flight& flight) {
   const Request& request = send.request;
   const std::uint64_t left = request.length - send.gather.sent_bytes;
+  KeyFault fault = KeyFault::none;
   const auto walk = [&](std::uint64_t size, const auto& use) {
-    send.gather.walk(core_.keys, send.qp, request, size, use);
+    fault = send.gather.walk(core_.keys, send.qp, request, size, use);
   };
   Packet packet = make_request(send, flight, PacketOpcode::write_only);
   PacketHeader& header = packet.header;
@@ -229,6 +231,10 @@ Requester::Emit Requester::emit_data(RcSend& send, Flight& flight) {
     header.payload_size = all.size;
   } else {
     name_payload(core_, send.connection, left, walk, packet);
+    if (fault != KeyFault::none) {
+      fail_at(send, send.cursor, kLocalProtection);
+      return Emit::sent;
+    }
   }
   const std::uint32_t size = header.payload_size;
   const std::uint32_t psns = header.psns = send.connection.psns_of(size);

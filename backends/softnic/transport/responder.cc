@@ -333,7 +333,8 @@ Responder::Step Responder::atomic(RcReceive& receive, const Packet& packet) {
   }
   const Translation found = core_.keys.translate(header.reth.rkey, receive.pd, receive.qp.number,
                                                  header.reth.address, size, Access::remote_atomic);
-  if (found.fault != KeyFault::none) {
+  // A word that lies in two parts of a list is none.
+  if (found.fault != KeyFault::none || found.piece.length != size) {
     return refuse(receive, Acknowledge::nak_remote_access, kRemoteAccess);
   }
   // A zero-based region may itself begin at an odd place.

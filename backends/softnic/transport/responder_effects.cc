@@ -195,8 +195,8 @@ bool Responder::respond_read(RcReceive& receive, Effect& effect) {
   Packet packet = make_packet(receive.connection, PacketOpcode::read_response_only, effect.psn);
   const std::uint32_t msn = msn_after(receive, effect.offset == 0 && !effect.duplicate);
   packet.header.aeth = {.msn = msn};
-  // What a window names travels by value: its end waits for no peer that still reads.
-  if (left == 0 || !core_.keys.names_window(effect.rkey)) {
+  // What a window or a list names travels by value: its end waits for no peer that still reads.
+  if (left == 0 || !core_.keys.is_indirect(effect.rkey)) {
     name_payload(core_, receive.connection, left, walk, packet);
   } else {
     gather_payload(core_, receive.connection.psn_bytes, left, walk, packet);

@@ -143,6 +143,7 @@ UnreliableRequester::Step UnreliableRequester::emit(UnreliableSend& send) {
   if (send.reached != 0 && !send.connection.outbox.empty()) return Step::pending;
   const std::uint64_t left = send.request.length - send.gather.sent_bytes;
   Packet packet = next_packet(send);
+  if (send.fault) return Step::done;
   const std::uint32_t size = packet.header.payload_size;
   const bool is_lost = is_datagram(send) && send.to.empty();
   const bool is_sent = is_lost || core_.send(send.connection, packet);
@@ -161,7 +162,8 @@ UnreliableRequester::Step UnreliableRequester::emit(UnreliableSend& send) {
   return Step::done;
 }
 
-// Small messages lie in the copy of their WQE; any other payload is gathered by Core::send.
+// Small messages lie in the copy of their WQE; any other payload is gathered by Core::send, unless
+// the WQE fails since its memory is not there.
 Packet UnreliableRequester::next_packet(UnreliableSend& send) {
   const Request& request = send.request;
   const std::uint64_t left = request.length - send.gather.sent_bytes;
@@ -173,7 +175,8 @@ Packet UnreliableRequester::next_packet(UnreliableSend& send) {
     header.payload_size = static_cast<std::uint32_t>(request.length);
   } else if (left != 0) {
     const auto walk = [&](std::uint64_t size, const auto& use) {
-      send.gather.walk(core_.keys, send.qp, request, size, use);
+      const KeyFault fault = send.gather.walk(core_.keys, send.qp, request, size, use);
+      if (fault != KeyFault::none) send.fault = kLocalProtection;
     };
     gather_payload(core_, send.connection.psn_bytes, left, walk, packet);
   }

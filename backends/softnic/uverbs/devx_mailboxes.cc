@@ -6,6 +6,7 @@
 #include "backends/softnic/uverbs/firmware_call.h"
 #include "core/format/prm/counters.h"
 #include "core/format/prm/cq.h"
+#include "core/format/prm/mkey.h"
 #include "core/format/prm/qp.h"
 #include "core/format/prm/rmp.h"
 
@@ -20,6 +21,7 @@ struct Creation {
 };
 constexpr std::array kCreations = {
     Creation{Opcode::alloc_pd, {DevxKind::pd, Opcode::dealloc_pd}},
+    Creation{Opcode::create_mkey, {DevxKind::mkey, Opcode::destroy_mkey}},
     Creation{Opcode::create_cq, {DevxKind::cq, Opcode::destroy_cq}},
     Creation{Opcode::create_qp, {DevxKind::qp, Opcode::destroy_qp}},
     Creation{Opcode::create_rmp, {DevxKind::rmp, Opcode::destroy_rmp}},
@@ -30,8 +32,7 @@ constexpr std::array kCreations = {
 };
 
 // Those of other kinds that mlx5_ib lets through.
-constexpr std::array<std::uint16_t, 10> kAbsentCreations = {
-    0x200,  // CREATE_MKEY
+constexpr std::array<std::uint16_t, 9> kAbsentCreations = {
     0x710,  // CREATE_DCT
     0x717,  // CREATE_XRQ
     0x816,  // ALLOC_TRANSPORT_DOMAIN
@@ -56,6 +57,7 @@ constexpr std::array kChanges = {
     Use{Opcode::arm_xrc_srq, DevxKind::xrc_srq}, Use{Opcode::modify_cq, DevxKind::cq},
 };
 constexpr std::array kQuestions = {
+    Use{Opcode::query_mkey, DevxKind::mkey},
     Use{Opcode::query_cq, DevxKind::cq},
     Use{Opcode::query_qp, DevxKind::qp},
     Use{Opcode::query_rmp, DevxKind::rmp},
@@ -110,6 +112,14 @@ void name_umems(prm::View<prm::CreateCqIn, std::uint8_t> in) {
   in.at(prm::CreateCqIn::cqc).set(prm::Cqc::dbr_umem_valid, 1);
 }
 
+// Lists name no memory.
+void name_umems(prm::View<prm::CreateMkeyIn, std::uint8_t> in) {
+  const prm::MkeyAccessMode mode =
+      access_mode_of(prm::View<prm::Mkc>(in.at(prm::CreateMkeyIn::memory_key_mkey_entry).bytes()));
+  const bool has_list = mode == prm::MkeyAccessMode::klms || mode == prm::MkeyAccessMode::ksm;
+  if (!has_list) in.set(prm::CreateMkeyIn::mkey_umem_valid, 1);
+}
+
 void name_umems(prm::View<prm::CreateQpIn, std::uint8_t> in) {
   in.set(prm::CreateQpIn::wq_umem_valid, 1);
   in.at(prm::CreateQpIn::qpc).set(prm::Qpc::dbr_umem_valid, 1);
@@ -154,6 +164,9 @@ void name_umems(std::span<std::uint8_t> in) {
   const std::uint64_t opcode = opcode_of(in);
   if (opcode == static_cast<std::uint64_t>(Opcode::create_cq)) name_umems_of<prm::CreateCqIn>(in);
   if (opcode == static_cast<std::uint64_t>(Opcode::create_qp)) name_umems_of<prm::CreateQpIn>(in);
+  if (opcode == static_cast<std::uint64_t>(Opcode::create_mkey)) {
+    name_umems_of<prm::CreateMkeyIn>(in);
+  }
   if (opcode == static_cast<std::uint64_t>(Opcode::create_rmp)) {
     name_umems_of<prm::CreateRmpIn>(in);
   }

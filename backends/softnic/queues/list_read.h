@@ -1,0 +1,31 @@
+// The list of a WQE that changes a key, where it is not in the WQE but somewhere in memory.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "backends/softnic/dma/dma.h"
+#include "backends/softnic/memory/key_change.h"
+#include "backends/softnic/queues/qp_common.h"
+#include "backends/softnic/queues/queue_core.h"
+#include "backends/softnic/queues/request.h"
+
+namespace gdakit::softnic {
+
+class ListRead {
+ public:
+  // For the WQE of this index, call after call until the result is true: then the entries are in
+  // `change`, or `fault` says why they cannot be read.
+  bool read(QueueCore& core, const QpCommon& qp, std::uint64_t wqe, KeyChange& change,
+            Fault& fault);
+
+ private:
+  Fault begin(QueueCore& core, const QpCommon& qp, const KeyChange::Place& place);
+
+  std::vector<KeyListEntry> entries_;  // DMA writes to them until `op_` is done
+  DmaOp op_;
+  bool reading_ = false;
+  std::uint64_t wqe_ = 0;  // that they are read for
+};
+
+}  // namespace gdakit::softnic
