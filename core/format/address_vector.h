@@ -1,6 +1,8 @@
-// The address vector: where a datagram goes, in its WQE behind the control segment.
+// The address vector: where a datagram, or a request of DC, goes, in its WQE behind the control
+// segment.
 //
 //   | qkey | -  | dqp_dct | rate, lid |    the short form: kExtendedAv is clear
+//   | DC's key  |                          in place of qkey, of DC
 //   | -, MAC, class           | flow, |    and what follows it in the long one
 //   | rgid                            |
 //
@@ -35,6 +37,15 @@ struct AvSegment {
 };
 // Of the short form, which ends behind rlid.
 inline constexpr std::uint32_t kShortAvBytes = 16;
+
+// The first eight bytes, of DC.
+constexpr std::uint64_t dc_key(const AvSegment& av) {
+  return std::uint64_t{std::uint32_t{av.qkey}} << 32 | std::uint32_t{av.reserved};
+}
+constexpr void set_dc_key(AvSegment& av, std::uint64_t key) {
+  av.qkey = Be32{static_cast<std::uint32_t>(key >> 32)};
+  av.reserved = Be32{static_cast<std::uint32_t>(key)};
+}
 
 static_assert(sizeof(AvSegment) == 48 && offsetof(AvSegment, dqp_dct) == 8);
 static_assert(offsetof(AvSegment, reserved0) == kShortAvBytes && offsetof(AvSegment, rgid) == 32);

@@ -152,6 +152,13 @@ constexpr auto kTable = std::to_array<CounterRow>({
         "domain: "
         "dropped",
         &N::xrc_violations, kNic},
+    Row{"rx_dct_connect", "packets", "Connects of DC that a target has taken", &N::rx_dct_connect,
+        kNic},
+    Row{"dc_cnaks_sent", "packets",
+        "Connections of DC that were refused, or ended, for want of a responder", &N::dc_cnaks_sent,
+        kNic},
+    Row{"dc_key_violations", "packets", "Connects of DC that named another key than their target's",
+        &N::dc_key_violations, kNic},
 });
 
 constexpr bool every_member_has_a_row() {

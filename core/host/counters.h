@@ -84,6 +84,10 @@ struct NicCounters : QueueCounters {
   std::uint64_t pkey_violations = 0;
   std::uint64_t qkey_violations = 0;
   std::uint64_t xrc_violations = 0;
+  // DC, as a target.
+  std::uint64_t rx_dct_connect = 0;
+  std::uint64_t dc_cnaks_sent = 0;
+  std::uint64_t dc_key_violations = 0;
 };
 
 }  // namespace gdakit

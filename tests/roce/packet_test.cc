@@ -168,16 +168,16 @@ TEST(RoceOpcode, EachIsMadeAndUnderstood) {
       expect_the_same_back(full_packet(opcode, std::span(payload).first(size)));
     }
   }
-  // RC 25 (with FLUSH and ATOMIC WRITE), UC 12, DC 24 (with connect), UD 2, CNP 1, XRC 23, own 2
-  // and of XRC 2.
-  EXPECT_EQ(count, 25 + 12 + 24 + 2 + 1 + 23 + 2 + 2);
+  // RC 25 (with FLUSH and ATOMIC WRITE), UC 12, DC 24 (with connect), UD 2, CNP 1, XRC 23, own 2,
+  // and of XRC and DC 2 each.
+  EXPECT_EQ(count, 25 + 12 + 24 + 2 + 1 + 23 + 2 + 2 + 2);
 }
 
 // The headers of full_packet as they lie in a datagram.
 const std::string kFeth = "00000021";
 const std::string kDeth = "1122334400556677";
 const std::string kDceth = "0000000000998877";
-const std::string kDcceth = "5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a";
+const std::string kDcceth = "81828384858687889192939495969798";
 const std::string kXrceth = "00123456";
 const std::string kReth = "0102030405060708a1a2a3a401000002";
 const std::string kAtomicEth = "1112131415161718b1b2b3b421222324252627283132333435363738";
@@ -254,6 +254,7 @@ std::optional<std::string> expected_headers(std::uint8_t opcode, bool solicited)
       break;
     case 0xc0:
       if (operation == 0x13 || operation == 0x14) return kAtomicEth + kMaskedEth;
+      if (operation == 0x1a || operation == 0x1b) return kDceth + kAtomicEth + kMaskedEth;
       break;
     case 0xe0:
       if (operation == 0x13 || operation == 0x14) return kXrceth + kAtomicEth + kMaskedEth;

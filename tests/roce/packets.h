@@ -49,7 +49,7 @@ inline RocePacket full_packet(std::uint8_t opcode, std::span<const std::uint8_t>
   packet.flush = 0x21;
   packet.deth = {0x11223344, 0x556677};
   packet.dc_qpn = 0x998877;
-  packet.dc_connect.fill(0x5a);
+  packet.dc_connect = {0x8182838485868788, 0x9192939495969798};
   packet.xrc_srq = 0x123456;
   packet.reth = {0x0102030405060708, 0xa1a2a3a4, 0x01000002};
   packet.atomic = {0x1112131415161718, 0xb1b2b3b4, 0x2122232425262728, 0x3132333435363738};

@@ -18,6 +18,10 @@ bool has_payload(PacketOpcode opcode) {
   return is_send(opcode) || is_write(opcode) || is_read_response(opcode);
 }
 
+bool is_of_dc_alone(PacketOpcode opcode) {
+  return opcode == PacketOpcode::dc_connect || opcode == PacketOpcode::dc_disconnect;
+}
+
 Packet packet_of(PacketOpcode opcode) {
   Packet packet;
   PacketHeader& header = packet.header;
@@ -39,6 +43,11 @@ Packet packet_of(PacketOpcode opcode) {
   if (extension_of(opcode) == ExtensionKind::aeth) header.aeth = {.msn = 0xabcdef};
   if (opcode == PacketOpcode::atomic_acknowledge) header.aeth.atomic_result = 0x8877665544332211;
   if (opcode == PacketOpcode::atomic_request) packet.atomic = {.swap_add = 5};
+  if (is_of_dc_alone(opcode)) {
+    header.service = ServiceType::dc;
+    header.solicited = opcode == PacketOpcode::dc_disconnect;
+  }
+  if (opcode == PacketOpcode::dc_connect) header.dcceth = {0x0102030405060708, 0x1112131415161718};
   return packet;
 }
 
@@ -69,6 +78,10 @@ void expect_same_extension(const Packet& a, const Packet& b) {
   if (x.opcode == PacketOpcode::atomic_acknowledge) {
     EXPECT_EQ(x.aeth.atomic_result, y.aeth.atomic_result);
   }
+  if (x.opcode == PacketOpcode::dc_connect) {
+    EXPECT_EQ(x.dcceth.access_key, y.dcceth.access_key);
+    EXPECT_EQ(x.dcceth.connection, y.dcceth.connection);
+  }
 }
 
 TEST(RoceTranslate, EachOfTheTransportsPacketsComesBack) {
@@ -77,7 +90,7 @@ TEST(RoceTranslate, EachOfTheTransportsPacketsComesBack) {
     const Packet sent = packet_of(static_cast<PacketOpcode>(i));
     test::Bytes datagram;
     const Packet got = carried(sent, datagram);
-    EXPECT_EQ(got.header.service, ServiceType::rc);
+    EXPECT_EQ(got.header.service, sent.header.service);
     EXPECT_EQ(got.header.opcode, sent.header.opcode);
     EXPECT_EQ(got.header.solicited, sent.header.solicited);
     EXPECT_EQ(got.header.ack_request, sent.header.ack_request);
@@ -114,7 +127,7 @@ TEST(RoceTranslate, MessagesOfUcComeBack) {
 TEST(RoceTranslate, PacketsOfXrcHaveTheSpecificationsOpcodes) {
   for (int i = 0; i < static_cast<int>(PacketOpcode::count); ++i) {
     Packet sent = packet_of(static_cast<PacketOpcode>(i));
-    if (sent.header.opcode == PacketOpcode::congestion_notification) continue;
+    if (sent.header.opcode >= PacketOpcode::congestion_notification) continue;
     SCOPED_TRACE("opcode " + std::to_string(i));
     const std::uint8_t as_rc = to_roce(sent).opcode;
     const bool names_srq = !is_response(sent.header.opcode);
@@ -132,6 +145,62 @@ TEST(RoceTranslate, PacketsOfXrcHaveTheSpecificationsOpcodes) {
     EXPECT_EQ(got.header.xrc_srq, names_srq ? 0xabcde1 : 0);
     EXPECT_EQ(got.header.payload_size, sent.header.payload_size);
     expect_same_extension(sent, got);
+  }
+}
+
+TEST(RoceTranslate, PacketsOfDcNameTheirSender) {
+  for (int i = 0; i < static_cast<int>(PacketOpcode::count); ++i) {
+    Packet sent = packet_of(static_cast<PacketOpcode>(i));
+    if (sent.header.opcode == PacketOpcode::congestion_notification) continue;
+    SCOPED_TRACE("opcode " + std::to_string(i));
+    const std::uint8_t operation = to_roce(sent).opcode & 0x1f;
+    sent.header.service = ServiceType::dc;
+    sent.header.dc_source = 0xabcde1;
+    test::Bytes datagram;
+    const Packet got = carried(sent, datagram);
+    EXPECT_EQ(datagram[0], operation | 0x40);
+    EXPECT_EQ(test::to_hex(std::span(datagram).subspan(sizeof(Bth), 8)), "0000000000abcde1");
+    EXPECT_EQ(got.header.service, ServiceType::dc);
+    EXPECT_EQ(got.header.opcode, sent.header.opcode);
+    EXPECT_EQ(got.header.dc_source, 0xabcde1u);
+    EXPECT_EQ(got.header.payload_size, sent.header.payload_size);
+    expect_same_extension(sent, got);
+  }
+}
+
+TEST(RoceTranslate, AConnectIsUnsolicitedAndADisconnectSolicited) {
+  test::Bytes datagram;
+  carried(packet_of(PacketOpcode::dc_connect), datagram);
+  EXPECT_EQ(datagram[0], 0x55);
+  EXPECT_EQ(datagram[1] & 0x80, 0);
+  carried(packet_of(PacketOpcode::dc_disconnect), datagram);
+  EXPECT_EQ(datagram[0], 0x55);
+  EXPECT_EQ(datagram[1] & 0x80, 0x80);
+}
+
+TEST(RoceTranslate, ACnakIsNakCodeFourOfDcAlone) {
+  Packet sent = packet_of(PacketOpcode::acknowledge);
+  sent.header.service = ServiceType::dc;
+  sent.header.aeth.acknowledge = Acknowledge::nak_no_responder;
+  EXPECT_EQ(to_roce(sent).aeth.syndrome, 0x64);
+  test::Bytes datagram;
+  EXPECT_EQ(carried(sent, datagram).header.aeth.acknowledge, Acknowledge::nak_no_responder);
+}
+
+TEST(RoceTranslate, OtherAtomicsOfDcComeBackWhole) {
+  for (const AtomicKind kind : {AtomicKind::fetch_add, AtomicKind::compare_swap}) {
+    Packet packet = packet_of(PacketOpcode::atomic_request);
+    packet.header.service = ServiceType::dc;
+    packet.header.dc_source = 7;
+    packet.header.reth.length = 4;
+    packet.atomic = {.kind = kind, .size = 4, .swap_add = 1, .boundary = 5};
+    test::Bytes datagram;
+    const Packet got = carried(packet, datagram);
+    EXPECT_EQ(got.header.service, ServiceType::dc);
+    EXPECT_EQ(got.header.dc_source, 7u);
+    EXPECT_EQ(got.atomic.kind, kind);
+    EXPECT_EQ(got.atomic.size, 4);
+    EXPECT_EQ(got.atomic.boundary, 5u);
   }
 }
 
@@ -238,7 +307,7 @@ TEST(RoceTranslate, WhatTheTransportDoesNotKnowIsRefusedByReason) {
     const Transport transport = transport_of(opcode);
     const bool is_taken = transport == Transport::own || transport == Transport::own_xrc ||
                           transport == Transport::uc || transport == Transport::ud ||
-                          opcode == kCnpOpcode ||
+                          opcode == kCnpOpcode || transport == Transport::dc ||
                           ((transport == Transport::rc || transport == Transport::xrc) &&
                            (operation_of(opcode) < Operation::dc_connect ||
                             operation_of(opcode) == Operation::send_last_invalidate ||

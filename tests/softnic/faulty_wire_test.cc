@@ -244,6 +244,7 @@ Packet full(PacketOpcode opcode, std::uint32_t psn, std::vector<std::uint8_t>& p
   if (opcode == PacketOpcode::atomic_request) packet.atomic = {};
   const bool has_payload = is_send(opcode) || is_write(opcode) || is_read_response(opcode);
   if (opcode == PacketOpcode::congestion_notification) payload.assign(sizeof kCnpPayload, 0);
+  if (opcode > PacketOpcode::congestion_notification) packet.header.service = ServiceType::dc;
   const bool is_empty = !has_payload && opcode != PacketOpcode::congestion_notification;
   packet.header.payload_size = is_empty ? 0 : static_cast<std::uint32_t>(payload.size());
   packet.payload = payload.data();

@@ -90,7 +90,7 @@ TEST_F(FirmwareXrc, AnInitiatorHasNoReceiveQueue) {
   request.at(CreateQpIn::qpc).set(Qpc::rq_type, 0);
   request.at(CreateQpIn::qpc).set(Qpc::log_rq_size, 2);  // the send queue is aligned
   EXPECT_EQ(refused(rig.one, request), CommandStatus::bad_param);
-  EXPECT_EQ(syndrome, CommandSyndrome::create_qp_xrc_receives);
+  EXPECT_EQ(syndrome, CommandSyndrome::create_qp_initiator_receives);
 }
 
 }  // namespace

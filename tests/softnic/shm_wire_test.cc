@@ -245,7 +245,7 @@ TEST(ShmWire, ABrokenPeerBreaksItsRingAndNothingElse) {
        {Damage{"tail too far", tail, 9}, Damage{"tail absurd", tail, ~0ull},
         Damage{"service type", slot + offsetof(SlotHeader, service), 0xff},
         Damage{"opcode", slot + offsetof(SlotHeader, opcode), 0xff},
-        Damage{"acknowledge", slot + offsetof(SlotHeader, acknowledge), 6},
+        Damage{"acknowledge", slot + offsetof(SlotHeader, acknowledge), 7},
         Damage{"psn", slot + offsetof(SlotHeader, psn), 0xffffffff},
         Damage{"payload size", slot + offsetof(SlotHeader, payload_size), 257},
         Damage{"room", slot + offsetof(SlotHeader, room), 8}}) {

@@ -312,7 +312,7 @@ class StatusTest : public testing::Test {
              a.xrc_domain = kAbsent;
            });
          }},
-        {Sy::create_qp_xrc_receives,
+        {Sy::create_qp_initiator_receives,
          [this] { return of_qp([](Qpa& a) { a.service = ServiceType::xrc; }); }},
         {Sy::create_qp_xrc_srq,
          [this] {
@@ -354,6 +354,29 @@ class StatusTest : public testing::Test {
         {Sy::dealloc_xrcd_busy, [this] { return engine.dealloc_xrcd(domain).status(); }},
     };
   }
+  DctAttributes dct() const { return {.pd = side.pd, .cq = side.send_cqn, .srq = used_srq}; }
+  std::map<Sy, std::function<Status()>> dcts() {
+    using Da = DctAttributes;
+    const auto of = [this](auto change) {
+      DctAttributes attributes = dct();
+      change(attributes);
+      return [=, this] { return engine.create_dct(attributes).status(); };
+    };
+    return {
+        {Sy::create_dct_pd, of([](Da& a) { a.pd = kAbsent; })},
+        {Sy::create_dct_cq, of([](Da& a) { a.cq = kAbsent; })},
+        {Sy::create_dct_srq, of([](Da& a) { a.srq = kAbsent; })},
+        {Sy::create_dct_min_rnr_nak, of([](Da& a) { a.min_rnr_nak = 32; })},
+        {Sy::create_dct_mtu, of([](Da& a) { a.mtu = 300; })},
+        {Sy::create_dct_numbers,
+         [this] { return when_full([this] { return engine.create_dct(dct()).status(); }); }},
+        {Sy::query_dct_absent, [this] { return engine.query_dct(kAbsent).status(); }},
+        {Sy::drain_dct_absent, [this] { return engine.drain_dct(kAbsent).status(); }},
+        {Sy::arm_dct_absent, [this] { return engine.arm_dct(kAbsent).status(); }},
+        {Sy::destroy_dct_absent, [this] { return engine.destroy_dct(kAbsent).status(); }},
+        {Sy::destroy_dct_state, [this] { return engine.destroy_dct(active_dct).status(); }},
+    };
+  }
   std::map<Sy, std::function<Status()>> modifies() {
     using M = QpModify;
     const auto above = [this](QpState to, auto member, auto value) {
@@ -390,7 +413,8 @@ class StatusTest : public testing::Test {
   }
   std::map<Sy, std::function<Status()>> everything() {
     auto all = pd_and_uar();
-    for (auto part : {mr_and_cq(), resizes_and_windows(), mkeys(), qps(), srqs(), modifies()}) {
+    for (auto part :
+         {mr_and_cq(), resizes_and_windows(), mkeys(), qps(), srqs(), dcts(), modifies()}) {
       all.merge(part);
     }
     return all;
@@ -401,6 +425,7 @@ class StatusTest : public testing::Test {
   Side& side = rig.a;
   Engine& engine = side.engine;
   SrqNumber used_srq = make_used_srq();
+  DctNumber active_dct = *engine.create_dct(dct());
   XrcdNumber domain = *engine.alloc_xrcd();
   SrqNumber xrc_srq = make_xrc_srq();
   alignas(8) std::array<Be32, 2> cq_record{};

@@ -51,14 +51,15 @@ class TransitionsOf : public testing::TestWithParam<ServiceType> {};
 TEST_P(TransitionsOf, EachTakesWhatItRequiresAndMayHaveAndNothingElse) {
   RigOptions options;
   options.service = GetParam();
+  options.has_rq = GetParam() != ServiceType::dc;
   EngineRig rig(options);
   const auto tried = [&](const TransitionRow& row, QpFields given) {
     bring_to_begin_of(rig, row);
     return rig.a.engine.modify_qp(rig.a.qpn, {.state = row.to, .given = given}).status().syndrome;
   };
   for (const TransitionRow& row : transition_rows()) {
-    // No RC queue pair comes to sqer.
-    const bool comes_to_it = row.service != ServiceType::rc || row.from != QpState::sqer;
+    // No reliable queue pair comes to sqer.
+    const bool comes_to_it = !is_reliable(row.service) || row.from != QpState::sqer;
     if (row.service != GetParam() || !comes_to_it) continue;
     EXPECT_EQ(tried(row, row.required), CommandSyndrome::none);
     EXPECT_EQ(tried(row, row.required | row.optional), CommandSyndrome::none);
@@ -77,7 +78,8 @@ TEST_P(TransitionsOf, EachTakesWhatItRequiresAndMayHaveAndNothingElse) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Transitions, TransitionsOf,
-                         testing::Values(ServiceType::rc, ServiceType::uc, ServiceType::ud));
+                         testing::Values(ServiceType::rc, ServiceType::uc, ServiceType::ud,
+                                         ServiceType::dc));
 
 TEST(Transitions, NoneLeadsToStateSqerAndOneLeadsOut) {
   for (const TransitionRow& row : transition_rows()) EXPECT_NE(row.to, QpState::sqer);
@@ -94,7 +96,7 @@ TEST(Transitions, AnUnreliableConnectionHasAPeerAndNothingToRepeat) {
   EXPECT_TRUE(rtr->required.has(QpField::remote_qpn));
   EXPECT_TRUE(rtr->required.has(QpField::next_receive_psn));
   for (const TransitionRow& row : transition_rows()) {
-    if (row.service == ServiceType::rc) continue;
+    if (is_reliable(row.service)) continue;
     for (const QpField field : {QpField::log_rra_max, QpField::min_rnr_nak, QpField::log_sra_max,
                                 QpField::ack_timeout, QpField::retry_count, QpField::rnr_retry}) {
       EXPECT_FALSE((row.required | row.optional).has(field));

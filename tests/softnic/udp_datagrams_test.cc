@@ -47,7 +47,7 @@ TEST(UdpDatagrams, DamagedDatagramsBetweenGoodOnesAreDroppedAndCountedByReason) 
   long_one.payload = payload;
   send(long_one);
   roce::RocePacket of_no_use = good;
-  of_no_use.opcode = 0x44;  // of DC
+  of_no_use.opcode = 0x1c;  // FLUSH
   send(of_no_use);
   good.psn = 2;
   send(good);
@@ -79,18 +79,18 @@ TEST(UdpDatagrams, ForNobodyAreCounted) {
 }
 
 // A NIC's counters are read from the outermost wire.
-// Who is asked about notes what: how often, and whether by a datagram of UD.
+// Who is asked about notes what: how often, and whether by a packet of UD or DC.
 struct Newcomers {
   UdpOptions options() {
     UdpOptions asking;
-    asking.newcomer = [this](const UdpAddress&, bool of_ud) {
-      of_ud ? ++by_ud : ++by_others;
+    asking.newcomer = [this](const UdpAddress&, bool of_anyone) {
+      of_anyone ? ++by_anyone : ++by_others;
       return answer;
     };
     return asking;
   }
   std::optional<Endpoint> answer;
-  int by_ud = 0;
+  int by_anyone = 0;
   int by_others = 0;
 };
 
@@ -105,11 +105,11 @@ TEST(UdpDatagrams, FromANewcomerAreBelievedWhenTheyAreWhole) {
   bytes.back() ^= 1;
   sender.send(here, bytes);
   two.drop_until(two.wire->counters().strangers, 1);
-  EXPECT_EQ(newcomers.by_ud + newcomers.by_others, 0) << "of one that is damaged";
+  EXPECT_EQ(newcomers.by_anyone + newcomers.by_others, 0) << "of one that is damaged";
   bytes.back() ^= 1;
   sender.send(here, bytes);
   two.drop_until(two.wire->counters().strangers, 2);
-  EXPECT_EQ(newcomers.by_ud, 1);
+  EXPECT_EQ(newcomers.by_anyone, 1);
   newcomers.answer = 9;
   sender.send(here, bytes);
   const Packet* const packet = two.next();
@@ -118,13 +118,25 @@ TEST(UdpDatagrams, FromANewcomerAreBelievedWhenTheyAreWhole) {
   EXPECT_EQ(newcomers.by_others, 0);
 }
 
+TEST(UdpDatagrams, OfDcMayComeFromAnyoneToo) {
+  Newcomers newcomers;
+  Two two(newcomers.options());
+  Sender sender;
+  roce::RocePacket connect;
+  connect.opcode = roce::opcode_of(roce::Transport::dc, roce::Operation::dc_connect);
+  const UdpAddress here = two.wire->address();
+  sender.send(here, encoded(connect, sender.address(), here));
+  two.drop_until(two.wire->counters().strangers, 1);
+  EXPECT_EQ(newcomers.by_anyone, 1);
+}
+
 TEST(UdpDatagrams, OfAConnectionAreToldApartFromThoseOfUd) {
   Newcomers newcomers;
   Two two(newcomers.options());
   two.send(1);
   two.drop_until(two.wire->counters().strangers, 1);
   EXPECT_EQ(newcomers.by_others, 1);
-  EXPECT_EQ(newcomers.by_ud, 0);
+  EXPECT_EQ(newcomers.by_anyone, 0);
 }
 
 TEST(UdpDatagrams, AreCountedByAWireThatFaultsAndACaptureAreAround) {

@@ -1,19 +1,10 @@
 // The control path: a queue pair's way through its states. What it may be told when, is in
 // objects/transitions.h.
-#include <bit>
-
 #include "backends/softnic/engine/engine.h"
 #include "backends/softnic/objects/transitions.h"
 
 namespace gdakit::softnic {
 namespace {
-
-constexpr std::uint32_t kLeastMtu = 256;
-
-// Whether a path may have this MTU, where the wire's is `most`.
-bool carries(std::uint32_t mtu, std::uint32_t most) {
-  return mtu == 0 || (std::has_single_bit(mtu) && mtu >= kLeastMtu && mtu <= most);
-}
 
 void start_responder(Qp& qp) {
   const QpModify& settings = qp.common.settings;
@@ -24,10 +15,7 @@ void start_responder(Qp& qp) {
     qp.established = qp.common.attributes.service == ServiceType::ud;
     return;
   }
-  qp.receive.expected_psn = settings.next_receive_psn;
-  qp.receive.done_psn = psn_add(settings.next_receive_psn, kPsnMask);
-  qp.receive.results.assign(std::size_t{1} << settings.log_rra_max, 0);
-  qp.receive.replays.assign(std::size_t{1} << settings.log_rra_max, Replay{});
+  qp.receive.begin(settings.next_receive_psn);
 }
 
 void start_requester(Qp& qp) {
@@ -85,7 +73,7 @@ Outcome<> Engine::modify_qp(QpNumber qpn, const QpModify& modify, Uid uid) {
   const QpFields given = modify.given.value_or(row->required);
   const Outcome<> checked = check_fields(qpn, *row, given, modify);
   if (!checked) return checked;
-  if (given.has(QpField::path_mtu) && !carries(modify.path.mtu, core_.psn_bytes)) {
+  if (given.has(QpField::path_mtu) && !is_path_mtu(modify.path.mtu, core_.psn_bytes)) {
     return refusal(CommandSyndrome::modify_qp_path_mtu, qpn, modify.path.mtu);
   }
   copy_fields(given, modify, qp.common.settings);
@@ -97,7 +85,7 @@ Outcome<> Engine::modify_qp(QpNumber qpn, const QpModify& modify, Uid uid) {
     case Transition::init2rtr:
       if (qp.unreliable != nullptr) {
         core_.begin_unreliable(qp.connection);
-      } else {
+      } else if (qp.send.dc == nullptr) {
         core_.begin(qp.connection);
       }
       start_responder(qp);

@@ -58,7 +58,7 @@ Outcome<> Engine::check_qp(const QpAttributes& attributes, Uid uid) const {
 Outcome<> Engine::check_receives(const QpAttributes& a, Uid uid) const {
   using Sy = CommandSyndrome;
   if (!a.has_receive_queue && !a.srq) return {};
-  if (a.service == ServiceType::xrc) return refusal(Sy::create_qp_xrc_receives);
+  if (a.service >= ServiceType::xrc) return refusal(Sy::create_qp_initiator_receives);
   if (a.srq && a.has_receive_queue) return refusal(Sy::create_qp_two_sources, *a.srq);
   const Srq* const srq = a.srq ? srqs_.find(*a.srq, uid) : nullptr;
   if (a.srq && srq == nullptr) return refusal(Sy::create_qp_srq, *a.srq);
@@ -85,6 +85,7 @@ std::unique_ptr<Qp> Engine::make_qp(QpNumber qpn, const QpAttributes& attributes
   qp->timer.qp = qp.get();
   timers_.add();
   if (attributes.is_xrc_target()) return qp;
+  if (attributes.service == ServiceType::dc) qp->send.dc = std::make_unique<DcInitiator>();
   qp->common.send_cq = cqs_.find(attributes.send_cq);
   const bool receives = attributes.has_receive_queue || srq != nullptr;
   qp->common.receive_cq = receives ? cqs_.find(attributes.receive_cq) : nullptr;
@@ -190,6 +191,10 @@ NicCount Engine::count() const {
   core_.wire.add_counters(count.nic);
   for (const QpNumber qpn : qps_where([](const Qp&) { return true; })) {
     count.queues.push_back({qpn, qps_.find(qpn)->common.counters});
+    count.nic += count.queues.back().counters;
+  }
+  for (const DctNumber number : dcts()) {
+    count.queues.push_back({number, dc_targets_.counters(*dcts_.find(number))});
     count.nic += count.queues.back().counters;
   }
   return count;

@@ -8,6 +8,7 @@ void Engine::bury(std::unique_ptr<Qp> qp, std::vector<MemoryRange> memory) {
   if (active_.holds(*qp)) active_.remove(*qp);
   if (connected_.holds(*qp)) connected_.remove(*qp);
   timers_.remove(qp->timer);
+  if (qp->send.dc != nullptr) requester_.hang_up(qp->send);
   remove({.memory = std::move(memory), .qp = std::move(qp)});
 }
 

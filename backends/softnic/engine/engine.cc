@@ -25,11 +25,17 @@ bool is_doorbell(UarType type, std::uint32_t offset) {
 bool is_of_service(const Qp& qp, const PacketHeader& header) {
   const ServiceType service = qp.common.attributes.service;
   if (header.service == service) return true;
-  return service == ServiceType::xrc && header.opcode == PacketOpcode::congestion_notification;
+  return service >= ServiceType::xrc && header.opcode == PacketOpcode::congestion_notification;
+}
+
+// An initiator of DC takes answers alone.
+bool is_of_kind(const Qp& qp, const PacketHeader& header) {
+  return qp.common.attributes.service != ServiceType::dc || is_response(header.opcode) ||
+         header.opcode == PacketOpcode::congestion_notification;
 }
 
 bool accepts(const Qp& qp, const PacketHeader& header) {
-  return qp.common.state >= QpState::rtr && is_of_service(qp, header) &&
+  return qp.common.state >= QpState::rtr && is_of_service(qp, header) && is_of_kind(qp, header) &&
          (header.source == qp.common.settings.path.endpoint || header.service == ServiceType::ud);
 }
 
@@ -54,11 +60,13 @@ Engine::Engine(const EngineOptions& options, DmaPort& port, Wire& wire)
       srq_numbers_(ObjectKind::srq, options.max_objects),
       xrcd_numbers_(ObjectKind::xrcd, options.max_objects),
       removals_(core_),
-      held_(kHeldPackets) {
+      held_(kHeldPackets),
+      dc_targets_(core_, timers_, active_, options.dc) {
   core_.keys = KeyTable(options.max_objects, options.skipped_keys, options.first_key_variant);
   core_.adaptive_retransmission = options.adaptive_retransmission;
   core_.selective_repeat = options.selective_repeat;
   core_.congestion_control = options.congestion_control;
+  core_.dc_idle_ns = options.dc_idle_ns;
   core_.trace = options.trace;
   core_.addresses = options.addresses;
   deferred_.reserve(kDeferredPackets);
@@ -174,7 +182,9 @@ bool Engine::receive_packets() {
 // Offers deferred packets again: to each queue pair in their order.
 bool Engine::deliver_deferred() {
   for (const std::uint64_t number : deferred_) {
-    Qp* qp = qps_.find(held_[number].packet->header.destination_qpn);
+    const PacketHeader& header = held_[number].packet->header;
+    Qp* qp = qps_.find(header.destination_qpn);
+    if (qp == nullptr) qp = dc_targets_.find(header);
     if (qp != nullptr) qp->defers = false;
   }
   const std::size_t before = deferred_.size();
@@ -191,7 +201,8 @@ bool Engine::deliver_deferred() {
 bool Engine::deliver(const Packet& packet, DmaOp& op) {
   const PacketHeader& header = packet.header;
   Qp* qp = qps_.find(header.destination_qpn);
-  if (qp == nullptr || !accepts(*qp, header)) {
+  if (qp == nullptr) return deliver_to_target(packet, op);
+  if (!accepts(*qp, header)) {
     ++core_.counters.dropped_packets;
     return true;
   }
@@ -199,25 +210,40 @@ bool Engine::deliver(const Packet& packet, DmaOp& op) {
     take_cnp(*qp);
     return true;
   }
-  if (!same_partition(header.pkey, qp->common.settings.path.pkey)) {
+  return deliver_to(*qp, packet, op);
+}
+
+bool Engine::deliver_to_target(const Packet& packet, DmaOp& op) {
+  Dct* const target = dcts_.find(packet.header.destination_qpn);
+  if (target == nullptr) {
+    ++core_.counters.dropped_packets;
+    return true;
+  }
+  DcResponder* const responder = dc_targets_.take(*target, packet.header);
+  return responder == nullptr || deliver_to(*responder, packet, op);
+}
+
+bool Engine::deliver_to(Qp& qp, const Packet& packet, DmaOp& op) {
+  const PacketHeader& header = packet.header;
+  if (!same_partition(header.pkey, qp.common.settings.path.pkey)) {
     ++core_.counters.pkey_violations;
     return true;
   }
-  activate(*qp);
-  core_.port.order_chain(qp->common.number);
+  activate(qp);
+  core_.port.order_chain(qp.common.number);
   if (is_response(header.opcode)) {
-    requester_.answer(qp->send, packet, op);
+    requester_.answer(qp.send, packet, op);
   } else {
-    if (qp->common.state == QpState::rtr && !std::exchange(qp->established, true)) {
-      core_.tell({EventKind::communication_established, qp->common.number});
+    if (qp.common.state == QpState::rtr && !std::exchange(qp.established, true)) {
+      core_.tell({EventKind::communication_established, qp.common.number});
     }
-    qp->defers = qp->defers || !request(*qp, packet, op);
-    if (qp->defers) return false;
+    qp.defers = qp.defers || !request(qp, packet, op);
+    if (qp.defers) return false;
   }
-  ++qp->common.counters.packets_received;
-  Congestion* const congestion = qp->connection.congestion.get();
+  ++qp.common.counters.packets_received;
+  Congestion* const congestion = qp.connection.congestion.get();
   if (congestion != nullptr && is_marked(header) && is_paced(header.opcode)) {
-    ++qp->common.counters.np_ecn_marked_roce_packets;
+    ++qp.common.counters.np_ecn_marked_roce_packets;
     congestion->marked();
   }
   return true;
@@ -250,6 +276,7 @@ bool Engine::retire_packets() {
 Turn Engine::work(Qp& qp) {
   core_.port.order_chain(qp.common.number);
   if (qp.unreliable != nullptr) return work_unreliable(qp);
+  if (qp.common.attributes.service == ServiceType::dc) return work_dc(qp);
   Turn turn;
   if (qp.connection.congestion != nullptr) turn = core_.send_cnp(qp.connection);
   // The responder goes first: its acknowledges are what peers wait for.
@@ -266,6 +293,20 @@ Turn Engine::work_unreliable(Qp& qp) {
   Turn turn = unreliable_responder_.work(qp.unreliable->receive);
   turn |= unreliable_requester_.work(qp.unreliable->send);
   if (qp.sq_draining) look_at_draining(qp);
+  return turn;
+}
+
+// An initiator, which asks, or a responder of a target, which answers.
+Turn Engine::work_dc(Qp& qp) {
+  Turn turn;
+  if (qp.connection.congestion != nullptr) turn = core_.send_cnp(qp.connection);
+  const bool asks = qp.send.dc != nullptr;
+  if (!asks) turn |= responder_.work(qp.receive);
+  turn |= core_.drain_outbox(qp.connection);
+  if (asks) turn |= requester_.work(qp.send);
+  if (qp.sq_draining) look_at_draining(qp);
+  expect_timer(qp);
+  if (!asks) turn |= dc_targets_.look_at(static_cast<DcResponder&>(qp));
   return turn;
 }
 
@@ -358,6 +399,10 @@ void Engine::fail_users(const Cq& cq) {
     core_.fail(qp->common, {}, EventKind::qp_fatal);
     if (!connected_.holds(*qp)) connected_.push_back(*qp);
     activate(*qp);
+  }
+  for (const DctNumber number : dcts()) {
+    Dct& target = *dcts_.find(number);
+    if (target.cq == &cq) dc_targets_.fail(target);
   }
 }
 

@@ -17,6 +17,8 @@
 #include <optional>
 #include <vector>
 
+#include "backends/softnic/engine/dc_targets.h"
+#include "backends/softnic/engine/dct.h"
 #include "backends/softnic/engine/qp.h"
 #include "backends/softnic/engine/removals.h"
 #include "backends/softnic/engine/timers.h"
@@ -68,6 +70,10 @@ struct EngineOptions {
   // their peers of packets that come marked (congestion.h). Engines that meet have the same, and
   // queue pairs an ack_timeout that is longer than a packet takes at the least rate (rate_limit.h).
   bool congestion_control = false;
+  // Of DC: how many connections the targets have at a time, and how long each one has a responder
+  // to itself though others wait; and how long initiators keep a connection without work.
+  DcLimits dc = {};
+  std::uint64_t dc_idle_ns = 10'000'000;
   // At a time, unless there are fewer numbers (kinds.h). Queue pairs have the `max_qps` numbers
   // that follow the skipped ones, and no other.
   std::uint32_t max_qps = 1u << 24;
@@ -157,6 +163,15 @@ class Engine {
   Outcome<QpInfo> query_qp(QpNumber qpn, Uid uid = kNicUid) const;
   Outcome<> destroy_qp(QpNumber qpn, Uid uid = kNicUid);
 
+  // A target of DC. Initiators are queue pairs. Only one that is drained is destroyed.
+  Outcome<DctNumber> create_dct(const DctAttributes& attributes, Uid uid = kNicUid);
+  Outcome<DctInfo> query_dct(DctNumber dct, Uid uid = kNicUid) const;
+  // Takes no packet any more; tells dct_drained when nothing is under way.
+  Outcome<> drain_dct(DctNumber dct, Uid uid = kNicUid);
+  // Tells dct_key_violation once, at the next connect with another key.
+  Outcome<> arm_dct(DctNumber dct, Uid uid = kNicUid);
+  Outcome<> destroy_dct(DctNumber dct, Uid uid = kNicUid);
+
   // Those that an error has broken, whosever they are.
   std::vector<QpNumber> broken_qps() const;
   // Those whose doorbell record has once said less than a doorbell before it.
@@ -181,7 +196,7 @@ class Engine {
 
  private:
   struct Pd {
-    std::uint32_t users = 0;  // QPs and SRQs
+    std::uint32_t users = 0;  // QPs, DCTs and SRQs
   };
   struct Xrcd {
     std::uint32_t users = 0;  // targets and SRQs
@@ -204,11 +219,14 @@ class Engine {
   bool arm(UarNumber uar, CqNumber number);
   bool receive_packets();
   bool deliver(const Packet& packet, DmaOp& op);
+  [[gnu::noinline]] bool deliver_to_target(const Packet& packet, DmaOp& op);
+  bool deliver_to(Qp& qp, const Packet& packet, DmaOp& op);
   bool deliver_deferred();
   bool retire_packets();
   bool work_queues();
   Turn work(Qp& qp);
   [[gnu::noinline]] Turn work_unreliable(Qp& qp);
+  [[gnu::noinline]] Turn work_dc(Qp& qp);
   bool request(Qp& qp, const Packet& packet, DmaOp& op);
   void activate(Qp& qp);
   void look_at_draining(Qp& qp);
@@ -230,6 +248,10 @@ class Engine {
   template <class Use>
   void for_memory(const QpAttributes& attributes, Use use) const;
   void count_users(const Qp& qp, int change);
+
+  // control_dct.cc
+  Outcome<> check_dct(const DctAttributes& attributes, Uid uid) const;
+  std::vector<DctNumber> dcts() const;
 
   // control_srq.cc
   Outcome<> check_xrc_srq(const XrcSrqAttributes& attributes, Uid uid) const;
@@ -261,6 +283,7 @@ class Engine {
   NumberTable<Cq> cqs_{cq_numbers_};
   NumberTable<Srq> srqs_{srq_numbers_};  // before those who take from them
   NumberTable<Qp> qps_{qp_numbers_};
+  NumberTable<Dct> dcts_{qp_numbers_};
   Removals removals_;
 
   bool started_ = false;
@@ -271,6 +294,7 @@ class Engine {
   Fifo<Held> held_;
   std::vector<std::uint64_t> deferred_;  // numbers of those, oldest first
   Timers timers_;  // of queue pairs that wait for an answer, or until they may send again
+  DcTargets dc_targets_;
   std::uint32_t since_sweep_ = 0;
   std::uint64_t next_sweep_ns_ = 0;
 };

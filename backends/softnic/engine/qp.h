@@ -1,8 +1,8 @@
 // A queue pair: a send queue and a receive queue, two halves of its service type on top of them,
 // and its places in the engine's lists.
 //
-//   RC, XRC   RcSend, RcReceive
-//   UC, UD    UnreliableSend, UnreliableReceive
+//   RC, XRC, DC   RcSend, RcReceive
+//   UC, UD        UnreliableSend, UnreliableReceive
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 #include "backends/softnic/queues/receive_queue.h"
 #include "backends/softnic/queues/send_queue.h"
 #include "backends/softnic/queues/srq.h"
-#include "backends/softnic/queues/xrc_target.h"
+#include "backends/softnic/queues/target_source.h"
 #include "backends/softnic/transport/connection.h"
 #include "backends/softnic/transport/rc_receive.h"
 #include "backends/softnic/transport/rc_send.h"
@@ -72,8 +72,9 @@ struct Qp {
 
  private:
   static std::unique_ptr<ReceiveSource> make_shared_source(QpCommon& qp, Srq* srq) {
-    if (qp.attributes.is_xrc_target()) return std::make_unique<XrcTarget>();
+    if (qp.attributes.is_xrc_target()) return std::make_unique<TargetSource>();
     if (srq == nullptr) return nullptr;
+    if (qp.attributes.service == ServiceType::dc) return std::make_unique<TargetSource>(*srq);
     return std::make_unique<SrqShare>(qp, srq);
   }
   ReceiveSource* source_of_receives() {

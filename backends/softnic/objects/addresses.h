@@ -34,12 +34,13 @@ struct Receiver {
   QpNumber qpn = 0;
 };
 
-// Where a datagram goes, as its WQE says it.
+// Where a datagram, or a request of DC, goes, as its WQE says it.
 struct AddressVector {
   Gid gid = {};  // zeroes, if the address vector is a short one
   QpNumber qpn = 0;
-  std::uint32_t qkey = 0;
-  std::uint16_t lid = 0;  // InfiniBand: of the port; RoCE: it is not an address
+  std::uint32_t qkey = 0;    // of UD
+  std::uint64_t dc_key = 0;  // of DC: the target's
+  std::uint16_t lid = 0;     // InfiniBand: of the port; RoCE: it is not an address
   std::uint8_t service_level = 0;
   std::uint8_t traffic_class = 0;
   // Of a queue pair that is connected without a GRH: on InfiniBand its QPN says whose it is, and

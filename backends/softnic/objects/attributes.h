@@ -3,6 +3,7 @@
 // These are what a firmware command carries on hardware. Names are the PRM's where it has one.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -44,6 +45,7 @@ constexpr std::uint64_t plain_address(DmaAddress address) {
 using PdNumber = std::uint32_t;
 using CqNumber = std::uint32_t;
 using QpNumber = std::uint32_t;    // 24 bits
+using DctNumber = std::uint32_t;   // 24 bits, of the space of queue pairs
 using SrqNumber = std::uint32_t;   // 24 bits
 using XrcdNumber = std::uint32_t;  // 24 bits
 using UarNumber = std::uint32_t;
@@ -203,12 +205,13 @@ struct SrqInfo {
   std::uint16_t taken = 0;
 };
 
-// qpc.st. XRC is a reliable connection, too, but of one way: from an initiator, which has a send
-// queue alone, to a target, which has no queue. Each request names the shared receive queue that it
-// is for.
-enum class ServiceType : std::uint8_t { rc = 0, uc = 1, ud = 2, xrc = 3, count };
+// What qpc.st says. XRC is a reliable connection, too, but of one way: from an initiator, which has
+// a send queue alone, to a target, which has no queue. Each request names the shared receive queue
+// that it is for. DC is a reliable connection of one way that an initiator (DCI) makes by itself,
+// to the target (DCT) that its WQE names, and ends before it makes one to another.
+enum class ServiceType : std::uint8_t { rc, uc, ud, xrc, dc, count };
 constexpr bool is_reliable(ServiceType service) {
-  return service == ServiceType::rc || service == ServiceType::xrc;
+  return service != ServiceType::uc && service != ServiceType::ud;
 }
 
 // Queues and record must stay until the queue pair is destroyed.
@@ -273,6 +276,12 @@ struct Path {
   std::uint32_t qkey = 0;                 // of UD, whose datagrams must have it
 };
 
+// Whether a path may have this MTU, where the wire's is `most`.
+constexpr bool is_path_mtu(std::uint32_t mtu, std::uint32_t most) {
+  constexpr std::uint32_t kLeast = 256;
+  return mtu == 0 || (std::has_single_bit(mtu) && mtu >= kLeast && mtu <= most);
+}
+
 // What modify_qp sets; which fields, depends on the transition (transitions.h). Fields that are not
 // given keep their value.
 struct QpModify {
@@ -301,6 +310,33 @@ struct QpModify {
   // WQEBBs that count as posted and completed before the first one (qpc hw_sq_wqebb_counter): the
   // queue goes on where another one stopped.
   std::uint64_t send_wqebb_counter = 0;
+};
+
+// A target of DC: what initiators reach by its number and its key. It has no queue: receive WQEs
+// are those of a shared receive queue, and its CQ takes the CQEs.
+struct DctAttributes {
+  PdNumber pd = 0;
+  CqNumber cq = 0;
+  SrqNumber srq = 0;
+  std::uint32_t user_index = 0;    // comes back in each CQE, 24 bits
+  std::uint64_t access_key = 0;    // that initiators must name
+  Access access = Access::none;    // the remote_* rights: dctc rre, rwe, rae
+  std::uint8_t min_rnr_nak = 12;   // RNR timer code that initiators are told, at most 31
+  std::uint8_t traffic_class = 0;  // of what is sent
+  std::uint32_t mtu = 0;           // as Path::mtu
+};
+
+// dctc.state.
+enum class DctState : std::uint8_t {
+  active = 0,
+  draining = 1,  // no packet is taken any more; what was under way ends
+  drained = 2,   // it has
+};
+
+struct DctInfo {
+  DctState state = DctState::active;
+  std::uint32_t key_violations = 0;  // connects that named another key
+  std::uint32_t connections = 0;     // that there are now
 };
 
 // The first error that broke a queue.

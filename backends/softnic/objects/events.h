@@ -19,13 +19,15 @@ enum class EventKind : std::uint8_t {
   srq_error = 0x12,                  // shared receive queue whose list leads out of it
   last_wqe = 0x13,                   // QP that takes no more from its shared receive queue
   srq_limit = 0x14,                  // shared receive queue that has fewer WQEs than its limit
+  dct_drained = 0x1c,                // DCT: nothing is under way any more
+  dct_key_violation = 0x1d,          // DCT that was armed for it, and was asked with another key
 };
 
 inline constexpr std::uint8_t kCqOverrun = 1;  // syndrome of cq_error
 
 struct Event {
   EventKind kind = EventKind::completion;
-  std::uint32_t number = 0;  // of the CQ, QP, shared receive queue or port
+  std::uint32_t number = 0;  // of the CQ, QP, DCT, shared receive queue or port
   std::uint8_t syndrome = 0;
 
   friend bool operator==(const Event&, const Event&) = default;

@@ -90,7 +90,7 @@ enum class CommandSyndrome : std::uint32_t {
   create_qp_second_without_record = 0x0912,
   create_qp_no_record_register = 0x0913,
   create_qp_xrc_domain = 0x0914,
-  create_qp_xrc_receives = 0x0915,
+  create_qp_initiator_receives = 0x0915,
   create_qp_xrc_srq = 0x0916,
   destroy_qp_absent = 0x0a01,
   query_qp_absent = 0x0b01,
@@ -146,13 +146,26 @@ enum class CommandSyndrome : std::uint32_t {
   dealloc_xrcd_busy = 0x1602,
 
   moderate_cq_absent = 0x1701,
-  create_mkey_pd = 0x1a01,
-  create_mkey_list_size = 0x1a02,
-  create_mkey_list = 0x1a03,
-  create_mkey_length = 0x1a04,
-  create_mkey_umr = 0x1a05,
-  destroy_mkey_absent = 0x1b01,
-  query_mkey_absent = 0x1c01,
+
+  create_mkey_pd = 0x1801,
+  create_mkey_list_size = 0x1802,
+  create_mkey_list = 0x1803,
+  create_mkey_length = 0x1804,
+  create_mkey_umr = 0x1805,
+  destroy_mkey_absent = 0x1901,
+  query_mkey_absent = 0x1a01,
+
+  create_dct_pd = 0x1b01,
+  create_dct_cq = 0x1b02,
+  create_dct_srq = 0x1b03,
+  create_dct_min_rnr_nak = 0x1b04,
+  create_dct_mtu = 0x1b05,
+  create_dct_numbers = 0x1b06,
+  query_dct_absent = 0x1c01,
+  drain_dct_absent = 0x1d01,
+  arm_dct_absent = 0x1e01,
+  destroy_dct_absent = 0x1f01,
+  destroy_dct_state = 0x1f02,
 
   // Of what mailboxes alone can say (firmware/firmware.h).
   mailbox_opcode = 0x2001,
@@ -179,8 +192,8 @@ enum class CommandSyndrome : std::uint32_t {
   mailbox_counter_sets = 0x2501,
   mailbox_counter_set_absent = 0x2502,
   mailbox_counter_set_busy = 0x2503,
-  mailbox_mkey_mode = 0x2a01,
-  mailbox_mkey_index = 0x2a02,
+  mailbox_mkey_mode = 0x2601,
+  mailbox_mkey_index = 0x2602,
 };
 
 struct Status {

@@ -16,6 +16,7 @@ using Sy = CommandSyndrome;
 constexpr ServiceType kRc = ServiceType::rc;
 constexpr ServiceType kUc = ServiceType::uc;
 constexpr ServiceType kUd = ServiceType::ud;
+constexpr ServiceType kDc = ServiceType::dc;
 
 // What a queue pair needs to know of its peer.
 constexpr QpFields kPeer = {F::path, F::path_mtu, F::remote_qpn};
@@ -75,6 +76,28 @@ constexpr std::array kTransitions = {
     TransitionRow{kUd, T::sqerr2rts, S::sqer, S::rts, {}, {F::qkey}},
     TransitionRow{kUd, T::to_err, std::nullopt, S::err, {}, {}},
     TransitionRow{kUd, T::to_reset, std::nullopt, S::reset, {}, {}},
+
+    // Of an initiator. Its peers are what its WQEs name; rights and receive WQEs it has none, of
+    // which drivers tell nevertheless.
+    TransitionRow{kDc, T::rst2init, S::reset, S::init, {F::pkey}, {F::access}},
+    TransitionRow{kDc, T::init2init, S::init, S::init, {}, {F::access, F::pkey}},
+    TransitionRow{kDc,
+                  T::init2rtr,
+                  S::init,
+                  S::rtr,
+                  {F::path_mtu, F::log_msg_max},
+                  {F::access, F::pkey, F::path, F::min_rnr_nak}},
+    TransitionRow{
+        kDc, T::rtr2rts, S::rtr, S::rts,
+        kSenderMayChange | QpFields{F::next_send_psn, F::log_sra_max, F::send_wqebb_counter},
+        kReceiverMayChange},
+    TransitionRow{kDc, T::rts2rts, S::rts, S::rts, {}, kReceiverMayChange},
+    TransitionRow{kDc, T::rts2sqd, S::rts, S::sqd, {}, {}},
+    TransitionRow{kDc, T::sqd2sqd, S::sqd, S::sqd, {}, kReceiverMayChange | kSenderMayChange},
+    TransitionRow{kDc, T::sqd2rts, S::sqd, S::rts, {}, kReceiverMayChange},
+    TransitionRow{kDc, T::sqerr2rts, S::sqer, S::rts, {}, kReceiverMayChange},
+    TransitionRow{kDc, T::to_err, std::nullopt, S::err, {}, {}},
+    TransitionRow{kDc, T::to_reset, std::nullopt, S::reset, {}, {}},
 };
 
 constexpr std::uint64_t kAny = std::numeric_limits<std::uint64_t>::max();

@@ -7,6 +7,7 @@
 //              ()               ()       ()          (): to itself, with other fields
 //   UC, UD: rts, sqd --> sqer when a send WQE fails, sqer --> rts
 //   XRC: as RC, at both ends
+//   DC: an initiator's, as RC's but for what tells of the peer
 //
 // A command says by bits of opt_param_mask which optional fields it has; required ones have none.
 //

@@ -33,8 +33,12 @@ class Decoder {
  private:
   Fault decode_opcode(const format::ControlSegment& control);
   Fault decode_remote(RequestKind kind);
+  Fault read_address(std::uint32_t& bytes);
   Fault decode_datagram();
+  Fault pass_prefix();
   Fault pass_xrc_segment();
+  Fault pass_address();
+  void pass(std::uint32_t bytes);
   Fault decode_atomic(std::uint8_t opmod);
   Fault decode_masked_operands(std::uint8_t opmod);
   Fault decode_data(std::uint32_t at, bool allow_inline);
@@ -45,7 +49,8 @@ class Decoder {
   const WqePlace& place_;
   Request& request_;
   std::uint32_t end_ = 0;  // of the WQE, in bytes
-  // How far wqe_ is behind the WQE: past the XRC segment, behind which it is as one of RC.
+  // How far wqe_ is behind the WQE: past the XRC segment or, of DC, the address vector, behind
+  // which it is as one of RC.
   std::uint32_t passed_ = 0;
 };
 
@@ -81,8 +86,8 @@ Fault Decoder::decode_opcode(const format::ControlSegment& control) {
   const bool masked =
       request_.opcode == Opcode::atomic_masked_cs || request_.opcode == Opcode::atomic_masked_fa;
   if (!masked && control.opmod() != 0) return kMalformedWqe;
-  if (place_.service == ServiceType::xrc && goes_to_peer(request_.opcode)) {
-    if (const Fault fault = pass_xrc_segment()) return fault;
+  if (place_.service >= ServiceType::xrc && goes_to_peer(request_.opcode)) {
+    if (const Fault fault = pass_prefix()) return fault;
   }
   switch (request_.opcode) {
     // A NOP's body is never looked at: clients leave stale bytes there.
@@ -111,33 +116,57 @@ Fault Decoder::decode_opcode(const format::ControlSegment& control) {
   return kMalformedWqe;
 }
 
+// What stands between the control segment and a request as RC has it.
+Fault Decoder::pass_prefix() {
+  return place_.service == ServiceType::dc ? pass_address() : pass_xrc_segment();
+}
+
+void Decoder::pass(std::uint32_t bytes) {
+  passed_ = bytes;
+  wqe_ += bytes;
+  end_ -= bytes;
+}
+
 Fault Decoder::pass_xrc_segment() {
   if (end_ < sizeof(format::ControlSegment) + sizeof(format::XrcSegment)) return kMalformedWqe;
   const auto xrc = load<format::XrcSegment>(wqe_ + sizeof(format::ControlSegment));
   request_.xrc_srq = xrc.srqn & 0xffffff;
-  passed_ = sizeof xrc;
-  wqe_ += passed_;
-  end_ -= passed_;
+  pass(sizeof xrc);
   return {};
 }
 
-Fault Decoder::decode_datagram() {
+Fault Decoder::pass_address() {
+  std::uint32_t bytes = 0;
+  if (const Fault fault = read_address(bytes)) return fault;
+  pass(bytes);
+  return {};
+}
+
+// The address vector behind the control segment, of so many bytes.
+Fault Decoder::read_address(std::uint32_t& bytes) {
   constexpr std::uint32_t kAt = sizeof(format::ControlSegment);
   if (end_ < kAt + format::kShortAvBytes) return kMalformedWqe;
   format::AvSegment av{};
   std::memcpy(&av, wqe_ + kAt, format::kShortAvBytes);
   const bool is_long = (av.dqp_dct & format::kExtendedAv) != 0;
-  const auto av_bytes = static_cast<std::uint32_t>(is_long ? sizeof av : format::kShortAvBytes);
-  if (end_ < kAt + av_bytes) return kMalformedWqe;
-  std::memcpy(&av, wqe_ + kAt, av_bytes);
+  bytes = static_cast<std::uint32_t>(is_long ? sizeof av : format::kShortAvBytes);
+  if (end_ < kAt + bytes) return kMalformedWqe;
+  std::memcpy(&av, wqe_ + kAt, bytes);
   AddressVector& address = request_.address;
   address.lid = av.rlid;
   address.qpn = av.dqp_dct & 0xffffff;
   address.qkey = av.qkey;
+  address.dc_key = format::dc_key(av);
   address.service_level = av.stat_rate_sl & 0xf;
   address.traffic_class = av.tclass;
   std::memcpy(address.gid.data(), av.rgid, address.gid.size());
-  return decode_data(kAt + av_bytes, /*allow_inline=*/true);
+  return {};
+}
+
+Fault Decoder::decode_datagram() {
+  std::uint32_t av_bytes = 0;
+  if (const Fault fault = read_address(av_bytes)) return fault;
+  return decode_data(sizeof(format::ControlSegment) + av_bytes, /*allow_inline=*/true);
 }
 
 Fault Decoder::decode_remote(RequestKind kind) {

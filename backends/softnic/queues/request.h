@@ -97,8 +97,8 @@ struct WqePlace {
   DmaAddress queue;
   std::uint64_t queue_bytes = 0;  // a power of two
   std::uint8_t log_msg_max = 30;
-  // What stands behind the control segment: of UD the address vector of a SEND, of XRC the number
-  // of the shared receive queue that a request is for.
+  // What stands behind the control segment: of UD the address vector of a SEND, of DC that of any
+  // request, of XRC the number of the shared receive queue that a request is for.
   ServiceType service = ServiceType::rc;
 };
 

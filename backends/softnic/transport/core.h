@@ -2,6 +2,7 @@
 // a packet (payload.cc).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <unordered_set>
@@ -45,6 +46,13 @@ class Core : public QueueCore {
   // Gives up what waits in the outbox; no DMA may write to it any more.
   void give_back_buffers(Connection& connection);
 
+  // Of an initiator of DC: later than all before, also of those who had this NIC's place. About a
+  // microsecond, modulo 2^32.
+  std::uint32_t next_epoch() {
+    last_epoch_ = std::max(last_epoch_ + 1, now_ns >> 10);
+    return static_cast<std::uint32_t>(last_epoch_);
+  }
+
   // The shared receive queue of this number. Null: there is none.
   Srq* srq(SrqNumber number) const { return srqs_.find(number); }
 
@@ -60,6 +68,7 @@ class Core : public QueueCore {
   bool adaptive_retransmission = false;
   bool congestion_control = false;
   bool selective_repeat = false;
+  std::uint64_t dc_idle_ns = 0;  // an initiator of DC keeps a connection for that long without work
 
  private:
   bool send_now(Connection& connection, const Packet& packet);
@@ -71,6 +80,7 @@ class Core : public QueueCore {
   const NumberTable<Srq>& srqs_;
   BufferPool buffers_;
   bool absent_ = false;
+  std::uint64_t last_epoch_ = 0;
 };
 
 }  // namespace gdakit::softnic

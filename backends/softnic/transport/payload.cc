@@ -150,6 +150,7 @@ Packet make_packet(const Connection& connection, PacketOpcode opcode, std::uint3
   header.opcode = opcode;
   header.pkey = path.pkey;
   header.destination_qpn = connection.remote_qpn;
+  header.dc_source = connection.qp.number;
   header.psn = psn;
   return packet;
 }

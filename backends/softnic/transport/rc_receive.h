@@ -1,8 +1,8 @@
 // The receiving half of a reliable connection: what the peer has asked for, and what of that is yet
 // to be answered. What happens to it is in responder.h.
 //
-// A target of XRC (queues/xrc_target.h) has neither receive WQEs nor keys nor a CQ: a message's are
-// those of the shared receive queue that its packets name, which may go at any time.
+// A target of XRC (queues/target_source.h) has neither receive WQEs nor keys nor a CQ: a message's
+// are those of the shared receive queue that its packets name, which may go at any time.
 #pragma once
 
 #include <cstdint>
@@ -66,6 +66,21 @@ struct RcReceive {
   // `from`: null if it has no receive WQEs.
   RcReceive(Connection& way, ReceiveSource* from)
       : qp(way.qp), connection(way), source(from), pd(way.qp.attributes.pd), effects(kEffects) {}
+
+  // The first request will have this PSN. The limit of READs and atomics is known.
+  void begin(std::uint32_t psn) {
+    expected_psn = psn;
+    done_psn = psn_add(psn, kPsnMask);
+    results.assign(std::size_t{1} << qp.settings.log_rra_max, 0);
+    replays.assign(std::size_t{1} << qp.settings.log_rra_max, Replay{});
+  }
+
+  // The peer has skipped all before this PSN.
+  void go_to(std::uint32_t psn) {
+    expected_psn = psn;
+    done_psn = psn_add(psn, kPsnMask);
+    nak_told = nak_due = false;
+  }
 
   // Whether receive WQEs may be claimed whose CQEs are yet to come.
   bool holds_receives() const { return claimed || !effects.empty(); }

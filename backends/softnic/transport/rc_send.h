@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -19,6 +20,7 @@
 #include "backends/softnic/queues/request.h"
 #include "backends/softnic/queues/send_queue.h"
 #include "backends/softnic/transport/connection.h"
+#include "backends/softnic/transport/dc_initiator.h"
 #include "backends/softnic/transport/gather.h"
 #include "backends/softnic/transport/round_trip.h"
 #include "backends/softnic/wire/wire.h"
@@ -69,7 +71,11 @@ struct RcSend {
     return completed + (flight.index - static_cast<std::uint32_t>(completed));
   }
   // When the requester is to be told the time; 0: never. Who may not send is not late with answers.
-  std::uint64_t next_time_ns() const { return blocked_until_ns != 0 ? blocked_until_ns : timer_ns; }
+  std::uint64_t next_time_ns() const {
+    if (blocked_until_ns != 0) return blocked_until_ns;
+    if (timer_ns != 0 || dc == nullptr || !flights.empty()) return timer_ns;
+    return dc->idle_until_ns;
+  }
 
   QpCommon& qp;
   Connection& connection;
@@ -83,12 +89,17 @@ struct RcSend {
   std::uint32_t psn = 0;  // of the cursor's next packet
   Request request;
 
-  std::uint32_t next_psn = 0;        // of the first packet never sent
-  std::uint32_t unacked_psn = 0;     // everything before is acknowledged
-  std::uint32_t asked_psn = 0;       // everything before is to be answered or acknowledged
-  std::uint32_t large_psn = 0;       // everything sent from here on, if anything, is small
-  bool stopped = false;              // no WQE is started: one has failed, or the state is sqd
-  bool abandoned = false;            // the queue pair has failed: there are no flights any more
+  std::uint32_t next_psn = 0;     // of the first packet never sent
+  std::uint32_t unacked_psn = 0;  // everything before is acknowledged
+  std::uint32_t asked_psn = 0;    // everything before is to be answered or acknowledged
+  std::uint32_t large_psn = 0;    // everything sent from here on, if anything, is small
+  bool stopped = false;           // no WQE is started: one has failed, or the state is sqd
+  bool abandoned = false;         // the queue pair has failed: there are no flights any more
+  bool in_doubt = false;          // something was lost or late; no progress since
+  bool gap_seen = false;  // a lost packet has been sent or asked for again; no progress since
+  // Everything sent from here on, if anything, is by value, and so a peer may have kept it.
+  std::uint32_t reference_psn = 0;
+  std::unique_ptr<DcInitiator> dc;   // of an initiator of DC alone
   std::optional<Recall> withdrawal;  // of all that was sent, before the first CQE with an error
 
   std::uint32_t unfinished_reads = 0;  // READs and atomics among the flights
@@ -101,8 +112,6 @@ struct RcSend {
   std::uint64_t blocked_until_ns = 0;  // RNR wait; 0: none
   std::uint32_t retries = 0;
   std::uint32_t rnr_retries = 0;
-  bool in_doubt = false;  // something was lost or late; no progress since
-  bool gap_seen = false;  // a lost packet has been sent or asked for again; no progress since
 
   // Selective repeat: behind the packets that go out again, the requester goes on here.
   struct Place {
@@ -113,8 +122,6 @@ struct RcSend {
   // One goes out again for a gap; twice as many, if it begins where the last ones ended.
   std::uint32_t repeats = 0;
   std::uint32_t repeated_psn = 0;  // behind the last of them
-  // Everything sent from here on, if anything, is by value, and so a peer may have kept it.
-  std::uint32_t reference_psn = 0;
 };
 
 }  // namespace gdakit::softnic

@@ -6,6 +6,7 @@
 //   requester_send.cc       work: from the flight to the packets
 //   requester_answer.cc     answer, timer: from the answers to finished flights; retries
 //   requester_complete.cc   the CQEs of finished flights, in order
+//   requester_dc.cc         connections of an initiator of DC
 //
 // Go-back-N: after a loss the cursor moves back to the first flight that is not acknowledged, and
 // WQEs are read again from the send queue. With selective repeat, a peer that tells of a gap has
@@ -34,8 +35,11 @@ class Requester {
   // not is sent again, which is no retry: where its key is gone, that is found out at once.
   void forgotten(RcSend& send, std::uint32_t psn);
 
-  // The time is past timer_ns or blocked_until_ns.
+  // The time is past timer_ns, blocked_until_ns, or idle_until_ns.
   void timer(RcSend& send);
+
+  // An initiator of DC ends its connection, if it has one, and tells the target if there is room.
+  void hang_up(RcSend& send);
 
  private:
   enum class Load { loaded, blocked, pending };
@@ -50,7 +54,7 @@ class Requester {
   [[gnu::noinline]] void start_special(RcSend& send, Flight& flight);
   void record_scatter(RcSend& send, Flight& flight);
   Turn flush(RcSend& send);
-  static void abandon(RcSend& send);
+  void abandon(RcSend& send);
 
   // requester_send.cc
   Turn transmit(RcSend& send);
@@ -102,6 +106,14 @@ class Requester {
   void tell_begin(RcSend& send);
   void tell_end(const RcSend& send, const Flight& flight);
   bool withdraw(RcSend& send);
+
+  // requester_dc.cc
+  [[gnu::noinline]] bool reach_target(RcSend& send, Fault& fault);
+  [[gnu::noinline]] bool connect(RcSend& send);
+  [[gnu::noinline]] bool takes_answer(RcSend& send, const PacketHeader& header);
+  [[gnu::noinline]] bool hang_up_if_idle(RcSend& send);
+  void begin_connection(RcSend& send);
+  void refused(RcSend& send, const PacketHeader& header);
 
   Core& core_;
   alignas(64) std::array<std::uint8_t, 16384> dumped_;  // what DUMP reads and nobody looks at

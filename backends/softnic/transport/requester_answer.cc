@@ -40,6 +40,7 @@ std::uint64_t ack_timeout_ns(std::uint8_t code) { return std::uint64_t{4096} << 
 void Requester::answer(RcSend& send, const Packet& packet, DmaOp& op) {
   if (!has_requests(send.qp.state)) return;
   const PacketHeader& header = packet.header;
+  if (send.dc != nullptr && !takes_answer(send, header)) return;
   if (header.opcode == PacketOpcode::acknowledge && read_refused(send, header)) return;
   // Answers to what has long been settled, or to what was never asked.
   const bool stale = psn_distance(header.psn, send.unacked_psn) < 0;
@@ -326,6 +327,7 @@ void Requester::send_again(RcSend& send) {
   send.psn = send.unacked_psn;
   send.loaded = false;
   send.ahead.reset();
+  if (send.dc != nullptr) send.dc->connect_due |= send.dc->open && !send.dc->confirmed;
 }
 
 // False: there have been too many.
@@ -347,6 +349,8 @@ void Requester::note_loss(RcSend& send) {
 // False: there have been too many.
 bool Requester::retry(RcSend& send, Fault exhausted) {
   if (!count_retry(send, exhausted)) return false;
+  // A target that has ended the connection may have said so, and it was lost.
+  if (send.dc != nullptr) send.dc->confirmed = false;
   send_again(send);
   restart_timer(send);
   return true;
@@ -368,6 +372,7 @@ void Requester::forgotten(RcSend& send, std::uint32_t psn) {
 
 void Requester::timer(RcSend& send) {
   if (!has_requests(send.qp.state)) return;
+  if (send.dc != nullptr && hang_up_if_idle(send)) return;
   if (send.blocked_until_ns != 0) {
     if (core_.now_ns < send.blocked_until_ns) return;
     send.blocked_until_ns = 0;

@@ -74,6 +74,7 @@ Requester::Emit Requester::emit(RcSend& send) {
     return Emit::sent;
   }
   if (flight.kind == RequestKind::dump) return emit_dump(send, flight);
+  if (send.dc != nullptr && send.dc->connect_due && !connect(send)) return Emit::pending;
   // An acknowledge moves it on.
   if (psn_distance(send.psn, send.unacked_psn) >= window(send, flight)) return Emit::blocked;
   if (send.connection.held_back(core_.now_ns)) {

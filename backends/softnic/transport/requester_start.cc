@@ -26,6 +26,7 @@ Requester::Load Requester::load(RcSend& send) {
   if (read == SendQueue::Read::pending) return Load::pending;
   if (!fault) fault = find_sges(send);
   if (!fault && !may_start(send)) return Load::blocked;
+  if (!fault && send.dc != nullptr && !reach_target(send, fault)) return Load::blocked;
   start(send, fault);
   if (core_.trace != nullptr) tell_begin(send);
   return Load::loaded;
@@ -148,6 +149,7 @@ void Requester::abandon(RcSend& send) {
   send.timer_ns = 0;
   send.late_ns = 0;
   send.blocked_until_ns = 0;
+  if (send.dc != nullptr) hang_up(send);
   send.queue.begin_flush();
 }
 

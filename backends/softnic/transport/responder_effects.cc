@@ -71,6 +71,9 @@ bool Responder::post_completion(RcReceive& receive, const Effect& effect) {
   cqe.imm_inval_pkey = Be32{effect.imm};
   const std::uint32_t service_level = effect.service_level;
   cqe.flags_rqpn = Be32{service_level << 24 | receive.connection.remote_qpn};
+  if (receive.qp.attributes.service == ServiceType::dc && core_.addresses != nullptr) {
+    cqe.slid = Be16{core_.addresses->address_of(receive.qp.settings.path.endpoint).lid};
+  }
   if (effect.srq != kOwnReceives) return post_to_srq(receive, effect.srq, cqe);
   return core_.post_cqe(receive.qp, *receive.qp.receive_cq, cqe);
 }

@@ -1,5 +1,5 @@
 // What a target of XRC takes from the shared receive queue that a packet names.
-#include "backends/softnic/queues/xrc_target.h"
+#include "backends/softnic/queues/target_source.h"
 #include "backends/softnic/transport/responder.h"
 
 namespace gdakit::softnic {
@@ -23,7 +23,7 @@ bool Responder::turn_to_srq(RcReceive& receive, const PacketHeader& header) {
   }
   receive.srq = header.xrc_srq;
   receive.pd = srq->pd();
-  static_cast<XrcTarget*>(receive.source)->turn_to(*srq);
+  static_cast<TargetSource*>(receive.source)->turn_to(*srq);
   return true;
 }
 
@@ -48,7 +48,7 @@ void Responder::forget(RcReceive& receive, const Srq& srq) {
     if (effects[number].srq == srq.number()) effects[number].srq = kGoneSrq;
   }
   if (receive.srq == srq.number()) receive.srq = kGoneSrq;
-  static_cast<XrcTarget*>(receive.source)->forget(srq);
+  static_cast<TargetSource*>(receive.source)->forget(srq);
 }
 
 }  // namespace gdakit::softnic

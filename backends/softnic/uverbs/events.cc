@@ -20,6 +20,8 @@ std::optional<std::uint32_t> verbs_event(EventKind kind) {
     case EventKind::srq_limit: return 15;
     case EventKind::last_wqe: return 16;
     case EventKind::completion:
+    case EventKind::dct_drained:
+    case EventKind::dct_key_violation:
     case EventKind::port_change: break;
   }
   return std::nullopt;

@@ -6,6 +6,8 @@
 //   DETH   datagrams: all packets of service type UD
 //   none   all others
 //   XRCETH beside that, requests of service type XRC: PacketHeader::xrc_srq
+//   DCETH  beside that, all packets of service type DC: PacketHeader::dc_source
+//   DCCETH connects of DC
 //
 //   by value        `payload` points to header.payload_size bytes
 //   by reference    fragments[0 .. header.fragment_count) say where the bytes lie, in memory
@@ -46,6 +48,9 @@ enum class PacketOpcode : std::uint8_t {
   atomic_acknowledge,
   atomic_request,
   congestion_notification,  // CNP: no PSN; its payload is kCnpPayload
+  // Of DC alone, and of no PSN of their own: the first request of a connection has the connect's.
+  dc_connect,
+  dc_disconnect,
   count,
 };
 
@@ -57,6 +62,9 @@ enum class Acknowledge : std::uint8_t {
   nak_invalid_request,  // the rest are fatal
   nak_remote_access,
   nak_remote_operation,
+  // Of DC (CNAK): there is no responder for the connection that the MSN says, or none any more.
+  // What was asked for before this PSN has been done, and nothing from it on.
+  nak_no_responder,
   count,
 };
 
@@ -95,6 +103,12 @@ struct Deth {
   QpNumber source_qpn = 0;
 };
 
+// DC connect extended transport header. What its bytes mean is not public: this is gdakit's own.
+struct Dcceth {
+  std::uint64_t access_key = 0;
+  std::uint64_t connection = 0;  // the initiator's number for it, larger than those before
+};
+
 struct PacketHeader {
   PacketHeader() : reth() {}
 
@@ -118,12 +132,14 @@ struct PacketHeader {
   std::uint32_t psns = 1;  // that it takes: more than one by reference alone
   SrqNumber xrc_srq = 0;   // a request of XRC: the receiver's shared receive queue
   std::uint8_t fragment_count = 0;
+  QpNumber dc_source = 0;  // of DC: the sender's DCI or DCT
 
   // A datagram's is deth, any other packet's the one that extension_of(opcode) says.
   union {
     Reth reth;
     Aeth aeth;
     Deth deth;
+    Dcceth dcceth;
   };
 };
 static_assert(sizeof(PacketHeader) <= 64);
@@ -164,13 +180,14 @@ constexpr bool mark(std::uint8_t& traffic_class) {
   if (can_be) traffic_class |= kEcnMarked;
   return can_be;
 }
-enum class ExtensionKind : std::uint8_t { none, reth, aeth };
+enum class ExtensionKind : std::uint8_t { none, reth, aeth, dcceth };
 constexpr ExtensionKind extension_of(PacketOpcode opcode) {
   const bool has_reth = opcode == PacketOpcode::write_first || opcode == PacketOpcode::write_only ||
                         opcode == PacketOpcode::write_only_imm ||
                         opcode == PacketOpcode::read_request ||
                         opcode == PacketOpcode::atomic_request;
   if (has_reth) return ExtensionKind::reth;
+  if (opcode == PacketOpcode::dc_connect) return ExtensionKind::dcceth;
   return is_response(opcode) ? ExtensionKind::aeth : ExtensionKind::none;
 }
 constexpr bool is_read_response(PacketOpcode opcode) {

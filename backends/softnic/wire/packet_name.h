@@ -14,6 +14,8 @@ constexpr const char* packet_name(PacketOpcode opcode) {
     case PacketOpcode::atomic_request: return "atomic request";
     case PacketOpcode::atomic_acknowledge: return "atomic response";
     case PacketOpcode::congestion_notification: return "CNP";
+    case PacketOpcode::dc_connect: return "connect";
+    case PacketOpcode::dc_disconnect: return "disconnect";
     default: return "acknowledge";
   }
 }

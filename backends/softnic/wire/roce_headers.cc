@@ -33,7 +33,9 @@ constexpr std::optional<Extensions> of_operation(Operation operation) {
     case send_last_invalidate:
     case send_only_invalidate: return Extensions{Extension::ieth};
     case flush: return Extensions{Extension::feth, Extension::reth};
-    case dc_connect: break;
+    case dc_connect:
+    case own_dc_compare_swap:
+    case own_dc_fetch_add: break;
   }
   return {};
 }
@@ -81,6 +83,8 @@ PayloadLimits payload_limits(std::uint8_t opcode) {
     case atomic_acknowledge:
     case compare_swap:
     case fetch_add:
+    case own_dc_compare_swap:
+    case own_dc_fetch_add:
     case dc_connect:
     case flush: return {0, 0};
     case atomic_write: return {kAtomicWriteBytes, kAtomicWriteBytes};
@@ -105,7 +109,11 @@ constexpr std::optional<Extensions> look_up_extensions(std::uint8_t opcode, bool
       if (opcode != kCnpOpcode) return {};
       return Extensions{};
     case Transport::xrc: return of_xrc(operation);
-    case Transport::own: return of_own(operation);
+    case Transport::own:
+      if (operation == own_dc_compare_swap || operation == own_dc_fetch_add) {
+        return of_own(compare_swap)->with(Extension::dceth);
+      }
+      return of_own(operation);
     case Transport::own_xrc: {
       const auto own = of_own(operation);
       return own ? own->with(Extension::xrceth) : own;

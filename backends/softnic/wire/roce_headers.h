@@ -7,7 +7,7 @@
 // Architecture Specification, volume 1, chapter 9; its annexes A14 (XRC), A17 (RoCEv2) and A19
 // (FLUSH, ATOMIC WRITE). Of DC it is public that a DCETH of eight bytes holds the number of a DCI
 // or DCT, and that sixteen bytes more follow in a connect. That the number lies where DETH has one
-// is this file's guess.
+// is this file's guess; what the sixteen bytes hold (DccethLayout) is gdakit's own.
 #pragma once
 
 #include <array>
@@ -63,6 +63,8 @@ enum class Operation : std::uint8_t {
   dc_connect = 0x15,  // solicited: disconnect
   send_last_invalidate = 0x16,
   send_only_invalidate = 0x17,
+  own_dc_compare_swap = 0x1a,  // of Transport::own, but of DC
+  own_dc_fetch_add = 0x1b,
   flush = 0x1c,
   atomic_write = 0x1d,
 };
@@ -115,6 +117,13 @@ struct DethLayout {
   Be32 source_qpn;  // [23:0]
 };
 static_assert(sizeof(DethLayout) == 8);
+
+// A connect of DC, behind the DCETH.
+struct DccethLayout {
+  Be64Halves access_key;
+  Be64Halves connection;
+};
+static_assert(sizeof(DccethLayout) == 16);
 
 // READ, WRITE, ATOMIC WRITE, FLUSH.
 struct RethLayout {

@@ -65,7 +65,8 @@ void read_extensions(Reader& reader, const Extensions& extensions, RocePacket& p
     packet.dc_qpn = reader.take<DethLayout>().source_qpn & kLow24;
   }
   if (extensions.has(Extension::dcceth)) {
-    packet.dc_connect = reader.take<std::array<std::uint8_t, 16>>();
+    const auto connect = reader.take<DccethLayout>();
+    packet.dc_connect = {connect.access_key.value(), connect.connection.value()};
   }
   if (extensions.has(Extension::xrceth)) packet.xrc_srq = reader.take<Be32>() & kLow24;
   if (extensions.has(Extension::reth)) {
@@ -101,7 +102,10 @@ void write_extensions(Writer& writer, const Extensions& extensions, const RocePa
   if (extensions.has(Extension::dceth)) {
     writer.put(DethLayout{Be32{0}, Be32{packet.dc_qpn & kLow24}});
   }
-  if (extensions.has(Extension::dcceth)) writer.put(packet.dc_connect);
+  if (extensions.has(Extension::dcceth)) {
+    writer.put(DccethLayout{halves_of(packet.dc_connect.access_key),
+                            halves_of(packet.dc_connect.connection)});
+  }
   if (extensions.has(Extension::xrceth)) writer.put(Be32{packet.xrc_srq & kLow24});
   if (extensions.has(Extension::reth)) {
     const Reth& reth = packet.reth;

@@ -51,10 +51,9 @@ struct RocePacket {
 
   std::uint32_t flush = 0;  // FETH: placement[3:0] selectivity[5:4]
   Deth deth;
-  // DCETH: the other side's DCI or DCT. What its other bytes hold is not public; they are sent as
-  // 0.
+  // DCETH: the sender's DCI or DCT. What its other bytes hold is not public; they are sent as 0.
   QpNumber dc_qpn = 0;
-  std::array<std::uint8_t, 16> dc_connect = {};  // DCCETH, which is not public
+  Dcceth dc_connect;
   QpNumber xrc_srq = 0;
   Reth reth;
   AtomicEth atomic;

@@ -11,8 +11,8 @@ namespace {
 
 constexpr auto kNoOperation = static_cast<Operation>(0xff);
 
-// By PacketOpcode. Atomic requests are told apart by their kind; a CNP is none of the transport's
-// operations.
+// By PacketOpcode. Atomic requests are told apart by their kind, connects and disconnects by their
+// solicited bit; a CNP is none of the transport's operations.
 constexpr std::array kOperations = {
     Operation::send_first,
     Operation::send_middle,
@@ -37,6 +37,8 @@ constexpr std::array kOperations = {
     Operation::atomic_acknowledge,
     Operation::compare_swap,
     kNoOperation,
+    Operation::dc_connect,
+    Operation::dc_connect,
 };
 static_assert(kOperations.size() == static_cast<std::size_t>(PacketOpcode::count));
 
@@ -46,31 +48,40 @@ Transport transport_for(ServiceType service) {
     case ServiceType::uc: return Transport::uc;
     case ServiceType::ud: return Transport::ud;
     case ServiceType::xrc: return Transport::xrc;
+    case ServiceType::dc: return Transport::dc;
     case ServiceType::count: break;
   }
   GDAKIT_ASSERT(false);
   return Transport::rc;
 }
 
+constexpr bool is_own_of_dc(Operation operation) {
+  return operation == Operation::own_dc_compare_swap || operation == Operation::own_dc_fetch_add;
+}
+
 // Of RC are CNPs, too, and what has no public form.
 std::optional<ServiceType> service_for(std::uint8_t opcode) {
   switch (transport_of(opcode)) {
-    case Transport::rc:
-    case Transport::own: return ServiceType::rc;
+    case Transport::rc: return ServiceType::rc;
+    case Transport::own:
+      return is_own_of_dc(operation_of(opcode)) ? ServiceType::dc : ServiceType::rc;
     case Transport::uc: return ServiceType::uc;
     case Transport::ud: return ServiceType::ud;
     case Transport::xrc:
     case Transport::own_xrc: return ServiceType::xrc;
+    case Transport::dc: return ServiceType::dc;
     case Transport::cnp: break;
-    case Transport::dc: return {};
   }
   return opcode == kCnpOpcode ? std::optional(ServiceType::rc) : std::nullopt;
 }
 
-std::optional<PacketOpcode> opcode_for(std::uint8_t opcode) {
+std::optional<PacketOpcode> opcode_for(std::uint8_t opcode, bool solicited) {
   if (opcode == kCnpOpcode) return PacketOpcode::congestion_notification;
   Operation operation = operation_of(opcode);
-  if (operation == Operation::fetch_add) operation = Operation::compare_swap;
+  if (operation == Operation::dc_connect && solicited) return PacketOpcode::dc_disconnect;
+  if (operation == Operation::fetch_add || is_own_of_dc(operation)) {
+    operation = Operation::compare_swap;
+  }
   for (std::size_t i = 0; i < kOperations.size(); ++i) {
     if (kOperations[i] == operation) return static_cast<PacketOpcode>(i);
   }
@@ -93,6 +104,7 @@ std::uint8_t syndrome_of(const Aeth& aeth) {
     case Acknowledge::nak_invalid_request: return kNak | 1;
     case Acknowledge::nak_remote_access: return kNak | 2;
     case Acknowledge::nak_remote_operation: return kNak | 3;
+    case Acknowledge::nak_no_responder: return kNak | 4;
     case Acknowledge::count: break;
   }
   GDAKIT_ASSERT(false);
@@ -108,15 +120,15 @@ bool take_syndrome(std::uint8_t syndrome, Aeth& aeth) {
       aeth.rnr_timer = code;
       return true;
     case kNak:
-      if (code > 3) return false;
+      if (code > 4) return false;
       aeth.acknowledge =
           static_cast<Acknowledge>(static_cast<std::uint8_t>(Acknowledge::nak_sequence) + code);
       return true;
     default: return false;
   }
 }
-static_assert(static_cast<int>(Acknowledge::nak_remote_operation) ==
-              static_cast<int>(Acknowledge::nak_sequence) + 3);
+static_assert(static_cast<int>(Acknowledge::nak_no_responder) ==
+              static_cast<int>(Acknowledge::nak_sequence) + 4);
 
 bool is_plain(const AtomicRequest& atomic) {
   constexpr std::uint64_t kAll = ~std::uint64_t{0};
@@ -125,13 +137,22 @@ bool is_plain(const AtomicRequest& atomic) {
   return atomic.swap_mask == kAll && atomic.compare_mask == kAll;
 }
 
+std::uint8_t own_atomic_opcode(ServiceType service, bool adds) {
+  if (service == ServiceType::dc) {
+    return opcode_of(Transport::own,
+                     adds ? Operation::own_dc_fetch_add : Operation::own_dc_compare_swap);
+  }
+  return opcode_of(service == ServiceType::xrc ? Transport::own_xrc : Transport::own,
+                   adds ? Operation::fetch_add : Operation::compare_swap);
+}
+
 void put_atomic(const Packet& packet, RocePacket& out) {
   const AtomicRequest& atomic = packet.atomic;
-  const Operation operation =
-      atomic.kind == AtomicKind::fetch_add ? Operation::fetch_add : Operation::compare_swap;
-  const bool is_xrc = packet.header.service == ServiceType::xrc;
-  const Transport own = is_xrc ? Transport::own_xrc : Transport::own;
-  out.opcode = opcode_of(is_plain(atomic) ? transport_for(packet.header.service) : own, operation);
+  const bool adds = atomic.kind == AtomicKind::fetch_add;
+  const ServiceType service = packet.header.service;
+  out.opcode = is_plain(atomic) ? opcode_of(transport_for(service),
+                                            adds ? Operation::fetch_add : Operation::compare_swap)
+                                : own_atomic_opcode(service, adds);
   out.atomic = {packet.header.reth.address, packet.header.reth.rkey, atomic.swap_add,
                 atomic.compare};
   out.masked = {atomic.size, atomic.swap_mask, atomic.compare_mask, atomic.boundary};
@@ -140,12 +161,13 @@ void put_atomic(const Packet& packet, RocePacket& out) {
 bool take_atomic(const RocePacket& from, Packet& to) {
   constexpr std::uint64_t kAll = ~std::uint64_t{0};
   const Transport transport = transport_of(from.opcode);
-  const bool is_plain = transport == Transport::rc || transport == Transport::xrc;
-  const MaskedEth masked = is_plain ? MaskedEth{8, kAll, kAll, 0} : from.masked;
+  const bool is_own = transport == Transport::own || transport == Transport::own_xrc;
+  const MaskedEth masked = is_own ? from.masked : MaskedEth{8, kAll, kAll, 0};
   if (masked.size != 4 && masked.size != 8) return false;
   to.header.reth = {from.atomic.address, from.atomic.rkey, masked.size};
-  to.atomic.kind = operation_of(from.opcode) == Operation::fetch_add ? AtomicKind::fetch_add
-                                                                     : AtomicKind::compare_swap;
+  const Operation operation = operation_of(from.opcode);
+  const bool adds = operation == Operation::fetch_add || operation == Operation::own_dc_fetch_add;
+  to.atomic.kind = adds ? AtomicKind::fetch_add : AtomicKind::compare_swap;
   to.atomic.size = static_cast<std::uint8_t>(masked.size);
   to.atomic.swap_add = from.atomic.swap_add;
   to.atomic.compare = from.atomic.compare;
@@ -153,6 +175,12 @@ bool take_atomic(const RocePacket& from, Packet& to) {
   to.atomic.compare_mask = masked.compare_mask;
   to.atomic.boundary = masked.boundary;
   return true;
+}
+
+// Connects and disconnects of DC are told apart by it.
+bool is_solicited(const PacketHeader& header) {
+  if (header.opcode == PacketOpcode::dc_disconnect) return true;
+  return header.solicited && header.opcode != PacketOpcode::dc_connect;
 }
 
 // As a ConnectX-4 Lx sends it.
@@ -170,12 +198,13 @@ RocePacket to_roce(const Packet& packet) {
   RocePacket out;
   out.opcode = opcode_of(transport_for(header.service),
                          kOperations[static_cast<std::size_t>(header.opcode)]);
-  out.solicited = header.solicited;
+  out.solicited = is_solicited(header);
   out.ack_request = header.ack_request;
   out.pkey = header.pkey;
   out.destination_qpn = header.destination_qpn;
   out.psn = header.psn;
   out.xrc_srq = header.xrc_srq;
+  out.dc_qpn = header.dc_source;
   out.imm = bit_cast<std::uint32_t>(Be32{header.imm});
   out.invalidate = header.imm;
   out.payload = {packet.payload, header.payload_size};
@@ -189,6 +218,7 @@ RocePacket to_roce(const Packet& packet) {
       out.aeth = {syndrome_of(header.aeth), header.aeth.msn};
       out.atomic_original = header.aeth.atomic_result;
       break;
+    case ExtensionKind::dcceth: out.dc_connect = header.dcceth; break;
     case ExtensionKind::none: break;
   }
   if (header.opcode == PacketOpcode::atomic_request) put_atomic(packet, out);
@@ -198,7 +228,7 @@ RocePacket to_roce(const Packet& packet) {
 
 Unfit from_roce(const RocePacket& from, Packet& to) {
   const auto service = service_for(from.opcode);
-  const auto opcode = opcode_for(from.opcode);
+  const auto opcode = opcode_for(from.opcode, from.solicited);
   if (!service || !opcode) return Unfit::opcode;
   to = Packet();
   PacketHeader& header = to.header;
@@ -212,6 +242,7 @@ Unfit from_roce(const RocePacket& from, Packet& to) {
   if (header.service == ServiceType::xrc && !is_response(header.opcode)) {
     header.xrc_srq = from.xrc_srq;
   }
+  if (header.service == ServiceType::dc) header.dc_source = from.dc_qpn;
   header.imm = invalidates(*opcode) ? from.invalidate : std::uint32_t{bit_cast<Be32>(from.imm)};
   to.payload = from.payload.data();
   header.payload_size = static_cast<std::uint32_t>(from.payload.size());
@@ -223,8 +254,13 @@ Unfit from_roce(const RocePacket& from, Packet& to) {
     case ExtensionKind::reth: header.reth = from.reth; break;
     case ExtensionKind::aeth:
       header.aeth = {.atomic_result = from.atomic_original, .msn = from.aeth.msn};
-      if (!take_syndrome(from.aeth.syndrome, header.aeth)) return Unfit::syndrome;
+      if (!take_syndrome(from.aeth.syndrome, header.aeth) ||
+          (header.aeth.acknowledge == Acknowledge::nak_no_responder &&
+           header.service != ServiceType::dc)) {
+        return Unfit::syndrome;
+      }
       break;
+    case ExtensionKind::dcceth: header.dcceth = from.dc_connect; break;
     case ExtensionKind::none: break;
   }
   const bool is_atomic = header.opcode == PacketOpcode::atomic_request;

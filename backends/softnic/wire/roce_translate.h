@@ -1,9 +1,9 @@
 // Between the transport's packets and those of RoCEv2.
 //
-// What the transport does not know yet (DC, FLUSH, ATOMIC WRITE) is refused. Atomics of four bytes,
-// and those with masks or boundaries, have no public form on the wire: they travel under an opcode
-// that the specification leaves to manufacturers (Operation::compare_swap and fetch_add of
-// Transport::own and own_xrc), which only gdakit's NICs understand.
+// What the transport does not know yet (FLUSH, ATOMIC WRITE) is refused. Atomics of four bytes, and
+// those with masks or boundaries, have no public form on the wire: they travel under an opcode that
+// the specification leaves to manufacturers (Operation::compare_swap and fetch_add of
+// Transport::own and own_xrc, and own_dc_* of Transport::own), which only gdakit's NICs understand.
 #pragma once
 
 #include <cstdint>

@@ -33,7 +33,7 @@ struct SlotHeader {
   std::uint32_t msn;
   std::uint64_t atomic_result;
   // RETH, where it has that
-  std::uint64_t reth_address;
+  std::uint64_t reth_address;  // of a connect, its key; swap_add is the connection
   std::uint32_t reth_rkey;
   std::uint32_t reth_length;
   // Of an atomic
@@ -49,7 +49,8 @@ struct SlotHeader {
   // DETH, of datagrams
   std::uint32_t qkey;
   std::uint32_t source_qpn;
-  std::uint32_t xrc_srq;  // XRCETH, of requests of XRC
+  std::uint32_t xrc_srq;    // XRCETH, of requests of XRC
+  std::uint32_t dc_source;  // DCETH, of DC
 };
 inline constexpr std::size_t kSlotHeaderBytes = 128;
 static_assert(sizeof(SlotHeader) <= kSlotHeaderBytes);
@@ -85,6 +86,7 @@ inline SlotHeader pack(const Packet& packet) {
   slot.psns = h.psns;
   slot.fragment_count = h.fragment_count;
   slot.xrc_srq = h.xrc_srq;
+  slot.dc_source = h.dc_source;
   if (h.service == ServiceType::ud) {
     slot.qkey = h.deth.qkey;
     slot.source_qpn = h.deth.source_qpn;
@@ -97,6 +99,9 @@ inline SlotHeader pack(const Packet& packet) {
     slot.reth_address = h.reth.address;
     slot.reth_rkey = h.reth.rkey;
     slot.reth_length = h.reth.length;
+  } else if (extension_of(h.opcode) == ExtensionKind::dcceth) {
+    slot.reth_address = h.dcceth.access_key;
+    slot.swap_add = h.dcceth.connection;
   }
   if (h.opcode == PacketOpcode::atomic_request) {
     slot.atomic_kind = static_cast<std::uint8_t>(packet.atomic.kind);
@@ -153,11 +158,14 @@ inline void unpack(const SlotHeader& slot, Packet& packet) {
   h.psns = slot.psns;
   h.fragment_count = slot.fragment_count;
   h.xrc_srq = slot.xrc_srq;
+  h.dc_source = slot.dc_source;
   if (h.service == ServiceType::ud) {
     h.deth = {slot.qkey, slot.source_qpn};
   } else if (extension_of(h.opcode) == ExtensionKind::aeth) {
     h.aeth = {slot.atomic_result, slot.msn, static_cast<Acknowledge>(slot.acknowledge),
               slot.rnr_timer};
+  } else if (extension_of(h.opcode) == ExtensionKind::dcceth) {
+    h.dcceth = {slot.reth_address, slot.swap_add};
   } else {
     h.reth = {slot.reth_address, slot.reth_rkey, slot.reth_length};
   }

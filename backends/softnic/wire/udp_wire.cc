@@ -238,8 +238,9 @@ std::optional<Endpoint> UdpWire::meet(const ReceiveBatch::Message& message) {
   if (!strip_tag(datagram, from) || decode(datagram, 0, from, packet) != roce::Damage::none) {
     return std::nullopt;
   }
-  const bool of_ud = roce::transport_of(packet.opcode) == roce::Transport::ud;
-  const std::optional<Endpoint> endpoint = newcomer_(message.from, of_ud);
+  const roce::Transport transport = roce::transport_of(packet.opcode);
+  const bool of_anyone = transport == roce::Transport::ud || transport == roce::Transport::dc;
+  const std::optional<Endpoint> endpoint = newcomer_(message.from, of_anyone);
   if (!endpoint || !connect(*endpoint, message.from)) return std::nullopt;
   return endpoint;
 }

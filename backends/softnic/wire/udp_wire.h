@@ -70,9 +70,9 @@ struct UdpOptions {
   // is not a connected endpoint's. Null: whoever it is.
   std::function<bool(const UdpAddress& from)> may_come = nullptr;
   // Asked who sends from an address that is no connected endpoint's, once a packet has come whole
-  // from there: it is connected then. `of_ud`: the packet is a datagram of UD, by which a queue
-  // pair may hear of its sender first. Null, or none: a stranger, who is dropped.
-  std::function<std::optional<Endpoint>(const UdpAddress& from, bool of_ud)> newcomer = nullptr;
+  // from there: it is connected then. `of_anyone`: the packet is one of UD or DC, by which a NIC
+  // may hear of its sender first. Null, or none: a stranger, who is dropped.
+  std::function<std::optional<Endpoint>(const UdpAddress& from, bool of_anyone)> newcomer = nullptr;
 };
 
 struct UdpCounters {

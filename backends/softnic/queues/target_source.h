@@ -1,5 +1,5 @@
 // Where a target of XRC takes its receive WQEs from: the shared receive queue that the message in
-// hand names, a message at a time.
+// hand names, a message at a time. A responder of DC takes them so from its target's.
 #pragma once
 
 #include "backends/softnic/queues/receive_source.h"
@@ -7,8 +7,11 @@
 
 namespace gdakit::softnic {
 
-class XrcTarget final : public ReceiveSource {
+class TargetSource final : public ReceiveSource {
  public:
+  TargetSource() = default;
+  explicit TargetSource(Srq& srq) : srq_(&srq) {}
+
   // The message in hand names this one.
   void turn_to(Srq& srq) {
     if (srq_ == &srq) return;
