@@ -126,6 +126,7 @@ struct Options {
   std::string capture;          // a directory for captures of the soft NIC's packets; empty: none
   std::string counters;         // a directory for what the soft NIC counts; empty: none
   std::string trace;            // a directory for what a timeline shows; empty: none
+  std::uint32_t dc_responders = 16384;  // of the soft NIC's DC targets, connected at a time
   std::uint32_t emulator_workers = 1;
   std::uint64_t emulator_stack = std::uint64_t{64} << 10;
   DeviceChoice device = DeviceChoice::automatic;

@@ -146,6 +146,18 @@ class FirmwareMailboxes : public testing::Test {
     prm::Mailbox<prm::CreateMkeyOut> made_key;
     EXPECT_EQ(rig.one.run(Opcode::create_mkey, mkey, made_key), CommandStatus::ok);
     mkey_index = made_key.get(prm::CreateMkeyOut::mkey_index);
+    prm::Mailbox<prm::CreateDctIn> of_dct = dct_request();
+    prm::Mailbox<prm::CreateDctOut> made_dct;
+    EXPECT_EQ(rig.one.run(Opcode::create_dct, of_dct, made_dct), CommandStatus::ok);
+    dctn = made_dct.get(prm::CreateDctOut::dctn);
+  }
+  prm::Mailbox<prm::CreateDctIn> dct_request() const {
+    prm::Mailbox<prm::CreateDctIn> in;
+    const auto context = in.at(prm::CreateDctIn::dct_context_entry);
+    context.set(prm::Dctc::pd, rig.one.pd);
+    context.set(prm::Dctc::cqn, rig.one.cqn);
+    context.set(prm::Dctc::srqn_xrqn, rmpn);
+    return in;
   }
   template <class Layout>
   Sample sample(Opcode opcode, prm::Mailbox<Layout> in, std::size_t out_bytes) const {
@@ -180,6 +192,8 @@ class FirmwareMailboxes : public testing::Test {
     moderation.set(prm::ModifyCqIn::cqn, rig.one.cqn);
     moderation.set(prm::ModifyCqIn::modify_field_select_resize_field_select,
                    prm::kCqPeriodField | prm::kCqMaxCountField);
+    prm::Mailbox<prm::QueryDctIn> dct;
+    dct.set(prm::QueryDctIn::dctn, dctn);
     return {sample(Opcode::query_q_counter, counters, prm::QueryQCounterOut::kBytes),
             sample(Opcode::modify_cq, moderation, kOut),
             sample(Opcode::query_qp, qp, prm::QueryQpOut::kBytes),
@@ -192,6 +206,11 @@ class FirmwareMailboxes : public testing::Test {
             sample(Opcode::create_rmp, rig.one.rmp_request(), kOut),
             sample(Opcode::query_mkey, mkey, kOut),
             sample(Opcode::create_mkey, rig.one.mkey_request(), kOut),
+            sample(Opcode::create_dct, dct_request(), kOut),
+            sample(Opcode::query_dct, dct, prm::QueryDctOut::kBytes),
+            sample(Opcode::arm_dct_for_key_violation, dct, kOut),
+            sample(Opcode::drain_dct, dct, kOut),
+            sample(Opcode::destroy_dct, dct, kOut),
             sample(Opcode::alloc_pd, prm::Mailbox<MboxIn>(), kOut),
             sample(Opcode::create_cq, rig.one.cq_request(), kOut),
             sample(Opcode::create_qp, rig.one.qp_request(), kOut),
@@ -352,7 +371,7 @@ class FirmwareMailboxes : public testing::Test {
   }
 
   FirmwareRig rig;
-  std::uint64_t rmpn = 0, xrc_srqn = 0, counter_set = 0, mkey_index = 0;
+  std::uint64_t rmpn = 0, xrc_srqn = 0, counter_set = 0, mkey_index = 0, dctn = 0;
   XrcdNumber xrcd = 0;
 };
 

@@ -346,7 +346,19 @@ void Client::post_datagram(std::size_t from, std::uint32_t size, const format::A
                            std::uint32_t to_qpn, std::uint32_t qkey) {
   format::AvSegment av = to;
   av.qkey = Be32{qkey};
-  av.dqp_dct = Be32{format::kExtendedAv | to_qpn};
+  post_with(av, to_qpn, from, size);
+}
+
+void Client::post_to_target(std::size_t from, std::uint32_t size, const format::AvSegment& to,
+                            std::uint32_t dctn, std::uint64_t dc_key) {
+  format::AvSegment av = to;
+  format::set_dc_key(av, dc_key);
+  post_with(av, dctn, from, size);
+}
+
+void Client::post_with(format::AvSegment& av, std::uint32_t number, std::size_t from,
+                       std::uint32_t size) {
+  av.dqp_dct = Be32{format::kExtendedAv | number};
   std::vector<format::Segment> rest(sizeof av / sizeof(format::Segment));
   std::memcpy(static_cast<void*>(rest.data()), &av, sizeof av);
   rest.push_back(format::to_segment(format::data(address(from), Be32{key}, size)));

@@ -114,6 +114,9 @@ class Client {
   // To a queue pair of UD. The address vector says where, but for its QPN and Q_Key.
   void post_datagram(std::size_t from, std::uint32_t size, const format::AvSegment& to,
                      std::uint32_t to_qpn, std::uint32_t qkey = kQkey);
+  // From an initiator of DC, to the target of this number.
+  void post_to_target(std::size_t from, std::uint32_t size, const format::AvSegment& to,
+                      std::uint32_t dctn, std::uint64_t dc_key);
   // Arms the queue for its next CQE, as ibv_req_notify_cq.
   void arm(ClientCq& cq, std::uint32_t arm_sn);
   // The next CQE, which is consumed; throws after a long while.
@@ -131,6 +134,8 @@ class Client {
   int channel = -1;
 
  private:
+  // A SEND behind this address vector.
+  void post_with(format::AvSegment& av, std::uint32_t number, std::size_t from, std::uint32_t size);
   void post(format::Opcode opcode, const std::vector<format::Segment>& rest, bool solicited);
 
   std::unique_ptr<std::uint64_t[]> payload_ =

@@ -37,16 +37,16 @@ TEST(UverbsFarHosts, EachHostHasEndpointsOfItsOwn) {
   EXPECT_EQ(hosts.endpoint_of(gid_of(ip("10.0.0.7")), 3), one);
   EXPECT_EQ(hosts.address_of(*one).text(), "10.0.0.7:4794");
   EXPECT_EQ(hosts.address_of(*other).text(), "[fd00::7]:4794");
-  EXPECT_EQ(hosts.sender(*UdpAddress::parse("10.0.0.7:4794"), /*of_ud=*/false), one);
+  EXPECT_EQ(hosts.sender(*UdpAddress::parse("10.0.0.7:4794"), /*of_anyone=*/false), one);
   EXPECT_TRUE(hosts.address_of(0).is_unspecified());
   EXPECT_TRUE(hosts.address_of(*other + kPlaces).is_unspecified());
 }
 
 TEST(UverbsFarHosts, OtherPortsAreNobodys) {
   FarHosts hosts(4791);
-  EXPECT_FALSE(hosts.sender(*UdpAddress::parse("10.0.0.7:4790"), /*of_ud=*/true));
-  EXPECT_FALSE(hosts.sender(*UdpAddress::parse("10.0.0.7:4855"), /*of_ud=*/true));
-  EXPECT_TRUE(hosts.sender(*UdpAddress::parse("10.0.0.7:4854"), /*of_ud=*/true));
+  EXPECT_FALSE(hosts.sender(*UdpAddress::parse("10.0.0.7:4790"), /*of_anyone=*/true));
+  EXPECT_FALSE(hosts.sender(*UdpAddress::parse("10.0.0.7:4855"), /*of_anyone=*/true));
+  EXPECT_TRUE(hosts.sender(*UdpAddress::parse("10.0.0.7:4854"), /*of_anyone=*/true));
 }
 
 TEST(UverbsFarHosts, ThereIsAnEndOfHosts) {
@@ -62,16 +62,16 @@ TEST(UverbsFarHosts, ThereIsAnEndOfHosts) {
 TEST(UverbsFarHosts, IsHeardOfByADatagramAloneAndLeavesRoomForThoseThatAreNamed) {
   FarHosts hosts(4791);
   const UdpAddress stranger = *UdpAddress::parse("10.3.0.1:4791");
-  EXPECT_FALSE(hosts.sender(stranger, /*of_ud=*/false)) << "no connection leads there";
+  EXPECT_FALSE(hosts.sender(stranger, /*of_anyone=*/false)) << "no connection leads there";
   for (std::size_t i = 0; i < FarHosts::kMostHeardOf; ++i) {
     const std::string text =
         "10.1." + std::to_string(i / 256) + "." + std::to_string(i % 256) + ":4791";
-    ASSERT_TRUE(hosts.sender(*UdpAddress::parse(text), /*of_ud=*/true));
+    ASSERT_TRUE(hosts.sender(*UdpAddress::parse(text), /*of_anyone=*/true));
   }
-  EXPECT_FALSE(hosts.sender(stranger, /*of_ud=*/true));
+  EXPECT_FALSE(hosts.sender(stranger, /*of_anyone=*/true));
   const auto named = hosts.endpoint_of(gid_of(stranger.ip), 0);
   EXPECT_TRUE(named);
-  EXPECT_EQ(hosts.sender(stranger, /*of_ud=*/true), named);
+  EXPECT_EQ(hosts.sender(stranger, /*of_anyone=*/true), named);
 }
 
 Spec spec_at(const char* fabric, const std::string& address) {

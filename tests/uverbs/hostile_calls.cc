@@ -345,6 +345,9 @@ std::string HostileClient::modify_qp() {
   base.qp_handle = static_cast<std::uint32_t>(handle(Kind::qp));
   base.qp_state = static_cast<std::uint8_t>(state);
   base.attr_mask = state < 4 ? kMasks[state] : attr::kState;
+  // As the ends of DC have it.
+  if (rarely(3)) base.attr_mask &= ~(attr::kRemoteQpn | attr::kReceivePsn | attr::kMaxPeerReads);
+  if (rarely(6)) base.attr_mask &= ~(attr::kAccess | attr::kPath | attr::kMinRnrTimer);
   base.port_num = base.dest.port_num = 1;
   base.dest.is_global = 1;
   base.path_mtu = static_cast<std::uint8_t>(1 + input_.below(5));
@@ -468,7 +471,8 @@ std::string HostileClient::call() {
       &HostileClient::alloc_mw,     &HostileClient::make_umem,   &HostileClient::make_devx,
       &HostileClient::make_devx,    &HostileClient::change_devx, &HostileClient::change_devx,
       &HostileClient::ask_devx,     &HostileClient::ask_device,  &HostileClient::subscribe,
-      &HostileClient::make_xrcd,    &HostileClient::make_srq,    &HostileClient::make_target};
+      &HostileClient::make_xrcd,    &HostileClient::make_srq,    &HostileClient::make_target,
+      &HostileClient::make_dc_end};
   return (this->*kCalls[input_.below(std::size(kCalls))])();
 }
 

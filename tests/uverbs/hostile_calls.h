@@ -14,6 +14,7 @@
 #include "backends/softnic/uverbs/firmware_call.h"
 #include "core/base/file_descriptor.h"
 #include "core/format/prm/cq.h"
+#include "core/format/prm/dct.h"
 #include "core/format/prm/mkey.h"
 #include "core/format/prm/qp.h"
 #include "core/format/prm/rmp.h"
@@ -55,7 +56,7 @@ class HostileClient {
   };
   static constexpr std::size_t kRemembered = 4;  // of each kind
   // What firmware commands name by numbers, of those that such commands have made.
-  enum class Numbered : std::uint8_t { pd, cq, rmp, qp, umem, mkey, xrcd, counter_set, count };
+  enum class Numbered : std::uint8_t { pd, cq, rmp, qp, dct, umem, mkey, xrcd, counter_set, count };
 
   // One in so many.
   bool rarely(std::uint32_t times) { return input_.below(times) == 0; }
@@ -94,6 +95,7 @@ class HostileClient {
   std::string make_srq();
   std::string make_qp();
   std::string make_target();
+  std::string make_dc_end();
   std::string make_ah();
   std::string modify_qp();
   std::string query_qp();
@@ -107,6 +109,7 @@ class HostileClient {
   void fill(format::prm::Mailbox<format::prm::CreateQpIn>& in);
   void fill(format::prm::Mailbox<format::prm::CreateRmpIn>& in);
   void fill(format::prm::Mailbox<format::prm::CreateXrcSrqIn>& in);
+  void fill(format::prm::Mailbox<format::prm::CreateDctIn>& in);
   std::string make_umem();
   template <class Layout>
   std::string make_devx(format::prm::Opcode opcode, Numbered kind);

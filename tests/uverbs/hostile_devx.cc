@@ -20,14 +20,17 @@ constexpr std::uint32_t kFewNumbers = 8;  // the first that objects get
 constexpr std::uint64_t kUmemBytes = 8192;
 
 constexpr prm::Opcode kChanges[] = {
-    prm::Opcode::rst2init_qp, prm::Opcode::init2init_qp, prm::Opcode::init2rtr_qp,
-    prm::Opcode::rtr2rts_qp,  prm::Opcode::rts2rts_qp,   prm::Opcode::sqerr2rts_qp,
-    prm::Opcode::qp_2err,     prm::Opcode::qp_2rst,      prm::Opcode::modify_rmp,
-    prm::Opcode::arm_rq,      prm::Opcode::arm_xrc_srq,  prm::Opcode::modify_cq};
+    prm::Opcode::rst2init_qp, prm::Opcode::init2init_qp,
+    prm::Opcode::init2rtr_qp, prm::Opcode::rtr2rts_qp,
+    prm::Opcode::rts2rts_qp,  prm::Opcode::sqerr2rts_qp,
+    prm::Opcode::qp_2err,     prm::Opcode::qp_2rst,
+    prm::Opcode::modify_rmp,  prm::Opcode::arm_rq,
+    prm::Opcode::arm_xrc_srq, prm::Opcode::modify_cq,
+    prm::Opcode::drain_dct,   prm::Opcode::arm_dct_for_key_violation};
 constexpr prm::Opcode kQuestions[] = {prm::Opcode::query_qp,      prm::Opcode::query_cq,
                                       prm::Opcode::query_rmp,     prm::Opcode::query_srq,
                                       prm::Opcode::query_xrc_srq, prm::Opcode::query_q_counter,
-                                      prm::Opcode::query_mkey};
+                                      prm::Opcode::query_mkey,    prm::Opcode::query_dct};
 
 }  // namespace
 
@@ -103,7 +106,9 @@ void HostileClient::fill(prm::Mailbox<prm::CreateMkeyIn>& in) {
 void HostileClient::fill(prm::Mailbox<prm::CreateQpIn>& in) {
   const auto context = in.at(prm::CreateQpIn::qpc);
   constexpr std::uint64_t kRqTypes[] = {0, 0, 1, 3};
-  context.set(prm::Qpc::st, input_.below(4));
+  constexpr std::uint64_t kServices[] = {0, 0, 1, 2, 3, prm::kStDci};
+  context.set(prm::Qpc::st,
+              rarely(8) ? input_.below(8) : kServices[input_.below(std::size(kServices))]);
   context.set(prm::Qpc::pd, number_of(Numbered::pd));
   context.set(prm::Qpc::cqn_snd, number_of(Numbered::cq));
   context.set(prm::Qpc::cqn_rcv, number_of(Numbered::cq));
@@ -164,7 +169,7 @@ std::string HostileClient::make_devx(prm::Opcode opcode, Numbered kind) {
 }
 
 std::string HostileClient::make_devx() {
-  switch (input_.below(12)) {
+  switch (input_.below(13)) {
     case 0: return make_devx<prm::MboxIn>(prm::Opcode::alloc_pd, Numbered::pd);
     case 1:
     case 2: return make_devx<prm::CreateCqIn>(prm::Opcode::create_cq, Numbered::cq);
@@ -175,6 +180,7 @@ std::string HostileClient::make_devx() {
       return make_devx<prm::CreateXrcSrqIn>(
           rarely(2) ? prm::Opcode::create_srq : prm::Opcode::create_xrc_srq, Numbered::rmp);
     case 7: return make_devx<prm::CreateMkeyIn>(prm::Opcode::create_mkey, Numbered::mkey);
+    case 8: return make_devx<prm::CreateDctIn>(prm::Opcode::create_dct, Numbered::dct);
     default: return make_devx<prm::CreateQpIn>(prm::Opcode::create_qp, Numbered::qp);
   }
 }
@@ -183,7 +189,8 @@ std::string HostileClient::make_devx() {
 std::string HostileClient::change_devx() {
   Call call(MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_MODIFY);
   prm::Mailbox<prm::Rst2initQpIn> in;
-  in.set(prm::Rst2initQpIn::qpn, rarely(4) ? qpn_ & 0xffffff : number_of(Numbered::qp));
+  const Numbered kind = rarely(4) ? Numbered::dct : Numbered::qp;
+  in.set(prm::Rst2initQpIn::qpn, rarely(4) ? qpn_ & 0xffffff : number_of(kind));
   in.set(prm::Rst2initQpIn::opt_param_mask, rarely(2) ? 0 : input_.take<std::uint16_t>());
   const auto context = in.at(prm::Rst2initQpIn::qpc);
   context.set(prm::Qpc::mtu, 1 + input_.below(5));
@@ -204,7 +211,8 @@ std::string HostileClient::ask_devx() {
   Call call(MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_QUERY);
   prm::Mailbox<prm::QueryQCounterIn> in;  // the longest of them
   in.set(prm::QueryQCounterIn::counter_set_id, number_of(Numbered::counter_set) & 0xff);
-  const auto kind = rarely(4) ? Numbered::mkey : Numbered::qp;
+  constexpr Numbered kOthers[] = {Numbered::mkey, Numbered::dct};
+  const auto kind = rarely(2) ? kOthers[input_.below(2)] : Numbered::qp;
   prm::View<prm::QueryQpIn, std::uint8_t>(in.bytes())
       .set(prm::QueryQpIn::qpn, rarely(4) ? qpn_ & 0xffffff : number_of(kind));
   add_handle(call, MLX5_IB_ATTR_DEVX_OBJ_QUERY_HANDLE, rarely(4) ? Kind::qp : Kind::devx);

@@ -52,7 +52,7 @@ TEST(UverbsHostile, RandomCallsMakeObjectsOfAllKinds) {
   const std::unique_ptr<Device> device = open_device(own_spec("hostile"));
   std::set<ObjectType> made;
   std::set<DevxKind> by_commands;
-  for (unsigned seed = 0; seed < 12; ++seed) {
+  for (unsigned seed = 0; seed < 24; ++seed) {
     Context context(*device);
     ASSERT_EQ(get_context(context, /*with_devx=*/true), 0);
     const std::vector<std::uint8_t> bytes = random_bytes(seed);
@@ -66,8 +66,10 @@ TEST(UverbsHostile, RandomCallsMakeObjectsOfAllKinds) {
       by_commands.insert(static_cast<const DevxObject*>(last)->name.kind);
     }
   }
-  EXPECT_EQ(by_commands.size(), 7u)
-      << "PDs, memory keys, CQs, RMPs, XRC domains, sets of counters and queue pairs";
+  for (const DevxKind kind : {DevxKind::pd, DevxKind::mkey, DevxKind::cq, DevxKind::rmp,
+                              DevxKind::qp, DevxKind::xrcd, DevxKind::counter_set}) {
+    EXPECT_TRUE(by_commands.contains(kind)) << static_cast<int>(kind);
+  }
   for (const ObjectType type :
        {ObjectType::pd, ObjectType::mr, ObjectType::cq, ObjectType::qp, ObjectType::ah,
         ObjectType::uar, ObjectType::devx, ObjectType::umem, ObjectType::xrcd, ObjectType::srq}) {

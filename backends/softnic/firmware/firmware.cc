@@ -8,6 +8,7 @@
 #include "core/format/prm/command.h"
 #include "core/format/prm/counters.h"
 #include "core/format/prm/cq.h"
+#include "core/format/prm/dct.h"
 #include "core/format/prm/mkey.h"
 #include "core/format/prm/pd.h"
 #include "core/format/prm/qp.h"
@@ -80,6 +81,11 @@ std::span<const Firmware::Command> Firmware::commands() {
       Command{Op::qp_2rst, kIn, kOut, &Firmware::modify_qp},
       Command{Op::query_qp, kIn, prm::QueryQpOut::kBytes, &Firmware::query_qp},
       Command{Op::destroy_qp, kIn, kOut, &Firmware::destroy_qp},
+      Command{Op::create_dct, prm::CreateDctIn::kBytes, kOut, &Firmware::create_dct},
+      Command{Op::query_dct, kIn, prm::QueryDctOut::kBytes, &Firmware::query_dct},
+      Command{Op::drain_dct, kIn, kOut, &Firmware::drain_dct},
+      Command{Op::arm_dct_for_key_violation, kIn, kOut, &Firmware::arm_dct},
+      Command{Op::destroy_dct, kIn, kOut, &Firmware::destroy_dct},
       Command{Op::create_rmp, prm::CreateRmpIn::kBytes, kOut, &Firmware::create_rmp},
       Command{Op::modify_rmp, prm::ModifyRmpIn::kBytes, kOut, &Firmware::modify_rmp},
       Command{Op::query_rmp, kIn, prm::QueryRmpOut::kBytes, &Firmware::query_rmp},

@@ -26,6 +26,7 @@
 #include "backends/softnic/firmware/umems.h"
 #include "backends/softnic/objects/addresses.h"
 #include "core/format/prm/cq.h"
+#include "core/format/prm/dct.h"
 #include "core/format/prm/mkey.h"
 #include "core/format/prm/qp.h"
 #include "core/format/prm/rmp.h"
@@ -105,6 +106,12 @@ class Firmware {
   Status create_mkey(In in, Out out);
   Status query_mkey(In in, Out out);
   Status destroy_mkey(In in, Out out);
+  // firmware_dct.cc
+  Status create_dct(In in, Out out);
+  Status query_dct(In in, Out out);
+  Status drain_dct(In in, Out out);
+  Status arm_dct(In in, Out out);
+  Status destroy_dct(In in, Out out);
 
   // firmware_qp.cc
   Status find_queues(In in, QpAttributes& attributes, UmemUses& uses) const;
@@ -162,6 +169,7 @@ class Firmware {
   std::map<SrqNumber, Made<format::prm::Rmpc>> rmps_;
   std::map<SrqNumber, Made<format::prm::XrcSrqc>> srqs_;
   std::map<SrqNumber, Made<format::prm::XrcSrqc>> xrc_srqs_;
+  std::map<DctNumber, format::prm::Mailbox<format::prm::Dctc>> dcts_;  // which name no memory
   struct Leaving {
     RemovalNumber removal = 0;
     UmemUses umems;

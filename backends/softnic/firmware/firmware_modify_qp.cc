@@ -80,7 +80,7 @@ Status Firmware::modify_qp(In in, Out) {
   const auto found = qps_.find(qpn);
   if (found == qps_.end()) return refusal(CommandSyndrome::modify_qp_absent, qpn);
   prm::Mailbox<prm::Qpc>& known = found->second.context;
-  const auto service = static_cast<ServiceType>(known.get(prm::Qpc::st));
+  const ServiceType service = service_of(QpcView(known.bytes()));
   const TransitionRow& row = *find_transition(service, *change.from, change.to);
   const prm::View<Modify> request(in);
   const auto mask = static_cast<std::uint32_t>(request.get(Modify::opt_param_mask));
@@ -89,7 +89,8 @@ Status Firmware::modify_qp(In in, Out) {
   copy_qpc(request.at(Modify::qpc), *modify.given, row.required.has(QpField::access) ? 0 : mask,
            QpcWriter(next.bytes()));
   read_qpc(QpcView(next.bytes()), modify);
-  if (modify.given->has(QpField::path)) {
+  // An initiator of DC finds its peers by itself.
+  if (modify.given->has(QpField::path) && service != ServiceType::dc) {
     const auto peer = addresses_ == nullptr
                           ? std::nullopt
                           : addresses_->endpoint_of(peer_of(QpcView(next.bytes())));

@@ -4,6 +4,7 @@
 
 #include "backends/softnic/firmware/firmware.h"
 #include "backends/softnic/firmware/object_mailbox.h"
+#include "backends/softnic/firmware/qp_context.h"
 #include "backends/softnic/queues/no_send_queue.h"
 #include "core/format/doorbell.h"
 #include "core/format/prm/qp.h"
@@ -15,24 +16,22 @@ using namespace format;
 
 namespace {
 
-constexpr auto kNoService = static_cast<std::uint32_t>(ServiceType::count);
-
-// Of XRC the end without a send queue is the target, and drivers say that the ends share a receive
-// queue, which says nothing.
+// Of XRC the end without a send queue is the target. Of XRC and DC drivers say that a queue pair
+// shares a receive queue, which says nothing.
 Status read_receives(prm::View<prm::Qpc> context, QpAttributes& attributes) {
   using prm::Qpc;
   const auto number = [&context](auto field) {
     return static_cast<std::uint32_t>(context.get(field));
   };
-  const bool is_xrc = attributes.service == ServiceType::xrc;
-  if (is_xrc && context.get(Qpc::no_sq) != 0) {
+  const bool receives = attributes.service < ServiceType::xrc;
+  if (attributes.service == ServiceType::xrc && context.get(Qpc::no_sq) != 0) {
     attributes.xrc_domain = number(Qpc::xrcd);
     if (attributes.xrc_domain == 0) return refusal(CommandSyndrome::create_qp_xrc_domain, 0);
   }
   switch (static_cast<prm::RqType>(context.get(Qpc::rq_type))) {
     case prm::RqType::none: return {};
     case prm::RqType::shared:
-      if (!is_xrc) attributes.srq = number(Qpc::srqn_rmpn_xrqn);
+      if (receives) attributes.srq = number(Qpc::srqn_rmpn_xrqn);
       return {};
     case prm::RqType::regular:
       attributes.has_receive_queue = true;
@@ -52,7 +51,7 @@ Status read_attributes(prm::View<prm::Qpc> context, QpAttributes& attributes) {
   if (context.get(Qpc::page_offset) != 0 || context.get(Qpc::wq_signature) != 0) {
     return refusal(CommandSyndrome::mailbox_absent_feature);
   }
-  attributes.service = static_cast<ServiceType>(std::min(number(Qpc::st), kNoService));
+  attributes.service = service_of(context);
   attributes.pd = number(Qpc::pd);
   attributes.send_cq = number(Qpc::cqn_snd);
   attributes.receive_cq = number(Qpc::cqn_rcv);

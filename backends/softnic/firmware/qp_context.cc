@@ -70,6 +70,13 @@ Access access_of(QpcView context) {
 
 }  // namespace
 
+ServiceType service_of(QpcView context) {
+  const std::uint64_t st = context.get(Qpc::st);
+  if (st == format::prm::kStDci) return ServiceType::dc;
+  return st <= static_cast<std::uint64_t>(ServiceType::xrc) ? static_cast<ServiceType>(st)
+                                                            : ServiceType::count;
+}
+
 QpFields optional_fields(std::uint32_t opt_param_mask) {
   QpFields fields;
   if ((opt_param_mask & kRights) != 0) fields = fields | QpFields{QpField::access};

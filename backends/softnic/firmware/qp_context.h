@@ -13,6 +13,9 @@ namespace gdakit::softnic {
 using QpcView = format::prm::View<format::prm::Qpc>;
 using QpcWriter = format::prm::View<format::prm::Qpc, std::uint8_t>;
 
+// ServiceType::count: there is none of this number.
+ServiceType service_of(QpcView context);
+
 // The fields that the bits of opt_param_mask name.
 QpFields optional_fields(std::uint32_t opt_param_mask);
 

@@ -5,6 +5,7 @@
 #include <rdma/mlx5-abi.h>
 
 #include "backends/softnic/uverbs/commands.h"
+#include "backends/softnic/uverbs/commands_dct.h"
 #include "backends/softnic/uverbs/firmware_call.h"
 #include "backends/softnic/uverbs/limits.h"
 #include "backends/softnic/uverbs/qp_values.h"
@@ -29,25 +30,44 @@ std::optional<QpState> state_of(std::uint32_t is_said, std::uint8_t said, QpStat
   return is_said != 0 ? qp_state(said) : otherwise;
 }
 
+// The state that it is in.
+int find_state(Context& context, const Qp& qp, QpState& state) {
+  if (qp.dct != nullptr) {
+    state = qp.dct->state;
+    return 0;
+  }
+  const Result<QpInfo> info = context.nic().query_qp(qp.number, qp.uid);
+  if (!info) return errno_of(info.error());
+  state = info->state;
+  return 0;
+}
+
+int carry_out(Context& context, Qp& qp, const StateChange& change) {
+  if (qp.dct != nullptr) return modify_dct(context, qp, change.to);
+  prm::Opcode opcode{};
+  prm::Mailbox<prm::Rst2initQpIn> in;
+  prm::Mailbox<prm::MboxOut> out;
+  in.set(prm::Rst2initQpIn::qpn, qp.number);
+  if (const int error = mailbox_of(qp, change, context.device().addresses(), opcode, in)) {
+    return error;
+  }
+  return errno_of(run_command(context.device(), qp.uid, opcode, in, out));
+}
+
 int modify(Context& context, ib_uverbs_modify_qp request) {
   Qp* const qp = context.handles().find<Qp>(request.qp_handle);
   if (qp == nullptr) return EINVAL;
   const std::uint32_t mask = request.attr_mask = without_ignored(qp->type, request.attr_mask);
-  const Result<QpInfo> info = context.nic().query_qp(qp->number, qp->uid);
-  if (!info) return errno_of(info.error());
-  const auto from = state_of(mask & attr::kCurrentState, request.cur_qp_state, info->state);
+  QpState state{};
+  if (const int error = find_state(context, *qp, state)) return error;
+  const auto from = state_of(mask & attr::kCurrentState, request.cur_qp_state, state);
   if (!from) return EINVAL;
   const auto to = state_of(mask & attr::kState, request.qp_state, *from);
   if (!to || !may_modify(qp->type, *from, *to, mask)) return EINVAL;
   if (const int error = check_values(context.device().identity(), request)) return error;
   const ib_uverbs_query_qp_resp before = *qp->known;
   note(request, *qp->known);
-  prm::Opcode opcode{};
-  prm::Mailbox<prm::Rst2initQpIn> in;
-  prm::Mailbox<prm::MboxOut> out;
-  in.set(prm::Rst2initQpIn::qpn, qp->number);
-  int error = mailbox_of(*qp, {*from, *to, mask}, context.device().addresses(), opcode, in);
-  if (error == 0) error = errno_of(run_command(context.device(), qp->uid, opcode, in, out));
+  const int error = carry_out(context, *qp, {*from, *to, mask});
   if (error != 0) *qp->known = before;
   return error;
 }
@@ -69,6 +89,8 @@ int modify_qp_ex(Context& context, Attributes& call) {
   if (const int error = call.write(UVERBS_ATTR_CORE_OUT, answer)) return error;
   mlx5_ib_modify_qp_resp driver{};
   driver.response_length = sizeof driver;
+  const Qp* const qp = context.handles().find<Qp>(request.base.qp_handle);
+  if (qp != nullptr && qp->dct != nullptr) driver.dctn = qp->number;
   return call.write(UVERBS_ATTR_UHW_OUT, driver);
 }
 

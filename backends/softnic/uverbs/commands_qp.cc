@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "backends/softnic/uverbs/commands.h"
+#include "backends/softnic/uverbs/commands_dct.h"
 #include "backends/softnic/uverbs/firmware_call.h"
 #include "backends/softnic/uverbs/limits.h"
 #include "backends/softnic/uverbs/qp_values.h"
@@ -45,8 +46,32 @@ int find_domain(Context& context, const Attributes& call, QpRequest& request) {
   return find_object(context, call, UVERBS_ATTR_CREATE_QP_XRCD_HANDLE, request.xrcd);
 }
 
+// The driver's own types: of them there are the ends of DC. Nothing: it is none.
+std::optional<std::uint32_t> take_dc_type(mlx5_ib_create_qp& driver) {
+  constexpr std::uint32_t kEnds = MLX5_QP_FLAG_TYPE_DCI | MLX5_QP_FLAG_TYPE_DCT;
+  const std::uint32_t end = driver.flags & kEnds;
+  driver.flags &= ~kEnds;
+  if (end == MLX5_QP_FLAG_TYPE_DCI) return kDciType;
+  if (end != MLX5_QP_FLAG_TYPE_DCT) return std::nullopt;
+  // It has no queue of its own, and no page.
+  driver.flags |= MLX5_QP_FLAG_UAR_PAGE_INDEX;
+  return kDctType;
+}
+
+// Of a target of DC: all that it needs, before it is there.
+int find_target(Context& context, const Attributes& call, QpRequest& request) {
+  if (const int error = find_object(context, call, UVERBS_ATTR_CREATE_QP_PD_HANDLE, request.pd)) {
+    return error;
+  }
+  if (const int error = find_object(context, call, UVERBS_ATTR_CREATE_QP_SRQ_HANDLE, request.srq)) {
+    return error;
+  }
+  return find_object(context, call, UVERBS_ATTR_CREATE_QP_RECV_CQ_HANDLE, request.receive_cq);
+}
+
 int find_objects(Context& context, const Attributes& call, QpRequest& request) {
   if (request.type == IB_UVERBS_QPT_XRC_TGT) return find_domain(context, call, request);
+  if (request.type == kDctType) return find_target(context, call, request);
   if (const int error = find_object(context, call, UVERBS_ATTR_CREATE_QP_PD_HANDLE, request.pd)) {
     return error;
   }
@@ -54,8 +79,8 @@ int find_objects(Context& context, const Attributes& call, QpRequest& request) {
           find_object(context, call, UVERBS_ATTR_CREATE_QP_SEND_CQ_HANDLE, request.send_cq)) {
     return error;
   }
-  // An initiator of XRC receives nothing, whatever it says.
-  if (request.type == IB_UVERBS_QPT_XRC_INI) return 0;
+  // An initiator receives nothing, whatever it says.
+  if (request.type == IB_UVERBS_QPT_XRC_INI || request.type == kDciType) return 0;
   if (call.has(UVERBS_ATTR_CREATE_QP_SRQ_HANDLE)) {
     if (const int error =
             find_object(context, call, UVERBS_ATTR_CREATE_QP_SRQ_HANDLE, request.srq)) {
@@ -74,7 +99,13 @@ int read_request(Context& context, const Attributes& call, QpRequest& request) {
   if (const int error = call.read(UVERBS_ATTR_CREATE_QP_CAP, request.capacity)) return error;
   if (const int error = call.read_known(UVERBS_ATTR_CREATE_QP_FLAGS, request.flags)) return error;
   if (const int error = call.read_known(UVERBS_ATTR_UHW_IN, request.driver)) return error;
-  if (!service_of(request.type)) return EOPNOTSUPP;
+  if (request.type == IB_UVERBS_QPT_DRIVER) {
+    const auto type = take_dc_type(request.driver);
+    if (!type) return EOPNOTSUPP;
+    request.type = *type;
+  } else if (!service_of(request.type) || request.type >= kDciType) {
+    return EOPNOTSUPP;
+  }
   if ((request.flags & ~kKnownFlags) != 0) return EOPNOTSUPP;
   if ((request.driver.flags & ~kKnownDriverFlags) != 0) return EOPNOTSUPP;
   if ((request.driver.flags & MLX5_QP_FLAG_UAR_PAGE_INDEX) == 0) return EOPNOTSUPP;
@@ -136,7 +167,7 @@ int mailbox_of(const QpRequest& request, prm::Mailbox<prm::CreateQpIn>& in) {
   const mlx5_ib_create_qp& driver = request.driver;
   if (driver.bfreg_index > kMostNumber) return EINVAL;
   const auto context = in.at(prm::CreateQpIn::qpc);
-  context.set(Qpc::st, static_cast<std::uint64_t>(*service_of(request.type)));
+  context.set(Qpc::st, st_of(*service_of(request.type)));
   context.set(Qpc::pm_state, prm::kPathMigrated);
   if (request.xrcd != nullptr) {
     context.set(Qpc::no_sq, 1);
@@ -169,27 +200,39 @@ void note(const QpRequest& request, ib_uverbs_query_qp_resp& known) {
   known.sq_sig_all = (request.flags & IB_UVERBS_QP_CREATE_SQ_SIG_ALL) != 0 ? 1 : 0;
 }
 
-}  // namespace
-
-int create_qp(Context& context, Attributes& call) {
-  QpRequest request;
+// The firmware makes it, but for a target of DC, which it makes later.
+int make(Context& context, const QpRequest& request, Qp& qp) {
+  if (request.type == kDctType) {
+    const mlx5_ib_create_qp& driver = request.driver;
+    qp.dct =
+        std::make_unique<DctRequest>(DctRequest{QpState::reset, driver.access_key, driver.uidx});
+    return 0;
+  }
   prm::Mailbox<prm::CreateQpIn> in;
   prm::Mailbox<prm::CreateQpOut> out;
-  if (!call.has(UVERBS_ATTR_CREATE_QP_HANDLE)) return EINVAL;
-  if (const int error = read_request(context, call, request)) return error;
   if (const int error = mailbox_of(request, in)) return error;
   const Uid uid = request.xrcd != nullptr ? XrcTargets::kUid : context.uid();
   const Result<void> done = run_command(context.device(), uid, prm::Opcode::create_qp, in, out);
   if (!done) return errno_of(done);
-  const auto number = static_cast<QpNumber>(out.get(prm::CreateQpOut::qpn));
+  qp.number = static_cast<QpNumber>(out.get(prm::CreateQpOut::qpn));
   if (request.xrcd != nullptr) {
-    context.device().xrc_targets().add(number, request.xrcd->number);
+    context.device().xrc_targets().add(qp.number, request.xrcd->number);
   }
+  qp.uid = uid;
+  qp.listener = {request.user_handle, nullptr, context.errors()};
+  context.device().events().add_qp(qp.number, qp.listener);
+  return 0;
+}
+
+}  // namespace
+
+int create_qp(Context& context, Attributes& call) {
+  QpRequest request;
+  if (!call.has(UVERBS_ATTR_CREATE_QP_HANDLE)) return EINVAL;
+  if (const int error = read_request(context, call, request)) return error;
   auto qp = std::make_unique<Qp>();
-  qp->number = number;
-  qp->uid = uid;
-  qp->listener = {request.user_handle, nullptr, context.errors()};
-  context.device().events().add_qp(number, qp->listener);
+  if (const int error = make(context, request, *qp)) return error;
+  const QpNumber number = qp->number;
   qp->type = request.type;
   qp->service = *service_of(request.type);
   qp->xrcd = Use<Xrcd>(request.xrcd);
@@ -233,6 +276,11 @@ int query_qp(Context& context, Attributes& call) {
   if (const int error = call.read(UVERBS_ATTR_CORE_IN, request)) return error;
   const Qp* const qp = context.handles().find<Qp>(request.qp_handle);
   if (qp == nullptr) return EINVAL;
+  if (qp->dct != nullptr) {
+    ib_uverbs_query_qp_resp told{};
+    if (const int error = query_dct(*qp, request.attr_mask, told)) return error;
+    return call.write_bytes(UVERBS_ATTR_CORE_OUT, &told, sizeof told);
+  }
   prm::Mailbox<prm::QueryQpIn> in;
   prm::Mailbox<prm::QueryQpOut> out;
   in.set(prm::QueryQpIn::qpn, qp->number);

@@ -157,6 +157,7 @@ Result<void> Device::open_nic(Membership member) {
   if (!wire) return wire.error();
   NicOptions options = nic_options(place, *events_, addresses_, pages_);
   options.engine.trace = trace_.get();
+  options.engine.dc.responders = around.dc_responders;
   options.thread.watch = &share_;
   if (addresses_.far() != nullptr) send_over_udp(options.engine);
   const PromptThreads prompt;

@@ -12,7 +12,9 @@ std::optional<DevxName> name_of(const Handles& handles, std::uint32_t handle) {
   if (const auto* const one = handles.find<DevxObject>(handle)) return one->name;
   if (const auto* const pd = handles.find<Pd>(handle)) return DevxName{DevxKind::pd, pd->number};
   if (const auto* const cq = handles.find<Cq>(handle)) return DevxName{DevxKind::cq, cq->number};
-  if (const auto* const qp = handles.find<Qp>(handle)) return DevxName{DevxKind::qp, qp->number};
+  if (const auto* const qp = handles.find<Qp>(handle)) {
+    return DevxName{qp->dct != nullptr ? DevxKind::dct : DevxKind::qp, qp->number};
+  }
   const auto* const srq = handles.find<Srq>(handle);
   if (srq == nullptr) return std::nullopt;
   const bool is_xrc = srq->xrcd.get() != nullptr;

@@ -13,7 +13,7 @@ namespace {
 constexpr int kPort = -1;
 
 // The PRM's numbers of events that objects have, those that never come here among them: of paths
-// that migrate, and of DC.
+// that migrate.
 constexpr std::array<std::uint16_t, 14> kObjectEvents = {0x00, 0x01, 0x02, 0x03, 0x04, 0x05, 0x07,
                                                          0x10, 0x11, 0x12, 0x13, 0x14, 0x1c, 0x1d};
 
@@ -23,6 +23,8 @@ DevxKind kind_of(EventKind kind) {
     case EventKind::cq_error: return DevxKind::cq;
     case EventKind::srq_error:
     case EventKind::srq_limit: return DevxKind::rmp;
+    case EventKind::dct_drained:
+    case EventKind::dct_key_violation: return DevxKind::dct;
     default: return DevxKind::qp;
   }
 }

@@ -29,11 +29,11 @@ constexpr std::array kCreations = {
     Creation{Opcode::create_xrc_srq, {DevxKind::xrc_srq, Opcode::destroy_xrc_srq}},
     Creation{Opcode::alloc_q_counter, {DevxKind::counter_set, Opcode::dealloc_q_counter}},
     Creation{Opcode::alloc_xrcd, {DevxKind::xrcd, Opcode::dealloc_xrcd}},
+    Creation{Opcode::create_dct, {DevxKind::dct, Opcode::destroy_dct}},
 };
 
 // Those of other kinds that mlx5_ib lets through.
-constexpr std::array<std::uint16_t, 9> kAbsentCreations = {
-    0x710,  // CREATE_DCT
+constexpr std::array<std::uint16_t, 8> kAbsentCreations = {
     0x717,  // CREATE_XRQ
     0x816,  // ALLOC_TRANSPORT_DOMAIN
     0x900,  // CREATE_TIR
@@ -49,12 +49,20 @@ struct Use {
   DevxKind kind = DevxKind::pd;
 };
 constexpr std::array kChanges = {
-    Use{Opcode::rst2init_qp, DevxKind::qp},      Use{Opcode::init2init_qp, DevxKind::qp},
-    Use{Opcode::init2rtr_qp, DevxKind::qp},      Use{Opcode::rtr2rts_qp, DevxKind::qp},
-    Use{Opcode::rts2rts_qp, DevxKind::qp},       Use{Opcode::sqerr2rts_qp, DevxKind::qp},
-    Use{Opcode::qp_2err, DevxKind::qp},          Use{Opcode::qp_2rst, DevxKind::qp},
-    Use{Opcode::modify_rmp, DevxKind::rmp},      Use{Opcode::arm_rq, DevxKind::srq},
-    Use{Opcode::arm_xrc_srq, DevxKind::xrc_srq}, Use{Opcode::modify_cq, DevxKind::cq},
+    Use{Opcode::rst2init_qp, DevxKind::qp},
+    Use{Opcode::init2init_qp, DevxKind::qp},
+    Use{Opcode::init2rtr_qp, DevxKind::qp},
+    Use{Opcode::rtr2rts_qp, DevxKind::qp},
+    Use{Opcode::rts2rts_qp, DevxKind::qp},
+    Use{Opcode::sqerr2rts_qp, DevxKind::qp},
+    Use{Opcode::qp_2err, DevxKind::qp},
+    Use{Opcode::qp_2rst, DevxKind::qp},
+    Use{Opcode::modify_rmp, DevxKind::rmp},
+    Use{Opcode::arm_rq, DevxKind::srq},
+    Use{Opcode::arm_xrc_srq, DevxKind::xrc_srq},
+    Use{Opcode::modify_cq, DevxKind::cq},
+    Use{Opcode::drain_dct, DevxKind::dct},
+    Use{Opcode::arm_dct_for_key_violation, DevxKind::dct},
 };
 constexpr std::array kQuestions = {
     Use{Opcode::query_mkey, DevxKind::mkey},
@@ -64,6 +72,7 @@ constexpr std::array kQuestions = {
     Use{Opcode::query_srq, DevxKind::srq},
     Use{Opcode::query_xrc_srq, DevxKind::xrc_srq},
     Use{Opcode::query_q_counter, DevxKind::counter_set},
+    Use{Opcode::query_dct, DevxKind::dct},
 };
 
 // Those that mlx5_ib lets through, whether the firmware has them or not.

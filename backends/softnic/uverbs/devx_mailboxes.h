@@ -11,11 +11,10 @@
 namespace gdakit::softnic::uverbs {
 
 // Objects that commands name. A shared receive queue of verbs is a pool, or one of XRC.
-enum class DevxKind : std::uint8_t { pd, mkey, cq, qp, rmp, srq, xrc_srq, xrcd, counter_set };
+enum class DevxKind : std::uint8_t { pd, mkey, cq, qp, dct, rmp, srq, xrc_srq, xrcd, counter_set };
 // Whether events are told of such objects.
 constexpr bool has_events(DevxKind kind) {
-  return kind == DevxKind::cq || kind == DevxKind::qp || kind == DevxKind::rmp ||
-         kind == DevxKind::srq || kind == DevxKind::xrc_srq;
+  return kind >= DevxKind::cq && kind <= DevxKind::xrc_srq;
 }
 
 struct DevxName {

@@ -42,10 +42,10 @@ bool FarHosts::may_send(const UdpAddress& from) const {
   return from.port >= first_port_ && from.port - first_port_ < static_cast<int>(kPlaces);
 }
 
-std::optional<Endpoint> FarHosts::sender(const UdpAddress& from, bool of_ud) {
+std::optional<Endpoint> FarHosts::sender(const UdpAddress& from, bool of_anyone) {
   if (!may_send(from)) return std::nullopt;
   const auto place = static_cast<Endpoint>(from.port - first_port_);
-  return find(from.ip, place, of_ud ? kMostHeardOf : 0);
+  return find(from.ip, place, of_anyone ? kMostHeardOf : 0);
 }
 
 // One that is not known is added if fewer than `most` are.

@@ -7,7 +7,7 @@
 //               are met
 //
 // Nobody lists hosts. One is known once it is named, by an address that something is to be sent to,
-// or heard of, as the sender of a datagram of UD.
+// or heard of, as the sender of a packet of UD or DC.
 #pragma once
 
 #include <cstdint>
@@ -35,9 +35,9 @@ class FarHosts {
   std::optional<Endpoint> endpoint_of(const Gid& host, Endpoint place);
   // Whether a NIC of a host sends from such a port.
   bool may_send(const UdpAddress& from) const;
-  // Of who sends from there; `of_ud`: a datagram of UD. None: likewise, a port of no place, or a
-  // host that is not known and sends something else.
-  std::optional<Endpoint> sender(const UdpAddress& from, bool of_ud);
+  // Of who sends from there; `of_anyone`: a packet of UD or DC. None: likewise, a port of no place,
+  // or a host that is not known and sends something else.
+  std::optional<Endpoint> sender(const UdpAddress& from, bool of_anyone);
   // None (0.0.0.0) of an endpoint that was never told.
   UdpAddress address_of(Endpoint endpoint) const;
 

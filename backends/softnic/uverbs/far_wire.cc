@@ -38,8 +38,8 @@ Result<std::unique_ptr<FarWire>> FarWire::open(const UdpAddress& address, Endpoi
   options.endpoint = place;
   options.mtu = *mtu;
   options.may_come = [&hosts](const UdpAddress& from) { return hosts.may_send(from); };
-  options.newcomer = [&hosts](const UdpAddress& from, bool of_ud) {
-    return hosts.sender(from, of_ud);
+  options.newcomer = [&hosts](const UdpAddress& from, bool of_anyone) {
+    return hosts.sender(from, of_anyone);
   };
   Result<std::unique_ptr<UdpWire>> wire = UdpWire::create(std::move(*socket), options);
   if (!wire) return wire.error();

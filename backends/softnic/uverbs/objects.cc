@@ -1,6 +1,7 @@
 #include "backends/softnic/uverbs/objects.h"
 
 #include "backends/softnic/uverbs/context.h"
+#include "backends/softnic/uverbs/dct_end.h"
 #include "backends/softnic/uverbs/firmware_call.h"
 
 namespace gdakit::softnic::uverbs {
@@ -41,6 +42,7 @@ Result<void> Srq::end(Context& context) {
 }
 
 Result<void> Qp::end(Context& context) {
+  if (dct != nullptr) return number == 0 ? Result<void>() : end_dct(context, number);
   Device& device = context.device();
   Result<void> ended = is_target() ? device.xrc_targets().close(device, number)
                                    : run_command_of(device, uid, prm::Opcode::destroy_qp, number);
@@ -51,7 +53,8 @@ Result<void> Qp::end(Context& context) {
 }
 
 Result<void> DevxObject::end(Context& context) {
-  Result<void> ended = run_command_of(context, destroy, name.number);
+  Result<void> ended = name.kind == DevxKind::dct ? end_dct(context, name.number)
+                                                  : run_command_of(context, destroy, name.number);
   if (is_gone(ended)) context.device().events().devx().unsubscribe(name);
   return ended;
 }

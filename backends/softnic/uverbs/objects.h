@@ -105,6 +105,16 @@ struct Srq final : Object {
   EventCounts told;  // once it has ended
 };
 
+// What clients make as a queue pair of their driver's own type (IB_UVERBS_QPT_DRIVER).
+inline constexpr std::uint32_t kDciType = 0x100, kDctType = 0x101;
+
+// A target of DC, which the firmware makes when it comes to state RTR.
+struct DctRequest {
+  QpState state = QpState::reset;
+  std::uint64_t access_key = 0;
+  std::uint32_t user_index = 0;
+};
+
 struct Qp final : Object {
   static constexpr ObjectType kType = ObjectType::qp;
   Qp() : Object(kType) {}
@@ -114,9 +124,10 @@ struct Qp final : Object {
   bool is_target() const { return xrcd.get() != nullptr; }
 
   QpNumber number = 0;
-  Uid uid = kNicUid;       // of its commands
-  Listener listener;       // by which its client is told of it
-  std::uint32_t type = 0;  // ib_uverbs_qp_type
+  Uid uid = kNicUid;                // of its commands
+  Listener listener;                // by which its client is told of it
+  std::uint32_t type = 0;           // ib_uverbs_qp_type, kDciType or kDctType
+  std::unique_ptr<DctRequest> dct;  // of a target of DC, whose number is 0 as long as there is none
   ServiceType service = ServiceType::rc;
   Use<Xrcd> xrcd;  // of a target of XRC, which has none of the following
   Use<Pd> pd;

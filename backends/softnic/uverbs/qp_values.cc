@@ -99,8 +99,14 @@ std::optional<ServiceType> service_of(std::uint32_t verbs_type) {
     case IB_UVERBS_QPT_UD: return ServiceType::ud;
     case IB_UVERBS_QPT_XRC_INI:
     case IB_UVERBS_QPT_XRC_TGT: return ServiceType::xrc;
+    case kDciType:
+    case kDctType: return ServiceType::dc;
     default: return std::nullopt;
   }
+}
+
+std::uint64_t st_of(ServiceType service) {
+  return service == ServiceType::dc ? prm::kStDci : static_cast<std::uint64_t>(service);
 }
 
 void note(const ib_uverbs_modify_qp& request, ib_uverbs_query_qp_resp& known) {
@@ -218,7 +224,9 @@ int mailbox_of(const Qp& qp, const StateChange& change, AddressResolver& address
   const ib_uverbs_query_qp_resp& known = *qp.known;
   if (known.max_rd_atomic > kMostReads || known.max_dest_rd_atomic > kMostReads) return EINVAL;
   if ((mask & attr::kPathMtu) != 0 && (known.path_mtu < 1 || known.path_mtu > 5)) return EINVAL;
-  if ((mask & attr::kPath) != 0 && !is_reached(known, addresses)) return EHOSTUNREACH;
+  // The path of an initiator of DC leads to nobody.
+  const bool has_peer = (mask & attr::kPath) != 0 && qp.service != ServiceType::dc;
+  if (has_peer && !is_reached(known, addresses)) return EHOSTUNREACH;
   const TransitionRow* const row = find_transition(qp.service, from, to);
   if (row == nullptr) return EINVAL;
   opcode = opcode_of(row->transition);

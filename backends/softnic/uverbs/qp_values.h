@@ -19,8 +19,10 @@ Access remote_access(std::uint32_t flags);
 std::optional<QpState> qp_state(std::uint8_t verbs_state);
 std::uint8_t verbs_state(QpState state);
 
-// enum ibv_qp_type; nothing for what cannot be made.
+// enum ibv_qp_type, kDciType or kDctType; nothing for what cannot be made.
 std::optional<ServiceType> service_of(std::uint32_t verbs_type);
+// Qpc::st.
+std::uint64_t st_of(ServiceType service);
 
 // Notes the attributes of this mask.
 void note(const ib_uverbs_modify_qp& request, ib_uverbs_query_qp_resp& known);

@@ -4,6 +4,8 @@
 #include <array>
 #include <rdma/ib_user_ioctl_verbs.h>
 
+#include "backends/softnic/uverbs/objects.h"
+
 namespace gdakit::softnic::uverbs {
 namespace {
 
@@ -90,6 +92,21 @@ constexpr std::array kDatagram = {
     Row{QpState::sqer, QpState::rts, 0, kCurrentState | kQkey},
 };
 
+// As the kernel's driver has them.
+constexpr std::array kDcInitiator = {
+    Row{QpState::reset, QpState::init, kPkeyIndex | kPort},
+    Row{QpState::init, QpState::init, 0, kPkeyIndex | kPort},
+    Row{QpState::init, QpState::rtr, kPathMtu, kPkeyIndex | kPath},
+    Row{QpState::rtr, QpState::rts, kTimeout | kRetryCount | kRnrRetry | kSendPsn | kMaxReads,
+        kMinRnrTimer},
+    Row{QpState::rts, QpState::rts, 0, kMinRnrTimer},
+};
+
+constexpr std::array kDcTarget = {
+    Row{QpState::reset, QpState::init, kPkeyIndex | kPort | kAccess},
+    Row{QpState::init, QpState::rtr, kPath | kPathMtu | kMinRnrTimer},
+};
+
 template <class Rows>
 bool allows(const Rows& rows, QpState from, QpState to, std::uint32_t mask) {
   const auto row = std::find_if(rows.begin(), rows.end(), [from, to](const Row& one) {
@@ -111,6 +128,7 @@ std::uint32_t without_ignored(std::uint32_t type, std::uint32_t mask) {
 }
 
 bool may_modify(std::uint32_t type, QpState from, QpState to, std::uint32_t mask) {
+  if (type == kDctType) return allows(kDcTarget, from, to, mask);
   if (from == QpState::reset && to == QpState::err) return false;
   if (to == QpState::reset || to == QpState::err) return (mask & ~kState) == 0;
   switch (type) {
@@ -118,6 +136,7 @@ bool may_modify(std::uint32_t type, QpState from, QpState to, std::uint32_t mask
     case IB_UVERBS_QPT_UD: return allows(kDatagram, from, to, mask);
     case IB_UVERBS_QPT_XRC_INI: return allows(kXrcInitiator, from, to, mask);
     case IB_UVERBS_QPT_XRC_TGT: return allows(kXrcTarget, from, to, mask);
+    case kDciType: return allows(kDcInitiator, from, to, mask);
     default: return allows(kReliable, from, to, mask);
   }
 }

@@ -8,6 +8,9 @@
 
 namespace gdakit::format::prm {
 
+// Qpc::st of an initiator of DC; that of RC, UC, UD and XRC is 0, 1, 2 and 3.
+inline constexpr std::uint64_t kStDci = 5;
+
 // Qpc::rq_type.
 enum class RqType : std::uint8_t { regular = 0, shared = 1, none = 3 };
 
