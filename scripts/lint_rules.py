@@ -153,8 +153,8 @@ CUDA_USERS = {
     "nvshmem/include/nvshmem/detail/device_or_host.h":
         "picks the Machine by the compiler that is at work",
 }
-VERBS_FILES = ("backends/mlx5/*", "tests/mlx5/*", "tests/verbs/gpu/*", "tests/verbs/mkeys/*",
-               "tests/verbs/verify/*")
+VERBS_FILES = ("backends/mlx5/*", "tests/mlx5/*", "tests/verbs/dc/*", "tests/verbs/gpu/*",
+               "tests/verbs/mkeys/*", "tests/verbs/verify/*")
 
 
 def matches(path, patterns):

@@ -19,11 +19,13 @@ UCX_TRANSPORTS = {
     "rc_verbs": "rc_verbs,ud_verbs:aux,self",
     "rc_mlx5": "rc_mlx5,ud_mlx5:aux,self",
     "rc_mlx5_without_devx": "rc_mlx5,ud_mlx5:aux,self",
+    "dc_mlx5": "dc_mlx5,self",
+    "dc_mlx5_without_devx": "dc_mlx5,self",
 }
 
 
 def ucx_variables(transport):
-    """DEVX, by which rc_mlx5 makes its queues, must be there, and may not be used without."""
+    """DEVX, by which rc_mlx5 and dc_mlx5 make queues, is there, and is not used without."""
     return {"UCX_TLS": UCX_TRANSPORTS[transport], "UCX_NET_DEVICES": "mlx5_0:1",
             "UCX_IB_MLX5_DEVX": "n" if transport.endswith("_without_devx") else "y"}
 
