@@ -189,6 +189,7 @@ int mailbox_of(const QpRequest& request, prm::Mailbox<prm::CreateQpIn>& in) {
 // Of the receive queue what there is room for, which may be more than was asked for. What the send
 // queue has room for, libmlx5 says.
 void note(const QpRequest& request, ib_uverbs_query_qp_resp& known) {
+  if (request.xrcd != nullptr) return;  // it has no queue, and what it says of one is not checked
   const mlx5_ib_create_qp& driver = request.driver;
   known.max_send_wr = request.capacity.max_send_wr;
   known.max_send_sge = request.capacity.max_send_sge;
