@@ -101,7 +101,16 @@ void HostileClient::remember(Kind kind, std::uint32_t handle) {
 void HostileClient::change(void* bytes, std::size_t size) {
   const std::uint64_t value = number();
   const std::size_t at = input_.below(static_cast<std::uint32_t>(size));
-  std::memcpy(static_cast<std::byte*>(bytes) + at, &value, std::min(sizeof value, size - at));
+  auto* const begin = static_cast<std::byte*>(bytes);
+  std::memcpy(begin + at, &value, std::min(sizeof value, size - at));
+  // Half of a number may have made an address of a sanitizer's own, too.
+  for (std::size_t word = 0; word + sizeof value <= size; word += sizeof value) {
+    std::uint64_t changed = 0;
+    std::memcpy(&changed, begin + word, sizeof changed);
+    if (changed >> 31 == 0 || changed >> 45 != 0) continue;
+    changed &= 0x7fffffff;
+    std::memcpy(begin + word, &changed, sizeof changed);
+  }
 }
 
 void HostileClient::add(Call& call, std::uint16_t id, const void* from, std::size_t size) {
