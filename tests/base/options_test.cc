@@ -78,7 +78,7 @@ TEST(Options, EveryRowIsCompleteAndNamedOnce) {
     EXPECT_FALSE(std::string_view(row.type).empty()) << row.name;
     EXPECT_FALSE(std::string_view(row.allowed).empty()) << row.name;
   }
-  EXPECT_EQ(names.size(), 44u);
+  EXPECT_EQ(names.size(), 45u);
 }
 
 TEST(Options, EveryVariableSetsItsOwnValue) {
@@ -153,6 +153,7 @@ TEST(Options, EveryVariableSetsItsOwnValue) {
 TEST(Options, TextsForTheNicAreTakenAsTheyAre) {
   const Options options = parsed({{"GDAKIT_NIC_ADDRESS", "eth0:4792"},
                                   {"GDAKIT_NIC_CONGESTION", "on"},
+                                  {"GDAKIT_DC_RESPONDERS", "4"},
                                   {"GDAKIT_NIC_TAGS", "on"},
                                   {"GDAKIT_NIC_FAULTS", "drop=1%"},
                                   {"GDAKIT_CAPTURE", "packets"},
@@ -160,6 +161,7 @@ TEST(Options, TextsForTheNicAreTakenAsTheyAre) {
   EXPECT_EQ(options.nic_address, "eth0:4792");
   EXPECT_EQ(options.nic_faults, "drop=1%");
   EXPECT_TRUE(options.nic_congestion);
+  EXPECT_EQ(options.dc_responders, 4u);
   EXPECT_TRUE(options.nic_tags);
   EXPECT_EQ(options.capture, "packets");
   EXPECT_EQ(options.trace, "traces");
