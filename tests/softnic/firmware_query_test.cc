@@ -169,7 +169,7 @@ TEST(FirmwareQuery, ClientsFindWhatTheyAskAbout) {
   EXPECT_EQ(atomics.get(AtomicCaps::supported_atomic_req_8B_endianness_mode_1), 1u);
   EXPECT_EQ(atomics.get(AtomicCaps::atomic_operations), 0xfu);
   EXPECT_EQ(atomics.get(AtomicCaps::atomic_size_qp), 4u | 8u);
-  EXPECT_EQ(atomics.get(AtomicCaps::atomic_size_dc), 0u);
+  EXPECT_EQ(atomics.get(AtomicCaps::atomic_size_dc), 4u | 8u);
 }
 
 TEST(FirmwareQuery, ThePortHasOneLinkLayer) {
