@@ -1,8 +1,10 @@
 // Multicast groups of queue pairs.
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/ib_user_verbs.h>
+#include <thread>
 #include <utility>
 
 #include "backends/softnic/uverbs/commands.h"
@@ -40,7 +42,10 @@ int detach_mcast(Context& context, Attributes& call) {
   Qp* qp = nullptr;
   Gid group{};
   if (const int error = read_request(context, call, qp, group)) return error;
-  return qp->groups.erase(group) != 0 ? 0 : EINVAL;
+  if (qp->groups.erase(group) == 0) return EINVAL;
+  // By then all senders know: what they send behind this call does not come any more.
+  std::this_thread::sleep_for(std::chrono::nanoseconds(MulticastGroups::kDelayNs));
+  return 0;
 }
 
 }  // namespace gdakit::softnic::uverbs

@@ -20,7 +20,7 @@ namespace gdakit::softnic::uverbs {
 
 class MulticastGroups {
  public:
-  // A member is known to all senders after so long.
+  // That somebody is a member, or is not any more, is known to all senders after so long.
   static constexpr std::uint64_t kDelayNs = 50'000'000;
 
   explicit MulticastGroups(const std::string& fabric) : prefix_(fabric_prefix(fabric) + "g/") {}
