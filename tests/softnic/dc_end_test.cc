@@ -196,5 +196,36 @@ TEST(DcTarget, AnInitiatorThatIsMadeAnewConnectsAnew) {
   EXPECT_EQ(rig.rig.b.engine.counters().rx_dct_connect, 3u);
 }
 
+// Its old responder has a message in hand, which ends first: that takes no retry.
+TEST(DcTarget, AnInitiatorThatIsMadeAnewInTheMidstOfAMessageConnectsAnew) {
+  DcRigOptions options;
+  options.rig.settings.retry_count = 0;
+  options.rig.wire.mtu = 256;
+  options.rig.wire.slots = 4;
+  DcRig rig(options);
+  rig.srq.post({rig.segment(0, 60'000)});
+  rig.send(0, 0, rig.send_wqe(0, 60'000));
+  ASSERT_TRUE(rig.rig.run_until([&] { return rig.rig.b.engine.counters().bytes_received != 0; }));
+  rig.connect(*rig.initiators[0]);
+  rig.send(0, 0, rig.write(0, 0, 8));
+  EXPECT_EQ(rig.next(0), Syndrome::none);
+  const auto cqe = rig.rig.b.receive_cq.poll();
+  ASSERT_TRUE(cqe);
+  EXPECT_EQ(syndrome_of(*cqe), Syndrome::flushed);
+}
+
+TEST(DcTarget, AnInitiatorIsKnownToBeANewOneAfterAnHour) {
+  DcRig rig;
+  constexpr std::uint64_t kMinute = 60'000'000'000;
+  rig.send(0, 0, rig.write(0, 0, 8));
+  EXPECT_EQ(rig.next(0), Syndrome::none);
+  for (int minute = 0; minute < 55; ++minute) rig.rig.now_ns += kMinute;
+  rig.send(0, 0, rig.write(0, 0, 8));
+  EXPECT_EQ(rig.next(0), Syndrome::none);
+  rig.connect(*rig.initiators[0]);
+  rig.send(0, 0, rig.write(0, 0, 8));
+  EXPECT_EQ(rig.next(0), Syndrome::none);
+}
+
 }  // namespace
 }  // namespace gdakit::softnic::test

@@ -1,5 +1,6 @@
 // Firmware commands of a hostile client: mailboxes of every kind, whose fields are mostly such that
 // they could be right.
+#include <algorithm>
 #include <cstring>
 #include <type_traits>
 
@@ -47,8 +48,11 @@ std::uint32_t HostileClient::number_of(Numbered kind) {
   return numbers_[static_cast<std::size_t>(kind)][input_.below(kRemembered)];
 }
 
+// The first one of a kind is all that is known.
 void HostileClient::remember_number(Numbered kind, std::uint32_t number) {
-  numbers_[static_cast<std::size_t>(kind)][input_.below(kRemembered)] = number;
+  auto& known = numbers_[static_cast<std::size_t>(kind)];
+  std::ranges::replace(known, 0u, number);
+  known[input_.below(kRemembered)] = number;
 }
 
 std::string HostileClient::make_umem() {
@@ -169,18 +173,23 @@ std::string HostileClient::make_devx(prm::Opcode opcode, Numbered kind) {
 }
 
 std::string HostileClient::make_devx() {
-  switch (input_.below(13)) {
+  // A target of DC takes a PD, a CQ and a pool.
+  switch (input_.below(17)) {
     case 0: return make_devx<prm::MboxIn>(prm::Opcode::alloc_pd, Numbered::pd);
     case 1:
     case 2: return make_devx<prm::CreateCqIn>(prm::Opcode::create_cq, Numbered::cq);
-    case 3: return make_devx<prm::CreateRmpIn>(prm::Opcode::create_rmp, Numbered::rmp);
-    case 4: return make_devx<prm::MboxIn>(prm::Opcode::alloc_xrcd, Numbered::xrcd);
-    case 5: return make_devx<prm::MboxIn>(prm::Opcode::alloc_q_counter, Numbered::counter_set);
-    case 6:
+    case 3:
+    case 4:
+    case 5: return make_devx<prm::CreateRmpIn>(prm::Opcode::create_rmp, Numbered::rmp);
+    case 6: return make_devx<prm::MboxIn>(prm::Opcode::alloc_xrcd, Numbered::xrcd);
+    case 7: return make_devx<prm::MboxIn>(prm::Opcode::alloc_q_counter, Numbered::counter_set);
+    case 8:
       return make_devx<prm::CreateXrcSrqIn>(
           rarely(2) ? prm::Opcode::create_srq : prm::Opcode::create_xrc_srq, Numbered::rmp);
-    case 7: return make_devx<prm::CreateMkeyIn>(prm::Opcode::create_mkey, Numbered::mkey);
-    case 8: return make_devx<prm::CreateDctIn>(prm::Opcode::create_dct, Numbered::dct);
+    case 9: return make_devx<prm::CreateMkeyIn>(prm::Opcode::create_mkey, Numbered::mkey);
+    case 10:
+    case 11:
+    case 12: return make_devx<prm::CreateDctIn>(prm::Opcode::create_dct, Numbered::dct);
     default: return make_devx<prm::CreateQpIn>(prm::Opcode::create_qp, Numbered::qp);
   }
 }

@@ -52,7 +52,7 @@ TEST(UverbsHostile, RandomCallsMakeObjectsOfAllKinds) {
   const std::unique_ptr<Device> device = open_device(own_spec("hostile"));
   std::set<ObjectType> made;
   std::set<DevxKind> by_commands;
-  for (unsigned seed = 0; seed < 24; ++seed) {
+  for (unsigned seed = 0; seed < 48; ++seed) {
     Context context(*device);
     ASSERT_EQ(get_context(context, /*with_devx=*/true), 0);
     const std::vector<std::uint8_t> bytes = random_bytes(seed);
@@ -67,7 +67,7 @@ TEST(UverbsHostile, RandomCallsMakeObjectsOfAllKinds) {
     }
   }
   for (const DevxKind kind : {DevxKind::pd, DevxKind::mkey, DevxKind::cq, DevxKind::rmp,
-                              DevxKind::qp, DevxKind::xrcd, DevxKind::counter_set}) {
+                              DevxKind::qp, DevxKind::dct, DevxKind::xrcd, DevxKind::counter_set}) {
     EXPECT_TRUE(by_commands.contains(kind)) << static_cast<int>(kind);
   }
   for (const ObjectType type :

@@ -84,12 +84,13 @@ void DcTargets::connect_again(DcResponder& responder, const PacketHeader& header
   go_on(responder, header);
 }
 
-// An initiator that was made anew: what is left of the one before goes first, and then the connect
-// comes again.
+// An initiator that was made anew: what is left of the one before goes first, and the initiator is
+// told to come again.
 void DcTargets::begin_anew(DcResponder& responder, const PacketHeader& header) {
   if (!is_parked(responder.phase) || responder.receive.claimed) {
     end(responder);
     core_.fail(responder.common, {});
+    static_cast<void>(answer(header, Acknowledge::nak_no_responder, header.psn));
     return;
   }
   const DcPeer peer = responder.peer();
@@ -166,10 +167,21 @@ bool DcTargets::answer(const PacketHeader& connect, Acknowledge acknowledge, std
   return true;
 }
 
-DcResponder& DcTargets::make(Dct& target, const DcPeer& peer, const PacketHeader& header) {
-  while (parked_count_ > kMostParked && !parked_.first()->receive.claimed) {
-    erase(*parked_.first());
+// The oldest beyond so many, but for those that have a receive WQE in hand.
+void DcTargets::forget_parked() {
+  for (std::uint32_t looks = parked_count_; looks != 0 && parked_count_ > kMostParked; --looks) {
+    DcResponder& oldest = *parked_.first();
+    if (oldest.receive.claimed) {
+      parked_.remove(oldest);
+      parked_.push_back(oldest);
+    } else {
+      erase(oldest);
+    }
   }
+}
+
+DcResponder& DcTargets::make(Dct& target, const DcPeer& peer, const PacketHeader& header) {
+  forget_parked();
   const DctAttributes& given = target.attributes;
   QpAttributes attributes;
   attributes.service = ServiceType::dc;

@@ -79,6 +79,7 @@ class DcTargets {
   bool admit(const DcPeer& peer);
   void ask_to_leave();
   bool answer(const PacketHeader& connect, Acknowledge acknowledge, std::uint32_t psn);
+  void forget_parked();
   DcResponder& make(Dct& target, const DcPeer& peer, const PacketHeader& header);
   void begin(DcResponder& responder, const PacketHeader& header);
 

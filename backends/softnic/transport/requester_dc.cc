@@ -12,6 +12,8 @@ constexpr std::uint64_t kLongestPauseNs = 1'600'000;
 // For a responder, unless rnr_retry says for ever.
 constexpr std::uint64_t kPatienceNs = 10'000'000'000;
 constexpr std::uint8_t kRetryForEver = 7;
+// Of an epoch; far fewer than a connection's number has room for, as those that resume go on.
+constexpr std::uint32_t kMostConnections = 1u << 30;
 
 constexpr Fault kNoTarget{format::Syndrome::transport_retry_exceeded,
                           format::vendor::retry_exceeded};
@@ -57,7 +59,11 @@ bool Requester::reach_target(RcSend& send, Fault& fault) {
 
 void Requester::begin_connection(RcSend& send) {
   DcInitiator& dc = *send.dc;
-  if (dc.connection == 0) dc.epoch = core_.next_epoch();
+  const bool counted_out = dc.count >= kMostConnections && !dc.resumes;
+  if (dc.connection == 0 || counted_out) {
+    dc.epoch = core_.next_epoch();
+    dc.count = 0;
+  }
   dc.connection = dc_connection(dc.epoch, ++dc.count, dc.resumes);
   dc.open = dc.connect_due = true;
   dc.confirmed = false;
@@ -100,9 +106,11 @@ bool Requester::takes_answer(RcSend& send, const PacketHeader& header) {
     refused(send, header);
     return false;
   }
-  // One of a connection before proves nothing.
-  if (psn_distance(header.psn, send.unacked_psn) < 0) return true;
   DcInitiator& dc = *send.dc;
+  // One of a connection before, or to what was never asked, proves nothing.
+  const bool proves = dc.open && psn_distance(header.psn, send.unacked_psn) >= 0 &&
+                      psn_distance(header.psn, send.next_psn) < 0;
+  if (!proves) return true;
   dc.confirmed = true;
   dc.resumes = false;
   dc.refused_since_ns = dc.pause_ns = 0;

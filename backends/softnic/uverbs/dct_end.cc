@@ -1,5 +1,6 @@
 #include "backends/softnic/uverbs/dct_end.h"
 
+#include <cerrno>
 #include <chrono>
 #include <string>
 #include <thread>
@@ -38,8 +39,9 @@ Result<void> end_dct(Context& context, DctNumber dct) {
     if (!drained) return drained.error();
     if (*drained) return run_command_of(context, prm::Opcode::destroy_dct, dct);
     if (Clock::now() > limit) {
-      return Error(Code::timed_out,
-                   "the DC target " + std::to_string(dct) + " is not drained; let its NIC go on");
+      // It is there yet, and may be destroyed later.
+      return Error::from_errno(
+          "the DC target " + std::to_string(dct) + " is not drained; let its NIC go on", EBUSY);
     }
     std::this_thread::sleep_for(kPause);
   }

@@ -13,6 +13,7 @@ std::optional<DevxName> name_of(const Handles& handles, std::uint32_t handle) {
   if (const auto* const pd = handles.find<Pd>(handle)) return DevxName{DevxKind::pd, pd->number};
   if (const auto* const cq = handles.find<Cq>(handle)) return DevxName{DevxKind::cq, cq->number};
   if (const auto* const qp = handles.find<Qp>(handle)) {
+    if (qp->number == 0) return std::nullopt;  // of a target of DC that is not made yet
     return DevxName{qp->dct != nullptr ? DevxKind::dct : DevxKind::qp, qp->number};
   }
   const auto* const srq = handles.find<Srq>(handle);

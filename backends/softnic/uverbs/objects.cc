@@ -41,8 +41,16 @@ Result<void> Srq::end(Context& context) {
   return ended;
 }
 
+// There is none before the queue pair that stands for it is in RTR.
+Result<void> Qp::end_target(Context& context) {
+  if (number == 0) return {};
+  Result<void> ended = end_dct(context, number);
+  if (is_gone(ended)) context.device().events().devx().unsubscribe({DevxKind::dct, number});
+  return ended;
+}
+
 Result<void> Qp::end(Context& context) {
-  if (dct != nullptr) return number == 0 ? Result<void>() : end_dct(context, number);
+  if (dct != nullptr) return end_target(context);
   Device& device = context.device();
   Result<void> ended = is_target() ? device.xrc_targets().close(device, number)
                                    : run_command_of(device, uid, prm::Opcode::destroy_qp, number);

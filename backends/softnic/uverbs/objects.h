@@ -138,6 +138,9 @@ struct Qp final : Object {
   // As it was made and modified. Apart, since the struct has an open end.
   std::unique_ptr<ib_uverbs_query_qp_resp> known = std::make_unique<ib_uverbs_query_qp_resp>();
   EventCounts told;  // once it has ended
+
+ private:
+  Result<void> end_target(Context& context);  // of DC
 };
 
 struct Ah final : Object {
