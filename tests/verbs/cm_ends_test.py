@@ -17,6 +17,7 @@ from cm_pair_test import wait_until_listening
 
 PATIENCE_S = 60  # by which whoever has lost its peer has ended
 ADDRESS = "127.0.0.1"
+SOME_PACKETS = 100
 
 
 class Case:
@@ -42,10 +43,21 @@ def expect(text, output):
         sys.exit(f"no {text!r} in:\n{output}")
 
 
+def wait_until_busy(fabric):
+    """Until both sides have sent a while, as `gdakit verbs ls` says."""
+    limit = time.monotonic() + PATIENCE_S
+    while time.monotonic() < limit:
+        rows = [line.split() for line in fabric.ask("ls").stdout.splitlines()[1:]]
+        if sum(int(row[6]) > SOME_PACKETS for row in rows if len(row) > 6) == 2:
+            return
+        time.sleep(0.05)
+    sys.exit("the two did not come to talk")
+
+
 def kill_one(case, victim):
     """Returns what the other one says."""
     pair = [case.serve("-C", "1000000"), case.call("-C", "1000000")]
-    time.sleep(2)
+    wait_until_busy(case.fabric)
     pair[victim].kill()
     output = output_of(pair[1 - victim])
     pair[victim].communicate()
