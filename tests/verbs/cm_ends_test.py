@@ -13,7 +13,7 @@ import time
 sys.dont_write_bytecode = True
 
 import client
-from cm_pair_test import wait_until_listening
+from cm_pair_test import has_ended_well, wait_until_listening
 
 PATIENCE_S = 60  # by which whoever has lost its peer has ended
 ADDRESS = "127.0.0.1"
@@ -66,7 +66,8 @@ def kill_one(case, victim):
 
 def several_clients(case):
     """The server has one request in hand: of two that come before it has looked, rping loses one,
-    whatever the NIC. So a client begins when the one before is connected."""
+    whatever the NIC (rdma-core 6f8e005, which is in 57, mends it). So a client begins when the one
+    before is connected."""
     server = case.serve("-P", "-S", "5000")
     clients = []
     for size in range(1, 5):
@@ -74,7 +75,7 @@ def several_clients(case):
         wait_until_talking(case.fabric, clients[-1])
     outputs = [output_of(one) for one in clients]
     statuses = [one.returncode for one in clients]
-    if statuses != [0] * len(clients) or server.poll() is not None:
+    if not all(map(has_ended_well, statuses, outputs)) or server.poll() is not None:
         sys.exit(f"clients ended with {statuses}: {outputs}")
     server.kill()
     server.communicate()

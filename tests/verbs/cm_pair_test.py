@@ -3,7 +3,7 @@
 
     tests/verbs/cm_pair_test.py GDAKIT [OPTION]... -- SERVER WORD... -- CLIENT WORD...
 
-Options are those of gdakit verbs. Both must end with status 0. In their words {port} is a port of
+Options are those of gdakit verbs. Both must end well. In their words {port} is a port of
 the test's own, and {address} the server's: 127.0.0.1, or with the option --two-hosts that of its
 host, to which the client comes from another one. The exit status is 77 where a program is not
 installed.
@@ -53,6 +53,15 @@ def wait_until_listening(server, fabric):
         time.sleep(0.02)
 
 
+def has_ended_well(status, output):
+    """Whether it has, by its status; or it is rping that was done, closed its channel, and whose
+    thread of events asked for one behind that: then the thread ends the program with 255, whatever
+    the NIC (rdma-core f3ae653, which is in 59, mends it)."""
+    lines = output.split("\n")
+    return status == 0 or (status == 255 and "failed" not in output and
+                           "rdma_get_cm_event: Bad file descriptor" in lines)
+
+
 def main():
     options, server_words, client_words = split(sys.argv[1:])
     gdakit, *options = options
@@ -65,7 +74,7 @@ def main():
     outputs, statuses = client.wait_for_pair([other, server])
     for name, output, status in zip(("client", "server"), outputs, statuses):
         print(f"--- {name}, status {status}\n{output}")
-    return 0 if statuses == [0, 0] else 1
+    return 0 if all(map(has_ended_well, statuses, outputs)) else 1
 
 
 if __name__ == "__main__":
