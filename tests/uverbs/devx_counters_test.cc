@@ -76,6 +76,23 @@ TEST_F(UverbsDevxCounts, ASetIsAskedAboutByItsHandle) {
   EXPECT_EQ(client.destroy_devx(set.handle), 0);
 }
 
+// The set is younger than the queue pair that counts in it, so that it goes later.
+TEST_F(UverbsDevxCounts, ASetGoesWithItsContextThoughAQueuePairCountsInIt) {
+  constexpr int kRounds = 300;  // more than there are sets
+  for (int i = 0; i < kRounds; ++i) {
+    DevxClient other(*device);
+    other.make_all();
+    const auto umem = other.make_umem(other.queues.get(), sizeof *other.queues, /*access=*/0);
+    const DevxMade qp = other.create(Opcode::create_qp, other.qp_request(umem.number));
+    ASSERT_EQ(qp.error, 0);
+    const DevxMade set = other.create(Opcode::alloc_q_counter, prm::Mailbox<prm::MboxIn>());
+    ASSERT_EQ(set.error, 0) << i;
+    auto init = other.request(qp.number);
+    init.at(prm::Rst2initQpIn::qpc).set(prm::Qpc::counter_set_id, set.number);
+    ASSERT_EQ(other.modify(qp.handle, Opcode::rst2init_qp, init), 0);
+  }
+}
+
 TEST_F(UverbsDevxCounts, ThePortIsAskedWithoutAnObject) {
   prm::Mailbox<prm::QueryNicVportContextIn> in;
   prm::Mailbox<prm::QueryNicVportContextOut> out;

@@ -8,11 +8,25 @@
 
 namespace gdakit::softnic::uverbs {
 
-Context::~Context() {
-  while (Object* const object = handles_.last_unused()) {
-    static_cast<void>(object->end(*this));
-    handles_.remove(*object);
+// The object made last goes first, but none before those that use it. What the firmware still needs
+// for another object (the set of counters of a queue pair that is older) goes in a later round.
+bool Context::end_some() {
+  bool any = false;
+  Object* object = handles_.last_unused();
+  while (object != nullptr) {
+    const std::uint32_t handle = object->handle();
+    if (object->lingers() || is_gone(object->end(*this))) {
+      handles_.remove(*object);
+      any = true;
+    }
+    object = handles_.last_unused(handle);
   }
+  return any;
+}
+
+Context::~Context() {
+  while (end_some()) continue;
+  while (Object* const object = handles_.last_unused()) handles_.remove(*object);
   channels_.clear();
   device_.events().devx().forget_closed();
   if (uid_ != kNicUid) device_.give_back_uid(uid_);

@@ -59,6 +59,9 @@ class Context {
     std::shared_ptr<EventPipe> pipe;
   };
 
+  // Whether an object is gone by it.
+  bool end_some();
+
   Device& device_;
   std::mutex mutex_;
   Handles handles_;

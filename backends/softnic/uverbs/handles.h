@@ -100,10 +100,12 @@ class Handles {
   // The object goes, which the caller has ended. It is not in use.
   void remove(const Object& object) { objects_.erase(object.handle()); }
 
-  // The object made last of those that no other uses: users may be older than what they use
-  // (rereg_mr). Null if none is left.
-  Object* last_unused() const {
-    for (auto at = objects_.rbegin(); at != objects_.rend(); ++at) {
+  // The object made last, of those before this handle, that no other uses: users may be older than
+  // what they use (rereg_mr). Null if none is left.
+  Object* last_unused(std::uint32_t before = ~std::uint32_t{0}) const {
+    auto at = objects_.lower_bound(before);
+    while (at != objects_.begin()) {
+      --at;
       if (!at->second->in_use()) return at->second.get();
     }
     return nullptr;
