@@ -1,6 +1,8 @@
 // Shared receive queues and XRC domains of firmware commands, and those of verbs beside them.
 #include <cerrno>
+#include <chrono>
 #include <fcntl.h>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -47,6 +49,15 @@ struct UverbsDevxSrq : testing::Test {
     srq = call.given(UVERBS_ATTR_CREATE_SRQ_HANDLE);
   }
 
+  static prm::Mailbox<prm::CreateQpIn> target_request(std::uint32_t domain) {
+    prm::Mailbox<prm::CreateQpIn> in;
+    const auto context = in.at(prm::CreateQpIn::qpc);
+    context.set(prm::Qpc::st, static_cast<std::uint64_t>(ServiceType::xrc));
+    context.set(prm::Qpc::no_sq, 1);
+    context.set(prm::Qpc::xrcd, domain);
+    return in;
+  }
+
   alignas(64) std::array<format::Segment, 32> wqes{};
   alignas(64) std::uint32_t record = 0x05000000;  // five are posted
   std::unique_ptr<Device> device = open_device(own_spec("devx-srq"));
@@ -88,17 +99,30 @@ TEST_F(UverbsDevxSrq, OfCommandsHasNoUmem) {
 TEST_F(UverbsDevxSrq, ADomainOfCommandsTakesTargets) {
   const DevxMade domain = client.create(Opcode::alloc_xrcd, prm::Mailbox<prm::MboxIn>());
   ASSERT_EQ(domain.error, 0);
-  prm::Mailbox<prm::CreateQpIn> target;
-  const auto context = target.at(prm::CreateQpIn::qpc);
-  context.set(prm::Qpc::st, static_cast<std::uint64_t>(ServiceType::xrc));
-  context.set(prm::Qpc::no_sq, 1);
-  context.set(prm::Qpc::xrcd, domain.number);
-  const DevxMade qp = client.create(Opcode::create_qp, target);
+  const DevxMade qp = client.create(Opcode::create_qp, target_request(domain.number));
   ASSERT_EQ(qp.error, 0);
   EXPECT_EQ(client.destroy_devx(domain.handle), EBUSY);
   EXPECT_EQ(client.destroy_devx(qp.handle), 0);
   EXPECT_EQ(client.destroy_devx(domain.handle), 0);
   EXPECT_EQ(client.destroy_devx(domain.handle), ENOENT);
+}
+
+// A counter of WQEBBs is none of a queue pair that has no send queue.
+TEST_F(UverbsDevxSrq, ATargetOfCommandsSendsNothing) {
+  const DevxMade domain = client.create(Opcode::alloc_xrcd, prm::Mailbox<prm::MboxIn>());
+  ASSERT_EQ(domain.error, 0);
+  const DevxMade qp = client.create(Opcode::create_qp, target_request(domain.number));
+  ASSERT_EQ(qp.error, 0);
+  ASSERT_EQ(client.modify(qp.handle, Opcode::rst2init_qp, client.request(qp.number)), 0);
+  ASSERT_EQ(client.modify(qp.handle, Opcode::init2rtr_qp, client.rtr_request(qp.number, 7)), 0);
+  auto rts = client.rts_request(qp.number);
+  rts.at(prm::Rst2initQpIn::qpc).set(prm::Qpc::hw_sq_wqebb_counter, 0xffff);
+  ASSERT_EQ(client.modify(qp.handle, Opcode::rtr2rts_qp, rts), 0);
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  prm::Mailbox<prm::QueryQpOut> out;
+  ASSERT_EQ(client.query(qp.handle, Opcode::query_qp, qp.number, out), 0);
+  EXPECT_EQ(out.at(prm::QueryQpOut::qpc).get(prm::Qpc::state),
+            static_cast<std::uint64_t>(QpState::rts));
 }
 
 TEST_F(UverbsDevxSrq, ADomainGoesWithItsContext) {

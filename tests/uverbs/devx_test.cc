@@ -89,6 +89,28 @@ TEST_F(UverbsDevx, ARefusedCommandIsAnsweredAndSaysSo) {
   EXPECT_EQ(client.modify(qp.handle, Opcode::rtr2rts_qp, client.rts_request(qp.number)), EREMOTEIO);
 }
 
+// As DOCA makes it that only receives: of what it has not it names nothing.
+TEST_F(UverbsDevx, WithoutASendQueueItNeedsNoSendCq) {
+  auto in = client.qp_request(umem.number);
+  in.at(prm::CreateQpIn::qpc).set(Qpc::no_sq, 1);
+  in.at(prm::CreateQpIn::qpc).set(Qpc::cqn_snd, 0);
+  const DevxMade qp = client.create(Opcode::create_qp, in);
+  ASSERT_EQ(qp.error, 0);
+  client.qpn = qp.number;
+  connect(qp);
+  // Nor does it send what its client announces nevertheless.
+  client.post_send(0, 8);
+  client.post_receive(200, 64);
+  std::memcpy(peer.payload(), "by verbs", 8);
+  peer.post_send(0, 8);
+  EXPECT_EQ(format::cqe_opcode(client.next(client.receive_cq).op_own),
+            format::CqeOpcode::responder_send);
+  EXPECT_EQ(std::memcmp(client.payload() + 200, "by verbs", 8), 0);
+  EXPECT_EQ(client.destroy_devx(qp.handle), 0);
+  in.at(prm::CreateQpIn::qpc).set(Qpc::no_sq, 0);
+  EXPECT_EQ(client.create(Opcode::create_qp, in).status, CommandStatus::bad_res);
+}
+
 TEST_F(UverbsDevx, OfAnotherClientsObjectsNothingIsFound) {
   DevxClient other(*device);
   other.make_all();

@@ -12,12 +12,28 @@ constexpr std::uint32_t kMaxLogQueue = 15;
 constexpr std::uint32_t kMinLogStride = 4;
 constexpr std::uint32_t kMaxLogStride = std::bit_width(kMaxReceiveStride) - 1;
 
+// No doorbell and no record leads to a WQE, whose end no CQ would tell of.
+void take_send_queue(QpAttributes& kept) {
+  kept.send_queue = no_send_queue();
+  kept.log_send_wqebbs = 0;
+  kept.uar = 0;
+  kept.no_send_record = true;
+}
+
 // A target has no memory of its client's, who may have given anything else.
 QpAttributes target_attributes(XrcdNumber domain) {
   QpAttributes kept;
   kept.service = ServiceType::xrc;
   kept.xrc_domain = domain;
-  kept.send_queue = kept.doorbell_record = no_send_queue();
+  kept.doorbell_record = no_send_queue();
+  take_send_queue(kept);
+  return kept;
+}
+
+QpAttributes kept_of(const QpAttributes& given) {
+  if (given.is_xrc_target()) return target_attributes(given.xrc_domain);
+  QpAttributes kept = given;
+  if (given.send_cq == 0) take_send_queue(kept);
   return kept;
 }
 
@@ -34,7 +50,10 @@ Outcome<> Engine::check_qp(const QpAttributes& attributes, Uid uid) const {
     return exists ? Outcome<>() : refusal(Sy::create_qp_xrc_domain, a.xrc_domain);
   }
   if (pds_.find(a.pd, uid) == nullptr) return refusal(Sy::create_qp_pd, a.pd);
-  if (cqs_.find(a.send_cq, uid) == nullptr) return refusal(Sy::create_qp_send_cq, a.send_cq);
+  const bool has_cq = has_send_queue(a) || a.send_cq != 0;
+  if (has_cq && cqs_.find(a.send_cq, uid) == nullptr) {
+    return refusal(Sy::create_qp_send_cq, a.send_cq);
+  }
   const UarUse* const page = uars_.find(a.uar, uid);
   if (page == nullptr) return refusal(Sy::create_qp_uar, a.uar);
   if (a.no_send_record && page->type != UarType::registers) {
@@ -97,8 +116,7 @@ Outcome<QpNumber> Engine::create_qp(const QpAttributes& attributes, Uid uid) {
   if (!checked) return checked.status();
   const auto number = qps_.take();
   if (!number) return refusal(CommandSyndrome::create_qp_numbers);
-  const bool is_target = attributes.is_xrc_target();
-  const QpAttributes kept = is_target ? target_attributes(attributes.xrc_domain) : attributes;
+  const QpAttributes kept = kept_of(attributes);
   count_users(qps_.put(*number, uid, make_qp(*number, kept)), 1);
   for_memory(kept,
              [this](const MemoryRange& range) { core_.port.attach(range.base, range.length); });
@@ -116,10 +134,12 @@ void Engine::count_users(const Qp& qp, int change) {
     return;
   }
   count(pds_.find(a.pd)->users);
-  UarUse& page = *uars_.find(a.uar);
-  count(page.users);
-  if (a.no_send_record) page.has_recordless = change > 0;
-  count(qp.common.send_cq->users);
+  if (a.uar != 0) {
+    UarUse& page = *uars_.find(a.uar);
+    count(page.users);
+    if (a.no_send_record) page.has_recordless = change > 0;
+  }
+  if (qp.common.send_cq != nullptr) count(qp.common.send_cq->users);
   if (qp.common.receive_cq != nullptr) count(qp.common.receive_cq->users);
   if (a.srq) count(srqs_.find(*a.srq)->users);
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "backends/softnic/dma/host_dma.h"
+#include "backends/softnic/objects/attributes.h"
 #include "core/format/wqe.h"
 
 namespace gdakit::softnic {
@@ -10,6 +11,10 @@ namespace gdakit::softnic {
 inline DmaAddress no_send_queue() {
   static constexpr format::Wqebb kNone{};
   return host_address(&kNone);
+}
+
+inline bool has_send_queue(const QpAttributes& attributes) {
+  return attributes.send_queue != no_send_queue();
 }
 
 }  // namespace gdakit::softnic
