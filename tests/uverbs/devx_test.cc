@@ -111,6 +111,15 @@ TEST_F(UverbsDevx, WithoutASendQueueItNeedsNoSendCq) {
   EXPECT_EQ(client.create(Opcode::create_qp, in).status, CommandStatus::bad_res);
 }
 
+// Its WQEs would fail later, as NCCL's that count.
+TEST_F(UverbsDevx, WhatWaitsForOtherQueuesIsRefused) {
+  auto in = client.qp_request(umem.number);
+  in.at(prm::CreateQpIn::qpc).set(Qpc::cd_master, 1);
+  const DevxMade made = client.create(Opcode::create_qp, in);
+  EXPECT_EQ(made.error, EREMOTEIO);
+  EXPECT_EQ(made.status, CommandStatus::bad_param);
+}
+
 TEST_F(UverbsDevx, OfAnotherClientsObjectsNothingIsFound) {
   DevxClient other(*device);
   other.make_all();

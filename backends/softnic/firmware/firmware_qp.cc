@@ -42,15 +42,21 @@ Status read_receives(prm::View<prm::Qpc> context, QpAttributes& attributes) {
   return refusal(CommandSyndrome::mailbox_rq_type, 0, context.get(Qpc::rq_type));
 }
 
+// WQEs that wait for others', and let others go on (CORE-Direct), there are none of.
+bool asks_for_what_is_absent(prm::View<prm::Qpc> context) {
+  using prm::Qpc;
+  return context.get(Qpc::page_offset) != 0 || context.get(Qpc::wq_signature) != 0 ||
+         context.get(Qpc::cd_master) != 0 || context.get(Qpc::cd_slave_send) != 0 ||
+         context.get(Qpc::cd_slave_receive) != 0;
+}
+
 // All but where queues and record lie.
 Status read_attributes(prm::View<prm::Qpc> context, QpAttributes& attributes) {
   using prm::Qpc;
   const auto number = [&context](auto field) {
     return static_cast<std::uint32_t>(context.get(field));
   };
-  if (context.get(Qpc::page_offset) != 0 || context.get(Qpc::wq_signature) != 0) {
-    return refusal(CommandSyndrome::mailbox_absent_feature);
-  }
+  if (asks_for_what_is_absent(context)) return refusal(CommandSyndrome::mailbox_absent_feature);
   attributes.service = service_of(context);
   attributes.pd = number(Qpc::pd);
   attributes.send_cq = number(Qpc::cqn_snd);
