@@ -89,6 +89,19 @@ TEST_F(UverbsDevx, ARefusedCommandIsAnsweredAndSaysSo) {
   EXPECT_EQ(client.modify(qp.handle, Opcode::rtr2rts_qp, client.rts_request(qp.number)), EREMOTEIO);
 }
 
+// DOCA takes the port from there.
+TEST_F(UverbsDevx, AQuestionTellsOfThePortOnceItHasOne) {
+  const DevxMade qp = make_qp();
+  prm::Mailbox<prm::QueryQpOut> out;
+  const auto port = [&] {
+    EXPECT_EQ(client.query(qp.handle, Opcode::query_qp, qp.number, out), 0);
+    return out.at(prm::QueryQpOut::qpc).at(Qpc::primary_address_path).get(prm::Ads::vhca_port_num);
+  };
+  EXPECT_EQ(port(), 0u);
+  connect(qp);
+  EXPECT_EQ(port(), 1u);
+}
+
 // As DOCA makes it that only receives: of what it has not it names nothing.
 TEST_F(UverbsDevx, WithoutASendQueueItNeedsNoSendCq) {
   auto in = client.qp_request(umem.number);

@@ -138,6 +138,10 @@ Status Firmware::query_qp(In in, Out out) {
                          ? prm::kSqDraining
                          : static_cast<std::uint64_t>(info->state);
   context.set(Qpc::state, state);
+  // The one that there is, whether the command that it came with had a path or not.
+  constexpr std::uint64_t kPort = 1;
+  const bool has_port = info->state != QpState::reset;
+  context.at(Qpc::primary_address_path).set(prm::Ads::vhca_port_num, has_port ? kPort : 0);
   context.set(Qpc::next_send_psn, info->next_send_psn);
   context.set(Qpc::next_rcv_psn, info->next_receive_psn);
   context.set(Qpc::last_acked_psn, info->last_acked_psn);
