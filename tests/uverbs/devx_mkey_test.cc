@@ -152,9 +152,12 @@ TEST_F(UverbsDevxMkey, OfKsmsHasPartsOfARegion) {
 
 // Its client closes with the key, the umem and the PD as they are.
 TEST_F(UverbsDevxMkey, IsNotLeftOver) {
-  ASSERT_EQ(make(umem_request()).error, 0);
+  const DevxMade made = make(umem_request());
+  ASSERT_EQ(made.error, 0);
+  const Uid uid = client.context->uid();
   client.context.reset();
-  EXPECT_EQ(peer.destroy_qp(peer.qp), 0);
+  EXPECT_EQ(errno_of(run_command_of(*device, uid, Opcode::destroy_mkey, made.number)), EINVAL);
+  EXPECT_EQ(device->remove_umem(umem.number, uid), CommandStatus::bad_res);
 }
 
 }  // namespace

@@ -126,8 +126,11 @@ TEST_F(UverbsDevxSrq, ATargetOfCommandsSendsNothing) {
 }
 
 TEST_F(UverbsDevxSrq, ADomainGoesWithItsContext) {
-  ASSERT_EQ(client.create(Opcode::alloc_xrcd, prm::Mailbox<prm::MboxIn>()).error, 0);
+  const DevxMade domain = client.create(Opcode::alloc_xrcd, prm::Mailbox<prm::MboxIn>());
+  ASSERT_EQ(domain.error, 0);
+  const Uid uid = client.context->uid();
   client.context.reset();
+  EXPECT_EQ(errno_of(run_command_of(*device, uid, Opcode::dealloc_xrcd, domain.number)), EINVAL);
 }
 
 }  // namespace
