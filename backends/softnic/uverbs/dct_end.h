@@ -8,7 +8,8 @@
 
 namespace gdakit::softnic::uverbs {
 
-// timed_out: what was under way has not ended; the target is there, but takes nothing any more.
+// EBUSY: what was under way has not ended after five seconds; the target is there, but takes
+// nothing any more, and may be ended by another call.
 Result<void> end_dct(Context& context, DctNumber dct);
 
 }  // namespace gdakit::softnic::uverbs
