@@ -11,15 +11,6 @@
 namespace gdakit::softnic::uverbs {
 namespace {
 
-// The driver's function, where the program has loaded the driver by now.
-cuda::PointerGetAttribute* pointer_attribute() {
-  void* const driver = ::dlopen(cuda::kLibrary, RTLD_LAZY | RTLD_NOLOAD);
-  if (driver == nullptr) return nullptr;
-  void* const function = ::dlsym(driver, "cuPointerGetAttribute");
-  ::dlclose(driver);  // the program's own hold on it stays
-  return reinterpret_cast<cuda::PointerGetAttribute*>(function);
-}
-
 std::optional<int> gpu_at(cuda::PointerGetAttribute* ask, std::uint64_t address) {
   unsigned type = 0;
   int ordinal = 0;
@@ -76,11 +67,20 @@ std::optional<GpuMemory> GpuMemory::part(std::uint64_t offset, std::uint64_t byt
 }
 
 std::optional<GpuMemory> gpu_memory_at(std::uint64_t address, std::uint64_t length) {
-  cuda::PointerGetAttribute* const ask = pointer_attribute();
+  auto* const ask = reinterpret_cast<cuda::PointerGetAttribute*>(
+      driver_function("cuPointerGetAttribute", ::dlsym));
   if (ask == nullptr || length == 0 || address + (length - 1) < address) return std::nullopt;
   const std::optional<int> gpu = gpu_at(ask, address);
   if (!gpu || gpu_at(ask, address + (length - 1)) != gpu) return std::nullopt;
   return GpuMemory{address, length, *gpu};
+}
+
+void* driver_function(const char* name, void* (*find)(void* library, const char* name)) {
+  void* const driver = ::dlopen(cuda::kLibrary, RTLD_LAZY | RTLD_NOLOAD);
+  if (driver == nullptr) return nullptr;
+  void* const function = find(driver, name);
+  ::dlclose(driver);  // the program's own hold on it stays
+  return function;
 }
 
 void note_dma_buf(int file, const GpuMemory& memory) { DmaBufs::get().note(file, memory); }

@@ -22,6 +22,9 @@ struct GpuMemory {
 // Nothing where it does not both begin and end on one GPU.
 std::optional<GpuMemory> gpu_memory_at(std::uint64_t address, std::uint64_t length);
 
+// A function of the driver, where the program has loaded the driver by now. `find` is a dlsym.
+void* driver_function(const char* name, void* (*find)(void* library, const char* name));
+
 // What a dma-buf is of: the process has exported it from there. Of another process's, or another
 // driver's, nothing is known.
 void note_dma_buf(int file, const GpuMemory& memory);

@@ -29,6 +29,7 @@
 
 namespace {
 
+using gdakit::softnic::uverbs::driver_function;
 using gdakit::softnic::uverbs::gpu_memory_at;
 using gdakit::softnic::uverbs::note_dma_buf;
 using gdakit::softnic::uverbs::Shim;
@@ -92,11 +93,7 @@ template <class Function>
 Function* real(Which which) {
   Hook& hook = hooks()[which];
   if (hook.real == nullptr) {
-    void* const driver = ::dlopen(cuda::kLibrary, RTLD_LAZY | RTLD_NOLOAD);
-    if (driver != nullptr) {
-      stand_before(hook, libc_dlsym()(driver, hook.name.data()));
-      ::dlclose(driver);
-    }
+    stand_before(hook, driver_function(hook.name.data(), libc_dlsym()));
   }
   return reinterpret_cast<Function*>(hook.real.load());
 }
