@@ -77,7 +77,7 @@ ib_uverbs_query_device_resp device_answer(const Identity& identity) {
   answer.max_mcast_grp = kMostGroups;
   answer.max_mcast_qp_attach = kMostQpsOfAGroup;
   answer.max_total_mcast_qp_attach = kMostGroups * kMostQpsOfAGroup;
-  answer.max_ah = 1u << 31;
+  answer.max_ah = 0x7fffffff;  // the greatest that programs see: an int
   answer.max_srq = 1 << 23;
   answer.max_srq_wr = kMostSrqWqes;
   answer.max_srq_sge = kMostSrqSges;
