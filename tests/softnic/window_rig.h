@@ -65,13 +65,9 @@ struct WindowRig : EngineRig {
     return run_a_as_it_is(wqe);
   }
   format::Syndrome run_a_as_it_is(const Wqe& wqe) {
-    a.post(wqe);
-    a.ring();
-    EXPECT_TRUE(run());
-    const auto cqe = a.send_cq.poll();
-    if (!cqe) throw std::runtime_error("a has no CQE");
-    return opcode_of(*cqe) == format::CqeOpcode::requester ? format::Syndrome::none
-                                                           : syndrome_of(*cqe);
+    const auto heard = post_a(wqe);
+    if (!heard) throw std::runtime_error("a has no CQE");
+    return *heard;
   }
   format::Syndrome write(std::uint64_t offset = 0, std::uint32_t size = 8,
                          std::optional<MemoryKey> other = {}) {
@@ -80,10 +76,10 @@ struct WindowRig : EngineRig {
   format::Syndrome read(std::uint64_t offset = 0, std::uint32_t size = 8) {
     return run_a(read_wqe(*this, 0, 0, size), offset);
   }
-  format::Syndrome send_with_invalidate(MemoryKey of) {
+  // Nothing where a has heard nothing of it.
+  std::optional<format::Syndrome> send_with_invalidate(MemoryKey of) {
     b.post_receive({format::data(b.heap_address(0), Be32{b.key}, 64)});
-    return run_a_as_it_is(
-        {.opcode = format::Opcode::send_inval, .imm = of, .body = {a.data(0, 8)}});
+    return post_a({.opcode = format::Opcode::send_inval, .imm = of, .body = {a.data(0, 8)}});
   }
   std::uint64_t start() const { return start_; }
   void set_start(std::uint64_t start) { start_ = start; }
@@ -93,6 +89,16 @@ struct WindowRig : EngineRig {
   MemoryKey key = 0;     // as it was bound last
 
  private:
+  std::optional<format::Syndrome> post_a(const Wqe& wqe) {
+    a.post(wqe);
+    a.ring();
+    EXPECT_TRUE(run());
+    const auto cqe = a.send_cq.poll();
+    if (!cqe) return std::nullopt;
+    return opcode_of(*cqe) == format::CqeOpcode::requester ? format::Syndrome::none
+                                                           : syndrome_of(*cqe);
+  }
+
   std::uint64_t start_ = b.heap_address(kWindowAt);
 };
 

@@ -230,7 +230,8 @@ TEST(WindowsOfType1, ABindOfNothingEndsThem) {
 TEST(WindowsOfType1, NoPeerEndsThem) {
   WindowRig rig;
   ASSERT_EQ(rig.do_bind(1), Syndrome::none);
-  EXPECT_EQ(rig.send_with_invalidate(rig.key), Syndrome::remote_access);
+  EXPECT_FALSE(rig.send_with_invalidate(rig.key)) << "the responder is silent";
+  EXPECT_EQ(rig.b.info().state, QpState::err);
 }
 
 TEST(WindowsOfType2, AreBoundOnceUntilTheyEnd) {
@@ -302,11 +303,13 @@ TEST(WindowsOfType2, ALongSendEndsThemByItsLastPacket) {
   EXPECT_EQ(rig.write(), Syndrome::remote_access);
 }
 
-TEST(WindowsOfType2, ASendThatMayNotEndAKeyFailsOnBothSides) {
+// Its peer learns of it by its retries, as of a queue pair that is no more.
+TEST(WindowsOfType2, ASendThatMayNotEndAKeyFailsAtTheResponderInSilence) {
   const auto refused = [](auto key_of) {
     WindowRig rig(WindowType::type_2);
     ASSERT_EQ(rig.do_bind(1), Syndrome::none);
-    EXPECT_EQ(rig.send_with_invalidate(key_of(rig)), Syndrome::remote_access);
+    EXPECT_FALSE(rig.send_with_invalidate(key_of(rig)));
+    EXPECT_EQ(rig.b.engine.query_counters(rig.b.qpn)->naks, 0u);
     const auto cqe = rig.b.receive_cq.poll();
     ASSERT_TRUE(cqe);
     EXPECT_EQ(opcode_of(*cqe), CqeOpcode::responder_error);
@@ -325,7 +328,16 @@ TEST(WindowsOfType2, ASendOfAnotherQueuePairDoesNotEndThem) {
   Bind bind = rig.bind_of(1);
   bind.type_2_of = rig.b.qpn + 1;
   ASSERT_EQ(rig.do_bind(bind), Syndrome::none);
-  EXPECT_EQ(rig.send_with_invalidate(rig.key), Syndrome::remote_access);
+  EXPECT_FALSE(rig.send_with_invalidate(rig.key));
+  EXPECT_EQ(rig.b.info().state, QpState::err);
+}
+
+TEST(WindowsOfType2, WhatCameBeforeARefusedSendIsAcknowledged) {
+  WindowRig rig(WindowType::type_2);
+  rig.a.post(write_wqe(rig, 0, 0, 8));
+  EXPECT_EQ(rig.send_with_invalidate(rig.key), Syndrome::none) << "of the write";
+  EXPECT_FALSE(rig.a.send_cq.poll());
+  EXPECT_EQ(rig.b.info().state, QpState::err);
 }
 
 // What is sent again after a loss goes over the bind again, which must not be carried out twice.

@@ -98,6 +98,7 @@ struct RcReceive {
   bool nak_due = false;
   bool nak_told = false;  // the peer knows of the gap or the missing receive WQE
   bool fatal = false;     // after the NAK the QP fails; no request is taken any more
+  bool untold = false;    // it fails without one
   Acknowledge nak = Acknowledge::ack;
   Fault fault;
 

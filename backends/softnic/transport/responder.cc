@@ -248,6 +248,7 @@ Responder::Step Responder::send(RcReceive& receive, const Packet& packet, DmaOp&
   if (scattered != Step::done) return scattered;
   if (invalidates(header.opcode)) {
     if (!invalidate(receive, header.imm)) {
+      receive.untold = true;  // InfiniBand 9.9.3, class J
       return refuse_moved(receive, op, Acknowledge::nak_remote_access, kRemoteAccess);
     }
     // Of accesses by the key, too, that are under way.

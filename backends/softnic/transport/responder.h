@@ -86,6 +86,7 @@ class Responder {
   bool post_completion(RcReceive& receive, const Effect& effect);
   bool respond_read(RcReceive& receive, Effect& effect);
   bool respond_atomic(RcReceive& receive, const Effect& effect);
+  bool answer(RcReceive& receive, bool nak);
   bool acknowledge(RcReceive& receive, bool nak);
   void fail(RcReceive& receive);
 

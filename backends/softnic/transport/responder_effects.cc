@@ -38,7 +38,7 @@ Turn Responder::work(RcReceive& receive) {
   // A NAK acknowledges everything before it, so it waits for that.
   const bool nak = receive.nak_due && (receive.effects.empty() || is_flushed(receive));
   if (nak || receive.ack_due) {
-    if (receive.qp.state == QpState::err || acknowledge(receive, nak)) {
+    if (receive.qp.state == QpState::err || answer(receive, nak)) {
       turn.worked = true;
       receive.ack_due = false;
       if (nak) receive.nak_due = false;
@@ -235,6 +235,12 @@ bool Responder::respond_atomic(RcReceive& receive, const Effect& effect) {
     receive.next_replay = (receive.next_replay + 1) & ((1u << receive.qp.settings.log_rra_max) - 1);
   }
   return true;
+}
+
+// False if there is no room.
+bool Responder::answer(RcReceive& receive, bool nak) {
+  if (!nak || !receive.untold) return acknowledge(receive, nak);
+  return !receive.ack_due || acknowledge(receive, false);
 }
 
 // Sends the NAK, or an ACK of all that is done; false if there is no room.
