@@ -70,7 +70,7 @@ TEST_F(KeyTableTest, ChangesWhatAKeyMeans) {
   EXPECT_EQ(keys.translate(key, kPd, kQp, 0x10010, 8, Access::local_read).piece.base,
             DmaAddress{0x50010});
   EXPECT_EQ(fault(0x10000, 8, Access::local_write), KeyFault::access);
-  other.length = 0;
+  other.start = ~std::uint64_t{0} - 10;
   EXPECT_FALSE(keys.change(key, other));
   EXPECT_EQ(fault(0x10000, 0x1000), KeyFault::none) << "a change that is refused changes nothing";
   EXPECT_FALSE(keys.change(key, region(), kNicUid + 1));
@@ -232,9 +232,6 @@ TEST_F(KeyTableTest, TakesTheCallersVariant) {
 
 TEST_F(KeyTableTest, RefusesRegionsThatCannotBe) {
   MrAttributes bad = region();
-  bad.length = 0;
-  EXPECT_FALSE(keys.add(bad));
-  bad = region();
   bad.start = ~std::uint64_t{0} - 10;
   EXPECT_FALSE(keys.add(bad));
   bad = region();
@@ -245,6 +242,17 @@ TEST_F(KeyTableTest, RefusesRegionsThatCannotBe) {
   EXPECT_FALSE(keys.add(bad));
   bad.access = Access::remote_atomic;
   EXPECT_FALSE(keys.add(bad));
+}
+
+TEST_F(KeyTableTest, ARegionMayHaveNoBytes) {
+  MrAttributes none = region();
+  none.length = 0;
+  key = *keys.add(none);
+  EXPECT_EQ(fault(none.start, 0), KeyFault::none);
+  EXPECT_EQ(fault(none.start, 1), KeyFault::range);
+  none.log_page_size = 12;
+  none.pages = {none.base};
+  EXPECT_FALSE(keys.add(none)) << "nor any pages";
 }
 
 TEST_F(KeyTableTest, CountsTheKeysOfADomain) {

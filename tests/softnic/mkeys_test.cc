@@ -205,7 +205,7 @@ TEST_F(Mkeys, AreRefusedThatCannotBe) {
               a.list.reset();
               a.length = 0;
             }),
-            Sy::reg_mr_empty);
+            Sy::none);
   EXPECT_EQ(syndrome([](MkeyAttributes& a) {
               a.list.reset();
               a.access = Access::remote_write;

@@ -168,7 +168,6 @@ class StatusTest : public testing::Test {
     using Cqa = CqAttributes;
     return {
         {Sy::reg_mr_pd, [this] { return of_mr([](Mr& a) { a.pd = kAbsent; }); }},
-        {Sy::reg_mr_empty, [this] { return of_mr([](Mr& a) { a.length = 0; }); }},
         {Sy::reg_mr_wraps, [this] { return of_mr([](Mr& a) { a.start = ~std::uint64_t{0}; }); }},
         {Sy::reg_mr_rights,
          [this] { return of_mr([](Mr& a) { a.access = Access::remote_write; }); }},

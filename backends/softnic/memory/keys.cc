@@ -17,6 +17,7 @@ Access needed_of_part(Access wanted) {
 // How many pages a region begins and ends in.
 std::uint64_t KeyTable::pages_of(std::uint64_t start, std::uint64_t length,
                                  std::uint8_t log_page_size) {
+  if (length == 0) return 0;
   return ((start + length - 1) >> log_page_size) - (start >> log_page_size) + 1;
 }
 
@@ -38,9 +39,10 @@ Outcome<> KeyTable::check_pages(const MrAttributes& attributes) {
 }
 
 Outcome<> KeyTable::check(const MrAttributes& attributes) {
-  if (attributes.length == 0) return refusal(CommandSyndrome::reg_mr_empty);
-  if (attributes.start + attributes.length - 1 < attributes.start ||
-      attributes.base.value + attributes.length - 1 < attributes.base.value) {
+  // A region may have no bytes: what moves none may name it.
+  const std::uint64_t last = std::max<std::uint64_t>(attributes.length, 1) - 1;
+  if (attributes.start + last < attributes.start ||
+      attributes.base.value + last < attributes.base.value) {
     return refusal(CommandSyndrome::reg_mr_wraps, 0, attributes.length);
   }
   const bool remote_changes = allows(attributes.access, Access::remote_write) ||

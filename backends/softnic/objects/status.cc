@@ -26,7 +26,6 @@ constexpr std::array kRows = {
 
     SyndromeRow{Sy::reg_mr_pd, St::bad_res,
                 "there is no protection domain {object}; it was never created or is gone"},
-    SyndromeRow{Sy::reg_mr_empty, St::bad_param, "the region has no bytes; give a length above 0"},
     SyndromeRow{
         Sy::reg_mr_wraps, St::bad_param,
         "a region of {detail} bytes wraps around the end of the address space; give a shorter one"},

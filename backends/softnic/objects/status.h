@@ -53,7 +53,6 @@ enum class CommandSyndrome : std::uint32_t {
   free_uar_busy = 0x0402,
 
   reg_mr_pd = 0x0501,
-  reg_mr_empty = 0x0502,
   reg_mr_wraps = 0x0503,
   reg_mr_rights = 0x0504,
   reg_mr_numbers = 0x0505,

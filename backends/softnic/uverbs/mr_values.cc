@@ -1,5 +1,6 @@
 #include "backends/softnic/uverbs/mr_values.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <rdma/ib_user_ioctl_verbs.h>
 
@@ -53,7 +54,8 @@ Access access_of(std::uint32_t flags) {
 
 int place(Device& device, const RegionPlace& where, std::uint32_t flags, MrAttributes& attributes) {
   const auto [start, length, iova] = where;
-  if (length == 0 || (start & (kPage - 1)) != (iova & (kPage - 1))) return EINVAL;
+  const bool has_no_page = length == 0 && (start & (kPage - 1)) == 0;
+  if (has_no_page || (start & (kPage - 1)) != (iova & (kPage - 1))) return EINVAL;
   attributes.access = access_of(flags);
   attributes.start = iova;
   if ((flags & IB_UVERBS_ACCESS_ON_DEMAND) != 0) {
@@ -61,7 +63,7 @@ int place(Device& device, const RegionPlace& where, std::uint32_t flags, MrAttri
   }
   attributes.length = length;
   const bool writable = (flags & IB_UVERBS_ACCESS_LOCAL_WRITE) != 0;
-  return take_memory(device, start, length, writable, attributes.base);
+  return take_memory(device, start, std::max<std::uint64_t>(length, 1), writable, attributes.base);
 }
 
 }  // namespace gdakit::softnic::uverbs
