@@ -91,8 +91,10 @@ void read_qpc(QpcView context, QpModify& modify) {
   const std::uint64_t mtu = context.get(Qpc::mtu);
   modify.access = access_of(context);
   modify.remote_qpn = static_cast<QpNumber>(context.get(Qpc::remote_qpn));
-  modify.path.service_level = static_cast<std::uint8_t>(path.get(Ads::sl));
-  modify.path.traffic_class = static_cast<std::uint8_t>(path.get(Ads::tclass));
+  // Drivers of Ethernet give a priority, and of the class the upper six bits; a kernel gives both.
+  modify.path.service_level = static_cast<std::uint8_t>(path.get(Ads::sl) | path.get(Ads::eth_prio));
+  modify.path.traffic_class =
+      static_cast<std::uint8_t>(path.get(Ads::tclass) | path.get(Ads::dscp) << 2);
   modify.path.mtu = mtu == 0 ? 0 : 128u << mtu;
   modify.path.qkey = static_cast<std::uint32_t>(context.get(Qpc::q_key));
   modify.next_receive_psn = static_cast<std::uint32_t>(context.get(Qpc::next_rcv_psn));
