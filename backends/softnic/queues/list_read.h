@@ -15,16 +15,18 @@ namespace gdakit::softnic {
 class ListRead {
  public:
   // For the WQE of this index, call after call until the result is true: then the entries are in
-  // `change`, or `fault` says why they cannot be read.
+  // `change`, or `fault` says why they cannot be read, and nothing is under way.
   bool read(QueueCore& core, const QpCommon& qp, std::uint64_t wqe, KeyChange& change,
             Fault& fault);
 
  private:
   Fault begin(QueueCore& core, const QpCommon& qp, const KeyChange::Place& place);
+  Fault read_pieces(QueueCore& core, const QpCommon& qp, const KeyChange::Place& place);
 
   std::vector<KeyListEntry> entries_;  // DMA writes to them until `op_` is done
   DmaOp op_;
   bool reading_ = false;
+  Fault fault_;            // of what is being read: told when `op_` is done
   std::uint64_t wqe_ = 0;  // that they are read for
 };
 
