@@ -3,10 +3,11 @@
 namespace gdakit::softnic::test {
 namespace {
 
-RigOptions with_addresses(RigOptions options, Addresses& addresses) {
-  options.engine.addresses = &addresses;
-  options.settings.ack_timeout = 8;  // about a millisecond
-  return options;
+RigOptions with_addresses(const DcRigOptions& options, Addresses& addresses) {
+  RigOptions rig = options.rig;
+  rig.engine.addresses = &addresses;
+  rig.settings.ack_timeout = options.ack_timeout;
+  return rig;
 }
 
 }  // namespace
@@ -28,7 +29,7 @@ std::vector<format::Segment> dc_av(const PortAddress& to, DctNumber dct, std::ui
 DcRig::DcRig(const DcRigOptions& options)
     : WithAddresses{Addresses(options.addresses)},
       srq(SrqForm::list, options.log_srq, 5),
-      rig(with_addresses(options.rig, addresses)),
+      rig(with_addresses(options, addresses)),
       options_(options) {
   srqn = *rig.b.engine.create_srq(srq.attributes(rig.b.pd));
   for (std::size_t i = 0; i < options.targets; ++i) {
@@ -67,7 +68,7 @@ void DcRig::make_initiator(Initiator& initiator) {
 }
 
 void DcRig::connect(Initiator& initiator) {
-  QpModify modify = with_addresses(options_.rig, addresses).settings;
+  QpModify modify = with_addresses(options_, addresses).settings;
   for (const QpState state : {QpState::reset, QpState::init, QpState::rtr, QpState::rts}) {
     modify.state = state;
     ASSERT_TRUE(rig.a.engine.modify_qp(initiator.qpn, modify));

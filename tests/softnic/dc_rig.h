@@ -25,7 +25,8 @@ struct DcRigOptions {
   std::size_t targets = 1;
   std::uint32_t log_srq = 6;
   AddressKind addresses = AddressKind::ipv4;
-  Access access = Access::all;  // of the targets
+  Access access = Access::all;   // of the targets
+  std::uint8_t ack_timeout = 8;  // about a millisecond
 };
 
 // The address vector of a WQE.

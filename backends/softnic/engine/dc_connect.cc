@@ -144,6 +144,7 @@ void DcTargets::ask_to_leave() {
     if (core_.now_ns - oldest.since_ns < limits_.tenure_ns) return;
     connected_.remove(oldest);
     oldest.phase = DcPhase::leaving;
+    oldest.going_ns = core_.now_ns;
     ++leaving_;
     activate(oldest);
   }
@@ -215,6 +216,7 @@ DcResponder& DcTargets::make(Dct& target, const DcPeer& peer, const PacketHeader
 // The connection is there.
 void DcTargets::begin(DcResponder& responder, const PacketHeader& header) {
   responder.phase = DcPhase::connected;
+  responder.connection.loses_unsent = false;
   responder.id = header.dcceth.connection;
   responder.since_ns = responder.last_ns = core_.now_ns;
   connected_.push_back(responder);

@@ -8,6 +8,10 @@
 namespace gdakit::softnic {
 namespace {
 
+// An initiator that takes nothing for so long, while its responder is to go, is told no more: for
+// all that it knows packets are lost, and it asks again.
+constexpr std::uint64_t kPatienceNs = 100'000'000;
+
 // Nothing that was asked of it is under way, or is yet to be answered.
 bool is_quiet(const DcResponder& responder) {
   const RcReceive& receive = responder.receive;
@@ -80,6 +84,7 @@ void DcTargets::notify(Dct& target, const PacketHeader& header) {
 // WQE completes, flushed.
 void DcTargets::end(DcResponder& responder) {
   if (is_parked(responder.phase)) unpark(responder);
+  if (!is_going(responder.phase)) responder.going_ns = core_.now_ns;
   if (responder.phase == DcPhase::leaving) --leaving_;
   if (connected_.holds(responder)) connected_.remove(responder);
   responder.phase = DcPhase::closing;
@@ -90,6 +95,8 @@ void DcTargets::end(DcResponder& responder) {
 Turn DcTargets::look_at(DcResponder& responder) {
   if (is_parked(responder.phase)) return {};
   const bool failed = responder.common.state == QpState::err;
+  responder.connection.loses_unsent =
+      is_going(responder.phase) && core_.now_ns - responder.going_ns >= kPatienceNs;
   if (!is_quiet(responder) || (failed && responder.receive.claimed)) return {};
   if (failed || responder.phase == DcPhase::closing) {
     park(responder, failed ? DcPhase::failed : DcPhase::closed);
@@ -97,7 +104,8 @@ Turn DcTargets::look_at(DcResponder& responder) {
   }
   if (responder.phase != DcPhase::leaving) return {};
   responder.receive.early.clear();
-  if (!tell_no_responder(responder)) return {.pending = true};
+  const bool told = tell_no_responder(responder);
+  if (!told && !responder.connection.loses_unsent) return {.pending = true};
   park(responder, DcPhase::left);
   return {.worked = true};
 }

@@ -42,6 +42,9 @@ struct DcPeer {
 
 enum class DcPhase : std::uint8_t { connected, leaving, closing, left, closed, failed };
 constexpr bool is_parked(DcPhase phase) { return phase >= DcPhase::left; }
+constexpr bool is_going(DcPhase phase) {
+  return phase == DcPhase::leaving || phase == DcPhase::closing;
+}
 
 struct DcResponder : Qp {
   DcResponder(Dct& whose, const DcPeer& from, const QpAttributes& attributes)
@@ -59,6 +62,7 @@ struct DcResponder : Qp {
   std::uint64_t id = 0;        // of the connection, as its connect said
   std::uint64_t since_ns = 0;  // when that came
   std::uint64_t last_ns = 0;   // ... and the last packet
+  std::uint64_t going_ns = 0;  // when it was to leave, or to close
   Link<DcResponder> order;
 };
 

@@ -64,6 +64,8 @@ struct Connection {
   std::unique_ptr<Congestion> congestion;  // from state rtr on, with congestion control
   // A NAK that ends the connection goes when the outbox is empty: no request joins it any more.
   bool ends = false;
+  // What the wire has no room for is lost: the peer has taken nothing for long.
+  bool loses_unsent = false;
 };
 
 }  // namespace gdakit::softnic

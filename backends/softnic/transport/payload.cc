@@ -6,7 +6,8 @@
 namespace gdakit::softnic {
 
 bool Core::send_now(Connection& connection, const Packet& packet) {
-  if (port.lost() || !wire.send(packet)) return false;
+  if (port.lost()) return false;
+  if (!wire.send(packet)) return connection.loses_unsent;
   QueueCounters& counted = connection.qp.counters;
   ++counted.packets_sent;
   if (connection.over_udp) ++counted.udp_packets_sent;
