@@ -10,21 +10,16 @@
 
 #include "core/format/srq.h"
 #include "tests/softnic/fuzz_control.h"
+#include "tests/softnic/fuzz_dc.h"
 #include "tests/softnic/fuzz_input.h"
 #include "tests/softnic/fuzz_side.h"
+#include "tests/softnic/fuzz_wqes.h"
 #include "tests/softnic/lossy_wire.h"
 
 namespace gdakit::softnic::test {
 namespace {
 
-using format::Opcode;
-
 constexpr std::uint32_t kFuzzMtu = 256;
-
-constexpr std::array<Opcode, 12> kOpcodes = {
-    Opcode::nop,        Opcode::rdma_write, Opcode::rdma_write_imm,   Opcode::send,
-    Opcode::send_imm,   Opcode::rdma_read,  Opcode::atomic_cs,        Opcode::atomic_fa,
-    Opcode::rdma_write, Opcode::dump,       Opcode::atomic_masked_cs, Opcode::atomic_masked_fa};
 
 class Run {
  public:
@@ -43,33 +38,6 @@ class Run {
     *peer = sides_[1 - which].get();
     return *sides_[which];
   }
-  std::uint64_t some_address(const FuzzSide& side, std::uint32_t region) {
-    const std::uint64_t offset =
-        input_.take<std::uint8_t>() % 8 == 0
-            ? input_.take<std::uint64_t>()
-            : input_.below(kRegion + 16) & ~std::uint64_t{input_.below(2) * 7};
-    return side.iova(region) + offset;
-  }
-  MemoryKey some_key(const FuzzSide& side, std::uint32_t region) {
-    const MemoryKey key = side.keys[region];
-    return input_.take<std::uint8_t>() % 16 == 0 ? key ^ input_.take<std::uint32_t>() : key;
-  }
-  std::uint32_t some_size() {
-    return input_.take<std::uint8_t>() % 16 == 0 ? input_.take<std::uint32_t>() : input_.below(512);
-  }
-  format::DataSegment some_data(const FuzzSide& side) {
-    const std::uint32_t region = input_.below(kRegions);
-    const std::uint64_t address = some_address(side, region);
-    const MemoryKey key = some_key(side, region);
-    return format::data(address, Be32{key}, some_size());
-  }
-  SrqNumber some_srq(const FuzzSide& peer) {
-    const std::uint32_t chance = input_.below(16);
-    return chance == 0 ? input_.take<std::uint32_t>() & 0xffffff
-                       : peer.named_srq + (chance == 1 ? 1 : 0);
-  }
-  void post(FuzzSide& side, const FuzzSide& peer);
-  void post_rubbish(FuzzSide& side);
   void ring(FuzzSide& side);
   void store_record(FuzzSide& side);
   void post_receive(FuzzSide& side);
@@ -79,14 +47,25 @@ class Run {
   std::string steps(std::uint32_t count);
   std::string come_to_rest();
   // A quarter of the inputs have congestion control, on a wire that marks.
-  static EngineOptions choose_options(Input& input) {
+  EngineOptions choose_options(Input& input) {
     EngineOptions options;
+    options.addresses = &addresses_;
+    options.dc = {.responders = 1 + input.below(2), .tenure_ns = 20'000};
     options.congestion_control = input.take<std::uint8_t>() % 4 == 0;
     return options;
   }
-  // In a quarter the first side is an initiator of XRC, and the second one its target.
+  // In a quarter the first side is an initiator of XRC, and the second one its target; in another
+  // both are of DC.
+  static ServiceType choose_service(Input& input) {
+    switch (input.take<std::uint8_t>() % 4) {
+      case 0: return ServiceType::xrc;
+      case 1: return ServiceType::dc;
+      default: return ServiceType::rc;
+    }
+  }
   FuzzKind choose_kind() const {
-    if (!is_xrc_) return FuzzKind::rc;
+    if (service_ == ServiceType::dc) return FuzzKind::dc;
+    if (service_ == ServiceType::rc) return FuzzKind::rc;
     return sides_[0] == nullptr ? FuzzKind::initiator : FuzzKind::target;
   }
   // Half of the sides take what they receive from a shared receive queue.
@@ -102,77 +81,19 @@ class Run {
     }
     const FuzzKind kind = choose_kind();
     auto form = choose_form(input_);
-    if (kind == FuzzKind::target && !form) form = SrqForm::list;
+    if ((kind == FuzzKind::target || kind == FuzzKind::dc) && !form) form = SrqForm::list;
     return std::make_unique<FuzzSide>(std::move(wire), psn, options_, kind, form);
   }
 
   Input input_;
+  FuzzAddresses addresses_;
   const EngineOptions options_ = choose_options(input_);
-  const bool is_xrc_ = input_.take<std::uint8_t>() % 4 == 0;
+  const ServiceType service_ = choose_service(input_);
   std::shared_ptr<LoopbackFabric> fabric_ = LoopbackFabric::create({.mtu = kFuzzMtu, .slots = 8});
   std::array<std::unique_ptr<FuzzSide>, 2> sides_;
   std::vector<FuzzControl> controls_;
   std::uint64_t now_ns_ = 1000;
 };
-
-// A WQE that is mostly right.
-void Run::post(FuzzSide& side, const FuzzSide& peer) {
-  const Opcode opcode = kOpcodes[input_.below(kOpcodes.size())];
-  std::vector<format::Segment> segments(1);
-  const bool sends = opcode == Opcode::send || opcode == Opcode::send_imm || opcode == Opcode::dump;
-  std::uint8_t opmod = 0;
-  if (side.kind == FuzzKind::initiator && opcode != Opcode::nop && opcode != Opcode::dump) {
-    segments.push_back(format::to_segment(format::XrcSegment{Be32{some_srq(peer)}, {}}));
-  }
-  if (!sends && opcode != Opcode::nop) {
-    const std::uint32_t region = input_.below(kRegions);
-    const std::uint64_t address = some_address(peer, region);
-    segments.push_back(
-        format::to_segment(format::remote_address(address, Be32{some_key(peer, region)})));
-  }
-  if (opcode >= Opcode::atomic_cs && opcode <= Opcode::atomic_masked_fa) {
-    const bool masked = opcode >= Opcode::atomic_masked_cs;
-    if (masked) opmod = input_.below(2) == 0 ? format::kOpmodAtomic4 : format::kOpmodAtomic8;
-    segments.push_back(input_.take<format::Segment>());
-    if (opcode == Opcode::atomic_masked_cs && opmod == format::kOpmodAtomic8) {
-      segments.push_back(input_.take<format::Segment>());
-    }
-    segments.push_back(format::to_segment(some_data(side)));
-  } else if (opcode != Opcode::nop) {
-    for (std::uint32_t i = input_.below(6); i != 0; --i) {
-      if (input_.below(4) == 0) {
-        const auto more = inline_segments(std::vector<std::uint8_t>(input_.below(90), 0x11));
-        segments.insert(segments.end(), more.begin(), more.end());
-      } else {
-        segments.push_back(format::to_segment(some_data(side)));
-      }
-    }
-  }
-  const auto flags = input_.take<std::uint8_t>();
-  const auto ds = static_cast<std::uint32_t>(std::min<std::size_t>(segments.size(), 63));
-  segments[0] = format::to_segment(format::control(opcode, opmod, format::wire_index(side.producer),
-                                                   side.qpn, ds, flags, Be32{0x1234}));
-  if (input_.below(32) == 0) {
-    auto* bytes = reinterpret_cast<std::uint8_t*>(segments.data());
-    const std::uint32_t at = input_.below(static_cast<std::uint32_t>(segments.size() * 16));
-    bytes[at] = static_cast<std::uint8_t>(bytes[at] ^ input_.take<std::uint8_t>());
-  }
-  side.write_segments(segments);
-  side.producer += format::wqebbs_of(ds);
-}
-
-void Run::post_rubbish(FuzzSide& side) {
-  std::vector<format::Segment> segments(1 + input_.below(8));
-  for (format::Segment& segment : segments) segment = input_.take<format::Segment>();
-  if (input_.below(2) == 0) {
-    const auto opcode = static_cast<Opcode>(input_.take<std::uint8_t>());
-    segments[0] = format::to_segment(
-        format::control(opcode, input_.take<std::uint8_t>(), format::wire_index(side.producer),
-                        side.qpn, input_.below(64), input_.take<std::uint8_t>()));
-  }
-  side.write_segments(segments);
-  side.producer += 1 + input_.below(3);
-}
 
 void Run::store_record(FuzzSide& side) {
   const std::uint64_t value = input_.below(8) == 0 ? input_.take<std::uint64_t>() : side.producer;
@@ -192,7 +113,7 @@ void Run::ring(FuzzSide& side) {
 void Run::post_receive(FuzzSide& side) {
   std::array<format::DataSegment, 4> wqe{};
   for (std::uint32_t i = 0; i < 4; ++i) {
-    wqe[i] = input_.below(4) == 0 ? format::data(0, Be32{0x100}, 0) : some_data(side);
+    wqe[i] = input_.below(4) == 0 ? format::data(0, Be32{0x100}, 0) : some_data(input_, side);
   }
   if (side.shared == SrqForm::list) {
     // Now and then it leads out of the queue.
@@ -213,12 +134,11 @@ void Run::send_packet(FuzzSide& side, const FuzzSide& peer) {
   PacketHeader& header = packet.header;
   std::uint8_t bytes[kFuzzMtu] = {0xab};
   const QpInfo info = *peer.engine.query_qp(peer.qpn);
-  const std::uint32_t region = input_.below(kRegions);
+  const std::uint32_t region = input_.below(kKeys);
   header.opcode =
       static_cast<PacketOpcode>(input_.below(static_cast<std::uint32_t>(PacketOpcode::count)));
-  const ServiceType right = is_xrc_ ? ServiceType::xrc : ServiceType::rc;
-  header.service = input_.below(8) == 0 ? ServiceType::ud : right;
-  if (is_xrc_) header.xrc_srq = some_srq(peer);
+  header.service = input_.below(8) == 0 ? ServiceType::ud : service_;
+  if (service_ == ServiceType::xrc) header.xrc_srq = some_srq(input_, peer);
   header.pkey = input_.below(8) == 0 ? input_.take<PartitionKey>() : kDefaultPartition;
   header.ack_request = input_.below(2) == 0;
   header.destination = peer.wire->endpoint();
@@ -238,14 +158,15 @@ void Run::send_packet(FuzzSide& side, const FuzzSide& peer) {
                    .acknowledge = static_cast<Acknowledge>(said),
                    .rnr_timer = input_.take<std::uint8_t>()};
   } else {
-    header.reth.address = some_address(peer, region);
-    header.reth.rkey = some_key(peer, region);
+    header.reth.address = some_address(input_, peer, region);
+    header.reth.rkey = some_key(input_, peer, region);
     header.reth.length = input_.below(2) == 0 ? header.payload_size : input_.take<std::uint32_t>();
   }
   packet.atomic = {};
   packet.atomic.size = input_.take<std::uint8_t>() % 10;
   packet.atomic.swap_add = input_.take<std::uint64_t>();
   packet.payload = bytes;
+  if (service_ == ServiceType::dc) make_dc(input_, side, peer, header);
   static_cast<void>(side.wire->send(packet));
   side.wire->flush();
 }
@@ -255,6 +176,10 @@ void Run::change_state(FuzzSide& side, FuzzSide& peer) {
   if (side.kind == FuzzKind::target && input_.below(4) == 0) {
     static_cast<void>(side.engine.destroy_srq(side.named_srq));
     side.make_named_srq();
+    return;
+  }
+  if (side.kind == FuzzKind::dc && input_.below(4) == 0) {
+    side.renew_target();
     return;
   }
   switch (input_.below(4)) {
@@ -273,9 +198,15 @@ void Run::change_state(FuzzSide& side, FuzzSide& peer) {
       peer.connect(side);
       return;
     default: {
-      const std::uint32_t region = input_.below(kRegions);
-      static_cast<void>(side.engine.dereg_mr(side.keys[region]));
-      if (input_.below(4) != 0) side.register_region(region);
+      const std::uint32_t key = input_.below(kKeys);
+      const bool comes_back = input_.below(4) != 0;
+      if (key == kListKey) {
+        static_cast<void>(side.engine.destroy_mkey(side.keys[key]));
+        if (comes_back) side.make_list(some_entries(input_, side));
+        return;
+      }
+      static_cast<void>(side.engine.dereg_mr(side.keys[key]));
+      if (comes_back) side.register_region(key);
     }
   }
 }
@@ -314,6 +245,7 @@ std::string Run::come_to_rest() {
     now_ns_ = std::max(now_ns_, timer.value_or(now_ns_));
     if (!timer && i > 10) break;
   }
+  for (const auto& side : sides_) static_cast<void>(side->engine.drain_dct(side->dct));
   std::string wrong = steps(400);  // several sweeps
   for (const auto& side : sides_) {
     if (wrong.empty()) wrong = side->check_memory();
@@ -328,11 +260,11 @@ std::string Run::play() {
     FuzzSide* peer = nullptr;
     FuzzSide& side = pick(&peer);
     switch (input_.take<std::uint8_t>() % 16) {
-      case 0: post_rubbish(side); break;
+      case 0: post_rubbish(input_, side); break;
       case 1:
       case 2:
       case 3:
-      case 4: post(side, *peer); break;
+      case 4: post_some(input_, side, *peer); break;
       case 5:
       case 6: ring(side); break;
       case 7:

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tests/softnic/engine_rig.h"
+#include "tests/softnic/mkey_lists.h"
 
 namespace gdakit::softnic::test {
 
@@ -23,6 +24,10 @@ inline constexpr std::uint32_t kLogRqStride = 6;
 inline constexpr std::uint32_t kLogCq = 9;
 inline constexpr std::uint32_t kLogOtherCq = 4;
 inline constexpr std::uint32_t kRegions = 4;
+inline constexpr std::uint32_t kListKey = kRegions;  // a key of parts of the regions
+inline constexpr std::uint32_t kKeys = kListKey + 1;
+inline constexpr std::uint32_t kListEntries = 16;
+inline constexpr std::uint64_t kFuzzDcKey = 0x1122334455667788;
 
 // Parts of one arena, with guards between them.
 class Arena {
@@ -94,11 +99,12 @@ struct WatchedCq {
   std::vector<format::Syndrome> errors;
 };
 
-// What a side's queue pair is, of RC or an end of XRC.
-enum class FuzzKind : std::uint8_t { rc, initiator, target };
+// What a side's queue pair is: of RC, an end of XRC, or an initiator of DC with a target beside it.
+enum class FuzzKind : std::uint8_t { rc, initiator, target, dc };
 
 // One NIC with one QP and four regions: all rights, local rights only, read-only, zero-based with
-// all rights. Its receive queue may be a shared one of this form; a target has one.
+// all rights; and a zero-based key of parts of these. Its receive queue may be a shared one of this
+// form; a target has one.
 struct FuzzSide {
   FuzzSide(std::unique_ptr<Wire> packets, std::uint32_t psn, const EngineOptions& options,
            FuzzKind which, std::optional<SrqForm> form)
@@ -121,6 +127,7 @@ struct FuzzSide {
     pd = *engine.alloc_pd();
     uar = *engine.alloc_uar(UarType::dense);
     for (std::uint32_t i = 0; i < kRegions; ++i) register_region(i);
+    make_list(parts_of_all());
     QpAttributes qp;
     qp.pd = pd;
     qp.send_cq = *engine.create_cq({host_address(send_cq.memory), kLogCq, false, true, {}});
@@ -131,6 +138,13 @@ struct FuzzSide {
     qp.has_receive_queue = kind == FuzzKind::rc && !shared;
     if (kind == FuzzKind::rc && shared) qp.srq = *create_srq(pd, *shared, kNicUid);
     if (kind != FuzzKind::rc) qp.service = ServiceType::xrc;
+    if (kind == FuzzKind::dc) {
+      qp.service = ServiceType::dc;
+      target = {.pd = pd, .cq = qp.receive_cq, .srq = *create_srq(pd, *shared, kNicUid)};
+      target.access_key = kFuzzDcKey;
+      target.access = Access::all;
+      make_target();
+    }
     if (kind == FuzzKind::target) {
       qp.xrc_domain = *engine.alloc_xrcd();
       xrc = {qp.xrc_domain, qp.receive_cq, 0x77};
@@ -141,6 +155,13 @@ struct FuzzSide {
     qp.log_receive_stride = kLogRqStride;
     qp.doorbell_record = host_address(record.data());
     qpn = *engine.create_qp(qp);
+  }
+
+  void make_target() { dct = *engine.create_dct(target); }
+  // Ends the target of DC; the next one is made when it has come to its end.
+  void renew_target() {
+    static_cast<void>(engine.drain_dct(dct));
+    if (engine.destroy_dct(dct)) make_target();
   }
 
   // The one that packets of XRC name, in place of the last one if it has gone.
@@ -172,7 +193,9 @@ struct FuzzSide {
     mr.access = kRights[i];
     keys[i] = *engine.reg_mr(mr);
   }
-  std::uint64_t iova(std::uint32_t i) const { return i == 3 ? 0 : host_address(regions[i]).value; }
+  void make_list(const std::vector<KeyListEntry>& entries);
+  std::vector<KeyListEntry> parts_of_all() const;
+  std::uint64_t iova(std::uint32_t i) const { return i >= 3 ? 0 : host_address(regions[i]).value; }
 
   void connect(const FuzzSide& peer) { connect(peer.wire->endpoint(), peer.qpn, peer.send_psn); }
   void connect(Endpoint endpoint, QpNumber peers_qpn, std::uint32_t peers_psn) {
@@ -202,31 +225,11 @@ struct FuzzSide {
   }
   std::string check() {
     std::string wrong = send_cq.check(qpn);
-    if (wrong.empty()) wrong = receive_cq.check(qpn);
+    if (wrong.empty()) wrong = receive_cq.check(kind == FuzzKind::dc ? dct : qpn);
     return wrong;
   }
-  std::string check_memory() const {
-    if (!arena.guards_hold()) return "memory outside of everything registered has changed";
-    if (!sq.unchanged() || !rq.unchanged() || !record.unchanged()) {
-      return "the NIC wrote to a queue or record that it may only read";
-    }
-    if (!read_only.unchanged()) return "a region without the right to write has changed";
-    return {};
-  }
-  std::string check_rest() {
-    const QpInfo info = *engine.query_qp(qpn);
-    if (!engine.drained()) return "a removal has not come to its end";
-    if (info.state == QpState::sqd) {
-      const bool drained = !info.sq_draining && info.send_completed == info.send_started;
-      return drained ? "" : "a send queue has not drained";
-    }
-    if (info.state != QpState::rts && info.state != QpState::err) return {};
-    if (info.send_completed != info.send_producer) return "a send queue has not come to rest";
-    const QpError& error = info.first_error;
-    if (error.syndrome == format::Syndrome::none || error.responder) return {};
-    const bool told = std::count(send_cq.errors.begin(), send_cq.errors.end(), error.syndrome) != 0;
-    return told ? "" : "a queue failed without an error CQE";
-  }
+  std::string check_memory() const;
+  std::string check_rest();
 
   Arena arena;
   Watched sq, rq, record;
@@ -242,9 +245,11 @@ struct FuzzSide {
   std::optional<SrqForm> shared;
   std::optional<XrcSrqAttributes> xrc;
   SrqNumber named_srq = 0;
+  DctAttributes target;
+  DctNumber dct = 0;
   PdNumber pd = 0;
   UarNumber uar = 0;
-  std::array<MemoryKey, kRegions> keys{};
+  std::array<MemoryKey, kKeys> keys{};
   QpNumber qpn = 0;
   std::uint64_t producer = 0;
   std::uint64_t receive_producer = 0;
