@@ -13,12 +13,16 @@ std::string play_verbs_calls(Input input) {
   static const std::unique_ptr<softnic::uverbs::Device> device =
       verbs::open_device(verbs::own_spec("fuzz"));
   {
-    softnic::uverbs::Context context(*device);
-    if (verbs::get_context(context, /*with_devx=*/true) != 0)
+    softnic::uverbs::Context one(*device), other(*device);
+    if (verbs::get_context(one, /*with_devx=*/true) != 0 ||
+        verbs::get_context(other, /*with_devx=*/true) != 0) {
       return "a device that cannot be opened";
-    verbs::HostileClient client(context, {input.data(), input.size()});
-    while (!client.empty()) {
-      std::string wrong = client.call();
+    }
+    softnic::test::Input bytes(input.data(), input.size());
+    verbs::HostileClient client(one, bytes), stranger(other, bytes);
+    stranger.set_other(client);
+    while (!bytes.empty()) {
+      std::string wrong = bytes.below(4) == 0 ? stranger.call() : client.call();
       if (!wrong.empty()) return wrong;
     }
   }

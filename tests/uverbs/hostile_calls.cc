@@ -1,8 +1,10 @@
 #include "tests/uverbs/hostile_calls.h"
 
+#include <algorithm>
 #include <random>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <utility>
 
 #include "backends/softnic/uverbs/transition_masks.h"
 #include "core/format/doorbell.h"
@@ -163,6 +165,8 @@ std::string HostileClient::make(Call& call) {
   if (rarely(64)) call.header.reserved1 = number();
   if (rarely(64)) call.header.driver_id = static_cast<std::uint32_t>(number());
   last_error_ = call.make(context_);
+  const auto opcode = static_cast<format::prm::Opcode>(std::exchange(last_opcode_, 0));
+  if (last_error_ == 0 && opcode != format::prm::Opcode{}) carried_out_.insert(opcode);
   if (last_error_ >= 0 && last_error_ <= kMostErrno) return {};
   return "an answer that is no errno value: " + std::to_string(last_error_);
 }
@@ -170,7 +174,8 @@ std::string HostileClient::make(Call& call) {
 std::string HostileClient::make(Call& call, std::uint16_t id, Kind kind) {
   if (!rarely(64)) call.number(id);
   std::string wrong = make(call);
-  if (last_error_ == 0) remember(kind, call.given(id));
+  last_handle_ = last_error_ == 0 ? call.given(id) : 0;
+  if (last_error_ == 0) remember(kind, last_handle_);
   return wrong;
 }
 
@@ -294,8 +299,11 @@ std::string HostileClient::make_cq() {
   if (rarely(4)) add(call, UVERBS_ATTR_CREATE_CQ_FLAGS, std::uint32_t{2});
   add(call, UVERBS_ATTR_UHW_IN, driver);
   add_out(call, UVERBS_ATTR_CREATE_CQ_RESP_CQE, 4);
-  add_out(call, UVERBS_ATTR_UHW_OUT, 8);
-  return make(call, UVERBS_ATTR_CREATE_CQ_HANDLE, Kind::cq);
+  mlx5_ib_create_cq_resp answer{};
+  call.out(UVERBS_ATTR_UHW_OUT, answer);
+  std::string wrong = make(call, UVERBS_ATTR_CREATE_CQ_HANDLE, Kind::cq);
+  know({{DevxKind::cq, answer.cqn}, last_handle_});
+  return wrong;
 }
 
 std::string HostileClient::make_qp() {
@@ -315,14 +323,17 @@ std::string HostileClient::make_qp() {
   add_handle(call, UVERBS_ATTR_CREATE_QP_RECV_CQ_HANDLE, Kind::cq);
   add(call, UVERBS_ATTR_CREATE_QP_USER_HANDLE, number());
   add(call, UVERBS_ATTR_CREATE_QP_CAP, ib_uverbs_qp_cap{});
-  const bool is_initiator = rarely(4);
-  if (is_initiator) driver.rq_wqe_count = 0;
-  const std::uint32_t type = is_initiator ? IB_UVERBS_QPT_XRC_INI : IB_UVERBS_QPT_RC;
+  constexpr std::uint32_t kTypes[] = {IB_UVERBS_QPT_RC,      IB_UVERBS_QPT_RC, IB_UVERBS_QPT_RC,
+                                      IB_UVERBS_QPT_XRC_INI, IB_UVERBS_QPT_UC, IB_UVERBS_QPT_UD};
+  const std::uint32_t type = kTypes[input_.below(std::size(kTypes))];
+  if (type == IB_UVERBS_QPT_XRC_INI) driver.rq_wqe_count = 0;
   add(call, UVERBS_ATTR_CREATE_QP_TYPE, type);
   add(call, UVERBS_ATTR_UHW_IN, driver);
   add_out(call, UVERBS_ATTR_CREATE_QP_RESP_CAP, sizeof(ib_uverbs_qp_cap));
   call.out(UVERBS_ATTR_CREATE_QP_RESP_QP_NUM, qpn_);
-  return make(call, UVERBS_ATTR_CREATE_QP_HANDLE, Kind::qp);
+  std::string wrong = make(call, UVERBS_ATTR_CREATE_QP_HANDLE, Kind::qp);
+  know({{DevxKind::qp, qpn_}, last_handle_});
+  return wrong;
 }
 
 std::string HostileClient::make_ah() {
@@ -348,6 +359,9 @@ std::string HostileClient::modify_qp() {
           attr::kMaxPeerReads | attr::kMinRnrTimer,
       attr::kState | attr::kTimeout | attr::kRetryCount | attr::kRnrRetry | attr::kSendPsn |
           attr::kMaxReads};
+  constexpr std::uint32_t kDatagramMasks[] = {
+      attr::kState, attr::kState | attr::kPkeyIndex | attr::kPort | attr::kQkey, attr::kState,
+      attr::kState | attr::kSendPsn, attr::kState};
   ib_uverbs_ex_modify_qp request{};
   ib_uverbs_modify_qp& base = request.base;
   const std::uint32_t state = input_.below(8);
@@ -357,6 +371,7 @@ std::string HostileClient::modify_qp() {
   // As the ends of DC have it.
   if (rarely(3)) base.attr_mask &= ~(attr::kRemoteQpn | attr::kReceivePsn | attr::kMaxPeerReads);
   if (rarely(6)) base.attr_mask &= ~(attr::kAccess | attr::kPath | attr::kMinRnrTimer);
+  if (rarely(6)) base.attr_mask = kDatagramMasks[std::min(state, 4u)];
   base.port_num = base.dest.port_num = 1;
   base.dest.is_global = 1;
   base.path_mtu = static_cast<std::uint8_t>(1 + input_.below(5));
@@ -410,6 +425,20 @@ std::string HostileClient::alloc_mw() {
   return make(call);
 }
 
+// It is in few groups at once, of a few. Who leaves one waits until all senders know.
+std::string HostileClient::change_group() {
+  ib_uverbs_attach_mcast request{};
+  request.qp_handle = static_cast<std::uint32_t>(handle(Kind::qp));
+  request.gid[0] = rarely(16) ? 0 : 0xff;
+  request.gid[15] = static_cast<std::uint8_t>(input_.below(4));
+  const bool leaves = rarely(16);
+  WriteCall call(leaves ? IB_USER_VERBS_CMD_DETACH_MCAST : IB_USER_VERBS_CMD_ATTACH_MCAST);
+  add(call, UVERBS_ATTR_CORE_IN, request);
+  std::string wrong = make(call);
+  if (last_error_ == 0 && !leaves) has_joined_ = true;
+  return wrong;
+}
+
 std::string HostileClient::destroy() {
   const std::uint32_t kind = input_.below(std::size(kDestructions));
   const Destruction& one = kDestructions[kind];
@@ -441,7 +470,12 @@ std::string HostileClient::any_method() {
   const std::uint32_t object = input_.below(24);
   Call call(static_cast<std::uint16_t>(rarely(2) ? object : 0x1000 + object),
             static_cast<std::uint16_t>(rarely(2) ? input_.below(8) : 0x1000 + input_.below(8)));
-  if (object == UVERBS_OBJECT_ASYNC_EVENT) return make(call);
+  constexpr std::uint16_t kGiveFiles[] = {UVERBS_OBJECT_ASYNC_EVENT,
+                                          MLX5_IB_OBJECT_DEVX_ASYNC_CMD_FD,
+                                          MLX5_IB_OBJECT_DEVX_ASYNC_EVENT_FD};
+  if (std::ranges::find(kGiveFiles, call.header.object_id) != std::end(kGiveFiles)) {
+    return make(call);
+  }
   for (std::uint32_t id = 0; id < 12; ++id) {
     const auto number_of_it = static_cast<std::uint16_t>(rarely(4) ? 0x1000 + id : id);
     if (rarely(2)) add(call, number_of_it, number());
@@ -481,7 +515,8 @@ std::string HostileClient::call() {
       &HostileClient::make_devx,    &HostileClient::change_devx, &HostileClient::change_devx,
       &HostileClient::ask_devx,     &HostileClient::ask_device,  &HostileClient::subscribe,
       &HostileClient::make_xrcd,    &HostileClient::make_srq,    &HostileClient::make_target,
-      &HostileClient::make_dc_end};
+      &HostileClient::make_dc_end,  &HostileClient::change_devx, &HostileClient::ask_devx,
+      &HostileClient::ask_device,   &HostileClient::change_group};
   return (this->*kCalls[input_.below(std::size(kCalls))])();
 }
 

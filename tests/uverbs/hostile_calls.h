@@ -8,9 +8,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <set>
+#include <span>
 #include <string>
 
 #include "backends/softnic/uverbs/context.h"
+#include "backends/softnic/uverbs/devx_mailboxes.h"
 #include "backends/softnic/uverbs/firmware_call.h"
 #include "core/base/file_descriptor.h"
 #include "core/format/prm/cq.h"
@@ -31,9 +34,14 @@ inline constexpr std::size_t kHostileBytes = 1 << 16;
 
 class HostileClient {
  public:
-  HostileClient(Context& context, softnic::test::Input input) : context_(context), input_(input) {}
+  // Several may share an input.
+  HostileClient(Context& context, softnic::test::Input& input) : context_(context), input_(input) {}
 
-  bool empty() const { return input_.empty(); }
+  // Whose objects' numbers it names at times, as if they were its own.
+  void set_other(const HostileClient& other) { other_ = &other; }
+  // The firmware commands by DEVX that have been carried out.
+  const std::set<format::prm::Opcode>& carried_out() const { return carried_out_; }
+  bool has_joined() const { return has_joined_; }
   // Makes one call, or rings a doorbell. Returns what is wrong with the answer, in a sentence;
   // empty: nothing.
   std::string call();
@@ -76,9 +84,8 @@ class HostileClient {
     add(call, id, static_cast<const void*>(&value), sizeof value);
   }
   void change(void* bytes, std::size_t size);
-  template <class Layout>
   void add_mailbox(Call& call, std::uint16_t id, format::prm::Opcode opcode,
-                   format::prm::Mailbox<Layout>& in);
+                   std::span<std::uint8_t> in);
   void add_more(Call& call);
   std::string make(Call& call);
   std::string make(Call& call, std::uint16_t id, Kind kind);
@@ -101,8 +108,18 @@ class HostileClient {
   std::string query_qp();
   std::string resize_cq();
   std::string alloc_mw();
+  std::string change_group();
   std::uint32_t number_of(Numbered kind);
   void remember_number(Numbered kind, std::uint32_t number);
+  // An object that firmware commands change and ask about: of DEVX, or of verbs.
+  struct Known {
+    DevxName name;
+    std::uint32_t handle = 0;
+    std::uint32_t steps = 0;  // of a queue pair: on its way from RESET to RTS
+  };
+  void know(const Known& known);
+  Known& known(DevxKind kind);
+  void add_known(Call& call, std::uint16_t id, const Known& known);
   std::uint64_t offset() { return std::uint64_t{64} * input_.below(32); }
   void fill(format::prm::Mailbox<format::prm::CreateCqIn>& in);
   void fill(format::prm::Mailbox<format::prm::CreateMkeyIn>& in);
@@ -110,6 +127,8 @@ class HostileClient {
   void fill(format::prm::Mailbox<format::prm::CreateRmpIn>& in);
   void fill(format::prm::Mailbox<format::prm::CreateXrcSrqIn>& in);
   void fill(format::prm::Mailbox<format::prm::CreateDctIn>& in);
+  void fill_change(DevxKind kind, std::span<std::uint8_t> in);
+  void add_entries(std::vector<std::uint8_t>& in);
   std::string make_umem();
   template <class Layout>
   std::string make_devx(format::prm::Opcode opcode, Numbered kind);
@@ -117,6 +136,8 @@ class HostileClient {
   std::string change_devx();
   std::string ask_devx();
   std::string ask_device();
+  std::string ask_later(Call& call);
+  int open_file(UniqueFileDescriptor& file, Call& call, std::uint16_t id);
   std::string subscribe();
   std::string destroy();
   std::string query();
@@ -125,16 +146,22 @@ class HostileClient {
   std::string any_write();
 
   Context& context_;
-  softnic::test::Input input_;
+  softnic::test::Input& input_;
+  const HostileClient* other_ = nullptr;
   std::array<std::array<std::uint32_t, kRemembered>, static_cast<std::size_t>(Kind::count)>
       handles_{};
   std::array<std::array<std::uint32_t, kRemembered>, static_cast<std::size_t>(Numbered::count)>
       numbers_{};
+  std::array<Known, 16> known_{};
   std::uint32_t uar_number_ = 0;
   std::unique_ptr<UarMapping> registers_;  // of that page
   std::uint32_t qpn_ = 0;                  // of the queue pair made last
-  UniqueFileDescriptor events_;
+  UniqueFileDescriptor events_, answers_;
   int last_error_ = 0;
+  std::uint32_t last_handle_ = 0;
+  std::uint64_t last_opcode_ = 0;  // of the mailbox of the call that is made
+  std::set<format::prm::Opcode> carried_out_;
+  bool has_joined_ = false;
 };
 
 }  // namespace gdakit::softnic::uverbs::test

@@ -4,12 +4,12 @@
 #include <cstring>
 #include <type_traits>
 
-#include "core/format/prm/counters.h"
 #include "core/format/prm/cq.h"
 #include "core/format/prm/mkey.h"
 #include "core/format/prm/qp.h"
 #include "core/format/prm/rmp.h"
 #include "core/format/prm/srq.h"
+#include "core/format/umr.h"
 #include "tests/uverbs/hostile_calls.h"
 
 namespace gdakit::softnic::uverbs::test {
@@ -20,32 +20,21 @@ namespace prm = format::prm;
 constexpr std::uint32_t kFewNumbers = 8;  // the first that objects get
 constexpr std::uint64_t kUmemBytes = 8192;
 
-constexpr prm::Opcode kChanges[] = {
-    prm::Opcode::rst2init_qp, prm::Opcode::init2init_qp,
-    prm::Opcode::init2rtr_qp, prm::Opcode::rtr2rts_qp,
-    prm::Opcode::rts2rts_qp,  prm::Opcode::sqerr2rts_qp,
-    prm::Opcode::qp_2err,     prm::Opcode::qp_2rst,
-    prm::Opcode::modify_rmp,  prm::Opcode::arm_rq,
-    prm::Opcode::arm_xrc_srq, prm::Opcode::modify_cq,
-    prm::Opcode::drain_dct,   prm::Opcode::arm_dct_for_key_violation};
-constexpr prm::Opcode kQuestions[] = {prm::Opcode::query_qp,      prm::Opcode::query_cq,
-                                      prm::Opcode::query_rmp,     prm::Opcode::query_srq,
-                                      prm::Opcode::query_xrc_srq, prm::Opcode::query_q_counter,
-                                      prm::Opcode::query_mkey,    prm::Opcode::query_dct};
-
 }  // namespace
 
-template <class Layout>
 void HostileClient::add_mailbox(Call& call, std::uint16_t id, prm::Opcode opcode,
-                                prm::Mailbox<Layout>& in) {
-  in.set(prm::MboxIn::opcode, static_cast<std::uint64_t>(opcode));
-  if (rarely(8)) change(in.bytes().data(), in.bytes().size());
-  add(call, id, in.bytes().data(), in.bytes().size());
+                                std::span<std::uint8_t> in) {
+  const prm::View<prm::MboxIn, std::uint8_t> begin(in);
+  begin.set(prm::MboxIn::opcode, static_cast<std::uint64_t>(opcode));
+  if (rarely(8)) change(in.data(), in.size());
+  last_opcode_ = begin.get(prm::MboxIn::opcode);
+  add(call, id, in.data(), in.size());
 }
 
 std::uint32_t HostileClient::number_of(Numbered kind) {
   if (rarely(24)) return input_.below(kFewNumbers);
-  return numbers_[static_cast<std::size_t>(kind)][input_.below(kRemembered)];
+  const auto& numbers = other_ != nullptr && rarely(24) ? other_->numbers_ : numbers_;
+  return numbers[static_cast<std::size_t>(kind)][input_.below(kRemembered)];
 }
 
 // The first one of a kind is all that is known.
@@ -84,7 +73,7 @@ void HostileClient::fill(prm::Mailbox<prm::CreateCqIn>& in) {
   in.set(prm::CreateCqIn::cq_umem_offset, offset());
 }
 
-// Of a umem's memory, or of a list without entries.
+// Of a umem's memory, or of a list, whose entries come behind the mailbox.
 void HostileClient::fill(prm::Mailbox<prm::CreateMkeyIn>& in) {
   const auto context = in.at(prm::CreateMkeyIn::memory_key_mkey_entry);
   const bool is_list = rarely(2);
@@ -102,9 +91,23 @@ void HostileClient::fill(prm::Mailbox<prm::CreateMkeyIn>& in) {
   context.set(prm::Mkc::len, rarely(8) ? number() : 1 + input_.below(4096));
   context.set(prm::Mkc::translations_octword_size, rarely(8) ? input_.take<std::uint32_t>() : 4);
   context.set(prm::Mkc::log_page_size, input_.below(64));
-  in.set(prm::CreateMkeyIn::translations_octword_actual_size, rarely(8) ? input_.below(99) : 0);
   in.set(prm::CreateMkeyIn::mkey_umem_id, number_of(Numbered::umem));
   in.set(prm::CreateMkeyIn::mkey_umem_offset, offset());
+}
+
+// Parts of other keys, few of them.
+void HostileClient::add_entries(std::vector<std::uint8_t>& in) {
+  const std::uint32_t count = input_.below(5);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    format::KlmSegment entry{};
+    entry.byte_count = Be32(1 + input_.below(4096));
+    entry.mkey = Be32(number_of(Numbered::mkey) << 8 | (rarely(4) ? input_.below(256) : 0));
+    entry.address = Be64(number());
+    const auto* const bytes = reinterpret_cast<const std::uint8_t*>(&entry);
+    in.insert(in.end(), bytes, bytes + sizeof entry);
+  }
+  prm::View<prm::CreateMkeyIn, std::uint8_t>(in).set(
+      prm::CreateMkeyIn::translations_octword_actual_size, rarely(8) ? input_.below(99) : count);
 }
 
 void HostileClient::fill(prm::Mailbox<prm::CreateQpIn>& in) {
@@ -155,9 +158,11 @@ void HostileClient::fill(prm::Mailbox<prm::CreateXrcSrqIn>& in) {
 
 template <class Layout>
 std::string HostileClient::make_devx(prm::Opcode opcode, Numbered kind) {
-  prm::Mailbox<Layout> in;
+  prm::Mailbox<Layout> mailbox;
   prm::Mailbox<ObjectOut> out;
-  if constexpr (!std::is_same_v<Layout, prm::MboxIn>) fill(in);
+  if constexpr (!std::is_same_v<Layout, prm::MboxIn>) fill(mailbox);
+  std::vector<std::uint8_t> in(mailbox.bytes().begin(), mailbox.bytes().end());
+  if constexpr (std::is_same_v<Layout, prm::CreateMkeyIn>) add_entries(in);
   Call call(MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_CREATE);
   add_mailbox(call, MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_IN, opcode, in);
   if (rarely(16)) {
@@ -168,13 +173,15 @@ std::string HostileClient::make_devx(prm::Opcode opcode, Numbered kind) {
   }
   std::string wrong = make(call, MLX5_IB_ATTR_DEVX_OBJ_CREATE_HANDLE, Kind::devx);
   const auto number = static_cast<std::uint32_t>(out.get(ObjectOut::number));
+  const auto creation = creation_by(static_cast<std::uint64_t>(opcode));
+  if (creation) know({{creation->kind, number}, last_handle_});
   if (last_error_ == 0 && number != 0) remember_number(kind, number);
   return wrong;
 }
 
 std::string HostileClient::make_devx() {
   // A target of DC takes a PD, a CQ and a pool.
-  switch (input_.below(17)) {
+  switch (input_.below(19)) {
     case 0: return make_devx<prm::MboxIn>(prm::Opcode::alloc_pd, Numbered::pd);
     case 1:
     case 2: return make_devx<prm::CreateCqIn>(prm::Opcode::create_cq, Numbered::cq);
@@ -186,80 +193,14 @@ std::string HostileClient::make_devx() {
     case 8:
       return make_devx<prm::CreateXrcSrqIn>(
           rarely(2) ? prm::Opcode::create_srq : prm::Opcode::create_xrc_srq, Numbered::rmp);
-    case 9: return make_devx<prm::CreateMkeyIn>(prm::Opcode::create_mkey, Numbered::mkey);
+    case 9:
     case 10:
-    case 11:
-    case 12: return make_devx<prm::CreateDctIn>(prm::Opcode::create_dct, Numbered::dct);
+    case 11: return make_devx<prm::CreateMkeyIn>(prm::Opcode::create_mkey, Numbered::mkey);
+    case 12:
+    case 13:
+    case 14: return make_devx<prm::CreateDctIn>(prm::Opcode::create_dct, Numbered::dct);
     default: return make_devx<prm::CreateQpIn>(prm::Opcode::create_qp, Numbered::qp);
   }
-}
-
-// Of objects of verbs, too. The number is often the right one, where there are few.
-std::string HostileClient::change_devx() {
-  Call call(MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_MODIFY);
-  prm::Mailbox<prm::Rst2initQpIn> in;
-  const Numbered kind = rarely(4) ? Numbered::dct : Numbered::qp;
-  in.set(prm::Rst2initQpIn::qpn, rarely(4) ? qpn_ & 0xffffff : number_of(kind));
-  in.set(prm::Rst2initQpIn::opt_param_mask, rarely(2) ? 0 : input_.take<std::uint16_t>());
-  const auto context = in.at(prm::Rst2initQpIn::qpc);
-  context.set(prm::Qpc::mtu, 1 + input_.below(5));
-  context.set(prm::Qpc::log_msg_max, input_.below(31));
-  context.set(prm::Qpc::remote_qpn, qpn_ & 0xffffff);
-  context.set(prm::Qpc::rwe, 1);
-  const Gid gid = context_.device().identity().gid(1);
-  std::memcpy(context.at(prm::Qpc::primary_address_path).at(prm::Ads::rgid_rip).data(), gid.data(),
-              gid.size());
-  add_handle(call, MLX5_IB_ATTR_DEVX_OBJ_MODIFY_HANDLE, rarely(4) ? Kind::qp : Kind::devx);
-  add_mailbox(call, MLX5_IB_ATTR_DEVX_OBJ_MODIFY_CMD_IN,
-              kChanges[input_.below(std::size(kChanges))], in);
-  add_out(call, MLX5_IB_ATTR_DEVX_OBJ_MODIFY_CMD_OUT, 16);
-  return make(call);
-}
-
-std::string HostileClient::ask_devx() {
-  Call call(MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_QUERY);
-  prm::Mailbox<prm::QueryQCounterIn> in;  // the longest of them
-  in.set(prm::QueryQCounterIn::counter_set_id, number_of(Numbered::counter_set) & 0xff);
-  constexpr Numbered kOthers[] = {Numbered::mkey, Numbered::dct};
-  const auto kind = rarely(2) ? kOthers[input_.below(2)] : Numbered::qp;
-  prm::View<prm::QueryQpIn, std::uint8_t>(in.bytes())
-      .set(prm::QueryQpIn::qpn, rarely(4) ? qpn_ & 0xffffff : number_of(kind));
-  add_handle(call, MLX5_IB_ATTR_DEVX_OBJ_QUERY_HANDLE, rarely(4) ? Kind::qp : Kind::devx);
-  add_mailbox(call, MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_IN,
-              kQuestions[input_.below(std::size(kQuestions))], in);
-  add_out(call, MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_OUT, 16 + 16 * input_.below(20));
-  return make(call);
-}
-
-std::string HostileClient::ask_device() {
-  Call call(MLX5_IB_OBJECT_DEVX, MLX5_IB_METHOD_DEVX_OTHER);
-  prm::Mailbox<prm::MboxIn> in;
-  in.set(prm::MboxIn::op_mod, input_.below(80));
-  const auto any = static_cast<prm::Opcode>(0x100 + input_.below(0x800));
-  add_mailbox(call, MLX5_IB_ATTR_DEVX_OTHER_CMD_IN, rarely(2) ? any : prm::Opcode::query_hca_cap,
-              in);
-  add_out(call, MLX5_IB_ATTR_DEVX_OTHER_CMD_OUT, 4112);
-  return make(call);
-}
-
-// From one file of events, which is opened first.
-std::string HostileClient::subscribe() {
-  if (!events_) {
-    Call open(MLX5_IB_OBJECT_DEVX_ASYNC_EVENT_FD, MLX5_IB_METHOD_DEVX_ASYNC_EVENT_FD_ALLOC);
-    open.number(MLX5_IB_ATTR_DEVX_ASYNC_EVENT_FD_ALLOC_HANDLE)
-        .in(MLX5_IB_ATTR_DEVX_ASYNC_EVENT_FD_ALLOC_FLAGS, std::uint32_t{input_.below(2)});
-    if (open.make(context_) != 0) return {};
-    events_ = UniqueFileDescriptor(
-        static_cast<int>(open.given(MLX5_IB_ATTR_DEVX_ASYNC_EVENT_FD_ALLOC_HANDLE)));
-  }
-  Call call(MLX5_IB_OBJECT_DEVX, MLX5_IB_METHOD_DEVX_SUBSCRIBE_EVENT);
-  add(call, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_COOKIE, number());
-  add(call, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_TYPE_NUM_LIST,
-      static_cast<std::uint16_t>(input_.below(0x20)));
-  call.number(MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_FD_HANDLE,
-              static_cast<std::uint32_t>(events_.get()));
-  if (!rarely(8)) add_handle(call, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_OBJ_HANDLE, Kind::devx);
-  return make(call);
 }
 
 }  // namespace gdakit::softnic::uverbs::test

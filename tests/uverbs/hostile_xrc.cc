@@ -36,7 +36,11 @@ std::string HostileClient::make_srq() {
     add_handle(call, UVERBS_ATTR_CREATE_SRQ_CQ_HANDLE, Kind::cq);
   }
   add(call, UVERBS_ATTR_UHW_IN, driver);
-  return make(call, UVERBS_ATTR_CREATE_SRQ_HANDLE, Kind::srq);
+  std::uint32_t srqn = 0;
+  call.out(UVERBS_ATTR_CREATE_SRQ_RESP_SRQ_NUM, srqn);
+  std::string wrong = make(call, UVERBS_ATTR_CREATE_SRQ_HANDLE, Kind::srq);
+  know({{is_xrc ? DevxKind::xrc_srq : DevxKind::rmp, srqn}, last_handle_});
+  return wrong;
 }
 
 // Of XRC; sometimes one that is there.
