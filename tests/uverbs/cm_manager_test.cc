@@ -132,6 +132,15 @@ class CmManager : public testing::Test {
     return {active, passive};
   }
 
+  // A request that the server's program does not fetch. Returns who listens.
+  std::uint32_t ask() {
+    const std::uint32_t listener = server_.listen();
+    const std::uint32_t active = client_.resolve(address());
+    EXPECT_EQ(client_.manager().connect(*client_.file, active, parameters()), 0);
+    std::this_thread::sleep_for(200ms);
+    return listener;
+  }
+
   const Spec spec_ = named("cm");
   Process server_{spec_};
   Process client_{spec_};
@@ -284,13 +293,32 @@ TEST_F(CmManager, TakesNoMoreRequestsThanItsBacklog) {
 }
 
 TEST_F(CmManager, RefusesWhatNobodyHasFetchedWhenTheListenerEnds) {
-  const std::uint32_t listener = server_.listen();
-  const std::uint32_t active = client_.resolve(address());
-  EXPECT_EQ(client_.manager().connect(*client_.file, active, parameters()), 0);
-  std::this_thread::sleep_for(200ms);
+  const std::uint32_t listener = ask();
   EXPECT_EQ(server_.destroy(listener), 0);
   EXPECT_EQ(client_.next().kind, EventKind::rejected);
   EXPECT_FALSE(server_.has_event_within(10ms));
+}
+
+TEST_F(CmManager, RefusesWhatNobodyHasFetchedWhenTheFileIsClosed) {
+  ask();
+  server_.manager().close(*server_.file);
+  EXPECT_EQ(client_.next().kind, EventKind::rejected);
+}
+
+TEST_F(CmManager, RefusesWhatNobodyHasFetchedWhenTheProcessEnds) {
+  ask();
+  server_.manager().try_close_all();
+  EXPECT_EQ(client_.next().kind, EventKind::rejected);
+}
+
+// Handles can be guessed.
+TEST_F(CmManager, EndsARequestThatNobodyHasFetchedBeforeItsListener) {
+  const std::uint32_t listener = ask();
+  const std::uint32_t request = listener + 1;
+  EXPECT_EQ(server_.state(request).source.port, kPort);
+  EXPECT_EQ(server_.destroy(request), 0);
+  EXPECT_EQ(server_.destroy(listener), 0);
+  EXPECT_EQ(client_.next().kind, EventKind::rejected);
 }
 
 TEST_F(CmManager, TellsThePeerWhenTheProgramClosesItsFile) {

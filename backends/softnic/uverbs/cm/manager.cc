@@ -137,11 +137,12 @@ int Manager::create_id(const std::shared_ptr<File>& file, std::uint64_t uid, Por
   return 0;
 }
 
-// Requests that came for it and that nobody has fetched are refused.
+// Requests that came for it and that nobody has fetched are refused, but for those that have ended
+// before it.
 void Manager::end_id(const IdPtr& id) {
   ids_.erase(id->handle);
   for (const Event& event : id->file->take_events(*id)) {
-    if (event.asked) end_id(event.asked);
+    if (event.asked && event.asked->file != nullptr) end_id(event.asked);
   }
   leave_all(*id);
   id->file = nullptr;

@@ -98,7 +98,7 @@ int Manager::migrate(const File& from, const std::shared_ptr<File>& to, std::uin
   std::vector<Event> events = id->file->take_events(*id);
   id->file = to;
   for (Event& event : events) {
-    if (event.asked) event.asked->file = to;
+    if (event.asked && event.asked->file != nullptr) event.asked->file = to;
     to->push(std::move(event));
   }
   events_reported = id->events_reported;
