@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <random>
 
+#include "tests/fuzz/cm_calls.h"
 #include "tests/fuzz/exchanges.h"
 #include "tests/fuzz/meetings.h"
 #include "tests/fuzz/packets.h"
@@ -29,6 +30,7 @@ constexpr Target kTargets[] = {
     {"cards", play_cards, card_seeds, 50},
     {"handles", play_handles, handle_seeds, 100},
     {"verbs_calls", play_verbs_calls, random_seeds, 2'000},
+    {"cm_calls", play_cm_calls, random_seeds, 100},
 };
 
 }  // namespace

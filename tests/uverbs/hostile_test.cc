@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/uverbs/hostile_calls.h"
+#include "tests/uverbs/hostile_cm.h"
 
 namespace gdakit::softnic::uverbs {
 namespace {
@@ -116,6 +117,31 @@ TEST(UverbsHostile, RandomCallsMakeObjectsOfAllKinds) {
        {ObjectType::pd, ObjectType::mr, ObjectType::cq, ObjectType::qp, ObjectType::ah,
         ObjectType::uar, ObjectType::devx, ObjectType::umem, ObjectType::xrcd, ObjectType::srq}) {
     EXPECT_TRUE(made.contains(type)) << static_cast<int>(type);
+  }
+}
+
+// But for that of the end of TIMEWAIT, which comes half a second later.
+TEST(UverbsHostile, RandomCommandsOfRdmaCmLeadToAllEvents) {
+  const Spec spec = own_spec("hostile");
+  const std::unique_ptr<Device> own = open_device(spec, 0), peer = open_device(spec, 1);
+  cm::PortNames ports(spec.fabric);
+  const auto listener = ports.listen(cm::PortSpace::tcp,
+                                     {cm::ip_of_nic(spec, 1), cm::test::kFirstPort}, peer->place());
+  std::set<cm::EventKind> events;
+  for (unsigned seed = 0; seed < 48; ++seed) {
+    cm::Manager manager(spec, [&](int) -> Result<Device*> { return own.get(); });
+    const std::vector<std::uint8_t> bytes = random_bytes(seed);
+    softnic::test::Input input(bytes.data(), bytes.size());
+    cm::test::HostileCm client(manager, *own, *peer, input);
+    for (int i = 0; i < kCalls; ++i) ASSERT_EQ(client.act(), "");
+    events.insert(client.events().begin(), client.events().end());
+  }
+  using Kind = cm::EventKind;
+  for (const Kind kind :
+       {Kind::addr_resolved, Kind::addr_error, Kind::route_resolved, Kind::connect_request,
+        Kind::connect_response, Kind::unreachable, Kind::rejected, Kind::established,
+        Kind::disconnected, Kind::multicast_join}) {
+    EXPECT_TRUE(events.contains(kind)) << static_cast<int>(kind);
   }
 }
 
