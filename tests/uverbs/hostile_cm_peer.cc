@@ -48,11 +48,12 @@ HostileCm::~HostileCm() {
   for (const auto& file : files_) manager_.close(*file);
 }
 
-// One of the last messages.
+// The last message, or one of those before.
 std::optional<Message> HostileCm::heard() {
   const std::lock_guard lock(heard_mutex_);
   if (heard_.empty()) return std::nullopt;
-  return decode(heard_[input_.below(static_cast<std::uint32_t>(heard_.size()))]);
+  const auto count = static_cast<std::uint32_t>(heard_.size());
+  return decode(heard_[rarely(3) ? input_.below(count) : count - 1]);
 }
 
 // A request of its own, or about what it has heard; and it may be garbled.
@@ -62,7 +63,7 @@ int HostileCm::speak() {
   message.local_id = 1 + input_.below(4);
   if (const auto before = heard(); before && !rarely(3)) {
     message.remote_id = before->local_id;
-    if (rarely(2)) message.kind = answer_to(before->kind);
+    if (!rarely(4)) message.kind = answer_to(before->kind);
   }
   const PortSpace space = kSpaces[rarely(2) ? 0 : input_.below(std::size(kSpaces))];
   message.destination = {ip_of_nic(manager_.spec(), 0),
@@ -76,7 +77,9 @@ int HostileCm::speak() {
   message.answered = static_cast<std::uint8_t>(input_.below(4));
   message.private_data.assign(input_.below(300), 0x5a);
   Mad mad = encode(message);
-  while (rarely(3)) mad[input_.below(kMadBytes)] = static_cast<std::uint8_t>(input_.below(256));
+  for (std::uint32_t garbled = rarely(2) ? 0 : input_.below(4); garbled != 0; --garbled) {
+    mad[input_.below(kMadBytes)] = static_cast<std::uint8_t>(input_.below(256));
+  }
   peer_.mads().send(peer_.nic(), own_.place(), mad);
   return 0;
 }
