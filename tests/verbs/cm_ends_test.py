@@ -42,13 +42,13 @@ def expect(text, output):
         sys.exit(f"no {text!r} in:\n{output}")
 
 
-def wait_until_talking(fabric, process):
-    """Until the program has sent a packet over its queue pair, as `gdakit verbs ls` says, or has
-    ended."""
+def wait_until_talking(fabric, process, packets=1):
+    """Until the program has sent so many packets over its queue pairs, as `gdakit verbs ls` says,
+    or has ended."""
     limit = time.monotonic() + PATIENCE_S
     while process.poll() is None and time.monotonic() < limit:
         rows = [line.split() for line in fabric.ask("ls").stdout.splitlines()[1:]]
-        if any(row[1] == str(process.pid) and int(row[6]) > 0 for row in rows):
+        if any(row[1] == str(process.pid) and int(row[6]) >= packets for row in rows):
             return
         time.sleep(0.05)
 
