@@ -4,14 +4,14 @@
     tests/verbs/kill_test.py GDAKIT GROUP [ROUNDS [SEED]]
 
 GROUP names programs: verbs; devx, which make their queues by firmware commands; or rdma_cm, which
-meet by it. In each round a server and a client run, one of them is killed as they meet or amid their
-traffic, and the other one has to end by itself: by an error of its transport, or as it hears of its
-peer's end. It may not crash; UCX aborts where its transport reports an error, and says so, and
-writes to the socket to its peer without looking, which ends it by a signal. Programs that wait for a
-message and send none hear nothing of their peer's end, as on hardware: such ones are ended and
-counted. A server that no client has reached by rdma_cm yet has to serve the next one. In the end a
-new pair of each program has to work, and nothing may be left of the fabric. Prints the seed and the
-figures. The exit status is 77 where the programs are not installed.
+meet by it. In each round a server and a client run, one of them is killed as they meet or amid
+their traffic, and the other one has to end by itself: by an error of its transport, or as it hears
+of its peer's end. It may not crash; UCX aborts where its transport reports an error, and says so,
+and writes to the socket to its peer without looking, which ends it by a signal. Programs that wait
+for a message and send none hear nothing of their peer's end, as on hardware: such ones are ended
+and counted. A server that no client has reached by rdma_cm yet has to serve the next one. In the
+end a new pair of each program has to work, and nothing may be left of the fabric. Prints the seed
+and the figures. The exit status is 77 where the programs are not installed.
 """
 
 import collections

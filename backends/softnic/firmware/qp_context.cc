@@ -92,7 +92,8 @@ void read_qpc(QpcView context, QpModify& modify) {
   modify.access = access_of(context);
   modify.remote_qpn = static_cast<QpNumber>(context.get(Qpc::remote_qpn));
   // Drivers of Ethernet give a priority, and of the class the upper six bits; a kernel gives both.
-  modify.path.service_level = static_cast<std::uint8_t>(path.get(Ads::sl) | path.get(Ads::eth_prio));
+  modify.path.service_level =
+      static_cast<std::uint8_t>(path.get(Ads::sl) | path.get(Ads::eth_prio));
   modify.path.traffic_class =
       static_cast<std::uint8_t>(path.get(Ads::tclass) | path.get(Ads::dscp) << 2);
   modify.path.mtu = mtu == 0 ? 0 : 128u << mtu;
