@@ -48,6 +48,7 @@ class NoMemory {
 class HeldDma final : public HostDma {
  public:
   DmaOp read(void* to, DmaAddress from, std::size_t size) override {
+    ++reads;
     if (!place || place->value != from.value) return HostDma::read(to, from, size);
     held_ = {to, from, size};
     return {1};
@@ -62,6 +63,7 @@ class HeldDma final : public HostDma {
   }
 
   std::optional<DmaAddress> place;
+  std::uint64_t reads = 0;
 
  private:
   struct Held {
@@ -114,11 +116,11 @@ struct ListReads : MkeyRig {
     std::memcpy(b.heap.data() + list + index * sizeof entry, &entry, sizeof entry);
   }
   // Posts the WQE that gives b's key the list that lies there.
-  void post_list(MemoryKey key, std::uint64_t address) {
-    Umr umr =
-        list_umr({.key = b_mkey, .entries = std::vector<KeyListEntry>(kEntries), .length = 8});
+  void post_list(MemoryKey key, std::uint64_t address, std::uint32_t bytes = kListBytes) {
+    const std::size_t entries = bytes / sizeof(KeyListEntry);
+    Umr umr = list_umr({.key = b_mkey, .entries = std::vector<KeyListEntry>(entries), .length = 8});
     umr.control.flags = 0;
-    umr.list = {klm(key, address, kListBytes)};  // a data segment looks like it
+    umr.list = {klm(key, address, bytes)};  // a data segment looks like it
     Wqe wqe = umr_wqe(b_mkey, umr);
     wqe.body.resize(8);
     b.post(wqe);
@@ -188,6 +190,34 @@ TEST(ListRead, IsWaitedForWhenItsQueuePairGoes) {
   rig.dma->let_go();
   rig.step(100);
   EXPECT_TRUE(rig.b.engine.removed(rig.b.engine.last_removal()));
+}
+
+// Each byte of it is a piece, found by the entries of another list.
+TEST(ListRead, OfManyPiecesTakesManyTurns) {
+  constexpr std::uint32_t kBytes = 1u << kLogMostListEntries, kMostPerStep = 2048;
+  ListReads rig;
+  MkeyAttributes bytes = list_key(rig.b.pd, kBytes);
+  bytes.free = bytes.umr_enabled = false;
+  bytes.length = kBytes;
+  for (std::uint32_t i = 0; i < kBytes; ++i) {
+    bytes.list->entries.push_back(klm(rig.b.key, rig.b.heap_address(kBadList + i), 1));
+  }
+  rig.b_mkey = *rig.b.engine.create_mkey(list_key(rig.b.pd, kBytes / sizeof(KeyListEntry)));
+  const std::size_t entries = kBytes / sizeof(KeyListEntry);
+  for (std::size_t i = 0; i < entries; ++i) rig.put_entry(kBadList, i, 1 + i);
+  rig.post_list(*rig.b.engine.create_mkey(bytes), 0, kBytes);
+  std::optional<format::Cqe64> cqe;
+  for (int steps = 0; !cqe && steps < 10'000; ++steps) {
+    const std::uint64_t before = rig.dma->reads;
+    rig.step(1);
+    ASSERT_LE(rig.dma->reads - before, kMostPerStep);
+    cqe = rig.b.send_cq.poll();
+  }
+  ASSERT_TRUE(cqe);
+  ASSERT_EQ(opcode_of(*cqe), format::CqeOpcode::requester);
+  const std::vector<KeyListEntry> read = (*rig.b.engine.query_mkey(rig.b_mkey)).entries;
+  ASSERT_EQ(read.size(), entries);
+  for (std::size_t i = 0; i < entries; ++i) ASSERT_EQ(read[i].byte_count, 1 + i);
 }
 
 }  // namespace

@@ -5,16 +5,20 @@
 #include "backends/softnic/dma/on_demand.h"
 
 namespace gdakit::softnic {
+namespace {
+
+constexpr std::uint32_t kPiecesPerTurn = 1024;
+
+}  // namespace
 
 // What was read for a WQE that has been given up is waited for, and dropped.
 bool ListRead::read(QueueCore& core, const QpCommon& qp, std::uint64_t wqe, KeyChange& change,
                     Fault& fault) {
   if (reading_ && !core.done(op_)) return false;
-  if (!reading_ || wqe_ != wqe) {
-    fault_ = begin(core, qp, *change.entries_at);
-    reading_ = true;
-    wqe_ = wqe;
-    if (!core.done(op_)) return false;
+  if (!reading_ || wqe_ != wqe) begin(wqe, *change.entries_at);
+  if (!is_read()) {
+    fault_ = read_some(core, qp);
+    if (!is_read() || !core.done(op_)) return false;
   }
   reading_ = false;
   fault = fault_;
@@ -24,35 +28,38 @@ bool ListRead::read(QueueCore& core, const QpCommon& qp, std::uint64_t wqe, KeyC
   return true;
 }
 
-Fault ListRead::begin(QueueCore& core, const QpCommon& qp, const KeyChange::Place& place) {
-  op_ = {};
-  // Every piece is named by keys before any is read.
-  const KeyFault absent = core.keys.check_pieces(place.lkey, qp.attributes.pd, qp.number,
-                                                 place.iova, place.bytes, Access::local_read);
-  if (absent != KeyFault::none) return kLocalProtection;
+void ListRead::begin(std::uint64_t wqe, const KeyChange::Place& place) {
   entries_.assign(place.bytes / sizeof(KeyListEntry), {});
-  const Fault fault = read_pieces(core, qp, place);
-  if (op_.id != 0) op_ = core.port.read_fence();
-  return fault;
+  op_ = {};
+  reading_ = true;
+  place_ = place;
+  at_ = 0;
+  fault_ = {};
+  wqe_ = wqe;
 }
 
-// Some of it may be under way though a piece that is paged on demand is not there.
-Fault ListRead::read_pieces(QueueCore& core, const QpCommon& qp, const KeyChange::Place& place) {
+// A piece that is not there may be found when others are under way.
+Fault ListRead::read_some(QueueCore& core, const QpCommon& qp) {
   auto* const to = reinterpret_cast<std::uint8_t*>(entries_.data());
-  for (std::uint64_t at = 0; at != place.bytes;) {
-    const MemoryRange piece = core.keys
-                                  .translate(place.lkey, qp.attributes.pd, qp.number,
-                                             place.iova + at, place.bytes - at, Access::local_read)
-                                  .piece;
-    if (!is_on_demand(piece.base)) {
-      const DmaOp op = core.port.read(to + at, piece.base, piece.length);
+  Fault fault;
+  op_ = {};
+  for (std::uint32_t i = 0; i < kPiecesPerTurn && at_ != place_.bytes && !fault; ++i) {
+    const Translation found =
+        core.keys.translate(place_.lkey, qp.attributes.pd, qp.number, place_.iova + at_,
+                            place_.bytes - at_, Access::local_read);
+    const MemoryRange& piece = found.piece;
+    if (found.fault != KeyFault::none) {
+      fault = kLocalProtection;
+    } else if (!is_on_demand(piece.base)) {
+      const DmaOp op = core.port.read(to + at_, piece.base, piece.length);
       if (op.id != 0) op_ = op;
-    } else if (!read_on_demand(to + at, piece.base, piece.length)) {
-      return kLocalProtection;
+    } else if (!read_on_demand(to + at_, piece.base, piece.length)) {
+      fault = kLocalProtection;
     }
-    at += piece.length;
+    at_ += piece.length;
   }
-  return {};
+  if (op_.id != 0) op_ = core.port.read_fence();
+  return fault;
 }
 
 }  // namespace gdakit::softnic

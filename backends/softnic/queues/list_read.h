@@ -1,4 +1,5 @@
-// The list of a WQE that changes a key, where it is not in the WQE but somewhere in memory.
+// The list of a WQE that changes a key, where it is not in the WQE but somewhere in memory: in one
+// piece, or in as many as it has bytes, of which each turn reads some.
 #pragma once
 
 #include <cstdint>
@@ -20,13 +21,16 @@ class ListRead {
             Fault& fault);
 
  private:
-  Fault begin(QueueCore& core, const QpCommon& qp, const KeyChange::Place& place);
-  Fault read_pieces(QueueCore& core, const QpCommon& qp, const KeyChange::Place& place);
+  void begin(std::uint64_t wqe, const KeyChange::Place& place);
+  Fault read_some(QueueCore& core, const QpCommon& qp);
+  bool is_read() const { return fault_ || at_ == place_.bytes; }
 
   std::vector<KeyListEntry> entries_;  // DMA writes to them until `op_` is done
   DmaOp op_;
   bool reading_ = false;
-  Fault fault_;            // of what is being read: told when `op_` is done
+  KeyChange::Place place_;
+  std::uint64_t at_ = 0;   // of its bytes: those before are read, or under way
+  Fault fault_;            // told when `op_` is done
   std::uint64_t wqe_ = 0;  // that they are read for
 };
 
