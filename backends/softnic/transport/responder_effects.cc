@@ -237,16 +237,16 @@ bool Responder::respond_atomic(RcReceive& receive, const Effect& effect) {
   return true;
 }
 
-// False if there is no room.
+// False: try again.
 bool Responder::answer(RcReceive& receive, bool nak) {
+  // What the queue pair has not sent when it fails, it never sends.
+  if (nak && receive.fatal && !receive.connection.outbox.empty()) return false;
   if (!nak || !receive.untold) return acknowledge(receive, nak);
   return !receive.ack_due || acknowledge(receive, false);
 }
 
 // Sends the NAK, or an ACK of all that is done; false if there is no room.
 bool Responder::acknowledge(RcReceive& receive, bool nak) {
-  // What the queue pair has not sent when it fails, it never sends.
-  if (nak && receive.fatal && !receive.connection.outbox.empty()) return false;
   const std::uint32_t psn = nak ? receive.expected_psn : receive.done_psn;
   Packet packet = make_packet(receive.connection, PacketOpcode::acknowledge, psn);
   packet.header.aeth = {.msn = receive.msn};
