@@ -26,6 +26,18 @@ std::vector<std::uint8_t> random_bytes(unsigned seed) {
   return bytes;
 }
 
+// One that makes queues by commands, too, in a context of its own.
+struct RandomClient {
+  RandomClient(Device& device, unsigned seed) : context(device), bytes(random_bytes(seed)) {
+    EXPECT_EQ(get_context(context, /*with_devx=*/true), 0);
+  }
+
+  Context context;
+  const std::vector<std::uint8_t> bytes;
+  softnic::test::Input input{bytes.data(), bytes.size()};
+  HostileClient calls{context, input};
+};
+
 std::string play(Context& context, unsigned seed) {
   const std::vector<std::uint8_t> bytes = random_bytes(seed);
   softnic::test::Input input(bytes.data(), bytes.size());
@@ -59,14 +71,10 @@ TEST(UverbsHostile, RandomCallsCarryOutAllCommandsAndJoinGroups) {
   std::set<Opcode> carried_out;
   bool has_joined = false;
   for (unsigned seed = 0; seed < 48; ++seed) {
-    Context context(*device);
-    ASSERT_EQ(get_context(context, /*with_devx=*/true), 0);
-    const std::vector<std::uint8_t> bytes = random_bytes(seed);
-    softnic::test::Input input(bytes.data(), bytes.size());
-    HostileClient client(context, input);
-    for (int i = 0; i < kCalls; ++i) client.call();
-    carried_out.insert(client.carried_out().begin(), client.carried_out().end());
-    has_joined = has_joined || client.has_joined();
+    RandomClient client(*device, seed);
+    for (int i = 0; i < kCalls; ++i) client.calls.call();
+    carried_out.insert(client.calls.carried_out().begin(), client.calls.carried_out().end());
+    has_joined = has_joined || client.calls.has_joined();
   }
   EXPECT_TRUE(has_joined);
   for (const Opcode opcode : {Opcode::query_hca_cap,     Opcode::query_adapter,
@@ -96,14 +104,10 @@ TEST(UverbsHostile, RandomCallsMakeObjectsOfAllKinds) {
   std::set<ObjectType> made;
   std::set<DevxKind> by_commands;
   for (unsigned seed = 0; seed < 48; ++seed) {
-    Context context(*device);
-    ASSERT_EQ(get_context(context, /*with_devx=*/true), 0);
-    const std::vector<std::uint8_t> bytes = random_bytes(seed);
-    softnic::test::Input input(bytes.data(), bytes.size());
-    HostileClient client(context, input);
+    RandomClient client(*device, seed);
     for (int i = 0; i < kCalls; ++i) {
-      client.call();
-      const Object* const last = context.handles().last_unused();
+      client.calls.call();
+      const Object* const last = client.context.handles().last_unused();
       if (last == nullptr) continue;
       made.insert(last->type());
       if (last->type() != ObjectType::devx) continue;
