@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <random>
+#include <set>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -143,6 +144,28 @@ TEST(MkeyEnds, ALocalInvalidateFreesIt) {
   EXPECT_EQ(rig.run(rig.a, rig.write_wqe(0, 8)), Syndrome::none);
   ASSERT_EQ(rig.run(rig.b, invalidate_wqe(rig.b_mkey)), Syndrome::none);
   EXPECT_EQ(rig.run(rig.a, rig.write_wqe(0, 8)), Syndrome::remote_access);
+}
+
+// Once it has had its effect it is not told as flushed, whenever its queue pair fails.
+TEST(MkeyEnds, ASilentLocalInvalidateIsFlushedOnlyIfItWasNotDone) {
+  std::set<bool> seen;
+  for (int steps = 0; steps < 8; ++steps) {
+    MkeyRig rig;
+    ASSERT_EQ(rig.enable(rig.b, concatenated(rig.b, {{4096, 8}}).change), Syndrome::none);
+    Wqe invalidate = invalidate_wqe(rig.b_mkey);
+    invalidate.completion = format::Completion::on_error;
+    rig.b.post(invalidate);
+    rig.b.ring();
+    for (int i = 0; i < steps; ++i) rig.b.engine.step(++rig.now_ns);
+    QpModify modify;
+    modify.state = QpState::err;
+    ASSERT_TRUE(rig.b.engine.modify_qp(rig.b.qpn, modify));
+    ASSERT_TRUE(rig.EngineRig::run());
+    const bool was_done = rig.b.engine.query_mkey(rig.b_mkey)->free;
+    EXPECT_EQ(rig.b.send_cq.poll().has_value(), !was_done) << "after " << steps << " steps";
+    seen.insert(was_done);
+  }
+  EXPECT_EQ(seen.size(), 2u);
 }
 
 TEST(MkeyEnds, APeerFreesItWhereThatIsAllowed) {

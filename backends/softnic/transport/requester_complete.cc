@@ -70,6 +70,7 @@ Turn Requester::complete(RcSend& send) {
   Turn turn;
   while (!send.flights.empty()) {
     Flight& flight = send.flights.front();
+    if (flight.fault && send.qp.state == QpState::err) break;  // something else was the first error
     // A WQE that has failed, too, keeps its buffers until what was moved for it is there.
     const bool over = flight.fault ? core_.done(flight.op) : finished(send, flight);
     if (!over) {
@@ -91,7 +92,7 @@ Turn Requester::complete(RcSend& send) {
       const QpError error{flight.fault.syndrome, flight.fault.vendor_syndrome,
                           static_cast<std::uint16_t>(flight.index),
                           static_cast<std::uint8_t>(flight.opcode), false};
-      send.flights.pop();
+      abandon(send);  // whatever is behind it is flushed
       core_.fail(send.qp, error);
       turn.pending = true;
       return turn;

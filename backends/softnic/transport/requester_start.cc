@@ -132,9 +132,14 @@ Requester::Load Requester::load_again(RcSend& send, Flight& flight) {
   return Load::loaded;
 }
 
-// The queue pair has failed: what was started is given up, and flushed with all that is announced.
+// The queue pair has failed: what was done before is told as such; the rest of what was started is
+// given up, and flushed with all that is announced.
 Turn Requester::flush(RcSend& send) {
-  if (!send.abandoned) abandon(send);
+  if (!send.abandoned) {
+    const Turn told = complete(send);
+    if (told.pending) return told;
+    abandon(send);
+  }
   if (!withdraw(send)) return {.pending = true};
   return send.queue.flush(core_);
 }
