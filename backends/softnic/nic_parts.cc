@@ -22,16 +22,6 @@ void draw_numbers(EngineOptions& engine, const PortShare& port) {
   engine.first_key_variant = static_cast<std::uint8_t>(random());
 }
 
-DmaMethod dma_method(DmaChoice choice) {
-  switch (choice) {
-    case DmaChoice::automatic: return DmaMethod::automatic;
-    case DmaChoice::copy_engine: return DmaMethod::copy_engine;
-    case DmaChoice::kernels: return DmaMethod::kernels;
-    case DmaChoice::gdrcopy: return DmaMethod::gdrcopy;
-  }
-  return DmaMethod::automatic;
-}
-
 Result<NicParts> of_memory(const Options& options, const MemoryProvider& memory,
                            const std::shared_ptr<GpuOrderDomain>& domain) {
   NicParts parts;

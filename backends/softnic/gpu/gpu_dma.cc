@@ -12,6 +12,16 @@ const char* dma_method_name(DmaMethod method) {
   return "unknown";
 }
 
+DmaMethod dma_method(DmaChoice choice) {
+  switch (choice) {
+    case DmaChoice::automatic: return DmaMethod::automatic;
+    case DmaChoice::copy_engine: return DmaMethod::copy_engine;
+    case DmaChoice::kernels: return DmaMethod::kernels;
+    case DmaChoice::gdrcopy: return DmaMethod::gdrcopy;
+  }
+  return DmaMethod::automatic;
+}
+
 EngineOptions gpu_engine_options() {
   EngineOptions options;
   options.window = 1024;

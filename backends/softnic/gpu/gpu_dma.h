@@ -8,11 +8,9 @@
 //   copy_engine   copies and word writes on a stream: 6 us each, one after the other. Needs no room
 //                 on the GPU. Copies within the GPU go by way of host memory.
 //   kernels       one launch for a whole batch, 8 us; short, and cancelled if the GPU has no room
-//   for
-//                 it, in which case the copy engine does the work.
+//                 for it, in which case the copy engine does the work.
 //   gdrcopy       loads and stores of the host itself, through GDRCopy's mapping of GPU memory;
-//   needs
-//                 its driver. What it is no good for goes the other ways.
+//                 needs its driver. What it is no good for goes the other ways.
 //
 // Nothing here is CUDA: a build without it has the same functions, which say so.
 #pragma once
@@ -24,12 +22,14 @@
 #include "backends/softnic/dma/dma.h"
 #include "backends/softnic/engine/engine.h"
 #include "backends/softnic/engine/uar.h"
+#include "core/base/options.h"
 #include "core/base/result.h"
 
 namespace gdakit::softnic {
 
 enum class DmaMethod { automatic, copy_engine, kernels, gdrcopy };
 const char* dma_method_name(DmaMethod method);
+DmaMethod dma_method(DmaChoice choice);
 
 // What NICs share that reach each other within this process: one order of writes on each GPU. While
 // they all are on one GPU, a NIC need not wait for its writes before it acknowledges them.

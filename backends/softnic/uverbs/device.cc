@@ -158,6 +158,7 @@ Result<void> Device::open_nic(Membership member) {
   NicOptions options = nic_options(place, *events_, addresses_, pages_);
   options.engine.trace = trace_.get();
   options.engine.dc.responders = around.dc_responders;
+  gpu_dma_ = around.dma;
   options.thread.watch = &share_;
   if (addresses_.far() != nullptr) send_over_udp(options.engine);
   const PromptThreads prompt;
@@ -201,8 +202,9 @@ Result<void> Device::reach_gpu(int ordinal) {
   }
   GpuDmaOptions options;
   options.ordinal = ordinal;
+  options.method = dma_method(gpu_dma_);
   Result<std::unique_ptr<DmaPort>> port = make_gpu_dma(options);
-  if (!port) return port.error().within(identity_.name() + " and GPU memory");
+  if (!port) return port.error().within(identity_.name() + " and GPU memory (GDAKIT_DMA)");
   nic_->between_steps([&] { dma_->take_over(std::move(*port)); });
   gpu_ = ordinal;
   return {};

@@ -106,7 +106,8 @@ class Device {
   std::unique_ptr<Nic> nic_;
   LateGpuDma* dma_ = nullptr;  // the NIC's; used between its steps alone
   std::mutex gpu_lock_;
-  std::optional<int> gpu_;              // that it reaches
+  std::optional<int> gpu_;  // that it reaches
+  DmaChoice gpu_dma_ = DmaChoice::automatic;
   std::unique_ptr<Firmware> firmware_;  // used between the NIC's steps alone
   std::mutex uids_lock_;
   NumberSpace uids_{1, 1u << 16, 64};
