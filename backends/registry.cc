@@ -10,7 +10,7 @@ std::vector<BackendReport> report_backends() {
        "A software ConnectX on a host thread: loopback within a process, shared memory between "
        "processes of this host."},
       {"mlx5", false,
-       "Not built in: this version has no ConnectX backend yet; use GDAKIT_BACKEND=softnic."},
+       "This version finds ConnectX NICs and does not drive them yet; use GDAKIT_BACKEND=softnic."},
   };
 }
 

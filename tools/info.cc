@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/mlx5/devices.h"
 #include "backends/registry.h"
 #include "core/base/option_table.h"
 #include "core/base/options.h"
@@ -29,7 +30,12 @@ std::vector<Fact> build_facts() {
           {"compiler", GDAKIT_COMPILER},
           {"sanitizer", sanitizer.empty() ? "none" : sanitizer},
           {"cuda", GDAKIT_WITH_CUDA ? "built in" : "not built in"},
-          {"rdma_core", "not built in"}};
+          {"rdma_core", mlx5::built_in() ? "built in" : "not built in"}};
+}
+
+// The RDMA NICs of this host that options.hca_list leaves; or, instead, why there is none.
+Result<std::vector<mlx5::DeviceReport>> rdma_nics(const Options& options) {
+  return mlx5::report_devices(HcaList::parse(options.hca_list).value());
 }
 
 std::string usability(bool usable) { return usable ? "usable: " : "unusable: "; }
@@ -39,6 +45,16 @@ std::string gpu_text(const GpuInfo& gpu) {
          std::to_string(gpu.compute_major) + '.' + std::to_string(gpu.compute_minor) + ", " +
          gpu.bus + ", dma-buf export " + (gpu.exports_dma_buf ? "yes" : "no") +
          ", memory shared by file descriptors " + (gpu.shares_memory ? "yes" : "no");
+}
+
+void print_rdma_nics(const Options& options) {
+  std::cout << '\n' << heading("RDMA NICs") << '\n';
+  const auto nics = rdma_nics(options);
+  if (!nics) std::cout << entry("none", nics.error().message());
+  if (!nics) return;
+  for (const mlx5::DeviceReport& nic : *nics) {
+    std::cout << entry(nic.name, usability(nic.usable()) + nic.sentence);
+  }
 }
 
 void print_gpus(const GpuSection& section) {
@@ -83,6 +99,7 @@ void print_text(const Options& options) {
   }
   std::cout << '\n' << heading("Launch") << '\n';
   for (const LaunchFact& fact : describe_launch(options)) std::cout << entry(fact.name, fact.text);
+  print_rdma_nics(options);
   print_gpus(describe_gpus(options));
   std::cout << '\n' << heading("Options (environment variables)") << '\n';
   for (const OptionRow& row : option_table()) print_option(row, options);
@@ -158,6 +175,22 @@ void print_json_gpus(const GpuSection& section) {
   }
 }
 
+void print_json_rdma_nics(const Options& options) {
+  const auto nics = rdma_nics(options);
+  std::cout << "  \"rdma_nics\": [";
+  const char* separator = "\n";
+  if (nics) {
+    for (const mlx5::DeviceReport& nic : *nics) {
+      std::cout << std::exchange(separator, ",\n") << "    {\"name\": " << quoted(nic.name)
+                << ", \"usable\": " << boolean(nic.usable())
+                << ", \"port\": " << static_cast<unsigned>(nic.port)
+                << ", \"sentence\": " << quoted(nic.sentence) << '}';
+    }
+  }
+  std::cout << "\n  ],\n  \"no_rdma_nics_because\": " << quoted(nics ? "" : nics.error().message())
+            << ",\n";
+}
+
 void print_json(const Options& options) {
   std::cout << "{\n";
   for (const Fact& fact : build_facts()) {
@@ -177,6 +210,7 @@ void print_json(const Options& options) {
     std::cout << std::exchange(separator, ", ") << quoted(fact.name) << ": " << quoted(fact.text);
   }
   std::cout << "},\n";
+  print_json_rdma_nics(options);
   print_json_gpus(describe_gpus(options));
   std::cout << "  \"options\": [";
   separator = "\n";

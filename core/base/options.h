@@ -118,6 +118,7 @@ struct Options {
   LaunchOrder launches = LaunchOrder::side_by_side;
   NicHandler nic_handler = NicHandler::automatic;
   std::uint32_t softnic_pes = 64;  // of one job, at most
+  std::string hca_list;            // which RDMA NICs may be used (core/base/hca_list.h); empty: all
   std::string nic_address;         // of the soft NIC, for its wire between hosts; empty: none
   NearWire nic_near = NearWire::automatic;  // where there is a nic_address
   bool nic_congestion = false;  // whether the soft NIC sends slower where the network is congested

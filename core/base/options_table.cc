@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "core/base/bits.h"
+#include "core/base/hca_list.h"
 #include "core/base/option_table.h"
 #include "core/base/options.h"
 
@@ -211,6 +212,12 @@ std::string gpus_text(const Options& options) {
   return text;
 }
 
+bool parse_hca_list(Options& options, std::string_view text) {
+  const std::optional<HcaList> list = HcaList::parse(text);
+  if (list) options.hca_list = list->text();
+  return list.has_value();
+}
+
 template <auto kMember>
 std::string plain_text(const Options& options) {
   return options.*kMember;
@@ -223,10 +230,16 @@ constexpr OptionRow kTable[] = {
      choice_text<&Options::log, log_level_name>},
     {"GDAKIT_BACKEND", "choice", "", "auto, softnic or mlx5",
      "The NIC: the software ConnectX (softnic), or the best that works here (auto). A real "
-     "ConnectX "
-     "(mlx5) is not built in yet, and refused.",
+     "ConnectX (mlx5) is found by `gdakit info` and not driven yet: it is refused.",
      false, parse_choice<&Options::backend, kBackends, backend_choice_name>,
      choice_text<&Options::backend, backend_choice_name>},
+    {"GDAKIT_HCA_LIST", "text", "",
+     "names of RDMA devices separated by commas, each with or without :port; ^ in front for all "
+     "but "
+     "these",
+     "The RDMA NICs that may be used: mlx5_0,mlx5_3:1 or ^mlx5_1; if not set, all. ibv_devices "
+     "prints their names.",
+     false, parse_hca_list, plain_text<&Options::hca_list>},
     {"GDAKIT_LAUNCHER", "choice", "", "auto, gdakit, pmix, torchrun, slurm or none",
      "What started the job and tells its PEs their places; none is a job of one PE.", false,
      parse_choice<&Options::launcher, kLaunchers, launcher_choice_name>,

@@ -78,7 +78,7 @@ TEST(Options, EveryRowIsCompleteAndNamedOnce) {
     EXPECT_FALSE(std::string_view(row.type).empty()) << row.name;
     EXPECT_FALSE(std::string_view(row.allowed).empty()) << row.name;
   }
-  EXPECT_EQ(names.size(), 45u);
+  EXPECT_EQ(names.size(), 46u);
 }
 
 TEST(Options, EveryVariableSetsItsOwnValue) {
@@ -153,12 +153,14 @@ TEST(Options, EveryVariableSetsItsOwnValue) {
 TEST(Options, TextsForTheNicAreTakenAsTheyAre) {
   const Options options = parsed({{"GDAKIT_NIC_ADDRESS", "eth0:4792"},
                                   {"GDAKIT_NIC_CONGESTION", "on"},
+                                  {"GDAKIT_HCA_LIST", "^mlx5_1:2"},
                                   {"GDAKIT_DC_RESPONDERS", "4"},
                                   {"GDAKIT_NIC_TAGS", "on"},
                                   {"GDAKIT_NIC_FAULTS", "drop=1%"},
                                   {"GDAKIT_CAPTURE", "packets"},
                                   {"GDAKIT_TRACE", "traces"}});
   EXPECT_EQ(options.nic_address, "eth0:4792");
+  EXPECT_EQ(options.hca_list, "^mlx5_1:2");
   EXPECT_EQ(options.nic_faults, "drop=1%");
   EXPECT_TRUE(options.nic_congestion);
   EXPECT_EQ(options.dc_responders, 4u);
@@ -184,7 +186,8 @@ INSTANTIATE_TEST_SUITE_P(
     All, OptionsRefuse,
     testing::Values(
         Refused{"GDAKIT_LOG", "loud"}, Refused{"GDAKIT_LOG", ""}, Refused{"GDAKIT_LOG", "WARN"},
-        Refused{"GDAKIT_BACKEND", "efa"}, Refused{"GDAKIT_RANK", "-1"},
+        Refused{"GDAKIT_BACKEND", "efa"}, Refused{"GDAKIT_HCA_LIST", "^"},
+        Refused{"GDAKIT_HCA_LIST", "mlx5_0:x"}, Refused{"GDAKIT_RANK", "-1"},
         Refused{"GDAKIT_RANK", "65536"}, Refused{"GDAKIT_RANK", "1x"}, Refused{"GDAKIT_SIZE", "0"},
         Refused{"GDAKIT_SIZE", "65537"}, Refused{"GDAKIT_SIZE", "99999999999999999999"},
         Refused{"GDAKIT_ROOT", "node7"}, Refused{"GDAKIT_ROOT", ":5000"},

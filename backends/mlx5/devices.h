@@ -1,0 +1,31 @@
+// The RDMA NICs of this host: which of them gdakit could use, by which port, and why not the rest.
+//
+// They are known by their vendor and what they can do, never by their names, which distributions
+// change. Nothing here names a type of libibverbs: a build without its headers has the same
+// functions, which say so.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/base/hca_list.h"
+#include "core/base/result.h"
+
+namespace gdakit::mlx5 {
+
+struct DeviceReport {
+  std::string name;       // as libibverbs has it
+  std::uint8_t port = 0;  // the one to be used; 0: none can be
+  std::string sentence;   // of the port; or why the device is refused, and what to do about it
+  bool usable() const { return port != 0; }
+};
+
+// Whether this build has the headers of libibverbs and libmlx5.
+bool built_in();
+
+// Errors (unavailable): no such headers in this build, libraries that are absent or unfit, no
+// device. A name of the list that no device has is not_found.
+Result<std::vector<DeviceReport>> report_devices(const HcaList& list);
+
+}  // namespace gdakit::mlx5

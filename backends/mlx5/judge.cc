@@ -1,0 +1,173 @@
+#include "backends/mlx5/judge.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <memory>
+
+namespace gdakit::mlx5 {
+namespace {
+
+constexpr unsigned kMostPorts = 255;
+
+class Context {
+ public:
+  Context(const Libraries& libraries, ibv_device* device) : libraries_(libraries) {
+    mlx5dv_context_attr attributes{};
+    attributes.flags = MLX5DV_CONTEXT_FLAGS_DEVX;
+    errno = 0;
+    context_ = libraries.open_device(device, &attributes);
+    if (context_ == nullptr) error_ = errno;
+  }
+  ~Context() {
+    if (context_ != nullptr) libraries_.close_device(context_);
+  }
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+
+  bool is_open() const { return context_ != nullptr; }
+  int error() const { return error_; }
+
+  Result<ibv_device_attr> attributes() const {
+    ibv_device_attr attributes{};
+    const int code = libraries_.query_device(context_, &attributes);
+    if (code != 0) return Error::from_errno("ibv_query_device", code);
+    return attributes;
+  }
+  // As the inline function ibv_query_port does, which would link against the library.
+  Result<ibv_port_attr> port(std::uint8_t number) const {
+    verbs_context* const verbs = verbs_get_ctx_op(context_, query_port);
+    if (verbs == nullptr) {
+      return Error(Code::unavailable, "ibv_query_port: libibverbs is older than rdma-core 28");
+    }
+    ibv_port_attr attributes{};
+    const int code = verbs->query_port(context_, number, &attributes, sizeof attributes);
+    if (code != 0) return Error::from_errno("ibv_query_port", code);
+    return attributes;
+  }
+
+ private:
+  const Libraries& libraries_;
+  ibv_context* context_ = nullptr;
+  int error_ = 0;
+};
+
+std::string vendor_of(const ibv_device& device) {
+  std::ifstream file(std::string(device.ibdev_path) + "/device/vendor");
+  std::string vendor;
+  return file >> vendor ? vendor : "unknown";
+}
+
+bool may_be_used(const HcaList& list, const std::string& name) {
+  for (unsigned port = 1; port <= kMostPorts; ++port) {
+    if (list.allows(name, static_cast<std::uint8_t>(port))) return true;
+  }
+  return false;
+}
+
+std::string refused_opening(const ibv_device& device, int code) {
+  const std::string node = std::string("/dev/infiniband/") + device.dev_name;
+  const std::string what =
+      Error::from_errno("mlx5dv_open_device with DEVX, on " + node, code).message();
+  switch (code) {
+    case ENOENT:
+    case ENODEV:
+    case ENXIO:
+      return what + "; pass the device into the container (docker run --device=" + node + ')';
+    case EACCES:
+    case EPERM:
+      return what + "; `ls -l " + node +
+             "` shows who may read and write it, and a container's limits forbid it likewise";
+    case EOPNOTSUPP:
+    case EPROTONOSUPPORT:
+      return what + "; the kernel's mlx5_ib has no DEVX: it takes Linux 5.3 or later, or MLNX_OFED";
+    default: return what + "; `dmesg | grep mlx5` may say more";
+  }
+}
+
+const char* state_name(ibv_port_state state) {
+  switch (state) {
+    case IBV_PORT_DOWN: return "DOWN (`ip link` or `ibstat` shows the cable's state)";
+    case IBV_PORT_INIT: return "INIT: no subnet manager has set it up (`sminfo` looks for one)";
+    case IBV_PORT_ARMED: return "ARMED: the subnet manager has not activated it yet";
+    case IBV_PORT_ACTIVE: return "ACTIVE";
+    default: return "in an unknown state";
+  }
+}
+
+// What a port is; nothing if it cannot be used, with the reason in `why`.
+std::string port_text(const ibv_port_attr& port, std::string& why) {
+  if (port.state != IBV_PORT_ACTIVE) {
+    why = std::string("is ") + state_name(port.state);
+    return {};
+  }
+  const std::string mtu = ", MTU " + std::to_string(128u << port.active_mtu);
+  if (port.link_layer == IBV_LINK_LAYER_ETHERNET) return "RoCE" + mtu;
+  if (port.link_layer == IBV_LINK_LAYER_INFINIBAND) {
+    return "InfiniBand" + mtu + ", LID " + std::to_string(port.lid);
+  }
+  why = "is of an unknown link layer";
+  return {};
+}
+
+// The first port that can be used.
+void judge_ports(const Context& context, unsigned count, const HcaList& list,
+                 DeviceReport& report) {
+  std::string reasons;
+  for (unsigned number = 1; number <= count; ++number) {
+    const auto port = static_cast<std::uint8_t>(number);
+    std::string why = "is left out by GDAKIT_HCA_LIST";
+    std::string text;
+    if (list.allows(report.name, port)) {
+      const Result<ibv_port_attr> attributes = context.port(port);
+      if (attributes) {
+        text = port_text(*attributes, why);
+      } else {
+        why = attributes.error().message();
+      }
+    }
+    if (!text.empty()) {
+      report.port = port;
+      report.sentence = "port " + std::to_string(number) + ", " + text;
+      return;
+    }
+    reasons += (reasons.empty() ? "port " : "; port ") + std::to_string(number) + ' ' + why;
+  }
+  report.sentence = reasons.empty() ? "it has no port" : reasons;
+}
+
+}  // namespace
+
+DeviceReport judge_device(const Libraries& libraries, ibv_device* device, const HcaList& list) {
+  DeviceReport report{libraries.get_device_name(device), 0, {}};
+  if (!libraries.is_supported(device)) {
+    report.sentence = "no ConnectX (vendor " + vendor_of(*device) +
+                      "): gdakit's GPU threads post to ConnectX NICs alone";
+    return report;
+  }
+  if (!may_be_used(list, report.name)) {
+    report.sentence = "left out by GDAKIT_HCA_LIST";
+    return report;
+  }
+  const Context context(libraries, device);
+  if (!context.is_open()) {
+    report.sentence = refused_opening(*device, context.error());
+    return report;
+  }
+  const Result<ibv_device_attr> attributes = context.attributes();
+  if (!attributes) {
+    report.sentence = attributes.error().message();
+    return report;
+  }
+  if (attributes->atomic_cap == IBV_ATOMIC_NONE) {
+    report.sentence =
+        "it does no atomic operations, which signals and counters need: its firmware may switch "
+        "them off (`mlxconfig -d <device> q PCI_ATOMIC_MODE` shows it)";
+    return report;
+  }
+  judge_ports(context, attributes->phys_port_cnt, list, report);
+  if (report.usable()) report.sentence += std::string(", firmware ") + attributes->fw_ver;
+  return report;
+}
+
+}  // namespace gdakit::mlx5

@@ -1,0 +1,108 @@
+#include "backends/mlx5/libraries.h"
+
+#include <dlfcn.h>
+#include <filesystem>
+#include <link.h>
+#include <optional>
+#include <set>
+#include <string_view>
+
+namespace gdakit::mlx5 {
+namespace {
+
+constexpr const char* kPackages =
+    "install rdma-core's libraries (Debian and Ubuntu: libibverbs1 and ibverbs-providers; Red Hat: "
+    "libibverbs), in a container, too";
+
+// One library, and the first thing that is wrong with it.
+class Library {
+ public:
+  explicit Library(const std::string& name)
+      : name_(name), handle_(dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL)) {
+    if (handle_ != nullptr) return;
+    const char* const reason = dlerror();  // the file, and why
+    error_ = Error(Code::unavailable, std::string("no RDMA NIC can be used: dlopen: ") +
+                                          (reason != nullptr ? reason : name) + "; " + kPackages);
+  }
+
+  template <class Function>
+  void find(const char* symbol, const char* version, Function& function) {
+    if (error_) return;
+    function = reinterpret_cast<Function>(dlvsym(handle_, symbol, version));
+    if (function != nullptr) return;
+    error_ = Error(Code::unavailable, "no RDMA NIC can be used: " + file() + " has no " + symbol +
+                                          " of version " + version +
+                                          ": it is older than rdma-core 28; update it");
+  }
+
+  const std::optional<Error>& error() const { return error_; }
+
+ private:
+  std::string file() const {
+    link_map* map = nullptr;
+    const bool known = dlinfo(handle_, RTLD_DI_LINKMAP, &map) == 0 && map->l_name[0] != '\0';
+    return known ? map->l_name : name_;
+  }
+
+  const std::string name_;
+  void* const handle_;
+  std::optional<Error> error_;
+};
+
+// The files that are loaded of which the name begins so, each once, whatever links lead to it.
+std::set<std::string> loaded_files(std::string_view begin) {
+  struct Search {
+    std::string_view begin;
+    std::set<std::string> files;
+  } search{begin, {}};
+  const auto look = [](dl_phdr_info* info, std::size_t, void* to) {
+    auto& found = *static_cast<Search*>(to);
+    std::error_code unreadable;
+    const std::filesystem::path file = std::filesystem::canonical(info->dlpi_name, unreadable);
+    if (!unreadable && file.filename().string().starts_with(found.begin)) {
+      found.files.insert(file.string());
+    }
+    return 0;
+  };
+  dl_iterate_phdr(look, &search);
+  return std::move(search.files);
+}
+
+std::optional<Error> find_second(std::string_view begin) {
+  const std::set<std::string> files = loaded_files(begin);
+  if (files.size() < 2) return std::nullopt;
+  return Error(Code::unavailable,
+               "no RDMA NIC can be used: this process has two copies of one library, " +
+                   *files.begin() + " and " + *files.rbegin() +
+                   "; let all of the program use one (LD_LIBRARY_PATH, LD_PRELOAD and wheels of "
+                   "Python bring others)");
+}
+
+}  // namespace
+
+Result<Libraries> Libraries::load(const Names& names) {
+  Libraries table;
+  Library verbs(names.verbs);
+  verbs.find("ibv_get_device_list", "IBVERBS_1.1", table.get_device_list);
+  verbs.find("ibv_free_device_list", "IBVERBS_1.1", table.free_device_list);
+  verbs.find("ibv_get_device_name", "IBVERBS_1.1", table.get_device_name);
+  verbs.find("ibv_close_device", "IBVERBS_1.1", table.close_device);
+  verbs.find("ibv_query_device", "IBVERBS_1.1", table.query_device);
+  if (verbs.error()) return *verbs.error();
+  Library mlx5(names.mlx5);
+  mlx5.find("mlx5dv_is_supported", "MLX5_1.8", table.is_supported);
+  mlx5.find("mlx5dv_open_device", "MLX5_1.7", table.open_device);
+  if (mlx5.error()) return *mlx5.error();
+  for (const char* begin : {"libibverbs.so", "libmlx5.so"}) {
+    if (const auto second = find_second(begin)) return *second;
+  }
+  return table;
+}
+
+Result<const Libraries*> Libraries::of_process() {
+  static const Result<Libraries> libraries = load(Names{});
+  if (!libraries) return libraries.error();
+  return &*libraries;
+}
+
+}  // namespace gdakit::mlx5
