@@ -1,24 +1,40 @@
 #include "backends/registry.h"
 
+#include <algorithm>
+
+#include "backends/mlx5/devices.h"
+#include "backends/mlx5/mlx5_backend.h"
 #include "backends/softnic/softnic_backend.h"
 
 namespace gdakit {
+
+namespace {
+
+BackendReport report_mlx5() {
+  const Result<std::vector<mlx5::DeviceReport>> nics = mlx5::report_devices(HcaList());
+  if (!nics) return {"mlx5", false, nics.error().message()};
+  if (std::ranges::none_of(*nics, &mlx5::DeviceReport::usable)) {
+    return {"mlx5", false, "No RDMA NIC of this host can be used; each one's reason is below."};
+  }
+  return {"mlx5", true,
+          "A ConnectX by the distribution's libibverbs and libmlx5, for PEs whose heap is in host "
+          "memory (GDAKIT_DEVICE=cpu)."};
+}
+
+}  // namespace
 
 std::vector<BackendReport> report_backends() {
   return {
       {"softnic", true,
        "A software ConnectX on a host thread: loopback within a process, shared memory between "
        "processes of this host."},
-      {"mlx5", false,
-       "This version finds ConnectX NICs and does not drive them yet; use GDAKIT_BACKEND=softnic."},
+      report_mlx5(),
   };
 }
 
 Result<std::unique_ptr<BackendProvider>> make_backend_provider(const Options& options,
                                                                JobKind kind) {
-  if (options.backend == BackendChoice::mlx5) {
-    return Error(Code::unavailable, "GDAKIT_BACKEND=mlx5: " + report_backends()[1].sentence);
-  }
+  if (options.backend == BackendChoice::mlx5) return mlx5::make_provider();
   return kind == JobKind::in_process ? softnic::make_loopback_provider()
                                      : softnic::make_processes_provider();
 }

@@ -5,6 +5,9 @@
 #include <fstream>
 #include <memory>
 
+#include "backends/mlx5/device_list.h"
+#include "backends/mlx5/ports.h"
+
 namespace gdakit::mlx5 {
 namespace {
 
@@ -34,17 +37,7 @@ class Context {
     if (code != 0) return Error::from_errno("ibv_query_device", code);
     return attributes;
   }
-  // As the inline function ibv_query_port does, which would link against the library.
-  Result<ibv_port_attr> port(std::uint8_t number) const {
-    verbs_context* const verbs = verbs_get_ctx_op(context_, query_port);
-    if (verbs == nullptr) {
-      return Error(Code::unavailable, "ibv_query_port: libibverbs is older than rdma-core 28");
-    }
-    ibv_port_attr attributes{};
-    const int code = verbs->query_port(context_, number, &attributes, sizeof attributes);
-    if (code != 0) return Error::from_errno("ibv_query_port", code);
-    return attributes;
-  }
+  Result<ibv_port_attr> port(std::uint8_t number) const { return query_port(context_, number); }
 
  private:
   const Libraries& libraries_;
@@ -56,6 +49,12 @@ std::string vendor_of(const ibv_device& device) {
   std::ifstream file(std::string(device.ibdev_path) + "/device/vendor");
   std::string vendor;
   return file >> vendor ? vendor : "unknown";
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
 }
 
 bool may_be_used(const HcaList& list, const std::string& name) {
@@ -168,6 +167,26 @@ DeviceReport judge_device(const Libraries& libraries, ibv_device* device, const 
   judge_ports(context, attributes->phys_port_cnt, list, report);
   if (report.usable()) report.sentence += std::string(", firmware ") + attributes->fw_ver;
   return report;
+}
+
+Result<std::vector<DeviceReport>> judge_devices(const Libraries& libraries, const HcaList& list) {
+  const Result<DeviceList> present = DeviceList::get(libraries);
+  if (!present) return present.error();
+  std::vector<DeviceReport> reports;
+  std::vector<std::string> names;
+  for (ibv_device* const device : present->devices()) {
+    reports.push_back(judge_device(libraries, device, list));
+    names.push_back(reports.back().name);
+  }
+  if (names.empty()) {
+    return Error(Code::unavailable,
+                 "this host has no RDMA NIC that libibverbs knows: `ibv_devices` lists none. "
+                 "`gdakit verbs -- COMMAND` gives a command soft ones");
+  }
+  const std::vector<std::string> unknown = list.unknown(names);
+  if (unknown.empty()) return reports;
+  return Error(Code::not_found, "GDAKIT_HCA_LIST names " + joined(unknown) +
+                                    ", where this host has " + joined(names));
 }
 
 }  // namespace gdakit::mlx5

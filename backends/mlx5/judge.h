@@ -1,10 +1,13 @@
-// Judges one device of libibverbs: whether gdakit can use it, and by which port.
+// Judges devices of libibverbs: whether gdakit can use them, and by which port.
 #pragma once
 
 #include "backends/mlx5/devices.h"
 #include "backends/mlx5/libraries.h"
 
 namespace gdakit::mlx5 {
+
+// All that there are. Errors as those of report_devices.
+Result<std::vector<DeviceReport>> judge_devices(const Libraries& libraries, const HcaList& list);
 
 DeviceReport judge_device(const Libraries& libraries, ibv_device* device, const HcaList& list);
 

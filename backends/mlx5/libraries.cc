@@ -32,7 +32,7 @@ class Library {
     if (function != nullptr) return;
     error_ = Error(Code::unavailable, "no RDMA NIC can be used: " + file() + " has no " + symbol +
                                           " of version " + version +
-                                          ": it is older than rdma-core 28; update it");
+                                          ": it is older than rdma-core 32; update it");
   }
 
   const std::optional<Error>& error() const { return error_; }
@@ -88,10 +88,27 @@ Result<Libraries> Libraries::load(const Names& names) {
   verbs.find("ibv_get_device_name", "IBVERBS_1.1", table.get_device_name);
   verbs.find("ibv_close_device", "IBVERBS_1.1", table.close_device);
   verbs.find("ibv_query_device", "IBVERBS_1.1", table.query_device);
+  verbs.find("_ibv_query_gid_ex", "IBVERBS_1.11", table.query_gid);
+  verbs.find("ibv_alloc_pd", "IBVERBS_1.1", table.alloc_pd);
+  verbs.find("ibv_dealloc_pd", "IBVERBS_1.1", table.dealloc_pd);
+  verbs.find("ibv_reg_mr_iova2", "IBVERBS_1.8", table.reg_mr);
+  verbs.find("ibv_dereg_mr", "IBVERBS_1.1", table.dereg_mr);
+  verbs.find("ibv_create_ah", "IBVERBS_1.1", table.create_ah);
+  verbs.find("ibv_destroy_ah", "IBVERBS_1.1", table.destroy_ah);
   if (verbs.error()) return *verbs.error();
   Library mlx5(names.mlx5);
   mlx5.find("mlx5dv_is_supported", "MLX5_1.8", table.is_supported);
   mlx5.find("mlx5dv_open_device", "MLX5_1.7", table.open_device);
+  mlx5.find("mlx5dv_init_obj", "MLX5_1.2", table.init_obj);
+  mlx5.find("mlx5dv_devx_query_eqn", "MLX5_1.7", table.query_eqn);
+  mlx5.find("mlx5dv_devx_alloc_uar", "MLX5_1.7", table.alloc_uar);
+  mlx5.find("mlx5dv_devx_free_uar", "MLX5_1.7", table.free_uar);
+  mlx5.find("mlx5dv_devx_umem_reg", "MLX5_1.7", table.umem_reg);
+  mlx5.find("mlx5dv_devx_umem_dereg", "MLX5_1.7", table.umem_dereg);
+  mlx5.find("mlx5dv_devx_obj_create", "MLX5_1.7", table.obj_create);
+  mlx5.find("mlx5dv_devx_obj_modify", "MLX5_1.7", table.obj_modify);
+  mlx5.find("mlx5dv_devx_obj_query", "MLX5_1.7", table.obj_query);
+  mlx5.find("mlx5dv_devx_obj_destroy", "MLX5_1.7", table.obj_destroy);
   if (mlx5.error()) return *mlx5.error();
   for (const char* begin : {"libibverbs.so", "libmlx5.so"}) {
     if (const auto second = find_second(begin)) return *second;

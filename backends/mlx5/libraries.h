@@ -22,8 +22,25 @@ struct Libraries {
   decltype(&ibv_get_device_name) get_device_name = nullptr;
   decltype(&ibv_close_device) close_device = nullptr;
   decltype(&ibv_query_device) query_device = nullptr;
+  decltype(&_ibv_query_gid_ex) query_gid = nullptr;
+  decltype(&ibv_alloc_pd) alloc_pd = nullptr;
+  decltype(&ibv_dealloc_pd) dealloc_pd = nullptr;
+  decltype(&ibv_reg_mr_iova2) reg_mr = nullptr;
+  decltype(&ibv_dereg_mr) dereg_mr = nullptr;
+  decltype(&ibv_create_ah) create_ah = nullptr;
+  decltype(&ibv_destroy_ah) destroy_ah = nullptr;
   decltype(&mlx5dv_is_supported) is_supported = nullptr;
   decltype(&mlx5dv_open_device) open_device = nullptr;
+  decltype(&mlx5dv_init_obj) init_obj = nullptr;
+  decltype(&mlx5dv_devx_query_eqn) query_eqn = nullptr;
+  decltype(&mlx5dv_devx_alloc_uar) alloc_uar = nullptr;
+  decltype(&mlx5dv_devx_free_uar) free_uar = nullptr;
+  decltype(&mlx5dv_devx_umem_reg) umem_reg = nullptr;
+  decltype(&mlx5dv_devx_umem_dereg) umem_dereg = nullptr;
+  decltype(&mlx5dv_devx_obj_create) obj_create = nullptr;
+  decltype(&mlx5dv_devx_obj_modify) obj_modify = nullptr;
+  decltype(&mlx5dv_devx_obj_query) obj_query = nullptr;
+  decltype(&mlx5dv_devx_obj_destroy) obj_destroy = nullptr;
 
   // What dlopen takes.
   struct Names {

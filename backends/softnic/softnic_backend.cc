@@ -23,6 +23,7 @@
 #include "core/base/annotate.h"
 #include "core/base/bits.h"
 #include "core/format/doorbell.h"
+#include "core/host/ack_timeout.h"
 #include "core/host/stall.h"
 #include "device/channel_views.h"
 
@@ -39,18 +40,6 @@ struct ConnectionCard {
 // Packets of a connection that was there before must not match a new one, whose queue pairs may
 // have the same numbers.
 std::uint32_t random_psn() { return std::random_device{}() & kPsnMask; }
-
-// The code n of the time-out of 4.096 us * 2^n after which a NIC sends again, where it gives up
-// after `total`, that is, after its last retry; 0 is never. Wires within a host lose nothing, so a
-// long one costs nothing.
-std::uint8_t ack_timeout(std::chrono::milliseconds total) {
-  const auto wanted = static_cast<std::uint64_t>(std::chrono::nanoseconds(total).count());
-  const std::uint64_t tries = QpModify{}.retry_count + 1u;
-  if (wanted == 0) return 0;
-  std::uint8_t code = 1;
-  while ((std::uint64_t{4096} << code) * tries < wanted) ++code;
-  return code;
-}
 
 class SoftNicBackend final : public Backend {
  public:
@@ -313,8 +302,9 @@ Result<std::unique_ptr<Backend>> open_on(NicLink link, const Options& options, i
   Result<PdNumber> pd = (*nic)->alloc_pd();
   if (!pd) return pd.error();
   return std::unique_ptr<Backend>(std::make_unique<SoftNicBackend>(
-      std::move(*nic), *pd, static_cast<std::uint32_t>(job_size), ack_timeout(options.nic_timeout),
-      memory, std::move(link.sharing), std::move(*trace)));
+      std::move(*nic), *pd, static_cast<std::uint32_t>(job_size),
+      ack_timeout_code(options.nic_timeout, QpModify{}.retry_count + 1u), memory,
+      std::move(link.sharing), std::move(*trace)));
 }
 
 Result<void> check_size(const Options& options, int size) {

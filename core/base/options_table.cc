@@ -229,8 +229,8 @@ constexpr OptionRow kTable[] = {
      parse_choice<&Options::log, kLogLevels, log_level_name>,
      choice_text<&Options::log, log_level_name>},
     {"GDAKIT_BACKEND", "choice", "", "auto, softnic or mlx5",
-     "The NIC: the software ConnectX (softnic), or the best that works here (auto). A real "
-     "ConnectX (mlx5) is found by `gdakit info` and not driven yet: it is refused.",
+     "The NIC: the software ConnectX (softnic, and auto), or a ConnectX by the distribution's "
+     "libmlx5 (mlx5), which takes PEs with host memory alone so far.",
      false, parse_choice<&Options::backend, kBackends, backend_choice_name>,
      choice_text<&Options::backend, backend_choice_name>},
     {"GDAKIT_HCA_LIST", "text", "",

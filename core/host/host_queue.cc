@@ -14,9 +14,9 @@ constexpr std::uint64_t kPage = 4096;
 // Where the parts of a queue lie in its blocks. The block of the commands has slots and CQE as that
 // of the queue has them.
 struct QueueLayout {
-  // What the NIC reads and writes as queue.
-  std::uint64_t slots = 0;
-  std::uint64_t cqe, record, proxy, receives, receive_cqes, queue_end;
+  // What the NIC reads and writes as queue. A ConnectX has the slots right behind the receives.
+  std::uint64_t receives = 0;
+  std::uint64_t slots, cqe, record, proxy, receive_cqes, queue_end;
   // What the device's threads share, on the device always. The parts that the NIC writes results to
   // stand last, on pages of their own, so that nothing else is registered with it.
   std::uint64_t ready = 0;
@@ -28,11 +28,11 @@ struct QueueLayout {
 
  private:
   QueueLayout(std::uint32_t depth, std::uint32_t fetch_slots, std::uint64_t receive_depth) {
-    cqe = std::uint64_t{depth} * format::kWqebbBytes;
+    slots = receive_depth * kReceiveWqeBytes;
+    cqe = slots + std::uint64_t{depth} * format::kWqebbBytes;
     record = cqe + sizeof(format::Cqe64);
     proxy = record + 64;  // its own line: polled by the proxy
-    receives = proxy + 64;
-    receive_cqes = receives + receive_depth * kReceiveWqeBytes;
+    receive_cqes = proxy + 64;
     queue_end = receive_cqes + receive_depth * sizeof(format::Cqe64);
     results = round_up(depth / kSlotsPerReadyWord * sizeof(std::uint64_t), kPage);
     sink = results + std::uint64_t{fetch_slots} * sizeof(FetchSlot);
@@ -75,7 +75,7 @@ Result<std::unique_ptr<HostQueue>> HostQueue::create(const QueueShape& shape, Ba
   if (!keys) return keys.error().within("registration of " + name_of(shape) + "'s result slots");
   queue->keys_ = *keys;
   queue->has_keys_ = true;
-  QueueMemory parts{base, shape.depth, base + layout.cqe, base + layout.record};
+  QueueMemory parts{base + layout.slots, shape.depth, base + layout.cqe, base + layout.record};
   parts.receive_depth = shape.receive_depth;
   parts.receive_slots = base + layout.receives;
   parts.receive_cqes = base + layout.receive_cqes;

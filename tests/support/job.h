@@ -10,16 +10,17 @@
 
 namespace gdakit::test {
 
-// Small enough for many PEs, and a watchdog that ends a hanging test with a report. Where the PEs
-// run, and how they post, is the environment's to say (GDAKIT_DEVICE, GDAKIT_GPUS, GDAKIT_DMA,
-// GDAKIT_QUEUE_MEMORY, GDAKIT_NIC_HANDLER, GDAKIT_TRANSPORT), and whether memory is checked
-// (GDAKIT_CHECK_MEMORY).
+// Small enough for many PEs, and a watchdog that ends a hanging test with a report. By which NIC
+// and where the PEs run, and how they post, is the environment's to say (GDAKIT_BACKEND,
+// GDAKIT_DEVICE, GDAKIT_GPUS, GDAKIT_DMA, GDAKIT_QUEUE_MEMORY, GDAKIT_NIC_HANDLER,
+// GDAKIT_TRANSPORT), and whether memory is checked (GDAKIT_CHECK_MEMORY).
 inline Options job_options() {
   const Result<Options> environment = Options::from_environment();
   EXPECT_TRUE(environment) << environment.error().message();
   Options options;
   if (environment) {
     options.log = environment->log;
+    options.backend = environment->backend;
     options.device = environment->device;
     options.gpus = environment->gpus;
     options.dma = environment->dma;

@@ -1,0 +1,40 @@
+// Doorbell records of completion queues. Firmware asks for one of each CQ; of a collapsed one whose
+// overrun is ignored nobody writes it and the NIC does not read it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "backends/mlx5/queue_pair.h"
+
+namespace gdakit::mlx5 {
+
+class CqRecords {
+ public:
+  explicit CqRecords(const OpenNic& nic) : nic_(nic) {}
+
+  struct Record {
+    const Umem* umem = nullptr;
+    std::uint64_t offset = 0;
+  };
+  Result<Record> take();
+  void give_back(Record record) { free_.push_back(record); }
+
+ private:
+  static constexpr std::uint64_t kPageBytes = 4096;
+  static constexpr std::uint64_t kSpacing = 64;
+  struct FreePage {
+    void operator()(void* page) const;
+  };
+  struct Page {
+    std::unique_ptr<void, FreePage> memory;
+    std::unique_ptr<Umem> umem;
+  };
+
+  const OpenNic& nic_;
+  std::vector<Page> pages_;
+  std::vector<Record> free_;
+};
+
+}  // namespace gdakit::mlx5

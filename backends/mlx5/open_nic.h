@@ -1,0 +1,114 @@
+// A ConnectX that is open for a PE: its context, its protection domain, and what peers need to know
+// of its port.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "backends/mlx5/libraries.h"
+#include "core/base/hca_list.h"
+#include "core/base/result.h"
+#include "core/format/prm/command.h"
+
+namespace gdakit::mlx5 {
+
+// Where a port is reached; a part of connection cards.
+struct PortAddress {
+  std::uint8_t link_layer = 0;  // IBV_LINK_LAYER_INFINIBAND or IBV_LINK_LAYER_ETHERNET
+  std::uint8_t mtu = 0;         // ibv_mtu
+  std::uint16_t lid = 0;
+  std::array<std::uint8_t, 16> gid{};
+};
+
+// An object of the firmware's; destroyed with this.
+class DevxObject {
+ public:
+  DevxObject(const Libraries& libraries, mlx5dv_devx_obj* object)
+      : libraries_(&libraries), object_(object) {}
+  DevxObject(DevxObject&& other) noexcept
+      : libraries_(other.libraries_), object_(std::exchange(other.object_, nullptr)) {}
+  DevxObject& operator=(DevxObject&&) = delete;
+  ~DevxObject() {
+    if (object_ != nullptr) libraries_->obj_destroy(object_);
+  }
+  mlx5dv_devx_obj* get() const { return object_; }
+
+ private:
+  const Libraries* libraries_;
+  mlx5dv_devx_obj* object_;
+};
+
+class OpenNic {
+ public:
+  // The first usable NIC that the list allows. The libraries outlive it. Errors: as judge_devices;
+  // none is usable, with each one's reason (unavailable); a call of libibverbs or libmlx5 that
+  // failed, by its name.
+  static Result<std::unique_ptr<OpenNic>> open(const Libraries& libraries, const HcaList& list);
+  ~OpenNic();
+  OpenNic(const OpenNic&) = delete;
+  OpenNic& operator=(const OpenNic&) = delete;
+
+  const Libraries& libraries() const { return libraries_; }
+  const std::string& name() const { return name_; }
+  ibv_context* context() const { return context_; }
+  ibv_pd* pd() const { return pd_; }
+  std::uint32_t pdn() const { return pdn_; }
+  std::uint32_t eqn() const { return eqn_; }
+  std::uint8_t port() const { return port_; }
+  std::uint8_t gid_index() const { return gid_index_; }
+  const PortAddress& address() const { return address_; }
+
+  // Commands to the firmware. Errors name the command and the NIC, the firmware's status and
+  // syndrome where it has answered, and the system's code.
+  template <class In, class Out>
+  Result<DevxObject> create(format::prm::Opcode opcode, format::prm::Mailbox<In>& in,
+                            format::prm::Mailbox<Out>& out) const {
+    in.set(format::prm::MboxIn::opcode, static_cast<std::uint64_t>(opcode));
+    return create(opcode, in.bytes(), out.bytes());
+  }
+  template <class In, class Out>
+  Result<void> modify(const DevxObject& object, format::prm::Opcode opcode,
+                      format::prm::Mailbox<In>& in, format::prm::Mailbox<Out>& out) const {
+    in.set(format::prm::MboxIn::opcode, static_cast<std::uint64_t>(opcode));
+    return modify(object, opcode, in.bytes(), out.bytes());
+  }
+  template <class In, class Out>
+  Result<void> query(const DevxObject& object, format::prm::Opcode opcode,
+                     format::prm::Mailbox<In>& in, format::prm::Mailbox<Out>& out) const {
+    in.set(format::prm::MboxIn::opcode, static_cast<std::uint64_t>(opcode));
+    return query(object, opcode, in.bytes(), out.bytes());
+  }
+
+  // Of a call that left `code` in errno.
+  Error failure(const std::string& call, int code) const;
+
+ private:
+  OpenNic(const Libraries& libraries, std::string name) : libraries_(libraries), name_(name) {}
+  Result<void> open_device(ibv_device* device, std::uint8_t port);
+  Result<void> find_address();
+  Result<void> find_gid(int count);
+
+  Result<DevxObject> create(format::prm::Opcode opcode, std::span<const std::uint8_t> in,
+                            std::span<std::uint8_t> out) const;
+  Result<void> modify(const DevxObject& object, format::prm::Opcode opcode,
+                      std::span<const std::uint8_t> in, std::span<std::uint8_t> out) const;
+  Result<void> query(const DevxObject& object, format::prm::Opcode opcode,
+                     std::span<const std::uint8_t> in, std::span<std::uint8_t> out) const;
+  Error refused(format::prm::Opcode opcode, std::span<const std::uint8_t> out, int code) const;
+
+  const Libraries& libraries_;
+  const std::string name_;
+  ibv_context* context_ = nullptr;
+  ibv_pd* pd_ = nullptr;
+  std::uint32_t pdn_ = 0;
+  std::uint32_t eqn_ = 0;
+  std::uint8_t port_ = 0;
+  std::uint8_t gid_index_ = 0;
+  PortAddress address_;
+};
+
+}  // namespace gdakit::mlx5

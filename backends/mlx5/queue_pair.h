@@ -1,0 +1,84 @@
+// A queue pair of RC with its completion queues, made by firmware commands on memory that the
+// caller gives: what is sent completes to a collapsed CQ, and what is received to an ordinary one.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "backends/mlx5/open_nic.h"
+#include "core/host/backend.h"
+
+namespace gdakit::mlx5 {
+
+// What the peer's connect needs. All PEs are of one version and byte order.
+struct ConnectionCard {
+  std::uint32_t qpn = 0;
+  std::uint32_t first_psn = 0;
+  PortAddress address;
+};
+
+// Memory that the NIC may read and write by numbers instead of keys; given up with this.
+class Umem {
+ public:
+  static Result<std::unique_ptr<Umem>> make(const OpenNic& nic, void* base, std::uint64_t bytes);
+  ~Umem();
+  Umem(const Umem&) = delete;
+  Umem& operator=(const Umem&) = delete;
+
+  std::uint32_t id() const { return umem_->umem_id; }
+  std::uint64_t offset_of(const void* address) const {
+    return reinterpret_cast<std::uint64_t>(address) - base_;
+  }
+
+ private:
+  Umem(const Libraries& libraries, mlx5dv_devx_umem* umem, std::uint64_t base)
+      : libraries_(libraries), umem_(umem), base_(base) {}
+  const Libraries& libraries_;
+  mlx5dv_devx_umem* const umem_;
+  const std::uint64_t base_;
+};
+
+struct QueuePairOptions {
+  QueueMemory memory;
+  mlx5dv_devx_uar* uar = nullptr;      // with the doorbell register
+  const Umem* cq_records = nullptr;    // of completion queues, which nobody writes
+  std::uint64_t cq_record_offset = 0;  // ... where those of this one are: 8 bytes for each of two
+  std::uint32_t first_psn = 0;
+  std::uint8_t ack_timeout = 18;  // 4.096 us * 2^n
+};
+
+class QueuePair {
+ public:
+  static constexpr std::uint32_t kTries = 8;  // to send a packet, until it gives up
+
+  static Result<std::unique_ptr<QueuePair>> create(const OpenNic& nic,
+                                                   const QueuePairOptions& options);
+  std::uint32_t qpn() const { return qpn_; }
+  Result<void> connect(const ConnectionCard& peer);
+  // The firmware's number of its state: 0 reset, 1 init, 2 RTR, 3 RTS, 4 SQ error, 6 error.
+  Result<std::uint32_t> state() const;
+
+ private:
+  QueuePair(const OpenNic& nic, const QueuePairOptions& options) : nic_(nic), options_(options) {}
+  struct Cq {
+    std::optional<DevxObject> object;
+    std::uint32_t number = 0;
+  };
+  Result<void> create_cq(Cq& cq, const void* cqes, std::uint32_t log_size, bool collapsed,
+                         std::uint64_t record_offset);
+  Result<void> create_qp();
+  Result<void> to_init();
+  Result<void> to_rtr(const ConnectionCard& peer);
+  Result<void> to_rts();
+
+  const OpenNic& nic_;
+  const QueuePairOptions options_;
+  std::unique_ptr<Umem> umem_;
+  Cq send_cq_;
+  Cq receive_cq_;
+  std::optional<DevxObject> qp_;  // goes before its CQs and its memory
+  std::uint32_t qpn_ = 0;
+};
+
+}  // namespace gdakit::mlx5

@@ -1,0 +1,45 @@
+// A host's RDMA devices as a test wants them: libibverbs and libmlx5 are played.
+//
+//   played() = {};
+//   played().ports = {active_port(IBV_LINK_LAYER_ETHERNET)};
+//   OpenNic::open(played_libraries(), HcaList());
+//   played().held()   // objects that nobody has given back
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "backends/mlx5/libraries.h"
+
+namespace gdakit::mlx5 {
+
+struct Played {
+  bool answers = true;  // the kernel, when it is asked for devices
+  int devices = 1;
+  bool is_mlx5 = true;
+  ibv_atomic_cap atomics = IBV_ATOMIC_HCA;
+  std::vector<ibv_port_attr> ports = {};
+  std::vector<ibv_gid_entry> gids = {};
+  // What a call fails with, by its name; others succeed.
+  std::map<std::string, int> errors = {};
+  // What the firmware answers where a command fails.
+  std::uint8_t status = 0;
+  std::uint32_t syndrome = 0;
+
+  std::map<std::string, int> live = {};  // by kind
+  int held() const;
+};
+
+Played& played();
+const Libraries& played_libraries();
+ibv_device* played_device();
+
+ibv_port_attr port_of(ibv_port_state state, std::uint8_t link_layer);
+ibv_gid_entry gid_of(std::uint32_t type, std::uint8_t first, std::uint8_t last);
+
+// The context's function, which a test may take away.
+verbs_context& played_context();
+
+}  // namespace gdakit::mlx5

@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+"""PEs as processes that meet by backend mlx5: by libibverbs and libmlx5, on soft ConnectXes.
+
+    tests/verbs/backend_test.py GDAKIT RING_SHIFT
+
+What they exchange is seen in captures of these NICs, which nothing but those libraries reaches; and
+where there is no such NIC the PEs say so.
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+
+import client
+
+PES = 2
+
+
+def told(ran):
+    return {line.split("] ", 1)[-1] for line in ran.stdout.splitlines()}
+
+
+def expect(good, what, ran):
+    if not good:
+        sys.exit(f"{what}\n{ran.returncode}\n{ran.stdout}{ran.stderr}")
+
+
+def main():
+    gdakit, ring_shift = sys.argv[1:3]
+    client.require("ibv_devices")
+    os.environ.update(GDAKIT_BACKEND="mlx5", GDAKIT_DEVICE="cpu")
+    job = (gdakit, "run", "-n", str(PES), ring_shift)
+    for options in ((), ("--link", "ib"), ("--nics", "2")):
+        with tempfile.TemporaryDirectory() as folder:
+            ran = client.Fabric(gdakit, *options, "--pcap", folder).run(*job)
+            wanted = {f"PE {pe} of {PES} received {(pe - 1) % PES}" for pe in range(PES)}
+            expect(ran.returncode == 0 and told(ran) == wanted, "the ring did not turn", ran)
+            sizes = [path.stat().st_size for path in pathlib.Path(folder).glob("mlx5_0-*.pcapng")]
+            expect(len(sizes) == PES and min(sizes) > 1000, f"captures have {sizes} bytes", ran)
+    ran = subprocess.run(job, capture_output=True, text=True, timeout=client.PATIENCE_S)
+    expect(ran.returncode == 1 and "ibv" in ran.stderr, "PEs without a NIC do not say so", ran)
+
+
+if __name__ == "__main__":
+    main()
