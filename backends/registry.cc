@@ -10,11 +10,13 @@ namespace gdakit {
 
 namespace {
 
-BackendReport report_mlx5() {
-  const Result<std::vector<mlx5::DeviceReport>> nics = mlx5::report_devices(HcaList());
+BackendReport report_mlx5(const Options& options) {
+  const Result<std::vector<mlx5::DeviceReport>> nics =
+      mlx5::report_devices(HcaList::parse(options.hca_list).value_or(HcaList()));
   if (!nics) return {"mlx5", false, nics.error().message()};
   if (std::ranges::none_of(*nics, &mlx5::DeviceReport::usable)) {
-    return {"mlx5", false, "No RDMA NIC of this host can be used; each one's reason is below."};
+    return {"mlx5", false,
+            "No RDMA NIC of this host can be used; `gdakit info` gives each one's reason."};
   }
   return {"mlx5", true,
           "A ConnectX by the distribution's libibverbs and libmlx5, for PEs whose heap is in host "
@@ -23,12 +25,12 @@ BackendReport report_mlx5() {
 
 }  // namespace
 
-std::vector<BackendReport> report_backends() {
+std::vector<BackendReport> report_backends(const Options& options) {
   return {
       {"softnic", true,
        "A software ConnectX on a host thread: loopback within a process, shared memory between "
        "processes of this host."},
-      report_mlx5(),
+      report_mlx5(options),
   };
 }
 

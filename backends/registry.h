@@ -19,7 +19,7 @@ struct BackendReport {
   std::string sentence;  // what it does here, or why it cannot and what to do about it
 };
 
-std::vector<BackendReport> report_backends();
+std::vector<BackendReport> report_backends(const Options& options);
 
 // The backend that options.backend names; automatic is the soft NIC where there is no other.
 // Errors: not built in, or not usable here (unavailable), with the reason.

@@ -94,7 +94,7 @@ void print_text(const Options& options) {
   std::cout << "gdakit " << GDAKIT_VERSION << "\n\n" << heading("Build") << '\n';
   for (const Fact& fact : build_facts()) std::cout << entry(fact.name, fact.value);
   std::cout << '\n' << heading("Backends") << '\n';
-  for (const BackendReport& backend : report_backends()) {
+  for (const BackendReport& backend : report_backends(options)) {
     std::cout << entry(backend.name, usability(backend.usable) + backend.sentence);
   }
   std::cout << '\n' << heading("Launch") << '\n';
@@ -198,7 +198,7 @@ void print_json(const Options& options) {
   }
   std::cout << "  \"backends\": [";
   const char* separator = "\n";
-  for (const BackendReport& backend : report_backends()) {
+  for (const BackendReport& backend : report_backends(options)) {
     std::cout << std::exchange(separator, ",\n") << "    {\"name\": " << quoted(backend.name)
               << ", \"usable\": " << (backend.usable ? "true" : "false")
               << ", \"sentence\": " << quoted(backend.sentence) << '}';

@@ -1,5 +1,5 @@
-// Doorbell records of completion queues. Firmware asks for one of each CQ; of a collapsed one whose
-// overrun is ignored nobody writes it and the NIC does not read it.
+// Doorbell records of completion queues. Firmware asks for one of each CQ. Nobody writes these: as
+// overrun is ignored, the NIC never needs to know how far a consumer has got.
 #pragma once
 
 #include <cstdint>

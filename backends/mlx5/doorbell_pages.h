@@ -1,5 +1,6 @@
-// Pages of doorbell registers (UARs) of a NIC: each queue has its own until the NIC has no more to
-// give, and then one of those there are.
+// Pages of doorbell registers (UARs) of a NIC: a dedicated one for each queue where the driver has
+// such, and until it has no more to give; else queues share one. None is write-combining
+// (BlueFlame): what a thread of the host stores there might wait in a buffer.
 #pragma once
 
 #include <cstdint>

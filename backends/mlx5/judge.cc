@@ -1,17 +1,23 @@
 #include "backends/mlx5/judge.h"
 
 #include <cerrno>
-#include <cstring>
 #include <fstream>
-#include <memory>
+#include <span>
 
 #include "backends/mlx5/device_list.h"
 #include "backends/mlx5/ports.h"
+#include "core/format/prm/caps.h"
+#include "core/format/prm/query.h"
 
 namespace gdakit::mlx5 {
 namespace {
 
+namespace prm = format::prm;
+
 constexpr unsigned kMostPorts = 255;
+constexpr std::uint64_t kAtomicCapsNow = 3 << 1 | 1;  // QUERY_HCA_CAP's op_mod: page 3, as it is
+constexpr std::uint64_t kAtomics = 0xf;               // compare-swap, fetch-add, and both masked
+constexpr std::uint64_t kAtomicBytes = 4 | 8;
 
 class Context {
  public:
@@ -38,12 +44,33 @@ class Context {
     return attributes;
   }
   Result<ibv_port_attr> port(std::uint8_t number) const { return query_port(context_, number); }
+  // Why the device API's atomics cannot be done; nothing if they can.
+  std::string lack_of_atomics() const;
 
  private:
   const Libraries& libraries_;
   ibv_context* context_ = nullptr;
   int error_ = 0;
 };
+
+std::string Context::lack_of_atomics() const {
+  prm::Mailbox<prm::QueryHcaCapIn> in;
+  prm::Mailbox<prm::QueryHcaCapOut> out;
+  in.set(prm::MboxIn::opcode, static_cast<std::uint64_t>(prm::Opcode::query_hca_cap));
+  in.set(prm::MboxIn::op_mod, kAtomicCapsNow);
+  const auto question = in.bytes();
+  const auto answer = out.bytes();
+  const int code = libraries_.general_cmd(context_, question.data(), question.size(), answer.data(),
+                                          answer.size());
+  if (code != 0) return Error::from_errno("QUERY_HCA_CAP of its atomics", code).message();
+  const auto bytes = out.at(prm::QueryHcaCapOut::capability);
+  const prm::View<prm::AtomicCaps> caps{std::span<const std::uint8_t>(bytes)};
+  const bool operations = (caps.get(prm::AtomicCaps::atomic_operations) & kAtomics) == kAtomics;
+  const bool sizes = (caps.get(prm::AtomicCaps::atomic_size_qp) & kAtomicBytes) == kAtomicBytes;
+  if (operations && sizes) return {};
+  return "it lacks atomic operations that signals and counters need, or atomics of 4 and 8 bytes: "
+         "its firmware may switch them off (`mlxconfig -d <device> q PCI_ATOMIC_MODE` shows it)";
+}
 
 std::string vendor_of(const ibv_device& device) {
   std::ifstream file(std::string(device.ibdev_path) + "/device/vendor");
@@ -77,9 +104,12 @@ std::string refused_opening(const ibv_device& device, int code) {
     case EPERM:
       return what + "; `ls -l " + node +
              "` shows who may read and write it, and a container's limits forbid it likewise";
+    case EINVAL:
     case EOPNOTSUPP:
     case EPROTONOSUPPORT:
-      return what + "; the kernel's mlx5_ib has no DEVX: it takes Linux 5.3 or later, or MLNX_OFED";
+      return what +
+             "; the kernel's mlx5_ib or the NIC's firmware has no DEVX: it takes Linux 5.7 or "
+             "later, or MLNX_OFED";
     default: return what + "; `dmesg | grep mlx5` may say more";
   }
 }
@@ -158,12 +188,8 @@ DeviceReport judge_device(const Libraries& libraries, ibv_device* device, const 
     report.sentence = attributes.error().message();
     return report;
   }
-  if (attributes->atomic_cap == IBV_ATOMIC_NONE) {
-    report.sentence =
-        "it does no atomic operations, which signals and counters need: its firmware may switch "
-        "them off (`mlxconfig -d <device> q PCI_ATOMIC_MODE` shows it)";
-    return report;
-  }
+  report.sentence = context.lack_of_atomics();
+  if (!report.sentence.empty()) return report;
   judge_ports(context, attributes->phys_port_cnt, list, report);
   if (report.usable()) report.sentence += std::string(", firmware ") + attributes->fw_ver;
   return report;

@@ -6,7 +6,7 @@
 
 namespace gdakit::mlx5 {
 
-// All that there are. Errors as those of report_devices.
+// Every device of this host. Errors: as those of report_devices.
 Result<std::vector<DeviceReport>> judge_devices(const Libraries& libraries, const HcaList& list);
 
 DeviceReport judge_device(const Libraries& libraries, ibv_device* device, const HcaList& list);

@@ -32,7 +32,7 @@ class Library {
     if (function != nullptr) return;
     error_ = Error(Code::unavailable, "no RDMA NIC can be used: " + file() + " has no " + symbol +
                                           " of version " + version +
-                                          ": it is older than rdma-core 32; update it");
+                                          ": it is older than rdma-core 34; update it");
   }
 
   const std::optional<Error>& error() const { return error_; }
@@ -49,17 +49,25 @@ class Library {
   std::optional<Error> error_;
 };
 
-// The files that are loaded of which the name begins so, each once, whatever links lead to it.
-std::set<std::string> loaded_files(std::string_view begin) {
+// Also as wheels of Python name it: libibverbs-5e1f.so.1.14.
+bool is_library(std::string_view file, std::string_view stem) {
+  if (!file.starts_with(stem)) return false;
+  const std::string_view rest = file.substr(stem.size());
+  return rest.starts_with(".so") ||
+         (rest.starts_with('-') && rest.find(".so") != std::string_view::npos);
+}
+
+// The files of a library that are loaded, each once, whatever links lead to it.
+std::set<std::string> loaded_files(std::string_view stem) {
   struct Search {
-    std::string_view begin;
+    std::string_view stem;
     std::set<std::string> files;
-  } search{begin, {}};
+  } search{stem, {}};
   const auto look = [](dl_phdr_info* info, std::size_t, void* to) {
     auto& found = *static_cast<Search*>(to);
     std::error_code unreadable;
     const std::filesystem::path file = std::filesystem::canonical(info->dlpi_name, unreadable);
-    if (!unreadable && file.filename().string().starts_with(found.begin)) {
+    if (!unreadable && is_library(file.filename().string(), found.stem)) {
       found.files.insert(file.string());
     }
     return 0;
@@ -68,8 +76,8 @@ std::set<std::string> loaded_files(std::string_view begin) {
   return std::move(search.files);
 }
 
-std::optional<Error> find_second(std::string_view begin) {
-  const std::set<std::string> files = loaded_files(begin);
+std::optional<Error> find_second(std::string_view stem) {
+  const std::set<std::string> files = loaded_files(stem);
   if (files.size() < 2) return std::nullopt;
   return Error(Code::unavailable,
                "no RDMA NIC can be used: this process has two copies of one library, " +
@@ -103,15 +111,16 @@ Result<Libraries> Libraries::load(const Names& names) {
   mlx5.find("mlx5dv_devx_query_eqn", "MLX5_1.7", table.query_eqn);
   mlx5.find("mlx5dv_devx_alloc_uar", "MLX5_1.7", table.alloc_uar);
   mlx5.find("mlx5dv_devx_free_uar", "MLX5_1.7", table.free_uar);
-  mlx5.find("mlx5dv_devx_umem_reg", "MLX5_1.7", table.umem_reg);
+  mlx5.find("mlx5dv_devx_umem_reg_ex", "MLX5_1.19", table.umem_reg);
   mlx5.find("mlx5dv_devx_umem_dereg", "MLX5_1.7", table.umem_dereg);
+  mlx5.find("mlx5dv_devx_general_cmd", "MLX5_1.7", table.general_cmd);
   mlx5.find("mlx5dv_devx_obj_create", "MLX5_1.7", table.obj_create);
   mlx5.find("mlx5dv_devx_obj_modify", "MLX5_1.7", table.obj_modify);
   mlx5.find("mlx5dv_devx_obj_query", "MLX5_1.7", table.obj_query);
   mlx5.find("mlx5dv_devx_obj_destroy", "MLX5_1.7", table.obj_destroy);
   if (mlx5.error()) return *mlx5.error();
-  for (const char* begin : {"libibverbs.so", "libmlx5.so"}) {
-    if (const auto second = find_second(begin)) return *second;
+  for (const char* stem : {"libibverbs", "libmlx5"}) {
+    if (const auto second = find_second(stem)) return *second;
   }
   return table;
 }

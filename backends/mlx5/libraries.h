@@ -35,8 +35,9 @@ struct Libraries {
   decltype(&mlx5dv_devx_query_eqn) query_eqn = nullptr;
   decltype(&mlx5dv_devx_alloc_uar) alloc_uar = nullptr;
   decltype(&mlx5dv_devx_free_uar) free_uar = nullptr;
-  decltype(&mlx5dv_devx_umem_reg) umem_reg = nullptr;
+  decltype(&mlx5dv_devx_umem_reg_ex) umem_reg = nullptr;
   decltype(&mlx5dv_devx_umem_dereg) umem_dereg = nullptr;
+  decltype(&mlx5dv_devx_general_cmd) general_cmd = nullptr;
   decltype(&mlx5dv_devx_obj_create) obj_create = nullptr;
   decltype(&mlx5dv_devx_obj_modify) obj_modify = nullptr;
   decltype(&mlx5dv_devx_obj_query) obj_query = nullptr;

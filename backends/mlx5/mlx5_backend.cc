@@ -1,11 +1,13 @@
 #include "backends/mlx5/mlx5_backend.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
-#include <chrono>
+#include <cstddef>
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <random>
 #include <utility>
 
@@ -24,7 +26,8 @@ constexpr std::uint32_t kPsnMask = 0xffffff;
 // As firmware numbers them.
 constexpr std::array kStates{"reset", "init", "rtr", "rts", "sqer", "sqd", "err"};
 constexpr std::uint32_t kErrorState = 6;
-constexpr auto kBetweenLooks = std::chrono::milliseconds(50);  // at the states of queues
+// The firmware is asked about so many queues at a look: it takes one command at a time.
+constexpr std::size_t kAskedAtALook = 4;
 
 class Mlx5Backend final : public Backend {
  public:
@@ -65,7 +68,9 @@ class Mlx5Backend final : public Backend {
     std::unique_ptr<QueuePair> pair;
   };
 
+  static bool has_failed(const Queue& queue);
   static std::string why_of(const Queue& queue);
+  void look_at(QueueNumber number, const Queue& queue) const;
   static Error unknown(const char* call, QueueNumber queue) {
     return Error(Code::invalid_argument,
                  std::string(call) + ": there is no queue " + std::to_string(queue));
@@ -83,10 +88,10 @@ class Mlx5Backend final : public Backend {
   mutable std::mutex mutex_;
   DoorbellPages doorbells_;
   CqRecords cq_records_;
-  std::map<std::uint32_t, ibv_mr*> regions_;  // by lkey
-  std::map<QueueNumber, Queue> queues_;       // by QPN
-  mutable std::vector<BrokenQueue> broken_;   // at the last look
-  mutable std::chrono::steady_clock::time_point looked_;
+  std::map<std::uint32_t, ibv_mr*> regions_;           // by lkey
+  std::map<QueueNumber, Queue> queues_;                // by QPN
+  mutable std::map<QueueNumber, std::string> broken_;  // with the reason, once they are found
+  mutable QueueNumber next_asked_ = 0;
 };
 
 Result<MemoryKeys> Mlx5Backend::register_memory(void* base, std::uint64_t bytes, MemoryUse use) {
@@ -97,9 +102,7 @@ Result<MemoryKeys> Mlx5Backend::register_memory(void* base, std::uint64_t bytes,
   const std::lock_guard lock(mutex_);
   ibv_mr* const region = nic_->libraries().reg_mr(nic_->pd(), base, bytes,
                                                   reinterpret_cast<std::uint64_t>(base), access);
-  if (region == nullptr) {
-    return nic_->failure("ibv_reg_mr_iova2 of " + std::to_string(bytes) + " bytes", errno);
-  }
+  if (region == nullptr) return nic_->no_memory("ibv_reg_mr_iova2", bytes, errno);
   regions_[region->lkey] = region;
   return MemoryKeys{Be32{region->lkey}, Be32{region->rkey}};
 }
@@ -139,11 +142,37 @@ Result<QueueResources> Mlx5Backend::create_queue(const QueueMemory& memory) {
   }
   queue.pair = std::move(*pair);
   const std::uint32_t qpn = queue.pair->qpn();
-  const ConnectionCard card{qpn, queue.first_psn, nic_->address()};
+  ConnectionCard card;
+  card.qpn = qpn;
+  card.first_psn = queue.first_psn;
+  card.address = nic_->address();
   Bytes bytes(sizeof card);
   std::memcpy(bytes.data(), &card, sizeof card);
   queues_[qpn] = std::move(queue);
   return QueueResources{qpn, qpn, static_cast<std::uint64_t*>((*uar)->reg_addr), std::move(bytes)};
+}
+
+// Why a card cannot be one that this version of gdakit made.
+std::string wrong_with(const ConnectionCard& card) {
+  constexpr std::uint32_t kMostQpn = 0xffffff;
+  if (card.version != ConnectionCard::kVersion) return "is of another version";
+  if (card.qpn > kMostQpn || card.first_psn > kPsnMask) return "names numbers out of range";
+  const PortAddress& address = card.address;
+  if (address.mtu < IBV_MTU_256 || address.mtu > IBV_MTU_4096 || address.log_reads > 7) {
+    return "names limits out of range";
+  }
+  return {};
+}
+
+// Why two ports cannot be connected.
+std::string wrong_between(const PortAddress& mine, const PortAddress& other) {
+  if (mine.link_layer != other.link_layer) {
+    return "one is on InfiniBand and the other on Ethernet";
+  }
+  if (mine.link_layer == IBV_LINK_LAYER_ETHERNET && mine.gid_type != other.gid_type) {
+    return "one has GIDs of RoCE v2 and the other of v1 alone (`show_gids`)";
+  }
+  return {};
 }
 
 Result<void> Mlx5Backend::connect_queue(QueueNumber queue, const Bytes& card) {
@@ -154,11 +183,14 @@ Result<void> Mlx5Backend::connect_queue(QueueNumber queue, const Bytes& card) {
                                              " bytes; do all PEs use backend mlx5?");
   }
   std::memcpy(&peer, card.data(), sizeof peer);
-  if (peer.address.link_layer != nic_->address().link_layer) {
-    return Error(Code::invalid_argument,
-                 "connect_queue: of " + nic_->name() +
-                     " and the peer's NIC one is on InfiniBand and the other on Ethernet; "
-                     "GDAKIT_HCA_LIST chooses NICs");
+  if (const std::string wrong = wrong_with(peer); !wrong.empty()) {
+    return Error(Code::invalid_argument, "connect_queue: the connection card " + wrong +
+                                             "; do all PEs run the same version of gdakit?");
+  }
+  if (const std::string wrong = wrong_between(nic_->address(), peer.address); !wrong.empty()) {
+    return Error(Code::invalid_argument, "connect_queue: of " + nic_->name() +
+                                             " and the peer's NIC " + wrong +
+                                             "; GDAKIT_HCA_LIST chooses NICs");
   }
   const std::lock_guard lock(mutex_);
   const auto found = queues_.find(queue);
@@ -170,22 +202,29 @@ Result<void> Mlx5Backend::destroy_queue(QueueNumber queue) {
   const std::lock_guard lock(mutex_);
   const auto found = queues_.find(queue);
   if (found == queues_.end()) return unknown("destroy_queue", queue);
-  found->second.pair.reset();
+  if (auto gone = found->second.pair->destroy(); !gone) return gone;
   give_back(found->second);
   queues_.erase(found);
+  broken_.erase(queue);
   return {};
 }
 
-// What the collapsed CQE says of a queue in error: of its own WQE, or nothing where it is the
-// peer's that has failed here.
+bool Mlx5Backend::has_failed(const Queue& queue) {
+  const auto* const op_own =
+      static_cast<const std::uint8_t*>(queue.cqe) + offsetof(format::ErrorCqe, op_own);
+  return format::cqe_opcode(__atomic_load_n(op_own, __ATOMIC_ACQUIRE)) ==
+         format::CqeOpcode::requester_error;
+}
+
+// As the collapsed CQE has it, which the flush of later WQEs may have taken.
 std::string Mlx5Backend::why_of(const Queue& queue) {
   format::ErrorCqe cqe;
   std::memcpy(&cqe, queue.cqe, sizeof cqe);
-  if (format::cqe_opcode(cqe.op_own) != format::CqeOpcode::requester_error) {
-    return "the queue pair is in error, by what its peer sent";
+  const format::Syndrome syndrome{cqe.syndrome};
+  if (!has_failed(queue) || syndrome == format::Syndrome::flushed) {
+    return "the queue pair is in error; its NIC does not tell by what";
   }
-  return gdakit::describe(format::Syndrome{cqe.syndrome}) + ", at WQE " +
-         std::to_string(cqe.wqe_counter) + ", " +
+  return gdakit::describe(syndrome) + ", at WQE " + std::to_string(cqe.wqe_counter) + ", " +
          opcode_name(static_cast<std::uint8_t>(cqe.s_wqe_opcode_qpn >> 24));
 }
 
@@ -200,17 +239,31 @@ std::string Mlx5Backend::describe_queue(QueueNumber queue) const {
          (*state == kErrorState ? "; first error: " + why_of(found->second) : "");
 }
 
+void Mlx5Backend::look_at(QueueNumber number, const Queue& queue) const {
+  const Result<std::uint32_t> state = queue.pair->state();
+  if (!state) {
+    broken_.emplace(number, state.error().message());
+  } else if (*state == kErrorState) {
+    broken_.emplace(number, why_of(queue));
+  }
+}
+
+// Queues whose CQE tells of an error are found at once. What peers have broken the firmware alone
+// knows, which is asked about a few of the others each time.
 std::vector<BrokenQueue> Mlx5Backend::broken_queues() const {
   const std::lock_guard lock(mutex_);
-  const auto now = std::chrono::steady_clock::now();
-  if (now - looked_ < kBetweenLooks) return broken_;
-  looked_ = now;
-  broken_.clear();
   for (const auto& [number, queue] : queues_) {
-    const Result<std::uint32_t> state = queue.pair->state();
-    if (state && *state == kErrorState) broken_.push_back({number, why_of(queue)});
+    if (has_failed(queue) && !broken_.contains(number)) broken_.emplace(number, why_of(queue));
   }
-  return broken_;
+  auto asked = queues_.lower_bound(next_asked_);
+  for (std::size_t i = 0; i < std::min(kAskedAtALook, queues_.size()); ++i, ++asked) {
+    if (asked == queues_.end()) asked = queues_.begin();
+    if (!broken_.contains(asked->first)) look_at(asked->first, asked->second);
+  }
+  next_asked_ = asked == queues_.end() ? 0 : asked->first;
+  std::vector<BrokenQueue> broken;
+  for (const auto& [number, why] : broken_) broken.push_back({number, why});
+  return broken;
 }
 
 class Provider final : public BackendProvider {
@@ -224,8 +277,12 @@ class Provider final : public BackendProvider {
     }
     const Result<const Libraries*> libraries = Libraries::of_process();
     if (!libraries) return libraries.error();
-    Result<std::unique_ptr<OpenNic>> nic =
-        OpenNic::open(**libraries, HcaList::parse(options.hca_list).value_or(HcaList()));
+    const std::optional<HcaList> list = HcaList::parse(options.hca_list);
+    if (!list) {
+      return Error(Code::invalid_argument,
+                   "GDAKIT_HCA_LIST: \"" + options.hca_list + "\" is no list of NICs");
+    }
+    Result<std::unique_ptr<OpenNic>> nic = OpenNic::open(**libraries, *list);
     if (!nic) return nic.error();
     return std::unique_ptr<Backend>(std::make_unique<Mlx5Backend>(
         std::move(*nic), ack_timeout_code(options.nic_timeout, QueuePair::kTries)));

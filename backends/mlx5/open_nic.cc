@@ -8,11 +8,14 @@
 #include "backends/mlx5/device_list.h"
 #include "backends/mlx5/judge.h"
 #include "backends/mlx5/ports.h"
+#include "core/base/bits.h"
 
 namespace gdakit::mlx5 {
 namespace {
 
 namespace prm = format::prm;
+
+constexpr int kLogMostReads = 4;
 
 const char* command_name(prm::Opcode opcode) {
   switch (opcode) {
@@ -22,6 +25,7 @@ const char* command_name(prm::Opcode opcode) {
     case prm::Opcode::init2rtr_qp: return "INIT2RTR_QP";
     case prm::Opcode::rtr2rts_qp: return "RTR2RTS_QP";
     case prm::Opcode::query_qp: return "QUERY_QP";
+    case prm::Opcode::qp_2rst: return "2RST_QP";
     default: return "a command";
   }
 }
@@ -51,14 +55,18 @@ std::string in_hex(std::uint64_t value) {
   return text.data();
 }
 
-// What makes one GID better than another for a peer that may be anywhere.
+// What makes one GID better than another for a peer that may be anywhere. All hosts prefer IPv4:
+// the order of a table is that in which addresses came up.
 int rank_of(const ibv_gid_entry& entry) {
+  constexpr std::array<std::uint8_t, 12> kIpv4{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
   const std::uint8_t* const raw = entry.gid.raw;
   const bool local = raw[0] == 0xfe && (raw[1] & 0xc0) == 0x80;
   switch (entry.gid_type) {
     case IBV_GID_TYPE_IB: return 1;
     case IBV_GID_TYPE_ROCE_V1: return local ? 1 : 2;
-    case IBV_GID_TYPE_ROCE_V2: return local ? 3 : 4;
+    case IBV_GID_TYPE_ROCE_V2:
+      if (local) return 3;
+      return std::equal(kIpv4.begin(), kIpv4.end(), raw) ? 5 : 4;
     default: return 0;
   }
 }
@@ -96,6 +104,16 @@ Error OpenNic::failure(const std::string& call, int code) const {
   return Error::from_errno(call + " on " + name_, code);
 }
 
+Error OpenNic::no_memory(const std::string& call, std::uint64_t bytes, int code) const {
+  const Error why = failure(call + " of " + std::to_string(bytes) + " bytes", code);
+  if (code != ENOMEM) return why;
+  return Error(Code::exhausted,
+               why.message() +
+                   "; the limit of locked memory may be too low (`ulimit -l`; in a container "
+                   "--ulimit memlock=-1)",
+               code);
+}
+
 Result<void> OpenNic::open_device(ibv_device* device, std::uint8_t port) {
   port_ = port;
   mlx5dv_context_attr attributes{};
@@ -124,6 +142,14 @@ Result<void> OpenNic::find_address() {
   address_.link_layer = port->link_layer;
   address_.mtu = static_cast<std::uint8_t>(port->active_mtu);
   address_.lid = port->lid;
+  address_.needs_grh = (port->flags & IBV_QPF_GRH_REQUIRED) != 0 ? 1 : 0;
+  ibv_device_attr device{};
+  if (const int code = libraries_.query_device(context_, &device); code != 0) {
+    return failure("ibv_query_device", code);
+  }
+  const int reads = std::clamp(std::min(device.max_qp_rd_atom, device.max_qp_init_rd_atom), 1,
+                               1 << kLogMostReads);
+  address_.log_reads = static_cast<std::uint8_t>(log2_floor(static_cast<std::uint64_t>(reads)));
   return find_gid(port->gid_tbl_len);
 }
 
@@ -136,6 +162,7 @@ Result<void> OpenNic::find_gid(int count) {
     if (rank_of(entry) <= best) continue;
     best = rank_of(entry);
     gid_index_ = static_cast<std::uint8_t>(index);
+    address_.gid_type = static_cast<std::uint8_t>(entry.gid_type);
     std::ranges::copy(entry.gid.raw, address_.gid.begin());
   }
   if (best != 0) return {};

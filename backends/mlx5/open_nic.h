@@ -16,13 +16,18 @@
 
 namespace gdakit::mlx5 {
 
-// Where a port is reached; a part of connection cards.
+// Where a port is reached, and what it takes; a part of connection cards.
 struct PortAddress {
   std::uint8_t link_layer = 0;  // IBV_LINK_LAYER_INFINIBAND or IBV_LINK_LAYER_ETHERNET
   std::uint8_t mtu = 0;         // ibv_mtu
+  std::uint8_t gid_type = 0;    // ibv_gid_type
+  std::uint8_t needs_grh = 0;   // whether an InfiniBand port demands a global routing header
+  std::uint8_t log_reads = 0;   // READs and atomics that a queue pair may have under way, 2^n
+  std::uint8_t unused = 0;
   std::uint16_t lid = 0;
   std::array<std::uint8_t, 16> gid{};
 };
+static_assert(sizeof(PortAddress) == 24);
 
 // An object of the firmware's; destroyed with this.
 class DevxObject {
@@ -36,6 +41,12 @@ class DevxObject {
     if (object_ != nullptr) libraries_->obj_destroy(object_);
   }
   mlx5dv_devx_obj* get() const { return object_; }
+  // 0, or why the object is still there.
+  int destroy() {
+    const int code = libraries_->obj_destroy(object_);
+    if (code == 0) object_ = nullptr;
+    return code;
+  }
 
  private:
   const Libraries* libraries_;
@@ -85,6 +96,8 @@ class OpenNic {
 
   // Of a call that left `code` in errno.
   Error failure(const std::string& call, int code) const;
+  // ... and that pins memory.
+  Error no_memory(const std::string& call, std::uint64_t bytes, int code) const;
 
  private:
   OpenNic(const Libraries& libraries, std::string name) : libraries_(libraries), name_(name) {}

@@ -1,9 +1,9 @@
 #include "backends/mlx5/queue_pair.h"
 
 #include <algorithm>
+#include <arpa/inet.h>
 #include <cerrno>
 #include <cstring>
-#include <unistd.h>
 
 #include "core/base/bits.h"
 #include "core/format/cq_doorbell.h"
@@ -21,12 +21,20 @@ namespace prm = format::prm;
 constexpr std::uint64_t kLogMostBytes = 30;  // of a message
 constexpr std::uint64_t kAtomicsOf64Bits = 3;
 constexpr std::uint64_t kMinRnrTimer = 12;  // 0.64 ms
-constexpr std::uint64_t kLogReads = 4;      // under way at a time, each way
+constexpr std::uint32_t kFirstSourcePort = 0xc000;
+// Pages of a umem are to be this large at most, a bit for each power of two up to 4096: the place
+// of a CQ is a multiple of 1/64 of them.
+constexpr std::uint64_t kPageSizes = 0x1fff;
 constexpr std::uint64_t kHopLimit = 64;
 constexpr std::uint64_t kCqRecordBytes = sizeof(format::CqDoorbellRecord);
 constexpr std::uint64_t kLogLeastStride = 4;  // what log_rq_stride counts from
 
 std::uint64_t log2_of(std::uint64_t power) { return static_cast<std::uint64_t>(log2_floor(power)); }
+
+std::string text_of(const std::array<std::uint8_t, 16>& gid) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  return inet_ntop(AF_INET6, gid.data(), text.data(), text.size());
+}
 
 // The destination's MAC address, which a RoCE queue pair made by commands has to be given: the
 // kernel finds it for an address handle.
@@ -38,7 +46,14 @@ Result<std::array<std::uint8_t, 6>> mac_of(const OpenNic& nic, const PortAddress
   attributes.grh.sgid_index = nic.gid_index();
   attributes.grh.hop_limit = kHopLimit;
   ibv_ah* const handle = nic.libraries().create_ah(nic.pd(), &attributes);
-  if (handle == nullptr) return nic.failure("ibv_create_ah", errno);
+  if (handle == nullptr) {
+    const Error why = nic.failure("ibv_create_ah", errno);
+    return Error(why.code(),
+                 why.message() + "; from GID " + text_of(nic.address().gid) + " (index " +
+                     std::to_string(nic.gid_index()) + ") to " + text_of(peer.gid) +
+                     ": `ping` shows whether there is a way, `show_gids` whether the GID has moved",
+                 why.system_code());
+  }
   mlx5dv_ah inside{};
   mlx5dv_obj objects{};
   objects.ah.in = handle;
@@ -51,6 +66,19 @@ Result<std::array<std::uint8_t, 6>> mac_of(const OpenNic& nic, const PortAddress
   return mac;
 }
 
+// A port for each pair of queue pairs, so that networks spread their packets over all ways.
+std::uint64_t source_port(std::uint32_t qpn, std::uint32_t peer_qpn) {
+  const std::uint32_t hash = (qpn ^ peer_qpn) * 0x9e3779b1u;
+  return kFirstSourcePort | hash >> 18;
+}
+
+// Whether InfiniBand's packets between the two need a global routing header.
+bool needs_grh(const PortAddress& one, const PortAddress& other) {
+  constexpr std::size_t kPrefixBytes = 8;
+  return one.needs_grh != 0 || other.needs_grh != 0 ||
+         !std::equal(one.gid.begin(), one.gid.begin() + kPrefixBytes, other.gid.begin());
+}
+
 std::uint64_t big_endian(const std::uint8_t* bytes, std::size_t count) {
   std::uint64_t value = 0;
   for (std::size_t i = 0; i < count; ++i) value = value << 8 | bytes[i];
@@ -60,23 +88,32 @@ std::uint64_t big_endian(const std::uint8_t* bytes, std::size_t count) {
 }  // namespace
 
 Result<std::unique_ptr<Umem>> Umem::make(const OpenNic& nic, void* base, std::uint64_t bytes) {
-  constexpr std::uint32_t kAccess = IBV_ACCESS_LOCAL_WRITE;
-  mlx5dv_devx_umem* const umem = nic.libraries().umem_reg(nic.context(), base, bytes, kAccess);
-  if (umem == nullptr) {
-    return nic.failure("mlx5dv_devx_umem_reg of " + std::to_string(bytes) + " bytes", errno);
-  }
+  mlx5dv_devx_umem_in in{};
+  in.addr = base;
+  in.size = bytes;
+  in.access = IBV_ACCESS_LOCAL_WRITE;
+  in.pgsz_bitmap = kPageSizes;
+  mlx5dv_devx_umem* const umem = nic.libraries().umem_reg(nic.context(), &in);
+  if (umem == nullptr) return nic.no_memory("mlx5dv_devx_umem_reg_ex", bytes, errno);
   return std::unique_ptr<Umem>(
       new Umem(nic.libraries(), umem, reinterpret_cast<std::uint64_t>(base)));
 }
 
-Umem::~Umem() { libraries_.umem_dereg(umem_); }
+int Umem::give_up() {
+  const int code = libraries_.umem_dereg(umem_);
+  if (code == 0) umem_ = nullptr;
+  return code;
+}
+
+Umem::~Umem() {
+  if (umem_ != nullptr) libraries_.umem_dereg(umem_);
+}
 
 Result<std::unique_ptr<QueuePair>> QueuePair::create(const OpenNic& nic,
                                                      const QueuePairOptions& options) {
   const QueueMemory& memory = options.memory;
   const bool receives = memory.receive_depth != 0;
   std::unique_ptr<QueuePair> pair(new QueuePair(nic, options));
-  // All parts lie in one block: receives, slots, CQE, record, CQEs of receives.
   auto* const begin = static_cast<char*>(receives ? memory.receive_slots : memory.slots);
   const char* const end =
       receives ? static_cast<char*>(memory.receive_cqes) +
@@ -157,9 +194,43 @@ Result<void> QueuePair::create_qp() {
 }
 
 Result<void> QueuePair::connect(const ConnectionCard& peer) {
+  Mac mac{};
+  if (nic_.address().link_layer == IBV_LINK_LAYER_ETHERNET) {
+    const auto found = mac_of(nic_, peer.address);
+    if (!found) return found.error();
+    mac = *found;
+  }
   if (auto done = to_init(); !done) return done;
-  if (auto done = to_rtr(peer); !done) return done;
-  return to_rts();
+  Result<void> done = to_rtr(peer, mac);
+  if (done) done = to_rts(peer);
+  if (!done) reset();
+  return done;
+}
+
+// After a connect that has failed.
+void QueuePair::reset() {
+  prm::Mailbox<prm::Qp2rstIn> in;
+  prm::Mailbox<prm::MboxOut> out;
+  in.set(prm::Qp2rstIn::qpn, qpn_);
+  static_cast<void>(nic_.modify(*qp_, prm::Opcode::qp_2rst, in, out));
+}
+
+Result<void> QueuePair::destroy() {
+  if (qp_) {
+    if (const int code = qp_->destroy(); code != 0) return nic_.failure("DESTROY_QP", code);
+    qp_.reset();
+  }
+  for (Cq* const cq : {&receive_cq_, &send_cq_}) {
+    if (!cq->object) continue;
+    if (const int code = cq->object->destroy(); code != 0) return nic_.failure("DESTROY_CQ", code);
+    cq->object.reset();
+  }
+  if (umem_ == nullptr) return {};
+  if (const int code = umem_->give_up(); code != 0) {
+    return nic_.failure("mlx5dv_devx_umem_dereg", code);
+  }
+  umem_.reset();
+  return {};
 }
 
 Result<void> QueuePair::to_init() {
@@ -176,26 +247,32 @@ Result<void> QueuePair::to_init() {
   return nic_.modify(*qp_, prm::Opcode::rst2init_qp, in, out);
 }
 
-Result<void> QueuePair::to_rtr(const ConnectionCard& peer) {
+Result<void> QueuePair::to_rtr(const ConnectionCard& peer, const Mac& mac) {
   prm::Mailbox<prm::Init2rtrQpIn> in;
   prm::Mailbox<prm::MboxOut> out;
   in.set(prm::Init2rtrQpIn::qpn, qpn_);
   const auto context = in.at(prm::Init2rtrQpIn::qpc);
-  context.set(prm::Qpc::mtu, std::min(nic_.address().mtu, peer.address.mtu));
+  const PortAddress& mine = nic_.address();
+  context.set(prm::Qpc::mtu, std::min(mine.mtu, peer.address.mtu));
   context.set(prm::Qpc::log_msg_max, kLogMostBytes);
   context.set(prm::Qpc::remote_qpn, peer.qpn);
   context.set(prm::Qpc::next_rcv_psn, peer.first_psn);
   context.set(prm::Qpc::min_rnr_nak, kMinRnrTimer);
-  context.set(prm::Qpc::log_rra_max, kLogReads);
+  context.set(prm::Qpc::log_rra_max, mine.log_reads);
   const auto path = context.at(prm::Qpc::primary_address_path);
   path.set(prm::Ads::vhca_port_num, nic_.port());
-  if (nic_.address().link_layer == IBV_LINK_LAYER_INFINIBAND) {
+  const bool is_infiniband = mine.link_layer == IBV_LINK_LAYER_INFINIBAND;
+  if (is_infiniband) {
     path.set(prm::Ads::rlid, peer.address.lid);
+    path.set(prm::Ads::grh, needs_grh(mine, peer.address) ? 1 : 0);
   } else {
-    const auto mac = mac_of(nic_, peer.address);
-    if (!mac) return mac.error();
-    path.set(prm::Ads::rmac_47_32, big_endian(mac->data(), 2));
-    path.set(prm::Ads::rmac_31_0, big_endian(mac->data() + 2, 4));
+    path.set(prm::Ads::rmac_47_32, big_endian(mac.data(), 2));
+    path.set(prm::Ads::rmac_31_0, big_endian(mac.data() + 2, 4));
+    if (mine.gid_type == IBV_GID_TYPE_ROCE_V2) {
+      path.set(prm::Ads::udp_sport, source_port(qpn_, peer.qpn));
+    }
+  }
+  if (!is_infiniband || needs_grh(mine, peer.address)) {
     path.set(prm::Ads::src_addr_index, nic_.gid_index());
     path.set(prm::Ads::hop_limit, kHopLimit);
     std::ranges::copy(peer.address.gid, path.at(prm::Ads::rgid_rip).begin());
@@ -203,7 +280,7 @@ Result<void> QueuePair::to_rtr(const ConnectionCard& peer) {
   return nic_.modify(*qp_, prm::Opcode::init2rtr_qp, in, out);
 }
 
-Result<void> QueuePair::to_rts() {
+Result<void> QueuePair::to_rts(const ConnectionCard& peer) {
   prm::Mailbox<prm::Rtr2rtsQpIn> in;
   prm::Mailbox<prm::MboxOut> out;
   in.set(prm::Rtr2rtsQpIn::qpn, qpn_);
@@ -211,7 +288,7 @@ Result<void> QueuePair::to_rts() {
   context.set(prm::Qpc::next_send_psn, options_.first_psn);
   context.set(prm::Qpc::retry_count, kTries - 1);
   context.set(prm::Qpc::rnr_retry, options_.memory.rnr_retry);
-  context.set(prm::Qpc::log_sra_max, kLogReads);
+  context.set(prm::Qpc::log_sra_max, std::min(nic_.address().log_reads, peer.address.log_reads));
   context.at(prm::Qpc::primary_address_path).set(prm::Ads::ack_timeout, options_.ack_timeout);
   return nic_.modify(*qp_, prm::Opcode::rtr2rts_qp, in, out);
 }

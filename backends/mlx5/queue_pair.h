@@ -2,6 +2,7 @@
 // caller gives: what is sent completes to a collapsed CQ, and what is received to an ordinary one.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -11,18 +12,23 @@
 
 namespace gdakit::mlx5 {
 
-// What the peer's connect needs. All PEs are of one version and byte order.
+// What the peer's connect needs, in the byte order of the host.
 struct ConnectionCard {
+  static constexpr std::uint32_t kVersion = 1;
+  std::uint32_t version = kVersion;
   std::uint32_t qpn = 0;
   std::uint32_t first_psn = 0;
   PortAddress address;
 };
+static_assert(sizeof(ConnectionCard) == 36);
 
 // Memory that the NIC may read and write by numbers instead of keys; given up with this.
 class Umem {
  public:
   static Result<std::unique_ptr<Umem>> make(const OpenNic& nic, void* base, std::uint64_t bytes);
   ~Umem();
+  // 0, or why it is still there.
+  int give_up();
   Umem(const Umem&) = delete;
   Umem& operator=(const Umem&) = delete;
 
@@ -35,7 +41,7 @@ class Umem {
   Umem(const Libraries& libraries, mlx5dv_devx_umem* umem, std::uint64_t base)
       : libraries_(libraries), umem_(umem), base_(base) {}
   const Libraries& libraries_;
-  mlx5dv_devx_umem* const umem_;
+  mlx5dv_devx_umem* umem_;
   const std::uint64_t base_;
 };
 
@@ -55,8 +61,13 @@ class QueuePair {
   static Result<std::unique_ptr<QueuePair>> create(const OpenNic& nic,
                                                    const QueuePairOptions& options);
   std::uint32_t qpn() const { return qpn_; }
+  // The card is in range. If it fails, the queue pair is as it was.
   Result<void> connect(const ConnectionCard& peer);
-  // The firmware's number of its state: 0 reset, 1 init, 2 RTR, 3 RTS, 4 SQ error, 6 error.
+  // Its objects go one after the other. If one does not, those behind it stay, and the next call
+  // goes on there.
+  Result<void> destroy();
+  // The firmware's number of its state: 0 reset, 1 init, 2 RTR, 3 RTS, 4 SQ error, 5 SQ drained, 6
+  // error.
   Result<std::uint32_t> state() const;
 
  private:
@@ -68,9 +79,11 @@ class QueuePair {
   Result<void> create_cq(Cq& cq, const void* cqes, std::uint32_t log_size, bool collapsed,
                          std::uint64_t record_offset);
   Result<void> create_qp();
+  using Mac = std::array<std::uint8_t, 6>;
   Result<void> to_init();
-  Result<void> to_rtr(const ConnectionCard& peer);
-  Result<void> to_rts();
+  Result<void> to_rtr(const ConnectionCard& peer, const Mac& mac);
+  Result<void> to_rts(const ConnectionCard& peer);
+  void reset();
 
   const OpenNic& nic_;
   const QueuePairOptions options_;

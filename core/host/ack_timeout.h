@@ -6,8 +6,9 @@
 
 namespace gdakit {
 
-// The code n of the time-out of 4.096 us * 2^n of a NIC that gives up after `total`, which is after
-// `tries` of them; 0 is never. Wires within a host lose nothing, so a long one costs nothing.
+// The code n of the time-out of 4.096 us * 2^n of a NIC that gives up after `tries` of them: the
+// least with which that is `total` or more; 0 is never. (InfiniBand lets a NIC wait up to four
+// times as long.)
 inline std::uint8_t ack_timeout_code(std::chrono::milliseconds total, std::uint64_t tries) {
   const auto wanted = static_cast<std::uint64_t>(std::chrono::nanoseconds(total).count());
   if (wanted == 0) return 0;

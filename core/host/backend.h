@@ -43,7 +43,8 @@ enum class MemoryUse {
   local,      // read and written by this NIC alone
 };
 
-// Where the parts of a queue lie. All of it stays until destroy_queue.
+// Where the parts of a queue lie: in one block, in the order receives, slots, CQE, doorbell record,
+// CQEs of receives. All of it stays until destroy_queue.
 struct QueueMemory {
   void* slots = nullptr;            // depth * 64 bytes
   std::uint32_t depth = 0;          // WQEBBs, a power of two
@@ -52,7 +53,7 @@ struct QueueMemory {
   // A receive queue, if its depth is not 0, of WQEs as device/channel_views.h has them, with a CQ
   // of its own, of as many CQEs, whose consumer index is never told.
   std::uint32_t receive_depth = 0;  // a power of two
-  void* receive_slots = nullptr;    // receive_depth * kReceiveWqeBytes, which end at `slots`
+  void* receive_slots = nullptr;    // receive_depth * kReceiveWqeBytes
   void* receive_cqes = nullptr;     // receive_depth * 64 bytes, filled likewise
   // How often a message is sent again to a peer that has no receive posted: 0 .. 6; 7 for ever.
   std::uint8_t rnr_retry = 7;

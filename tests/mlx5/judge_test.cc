@@ -21,7 +21,7 @@ class Judge : public testing::Test {
     played() = {};
     played().ports = {port_of(IBV_PORT_ACTIVE, IBV_LINK_LAYER_ETHERNET)};
   }
-  ~Judge() override { EXPECT_EQ(played().held(), 0); }
+  ~Judge() override { EXPECT_THAT(played().held(), testing::IsEmpty()); }
 
   DeviceReport judge(const char* list = "") {
     return judge_device(libraries_, played_device(), HcaList::parse(list).value());
@@ -70,18 +70,26 @@ TEST_F(Judge, ADeviceThatCannotBeOpenedIsToldByItsNode) {
     played().errors["mlx5dv_open_device"] = error;
     return refusal();
   };
-  for (const int error : {ENOENT, ENODEV, EACCES, EPERM, EOPNOTSUPP, EIO}) {
+  for (const int error : {ENOENT, ENODEV, EACCES, EPERM, EINVAL, EOPNOTSUPP, EIO}) {
     EXPECT_THAT(refused(error),
                 AllOf(HasSubstr("/dev/infiniband/uverbs3"), HasSubstr(std::strerror(error))));
   }
   EXPECT_THAT(refused(ENOENT), HasSubstr("--device=/dev/infiniband/uverbs3"));
   EXPECT_THAT(refused(EACCES), HasSubstr("`ls -l /dev/infiniband/uverbs3`"));
-  EXPECT_THAT(refused(EOPNOTSUPP), HasSubstr("Linux 5.3"));
+  EXPECT_THAT(refused(EINVAL), HasSubstr("has no DEVX"));
+  EXPECT_THAT(refused(EOPNOTSUPP), HasSubstr("Linux 5.7"));
 }
 
-TEST_F(Judge, WithoutAtomicsADeviceIsRefused) {
-  played().atomics = IBV_ATOMIC_NONE;
-  EXPECT_THAT(refusal(), HasSubstr("PCI_ATOMIC_MODE"));
+TEST_F(Judge, WithoutAllAtomicsADeviceIsRefused) {
+  for (const std::uint16_t operations : {0x0, 0x3, 0x7, 0xb}) {
+    played().atomic_operations = operations;
+    EXPECT_THAT(refusal(), HasSubstr("PCI_ATOMIC_MODE"));
+  }
+  played().atomic_operations = 0xf;
+  played().atomic_bytes = 8;
+  EXPECT_THAT(refusal(), HasSubstr("atomics of 4 and 8 bytes"));
+  played().errors["0100"] = EREMOTEIO;
+  EXPECT_THAT(refusal(), HasSubstr("QUERY_HCA_CAP"));
 }
 
 TEST_F(Judge, EachPortThatCannotBeUsedIsToldWithItsState) {

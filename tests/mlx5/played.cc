@@ -14,7 +14,7 @@ ibv_pd pd;
 ibv_mr region;
 ibv_ah address_handle;
 mlx5_wqe_av vector;
-mlx5dv_devx_uar uar;
+std::array<mlx5dv_devx_uar, 3> uars;  // the last one is everybody's
 mlx5dv_devx_umem umem;
 std::array<ibv_device*, 3> list;
 
@@ -54,7 +54,7 @@ ibv_context* open_device(ibv_device*, mlx5dv_context_attr* attributes) {
 int close_device(ibv_context*) { return gone("context"); }
 int query_device(ibv_context*, ibv_device_attr* attributes) {
   *attributes = {};
-  attributes->atomic_cap = played().atomics;
+  attributes->max_qp_rd_atom = attributes->max_qp_init_rd_atom = played().reads;
   attributes->phys_port_cnt = static_cast<std::uint8_t>(played().ports.size());
   std::strcpy(attributes->fw_ver, "28.39.3004");
   return code_of("ibv_query_device");
@@ -91,20 +91,35 @@ int query_eqn(ibv_context*, std::uint32_t, std::uint32_t* eqn) {
   *eqn = 5;
   return code_of("mlx5dv_devx_query_eqn");
 }
-mlx5dv_devx_uar* alloc_uar(ibv_context*, std::uint32_t) {
-  return made("mlx5dv_devx_alloc_uar", "uar", &uar);
+mlx5dv_devx_uar* alloc_uar(ibv_context*, std::uint32_t type) {
+  if (type == MLX5DV_UAR_ALLOC_TYPE_NC) {
+    return succeeds("mlx5dv_devx_alloc_uar") ? &uars.back() : nullptr;
+  }
+  if (!succeeds("mlx5dv_devx_alloc_uar of a dedicated one")) return nullptr;
+  const auto made = static_cast<std::size_t>(played().live["uar"]++);
+  if (made + 1 < uars.size()) return &uars[made];
+  --played().live["uar"];
+  errno = ENOSPC;
+  return nullptr;
 }
-void free_uar(mlx5dv_devx_uar*) { gone("uar"); }
-mlx5dv_devx_umem* umem_reg(ibv_context*, void*, std::size_t, std::uint32_t) {
-  return made("mlx5dv_devx_umem_reg", "umem", &umem);
+void free_uar(mlx5dv_devx_uar* page) {
+  if (page != &uars.back()) gone("uar");
 }
-int umem_dereg(mlx5dv_devx_umem*) { return gone("umem"); }
+mlx5dv_devx_umem* umem_reg(ibv_context*, mlx5dv_devx_umem_in* in) {
+  played().umems.push_back(*in);
+  const std::string nth = "mlx5dv_devx_umem_reg_ex " + std::to_string(played().umems.size());
+  if (!succeeds(nth.c_str())) return nullptr;
+  return made("mlx5dv_devx_umem_reg_ex", "umem", &umem);
+}
+int umem_dereg(mlx5dv_devx_umem*) {
+  return succeeds("mlx5dv_devx_umem_dereg") ? gone("umem") : errno;
+}
 
-// A command, by its opcode in four hexadecimal digits.
-bool firmware_takes(const void* in, void* out) {
+bool firmware_takes(const void* in, std::size_t size, void* out) {
   const auto* const bytes = static_cast<const std::uint8_t*>(in);
   std::array<char, 8> opcode{};
   std::snprintf(opcode.data(), opcode.size(), "%02x%02x", bytes[0], bytes[1]);
+  played().sent[opcode.data()].assign(bytes, bytes + size);
   if (succeeds(opcode.data())) return true;
   auto* const answer = static_cast<std::uint8_t*>(out);
   answer[0] = played().status;
@@ -113,18 +128,31 @@ bool firmware_takes(const void* in, void* out) {
   }
   return false;
 }
-mlx5dv_devx_obj* obj_create(ibv_context*, const void* in, std::size_t, void* out, std::size_t) {
-  if (!firmware_takes(in, out)) return nullptr;
+mlx5dv_devx_obj* obj_create(ibv_context*, const void* in, std::size_t size, void* out,
+                            std::size_t) {
+  if (!firmware_takes(in, size, out)) return nullptr;
   ++played().live["object"];
   return reinterpret_cast<mlx5dv_devx_obj*>(&played());
 }
-int obj_modify(mlx5dv_devx_obj*, const void* in, std::size_t, void* out, std::size_t) {
-  return firmware_takes(in, out) ? 0 : errno;
+int obj_modify(mlx5dv_devx_obj*, const void* in, std::size_t size, void* out, std::size_t) {
+  return firmware_takes(in, size, out) ? 0 : errno;
 }
-int obj_query(mlx5dv_devx_obj*, const void* in, std::size_t, void* out, std::size_t) {
-  return firmware_takes(in, out) ? 0 : errno;
+int obj_query(mlx5dv_devx_obj*, const void* in, std::size_t size, void* out, std::size_t) {
+  return firmware_takes(in, size, out) ? 0 : errno;
 }
-int obj_destroy(mlx5dv_devx_obj*) { return gone("object"); }
+int obj_destroy(mlx5dv_devx_obj*) {
+  return succeeds("mlx5dv_devx_obj_destroy") ? gone("object") : errno;
+}
+// QUERY_HCA_CAP of atomics.
+int general_cmd(ibv_context*, const void* in, std::size_t size, void* out, std::size_t) {
+  if (!firmware_takes(in, size, out)) return errno;
+  auto* const caps = static_cast<std::uint8_t*>(out) + 16;
+  caps[18] = static_cast<std::uint8_t>(played().atomic_operations >> 8);
+  caps[19] = static_cast<std::uint8_t>(played().atomic_operations);
+  caps[22] = static_cast<std::uint8_t>(played().atomic_bytes >> 8);
+  caps[23] = static_cast<std::uint8_t>(played().atomic_bytes);
+  return 0;
+}
 
 Libraries make_libraries() {
   Libraries made;
@@ -148,6 +176,7 @@ Libraries make_libraries() {
   made.free_uar = free_uar;
   made.umem_reg = umem_reg;
   made.umem_dereg = umem_dereg;
+  made.general_cmd = general_cmd;
   made.obj_create = obj_create;
   made.obj_modify = obj_modify;
   made.obj_query = obj_query;
@@ -157,10 +186,12 @@ Libraries make_libraries() {
 
 }  // namespace
 
-int Played::held() const {
-  int sum = 0;
-  for (const auto& [kind, count] : live) sum += count;
-  return sum;
+std::vector<std::string> Played::held() const {
+  std::vector<std::string> kinds;
+  for (const auto& [kind, count] : live) {
+    if (count != 0) kinds.push_back(kind);
+  }
+  return kinds;
 }
 
 Played& played() {

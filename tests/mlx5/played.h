@@ -1,9 +1,9 @@
 // A host's RDMA devices as a test wants them: libibverbs and libmlx5 are played.
 //
 //   played() = {};
-//   played().ports = {active_port(IBV_LINK_LAYER_ETHERNET)};
+//   played().ports = {port_of(IBV_PORT_ACTIVE, IBV_LINK_LAYER_ETHERNET)};
 //   OpenNic::open(played_libraries(), HcaList());
-//   played().held()   // objects that nobody has given back
+//   played().held()   // kinds of objects of which one was not given back, or twice
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,9 @@ struct Played {
   bool answers = true;  // the kernel, when it is asked for devices
   int devices = 1;
   bool is_mlx5 = true;
-  ibv_atomic_cap atomics = IBV_ATOMIC_HCA;
+  std::uint16_t atomic_operations = 0xf;
+  std::uint16_t atomic_bytes = 0xc;
+  int reads = 16;  // max_qp_rd_atom
   std::vector<ibv_port_attr> ports = {};
   std::vector<ibv_gid_entry> gids = {};
   // What a call fails with, by its name; others succeed.
@@ -29,7 +31,10 @@ struct Played {
   std::uint32_t syndrome = 0;
 
   std::map<std::string, int> live = {};  // by kind
-  int held() const;
+  std::vector<std::string> held() const;
+  // What each command was sent last, by its opcode in four hexadecimal digits.
+  std::map<std::string, std::vector<std::uint8_t>> sent = {};
+  std::vector<mlx5dv_devx_umem_in> umems = {};
 };
 
 Played& played();

@@ -9,7 +9,6 @@ where there is no such NIC the PEs say so.
 
 import os
 import pathlib
-import subprocess
 import sys
 import tempfile
 
@@ -41,8 +40,10 @@ def main():
             expect(ran.returncode == 0 and told(ran) == wanted, "the ring did not turn", ran)
             sizes = [path.stat().st_size for path in pathlib.Path(folder).glob("mlx5_0-*.pcapng")]
             expect(len(sizes) == PES and min(sizes) > 1000, f"captures have {sizes} bytes", ran)
-    ran = subprocess.run(job, capture_output=True, text=True, timeout=client.PATIENCE_S)
-    expect(ran.returncode == 1 and "ibv" in ran.stderr, "PEs without a NIC do not say so", ran)
+    os.environ["GDAKIT_HCA_LIST"] = "nobodys_nic"
+    ran = client.Fabric(gdakit).run(*job)
+    expect(ran.returncode == 1 and "GDAKIT_HCA_LIST names nobodys_nic" in ran.stderr,
+           "PEs without a NIC do not say so", ran)
 
 
 if __name__ == "__main__":
