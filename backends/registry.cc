@@ -10,9 +10,7 @@ namespace gdakit {
 
 namespace {
 
-BackendReport report_mlx5(const Options& options) {
-  const Result<std::vector<mlx5::DeviceReport>> nics =
-      mlx5::report_devices(HcaList::parse(options.hca_list).value_or(HcaList()));
+BackendReport report_mlx5(const Result<std::vector<mlx5::DeviceReport>>& nics) {
   if (!nics) return {"mlx5", false, nics.error().message()};
   if (std::ranges::none_of(*nics, &mlx5::DeviceReport::usable)) {
     return {"mlx5", false,
@@ -25,12 +23,12 @@ BackendReport report_mlx5(const Options& options) {
 
 }  // namespace
 
-std::vector<BackendReport> report_backends(const Options& options) {
+std::vector<BackendReport> report_backends(const Result<std::vector<mlx5::DeviceReport>>& nics) {
   return {
       {"softnic", true,
        "A software ConnectX on a host thread: loopback within a process, shared memory between "
        "processes of this host."},
-      report_mlx5(options),
+      report_mlx5(nics),
   };
 }
 

@@ -9,6 +9,10 @@
 
 namespace gdakit {
 
+namespace mlx5 {
+struct DeviceReport;
+}  // namespace mlx5
+
 // Whether the PEs of a job share a process.
 enum class JobKind { in_process, processes };
 
@@ -19,7 +23,8 @@ struct BackendReport {
   std::string sentence;  // what it does here, or why it cannot and what to do about it
 };
 
-std::vector<BackendReport> report_backends(const Options& options);
+// Given what mlx5::report_devices has said of this host's RDMA NICs.
+std::vector<BackendReport> report_backends(const Result<std::vector<mlx5::DeviceReport>>& nics);
 
 // The backend that options.backend names; automatic is the soft NIC where there is no other.
 // Errors: not built in, or not usable here (unavailable), with the reason.

@@ -33,8 +33,9 @@ std::vector<Fact> build_facts() {
           {"rdma_core", mlx5::built_in() ? "built in" : "not built in"}};
 }
 
-// The RDMA NICs of this host that options.hca_list leaves; or, instead, why there is none.
-Result<std::vector<mlx5::DeviceReport>> rdma_nics(const Options& options) {
+// The RDMA NICs of this host; or, instead, why there is none.
+using RdmaNics = Result<std::vector<mlx5::DeviceReport>>;
+RdmaNics rdma_nics(const Options& options) {
   return mlx5::report_devices(HcaList::parse(options.hca_list).value());
 }
 
@@ -47,9 +48,8 @@ std::string gpu_text(const GpuInfo& gpu) {
          ", memory shared by file descriptors " + (gpu.shares_memory ? "yes" : "no");
 }
 
-void print_rdma_nics(const Options& options) {
+void print_rdma_nics(const RdmaNics& nics) {
   std::cout << '\n' << heading("RDMA NICs") << '\n';
-  const auto nics = rdma_nics(options);
   if (!nics) std::cout << entry("none", nics.error().message());
   if (!nics) return;
   for (const mlx5::DeviceReport& nic : *nics) {
@@ -91,15 +91,16 @@ void print_option(const OptionRow& row, const Options& options) {
 }
 
 void print_text(const Options& options) {
+  const RdmaNics nics = rdma_nics(options);
   std::cout << "gdakit " << GDAKIT_VERSION << "\n\n" << heading("Build") << '\n';
   for (const Fact& fact : build_facts()) std::cout << entry(fact.name, fact.value);
   std::cout << '\n' << heading("Backends") << '\n';
-  for (const BackendReport& backend : report_backends(options)) {
+  for (const BackendReport& backend : report_backends(nics)) {
     std::cout << entry(backend.name, usability(backend.usable) + backend.sentence);
   }
   std::cout << '\n' << heading("Launch") << '\n';
   for (const LaunchFact& fact : describe_launch(options)) std::cout << entry(fact.name, fact.text);
-  print_rdma_nics(options);
+  print_rdma_nics(nics);
   print_gpus(describe_gpus(options));
   std::cout << '\n' << heading("Options (environment variables)") << '\n';
   for (const OptionRow& row : option_table()) print_option(row, options);
@@ -175,8 +176,7 @@ void print_json_gpus(const GpuSection& section) {
   }
 }
 
-void print_json_rdma_nics(const Options& options) {
-  const auto nics = rdma_nics(options);
+void print_json_rdma_nics(const RdmaNics& nics) {
   std::cout << "  \"rdma_nics\": [";
   const char* separator = "\n";
   if (nics) {
@@ -192,13 +192,14 @@ void print_json_rdma_nics(const Options& options) {
 }
 
 void print_json(const Options& options) {
+  const RdmaNics nics = rdma_nics(options);
   std::cout << "{\n";
   for (const Fact& fact : build_facts()) {
     std::cout << "  " << quoted(fact.name) << ": " << quoted(fact.value) << ",\n";
   }
   std::cout << "  \"backends\": [";
   const char* separator = "\n";
-  for (const BackendReport& backend : report_backends(options)) {
+  for (const BackendReport& backend : report_backends(nics)) {
     std::cout << std::exchange(separator, ",\n") << "    {\"name\": " << quoted(backend.name)
               << ", \"usable\": " << (backend.usable ? "true" : "false")
               << ", \"sentence\": " << quoted(backend.sentence) << '}';
@@ -210,7 +211,7 @@ void print_json(const Options& options) {
     std::cout << std::exchange(separator, ", ") << quoted(fact.name) << ": " << quoted(fact.text);
   }
   std::cout << "},\n";
-  print_json_rdma_nics(options);
+  print_json_rdma_nics(nics);
   print_json_gpus(describe_gpus(options));
   std::cout << "  \"options\": [";
   separator = "\n";

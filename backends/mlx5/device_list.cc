@@ -1,6 +1,5 @@
 #include "backends/mlx5/device_list.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -24,12 +23,6 @@ DeviceList::DeviceList(DeviceList&& other) noexcept
 
 DeviceList::~DeviceList() {
   if (devices_.data() != nullptr) libraries_->free_device_list(devices_.data());
-}
-
-ibv_device* DeviceList::named(std::string_view name) const {
-  const auto found = std::ranges::find_if(
-      devices_, [&](ibv_device* device) { return libraries_->get_device_name(device) == name; });
-  return found != devices_.end() ? *found : nullptr;
 }
 
 }  // namespace gdakit::mlx5

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <span>
-#include <string_view>
 
 #include "backends/mlx5/libraries.h"
 
@@ -16,9 +15,8 @@ class DeviceList {
   DeviceList& operator=(DeviceList&&) = delete;
   ~DeviceList();
 
+  const Libraries& libraries() const { return *libraries_; }
   std::span<ibv_device* const> devices() const { return devices_; }
-  // Null: none has this name.
-  ibv_device* named(std::string_view name) const;
 
  private:
   DeviceList(const Libraries& libraries, std::span<ibv_device*> devices)

@@ -4,7 +4,6 @@
 #include <fstream>
 #include <span>
 
-#include "backends/mlx5/device_list.h"
 #include "backends/mlx5/ports.h"
 #include "core/format/prm/caps.h"
 #include "core/format/prm/query.h"
@@ -195,13 +194,11 @@ DeviceReport judge_device(const Libraries& libraries, ibv_device* device, const 
   return report;
 }
 
-Result<std::vector<DeviceReport>> judge_devices(const Libraries& libraries, const HcaList& list) {
-  const Result<DeviceList> present = DeviceList::get(libraries);
-  if (!present) return present.error();
+Result<std::vector<DeviceReport>> judge_devices(const DeviceList& present, const HcaList& list) {
   std::vector<DeviceReport> reports;
   std::vector<std::string> names;
-  for (ibv_device* const device : present->devices()) {
-    reports.push_back(judge_device(libraries, device, list));
+  for (ibv_device* const device : present.devices()) {
+    reports.push_back(judge_device(present.libraries(), device, list));
     names.push_back(reports.back().name);
   }
   if (names.empty()) {

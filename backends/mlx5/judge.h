@@ -1,13 +1,14 @@
 // Judges devices of libibverbs: whether gdakit can use them, and by which port.
 #pragma once
 
+#include "backends/mlx5/device_list.h"
 #include "backends/mlx5/devices.h"
-#include "backends/mlx5/libraries.h"
 
 namespace gdakit::mlx5 {
 
-// Every device of this host. Errors: as those of report_devices.
-Result<std::vector<DeviceReport>> judge_devices(const Libraries& libraries, const HcaList& list);
+// Each device of the list, in its order. Errors: there is none (unavailable); a name that no device
+// has (not_found).
+Result<std::vector<DeviceReport>> judge_devices(const DeviceList& present, const HcaList& list);
 
 DeviceReport judge_device(const Libraries& libraries, ibv_device* device, const HcaList& list);
 

@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <utility>
 
-#include "backends/mlx5/device_list.h"
 #include "backends/mlx5/judge.h"
 #include "backends/mlx5/ports.h"
 #include "core/base/bits.h"
@@ -74,25 +73,22 @@ int rank_of(const ibv_gid_entry& entry) {
 }  // namespace
 
 Result<std::unique_ptr<OpenNic>> OpenNic::open(const Libraries& libraries, const HcaList& list) {
-  const Result<std::vector<DeviceReport>> reports = judge_devices(libraries, list);
-  if (!reports) return reports.error();
-  std::string reasons;
-  for (const DeviceReport& report : *reports) {
-    reasons += (reasons.empty() ? "" : "; ") + report.name + ": " + report.sentence;
-  }
-  const auto found = std::ranges::find_if(*reports, &DeviceReport::usable);
-  if (found == reports->end()) {
-    return Error(Code::unavailable, "no RDMA NIC can be used: " + reasons);
-  }
   const Result<DeviceList> present = DeviceList::get(libraries);
   if (!present) return present.error();
-  ibv_device* const device = present->named(found->name);
-  if (device == nullptr) {
-    return Error(Code::unavailable, found->name + " has gone since it was found");
+  const Result<std::vector<DeviceReport>> reports = judge_devices(*present, list);
+  if (!reports) return reports.error();
+  std::string reasons;
+  for (std::size_t i = 0; i < reports->size(); ++i) {
+    const DeviceReport& report = (*reports)[i];
+    if (report.usable()) {
+      std::unique_ptr<OpenNic> nic(new OpenNic(libraries, report.name));
+      auto opened = nic->open_device(present->devices()[i], report.port);
+      if (!opened) return opened.error();
+      return nic;
+    }
+    reasons += (reasons.empty() ? "" : "; ") + report.name + ": " + report.sentence;
   }
-  std::unique_ptr<OpenNic> nic(new OpenNic(libraries, found->name));
-  if (auto opened = nic->open_device(device, found->port); !opened) return opened.error();
-  return nic;
+  return Error(Code::unavailable, "no RDMA NIC can be used: " + reasons);
 }
 
 OpenNic::~OpenNic() {

@@ -55,7 +55,7 @@ class DevxObject {
 
 class OpenNic {
  public:
-  // The first usable NIC that the list allows. The libraries outlive it. Errors: as judge_devices;
+  // The first usable NIC that the list allows. The libraries outlive it. Errors: as report_devices;
   // none is usable, with each one's reason (unavailable); a call of libibverbs or libmlx5 that
   // failed, by its name.
   static Result<std::unique_ptr<OpenNic>> open(const Libraries& libraries, const HcaList& list);

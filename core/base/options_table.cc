@@ -235,8 +235,7 @@ constexpr OptionRow kTable[] = {
      choice_text<&Options::backend, backend_choice_name>},
     {"GDAKIT_HCA_LIST", "text", "",
      "names of RDMA devices separated by commas, each with or without :port; ^ in front for all "
-     "but "
-     "these",
+     "but these",
      "The RDMA NICs that may be used: mlx5_0,mlx5_3:1 or ^mlx5_1; if not set, all. ibv_devices "
      "prints their names.",
      false, parse_hca_list, plain_text<&Options::hca_list>},
