@@ -268,6 +268,8 @@ std::vector<BrokenQueue> Mlx5Backend::broken_queues() const {
 
 class Provider final : public BackendProvider {
  public:
+  explicit Provider(const Libraries* libraries) : libraries_(libraries) {}
+
   Result<std::unique_ptr<Backend>> open(const Options& options, Bootstrap&,
                                         MemoryProvider& memory) override {
     if (memory.gpu()) {
@@ -275,7 +277,8 @@ class Provider final : public BackendProvider {
                    "backend mlx5 takes memory of the host alone so far: GDAKIT_DEVICE=cpu, or "
                    "GDAKIT_BACKEND=softnic");
     }
-    const Result<const Libraries*> libraries = Libraries::of_process();
+    const Result<const Libraries*> libraries =
+        libraries_ == nullptr ? Libraries::of_process() : Result<const Libraries*>(libraries_);
     if (!libraries) return libraries.error();
     const std::optional<HcaList> list = HcaList::parse(options.hca_list);
     if (!list) {
@@ -287,10 +290,17 @@ class Provider final : public BackendProvider {
     return std::unique_ptr<Backend>(std::make_unique<Mlx5Backend>(
         std::move(*nic), ack_timeout_code(options.nic_timeout, QueuePair::kTries)));
   }
+
+ private:
+  const Libraries* const libraries_;  // null: those of this process
 };
 
 }  // namespace
 
-std::unique_ptr<BackendProvider> make_provider() { return std::make_unique<Provider>(); }
+std::unique_ptr<BackendProvider> make_provider() { return std::make_unique<Provider>(nullptr); }
+
+std::unique_ptr<BackendProvider> make_provider(const Libraries& libraries) {
+  return std::make_unique<Provider>(&libraries);
+}
 
 }  // namespace gdakit::mlx5

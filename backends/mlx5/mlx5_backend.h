@@ -7,6 +7,11 @@
 
 namespace gdakit::mlx5 {
 
+struct Libraries;
+
+// By the libraries of this process (libraries.h), which are loaded when a backend is opened.
 std::unique_ptr<BackendProvider> make_provider();
+// By those that the caller gives, and keeps.
+std::unique_ptr<BackendProvider> make_provider(const Libraries& libraries);
 
 }  // namespace gdakit::mlx5
