@@ -17,8 +17,8 @@ BackendReport report_mlx5(const Result<std::vector<mlx5::DeviceReport>>& nics) {
             "No RDMA NIC of this host can be used; `gdakit info` gives each one's reason."};
   }
   return {"mlx5", true,
-          "A ConnectX by the distribution's libibverbs and libmlx5, for PEs whose heap is in host "
-          "memory (GDAKIT_DEVICE=cpu)."};
+          "A ConnectX by the distribution's libibverbs and libmlx5; mlx5-emulated runs it on soft "
+          "ones."};
 }
 
 }  // namespace
@@ -34,7 +34,9 @@ std::vector<BackendReport> report_backends(const Result<std::vector<mlx5::Device
 
 Result<std::unique_ptr<BackendProvider>> make_backend_provider(const Options& options,
                                                                JobKind kind) {
-  if (options.backend == BackendChoice::mlx5) return mlx5::make_provider();
+  if (options.backend == BackendChoice::mlx5 || options.backend == BackendChoice::mlx5_emulated) {
+    return mlx5::make_provider();
+  }
   return kind == JobKind::in_process ? softnic::make_loopback_provider()
                                      : softnic::make_processes_provider();
 }

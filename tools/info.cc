@@ -14,6 +14,7 @@
 #include "tools/command.h"
 #include "tools/info_gpu.h"
 #include "tools/info_launch.h"
+#include "tools/info_nics.h"
 
 namespace gdakit::tools {
 namespace {
@@ -33,10 +34,10 @@ std::vector<Fact> build_facts() {
           {"rdma_core", mlx5::built_in() ? "built in" : "not built in"}};
 }
 
-// The RDMA NICs of this host; or, instead, why there is none.
-using RdmaNics = Result<std::vector<mlx5::DeviceReport>>;
-RdmaNics rdma_nics(const Options& options) {
-  return mlx5::report_devices(HcaList::parse(options.hca_list).value());
+std::vector<GpuInfo> infos_of(const GpuSection& section) {
+  std::vector<GpuInfo> infos;
+  for (const GpuFacts& facts : section.gpus) infos.push_back(facts.gpu);
+  return infos;
 }
 
 std::string usability(bool usable) { return usable ? "usable: " : "unusable: "; }
@@ -46,15 +47,6 @@ std::string gpu_text(const GpuInfo& gpu) {
          std::to_string(gpu.compute_major) + '.' + std::to_string(gpu.compute_minor) + ", " +
          gpu.bus + ", dma-buf export " + (gpu.exports_dma_buf ? "yes" : "no") +
          ", memory shared by file descriptors " + (gpu.shares_memory ? "yes" : "no");
-}
-
-void print_rdma_nics(const RdmaNics& nics) {
-  std::cout << '\n' << heading("RDMA NICs") << '\n';
-  if (!nics) std::cout << entry("none", nics.error().message());
-  if (!nics) return;
-  for (const mlx5::DeviceReport& nic : *nics) {
-    std::cout << entry(nic.name, usability(nic.usable()) + nic.sentence);
-  }
 }
 
 void print_gpus(const GpuSection& section) {
@@ -91,17 +83,18 @@ void print_option(const OptionRow& row, const Options& options) {
 }
 
 void print_text(const Options& options) {
-  const RdmaNics nics = rdma_nics(options);
+  const GpuSection gpus = describe_gpus(options);
+  const NicSection nics = describe_nics(options, infos_of(gpus));
   std::cout << "gdakit " << GDAKIT_VERSION << "\n\n" << heading("Build") << '\n';
   for (const Fact& fact : build_facts()) std::cout << entry(fact.name, fact.value);
   std::cout << '\n' << heading("Backends") << '\n';
-  for (const BackendReport& backend : report_backends(nics)) {
+  for (const BackendReport& backend : report_backends(nics.nics)) {
     std::cout << entry(backend.name, usability(backend.usable) + backend.sentence);
   }
   std::cout << '\n' << heading("Launch") << '\n';
   for (const LaunchFact& fact : describe_launch(options)) std::cout << entry(fact.name, fact.text);
-  print_rdma_nics(nics);
-  print_gpus(describe_gpus(options));
+  print_nics(nics);
+  print_gpus(gpus);
   std::cout << '\n' << heading("Options (environment variables)") << '\n';
   for (const OptionRow& row : option_table()) print_option(row, options);
 }
@@ -176,30 +169,16 @@ void print_json_gpus(const GpuSection& section) {
   }
 }
 
-void print_json_rdma_nics(const RdmaNics& nics) {
-  std::cout << "  \"rdma_nics\": [";
-  const char* separator = "\n";
-  if (nics) {
-    for (const mlx5::DeviceReport& nic : *nics) {
-      std::cout << std::exchange(separator, ",\n") << "    {\"name\": " << quoted(nic.name)
-                << ", \"usable\": " << boolean(nic.usable())
-                << ", \"port\": " << static_cast<unsigned>(nic.port)
-                << ", \"sentence\": " << quoted(nic.sentence) << '}';
-    }
-  }
-  std::cout << "\n  ],\n  \"no_rdma_nics_because\": " << quoted(nics ? "" : nics.error().message())
-            << ",\n";
-}
-
 void print_json(const Options& options) {
-  const RdmaNics nics = rdma_nics(options);
+  const GpuSection gpus = describe_gpus(options);
+  const NicSection nics = describe_nics(options, infos_of(gpus));
   std::cout << "{\n";
   for (const Fact& fact : build_facts()) {
     std::cout << "  " << quoted(fact.name) << ": " << quoted(fact.value) << ",\n";
   }
   std::cout << "  \"backends\": [";
   const char* separator = "\n";
-  for (const BackendReport& backend : report_backends(nics)) {
+  for (const BackendReport& backend : report_backends(nics.nics)) {
     std::cout << std::exchange(separator, ",\n") << "    {\"name\": " << quoted(backend.name)
               << ", \"usable\": " << (backend.usable ? "true" : "false")
               << ", \"sentence\": " << quoted(backend.sentence) << '}';
@@ -211,8 +190,8 @@ void print_json(const Options& options) {
     std::cout << std::exchange(separator, ", ") << quoted(fact.name) << ": " << quoted(fact.text);
   }
   std::cout << "},\n";
-  print_json_rdma_nics(nics);
-  print_json_gpus(describe_gpus(options));
+  print_nics_json(nics);
+  print_json_gpus(gpus);
   std::cout << "  \"options\": [";
   separator = "\n";
   const Options defaults;

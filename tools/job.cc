@@ -100,6 +100,7 @@ Result<void> Job::start_pes(const JobSpec& spec, const sigset_t& program_mask) {
   what.listener = listener_.get();
   what.signal_mask = program_mask;
   what.environment.emplace_back("GDAKIT_EXIT_PIPE", exits_.path());
+  for (const auto& variable : spec.variables) what.environment.push_back(variable);
   if (!spec.capture.empty()) what.environment.emplace_back("GDAKIT_CAPTURE", spec.capture);
   if (!spec.counters.empty()) what.environment.emplace_back("GDAKIT_COUNTERS", spec.counters);
   if (!spec.trace.empty()) what.environment.emplace_back("GDAKIT_TRACE", spec.trace);

@@ -39,6 +39,7 @@ struct JobSpec {
   std::string capture;   // GDAKIT_CAPTURE of the PEs; empty: not said
   std::string counters;  // GDAKIT_COUNTERS likewise
   std::string trace;     // GDAKIT_TRACE likewise
+  std::vector<std::pair<std::string, std::string>> variables;  // more of the PEs' environment
   bool goes_on = false;  // when a PE other than PE 0 is gone (GDAKIT_PEER_LOSS)
 };
 

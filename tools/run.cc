@@ -17,6 +17,7 @@
 #include "tools/job_directory.h"
 #include "tools/job_trace.h"
 #include "tools/signals.h"
+#include "tools/verbs_program.h"
 
 namespace gdakit::tools {
 namespace {
@@ -42,6 +43,9 @@ they take turns in time slices of milliseconds. --mps auto starts a daemon for t
 share a GPU (of --gpus; else of GDAKIT_GPUS or this host, if the job has more PEs than those), none
 runs already, and nvidia-cuda-mps-control is there; --mps on starts one in any case or fails; --mps
 off starts none. It ends with the job. With GDAKIT_DEVICE=cpu nobody shares a GPU.
+
+--backend sets GDAKIT_BACKEND. With mlx5-emulated each PE gets a soft ConnectX of its own, as
+`gdakit verbs` gives it, and drives it by the distribution's libibverbs and libmlx5.
 
 --pcap sets GDAKIT_CAPTURE: the NIC of each PE writes what it sends and receives into this folder,
 which is made if it is missing, for Wireshark.
@@ -93,6 +97,7 @@ struct Arguments {
   bool no_prefix = false;
   std::string gpus;
   std::string mps = "auto";
+  std::string backend;
   std::string pcap;
   std::string counters;
   std::string trace;
@@ -110,6 +115,23 @@ const std::map<std::string, MpsChoice> kMpsChoices = {
 int bad_usage(const std::string& sentence) {
   std::cerr << "gdakit run: " << sentence << " (see gdakit run --help)\n";
   return kBadUsage;
+}
+
+const std::vector<std::string> kBackends = {"auto", "softnic", "mlx5", "mlx5-emulated"};
+
+// Where the PEs run by soft ConnectXes through libmlx5, and this command does not already: those.
+Result<Variables> backend_variables(const std::string& chosen) {
+  Variables variables;
+  if (!chosen.empty()) variables.emplace_back("GDAKIT_BACKEND", chosen);
+  const Result<ParsedOptions> parsed = parse_options(environment_variables());
+  const bool emulated = chosen.empty()
+                            ? parsed && parsed->options.backend == BackendChoice::mlx5_emulated
+                            : chosen == backend_choice_name(BackendChoice::mlx5_emulated);
+  if (!emulated || has_soft_nics()) return variables;
+  Result<Variables> nics = verbs_variables(VerbsOptions{});
+  if (!nics) return nics.error().within("backend mlx5-emulated");
+  variables.insert(variables.end(), nics->begin(), nics->end());
+  return variables;
 }
 
 // What is wrong with the environment the PEs will say.
@@ -228,6 +250,12 @@ int run(const Arguments& arguments, bool has_timeout, std::vector<std::string> c
     spec.gpus_taken = gpus_without_option();
   }
   spec.mps = kMpsChoices.at(arguments.mps);
+  Result<Variables> variables = backend_variables(arguments.backend);
+  if (!variables) {
+    std::cerr << "gdakit run: " << variables.error().message() << '\n';
+    return kFailed;
+  }
+  spec.variables = std::move(*variables);
   const Result<JobFiles> files = prepare_files(arguments, spec);
   if (!files) {
     std::cerr << "gdakit run: " << files.error().message() << '\n';
@@ -256,6 +284,9 @@ Command add_run(CLI::App& parent) {
   app->add_option("--mps", arguments->mps, "MPS for PEs that share a GPU; auto by default")
       ->check(CLI::IsMember(&kMpsChoices))
       ->type_name("WHEN");
+  app->add_option("--backend", arguments->backend, "The NIC of each PE")
+      ->check(CLI::IsMember(kBackends))
+      ->type_name("NAME");
   app->add_option("--pcap", arguments->pcap, "Write the NICs' packets there, pe0.pcapng and so on")
       ->type_name("DIR");
   app->add_option("--counters", arguments->counters, "Write there what the NICs have counted")

@@ -117,6 +117,8 @@ Result<Variables> verbs_variables(const VerbsOptions& options) {
   return variables;
 }
 
+bool has_soft_nics() { return std::getenv(uverbs::kSpecVariable) != nullptr; }
+
 std::string quoted(const std::string& text) {
   std::string result = "'";
   for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);

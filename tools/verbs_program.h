@@ -26,6 +26,9 @@ using Variables = std::vector<std::pair<std::string, std::string>>;
 // Makes the folders that they name. Errors name the option and what it may be.
 Result<Variables> verbs_variables(const VerbsOptions& options);
 
+// Whether this process was given soft ConnectXes, and so are the programs that it starts.
+bool has_soft_nics();
+
 // In a form that a shell reads as it is.
 std::string quoted(const std::string& text);
 

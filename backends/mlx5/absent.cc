@@ -24,6 +24,10 @@ bool built_in() { return false; }
 
 Result<std::vector<DeviceReport>> report_devices(const HcaList&) { return absent(); }
 
+Result<PlacedNic> place_nic(const HcaList&, const HcaMap&, std::size_t, const std::string&) {
+  return absent();
+}
+
 std::unique_ptr<BackendProvider> make_provider() { return std::make_unique<Provider>(); }
 
 }  // namespace gdakit::mlx5

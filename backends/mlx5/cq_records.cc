@@ -15,7 +15,7 @@ Result<CqRecords::Record> CqRecords::take() {
     Page page;
     page.memory.reset(::operator new (kPageBytes, std::align_val_t{kPageBytes}));
     std::memset(page.memory.get(), 0, kPageBytes);
-    Result<std::unique_ptr<Umem>> umem = Umem::make(nic_, page.memory.get(), kPageBytes);
+    Result<std::unique_ptr<Umem>> umem = Umem::make(nic_, memory_, page.memory.get(), kPageBytes);
     if (!umem) return umem.error();
     page.umem = std::move(*umem);
     for (std::uint64_t at = 0; at != kPageBytes; at += kSpacing) {

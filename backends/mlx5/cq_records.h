@@ -6,7 +6,8 @@
 #include <memory>
 #include <vector>
 
-#include "backends/mlx5/queue_pair.h"
+#include "backends/mlx5/umem.h"
+#include "core/host/memory/host_memory.h"
 
 namespace gdakit::mlx5 {
 
@@ -33,6 +34,7 @@ class CqRecords {
   };
 
   const OpenNic& nic_;
+  HostMemoryProvider memory_;
   std::vector<Page> pages_;
   std::vector<Record> free_;
 };

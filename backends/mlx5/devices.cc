@@ -1,6 +1,7 @@
 #include "backends/mlx5/devices.h"
 
 #include "backends/mlx5/judge.h"
+#include "backends/mlx5/nic_choice.h"
 
 namespace gdakit::mlx5 {
 
@@ -12,6 +13,17 @@ Result<std::vector<DeviceReport>> report_devices(const HcaList& list) {
   const Result<DeviceList> present = DeviceList::get(**libraries);
   if (!present) return present.error();
   return judge_devices(*present, list);
+}
+
+Result<PlacedNic> place_nic(const HcaList& list, const HcaMap& map, std::size_t local_rank,
+                            const std::string& gpu) {
+  const Result<const Libraries*> libraries = Libraries::of_process();
+  if (!libraries) return libraries.error();
+  const Result<DeviceList> present = DeviceList::get(**libraries);
+  if (!present) return present.error();
+  const Result<ChosenNic> chosen = choose_nic(*present, {list, map, local_rank, gpu});
+  if (!chosen) return chosen.error();
+  return PlacedNic{chosen->report.name, chosen->report.port, chosen->why};
 }
 
 }  // namespace gdakit::mlx5

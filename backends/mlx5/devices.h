@@ -5,6 +5,7 @@
 // functions, which say so.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -27,5 +28,17 @@ bool built_in();
 // Errors (unavailable): no such headers in this build, libraries that are absent or unfit, no
 // device. A name of the list that no device has is not_found.
 Result<std::vector<DeviceReport>> report_devices(const HcaList& list);
+
+// The NIC that a PE takes.
+struct PlacedNic {
+  std::string name;
+  std::uint8_t port = 0;
+  std::string why;  // this one and no other
+};
+
+// For the PE of that number among those of its host, on a GPU of that PCI address, or on none.
+// Errors: as report_devices; no NIC can be used, or not the one of the map.
+Result<PlacedNic> place_nic(const HcaList& list, const HcaMap& map, std::size_t local_rank,
+                            const std::string& gpu);
 
 }  // namespace gdakit::mlx5

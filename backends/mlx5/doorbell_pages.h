@@ -5,25 +5,48 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 
 #include "backends/mlx5/open_nic.h"
+#include "core/host/memory/memory_provider.h"
 
 namespace gdakit::mlx5 {
 
 class DoorbellPages {
  public:
-  explicit DoorbellPages(const OpenNic& nic) : nic_(nic) {}
+  // `memory` is that of the device whose threads are to ring.
+  DoorbellPages(const OpenNic& nic, MemoryProvider& memory) : nic_(nic), memory_(memory) {}
   ~DoorbellPages();
   DoorbellPages(const DoorbellPages&) = delete;
   DoorbellPages& operator=(const DoorbellPages&) = delete;
 
-  // Errors: the NIC gives none at all.
-  Result<mlx5dv_devx_uar*> take();
-  void give_back(mlx5dv_devx_uar* page) { --users_[page]; }
+  // Tries whether the device's threads can reach a page. The error says why not, and that of
+  // take().
+  Result<void> map_for_device();
+  // No page from now on is mapped for the device.
+  void leave_to_host() { for_device_ = false; }
+
+  struct Doorbell {
+    mlx5dv_devx_uar* page = nullptr;
+    std::uint64_t* host = nullptr;
+    std::uint64_t* device = nullptr;  // null: its threads cannot reach it
+  };
+  // Errors: the NIC gives none at all, or the device's driver does not map it.
+  Result<Doorbell> take();
+  void give_back(mlx5dv_devx_uar* page) { --pages_.at(page).users; }
 
  private:
+  struct Page {
+    std::uint32_t users = 0;
+    void* mapped = nullptr;  // as the device has it
+  };
+  Result<mlx5dv_devx_uar*> take_page();
+  Result<void> map(mlx5dv_devx_uar* uar, Page& page);
+
   const OpenNic& nic_;
-  std::map<mlx5dv_devx_uar*, std::uint32_t> users_;
+  MemoryProvider& memory_;
+  bool for_device_ = true;
+  std::map<mlx5dv_devx_uar*, Page> pages_;
 };
 
 }  // namespace gdakit::mlx5

@@ -100,6 +100,7 @@ Result<Libraries> Libraries::load(const Names& names) {
   verbs.find("ibv_alloc_pd", "IBVERBS_1.1", table.alloc_pd);
   verbs.find("ibv_dealloc_pd", "IBVERBS_1.1", table.dealloc_pd);
   verbs.find("ibv_reg_mr_iova2", "IBVERBS_1.8", table.reg_mr);
+  verbs.find("ibv_reg_dmabuf_mr", "IBVERBS_1.12", table.reg_dmabuf_mr);
   verbs.find("ibv_dereg_mr", "IBVERBS_1.1", table.dereg_mr);
   verbs.find("ibv_create_ah", "IBVERBS_1.1", table.create_ah);
   verbs.find("ibv_destroy_ah", "IBVERBS_1.1", table.destroy_ah);

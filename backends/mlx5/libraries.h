@@ -26,6 +26,7 @@ struct Libraries {
   decltype(&ibv_alloc_pd) alloc_pd = nullptr;
   decltype(&ibv_dealloc_pd) dealloc_pd = nullptr;
   decltype(&ibv_reg_mr_iova2) reg_mr = nullptr;
+  decltype(&ibv_reg_dmabuf_mr) reg_dmabuf_mr = nullptr;
   decltype(&ibv_dereg_mr) dereg_mr = nullptr;
   decltype(&ibv_create_ah) create_ah = nullptr;
   decltype(&ibv_destroy_ah) destroy_ah = nullptr;

@@ -11,10 +11,13 @@
 #include <random>
 #include <utility>
 
+#include "backends/mlx5/agreement.h"
 #include "backends/mlx5/cq_records.h"
 #include "backends/mlx5/doorbell_pages.h"
+#include "backends/mlx5/emulation.h"
 #include "backends/mlx5/open_nic.h"
 #include "backends/mlx5/queue_pair.h"
+#include "core/base/annotate.h"
 #include "core/format/cqe.h"
 #include "core/host/ack_timeout.h"
 #include "core/host/stall.h"
@@ -31,17 +34,28 @@ constexpr std::size_t kAskedAtALook = 4;
 
 class Mlx5Backend final : public Backend {
  public:
-  Mlx5Backend(std::unique_ptr<OpenNic> nic, std::uint8_t timeout)
-      : nic_(std::move(nic)), ack_timeout_(timeout), doorbells_(*nic_), cq_records_(*nic_) {}
+  Mlx5Backend(std::unique_ptr<OpenNic> nic, MemoryProvider& memory, const Options& options)
+      : nic_(std::move(nic)),
+        memory_(memory),
+        emulated_(options.backend == BackendChoice::mlx5_emulated),
+        relaxed_ordering_(options.relaxed_ordering),
+        ack_timeout_(ack_timeout_code(options.nic_timeout, QueuePair::kTries)),
+        doorbells_(*nic_, memory),
+        cq_records_(*nic_) {}
 
   ~Mlx5Backend() override {
     for (const auto& [keys, region] : regions_) nic_->libraries().dereg_mr(region);
   }
 
-  const char* name() const override { return "mlx5"; }
+  // Collective: who rings the NIC.
+  Result<void> choose_ringers(NicHandler handler, Bootstrap& bootstrap, const Log& log);
+
+  const char* name() const override { return emulated_ ? "mlx5-emulated" : "mlx5"; }
   BackendLimits limits() const override {
     BackendLimits limits;
-    limits.direct_peers = false;
+    limits.needs_cst = !memory_.orders_nic_writes();
+    limits.device_rings = device_rings_;
+    limits.auto_direct = !emulated_;
     return limits;
   }
   NicCounters counters() const override { return {}; }
@@ -56,8 +70,21 @@ class Mlx5Backend final : public Backend {
   std::string describe_queue(QueueNumber queue) const override;
   std::vector<BrokenQueue> broken_queues() const override;
 
-  Result<void> pause() override { return cannot_stop(); }
-  Result<void> resume() override { return cannot_stop(); }
+  // As the soft NIC's own backend has it.
+  ProgressEngine* progress_engine() override {
+    return kThreadSanitizer || memory_.gpu() ? nullptr : soft_nic_.get();
+  }
+
+  Result<void> pause() override {
+    if (soft_nic_ == nullptr) return cannot_stop();
+    soft_nic_->pause();
+    return {};
+  }
+  Result<void> resume() override {
+    if (soft_nic_ == nullptr) return cannot_stop();
+    soft_nic_->resume();
+    return {};
+  }
 
  private:
   struct Queue {
@@ -76,7 +103,8 @@ class Mlx5Backend final : public Backend {
                  std::string(call) + ": there is no queue " + std::to_string(queue));
   }
   static Error cannot_stop() {
-    return Error(Code::unavailable, "a ConnectX cannot be stopped; the soft NIC can (softnic)");
+    return Error(Code::unavailable,
+                 "a ConnectX cannot be stopped; soft ones can (softnic, mlx5-emulated)");
   }
   void give_back(const Queue& queue) {
     doorbells_.give_back(queue.uar);
@@ -84,7 +112,12 @@ class Mlx5Backend final : public Backend {
   }
 
   std::unique_ptr<OpenNic> nic_;
+  const std::unique_ptr<SoftNic> soft_nic_ = SoftNic::of(nic_->context());  // null: it is real
+  MemoryProvider& memory_;
+  const bool emulated_;
+  const bool relaxed_ordering_;
   const std::uint8_t ack_timeout_;
+  bool device_rings_ = true;
   mutable std::mutex mutex_;
   DoorbellPages doorbells_;
   CqRecords cq_records_;
@@ -94,17 +127,29 @@ class Mlx5Backend final : public Backend {
   mutable QueueNumber next_asked_ = 0;
 };
 
+Result<void> Mlx5Backend::choose_ringers(NicHandler handler, Bootstrap& bootstrap, const Log& log) {
+  const bool by_host = handler == NicHandler::proxy || handler == NicHandler::commands;
+  const Result<void> mine = by_host ? Result<void>() : doorbells_.map_for_device();
+  const Result<bool> agreed = agree_on_doorbells(bootstrap, mine, log);
+  if (!agreed) return agreed.error();
+  device_rings_ = *agreed;
+  if (by_host || !device_rings_) doorbells_.leave_to_host();
+  return {};
+}
+
+// What is written in any order into local buffers nobody reads before the CQE, which is written
+// behind it. The symmetric heap has words that others wait for.
 Result<MemoryKeys> Mlx5Backend::register_memory(void* base, std::uint64_t bytes, MemoryUse use) {
+  const unsigned relaxed = relaxed_ordering_ ? unsigned{IBV_ACCESS_RELAXED_ORDERING} : 0;
   const unsigned access = use == MemoryUse::symmetric
                               ? IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ |
                                     IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC
-                              : IBV_ACCESS_LOCAL_WRITE;
+                              : IBV_ACCESS_LOCAL_WRITE | relaxed;
   const std::lock_guard lock(mutex_);
-  ibv_mr* const region = nic_->libraries().reg_mr(nic_->pd(), base, bytes,
-                                                  reinterpret_cast<std::uint64_t>(base), access);
-  if (region == nullptr) return nic_->no_memory("ibv_reg_mr_iova2", bytes, errno);
-  regions_[region->lkey] = region;
-  return MemoryKeys{Be32{region->lkey}, Be32{region->rkey}};
+  const Result<ibv_mr*> region = register_region(*nic_, memory_, base, bytes, access);
+  if (!region) return region.error();
+  regions_[(*region)->lkey] = *region;
+  return MemoryKeys{Be32{(*region)->lkey}, Be32{(*region)->rkey}};
 }
 
 Result<void> Mlx5Backend::deregister_memory(MemoryKeys keys) {
@@ -121,21 +166,21 @@ Result<void> Mlx5Backend::deregister_memory(MemoryKeys keys) {
 
 Result<QueueResources> Mlx5Backend::create_queue(const QueueMemory& memory) {
   const std::lock_guard lock(mutex_);
-  Result<mlx5dv_devx_uar*> uar = doorbells_.take();
-  if (!uar) return uar.error();
+  const Result<DoorbellPages::Doorbell> doorbell = doorbells_.take();
+  if (!doorbell) return doorbell.error();
   Result<CqRecords::Record> record = cq_records_.take();
   if (!record) {
-    doorbells_.give_back(*uar);
+    doorbells_.give_back(doorbell->page);
     return record.error();
   }
-  Queue queue{std::random_device{}() & kPsnMask, *uar, *record, memory.cqe, nullptr};
-  Result<std::unique_ptr<QueuePair>> pair =
-      QueuePair::create(*nic_, {.memory = memory,
-                                .uar = *uar,
-                                .cq_records = record->umem,
-                                .cq_record_offset = record->offset,
-                                .first_psn = queue.first_psn,
-                                .ack_timeout = ack_timeout_});
+  Queue queue{std::random_device{}() & kPsnMask, doorbell->page, *record, memory.cqe, nullptr};
+  Result<std::unique_ptr<QueuePair>> pair = QueuePair::create(*nic_, memory_,
+                                                              {.memory = memory,
+                                                               .uar = doorbell->page,
+                                                               .cq_records = record->umem,
+                                                               .cq_record_offset = record->offset,
+                                                               .first_psn = queue.first_psn,
+                                                               .ack_timeout = ack_timeout_});
   if (!pair) {
     give_back(queue);
     return pair.error();
@@ -149,7 +194,7 @@ Result<QueueResources> Mlx5Backend::create_queue(const QueueMemory& memory) {
   Bytes bytes(sizeof card);
   std::memcpy(bytes.data(), &card, sizeof card);
   queues_[qpn] = std::move(queue);
-  return QueueResources{qpn, qpn, static_cast<std::uint64_t*>((*uar)->reg_addr), std::move(bytes)};
+  return QueueResources{qpn, qpn, doorbell->host, doorbell->device, std::move(bytes)};
 }
 
 // Why a card cannot be one that this version of gdakit made.
@@ -195,6 +240,7 @@ Result<void> Mlx5Backend::connect_queue(QueueNumber queue, const Bytes& card) {
   const std::lock_guard lock(mutex_);
   const auto found = queues_.find(queue);
   if (found == queues_.end()) return unknown("connect_queue", queue);
+  if (auto there = nic_->find_gid_again(); !there) return there.error().within("connect_queue");
   return found->second.pair->connect(peer);
 }
 
@@ -266,29 +312,61 @@ std::vector<BrokenQueue> Mlx5Backend::broken_queues() const {
   return broken;
 }
 
+template <class T>
+std::optional<std::uint8_t> to_byte(const std::optional<T>& value) {
+  return value ? std::optional(static_cast<std::uint8_t>(*value)) : std::nullopt;
+}
+
+template <class Value>
+Result<Value> parsed(const char* variable, const std::string& text) {
+  const std::optional<Value> value = Value::parse(text);
+  if (value) return *value;
+  return Error(Code::invalid_argument, std::string(variable) + "=\"" + text +
+                                           "\" cannot be read; `gdakit info` says what it may be");
+}
+
+Result<NicOptions> nic_options(const Options& options, const Bootstrap& bootstrap,
+                               const MemoryProvider& memory) {
+  const Result<HcaList> list = parsed<HcaList>("GDAKIT_HCA_LIST", options.hca_list);
+  if (!list) return list.error();
+  const Result<HcaMap> map = parsed<HcaMap>("GDAKIT_HCA_MAP", options.hca_map);
+  if (!map) return map.error();
+  const Result<GidChoice> gid = parsed<GidChoice>("GDAKIT_GID", options.gid);
+  if (!gid) return gid.error();
+  const int among_hosts = bootstrap.local_rank().value_or(bootstrap.rank());
+  const std::uint32_t rank = options.local_rank.value_or(static_cast<std::uint32_t>(among_hosts));
+  return NicOptions{.wish = {*list, *map, rank, memory.bus()},
+                    .gid = *gid,
+                    .service_level = to_byte(options.service_level),
+                    .traffic_class = to_byte(options.traffic_class)};
+}
+
 class Provider final : public BackendProvider {
  public:
   explicit Provider(const Libraries* libraries) : libraries_(libraries) {}
 
-  Result<std::unique_ptr<Backend>> open(const Options& options, Bootstrap&,
+  Result<std::unique_ptr<Backend>> open(const Options& options, Bootstrap& bootstrap,
                                         MemoryProvider& memory) override {
-    if (memory.gpu()) {
+    if (options.backend == BackendChoice::mlx5_emulated && !SoftNic::given()) {
       return Error(Code::unavailable,
-                   "backend mlx5 takes memory of the host alone so far: GDAKIT_DEVICE=cpu, or "
-                   "GDAKIT_BACKEND=softnic");
+                   "GDAKIT_BACKEND=mlx5-emulated: this process has no soft ConnectX; start it by "
+                   "`gdakit run`, or by `gdakit verbs -- PROGRAM`");
     }
     const Result<const Libraries*> libraries =
         libraries_ == nullptr ? Libraries::of_process() : Result<const Libraries*>(libraries_);
     if (!libraries) return libraries.error();
-    const std::optional<HcaList> list = HcaList::parse(options.hca_list);
-    if (!list) {
-      return Error(Code::invalid_argument,
-                   "GDAKIT_HCA_LIST: \"" + options.hca_list + "\" is no list of NICs");
-    }
-    Result<std::unique_ptr<OpenNic>> nic = OpenNic::open(**libraries, *list);
+    const Result<NicOptions> wanted = nic_options(options, bootstrap, memory);
+    if (!wanted) return wanted.error();
+    Result<std::unique_ptr<OpenNic>> nic = OpenNic::open(**libraries, *wanted);
     if (!nic) return nic.error();
-    return std::unique_ptr<Backend>(std::make_unique<Mlx5Backend>(
-        std::move(*nic), ack_timeout_code(options.nic_timeout, QueuePair::kTries)));
+    const Log log(options.log, bootstrap.rank());
+    log.info("NIC " + (*nic)->name() + ", port " + std::to_string((*nic)->port()) + ": " +
+             (*nic)->why());
+    auto backend = std::make_unique<Mlx5Backend>(std::move(*nic), memory, options);
+    if (auto chosen = backend->choose_ringers(options.nic_handler, bootstrap, log); !chosen) {
+      return chosen.error();
+    }
+    return std::unique_ptr<Backend>(std::move(backend));
   }
 
  private:

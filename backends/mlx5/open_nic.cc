@@ -5,8 +5,9 @@
 #include <cstdio>
 #include <utility>
 
-#include "backends/mlx5/judge.h"
+#include "backends/mlx5/gids.h"
 #include "backends/mlx5/ports.h"
+#include "backends/mlx5/traffic_class.h"
 #include "core/base/bits.h"
 
 namespace gdakit::mlx5 {
@@ -54,41 +55,19 @@ std::string in_hex(std::uint64_t value) {
   return text.data();
 }
 
-// What makes one GID better than another for a peer that may be anywhere. All hosts prefer IPv4:
-// the order of a table is that in which addresses came up.
-int rank_of(const ibv_gid_entry& entry) {
-  constexpr std::array<std::uint8_t, 12> kIpv4{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-  const std::uint8_t* const raw = entry.gid.raw;
-  const bool local = raw[0] == 0xfe && (raw[1] & 0xc0) == 0x80;
-  switch (entry.gid_type) {
-    case IBV_GID_TYPE_IB: return 1;
-    case IBV_GID_TYPE_ROCE_V1: return local ? 1 : 2;
-    case IBV_GID_TYPE_ROCE_V2:
-      if (local) return 3;
-      return std::equal(kIpv4.begin(), kIpv4.end(), raw) ? 5 : 4;
-    default: return 0;
-  }
-}
-
 }  // namespace
 
-Result<std::unique_ptr<OpenNic>> OpenNic::open(const Libraries& libraries, const HcaList& list) {
+Result<std::unique_ptr<OpenNic>> OpenNic::open(const Libraries& libraries,
+                                               const NicOptions& options) {
   const Result<DeviceList> present = DeviceList::get(libraries);
   if (!present) return present.error();
-  const Result<std::vector<DeviceReport>> reports = judge_devices(*present, list);
-  if (!reports) return reports.error();
-  std::string reasons;
-  for (std::size_t i = 0; i < reports->size(); ++i) {
-    const DeviceReport& report = (*reports)[i];
-    if (report.usable()) {
-      std::unique_ptr<OpenNic> nic(new OpenNic(libraries, report.name));
-      auto opened = nic->open_device(present->devices()[i], report.port);
-      if (!opened) return opened.error();
-      return nic;
-    }
-    reasons += (reasons.empty() ? "" : "; ") + report.name + ": " + report.sentence;
-  }
-  return Error(Code::unavailable, "no RDMA NIC can be used: " + reasons);
+  const Result<ChosenNic> chosen = choose_nic(*present, options.wish);
+  if (!chosen) return chosen.error();
+  std::unique_ptr<OpenNic> nic(new OpenNic(libraries, chosen->report.name));
+  nic->port_ = chosen->report.port;
+  nic->why_ = chosen->why;
+  if (auto opened = nic->open_device(chosen->device, options); !opened) return opened.error();
+  return nic;
 }
 
 OpenNic::~OpenNic() {
@@ -110,8 +89,7 @@ Error OpenNic::no_memory(const std::string& call, std::uint64_t bytes, int code)
                code);
 }
 
-Result<void> OpenNic::open_device(ibv_device* device, std::uint8_t port) {
-  port_ = port;
+Result<void> OpenNic::open_device(ibv_device* device, const NicOptions& options) {
   mlx5dv_context_attr attributes{};
   attributes.flags = MLX5DV_CONTEXT_FLAGS_DEVX;
   context_ = libraries_.open_device(device, &attributes);
@@ -129,10 +107,13 @@ Result<void> OpenNic::open_device(ibv_device* device, std::uint8_t port) {
   if (const int code = libraries_.query_eqn(context_, /*vector=*/0, &eqn_); code != 0) {
     return failure("mlx5dv_devx_query_eqn", code);
   }
-  return find_address();
+  service_level_ = options.service_level.value_or(0);
+  traffic_class_ = options.traffic_class ? *options.traffic_class
+                                         : system_traffic_class(device->ibdev_path, port_);
+  return find_address(options.gid);
 }
 
-Result<void> OpenNic::find_address() {
+Result<void> OpenNic::find_address(const GidChoice& choice) {
   const Result<ibv_port_attr> port = query_port(context_, port_);
   if (!port) return port.error().within(name_);
   address_.link_layer = port->link_layer;
@@ -146,25 +127,40 @@ Result<void> OpenNic::find_address() {
   const int reads = std::clamp(std::min(device.max_qp_rd_atom, device.max_qp_init_rd_atom), 1,
                                1 << kLogMostReads);
   address_.log_reads = static_cast<std::uint8_t>(log2_floor(static_cast<std::uint64_t>(reads)));
-  return find_gid(port->gid_tbl_len);
+  constexpr std::uint8_t kMostPriority = 7;
+  if (address_.link_layer == IBV_LINK_LAYER_ETHERNET && service_level_ > kMostPriority) {
+    return Error(Code::invalid_argument, "GDAKIT_SERVICE_LEVEL=" + std::to_string(service_level_) +
+                                             ": " + name_ +
+                                             " is on Ethernet, where priorities go from 0 to 7");
+  }
+  gids_ = port->gid_tbl_len;
+  return find_gid(choice);
 }
 
-Result<void> OpenNic::find_gid(int count) {
-  int best = 0;
-  for (int index = 0; index < count; ++index) {
-    ibv_gid_entry entry{};
-    const auto number = static_cast<std::uint32_t>(index);
-    if (libraries_.query_gid(context_, port_, number, &entry, 0, sizeof entry) != 0) continue;
-    if (rank_of(entry) <= best) continue;
-    best = rank_of(entry);
-    gid_index_ = static_cast<std::uint8_t>(index);
-    address_.gid_type = static_cast<std::uint8_t>(entry.gid_type);
-    std::ranges::copy(entry.gid.raw, address_.gid.begin());
+Result<void> OpenNic::find_gid(const GidChoice& choice) {
+  const Result<ibv_gid_entry> found = GidTable(libraries_, context_, port_, gids_).choose(choice);
+  if (!found) {
+    return Error(found.error().code(),
+                 "port " + std::to_string(port_) + " of " + name_ + ' ' + found.error().message());
   }
-  if (best != 0) return {};
-  return Error(Code::unavailable, "port " + std::to_string(port_) + " of " + name_ +
-                                      " has no GID: `show_gids` or /sys/class/infiniband/" + name_ +
-                                      "/ports show them; its network interface may be down");
+  gid_index_ = static_cast<std::uint8_t>(found->gid_index);
+  address_.gid_type = static_cast<std::uint8_t>(found->gid_type);
+  address_.gid = bytes_of(found->gid);
+  return {};
+}
+
+Result<void> OpenNic::find_gid_again() {
+  const auto found =
+      GidTable(libraries_, context_, port_, gids_).find(address_.gid, address_.gid_type);
+  if (!found) {
+    return Error(Code::unavailable,
+                 "port " + std::to_string(port_) + " of " + name_ + " has lost its GID " +
+                     text_of(address_.gid) +
+                     ", which its peers know it by: `show_gids` shows those that it has; was an "
+                     "address of its network interface taken away?");
+  }
+  gid_index_ = *found;
+  return {};
 }
 
 Error OpenNic::refused(prm::Opcode opcode, std::span<const std::uint8_t> out, int code) const {

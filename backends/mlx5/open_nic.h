@@ -5,12 +5,14 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
 
 #include "backends/mlx5/libraries.h"
-#include "core/base/hca_list.h"
+#include "backends/mlx5/nic_choice.h"
+#include "core/base/gid_choice.h"
 #include "core/base/result.h"
 #include "core/format/prm/command.h"
 
@@ -53,12 +55,19 @@ class DevxObject {
   mlx5dv_devx_obj* object_;
 };
 
+struct NicOptions {
+  NicWish wish = {};
+  GidChoice gid = {};  // GDAKIT_GID
+  std::optional<std::uint8_t> service_level = {};
+  std::optional<std::uint8_t> traffic_class = {};  // none: what the system has for the port
+};
+
 class OpenNic {
  public:
-  // The first usable NIC that the list allows. The libraries outlive it. Errors: as report_devices;
-  // none is usable, with each one's reason (unavailable); a call of libibverbs or libmlx5 that
-  // failed, by its name.
-  static Result<std::unique_ptr<OpenNic>> open(const Libraries& libraries, const HcaList& list);
+  // The NIC that choose_nic chooses. The libraries outlive it. Errors: as choose_nic's; the port
+  // has no GID that was asked for; a call of libibverbs or libmlx5 that failed, by its name.
+  static Result<std::unique_ptr<OpenNic>> open(const Libraries& libraries,
+                                               const NicOptions& options);
   ~OpenNic();
   OpenNic(const OpenNic&) = delete;
   OpenNic& operator=(const OpenNic&) = delete;
@@ -72,6 +81,14 @@ class OpenNic {
   std::uint8_t port() const { return port_; }
   std::uint8_t gid_index() const { return gid_index_; }
   const PortAddress& address() const { return address_; }
+  std::uint8_t service_level() const { return service_level_; }
+  std::uint8_t traffic_class() const { return traffic_class_; }
+  // Why this NIC and not another one.
+  const std::string& why() const { return why_; }
+
+  // Addresses come and go, and with them indices of the port's table: finds that of this NIC's GID
+  // again. Errors: it is gone.
+  Result<void> find_gid_again();
 
   // Commands to the firmware. Errors name the command and the NIC, the firmware's status and
   // syndrome where it has answered, and the system's code.
@@ -101,9 +118,9 @@ class OpenNic {
 
  private:
   OpenNic(const Libraries& libraries, std::string name) : libraries_(libraries), name_(name) {}
-  Result<void> open_device(ibv_device* device, std::uint8_t port);
-  Result<void> find_address();
-  Result<void> find_gid(int count);
+  Result<void> open_device(ibv_device* device, const NicOptions& options);
+  Result<void> find_address(const GidChoice& choice);
+  Result<void> find_gid(const GidChoice& choice);
 
   Result<DevxObject> create(format::prm::Opcode opcode, std::span<const std::uint8_t> in,
                             std::span<std::uint8_t> out) const;
@@ -120,7 +137,11 @@ class OpenNic {
   std::uint32_t pdn_ = 0;
   std::uint32_t eqn_ = 0;
   std::uint8_t port_ = 0;
+  int gids_ = 0;  // places in the port's table
   std::uint8_t gid_index_ = 0;
+  std::uint8_t service_level_ = 0;
+  std::uint8_t traffic_class_ = 0;
+  std::string why_;
   PortAddress address_;
 };
 

@@ -1,10 +1,10 @@
 #include "backends/mlx5/queue_pair.h"
 
 #include <algorithm>
-#include <arpa/inet.h>
 #include <cerrno>
 #include <cstring>
 
+#include "backends/mlx5/gids.h"
 #include "core/base/bits.h"
 #include "core/format/cq_doorbell.h"
 #include "core/format/cqe.h"
@@ -22,19 +22,12 @@ constexpr std::uint64_t kLogMostBytes = 30;  // of a message
 constexpr std::uint64_t kAtomicsOf64Bits = 3;
 constexpr std::uint64_t kMinRnrTimer = 12;  // 0.64 ms
 constexpr std::uint32_t kFirstSourcePort = 0xc000;
-// Pages of a umem are to be this large at most, a bit for each power of two up to 4096: the place
-// of a CQ is a multiple of 1/64 of them.
-constexpr std::uint64_t kPageSizes = 0x1fff;
 constexpr std::uint64_t kHopLimit = 64;
+constexpr int kEcnBits = 2;  // of a traffic class, behind DSCP
 constexpr std::uint64_t kCqRecordBytes = sizeof(format::CqDoorbellRecord);
 constexpr std::uint64_t kLogLeastStride = 4;  // what log_rq_stride counts from
 
 std::uint64_t log2_of(std::uint64_t power) { return static_cast<std::uint64_t>(log2_floor(power)); }
-
-std::string text_of(const std::array<std::uint8_t, 16>& gid) {
-  std::array<char, INET6_ADDRSTRLEN> text{};
-  return inet_ntop(AF_INET6, gid.data(), text.data(), text.size());
-}
 
 // The destination's MAC address, which a RoCE queue pair made by commands has to be given: the
 // kernel finds it for an address handle.
@@ -87,50 +80,28 @@ std::uint64_t big_endian(const std::uint8_t* bytes, std::size_t count) {
 
 }  // namespace
 
-Result<std::unique_ptr<Umem>> Umem::make(const OpenNic& nic, void* base, std::uint64_t bytes) {
-  mlx5dv_devx_umem_in in{};
-  in.addr = base;
-  in.size = bytes;
-  in.access = IBV_ACCESS_LOCAL_WRITE;
-  in.pgsz_bitmap = kPageSizes;
-  mlx5dv_devx_umem* const umem = nic.libraries().umem_reg(nic.context(), &in);
-  if (umem == nullptr) return nic.no_memory("mlx5dv_devx_umem_reg_ex", bytes, errno);
-  return std::unique_ptr<Umem>(
-      new Umem(nic.libraries(), umem, reinterpret_cast<std::uint64_t>(base)));
-}
-
-int Umem::give_up() {
-  const int code = libraries_.umem_dereg(umem_);
-  if (code == 0) umem_ = nullptr;
-  return code;
-}
-
-Umem::~Umem() {
-  if (umem_ != nullptr) libraries_.umem_dereg(umem_);
-}
-
-Result<std::unique_ptr<QueuePair>> QueuePair::create(const OpenNic& nic,
+Result<std::unique_ptr<QueuePair>> QueuePair::create(const OpenNic& nic, MemoryProvider& memory,
                                                      const QueuePairOptions& options) {
-  const QueueMemory& memory = options.memory;
-  const bool receives = memory.receive_depth != 0;
+  const QueueMemory& parts = options.memory;
+  const bool receives = parts.receive_depth != 0;
   std::unique_ptr<QueuePair> pair(new QueuePair(nic, options));
-  auto* const begin = static_cast<char*>(receives ? memory.receive_slots : memory.slots);
+  auto* const begin = static_cast<char*>(receives ? parts.receive_slots : parts.slots);
   const char* const end =
-      receives ? static_cast<char*>(memory.receive_cqes) +
-                     std::uint64_t{memory.receive_depth} * sizeof(format::Cqe64)
-               : static_cast<char*>(memory.doorbell_record) + sizeof(format::DoorbellRecord);
+      receives ? static_cast<char*>(parts.receive_cqes) +
+                     std::uint64_t{parts.receive_depth} * sizeof(format::Cqe64)
+               : static_cast<char*>(parts.doorbell_record) + sizeof(format::DoorbellRecord);
   Result<std::unique_ptr<Umem>> umem =
-      Umem::make(nic, begin, static_cast<std::uint64_t>(end - begin));
+      Umem::make(nic, memory, begin, static_cast<std::uint64_t>(end - begin));
   if (!umem) return umem.error();
   pair->umem_ = std::move(*umem);
-  if (auto made = pair->create_cq(pair->send_cq_, memory.cqe, /*log_size=*/0, /*collapsed=*/true,
+  if (auto made = pair->create_cq(pair->send_cq_, parts.cqe, /*log_size=*/0, /*collapsed=*/true,
                                   options.cq_record_offset);
       !made) {
     return made.error();
   }
   if (receives) {
-    auto made = pair->create_cq(pair->receive_cq_, memory.receive_cqes,
-                                static_cast<std::uint32_t>(log2_of(memory.receive_depth)),
+    auto made = pair->create_cq(pair->receive_cq_, parts.receive_cqes,
+                                static_cast<std::uint32_t>(log2_of(parts.receive_depth)),
                                 /*collapsed=*/false, options.cq_record_offset + kCqRecordBytes);
     if (!made) return made.error();
   }
@@ -263,18 +234,22 @@ Result<void> QueuePair::to_rtr(const ConnectionCard& peer, const Mac& mac) {
   path.set(prm::Ads::vhca_port_num, nic_.port());
   const bool is_infiniband = mine.link_layer == IBV_LINK_LAYER_INFINIBAND;
   if (is_infiniband) {
+    path.set(prm::Ads::sl, nic_.service_level());
     path.set(prm::Ads::rlid, peer.address.lid);
     path.set(prm::Ads::grh, needs_grh(mine, peer.address) ? 1 : 0);
   } else {
+    path.set(prm::Ads::eth_prio, nic_.service_level());
     path.set(prm::Ads::rmac_47_32, big_endian(mac.data(), 2));
     path.set(prm::Ads::rmac_31_0, big_endian(mac.data() + 2, 4));
     if (mine.gid_type == IBV_GID_TYPE_ROCE_V2) {
       path.set(prm::Ads::udp_sport, source_port(qpn_, peer.qpn));
+      path.set(prm::Ads::dscp, nic_.traffic_class() >> kEcnBits);
     }
   }
   if (!is_infiniband || needs_grh(mine, peer.address)) {
     path.set(prm::Ads::src_addr_index, nic_.gid_index());
     path.set(prm::Ads::hop_limit, kHopLimit);
+    path.set(prm::Ads::tclass, nic_.traffic_class());
     std::ranges::copy(peer.address.gid, path.at(prm::Ads::rgid_rip).begin());
   }
   return nic_.modify(*qp_, prm::Opcode::init2rtr_qp, in, out);

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "backends/mlx5/open_nic.h"
+#include "backends/mlx5/umem.h"
 #include "core/host/backend.h"
 
 namespace gdakit::mlx5 {
@@ -22,29 +23,6 @@ struct ConnectionCard {
 };
 static_assert(sizeof(ConnectionCard) == 36);
 
-// Memory that the NIC may read and write by numbers instead of keys; given up with this.
-class Umem {
- public:
-  static Result<std::unique_ptr<Umem>> make(const OpenNic& nic, void* base, std::uint64_t bytes);
-  ~Umem();
-  // 0, or why it is still there.
-  int give_up();
-  Umem(const Umem&) = delete;
-  Umem& operator=(const Umem&) = delete;
-
-  std::uint32_t id() const { return umem_->umem_id; }
-  std::uint64_t offset_of(const void* address) const {
-    return reinterpret_cast<std::uint64_t>(address) - base_;
-  }
-
- private:
-  Umem(const Libraries& libraries, mlx5dv_devx_umem* umem, std::uint64_t base)
-      : libraries_(libraries), umem_(umem), base_(base) {}
-  const Libraries& libraries_;
-  mlx5dv_devx_umem* umem_;
-  const std::uint64_t base_;
-};
-
 struct QueuePairOptions {
   QueueMemory memory;
   mlx5dv_devx_uar* uar = nullptr;      // with the doorbell register
@@ -58,7 +36,8 @@ class QueuePair {
  public:
   static constexpr std::uint32_t kTries = 8;  // to send a packet, until it gives up
 
-  static Result<std::unique_ptr<QueuePair>> create(const OpenNic& nic,
+  // `memory` is where the queue lies.
+  static Result<std::unique_ptr<QueuePair>> create(const OpenNic& nic, MemoryProvider& memory,
                                                    const QueuePairOptions& options);
   std::uint32_t qpn() const { return qpn_; }
   // The card is in range. If it fails, the queue pair is as it was.

@@ -198,7 +198,7 @@ Result<QueueResources> SoftNicBackend::create_queue(const QueueMemory& memory) {
   queues_[*qpn] = *queue;
   Bytes bytes(sizeof(card));
   std::memcpy(bytes.data(), &card, sizeof(card));
-  return QueueResources{*qpn, *qpn, doorbell->word, std::move(bytes)};
+  return QueueResources{*qpn, *qpn, doorbell->word, doorbell->word, std::move(bytes)};
 }
 
 Result<void> SoftNicBackend::connect_queue(QueueNumber queue, const Bytes& card) {

@@ -65,4 +65,28 @@ std::string HcaList::text() const {
   return text;
 }
 
+std::optional<HcaMap> HcaMap::parse(std::string_view text) {
+  HcaMap map;
+  if (text.empty()) return map;
+  for (;;) {
+    const std::size_t comma = std::min(text.find(','), text.size());
+    const std::string_view word = text.substr(0, comma);
+    const std::optional<HcaList> entry = HcaList::parse(word);
+    if (!entry || word.empty() || word.front() == '^') return std::nullopt;
+    map.entries_.push_back(*entry);
+    if (comma == text.size()) return map;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+HcaList HcaMap::of(std::size_t local_rank) const {
+  return entries_.empty() ? HcaList() : entries_[local_rank % entries_.size()];
+}
+
+std::string HcaMap::text() const {
+  std::string text;
+  for (const HcaList& entry : entries_) text += (text.empty() ? "" : ",") + entry.text();
+  return text;
+}
+
 }  // namespace gdakit

@@ -1,4 +1,4 @@
-// HcaList: which RDMA NICs and ports may be used (GDAKIT_HCA_LIST).
+// HcaList: which RDMA NICs and ports may be used (GDAKIT_HCA_LIST); HcaMap: by which PE.
 //
 //   mlx5_0,mlx5_3:1    these alone, the second one by its port 1 alone
 //   ^mlx5_1,mlx5_2:2   all but these
@@ -34,6 +34,22 @@ class HcaList {
 
   bool excludes_ = false;
   std::vector<Entry> entries_;
+};
+
+// Which NIC each PE of a host takes (GDAKIT_HCA_MAP): mlx5_0,mlx5_3:1
+class HcaMap {
+ public:
+  // Nothing if the text is not such a list.
+  static std::optional<HcaMap> parse(std::string_view text);
+
+  bool empty() const { return entries_.empty(); }
+  // What the PE of that number among those of its host may use: one NIC, or all.
+  HcaList of(std::size_t local_rank) const;
+  // As parse() takes it.
+  std::string text() const;
+
+ private:
+  std::vector<HcaList> entries_;
 };
 
 }  // namespace gdakit

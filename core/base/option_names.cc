@@ -8,6 +8,7 @@ const char* backend_choice_name(BackendChoice choice) {
     case BackendChoice::automatic: return "auto";
     case BackendChoice::softnic: return "softnic";
     case BackendChoice::mlx5: return "mlx5";
+    case BackendChoice::mlx5_emulated: return "mlx5-emulated";
   }
   return "unknown";
 }

@@ -27,7 +27,8 @@
 
 namespace gdakit {
 
-enum class BackendChoice { automatic, softnic, mlx5 };
+// mlx5_emulated is mlx5 on the soft ConnectXes of `gdakit verbs`, and on no others.
+enum class BackendChoice { automatic, softnic, mlx5, mlx5_emulated };
 
 // Who rings the NIC's doorbell: the GPU's threads, or a host thread on their behalf.
 enum class NicHandler { automatic, gpu, proxy, commands };
@@ -119,7 +120,12 @@ struct Options {
   NicHandler nic_handler = NicHandler::automatic;
   std::uint32_t softnic_pes = 64;  // of one job, at most
   std::string hca_list;            // which RDMA NICs may be used (core/base/hca_list.h); empty: all
-  std::string nic_address;         // of the soft NIC, for its wire between hosts; empty: none
+  std::string hca_map;             // local rank r takes entry r modulo their count; empty: nearest
+  std::string gid;                 // which GID of RoCE (core/base/gid_choice.h); empty: the best
+  std::optional<std::uint32_t> service_level;  // of RDMA NICs
+  std::optional<std::uint32_t> traffic_class;  // not given: that of the system
+  bool relaxed_ordering = true;                // of what RDMA NICs write to local buffers
+  std::string nic_address;  // of the soft NIC, for its wire between hosts; empty: none
   NearWire nic_near = NearWire::automatic;  // where there is a nic_address
   bool nic_congestion = false;  // whether the soft NIC sends slower where the network is congested
   bool nic_tags = false;        // whether each of the soft NIC's packets over UDP carries a tag

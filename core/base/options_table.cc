@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "core/base/bits.h"
+#include "core/base/gid_choice.h"
 #include "core/base/hca_list.h"
 #include "core/base/option_table.h"
 #include "core/base/options.h"
@@ -122,7 +123,7 @@ std::string seconds_text(const Options& options) {
 constexpr LogLevel kLogLevels[] = {LogLevel::error, LogLevel::warn, LogLevel::info,
                                    LogLevel::debug};
 constexpr BackendChoice kBackends[] = {BackendChoice::automatic, BackendChoice::softnic,
-                                       BackendChoice::mlx5};
+                                       BackendChoice::mlx5, BackendChoice::mlx5_emulated};
 constexpr DeviceChoice kDevices[] = {DeviceChoice::automatic, DeviceChoice::cpu, DeviceChoice::gpu};
 constexpr DmaChoice kDmas[] = {DmaChoice::automatic, DmaChoice::copy_engine, DmaChoice::kernels,
                                DmaChoice::gdrcopy};
@@ -212,9 +213,10 @@ std::string gpus_text(const Options& options) {
   return text;
 }
 
-bool parse_hca_list(Options& options, std::string_view text) {
-  const std::optional<HcaList> list = HcaList::parse(text);
-  if (list) options.hca_list = list->text();
+template <auto kMember, class List>
+bool parse_list(Options& options, std::string_view text) {
+  const std::optional<List> list = List::parse(text);
+  if (list) options.*kMember = list->text();
   return list.has_value();
 }
 
@@ -228,9 +230,9 @@ constexpr OptionRow kTable[] = {
      "How much gdakit writes to stderr: the level named and those before it.", false,
      parse_choice<&Options::log, kLogLevels, log_level_name>,
      choice_text<&Options::log, log_level_name>},
-    {"GDAKIT_BACKEND", "choice", "", "auto, softnic or mlx5",
-     "The NIC: the software ConnectX (softnic, and auto), or a ConnectX by the distribution's "
-     "libmlx5 (mlx5), which takes PEs with host memory alone so far.",
+    {"GDAKIT_BACKEND", "choice", "", "auto, softnic, mlx5 or mlx5-emulated",
+     "The NIC: the software ConnectX (softnic, and auto), a ConnectX by the distribution's "
+     "libmlx5 (mlx5), or, through that library, a software ConnectX (mlx5-emulated).",
      false, parse_choice<&Options::backend, kBackends, backend_choice_name>,
      choice_text<&Options::backend, backend_choice_name>},
     {"GDAKIT_HCA_LIST", "text", "",
@@ -238,7 +240,31 @@ constexpr OptionRow kTable[] = {
      "but these",
      "The RDMA NICs that may be used: mlx5_0,mlx5_3:1 or ^mlx5_1; if not set, all. ibv_devices "
      "prints their names.",
-     false, parse_hca_list, plain_text<&Options::hca_list>},
+     false, parse_list<&Options::hca_list, HcaList>, plain_text<&Options::hca_list>},
+    {"GDAKIT_HCA_MAP", "text", "",
+     "names of RDMA devices separated by commas, each with or without :port",
+     "Which RDMA NIC a PE takes: entry r modulo their count for the PE of local rank r. If not "
+     "set, "
+     "one of the nearest to its GPU; PEs of a host share these out.",
+     false, parse_list<&Options::hca_map, HcaMap>, plain_text<&Options::hca_map>},
+    {"GDAKIT_GID", "text", "",
+     "an index from 0 to 255; or any of v1 or v2, ipv4 or ipv6, and a network as 10.0.0.0/8",
+     "Which GID of its RoCE port an RDMA NIC takes, by its index or by what it must be: "
+     "v2,ipv4,10.1.0.0/16. If not set, one of RoCE v2 and of IPv4 if there is one.",
+     false, parse_list<&Options::gid, GidChoice>, plain_text<&Options::gid>},
+    {"GDAKIT_SERVICE_LEVEL", "integer", "", "an integer from 0 to 15",
+     "The service level of InfiniBand, or the priority of Ethernet, of queue pairs of RDMA NICs; "
+     "0 if not set.",
+     false, parse_integer<&Options::service_level, 0, 15>, optional_text<&Options::service_level>},
+    {"GDAKIT_TRAFFIC_CLASS", "integer", "", "an integer from 0 to 255",
+     "The traffic class of queue pairs of RDMA NICs, of which DSCP is the upper six bits; if not "
+     "set, that which the system has for the port, else 0.",
+     false, parse_integer<&Options::traffic_class, 0, 255>, optional_text<&Options::traffic_class>},
+    {"GDAKIT_RELAXED_ORDERING", "choice", "", "off or on",
+     "Whether an RDMA NIC may write the bytes of a get to a registered buffer in any order, which "
+     "is faster on some hosts. The symmetric heap is always written in order.",
+     false, parse_choice<&Options::relaxed_ordering, kSwitch, switch_name>,
+     choice_text<&Options::relaxed_ordering, switch_name>},
     {"GDAKIT_LAUNCHER", "choice", "", "auto, gdakit, pmix, torchrun, slurm or none",
      "What started the job and tells its PEs their places; none is a job of one PE.", false,
      parse_choice<&Options::launcher, kLaunchers, launcher_choice_name>,

@@ -65,8 +65,9 @@ using QueueNumber = std::uint32_t;
 struct QueueResources {
   QueueNumber number = 0;
   std::uint32_t qpn = 0;
-  std::uint64_t* doorbell = nullptr;  // the register in the UAR page, as the host maps it
-  Bytes card;                         // what the peer's connect_queue needs
+  std::uint64_t* doorbell = nullptr;         // the register in the UAR page, as the host maps it
+  std::uint64_t* device_doorbell = nullptr;  // as the device does, if its threads can reach it
+  Bytes card;                                // what the peer's connect_queue needs
 };
 
 // A queue that an error has broken, on either side.

@@ -134,6 +134,7 @@ void HostQueue::make_views(const QueueShape& shape, const QueueLayout& layout, Q
   view.handler = shape.handler;
   view.sharing = shape.sharing;
   view_ = nic_view_;
+  if (shape.words_place == Place::device) view_.doorbell = resources_.device_doorbell;
   receive_view_.slots = reinterpret_cast<format::Segment*>(base + layout.receives);
   receive_view_.cqes = reinterpret_cast<std::uint64_t*>(base + layout.receive_cqes);
   receive_view_.record = reinterpret_cast<std::uint32_t*>(&record->rcv_dbr);

@@ -52,5 +52,26 @@ TEST(HcaList, IsWrittenAsItIsRead) {
   }
 }
 
+TEST(HcaMap, GivesPesOfAHostTheirNicsInTurn) {
+  const HcaMap map = HcaMap::parse("mlx5_0,mlx5_3:2").value();
+  EXPECT_TRUE(map.of(0).allows("mlx5_0", 1));
+  EXPECT_FALSE(map.of(0).allows("mlx5_3", 2));
+  EXPECT_TRUE(map.of(1).allows("mlx5_3", 2));
+  EXPECT_FALSE(map.of(1).allows("mlx5_3", 1));
+  EXPECT_TRUE(map.of(2).allows("mlx5_0", 1));
+  EXPECT_EQ(map.text(), "mlx5_0,mlx5_3:2");
+}
+
+TEST(HcaMap, ThatIsEmptyAllowsEverything) {
+  EXPECT_TRUE(HcaMap().empty());
+  EXPECT_TRUE(HcaMap::parse("").value().of(5).allows("mlx5_0", 1));
+}
+
+TEST(HcaMap, IsRefusedWithoutANameOrWithACaret) {
+  for (const char* text : {",", "mlx5_0,", "^mlx5_0", "mlx5_0,^mlx5_1", "mlx5_0:0"}) {
+    EXPECT_FALSE(HcaMap::parse(text)) << text;
+  }
+}
+
 }  // namespace
 }  // namespace gdakit

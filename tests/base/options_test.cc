@@ -78,7 +78,7 @@ TEST(Options, EveryRowIsCompleteAndNamedOnce) {
     EXPECT_FALSE(std::string_view(row.type).empty()) << row.name;
     EXPECT_FALSE(std::string_view(row.allowed).empty()) << row.name;
   }
-  EXPECT_EQ(names.size(), 46u);
+  EXPECT_EQ(names.size(), 51u);
 }
 
 TEST(Options, EveryVariableSetsItsOwnValue) {
@@ -154,6 +154,11 @@ TEST(Options, TextsForTheNicAreTakenAsTheyAre) {
   const Options options = parsed({{"GDAKIT_NIC_ADDRESS", "eth0:4792"},
                                   {"GDAKIT_NIC_CONGESTION", "on"},
                                   {"GDAKIT_HCA_LIST", "^mlx5_1:2"},
+                                  {"GDAKIT_HCA_MAP", "mlx5_1,mlx5_0:2"},
+                                  {"GDAKIT_GID", "v2,10.0.0.0/8"},
+                                  {"GDAKIT_SERVICE_LEVEL", "3"},
+                                  {"GDAKIT_TRAFFIC_CLASS", "105"},
+                                  {"GDAKIT_RELAXED_ORDERING", "off"},
                                   {"GDAKIT_DC_RESPONDERS", "4"},
                                   {"GDAKIT_NIC_TAGS", "on"},
                                   {"GDAKIT_NIC_FAULTS", "drop=1%"},
@@ -161,6 +166,11 @@ TEST(Options, TextsForTheNicAreTakenAsTheyAre) {
                                   {"GDAKIT_TRACE", "traces"}});
   EXPECT_EQ(options.nic_address, "eth0:4792");
   EXPECT_EQ(options.hca_list, "^mlx5_1:2");
+  EXPECT_EQ(options.hca_map, "mlx5_1,mlx5_0:2");
+  EXPECT_EQ(options.gid, "v2,10.0.0.0/8");
+  EXPECT_EQ(options.service_level, 3u);
+  EXPECT_EQ(options.traffic_class, 105u);
+  EXPECT_FALSE(options.relaxed_ordering);
   EXPECT_EQ(options.nic_faults, "drop=1%");
   EXPECT_TRUE(options.nic_congestion);
   EXPECT_EQ(options.dc_responders, 4u);

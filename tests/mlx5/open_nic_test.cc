@@ -17,6 +17,7 @@
 #include "core/format/doorbell.h"
 #include "core/format/prm/cq.h"
 #include "core/format/prm/qp.h"
+#include "core/host/memory/host_memory.h"
 #include "tests/mlx5/played.h"
 
 namespace gdakit::mlx5 {
@@ -35,7 +36,7 @@ class OpenNicTest : public testing::Test {
   }
   ~OpenNicTest() override { EXPECT_THAT(played().held(), testing::IsEmpty()); }
 
-  Result<std::unique_ptr<OpenNic>> open() { return OpenNic::open(libraries_, HcaList()); }
+  Result<std::unique_ptr<OpenNic>> open() { return OpenNic::open(libraries_, nic_options_); }
   std::string refusal() {
     const auto nic = open();
     EXPECT_FALSE(nic);
@@ -43,6 +44,8 @@ class OpenNicTest : public testing::Test {
   }
 
   const Libraries& libraries_ = played_libraries();
+  HostMemoryProvider host_;
+  NicOptions nic_options_;
 };
 
 TEST_F(OpenNicTest, HasThePortsAddress) {
@@ -73,6 +76,46 @@ TEST_F(OpenNicTest, TakesTheGidThatReachesFarthest) {
   EXPECT_EQ(best({empty, v1_local}), 1);
   EXPECT_EQ(best({v2, v2_ipv4}), 6);
   EXPECT_EQ(best({v2_ipv4, v2}), 6);
+}
+
+TEST_F(OpenNicTest, TakesTheGidThatIsAskedFor) {
+  ibv_gid_entry v2_ipv4 = gid_of(IBV_GID_TYPE_ROCE_V2, 0, 7);
+  v2_ipv4.gid.raw[10] = v2_ipv4.gid.raw[11] = 0xff;
+  v2_ipv4.gid.raw[12] = 10;
+  played().gids = {gid_of(IBV_GID_TYPE_ROCE_V1, 0xfe, 1), v2_ipv4,
+                   gid_of(IBV_GID_TYPE_ROCE_V2, 0xfd, 3)};
+  const auto taken = [&](const char* choice) {
+    const auto nic = OpenNic::open(libraries_, {.gid = GidChoice::parse(choice).value()});
+    return nic ? std::to_string((*nic)->gid_index()) : nic.error().message();
+  };
+  EXPECT_EQ(taken(""), "1");
+  EXPECT_EQ(taken("0"), "0");
+  EXPECT_EQ(taken("v1"), "0");
+  EXPECT_EQ(taken("ipv6"), "2");
+  EXPECT_EQ(taken("10.0.0.0/8"), "1");
+  EXPECT_THAT(taken("v1,ipv4"), AllOf(HasSubstr("rocep1s0 has no GID of GDAKIT_GID=v1,ipv4"),
+                                      HasSubstr("0 is fe80::1, RoCE v1")));
+}
+
+TEST_F(OpenNicTest, FindsItsGidAgainWhereTheTableHasMoved) {
+  const ibv_gid_entry empty = gid_of(~0u, 0, 0);
+  const ibv_gid_entry mine = gid_of(IBV_GID_TYPE_ROCE_V2, 0xfe, 1);
+  played().gids = {mine, empty};
+  const auto nic = open();
+  ASSERT_TRUE(nic);
+  played().gids = {empty, mine};
+  ASSERT_TRUE((*nic)->find_gid_again());
+  EXPECT_EQ((*nic)->gid_index(), 1);
+  played().gids = {gid_of(IBV_GID_TYPE_ROCE_V2, 0xfe, 2), empty};
+  const Result<void> gone = (*nic)->find_gid_again();
+  ASSERT_FALSE(gone);
+  EXPECT_THAT(gone.error().message(), AllOf(HasSubstr("rocep1s0"), HasSubstr("fe80::1")));
+}
+
+TEST_F(OpenNicTest, APriorityThatEthernetLacksIsRefused) {
+  const auto nic = OpenNic::open(libraries_, {.service_level = 8});
+  ASSERT_FALSE(nic);
+  EXPECT_THAT(nic.error().message(), HasSubstr("GDAKIT_SERVICE_LEVEL=8"));
 }
 
 TEST_F(OpenNicTest, WithoutAGidSaysWhereToLook) {
@@ -128,10 +171,10 @@ class QueuePairTest : public OpenNicTest {
   Result<void> make(const ConnectionCard& peer = {}) {
     const auto nic = open();
     if (!nic) return nic.error();
-    const auto records = Umem::make(**nic, memory_.data(), memory_.size());
+    const auto records = Umem::make(**nic, host_, memory_.data(), memory_.size());
     if (!records) return records.error();
     options_.cq_records = records->get();
-    const auto pair = QueuePair::create(**nic, options_);
+    const auto pair = QueuePair::create(**nic, host_, options_);
     if (!pair) return pair.error();
     if (auto connected = (*pair)->connect(peer); !connected) return connected;
     if (const auto state = (*pair)->state(); !state) return state.error();
@@ -187,9 +230,9 @@ TEST_F(QueuePairTest, IsResetIfItCannotBeConnected) {
 TEST_F(QueuePairTest, ThatCannotBeDestroyedSaysSoAndCanBeLater) {
   const auto nic = open();
   ASSERT_TRUE(nic);
-  const auto records = Umem::make(**nic, memory_.data(), memory_.size());
+  const auto records = Umem::make(**nic, host_, memory_.data(), memory_.size());
   options_.cq_records = records->get();
-  const auto pair = QueuePair::create(**nic, options_);
+  const auto pair = QueuePair::create(**nic, host_, options_);
   ASSERT_TRUE(pair);
   for (const char* call : {"mlx5dv_devx_obj_destroy", "mlx5dv_devx_umem_dereg"}) {
     played().errors = {{call, EBUSY}};
@@ -261,6 +304,28 @@ TEST_F(Commands, TakeTheLessOfBothEndsAndAPortOfTheirOwn) {
             port);
 }
 
+TEST_F(Commands, CarryTheServiceLevelAndTheTrafficClass) {
+  nic_options_ = {.service_level = 5, .traffic_class = 106};
+  const auto path = [&] {
+    EXPECT_TRUE(make());
+    return sent<prm::Init2rtrQpIn>("0503")
+        .at(prm::Init2rtrQpIn::qpc)
+        .at(prm::Qpc::primary_address_path);
+  };
+  const auto over_ethernet = path();
+  EXPECT_EQ(over_ethernet.get(prm::Ads::eth_prio), 5u);
+  EXPECT_EQ(over_ethernet.get(prm::Ads::sl), 0u);
+  EXPECT_EQ(over_ethernet.get(prm::Ads::tclass), 106u);
+  EXPECT_EQ(over_ethernet.get(prm::Ads::dscp), 106u >> 2);
+  played().ports = {port_of(IBV_PORT_ACTIVE, IBV_LINK_LAYER_INFINIBAND)};
+  played().ports[0].flags = IBV_QPF_GRH_REQUIRED;
+  played().gids = {gid_of(IBV_GID_TYPE_IB, 0xfe, 1)};
+  const auto over_infiniband = path();
+  EXPECT_EQ(over_infiniband.get(prm::Ads::sl), 5u);
+  EXPECT_EQ(over_infiniband.get(prm::Ads::eth_prio), 0u);
+  EXPECT_EQ(over_infiniband.get(prm::Ads::tclass), 106u);
+}
+
 TEST_F(Commands, OnInfiniBandHaveARoutingHeaderWhereOneIsNeeded) {
   const auto has_grh = [&](std::uint8_t prefix, int flags) {
     played().ports = {port_of(IBV_PORT_ACTIVE, IBV_LINK_LAYER_INFINIBAND)};
@@ -319,29 +384,29 @@ TEST_P(CommandTest, ThatDoesNotReachTheFirmwareIsToldByTheSystemsCode) {
 TEST_F(OpenNicTest, DoorbellPagesAreDedicatedAsLongAsThereAreSome) {
   const auto nic = open();
   ASSERT_TRUE(nic);
-  DoorbellPages pages(**nic);
-  const auto first = *pages.take();
-  const auto second = *pages.take();
-  const auto shared = *pages.take();
-  EXPECT_NE(first, second);
-  EXPECT_EQ(*pages.take(), shared);
+  DoorbellPages pages(**nic, host_);
+  const auto take = [&pages] { return pages.take()->page; };
+  mlx5dv_devx_uar* const first = take();
+  EXPECT_NE(take(), first);
+  mlx5dv_devx_uar* const shared = take();
+  EXPECT_EQ(take(), shared);
   pages.give_back(first);
-  EXPECT_EQ(*pages.take(), first);
+  EXPECT_EQ(take(), first);
 }
 
 TEST_F(OpenNicTest, DoorbellPagesAreSharedWhereNoneIsDedicated) {
   const auto nic = open();
   ASSERT_TRUE(nic);
-  DoorbellPages pages(**nic);
+  DoorbellPages pages(**nic, host_);
   played().errors = {{"mlx5dv_devx_alloc_uar of a dedicated one", EOPNOTSUPP},
                      {"mlx5dv_devx_alloc_uar", ENOSPC}};
   EXPECT_THAT(pages.take().error().message(), HasSubstr("mlx5dv_devx_alloc_uar"));
   played().errors.erase("mlx5dv_devx_alloc_uar");
-  const auto first = *pages.take();
-  EXPECT_EQ(*pages.take(), first);
+  mlx5dv_devx_uar* const first = pages.take()->page;
+  EXPECT_EQ(pages.take()->page, first);
   pages.give_back(first);
   pages.give_back(first);
-  EXPECT_EQ(*pages.take(), first);
+  EXPECT_EQ(pages.take()->page, first);
 }
 
 }  // namespace

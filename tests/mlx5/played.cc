@@ -8,7 +8,7 @@
 namespace gdakit::mlx5 {
 namespace {
 
-ibv_device device;
+std::array<ibv_device, 3> devices;  // rocep1s0 and on
 verbs_context context;
 ibv_pd pd;
 ibv_mr region;
@@ -40,7 +40,11 @@ int gone(const char* kind) {
 ibv_device** get_device_list(int* count) {
   if (!played().answers) return errno = ENOSYS, nullptr;
   list.fill(nullptr);
-  for (int i = 0; i < played().devices; ++i) list[static_cast<std::size_t>(i)] = &device;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(played().devices); ++i) {
+    list[i] = &devices[i];
+    if (i < played().folders.size())
+      std::strcpy(devices[i].ibdev_path, played().folders[i].c_str());
+  }
   *count = played().devices;
   return made("ibv_get_device_list", "list", list.data());
 }
@@ -73,6 +77,10 @@ ibv_pd* alloc_pd(ibv_context*) { return made("ibv_alloc_pd", "pd", &pd); }
 int dealloc_pd(ibv_pd*) { return gone("pd"); }
 ibv_mr* reg_mr(ibv_pd*, void*, std::size_t, std::uint64_t, unsigned) {
   return made("ibv_reg_mr_iova2", "region", &region);
+}
+ibv_mr* reg_dmabuf_mr(ibv_pd*, std::uint64_t offset, std::size_t, std::uint64_t, int, int) {
+  played().dma_buf_offset = offset;
+  return made("ibv_reg_dmabuf_mr", "region", &region);
 }
 int dereg_mr(ibv_mr*) { return gone("region"); }
 ibv_ah* create_ah(ibv_pd*, ibv_ah_attr*) {
@@ -165,6 +173,7 @@ Libraries make_libraries() {
   made.alloc_pd = alloc_pd;
   made.dealloc_pd = dealloc_pd;
   made.reg_mr = reg_mr;
+  made.reg_dmabuf_mr = reg_dmabuf_mr;
   made.dereg_mr = dereg_mr;
   made.create_ah = create_ah;
   made.destroy_ah = destroy_ah;
@@ -205,13 +214,16 @@ const Libraries& played_libraries() {
   context.context.abi_compat = __VERBS_ABI_IS_EXTENDED;
   context.sz = sizeof context;
   context.query_port = query_port;
-  std::strcpy(device.name, "rocep1s0");
-  std::strcpy(device.dev_name, "uverbs3");
-  std::strcpy(device.ibdev_path, "/nowhere");
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    std::strcpy(devices[i].name, ("rocep" + std::to_string(i + 1) + "s0").c_str());
+    std::strcpy(devices[i].dev_name, ("uverbs" + std::to_string(i + 3)).c_str());
+    std::strcpy(devices[i].ibdev_path, "/nowhere");
+  }
   return libraries;
 }
 
-ibv_device* played_device() { return &device; }
+ibv_device* played_device() { return &devices[0]; }
+mlx5dv_devx_uar* played_uar(std::size_t index) { return &uars[index]; }
 verbs_context& played_context() { return context; }
 
 ibv_port_attr port_of(ibv_port_state state, std::uint8_t link_layer) {

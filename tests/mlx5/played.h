@@ -16,8 +16,9 @@
 namespace gdakit::mlx5 {
 
 struct Played {
-  bool answers = true;  // the kernel, when it is asked for devices
-  int devices = 1;
+  bool answers = true;                    // the kernel, when it is asked for devices
+  int devices = 1;                        // 3 at most
+  std::vector<std::string> folders = {};  // of the first devices in sysfs; others have none
   bool is_mlx5 = true;
   std::uint16_t atomic_operations = 0xf;
   std::uint16_t atomic_bytes = 0xc;
@@ -35,11 +36,14 @@ struct Played {
   // What each command was sent last, by its opcode in four hexadecimal digits.
   std::map<std::string, std::vector<std::uint8_t>> sent = {};
   std::vector<mlx5dv_devx_umem_in> umems = {};
+  std::uint64_t dma_buf_offset = 0;  // of the region that was registered last
 };
 
 Played& played();
 const Libraries& played_libraries();
 ibv_device* played_device();
+// The pages of registers: two dedicated ones, and one that is everybody's.
+mlx5dv_devx_uar* played_uar(std::size_t index);
 
 ibv_port_attr port_of(ibv_port_state state, std::uint8_t link_layer);
 ibv_gid_entry gid_of(std::uint32_t type, std::uint8_t first, std::uint8_t last);

@@ -182,6 +182,36 @@ Result<void> CudaMemoryProvider::unpin(void* base) {
   return cuda::check(cudaHostUnregister(base), "cudaHostUnregister");
 }
 
+// As I/O memory: the driver does so for its own devices' registers alone, unless it is told to.
+Result<void*> CudaMemoryProvider::map_registers(void* page, std::uint64_t bytes) {
+  if (auto done = cuda::check(cudaSetDevice(ordinal_), "cudaSetDevice"); !done) {
+    return done.error();
+  }
+  constexpr unsigned kFlags =
+      cudaHostRegisterPortable | cudaHostRegisterMapped | cudaHostRegisterIoMemory;
+  const cudaError_t code = cudaHostRegister(page, bytes, kFlags);
+  if (code != cudaSuccess) {
+    cudaGetLastError();  // forgets it
+    return Error(Code::unavailable, "cudaHostRegister of a page of a NIC's registers: " +
+                                        std::to_string(code) + ", " + cudaGetErrorString(code));
+  }
+  void* mapped = nullptr;
+  auto found = cuda::check(cudaHostGetDevicePointer(&mapped, page, 0), "cudaHostGetDevicePointer");
+  if (found) return mapped;
+  static_cast<void>(unmap_registers(page));
+  return found.error();
+}
+
+Result<void> CudaMemoryProvider::unmap_registers(void* page) { return unpin(page); }
+
+bool CudaMemoryProvider::orders_nic_writes() const {
+  int order = 0;
+  const cudaError_t asked =
+      cudaDeviceGetAttribute(&order, cudaDevAttrGPUDirectRDMAWritesOrdering, ordinal_);
+  if (asked != cudaSuccess) cudaGetLastError();
+  return asked == cudaSuccess && order >= cudaGPUDirectRDMAWritesOrderingOwner;
+}
+
 MemoryKind CudaMemoryProvider::kind_of(const void* pointer) const {
   cudaPointerAttributes attributes{};
   if (cudaPointerGetAttributes(&attributes, pointer) != cudaSuccess) {

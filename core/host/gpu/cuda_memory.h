@@ -28,6 +28,9 @@ class CudaMemoryProvider final : public MemoryProvider {
   GpuReach reach(const std::string& bus) const override;
   Result<bool> pin(void* base, std::uint64_t bytes) override;
   Result<void> unpin(void* base) override;
+  Result<void*> map_registers(void* page, std::uint64_t bytes) override;
+  Result<void> unmap_registers(void* page) override;
+  bool orders_nic_writes() const override;
   MemoryKind kind_of(const void* pointer) const override;
 
   // Fills memory of this GPU with zeros and waits for it.

@@ -135,6 +135,13 @@ class MemoryProvider {
   // host's to pin, or a limit on pinned memory.
   virtual Result<bool> pin(void*, std::uint64_t) { return false; }
   virtual Result<void> unpin(void*) { return {}; }
+  // Lets the device's threads store to a page of a NIC's registers, which this process has mapped,
+  // until unmap_registers. Returns where they find it. Errors: the driver refuses it.
+  virtual Result<void*> map_registers(void* page, std::uint64_t) { return page; }
+  virtual Result<void> unmap_registers(void*) { return {}; }
+  // Whether the device's threads see what a NIC writes in the order in which it does so, without a
+  // flush (device/quiet.h).
+  virtual bool orders_nic_writes() const { return true; }
   // Of memory of this provider or the user's.
   virtual MemoryKind kind_of(const void*) const { return MemoryKind::host; }
 };

@@ -162,6 +162,12 @@ Result<std::shared_ptr<Context>> Shim::make_context(int index, int& file) {
   return std::make_shared<Context>(**device);
 }
 
+Nic* Shim::nic_of(int file) {
+  if (!is_open(file) || index_of(file) == kCmIndex) return nullptr;
+  Device* const device = places_[static_cast<std::size_t>(index_of(file))].device;
+  return device == nullptr ? nullptr : &device->nic();
+}
+
 int Shim::open(int index) {
   int file = -1;
   Result<std::shared_ptr<Context>> context = make_context(index, file);

@@ -1,0 +1,38 @@
+#include "backends/mlx5/agreement.h"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+namespace gdakit::mlx5 {
+namespace {
+
+struct Ability {
+  std::uint8_t rings = 1;
+  std::array<char, 255> why{};  // not
+};
+
+}  // namespace
+
+Result<bool> agree_on_doorbells(Bootstrap& bootstrap, const Result<void>& mine, const Log& log) {
+  Ability ability;
+  if (!mine) {
+    ability.rings = 0;
+    mine.error().message().copy(ability.why.data(), ability.why.size() - 1);
+  }
+  Result<std::vector<Ability>> all = allgather_value(bootstrap, ability);
+  if (!all) return all.error();
+  const auto cannot = std::ranges::find(*all, 0, &Ability::rings);
+  if (cannot == all->end()) return true;
+  cannot->why.back() = '\0';
+  if (bootstrap.rank() == 0) {
+    log.warn(
+        "host threads ring the NICs of all PEs (GDAKIT_NIC_HANDLER=proxy), for the GPU of PE " +
+        std::to_string(cannot - all->begin()) + " cannot: " + cannot->why.data() +
+        ". NVIDIA's driver maps another device's registers where it was loaded with "
+        "PeerMappingOverride=1: `grep RegistryDwords /proc/driver/nvidia/params` shows it");
+  }
+  return false;
+}
+
+}  // namespace gdakit::mlx5

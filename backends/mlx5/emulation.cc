@@ -1,0 +1,59 @@
+#include "backends/mlx5/emulation.h"
+
+#include <dlfcn.h>
+
+namespace gdakit::mlx5 {
+namespace {
+
+// Functions of the library that `gdakit verbs` preloads
+// (backends/softnic/uverbs/preload/control.cc).
+struct Functions {
+  void* (*nic_of)(int) = nullptr;
+  void (*pause)(void*) = nullptr;
+  void (*resume)(void*) = nullptr;
+  bool (*help)(void*) = nullptr;
+
+  Functions() {
+    find("gdakit_verbs_nic_of", nic_of);
+    find("gdakit_verbs_pause_nic", pause);
+    find("gdakit_verbs_resume_nic", resume);
+    find("gdakit_verbs_help_nic", help);
+  }
+  bool all() const {
+    return nic_of != nullptr && pause != nullptr && resume != nullptr && help != nullptr;
+  }
+
+ private:
+  template <class Function>
+  static void find(const char* name, Function& function) {
+    function = reinterpret_cast<Function>(::dlsym(RTLD_DEFAULT, name));
+  }
+};
+
+const Functions& functions() {
+  static const Functions found;
+  return found;
+}
+
+class PreloadedNic final : public SoftNic {
+ public:
+  explicit PreloadedNic(void* nic) : nic_(nic) {}
+  void pause() override { functions().pause(nic_); }
+  void resume() override { functions().resume(nic_); }
+  bool progress() override { return functions().help(nic_); }
+
+ private:
+  void* const nic_;
+};
+
+}  // namespace
+
+bool SoftNic::given() { return functions().all(); }
+
+std::unique_ptr<SoftNic> SoftNic::of(const ibv_context* context) {
+  if (!given()) return nullptr;
+  void* const nic = functions().nic_of(context->cmd_fd);
+  return nic == nullptr ? nullptr : std::make_unique<PreloadedNic>(nic);
+}
+
+}  // namespace gdakit::mlx5

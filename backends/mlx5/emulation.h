@@ -1,0 +1,27 @@
+// The soft ConnectXes of `gdakit verbs`, as a process finds them that was given some: what it may
+// ask of them and of no real NIC. Nothing of it makes, changes or reads an object: that goes
+// through libibverbs and libmlx5 alone.
+#pragma once
+
+#include <memory>
+
+#include <infiniband/verbs.h>
+
+#include "core/base/progress_engine.h"
+
+namespace gdakit::mlx5 {
+
+class SoftNic : public ProgressEngine {
+ public:
+  // The NIC behind an open device; null if that is a real one.
+  static std::unique_ptr<SoftNic> of(const ibv_context* context);
+  // Whether this process was given soft NICs, in the place of all others.
+  static bool given();
+
+  // Between the two nothing that is posted, and no packet, has any effect: what a stalled NIC looks
+  // like. It stops for all that this process has open of it.
+  virtual void pause() = 0;
+  virtual void resume() = 0;
+};
+
+}  // namespace gdakit::mlx5

@@ -1,0 +1,95 @@
+#include "backends/mlx5/gids.h"
+
+#include <algorithm>
+#include <arpa/inet.h>
+
+namespace gdakit::mlx5 {
+namespace {
+
+bool is_link_local(const GidChoice::Gid& gid) { return gid[0] == 0xfe && (gid[1] & 0xc0) == 0x80; }
+
+// All hosts prefer IPv4: the order of a table is that in which addresses came up.
+int rank_of(const ibv_gid_entry& entry) {
+  const GidChoice::Gid gid = bytes_of(entry.gid);
+  switch (entry.gid_type) {
+    case IBV_GID_TYPE_IB: return 1;
+    case IBV_GID_TYPE_ROCE_V1: return is_link_local(gid) ? 1 : 2;
+    case IBV_GID_TYPE_ROCE_V2: return is_link_local(gid) ? 3 : is_ipv4(gid) ? 5 : 4;
+    default: return 0;
+  }
+}
+
+bool is_chosen(const GidChoice& choice, const ibv_gid_entry& entry) {
+  if (choice.index()) return *choice.index() == entry.gid_index;
+  if (entry.gid_type == IBV_GID_TYPE_IB) return true;
+  return choice.allows(bytes_of(entry.gid), entry.gid_type == IBV_GID_TYPE_ROCE_V2 ? 2 : 1);
+}
+
+const char* type_name(std::uint32_t type) {
+  switch (type) {
+    case IBV_GID_TYPE_IB: return "InfiniBand";
+    case IBV_GID_TYPE_ROCE_V1: return "RoCE v1";
+    case IBV_GID_TYPE_ROCE_V2: return "RoCE v2";
+    default: return "unknown";
+  }
+}
+
+}  // namespace
+
+GidChoice::Gid bytes_of(const ibv_gid& gid) {
+  GidChoice::Gid bytes{};
+  std::ranges::copy(gid.raw, bytes.begin());
+  return bytes;
+}
+
+std::string text_of(const GidChoice::Gid& gid) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  return ::inet_ntop(AF_INET6, gid.data(), text.data(), text.size());
+}
+
+std::optional<ibv_gid_entry> GidTable::at(int index) const {
+  ibv_gid_entry entry{};
+  const auto number = static_cast<std::uint32_t>(index);
+  if (libraries_.query_gid(context_, port_, number, &entry, 0, sizeof entry) != 0) return {};
+  entry.gid_index = number;
+  return rank_of(entry) == 0 ? std::nullopt : std::optional(entry);
+}
+
+Result<ibv_gid_entry> GidTable::choose(const GidChoice& choice) const {
+  std::optional<ibv_gid_entry> best;
+  for (int index = 0; index < places_; ++index) {
+    const std::optional<ibv_gid_entry> entry = at(index);
+    if (!entry || !is_chosen(choice, *entry)) continue;
+    if (!best || rank_of(*entry) > rank_of(*best)) best = entry;
+  }
+  if (best) return *best;
+  return none(choice);
+}
+
+Error GidTable::none(const GidChoice& choice) const {
+  std::string there;
+  for (int index = 0; index < places_; ++index) {
+    const std::optional<ibv_gid_entry> entry = at(index);
+    if (!entry) continue;
+    there += (there.empty() ? "" : "; ") + std::to_string(index) + " is " +
+             text_of(bytes_of(entry->gid)) + ", " + type_name(entry->gid_type);
+  }
+  if (there.empty()) {
+    return Error(Code::unavailable,
+                 "has no GID: `show_gids` shows them; its network interface may be down");
+  }
+  return Error(Code::unavailable,
+               "has no GID of GDAKIT_GID=" + choice.text() + ", but these: " + there);
+}
+
+std::optional<std::uint8_t> GidTable::find(const GidChoice::Gid& gid, std::uint32_t type) const {
+  for (int index = 0; index < places_; ++index) {
+    const std::optional<ibv_gid_entry> entry = at(index);
+    if (entry && entry->gid_type == type && bytes_of(entry->gid) == gid) {
+      return static_cast<std::uint8_t>(index);
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace gdakit::mlx5

@@ -1,0 +1,40 @@
+// The GIDs of a port: which one a NIC takes, and where it is now.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "backends/mlx5/libraries.h"
+#include "core/base/gid_choice.h"
+
+namespace gdakit::mlx5 {
+
+// A port's table, as the system has it at the moment.
+class GidTable {
+ public:
+  GidTable(const Libraries& libraries, ibv_context* context, std::uint8_t port, int places)
+      : libraries_(libraries), context_(context), port_(port), places_(places) {}
+
+  // The one that reaches farthest of those that the choice allows: RoCE v2 before v1, addresses
+  // that are routed before link-local ones, IPv4 before IPv6. Errors (unavailable): that the port
+  // "has no GID" that is allowed, and which it has.
+  Result<ibv_gid_entry> choose(const GidChoice& choice) const;
+  // Where a GID of that type is now.
+  std::optional<std::uint8_t> find(const GidChoice::Gid& gid, std::uint32_t type) const;
+
+ private:
+  std::optional<ibv_gid_entry> at(int index) const;
+  Error none(const GidChoice& choice) const;
+
+  const Libraries& libraries_;
+  ibv_context* const context_;
+  const std::uint8_t port_;
+  const int places_;
+};
+
+GidChoice::Gid bytes_of(const ibv_gid& gid);
+std::string text_of(const GidChoice::Gid& gid);
+
+}  // namespace gdakit::mlx5

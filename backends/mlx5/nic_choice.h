@@ -1,0 +1,32 @@
+// Which of a host's NICs a PE takes: what the user's map says; else one of the nearest to its GPU,
+// which the PEs of a host share out.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "backends/mlx5/device_list.h"
+#include "backends/mlx5/devices.h"
+#include "core/base/hca_list.h"
+
+namespace gdakit::mlx5 {
+
+struct NicWish {
+  HcaList list = {};                      // GDAKIT_HCA_LIST
+  HcaMap map = {};                        // GDAKIT_HCA_MAP
+  std::size_t local_rank = 0;             // of the PE, among those of its host
+  std::string gpu = {};                   // its PCI address; empty: the PE has none
+  std::filesystem::path system = "/sys";  // where the GPU is looked for
+};
+
+struct ChosenNic {
+  ibv_device* device = nullptr;  // of the list
+  DeviceReport report;           // usable
+  std::string why;               // "behind one PCI bridge with GPU 0000:65:00.0, for local rank 1"
+};
+
+// Errors: as judge_devices; no NIC can be used (unavailable), with each one's reason; the map's is
+// not there (not_found) or cannot be used (unavailable).
+Result<ChosenNic> choose_nic(const DeviceList& present, const NicWish& wish);
+
+}  // namespace gdakit::mlx5

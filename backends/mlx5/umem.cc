@@ -1,0 +1,129 @@
+#include "backends/mlx5/umem.h"
+
+#include <cerrno>
+
+#include "core/base/bits.h"
+#include "core/base/file_descriptor.h"
+
+namespace gdakit::mlx5 {
+namespace {
+
+constexpr std::uint64_t kPage = 4096;
+// Pages of a umem are to be this large at most, a bit for each power of two up to 4096: the place
+// of a CQ is a multiple of 1/64 of them.
+constexpr std::uint64_t kPageSizes = 0x1fff;
+
+// The whole pages around a piece of a GPU's memory, which a dma-buf consists of.
+struct DmaBuf {
+  UniqueFileDescriptor descriptor;
+  std::uint64_t begin = 0;  // its first byte's address
+  std::uint64_t bytes = 0;
+};
+
+Result<DmaBuf> export_pages(MemoryProvider& memory, const void* base, std::uint64_t bytes) {
+  const auto address = reinterpret_cast<std::uint64_t>(base);
+  DmaBuf buffer;
+  buffer.begin = address & ~(kPage - 1);
+  buffer.bytes = round_up(address + bytes, kPage) - buffer.begin;
+  const Result<int> descriptor =
+      memory.export_dma_buf(reinterpret_cast<void*>(buffer.begin), buffer.bytes);
+  if (!descriptor) return descriptor.error();
+  buffer.descriptor = UniqueFileDescriptor(*descriptor);
+  return buffer;
+}
+
+Error neither_way(const Error& by_dma_buf, const Error& by_address) {
+  return Error(by_address.code(),
+               by_dma_buf.message() + "; and by its address: " + by_address.message() +
+                   ". The memory is a GPU's: a NIC takes it as dma-buf (NVIDIA's open kernel "
+                   "modules; Linux 5.12 or later, 6.1 for queues) or by nvidia-peermem (`lsmod | "
+                   "grep nvidia_peermem`)",
+               by_address.system_code());
+}
+
+mlx5dv_devx_umem_in describe(void* base, std::uint64_t bytes) {
+  mlx5dv_devx_umem_in in{};
+  in.addr = base;
+  in.size = bytes;
+  in.access = IBV_ACCESS_LOCAL_WRITE;
+  in.pgsz_bitmap = kPageSizes;
+  return in;
+}
+
+Result<mlx5dv_devx_umem*> umem_by_address(const OpenNic& nic, void* base, std::uint64_t bytes) {
+  mlx5dv_devx_umem_in in = describe(base, bytes);
+  mlx5dv_devx_umem* const umem = nic.libraries().umem_reg(nic.context(), &in);
+  if (umem == nullptr) return nic.no_memory("mlx5dv_devx_umem_reg_ex", bytes, errno);
+  return umem;
+}
+
+Result<mlx5dv_devx_umem*> umem_by_dma_buf(const OpenNic& nic, const DmaBuf& buffer) {
+  mlx5dv_devx_umem_in in = describe(nullptr, buffer.bytes);  // from the dma-buf's first byte on
+  in.comp_mask = MLX5DV_UMEM_MASK_DMABUF;
+  in.dmabuf_fd = buffer.descriptor.get();
+  mlx5dv_devx_umem* const umem = nic.libraries().umem_reg(nic.context(), &in);
+  if (umem == nullptr) return nic.failure("mlx5dv_devx_umem_reg_ex of a dma-buf", errno);
+  return umem;
+}
+
+Result<ibv_mr*> region_by_address(const OpenNic& nic, void* base, std::uint64_t bytes,
+                                  unsigned access) {
+  ibv_mr* const region =
+      nic.libraries().reg_mr(nic.pd(), base, bytes, reinterpret_cast<std::uint64_t>(base), access);
+  if (region == nullptr) return nic.no_memory("ibv_reg_mr_iova2", bytes, errno);
+  return region;
+}
+
+Result<ibv_mr*> region_by_dma_buf(const OpenNic& nic, MemoryProvider& memory, void* base,
+                                  std::uint64_t bytes, unsigned access) {
+  const Result<DmaBuf> buffer = export_pages(memory, base, bytes);
+  if (!buffer) return buffer.error();
+  const auto address = reinterpret_cast<std::uint64_t>(base);
+  ibv_mr* const region =
+      nic.libraries().reg_dmabuf_mr(nic.pd(), address - buffer->begin, bytes, address,
+                                    buffer->descriptor.get(), static_cast<int>(access));
+  if (region == nullptr) return nic.failure("ibv_reg_dmabuf_mr", errno);
+  return region;
+}
+
+}  // namespace
+
+Result<ibv_mr*> register_region(const OpenNic& nic, MemoryProvider& memory, void* base,
+                                std::uint64_t bytes, unsigned access) {
+  if (memory.kind_of(base) != MemoryKind::gpu) return region_by_address(nic, base, bytes, access);
+  Result<ibv_mr*> by_dma_buf = region_by_dma_buf(nic, memory, base, bytes, access);
+  if (by_dma_buf) return by_dma_buf;
+  Result<ibv_mr*> by_address = region_by_address(nic, base, bytes, access);
+  if (by_address) return by_address;
+  return neither_way(by_dma_buf.error(), by_address.error());
+}
+
+Result<std::unique_ptr<Umem>> Umem::make(const OpenNic& nic, MemoryProvider& memory, void* base,
+                                         std::uint64_t bytes) {
+  const auto made = [&nic](mlx5dv_devx_umem* umem, std::uint64_t begin) {
+    return std::unique_ptr<Umem>(new Umem(nic.libraries(), umem, begin));
+  };
+  std::optional<Error> by_dma_buf;
+  if (memory.kind_of(base) == MemoryKind::gpu) {
+    const Result<DmaBuf> buffer = export_pages(memory, base, bytes);
+    const Result<mlx5dv_devx_umem*> umem =
+        buffer ? umem_by_dma_buf(nic, *buffer) : Result<mlx5dv_devx_umem*>(buffer.error());
+    if (umem) return made(*umem, buffer->begin);
+    by_dma_buf = umem.error();
+  }
+  const Result<mlx5dv_devx_umem*> umem = umem_by_address(nic, base, bytes);
+  if (umem) return made(*umem, reinterpret_cast<std::uint64_t>(base));
+  return by_dma_buf ? neither_way(*by_dma_buf, umem.error()) : umem.error();
+}
+
+int Umem::give_up() {
+  const int code = libraries_.umem_dereg(umem_);
+  if (code == 0) umem_ = nullptr;
+  return code;
+}
+
+Umem::~Umem() {
+  if (umem_ != nullptr) libraries_.umem_dereg(umem_);
+}
+
+}  // namespace gdakit::mlx5

@@ -1,0 +1,23 @@
+// What a program may ask of its soft ConnectXes that no ConnectX does (backends/mlx5/emulation.h).
+#include "backends/softnic/uverbs/preload/libc.h"
+
+namespace {
+
+using gdakit::softnic::Nic;
+using gdakit::softnic::uverbs::Shim;
+
+}  // namespace
+
+// The NIC that an open device belongs to, for the functions below; null if it is none. It stays as
+// long as the process.
+GDAKIT_HOOK void* gdakit_verbs_nic_of(int device_file) {
+  Shim* const shim = Shim::made();
+  return shim == nullptr ? nullptr : shim->nic_of(device_file);
+}
+
+// Between the two nothing that is posted, and no packet, has any effect.
+GDAKIT_HOOK void gdakit_verbs_pause_nic(void* nic) { static_cast<Nic*>(nic)->pause(); }
+GDAKIT_HOOK void gdakit_verbs_resume_nic(void* nic) { static_cast<Nic*>(nic)->resume(); }
+
+// One step of the NIC on the calling thread, which waits for it. Whether there was something to do.
+GDAKIT_HOOK bool gdakit_verbs_help_nic(void* nic) { return static_cast<Nic*>(nic)->progress(); }

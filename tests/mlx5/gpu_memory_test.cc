@@ -1,0 +1,202 @@
+// Memory of a GPU, and doorbells that its threads ring: each way that the kernel and the driver may
+// refuse, and the one that is taken instead.
+#include <cerrno>
+#include <fcntl.h>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "backends/mlx5/agreement.h"
+#include "backends/mlx5/doorbell_pages.h"
+#include "backends/mlx5/umem.h"
+#include "core/host/bootstrap/local_bootstrap.h"
+#include "core/host/memory/host_memory.h"
+#include "tests/mlx5/played.h"
+
+namespace gdakit::mlx5 {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+// The host's memory, which is said to be a GPU's.
+class PlayedGpu final : public MemoryProvider {
+ public:
+  std::uint64_t granularity() const override { return host_.granularity(); }
+  Result<std::unique_ptr<MemoryBlock>> allocate(std::uint64_t bytes, Place place) override {
+    return host_.allocate(bytes, place);
+  }
+  Result<std::unique_ptr<AddressRange>> reserve(std::uint64_t bytes) override {
+    return host_.reserve(bytes);
+  }
+  Result<void> copy(void* to, const void* from, std::uint64_t bytes) override {
+    return host_.copy(to, from, bytes);
+  }
+  std::optional<int> gpu() const override { return 0; }
+  MemoryKind kind_of(const void*) const override { return MemoryKind::gpu; }
+  Result<int> export_dma_buf(void* base, std::uint64_t bytes) override {
+    exported_base = base;
+    exported_bytes = bytes;
+    if (!exports) return Error(Code::unavailable, "cuMemGetHandleForAddressRange: not supported");
+    return ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  }
+  Result<void*> map_registers(void* page, std::uint64_t) override {
+    if (!maps) return Error(Code::unavailable, "cudaHostRegister: 800, not permitted");
+    ++mapped;
+    return static_cast<char*>(page) + kGpuView;
+  }
+  Result<void> unmap_registers(void*) override {
+    --mapped;
+    return {};
+  }
+
+  static constexpr std::ptrdiff_t kGpuView = 1 << 30;
+  bool exports = true;
+  bool maps = true;
+  int mapped = 0;
+  void* exported_base = nullptr;
+  std::uint64_t exported_bytes = 0;
+
+ private:
+  HostMemoryProvider host_;
+};
+
+class GpuMemoryTest : public testing::Test {
+ protected:
+  GpuMemoryTest() {
+    played() = {};
+    played().ports = {port_of(IBV_PORT_ACTIVE, IBV_LINK_LAYER_ETHERNET)};
+    played().gids = {gid_of(IBV_GID_TYPE_ROCE_V2, 0, 1)};
+    auto nic = OpenNic::open(played_libraries(), NicOptions());
+    EXPECT_TRUE(nic);
+    nic_ = std::move(*nic);
+  }
+  ~GpuMemoryTest() override {
+    nic_.reset();
+    EXPECT_THAT(played().held(), testing::IsEmpty());
+    EXPECT_EQ(gpu_.mapped, 0);
+  }
+
+  // Behind the border of a page, and over the next one.
+  void* piece() { return memory_.data() + 64; }
+  static constexpr std::uint64_t kBytes = 4096;
+
+  Result<void> register_piece() {
+    Result<ibv_mr*> region = register_region(*nic_, gpu_, piece(), kBytes, IBV_ACCESS_LOCAL_WRITE);
+    if (!region) return region.error();
+    nic_->libraries().dereg_mr(*region);
+    return {};
+  }
+
+  std::unique_ptr<OpenNic> nic_;
+  PlayedGpu gpu_;
+  alignas(4096) std::array<std::uint8_t, 3 * 4096> memory_{};
+};
+
+TEST_F(GpuMemoryTest, RegionsAreOfTheWholePagesAroundThem) {
+  ASSERT_TRUE(register_piece());
+  EXPECT_EQ(gpu_.exported_base, memory_.data());
+  EXPECT_EQ(gpu_.exported_bytes, 2 * 4096u);
+  EXPECT_EQ(played().dma_buf_offset, 64u);
+}
+
+TEST_F(GpuMemoryTest, RegionsWithoutADmaBufAreNamedByAddress) {
+  gpu_.exports = false;
+  EXPECT_TRUE(register_piece());
+  gpu_.exports = true;
+  played().errors = {{"ibv_reg_dmabuf_mr", EOPNOTSUPP}};
+  EXPECT_TRUE(register_piece());
+}
+
+TEST_F(GpuMemoryTest, RegionsThatNeitherWayTakesNameBoth) {
+  played().errors = {{"ibv_reg_dmabuf_mr", EOPNOTSUPP}, {"ibv_reg_mr_iova2", EFAULT}};
+  const Result<void> done = register_piece();
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().message(),
+              AllOf(HasSubstr("ibv_reg_dmabuf_mr on rocep1s0: Operation not supported"),
+                    HasSubstr("ibv_reg_mr_iova2"), HasSubstr("nvidia-peermem")));
+}
+
+TEST_F(GpuMemoryTest, UmemsOfADmaBufCountFromItsFirstByte) {
+  const auto umem = Umem::make(*nic_, gpu_, piece(), kBytes);
+  ASSERT_TRUE(umem);
+  EXPECT_EQ((*umem)->offset_of(piece()), 64u);
+  ASSERT_EQ(played().umems.size(), 1u);
+  EXPECT_EQ(played().umems[0].addr, nullptr);
+  EXPECT_EQ(played().umems[0].size, 2 * 4096u);
+  EXPECT_EQ(played().umems[0].comp_mask, MLX5DV_UMEM_MASK_DMABUF);
+}
+
+TEST_F(GpuMemoryTest, UmemsWithoutADmaBufAreNamedByAddress) {
+  played().errors = {{"mlx5dv_devx_umem_reg_ex 1", EOPNOTSUPP}};
+  const auto umem = Umem::make(*nic_, gpu_, piece(), kBytes);
+  ASSERT_TRUE(umem);
+  EXPECT_EQ((*umem)->offset_of(piece()), 0u);
+  ASSERT_EQ(played().umems.size(), 2u);
+  EXPECT_EQ(played().umems[1].addr, piece());
+  EXPECT_EQ(played().umems[1].comp_mask, 0u);
+}
+
+TEST_F(GpuMemoryTest, UmemsThatNeitherWayTakesNameBoth) {
+  gpu_.exports = false;
+  played().errors = {{"mlx5dv_devx_umem_reg_ex", EFAULT}};
+  const auto umem = Umem::make(*nic_, gpu_, piece(), kBytes);
+  ASSERT_FALSE(umem);
+  EXPECT_THAT(umem.error().message(),
+              AllOf(HasSubstr("cuMemGetHandleForAddressRange"),
+                    HasSubstr("mlx5dv_devx_umem_reg_ex of 4096 bytes on rocep1s0: Bad address"),
+                    HasSubstr("nvidia-peermem")));
+}
+
+TEST_F(GpuMemoryTest, DoorbellsAreWhereTheGpuHasThePage) {
+  played_uar(0)->reg_addr = memory_.data() + 4096 + 0x800;
+  DoorbellPages pages(*nic_, gpu_);
+  ASSERT_TRUE(pages.map_for_device());
+  const auto doorbell = pages.take();
+  ASSERT_TRUE(doorbell);
+  EXPECT_EQ(doorbell->host, static_cast<void*>(memory_.data() + 4096 + 0x800));
+  EXPECT_EQ(reinterpret_cast<char*>(doorbell->device),
+            reinterpret_cast<char*>(doorbell->host) + PlayedGpu::kGpuView);
+  EXPECT_EQ(gpu_.mapped, 1);
+}
+
+TEST_F(GpuMemoryTest, DoorbellsThatTheDriverDoesNotMapAreTheHosts) {
+  gpu_.maps = false;
+  DoorbellPages pages(*nic_, gpu_);
+  const Result<void> mapped = pages.map_for_device();
+  ASSERT_FALSE(mapped);
+  EXPECT_THAT(mapped.error().message(), AllOf(HasSubstr("rocep1s0"), HasSubstr("800")));
+  pages.leave_to_host();
+  const auto doorbell = pages.take();
+  ASSERT_TRUE(doorbell);
+  EXPECT_EQ(doorbell->device, nullptr);
+}
+
+// What each of two PEs is told, of which PE 1's GPU may not ring.
+std::array<bool, 2> agreed(const Result<void>& of_pe_1, std::string& said) {
+  auto bootstraps = make_local_bootstraps(2, std::chrono::seconds(20));
+  EXPECT_TRUE(bootstraps);
+  std::array<bool, 2> rings{};
+  testing::internal::CaptureStderr();
+  std::thread other(
+      [&] { rings[1] = *agree_on_doorbells(*(*bootstraps)[1], of_pe_1, Log(LogLevel::warn, 1)); });
+  rings[0] = *agree_on_doorbells(*(*bootstraps)[0], {}, Log(LogLevel::warn, 0));
+  other.join();
+  said = testing::internal::GetCapturedStderr();
+  return rings;
+}
+
+TEST(Doorbells, AreRungByAllGpusOrByNone) {
+  std::string said;
+  EXPECT_EQ(agreed({}, said), (std::array{true, true}));
+  EXPECT_EQ(said, "");
+  EXPECT_EQ(agreed(Error(Code::unavailable, "cudaHostRegister: 800"), said),
+            (std::array{false, false}));
+  EXPECT_THAT(said, AllOf(HasSubstr("gdakit[pe 0] warn"), HasSubstr("PE 1 cannot"),
+                          HasSubstr("800"), HasSubstr("PeerMappingOverride")));
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1);
+}
+
+}  // namespace
+}  // namespace gdakit::mlx5

@@ -1,0 +1,163 @@
+// Which NIC a PE takes, by the map, by distance, and by its local rank.
+#include "backends/mlx5/nic_choice.h"
+
+#include <filesystem>
+#include <fstream>
+#include <unistd.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "backends/mlx5/pci_distance.h"
+#include "backends/mlx5/traffic_class.h"
+#include "tests/mlx5/played.h"
+
+namespace gdakit::mlx5 {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::HasSubstr;
+
+constexpr const char* kGpu = "0000:C3:00.0";  // as CUDA writes it
+
+// A host's tree of PCI devices, in a folder of its own.
+class PciTree : public testing::Test {
+ protected:
+  PciTree() : root_(fs::temp_directory_path() / ("gdakit-pci-" + std::to_string(::getpid()))) {
+    fs::create_directories(root_ / "bus/pci/devices");
+    gpu_ = add("pci0000:c0/0000:c0:01.0/0000:c1:00.0/0000:c3:00.0", 1);
+    fs::create_directory_symlink(gpu_, root_ / "bus/pci/devices/0000:c3:00.0");
+  }
+  ~PciTree() override { fs::remove_all(root_); }
+
+  fs::path add(const std::string& place, int numa_node) {
+    const fs::path folder = root_ / "devices" / place;
+    fs::create_directories(folder);
+    std::ofstream(folder / "numa_node") << numa_node << '\n';
+    return folder;
+  }
+  // A NIC's folder in /sys/class/infiniband.
+  std::string add_nic(const std::string& name, const std::string& place, int numa_node) {
+    const fs::path folder = root_ / "class/infiniband" / name;
+    fs::create_directories(folder);
+    fs::create_directory_symlink(add(place, numa_node), folder / "device");
+    return folder.string();
+  }
+  Distance distance(const std::string& place, int numa_node) {
+    return distance_between(add(place, numa_node), kGpu, root_);
+  }
+
+  const fs::path root_;
+  fs::path gpu_;
+};
+
+TEST_F(PciTree, DistanceGoesByWhatTheyHaveInCommon) {
+  EXPECT_EQ(distance("pci0000:c0/0000:c0:01.0/0000:c1:00.0/0000:c4:00.0", 1), Distance::bridge);
+  EXPECT_EQ(distance("pci0000:c0/0000:c0:01.0/0000:c5:00.0", 1), Distance::bridge);
+  EXPECT_EQ(distance("pci0000:c0/0000:c0:02.0/0000:c6:00.0", 1), Distance::host_bridge);
+  EXPECT_EQ(distance("pci0000:80/0000:80:01.0/0000:81:00.0", 1), Distance::numa_node);
+  EXPECT_EQ(distance("pci0000:00/0000:00:01.0/0000:01:00.0", 0), Distance::host);
+  EXPECT_EQ(distance("pci0000:20/0000:20:01.0/0000:21:00.0", -1), Distance::host);
+}
+
+TEST_F(PciTree, DistanceIsUnknownOfWhatIsNotThere) {
+  EXPECT_EQ(distance_between(root_ / "nothing", kGpu, root_), Distance::unknown);
+  EXPECT_EQ(distance_between(gpu_, "0000:99:00.0", root_), Distance::unknown);
+  EXPECT_EQ(distance_between(gpu_, "", root_), Distance::unknown);
+}
+
+TEST_F(PciTree, TrafficClassIsTheSystems) {
+  const fs::path nic = add_nic("mlx5_0", "pci0000:00/0000:00:01.0", 0);
+  EXPECT_EQ(system_traffic_class(nic, 1), 0);
+  fs::create_directories(nic / "tc/1");
+  const auto says = [&](const char* text) {
+    std::ofstream(nic / "tc/1/traffic_class") << text << '\n';
+    return system_traffic_class(nic, 1);
+  };
+  EXPECT_EQ(says("Global tclass=106"), 106);
+  EXPECT_EQ(says("96"), 96);
+  EXPECT_EQ(says("Global tclass=0"), 0);
+  EXPECT_EQ(says(""), 0);
+  EXPECT_EQ(says("Global tclass=999"), 0);
+}
+
+class NicChoiceTest : public PciTree {
+ protected:
+  NicChoiceTest() {
+    played() = {};
+    played().ports = {port_of(IBV_PORT_ACTIVE, IBV_LINK_LAYER_ETHERNET)};
+    played().gids = {gid_of(IBV_GID_TYPE_ROCE_V2, 0, 1)};
+    played().devices = 3;
+  }
+  ~NicChoiceTest() override { EXPECT_THAT(played().held(), testing::IsEmpty()); }
+
+  // Its name, or the error.
+  std::string chosen(const NicWish& wish) {
+    const Result<DeviceList> present = DeviceList::get(played_libraries());
+    const Result<ChosenNic> nic = choose_nic(*present, wish);
+    if (!nic) return nic.error().message();
+    EXPECT_FALSE(nic->why.empty());
+    return nic->report.name;
+  }
+  static NicWish of(std::size_t local_rank) { return {.local_rank = local_rank}; }
+};
+
+TEST_F(NicChoiceTest, PesOfAHostShareNicsOut) {
+  EXPECT_EQ(chosen(of(0)), "rocep1s0");
+  EXPECT_EQ(chosen(of(1)), "rocep2s0");
+  EXPECT_EQ(chosen(of(2)), "rocep3s0");
+  EXPECT_EQ(chosen(of(3)), "rocep1s0");
+}
+
+TEST_F(NicChoiceTest, TheListLeavesSomeOut) {
+  NicWish wish = of(1);
+  wish.list = HcaList::parse("^rocep2s0").value();
+  EXPECT_EQ(chosen(wish), "rocep3s0");
+}
+
+TEST_F(NicChoiceTest, TheMapIsObeyed) {
+  NicWish wish = of(0);
+  wish.map = HcaMap::parse("rocep3s0:1,rocep1s0").value();
+  EXPECT_EQ(chosen(wish), "rocep3s0");
+  wish.local_rank = 1;
+  EXPECT_EQ(chosen(wish), "rocep1s0");
+}
+
+TEST_F(NicChoiceTest, AMapWhoseNicCannotBeTakenIsNamed) {
+  NicWish wish = of(0);
+  wish.map = HcaMap::parse("mlx5_0").value();
+  EXPECT_THAT(chosen(wish), AllOf(HasSubstr("GDAKIT_HCA_MAP"), HasSubstr("mlx5_0"),
+                                  HasSubstr("rocep1s0, rocep2s0, rocep3s0")));
+  wish.map = HcaMap::parse("rocep1s0").value();
+  played().ports = {port_of(IBV_PORT_DOWN, IBV_LINK_LAYER_ETHERNET)};
+  EXPECT_THAT(chosen(wish), AllOf(HasSubstr("GDAKIT_HCA_MAP"), HasSubstr("DOWN")));
+}
+
+TEST_F(NicChoiceTest, TheNearestToTheGpuAreTaken) {
+  played().folders = {add_nic("a", "pci0000:00/0000:00:01.0/0000:01:00.0", 0),
+                      add_nic("b", "pci0000:c0/0000:c0:01.0/0000:c4:00.0", 1),
+                      add_nic("c", "pci0000:c0/0000:c0:01.0/0000:c5:00.0", 1)};
+  NicWish wish{.gpu = kGpu, .system = root_};
+  EXPECT_EQ(chosen(wish), "rocep2s0");
+  wish.local_rank = 1;
+  EXPECT_EQ(chosen(wish), "rocep3s0");
+  wish.local_rank = 2;
+  EXPECT_EQ(chosen(wish), "rocep2s0");
+  wish.list = HcaList::parse("rocep1s0").value();
+  EXPECT_EQ(chosen(wish), "rocep1s0");
+}
+
+TEST_F(NicChoiceTest, NicsAtUnknownDistancesAreSharedOut) {
+  NicWish wish = of(2);
+  wish.gpu = kGpu;
+  EXPECT_EQ(chosen(wish), "rocep3s0");
+}
+
+TEST_F(NicChoiceTest, WithoutAUsableNicTellsEachOnesReason) {
+  played().ports = {port_of(IBV_PORT_INIT, IBV_LINK_LAYER_INFINIBAND)};
+  EXPECT_THAT(chosen(of(0)), AllOf(HasSubstr("rocep1s0: port 1 is INIT"), HasSubstr("rocep3s0: ")));
+}
+
+}  // namespace
+}  // namespace gdakit::mlx5

@@ -1,0 +1,94 @@
+#include "tools/info_nics.h"
+
+#include <iostream>
+#include <sstream>
+
+#include "core/base/hca_list.h"
+#include "core/base/json.h"
+#include "tools/columns.h"
+
+namespace gdakit::tools {
+namespace {
+
+PlacedPe place(const Options& options, std::size_t local_rank, const std::string& gpu) {
+  return {local_rank, gpu,
+          mlx5::place_nic(HcaList::parse(options.hca_list).value(),
+                          HcaMap::parse(options.hca_map).value(), local_rank, gpu)};
+}
+
+// As one line of JSON.
+template <class Write>
+void print_member(const char* name, const Write& write) {
+  std::ostringstream text;
+  JsonWriter json(text, 0);
+  write(json);
+  std::string line = text.str();
+  line.pop_back();  // the line's end
+  std::cout << "  \"" << name << "\": " << line << ",\n";
+}
+
+void write_nics(JsonWriter& json, const NicSection& section) {
+  json.begin_array();
+  if (section.nics) {
+    for (const mlx5::DeviceReport& nic : *section.nics) {
+      json.begin_object();
+      json.member("name", nic.name);
+      json.member("usable", nic.usable());
+      json.member("port", static_cast<unsigned>(nic.port));
+      json.member("sentence", nic.sentence);
+      json.end();
+    }
+  }
+  json.end();
+}
+
+void write_map(JsonWriter& json, const NicSection& section) {
+  json.begin_array();
+  for (const PlacedPe& pe : section.pes) {
+    json.begin_object();
+    json.member("local_rank", pe.local_rank);
+    json.member("gpu", pe.gpu);
+    json.member("nic", pe.nic ? pe.nic->name : "");
+    json.member("port", pe.nic ? static_cast<unsigned>(pe.nic->port) : 0u);
+    json.member("why", pe.nic ? pe.nic->why : pe.nic.error().message());
+    json.end();
+  }
+  json.end();
+}
+
+}  // namespace
+
+NicSection describe_nics(const Options& options, const std::vector<GpuInfo>& gpus) {
+  NicSection section{mlx5::report_devices(HcaList::parse(options.hca_list).value()), {}};
+  if (!section.nics) return section;
+  if (gpus.empty()) section.pes.push_back(place(options, 0, ""));
+  for (const GpuInfo& gpu : gpus) {
+    section.pes.push_back(place(options, section.pes.size(), gpu.bus));
+  }
+  return section;
+}
+
+void print_nics(const NicSection& section) {
+  std::cout << '\n' << heading("RDMA NICs") << '\n';
+  if (!section.nics) std::cout << entry("none", section.nics.error().message());
+  if (!section.nics) return;
+  for (const mlx5::DeviceReport& nic : *section.nics) {
+    std::cout << entry(nic.name, (nic.usable() ? "usable: " : "unusable: ") + nic.sentence);
+  }
+  for (const PlacedPe& pe : section.pes) {
+    const std::string taken = pe.nic ? "takes " + pe.nic->name + ", port " +
+                                           std::to_string(pe.nic->port) + ": " + pe.nic->why
+                                     : "takes none: " + pe.nic.error().message();
+    std::cout << entry("local PE " + std::to_string(pe.local_rank), taken);
+  }
+}
+
+void print_nics_json(const NicSection& section) {
+  print_member("rdma_nics", [&](JsonWriter& json) { write_nics(json, section); });
+  print_member("nic_map", [&](JsonWriter& json) { write_map(json, section); });
+  print_member("no_rdma_nics_because", [&](JsonWriter& json) {
+    json.value(section.nics ? std::string_view() : section.nics.error().message());
+  });
+}
+
+}  // namespace gdakit::tools
