@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "backends/mlx5/agreement.h"
+#include "backends/mlx5/counter_set.h"
 #include "backends/mlx5/cq_records.h"
 #include "backends/mlx5/doorbell_pages.h"
 #include "backends/mlx5/emulation.h"
@@ -29,6 +30,7 @@ constexpr std::uint32_t kPsnMask = 0xffffff;
 // As firmware numbers them.
 constexpr std::array kStates{"reset", "init", "rtr", "rts", "sqer", "sqd", "err"};
 constexpr std::uint32_t kErrorState = 6;
+constexpr const char* kNotTold = "the queue pair is in error; its NIC does not tell by what";
 // The firmware is asked about so many queues at a look: it takes one command at a time.
 constexpr std::size_t kAskedAtALook = 4;
 
@@ -47,6 +49,13 @@ class Mlx5Backend final : public Backend {
     for (const auto& [keys, region] : regions_) nic_->libraries().dereg_mr(region);
   }
 
+  // The NIC counts for its queues from now on, if it can.
+  void begin_to_count(const Log& log) {
+    Result<std::unique_ptr<CounterSet>> set = CounterSet::make(*nic_);
+    if (set) counters_ = std::move(*set);
+    if (!set) log.info("no counters: " + set.error().message());
+  }
+
   // Collective: who rings the NIC.
   Result<void> choose_ringers(NicHandler handler, Bootstrap& bootstrap, const Log& log);
 
@@ -58,7 +67,10 @@ class Mlx5Backend final : public Backend {
     limits.auto_direct = !emulated_;
     return limits;
   }
-  NicCounters counters() const override { return {}; }
+  NicCounters counters() const override {
+    const std::lock_guard lock(mutex_);
+    return counters_ == nullptr ? NicCounters() : counters_->read();
+  }
 
   Result<MemoryKeys> register_memory(void* base, std::uint64_t bytes, MemoryUse use) override;
   Result<void> deregister_memory(MemoryKeys keys) override;
@@ -92,11 +104,16 @@ class Mlx5Backend final : public Backend {
     mlx5dv_devx_uar* uar = nullptr;
     CqRecords::Record cq_record;
     const void* cqe = nullptr;
+    bool cqe_in_reach = true;  // of the host
     std::unique_ptr<QueuePair> pair;
   };
 
-  static bool has_failed(const Queue& queue);
-  static std::string why_of(const Queue& queue);
+  // Whether the CQE does, where the host can read it.
+  static bool tells_failure(const Queue& queue);
+  static std::string why_by(const format::ErrorCqe& cqe);
+  // A copy from a GPU may wait for the kernel that runs there.
+  enum class IfOnGpu : std::uint8_t { leave, copy };
+  std::string why_of(const Queue& queue, IfOnGpu if_on_gpu) const;
   void look_at(QueueNumber number, const Queue& queue) const;
   static Error unknown(const char* call, QueueNumber queue) {
     return Error(Code::invalid_argument,
@@ -121,6 +138,7 @@ class Mlx5Backend final : public Backend {
   mutable std::mutex mutex_;
   DoorbellPages doorbells_;
   CqRecords cq_records_;
+  std::unique_ptr<CounterSet> counters_;               // null: the NIC gives none
   std::map<std::uint32_t, ibv_mr*> regions_;           // by lkey
   std::map<QueueNumber, Queue> queues_;                // by QPN
   mutable std::map<QueueNumber, std::string> broken_;  // with the reason, once they are found
@@ -173,14 +191,21 @@ Result<QueueResources> Mlx5Backend::create_queue(const QueueMemory& memory) {
     doorbells_.give_back(doorbell->page);
     return record.error();
   }
-  Queue queue{std::random_device{}() & kPsnMask, doorbell->page, *record, memory.cqe, nullptr};
-  Result<std::unique_ptr<QueuePair>> pair = QueuePair::create(*nic_, memory_,
-                                                              {.memory = memory,
-                                                               .uar = doorbell->page,
-                                                               .cq_records = record->umem,
-                                                               .cq_record_offset = record->offset,
-                                                               .first_psn = queue.first_psn,
-                                                               .ack_timeout = ack_timeout_});
+  Queue queue{std::random_device{}() & kPsnMask,
+              doorbell->page,
+              *record,
+              memory.cqe,
+              memory_.kind_of(memory.cqe) != MemoryKind::gpu,
+              nullptr};
+  Result<std::unique_ptr<QueuePair>> pair =
+      QueuePair::create(*nic_, memory_,
+                        {.memory = memory,
+                         .uar = doorbell->page,
+                         .cq_records = record->umem,
+                         .cq_record_offset = record->offset,
+                         .first_psn = queue.first_psn,
+                         .ack_timeout = ack_timeout_,
+                         .counter_set = counters_ == nullptr ? std::uint8_t{0} : counters_->id()});
   if (!pair) {
     give_back(queue);
     return pair.error();
@@ -191,57 +216,18 @@ Result<QueueResources> Mlx5Backend::create_queue(const QueueMemory& memory) {
   card.qpn = qpn;
   card.first_psn = queue.first_psn;
   card.address = nic_->address();
-  Bytes bytes(sizeof card);
-  std::memcpy(bytes.data(), &card, sizeof card);
   queues_[qpn] = std::move(queue);
-  return QueueResources{qpn, qpn, doorbell->host, doorbell->device, std::move(bytes)};
-}
-
-// Why a card cannot be one that this version of gdakit made.
-std::string wrong_with(const ConnectionCard& card) {
-  constexpr std::uint32_t kMostQpn = 0xffffff;
-  if (card.version != ConnectionCard::kVersion) return "is of another version";
-  if (card.qpn > kMostQpn || card.first_psn > kPsnMask) return "names numbers out of range";
-  const PortAddress& address = card.address;
-  if (address.mtu < IBV_MTU_256 || address.mtu > IBV_MTU_4096 || address.log_reads > 7) {
-    return "names limits out of range";
-  }
-  return {};
-}
-
-// Why two ports cannot be connected.
-std::string wrong_between(const PortAddress& mine, const PortAddress& other) {
-  if (mine.link_layer != other.link_layer) {
-    return "one is on InfiniBand and the other on Ethernet";
-  }
-  if (mine.link_layer == IBV_LINK_LAYER_ETHERNET && mine.gid_type != other.gid_type) {
-    return "one has GIDs of RoCE v2 and the other of v1 alone (`show_gids`)";
-  }
-  return {};
+  return QueueResources{qpn, qpn, doorbell->host, doorbell->device, bytes_of(card)};
 }
 
 Result<void> Mlx5Backend::connect_queue(QueueNumber queue, const Bytes& card) {
-  ConnectionCard peer;
-  if (card.size() != sizeof peer) {
-    return Error(Code::invalid_argument, "connect_queue: a connection card of " +
-                                             std::to_string(card.size()) +
-                                             " bytes; do all PEs use backend mlx5?");
-  }
-  std::memcpy(&peer, card.data(), sizeof peer);
-  if (const std::string wrong = wrong_with(peer); !wrong.empty()) {
-    return Error(Code::invalid_argument, "connect_queue: the connection card " + wrong +
-                                             "; do all PEs run the same version of gdakit?");
-  }
-  if (const std::string wrong = wrong_between(nic_->address(), peer.address); !wrong.empty()) {
-    return Error(Code::invalid_argument, "connect_queue: of " + nic_->name() +
-                                             " and the peer's NIC " + wrong +
-                                             "; GDAKIT_HCA_LIST chooses NICs");
-  }
+  const Result<ConnectionCard> peer = read_card(card, *nic_);
+  if (!peer) return peer.error().within("connect_queue");
   const std::lock_guard lock(mutex_);
   const auto found = queues_.find(queue);
   if (found == queues_.end()) return unknown("connect_queue", queue);
   if (auto there = nic_->find_gid_again(); !there) return there.error().within("connect_queue");
-  return found->second.pair->connect(peer);
+  return found->second.pair->connect(*peer);
 }
 
 Result<void> Mlx5Backend::destroy_queue(QueueNumber queue) {
@@ -255,23 +241,29 @@ Result<void> Mlx5Backend::destroy_queue(QueueNumber queue) {
   return {};
 }
 
-bool Mlx5Backend::has_failed(const Queue& queue) {
+bool Mlx5Backend::tells_failure(const Queue& queue) {
+  if (!queue.cqe_in_reach) return false;
   const auto* const op_own =
       static_cast<const std::uint8_t*>(queue.cqe) + offsetof(format::ErrorCqe, op_own);
   return format::cqe_opcode(__atomic_load_n(op_own, __ATOMIC_ACQUIRE)) ==
          format::CqeOpcode::requester_error;
 }
 
-// As the collapsed CQE has it, which the flush of later WQEs may have taken.
-std::string Mlx5Backend::why_of(const Queue& queue) {
-  format::ErrorCqe cqe;
-  std::memcpy(&cqe, queue.cqe, sizeof cqe);
+// As a collapsed CQE has it, which the flush of later WQEs may have taken.
+std::string Mlx5Backend::why_by(const format::ErrorCqe& cqe) {
   const format::Syndrome syndrome{cqe.syndrome};
-  if (!has_failed(queue) || syndrome == format::Syndrome::flushed) {
-    return "the queue pair is in error; its NIC does not tell by what";
+  if (format::cqe_opcode(cqe.op_own) != format::CqeOpcode::requester_error ||
+      syndrome == format::Syndrome::flushed) {
+    return kNotTold;
   }
   return gdakit::describe(syndrome) + ", at WQE " + std::to_string(cqe.wqe_counter) + ", " +
          opcode_name(static_cast<std::uint8_t>(cqe.s_wqe_opcode_qpn >> 24));
+}
+
+std::string Mlx5Backend::why_of(const Queue& queue, IfOnGpu if_on_gpu) const {
+  if (!queue.cqe_in_reach && if_on_gpu == IfOnGpu::leave) return kNotTold;
+  format::ErrorCqe cqe;
+  return memory_.copy(&cqe, queue.cqe, sizeof cqe) ? why_by(cqe) : kNotTold;
 }
 
 std::string Mlx5Backend::describe_queue(QueueNumber queue) const {
@@ -282,7 +274,7 @@ std::string Mlx5Backend::describe_queue(QueueNumber queue) const {
   if (!state) return state.error().message();
   const char* const name = *state < kStates.size() ? kStates[*state] : "unknown";
   return "QP " + std::to_string(queue) + " of " + nic_->name() + " is in state " + name +
-         (*state == kErrorState ? "; first error: " + why_of(found->second) : "");
+         (*state == kErrorState ? "; first error: " + why_of(found->second, IfOnGpu::copy) : "");
 }
 
 void Mlx5Backend::look_at(QueueNumber number, const Queue& queue) const {
@@ -290,7 +282,7 @@ void Mlx5Backend::look_at(QueueNumber number, const Queue& queue) const {
   if (!state) {
     broken_.emplace(number, state.error().message());
   } else if (*state == kErrorState) {
-    broken_.emplace(number, why_of(queue));
+    broken_.emplace(number, why_of(queue, IfOnGpu::leave));
   }
 }
 
@@ -299,7 +291,9 @@ void Mlx5Backend::look_at(QueueNumber number, const Queue& queue) const {
 std::vector<BrokenQueue> Mlx5Backend::broken_queues() const {
   const std::lock_guard lock(mutex_);
   for (const auto& [number, queue] : queues_) {
-    if (has_failed(queue) && !broken_.contains(number)) broken_.emplace(number, why_of(queue));
+    if (tells_failure(queue) && !broken_.contains(number)) {
+      broken_.emplace(number, why_of(queue, IfOnGpu::leave));
+    }
   }
   auto asked = queues_.lower_bound(next_asked_);
   for (std::size_t i = 0; i < std::min(kAskedAtALook, queues_.size()); ++i, ++asked) {
@@ -363,6 +357,7 @@ class Provider final : public BackendProvider {
     log.info("NIC " + (*nic)->name() + ", port " + std::to_string((*nic)->port()) + ": " +
              (*nic)->why());
     auto backend = std::make_unique<Mlx5Backend>(std::move(*nic), memory, options);
+    backend->begin_to_count(log);
     if (auto chosen = backend->choose_ringers(options.nic_handler, bootstrap, log); !chosen) {
       return chosen.error();
     }

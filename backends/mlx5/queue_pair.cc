@@ -214,6 +214,7 @@ Result<void> QueuePair::to_init() {
   context.set(prm::Qpc::rwe, 1);
   context.set(prm::Qpc::rae, 1);
   context.set(prm::Qpc::atomic_mode, kAtomicsOf64Bits);
+  context.set(prm::Qpc::counter_set_id, options_.counter_set);
   context.at(prm::Qpc::primary_address_path).set(prm::Ads::vhca_port_num, nic_.port());
   return nic_.modify(*qp_, prm::Opcode::rst2init_qp, in, out);
 }

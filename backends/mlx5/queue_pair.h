@@ -7,21 +7,12 @@
 #include <memory>
 #include <optional>
 
+#include "backends/mlx5/connection_card.h"
 #include "backends/mlx5/open_nic.h"
 #include "backends/mlx5/umem.h"
 #include "core/host/backend.h"
 
 namespace gdakit::mlx5 {
-
-// What the peer's connect needs, in the byte order of the host.
-struct ConnectionCard {
-  static constexpr std::uint32_t kVersion = 1;
-  std::uint32_t version = kVersion;
-  std::uint32_t qpn = 0;
-  std::uint32_t first_psn = 0;
-  PortAddress address;
-};
-static_assert(sizeof(ConnectionCard) == 36);
 
 struct QueuePairOptions {
   QueueMemory memory;
@@ -30,6 +21,7 @@ struct QueuePairOptions {
   std::uint64_t cq_record_offset = 0;  // ... where those of this one are: 8 bytes for each of two
   std::uint32_t first_psn = 0;
   std::uint8_t ack_timeout = 18;  // 4.096 us * 2^n
+  std::uint8_t counter_set = 0;   // that it counts in; 0: none
 };
 
 class QueuePair {

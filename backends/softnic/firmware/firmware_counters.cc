@@ -1,6 +1,7 @@
 // Commands of sets of counters.
 #include "backends/softnic/firmware/firmware.h"
 #include "core/format/prm/counters.h"
+#include "core/host/q_counters.h"
 
 namespace gdakit::softnic {
 
@@ -10,39 +11,9 @@ namespace {
 
 void write_counters(const QueueCounters& counters,
                     prm::View<prm::QueryQCounterOut, std::uint8_t> out) {
-  using prm::QueryQCounterOut;
-  const auto put = [&out](auto field, std::uint64_t count) {
-    out.set(field, static_cast<std::uint32_t>(count));
-  };
-  put(QueryQCounterOut::rx_write_requests, counters.rx_write_requests);
-  put(QueryQCounterOut::rx_read_requests, counters.rx_read_requests);
-  put(QueryQCounterOut::rx_atomic_requests, counters.rx_atomic_requests);
-  put(QueryQCounterOut::out_of_buffer, counters.out_of_buffer);
-  put(QueryQCounterOut::out_of_sequence, counters.out_of_sequence);
-  put(QueryQCounterOut::duplicate_request, counters.duplicate_request);
-  put(QueryQCounterOut::rnr_nak_retry_err, counters.rnr_nak_retry_err);
-  put(QueryQCounterOut::packet_seq_err, counters.packet_seq_err);
-  put(QueryQCounterOut::implied_nak_seq_err, counters.implied_nak_seq_err);
-  put(QueryQCounterOut::local_ack_timeout_err, counters.local_ack_timeout_err);
-  put(QueryQCounterOut::req_rnr_retries_exceeded, counters.req_rnr_retries_exceeded);
-  put(QueryQCounterOut::resp_local_length_error, counters.resp_local_length_error);
-  put(QueryQCounterOut::req_local_length_error, counters.req_local_length_error);
-  put(QueryQCounterOut::local_operation_error, counters.local_operation_error);
-  put(QueryQCounterOut::resp_local_protection, counters.resp_local_protection);
-  put(QueryQCounterOut::req_local_protection, counters.req_local_protection);
-  put(QueryQCounterOut::resp_cqe_error, counters.resp_cqe_error);
-  put(QueryQCounterOut::req_cqe_error, counters.req_cqe_error);
-  put(QueryQCounterOut::req_bad_response, counters.req_bad_response);
-  put(QueryQCounterOut::req_remote_invalid_request, counters.req_remote_invalid_request);
-  put(QueryQCounterOut::resp_remote_invalid_request, counters.resp_remote_invalid_request);
-  put(QueryQCounterOut::req_remote_access_errors, counters.req_remote_access_errors);
-  put(QueryQCounterOut::resp_remote_access_errors, counters.resp_remote_access_errors);
-  put(QueryQCounterOut::req_remote_operation_errors, counters.req_remote_operation_errors);
-  put(QueryQCounterOut::req_transport_retries_exceeded, counters.req_transport_retries_exceeded);
-  put(QueryQCounterOut::cq_overflow, counters.cq_overflow);
-  put(QueryQCounterOut::resp_cqe_flush_error, counters.resp_cqe_flush_error);
-  put(QueryQCounterOut::req_cqe_flush_error, counters.req_cqe_flush_error);
-  put(QueryQCounterOut::roce_adp_retrans, counters.roce_adp_retrans);
+  for_each_q_counter([&](auto field, std::uint64_t QueueCounters::*counter) {
+    out.set(field, static_cast<std::uint32_t>(counters.*counter));
+  });
 }
 
 }  // namespace

@@ -1,0 +1,58 @@
+#include "backends/mlx5/connection_card.h"
+
+#include <cstring>
+
+namespace gdakit::mlx5 {
+namespace {
+
+constexpr std::uint32_t kMostNumber = 0xffffff;  // of queue pairs and of packets
+
+// Why a card cannot be one that this version of gdakit made.
+std::string wrong_with(const ConnectionCard& card) {
+  if (card.version != ConnectionCard::kVersion) return "is of another version";
+  if (card.qpn > kMostNumber || card.first_psn > kMostNumber) return "names numbers out of range";
+  const PortAddress& address = card.address;
+  if (address.mtu < IBV_MTU_256 || address.mtu > IBV_MTU_4096 || address.log_reads > 7) {
+    return "names limits out of range";
+  }
+  return {};
+}
+
+// Why two ports cannot be connected.
+std::string wrong_between(const PortAddress& mine, const PortAddress& other) {
+  if (mine.link_layer != other.link_layer) {
+    return "one is on InfiniBand and the other on Ethernet";
+  }
+  if (mine.link_layer == IBV_LINK_LAYER_ETHERNET && mine.gid_type != other.gid_type) {
+    return "one has GIDs of RoCE v2 and the other of v1 alone (`show_gids`)";
+  }
+  return {};
+}
+
+Error refused(const std::string& why) { return Error(Code::invalid_argument, why); }
+
+}  // namespace
+
+Bytes bytes_of(const ConnectionCard& card) {
+  Bytes bytes(sizeof card);
+  std::memcpy(bytes.data(), &card, sizeof card);
+  return bytes;
+}
+
+Result<ConnectionCard> read_card(const Bytes& bytes, const OpenNic& nic) {
+  ConnectionCard card;
+  if (bytes.size() != sizeof card) {
+    return refused("a connection card of " + std::to_string(bytes.size()) +
+                   " bytes; do all PEs use backend mlx5?");
+  }
+  std::memcpy(&card, bytes.data(), sizeof card);
+  if (const std::string wrong = wrong_with(card); !wrong.empty()) {
+    return refused("the connection card " + wrong + "; do all PEs run the same version of gdakit?");
+  }
+  const std::string wrong = wrong_between(nic.address(), card.address);
+  if (wrong.empty()) return card;
+  return refused("of " + nic.name() + " and the peer's NIC " + wrong +
+                 "; GDAKIT_HCA_LIST chooses NICs");
+}
+
+}  // namespace gdakit::mlx5
