@@ -18,10 +18,8 @@ char* base_of(const mlx5dv_devx_uar* uar) {
 }  // namespace
 
 DoorbellPages::~DoorbellPages() {
-  for (const auto& [uar, page] : pages_) {
-    if (page.mapped != nullptr) static_cast<void>(memory_.unmap_registers(base_of(uar)));
-    nic_.libraries().free_uar(uar);
-  }
+  for (const auto& [page, device] : mapped_) static_cast<void>(memory_.unmap_registers(page));
+  for (const auto& [uar, users] : users_) nic_.libraries().free_uar(uar);
 }
 
 Result<void> DoorbellPages::map_for_device() {
@@ -34,46 +32,44 @@ Result<void> DoorbellPages::map_for_device() {
 Result<DoorbellPages::Doorbell> DoorbellPages::take() {
   const Result<mlx5dv_devx_uar*> uar = take_page();
   if (!uar) return uar.error();
-  Page& page = pages_.at(*uar);
-  if (auto mapped = for_device_ ? map(*uar, page) : Result<void>(); !mapped) {
+  auto* const host = static_cast<char*>((*uar)->reg_addr);
+  Doorbell doorbell{*uar, reinterpret_cast<std::uint64_t*>(host), nullptr};
+  if (!for_device_) return doorbell;
+  char* const page = base_of(*uar);
+  const Result<char*> device = map(page);
+  if (!device) {
     give_back(*uar);
-    return mapped.error();
+    return device.error();
   }
-  Doorbell doorbell{*uar, static_cast<std::uint64_t*>((*uar)->reg_addr), nullptr};
-  if (page.mapped != nullptr) {
-    const auto offset = static_cast<char*>((*uar)->reg_addr) - base_of(*uar);
-    doorbell.device = reinterpret_cast<std::uint64_t*>(static_cast<char*>(page.mapped) + offset);
-  }
+  doorbell.device = reinterpret_cast<std::uint64_t*>(*device + (host - page));
   return doorbell;
 }
 
-Result<void> DoorbellPages::map(mlx5dv_devx_uar* uar, Page& page) {
-  if (page.mapped != nullptr) return {};
-  const Result<void*> mapped = memory_.map_registers(base_of(uar), kPageBytes);
+Result<char*> DoorbellPages::map(char* page) {
+  if (const auto found = mapped_.find(page); found != mapped_.end()) return found->second;
+  const Result<void*> mapped = memory_.map_registers(page, kPageBytes);
   if (!mapped) return mapped.error().within(nic_.name());
-  page.mapped = *mapped;
-  return {};
+  return mapped_[page] = static_cast<char*>(*mapped);
 }
 
 Result<mlx5dv_devx_uar*> DoorbellPages::take_page() {
-  const auto least = std::ranges::min_element(pages_, [](const auto& one, const auto& other) {
-    return one.second.users < other.second.users;
-  });
-  if (least == pages_.end() || least->second.users != 0) {
+  const auto least = std::ranges::min_element(
+      users_, [](const auto& one, const auto& other) { return one.second < other.second; });
+  if (least == users_.end() || least->second != 0) {
     int error = 0;
     for (const std::uint32_t type : {kDedicated, std::uint32_t{MLX5DV_UAR_ALLOC_TYPE_NC}}) {
       mlx5dv_devx_uar* const uar = nic_.libraries().alloc_uar(nic_.context(), type);
       if (uar != nullptr) {
-        ++pages_[uar].users;  // libmlx5 gives the same page each time, if it is not dedicated
+        ++users_[uar];  // libmlx5 gives the same page each time, if it is not dedicated
         return uar;
       }
       error = errno;
     }
-    if (pages_.empty()) {
+    if (users_.empty()) {
       return nic_.failure("mlx5dv_devx_alloc_uar of memory that is not cached", error);
     }
   }
-  ++least->second.users;
+  ++least->second;
   return least->first;
 }
 

@@ -33,20 +33,17 @@ class DoorbellPages {
   };
   // Errors: the NIC gives none at all, or the device's driver does not map it.
   Result<Doorbell> take();
-  void give_back(mlx5dv_devx_uar* page) { --pages_.at(page).users; }
+  void give_back(mlx5dv_devx_uar* page) { --users_.at(page); }
 
  private:
-  struct Page {
-    std::uint32_t users = 0;
-    void* mapped = nullptr;  // as the device has it
-  };
   Result<mlx5dv_devx_uar*> take_page();
-  Result<void> map(mlx5dv_devx_uar* uar, Page& page);
+  Result<char*> map(char* page);
 
   const OpenNic& nic_;
   MemoryProvider& memory_;
   bool for_device_ = true;
-  std::map<mlx5dv_devx_uar*, Page> pages_;
+  std::map<mlx5dv_devx_uar*, std::uint32_t> users_;
+  std::map<char*, char*> mapped_;  // pages, each of which may have several registers, as devices do
 };
 
 }  // namespace gdakit::mlx5

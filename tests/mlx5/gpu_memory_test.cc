@@ -161,6 +161,18 @@ TEST_F(GpuMemoryTest, DoorbellsAreWhereTheGpuHasThePage) {
   EXPECT_EQ(gpu_.mapped, 1);
 }
 
+TEST_F(GpuMemoryTest, DoorbellsOnOnePageAreMappedOnce) {
+  for (std::size_t i = 0; i < 2; ++i) {
+    played_uar(i)->reg_addr = memory_.data() + 4096 + 0x800 + 0x100 * i;
+  }
+  DoorbellPages pages(*nic_, gpu_);
+  const auto first = pages.take();
+  const auto second = pages.take();
+  ASSERT_TRUE(first && second);
+  EXPECT_EQ(second->device - first->device, 0x100 / 8);
+  EXPECT_EQ(gpu_.mapped, 1);
+}
+
 TEST_F(GpuMemoryTest, DoorbellsThatTheDriverDoesNotMapAreTheHosts) {
   gpu_.maps = false;
   DoorbellPages pages(*nic_, gpu_);

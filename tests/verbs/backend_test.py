@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""PEs as processes that meet by backend mlx5: by libibverbs and libmlx5, on soft ConnectXes.
+"""PEs as processes that meet by backend mlx5-emulated: by libibverbs and libmlx5, on soft NICs.
 
     tests/verbs/backend_test.py GDAKIT RING_SHIFT
 
@@ -9,6 +9,7 @@ where there is no such NIC the PEs say so.
 
 import os
 import pathlib
+import subprocess
 import sys
 import tempfile
 
@@ -31,15 +32,23 @@ def expect(good, what, ran):
 def main():
     gdakit, ring_shift = sys.argv[1:3]
     client.require("ibv_devices")
-    os.environ.update(GDAKIT_BACKEND="mlx5", GDAKIT_DEVICE="cpu")
+    os.environ.update(GDAKIT_BACKEND="mlx5-emulated", GDAKIT_DEVICE="cpu")
     job = (gdakit, "run", "-n", str(PES), ring_shift)
+    wanted = {f"PE {pe} of {PES} received {(pe - 1) % PES}" for pe in range(PES)}
     for options in ((), ("--link", "ib"), ("--nics", "2")):
         with tempfile.TemporaryDirectory() as folder:
             ran = client.Fabric(gdakit, *options, "--pcap", folder).run(*job)
-            wanted = {f"PE {pe} of {PES} received {(pe - 1) % PES}" for pe in range(PES)}
             expect(ran.returncode == 0 and told(ran) == wanted, "the ring did not turn", ran)
             sizes = [path.stat().st_size for path in pathlib.Path(folder).glob("mlx5_0-*.pcapng")]
             expect(len(sizes) == PES and min(sizes) > 1000, f"captures have {sizes} bytes", ran)
+    by_run = subprocess.run(job, capture_output=True, text=True, check=False)
+    expect(by_run.returncode == 0 and told(by_run) == wanted, "gdakit run gives no NICs", by_run)
+    alone = subprocess.run([ring_shift], capture_output=True, text=True, check=False)
+    expect(alone.returncode == 1 and "this process has no soft ConnectX" in alone.stderr,
+           "a program without NICs does not say so", alone)
+    os.environ["GDAKIT_BACKEND"] = "mlx5"
+    by_mlx5 = client.Fabric(gdakit).run(*job)
+    expect(by_mlx5.returncode == 0 and told(by_mlx5) == wanted, "mlx5 does the same", by_mlx5)
     os.environ["GDAKIT_HCA_LIST"] = "nobodys_nic"
     ran = client.Fabric(gdakit).run(*job)
     expect(ran.returncode == 1 and "GDAKIT_HCA_LIST names nobodys_nic" in ran.stderr,

@@ -29,6 +29,14 @@ def nics_of(gdakit, options=(), hca_list=""):
     return nics, told["no_rdma_nics_because"]
 
 
+def map_of(gdakit, hca_map):
+    """Which NIC the PEs of this host take, by `gdakit info --json`, on two of them."""
+    os.environ["GDAKIT_HCA_LIST"] = ""
+    os.environ["GDAKIT_HCA_MAP"] = hca_map
+    ran = client.Fabric(gdakit, "--nics", "2").run(gdakit, "info", "--json")
+    return [(pe["local_rank"], pe["nic"], pe["why"]) for pe in json.loads(ran.stdout)["nic_map"]]
+
+
 def expect(told, wanted):
     if told != wanted:
         sys.exit(f"told is {told}, wanted is {wanted}")
@@ -53,6 +61,12 @@ def main():
            ({"mlx5_0": out, "mlx5_1": (False, 0, "port 1 is left out by GDAKIT_HCA_LIST")}, ""))
     expect(nics_of(gdakit, two, "mlx5_4,mlx5_0"),
            ({}, "GDAKIT_HCA_LIST names mlx5_4, where this host has mlx5_0, mlx5_1"))
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""
+    expect(map_of(gdakit, ""), [(0, "mlx5_0", "one of 2 as near, for local rank 0")])
+    expect(map_of(gdakit, "mlx5_1,mlx5_0"), [(0, "mlx5_1", "by GDAKIT_HCA_MAP")])
+    expect(map_of(gdakit, "mlx5_7"),
+           [(0, "", "GDAKIT_HCA_MAP gives the PE of local rank 0 the NIC mlx5_7, where this host "
+                    "has mlx5_0, mlx5_1")])
 
 
 if __name__ == "__main__":
