@@ -12,15 +12,18 @@ struct Functions {
   void (*pause)(void*) = nullptr;
   void (*resume)(void*) = nullptr;
   bool (*help)(void*) = nullptr;
+  void (*count_calls)(std::uint64_t*, std::uint64_t*) = nullptr;
 
   Functions() {
     find("gdakit_verbs_nic_of", nic_of);
     find("gdakit_verbs_pause_nic", pause);
     find("gdakit_verbs_resume_nic", resume);
     find("gdakit_verbs_help_nic", help);
+    find("gdakit_verbs_count_calls", count_calls);
   }
   bool all() const {
-    return nic_of != nullptr && pause != nullptr && resume != nullptr && help != nullptr;
+    return nic_of != nullptr && pause != nullptr && resume != nullptr && help != nullptr &&
+           count_calls != nullptr;
   }
 
  private:
@@ -49,6 +52,12 @@ class PreloadedNic final : public SoftNic {
 }  // namespace
 
 bool SoftNic::given() { return functions().all(); }
+
+SoftNic::Calls SoftNic::calls() {
+  Calls calls;
+  if (given()) functions().count_calls(&calls.by_libraries, &calls.by_others);
+  return calls;
+}
 
 std::unique_ptr<SoftNic> SoftNic::of(const ibv_context* context) {
   if (!given()) return nullptr;

@@ -3,6 +3,7 @@
 // through libibverbs and libmlx5 alone.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include <infiniband/verbs.h>
@@ -17,6 +18,13 @@ class SoftNic : public ProgressEngine {
   static std::unique_ptr<SoftNic> of(const ibv_context* context);
   // Whether this process was given soft NICs, in the place of all others.
   static bool given();
+
+  // How the calls of this process have come to its soft NICs so far.
+  struct Calls {
+    std::uint64_t by_libraries = 0;  // through libibverbs and libmlx5
+    std::uint64_t by_others = 0;
+  };
+  static Calls calls();
 
   // Between the two nothing that is posted, and no packet, has any effect: what a stalled NIC looks
   // like. It stops for all that this process has open of it.

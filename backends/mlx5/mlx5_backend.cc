@@ -36,8 +36,10 @@ constexpr std::size_t kAskedAtALook = 4;
 
 class Mlx5Backend final : public Backend {
  public:
-  Mlx5Backend(std::unique_ptr<OpenNic> nic, MemoryProvider& memory, const Options& options)
-      : nic_(std::move(nic)),
+  Mlx5Backend(std::unique_ptr<OpenNic> nic, MemoryProvider& memory, const Options& options,
+              const Log& log)
+      : log_(log),
+        nic_(std::move(nic)),
         memory_(memory),
         emulated_(options.backend == BackendChoice::mlx5_emulated),
         relaxed_ordering_(options.relaxed_ordering),
@@ -47,17 +49,22 @@ class Mlx5Backend final : public Backend {
 
   ~Mlx5Backend() override {
     for (const auto& [keys, region] : regions_) nic_->libraries().dereg_mr(region);
+    if (soft_nic_ == nullptr) return;
+    const SoftNic::Calls calls = SoftNic::calls();
+    log_.info("calls to soft NICs: " + std::to_string(calls.by_libraries) +
+              " through libibverbs and libmlx5, " + std::to_string(calls.by_others) +
+              " from elsewhere");
   }
 
   // The NIC counts for its queues from now on, if it can.
-  void begin_to_count(const Log& log) {
+  void begin_to_count() {
     Result<std::unique_ptr<CounterSet>> set = CounterSet::make(*nic_);
     if (set) counters_ = std::move(*set);
-    if (!set) log.info("no counters: " + set.error().message());
+    if (!set) log_.info("no counters: " + set.error().message());
   }
 
   // Collective: who rings the NIC.
-  Result<void> choose_ringers(NicHandler handler, Bootstrap& bootstrap, const Log& log);
+  Result<void> choose_ringers(NicHandler handler, Bootstrap& bootstrap);
 
   const char* name() const override { return emulated_ ? "mlx5-emulated" : "mlx5"; }
   BackendLimits limits() const override {
@@ -128,6 +135,7 @@ class Mlx5Backend final : public Backend {
     cq_records_.give_back(queue.cq_record);
   }
 
+  const Log log_;
   std::unique_ptr<OpenNic> nic_;
   const std::unique_ptr<SoftNic> soft_nic_ = SoftNic::of(nic_->context());  // null: it is real
   MemoryProvider& memory_;
@@ -145,10 +153,10 @@ class Mlx5Backend final : public Backend {
   mutable QueueNumber next_asked_ = 0;
 };
 
-Result<void> Mlx5Backend::choose_ringers(NicHandler handler, Bootstrap& bootstrap, const Log& log) {
+Result<void> Mlx5Backend::choose_ringers(NicHandler handler, Bootstrap& bootstrap) {
   const bool by_host = handler == NicHandler::proxy || handler == NicHandler::commands;
   const Result<void> mine = by_host ? Result<void>() : doorbells_.map_for_device();
-  const Result<bool> agreed = agree_on_doorbells(bootstrap, mine, log);
+  const Result<bool> agreed = agree_on_doorbells(bootstrap, mine, log_);
   if (!agreed) return agreed.error();
   device_rings_ = *agreed;
   if (by_host || !device_rings_) doorbells_.leave_to_host();
@@ -356,9 +364,9 @@ class Provider final : public BackendProvider {
     const Log log(options.log, bootstrap.rank());
     log.info("NIC " + (*nic)->name() + ", port " + std::to_string((*nic)->port()) + ": " +
              (*nic)->why());
-    auto backend = std::make_unique<Mlx5Backend>(std::move(*nic), memory, options);
-    backend->begin_to_count(log);
-    if (auto chosen = backend->choose_ringers(options.nic_handler, bootstrap, log); !chosen) {
+    auto backend = std::make_unique<Mlx5Backend>(std::move(*nic), memory, options, log);
+    backend->begin_to_count();
+    if (auto chosen = backend->choose_ringers(options.nic_handler, bootstrap); !chosen) {
       return chosen.error();
     }
     return std::unique_ptr<Backend>(std::move(backend));

@@ -129,6 +129,10 @@ constexpr Row kRows[] = {
     {"MAX_TEAMS", "GDAKIT_TEAMS", as_is},
     {"REDUCE_SCRATCH_SIZE", "GDAKIT_TEAM_SCRATCH", size},
     {"BOOTSTRAP", "GDAKIT_LAUNCHER", bootstrap},
+    {"HCA_LIST", "GDAKIT_HCA_LIST", as_is},
+    {"IB_GID_INDEX", "GDAKIT_GID", as_is},
+    {"IB_SL", "GDAKIT_SERVICE_LEVEL", as_is},
+    {"IB_TRAFFIC_CLASS", "GDAKIT_TRAFFIC_CLASS", as_is},
 };
 
 bool is_yes(std::string_view text) { return yes_or_no(text).value_or(false); }

@@ -62,6 +62,19 @@ TEST(Variables, OfTransportAndHandlerMeanTheSameInAnyOrder) {
   EXPECT_EQ(handler_of("ibrc", "gpu"), NicHandler::commands);
 }
 
+TEST(Variables, OfRdmaNicsChooseThemAndTheirAddresses) {
+  const Options options = options_of({{"NVSHMEM_HCA_LIST", "^mlx5_0,mlx5_3:1"},
+                                      {"NVSHMEM_IB_GID_INDEX", "3"},
+                                      {"NVSHMEM_IB_SL", "2"},
+                                      {"NVSHMEM_IB_TRAFFIC_CLASS", "106"}});
+  EXPECT_EQ(options.hca_list, "^mlx5_0,mlx5_3:1");
+  EXPECT_EQ(options.gid, "3");
+  EXPECT_EQ(options.service_level, 2u);
+  EXPECT_EQ(options.traffic_class, 106u);
+  EXPECT_THAT(translate({{"NVSHMEM_IB_SL", "16"}}).warnings,
+              ElementsAre(HasSubstr("GDAKIT_SERVICE_LEVEL takes an integer from 0 to 15")));
+}
+
 TEST(Variables, OfGdakitWin) {
   EXPECT_EQ(options_of({{"GDAKIT_TEAMS", "9"}, {"NVSHMEM_MAX_TEAMS", "12"}}).teams, 9u);
 }

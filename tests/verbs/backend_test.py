@@ -3,12 +3,13 @@
 
     tests/verbs/backend_test.py GDAKIT RING_SHIFT
 
-What they exchange is seen in captures of these NICs, which nothing but those libraries reaches; and
+Each call to a NIC comes from these libraries. What PEs exchange is seen in captures of these NICs, which nothing but those libraries reaches; and
 where there is no such NIC the PEs say so.
 """
 
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -41,6 +42,13 @@ def main():
             expect(ran.returncode == 0 and told(ran) == wanted, "the ring did not turn", ran)
             sizes = [path.stat().st_size for path in pathlib.Path(folder).glob("mlx5_0-*.pcapng")]
             expect(len(sizes) == PES and min(sizes) > 1000, f"captures have {sizes} bytes", ran)
+    os.environ["GDAKIT_LOG"] = "info"
+    counted = client.Fabric(gdakit).run(*job)
+    os.environ["GDAKIT_LOG"] = "warn"
+    calls = re.findall(r"calls to soft NICs: (\d+) through libibverbs and libmlx5, (\d+) from",
+                       counted.stderr)
+    expect(len(calls) == PES and all(int(by) > 50 and int(others) == 0 for by, others in calls),
+           "not all calls come through the libraries", counted)
     by_run = subprocess.run(job, capture_output=True, text=True, check=False)
     expect(by_run.returncode == 0 and told(by_run) == wanted, "gdakit run gives no NICs", by_run)
     alone = subprocess.run([ring_shift], capture_output=True, text=True, check=False)

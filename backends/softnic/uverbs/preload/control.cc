@@ -1,9 +1,12 @@
 // What a program may ask of its soft ConnectXes that no ConnectX does (backends/mlx5/emulation.h).
+#include "backends/softnic/uverbs/preload/callers.h"
 #include "backends/softnic/uverbs/preload/libc.h"
 
 namespace {
 
 using gdakit::softnic::Nic;
+using gdakit::softnic::uverbs::CallCounts;
+using gdakit::softnic::uverbs::counted_calls;
 using gdakit::softnic::uverbs::Shim;
 
 }  // namespace
@@ -21,3 +24,10 @@ GDAKIT_HOOK void gdakit_verbs_resume_nic(void* nic) { static_cast<Nic*>(nic)->re
 
 // One step of the NIC on the calling thread, which waits for it. Whether there was something to do.
 GDAKIT_HOOK bool gdakit_verbs_help_nic(void* nic) { return static_cast<Nic*>(nic)->progress(); }
+
+// How many calls on devices came from libibverbs and libmlx5, and how many from elsewhere.
+GDAKIT_HOOK void gdakit_verbs_count_calls(std::uint64_t* by_libraries, std::uint64_t* by_others) {
+  const CallCounts counts = counted_calls();
+  *by_libraries = counts.by_libraries;
+  *by_others = counts.by_others;
+}

@@ -11,11 +11,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "backends/softnic/uverbs/preload/callers.h"
 #include "backends/softnic/uverbs/preload/libc.h"
 
 namespace {
 
 using gdakit::softnic::uverbs::Context;
+using gdakit::softnic::uverbs::count_call;
 using gdakit::softnic::uverbs::libc_function;
 using gdakit::softnic::uverbs::OpeningOwnFiles;
 using gdakit::softnic::uverbs::Shim;
@@ -64,6 +66,7 @@ GDAKIT_HOOK int ioctl(int file, unsigned long request, ...) {
   const std::shared_ptr<Context> context = Shim::get().context(file);
   if (context == nullptr) return fail(Shim::get().is_open(file) ? ENOTTY : EBADF);
   if (request != RDMA_VERBS_IOCTL) return fail(ENOTTY);
+  count_call(__builtin_return_address(0));
   const int error = context->call(reinterpret_cast<std::uintptr_t>(argument));
   return error == 0 ? 0 : fail(error);
 }
