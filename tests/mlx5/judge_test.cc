@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/mlx5/played.h"
+#include "tests/mlx5/fixture.h"
 
 namespace gdakit::mlx5 {
 namespace {
@@ -15,14 +15,8 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-class Judge : public testing::Test {
+class Judge : public PlayedHost {
  protected:
-  Judge() {
-    played() = {};
-    played().ports = {port_of(IBV_PORT_ACTIVE, IBV_LINK_LAYER_ETHERNET)};
-  }
-  ~Judge() override { EXPECT_THAT(played().held(), testing::IsEmpty()); }
-
   DeviceReport judge(const char* list = "") {
     return judge_device(libraries_, played_device(), HcaList::parse(list).value());
   }
@@ -31,8 +25,6 @@ class Judge : public testing::Test {
     EXPECT_FALSE(report.usable());
     return report.sentence;
   }
-
-  const Libraries& libraries_ = played_libraries();
 };
 
 TEST_F(Judge, AnActivePortIsTaken) {

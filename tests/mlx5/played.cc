@@ -1,196 +1,187 @@
 #include "tests/mlx5/played.h"
 
-#include <array>
+#include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
+#include <iterator>
+
+#include "tests/mlx5/played_calls.h"
 
 namespace gdakit::mlx5 {
+namespace calls {
+
 namespace {
+
+constexpr int kErrors[] = {EIO, ENOMEM, EINVAL, EREMOTEIO, EFAULT, -1};
+constexpr std::uint32_t kFailsOneIn = 64, kSpoiltOneIn = 24;
+
+bool fails(const std::string& call, bool at_random) {
+  const auto found = played().errors.find(call);
+  errno = found != played().errors.end() ? found->second : 0;
+  if (at_random && happens(kFailsOneIn)) {
+    errno = kErrors[played().draw(static_cast<std::uint32_t>(std::size(kErrors)))];
+  }
+  return errno != 0;
+}
+
+}  // namespace
+
+bool succeeds(const std::string& call) { return !fails(call, true); }
+int code_of(const std::string& call) { return succeeds(call) ? 0 : errno; }
+bool removes(const std::string& call) { return !fails(call, played().removals_fail); }
+
+bool happens(std::uint32_t odds) { return played().draw && played().draw(odds) == 1; }
+
+void spoil(std::span<std::uint8_t> answer) {
+  if (!happens(kSpoiltOneIn)) return;
+  const auto draw = [](std::size_t limit) {
+    return played().draw(static_cast<std::uint32_t>(limit));
+  };
+  switch (draw(3)) {
+    case 0: std::ranges::fill(answer, std::uint8_t{0}); break;
+    case 1:
+      for (int i = 0; i < 4; ++i) {
+        answer[draw(answer.size())] = static_cast<std::uint8_t>(draw(2) == 0 ? 0xff : draw(256));
+      }
+      break;
+    default:
+      for (std::uint8_t& byte : answer) byte = static_cast<std::uint8_t>(draw(256));
+  }
+}
+
+}  // namespace calls
+
+namespace {
+
+using calls::code_of;
+using calls::gone;
+using calls::happens;
+using calls::made;
+using calls::removes;
+using calls::spoil;
+using calls::succeeds;
 
 std::array<ibv_device, 3> devices;  // rocep1s0 and on
 verbs_context context;
-ibv_pd pd;
-ibv_mr region;
-ibv_ah address_handle;
 mlx5_wqe_av vector;
-std::array<mlx5dv_devx_uar, 3> uars;  // the last one is everybody's
-mlx5dv_devx_umem umem;
-std::array<ibv_device*, 3> list;
-
-// Whether the call succeeds; errno is set.
-bool succeeds(const char* call) {
-  const auto found = played().errors.find(call);
-  errno = found != played().errors.end() ? found->second : 0;
-  return errno == 0;
-}
-int code_of(const char* call) { return succeeds(call) ? 0 : errno; }
-
-template <class T>
-T* made(const char* call, const char* kind, T* object) {
-  if (!succeeds(call)) return nullptr;
-  ++played().live[kind];
-  return object;
-}
-int gone(const char* kind) {
-  --played().live[kind];
-  return 0;
-}
 
 ibv_device** get_device_list(int* count) {
   if (!played().answers) return errno = ENOSYS, nullptr;
-  list.fill(nullptr);
-  for (std::size_t i = 0; i < static_cast<std::size_t>(played().devices); ++i) {
-    list[i] = &devices[i];
-    if (i < played().folders.size())
-      std::strcpy(devices[i].ibdev_path, played().folders[i].c_str());
-  }
+  if (!succeeds("ibv_get_device_list")) return nullptr;
+  ++played().live["list"];
   *count = played().devices;
-  return made("ibv_get_device_list", "list", list.data());
+  auto** const list = new ibv_device*[static_cast<std::size_t>(*count) + 1]();
+  for (std::size_t i = 0; i < static_cast<std::size_t>(*count); ++i) {
+    list[i] = &devices[i];
+    if (i >= played().folders.size()) continue;
+    std::strcpy(devices[i].ibdev_path, played().folders[i].c_str());
+  }
+  return list;
 }
-void free_device_list(ibv_device**) { gone("list"); }
+void free_device_list(ibv_device** list) {
+  --played().live["list"];
+  delete[] list;
+}
 const char* get_device_name(ibv_device* of) { return of->name; }
-bool is_supported(ibv_device*) { return played().is_mlx5; }
+bool is_supported(ibv_device*) { return played().is_mlx5 && !happens(64); }
 ibv_context* open_device(ibv_device*, mlx5dv_context_attr* attributes) {
   if (attributes->flags != MLX5DV_CONTEXT_FLAGS_DEVX) return nullptr;
-  return made("mlx5dv_open_device", "context", &context.context);
+  if (!succeeds("mlx5dv_open_device")) return nullptr;
+  ++played().live["context"];
+  return &context.context;
 }
-int close_device(ibv_context*) { return gone("context"); }
+int close_device(ibv_context*) {
+  --played().live["context"];
+  return 0;
+}
 int query_device(ibv_context*, ibv_device_attr* attributes) {
   *attributes = {};
   attributes->max_qp_rd_atom = attributes->max_qp_init_rd_atom = played().reads;
+  attributes->node_guid = ~std::uint64_t{0};
   attributes->phys_port_cnt = static_cast<std::uint8_t>(played().ports.size());
-  std::strcpy(attributes->fw_ver, "28.39.3004");
+  std::memcpy(attributes->fw_ver, played().firmware.data(),
+              std::min(played().firmware.size(), sizeof attributes->fw_ver));
+  spoil(*attributes);
   return code_of("ibv_query_device");
 }
 int query_port(ibv_context*, std::uint8_t number, ibv_port_attr* attributes, std::size_t) {
-  *attributes = played().ports.at(number - 1u);
+  const bool later = played().live["pd"] != 0 && !played().ports_later.empty();
+  const std::vector<ibv_port_attr>& ports = later ? played().ports_later : played().ports;
+  if (number > ports.size()) return EINVAL;
+  *attributes = ports[number - 1u];
   attributes->gid_tbl_len = static_cast<int>(played().gids.size());
+  spoil(*attributes);
   return code_of("ibv_query_port");
 }
 int query_gid(ibv_context*, std::uint32_t, std::uint32_t index, ibv_gid_entry* entry, std::uint32_t,
               std::size_t) {
+  played().last_gid = std::max(played().last_gid, index);
+  if (index >= played().gids.size()) return EINVAL;
   *entry = played().gids.at(index);
-  return entry->gid_type == ~0u ? ENODATA : 0;
+  spoil(*entry);
+  return entry->gid_type == ~0u ? ENODATA : code_of("_ibv_query_gid_ex");
 }
-ibv_pd* alloc_pd(ibv_context*) { return made("ibv_alloc_pd", "pd", &pd); }
-int dealloc_pd(ibv_pd*) { return gone("pd"); }
-ibv_mr* reg_mr(ibv_pd*, void*, std::size_t, std::uint64_t, unsigned) {
-  return made("ibv_reg_mr_iova2", "region", &region);
+
+ibv_pd* alloc_pd(ibv_context* of) {
+  ibv_pd pd{};
+  pd.context = of;
+  return made("ibv_alloc_pd", "pd", pd);
 }
-ibv_mr* reg_dmabuf_mr(ibv_pd*, std::uint64_t offset, std::size_t, std::uint64_t, int, int) {
+int dealloc_pd(ibv_pd* pd) { return gone("pd", pd); }
+ibv_mr* made_region(const char* call, ibv_pd* pd, void* base, std::size_t bytes, unsigned access) {
+  played().accesses.push_back(access);
+  ibv_mr region{};
+  region.pd = pd;
+  region.addr = base;
+  region.length = bytes;
+  region.lkey = played().next_key++;
+  region.rkey = region.lkey | 0x10000;
+  spoil(region.lkey);
+  return made(call, "region", region);
+}
+ibv_mr* reg_mr(ibv_pd* pd, void* base, std::size_t bytes, std::uint64_t, unsigned access) {
+  return made_region("ibv_reg_mr_iova2", pd, base, bytes, access);
+}
+ibv_mr* reg_dmabuf_mr(ibv_pd* pd, std::uint64_t offset, std::size_t bytes, std::uint64_t, int,
+                      int access) {
   played().dma_buf_offset = offset;
-  return made("ibv_reg_dmabuf_mr", "region", &region);
+  return made_region("ibv_reg_dmabuf_mr", pd, nullptr, bytes, static_cast<unsigned>(access));
 }
-int dereg_mr(ibv_mr*) { return gone("region"); }
-ibv_ah* create_ah(ibv_pd*, ibv_ah_attr*) {
-  return made("ibv_create_ah", "handle", &address_handle);
-}
-int destroy_ah(ibv_ah*) { return gone("handle"); }
+int dereg_mr(ibv_mr* region) { return removes("ibv_dereg_mr") ? gone("region", region) : errno; }
+ibv_ah* create_ah(ibv_pd*, ibv_ah_attr*) { return made("ibv_create_ah", "handle", ibv_ah{}); }
+int destroy_ah(ibv_ah* handle) { return gone("handle", handle); }
 int init_obj(mlx5dv_obj* objects, std::uint64_t kinds) {
   if ((kinds & MLX5DV_OBJ_PD) != 0) {
-    objects->pd.out->pdn = 77;
+    objects->pd.out->pdn = played().pd;
+    spoil(objects->pd.out->pdn);
     return code_of("mlx5dv_init_obj of PD");
   }
+  std::memcpy(vector.rmac, played().peer_mac.data(), sizeof vector.rmac);
+  spoil(vector.rmac);
   objects->ah.out->av = &vector;
   return code_of("mlx5dv_init_obj of AH");
 }
-int query_eqn(ibv_context*, std::uint32_t, std::uint32_t* eqn) {
-  *eqn = 5;
-  return code_of("mlx5dv_devx_query_eqn");
-}
-mlx5dv_devx_uar* alloc_uar(ibv_context*, std::uint32_t type) {
-  if (type == MLX5DV_UAR_ALLOC_TYPE_NC) {
-    return succeeds("mlx5dv_devx_alloc_uar") ? &uars.back() : nullptr;
-  }
-  if (!succeeds("mlx5dv_devx_alloc_uar of a dedicated one")) return nullptr;
-  const auto made = static_cast<std::size_t>(played().live["uar"]++);
-  if (made + 1 < uars.size()) return &uars[made];
-  --played().live["uar"];
-  errno = ENOSPC;
-  return nullptr;
-}
-void free_uar(mlx5dv_devx_uar* page) {
-  if (page != &uars.back()) gone("uar");
-}
-mlx5dv_devx_umem* umem_reg(ibv_context*, mlx5dv_devx_umem_in* in) {
-  played().umems.push_back(*in);
-  const std::string nth = "mlx5dv_devx_umem_reg_ex " + std::to_string(played().umems.size());
-  if (!succeeds(nth.c_str())) return nullptr;
-  return made("mlx5dv_devx_umem_reg_ex", "umem", &umem);
-}
-int umem_dereg(mlx5dv_devx_umem*) {
-  return succeeds("mlx5dv_devx_umem_dereg") ? gone("umem") : errno;
-}
-
-bool firmware_takes(const void* in, std::size_t size, void* out) {
-  const auto* const bytes = static_cast<const std::uint8_t*>(in);
-  std::array<char, 8> opcode{};
-  std::snprintf(opcode.data(), opcode.size(), "%02x%02x", bytes[0], bytes[1]);
-  played().sent[opcode.data()].assign(bytes, bytes + size);
-  if (succeeds(opcode.data())) return true;
-  auto* const answer = static_cast<std::uint8_t*>(out);
-  answer[0] = played().status;
-  for (int i = 0; i < 4; ++i) {
-    answer[4 + i] = static_cast<std::uint8_t>(played().syndrome >> (24 - 8 * i));
-  }
-  return false;
-}
-mlx5dv_devx_obj* obj_create(ibv_context*, const void* in, std::size_t size, void* out,
-                            std::size_t) {
-  if (!firmware_takes(in, size, out)) return nullptr;
-  ++played().live["object"];
-  return reinterpret_cast<mlx5dv_devx_obj*>(&played());
-}
-int obj_modify(mlx5dv_devx_obj*, const void* in, std::size_t size, void* out, std::size_t) {
-  return firmware_takes(in, size, out) ? 0 : errno;
-}
-int obj_query(mlx5dv_devx_obj*, const void* in, std::size_t size, void* out, std::size_t) {
-  return firmware_takes(in, size, out) ? 0 : errno;
-}
-int obj_destroy(mlx5dv_devx_obj*) {
-  return succeeds("mlx5dv_devx_obj_destroy") ? gone("object") : errno;
-}
-// QUERY_HCA_CAP of atomics.
-int general_cmd(ibv_context*, const void* in, std::size_t size, void* out, std::size_t) {
-  if (!firmware_takes(in, size, out)) return errno;
-  auto* const caps = static_cast<std::uint8_t*>(out) + 16;
-  caps[18] = static_cast<std::uint8_t>(played().atomic_operations >> 8);
-  caps[19] = static_cast<std::uint8_t>(played().atomic_operations);
-  caps[22] = static_cast<std::uint8_t>(played().atomic_bytes >> 8);
-  caps[23] = static_cast<std::uint8_t>(played().atomic_bytes);
-  return 0;
-}
 
 Libraries make_libraries() {
-  Libraries made;
-  made.get_device_list = get_device_list;
-  made.free_device_list = free_device_list;
-  made.get_device_name = get_device_name;
-  made.close_device = close_device;
-  made.query_device = query_device;
-  made.query_gid = query_gid;
-  made.alloc_pd = alloc_pd;
-  made.dealloc_pd = dealloc_pd;
-  made.reg_mr = reg_mr;
-  made.reg_dmabuf_mr = reg_dmabuf_mr;
-  made.dereg_mr = dereg_mr;
-  made.create_ah = create_ah;
-  made.destroy_ah = destroy_ah;
-  made.is_supported = is_supported;
-  made.open_device = open_device;
-  made.init_obj = init_obj;
-  made.query_eqn = query_eqn;
-  made.alloc_uar = alloc_uar;
-  made.free_uar = free_uar;
-  made.umem_reg = umem_reg;
-  made.umem_dereg = umem_dereg;
-  made.general_cmd = general_cmd;
-  made.obj_create = obj_create;
-  made.obj_modify = obj_modify;
-  made.obj_query = obj_query;
-  made.obj_destroy = obj_destroy;
-  return made;
+  Libraries libraries;
+  libraries.get_device_list = get_device_list;
+  libraries.free_device_list = free_device_list;
+  libraries.get_device_name = get_device_name;
+  libraries.close_device = close_device;
+  libraries.query_device = query_device;
+  libraries.query_gid = query_gid;
+  libraries.alloc_pd = alloc_pd;
+  libraries.dealloc_pd = dealloc_pd;
+  libraries.reg_mr = reg_mr;
+  libraries.reg_dmabuf_mr = reg_dmabuf_mr;
+  libraries.dereg_mr = dereg_mr;
+  libraries.create_ah = create_ah;
+  libraries.destroy_ah = destroy_ah;
+  libraries.is_supported = is_supported;
+  libraries.open_device = open_device;
+  libraries.init_obj = init_obj;
+  calls::add_firmware(libraries);
+  return libraries;
 }
 
 }  // namespace
@@ -219,11 +210,11 @@ const Libraries& played_libraries() {
     std::strcpy(devices[i].dev_name, ("uverbs" + std::to_string(i + 3)).c_str());
     std::strcpy(devices[i].ibdev_path, "/nowhere");
   }
+  calls::put_pages_back();
   return libraries;
 }
 
 ibv_device* played_device() { return &devices[0]; }
-mlx5dv_devx_uar* played_uar(std::size_t index) { return &uars[index]; }
 verbs_context& played_context() { return context; }
 
 ibv_port_attr port_of(ibv_port_state state, std::uint8_t link_layer) {

@@ -4,9 +4,13 @@
 //   played().ports = {port_of(IBV_PORT_ACTIVE, IBV_LINK_LAYER_ETHERNET)};
 //   OpenNic::open(played_libraries(), HcaList());
 //   played().held()   // kinds of objects of which one was not given back, or twice
+//
+// tests/mlx5/fixture.h has this for a whole test.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -24,19 +28,42 @@ struct Played {
   std::uint16_t atomic_bytes = 0xc;
   int reads = 16;  // max_qp_rd_atom
   std::vector<ibv_port_attr> ports = {};
+  std::vector<ibv_port_attr> ports_later =
+      {};  // once there is a protection domain; empty: as before
   std::vector<ibv_gid_entry> gids = {};
+  std::string firmware = "28.39.3004";
+  std::uint32_t pd = 77;
+  std::uint32_t eqn = 5;
+  std::array<std::uint8_t, 6> peer_mac{0x02, 0x11, 0x22, 0x33, 0x44, 0x55};
   // What a call fails with, by its name; others succeed.
   std::map<std::string, int> errors = {};
   // What the firmware answers where a command fails.
   std::uint8_t status = 0;
   std::uint32_t syndrome = 0;
+  std::uint8_t queue_state = 3;  // what QUERY_QP says
+
+  // Gives a number below its argument, by which calls fail and answers are spoilt; not set: none
+  // is.
+  std::function<std::uint32_t(std::uint32_t)> draw = {};
+  bool removals_fail = false;  // whether calls that remove something are among them
 
   std::map<std::string, int> live = {};  // by kind
   std::vector<std::string> held() const;
-  // What each command was sent last, by its opcode in four hexadecimal digits.
+  // All that was sent to the firmware, in its order, and the last one of each command by its opcode
+  // in four hexadecimal digits.
+  std::vector<std::vector<std::uint8_t>> commands = {};
   std::map<std::string, std::vector<std::uint8_t>> sent = {};
   std::vector<mlx5dv_devx_umem_in> umems = {};
-  std::uint64_t dma_buf_offset = 0;  // of the region that was registered last
+  std::vector<unsigned> accesses = {};  // that memory was registered with
+  std::uint64_t dma_buf_offset = 0;     // of the region that was registered last
+  std::uint32_t last_gid = 0;           // the highest index that was asked for
+  int destroyed = 0;                    // calls that were to destroy an object
+
+  // The next number of each kind; no two kinds have one in common.
+  std::uint32_t next_page = 0x31;  // of a dedicated doorbell page
+  std::uint32_t next_umem = 0x51;
+  std::uint32_t next_key = 0x6100;
+  std::uint32_t next_object = 0x7101;
 };
 
 Played& played();
@@ -50,5 +77,8 @@ ibv_gid_entry gid_of(std::uint32_t type, std::uint8_t first, std::uint8_t last);
 
 // The context's function, which a test may take away.
 verbs_context& played_context();
+
+// Of the doorbell page that is not dedicated.
+inline constexpr std::uint32_t kSharedPage = 0x30;
 
 }  // namespace gdakit::mlx5

@@ -1,0 +1,157 @@
+// Event queues, doorbell pages, umems and commands.
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <span>
+
+#include "core/format/prm/caps.h"
+#include "core/format/prm/cq.h"
+#include "core/format/prm/qp.h"
+#include "core/format/prm/query.h"
+#include "tests/mlx5/played_calls.h"
+
+struct mlx5dv_devx_obj {
+  std::uint64_t commands;  // that named it
+};
+
+namespace gdakit::mlx5::calls {
+namespace {
+
+namespace prm = format::prm;
+
+struct DoorbellPage {
+  std::uint64_t doorbell = 0;
+  mlx5dv_devx_uar uar{};
+};
+std::array<DoorbellPage, 3> pages;  // the last one is everybody's
+mlx5dv_devx_uar* page_of(std::size_t index, std::uint32_t number) {
+  pages[index].uar.page_id = number;
+  spoil(pages[index].uar.page_id);
+  if (happens(64)) pages[index].uar.reg_addr = nullptr;
+  return &pages[index].uar;
+}
+
+int query_eqn(ibv_context*, std::uint32_t, std::uint32_t* eqn) {
+  *eqn = played().eqn;
+  spoil(*eqn);
+  return code_of("mlx5dv_devx_query_eqn");
+}
+
+mlx5dv_devx_uar* alloc_uar(ibv_context*, std::uint32_t type) {
+  if (type == MLX5DV_UAR_ALLOC_TYPE_NC) {
+    return succeeds("mlx5dv_devx_alloc_uar") ? page_of(pages.size() - 1, kSharedPage) : nullptr;
+  }
+  if (!succeeds("mlx5dv_devx_alloc_uar of a dedicated one")) return nullptr;
+  const auto made = static_cast<std::uint32_t>(played().live["uar"]++);
+  if (made + 1 < pages.size()) return page_of(made, played().next_page++);
+  --played().live["uar"];
+  errno = ENOSPC;
+  return nullptr;
+}
+void free_uar(mlx5dv_devx_uar* page) {
+  if (page != &pages.back().uar) --played().live["uar"];
+}
+
+mlx5dv_devx_umem* umem_reg(ibv_context*, mlx5dv_devx_umem_in* in) {
+  played().umems.push_back(*in);
+  const std::string nth = "mlx5dv_devx_umem_reg_ex " + std::to_string(played().umems.size());
+  return succeeds(nth)
+             ? made("mlx5dv_devx_umem_reg_ex", "umem", mlx5dv_devx_umem{played().next_umem++})
+             : nullptr;
+}
+int umem_dereg(mlx5dv_devx_umem* umem) {
+  return removes("mlx5dv_devx_umem_dereg") ? gone("umem", umem) : errno;
+}
+
+using Answer = std::span<std::uint8_t>;
+
+// Whether the firmware takes the command; `fill` gives its answer, which may be spoilt.
+template <class Fill>
+bool is_taken(const void* in, std::size_t size, void* out, std::size_t out_size, const Fill& fill) {
+  const auto* const bytes = static_cast<const std::uint8_t*>(in);
+  std::array<char, 8> opcode{};
+  std::snprintf(opcode.data(), opcode.size(), "%02x%02x", bytes[0], bytes[1]);
+  played().sent[opcode.data()].assign(bytes, bytes + size);
+  played().commands.emplace_back(bytes, bytes + size);
+  const Answer answer(static_cast<std::uint8_t*>(out), out_size);
+  const bool taken = succeeds(opcode.data());
+  if (taken) {
+    fill(answer);
+  } else {
+    const prm::View<prm::MboxOut, std::uint8_t> refusal(answer);
+    refusal.set(prm::MboxOut::status, played().status);
+    refusal.set(prm::MboxOut::syndrome, played().syndrome);
+  }
+  spoil(answer);
+  return taken;
+}
+
+// The number of what was made is at the same place in all answers.
+void number_it(Answer answer) {
+  const prm::View<prm::CreateCqOut, std::uint8_t> view(answer);
+  view.set(prm::CreateCqOut::cqn, played().next_object++);
+}
+void tell_state(Answer answer) {
+  const prm::View<prm::QueryQpOut, std::uint8_t> view(answer);
+  view.at(prm::QueryQpOut::qpc).set(prm::Qpc::state, played().queue_state);
+}
+void tell_atomics(Answer answer) {
+  const prm::View<prm::QueryHcaCapOut, std::uint8_t> view(answer);
+  const prm::View<prm::AtomicCaps, std::uint8_t> caps{
+      Answer(view.at(prm::QueryHcaCapOut::capability))};
+  caps.set(prm::AtomicCaps::atomic_operations, played().atomic_operations);
+  caps.set(prm::AtomicCaps::atomic_size_qp, played().atomic_bytes);
+}
+
+mlx5dv_devx_obj* obj_create(ibv_context*, const void* in, std::size_t size, void* out,
+                            std::size_t out_size) {
+  if (!is_taken(in, size, out, out_size, number_it)) return nullptr;
+  ++played().live["object"];
+  return new mlx5dv_devx_obj{};
+}
+int obj_modify(mlx5dv_devx_obj* object, const void* in, std::size_t size, void* out,
+               std::size_t out_size) {
+  ++object->commands;
+  return is_taken(in, size, out, out_size, [](Answer) {}) ? 0 : errno;
+}
+int obj_query(mlx5dv_devx_obj* object, const void* in, std::size_t size, void* out,
+              std::size_t out_size) {
+  ++object->commands;
+  return is_taken(in, size, out, out_size, tell_state) ? 0 : errno;
+}
+int obj_destroy(mlx5dv_devx_obj* object) {
+  const std::string nth = "mlx5dv_devx_obj_destroy " + std::to_string(++played().destroyed);
+  if (!removes(nth) || !removes("mlx5dv_devx_obj_destroy")) return errno;
+  return gone("object", object);
+}
+int general_cmd(ibv_context*, const void* in, std::size_t size, void* out, std::size_t out_size) {
+  return is_taken(in, size, out, out_size, tell_atomics) ? 0 : errno;
+}
+
+}  // namespace
+
+void put_pages_back() {
+  for (DoorbellPage& page : pages) page.uar.reg_addr = &page.doorbell;
+}
+
+void add_firmware(Libraries& libraries) {
+  libraries.query_eqn = query_eqn;
+  libraries.alloc_uar = alloc_uar;
+  libraries.free_uar = free_uar;
+  libraries.umem_reg = umem_reg;
+  libraries.umem_dereg = umem_dereg;
+  libraries.general_cmd = general_cmd;
+  libraries.obj_create = obj_create;
+  libraries.obj_modify = obj_modify;
+  libraries.obj_query = obj_query;
+  libraries.obj_destroy = obj_destroy;
+}
+
+}  // namespace gdakit::mlx5::calls
+
+namespace gdakit::mlx5 {
+
+mlx5dv_devx_uar* played_uar(std::size_t index) { return &calls::pages[index].uar; }
+
+}  // namespace gdakit::mlx5
