@@ -1,0 +1,218 @@
+// What is sent to the firmware for each kind of queue, field by field, beside what NVSHMEM and DOCA
+// send (mailbox_table.h). To add a kind: a function that makes one on a played host, a row of
+// kKinds, and rows of the tables.
+#include <algorithm>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/base/hex.h"
+#include "tests/mlx5/fixture.h"
+#include "tests/mlx5/mailbox_table.h"
+
+namespace gdakit::mlx5 {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// Numbers of a peer that no other number of a case has.
+ConnectionCard some_peer() {
+  ConnectionCard peer;
+  peer.qpn = 0x1234;
+  peer.first_psn = 0x56789a;
+  peer.address.mtu = IBV_MTU_512;
+  peer.address.log_reads = 3;
+  peer.address.lid = 9;
+  peer.address.gid = {0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2};
+  return peer;
+}
+
+class Mailboxes : public PlayedQueuePair {
+ public:
+  // Sent by a pair of RC that is made and connected.
+  Case rc(const char* name, bool receives, const ConnectionCard& peer) {
+    options_.memory = block_.memory(receives);
+    options_.cq_record_offset = 64;
+    options_.first_psn = 0xabcdef;
+    options_.counter_set = 3;
+    nic_options_ = {.service_level = 5, .traffic_class = 106};
+    uar_.page_id = 0x41;
+    const auto made = make(peer);
+    EXPECT_TRUE(made) << made.error().message();
+    Case played{name, named(played_commands())};
+    played.numbers = numbers(receives, peer);
+    return played;
+  }
+
+  Case infiniband() {
+    put_on_infiniband();
+    return rc("rc_infiniband", false, some_peer());
+  }
+  Case infiniband_grh() {
+    put_on_infiniband();
+    played().gids.insert(played().gids.begin(), gid_of(~0u, 0, 0));
+    played().ports[0].flags = IBV_QPF_GRH_REQUIRED;
+    return rc("rc_infiniband_grh", false, some_peer());
+  }
+  Case roce_v2() {
+    played().gids.insert(played().gids.begin(), gid_of(IBV_GID_TYPE_ROCE_V1, 0xfe, 1));
+    return rc("rc_roce_v2", false, some_peer());
+  }
+  Case channel() {
+    played().gids.insert(played().gids.begin(), gid_of(IBV_GID_TYPE_ROCE_V1, 0xfe, 1));
+    return rc("rc_channel", true, some_peer());
+  }
+
+ private:
+  static const std::vector<std::vector<std::uint8_t>>& played_commands() {
+    return played().commands;
+  }
+
+  // What tables may name.
+  static std::map<std::string, std::string> numbers(bool receives, const ConnectionCard& peer) {
+    const std::uint64_t begin = receives ? 0 : QueueBlock::kSlots;
+    const std::uint32_t first_object = Played().next_object;
+    const std::map<std::string, std::uint64_t> all = {
+        {"port", 1},
+        {"gid_index", 1},
+        {"port_mtu", IBV_MTU_1024},
+        {"log_max_rd_atomic", 4},
+        {"eqn", Played().eqn},
+        {"pd", Played().pd},
+        {"uar_page", 0x41},
+        {"cq_record_umem", Played().next_umem},
+        {"umem", Played().next_umem + 1},
+        {"cq_record_offset", 64},
+        {"receive_cq_record_offset", 72},
+        {"record_offset", QueueBlock::kRecord - begin},
+        {"log_depth", 6},
+        {"log_receive_depth", 2},
+        {"log_receive_stride", 2},
+        {"send_cqn", first_object},
+        {"receive_cqn", first_object + 1},
+        {"qpn", first_object + (receives ? 2 : 1)},
+        {"psn", 0xabcdef},
+        {"peer_qpn", peer.qpn},
+        {"peer_psn", peer.first_psn},
+        {"peer_lid", peer.address.lid},
+        {"peer_mac_high", 0x0211},
+        {"peer_mac_low", 0x22334455},
+    };
+    std::map<std::string, std::string> texts;
+    for (const auto& [name, number] : all) texts[name] = std::to_string(number);
+    texts["peer_gid"] = hex_digits(peer.address.gid);
+    return texts;
+  }
+};
+
+struct Kind {
+  const char* name;
+  Case (Mailboxes::*play)();
+};
+constexpr Kind kKinds[] = {
+    {"rc_infiniband", &Mailboxes::infiniband},
+    {"rc_infiniband_grh", &Mailboxes::infiniband_grh},
+    {"rc_roce_v2", &Mailboxes::roce_v2},
+    {"rc_channel", &Mailboxes::channel},
+};
+
+const std::vector<format::CsvRow> kClients = format::read_csv("tests/data/mlx5_clients.csv");
+const std::vector<format::CsvRow> kDifferences = format::read_csv("tests/data/mlx5_mailboxes.csv");
+
+class GoldenMailboxes : public Mailboxes, public testing::WithParamInterface<Kind> {};
+INSTANTIATE_TEST_SUITE_P(All, GoldenMailboxes, testing::ValuesIn(kKinds),
+                         [](const auto& tested) { return std::string(tested.param.name); });
+
+TEST_P(GoldenMailboxes, DifferFromOtherClientsAsTheTableSays) {
+  const Case sent = (this->*GetParam().play)();
+  ASSERT_FALSE(kClients.empty());
+  ASSERT_FALSE(kDifferences.empty());
+  EXPECT_EQ(sent.name, GetParam().name);
+  for (const std::string& wrong : compare(sent, kClients, kDifferences)) ADD_FAILURE() << wrong;
+}
+
+using GoldenMailboxTables = Mailboxes;
+
+TEST_F(GoldenMailboxTables, NameCasesAndCommandsThatThereAre) {
+  std::vector<Case> cases;
+  for (const Kind& kind : kKinds) {
+    played() = {};
+    put_on_ethernet();
+    cases.push_back((this->*kind.play)());
+  }
+  for (const auto* const rows : {&kClients, &kDifferences}) {
+    for (const format::CsvRow& row : *rows) {
+      ASSERT_FALSE(row.contains("malformed")) << row.at("malformed");
+      const auto has_it = [&row](const Case& one) {
+        return matches(row.at("case"), one.name) && one.find(row.at("command")) != nullptr;
+      };
+      EXPECT_TRUE(std::ranges::any_of(cases, has_it))
+          << row.at("case") << ", " << row.at("command");
+    }
+  }
+}
+
+// The comparison finds what it is there to find.
+class MailboxComparison : public testing::Test {
+ protected:
+  MailboxComparison() {
+    sent_.bytes.resize(272);
+    sent_.bytes[0] = 5;  // an opcode of 0x503
+    sent_.bytes[1] = 3;
+  }
+  using Rows = std::vector<format::CsvRow>;
+  static format::CsvRow client(const char* field, const char* nvshmem, const char* doca) {
+    return {{"case", "rc_*"},
+            {"command", "INIT2RTR"},
+            {"field", field},
+            {"nvshmem", nvshmem},
+            {"doca", doca}};
+  }
+  static format::CsvRow difference(format::CsvRow row, const char* ours) {
+    row["ours"] = ours;
+    row["reason"] = "there is one";
+    return row;
+  }
+  std::string wrong(const Rows& clients, const Rows& differences) const {
+    std::string all;
+    const Case played{"rc_any", {sent_}, {{"nine", "9"}}};
+    for (const std::string& one : compare(played, clients, differences)) all += one + '\n';
+    return all;
+  }
+
+  Command sent_{"INIT2RTR", "init2rtr_qp_in", {}};
+  const format::CsvRow opcode_ = client("opcode", "0x503", "0x503");
+};
+
+TEST_F(MailboxComparison, TakesWhatIsTheSameAndWhatHasARow) {
+  EXPECT_EQ(wrong({opcode_}, {}), "");
+  sent_.bytes[11] = 9;
+  EXPECT_EQ(wrong({opcode_, client("qpn", "nine", "none")}, {}), "");
+  const auto other = client("qpn", "8", "option any");
+  EXPECT_EQ(wrong({opcode_, other}, {difference(other, "9")}), "");
+}
+
+TEST_F(MailboxComparison, FindsDifferencesWithoutARow) {
+  EXPECT_THAT(wrong({opcode_, client("qpn", "8", "")}, {}), HasSubstr("qpn: differs and has no"));
+  EXPECT_THAT(wrong({opcode_, client("qpn", "", "option any")}, {}), HasSubstr("has no row: 0,,"));
+  EXPECT_THAT(wrong({opcode_, client("qpn", "object any", "")}, {}), HasSubstr("has no row"));
+}
+
+TEST_F(MailboxComparison, FindsRowsThatAreNotSo) {
+  EXPECT_THAT(wrong({opcode_}, {difference(opcode_, "1283")}), HasSubstr("and is the same"));
+  const auto other = client("qpn", "8", "");
+  EXPECT_THAT(wrong({opcode_, other}, {difference(other, "7")}), HasSubstr("other values"));
+  EXPECT_THAT(wrong({opcode_}, {difference(other, "0")}), HasSubstr("no client's row"));
+  EXPECT_THAT(wrong({opcode_, opcode_}, {}), IsEmpty());
+}
+
+TEST_F(MailboxComparison, FindsBitsThatNoRowNamesAndNamesThatNothingHas) {
+  sent_.bytes[271] = 1;
+  EXPECT_THAT(wrong({opcode_}, {}), HasSubstr("bit 2175 is set"));
+  EXPECT_THAT(wrong({opcode_, client("qpx", "", "")}, {}), HasSubstr("no such field"));
+  EXPECT_THAT(wrong({opcode_, client("qpn", "ten", "")}, {}), HasSubstr("no number \"ten\""));
+}
+
+}  // namespace
+}  // namespace gdakit::mlx5
