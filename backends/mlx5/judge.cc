@@ -1,6 +1,7 @@
 #include "backends/mlx5/judge.h"
 
 #include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <span>
 
@@ -113,29 +114,11 @@ std::string refused_opening(const ibv_device& device, int code) {
   }
 }
 
-const char* state_name(ibv_port_state state) {
-  switch (state) {
-    case IBV_PORT_DOWN: return "DOWN (`ip link` or `ibstat` shows the cable's state)";
-    case IBV_PORT_INIT: return "INIT: no subnet manager has set it up (`sminfo` looks for one)";
-    case IBV_PORT_ARMED: return "ARMED: the subnet manager has not activated it yet";
-    case IBV_PORT_ACTIVE: return "ACTIVE";
-    default: return "in an unknown state";
-  }
-}
-
-// What a port is; nothing if it cannot be used, with the reason in `why`.
-std::string port_text(const ibv_port_attr& port, std::string& why) {
-  if (port.state != IBV_PORT_ACTIVE) {
-    why = std::string("is ") + state_name(port.state);
-    return {};
-  }
+// What a port is that can be used.
+std::string port_text(const ibv_port_attr& port) {
   const std::string mtu = ", MTU " + std::to_string(128u << port.active_mtu);
   if (port.link_layer == IBV_LINK_LAYER_ETHERNET) return "RoCE" + mtu;
-  if (port.link_layer == IBV_LINK_LAYER_INFINIBAND) {
-    return "InfiniBand" + mtu + ", LID " + std::to_string(port.lid);
-  }
-  why = "is of an unknown link layer";
-  return {};
+  return "InfiniBand" + mtu + ", LID " + std::to_string(port.lid);
 }
 
 // The first port that can be used.
@@ -148,11 +131,8 @@ void judge_ports(const Context& context, unsigned count, const HcaList& list,
     std::string text;
     if (list.allows(report.name, port)) {
       const Result<ibv_port_attr> attributes = context.port(port);
-      if (attributes) {
-        text = port_text(*attributes, why);
-      } else {
-        why = attributes.error().message();
-      }
+      why = attributes ? why_unusable(*attributes) : attributes.error().message();
+      if (why.empty()) text = port_text(*attributes);
     }
     if (!text.empty()) {
       report.port = port;
@@ -190,7 +170,11 @@ DeviceReport judge_device(const Libraries& libraries, ibv_device* device, const 
   report.sentence = context.lack_of_atomics();
   if (!report.sentence.empty()) return report;
   judge_ports(context, attributes->phys_port_cnt, list, report);
-  if (report.usable()) report.sentence += std::string(", firmware ") + attributes->fw_ver;
+  if (report.usable()) {
+    const char* const version = attributes->fw_ver;
+    report.sentence +=
+        ", firmware " + std::string(version, strnlen(version, sizeof attributes->fw_ver));
+  }
   return report;
 }
 

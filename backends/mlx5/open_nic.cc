@@ -118,6 +118,10 @@ Result<void> OpenNic::open_device(ibv_device* device, const NicOptions& options)
 Result<void> OpenNic::find_address(const GidChoice& choice) {
   const Result<ibv_port_attr> port = query_port(context_, port_);
   if (!port) return port.error().within(name_);
+  if (const std::string why = why_unusable(*port); !why.empty()) {
+    return Error(Code::unavailable,
+                 "ibv_query_port: port " + std::to_string(port_) + " of " + name_ + ' ' + why);
+  }
   address_.link_layer = port->link_layer;
   address_.mtu = static_cast<std::uint8_t>(port->active_mtu);
   address_.lid = port->lid;

@@ -1,6 +1,29 @@
 #include "backends/mlx5/ports.h"
 
+#include <cstring>
+
 namespace gdakit::mlx5 {
+namespace {
+
+// What the kernel answered may be no value of the enumeration.
+template <class Enumeration>
+std::uint32_t number_of(const Enumeration& value) {
+  std::uint32_t number = 0;
+  static_assert(sizeof value == sizeof number);
+  std::memcpy(&number, &value, sizeof number);
+  return number;
+}
+
+const char* state_name(std::uint32_t state) {
+  switch (state) {
+    case IBV_PORT_DOWN: return "DOWN (`ip link` or `ibstat` shows the cable's state)";
+    case IBV_PORT_INIT: return "INIT: no subnet manager has set it up (`sminfo` looks for one)";
+    case IBV_PORT_ARMED: return "ARMED: the subnet manager has not activated it yet";
+    default: return "in an unknown state";
+  }
+}
+
+}  // namespace
 
 Result<ibv_port_attr> query_port(ibv_context* context, std::uint8_t number) {
   verbs_context* const verbs = verbs_get_ctx_op(context, query_port);
@@ -11,6 +34,18 @@ Result<ibv_port_attr> query_port(ibv_context* context, std::uint8_t number) {
   const int code = verbs->query_port(context, number, &attributes, sizeof attributes);
   if (code != 0) return Error::from_errno("ibv_query_port", code);
   return attributes;
+}
+
+std::string why_unusable(const ibv_port_attr& port) {
+  const std::uint32_t state = number_of(port.state), mtu = number_of(port.active_mtu);
+  if (state != IBV_PORT_ACTIVE) return std::string("is ") + state_name(state);
+  if (port.link_layer != IBV_LINK_LAYER_ETHERNET && port.link_layer != IBV_LINK_LAYER_INFINIBAND) {
+    return "is of an unknown link layer";
+  }
+  if (mtu < IBV_MTU_256 || mtu > IBV_MTU_4096) {
+    return "has an MTU that is none (" + std::to_string(mtu) + ')';
+  }
+  return {};
 }
 
 }  // namespace gdakit::mlx5

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include <infiniband/verbs.h>
 
@@ -11,5 +12,8 @@ namespace gdakit::mlx5 {
 
 // As the inline function ibv_query_port, which would link against the library.
 Result<ibv_port_attr> query_port(ibv_context* context, std::uint8_t number);
+
+// Why gdakit cannot use the port, as "is DOWN"; empty: it can.
+std::string why_unusable(const ibv_port_attr& port);
 
 }  // namespace gdakit::mlx5

@@ -98,6 +98,18 @@ TEST_F(Judge, EachPortThatCannotBeUsedIsToldWithItsState) {
   EXPECT_EQ(refusal(), "it has no port");
 }
 
+TEST_F(Judge, APortWithAnMtuThatIsNoneIsRefused) {
+  for (const std::uint32_t mtu : {0u, 6u, 7u}) {
+    played().ports[0].active_mtu = static_cast<ibv_mtu>(mtu);
+    EXPECT_THAT(refusal(), HasSubstr("has an MTU that is none (" + std::to_string(mtu) + ')'));
+  }
+}
+
+TEST_F(Judge, AFirmwaresNameEndsWithItsField) {
+  played().firmware = std::string(sizeof ibv_device_attr::fw_ver, '9');
+  EXPECT_THAT(judge().sentence, testing::EndsWith(", firmware " + played().firmware));
+}
+
 TEST_F(Judge, QueriesThatFailAreNamed) {
   played().errors["ibv_query_port"] = EIO;
   EXPECT_THAT(refusal(), AllOf(HasSubstr("ibv_query_port"), HasSubstr(std::strerror(EIO))));

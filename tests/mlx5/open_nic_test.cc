@@ -117,6 +117,11 @@ TEST_F(OpenNicTest, ACallThatFailsIsNamed) {
   }
 }
 
+TEST_F(OpenNicTest, APortThatGoesDownBeforeItIsOpenIsToldWithItsState) {
+  played().ports_later = {port_of(IBV_PORT_DOWN, IBV_LINK_LAYER_ETHERNET)};
+  EXPECT_THAT(refusal(), AllOf(HasSubstr("port 1 of rocep1s0 is DOWN"), HasSubstr("ip link")));
+}
+
 TEST_F(OpenNicTest, HasAsManyReadsUnderWayAsTheDeviceAndGdakitHave) {
   const auto log_reads = [&](int most) {
     played().reads = most;
