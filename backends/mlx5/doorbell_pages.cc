@@ -32,6 +32,10 @@ Result<void> DoorbellPages::map_for_device() {
 Result<DoorbellPages::Doorbell> DoorbellPages::take() {
   const Result<mlx5dv_devx_uar*> uar = take_page();
   if (!uar) return uar.error();
+  if (auto usable = check(**uar); !usable) {
+    give_back(*uar);
+    return usable.error();
+  }
   auto* const host = static_cast<char*>((*uar)->reg_addr);
   Doorbell doorbell{*uar, reinterpret_cast<std::uint64_t*>(host), nullptr};
   if (!for_device_) return doorbell;
@@ -43,6 +47,12 @@ Result<DoorbellPages::Doorbell> DoorbellPages::take() {
   }
   doorbell.device = reinterpret_cast<std::uint64_t*>(*device + (host - page));
   return doorbell;
+}
+
+Result<void> DoorbellPages::check(const mlx5dv_devx_uar& uar) const {
+  constexpr const char* kCall = "mlx5dv_devx_alloc_uar";
+  if (uar.reg_addr == nullptr) return nic_.wrong_answer(kCall, "a page that is not mapped");
+  return nic_.check_number(kCall, uar.page_id);
 }
 
 Result<char*> DoorbellPages::map(char* page) {

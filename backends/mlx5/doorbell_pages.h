@@ -31,12 +31,14 @@ class DoorbellPages {
     std::uint64_t* host = nullptr;
     std::uint64_t* device = nullptr;  // null: its threads cannot reach it
   };
-  // Errors: the NIC gives none at all, or the device's driver does not map it.
+  // Errors: the NIC gives none at all, or none that can be used, or the device's driver does not
+  // map it.
   Result<Doorbell> take();
   void give_back(mlx5dv_devx_uar* page) { --users_.at(page); }
 
  private:
   Result<mlx5dv_devx_uar*> take_page();
+  Result<void> check(const mlx5dv_devx_uar& uar) const;
   Result<char*> map(char* page);
 
   const OpenNic& nic_;

@@ -16,6 +16,7 @@ namespace {
 namespace prm = format::prm;
 
 constexpr int kLogMostReads = 4;
+constexpr int kMostGids = 256;  // that commands can name
 
 const char* command_name(prm::Opcode opcode) {
   switch (opcode) {
@@ -91,6 +92,15 @@ Error OpenNic::no_memory(const std::string& call, std::uint64_t bytes, int code)
                code);
 }
 
+Error OpenNic::wrong_answer(const std::string& call, const std::string& what) const {
+  return Error(Code::unavailable, call + " on " + name_ + " answered " + what);
+}
+
+Result<void> OpenNic::check_number(const std::string& call, std::uint32_t number, int bits) const {
+  if (number >> bits == 0) return {};
+  return wrong_answer(call, in_hex(number) + ", a number for which commands have no room");
+}
+
 Result<void> OpenNic::open_device(ibv_device* device, const NicOptions& options) {
   mlx5dv_context_attr attributes{};
   attributes.flags = MLX5DV_CONTEXT_FLAGS_DEVX;
@@ -109,6 +119,10 @@ Result<void> OpenNic::open_device(ibv_device* device, const NicOptions& options)
   if (const int code = libraries_.query_eqn(context_, /*vector=*/0, &eqn_); code != 0) {
     return failure("mlx5dv_devx_query_eqn", code);
   }
+  if (auto known = check_number("mlx5dv_init_obj of the protection domain", pdn_); !known) {
+    return known;
+  }
+  if (auto known = check_number("mlx5dv_devx_query_eqn", eqn_, /*bits=*/8); !known) return known;
   service_level_ = options.service_level.value_or(0);
   traffic_class_ = options.traffic_class ? *options.traffic_class
                                          : system_traffic_class(device->ibdev_path, port_);
@@ -139,7 +153,7 @@ Result<void> OpenNic::find_address(const GidChoice& choice) {
                                              ": " + name_ +
                                              " is on Ethernet, where priorities go from 0 to 7");
   }
-  gids_ = port->gid_tbl_len;
+  gids_ = std::min(port->gid_tbl_len, kMostGids);
   return find_gid(choice);
 }
 

@@ -115,6 +115,10 @@ class OpenNic {
   Error failure(const std::string& call, int code) const;
   // ... and that pins memory.
   Error no_memory(const std::string& call, std::uint64_t bytes, int code) const;
+  // Of a call that succeeded, and answered what cannot be.
+  Error wrong_answer(const std::string& call, const std::string& what) const;
+  // ... which is a number that has no room in the `bits` bits of commands.
+  Result<void> check_number(const std::string& call, std::uint32_t number, int bits = 24) const;
 
  private:
   OpenNic(const Libraries& libraries, std::string name) : libraries_(libraries), name_(name) {}

@@ -117,9 +117,30 @@ TEST_F(OpenNicTest, ACallThatFailsIsNamed) {
   }
 }
 
+// What no field of a command has room for.
+TEST_F(OpenNicTest, NumbersThatNoCommandCanNameAreErrors) {
+  played().pd = 1u << 24;
+  EXPECT_THAT(refusal(), AllOf(HasSubstr("mlx5dv_init_obj"), HasSubstr("0x1000000")));
+  played().pd = 77;
+  played().eqn = 256;
+  EXPECT_THAT(refusal(), AllOf(HasSubstr("mlx5dv_devx_query_eqn"), HasSubstr("0x100")));
+  played().eqn = 255;
+  EXPECT_TRUE(open());
+}
+
 TEST_F(OpenNicTest, APortThatGoesDownBeforeItIsOpenIsToldWithItsState) {
   played().ports_later = {port_of(IBV_PORT_DOWN, IBV_LINK_LAYER_ETHERNET)};
   EXPECT_THAT(refusal(), AllOf(HasSubstr("port 1 of rocep1s0 is DOWN"), HasSubstr("ip link")));
+}
+
+TEST_F(OpenNicTest, AGidThatNoCommandCanNameIsNotTaken) {
+  played().gids.assign(300, gid_of(~0u, 0, 0));
+  played().gids[256] = gid_of(IBV_GID_TYPE_ROCE_V2, 0xfe, 1);
+  EXPECT_THAT(refusal(), HasSubstr("rocep1s0 has no GID"));
+  played().gids[255] = played().gids[256];
+  const auto nic = open();
+  ASSERT_TRUE(nic);
+  EXPECT_EQ((*nic)->gid_index(), 255);
 }
 
 TEST_F(OpenNicTest, HasAsManyReadsUnderWayAsTheDeviceAndGdakitHave) {
@@ -145,6 +166,17 @@ TEST_F(OpenNicTest, DoorbellPagesAreDedicatedAsLongAsThereAreSome) {
   EXPECT_EQ(take(), shared);
   pages.give_back(first);
   EXPECT_EQ(take(), first);
+}
+
+TEST_F(OpenNicTest, ADoorbellPageThatNoCommandCanNameIsAnError) {
+  const auto nic = open();
+  ASSERT_TRUE(nic);
+  DoorbellPages pages(**nic, host_);
+  played().next_page = 1u << 24;
+  const auto page = pages.take();
+  ASSERT_FALSE(page);
+  EXPECT_THAT(page.error().message(),
+              AllOf(HasSubstr("mlx5dv_devx_alloc_uar on rocep1s0"), HasSubstr("0x1000000")));
 }
 
 TEST_F(OpenNicTest, DoorbellPagesAreSharedWhereNoneIsDedicated) {
