@@ -164,7 +164,13 @@ Result<void> QueuePair::create_qp() {
   return {};
 }
 
+Error QueuePair::destroyed() const {
+  return Error(Code::unavailable, "QP " + std::to_string(qpn_) + " of " + nic_.name() +
+                                      " is destroyed, but for its CQs");
+}
+
 Result<void> QueuePair::connect(const ConnectionCard& peer) {
+  if (!qp_) return destroyed();
   Mac mac{};
   if (nic_.address().link_layer == IBV_LINK_LAYER_ETHERNET) {
     const auto found = mac_of(nic_, peer.address);
@@ -270,6 +276,7 @@ Result<void> QueuePair::to_rts(const ConnectionCard& peer) {
 }
 
 Result<std::uint32_t> QueuePair::state() const {
+  if (!qp_) return destroyed();
   prm::Mailbox<prm::QueryQpIn> in;
   prm::Mailbox<prm::QueryQpOut> out;
   in.set(prm::QueryQpIn::qpn, qpn_);

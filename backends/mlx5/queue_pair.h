@@ -32,7 +32,8 @@ class QueuePair {
   static Result<std::unique_ptr<QueuePair>> create(const OpenNic& nic, MemoryProvider& memory,
                                                    const QueuePairOptions& options);
   std::uint32_t qpn() const { return qpn_; }
-  // The card is in range. If it fails, the queue pair is as it was.
+  // The card is in range. If it fails, the queue pair is as it was. It and state() fail once
+  // destroy() has taken the QP away.
   Result<void> connect(const ConnectionCard& peer);
   // Its objects go one after the other. If one does not, those behind it stay, and the next call
   // goes on there.
@@ -55,6 +56,7 @@ class QueuePair {
   Result<void> to_rtr(const ConnectionCard& peer, const Mac& mac);
   Result<void> to_rts(const ConnectionCard& peer);
   void reset();
+  Error destroyed() const;
 
   const OpenNic& nic_;
   const QueuePairOptions options_;

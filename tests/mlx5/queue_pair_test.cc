@@ -81,6 +81,26 @@ TEST_F(QueuePairTest, ThatCannotBeDestroyedSaysSoAndCanBeLater) {
   EXPECT_EQ(played().live["umem"], 1);  // the records'
 }
 
+// Of one that is gone but for its CQs: DESTROY_CQ has failed.
+TEST_F(QueuePairTest, ThatIsHalfDestroyedHasNoState) {
+  const auto nic = open();
+  ASSERT_TRUE(nic);
+  const auto records = Umem::make(**nic, host_, block_.data(), block_.size());
+  options_.cq_records = records->get();
+  const auto pair = QueuePair::create(**nic, host_, options_);
+  ASSERT_TRUE(pair);
+  played().errors = {{"mlx5dv_devx_obj_destroy 2", EBUSY}};
+  ASSERT_FALSE((*pair)->destroy());
+  const auto state = (*pair)->state();
+  ASSERT_FALSE(state);
+  EXPECT_THAT(state.error().message(), HasSubstr("is destroyed"));
+  const auto connected = (*pair)->connect(ConnectionCard{});
+  ASSERT_FALSE(connected);
+  EXPECT_EQ(connected.error().message(), state.error().message());
+  played().errors.clear();
+  EXPECT_TRUE((*pair)->destroy());
+}
+
 // What the kernel's rules and other clients ask of the commands.
 class Commands : public QueuePairTest {
  protected:
