@@ -19,6 +19,7 @@
 #include "backends/mlx5/open_nic.h"
 #include "backends/mlx5/queue_pair.h"
 #include "core/base/annotate.h"
+#include "core/base/hex.h"
 #include "core/format/cqe.h"
 #include "core/host/ack_timeout.h"
 #include "core/host/stall.h"
@@ -174,7 +175,11 @@ Result<MemoryKeys> Mlx5Backend::register_memory(void* base, std::uint64_t bytes,
   const std::lock_guard lock(mutex_);
   const Result<ibv_mr*> region = register_region(*nic_, memory_, base, bytes, access);
   if (!region) return region.error();
-  regions_[(*region)->lkey] = *region;
+  if (!regions_.emplace((*region)->lkey, *region).second) {
+    const std::string key = hex_number((*region)->lkey);
+    nic_->libraries().dereg_mr(*region);
+    return nic_->wrong_answer("ibv_reg_mr", key + ", the key of other memory");
+  }
   return MemoryKeys{Be32{(*region)->lkey}, Be32{(*region)->rkey}};
 }
 
@@ -220,6 +225,11 @@ Result<QueueResources> Mlx5Backend::create_queue(const QueueMemory& memory) {
   }
   queue.pair = std::move(*pair);
   const std::uint32_t qpn = queue.pair->qpn();
+  if (queues_.contains(qpn)) {
+    queue.pair.reset();
+    give_back(queue);
+    return nic_->wrong_answer("CREATE_QP", hex_number(qpn) + ", the number of another queue");
+  }
   ConnectionCard card;
   card.qpn = qpn;
   card.first_psn = queue.first_psn;

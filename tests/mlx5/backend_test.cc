@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "backends/mlx5/mlx5_backend.h"
+#include "core/base/hex.h"
 #include "core/format/prm/qp.h"
 #include "tests/mlx5/backend_fixture.h"
 
@@ -188,6 +189,26 @@ TEST_F(PlayedBackend, KeepsAQueueThatCannotBeDestroyed) {
   EXPECT_TRUE(backend_->destroy_queue(queue->number));
   EXPECT_EQ(played().live["object"], 1);  // that of the counters
   EXPECT_EQ(played().live["umem"], 1);
+}
+
+// Firmware gives no number twice, and a library no key; what would be said of the first is lost.
+TEST_F(PlayedBackend, ANumberThatThereIsAlreadyIsAnError) {
+  const auto first = create();
+  ASSERT_TRUE(first);
+  played().next_object = first->number - 2;  // its two CQs come before
+  EXPECT_THAT(refusal_of(create(1)),
+              AllOf(HasSubstr("CREATE_QP on rocep1s0"), HasSubstr(hex_number(first->number))));
+  EXPECT_TRUE(backend_->destroy_queue(first->number));
+  EXPECT_EQ(played().live["object"], 1);  // that of the counters
+}
+
+TEST_F(PlayedBackend, AKeyThatThereIsAlreadyIsAnError) {
+  const auto keys = backend_->register_memory(blocks_[0].data(), 64, MemoryUse::local);
+  ASSERT_TRUE(keys);
+  played().next_key = keys->lkey;
+  EXPECT_THAT(refusal_of(backend_->register_memory(blocks_[0].data(), 64, MemoryUse::local)),
+              AllOf(HasSubstr("ibv_reg_mr on rocep1s0"), HasSubstr("0x6100")));
+  EXPECT_TRUE(backend_->deregister_memory(*keys));
 }
 
 }  // namespace
