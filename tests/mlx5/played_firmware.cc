@@ -118,7 +118,9 @@ int obj_modify(mlx5dv_devx_obj* object, const void* in, std::size_t size, void* 
 int obj_query(mlx5dv_devx_obj* object, const void* in, std::size_t size, void* out,
               std::size_t out_size) {
   ++object->commands;
-  return is_taken(in, size, out, out_size, tell_state) ? 0 : errno;
+  const bool counts = static_cast<const std::uint8_t*>(in)[0] == 0x07;  // QUERY_Q_COUNTER
+  const auto fill = counts ? [](Answer) {} : tell_state;
+  return is_taken(in, size, out, out_size, fill) ? 0 : errno;
 }
 int obj_destroy(mlx5dv_devx_obj* object) {
   const std::string nth = "mlx5dv_devx_obj_destroy " + std::to_string(++played().destroyed);
