@@ -4,6 +4,7 @@
 #include "tests/fuzz/cm_calls.h"
 #include "tests/fuzz/exchanges.h"
 #include "tests/fuzz/meetings.h"
+#include "tests/fuzz/mlx5_targets.h"
 #include "tests/fuzz/packets.h"
 #include "tests/fuzz/target.h"
 #include "tests/fuzz/texts.h"
@@ -35,11 +36,18 @@ constexpr Target kTargets[] = {
 
 }  // namespace
 
-std::span<const Target> targets() { return kTargets; }
+std::span<const Target> targets() {
+  static const std::vector<Target> kAll = [] {
+    std::vector<Target> all(std::begin(kTargets), std::end(kTargets));
+    all.insert(all.end(), mlx5_targets().begin(), mlx5_targets().end());
+    return all;
+  }();
+  return kAll;
+}
 
 const Target* find_target(std::string_view name) {
-  const auto found = std::ranges::find(kTargets, name, &Target::name);
-  return found == std::end(kTargets) ? nullptr : found;
+  const auto found = std::ranges::find(targets(), name, &Target::name);
+  return found == targets().end() ? nullptr : &*found;
 }
 
 std::vector<Seed> random_seeds() {
