@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstddef>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -17,12 +15,12 @@
 #include "backends/mlx5/doorbell_pages.h"
 #include "backends/mlx5/emulation.h"
 #include "backends/mlx5/open_nic.h"
+#include "backends/mlx5/queue_error.h"
 #include "backends/mlx5/queue_pair.h"
 #include "core/base/annotate.h"
 #include "core/base/hex.h"
 #include "core/format/cqe.h"
 #include "core/host/ack_timeout.h"
-#include "core/host/stall.h"
 
 namespace gdakit::mlx5 {
 namespace {
@@ -31,7 +29,6 @@ constexpr std::uint32_t kPsnMask = 0xffffff;
 // As firmware numbers them.
 constexpr std::array kStates{"reset", "init", "rtr", "rts", "sqer", "sqd", "err"};
 constexpr std::uint32_t kErrorState = 6;
-constexpr const char* kNotTold = "the queue pair is in error; its NIC does not tell by what";
 // The firmware is asked about so many queues at a look: it takes one command at a time.
 constexpr std::size_t kAskedAtALook = 4;
 
@@ -116,9 +113,6 @@ class Mlx5Backend final : public Backend {
     std::unique_ptr<QueuePair> pair;
   };
 
-  // Whether the CQE does, where the host can read it.
-  static bool tells_failure(const Queue& queue);
-  static std::string why_by(const format::ErrorCqe& cqe);
   // A copy from a GPU may wait for the kernel that runs there.
   enum class IfOnGpu : std::uint8_t { leave, copy };
   std::string why_of(const Queue& queue, IfOnGpu if_on_gpu) const;
@@ -259,29 +253,10 @@ Result<void> Mlx5Backend::destroy_queue(QueueNumber queue) {
   return {};
 }
 
-bool Mlx5Backend::tells_failure(const Queue& queue) {
-  if (!queue.cqe_in_reach) return false;
-  const auto* const op_own =
-      static_cast<const std::uint8_t*>(queue.cqe) + offsetof(format::ErrorCqe, op_own);
-  return format::cqe_opcode(__atomic_load_n(op_own, __ATOMIC_ACQUIRE)) ==
-         format::CqeOpcode::requester_error;
-}
-
-// As a collapsed CQE has it, which the flush of later WQEs may have taken.
-std::string Mlx5Backend::why_by(const format::ErrorCqe& cqe) {
-  const format::Syndrome syndrome{cqe.syndrome};
-  if (format::cqe_opcode(cqe.op_own) != format::CqeOpcode::requester_error ||
-      syndrome == format::Syndrome::flushed) {
-    return kNotTold;
-  }
-  return gdakit::describe(syndrome) + ", at WQE " + std::to_string(cqe.wqe_counter) + ", " +
-         opcode_name(static_cast<std::uint8_t>(cqe.s_wqe_opcode_qpn >> 24));
-}
-
 std::string Mlx5Backend::why_of(const Queue& queue, IfOnGpu if_on_gpu) const {
-  if (!queue.cqe_in_reach && if_on_gpu == IfOnGpu::leave) return kNotTold;
+  if (!queue.cqe_in_reach && if_on_gpu == IfOnGpu::leave) return kErrorNotTold;
   format::ErrorCqe cqe;
-  return memory_.copy(&cqe, queue.cqe, sizeof cqe) ? why_by(cqe) : kNotTold;
+  return memory_.copy(&cqe, queue.cqe, sizeof cqe) ? why_by(cqe) : kErrorNotTold;
 }
 
 std::string Mlx5Backend::describe_queue(QueueNumber queue) const {
@@ -309,7 +284,7 @@ void Mlx5Backend::look_at(QueueNumber number, const Queue& queue) const {
 std::vector<BrokenQueue> Mlx5Backend::broken_queues() const {
   const std::lock_guard lock(mutex_);
   for (const auto& [number, queue] : queues_) {
-    if (tells_failure(queue) && !broken_.contains(number)) {
+    if (queue.cqe_in_reach && tells_failure(queue.cqe) && !broken_.contains(number)) {
       broken_.emplace(number, why_of(queue, IfOnGpu::leave));
     }
   }
@@ -324,74 +299,17 @@ std::vector<BrokenQueue> Mlx5Backend::broken_queues() const {
   return broken;
 }
 
-template <class T>
-std::optional<std::uint8_t> to_byte(const std::optional<T>& value) {
-  return value ? std::optional(static_cast<std::uint8_t>(*value)) : std::nullopt;
-}
-
-template <class Value>
-Result<Value> parsed(const char* variable, const std::string& text) {
-  const std::optional<Value> value = Value::parse(text);
-  if (value) return *value;
-  return Error(Code::invalid_argument, std::string(variable) + "=\"" + text +
-                                           "\" cannot be read; `gdakit info` says what it may be");
-}
-
-Result<NicOptions> nic_options(const Options& options, const Bootstrap& bootstrap,
-                               const MemoryProvider& memory) {
-  const Result<HcaList> list = parsed<HcaList>("GDAKIT_HCA_LIST", options.hca_list);
-  if (!list) return list.error();
-  const Result<HcaMap> map = parsed<HcaMap>("GDAKIT_HCA_MAP", options.hca_map);
-  if (!map) return map.error();
-  const Result<GidChoice> gid = parsed<GidChoice>("GDAKIT_GID", options.gid);
-  if (!gid) return gid.error();
-  const int among_hosts = bootstrap.local_rank().value_or(bootstrap.rank());
-  const std::uint32_t rank = options.local_rank.value_or(static_cast<std::uint32_t>(among_hosts));
-  return NicOptions{.wish = {*list, *map, rank, memory.bus()},
-                    .gid = *gid,
-                    .service_level = to_byte(options.service_level),
-                    .traffic_class = to_byte(options.traffic_class)};
-}
-
-class Provider final : public BackendProvider {
- public:
-  explicit Provider(const Libraries* libraries) : libraries_(libraries) {}
-
-  Result<std::unique_ptr<Backend>> open(const Options& options, Bootstrap& bootstrap,
-                                        MemoryProvider& memory) override {
-    if (options.backend == BackendChoice::mlx5_emulated && !SoftNic::given()) {
-      return Error(Code::unavailable,
-                   "GDAKIT_BACKEND=mlx5-emulated: this process has no soft ConnectX; start it by "
-                   "`gdakit run`, or by `gdakit verbs -- PROGRAM`");
-    }
-    const Result<const Libraries*> libraries =
-        libraries_ == nullptr ? Libraries::of_process() : Result<const Libraries*>(libraries_);
-    if (!libraries) return libraries.error();
-    const Result<NicOptions> wanted = nic_options(options, bootstrap, memory);
-    if (!wanted) return wanted.error();
-    Result<std::unique_ptr<OpenNic>> nic = OpenNic::open(**libraries, *wanted);
-    if (!nic) return nic.error();
-    const Log log(options.log, bootstrap.rank());
-    log.info("NIC " + (*nic)->name() + ", port " + std::to_string((*nic)->port()) + ": " +
-             (*nic)->why());
-    auto backend = std::make_unique<Mlx5Backend>(std::move(*nic), memory, options, log);
-    backend->begin_to_count();
-    if (auto chosen = backend->choose_ringers(options.nic_handler, bootstrap); !chosen) {
-      return chosen.error();
-    }
-    return std::unique_ptr<Backend>(std::move(backend));
-  }
-
- private:
-  const Libraries* const libraries_;  // null: those of this process
-};
-
 }  // namespace
 
-std::unique_ptr<BackendProvider> make_provider() { return std::make_unique<Provider>(nullptr); }
-
-std::unique_ptr<BackendProvider> make_provider(const Libraries& libraries) {
-  return std::make_unique<Provider>(&libraries);
+Result<std::unique_ptr<Backend>> make_backend(std::unique_ptr<OpenNic> nic, const Options& options,
+                                              Bootstrap& bootstrap, MemoryProvider& memory) {
+  auto backend = std::make_unique<Mlx5Backend>(std::move(nic), memory, options,
+                                               Log(options.log, bootstrap.rank()));
+  backend->begin_to_count();
+  if (auto chosen = backend->choose_ringers(options.nic_handler, bootstrap); !chosen) {
+    return chosen.error();
+  }
+  return std::unique_ptr<Backend>(std::move(backend));
 }
 
 }  // namespace gdakit::mlx5

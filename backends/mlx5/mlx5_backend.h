@@ -8,6 +8,11 @@
 namespace gdakit::mlx5 {
 
 struct Libraries;
+class OpenNic;
+
+// Collective. `memory` is that of the PE's device.
+Result<std::unique_ptr<Backend>> make_backend(std::unique_ptr<OpenNic> nic, const Options& options,
+                                              Bootstrap& bootstrap, MemoryProvider& memory);
 
 // By the libraries of this process (libraries.h), which are loaded when a backend is opened.
 std::unique_ptr<BackendProvider> make_provider();

@@ -1,0 +1,80 @@
+// Opens a PE's NIC, as the options want it.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "backends/mlx5/emulation.h"
+#include "backends/mlx5/mlx5_backend.h"
+#include "backends/mlx5/open_nic.h"
+#include "core/base/log.h"
+
+namespace gdakit::mlx5 {
+namespace {
+
+template <class T>
+std::optional<std::uint8_t> to_byte(const std::optional<T>& value) {
+  return value ? std::optional(static_cast<std::uint8_t>(*value)) : std::nullopt;
+}
+
+template <class Value>
+Result<Value> parsed(const char* variable, const std::string& text) {
+  const std::optional<Value> value = Value::parse(text);
+  if (value) return *value;
+  return Error(Code::invalid_argument, std::string(variable) + "=\"" + text +
+                                           "\" cannot be read; `gdakit info` says what it may be");
+}
+
+Result<NicOptions> nic_options(const Options& options, const Bootstrap& bootstrap,
+                               const MemoryProvider& memory) {
+  const Result<HcaList> list = parsed<HcaList>("GDAKIT_HCA_LIST", options.hca_list);
+  if (!list) return list.error();
+  const Result<HcaMap> map = parsed<HcaMap>("GDAKIT_HCA_MAP", options.hca_map);
+  if (!map) return map.error();
+  const Result<GidChoice> gid = parsed<GidChoice>("GDAKIT_GID", options.gid);
+  if (!gid) return gid.error();
+  const int among_hosts = bootstrap.local_rank().value_or(bootstrap.rank());
+  const std::uint32_t rank = options.local_rank.value_or(static_cast<std::uint32_t>(among_hosts));
+  return NicOptions{.wish = {*list, *map, rank, memory.bus()},
+                    .gid = *gid,
+                    .service_level = to_byte(options.service_level),
+                    .traffic_class = to_byte(options.traffic_class)};
+}
+
+class Provider final : public BackendProvider {
+ public:
+  explicit Provider(const Libraries* libraries) : libraries_(libraries) {}
+
+  Result<std::unique_ptr<Backend>> open(const Options& options, Bootstrap& bootstrap,
+                                        MemoryProvider& memory) override {
+    if (options.backend == BackendChoice::mlx5_emulated && !SoftNic::given()) {
+      return Error(Code::unavailable,
+                   "GDAKIT_BACKEND=mlx5-emulated: this process has no soft ConnectX; start it by "
+                   "`gdakit run`, or by `gdakit verbs -- PROGRAM`");
+    }
+    const Result<const Libraries*> libraries =
+        libraries_ == nullptr ? Libraries::of_process() : Result<const Libraries*>(libraries_);
+    if (!libraries) return libraries.error();
+    const Result<NicOptions> wanted = nic_options(options, bootstrap, memory);
+    if (!wanted) return wanted.error();
+    Result<std::unique_ptr<OpenNic>> nic = OpenNic::open(**libraries, *wanted);
+    if (!nic) return nic.error();
+    const Log log(options.log, bootstrap.rank());
+    log.info("NIC " + (*nic)->name() + ", port " + std::to_string((*nic)->port()) + ": " +
+             (*nic)->why());
+    return make_backend(std::move(*nic), options, bootstrap, memory);
+  }
+
+ private:
+  const Libraries* const libraries_;  // null: those of this process
+};
+
+}  // namespace
+
+std::unique_ptr<BackendProvider> make_provider() { return std::make_unique<Provider>(nullptr); }
+
+std::unique_ptr<BackendProvider> make_provider(const Libraries& libraries) {
+  return std::make_unique<Provider>(&libraries);
+}
+
+}  // namespace gdakit::mlx5
