@@ -2,6 +2,7 @@
 
 #include <iostream>
 #include <sstream>
+#include <utility>
 
 #include "core/base/hca_list.h"
 #include "core/base/json.h"
@@ -10,10 +11,26 @@
 namespace gdakit::tools {
 namespace {
 
-PlacedPe place(const Options& options, std::size_t local_rank, const std::string& gpu) {
-  return {local_rank, gpu,
+// On the last of the GPUs.
+PlacedPe place(const Options& options, const std::vector<std::string>& gpus) {
+  return {gpus.size() - 1, gpus.back(),
           mlx5::place_nic(HcaList::parse(options.hca_list).value(),
-                          HcaMap::parse(options.hca_map).value(), local_rank, gpu)};
+                          HcaMap::parse(options.hca_map).value(), gpus)};
+}
+
+// Those that PEs take by their local ranks (GDAKIT_GPUS); a PE without one has no address.
+std::vector<std::string> gpus_of_pes(const Options& options, const std::vector<GpuInfo>& present) {
+  std::vector<std::string> buses;
+  for (const GpuInfo& gpu : present) {
+    if (options.gpus.empty()) buses.push_back(gpu.bus);
+  }
+  for (const std::uint32_t ordinal : options.gpus) {
+    for (const GpuInfo& gpu : present) {
+      if (gpu.ordinal == static_cast<int>(ordinal)) buses.push_back(gpu.bus);
+    }
+  }
+  if (buses.empty()) buses.emplace_back();
+  return buses;
 }
 
 // As one line of JSON.
@@ -23,7 +40,7 @@ void print_member(const char* name, const Write& write) {
   JsonWriter json(text, 0);
   write(json);
   std::string line = text.str();
-  line.pop_back();  // the line's end
+  if (line.back() == '\n') line.pop_back();  // behind arrays
   std::cout << "  \"" << name << "\": " << line << ",\n";
 }
 
@@ -61,9 +78,10 @@ void write_map(JsonWriter& json, const NicSection& section) {
 NicSection describe_nics(const Options& options, const std::vector<GpuInfo>& gpus) {
   NicSection section{mlx5::report_devices(HcaList::parse(options.hca_list).value()), {}};
   if (!section.nics) return section;
-  if (gpus.empty()) section.pes.push_back(place(options, 0, ""));
-  for (const GpuInfo& gpu : gpus) {
-    section.pes.push_back(place(options, section.pes.size(), gpu.bus));
+  std::vector<std::string> up_to;
+  for (std::string& gpu : gpus_of_pes(options, gpus)) {
+    up_to.push_back(std::move(gpu));
+    section.pes.push_back(place(options, up_to));
   }
   return section;
 }

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <unistd.h>
 #include <vector>
 
 #include "core/base/options.h"
@@ -45,7 +46,8 @@ runs already, and nvidia-cuda-mps-control is there; --mps on starts one in any c
 off starts none. It ends with the job. With GDAKIT_DEVICE=cpu nobody shares a GPU.
 
 --backend sets GDAKIT_BACKEND. With mlx5-emulated each PE gets a soft ConnectX of its own, as
-`gdakit verbs` gives it, and drives it by the distribution's libibverbs and libmlx5.
+`gdakit verbs` gives it, and drives it by the distribution's libibverbs and libmlx5; captures are
+then called mlx5_0-PID.pcapng. A real NIC, mlx5, writes none.
 
 --pcap sets GDAKIT_CAPTURE: the NIC of each PE writes what it sends and receives into this folder,
 which is made if it is missing, for Wireshark.
@@ -128,7 +130,9 @@ Result<Variables> backend_variables(const std::string& chosen) {
                             ? parsed && parsed->options.backend == BackendChoice::mlx5_emulated
                             : chosen == backend_choice_name(BackendChoice::mlx5_emulated);
   if (!emulated || has_soft_nics()) return variables;
-  Result<Variables> nics = verbs_variables(VerbsOptions{});
+  VerbsOptions options;
+  options.fabric = "job-" + std::to_string(::getpid());
+  Result<Variables> nics = verbs_variables(options);
   if (!nics) return nics.error().within("backend mlx5-emulated");
   variables.insert(variables.end(), nics->begin(), nics->end());
   return variables;

@@ -7,8 +7,8 @@ namespace {
 
 Error absent() {
   return Error(Code::unavailable,
-               "this gdakit was built without the headers of rdma-core; install them (Debian and "
-               "Ubuntu: libibverbs-dev; Red Hat: rdma-core-devel) and build it again");
+               "this gdakit was built without the headers of rdma-core 44 or later; install them "
+               "(Debian and Ubuntu: libibverbs-dev; Red Hat: rdma-core-devel) and build it again");
 }
 
 class Provider final : public BackendProvider {
@@ -24,7 +24,7 @@ bool built_in() { return false; }
 
 Result<std::vector<DeviceReport>> report_devices(const HcaList&) { return absent(); }
 
-Result<PlacedNic> place_nic(const HcaList&, const HcaMap&, std::size_t, const std::string&) {
+Result<PlacedNic> place_nic(const HcaList&, const HcaMap&, std::vector<std::string>) {
   return absent();
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <string>
 #include <vector>
 
 namespace gdakit::mlx5 {
@@ -14,7 +16,7 @@ struct Ability {
 
 }  // namespace
 
-Result<bool> agree_on_doorbells(Bootstrap& bootstrap, const Result<void>& mine, const Log& log) {
+Result<void> agree_on_doorbells(Bootstrap& bootstrap, const Result<void>& mine) {
   Ability ability;
   if (!mine) {
     ability.rings = 0;
@@ -23,16 +25,14 @@ Result<bool> agree_on_doorbells(Bootstrap& bootstrap, const Result<void>& mine, 
   Result<std::vector<Ability>> all = allgather_value(bootstrap, ability);
   if (!all) return all.error();
   const auto cannot = std::ranges::find(*all, 0, &Ability::rings);
-  if (cannot == all->end()) return true;
+  if (cannot == all->end()) return {};
   cannot->why.back() = '\0';
-  if (bootstrap.rank() == 0) {
-    log.warn(
-        "host threads ring the NICs of all PEs (GDAKIT_NIC_HANDLER=proxy), for the GPU of PE " +
-        std::to_string(cannot - all->begin()) + " cannot: " + cannot->why.data() +
-        ". NVIDIA's driver maps another device's registers where it was loaded with "
-        "PeerMappingOverride=1: `grep RegistryDwords /proc/driver/nvidia/params` shows it");
-  }
-  return false;
+  return Error(Code::unavailable,
+               "the GPU of PE " + std::to_string(cannot - all->begin()) +
+                   " cannot ring its NIC: " + cannot->why.data() +
+                   ". NVIDIA's driver maps another device's registers where it was loaded with "
+                   "PeerMappingOverride=1: `grep RegistryDwords /proc/driver/nvidia/params` shows "
+                   "it");
 }
 
 }  // namespace gdakit::mlx5

@@ -21,10 +21,15 @@ std::string wrong_with(const ConnectionCard& card) {
 // Why two ports cannot be connected.
 std::string wrong_between(const PortAddress& mine, const PortAddress& other) {
   if (mine.link_layer != other.link_layer) {
-    return "one is on InfiniBand and the other on Ethernet";
+    return "one is on InfiniBand and the other on Ethernet (GDAKIT_HCA_LIST chooses NICs)";
   }
   if (mine.link_layer == IBV_LINK_LAYER_ETHERNET && mine.gid_type != other.gid_type) {
-    return "one has GIDs of RoCE v2 and the other of v1 alone (`show_gids`)";
+    return "one has a GID of RoCE v2 and the other of v1 (GDAKIT_GID chooses; `show_gids` lists "
+           "them)";
+  }
+  if (mine.link_layer == IBV_LINK_LAYER_ETHERNET && is_ipv4(mine.gid) != is_ipv4(other.gid)) {
+    return "one has a GID of IPv4 and the other of IPv6 (GDAKIT_GID chooses; `show_gids` lists "
+           "them)";
   }
   return {};
 }
@@ -51,8 +56,7 @@ Result<ConnectionCard> read_card(const Bytes& bytes, const OpenNic& nic) {
   }
   const std::string wrong = wrong_between(nic.address(), card.address);
   if (wrong.empty()) return card;
-  return refused("of " + nic.name() + " and the peer's NIC " + wrong +
-                 "; GDAKIT_HCA_LIST chooses NICs");
+  return refused("of " + nic.name() + " and the peer's NIC " + wrong);
 }
 
 }  // namespace gdakit::mlx5

@@ -15,16 +15,16 @@ Result<std::unique_ptr<CounterSet>> CounterSet::make(const OpenNic& nic) {
   return std::unique_ptr<CounterSet>(new CounterSet(nic, std::move(*object), id));
 }
 
-NicCounters CounterSet::read() const {
+const NicCounters& CounterSet::read() {
   prm::Mailbox<prm::QueryQCounterIn> in;
   prm::Mailbox<prm::QueryQCounterOut> out;
   in.set(prm::QueryQCounterIn::counter_set_id, id_);
-  NicCounters counters;
-  if (!nic_.query(object_, prm::Opcode::query_q_counter, in, out)) return counters;
+  if (!nic_.query(object_, prm::Opcode::query_q_counter, in, out)) return told_;
   for_each_q_counter([&](auto field, std::uint64_t QueueCounters::*counter) {
-    counters.*counter = out.get(field);
+    const auto now = static_cast<std::uint32_t>(out.get(field));
+    told_.*counter += now - static_cast<std::uint32_t>(told_.*counter);
   });
-  return counters;
+  return told_;
 }
 
 }  // namespace gdakit::mlx5

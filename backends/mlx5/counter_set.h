@@ -14,9 +14,10 @@ class CounterSet {
   static Result<std::unique_ptr<CounterSet>> make(const OpenNic& nic);
 
   std::uint8_t id() const { return id_; }
-  // Since it was made. Counters that this kind of set does not have are 0; the NIC's own have 32
-  // bits and begin anew behind 2^32 - 1. Zeros where the firmware does not answer.
-  NicCounters read() const;
+  // Since it was made. Counters that this kind of set does not have are 0. The NIC's own have 32
+  // bits: they are followed over their end if they are read before they come there twice. What was
+  // told last where the firmware does not answer.
+  const NicCounters& read();
 
  private:
   CounterSet(const OpenNic& nic, DevxObject object, std::uint8_t id)
@@ -24,6 +25,7 @@ class CounterSet {
   const OpenNic& nic_;
   DevxObject object_;
   const std::uint8_t id_;
+  NicCounters told_;
 };
 
 }  // namespace gdakit::mlx5

@@ -36,9 +36,9 @@ struct PlacedNic {
   std::string why;  // this one and no other
 };
 
-// For the PE of that number among those of its host, on a GPU of that PCI address, or on none.
+// For the PE of that number among those of its host, on the last one of the GPUs, by their PCI
+// addresses: those of its host's PEs up to it. An empty address is of a PE without a GPU.
 // Errors: as report_devices; no NIC can be used, or not the one of the map.
-Result<PlacedNic> place_nic(const HcaList& list, const HcaMap& map, std::size_t local_rank,
-                            const std::string& gpu);
+Result<PlacedNic> place_nic(const HcaList& list, const HcaMap& map, std::vector<std::string> gpus);
 
 }  // namespace gdakit::mlx5

@@ -22,6 +22,13 @@ DoorbellPages::~DoorbellPages() {
   for (const auto& [uar, users] : users_) nic_.libraries().free_uar(uar);
 }
 
+Result<void> DoorbellPages::reserve() {
+  const Result<mlx5dv_devx_uar*> uar = take_page();
+  if (!uar) return uar.error();
+  give_back(*uar);
+  return check(**uar);
+}
+
 Result<void> DoorbellPages::map_for_device() {
   const Result<Doorbell> one = take();
   if (!one) return one.error();

@@ -20,8 +20,9 @@ class DoorbellPages {
   DoorbellPages(const DoorbellPages&) = delete;
   DoorbellPages& operator=(const DoorbellPages&) = delete;
 
-  // Tries whether the device's threads can reach a page. The error says why not, and that of
-  // take().
+  // Takes a page from the NIC, for the first queue. Errors: as take()'s of the NIC.
+  Result<void> reserve();
+  // Behind reserve(): whether the device's threads can reach a page, or why not.
   Result<void> map_for_device();
   // No page from now on is mapped for the device.
   void leave_to_host() { for_device_ = false; }

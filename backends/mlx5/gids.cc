@@ -82,10 +82,11 @@ Error GidTable::none(const GidChoice& choice) const {
                "has no GID of GDAKIT_GID=" + choice.text() + ", but these: " + there);
 }
 
-std::optional<std::uint8_t> GidTable::find(const GidChoice::Gid& gid, std::uint32_t type) const {
+std::optional<std::uint8_t> GidTable::find(const ibv_gid_entry& entry) const {
   for (int index = 0; index < places_; ++index) {
-    const std::optional<ibv_gid_entry> entry = at(index);
-    if (entry && entry->gid_type == type && bytes_of(entry->gid) == gid) {
+    const std::optional<ibv_gid_entry> other = at(index);
+    if (other && other->gid_type == entry.gid_type && other->ndev_ifindex == entry.ndev_ifindex &&
+        bytes_of(other->gid) == bytes_of(entry.gid)) {
       return static_cast<std::uint8_t>(index);
     }
   }

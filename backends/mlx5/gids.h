@@ -21,8 +21,9 @@ class GidTable {
   // that are routed before link-local ones, IPv4 before IPv6. Errors (unavailable): that the port
   // "has no GID" that is allowed, and which it has.
   Result<ibv_gid_entry> choose(const GidChoice& choice) const;
-  // Where a GID of that type is now.
-  std::optional<std::uint8_t> find(const GidChoice::Gid& gid, std::uint32_t type) const;
+  // Where an entry is now that was chosen before: the same GID of the same type and network
+  // interface. VLANs may have the GID of what they are on.
+  std::optional<std::uint8_t> find(const ibv_gid_entry& entry) const;
 
  private:
   std::optional<ibv_gid_entry> at(int index) const;

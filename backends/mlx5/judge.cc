@@ -123,11 +123,11 @@ std::string port_text(const ibv_port_attr& port) {
 
 // The first port that can be used.
 void judge_ports(const Context& context, unsigned count, const HcaList& list,
-                 DeviceReport& report) {
+                 const std::string& left_out, DeviceReport& report) {
   std::string reasons;
   for (unsigned number = 1; number <= count; ++number) {
     const auto port = static_cast<std::uint8_t>(number);
-    std::string why = "is left out by GDAKIT_HCA_LIST";
+    std::string why = "is " + left_out;
     std::string text;
     if (list.allows(report.name, port)) {
       const Result<ibv_port_attr> attributes = context.port(port);
@@ -146,7 +146,9 @@ void judge_ports(const Context& context, unsigned count, const HcaList& list,
 
 }  // namespace
 
-DeviceReport judge_device(const Libraries& libraries, ibv_device* device, const HcaList& list) {
+DeviceReport judge_device(const Libraries& libraries, ibv_device* device, const HcaList& list,
+                          const char* variable) {
+  const std::string left_out = std::string("left out by ") + variable;
   DeviceReport report{libraries.get_device_name(device), 0, {}};
   if (!libraries.is_supported(device)) {
     report.sentence = "no ConnectX (vendor " + vendor_of(*device) +
@@ -154,7 +156,7 @@ DeviceReport judge_device(const Libraries& libraries, ibv_device* device, const 
     return report;
   }
   if (!may_be_used(list, report.name)) {
-    report.sentence = "left out by GDAKIT_HCA_LIST";
+    report.sentence = left_out;
     return report;
   }
   const Context context(libraries, device);
@@ -169,7 +171,7 @@ DeviceReport judge_device(const Libraries& libraries, ibv_device* device, const 
   }
   report.sentence = context.lack_of_atomics();
   if (!report.sentence.empty()) return report;
-  judge_ports(context, attributes->phys_port_cnt, list, report);
+  judge_ports(context, attributes->phys_port_cnt, list, left_out, report);
   if (report.usable()) {
     const char* const version = attributes->fw_ver;
     report.sentence +=

@@ -10,6 +10,8 @@ namespace gdakit::mlx5 {
 // has (not_found).
 Result<std::vector<DeviceReport>> judge_devices(const DeviceList& present, const HcaList& list);
 
-DeviceReport judge_device(const Libraries& libraries, ibv_device* device, const HcaList& list);
+// `variable` is where the list is from.
+DeviceReport judge_device(const Libraries& libraries, ibv_device* device, const HcaList& list,
+                          const char* variable = "GDAKIT_HCA_LIST");
 
 }  // namespace gdakit::mlx5

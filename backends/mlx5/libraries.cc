@@ -32,7 +32,7 @@ class Library {
     if (function != nullptr) return;
     error_ = Error(Code::unavailable, "no RDMA NIC can be used: " + file() + " has no " + symbol +
                                           " of version " + version +
-                                          ": it is older than rdma-core 34; update it");
+                                          ": it is older than rdma-core 35; update it");
   }
 
   const std::optional<Error>& error() const { return error_; }

@@ -113,7 +113,7 @@ class Mlx5Backend final : public Backend {
     std::unique_ptr<QueuePair> pair;
   };
 
-  // A copy from a GPU may wait for the kernel that runs there.
+  // A copy from a GPU takes long for what is asked many times a second.
   enum class IfOnGpu : std::uint8_t { leave, copy };
   std::string why_of(const Queue& queue, IfOnGpu if_on_gpu) const;
   void look_at(QueueNumber number, const Queue& queue) const;
@@ -148,12 +148,20 @@ class Mlx5Backend final : public Backend {
   mutable QueueNumber next_asked_ = 0;
 };
 
+// Where they are to be the GPUs, one that cannot is an error; else host threads ring for all PEs.
 Result<void> Mlx5Backend::choose_ringers(NicHandler handler, Bootstrap& bootstrap) {
   const bool by_host = handler == NicHandler::proxy || handler == NicHandler::commands;
+  if (auto taken = doorbells_.reserve(); !taken) return taken;
   const Result<void> mine = by_host ? Result<void>() : doorbells_.map_for_device();
-  const Result<bool> agreed = agree_on_doorbells(bootstrap, mine, log_);
-  if (!agreed) return agreed.error();
-  device_rings_ = *agreed;
+  const Result<void> all_can = agree_on_doorbells(bootstrap, mine);
+  if (!all_can && (handler == NicHandler::gpu || all_can.error().code() != Code::unavailable)) {
+    return all_can.error().within("GDAKIT_NIC_HANDLER=" + std::string(nic_handler_name(handler)));
+  }
+  if (!all_can && bootstrap.rank() == 0) {
+    log_.warn("host threads ring the NICs of all PEs (GDAKIT_NIC_HANDLER=proxy), for " +
+              all_can.error().message());
+  }
+  device_rings_ = bool(all_can);
   if (by_host || !device_rings_) doorbells_.leave_to_host();
   return {};
 }

@@ -1,9 +1,10 @@
 // Which of a host's NICs a PE takes: what the user's map says; else one of the nearest to its GPU,
-// which the PEs of a host share out.
+// which the PEs share out that have the same nearest ones.
 #pragma once
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "backends/mlx5/device_list.h"
 #include "backends/mlx5/devices.h"
@@ -12,17 +13,18 @@
 namespace gdakit::mlx5 {
 
 struct NicWish {
-  HcaList list = {};                      // GDAKIT_HCA_LIST
-  HcaMap map = {};                        // GDAKIT_HCA_MAP
-  std::size_t local_rank = 0;             // of the PE, among those of its host
-  std::string gpu = {};                   // its PCI address; empty: the PE has none
-  std::filesystem::path system = "/sys";  // where the GPU is looked for
+  HcaList list = {};                          // GDAKIT_HCA_LIST
+  HcaMap map = {};                            // GDAKIT_HCA_MAP
+  std::size_t local_rank = 0;                 // of the PE, among those of its host
+  std::string gpu = {};                       // its PCI address; empty: the PE has none
+  std::vector<std::string> gpus_before = {};  // those of PEs of its host with lower local ranks
+  std::filesystem::path system = "/sys";      // where the GPU is looked for
 };
 
 struct ChosenNic {
   ibv_device* device = nullptr;  // of the list
   DeviceReport report;           // usable
-  std::string why;               // "behind one PCI bridge with GPU 0000:65:00.0, for local rank 1"
+  std::string why;               // "behind one PCI bridge with GPU 0000:65:00.0"
 };
 
 // Errors: as judge_devices; no NIC can be used (unavailable), with each one's reason; the map's is

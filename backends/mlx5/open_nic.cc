@@ -163,6 +163,7 @@ Result<void> OpenNic::find_gid(const GidChoice& choice) {
     return Error(found.error().code(),
                  "port " + std::to_string(port_) + " of " + name_ + ' ' + found.error().message());
   }
+  gid_ = *found;
   gid_index_ = static_cast<std::uint8_t>(found->gid_index);
   address_.gid_type = static_cast<std::uint8_t>(found->gid_type);
   address_.gid = bytes_of(found->gid);
@@ -170,8 +171,7 @@ Result<void> OpenNic::find_gid(const GidChoice& choice) {
 }
 
 Result<void> OpenNic::find_gid_again() {
-  const auto found =
-      GidTable(libraries_, context_, port_, gids_).find(address_.gid, address_.gid_type);
+  const auto found = GidTable(libraries_, context_, port_, gids_).find(gid_);
   if (!found) {
     return Error(Code::unavailable,
                  "port " + std::to_string(port_) + " of " + name_ + " has lost its GID " +

@@ -45,27 +45,28 @@ Common common_of(const fs::path& one, const fs::path& other) {
 
 }  // namespace
 
-const char* distance_name(Distance distance) {
-  switch (distance) {
-    case Distance::bridge: return "behind one PCI bridge";
-    case Distance::host_bridge: return "behind one host bridge";
-    case Distance::numa_node: return "of one NUMA node";
-    case Distance::host: return "of another NUMA node";
-    case Distance::unknown: break;
+const char* words_of(Apart apart) {
+  switch (apart) {
+    case Apart::bridge: return "behind one PCI bridge with";
+    case Apart::host_bridge: return "behind one host bridge with";
+    case Apart::numa_node: return "of one NUMA node with";
+    case Apart::host: return "of another NUMA node than";
+    case Apart::unknown: break;
   }
-  return "at an unknown distance";
+  return "at an unknown distance from";
 }
 
 Distance distance_between(const fs::path& nic, std::string gpu, const fs::path& system) {
   std::ranges::transform(gpu, gpu.begin(), [](unsigned char c) { return std::tolower(c); });
   const auto nic_place = place_of(nic);
   const auto gpu_place = place_of(system / "bus/pci/devices" / gpu);
-  if (gpu.empty() || !nic_place || !gpu_place) return Distance::unknown;
+  if (gpu.empty() || !nic_place || !gpu_place) return {};
   const Common common = common_of(*nic_place, *gpu_place);
-  if (common.bridges != 0) return Distance::bridge;
-  if (common.host_bridges != 0) return Distance::host_bridge;
-  const int node = numa_node(*nic_place);
-  return node >= 0 && node == numa_node(*gpu_place) ? Distance::numa_node : Distance::host;
+  if (common.bridges != 0) return {Apart::bridge, -common.bridges};
+  if (common.host_bridges != 0) return {Apart::host_bridge};
+  const int node = numa_node(*nic_place), gpu_node = numa_node(*gpu_place);
+  if (node < 0 || gpu_node < 0) return {};
+  return {node == gpu_node ? Apart::numa_node : Apart::host};
 }
 
 }  // namespace gdakit::mlx5

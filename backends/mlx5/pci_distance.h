@@ -1,6 +1,7 @@
 // How far a NIC is from a GPU, by their places in the host's tree of PCI devices.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -8,14 +9,22 @@
 namespace gdakit::mlx5 {
 
 // From the nearest on.
-enum class Distance : std::uint8_t {
+enum class Apart : std::uint8_t {
   bridge,       // behind one PCI bridge: what passes between them need not come to the processor
   host_bridge,  // behind one host bridge
   numa_node,    // of one NUMA node
-  host,         // of several NUMA nodes
-  unknown,      // one of them is not in the tree
+  host,         // of two NUMA nodes
+  unknown,      // the host does not say
 };
-const char* distance_name(Distance distance);
+
+struct Distance {
+  Apart apart = Apart::unknown;
+  int bridges = 0;  // those that they have in common, counted downwards from 0
+
+  auto operator<=>(const Distance&) const = default;
+};
+// In words, as "behind one PCI bridge with".
+const char* words_of(Apart apart);
 
 // `nic` is the NIC's folder in sysfs, `gpu` the GPU's PCI address, 0000:65:00.0. `system` stands in
 // for /sys in tests.

@@ -28,7 +28,7 @@ const char* state_name(std::uint32_t state) {
 Result<ibv_port_attr> query_port(ibv_context* context, std::uint8_t number) {
   verbs_context* const verbs = verbs_get_ctx_op(context, query_port);
   if (verbs == nullptr) {
-    return Error(Code::unavailable, "ibv_query_port: libibverbs is older than rdma-core 34");
+    return Error(Code::unavailable, "ibv_query_port: libibverbs is older than rdma-core 35");
   }
   ibv_port_attr attributes{};
   const int code = verbs->query_port(context, number, &attributes, sizeof attributes);

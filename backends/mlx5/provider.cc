@@ -1,13 +1,17 @@
 // Opens a PE's NIC, as the options want it.
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "backends/mlx5/emulation.h"
 #include "backends/mlx5/mlx5_backend.h"
 #include "backends/mlx5/open_nic.h"
 #include "core/base/log.h"
+#include "core/host/bootstrap/host_name.h"
+#include "core/host/local_rank.h"
 
 namespace gdakit::mlx5 {
 namespace {
@@ -25,7 +29,29 @@ Result<Value> parsed(const char* variable, const std::string& text) {
                                            "\" cannot be read; `gdakit info` says what it may be");
 }
 
-Result<NicOptions> nic_options(const Options& options, const Bootstrap& bootstrap,
+// Where a PE is, as others that take NICs near it need to know.
+struct Place {
+  HostName host{};
+  std::uint32_t local_rank = 0;
+  std::array<char, 32> gpu{};  // its PCI address; empty: none
+};
+
+// Collective. The GPUs of the PEs of this host that have lower local ranks.
+Result<std::vector<std::string>> gpus_before(const Place& mine, Bootstrap& bootstrap) {
+  Result<std::vector<Place>> places = allgather_value(bootstrap, mine);
+  if (!places) return places.error();
+  std::vector<std::string> gpus;
+  for (Place& place : *places) {
+    place.gpu.back() = '\0';
+    if (place.host == mine.host && place.local_rank < mine.local_rank) {
+      gpus.emplace_back(place.gpu.data());
+    }
+  }
+  return gpus;
+}
+
+// Collective.
+Result<NicOptions> nic_options(const Options& options, Bootstrap& bootstrap,
                                const MemoryProvider& memory) {
   const Result<HcaList> list = parsed<HcaList>("GDAKIT_HCA_LIST", options.hca_list);
   if (!list) return list.error();
@@ -33,9 +59,13 @@ Result<NicOptions> nic_options(const Options& options, const Bootstrap& bootstra
   if (!map) return map.error();
   const Result<GidChoice> gid = parsed<GidChoice>("GDAKIT_GID", options.gid);
   if (!gid) return gid.error();
-  const int among_hosts = bootstrap.local_rank().value_or(bootstrap.rank());
-  const std::uint32_t rank = options.local_rank.value_or(static_cast<std::uint32_t>(among_hosts));
-  return NicOptions{.wish = {*list, *map, rank, memory.bus()},
+  const std::size_t local_rank = local_rank_of(options, bootstrap);
+  const std::string gpu = memory.bus();
+  Place mine{this_host(), static_cast<std::uint32_t>(local_rank)};
+  gpu.copy(mine.gpu.data(), mine.gpu.size() - 1);
+  Result<std::vector<std::string>> before = gpus_before(mine, bootstrap);
+  if (!before) return before.error();
+  return NicOptions{.wish = {*list, *map, local_rank, gpu, std::move(*before)},
                     .gid = *gid,
                     .service_level = to_byte(options.service_level),
                     .traffic_class = to_byte(options.traffic_class)};
@@ -59,6 +89,11 @@ class Provider final : public BackendProvider {
     if (!wanted) return wanted.error();
     Result<std::unique_ptr<OpenNic>> nic = OpenNic::open(**libraries, *wanted);
     if (!nic) return nic.error();
+    if (options.backend == BackendChoice::mlx5_emulated &&
+        SoftNic::of((*nic)->context()) == nullptr) {
+      return Error(Code::unavailable, "GDAKIT_BACKEND=mlx5-emulated: " + (*nic)->name() +
+                                          " is a real NIC; GDAKIT_BACKEND=mlx5 drives such");
+    }
     const Log log(options.log, bootstrap.rank());
     log.info("NIC " + (*nic)->name() + ", port " + std::to_string((*nic)->port()) + ": " +
              (*nic)->why());

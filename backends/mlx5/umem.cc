@@ -1,6 +1,7 @@
 #include "backends/mlx5/umem.h"
 
 #include <cerrno>
+#include <unistd.h>
 
 #include "core/base/bits.h"
 #include "core/base/file_descriptor.h"
@@ -32,13 +33,27 @@ Result<DmaBuf> export_pages(MemoryProvider& memory, const void* base, std::uint6
   return buffer;
 }
 
-Error neither_way(const Error& by_dma_buf, const Error& by_address) {
+constexpr const char* kOfRegions =
+    ". The memory is a GPU's: a NIC takes it as dma-buf (NVIDIA's open kernel modules, Linux 5.12 "
+    "or later), or by nvidia-peermem (`lsmod | grep nvidia_peermem`), and no more than the GPU's "
+    "BAR1 shows (`nvidia-smi -q`)";
+constexpr const char* kOfUmems =
+    ". The queue is in a GPU's memory: a NIC takes it as dma-buf (NVIDIA's open kernel modules, "
+    "Linux 6.1 or later), or by nvidia-peermem (`lsmod | grep nvidia_peermem`); "
+    "GDAKIT_QUEUE_MEMORY=host does without either";
+
+Error neither_way(const Error& by_dma_buf, const Error& by_address, const char* remedy) {
   return Error(by_address.code(),
-               by_dma_buf.message() + "; and by its address: " + by_address.message() +
-                   ". The memory is a GPU's: a NIC takes it as dma-buf (NVIDIA's open kernel "
-                   "modules; Linux 5.12 or later, 6.1 for queues) or by nvidia-peermem (`lsmod | "
-                   "grep nvidia_peermem`)",
+               by_dma_buf.message() + "; and by its address: " + by_address.message() + remedy,
                by_address.system_code());
+}
+
+Result<void> check_pages(const OpenNic& nic) {
+  const long bytes = ::sysconf(_SC_PAGESIZE);
+  if (bytes == static_cast<long>(kPage)) return {};
+  return Error(Code::unavailable, "queues on " + nic.name() + ": this host's pages are of " +
+                                      std::to_string(bytes) +
+                                      " bytes, and backend mlx5 takes pages of 4096 alone so far");
 }
 
 mlx5dv_devx_umem_in describe(void* base, std::uint64_t bytes) {
@@ -95,11 +110,12 @@ Result<ibv_mr*> register_region(const OpenNic& nic, MemoryProvider& memory, void
   if (by_dma_buf) return by_dma_buf;
   Result<ibv_mr*> by_address = region_by_address(nic, base, bytes, access);
   if (by_address) return by_address;
-  return neither_way(by_dma_buf.error(), by_address.error());
+  return neither_way(by_dma_buf.error(), by_address.error(), kOfRegions);
 }
 
 Result<std::unique_ptr<Umem>> Umem::make(const OpenNic& nic, MemoryProvider& memory, void* base,
                                          std::uint64_t bytes) {
+  if (auto good = check_pages(nic); !good) return good.error();
   const auto made = [&nic](mlx5dv_devx_umem* umem, std::uint64_t begin) {
     return std::unique_ptr<Umem>(new Umem(nic.libraries(), umem, begin));
   };
@@ -113,7 +129,7 @@ Result<std::unique_ptr<Umem>> Umem::make(const OpenNic& nic, MemoryProvider& mem
   }
   const Result<mlx5dv_devx_umem*> umem = umem_by_address(nic, base, bytes);
   if (umem) return made(*umem, reinterpret_cast<std::uint64_t>(base));
-  return by_dma_buf ? neither_way(*by_dma_buf, umem.error()) : umem.error();
+  return by_dma_buf ? neither_way(*by_dma_buf, umem.error(), kOfUmems) : umem.error();
 }
 
 int Umem::give_up() {

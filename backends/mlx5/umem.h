@@ -19,7 +19,8 @@ Result<ibv_mr*> register_region(const OpenNic& nic, MemoryProvider& memory, void
 // Memory with a number; given up with this.
 class Umem {
  public:
-  // Errors name each way that was tried.
+  // Errors name each way that was tried. Hosts whose pages are not of 4 KiB are refused: a NIC
+  // would have to be given larger ones, and then queues lie elsewhere than HostQueue has them.
   static Result<std::unique_ptr<Umem>> make(const OpenNic& nic, MemoryProvider& memory, void* base,
                                             std::uint64_t bytes);
   ~Umem();

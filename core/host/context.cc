@@ -9,6 +9,7 @@
 #include "core/host/counter_file.h"
 #include "core/host/launch/exit_pipe.h"
 #include "core/host/launch/pmix_client.h"
+#include "core/host/local_rank.h"
 #include "core/host/memory/host_memory.h"
 #include "core/host/memory/mapped_memory.h"
 #include "core/host/stall.h"
@@ -20,11 +21,9 @@ namespace {
 
 constexpr std::size_t kMaxLocalRanges = 1024;
 
-// The GPU of this PE: by its number among the PEs of its host, which only a launcher knows; on one
-// host that is its rank.
+// The GPU of this PE.
 Result<std::unique_ptr<Gpu>> open_gpu(const Options& options, const Bootstrap& bootstrap) {
-  const auto rank = static_cast<std::size_t>(bootstrap.local_rank().value_or(bootstrap.rank()));
-  const std::size_t place = options.local_rank ? *options.local_rank : rank;
+  const std::size_t place = local_rank_of(options, bootstrap);
   if (!options.gpus.empty()) {
     return Gpu::open(static_cast<int>(options.gpus[place % options.gpus.size()]));
   }

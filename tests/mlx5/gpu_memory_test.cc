@@ -9,6 +9,7 @@
 
 #include "backends/mlx5/agreement.h"
 #include "backends/mlx5/doorbell_pages.h"
+#include "backends/mlx5/mlx5_backend.h"
 #include "backends/mlx5/umem.h"
 #include "core/host/bootstrap/local_bootstrap.h"
 #include "core/host/memory/host_memory.h"
@@ -51,7 +52,10 @@ class PlayedGpu final : public MemoryProvider {
     return {};
   }
 
+  bool orders_nic_writes() const override { return orders; }
+
   static constexpr std::ptrdiff_t kGpuView = 1 << 30;
+  bool orders = true;
   bool exports = true;
   bool maps = true;
   int mapped = 0;
@@ -152,6 +156,7 @@ TEST_F(GpuMemoryTest, UmemsThatNeitherWayTakesNameBoth) {
 TEST_F(GpuMemoryTest, DoorbellsAreWhereTheGpuHasThePage) {
   played_uar(0)->reg_addr = memory_.data() + 4096 + 0x800;
   DoorbellPages pages(*nic_, gpu_);
+  ASSERT_TRUE(pages.reserve());
   ASSERT_TRUE(pages.map_for_device());
   const auto doorbell = pages.take();
   ASSERT_TRUE(doorbell);
@@ -186,28 +191,71 @@ TEST_F(GpuMemoryTest, DoorbellsThatTheDriverDoesNotMapAreTheHosts) {
 }
 
 // What each of two PEs is told, of which PE 1's GPU may not ring.
-std::array<bool, 2> agreed(const Result<void>& of_pe_1, std::string& said) {
+std::array<std::string, 2> agreed(const Result<void>& of_pe_1) {
   auto bootstraps = make_local_bootstraps(2, std::chrono::seconds(20));
   EXPECT_TRUE(bootstraps);
-  std::array<bool, 2> rings{};
-  testing::internal::CaptureStderr();
-  std::thread other(
-      [&] { rings[1] = *agree_on_doorbells(*(*bootstraps)[1], of_pe_1, Log(LogLevel::warn, 1)); });
-  rings[0] = *agree_on_doorbells(*(*bootstraps)[0], {}, Log(LogLevel::warn, 0));
+  std::array<std::string, 2> told;
+  const auto agree = [&](std::size_t pe, const Result<void>& mine) {
+    const Result<void> all = agree_on_doorbells(*(*bootstraps)[pe], mine);
+    if (!all) told[pe] = all.error().message();
+  };
+  std::thread other([&] { agree(1, of_pe_1); });
+  agree(0, {});
   other.join();
-  said = testing::internal::GetCapturedStderr();
-  return rings;
+  return told;
 }
 
 TEST(Doorbells, AreRungByAllGpusOrByNone) {
-  std::string said;
-  EXPECT_EQ(agreed({}, said), (std::array{true, true}));
-  EXPECT_EQ(said, "");
-  EXPECT_EQ(agreed(Error(Code::unavailable, "cudaHostRegister: 800"), said),
-            (std::array{false, false}));
-  EXPECT_THAT(said, AllOf(HasSubstr("gdakit[pe 0] warn"), HasSubstr("PE 1 cannot"),
-                          HasSubstr("800"), HasSubstr("PeerMappingOverride")));
+  EXPECT_EQ(agreed({}), (std::array<std::string, 2>{}));
+  const auto told = agreed(Error(Code::unavailable, "cudaHostRegister: 800"));
+  EXPECT_EQ(told[0], told[1]);
+  EXPECT_THAT(told[0], AllOf(HasSubstr("GPU of PE 1 cannot ring its NIC"), HasSubstr("800"),
+                             HasSubstr("PeerMappingOverride")));
+}
+
+class GpuBackendTest : public GpuMemoryTest {
+ protected:
+  // Of the only PE.
+  Result<std::unique_ptr<Backend>> open(NicHandler handler) {
+    Options options;
+    options.nic_handler = handler;
+    auto bootstraps = make_local_bootstraps(1, std::chrono::seconds(20));
+    return make_provider(played_libraries())->open(options, *bootstraps->front(), gpu_);
+  }
+};
+
+TEST_F(GpuBackendTest, GpusThatRingAreSaidTo) {
+  const auto backend = open(NicHandler::automatic);
+  ASSERT_TRUE(backend);
+  EXPECT_TRUE((*backend)->limits().device_rings);
+  EXPECT_FALSE((*backend)->limits().needs_cst);
+  gpu_.orders = false;
+  EXPECT_TRUE((*backend)->limits().needs_cst);
+}
+
+TEST_F(GpuBackendTest, HostThreadsRingWhereAGpuCannot) {
+  gpu_.maps = false;
+  testing::internal::CaptureStderr();
+  const auto backend = open(NicHandler::automatic);
+  const std::string said = testing::internal::GetCapturedStderr();
+  ASSERT_TRUE(backend);
+  EXPECT_FALSE((*backend)->limits().device_rings);
+  EXPECT_THAT(said, AllOf(HasSubstr("warn: host threads ring the NICs of all PEs"),
+                          HasSubstr("GPU of PE 0"), HasSubstr("800")));
   EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1);
+}
+
+TEST_F(GpuBackendTest, AGpuThatIsToRingAndCannotIsAnError) {
+  gpu_.maps = false;
+  const auto backend = open(NicHandler::gpu);
+  ASSERT_FALSE(backend);
+  EXPECT_THAT(backend.error().message(),
+              AllOf(HasSubstr("GDAKIT_NIC_HANDLER=gpu"), HasSubstr("800")));
+}
+
+TEST_F(GpuBackendTest, WhatHostThreadsAreToRingIsNotMapped) {
+  gpu_.maps = false;
+  EXPECT_TRUE(open(NicHandler::proxy));
 }
 
 }  // namespace

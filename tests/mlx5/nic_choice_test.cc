@@ -44,8 +44,8 @@ class PciTree : public testing::Test {
     fs::create_directory_symlink(add(place, numa_node), folder / "device");
     return folder.string();
   }
-  Distance distance(const std::string& place, int numa_node) {
-    return distance_between(add(place, numa_node), kGpu, root_);
+  Apart distance(const std::string& place, int numa_node) {
+    return distance_between(add(place, numa_node), kGpu, root_).apart;
   }
 
   const fs::path root_;
@@ -53,18 +53,18 @@ class PciTree : public testing::Test {
 };
 
 TEST_F(PciTree, DistanceGoesByWhatTheyHaveInCommon) {
-  EXPECT_EQ(distance("pci0000:c0/0000:c0:01.0/0000:c1:00.0/0000:c4:00.0", 1), Distance::bridge);
-  EXPECT_EQ(distance("pci0000:c0/0000:c0:01.0/0000:c5:00.0", 1), Distance::bridge);
-  EXPECT_EQ(distance("pci0000:c0/0000:c0:02.0/0000:c6:00.0", 1), Distance::host_bridge);
-  EXPECT_EQ(distance("pci0000:80/0000:80:01.0/0000:81:00.0", 1), Distance::numa_node);
-  EXPECT_EQ(distance("pci0000:00/0000:00:01.0/0000:01:00.0", 0), Distance::host);
-  EXPECT_EQ(distance("pci0000:20/0000:20:01.0/0000:21:00.0", -1), Distance::host);
+  EXPECT_EQ(distance("pci0000:c0/0000:c0:01.0/0000:c1:00.0/0000:c4:00.0", 1), Apart::bridge);
+  EXPECT_EQ(distance("pci0000:c0/0000:c0:01.0/0000:c5:00.0", 1), Apart::bridge);
+  EXPECT_EQ(distance("pci0000:c0/0000:c0:02.0/0000:c6:00.0", 1), Apart::host_bridge);
+  EXPECT_EQ(distance("pci0000:80/0000:80:01.0/0000:81:00.0", 1), Apart::numa_node);
+  EXPECT_EQ(distance("pci0000:00/0000:00:01.0/0000:01:00.0", 0), Apart::host);
+  EXPECT_EQ(distance("pci0000:20/0000:20:01.0/0000:21:00.0", -1), Apart::unknown);
 }
 
 TEST_F(PciTree, DistanceIsUnknownOfWhatIsNotThere) {
-  EXPECT_EQ(distance_between(root_ / "nothing", kGpu, root_), Distance::unknown);
-  EXPECT_EQ(distance_between(gpu_, "0000:99:00.0", root_), Distance::unknown);
-  EXPECT_EQ(distance_between(gpu_, "", root_), Distance::unknown);
+  EXPECT_EQ(distance_between(root_ / "nothing", kGpu, root_).apart, Apart::unknown);
+  EXPECT_EQ(distance_between(gpu_, "0000:99:00.0", root_).apart, Apart::unknown);
+  EXPECT_EQ(distance_between(gpu_, "", root_).apart, Apart::unknown);
 }
 
 TEST_F(PciTree, TrafficClassIsTheSystems) {
@@ -100,7 +100,10 @@ class NicChoiceTest : public PciTree {
     EXPECT_FALSE(nic->why.empty());
     return nic->report.name;
   }
-  static NicWish of(std::size_t local_rank) { return {.local_rank = local_rank}; }
+  // Of the PE of that local rank, among PEs without GPUs.
+  static NicWish of(std::size_t local_rank) {
+    return {.local_rank = local_rank, .gpus_before = std::vector<std::string>(local_rank)};
+  }
 };
 
 TEST_F(NicChoiceTest, PesOfAHostShareNicsOut) {
@@ -129,23 +132,37 @@ TEST_F(NicChoiceTest, AMapWhoseNicCannotBeTakenIsNamed) {
   wish.map = HcaMap::parse("mlx5_0").value();
   EXPECT_THAT(chosen(wish), AllOf(HasSubstr("GDAKIT_HCA_MAP"), HasSubstr("mlx5_0"),
                                   HasSubstr("rocep1s0, rocep2s0, rocep3s0")));
+  wish.map = HcaMap::parse("rocep1s0:2").value();
+  EXPECT_THAT(chosen(wish), HasSubstr("port 1 is left out by GDAKIT_HCA_MAP"));
   wish.map = HcaMap::parse("rocep1s0").value();
   played().ports = {port_of(IBV_PORT_DOWN, IBV_LINK_LAYER_ETHERNET)};
   EXPECT_THAT(chosen(wish), AllOf(HasSubstr("GDAKIT_HCA_MAP"), HasSubstr("DOWN")));
 }
 
-TEST_F(NicChoiceTest, TheNearestToTheGpuAreTaken) {
+TEST_F(NicChoiceTest, TheNearestToTheGpuAreSharedOutAmongThoseWhoHaveThem) {
   played().folders = {add_nic("a", "pci0000:00/0000:00:01.0/0000:01:00.0", 0),
-                      add_nic("b", "pci0000:c0/0000:c0:01.0/0000:c4:00.0", 1),
-                      add_nic("c", "pci0000:c0/0000:c0:01.0/0000:c5:00.0", 1)};
-  NicWish wish{.gpu = kGpu, .system = root_};
-  EXPECT_EQ(chosen(wish), "rocep2s0");
-  wish.local_rank = 1;
-  EXPECT_EQ(chosen(wish), "rocep3s0");
-  wish.local_rank = 2;
-  EXPECT_EQ(chosen(wish), "rocep2s0");
-  wish.list = HcaList::parse("rocep1s0").value();
-  EXPECT_EQ(chosen(wish), "rocep1s0");
+                      add_nic("b", "pci0000:c0/0000:c0:01.0/0000:c1:00.0/0000:c4:00.0", 1),
+                      add_nic("c", "pci0000:c0/0000:c0:01.0/0000:c1:00.0/0000:c5:00.0", 1)};
+  const std::string far = "0000:02:00.0";  // near to a alone
+  fs::create_directory_symlink(add("pci0000:00/0000:00:01.0/0000:02:00.0", 0),
+                               root_ / "bus/pci/devices" / far);
+  const auto taken = [&](std::vector<std::string> before) {
+    return chosen({.gpu = kGpu, .gpus_before = std::move(before), .system = root_});
+  };
+  EXPECT_EQ(taken({}), "rocep2s0");
+  EXPECT_EQ(taken({far}), "rocep2s0");
+  EXPECT_EQ(taken({kGpu}), "rocep3s0");
+  EXPECT_EQ(taken({far, kGpu, far}), "rocep3s0");
+  EXPECT_EQ(taken({kGpu, kGpu}), "rocep2s0");
+  EXPECT_EQ(chosen({.list = HcaList::parse("rocep1s0").value(), .gpu = kGpu, .system = root_}),
+            "rocep1s0");
+}
+
+TEST_F(NicChoiceTest, ANearerSwitchWins) {
+  played().devices = 2;
+  played().folders = {add_nic("a", "pci0000:c0/0000:c0:01.0/0000:c9:00.0", 1),
+                      add_nic("b", "pci0000:c0/0000:c0:01.0/0000:c1:00.0/0000:c4:00.0", 1)};
+  EXPECT_EQ(chosen({.gpu = kGpu, .system = root_}), "rocep2s0");
 }
 
 TEST_F(NicChoiceTest, NicsAtUnknownDistancesAreSharedOut) {

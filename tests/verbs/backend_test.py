@@ -3,8 +3,8 @@
 
     tests/verbs/backend_test.py GDAKIT RING_SHIFT
 
-Each call to a NIC comes from these libraries. What PEs exchange is seen in captures of these NICs, which nothing but those libraries reaches; and
-where there is no such NIC the PEs say so.
+Each call to a NIC comes from these libraries. What PEs exchange is seen in captures of these NICs;
+and where there is no such NIC the PEs say so.
 """
 
 import os

@@ -62,7 +62,7 @@ def main():
     expect(nics_of(gdakit, two, "mlx5_4,mlx5_0"),
            ({}, "GDAKIT_HCA_LIST names mlx5_4, where this host has mlx5_0, mlx5_1"))
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
-    expect(map_of(gdakit, ""), [(0, "mlx5_0", "one of 2 as near, for local rank 0")])
+    expect(map_of(gdakit, ""), [(0, "mlx5_0", "number 1 of 2 that are as near")])
     expect(map_of(gdakit, "mlx5_1,mlx5_0"), [(0, "mlx5_1", "by GDAKIT_HCA_MAP")])
     expect(map_of(gdakit, "mlx5_7"),
            [(0, "", "GDAKIT_HCA_MAP gives the PE of local rank 0 the NIC mlx5_7, where this host "
