@@ -1,7 +1,6 @@
 // Memory of a GPU, and doorbells that its threads ring: each way that the kernel and the driver may
 // refuse, and the one that is taken instead.
 #include <cerrno>
-#include <fcntl.h>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -12,59 +11,14 @@
 #include "backends/mlx5/mlx5_backend.h"
 #include "backends/mlx5/umem.h"
 #include "core/host/bootstrap/local_bootstrap.h"
-#include "core/host/memory/host_memory.h"
 #include "tests/mlx5/played.h"
+#include "tests/mlx5/played_gpu.h"
 
 namespace gdakit::mlx5 {
 namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
-
-// The host's memory, which is said to be a GPU's.
-class PlayedGpu final : public MemoryProvider {
- public:
-  std::uint64_t granularity() const override { return host_.granularity(); }
-  Result<std::unique_ptr<MemoryBlock>> allocate(std::uint64_t bytes, Place place) override {
-    return host_.allocate(bytes, place);
-  }
-  Result<std::unique_ptr<AddressRange>> reserve(std::uint64_t bytes) override {
-    return host_.reserve(bytes);
-  }
-  Result<void> copy(void* to, const void* from, std::uint64_t bytes) override {
-    return host_.copy(to, from, bytes);
-  }
-  std::optional<int> gpu() const override { return 0; }
-  MemoryKind kind_of(const void*) const override { return MemoryKind::gpu; }
-  Result<int> export_dma_buf(void* base, std::uint64_t bytes) override {
-    exported_base = base;
-    exported_bytes = bytes;
-    if (!exports) return Error(Code::unavailable, "cuMemGetHandleForAddressRange: not supported");
-    return ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-  }
-  Result<void*> map_registers(void* page, std::uint64_t) override {
-    if (!maps) return Error(Code::unavailable, "cudaHostRegister: 800, not permitted");
-    ++mapped;
-    return static_cast<char*>(page) + kGpuView;
-  }
-  Result<void> unmap_registers(void*) override {
-    --mapped;
-    return {};
-  }
-
-  bool orders_nic_writes() const override { return orders; }
-
-  static constexpr std::ptrdiff_t kGpuView = 1 << 30;
-  bool orders = true;
-  bool exports = true;
-  bool maps = true;
-  int mapped = 0;
-  void* exported_base = nullptr;
-  std::uint64_t exported_bytes = 0;
-
- private:
-  HostMemoryProvider host_;
-};
 
 class GpuMemoryTest : public testing::Test {
  protected:

@@ -39,6 +39,10 @@ int query_eqn(ibv_context*, std::uint32_t, std::uint32_t* eqn) {
 }
 
 mlx5dv_devx_uar* alloc_uar(ibv_context*, std::uint32_t type) {
+  if (type == MLX5DV_UAR_ALLOC_TYPE_BF) {
+    return succeeds("mlx5dv_devx_alloc_uar of BF") ? page_of(pages.size() - 1, kSharedPage)
+                                                   : nullptr;
+  }
   if (type == MLX5DV_UAR_ALLOC_TYPE_NC) {
     return succeeds("mlx5dv_devx_alloc_uar") ? page_of(pages.size() - 1, kSharedPage) : nullptr;
   }

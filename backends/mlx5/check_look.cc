@@ -1,0 +1,208 @@
+#include "backends/mlx5/check_look.h"
+
+#include <algorithm>
+#include <arpa/inet.h>
+#include <cerrno>
+#include <dlfcn.h>
+#include <filesystem>
+#include <span>
+
+#include "backends/mlx5/ports.h"
+#include "core/format/prm/caps.h"
+#include "core/format/prm/query.h"
+
+namespace gdakit::mlx5 {
+namespace {
+
+namespace prm = format::prm;
+
+constexpr unsigned kMostPorts = 255;
+constexpr std::uint64_t kAtomicCapsNow = 3 << 1 | 1;  // QUERY_HCA_CAP's op_mod: page 3, as it is
+// MLX5DV_UAR_ALLOC_TYPE_NC_DEDICATED, which older headers lack.
+constexpr std::uint32_t kDedicated = std::uint32_t{1} << 31;
+
+Answer answer_of(const std::string& call, int code) {
+  if (code == 0) return {true, 0, {}};
+  return {true, code, Error::from_errno(call, code).message()};
+}
+Answer answer_of(const std::string& call, bool succeeded) {
+  if (succeeded) return {true, 0, {}};
+  return answer_of(call, errno != 0 ? errno : EIO);
+}
+
+struct Close {
+  const Libraries* libraries;
+  void operator()(ibv_context* context) const { libraries->close_device(context); }
+};
+using Context = std::unique_ptr<ibv_context, Close>;
+
+Context open(const Libraries& libraries, ibv_device* device, Answer& answer) {
+  mlx5dv_context_attr attributes{};
+  attributes.flags = MLX5DV_CONTEXT_FLAGS_DEVX;
+  errno = 0;
+  ibv_context* const context = libraries.open_device(device, &attributes);
+  answer =
+      answer_of(std::string("mlx5dv_open_device with DEVX, on /dev/infiniband/") + device->dev_name,
+                context != nullptr);
+  return Context(context, Close{&libraries});
+}
+
+Answer try_page(const Libraries& libraries, ibv_context* context, std::uint32_t type,
+                const char* type_name) {
+  errno = 0;
+  mlx5dv_devx_uar* const page = libraries.alloc_uar(context, type);
+  Answer answer =
+      answer_of(std::string("mlx5dv_devx_alloc_uar of type ") + type_name, page != nullptr);
+  if (page != nullptr) libraries.free_uar(page);
+  return answer;
+}
+
+void look_at_atomics(const Libraries& libraries, ibv_context* context, NicLook& look) {
+  prm::Mailbox<prm::QueryHcaCapIn> in;
+  prm::Mailbox<prm::QueryHcaCapOut> out;
+  in.set(prm::MboxIn::opcode, static_cast<std::uint64_t>(prm::Opcode::query_hca_cap));
+  in.set(prm::MboxIn::op_mod, kAtomicCapsNow);
+  const auto question = in.bytes();
+  const auto answer = out.bytes();
+  look.atomics = answer_of("QUERY_HCA_CAP of its atomics",
+                           libraries.general_cmd(context, question.data(), question.size(),
+                                                 answer.data(), answer.size()));
+  if (!look.atomics.ok()) return;
+  const auto bytes = out.at(prm::QueryHcaCapOut::capability);
+  const prm::View<prm::AtomicCaps> caps{std::span<const std::uint8_t>(bytes)};
+  look.atomic_operations = static_cast<std::uint32_t>(caps.get(prm::AtomicCaps::atomic_operations));
+  look.atomic_sizes = static_cast<std::uint32_t>(caps.get(prm::AtomicCaps::atomic_size_qp));
+}
+
+GidLook look_at_gid(const ibv_gid_entry& entry, unsigned index) {
+  constexpr std::array<std::uint8_t, 12> kIpv4{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+  GidLook gid;
+  gid.index = index;
+  std::copy(std::begin(entry.gid.raw), std::end(entry.gid.raw), gid.raw.begin());
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  gid.text = inet_ntop(AF_INET6, gid.raw.data(), text.data(), text.size());
+  gid.is_v2 = entry.gid_type == IBV_GID_TYPE_ROCE_V2;
+  gid.is_v1 = entry.gid_type == IBV_GID_TYPE_ROCE_V1;
+  gid.is_link_local = gid.raw[0] == 0xfe && (gid.raw[1] & 0xc0) == 0x80;
+  gid.is_ipv4 = std::equal(kIpv4.begin(), kIpv4.end(), gid.raw.begin());
+  return gid;
+}
+
+const char* state_name(ibv_port_state state) {
+  switch (state) {
+    case IBV_PORT_DOWN: return "DOWN";
+    case IBV_PORT_INIT: return "INIT";
+    case IBV_PORT_ARMED: return "ARMED";
+    case IBV_PORT_ACTIVE: return "ACTIVE";
+    default: return "unknown";
+  }
+}
+
+PortLook look_at_port(const Libraries& libraries, ibv_context* context, std::uint8_t number) {
+  PortLook port;
+  port.number = number;
+  const Result<ibv_port_attr> attributes = query_port(context, number);
+  if (!attributes) {
+    const int code = attributes.error().system_code();
+    port.query = {true, code != 0 ? code : ENOSYS, attributes.error().message()};
+    return port;
+  }
+  port.query.asked = true;
+  port.state = state_name(attributes->state);
+  port.is_active = attributes->state == IBV_PORT_ACTIVE;
+  port.is_ethernet = attributes->link_layer == IBV_LINK_LAYER_ETHERNET;
+  port.is_infiniband = attributes->link_layer == IBV_LINK_LAYER_INFINIBAND;
+  port.mtu = 128u << attributes->active_mtu;
+  port.max_mtu = 128u << attributes->max_mtu;
+  port.lid = attributes->lid;
+  port.needs_grh = (attributes->flags & IBV_QPF_GRH_REQUIRED) != 0;
+  for (int index = 0; index < attributes->gid_tbl_len; ++index) {
+    ibv_gid_entry entry{};
+    const auto row = static_cast<std::uint32_t>(index);
+    // Those of another network namespace cannot be read, and need not be.
+    if (libraries.query_gid(context, number, row, &entry, 0, sizeof entry) != 0) continue;
+    port.gids.push_back(look_at_gid(entry, row));
+  }
+  return port;
+}
+
+bool is_allowed(const HcaList& list, const std::string& name) {
+  for (unsigned port = 1; port <= kMostPorts; ++port) {
+    if (list.allows(name, static_cast<std::uint8_t>(port))) return true;
+  }
+  return false;
+}
+
+// Which file a function of a library comes from: the last one of a chain of links, whose name has
+// the version.
+std::string file_of(const void* function) {
+  Dl_info info{};
+  if (dladdr(function, &info) == 0 || info.dli_fname == nullptr) return {};
+  std::error_code unreadable;
+  const std::filesystem::path file = std::filesystem::canonical(info.dli_fname, unreadable);
+  return unreadable ? info.dli_fname : file.string();
+}
+
+bool has_symbol(const std::string& file, const char* symbol, const char* version) {
+  void* const handle = dlopen(file.c_str(), RTLD_NOW | RTLD_NOLOAD);
+  if (handle == nullptr) return false;
+  const bool found = dlvsym(handle, symbol, version) != nullptr;
+  dlclose(handle);
+  return found;
+}
+
+}  // namespace
+
+NicLook look_at_nic(const Libraries& libraries, ibv_device* device, const HcaList& list) {
+  NicLook look;
+  look.name = libraries.get_device_name(device);
+  look.node = device->dev_name;
+  look.is_connectx = libraries.is_supported(device);
+  look.is_allowed = is_allowed(list, look.name);
+  if (!look.is_connectx || !look.is_allowed) return look;
+  const Context context = open(libraries, device, look.open);
+  if (context == nullptr) return look;
+  ibv_device_attr attributes{};
+  look.attributes =
+      answer_of("ibv_query_device", libraries.query_device(context.get(), &attributes));
+  look.dedicated_page = try_page(libraries, context.get(), kDedicated, "NC_DEDICATED");
+  look.uncached_page = try_page(libraries, context.get(), MLX5DV_UAR_ALLOC_TYPE_NC, "NC");
+  look.blueflame_page = try_page(libraries, context.get(), MLX5DV_UAR_ALLOC_TYPE_BF, "BF");
+  look_at_atomics(libraries, context.get(), look);
+  if (!look.attributes.ok()) return look;
+  look.firmware = attributes.fw_ver;
+  look.part = attributes.vendor_part_id;
+  look.most_queue_pairs = static_cast<std::uint32_t>(attributes.max_qp);
+  for (unsigned number = 1; number <= attributes.phys_port_cnt; ++number) {
+    const auto port = static_cast<std::uint8_t>(number);
+    if (list.allows(look.name, port)) {
+      look.ports.push_back(look_at_port(libraries, context.get(), port));
+    }
+  }
+  return look;
+}
+
+Result<LibrariesLook> look_at_libraries() {
+  const Result<const Libraries*> libraries = Libraries::of_process();
+  if (!libraries) return libraries.error();
+  LibrariesLook look;
+  look.verbs_file = file_of(reinterpret_cast<const void*>((*libraries)->get_device_list));
+  look.mlx5_file = file_of(reinterpret_cast<const void*>((*libraries)->open_device));
+  look.has_data_direct = has_symbol(look.mlx5_file, "mlx5dv_reg_dmabuf_mr", "MLX5_1.25");
+  return look;
+}
+
+Result<std::vector<NicLook>> look_at_nics(const std::string& hca_list) {
+  const Result<const Libraries*> libraries = Libraries::of_process();
+  if (!libraries) return libraries.error();
+  const Result<DeviceList> present = DeviceList::get(**libraries);
+  if (!present) return present.error();
+  const HcaList list = HcaList::parse(hca_list).value_or(HcaList());
+  std::vector<NicLook> looks;
+  for (ibv_device* const device : present->devices()) {
+    looks.push_back(look_at_nic(**libraries, device, list));
+  }
+  return looks;
+}
+
+}  // namespace gdakit::mlx5

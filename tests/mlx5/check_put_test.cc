@@ -1,0 +1,167 @@
+// The puts of `gdakit check`, on a NIC that this test plays: it writes the CQEs itself.
+#include <cerrno>
+#include <cstring>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "backends/mlx5/check_look.h"
+#include "core/format/cqe.h"
+#include "core/format/doorbell.h"
+#include "core/format/wqe.h"
+#include "tests/mlx5/played.h"
+#include "tests/mlx5/played_gpu.h"
+
+namespace gdakit::mlx5 {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr std::chrono::milliseconds kShortly{20};
+constexpr std::size_t kQueueBytes = 64 * format::kWqebbBytes;
+
+class CheckPut : public testing::Test {
+ protected:
+  CheckPut() {
+    played() = {};
+    played().ports = {port_of(IBV_PORT_ACTIVE, IBV_LINK_LAYER_INFINIBAND)};
+    played().gids = {gid_of(IBV_GID_TYPE_IB, 0xfe, 1)};
+  }
+  ~CheckPut() override {
+    end_.reset();
+    EXPECT_THAT(played().held(), IsEmpty());
+  }
+
+  PutEnd& connected() {
+    auto opened = open_put_end(libraries_, "rocep1s0", 1, Options());
+    EXPECT_TRUE(opened);
+    end_ = std::move(*opened);
+    const auto card = end_->make_queue();
+    EXPECT_TRUE(card);
+    EXPECT_TRUE(end_->connect(*card));
+    return *end_;
+  }
+  // The queue's memory, which became a umem after the page of the CQ's record.
+  char* queue() { return static_cast<char*>(played().umems.back().addr); }
+  void complete(format::CqeOpcode opcode, std::uint16_t wqe, std::uint8_t syndrome = 0) {
+    format::ErrorCqe cqe{};
+    cqe.syndrome = syndrome;
+    cqe.vendor_err_synd = 0x81;
+    cqe.s_wqe_opcode_qpn =
+        Be32{std::uint32_t{static_cast<std::uint8_t>(format::Opcode::rdma_write)} << 24};
+    cqe.wqe_counter = Be16{wqe};
+    cqe.op_own = format::op_own(opcode, false);
+    std::memcpy(queue() + kQueueBytes, &cqe, sizeof cqe);
+  }
+
+  const Libraries& libraries_ = played_libraries();
+  std::unique_ptr<PutEnd> end_;
+};
+
+TEST_F(CheckPut, APutIsAWriteThatIsRungFor) {
+  PutEnd& end = connected();
+  complete(format::CqeOpcode::requester, 0);
+  EXPECT_EQ(end.put(8, 1, kShortly).kind, PutOutcome::Kind::arrived);
+  format::ControlSegment control;
+  std::memcpy(&control, queue(), sizeof control);
+  EXPECT_EQ(control.opcode(), static_cast<std::uint8_t>(format::Opcode::rdma_write));
+  EXPECT_EQ(control.completion(), format::Completion::always);
+  format::DoorbellRecord record;
+  std::memcpy(&record, queue() + kQueueBytes + sizeof(format::Cqe64), sizeof record);
+  EXPECT_EQ(record.snd_dbr, 1u);
+  EXPECT_EQ(*static_cast<std::uint64_t*>(played_uar(0)->reg_addr),
+            format::doorbell_value(1, control.qpn()));
+}
+
+TEST_F(CheckPut, TheCompletionOfAnEarlierPutIsNotTaken) {
+  PutEnd& end = connected();
+  complete(format::CqeOpcode::requester, 0);
+  EXPECT_EQ(end.put(8, 1, kShortly).kind, PutOutcome::Kind::arrived);
+  EXPECT_EQ(end.put(8, 1, kShortly).kind, PutOutcome::Kind::silent);
+  complete(format::CqeOpcode::requester, 2);
+  EXPECT_EQ(end.put(8, 1, kShortly).kind, PutOutcome::Kind::arrived);
+}
+
+TEST_F(CheckPut, WithoutACompletionItEndsAtItsLimit) {
+  const PutOutcome outcome = connected().put(8, 1, kShortly);
+  EXPECT_EQ(outcome.kind, PutOutcome::Kind::silent);
+  EXPECT_THAT(outcome.said, HasSubstr("QUERY_QP"));
+}
+
+TEST_F(CheckPut, AnErrorIsToldByItsSyndromes) {
+  PutEnd& end = connected();
+  complete(format::CqeOpcode::requester_error, 0, 0x15);
+  const PutOutcome outcome = end.put(8, 1, kShortly);
+  EXPECT_EQ(outcome.kind, PutOutcome::Kind::failed);
+  EXPECT_EQ(outcome.status, 0x15u);
+  EXPECT_EQ(outcome.vendor_status, 0x81u);
+  EXPECT_THAT(outcome.said, HasSubstr("retry"));
+}
+
+TEST_F(CheckPut, NothingIsRightBeforeItArrives) {
+  PutEnd& end = connected();
+  end.prepare(4096, 7);
+  EXPECT_EQ(end.count_wrong(4096, 7), 4096u);
+}
+
+TEST_F(CheckPut, EachQueueReplacesTheLastOne) {
+  PutEnd& end = connected();
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(end.make_queue());
+  EXPECT_EQ(played().live["object"], 2);  // one CQ, one QP
+}
+
+TEST_F(CheckPut, WhatFailsIsToldByItsCall) {
+  const auto why = [&] {
+    auto opened = open_put_end(libraries_, "rocep1s0", 1, Options());
+    if (!opened) return opened.error().message();
+    const auto card = (*opened)->make_queue();
+    return card ? std::string() : card.error().message();
+  };
+  played().errors = {{"ibv_reg_mr_iova2", ENOMEM}};
+  EXPECT_THAT(why(), HasSubstr("ibv_reg_mr_iova2 of 2097152 bytes on rocep1s0"));
+  played().errors = {{"0500", EREMOTEIO}};
+  EXPECT_THAT(why(), HasSubstr("CREATE_QP"));
+  played().errors = {{"mlx5dv_open_device", EACCES}};
+  EXPECT_THAT(why(), HasSubstr("mlx5dv_open_device"));
+}
+
+TEST_F(CheckPut, ACardOfAnotherVersionIsRefused) {
+  PutEnd& end = connected();
+  EXPECT_FALSE(end.connect(Bytes(3)));
+}
+
+TEST_F(CheckPut, EachWayToAGpusMemoryIsTriedByItself) {
+  PutEnd& end = connected();
+  PlayedGpu gpu;
+  std::uint64_t memory = 0;
+  GpuMemoryTrial trial = end.try_gpu_memory(gpu, &memory, 4096);
+  EXPECT_TRUE(trial.region_by_peer_memory.ok() && trial.object_by_peer_memory.ok());
+  EXPECT_TRUE(trial.region_by_dma_buf.ok() && trial.object_by_dma_buf.ok());
+  played().errors = {{"ibv_reg_mr_iova2", EFAULT}};
+  trial = end.try_gpu_memory(gpu, &memory, 4096);
+  EXPECT_EQ(trial.region_by_peer_memory.code, EFAULT);
+  EXPECT_TRUE(trial.object_by_peer_memory.ok() && trial.region_by_dma_buf.ok());
+  played().errors = {{"ibv_reg_dmabuf_mr", EOPNOTSUPP}};
+  trial = end.try_gpu_memory(gpu, &memory, 4096);
+  EXPECT_EQ(trial.region_by_dma_buf.code, EOPNOTSUPP);
+  EXPECT_TRUE(trial.region_by_peer_memory.ok() && trial.object_by_dma_buf.ok());
+  gpu.exports = false;
+  trial = end.try_gpu_memory(gpu, &memory, 4096);
+  EXPECT_TRUE(trial.region_by_dma_buf.failed() && trial.object_by_dma_buf.failed());
+  EXPECT_THAT(trial.region_by_dma_buf.said, HasSubstr("cuMemGetHandleForAddressRange"));
+}
+
+TEST_F(CheckPut, ADoorbellPageIsMappedForAGpu) {
+  PutEnd& end = connected();
+  PlayedGpu gpu;
+  EXPECT_TRUE(end.try_gpu_doorbell(gpu));
+  EXPECT_EQ(gpu.mapped, 0);
+  gpu.maps = false;
+  const Result<void> refused = end.try_gpu_doorbell(gpu);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message(), HasSubstr("800"));
+}
+
+}  // namespace
+}  // namespace gdakit::mlx5
