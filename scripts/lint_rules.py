@@ -137,6 +137,7 @@ FLOORS = (
      "sim/explore.h"),
     ("backends/softnic/uverbs", "backends/softnic/uverbs/cm", "backends/softnic/uverbs/preload"),
     ("nvshmem/include", "nvshmem/library"),
+    ("tools", "tools/check"),
 )
 # Where a quoted path begins. Programs that NVSHMEM's headers are installed for name them as
 # nvshmem/..., and so do we.

@@ -10,6 +10,7 @@ set(gdakit_sanitized
   "softnic      address,thread  decodes WQEs and packets that may be garbage; the NIC's threads"
   "uverbs       address,thread  believes no pointer, length or handle of a client; calls at once"
   "mlx5         address         opens devices, and closes them in each case"
+  "check        address         parses files of the system, and other PEs' reports"
   "roce         address         parses what strangers send"
   "fuzz         address         what all others say: packets, meetings, texts, cards"
   "sim          address,thread  gives fibers stacks; runs blocks on several cores"

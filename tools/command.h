@@ -23,6 +23,7 @@ inline constexpr int kNotFound = 127;
 // after "--" to the main command, but they are the program of `gdakit run`.
 inline constexpr const char* kProgramFollows = "\x1d--";
 
+Command add_check(CLI::App& parent);
 Command add_run(CLI::App& parent);
 Command add_info(CLI::App& parent);
 Command add_explore(CLI::App& parent);

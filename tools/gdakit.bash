@@ -5,7 +5,7 @@ _gdakit() {
   local gdakit=${COMP_WORDS[0]} command=${COMP_WORDS[1]} word=${COMP_WORDS[COMP_CWORD]} words=""
   COMPREPLY=()
   if ((COMP_CWORD == 1)) || [[ $command == help ]]; then
-    words="run verbs top timeline info explore mutants litmus help --help --version"
+    words="run verbs check top timeline info explore mutants litmus help --help --version"
   elif [[ $word == -* ]]; then
     # What begins a line of the help, or follows a comma there, is an option.
     words=$("$gdakit" "$command" --help 2>/dev/null |

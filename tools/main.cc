@@ -20,6 +20,7 @@ Examples:
   gdakit top DIR                      what the NICs of a running job do
   gdakit run -n 4 --trace t.json ./ring   a timeline of blocks, queues, NICs and packets
   gdakit verbs -- ibv_devinfo         any program of RDMA, on a soft ConnectX
+  gdakit check                        why a ConnectX or a cluster does not come up
   gdakit info                         what this build has, and every option with its value
   gdakit help run                     the options of one command
   GDAKIT_BACKEND=softnic gdakit info --json
@@ -64,6 +65,7 @@ int run_command_line(int argc, char** argv) {
       gdakit::tools::add_explore(app),  gdakit::tools::add_mutants(app),
       gdakit::tools::add_litmus(app),   gdakit::tools::add_top(app),
       gdakit::tools::add_timeline(app), gdakit::tools::add_verbs(app),
+      gdakit::tools::add_check(app),
   };
   std::vector<std::string> words = words_of(argc, argv);
   const std::string unknown = words.empty() ? "" : unknown_command(app, words.front());

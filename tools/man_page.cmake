@@ -23,7 +23,7 @@ set(sentence "${CMAKE_MATCH_1}")
 
 set(text ".TH GDAKIT 1 \"\" \"${version}\" \"User Commands\"\n")
 string(APPEND text ".SH NAME\ngdakit \\- ${sentence}\n.SH DESCRIPTION\n${overview}")
-foreach(command run top timeline info explore mutants litmus)
+foreach(command run check top timeline info explore mutants litmus)
   string(TOUPPER ${command} title)
   help_of(help ${command})
   string(APPEND text ".SH GDAKIT ${title}\n${help}")

@@ -195,7 +195,7 @@ TEST(CommandLine, BadUsageIsStatusTwo) {
   EXPECT_EQ(
       unknown.errors,
       "gdakit: there is no command \"fly\"; there are run, info, explore, mutants, litmus, top, "
-      "timeline, verbs\n");
+      "timeline, verbs, check\n");
   const Outcome option = gdakit({"info", "--yaml"});
   EXPECT_EQ(option.status, 2);
   EXPECT_THAT(option.errors, HasSubstr("(see gdakit info --help)"));

@@ -30,7 +30,7 @@ TEST_F(ManPage, IsShownWithoutWarnings) {
 }
 
 TEST_F(ManPage, HasTheHelpOfEveryCommand) {
-  for (const char* name : {"run", "top", "info", "explore", "mutants", "litmus"}) {
+  for (const char* name : {"run", "check", "top", "info", "explore", "mutants", "litmus"}) {
     for (std::string line : lines_of(gdakit({name, "--help"}).output)) {
       line.erase(0, line.find_first_not_of(' '));
       EXPECT_THAT(shown_.output, HasSubstr(line)) << name;

@@ -1,0 +1,271 @@
+// Steps that look at NICs, their ports and GPUs, and the puts: each on a healthy machine, and on
+// one where its thing is wrong.
+#include <cerrno>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/check/made_up.h"
+
+namespace gdakit::tools::check {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
+
+class CheckNic : public testing::Test {
+ protected:
+  using Look = StepReport (*)(const Surroundings&);
+
+  Finding finding_of(Look look, Verdict wanted) {
+    const StepReport report = look(machine_.surroundings());
+    EXPECT_EQ(report.verdict, wanted) << report.summary;
+    EXPECT_THAT(report.findings, SizeIs(1));
+    if (report.findings.empty()) return {};
+    const Finding& finding = report.findings.front();
+    for (const std::string& field : {finding.on, finding.tried, finding.answer, finding.cause,
+                                     finding.proof, finding.remedy, finding.otherwise}) {
+      EXPECT_THAT(field, Not(IsEmpty())) << finding.tried;
+    }
+    return finding;
+  }
+  void expect(Look look, Verdict wanted) {
+    const StepReport report = look(machine_.surroundings());
+    EXPECT_EQ(report.verdict, wanted) << report.summary;
+    EXPECT_THAT(report.findings, IsEmpty());
+    EXPECT_THAT(report.summary, Not(IsEmpty()));
+  }
+  void fail_open(int code) {
+    machine_.nic().open = {true, code, "mlx5dv_open_device"};
+    machine_.nic().ports = {};
+  }
+  GpuInfo& add_gpu() {
+    machine_.surroundings().gpus.gpus.emplace_back();
+    return machine_.surroundings().gpus.gpus.back();
+  }
+
+  MadeUp machine_;
+};
+
+TEST_F(CheckNic, AllStepsOfAHealthyMachineAreOkOrSkipped) {
+  const std::vector<StepReport> reports = run_steps(machine_.surroundings(), {});
+  EXPECT_THAT(reports, SizeIs(steps().size()));
+  for (const StepReport& report : reports) {
+    EXPECT_LE(report.verdict, Verdict::ok) << report.step << ": " << report.summary;
+    EXPECT_THAT(report.findings, IsEmpty());
+  }
+  EXPECT_EQ(machine_.puts().puts, 2);
+}
+
+TEST_F(CheckNic, OnlyTheStepsThatAreNamedAreRun) {
+  const auto reports = run_steps(machine_.surroundings(), {"qos", "port"});
+  ASSERT_THAT(reports, SizeIs(2));
+  EXPECT_EQ(reports[0].step, "port");
+  EXPECT_EQ(reports[1].step, "qos");
+}
+
+TEST_F(CheckNic, AContextThatIsRefusedIsToldByNameAndNumber) {
+  for (const auto& [code, text] : {std::pair{EACCES, "EACCES, 13"},
+                                   {EPERM, "EPERM, 1"},
+                                   {ENOENT, "ENOENT, 2"},
+                                   {EOPNOTSUPP, "EOPNOTSUPP, 95"},
+                                   {EIO, "EIO, 5"}}) {
+    fail_open(code);
+    const Finding finding = finding_of(look_at_devices, Verdict::failed);
+    EXPECT_EQ(finding.on, "mlx5_0");
+    EXPECT_THAT(finding.answer, HasSubstr(text));
+  }
+  expect(look_at_ports, Verdict::skipped);
+  expect(look_at_put, Verdict::skipped);
+}
+
+TEST_F(CheckNic, WithoutDedicatedDoorbellPagesQueuesShareOne) {
+  machine_.nic().dedicated_page = {true, EOPNOTSUPP, "alloc_uar"};
+  expect(look_at_devices, Verdict::ok);
+  machine_.nic().uncached_page = {true, EPERM, "mlx5dv_devx_alloc_uar"};
+  machine_.nic().blueflame_page = {true, EPERM, "mlx5dv_devx_alloc_uar"};
+  EXPECT_THAT(finding_of(look_at_devices, Verdict::failed).answer, HasSubstr("EPERM, 1"));
+}
+
+TEST_F(CheckNic, AHostWithoutAConnectXIsAFailure) {
+  const auto answer = [&] {
+    return look_at_devices(machine_.surroundings()).findings.at(0).answer;
+  };
+  machine_.nic().is_connectx = false;
+  EXPECT_THAT(answer(), HasSubstr("mlx5_0 (vendor"));
+  machine_.nic().is_connectx = true;
+  machine_.nic().is_allowed = false;
+  EXPECT_THAT(answer(), HasSubstr("GDAKIT_HCA_LIST"));
+  machine_.surroundings().nics = std::vector<mlx5::NicLook>{};
+  EXPECT_THAT(answer(), HasSubstr("lists no device"));
+  machine_.surroundings().nics = Error(Code::unavailable, "ibv_get_device_list", ENOSYS);
+  EXPECT_THAT(answer(), HasSubstr("ENOSYS, 38"));
+}
+
+TEST_F(CheckNic, MissingAtomicsAreAFailure) {
+  expect(look_at_atomics, Verdict::ok);
+  machine_.nic().atomic_operations = 0x3;
+  const Finding finding = finding_of(look_at_atomics, Verdict::failed);
+  EXPECT_THAT(finding.answer, AllOf(HasSubstr("operations 0x3"), HasSubstr("wanted")));
+  EXPECT_THAT(finding.proof, HasSubstr("PCI_ATOMIC_MODE"));
+}
+
+TEST_F(CheckNic, APortThatIsNotActiveIsAFailure) {
+  expect(look_at_ports, Verdict::ok);
+  machine_.port().is_active = false;
+  machine_.port().state = "DOWN";
+  machine_.write("/sys/class/infiniband/mlx5_0/ports/1/phys_state", "3: Disabled");
+  EXPECT_THAT(finding_of(look_at_ports, Verdict::failed).answer,
+              HasSubstr("DOWN, physical state 3: Disabled; wanted is ACTIVE"));
+  machine_.port().is_ethernet = false;
+  machine_.port().is_infiniband = true;
+  machine_.port().state = "INIT";
+  EXPECT_THAT(finding_of(look_at_ports, Verdict::failed).cause, HasSubstr("subnet manager"));
+}
+
+TEST_F(CheckNic, ASecondPortMayBeDown) {
+  mlx5::PortLook second = machine_.port();
+  second.number = 2;
+  second.is_active = false;
+  second.state = "DOWN";
+  machine_.nic().ports.push_back(second);
+  expect(look_at_ports, Verdict::ok);
+  EXPECT_THAT(look_at_ports(machine_.surroundings()).summary, HasSubstr("port 2 DOWN"));
+}
+
+TEST_F(CheckNic, ASmallMtuIsAWarning) {
+  machine_.port().mtu = 1024;
+  EXPECT_THAT(finding_of(look_at_ports, Verdict::warning).answer,
+              HasSubstr("1024 of at most 4096"));
+}
+
+TEST_F(CheckNic, AnInfiniBandPortWithoutALidIsAFailure) {
+  machine_.port().is_ethernet = false;
+  machine_.port().is_infiniband = true;
+  EXPECT_THAT(finding_of(look_at_ports, Verdict::failed).cause, HasSubstr("subnet manager"));
+  machine_.port().lid = 7;
+  expect(look_at_ports, Verdict::ok);
+}
+
+TEST_F(CheckNic, GidsAreJudgedByWhoIsReachedByThem) {
+  expect(look_at_gids, Verdict::ok);
+  auto& gid = machine_.port().gids.front();
+  gid.is_ipv4 = false;
+  gid.is_link_local = true;
+  EXPECT_THAT(finding_of(look_at_gids, Verdict::warning).answer, HasSubstr("link-local"));
+  gid.is_v2 = false;
+  gid.is_v1 = true;
+  EXPECT_THAT(finding_of(look_at_gids, Verdict::warning).answer, HasSubstr("RoCE v1 alone"));
+  machine_.port().gids = {};
+  EXPECT_THAT(finding_of(look_at_gids, Verdict::failed).answer, HasSubstr("there is none"));
+}
+
+TEST_F(CheckNic, APutThatCannotBeginIsToldByItsCall) {
+  machine_.puts().opened = Error(Code::exhausted, "ibv_reg_mr_iova2", ENOMEM);
+  const Finding locked = finding_of(look_at_put, Verdict::failed);
+  EXPECT_THAT(locked.answer, HasSubstr("ENOMEM, 12"));
+  EXPECT_EQ(locked.proof, "ulimit -l");
+  machine_.puts().opened = {};
+  machine_.puts().made = Error(Code::system, "CREATE_QP; 0x8 (limits exceeded)", EREMOTEIO);
+  EXPECT_EQ(finding_of(look_at_put, Verdict::failed).proof, "rdma resource show");
+  machine_.puts().made = {};
+  machine_.puts().connected = Error(Code::system, "INIT2RTR_QP", ETIMEDOUT);
+  EXPECT_THAT(finding_of(look_at_put, Verdict::failed).cause, HasSubstr("does not answer"));
+  EXPECT_EQ(machine_.puts().puts, 0);
+}
+
+TEST_F(CheckNic, APutThatFailsIsToldByItsStatus) {
+  machine_.puts().outcome = {mlx5::PutOutcome::Kind::failed, 0x15, 0x81, "transport retry", {}};
+  EXPECT_THAT(finding_of(look_at_put, Verdict::failed).answer,
+              HasSubstr("transport retry (status 0x15, vendor's 0x81)"));
+  EXPECT_EQ(machine_.puts().puts, 1);
+}
+
+TEST_F(CheckNic, APutWithoutACompletionIsToldByItsLimit) {
+  machine_.puts().outcome = {mlx5::PutOutcome::Kind::silent, 0, 0, "RTS", {}};
+  EXPECT_THAT(finding_of(look_at_put, Verdict::failed).answer,
+              HasSubstr("neither completion nor error within 10000 ms"));
+}
+
+TEST_F(CheckNic, WrongBytesAreCounted) {
+  machine_.puts().wrong = 3;
+  EXPECT_THAT(finding_of(look_at_put, Verdict::failed).answer, HasSubstr("3 of 8 bytes are wrong"));
+}
+
+TEST_F(CheckNic, EveryNicIsTried) {
+  machine_.surroundings().nics->push_back(healthy_nic("mlx5_1"));
+  expect(look_at_put, Verdict::ok);
+  EXPECT_EQ(machine_.puts().puts, 4);
+  machine_.puts().wrong = 1;
+  EXPECT_THAT(look_at_put(machine_.surroundings()).findings, SizeIs(2));
+}
+
+TEST_F(CheckNic, WithoutAGpuItsStepsAreSkippedWithTheReason) {
+  for (const Look look : {look_at_gpu_memory, look_at_gpu_objects, look_at_gpu_put}) {
+    expect(look, Verdict::skipped);
+    EXPECT_THAT(look(machine_.surroundings()).summary, HasSubstr("no driver"));
+  }
+  machine_.add_gpu(std::string(kBridge) + "/0000:3c:00.0", 0);
+  EXPECT_THAT(look_at_gpu_memory(machine_.surroundings()).summary, HasSubstr("shows 1 on its PCI"));
+}
+
+TEST_F(CheckNic, OneWayToAGpusMemoryIsEnough) {
+  add_gpu();
+  machine_.puts().gpu_memory.region_by_peer_memory = {true, 0, ""};
+  expect(look_at_gpu_memory, Verdict::ok);
+  EXPECT_THAT(look_at_gpu_memory(machine_.surroundings()).summary, HasSubstr("by peer memory"));
+}
+
+TEST_F(CheckNic, NoWayToAGpusMemoryIsAFailureThatTellsBoth) {
+  add_gpu();
+  machine_.puts().gpu_memory.region_by_peer_memory = {true, EFAULT, "ibv_reg_mr_iova2"};
+  machine_.puts().gpu_memory.region_by_dma_buf = {true, EOPNOTSUPP, "export_dma_buf"};
+  const Finding finding = finding_of(look_at_gpu_memory, Verdict::failed);
+  EXPECT_THAT(finding.answer, AllOf(HasSubstr("EOPNOTSUPP, 95"), HasSubstr("EFAULT, 14")));
+  EXPECT_THAT(finding.cause, HasSubstr("exports no dma-buf"));
+  EXPECT_THAT(finding.remedy, HasSubstr("modprobe nvidia-peermem"));
+}
+
+TEST_F(CheckNic, QueuesMayLieInTheHostsMemory) {
+  add_gpu();
+  machine_.puts().gpu_memory.object_by_peer_memory = {true, EFAULT, "umem"};
+  EXPECT_THAT(finding_of(look_at_gpu_objects, Verdict::warning).otherwise,
+              HasSubstr("GDAKIT_QUEUE_MEMORY=host"));
+  machine_.puts().gpu_memory.object_by_dma_buf = {true, 0, ""};
+  expect(look_at_gpu_objects, Verdict::ok);
+}
+
+TEST_F(CheckNic, WithoutAGpuTheDriversSettingForDoorbellsIsRead) {
+  expect(look_at_gpu_doorbell, Verdict::skipped);
+  machine_.write("/proc/driver/nvidia/params", "RegistryDwords: \"PeerMappingOverride=1;\"\n");
+  expect(look_at_gpu_doorbell, Verdict::skipped);
+  machine_.write("/proc/driver/nvidia/params", "RegistryDwords: \"\"\n");
+  const Finding finding = finding_of(look_at_gpu_doorbell, Verdict::warning);
+  EXPECT_THAT(finding.remedy, HasSubstr("NVreg_EnableStreamMemOPs=1"));
+  EXPECT_THAT(finding.otherwise, HasSubstr("GDAKIT_NIC_HANDLER=proxy"));
+}
+
+TEST_F(CheckNic, ADoorbellPageIsMappedForEachGpu) {
+  add_gpu();
+  expect(look_at_gpu_doorbell, Verdict::ok);
+  machine_.puts().gpu_doorbell = Error(Code::unavailable, "cudaHostRegister: 800, not permitted");
+  const Finding finding = finding_of(look_at_gpu_doorbell, Verdict::warning);
+  EXPECT_EQ(finding.on, "GPU 0 and mlx5_0 port 1");
+  EXPECT_THAT(finding.answer, HasSubstr("800"));
+}
+
+TEST_F(CheckNic, APutOfAGpuIsTriedForEachNic) {
+  add_gpu();
+  machine_.surroundings().nics->push_back(healthy_nic("mlx5_1"));
+  expect(look_at_gpu_put, Verdict::ok);
+  EXPECT_THAT(look_at_gpu_put(machine_.surroundings()).summary,
+              AllOf(HasSubstr("GPU 0 and mlx5_0 port 1"), HasSubstr("GPU 0 and mlx5_1 port 1")));
+  machine_.puts().by_gpu = Error(Code::timed_out, "stalled");
+  EXPECT_THAT(look_at_gpu_put(machine_.surroundings()).findings, SizeIs(2));
+}
+
+}  // namespace
+}  // namespace gdakit::tools::check

@@ -1,0 +1,210 @@
+// Steps that look at the node: each on a healthy one, and on one where its thing is wrong.
+#include <unistd.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/check/made_up.h"
+#include "tools/check/pci.h"
+
+namespace gdakit::tools::check {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
+
+class CheckNode : public testing::Test {
+ protected:
+  using Look = StepReport (*)(const Surroundings&);
+
+  // What the one finding of a step says, all of its fields.
+  Finding finding_of(Look look, Verdict wanted) {
+    const StepReport report = look(machine_.surroundings());
+    EXPECT_EQ(report.verdict, wanted) << report.summary;
+    EXPECT_THAT(report.findings, SizeIs(1));
+    if (report.findings.empty()) return {};
+    const Finding& finding = report.findings.front();
+    for (const std::string& field : {finding.tried, finding.answer, finding.cause, finding.proof,
+                                     finding.remedy, finding.otherwise}) {
+      EXPECT_THAT(field, Not(IsEmpty())) << finding.tried;
+    }
+    return finding;
+  }
+  void expect_ok(Look look) {
+    const StepReport report = look(machine_.surroundings());
+    EXPECT_EQ(report.verdict, Verdict::ok) << report.summary;
+    EXPECT_THAT(report.findings, IsEmpty());
+    EXPECT_THAT(report.summary, Not(IsEmpty()));
+  }
+
+  MadeUp machine_;
+};
+
+TEST_F(CheckNode, ModulesThatAreLoadedAreNamed) {
+  expect_ok(look_at_modules);
+  EXPECT_THAT(look_at_modules(machine_.surroundings()).summary,
+              HasSubstr("mlx5_core, mlx5_ib, ib_uverbs, ib_core loaded"));
+}
+
+TEST_F(CheckNode, AModuleThatIsMissingIsNamedWithItsRemedy) {
+  machine_.remove("/sys/module/mlx5_ib");
+  machine_.surroundings().nics = std::vector<mlx5::NicLook>{};
+  const Finding finding = finding_of(look_at_modules, Verdict::failed);
+  EXPECT_THAT(finding.answer, AllOf(HasSubstr("mlx5_ib"), Not(HasSubstr("ib_core"))));
+  EXPECT_THAT(finding.remedy, HasSubstr("modprobe mlx5_ib"));
+}
+
+TEST_F(CheckNode, AKernelThatAnswersHasItsModulesBuiltIn) {
+  machine_.remove("/sys/module/mlx5_ib");
+  expect_ok(look_at_modules);
+  EXPECT_THAT(look_at_modules(machine_.surroundings()).summary, HasSubstr("mlx5_ib not in"));
+}
+
+TEST_F(CheckNode, AnOldKernelIsAWarning) {
+  machine_.write("/proc/sys/kernel/osrelease", "5.4.0");
+  EXPECT_THAT(finding_of(look_at_modules, Verdict::warning).answer, HasSubstr("5.4.0"));
+}
+
+TEST_F(CheckNode, DeviceNodesAreOpened) {
+  expect_ok(look_at_nodes);
+  machine_.remove("/dev/infiniband/uverbs0");
+  const Finding absent = finding_of(look_at_nodes, Verdict::failed);
+  EXPECT_THAT(absent.answer, HasSubstr("ENOENT, 2"));
+  EXPECT_THAT(absent.remedy, HasSubstr("--device=/dev/infiniband/uverbs0"));
+}
+
+TEST_F(CheckNode, AKernelWithoutRdmaDevicesIsAFailure) {
+  machine_.remove("/sys/class/infiniband_verbs");
+  EXPECT_THAT(finding_of(look_at_nodes, Verdict::failed).cause, HasSubstr("network namespace"));
+}
+
+TEST_F(CheckNode, NodesOfNvidiaAreLookedAtWhereThereIsAGpu) {
+  machine_.add_gpu(std::string(kBridge) + "/0000:3c:00.0", 0);
+  const StepReport report = look_at_nodes(machine_.surroundings());
+  EXPECT_EQ(report.verdict, Verdict::warning);
+  EXPECT_THAT(report.findings, SizeIs(2));
+}
+
+TEST_F(CheckNode, LibrariesThatAreAbsentAreToldInTheirOwnWords) {
+  expect_ok(look_at_libraries);
+  machine_.surroundings().libraries = Error(Code::unavailable, "dlopen: libibverbs.so.1: none");
+  EXPECT_THAT(finding_of(look_at_libraries, Verdict::failed).answer, HasSubstr("dlopen"));
+}
+
+TEST_F(CheckNode, LockedMemoryIsHeldAgainstHeapAndQueues) {
+  expect_ok(look_at_limits);
+  machine_.surroundings().locked_bytes = 8 << 20;
+  const Finding finding = finding_of(look_at_limits, Verdict::failed);
+  EXPECT_THAT(finding.answer, AllOf(HasSubstr("8 MiB"), HasSubstr("wanted are 68 MiB")));
+  EXPECT_EQ(finding.proof, "ulimit -l");
+  machine_.surroundings().options.symmetric_size = 1 << 20;
+  machine_.surroundings().locked_bytes = 32 << 20;
+  expect_ok(look_at_limits);
+}
+
+TEST_F(CheckNode, ACapabilityLiftsTheLimitOutsideOfUserNamespacesAlone) {
+  machine_.surroundings().locked_bytes = 8 << 20;
+  machine_.write("/proc/self/status", "Name:\tgdakit\nCapEff:\t0000000000004000\n");
+  expect_ok(look_at_limits);
+  machine_.write("/proc/self/uid_map", "0 1000 1\n");
+  EXPECT_THAT(finding_of(look_at_limits, Verdict::failed).cause, HasSubstr("IPC_LOCK"));
+}
+
+TEST_F(CheckNode, LimitsOfControlGroupsAreRead) {
+  machine_.write("/sys/fs/cgroup/job/rdma.max", "mlx5_0 hca_handle=max hca_object=max");
+  expect_ok(look_at_limits);
+  machine_.write("/sys/fs/cgroup/job/rdma.max", "mlx5_0 hca_handle=4 hca_object=500");
+  machine_.write("/sys/fs/cgroup/job/rdma.current", "mlx5_0 hca_handle=1 hca_object=20");
+  EXPECT_THAT(finding_of(look_at_limits, Verdict::warning).answer, HasSubstr("in use are 20"));
+  machine_.write("/sys/fs/cgroup/job/rdma.current", "mlx5_0 hca_handle=1 hca_object=500");
+  EXPECT_EQ(finding_of(look_at_limits, Verdict::failed).on, "mlx5_0");
+}
+
+TEST_F(CheckNode, MemoryOfAControlGroupIsHeldAgainstTheHeap) {
+  machine_.write("/proc/self/cgroup", "4:memory:/small\n0::/\n");
+  machine_.write("/sys/fs/cgroup/memory/small/memory.limit_in_bytes", "33554432");
+  EXPECT_THAT(finding_of(look_at_limits, Verdict::failed).answer, HasSubstr("32 MiB"));
+}
+
+TEST_F(CheckNode, AHealthyLinkIsTold) {
+  expect_ok(look_at_pcie);
+  EXPECT_EQ(look_at_pcie(machine_.surroundings()).summary,
+            "mlx5_0 x16 at 32.0 GT/s PCIe, reads of 512 bytes, relaxed ordering on");
+}
+
+TEST_F(CheckNode, ALinkBelowItsMaximumIsAWarning) {
+  machine_.write(std::string(kNic) + "/current_link_width", "8");
+  EXPECT_THAT(finding_of(look_at_pcie, Verdict::warning).answer,
+              HasSubstr("x8 at 32.0 GT/s PCIe; of at most x16"));
+  machine_.write(std::string(kNic) + "/current_link_width", "16");
+  machine_.write(std::string(kNic) + "/current_link_speed", "8.0 GT/s PCIe");
+  EXPECT_THAT(finding_of(look_at_pcie, Verdict::warning).answer, HasSubstr("8.0 GT/s"));
+}
+
+TEST_F(CheckNode, AnIommuThatTranslatesIsAWarning) {
+  for (const char* type : {"DMA", "DMA-FQ"}) {
+    machine_.write(std::string(kNic) + "/iommu_group/type", type);
+    EXPECT_THAT(finding_of(look_at_pcie, Verdict::warning).answer, HasSubstr(type));
+  }
+}
+
+TEST_F(CheckNode, AccessControlThatRedirectsIsAWarningWithItsBridge) {
+  machine_.write(std::string(kBridge) + "/config", configuration(0x1d));
+  const Finding finding = finding_of(look_at_pcie, Verdict::warning);
+  EXPECT_THAT(finding.on, HasSubstr("0000:3a:00.0"));
+  EXPECT_THAT(finding.answer, HasSubstr("0x001d"));
+  machine_.write(std::string(kBridge) + "/config", configuration(0x1));  // no redirection
+  expect_ok(look_at_pcie);
+}
+
+TEST_F(CheckNode, AccessControlStaysOnInAVirtualMachine) {
+  machine_.write(std::string(kBridge) + "/config", configuration(0x1d));
+  machine_.write("/proc/cpuinfo", "flags : fpu hypervisor lahf_lm");
+  expect_ok(look_at_pcie);
+}
+
+TEST_F(CheckNode, AccessControlThatOnlyRootMayReadIsSaidToBeUnknown) {
+  machine_.write(std::string(kBridge) + "/config", configuration(0x1d).substr(0, 64));
+  expect_ok(look_at_pcie);
+  EXPECT_THAT(look_at_pcie(machine_.surroundings()).summary, HasSubstr("sudo gdakit check"));
+}
+
+TEST_F(CheckNode, AConfigurationSpaceThatLeadsInCirclesEnds) {
+  std::string bytes = configuration(0);
+  bytes[0x60] = 0x05;  // some other capability, which names itself as the next one
+  bytes[0x61] = 0x60;
+  bytes[0x102] = 0x00;
+  bytes[0x103] = 0x10;
+  machine_.write(std::string(kBridge) + "/config", bytes);
+  machine_.write(std::string(kNic) + "/config", bytes);
+  expect_ok(look_at_pcie);
+}
+
+TEST_F(CheckNode, AGpuOnAnotherSocketIsAWarning) {
+  machine_.add_gpu(std::string(kBridge) + "/0000:3c:00.0", 0);
+  expect_ok(look_at_pcie);
+  EXPECT_THAT(look_at_pcie(machine_.surroundings()).summary,
+              HasSubstr("GPU 0000:3c:00.0 takes mlx5_0 (the nearest to 0000:3c:00.0)"));
+  machine_.add_gpu("/sys/devices/pci0000:ba/0000:ba:00.0/0000:bb:00.0", 1);
+  EXPECT_THAT(finding_of(look_at_pcie, Verdict::warning).answer,
+              HasSubstr("mlx5_0 is on node 0, the GPU on 1"));
+}
+
+TEST_F(CheckNode, TheHostsTrafficClassIsTakenUnlessAnotherOneIsAskedFor) {
+  const auto said = [&] { return look_at_qos(machine_.surroundings()).summary; };
+  expect_ok(look_at_qos);
+  EXPECT_THAT(said(), AllOf(HasSubstr("traffic class 0, service level 0"),
+                            HasSubstr("this PE takes mlx5_0 port 1 (the nearest to none)")));
+  machine_.write("/sys/class/infiniband/mlx5_0/tc/1/traffic_class", "Global tclass=106\n");
+  expect_ok(look_at_qos);
+  EXPECT_THAT(said(), HasSubstr("traffic class 106"));
+  machine_.surroundings().options.traffic_class = 0;
+  EXPECT_THAT(finding_of(look_at_qos, Verdict::warning).answer,
+              HasSubstr("GDAKIT_TRAFFIC_CLASS=0, where the host has tclass=106"));
+}
+
+}  // namespace
+}  // namespace gdakit::tools::check

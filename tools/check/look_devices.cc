@@ -1,0 +1,160 @@
+// Steps device and atomics: what each ConnectX lets this user do.
+#include <cerrno>
+#include <cstdio>
+#include <set>
+
+#include "tools/check/steps.h"
+
+namespace gdakit::tools::check {
+namespace {
+
+std::string in_hex(std::uint64_t value) {
+  char text[24];
+  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
+  return text;
+}
+
+std::string without(const Surroundings& surroundings, const std::string& name) {
+  if (surroundings.own_nics().size() < 2) return "the soft NIC: GDAKIT_BACKEND=softnic";
+  return "the other NICs: GDAKIT_HCA_LIST=^" + name;
+}
+
+Finding refused_open(const Surroundings& surroundings, const mlx5::NicLook& nic) {
+  const std::string node = "/dev/infiniband/" + nic.node;
+  Finding finding{.on = nic.name,
+                  .tried = "a context with DEVX",
+                  .answer = answer_text(nic.open.said, nic.open.code),
+                  .proof = "ls -l " + node,
+                  .otherwise = without(surroundings, nic.name)};
+  switch (nic.open.code) {
+    case ENOENT:
+    case ENODEV:
+    case ENXIO:
+      finding.cause = "this container or mount namespace has no node for the NIC";
+      finding.remedy = "docker run --device=" + node;
+      break;
+    case EACCES:
+    case EPERM:
+      finding.cause = "the node's mode keeps this user out, or a container's limits forbid DEVX";
+      finding.remedy = "mode 0666 for the node; in a container --device=" + node +
+                       " and --cap-add=IPC_LOCK; --privileged, once, shows whether it is the "
+                       "container";
+      break;
+    case EINVAL:
+    case EOPNOTSUPP:
+    case EPROTONOSUPPORT:
+      finding.cause = "the kernel's mlx5_ib or the NIC's firmware has no DEVX";
+      finding.proof = "uname -r; cat /sys/class/infiniband/" + nic.name + "/fw_ver";
+      finding.remedy = "Linux 5.7 or later, or MLNX_OFED; newer firmware";
+      break;
+    default:
+      finding.cause = "not known";
+      finding.proof = "dmesg | grep mlx5";
+      finding.remedy = "what these messages name";
+  }
+  return finding;
+}
+
+// Dedicated pages are newer than many a distribution's libmlx5, and queues may share one.
+void judge_pages(const Surroundings& surroundings, const mlx5::NicLook& nic, StepReport& report) {
+  if (nic.dedicated_page.ok() || nic.uncached_page.ok()) return;
+  report.add({.on = nic.name,
+              .tried = "pages of doorbell registers: of each type one",
+              .answer = answer_text(nic.dedicated_page.said, nic.dedicated_page.code) + "; " +
+                        answer_text(nic.uncached_page.said, nic.uncached_page.code) + "; " +
+                        (nic.blueflame_page.ok()
+                             ? "type BF can be had"
+                             : answer_text(nic.blueflame_page.said, nic.blueflame_page.code)),
+              .cause =
+                  "the kernel is older than 5.7, or a container without privileges is refused what "
+                  "DEVX needs",
+              .proof = "uname -r; dmesg | grep mlx5",
+              .remedy = "a newer kernel or MLNX_OFED; try the container once with --privileged",
+              .otherwise = without(surroundings, nic.name)});
+}
+
+Finding no_connectx(const Surroundings& surroundings) {
+  std::vector<std::string> others;
+  for (const mlx5::NicLook& nic : *surroundings.nics) {
+    if (nic.is_connectx) continue;
+    const std::string vendor =
+        surroundings.tree.read("/sys/class/infiniband/" + nic.name + "/device/vendor")
+            .value_or("unknown");
+    others.push_back(nic.name + " (vendor " + vendor + ")");
+  }
+  const bool all_out = others.size() < surroundings.nics->size();
+  return {.tried = "a ConnectX among the devices of libibverbs",
+          .answer = all_out ? "GDAKIT_HCA_LIST=" + surroundings.options.hca_list + " allows none"
+                    : others.empty() ? "libibverbs lists no device"
+                                     : "there are only " + joined(others),
+          .cause = all_out          ? "the list leaves all out"
+                   : others.empty() ? "the host has no ConnectX, or its driver is not loaded"
+                                    : "GPU threads of gdakit post to ConnectX NICs alone",
+          .proof = all_out ? "ibv_devices" : "lspci -nn -d 15b3:",
+          .remedy = all_out ? "unset GDAKIT_HCA_LIST, or name a NIC of ibv_devices"
+                            : "a ConnectX (vendor 0x15b3), and modprobe mlx5_ib",
+          .otherwise = "the soft NIC: GDAKIT_BACKEND=softnic"};
+}
+
+std::string described(const mlx5::NicLook& nic) {
+  return nic.name + ": part " + std::to_string(nic.part) + ", firmware " + nic.firmware +
+         (nic.dedicated_page.ok()  ? ", a doorbell page for each queue"
+          : nic.uncached_page.ok() ? ", a doorbell page for all queues"
+                                   : ", no doorbell page");
+}
+
+}  // namespace
+
+StepReport look_at_devices(const Surroundings& surroundings) {
+  if (!surroundings.libraries) return skipped(surroundings.why_no_nic());
+  StepReport report;
+  if (!surroundings.nics) {
+    const Error& error = surroundings.nics.error();
+    report.add({.tried = "the list of RDMA devices",
+                .answer = answer_text(error.message(), error.system_code()),
+                .cause = "the kernel's part, ib_uverbs and mlx5_ib, is not loaded",
+                .proof = "lsmod | grep -e ib_uverbs -e mlx5_ib",
+                .remedy = "modprobe mlx5_ib",
+                .otherwise = "the soft NIC: GDAKIT_BACKEND=softnic"});
+    return report;
+  }
+  if (surroundings.own_nics().empty()) report.add(no_connectx(surroundings));
+  std::set<std::string> firmware;
+  for (const mlx5::NicLook* nic : surroundings.own_nics()) {
+    if (!nic->open.ok()) {
+      report.add(refused_open(surroundings, *nic));
+      continue;
+    }
+    report.say(described(*nic));
+    firmware.insert(nic->firmware);
+    judge_pages(surroundings, *nic, report);
+  }
+  report.facts["firmware"] = joined({firmware.begin(), firmware.end()});
+  report.facts["NICs"] = std::to_string(surroundings.own_nics().size());
+  return report;
+}
+
+StepReport look_at_atomics(const Surroundings& surroundings) {
+  StepReport report;
+  for (const mlx5::NicLook* nic : surroundings.own_nics()) {
+    if (!nic->open.ok()) continue;
+    const std::string seen =
+        "operations " + in_hex(nic->atomic_operations) + ", sizes " + in_hex(nic->atomic_sizes);
+    report.say(nic->name + ": " + (nic->atomics.ok() ? seen : "not told"));
+    if (nic->atomics.ok() && nic->has_atomics()) continue;
+    report.add({.on = nic->name,
+                .tried = "QUERY_HCA_CAP of its atomics",
+                .answer = nic->atomics.ok()
+                              ? seen + "; wanted are operations 0xf and sizes 0xc (4 and 8 bytes)"
+                              : answer_text(nic->atomics.said, nic->atomics.code),
+                .cause = "the firmware's setting of PCIe atomics switches them off",
+                .proof = "mlxconfig -d " + nic->name + " q PCI_ATOMIC_MODE",
+                .remedy = "mlxconfig -d " + nic->name +
+                          " set PCI_ATOMIC_MODE to one with extended atomics, and a cold reset, by "
+                          "an administrator",
+                .otherwise = without(surroundings, nic->name)});
+  }
+  return report.summary.empty() ? skipped(surroundings.why_no_nic()) : report;
+}
+
+}  // namespace gdakit::tools::check
