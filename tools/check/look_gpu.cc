@@ -132,7 +132,9 @@ Finding no_mapping(const std::string& on, const std::string& tried, const std::s
               "options nvidia NVreg_EnableStreamMemOPs=1 "
               "NVreg_RegistryDwords=\"PeerMappingOverride=1;\" in "
               "/etc/modprobe.d/nvidia.conf, a new initramfs, and a reboot",
-          .otherwise = "doorbells rung by the CPU: GDAKIT_NIC_HANDLER=proxy"};
+          .otherwise =
+              "doorbells rung by host threads, which a job then takes by itself "
+              "(GDAKIT_NIC_HANDLER=proxy)"};
 }
 
 void look_at_doorbell(const Surroundings& surroundings, const Pairing& pairing,
