@@ -70,7 +70,9 @@ class OpenPutEnd final : public PutEnd {
   std::uint64_t count_wrong(std::uint64_t bytes, std::uint8_t seed) const override;
   GpuMemoryTrial try_gpu_memory(MemoryProvider& memory, void* base, std::uint64_t bytes) override;
   Result<void> try_gpu_doorbell(MemoryProvider& memory) override {
-    return DoorbellPages(*nic_, memory).map_for_device();
+    DoorbellPages pages(*nic_, memory);
+    const Result<void> reserved = pages.reserve();
+    return reserved ? pages.map_for_device() : reserved;
   }
 
  private:

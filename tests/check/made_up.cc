@@ -115,7 +115,8 @@ MadeUp::MadeUp() {
   surroundings_.put_by_gpu = [puts = puts_](const std::string&, unsigned, int) {
     return puts->by_gpu;
   };
-  surroundings_.place_nic = [](std::size_t, const std::string& gpu) -> Result<mlx5::PlacedNic> {
+  surroundings_.place_nic = [](const std::vector<std::string>& gpus) -> Result<mlx5::PlacedNic> {
+    const std::string& gpu = gpus.back();
     return mlx5::PlacedNic{"mlx5_0", 1, "the nearest to " + (gpu.empty() ? "none" : gpu)};
   };
 }

@@ -98,9 +98,10 @@ using Nics = std::vector<std::pair<std::string, PciDevice>>;
 // Each GPU and the NIC that a PE on it takes.
 void judge_distances(const Surroundings& surroundings, const Nics& nics, StepReport& report) {
   const std::vector<PciDevice> gpus = nvidia_gpus(surroundings.tree);
-  for (std::size_t i = 0; i < gpus.size(); ++i) {
-    const PciDevice& gpu = gpus[i];
-    const Result<mlx5::PlacedNic> placed = surroundings.place_nic(i, gpu.self.address);
+  std::vector<std::string> addresses;
+  for (const PciDevice& gpu : gpus) {
+    addresses.push_back(gpu.self.address);
+    const Result<mlx5::PlacedNic> placed = surroundings.place_nic(addresses);
     if (!placed) continue;
     report.say("GPU " + gpu.self.address + " takes " + placed->name + " (" + placed->why + ")");
     const auto nic =

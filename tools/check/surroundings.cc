@@ -91,7 +91,9 @@ std::string Surroundings::why_no_nic() const {
 Result<mlx5::PlacedNic> Surroundings::own_nic() const {
   const std::size_t rank = options.local_rank.value_or(0);
   const bool on_gpu = options.device != DeviceChoice::cpu && !gpus.gpus.empty();
-  return place_nic(rank, on_gpu ? gpus.gpus[rank % gpus.gpus.size()].bus : std::string());
+  std::vector<std::string> taken(rank + 1);
+  for (std::size_t i = 0; on_gpu && i <= rank; ++i) taken[i] = gpus.gpus[i % gpus.gpus.size()].bus;
+  return place_nic(taken);
 }
 
 Surroundings look_around(const Options& options, bool with_gpus,
@@ -110,9 +112,9 @@ Surroundings look_around(const Options& options, bool with_gpus,
                                                         int gpu) {
     return put_by_pe(options, {nic, port, gpu, limit});
   };
-  found.place_nic = [options](std::size_t local_rank, const std::string& gpu) {
+  found.place_nic = [options](const std::vector<std::string>& gpus) {
     return mlx5::place_nic(HcaList::parse(options.hca_list).value_or(HcaList()),
-                           HcaMap::parse(options.hca_map).value_or(HcaMap()), local_rank, gpu);
+                           HcaMap::parse(options.hca_map).value_or(HcaMap()), gpus);
   };
   found.take_gpu_memory = take_gpu_memory;
   return found;

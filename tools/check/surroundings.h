@@ -35,8 +35,8 @@ struct Surroundings {
   std::chrono::milliseconds put_limit{10'000};
   std::function<Result<std::unique_ptr<mlx5::PutEnd>>(const std::string& nic, unsigned port)>
       open_put_end;
-  // Which NIC a PE of that local rank takes, on a GPU of that PCI address or on none.
-  std::function<Result<mlx5::PlacedNic>(std::size_t local_rank, const std::string& gpu)> place_nic;
+  // Which NIC a PE takes, as mlx5::place_nic: by the GPUs of the PEs up to it, or "" for none.
+  std::function<Result<mlx5::PlacedNic>(const std::vector<std::string>& gpus)> place_nic;
   std::function<Result<void>(const std::string& nic, unsigned port, int gpu)> put_by_gpu;
   std::function<Result<GpuMemory>(int ordinal, std::uint64_t bytes)> take_gpu_memory;
 
