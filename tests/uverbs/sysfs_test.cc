@@ -135,7 +135,38 @@ TEST(UverbsSysfsTree, LinksSayTheWholeWayFromWhereItWillLie) {
   const Folder folder;
   ASSERT_TRUE(write_sysfs(folder.path(), *Spec::parse("nics=2"), "/will/lie/here"));
   EXPECT_EQ(fs::read_symlink(folder.path() / "class/infiniband/mlx5_1"),
-            "/will/lie/here/devices/pci0000:00/0000:02:00.0/infiniband/mlx5_1");
+            "/will/lie/here/devices/pci0000:00/0000:00:02.0/0000:02:00.0/infiniband/mlx5_1");
+}
+
+// What is read to judge a host: how fast the NIC's link is, what lies on its way, which modules.
+TEST(UverbsSysfsTree, HasWhatAHealthyHostSaysOfItsNics) {
+  const Folder folder;
+  ASSERT_TRUE(write_sysfs(folder.path(), *Spec::parse("nics=2"), folder.path()));
+  const fs::path device = "class/infiniband/mlx5_1/device";
+  for (const char* const part : {"speed", "width"}) {
+    EXPECT_EQ(folder.line(device / (std::string("current_link_") + part)),
+              folder.line(device / (std::string("max_link_") + part)));
+  }
+  EXPECT_EQ(folder.line(device / "current_link_speed"), "32.0 GT/s PCIe");
+  EXPECT_EQ(folder.line(device / "current_link_width"), "16");
+  EXPECT_EQ(folder.line(device / "numa_node"), "0");
+  EXPECT_EQ(folder.line(device / "iommu_group/type"), "identity");
+  EXPECT_EQ(fs::canonical(folder.path() / device / "driver").filename(), "mlx5_core");
+  EXPECT_EQ(folder.line(device / "driver/module/version"), "24.10-0.7.0");
+  for (const char* const module : {"mlx5_core", "mlx5_ib", "ib_core", "ib_uverbs"}) {
+    EXPECT_EQ(folder.line(fs::path("module") / module / "initstate"), "live") << module;
+  }
+  EXPECT_EQ(folder.line("fs/cgroup/rdma.max"), "mlx5_0 hca_handle=max hca_object=max");
+}
+
+TEST(UverbsSysfsTree, TheRootPortIsAboveTheNic) {
+  const Folder folder;
+  ASSERT_TRUE(write_sysfs(folder.path(), *Spec::parse("nics=2"), folder.path()));
+  const fs::path nic = fs::canonical(folder.path() / "class/infiniband/mlx5_1/device");
+  const fs::path port = nic.parent_path();
+  EXPECT_EQ(folder.line(port / "class"), "0x060400");
+  EXPECT_EQ(fs::file_size(port / "config"), 4096u);
+  EXPECT_EQ(fs::file_size(nic / "config"), 4096u);
 }
 
 TEST(UverbsSysfsTree, AFolderThatIsNotThereIsAnError) {

@@ -14,9 +14,9 @@ namespace gdakit::softnic::uverbs {
 namespace {
 
 constexpr std::array kModels = {
-    Model{6, 0x101b, 4123, "MT4123", "MT_0000000223", "20.39.3004", 64, "200 Gb/sec (4X HDR)"},
-    Model{7, 0x1021, 4129, "MT4129", "MT_0000000838", "28.39.3004", 128, "400 Gb/sec (4X NDR)"},
-    Model{8, 0x1023, 4131, "MT4131", "MT_0000001069", "40.43.1014", 128, "400 Gb/sec (4X NDR)"},
+    Model{6, 0x101b, 4, 4123, "MT4123", "MT_0000000223", "20.39.3004", 64, "200 Gb/sec (4X HDR)"},
+    Model{7, 0x1021, 5, 4129, "MT4129", "MT_0000000838", "28.39.3004", 128, "400 Gb/sec (4X NDR)"},
+    Model{8, 0x1023, 5, 4131, "MT4131", "MT_0000001069", "40.43.1014", 128, "400 Gb/sec (4X NDR)"},
 };
 
 Error bad(const std::string& item, const std::string& remedy) {

@@ -21,6 +21,7 @@ enum class LinkLayer : std::uint8_t { infiniband = 1, ethernet = 2 };  // as por
 struct Model {
   int number = 0;  // ConnectX-number
   std::uint16_t pci_device = 0;
+  std::uint32_t pci_speed = 0;  // PciLink::speed
   std::uint32_t part_id = 0;
   const char* hca_type = nullptr;
   const char* board_id = nullptr;
@@ -29,6 +30,7 @@ struct Model {
   const char* rate = nullptr;     // of four lanes
 };
 const Model* find_model(int number);
+inline constexpr std::uint32_t kPciLanes = 16;
 
 struct Spec {
   int nics = 1;

@@ -5,20 +5,20 @@
 #include <cstdlib>
 #include <fcntl.h>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <map>
+#include <string_view>
 #include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
-#include <utility>
 
-#include "backends/softnic/uverbs/cpu_list.h"
+#include "backends/softnic/uverbs/sysfs_pci.h"
+#include "backends/softnic/uverbs/sysfs_tree.h"
 
 namespace gdakit::softnic::uverbs {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr const char* kModulesVersion = "24.10-0.7.0";
 
 std::string hex(unsigned value) {
   char text[16];
@@ -45,85 +45,7 @@ std::string gid_text(const Gid& gid) {
   return text;
 }
 
-// What the folder holds: files with their text, and links.
-class Tree {
- public:
-  explicit Tree(fs::path lies_at) : lies_at_(std::move(lies_at)) {}
-
-  void file(const fs::path& path, const std::string& text) { files_[path] = text + '\n'; }
-  // A link that says the whole way: one that follows it by itself, step by step, leaves the paths
-  // that are answered in the place of /sys.
-  void link(const fs::path& path, const fs::path& target) { links_[path] = lies_at_ / target; }
-
-  // Into an empty folder. Throws fs::filesystem_error.
-  void write(const fs::path& root) const {
-    for (const auto& [path, text] : files_) {
-      fs::create_directories((root / path).parent_path());
-      std::ofstream out(root / path);
-      out << text;
-      if (!out.flush()) throw fs::filesystem_error("cannot write", root / path, std::error_code());
-    }
-    for (const auto& [path, target] : links_) {
-      fs::create_directories((root / path).parent_path());
-      fs::create_symlink(target, root / path);
-    }
-  }
-
-  // Whether the folder holds all of it and nothing else. Throws as well.
-  bool is_in(const fs::path& root) const {
-    if (!fs::is_directory(fs::symlink_status(root))) return false;
-    std::size_t found = 0;
-    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root)) {
-      const fs::file_status status = entry.symlink_status();
-      const fs::path path = entry.path().lexically_relative(root);
-      if (fs::is_symlink(status) ? !has_link(root, path)
-                                 : !fs::is_directory(status) && !has_file(root, path)) {
-        return false;
-      }
-      if (!fs::is_directory(status)) ++found;
-    }
-    return found == files_.size() + links_.size();
-  }
-
- private:
-  bool has_link(const fs::path& root, const fs::path& path) const {
-    const auto at = links_.find(path);
-    return at != links_.end() && fs::read_symlink(root / path) == at->second;
-  }
-  bool has_file(const fs::path& root, const fs::path& path) const {
-    const auto at = files_.find(path);
-    if (at == files_.end() || !fs::is_regular_file(fs::symlink_status(root / path))) return false;
-    std::ifstream in(root / path);
-    return std::string(std::istreambuf_iterator<char>(in), {}) == at->second;
-  }
-
-  fs::path lies_at_;
-  std::map<fs::path, std::string> files_;
-  std::map<fs::path, fs::path> links_;
-};
-
-void write_pci(Tree& tree, const fs::path& at, const Identity& identity) {
-  const unsigned device = identity.model().pci_device;
-  char modalias[80];
-  std::snprintf(modalias, sizeof modalias, "pci:v000015B3d%08Xsv000015B3sd00000007bc02sc07i00",
-                device);
-  tree.file(at / "modalias", modalias);
-  tree.file(at / "vendor", "0x15b3");
-  tree.file(at / "device", hex(device));
-  tree.file(at / "subsystem_vendor", "0x15b3");
-  tree.file(at / "subsystem_device", "0x0007");
-  tree.file(at / "class", "0x020700");
-  tree.file(at / "numa_node", "0");
-  const std::string cpus = online_cpus();
-  tree.file(at / "local_cpus", cpu_mask(cpus));
-  tree.file(at / "local_cpulist", cpus);
-  tree.file(at / "current_link_speed", "16.0 GT/s PCIe");
-  tree.file(at / "max_link_speed", "16.0 GT/s PCIe");
-  tree.file(at / "current_link_width", "16");
-  tree.file(at / "max_link_width", "16");
-}
-
-void write_port(Tree& tree, const fs::path& at, const Identity& identity) {
+void write_port(SysfsTree& tree, const fs::path& at, const Identity& identity) {
   const bool ethernet = identity.link() == LinkLayer::ethernet;
   tree.file(at / "state", "4: ACTIVE");
   tree.file(at / "phys_state", "5: LinkUp");
@@ -145,11 +67,11 @@ void write_port(Tree& tree, const fs::path& at, const Identity& identity) {
   }
 }
 
-void write_nic(Tree& tree, const Identity& identity) {
-  const fs::path pci = fs::path("devices/pci0000:00") / identity.pci_address();
+void write_nic(SysfsTree& tree, const Identity& identity) {
+  const fs::path pci = pci_folder(identity);
   const fs::path verbs = pci / "infiniband_verbs" / identity.file_name();
   const fs::path nic = pci / "infiniband" / identity.name();
-  write_pci(tree, pci, identity);
+  write_pci(tree, identity);
   tree.file(verbs / "ibdev", identity.name());
   tree.file(verbs / "abi_version", "1");
   tree.file(verbs / "dev",
@@ -172,13 +94,35 @@ void write_nic(Tree& tree, const Identity& identity) {
   tree.link(fs::path("class/infiniband") / identity.name(), nic);
 }
 
-Tree tree_of(const Spec& spec, const fs::path& lies_at) {
-  Tree tree(lies_at);
+// The kernel's part of it, as MLNX_OFED numbers it: modules of Linux itself say no version.
+void write_modules(SysfsTree& tree) {
+  for (const std::string_view module : kModules) {
+    const fs::path at = fs::path("module") / module;
+    tree.file(at / "initstate", "live");
+    tree.file(at / "refcnt", "1");
+    if (module.starts_with("mlx5_")) tree.file(at / "version", kModulesVersion);
+  }
+}
+
+// A control group that limits nothing.
+std::string group_limits(const Spec& spec) {
+  std::string text;
+  for (int index = 0; index < spec.nics; ++index) {
+    text +=
+        (index == 0 ? "" : "\n") + Identity(spec, index).name() + " hca_handle=max hca_object=max";
+  }
+  return text;
+}
+
+SysfsTree tree_of(const Spec& spec, const fs::path& lies_at) {
+  SysfsTree tree(lies_at);
   tree.file("class/infiniband_verbs/abi_version", "6");
   tree.file("class/infiniband_mad/abi_version", "5");
   tree.file("class/misc/rdma_cm/abi_version", "4");
   tree.file("class/misc/rdma_cm/dev", std::to_string(kCmMajor) + ":" + std::to_string(kCmMinor));
   for (int index = 0; index < spec.nics; ++index) write_nic(tree, Identity(spec, index));
+  write_modules(tree);
+  tree.file("fs/cgroup/rdma.max", group_limits(spec));
   return tree;
 }
 
@@ -234,7 +178,7 @@ Result<std::string> sysfs_folder(const Spec& spec) {
   const Result<fs::path> own = own_folder();
   if (!own) return own.error();
   const fs::path wanted = *own / folder_name(spec);
-  const Tree tree = tree_of(spec, wanted);
+  const SysfsTree tree = tree_of(spec, wanted);
   std::error_code error;
   try {
     if (tree.is_in(wanted)) return wanted.string();

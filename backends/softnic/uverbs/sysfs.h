@@ -2,9 +2,13 @@
 //
 //   <folder>/class/infiniband/mlx5_0           -> devices/.../0000:01:00.0/infiniband/mlx5_0
 //   <folder>/class/infiniband_verbs/uverbs0    -> .../infiniband_verbs/uverbs0
+//   <folder>/module/mlx5_core                  the kernel's modules
+//   <folder>/fs/cgroup/rdma.max                what the process's control group may have of them
 #pragma once
 
+#include <array>
 #include <string>
+#include <string_view>
 
 #include "backends/softnic/uverbs/spec.h"
 #include "core/base/result.h"
@@ -18,6 +22,10 @@ Result<void> write_sysfs(const std::string& folder, const Spec& spec, const std:
 // One that is there already is used again where it holds what this version writes, and is written
 // anew where not. It stays, for programs that run longer than the caller. Errors name the folder.
 Result<std::string> sysfs_folder(const Spec& spec);
+
+// The kernel's modules that the NICs take, which are found in the place of the host's.
+inline constexpr std::array<std::string_view, 4> kModules = {"mlx5_core", "mlx5_ib", "ib_core",
+                                                             "ib_uverbs"};
 
 // The device number of /dev/infiniband/uverbs<index>.
 inline constexpr unsigned kDeviceMajor = 231;

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "backends/softnic/uverbs/cm/commands.h"
+#include "backends/softnic/uverbs/sysfs.h"
 #include "backends/softnic/uverbs/user_memory.h"
 #include "core/base/log.h"
 #include "core/base/queued_file.h"
@@ -26,6 +27,9 @@ namespace {
 
 constexpr std::array<std::string_view, 2> kSysBegins = {"/sys/class/infiniband",
                                                         "/sys/class/misc/rdma_cm"};
+constexpr std::string_view kModulesBegin = "/sys/module/";
+constexpr std::string_view kGroupsBegin = "/sys/fs/cgroup/";
+constexpr std::string_view kGroupLimitsFile = "/fs/cgroup/rdma.max";
 constexpr std::string_view kDeviceBegin = "/dev/infiniband/uverbs";
 constexpr std::string_view kCm = "/dev/infiniband/rdma_cm";
 constexpr auto kDrainPatience = std::chrono::milliseconds(200);
@@ -53,6 +57,18 @@ std::optional<std::uint64_t> inode_of(int file) {
   struct stat status {};
   if (::syscall(SYS_fstat, file, &status) != 0) return std::nullopt;
   return status.st_ino;
+}
+
+// Of one of the modules, or a path below it.
+bool is_module(std::string_view path) {
+  if (!path.starts_with(kModulesBegin)) return false;
+  const std::string_view rest = path.substr(kModulesBegin.size());
+  return std::ranges::find(kModules, rest.substr(0, rest.find('/'))) != kModules.end();
+}
+
+// Of any control group: a program looks in its own, which /proc/self/cgroup names.
+bool is_group_limit(std::string_view path) {
+  return path.starts_with(kGroupsBegin) && path.ends_with("/rdma.max");
 }
 
 void say(const Error& error) { Log(LogLevel::error).error("verbs: " + error.message()); }
@@ -92,8 +108,9 @@ Shim::Shim() : owner_(::getpid()) {
 std::optional<std::string> Shim::sysfs_path(const char* path) const {
   if (path == nullptr || !active()) return std::nullopt;
   const std::string_view view = path;
+  if (is_group_limit(view)) return sysfs_ + std::string(kGroupLimitsFile);
   const auto begins = [view](std::string_view begin) { return view.starts_with(begin); };
-  if (std::ranges::none_of(kSysBegins, begins)) return std::nullopt;
+  if (std::ranges::none_of(kSysBegins, begins) && !is_module(view)) return std::nullopt;
   return sysfs_ + std::string(view.substr(std::strlen("/sys")));
 }
 
