@@ -53,7 +53,7 @@ BANS = (
         "a constant or a macro of core/base/annotate.h, or a template argument",
         allowed={"core/base/annotate.h": "the one place that knows which compiler is at work",
                  "core/base/assert.h": "the GPU ends a program by another function",
-                 "backends/softnic/uverbs/preload/hooks_cuda.cc":
+                 "backends/softnic/uverbs/preload/tail_call.h":
                      "tells the two compilers of a tail call in their own ways",
                  "nvshmem/include/nvshmem/nvshmem.h":
                      "has CUDA's runtime where there is one, as NVSHMEM's",

@@ -13,7 +13,7 @@ _gdakit() {
   elif [[ $command == explore ]]; then
     words="all $("$gdakit" explore --list 2>/dev/null | sed -nE 's/^([a-z0-9-]+)( .*)?$/\1/p')"
   elif [[ $command == verbs && ${COMP_WORDS[COMP_CWORD-2]} == set ]]; then
-    words="port=up faults="
+    words="port=up gids=renumber faults="
   elif [[ $command == verbs && " ${COMP_WORDS[*]} " != *" -- "* ]]; then
     words="env ls stats kill-port set"
   fi

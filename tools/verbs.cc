@@ -20,12 +20,17 @@ Behind -- comes a program with its arguments, which this command becomes. Instea
   stats                     what each has counted (docs/counters.md); --output FILE.json or .prom
   kill-port WHOSE           the port of a NIC goes down; WHOSE is PID, PID/mlx5_0 or all
   set WHOSE port=up         and comes back
+  set WHOSE gids=renumber   its GIDs move to other places of their table, or back
   set WHOSE faults=drop=1%  packets that it sends meet these faults instead of those before
 
 --pcap and --faults are GDAKIT_CAPTURE and GDAKIT_NIC_FAULTS: what each NIC sends and receives, for
 Wireshark, as mlx5_0-PID.pcapng; and what a bad network does to what it sends. --trace writes a
 timeline of the NICs of the program, and of those that it starts, when it has ended; with it this
 command waits for the program (docs/timeline.md).
+
+--fail breaks something of the node, as on a real one that is not set up (docs/on-a-connectx.md);
+`gdakit verbs --fail help` lists what there is. One of a single NIC is mlx5_1/port=down, and one of
+a single PE of a job pe1:devx=EOPNOTSUPP.
 
 Exit status: the program's; 1 if it cannot be given NICs, or nobody answers; 126 if it cannot be
 executed, 127 if it was not found, 2 for bad usage.
@@ -55,6 +60,11 @@ int print_environment(const VerbsOptions& options) {
 }
 
 int run_verbs(const VerbsOptions& options, const std::string& output) {
+  if (options.fail == std::vector<std::string>{"help"}) {
+    std::cout << "--fail LIST, with commas between failures: [peN:][mlx5_N/]NAME=VALUE\n\n"
+              << failures_help();
+    return 0;
+  }
   const std::vector<std::string>& words = options.words;
   const std::string first = words.empty() ? "" : words.front();
   if (first == kProgramFollows && words.size() > 1) return run_program(options);
@@ -90,6 +100,9 @@ Command add_verbs(CLI::App& parent) {
   app->add_option("--faults", options->faults,
                   "drop=1%,delay=50us..2ms (docs/test-without-hardware.md)");
   app->add_option("--trace", options->trace, "A timeline of the program's NICs, as JSON");
+  app->add_option("--fail", options->fail,
+                  "What is broken of the node: port=down,mlx5_1/devx=EPERM; help lists all")
+      ->allow_extra_args(false);
   app->add_option("--output", *output, "Where stats writes to, instead of a table");
   app->allow_extras(false);
   app->add_option("command", options->words, "-- and the program with its arguments, or as below");

@@ -96,6 +96,7 @@ Result<std::vector<Member>> find_those(const std::string& fabric, const Whose& w
 // "port=down" as a NIC is told it; nothing if it is none.
 std::optional<std::string> request_of(std::string_view word) {
   if (word == "port=up" || word == "port=down") return "port " + std::string(word.substr(5));
+  if (word == "gids=renumber") return "gids renumber";
   constexpr std::string_view kFaults = "faults=";
   if (!word.starts_with(kFaults)) return std::nullopt;
   const std::string_view faults = word.substr(kFaults.size());
@@ -105,7 +106,7 @@ std::optional<std::string> request_of(std::string_view word) {
 int bad_words(const std::string& what) {
   return verbs_failed(what +
                           ": say whose NICs (PID, PID/mlx5_0 or all, as `gdakit verbs ls` has "
-                          "them) and port=up, port=down or faults=drop=1%",
+                          "them) and port=up, port=down, gids=renumber or faults=drop=1%",
                       kBadUsage);
 }
 

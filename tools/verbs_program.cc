@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "backends/softnic/uverbs/failures.h"
 #include "backends/softnic/uverbs/spec.h"
 #include "backends/softnic/uverbs/sysfs.h"
 #include "backends/softnic/wire/faults.h"
@@ -55,6 +56,26 @@ Result<void> add_wire_variables(const VerbsOptions& options, Variables& variable
     variables.emplace_back("GDAKIT_CAPTURE", *folder);
   }
   return {};
+}
+
+// With the folders that stand in for /sys: that of all PEs, and of those that find another node.
+Result<std::string> make_folders(const uverbs::Spec& spec, const uverbs::Failures& failures) {
+  for (const int pe : failures.pes()) {
+    uverbs::Spec of_pe = spec;
+    of_pe.failures = failures.of_pe(pe);
+    if (const auto folder = uverbs::sysfs_folder(of_pe); !folder) return folder.error();
+  }
+  uverbs::Spec of_all = spec;
+  of_all.failures = failures.of_pe(std::nullopt);
+  return uverbs::sysfs_folder(of_all);
+}
+
+Result<uverbs::Failures> failures_of(const VerbsOptions& options) {
+  std::string list;
+  for (const std::string& one : options.fail) list += (list.empty() ? "" : ",") + one;
+  Result<uverbs::Failures> failures = uverbs::Failures::parse(list);
+  if (!failures) return failures.error().within("--fail");
+  return failures;
 }
 
 void set(const Variables& variables) {
@@ -104,13 +125,19 @@ Result<Variables> verbs_variables(const VerbsOptions& options) {
   if (!spec) return spec.error();
   const Result<std::string> library = find_library();
   if (!library) return library.error();
-  const Result<std::string> folder = uverbs::sysfs_folder(*spec);
+  const Result<uverbs::Failures> failures = failures_of(options);
+  if (!failures) return failures.error();
+  const Result<std::string> folder = make_folders(*spec, *failures);
   if (!folder) return folder.error();
   const char* const preloaded = std::getenv("LD_PRELOAD");
   const std::string others = preloaded == nullptr ? "" : std::string(":") + preloaded;
   Variables variables{{"LD_PRELOAD", *library + others},
                       {uverbs::kSpecVariable, spec->text()},
                       {uverbs::kSysfsVariable, *folder}};
+  // Those of a command around this one are not this one's.
+  if (!failures->empty() || std::getenv(uverbs::kFailVariable) != nullptr) {
+    variables.emplace_back(uverbs::kFailVariable, failures->text());
+  }
   if (const Result<void> added = add_wire_variables(options, variables); !added) {
     return added.error();
   }
@@ -118,6 +145,19 @@ Result<Variables> verbs_variables(const VerbsOptions& options) {
 }
 
 bool has_soft_nics() { return std::getenv(uverbs::kSpecVariable) != nullptr; }
+
+std::string failures_help() {
+  constexpr std::size_t kIndent = 2, kColumn = 32;
+  std::string text;
+  for (const uverbs::FailureRow& row : uverbs::failure_rows()) {
+    const std::string form = std::string(row.name) + "=" + std::string(row.value);
+    text += std::string(kIndent, ' ') + form;
+    text += form.size() < kColumn - kIndent ? std::string(kColumn - kIndent - form.size(), ' ')
+                                            : "\n" + std::string(kColumn, ' ');
+    text += std::string(row.what) + '\n';
+  }
+  return text;
+}
 
 std::string quoted(const std::string& text) {
   std::string result = "'";

@@ -18,6 +18,7 @@ struct VerbsOptions {
   std::string pcap;
   std::string faults;
   std::string trace;
+  std::vector<std::string> fail;   // lists of failures
   std::vector<std::string> words;  // a marker and the program, or what else to do
 };
 
@@ -28,6 +29,9 @@ Result<Variables> verbs_variables(const VerbsOptions& options);
 
 // Whether this process was given soft ConnectXes, and so are the programs that it starts.
 bool has_soft_nics();
+
+// The failures that --fail takes, one a line.
+std::string failures_help();
 
 // In a form that a shell reads as it is.
 std::string quoted(const std::string& text);

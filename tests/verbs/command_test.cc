@@ -58,6 +58,8 @@ TEST(Verbs, NamesWhatIsWrongAndTheRemedy) {
         {{"--link", "opa"}, "use roce or ib"},
         {{"--fabric", "a/b"}, "use up to 40 letters, digits"},
         {{"--faults", "drop=200%"}, "--faults: "},
+        {{"--fail", "prot=down"}, "--fail: prot=down: there is no failure \"prot\", but node,"},
+        {{"--fail", "port=down", "--fail", "qps=few"}, "--fail: qps=few: write qps=N"},
         {{"--pcap", "/proc/nowhere"}, "--pcap: /proc/nowhere"},
         {{"--trace", "/proc/nowhere"}, "--trace: "}}) {
     std::vector<std::string> command = {"verbs"};
@@ -80,6 +82,23 @@ TEST(Verbs, EnvIsReadByAShellAsItIs) {
   const Outcome outcome = gdakit({"verbs", "--faults", "drop=1%", "env"});
   EXPECT_THAT(outcome.output, HasSubstr(R"(so:it'\''s '\''here'\''.so')"));
   EXPECT_THAT(outcome.output, HasSubstr("export GDAKIT_NIC_FAULTS='drop=1%'\n"));
+}
+
+TEST(Verbs, FailuresOfAllListsAreHandedOn) {
+  const Outcome outcome =
+      gdakit({"verbs", "--fail", "port=down,mlx5_1/qps=2", "--fail", "pe1:devx=EPERM", "env"});
+  EXPECT_THAT(outcome.output,
+              HasSubstr("export GDAKIT_VERBS_FAIL='port=down,mlx5_1/qps=2,pe1:devx=EPERM'\n"));
+  EXPECT_THAT(gdakit({"verbs", "env"}).output, Not(HasSubstr("GDAKIT_VERBS_FAIL")));
+  const Variable around("GDAKIT_VERBS_FAIL", "port=down");
+  EXPECT_THAT(gdakit({"verbs", "env"}).output, HasSubstr("export GDAKIT_VERBS_FAIL=''\n"));
+}
+
+TEST(Verbs, FailuresThatThereAreAreListed) {
+  const Outcome outcome = gdakit({"verbs", "--fail", "help"});
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_THAT(outcome.output, AllOf(HasSubstr("  port=down|init|armed "),
+                                    HasSubstr("the firmware refuses a command")));
 }
 
 TEST(Verbs, WordsThatItDoesNotKnowAreRefused) {

@@ -50,6 +50,7 @@ int take_memory(Device& device, std::uint64_t start, std::uint64_t length, bool 
 
 int take_dma_buf(Device& device, int file, std::uint64_t offset, std::uint64_t length,
                  MemoryRange& memory) {
+  if (const int error = device.failures().dma_buf) return error;
   if (!has_gpu_dma()) return EOPNOTSUPP;
   if (::fcntl(file, F_GETFD) < 0) return EBADF;
   const auto known = memory_of_dma_buf(file);

@@ -16,7 +16,10 @@ int create_ah(Context& context, Attributes& call) {
   const bool ethernet = identity.link() == LinkLayer::ethernet;
   if (pd == nullptr || request.attr.port_num != 1) return EINVAL;
   if (ethernet && request.attr.is_global == 0) return EINVAL;
-  if (request.attr.is_global != 0 && request.attr.grh.sgid_index >= identity.gids()) return EINVAL;
+  if (request.attr.is_global != 0 && !context.device().gids().at(request.attr.grh.sgid_index))
+    return EINVAL;
+  const int no_route = context.device().failures().route;
+  if (ethernet && no_route != 0) return no_route;
   auto ah = std::make_unique<Ah>();
   ah->pd = Use<Pd>(pd);
   const std::uint32_t handle = context.handles().add(std::move(ah));

@@ -73,7 +73,8 @@ ib_uverbs_query_device_resp device_answer(const Identity& identity) {
   answer.max_pd = 1 << 23;
   answer.max_qp_rd_atom = answer.max_qp_init_rd_atom = kMostReads;
   answer.max_res_rd_atom = kMostReads * answer.max_qp;
-  answer.atomic_cap = 1;  // among QPs of this device
+  const bool has_atomics = identity.failures().atomics != AtomicsOf::none;
+  answer.atomic_cap = has_atomics ? 1 : 0;  // among QPs of this device
   answer.max_mcast_grp = kMostGroups;
   answer.max_mcast_qp_attach = kMostQpsOfAGroup;
   answer.max_total_mcast_qp_attach = kMostGroups * kMostQpsOfAGroup;
@@ -109,11 +110,13 @@ int get_context(Context& context, Attributes& call) {
   mlx5_ib_alloc_ucontext_req_v2 request{};
   if (const int error = call.read_known(UVERBS_ATTR_UHW_IN, request)) return error;
   if (context.begun()) return EINVAL;
+  const bool with_devx = (request.flags & MLX5_IB_ALLOC_UCTX_DEVX) != 0;
+  if (with_devx && context.device().failures().devx != 0) return context.device().failures().devx;
   if (const int error = answer_context(call, UVERBS_ATTR_GET_CONTEXT_NUM_COMP_VECTORS,
                                        UVERBS_ATTR_GET_CONTEXT_CORE_SUPPORT, UVERBS_ATTR_UHW_OUT)) {
     return error;
   }
-  return context.begin((request.flags & MLX5_IB_ALLOC_UCTX_DEVX) != 0) ? 0 : ENOMEM;
+  return context.begin(with_devx);
 }
 
 int query_context(Context&, Attributes& call) {
@@ -121,6 +124,15 @@ int query_context(Context&, Attributes& call) {
                         UVERBS_ATTR_QUERY_CONTEXT_CORE_SUPPORT,
                         MLX5_IB_ATTR_QUERY_CONTEXT_RESP_UCTX);
 }
+
+namespace {
+
+// Of a port that nothing goes through: one that is to fail is as it begins.
+std::uint8_t down_state(const NicFailures& failures) {
+  return failures.port_state == kStateActive ? kStateDown : failures.port_state;
+}
+
+}  // namespace
 
 int query_port(Context& context, Attributes& call) {
   std::uint8_t port = 0;
@@ -137,27 +149,29 @@ int query_port(Context& context, Attributes& call) {
   basic.pkey_tbl_len = ethernet ? 1 : 128;
   basic.lid = ethernet ? 0 : identity.lid();
   basic.sm_lid = ethernet ? 0 : kSubnetManagerLid;
+  const NicFailures& failures = context.device().failures();
   const bool up = context.device().port().is_up();
-  basic.state = up ? 4 : 1;  // active, down
-  basic.max_mtu = 5;         // 4096 bytes
+  basic.state = up ? kStateActive : down_state(failures);
+  basic.max_mtu = 5;  // 4096 bytes
   basic.active_mtu = static_cast<std::uint8_t>(std::bit_width(context.device().mtu()) - 8);
   basic.max_vl_num = ethernet ? 0 : 4;
   basic.subnet_timeout = ethernet ? 0 : 18;
   basic.active_width = 2;  // four lanes
   basic.active_speed = identity.model().active_speed;
-  basic.phys_state = up ? 5 : 3;  // link up, disabled
+  basic.phys_state = basic.state == kStateDown ? 3 : 5;  // disabled, link up
   basic.link_layer = static_cast<std::uint8_t>(identity.link());
-  if (ethernet) basic.flags = IB_UVERBS_QPF_GRH_REQUIRED;
+  if (ethernet || failures.needs_grh) basic.flags = IB_UVERBS_QPF_GRH_REQUIRED;
   return call.write(UVERBS_ATTR_QUERY_PORT_RESP, answer);
 }
 
 namespace {
 
-ib_uverbs_gid_entry gid_entry(const Identity& identity, int index) {
+ib_uverbs_gid_entry gid_entry(Device& device, int index) {
+  const Identity& identity = device.identity();
   ib_uverbs_gid_entry entry{};
   const Gid gid = identity.gid(index);
   std::memcpy(entry.gid, gid.data(), gid.size());
-  entry.gid_index = static_cast<std::uint32_t>(index);
+  entry.gid_index = device.gids().slot_of(index);
   entry.port_num = 1;
   entry.gid_type = identity.gid_type(index);
   if (identity.link() == LinkLayer::ethernet) {
@@ -169,18 +183,18 @@ ib_uverbs_gid_entry gid_entry(const Identity& identity, int index) {
 }  // namespace
 
 int query_gid_table(Context& context, Attributes& call) {
-  const Identity& identity = context.device().identity();
+  Device& device = context.device();
   std::uint64_t entry_size = 0;
   std::uint32_t flags = 0;
   if (const int error = call.read(UVERBS_ATTR_QUERY_GID_TABLE_ENTRY_SIZE, entry_size)) return error;
   if (const int error = call.read(UVERBS_ATTR_QUERY_GID_TABLE_FLAGS, flags)) return error;
   if (flags != 0 || entry_size == 0) return EINVAL;
   const std::size_t room = call.length(UVERBS_ATTR_QUERY_GID_TABLE_RESP_ENTRIES);
-  const auto count = static_cast<std::uint64_t>(identity.gids());
+  const auto count = static_cast<std::uint64_t>(device.gids().count());
   if (room / entry_size < count) return EINVAL;
   std::vector<std::byte> entries(count * entry_size);
   for (std::uint64_t i = 0; i < count; ++i) {
-    const ib_uverbs_gid_entry entry = gid_entry(identity, static_cast<int>(i));
+    const ib_uverbs_gid_entry entry = gid_entry(device, static_cast<int>(i));
     std::memcpy(entries.data() + i * entry_size, &entry,
                 std::min<std::size_t>(entry_size, sizeof entry));
   }
@@ -190,15 +204,16 @@ int query_gid_table(Context& context, Attributes& call) {
 }
 
 int query_gid_entry(Context& context, Attributes& call) {
-  const Identity& identity = context.device().identity();
+  Device& device = context.device();
   std::uint32_t port = 0, index = 0, flags = 0;
   if (const int error = call.read(UVERBS_ATTR_QUERY_GID_ENTRY_PORT, port)) return error;
   if (const int error = call.read(UVERBS_ATTR_QUERY_GID_ENTRY_GID_INDEX, index)) return error;
   if (const int error = call.read(UVERBS_ATTR_QUERY_GID_ENTRY_FLAGS, flags)) return error;
   if (flags != 0 || port != 1 || index >= kGidTable) return EINVAL;
-  if (index >= static_cast<std::uint32_t>(identity.gids())) return ENODATA;
-  return call.write(UVERBS_ATTR_QUERY_GID_ENTRY_RESP_ENTRY,
-                    gid_entry(identity, static_cast<int>(index)));
+  const std::optional<int> found = device.gids().at(index);
+  device.gids().was_read();
+  if (!found) return ENODATA;
+  return call.write(UVERBS_ATTR_QUERY_GID_ENTRY_RESP_ENTRY, gid_entry(device, *found));
 }
 
 int query_device(Context& context, Attributes& call) {

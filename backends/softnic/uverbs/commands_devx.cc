@@ -149,6 +149,8 @@ int register_umem(Context& context, Attributes& call) {
   umem->umem.uid = context.uid();
   umem->umem.writable = writable;
   if (const int error = place_umem(context, call, {{address}, length}, umem->umem)) return error;
+  const bool by_address = !call.has(MLX5_IB_ATTR_DEVX_UMEM_REG_DMABUF_FD);
+  if (by_address && !context.device().locked().lock(address, length, umem->locked)) return ENOMEM;
   umem->number = context.device().add_umem(umem->umem);
   const UmemNumber number = umem->number;
   const std::uint32_t handle = context.handles().add(std::move(umem));

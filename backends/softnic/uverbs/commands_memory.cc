@@ -23,6 +23,12 @@ constexpr std::uint32_t kReregPd = 2;
 constexpr std::uint32_t kReregAccess = 4;
 constexpr std::uint32_t kReregFlags = kReregPlace | kReregPd | kReregAccess;
 
+// Pages that are there when they are used need not be locked.
+bool lock(Device& device, const RegionPlace& where, std::uint32_t access, LockedRange& to) {
+  if ((access & IB_UVERBS_ACCESS_ON_DEMAND) != 0) return true;
+  return device.locked().lock(where.start, where.length, to);
+}
+
 }  // namespace
 
 int alloc_pd(Context& context, Attributes& call) {
@@ -62,9 +68,10 @@ int reg_mr(Context& context, Attributes& call) {
   const RegionPlace where{request.start, request.length, request.hca_va};
   if (const int error = place(context.device(), where, request.access_flags, attributes))
     return error;
+  auto mr = std::make_unique<Mr>();
+  if (!lock(context.device(), where, request.access_flags, mr->locked)) return ENOMEM;
   const Result<MemoryKey> key = context.nic().reg_mr(attributes, context.uid());
   if (!key) return errno_of(key.error());
-  auto mr = std::make_unique<Mr>();
   mr->pd = Use<Pd>(pd);
   mr->key = *key;
   mr->attributes = attributes;
@@ -91,6 +98,7 @@ int rereg_mr(Context& context, Attributes& call) {
   }
   std::uint32_t access = mr->access;
   RegionPlace where = mr->place;
+  LockedRange locked;
   if ((request.flags & kReregAccess) != 0) {
     access = request.access_flags;
     if (const int error = check_access(access)) return error;
@@ -100,12 +108,14 @@ int rereg_mr(Context& context, Attributes& call) {
   }
   if ((request.flags & (kReregAccess | kReregPlace)) != 0) {
     if (const int error = place(context.device(), where, access, attributes)) return error;
+    if (!lock(context.device(), where, access, locked)) return ENOMEM;
   }
   const Result<void> changed = context.nic().rereg_mr(mr->key, attributes, context.uid());
   // After a time-out it is of the new attributes, too, but the old memory must stay.
   if (!is_gone(changed)) return errno_of(changed);
   mr->pd = Use<Pd>(pd);
   mr->attributes = attributes;
+  if ((request.flags & (kReregAccess | kReregPlace)) != 0) mr->locked = std::move(locked);
   mr->place = where;
   mr->access = access;
   if (!changed) return EBUSY;
@@ -149,6 +159,10 @@ int alloc_uar(Context& context, Attributes& call) {
   if (const int error = call.read_known(MLX5_IB_ATTR_UAR_OBJ_ALLOC_TYPE, type)) return error;
   if (type > MLX5_IB_UAPI_UAR_ALLOC_TYPE_NC) return EINVAL;
   if (!call.has(MLX5_IB_ATTR_UAR_OBJ_ALLOC_HANDLE)) return EINVAL;
+  const NicFailures& failures = context.device().failures();
+  const bool of_nc = type == MLX5_IB_UAPI_UAR_ALLOC_TYPE_NC;
+  if (of_nc ? failures.no_nc_page : failures.no_bf_page) return EOPNOTSUPP;
+  if (failures.pages && context.handles().count(ObjectType::uar) >= *failures.pages) return ENOMEM;
   const Result<Uar> uar = context.nic().alloc_uar(UarType::registers, context.uid());
   if (!uar) return errno_of(uar.error());
   auto page = std::make_unique<UarPage>();

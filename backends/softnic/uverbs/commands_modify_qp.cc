@@ -14,14 +14,14 @@
 namespace gdakit::softnic::uverbs {
 namespace {
 
-int check_values(const Identity& identity, const ib_uverbs_modify_qp& request) {
+int check_values(Device& device, const ib_uverbs_modify_qp& request) {
   const std::uint32_t mask = request.attr_mask;
   if ((mask & attr::kPort) != 0 && request.port_num != 1) return EINVAL;
   if ((mask & attr::kPkeyIndex) != 0 && request.pkey_index != 0) return EINVAL;
   if ((mask & attr::kPath) == 0) return 0;
   if (request.dest.port_num != 1) return EINVAL;
-  if (identity.link() == LinkLayer::infiniband) return 0;
-  const bool known_source = request.dest.sgid_index < identity.gids();
+  if (device.identity().link() == LinkLayer::infiniband) return 0;
+  const bool known_source = device.gids().at(request.dest.sgid_index).has_value();
   return request.dest.is_global != 0 && known_source ? 0 : EINVAL;
 }
 
@@ -64,7 +64,10 @@ int modify(Context& context, ib_uverbs_modify_qp request) {
   if (!from) return EINVAL;
   const auto to = state_of(mask & attr::kState, request.qp_state, *from);
   if (!to || !may_modify(qp->type, *from, *to, mask)) return EINVAL;
-  if (const int error = check_values(context.device().identity(), request)) return error;
+  if (const int error = check_values(context.device(), request)) return error;
+  const int no_route = context.device().failures().route;
+  const bool resolves = context.device().identity().link() == LinkLayer::ethernet;
+  if (no_route != 0 && resolves && (mask & attr::kPath) != 0) return no_route;
   const ib_uverbs_query_qp_resp before = *qp->known;
   note(request, *qp->known);
   const int error = carry_out(context, *qp, {*from, *to, mask});

@@ -29,15 +29,21 @@ Context::~Context() {
   while (Object* const object = handles_.last_unused()) handles_.remove(*object);
   channels_.clear();
   device_.events().devx().forget_closed();
-  if (uid_ != kNicUid) device_.give_back_uid(uid_);
+  if (!begun()) return;
+  device_.give_back_uid(uid_);
+  device_.remove_context();
 }
 
-bool Context::begin(bool with_devx) {
+int Context::begin(bool with_devx) {
   const auto uid = device_.take_uid();
-  if (!uid) return false;
+  if (!uid) return ENOMEM;
+  if (!device_.add_context()) {
+    device_.give_back_uid(*uid);
+    return EAGAIN;
+  }
   uid_ = *uid;
   has_devx_ = with_devx;
-  return true;
+  return 0;
 }
 
 int Context::call(std::uint64_t header) {

@@ -33,8 +33,9 @@ class Context {
   Handles& handles() { return handles_; }
   const Handles& handles() const { return handles_; }
 
-  // For GET_CONTEXT: until then no other call succeeds. False: there are too many contexts.
-  bool begin(bool with_devx);
+  // For GET_CONTEXT: until then no other call succeeds. ENOMEM: there are too many contexts;
+  // EAGAIN: as many as the control group may have.
+  int begin(bool with_devx);
   bool begun() const { return uid_ != kNicUid; }
   // Whether the client may give firmware commands, as it has said it would.
   bool has_devx() const { return has_devx_; }

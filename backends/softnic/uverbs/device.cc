@@ -1,5 +1,6 @@
 #include "backends/softnic/uverbs/device.h"
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 #include <random>
@@ -147,7 +148,7 @@ Result<void> Device::open_nic(Membership member) {
   Result<std::unique_ptr<Wire>> wire =
       with_far_hosts(std::move(member.wire), identity_, addresses_);
   if (!wire) return wire.error();
-  mtu_ = (*wire)->psn_bytes();
+  mtu_ = std::min((*wire)->psn_bytes(), failures().mtu);
   wire = port_.wrap(std::move(*wire), around.nic_faults);
   if (!wire) return wire.error().within("GDAKIT_NIC_FAULTS");
   around.nic_faults.clear();
@@ -168,6 +169,7 @@ Result<void> Device::open_nic(Membership member) {
       Nic::open(options, std::move(dma), mads_.wrap(std::move(*wire)));
   if (!nic) return nic.error();
   nic_ = std::move(*nic);
+  if (failures().port_state != kStateActive) port_.set_up(*nic_, false);
   return nic_->command([this](Engine& engine) {
     firmware_ =
         std::make_unique<Firmware>(engine, &addresses_, firmware_identity(identity_, port_, mtu_));
@@ -176,7 +178,11 @@ Result<void> Device::open_nic(Membership member) {
 
 Result<void> Device::command(std::span<const std::uint8_t> in, std::span<std::uint8_t> out,
                              Sender sender, CommandStatus& status) {
-  return nic_->command([&](Engine&) { status = firmware_->execute(in, out, sender); });
+  return nic_->command([&](Engine&) {
+    if (failing_.refuses(in, out, status)) return;
+    status = firmware_->execute(in, out, sender);
+    failing_.answered(in, out, status);
+  });
 }
 
 UmemNumber Device::add_umem(const Umem& umem) {
@@ -226,6 +232,13 @@ Result<void> Device::resize_cq(CqNumber cq, const CqResize& to, Uid uid) {
   return resized;
 }
 
+bool Device::add_context() {
+  const auto most = failures().handles;
+  if (++contexts_ <= most.value_or(~std::uint64_t{0})) return true;
+  --contexts_;
+  return false;
+}
+
 std::optional<Uid> Device::take_uid() {
   const std::lock_guard lock(uids_lock_);
   const auto number = uids_.take();
@@ -242,6 +255,11 @@ void Device::set_port(bool up) {
   if (port_.is_up() == up) return;
   port_.set_up(*nic_, up);
   events_->port_changes(up);
+}
+
+void Device::renumber_gids() {
+  gids_.renumber();
+  events_->gids_change();
 }
 
 // Time stamps are nanoseconds already.

@@ -18,6 +18,9 @@
 #include "backends/softnic/uverbs/fabric.h"
 #include "backends/softnic/uverbs/fabric_addresses.h"
 #include "backends/softnic/uverbs/fabric_control.h"
+#include "backends/softnic/uverbs/failing_firmware.h"
+#include "backends/softnic/uverbs/gid_slots.h"
+#include "backends/softnic/uverbs/locked_memory.h"
 #include "backends/softnic/uverbs/mad_wire.h"
 #include "backends/softnic/uverbs/memory_pages.h"
 #include "backends/softnic/uverbs/port.h"
@@ -40,6 +43,7 @@ class Device {
   Device& operator=(const Device&) = delete;
 
   const Identity& identity() const { return identity_; }
+  const NicFailures& failures() const { return identity_.failures(); }
   Nic& nic() { return *nic_; }
   FabricAddresses& addresses() { return addresses_; }
   // The longest payload of a packet: that of RoCE, 256 to 4096 bytes.
@@ -47,9 +51,16 @@ class Device {
   EventBook& events() { return *events_; }
   MemoryPages& pages() { return *pages_; }
   Port& port() { return port_; }
+  LockedMemory& locked() { return locked_; }
+  // Contexts that are open: one more, if there may be. And one less.
+  bool add_context();
+  void remove_context() { --contexts_; }
   MadPort& mads() { return mads_; }
   // The port goes up or down, and clients are told.
   void set_port(bool up);
+  GidSlots& gids() { return gids_; }
+  // They are elsewhere, and clients are told.
+  void renumber_gids();
   // Its place on the fabric.
   Endpoint place() const { return nic_->endpoint(); }
   std::uint64_t opened_ms() const { return opened_ms_; }
@@ -97,6 +108,9 @@ class Device {
   XrcDomains xrc_domains_;
   XrcTargets xrc_targets_;
   Port port_;
+  GidSlots gids_{identity_};
+  LockedMemory locked_{failures().locked_bytes};
+  std::atomic<std::uint64_t> contexts_{0};
   MadPort mads_;
   const std::uint64_t opened_ms_ = wall_ms();
   std::uint32_t mtu_ = 0;
@@ -108,7 +122,9 @@ class Device {
   std::mutex gpu_lock_;
   std::optional<int> gpu_;  // that it reaches
   DmaChoice gpu_dma_ = DmaChoice::automatic;
-  std::unique_ptr<Firmware> firmware_;  // used between the NIC's steps alone
+  // Used between the NIC's steps alone, both.
+  std::unique_ptr<Firmware> firmware_;
+  FailingFirmware failing_{failures(), identity_.link() == LinkLayer::infiniband};
   std::mutex uids_lock_;
   NumberSpace uids_{1, 1u << 16, 64};
   std::unique_ptr<FabricControl> control_;  // ends first

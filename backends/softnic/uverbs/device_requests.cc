@@ -40,9 +40,14 @@ Result<std::string> answer_request(Device& device, const std::string& request) {
     device.set_port(rest == "up");
     return std::string();
   }
+  if (request == "gids renumber") {
+    device.renumber_gids();
+    return std::string();
+  }
   if (verb != "faults") {
     return Error(Code::invalid_argument,
-                 "\"" + request + "\": ask for state, counters, port up, port down or faults");
+                 "\"" + request +
+                     "\": ask for state, counters, port up, port down, gids renumber or faults");
   }
   const Result<void> set = device.port().set_faults(device.nic(), rest);
   if (!set) return set.error();

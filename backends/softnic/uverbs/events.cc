@@ -27,7 +27,7 @@ std::optional<std::uint32_t> verbs_event(EventKind kind) {
   return std::nullopt;
 }
 
-constexpr std::uint32_t kPortActive = 9, kPortError = 10;
+constexpr std::uint32_t kPortActive = 9, kPortError = 10, kGidChange = 18;
 
 void forget_closed(std::vector<std::weak_ptr<EventPipe>>& listeners) {
   std::erase_if(listeners, [](const auto& listener) { return listener.expired(); });
@@ -120,9 +120,15 @@ void EventBook::add_port_listener(const std::shared_ptr<EventPipe>& errors) {
 
 void EventBook::port_changes(bool up) {
   devx_.tell({EventKind::port_change, 1, static_cast<std::uint8_t>(up ? 4 : 1)});
+  tell_port_listeners(up ? kPortActive : kPortError);
+}
+
+void EventBook::gids_change() { tell_port_listeners(kGidChange); }
+
+void EventBook::tell_port_listeners(std::uint32_t event) {
   const std::lock_guard lock(mutex_);
   forget_closed(port_listeners_);
-  const AsyncRecord record{1, up ? kPortActive : kPortError, 0};
+  const AsyncRecord record{1, event, 0};
   for (const auto& listener : port_listeners_) {
     if (const auto pipe = listener.lock()) pipe->put(&record);
   }

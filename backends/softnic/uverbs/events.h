@@ -53,6 +53,8 @@ class EventBook final : public EventSink {
   void add_port_listener(const std::shared_ptr<EventPipe>& errors);
   // The port goes up or down.
   void port_changes(bool up);
+  // The port's table of GIDs is another one.
+  void gids_change();
 
  private:
   struct Entry {
@@ -64,6 +66,7 @@ class EventBook final : public EventSink {
   void add(Entries& to, std::uint32_t number, Listener listener);
   EventCounts remove(Entries& from, Entries::iterator at);
   EventCounts remove(Entries& from, std::uint32_t number);
+  void tell_port_listeners(std::uint32_t event);
   Entries& entries_of(EventKind kind);
   static void tell(Entry& entry, EventKind kind);
 

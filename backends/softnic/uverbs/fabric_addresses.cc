@@ -10,14 +10,13 @@ namespace gdakit::softnic::uverbs {
 FabricAddresses::FabricAddresses(const Spec& spec, int index)
     : link_(spec.link), groups_(spec.fabric) {
   const Identity own(spec, index);
-  own_.gid = own.gid(0);
+  own_.gid = own.local_gid();
   if (link_ == LinkLayer::infiniband) own_.lid = own.lid();
-  for (int nic = 0; nic < kMostNics; ++nic) gids_.push_back(Identity(spec, nic).gid(0));
+  for (int nic = 0; nic < kMostNics; ++nic) gids_.push_back(Identity(spec, nic).local_gid());
   if (link_ == LinkLayer::infiniband) return;
   const int with_address = spec.reached_at.empty() ? kMostNics : spec.nics;
   for (int nic = 0; nic < with_address; ++nic) {
-    const Identity one(spec, nic);
-    gids_.push_back(one.gid(one.gids() - 1));
+    gids_.push_back(Identity(spec, nic).routable_gid());
   }
   if (own.reached_at() != nullptr) far_.emplace(own.reached_at()->port);
 }

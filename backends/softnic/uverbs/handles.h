@@ -4,6 +4,8 @@
 // all go, users first.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -76,6 +78,12 @@ class Handles {
     object->handle_ = handle;
     objects_.emplace(handle, std::move(object));
     return handle;
+  }
+
+  std::size_t count() const { return objects_.size(); }
+  std::size_t count(ObjectType type) const {
+    return static_cast<std::size_t>(std::ranges::count_if(
+        objects_, [type](const auto& one) { return one.second->type() == type; }));
   }
 
   // Null if there is none of this type.

@@ -19,6 +19,8 @@ inline constexpr std::uint32_t kGidTable = 256;  // entries, most of them empty
 inline constexpr std::uint32_t kMostGroups = 1u << 21, kMostQpsOfAGroup = 240;  // of multicast
 inline constexpr std::uint16_t kSubnetManagerLid = 1;                           // of InfiniBand
 
+inline constexpr std::uint8_t kStateDown = 1, kStateActive = 4;  // port_attr.state
+
 // ib_device_attr.device_cap_flags: BAD_PKEY_CNTR, BAD_QKEY_CNTR, AUTO_PATH_MIG are not there;
 // CHANGE_PHY_PORT 1 << 4, PORT_ACTIVE_EVENT 1 << 10, SYS_IMAGE_GUID 1 << 11, RC_RNR_NAK_GEN 1
 // << 12, MEM_WINDOW 1 << 17, XRC 1 << 20, MEM_MGT_EXTENSIONS (local and remote invalidate) 1 << 21,

@@ -13,6 +13,7 @@
 #include "backends/softnic/uverbs/event_pipe.h"
 #include "backends/softnic/uverbs/events.h"
 #include "backends/softnic/uverbs/handles.h"
+#include "backends/softnic/uverbs/locked_memory.h"
 #include "backends/softnic/uverbs/mr_values.h"
 #include "core/base/kept_file.h"
 
@@ -50,6 +51,7 @@ struct Mr final : Object {
   Use<Dm> dm;  // of a region of the device's memory
   MemoryKey key = 0;
   MrAttributes attributes;
+  LockedRange locked;
   // As the client gave them.
   RegionPlace place;
   std::uint32_t access = 0;  // ib_uverbs_access_flags
@@ -168,6 +170,7 @@ struct DevxUmem final : Object {
 
   UmemNumber number = 0;
   Umem umem;
+  LockedRange locked;
 };
 
 }  // namespace gdakit::softnic::uverbs

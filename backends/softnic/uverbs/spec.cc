@@ -127,23 +127,36 @@ std::uint64_t Identity::firmware_number() const {
   return std::uint64_t{major} << 32 | minor << 16 | sub;
 }
 
-// fe80::/64 with the GUID as interface; behind it, of Ethernet, the address at which other hosts
-// reach it, or ::ffff:127.0.0.<1 + index>.
-Gid Identity::gid(int index) const {
+Gid Identity::local_gid() const {
   Gid gid{};
-  if (index < 2) {
-    gid[0] = 0xfe;
-    gid[1] = 0x80;
-    for (unsigned byte = 0; byte < 8; ++byte) {
-      gid[8 + byte] = static_cast<std::uint8_t>(guid() >> (56 - 8 * byte));
-    }
-    return gid;
+  gid[0] = 0xfe;
+  gid[1] = 0x80;
+  for (unsigned byte = 0; byte < 8; ++byte) {
+    gid[8 + byte] = static_cast<std::uint8_t>(guid() >> (56 - 8 * byte));
   }
+  return gid;
+}
+
+Gid Identity::routable_gid() const {
+  if (link() == LinkLayer::infiniband) return local_gid();
   if (reached_at() != nullptr) return gid_of(reached_at()->ip);
+  Gid gid{};
   gid[10] = gid[11] = 0xff;
   gid[12] = 127;
   gid[15] = static_cast<std::uint8_t>(1 + index_);
   return gid;
+}
+
+int Identity::gids() const {
+  if (failures_.gids == GidTable::none) return 0;
+  if (link() == LinkLayer::infiniband) return 1;
+  return failures_.gids == GidTable::whole ? 4 : 2;
+}
+
+// Of RoCE v1 alone each address stands once.
+Gid Identity::gid(int index) const {
+  const int of_one = failures_.gids == GidTable::roce_v1 ? 1 : 2;
+  return index < of_one ? local_gid() : routable_gid();
 }
 
 std::array<std::uint8_t, 6> Identity::mac() const {
@@ -161,7 +174,7 @@ std::string Identity::interface() const {
 
 std::uint32_t Identity::gid_type(int index) const {
   if (link() == LinkLayer::infiniband) return 0;
-  return index % 2 == 0 ? 1 : 2;
+  return index % 2 == 0 || failures_.gids == GidTable::roce_v1 ? 1 : 2;
 }
 
 }  // namespace gdakit::softnic::uverbs

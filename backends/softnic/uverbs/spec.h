@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "backends/softnic/objects/addresses.h"
+#include "backends/softnic/uverbs/failures.h"
 #include "backends/softnic/wire/udp_address.h"
 #include "core/base/result.h"
 
@@ -41,6 +42,7 @@ struct Spec {
   // What that is, by NIC, with the port of place 0.
   std::vector<UdpAddress> reached_at;
   std::string fabric = "default";
+  Failures failures = {};  // not of the text
 
   // Errors name the key and what it may be.
   static Result<Spec> parse(const std::string& text);
@@ -55,12 +57,15 @@ inline constexpr const char* kSysfsVariable = "GDAKIT_VERBS_SYSFS";
 // What names a NIC to its peers and to who looks for it.
 class Identity {
  public:
-  Identity(const Spec& spec, int index) : spec_(spec), index_(index) {}
+  Identity(const Spec& spec, int index)
+      : spec_(spec), index_(index), failures_(spec.failures.of_nic(index)) {}
 
   int index() const { return index_; }
   const Model& model() const { return *spec_.model; }
   LinkLayer link() const { return spec_.link; }
-  std::string name() const { return "mlx5_" + std::to_string(index_); }
+  // What is broken of it.
+  const NicFailures& failures() const { return failures_; }
+  std::string name() const { return failures_.name_begin + std::to_string(index_); }
   std::string file_name() const { return "uverbs" + std::to_string(index_); }
   std::string pci_address() const;
   // As query_device says it: major[63:32] minor[31:16] sub[15:0].
@@ -76,8 +81,13 @@ class Identity {
   std::string interface() const;
   std::uint16_t lid() const { return static_cast<std::uint16_t>(1 + index_); }
 
+  // fe80::/64 with the GUID as interface.
+  Gid local_gid() const;
+  // Of Ethernet the address at which other hosts reach it, or ::ffff:127.0.0.<1 + index>; of
+  // InfiniBand the other one.
+  Gid routable_gid() const;
   // By the index of the port's table: of link layer Ethernet each address twice, RoCE v1 and v2.
-  int gids() const { return spec_.link == LinkLayer::ethernet ? 4 : 1; }
+  int gids() const;
   Gid gid(int index) const;
   // 0 InfiniBand, 1 RoCE v1, 2 RoCE v2, as ib_uverbs_gid_entry.
   std::uint32_t gid_type(int index) const;
@@ -85,6 +95,7 @@ class Identity {
  private:
   Spec spec_;
   int index_;
+  NicFailures failures_;
 };
 
 }  // namespace gdakit::softnic::uverbs

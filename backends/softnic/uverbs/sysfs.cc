@@ -1,15 +1,19 @@
 #include "backends/softnic/uverbs/sysfs.h"
 
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <fcntl.h>
 #include <filesystem>
+#include <optional>
 #include <string_view>
 #include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
 
+#include "backends/softnic/uverbs/limits.h"
+#include "backends/softnic/uverbs/node_modules.h"
 #include "backends/softnic/uverbs/sysfs_pci.h"
 #include "backends/softnic/uverbs/sysfs_tree.h"
 
@@ -17,8 +21,6 @@ namespace gdakit::softnic::uverbs {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr const char* kModulesVersion = "24.10-0.7.0";
 
 std::string hex(unsigned value) {
   char text[16];
@@ -45,10 +47,16 @@ std::string gid_text(const Gid& gid) {
   return text;
 }
 
+const char* state_text(std::uint8_t state) {
+  constexpr std::array kStates = {"0: NOP", "1: DOWN", "2: INIT", "3: ARMED", "4: ACTIVE"};
+  return kStates.at(state);
+}
+
 void write_port(SysfsTree& tree, const fs::path& at, const Identity& identity) {
   const bool ethernet = identity.link() == LinkLayer::ethernet;
-  tree.file(at / "state", "4: ACTIVE");
-  tree.file(at / "phys_state", "5: LinkUp");
+  const std::uint8_t state = identity.failures().port_state;
+  tree.file(at / "state", state_text(state));
+  tree.file(at / "phys_state", state == kStateDown ? "3: Disabled" : "5: LinkUp");
   tree.file(at / "link_layer", ethernet ? "Ethernet" : "InfiniBand");
   tree.file(at / "rate", identity.model().rate);
   tree.file(at / "lid", hex(ethernet ? 0 : identity.lid()));
@@ -67,16 +75,21 @@ void write_port(SysfsTree& tree, const fs::path& at, const Identity& identity) {
   }
 }
 
+void write_verbs(SysfsTree& tree, const fs::path& pci, const Identity& identity) {
+  const fs::path at = pci / "infiniband_verbs" / identity.file_name();
+  tree.file(at / "ibdev", identity.name());
+  tree.file(at / "abi_version", "1");
+  tree.file(at / "dev",
+            std::to_string(kDeviceMajor) + ":" + std::to_string(device_minor(identity.index())));
+  tree.link(at / "device", pci);
+  tree.link(fs::path("class/infiniband_verbs") / identity.file_name(), at);
+}
+
 void write_nic(SysfsTree& tree, const Identity& identity) {
   const fs::path pci = pci_folder(identity);
-  const fs::path verbs = pci / "infiniband_verbs" / identity.file_name();
   const fs::path nic = pci / "infiniband" / identity.name();
   write_pci(tree, identity);
-  tree.file(verbs / "ibdev", identity.name());
-  tree.file(verbs / "abi_version", "1");
-  tree.file(verbs / "dev",
-            std::to_string(kDeviceMajor) + ":" + std::to_string(device_minor(identity.index())));
-  tree.link(verbs / "device", pci);
+  write_verbs(tree, pci, identity);
   tree.file(nic / "node_type", "1: CA");
   tree.file(nic / "node_guid", guid_text(identity.guid()));
   tree.file(nic / "sys_image_guid", guid_text(identity.guid()));
@@ -87,55 +100,79 @@ void write_nic(SysfsTree& tree, const Identity& identity) {
   tree.file(nic / "hw_rev", "0");
   tree.link(nic / "device", pci);
   write_port(tree, nic / "ports/1", identity);
+  const std::string& traffic_class = identity.failures().traffic_class;
+  if (!traffic_class.empty()) {
+    tree.file(nic / "tc/1/traffic_class", "Global tclass=" + traffic_class);
+  }
   if (identity.link() == LinkLayer::ethernet) {
     tree.file(pci / "net" / identity.interface() / "dev_port", "0");
   }
-  tree.link(fs::path("class/infiniband_verbs") / identity.file_name(), verbs);
   tree.link(fs::path("class/infiniband") / identity.name(), nic);
 }
 
-// The kernel's part of it, as MLNX_OFED numbers it: modules of Linux itself say no version.
-void write_modules(SysfsTree& tree) {
-  for (const std::string_view module : kModules) {
+void write_modules(SysfsTree& tree, const NodeModules& node) {
+  for (const auto& [module, version] : node.loaded()) {
     const fs::path at = fs::path("module") / module;
     tree.file(at / "initstate", "live");
     tree.file(at / "refcnt", "1");
-    if (module.starts_with("mlx5_")) tree.file(at / "version", kModulesVersion);
+    if (!version.empty()) tree.file(at / "version", version);
   }
 }
 
-// A control group that limits nothing.
+std::string limit(const std::optional<std::uint64_t>& most) {
+  return most ? std::to_string(*most) : "max";
+}
+
+// What a control group may have of each NIC.
 std::string group_limits(const Spec& spec) {
   std::string text;
   for (int index = 0; index < spec.nics; ++index) {
-    text +=
-        (index == 0 ? "" : "\n") + Identity(spec, index).name() + " hca_handle=max hca_object=max";
+    const Identity identity(spec, index);
+    const NicFailures& failures = identity.failures();
+    text += (index == 0 ? "" : "\n") + identity.name() + " hca_handle=" + limit(failures.handles) +
+            " hca_object=" + limit(failures.objects);
   }
   return text;
 }
 
 SysfsTree tree_of(const Spec& spec, const fs::path& lies_at) {
   SysfsTree tree(lies_at);
-  tree.file("class/infiniband_verbs/abi_version", "6");
-  tree.file("class/infiniband_mad/abi_version", "5");
+  const NodeModules modules(spec);
+  if (modules.has("ib_uverbs")) tree.file("class/infiniband_verbs/abi_version", "6");
+  if (modules.has("ib_core")) tree.file("class/infiniband_mad/abi_version", "5");
   tree.file("class/misc/rdma_cm/abi_version", "4");
   tree.file("class/misc/rdma_cm/dev", std::to_string(kCmMajor) + ":" + std::to_string(kCmMinor));
-  for (int index = 0; index < spec.nics; ++index) write_nic(tree, Identity(spec, index));
-  write_modules(tree);
+  for (int index = 0; modules.has("mlx5_ib") && index < spec.nics; ++index) {
+    write_nic(tree, Identity(spec, index));
+  }
+  write_modules(tree, modules);
   tree.file("fs/cgroup/rdma.max", group_limits(spec));
   return tree;
 }
 
-// What it is of.
-std::string folder_name(const Spec& spec) {
+// By FNV-1a, of 64 bits: texts of failures are long, and have slashes.
+std::string digest(const std::string& text) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : text) hash = (hash ^ static_cast<std::uint8_t>(c)) * 0x100000001b3;
+  char digits[20];
+  std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(hash));
+  return digits;
+}
+
+}  // namespace
+
+std::string sysfs_folder_name(const Spec& spec) {
   Spec rest = spec;
   rest.fabric.clear();
   rest.address.clear();
   const std::string text = rest.text();
   std::string name = text.substr(0, text.rfind(','));
   for (const UdpAddress& address : spec.reached_at) name += "," + address.text();
+  if (!spec.failures.empty()) name += ",fail=" + digest(spec.failures.text());
   return name;
 }
+
+namespace {
 
 // The user's own folder of such folders. Nobody else can have written there.
 Result<fs::path> own_folder() {
@@ -177,7 +214,7 @@ Result<void> put_in_place(const fs::path& made, const fs::path& wanted) {
 Result<std::string> sysfs_folder(const Spec& spec) {
   const Result<fs::path> own = own_folder();
   if (!own) return own.error();
-  const fs::path wanted = *own / folder_name(spec);
+  const fs::path wanted = *own / sysfs_folder_name(spec);
   const SysfsTree tree = tree_of(spec, wanted);
   std::error_code error;
   try {

@@ -6,9 +6,7 @@
 //   <folder>/fs/cgroup/rdma.max                what the process's control group may have of them
 #pragma once
 
-#include <array>
 #include <string>
-#include <string_view>
 
 #include "backends/softnic/uverbs/spec.h"
 #include "core/base/result.h"
@@ -23,9 +21,8 @@ Result<void> write_sysfs(const std::string& folder, const Spec& spec, const std:
 // anew where not. It stays, for programs that run longer than the caller. Errors name the folder.
 Result<std::string> sysfs_folder(const Spec& spec);
 
-// The kernel's modules that the NICs take, which are found in the place of the host's.
-inline constexpr std::array<std::string_view, 4> kModules = {"mlx5_core", "mlx5_ib", "ib_core",
-                                                             "ib_uverbs"};
+// How that one is called: by what it is of. spec.failures are those of one PE (Failures::of_pe).
+std::string sysfs_folder_name(const Spec& spec);
 
 // The device number of /dev/infiniband/uverbs<index>.
 inline constexpr unsigned kDeviceMajor = 231;

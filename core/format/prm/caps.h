@@ -60,6 +60,7 @@ struct CmdHcaCap {
   static constexpr Field<CmdHcaCap, 440, 8> num_ports{};
   static constexpr Field<CmdHcaCap, 451, 5> log_max_msg{};
   static constexpr Field<CmdHcaCap, 508, 4> cqe_version{};
+  static constexpr Field<CmdHcaCap, 538, 1> dct{};
   static constexpr Field<CmdHcaCap, 541, 1> roce{};
   static constexpr Field<CmdHcaCap, 542, 1> atomic{};
   static constexpr Field<CmdHcaCap, 551, 1> pg{};

@@ -12,10 +12,7 @@
 
 namespace gdakit::softnic::uverbs::cm {
 
-Gid gid_of_nic(const Spec& spec, int index) {
-  const Identity identity(spec, index);
-  return identity.gid(identity.gids() - 1);
-}
+Gid gid_of_nic(const Spec& spec, int index) { return Identity(spec, index).routable_gid(); }
 
 Gid ip_of_nic(const Spec& spec, int index) {
   if (spec.link == LinkLayer::ethernet) return gid_of_nic(spec, index);

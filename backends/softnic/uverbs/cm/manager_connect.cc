@@ -55,7 +55,7 @@ Way Manager::way_to(const Id& id, const Gid& ip) const {
   } else if (spec_.link == LinkLayer::infiniband) {
     const Identity peer(spec_, destination[15] - 1);
     way.source_lid = Identity(spec_, id.nic).lid();
-    way.destination = peer.gid(0);
+    way.destination = peer.local_gid();
     way.destination_lid = peer.lid();
   }
   way.mtu_code = mtu_code(device_of(id).mtu());

@@ -16,21 +16,14 @@
 #include "backends/softnic/uverbs/cuda_names.h"
 #include "backends/softnic/uverbs/gpus.h"
 #include "backends/softnic/uverbs/preload/libc.h"
-
-// `GDAKIT_TAIL_CALL return f(x);`, in a function with GDAKIT_WITH_TAIL_CALLS: f takes the place of
-// its caller, as if the caller's caller had called it.
-#if defined(__clang__)
-#define GDAKIT_WITH_TAIL_CALLS
-#define GDAKIT_TAIL_CALL [[clang::musttail]]
-#else
-#define GDAKIT_WITH_TAIL_CALLS __attribute__((optimize("O2")))
-#define GDAKIT_TAIL_CALL
-#endif
+#include "backends/softnic/uverbs/preload/loader.h"
+#include "backends/softnic/uverbs/preload/tail_call.h"
 
 namespace {
 
 using gdakit::softnic::uverbs::driver_function;
 using gdakit::softnic::uverbs::gpu_memory_at;
+using gdakit::softnic::uverbs::loader_function;
 using gdakit::softnic::uverbs::note_dma_buf;
 using gdakit::softnic::uverbs::Shim;
 namespace cuda = gdakit::softnic::uverbs::cuda;
@@ -38,13 +31,7 @@ namespace cuda = gdakit::softnic::uverbs::cuda;
 using Dlsym = void*(void*, const char*);
 
 Dlsym* libc_dlsym() {
-  static auto* const found = [] {
-    void* function = nullptr;
-    for (const char* const version : {"GLIBC_2.34", "GLIBC_2.17", "GLIBC_2.2.5"}) {
-      if (function == nullptr) function = ::dlvsym(RTLD_NEXT, "dlsym", version);
-    }
-    return reinterpret_cast<Dlsym*>(function);
-  }();
+  static auto* const found = loader_function<Dlsym>("dlsym");
   return found;
 }
 

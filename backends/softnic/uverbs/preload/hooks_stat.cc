@@ -1,4 +1,6 @@
 // stat() and its like. An open device is a file of memory, and says that it is the device.
+#include <cerrno>
+#include <cstdint>
 #include <fcntl.h>
 #include <optional>
 #include <sys/stat.h>
@@ -30,16 +32,33 @@ std::optional<int> index_of(const char* path) {
   return Shim::get().device_of(path);
 }
 
+// Why there is nothing to be said of it; 0: there is.
+int absence_of(int index) {
+  const int error = index == Shim::kCmIndex ? 0 : Shim::get().node_error(index);
+  return error == ENOENT ? error : 0;
+}
+
+// Of one that may not be opened: nobody's but root's.
+mode_t mode_of(int index) {
+  const int error = index == Shim::kCmIndex ? 0 : Shim::get().node_error(index);
+  return S_IFCHR | (error == 0 ? 0666 : 0600);
+}
+
+int fail(int error) {
+  errno = error;
+  return -1;
+}
+
 int describe(int index, struct stat& status) {
   const auto [major, minor] = device_number(index);
-  status.st_mode = S_IFCHR | 0666;
+  status.st_mode = mode_of(index);
   status.st_rdev = ::makedev(major, minor);
   return 0;
 }
 
 int describe(int index, struct statx& status) {
   const auto [major, minor] = device_number(index);
-  status.stx_mode = S_IFCHR | 0666;
+  status.stx_mode = static_cast<std::uint16_t>(mode_of(index));
   status.stx_rdev_major = major;
   status.stx_rdev_minor = minor;
   return 0;
@@ -49,6 +68,7 @@ template <class Libc>
 int stat_path(const char* path, struct stat* status, const Libc& libc) {
   const auto index = index_of(path);
   if (!index) return libc(Path(path).text());
+  if (const int error = absence_of(*index)) return fail(error);
   *status = {};
   status->st_nlink = 1;
   return describe(*index, *status);
@@ -66,8 +86,17 @@ bool is_of_file(const char* path, int flags) {
 
 using Access = int(const char*, int);
 
+// Of a node that is not the system's: whether it is there, and whether it may be opened.
+std::optional<int> access_own(const char* path, int mode) {
+  const auto index = index_of(path);
+  if (!index) return std::nullopt;
+  const int error = *index == Shim::kCmIndex ? 0 : Shim::get().node_error(*index);
+  if (error == 0 || (error != ENOENT && mode == F_OK)) return 0;
+  return fail(error);
+}
+
 int access_path(Access* libc, const char* path, int mode) {
-  if (index_of(path)) return 0;
+  if (const auto result = access_own(path, mode)) return *result;
   return libc(Path(path).text(), mode);
 }
 
@@ -85,7 +114,7 @@ GDAKIT_HOOK int eaccess(const char* path, int mode) {
 
 GDAKIT_HOOK int faccessat(int folder, const char* path, int mode, int flags) {
   static auto* const libc = libc_function<int(int, const char*, int, int)>("faccessat");
-  if (index_of(path)) return 0;
+  if (const auto result = access_own(path, mode)) return *result;
   return libc(folder, Path(path).text(), mode, flags);
 }
 
@@ -116,6 +145,7 @@ GDAKIT_HOOK int statx(int folder, const char* path, int flags, unsigned mask,
   using Statx = int(int, const char*, int, unsigned, struct statx*);
   static auto* const libc = libc_function<Statx>("statx");
   const auto index = index_of(path);
+  if (const int error = index ? absence_of(*index) : 0) return fail(error);
   const int result = index ? libc(AT_FDCWD, "/dev/null", 0, mask, status)
                            : libc(folder, Path(path).text(), flags, mask, status);
   if (result != 0) return result;

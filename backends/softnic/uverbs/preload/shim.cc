@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <filesystem>
 #include <pthread.h>
 #include <string_view>
 #include <sys/stat.h>
@@ -15,6 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 #include <utility>
+
+#include <climits>
 
 #include "backends/softnic/uverbs/cm/commands.h"
 #include "backends/softnic/uverbs/sysfs.h"
@@ -59,16 +62,29 @@ std::optional<std::uint64_t> inode_of(int file) {
   return status.st_ino;
 }
 
-// Of one of the modules, or a path below it.
-bool is_module(std::string_view path) {
-  if (!path.starts_with(kModulesBegin)) return false;
+// The module that a path is of, or is below.
+std::string_view module_of(std::string_view path) {
+  if (!path.starts_with(kModulesBegin)) return {};
   const std::string_view rest = path.substr(kModulesBegin.size());
-  return std::ranges::find(kModules, rest.substr(0, rest.find('/'))) != kModules.end();
+  return rest.substr(0, rest.find('/'));
 }
 
 // Of any control group: a program looks in its own, which /proc/self/cgroup names.
 bool is_group_limit(std::string_view path) {
   return path.starts_with(kGroupsBegin) && path.ends_with("/rdma.max");
+}
+
+// Which one of its job's PEs or ranks this process is, as what started it says.
+std::optional<int> pe_of_process() {
+  for (const char* const variable :
+       {"GDAKIT_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID", "RANK"}) {
+    const char* const text = std::getenv(variable);
+    if (text == nullptr) continue;
+    char* end = nullptr;
+    const long rank = std::strtol(text, &end, 10);
+    if (end != text && *end == '\0' && rank >= 0 && rank <= INT_MAX) return static_cast<int>(rank);
+  }
+  return std::nullopt;
 }
 
 void say(const Error& error) { Log(LogLevel::error).error("verbs: " + error.message()); }
@@ -89,6 +105,11 @@ Shim& Shim::get() {
   return *shim;
 }
 
+bool Shim::has_failures() {
+  const char* const fail = std::getenv(kFailVariable);
+  return fail != nullptr && *fail != '\0';
+}
+
 Shim* Shim::made() { return the_shim.load(); }
 
 Shim::Shim() : owner_(::getpid()) {
@@ -101,8 +122,24 @@ Shim::Shim() : owner_(::getpid()) {
     say(parsed.error());
     return;
   }
-  sysfs_ = folder;
+  const char* const fail = std::getenv(kFailVariable);
+  const Result<Failures> failures = Failures::parse(fail == nullptr ? "" : fail);
+  if (!failures) {
+    say(failures.error().within(kFailVariable));
+    return;
+  }
+  const std::optional<int> pe = pe_of_process();
   spec_ = std::move(*parsed);
+  spec_.failures = failures->of_pe(pe);
+  const bool is_named = pe && failures->pes().contains(*pe);
+  sysfs_ = is_named
+               ? std::filesystem::path(folder).replace_filename(sysfs_folder_name(spec_)).string()
+               : folder;
+  for (int index = 0; index < spec_.nics; ++index) {
+    nodes_.push_back(spec_.failures.of_nic(index).node);
+  }
+  node_failures_ = spec_.failures.of_node();
+  modules_ = NodeModules(spec_);
 }
 
 std::optional<std::string> Shim::sysfs_path(const char* path) const {
@@ -110,7 +147,9 @@ std::optional<std::string> Shim::sysfs_path(const char* path) const {
   const std::string_view view = path;
   if (is_group_limit(view)) return sysfs_ + std::string(kGroupLimitsFile);
   const auto begins = [view](std::string_view begin) { return view.starts_with(begin); };
-  if (std::ranges::none_of(kSysBegins, begins) && !is_module(view)) return std::nullopt;
+  if (std::ranges::none_of(kSysBegins, begins) && !modules_.tells_of(module_of(view))) {
+    return std::nullopt;
+  }
   return sysfs_ + std::string(view.substr(std::strlen("/sys")));
 }
 
@@ -186,6 +225,10 @@ Nic* Shim::nic_of(int file) {
 }
 
 int Shim::open(int index) {
+  if (const int error = node_error(index)) {
+    errno = error;
+    return -1;
+  }
   int file = -1;
   Result<std::shared_ptr<Context>> context = make_context(index, file);
   if (!context) {

@@ -20,6 +20,7 @@
 #include "backends/softnic/uverbs/cm/manager.h"
 #include "backends/softnic/uverbs/context.h"
 #include "backends/softnic/uverbs/device.h"
+#include "backends/softnic/uverbs/node_modules.h"
 #include "backends/softnic/uverbs/own_files.h"
 #include "backends/softnic/uverbs/spec.h"
 
@@ -35,6 +36,12 @@ class Shim {
   std::optional<std::string> sysfs_path(const char* path) const;
   // The index of a device's path, /dev/infiniband/uverbs<index>, if there is such a NIC.
   std::optional<int> device_of(const char* path) const;
+  // Why the device's node may not be opened; 0: it may.
+  int node_error(int index) const { return nodes_[static_cast<std::size_t>(index)]; }
+  // What is broken of the node; asked where has_failures() says that something may be, which costs
+  // nothing and makes nothing.
+  const NicFailures& node_failures() const { return node_failures_; }
+  static bool has_failures();
   // Whether the path is /dev/infiniband/rdma_cm.
   bool is_cm(const char* path) const;
   // Whether there are NICs at all.
@@ -114,6 +121,9 @@ class Shim {
   const pid_t owner_;
   Spec spec_;
   std::string sysfs_;
+  std::vector<int> nodes_;  // by index
+  NicFailures node_failures_;
+  NodeModules modules_;
   std::atomic<bool> any_device_{false};
   std::atomic<bool> writes_files_{false};  // a capture, or what a timeline is made of
   std::array<std::atomic<std::int8_t>, kMostFiles> open_{};  // index + 1

@@ -1,0 +1,124 @@
+"""Nodes of which something is broken, and what is said of it: `gdakit verbs --fail`.
+
+Each row of JOBS is a failure, what `gdakit info` says of mlx5_0 (or, where there is no NIC, why),
+and what a PE of a job of two says: pieces of the sentence. Without these the job is to succeed. A
+NIC that is usable says so by what USABLE has. Each row of FILES is a failure, a command of the
+shell, and what that prints.
+"""
+
+from typing import NamedTuple
+
+USABLE = "port 1, "
+NODE = "/dev/infiniband/uverbs0"
+OPEN = f"mlx5dv_open_device with DEVX, on {NODE}: "
+UAR = ("mlx5dv_devx_alloc_uar of memory that is not cached on mlx5_0", "Operation not supported")
+LIMIT = ("Cannot allocate memory", "ulimit -l", "memlock")
+TOO_MANY = ("mlx5_0", "0x8 (limits exceeded)", "syndrome 0x19c6d6")
+NO_WAY = ("ibv_create_ah on mlx5_0", "GID ::ffff:127.0.0.1 (index 3)", "`ping`", "`show_gids`")
+PCI = "/sys/class/infiniband/mlx5_0/device"
+
+
+class Job(NamedTuple):
+    fail: str
+    info: tuple = (USABLE,)
+    says: tuple = ()
+    options: tuple = ()
+
+
+JOBS = (
+    # Opening the device.
+    Job("node=absent", ("no RDMA NIC that libibverbs knows",), ("`ibv_devices` lists none",)),
+    Job("node=denied", (OPEN, f"docker run --device={NODE}"), (OPEN,)),
+    Job("driver=efa", ("no ConnectX (vendor 0x1d0f)",), ("efa_0", "no ConnectX")),
+    Job("driver=bnxt_re", ("no ConnectX (vendor 0x14e4)",), ("bnxt_re_0", "no ConnectX")),
+    Job("name=roce_rail"),
+    Job("devx=EOPNOTSUPP", (OPEN + "Operation not supported", "has no DEVX"), (OPEN, "Linux 5.7")),
+    Job("devx=EPERM", (OPEN + "Operation not permitted", f"ls -l {NODE}"), (OPEN, "ls -l")),
+    Job("get_context=ENODEV", (OPEN + "No such device", "docker run"), (OPEN, "docker run")),
+    Job("handles=0", (OPEN + "Resource temporarily unavailable",), (OPEN, "dmesg")),
+    Job("library=libmlx5.so.1", ("dlopen: ", "libmlx5.so.1: cannot open shared object file"),
+        ("ibverbs-providers", "in a container, too")),
+    Job("library=libibverbs.so.1", ("dlopen: ", "libibverbs.so.1: cannot open"), ("libibverbs1",)),
+    Job("symbol=ibv_reg_mr_iova2", ("libibverbs.so", "has no ibv_reg_mr_iova2", "IBVERBS_1.8"),
+        ("older than rdma-core 34", "update it")),
+    Job("symbol=mlx5dv_devx_umem_reg_ex", ("libmlx5.so", "MLX5_1.19"), ("update it",)),
+    Job("module=mlx5_ib", ("no RDMA NIC that libibverbs knows",), ("`ibv_devices` lists none",)),
+    Job("module=ib_uverbs", ("ibv_get_device_list: Function not implemented", "ib_uverbs"),
+        ("load the kernel's modules", "lsmod")),
+    # What the device is.
+    Job("query_device=EIO", ("ibv_query_device: Input/output error",), ("mlx5_0",)),
+    Job("QUERY_HCA_CAP=0x2/0x5", ("QUERY_HCA_CAP of its atomics: Remote I/O error",), ("mlx5_0",)),
+    Job("atomics=none", ("lacks atomic operations", "PCI_ATOMIC_MODE"), ("mlx5_0: it lacks",)),
+    Job("atomics=standard", ("lacks atomic operations", "PCI_ATOMIC_MODE"), ("mlx5_0: it lacks",)),
+    Job("dc=absent"),
+    # Its port.
+    Job("port=down", ("port 1 is DOWN", "`ibstat`"), ("mlx5_0: port 1 is DOWN",)),
+    Job("port=init", ("port 1 is INIT", "sminfo"), ("mlx5_0: port 1 is INIT",), ("--link", "ib")),
+    Job("port=armed", ("port 1 is ARMED",), ("mlx5_0: port 1 is ARMED",), ("--link", "ib")),
+    Job("query_port=EIO", ("port 1 ibv_query_port: Input/output error",), ("mlx5_0: port 1",)),
+    Job("gids=none", says=("port 1 of mlx5_0 has no GID", "`show_gids`", "may be down")),
+    Job("gids=local"),
+    Job("gids=v1"),
+    Job("gids_move=256"),  # behind the last of the table: it is looked up again by its value
+    Job("gids_move=1"),
+    Job("grh=required", options=("--link", "ib")),
+    Job("mtu=1024", ("MTU 1024",)),
+    # Memory and doorbells.
+    Job("reg_mr=EFAULT", says=("symmetric heap: ibv_reg_mr_iova2 of", "mlx5_0: Bad address")),
+    Job("register_umem=EFAULT", says=("mlx5dv_devx_umem_reg_ex of", "mlx5_0: Bad address")),
+    Job("locked=1M", says=("symmetric heap", "ibv_reg_mr_iova2 of 67108864 bytes", *LIMIT)),
+    Job("locked=64M", says=("result slots", "ibv_reg_mr_iova2 of", *LIMIT)),
+    Job("objects=3", says=("mlx5_0: Resource temporarily unavailable",)),
+    Job("dmabuf=EOPNOTSUPP"),  # PEs with host memory use none
+    Job("uar=nc", says=UAR),
+    Job("uar=bf"),
+    Job("uar=all", says=UAR),
+    Job("uars=0", says=UAR),
+    Job("uars=1"),  # queues share it
+    # Queues and their ways.
+    Job("qps=2", says=("a send queue to PE", "CREATE_QP on mlx5_0", *TOO_MANY)),
+    Job("cqs=1", says=("a send queue to PE", "CREATE_CQ on mlx5_0", *TOO_MANY)),
+    Job("CREATE_CQ=0x3/0x1234", says=("CREATE_CQ on mlx5_0", "0x3 (bad parameter)", "0x1234")),
+    Job("INIT2RTR_QP=0x3/0x77", says=("connection to PE", "INIT2RTR_QP on mlx5_0", "0x77")),
+    Job("0x504=0x10", says=("RTR2RTS_QP on mlx5_0", "0x10 (bad state of the queue pair)")),
+    Job("route=ETIMEDOUT", says=("connection to PE", "Connection timed out", *NO_WAY)),
+    Job("route=ENETUNREACH", says=("connection to PE", "Network is unreachable", *NO_WAY)),
+    # Of one PE, or of one NIC.
+    Job("pe1:port=down", says=("mlx5_0: port 1 is DOWN", "PE 1 ended the job")),
+    Job("pe1:devx=EPERM", says=(OPEN + "Operation not permitted", "PE 1 ended the job")),
+    Job("pe0:atomics=none", says=("mlx5_0: it lacks", "PE 0 ended the job")),
+    Job("pe1:CREATE_QP=0x8/0x19c6d6", says=(*TOO_MANY, "PE 1 could not make its part")),
+    Job("pe1:gids=v1", says=("connection to PE", "of RoCE v2 and the other of v1 alone",
+                             "`show_gids`")),
+    Job("pe1:mtu=1024"),
+    Job("pe1:name=roce_rail"),
+    Job("pe0:gids=local"),
+    Job("mlx5_0/port=down", ("port 1 is DOWN",), options=("--nics", "2")),
+    Job("pe1:mlx5_0/devx=EPERM", options=("--nics", "2")),
+    Job("mlx5_1/port=down", options=("--nics", "2")),
+)
+
+FILES = (
+    ("name=ibp", "ls /sys/class/infiniband", "ibp0\n"),
+    ("driver=efa", f"cat {PCI.replace('mlx5_0', 'efa_0')}/vendor", "0x1d0f\n"),
+    ("port=init", "cat /sys/class/infiniband/mlx5_0/ports/1/state", "2: INIT\n"),
+    ("gids=local", "ls /sys/class/infiniband/mlx5_0/ports/1/gids", "0\n1\n"),
+    ("pci_width=8", f"cat {PCI}/current_link_width {PCI}/max_link_width", "8\n16\n"),
+    ("pci_speed=8.0", f"cat {PCI}/current_link_speed", "8.0 GT/s PCIe\n"),
+    ("iommu=DMA", f"cat {PCI}/iommu_group/type", "DMA\n"),
+    ("acs=on", f"od -An -tx1 -j262 -N1 {PCI}/../config", " 1d\n"),
+    ("read_request=512", f"od -An -tx1 -j105 -N1 {PCI}/config", " 28\n"),
+    ("relaxed_ordering=off", f"od -An -tx1 -j104 -N1 {PCI}/config", " 20\n"),
+    ("numa_node=1", f"cat {PCI}/numa_node", "1\n"),
+    ("traffic_class=106", "cat /sys/class/infiniband/mlx5_0/tc/1/traffic_class",
+     "Global tclass=106\n"),
+    ("handles=4,objects=99", "cat /sys/fs/cgroup/rdma.max", "mlx5_0 hca_handle=4 hca_object=99\n"),
+    ("module=mlx5_core:4.9", "cat /sys/module/mlx5_core/version", "4.9\n"),
+    ("module=ib_core", "ls /sys/module/ib_core /sys/class/infiniband 2>/dev/null | wc -l", "0\n"),
+    ("module=nvidia_peermem:580.1", "cat /sys/module/nvidia_peermem/version", "580.1\n"),
+    ("node=absent", f"test -e {NODE} || echo no", "no\n"),
+    ("node=denied", f"test -e {NODE} && test ! -r {NODE} && stat -c %A {NODE}", "crw-------\n"),
+    ("mlx5_0/acs=on", f"od -An -tx1 -j262 -N1 {PCI.replace('_0', '_1')}/../config", " 00\n"),
+    ("pe3:numa_node=1", f"cat {PCI}/numa_node", "0\n"),
+    ("pe3:numa_node=1", f"GDAKIT_RANK=3 cat {PCI}/numa_node", "1\n"),
+)
