@@ -83,7 +83,12 @@ Result<mlx5dv_devx_uar*> DoorbellPages::take_page() {
       error = errno;
     }
     if (users_.empty()) {
-      return nic_.failure("mlx5dv_devx_alloc_uar of memory that is not cached", error);
+      const Error why = nic_.failure("mlx5dv_devx_alloc_uar of memory that is not cached", error);
+      return Error(why.code(),
+                   why.message() +
+                       "; the kernel gives out no page of registers: it takes Linux 5.7 or later, "
+                       "and a container that may use the device with DEVX",
+                   error);
     }
   }
   ++least->second;

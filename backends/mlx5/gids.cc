@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <arpa/inet.h>
+#include <cerrno>
 
 namespace gdakit::mlx5 {
 namespace {
@@ -50,7 +51,8 @@ std::string text_of(const GidChoice::Gid& gid) {
 std::optional<ibv_gid_entry> GidTable::at(int index) const {
   ibv_gid_entry entry{};
   const auto number = static_cast<std::uint32_t>(index);
-  if (libraries_.query_gid(context_, port_, number, &entry, 0, sizeof entry) != 0) return {};
+  const int code = libraries_.query_gid(context_, port_, number, &entry, 0, sizeof entry);
+  if (code != 0) return errno = code, std::nullopt;
   entry.gid_index = number;
   return rank_of(entry) == 0 ? std::nullopt : std::optional(entry);
 }
@@ -68,11 +70,17 @@ Result<ibv_gid_entry> GidTable::choose(const GidChoice& choice) const {
 
 Error GidTable::none(const GidChoice& choice) const {
   std::string there;
+  int failed = 0;
   for (int index = 0; index < places_; ++index) {
+    errno = 0;
     const std::optional<ibv_gid_entry> entry = at(index);
+    if (!entry && errno != 0 && errno != ENODATA) failed = errno;
     if (!entry) continue;
     there += (there.empty() ? "" : "; ") + std::to_string(index) + " is " +
              text_of(bytes_of(entry->gid)) + ", " + type_name(entry->gid_type);
+  }
+  if (failed != 0 && there.empty()) {
+    return Error::from_errno("has no GID that can be read: ibv_query_gid_ex", failed);
   }
   if (there.empty()) {
     return Error(Code::unavailable,

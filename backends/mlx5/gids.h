@@ -14,8 +14,12 @@ namespace gdakit::mlx5 {
 // A port's table, as the system has it at the moment.
 class GidTable {
  public:
+  // Of more than 256 places the first 256: commands can name no others.
   GidTable(const Libraries& libraries, ibv_context* context, std::uint8_t port, int places)
-      : libraries_(libraries), context_(context), port_(port), places_(places) {}
+      : libraries_(libraries),
+        context_(context),
+        port_(port),
+        places_(places < kMostPlaces ? places : kMostPlaces) {}
 
   // The one that reaches farthest of those that the choice allows: RoCE v2 before v1, addresses
   // that are routed before link-local ones, IPv4 before IPv6. Errors (unavailable): that the port
@@ -26,6 +30,8 @@ class GidTable {
   std::optional<std::uint8_t> find(const ibv_gid_entry& entry) const;
 
  private:
+  static constexpr int kMostPlaces = 256;
+
   std::optional<ibv_gid_entry> at(int index) const;
   Error none(const GidChoice& choice) const;
 

@@ -1,10 +1,16 @@
 #include "backends/mlx5/judge.h"
 
+#include <array>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <span>
+#include <system_error>
+#include <unistd.h>
 
+#include "backends/mlx5/firmware_answer.h"
+#include "backends/mlx5/gids.h"
 #include "backends/mlx5/ports.h"
 #include "core/format/prm/caps.h"
 #include "core/format/prm/query.h"
@@ -16,8 +22,14 @@ namespace prm = format::prm;
 
 constexpr unsigned kMostPorts = 255;
 constexpr std::uint64_t kAtomicCapsNow = 3 << 1 | 1;  // QUERY_HCA_CAP's op_mod: page 3, as it is
-constexpr std::uint64_t kAtomics = 0xf;               // compare-swap, fetch-add, and both masked
-constexpr std::uint64_t kAtomicBytes = 4 | 8;
+constexpr std::array kAtomicNames{"compare-and-swap", "fetch-and-add", "masked compare-and-swap",
+                                  "masked fetch-and-add"};  // by their bits
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
 
 class Context {
  public:
@@ -44,6 +56,12 @@ class Context {
     return attributes;
   }
   Result<ibv_port_attr> port(std::uint8_t number) const { return query_port(context_, number); }
+  // Why the port has no address; nothing if it has one.
+  std::string lack_of_gids(std::uint8_t number, const ibv_port_attr& port) const {
+    const Result<ibv_gid_entry> gid =
+        GidTable(libraries_, context_, number, port.gid_tbl_len).choose(GidChoice());
+    return gid ? "" : gid.error().message();
+  }
   // Why the device API's atomics cannot be done; nothing if they can.
   std::string lack_of_atomics() const;
 
@@ -62,26 +80,32 @@ std::string Context::lack_of_atomics() const {
   const auto answer = out.bytes();
   const int code = libraries_.general_cmd(context_, question.data(), question.size(), answer.data(),
                                           answer.size());
-  if (code != 0) return Error::from_errno("QUERY_HCA_CAP of its atomics", code).message();
+  if (code != 0) {
+    return Error::from_errno("QUERY_HCA_CAP of its atomics", code).message() +
+           firmware_answer(answer);
+  }
   const auto bytes = out.at(prm::QueryHcaCapOut::capability);
   const prm::View<prm::AtomicCaps> caps{std::span<const std::uint8_t>(bytes)};
-  const bool operations = (caps.get(prm::AtomicCaps::atomic_operations) & kAtomics) == kAtomics;
-  const bool sizes = (caps.get(prm::AtomicCaps::atomic_size_qp) & kAtomicBytes) == kAtomicBytes;
-  if (operations && sizes) return {};
-  return "it lacks atomic operations that signals and counters need, or atomics of 4 and 8 bytes: "
-         "its firmware may switch them off (`mlxconfig -d <device> q PCI_ATOMIC_MODE` shows it)";
+  const std::uint64_t operations = caps.get(prm::AtomicCaps::atomic_operations);
+  const std::uint64_t sizes = caps.get(prm::AtomicCaps::atomic_size_qp);
+  std::vector<std::string> lacks;
+  for (std::size_t i = 0; i < kAtomicNames.size(); ++i) {
+    if ((operations >> i & 1) == 0) lacks.emplace_back(kAtomicNames[i]);
+  }
+  for (const std::uint64_t size : {4u, 8u}) {
+    if ((sizes & size) == 0) lacks.push_back("those of " + std::to_string(size) + " bytes");
+  }
+  if (lacks.empty()) return {};
+  return "it lacks atomic operations that signals and counters need, of queue pairs: " +
+         joined(lacks) +
+         ". Its firmware may switch atomics off (`mlxconfig -d <device> q PCI_ATOMIC_MODE` shows "
+         "it)";
 }
 
 std::string vendor_of(const ibv_device& device) {
   std::ifstream file(std::string(device.ibdev_path) + "/device/vendor");
   std::string vendor;
   return file >> vendor ? vendor : "unknown";
-}
-
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
 }
 
 bool may_be_used(const HcaList& list, const std::string& name) {
@@ -93,9 +117,14 @@ bool may_be_used(const HcaList& list, const std::string& name) {
 
 std::string refused_opening(const ibv_device& device, int code) {
   const std::string node = std::string("/dev/infiniband/") + device.dev_name;
+  // libibverbs says ENOENT of a node that it may not open, too.
+  if (::access(node.c_str(), R_OK | W_OK) != 0 && errno == EACCES) code = EACCES;
   const std::string what =
       Error::from_errno("mlx5dv_open_device with DEVX, on " + node, code).message();
   switch (code) {
+    case EAGAIN:
+      return what +
+             "; the control group may have no NIC left to open (`cat /sys/fs/cgroup/rdma.max`)";
     case ENOENT:
     case ENODEV:
     case ENXIO:
@@ -132,6 +161,7 @@ void judge_ports(const Context& context, unsigned count, const HcaList& list,
     if (list.allows(report.name, port)) {
       const Result<ibv_port_attr> attributes = context.port(port);
       why = attributes ? why_unusable(*attributes) : attributes.error().message();
+      if (why.empty()) why = context.lack_of_gids(port, *attributes);
       if (why.empty()) text = port_text(*attributes);
     }
     if (!text.empty()) {
@@ -180,6 +210,34 @@ DeviceReport judge_device(const Libraries& libraries, ibv_device* device, const 
   return report;
 }
 
+namespace {
+
+// Those that the kernel has.
+std::vector<std::string> kernels_nics() {
+  std::vector<std::string> names;
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator("/sys/class/infiniband", none)) {
+    names.push_back(entry.path().filename().string());
+  }
+  return names;
+}
+
+Error none_listed() {
+  const std::vector<std::string> names = kernels_nics();
+  if (!names.empty()) {
+    return Error(Code::unavailable,
+                 "libibverbs lists no RDMA NIC, where the kernel has " + joined(names) +
+                     " (/sys/class/infiniband): pass the device nodes into the container (docker "
+                     "run --device=/dev/infiniband/uverbs0; `ls -l /dev/infiniband`)");
+  }
+  return Error(Code::unavailable,
+               "this host has no RDMA NIC that the kernel drives: `ibv_devices` lists none, and "
+               "`lsmod | grep mlx5_ib` shows whether the driver is loaded. `gdakit verbs -- "
+               "COMMAND` gives a command soft ones");
+}
+
+}  // namespace
+
 Result<std::vector<DeviceReport>> judge_devices(const DeviceList& present, const HcaList& list) {
   std::vector<DeviceReport> reports;
   std::vector<std::string> names;
@@ -187,11 +245,7 @@ Result<std::vector<DeviceReport>> judge_devices(const DeviceList& present, const
     reports.push_back(judge_device(present.libraries(), device, list));
     names.push_back(reports.back().name);
   }
-  if (names.empty()) {
-    return Error(Code::unavailable,
-                 "this host has no RDMA NIC that libibverbs knows: `ibv_devices` lists none. "
-                 "`gdakit verbs -- COMMAND` gives a command soft ones");
-  }
+  if (names.empty()) return none_listed();
   const std::vector<std::string> unknown = list.unknown(names);
   if (unknown.empty()) return reports;
   return Error(Code::not_found, "GDAKIT_HCA_LIST names " + joined(unknown) +

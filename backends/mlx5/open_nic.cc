@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <utility>
 
+#include "backends/mlx5/firmware_answer.h"
 #include "backends/mlx5/gids.h"
 #include "backends/mlx5/ports.h"
 #include "backends/mlx5/traffic_class.h"
@@ -16,7 +16,6 @@ namespace {
 namespace prm = format::prm;
 
 constexpr int kLogMostReads = 4;
-constexpr int kMostGids = 256;  // that commands can name
 
 const char* command_name(prm::Opcode opcode) {
   switch (opcode) {
@@ -31,31 +30,6 @@ const char* command_name(prm::Opcode opcode) {
     case prm::Opcode::query_q_counter: return "QUERY_Q_COUNTER";
     default: return "a command";
   }
-}
-
-const char* status_name(std::uint64_t status) {
-  switch (status) {
-    case 0x01: return "internal error";
-    case 0x02: return "bad operation";
-    case 0x03: return "bad parameter";
-    case 0x04: return "bad system state";
-    case 0x05: return "bad resource";
-    case 0x06: return "resource busy";
-    case 0x08: return "limits exceeded";
-    case 0x09: return "bad resource state";
-    case 0x0a: return "bad index";
-    case 0x0f: return "no resources";
-    case 0x10: return "bad state of the queue pair";
-    case 0x50: return "bad input length";
-    case 0x51: return "bad output length";
-    default: return "unknown";
-  }
-}
-
-std::string in_hex(std::uint64_t value) {
-  std::array<char, 24> text{};
-  std::snprintf(text.data(), text.size(), "0x%llx", static_cast<unsigned long long>(value));
-  return text.data();
 }
 
 }  // namespace
@@ -153,7 +127,7 @@ Result<void> OpenNic::find_address(const GidChoice& choice) {
                                              ": " + name_ +
                                              " is on Ethernet, where priorities go from 0 to 7");
   }
-  gids_ = std::min(port->gid_tbl_len, kMostGids);
+  gids_ = port->gid_tbl_len;
   return find_gid(choice);
 }
 
@@ -184,15 +158,8 @@ Result<void> OpenNic::find_gid_again() {
 }
 
 Error OpenNic::refused(prm::Opcode opcode, std::span<const std::uint8_t> out, int code) const {
-  const prm::View<prm::MboxOut> answer(out);
-  const std::uint64_t status = answer.get(prm::MboxOut::status);
   const Error error = failure(command_name(opcode), code);
-  if (status == 0) return error;
-  return Error(error.code(),
-               error.message() + "; the firmware's status is " + in_hex(status) + " (" +
-                   status_name(status) + "), syndrome " +
-                   in_hex(answer.get(prm::MboxOut::syndrome)),
-               code);
+  return Error(error.code(), error.message() + firmware_answer(out), code);
 }
 
 Result<DevxObject> OpenNic::create(prm::Opcode opcode, std::span<const std::uint8_t> in,

@@ -79,7 +79,7 @@ TEST_F(Judge, WithoutAllAtomicsADeviceIsRefused) {
   }
   played().atomic_operations = 0xf;
   played().atomic_bytes = 8;
-  EXPECT_THAT(refusal(), HasSubstr("atomics of 4 and 8 bytes"));
+  EXPECT_THAT(refusal(), HasSubstr("those of 4 bytes"));
   played().errors["0100"] = EREMOTEIO;
   EXPECT_THAT(refusal(), HasSubstr("QUERY_HCA_CAP"));
 }

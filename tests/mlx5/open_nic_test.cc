@@ -97,7 +97,7 @@ TEST_F(OpenNicTest, APriorityThatEthernetLacksIsRefused) {
 
 TEST_F(OpenNicTest, WithoutAGidSaysWhereToLook) {
   played().gids = {gid_of(~0u, 0, 0)};
-  EXPECT_THAT(refusal(), AllOf(HasSubstr("rocep1s0 has no GID"), HasSubstr("show_gids")));
+  EXPECT_THAT(refusal(), AllOf(HasSubstr("rocep1s0: port 1 has no GID"), HasSubstr("show_gids")));
 }
 
 TEST_F(OpenNicTest, WithoutAUsableDeviceTellsEachOnesReason) {
@@ -136,7 +136,7 @@ TEST_F(OpenNicTest, APortThatGoesDownBeforeItIsOpenIsToldWithItsState) {
 TEST_F(OpenNicTest, AGidThatNoCommandCanNameIsNotTaken) {
   played().gids.assign(300, gid_of(~0u, 0, 0));
   played().gids[256] = gid_of(IBV_GID_TYPE_ROCE_V2, 0xfe, 1);
-  EXPECT_THAT(refusal(), HasSubstr("rocep1s0 has no GID"));
+  EXPECT_THAT(refusal(), HasSubstr("rocep1s0: port 1 has no GID"));
   played().gids[255] = played().gids[256];
   const auto nic = open();
   ASSERT_TRUE(nic);

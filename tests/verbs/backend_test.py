@@ -40,8 +40,9 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             ran = client.Fabric(gdakit, *options, "--pcap", folder).run(*job)
             expect(ran.returncode == 0 and told(ran) == wanted, "the ring did not turn", ran)
-            sizes = [path.stat().st_size for path in pathlib.Path(folder).glob("mlx5_0-*.pcapng")]
-            expect(len(sizes) == PES and min(sizes) > 1000, f"captures have {sizes} bytes", ran)
+            # A PE opens all NICs and takes one.
+            sizes = [path.stat().st_size for path in pathlib.Path(folder).glob("*.pcapng")]
+            expect(sum(size > 1000 for size in sizes) == PES, f"captures have {sizes} bytes", ran)
     os.environ["GDAKIT_LOG"] = "info"
     counted = client.Fabric(gdakit).run(*job)
     os.environ["GDAKIT_LOG"] = "warn"

@@ -11,9 +11,11 @@ from typing import NamedTuple
 USABLE = "port 1, "
 NODE = "/dev/infiniband/uverbs0"
 OPEN = f"mlx5dv_open_device with DEVX, on {NODE}: "
-UAR = ("mlx5dv_devx_alloc_uar of memory that is not cached on mlx5_0", "Operation not supported")
+UAR = ("mlx5dv_devx_alloc_uar of memory that is not cached on mlx5_0", "Operation not supported",
+       "Linux 5.7")
 LIMIT = ("Cannot allocate memory", "ulimit -l", "memlock")
-TOO_MANY = ("mlx5_0", "0x8 (limits exceeded)", "syndrome 0x19c6d6")
+TOO_MANY = ("mlx5_0", "0x8 (limits exceeded)", "syndrome 0x19c6d6", "rdma resource show",
+            "GDAKIT_QUEUES_PER_PEER")
 NO_WAY = ("ibv_create_ah on mlx5_0", "GID ::ffff:127.0.0.1 (index 3)", "`ping`", "`show_gids`")
 PCI = "/sys/class/infiniband/mlx5_0/device"
 
@@ -27,36 +29,43 @@ class Job(NamedTuple):
 
 JOBS = (
     # Opening the device.
-    Job("node=absent", ("no RDMA NIC that libibverbs knows",), ("`ibv_devices` lists none",)),
-    Job("node=denied", (OPEN, f"docker run --device={NODE}"), (OPEN,)),
+    Job("node=absent", ("libibverbs lists no RDMA NIC", "mlx5_0", "docker run --device"),
+        ("mlx5_0", "ls -l /dev/infiniband")),
+    Job("node=denied", (OPEN + "Permission denied", f"ls -l {NODE}"), (OPEN, "ls -l")),
     Job("driver=efa", ("no ConnectX (vendor 0x1d0f)",), ("efa_0", "no ConnectX")),
     Job("driver=bnxt_re", ("no ConnectX (vendor 0x14e4)",), ("bnxt_re_0", "no ConnectX")),
     Job("name=roce_rail"),
     Job("devx=EOPNOTSUPP", (OPEN + "Operation not supported", "has no DEVX"), (OPEN, "Linux 5.7")),
     Job("devx=EPERM", (OPEN + "Operation not permitted", f"ls -l {NODE}"), (OPEN, "ls -l")),
     Job("get_context=ENODEV", (OPEN + "No such device", "docker run"), (OPEN, "docker run")),
-    Job("handles=0", (OPEN + "Resource temporarily unavailable",), (OPEN, "dmesg")),
+    Job("handles=0", (OPEN + "Resource temporarily unavailable", "rdma.max"), (OPEN, "rdma.max")),
     Job("library=libmlx5.so.1", ("dlopen: ", "libmlx5.so.1: cannot open shared object file"),
         ("ibverbs-providers", "in a container, too")),
     Job("library=libibverbs.so.1", ("dlopen: ", "libibverbs.so.1: cannot open"), ("libibverbs1",)),
     Job("symbol=ibv_reg_mr_iova2", ("libibverbs.so", "has no ibv_reg_mr_iova2", "IBVERBS_1.8"),
-        ("older than rdma-core 34", "update it")),
+        ("older than rdma-core 35", "update it")),
     Job("symbol=mlx5dv_devx_umem_reg_ex", ("libmlx5.so", "MLX5_1.19"), ("update it",)),
-    Job("module=mlx5_ib", ("no RDMA NIC that libibverbs knows",), ("`ibv_devices` lists none",)),
+    Job("module=mlx5_ib", ("no RDMA NIC that the kernel drives", "lsmod | grep mlx5_ib"),
+        ("`ibv_devices` lists none",)),
     Job("module=ib_uverbs", ("ibv_get_device_list: Function not implemented", "ib_uverbs"),
         ("load the kernel's modules", "lsmod")),
     # What the device is.
     Job("query_device=EIO", ("ibv_query_device: Input/output error",), ("mlx5_0",)),
-    Job("QUERY_HCA_CAP=0x2/0x5", ("QUERY_HCA_CAP of its atomics: Remote I/O error",), ("mlx5_0",)),
+    Job("QUERY_HCA_CAP=0x2/0x5", ("QUERY_HCA_CAP of its atomics: Remote I/O error", "0x2 (bad operation)", "0x5"),
+        ("mlx5_0",)),
     Job("atomics=none", ("lacks atomic operations", "PCI_ATOMIC_MODE"), ("mlx5_0: it lacks",)),
-    Job("atomics=standard", ("lacks atomic operations", "PCI_ATOMIC_MODE"), ("mlx5_0: it lacks",)),
+    Job("atomics=standard", ("queue pairs: masked compare-and-swap, masked fetch-and-add",),
+        ("mlx5_0: it lacks",)),
     Job("dc=absent"),
     # Its port.
     Job("port=down", ("port 1 is DOWN", "`ibstat`"), ("mlx5_0: port 1 is DOWN",)),
     Job("port=init", ("port 1 is INIT", "sminfo"), ("mlx5_0: port 1 is INIT",), ("--link", "ib")),
     Job("port=armed", ("port 1 is ARMED",), ("mlx5_0: port 1 is ARMED",), ("--link", "ib")),
     Job("query_port=EIO", ("port 1 ibv_query_port: Input/output error",), ("mlx5_0: port 1",)),
-    Job("gids=none", says=("port 1 of mlx5_0 has no GID", "`show_gids`", "may be down")),
+    Job("gids=none", ("port 1 has no GID", "`show_gids`", "may be down"),
+        ("mlx5_0: port 1 has no GID",)),
+    Job("query_gid_entry=EIO", ("has no GID that can be read: ibv_query_gid_ex: Input/output",),
+        ("mlx5_0: port 1 has no GID",)),
     Job("gids=local"),
     Job("gids=v1"),
     Job("gids_move=256"),  # behind the last of the table: it is looked up again by its value
@@ -88,11 +97,11 @@ JOBS = (
     Job("pe1:devx=EPERM", says=(OPEN + "Operation not permitted", "PE 1 ended the job")),
     Job("pe0:atomics=none", says=("mlx5_0: it lacks", "PE 0 ended the job")),
     Job("pe1:CREATE_QP=0x8/0x19c6d6", says=(*TOO_MANY, "PE 1 could not make its part")),
-    Job("pe1:gids=v1", says=("connection to PE", "of RoCE v2 and the other of v1 alone",
+    Job("pe1:gids=v1", says=("connection to PE", "of RoCE v2 and the other of v1 (GDAKIT_GID",
                              "`show_gids`")),
     Job("pe1:mtu=1024"),
     Job("pe1:name=roce_rail"),
-    Job("pe0:gids=local"),
+    Job("pe0:gids=local", says=("connection to PE", "IPv4 and the other of IPv6 (GDAKIT_GID")),
     Job("mlx5_0/port=down", ("port 1 is DOWN",), options=("--nics", "2")),
     Job("pe1:mlx5_0/devx=EPERM", options=("--nics", "2")),
     Job("mlx5_1/port=down", options=("--nics", "2")),

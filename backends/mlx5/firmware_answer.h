@@ -1,0 +1,17 @@
+// What the firmware answered to a command that failed.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace gdakit::mlx5 {
+
+// "; the firmware's status is 0x8 (limits exceeded), syndrome 0x19c6d6", and a remedy if there is
+// one; empty if the command has not come to the firmware. `out` is the answer's mailbox.
+std::string firmware_answer(std::span<const std::uint8_t> out);
+
+// 0x19c6d6
+std::string in_hex(std::uint64_t value);
+
+}  // namespace gdakit::mlx5
