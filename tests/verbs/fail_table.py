@@ -52,7 +52,8 @@ JOBS = (
         ("load the kernel's modules", "lsmod")),
     # What the device is.
     Job("query_device=EIO", ("ibv_query_device: Input/output error",), ("mlx5_0",)),
-    Job("QUERY_HCA_CAP=0x2/0x5", ("QUERY_HCA_CAP of its atomics: Remote I/O error", "0x2 (bad operation)", "0x5"),
+    Job("QUERY_HCA_CAP=0x2/0x5",
+        ("QUERY_HCA_CAP of its atomics: Remote I/O error", "0x2 (bad operation)", "0x5"),
         ("mlx5_0",)),
     Job("atomics=none", ("lacks atomic operations", "PCI_ATOMIC_MODE"), ("mlx5_0: it lacks",)),
     Job("atomics=standard", ("queue pairs: masked compare-and-swap, masked fetch-and-add",),
