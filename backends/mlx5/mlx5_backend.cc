@@ -113,9 +113,7 @@ class Mlx5Backend final : public Backend {
     std::unique_ptr<QueuePair> pair;
   };
 
-  // A copy from a GPU takes long for what is asked many times a second.
-  enum class IfOnGpu : std::uint8_t { leave, copy };
-  std::string why_of(const Queue& queue, IfOnGpu if_on_gpu) const;
+  std::string why_of(const Queue& queue) const;
   void look_at(QueueNumber number, const Queue& queue) const;
   static Error unknown(const char* call, QueueNumber queue) {
     return Error(Code::invalid_argument,
@@ -261,8 +259,8 @@ Result<void> Mlx5Backend::destroy_queue(QueueNumber queue) {
   return {};
 }
 
-std::string Mlx5Backend::why_of(const Queue& queue, IfOnGpu if_on_gpu) const {
-  if (!queue.cqe_in_reach && if_on_gpu == IfOnGpu::leave) return kErrorNotTold;
+// A copy from a GPU takes long: it is made once for each queue that has broken.
+std::string Mlx5Backend::why_of(const Queue& queue) const {
   format::ErrorCqe cqe;
   return memory_.copy(&cqe, queue.cqe, sizeof cqe) ? why_by(cqe) : kErrorNotTold;
 }
@@ -275,7 +273,7 @@ std::string Mlx5Backend::describe_queue(QueueNumber queue) const {
   if (!state) return state.error().message();
   const char* const name = *state < kStates.size() ? kStates[*state] : "unknown";
   return "QP " + std::to_string(queue) + " of " + nic_->name() + " is in state " + name +
-         (*state == kErrorState ? "; first error: " + why_of(found->second, IfOnGpu::copy) : "");
+         (*state == kErrorState ? "; first error: " + why_of(found->second) : "");
 }
 
 void Mlx5Backend::look_at(QueueNumber number, const Queue& queue) const {
@@ -283,7 +281,7 @@ void Mlx5Backend::look_at(QueueNumber number, const Queue& queue) const {
   if (!state) {
     broken_.emplace(number, state.error().message());
   } else if (*state == kErrorState) {
-    broken_.emplace(number, why_of(queue, IfOnGpu::leave));
+    broken_.emplace(number, why_of(queue));
   }
 }
 
@@ -293,7 +291,7 @@ std::vector<BrokenQueue> Mlx5Backend::broken_queues() const {
   const std::lock_guard lock(mutex_);
   for (const auto& [number, queue] : queues_) {
     if (queue.cqe_in_reach && tells_failure(queue.cqe) && !broken_.contains(number)) {
-      broken_.emplace(number, why_of(queue, IfOnGpu::leave));
+      broken_.emplace(number, why_of(queue));
     }
   }
   auto asked = queues_.lower_bound(next_asked_);
