@@ -50,6 +50,7 @@ struct PortLook {
   unsigned lid = 0;
   bool needs_grh = false;
   std::vector<GidLook> gids = {};  // those that there are
+  Answer gids_read = {};           // of the last one that could not be, but for empty places
 };
 
 struct NicLook {

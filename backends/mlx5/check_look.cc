@@ -120,7 +120,9 @@ PortLook look_at_port(const Libraries& libraries, ibv_context* context, std::uin
     ibv_gid_entry entry{};
     const auto row = static_cast<std::uint32_t>(index);
     // Those of another network namespace cannot be read, and need not be.
-    if (libraries.query_gid(context, number, row, &entry, 0, sizeof entry) != 0) continue;
+    const int code = libraries.query_gid(context, number, row, &entry, 0, sizeof entry);
+    if (code != 0 && code != ENODATA) port.gids_read = answer_of("ibv_query_gid_ex", code);
+    if (code != 0) continue;
     port.gids.push_back(look_at_gid(entry, row));
   }
   return port;

@@ -50,6 +50,20 @@ class CheckNic : public testing::Test {
   MadeUp machine_;
 };
 
+TEST_F(CheckNic, ANicThatDoesNotTellWhatItIsFails) {
+  machine_.nic().attributes = {true, EIO, "ibv_query_device"};
+  EXPECT_THAT(finding_of(look_at_devices, Verdict::failed).answer,
+              AllOf(HasSubstr("ibv_query_device"), HasSubstr("EIO")));
+}
+
+TEST_F(CheckNic, GidsThatCannotBeReadAreToldFromThoseThatAreNotThere) {
+  machine_.port().gids = {};
+  EXPECT_EQ(finding_of(look_at_gids, Verdict::failed).answer, "there is none");
+  machine_.port().gids_read = {true, EIO, "ibv_query_gid_ex"};
+  EXPECT_THAT(finding_of(look_at_gids, Verdict::failed).answer,
+              AllOf(HasSubstr("ibv_query_gid_ex"), HasSubstr("EIO")));
+}
+
 TEST_F(CheckNic, AllStepsOfAHealthyMachineAreOkOrSkipped) {
   const std::vector<StepReport> reports = run_steps(machine_.surroundings(), {});
   EXPECT_THAT(reports, SizeIs(steps().size()));

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What is said of a node of which something is broken (fail_table.py).
 
-    tests/verbs/fail_test.py GDAKIT RING_SHIFT info|jobs|files|names [FAILURE...]
+    tests/verbs/fail_test.py GDAKIT RING_SHIFT info|jobs|check|files|names [FAILURE...]
 
 With failures, these alone. `names` holds the table of `gdakit verbs --fail help` against
 docs/on-a-connectx.md and fail_table.py.
@@ -82,6 +82,23 @@ def check_job(gdakit, ring_shift, row):
     return f"the job does not say {missing}\n{ran.stderr}" if missing else ""
 
 
+def check_check(gdakit, row):
+    """What `gdakit check` says: the first step at which something is wrong."""
+    fail, step, verdict, pieces = row
+    ran = run(gdakit, fail, (), gdakit, "check", "--json")
+    if ran is None or not ran.stdout:
+        return f"--- {fail}\ngdakit check: {ran}"
+    told = json.loads(ran.stdout)
+    if ran.returncode != (1 if told["verdict"] == "FAIL" else 0):
+        return f"--- {fail}\ngdakit check ends with {ran.returncode} after {told['verdict']}"
+    steps = [one for pe in told["pes"] for one in pe["steps"] if one["findings"]]
+    first = (steps[0]["step"], steps[0]["findings"][0]["verdict"]) if steps else ("", "")
+    answers = " ".join(found["answer"] for one in steps[:1] for found in one["findings"])
+    if first == (step, verdict) and not lacks(answers, pieces):
+        return ""
+    return f"--- {fail}\ngdakit check tells of {first}: {answers!r}, not of {row}"
+
+
 def check_files(gdakit, row):
     fail, command, said = row
     ran = run(gdakit, fail, ("--nics", "2") if "_1" in command else (), "sh", "-c", command)
@@ -119,6 +136,8 @@ def main():
     client.require("ibv_devices")
     if group == "names":
         wrong = [check_names(gdakit)]
+    elif group == "check":
+        wrong = [check_check(gdakit, row) for row in fail_table.CHECKS]
     elif group == "files":
         wrong = [check_files(gdakit, row) for row in fail_table.FILES]
         wrong.append(check_descriptors(gdakit))

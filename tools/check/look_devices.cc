@@ -55,6 +55,16 @@ Finding refused_open(const Surroundings& surroundings, const mlx5::NicLook& nic)
   return finding;
 }
 
+Finding unknown_attributes(const Surroundings& surroundings, const mlx5::NicLook& nic) {
+  return {.on = nic.name,
+          .tried = "its firmware, limits and ports (ibv_query_device)",
+          .answer = answer_text(nic.attributes.said, nic.attributes.code),
+          .cause = "the driver does not get through to the NIC",
+          .proof = "dmesg | grep mlx5",
+          .remedy = "what these messages name; a reset of the device, or of the host",
+          .otherwise = without(surroundings, nic.name)};
+}
+
 // Dedicated pages are newer than many a distribution's libmlx5, and queues may share one.
 void judge_pages(const Surroundings& surroundings, const mlx5::NicLook& nic, StepReport& report) {
   if (nic.dedicated_page.ok() || nic.uncached_page.ok()) return;
@@ -123,6 +133,10 @@ StepReport look_at_devices(const Surroundings& surroundings) {
   for (const mlx5::NicLook* nic : surroundings.own_nics()) {
     if (!nic->open.ok()) {
       report.add(refused_open(surroundings, *nic));
+      continue;
+    }
+    if (nic->attributes.failed()) {
+      report.add(unknown_attributes(surroundings, *nic));
       continue;
     }
     report.say(described(*nic));

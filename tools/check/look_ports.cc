@@ -76,8 +76,10 @@ void judge_gids(const Surroundings::UsablePort& usable, StepReport& report) {
                   .otherwise = "peers of the same subnet"};
   if (usable.port->gids.empty()) {
     finding.verdict = Verdict::failed;
-    finding.answer = "there is none";
-    finding.cause = usable.port->is_ethernet
+    const mlx5::Answer& read = usable.port->gids_read;
+    finding.answer = read.failed() ? answer_text(read.said, read.code) : "there is none";
+    finding.cause = read.failed() ? "GIDs of another network namespace cannot be read here"
+                    : usable.port->is_ethernet
                         ? "the port's network interface is down, or in another network namespace"
                         : "no subnet manager has been here";
     finding.remedy = usable.port->is_ethernet
