@@ -109,8 +109,8 @@ JOBS = (
     Job("mlx5_1/port=down", options=("--nics", "2")),
 )
 
-# What `gdakit check` finds: the step that tells of it first, FAIL or warning, and pieces of what the
-# system answered there. Without a step nothing is wrong.
+# What `gdakit check` finds: the step that tells of it first, FAIL or warning, and pieces of what
+# the system answered there. Without a step nothing is wrong.
 CHECKS = (
     ("node=absent", "nodes", "FAIL", ("ENOENT",)),
     ("node=denied", "nodes", "FAIL", ("EACCES",)),
