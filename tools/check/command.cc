@@ -85,7 +85,7 @@ int run(const CheckWords& words) {
 Command add_check(CLI::App& parent) {
   auto words = std::make_shared<CheckWords>();
   CLI::App* app = parent.add_subcommand(
-      "check", "Tries all that a ConnectX needs on this node, and says what is wrong and why");
+      "check", "Try all that a ConnectX needs, and say what is wrong and why");
   app->add_flag("--json", words->json, "JSON, for machines");
   app->add_option("--only", words->only, "These steps alone, separated by commas")
       ->delimiter(',')
