@@ -11,14 +11,14 @@ struct Functions {
   void* (*nic_of)(int) = nullptr;
   void (*pause)(void*) = nullptr;
   void (*resume)(void*) = nullptr;
-  bool (*help)(void*) = nullptr;
+  bool (*help)() = nullptr;
   void (*count_calls)(std::uint64_t*, std::uint64_t*) = nullptr;
 
   Functions() {
     find("gdakit_verbs_nic_of", nic_of);
     find("gdakit_verbs_pause_nic", pause);
     find("gdakit_verbs_resume_nic", resume);
-    find("gdakit_verbs_help_nic", help);
+    find("gdakit_verbs_help_nics", help);
     find("gdakit_verbs_count_calls", count_calls);
   }
   bool all() const {
@@ -43,7 +43,7 @@ class PreloadedNic final : public SoftNic {
   explicit PreloadedNic(void* nic) : nic_(nic) {}
   void pause() override { functions().pause(nic_); }
   void resume() override { functions().resume(nic_); }
-  bool progress() override { return functions().help(nic_); }
+  bool progress() override { return functions().help(); }
 
  private:
   void* const nic_;

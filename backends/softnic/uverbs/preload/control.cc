@@ -22,8 +22,12 @@ GDAKIT_HOOK void* gdakit_verbs_nic_of(int device_file) {
 GDAKIT_HOOK void gdakit_verbs_pause_nic(void* nic) { static_cast<Nic*>(nic)->pause(); }
 GDAKIT_HOOK void gdakit_verbs_resume_nic(void* nic) { static_cast<Nic*>(nic)->resume(); }
 
-// One step of the NIC on the calling thread, which waits for it. Whether there was something to do.
-GDAKIT_HOOK bool gdakit_verbs_help_nic(void* nic) { return static_cast<Nic*>(nic)->progress(); }
+// One step of the NICs of this process on the calling thread, which waits for one of them: what it
+// waits for may be for the NIC of a PE that is another thread. Whether there was something to do.
+GDAKIT_HOOK bool gdakit_verbs_help_nics() {
+  Shim* const shim = Shim::made();
+  return shim != nullptr && shim->help_nics();
+}
 
 // How many calls on devices came from libibverbs and libmlx5, and how many from elsewhere.
 GDAKIT_HOOK void gdakit_verbs_count_calls(std::uint64_t* by_libraries, std::uint64_t* by_others) {

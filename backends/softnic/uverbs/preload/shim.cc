@@ -218,6 +218,15 @@ Result<std::shared_ptr<Context>> Shim::make_context(int index, int& file) {
   return std::make_shared<Context>(**device);
 }
 
+bool Shim::help_nics() {
+  bool helped = false;
+  for (int index = 0; index < spec_.nics; ++index) {
+    Device* const device = places_[static_cast<std::size_t>(index)].device;
+    if (device != nullptr && device->nic().progress()) helped = true;
+  }
+  return helped;
+}
+
 Nic* Shim::nic_of(int file) {
   if (!is_open(file) || index_of(file) == kCmIndex) return nullptr;
   Device* const device = places_[static_cast<std::size_t>(index_of(file))].device;
