@@ -119,7 +119,14 @@ int bad_usage(const std::string& sentence) {
   return kBadUsage;
 }
 
-const std::vector<std::string> kBackends = {"auto", "softnic", "mlx5", "mlx5-emulated"};
+std::vector<std::string> backend_names() {
+  std::vector<std::string> names;
+  for (const BackendChoice choice : {BackendChoice::automatic, BackendChoice::softnic,
+                                     BackendChoice::mlx5, BackendChoice::mlx5_emulated}) {
+    names.emplace_back(backend_choice_name(choice));
+  }
+  return names;
+}
 
 // Where the PEs run by soft ConnectXes through libmlx5, and this command does not already: those.
 Result<Variables> backend_variables(const std::string& chosen) {
@@ -289,7 +296,7 @@ Command add_run(CLI::App& parent) {
       ->check(CLI::IsMember(&kMpsChoices))
       ->type_name("WHEN");
   app->add_option("--backend", arguments->backend, "The NIC of each PE")
-      ->check(CLI::IsMember(kBackends))
+      ->check(CLI::IsMember(backend_names()))
       ->type_name("NAME");
   app->add_option("--pcap", arguments->pcap, "Write the NICs' packets there, pe0.pcapng and so on")
       ->type_name("DIR");

@@ -1,25 +1,17 @@
 #include "backends/mlx5/check_look.h"
 
-#include <algorithm>
-#include <arpa/inet.h>
 #include <cerrno>
 #include <dlfcn.h>
 #include <filesystem>
-#include <span>
 
+#include "backends/mlx5/atomics.h"
+#include "backends/mlx5/doorbell_pages.h"
+#include "backends/mlx5/gids.h"
+#include "backends/mlx5/judge.h"
 #include "backends/mlx5/ports.h"
-#include "core/format/prm/caps.h"
-#include "core/format/prm/query.h"
 
 namespace gdakit::mlx5 {
 namespace {
-
-namespace prm = format::prm;
-
-constexpr unsigned kMostPorts = 255;
-constexpr std::uint64_t kAtomicCapsNow = 3 << 1 | 1;  // QUERY_HCA_CAP's op_mod: page 3, as it is
-// MLX5DV_UAR_ALLOC_TYPE_NC_DEDICATED, which older headers lack.
-constexpr std::uint32_t kDedicated = std::uint32_t{1} << 31;
 
 Answer answer_of(const std::string& call, int code) {
   if (code == 0) return {true, 0, {}};
@@ -28,6 +20,12 @@ Answer answer_of(const std::string& call, int code) {
 Answer answer_of(const std::string& call, bool succeeded) {
   if (succeeded) return {true, 0, {}};
   return answer_of(call, errno != 0 ? errno : EIO);
+}
+template <class T>
+Answer answer_of(const Result<T>& result) {
+  if (result) return {true, 0, {}};
+  const int code = result.error().system_code();
+  return {true, code != 0 ? code : ENOSYS, result.error().message()};
 }
 
 struct Close {
@@ -58,37 +56,26 @@ Answer try_page(const Libraries& libraries, ibv_context* context, std::uint32_t 
 }
 
 void look_at_atomics(const Libraries& libraries, ibv_context* context, NicLook& look) {
-  prm::Mailbox<prm::QueryHcaCapIn> in;
-  prm::Mailbox<prm::QueryHcaCapOut> out;
-  in.set(prm::MboxIn::opcode, static_cast<std::uint64_t>(prm::Opcode::query_hca_cap));
-  in.set(prm::MboxIn::op_mod, kAtomicCapsNow);
-  const auto question = in.bytes();
-  const auto answer = out.bytes();
-  look.atomics = answer_of("QUERY_HCA_CAP of its atomics",
-                           libraries.general_cmd(context, question.data(), question.size(),
-                                                 answer.data(), answer.size()));
-  if (!look.atomics.ok()) return;
-  const auto bytes = out.at(prm::QueryHcaCapOut::capability);
-  const prm::View<prm::AtomicCaps> caps{std::span<const std::uint8_t>(bytes)};
-  look.atomic_operations = static_cast<std::uint32_t>(caps.get(prm::AtomicCaps::atomic_operations));
-  look.atomic_sizes = static_cast<std::uint32_t>(caps.get(prm::AtomicCaps::atomic_size_qp));
+  const Result<Atomics> atomics = query_atomics(libraries, context);
+  look.atomics = answer_of(atomics);
+  if (!atomics) return;
+  look.atomic_operations = atomics->operations;
+  look.atomic_sizes = atomics->sizes;
 }
 
 GidLook look_at_gid(const ibv_gid_entry& entry, unsigned index) {
-  constexpr std::array<std::uint8_t, 12> kIpv4{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
   GidLook gid;
   gid.index = index;
-  std::copy(std::begin(entry.gid.raw), std::end(entry.gid.raw), gid.raw.begin());
-  std::array<char, INET6_ADDRSTRLEN> text{};
-  gid.text = inet_ntop(AF_INET6, gid.raw.data(), text.data(), text.size());
+  gid.raw = bytes_of(entry.gid);
+  gid.text = text_of(gid.raw);
   gid.is_v2 = entry.gid_type == IBV_GID_TYPE_ROCE_V2;
   gid.is_v1 = entry.gid_type == IBV_GID_TYPE_ROCE_V1;
-  gid.is_link_local = gid.raw[0] == 0xfe && (gid.raw[1] & 0xc0) == 0x80;
-  gid.is_ipv4 = std::equal(kIpv4.begin(), kIpv4.end(), gid.raw.begin());
+  gid.is_link_local = is_link_local(gid.raw);
+  gid.is_ipv4 = is_ipv4(gid.raw);
   return gid;
 }
 
-const char* state_name(ibv_port_state state) {
+const char* state_name(std::uint32_t state) {
   switch (state) {
     case IBV_PORT_DOWN: return "DOWN";
     case IBV_PORT_INIT: return "INIT";
@@ -102,18 +89,14 @@ PortLook look_at_port(const Libraries& libraries, ibv_context* context, std::uin
   PortLook port;
   port.number = number;
   const Result<ibv_port_attr> attributes = query_port(context, number);
-  if (!attributes) {
-    const int code = attributes.error().system_code();
-    port.query = {true, code != 0 ? code : ENOSYS, attributes.error().message()};
-    return port;
-  }
-  port.query.asked = true;
-  port.state = state_name(attributes->state);
-  port.is_active = attributes->state == IBV_PORT_ACTIVE;
+  port.query = answer_of(attributes);
+  if (!attributes) return port;
+  port.state = state_name(state_of(*attributes));
+  port.is_active = state_of(*attributes) == IBV_PORT_ACTIVE;
   port.is_ethernet = attributes->link_layer == IBV_LINK_LAYER_ETHERNET;
   port.is_infiniband = attributes->link_layer == IBV_LINK_LAYER_INFINIBAND;
-  port.mtu = 128u << attributes->active_mtu;
-  port.max_mtu = 128u << attributes->max_mtu;
+  port.mtu = bytes_of(attributes->active_mtu);
+  port.max_mtu = bytes_of(attributes->max_mtu);
   port.lid = attributes->lid;
   port.needs_grh = (attributes->flags & IBV_QPF_GRH_REQUIRED) != 0;
   for (int index = 0; index < attributes->gid_tbl_len; ++index) {
@@ -126,13 +109,6 @@ PortLook look_at_port(const Libraries& libraries, ibv_context* context, std::uin
     port.gids.push_back(look_at_gid(entry, row));
   }
   return port;
-}
-
-bool is_allowed(const HcaList& list, const std::string& name) {
-  for (unsigned port = 1; port <= kMostPorts; ++port) {
-    if (list.allows(name, static_cast<std::uint8_t>(port))) return true;
-  }
-  return false;
 }
 
 // Which file a function of a library comes from: the last one of a chain of links, whose name has
@@ -160,19 +136,19 @@ NicLook look_at_nic(const Libraries& libraries, ibv_device* device, const HcaLis
   look.name = libraries.get_device_name(device);
   look.node = device->dev_name;
   look.is_connectx = libraries.is_supported(device);
-  look.is_allowed = is_allowed(list, look.name);
+  look.is_allowed = may_be_used(list, look.name);
   if (!look.is_connectx || !look.is_allowed) return look;
   const Context context = open(libraries, device, look.open);
   if (context == nullptr) return look;
   ibv_device_attr attributes{};
   look.attributes =
       answer_of("ibv_query_device", libraries.query_device(context.get(), &attributes));
-  look.dedicated_page = try_page(libraries, context.get(), kDedicated, "NC_DEDICATED");
+  look.dedicated_page = try_page(libraries, context.get(), kDedicatedPage, "NC_DEDICATED");
   look.uncached_page = try_page(libraries, context.get(), MLX5DV_UAR_ALLOC_TYPE_NC, "NC");
   look.blueflame_page = try_page(libraries, context.get(), MLX5DV_UAR_ALLOC_TYPE_BF, "BF");
   look_at_atomics(libraries, context.get(), look);
   if (!look.attributes.ok()) return look;
-  look.firmware = attributes.fw_ver;
+  look.firmware = firmware_of(attributes);
   look.part = attributes.vendor_part_id;
   look.most_queue_pairs = static_cast<std::uint32_t>(attributes.max_qp);
   for (unsigned number = 1; number <= attributes.phys_port_cnt; ++number) {

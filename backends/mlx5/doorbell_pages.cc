@@ -6,8 +6,6 @@
 namespace gdakit::mlx5 {
 namespace {
 
-// MLX5DV_UAR_ALLOC_TYPE_NC_DEDICATED, which older headers lack and older libraries refuse.
-constexpr std::uint32_t kDedicated = std::uint32_t{1} << 31;
 constexpr std::uint64_t kPageBytes = 4096;
 
 char* base_of(const mlx5dv_devx_uar* uar) {
@@ -74,7 +72,7 @@ Result<mlx5dv_devx_uar*> DoorbellPages::take_page() {
       users_, [](const auto& one, const auto& other) { return one.second < other.second; });
   if (least == users_.end() || least->second != 0) {
     int error = 0;
-    for (const std::uint32_t type : {kDedicated, std::uint32_t{MLX5DV_UAR_ALLOC_TYPE_NC}}) {
+    for (const std::uint32_t type : {kDedicatedPage, std::uint32_t{MLX5DV_UAR_ALLOC_TYPE_NC}}) {
       mlx5dv_devx_uar* const uar = nic_.libraries().alloc_uar(nic_.context(), type);
       if (uar != nullptr) {
         ++users_[uar];  // libmlx5 gives the same page each time, if it is not dedicated

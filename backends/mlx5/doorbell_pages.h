@@ -12,6 +12,9 @@
 
 namespace gdakit::mlx5 {
 
+// MLX5DV_UAR_ALLOC_TYPE_NC_DEDICATED, which older headers lack and older libraries refuse.
+inline constexpr std::uint32_t kDedicatedPage = std::uint32_t{1} << 31;
+
 class DoorbellPages {
  public:
   // `memory` is that of the device whose threads are to ring.

@@ -7,8 +7,6 @@
 namespace gdakit::mlx5 {
 namespace {
 
-bool is_link_local(const GidChoice::Gid& gid) { return gid[0] == 0xfe && (gid[1] & 0xc0) == 0x80; }
-
 // All hosts prefer IPv4: the order of a table is that in which addresses came up.
 int rank_of(const ibv_gid_entry& entry) {
   const GidChoice::Gid gid = bytes_of(entry.gid);
@@ -42,6 +40,8 @@ GidChoice::Gid bytes_of(const ibv_gid& gid) {
   std::ranges::copy(gid.raw, bytes.begin());
   return bytes;
 }
+
+bool is_link_local(const GidChoice::Gid& gid) { return gid[0] == 0xfe && (gid[1] & 0xc0) == 0x80; }
 
 std::string text_of(const GidChoice::Gid& gid) {
   std::array<char, INET6_ADDRSTRLEN> text{};

@@ -42,6 +42,7 @@ class GidTable {
 };
 
 GidChoice::Gid bytes_of(const ibv_gid& gid);
+bool is_link_local(const GidChoice::Gid& gid);
 std::string text_of(const GidChoice::Gid& gid);
 
 }  // namespace gdakit::mlx5

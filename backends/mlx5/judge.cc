@@ -5,23 +5,17 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <span>
 #include <system_error>
 #include <unistd.h>
 
-#include "backends/mlx5/firmware_answer.h"
+#include "backends/mlx5/atomics.h"
 #include "backends/mlx5/gids.h"
 #include "backends/mlx5/ports.h"
-#include "core/format/prm/caps.h"
-#include "core/format/prm/query.h"
 
 namespace gdakit::mlx5 {
 namespace {
 
-namespace prm = format::prm;
-
 constexpr unsigned kMostPorts = 255;
-constexpr std::uint64_t kAtomicCapsNow = 3 << 1 | 1;  // QUERY_HCA_CAP's op_mod: page 3, as it is
 constexpr std::array kAtomicNames{"compare-and-swap", "fetch-and-add", "masked compare-and-swap",
                                   "masked fetch-and-add"};  // by their bits
 
@@ -72,28 +66,14 @@ class Context {
 };
 
 std::string Context::lack_of_atomics() const {
-  prm::Mailbox<prm::QueryHcaCapIn> in;
-  prm::Mailbox<prm::QueryHcaCapOut> out;
-  in.set(prm::MboxIn::opcode, static_cast<std::uint64_t>(prm::Opcode::query_hca_cap));
-  in.set(prm::MboxIn::op_mod, kAtomicCapsNow);
-  const auto question = in.bytes();
-  const auto answer = out.bytes();
-  const int code = libraries_.general_cmd(context_, question.data(), question.size(), answer.data(),
-                                          answer.size());
-  if (code != 0) {
-    return Error::from_errno("QUERY_HCA_CAP of its atomics", code).message() +
-           firmware_answer(answer);
-  }
-  const auto bytes = out.at(prm::QueryHcaCapOut::capability);
-  const prm::View<prm::AtomicCaps> caps{std::span<const std::uint8_t>(bytes)};
-  const std::uint64_t operations = caps.get(prm::AtomicCaps::atomic_operations);
-  const std::uint64_t sizes = caps.get(prm::AtomicCaps::atomic_size_qp);
+  const Result<Atomics> has = query_atomics(libraries_, context_);
+  if (!has) return has.error().message();
   std::vector<std::string> lacks;
   for (std::size_t i = 0; i < kAtomicNames.size(); ++i) {
-    if ((operations >> i & 1) == 0) lacks.emplace_back(kAtomicNames[i]);
+    if ((has->operations >> i & 1) == 0) lacks.emplace_back(kAtomicNames[i]);
   }
-  for (const std::uint64_t size : {4u, 8u}) {
-    if ((sizes & size) == 0) lacks.push_back("those of " + std::to_string(size) + " bytes");
+  for (const std::uint32_t size : {4u, 8u}) {
+    if ((has->sizes & size) == 0) lacks.push_back("those of " + std::to_string(size) + " bytes");
   }
   if (lacks.empty()) return {};
   return "it lacks atomic operations that signals and counters need, of queue pairs: " +
@@ -106,13 +86,6 @@ std::string vendor_of(const ibv_device& device) {
   std::ifstream file(std::string(device.ibdev_path) + "/device/vendor");
   std::string vendor;
   return file >> vendor ? vendor : "unknown";
-}
-
-bool may_be_used(const HcaList& list, const std::string& name) {
-  for (unsigned port = 1; port <= kMostPorts; ++port) {
-    if (list.allows(name, static_cast<std::uint8_t>(port))) return true;
-  }
-  return false;
 }
 
 std::string refused_opening(const ibv_device& device, int code) {
@@ -145,7 +118,7 @@ std::string refused_opening(const ibv_device& device, int code) {
 
 // What a port is that can be used.
 std::string port_text(const ibv_port_attr& port) {
-  const std::string mtu = ", MTU " + std::to_string(128u << port.active_mtu);
+  const std::string mtu = ", MTU " + std::to_string(bytes_of(port.active_mtu));
   if (port.link_layer == IBV_LINK_LAYER_ETHERNET) return "RoCE" + mtu;
   return "InfiniBand" + mtu + ", LID " + std::to_string(port.lid);
 }
@@ -176,6 +149,17 @@ void judge_ports(const Context& context, unsigned count, const HcaList& list,
 
 }  // namespace
 
+bool may_be_used(const HcaList& list, const std::string& name) {
+  for (unsigned port = 1; port <= kMostPorts; ++port) {
+    if (list.allows(name, static_cast<std::uint8_t>(port))) return true;
+  }
+  return false;
+}
+
+std::string firmware_of(const ibv_device_attr& attributes) {
+  return {attributes.fw_ver, strnlen(attributes.fw_ver, sizeof attributes.fw_ver)};
+}
+
 DeviceReport judge_device(const Libraries& libraries, ibv_device* device, const HcaList& list,
                           const char* variable) {
   const std::string left_out = std::string("left out by ") + variable;
@@ -202,11 +186,7 @@ DeviceReport judge_device(const Libraries& libraries, ibv_device* device, const 
   report.sentence = context.lack_of_atomics();
   if (!report.sentence.empty()) return report;
   judge_ports(context, attributes->phys_port_cnt, list, left_out, report);
-  if (report.usable()) {
-    const char* const version = attributes->fw_ver;
-    report.sentence +=
-        ", firmware " + std::string(version, strnlen(version, sizeof attributes->fw_ver));
-  }
+  if (report.usable()) report.sentence += ", firmware " + firmware_of(*attributes);
   return report;
 }
 

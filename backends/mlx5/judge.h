@@ -14,4 +14,10 @@ Result<std::vector<DeviceReport>> judge_devices(const DeviceList& present, const
 DeviceReport judge_device(const Libraries& libraries, ibv_device* device, const HcaList& list,
                           const char* variable = "GDAKIT_HCA_LIST");
 
+// Whether the list allows one of the NIC's ports.
+bool may_be_used(const HcaList& list, const std::string& name);
+
+// Its version, whose end the driver may not have marked.
+std::string firmware_of(const ibv_device_attr& attributes);
+
 }  // namespace gdakit::mlx5

@@ -5,7 +5,6 @@
 namespace gdakit::mlx5 {
 namespace {
 
-// What the kernel answered may be no value of the enumeration.
 template <class Enumeration>
 std::uint32_t number_of(const Enumeration& value) {
   std::uint32_t number = 0;
@@ -36,14 +35,21 @@ Result<ibv_port_attr> query_port(ibv_context* context, std::uint8_t number) {
   return attributes;
 }
 
+std::uint32_t state_of(const ibv_port_attr& port) { return number_of(port.state); }
+
+unsigned bytes_of(const ibv_mtu& mtu) {
+  const std::uint32_t number = number_of(mtu);
+  return number < IBV_MTU_256 || number > IBV_MTU_4096 ? 0 : 128u << number;
+}
+
 std::string why_unusable(const ibv_port_attr& port) {
-  const std::uint32_t state = number_of(port.state), mtu = number_of(port.active_mtu);
+  const std::uint32_t state = state_of(port);
   if (state != IBV_PORT_ACTIVE) return std::string("is ") + state_name(state);
   if (port.link_layer != IBV_LINK_LAYER_ETHERNET && port.link_layer != IBV_LINK_LAYER_INFINIBAND) {
     return "is of an unknown link layer";
   }
-  if (mtu < IBV_MTU_256 || mtu > IBV_MTU_4096) {
-    return "has an MTU that is none (" + std::to_string(mtu) + ')';
+  if (bytes_of(port.active_mtu) == 0) {
+    return "has an MTU that is none (" + std::to_string(number_of(port.active_mtu)) + ')';
   }
   return {};
 }

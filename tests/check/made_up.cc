@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include <gmock/gmock.h>
+
 #include "core/host/memory/host_memory.h"
 
 namespace gdakit::tools::check {
@@ -143,6 +145,26 @@ void MadeUp::add_gpu(const std::string& folder, int numa_node) {
   write(folder + "/class", "0x030200");
   write(folder + "/numa_node", std::to_string(numa_node));
   link("/sys/bus/pci/devices/" + folder.substr(folder.rfind('/') + 1), folder);
+}
+
+Finding CheckSteps::finding_of(Look look, Verdict wanted) {
+  const StepReport report = look(machine_.surroundings());
+  EXPECT_EQ(report.verdict, wanted) << report.summary;
+  EXPECT_THAT(report.findings, testing::SizeIs(1));
+  if (report.findings.empty()) return {};
+  const Finding& finding = report.findings.front();
+  for (const std::string& field : {finding.tried, finding.answer, finding.cause, finding.proof,
+                                   finding.remedy, finding.otherwise}) {
+    EXPECT_THAT(field, testing::Not(testing::IsEmpty())) << finding.tried;
+  }
+  return finding;
+}
+
+void CheckSteps::expect(Look look, Verdict wanted) {
+  const StepReport report = look(machine_.surroundings());
+  EXPECT_EQ(report.verdict, wanted) << report.summary;
+  EXPECT_THAT(report.findings, testing::IsEmpty());
+  EXPECT_THAT(report.summary, testing::Not(testing::IsEmpty()));
 }
 
 }  // namespace gdakit::tools::check

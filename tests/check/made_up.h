@@ -9,6 +9,8 @@
 #include <memory>
 #include <string>
 
+#include <gtest/gtest.h>
+
 #include "tools/check/steps.h"
 
 namespace gdakit::tools::check {
@@ -56,5 +58,19 @@ mlx5::NicLook healthy_nic(const std::string& name);
 
 // A configuration space of a bridge whose Access Control Services are set so.
 std::string configuration(std::uint16_t access_control);
+
+// A test of steps: each on a healthy machine, and on one where its thing is wrong.
+class CheckSteps : public testing::Test {
+ protected:
+  using Look = StepReport (*)(const Surroundings&);
+
+  // What the one finding of a step says; none of its fields is empty, but for the thing that it is
+  // on.
+  Finding finding_of(Look look, Verdict wanted);
+  // Nothing is found.
+  void expect(Look look, Verdict wanted);
+
+  MadeUp machine_;
+};
 
 }  // namespace gdakit::tools::check

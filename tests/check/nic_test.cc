@@ -16,27 +16,13 @@ using testing::IsEmpty;
 using testing::Not;
 using testing::SizeIs;
 
-class CheckNic : public testing::Test {
+class CheckNic : public CheckSteps {
  protected:
-  using Look = StepReport (*)(const Surroundings&);
-
+  // ... and which NIC or GPU it is of.
   Finding finding_of(Look look, Verdict wanted) {
-    const StepReport report = look(machine_.surroundings());
-    EXPECT_EQ(report.verdict, wanted) << report.summary;
-    EXPECT_THAT(report.findings, SizeIs(1));
-    if (report.findings.empty()) return {};
-    const Finding& finding = report.findings.front();
-    for (const std::string& field : {finding.on, finding.tried, finding.answer, finding.cause,
-                                     finding.proof, finding.remedy, finding.otherwise}) {
-      EXPECT_THAT(field, Not(IsEmpty())) << finding.tried;
-    }
+    Finding finding = CheckSteps::finding_of(look, wanted);
+    EXPECT_THAT(finding.on, Not(IsEmpty())) << finding.tried;
     return finding;
-  }
-  void expect(Look look, Verdict wanted) {
-    const StepReport report = look(machine_.surroundings());
-    EXPECT_EQ(report.verdict, wanted) << report.summary;
-    EXPECT_THAT(report.findings, IsEmpty());
-    EXPECT_THAT(report.summary, Not(IsEmpty()));
   }
   void fail_open(int code) {
     machine_.nic().open = {true, code, "mlx5dv_open_device"};
@@ -46,8 +32,6 @@ class CheckNic : public testing::Test {
     machine_.surroundings().gpus.gpus.emplace_back();
     return machine_.surroundings().gpus.gpus.back();
   }
-
-  MadeUp machine_;
 };
 
 TEST_F(CheckNic, ANicThatDoesNotTellWhatItIsFails) {

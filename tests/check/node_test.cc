@@ -16,31 +16,9 @@ using testing::IsEmpty;
 using testing::Not;
 using testing::SizeIs;
 
-class CheckNode : public testing::Test {
+class CheckNode : public CheckSteps {
  protected:
-  using Look = StepReport (*)(const Surroundings&);
-
-  // What the one finding of a step says, all of its fields.
-  Finding finding_of(Look look, Verdict wanted) {
-    const StepReport report = look(machine_.surroundings());
-    EXPECT_EQ(report.verdict, wanted) << report.summary;
-    EXPECT_THAT(report.findings, SizeIs(1));
-    if (report.findings.empty()) return {};
-    const Finding& finding = report.findings.front();
-    for (const std::string& field : {finding.tried, finding.answer, finding.cause, finding.proof,
-                                     finding.remedy, finding.otherwise}) {
-      EXPECT_THAT(field, Not(IsEmpty())) << finding.tried;
-    }
-    return finding;
-  }
-  void expect_ok(Look look) {
-    const StepReport report = look(machine_.surroundings());
-    EXPECT_EQ(report.verdict, Verdict::ok) << report.summary;
-    EXPECT_THAT(report.findings, IsEmpty());
-    EXPECT_THAT(report.summary, Not(IsEmpty()));
-  }
-
-  MadeUp machine_;
+  void expect_ok(Look look) { expect(look, Verdict::ok); }
 };
 
 TEST_F(CheckNode, ModulesThatAreLoadedAreNamed) {

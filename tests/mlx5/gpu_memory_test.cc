@@ -8,10 +8,9 @@
 
 #include "backends/mlx5/agreement.h"
 #include "backends/mlx5/doorbell_pages.h"
-#include "backends/mlx5/mlx5_backend.h"
 #include "backends/mlx5/umem.h"
 #include "core/host/bootstrap/local_bootstrap.h"
-#include "tests/mlx5/played.h"
+#include "tests/mlx5/backend_fixture.h"
 #include "tests/mlx5/played_gpu.h"
 
 namespace gdakit::mlx5 {
@@ -20,21 +19,9 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-class GpuMemoryTest : public testing::Test {
+class GpuMemoryTest : public PlayedHost {
  protected:
-  GpuMemoryTest() {
-    played() = {};
-    played().ports = {port_of(IBV_PORT_ACTIVE, IBV_LINK_LAYER_ETHERNET)};
-    played().gids = {gid_of(IBV_GID_TYPE_ROCE_V2, 0, 1)};
-    auto nic = OpenNic::open(played_libraries(), NicOptions());
-    EXPECT_TRUE(nic);
-    nic_ = std::move(*nic);
-  }
-  ~GpuMemoryTest() override {
-    nic_.reset();
-    EXPECT_THAT(played().held(), testing::IsEmpty());
-    EXPECT_EQ(gpu_.mapped, 0);
-  }
+  ~GpuMemoryTest() override { EXPECT_EQ(gpu_.mapped, 0); }
 
   // Behind the border of a page, and over the next one.
   void* piece() { return memory_.data() + 64; }
@@ -47,7 +34,7 @@ class GpuMemoryTest : public testing::Test {
     return {};
   }
 
-  std::unique_ptr<OpenNic> nic_;
+  const std::unique_ptr<OpenNic> nic_ = std::move(*open());
   PlayedGpu gpu_;
   alignas(4096) std::array<std::uint8_t, 3 * 4096> memory_{};
 };
@@ -167,19 +154,22 @@ TEST(Doorbells, AreRungByAllGpusOrByNone) {
                              HasSubstr("PeerMappingOverride")));
 }
 
-class GpuBackendTest : public GpuMemoryTest {
+class GpuBackendTest : public PlayedProvider {
  protected:
+  ~GpuBackendTest() override { EXPECT_EQ(gpu_.mapped, 0); }
+
   // Of the only PE.
-  Result<std::unique_ptr<Backend>> open(NicHandler handler) {
+  Result<std::unique_ptr<Backend>> open_with(NicHandler handler) {
     Options options;
     options.nic_handler = handler;
-    auto bootstraps = make_local_bootstraps(1, std::chrono::seconds(20));
-    return make_provider(played_libraries())->open(options, *bootstraps->front(), gpu_);
+    return open(options, gpu_);
   }
+
+  PlayedGpu gpu_;
 };
 
 TEST_F(GpuBackendTest, GpusThatRingAreSaidTo) {
-  const auto backend = open(NicHandler::automatic);
+  const auto backend = open_with(NicHandler::automatic);
   ASSERT_TRUE(backend);
   EXPECT_TRUE((*backend)->limits().device_rings);
   EXPECT_FALSE((*backend)->limits().needs_cst);
@@ -190,7 +180,7 @@ TEST_F(GpuBackendTest, GpusThatRingAreSaidTo) {
 TEST_F(GpuBackendTest, HostThreadsRingWhereAGpuCannot) {
   gpu_.maps = false;
   testing::internal::CaptureStderr();
-  const auto backend = open(NicHandler::automatic);
+  const auto backend = open_with(NicHandler::automatic);
   const std::string said = testing::internal::GetCapturedStderr();
   ASSERT_TRUE(backend);
   EXPECT_FALSE((*backend)->limits().device_rings);
@@ -201,7 +191,7 @@ TEST_F(GpuBackendTest, HostThreadsRingWhereAGpuCannot) {
 
 TEST_F(GpuBackendTest, AGpuThatIsToRingAndCannotIsAnError) {
   gpu_.maps = false;
-  const auto backend = open(NicHandler::gpu);
+  const auto backend = open_with(NicHandler::gpu);
   ASSERT_FALSE(backend);
   EXPECT_THAT(backend.error().message(),
               AllOf(HasSubstr("GDAKIT_NIC_HANDLER=gpu"), HasSubstr("800")));
@@ -209,7 +199,7 @@ TEST_F(GpuBackendTest, AGpuThatIsToRingAndCannotIsAnError) {
 
 TEST_F(GpuBackendTest, WhatHostThreadsAreToRingIsNotMapped) {
   gpu_.maps = false;
-  EXPECT_TRUE(open(NicHandler::proxy));
+  EXPECT_TRUE(open_with(NicHandler::proxy));
 }
 
 }  // namespace
