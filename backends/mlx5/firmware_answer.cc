@@ -1,8 +1,6 @@
 #include "backends/mlx5/firmware_answer.h"
 
-#include <array>
-#include <cstdio>
-
+#include "core/base/hex.h"
 #include "core/format/prm/command.h"
 
 namespace gdakit::mlx5 {
@@ -31,20 +29,14 @@ const char* status_name(std::uint64_t status) {
 
 }  // namespace
 
-std::string in_hex(std::uint64_t value) {
-  std::array<char, 24> text{};
-  std::snprintf(text.data(), text.size(), "0x%llx", static_cast<unsigned long long>(value));
-  return text.data();
-}
-
 std::string firmware_answer(std::span<const std::uint8_t> out) {
   using format::prm::MboxOut;
   const format::prm::View<MboxOut> answer(out);
   const std::uint64_t status = answer.get(MboxOut::status);
   if (status == 0) return {};
-  const std::string text = "; the firmware's status is " + in_hex(status) + " (" +
+  const std::string text = "; the firmware's status is " + hex_number(status) + " (" +
                            status_name(status) + "), syndrome " +
-                           in_hex(answer.get(MboxOut::syndrome));
+                           hex_number(answer.get(MboxOut::syndrome));
   if (status != kLimitsExceeded) return text;
   return text +
          ": the NIC, or the virtual function, has no more of it (`rdma resource show` counts what "

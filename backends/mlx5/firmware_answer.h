@@ -11,7 +11,4 @@ namespace gdakit::mlx5 {
 // one; empty if the command has not come to the firmware. `out` is the answer's mailbox.
 std::string firmware_answer(std::span<const std::uint8_t> out);
 
-// 0x19c6d6
-std::string in_hex(std::uint64_t value);
-
 }  // namespace gdakit::mlx5

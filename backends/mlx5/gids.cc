@@ -90,13 +90,17 @@ Error GidTable::none(const GidChoice& choice) const {
                "has no GID of GDAKIT_GID=" + choice.text() + ", but these: " + there);
 }
 
+bool GidTable::has(const ibv_gid_entry& entry, int index) const {
+  const std::optional<ibv_gid_entry> other = at(index);
+  return other && other->gid_type == entry.gid_type && other->ndev_ifindex == entry.ndev_ifindex &&
+         bytes_of(other->gid) == bytes_of(entry.gid);
+}
+
 std::optional<std::uint8_t> GidTable::find(const ibv_gid_entry& entry) const {
+  const auto before = static_cast<std::uint8_t>(entry.gid_index);
+  if (has(entry, before)) return before;
   for (int index = 0; index < places_; ++index) {
-    const std::optional<ibv_gid_entry> other = at(index);
-    if (other && other->gid_type == entry.gid_type && other->ndev_ifindex == entry.ndev_ifindex &&
-        bytes_of(other->gid) == bytes_of(entry.gid)) {
-      return static_cast<std::uint8_t>(index);
-    }
+    if (has(entry, index)) return static_cast<std::uint8_t>(index);
   }
   return std::nullopt;
 }

@@ -26,13 +26,14 @@ class GidTable {
   // "has no GID" that is allowed, and which it has.
   Result<ibv_gid_entry> choose(const GidChoice& choice) const;
   // Where an entry is now that was chosen before: the same GID of the same type and network
-  // interface. VLANs may have the GID of what they are on.
+  // interface, for VLANs may have the GID of what they are on. Mostly it is where it was.
   std::optional<std::uint8_t> find(const ibv_gid_entry& entry) const;
 
  private:
   static constexpr int kMostPlaces = 256;
 
   std::optional<ibv_gid_entry> at(int index) const;
+  bool has(const ibv_gid_entry& entry, int index) const;
   Error none(const GidChoice& choice) const;
 
   const Libraries& libraries_;

@@ -9,6 +9,7 @@
 #include "backends/mlx5/ports.h"
 #include "backends/mlx5/traffic_class.h"
 #include "core/base/bits.h"
+#include "core/base/hex.h"
 
 namespace gdakit::mlx5 {
 namespace {
@@ -72,7 +73,7 @@ Error OpenNic::wrong_answer(const std::string& call, const std::string& what) co
 
 Result<void> OpenNic::check_number(const std::string& call, std::uint32_t number, int bits) const {
   if (number >> bits == 0) return {};
-  return wrong_answer(call, in_hex(number) + ", a number for which commands have no room");
+  return wrong_answer(call, hex_number(number) + ", a number for which commands have no room");
 }
 
 Result<void> OpenNic::open_device(ibv_device* device, const NicOptions& options) {
@@ -138,7 +139,6 @@ Result<void> OpenNic::find_gid(const GidChoice& choice) {
                  "port " + std::to_string(port_) + " of " + name_ + ' ' + found.error().message());
   }
   gid_ = *found;
-  gid_index_ = static_cast<std::uint8_t>(found->gid_index);
   address_.gid_type = static_cast<std::uint8_t>(found->gid_type);
   address_.gid = bytes_of(found->gid);
   return {};
@@ -153,7 +153,7 @@ Result<void> OpenNic::find_gid_again() {
                      ", which its peers know it by: `show_gids` shows those that it has; was an "
                      "address of its network interface taken away?");
   }
-  gid_index_ = *found;
+  gid_.gid_index = *found;
   return {};
 }
 

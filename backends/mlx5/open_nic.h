@@ -79,7 +79,7 @@ class OpenNic {
   std::uint32_t pdn() const { return pdn_; }
   std::uint32_t eqn() const { return eqn_; }
   std::uint8_t port() const { return port_; }
-  std::uint8_t gid_index() const { return gid_index_; }
+  std::uint8_t gid_index() const { return static_cast<std::uint8_t>(gid_.gid_index); }
   const PortAddress& address() const { return address_; }
   std::uint8_t service_level() const { return service_level_; }
   std::uint8_t traffic_class() const { return traffic_class_; }
@@ -143,7 +143,6 @@ class OpenNic {
   std::uint8_t port_ = 0;
   int gids_ = 0;         // places in the port's table
   ibv_gid_entry gid_{};  // that was chosen
-  std::uint8_t gid_index_ = 0;
   std::uint8_t service_level_ = 0;
   std::uint8_t traffic_class_ = 0;
   std::string why_;

@@ -89,6 +89,23 @@ TEST_F(OpenNicTest, FindsItsGidAgainWhereTheTableHasMoved) {
   EXPECT_THAT(gone.error().message(), AllOf(HasSubstr("rocep1s0"), HasSubstr("fe80::1")));
 }
 
+// A VLAN has the link-local address of the interface that it is on.
+TEST_F(OpenNicTest, FindsTheGidOfItsOwnNetworkInterfaceAgain) {
+  const ibv_gid_entry empty = gid_of(~0u, 0, 0);
+  ibv_gid_entry below = gid_of(IBV_GID_TYPE_ROCE_V2, 0xfe, 1), vlan = below;
+  below.ndev_ifindex = 2;
+  vlan.ndev_ifindex = 3;
+  played().gids = {below, vlan, empty};
+  nic_options_.gid = GidChoice::parse("1").value();
+  const auto nic = open();
+  ASSERT_TRUE(nic);
+  ASSERT_TRUE((*nic)->find_gid_again());
+  EXPECT_EQ((*nic)->gid_index(), 1);
+  played().gids = {below, empty, vlan};
+  ASSERT_TRUE((*nic)->find_gid_again());
+  EXPECT_EQ((*nic)->gid_index(), 2);
+}
+
 TEST_F(OpenNicTest, APriorityThatEthernetLacksIsRefused) {
   const auto nic = OpenNic::open(libraries_, {.service_level = 8});
   ASSERT_FALSE(nic);

@@ -1,18 +1,12 @@
 // Steps device and atomics: what each ConnectX lets this user do.
 #include <cerrno>
-#include <cstdio>
 #include <set>
 
+#include "core/base/hex.h"
 #include "tools/check/steps.h"
 
 namespace gdakit::tools::check {
 namespace {
-
-std::string in_hex(std::uint64_t value) {
-  char text[24];
-  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
-  return text;
-}
 
 std::string without(const Surroundings& surroundings, const std::string& name) {
   if (surroundings.own_nics().size() < 2) return "the soft NIC: GDAKIT_BACKEND=softnic";
@@ -152,8 +146,8 @@ StepReport look_at_atomics(const Surroundings& surroundings) {
   StepReport report;
   for (const mlx5::NicLook* nic : surroundings.own_nics()) {
     if (!nic->open.ok()) continue;
-    const std::string seen =
-        "operations " + in_hex(nic->atomic_operations) + ", sizes " + in_hex(nic->atomic_sizes);
+    const std::string seen = "operations " + hex_number(nic->atomic_operations) + ", sizes " +
+                             hex_number(nic->atomic_sizes);
     report.say(nic->name + ": " + (nic->atomics.ok() ? seen : "not told"));
     if (nic->atomics.ok() && nic->has_atomics()) continue;
     report.add({.on = nic->name,

@@ -1,8 +1,8 @@
 #include "tools/check/put_trouble.h"
 
 #include <cerrno>
-#include <cstdio>
 
+#include "core/base/hex.h"
 #include "core/format/cqe.h"
 
 namespace gdakit::tools::check {
@@ -132,9 +132,8 @@ Finding failed_put(const PutRoute& route, std::uint64_t bytes, const mlx5::PutOu
                           " ms (the NIC itself gives up after 1 to 4 s); " + outcome.said,
                       kSilent);
   }
-  char numbers[64];
-  std::snprintf(numbers, sizeof numbers, " (status 0x%x, vendor's 0x%x)", outcome.status,
-                outcome.vendor_status);
+  const std::string numbers = " (status " + hex_number(outcome.status) + ", vendor's " +
+                              hex_number(outcome.vendor_status) + ')';
   return finding_of(route, tried, outcome.said + numbers,
                     known_of_status(outcome.status, route.is_loop));
 }
