@@ -12,6 +12,7 @@ enum class Fault : std::uint8_t {
   none,
   no_pe,           // a PE that the job does not have
   no_queue,        // a queue that there is not to each PE
+  not_connected,   // a PE to which this one has no queue
   wrong_sharing,   // an exclusive queue used as a shared one, or the other way round
   foreign_post,    // somebody else has posted to an exclusive queue
   heap_memory,     // memory that should lie in the symmetric heap

@@ -89,7 +89,8 @@ struct Poster {
   // What is wrong with a PE that cannot be reached, or with the queue.
   GDAKIT_DEVICE Fault unreachable(std::int32_t pe) const {
     if (pe < 0 || pe >= context.n_pes) return Fault::no_pe;
-    return queue >= context.queue_count ? Fault::no_queue : Fault::wrong_sharing;
+    if (queue >= context.queue_count) return Fault::no_queue;
+    return view_of(pe)->state == nullptr ? Fault::not_connected : Fault::wrong_sharing;
   }
 
   // Whether `pe` and the queue exist, and the queue is of the sharing that this poster assumes.

@@ -54,7 +54,9 @@ struct alignas(16) FetchSlot {
   std::uint64_t turn;
 };
 
-// One send queue with its collapsed completion queue.
+// One send queue with its collapsed completion queue. Of DC several peers share one: their views of
+// it differ in `address` and `peer` alone. A view without a state is of a peer to which this PE has
+// no queue.
 struct QueueView {
   format::Segment* slots;   // depth * 4 segments: WQEs, or commands
   std::uint32_t depth;      // in WQEBBs, a power of two
@@ -68,10 +70,14 @@ struct QueueView {
   std::uint32_t fetch_count;  // a power of two, at least 32
   Be32 fetch_lkey;            // of the fetch slots
   std::uint64_t* sink;        // where results go that nobody asked for
+  // Of DC: where the peer's target is, a format::AvSegment as three segments. Each WQE then takes
+  // two WQEBBs: control segment and address in the first, the others in the second. Null: RC.
+  const format::Segment* address;
   Be32 sink_lkey;
   std::int32_t peer;  // the PE at the other end
   Handler handler;
   Sharing sharing;
+  bool recordless;  // the NIC goes by doorbells alone, and nobody writes the record
 };
 
 // A range of memory that the NIC may read and write locally.
@@ -307,6 +313,8 @@ struct DeviceContext {
   std::uint32_t queue_count;  // per peer
   QueueSpread mapped_queues;
   std::uint32_t local_range_count;
+  std::uint32_t dc_queues;  // of a row of DC: a PE's is that of the PE by this modulo
+  std::uint32_t unused_word;
   HeapView heap;
   const LocalRange* local_ranges;  // registered memory outside the heap
   std::uint64_t max_message_bytes;

@@ -70,6 +70,7 @@ class Mlx5Backend final : public Backend {
     limits.needs_cst = !memory_.orders_nic_writes();
     limits.device_rings = device_rings_;
     limits.auto_direct = !emulated_;
+    limits.on_bus = true;
     return limits;
   }
   NicCounters counters() const override {

@@ -42,6 +42,14 @@ const char* dma_choice_name(DmaChoice choice) {
   return "unknown";
 }
 
+const char* queue_type_name(QueueType type) {
+  switch (type) {
+    case QueueType::rc: return "rc";
+    case QueueType::dc: return "dc";
+  }
+  return "unknown";
+}
+
 const char* queue_place_name(QueuePlace place) {
   switch (place) {
     case QueuePlace::automatic: return "auto";

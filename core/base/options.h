@@ -40,6 +40,10 @@ enum class DeviceChoice { automatic, cpu, gpu };
 // How the soft NIC reads and writes GPU memory (backends/softnic/gpu/gpu_dma.h).
 enum class DmaChoice { automatic, copy_engine, kernels, gdrcopy };
 
+// What the queues of a PE are: queue pairs of RC, one to each peer, or initiators of DC, which all
+// peers share.
+enum class QueueType : std::uint8_t { rc, dc };
+
 // Where send queues and completion queues lie.
 enum class QueuePlace { automatic, device, host };
 
@@ -76,6 +80,7 @@ const char* backend_choice_name(BackendChoice choice);
 const char* nic_handler_name(NicHandler handler);
 const char* device_choice_name(DeviceChoice choice);
 const char* dma_choice_name(DmaChoice choice);
+const char* queue_type_name(QueueType type);
 const char* queue_place_name(QueuePlace place);
 const char* payload_path_name(PayloadPath path);
 const char* near_wire_name(NearWire wire);
@@ -111,6 +116,9 @@ struct Options {
 
   std::uint32_t queue_depth = 1024;  // WQEBBs
   std::uint32_t queues_per_peer = 2;
+  QueueType queue_type = QueueType::rc;
+  std::uint32_t dc_queues = 8;  // of DC, in the place of the queues to all peers
+  std::string connect = "all";  // to whom there are queues (core/base/connect_choice.h)
   std::uint32_t fetch_slots = 1024;
   std::uint64_t symmetric_size = std::uint64_t{64} << 20;
   std::uint64_t heap_chunk = std::uint64_t{64} << 20;
@@ -118,6 +126,7 @@ struct Options {
   bool check_memory = false;
   LaunchOrder launches = LaunchOrder::side_by_side;
   NicHandler nic_handler = NicHandler::automatic;
+  bool doorbell_records = true;  // whether the device's threads keep them
   std::uint32_t softnic_pes = 64;  // of one job, at most
   std::string hca_list;            // which RDMA NICs may be used (core/base/hca_list.h); empty: all
   std::string hca_map;             // local rank r takes entry r modulo their count; empty: nearest

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "core/base/bits.h"
+#include "core/base/connect_choice.h"
 #include "core/base/gid_choice.h"
 #include "core/base/hca_list.h"
 #include "core/base/option_table.h"
@@ -127,6 +128,7 @@ constexpr BackendChoice kBackends[] = {BackendChoice::automatic, BackendChoice::
 constexpr DeviceChoice kDevices[] = {DeviceChoice::automatic, DeviceChoice::cpu, DeviceChoice::gpu};
 constexpr DmaChoice kDmas[] = {DmaChoice::automatic, DmaChoice::copy_engine, DmaChoice::kernels,
                                DmaChoice::gdrcopy};
+constexpr QueueType kQueueTypes[] = {QueueType::rc, QueueType::dc};
 constexpr QueuePlace kQueuePlaces[] = {QueuePlace::automatic, QueuePlace::device, QueuePlace::host};
 constexpr PayloadPath kPayloadPaths[] = {PayloadPath::direct, PayloadPath::host};
 constexpr NearWire kNearWires[] = {NearWire::automatic, NearWire::memory, NearWire::udp};
@@ -320,6 +322,26 @@ constexpr OptionRow kTable[] = {
     {"GDAKIT_QUEUES_PER_PEER", "integer", "queues", "an integer from 1 to 64",
      "How many queues a PE has to each other PE.", false,
      parse_integer<&Options::queues_per_peer, 1, 64>, integer_text<&Options::queues_per_peer>},
+    {"GDAKIT_CONNECT", "text", "", "all, none, rails, or numbers of PEs as 0-3,8",
+     "To which PEs a PE has queues from the start: to all; to none but itself; to those of its "
+     "host "
+     "and to those that have its place in theirs (rails); or, of a list, those named to all, and "
+     "all to those named. Context::connect adds others.",
+     false, parse_list<&Options::connect, ConnectChoice>, plain_text<&Options::connect>},
+    {"GDAKIT_QUEUE_TYPE", "choice", "", "rc or dc",
+     "What the queues are: queue pairs of RC, one to each peer, or DC initiators, which all peers "
+     "share, for jobs of many PEs.",
+     false, parse_choice<&Options::queue_type, kQueueTypes, queue_type_name>,
+     choice_text<&Options::queue_type, queue_type_name>},
+    {"GDAKIT_DC_QUEUES", "integer", "queues", "an integer from 1 to 1024",
+     "With GDAKIT_QUEUE_TYPE=dc: how many initiators stand for one queue to each peer.", false,
+     parse_integer<&Options::dc_queues, 1, 1024>, integer_text<&Options::dc_queues>},
+    {"GDAKIT_DOORBELL_RECORDS", "choice", "", "off or on",
+     "Whether the GPU's threads write a doorbell record before each doorbell. off saves a store "
+     "and "
+     "a fence, with NICs that can do without (ConnectX-8).",
+     false, parse_choice<&Options::doorbell_records, kSwitch, switch_name>,
+     choice_text<&Options::doorbell_records, switch_name>},
     {"GDAKIT_FETCH_SLOTS", "integer", "slots", "a power of two from 32 to 65536",
      "How many results of gets and fetching atomics may be under way in a PE.", false,
      parse_power_of_two<&Options::fetch_slots, 32, 65536>, integer_text<&Options::fetch_slots>},

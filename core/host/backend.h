@@ -16,6 +16,7 @@
 #include "core/base/options.h"
 #include "core/base/progress_engine.h"
 #include "core/base/result.h"
+#include "core/format/address_vector.h"
 #include "core/host/bootstrap/bootstrap.h"
 #include "core/host/counters.h"
 #include "core/host/memory/memory_provider.h"
@@ -26,10 +27,13 @@ namespace gdakit {
 struct BackendLimits {
   std::uint64_t max_message_bytes = std::uint64_t{1} << 30;
   std::uint32_t max_queue_depth = 32768;  // WQEBBs
-  bool needs_cst = false;    // NIC writes are not ordered by themselves: DUMP after reads
-  bool device_rings = true;  // the device's threads can reach the doorbell registers
-  bool auto_direct = false;  // what GDAKIT_TRANSPORT=auto means with this NIC
-  bool direct_peers = true;  // this PE's heap may be mapped by others, and it may map theirs
+  bool needs_cst = false;       // NIC writes are not ordered by themselves: DUMP after reads
+  bool device_rings = true;     // the device's threads can reach the doorbell registers
+  bool auto_direct = false;     // what GDAKIT_TRANSPORT=auto means with this NIC
+  bool direct_peers = true;     // this PE's heap may be mapped by others, and it may map theirs
+  bool on_bus = false;          // it reads memory over the bus, whichever GPU that is of
+  bool has_dc = false;          // takes queues of QueueType::dc
+  bool has_recordless = false;  // ... of which nobody keeps the doorbell record
 };
 
 // The keys of registered memory, big-endian as a WQE names them.
@@ -41,6 +45,12 @@ struct MemoryKeys {
 enum class MemoryUse {
   symmetric,  // read, written and changed by this NIC and by peers
   local,      // read and written by this NIC alone
+};
+
+// The memory of many queues in one piece, on pages of its own.
+struct QueueSlab {
+  void* base = nullptr;
+  std::uint64_t bytes = 0;
 };
 
 // Where the parts of a queue lie: in one block, in the order receives, slots, CQE, doorbell record,
@@ -57,6 +67,9 @@ struct QueueMemory {
   void* receive_cqes = nullptr;     // receive_depth * 64 bytes, filled likewise
   // How often a message is sent again to a peer that has no receive posted: 0 .. 6; 7 for ever.
   std::uint8_t rnr_retry = 7;
+  QueueType type = QueueType::rc;
+  bool recordless = false;  // who posts keeps no doorbell record
+  QueueSlab slab = {};      // of which the block is a part; of no bytes: it is its own
 };
 
 // A queue as the backend names it to itself.
@@ -117,6 +130,15 @@ class Backend {
   virtual Result<void> connect_queue(QueueNumber queue, const Bytes& card) = 0;
   virtual Result<void> destroy_queue(QueueNumber queue) = 0;
 
+  // DC, where limits().has_dc says so. A queue of it has no card, and may post once it is made, to
+  // the targets of all peers: each PE has one, which the first call makes. Its card goes to them.
+  virtual Result<Bytes> dc_target() { return no_dc(); }
+  // What WQEs say of the peer whose target's card that is.
+  virtual Result<format::AvSegment> dc_address(const Bytes& card) {
+    static_cast<void>(card);
+    return no_dc();
+  }
+
   // This PE ends: all removals from now on together wait no longer for peers than one does.
   virtual void begin_end() {}
 
@@ -135,6 +157,11 @@ class Backend {
   // Stops the NIC from acting, and lets it go on: for tests of what a stalled NIC looks like.
   virtual Result<void> pause() = 0;
   virtual Result<void> resume() = 0;
+
+ private:
+  Error no_dc() const {
+    return Error(Code::unavailable, std::string("backend ") + name() + " has no queues of DC");
+  }
 };
 
 // Opens the backends of the PEs of one job; all PEs call, each with its own bootstrap.

@@ -330,8 +330,8 @@ Scope Context::nic_scope() const {
   const bool channels_on_gpu = std::all_of(
       channel_sets_.begin(), channel_sets_.end(),
       [](const std::unique_ptr<ChannelSet>& set) { return set->end() == ChannelEnd::kernels; });
-  const bool all_on_gpu = on_gpu() && one_gpu_ && queues_->place() == Place::device &&
-                          channels_on_gpu &&
+  const bool all_on_gpu = on_gpu() && one_gpu_ && !backend_->limits().on_bus &&
+                          queues_->place() == Place::device && channels_on_gpu &&
                           std::all_of(local_buffers_.begin(), local_buffers_.end(),
                                       [](const LocalBuffer& buffer) { return buffer.on_gpu; });
   return all_on_gpu ? Scope::gpu : Scope::system;

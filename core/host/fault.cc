@@ -70,6 +70,10 @@ std::string fault_sentence(const FaultReport& report, const SymmetricHeap* heap)
     case Fault::no_queue:
       return "there is no queue of that number to " + pe +
              "; GDAKIT_QUEUES_PER_PEER says how many there are, with those of add_queues";
+    case Fault::not_connected:
+      return "this PE has no queue to " + pe +
+             "; GDAKIT_CONNECT says to which PEs there are queues from the start, and "
+             "Context::connect adds them for kernels that are launched later";
     case Fault::wrong_sharing:
       return "the queue to " + pe +
              " is of the other sharing; exclusively_on takes what add_queues made exclusive, and "

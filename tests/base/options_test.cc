@@ -78,7 +78,7 @@ TEST(Options, EveryRowIsCompleteAndNamedOnce) {
     EXPECT_FALSE(std::string_view(row.type).empty()) << row.name;
     EXPECT_FALSE(std::string_view(row.allowed).empty()) << row.name;
   }
-  EXPECT_EQ(names.size(), 51u);
+  EXPECT_EQ(names.size(), 55u);
 }
 
 TEST(Options, EveryVariableSetsItsOwnValue) {
@@ -159,6 +159,10 @@ TEST(Options, TextsForTheNicAreTakenAsTheyAre) {
                                   {"GDAKIT_SERVICE_LEVEL", "3"},
                                   {"GDAKIT_TRAFFIC_CLASS", "105"},
                                   {"GDAKIT_RELAXED_ORDERING", "off"},
+                                  {"GDAKIT_CONNECT", "0-3,8"},
+                                  {"GDAKIT_QUEUE_TYPE", "dc"},
+                                  {"GDAKIT_DC_QUEUES", "16"},
+                                  {"GDAKIT_DOORBELL_RECORDS", "off"},
                                   {"GDAKIT_DC_RESPONDERS", "4"},
                                   {"GDAKIT_NIC_TAGS", "on"},
                                   {"GDAKIT_NIC_FAULTS", "drop=1%"},
@@ -171,6 +175,10 @@ TEST(Options, TextsForTheNicAreTakenAsTheyAre) {
   EXPECT_EQ(options.service_level, 3u);
   EXPECT_EQ(options.traffic_class, 105u);
   EXPECT_FALSE(options.relaxed_ordering);
+  EXPECT_EQ(options.connect, "0-3,8");
+  EXPECT_EQ(options.queue_type, QueueType::dc);
+  EXPECT_EQ(options.dc_queues, 16u);
+  EXPECT_FALSE(options.doorbell_records);
   EXPECT_EQ(options.nic_faults, "drop=1%");
   EXPECT_TRUE(options.nic_congestion);
   EXPECT_EQ(options.dc_responders, 4u);
