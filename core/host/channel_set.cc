@@ -40,7 +40,7 @@ Result<std::unique_ptr<ChannelSet>> ChannelSet::create(const Options& options, B
                                                        Backend& backend, MemoryProvider& memory,
                                                        const ChannelOptions& wanted,
                                                        std::uint32_t first, Handler handler,
-                                                       Place place) {
+                                                       Place place, const std::vector<int>& peers) {
   const Result<void> same = agree_on(bootstrap, "channels to each peer", wanted.count,
                                      [](std::uint32_t n) { return std::to_string(n); });
   if (!same) return same.error();
@@ -55,12 +55,12 @@ Result<std::unique_ptr<ChannelSet>> ChannelSet::create(const Options& options, B
   Result<void> ready = check(wanted, backend.limits(), first);
   if (ready) ready = set->make_tables(memory, wanted.count * n, shape.words_place);
   if (Result<void> all = all_succeed(bootstrap, ready); !all) return all.error();
-  auto* const states = static_cast<QueueState*>(set->queue_states_->data());
-  QueueRows rows(bootstrap, backend, memory);
-  Result<HostQueues> made = rows.make(
-      shape, wanted.count, states, [&set](const HostQueues& queues) { return set->show(queues); });
+  Result<RowsOfQueues> made =
+      QueueRows(bootstrap, backend, memory).make(shape, wanted.count, peers);
   if (!made) return made.error().within("add_channels");
-  set->queues_ = std::move(*made);
+  set->rows_ = std::move(*made);
+  ready = set->show(peers, n);
+  if (Result<void> all = all_succeed(bootstrap, ready); !all) return all.error();
   return set;
 }
 
@@ -77,18 +77,19 @@ Result<void> ChannelSet::make_tables(MemoryProvider& memory, std::size_t queues,
   };
   allocate(queue_table_, sizeof(QueueView));
   allocate(receive_table_, sizeof(ReceiveView));
-  allocate(queue_states_, sizeof(QueueState));
   allocate(receive_states_, sizeof(ReceiveState));
   return done;
 }
 
-Result<void> ChannelSet::show(const HostQueues& made) {
-  auto* state = static_cast<ReceiveState*>(receive_states_->data());
-  std::vector<QueueView> queues;
-  std::vector<ReceiveView> receives;
-  for (const std::unique_ptr<HostQueue>& queue : made) {
-    queues.push_back(queue->view());
-    receives.push_back(queue->receive_view(state++));
+Result<void> ChannelSet::show(const std::vector<int>& peers, std::size_t n) {
+  auto* const states = static_cast<ReceiveState*>(receive_states_->data());
+  std::vector<QueueView> queues(count_ * n);
+  std::vector<ReceiveView> receives(count_ * n);
+  for (std::size_t i = 0; i < rows_.queues.size(); ++i) {
+    const HostQueue& queue = *rows_.queues[i];
+    const std::size_t at = i / peers.size() * n + static_cast<std::size_t>(queue.view().peer);
+    queues[at] = queue.view();
+    receives[at] = queue.receive_view(states + at);
   }
   const Result<void> shown =
       queue_table_->write(0, queues.data(), queues.size() * sizeof(QueueView));
@@ -99,13 +100,6 @@ Result<void> ChannelSet::show(const HostQueues& made) {
 Channels ChannelSet::channels() const {
   return {static_cast<const QueueView*>(queue_table_->data()),
           static_cast<const ReceiveView*>(receive_table_->data()), count_, first_};
-}
-
-Result<std::vector<QueueState>> ChannelSet::read_states() const {
-  std::vector<QueueState> states(queues_.size());
-  const std::uint64_t bytes = states.size() * sizeof(QueueState);
-  if (auto read = queue_states_->read(0, states.data(), bytes); !read) return read.error();
-  return states;
 }
 
 }  // namespace gdakit

@@ -34,36 +34,37 @@ struct ChannelOptions {
 
 class ChannelSet {
  public:
-  // Collective. `first` is the number of the first channel; `options` give the depth of the send
-  // queues, `handler` says who rings for kernels.
+  // Collective. Channels to `peers`, and void views for other PEs. `first` is the number of the
+  // first channel; `options` give the depth of the send queues, `handler` says who rings for
+  // kernels.
   static Result<std::unique_ptr<ChannelSet>> create(const Options& options, Bootstrap& bootstrap,
                                                     Backend& backend, MemoryProvider& memory,
                                                     const ChannelOptions& wanted,
                                                     std::uint32_t first, Handler handler,
-                                                    Place place);
+                                                    Place place, const std::vector<int>& peers);
 
   Channels channels() const;
-  // In the order of the tables.
-  const HostQueues& queues() const { return queues_; }
+  // Channel by channel, and of each in the order of the peers.
+  const HostQueues& queues() const { return rows_.queues; }
   ChannelEnd end() const { return end_; }
   // The states of all send queues as they are now.
-  Result<std::vector<QueueState>> read_states() const;
+  Result<std::vector<QueueState>> read_states() const { return rows_.arena->read_states(); }
 
  private:
   ChannelSet(ChannelEnd end, std::uint32_t count, std::uint32_t first)
       : end_(end), count_(count), first_(first) {}
 
   Result<void> make_tables(MemoryProvider& memory, std::size_t queues, Place place);
-  Result<void> show(const HostQueues& made);
+  // Tells the threads that will use them, of `n` PEs.
+  Result<void> show(const std::vector<int>& peers, std::size_t n);
 
   const ChannelEnd end_;
   const std::uint32_t count_;
   const std::uint32_t first_;
   std::unique_ptr<MemoryBlock> queue_table_;     // QueueView[count][size]
   std::unique_ptr<MemoryBlock> receive_table_;   // ReceiveView[count][size]
-  std::unique_ptr<MemoryBlock> queue_states_;    // QueueState[count][size]
   std::unique_ptr<MemoryBlock> receive_states_;  // ReceiveState[count][size]
-  HostQueues queues_;
+  RowsOfQueues rows_;
 };
 
 }  // namespace gdakit

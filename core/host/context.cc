@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include <utility>
 
+#include "core/host/connections.h"
 #include "core/host/counter_file.h"
 #include "core/host/launch/exit_pipe.h"
 #include "core/host/launch/pmix_client.h"
@@ -126,13 +127,12 @@ Result<void> Context::make_parts(BackendProvider& provider) {
   if (!teams) return teams.error();
   teams_ = std::move(*teams);
 
-  auto queues = QueueTable::create(options_, *bootstrap_, *backend_, *memory_);
+  const auto peers = first_peers(options_, *bootstrap_, transports);
+  if (!peers) return peers.error();
+  auto queues = QueueTable::create(options_, *bootstrap_, *backend_, *memory_, *peers);
   if (!queues) return queues.error();
   queues_ = std::move(*queues);
-  if (queues_->handler() != Handler::gpu) {
-    proxy_ = std::make_unique<Proxy>();
-    for (const auto& queue : queues_->queues()) proxy_->watch(queue->proxied());
-  }
+  if (queues_->handler() != Handler::gpu) proxy_ = std::make_unique<Proxy>();
   reports_ =
       std::make_unique<DeviceReports>(my_pe(), Log(options_.log, my_pe()),
                                       *static_cast<PeState*>(state_->data()), *heap_, *backend_);
@@ -151,17 +151,22 @@ Result<void> Context::make_parts(BackendProvider& provider) {
   return {};
 }
 
-// The queues of these rows and on may break from now on.
-void Context::watch_queues(std::uint32_t first_row) {
-  for (std::uint32_t row = first_row; row < queues_->queues_per_peer(); ++row) {
-    for (int pe = 0; pe < n_pes(); ++pe) {
-      watch_queue(queues_->at(row, pe), row);
-    }
+// The queues from this one on are rung for, and may break.
+void Context::watch_queues(std::size_t first) {
+  for (std::size_t i = first; i < queues_->queues().size(); ++i) {
+    const HostQueue& queue = *queues_->queues()[i];
+    watch_queue(queue, queues_->row_of(i));
+    if (proxy_ != nullptr) proxy_->watch(queue.proxied());
   }
 }
 
+QueuePeers Context::peers_of(const HostQueue& queue) const {
+  const bool dc = queue.type() == QueueType::dc;
+  return {queue.view().peer, dc ? static_cast<int>(queues_->dc_queues()) : 0};
+}
+
 void Context::watch_queue(const HostQueue& queue, std::uint32_t row) {
-  reports_->watch(queue, row);
+  reports_->watch(queue.number(), peers_of(queue), row);
   const int peer = queue.view().peer;
   if (counter_file_ != nullptr) counter_file_->name_queue(queue.number(), {peer, row});
   if (host_trace_ != nullptr) host_trace_->name_queue(queue.number(), peer, row);
@@ -341,14 +346,20 @@ Result<std::uint32_t> Context::add_queues(std::uint32_t count, Sharing sharing) 
   const std::size_t before = queues_->queues().size();
   const Bootstrap::For purpose(*bootstrap_, Purpose::add_queues);
   Result<std::uint32_t> first = queues_->add(count, sharing);
-  if (!first) return first;
-  watch_queues(*first);
-  if (proxy_ != nullptr) {
-    for (std::size_t i = before; i < queues_->queues().size(); ++i) {
-      proxy_->watch(queues_->queues()[i]->proxied());
-    }
-  }
+  if (first) watch_queues(before);
   return first;
+}
+
+Result<void> Context::connect(const std::vector<int>& peers) {
+  const std::size_t before = queues_->queues().size();
+  const Bootstrap::For purpose(*bootstrap_, Purpose::connect);
+  const auto more = more_peers(*bootstrap_, peers, queues_->peers());
+  if (!more) return more.error();
+  if (auto connected = queues_->connect(*more); !connected) {
+    return connected.error().within("connect");
+  }
+  watch_queues(before);
+  return {};
 }
 
 Result<Channels> Context::add_channels(const ChannelOptions& wanted) {
@@ -358,11 +369,11 @@ Result<Channels> Context::add_channels(const ChannelOptions& wanted) {
   // Commands are for what all queues do; on a channel the proxy rings, and WQEs are the kernels'.
   const Handler handler = queues_->handler() == Handler::gpu ? Handler::gpu : Handler::proxy;
   auto set = ChannelSet::create(options_, *bootstrap_, *backend_, *memory_, wanted, first, handler,
-                                queues_->place());
+                                queues_->place(), queues_->peers());
   if (!set) return set.error();
   for (std::size_t i = 0; i < (*set)->queues().size(); ++i) {
     const HostQueue& queue = *(*set)->queues()[i];
-    watch_queue(queue, first + static_cast<std::uint32_t>(i / static_cast<std::size_t>(n_pes())));
+    watch_queue(queue, first + static_cast<std::uint32_t>(i / queues_->peers().size()));
     if (queue.view().handler == Handler::proxy) proxy_->watch(queue.proxied());
   }
   channel_sets_.push_back(std::move(*set));
@@ -377,6 +388,7 @@ DeviceContext Context::device_context() const {
   context.n_pes = bootstrap_->size();
   context.queues = queues_->views();
   context.queue_count = queues_->queues_per_peer();
+  context.dc_queues = queues_->dc_queues();
   context.mapped_queues = spread_over(options_.queues_per_peer);
   context.heap = heap_->view();
   context.local_ranges = static_cast<const LocalRange*>(local_table_->data());
@@ -436,7 +448,7 @@ Result<void> Context::check_states(const HostQueues& queues,
     if (!error || losses_->loss_of(queue.view().peer)) continue;
     reports_->note_said(queue.number());
     return Error(Code::system, "PE " + std::to_string(my_pe()) + ": " +
-                                   describe(error, queue.view().peer) +
+                                   describe(error, peers_of(queue)) +
                                    "\n  the NIC says: " + backend_->describe_queue(queue.number()));
   }
   return {};

@@ -132,11 +132,22 @@ class Context {
   // or, with Sharing::exclusive, Pe::exclusively_on.
   Result<std::uint32_t> add_queues(std::uint32_t count, Sharing sharing);
 
-  // Collective. Adds channels to each peer, for sends, receives and immediates (device/channel.h,
-  // Pe::channel; host_calls/host_channel.h for host threads): queue pairs of their own, with a
-  // receive queue of wanted.receive_depth receives and a CQ of as many CQEs. All PEs ask for the
-  // same count, and may differ in the rest. A kernel takes what is returned by value; it is valid
-  // as long as the Context. Errors: counts differ, or an option is out of range
+  // Collective. Adds queues to the PEs of `peers`, and to those that name this one in the same
+  // call, unless there are some already: for jobs that do not connect all with all from the start
+  // (GDAKIT_CONNECT). Kernels launched from now on reach them; those that run go on. Channels are
+  // not among them. Errors, on all PEs, and nothing is added: one names a PE that the job does not
+  // have, or could not make its part.
+  Result<void> connect(const std::vector<int>& peers);
+  // The PEs to which there are queues, ascending.
+  const std::vector<int>& connected_peers() const { return queues_->peers(); }
+  // How much memory all its queues take, with what the threads share of them.
+  std::uint64_t queue_bytes() const { return queues_->bytes(); }
+
+  // Collective. Adds channels to each connected peer, for sends, receives and immediates
+  // (device/channel.h, Pe::channel; host_calls/host_channel.h for host threads): queue pairs of
+  // their own, with a receive queue of wanted.receive_depth receives and a CQ of as many CQEs. All
+  // PEs ask for the same count, and may differ in the rest. A kernel takes what is returned by
+  // value; it is valid as long as the Context. Errors: counts differ, or an option is out of range
   // (invalid_argument); a PE could not make its part (exhausted).
   Result<Channels> add_channels(const ChannelOptions& wanted = {});
 
@@ -278,9 +289,10 @@ class Context {
   Result<void> make(BackendProvider& provider, bool kernels_for_gpu);
   Result<void> make_parts(BackendProvider& provider);
   Result<void> make_state();
-  void watch_queues(std::uint32_t first_row);
+  void watch_queues(std::size_t first);
   // ... this one, the number `row` among those to its peer.
   void watch_queue(const HostQueue& queue, std::uint32_t row);
+  QueuePeers peers_of(const HostQueue& queue) const;
   Result<void> compare_devices();
   void leave_to_parent();
   // Whether `count` elements at `object` may be copied to or from the host's memory at `here`.

@@ -68,22 +68,22 @@ void DeviceReports::look_at_queues(std::vector<std::string>* news) {
     Watched* const queue = find(broken.number);
     if (queue == nullptr || queue->said) continue;
     queue->said = true;
-    news->push_back(pe + broken_queue_text(queue->index, queue->peer, broken.why));
+    news->push_back(pe + broken_queue_text(queue->index, queue->peers, broken.why));
   }
   for (const QueueNumber number : backend_.recordless_queues()) {
     Watched* const queue = find(number);
     if (queue == nullptr || queue->recordless_said) continue;
     queue->recordless_said = true;
-    news->push_back(pe + queue_name(queue->index) + " to PE " + std::to_string(queue->peer) +
+    news->push_back(pe + queue_name(queue->index) + " to " + queue->peers.text() +
                     " was rung for WQEs that its doorbell record does not announce; write the "
                     "record before each doorbell, because this NIC goes by the record where a "
                     "doorbell was overwritten by another one, and WQEs then wait for ever");
   }
 }
 
-void DeviceReports::watch(const HostQueue& queue, std::uint32_t index) {
+void DeviceReports::watch(QueueNumber number, const QueuePeers& peers, std::uint32_t index) {
   const std::lock_guard lock(mutex_);
-  queues_.push_back({queue.number(), queue.view().peer, index});
+  queues_.push_back({number, peers, index});
 }
 
 DeviceReports::Watched* DeviceReports::find(QueueNumber number) {
@@ -99,7 +99,7 @@ std::string DeviceReports::stall_text() {
   HostView host{&heap_, {}};
   if (concerns_queue(stall.site)) {
     const auto is_it = [&stall](const Watched& queue) {
-      return queue.peer == stall.peer && queue.index == stall.queue;
+      return queue.peers.has(stall.peer) && queue.index == stall.queue;
     };
     const auto queue = std::find_if(queues_.begin(), queues_.end(), is_it);
     const std::string text = describe(stall, my_pe_, host);
@@ -112,7 +112,7 @@ std::string DeviceReports::stall_text() {
     if (queue == nullptr) continue;
     queue->said = true;
     host.broken_queues.push_back(
-        {queue->peer, broken_queue_text(queue->index, queue->peer, broken.why)});
+        {queue->peers.first, broken_queue_text(queue->index, queue->peers, broken.why)});
   }
   return describe(stall, my_pe_, host);
 }

@@ -16,7 +16,6 @@
 #include "core/base/log.h"
 #include "core/base/result.h"
 #include "core/host/backend.h"
-#include "core/host/queue_table.h"
 #include "core/host/stall.h"
 #include "core/host/symmetric_heap.h"
 #include "device/views.h"
@@ -34,7 +33,7 @@ class DeviceReports {
   DeviceReports& operator=(const DeviceReports&) = delete;
 
   // One more queue that may break; `index` among those to its peer.
-  void watch(const HostQueue& queue, std::uint32_t index);
+  void watch(QueueNumber number, const QueuePeers& peers, std::uint32_t index);
 
   // The first stall, or else bad argument, since the last clear(). What it returns is not said on
   // stderr any more.
@@ -50,7 +49,7 @@ class DeviceReports {
  private:
   struct Watched {
     QueueNumber number;
-    int peer;
+    QueuePeers peers;
     std::uint32_t index;
     bool said = false;             // that it is broken
     bool recordless_said = false;  // that it has no doorbell record

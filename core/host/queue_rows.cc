@@ -8,7 +8,10 @@
 namespace gdakit {
 namespace {
 
-// Every PE sees the same: what a PE could not make has no cards.
+// What stands before the cards of a PE that could make its part.
+constexpr std::byte kMade{1};
+
+// Every PE sees the same: one that could not make its part has given nothing.
 Result<void> check_cards(const std::vector<Bytes>& cards) {
   for (std::size_t pe = 0; pe < cards.size(); ++pe) {
     if (!cards[pe].empty()) continue;
@@ -18,66 +21,77 @@ Result<void> check_cards(const std::vector<Bytes>& cards) {
   return {};
 }
 
+// The card for this PE's queue of row `row`, of `count` cards of one length.
+Result<Bytes> card_of_row(const Bytes& cards, std::uint32_t row, std::uint32_t count, int peer) {
+  const std::size_t bytes = (cards.size() - 1) / count;
+  if (bytes == 0 || (cards.size() - 1) % count != 0) {
+    return Error(Code::invalid_argument, "connection to PE " + std::to_string(peer) + ": it gave " +
+                                             std::to_string(cards.size() - 1) +
+                                             " bytes of cards for " + std::to_string(count) +
+                                             " queues; do all PEs run the same program?");
+  }
+  const auto begin = cards.begin() + 1 + static_cast<std::ptrdiff_t>(row * bytes);
+  return Bytes(begin, begin + static_cast<std::ptrdiff_t>(bytes));
+}
+
 }  // namespace
 
-Result<HostQueues> QueueRows::make(const QueueShape& shape, std::uint32_t count, QueueState* states,
-                                   const std::function<Result<void>(const HostQueues&)>& show) {
-  Result<HostQueues> mine = make_own(shape, count, states);
-  const HostQueues none;
-  const HostQueues& made = mine ? *mine : none;
-  // All PEs come here, whether their own part succeeded or not; one that failed has no cards.
-  Result<std::vector<Bytes>> cards = exchange_cards(made);
+Result<RowsOfQueues> QueueRows::make(const QueueShape& shape, std::uint32_t count,
+                                     const std::vector<int>& peers) {
+  Result<RowsOfQueues> mine = make_own(shape, count, peers);
+  // All PEs come here, whether their own part succeeded or not.
+  Result<std::vector<Bytes>> cards = exchange_cards(mine ? &*mine : nullptr, peers);
   if (!mine) return mine.error();
   if (!cards) return cards.error().within("exchange of connection cards");
   if (Result<void> complete = check_cards(*cards); !complete) return complete.error();
-  Result<void> ready = connect(made, *cards);
-  if (ready) ready = show(made);
+  const Result<void> ready = connect(*mine, count, peers, *cards);
   // A PE may post as soon as this returns, so every other end must be connected by then.
   if (Result<void> all = all_succeed(bootstrap_, ready); !all) return all.error();
   return mine;
 }
 
-Result<HostQueues> QueueRows::make_own(const QueueShape& shape, std::uint32_t count,
-                                       QueueState* states) {
-  HostQueues made;
+Result<RowsOfQueues> QueueRows::make_own(const QueueShape& shape, std::uint32_t count,
+                                         const std::vector<int>& peers) {
+  RowsOfQueues made;
+  if (peers.empty()) return made;
+  auto arena = QueueArena::create(shape, count * peers.size(), backend_, memory_);
+  if (!arena) return arena.error();
+  made.arena = std::move(*arena);
   for (std::uint32_t row = 0; row < count; ++row) {
-    for (int peer = 0; peer < bootstrap_.size(); ++peer) {
-      auto queue = HostQueue::create(shape, backend_, memory_, states++, peer);
+    for (const int peer : peers) {
+      auto queue = HostQueue::create(made.arena, made.queues.size(), backend_, peer);
       if (!queue) return queue.error();
-      made.push_back(std::move(*queue));
+      made.queues.push_back(std::move(*queue));
     }
   }
   return made;
 }
 
-// Each peer gets the cards of the queues to it, of all rows, which are equally long.
-Result<std::vector<Bytes>> QueueRows::exchange_cards(const HostQueues& made) {
-  const auto n = static_cast<std::size_t>(bootstrap_.size());
-  std::vector<Bytes> to_each(n);
-  for (std::size_t i = 0; i < made.size(); ++i) {
-    const Bytes& card = made[i]->card();
-    to_each[i % n].insert(to_each[i % n].end(), card.begin(), card.end());
+// Each peer gets the cards of the queues to it, of all rows; all PEs hear who could make its part.
+Result<std::vector<Bytes>> QueueRows::exchange_cards(const RowsOfQueues* made,
+                                                     const std::vector<int>& peers) {
+  std::vector<Bytes> to_each(static_cast<std::size_t>(bootstrap_.size()));
+  if (made != nullptr) {
+    for (Bytes& cards : to_each) cards.push_back(kMade);
+    for (std::size_t i = 0; i < made->queues.size(); ++i) {
+      const Bytes& card = made->queues[i]->card();
+      Bytes& to = to_each[static_cast<std::size_t>(peers[i % peers.size()])];
+      to.insert(to.end(), card.begin(), card.end());
+    }
   }
   return bootstrap_.alltoall(std::move(to_each));
 }
 
-Result<void> QueueRows::connect(const HostQueues& made, const std::vector<Bytes>& cards) {
-  const std::size_t n = cards.size();
-  for (std::size_t i = 0; i < made.size(); ++i) {
-    const Bytes& of_peer = cards[i % n];
-    const std::size_t rows = made.size() / n;
-    const std::size_t bytes = of_peer.size() / rows;
-    if (of_peer.size() % rows != 0) {
-      return Error(Code::invalid_argument, "connection to PE " + std::to_string(i % n) +
-                                               ": it gave " + std::to_string(of_peer.size()) +
-                                               " bytes of cards for " + std::to_string(rows) +
-                                               " queues; do all PEs run the same program?");
-    }
-    const auto card = of_peer.begin() + static_cast<std::ptrdiff_t>(i / n * bytes);
-    const Result<void> connected = backend_.connect_queue(
-        made[i]->number(), Bytes(card, card + static_cast<std::ptrdiff_t>(bytes)));
+Result<void> QueueRows::connect(const RowsOfQueues& made, std::uint32_t count,
+                                const std::vector<int>& peers, const std::vector<Bytes>& cards) {
+  for (std::size_t i = 0; i < made.queues.size(); ++i) {
+    const int peer = peers[i % peers.size()];
+    const auto row = static_cast<std::uint32_t>(i / peers.size());
+    const Result<Bytes> card = card_of_row(cards[static_cast<std::size_t>(peer)], row, count, peer);
+    if (!card) return card.error();
+    const Result<void> connected = backend_.connect_queue(made.queues[i]->number(), *card);
     if (connected) continue;
-    return connected.error().within("connection to PE " + std::to_string(i % n));
+    return connected.error().within("connection to PE " + std::to_string(peer));
   }
   return {};
 }

@@ -1,8 +1,8 @@
-// Making rows of queues, one to each peer: for the queues of a PE and for its channels.
+// Making rows of queues, one to each of some peers: for the queues of a PE and for its channels.
 #pragma once
 
 #include <cstdint>
-#include <functional>
+#include <memory>
 #include <vector>
 
 #include "core/host/bootstrap/bootstrap.h"
@@ -10,22 +10,31 @@
 
 namespace gdakit {
 
+// Queues that were made together, row by row, and in a row in the order of the peers.
+struct RowsOfQueues {
+  HostQueues queues;
+  std::shared_ptr<QueueArena> arena;  // null where there is no queue
+};
+
 class QueueRows {
  public:
   // What is given outlives it.
   QueueRows(Bootstrap& bootstrap, Backend& backend, MemoryProvider& memory)
       : bootstrap_(bootstrap), backend_(backend), memory_(memory) {}
 
-  // Collective. Makes `count` rows of one shape, connects them, and has `show` tell the threads
-  // that will post; `states` is zeroed memory, of one for each. On an error no PE has made any:
-  // each hears of a PE that could not.
-  Result<HostQueues> make(const QueueShape& shape, std::uint32_t count, QueueState* states,
-                          const std::function<Result<void>(const HostQueues&)>& show);
+  // Collective. Makes `count` rows of one shape to `peers`, who name this PE likewise, and connects
+  // them, so that all PEs may post when this returns. On an error no PE has made any: each hears of
+  // a PE that could not.
+  Result<RowsOfQueues> make(const QueueShape& shape, std::uint32_t count,
+                            const std::vector<int>& peers);
 
  private:
-  Result<HostQueues> make_own(const QueueShape& shape, std::uint32_t count, QueueState* states);
-  Result<std::vector<Bytes>> exchange_cards(const HostQueues& made);
-  Result<void> connect(const HostQueues& made, const std::vector<Bytes>& cards);
+  Result<RowsOfQueues> make_own(const QueueShape& shape, std::uint32_t count,
+                                const std::vector<int>& peers);
+  Result<std::vector<Bytes>> exchange_cards(const RowsOfQueues* made,
+                                            const std::vector<int>& peers);
+  Result<void> connect(const RowsOfQueues& made, std::uint32_t count, const std::vector<int>& peers,
+                       const std::vector<Bytes>& cards);
 
   Bootstrap& bootstrap_;
   Backend& backend_;

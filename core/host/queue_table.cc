@@ -1,9 +1,9 @@
 #include "core/host/queue_table.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/host/bootstrap/same_on_all_pes.h"
-#include "core/host/queue_rows.h"
 
 namespace gdakit {
 
@@ -12,29 +12,49 @@ QueueTable::QueueTable(const Options& options, Bootstrap& bootstrap, Backend& ba
     : options_(options), bootstrap_(bootstrap), backend_(backend), memory_(memory) {}
 
 Result<std::unique_ptr<QueueTable>> QueueTable::create(const Options& options, Bootstrap& bootstrap,
-                                                       Backend& backend, MemoryProvider& memory) {
+                                                       Backend& backend, MemoryProvider& memory,
+                                                       const std::vector<int>& peers) {
   std::unique_ptr<QueueTable> table(new QueueTable(options, bootstrap, backend, memory));
-  const BackendLimits limits = backend.limits();
-  if (options.queue_depth > limits.max_queue_depth) {
-    return Error(Code::invalid_argument,
-                 "GDAKIT_QUEUE_DEPTH=" + std::to_string(options.queue_depth) + ": backend " +
-                     backend.name() + " takes at most " + std::to_string(limits.max_queue_depth));
-  }
-  if (options.nic_handler == NicHandler::gpu && !limits.device_rings) {
-    return Error(Code::unavailable,
-                 std::string("GDAKIT_NIC_HANDLER=gpu: the device cannot reach the doorbell "
-                             "registers of backend ") +
-                     backend.name() + "; use auto, proxy or commands");
-  }
-  table->handler_ = options.nic_handler == NicHandler::commands ? Handler::commands
-                    : options.nic_handler == NicHandler::proxy || !limits.device_rings
-                        ? Handler::proxy
-                        : Handler::gpu;
+  table->peers_ = peers;
+  if (Result<void> chosen = table->choose(backend.limits()); !chosen) return chosen.error();
   if (Result<void> placed = table->choose_place(); !placed) return placed.error();
-  if (Result<void> made = table->make_tables(); !made) return made.error();
+  if (options.queue_type == QueueType::dc) {
+    if (Result<void> found = table->find_dc_targets(); !found) return found.error();
+  }
   Result<std::uint32_t> first = table->add(options.queues_per_peer, Sharing::shared);
   if (!first) return first.error();
   return table;
+}
+
+// What the options ask for and this backend does not have is an error, on this PE.
+Result<void> QueueTable::choose(const BackendLimits& limits) {
+  const std::string backend = std::string("backend ") + backend_.name();
+  if (options_.queue_depth > limits.max_queue_depth) {
+    return Error(Code::invalid_argument,
+                 "GDAKIT_QUEUE_DEPTH=" + std::to_string(options_.queue_depth) + ": " + backend +
+                     " takes at most " + std::to_string(limits.max_queue_depth));
+  }
+  if (options_.nic_handler == NicHandler::gpu && !limits.device_rings) {
+    return Error(Code::unavailable,
+                 "GDAKIT_NIC_HANDLER=gpu: the device cannot reach the doorbell registers of " +
+                     backend + "; use auto, proxy or commands");
+  }
+  handler_ = options_.nic_handler == NicHandler::commands                        ? Handler::commands
+             : options_.nic_handler == NicHandler::proxy || !limits.device_rings ? Handler::proxy
+                                                                                 : Handler::gpu;
+  if (!options_.doorbell_records && !limits.has_recordless) {
+    return Error(Code::unavailable, "GDAKIT_DOORBELL_RECORDS=off: " + backend +
+                                        " has no queues that do without; set it to on");
+  }
+  if (options_.queue_type == QueueType::rc) return {};
+  if (!limits.has_dc) {
+    return Error(Code::unavailable,
+                 "GDAKIT_QUEUE_TYPE=dc: " + backend + " has no queues of DC; set it to rc");
+  }
+  if (handler_ != Handler::commands) return {};
+  return Error(Code::invalid_argument,
+               "GDAKIT_QUEUE_TYPE=dc does not go with GDAKIT_NIC_HANDLER=commands, which knows "
+               "queues to one peer only; use auto, gpu or proxy");
 }
 
 // The proxy reads and writes words of each queue in place.
@@ -49,58 +69,202 @@ Result<void> QueueTable::choose_place() {
   return {};
 }
 
-Result<void> QueueTable::make_tables() {
-  const auto queues = kMaxQueuesPerPeer * static_cast<std::uint64_t>(bootstrap_.size());
-  auto views = memory_.allocate(queues * sizeof(QueueView), Place::device);
-  if (!views) return views.error().within("table of send queues");
-  table_ = std::move(*views);
-  auto states = memory_.allocate(queues * sizeof(QueueState), Place::device);
-  if (!states) return states.error().within("states of send queues");
-  states_ = std::move(*states);
-  return {};
+// Exchanges the cards of all PEs' targets, and writes their addresses for the device's threads.
+Result<void> QueueTable::find_dc_targets() {
+  const Result<Bytes> mine = backend_.dc_target();
+  const auto cards = bootstrap_.allgather(mine ? *mine : Bytes());
+  if (!mine) return mine.error().within("DC target");
+  if (!cards) return cards.error().within("exchange of DC targets");
+  std::vector<format::AvSegment> addresses;
+  for (std::size_t pe = 0; pe < cards->size(); ++pe) {
+    const std::string name = "PE " + std::to_string(pe);
+    if ((*cards)[pe].empty()) {
+      return Error(Code::exhausted, name + " could not make its DC target");
+    }
+    const auto address = backend_.dc_address((*cards)[pe]);
+    if (!address) return address.error().within("address of the DC target of " + name);
+    addresses.push_back(*address);
+  }
+  const std::uint64_t bytes = addresses.size() * sizeof(format::AvSegment);
+  auto table = memory_.allocate(bytes, Place::device);
+  if (!table) return table.error().within("addresses of DC targets");
+  dc_addresses_ = std::move(*table);
+  return dc_addresses_->write(0, addresses.data(), bytes);
+}
+
+// An exclusive queue has one owner for each peer.
+bool QueueTable::is_dc(Sharing sharing) const {
+  return options_.queue_type == QueueType::dc && sharing == Sharing::shared;
+}
+
+std::uint32_t QueueTable::dc_queues() const {
+  return std::min(options_.dc_queues, static_cast<std::uint32_t>(bootstrap_.size()));
+}
+
+QueueShape QueueTable::shape_of(Sharing sharing) const {
+  QueueShape shape{options_.queue_depth, options_.fetch_slots, place_, sharing, handler_};
+  shape.type = is_dc(sharing) ? QueueType::dc : QueueType::rc;
+  shape.recordless = !options_.doorbell_records && handler_ == Handler::gpu;
+  return shape;
 }
 
 Result<std::uint32_t> QueueTable::add(std::uint32_t count, Sharing sharing) {
   const Result<void> same = agree_on(bootstrap_, "queues to each peer (GDAKIT_QUEUES_PER_PEER)",
                                      count, [](std::uint32_t n) { return std::to_string(n); });
   if (!same) return same.error();
-  if (count == 0 || count > kMaxQueuesPerPeer - count_) {
+  const std::uint32_t first = queues_per_peer();
+  if (count == 0 || count > kMaxQueuesPerPeer - first) {
     return Error(Code::invalid_argument, "add_queues: " + std::to_string(count) +
-                                             " more queues; there are " + std::to_string(count_) +
+                                             " more queues; there are " + std::to_string(first) +
                                              " to each peer and at most " +
                                              std::to_string(kMaxQueuesPerPeer));
   }
-  const QueueShape shape{options_.queue_depth, options_.fetch_slots, place_, sharing, handler_};
-  QueueState* const states = static_cast<QueueState*>(states_->data()) + queues_.size();
-  QueueRows rows(bootstrap_, backend_, memory_);
-  Result<HostQueues> made =
-      rows.make(shape, count, states, [this](const HostQueues& queues) { return show(queues); });
+  Result<RowsOfQueues> made = make_rows(sharing, count, peers_);
   if (!made) return made.error();
-  const std::uint32_t first = count_;
-  for (std::unique_ptr<HostQueue>& queue : *made) queues_.push_back(std::move(queue));
-  count_ += count;
+  const std::size_t before = queues_.size();
+  rows_.insert(rows_.end(), count, sharing);
+  take(std::move(*made), first, peers_);
+  if (Result<void> shown = publish(); !shown) {
+    rows_.resize(first);
+    drop_from(before);
+    return shown.error();
+  }
   return first;
 }
 
-// Puts the queues behind those of the table, for the device's threads.
-Result<void> QueueTable::show(const HostQueues& made) {
-  std::vector<QueueView> views;
-  for (const std::unique_ptr<HostQueue>& queue : made) views.push_back(queue->view());
-  return table_->write(queues_.size() * sizeof(QueueView), views.data(),
-                       views.size() * sizeof(QueueView));
+// Rows of one kind that follow each other are made together.
+Result<void> QueueTable::connect(const std::vector<int>& peers) {
+  const std::size_t before = queues_.size();
+  const std::vector<int> known = peers_;
+  Result<void> done;
+  for (std::uint32_t row = 0; row < queues_per_peer() && done;) {
+    const auto end = std::find_if(rows_.begin() + row, rows_.end(),
+                                  [&](Sharing sharing) { return sharing != rows_[row]; });
+    const auto count = static_cast<std::uint32_t>(end - rows_.begin()) - row;
+    if (!is_dc(rows_[row])) {
+      Result<RowsOfQueues> made = make_rows(rows_[row], count, peers);
+      done = made ? Result<void>() : made.error();
+      if (made) take(std::move(*made), row, peers);
+    }
+    row += count;
+  }
+  if (done) done = publish();
+  if (!done) {
+    drop_from(before);
+    return done;
+  }
+  peers_.insert(peers_.end(), peers.begin(), peers.end());
+  std::ranges::sort(peers_);
+  return {};
 }
 
-const HostQueue& QueueTable::at(std::uint32_t queue, int peer) const {
-  const auto n = static_cast<std::size_t>(bootstrap_.size());
-  GDAKIT_ASSERT(queue < count_ && peer >= 0 && peer < bootstrap_.size());
-  return *queues_[queue * n + static_cast<std::size_t>(peer)];
+Result<RowsOfQueues> QueueTable::make_rows(Sharing sharing, std::uint32_t count,
+                                           const std::vector<int>& peers) {
+  const QueueShape shape = shape_of(sharing);
+  if (!is_dc(sharing)) {
+    return QueueRows(bootstrap_, backend_, memory_).make(shape, count, peers);
+  }
+  Result<RowsOfQueues> made = make_initiators(shape, count);
+  const Result<void> mine = made ? Result<void>() : Result<void>(made.error());
+  if (auto all = all_succeed(bootstrap_, mine); !all) return all.error();
+  return made;
+}
+
+// They need nothing of their peers.
+Result<RowsOfQueues> QueueTable::make_initiators(const QueueShape& shape, std::uint32_t count) {
+  RowsOfQueues made;
+  const std::uint32_t queues = count * dc_queues();
+  auto arena = QueueArena::create(shape, queues, backend_, memory_);
+  if (!arena) return arena.error();
+  made.arena = std::move(*arena);
+  for (std::uint32_t i = 0; i < queues; ++i) {
+    const int first_peer = static_cast<int>(i % dc_queues());
+    auto queue = HostQueue::create(made.arena, i, backend_, first_peer);
+    if (!queue) return queue.error();
+    made.queues.push_back(std::move(*queue));
+  }
+  return made;
+}
+
+// Puts queues behind the others.
+void QueueTable::take(RowsOfQueues made, std::uint32_t first_row, const std::vector<int>& peers) {
+  if (made.arena == nullptr) return;
+  const bool dc = made.arena->shape().type == QueueType::dc;
+  const std::size_t in_row = dc ? dc_queues() : peers.size();
+  for (std::size_t i = 0; i < made.queues.size(); ++i) {
+    const auto row = first_row + static_cast<std::uint32_t>(i / in_row);
+    places_.push_back({row, made.queues[i]->view().peer});
+    queues_.push_back(std::move(made.queues[i]));
+  }
+  arenas_.push_back(std::move(made.arena));
+}
+
+void QueueTable::drop_from(std::size_t first_queue) {
+  queues_.resize(first_queue);
+  places_.resize(first_queue);
+  std::size_t count = 0;
+  const auto end = std::ranges::find_if(arenas_, [&](const std::shared_ptr<QueueArena>& arena) {
+    count += arena->count();
+    return count > first_queue;
+  });
+  arenas_.erase(end, arenas_.end());
+}
+
+std::vector<QueueView> QueueTable::make_views() const {
+  const int n = bootstrap_.size();
+  std::vector<QueueView> views(rows_.size() * static_cast<std::size_t>(n));
+  for (std::size_t i = 0; i < views.size(); ++i) {
+    views[i].peer = static_cast<int>(i % static_cast<std::size_t>(n));
+  }
+  const auto* const addresses = dc_addresses_ == nullptr
+                                    ? nullptr
+                                    : static_cast<const format::Segment*>(dc_addresses_->data());
+  constexpr std::size_t kSegments = sizeof(format::AvSegment) / sizeof(format::Segment);
+  for (std::size_t i = 0; i < queues_.size(); ++i) {
+    const bool dc = queues_[i]->type() == QueueType::dc;
+    for (int pe = places_[i].peer; pe < n; pe += dc ? static_cast<int>(dc_queues()) : n) {
+      const auto to = static_cast<std::size_t>(pe);
+      QueueView& view = views[places_[i].row * static_cast<std::size_t>(n) + to];
+      view = queues_[i]->view();
+      view.peer = pe;
+      if (dc) view.address = addresses + to * kSegments;
+    }
+  }
+  return views;
+}
+
+Result<std::unique_ptr<MemoryBlock>> QueueTable::make_table() const {
+  const std::vector<QueueView> views = make_views();
+  const std::uint64_t bytes = views.size() * sizeof(QueueView);
+  auto table = memory_.allocate(bytes, Place::device);
+  if (!table) return table.error().within("table of send queues");
+  if (auto written = (*table)->write(0, views.data(), bytes); !written) return written.error();
+  return table;
+}
+
+// Collective. Kernels that run read the tables that there were, so these stay.
+Result<void> QueueTable::publish() {
+  auto table = make_table();
+  const Result<void> mine = table ? Result<void>() : Result<void>(table.error());
+  if (auto all = all_succeed(bootstrap_, mine); !all) return all;
+  tables_.push_back(std::move(*table));
+  return {};
 }
 
 Result<std::vector<QueueState>> QueueTable::read_states() const {
-  std::vector<QueueState> states(queues_.size());
-  const std::uint64_t bytes = states.size() * sizeof(QueueState);
-  if (auto read = states_->read(0, states.data(), bytes); !read) return read.error();
+  std::vector<QueueState> states;
+  for (const std::shared_ptr<QueueArena>& arena : arenas_) {
+    const auto some = arena->read_states();
+    if (!some) return some.error();
+    states.insert(states.end(), some->begin(), some->end());
+  }
   return states;
+}
+
+std::uint64_t QueueTable::bytes() const {
+  std::uint64_t bytes = 0;
+  for (const std::shared_ptr<QueueArena>& arena : arenas_) bytes += arena->bytes();
+  return bytes;
 }
 
 }  // namespace gdakit

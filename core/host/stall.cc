@@ -196,8 +196,12 @@ std::string opcode_name(std::uint8_t opcode) {
   return "opcode " + hex_number(opcode);
 }
 
-std::string describe(const QueueError& error, int peer) {
-  const std::string queue = "the queue to PE " + std::to_string(peer) + " is broken: ";
+std::string QueuePeers::text() const {
+  return "PE " + std::to_string(first) + (step == 0 ? "" : " and those that share it (DC)");
+}
+
+std::string describe(const QueueError& error, const QueuePeers& peers) {
+  const std::string queue = "the queue to " + peers.text() + " is broken: ";
   if (error.is_abandoned()) return queue + "a thread gave up waiting on it";
   return queue + describe(error.syndrome()) + " (vendor syndrome " +
          hex_number(error.vendor_syndrome()) + ") at WQE " + std::to_string(error.wqe_index()) +
@@ -209,9 +213,9 @@ std::string queue_name(std::uint32_t queue) {
                                : "channel " + std::to_string(queue - kFirstChannel);
 }
 
-std::string broken_queue_text(std::uint32_t queue, int peer, const std::string& why) {
-  return "the queue to PE " + std::to_string(peer) + " is broken: " + why + " (" +
-         queue_name(queue) + ")";
+std::string broken_queue_text(std::uint32_t queue, const QueuePeers& peers,
+                              const std::string& why) {
+  return "the queue to " + peers.text() + " is broken: " + why + " (" + queue_name(queue) + ")";
 }
 
 std::string describe(const Status& status) {

@@ -29,13 +29,23 @@ std::string describe(format::Syndrome syndrome);
 // The name of a WQE's opcode as the PRM writes it, or its number.
 std::string opcode_name(std::uint8_t opcode);
 
-// "the queue to PE 3 is broken: remote access error (...) at WQE 12, RDMA_WRITE".
-std::string describe(const QueueError& error, int peer);
+// The PEs at the other end of a queue: one, or of DC each that is a multiple of `step` on, too.
+struct QueuePeers {
+  int first = 0;
+  int step = 0;  // 0: RC
 
-// "the queue to PE 3 is broken: transport retry exceeded: ... (queue 0)", in the NIC's words.
+  bool has(int pe) const { return pe == first || (step != 0 && pe % step == first); }
+  // "PE 3", or "PE 3 and those that share it (DC)".
+  std::string text() const;
+};
+
+// "the queue to PE 3 is broken: remote access error (...) at WQE 12, RDMA_WRITE".
+std::string describe(const QueueError& error, const QueuePeers& peers);
+
 // "queue 1", or "channel 0" where the number is one of a channel.
 std::string queue_name(std::uint32_t queue);
-std::string broken_queue_text(std::uint32_t queue, int peer, const std::string& why);
+// "the queue to PE 3 is broken: transport retry exceeded: ... (queue 0)", in the NIC's words.
+std::string broken_queue_text(std::uint32_t queue, const QueuePeers& peers, const std::string& why);
 
 // A Status in words; for kernels' results that reach the host.
 std::string describe(const Status& status);

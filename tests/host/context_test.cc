@@ -412,7 +412,7 @@ TEST(Describe, NamesEverySyndromeAndOpcode) {
   EXPECT_NE(describe(static_cast<format::Syndrome>(0x7f)).find("0x7f"), std::string::npos);
   EXPECT_EQ(opcode_name(0x08), "RDMA_WRITE");
   EXPECT_EQ(opcode_name(0xee), "opcode 0xee");
-  EXPECT_NE(describe(QueueError::abandoned(), 3).find("PE 3"), std::string::npos);
+  EXPECT_NE(describe(QueueError::abandoned(), {3}).find("PE 3"), std::string::npos);
 }
 
 TEST(Describe, BlamesTheSideThatStandsStill) {

@@ -33,6 +33,10 @@ class LimitedBackend : public Backend {
     return inner_->connect_queue(queue, card);
   }
   Result<void> destroy_queue(QueueNumber queue) override { return inner_->destroy_queue(queue); }
+  Result<Bytes> dc_target() override { return inner_->dc_target(); }
+  Result<format::AvSegment> dc_address(const Bytes& card) override {
+    return inner_->dc_address(card);
+  }
   void begin_end() override { inner_->begin_end(); }
   std::string describe_queue(QueueNumber queue) const override {
     return inner_->describe_queue(queue);

@@ -67,6 +67,7 @@ enum class Purpose : std::uint16_t {
   free,
   add_queues,
   add_channels,
+  connect,
   barrier,
   end
 };

@@ -29,6 +29,7 @@ const char* purpose_name(Purpose purpose) {
     case Purpose::free: return "free";
     case Purpose::add_queues: return "add_queues";
     case Purpose::add_channels: return "add_channels";
+    case Purpose::connect: return "connect";
     case Purpose::barrier: return "barrier";
     case Purpose::end: return "the end of the Context";
   }
