@@ -173,6 +173,15 @@ std::vector<std::span<const std::byte>> BootstrapRound::answer(int rank) const {
   return blobs;
 }
 
+std::vector<Bytes> BootstrapRound::take_answer(int rank) {
+  GDAKIT_ASSERT(complete() && !refusal() && call_.kind == CollectiveKind::alltoall);
+  std::vector<Bytes> blobs;
+  for (Member& member : members_) {
+    blobs.push_back(std::move(member.blobs[static_cast<std::size_t>(rank)]));
+  }
+  return blobs;
+}
+
 void BootstrapRound::next() {
   for (Member& member : members_) {
     member.arrived = false;

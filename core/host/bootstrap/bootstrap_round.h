@@ -38,6 +38,8 @@ class BootstrapRound {
 
   // What PE `rank` gets from a complete round; valid until next().
   std::vector<std::span<const std::byte>> answer(int rank) const;
+  // The same of an alltoall, as blobs of its own: once for each PE.
+  std::vector<Bytes> take_answer(int rank);
   // True where every PE gets the same answer.
   bool one_answer() const { return call_.kind != CollectiveKind::alltoall; }
   const CollectiveCall& call() const { return call_; }

@@ -20,7 +20,9 @@ std::vector<Bytes> copy_of(const std::vector<std::span<const std::byte>>& spans)
   return blobs;
 }
 
-// Where the threads meet. The last to come copies out everybody's answer and opens the next round.
+// Where the threads meet. The last to come puts out everybody's answer and opens the next round.
+// Each copies its own, without the lock: hundreds of PEs would wait for it, and for the allocator,
+// if one copied for all.
 class LocalHub {
  public:
   LocalHub(int size, const JobSecret& secret, std::chrono::milliseconds timeout)
@@ -37,7 +39,7 @@ class LocalHub {
                                       std::vector<Bytes> blobs,
                                       const std::shared_ptr<const WaitClock>& clock) {
     const WaitLimit limit(clock, timeout_);
-    std::optional<std::vector<Bytes>>& answer = answers_[static_cast<std::size_t>(rank)];
+    std::shared_ptr<const std::vector<Bytes>>& answer = answers_[static_cast<std::size_t>(rank)];
     std::unique_lock lock(mutex_);
     if (failure_) return *failure_;
     if (Result<void> added = round_.add(rank, call, std::move(blobs)); !added) {
@@ -46,10 +48,14 @@ class LocalHub {
     if (round_.complete()) finish_round();
     bool woken = false;
     do {
-      woken = changed_.wait_for(lock, limit.rest(), [&] { return answer.has_value() || failure_; });
+      woken = changed_.wait_for(lock, limit.rest(), [&] { return answer != nullptr || failure_; });
     } while (!woken && !limit.passed());
     // An answer that came together with a later failure is still this call's answer.
-    if (answer) return *std::exchange(answer, std::nullopt);
+    if (answer != nullptr) {
+      const auto mine = std::exchange(answer, nullptr);
+      lock.unlock();
+      return *mine;
+    }
     if (!woken) return fail(round_.timed_out(timeout_));
     return *failure_;
   }
@@ -103,8 +109,15 @@ class LocalHub {
   }
 
   void finish_round() {
-    for (std::size_t rank = 0; rank < answers_.size(); ++rank) {
-      answers_[rank] = copy_of(round_.answer(static_cast<int>(rank)));
+    if (round_.one_answer()) {
+      const std::shared_ptr<const std::vector<Bytes>> common =
+          std::make_shared<std::vector<Bytes>>(copy_of(round_.answer(0)));
+      std::ranges::fill(answers_, common);
+    } else {
+      for (std::size_t rank = 0; rank < answers_.size(); ++rank) {
+        answers_[rank] =
+            std::make_shared<std::vector<Bytes>>(round_.take_answer(static_cast<int>(rank)));
+      }
     }
     round_.next();
     changed_.notify_all();
@@ -113,7 +126,8 @@ class LocalHub {
   std::mutex mutex_;
   std::condition_variable changed_;
   BootstrapRound round_;
-  std::vector<std::optional<std::vector<Bytes>>> answers_;  // given out, not yet taken, by rank
+  // Given out, not yet taken, by rank.
+  std::vector<std::shared_ptr<const std::vector<Bytes>>> answers_;
   std::optional<Error> failure_;
   std::vector<LostPe> losses_;               // in their order
   std::vector<std::size_t> told_;            // how many of those, by rank
