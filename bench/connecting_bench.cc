@@ -1,0 +1,149 @@
+// What do queues to many peers cost a PE on the host, by what the queues are?
+//
+// All PEs are threads of one process, with a soft NIC each. PE 0 has queues to all others, and they
+// to it (GDAKIT_CONNECT=0): its part is that of a PE in a job of that size whose PEs are all
+// connected.
+//
+//   connect   what PE 0's thread takes to make its queues and connect them: another row of them,
+//             made by add_queues; elapsed, and of the CPU's time what the whole process takes,
+//             whose other PEs have a queue each
+//   init      all of init(), of all PEs together
+//   post      the time of the process for a put to each peer by one thread of PE 0, and quiet
+//   memory    of PE 0's queues
+#include <chrono>
+#include <ctime>
+#include <string>
+#include <vector>
+
+#include "bench/program.h"
+#include "gdakit.h"
+
+namespace gdakit::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Elapsed, and of the process's threads together, in milliseconds.
+struct Times {
+  double elapsed = 0;
+  double cpu = 0;
+};
+
+double cpu_ms() {
+  timespec now{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
+}
+
+class Stopwatch {
+ public:
+  Times read() const {
+    return {std::chrono::duration<double, std::milli>(Clock::now() - begin_).count(),
+            cpu_ms() - cpu_begin_};
+  }
+
+ private:
+  const Clock::time_point begin_ = Clock::now();
+  const double cpu_begin_ = cpu_ms();
+};
+
+struct Told {
+  Times init, connect, post;
+  std::uint64_t queue_bytes = 0;
+  std::uint64_t queues = 0;
+};
+
+struct PutToEach {
+  std::uint64_t* words;
+
+  template <class Pe>
+  GDAKIT_DEVICE void operator()(Pe& pe) const {
+    if (pe.my_pe() != 0) return;
+    for (int to = 0; to < pe.n_pes(); ++to) pe.put_value(words, std::uint64_t{1}, to);
+    pe.quiet();
+  }
+};
+
+Options job_options(std::uint64_t pes, QueueType type) {
+  Options options;
+  options.device = DeviceChoice::cpu;
+  options.backend = BackendChoice::softnic;
+  options.transport = TransportChoice::nic;
+  options.softnic_pes = static_cast<std::uint32_t>(pes);
+  options.queue_type = type;
+  options.connect = "0";
+  options.queues_per_peer = 1;
+  options.symmetric_size = 64 << 10;
+  options.heap_chunk = 64 << 10;
+  options.teams = 4;
+  options.watchdog = std::chrono::minutes(10);
+  options.timeout = std::chrono::minutes(10);
+  return options;
+}
+
+Result<void> measure_pe(Context& context, const Stopwatch& since_begin, Told& told) {
+  const bool tells = context.my_pe() == 0;
+  if (auto met = context.barrier(); !met) return met;
+  if (tells) told.init = since_begin.read();
+  auto words = context.allocate<std::uint64_t>(1);
+  if (!words) return words.error();
+  const std::uint64_t bytes = context.queue_bytes();
+  const std::size_t queues = context.backend().count().queues.size();
+  const Stopwatch connecting;
+  if (auto added = context.add_queues(1, Sharing::shared); !added) return added.error();
+  if (tells) {
+    told.connect = connecting.read();
+    told.queue_bytes = context.queue_bytes() - bytes;
+    told.queues = context.backend().count().queues.size() - queues;
+  }
+  if (auto met = context.barrier(); !met) return met;
+  const Stopwatch posting;
+  if (auto put = context.launch(PutToEach{*words}, {.blocks = 1, .threads = 1}); !put) return put;
+  if (tells) told.post = posting.read();
+  return context.barrier();
+}
+
+Result<void> measure(const std::vector<std::uint64_t>& sizes, const std::vector<std::string>& types,
+                     Report& report) {
+  Table& table =
+      report.add_table("cost of queues to all peers for one PE, soft NIC", {{"PEs", ""},
+                                                                            {"queues", ""},
+                                                                            {"init", "ms"},
+                                                                            {"init, CPU", "ms"},
+                                                                            {"connect", "ms"},
+                                                                            {"connect, CPU", "ms"},
+                                                                            {"post, CPU", "ms"},
+                                                                            {"made", ""},
+                                                                            {"memory", "KiB"}});
+  for (const std::uint64_t size : sizes) {
+    for (const std::string& name : types) {
+      const QueueType type = name == "dc" ? QueueType::dc : QueueType::rc;
+      Told told;
+      const Stopwatch begin;
+      const Result<void> ran =
+          run_in_process(static_cast<int>(size), job_options(size, type),
+                         [&](Context& context) { return measure_pe(context, begin, told); });
+      if (!ran) return ran.error().within(std::to_string(size) + " PEs");
+      table.add_row({size, name, told.init.elapsed, told.init.cpu, told.connect.elapsed,
+                     told.connect.cpu, told.post.cpu, told.queues, told.queue_bytes >> 10});
+    }
+  }
+  return {};
+}
+
+}  // namespace
+}  // namespace gdakit::bench
+
+int main(int argc, char** argv) {
+  using namespace gdakit::bench;
+  std::vector<std::uint64_t> sizes = {16, 64, 256};
+  Program program("connecting_bench", "What do queues to many peers cost a PE on the host?",
+                  Needs::nothing);
+  std::vector<std::string> types = {"rc", "dc"};
+  program.add_numbers("--pes", &sizes, "How many PEs the jobs have");
+  program.add_choices("--types", &types, {"rc", "dc"}, "What the queues are");
+  return program.main(argc, argv, [&](Report& report) {
+    if (program.quick()) sizes = {2, 8};
+    return measure(sizes, types, report);
+  });
+}
