@@ -58,7 +58,10 @@ Answer answer_of(const OpenNic& nic, const std::string& call, bool succeeded) {
 class OpenPutEnd final : public PutEnd {
  public:
   explicit OpenPutEnd(std::unique_ptr<OpenNic> nic)
-      : nic_(std::move(nic)), doorbells_(*nic_, provider_), cq_records_(*nic_) {}
+      : nic_(std::move(nic)),
+        doorbells_(*nic_, provider_),
+        umems_(*nic_, provider_),
+        cq_records_(*nic_) {}
   ~OpenPutEnd() override { drop_queue(); }
 
   Result<void> register_memory();
@@ -99,6 +102,7 @@ class OpenPutEnd final : public PutEnd {
   HostMemoryProvider provider_;
   std::unique_ptr<OpenNic> nic_;
   DoorbellPages doorbells_;
+  QueueUmems umems_;
   CqRecords cq_records_;
   std::unique_ptr<MemoryBlock> memory_;  // what is sent, then what peers write to
   Region region_;
@@ -165,7 +169,7 @@ Result<Bytes> OpenPutEnd::make_queue() {
   lay_out(*queue, memory);
   queue->first_psn = std::random_device{}() & kPsnMask;
   Result<std::unique_ptr<QueuePair>> pair =
-      QueuePair::create(*nic_, provider_,
+      QueuePair::create(*nic_, umems_,
                         {.memory = memory,
                          .uar = doorbell->page,
                          .cq_records = record->umem,

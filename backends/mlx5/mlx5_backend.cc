@@ -43,6 +43,7 @@ class Mlx5Backend final : public Backend {
         relaxed_ordering_(options.relaxed_ordering),
         ack_timeout_(ack_timeout_code(options.nic_timeout, QueuePair::kTries)),
         doorbells_(*nic_, memory),
+        umems_(*nic_, memory),
         cq_records_(*nic_) {}
 
   ~Mlx5Backend() override {
@@ -139,6 +140,7 @@ class Mlx5Backend final : public Backend {
   bool device_rings_ = true;
   mutable std::mutex mutex_;
   DoorbellPages doorbells_;
+  QueueUmems umems_;
   CqRecords cq_records_;
   std::unique_ptr<CounterSet> counters_;               // null: the NIC gives none
   std::map<std::uint32_t, ibv_mr*> regions_;           // by lkey
@@ -212,7 +214,7 @@ Result<QueueResources> Mlx5Backend::create_queue(const QueueMemory& memory) {
               memory_.kind_of(memory.cqe) != MemoryKind::gpu,
               nullptr};
   Result<std::unique_ptr<QueuePair>> pair =
-      QueuePair::create(*nic_, memory_,
+      QueuePair::create(*nic_, umems_,
                         {.memory = memory,
                          .uar = doorbell->page,
                          .cq_records = record->umem,

@@ -80,18 +80,12 @@ std::uint64_t big_endian(const std::uint8_t* bytes, std::size_t count) {
 
 }  // namespace
 
-Result<std::unique_ptr<QueuePair>> QueuePair::create(const OpenNic& nic, MemoryProvider& memory,
+Result<std::unique_ptr<QueuePair>> QueuePair::create(const OpenNic& nic, QueueUmems& umems,
                                                      const QueuePairOptions& options) {
   const QueueMemory& parts = options.memory;
   const bool receives = parts.receive_depth != 0;
   std::unique_ptr<QueuePair> pair(new QueuePair(nic, options));
-  auto* const begin = static_cast<char*>(receives ? parts.receive_slots : parts.slots);
-  const char* const end =
-      receives ? static_cast<char*>(parts.receive_cqes) +
-                     std::uint64_t{parts.receive_depth} * sizeof(format::Cqe64)
-               : static_cast<char*>(parts.doorbell_record) + sizeof(format::DoorbellRecord);
-  Result<std::unique_ptr<Umem>> umem =
-      Umem::make(nic, memory, begin, static_cast<std::uint64_t>(end - begin));
+  Result<std::shared_ptr<Umem>> umem = umems.of(parts);
   if (!umem) return umem.error();
   pair->umem_ = std::move(*umem);
   if (auto made = pair->create_cq(pair->send_cq_, parts.cqe, /*log_size=*/0, /*collapsed=*/true,
@@ -202,9 +196,10 @@ Result<void> QueuePair::destroy() {
     if (const int code = cq->object->destroy(); code != 0) return nic_.failure("DESTROY_CQ", code);
     cq->object.reset();
   }
-  if (umem_ == nullptr) return {};
-  if (const int code = umem_->give_up(); code != 0) {
-    return nic_.failure("mlx5dv_devx_umem_dereg", code);
+  if (umem_.use_count() == 1) {  // else other queues lie there
+    if (const int code = umem_->give_up(); code != 0) {
+      return nic_.failure("mlx5dv_devx_umem_dereg", code);
+    }
   }
   umem_.reset();
   return {};

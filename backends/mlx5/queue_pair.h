@@ -9,7 +9,7 @@
 
 #include "backends/mlx5/connection_card.h"
 #include "backends/mlx5/open_nic.h"
-#include "backends/mlx5/umem.h"
+#include "backends/mlx5/queue_umems.h"
 #include "core/host/backend.h"
 
 namespace gdakit::mlx5 {
@@ -28,8 +28,8 @@ class QueuePair {
  public:
   static constexpr std::uint32_t kTries = 8;  // to send a packet, until it gives up
 
-  // `memory` is where the queue lies.
-  static Result<std::unique_ptr<QueuePair>> create(const OpenNic& nic, MemoryProvider& memory,
+  // `umems` gives that of its memory.
+  static Result<std::unique_ptr<QueuePair>> create(const OpenNic& nic, QueueUmems& umems,
                                                    const QueuePairOptions& options);
   std::uint32_t qpn() const { return qpn_; }
   // The card is in range. If it fails, the queue pair is as it was. It and state() fail once
@@ -60,7 +60,7 @@ class QueuePair {
 
   const OpenNic& nic_;
   const QueuePairOptions options_;
-  std::unique_ptr<Umem> umem_;
+  std::shared_ptr<Umem> umem_;  // null once destroy() has given it up
   Cq send_cq_;
   Cq receive_cq_;
   std::optional<DevxObject> qp_;  // goes before its CQs and its memory

@@ -53,7 +53,8 @@ class PlayedQueuePair : public PlayedHost {
     const auto records = Umem::make(**nic, host_, block_.data(), block_.size());
     if (!records) return records.error();
     options_.cq_records = records->get();
-    const auto pair = QueuePair::create(**nic, host_, options_);
+    QueueUmems umems(**nic, host_);
+    const auto pair = QueuePair::create(**nic, umems, options_);
     if (!pair) return pair.error();
     if (auto connected = (*pair)->connect(peer); !connected) return connected;
     if (const auto state = (*pair)->state(); !state) return state.error();

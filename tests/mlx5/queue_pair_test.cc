@@ -67,7 +67,8 @@ TEST_F(QueuePairTest, ThatCannotBeDestroyedSaysSoAndCanBeLater) {
   ASSERT_TRUE(nic);
   const auto records = Umem::make(**nic, host_, block_.data(), block_.size());
   options_.cq_records = records->get();
-  const auto pair = QueuePair::create(**nic, host_, options_);
+  QueueUmems umems(**nic, host_);
+  const auto pair = QueuePair::create(**nic, umems, options_);
   ASSERT_TRUE(pair);
   for (const char* call : {"mlx5dv_devx_obj_destroy", "mlx5dv_devx_umem_dereg"}) {
     played().errors = {{call, EBUSY}};
@@ -87,7 +88,8 @@ TEST_F(QueuePairTest, ThatIsHalfDestroyedHasNoState) {
   ASSERT_TRUE(nic);
   const auto records = Umem::make(**nic, host_, block_.data(), block_.size());
   options_.cq_records = records->get();
-  const auto pair = QueuePair::create(**nic, host_, options_);
+  QueueUmems umems(**nic, host_);
+  const auto pair = QueuePair::create(**nic, umems, options_);
   ASSERT_TRUE(pair);
   played().errors = {{"mlx5dv_devx_obj_destroy 2", EBUSY}};
   ASSERT_FALSE((*pair)->destroy());
