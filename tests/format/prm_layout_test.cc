@@ -17,8 +17,9 @@
 namespace gdakit::format {
 namespace {
 
-constexpr const char* kHeaders[] = {"caps.h", "command.h", "counters.h", "cq.h",  "mkey.h", "pd.h",
-                                    "qp.h",   "query.h",   "rmp.h",      "srq.h", "vport.h"};
+constexpr const char* kHeaders[] = {"caps.h",  "command.h", "counters.h", "cq.h",
+                                    "dct.h",   "mkey.h",    "pd.h",       "qp.h",
+                                    "query.h", "rmp.h",     "srq.h",      "vport.h"};
 
 struct WrittenField {
   std::string name;

@@ -52,6 +52,7 @@ struct CmdHcaCap {
   static constexpr Field<CmdHcaCap, 234, 6> log_max_mkey{};
   static constexpr Field<CmdHcaCap, 256, 8> max_indirection{};
   static constexpr Field<CmdHcaCap, 282, 6> log_max_klm_list_size{};
+  static constexpr Field<CmdHcaCap, 298, 6> log_max_ra_req_dc{};
   static constexpr Field<CmdHcaCap, 330, 6> log_max_ra_req_qp{};
   static constexpr Field<CmdHcaCap, 346, 6> log_max_ra_res_qp{};
   static constexpr Field<CmdHcaCap, 400, 16> pkey_table_size{};  // 2^n * 128 entries

@@ -32,6 +32,8 @@ struct Dctc {
   static constexpr Field<Dctc, 360, 8> my_addr_index{};
   static constexpr Field<Dctc, 376, 8> hop_limit{};
   static constexpr Field<Dctc, 384, 32> dc_access_key_violation_count{};
+  static constexpr Field<Dctc, 437, 3> eth_prio{};
+  static constexpr Field<Dctc, 442, 6> dscp{};
 };
 
 struct CreateDctIn : MboxIn {
