@@ -199,6 +199,26 @@ TEST(UverbsFailing, APathThatThePortCannotTakeIsRefused) {
   EXPECT_EQ(client.modify(qp.handle, Opcode::init2rtr_qp, rtr), 0);
 }
 
+// That of an initiator of DC or of datagrams, which is said of no peer, is not refused.
+TEST(UverbsFailing, APathWithoutTheRoutingHeaderThatThePortDemandsIsRefused) {
+  const auto device = open_failing("grh=required", "ib");
+  DevxClient client(*device);
+  client.make_all();
+  const DevxClient::Umem umem =
+      client.make_umem(client.queues.get(), sizeof *client.queues, /*access=*/0);
+  for (const bool has_peer : {true, false}) {
+    auto request = client.qp_request(umem.number);
+    if (!has_peer) request.at(prm::CreateQpIn::qpc).set(prm::Qpc::st, prm::kStDci);
+    const DevxMade qp = client.create(Opcode::create_qp, request);
+    ASSERT_EQ(qp.error, 0);
+    ASSERT_EQ(client.modify(qp.handle, Opcode::rst2init_qp, client.request(qp.number)), 0);
+    auto rtr = client.request(qp.number);
+    rtr.at(prm::Rst2initQpIn::qpc).set(prm::Qpc::mtu, 3);
+    rtr.at(prm::Rst2initQpIn::qpc).set(prm::Qpc::remote_qpn, has_peer ? client.qpn : 0);
+    EXPECT_EQ(client.modify(qp.handle, Opcode::init2rtr_qp, rtr), has_peer ? EREMOTEIO : 0);
+  }
+}
+
 TEST(UverbsFailing, CapabilitiesAreDenied) {
   const auto page = [](Device& device, prm::CapabilityPage which) {
     DevxClient client(device);

@@ -32,8 +32,11 @@ const Refusal* FailingFirmware::path_refusal_of(std::span<const std::uint8_t> in
   const auto context = prm::View<prm::Init2rtrQpIn>(in).at(prm::Init2rtrQpIn::qpc);
   const std::uint64_t mtu = context.get(prm::Qpc::mtu);
   if (mtu != 0 && (128u << mtu) > failures_.mtu) return &kBadPath;
+  // Others than those with a peer name their ways in WQEs.
+  const bool has_peer = context.get(prm::Qpc::remote_qpn) != 0;
   const bool has_grh = context.at(prm::Qpc::primary_address_path).get(prm::Ads::grh) != 0;
-  return is_infiniband_ && failures_.needs_grh && !has_grh ? &kBadPath : nullptr;
+  const bool lacks_grh = is_infiniband_ && failures_.needs_grh && has_peer && !has_grh;
+  return lacks_grh ? &kBadPath : nullptr;
 }
 
 const Refusal* FailingFirmware::refusal_of(std::span<const std::uint8_t> in) const {
@@ -83,6 +86,7 @@ void FailingFirmware::deny(std::uint16_t page, std::span<std::uint8_t> capabilit
     const prm::View<prm::AtomicCaps, std::uint8_t> caps(capability);
     caps.set(prm::AtomicCaps::atomic_operations, any ? kUnmasked : 0);
     caps.set(prm::AtomicCaps::atomic_size_qp, any ? kOf8Bytes : 0);
+    caps.set(prm::AtomicCaps::atomic_size_dc, any ? kOf8Bytes : 0);
   }
   if (page == static_cast<std::uint16_t>(prm::CapabilityPage::cmd_hca_cap) &&
       capability.size() >= prm::CmdHcaCap::kBytes) {
