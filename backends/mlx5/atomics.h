@@ -11,6 +11,7 @@ namespace gdakit::mlx5 {
 struct Atomics {
   std::uint32_t operations = 0;  // bits: compare-and-swap, fetch-and-add, both of them masked
   std::uint32_t sizes = 0;       // of queue pairs: the sum of the bytes of those that there are
+  std::uint32_t dc_sizes = 0;    // likewise, of DC
 };
 
 // Errors: of the command QUERY_HCA_CAP, with what the firmware answered.

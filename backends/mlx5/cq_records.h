@@ -3,11 +3,9 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <vector>
 
-#include "backends/mlx5/umem.h"
-#include "core/host/memory/host_memory.h"
+#include "backends/mlx5/host_page.h"
 
 namespace gdakit::mlx5 {
 
@@ -23,19 +21,10 @@ class CqRecords {
   void give_back(Record record) { free_.push_back(record); }
 
  private:
-  static constexpr std::uint64_t kPageBytes = 4096;
   static constexpr std::uint64_t kSpacing = 64;
-  struct FreePage {
-    void operator()(void* page) const;
-  };
-  struct Page {
-    std::unique_ptr<void, FreePage> memory;
-    std::unique_ptr<Umem> umem;
-  };
 
   const OpenNic& nic_;
-  HostMemoryProvider memory_;
-  std::vector<Page> pages_;
+  std::vector<HostPage> pages_;
   std::vector<Record> free_;
 };
 

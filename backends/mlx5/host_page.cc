@@ -1,0 +1,26 @@
+#include "backends/mlx5/host_page.h"
+
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "core/host/memory/host_memory.h"
+
+namespace gdakit::mlx5 {
+
+void HostPage::Free::operator()(void* page) const {
+  ::operator delete (page, std::align_val_t{kBytes});
+}
+
+Result<HostPage> HostPage::make(const OpenNic& nic) {
+  HostMemoryProvider provider;
+  HostPage page;
+  page.memory_.reset(::operator new (kBytes, std::align_val_t{kBytes}));
+  std::memset(page.memory_.get(), 0, kBytes);
+  Result<std::unique_ptr<Umem>> umem = Umem::make(nic, provider, page.memory_.get(), kBytes);
+  if (!umem) return umem.error();
+  page.umem_ = std::move(*umem);
+  return page;
+}
+
+}  // namespace gdakit::mlx5
