@@ -35,4 +35,10 @@ Result<void> agree_on_doorbells(Bootstrap& bootstrap, const Result<void>& mine) 
                    "it");
 }
 
+Result<std::uint8_t> agree_on_mtu(Bootstrap& bootstrap, std::uint8_t mine) {
+  const Result<std::vector<std::uint8_t>> all = allgather_value(bootstrap, mine);
+  if (!all) return all.error();
+  return std::ranges::min(*all);
+}
+
 }  // namespace gdakit::mlx5

@@ -1,6 +1,8 @@
 // What the PEs of a job agree on before they make queues: what one of them cannot do, none does.
 #pragma once
 
+#include <cstdint>
+
 #include "core/base/result.h"
 #include "core/host/bootstrap/bootstrap.h"
 
@@ -10,5 +12,8 @@ namespace gdakit::mlx5 {
 // whether this PE's can. Errors: which PE's cannot, and why (unavailable), the same for all PEs;
 // the bootstrap's own.
 Result<void> agree_on_doorbells(Bootstrap& bootstrap, const Result<void>& mine);
+
+// Collective. The least MTU of all PEs' ports, each an ibv_mtu.
+Result<std::uint8_t> agree_on_mtu(Bootstrap& bootstrap, std::uint8_t mine);
 
 }  // namespace gdakit::mlx5

@@ -12,6 +12,7 @@
 #include "backends/mlx5/agreement.h"
 #include "backends/mlx5/counter_set.h"
 #include "backends/mlx5/cq_records.h"
+#include "backends/mlx5/dc_parts.h"
 #include "backends/mlx5/doorbell_pages.h"
 #include "backends/mlx5/emulation.h"
 #include "backends/mlx5/open_nic.h"
@@ -44,7 +45,8 @@ class Mlx5Backend final : public Backend {
         ack_timeout_(ack_timeout_code(options.nic_timeout, QueuePair::kTries)),
         doorbells_(*nic_, memory),
         umems_(*nic_, memory),
-        cq_records_(*nic_) {}
+        cq_records_(*nic_),
+        dc_(*nic_) {}
 
   ~Mlx5Backend() override {
     for (const auto& [keys, region] : regions_) nic_->libraries().dereg_mr(region);
@@ -62,6 +64,14 @@ class Mlx5Backend final : public Backend {
     if (!set) log_.info("no counters: " + set.error().message());
   }
 
+  // Collective: packets of DC are no longer than the port of any PE takes.
+  Result<void> choose_dc_mtu(Bootstrap& bootstrap) {
+    const Result<std::uint8_t> mtu = agree_on_mtu(bootstrap, nic_->address().mtu);
+    if (!mtu) return mtu.error();
+    dc_.set_mtu(*mtu);
+    return {};
+  }
+
   // Collective: who rings the NIC.
   Result<void> choose_ringers(NicHandler handler, Bootstrap& bootstrap);
 
@@ -72,6 +82,7 @@ class Mlx5Backend final : public Backend {
     limits.device_rings = device_rings_;
     limits.auto_direct = !emulated_;
     limits.on_bus = true;
+    limits.has_dc = dc_.has_dc();
     return limits;
   }
   NicCounters counters() const override {
@@ -85,6 +96,9 @@ class Mlx5Backend final : public Backend {
   Result<QueueResources> create_queue(const QueueMemory& memory) override;
   Result<void> connect_queue(QueueNumber queue, const Bytes& card) override;
   Result<void> destroy_queue(QueueNumber queue) override;
+
+  Result<Bytes> dc_target() override;
+  Result<format::AvSegment> dc_address(const Bytes& card) override;
 
   std::string describe_queue(QueueNumber queue) const override;
   std::vector<BrokenQueue> broken_queues() const override;
@@ -125,6 +139,10 @@ class Mlx5Backend final : public Backend {
     return Error(Code::unavailable,
                  "a ConnectX cannot be stopped; soft ones can (softnic, mlx5-emulated)");
   }
+  std::uint8_t counter_set() const {
+    return counters_ == nullptr ? std::uint8_t{0} : counters_->id();
+  }
+  Result<std::optional<InitiatorOptions>> initiator_options(const QueueMemory& memory);
   void give_back(const Queue& queue) {
     doorbells_.give_back(queue.uar);
     cq_records_.give_back(queue.cq_record);
@@ -142,7 +160,8 @@ class Mlx5Backend final : public Backend {
   DoorbellPages doorbells_;
   QueueUmems umems_;
   CqRecords cq_records_;
-  std::unique_ptr<CounterSet> counters_;               // null: the NIC gives none
+  std::unique_ptr<CounterSet> counters_;  // null: the NIC gives none
+  DcParts dc_;
   std::map<std::uint32_t, ibv_mr*> regions_;           // by lkey
   std::map<QueueNumber, Queue> queues_;                // by QPN
   mutable std::map<QueueNumber, std::string> broken_;  // with the reason, once they are found
@@ -198,8 +217,21 @@ Result<void> Mlx5Backend::deregister_memory(MemoryKeys keys) {
   return {};
 }
 
+// Nothing: the queue is of RC.
+Result<std::optional<InitiatorOptions>> Mlx5Backend::initiator_options(const QueueMemory& memory) {
+  if (memory.type != QueueType::dc) return std::optional<InitiatorOptions>();
+  if (memory.receive_depth != 0) {
+    return Error(Code::invalid_argument, "create_queue: initiators of DC receive nothing");
+  }
+  const Result<const DcReceives*> receives = dc_.receives(doorbells_);
+  if (!receives) return receives.error();
+  return std::optional(InitiatorOptions{*receives, dc_.mtu(), dc_.log_reads()});
+}
+
 Result<QueueResources> Mlx5Backend::create_queue(const QueueMemory& memory) {
   const std::lock_guard lock(mutex_);
+  const auto initiator = initiator_options(memory);
+  if (!initiator) return initiator.error();
   const Result<DoorbellPages::Doorbell> doorbell = doorbells_.take();
   if (!doorbell) return doorbell.error();
   Result<CqRecords::Record> record = cq_records_.take();
@@ -207,21 +239,19 @@ Result<QueueResources> Mlx5Backend::create_queue(const QueueMemory& memory) {
     doorbells_.give_back(doorbell->page);
     return record.error();
   }
-  Queue queue{std::random_device{}() & kPsnMask,
-              doorbell->page,
-              *record,
-              memory.cqe,
-              memory_.kind_of(memory.cqe) != MemoryKind::gpu,
-              nullptr};
-  Result<std::unique_ptr<QueuePair>> pair =
-      QueuePair::create(*nic_, umems_,
-                        {.memory = memory,
-                         .uar = doorbell->page,
-                         .cq_records = record->umem,
-                         .cq_record_offset = record->offset,
-                         .first_psn = queue.first_psn,
-                         .ack_timeout = ack_timeout_,
-                         .counter_set = counters_ == nullptr ? std::uint8_t{0} : counters_->id()});
+  // An initiator's numbers of packets are its connections'.
+  Queue queue{
+      *initiator ? 0 : std::random_device{}() & kPsnMask, doorbell->page, *record, memory.cqe,
+      memory_.kind_of(memory.cqe) != MemoryKind::gpu,     nullptr};
+  Result<std::unique_ptr<QueuePair>> pair = QueuePair::create(*nic_, umems_,
+                                                              {.memory = memory,
+                                                               .uar = doorbell->page,
+                                                               .cq_records = record->umem,
+                                                               .cq_record_offset = record->offset,
+                                                               .first_psn = queue.first_psn,
+                                                               .ack_timeout = ack_timeout_,
+                                                               .counter_set = counter_set(),
+                                                               .initiator = *initiator});
   if (!pair) {
     give_back(queue);
     return pair.error();
@@ -238,17 +268,36 @@ Result<QueueResources> Mlx5Backend::create_queue(const QueueMemory& memory) {
   card.first_psn = queue.first_psn;
   card.address = nic_->address();
   queues_[qpn] = std::move(queue);
-  return QueueResources{qpn, qpn, doorbell->host, doorbell->device, bytes_of(card)};
+  return QueueResources{qpn, qpn, doorbell->host, doorbell->device,
+                        *initiator ? Bytes() : bytes_of(card)};
 }
 
 Result<void> Mlx5Backend::connect_queue(QueueNumber queue, const Bytes& card) {
-  const Result<ConnectionCard> peer = read_card(card, *nic_);
-  if (!peer) return peer.error().within("connect_queue");
   const std::lock_guard lock(mutex_);
   const auto found = queues_.find(queue);
   if (found == queues_.end()) return unknown("connect_queue", queue);
+  if (found->second.pair->is_initiator()) {
+    return Error(Code::invalid_argument, "connect_queue: queue " + std::to_string(queue) +
+                                             " is an initiator of DC, which has no peer");
+  }
+  const Result<ConnectionCard> peer = read_card(card, *nic_);
+  if (!peer) return peer.error().within("connect_queue");
   if (auto there = nic_->find_gid_again(); !there) return there.error().within("connect_queue");
   return found->second.pair->connect(*peer);
+}
+
+Result<Bytes> Mlx5Backend::dc_target() {
+  const std::lock_guard lock(mutex_);
+  if (auto there = nic_->find_gid_again(); !there) return there.error().within("dc_target");
+  return dc_.target(doorbells_, counter_set());
+}
+
+Result<format::AvSegment> Mlx5Backend::dc_address(const Bytes& card) {
+  const std::lock_guard lock(mutex_);
+  if (auto usable = dc_.usable(); !usable) return usable.error();
+  if (auto there = nic_->find_gid_again(); !there) return there.error().within("dc_address");
+  Result<format::AvSegment> address = dc_.address(card);
+  return address ? address : address.error().within("dc_address");
 }
 
 Result<void> Mlx5Backend::destroy_queue(QueueNumber queue) {
@@ -315,6 +364,9 @@ Result<std::unique_ptr<Backend>> make_backend(std::unique_ptr<OpenNic> nic, cons
   auto backend = std::make_unique<Mlx5Backend>(std::move(nic), memory, options,
                                                Log(options.log, bootstrap.rank()));
   backend->begin_to_count();
+  if (options.queue_type == QueueType::dc) {
+    if (auto chosen = backend->choose_dc_mtu(bootstrap); !chosen) return chosen.error();
+  }
   if (auto chosen = backend->choose_ringers(options.nic_handler, bootstrap); !chosen) {
     return chosen.error();
   }

@@ -27,6 +27,8 @@ const char* command_name(prm::Opcode opcode) {
     case prm::Opcode::rtr2rts_qp: return "RTR2RTS_QP";
     case prm::Opcode::query_qp: return "QUERY_QP";
     case prm::Opcode::qp_2rst: return "2RST_QP";
+    case prm::Opcode::create_rmp: return "CREATE_RMP";
+    case prm::Opcode::create_dct: return "CREATE_DCT";
     case prm::Opcode::alloc_q_counter: return "ALLOC_Q_COUNTER";
     case prm::Opcode::query_q_counter: return "QUERY_Q_COUNTER";
     default: return "a command";

@@ -1,18 +1,28 @@
-// A queue pair of RC with its completion queues, made by firmware commands on memory that the
-// caller gives: what is sent completes to a collapsed CQ, and what is received to an ordinary one.
+// A queue pair of RC with its completion queues, or an initiator of DC, made by firmware commands
+// on memory that the caller gives: what is sent completes to a collapsed CQ, and what is received
+// to an ordinary one.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
 
+#include "backends/mlx5/completion_queue.h"
 #include "backends/mlx5/connection_card.h"
+#include "backends/mlx5/dc_target.h"
 #include "backends/mlx5/open_nic.h"
 #include "backends/mlx5/queue_umems.h"
+#include "backends/mlx5/way.h"
 #include "core/host/backend.h"
 
 namespace gdakit::mlx5 {
+
+// Of an initiator, which learns of its peers from its WQEs alone.
+struct InitiatorOptions {
+  const DcReceives* receives = nullptr;
+  std::uint8_t mtu = 0;        // ibv_mtu
+  std::uint8_t log_reads = 0;  // READs and atomics under way, 2^n
+};
 
 struct QueuePairOptions {
   QueueMemory memory;
@@ -20,19 +30,21 @@ struct QueuePairOptions {
   const Umem* cq_records = nullptr;    // of completion queues, which nobody writes
   std::uint64_t cq_record_offset = 0;  // ... where those of this one are: 8 bytes for each of two
   std::uint32_t first_psn = 0;
-  std::uint8_t ack_timeout = 18;  // 4.096 us * 2^n
-  std::uint8_t counter_set = 0;   // that it counts in; 0: none
+  std::uint8_t ack_timeout = 18;                   // 4.096 us * 2^n
+  std::uint8_t counter_set = 0;                    // that it counts in; 0: none
+  std::optional<InitiatorOptions> initiator = {};  // nothing: it is of RC
 };
 
 class QueuePair {
  public:
   static constexpr std::uint32_t kTries = 8;  // to send a packet, until it gives up
 
-  // `umems` gives that of its memory.
+  // `umems` gives that of its memory. An initiator is ready to post.
   static Result<std::unique_ptr<QueuePair>> create(const OpenNic& nic, QueueUmems& umems,
                                                    const QueuePairOptions& options);
   std::uint32_t qpn() const { return qpn_; }
-  // The card is in range. If it fails, the queue pair is as it was. It and state() fail once
+  bool is_initiator() const { return options_.initiator.has_value(); }
+  // Of RC. The card is in range. If it fails, the queue pair is as it was. It and state() fail once
   // destroy() has taken the QP away.
   Result<void> connect(const ConnectionCard& peer);
   // Its objects go one after the other. If one does not, those behind it stay, and the next call
@@ -44,25 +56,21 @@ class QueuePair {
 
  private:
   QueuePair(const OpenNic& nic, const QueuePairOptions& options) : nic_(nic), options_(options) {}
-  struct Cq {
-    std::optional<DevxObject> object;
-    std::uint32_t number = 0;
-  };
-  Result<void> create_cq(Cq& cq, const void* cqes, std::uint32_t log_size, bool collapsed,
-                         std::uint64_t record_offset);
+  Result<void> create_cqs();
   Result<void> create_qp();
-  using Mac = std::array<std::uint8_t, 6>;
   Result<void> to_init();
-  Result<void> to_rtr(const ConnectionCard& peer, const Mac& mac);
-  Result<void> to_rts(const ConnectionCard& peer);
+  Result<void> to_rtr(const ConnectionCard& peer, const Way& way);
+  Result<void> to_rtr_as_initiator();
+  Result<void> to_rts(std::uint8_t log_reads);
+  Result<void> start();
   void reset();
   Error destroyed() const;
 
   const OpenNic& nic_;
   const QueuePairOptions options_;
   std::shared_ptr<Umem> umem_;  // null once destroy() has given it up
-  Cq send_cq_;
-  Cq receive_cq_;
+  CompletionQueue send_cq_;
+  CompletionQueue receive_cq_;
   std::optional<DevxObject> qp_;  // goes before its CQs and its memory
   std::uint32_t qpn_ = 0;
 };

@@ -11,8 +11,6 @@ namespace {
 
 using format::CsvRow;
 
-constexpr const char* kClients[] = {"nvshmem", "doca"};
-
 bool starts_with_any(const std::string& value, std::initializer_list<const char*> words) {
   for (const char* word : words) {
     if (value.starts_with(word)) return true;
@@ -22,9 +20,11 @@ bool starts_with_any(const std::string& value, std::initializer_list<const char*
 
 class Comparison {
  public:
-  Comparison(const Case& played, const std::vector<CsvRow>& clients,
-             const std::vector<CsvRow>& differences)
-      : played_(played), clients_(clients), differences_(differences) {}
+  Comparison(const Case& played, const MailboxTable& table)
+      : played_(played),
+        names_(table.names),
+        clients_(table.clients),
+        differences_(table.differences) {}
 
   std::vector<std::string> run() {
     for (const Command& command : played_.commands) compare_command(command);
@@ -95,24 +95,27 @@ class Comparison {
 
   void compare_field(const CsvRow& row, const std::string& ours) {
     bool differs = false;
-    for (const char* client : kClients) {
+    std::string line = ours;
+    for (const std::string& client : names_) {
       if (!is_same(row, row.at(client), ours)) differs = true;
+      line += ',' + row.at(client);
     }
     const CsvRow* const known = find(differences_, row.at("command"), row.at("field"));
-    std::ostringstream line;
-    line << ours << ',' << row.at("nvshmem") << ',' << row.at("doca");
     if (known == nullptr) {
-      if (differs) say(row, "differs and has no row: " + line.str());
+      if (differs) say(row, "differs and has no row: " + line);
       return;
     }
-    if (!differs) return say(row, "has a row, and is the same: " + line.str());
+    if (!differs) return say(row, "has a row, and is the same: " + line);
     if (known->at("reason").empty()) say(row, "has a row without a reason");
-    if (known->at("ours") + ',' + known->at("nvshmem") + ',' + known->at("doca") != line.str()) {
-      say(row, "its row has other values than these: " + line.str());
+    std::string said = known->at("ours");
+    for (const std::string& client : names_) said += ',' + known->at(client);
+    if (said != line) {
+      say(row, "its row has other values than these: " + line);
     }
   }
 
   const Case& played_;
+  const std::vector<std::string>& names_;
   const std::vector<CsvRow>& clients_;
   const std::vector<CsvRow>& differences_;
   std::vector<std::string> wrong_;
@@ -136,9 +139,8 @@ bool matches(const std::string& pattern, const std::string& name) {
   return false;
 }
 
-std::vector<std::string> compare(const Case& played, const std::vector<CsvRow>& clients,
-                                 const std::vector<CsvRow>& differences) {
-  return Comparison(played, clients, differences).run();
+std::vector<std::string> compare(const Case& played, const MailboxTable& table) {
+  return Comparison(played, table).run();
 }
 
 }  // namespace gdakit::mlx5

@@ -3,6 +3,9 @@
 //   tests/data/mlx5_clients.csv     what NVSHMEM's ibgda and DOCA GPUNetIO set in each command,
 //                                   a row for each field that anybody sets
 //   tests/data/mlx5_mailboxes.csv   each difference between us and one of them, with its reason
+//   tests/data/mlx5_dc_*.csv        likewise of DC: NVSHMEM, whose target mlx5_ib makes for it,
+//   UCX,
+//                                   and DOCA, which has shared receive queues and no DC
 //
 // A row's case is a name, several with | between them, or the begin of names with a * behind it. A
 // client's value is one of
@@ -36,10 +39,15 @@ struct Case {
 
 bool matches(const std::string& pattern, const std::string& name);
 
+struct MailboxTable {
+  std::vector<std::string> names;  // of the clients, which are columns
+  std::vector<format::CsvRow> clients;
+  std::vector<format::CsvRow> differences;
+};
+
 // What is wrong between the case, what clients do, and the differences that are known, each in a
 // sentence: a difference without a row, a row without a difference or with other values, a bit that
 // is set where no row has a field, a name that nothing has.
-std::vector<std::string> compare(const Case& played, const std::vector<format::CsvRow>& clients,
-                                 const std::vector<format::CsvRow>& differences);
+std::vector<std::string> compare(const Case& played, const MailboxTable& table);
 
 }  // namespace gdakit::mlx5

@@ -1,4 +1,4 @@
-// What is sent to the firmware for each kind of queue, field by field, beside what NVSHMEM and DOCA
+// What is sent to the firmware for each kind of queue, field by field, beside what other clients
 // send (mailbox_table.h). To add a kind: a function that makes one on a played host, a row of
 // kKinds, and rows of the tables.
 #include <algorithm>
@@ -30,19 +30,44 @@ ConnectionCard some_peer() {
 
 class Mailboxes : public PlayedQueuePair {
  public:
+  Mailboxes() {
+    options_.counter_set = 3;
+    nic_options_ = {.service_level = 5, .traffic_class = 106};
+    uar_.page_id = 0x41;
+  }
+
   // Sent by a pair of RC that is made and connected.
   Case rc(const char* name, bool receives, const ConnectionCard& peer) {
     options_.memory = block_.memory(receives);
     options_.cq_record_offset = 64;
     options_.first_psn = 0xabcdef;
-    options_.counter_set = 3;
-    nic_options_ = {.service_level = 5, .traffic_class = 106};
-    uar_.page_id = 0x41;
     const auto made = make(peer);
     EXPECT_TRUE(made) << made.error().message();
-    Case played{name, named(played_commands())};
-    played.numbers = numbers(receives, peer);
-    return played;
+    Case sent{name, named(played().commands)};
+    sent.numbers = numbers(receives, peer);
+    return sent;
+  }
+
+  // Sent by a target of DC and an initiator.
+  Case dc(const char* name) {
+    const auto nic = open();
+    EXPECT_TRUE(nic);
+    QueueUmems umems(**nic, host_);
+    const auto records = HostPage::make(**nic);
+    const auto shared = DcReceives::make(**nic, uar_.page_id);
+    EXPECT_TRUE(records && shared);
+    options_.memory = block_.memory(/*receives=*/false);
+    options_.cq_records = &records->umem();
+    options_.cq_record_offset = 64;
+    options_.initiator = {.receives = shared->get(), .mtu = IBV_MTU_512, .log_reads = 3};
+    const auto pair = QueuePair::create(**nic, umems, options_);
+    EXPECT_TRUE(pair) << pair.error().message();
+    const auto target = DcTarget::create(
+        **nic, **shared, {.key = 0x0123456789abcdef, .mtu = IBV_MTU_512, .counter_set = 3});
+    EXPECT_TRUE(target) << target.error().message();
+    Case sent{name, named(played().commands)};
+    sent.numbers = dc_numbers();
+    return sent;
   }
 
   Case infiniband() {
@@ -63,12 +88,16 @@ class Mailboxes : public PlayedQueuePair {
     played().gids.insert(played().gids.begin(), gid_of(IBV_GID_TYPE_ROCE_V1, 0xfe, 1));
     return rc("rc_channel", true, some_peer());
   }
-
- private:
-  static const std::vector<std::vector<std::uint8_t>>& played_commands() {
-    return played().commands;
+  Case dc_infiniband() {
+    put_on_infiniband();
+    return dc("dc_infiniband");
+  }
+  Case dc_roce_v2() {
+    played().gids.insert(played().gids.begin(), gid_of(IBV_GID_TYPE_ROCE_V1, 0xfe, 1));
+    return dc("dc_roce_v2");
   }
 
+ private:
   // What tables may name.
   static std::map<std::string, std::string> numbers(bool receives, const ConnectionCard& peer) {
     const std::uint64_t begin = receives ? 0 : QueueBlock::kSlots;
@@ -99,26 +128,59 @@ class Mailboxes : public PlayedQueuePair {
         {"peer_mac_high", 0x0211},
         {"peer_mac_low", 0x22334455},
     };
-    std::map<std::string, std::string> texts;
-    for (const auto& [name, number] : all) texts[name] = std::to_string(number);
+    std::map<std::string, std::string> texts = texts_of(all);
     texts["peer_gid"] = hex_digits(peer.address.gid);
+    return texts;
+  }
+  static std::map<std::string, std::string> dc_numbers() {
+    const std::uint32_t first_object = Played().next_object;
+    return texts_of({{"port", 1},
+                     {"gid_index", 1},
+                     {"port_mtu", IBV_MTU_1024},
+                     {"log_max_rd_atomic", 4},
+                     {"eqn", Played().eqn},
+                     {"pd", Played().pd},
+                     {"uar_page", 0x41},
+                     {"cq_record_umem", Played().next_umem},
+                     {"receives_umem", Played().next_umem + 1},
+                     {"umem", Played().next_umem + 2},
+                     {"cq_record_offset", 64},
+                     {"receives_offset", 0},
+                     {"record_offset", QueueBlock::kRecord - QueueBlock::kSlots},
+                     {"log_depth", 6},
+                     {"receive_cqn", first_object},
+                     {"srqn", first_object + 1},
+                     {"send_cqn", first_object + 2},
+                     {"qpn", first_object + 3}});
+  }
+  static std::map<std::string, std::string> texts_of(
+      const std::map<std::string, std::uint64_t>& numbers) {
+    std::map<std::string, std::string> texts;
+    for (const auto& [name, number] : numbers) texts[name] = std::to_string(number);
     return texts;
   }
 };
 
+const MailboxTable kRc{{"nvshmem", "doca"},
+                       format::read_csv("tests/data/mlx5_clients.csv"),
+                       format::read_csv("tests/data/mlx5_mailboxes.csv")};
+const MailboxTable kDc{{"nvshmem", "ucx", "doca"},
+                       format::read_csv("tests/data/mlx5_dc_clients.csv"),
+                       format::read_csv("tests/data/mlx5_dc_mailboxes.csv")};
+
 struct Kind {
   const char* name;
   Case (Mailboxes::*play)();
+  const MailboxTable* table;
 };
 constexpr Kind kKinds[] = {
-    {"rc_infiniband", &Mailboxes::infiniband},
-    {"rc_infiniband_grh", &Mailboxes::infiniband_grh},
-    {"rc_roce_v2", &Mailboxes::roce_v2},
-    {"rc_channel", &Mailboxes::channel},
+    {"rc_infiniband", &Mailboxes::infiniband, &kRc},
+    {"rc_infiniband_grh", &Mailboxes::infiniband_grh, &kRc},
+    {"rc_roce_v2", &Mailboxes::roce_v2, &kRc},
+    {"rc_channel", &Mailboxes::channel, &kRc},
+    {"dc_infiniband", &Mailboxes::dc_infiniband, &kDc},
+    {"dc_roce_v2", &Mailboxes::dc_roce_v2, &kDc},
 };
-
-const std::vector<format::CsvRow> kClients = format::read_csv("tests/data/mlx5_clients.csv");
-const std::vector<format::CsvRow> kDifferences = format::read_csv("tests/data/mlx5_mailboxes.csv");
 
 class GoldenMailboxes : public Mailboxes, public testing::WithParamInterface<Kind> {};
 INSTANTIATE_TEST_SUITE_P(All, GoldenMailboxes, testing::ValuesIn(kKinds),
@@ -126,29 +188,34 @@ INSTANTIATE_TEST_SUITE_P(All, GoldenMailboxes, testing::ValuesIn(kKinds),
 
 TEST_P(GoldenMailboxes, DifferFromOtherClientsAsTheTableSays) {
   const Case sent = (this->*GetParam().play)();
-  ASSERT_FALSE(kClients.empty());
-  ASSERT_FALSE(kDifferences.empty());
+  const MailboxTable& table = *GetParam().table;
+  ASSERT_FALSE(table.clients.empty());
+  ASSERT_FALSE(table.differences.empty());
   EXPECT_EQ(sent.name, GetParam().name);
-  for (const std::string& wrong : compare(sent, kClients, kDifferences)) ADD_FAILURE() << wrong;
+  for (const std::string& wrong : compare(sent, table)) ADD_FAILURE() << wrong;
 }
 
 using GoldenMailboxTables = Mailboxes;
 
 TEST_F(GoldenMailboxTables, NameCasesAndCommandsThatThereAre) {
-  std::vector<Case> cases;
-  for (const Kind& kind : kKinds) {
-    played() = {};
-    put_on_ethernet();
-    cases.push_back((this->*kind.play)());
-  }
-  for (const auto* const rows : {&kClients, &kDifferences}) {
-    for (const format::CsvRow& row : *rows) {
-      ASSERT_FALSE(row.contains("malformed")) << row.at("malformed");
-      const auto has_it = [&row](const Case& one) {
-        return matches(row.at("case"), one.name) && one.find(row.at("command")) != nullptr;
-      };
-      EXPECT_TRUE(std::ranges::any_of(cases, has_it))
-          << row.at("case") << ", " << row.at("command");
+  for (const MailboxTable* const table : {&kRc, &kDc}) {
+    std::vector<Case> cases;
+    for (const Kind& kind : kKinds) {
+      if (kind.table != table) continue;
+      played() = {};
+      put_on_ethernet();
+      options_.initiator.reset();
+      cases.push_back((this->*kind.play)());
+    }
+    for (const auto* const rows : {&table->clients, &table->differences}) {
+      for (const format::CsvRow& row : *rows) {
+        ASSERT_FALSE(row.contains("malformed")) << row.at("malformed");
+        const auto has_it = [&row](const Case& one) {
+          return matches(row.at("case"), one.name) && one.find(row.at("command")) != nullptr;
+        };
+        EXPECT_TRUE(std::ranges::any_of(cases, has_it))
+            << row.at("case") << ", " << row.at("command");
+      }
     }
   }
 }
@@ -177,7 +244,8 @@ class MailboxComparison : public testing::Test {
   std::string wrong(const Rows& clients, const Rows& differences) const {
     std::string all;
     const Case played{"rc_any", {sent_}, {{"nine", "9"}}};
-    for (const std::string& one : compare(played, clients, differences)) all += one + '\n';
+    for (const std::string& one : compare(played, {{"nvshmem", "doca"}, clients, differences}))
+      all += one + '\n';
     return all;
   }
 

@@ -26,6 +26,9 @@ struct Played {
   bool is_mlx5 = true;
   std::uint16_t atomic_operations = 0xf;
   std::uint16_t atomic_bytes = 0xc;
+  std::uint16_t dc_atomic_bytes = 0xc;
+  bool has_dc = true;
+  std::uint8_t log_dc_reads = 4;
   int reads = 16;  // max_qp_rd_atom
   std::vector<ibv_port_attr> ports = {};
   std::vector<ibv_port_attr> ports_later =
@@ -58,6 +61,7 @@ struct Played {
   std::uint64_t dma_buf_offset = 0;     // of the region that was registered last
   std::uint32_t last_gid = 0;           // the highest index that was asked for
   int destroyed = 0;                    // calls that were to destroy an object
+  std::vector<std::string> gone = {};   // objects, by the opcodes of what made them
 
   // The next number of each kind; no two kinds have one in common.
   std::uint32_t next_page = 0x31;  // of a dedicated doorbell page

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <span>
+#include <string>
 
 #include "core/format/prm/caps.h"
 #include "core/format/prm/cq.h"
@@ -12,6 +13,7 @@
 #include "tests/mlx5/played_calls.h"
 
 struct mlx5dv_devx_obj {
+  std::string made_by;     // opcode
   std::uint64_t commands;  // that named it
 };
 
@@ -70,16 +72,22 @@ int umem_dereg(mlx5dv_devx_umem* umem) {
 
 using Answer = std::span<std::uint8_t>;
 
+std::string opcode_of(const void* in) {
+  const auto* const bytes = static_cast<const std::uint8_t*>(in);
+  std::array<char, 8> digits{};
+  std::snprintf(digits.data(), digits.size(), "%02x%02x", bytes[0], bytes[1]);
+  return digits.data();
+}
+
 // Whether the firmware takes the command; `fill` gives its answer, which may be spoilt.
 template <class Fill>
 bool is_taken(const void* in, std::size_t size, void* out, std::size_t out_size, const Fill& fill) {
   const auto* const bytes = static_cast<const std::uint8_t*>(in);
-  std::array<char, 8> opcode{};
-  std::snprintf(opcode.data(), opcode.size(), "%02x%02x", bytes[0], bytes[1]);
-  played().sent[opcode.data()].assign(bytes, bytes + size);
+  const std::string opcode = opcode_of(in);
+  played().sent[opcode].assign(bytes, bytes + size);
   played().commands.emplace_back(bytes, bytes + size);
   const Answer answer(static_cast<std::uint8_t*>(out), out_size);
-  const bool taken = succeeds(opcode.data());
+  const bool taken = succeeds(opcode);
   if (taken) {
     fill(answer);
   } else {
@@ -100,19 +108,24 @@ void tell_state(Answer answer) {
   const prm::View<prm::QueryQpOut, std::uint8_t> view(answer);
   view.at(prm::QueryQpOut::qpc).set(prm::Qpc::state, played().queue_state);
 }
-void tell_atomics(Answer answer) {
-  const prm::View<prm::QueryHcaCapOut, std::uint8_t> view(answer);
-  const prm::View<prm::AtomicCaps, std::uint8_t> caps{
-      Answer(view.at(prm::QueryHcaCapOut::capability))};
+// Pages of capabilities.
+void tell_atomics(Answer page) {
+  const prm::View<prm::AtomicCaps, std::uint8_t> caps{page};
   caps.set(prm::AtomicCaps::atomic_operations, played().atomic_operations);
   caps.set(prm::AtomicCaps::atomic_size_qp, played().atomic_bytes);
+  caps.set(prm::AtomicCaps::atomic_size_dc, played().dc_atomic_bytes);
+}
+void tell_transports(Answer page) {
+  const prm::View<prm::CmdHcaCap, std::uint8_t> caps{page};
+  caps.set(prm::CmdHcaCap::dct, played().has_dc ? 1 : 0);
+  caps.set(prm::CmdHcaCap::log_max_ra_req_dc, played().log_dc_reads);
 }
 
 mlx5dv_devx_obj* obj_create(ibv_context*, const void* in, std::size_t size, void* out,
                             std::size_t out_size) {
   if (!is_taken(in, size, out, out_size, number_it)) return nullptr;
   ++played().live["object"];
-  return new mlx5dv_devx_obj{};
+  return new mlx5dv_devx_obj{opcode_of(in), 0};
 }
 int obj_modify(mlx5dv_devx_obj* object, const void* in, std::size_t size, void* out,
                std::size_t out_size) {
@@ -129,10 +142,19 @@ int obj_query(mlx5dv_devx_obj* object, const void* in, std::size_t size, void* o
 int obj_destroy(mlx5dv_devx_obj* object) {
   const std::string nth = "mlx5dv_devx_obj_destroy " + std::to_string(++played().destroyed);
   if (!removes(nth) || !removes("mlx5dv_devx_obj_destroy")) return errno;
+  played().gone.push_back(object->made_by);
   return gone("object", object);
 }
 int general_cmd(ibv_context*, const void* in, std::size_t size, void* out, std::size_t out_size) {
-  return is_taken(in, size, out, out_size, tell_atomics) ? 0 : errno;
+  const std::span<const std::uint8_t> question(static_cast<const std::uint8_t*>(in), size);
+  const std::uint64_t page = prm::View<prm::MboxIn>(question).get(prm::MboxIn::op_mod) >> 1;
+  const auto tell = page == static_cast<std::uint64_t>(prm::CapabilityPage::atomic_caps)
+                        ? tell_atomics
+                        : tell_transports;
+  const auto fill = [tell](Answer answer) {
+    tell(prm::View<prm::QueryHcaCapOut, std::uint8_t>(answer).at(prm::QueryHcaCapOut::capability));
+  };
+  return is_taken(in, size, out, out_size, fill) ? 0 : errno;
 }
 
 }  // namespace

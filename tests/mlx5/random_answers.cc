@@ -54,8 +54,8 @@ class Run {
   void check(const Error& error) {
     // Each of the libraries' calls by its name, and each command by its own; what they answered.
     static constexpr const char* kNames[] = {
-        "ibv_",   "mlx5dv_",  "CREATE_",      "2INIT_QP", "2RTR_QP",     "2RTS_QP",
-        "QUERY_", "DESTROY_", "is destroyed", "GID",      "no RDMA NIC", "ibv_devices"};
+        "ibv_",     "mlx5dv_",      "CREATE_", "2INIT_QP",    "2RTR_QP",     "2RTS_QP", "QUERY_",
+        "DESTROY_", "is destroyed", "GID",     "no RDMA NIC", "ibv_devices", "of DC"};
     const auto is_in = [&error](const char* name) {
       return error.message().find(name) != std::string::npos;
     };
@@ -82,6 +82,7 @@ class Run {
       queues_.push_back(*made);
     }
     run_.created = queues_.size();
+    use_dc(backend);
     for (const QueueResources& queue : queues_) {
       const std::uint32_t peer = draw_(static_cast<std::uint32_t>(queues_.size()));
       if (succeeds(backend.connect_queue(queue.number, queues_[peer].card))) ++run_.connected;
@@ -92,6 +93,19 @@ class Run {
     for (const MemoryKeys& key : keys) succeeds(backend.deregister_memory(key));
     for (std::size_t left = queues_.size(); left-- != 0;) remove(backend, queues_[left].number);
     played().removals_fail = false;
+  }
+
+  // A target, and an initiator that lasts as long as the backend.
+  void use_dc(Backend& backend) {
+    const auto card = backend.dc_target();
+    if (succeeds(card) && succeeds(backend.dc_address(*card))) ++run_.addressed;
+    QueueMemory memory = initiator_.memory(/*receives=*/false);
+    memory.type = QueueType::dc;
+    const auto made = backend.create_queue(memory);
+    if (!succeeds(made)) return;
+    ++run_.initiators;
+    if (!made->card.empty()) run_.wrong += "an initiator with a card\n";
+    if (backend.describe_queue(made->number).empty()) run_.wrong += "a queue without a word\n";
   }
 
   // One that could not be removed is still there, and can be asked about.
@@ -112,6 +126,7 @@ class Run {
 
   std::function<std::uint32_t(std::uint32_t)> draw_;
   std::vector<QueueBlock> blocks_ = std::vector<QueueBlock>(4);
+  QueueBlock initiator_;
   std::vector<QueueResources> queues_;
   RandomRun run_;
 };

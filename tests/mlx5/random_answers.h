@@ -14,6 +14,8 @@ struct RandomRun {
   bool opened = false;
   std::size_t created = 0;
   std::size_t connected = 0;
+  std::size_t initiators = 0;  // of DC
+  std::size_t addressed = 0;   // targets
 };
 
 // Each call of the backend succeeds or says by which call of the libraries it failed, and all that

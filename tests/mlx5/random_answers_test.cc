@@ -10,7 +10,7 @@ namespace {
 TEST(RandomAnswers, EndInAnErrorThatNamesTheCallAndLeaveNothingBehind) {
   constexpr unsigned kRuns = 5'000;
   unsigned opened = 0;
-  std::size_t created = 0, connected = 0;
+  std::size_t created = 0, connected = 0, initiators = 0, addressed = 0;
   for (unsigned seed = 1; seed <= kRuns; ++seed) {
     std::mt19937 random(seed);
     const auto draw = [&random](std::uint32_t limit) {
@@ -21,6 +21,8 @@ TEST(RandomAnswers, EndInAnErrorThatNamesTheCallAndLeaveNothingBehind) {
     opened += run.opened ? 1 : 0;
     created += run.created;
     connected += run.connected;
+    initiators += run.initiators;
+    addressed += run.addressed;
   }
   // It comes to each call, and not always beyond it.
   EXPECT_GT(opened, kRuns / 4);
@@ -28,6 +30,10 @@ TEST(RandomAnswers, EndInAnErrorThatNamesTheCallAndLeaveNothingBehind) {
   EXPECT_GT(created, kRuns / 2);
   EXPECT_GT(connected, kRuns / 4);
   EXPECT_LT(connected, created);
+  for (const std::size_t of_dc : {initiators, addressed}) {
+    EXPECT_GT(of_dc, kRuns / 8);
+    EXPECT_LT(of_dc, opened);
+  }
 }
 
 }  // namespace

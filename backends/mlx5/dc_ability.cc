@@ -1,0 +1,38 @@
+#include "backends/mlx5/dc_ability.h"
+
+#include <algorithm>
+
+#include "backends/mlx5/atomics.h"
+#include "backends/mlx5/capabilities.h"
+
+namespace gdakit::mlx5 {
+
+namespace prm = format::prm;
+
+DcAbility query_dc(const OpenNic& nic) {
+  DcAbility ability;
+  const Result<CapabilityBytes> page = query_capabilities(
+      nic.libraries(), nic.context(), prm::CapabilityPage::cmd_hca_cap, "its transports");
+  if (!page) {
+    ability.lacks = page.error().message();
+    return ability;
+  }
+  const auto caps = view_of<prm::CmdHcaCap>(*page);
+  const std::uint64_t reads =
+      std::min<std::uint64_t>(nic.address().log_reads, caps.get(prm::CmdHcaCap::log_max_ra_req_dc));
+  ability.log_reads = static_cast<std::uint8_t>(reads);
+  if (caps.get(prm::CmdHcaCap::dct) == 0) {
+    ability.lacks = "its firmware says that it has no targets of DC (dct of QUERY_HCA_CAP is 0)";
+    return ability;
+  }
+  constexpr std::uint32_t kSizes = 4 + 8;
+  const Result<Atomics> atomics = query_atomics(nic.libraries(), nic.context());
+  if (!atomics) {
+    ability.lacks = atomics.error().message();
+  } else if ((atomics->dc_sizes & kSizes) != kSizes) {
+    ability.lacks = "it lacks atomic operations of DC of 4 and 8 bytes";
+  }
+  return ability;
+}
+
+}  // namespace gdakit::mlx5

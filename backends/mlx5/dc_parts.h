@@ -1,0 +1,47 @@
+// A PE's part in DC: whether its NIC has it, the target that its peers' initiators reach it by, and
+// what WQEs of its own initiators say of those of its peers.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "backends/mlx5/connection_card.h"
+#include "backends/mlx5/dc_ability.h"
+#include "backends/mlx5/dc_target.h"
+#include "backends/mlx5/doorbell_pages.h"
+#include "backends/mlx5/open_nic.h"
+#include "core/format/address_vector.h"
+
+namespace gdakit::mlx5 {
+
+class DcParts {
+ public:
+  explicit DcParts(const OpenNic& nic) : nic_(nic), ability_(query_dc(nic)) {}
+
+  bool has_dc() const { return ability_.lacks.empty(); }
+  // Errors (unavailable): the NIC has no DC, why, and what to do.
+  Result<void> usable() const;
+
+  // Initiators and targets have one MTU, which no connection agrees on: by default the port's own.
+  void set_mtu(std::uint8_t mtu) { mtu_ = mtu; }
+  std::uint8_t mtu() const { return mtu_; }
+  std::uint8_t log_reads() const { return ability_.log_reads; }
+
+  // Made by the first call. Errors: as usable()'s; a call that failed, by its name.
+  Result<const DcReceives*> receives(DoorbellPages& pages);
+  // The card of the target, which the first call makes. Errors: as those of receives().
+  Result<Bytes> target(DoorbellPages& pages, std::uint8_t counter_set);
+  // Errors: as read_dc_card's; the peer's target has another MTU (invalid_argument); as find_way's.
+  Result<format::AvSegment> address(const Bytes& card) const;
+
+ private:
+  const OpenNic& nic_;
+  const DcAbility ability_;
+  std::uint8_t mtu_ = nic_.address().mtu;
+  std::unique_ptr<DcReceives> receives_;
+  std::optional<DcTarget> target_;  // goes before the receives
+  std::uint64_t key_ = 0;
+};
+
+}  // namespace gdakit::mlx5
