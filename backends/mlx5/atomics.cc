@@ -7,10 +7,11 @@ namespace gdakit::mlx5 {
 namespace prm = format::prm;
 
 Result<Atomics> query_atomics(const Libraries& libraries, ibv_context* context) {
-  const Result<CapabilityBytes> page =
-      query_capabilities(libraries, context, prm::CapabilityPage::atomic_caps, "its atomics");
-  if (!page) return page.error();
-  const auto caps = view_of<prm::AtomicCaps>(*page);
+  prm::Mailbox<prm::QueryHcaCapOut> page;
+  const auto asked = query_capability_page(libraries, context, prm::CapabilityPage::atomic_caps,
+                                           "its atomics", page);
+  if (!asked) return asked.error();
+  const auto caps = view_page<prm::AtomicCaps>(page);
   const auto number = [&caps](auto field) { return static_cast<std::uint32_t>(caps.get(field)); };
   return Atomics{number(prm::AtomicCaps::atomic_operations),
                  number(prm::AtomicCaps::atomic_size_qp), number(prm::AtomicCaps::atomic_size_dc)};

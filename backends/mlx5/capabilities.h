@@ -1,5 +1,7 @@
-// What the firmware says that a NIC can do.
+// What a NIC's firmware says that it can do.
 #pragma once
+
+#include <span>
 
 #include "backends/mlx5/libraries.h"
 #include "core/base/result.h"
@@ -8,17 +10,16 @@
 
 namespace gdakit::mlx5 {
 
-using CapabilityBytes = format::prm::Mailbox<format::prm::QueryHcaCapOut>;
+// Asks about one page, as the NIC is set up. `name` is what errors call it. Errors: of the command
+// QUERY_HCA_CAP, with what the firmware answered.
+Result<void> query_capability_page(const Libraries& libraries, ibv_context* context,
+                                   format::prm::CapabilityPage page, const char* name,
+                                   format::prm::Mailbox<format::prm::QueryHcaCapOut>& out);
 
-// The fields of a page's layout.
-template <class Layout>
-format::prm::View<Layout> view_of(const CapabilityBytes& answer) {
-  return format::prm::View<Layout>(answer.at(format::prm::QueryHcaCapOut::capability));
+template <class Caps>
+format::prm::View<Caps> view_page(const format::prm::Mailbox<format::prm::QueryHcaCapOut>& page) {
+  return format::prm::View<Caps>(
+      std::span<const std::uint8_t>(page.at(format::prm::QueryHcaCapOut::capability)));
 }
-
-// A page as it is now. `what` names it in errors, which are of the command QUERY_HCA_CAP, with what
-// the firmware answered.
-Result<CapabilityBytes> query_capabilities(const Libraries& libraries, ibv_context* context,
-                                           format::prm::CapabilityPage page, const char* what);
 
 }  // namespace gdakit::mlx5

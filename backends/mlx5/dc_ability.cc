@@ -11,13 +11,14 @@ namespace prm = format::prm;
 
 DcAbility query_dc(const OpenNic& nic) {
   DcAbility ability;
-  const Result<CapabilityBytes> page = query_capabilities(
-      nic.libraries(), nic.context(), prm::CapabilityPage::cmd_hca_cap, "its transports");
-  if (!page) {
-    ability.lacks = page.error().message();
+  prm::Mailbox<prm::QueryHcaCapOut> page;
+  const auto asked = query_capability_page(
+      nic.libraries(), nic.context(), prm::CapabilityPage::cmd_hca_cap, "its transports", page);
+  if (!asked) {
+    ability.lacks = asked.error().message();
     return ability;
   }
-  const auto caps = view_of<prm::CmdHcaCap>(*page);
+  const auto caps = view_page<prm::CmdHcaCap>(page);
   const std::uint64_t reads =
       std::min<std::uint64_t>(nic.address().log_reads, caps.get(prm::CmdHcaCap::log_max_ra_req_dc));
   ability.log_reads = static_cast<std::uint8_t>(reads);

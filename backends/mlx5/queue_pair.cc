@@ -56,24 +56,11 @@ Result<void> QueuePair::create_qp() {
   context.set(prm::Qpc::pm_state, prm::kPathMigrated);
   context.set(prm::Qpc::pd, nic_.pdn());
   context.set(prm::Qpc::uar_page, options_.uar->page_id);
+  write_receives(context);
   const QueueMemory& memory = options_.memory;
   const bool receives = memory.receive_depth != 0;
-  prm::RqType kind = receives ? prm::RqType::regular : prm::RqType::none;
-  std::uint32_t receive_cqn = receives ? receive_cq_.number() : send_cq_.number();
-  if (options_.initiator) {
-    kind = prm::RqType::shared;
-    receive_cqn = options_.initiator->receives->cqn();
-    context.set(prm::Qpc::st, prm::kStDci);
-    context.set(prm::Qpc::srqn_rmpn_xrqn, options_.initiator->receives->srqn());
-  }
-  context.set(prm::Qpc::rq_type, static_cast<std::uint64_t>(kind));
-  if (receives) {
-    context.set(prm::Qpc::log_rq_size, log2_of(memory.receive_depth));
-    context.set(prm::Qpc::log_rq_stride, log2_of(kReceiveWqeBytes) - kLogLeastStride);
-  }
   context.set(prm::Qpc::log_sq_size, log2_of(memory.depth));
   context.set(prm::Qpc::cqn_snd, send_cq_.number());
-  context.set(prm::Qpc::cqn_rcv, receive_cqn);
   context.set(prm::Qpc::dbr_umem_valid, 1);
   context.set(prm::Qpc::dbr_umem_id, umem_->id());
   context.set(prm::Qpc::dbr_addr, umem_->offset_of(memory.doorbell_record));
@@ -86,6 +73,25 @@ Result<void> QueuePair::create_qp() {
   qp_.emplace(std::move(*qp));
   qpn_ = static_cast<std::uint32_t>(out.get(prm::CreateQpOut::qpn));
   return {};
+}
+
+// An initiator receives nothing, but says that it shares a receive queue, as all clients have it.
+void QueuePair::write_receives(QpcWriter context) const {
+  prm::RqType kind = prm::RqType::none;
+  std::uint32_t cqn = send_cq_.number();
+  if (options_.initiator) {
+    kind = prm::RqType::shared;
+    cqn = options_.initiator->receives->cqn();
+    context.set(prm::Qpc::st, prm::kStDci);
+    context.set(prm::Qpc::srqn_rmpn_xrqn, options_.initiator->receives->srqn());
+  } else if (options_.memory.receive_depth != 0) {
+    kind = prm::RqType::regular;
+    cqn = receive_cq_.number();
+    context.set(prm::Qpc::log_rq_size, log2_of(options_.memory.receive_depth));
+    context.set(prm::Qpc::log_rq_stride, log2_of(kReceiveWqeBytes) - kLogLeastStride);
+  }
+  context.set(prm::Qpc::rq_type, static_cast<std::uint64_t>(kind));
+  context.set(prm::Qpc::cqn_rcv, cqn);
 }
 
 Error QueuePair::destroyed() const {

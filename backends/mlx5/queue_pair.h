@@ -58,6 +58,8 @@ class QueuePair {
   QueuePair(const OpenNic& nic, const QueuePairOptions& options) : nic_(nic), options_(options) {}
   Result<void> create_cqs();
   Result<void> create_qp();
+  using QpcWriter = format::prm::View<format::prm::Qpc, std::uint8_t>;
+  void write_receives(QpcWriter context) const;
   Result<void> to_init();
   Result<void> to_rtr(const ConnectionCard& peer, const Way& way);
   Result<void> to_rtr_as_initiator();

@@ -108,17 +108,25 @@ void tell_state(Answer answer) {
   const prm::View<prm::QueryQpOut, std::uint8_t> view(answer);
   view.at(prm::QueryQpOut::qpc).set(prm::Qpc::state, played().queue_state);
 }
-// Pages of capabilities.
-void tell_atomics(Answer page) {
-  const prm::View<prm::AtomicCaps, std::uint8_t> caps{page};
-  caps.set(prm::AtomicCaps::atomic_operations, played().atomic_operations);
-  caps.set(prm::AtomicCaps::atomic_size_qp, played().atomic_bytes);
-  caps.set(prm::AtomicCaps::atomic_size_dc, played().dc_atomic_bytes);
-}
-void tell_transports(Answer page) {
-  const prm::View<prm::CmdHcaCap, std::uint8_t> caps{page};
-  caps.set(prm::CmdHcaCap::dct, played().has_dc ? 1 : 0);
-  caps.set(prm::CmdHcaCap::log_max_ra_req_dc, played().log_dc_reads);
+void tell_capabilities(std::uint64_t page, Answer answer) {
+  const prm::View<prm::QueryHcaCapOut, std::uint8_t> view(answer);
+  const Answer bytes(view.at(prm::QueryHcaCapOut::capability));
+  switch (static_cast<prm::CapabilityPage>(page)) {
+    case prm::CapabilityPage::cmd_hca_cap: {
+      const prm::View<prm::CmdHcaCap, std::uint8_t> caps(bytes);
+      caps.set(prm::CmdHcaCap::dct, played().has_dc ? 1 : 0);
+      caps.set(prm::CmdHcaCap::log_max_ra_req_dc, played().log_dc_reads);
+      break;
+    }
+    case prm::CapabilityPage::atomic_caps: {
+      const prm::View<prm::AtomicCaps, std::uint8_t> caps(bytes);
+      caps.set(prm::AtomicCaps::atomic_operations, played().atomic_operations);
+      caps.set(prm::AtomicCaps::atomic_size_qp, played().atomic_bytes);
+      caps.set(prm::AtomicCaps::atomic_size_dc, played().dc_atomic_bytes);
+      break;
+    }
+    default: break;
+  }
 }
 
 mlx5dv_devx_obj* obj_create(ibv_context*, const void* in, std::size_t size, void* out,
@@ -146,14 +154,10 @@ int obj_destroy(mlx5dv_devx_obj* object) {
   return gone("object", object);
 }
 int general_cmd(ibv_context*, const void* in, std::size_t size, void* out, std::size_t out_size) {
-  const std::span<const std::uint8_t> question(static_cast<const std::uint8_t*>(in), size);
-  const std::uint64_t page = prm::View<prm::MboxIn>(question).get(prm::MboxIn::op_mod) >> 1;
-  const auto tell = page == static_cast<std::uint64_t>(prm::CapabilityPage::atomic_caps)
-                        ? tell_atomics
-                        : tell_transports;
-  const auto fill = [tell](Answer answer) {
-    tell(prm::View<prm::QueryHcaCapOut, std::uint8_t>(answer).at(prm::QueryHcaCapOut::capability));
-  };
+  const prm::View<prm::MboxIn> command(
+      std::span<const std::uint8_t>(static_cast<const std::uint8_t*>(in), size));
+  const std::uint64_t page = command.get(prm::MboxIn::op_mod) >> 1;
+  const auto fill = [page](Answer answer) { tell_capabilities(page, answer); };
   return is_taken(in, size, out, out_size, fill) ? 0 : errno;
 }
 
