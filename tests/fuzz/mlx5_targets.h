@@ -8,8 +8,8 @@
 
 namespace gdakit::fuzz {
 
-// Connection cards of two queues, changed as the input says. One that is taken leads to commands;
-// all that was made is given back.
+// Connection cards of two queues and of a target of DC, changed as the input says. One of a queue
+// that is taken leads to commands; all that was made is given back.
 std::string play_mlx5_cards(Input input);
 
 // One PE's use of backend mlx5, where libraries and firmware answer as the input says
