@@ -208,7 +208,11 @@ TEST(UverbsFailing, APathWithoutTheRoutingHeaderThatThePortDemandsIsRefused) {
       client.make_umem(client.queues.get(), sizeof *client.queues, /*access=*/0);
   for (const bool has_peer : {true, false}) {
     auto request = client.qp_request(umem.number);
-    if (!has_peer) request.at(prm::CreateQpIn::qpc).set(prm::Qpc::st, prm::kStDci);
+    if (!has_peer) {
+      const auto context = request.at(prm::CreateQpIn::qpc);
+      context.set(prm::Qpc::st, prm::kStDci);
+      context.set(prm::Qpc::rq_type, static_cast<std::uint64_t>(prm::RqType::shared));
+    }
     const DevxMade qp = client.create(Opcode::create_qp, request);
     ASSERT_EQ(qp.error, 0);
     ASSERT_EQ(client.modify(qp.handle, Opcode::rst2init_qp, client.request(qp.number)), 0);
@@ -229,16 +233,19 @@ TEST(UverbsFailing, CapabilitiesAreDenied) {
     EXPECT_EQ(client.general(in.bytes(), out.bytes()), 0);
     return out;
   };
-  const auto atomics = [&page](const std::string& failures) {
+  const auto atomics = [&page](const std::string& failures, auto field) {
     const auto device = open_failing(failures);
     const auto out = page(*device, prm::CapabilityPage::atomic_caps);
     const auto bytes = out.at(prm::QueryHcaCapOut::capability);
-    return prm::View<prm::AtomicCaps>(std::span<const std::uint8_t>(bytes))
-        .get(prm::AtomicCaps::atomic_operations);
+    return prm::View<prm::AtomicCaps>(std::span<const std::uint8_t>(bytes)).get(field);
   };
-  EXPECT_EQ(atomics("qps=1"), 15u);
-  EXPECT_EQ(atomics("atomics=standard"), 3u);
-  EXPECT_EQ(atomics("atomics=none"), 0u);
+  constexpr auto kOperations = prm::AtomicCaps::atomic_operations;
+  EXPECT_EQ(atomics("qps=1", kOperations), 15u);
+  EXPECT_EQ(atomics("atomics=standard", kOperations), 3u);
+  EXPECT_EQ(atomics("atomics=none", kOperations), 0u);
+  EXPECT_EQ(atomics("qps=1", prm::AtomicCaps::atomic_size_dc), 12u);
+  EXPECT_EQ(atomics("atomics=standard", prm::AtomicCaps::atomic_size_dc), 8u);
+  EXPECT_EQ(atomics("atomics=none", prm::AtomicCaps::atomic_size_dc), 0u);
   const auto device = open_failing("dc=absent");
   const auto out = page(*device, prm::CapabilityPage::cmd_hca_cap);
   const auto bytes = out.at(prm::QueryHcaCapOut::capability);
