@@ -93,13 +93,21 @@ const CounterRow* row_of(std::string_view name) {
 struct ReadPe {
   PeCounters counters;
   std::unordered_map<QueueNumber, std::size_t> places;
+  bool has_counts = false;
 };
 
-PeCounters::Queue& queue_of(ReadPe& pe, QueueNumber number) {
+// By the labels; null: they name none.
+PeCounters::Queue* queue_of(ReadPe& pe, const Sample& sample) {
+  const auto number = label<QueueNumber>(sample, "qp");
+  if (!number) return nullptr;
   std::vector<PeCounters::Queue>& queues = pe.counters.queues;
-  const auto [place, is_new] = pe.places.try_emplace(number, queues.size());
-  if (is_new) queues.push_back({.number = number});
-  return queues[place->second];
+  const auto [place, is_new] = pe.places.try_emplace(*number, queues.size());
+  if (is_new) queues.push_back({.number = *number});
+  PeCounters::Queue& queue = queues[place->second];
+  const auto peer = label<int>(sample, "peer");
+  const auto index = label<std::uint32_t>(sample, "queue");
+  if (peer && index) queue.position = {*peer, *index};
+  return &queue;
 }
 
 // False: it is not what gdakit writes.
@@ -107,15 +115,23 @@ bool add_count(ReadPe& pe, const CounterRow& row, const Sample& sample) {
   const auto value = number<std::uint64_t>(sample.value);
   if (!value) return false;
   pe.counters.nic.*row.member += *value;
+  pe.has_counts = true;
   const auto qp = sample.labels.find("qp");
   if (row.of == CounterOf::nic || (qp != sample.labels.end() && qp->second == kGone)) return true;
-  const auto qpn = label<QueueNumber>(sample, "qp");
-  if (!qpn) return false;
-  PeCounters::Queue& queue = queue_of(pe, *qpn);
-  queue.counters.*static_cast<std::uint64_t QueueCounters::*>(row.member) += *value;
-  const auto peer = label<int>(sample, "peer");
-  const auto index = label<std::uint32_t>(sample, "queue");
-  if (peer && index) queue.position = {*peer, *index};
+  if (qp != sample.labels.end() && qp->second == kAll) {
+    pe.counters.counts = Counts::together;
+    return true;
+  }
+  PeCounters::Queue* const queue = queue_of(pe, sample);
+  if (queue == nullptr) return false;
+  queue->counters.*static_cast<std::uint64_t QueueCounters::*>(row.member) += *value;
+  return true;
+}
+
+bool add_broken(ReadPe& pe, const Sample& sample) {
+  PeCounters::Queue* const queue = queue_of(pe, sample);
+  if (queue == nullptr || (sample.value != "0" && sample.value != "1")) return false;
+  queue->broken = sample.value == "1";
   return true;
 }
 
@@ -129,12 +145,14 @@ bool add_time(std::uint64_t& time_ms, const Sample& sample) {
 bool add_sample(std::map<int, ReadPe>& pes, const Sample& sample) {
   const CounterRow* const row = row_of(sample.name);
   const bool is_start = sample.name == kStartTime;
-  if (row == nullptr && !is_start && sample.name != kSampleTime) return true;
+  const bool is_broken = sample.name == kBroken;
+  if (row == nullptr && !is_start && !is_broken && sample.name != kSampleTime) return true;
   const auto rank = label<int>(sample, "pe");
   if (!rank || *rank < 0) return false;
   ReadPe& pe = pes[*rank];
   pe.counters.pe = *rank;
   if (row != nullptr) return add_count(pe, *row, sample);
+  if (is_broken) return add_broken(pe, sample);
   return add_time(is_start ? pe.counters.started_ms : pe.counters.sampled_ms, sample);
 }
 
@@ -153,7 +171,10 @@ Result<std::vector<PeCounters>> parse_counters(std::string_view text, const std:
                      ": this is not a line of gdakit's counters: " + std::string(line));
   }
   std::vector<PeCounters> all;
-  for (auto& [rank, pe] : pes) all.push_back(std::move(pe.counters));
+  for (auto& [rank, pe] : pes) {
+    if (!pe.has_counts) pe.counters.counts = Counts::nothing;
+    all.push_back(std::move(pe.counters));
+  }
   return all;
 }
 

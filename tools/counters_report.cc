@@ -9,8 +9,10 @@
 namespace gdakit::tools {
 namespace {
 
-void add_counters(JsonWriter& json, const NicCounters& counters) {
-  for (const CounterRow& row : counter_table()) json.member(row.name, value_of(counters, row));
+void add_counters(JsonWriter& json, const PeCounters& pe) {
+  for (const CounterRow& row : counter_table()) {
+    if (pe.knows(row)) json.member(row.name, value_of(pe.nic, row));
+  }
 }
 
 void add_counters(JsonWriter& json, const QueueCounters& counters) {
@@ -19,14 +21,15 @@ void add_counters(JsonWriter& json, const QueueCounters& counters) {
   }
 }
 
-void add_queue(JsonWriter& json, const PeCounters::Queue& queue) {
+void add_queue(JsonWriter& json, const PeCounters& pe, const PeCounters::Queue& queue) {
   json.begin_object();
   json.member("qp", queue.number);
   if (queue.position) {
     json.member("peer", queue.position->peer);
     json.member("queue", queue.position->index);
   }
-  add_counters(json, queue.counters);
+  if (queue.broken) json.member("broken", *queue.broken);
+  if (pe.knows_queues()) add_counters(json, queue.counters);
   json.end();
 }
 
@@ -38,11 +41,11 @@ void add_pe(JsonWriter& json, const PeCounters& pe) {
   json.member("seconds", static_cast<double>(counted_ms) / 1000);
   json.key("nic");
   json.begin_object();
-  add_counters(json, pe.nic);
+  add_counters(json, pe);
   json.end();
   json.key("queues");
   json.begin_array();
-  for (const PeCounters::Queue& queue : pe.queues) add_queue(json, queue);
+  for (const PeCounters::Queue& queue : pe.queues) add_queue(json, pe, queue);
   json.end();
   json.end();
 }
@@ -75,7 +78,9 @@ std::string counters_table(std::span<const PeCounters> pes, std::string_view cal
     for (const PeCounters& pe : pes) sum += value_of(pe.nic, row);
     if (sum == 0) continue;
     Line line = {std::string(row.name), std::to_string(sum)};
-    for (const PeCounters& pe : pes) line.push_back(std::to_string(value_of(pe.nic, row)));
+    for (const PeCounters& pe : pes) {
+      line.push_back(pe.knows(row) ? std::to_string(value_of(pe.nic, row)) : "-");
+    }
     lines.push_back(std::move(line));
   }
   std::string text;
@@ -88,7 +93,9 @@ std::string counters_table(std::span<const PeCounters> pes, std::string_view cal
     }
     text += '\n';
   }
-  return text + "All other counters are 0 (docs/counters.md says what they count).\n";
+  const bool all = std::ranges::all_of(pes, &PeCounters::knows_queues);
+  return text + "All other counters are 0" + (all ? "" : ", or the NIC has none of them") +
+         " (docs/counters.md says what they count).\n";
 }
 
 std::string counters_report(std::span<const PeCounters> pes, std::string_view path,

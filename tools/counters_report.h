@@ -15,6 +15,7 @@ std::string counters_report(std::span<const PeCounters> pes, std::string_view pa
                             std::string_view called = "PE");
 
 // An object {"pes": [{"pe": 0, "nic": {...}, "queues": [{"qp": 3, "peer": 1, "queue": 0, ...}]}]}.
+// What is not known is left out.
 std::string counters_json(std::span<const PeCounters> pes);
 
 // A line for each counter that is not 0, a column for each PE.

@@ -28,8 +28,9 @@ for each PE or for each of its queues. DIR is where the PEs write their counters
 losses are packets that came out of sequence or twice; drops are those that came and that no queue
 took (between hosts strangers' too, and what the socket's buffer had no room for), and none of one
 queue; errors are those since the job began. A rate
-of a PE that has written no second file yet, or none for 2.5 s, is -. docs/counters.md says what is
-counted. ^C ends it.
+of a PE that has written no second file yet, or none for 2.5 s, is -, and so is what its NIC does
+not count: a ConnectX counts for all queues of a PE together. docs/counters.md says what is counted.
+^C ends it.
 
 Exit status: 0, also after ^C; 1 if DIR cannot be read or has no counters; 2 for bad usage.
 )";

@@ -18,6 +18,7 @@ struct Line {
   std::vector<std::string> place;
   int pe = 0;
   std::vector<std::optional<double>> numbers;
+  std::string state;  // of a queue
 };
 
 std::string text_of(const char* format, double number) {
@@ -26,9 +27,14 @@ std::string text_of(const char* format, double number) {
   return text.data();
 }
 
+// Whether it is known of the PE's NIC, or of each of its queues.
 template <class Counters>
-bool has(const TopColumn& column) {
-  return std::is_same_v<Counters, NicCounters> || column.of == CounterOf::queue;
+bool has(const PeCounters& pe, const TopColumn& column) {
+  const bool of_nic = std::is_same_v<Counters, NicCounters>;
+  if (!of_nic && (!pe.knows_queues() || column.of != CounterOf::queue)) return false;
+  return std::ranges::all_of(column.counters, [&pe](std::uint64_t N::*member) {
+    return pe.knows(*std::ranges::find(counter_table(), member, &CounterRow::member));
+  });
 }
 
 template <class Counters>
@@ -42,11 +48,11 @@ double sum_of(const Counters& counters, const TopColumn& column) {
 
 // `counted` since the file before, `now` since the beginning.
 template <class Counters>
-std::vector<std::optional<double>> numbers_of(const Counters& counted, const Counters& now,
-                                              double seconds) {
+std::vector<std::optional<double>> numbers_of(const PeCounters& pe, const Counters& counted,
+                                              const Counters& now, double seconds) {
   std::vector<std::optional<double>> numbers;
   for (const TopColumn& column : top_columns()) {
-    if (!has<Counters>(column)) {
+    if (!has<Counters>(pe, column)) {
       numbers.emplace_back();
     } else if (!column.is_rate) {
       numbers.emplace_back(sum_of(now, column));
@@ -65,16 +71,18 @@ void add_lines(std::vector<Line>& lines, const TopPe& pe, TopBy by) {
   const PeCounters& counted = known ? pe.rates->counted : pe.now;
   const std::string rank = std::to_string(pe.now.pe);
   if (by == TopBy::pe) {
-    lines.push_back({{rank}, pe.now.pe, numbers_of(counted.nic, pe.now.nic, seconds)});
+    lines.push_back({{rank}, pe.now.pe, numbers_of(pe.now, counted.nic, pe.now.nic, seconds), ""});
     return;
   }
   for (std::size_t i = 0; i < pe.now.queues.size(); ++i) {
     const PeCounters::Queue& queue = pe.now.queues[i];
     const std::string peer = queue.position ? std::to_string(queue.position->peer) : "-";
     const std::string index = queue.position ? std::to_string(queue.position->index) : "-";
+    const char* const state = !queue.broken ? "-" : *queue.broken ? "broken" : "ok";
     lines.push_back({{rank, peer, index, std::to_string(queue.number)},
                      pe.now.pe,
-                     numbers_of(counted.queues[i].counters, queue.counters, seconds)});
+                     numbers_of(pe.now, counted.queues[i].counters, queue.counters, seconds),
+                     state});
   }
 }
 
@@ -144,11 +152,13 @@ std::string top_table(std::span<const TopPe> pes, TopBy by, std::string_view sor
   cells[0] = by == TopBy::pe ? std::vector<std::string>{"PE"}
                              : std::vector<std::string>{"PE", "peer", "queue", "QP"};
   for (const TopColumn& column : top_columns()) cells[0].emplace_back(column.heading);
+  if (by == TopBy::queue) cells[0].emplace_back("state");
   for (const Line& line : lines) {
     cells.push_back(line.place);
     for (const auto& number : line.numbers) {
       cells.back().push_back(number ? short_number(*number) : "-");
     }
+    if (by == TopBy::queue) cells.back().push_back(line.state);
   }
   std::string text = as_text(cells);
   for (const TopPe& pe : pes) {

@@ -31,8 +31,9 @@ struct TopPe {
   double age_seconds = 0;             // of its file
 };
 
-// "-" stands for a rate that nobody knows, of a PE with one file, or whose file is old, and for
-// what no queue has. `sort` is a column's name, whose greatest values come first, or "pe".
+// "-" stands for a rate that nobody knows, of a PE with one file, or whose file is old, for what no
+// queue has, and for what the NIC does not count, or not for each queue. `sort` is a column's name,
+// whose greatest values come first, or "pe".
 std::string top_table(std::span<const TopPe> pes, TopBy by, std::string_view sort);
 
 // 950, 12.3k, 4.56M: three digits, and what they are multiplied with.

@@ -89,6 +89,13 @@ struct BrokenQueue {
   std::string why;  // the first error, in words
 };
 
+// What a NIC counts. All else is not known, and stands in NicCount as 0.
+enum class Counts : std::uint8_t {
+  each_queue,  // everything
+  together,    // what q_counters.h has, for all queues of a PE together
+  nothing,
+};
+
 // What a queue has done since it was created.
 struct QueueCount {
   QueueNumber number = 0;
@@ -100,6 +107,7 @@ struct QueueCount {
 struct NicCount {
   NicCounters nic;
   std::vector<QueueCount> queues = {};
+  Counts counts = Counts::each_queue;
 };
 
 // Every function may be called from any thread. A call that fails has changed nothing, but for

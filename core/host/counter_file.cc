@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <set>
 #include <system_error>
 #include <unistd.h>
 #include <utility>
@@ -73,8 +74,11 @@ void CounterFile::run() {
 
 Result<void> CounterFile::write() {
   NicCount count = backend_.count();
+  std::set<QueueNumber> broken;
+  for (const BrokenQueue& queue : backend_.broken_queues()) broken.insert(queue.number);
   counters_.sampled_ms = wall_ms();
   counters_.nic = count.nic;
+  counters_.counts = count.counts;
   counters_.queues.clear();
   {
     const std::lock_guard lock(mutex_);
@@ -82,6 +86,7 @@ Result<void> CounterFile::write() {
       PeCounters::Queue& entry = counters_.queues.emplace_back();
       entry.number = queue.number;
       entry.counters = queue.counters;
+      entry.broken = broken.contains(queue.number);
       const auto found = positions_.find(queue.number);
       if (found != positions_.end()) entry.position = found->second;
     }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "core/host/q_counters.h"
+
 namespace gdakit {
 namespace {
 
@@ -179,6 +181,14 @@ QueueCounters& QueueCounters::operator+=(const QueueCounters& more) {
     this->*member += more.*member;
   }
   return *this;
+}
+
+bool is_q_counter(const CounterRow& row) {
+  bool found = false;
+  for_each_q_counter([&](auto, std::uint64_t QueueCounters::*counter) {
+    found = found || row.member == static_cast<std::uint64_t NicCounters::*>(counter);
+  });
+  return found;
 }
 
 std::string_view syndrome_label(Syndrome syndrome) {

@@ -27,6 +27,9 @@ struct CounterRow {
 
 std::span<const CounterRow> counter_table();
 
+// Whether QUERY_Q_COUNTER tells it (q_counters.h).
+bool is_q_counter(const CounterRow& row);
+
 inline std::uint64_t value_of(const NicCounters& counters, const CounterRow& row) {
   return counters.*row.member;
 }

@@ -1,5 +1,7 @@
 #include "core/host/pe_counters.h"
 
+#include <algorithm>
+
 namespace gdakit {
 namespace {
 
@@ -39,15 +41,22 @@ std::string queue_labels(const PeCounters& pe, const PeCounters::Queue& queue) {
 }
 
 void add_counter(std::string& text, const CounterRow& row, std::span<const PeCounters> pes) {
+  if (std::ranges::none_of(pes, [&](const PeCounters& pe) { return pe.knows(row); })) return;
   const std::string name =
       std::string(kMetricPrefix) + std::string(row.name) + std::string(kCounterSuffix);
   begin_metric(text, name, std::string(row.what) + " (" + std::string(row.unit) + ')', "counter");
   const std::string_view syndrome = syndrome_label(row.syndrome);
   const std::string cause = syndrome.empty() ? "" : ',' + label("syndrome", syndrome);
   for (const PeCounters& pe : pes) {
+    if (!pe.knows(row)) continue;
     const std::string of_pe = label("pe", std::to_string(pe.pe));
     if (row.of == CounterOf::nic) {
       add_sample(text, name, of_pe, std::to_string(value_of(pe.nic, row)));
+      continue;
+    }
+    if (!pe.knows_queues()) {
+      add_sample(text, name, of_pe + ',' + label("qp", kAll) + cause,
+                 std::to_string(value_of(pe.nic, row)));
       continue;
     }
     std::uint64_t gone = value_of(pe.nic, row);
@@ -61,6 +70,16 @@ void add_counter(std::string& text, const CounterRow& row, std::span<const PeCou
   }
 }
 
+void add_broken(std::string& text, std::span<const PeCounters> pes) {
+  begin_metric(text, kBroken, "Whether an error has broken the queue pair", "gauge");
+  for (const PeCounters& pe : pes) {
+    for (const PeCounters::Queue& queue : pe.queues) {
+      if (queue.broken)
+        add_sample(text, kBroken, queue_labels(pe, queue), *queue.broken ? "1" : "0");
+    }
+  }
+}
+
 }  // namespace
 
 std::string prometheus_text(std::span<const PeCounters> pes) {
@@ -69,6 +88,7 @@ std::string prometheus_text(std::span<const PeCounters> pes) {
            &PeCounters::started_ms);
   add_time(text, kSampleTime, "When these counts were taken, in seconds since 1970", pes,
            &PeCounters::sampled_ms);
+  add_broken(text, pes);
   for (const CounterRow& row : counter_table()) add_counter(text, row, pes);
   return text;
 }

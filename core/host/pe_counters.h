@@ -7,6 +7,9 @@
 //
 // A queue pair that is no queue to a peer has neither the label peer nor queue. What belongs to no
 // queue pair has the label pe alone. So the sum over a metric of a PE is its NIC's.
+//
+// A NIC that counts for all queues together has qp="all" in place of a number, and no metrics of
+// what it does not count.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +30,10 @@ inline constexpr std::string_view kStartTime = "gdakit_start_time_seconds";
 inline constexpr std::string_view kSampleTime = "gdakit_sample_time_seconds";
 // In place of a number: the queue pairs that are gone.
 inline constexpr std::string_view kGone = "gone";
+// ... or all of them, by a NIC that does not tell one from the other.
+inline constexpr std::string_view kAll = "all";
+// 1 of a queue pair that an error has broken, 0 of another one.
+inline constexpr std::string_view kBroken = "gdakit_queue_broken";
 
 // Which of the queues to a peer a queue pair is.
 struct QueuePosition {
@@ -41,6 +48,7 @@ struct PeCounters {
     QueueNumber number = 0;
     std::optional<QueuePosition> position = {};
     QueueCounters counters = {};
+    std::optional<bool> broken = {};  // nothing: not known
   };
 
   int pe = 0;
@@ -49,6 +57,13 @@ struct PeCounters {
   std::uint64_t sampled_ms = 0;  // when it counted this
   NicCounters nic = {};          // of all queue pairs, also those that are gone
   std::vector<Queue> queues = {};
+  Counts counts = Counts::each_queue;
+
+  bool knows_queues() const { return counts == Counts::each_queue; }
+  // Whether the NIC has this counter.
+  bool knows(const CounterRow& row) const {
+    return knows_queues() || (counts == Counts::together && is_q_counter(row));
+  }
 };
 
 // Of one PE, or of several in one text.

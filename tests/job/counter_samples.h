@@ -26,6 +26,19 @@ inline PeCounters sample_pe(int rank) {
   return pe;
 }
 
+// Of a NIC that counts for its two queues together, one of which is broken.
+inline PeCounters pe_counted_together(int rank) {
+  PeCounters pe = sample_pe(rank);
+  pe.counts = Counts::together;
+  pe.queues[0].broken = false;
+  pe.queues[1].broken = true;
+  pe.queues[0].counters = pe.queues[1].counters = {};
+  pe.nic = {};
+  pe.nic.out_of_sequence = 6;
+  pe.nic.req_remote_access_errors = 2;
+  return pe;
+}
+
 // Queue i has sent i bytes.
 inline PeCounters pe_with_queues(std::uint32_t count) {
   PeCounters pe;

@@ -13,6 +13,7 @@ namespace gdakit::testing_job {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 using tools::parse_counters;
 using tools::read_counters;
 
@@ -36,6 +37,52 @@ TEST(PrometheusText, SaysWhatAMetricIsOnceAndThenItsSamples) {
   EXPECT_THAT(text, HasSubstr("\ngdakit_dropped_packets_total{pe=\"0\"} 4\n"));
   EXPECT_THAT(text, HasSubstr("# TYPE gdakit_start_time_seconds gauge\n"
                               "gdakit_start_time_seconds{pe=\"0\"} 1000.500\n"));
+}
+
+TEST(PrometheusText, OfANicThatCountsForAllQueuesTogetherSaysSo) {
+  const PeCounters pe = pe_counted_together(0);
+  const std::string text = prometheus_text({&pe, 1});
+  EXPECT_THAT(text, HasSubstr("\ngdakit_out_of_sequence_total{pe=\"0\",qp=\"all\"} 6\n"));
+  EXPECT_THAT(text, HasSubstr("\ngdakit_duplicate_request_total{pe=\"0\",qp=\"all\"} 0\n"));
+  EXPECT_THAT(text, HasSubstr(R"(gdakit_req_remote_access_errors_total{pe="0",qp="all",)"
+                              R"(syndrome="remote_access"} 2)"));
+  EXPECT_THAT(text, HasSubstr("# TYPE gdakit_queue_broken gauge\n"
+                              R"(gdakit_queue_broken{pe="0",qp="3",peer="1",queue="2"} 0)"
+                              "\n"
+                              R"(gdakit_queue_broken{pe="0",qp="5"} 1)"
+                              "\n"));
+  for (const char* unknown : {"gone", "bytes_sent", "completed_wqes", "dropped_packets"}) {
+    EXPECT_THAT(text, Not(HasSubstr(unknown)));
+  }
+}
+
+TEST(PrometheusText, OfANicThatCountsNothingHasNoCounters) {
+  PeCounters pe = pe_counted_together(0);
+  pe.counts = Counts::nothing;
+  const std::string text = prometheus_text({&pe, 1});
+  EXPECT_THAT(text, Not(HasSubstr("_total")));
+  EXPECT_THAT(text, HasSubstr("gdakit_queue_broken{pe=\"0\",qp=\"5\"} 1\n"));
+}
+
+// Each PE by its own NIC.
+TEST(ParsedCounters, AreOfWhatTheirNicCounts) {
+  PeCounters none = pe_counted_together(2);
+  none.counts = Counts::nothing;
+  const PeCounters pes[] = {sample_pe(0), pe_counted_together(1), none};
+  const auto read = parse_counters(prometheus_text(pes), "text");
+  ASSERT_TRUE(read) << read.error().message();
+  ASSERT_EQ(read->size(), 3u);
+  EXPECT_EQ((*read)[0].counts, Counts::each_queue);
+  EXPECT_EQ((*read)[1].counts, Counts::together);
+  EXPECT_EQ((*read)[2].counts, Counts::nothing);
+  EXPECT_EQ((*read)[0].queues[0].broken, std::nullopt);
+  for (const std::size_t pe : {1, 2}) {
+    ASSERT_EQ((*read)[pe].queues.size(), 2u);
+    EXPECT_EQ((*read)[pe].queues[0].broken, false);
+    EXPECT_EQ((*read)[pe].queues[0].position, (QueuePosition{1, 2}));
+    EXPECT_EQ((*read)[pe].queues[1].broken, true);
+  }
+  EXPECT_EQ((*read)[1].nic.out_of_sequence, 6u);
 }
 
 TEST(ParsedCounters, AreWhatWasWritten) {
@@ -70,11 +117,13 @@ TEST(ParsedCounters, LeaveOutWhatThisVersionDoesNotKnow) {
 }
 
 TEST(ParsedCounters, OfALineThatIsNoneNameIt) {
-  for (const char* line : {"gdakit_cqes_total{pe=\"0\",qp=\"1\"} many", "{pe=\"0\"} 1",
-                           "gdakit_cqes_total{pe=\"0\",qp=\"1\"} -1", "gdakit_cqes_total 1",
-                           "gdakit_cqes_total{pe=\"0\"} 1", "gdakit_cqes_total{pe=\"0\",qp=\"1\"",
-                           "gdakit_cqes_total{pe=\"-1\",qp=\"1\"} 1", "gdakit_cqes_total{pe=0} 1",
-                           "gdakit_sample_time_seconds{pe=\"0\"} nan"}) {
+  for (const char* line :
+       {"gdakit_cqes_total{pe=\"0\",qp=\"1\"} many", "{pe=\"0\"} 1",
+        "gdakit_cqes_total{pe=\"0\",qp=\"1\"} -1", "gdakit_cqes_total 1",
+        "gdakit_cqes_total{pe=\"0\"} 1", "gdakit_cqes_total{pe=\"0\",qp=\"1\"",
+        "gdakit_cqes_total{pe=\"-1\",qp=\"1\"} 1", "gdakit_cqes_total{pe=0} 1",
+        "gdakit_queue_broken{pe=\"0\",qp=\"1\"} 2", "gdakit_queue_broken{pe=\"0\"} 1",
+        "gdakit_sample_time_seconds{pe=\"0\"} nan"}) {
     const auto read = parse_counters(std::string("\n") + line + "\n", "pe0.prom");
     ASSERT_FALSE(read) << line;
     EXPECT_EQ(read.error().message(),

@@ -16,6 +16,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 using tools::counters_json;
+using tools::counters_table;
 using tools::JobCounters;
 
 class CountersOfThisJob : public testing::Test {
@@ -103,6 +104,18 @@ TEST(CountersJson, SaysHowLongThePeHasCounted) {
   EXPECT_THAT(counters_json({&pe, 1}), HasSubstr("\"seconds\": 2,"));
   pe.sampled_ms = pe.started_ms - 1;
   EXPECT_THAT(counters_json({&pe, 1}), HasSubstr("\"seconds\": 0,")) << "the clock was set back";
+}
+
+TEST(CountersReport, LeavesOutWhatIsNotKnown) {
+  const PeCounters pes[] = {sample_pe(0), pe_counted_together(1)};
+  const std::string json = counters_json({&pes[1], 1});
+  EXPECT_THAT(json, HasSubstr("\"out_of_sequence\": 6"));
+  EXPECT_THAT(json, HasSubstr("\"broken\": true"));
+  EXPECT_THAT(json, Not(HasSubstr("bytes_sent")));
+  const std::string table = counters_table(pes);
+  EXPECT_THAT(table, testing::ContainsRegex("bytes_sent +127 +127 +-\n"));
+  EXPECT_THAT(table, testing::ContainsRegex("out_of_sequence +6 +0 +6\n"));
+  EXPECT_THAT(table, HasSubstr("All other counters are 0, or the NIC has none of them"));
 }
 
 }  // namespace

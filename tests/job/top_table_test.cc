@@ -122,6 +122,23 @@ TEST(TopTable, HasALineForEachQueue) {
   EXPECT_THAT(lines[1], HasSubstr(" 100 "));
 }
 
+// Of a NIC that counts for all queues together.
+TEST(TopTable, HasNoNumberOfWhatIsNotKnown) {
+  PeCounters now = pe_counted_together(0);
+  now.sampled_ms += 2000;
+  now.nic.out_of_sequence += 8;
+  const std::vector<TopPe> pes = {
+      {.now = now, .rates = rates_between(pe_counted_together(0), now)}};
+  const auto by_pe = lines_of(top_table(pes, TopBy::pe, "pe"));
+  ASSERT_EQ(by_pe.size(), 2u);
+  EXPECT_THAT(by_pe[1], testing::MatchesRegex(" 0( +-){8} +4 +- +0"));
+  const auto by_queue = lines_of(top_table(pes, TopBy::queue, "pe"));
+  ASSERT_EQ(by_queue.size(), 3u);
+  EXPECT_THAT(by_queue[0], testing::EndsWith("   state"));
+  EXPECT_THAT(by_queue[1], testing::MatchesRegex(" 0 +1 +2 +3( +-){11} +ok"));
+  EXPECT_THAT(by_queue[2], testing::MatchesRegex(" 0( +-){2} +5( +-){11} +broken"));
+}
+
 // As many as a job of hundreds of PEs has. Each of the later file is found in the earlier one,
 // which has them the other way round.
 TEST(TopTable, HasALineForEachOfThousandsOfQueues) {
