@@ -257,10 +257,10 @@ PutOutcome OpenPutEnd::wait(std::chrono::milliseconds limit) {
   } while (passed() < limit);
   PutOutcome outcome;
   outcome.kind = PutOutcome::Kind::silent;
-  const Result<std::uint32_t> state = queue_->pair->state();
-  outcome.said = state ? "QUERY_QP: the queue pair is in state " + std::to_string(*state) +
-                             (*state == kReadyToSend ? ", RTS" : "")
-                       : state.error().message();
+  const Result<QueuePairReport> report = queue_->pair->report();
+  outcome.said = report ? "QUERY_QP: the queue pair is in state " + std::to_string(report->state) +
+                              (report->state == kReadyToSend ? ", RTS" : "")
+                        : report.error().message();
   return outcome;
 }
 

@@ -11,4 +11,7 @@ namespace gdakit::mlx5 {
 // one; empty if the command has not come to the firmware. `out` is the answer's mailbox.
 std::string firmware_answer(std::span<const std::uint8_t> out);
 
+// Whether it says that the object is not there, or not in the state that the command needs.
+bool tells_of_object(std::span<const std::uint8_t> out);
+
 }  // namespace gdakit::mlx5

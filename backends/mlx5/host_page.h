@@ -10,14 +10,13 @@ namespace gdakit::mlx5 {
 
 class HostPage {
  public:
-  static constexpr std::uint64_t kBytes = 4096;
-
   // Errors: as Umem::make's.
   static Result<HostPage> make(const OpenNic& nic);
   const Umem& umem() const { return *umem_; }
 
  private:
   struct Free {
+    std::uint64_t bytes;
     void operator()(void* page) const;
   };
   std::unique_ptr<void, Free> memory_;

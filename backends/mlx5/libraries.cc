@@ -119,6 +119,10 @@ Result<Libraries> Libraries::load(const Names& names) {
   mlx5.find("mlx5dv_devx_obj_modify", "MLX5_1.7", table.obj_modify);
   mlx5.find("mlx5dv_devx_obj_query", "MLX5_1.7", table.obj_query);
   mlx5.find("mlx5dv_devx_obj_destroy", "MLX5_1.7", table.obj_destroy);
+  mlx5.find("mlx5dv_devx_create_event_channel", "MLX5_1.11", table.create_event_channel);
+  mlx5.find("mlx5dv_devx_destroy_event_channel", "MLX5_1.11", table.destroy_event_channel);
+  mlx5.find("mlx5dv_devx_subscribe_devx_event", "MLX5_1.11", table.subscribe_event);
+  mlx5.find("mlx5dv_devx_get_event", "MLX5_1.11", table.get_event);
   if (mlx5.error()) return *mlx5.error();
   for (const char* stem : {"libibverbs", "libmlx5"}) {
     if (const auto second = find_second(stem)) return *second;

@@ -43,6 +43,10 @@ struct Libraries {
   decltype(&mlx5dv_devx_obj_modify) obj_modify = nullptr;
   decltype(&mlx5dv_devx_obj_query) obj_query = nullptr;
   decltype(&mlx5dv_devx_obj_destroy) obj_destroy = nullptr;
+  decltype(&mlx5dv_devx_create_event_channel) create_event_channel = nullptr;
+  decltype(&mlx5dv_devx_destroy_event_channel) destroy_event_channel = nullptr;
+  decltype(&mlx5dv_devx_subscribe_devx_event) subscribe_event = nullptr;
+  decltype(&mlx5dv_devx_get_event) get_event = nullptr;
 
   // What dlopen takes.
   struct Names {

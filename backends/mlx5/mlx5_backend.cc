@@ -1,8 +1,5 @@
 #include "backends/mlx5/mlx5_backend.h"
 
-#include <algorithm>
-#include <array>
-#include <cstring>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -10,28 +7,21 @@
 #include <utility>
 
 #include "backends/mlx5/agreement.h"
-#include "backends/mlx5/counter_set.h"
 #include "backends/mlx5/cq_records.h"
 #include "backends/mlx5/dc_parts.h"
 #include "backends/mlx5/doorbell_pages.h"
 #include "backends/mlx5/emulation.h"
 #include "backends/mlx5/open_nic.h"
-#include "backends/mlx5/queue_error.h"
 #include "backends/mlx5/queue_pair.h"
+#include "backends/mlx5/queue_watch.h"
 #include "core/base/annotate.h"
 #include "core/base/hex.h"
-#include "core/format/cqe.h"
 #include "core/host/ack_timeout.h"
 
 namespace gdakit::mlx5 {
 namespace {
 
 constexpr std::uint32_t kPsnMask = 0xffffff;
-// As firmware numbers them.
-constexpr std::array kStates{"reset", "init", "rtr", "rts", "sqer", "sqd", "err"};
-constexpr std::uint32_t kErrorState = 6;
-// The firmware is asked about so many queues at a look: it takes one command at a time.
-constexpr std::size_t kAskedAtALook = 4;
 
 class Mlx5Backend final : public Backend {
  public:
@@ -46,6 +36,7 @@ class Mlx5Backend final : public Backend {
         doorbells_(*nic_, memory),
         umems_(*nic_, memory),
         cq_records_(*nic_),
+        watch_(*nic_, memory, log),
         dc_(*nic_) {}
 
   ~Mlx5Backend() override {
@@ -55,13 +46,6 @@ class Mlx5Backend final : public Backend {
     log_.info("calls to soft NICs: " + std::to_string(calls.by_libraries) +
               " through libibverbs and libmlx5, " + std::to_string(calls.by_others) +
               " from elsewhere");
-  }
-
-  // The NIC counts for its queues from now on, if it can.
-  void begin_to_count() {
-    Result<std::unique_ptr<CounterSet>> set = CounterSet::make(*nic_);
-    if (set) counters_ = std::move(*set);
-    if (!set) log_.info("no counters: " + set.error().message());
   }
 
   // Collective: packets of DC are no longer than the port of any PE takes.
@@ -87,7 +71,12 @@ class Mlx5Backend final : public Backend {
   }
   NicCounters counters() const override {
     const std::lock_guard lock(mutex_);
-    return counters_ == nullptr ? NicCounters() : counters_->read();
+    return watch_.counters();
+  }
+
+  NicCount count() const override {
+    const std::lock_guard lock(mutex_);
+    return watch_.count();
   }
 
   Result<MemoryKeys> register_memory(void* base, std::uint64_t bytes, MemoryUse use) override;
@@ -100,8 +89,14 @@ class Mlx5Backend final : public Backend {
   Result<Bytes> dc_target() override;
   Result<format::AvSegment> dc_address(const Bytes& card) override;
 
-  std::string describe_queue(QueueNumber queue) const override;
-  std::vector<BrokenQueue> broken_queues() const override;
+  std::string describe_queue(QueueNumber queue) const override {
+    const std::lock_guard lock(mutex_);
+    return watch_.describe(queue);
+  }
+  std::vector<BrokenQueue> broken_queues() const override {
+    const std::lock_guard lock(mutex_);
+    return watch_.broken();
+  }
 
   // As the soft NIC's own backend has it.
   ProgressEngine* progress_engine() override {
@@ -123,14 +118,10 @@ class Mlx5Backend final : public Backend {
   struct Queue {
     std::uint32_t first_psn = 0;
     mlx5dv_devx_uar* uar = nullptr;
-    CqRecords::Record cq_record;
-    const void* cqe = nullptr;
-    bool cqe_in_reach = true;  // of the host
-    std::unique_ptr<QueuePair> pair;
+    CqRecords::Record cq_record = {};
+    std::unique_ptr<QueuePair> pair = {};
   };
 
-  std::string why_of(const Queue& queue) const;
-  void look_at(QueueNumber number, const Queue& queue) const;
   static Error unknown(const char* call, QueueNumber queue) {
     return Error(Code::invalid_argument,
                  std::string(call) + ": there is no queue " + std::to_string(queue));
@@ -139,12 +130,10 @@ class Mlx5Backend final : public Backend {
     return Error(Code::unavailable,
                  "a ConnectX cannot be stopped; soft ones can (softnic, mlx5-emulated)");
   }
-  std::uint8_t counter_set() const {
-    return counters_ == nullptr ? std::uint8_t{0} : counters_->id();
-  }
   Result<std::optional<InitiatorOptions>> initiator_options(const QueueMemory& memory);
+  void give_back_doorbell(const Queue& queue) { doorbells_.give_back(queue.uar); }
   void give_back(const Queue& queue) {
-    doorbells_.give_back(queue.uar);
+    give_back_doorbell(queue);
     cq_records_.give_back(queue.cq_record);
   }
 
@@ -160,12 +149,10 @@ class Mlx5Backend final : public Backend {
   DoorbellPages doorbells_;
   QueueUmems umems_;
   CqRecords cq_records_;
-  std::unique_ptr<CounterSet> counters_;  // null: the NIC gives none
+  mutable QueueWatch watch_;
   DcParts dc_;
-  std::map<std::uint32_t, ibv_mr*> regions_;           // by lkey
-  std::map<QueueNumber, Queue> queues_;                // by QPN
-  mutable std::map<QueueNumber, std::string> broken_;  // with the reason, once they are found
-  mutable QueueNumber next_asked_ = 0;
+  std::map<std::uint32_t, ibv_mr*> regions_;  // by lkey
+  std::map<QueueNumber, Queue> queues_;       // by QPN
 };
 
 // Where they are to be the GPUs, one that cannot is an error; else host threads ring for all PEs.
@@ -234,15 +221,15 @@ Result<QueueResources> Mlx5Backend::create_queue(const QueueMemory& memory) {
   if (!initiator) return initiator.error();
   const Result<DoorbellPages::Doorbell> doorbell = doorbells_.take();
   if (!doorbell) return doorbell.error();
+  // An initiator's numbers of packets are its connections'.
+  Queue queue{.first_psn = *initiator ? 0 : std::random_device{}() & kPsnMask,
+              .uar = doorbell->page};
   Result<CqRecords::Record> record = cq_records_.take();
   if (!record) {
-    doorbells_.give_back(doorbell->page);
+    give_back_doorbell(queue);
     return record.error();
   }
-  // An initiator's numbers of packets are its connections'.
-  Queue queue{
-      *initiator ? 0 : std::random_device{}() & kPsnMask, doorbell->page, *record, memory.cqe,
-      memory_.kind_of(memory.cqe) != MemoryKind::gpu,     nullptr};
+  queue.cq_record = *record;
   Result<std::unique_ptr<QueuePair>> pair = QueuePair::create(*nic_, umems_,
                                                               {.memory = memory,
                                                                .uar = doorbell->page,
@@ -250,7 +237,7 @@ Result<QueueResources> Mlx5Backend::create_queue(const QueueMemory& memory) {
                                                                .cq_record_offset = record->offset,
                                                                .first_psn = queue.first_psn,
                                                                .ack_timeout = ack_timeout_,
-                                                               .counter_set = counter_set(),
+                                                               .counter_set = watch_.counter_set(),
                                                                .initiator = *initiator});
   if (!pair) {
     give_back(queue);
@@ -267,6 +254,7 @@ Result<QueueResources> Mlx5Backend::create_queue(const QueueMemory& memory) {
   card.qpn = qpn;
   card.first_psn = queue.first_psn;
   card.address = nic_->address();
+  watch_.add(qpn, *queue.pair, memory.cqe);
   queues_[qpn] = std::move(queue);
   return QueueResources{qpn, qpn, doorbell->host, doorbell->device,
                         *initiator ? Bytes() : bytes_of(card)};
@@ -289,7 +277,7 @@ Result<void> Mlx5Backend::connect_queue(QueueNumber queue, const Bytes& card) {
 Result<Bytes> Mlx5Backend::dc_target() {
   const std::lock_guard lock(mutex_);
   if (auto there = nic_->find_gid_again(); !there) return there.error().within("dc_target");
-  return dc_.target(doorbells_, counter_set());
+  return dc_.target(doorbells_, watch_.counter_set());
 }
 
 Result<format::AvSegment> Mlx5Backend::dc_address(const Bytes& card) {
@@ -306,55 +294,9 @@ Result<void> Mlx5Backend::destroy_queue(QueueNumber queue) {
   if (found == queues_.end()) return unknown("destroy_queue", queue);
   if (auto gone = found->second.pair->destroy(); !gone) return gone;
   give_back(found->second);
+  watch_.remove(queue);
   queues_.erase(found);
-  broken_.erase(queue);
   return {};
-}
-
-// A copy from a GPU takes long: it is made once for each queue that has broken.
-std::string Mlx5Backend::why_of(const Queue& queue) const {
-  format::ErrorCqe cqe;
-  return memory_.copy(&cqe, queue.cqe, sizeof cqe) ? why_by(cqe) : kErrorNotTold;
-}
-
-std::string Mlx5Backend::describe_queue(QueueNumber queue) const {
-  const std::lock_guard lock(mutex_);
-  const auto found = queues_.find(queue);
-  if (found == queues_.end()) return unknown("describe_queue", queue).message();
-  const Result<std::uint32_t> state = found->second.pair->state();
-  if (!state) return state.error().message();
-  const char* const name = *state < kStates.size() ? kStates[*state] : "unknown";
-  return "QP " + std::to_string(queue) + " of " + nic_->name() + " is in state " + name +
-         (*state == kErrorState ? "; first error: " + why_of(found->second) : "");
-}
-
-void Mlx5Backend::look_at(QueueNumber number, const Queue& queue) const {
-  const Result<std::uint32_t> state = queue.pair->state();
-  if (!state) {
-    broken_.emplace(number, state.error().message());
-  } else if (*state == kErrorState) {
-    broken_.emplace(number, why_of(queue));
-  }
-}
-
-// Queues whose CQE tells of an error are found at once. What peers have broken the firmware alone
-// knows, which is asked about a few of the others each time.
-std::vector<BrokenQueue> Mlx5Backend::broken_queues() const {
-  const std::lock_guard lock(mutex_);
-  for (const auto& [number, queue] : queues_) {
-    if (queue.cqe_in_reach && tells_failure(queue.cqe) && !broken_.contains(number)) {
-      broken_.emplace(number, why_of(queue));
-    }
-  }
-  auto asked = queues_.lower_bound(next_asked_);
-  for (std::size_t i = 0; i < std::min(kAskedAtALook, queues_.size()); ++i, ++asked) {
-    if (asked == queues_.end()) asked = queues_.begin();
-    if (!broken_.contains(asked->first)) look_at(asked->first, asked->second);
-  }
-  next_asked_ = asked == queues_.end() ? 0 : asked->first;
-  std::vector<BrokenQueue> broken;
-  for (const auto& [number, why] : broken_) broken.push_back({number, why});
-  return broken;
 }
 
 }  // namespace
@@ -363,7 +305,6 @@ Result<std::unique_ptr<Backend>> make_backend(std::unique_ptr<OpenNic> nic, cons
                                               Bootstrap& bootstrap, MemoryProvider& memory) {
   auto backend = std::make_unique<Mlx5Backend>(std::move(nic), memory, options,
                                                Log(options.log, bootstrap.rank()));
-  backend->begin_to_count();
   if (options.queue_type == QueueType::dc) {
     if (auto chosen = backend->choose_dc_mtu(bootstrap); !chosen) return chosen.error();
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <unistd.h>
 #include <utility>
 
 #include "backends/mlx5/firmware_answer.h"
@@ -101,8 +102,11 @@ Result<void> OpenNic::open_device(ibv_device* device, const NicOptions& options)
   }
   if (auto known = check_number("mlx5dv_devx_query_eqn", eqn_, /*bits=*/8); !known) return known;
   service_level_ = options.service_level.value_or(0);
+  page_bytes_ = options.page_bytes != 0 ? options.page_bytes
+                                        : static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   traffic_class_ = options.traffic_class ? *options.traffic_class
                                          : system_traffic_class(device->ibdev_path, port_);
+  capabilities_ = NicCapabilities::query(libraries_, context_);
   return find_address(options.gid);
 }
 
@@ -161,7 +165,8 @@ Result<void> OpenNic::find_gid_again() {
 
 Error OpenNic::refused(prm::Opcode opcode, std::span<const std::uint8_t> out, int code) const {
   const Error error = failure(command_name(opcode), code);
-  return Error(error.code(), error.message() + firmware_answer(out), code);
+  return Error(tells_of_object(out) ? Code::not_found : error.code(),
+               error.message() + firmware_answer(out), code);
 }
 
 Result<DevxObject> OpenNic::create(prm::Opcode opcode, std::span<const std::uint8_t> in,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -11,6 +12,7 @@
 #include <utility>
 
 #include "backends/mlx5/libraries.h"
+#include "backends/mlx5/nic_capabilities.h"
 #include "backends/mlx5/nic_choice.h"
 #include "core/base/gid_choice.h"
 #include "core/base/result.h"
@@ -60,6 +62,7 @@ struct NicOptions {
   GidChoice gid = {};  // GDAKIT_GID
   std::optional<std::uint8_t> service_level = {};
   std::optional<std::uint8_t> traffic_class = {};  // none: what the system has for the port
+  std::uint64_t page_bytes = 0;                    // of this host; 0: as it is
 };
 
 class OpenNic {
@@ -81,8 +84,18 @@ class OpenNic {
   std::uint8_t port() const { return port_; }
   std::uint8_t gid_index() const { return static_cast<std::uint8_t>(gid_.gid_index); }
   const PortAddress& address() const { return address_; }
+  const NicCapabilities& capabilities() const { return capabilities_; }
+  // Of ports that are bonded (LAG): by which of them the next queue pair is to send, in turn. 0:
+  // there are none.
+  std::uint8_t next_lag_port() const {
+    return capabilities_.lag_ports == 0
+               ? std::uint8_t{0}
+               : static_cast<std::uint8_t>(1 + lag_users_++ % capabilities_.lag_ports);
+  }
   std::uint8_t service_level() const { return service_level_; }
   std::uint8_t traffic_class() const { return traffic_class_; }
+  // Of this host: the least that the kernel maps, and that it makes a umem of.
+  std::uint64_t page_bytes() const { return page_bytes_; }
   // Why this NIC and not another one.
   const std::string& why() const { return why_; }
 
@@ -91,7 +104,8 @@ class OpenNic {
   Result<void> find_gid_again();
 
   // Commands to the firmware. Errors name the command and the NIC, the firmware's status and
-  // syndrome where it has answered, and the system's code.
+  // syndrome where it has answered, and the system's code; they are not_found where it has answered
+  // that the object is not there, or not as the command needs it.
   template <class In, class Out>
   Result<DevxObject> create(format::prm::Opcode opcode, format::prm::Mailbox<In>& in,
                             format::prm::Mailbox<Out>& out) const {
@@ -145,8 +159,11 @@ class OpenNic {
   ibv_gid_entry gid_{};  // that was chosen
   std::uint8_t service_level_ = 0;
   std::uint8_t traffic_class_ = 0;
+  std::uint64_t page_bytes_ = 0;
   std::string why_;
   PortAddress address_;
+  NicCapabilities capabilities_;
+  mutable std::atomic<std::uint32_t> lag_users_{0};
 };
 
 }  // namespace gdakit::mlx5

@@ -1,7 +1,6 @@
 #include "backends/mlx5/queue_error.h"
 
 #include <cstddef>
-#include <cstdint>
 
 #include "core/host/stall.h"
 
@@ -14,14 +13,26 @@ bool tells_failure(const void* cqe) {
          format::CqeOpcode::requester_error;
 }
 
-std::string why_by(const format::ErrorCqe& cqe) {
-  const format::Syndrome syndrome{cqe.syndrome};
-  if (format::cqe_opcode(cqe.op_own) != format::CqeOpcode::requester_error ||
-      syndrome == format::Syndrome::flushed) {
-    return kErrorNotTold;
+CqeTells what_it_tells(const format::ErrorCqe& cqe) {
+  if (format::cqe_opcode(cqe.op_own) != format::CqeOpcode::requester_error) {
+    return CqeTells::nothing;
   }
-  return gdakit::describe(syndrome) + ", at WQE " + std::to_string(cqe.wqe_counter) + ", " +
+  return tells_cause(format::Syndrome{cqe.syndrome}) ? CqeTells::first_error : CqeTells::flush;
+}
+
+bool tells_cause(format::Syndrome syndrome) {
+  return syndrome != format::Syndrome::none && syndrome != format::Syndrome::flushed;
+}
+
+std::string why_by(const format::ErrorCqe& cqe) {
+  return gdakit::describe(format::Syndrome{cqe.syndrome}) + ", at WQE " +
+         std::to_string(cqe.wqe_counter) + ", " +
          opcode_name(static_cast<std::uint8_t>(cqe.s_wqe_opcode_qpn >> 24));
+}
+
+std::string why_by(format::Syndrome syndrome, CqeTells cqe) {
+  return gdakit::describe(syndrome) + (cqe == CqeTells::nothing ? ", on the receiving side" : "") +
+         ", as the firmware remembers it";
 }
 
 }  // namespace gdakit::mlx5

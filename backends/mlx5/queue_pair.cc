@@ -15,7 +15,14 @@ namespace prm = format::prm;
 
 constexpr std::uint64_t kLogMostBytes = 30;  // of a message
 constexpr std::uint64_t kCqRecordBytes = sizeof(format::CqDoorbellRecord);
-constexpr std::uint64_t kLogLeastStride = 4;  // what log_rq_stride counts from
+constexpr std::uint64_t kNoRecordOutside = 1;  // what send_dbr_mode calls NO_DBR_EXT
+constexpr std::uint64_t kLogLeastStride = 4;   // what log_rq_stride counts from
+
+// With room for the extension, which comes where it is asked for.
+struct QueryQpExtOut : prm::QueryQpOut {
+  static constexpr std::size_t kBytes = prm::QueryQpOut::kBytes + prm::QpcExt::kBytes;
+  static constexpr prm::Part<QueryQpExtOut, prm::QpcExt, 8 * prm::QueryQpOut::kBytes> extension{};
+};
 
 std::uint64_t log2_of(std::uint64_t power) { return static_cast<std::uint64_t>(log2_floor(power)); }
 
@@ -37,12 +44,16 @@ Result<std::unique_ptr<QueuePair>> QueuePair::create(const OpenNic& nic, QueueUm
 
 Result<void> QueuePair::create_cqs() {
   const QueueMemory& memory = options_.memory;
-  CqOptions cq{.cqes = {umem_.get(), umem_->offset_of(memory.cqe)},
+  Result<std::uint64_t> place = umem_->offset_of_cq(memory.cqe);
+  if (!place) return place.error();
+  CqOptions cq{.cqes = {umem_.get(), *place},
                .record = {options_.cq_records, options_.cq_record_offset},
                .uar_page = options_.uar->page_id,
                .collapsed = true};
   if (auto made = send_cq_.create(nic_, cq); !made || memory.receive_depth == 0) return made;
-  cq.cqes.offset = umem_->offset_of(memory.receive_cqes);
+  place = umem_->offset_of_cq(memory.receive_cqes);
+  if (!place) return place.error();
+  cq.cqes.offset = *place;
   cq.record.offset += kCqRecordBytes;
   cq.log_size = static_cast<std::uint32_t>(log2_of(memory.receive_depth));
   cq.collapsed = false;
@@ -60,6 +71,7 @@ Result<void> QueuePair::create_qp() {
   const QueueMemory& memory = options_.memory;
   const bool receives = memory.receive_depth != 0;
   context.set(prm::Qpc::log_sq_size, log2_of(memory.depth));
+  context.set(prm::Qpc::send_dbr_mode, memory.recordless ? kNoRecordOutside : 0);
   context.set(prm::Qpc::cqn_snd, send_cq_.number());
   context.set(prm::Qpc::dbr_umem_valid, 1);
   context.set(prm::Qpc::dbr_umem_id, umem_->id());
@@ -95,8 +107,8 @@ void QueuePair::write_receives(QpcWriter context) const {
 }
 
 Error QueuePair::destroyed() const {
-  return Error(Code::unavailable, "QP " + std::to_string(qpn_) + " of " + nic_.name() +
-                                      " is destroyed, but for its CQs");
+  return Error(Code::not_found, "QP " + std::to_string(qpn_) + " of " + nic_.name() +
+                                    " is destroyed, but for its CQs");
 }
 
 Result<void> QueuePair::connect(const ConnectionCard& peer) {
@@ -150,14 +162,24 @@ Result<void> QueuePair::to_init() {
   context.set(prm::Qpc::pm_state, prm::kPathMigrated);
   if (!options_.initiator) give_all_rights<prm::Qpc>(context);
   context.set(prm::Qpc::counter_set_id, options_.counter_set);
+  context.set(prm::Qpc::lag_tx_port_affinity, lag_port_);
   context.at(prm::Qpc::primary_address_path).set(prm::Ads::vhca_port_num, nic_.port());
   return nic_.modify(*qp_, prm::Opcode::rst2init_qp, in, out);
+}
+
+// Of a LAG, where firmware reads it there, too.
+void QueuePair::name_lag_port(prm::Mailbox<prm::Init2rtrQpIn>& in) const {
+  if (!nic_.capabilities().lag_port_in_rtr) return;
+  in.set(prm::Init2rtrQpIn::opt_param_mask,
+         static_cast<std::uint64_t>(prm::OptParam::lag_tx_port_affinity));
+  in.at(prm::Init2rtrQpIn::qpc).set(prm::Qpc::lag_tx_port_affinity, lag_port_);
 }
 
 Result<void> QueuePair::to_rtr(const ConnectionCard& peer, const Way& way) {
   prm::Mailbox<prm::Init2rtrQpIn> in;
   prm::Mailbox<prm::MboxOut> out;
   in.set(prm::Init2rtrQpIn::qpn, qpn_);
+  name_lag_port(in);
   const auto context = in.at(prm::Init2rtrQpIn::qpc);
   context.set(prm::Qpc::mtu, std::min(nic_.address().mtu, peer.address.mtu));
   context.set(prm::Qpc::log_msg_max, kLogMostBytes);
@@ -173,6 +195,7 @@ Result<void> QueuePair::to_rtr_as_initiator() {
   prm::Mailbox<prm::Init2rtrQpIn> in;
   prm::Mailbox<prm::MboxOut> out;
   in.set(prm::Init2rtrQpIn::qpn, qpn_);
+  name_lag_port(in);
   const auto context = in.at(prm::Init2rtrQpIn::qpc);
   context.set(prm::Qpc::mtu, options_.initiator->mtu);
   context.set(prm::Qpc::log_msg_max, kLogMostBytes);
@@ -193,13 +216,22 @@ Result<void> QueuePair::to_rts(std::uint8_t log_reads) {
   return nic_.modify(*qp_, prm::Opcode::rtr2rts_qp, in, out);
 }
 
-Result<std::uint32_t> QueuePair::state() const {
+Result<QueuePairReport> QueuePair::report() const {
   if (!qp_) return destroyed();
+  const bool tells_error = nic_.capabilities().tells_first_error;
   prm::Mailbox<prm::QueryQpIn> in;
-  prm::Mailbox<prm::QueryQpOut> out;
+  prm::Mailbox<QueryQpExtOut> out;
   in.set(prm::QueryQpIn::qpn, qpn_);
+  in.set(prm::QueryQpIn::qpc_ext, tells_error ? 1 : 0);
   if (auto asked = nic_.query(*qp_, prm::Opcode::query_qp, in, out); !asked) return asked.error();
-  return static_cast<std::uint32_t>(out.at(prm::QueryQpOut::qpc).get(prm::Qpc::state));
+  QueuePairReport report;
+  report.state = static_cast<std::uint32_t>(out.at(prm::QueryQpOut::qpc).get(prm::Qpc::state));
+  if (tells_error) {
+    const auto error = out.at(QueryQpExtOut::extension).at(prm::QpcExt::error_syndrome);
+    report.first_error =
+        format::Syndrome{static_cast<std::uint8_t>(error.get(prm::CqeErrorSyndrome::syndrome))};
+  }
+  return report;
 }
 
 }  // namespace gdakit::mlx5

@@ -13,6 +13,8 @@
 #include "backends/mlx5/open_nic.h"
 #include "backends/mlx5/queue_umems.h"
 #include "backends/mlx5/way.h"
+#include "core/format/cqe.h"
+#include "core/format/prm/qp.h"
 #include "core/host/backend.h"
 
 namespace gdakit::mlx5 {
@@ -35,6 +37,12 @@ struct QueuePairOptions {
   std::optional<InitiatorOptions> initiator = {};  // nothing: it is of RC
 };
 
+// What the firmware tells of a queue pair.
+struct QueuePairReport {
+  std::uint32_t state = 0;  // 0 reset, 1 init, 2 RTR, 3 RTS, 4 SQ error, 5 SQ drained, 6 error
+  format::Syndrome first_error = format::Syndrome::none;  // where it tells that
+};
+
 class QueuePair {
  public:
   static constexpr std::uint32_t kTries = 8;  // to send a packet, until it gives up
@@ -44,15 +52,15 @@ class QueuePair {
                                                    const QueuePairOptions& options);
   std::uint32_t qpn() const { return qpn_; }
   bool is_initiator() const { return options_.initiator.has_value(); }
-  // Of RC. The card is in range. If it fails, the queue pair is as it was. It and state() fail once
-  // destroy() has taken the QP away.
+  // Of RC. The card is in range. If it fails, the queue pair is as it was. It and report() fail
+  // once destroy() has taken the QP away.
   Result<void> connect(const ConnectionCard& peer);
   // Its objects go one after the other. If one does not, those behind it stay, and the next call
   // goes on there.
   Result<void> destroy();
-  // The firmware's number of its state: 0 reset, 1 init, 2 RTR, 3 RTS, 4 SQ error, 5 SQ drained, 6
-  // error.
-  Result<std::uint32_t> state() const;
+  Result<QueuePairReport> report() const;
+  // Until destroy().
+  const DevxObject& object() const { return *qp_; }
 
  private:
   QueuePair(const OpenNic& nic, const QueuePairOptions& options) : nic_(nic), options_(options) {}
@@ -61,6 +69,7 @@ class QueuePair {
   using QpcWriter = format::prm::View<format::prm::Qpc, std::uint8_t>;
   void write_receives(QpcWriter context) const;
   Result<void> to_init();
+  void name_lag_port(format::prm::Mailbox<format::prm::Init2rtrQpIn>& in) const;
   Result<void> to_rtr(const ConnectionCard& peer, const Way& way);
   Result<void> to_rtr_as_initiator();
   Result<void> to_rts(std::uint8_t log_reads);
@@ -75,6 +84,7 @@ class QueuePair {
   CompletionQueue receive_cq_;
   std::optional<DevxObject> qp_;  // goes before its CQs and its memory
   std::uint32_t qpn_ = 0;
+  const std::uint8_t lag_port_ = nic_.next_lag_port();
 };
 
 }  // namespace gdakit::mlx5

@@ -1,7 +1,6 @@
 #include "backends/mlx5/umem.h"
 
 #include <cerrno>
-#include <unistd.h>
 
 #include "core/base/bits.h"
 #include "core/base/file_descriptor.h"
@@ -9,10 +8,7 @@
 namespace gdakit::mlx5 {
 namespace {
 
-constexpr std::uint64_t kPage = 4096;
-// Pages of a umem are to be this large at most, a bit for each power of two up to 4096: the place
-// of a CQ is a multiple of 1/64 of them.
-constexpr std::uint64_t kPageSizes = 0x1fff;
+constexpr std::uint64_t kPlacesOfCqs = 64;  // on a page
 
 // The whole pages around a piece of a GPU's memory, which a dma-buf consists of.
 struct DmaBuf {
@@ -21,11 +17,12 @@ struct DmaBuf {
   std::uint64_t bytes = 0;
 };
 
-Result<DmaBuf> export_pages(MemoryProvider& memory, const void* base, std::uint64_t bytes) {
+Result<DmaBuf> export_pages(const OpenNic& nic, MemoryProvider& memory, const void* base,
+                            std::uint64_t bytes) {
   const auto address = reinterpret_cast<std::uint64_t>(base);
   DmaBuf buffer;
-  buffer.begin = address & ~(kPage - 1);
-  buffer.bytes = round_up(address + bytes, kPage) - buffer.begin;
+  buffer.begin = address - address % nic.page_bytes();
+  buffer.bytes = round_up(address + bytes, nic.page_bytes()) - buffer.begin;
   const Result<int> descriptor =
       memory.export_dma_buf(reinterpret_cast<void*>(buffer.begin), buffer.bytes);
   if (!descriptor) return descriptor.error();
@@ -48,32 +45,25 @@ Error neither_way(const Error& by_dma_buf, const Error& by_address, const char* 
                by_address.system_code());
 }
 
-Result<void> check_pages(const OpenNic& nic) {
-  const long bytes = ::sysconf(_SC_PAGESIZE);
-  if (bytes == static_cast<long>(kPage)) return {};
-  return Error(Code::unavailable, "queues on " + nic.name() + ": this host's pages are of " +
-                                      std::to_string(bytes) +
-                                      " bytes, and backend mlx5 takes pages of 4096 alone so far");
-}
-
-mlx5dv_devx_umem_in describe(void* base, std::uint64_t bytes) {
+mlx5dv_devx_umem_in describe(const OpenNic& nic, void* base, std::uint64_t bytes) {
   mlx5dv_devx_umem_in in{};
   in.addr = base;
   in.size = bytes;
   in.access = IBV_ACCESS_LOCAL_WRITE;
-  in.pgsz_bitmap = kPageSizes;
+  in.pgsz_bitmap = umem_page_sizes(nic);
   return in;
 }
 
 Result<mlx5dv_devx_umem*> umem_by_address(const OpenNic& nic, void* base, std::uint64_t bytes) {
-  mlx5dv_devx_umem_in in = describe(base, bytes);
+  mlx5dv_devx_umem_in in = describe(nic, base, bytes);
   mlx5dv_devx_umem* const umem = nic.libraries().umem_reg(nic.context(), &in);
   if (umem == nullptr) return nic.no_memory("mlx5dv_devx_umem_reg_ex", bytes, errno);
   return umem;
 }
 
 Result<mlx5dv_devx_umem*> umem_by_dma_buf(const OpenNic& nic, const DmaBuf& buffer) {
-  mlx5dv_devx_umem_in in = describe(nullptr, buffer.bytes);  // from the dma-buf's first byte on
+  mlx5dv_devx_umem_in in =
+      describe(nic, nullptr, buffer.bytes);  // from the dma-buf's first byte on
   in.comp_mask = MLX5DV_UMEM_MASK_DMABUF;
   in.dmabuf_fd = buffer.descriptor.get();
   mlx5dv_devx_umem* const umem = nic.libraries().umem_reg(nic.context(), &in);
@@ -91,7 +81,7 @@ Result<ibv_mr*> region_by_address(const OpenNic& nic, void* base, std::uint64_t 
 
 Result<ibv_mr*> region_by_dma_buf(const OpenNic& nic, MemoryProvider& memory, void* base,
                                   std::uint64_t bytes, unsigned access) {
-  const Result<DmaBuf> buffer = export_pages(memory, base, bytes);
+  const Result<DmaBuf> buffer = export_pages(nic, memory, base, bytes);
   if (!buffer) return buffer.error();
   const auto address = reinterpret_cast<std::uint64_t>(base);
   ibv_mr* const region =
@@ -115,13 +105,12 @@ Result<ibv_mr*> register_region(const OpenNic& nic, MemoryProvider& memory, void
 
 Result<std::unique_ptr<Umem>> Umem::make(const OpenNic& nic, MemoryProvider& memory, void* base,
                                          std::uint64_t bytes) {
-  if (auto good = check_pages(nic); !good) return good.error();
   const auto made = [&nic](mlx5dv_devx_umem* umem, std::uint64_t begin) {
-    return std::unique_ptr<Umem>(new Umem(nic.libraries(), umem, begin));
+    return std::unique_ptr<Umem>(new Umem(nic, umem, begin));
   };
   std::optional<Error> by_dma_buf;
   if (memory.kind_of(base) == MemoryKind::gpu) {
-    const Result<DmaBuf> buffer = export_pages(memory, base, bytes);
+    const Result<DmaBuf> buffer = export_pages(nic, memory, base, bytes);
     const Result<mlx5dv_devx_umem*> umem =
         buffer ? umem_by_dma_buf(nic, *buffer) : Result<mlx5dv_devx_umem*>(buffer.error());
     if (umem) return made(*umem, buffer->begin);
@@ -132,14 +121,25 @@ Result<std::unique_ptr<Umem>> Umem::make(const OpenNic& nic, MemoryProvider& mem
   return by_dma_buf ? neither_way(*by_dma_buf, umem.error(), kOfUmems) : umem.error();
 }
 
+Result<std::uint64_t> Umem::offset_of_cq(const void* cqes) const {
+  const std::uint64_t spacing = nic_.page_bytes() / kPlacesOfCqs;
+  if (reinterpret_cast<std::uint64_t>(cqes) % spacing == 0) return offset_of(cqes);
+  return Error(Code::unavailable,
+               "a completion queue on " + nic_.name() + " lies at a multiple of " +
+                   std::to_string(spacing) + " bytes where this host's pages are of " +
+                   std::to_string(nic_.page_bytes()) +
+                   ", and that of receives does not: channels take a host with pages of 4096 "
+                   "bytes");
+}
+
 int Umem::give_up() {
-  const int code = libraries_.umem_dereg(umem_);
+  const int code = nic_.libraries().umem_dereg(umem_);
   if (code == 0) umem_ = nullptr;
   return code;
 }
 
 Umem::~Umem() {
-  if (umem_ != nullptr) libraries_.umem_dereg(umem_);
+  if (umem_ != nullptr) nic_.libraries().umem_dereg(umem_);
 }
 
 }  // namespace gdakit::mlx5

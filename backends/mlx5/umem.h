@@ -16,11 +16,14 @@ namespace gdakit::mlx5 {
 Result<ibv_mr*> register_region(const OpenNic& nic, MemoryProvider& memory, void* base,
                                 std::uint64_t bytes, unsigned access);
 
+// The pages that a umem may be made of, a bit for each power of two: the host's own, and all
+// smaller ones. Larger ones would bind CQs to fewer places.
+inline std::uint64_t umem_page_sizes(const OpenNic& nic) { return 2 * nic.page_bytes() - 1; }
+
 // Memory with a number; given up with this.
 class Umem {
  public:
-  // Errors name each way that was tried. Hosts whose pages are not of 4 KiB are refused: a NIC
-  // would have to be given larger ones, and then queues lie elsewhere than HostQueue has them.
+  // Errors name each way that was tried.
   static Result<std::unique_ptr<Umem>> make(const OpenNic& nic, MemoryProvider& memory, void* base,
                                             std::uint64_t bytes);
   ~Umem();
@@ -33,11 +36,14 @@ class Umem {
   std::uint64_t offset_of(const void* address) const {
     return reinterpret_cast<std::uint64_t>(address) - base_;
   }
+  // ... of a CQ, which lies at a multiple of 1/64 of a page. Errors (unavailable): not this one, on
+  // this host's pages.
+  Result<std::uint64_t> offset_of_cq(const void* cqes) const;
 
  private:
-  Umem(const Libraries& libraries, mlx5dv_devx_umem* umem, std::uint64_t base)
-      : libraries_(libraries), umem_(umem), base_(base) {}
-  const Libraries& libraries_;
+  Umem(const OpenNic& nic, mlx5dv_devx_umem* umem, std::uint64_t base)
+      : nic_(nic), umem_(umem), base_(base) {}
+  const OpenNic& nic_;
   mlx5dv_devx_umem* umem_;
   const std::uint64_t base_;
 };

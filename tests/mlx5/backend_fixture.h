@@ -27,8 +27,15 @@ class PlayedProvider : public PlayedHost {
 
 class PlayedBackend : public PlayedProvider {
  protected:
-  PlayedBackend() : backend_(*open()) {}
+  // `prepare` makes the played host another one; calls fail only while the backend is opened.
+  explicit PlayedBackend(void (*prepare)() = [] {}) : backend_(*open_prepared(prepare)) {}
 
+  Result<std::unique_ptr<Backend>> open_prepared(void (*prepare)()) {
+    prepare();
+    auto backend = open();
+    played().errors.clear();
+    return backend;
+  }
   Result<QueueResources> create(std::size_t block = 0) {
     return backend_->create_queue(blocks_[block].memory());
   }

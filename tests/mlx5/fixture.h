@@ -57,7 +57,7 @@ class PlayedQueuePair : public PlayedHost {
     const auto pair = QueuePair::create(**nic, umems, options_);
     if (!pair) return pair.error();
     if (auto connected = (*pair)->connect(peer); !connected) return connected;
-    if (const auto state = (*pair)->state(); !state) return state.error();
+    if (const auto report = (*pair)->report(); !report) return report.error();
     return (*pair)->destroy();
   }
 

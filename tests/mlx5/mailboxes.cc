@@ -26,6 +26,7 @@ const std::map<std::uint32_t, Known>& known() {
       {0x50b, {"", ""}},
       {0x700, {"CREATE_SRQ", "create_srq_in"}},
       {0x710, {"CREATE_DCT", "create_dct_in"}},
+      {0x842, {"", ""}},
       {0x90c, {"CREATE_RMP", "create_rmp_in"}},
   };
   return kKnown;

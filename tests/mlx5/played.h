@@ -10,9 +10,11 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backends/mlx5/libraries.h"
@@ -44,6 +46,12 @@ struct Played {
   std::uint8_t status = 0;
   std::uint32_t syndrome = 0;
   std::uint8_t queue_state = 3;  // what QUERY_QP says
+  std::uint8_t lag_ports = 0;
+  std::uint8_t lag_state = 1, lag_mode = 0;  // what QUERY_LAG says
+  bool lag_port_in_rtr = false;
+  bool recordless = false;         // whether queue pairs may go without doorbell records
+  bool tells_first_error = false;  // whether it says that, too
+  std::uint8_t first_error = 0;    // a syndrome
 
   // Gives a number below its argument, by which calls fail and answers are spoilt; not set: none
   // is.
@@ -57,11 +65,15 @@ struct Played {
   std::vector<std::vector<std::uint8_t>> commands = {};
   std::map<std::string, std::vector<std::uint8_t>> sent = {};
   std::vector<mlx5dv_devx_umem_in> umems = {};
-  std::vector<unsigned> accesses = {};  // that memory was registered with
-  std::uint64_t dma_buf_offset = 0;     // of the region that was registered last
-  std::uint32_t last_gid = 0;           // the highest index that was asked for
-  int destroyed = 0;                    // calls that were to destroy an object
-  std::vector<std::string> gone = {};   // objects, by the opcodes of what made them
+  std::vector<unsigned> accesses = {};                // that memory was registered with
+  std::uint64_t dma_buf_offset = 0;                   // of the region that was registered last
+  std::uint32_t last_gid = 0;                         // the highest index that was asked for
+  std::map<std::string, std::uint32_t> counted = {};  // by counters' names, since a set was made
+  int destroyed = 0;                                  // calls that were to destroy an object
+  std::vector<std::string> gone = {};                 // objects, by the opcodes of what made them
+  // Cookies of events by what was subscribed to: the queue pair's number, and the event's.
+  std::map<std::pair<std::uint32_t, std::uint16_t>, std::uint64_t> cookies = {};
+  std::deque<std::uint64_t> events = {};  // cookies that wait to be read
 
   // The next number of each kind; no two kinds have one in common.
   std::uint32_t next_page = 0x31;  // of a dedicated doorbell page

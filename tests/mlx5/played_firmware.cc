@@ -1,20 +1,26 @@
-// Event queues, doorbell pages, umems and commands.
+// Event queues, doorbell pages, umems, commands and events.
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
+#include <fcntl.h>
 #include <span>
 #include <string>
+#include <unistd.h>
 
 #include "core/format/prm/caps.h"
 #include "core/format/prm/cq.h"
 #include "core/format/prm/qp.h"
 #include "core/format/prm/query.h"
+#include "core/host/counter_table.h"
+#include "core/host/q_counters.h"
 #include "tests/mlx5/played_calls.h"
 
 struct mlx5dv_devx_obj {
   std::string made_by;     // opcode
   std::uint64_t commands;  // that named it
+  std::uint32_t number;
 };
 
 namespace gdakit::mlx5::calls {
@@ -23,7 +29,7 @@ namespace {
 namespace prm = format::prm;
 
 struct DoorbellPage {
-  std::uint64_t doorbell = 0;
+  alignas(4096) std::array<std::uint8_t, 4096> registers{};
   mlx5dv_devx_uar uar{};
 };
 std::array<DoorbellPage, 3> pages;  // the last one is everybody's
@@ -108,14 +114,43 @@ void tell_state(Answer answer) {
   const prm::View<prm::QueryQpOut, std::uint8_t> view(answer);
   view.at(prm::QueryQpOut::qpc).set(prm::Qpc::state, played().queue_state);
 }
+void tell_state_and_error(Answer answer) {
+  tell_state(answer);
+  const prm::View<prm::QpcExt, std::uint8_t> more(answer.subspan(prm::QueryQpOut::kBytes));
+  more.at(prm::QpcExt::error_syndrome).set(prm::CqeErrorSyndrome::syndrome, played().first_error);
+}
+void tell_counters(Answer answer) {
+  const prm::View<prm::QueryQCounterOut, std::uint8_t> view(answer);
+  for_each_q_counter([&](auto field, std::uint64_t QueueCounters::*member) {
+    const std::uint64_t NicCounters::*const of_nic = member;
+    const auto row = std::ranges::find(counter_table(), of_nic, &CounterRow::member);
+    const auto found = played().counted.find(std::string(row->name));
+    if (found != played().counted.end()) view.set(field, found->second);
+  });
+}
+void tell_lag(Answer answer) {
+  const prm::View<prm::QueryLagOut, std::uint8_t> view(answer);
+  view.at(prm::QueryLagOut::ctx).set(prm::Lagc::lag_state, played().lag_state);
+  view.at(prm::QueryLagOut::ctx).set(prm::Lagc::port_select_mode, played().lag_mode);
+}
 void tell_capabilities(std::uint64_t page, Answer answer) {
   const prm::View<prm::QueryHcaCapOut, std::uint8_t> view(answer);
   const Answer bytes(view.at(prm::QueryHcaCapOut::capability));
   switch (static_cast<prm::CapabilityPage>(page)) {
     case prm::CapabilityPage::cmd_hca_cap: {
       const prm::View<prm::CmdHcaCap, std::uint8_t> caps(bytes);
+      caps.set(prm::CmdHcaCap::qp_error_syndrome, played().tells_first_error ? 1 : 0);
       caps.set(prm::CmdHcaCap::dct, played().has_dc ? 1 : 0);
       caps.set(prm::CmdHcaCap::log_max_ra_req_dc, played().log_dc_reads);
+      caps.set(prm::CmdHcaCap::hca_cap_2, played().recordless ? 1 : 0);
+      caps.set(prm::CmdHcaCap::num_lag_ports, played().lag_ports);
+      caps.set(prm::CmdHcaCap::lag_tx_port_affinity, played().lag_ports != 0 ? 1 : 0);
+      caps.set(prm::CmdHcaCap::init2_lag_tx_port_affinity, played().lag_port_in_rtr ? 1 : 0);
+      break;
+    }
+    case prm::CapabilityPage::cmd_hca_cap_2: {
+      const prm::View<prm::CmdHcaCap2, std::uint8_t> caps(bytes);
+      caps.set(prm::CmdHcaCap2::send_dbr_mode_no_dbr_ext, played().recordless ? 1 : 0);
       break;
     }
     case prm::CapabilityPage::atomic_caps: {
@@ -133,7 +168,9 @@ mlx5dv_devx_obj* obj_create(ibv_context*, const void* in, std::size_t size, void
                             std::size_t out_size) {
   if (!is_taken(in, size, out, out_size, number_it)) return nullptr;
   ++played().live["object"];
-  return new mlx5dv_devx_obj{opcode_of(in), 0};
+  const prm::View<prm::CreateQpOut> made(Answer(static_cast<std::uint8_t*>(out), out_size));
+  return new mlx5dv_devx_obj{opcode_of(in), 0,
+                             static_cast<std::uint32_t>(made.get(prm::CreateQpOut::qpn))};
 }
 int obj_modify(mlx5dv_devx_obj* object, const void* in, std::size_t size, void* out,
                std::size_t out_size) {
@@ -144,7 +181,9 @@ int obj_query(mlx5dv_devx_obj* object, const void* in, std::size_t size, void* o
               std::size_t out_size) {
   ++object->commands;
   const bool counts = static_cast<const std::uint8_t*>(in)[0] == 0x07;  // QUERY_Q_COUNTER
-  const auto fill = counts ? [](Answer) {} : tell_state;
+  const auto fill = counts                       ? tell_counters
+                    : played().tells_first_error ? tell_state_and_error
+                                                 : tell_state;
   return is_taken(in, size, out, out_size, fill) ? 0 : errno;
 }
 int obj_destroy(mlx5dv_devx_obj* object) {
@@ -156,15 +195,60 @@ int obj_destroy(mlx5dv_devx_obj* object) {
 int general_cmd(ibv_context*, const void* in, std::size_t size, void* out, std::size_t out_size) {
   const prm::View<prm::MboxIn> command(
       std::span<const std::uint8_t>(static_cast<const std::uint8_t*>(in), size));
+  const bool of_lag =
+      command.get(prm::MboxIn::opcode) == static_cast<std::uint64_t>(prm::Opcode::query_lag);
   const std::uint64_t page = command.get(prm::MboxIn::op_mod) >> 1;
-  const auto fill = [page](Answer answer) { tell_capabilities(page, answer); };
+  const auto fill = [of_lag, page](Answer answer) {
+    of_lag ? tell_lag(answer) : tell_capabilities(page, answer);
+  };
   return is_taken(in, size, out, out_size, fill) ? 0 : errno;
+}
+
+mlx5dv_devx_event_channel* create_event_channel(ibv_context*,
+                                                mlx5dv_devx_create_event_channel_flags) {
+  mlx5dv_devx_event_channel* const channel =
+      made("mlx5dv_devx_create_event_channel", "channel", mlx5dv_devx_event_channel{});
+  if (channel != nullptr) channel->fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  return channel;
+}
+void destroy_event_channel(mlx5dv_devx_event_channel* channel) {
+  ::close(channel->fd);
+  gone("channel", channel);
+}
+int subscribe_event(mlx5dv_devx_event_channel*, mlx5dv_devx_obj* object, std::uint16_t bytes,
+                    std::uint16_t numbers[], std::uint64_t cookie) {
+  const int code = code_of("mlx5dv_devx_subscribe_devx_event");
+  if (code != 0) return code;
+  for (std::size_t i = 0; i < bytes / sizeof *numbers; ++i) {
+    played().cookies[{object->number, numbers[i]}] = cookie;
+  }
+  return 0;
+}
+ssize_t get_event(mlx5dv_devx_event_channel* channel, mlx5dv_devx_async_event_hdr* record,
+                  std::size_t) {
+  const bool blocks = (::fcntl(channel->fd, F_GETFL) & O_NONBLOCK) == 0;
+  if (blocks) std::abort();
+  if (happens(16)) {
+    spoil(record->cookie);
+    return sizeof record->cookie;
+  }
+  if (played().events.empty()) {
+    errno = EAGAIN;
+    return -1;
+  }
+  record->cookie = played().events.front();
+  played().events.pop_front();
+  return sizeof record->cookie;
 }
 
 }  // namespace
 
 void put_pages_back() {
-  for (DoorbellPage& page : pages) page.uar.reg_addr = &page.doorbell;
+  constexpr std::size_t kFirstRegister = 0x800;
+  for (DoorbellPage& page : pages) {
+    page.uar.base_addr = page.registers.data();
+    page.uar.reg_addr = page.registers.data() + kFirstRegister;
+  }
 }
 
 void add_firmware(Libraries& libraries) {
@@ -178,6 +262,10 @@ void add_firmware(Libraries& libraries) {
   libraries.obj_modify = obj_modify;
   libraries.obj_query = obj_query;
   libraries.obj_destroy = obj_destroy;
+  libraries.create_event_channel = create_event_channel;
+  libraries.destroy_event_channel = destroy_event_channel;
+  libraries.subscribe_event = subscribe_event;
+  libraries.get_event = get_event;
 }
 
 }  // namespace gdakit::mlx5::calls

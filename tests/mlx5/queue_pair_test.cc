@@ -93,12 +93,12 @@ TEST_F(QueuePairTest, ThatIsHalfDestroyedHasNoState) {
   ASSERT_TRUE(pair);
   played().errors = {{"mlx5dv_devx_obj_destroy 2", EBUSY}};
   ASSERT_FALSE((*pair)->destroy());
-  const auto state = (*pair)->state();
-  ASSERT_FALSE(state);
-  EXPECT_THAT(state.error().message(), HasSubstr("is destroyed"));
+  const auto report = (*pair)->report();
+  ASSERT_FALSE(report);
+  EXPECT_THAT(report.error().message(), HasSubstr("is destroyed"));
   const auto connected = (*pair)->connect(ConnectionCard{});
   ASSERT_FALSE(connected);
-  EXPECT_EQ(connected.error().message(), state.error().message());
+  EXPECT_EQ(connected.error().message(), report.error().message());
   played().errors.clear();
   EXPECT_TRUE((*pair)->destroy());
 }

@@ -127,6 +127,21 @@ Status Firmware::create_qp(In in, Out out) {
   return {};
 }
 
+namespace {
+
+// The first error, where a client asks for it and has room for it.
+void tell_first_error(std::span<const std::uint8_t> in, const QpError& error,
+                      std::span<std::uint8_t> out) {
+  const bool asked = prm::View<prm::QueryQpIn>(in).get(prm::QueryQpIn::qpc_ext) != 0;
+  if (!asked || out.size() < prm::QueryQpOut::kBytes + prm::QpcExt::kBytes) return;
+  const prm::View<prm::QpcExt, std::uint8_t> more(out.subspan(prm::QueryQpOut::kBytes));
+  const auto told = more.at(prm::QpcExt::error_syndrome);
+  told.set(prm::CqeErrorSyndrome::syndrome, static_cast<std::uint64_t>(error.syndrome));
+  told.set(prm::CqeErrorSyndrome::vendor_error_syndrome, error.vendor_syndrome);
+}
+
+}  // namespace
+
 Status Firmware::query_qp(In in, Out out) {
   using prm::Qpc;
   const QpNumber qpn = object_of(in);
@@ -150,6 +165,7 @@ Status Firmware::query_qp(In in, Out out) {
   context.set(Qpc::sw_sq_wqebb_counter, info->send_producer & 0xffff);
   context.set(Qpc::hw_rq_counter, info->receive_taken & 0xffffffff);
   context.set(Qpc::sw_rq_counter, info->receive_posted & 0xffffffff);
+  tell_first_error(in, info->first_error, out);
   return {};
 }
 

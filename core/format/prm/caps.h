@@ -60,6 +60,7 @@ struct CmdHcaCap {
   static constexpr Field<CmdHcaCap, 438, 2> port_type{};  // 0 InfiniBand, 1 Ethernet
   static constexpr Field<CmdHcaCap, 440, 8> num_ports{};
   static constexpr Field<CmdHcaCap, 451, 5> log_max_msg{};
+  static constexpr Field<CmdHcaCap, 504, 1> init2_lag_tx_port_affinity{};
   static constexpr Field<CmdHcaCap, 508, 4> cqe_version{};
   static constexpr Field<CmdHcaCap, 538, 1> dct{};
   static constexpr Field<CmdHcaCap, 541, 1> roce{};
@@ -67,6 +68,9 @@ struct CmdHcaCap {
   static constexpr Field<CmdHcaCap, 551, 1> pg{};
   static constexpr Field<CmdHcaCap, 600, 8> log_pg_sz{};
   static constexpr Field<CmdHcaCap, 619, 5> log_bf_reg_size{};
+  static constexpr Field<CmdHcaCap, 627, 1> qp_error_syndrome{};  // QpcExt has the first error
+  static constexpr Field<CmdHcaCap, 632, 1> lag_tx_port_affinity{};
+  static constexpr Field<CmdHcaCap, 636, 4> num_lag_ports{};
   static constexpr Field<CmdHcaCap, 656, 16> max_wqe_sz_sq{};  // bytes
   static constexpr Field<CmdHcaCap, 688, 16> max_wqe_sz_rq{};
   static constexpr Field<CmdHcaCap, 811, 5> log_max_pd{};

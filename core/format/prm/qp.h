@@ -35,6 +35,7 @@ enum class OptParam : std::uint32_t {
   retry_count = 0x1000,
   rnr_retry = 0x2000,
   ack_timeout = 0x4000,
+  lag_tx_port_affinity = 0x8000,
 };
 
 struct Ads {
@@ -64,6 +65,7 @@ struct Ads {
 struct Qpc {
   static constexpr std::size_t kBytes = 232;
   static constexpr Field<Qpc, 0, 4> state{};
+  static constexpr Field<Qpc, 4, 4> lag_tx_port_affinity{};
   static constexpr Field<Qpc, 8, 8> st{};
   static constexpr Field<Qpc, 19, 2> pm_state{};
   static constexpr Field<Qpc, 32, 1> wq_signature{};
@@ -153,9 +155,29 @@ struct DestroyQpIn : MboxIn {
   static constexpr Field<DestroyQpIn, 72, 24> qpn{};
 };
 
-using QueryQpIn = DestroyQpIn;
 using Qp2errIn = DestroyQpIn;
 using Qp2rstIn = DestroyQpIn;
+
+struct QueryQpIn : MboxIn {
+  static constexpr std::size_t kBytes = 16;
+  static constexpr Field<QueryQpIn, 64, 1> qpc_ext{};  // QpcExt is asked for, too
+  static constexpr Field<QueryQpIn, 72, 24> qpn{};
+};
+
+// What an error's CQE has of it.
+struct CqeErrorSyndrome {
+  static constexpr std::size_t kBytes = 4;
+  static constexpr Field<CqeErrorSyndrome, 0, 8> hw_error_syndrome{};
+  static constexpr Field<CqeErrorSyndrome, 8, 4> hw_syndrome_type{};
+  static constexpr Field<CqeErrorSyndrome, 16, 8> vendor_error_syndrome{};
+  static constexpr Field<CqeErrorSyndrome, 24, 8> syndrome{};
+};
+
+// Behind the mailbox that has a Qpc, where the command has the bit qpc_ext.
+struct QpcExt {
+  static constexpr std::size_t kBytes = 192;
+  static constexpr Part<QpcExt, CqeErrorSyndrome, 96> error_syndrome{};
+};
 
 struct QueryQpOut : MboxOut {
   static constexpr std::size_t kBytes = 272;

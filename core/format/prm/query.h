@@ -26,7 +26,8 @@ struct QueryIssiOut : MboxOut {
 
 struct Lagc {
   static constexpr std::size_t kBytes = 8;
-  static constexpr Field<Lagc, 29, 3> lag_state{};
+  static constexpr Field<Lagc, 21, 3> port_select_mode{};  // 0: by each queue's affinity
+  static constexpr Field<Lagc, 29, 3> lag_state{};         // 0: there is none
 };
 
 struct QueryLagOut : MboxOut {
