@@ -28,7 +28,6 @@ constexpr std::uint64_t kQueueBytes =
     kDepth * format::kWqebbBytes + sizeof(format::Cqe64) + sizeof(format::DoorbellRecord);
 constexpr std::uint32_t kPsnMask = 0xffffff;
 constexpr std::uint32_t kReadyToSend = 3;
-constexpr std::uint64_t kPageSizes = 0x1fff;  // of a umem, as umem.cc has them
 // The NIC gives up by itself before a put's limit ends, and says why.
 constexpr std::chrono::milliseconds kNicTimeout{1000};
 constexpr std::size_t kCqeTailWord = format::kCqeTailOffset / sizeof(std::uint64_t);
@@ -292,7 +291,7 @@ GpuMemoryTrial OpenPutEnd::try_gpu_memory(MemoryProvider& memory, void* base, st
   in.addr = base;
   in.size = bytes;
   in.access = IBV_ACCESS_LOCAL_WRITE;
-  in.pgsz_bitmap = kPageSizes;
+  in.pgsz_bitmap = umem_page_sizes(*nic_);
   trial.region_by_peer_memory = region("ibv_reg_mr_iova2 of memory of a GPU",
                                        libraries.reg_mr(nic_->pd(), base, bytes, address, kAccess));
   trial.object_by_peer_memory = object("mlx5dv_devx_umem_reg_ex of memory of a GPU", in);

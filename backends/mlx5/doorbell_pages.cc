@@ -2,22 +2,20 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <string>
+
+#include "core/format/cq_doorbell.h"
 
 namespace gdakit::mlx5 {
 namespace {
 
-constexpr std::uint64_t kPageBytes = 4096;
-
-char* base_of(const mlx5dv_devx_uar* uar) {
-  return reinterpret_cast<char*>(reinterpret_cast<std::uint64_t>(uar->reg_addr) &
-                                 ~(kPageBytes - 1));
-}
+constexpr const char* kAlloc = "mlx5dv_devx_alloc_uar";
 
 }  // namespace
 
 DoorbellPages::~DoorbellPages() {
   for (const auto& [page, device] : mapped_) static_cast<void>(memory_.unmap_registers(page));
-  for (const auto& [uar, users] : users_) nic_.libraries().free_uar(uar);
+  for (const auto& [uar, page] : pages_) nic_.libraries().free_uar(uar);
 }
 
 Result<void> DoorbellPages::reserve() {
@@ -34,63 +32,118 @@ Result<void> DoorbellPages::map_for_device() {
   return {};
 }
 
+Result<void> DoorbellPages::reserve_recordless() {
+  const Result<Doorbell> one = take_recordless();
+  if (!one) return one.error();
+  give_back_recordless(one->page);
+  return {};
+}
+
 Result<DoorbellPages::Doorbell> DoorbellPages::take() {
   const Result<mlx5dv_devx_uar*> uar = take_page();
   if (!uar) return uar.error();
-  if (auto usable = check(**uar); !usable) {
-    give_back(*uar);
-    return usable.error();
-  }
-  auto* const host = static_cast<char*>((*uar)->reg_addr);
-  Doorbell doorbell{*uar, reinterpret_cast<std::uint64_t*>(host), nullptr};
+  Result<Doorbell> doorbell = doorbell_at(*uar, (*uar)->reg_addr);
+  if (!doorbell) give_back(*uar);
+  return doorbell;
+}
+
+Result<DoorbellPages::Doorbell> DoorbellPages::take_recordless() {
+  const Result<mlx5dv_devx_uar*> uar = take_recordless_page();
+  if (!uar) return uar.error();
+  auto* const base = static_cast<char*>((*uar)->base_addr);
+  Result<Doorbell> doorbell =
+      doorbell_at(*uar, base == nullptr ? nullptr : base + format::kUarNoRecordDoorbell);
+  if (!doorbell) give_back_recordless(*uar);
+  return doorbell;
+}
+
+Result<DoorbellPages::Doorbell> DoorbellPages::doorbell_at(mlx5dv_devx_uar* uar, void* place) {
+  if (auto usable = check(*uar); !usable) return usable.error();
+  auto* const host = static_cast<char*>(place);
+  if (host == nullptr) return nic_.wrong_answer(kAlloc, "a page without a begin");
+  Doorbell doorbell{uar, reinterpret_cast<std::uint64_t*>(host), nullptr};
   if (!for_device_) return doorbell;
-  char* const page = base_of(*uar);
+  char* const page = page_of(host);
   const Result<char*> device = map(page);
-  if (!device) {
-    give_back(*uar);
-    return device.error();
-  }
+  if (!device) return device.error();
   doorbell.device = reinterpret_cast<std::uint64_t*>(*device + (host - page));
   return doorbell;
 }
 
 Result<void> DoorbellPages::check(const mlx5dv_devx_uar& uar) const {
-  constexpr const char* kCall = "mlx5dv_devx_alloc_uar";
-  if (uar.reg_addr == nullptr) return nic_.wrong_answer(kCall, "a page that is not mapped");
-  return nic_.check_number(kCall, uar.page_id);
+  if (uar.reg_addr == nullptr) return nic_.wrong_answer(kAlloc, "a page that is not mapped");
+  return nic_.check_number(kAlloc, uar.page_id);
+}
+
+// The host's, on which a NIC of smaller pages has several.
+char* DoorbellPages::page_of(char* doorbell) const {
+  return doorbell - reinterpret_cast<std::uint64_t>(doorbell) % nic_.page_bytes();
 }
 
 Result<char*> DoorbellPages::map(char* page) {
   if (const auto found = mapped_.find(page); found != mapped_.end()) return found->second;
-  const Result<void*> mapped = memory_.map_registers(page, kPageBytes);
+  const Result<void*> mapped = memory_.map_registers(page, nic_.page_bytes());
   if (!mapped) return mapped.error().within(nic_.name());
   return mapped_[page] = static_cast<char*>(*mapped);
 }
 
+// Null: errno says why.
+mlx5dv_devx_uar* DoorbellPages::allocate(std::uint32_t type) {
+  return nic_.libraries().alloc_uar(nic_.context(), type);
+}
+
+Error DoorbellPages::none_left(const char* what, int code) const {
+  const Error why = nic_.failure(std::string(kAlloc) + " of " + what, code);
+  return Error(why.code(),
+               why.message() +
+                   "; the kernel gives out no page of registers: it takes Linux 5.7 or later, "
+                   "and a container that may use the device with DEVX",
+               code);
+}
+
 Result<mlx5dv_devx_uar*> DoorbellPages::take_page() {
-  const auto least = std::ranges::min_element(
-      users_, [](const auto& one, const auto& other) { return one.second < other.second; });
-  if (least == users_.end() || least->second != 0) {
+  auto least = pages_.end();
+  for (auto at = pages_.begin(); at != pages_.end(); ++at) {
+    if (at->second.combines) continue;
+    if (least == pages_.end() || at->second.users < least->second.users) least = at;
+  }
+  if (least == pages_.end() || least->second.users != 0) {
     int error = 0;
     for (const std::uint32_t type : {kDedicatedPage, std::uint32_t{MLX5DV_UAR_ALLOC_TYPE_NC}}) {
-      mlx5dv_devx_uar* const uar = nic_.libraries().alloc_uar(nic_.context(), type);
-      if (uar != nullptr) {
-        ++users_[uar];  // libmlx5 gives the same page each time, if it is not dedicated
+      if (mlx5dv_devx_uar* const uar = allocate(type)) {
+        ++pages_[uar].users;  // libmlx5 gives the same page each time, if it is not dedicated
         return uar;
       }
       error = errno;
     }
-    if (users_.empty()) {
-      const Error why = nic_.failure("mlx5dv_devx_alloc_uar of memory that is not cached", error);
-      return Error(why.code(),
-                   why.message() +
-                       "; the kernel gives out no page of registers: it takes Linux 5.7 or later, "
-                       "and a container that may use the device with DEVX",
-                   error);
-    }
+    if (least == pages_.end()) return none_left("memory that is not cached", error);
   }
-  ++least->second;
+  ++least->second.users;
   return least->first;
+}
+
+Result<mlx5dv_devx_uar*> DoorbellPages::take_recordless_page() {
+  const auto take = [](Pages::value_type& one) {
+    ++one.second.users;
+    one.second.has_recordless = true;
+    return one.first;
+  };
+  const auto has_none = [](const Pages::value_type& one) { return !one.second.has_recordless; };
+  if (const auto found = std::ranges::find_if(pages_, has_none); found != pages_.end()) {
+    return take(*found);
+  }
+  if (mlx5dv_devx_uar* const uar = allocate(kDedicatedPage))
+    return take(*pages_.try_emplace(uar).first);
+  mlx5dv_devx_uar* const uar = allocate(MLX5DV_UAR_ALLOC_TYPE_BF);
+  if (uar == nullptr) return none_left("a page for each queue without doorbell records", errno);
+  const auto [page, is_new] = pages_.try_emplace(uar);
+  if (!is_new) {
+    return nic_.wrong_answer(kAlloc,
+                             "the same page again, where each queue without doorbell "
+                             "records takes one of its own");
+  }
+  page->second.combines = true;
+  return take(*page);
 }
 
 }  // namespace gdakit::mlx5

@@ -1,6 +1,10 @@
 // Pages of doorbell registers (UARs) of a NIC: a dedicated one for each queue where the driver has
 // such, and until it has no more to give; else queues share one. None is write-combining
 // (BlueFlame): what a thread of the host stores there might wait in a buffer.
+//
+// Queues whose doorbells have no record ring at another register. No two of them have the same
+// one, for nothing tells of a doorbell that another has overwritten. Where pages run out they take
+// write-combining ones: a GPU, which alone rings for them, stores there as anywhere.
 #pragma once
 
 #include <cstdint>
@@ -38,17 +42,36 @@ class DoorbellPages {
   // Errors: the NIC gives none at all, or none that can be used, or the device's driver does not
   // map it.
   Result<Doorbell> take();
-  void give_back(mlx5dv_devx_uar* page) { --users_.at(page); }
+  void give_back(mlx5dv_devx_uar* page) { --pages_.at(page).users; }
+  // Likewise, for queues without records.
+  Result<void> reserve_recordless();
+  Result<Doorbell> take_recordless();
+  void give_back_recordless(mlx5dv_devx_uar* page) {
+    pages_.at(page).has_recordless = false;
+    give_back(page);
+  }
 
  private:
+  struct Page {
+    std::uint32_t users = 0;
+    bool has_recordless = false;  // among them
+    bool combines = false;        // writes
+  };
+  using Pages = std::map<mlx5dv_devx_uar*, Page>;
+
   Result<mlx5dv_devx_uar*> take_page();
+  Result<mlx5dv_devx_uar*> take_recordless_page();
+  mlx5dv_devx_uar* allocate(std::uint32_t type);
+  Error none_left(const char* what, int code) const;
+  Result<Doorbell> doorbell_at(mlx5dv_devx_uar* uar, void* place);
   Result<void> check(const mlx5dv_devx_uar& uar) const;
+  char* page_of(char* doorbell) const;
   Result<char*> map(char* page);
 
   const OpenNic& nic_;
   MemoryProvider& memory_;
   bool for_device_ = true;
-  std::map<mlx5dv_devx_uar*, std::uint32_t> users_;
+  Pages pages_;
   std::map<char*, char*> mapped_;  // pages, each of which may have several registers, as devices do
 };
 

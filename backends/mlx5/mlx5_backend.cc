@@ -67,6 +67,7 @@ class Mlx5Backend final : public Backend {
     limits.auto_direct = !emulated_;
     limits.on_bus = true;
     limits.has_dc = dc_.has_dc();
+    limits.has_recordless = has_recordless_;
     return limits;
   }
   NicCounters counters() const override {
@@ -118,6 +119,7 @@ class Mlx5Backend final : public Backend {
   struct Queue {
     std::uint32_t first_psn = 0;
     mlx5dv_devx_uar* uar = nullptr;
+    bool recordless = false;
     CqRecords::Record cq_record = {};
     std::unique_ptr<QueuePair> pair = {};
   };
@@ -131,7 +133,9 @@ class Mlx5Backend final : public Backend {
                  "a ConnectX cannot be stopped; soft ones can (softnic, mlx5-emulated)");
   }
   Result<std::optional<InitiatorOptions>> initiator_options(const QueueMemory& memory);
-  void give_back_doorbell(const Queue& queue) { doorbells_.give_back(queue.uar); }
+  void give_back_doorbell(const Queue& queue) {
+    queue.recordless ? doorbells_.give_back_recordless(queue.uar) : doorbells_.give_back(queue.uar);
+  }
   void give_back(const Queue& queue) {
     give_back_doorbell(queue);
     cq_records_.give_back(queue.cq_record);
@@ -145,6 +149,7 @@ class Mlx5Backend final : public Backend {
   const bool relaxed_ordering_;
   const std::uint8_t ack_timeout_;
   bool device_rings_ = true;
+  bool has_recordless_ = false;
   mutable std::mutex mutex_;
   DoorbellPages doorbells_;
   QueueUmems umems_;
@@ -169,7 +174,10 @@ Result<void> Mlx5Backend::choose_ringers(NicHandler handler, Bootstrap& bootstra
               all_can.error().message());
   }
   device_rings_ = bool(all_can);
-  if (by_host || !device_rings_) doorbells_.leave_to_host();
+  const bool device_alone = !by_host && device_rings_;
+  if (!device_alone) doorbells_.leave_to_host();
+  has_recordless_ =
+      device_alone && nic_->capabilities().recordless && doorbells_.reserve_recordless();
   return {};
 }
 
@@ -219,11 +227,13 @@ Result<QueueResources> Mlx5Backend::create_queue(const QueueMemory& memory) {
   const std::lock_guard lock(mutex_);
   const auto initiator = initiator_options(memory);
   if (!initiator) return initiator.error();
-  const Result<DoorbellPages::Doorbell> doorbell = doorbells_.take();
+  const Result<DoorbellPages::Doorbell> doorbell =
+      memory.recordless ? doorbells_.take_recordless() : doorbells_.take();
   if (!doorbell) return doorbell.error();
   // An initiator's numbers of packets are its connections'.
   Queue queue{.first_psn = *initiator ? 0 : std::random_device{}() & kPsnMask,
-              .uar = doorbell->page};
+              .uar = doorbell->page,
+              .recordless = memory.recordless};
   Result<CqRecords::Record> record = cq_records_.take();
   if (!record) {
     give_back_doorbell(queue);

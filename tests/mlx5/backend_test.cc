@@ -1,7 +1,9 @@
 // What a PE gets of backend mlx5, and what each call that fails leaves behind.
 #include <cerrno>
 #include <cstring>
+#include <map>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -17,6 +19,7 @@ namespace {
 
 namespace prm = format::prm;
 using testing::AllOf;
+using testing::AnyOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -157,6 +160,111 @@ TEST_P(EachCall, ThatFailsLeavesNothingOfTheQueue) {
   EXPECT_TRUE(queue);
   EXPECT_EQ(played().live["umem"], 2);
   EXPECT_EQ(played().live["uar"], 1);
+}
+
+// What is said of queues one by one is whether they are broken.
+TEST_F(PlayedBackend, CountsForAllQueuesTogether) {
+  const auto first = create(0), second = create(1);
+  ASSERT_TRUE(first && second);
+  played().counted = {{"out_of_sequence", 5}};
+  const NicCount count = backend_->count();
+  EXPECT_EQ(count.counts, Counts::together);
+  EXPECT_EQ(count.nic.out_of_sequence, 5u);
+  ASSERT_EQ(count.queues.size(), 2u);
+  EXPECT_EQ(count.queues[0].number, first->number);
+  EXPECT_EQ(count.queues[1].number, second->number);
+}
+
+// What it does without is a matter of the log's level info.
+TEST_F(PlayedProvider, SaysOnceWhatItsNicDoesNotTell) {
+  const auto said = [this](std::map<std::string, int> errors) {
+    Options options;
+    options.log = LogLevel::info;
+    played().errors = std::move(errors);
+    testing::internal::CaptureStderr();
+    std::vector<QueueBlock> blocks(2);
+    const auto backend = open(options);
+    EXPECT_TRUE(backend);
+    for (QueueBlock& block : blocks) EXPECT_TRUE((*backend)->create_queue(block.memory()));
+    (*backend)->broken_queues();
+    return testing::internal::GetCapturedStderr();
+  };
+  EXPECT_THAT(said({}), testing::Not(AnyOf(HasSubstr("firmware"), HasSubstr("asked"))));
+  EXPECT_THAT(said({{"mlx5dv_devx_create_event_channel", EOPNOTSUPP}}),
+              HasSubstr("broken queues are found by asking firmware about each: "
+                        "mlx5dv_devx_create_event_channel on rocep1s0"));
+  const std::string line = "firmware is asked whether peers have broken queues";
+  const std::string unsubscribed = said({{"mlx5dv_devx_subscribe_devx_event", EPERM}});
+  EXPECT_THAT(unsubscribed, HasSubstr(line));
+  EXPECT_EQ(unsubscribed.find(line), unsubscribed.rfind(line)) << "of two queues";
+  EXPECT_THAT(said({{"mlx5dv_devx_create_event_channel", EOPNOTSUPP}, {"050b", EINTR}}),
+              HasSubstr("a queue is asked about again: QUERY_QP"));
+}
+
+TEST_F(PlayedProvider, CountsNothingWithoutASetOfCounters) {
+  played().errors = {{"0771", EREMOTEIO}};
+  const auto backend = open();
+  ASSERT_TRUE(backend);
+  EXPECT_EQ((*backend)->count().counts, Counts::nothing);
+}
+
+TEST_F(PlayedProvider, HasQueuesWithoutRecordsWhereFirmwareHasThemAndTheDeviceRings) {
+  const auto has_them = [this](NicHandler handler) {
+    Options options;
+    options.nic_handler = handler;
+    return (*open(options))->limits().has_recordless;
+  };
+  EXPECT_FALSE(has_them(NicHandler::automatic));
+  played().recordless = true;
+  EXPECT_TRUE(has_them(NicHandler::automatic));
+  EXPECT_FALSE(has_them(NicHandler::proxy));
+}
+
+class Recordless : public PlayedBackend {
+ protected:
+  Recordless() : PlayedBackend([] { played().recordless = true; }) {}
+
+  Result<QueueResources> create_recordless(std::size_t block) {
+    QueueMemory memory = blocks_[block].memory();
+    memory.recordless = true;
+    return backend_->create_queue(memory);
+  }
+  static std::uint64_t place(const QueueResources& queue) {
+    return reinterpret_cast<std::uint64_t>(queue.doorbell) % 4096;
+  }
+  static std::uint64_t mode_sent() {
+    return prm::View<prm::CreateQpIn>(std::span<const std::uint8_t>(played().sent.at("0500")))
+        .at(prm::CreateQpIn::qpc)
+        .get(prm::Qpc::send_dbr_mode);
+  }
+};
+
+TEST_F(Recordless, QueuesRingAtARegisterOfTheirOwn) {
+  const auto with = create(0);
+  ASSERT_TRUE(with);
+  EXPECT_EQ(place(*with), 0x800u);
+  EXPECT_EQ(mode_sent(), 0u);
+  const auto without = create_recordless(1);
+  ASSERT_TRUE(without);
+  EXPECT_EQ(place(*without), 0x600u);
+  EXPECT_EQ(mode_sent(), 1u);
+  EXPECT_NE(without->device_doorbell, nullptr);
+}
+
+// Two dedicated pages, and one that is write-combining, are all that the played NIC has.
+TEST_F(Recordless, QueuesHaveAPageEach) {
+  std::vector<QueueResources> queues;
+  for (std::size_t block = 0; block < 3; ++block) {
+    const auto queue = create_recordless(block);
+    ASSERT_TRUE(queue) << queue.error().message();
+    for (const QueueResources& other : queues) EXPECT_NE(other.doorbell, queue->doorbell);
+    queues.push_back(*queue);
+  }
+  EXPECT_THAT(refusal_of(create_recordless(3)), HasSubstr("takes one of its own"));
+  EXPECT_TRUE(backend_->destroy_queue(queues[1].number));
+  const auto again = create_recordless(3);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->doorbell, queues[1].doorbell);
 }
 
 TEST_F(PlayedProvider, WithoutADoorbellIsNotOpened) {

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "backends/mlx5/agreement.h"
+#include "backends/mlx5/cq_records.h"
 #include "backends/mlx5/doorbell_pages.h"
 #include "backends/mlx5/umem.h"
 #include "core/host/bootstrap/local_bootstrap.h"
@@ -129,6 +130,92 @@ TEST_F(GpuMemoryTest, DoorbellsThatTheDriverDoesNotMapAreTheHosts) {
   const auto doorbell = pages.take();
   ASSERT_TRUE(doorbell);
   EXPECT_EQ(doorbell->device, nullptr);
+}
+
+// A host as Grace may be set up.
+class LargePages : public PlayedHost {
+ protected:
+  static constexpr std::uint64_t kPage = 65536;
+
+  ~LargePages() override { EXPECT_EQ(gpu_.mapped, 0); }
+
+  // Receives, if there are any, slots, CQE, record, CQEs of receives.
+  QueueMemory queue(std::uint32_t receives) {
+    QueueMemory memory;
+    std::uint8_t* at = memory_.data() + 4096;
+    memory.receive_slots = receives == 0 ? nullptr : at;
+    memory.receive_depth = receives;
+    memory.slots = at += std::size_t{receives} * 64;
+    memory.depth = 64;
+    memory.cqe = at += 64 * 64;
+    memory.doorbell_record = at += 64;
+    memory.receive_cqes = receives == 0 ? nullptr : at + 64;
+    return memory;
+  }
+  Result<void> make(std::uint32_t receives) {
+    CqRecords records(*nic_);
+    const auto record = records.take();
+    if (!record) return record.error();
+    mlx5dv_devx_uar uar{};
+    QueueUmems umems(*nic_, host_);
+    const auto pair = QueuePair::create(*nic_, umems,
+                                        {.memory = queue(receives),
+                                         .uar = &uar,
+                                         .cq_records = record->umem,
+                                         .cq_record_offset = record->offset});
+    return pair ? (*pair)->destroy() : Result<void>(pair.error());
+  }
+
+  const std::unique_ptr<OpenNic> nic_ = std::move(*open_large());
+  PlayedGpu gpu_;
+  alignas(kPage) std::array<std::uint8_t, 2 * kPage> memory_{};
+
+ private:
+  Result<std::unique_ptr<OpenNic>> open_large() {
+    NicOptions options;
+    options.page_bytes = kPage;
+    return OpenNic::open(libraries_, options);
+  }
+};
+
+TEST_F(LargePages, AreWhatUmemsAreMadeOf) {
+  ASSERT_TRUE(make(0));
+  ASSERT_EQ(played().umems.size(), 2u);
+  EXPECT_EQ(reinterpret_cast<std::uint64_t>(played().umems[0].addr) % kPage, 0u);
+  EXPECT_EQ(played().umems[0].size, kPage);  // of records
+  for (const mlx5dv_devx_umem_in& umem : played().umems) EXPECT_EQ(umem.pgsz_bitmap, 0x1ffffu);
+}
+
+// Queues lie where their CQE is at a multiple of 1024; the CQEs of receives do not.
+TEST_F(LargePages, HaveNoRoomForChannels) {
+  const Result<void> made = make(16);
+  ASSERT_FALSE(made);
+  EXPECT_THAT(made.error().message(),
+              AllOf(HasSubstr("a multiple of 1024 bytes"), HasSubstr("pages are of 65536"),
+                    HasSubstr("channels")));
+}
+
+TEST_F(LargePages, AreExportedWhole) {
+  const auto umem = Umem::make(*nic_, gpu_, memory_.data() + kPage - 64, 128);
+  ASSERT_TRUE(umem);
+  EXPECT_EQ(gpu_.exported_base, memory_.data());
+  EXPECT_EQ(gpu_.exported_bytes, 2 * kPage);
+  EXPECT_EQ((*umem)->offset_of(memory_.data() + kPage), kPage);
+}
+
+TEST_F(LargePages, OfDoorbellsAreMappedWhole) {
+  for (std::size_t i = 0; i < 2; ++i) {
+    played_uar(i)->reg_addr = memory_.data() + kPage + 4096 * (i + 1) + 0x800;
+  }
+  DoorbellPages pages(*nic_, gpu_);
+  const auto first = pages.take();
+  const auto second = pages.take();
+  ASSERT_TRUE(first && second);
+  EXPECT_EQ(gpu_.mapped, 1);
+  EXPECT_EQ(gpu_.mapped_page, memory_.data() + kPage);
+  EXPECT_EQ(gpu_.mapped_bytes, kPage);
+  EXPECT_EQ(reinterpret_cast<char*>(second->device),
+            reinterpret_cast<char*>(second->host) + PlayedGpu::kGpuView);
 }
 
 // What each of two PEs is told, of which PE 1's GPU may not ring.

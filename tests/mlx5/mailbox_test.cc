@@ -84,6 +84,12 @@ class Mailboxes : public PlayedQueuePair {
     played().gids.insert(played().gids.begin(), gid_of(IBV_GID_TYPE_ROCE_V1, 0xfe, 1));
     return rc("rc_roce_v2", false, some_peer());
   }
+  Case lag() {
+    played().gids.insert(played().gids.begin(), gid_of(IBV_GID_TYPE_ROCE_V1, 0xfe, 1));
+    played().lag_ports = 2;
+    played().lag_port_in_rtr = true;
+    return rc("rc_roce_v2_lag", false, some_peer());
+  }
   Case channel() {
     played().gids.insert(played().gids.begin(), gid_of(IBV_GID_TYPE_ROCE_V1, 0xfe, 1));
     return rc("rc_channel", true, some_peer());
@@ -177,6 +183,7 @@ constexpr Kind kKinds[] = {
     {"rc_infiniband", &Mailboxes::infiniband, &kRc},
     {"rc_infiniband_grh", &Mailboxes::infiniband_grh, &kRc},
     {"rc_roce_v2", &Mailboxes::roce_v2, &kRc},
+    {"rc_roce_v2_lag", &Mailboxes::lag, &kRc},
     {"rc_channel", &Mailboxes::channel, &kRc},
     {"dc_infiniband", &Mailboxes::dc_infiniband, &kDc},
     {"dc_roce_v2", &Mailboxes::dc_roce_v2, &kDc},

@@ -30,7 +30,9 @@ class PlayedGpu final : public MemoryProvider {
     if (!exports) return Error(Code::unavailable, "cuMemGetHandleForAddressRange: not supported");
     return ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   }
-  Result<void*> map_registers(void* page, std::uint64_t) override {
+  Result<void*> map_registers(void* page, std::uint64_t bytes) override {
+    mapped_page = page;
+    mapped_bytes = bytes;
     if (!maps) return Error(Code::unavailable, "cudaHostRegister: 800, not permitted");
     ++mapped;
     return static_cast<char*>(page) + kGpuView;
@@ -46,6 +48,8 @@ class PlayedGpu final : public MemoryProvider {
   bool exports = true;
   bool maps = true;
   int mapped = 0;
+  void* mapped_page = nullptr;
+  std::uint64_t mapped_bytes = 0;
   void* exported_base = nullptr;
   std::uint64_t exported_bytes = 0;
 

@@ -134,6 +134,54 @@ TEST_F(Commands, NamePlacesInOneUmemOfSmallPages) {
   EXPECT_EQ(cq.at(prm::CreateCqIn::cqc).get(prm::Cqc::c_eqn), 5u);
 }
 
+// Of a LAG: the ports that queue pairs of one NIC name, in their order.
+class PortsOfALag : public Commands {
+ protected:
+  std::vector<std::uint64_t> ports(std::size_t count) {
+    const auto nic = open();
+    const auto records = Umem::make(**nic, host_, block_.data(), block_.size());
+    options_.cq_records = records->get();
+    QueueUmems umems(**nic, host_);
+    std::vector<std::uint64_t> named;
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto pair = QueuePair::create(**nic, umems, options_);
+      EXPECT_TRUE((*pair)->connect(ConnectionCard{}));
+      const auto context = sent<prm::Rst2initQpIn>("0502").at(prm::Rst2initQpIn::qpc);
+      named.push_back(context.get(prm::Qpc::lag_tx_port_affinity));
+    }
+    return named;
+  }
+  std::uint64_t named_in_rtr() {
+    const auto command = sent<prm::Init2rtrQpIn>("0503");
+    EXPECT_EQ(command.get(prm::Init2rtrQpIn::opt_param_mask) != 0, played().lag_port_in_rtr);
+    return command.at(prm::Init2rtrQpIn::qpc).get(prm::Qpc::lag_tx_port_affinity);
+  }
+};
+
+TEST_F(PortsOfALag, AreNamedInTurn) {
+  played().lag_ports = 2;
+  EXPECT_THAT(ports(5), testing::ElementsAre(1, 2, 1, 2, 1));
+  EXPECT_EQ(named_in_rtr(), 0u);
+  played().lag_port_in_rtr = true;
+  played().lag_ports = 4;
+  EXPECT_THAT(ports(6), testing::ElementsAre(1, 2, 3, 4, 1, 2));
+  EXPECT_EQ(named_in_rtr(), 2u);
+}
+
+TEST_F(PortsOfALag, AreLeftToTheNicWhereThereIsNoneOrItSpreadsByItself) {
+  EXPECT_THAT(ports(2), testing::ElementsAre(0, 0));
+  played().lag_ports = 1;
+  EXPECT_THAT(ports(2), testing::ElementsAre(0, 0));
+  played().lag_ports = 2;
+  played().lag_mode = 1;  // by its flow table
+  EXPECT_THAT(ports(2), testing::ElementsAre(0, 0));
+  played().lag_mode = played().lag_state = 0;
+  EXPECT_THAT(ports(2), testing::ElementsAre(0, 0));
+  played().lag_state = 1;
+  played().errors = {{"0842", EREMOTEIO}};
+  EXPECT_THAT(ports(2), testing::ElementsAre(0, 0));
+}
+
 TEST_F(Commands, TakeTheLessOfBothEndsAndAPortOfTheirOwn) {
   ConnectionCard peer;
   peer.qpn = 0x1234;

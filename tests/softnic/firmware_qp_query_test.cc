@@ -1,4 +1,4 @@
-// What queries tell of queue pairs that have failed.
+// What queries tell of queue pairs that have failed, and of those that name the port of a LAG.
 #include <gtest/gtest.h>
 
 #include "tests/softnic/firmware_rig.h"
@@ -37,6 +37,23 @@ TEST(Firmware, AQueryTellsTheFirstErrorWhereItIsAskedFor) {
   EXPECT_EQ(syndrome(1), static_cast<std::uint64_t>(format::Syndrome::remote_access));
   prm::Mailbox<prm::QueryQpOut> small;
   EXPECT_EQ(rig.one.run(Opcode::query_qp, in, small), CommandStatus::ok) << "there is no room";
+}
+
+TEST(Firmware, AQueryTellsThePortOfALag) {
+  FirmwareRig rig;
+  const auto port = [&rig] {
+    return rig.one.query().at(prm::QueryQpOut::qpc).get(Qpc::lag_tx_port_affinity);
+  };
+  prm::Mailbox<Qpc> context;
+  context.set(Qpc::lag_tx_port_affinity, 2);
+  ASSERT_EQ(rig.one.modify(Opcode::rst2init_qp, context), CommandStatus::ok);
+  EXPECT_EQ(port(), 2u);
+  context.set(Qpc::lag_tx_port_affinity, 1);
+  ASSERT_EQ(rig.one.modify(Opcode::init2init_qp, context), CommandStatus::ok);
+  EXPECT_EQ(port(), 2u) << "it was not named";
+  constexpr std::uint32_t kLagPort = 0x8000;
+  ASSERT_EQ(rig.one.modify(Opcode::init2init_qp, context, kLagPort), CommandStatus::ok);
+  EXPECT_EQ(port(), 1u);
 }
 
 }  // namespace

@@ -253,6 +253,28 @@ TEST(UverbsFailing, CapabilitiesAreDenied) {
       prm::View<prm::CmdHcaCap>(std::span<const std::uint8_t>(bytes)).get(prm::CmdHcaCap::dct), 0u);
 }
 
+TEST(UverbsFailing, TwoPortsAreBonded) {
+  const auto lag_ports = [](const std::string& failures) {
+    const auto device = open_failing(failures);
+    DevxClient client(*device);
+    prm::Mailbox<prm::QueryHcaCapIn> in;
+    in.set(prm::MboxIn::opcode, static_cast<std::uint64_t>(Opcode::query_hca_cap));
+    prm::Mailbox<prm::QueryHcaCapOut> caps;
+    EXPECT_EQ(client.general(in.bytes(), caps.bytes()), 0);
+    prm::Mailbox<prm::MboxIn> ask;
+    prm::Mailbox<prm::QueryLagOut> lag;
+    ask.set(prm::MboxIn::opcode, static_cast<std::uint64_t>(Opcode::query_lag));
+    EXPECT_EQ(client.general(ask.bytes(), lag.bytes()), 0);
+    const auto bytes = caps.at(prm::QueryHcaCapOut::capability);
+    const prm::View<prm::CmdHcaCap> page{std::span<const std::uint8_t>(bytes)};
+    const bool active = lag.at(prm::QueryLagOut::ctx).get(prm::Lagc::lag_state) != 0;
+    EXPECT_EQ(active, page.get(prm::CmdHcaCap::lag_tx_port_affinity) != 0);
+    return page.get(prm::CmdHcaCap::num_lag_ports);
+  };
+  EXPECT_EQ(lag_ports("lag=bonded"), 2u);
+  EXPECT_EQ(lag_ports("qps=9"), 0u);
+}
+
 TEST(UverbsFailing, GidsAreFew) {
   const auto gids = [](const std::string& failures) {
     Spec spec;

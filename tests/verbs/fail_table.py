@@ -59,6 +59,7 @@ JOBS = (
     Job("atomics=standard", ("queue pairs: masked compare-and-swap, masked fetch-and-add",),
         ("mlx5_0: it lacks",)),
     Job("dc=absent"),
+    Job("lag=bonded"),
     # Its port.
     Job("port=down", ("port 1 is DOWN", "`ibstat`"), ("mlx5_0: port 1 is DOWN",)),
     Job("port=init", ("port 1 is INIT", "sminfo"), ("mlx5_0: port 1 is INIT",), ("--link", "ib")),

@@ -102,6 +102,12 @@ Status Firmware::modify_qp(In in, Out) {
   const auto counters =
       static_cast<CounterSet>(is_first ? request.at(Modify::qpc).get(prm::Qpc::counter_set_id) : 0);
   if (const Outcome<> set = counter_sets_.find(counters, uid); !set) return set.status();
+  // There is one port, whichever of a LAG is named: queries tell it.
+  const auto affinity_bit = static_cast<std::uint32_t>(prm::OptParam::lag_tx_port_affinity);
+  if (is_first || (mask & affinity_bit) != 0) {
+    next.set(prm::Qpc::lag_tx_port_affinity,
+             request.at(Modify::qpc).get(prm::Qpc::lag_tx_port_affinity));
+  }
   const Outcome<> modified = engine_.modify_qp(qpn, modify, uid);
   if (!modified) return modified.status();
   if (counters != 0) {

@@ -21,6 +21,15 @@ std::uint16_t opcode_of(std::span<const std::uint8_t> in) {
   return static_cast<std::uint16_t>(prm::View<prm::MboxIn>(in).get(prm::MboxIn::opcode));
 }
 
+// What a LAG of two ports says of itself.
+constexpr std::uint64_t kBondedPorts = 2, kLagIsActive = 1;
+
+void say_it_is_bonded(const prm::View<prm::CmdHcaCap, std::uint8_t>& caps) {
+  caps.set(prm::CmdHcaCap::init2_lag_tx_port_affinity, 1);
+  caps.set(prm::CmdHcaCap::lag_tx_port_affinity, 1);
+  caps.set(prm::CmdHcaCap::num_lag_ports, kBondedPorts);
+}
+
 constexpr std::uint16_t number(Opcode opcode) { return static_cast<std::uint16_t>(opcode); }
 
 }  // namespace
@@ -72,6 +81,11 @@ void FailingFirmware::answered(std::span<const std::uint8_t> in, std::span<std::
   if (opcode == number(Opcode::destroy_qp)) --qps_;
   if (opcode == number(Opcode::create_cq)) ++cqs_;
   if (opcode == number(Opcode::destroy_cq)) --cqs_;
+  if (opcode == number(Opcode::query_lag) && failures_.bonded &&
+      out.size() >= prm::QueryLagOut::kBytes) {
+    const prm::View<prm::QueryLagOut, std::uint8_t> answer(out);
+    answer.at(prm::QueryLagOut::ctx).set(prm::Lagc::lag_state, kLagIsActive);
+  }
   if (opcode != number(Opcode::query_hca_cap) || out.size() <= prm::MboxOut::kBytes) return;
   const std::uint64_t mode = prm::View<prm::MboxIn>(in).get(prm::MboxIn::op_mod);
   deny(static_cast<std::uint16_t>(mode >> 1), out.subspan(prm::MboxOut::kBytes));
@@ -93,6 +107,7 @@ void FailingFirmware::deny(std::uint16_t page, std::span<std::uint8_t> capabilit
     const prm::View<prm::CmdHcaCap, std::uint8_t> caps(capability);
     if (atomics == AtomicsOf::none) caps.set(prm::CmdHcaCap::atomic, 0);
     if (!failures_.has_dc) caps.set(prm::CmdHcaCap::dct, 0);
+    if (failures_.bonded) say_it_is_bonded(caps);
   }
 }
 

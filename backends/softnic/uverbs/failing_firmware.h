@@ -26,8 +26,8 @@ class FailingFirmware {
   // MboxOut::kBytes, and `in` MboxIn::kBytes.
   bool refuses(std::span<const std::uint8_t> in, std::span<std::uint8_t> out,
                CommandStatus& status) const;
-  // Of a command that the firmware has carried out: counts objects, and takes back what a query of
-  // capabilities says that the NIC has not.
+  // Of a command that the firmware has carried out: counts objects, takes back what a query of
+  // capabilities says that the NIC has not, and adds what is odd.
   void answered(std::span<const std::uint8_t> in, std::span<std::uint8_t> out,
                 CommandStatus status);
 

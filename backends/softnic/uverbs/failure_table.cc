@@ -129,6 +129,11 @@ bool set_dc(NicFailures& to, Text, Text value) {
   return !to.has_dc;
 }
 
+bool set_lag(NicFailures& to, Text, Text value) {
+  to.bonded = value == "bonded";
+  return to.bonded;
+}
+
 bool set_library(NicFailures& to, Text, Text value) {
   to.libraries.emplace(value);
   return !value.empty();
@@ -238,6 +243,10 @@ constexpr std::array kRows = {
     FailureRow{"atomics", "none|standard",
                "the NIC has no atomic operations, or none that are masked", set_atomics},
     FailureRow{"dc", "absent", "the NIC has no dynamically connected transport", set_dc},
+    FailureRow{"lag", "bonded",
+               "firmware says that two ports are bonded as one (LAG), to which queue pairs are to "
+               "be spread",
+               set_lag},
     FailureRow{"route", "ERRNO",
                "RoCE: there is no way to a peer's address; ETIMEDOUT, ENETUNREACH",
                set_errno<&NicFailures::route>},

@@ -56,6 +56,7 @@ struct NicFailures {
   std::uint32_t mtu = 4096;
   AtomicsOf atomics = AtomicsOf::all;
   bool has_dc = true;
+  bool bonded = false;  // its port is two ports together (LAG)
   int route = 0;
   std::optional<std::uint32_t> pci_speed, pci_width;
   std::string iommu = "identity";
