@@ -9,12 +9,14 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/base/options.h"
 #include "core/base/result.h"
 #include "core/host/bootstrap/bootstrap.h"
+#include "core/host/counters.h"
 #include "core/host/memory/memory_provider.h"
 
 namespace gdakit::mlx5 {
@@ -137,6 +139,9 @@ class PutEnd {
   // `base` is a GPU's memory, of this provider.
   virtual GpuMemoryTrial try_gpu_memory(MemoryProvider& memory, void* base,
                                         std::uint64_t bytes) = 0;
+  // What the NIC has counted for this end's queue pairs, as Counts::together has it; nothing: it
+  // does not.
+  virtual std::optional<NicCounters> counters() = 0;
   // Whether threads of that GPU can be given a page of this NIC's doorbell registers.
   virtual Result<void> try_gpu_doorbell(MemoryProvider& memory) = 0;
 

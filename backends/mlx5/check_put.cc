@@ -7,6 +7,7 @@
 
 #include "backends/mlx5/check_look.h"
 #include "backends/mlx5/connection_card.h"
+#include "backends/mlx5/counter_set.h"
 #include "backends/mlx5/cq_records.h"
 #include "backends/mlx5/doorbell_pages.h"
 #include "backends/mlx5/open_nic.h"
@@ -60,7 +61,9 @@ class OpenPutEnd final : public PutEnd {
       : nic_(std::move(nic)),
         doorbells_(*nic_, provider_),
         umems_(*nic_, provider_),
-        cq_records_(*nic_) {}
+        cq_records_(*nic_) {
+    if (auto set = CounterSet::make(*nic_)) counters_ = std::move(*set);
+  }
   ~OpenPutEnd() override { drop_queue(); }
 
   Result<void> register_memory();
@@ -71,6 +74,9 @@ class OpenPutEnd final : public PutEnd {
   PutOutcome put(std::uint64_t bytes, std::uint8_t seed, std::chrono::milliseconds limit) override;
   std::uint64_t count_wrong(std::uint64_t bytes, std::uint8_t seed) const override;
   GpuMemoryTrial try_gpu_memory(MemoryProvider& memory, void* base, std::uint64_t bytes) override;
+  std::optional<NicCounters> counters() override {
+    return counters_ == nullptr ? std::nullopt : std::optional(counters_->read());
+  }
   Result<void> try_gpu_doorbell(MemoryProvider& memory) override {
     DoorbellPages pages(*nic_, memory);
     const Result<void> reserved = pages.reserve();
@@ -103,7 +109,8 @@ class OpenPutEnd final : public PutEnd {
   DoorbellPages doorbells_;
   QueueUmems umems_;
   CqRecords cq_records_;
-  std::unique_ptr<MemoryBlock> memory_;  // what is sent, then what peers write to
+  std::unique_ptr<CounterSet> counters_;  // null: the NIC gives none
+  std::unique_ptr<MemoryBlock> memory_;   // what is sent, then what peers write to
   Region region_;
   std::shared_ptr<Queue> queue_;
   Span remote_;
@@ -174,7 +181,8 @@ Result<Bytes> OpenPutEnd::make_queue() {
                          .cq_records = record->umem,
                          .cq_record_offset = record->offset,
                          .first_psn = queue->first_psn,
-                         .ack_timeout = ack_timeout_code(kNicTimeout, QueuePair::kTries)});
+                         .ack_timeout = ack_timeout_code(kNicTimeout, QueuePair::kTries),
+                         .counter_set = counters_ == nullptr ? std::uint8_t{0} : counters_->id()});
   if (!pair) {
     drop_queue();
     return pair.error();

@@ -25,12 +25,14 @@ class PlayedEnd final : public mlx5::PutEnd {
   void prepare(std::uint64_t, std::uint8_t) override {}
   mlx5::PutOutcome put(std::uint64_t, std::uint8_t, std::chrono::milliseconds) override {
     ++puts_->puts;
+    if (puts_->counters) *puts_->counters += puts_->counted_by_a_put;
     return puts_->outcome;
   }
   std::uint64_t count_wrong(std::uint64_t, std::uint8_t) const override { return puts_->wrong; }
   mlx5::GpuMemoryTrial try_gpu_memory(MemoryProvider&, void*, std::uint64_t) override {
     return puts_->gpu_memory;
   }
+  std::optional<NicCounters> counters() override { return puts_->counters; }
   Result<void> try_gpu_doorbell(MemoryProvider&) override { return puts_->gpu_doorbell; }
 
  private:

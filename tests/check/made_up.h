@@ -7,6 +7,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -25,6 +26,8 @@ struct PlayedPuts {
   std::uint64_t wrong = 0;
   mlx5::GpuMemoryTrial gpu_memory = {};
   Result<void> gpu_doorbell, by_gpu;
+  std::optional<NicCounters> counters = NicCounters();
+  NicCounters counted_by_a_put = {};
   int puts = 0;
 };
 

@@ -148,6 +148,63 @@ TEST_F(CheckNic, AnInfiniBandPortWithoutALidIsAFailure) {
   expect(look_at_ports, Verdict::ok);
 }
 
+TEST_F(CheckNic, TheGidIsThatOfTheOption) {
+  mlx5::GidLook other = machine_.port().gids.front();
+  other.index = 5;
+  other.text = "fd00::5";
+  other.raw = {0xfd};
+  other.is_ipv4 = false;
+  machine_.port().gids.push_back(other);
+  const auto summary = [this](const char* choice) {
+    machine_.surroundings().options.gid = choice;
+    expect(look_at_gids, Verdict::ok);
+    return look_at_gids(machine_.surroundings()).summary;
+  };
+  EXPECT_EQ(summary(""), "mlx5_0 port 1 ::ffff:10.0.0.1 (index 3, RoCE v2)");
+  EXPECT_EQ(summary("5"), "mlx5_0 port 1 fd00::5 (index 5, RoCE v2), by GDAKIT_GID=5");
+  EXPECT_THAT(summary("v2,fd00::/8"), HasSubstr("(index 5, RoCE v2), by GDAKIT_GID=v2,fd00::/8"));
+  EXPECT_EQ(machine_.surroundings().usable_ports().front().address(), "fd00::5");
+}
+
+TEST_F(CheckNic, AGidThatTheOptionAsksForInVainIsNamedWithThoseThatThereAre) {
+  machine_.surroundings().options.gid = "7";
+  const Finding finding = finding_of(look_at_gids, Verdict::failed);
+  EXPECT_THAT(finding.tried, HasSubstr("GDAKIT_GID=7"));
+  EXPECT_THAT(finding.answer, HasSubstr("::ffff:10.0.0.1 (index 3, RoCE v2)"));
+  EXPECT_THAT(finding.otherwise, HasSubstr("index 3"));
+}
+
+TEST_F(CheckNic, ThePartitionOfAnInfiniBandPortIsLookedAt) {
+  const std::string file = "/sys/class/infiniband/mlx5_0/ports/1/pkeys/0";
+  machine_.write(file, "0x0000");  // of Ethernet it says nothing
+  expect(look_at_ports, Verdict::ok);
+  machine_.port().is_ethernet = false;
+  machine_.port().is_infiniband = true;
+  machine_.port().lid = 3;
+  EXPECT_THAT(finding_of(look_at_ports, Verdict::failed).cause, HasSubstr("the place is empty"));
+  machine_.write(file, "0x7fff\n");
+  EXPECT_THAT(finding_of(look_at_ports, Verdict::warning).cause, HasSubstr("a limited member"));
+  machine_.write(file, "0x8123\n");
+  expect(look_at_ports, Verdict::ok);
+  const StepReport report = look_at_ports(machine_.surroundings());
+  EXPECT_THAT(report.summary, HasSubstr("pkey 0x8123"));
+  EXPECT_EQ(report.facts.at("partition"), "0x123");
+  machine_.remove(file);
+  expect(look_at_ports, Verdict::ok);
+}
+
+// It arrives, and the NIC had to send it again.
+TEST_F(CheckNic, PutsThatTheNicRepeatedAreAWarning) {
+  machine_.puts().counted_by_a_put.rx_write_requests = 1;
+  expect(look_at_put, Verdict::ok);
+  machine_.puts().counted_by_a_put.packet_seq_err = 2;
+  machine_.puts().counted_by_a_put.out_of_sequence = 1;
+  const Finding finding = finding_of(look_at_put, Verdict::warning);
+  EXPECT_EQ(finding.answer, "2 of out_of_sequence, 4 of packet_seq_err");
+  machine_.puts().counters.reset();  // a NIC that counts nothing
+  expect(look_at_put, Verdict::ok);
+}
+
 TEST_F(CheckNic, GidsAreJudgedByWhoIsReachedByThem) {
   expect(look_at_gids, Verdict::ok);
   auto& gid = machine_.port().gids.front();

@@ -1,6 +1,7 @@
 // The puts of `gdakit check`, on a NIC that this test plays: it writes the CQEs itself.
 #include <cerrno>
 #include <cstring>
+#include <span>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,6 +9,7 @@
 #include "backends/mlx5/check_look.h"
 #include "core/format/cqe.h"
 #include "core/format/doorbell.h"
+#include "core/format/prm/qp.h"
 #include "core/format/wqe.h"
 #include "tests/mlx5/played.h"
 #include "tests/mlx5/played_gpu.h"
@@ -108,7 +110,18 @@ TEST_F(CheckPut, NothingIsRightBeforeItArrives) {
 TEST_F(CheckPut, EachQueueReplacesTheLastOne) {
   PutEnd& end = connected();
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(end.make_queue());
-  EXPECT_EQ(played().live["object"], 2);  // one CQ, one QP
+  EXPECT_EQ(played().live["object"], 3);  // a QP, its CQ, and the counters
+}
+
+TEST_F(CheckPut, TellsWhatTheNicHasCounted) {
+  played().counted = {{"packet_seq_err", 3}};
+  EXPECT_EQ(connected().counters()->packet_seq_err, 3u);
+  using Sent = format::prm::Rst2initQpIn;
+  const format::prm::View<Sent> sent(std::span<const std::uint8_t>(played().sent.at("0502")));
+  EXPECT_NE(sent.at(Sent::qpc).get(format::prm::Qpc::counter_set_id), 0u) << "it joins the set";
+  end_.reset();
+  played().errors = {{"0771", EREMOTEIO}};
+  EXPECT_FALSE(connected().counters());
 }
 
 TEST_F(CheckPut, WhatFailsIsToldByItsCall) {

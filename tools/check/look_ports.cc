@@ -1,7 +1,11 @@
 // Steps port and gid: whether each port is up, and which addresses it has.
 #include <algorithm>
+#include <charconv>
+#include <optional>
 #include <set>
+#include <string_view>
 
+#include "core/base/hex.h"
 #include "tools/check/steps.h"
 
 namespace gdakit::tools::check {
@@ -67,6 +71,48 @@ void judge_active(const mlx5::NicLook& nic, const mlx5::PortLook& port, StepRepo
               .otherwise = "all of it, with less bandwidth"});
 }
 
+constexpr unsigned kFullMember = 0x8000;  // of a partition, the bit above its number
+
+// The partition of InfiniBand in which queue pairs are: that of the table's first place. Nothing:
+// the system does not tell.
+std::optional<unsigned> first_pkey(const Tree& tree, const mlx5::NicLook& nic,
+                                   const mlx5::PortLook& port) {
+  const auto text = tree.read(folder_of(nic, port) + "/pkeys/0");
+  if (!text) return std::nullopt;
+  unsigned pkey = 0;
+  const std::string_view digits = std::string_view(*text).substr(text->starts_with("0x") ? 2 : 0);
+  const auto [end, error] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), pkey, /*base=*/16);
+  return error == std::errc() ? std::optional(pkey) : std::nullopt;
+}
+
+void judge_pkey(const mlx5::NicLook& nic, const mlx5::PortLook& port, unsigned pkey,
+                StepReport& report) {
+  Finding finding{.on = name_of(nic, port),
+                  .tried = folder_of(nic, port) +
+                           "/pkeys/0: the partition that gdakit's queue "
+                           "pairs are in",
+                  .answer = hex_number(pkey),
+                  .proof = "grep . " + folder_of(nic, port) + "/pkeys/*",
+                  .remedy =
+                      "the subnet manager's partitions (partitions.conf of opensm): this port "
+                      "a full member of one, at index 0; there is no option for another index",
+                  .otherwise = "the other NICs: GDAKIT_HCA_LIST=^" + nic.name};
+  if ((pkey & ~kFullMember) == 0) {
+    finding.cause =
+        "the place is empty: the subnet manager has put this port into no partition, or "
+        "into one at another index";
+  } else if ((pkey & kFullMember) == 0) {
+    finding.verdict = Verdict::warning;
+    finding.cause =
+        "a limited member of the partition: it reaches full members, and no other "
+        "limited one";
+  } else {
+    return;
+  }
+  report.add(std::move(finding));
+}
+
 void judge_gids(const Surroundings::UsablePort& usable, StepReport& report) {
   const auto any = [&](auto wanted) { return std::ranges::any_of(usable.port->gids, wanted); };
   Finding finding{.verdict = Verdict::warning,
@@ -105,20 +151,39 @@ void judge_gids(const Surroundings::UsablePort& usable, StepReport& report) {
   report.add(std::move(finding));
 }
 
-std::string gid_text(const mlx5::PortLook& port) {
-  const mlx5::GidLook* const best = best_gid(port);
-  if (best == nullptr) return "none";
-  return best->text + " (index " + std::to_string(best->index) +
-         (best->is_v2   ? ", RoCE v2)"
-          : best->is_v1 ? ", RoCE v1)"
-                        : ")");
+std::string gid_text(const mlx5::GidLook* gid) {
+  if (gid == nullptr) return "none";
+  return gid->text + " (index " + std::to_string(gid->index) +
+         (gid->is_v2   ? ", RoCE v2)"
+          : gid->is_v1 ? ", RoCE v1)"
+                       : ")");
+}
+
+// GDAKIT_GID asks for what the port has not.
+Finding not_the_choice(const Surroundings::UsablePort& usable, const std::string& choice) {
+  std::string there;
+  for (const mlx5::GidLook& gid : usable.port->gids) {
+    there += (there.empty() ? "" : "; ") + gid_text(&gid);
+  }
+  return {.on = usable.name(),
+          .tried = "the GIDs of the port, for GDAKIT_GID=" + choice,
+          .answer = "none is of that choice, but there are these: " + there,
+          .cause =
+              "the addresses of this port are others than on the host that the choice was made "
+              "for, or they have moved to other places of the table",
+          .proof = "show_gids " + usable.nic->name,
+          .remedy =
+              "GDAKIT_GID by what all hosts have alike, as v2,ipv4,10.1.0.0/16, and not by an "
+              "index",
+          .otherwise =
+              "without GDAKIT_GID a PE takes " + gid_text(chosen_gid(*usable.port, GidChoice()))};
 }
 
 }  // namespace
 
 StepReport look_at_ports(const Surroundings& surroundings) {
   StepReport report;
-  std::set<std::string> layers, mtus;
+  std::set<std::string> layers, mtus, pkeys;
   for (const mlx5::NicLook* nic : surroundings.own_nics()) {
     if (!nic->open.ok()) continue;
     for (const mlx5::PortLook& port : nic->ports) {
@@ -134,6 +199,13 @@ StepReport look_at_ports(const Surroundings& surroundings) {
       report.say(name_of(*nic, port) + " ACTIVE, " + layer + ", MTU " + std::to_string(port.mtu) +
                  ", " + rate + (port.is_infiniband ? ", LID " + std::to_string(port.lid) : ""));
       judge_active(*nic, port, report);
+      const auto pkey =
+          port.is_infiniband ? first_pkey(surroundings.tree, *nic, port) : std::nullopt;
+      if (pkey) {
+        report.say("pkey " + hex_number(*pkey));
+        judge_pkey(*nic, port, *pkey, report);
+        pkeys.insert(hex_number(*pkey & ~kFullMember));
+      }
       layers.insert(layer);
       mtus.insert(std::to_string(port.mtu));
     }
@@ -141,6 +213,7 @@ StepReport look_at_ports(const Surroundings& surroundings) {
   if (report.summary.empty()) return skipped(surroundings.why_no_nic());
   report.facts["link layer"] = joined({layers.begin(), layers.end()});
   report.facts["MTU"] = joined({mtus.begin(), mtus.end()});
+  if (!pkeys.empty()) report.facts["partition"] = joined({pkeys.begin(), pkeys.end()});
   return report;
 }
 
@@ -148,8 +221,14 @@ StepReport look_at_gids(const Surroundings& surroundings) {
   StepReport report;
   std::set<std::string> versions;
   for (const Surroundings::UsablePort& usable : surroundings.usable_ports()) {
-    report.say(usable.name() + ' ' + gid_text(*usable.port));
+    const std::string& choice = surroundings.options.gid;
+    const bool is_chosen = !choice.empty() && usable.gid != nullptr;
+    report.say(usable.name() + ' ' + gid_text(usable.gid) +
+               (is_chosen ? ", by GDAKIT_GID=" + choice : ""));
     judge_gids(usable, report);
+    if (usable.gid == nullptr && !usable.port->gids.empty()) {
+      report.add(not_the_choice(usable, choice));
+    }
     if (!usable.port->is_ethernet) continue;
     const bool v2 =
         std::ranges::any_of(usable.port->gids, [](const auto& gid) { return gid.is_v2; });

@@ -1,6 +1,9 @@
 // Step put: each port that is ACTIVE writes to itself, by a queue made and posted to as a PE's are.
+#include <algorithm>
 #include <array>
+#include <optional>
 
+#include "core/host/counter_table.h"
 #include "tools/check/put_trouble.h"
 #include "tools/check/steps.h"
 
@@ -8,6 +11,32 @@ namespace gdakit::tools::check {
 namespace {
 
 constexpr std::array<std::uint64_t, 2> kSizes{8, mlx5::PutEnd::kMostBytes};
+
+// Packets that were sent again or refused: where nothing is lost none of them moves. Names as
+// hw_counters of the port has them.
+constexpr std::array<std::uint64_t NicCounters::*, 7> kTroubles{
+    &NicCounters::out_of_sequence,       &NicCounters::duplicate_request,
+    &NicCounters::packet_seq_err,        &NicCounters::implied_nak_seq_err,
+    &NicCounters::local_ack_timeout_err, &NicCounters::rnr_nak_retry_err,
+    &NicCounters::roce_adp_retrans};
+
+// "2 of packet_seq_err, 1 of out_of_sequence"; empty: nothing.
+std::string moved_between(const NicCounters& before, const NicCounters& after) {
+  std::string moved;
+  for (const CounterRow& row : counter_table()) {
+    const std::uint64_t count = value_of(after, row) - value_of(before, row);
+    if (count == 0 || std::ranges::find(kTroubles, row.member) == kTroubles.end()) continue;
+    moved += (moved.empty() ? "" : ", ") + std::to_string(count) + " of " + std::string(row.name);
+  }
+  return moved;
+}
+
+void compare(const PutRoute& route, const std::optional<NicCounters>& before,
+             const std::optional<NicCounters>& after, StepReport& report) {
+  if (!before || !after) return;
+  const std::string moved = moved_between(*before, *after);
+  if (!moved.empty()) report.add(lossy_puts(route, moved));
+}
 
 Result<void> connect_to_itself(mlx5::PutEnd& end) {
   const Result<Bytes> card = end.make_queue();
@@ -29,6 +58,7 @@ void put_to_itself(const Surroundings& surroundings, const Surroundings::UsableP
     return report.add(
         refused_call(route, "a queue pair that is connected to itself", connected.error()));
   }
+  const std::optional<NicCounters> before = (*end)->counters();
   std::string text;
   for (const std::uint64_t bytes : kSizes) {
     const auto seed = static_cast<std::uint8_t>(bytes >> 3);
@@ -43,6 +73,7 @@ void put_to_itself(const Surroundings& surroundings, const Surroundings::UsableP
         (text.empty() ? "8 bytes in " : " us, 1 MiB in ") + std::to_string(outcome.took.count());
   }
   report.say(usable.name() + ": " + text + " us, every byte right");
+  compare(route, before, (*end)->counters(), report);
 }
 
 }  // namespace

@@ -63,6 +63,11 @@ constexpr Known kSilent{
     "dmesg | grep -e mlx5 -e AER",
     "newer firmware and driver; a cold start of "
     "the host"};
+constexpr Known kRepeated{
+    "packets were lost or came late between the NIC and itself: a full buffer, a lossy class, or a "
+    "link with errors",
+    "ethtool -S INTERFACE | grep -e discard -e err; rdma statistic show link",
+    "flow control (PFC, or ECN) on the port; another cable, if the link counts errors"};
 constexpr Known kWrongData{
     "something between NIC and memory changes or holds back what it writes: "
     "an IOMMU, or memory that is not coherent",
@@ -136,6 +141,14 @@ Finding failed_put(const PutRoute& route, std::uint64_t bytes, const mlx5::PutOu
                               hex_number(outcome.vendor_status) + ')';
   return finding_of(route, tried, outcome.said + numbers,
                     known_of_status(outcome.status, route.is_loop));
+}
+
+Finding lossy_puts(const PutRoute& route, const std::string& moved) {
+  Finding finding = finding_of(route, "what the NIC counts for puts to itself, before and after",
+                               moved, kRepeated);
+  finding.verdict = Verdict::warning;
+  finding.otherwise = "all of it, more slowly";
+  return finding;
 }
 
 Finding wrong_bytes(const PutRoute& route, std::uint64_t bytes, std::uint64_t wrong) {

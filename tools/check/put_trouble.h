@@ -23,6 +23,8 @@ Finding refused_call(const PutRoute& route, const std::string& what, const Error
 // A put that did not arrive.
 Finding failed_put(const PutRoute& route, std::uint64_t bytes, const mlx5::PutOutcome& outcome,
                    std::chrono::milliseconds limit);
+// Puts that arrived, but not at once: the names of the counters that have moved, with how far.
+Finding lossy_puts(const PutRoute& route, const std::string& moved);
 // A put that the NIC calls a success, of which so many bytes are wrong.
 Finding wrong_bytes(const PutRoute& route, std::uint64_t bytes, std::uint64_t wrong);
 

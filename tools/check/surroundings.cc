@@ -46,17 +46,21 @@ std::string Surroundings::UsablePort::name() const {
 
 std::string Surroundings::UsablePort::address() const {
   constexpr std::string_view kIpv4 = "::ffff:";
-  const mlx5::GidLook* const gid = best_gid(*port);
   if (gid == nullptr) return "none";
   return gid->is_ipv4 && gid->text.starts_with(kIpv4) ? gid->text.substr(kIpv4.size()) : gid->text;
 }
 
-const mlx5::GidLook* best_gid(const mlx5::PortLook& port) {
+const mlx5::GidLook* chosen_gid(const mlx5::PortLook& port, const GidChoice& choice) {
   const mlx5::GidLook* best = nullptr;
   const auto rank = [](const mlx5::GidLook& gid) {
     return (gid.is_v2 ? 4 : 0) + (gid.is_link_local ? 0 : 2) + (gid.is_ipv4 ? 1 : 0);
   };
+  const auto allowed = [&](const mlx5::GidLook& gid) {
+    if (choice.index()) return *choice.index() == gid.index;
+    return !port.is_ethernet || choice.allows(gid.raw, gid.is_v2 ? 2 : 1);
+  };
   for (const mlx5::GidLook& gid : port.gids) {
+    if (!allowed(gid)) continue;
     if (best == nullptr || rank(gid) > rank(*best)) best = &gid;
   }
   return best;
@@ -72,11 +76,12 @@ std::vector<const mlx5::NicLook*> Surroundings::own_nics() const {
 }
 
 std::vector<Surroundings::UsablePort> Surroundings::usable_ports() const {
+  const GidChoice choice = GidChoice::parse(options.gid).value_or(GidChoice());
   std::vector<UsablePort> usable;
   for (const mlx5::NicLook* nic : own_nics()) {
     if (!nic->open.ok()) continue;
     for (const mlx5::PortLook& port : nic->ports) {
-      if (port.is_active) usable.push_back({nic, &port});
+      if (port.is_active) usable.push_back({nic, &port, chosen_gid(port, choice)});
     }
   }
   return usable;

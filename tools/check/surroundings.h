@@ -11,6 +11,7 @@
 
 #include "backends/mlx5/check.h"
 #include "backends/mlx5/devices.h"
+#include "core/base/gid_choice.h"
 #include "core/base/options.h"
 #include "core/base/result.h"
 #include "core/host/gpu/gpu.h"
@@ -44,8 +45,9 @@ struct Surroundings {
   struct UsablePort {
     const mlx5::NicLook* nic;
     const mlx5::PortLook* port;
+    const mlx5::GidLook* gid;     // that a PE takes; null: there is none
     std::string name() const;     // "mlx5_0 port 1"
-    std::string address() const;  // of its best GID: "10.0.0.1"; "none"
+    std::string address() const;  // of the GID: "10.0.0.1"; "none"
   };
   std::vector<UsablePort> usable_ports() const;
   // ConnectX NICs that GDAKIT_HCA_LIST does not leave out.
@@ -56,8 +58,9 @@ struct Surroundings {
   Result<mlx5::PlacedNic> own_nic() const;
 };
 
-// The one that a PE takes: RoCE v2 before v1, IPv4 before IPv6. Null: there is none.
-const mlx5::GidLook* best_gid(const mlx5::PortLook& port);
+// The one that a PE takes, of those that the choice (GDAKIT_GID) allows: RoCE v2 before v1, routed
+// before link-local, IPv4 before IPv6. Null: there is none.
+const mlx5::GidLook* chosen_gid(const mlx5::PortLook& port, const GidChoice& choice);
 
 // This machine. `with_gpus`: CUDA is asked, too, which takes a while.
 Surroundings look_around(const Options& options, bool with_gpus,
