@@ -25,6 +25,7 @@ class Job(NamedTuple):
     info: tuple = (USABLE,)
     says: tuple = ()
     options: tuple = ()
+    queues: str = "rc"  # GDAKIT_QUEUE_TYPE
 
 
 JOBS = (
@@ -95,6 +96,14 @@ JOBS = (
     Job("0x504=0x10", says=("RTR2RTS_QP on mlx5_0", "0x10 (bad state of the queue pair)")),
     Job("route=ETIMEDOUT", says=("connection to PE", "Connection timed out", *NO_WAY)),
     Job("route=ENETUNREACH", says=("connection to PE", "Network is unreachable", *NO_WAY)),
+    # Targets of DC.
+    Job("dc=absent", says=("GDAKIT_QUEUE_TYPE=dc", "has no queues of DC"), queues="dc"),
+    Job("CREATE_RMP=0x3/0x1234",
+        says=("DC target", "CREATE_RMP on mlx5_0", "0x3 (bad parameter)", "0x1234"), queues="dc"),
+    Job("CREATE_DCT=0x8/0x19c6d6", says=("DC target", "CREATE_DCT on mlx5_0", *TOO_MANY),
+        queues="dc"),
+    Job("pe1:CREATE_DCT=0x8/0x19c6d6",
+        says=("CREATE_DCT on mlx5_0", "PE 1 could not make its DC target"), queues="dc"),
     # Of one PE, or of one NIC.
     Job("pe1:port=down", says=("mlx5_0: port 1 is DOWN", "PE 1 ended the job")),
     Job("pe1:devx=EPERM", says=(OPEN + "Operation not permitted", "PE 1 ended the job")),

@@ -71,7 +71,8 @@ def check_info(gdakit, row):
 
 def check_job(gdakit, ring_shift, row):
     begin = time.monotonic()
-    words = ("env", "GDAKIT_BACKEND=mlx5", "GDAKIT_DEVICE=cpu", gdakit, "run", "-n", str(PES))
+    words = ("env", "GDAKIT_BACKEND=mlx5", "GDAKIT_DEVICE=cpu", f"GDAKIT_QUEUE_TYPE={row.queues}",
+             gdakit, "run", "-n", str(PES))
     ran = run(gdakit, row.fail, row.options, *words, ring_shift)
     took = f"after {time.monotonic() - begin:.1f} s"
     if ran is None:
