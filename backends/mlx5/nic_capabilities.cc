@@ -27,10 +27,12 @@ bool spreads_by_queue(const Libraries& libraries, ibv_context* context) {
 
 NicCapabilities NicCapabilities::query(const Libraries& libraries, ibv_context* context) {
   NicCapabilities has;
-  const auto page =
-      query_capabilities(libraries, context, prm::CapabilityPage::cmd_hca_cap, "the device");
-  if (!page) return has;
-  const auto caps = view_of<prm::CmdHcaCap>(*page);
+  prm::Mailbox<prm::QueryHcaCapOut> page;
+  if (!query_capability_page(libraries, context, prm::CapabilityPage::cmd_hca_cap, "the device",
+                             page)) {
+    return has;
+  }
+  const auto caps = view_page<prm::CmdHcaCap>(page);
   has.tells_first_error = caps.get(prm::CmdHcaCap::qp_error_syndrome) != 0;
   const auto ports = static_cast<std::uint32_t>(caps.get(prm::CmdHcaCap::num_lag_ports));
   if (ports > 1 && caps.get(prm::CmdHcaCap::lag_tx_port_affinity) != 0 &&
@@ -39,10 +41,11 @@ NicCapabilities NicCapabilities::query(const Libraries& libraries, ibv_context* 
     has.lag_port_in_rtr = caps.get(prm::CmdHcaCap::init2_lag_tx_port_affinity) != 0;
   }
   if (caps.get(prm::CmdHcaCap::hca_cap_2) == 0) return has;
-  const auto more = query_capabilities(libraries, context, prm::CapabilityPage::cmd_hca_cap_2,
-                                       "the device, page 2");
+  prm::Mailbox<prm::QueryHcaCapOut> more;
+  const auto asked = query_capability_page(libraries, context, prm::CapabilityPage::cmd_hca_cap_2,
+                                           "the device, page 2", more);
   has.recordless =
-      more && view_of<prm::CmdHcaCap2>(*more).get(prm::CmdHcaCap2::send_dbr_mode_no_dbr_ext) != 0;
+      asked && view_page<prm::CmdHcaCap2>(more).get(prm::CmdHcaCap2::send_dbr_mode_no_dbr_ext) != 0;
   return has;
 }
 
