@@ -14,8 +14,8 @@ namespace prm = format::prm;
 
 // The least that the kernel makes for a program: two WQEs of 32 bytes.
 constexpr std::uint64_t kLogReceives = 1, kLogReceiveBytes = 5;
-// Offsets in their page.
-constexpr std::uint64_t kReceives = 0, kRecord = 64, kCqRecord = 128, kCqe = 192;
+// Offsets in their page, in whose middle the CQE is: its place is a multiple of 1/64 of a page.
+constexpr std::uint64_t kReceives = 0, kRecord = 64, kCqRecord = 128;
 
 }  // namespace
 
@@ -25,7 +25,8 @@ Result<std::unique_ptr<DcReceives>> DcReceives::make(const OpenNic& nic, std::ui
   std::unique_ptr<DcReceives> receives(new DcReceives(std::move(*page)));
   const Umem& umem = receives->page_.umem();
   auto made = receives->cq_.create(
-      nic, {.cqes = {&umem, kCqe}, .record = {&umem, kCqRecord}, .uar_page = uar_page});
+      nic,
+      {.cqes = {&umem, nic.page_bytes() / 2}, .record = {&umem, kCqRecord}, .uar_page = uar_page});
   if (made) made = receives->create_srq(nic);
   if (!made) return made.error();
   return receives;
