@@ -1,5 +1,7 @@
 // The doorbell registers of one NIC's queues: handed out page by page, each on a cache line of its
-// own, so that queues do not slow each other.
+// own, so that queues do not slow each other. A queue without a doorbell record has a page of its
+// own, a new one: what an old one still held could be its first doorbell, and nobody would see that
+// it was rung.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +9,7 @@
 
 #include "backends/softnic/engine/nic.h"
 #include "core/base/result.h"
+#include "core/format/cq_doorbell.h"
 #include "core/format/doorbell.h"
 
 namespace gdakit::softnic {
@@ -16,16 +19,21 @@ class DoorbellRegisters {
   struct Register {
     UarNumber uar;
     std::uint64_t* word;
+    bool has_page = false;  // of its own
   };
 
-  Result<Register> take(Nic& nic) {
+  Result<Register> take(Nic& nic, bool recordless) {
+    if (recordless) {
+      const Result<Uar> uar = nic.alloc_uar(UarType::registers);
+      if (!uar) return uar.error();
+      return Register{uar->number, word_at(*uar, format::kUarNoRecordDoorbell), true};
+    }
     if (free_.empty()) {
       Result<Uar> uar = nic.alloc_uar(UarType::dense);
       if (!uar) return uar.error();
       for (std::uint32_t at = format::kUarDoorbellBegin; at < format::kUarDoorbellEnd;
            at += kDoorbellStride) {
-        char* const page = static_cast<char*>(uar->page);
-        free_.push_back({uar->number, reinterpret_cast<std::uint64_t*>(page + at)});
+        free_.push_back({uar->number, word_at(*uar, at)});
       }
     }
     const Register taken = free_.back();
@@ -33,9 +41,20 @@ class DoorbellRegisters {
     return taken;
   }
 
-  void give_back(const Register& taken) { free_.push_back(taken); }
+  // The queue is gone.
+  void give_back(Nic& nic, const Register& taken) {
+    if (taken.has_page) {
+      static_cast<void>(nic.free_uar(taken.uar));
+    } else {
+      free_.push_back(taken);
+    }
+  }
 
  private:
+  static std::uint64_t* word_at(const Uar& uar, std::uint32_t offset) {
+    return reinterpret_cast<std::uint64_t*>(static_cast<char*>(uar.page) + offset);
+  }
+
   static constexpr std::uint32_t kDoorbellStride = 64;  // a cache line each
 
   std::vector<Register> free_;

@@ -59,6 +59,7 @@ Result<NicParts> make_nic_parts(const Options& options, const MemoryProvider& me
   engine.adaptive_retransmission = port || !options.nic_faults.empty();
   engine.selective_repeat = engine.adaptive_retransmission;
   engine.congestion_control = options.nic_congestion;
+  engine.dc.responders = options.dc_responders;
   return parts;
 }
 

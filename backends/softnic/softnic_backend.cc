@@ -14,6 +14,7 @@
 #include "backends/softnic/doorbell_registers.h"
 #include "backends/softnic/engine/nic.h"
 #include "backends/softnic/gpu/gpu_dma.h"
+#include "backends/softnic/job_target.h"
 #include "backends/softnic/memory/heap_sharing.h"
 #include "backends/softnic/nic_link.h"
 #include "backends/softnic/nic_parts.h"
@@ -45,9 +46,11 @@ class SoftNicBackend final : public Backend {
  public:
   // The NICs of a job of `job_size` PEs have their ranks as endpoints.
   SoftNicBackend(std::unique_ptr<Nic> nic, PdNumber pd, std::uint32_t job_size,
-                 std::uint8_t ack_timeout, const MemoryProvider& memory,
-                 std::unique_ptr<HeapSharing> sharing, std::unique_ptr<NicTrace> trace)
-      : sharing_(std::move(sharing)),
+                 std::uint8_t ack_timeout, MemoryProvider& memory,
+                 std::unique_ptr<JobAddresses> addresses, std::unique_ptr<HeapSharing> sharing,
+                 std::unique_ptr<NicTrace> trace)
+      : addresses_(std::move(addresses)),
+        sharing_(std::move(sharing)),
         trace_(std::move(trace)),
         nic_(std::move(nic)),
         pd_(pd),
@@ -56,7 +59,11 @@ class SoftNicBackend final : public Backend {
         memory_(memory) {}
 
   const char* name() const override { return "softnic"; }
-  BackendLimits limits() const override { return {}; }
+  BackendLimits limits() const override {
+    BackendLimits limits;
+    limits.has_dc = limits.has_recordless = true;
+    return limits;
+  }
 
   NicCounters counters() const override { return nic_->counters(); }
   NicCount count() const override { return nic_->count(); }
@@ -84,6 +91,8 @@ class SoftNicBackend final : public Backend {
   Result<QueueResources> create_queue(const QueueMemory& memory) override;
   Result<void> connect_queue(QueueNumber queue, const Bytes& card) override;
   Result<void> destroy_queue(QueueNumber queue) override;
+  Result<Bytes> dc_target() override;
+  Result<format::AvSegment> dc_address(const Bytes& card) override;
   void begin_end() override { nic_->begin_end(); }
   std::string describe_queue(QueueNumber queue) const override;
   std::vector<BrokenQueue> broken_queues() const override;
@@ -115,17 +124,21 @@ class SoftNicBackend final : public Backend {
 
   Result<Queue> create_cqs(const QueueMemory& memory);
   Result<void> destroy_cqs(const Queue& queue);
+  Result<QpNumber> create_qp(const QueueMemory& memory, const Queue& queue);
+  Result<void> make_ready(QpNumber qpn, const Queue& queue, QpModify modify);
 
   // As the NIC's DMA port names it.
   DmaAddress address_of(const void* memory) const { return dma_address(memory_, memory); }
 
-  std::unique_ptr<HeapSharing> sharing_;  // outlives the NIC, whose wire looks into it
-  std::unique_ptr<NicTrace> trace_;       // likewise, to which it tells what happens
+  std::unique_ptr<JobAddresses> addresses_;  // outlives the NIC, which asks it
+  std::unique_ptr<JobTarget> target_;        // likewise: the NIC has its memory
+  std::unique_ptr<HeapSharing> sharing_;     // likewise, into which its wire looks
+  std::unique_ptr<NicTrace> trace_;          // likewise, to which it tells what happens
   std::unique_ptr<Nic> nic_;
   PdNumber pd_;
   const std::uint32_t job_size_;
   const std::uint8_t ack_timeout_;
-  const MemoryProvider& memory_;
+  MemoryProvider& memory_;
   std::mutex mutex_;
   DoorbellRegisters doorbells_;
   std::map<QueueNumber, Queue> queues_;  // by QPN
@@ -166,19 +179,39 @@ Result<void> SoftNicBackend::destroy_cqs(const Queue& queue) {
 
 Result<QueueResources> SoftNicBackend::create_queue(const QueueMemory& memory) {
   const std::lock_guard lock(mutex_);
-  Result<DoorbellRegisters::Register> doorbell = doorbells_.take(*nic_);
+  Result<DoorbellRegisters::Register> doorbell = doorbells_.take(*nic_, memory.recordless);
   if (!doorbell) return doorbell.error();
   Result<Queue> queue = create_cqs(memory);
   if (!queue) {
-    doorbells_.give_back(*doorbell);
+    doorbells_.give_back(*nic_, *doorbell);
     return queue.error();
   }
   queue->doorbell = *doorbell;
+  Result<QpNumber> qpn = create_qp(memory, *queue);
+  if (!qpn) {
+    static_cast<void>(destroy_cqs(*queue));
+    doorbells_.give_back(*nic_, *doorbell);
+    return qpn.error();
+  }
+  queues_[*qpn] = *queue;
+  QueueResources resources{*qpn, *qpn, doorbell->word, doorbell->word, {}};
+  if (memory.type == QueueType::dc) return resources;
+  const ConnectionCard card{nic_->endpoint(), *qpn, queue->first_psn};
+  resources.card.resize(sizeof(card));
+  std::memcpy(resources.card.data(), &card, sizeof(card));
+  return resources;
+}
+
+// An initiator of DC can post at once.
+Result<QpNumber> SoftNicBackend::create_qp(const QueueMemory& memory, const Queue& queue) {
+  const bool is_dc = memory.type == QueueType::dc;
   QpAttributes attributes;
+  attributes.service = is_dc ? ServiceType::dc : ServiceType::rc;
   attributes.pd = pd_;
-  attributes.send_cq = queue->cq;
-  attributes.receive_cq = queue->receive_cq.value_or(queue->cq);
-  attributes.uar = doorbell->uar;
+  attributes.send_cq = queue.cq;
+  attributes.receive_cq = queue.receive_cq.value_or(queue.cq);
+  attributes.uar = queue.doorbell.uar;
+  attributes.no_send_record = memory.recordless;
   attributes.send_queue = address_of(memory.slots);
   attributes.log_send_wqebbs = static_cast<std::uint32_t>(log2_floor(memory.depth));
   attributes.doorbell_record = address_of(memory.doorbell_record);
@@ -189,16 +222,49 @@ Result<QueueResources> SoftNicBackend::create_queue(const QueueMemory& memory) {
     attributes.log_receive_stride = static_cast<std::uint32_t>(log2_floor(kReceiveWqeBytes));
   }
   Result<QpNumber> qpn = nic_->create_qp(attributes);
-  if (!qpn) {
-    static_cast<void>(destroy_cqs(*queue));
-    doorbells_.give_back(*doorbell);
-    return qpn.error();
+  if (!qpn || !is_dc) return qpn;
+  if (Result<void> ready = make_ready(*qpn, queue, {}); !ready) {
+    static_cast<void>(nic_->destroy_qp(*qpn));
+    return ready.error();
   }
-  const ConnectionCard card{nic_->endpoint(), *qpn, queue->first_psn};
-  queues_[*qpn] = *queue;
-  Bytes bytes(sizeof(card));
-  std::memcpy(bytes.data(), &card, sizeof(card));
-  return QueueResources{*qpn, *qpn, doorbell->word, doorbell->word, std::move(bytes)};
+  return qpn;
+}
+
+// From its first state to that in which it posts; `modify` says to whom, unless it is of DC.
+Result<void> SoftNicBackend::make_ready(QpNumber qpn, const Queue& queue, QpModify modify) {
+  modify.access = Access::remote_read | Access::remote_write | Access::remote_atomic;
+  modify.next_send_psn = queue.first_psn;
+  modify.ack_timeout = ack_timeout_;
+  modify.rnr_retry = queue.rnr_retry;
+  for (const QpState state : {QpState::init, QpState::rtr, QpState::rts}) {
+    modify.state = state;
+    if (Result<void> done = nic_->modify_qp(qpn, modify); !done) return done;
+  }
+  return {};
+}
+
+// Once, and the same card again.
+Result<Bytes> SoftNicBackend::dc_target() {
+  const std::lock_guard lock(mutex_);
+  if (target_ == nullptr) {
+    auto target = JobTarget::create(*nic_, pd_, memory_);
+    if (!target) return target.error().within("the target of DC");
+    target_ = std::move(*target);
+  }
+  Bytes card(sizeof(TargetCard));
+  std::memcpy(card.data(), &target_->card(), sizeof(TargetCard));
+  return card;
+}
+
+Result<format::AvSegment> SoftNicBackend::dc_address(const Bytes& card) {
+  TargetCard target;
+  if (card.size() != sizeof(target)) {
+    return Error(Code::invalid_argument, "dc_address: a target's card of " +
+                                             std::to_string(card.size()) +
+                                             " bytes; do all PEs use backend softnic?");
+  }
+  std::memcpy(&target, card.data(), sizeof(target));
+  return address_of_target(target);
 }
 
 Result<void> SoftNicBackend::connect_queue(QueueNumber queue, const Bytes& card) {
@@ -222,19 +288,10 @@ Result<void> SoftNicBackend::connect_queue(QueueNumber queue, const Bytes& card)
                  "connect_queue: there is no queue " + std::to_string(queue));
   }
   QpModify modify;
-  modify.state = QpState::init;
-  modify.access = Access::remote_read | Access::remote_write | Access::remote_atomic;
-  if (Result<void> done = nic_->modify_qp(queue, modify); !done) return done;
-  modify.state = QpState::rtr;
   modify.path.endpoint = peer.endpoint;
   modify.remote_qpn = peer.qpn;
   modify.next_receive_psn = peer.first_psn;
-  if (Result<void> done = nic_->modify_qp(queue, modify); !done) return done;
-  modify.state = QpState::rts;
-  modify.next_send_psn = found->second.first_psn;
-  modify.ack_timeout = ack_timeout_;
-  modify.rnr_retry = found->second.rnr_retry;
-  return nic_->modify_qp(queue, modify);
+  return make_ready(queue, found->second, modify);
 }
 
 Result<void> SoftNicBackend::destroy_queue(QueueNumber queue) {
@@ -249,7 +306,7 @@ Result<void> SoftNicBackend::destroy_queue(QueueNumber queue) {
   if (!destroyed && destroyed.error().code() != Code::timed_out) return destroyed;
   const Queue gone = found->second;
   queues_.erase(found);
-  doorbells_.give_back(gone.doorbell);
+  doorbells_.give_back(*nic_, gone.doorbell);
   const Result<void> cqs_destroyed = destroy_cqs(gone);
   return destroyed ? cqs_destroyed : destroyed;
 }
@@ -294,6 +351,8 @@ Result<std::unique_ptr<Backend>> open_on(NicLink link, const Options& options, i
   auto trace = open_trace(options, link.wire->endpoint());
   if (!trace) return trace.error();
   parts->options.engine.trace = trace->get();
+  auto addresses = std::make_unique<JobAddresses>(static_cast<std::uint32_t>(job_size));
+  parts->options.engine.addresses = addresses.get();
   auto wire = wrap_wire(std::move(link.wire), options, {link.address, trace->get()});
   if (!wire) return wire.error();
   Result<std::unique_ptr<Nic>> nic =
@@ -304,7 +363,7 @@ Result<std::unique_ptr<Backend>> open_on(NicLink link, const Options& options, i
   return std::unique_ptr<Backend>(std::make_unique<SoftNicBackend>(
       std::move(*nic), *pd, static_cast<std::uint32_t>(job_size),
       ack_timeout_code(options.nic_timeout, QpModify{}.retry_count + 1u), memory,
-      std::move(link.sharing), std::move(*trace)));
+      std::move(addresses), std::move(link.sharing), std::move(*trace)));
 }
 
 Result<void> check_size(const Options& options, int size) {

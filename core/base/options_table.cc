@@ -400,8 +400,9 @@ constexpr OptionRow kTable[] = {
      false, parse_choice<&Options::nic_tags, kSwitch, switch_name>,
      choice_text<&Options::nic_tags, switch_name>},
     {"GDAKIT_DC_RESPONDERS", "integer", "connections", "an integer from 1 to 16384",
-     "How many initiators are connected to the DC targets of a soft NIC at a time, for RDMA "
-     "programs (docs/any-rdma-program.md): others wait for their turn.",
+     "How many initiators are connected to the DC targets of a soft NIC at a time, of jobs with "
+     "GDAKIT_QUEUE_TYPE=dc and of RDMA programs (docs/any-rdma-program.md): others wait for their "
+     "turn.",
      false, parse_integer<&Options::dc_responders, 1, 16384>,
      integer_text<&Options::dc_responders>},
     {"GDAKIT_NIC_FAULTS", "text", "", "faults, as drop=1%,repeat=0.1%,seed=7",

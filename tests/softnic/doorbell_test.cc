@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "backends/softnic/engine/uar.h"
+#include "core/format/cq_doorbell.h"
 #include "tests/softnic/engine_rig.h"
 #include "tests/softnic/slow_dma.h"
 
@@ -72,6 +73,27 @@ TEST_F(DoorbellTest, TheDoorbellIsBelievedWhereItIsFurtherAhead) {
   for (int i = 0; i < 3; ++i) rig.a.post({});
   ring(4, 0);
   EXPECT_EQ(completed(), 4u);
+}
+
+// As far ahead as an old doorbell would be behind.
+TEST_F(DoorbellTest, OfAQueueWithoutARecordMayAnnounceAllSlotsOfTheLongest) {
+  Pages queue(std::size_t{format::kWqebbBytes} << 15);
+  Pages record(8);
+  QpAttributes attributes = rig.a.another_qp(record);
+  attributes.service = ServiceType::dc;
+  attributes.send_queue = host_address(queue.data());
+  attributes.log_send_wqebbs = 15;
+  attributes.no_send_record = true;
+  attributes.uar = *rig.a.engine.alloc_uar(UarType::registers);
+  const QpNumber qpn = *rig.a.engine.create_qp(attributes);
+  QpModify modify;
+  for (const QpState state : {QpState::init, QpState::rtr, QpState::rts}) {
+    modify.state = state;
+    ASSERT_TRUE(rig.a.engine.modify_qp(qpn, modify));
+  }
+  rig.a.engine.doorbell(attributes.uar, format::kUarNoRecordDoorbell,
+                        format::doorbell_value(1 << 15, qpn));
+  EXPECT_EQ(rig.a.engine.query_qp(qpn)->send_producer, 1u << 15);
 }
 
 // A program of others that keeps no records: it works until a doorbell is overwritten.

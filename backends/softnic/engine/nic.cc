@@ -212,6 +212,10 @@ Result<> Nic::destroy_srq(SrqNumber srq, Uid uid) {
   return remove_and_wait("destroy_srq", [&] { return engine_->destroy_srq(srq, uid); });
 }
 
+Result<DctNumber> Nic::create_dct(const DctAttributes& attributes, Uid uid) {
+  return locked("create_dct", [&] { return engine_->create_dct(attributes, uid); });
+}
+
 Result<QpNumber> Nic::create_qp(const QpAttributes& attributes, Uid uid) {
   return locked("create_qp", [&] { return engine_->create_qp(attributes, uid); });
 }

@@ -99,6 +99,9 @@ class Nic final : public ProgressEngine {
   Result<SrqInfo> query_srq(SrqNumber srq, Uid uid = kNicUid) const;
   Result<> destroy_srq(SrqNumber srq, Uid uid = kNicUid);
 
+  // A target of DC; it stays until the Nic's end.
+  Result<DctNumber> create_dct(const DctAttributes& attributes, Uid uid = kNicUid);
+
   Result<QpNumber> create_qp(const QpAttributes& attributes, Uid uid = kNicUid);
   Result<> modify_qp(QpNumber qpn, const QpModify& modify, Uid uid = kNicUid);
   Result<QpInfo> query_qp(QpNumber qpn, Uid uid = kNicUid) const;

@@ -32,9 +32,10 @@ void SendQueue::begin(std::uint64_t counter) {
 void SendQueue::ring(std::uint16_t hint) {
   unrung_.pending = false;
   const std::uint64_t advance = producer_advance(producer_, hint, qp_.send_depth());
-  // So far behind is an old doorbell, too, whose record has been seen. The record tells them apart.
+  // So far behind is an old doorbell, too, whose record has been seen. The record tells them apart;
+  // where there is none, no doorbell passes a later one.
   constexpr std::uint64_t kHalfOfTheNumbers = 1 << 15;
-  if (advance == kHalfOfTheNumbers) {
+  if (advance == kHalfOfTheNumbers && !qp_.attributes.no_send_record) {
     look_at_record_again();
   } else {
     producer_ += advance;
