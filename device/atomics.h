@@ -68,16 +68,17 @@ GDAKIT_HOST_DEVICE constexpr MaskedSwap masked_swap(const Request& request, std:
 
 GDAKIT_HOST_DEVICE constexpr bool is_addition(Op op) { return op == Op::add || op == Op::bit_xor; }
 
-// How many WQEBBs the WQE of an operation takes.
-GDAKIT_HOST_DEVICE constexpr std::uint32_t wqebbs(Op op, std::uint32_t bytes) {
+// How many cells of a queue the WQE of an operation takes. Of DC it ends with its cell at the
+// latest.
+GDAKIT_HOST_DEVICE inline std::uint32_t cells(const QueueView& queue, Op op, std::uint32_t bytes) {
   const bool two_operand_segments = bytes == 8 && !is_addition(op) && op != Op::compare_swap;
-  return two_operand_segments ? 2 : 1;
+  return two_operand_segments && !is_dc(queue) ? 2 : 1;
 }
 
-// The shape of a post whose last WQE is this operation, behind `before` other WQEBBs.
-GDAKIT_HOST_DEVICE constexpr PostShape shape(Op op, std::uint32_t bytes, PostShape::Tail flush,
-                                             std::uint32_t before = 0) {
-  const std::uint32_t own = wqebbs(op, bytes);
+// The shape of a post whose last WQE is this operation, behind `before` other cells.
+GDAKIT_HOST_DEVICE inline PostShape shape(const QueueView& queue, Op op, std::uint32_t bytes,
+                                          PostShape::Tail flush, std::uint32_t before = 0) {
+  const std::uint32_t own = cells(queue, op, bytes);
   const PostShape::Tail tail =
       own > 1 && flush == PostShape::Tail::none ? PostShape::Tail::nop : flush;
   return {before + own, tail};
@@ -136,15 +137,6 @@ GDAKIT_HOST_DEVICE inline Encoded encode8(const Request& request) {
            to_segment(AtomicSegment{Be64{swap.swap_mask}, Be64{swap.compare_mask}})}};
 }
 
-// Stores segment `number` (0, 1, ...) of the WQE that starts at slot `index`.
-template <class M>
-GDAKIT_DEVICE void store_segment(M& m, const QueueView& queue, std::uint64_t index,
-                                 std::uint32_t number, const format::Segment& segment) {
-  const std::uint64_t segments = std::uint64_t{queue.depth} * format::kSegmentsPerWqebb;
-  const std::uint64_t at = (index * format::kSegmentsPerWqebb + number) & (segments - 1);
-  m.store_weak(&queue.slots[at], segment);
-}
-
 // Writes the operation's WQE at slot `at`: control, remote address, operands, where the result
 // goes.
 template <class M>
@@ -163,17 +155,20 @@ GDAKIT_DEVICE void write_atomic(M& m, const QueueView& queue, std::uint64_t at,
     return store_command<3>(m, queue, at, command);
   }
   const Encoded code = bytes == 4 ? encode4(request) : encode8(request);
-  const std::uint32_t ds = 3 + code.segments;
-  store_segment(m, queue, at, 0, control_segment(queue, at, code.opcode, code.opmod, ds, fm_ce_se));
-  store_segment(m, queue, at, 1,
+  const std::uint32_t head = head_of(queue);
+  store_segment(
+      m, queue, at, 0,
+      control_segment(queue, at, code.opcode, code.opmod, head + 2 + code.segments, fm_ce_se));
+  store_segment(m, queue, at, head,
                 format::to_segment(format::remote_address(remote.address, remote.key)));
   GDAKIT_UNROLL
   for (std::uint32_t i = 0; i < kMaxOperandSegments; ++i) {
     if (i == code.segments) break;  // a bound that is known keeps the segments in registers
-    store_segment(m, queue, at, 2 + i, code.operand[i]);
+    store_segment(m, queue, at, head + 1 + i, code.operand[i]);
   }
-  store_segment(m, queue, at, 2 + code.segments,
+  store_segment(m, queue, at, head + 1 + code.segments,
                 format::to_segment(format::data(result.address, result.key, bytes)));
+  store_address(m, queue, at);
 }
 
 // Where the result of an operation goes that nobody asked for.
@@ -284,7 +279,7 @@ GDAKIT_DEVICE Ticket post_anywhere(const P& poster, const T* remote, const Reque
     return unposted(poster, ThreadGroup{}, pe, batch, status);
   }
   auto queue = poster.to(pe);
-  const PostShape form = shape(request.op, sizeof(T), PostShape::Tail::none);
+  const PostShape form = shape(queue.view(), request.op, sizeof(T), PostShape::Tail::none);
   const LaneMask mask = P::joins_lanes ? poster.m.active_mask() : LaneMask{0};
   const auto crew = form_crew(poster.m, queue, mask, pe, form, true);
   return queue.post(crew, form, batch, [&](std::uint64_t at, std::uint8_t fm_ce_se) {
@@ -330,7 +325,7 @@ GDAKIT_DEVICE Fetched<T> fetch_anywhere(const P& poster, const T* remote, const 
     return fetched;
   }
   auto queue = poster.to(pe);
-  const PostShape form = shape(request.op, sizeof(T), flush_tail(poster.context));
+  const PostShape form = shape(queue.view(), request.op, sizeof(T), flush_tail(poster.context));
   const LaneMask mask = P::joins_lanes ? poster.m.active_mask() : LaneMask{0};
   const auto crew = form_crew(poster.m, queue, mask, pe, form, true);
   const auto write = [&](std::uint64_t at, std::uint8_t fm_ce_se, const Span& result) {

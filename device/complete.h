@@ -5,6 +5,7 @@
 // open batch to the owner: a Pe made by exclusively_on for that very queue.
 #pragma once
 
+#include "device/cells.h"
 #include "device/fetch.h"
 #include "device/group.h"
 #include "device/poster.h"
@@ -20,6 +21,19 @@ GDAKIT_DEVICE Status make_visible(M& m, const DeviceContext& context, const Queu
   QueueMemo memo;
   auto through = own_queue(m, context, memo);
   return flush_reads(m, view.state, through);
+}
+
+// Whether there is a queue at `index` of the table.
+GDAKIT_HOST_DEVICE inline bool is_queue(const DeviceContext& context, std::uint32_t index) {
+  return context.queues[index].state != nullptr;
+}
+
+// Whether that is its only place in the table, or of DC, where several peers share a queue, the one
+// among them that is asked for it.
+GDAKIT_HOST_DEVICE inline bool is_asked(const DeviceContext& context, std::uint32_t index) {
+  if (!is_queue(context, index)) return false;
+  return !is_dc(context.queues[index]) ||
+         index % static_cast<std::uint32_t>(context.n_pes) < context.dc_queues;
 }
 
 // Waits until all below `target` on the queue at `index` of the table has completed and is visible
@@ -70,7 +84,8 @@ GDAKIT_HOST_DEVICE inline std::uint32_t table_index(const DeviceContext& context
 
 // Whether a ticket names a queue that there is.
 GDAKIT_HOST_DEVICE inline bool is_valid(const DeviceContext& context, const Ticket& ticket) {
-  return ticket.peer >= 0 && ticket.peer < context.n_pes && ticket.queue < context.queue_count;
+  return ticket.peer >= 0 && ticket.peer < context.n_pes && ticket.queue < context.queue_count &&
+         is_queue(context, table_index(context, ticket));
 }
 
 // Waits for one ticket.

@@ -2,6 +2,7 @@
 // 16-bit counter names the last WQE that asked for a completion; all before it have completed too.
 #pragma once
 
+#include "device/cells.h"
 #include "device/order.h"
 #include "device/status.h"
 #include "device/views.h"
@@ -46,7 +47,8 @@ GDAKIT_DEVICE std::uint64_t poll_completion(M& m, const QueueView& queue) {
   const std::uint64_t seen = m.load(order::SlotFreeBeforeReuse{}, &queue.state->completed);
   const format::CqeTail tail{m.load(order::CompletionBeforeUse{}, &queue.cqe[kCqeTailWord])};
   if (tail.opcode() == format::CqeOpcode::invalid) return seen;
-  std::uint16_t count = static_cast<std::uint16_t>(tail.wqe_counter() + 1);
+  // With a WQE its cell is done: of DC the counter names the first slot of that, or the last one.
+  auto count = static_cast<std::uint16_t>((tail.wqe_counter() | log_cell(queue)) + 1);
   if (is_error(tail.opcode())) {
     const QueueError error = keep_error(m, queue, tail);
     // Before a WQE that failed by itself all have completed; of a flushed one that is not known.

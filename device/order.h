@@ -115,6 +115,16 @@ struct WqeBeforeDoorbellRecord {
   static constexpr std::string_view breaks = "put-quiet";
 };
 
+// Orders   the WQE bytes of every slot below the new producer index, the payload they name, and the
+//          taking up of the baton,
+// before   the doorbell that announces that index, where nobody keeps a record,
+// for      the NIC, which fetches WQEs when the doorbell comes.
+struct WqeBeforeDoorbell {
+  static constexpr Kind kind = Kind::release;
+  static constexpr Scope scope = Scope::nic;
+  static constexpr std::string_view breaks = "recordless";
+};
+
 // Orders   the doorbell record,
 // before   the doorbell,
 // for      the NIC, which reads the record when the doorbell alone does not tell enough.

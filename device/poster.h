@@ -60,7 +60,7 @@ struct Poster {
   // PE or a queue that is not there. A job without direct peers pays for one look at a pointer.
   GDAKIT_DEVICE std::uint64_t direct_base(std::int32_t pe) const {
     const HeapView& heap = context.heap;
-    if (heap.direct_bases == nullptr || !can_reach(pe)) return 0;
+    if (heap.direct_bases == nullptr || !is_named(pe)) return 0;
     const auto number = static_cast<std::uint32_t>(pe);
     const std::uint64_t near = number < kNearPes ? heap.direct_near[number] : 0;
     return near != 0 ? near : heap.direct_bases[number];
@@ -68,7 +68,7 @@ struct Poster {
   GDAKIT_DEVICE std::uint64_t direct_atomic_base(std::int32_t pe) const {
     const HeapView& heap = context.heap;
     if (!heap.direct_mixed) return direct_base(pe);
-    return can_reach(pe) ? heap.direct_atomic_bases[pe] : 0;
+    return is_named(pe) ? heap.direct_atomic_bases[pe] : 0;
   }
   // Orders what this thread has stored to direct peers, and what it has seen of others, before all
   // that it stores later.
@@ -93,14 +93,22 @@ struct Poster {
     return view_of(pe)->state == nullptr ? Fault::not_connected : Fault::wrong_sharing;
   }
 
-  // Whether `pe` and the queue exist, and the queue is of the sharing that this poster assumes.
+  // Whether `pe` can be posted to: it exists, there is a queue to it, and that is of the sharing
+  // which this poster assumes.
   GDAKIT_DEVICE bool can_reach(std::int32_t pe) const {
     if (memo.queue.peer == pe && pe >= 0) return true;
+    return is_named(pe) && view_of(pe)->state != nullptr;
+  }
+  // The same, but for whether there is a queue: a direct peer needs none.
+  GDAKIT_DEVICE bool is_named(std::int32_t pe) const {
+    if (memo.queue.peer == pe && pe >= 0) return true;
     if (pe < 0 || pe >= context.n_pes || queue >= context.queue_count) return false;
-    return is_mapped || view_of(pe)->sharing == Publication::sharing;
+    if (is_mapped) return true;
+    const QueueView* const view = view_of(pe);
+    return view->state == nullptr || view->sharing == Publication::sharing;
   }
 
-  // The queue to `pe`, which can be reached.
+  // What this PE has of the queue to `pe`, which is named.
   GDAKIT_DEVICE const QueueView* view_of(std::int32_t pe) const {
     const auto peers = static_cast<std::uint64_t>(context.n_pes);
     return &context.queues[queue * peers + static_cast<std::uint64_t>(pe)];
@@ -153,7 +161,7 @@ GDAKIT_DEVICE auto own_queue(M& m, const DeviceContext& context, QueueMemo& memo
 // it (so the caller asks for it: one that asked here would meet lanes of other operations), on the
 // same queue (on_queue lets each lane choose its own) and in the same shape (lanes may come with
 // different operations). A lane for which `joins` is false posts alone, as does one whose crew
-// would need more slots than the queue takes at once, and the owner of an exclusive queue.
+// would need more cells than the queue takes at once, and the owner of an exclusive queue.
 template <class M, class Publication, class Context>
 GDAKIT_DEVICE auto form_crew(M& m, const SendQueue<M, Publication, Context>& queue, LaneMask mask,
                              std::int32_t pe, PostShape shape, bool joins) {
@@ -163,7 +171,7 @@ GDAKIT_DEVICE auto form_crew(M& m, const SendQueue<M, Publication, Context>& que
     const Crew alone = Crew::of_one(m);
     if (mask == alone.mask) return alone;
     const std::uint64_t post =
-        std::uint64_t{queue.index()} << 48 | std::uint64_t{shape.slots} << 40 |
+        std::uint64_t{queue.index()} << 48 | std::uint64_t{shape.cells} << 40 |
         static_cast<std::uint64_t>(shape.tail) << 32 | static_cast<std::uint32_t>(pe);
     const LaneMask peers = m.match_any(mask, post);
     const LaneMask joined = m.ballot(peers, joins);

@@ -60,7 +60,7 @@ Command read_command(M& m, const QueueView& queue, std::uint64_t index) {
 }
 
 // Writes the WQE of `command` into the slot of `index`, with the functions by which the device
-// writes its own. Returns how many WQEBBs it takes.
+// writes its own. Returns how many WQEBBs it takes: such queues are of RC.
 template <class M>
 std::uint32_t write_wqe(M& m, const QueueView& nic, std::uint64_t index, const Command& command) {
   const Span remote{command.remote, command.bytes, command.rkey};
@@ -72,7 +72,7 @@ std::uint32_t write_wqe(M& m, const QueueView& nic, std::uint64_t index, const C
     const atomics::Op op = atomics::op_of(kind);
     const atomics::Request request{op, command.operand, command.compare};
     atomics::write_atomic(m, nic, index, flags, remote, local, request, command.bytes);
-    return atomics::wqebbs(op, command.bytes);
+    return atomics::cells(nic, op, command.bytes);
   }
   switch (kind) {
     case CommandKind::write:

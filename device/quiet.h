@@ -13,6 +13,7 @@ GDAKIT_HOST_DEVICE inline std::uint32_t table_size(const DeviceContext& context)
 template <class M>
 GDAKIT_DEVICE Status first_error(M& m, const DeviceContext& context) {
   for (std::uint32_t i = 0; i < table_size(context); ++i) {
+    if (!completing::is_asked(context, i)) continue;
     if (Status status = queue_status(m, context.queues[i]); !status) return status;
   }
   return {};
@@ -24,6 +25,7 @@ GDAKIT_DEVICE Status complete_queues(const P& poster, Group group) {
   const Share share = share_of(poster.m, group);
   Status status;
   for (std::uint32_t i = share.first; i < table_size(poster.context); i += share.step) {
+    if (!completing::is_asked(poster.context, i)) continue;
     const Status one = completing::complete(poster, i, completing::kAll);
     if (!one && status.ok()) status = one;
   }

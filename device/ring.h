@@ -1,8 +1,8 @@
 // Telling the NIC: all WQEs below an index are ready. Called by one thread of a queue at a time,
 // with indices that never go back.
 //
-// QueueState::posted follows the record and not the doorbell, so that the fence between the two
-// orders it as well before whatever lets another thread ring next.
+// Where there is a record, QueueState::posted follows it and not the doorbell, so that the fence
+// between the two orders it as well before whatever lets another thread ring next.
 #pragma once
 
 #include "core/format/doorbell.h"
@@ -20,6 +20,20 @@ struct DoorbellRing {
     m.store(order::RelaxedNic{}, queue.record, format::doorbell_record_value(end).raw());
     m.store(order::RelaxedGpu{}, &queue.state->posted, end);
     m.fence(order::RecordBeforeDoorbell{});
+    m.store_mmio(queue.doorbell, format::doorbell_value(end, queue.qpn_shifted >> 8));
+    return true;
+  }
+};
+
+// The thread writes the doorbell alone, of a NIC that goes by that (QueueView::recordless). No
+// doorbell may get lost there, so none may pass an earlier one on its way: PassBaton, or whatever
+// the owners of an exclusive queue meet by, orders them. It orders QueueState::posted, too.
+struct RecordlessRing {
+  template <class M, class May>
+  GDAKIT_DEVICE static bool announce(M& m, const QueueView& queue, std::uint64_t end, May&& may) {
+    m.fence(order::WqeBeforeDoorbell{});
+    if (!may()) return false;
+    m.store(order::RelaxedGpu{}, &queue.state->posted, end);
     m.store_mmio(queue.doorbell, format::doorbell_value(end, queue.qpn_shifted >> 8));
     return true;
   }
@@ -49,8 +63,9 @@ struct ProxyRing {
 // arrives while the first fence waits. Returns its answer.
 template <class M, class May>
 GDAKIT_DEVICE bool ring(M& m, const QueueView& queue, std::uint64_t end, May&& may) {
-  return queue.handler == Handler::gpu ? DoorbellRing::announce(m, queue, end, may)
-                                       : ProxyRing::announce(m, queue, end, may);
+  if (queue.handler != Handler::gpu) return ProxyRing::announce(m, queue, end, may);
+  return queue.recordless ? RecordlessRing::announce(m, queue, end, may)
+                          : DoorbellRing::announce(m, queue, end, may);
 }
 
 template <class M>

@@ -201,12 +201,13 @@ GDAKIT_DEVICE Ticket post_anywhere(const P& poster, Group group, Direction direc
                                    std::int32_t pe, Batch batch) {
   const auto address = reinterpret_cast<std::uint64_t>(remote);
   const Operation operation = direction.operation();
+  const std::uint64_t base = poster.direct_base(pe);
   Status status;
-  if (!poster.can_reach(pe)) {
+  if (base == 0 && !poster.can_reach(pe)) {
     status = poster.fault(operation, poster.unreachable(pe), pe, address, bytes);
   } else if (bytes == 0) {
     // nothing to move
-  } else if (const std::uint64_t base = poster.direct_base(pe); base != 0) {
+  } else if (base != 0) {
     if (is_registered(poster, remote, local, bytes, pe)) {
       copy_aside(poster.m, group, direction, base + (address - poster.context.heap.base), local,
                  bytes);
@@ -328,10 +329,6 @@ template <class P, class T>
 GDAKIT_DEVICE Ticket post_value_anywhere(const P& poster, T* remote, T value, std::int32_t pe,
                                          Batch batch) {
   const auto address = reinterpret_cast<std::uint64_t>(remote);
-  if (!poster.can_reach(pe)) {
-    return {poster.queue, pe, 0,
-            poster.fault(Operation::put, poster.unreachable(pe), pe, address, sizeof(T))};
-  }
   if (const std::uint64_t base = poster.direct_base(pe); base != 0) {
     Status status;
     if (is_in_heap(poster.context.heap, address, sizeof(T))) {
@@ -340,6 +337,10 @@ GDAKIT_DEVICE Ticket post_value_anywhere(const P& poster, T* remote, T value, st
       status = poster.fault(Operation::put, Fault::heap_memory, pe, address, sizeof(T));
     }
     return unposted(poster, ThreadGroup{}, pe, batch, status);
+  }
+  if (!poster.can_reach(pe)) {
+    return {poster.queue, pe, 0,
+            poster.fault(Operation::put, poster.unreachable(pe), pe, address, sizeof(T))};
   }
   const Span span = poster.remote_span(address, pe);
   if (span.bytes < sizeof(T)) {
@@ -404,7 +405,6 @@ GDAKIT_DEVICE Fetched<T> get_value_anywhere(const P& poster, const T* remote, st
   const auto refused = [&](Fault what) {
     return Fetched<T>{poster.fault(Operation::get, what, pe, address, sizeof(T))};
   };
-  if (!poster.can_reach(pe)) return refused(poster.unreachable(pe));
   if (const std::uint64_t base = poster.direct_base(pe); base != 0) {
     end_batch(poster, pe);
     if (!is_in_heap(poster.context.heap, address, sizeof(T))) {
@@ -412,6 +412,7 @@ GDAKIT_DEVICE Fetched<T> get_value_anywhere(const P& poster, const T* remote, st
     }
     return {{}, direct::load_value(poster.m, direct::at(poster.context.heap, base, remote))};
   }
+  if (!poster.can_reach(pe)) return refused(poster.unreachable(pe));
   const Span span = poster.remote_span(address, pe);
   if (span.bytes < sizeof(T)) {
     if constexpr (may_cross_a_border<T>) {

@@ -9,17 +9,17 @@
 
 namespace gdakit {
 
-// What a crew posts. Each lane writes `slots` WQEBBs; behind the last lane's stands a WQE of one
-// WQEBB where the post needs one: a DUMP that flushes what the NIC wrote here, or, because a CQE
-// names the first WQEBB of its WQE, a NOP behind a longer WQE.
+// What a crew posts. Each lane writes `cells` cells (cells.h); behind the last lane's stands a WQE
+// of one cell where the post needs one: a DUMP that flushes what the NIC wrote here, or, because a
+// CQE names the first WQEBB of its WQE, a NOP behind a longer WQE.
 struct PostShape {
   enum class Tail : std::uint8_t { none, nop, dump };
 
-  std::uint32_t slots = 1;
+  std::uint32_t cells = 1;
   Tail tail = Tail::none;
 
   GDAKIT_HOST_DEVICE constexpr std::uint32_t total(std::uint32_t lanes) const {
-    return slots * lanes + (tail == Tail::none ? 0 : 1);
+    return cells * lanes + (tail == Tail::none ? 0 : 1);
   }
 };
 
@@ -48,15 +48,15 @@ class SendQueue {
   // Among the queues to its peer.
   GDAKIT_DEVICE std::uint32_t index() const { return index_; }
 
-  // The most slots that one post may take. Larger ones could wait for room behind WQEs that no
+  // The most cells that one post may take. Larger ones could wait for room behind WQEs that no
   // doorbell has announced yet.
-  GDAKIT_DEVICE std::uint32_t max_post() const { return view().depth / 2; }
+  GDAKIT_DEVICE std::uint32_t max_post() const { return view().depth / 2 >> log_cell(view()); }
 
   // Posts for all lanes of `crew`, each of which calls. `write(index, fm_ce_se)` writes the calling
   // lane's WQEs from slot `index` on; the last of them carries `fm_ce_se`.
   template <class AnyCrew, class Write>
   GDAKIT_DEVICE Ticket post(const AnyCrew& crew, PostShape shape, Batch batch, Write&& write) {
-    const std::uint32_t total = shape.total(crew.size());
+    const std::uint32_t total = shape.total(crew.size()) << log_cell(view());
     const bool rings = any_rings(crew, batch);
     if (rings && crew.leads()) Publication::look(m_, memo_);
     std::uint64_t base = 0;
@@ -248,9 +248,10 @@ class SendQueue {
     const auto quiet = format::fm_ce_se(FenceMode::none, Completion::on_error);
     const auto signalled = format::fm_ce_se(FenceMode::none, Completion::always);
     const bool own_signal = crew.is_last() && !more && shape.tail == PostShape::Tail::none;
-    write(base + std::uint64_t{crew.rank()} * shape.slots, own_signal ? signalled : quiet);
+    write(cells_behind(view(), base, std::uint64_t{crew.rank()} * shape.cells),
+          own_signal ? signalled : quiet);
     if (!crew.is_last() || shape.tail == PostShape::Tail::none) return;
-    const std::uint64_t at = base + std::uint64_t{crew.size()} * shape.slots;
+    const std::uint64_t at = cells_behind(view(), base, std::uint64_t{crew.size()} * shape.cells);
     if (shape.tail == PostShape::Tail::dump) {
       write_dump(
           m_, view(), at,

@@ -21,8 +21,9 @@ struct Target {
   Span span;
   atomics::Request request;
 
-  GDAKIT_HOST_DEVICE constexpr PostShape shape(std::uint32_t before) const {
-    return atomics::shape(request.op, sizeof(std::uint64_t), PostShape::Tail::none, before);
+  // Behind one WQE of the data.
+  GDAKIT_HOST_DEVICE PostShape shape(const QueueView& queue) const {
+    return atomics::shape(queue, request.op, sizeof(std::uint64_t), PostShape::Tail::none, 1);
   }
 };
 
@@ -31,12 +32,14 @@ template <class M, class Queue, class AnyCrew>
 GDAKIT_DEVICE Ticket post_last(M& m, Queue& queue, const AnyCrew& crew, const rma::Piece& piece,
                                const Target& target, Batch batch) {
   const auto quiet = format::fm_ce_se(format::FenceMode::none, format::Completion::on_error);
-  return queue.post(crew, target.shape(1), batch, [&](std::uint64_t at, std::uint8_t fm_ce_se) {
-    write_rdma(m, queue.view(), at, rma::kPut.opcode, quiet, piece.remote, piece.local,
-               piece.bytes);
-    atomics::write_atomic(m, queue.view(), at + 1, fm_ce_se, target.span,
-                          atomics::sink_of(queue.view()), target.request, sizeof(std::uint64_t));
-  });
+  return queue.post(crew, target.shape(queue.view()), batch,
+                    [&](std::uint64_t at, std::uint8_t fm_ce_se) {
+                      write_rdma(m, queue.view(), at, rma::kPut.opcode, quiet, piece.remote,
+                                 piece.local, piece.bytes);
+                      atomics::write_atomic(m, queue.view(), cells_behind(queue.view(), at, 1),
+                                            fm_ce_se, target.span, atomics::sink_of(queue.view()),
+                                            target.request, sizeof(std::uint64_t));
+                    });
 }
 
 // By one thread; lanes that call together with transfers of one piece post them together. The
@@ -48,7 +51,7 @@ GDAKIT_DEVICE Ticket transfer(const P& poster, rma::Cutter cutter, const Target&
   rma::Piece piece = cutter.next();
   const bool single = cutter.done();
   const LaneMask mask = P::joins_lanes ? poster.m.active_mask() : LaneMask{0};
-  const auto crew = form_crew(poster.m, queue, mask, pe, target.shape(1), single);
+  const auto crew = form_crew(poster.m, queue, mask, pe, target.shape(queue.view()), single);
   while (!cutter.done()) {
     const Ticket ticket =
         rma::post_piece(poster.m, queue, LoneThread{}, rma::kPut, piece, Batch::more);

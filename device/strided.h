@@ -138,7 +138,8 @@ GDAKIT_DEVICE Ticket post_plain(const P& poster, std::uint32_t lane, std::uint32
                           [&](std::uint64_t at, std::uint8_t fm_ce_se) {
                             for (std::uint32_t k = 0; k < each; ++k) {
                               const std::uint64_t i = done + std::uint64_t{k} * lanes + lane;
-                              write_element<T>(poster, queue, direction, all, i, pe, at + k,
+                              write_element<T>(poster, queue, direction, all, i, pe,
+                                               cells_behind(queue.view(), at, k),
                                                k + 1 == each ? fm_ce_se : silent);
                             }
                           });
@@ -250,7 +251,7 @@ template <class P>
 GDAKIT_DEVICE Fault judge(const P& poster, rma::Direction direction, const Elements& all,
                           std::ptrdiff_t remote_stride, std::ptrdiff_t local_stride,
                           std::int32_t pe) {
-  if (!poster.can_reach(pe)) return poster.unreachable(pe);
+  if (poster.direct_base(pe) == 0 && !poster.can_reach(pe)) return poster.unreachable(pe);
   if (all.count == 0) return Fault::none;
   const std::ptrdiff_t destination = direction.inbound ? local_stride : remote_stride;
   if (destination == 0 && all.count > 1) return Fault::stride;

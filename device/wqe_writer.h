@@ -5,8 +5,10 @@
 
 #include <cstddef>
 
+#include "core/format/address_vector.h"
 #include "core/format/doorbell.h"
 #include "device/address.h"
+#include "device/cells.h"
 #include "device/command.h"
 #include "device/order.h"
 #include "device/views.h"
@@ -29,7 +31,7 @@ GDAKIT_HOST_DEVICE inline format::Segment control_segment(const QueueView& queue
                              imm});
 }
 
-// Stores the segments of a WQE of one WQEBB.
+// Stores the segments of a WQE of one WQEBB, that goes to no peer or is of RC.
 template <class M, std::size_t kSegments>
 GDAKIT_DEVICE void store_wqebb(M& m, const QueueView& queue, std::uint64_t index,
                                const format::Segment (&segments)[kSegments]) {
@@ -39,7 +41,46 @@ GDAKIT_DEVICE void store_wqebb(M& m, const QueueView& queue, std::uint64_t index
   for (std::size_t i = 0; i < kSegments; ++i) m.store_weak(&at[i], segments[i]);
 }
 
-// RDMA_WRITE or RDMA_READ of `bytes` between `local` and `remote`; one WQEBB.
+// How many segments of a WQE of DC say that it is one, and where the peer is.
+inline constexpr std::uint32_t kDcHead = 1 + sizeof(format::AvSegment) / format::kSegmentBytes;
+
+// How many come before the others of a WQE that goes to a peer.
+GDAKIT_HOST_DEVICE inline std::uint32_t head_of(const QueueView& queue) {
+  return is_dc(queue) ? kDcHead : 1;
+}
+
+// Stores segment `number` (0, 1, ...) of the WQE that starts at slot `index`.
+template <class M>
+GDAKIT_DEVICE void store_segment(M& m, const QueueView& queue, std::uint64_t index,
+                                 std::uint32_t number, const format::Segment& segment) {
+  const std::uint64_t segments = std::uint64_t{queue.depth} * format::kSegmentsPerWqebb;
+  const std::uint64_t at = (index * format::kSegmentsPerWqebb + number) & (segments - 1);
+  m.store_weak(&queue.slots[at], segment);
+}
+
+// Copies the segments that say where the peer is, of DC.
+template <class M>
+GDAKIT_DEVICE void store_address(M& m, const QueueView& queue, std::uint64_t index) {
+  if (!is_dc(queue)) return;
+  format::Segment* const at = queue.slots + (index & (queue.depth - 1)) * format::kSegmentsPerWqebb;
+  GDAKIT_UNROLL
+  for (std::uint32_t i = 1; i < kDcHead; ++i) m.store_weak(&at[i], queue.address[i - 1]);
+}
+
+// Stores a WQE that takes one cell: its head, and two segments.
+template <class M>
+GDAKIT_DEVICE void store_in_cell(M& m, const QueueView& queue, std::uint64_t index,
+                                 format::Opcode opcode, std::uint8_t fm_ce_se,
+                                 const format::Segment& remote, const format::Segment& local) {
+  const std::uint32_t head = head_of(queue);
+  format::Segment* const at = queue.slots + (index & (queue.depth - 1)) * format::kSegmentsPerWqebb;
+  m.store_weak(&at[0], control_segment(queue, index, opcode, 0, head + 2, fm_ce_se));
+  m.store_weak(&at[head], remote);
+  m.store_weak(&at[head + 1], local);
+  store_address(m, queue, index);
+}
+
+// RDMA_WRITE or RDMA_READ of `bytes` between `local` and `remote`; one cell.
 template <class M>
 GDAKIT_DEVICE void write_rdma(M& m, const QueueView& queue, std::uint64_t index,
                               format::Opcode opcode, std::uint8_t fm_ce_se, const Span& remote,
@@ -54,15 +95,14 @@ GDAKIT_DEVICE void write_rdma(M& m, const QueueView& queue, std::uint64_t index,
     command.local = local.address;
     return store_command<2>(m, queue, index, command);
   }
-  store_wqebb(m, queue, index,
-              {control_segment(queue, index, opcode, 0, 3, fm_ce_se),
-               format::to_segment(format::remote_address(remote.address, remote.key)),
-               format::to_segment(format::data(local.address, local.key, bytes))});
+  store_in_cell(m, queue, index, opcode, fm_ce_se,
+                format::to_segment(format::remote_address(remote.address, remote.key)),
+                format::to_segment(format::data(local.address, local.key, bytes)));
 }
 
 inline constexpr std::uint32_t kMaxInlineBytes = 8;
 
-// RDMA_WRITE of `bytes` (at most 8) that stand in the WQE itself; one WQEBB.
+// RDMA_WRITE of `bytes` (at most 8) that stand in the WQE itself; one cell.
 template <class M>
 GDAKIT_DEVICE void write_inline(M& m, const QueueView& queue, std::uint64_t index,
                                 std::uint8_t fm_ce_se, const Span& remote, std::uint64_t value,
@@ -75,10 +115,27 @@ GDAKIT_DEVICE void write_inline(M& m, const QueueView& queue, std::uint64_t inde
     command.local = value;
     return store_command<2>(m, queue, index, command);
   }
+  store_in_cell(m, queue, index, format::Opcode::rdma_write, fm_ce_se,
+                format::to_segment(format::remote_address(remote.address, remote.key)),
+                format::inline_value(value, bytes));
+}
+
+// Stores a NOP of one WQEBB.
+template <class M>
+GDAKIT_DEVICE void store_nop(M& m, const QueueView& queue, std::uint64_t index,
+                             std::uint8_t fm_ce_se) {
   store_wqebb(m, queue, index,
-              {control_segment(queue, index, format::Opcode::rdma_write, 0, 3, fm_ce_se),
-               format::to_segment(format::remote_address(remote.address, remote.key)),
-               format::inline_value(value, bytes)});
+              {control_segment(queue, index, format::Opcode::nop, 0, 1, fm_ce_se)});
+}
+
+// The slot for a WQE of one WQEBB that goes to no peer, in the cell at `index`: its last one. Of DC
+// a NOP comes before it.
+template <class M>
+GDAKIT_DEVICE std::uint64_t fill_cell(M& m, const QueueView& queue, std::uint64_t index) {
+  if (!is_dc(queue)) return index;
+  store_nop(m, queue, index,
+            format::fm_ce_se(format::FenceMode::none, format::Completion::on_error));
+  return index + 1;
 }
 
 template <class M>
@@ -87,8 +144,7 @@ GDAKIT_DEVICE void write_nop(M& m, const QueueView& queue, std::uint64_t index,
   if (queue.handler == Handler::commands) {
     return store_command<1>(m, queue, index, {CommandKind::nop, fm_ce_se});
   }
-  store_wqebb(m, queue, index,
-              {control_segment(queue, index, format::Opcode::nop, 0, 1, fm_ce_se)});
+  store_nop(m, queue, fill_cell(m, queue, index), fm_ce_se);
 }
 
 // Reads one word of local memory and throws it away: what the NIC wrote here before is visible to
@@ -100,8 +156,9 @@ GDAKIT_DEVICE void write_dump(M& m, const QueueView& queue, std::uint64_t index,
     return store_command<1>(m, queue, index, {CommandKind::dump, fm_ce_se});
   }
   const auto sink = reinterpret_cast<std::uint64_t>(queue.sink);
-  store_wqebb(m, queue, index,
-              {control_segment(queue, index, format::Opcode::dump, 0, 2, fm_ce_se),
+  const std::uint64_t at = fill_cell(m, queue, index);
+  store_wqebb(m, queue, at,
+              {control_segment(queue, at, format::Opcode::dump, 0, 2, fm_ce_se),
                format::to_segment(format::data(sink, queue.sink_lkey, sizeof(std::uint64_t)))});
 }
 

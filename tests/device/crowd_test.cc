@@ -127,6 +127,7 @@ struct PutByWarp {
 TEST(CrowdOfLanes, PostsTogetherInEachRoundOfALoop) {
   Options options = in_turn(job_options());
   options.transport = TransportChoice::nic;
+  options.queue_type = QueueType::rc;  // where a put takes one slot
   expect_job(2, options, [](Context& c) -> Result<void> {
     constexpr std::uint64_t kPuts = 100;
     auto words = c.allocate<std::uint64_t>(kWarpSize);

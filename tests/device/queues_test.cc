@@ -328,9 +328,8 @@ struct PostMalformed {
   template <class Pe>
   GDAKIT_DEVICE void operator()(Pe& pe) const {
     *status = post_raw(pe, 0, [&](const QueueView& queue, std::uint64_t at, std::uint8_t fm) {
-      atomics::store_segment(
-          pe.machine(), queue, at, 0,
-          control_segment(queue, at, static_cast<format::Opcode>(0x7e), 0, 1, fm));
+      store_segment(pe.machine(), queue, at, 0,
+                    control_segment(queue, at, static_cast<format::Opcode>(0x7e), 0, 1, fm));
     });
   }
 };

@@ -13,7 +13,8 @@ namespace gdakit::test {
 // Small enough for many PEs, and a watchdog that ends a hanging test with a report. By which NIC
 // and where the PEs run, and how they post, is the environment's to say (GDAKIT_BACKEND,
 // GDAKIT_DEVICE, GDAKIT_GPUS, GDAKIT_DMA, GDAKIT_QUEUE_MEMORY, GDAKIT_NIC_HANDLER,
-// GDAKIT_TRANSPORT), and whether memory is checked (GDAKIT_CHECK_MEMORY).
+// GDAKIT_TRANSPORT), whether memory is checked (GDAKIT_CHECK_MEMORY), and of which kind queues are
+// (GDAKIT_QUEUE_TYPE, GDAKIT_DC_QUEUES, GDAKIT_DOORBELL_RECORDS).
 inline Options job_options() {
   const Result<Options> environment = Options::from_environment();
   EXPECT_TRUE(environment) << environment.error().message();
@@ -28,6 +29,9 @@ inline Options job_options() {
     options.nic_handler = environment->nic_handler;
     options.transport = environment->transport;
     options.check_memory = environment->check_memory;
+    options.queue_type = environment->queue_type;
+    options.dc_queues = environment->dc_queues;
+    options.doorbell_records = environment->doorbell_records;
   }
   options.teams = 8;
   options.team_scratch = 4 << 10;

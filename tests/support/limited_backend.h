@@ -12,8 +12,12 @@ namespace gdakit::test {
 
 class LimitedBackend : public Backend {
  public:
+  // Which kinds of queues there are, the NIC says.
   LimitedBackend(std::unique_ptr<Backend> inner, BackendLimits limits)
-      : inner_(std::move(inner)), limits_(limits) {}
+      : inner_(std::move(inner)), limits_(limits) {
+    limits_.has_dc = inner_->limits().has_dc;
+    limits_.has_recordless = inner_->limits().has_recordless;
+  }
 
   const char* name() const override { return inner_->name(); }
   BackendLimits limits() const override { return limits_; }
