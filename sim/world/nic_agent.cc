@@ -4,13 +4,15 @@
 
 #include "core/base/assert.h"
 #include "core/base/bits.h"
+#include "core/format/cq_doorbell.h"
 #include "core/format/doorbell.h"
 
 namespace gdakit::sim {
 namespace {
 
-softnic::EngineOptions engine_options() {
+softnic::EngineOptions engine_options(softnic::AddressResolver* addresses) {
   softnic::EngineOptions options;
+  options.addresses = addresses;
   options.window = 16;
   options.payload_buffers = 4;
   // Small steps: others may act in between.
@@ -25,14 +27,14 @@ softnic::EngineOptions engine_options() {
 
 NicAgent::NicAgent(weak::Memory& memory, Chooser& chooser, const Knobs& knobs,
                    const AddressSpace& space, const Layout& layout, SimFabric& fabric,
-                   const PortPlace& place)
+                   const PortPlace& place, softnic::AddressResolver* addresses)
     : memory_(memory),
       chooser_(chooser),
       knobs_(knobs),
       port_(memory, chooser, knobs, space, layout, place),
       wire_(fabric, place.pe, port_.agent(), place.lane),
       doorbells_(memory, chooser, knobs, port_.agent(), place.lane),
-      engine_(engine_options(), port_, wire_) {}
+      engine_(engine_options(addresses), port_, wire_) {}
 
 NicAgent::~NicAgent() {
   // The engine waits for what is pending; nobody performs it any more.
@@ -77,7 +79,8 @@ void NicAgent::step(std::uint64_t now_ns) {
 }
 
 void NicAgent::ring(Doorbells::Arrived doorbell) {
-  if (knobs_.doorbell_producer == DoorbellProducer::record) {
+  const bool has_record = doorbell.offset != format::kUarNoRecordDoorbell;
+  if (has_record && knobs_.doorbell_producer == DoorbellProducer::record) {
     // What it says is known already: the engine reads the record and goes by that.
     const softnic::QpNumber qpn = byte_swap(static_cast<std::uint32_t>(doorbell.value >> 32)) >> 8;
     const auto info = engine_.query_qp(qpn);

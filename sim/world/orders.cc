@@ -13,6 +13,7 @@ constexpr NamedOrder kOrders[] = {
     describe<order::ReadyBeforeRing>(),
     describe<order::PassBaton>(),
     describe<order::WqeBeforeDoorbellRecord>(),
+    describe<order::WqeBeforeDoorbell>(),
     describe<order::RecordBeforeDoorbell>(),
     describe<order::WqeBeforeProxyIndex>(),
     describe<order::ProxyIndexSeen>(),

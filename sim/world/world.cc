@@ -15,6 +15,15 @@ namespace {
 // The memory of a PE is whole pages.
 constexpr std::uint64_t kPage = 4096;
 
+// Queue and CQE of a target of DC, which are never used.
+constexpr std::uint64_t kTargetBytes = 3 * kRegionAlignment;
+
+// One for all queues that have a record, and one for each that has none.
+std::uint64_t uar_pages(const WorldOptions& options) {
+  const std::uint64_t queues = std::uint64_t{options.queues} + options.exclusive_queues;
+  return 1 + (options.recordless ? queues * options.pes : 0);
+}
+
 std::uint64_t scratch_of_team(const WorldOptions& options) {
   return std::max(options.team_scratch, least_scratch(options.pes));
 }
@@ -34,7 +43,11 @@ World::World(std::string name, const WorldOptions& options)
   channels_.resize(options_.pes);
   const std::uint32_t rows = queues_per_peer() + options_.channels;
   for (std::uint32_t number = 0; number < rows * options_.pes; ++number) add_queue(number);
-  doorbells_ = add_region("doorbells", format::kUarPageBytes, RegionKind::doorbell, Owner::host);
+  doorbells_ = add_region("doorbells", uar_pages(options_) * format::kUarPageBytes,
+                          RegionKind::doorbell, Owner::host);
+  if (options_.dc_queues != 0) {
+    target_ = add_region("DC target", kTargetBytes, RegionKind::other, Owner::host);
+  }
   report_ = add_region("report", sizeof(PeState), RegionKind::report, Owner::host);
   heap_ = used_;
   words_ = allocate<PeWords>("words of the PE", 1);
@@ -60,8 +73,8 @@ std::uint64_t World::bytes_of_pe(const WorldOptions& options) {
   const std::uint64_t team = options.pes * (sizeof(std::uint64_t) + sizeof(TeamPeer)) +
                              scratch_of_team(options) + 5 * kRegionAlignment;
   return round_up(queues * queue + channels * receive_queue + (1 + options.teams.size()) * team +
-                      format::kUarPageBytes + sizeof(PeState) + options.heap_bytes +
-                      5 * kRegionAlignment,
+                      uar_pages(options) * format::kUarPageBytes + kTargetBytes + sizeof(PeState) +
+                      options.heap_bytes + 6 * kRegionAlignment,
                   kPage);
 }
 
@@ -79,12 +92,29 @@ std::uint64_t World::add_region(std::string name, std::uint64_t bytes, RegionKin
   return begin;
 }
 
+bool World::is_void(std::uint32_t pe, std::uint32_t number) const {
+  if (is_channel(number) || is_dc(number)) return false;
+  const std::uint32_t peer = number % options_.pes;
+  return std::ranges::any_of(options_.unconnected, [&](const auto& pair) {
+    return pair == std::pair(pe, peer) || pair == std::pair(peer, pe);
+  });
+}
+
+std::uint32_t World::home_of(std::uint32_t number) const {
+  const std::uint32_t peer = number % options_.pes;
+  return is_dc(number) ? number - peer + peer % options_.dc_queues : number;
+}
+
 void World::add_queue(std::uint32_t number) {
+  if (home_of(number) != number) {
+    queues_.push_back(queues_[home_of(number)]);
+    return;
+  }
   const std::uint32_t row = number / options_.pes;
   const std::string queue =
       (is_channel(number) ? "channel " + std::to_string(row - queues_per_peer())
                           : "queue " + std::to_string(row)) +
-      " to PE " + std::to_string(number % options_.pes);
+      (is_dc(number) ? " of DC, number " : " to PE ") + std::to_string(number % options_.pes);
   const Owner owner = options_.queue_memory;
   const bool commands = options_.handler == Handler::commands;
   const Owner queue_owner = commands ? Owner::host : owner;

@@ -28,6 +28,7 @@
 #include <optional>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "core/base/type_identity.h"
@@ -59,6 +60,8 @@ struct WorldOptions {
   std::uint32_t pes = 2;
   std::uint32_t queues = 2;            // shared ones, to each peer; as GDAKIT_QUEUES_PER_PEER
   std::uint32_t exclusive_queues = 0;  // behind them
+  std::uint32_t dc_queues = 0;         // not 0: of DC, so many for all peers in the place of a
+                                       // shared one to each
   std::uint32_t channels = 0;          // to each peer, apart from the queues
   std::uint32_t receive_depth = 2;     // receives of a channel, a power of two
   std::uint32_t depth = 32;            // of a send queue in WQEBBs, a power of two from 32 on
@@ -69,6 +72,9 @@ struct WorldOptions {
   std::uint64_t start_index = 0;          // WQEBBs that every queue counts as completed
   std::uint64_t watchdog_ns = 0;          // 0: a hang is found by the simulator itself
   Handler handler = Handler::gpu;
+  bool recordless = false;  // queues have no doorbell record; no doorbell may be lost then
+  // Pairs of PEs that have no queues of RC to each other.
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> unconnected = {};
   Owner queue_memory = Owner::gpu;            // where queues, unless by commands, and heap lie
   Knobs base = {};                            // hopper() or ampere()
   KnobSet knobs = {};                         // those that each execution draws
@@ -210,6 +216,20 @@ class World final : public Subject, private weak::Names {
   // Whether a number of queues_ is that of a channel: these stand behind the queues.
   bool is_channel(std::uint32_t number) const { return number >= queues_per_peer() * options_.pes; }
   void add_receive_queue(const std::string& name, QueueOffsets& at);
+  // Of queues_ by number, as `pe` has them:
+  bool is_dc(std::uint32_t number) const {
+    return options_.dc_queues != 0 && number / options_.pes < options_.queues;
+  }
+  bool is_recordless(std::uint32_t number) const {
+    return options_.recordless && !is_channel(number);
+  }
+  bool is_void(std::uint32_t pe, std::uint32_t number) const;
+  // The one whose memory and queue pair it shares; itself, unless it is of DC.
+  std::uint32_t home_of(std::uint32_t number) const;
+  // Whether it has a queue pair of its own.
+  bool has_qp(std::uint32_t pe, std::uint32_t number) const {
+    return home_of(number) == number && !is_void(pe, number);
+  }
   void complain(const std::string& problem);
   std::string problem_of_run() const;
   std::uint32_t lanes_without_fetch_slot(const WorldRun& run) const;
@@ -226,7 +246,8 @@ class World final : public Subject, private weak::Names {
   std::vector<QueueOffsets> queues_;  // [queue][pe], and behind them [channel][pe]
   std::vector<Channels> channels_;    // [pe], of the execution that runs
   std::uint64_t used_ = 0;            // of the PE's bytes
-  std::uint64_t doorbells_ = 0;       // offset of the UAR page
+  std::uint64_t doorbells_ = 0;       // offset of the UAR pages
+  std::uint64_t target_ = 0;          // offset of the queues of the PE's target of DC
   std::uint64_t report_ = 0;          // offset of the PeState
   std::uint64_t heap_ = 0;            // offset of the heap
   std::uint64_t users_ = 0;           // offset of what its user allocates

@@ -1,5 +1,7 @@
 #include "sim/world/world_problems.h"
 
+#include <algorithm>
+
 #include "core/base/bits.h"
 #include "sim/weak/history.h"
 
@@ -35,6 +37,19 @@ std::string problem_of_queues(const WorldOptions& options) {
   if (options.exclusive_queues > kMaxQueues) {
     return sentence("exclusive_queues", options.exclusive_queues,
                     "give at most " + std::to_string(kMaxQueues));
+  }
+  if (options.dc_queues != 0 && options.handler == Handler::commands) {
+    return sentence("dc_queues", options.dc_queues,
+                    "give 0 where handler is commands: these know queues of RC alone");
+  }
+  if (options.recordless && options.handler != Handler::gpu) {
+    return "WorldOptions::recordless is true; give false unless handler is gpu: a host thread "
+           "keeps records";
+  }
+  for (const auto& [one, other] : options.unconnected) {
+    if (one != other && std::max(one, other) < options.pes) continue;
+    return "WorldOptions::unconnected has PEs " + std::to_string(one) + " and " +
+           std::to_string(other) + "; give two PEs from 0 to " + std::to_string(options.pes - 1);
   }
   if (options.channels > kMaxQueues) {
     return sentence("channels", options.channels, "give at most " + std::to_string(kMaxQueues));

@@ -3,17 +3,10 @@
 #include "core/base/assert.h"
 #include "core/base/bits.h"
 #include "device/publication.h"
+#include "sim/world/must.h"
 
 namespace gdakit::sim {
 namespace {
-
-// A call of the engine's control path that cannot fail here.
-template <class T>
-T must(softnic::Outcome<T> result) {
-  GDAKIT_ASSERT(static_cast<bool>(result));
-  return *result;
-}
-void must(const softnic::Outcome<>& result) { GDAKIT_ASSERT(static_cast<bool>(result)); }
 
 // Numbers of what stands apart from all blocks and GPUs.
 constexpr std::uint32_t kApart = 1u << 16;
@@ -40,6 +33,7 @@ WorldRun::WorldRun(World& of, Chooser& choices, Trace* to)
       trace(to),
       knobs(draw(chooser, of.options_.base, of.options_.knobs)),
       fabric(of.memory_, chooser, knobs),
+      addresses(of.options_.pes),
       execution(of.memory_, of.stacks_, chooser),
       around{of.memory_, execution, of.sites_, of.space_, of.layout_, *this} {
   of.sites_.set_nic_scope(nic_scope(knobs, of.layout_));
@@ -103,7 +97,8 @@ void WorldRun::add_nics() {
     place.nic = nic_place(knobs, world.layout_, pe, kApart + places_++);
     place.owner_gpu = pe;
     place.lane = add_lane(pe_name(pe) + " NIC", pe_name(pe));
-    nics.emplace_back(world.memory_, chooser, knobs, world.space_, world.layout_, fabric, place);
+    nics.emplace_back(world.memory_, chooser, knobs, world.space_, world.layout_, fabric, place,
+                      &addresses);
     agent_names_.resize(world.memory_.agent_count(), pe_name(pe) + " NIC");
     execution.add_actor(nic_actors.emplace_back(nics.back(), world.options_.nics_wake_ns));
   }
@@ -135,135 +130,6 @@ std::string WorldRun::name_of(weak::AgentId agent) const {
   return agent < agent_names_.size() ? agent_names_[agent] : "agent " + std::to_string(agent);
 }
 
-void WorldRun::make_queues(std::uint32_t pe) {
-  using softnic::Access;
-  softnic::Engine& engine = nics[pe].engine();
-  SimPe& self = pes[pe];
-  const softnic::PdNumber pd = must(engine.alloc_pd());
-  self.uar = must(engine.alloc_uar(softnic::UarType::dense));
-  const auto address = [&](std::uint64_t offset) {
-    return softnic::DmaAddress{world.space_.arena_base + offset};
-  };
-  const auto register_range = [&](std::uint64_t begin, std::uint64_t end, Access access) {
-    softnic::MrAttributes mr;
-    mr.pd = pd;
-    mr.base = address(begin);
-    mr.start = mr.base.value;
-    mr.length = end - begin;
-    mr.access = access;
-    return must(engine.reg_mr(mr));
-  };
-  const softnic::MemoryKey heap = register_range(world.heap_, world.used_, Access::all);
-  self.chunks.push_back({address(world.heap_).value, address(world.used_).value, Be32{heap}});
-  for (std::uint32_t number = 0; number < world.queues_.size(); ++number) {
-    const World::QueueOffsets& at = world.queues_[number];
-    QueueView view = make_view(number);
-    const softnic::MemoryKey key = register_range(at.fetch, at.sink + sizeof(std::uint64_t),
-                                                  Access::local_read | Access::local_write);
-    view.fetch_lkey = view.sink_lkey = Be32{key};
-    softnic::CqAttributes cq;
-    cq.entries = address(at.cqe);
-    cq.collapsed = cq.overrun_ignore = true;
-    softnic::QpAttributes qp;
-    qp.pd = pd;
-    qp.send_cq = qp.receive_cq = must(engine.create_cq(cq));
-    qp.uar = self.uar;
-    qp.send_queue = address(at.slots);
-    qp.log_send_wqebbs = static_cast<std::uint32_t>(log2_floor(world.options_.depth));
-    qp.doorbell_record = address(at.record);
-    if (world.is_channel(number)) make_receive_queue(pe, number, qp);
-    const softnic::QpNumber qpn = must(engine.create_qp(qp));
-    view.qpn_shifted = Be32{qpn << 8};
-    self.qpns.push_back(qpn);
-    self.views.push_back(device_view(number, view));
-    if (!proxies.empty()) proxies[pe].watch(ProxiedQueue::of(self.views.back(), view));
-    nics[pe].watch(qpn, self.uar);
-  }
-}
-
-void WorldRun::make_receive_queue(std::uint32_t pe, std::uint32_t number,
-                                  softnic::QpAttributes& qp) {
-  const World::QueueOffsets& at = world.queues_[number];
-  const std::uint32_t depth = world.options_.receive_depth;
-  const std::uint64_t arena = world.space_.arena_base;
-  softnic::CqAttributes cq;
-  cq.entries = {arena + at.receive_cqes};
-  cq.log_entries = static_cast<std::uint32_t>(log2_floor(depth));
-  cq.overrun_ignore = true;
-  qp.receive_cq = must(nics[pe].engine().create_cq(cq));
-  qp.has_receive_queue = true;
-  qp.receive_queue = {arena + at.receives};
-  qp.log_receive_wqes = cq.log_entries;
-  qp.log_receive_stride = static_cast<std::uint32_t>(log2_floor(kReceiveWqeBytes));
-  ReceiveView view{};
-  view.slots = reinterpret_cast<format::Segment*>(arena + at.receives);
-  view.cqes = reinterpret_cast<std::uint64_t*>(arena + at.receive_cqes);
-  view.record = reinterpret_cast<std::uint32_t*>(arena + at.record) +
-                offsetof(format::DoorbellRecord, rcv_dbr) / 4;
-  view.state = reinterpret_cast<ReceiveState*>(arena + at.receive_state);
-  view.depth = depth;
-  pes[pe].receives.push_back(view);
-}
-
-QueueView WorldRun::make_view(std::uint32_t number) {
-  const World::QueueOffsets& at = world.queues_[number];
-  const auto words = [&](std::uint64_t offset) {
-    return reinterpret_cast<std::uint64_t*>(world.space_.arena_base + offset);
-  };
-  QueueView view{};
-  view.slots = reinterpret_cast<format::Segment*>(words(at.slots));
-  view.depth = world.options_.depth;
-  view.record = reinterpret_cast<std::uint32_t*>(words(at.record)) +
-                offsetof(format::DoorbellRecord, snd_dbr) / 4;
-  view.doorbell = words(world.doorbells_ + format::kUarDoorbellBegin +
-                        number % format::kDoorbellsPerUar * sizeof(std::uint64_t));
-  view.cqe = words(at.cqe);
-  view.ready = words(at.ready);
-  view.state = reinterpret_cast<QueueState*>(words(at.state));
-  view.fetch_slots = reinterpret_cast<FetchSlot*>(words(at.fetch));
-  view.fetch_count = world.options_.fetch_slots;
-  view.sink = words(at.sink);
-  view.peer = static_cast<std::int32_t>(number % world.options_.pes);
-  const bool is_channel = world.is_channel(number);
-  const bool is_shared = is_channel || number / world.options_.pes < world.options_.queues;
-  view.handler = world.options_.handler;
-  if (is_channel && view.handler == Handler::commands) view.handler = Handler::proxy;
-  view.sharing = is_shared ? Sharing::shared : Sharing::exclusive;
-  return view;
-}
-
-QueueView WorldRun::device_view(std::uint32_t number, QueueView view) {
-  const World::QueueOffsets& at = world.queues_[number];
-  const std::uint64_t arena = world.space_.arena_base;
-  if (view.handler != Handler::gpu) {
-    view.doorbell = reinterpret_cast<std::uint64_t*>(arena + at.proxy);
-  }
-  if (view.handler != Handler::commands) return view;
-  view.slots = reinterpret_cast<format::Segment*>(arena + at.commands);
-  view.cqe = reinterpret_cast<std::uint64_t*>(arena + at.passed_on);
-  return view;
-}
-
-void WorldRun::connect(std::uint32_t pe) {
-  const std::uint32_t n = world.options_.pes;
-  for (std::uint32_t number = 0; number < world.queues_.size(); ++number) {
-    const std::uint32_t peer = number % n;
-    softnic::QpModify modify;
-    modify.access = softnic::Access::remote_read | softnic::Access::remote_write |
-                    softnic::Access::remote_atomic;
-    modify.path.endpoint = peer;
-    modify.remote_qpn = pes[peer].qpns[number / n * n + pe];
-    // Nothing is lost unless a knob says so, and then time passes only when nothing else happens.
-    modify.ack_timeout = knobs.wire_loss == YesNo::yes ? 18 : 0;
-    modify.send_wqebb_counter = world.options_.start_index;
-    for (const auto state :
-         {softnic::QpState::init, softnic::QpState::rtr, softnic::QpState::rts}) {
-      modify.state = state;
-      must(nics[pe].engine().modify_qp(pes[pe].qpns[number], modify));
-    }
-  }
-}
-
 void WorldRun::make_context(std::uint32_t pe) {
   SimPe& self = pes[pe];
   const WorldOptions& options = world.options_;
@@ -277,7 +143,9 @@ void WorldRun::make_context(std::uint32_t pe) {
   DeviceContext& context = self.context;
   context.my_pe = static_cast<std::int32_t>(pe);
   context.n_pes = static_cast<std::int32_t>(options.pes);
+  if (options.dc_queues != 0) show_targets(pe);
   context.queues = self.views.data();
+  context.dc_queues = options.dc_queues;
   context.queue_count = world.queues_per_peer();
   context.mapped_queues = spread_over(options.queues);
   const std::size_t first = std::size_t{world.queues_per_peer()} * options.pes;
@@ -339,7 +207,9 @@ void WorldRun::initialize(std::uint32_t pe) {
     world.memory_.initialize(base + offset, from, bytes);
   };
   const std::uint64_t start = world.options_.start_index;
-  for (const World::QueueOffsets& at : world.queues_) {
+  for (std::uint32_t number = 0; number < world.queues_.size(); ++number) {
+    if (!world.has_qp(pe, number)) continue;
+    const World::QueueOffsets& at = world.queues_[number];
     unsigned char cqe[sizeof(format::Cqe64)];
     std::fill(std::begin(cqe), std::end(cqe), format::kInvalidCqeByte);
     put(at.cqe, cqe, sizeof(cqe));
@@ -366,8 +236,9 @@ void WorldRun::initialize(std::uint32_t pe) {
 void WorldRun::store(std::uint32_t pe, weak::AgentId agent, std::uint64_t offset,
                      std::uint64_t value, const weak::Site* site) {
   static_cast<void>(site);
-  const auto in_page = static_cast<std::uint32_t>(offset - world.doorbells_);
-  nics[pe].store_doorbell(agent, pes[pe].uar, in_page, value);
+  const std::uint64_t at = offset - world.doorbells_;
+  nics[pe].store_doorbell(agent, pes[pe].uars[at / format::kUarPageBytes],
+                          static_cast<std::uint32_t>(at % format::kUarPageBytes), value);
 }
 
 void WorldRun::play() {
@@ -383,7 +254,9 @@ void WorldRun::destroy_queues() {
   weak::Memory& memory = world.memory_;
   const std::uint64_t now = execution.now_ns();
   for (std::uint32_t pe = 0; pe < pes.size(); ++pe) {
-    for (const softnic::QpNumber qpn : pes[pe].qpns) must(nics[pe].engine().destroy_qp(qpn));
+    for (std::uint32_t number = 0; number < pes[pe].qpns.size(); ++number) {
+      if (world.has_qp(pe, number)) must(nics[pe].engine().destroy_qp(pes[pe].qpns[number]));
+    }
   }
   bool drained = false;
   for (int turn = 0; turn < kTurns && !drained; ++turn) {

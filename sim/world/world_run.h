@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "backends/softnic/job_target.h"
+#include "core/format/address_vector.h"
 #include "device/proxied_queue.h"
 #include "sim/world/execution.h"
 #include "sim/world/nic_agent.h"
@@ -83,12 +85,14 @@ class ReportReader final : public Actor {
 
 // One PE.
 struct SimPe {
-  softnic::UarNumber uar = 0;
+  std::vector<softnic::UarNumber> uars;  // by page: the first is of all queues that have a record
   std::deque<LocalRange> chunks;
   std::vector<Be32> rkeys;                  // [pe]
   std::vector<std::uint64_t> remote_bases;  // [pe]
   std::vector<std::uint64_t> direct_bases;  // [pe], then once more for atomics
   std::vector<QueueView> views;             // [queue][pe], and behind them [channel][pe]
+  softnic::TargetCard target{};             // of DC
+  std::vector<format::AvSegment> targets;   // [pe] as WQEs name them
   std::vector<ReceiveView> receives;        // [channel][pe]
   std::vector<TeamView> teams;
   std::vector<softnic::QpNumber> qpns;
@@ -113,7 +117,8 @@ struct WorldRun final : DoorbellSink {
   Trace* trace;
   Knobs knobs;
   SimFabric fabric;
-  std::deque<SimBlock> blocks;  // outlive the execution, which ends their threads
+  softnic::JobAddresses addresses;  // of the NICs, for DC
+  std::deque<SimBlock> blocks;      // outlive the execution, which ends their threads
   Execution execution;
   SimSurroundings around;
   std::deque<NicAgent> nics;
@@ -130,6 +135,11 @@ struct WorldRun final : DoorbellSink {
   void add_host();
   weak::AgentId add_host_thread(const std::string& name, const std::string& group);
   void make_queues(std::uint32_t pe);
+  void make_queue(std::uint32_t pe, std::uint32_t number, softnic::PdNumber pd);
+  void make_target(std::uint32_t pe, softnic::PdNumber pd);
+  void show_targets(std::uint32_t pe);
+  softnic::MemoryKey register_range(std::uint32_t pe, softnic::PdNumber pd, std::uint64_t begin,
+                                    std::uint64_t end, softnic::Access access);
   // As the NIC reads it.
   QueueView make_view(std::uint32_t number);
   // The same as the device's threads see it.

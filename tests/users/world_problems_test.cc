@@ -79,6 +79,26 @@ TEST(WorldSetup, SaysWhatChannelsThereMayBe) {
   }
   expect_passes([](WorldOptions& o) { o.channels = o.receive_depth = 1; });
 }
+TEST(WorldSetup, SaysWhichQueuesGoTogether) {
+  expect_problem("dc_queues is 2; give 0 where handler is commands", [](WorldOptions& o) {
+    o.dc_queues = 2;
+    o.handler = Handler::commands;
+  });
+  expect_problem("recordless is true; give false unless handler is gpu", [](WorldOptions& o) {
+    o.recordless = true;
+    o.handler = Handler::proxy;
+  });
+  for (const auto& pair : {std::pair(0u, 2u), std::pair(1u, 1u)}) {
+    expect_problem("unconnected has PEs " + std::to_string(pair.first) + " and " +
+                       std::to_string(pair.second) + "; give two PEs from 0 to 1",
+                   [=](WorldOptions& o) { o.unconnected = {pair}; });
+  }
+  expect_passes([](WorldOptions& o) {
+    o.dc_queues = 1;
+    o.recordless = true;
+    o.unconnected = {{0, 1}};
+  });
+}
 TEST(WorldSetup, SaysHowLargeStacksMayBe) {
   for (const std::uint64_t bytes : {std::uint64_t{0}, std::uint64_t{1} << 40}) {
     expect_problem("stack_bytes is " + std::to_string(bytes) + "; give 16384 to 16777216",

@@ -76,6 +76,7 @@ const std::vector<Argument>& arguments() {
        "The record changes places with QueueState::posted, which says the same; the fence before "
        "the doorbell follows both."},
       {{"device/ring.h", "", SiteOp::store, 2}, Operator::delay, kPostedIsAdvice},
+      {{"device/ring.h", "", SiteOp::store, 3}, Operator::delay, kPostedIsAdvice},
       {{"device/send_queue.h", "", SiteOp::sync_warp, 3},
        Operator::remove,
        "It orders nothing that anybody reads: it is there for a GPU's compiler, so that lanes "

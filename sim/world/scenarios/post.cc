@@ -97,10 +97,9 @@ WorldPointer put_source(const SubjectOptions& options) {
   return world;
 }
 
-WorldPointer exclusive_queues(const SubjectOptions& options) {
-  WorldOptions world_options = options_for(options);
+WorldPointer on_exclusive_queues(const char* name, WorldOptions world_options) {
   world_options.exclusive_queues = 2;
-  auto world = std::make_unique<World>("exclusive-queues", world_options);
+  auto world = std::make_unique<World>(name, world_options);
   auto* data = world->allocate<Word>("data", 4);
   world->launch_on(0, {.blocks = 2, .threads = 1}, ExclusiveQueues{world->witness(), data});
   world->check([=](After& after) {
@@ -110,6 +109,14 @@ WorldPointer exclusive_queues(const SubjectOptions& options) {
     }
   });
   return world;
+}
+
+WorldPointer exclusive_queues(const SubjectOptions& options) {
+  return on_exclusive_queues("exclusive-queues", options_for(options));
+}
+
+WorldPointer recordless_exclusive(const SubjectOptions& options) {
+  return on_exclusive_queues("recordless-exclusive", recordless_options_for(options));
 }
 
 WorldPointer batch(const SubjectOptions& options) {
@@ -162,6 +169,8 @@ constexpr ScenarioEntry kListed[] = {
     {"put-source", "One thread puts from memory that it then writes again.", make<put_source>},
     {"exclusive-queues", "Two blocks post to exclusive queues of their own.",
      make<exclusive_queues>},
+    {"recordless-exclusive", "The same with queues that have no doorbell record.",
+     make<recordless_exclusive>},
     {"batch", "Doorbells and completions are left to later posts and to quiet.", make<batch>},
     {"counter-wrap", "The 16-bit counters of doorbell, record and CQE wrap.", make<counter_wrap>},
     {"proxy", "A host thread rings for the GPU.", make<proxy>},

@@ -23,6 +23,13 @@ WorldOptions options_for(const SubjectOptions& options, std::uint32_t pes,
   return world;
 }
 
+WorldOptions recordless_options_for(const SubjectOptions& options) {
+  WorldOptions world = options_for(options);
+  world.recordless = true;
+  world.knobs = world.knobs.without(Knob::doorbell_loss);
+  return world;
+}
+
 WorldPointer world_of(const std::string& name, WorldOptions options, Reached reached) {
   options.reached = reached;
   constexpr std::array kPrefixes{"", "direct-", "mixed-", "partly-"};
@@ -42,11 +49,16 @@ std::span<const ScenarioEntry> scenario_list() {
   using namespace scenarios;
   static const std::vector<ScenarioEntry> all = [] {
     std::vector<ScenarioEntry> joined;
-    for (const Table table :
-         {kPostTable, kCrowdTable, kRoomTable, kInboundTable, kSignalTable, kCollectiveTable,
-          kExchangeTable, kLocksTable, kSignalDirectTable, kCollectiveDirectTable,
-          kExchangeDirectTable, kLocksDirectTable, kDirectTable, kSignalMixedTable,
-          kLocksMixedTable, kHandlesTable, kLooksTable, kFailureTable, kChannelsTable}) {
+    for (const Table table : {kPostTable,           kCrowdTable,
+                              kRoomTable,           kInboundTable,
+                              kSignalTable,         kCollectiveTable,
+                              kExchangeTable,       kLocksTable,
+                              kSignalDirectTable,   kCollectiveDirectTable,
+                              kExchangeDirectTable, kLocksDirectTable,
+                              kDirectTable,         kSignalMixedTable,
+                              kLocksMixedTable,     kHandlesTable,
+                              kLooksTable,          kFailureTable,
+                              kChannelsTable,       kDcTable}) {
       joined.insert(joined.end(), table.begin(), table.end());
     }
     return joined;

@@ -18,6 +18,8 @@ using WorldPointer = std::unique_ptr<World>;
 WorldOptions options_for(const SubjectOptions& options);
 WorldOptions options_for(const SubjectOptions& options, std::uint32_t pes,
                          CollectiveAlgorithm algorithm);
+// With queues that have no doorbell record: no doorbell may be lost there.
+WorldOptions recordless_options_for(const SubjectOptions& options);
 // A world with these options. Where threads reach peers otherwise than through the NIC, the same is
 // a scenario of its own, whose name begins with "direct-", "mixed-" or "partly-".
 WorldPointer world_of(const std::string& name, WorldOptions options, Reached reached);
@@ -76,6 +78,8 @@ extern const Table kHandlesTable;
 extern const Table kLooksTable;
 // channels.cc: sends, receives and immediates
 extern const Table kChannelsTable;
+// dc.cc: peers that share queues, peers without one, and queues without a doorbell record
+extern const Table kDcTable;
 // failure.cc: errors, stalls and the end
 extern const Table kFailureTable;
 
