@@ -46,12 +46,7 @@ Result<void> QueueTable::choose(const BackendLimits& limits) {
     return Error(Code::unavailable, "GDAKIT_DOORBELL_RECORDS=off: " + backend +
                                         " has no queues that do without; set it to on");
   }
-  if (options_.queue_type == QueueType::rc) return {};
-  if (!limits.has_dc) {
-    return Error(Code::unavailable,
-                 "GDAKIT_QUEUE_TYPE=dc: " + backend + " has no queues of DC; set it to rc");
-  }
-  if (handler_ != Handler::commands) return {};
+  if (options_.queue_type == QueueType::rc || handler_ != Handler::commands) return {};
   return Error(Code::invalid_argument,
                "GDAKIT_QUEUE_TYPE=dc does not go with GDAKIT_NIC_HANDLER=commands, which knows "
                "queues to one peer only; use auto, gpu or proxy");

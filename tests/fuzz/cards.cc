@@ -40,10 +40,11 @@ std::string use(const Options& options, Bootstrap& bootstrap, Backend& backend,
   if (!heap) return check_error(heap);
   const Result<void*> object = (*heap)->allocate(1 << 17);
   if (object && !(*heap)->contains(*object)) return "an object outside the heap";
-  auto queues = QueueTable::create(options, bootstrap, backend, memory);
+  auto queues = QueueTable::create(options, bootstrap, backend, memory, {0, 1});
   if (!queues) return check_error(object) + check_error(queues);
   const Result<std::uint32_t> more = (*queues)->add(2, Sharing::shared);
-  return check_error(object) + check_error(more);
+  const Result<void> last = (*queues)->connect({2});
+  return check_error(object) + check_error(more) + check_error(last);
 }
 
 }  // namespace

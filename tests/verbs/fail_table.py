@@ -97,7 +97,7 @@ JOBS = (
     Job("route=ETIMEDOUT", says=("connection to PE", "Connection timed out", *NO_WAY)),
     Job("route=ENETUNREACH", says=("connection to PE", "Network is unreachable", *NO_WAY)),
     # Targets of DC.
-    Job("dc=absent", says=("GDAKIT_QUEUE_TYPE=dc", "has no queues of DC"), queues="dc"),
+    Job("dc=absent", says=("GDAKIT_QUEUE_TYPE=rc", "mlx5_0", "no targets of DC"), queues="dc"),
     Job("CREATE_RMP=0x3/0x1234",
         says=("DC target", "CREATE_RMP on mlx5_0", "0x3 (bad parameter)", "0x1234"), queues="dc"),
     Job("CREATE_DCT=0x8/0x19c6d6", says=("DC target", "CREATE_DCT on mlx5_0", *TOO_MANY),
