@@ -126,7 +126,7 @@ struct Options {
   bool check_memory = false;
   LaunchOrder launches = LaunchOrder::side_by_side;
   NicHandler nic_handler = NicHandler::automatic;
-  bool doorbell_records = true;  // whether the device's threads keep them
+  bool doorbell_records = true;    // whether the device's threads keep them
   std::uint32_t softnic_pes = 64;  // of one job, at most
   std::string hca_list;            // which RDMA NICs may be used (core/base/hca_list.h); empty: all
   std::string hca_map;             // local rank r takes entry r modulo their count; empty: nearest
