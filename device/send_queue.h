@@ -141,8 +141,7 @@ class SendQueue {
       note(m_, &report.reserved, reserved());
       note(m_, &report.posted, posted_now);
       note(m_, &report.ready, ready_for_report(posted_now));
-      const std::uint32_t record = m_.load(order::RelaxedSystem{}, view().record);
-      note(m_, &report.doorbell_record, std::uint64_t{Be32::from_raw(record)});
+      note(m_, &report.doorbell_record, record_for_report(posted_now));
       note(m_, &report.completed, m_.load(order::RelaxedGpu{}, &state->completed));
       note(m_, &report.cqe_tail, m_.load(order::RelaxedNic{}, &view().cqe[kCqeTailWord]));
       note(m_, &report.error, m_.load(order::RelaxedGpu{}, &state->error));
@@ -266,6 +265,12 @@ class SendQueue {
   GDAKIT_DEVICE bool tail_is_open(std::uint64_t target) {
     const std::uint64_t open = m_.load(order::RelaxedGpu{}, &view().state->open_until);
     return open >= target && open == reserved();
+  }
+
+  // Where nobody keeps the record, what it would say.
+  GDAKIT_DEVICE std::uint64_t record_for_report(std::uint64_t posted) {
+    if (view().recordless) return format::wire_index(posted);
+    return Be32::from_raw(m_.load(order::RelaxedSystem{}, view().record));
   }
 
   GDAKIT_DEVICE std::uint64_t ready_for_report(std::uint64_t posted) {

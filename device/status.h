@@ -21,7 +21,8 @@ enum class StatusCode : std::uint8_t {
 struct Status {
   StatusCode code = StatusCode::ok;
   format::Syndrome syndrome = format::Syndrome::none;  // of queue_error
-  std::int32_t peer = -1;  // the PE at the other end of the failed queue, or that is lost
+  // The PE at the other end of the failed queue, of DC one of those that share it; or that is lost.
+  std::int32_t peer = -1;
 
   GDAKIT_HOST_DEVICE constexpr bool ok() const { return code == StatusCode::ok; }
   GDAKIT_HOST_DEVICE constexpr explicit operator bool() const { return ok(); }
