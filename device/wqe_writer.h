@@ -31,6 +31,12 @@ GDAKIT_HOST_DEVICE inline format::Segment control_segment(const QueueView& queue
                              imm});
 }
 
+// All segments of WQEs are stored here: so what mutants do to one of these stores, they do to all.
+template <class M>
+GDAKIT_DEVICE void store(M& m, format::Segment* at, const format::Segment& segment) {
+  m.store_weak(at, segment);
+}
+
 // Stores the segments of a WQE of one WQEBB, that goes to no peer or is of RC.
 template <class M, std::size_t kSegments>
 GDAKIT_DEVICE void store_wqebb(M& m, const QueueView& queue, std::uint64_t index,
@@ -38,7 +44,7 @@ GDAKIT_DEVICE void store_wqebb(M& m, const QueueView& queue, std::uint64_t index
   static_assert(kSegments <= format::kSegmentsPerWqebb);
   format::Segment* const at = queue.slots + (index & (queue.depth - 1)) * format::kSegmentsPerWqebb;
   GDAKIT_UNROLL
-  for (std::size_t i = 0; i < kSegments; ++i) m.store_weak(&at[i], segments[i]);
+  for (std::size_t i = 0; i < kSegments; ++i) store(m, &at[i], segments[i]);
 }
 
 // How many segments of a WQE of DC say that it is one, and where the peer is.
@@ -55,7 +61,7 @@ GDAKIT_DEVICE void store_segment(M& m, const QueueView& queue, std::uint64_t ind
                                  std::uint32_t number, const format::Segment& segment) {
   const std::uint64_t segments = std::uint64_t{queue.depth} * format::kSegmentsPerWqebb;
   const std::uint64_t at = (index * format::kSegmentsPerWqebb + number) & (segments - 1);
-  m.store_weak(&queue.slots[at], segment);
+  store(m, &queue.slots[at], segment);
 }
 
 // Copies the segments that say where the peer is, of DC.
@@ -64,7 +70,7 @@ GDAKIT_DEVICE void store_address(M& m, const QueueView& queue, std::uint64_t ind
   if (!is_dc(queue)) return;
   format::Segment* const at = queue.slots + (index & (queue.depth - 1)) * format::kSegmentsPerWqebb;
   GDAKIT_UNROLL
-  for (std::uint32_t i = 1; i < kDcHead; ++i) m.store_weak(&at[i], queue.address[i - 1]);
+  for (std::uint32_t i = 1; i < kDcHead; ++i) store(m, &at[i], queue.address[i - 1]);
 }
 
 // Stores a WQE that takes one cell: its head, and two segments.
@@ -74,9 +80,9 @@ GDAKIT_DEVICE void store_in_cell(M& m, const QueueView& queue, std::uint64_t ind
                                  const format::Segment& remote, const format::Segment& local) {
   const std::uint32_t head = head_of(queue);
   format::Segment* const at = queue.slots + (index & (queue.depth - 1)) * format::kSegmentsPerWqebb;
-  m.store_weak(&at[0], control_segment(queue, index, opcode, 0, head + 2, fm_ce_se));
-  m.store_weak(&at[head], remote);
-  m.store_weak(&at[head + 1], local);
+  store(m, &at[0], control_segment(queue, index, opcode, 0, head + 2, fm_ce_se));
+  store(m, &at[head], remote);
+  store(m, &at[head + 1], local);
   store_address(m, queue, index);
 }
 
