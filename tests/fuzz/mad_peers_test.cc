@@ -30,13 +30,13 @@ std::string queues_beside(const std::function<Bytes(Bytes)>& change) {
   const auto provider = softnic::make_loopback_provider();
   const auto backend = provider->open(options, good, memory);
   EXPECT_TRUE(backend);
-  const auto queues = QueueTable::create(options, mad, **backend, memory);
+  const auto queues = QueueTable::create(options, mad, **backend, memory, {0, 1});
   return queues ? "no error" : queues.error().message();
 }
 
 TEST(MadPeers, CardsOfAnotherLengthAreRefused) {
   EXPECT_EQ(queues_beside(as_it_is), "no error");
-  for (const std::size_t size : {1, 12, 23, 25, 26, 48}) {
+  for (const std::size_t size : {1, 13, 24, 26, 27, 48, 50}) {
     const auto resized = [size](Bytes blob) {
       if (blob.size() > sizeof(std::uint32_t)) blob.resize(size);  // what is a card, and no count
       return blob;
@@ -45,11 +45,11 @@ TEST(MadPeers, CardsOfAnotherLengthAreRefused) {
   }
 }
 
-// The card begins with the endpoint.
+// Behind the byte that says that the peer has made its part, a card begins with the endpoint.
 TEST(MadPeers, CardsOfEndpointsOutsideTheJobAreRefused) {
   for (const std::uint32_t endpoint : {2u, 63u, 64u, ~0u}) {
     const auto elsewhere = [endpoint](Bytes blob) {
-      if (blob.size() > sizeof endpoint) std::memcpy(blob.data(), &endpoint, sizeof endpoint);
+      if (blob.size() > sizeof endpoint) std::memcpy(blob.data() + 1, &endpoint, sizeof endpoint);
       return blob;
     };
     EXPECT_THAT(queues_beside(elsewhere),
