@@ -18,7 +18,7 @@ Options unconnected_options(const char* connect) {
   return options;
 }
 
-constexpr bool is_refusal(const Status& status) {
+GDAKIT_HOST_DEVICE constexpr bool is_refusal(const Status& status) {
   return status.code == StatusCode::invalid_argument && status.peer == 1;
 }
 
