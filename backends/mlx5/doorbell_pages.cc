@@ -10,6 +10,8 @@ namespace gdakit::mlx5 {
 namespace {
 
 constexpr const char* kAlloc = "mlx5dv_devx_alloc_uar";
+// So many that combine writes libmlx5 hands out of one page, at most.
+constexpr int kRegistersOfAPage = 16;
 
 }  // namespace
 
@@ -134,16 +136,24 @@ Result<mlx5dv_devx_uar*> DoorbellPages::take_recordless_page() {
   }
   if (mlx5dv_devx_uar* const uar = allocate(kDedicatedPage))
     return take(*pages_.try_emplace(uar).first);
-  mlx5dv_devx_uar* const uar = allocate(MLX5DV_UAR_ALLOC_TYPE_BF);
-  if (uar == nullptr) return none_left("a page for each queue without doorbell records", errno);
-  const auto [page, is_new] = pages_.try_emplace(uar);
-  if (!is_new) {
-    return nic_.wrong_answer(kAlloc,
-                             "the same page again, where each queue without doorbell "
-                             "records takes one of its own");
+  for (int i = 0; i < kRegistersOfAPage; ++i) {
+    mlx5dv_devx_uar* const uar = allocate(MLX5DV_UAR_ALLOC_TYPE_BF);
+    if (uar == nullptr) return none_left("a page for each queue without doorbell records", errno);
+    const bool has_page = knows_page(uar->page_id);
+    const auto [page, is_new] = pages_.try_emplace(uar);
+    if (!is_new) break;
+    page->second.combines = true;
+    if (!has_page) return take(*page);
+    page->second.has_recordless = true;  // its page's place is another register's
   }
-  page->second.combines = true;
-  return take(*page);
+  return nic_.wrong_answer(kAlloc,
+                           "the same page again, where each queue without doorbell records takes "
+                           "one of its own");
+}
+
+bool DoorbellPages::knows_page(std::uint32_t page_id) const {
+  return std::ranges::any_of(
+      pages_, [page_id](const auto& known) { return known.first->page_id == page_id; });
 }
 
 }  // namespace gdakit::mlx5

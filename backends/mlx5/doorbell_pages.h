@@ -61,6 +61,8 @@ class DoorbellPages {
 
   Result<mlx5dv_devx_uar*> take_page();
   Result<mlx5dv_devx_uar*> take_recordless_page();
+  // Whether a register of that page has been taken from the NIC.
+  bool knows_page(std::uint32_t page_id) const;
   mlx5dv_devx_uar* allocate(std::uint32_t type);
   Error none_left(const char* what, int code) const;
   Result<Doorbell> doorbell_at(mlx5dv_devx_uar* uar, void* place);
