@@ -1,19 +1,14 @@
 #include "backends/mlx5/dc_parts.h"
 
-#include <random>
 #include <string>
 #include <utility>
 
 #include "backends/mlx5/ports.h"
 #include "backends/mlx5/way.h"
+#include "core/base/random.h"
 
 namespace gdakit::mlx5 {
 namespace {
-
-std::uint64_t random_key() {
-  std::random_device random;
-  return std::uint64_t{random()} << 32 | random();
-}
 
 std::string text_of_mtu(std::uint8_t mtu) {
   return std::to_string(bytes_of(static_cast<ibv_mtu>(mtu)));
@@ -43,7 +38,7 @@ Result<Bytes> DcParts::target(DoorbellPages& pages, std::uint8_t counter_set) {
   if (!target_) {
     const Result<const DcReceives*> shared = receives(pages);
     if (!shared) return shared.error();
-    const std::uint64_t key = random_key();
+    const std::uint64_t key = random_u64();
     Result<DcTarget> made =
         DcTarget::create(nic_, **shared, {.key = key, .mtu = mtu_, .counter_set = counter_set});
     if (!made) return made.error();

@@ -2,10 +2,10 @@
 
 #include <cstddef>
 #include <cstring>
-#include <random>
 
 #include "backends/softnic/dma/dma_address.h"
 #include "core/base/endian.h"
+#include "core/base/random.h"
 #include "core/format/cqe.h"
 #include "core/format/srq.h"
 
@@ -27,12 +27,6 @@ Gid gid_of(Endpoint endpoint) {
   const Be32 number{endpoint};
   std::memcpy(&gid[kEndpointAt], &number, sizeof number);
   return gid;
-}
-
-// No other job's initiators shall find the target by accident.
-std::uint64_t random_key() {
-  std::random_device random;
-  return std::uint64_t{random()} << 32 | random();
 }
 
 }  // namespace
@@ -79,7 +73,7 @@ Result<std::unique_ptr<JobTarget>> JobTarget::create(Nic& nic, PdNumber pd,
   target.pd = pd;
   target.cq = *cqn;
   target.srq = *srqn;
-  target.access_key = random_key();
+  target.access_key = random_u64();  // other jobs' initiators shall not find it by accident
   target.access = Access::remote_read | Access::remote_write | Access::remote_atomic;
   const Result<DctNumber> dct = nic.create_dct(target);
   if (!dct) return dct.error();

@@ -108,20 +108,10 @@ class Mailboxes : public PlayedQueuePair {
   static std::map<std::string, std::string> numbers(bool receives, const ConnectionCard& peer) {
     const std::uint64_t begin = receives ? 0 : QueueBlock::kSlots;
     const std::uint32_t first_object = Played().next_object;
-    const std::map<std::string, std::uint64_t> all = {
-        {"port", 1},
-        {"gid_index", 1},
-        {"port_mtu", IBV_MTU_1024},
-        {"log_max_rd_atomic", 4},
-        {"eqn", Played().eqn},
-        {"pd", Played().pd},
-        {"uar_page", 0x41},
-        {"cq_record_umem", Played().next_umem},
+    std::map<std::string, std::string> texts = texts_of({
         {"umem", Played().next_umem + 1},
-        {"cq_record_offset", 64},
         {"receive_cq_record_offset", 72},
         {"record_offset", QueueBlock::kRecord - begin},
-        {"log_depth", 6},
         {"log_receive_depth", 2},
         {"log_receive_stride", 2},
         {"send_cqn", first_object},
@@ -133,34 +123,33 @@ class Mailboxes : public PlayedQueuePair {
         {"peer_lid", peer.address.lid},
         {"peer_mac_high", 0x0211},
         {"peer_mac_low", 0x22334455},
-    };
-    std::map<std::string, std::string> texts = texts_of(all);
+    });
     texts["peer_gid"] = hex_digits(peer.address.gid);
     return texts;
   }
   static std::map<std::string, std::string> dc_numbers() {
     const std::uint32_t first_object = Played().next_object;
-    return texts_of({{"port", 1},
-                     {"gid_index", 1},
-                     {"port_mtu", IBV_MTU_1024},
-                     {"log_max_rd_atomic", 4},
-                     {"eqn", Played().eqn},
-                     {"pd", Played().pd},
-                     {"uar_page", 0x41},
-                     {"cq_record_umem", Played().next_umem},
-                     {"receives_umem", Played().next_umem + 1},
+    return texts_of({{"receives_umem", Played().next_umem + 1},
                      {"umem", Played().next_umem + 2},
-                     {"cq_record_offset", 64},
                      {"receives_offset", 0},
                      {"record_offset", QueueBlock::kRecord - QueueBlock::kSlots},
-                     {"log_depth", 6},
                      {"receive_cqn", first_object},
                      {"srqn", first_object + 1},
                      {"send_cqn", first_object + 2},
                      {"qpn", first_object + 3}});
   }
-  static std::map<std::string, std::string> texts_of(
-      const std::map<std::string, std::uint64_t>& numbers) {
+  // With those that are the same for all.
+  static std::map<std::string, std::string> texts_of(std::map<std::string, std::uint64_t> numbers) {
+    numbers.insert({{"port", 1},
+                    {"gid_index", 1},
+                    {"port_mtu", IBV_MTU_1024},
+                    {"log_max_rd_atomic", 4},
+                    {"eqn", Played().eqn},
+                    {"pd", Played().pd},
+                    {"uar_page", 0x41},
+                    {"cq_record_umem", Played().next_umem},
+                    {"cq_record_offset", 64},
+                    {"log_depth", 6}});
     std::map<std::string, std::string> texts;
     for (const auto& [name, number] : numbers) texts[name] = std::to_string(number);
     return texts;
