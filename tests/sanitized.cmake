@@ -1,5 +1,5 @@
 # Which tests run under which sanitizer, and why: a row for each folder and, of tests/device, for
-# each program. The thread sanitizer is for what has threads; the address sanitizer (with that of
+# each program and each way in which it is run again. The thread sanitizer is for what has threads; the address sanitizer (with that of
 # undefined behaviour) for what parses, allocates and maps. What has no row is built and run without
 # a sanitizer only; -DGDAKIT_SANITIZE_EVERYTHING=ON builds and runs all of it.
 #
@@ -43,11 +43,22 @@ set(gdakit_sanitized
   "device_values_test              address         values across the borders of chunks"
   "device_watchdog_test            thread          what the host tells threads that wait"
   "device_words_test               thread          words that others write"
+  "checked.rma        address  objects as the ranges that operations may touch"
+  "checked.strided    address  the same, and strides that leave them"
+  "commands.batches   thread   a host thread that makes the WQEs of many posters"
+  "commands.rma       address  commands of which WQEs are made"
+  "commands.signal    thread   the host thread between two that wait for each other"
+  "dc.batches         thread   posts in cells of two slots, by queues that PEs share"
+  "dc.rma             address  the same, and addresses by PE"
+  "dc.signal          thread   the same"
+  "recordless.batches thread   one fence less before the doorbell"
+  "recordless.rma     address  queues without records"
 )
 
 option(GDAKIT_SANITIZE_EVERYTHING "Build and run all tests under the sanitizer" OFF)
 
-# gdakit_is_sanitized(NAME OUT): whether the folder or program NAME has its tests in this build.
+# gdakit_is_sanitized(NAME OUT): whether the folder, program or repetition NAME has its tests in this
+# build.
 function(gdakit_is_sanitized name out)
   set(${out} YES PARENT_SCOPE)
   if(NOT GDAKIT_SANITIZER OR GDAKIT_SANITIZE_EVERYTHING)
