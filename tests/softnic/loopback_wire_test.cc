@@ -1,6 +1,9 @@
 #include "backends/softnic/wire/loopback_wire.h"
 
+#include <atomic>
+#include <chrono>
 #include <cstring>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -97,8 +100,110 @@ TEST(LoopbackWire, RingsGrowWithTheEndpointsAndNotWithTheirSquare) {
     const auto fabric = LoopbackFabric::create(LoopbackOptions::for_endpoints(endpoints));
     std::vector<std::unique_ptr<Wire>> wires;
     for (Endpoint i = 0; i < endpoints; ++i) wires.push_back(std::move(*fabric->attach()));
+    EXPECT_EQ(fabric->ring_bytes(), 0u) << "before anything is sent";
+    for (const auto& wire : wires) {
+      for (Endpoint to = 0; to < endpoints; ++to) ASSERT_TRUE(wire->send(small_packet(to, 0)));
+    }
     EXPECT_LE(fabric->ring_bytes(), 2 * kMillion * endpoints) << endpoints << " endpoints";
   }
+}
+
+// All that comes in as many polls as leave no ring that is empty.
+std::uint32_t received_until_idle(Wire& wire) {
+  std::uint32_t received = 0;
+  for (int poll = 0; poll < 2000; ++poll) {
+    while (const Packet* packet = wire.receive()) {
+      wire.retire(packet);
+      ++received;
+    }
+    wire.flush();
+  }
+  return received;
+}
+
+TEST(LoopbackWire, WithoutTrafficAPollCostsTheSameHoweverManyPeersThereAre) {
+  constexpr std::uint32_t kEndpoints = 300;
+  const auto fabric = LoopbackFabric::create(LoopbackOptions::for_endpoints(kEndpoints));
+  std::vector<std::unique_ptr<Wire>> wires;
+  for (Endpoint i = 0; i < kEndpoints; ++i) wires.push_back(std::move(*fabric->attach()));
+  EXPECT_EQ(fabric->rings_looked_at(0), 0u) << "nobody has sent anything";
+  for (int round = 0; round < 2; ++round) {
+    for (const auto& wire : wires) {
+      ASSERT_TRUE(wire->send(small_packet(0, 1)));
+      wire->flush();
+    }
+    EXPECT_EQ(fabric->rings_looked_at(0), kEndpoints);
+    EXPECT_EQ(received_until_idle(*wires[0]), kEndpoints);
+    EXPECT_EQ(fabric->rings_looked_at(0), 0u) << "all is received";
+  }
+}
+
+TEST(LoopbackWire, SendersWithMuchToSendTakeTurns) {
+  const auto fabric = LoopbackFabric::create({.mtu = 1024, .slots = 64});
+  std::vector<std::unique_ptr<Wire>> wires;
+  for (int i = 0; i < 4; ++i) wires.push_back(std::move(*fabric->attach()));
+  for (int from = 1; from < 4; ++from) {
+    for (int i = 0; i < 64; ++i) ASSERT_TRUE(wires[from]->send(small_packet(0, 0)));
+    wires[from]->flush();
+  }
+  std::vector<int> received(4);
+  for (int i = 0; i < 3 * 16; ++i) {
+    const Packet* packet = wires[0]->receive();
+    ASSERT_NE(packet, nullptr);
+    ++received[packet->header.source];
+    wires[0]->retire(packet);
+  }
+  EXPECT_EQ(received, (std::vector<int>{0, 16, 16, 16}));
+}
+
+// The receiver stops looking at rings again and again while packets come.
+TEST(LoopbackWire, ARingThatIsLookedAtNoMoreIsHeardOf) {
+  constexpr std::uint32_t kPackets = 20'000;
+  const auto fabric = LoopbackFabric::create({.mtu = 1024, .slots = 8, .endpoints = 100});
+  auto a = std::move(*fabric->attach(99)), b = std::move(*fabric->attach(1));
+  std::atomic<std::uint32_t> received{0};
+  std::thread sender([&] {
+    for (std::uint32_t psn = 0; psn < kPackets; ++psn) {
+      while (received.load() < psn) std::this_thread::yield();
+      // Sometimes at once, sometimes about when the receiver gives the ring up, and later.
+      for (std::atomic<std::uint32_t> spin{psn % 1024}; spin != 0; --spin) {
+      }
+      static_cast<void>(
+          a->send(small_packet(1, psn)));  // there is room, unless the test has failed
+      a->flush();
+    }
+  });
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(50);
+  while (received != kPackets && std::chrono::steady_clock::now() < limit) {
+    for (int poll = 0; poll < 100; ++poll) {
+      const Packet* packet = b->receive();
+      if (packet == nullptr) continue;
+      EXPECT_EQ(packet->header.psn, received.load());
+      b->retire(packet);
+      b->flush();
+      ++received;
+    }
+  }
+  EXPECT_EQ(received, kPackets);
+  received = kPackets;  // however it went, the sender ends
+  sender.join();
+}
+
+// Its sender need not ring again.
+TEST(LoopbackWire, TheNextOwnerOfANumberLooksAtRingsWhoseSendersHaveRung) {
+  const auto fabric = LoopbackFabric::create({.mtu = 1024, .slots = 4});
+  auto a = std::move(*fabric->attach()), b = std::move(*fabric->attach());
+  ASSERT_TRUE(a->send(small_packet(1, 1)));
+  a->flush();
+  ASSERT_NE(b->receive(), nullptr);
+  b.reset();
+  b = std::move(*fabric->attach(1));
+  ASSERT_EQ(fabric->rings_looked_at(1), 1u);
+  ASSERT_TRUE(a->send(small_packet(1, 2)));
+  a->flush();
+  const Packet* packet = b->receive();
+  ASSERT_NE(packet, nullptr);
+  EXPECT_EQ(packet->header.psn, 2u);
 }
 
 TEST(LoopbackRecall, VoidsWhatIsByReferenceAndStillUnread) {

@@ -6,8 +6,10 @@
 #include <cstring>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "backends/softnic/wire/plain_wire.h"
+#include "backends/softnic/wire/ring_bells.h"
 #include "backends/softnic/wire/ring_recall.h"
 #include "backends/softnic/wire/spsc_ring.h"
 
@@ -26,6 +28,9 @@ struct Slot {
 // A turn at one ring before the next sender has its own.
 constexpr std::uint32_t kTurn = 16;
 
+// A ring that was empty at so many looks in a row is looked at no more until its sender rings.
+constexpr std::uint32_t kPatience = 64;
+
 }  // namespace
 
 struct LoopbackRing {
@@ -38,11 +43,7 @@ struct LoopbackRing {
 
 class LoopbackWire final : public PlainWire {
  public:
-  LoopbackWire(std::shared_ptr<LoopbackFabric> fabric, Endpoint endpoint)
-      : fabric_(std::move(fabric)),
-        endpoint_(endpoint),
-        outbound_(fabric_->options_.endpoints),
-        inbound_(fabric_->options_.endpoints) {}
+  LoopbackWire(std::shared_ptr<LoopbackFabric> fabric, Endpoint endpoint);
   ~LoopbackWire() override;
 
   Endpoint endpoint() const override { return endpoint_; }
@@ -69,26 +70,49 @@ class LoopbackWire final : public PlainWire {
     RingReader reader;
     LoopbackRing* ring = nullptr;
     RecallReader recall;
+    bool watched = false;
+    std::uint32_t empty_looks = 0;  // in a row
   };
+  enum class Look { packet, waits, empty };
 
   std::uint8_t* room_for(Slot& slot, std::uint32_t size) const;
-  const Packet* receive_from(Inbound& inbound);
-  bool connect_inbound(Endpoint from);
+  Outbound& outbound_to(Endpoint to);
+  void watch(Endpoint from);
+  Look look_at(Inbound& inbound, const Packet** packet);
+  bool stays_empty(Endpoint from);
 
   std::shared_ptr<LoopbackFabric> fabric_;
   const Endpoint endpoint_;
-  Endpoint turn_ = 0;
+  RingBells& bells_;
+  // By endpoint; null until there was a packet.
+  std::vector<std::unique_ptr<Outbound>> outbound_;
+  std::vector<std::unique_ptr<Inbound>> inbound_;
+  std::vector<Endpoint> sent_to_;      // that have an Outbound
+  std::vector<Endpoint> unpublished_;  // of those
+  std::vector<Endpoint> watched_;      // that have a turn
+  std::vector<Endpoint> entered_;      // whose packets are in use
+  std::size_t turn_ = 0;               // in watched_
   std::uint32_t turn_used_ = 0;
-  std::vector<Outbound> outbound_;
-  std::vector<Inbound> inbound_;
 };
+
+LoopbackWire::LoopbackWire(std::shared_ptr<LoopbackFabric> fabric, Endpoint endpoint)
+    : fabric_(std::move(fabric)),
+      endpoint_(endpoint),
+      bells_(*fabric_->bells_[endpoint]),
+      outbound_(fabric_->options_.endpoints),
+      inbound_(fabric_->options_.endpoints) {
+  // On the data path they shall not grow.
+  for (auto* list : {&sent_to_, &unpublished_, &watched_, &entered_}) {
+    list->reserve(fabric_->options_.endpoints);
+  }
+  // Senders need not ring again for who had this number before.
+  bells_.take_all([this](Endpoint from) { watch(from); });
+}
 
 LoopbackWire::~LoopbackWire() {
   flush();
   // What was received and not retired is given up: its memory is not read any more.
-  for (Inbound& inbound : inbound_) {
-    if (inbound.recall.entered()) inbound.recall.leave();
-  }
+  for (const Endpoint from : entered_) inbound_[from]->recall.leave();
   // A peer leaves its epoch at the end of its step. The limit is for a peer whose DMA never
   // finishes.
   Recall all = recall({.everything = true});
@@ -102,13 +126,7 @@ bool LoopbackWire::send(const Packet& packet) {
   if (to >= outbound_.size() || !fabric_->attached_[to].load(std::memory_order_acquire)) {
     return true;
   }
-  Outbound& outbound = outbound_[to];
-  if (outbound.ring == nullptr) {
-    outbound.ring = fabric_->ring(endpoint_, to);
-    outbound.writer = RingWriter(&outbound.ring->indices, fabric_->options_.slots);
-    outbound.recall = RecallSender(&outbound.ring->recall, outbound.ring->void_bits.data(),
-                                   fabric_->options_.slots, outbound.writer);
-  }
+  Outbound& outbound = outbound_to(to);
   const auto index = outbound.writer.reserve();
   if (!index) return false;
   outbound.recall.fill(*index, packet);
@@ -126,8 +144,21 @@ bool LoopbackWire::send(const Packet& packet) {
     slot.packet.payload = room;
   }
   outbound.writer.commit();
-  outbound.unpublished = true;
+  if (!std::exchange(outbound.unpublished, true)) unpublished_.push_back(to);
   return true;
+}
+
+LoopbackWire::Outbound& LoopbackWire::outbound_to(Endpoint to) {
+  std::unique_ptr<Outbound>& outbound = outbound_[to];
+  if (outbound != nullptr) return *outbound;
+  outbound = std::make_unique<Outbound>();
+  LoopbackRing& ring = fabric_->make_ring(endpoint_, to);
+  outbound->ring = &ring;
+  outbound->writer = RingWriter(&ring.indices, fabric_->options_.slots);
+  outbound->recall =
+      RecallSender(&ring.recall, ring.void_bits.data(), fabric_->options_.slots, outbound->writer);
+  sent_to_.push_back(to);
+  return *outbound;
 }
 
 std::uint8_t* LoopbackWire::room_for(Slot& slot, std::uint32_t size) const {
@@ -137,83 +168,118 @@ std::uint8_t* LoopbackWire::room_for(Slot& slot, std::uint32_t size) const {
   return slot.room.get();
 }
 
-bool LoopbackWire::connect_inbound(Endpoint from) {
-  LoopbackRing* ring = fabric_->ring(from, endpoint_);
-  if (ring == nullptr) return false;
-  inbound_[from].ring = ring;
-  inbound_[from].reader = RingReader(&ring->indices, fabric_->options_.slots);
-  inbound_[from].recall = RecallReader(&ring->recall, ring->void_bits.data());
-  return true;
-}
-
-const Packet* LoopbackWire::receive_from(Inbound& inbound) {
-  while (const auto index = inbound.reader.peek()) {
-    inbound.recall.enter();
-    const Packet& packet = inbound.ring->slots[*index].packet;
-    const NextPacket next = next_packet(inbound.reader, inbound.recall, *index);
-    if (next == NextPacket::use) return &packet;
-    if (next == NextPacket::wait) return nullptr;
+// A ring whose bell has rung has a turn from now on. Who rings has made the ring.
+void LoopbackWire::watch(Endpoint from) {
+  std::unique_ptr<Inbound>& inbound = inbound_[from];
+  if (inbound == nullptr) {
+    inbound = std::make_unique<Inbound>();
+    LoopbackRing* const ring = fabric_->ring(from, endpoint_);
+    inbound->ring = ring;
+    inbound->reader = RingReader(&ring->indices, fabric_->options_.slots);
+    inbound->recall = RecallReader(&ring->recall, ring->void_bits.data());
   }
-  return nullptr;
+  if (!std::exchange(inbound->watched, true)) watched_.push_back(from);
 }
 
+LoopbackWire::Look LoopbackWire::look_at(Inbound& inbound, const Packet** packet) {
+  while (const auto index = inbound.reader.peek()) {
+    const Packet& next = inbound.ring->slots[*index].packet;
+    if (!inbound.recall.entered()) {
+      entered_.push_back(watched_[turn_]);
+      inbound.recall.enter();
+    }
+    switch (next_packet(inbound.reader, inbound.recall, *index)) {
+      case NextPacket::use: *packet = &next; return Look::packet;
+      case NextPacket::wait: return Look::waits;
+      case NextPacket::skip: break;
+    }
+  }
+  return Look::empty;
+}
+
+// Whether the ring, in which there was nothing, is left until its sender rings.
+bool LoopbackWire::stays_empty(Endpoint from) {
+  Inbound& inbound = *inbound_[from];
+  if (++inbound.empty_looks < kPatience) return false;
+  inbound.empty_looks = 0;
+  bells_.clear(from);
+  if (!inbound.reader.peek()) {
+    inbound.watched = false;
+    return true;
+  }
+  bells_.keep(from);
+  return false;
+}
+
+// A turn of each ring that is watched, and the rest of the turn that was under way.
 const Packet* LoopbackWire::receive() {
-  const Endpoint count = fabric_->endpoints_.load(std::memory_order_acquire);
-  for (Endpoint tried = 0; tried <= count; ++tried) {
-    if (turn_ >= count || turn_used_ == kTurn) {
-      turn_ = turn_ + 1 < count ? turn_ + 1 : 0;
+  bells_.take([this](Endpoint from) { watch(from); });
+  for (std::size_t left = watched_.size() + 1; left != 0 && !watched_.empty(); --left) {
+    if (turn_used_ == kTurn) {
+      ++turn_;
       turn_used_ = 0;
     }
-    Inbound& inbound = inbound_[turn_];
-    if (inbound.ring != nullptr || connect_inbound(turn_)) {
-      if (const Packet* packet = receive_from(inbound)) {
-        ++turn_used_;
-        return packet;
-      }
+    if (turn_ >= watched_.size()) turn_ = 0;
+    Inbound& inbound = *inbound_[watched_[turn_]];
+    const Packet* packet = nullptr;
+    const Look seen = look_at(inbound, &packet);
+    if (seen == Look::packet) {
+      inbound.empty_looks = 0;
+      ++turn_used_;
+      return packet;
     }
     turn_used_ = kTurn;
+    if (seen == Look::empty && stays_empty(watched_[turn_])) {
+      watched_[turn_] = watched_.back();
+      watched_.pop_back();
+      turn_used_ = 0;
+    }
   }
   return nullptr;
 }
 
-void LoopbackWire::retire(const Packet* packet) { inbound_[packet->header.source].reader.retire(); }
+void LoopbackWire::retire(const Packet* packet) {
+  inbound_[packet->header.source]->reader.retire();
+}
 
 void LoopbackWire::flush() {
-  const Endpoint count = fabric_->endpoints_.load(std::memory_order_acquire);
-  for (Endpoint peer = 0; peer < count; ++peer) {
-    Outbound& outbound = outbound_[peer];
-    if (outbound.unpublished) {
-      outbound.writer.publish();
-      outbound.unpublished = false;
-    }
-    Inbound& inbound = inbound_[peer];
-    if (!inbound.recall.entered()) continue;
-    inbound.reader.publish();
-    if (inbound.reader.unretired() == 0) inbound.recall.leave();
+  for (const Endpoint peer : unpublished_) {
+    Outbound& outbound = *outbound_[peer];
+    outbound.writer.publish(std::memory_order_seq_cst);
+    outbound.unpublished = false;
+    fabric_->bells_[peer]->ring(endpoint_);
   }
+  unpublished_.clear();
+  std::erase_if(entered_, [this](Endpoint peer) {
+    Inbound& inbound = *inbound_[peer];
+    inbound.reader.publish();
+    if (inbound.reader.unretired() != 0) return false;
+    inbound.recall.leave();
+    return true;
+  });
 }
 
 Recall LoopbackWire::recall(const RecallScope& scope) {
   Recall recall;
-  for (Endpoint peer = 0; peer < outbound_.size(); ++peer) {
-    Outbound& outbound = outbound_[peer];
-    if (outbound.ring != nullptr) outbound.recall.recall(scope, peer, outbound.writer, recall);
+  for (const Endpoint peer : sent_to_) {
+    Outbound& outbound = *outbound_[peer];
+    outbound.recall.recall(scope, peer, outbound.writer, recall);
   }
   return recall;
 }
 
 bool LoopbackWire::recalled(Recall& recall) {
   std::erase_if(recall.waits, [this](const Recall::Wait& wait) {
-    Outbound& outbound = outbound_[wait.peer];
+    Outbound& outbound = *outbound_[wait.peer];
     return !outbound.recall.still_read(wait, outbound.writer);
   });
   return recall.waits.empty();
 }
 
 bool LoopbackWire::unread(Endpoint endpoint) const {
-  if (endpoint >= outbound_.size() || outbound_[endpoint].ring == nullptr) return false;
+  if (endpoint >= outbound_.size() || outbound_[endpoint] == nullptr) return false;
   return fabric_->attached_[endpoint].load(std::memory_order_acquire) &&
-         outbound_[endpoint].writer.unretired() != 0;
+         outbound_[endpoint]->writer.unretired() != 0;
 }
 
 LoopbackOptions LoopbackOptions::for_endpoints(std::uint32_t endpoints) {
@@ -228,7 +294,11 @@ LoopbackOptions LoopbackOptions::for_endpoints(std::uint32_t endpoints) {
 LoopbackFabric::LoopbackFabric(const LoopbackOptions& options)
     : options_(options),
       rings_(std::size_t{options.endpoints} * options.endpoints),
-      attached_(options.endpoints) {}
+      attached_(options.endpoints) {
+  for (Endpoint endpoint = 0; endpoint < options.endpoints; ++endpoint) {
+    bells_.push_back(std::make_unique<RingBells>(options.endpoints));
+  }
+}
 LoopbackFabric::~LoopbackFabric() = default;
 
 std::shared_ptr<LoopbackFabric> LoopbackFabric::create(const LoopbackOptions& options) {
@@ -261,31 +331,31 @@ Result<std::unique_ptr<Wire>> LoopbackFabric::attach(Endpoint wanted) {
 }
 
 Result<std::unique_ptr<Wire>> LoopbackFabric::attach_locked(Endpoint endpoint) {
-  const auto make_ring = [this](Endpoint from, Endpoint to) {
-    std::atomic<LoopbackRing*>& place = rings_[ring_number(from, to)];
-    if (place.load() != nullptr) return;
-    owned_.push_back(std::make_unique<LoopbackRing>(options_.slots));
-    place.store(owned_.back().get(), std::memory_order_release);
-  };
-  make_ring(endpoint, endpoint);
   // What was sent to a former owner of this number is not for the new one.
   for (Endpoint peer = 0; peer < options_.endpoints; ++peer) {
     if (LoopbackRing* old = ring(peer, endpoint)) old->indices.head.store(old->indices.tail.load());
   }
-  for (Endpoint peer = 0; peer < options_.endpoints; ++peer) {
-    if (!attached_[peer].load()) continue;
-    make_ring(endpoint, peer);
-    make_ring(peer, endpoint);
-  }
   auto wire = std::make_unique<LoopbackWire>(shared_from_this(), endpoint);
   attached_[endpoint].store(true, std::memory_order_release);
-  if (endpoint >= endpoints_.load()) endpoints_.store(endpoint + 1, std::memory_order_release);
   return std::unique_ptr<Wire>(std::move(wire));
+}
+
+LoopbackRing& LoopbackFabric::make_ring(Endpoint from, Endpoint to) {
+  const std::lock_guard lock(mutex_);
+  std::atomic<LoopbackRing*>& place = rings_[ring_number(from, to)];
+  if (LoopbackRing* const there = place.load()) return *there;
+  owned_.push_back(std::make_unique<LoopbackRing>(options_.slots));
+  place.store(owned_.back().get(), std::memory_order_release);
+  return *owned_.back();
 }
 
 std::size_t LoopbackFabric::ring_bytes() {
   const std::lock_guard lock(mutex_);
   return owned_.size() * (sizeof(LoopbackRing) + options_.slots * sizeof(Slot));
+}
+
+std::uint32_t LoopbackFabric::rings_looked_at(Endpoint endpoint) const {
+  return bells_[endpoint]->count();
 }
 
 void LoopbackFabric::detach(Endpoint endpoint) {

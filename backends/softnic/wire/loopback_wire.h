@@ -21,6 +21,7 @@
 namespace gdakit::softnic {
 
 class LoopbackWire;
+class RingBells;
 struct LoopbackRing;
 
 struct LoopbackOptions {
@@ -43,8 +44,12 @@ class LoopbackFabric : public std::enable_shared_from_this<LoopbackFabric> {
   Result<std::unique_ptr<Wire>> attach();
   Result<std::unique_ptr<Wire>> attach(Endpoint wanted);
 
-  // What the rings take, all of them together, without room for gathered payload.
+  // What the rings take, all of them together, without room for gathered payload. One is made when
+  // its sender has its first packet for its receiver.
   std::size_t ring_bytes();
+
+  // At how many rings an endpoint looks when it asks for a packet.
+  std::uint32_t rings_looked_at(Endpoint endpoint) const;
 
  private:
   friend class LoopbackWire;
@@ -56,15 +61,16 @@ class LoopbackFabric : public std::enable_shared_from_this<LoopbackFabric> {
   std::size_t ring_number(Endpoint from, Endpoint to) const {
     return std::size_t{from} * options_.endpoints + to;
   }
+  LoopbackRing& make_ring(Endpoint from, Endpoint to);
   Result<std::unique_ptr<Wire>> attach_locked(Endpoint endpoint);
   void detach(Endpoint endpoint);
 
   const LoopbackOptions options_;
-  std::mutex mutex_;  // attach and detach
+  std::mutex mutex_;  // attach, detach, and rings that are made
   std::vector<std::unique_ptr<LoopbackRing>> owned_;
   std::vector<std::atomic<LoopbackRing*>> rings_;
   std::vector<std::atomic<bool>> attached_;
-  std::atomic<std::uint32_t> endpoints_{0};  // all numbers in use are below
+  std::vector<std::unique_ptr<RingBells>> bells_;  // by receiver
 };
 
 }  // namespace gdakit::softnic

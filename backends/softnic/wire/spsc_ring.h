@@ -44,8 +44,10 @@ class RingWriter {
   }
   // The reserved slot is filled.
   void commit() { ++tail_; }
-  // Shows the reader all committed slots.
-  void publish() { indices_->tail.store(tail_, std::memory_order_release); }
+  // Shows the reader all committed slots. seq_cst: in one order with what tells the reader to look.
+  void publish(std::memory_order order = std::memory_order_release) {
+    indices_->tail.store(tail_, order);
+  }
 
   // Everything below `index`, which is not above tail(), is retired.
   bool retired(std::uint64_t index) {
@@ -139,7 +141,7 @@ class RingReader {
 
   bool refresh() {
     if (broken_) return false;
-    tail_ = indices_->tail.load(std::memory_order_acquire);
+    tail_ = indices_->tail.load(std::memory_order_seq_cst);  // see RingWriter::publish
     if (tail_ - retired_ > slots_ || tail_ - retired_ < next_ - retired_) mark_broken();
     return next_ != tail_;
   }
