@@ -33,6 +33,7 @@ struct NicLink {
   std::optional<PortShare> port = {};  // likewise, what this NIC has of its port
   std::unique_ptr<HeapSharing> sharing = nullptr;
   std::shared_ptr<GpuOrderDomain> domain = nullptr;  // of NICs that read each other's memory
+  std::uint32_t nics_of_process = 1;                 // of this job, this one included
 };
 
 // The longest payload by reference of one packet: on a GPU each packet is a copy of its own, which

@@ -305,6 +305,32 @@ TEST(UarPages, PagesBelowTheRegistersAndRemovedPagesRingNothing) {
   EXPECT_FALSE(pages.poll(rig.a.engine, true));
 }
 
+TEST(UarPages, APageIsLookedAtAloneWithAllItsWords) {
+  EngineRig rig;
+  UarPages pages;
+  auto* page = static_cast<std::uint8_t*>(*pages.add(rig.a.uar, UarType::dense));
+  const UarNumber other = rig.a.uar + 1;
+  auto* others = static_cast<std::uint8_t*>(*pages.add(other, UarType::dense));
+  const auto rung = [&] {
+    const NicCounters counters = rig.a.engine.counters();
+    return counters.doorbells + counters.dropped_doorbells;
+  };
+  for (std::uint64_t round = 1; round <= 2; ++round) {  // cold words, then hot ones
+    for (std::uint8_t* words : {page, others}) {
+      *reinterpret_cast<std::uint64_t*>(words + 0x808) = round;
+      *reinterpret_cast<std::uint64_t*>(words + 0xbf8) = round;
+    }
+    const std::uint64_t before = rung();
+    pages.poll_page(rig.a.engine, rig.a.uar);
+    EXPECT_EQ(rung(), before + 2);
+    pages.poll_page(rig.a.engine, rig.a.uar);
+    pages.poll_page(rig.a.engine, other + 1);
+    EXPECT_EQ(rung(), before + 2) << "nothing has changed";
+    pages.poll_all(rig.a.engine);
+    EXPECT_EQ(rung(), before + 4);
+  }
+}
+
 // A page of registers with a queue pair that is rung through it, as a client of ConnectX has them.
 class RegistersTest : public testing::Test {
  protected:

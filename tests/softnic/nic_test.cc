@@ -32,6 +32,19 @@ TEST(Nic, RefusesWhatItCannotRun) {
   EXPECT_FALSE(Nic::open(odd, std::make_unique<HostDma>(), std::move(*fabric->attach())));
 }
 
+TEST(Nic, SleepsUntilItsFirstQueuePairIsConnected) {
+  const auto fabric = LoopbackFabric::create();
+  NicOptions options;
+  options.thread.sleep_before_start_us = 600'000'000;
+  Client a(*fabric, options), b(*fabric, options);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  a.connect(b);
+  b.connect(a);
+  a.post_write(b.address(0), b.key, a.address(0), 8);
+  a.ring();
+  EXPECT_TRUE(a.wait());
+}
+
 // How often threads of this process have gone to sleep or waited.
 long pauses() {
   rusage usage{};

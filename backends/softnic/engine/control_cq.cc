@@ -100,4 +100,9 @@ Outcome<> Engine::destroy_cq(CqNumber cq, Uid uid) {
   return {};
 }
 
+UarNumber Engine::uar_of_cq(CqNumber cq) const {
+  const Cq* const found = cqs_.find(cq);
+  return found == nullptr ? 0 : found->uar();
+}
+
 }  // namespace gdakit::softnic

@@ -182,6 +182,11 @@ Outcome<QpInfo> Engine::query_qp(QpNumber qpn, Uid uid) const {
   return info;
 }
 
+UarNumber Engine::uar_of_qp(QpNumber qpn) const {
+  const Qp* const qp = qps_.find(qpn);
+  return qp == nullptr ? 0 : qp->common.attributes.uar;
+}
+
 std::vector<QpNumber> Engine::qps_where(bool (*holds)(const Qp&)) const {
   std::vector<QpNumber> found;
   for (QpNumber qpn = qps_.begin_number(); qpn < qps_.end_number(); ++qpn) {
@@ -192,11 +197,13 @@ std::vector<QpNumber> Engine::qps_where(bool (*holds)(const Qp&)) const {
 }
 
 std::vector<QpNumber> Engine::broken_qps() const {
+  if (!core_.any_broken) return {};
   return qps_where(
       [](const Qp& qp) { return qp.common.first_error.syndrome != format::Syndrome::none; });
 }
 
 std::vector<QpNumber> Engine::recordless_qps() const {
+  if (!core_.any_behind) return {};
   return qps_where([](const Qp& qp) { return qp.send_queue.record_behind(); });
 }
 

@@ -172,6 +172,10 @@ class Engine {
   Outcome<> arm_dct(DctNumber dct, Uid uid = kNicUid);
   Outcome<> destroy_dct(DctNumber dct, Uid uid = kNicUid);
 
+  // The page whose registers ring for the queue pair, or arm the CQ; 0: none does.
+  UarNumber uar_of_qp(QpNumber qpn) const;
+  UarNumber uar_of_cq(CqNumber cq) const;
+
   // Those that an error has broken, whosever they are.
   std::vector<QpNumber> broken_qps() const;
   // Those whose doorbell record has once said less than a doorbell before it.

@@ -63,28 +63,35 @@ std::chrono::milliseconds Nic::wait_until(const Ended& ended) {
 }
 
 // Behind all doorbells that were rung before, as on hardware, where stores to the doorbell page and
-// commands arrive in order.
-template <class Call>
-RemovalNumber Nic::behind_doorbells(const Call& call) {
-  return thread_->locked([&]() -> RemovalNumber {
-    pages_.poll_all(*engine_);
+// commands arrive in order. For a command that concerns one queue pair or CQ it is enough to look
+// at its own page: a look at all of them for each of a thousand queues takes longer than all else.
+template <class Look, class Call>
+RemovalNumber Nic::behind_doorbells(const Look& look, const Call& call) {
+  bool starts = false;
+  const RemovalNumber number = thread_->locked([&]() -> RemovalNumber {
+    look();
     const RemovalNumber before = engine_->last_removal();
+    starts = !engine_->started();
     call();
+    starts = starts && engine_->started();
     return engine_->last_removal() == before ? 0 : engine_->last_removal();
   });
+  if (starts) thread_->wake();
+  return number;
 }
 
-template <class Remove>
-Result<> Nic::remove_and_wait(const char* call, const Remove& remove) {
+template <class Look, class Remove>
+Result<> Nic::remove_and_wait(const char* call, const Look& look, const Remove& remove) {
   Result<> removed;
-  const RemovalNumber number = behind_doorbells([&] { removed = to_result(call, remove()); });
+  const RemovalNumber number = behind_doorbells(look, [&] { removed = to_result(call, remove()); });
   return number == 0 ? removed : wait_for_removal(call, number);
 }
 
 // What was posted before a queue pair goes, hardware has sent by then.
 Result<> Nic::command(const std::function<void(Engine&)>& call) {
   thread_->catch_up();
-  const RemovalNumber number = behind_doorbells([&] { call(*engine_); });
+  const RemovalNumber number =
+      behind_doorbells([this] { pages_.poll_all(*engine_); }, [&] { call(*engine_); });
   thread_->wake();
   return number == 0 ? Result<>() : wait_for_removal("command", number);
 }
@@ -146,11 +153,15 @@ Result<MemoryKey> Nic::reg_mr(const MrAttributes& attributes, Uid uid) {
 }
 
 Result<> Nic::rereg_mr(MemoryKey key, const MrAttributes& attributes, Uid uid) {
-  return remove_and_wait("rereg_mr", [&] { return engine_->rereg_mr(key, attributes, uid); });
+  return remove_and_wait(
+      "rereg_mr", [this] { pages_.poll_all(*engine_); },
+      [&] { return engine_->rereg_mr(key, attributes, uid); });
 }
 
 Result<> Nic::dereg_mr(MemoryKey key, Uid uid) {
-  return remove_and_wait("dereg_mr", [&] { return engine_->dereg_mr(key, uid); });
+  return remove_and_wait(
+      "dereg_mr", [this] { pages_.poll_all(*engine_); },
+      [&] { return engine_->dereg_mr(key, uid); });
 }
 
 Result<MemoryKey> Nic::alloc_mw(PdNumber pd, WindowType type, Uid uid) {
@@ -158,7 +169,9 @@ Result<MemoryKey> Nic::alloc_mw(PdNumber pd, WindowType type, Uid uid) {
 }
 
 Result<> Nic::dealloc_mw(MemoryKey window, Uid uid) {
-  return remove_and_wait("dealloc_mw", [&] { return engine_->dealloc_mw(window, uid); });
+  return remove_and_wait(
+      "dealloc_mw", [this] { pages_.poll_all(*engine_); },
+      [&] { return engine_->dealloc_mw(window, uid); });
 }
 
 Result<CqNumber> Nic::create_cq(const CqAttributes& attributes, Uid uid) {
@@ -191,7 +204,9 @@ Result<> Nic::resize_cq(CqNumber cq, const CqResize& to, Uid uid) {
 }
 
 Result<> Nic::destroy_cq(CqNumber cq, Uid uid) {
-  return remove_and_wait("destroy_cq", [&] { return engine_->destroy_cq(cq, uid); });
+  return remove_and_wait(
+      "destroy_cq", [&] { pages_.poll_page(*engine_, engine_->uar_of_cq(cq)); },
+      [&] { return engine_->destroy_cq(cq, uid); });
 }
 
 Result<SrqNumber> Nic::create_srq(const SrqAttributes& attributes, Uid uid) {
@@ -209,11 +224,15 @@ Result<SrqInfo> Nic::query_srq(SrqNumber srq, Uid uid) const {
 }
 
 Result<> Nic::destroy_srq(SrqNumber srq, Uid uid) {
-  return remove_and_wait("destroy_srq", [&] { return engine_->destroy_srq(srq, uid); });
+  return remove_and_wait(
+      "destroy_srq", [this] { pages_.poll_all(*engine_); },
+      [&] { return engine_->destroy_srq(srq, uid); });
 }
 
 Result<DctNumber> Nic::create_dct(const DctAttributes& attributes, Uid uid) {
-  return locked("create_dct", [&] { return engine_->create_dct(attributes, uid); });
+  const auto created = locked("create_dct", [&] { return engine_->create_dct(attributes, uid); });
+  thread_->wake();
+  return created;
 }
 
 Result<QpNumber> Nic::create_qp(const QpAttributes& attributes, Uid uid) {
@@ -221,7 +240,9 @@ Result<QpNumber> Nic::create_qp(const QpAttributes& attributes, Uid uid) {
 }
 
 Result<> Nic::modify_qp(QpNumber qpn, const QpModify& modify, Uid uid) {
-  return remove_and_wait("modify_qp", [&] { return engine_->modify_qp(qpn, modify, uid); });
+  return remove_and_wait(
+      "modify_qp", [&] { pages_.poll_page(*engine_, engine_->uar_of_qp(qpn)); },
+      [&] { return engine_->modify_qp(qpn, modify, uid); });
 }
 
 Result<QpInfo> Nic::query_qp(QpNumber qpn, Uid uid) const {
@@ -237,7 +258,9 @@ std::vector<QpNumber> Nic::recordless_qps() const {
 }
 
 Result<> Nic::destroy_qp(QpNumber qpn, Uid uid) {
-  return remove_and_wait("destroy_qp", [&] { return engine_->destroy_qp(qpn, uid); });
+  return remove_and_wait(
+      "destroy_qp", [&] { pages_.poll_page(*engine_, engine_->uar_of_qp(qpn)); },
+      [&] { return engine_->destroy_qp(qpn, uid); });
 }
 
 NicCounters Nic::counters() const {

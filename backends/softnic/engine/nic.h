@@ -139,12 +139,13 @@ class Nic final : public ProgressEngine {
   // Runs the control-path call of this name between two steps.
   template <class Call>
   auto locked(const char* name, const Call& call) const;
-  // Returns the number of the removal that the call has begun, if it has begun one, or 0.
-  template <class Call>
-  RemovalNumber behind_doorbells(const Call& call);
-  // Runs `remove`, which removes something, and waits until its memory is unused.
-  template <class Remove>
-  Result<> remove_and_wait(const char* call, const Remove& remove);
+  // Runs the call behind the doorbells that `look` finds. Returns the number of the removal that it
+  // has begun, if it has begun one, or 0.
+  template <class Look, class Call>
+  RemovalNumber behind_doorbells(const Look& look, const Call& call);
+  // Runs `remove`, which may remove something, and waits until its memory is unused.
+  template <class Look, class Remove>
+  Result<> remove_and_wait(const char* call, const Look& look, const Remove& remove);
   // Until the engine says so, or too long. Returns how long that is.
   template <class Ended>
   std::chrono::milliseconds wait_until(const Ended& ended);

@@ -125,7 +125,7 @@ void NicThread::rest(std::uint32_t idle_rounds) {
     give_way();
     return;
   }
-  // NICs that sleep until then leave few cores to the inits of many PEs.
+  // NICs that sleep until then leave the cores to the inits of many PEs.
   if (!seen_.engine_started && !seen_.engine_waits) {
     sleep(std::chrono::microseconds(options_.sleep_before_start_us));
     return;

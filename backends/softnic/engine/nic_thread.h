@@ -36,14 +36,15 @@ class ThreadWatch {
 
 struct NicThreadOptions {
   std::uint32_t steps_per_lock = 16;
-  std::uint32_t idle_spins = 8;                // rounds without work before the thread yields
-  std::uint32_t idle_yields = 256;             // ... before it sleeps; 0: it never yields
-  std::uint32_t least_sleep_us = 0;            // of a sleep for want of work
-  std::uint32_t sleep_before_start_us = 2000;  // while no queue pair has been connected
-  std::uint32_t sleep_helped_us = 50;          // while others run the steps
-  std::uint32_t neglected_us = 20;             // without a step before work that is found ...
-  std::uint32_t unhelped_us = 1000;            // ... and for how long it then trusts no helper
-  ThreadWatch* watch = nullptr;                // outlives the thread
+  std::uint32_t idle_spins = 8;      // rounds without work before the thread yields
+  std::uint32_t idle_yields = 256;   // ... before it sleeps; 0: it never yields
+  std::uint32_t least_sleep_us = 0;  // of a sleep for want of work
+  // While no queue pair has been connected; the first one wakes the thread.
+  std::uint32_t sleep_before_start_us = 100'000;
+  std::uint32_t sleep_helped_us = 50;  // while others run the steps
+  std::uint32_t neglected_us = 20;     // without a step before work that is found ...
+  std::uint32_t unhelped_us = 1000;    // ... and for how long it then trusts no helper
+  ThreadWatch* watch = nullptr;        // outlives the thread
 };
 
 class NicThread {

@@ -81,19 +81,25 @@ void UarPages::remove(UarNumber uar) {
   std::erase_if(pages_, [uar](const Page& page) { return page.uar == uar; });
 }
 
+// Rings if the word has changed, and then it is hot.
+bool UarPages::look_at(Engine& engine, Page& page, std::size_t word) {
+  const std::uint32_t offset = offset_of(page.type, word);
+  const auto* at = reinterpret_cast<const std::uint64_t*>(
+      static_cast<const std::byte*>(page.memory.get()) + offset);
+  const std::uint64_t value = load(at);
+  if (value == page.seen[word]) return false;
+  page.seen[word] = value;
+  if (!page.hot[word]) hot_.push_back({at, &page.seen[word], page.uar, offset});
+  page.hot[word] = true;
+  engine.doorbell(page.uar, offset, value);
+  return true;
+}
+
+// Those that are not hot.
 bool UarPages::poll_some(Engine& engine, Page& page, std::size_t begin, std::size_t end) {
   bool changed = false;
   for (std::size_t i = begin; i < end; ++i) {
-    if (page.hot[i]) continue;
-    const std::uint32_t offset = offset_of(page.type, i);
-    const auto* word = reinterpret_cast<const std::uint64_t*>(
-        static_cast<const std::byte*>(page.memory.get()) + offset);
-    const std::uint64_t value = load(word);
-    if (value == page.seen[i]) continue;
-    page.hot[i] = true;
-    hot_.push_back({word, value, page.uar, offset});
-    engine.doorbell(page.uar, offset, value);
-    changed = true;
+    if (!page.hot[i]) changed |= look_at(engine, page, i);
   }
   return changed;
 }
@@ -102,8 +108,8 @@ bool UarPages::poll(Engine& engine, bool thorough) {
   bool changed = false;
   for (HotWord& hot : hot_) {
     const std::uint64_t value = load(hot.word);
-    if (value == hot.seen) continue;
-    hot.seen = value;
+    if (value == *hot.seen) continue;
+    *hot.seen = value;
     engine.doorbell(hot.uar, hot.offset, value);
     changed = true;
   }
@@ -120,6 +126,12 @@ bool UarPages::poll(Engine& engine, bool thorough) {
 
 void UarPages::poll_all(Engine& engine) {
   for (std::size_t page = 0; page < pages_.size(); ++page) poll(engine, /*thorough=*/true);
+}
+
+void UarPages::poll_page(Engine& engine, UarNumber uar) {
+  const auto page = std::ranges::find(pages_, uar, &Page::uar);
+  if (page == pages_.end()) return;
+  for (std::size_t i = 0; i < page->seen.size(); ++i) look_at(engine, *page, i);
 }
 
 }  // namespace gdakit::softnic

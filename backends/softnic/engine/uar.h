@@ -45,8 +45,9 @@ class UarPages {
   // Rings for every word that has changed. `thorough` looks at a page's worth of cold ones, else at
   // a few. True if any had changed.
   bool poll(Engine& engine, bool thorough);
-  // Looks at all words.
+  // Looks at all words; at those of one page.
   void poll_all(Engine& engine);
+  void poll_page(Engine& engine, UarNumber uar);
 
  private:
   struct GiveBack {
@@ -59,16 +60,17 @@ class UarPages {
     UarNumber uar = 0;
     std::unique_ptr<void, GiveBack> memory;
     UarType type = UarType::registers;
-    std::vector<std::uint64_t> seen;  // by word
+    std::vector<std::uint64_t> seen;  // by word, and never moved
     std::vector<bool> hot;
   };
   struct HotWord {
     const std::uint64_t* word = nullptr;
-    std::uint64_t seen = 0;
+    std::uint64_t* seen = nullptr;  // of its page
     UarNumber uar = 0;
     std::uint32_t offset = 0;
   };
 
+  bool look_at(Engine& engine, Page& page, std::size_t word);
   bool poll_some(Engine& engine, Page& page, std::size_t begin, std::size_t end);
 
   std::shared_ptr<HostPages> source_;

@@ -24,6 +24,7 @@ bool QueueCore::poll_record(RecordRead& record, DmaAddress address, std::uint64_
   const std::uint64_t advance = producer_advance(record.since, value, depth);
   const bool says_less = advance == 0 && value != static_cast<std::uint16_t>(record.since);
   record.behind |= record.rung && says_less;
+  any_behind |= record.behind;
   producer = std::max(producer, record.since + advance);
   return true;
 }
@@ -47,16 +48,22 @@ bool QueueCore::post_told(QpCommon& qp, Cq& cq, format::Cqe64& cqe) {
   return true;
 }
 
+void QueueCore::note(QpCommon& qp, const QpError& error) {
+  if (error.syndrome == format::Syndrome::none) return;
+  if (qp.first_error.syndrome == format::Syndrome::none) qp.first_error = error;
+  any_broken = true;
+}
+
 void QueueCore::fail(QpCommon& qp, const QpError& error, std::optional<EventKind> event) {
   if (qp.state == QpState::err) return;
-  if (qp.first_error.syndrome == format::Syndrome::none) qp.first_error = error;
+  note(qp, error);
   qp.state = QpState::err;
   if (event) tell({*event, qp.number});
 }
 
 void QueueCore::fail_send_queue(QpCommon& qp, const QpError& error) {
   if (!has_requests(qp.state)) return;
-  if (qp.first_error.syndrome == format::Syndrome::none) qp.first_error = error;
+  note(qp, error);
   qp.state = QpState::sqer;
 }
 

@@ -91,7 +91,7 @@ class QueueCore {
   // told if it was this that made the queue pair fail.
   void fail(QpCommon& qp, const QpError& error, std::optional<EventKind> event = {});
   // ... its send queue alone does, until it is brought back to state rts.
-  static void fail_send_queue(QpCommon& qp, const QpError& error);
+  void fail_send_queue(QpCommon& qp, const QpError& error);
 
   DmaPort& port;
   const bool ordered;
@@ -101,6 +101,10 @@ class QueueCore {
   std::uint64_t now_ns = 0;
   LinkedList<Cq, &Cq::active> active_cqs;  // those that must step
   LinkedList<SideWork, &SideWork::active> side_work;
+  // There may be queue pairs that an error has broken, or whose record was behind. Where there are
+  // none, nobody need look at each of them many times a second.
+  bool any_broken = false;
+  bool any_behind = false;
   NicTrace* trace = nullptr;  // null: nobody wants a timeline
 
  private:
@@ -112,6 +116,7 @@ class QueueCore {
     return true;
   }
   bool post_told(QpCommon& qp, Cq& cq, format::Cqe64& cqe);
+  void note(QpCommon& qp, const QpError& error);
 
   EventSink* const events_;
 };
