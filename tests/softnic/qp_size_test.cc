@@ -61,7 +61,8 @@ namespace gdakit::softnic::test {
 namespace {
 
 constexpr std::size_t kLimit = 20 * 1024;
-constexpr std::size_t kIdleLimit = 4 * 1024;
+// A million of them are to fit into a job.
+constexpr std::size_t kIdleLimit = 3 * 1024;
 constexpr int kDepth = 1024;
 
 RigOptions deep() {

@@ -66,6 +66,27 @@ struct Sge {
 // pieces.
 inline constexpr std::uint32_t kMaxSges = 64;
 
+// The first ones lie in the request, and all others in memory that it gets with the first of them
+// and keeps: of a million queue pairs most never have more.
+class SgeList {
+ public:
+  Sge& operator[](std::uint32_t index) {
+    if (index < kFew) return few_[index];
+    if (more_ == nullptr) more_ = std::make_unique<std::array<Sge, kMaxSges - kFew>>();
+    return (*more_)[index - kFew];
+  }
+  // One that was named before.
+  const Sge& operator[](std::uint32_t index) const {
+    return index < kFew ? few_[index] : (*more_)[index - kFew];
+  }
+
+ private:
+  static constexpr std::uint32_t kFew = 4;
+
+  std::array<Sge, kFew> few_;
+  std::unique_ptr<std::array<Sge, kMaxSges - kFew>> more_;
+};
+
 struct Request {
   RequestKind kind = RequestKind::nop;
   format::Opcode opcode = format::Opcode::nop;
@@ -86,7 +107,7 @@ struct Request {
   SrqNumber xrc_srq = 0;                  // of XRC: the peer's that it is for
   std::unique_ptr<KeyChange> key_change;  // of a request of that kind
   std::uint32_t sge_count = 0;
-  std::array<Sge, kMaxSges> sges;
+  SgeList sges;
 };
 
 // Where a WQE stands: what its control segment must agree with.
