@@ -38,10 +38,6 @@ struct ConnectionCard {
   std::uint32_t first_psn;
 };
 
-// Packets of a connection that was there before must not match a new one, whose queue pairs may
-// have the same numbers.
-std::uint32_t random_psn() { return std::random_device{}() & kPsnMask; }
-
 class SoftNicBackend final : public Backend {
  public:
   // The NICs of a job of `job_size` PEs have their ranks as endpoints.
@@ -140,6 +136,9 @@ class SoftNicBackend final : public Backend {
   const std::uint8_t ack_timeout_;
   MemoryProvider& memory_;
   std::mutex mutex_;
+  // Of first PSNs: packets of a connection that was there before must not match a new one, whose
+  // queue pairs may have the same numbers.
+  std::random_device random_;
   DoorbellRegisters doorbells_;
   std::map<QueueNumber, Queue> queues_;  // by QPN
 };
@@ -147,7 +146,7 @@ class SoftNicBackend final : public Backend {
 // The completion queues of a queue, and its doorbell register.
 Result<SoftNicBackend::Queue> SoftNicBackend::create_cqs(const QueueMemory& memory) {
   Queue queue{};
-  queue.first_psn = random_psn();
+  queue.first_psn = random_() & kPsnMask;
   queue.rnr_retry = memory.rnr_retry;
   CqAttributes attributes;
   attributes.entries = address_of(memory.cqe);
@@ -344,10 +343,18 @@ std::vector<BrokenQueue> SoftNicBackend::broken_queues() const {
   return broken;
 }
 
+// Hundreds of NICs that sleep for a microsecond at a time take all of a few cores, and nobody waits
+// for most of them: together they wake a hundred thousand times a second at most.
+std::uint32_t least_sleep_us(std::uint32_t nics) {
+  constexpr std::uint32_t kFew = 64, kForEachUs = 10;
+  return nics <= kFew ? 0 : nics * kForEachUs;
+}
+
 Result<std::unique_ptr<Backend>> open_on(NicLink link, const Options& options, int job_size,
                                          MemoryProvider& memory) {
   Result<NicParts> parts = make_nic_parts(options, memory, link.domain, link.port);
   if (!parts) return parts.error();
+  parts->options.thread.least_sleep_us = least_sleep_us(link.nics_of_process);
   auto trace = open_trace(options, link.wire->endpoint());
   if (!trace) return trace.error();
   parts->options.engine.trace = trace->get();
@@ -408,7 +415,9 @@ class LoopbackProvider final : public SoftNicProvider {
     Result<std::unique_ptr<Wire>> wire =
         fabric(options, bootstrap.size(), memory)->attach(static_cast<Endpoint>(bootstrap.rank()));
     if (!wire) return wire.error();
-    return NicLink{.wire = std::move(*wire), .domain = domain_};
+    return NicLink{.wire = std::move(*wire),
+                   .domain = domain_,
+                   .nics_of_process = static_cast<std::uint32_t>(bootstrap.size())};
   }
   // All PEs are near.
   Result<NicLink> by_place(const Options& options, Bootstrap& bootstrap,
