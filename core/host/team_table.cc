@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <numeric>
 
 #include "core/base/bits.h"
@@ -30,6 +31,14 @@ std::uint64_t free_on_all(const std::vector<TeamRequest>& requests) {
   std::uint64_t free = ~std::uint64_t{0};
   for (const TeamRequest& request : requests) free &= request.free_places;
   return free;
+}
+
+// Of each PE, how many before it are on its host.
+std::vector<int> numbers_on_hosts(const std::vector<HostName>& hosts) {
+  std::map<decltype(HostName::text), int> so_far;
+  std::vector<int> numbers;
+  for (const HostName& host : hosts) numbers.push_back(so_far[host.text]++);
+  return numbers;
 }
 
 Error differ(const std::string& call, int pe, const TeamRequest& its, int other,
@@ -107,9 +116,7 @@ Result<void> TeamTable::make_memory(const Options& options, SymmetricHeap& heap)
 Result<void> TeamTable::make_predefined(Bootstrap& bootstrap, const std::vector<bool>& reachable) {
   const Result<std::vector<HostName>> hosts = allgather_value(bootstrap, this_host());
   if (!hosts) return hosts.error();
-  const auto number_on_host = [&](int pe) {
-    return std::count(hosts->begin(), hosts->begin() + pe, (*hosts)[static_cast<std::size_t>(pe)]);
-  };
+  const std::vector<int> number_on_host = numbers_on_hosts(*hosts);
   std::array<std::vector<std::int32_t>, kPredefinedTeams> members;
   for (int pe = 0; pe < size_; ++pe) {
     const auto index = static_cast<std::size_t>(pe);
@@ -117,7 +124,7 @@ Result<void> TeamTable::make_predefined(Bootstrap& bootstrap, const std::vector<
     members[static_cast<std::size_t>(kTeamWorld.id)].push_back(pe);
     if (reachable[index]) members[static_cast<std::size_t>(kTeamShared.id)].push_back(pe);
     if (near) members[static_cast<std::size_t>(kTeamNode.id)].push_back(pe);
-    if (number_on_host(pe) == number_on_host(rank_)) {
+    if (number_on_host[index] == number_on_host[static_cast<std::size_t>(rank_)]) {
       members[static_cast<std::size_t>(kTeamSameNodeNumber.id)].push_back(pe);
     }
   }
