@@ -8,7 +8,10 @@
 namespace gdakit {
 namespace {
 
-constexpr std::chrono::milliseconds kBetweenLooks{50};
+// Between two looks, of a PE of a small job. Those of a large one, which may be threads of one
+// process, look less often, all together as often as 250 do.
+constexpr std::chrono::microseconds kBetweenLooks{50'000};
+constexpr std::chrono::microseconds kForEachPe{200};
 
 }  // namespace
 
@@ -37,8 +40,9 @@ void LostPes::stop() {
 }
 
 void LostPes::run() {
+  const auto between = std::max(kBetweenLooks, kForEachPe * bootstrap_.size());
   std::unique_lock lock(mutex_);
-  while (!changed_.wait_for(lock, kBetweenLooks, [this] { return stopping_; })) {
+  while (!changed_.wait_for(lock, between, [this] { return stopping_; })) {
     lock.unlock();  // who reads stderr may be slow
     look();
     lock.lock();
