@@ -374,10 +374,10 @@ constexpr OptionRow kTable[] = {
      "(commands).",
      false, parse_choice<&Options::nic_handler, kNicHandlers, nic_handler_name>,
      choice_text<&Options::nic_handler, nic_handler_name>},
-    {"GDAKIT_SOFTNIC_PES", "integer", "PEs", "an integer from 1 to 512",
-     "The most PEs of a job that the soft NIC connects; its wires take up to 3 MB of shared memory "
-     "for each.",
-     false, parse_integer<&Options::softnic_pes, 1, 512>, integer_text<&Options::softnic_pes>},
+    {"GDAKIT_SOFTNIC_PES", "integer", "PEs", "an integer from 1 to 1024",
+     "The most PEs of a job that the soft NIC connects, of which 512 may be processes of one host; "
+     "their wires take up to 3 MB of shared memory for each.",
+     false, parse_integer<&Options::softnic_pes, 1, 1024>, integer_text<&Options::softnic_pes>},
     {"GDAKIT_NIC_ADDRESS", "text", "",
      "an IP address in numbers or an interface, with or without :port, or a network",
      "Where the soft NIC of this PE is reached over UDP (docs/between-hosts.md): 10.0.0.7, eth0, "
