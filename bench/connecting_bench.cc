@@ -10,9 +10,18 @@
 //   init      all of init(), of all PEs together
 //   post      the time of the process for a put to each peer by one thread of PE 0, and quiet
 //   memory    of PE 0's queues
+//
+// With --all all PEs are connected with all, from the start, by --queues queues for each peer: the
+// costs of such a job.
+//
+//   init      until the last PE has come to the end of init(); and of the CPU's time
+//   resident  by how much more memory the process has in use at that time
+//   end       from there until all PEs are gone
 #include <chrono>
 #include <ctime>
+#include <fstream>
 #include <string>
+#include <unistd.h>
 #include <vector>
 
 #include "bench/program.h"
@@ -35,6 +44,13 @@ double cpu_ms() {
   return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
 }
 
+// Of the process, in bytes.
+std::uint64_t resident_bytes() {
+  std::uint64_t size = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> size >> resident;
+  return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
 class Stopwatch {
  public:
   Times read() const {
@@ -43,8 +59,8 @@ class Stopwatch {
   }
 
  private:
-  const Clock::time_point begin_ = Clock::now();
-  const double cpu_begin_ = cpu_ms();
+  Clock::time_point begin_ = Clock::now();
+  double cpu_begin_ = cpu_ms();
 };
 
 struct Told {
@@ -103,8 +119,8 @@ Result<void> measure_pe(Context& context, const Stopwatch& since_begin, Told& to
   return context.barrier();
 }
 
-Result<void> measure(const std::vector<std::uint64_t>& sizes, const std::vector<std::string>& types,
-                     Report& report) {
+Result<void> measure_one_to_all(const std::vector<std::uint64_t>& sizes,
+                                const std::vector<std::string>& types, Report& report) {
   Table& table =
       report.add_table("cost of queues to all peers for one PE, soft NIC", {{"PEs", ""},
                                                                             {"queues", ""},
@@ -131,6 +147,61 @@ Result<void> measure(const std::vector<std::uint64_t>& sizes, const std::vector<
   return {};
 }
 
+struct JobTold {
+  Times init;
+  std::uint64_t resident = 0;
+  std::uint64_t queues_of_one = 0;
+  std::uint64_t queue_bytes_of_one = 0;
+  Stopwatch end;
+};
+
+Result<void> measure_job(std::uint64_t size, const std::string& type, std::uint64_t queues,
+                         Table& table) {
+  Options options = job_options(size, type == "dc" ? QueueType::dc : QueueType::rc);
+  options.connect = "all";
+  options.queues_per_peer = static_cast<std::uint32_t>(queues);
+  options.queue_depth = 64;
+  options.fetch_slots = 32;
+  JobTold told;
+  const std::uint64_t resident = resident_bytes();
+  const Stopwatch begin;
+  const Result<void> ran =
+      run_in_process(static_cast<int>(size), options, [&](Context& context) -> Result<void> {
+        if (auto met = context.barrier(); !met || context.my_pe() != 0) return met;
+        told.init = begin.read();
+        told.resident = resident_bytes() - resident;
+        told.queues_of_one = context.backend().count().queues.size();
+        told.queue_bytes_of_one = context.queue_bytes();
+        told.end = Stopwatch();
+        return {};
+      });
+  if (!ran) return ran.error().within(std::to_string(size) + " PEs");
+  table.add_row({size, type, queues, told.init.elapsed, told.init.cpu, told.queues_of_one,
+                 told.queue_bytes_of_one >> 10, told.resident >> 20, told.end.read().elapsed});
+  return {};
+}
+
+Result<void> measure_all_to_all(const std::vector<std::uint64_t>& sizes,
+                                const std::vector<std::string>& types, std::uint64_t queues,
+                                Report& report) {
+  Table& table = report.add_table("jobs whose PEs are all connected, soft NIC, queues of 64 slots",
+                                  {{"PEs", ""},
+                                   {"queues", ""},
+                                   {"for a peer", ""},
+                                   {"init", "ms"},
+                                   {"init, CPU", "ms"},
+                                   {"made by PE 0", ""},
+                                   {"their memory", "KiB"},
+                                   {"resident", "MiB"},
+                                   {"end", "ms"}});
+  for (const std::uint64_t size : sizes) {
+    for (const std::string& type : types) {
+      if (auto ran = measure_job(size, type, queues, table); !ran) return ran;
+    }
+  }
+  return {};
+}
+
 }  // namespace
 }  // namespace gdakit::bench
 
@@ -140,10 +211,15 @@ int main(int argc, char** argv) {
   Program program("connecting_bench", "What do queues to many peers cost a PE on the host?",
                   Needs::nothing);
   std::vector<std::string> types = {"rc", "dc"};
+  bool all = false;
+  std::uint64_t queues = 1;
   program.add_numbers("--pes", &sizes, "How many PEs the jobs have");
   program.add_choices("--types", &types, {"rc", "dc"}, "What the queues are");
+  program.add_flag("--all", &all, "All PEs are connected with all, rather than PE 0 alone");
+  program.add_number("--queues", &queues, "With --all: queues for each peer");
   return program.main(argc, argv, [&](Report& report) {
     if (program.quick()) sizes = {2, 8};
-    return measure(sizes, types, report);
+    return all ? measure_all_to_all(sizes, types, queues, report)
+               : measure_one_to_all(sizes, types, report);
   });
 }
