@@ -80,7 +80,7 @@ int main(int argc, char** argv) {
   if (folder.path().empty()) return say("no folder for temporary files");
   Result<std::unique_ptr<TwoPes>> without = TwoPes::as_threads(kBytes);
   if (!without) return say(without.error().message());
-  Result<std::unique_ptr<TwoPes>> with = TwoPes::as_threads(kBytes, folder.path());
+  Result<std::unique_ptr<TwoPes>> with = TwoPes::as_threads(kBytes, {.trace = folder.path()});
   if (!with) return say(with.error().message());
   register_all("untraced", without->get());
   register_all("traced", with->get());

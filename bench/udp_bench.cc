@@ -266,7 +266,7 @@ int main(int argc, char** argv) {
   return program.main(argc, argv, [&](Report& report) -> Result<void> {
     if (program.quick()) size = {1, 32, 500, 50, 100};
     // The child is made first, while this process has one thread.
-    auto pes = TwoPes::as_processes(kBuffer, "127.0.0.0/8");
+    auto pes = TwoPes::as_processes(kBuffer, {.nic_address = "127.0.0.0/8"});
     if (!pes) return pes.error();
     return run(**pes, size, report);
   });
