@@ -31,10 +31,10 @@ PROGRAMS = ((PINGPONG, 5000), (WRITER, 20000))
 # Where things lie in the memory: backends/softnic/wire/shm_wire.h.
 PLACES = 64
 HEADER_BYTES = 4096
-CLAIMS_END = HEADER_BYTES + 64 * PLACES
+CALLERS_END = HEADER_BYTES + (64 + 64) * PLACES
 RING_BYTES = 256  # of indices, and what is recalled
 SLOT_BYTES, SLOTS = 192, 256
-SLOTS_BEGIN = CLAIMS_END + RING_BYTES * PLACES * PLACES
+SLOTS_BEGIN = CALLERS_END + RING_BYTES * PLACES * PLACES
 
 
 def memory_of(fabric):
@@ -56,9 +56,9 @@ def anywhere(dice):
     ring = dice.randrange(3) * PLACES + dice.randrange(3)
     kind = dice.randrange(4)
     if kind == 0:
-        return dice.randrange(CLAIMS_END)
+        return dice.randrange(CALLERS_END)
     if kind < 3:
-        return CLAIMS_END + ring * RING_BYTES + dice.choice((0, 64, 128, 192))
+        return CALLERS_END + ring * RING_BYTES + dice.choice((0, 64, 128, 192))
     return SLOTS_BEGIN + (ring * SLOTS + dice.randrange(SLOTS)) * SLOT_BYTES + dice.randrange(128)
 
 

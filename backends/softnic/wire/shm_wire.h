@@ -6,12 +6,16 @@
 //   auto same = ShmSegment::open(path_of_the_creator);       // the others: "/proc/<pid>/fd/<fd>"
 //   std::unique_ptr<ShmWire> wire = *(*segment)->attach(rank);
 //
-//   | header | claims | words of each ring | slots of each ring | rooms of each ring |
-//                       indices, recall      headers, small       longer payload
-//                       words, void bits     payload, fragments   by value
+//   | header | claims, | words of each ring | slots of each ring | rooms of each ring |
+//            | callers | indices, recall    | headers, small     | longer payload
+//                        words, void bits     payload, fragments   by value
 //
 // Each kind lies apart from the others, so that rings which carry no long payload by value touch
-// no memory for it, and a receiver finds the indices of all its rings side by side.
+// no memory for it.
+//
+// An endpoint's callers are a bit for each peer that has ever sent to it. A receiver looks at the
+// rings of those alone, however many endpoints there are, and while it finds nothing at one of the
+// others by turns, so that a peer which takes bits back delays packets and loses none.
 //
 // The memory is a memfd: it has no name in any file system, belongs to the user alone and is gone
 // with the last process that maps it, however that ends. A peer that writes nonsense into a ring
@@ -20,6 +24,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -61,6 +66,7 @@ class ShmLayout {
   std::uint32_t value_mtu() const { return std::min(options_.mtu, options_.value_mtu); }
   std::uint32_t rooms() const { return std::min(options_.rooms, options_.slots); }
   std::size_t claim(Endpoint endpoint) const;
+  std::size_t callers(Endpoint endpoint) const;
   std::size_t words(Endpoint from, Endpoint to) const;
   std::size_t void_bits(Endpoint from, Endpoint to) const;
   std::size_t slot(Endpoint from, Endpoint to, std::uint32_t index) const;
@@ -155,12 +161,13 @@ class ShmWire final : public PlainWire {
     std::vector<std::uint64_t> free_from;
     std::uint32_t next_room = 0;
     bool unpublished = false;
+    bool has_called = false;
     RunningProcess process;  // of the reader
   };
   struct Inbound {
     RingReader reader;
     RecallReader recall;
-    bool unpublished = false;
+    bool calls = false;           // the peer is one of callers_
     std::vector<Packet> packets;  // private copies: what the peer writes later changes nothing
   };
 
@@ -172,10 +179,12 @@ class ShmWire final : public PlainWire {
   void write_fragments(const Packet& packet, std::byte* to) const;
   bool read_fragments(Endpoint peer, const std::byte* from, Packet& packet) const;
   bool read_slot(Endpoint peer, std::uint32_t index, Packet& packet) const;
+  void hear(Endpoint peer);
+  void hear_callers();
   const Packet* receive_from(Endpoint peer);
   bool still_read(const Recall::Wait& wait);
   bool is_broken(Endpoint peer) const;
-  static void publish(Outbound& outbound);
+  void publish(Endpoint peer);
 
   std::shared_ptr<ShmSegment> segment_;
   std::shared_ptr<const PeerMemory> memory_;
@@ -183,10 +192,19 @@ class ShmWire final : public PlainWire {
   const std::uint32_t endpoints_;
   const std::vector<Endpoint> numbers_;  // by place
   const std::vector<Endpoint> places_;   // by number
-  Endpoint turn_ = 0;
   // By place.
   std::vector<Outbound> outbound_;
   std::vector<Inbound> inbound_;
+  // Whose rings are looked at: the place in the list of who is next, and the next of all peers.
+  std::vector<Endpoint> callers_;
+  std::size_t turn_ = 0;
+  Endpoint quiet_turn_ = 0;
+  const std::atomic<std::uint64_t>* const call_bits_;  // by 64 places
+  std::vector<std::uint64_t> heard_;                   // those of callers_
+  // What the next flush() goes through: peers with packets that are not published, and those whose
+  // packets this side may be using.
+  std::vector<Endpoint> sent_to_;
+  std::vector<Endpoint> entered_;
 };
 
 }  // namespace gdakit::softnic
