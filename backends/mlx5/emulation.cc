@@ -1,6 +1,7 @@
 #include "backends/mlx5/emulation.h"
 
 #include <dlfcn.h>
+#include <utility>
 
 namespace gdakit::mlx5 {
 namespace {
@@ -12,6 +13,7 @@ struct Functions {
   void (*pause)(void*) = nullptr;
   void (*resume)(void*) = nullptr;
   bool (*help)() = nullptr;
+  void (*expect_help)(void*, bool) = nullptr;
   void (*count_calls)(std::uint64_t*, std::uint64_t*) = nullptr;
 
   Functions() {
@@ -19,11 +21,12 @@ struct Functions {
     find("gdakit_verbs_pause_nic", pause);
     find("gdakit_verbs_resume_nic", resume);
     find("gdakit_verbs_help_nics", help);
+    find("gdakit_verbs_expect_help", expect_help);
     find("gdakit_verbs_count_calls", count_calls);
   }
   bool all() const {
     return nic_of != nullptr && pause != nullptr && resume != nullptr && help != nullptr &&
-           count_calls != nullptr;
+           expect_help != nullptr && count_calls != nullptr;
   }
 
  private:
@@ -41,12 +44,21 @@ const Functions& functions() {
 class PreloadedNic final : public SoftNic {
  public:
   explicit PreloadedNic(void* nic) : nic_(nic) {}
+  PreloadedNic(const PreloadedNic&) = delete;
+  PreloadedNic& operator=(const PreloadedNic&) = delete;
+  ~PreloadedNic() override {
+    if (is_helped_) functions().expect_help(nic_, false);
+  }
   void pause() override { functions().pause(nic_); }
   void resume() override { functions().resume(nic_); }
   bool progress() override { return functions().help(); }
+  void expect_help() override {
+    if (!std::exchange(is_helped_, true)) functions().expect_help(nic_, true);
+  }
 
  private:
   void* const nic_;
+  bool is_helped_ = false;
 };
 
 }  // namespace

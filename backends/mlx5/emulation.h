@@ -14,6 +14,7 @@ namespace gdakit::mlx5 {
 
 class SoftNic : public ProgressEngine {
  public:
+  virtual ~SoftNic() = default;
   // The NIC behind an open device; null if that is a real one.
   static std::unique_ptr<SoftNic> of(const ibv_context* context);
   // Whether this process was given soft NICs, in the place of all others.
@@ -30,6 +31,10 @@ class SoftNic : public ProgressEngine {
   // like. It stops for all that this process has open of it.
   virtual void pause() = 0;
   virtual void resume() = 0;
+
+  // Threads that wait for the NIC will call progress(), until this object's end: the NIC's own
+  // thread leaves the cores to them.
+  virtual void expect_help() = 0;
 };
 
 }  // namespace gdakit::mlx5

@@ -37,7 +37,9 @@ class Mlx5Backend final : public Backend {
         umems_(*nic_, memory),
         cq_records_(*nic_),
         watch_(*nic_, memory, log),
-        dc_(*nic_) {}
+        dc_(*nic_) {
+    if (is_helped()) soft_nic_->expect_help();
+  }
 
   ~Mlx5Backend() override {
     for (const auto& [keys, region] : regions_) nic_->libraries().dereg_mr(region);
@@ -100,9 +102,7 @@ class Mlx5Backend final : public Backend {
   }
 
   // As the soft NIC's own backend has it.
-  ProgressEngine* progress_engine() override {
-    return kThreadSanitizer || memory_.gpu() ? nullptr : soft_nic_.get();
-  }
+  ProgressEngine* progress_engine() override { return is_helped() ? soft_nic_.get() : nullptr; }
 
   Result<void> pause() override {
     if (soft_nic_ == nullptr) return cannot_stop();
@@ -128,6 +128,7 @@ class Mlx5Backend final : public Backend {
     return Error(Code::invalid_argument,
                  std::string(call) + ": there is no queue " + std::to_string(queue));
   }
+  bool is_helped() const { return soft_nic_ != nullptr && !kThreadSanitizer && !memory_.gpu(); }
   static Error cannot_stop() {
     return Error(Code::unavailable,
                  "a ConnectX cannot be stopped; soft ones can (softnic, mlx5-emulated)");

@@ -40,7 +40,7 @@ Result<NicParts> of_memory(const Options& options, const MemoryProvider& memory,
   if (!pages) return pages.error().within("the soft NIC's doorbell pages");
   parts.options.doorbell_pages = std::move(*pages);
   parts.options.engine = gpu_engine_options();
-  parts.options.thread.idle_spins = 64;  // those who wait are on the GPU and need no core
+  parts.options.thread.pace.idle_spins = 64;  // those who wait are on the GPU and need no core
   return parts;
 }
 

@@ -346,18 +346,18 @@ std::vector<BrokenQueue> SoftNicBackend::broken_queues() const {
 // Hundreds of NICs without work that spin, or sleep for a microsecond at a time, take all of a few
 // cores, and nobody waits for most of them. Together these wake twenty thousand times a second
 // at most.
-void spare_cores(NicThreadOptions& thread, std::uint32_t nics) {
+void spare_cores(NicThreadPace& pace, std::uint32_t nics) {
   constexpr std::uint32_t kFew = 64, kForEachUs = 50;
   if (nics <= kFew) return;
-  thread.least_sleep_us = nics * kForEachUs;
-  thread.idle_spins = thread.idle_yields = 2;
+  pace.least_sleep_us = nics * kForEachUs;
+  pace.idle_spins = pace.idle_yields = 2;
 }
 
 Result<std::unique_ptr<Backend>> open_on(NicLink link, const Options& options, int job_size,
                                          MemoryProvider& memory) {
   Result<NicParts> parts = make_nic_parts(options, memory, link.domain, link.port);
   if (!parts) return parts.error();
-  spare_cores(parts->options.thread, link.nics_of_process);
+  spare_cores(parts->options.thread.pace, link.nics_of_process);
   auto trace = open_trace(options, link.wire->endpoint());
   if (!trace) return trace.error();
   parts->options.engine.trace = trace->get();

@@ -143,6 +143,21 @@ TEST(NicThread, GoesOnByItselfWhenNobodyHelpsAnyMore) {
   }
 }
 
+TEST(NicThread, TakesAnotherPaceAtOnce) {
+  NicThreadOptions options;
+  options.pace = {.idle_spins = 1, .idle_yields = 0, .least_sleep_us = 60'000'000};
+  Threads nics(options);
+  const auto end = Clock::now() + 10s;
+  do {
+    ASSERT_LT(Clock::now(), end) << "its sleeps are short";
+    nics.post();
+  } while (nics.completes(20ms, [] { std::this_thread::yield(); }));
+  nics.a.set_pace({});
+  nics.b.set_pace({});
+  EXPECT_TRUE(nics.completes(10s, [] { std::this_thread::yield(); }));
+  EXPECT_TRUE(nics.completes_without());
+}
+
 TEST(NicThread, HelpDoesNothingWhileItIsPaused) {
   Threads nics(sleeping_when_helped(60s));
   ASSERT_TRUE(nics.fall_asleep());

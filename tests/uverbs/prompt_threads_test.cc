@@ -1,5 +1,9 @@
 #include "backends/softnic/uverbs/prompt_threads.h"
 
+#include <sched.h>
+#include <sys/prctl.h>
+#include <thread>
+
 #include <gtest/gtest.h>
 
 namespace gdakit::softnic::uverbs {
@@ -51,6 +55,35 @@ TEST(PromptShare, LeavesCoresToThePrograms) {
   EXPECT_DOUBLE_EQ(prompt_share(8, 2), 0.125);
   EXPECT_DOUBLE_EQ(prompt_share(0, 2), 0.8);
   EXPECT_DOUBLE_EQ(prompt_share(64, 2), 0.1);
+}
+
+// What the thread that asks is like.
+struct Schedule {
+  int policy = ::sched_getscheduler(0);
+  int slack_ns = ::prctl(PR_GET_TIMERSLACK);
+  bool operator==(const Schedule&) const = default;
+};
+
+TEST(PromptShare, AThreadThatIsHelpedIsAnOrdinaryOne) {
+  if (::sched_getscheduler(0) != SCHED_OTHER) GTEST_SKIP() << "this program is scheduled otherwise";
+  PromptShare share;
+  Schedule before, helped, after;
+  const auto look = [&share](std::uint64_t now_ns) {
+    share.look(now_ns);
+    return Schedule();
+  };
+  const PromptThreads prompt;
+  std::thread([&] {
+    before = look(1);
+    share.set_helped(true);
+    helped = look(2);
+    share.set_helped(false);
+    after = look(3);
+  }).join();
+  EXPECT_LE(before.slack_ns, 1) << "it has none in real time";
+  EXPECT_EQ(helped.policy, SCHED_OTHER);
+  EXPECT_EQ(helped.slack_ns, 50'000);
+  EXPECT_EQ(after, before);
 }
 
 }  // namespace

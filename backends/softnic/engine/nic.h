@@ -129,6 +129,9 @@ class Nic final : public ProgressEngine {
   // nothing while the NIC is paused.
   bool progress() override { return thread_->help(); }
 
+  // What the NIC's own thread does without work, from now on.
+  void set_pace(const NicThreadPace& pace) { thread_->set_pace(pace); }
+
   // A stalled NIC, for tests: between the two calls no doorbell, packet or timer has any effect.
   // Control-path calls still work, but those that wait for peers or DMA may time out.
   void pause() { thread_->pause(); }

@@ -18,6 +18,8 @@ NicThread::NicThread(const NicThreadOptions& options, Engine& engine, UarPages& 
     : options_(options),
       engine_(engine),
       pages_(pages),
+      state_{.pace = options.pace},
+      seen_(state_),
       woken_ns_(steady_ns()),
       thread_(start_library_thread([this] { run(); })) {}
 
@@ -33,6 +35,11 @@ void NicThread::pause() {
 
 void NicThread::resume() {
   locked([this] { paused_ = false; });
+  wake();
+}
+
+void NicThread::set_pace(const NicThreadPace& pace) {
+  locked([&] { state_.pace = pace; });
   wake();
 }
 
@@ -111,10 +118,10 @@ bool NicThread::sleeps_for_helpers() {
 // To a thread that has the lock or wants it. Where this one is scheduled before all others, to
 // yield would give them nothing.
 void NicThread::give_way() {
-  if (options_.idle_yields != 0) {
+  if (seen_.pace.idle_yields != 0) {
     std::this_thread::yield();
   } else {
-    sleep(std::chrono::microseconds(options_.least_sleep_us));
+    sleep(std::chrono::microseconds(seen_.pace.least_sleep_us));
   }
 }
 
@@ -130,9 +137,10 @@ void NicThread::rest(std::uint32_t idle_rounds) {
     sleep(std::chrono::microseconds(options_.sleep_before_start_us));
     return;
   }
+  const NicThreadPace& pace = seen_.pace;
   const bool helped = sleeps_for_helpers();
-  if (!helped && idle_rounds <= options_.idle_spins) return;
-  if (!helped && idle_rounds <= options_.idle_spins + options_.idle_yields) {
+  if (!helped && idle_rounds <= pace.idle_spins) return;
+  if (!helped && idle_rounds <= pace.idle_spins + pace.idle_yields) {
     std::this_thread::yield();
     return;
   }
@@ -141,7 +149,7 @@ void NicThread::rest(std::uint32_t idle_rounds) {
   const std::uint64_t idle_ns = seen_.engine_waits ? 0 : steady_ns() - busy_ns;
   slept_for_helpers_ = helped;
   const std::chrono::nanoseconds least =
-      std::chrono::microseconds(helped ? options_.sleep_helped_us : options_.least_sleep_us);
+      std::chrono::microseconds(helped ? options_.sleep_helped_us : pace.least_sleep_us);
   sleep(std::max(least, idle_sleep(std::chrono::nanoseconds(idle_ns))));
 }
 

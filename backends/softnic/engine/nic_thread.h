@@ -34,11 +34,16 @@ class ThreadWatch {
   ~ThreadWatch() = default;
 };
 
+// What the thread does without work.
+struct NicThreadPace {
+  std::uint32_t idle_spins = 8;      // rounds before it yields
+  std::uint32_t idle_yields = 256;   // ... before it sleeps; 0: it never yields
+  std::uint32_t least_sleep_us = 0;  // of a sleep
+};
+
 struct NicThreadOptions {
   std::uint32_t steps_per_lock = 16;
-  std::uint32_t idle_spins = 8;      // rounds without work before the thread yields
-  std::uint32_t idle_yields = 256;   // ... before it sleeps; 0: it never yields
-  std::uint32_t least_sleep_us = 0;  // of a sleep for want of work
+  NicThreadPace pace;
   // While no queue pair has been connected; the first one wakes the thread.
   std::uint32_t sleep_before_start_us = 100'000;
   std::uint32_t sleep_helped_us = 50;  // while others run the steps
@@ -78,9 +83,13 @@ class NicThread {
   void pause();
   void resume();
 
+  // From now on.
+  void set_pace(const NicThreadPace& pace);
+
  private:
   // What the last steps have left.
   struct State {
+    NicThreadPace pace;
     bool engine_waits = false;
     bool engine_started = false;
     std::uint64_t stepped_ns = 0;

@@ -23,9 +23,9 @@
 namespace gdakit::softnic::uverbs {
 namespace {
 
-// Rounds without work before the NIC's thread sleeps, and for how long at least.
-constexpr std::uint32_t kIdleSpins = 32;
-constexpr std::uint32_t kLeastSleepUs = 20;
+// Programs that poll may have all cores. A thread that mostly sleeps gets one as soon as it wakes;
+// one that spins or yields has to wait for its turn, which takes milliseconds.
+constexpr NicThreadPace kPromptPace{.idle_spins = 32, .idle_yields = 0, .least_sleep_us = 20};
 
 // Where mmap's command 7 finds the page by which CQEs' time stamps become nanoseconds.
 constexpr std::uint64_t kClockPage = 0x700 * std::uint64_t{format::kUarPageBytes};
@@ -40,11 +40,7 @@ NicOptions nic_options(Endpoint place, EventSink& events, AddressResolver& addre
   options.engine.events = &events;
   options.engine.addresses = &addresses;
   options.doorbell_pages = std::move(pages);
-  // Programs that poll may have all cores. A thread that mostly sleeps gets one as soon as it
-  // wakes; one that spins or yields has to wait for its turn, which takes milliseconds.
-  options.thread.idle_spins = kIdleSpins;
-  options.thread.idle_yields = 0;
-  options.thread.least_sleep_us = kLeastSleepUs;
+  options.thread.pace = kPromptPace;
   return options;
 }
 
@@ -230,6 +226,15 @@ Result<void> Device::resize_cq(CqNumber cq, const CqResize& to, Uid uid) {
   Result<void> resized = nic_->resize_cq(cq, to, uid);
   if (resized) nic_->between_steps([&] { firmware_->cq_has_moved(cq, to); });
   return resized;
+}
+
+// The first helper comes, or the last one goes.
+void Device::expect_help(bool begins) {
+  const std::lock_guard lock(helpers_lock_);
+  helpers_ += begins ? 1 : -1;
+  if (helpers_ != (begins ? 1 : 0)) return;
+  share_.set_helped(begins);
+  nic_->set_pace(begins ? NicThreadPace{} : kPromptPace);
 }
 
 bool Device::add_context() {

@@ -87,6 +87,11 @@ class Device {
   // One operation of the NIC's DMA, between two of its steps. False: the memory is lost.
   bool transfer(const std::function<DmaOp(DmaPort&)>& operation);
 
+  // One more whose threads run the NIC's steps while they wait for it (Nic::progress), or one less.
+  // Meanwhile the NIC's own thread is as one of the soft NIC's own backend: to be prompt would only
+  // take cores from those who help.
+  void expect_help(bool begins);
+
   // For a new context; nothing if all are in use.
   std::optional<Uid> take_uid();
   void give_back_uid(Uid uid);
@@ -117,6 +122,8 @@ class Device {
   bool writes_files_ = false;
   std::unique_ptr<NicTrace> trace_;
   PromptShare share_;
+  std::mutex helpers_lock_;
+  int helpers_ = 0;
   std::unique_ptr<Nic> nic_;
   LateGpuDma* dma_ = nullptr;  // the NIC's; used between its steps alone
   std::mutex gpu_lock_;

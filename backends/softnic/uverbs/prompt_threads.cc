@@ -11,6 +11,9 @@ namespace gdakit::softnic::uverbs {
 namespace {
 
 constexpr unsigned long long kShortSlice = 100'000;  // ns, the least that there is
+// How late a sleep may end, in ns.
+constexpr unsigned long kLeastSlack = 1;
+constexpr unsigned long kUsualSlack = 50'000;
 constexpr std::uint64_t kBetweenLooksNs = 1'000'000;
 constexpr std::uint64_t kBetweenCountsNs = 100'000'000;
 
@@ -32,6 +35,14 @@ Attributes ordinary_attributes(const Attributes& like) {
   return ordinary;
 }
 
+// Those of a program that is scheduled in its own way stay.
+Attributes helped_attributes(const Attributes& like) {
+  if (like.policy != SCHED_RR && like.policy != SCHED_OTHER) return like;
+  Attributes helped = ordinary_attributes(like);
+  helped.runtime = 0;  // slices as all have
+  return helped;
+}
+
 std::uint64_t own_time_ns() {
   timespec time{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
@@ -42,7 +53,7 @@ std::uint64_t own_time_ns() {
 }  // namespace
 
 PromptThreads::PromptThreads() : slack_before_(::prctl(PR_GET_TIMERSLACK)) {
-  ::prctl(PR_SET_TIMERSLACK, 1UL);  // ns
+  ::prctl(PR_SET_TIMERSLACK, kLeastSlack);
   known_ = get(before_);
   // A program that is scheduled in its own way keeps it.
   if (!known_ || before_.policy != SCHED_OTHER) return;
@@ -81,6 +92,7 @@ void PromptShare::begin(std::uint64_t now_ns) {
   is_known_ = true;
   is_real_time_ = get(prompt_) && prompt_.policy == SCHED_RR;
   ordinary_ = ordinary_attributes(prompt_);
+  helped_attributes_ = helped_attributes(prompt_);
   looked_ns_ = now_ns;
   own_ns_ = own_time_ns();
   // Those that come later are counted when this one has used up what it may.
@@ -93,9 +105,20 @@ void PromptShare::count_threads(std::uint64_t now_ns) {
   share_ = prompt_share(members_.count(), cores_);
 }
 
+void PromptShare::change_to(bool helped, std::uint64_t now_ns) {
+  is_helped_ = helped;
+  set(helped ? helped_attributes_ : prompt_);
+  ::prctl(PR_SET_TIMERSLACK, helped ? kUsualSlack : kLeastSlack);
+  is_prompt_ = true;
+  looked_ns_ = now_ns;
+  own_ns_ = own_time_ns();
+}
+
 void PromptShare::look(std::uint64_t now_ns) {
   if (!is_known_) begin(now_ns);
-  if (!is_real_time_ || now_ns - looked_ns_ < kBetweenLooksNs) return;
+  const bool helped = helped_.load(std::memory_order_relaxed);
+  if (helped != is_helped_) change_to(helped, now_ns);
+  if (is_helped_ || !is_real_time_ || now_ns - looked_ns_ < kBetweenLooksNs) return;
   const std::uint64_t own_ns = own_time_ns();
   const bool prompt = budget_.passed(now_ns - looked_ns_, own_ns - own_ns_, share_);
   looked_ns_ = now_ns;

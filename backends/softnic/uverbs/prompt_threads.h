@@ -6,6 +6,7 @@
 // beyond it, it does as an ordinary thread.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <thread>
 
@@ -65,16 +66,20 @@ double prompt_share(unsigned threads, unsigned cores);
 class PromptShare final : public ThreadWatch {
  public:
   void look(std::uint64_t now_ns) override;
+  // Others do the thread's work: from its next look on it is an ordinary thread, or again as it
+  // was. From any thread.
+  void set_helped(bool helped) { helped_.store(helped, std::memory_order_relaxed); }
 
  private:
   void begin(std::uint64_t now_ns);
+  void change_to(bool helped, std::uint64_t now_ns);
   void count_threads(std::uint64_t now_ns);
 
   // Found out by who makes it: the thread itself opens no file, which would for a moment have a
   // number that the program counts on.
   MemberCounter members_;
   const unsigned cores_ = std::thread::hardware_concurrency();
-  PromptThreads::Attributes prompt_, ordinary_;
+  PromptThreads::Attributes prompt_, ordinary_, helped_attributes_;
   PromptBudget budget_;
   double share_ = 0;
   std::uint64_t looked_ns_ = 0;
@@ -83,6 +88,8 @@ class PromptShare final : public ThreadWatch {
   bool is_known_ = false;
   bool is_real_time_ = false;
   bool is_prompt_ = true;
+  bool is_helped_ = false;
+  std::atomic<bool> helped_{false};  // what it is to be
 };
 
 }  // namespace gdakit::softnic::uverbs

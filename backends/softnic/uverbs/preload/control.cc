@@ -4,9 +4,9 @@
 
 namespace {
 
-using gdakit::softnic::Nic;
 using gdakit::softnic::uverbs::CallCounts;
 using gdakit::softnic::uverbs::counted_calls;
+using gdakit::softnic::uverbs::Device;
 using gdakit::softnic::uverbs::Shim;
 
 }  // namespace
@@ -15,12 +15,18 @@ using gdakit::softnic::uverbs::Shim;
 // long as the process.
 GDAKIT_HOOK void* gdakit_verbs_nic_of(int device_file) {
   Shim* const shim = Shim::made();
-  return shim == nullptr ? nullptr : shim->nic_of(device_file);
+  return shim == nullptr ? nullptr : shim->device_behind(device_file);
 }
 
 // Between the two nothing that is posted, and no packet, has any effect.
-GDAKIT_HOOK void gdakit_verbs_pause_nic(void* nic) { static_cast<Nic*>(nic)->pause(); }
-GDAKIT_HOOK void gdakit_verbs_resume_nic(void* nic) { static_cast<Nic*>(nic)->resume(); }
+GDAKIT_HOOK void gdakit_verbs_pause_nic(void* nic) { static_cast<Device*>(nic)->nic().pause(); }
+GDAKIT_HOOK void gdakit_verbs_resume_nic(void* nic) { static_cast<Device*>(nic)->nic().resume(); }
+
+// From now on one more whose threads help this NIC while they wait (gdakit_verbs_help_nics), or one
+// less.
+GDAKIT_HOOK void gdakit_verbs_expect_help(void* nic, bool begins) {
+  static_cast<Device*>(nic)->expect_help(begins);
+}
 
 // One step of the NICs of this process on the calling thread, which waits for one of them: what it
 // waits for may be for the NIC of a PE that is another thread. Whether there was something to do.

@@ -227,10 +227,9 @@ bool Shim::help_nics() {
   return helped;
 }
 
-Nic* Shim::nic_of(int file) {
+Device* Shim::device_behind(int file) {
   if (!is_open(file) || index_of(file) == kCmIndex) return nullptr;
-  Device* const device = places_[static_cast<std::size_t>(index_of(file))].device;
-  return device == nullptr ? nullptr : &device->nic();
+  return places_[static_cast<std::size_t>(index_of(file))].device;
 }
 
 int Shim::open(int index) {

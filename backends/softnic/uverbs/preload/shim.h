@@ -67,7 +67,7 @@ class Shim {
   // One step of each NIC of this process, on the calling thread. Whether one had something to do.
   bool help_nics();
   // The NIC of an open device, which stays as long as the process; null for what is none.
-  Nic* nic_of(int file);
+  Device* device_behind(int file);
   // Null for what is no open device: of rdma_cm.
   std::shared_ptr<Context> context(int file);
   void closed(int file);
