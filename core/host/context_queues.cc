@@ -18,9 +18,12 @@ void Context::watch_queues(std::size_t first) {
   }
 }
 
+// Of an initiator of DC that has a peer for itself, as there are many of them, that one.
 QueuePeers Context::peers_of(const HostQueue& queue) const {
-  const bool dc = queue.type() == QueueType::dc;
-  return {queue.view().peer, dc ? static_cast<int>(queues_->dc_queues()) : 0};
+  const int first = queue.view().peer;
+  if (queue.type() != QueueType::dc) return {first};
+  const auto step = static_cast<int>(queues_->dc_queues());
+  return {first, first + step < n_pes() ? step : 0};
 }
 
 void Context::watch_queue(const HostQueue& queue, std::uint32_t row) {

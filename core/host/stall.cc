@@ -197,7 +197,8 @@ std::string opcode_name(std::uint8_t opcode) {
 }
 
 std::string QueuePeers::text() const {
-  return "PE " + std::to_string(first) + (step == 0 ? "" : " and those that share it (DC)");
+  const std::string one = "PE " + std::to_string(first);
+  return step == 0 ? one : one + ", PE " + std::to_string(first + step) + " and so on (DC)";
 }
 
 std::string describe(const QueueError& error, const QueuePeers& peers) {

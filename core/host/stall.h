@@ -35,7 +35,7 @@ struct QueuePeers {
   int step = 0;  // 0: RC
 
   bool has(int pe) const { return pe == first || (step != 0 && pe % step == first); }
-  // "PE 3", or "PE 3 and those that share it (DC)".
+  // "PE 3", or, where others share it, "PE 3, PE 11 and so on (DC)".
   std::string text() const;
 };
 

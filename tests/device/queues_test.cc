@@ -328,8 +328,11 @@ struct PostMalformed {
   template <class Pe>
   GDAKIT_DEVICE void operator()(Pe& pe) const {
     *status = post_raw(pe, 0, [&](const QueueView& queue, std::uint64_t at, std::uint8_t fm) {
-      store_segment(pe.machine(), queue, at, 0,
-                    control_segment(queue, at, static_cast<format::Opcode>(0x7e), 0, 1, fm));
+      // In a cell of two slots it comes last, as nothing may be flushed behind it: the flushed
+      // one's completion would take the place of its own.
+      const std::uint64_t slot = fill_cell(pe.machine(), queue, at);
+      store_segment(pe.machine(), queue, slot, 0,
+                    control_segment(queue, slot, static_cast<format::Opcode>(0x7e), 0, 1, fm));
     });
   }
 };
