@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "backends/mlx5/gids.h"
 #include "backends/mlx5/ports.h"
 #include "backends/mlx5/way.h"
 #include "core/base/random.h"
@@ -32,6 +33,19 @@ Result<const DcReceives*> DcParts::receives(DoorbellPages& pages) {
   if (!made) return made.error();
   receives_ = std::move(*made);
   return receives_.get();
+}
+
+// A target answers from the address at its index, which then is another one, or none.
+Result<void> DcParts::in_place() const {
+  if (!target_ || target_->gid_index() == nic_.gid_index()) return {};
+  return Error(Code::unavailable,
+               "port " + std::to_string(nic_.port()) + " of " + nic_.name() + ": its GID " +
+                   text_of(nic_.address().gid) + " has moved from index " +
+                   std::to_string(target_->gid_index()) + " to " +
+                   std::to_string(nic_.gid_index()) +
+                   " since the PE's target of DC was made, which no command changes and which "
+                   "peers know by its number; start the job again when addresses stay, or with "
+                   "GDAKIT_QUEUE_TYPE=rc, whose later connections follow them");
 }
 
 Result<Bytes> DcParts::target(DoorbellPages& pages, std::uint8_t counter_set) {

@@ -30,6 +30,9 @@ class DcParts {
 
   // Made by the first call. Errors: as usable()'s; a call that failed, by its name.
   Result<const DcReceives*> receives(DoorbellPages& pages);
+  // Errors (unavailable): the NIC's GID has moved since the target was made, as far as the NIC
+  // knows.
+  Result<void> in_place() const;
   // The card of the target, which the first call makes. Errors: as those of receives().
   Result<Bytes> target(DoorbellPages& pages, std::uint8_t counter_set);
   // Errors: as read_dc_card's; the peer's target has another MTU (invalid_argument); as find_way's.

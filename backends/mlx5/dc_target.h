@@ -42,12 +42,16 @@ class DcTarget {
   static Result<DcTarget> create(const OpenNic& nic, const DcReceives& receives,
                                  const DcTargetOptions& options);
   std::uint32_t number() const { return number_; }
+  // Where its GID was in the port's table when it was made, which no command changes.
+  std::uint8_t gid_index() const { return gid_index_; }
 
  private:
-  DcTarget(DevxObject object, std::uint32_t number) : object_(std::move(object)), number_(number) {}
+  DcTarget(DevxObject object, std::uint32_t number, std::uint8_t gid_index)
+      : object_(std::move(object)), number_(number), gid_index_(gid_index) {}
   // The kernel drains it and waits, before it destroys it.
   DevxObject object_;
   std::uint32_t number_;
+  std::uint8_t gid_index_;
 };
 
 }  // namespace gdakit::mlx5

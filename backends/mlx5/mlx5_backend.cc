@@ -133,6 +133,7 @@ class Mlx5Backend final : public Backend {
     return Error(Code::unavailable,
                  "a ConnectX cannot be stopped; soft ones can (softnic, mlx5-emulated)");
   }
+  Result<void> look_for_gid_of_dc();
   Result<std::optional<InitiatorOptions>> initiator_options(const QueueMemory& memory);
   void give_back_doorbell(const Queue& queue) {
     queue.recordless ? doorbells_.give_back_recordless(queue.uar) : doorbells_.give_back(queue.uar);
@@ -213,12 +214,20 @@ Result<void> Mlx5Backend::deregister_memory(MemoryKeys keys) {
   return {};
 }
 
+// What each call of DC begins with.
+Result<void> Mlx5Backend::look_for_gid_of_dc() {
+  if (auto usable = dc_.usable(); !usable) return usable;
+  if (auto there = nic_->find_gid_again(); !there) return there;
+  return dc_.in_place();
+}
+
 // Nothing: the queue is of RC.
 Result<std::optional<InitiatorOptions>> Mlx5Backend::initiator_options(const QueueMemory& memory) {
   if (memory.type != QueueType::dc) return std::optional<InitiatorOptions>();
   if (memory.receive_depth != 0) {
     return Error(Code::invalid_argument, "create_queue: initiators of DC receive nothing");
   }
+  if (auto there = look_for_gid_of_dc(); !there) return there.error().within("create_queue");
   const Result<const DcReceives*> receives = dc_.receives(doorbells_);
   if (!receives) return receives.error();
   return std::optional(InitiatorOptions{*receives, dc_.mtu(), dc_.log_reads()});
@@ -287,14 +296,13 @@ Result<void> Mlx5Backend::connect_queue(QueueNumber queue, const Bytes& card) {
 
 Result<Bytes> Mlx5Backend::dc_target() {
   const std::lock_guard lock(mutex_);
-  if (auto there = nic_->find_gid_again(); !there) return there.error().within("dc_target");
+  if (auto there = look_for_gid_of_dc(); !there) return there.error().within("dc_target");
   return dc_.target(doorbells_, watch_.counter_set());
 }
 
 Result<format::AvSegment> Mlx5Backend::dc_address(const Bytes& card) {
   const std::lock_guard lock(mutex_);
-  if (auto usable = dc_.usable(); !usable) return usable.error();
-  if (auto there = nic_->find_gid_again(); !there) return there.error().within("dc_address");
+  if (auto there = look_for_gid_of_dc(); !there) return there.error().within("dc_address");
   Result<format::AvSegment> address = dc_.address(card);
   return address ? address : address.error().within("dc_address");
 }

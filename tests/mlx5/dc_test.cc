@@ -179,17 +179,43 @@ TEST_F(Dc, OfAPeerOnEthernetItsMacPortAndClassAreSaid) {
   EXPECT_NE(address(peer)->rlid, av->rlid) << "networks spread them";
 }
 
-TEST_F(Dc, OfAPeerTheGidIsLookedForAgain) {
-  const ibv_gid_entry gid = played().gids[0], none = gid_of(~0u, 0, 0);
-  played().gids = {gid, none, none, none};
-  reopen();
+class DcAddresses : public Dc {
+ protected:
+  // The GID's place in a table of four.
+  void move_to(std::size_t place) {
+    played().gids.assign(4, gid_of(~0u, 0, 0));
+    played().gids[place] = gid_;
+  }
+  const ibv_gid_entry gid_ = played().gids[0];
+};
+
+TEST_F(DcAddresses, AreLookedForAgainForEachPeer) {
   const DcCard peer = card();
-  played().gids = {none, none, none, gid};
+  move_to(0);
+  reopen();
+  move_to(3);
   const auto av = address(peer);
   ASSERT_TRUE(av);
   EXPECT_EQ(av->grh_gid_fl, 3u << 20);
   played().gids.clear();
   EXPECT_THAT(refusal_of(address(peer)), HasSubstr("has lost its GID"));
+}
+
+// Nothing can be changed of it, and peers have its card.
+TEST_F(DcAddresses, ThatMoveAreToldOfWhereThereIsATargetAlready) {
+  move_to(0);
+  reopen();
+  const DcCard peer = card();
+  move_to(3);
+  const auto says = AllOf(HasSubstr("has moved from index 0 to 3 since the PE's target of DC was"),
+                          HasSubstr("port 1 of rocep1s0"), HasSubstr("GDAKIT_QUEUE_TYPE=rc"));
+  EXPECT_THAT(refusal_of(address(peer)), AllOf(HasSubstr("dc_address"), says));
+  EXPECT_THAT(refusal_of(backend_->dc_target()), AllOf(HasSubstr("dc_target"), says));
+  EXPECT_THAT(refusal_of(create()), AllOf(HasSubstr("create_queue"), says));
+  move_to(0);
+  EXPECT_EQ(card().dctn, peer.dctn) << "it is where it was";
+  EXPECT_TRUE(address(peer));
+  EXPECT_TRUE(create());
 }
 
 TEST_F(Dc, OfAPeerOnInfiniBandItsLidIsSaidAndTheRoutingHeaderWhereOneIsNeeded) {
