@@ -69,7 +69,8 @@ Result<DcTarget> DcTarget::create(const OpenNic& nic, const DcReceives& receives
   give_all_rights<prm::Dctc>(context);
   context.set(prm::Dctc::min_rnr_nak, kMinRnrTimer);
   context.set(prm::Dctc::mtu, options.mtu);
-  context.set(prm::Dctc::port, nic.port());
+  const std::uint8_t lag_port = nic.next_lag_port();
+  context.set(prm::Dctc::port, lag_port == 0 ? nic.port() : lag_port);
   context.set(prm::Dctc::my_addr_index, nic.gid_index());
   context.set(prm::Dctc::hop_limit, kHopLimit);
   context.set(prm::Dctc::tclass, nic.traffic_class());

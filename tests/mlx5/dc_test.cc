@@ -110,6 +110,19 @@ TEST_F(Dc, OfAPeThereIsOneTargetOfARandomKey) {
   EXPECT_NE(card().key, first.key);
 }
 
+TEST_F(Dc, TargetsAndInitiatorsGoOutByTheBondedPortsInTurn) {
+  played().lag_ports = 3;
+  reopen();
+  ASSERT_TRUE(create(0));
+  EXPECT_NE(card().dctn, 0u);
+  ASSERT_TRUE(create(1));
+  const auto context = sent<prm::CreateDctIn>("0710").at(prm::CreateDctIn::dct_context_entry);
+  EXPECT_EQ(context.get(prm::Dctc::port), 2u);
+  const auto initiator = sent<prm::Rst2initQpIn>("0502").at(prm::Rst2initQpIn::qpc);
+  EXPECT_EQ(initiator.get(prm::Qpc::lag_tx_port_affinity), 3u);
+  EXPECT_EQ(initiator.at(prm::Qpc::primary_address_path).get(prm::Ads::vhca_port_num), 1u);
+}
+
 // The firmware refuses to destroy what another object names.
 TEST_F(Dc, EndsInTheOrderOfUse) {
   card();

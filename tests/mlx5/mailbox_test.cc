@@ -102,6 +102,12 @@ class Mailboxes : public PlayedQueuePair {
     played().gids.insert(played().gids.begin(), gid_of(IBV_GID_TYPE_ROCE_V1, 0xfe, 1));
     return dc("dc_roce_v2");
   }
+  Case dc_lag() {
+    played().gids.insert(played().gids.begin(), gid_of(IBV_GID_TYPE_ROCE_V1, 0xfe, 1));
+    played().lag_ports = 2;
+    played().lag_port_in_rtr = true;
+    return dc("dc_roce_v2_lag");
+  }
 
  private:
   // What tables may name.
@@ -176,6 +182,7 @@ constexpr Kind kKinds[] = {
     {"rc_channel", &Mailboxes::channel, &kRc},
     {"dc_infiniband", &Mailboxes::dc_infiniband, &kDc},
     {"dc_roce_v2", &Mailboxes::dc_roce_v2, &kDc},
+    {"dc_roce_v2_lag", &Mailboxes::dc_lag, &kDc},
 };
 
 class GoldenMailboxes : public Mailboxes, public testing::WithParamInterface<Kind> {};
