@@ -77,6 +77,8 @@ struct NicLook {
   bool has_atomics() const {
     return (atomic_operations & 0xf) == 0xf && (atomic_sizes & 0xc) == 0xc;
   }
+  std::string lacks_dc = {};    // in a sentence, for queues of DC; empty: nothing
+  bool has_recordless = false;  // queue pairs without doorbell records
   std::vector<PortLook> ports = {};
 };
 
@@ -125,8 +127,9 @@ class PutEnd {
   PutEnd(const PutEnd&) = delete;
   PutEnd& operator=(const PutEnd&) = delete;
 
-  // A new queue pair, in the place of the last one; what the peer's connect() takes.
-  virtual Result<Bytes> make_queue() = 0;
+  // A new queue pair, in the place of the last one, or an initiator of DC, beside which there is a
+  // target; what the peer's connect() takes, whose queue is of this type, too.
+  virtual Result<Bytes> make_queue(QueueType type) = 0;
   virtual Result<void> connect(const Bytes& card) = 0;
   // Fills what peers write to, so that no byte is right by chance.
   virtual void prepare(std::uint64_t bytes, std::uint8_t seed) = 0;

@@ -5,9 +5,11 @@
 #include <filesystem>
 
 #include "backends/mlx5/atomics.h"
+#include "backends/mlx5/dc_ability.h"
 #include "backends/mlx5/doorbell_pages.h"
 #include "backends/mlx5/gids.h"
 #include "backends/mlx5/judge.h"
+#include "backends/mlx5/nic_capabilities.h"
 #include "backends/mlx5/ports.h"
 
 namespace gdakit::mlx5 {
@@ -147,6 +149,8 @@ NicLook look_at_nic(const Libraries& libraries, ibv_device* device, const HcaLis
   look.uncached_page = try_page(libraries, context.get(), MLX5DV_UAR_ALLOC_TYPE_NC, "NC");
   look.blueflame_page = try_page(libraries, context.get(), MLX5DV_UAR_ALLOC_TYPE_BF, "BF");
   look_at_atomics(libraries, context.get(), look);
+  look.lacks_dc = query_dc(libraries, context.get(), /*most_log_reads=*/0).lacks;
+  look.has_recordless = NicCapabilities::query(libraries, context.get()).recordless;
   if (!look.attributes.ok()) return look;
   look.firmware = firmware_of(attributes);
   look.part = attributes.vendor_part_id;

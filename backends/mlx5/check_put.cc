@@ -9,6 +9,7 @@
 #include "backends/mlx5/connection_card.h"
 #include "backends/mlx5/counter_set.h"
 #include "backends/mlx5/cq_records.h"
+#include "backends/mlx5/dc_parts.h"
 #include "backends/mlx5/doorbell_pages.h"
 #include "backends/mlx5/open_nic.h"
 #include "backends/mlx5/queue_pair.h"
@@ -18,6 +19,7 @@
 #include "core/host/memory/host_memory.h"
 #include "core/host/proxy.h"
 #include "core/host/stall.h"
+#include "device/cells.h"
 #include "device/ring.h"
 #include "device/wqe_writer.h"
 
@@ -34,7 +36,9 @@ constexpr std::chrono::milliseconds kNicTimeout{1000};
 constexpr std::size_t kCqeTailWord = format::kCqeTailOffset / sizeof(std::uint64_t);
 
 struct PutCard {
-  ConnectionCard connection;
+  QueueType type = QueueType::rc;
+  ConnectionCard connection;  // of RC
+  DcCard target;              // of DC
   std::uint32_t rkey = 0;
   std::uint64_t address = 0;
 };
@@ -61,14 +65,15 @@ class OpenPutEnd final : public PutEnd {
       : nic_(std::move(nic)),
         doorbells_(*nic_, provider_),
         umems_(*nic_, provider_),
-        cq_records_(*nic_) {
+        cq_records_(*nic_),
+        dc_(*nic_) {
     if (auto set = CounterSet::make(*nic_)) counters_ = std::move(*set);
   }
   ~OpenPutEnd() override { drop_queue(); }
 
   Result<void> register_memory();
 
-  Result<Bytes> make_queue() override;
+  Result<Bytes> make_queue(QueueType type) override;
   Result<void> connect(const Bytes& card) override;
   void prepare(std::uint64_t bytes, std::uint8_t seed) override;
   PutOutcome put(std::uint64_t bytes, std::uint8_t seed, std::chrono::milliseconds limit) override;
@@ -91,12 +96,18 @@ class OpenPutEnd final : public PutEnd {
     CqRecords::Record cq_record;
     QueueState state{};
     QueueView view{};
+    format::Segment address[kDcHead - 1] = {};  // of DC
     std::uint32_t first_psn = 0;
     std::unique_ptr<QueuePair> pair;
   };
 
   void drop_queue();
+  std::uint8_t counter_set() const {
+    return counters_ == nullptr ? std::uint8_t{0} : counters_->id();
+  }
   void lay_out(Queue& queue, QueueMemory& memory) const;
+  Result<std::optional<InitiatorOptions>> initiator_options(QueueType type);
+  Result<Bytes> card_of(const Queue& queue);
   void post(std::uint64_t bytes);
   PutOutcome wait(std::chrono::milliseconds limit);
   PutOutcome failed(format::CqeTail tail);
@@ -110,7 +121,8 @@ class OpenPutEnd final : public PutEnd {
   QueueUmems umems_;
   CqRecords cq_records_;
   std::unique_ptr<CounterSet> counters_;  // null: the NIC gives none
-  std::unique_ptr<MemoryBlock> memory_;   // what is sent, then what peers write to
+  DcParts dc_;
+  std::unique_ptr<MemoryBlock> memory_;  // what is sent, then what peers write to
   Region region_;
   std::shared_ptr<Queue> queue_;
   Span remote_;
@@ -155,8 +167,18 @@ void OpenPutEnd::lay_out(Queue& queue, QueueMemory& memory) const {
   queue.view.handler = Handler::gpu;  // the thread that posts rings
 }
 
-Result<Bytes> OpenPutEnd::make_queue() {
+// Nothing: the queue is of RC.
+Result<std::optional<InitiatorOptions>> OpenPutEnd::initiator_options(QueueType type) {
+  if (type != QueueType::dc) return std::optional<InitiatorOptions>();
+  const Result<const DcReceives*> receives = dc_.receives(doorbells_);
+  if (!receives) return receives.error();
+  return std::optional(InitiatorOptions{*receives, dc_.mtu(), dc_.log_reads()});
+}
+
+Result<Bytes> OpenPutEnd::make_queue(QueueType type) {
   drop_queue();
+  const auto initiator = initiator_options(type);
+  if (!initiator) return initiator.error();
   auto queue = std::make_shared<Queue>();
   auto block = provider_.allocate(kQueueBytes, Place::shared);
   if (!block) return block.error();
@@ -173,7 +195,8 @@ Result<Bytes> OpenPutEnd::make_queue() {
   queue_ = queue;
   QueueMemory memory;
   lay_out(*queue, memory);
-  queue->first_psn = std::random_device{}() & kPsnMask;
+  memory.type = type;
+  queue->first_psn = *initiator ? 0 : std::random_device{}() & kPsnMask;
   Result<std::unique_ptr<QueuePair>> pair =
       QueuePair::create(*nic_, umems_,
                         {.memory = memory,
@@ -182,7 +205,8 @@ Result<Bytes> OpenPutEnd::make_queue() {
                          .cq_record_offset = record->offset,
                          .first_psn = queue->first_psn,
                          .ack_timeout = ack_timeout_code(kNicTimeout, QueuePair::kTries),
-                         .counter_set = counters_ == nullptr ? std::uint8_t{0} : counters_->id()});
+                         .counter_set = counter_set(),
+                         .initiator = *initiator});
   if (!pair) {
     drop_queue();
     return pair.error();
@@ -190,9 +214,19 @@ Result<Bytes> OpenPutEnd::make_queue() {
   queue->pair = std::move(*pair);
   queue->view.qpn_shifted = Be32{queue->pair->qpn() << 8};
   queue->view.doorbell = doorbell->host;
+  return card_of(*queue);
+}
+
+Result<Bytes> OpenPutEnd::card_of(const Queue& queue) {
   PutCard card;
-  card.connection.qpn = queue->pair->qpn();
-  card.connection.first_psn = queue->first_psn;
+  if (queue.pair->is_initiator()) {
+    const Result<Bytes> target = dc_.target(doorbells_, counter_set());
+    if (!target) return target.error();
+    card.type = QueueType::dc;
+    std::memcpy(static_cast<void*>(&card.target), target->data(), sizeof card.target);
+  }
+  card.connection.qpn = queue.pair->qpn();
+  card.connection.first_psn = queue.first_psn;
   card.connection.address = nic_->address();
   card.rkey = region_->rkey;
   card.address = reinterpret_cast<std::uint64_t>(target());
@@ -205,10 +239,21 @@ Result<void> OpenPutEnd::connect(const Bytes& bytes) {
     return Error(Code::invalid_argument, "a connection card that this version did not make");
   }
   std::memcpy(static_cast<void*>(&card), bytes.data(), sizeof card);
-  const Result<ConnectionCard> peer = read_card(bytes_of(card.connection), *nic_);
-  if (!peer) return peer.error();
+  const bool is_dc = queue_->pair->is_initiator();
+  if (is_dc != (card.type == QueueType::dc)) {
+    return Error(Code::invalid_argument,
+                 "of the two ends one has a queue of DC and the other none");
+  }
   remote_ = {card.address, kMostBytes, Be32{card.rkey}};
-  return queue_->pair->connect(*peer);
+  if (is_dc) {
+    const Result<format::AvSegment> address = dc_.address(bytes_of(card.target));
+    if (!address) return address.error();
+    std::memcpy(queue_->address, &*address, sizeof queue_->address);
+    queue_->view.address = queue_->address;
+    return {};
+  }
+  const Result<ConnectionCard> peer = read_card(bytes_of(card.connection), *nic_);
+  return peer ? queue_->pair->connect(*peer) : Result<void>(peer.error());
 }
 
 void OpenPutEnd::prepare(std::uint64_t bytes, std::uint8_t seed) {
@@ -230,7 +275,7 @@ void OpenPutEnd::post(std::uint64_t bytes) {
   write_rdma(machine, queue_->view, index, format::Opcode::rdma_write,
              format::fm_ce_se(format::FenceMode::none, format::Completion::always), remote_, local,
              static_cast<std::uint32_t>(bytes));
-  ring(machine, queue_->view, index + 1);
+  ring(machine, queue_->view, cells_behind(queue_->view, index, 1));
 }
 
 PutOutcome OpenPutEnd::failed(format::CqeTail tail) {
@@ -249,7 +294,8 @@ PutOutcome OpenPutEnd::wait(std::chrono::milliseconds limit) {
   const auto begin = std::chrono::steady_clock::now();
   const auto passed = [&] { return std::chrono::steady_clock::now() - begin; };
   ProxyMachine machine;
-  const auto wanted = static_cast<std::uint16_t>(queue_->state.posted - 1);
+  const auto wanted =
+      static_cast<std::uint16_t>(queue_->state.posted - (1u << log_cell(queue_->view)));
   do {
     const format::CqeTail tail{
         machine.load(order::CompletionBeforeUse{}, &queue_->view.cqe[kCqeTailWord])};

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "backends/mlx5/open_nic.h"
+#include "backends/mlx5/libraries.h"
 
 namespace gdakit::mlx5 {
 
@@ -13,6 +13,7 @@ struct DcAbility {
   std::uint8_t log_reads = 0;  // READs and atomics that an initiator may have under way, 2^n
 };
 
-DcAbility query_dc(const OpenNic& nic);
+// `most_log_reads`: of queue pairs, of which an initiator has no more.
+DcAbility query_dc(const Libraries& libraries, ibv_context* context, std::uint8_t most_log_reads);
 
 }  // namespace gdakit::mlx5

@@ -17,7 +17,8 @@ namespace gdakit::mlx5 {
 
 class DcParts {
  public:
-  explicit DcParts(const OpenNic& nic) : nic_(nic), ability_(query_dc(nic)) {}
+  explicit DcParts(const OpenNic& nic)
+      : nic_(nic), ability_(query_dc(nic.libraries(), nic.context(), nic.address().log_reads)) {}
 
   bool has_dc() const { return ability_.lacks.empty(); }
   // Errors (unavailable): the NIC has no DC, why, and what to do.

@@ -17,7 +17,8 @@ class PlayedEnd final : public mlx5::PutEnd {
  public:
   explicit PlayedEnd(std::shared_ptr<PlayedPuts> puts) : puts_(std::move(puts)) {}
 
-  Result<Bytes> make_queue() override {
+  Result<Bytes> make_queue(QueueType type) override {
+    puts_->type = type;
     if (!puts_->made) return puts_->made.error();
     return Bytes(1);
   }

@@ -29,6 +29,7 @@ struct PlayedPuts {
   std::optional<NicCounters> counters = NicCounters();
   NicCounters counted_by_a_put = {};
   int puts = 0;
+  QueueType type = QueueType::rc;  // of the queue that was made last
 };
 
 class MadeUp {

@@ -111,6 +111,37 @@ TEST_F(CheckNic, MissingAtomicsAreAFailure) {
   EXPECT_THAT(finding.proof, HasSubstr("PCI_ATOMIC_MODE"));
 }
 
+TEST_F(CheckNic, QueuesThatFirmwareLacksAreAFailureWhereTheyAreAskedFor) {
+  const auto summary = [&] { return look_at_devices(machine_.surroundings()).summary; };
+  EXPECT_THAT(summary(), AllOf(HasSubstr(", queues of DC"), Not(HasSubstr("without doorbell"))));
+  machine_.nic().lacks_dc = "it has no targets";
+  machine_.nic().has_recordless = true;
+  EXPECT_THAT(summary(), AllOf(HasSubstr(", no queues of DC"), HasSubstr("without doorbell")));
+  expect(look_at_devices, Verdict::ok);
+  machine_.surroundings().options.queue_type = QueueType::dc;
+  machine_.surroundings().options.doorbell_records = false;
+  const Finding dc = finding_of(look_at_devices, Verdict::failed);
+  EXPECT_EQ(dc.answer, "it has no targets");
+  EXPECT_THAT(dc.remedy, HasSubstr("GDAKIT_QUEUE_TYPE=rc"));
+  machine_.nic().lacks_dc = {};
+  machine_.nic().has_recordless = false;
+  EXPECT_THAT(finding_of(look_at_devices, Verdict::failed).remedy,
+              HasSubstr("GDAKIT_DOORBELL_RECORDS=on"));
+}
+
+TEST_F(CheckNic, APutGoesByTheQueuesThatAPeWouldHave) {
+  expect(look_at_put, Verdict::ok);
+  EXPECT_EQ(machine_.puts().type, QueueType::rc);
+  machine_.surroundings().options.queue_type = QueueType::dc;
+  expect(look_at_put, Verdict::ok);
+  EXPECT_EQ(machine_.puts().type, QueueType::dc);
+  EXPECT_THAT(look_at_put(machine_.surroundings()).summary, HasSubstr("every byte right, by DC"));
+  machine_.puts().made = Error(Code::unavailable, "queues of DC on mlx5_0: it has no targets");
+  const Finding finding = finding_of(look_at_put, Verdict::failed);
+  EXPECT_THAT(finding.tried, HasSubstr("an initiator of DC"));
+  EXPECT_EQ(finding.remedy, "GDAKIT_QUEUE_TYPE=rc");
+}
+
 TEST_F(CheckNic, APortThatIsNotActiveIsAFailure) {
   expect(look_at_ports, Verdict::ok);
   machine_.port().is_active = false;

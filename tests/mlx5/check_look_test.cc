@@ -52,6 +52,17 @@ TEST_F(CheckLook, AHealthyNicAnswersEveryCall) {
   EXPECT_EQ(nic.ports[0].gids[0].text, "fe80::1");
 }
 
+TEST_F(CheckLook, TellsWhichQueuesThereCanBe) {
+  EXPECT_THAT(look().lacks_dc, IsEmpty());
+  EXPECT_FALSE(look().has_recordless);
+  played().recordless = true;
+  EXPECT_TRUE(look().has_recordless);
+  played().dc_atomic_bytes = 8;
+  EXPECT_THAT(look().lacks_dc, HasSubstr("atomic operations of DC of 4 and 8 bytes"));
+  played().has_dc = false;
+  EXPECT_THAT(look().lacks_dc, HasSubstr("no targets of DC"));
+}
+
 TEST_F(CheckLook, AContextThatIsRefusedIsTheOnlyAnswer) {
   played().errors["mlx5dv_open_device"] = EACCES;
   const NicLook nic = look();

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "backends/mlx5/check_look.h"
+#include "core/format/address_vector.h"
 #include "core/format/cqe.h"
 #include "core/format/doorbell.h"
 #include "core/format/prm/qp.h"
@@ -35,11 +36,11 @@ class CheckPut : public testing::Test {
     EXPECT_THAT(played().held(), IsEmpty());
   }
 
-  PutEnd& connected() {
+  PutEnd& connected(QueueType type = QueueType::rc) {
     auto opened = open_put_end(libraries_, "rocep1s0", 1, Options());
     EXPECT_TRUE(opened);
     end_ = std::move(*opened);
-    const auto card = end_->make_queue();
+    const auto card = end_->make_queue(type);
     EXPECT_TRUE(card);
     EXPECT_TRUE(end_->connect(*card));
     return *end_;
@@ -76,6 +77,47 @@ TEST_F(CheckPut, APutIsAWriteThatIsRungFor) {
             format::doorbell_value(1, control.qpn()));
 }
 
+// An address vector lies behind the control segment, and so a put takes two WQEBBs.
+TEST_F(CheckPut, OfDcAPutSaysWhereItsTargetIs) {
+  PutEnd& end = connected(QueueType::dc);
+  char* const slots = queue();
+  for (std::uint16_t put = 0; put < 2; ++put) {
+    complete(format::CqeOpcode::requester, static_cast<std::uint16_t>(2 * put));
+    EXPECT_EQ(end.put(8, 1, kShortly).kind, PutOutcome::Kind::arrived);
+    format::ControlSegment control;
+    std::memcpy(&control, slots + 2 * put * format::kWqebbBytes, sizeof control);
+    EXPECT_EQ(control.wqe_index(), 2 * put);
+    EXPECT_EQ(control.ds(), 6u);
+  }
+  format::AvSegment address;
+  std::memcpy(&address, slots + format::kSegmentBytes, sizeof address);
+  EXPECT_NE(address.dqp_dct & format::kExtendedAv, 0u);
+  EXPECT_NE(format::dc_key(address), 0u);
+  format::DoorbellRecord record;
+  std::memcpy(&record, slots + kQueueBytes + sizeof(format::Cqe64), sizeof record);
+  EXPECT_EQ(record.snd_dbr, 4u);
+}
+
+TEST_F(CheckPut, OfDcANicThatHasNoneIsTold) {
+  played().has_dc = false;
+  auto opened = open_put_end(libraries_, "rocep1s0", 1, Options());
+  ASSERT_TRUE(opened);
+  const auto card = (*opened)->make_queue(QueueType::dc);
+  ASSERT_FALSE(card);
+  EXPECT_THAT(card.error().message(), HasSubstr("queues of DC on rocep1s0"));
+}
+
+TEST_F(CheckPut, BothEndsHaveTheSameTypeOfQueue) {
+  PutEnd& end = connected();
+  auto other = open_put_end(libraries_, "rocep1s0", 1, Options());
+  ASSERT_TRUE(other);
+  const auto card = (*other)->make_queue(QueueType::dc);
+  ASSERT_TRUE(card);
+  const auto refused = end.connect(*card);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message(), HasSubstr("one has a queue of DC and the other none"));
+}
+
 TEST_F(CheckPut, TheCompletionOfAnEarlierPutIsNotTaken) {
   PutEnd& end = connected();
   complete(format::CqeOpcode::requester, 0);
@@ -109,7 +151,7 @@ TEST_F(CheckPut, NothingIsRightBeforeItArrives) {
 
 TEST_F(CheckPut, EachQueueReplacesTheLastOne) {
   PutEnd& end = connected();
-  for (int i = 0; i < 3; ++i) ASSERT_TRUE(end.make_queue());
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(end.make_queue(QueueType::rc));
   EXPECT_EQ(played().live["object"], 3);  // a QP, its CQ, and the counters
 }
 
@@ -128,7 +170,7 @@ TEST_F(CheckPut, WhatFailsIsToldByItsCall) {
   const auto why = [&] {
     auto opened = open_put_end(libraries_, "rocep1s0", 1, Options());
     if (!opened) return opened.error().message();
-    const auto card = (*opened)->make_queue();
+    const auto card = (*opened)->make_queue(QueueType::rc);
     return card ? std::string() : card.error().message();
   };
   played().errors = {{"ibv_reg_mr_iova2", ENOMEM}};

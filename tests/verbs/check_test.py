@@ -98,6 +98,23 @@ def check_failures(check):
     expect(verdicts["device"] == "FAIL" and verdicts["put"] == "skipped", "what has no NIC", ran)
 
 
+def check_dc(check):
+    """With queues of DC put goes by them, and a NIC that has none is a failure."""
+    os.environ["GDAKIT_QUEUE_TYPE"] = "dc"
+    for options in (("--nics", "2"), ("--link", "ib")):
+        ran = check.run("--only", "device,put", options=options)
+        expect(ran.returncode == 0 and "queues of DC" in ran.stdout, "a healthy node", ran)
+        expect("every byte right, by DC" in " ".join(ran.stdout.split()), "no put by DC", ran)
+    failed = check.steps("--only", "device,put", status=1, options=("--fail", "dc=absent"))
+    for step in ("device", "put"):
+        (finding,) = failed[step]["findings"]
+        assert all(finding.values()) and "no targets of DC" in finding["answer"], finding
+        assert finding["remedy"] == "GDAKIT_QUEUE_TYPE=rc", finding
+    del os.environ["GDAKIT_QUEUE_TYPE"]
+    steps = check.steps("--only", "device,put", options=("--fail", "dc=absent"))
+    assert ", no queues of DC" in steps["device"]["summary"], steps
+
+
 def check_bad_usage(check):
     for words in (("--only", "nosuch"), ("--limit", "0"), ("--nosuch",), ("word",)):
         ran = check.run(*words)
@@ -150,6 +167,7 @@ def main():
     check_healthy_node(check)
     check_json(check)
     check_failures(check)
+    check_dc(check)
     check_bad_usage(check)
     check_job(check)
     check_alone(gdakit)

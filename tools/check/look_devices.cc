@@ -104,7 +104,33 @@ std::string described(const mlx5::NicLook& nic) {
   return nic.name + ": part " + std::to_string(nic.part) + ", firmware " + nic.firmware +
          (nic.dedicated_page.ok()  ? ", a doorbell page for each queue"
           : nic.uncached_page.ok() ? ", a doorbell page for all queues"
-                                   : ", no doorbell page");
+                                   : ", no doorbell page") +
+         (nic.lacks_dc.empty() ? ", queues of DC" : ", no queues of DC") +
+         (nic.has_recordless ? ", queues without doorbell records" : "");
+}
+
+// What the options ask for and not all firmware has.
+void judge_queues(const Surroundings& surroundings, const mlx5::NicLook& nic, StepReport& report) {
+  const Options& options = surroundings.options;
+  if (options.queue_type == QueueType::dc && !nic.lacks_dc.empty()) {
+    report.add(
+        {.on = nic.name,
+         .tried = "queues of DC (GDAKIT_QUEUE_TYPE=dc): targets, and atomics of 4 and 8 bytes",
+         .answer = nic.lacks_dc,
+         .cause = "an older ConnectX, or a virtual function whose firmware keeps DC from it",
+         .proof = "cat /sys/class/infiniband/" + nic.name + "/fw_ver",
+         .remedy = "GDAKIT_QUEUE_TYPE=rc",
+         .otherwise = without(surroundings, nic.name)});
+  }
+  if (!options.doorbell_records && !nic.has_recordless) {
+    report.add({.on = nic.name,
+                .tried = "queues without doorbell records (GDAKIT_DOORBELL_RECORDS=off)",
+                .answer = "its firmware does not say that it has them (send_dbr_mode_no_dbr_ext)",
+                .cause = "a NIC before ConnectX-8, or its firmware",
+                .proof = "cat /sys/class/infiniband/" + nic.name + "/fw_ver",
+                .remedy = "GDAKIT_DOORBELL_RECORDS=on",
+                .otherwise = without(surroundings, nic.name)});
+  }
 }
 
 }  // namespace
@@ -136,6 +162,7 @@ StepReport look_at_devices(const Surroundings& surroundings) {
     report.say(described(*nic));
     firmware.insert(nic->firmware);
     judge_pages(surroundings, *nic, report);
+    judge_queues(surroundings, *nic, report);
   }
   report.facts["firmware"] = joined({firmware.begin(), firmware.end()});
   report.facts["NICs"] = std::to_string(surroundings.own_nics().size());

@@ -1,4 +1,5 @@
-// Step put: each port that is ACTIVE writes to itself, by a queue made and posted to as a PE's are.
+// Step put: each port that is ACTIVE writes to itself, by a queue made and posted to as a PE's are,
+// of the type that it would have (GDAKIT_QUEUE_TYPE).
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -38,8 +39,8 @@ void compare(const PutRoute& route, const std::optional<NicCounters>& before,
   if (!moved.empty()) report.add(lossy_puts(route, moved));
 }
 
-Result<void> connect_to_itself(mlx5::PutEnd& end) {
-  const Result<Bytes> card = end.make_queue();
+Result<void> connect_to_itself(mlx5::PutEnd& end, QueueType type) {
+  const Result<Bytes> card = end.make_queue(type);
   return card ? end.connect(*card) : Result<void>(card.error());
 }
 
@@ -54,9 +55,13 @@ void put_to_itself(const Surroundings& surroundings, const Surroundings::UsableP
   if (!end) {
     return report.add(refused_call(route, "the NIC, and 2 MiB of memory for it", end.error()));
   }
-  if (const Result<void> connected = connect_to_itself(**end); !connected) {
-    return report.add(
-        refused_call(route, "a queue pair that is connected to itself", connected.error()));
+  const QueueType type = surroundings.options.queue_type;
+  const bool is_dc = type == QueueType::dc;
+  if (const Result<void> connected = connect_to_itself(**end, type); !connected) {
+    return report.add(refused_call(route,
+                                   is_dc ? "an initiator of DC, and a target for it"
+                                         : "a queue pair that is connected to itself",
+                                   connected.error()));
   }
   const std::optional<NicCounters> before = (*end)->counters();
   std::string text;
@@ -72,7 +77,7 @@ void put_to_itself(const Surroundings& surroundings, const Surroundings::UsableP
     text +=
         (text.empty() ? "8 bytes in " : " us, 1 MiB in ") + std::to_string(outcome.took.count());
   }
-  report.say(usable.name() + ": " + text + " us, every byte right");
+  report.say(usable.name() + ": " + text + " us, every byte right" + (is_dc ? ", by DC" : ""));
   compare(route, before, (*end)->counters(), report);
 }
 

@@ -126,7 +126,7 @@ Result<std::vector<Bytes>> Pairs::gather(const std::function<Bytes(const End&)>&
 
 Bytes Pairs::make_queue(End& end, mlx5::PutEnd* queue) {
   if (queue == nullptr) return {};
-  Result<Bytes> card = queue->make_queue();
+  Result<Bytes> card = queue->make_queue(QueueType::rc);
   if (card) return std::move(*card);
   add(end, refused_call(route(end), "a queue pair", card.error()));
   return {};
