@@ -127,9 +127,7 @@ Result<std::uint64_t> Umem::offset_of_cq(const void* cqes) const {
   return Error(Code::unavailable,
                "a completion queue on " + nic_.name() + " lies at a multiple of " +
                    std::to_string(spacing) + " bytes where this host's pages are of " +
-                   std::to_string(nic_.page_bytes()) +
-                   ", and that of receives does not: channels take a host with pages of 4096 "
-                   "bytes");
+                   std::to_string(nic_.page_bytes()) + ", and this one does not");
 }
 
 int Umem::give_up() {

@@ -9,15 +9,17 @@ namespace gdakit {
 
 constexpr std::uint64_t kPage = 4096;
 constexpr std::uint64_t kGpuLine = 128;
+// CQEs of a ConnectX begin at a multiple of 1/64 of a page, of which the host's largest has 64 KiB.
+constexpr std::uint64_t kCqPlace = 1024;
 
 // The record and the proxy's index have lines of their own: both are polled. So have the ready
 // words of each queue, which its posters change. A queue begins on a page, as a NIC may want it.
 QueueLayout::QueueLayout(const QueueShape& shape) {
   slots = std::uint64_t{shape.receive_depth} * kReceiveWqeBytes;
-  cqe = slots + std::uint64_t{shape.depth} * format::kWqebbBytes;
+  cqe = round_up(slots + std::uint64_t{shape.depth} * format::kWqebbBytes, kCqPlace);
   record = cqe + sizeof(format::Cqe64);
   proxy = record + 64;
-  receive_cqes = proxy + 64;
+  receive_cqes = round_up(proxy + 64, kCqPlace);
   queue_bytes =
       round_up(receive_cqes + std::uint64_t{shape.receive_depth} * sizeof(format::Cqe64), kPage);
   ready_bytes = round_up(shape.depth / kSlotsPerReadyWord * sizeof(std::uint64_t), kGpuLine);

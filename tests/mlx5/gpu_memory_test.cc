@@ -1,7 +1,9 @@
 // Memory of a GPU, and doorbells that its threads ring: each way that the kernel and the driver may
 // refuse, and the one that is taken instead.
 #include <cerrno>
+#include <span>
 #include <thread>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,12 +12,16 @@
 #include "backends/mlx5/cq_records.h"
 #include "backends/mlx5/doorbell_pages.h"
 #include "backends/mlx5/umem.h"
+#include "core/format/prm/cq.h"
 #include "core/host/bootstrap/local_bootstrap.h"
+#include "core/host/queue_arena.h"
 #include "tests/mlx5/backend_fixture.h"
 #include "tests/mlx5/played_gpu.h"
 
 namespace gdakit::mlx5 {
 namespace {
+
+namespace prm = format::prm;
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -139,27 +145,31 @@ class LargePages : public PlayedHost {
 
   ~LargePages() override { EXPECT_EQ(gpu_.mapped, 0); }
 
-  // Receives, if there are any, slots, CQE, record, CQEs of receives.
+  // As a Context lays it out.
   QueueMemory queue(std::uint32_t receives) {
+    QueueShape shape{64, 32, Place::device, Sharing::shared, Handler::gpu};
+    shape.receive_depth = receives;
+    const QueueLayout layout(shape);
+    std::uint8_t* const at = memory_.data() + 4096;
     QueueMemory memory;
-    std::uint8_t* at = memory_.data() + 4096;
-    memory.receive_slots = receives == 0 ? nullptr : at;
+    memory.receive_slots = at + layout.receives;
     memory.receive_depth = receives;
-    memory.slots = at += std::size_t{receives} * 64;
-    memory.depth = 64;
-    memory.cqe = at += 64 * 64;
-    memory.doorbell_record = at += 64;
-    memory.receive_cqes = receives == 0 ? nullptr : at + 64;
+    memory.slots = at + layout.slots;
+    memory.depth = shape.depth;
+    memory.cqe = at + layout.cqe;
+    memory.doorbell_record = at + layout.record;
+    memory.receive_cqes = at + layout.receive_cqes;
     return memory;
   }
-  Result<void> make(std::uint32_t receives) {
+  Result<void> make(std::uint32_t receives) { return make(queue(receives)); }
+  Result<void> make(const QueueMemory& memory) {
     CqRecords records(*nic_);
     const auto record = records.take();
     if (!record) return record.error();
     mlx5dv_devx_uar uar{};
     QueueUmems umems(*nic_, host_);
     const auto pair = QueuePair::create(*nic_, umems,
-                                        {.memory = queue(receives),
+                                        {.memory = memory,
                                          .uar = &uar,
                                          .cq_records = record->umem,
                                          .cq_record_offset = record->offset});
@@ -186,13 +196,30 @@ TEST_F(LargePages, AreWhatUmemsAreMadeOf) {
   for (const mlx5dv_devx_umem_in& umem : played().umems) EXPECT_EQ(umem.pgsz_bitmap, 0x1ffffu);
 }
 
-// Queues lie where their CQE is at a multiple of 1024; the CQEs of receives do not.
-TEST_F(LargePages, HaveNoRoomForChannels) {
-  const Result<void> made = make(16);
+TEST_F(LargePages, HaveRoomForChannels) {
+  for (const std::uint32_t receives : {1, 2, 16, 64}) {
+    played().commands.clear();
+    const Result<void> made = make(receives);
+    ASSERT_TRUE(made) << made.error().message();
+    std::vector<std::uint64_t> places;  // of CQs in their umem
+    for (const auto& command : played().commands) {
+      if (command[0] != 0x04 || command[1] != 0x00) continue;
+      const prm::View<prm::CreateCqIn> in{std::span<const std::uint8_t>(command)};
+      places.push_back(in.get(prm::CreateCqIn::cq_umem_offset));
+    }
+    EXPECT_THAT(places, testing::SizeIs(2)) << receives << " receives";
+    const std::uint64_t begin = 4096;  // of the umem, on its page
+    for (const std::uint64_t place : places) EXPECT_EQ((begin + place) % 1024, 0u);
+  }
+}
+
+TEST_F(LargePages, HaveNoRoomForCqesElsewhere) {
+  QueueMemory memory = queue(16);
+  memory.receive_cqes = static_cast<std::uint8_t*>(memory.receive_cqes) + 64;
+  const Result<void> made = make(memory);
   ASSERT_FALSE(made);
   EXPECT_THAT(made.error().message(),
-              AllOf(HasSubstr("a multiple of 1024 bytes"), HasSubstr("pages are of 65536"),
-                    HasSubstr("channels")));
+              AllOf(HasSubstr("a multiple of 1024 bytes"), HasSubstr("pages are of 65536")));
 }
 
 TEST_F(LargePages, AreExportedWhole) {
