@@ -17,6 +17,7 @@
 //   init      until the last PE has come to the end of init(); and of the CPU's time
 //   resident  by how much more memory the process has in use at that time
 //   end       from there until all PEs are gone
+#include <algorithm>
 #include <chrono>
 #include <ctime>
 #include <fstream>
@@ -169,7 +170,7 @@ Result<void> measure_job(std::uint64_t size, const std::string& type, std::uint6
       run_in_process(static_cast<int>(size), options, [&](Context& context) -> Result<void> {
         if (auto met = context.barrier(); !met || context.my_pe() != 0) return met;
         told.init = begin.read();
-        told.resident = resident_bytes() - resident;
+        told.resident = std::max(resident_bytes(), resident) - resident;
         told.queues_of_one = context.backend().count().queues.size();
         told.queue_bytes_of_one = context.queue_bytes();
         told.end = Stopwatch();

@@ -1,7 +1,8 @@
 # Which tests run under which sanitizer, and why: a row for each folder and, of tests/device, for
-# each program and each way in which it is run again. The thread sanitizer is for what has threads; the address sanitizer (with that of
-# undefined behaviour) for what parses, allocates and maps. What has no row is built and run without
-# a sanitizer only; -DGDAKIT_SANITIZE_EVERYTHING=ON builds and runs all of it.
+# each program and each way in which it is run again. The thread sanitizer is for what has threads;
+# the address sanitizer (with that of undefined behaviour) for what parses, allocates and maps. What
+# has no row is built and run without a sanitizer only; -DGDAKIT_SANITIZE_EVERYTHING=ON builds and
+# runs all of it.
 #
 # Columns: folder or program, sanitizers, reason.
 set(gdakit_sanitized
@@ -57,8 +58,8 @@ set(gdakit_sanitized
 
 option(GDAKIT_SANITIZE_EVERYTHING "Build and run all tests under the sanitizer" OFF)
 
-# gdakit_is_sanitized(NAME OUT): whether the folder, program or repetition NAME has its tests in this
-# build.
+# gdakit_is_sanitized(NAME OUT): whether the folder, program or repetition NAME has its tests in
+# this build.
 function(gdakit_is_sanitized name out)
   set(${out} YES PARENT_SCOPE)
   if(NOT GDAKIT_SANITIZER OR GDAKIT_SANITIZE_EVERYTHING)

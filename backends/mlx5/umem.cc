@@ -124,10 +124,11 @@ Result<std::unique_ptr<Umem>> Umem::make(const OpenNic& nic, MemoryProvider& mem
 Result<std::uint64_t> Umem::offset_of_cq(const void* cqes) const {
   const std::uint64_t spacing = nic_.page_bytes() / kPlacesOfCqs;
   if (reinterpret_cast<std::uint64_t>(cqes) % spacing == 0) return offset_of(cqes);
-  return Error(Code::unavailable,
-               "a completion queue on " + nic_.name() + " lies at a multiple of " +
-                   std::to_string(spacing) + " bytes where this host's pages are of " +
-                   std::to_string(nic_.page_bytes()) + ", and this one does not");
+  return Error(Code::unavailable, "a completion queue on " + nic_.name() +
+                                      " lies at a multiple of " + std::to_string(spacing) +
+                                      " bytes where this host's pages are of " +
+                                      std::to_string(nic_.page_bytes()) +
+                                      ", and this one does not: lay its CQEs there (QueueLayout)");
 }
 
 int Umem::give_up() {

@@ -344,12 +344,11 @@ std::vector<BrokenQueue> SoftNicBackend::broken_queues() const {
 }
 
 // Hundreds of NICs without work that spin, or sleep for a microsecond at a time, take all of a few
-// cores, and nobody waits for most of them. Together these wake twenty thousand times a second
-// at most.
-void spare_cores(NicThreadPace& pace, std::uint32_t nics) {
+// cores, and nobody waits for most of them. Who waits on a GPU can help none.
+void spare_cores(NicThreadPace& pace, std::uint32_t nics, const MemoryProvider& memory) {
   constexpr std::uint32_t kFew = 64, kForEachUs = 50;
-  if (nics <= kFew) return;
-  pace.least_sleep_us = nics * kForEachUs;
+  if (nics <= kFew || memory.gpu()) return;
+  pace.least_sleep_us = (nics - kFew) * kForEachUs;
   pace.idle_spins = pace.idle_yields = 2;
 }
 
@@ -357,7 +356,7 @@ Result<std::unique_ptr<Backend>> open_on(NicLink link, const Options& options, i
                                          MemoryProvider& memory) {
   Result<NicParts> parts = make_nic_parts(options, memory, link.domain, link.port);
   if (!parts) return parts.error();
-  spare_cores(parts->options.thread.pace, link.nics_of_process);
+  spare_cores(parts->options.thread.pace, link.nics_of_process, memory);
   auto trace = open_trace(options, link.wire->endpoint());
   if (!trace) return trace.error();
   parts->options.engine.trace = trace->get();

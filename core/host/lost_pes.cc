@@ -12,6 +12,7 @@ namespace {
 // process, look less often, all together as often as 250 do.
 constexpr std::chrono::microseconds kBetweenLooks{50'000};
 constexpr std::chrono::microseconds kForEachPe{200};
+constexpr std::chrono::microseconds kMostBetweenLooks{200'000};
 
 }  // namespace
 
@@ -40,7 +41,7 @@ void LostPes::stop() {
 }
 
 void LostPes::run() {
-  const auto between = std::max(kBetweenLooks, kForEachPe * bootstrap_.size());
+  const auto between = std::clamp(kForEachPe * bootstrap_.size(), kBetweenLooks, kMostBetweenLooks);
   std::unique_lock lock(mutex_);
   while (!changed_.wait_for(lock, between, [this] { return stopping_; })) {
     lock.unlock();  // who reads stderr may be slow

@@ -108,7 +108,7 @@ TEST(LoopbackWire, RingsGrowWithTheEndpointsAndNotWithTheirSquare) {
   }
 }
 
-// All that comes in more polls than an empty ring is looked at.
+// All that comes while a receiver polls more often than it looks at an empty ring.
 std::uint32_t received_until_idle(Wire& wire) {
   std::uint32_t received = 0;
   for (int poll = 0; poll < 80; ++poll) {
@@ -134,7 +134,7 @@ TEST(LoopbackWire, WithoutTrafficAPollCostsTheSameHoweverManyPeersThereAre) {
     }
     EXPECT_EQ(fabric->rings_looked_at(0), kEndpoints);
     EXPECT_EQ(received_until_idle(*wires[0]), kEndpoints);
-    EXPECT_EQ(fabric->rings_looked_at(0), 0u) << "all is received";
+    EXPECT_LE(fabric->rings_looked_at(0), 8u) << "all is received";
   }
 }
 
@@ -160,6 +160,14 @@ TEST(LoopbackWire, SendersWithMuchToSendTakeTurns) {
 TEST(LoopbackWire, ARingThatIsLookedAtNoMoreIsHeardOf) {
   const auto fabric = LoopbackFabric::create({.mtu = 1024, .slots = 8, .endpoints = 100});
   auto a = std::move(*fabric->attach(99)), b = std::move(*fabric->attach(1));
+  // A few rings are looked at all the time, whoever has sent.
+  std::vector<std::unique_ptr<Wire>> others;
+  for (Endpoint other = 10; other < 20; ++other) {
+    others.push_back(std::move(*fabric->attach(other)));
+    ASSERT_TRUE(others.back()->send(small_packet(1, 0)));
+    others.back()->flush();
+  }
+  ASSERT_EQ(received_until_idle(*b), 10u);
   std::atomic<std::uint32_t> sent{0}, received{0};
   std::atomic<bool> stop{false};
   std::thread sender([&] {
@@ -179,6 +187,7 @@ TEST(LoopbackWire, ARingThatIsLookedAtNoMoreIsHeardOf) {
   sender.join();
   received += received_until_idle(*b);
   EXPECT_EQ(received, sent);
+  EXPECT_GT(sent, 100u);
 }
 
 // Its sender need not ring again.

@@ -38,13 +38,14 @@ class CountingDma final : public HostDma {
 
 // Two NICs with a thread each.
 struct Threads {
-  explicit Threads(const NicThreadOptions& options = {})
-      : rig(rig_options(own_cqes)),
+  explicit Threads(const NicThreadOptions& options = {}, const LoopbackOptions& wire = {})
+      : rig(rig_options(own_cqes, wire)),
         a(options, rig.a.engine, pages_a),
         b(options, rig.b.engine, pages_b) {}
 
-  static RigOptions rig_options(std::atomic<int>& own_cqes) {
+  static RigOptions rig_options(std::atomic<int>& own_cqes, const LoopbackOptions& wire) {
     RigOptions options;
+    options.wire = wire;
     options.make_port = [&own_cqes](int) {
       return std::make_unique<CountingDma>(std::this_thread::get_id(), own_cqes);
     };
@@ -156,6 +157,27 @@ TEST(NicThread, TakesAnotherPaceAtOnce) {
   nics.b.set_pace({});
   EXPECT_TRUE(nics.completes(10s, [] { std::this_thread::yield(); }));
   EXPECT_TRUE(nics.completes_without());
+}
+
+// However long it sleeps for want of work.
+TEST(NicThread, WhatWaitsForRoomOnTheWireGoesOnSoon) {
+  constexpr std::uint32_t kPackets = 64, kMtu = 1024;
+  Threads nics({}, {.mtu = kMtu, .slots = 2});
+  nics.a.set_pace({.idle_spins = 1, .idle_yields = 1, .least_sleep_us = 60'000'000});
+  nics.b.pause();
+  nics.a.locked([&] {
+    nics.rig.a.post(test::write_wqe(nics.rig, 0, 0, kPackets * kMtu));
+    nics.rig.a.ring();
+  });
+  nics.a.wake();
+  const auto sent = [&] { return nics.a.locked([&] { return nics.rig.a.info().next_send_psn; }); };
+  const auto end = Clock::now() + 10s;
+  while (sent() == 0 && Clock::now() < end) std::this_thread::yield();
+  std::this_thread::sleep_for(20ms);  // it has nothing to do but to wait
+  ASSERT_LT(sent(), kPackets);
+  nics.b.resume();
+  while (sent() < kPackets && Clock::now() < end) std::this_thread::yield();
+  EXPECT_EQ(sent(), kPackets);
 }
 
 TEST(NicThread, HelpDoesNothingWhileItIsPaused) {

@@ -59,5 +59,25 @@ TEST(ShmCallers, PeersThatDoNotCallAreLookedAtByTurns) {
   EXPECT_EQ(next->header.psn, 1u);
 }
 
+// Others that send all the time keep nobody out whose bit is gone.
+TEST(ShmCallers, PeersThatDoNotCallAreLookedAtBetweenPacketsOfOthers) {
+  const auto segment = std::move(*ShmSegment::create(kMany));
+  auto receiver = std::move(*segment->attach(0)), victim = std::move(*segment->attach(40));
+  auto busy = std::move(*segment->attach(41));
+  ASSERT_TRUE(send(*victim, 0, 7));
+  const std::uint64_t nobody = 0;
+  std::memcpy(segment->at(segment->layout().callers(0)), &nobody, sizeof nobody);
+  bool heard = false;
+  for (std::uint32_t psn = 0; !heard && psn < 2 * 64 * kMany.endpoints; ++psn) {
+    ASSERT_TRUE(send(*busy, 0, psn));
+    const Packet* const packet = receiver->receive();
+    if (packet == nullptr) continue;
+    heard = packet->header.source == 40;
+    receiver->retire(packet);
+    receiver->flush();
+  }
+  EXPECT_TRUE(heard);
+}
+
 }  // namespace
 }  // namespace gdakit::softnic

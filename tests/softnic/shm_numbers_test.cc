@@ -50,8 +50,8 @@ TEST(ShmNumbers, AreOneForEachEndpoint) {
   const auto segment = segment_of_two();
   EXPECT_FALSE(segment->attach(0, nullptr, {1}));
   EXPECT_FALSE(segment->attach(0, nullptr, {1, 1}));
-  EXPECT_FALSE(segment->attach(0, nullptr, {0, ShmSegment::kMaxEndpoints}));
-  EXPECT_TRUE(segment->attach(0, nullptr, {0, ShmSegment::kMaxEndpoints - 1}));
+  EXPECT_FALSE(segment->attach(0, nullptr, {0, ShmSegment::kMaxNumbers}));
+  EXPECT_TRUE(segment->attach(0, nullptr, {0, ShmSegment::kMaxNumbers - 1}));
 }
 
 // A fragment of the sender's heap, which lies elsewhere in the receiver.

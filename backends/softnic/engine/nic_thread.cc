@@ -18,9 +18,9 @@ NicThread::NicThread(const NicThreadOptions& options, Engine& engine, UarPages& 
     : options_(options),
       engine_(engine),
       pages_(pages),
-      state_{.pace = options.pace},
-      seen_(state_),
+      pace_(options.pace),
       woken_ns_(steady_ns()),
+      next_pace_(options.pace),
       thread_(start_library_thread([this] { run(); })) {}
 
 NicThread::~NicThread() {
@@ -39,8 +39,12 @@ void NicThread::resume() {
 }
 
 void NicThread::set_pace(const NicThreadPace& pace) {
-  locked([&] { state_.pace = pace; });
-  wake();
+  {
+    const std::lock_guard lock(sleep_mutex_);
+    next_pace_ = pace;
+    awake_ = true;
+  }
+  woken_.notify_one();
 }
 
 void NicThread::wake() {
@@ -55,6 +59,7 @@ void NicThread::sleep(std::chrono::nanoseconds duration) {
   std::unique_lock lock(sleep_mutex_);
   if (!woken_.wait_for(lock, duration, [this] { return awake_; })) return;
   awake_ = false;
+  pace_ = next_pace_;
   woken_ns_ = steady_ns();
   // Who helped before is not who waits now.
   seen_helps_ = helps_.load(std::memory_order_relaxed);
@@ -118,10 +123,10 @@ bool NicThread::sleeps_for_helpers() {
 // To a thread that has the lock or wants it. Where this one is scheduled before all others, to
 // yield would give them nothing.
 void NicThread::give_way() {
-  if (seen_.pace.idle_yields != 0) {
+  if (pace_.idle_yields != 0) {
     std::this_thread::yield();
   } else {
-    sleep(std::chrono::microseconds(seen_.pace.least_sleep_us));
+    sleep(std::chrono::microseconds(pace_.least_sleep_us));
   }
 }
 
@@ -137,20 +142,24 @@ void NicThread::rest(std::uint32_t idle_rounds) {
     sleep(std::chrono::microseconds(options_.sleep_before_start_us));
     return;
   }
-  const NicThreadPace& pace = seen_.pace;
   const bool helped = sleeps_for_helpers();
-  if (!helped && idle_rounds <= pace.idle_spins) return;
-  if (!helped && idle_rounds <= pace.idle_spins + pace.idle_yields) {
+  if (!helped && idle_rounds <= pace_.idle_spins) return;
+  if (!helped && idle_rounds <= pace_.idle_spins + pace_.idle_yields) {
     std::this_thread::yield();
     return;
   }
-  // What DMA or a peer will soon let go on is not to wait for a long sleep.
   const std::uint64_t busy_ns = std::max(seen_.worked_ns, woken_ns_);
   const std::uint64_t idle_ns = seen_.engine_waits ? 0 : steady_ns() - busy_ns;
   slept_for_helpers_ = helped;
-  const std::chrono::nanoseconds least =
-      std::chrono::microseconds(helped ? options_.sleep_helped_us : pace.least_sleep_us);
-  sleep(std::max(least, idle_sleep(std::chrono::nanoseconds(idle_ns))));
+  sleep(std::max(least_sleep(helped), idle_sleep(std::chrono::nanoseconds(idle_ns))));
+}
+
+// What DMA or a peer will soon let go on is not to wait for a long sleep, but where the thread is
+// scheduled before all others.
+std::chrono::nanoseconds NicThread::least_sleep(bool helped) const {
+  if (helped) return std::chrono::microseconds(options_.sleep_helped_us);
+  if (seen_.engine_waits && pace_.idle_yields != 0) return {};
+  return std::chrono::microseconds(pace_.least_sleep_us);
 }
 
 void NicThread::run() {

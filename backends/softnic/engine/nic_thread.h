@@ -83,13 +83,12 @@ class NicThread {
   void pause();
   void resume();
 
-  // From now on.
+  // From now on; a thread that sleeps wakes up.
   void set_pace(const NicThreadPace& pace);
 
  private:
   // What the last steps have left.
   struct State {
-    NicThreadPace pace;
     bool engine_waits = false;
     bool engine_started = false;
     std::uint64_t stepped_ns = 0;
@@ -103,6 +102,7 @@ class NicThread {
   void rest(std::uint32_t idle_rounds);
   void give_way();
   void sleep(std::chrono::nanoseconds duration);
+  std::chrono::nanoseconds least_sleep(bool helped) const;
 
   const NicThreadOptions options_;
   Engine& engine_;
@@ -114,6 +114,7 @@ class NicThread {
   bool paused_ = false;
   State state_;
   // The thread's own.
+  NicThreadPace pace_;
   State seen_;                      // by its last round
   std::uint32_t seen_helps_ = 0;    // by its last rest
   std::uint64_t woken_ns_;          // by wake()
@@ -123,6 +124,7 @@ class NicThread {
   std::mutex sleep_mutex_;
   std::condition_variable woken_;
   bool awake_ = false;  // by wake(), and not yet noticed
+  NicThreadPace next_pace_;
   std::thread thread_;
 };
 

@@ -124,14 +124,17 @@ bool UarPages::poll(Engine& engine, bool thorough) {
   return changed;
 }
 
+void UarPages::look_at_all(Engine& engine, Page& page) {
+  for (std::size_t word = 0; word < page.seen.size(); ++word) look_at(engine, page, word);
+}
+
 void UarPages::poll_all(Engine& engine) {
-  for (std::size_t page = 0; page < pages_.size(); ++page) poll(engine, /*thorough=*/true);
+  for (Page& page : pages_) look_at_all(engine, page);
 }
 
 void UarPages::poll_page(Engine& engine, UarNumber uar) {
   const auto page = std::ranges::find(pages_, uar, &Page::uar);
-  if (page == pages_.end()) return;
-  for (std::size_t i = 0; i < page->seen.size(); ++i) look_at(engine, *page, i);
+  if (page != pages_.end()) look_at_all(engine, *page);
 }
 
 }  // namespace gdakit::softnic

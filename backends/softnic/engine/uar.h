@@ -71,6 +71,7 @@ class UarPages {
   };
 
   bool look_at(Engine& engine, Page& page, std::size_t word);
+  void look_at_all(Engine& engine, Page& page);
   bool poll_some(Engine& engine, Page& page, std::size_t begin, std::size_t end);
 
   std::shared_ptr<HostPages> source_;

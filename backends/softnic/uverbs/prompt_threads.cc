@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <sched.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -92,7 +93,10 @@ void PromptShare::begin(std::uint64_t now_ns) {
   is_known_ = true;
   is_real_time_ = get(prompt_) && prompt_.policy == SCHED_RR;
   ordinary_ = ordinary_attributes(prompt_);
+  // Of a thread in real time the kernel does not say it.
+  ordinary_.nice = ::getpriority(PRIO_PROCESS, 0);
   helped_attributes_ = helped_attributes(prompt_);
+  helped_attributes_.nice = ordinary_.nice;
   looked_ns_ = now_ns;
   own_ns_ = own_time_ns();
   // Those that come later are counted when this one has used up what it may.

@@ -28,8 +28,10 @@ struct Slot {
 // A turn at one ring before the next sender has its own.
 constexpr std::uint32_t kTurn = 16;
 
-// A ring that was empty at so many looks in a row is looked at no more until its sender rings.
+// A ring that was empty at so many looks in a row is looked at no more until its sender rings,
+// where there are more than a few: these cost less to look at than a sender takes to ring.
 constexpr std::uint32_t kPatience = 64;
+constexpr std::size_t kFewRings = 8;
 
 }  // namespace
 
@@ -200,7 +202,7 @@ LoopbackWire::Look LoopbackWire::look_at(Inbound& inbound, const Packet** packet
 // Whether the ring, in which there was nothing, is left until its sender rings.
 bool LoopbackWire::stays_empty(Endpoint from) {
   Inbound& inbound = *inbound_[from];
-  if (++inbound.empty_looks < kPatience) return false;
+  if (watched_.size() <= kFewRings || ++inbound.empty_looks < kPatience) return false;
   inbound.empty_looks = 0;
   bells_.clear(from);
   if (!inbound.reader.peek()) {
@@ -214,7 +216,8 @@ bool LoopbackWire::stays_empty(Endpoint from) {
 // A turn of each ring that is watched, and the rest of the turn that was under way.
 const Packet* LoopbackWire::receive() {
   bells_.take([this](Endpoint from) { watch(from); });
-  for (std::size_t left = watched_.size() + 1; left != 0 && !watched_.empty(); --left) {
+  const std::size_t rest = turn_used_ == kTurn ? 0 : 1;
+  for (std::size_t left = watched_.size() + rest; left != 0 && !watched_.empty(); --left) {
     if (turn_used_ == kTurn) {
       ++turn_;
       turn_used_ = 0;
@@ -340,13 +343,17 @@ Result<std::unique_ptr<Wire>> LoopbackFabric::attach_locked(Endpoint endpoint) {
   return std::unique_ptr<Wire>(std::move(wire));
 }
 
+// Nobody else makes this ring, so what takes long is done without the lock.
 LoopbackRing& LoopbackFabric::make_ring(Endpoint from, Endpoint to) {
-  const std::lock_guard lock(mutex_);
-  std::atomic<LoopbackRing*>& place = rings_[ring_number(from, to)];
-  if (LoopbackRing* const there = place.load()) return *there;
-  owned_.push_back(std::make_unique<LoopbackRing>(options_.slots));
-  place.store(owned_.back().get(), std::memory_order_release);
-  return *owned_.back();
+  if (LoopbackRing* const there = ring(from, to)) return *there;
+  auto made = std::make_unique<LoopbackRing>(options_.slots);
+  LoopbackRing& ring = *made;
+  {
+    const std::lock_guard lock(mutex_);
+    owned_.push_back(std::move(made));
+  }
+  rings_[ring_number(from, to)].store(&ring, std::memory_order_release);
+  return ring;
 }
 
 std::size_t LoopbackFabric::ring_bytes() {

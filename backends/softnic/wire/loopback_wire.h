@@ -66,7 +66,7 @@ class LoopbackFabric : public std::enable_shared_from_this<LoopbackFabric> {
   void detach(Endpoint endpoint);
 
   const LoopbackOptions options_;
-  std::mutex mutex_;  // attach, detach, and rings that are made
+  std::mutex mutex_;  // attach, detach, and owned_
   std::vector<std::unique_ptr<LoopbackRing>> owned_;
   std::vector<std::atomic<LoopbackRing*>> rings_;
   std::vector<std::atomic<bool>> attached_;

@@ -64,7 +64,7 @@ struct flock lock_of(std::size_t byte, int type) {
 bool are_numbers(const std::vector<Endpoint>& numbers, std::uint32_t endpoints) {
   std::vector<Endpoint> sorted = numbers;
   std::sort(sorted.begin(), sorted.end());
-  return sorted.size() == endpoints && sorted.back() < ShmSegment::kMaxEndpoints &&
+  return sorted.size() == endpoints && sorted.back() < ShmSegment::kMaxNumbers &&
          std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end();
 }
 
@@ -242,7 +242,7 @@ Result<std::unique_ptr<ShmWire>> ShmSegment::attach(Endpoint place,
     return Error(Code::invalid_argument,
                  "ShmSegment::attach: the numbers of " + std::to_string(endpoints) +
                      " endpoints must be as many, each another one, and below " +
-                     std::to_string(kMaxEndpoints));
+                     std::to_string(kMaxNumbers));
   }
   if (take(place)) {
     return std::make_unique<ShmWire>(shared_from_this(), place, std::move(memory),

@@ -22,6 +22,9 @@ std::vector<Endpoint> places_of(const std::vector<Endpoint>& numbers) {
   return places;
 }
 
+// Among so many packets a look at one of the peers that have not called.
+constexpr std::uint32_t kPacketsOfAQuietTurn = 64;
+
 }  // namespace
 
 ShmWire::ShmWire(std::shared_ptr<ShmSegment> segment, Endpoint place,
@@ -185,12 +188,18 @@ const Packet* ShmWire::receive() {
     turn_ = turn_ + 1 < callers_.size() ? turn_ + 1 : 0;
     const Packet* const packet = receive_from(callers_[turn_]);
     if (packet == nullptr) continue;
+    if (++packets_ % kPacketsOfAQuietTurn == 0) hear_quiet();
     hear_other_processes();
     return packet;
   }
+  hear_quiet();
+  return nullptr;
+}
+
+// One of those that have not called, by turns.
+void ShmWire::hear_quiet() {
   quiet_turn_ = quiet_turn_ + 1 < endpoints_ ? quiet_turn_ + 1 : 0;
   if (inbound_[quiet_turn_].reader.peek()) hear(quiet_turn_);
-  return nullptr;
 }
 
 void ShmWire::retire(const Packet* packet) {

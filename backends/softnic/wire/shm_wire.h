@@ -14,8 +14,9 @@
 // no memory for it.
 //
 // An endpoint's callers are a bit for each peer that has ever sent to it. A receiver looks at the
-// rings of those alone, however many endpoints there are, and while it finds nothing at one of the
-// others by turns, so that a peer which takes bits back delays packets and loses none.
+// rings of those alone, however many endpoints there are, and at one of the others by turns, when
+// it finds nothing and after so many packets: a peer which takes bits back delays packets for a
+// while.
 //
 // The memory is a memfd: it has no name in any file system, belongs to the user alone and is gone
 // with the last process that maps it, however that ends. A peer that writes nonsense into a ring
@@ -86,6 +87,8 @@ class ShmLayout {
 class ShmSegment : public std::enable_shared_from_this<ShmSegment> {
  public:
   static constexpr std::uint32_t kMaxEndpoints = 512;
+  // Of the numbers by which endpoints are called: those of the PEs of a job on many hosts.
+  static constexpr std::uint32_t kMaxNumbers = 1024;
 
   static Result<std::shared_ptr<ShmSegment>> create(const ShmOptions& options);
   // Fails unless the file is a sealed segment of this version whose size is what its header says.
@@ -103,7 +106,7 @@ class ShmSegment : public std::enable_shared_from_this<ShmSegment> {
   // has it, and has not become another program. Without `memory` all payload travels by value.
   // `numbers` says by which numbers the wire calls the endpoints, by place, where they are a part
   // of those of a job; all wires of a segment have the same. Without, they are called by their
-  // places. Numbers are below kMaxEndpoints.
+  // places. Numbers are below kMaxNumbers.
   Result<std::unique_ptr<ShmWire>> attach(Endpoint place,
                                           std::shared_ptr<const PeerMemory> memory = nullptr,
                                           std::vector<Endpoint> numbers = {});
@@ -181,6 +184,7 @@ class ShmWire final : public PlainWire {
   bool read_slot(Endpoint peer, std::uint32_t index, Packet& packet) const;
   void hear(Endpoint peer);
   void hear_callers();
+  void hear_quiet();
   const Packet* receive_from(Endpoint peer);
   bool still_read(const Recall::Wait& wait);
   bool is_broken(Endpoint peer) const;
@@ -199,6 +203,7 @@ class ShmWire final : public PlainWire {
   std::vector<Endpoint> callers_;
   std::size_t turn_ = 0;
   Endpoint quiet_turn_ = 0;
+  std::uint32_t packets_ = 0;                          // received, about
   const std::atomic<std::uint64_t>* const call_bits_;  // by 64 places
   std::vector<std::uint64_t> heard_;                   // those of callers_
   // What the next flush() goes through: peers with packets that are not published, and those whose
