@@ -170,9 +170,9 @@ void OpenPutEnd::lay_out(Queue& queue, QueueMemory& memory) const {
 // Nothing: the queue is of RC.
 Result<std::optional<InitiatorOptions>> OpenPutEnd::initiator_options(QueueType type) {
   if (type != QueueType::dc) return std::optional<InitiatorOptions>();
-  const Result<const DcReceives*> receives = dc_.receives(doorbells_);
-  if (!receives) return receives.error();
-  return std::optional(InitiatorOptions{*receives, dc_.mtu(), dc_.log_reads()});
+  const Result<InitiatorOptions> made = dc_.initiator_options(doorbells_);
+  if (!made) return made.error();
+  return std::optional(*made);
 }
 
 Result<Bytes> OpenPutEnd::make_queue(QueueType type) {

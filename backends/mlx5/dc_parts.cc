@@ -23,6 +23,13 @@ Result<void> DcParts::usable() const {
                                       "; GDAKIT_QUEUE_TYPE=rc does without");
 }
 
+Result<InitiatorOptions> DcParts::initiator_options(DoorbellPages& pages) {
+  const Result<const DcReceives*> shared = receives(pages);
+  if (!shared) return shared.error();
+  return InitiatorOptions{*shared, mtu_, ability_.log_reads};
+}
+
+// Made by the first call.
 Result<const DcReceives*> DcParts::receives(DoorbellPages& pages) {
   if (receives_ != nullptr) return receives_.get();
   if (auto has = usable(); !has) return has.error();

@@ -11,6 +11,7 @@
 #include "backends/mlx5/dc_target.h"
 #include "backends/mlx5/doorbell_pages.h"
 #include "backends/mlx5/open_nic.h"
+#include "backends/mlx5/queue_pair.h"
 #include "core/format/address_vector.h"
 
 namespace gdakit::mlx5 {
@@ -26,20 +27,20 @@ class DcParts {
 
   // Initiators and targets have one MTU, which no connection agrees on: by default the port's own.
   void set_mtu(std::uint8_t mtu) { mtu_ = mtu; }
-  std::uint8_t mtu() const { return mtu_; }
-  std::uint8_t log_reads() const { return ability_.log_reads; }
 
-  // Made by the first call. Errors: as usable()'s; a call that failed, by its name.
-  Result<const DcReceives*> receives(DoorbellPages& pages);
+  // What initiators are made with. Errors: as usable()'s; a call that failed, by its name.
+  Result<InitiatorOptions> initiator_options(DoorbellPages& pages);
   // Errors (unavailable): the NIC's GID has moved since the target was made, as far as the NIC
   // knows.
   Result<void> in_place() const;
-  // The card of the target, which the first call makes. Errors: as those of receives().
+  // The card of the target, which the first call makes. Errors: as initiator_options()'s.
   Result<Bytes> target(DoorbellPages& pages, std::uint8_t counter_set);
   // Errors: as read_dc_card's; the peer's target has another MTU (invalid_argument); as find_way's.
   Result<format::AvSegment> address(const Bytes& card) const;
 
  private:
+  Result<const DcReceives*> receives(DoorbellPages& pages);
+
   const OpenNic& nic_;
   const DcAbility ability_;
   std::uint8_t mtu_ = nic_.address().mtu;

@@ -228,9 +228,9 @@ Result<std::optional<InitiatorOptions>> Mlx5Backend::initiator_options(const Que
     return Error(Code::invalid_argument, "create_queue: initiators of DC receive nothing");
   }
   if (auto there = look_for_gid_of_dc(); !there) return there.error().within("create_queue");
-  const Result<const DcReceives*> receives = dc_.receives(doorbells_);
-  if (!receives) return receives.error();
-  return std::optional(InitiatorOptions{*receives, dc_.mtu(), dc_.log_reads()});
+  const Result<InitiatorOptions> made = dc_.initiator_options(doorbells_);
+  if (!made) return made.error();
+  return std::optional(*made);
 }
 
 Result<QueueResources> Mlx5Backend::create_queue(const QueueMemory& memory) {
