@@ -10,7 +10,9 @@ namespace gdakit::mlx5 {
 namespace {
 
 constexpr const char* kAlloc = "mlx5dv_devx_alloc_uar";
-// So many that combine writes libmlx5 hands out of one page, at most.
+constexpr const char* kForRecordless =
+    " of a page for a queue without a doorbell record, which takes one of its own";
+// So many libmlx5 hands out of one page, at most.
 constexpr int kRegistersOfAPage = 16;
 
 }  // namespace
@@ -94,8 +96,8 @@ mlx5dv_devx_uar* DoorbellPages::allocate(std::uint32_t type) {
   return nic_.libraries().alloc_uar(nic_.context(), type);
 }
 
-Error DoorbellPages::none_left(const char* what, int code) const {
-  const Error why = nic_.failure(std::string(kAlloc) + " of " + what, code);
+Error DoorbellPages::none_left(int code) const {
+  const Error why = nic_.failure(std::string(kAlloc) + " of memory that is not cached", code);
   return Error(why.code(),
                why.message() +
                    "; the kernel gives out no page of registers: it takes Linux 5.7 or later, "
@@ -118,42 +120,50 @@ Result<mlx5dv_devx_uar*> DoorbellPages::take_page() {
       }
       error = errno;
     }
-    if (least == pages_.end()) return none_left("memory that is not cached", error);
+    if (least == pages_.end()) return none_left(error);
   }
   ++least->second.users;
   return least->first;
 }
 
+// Of the registers of a page one is for a queue without a record.
 Result<mlx5dv_devx_uar*> DoorbellPages::take_recordless_page() {
-  const auto take = [](Pages::value_type& one) {
-    ++one.second.users;
-    one.second.has_recordless = true;
-    return one.first;
+  const auto is_free = [this](const Pages::value_type& one) {
+    return !has_recordless(one.first->page_id);
   };
-  const auto has_none = [](const Pages::value_type& one) { return !one.second.has_recordless; };
-  if (const auto found = std::ranges::find_if(pages_, has_none); found != pages_.end()) {
-    return take(*found);
+  auto found = std::ranges::find_if(pages_, is_free);
+  for (const std::uint32_t type : {kDedicatedPage, std::uint32_t{MLX5DV_UAR_ALLOC_TYPE_BF}}) {
+    if (found == pages_.end()) found = find_new(type, is_free);
   }
-  if (mlx5dv_devx_uar* const uar = allocate(kDedicatedPage))
-    return take(*pages_.try_emplace(uar).first);
-  for (int i = 0; i < kRegistersOfAPage; ++i) {
-    mlx5dv_devx_uar* const uar = allocate(MLX5DV_UAR_ALLOC_TYPE_BF);
-    if (uar == nullptr) return none_left("a page for each queue without doorbell records", errno);
-    const bool has_page = knows_page(uar->page_id);
-    const auto [page, is_new] = pages_.try_emplace(uar);
-    if (!is_new) break;
-    page->second.combines = true;
-    if (!has_page) return take(*page);
-    page->second.has_recordless = true;  // its page's place is another register's
+  if (found == pages_.end()) {
+    const Error why = nic_.failure(std::string(kAlloc) + kForRecordless, errno);
+    return Error(why.code(), why.message() + "; GDAKIT_DOORBELL_RECORDS=on does without");
   }
-  return nic_.wrong_answer(kAlloc,
-                           "the same page again, where each queue without doorbell records takes "
-                           "one of its own");
+  ++found->second.users;
+  found->second.has_recordless = true;
+  return found->first;
 }
 
-bool DoorbellPages::knows_page(std::uint32_t page_id) const {
-  return std::ranges::any_of(
-      pages_, [page_id](const auto& known) { return known.first->page_id == page_id; });
+// A new register of that type which is as it should be, or the end. libmlx5 may hand out all those
+// of a page before another page, or the same one each time.
+DoorbellPages::Pages::iterator DoorbellPages::find_new(
+    std::uint32_t type, const std::function<bool(const Pages::value_type&)>& is_good) {
+  for (int i = 0; i < kRegistersOfAPage; ++i) {
+    mlx5dv_devx_uar* const uar = allocate(type);
+    if (uar == nullptr) return pages_.end();
+    const auto [page, is_new] = pages_.try_emplace(uar);
+    if (!is_new) break;
+    page->second.combines = type == MLX5DV_UAR_ALLOC_TYPE_BF;
+    if (is_good(*page)) return page;
+  }
+  errno = ENOSPC;
+  return pages_.end();
+}
+
+bool DoorbellPages::has_recordless(std::uint32_t page_id) const {
+  return std::ranges::any_of(pages_, [page_id](const Pages::value_type& known) {
+    return known.second.has_recordless && known.first->page_id == page_id;
+  });
 }
 
 }  // namespace gdakit::mlx5

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 
@@ -61,10 +62,11 @@ class DoorbellPages {
 
   Result<mlx5dv_devx_uar*> take_page();
   Result<mlx5dv_devx_uar*> take_recordless_page();
-  // Whether a register of that page has been taken from the NIC.
-  bool knows_page(std::uint32_t page_id) const;
+  Pages::iterator find_new(std::uint32_t type,
+                           const std::function<bool(const Pages::value_type&)>& is_good);
+  bool has_recordless(std::uint32_t page_id) const;
   mlx5dv_devx_uar* allocate(std::uint32_t type);
-  Error none_left(const char* what, int code) const;
+  Error none_left(int code) const;
   Result<Doorbell> doorbell_at(mlx5dv_devx_uar* uar, void* place);
   Result<void> check(const mlx5dv_devx_uar& uar) const;
   char* page_of(char* doorbell) const;

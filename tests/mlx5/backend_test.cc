@@ -267,6 +267,17 @@ TEST_F(Recordless, QueuesHaveAPageEach) {
   EXPECT_EQ(again->doorbell, queues[1].doorbell);
 }
 
+// The two registers of the dedicated page make no difference.
+TEST_F(Recordless, QueuesHaveAPageEachWhereOneHasSeveralRegisters) {
+  played().registers_of_a_page = 2;
+  const auto first = create_recordless(0);
+  const auto second = create_recordless(1);
+  ASSERT_TRUE(first && second);
+  EXPECT_THAT(refusal_of(create_recordless(2)), HasSubstr("takes one of its own"));
+  EXPECT_TRUE(backend_->destroy_queue(second->number));
+  EXPECT_TRUE(create_recordless(2));
+}
+
 TEST_F(PlayedProvider, WithoutADoorbellIsNotOpened) {
   played().errors = {{"mlx5dv_devx_alloc_uar of a dedicated one", EOPNOTSUPP},
                      {"mlx5dv_devx_alloc_uar", ENOSPC}};

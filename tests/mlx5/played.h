@@ -76,7 +76,8 @@ struct Played {
   std::deque<std::uint64_t> events = {};  // cookies that wait to be read
 
   // The next number of each kind; no two kinds have one in common.
-  std::uint32_t next_page = 0x31;  // of a dedicated doorbell page
+  std::uint32_t next_page = 0x31;         // of a dedicated doorbell page
+  std::uint32_t registers_of_a_page = 1;  // that are handed out as dedicated ones
   std::uint32_t next_umem = 0x51;
   std::uint32_t next_key = 0x6100;
   std::uint32_t next_object = 0x7101;

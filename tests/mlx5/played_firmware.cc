@@ -56,7 +56,10 @@ mlx5dv_devx_uar* alloc_uar(ibv_context*, std::uint32_t type) {
   }
   if (!succeeds("mlx5dv_devx_alloc_uar of a dedicated one")) return nullptr;
   const auto made = static_cast<std::uint32_t>(played().live["uar"]++);
-  if (made + 1 < pages.size()) return page_of(made, played().next_page++);
+  if (made + 1 < pages.size()) {
+    if (made % played().registers_of_a_page == 0) ++played().next_page;
+    return page_of(made, played().next_page - 1);
+  }
   --played().live["uar"];
   errno = ENOSPC;
   return nullptr;
