@@ -27,6 +27,9 @@ namespace {
 // one that spins or yields has to wait for its turn, which takes milliseconds.
 constexpr NicThreadPace kPromptPace{.idle_spins = 32, .idle_yields = 0, .least_sleep_us = 20};
 
+// Management datagrams come to NICs that have no queue pair yet, too.
+constexpr std::uint32_t kBetweenDatagramsUs = 2000;
+
 // Where mmap's command 7 finds the page by which CQEs' time stamps become nanoseconds.
 constexpr std::uint64_t kClockPage = 0x700 * std::uint64_t{format::kUarPageBytes};
 
@@ -41,6 +44,7 @@ NicOptions nic_options(Endpoint place, EventSink& events, AddressResolver& addre
   options.engine.addresses = &addresses;
   options.doorbell_pages = std::move(pages);
   options.thread.pace = kPromptPace;
+  options.thread.sleep_before_start_us = kBetweenDatagramsUs;
   return options;
 }
 
