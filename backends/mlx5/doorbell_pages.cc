@@ -133,7 +133,7 @@ Result<mlx5dv_devx_uar*> DoorbellPages::take_recordless_page() {
   };
   auto found = std::ranges::find_if(pages_, is_free);
   for (const std::uint32_t type : {kDedicatedPage, std::uint32_t{MLX5DV_UAR_ALLOC_TYPE_BF}}) {
-    if (found == pages_.end()) found = find_new(type, is_free);
+    if (found == pages_.end()) found = find_new(type);
   }
   if (found == pages_.end()) {
     const Error why = nic_.failure(std::string(kAlloc) + kForRecordless, errno);
@@ -144,17 +144,16 @@ Result<mlx5dv_devx_uar*> DoorbellPages::take_recordless_page() {
   return found->first;
 }
 
-// A new register of that type which is as it should be, or the end. libmlx5 may hand out all those
-// of a page before another page, or the same one each time.
-DoorbellPages::Pages::iterator DoorbellPages::find_new(
-    std::uint32_t type, const std::function<bool(const Pages::value_type&)>& is_good) {
+// A new register of that type on a page that has no such queue, or the end. libmlx5 may hand out
+// all those of a page before another page, or the same one each time.
+DoorbellPages::Pages::iterator DoorbellPages::find_new(std::uint32_t type) {
   for (int i = 0; i < kRegistersOfAPage; ++i) {
     mlx5dv_devx_uar* const uar = allocate(type);
     if (uar == nullptr) return pages_.end();
     const auto [page, is_new] = pages_.try_emplace(uar);
     if (!is_new) break;
     page->second.combines = type == MLX5DV_UAR_ALLOC_TYPE_BF;
-    if (is_good(*page)) return page;
+    if (!has_recordless(uar->page_id)) return page;
   }
   errno = ENOSPC;
   return pages_.end();

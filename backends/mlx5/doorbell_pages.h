@@ -8,7 +8,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
 
@@ -62,8 +61,7 @@ class DoorbellPages {
 
   Result<mlx5dv_devx_uar*> take_page();
   Result<mlx5dv_devx_uar*> take_recordless_page();
-  Pages::iterator find_new(std::uint32_t type,
-                           const std::function<bool(const Pages::value_type&)>& is_good);
+  Pages::iterator find_new(std::uint32_t type);
   bool has_recordless(std::uint32_t page_id) const;
   mlx5dv_devx_uar* allocate(std::uint32_t type);
   Error none_left(int code) const;

@@ -20,6 +20,13 @@ void wait_for(Clock::time_point limit, Done done) {
   }
 }
 
+// Finds what was rung at any page of doorbells.
+struct AllPages {
+  UarPages& pages;
+  Engine& engine;
+  void operator()() const { pages.poll_all(engine); }
+};
+
 }  // namespace
 
 Nic::Nic(const NicOptions& options, std::unique_ptr<DmaPort> port, std::unique_ptr<Wire> wire)
@@ -91,7 +98,7 @@ Result<> Nic::remove_and_wait(const char* call, const Look& look, const Remove& 
 Result<> Nic::command(const std::function<void(Engine&)>& call) {
   thread_->catch_up();
   const RemovalNumber number =
-      behind_doorbells([this] { pages_.poll_all(*engine_); }, [&] { call(*engine_); });
+      behind_doorbells(AllPages{pages_, *engine_}, [&] { call(*engine_); });
   thread_->wake();
   return number == 0 ? Result<>() : wait_for_removal("command", number);
 }
@@ -153,15 +160,13 @@ Result<MemoryKey> Nic::reg_mr(const MrAttributes& attributes, Uid uid) {
 }
 
 Result<> Nic::rereg_mr(MemoryKey key, const MrAttributes& attributes, Uid uid) {
-  return remove_and_wait(
-      "rereg_mr", [this] { pages_.poll_all(*engine_); },
-      [&] { return engine_->rereg_mr(key, attributes, uid); });
+  return remove_and_wait("rereg_mr", AllPages{pages_, *engine_},
+                         [&] { return engine_->rereg_mr(key, attributes, uid); });
 }
 
 Result<> Nic::dereg_mr(MemoryKey key, Uid uid) {
-  return remove_and_wait(
-      "dereg_mr", [this] { pages_.poll_all(*engine_); },
-      [&] { return engine_->dereg_mr(key, uid); });
+  return remove_and_wait("dereg_mr", AllPages{pages_, *engine_},
+                         [&] { return engine_->dereg_mr(key, uid); });
 }
 
 Result<MemoryKey> Nic::alloc_mw(PdNumber pd, WindowType type, Uid uid) {
@@ -169,9 +174,8 @@ Result<MemoryKey> Nic::alloc_mw(PdNumber pd, WindowType type, Uid uid) {
 }
 
 Result<> Nic::dealloc_mw(MemoryKey window, Uid uid) {
-  return remove_and_wait(
-      "dealloc_mw", [this] { pages_.poll_all(*engine_); },
-      [&] { return engine_->dealloc_mw(window, uid); });
+  return remove_and_wait("dealloc_mw", AllPages{pages_, *engine_},
+                         [&] { return engine_->dealloc_mw(window, uid); });
 }
 
 Result<CqNumber> Nic::create_cq(const CqAttributes& attributes, Uid uid) {
@@ -224,9 +228,8 @@ Result<SrqInfo> Nic::query_srq(SrqNumber srq, Uid uid) const {
 }
 
 Result<> Nic::destroy_srq(SrqNumber srq, Uid uid) {
-  return remove_and_wait(
-      "destroy_srq", [this] { pages_.poll_all(*engine_); },
-      [&] { return engine_->destroy_srq(srq, uid); });
+  return remove_and_wait("destroy_srq", AllPages{pages_, *engine_},
+                         [&] { return engine_->destroy_srq(srq, uid); });
 }
 
 Result<DctNumber> Nic::create_dct(const DctAttributes& attributes, Uid uid) {
