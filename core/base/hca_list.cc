@@ -13,6 +13,17 @@ std::optional<std::uint8_t> parse_port(std::string_view text) {
   return whole && port != 0 ? std::optional(port) : std::nullopt;
 }
 
+// One more than there are separators.
+std::vector<std::string_view> parts_of(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  for (;;) {
+    const std::size_t end = std::min(text.find(separator), text.size());
+    parts.push_back(text.substr(0, end));
+    if (end == text.size()) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
 }  // namespace
 
 std::optional<HcaList> HcaList::parse(std::string_view text) {
@@ -20,9 +31,7 @@ std::optional<HcaList> HcaList::parse(std::string_view text) {
   if (text.empty()) return list;
   list.excludes_ = text.front() == '^';
   if (list.excludes_) text.remove_prefix(1);
-  for (;;) {
-    const std::size_t comma = std::min(text.find(','), text.size());
-    const std::string_view word = text.substr(0, comma);
+  for (const std::string_view word : parts_of(text, ',')) {
     const std::size_t colon = std::min(word.find(':'), word.size());
     Entry entry{std::string(word.substr(0, colon)), {}};
     if (colon != word.size()) {
@@ -31,9 +40,8 @@ std::optional<HcaList> HcaList::parse(std::string_view text) {
     }
     if (entry.name.empty()) return std::nullopt;
     list.entries_.push_back(std::move(entry));
-    if (comma == text.size()) return list;
-    text.remove_prefix(comma + 1);
   }
+  return list;
 }
 
 bool HcaList::lists(std::string_view name, std::uint8_t port) const {
@@ -55,6 +63,12 @@ std::vector<std::string> HcaList::unknown(const std::vector<std::string>& presen
   return names;
 }
 
+bool HcaList::shares_a_name(const HcaList& other) const {
+  return std::ranges::any_of(entries_, [&](const Entry& mine) {
+    return std::ranges::find(other.entries_, mine.name, &Entry::name) != other.entries_.end();
+  });
+}
+
 std::string HcaList::text() const {
   std::string text = excludes_ ? "^" : "";
   for (const Entry& entry : entries_) {
@@ -68,24 +82,50 @@ std::string HcaList::text() const {
 std::optional<HcaMap> HcaMap::parse(std::string_view text) {
   HcaMap map;
   if (text.empty()) return map;
-  for (;;) {
-    const std::size_t comma = std::min(text.find(','), text.size());
-    const std::string_view word = text.substr(0, comma);
-    const std::optional<HcaList> entry = HcaList::parse(word);
-    if (!entry || word.empty() || word.front() == '^') return std::nullopt;
-    map.entries_.push_back(*entry);
-    if (comma == text.size()) return map;
-    text.remove_prefix(comma + 1);
+  for (const std::string_view words : parts_of(text, ',')) {
+    Entry entry;
+    for (const std::string_view word : parts_of(words, '+')) {
+      const std::optional<HcaList> nic = HcaList::parse(word);
+      if (!nic || word.empty() || word.front() == '^') return std::nullopt;
+      entry.push_back(*nic);
+    }
+    map.entries_.push_back(std::move(entry));
   }
+  return map;
 }
 
-HcaList HcaMap::of(std::size_t local_rank) const {
-  return entries_.empty() ? HcaList() : entries_[local_rank % entries_.size()];
+std::vector<HcaList> HcaMap::of(std::size_t local_rank) const {
+  return entries_.empty() ? Entry() : entries_[local_rank % entries_.size()];
+}
+
+std::string HcaMap::misfit(std::size_t nics_per_pe) const {
+  for (const Entry& entry : entries_) {
+    const std::string what = "GDAKIT_HCA_MAP: its entry " + text_of(entry) + " names ";
+    if (entry.size() != nics_per_pe) {
+      return what + std::to_string(entry.size()) + (entry.size() == 1 ? " NIC" : " NICs") +
+             ", where a PE takes " + std::to_string(nics_per_pe) +
+             "; give each entry as many, joined by +, or change GDAKIT_NICS_PER_PE";
+    }
+    for (auto nic = entry.begin(); nic != entry.end(); ++nic) {
+      if (std::any_of(entry.begin(), nic,
+                      [&](const HcaList& other) { return other.shares_a_name(*nic); })) {
+        return what + nic->text() +
+               " a second time; give a PE different NICs, or lower GDAKIT_NICS_PER_PE";
+      }
+    }
+  }
+  return {};
+}
+
+std::string HcaMap::text_of(const Entry& entry) {
+  std::string text;
+  for (const HcaList& nic : entry) text += (text.empty() ? "" : "+") + nic.text();
+  return text;
 }
 
 std::string HcaMap::text() const {
   std::string text;
-  for (const HcaList& entry : entries_) text += (text.empty() ? "" : ",") + entry.text();
+  for (const Entry& entry : entries_) text += (text.empty() ? "" : ",") + text_of(entry);
   return text;
 }
 

@@ -22,6 +22,8 @@ class HcaList {
   bool allows(std::string_view name, std::uint8_t port) const;
   // Those of the names that it asks for that are not among `present`.
   std::vector<std::string> unknown(const std::vector<std::string>& present) const;
+  // Whether both name one device at least that is the same.
+  bool shares_a_name(const HcaList& other) const;
   // As parse() takes it.
   std::string text() const;
 
@@ -36,20 +38,30 @@ class HcaList {
   std::vector<Entry> entries_;
 };
 
-// Which NIC each PE of a host takes (GDAKIT_HCA_MAP): mlx5_0,mlx5_3:1
+// Which NICs each PE of a host takes, in order (GDAKIT_HCA_MAP):
+//
+//   mlx5_0,mlx5_3:1               one each
+//   mlx5_0+mlx5_1,mlx5_2+mlx5_3   two each (GDAKIT_NICS_PER_PE=2)
 class HcaMap {
  public:
   // Nothing if the text is not such a list.
   static std::optional<HcaMap> parse(std::string_view text);
 
   bool empty() const { return entries_.empty(); }
-  // What the PE of that number among those of its host may use: one NIC, or all.
-  HcaList of(std::size_t local_rank) const;
+  // Those of the PE of that number among those of its host: a list of one NIC each. None: it may
+  // use all.
+  std::vector<HcaList> of(std::size_t local_rank) const;
+  // Why some PE is not given so many different NICs, and what to do; empty: all are, or there is no
+  // entry.
+  std::string misfit(std::size_t nics_per_pe) const;
   // As parse() takes it.
   std::string text() const;
 
  private:
-  std::vector<HcaList> entries_;
+  using Entry = std::vector<HcaList>;
+  static std::string text_of(const Entry& entry);
+
+  std::vector<Entry> entries_;
 };
 
 }  // namespace gdakit

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "core/base/edit_distance.h"
+#include "core/base/hca_list.h"
 #include "core/base/option_table.h"
 
 namespace gdakit {
@@ -66,6 +67,8 @@ Result<void> validate_together(const Options& options) {
                      ") is above GDAKIT_HEAP_LIMIT (" +
                      find_row("GDAKIT_HEAP_LIMIT")->text(options) + "); raise the limit");
   }
+  const std::string misfit = HcaMap::parse(options.hca_map).value().misfit(options.nics_per_pe);
+  if (!misfit.empty()) return Error(Code::invalid_argument, misfit);
   return {};
 }
 

@@ -27,6 +27,8 @@
 
 namespace gdakit {
 
+inline constexpr std::uint32_t kMaxNicsPerPe = 8;
+
 // mlx5_emulated is mlx5 on the soft ConnectXes of `gdakit verbs`, and on no others.
 enum class BackendChoice { automatic, softnic, mlx5, mlx5_emulated };
 
@@ -130,9 +132,11 @@ struct Options {
   std::uint32_t softnic_pes = 64;  // of one job, at most
   std::string hca_list;            // which RDMA NICs may be used (core/base/hca_list.h); empty: all
   std::string hca_map;             // local rank r takes entry r modulo their count; empty: nearest
+  std::uint32_t nics_per_pe = 1;   // over which a PE's queues are spread; RDMA NICs alone
   std::string gid;                 // which GID of RoCE (core/base/gid_choice.h); empty: the best
   std::optional<std::uint32_t> service_level;  // of RDMA NICs
   std::optional<std::uint32_t> traffic_class;  // not given: that of the system
+  std::uint32_t pkey_index = 0;                // of the partition, in the port's table
   bool relaxed_ordering = true;                // of what RDMA NICs write to local buffers
   std::string nic_address;  // of the soft NIC, for its wire between hosts; empty: none
   NearWire nic_near = NearWire::automatic;  // where there is a nic_address

@@ -244,11 +244,16 @@ constexpr OptionRow kTable[] = {
      "prints their names.",
      false, parse_list<&Options::hca_list, HcaList>, plain_text<&Options::hca_list>},
     {"GDAKIT_HCA_MAP", "text", "",
-     "names of RDMA devices separated by commas, each with or without :port",
-     "Which RDMA NIC a PE takes: entry r modulo their count for the PE of local rank r. If not "
-     "set, "
-     "one of the nearest to its GPU; PEs of a host share these out.",
+     "names of RDMA devices separated by commas, those of one PE by +; each with or without :port",
+     "Which RDMA NICs a PE takes: entry r modulo their count for the PE of local rank r, as "
+     "mlx5_0,mlx5_1, or mlx5_0+mlx5_1,mlx5_2+mlx5_3:1 with GDAKIT_NICS_PER_PE=2. If not set, the "
+     "nearest to its GPU; PEs of a host share these out.",
      false, parse_list<&Options::hca_map, HcaMap>, plain_text<&Options::hca_map>},
+    {"GDAKIT_NICS_PER_PE", "integer", "NICs", "an integer from 1 to 8",
+     "Over how many RDMA NICs a PE spreads its queues: queue q to a peer goes by NIC q modulo "
+     "that, at both ends. Atomics and signals go by the first one, and fence waits as quiet does.",
+     false, parse_integer<&Options::nics_per_pe, 1, kMaxNicsPerPe>,
+     integer_text<&Options::nics_per_pe>},
     {"GDAKIT_GID", "text", "",
      "an index from 0 to 255; or any of v1 or v2, ipv4 or ipv6, and a network as 10.0.0.0/8",
      "Which GID of its RoCE port an RDMA NIC takes, by its index or by what it must be: "
@@ -262,6 +267,10 @@ constexpr OptionRow kTable[] = {
      "The traffic class of queue pairs of RDMA NICs, of which DSCP is the upper six bits; if not "
      "set, that which the system has for the port, else 0.",
      false, parse_integer<&Options::traffic_class, 0, 255>, optional_text<&Options::traffic_class>},
+    {"GDAKIT_PKEY_INDEX", "integer", "", "an integer from 0 to 65535",
+     "Which entry of its port's table of partitions queue pairs of RDMA NICs take, on InfiniBand; "
+     "RoCE has one.",
+     false, parse_integer<&Options::pkey_index, 0, 65535>, integer_text<&Options::pkey_index>},
     {"GDAKIT_RELAXED_ORDERING", "choice", "", "off or on",
      "Whether an RDMA NIC may write the bytes of a get to a registered buffer in any order, which "
      "is faster on some hosts. The symmetric heap is always written in order.",
@@ -324,9 +333,8 @@ constexpr OptionRow kTable[] = {
      parse_integer<&Options::queues_per_peer, 1, 64>, integer_text<&Options::queues_per_peer>},
     {"GDAKIT_CONNECT", "text", "", "all, none, rails, or numbers of PEs as 0-3,8",
      "To which PEs a PE has queues from the start: to all; to none but itself; to those of its "
-     "host "
-     "and to those that have its place in theirs (rails); or, of a list, those named to all, and "
-     "all to those named. Context::connect adds others.",
+     "host and to those that have its place in theirs (rails); or, of a list, those named to all, "
+     "and all to those named. Context::connect adds others.",
      false, parse_list<&Options::connect, ConnectChoice>, plain_text<&Options::connect>},
     {"GDAKIT_QUEUE_TYPE", "choice", "", "rc or dc",
      "What the queues are: queue pairs of RC, one to each peer, or DC initiators, which all peers "
@@ -338,8 +346,7 @@ constexpr OptionRow kTable[] = {
      parse_integer<&Options::dc_queues, 1, 1024>, integer_text<&Options::dc_queues>},
     {"GDAKIT_DOORBELL_RECORDS", "choice", "", "off or on",
      "Whether the GPU's threads write a doorbell record before each doorbell. off saves a store "
-     "and "
-     "a fence, with NICs that can do without (ConnectX-8).",
+     "and a fence, with NICs that can do without (ConnectX-8).",
      false, parse_choice<&Options::doorbell_records, kSwitch, switch_name>,
      choice_text<&Options::doorbell_records, switch_name>},
     {"GDAKIT_FETCH_SLOTS", "integer", "slots", "a power of two from 32 to 65536",
@@ -369,8 +376,7 @@ constexpr OptionRow kTable[] = {
      choice_text<&Options::launches, launch_order_name>},
     {"GDAKIT_NIC_HANDLER", "choice", "", "auto, gpu, proxy or commands",
      "Who writes WQEs and rings the NIC: the GPU's threads do both (gpu); they write, a host "
-     "thread "
-     "rings (proxy); or the host thread does both and polls, too, on commands of theirs "
+     "thread rings (proxy); or the host thread does both and polls, too, on commands of theirs "
      "(commands).",
      false, parse_choice<&Options::nic_handler, kNicHandlers, nic_handler_name>,
      choice_text<&Options::nic_handler, nic_handler_name>},
@@ -445,8 +451,7 @@ constexpr OptionRow kTable[] = {
      choice_text<&Options::queue_memory, queue_place_name>},
     {"GDAKIT_PAYLOAD", "choice", "", "direct or host",
      "How payload goes between processes of a host: from memory to memory, on GPUs without "
-     "touching "
-     "the host (direct), or through host memory (host).",
+     "touching the host (direct), or through host memory (host).",
      false, parse_choice<&Options::payload, kPayloadPaths, payload_path_name>,
      choice_text<&Options::payload, payload_path_name>},
     {"GDAKIT_TEAMS", "integer", "teams", "an integer from 4 to 64",

@@ -34,6 +34,7 @@ struct BackendLimits {
   bool on_bus = false;          // it reads memory over the bus, whichever GPU that is of
   bool has_dc = false;          // takes queues of QueueType::dc
   bool has_recordless = false;  // ... of which nobody keeps the doorbell record
+  std::uint32_t nics = 1;       // over which the PE's queues are spread: as many on all PEs
 };
 
 // The keys of registered memory, big-endian as a WQE names them.
@@ -69,6 +70,7 @@ struct QueueMemory {
   std::uint8_t rnr_retry = 7;
   QueueType type = QueueType::rc;
   bool recordless = false;  // who posts keeps no doorbell record
+  std::uint32_t nic = 0;    // by which it goes, at both ends; below limits().nics
   QueueSlab slab = {};      // of which the block is a part; of no bytes: it is its own
 };
 
@@ -121,6 +123,13 @@ class Backend {
   virtual BackendLimits limits() const = 0;
   virtual NicCounters counters() const = 0;
   virtual NicCount count() const { return {counters()}; }
+
+  // One of the limits().nics NICs by itself. Each has memory keys (core/host/nic_keys.h) and a DC
+  // target of its own; all else is asked of the whole, which hands it on.
+  virtual Backend& nic(std::uint32_t index) {
+    static_cast<void>(index);
+    return *this;
+  }
 
   virtual Result<MemoryKeys> register_memory(void* base, std::uint64_t bytes, MemoryUse use) = 0;
   virtual Result<void> deregister_memory(MemoryKeys keys) = 0;

@@ -51,6 +51,7 @@ Result<std::unique_ptr<ChannelSet>> ChannelSet::create(const Options& options, B
   shape.words_place = by_host ? Place::shared : Place::device;
   shape.receive_depth = wanted.receive_depth;
   shape.rnr_retry = wanted.rnr_retry;
+  shape.first_row = first;
   std::unique_ptr<ChannelSet> set(new ChannelSet(wanted.end, wanted.count, first));
   Result<void> ready = check(wanted, backend.limits(), first);
   if (ready) ready = set->make_tables(memory, wanted.count * n, shape.words_place);

@@ -20,7 +20,7 @@
 namespace gdakit {
 namespace {
 
-constexpr std::size_t kMaxLocalRanges = 1024;
+constexpr std::uint32_t kMaxLocalRanges = 1024;
 
 // The GPU of this PE.
 Result<std::unique_ptr<Gpu>> open_gpu(const Options& options, const Bootstrap& bootstrap) {
@@ -172,7 +172,8 @@ Result<void> Context::make_state() {
   if (!losses) return losses.error();
   losses_ = std::move(*losses);
   losses_->tell(*static_cast<PeState*>(state_->data()));
-  auto ranges = memory_->allocate(kMaxLocalRanges * sizeof(LocalRange), Place::device);
+  const std::uint64_t rows = backend_->limits().nics * kMaxLocalRanges;
+  auto ranges = memory_->allocate(rows * sizeof(LocalRange), Place::device);
   if (!ranges) return ranges.error();
   local_table_ = std::move(*ranges);
   return {};
@@ -240,7 +241,7 @@ Result<void> Context::check_buffer(void* base, std::uint64_t bytes, MemoryKind k
     return error(std::to_string(kMaxLocalRanges) + " buffers are registered, and no more can be");
   }
   for (const LocalBuffer& other : local_buffers_) {
-    if (begin < other.range.end && other.range.begin < begin + bytes) {
+    if (begin < other.end && other.begin < begin + bytes) {
       return error("overlaps a buffer that is registered already");
     }
   }
@@ -255,14 +256,14 @@ Result<void> Context::register_buffer(void* base, std::uint64_t bytes) {
   // What goes to direct peers is read and written by this PE's threads.
   const Result<bool> pinned = has_direct_peers() ? memory_->pin(base, bytes) : Result<bool>(false);
   if (!pinned) return pinned.error().within("register_buffer: GDAKIT_TRANSPORT=direct");
-  Result<MemoryKeys> keys = backend_->register_memory(base, bytes, MemoryUse::local);
+  Result<NicKeys> keys = NicKeys::create(*backend_, base, bytes, MemoryUse::local);
   if (!keys) {
     if (*pinned) static_cast<void>(memory_->unpin(base));
     return keys.error().within("register_buffer");
   }
   const auto begin = reinterpret_cast<std::uint64_t>(base);
   local_buffers_.push_back(
-      {{begin, begin + bytes, keys->lkey}, *keys, kind == MemoryKind::gpu, *pinned});
+      {begin, begin + bytes, std::move(*keys), kind == MemoryKind::gpu, *pinned});
   return publish_local_ranges();
 }
 
@@ -270,7 +271,7 @@ Result<void> Context::unregister_buffer(void* base) {
   const auto begin = reinterpret_cast<std::uint64_t>(base);
   const auto found =
       std::find_if(local_buffers_.begin(), local_buffers_.end(),
-                   [begin](const LocalBuffer& buffer) { return buffer.range.begin == begin; });
+                   [begin](const LocalBuffer& buffer) { return buffer.begin == begin; });
   if (found == local_buffers_.end()) {
     return Error(Code::invalid_argument,
                  "unregister_buffer: no registered buffer begins at this address");
@@ -282,16 +283,29 @@ Result<void> Context::unregister_buffer(void* base) {
 }
 
 Result<void> Context::let_go(const LocalBuffer& buffer) {
-  const Result<void> deregistered = backend_->deregister_memory(buffer.keys);
+  const Result<void> deregistered = buffer.keys.deregister(*backend_);
   if (!buffer.pinned) return deregistered;
-  const Result<void> unpinned = memory_->unpin(reinterpret_cast<void*>(buffer.range.begin));
+  const Result<void> unpinned = memory_->unpin(reinterpret_cast<void*>(buffer.begin));
   return deregistered ? unpinned : deregistered;
 }
 
-Result<void> Context::publish_local_ranges() {
+std::vector<LocalRange> Context::local_ranges_of(std::uint32_t nic) const {
   std::vector<LocalRange> ranges;
-  for (const LocalBuffer& buffer : local_buffers_) ranges.push_back(buffer.range);
-  return local_table_->write(0, ranges.data(), ranges.size() * sizeof(LocalRange));
+  for (const LocalBuffer& buffer : local_buffers_) {
+    ranges.push_back({buffer.begin, buffer.end, buffer.keys.lkey(nic)});
+  }
+  return ranges;
+}
+
+Result<void> Context::publish_local_ranges() {
+  for (std::uint32_t nic = 0; nic < backend_->limits().nics; ++nic) {
+    const std::vector<LocalRange> ranges = local_ranges_of(nic);
+    const Result<void> written =
+        local_table_->write(nic * kMaxLocalRanges * sizeof(LocalRange), ranges.data(),
+                            ranges.size() * sizeof(LocalRange));
+    if (!written) return written;
+  }
+  return {};
 }
 
 // Finds out whether all PEs are on one GPU.
@@ -318,10 +332,11 @@ DeviceContext Context::device_context() const {
   context.queues = queues_->views();
   context.queue_count = queues_->queues_per_peer();
   context.dc_queues = queues_->dc_queues();
-  context.mapped_queues = spread_over(options_.queues_per_peer);
+  context.mapped_queues = spread_over(queues_->mapped_queues());
   context.heap = heap_->view();
   context.local_ranges = static_cast<const LocalRange*>(local_table_->data());
   context.local_range_count = static_cast<std::uint32_t>(local_buffers_.size());
+  context.local_range_room = kMaxLocalRanges;
   context.max_message_bytes = limits.max_message_bytes;
   context.watchdog_ns = static_cast<std::uint64_t>(watchdog.count());
   context.needs_cst = limits.needs_cst;

@@ -33,6 +33,7 @@
 #include "core/host/gpu/gpu.h"
 #include "core/host/lost_pes.h"
 #include "core/host/memory/memory_provider.h"
+#include "core/host/nic_keys.h"
 #include "core/host/proxy.h"
 #include "core/host/queue_table.h"
 #include "core/host/symmetric_heap.h"
@@ -55,10 +56,10 @@ struct KernelLauncher;
 
 // Copies of what a DeviceContext points to, for a host thread where that lies in GPU memory.
 struct HostTables {
-  std::vector<LocalRange> chunks;
-  std::vector<Be32> rkeys;
-  std::vector<std::uint64_t> remote_bases;
-  std::vector<LocalRange> local_ranges;
+  std::vector<LocalRange> chunks;           // [nic][chunk]
+  std::vector<Be32> rkeys;                  // [nic][chunk][pe]
+  std::vector<std::uint64_t> remote_bases;  // [pe]
+  std::vector<LocalRange> local_ranges;     // [nic][range]
 };
 
 class Context {
@@ -256,8 +257,9 @@ class Context {
   Context(const Options& options, std::unique_ptr<Bootstrap> bootstrap);
 
   struct LocalBuffer {
-    LocalRange range;
-    MemoryKeys keys;
+    std::uint64_t begin;
+    std::uint64_t end;
+    NicKeys keys;
     bool on_gpu;
     bool pinned;  // by this context
   };
@@ -304,6 +306,8 @@ class Context {
   Result<void> check_buffer(void* base, std::uint64_t bytes, MemoryKind kind) const;
   // What register_buffer did, undone.
   Result<void> let_go(const LocalBuffer& buffer);
+  // The registered buffers, as the NIC calls them.
+  std::vector<LocalRange> local_ranges_of(std::uint32_t nic) const;
   Result<void> publish_local_ranges();
   Scope nic_scope() const;
   // Whether the job goes on, as far as PEs may be lost.
@@ -331,7 +335,7 @@ class Context {
   std::unique_ptr<CounterFile> counter_file_;  // where GDAKIT_COUNTERS asks for one
   std::unique_ptr<HostTrace> host_trace_;      // where GDAKIT_TRACE asks for one
   bool has_forgotten_ = false;                 // a report, which may have told of a broken team
-  std::unique_ptr<MemoryBlock> local_table_;
+  std::unique_ptr<MemoryBlock> local_table_;   // LocalRange[nic][kMaxLocalRanges]
   std::vector<LocalBuffer> local_buffers_;
   PeWords* words_ = nullptr;
   bool one_gpu_ = false;  // all PEs, this one included, are on the same

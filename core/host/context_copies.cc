@@ -18,12 +18,11 @@ std::optional<std::string> Context::problem_of(const void* object, std::uint64_t
     return heap_->allocations().problem(number(object) - base, bytes);
   }
   for (const LocalBuffer& buffer : local_buffers_) {
-    const LocalRange& range = buffer.range;
-    if (number(object) < range.begin || number(object) >= range.end) continue;
-    if (bytes <= range.end - number(object)) return std::nullopt;
-    return "reach " + std::to_string(bytes - (range.end - number(object))) +
+    if (number(object) < buffer.begin || number(object) >= buffer.end) continue;
+    if (bytes <= buffer.end - number(object)) return std::nullopt;
+    return "reach " + std::to_string(bytes - (buffer.end - number(object))) +
            " bytes over the end of a registered buffer of " +
-           std::to_string(range.end - range.begin) + " bytes";
+           std::to_string(buffer.end - buffer.begin) + " bytes";
   }
   for (int pe = 0; pe < n_pes(); ++pe) {  // where an object lies is the same on all
     const std::uint64_t there = transports().direct_base(pe);

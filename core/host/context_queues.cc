@@ -30,7 +30,7 @@ void Context::watch_queue(const HostQueue& queue, std::uint32_t row) {
   reports_->watch(queue.number(), peers_of(queue), row);
   const int peer = queue.view().peer;
   if (counter_file_ != nullptr) counter_file_->name_queue(queue.number(), {peer, row});
-  if (host_trace_ != nullptr) host_trace_->name_queue(queue.number(), peer, row);
+  if (host_trace_ != nullptr) host_trace_->name_queue(queue.qpn(), peer, row);
 }
 
 // Who reads after a doorbell, and what, decides how far a fence before it must reach.

@@ -183,6 +183,11 @@ QueueCounters& QueueCounters::operator+=(const QueueCounters& more) {
   return *this;
 }
 
+NicCounters& NicCounters::operator+=(const NicCounters& more) {
+  for (const CounterRow& row : kTable) this->*row.member += more.*row.member;
+  return *this;
+}
+
 bool is_q_counter(const CounterRow& row) {
   bool found = false;
   for_each_q_counter([&](auto, std::uint64_t QueueCounters::*counter) {

@@ -88,6 +88,9 @@ struct NicCounters : QueueCounters {
   std::uint64_t rx_dct_connect = 0;
   std::uint64_t dc_cnaks_sent = 0;
   std::uint64_t dc_key_violations = 0;
+
+  using QueueCounters::operator+=;
+  NicCounters& operator+=(const NicCounters& more);
 };
 
 }  // namespace gdakit

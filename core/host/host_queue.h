@@ -29,6 +29,7 @@ class HostQueue {
   // For the proxy, if the handler is one.
   ProxiedQueue proxied() const { return ProxiedQueue::of(view_, nic_view_); }
   QueueNumber number() const { return resources_.number; }
+  std::uint32_t qpn() const { return resources_.qpn; }
   const Bytes& card() const { return resources_.card; }
   QueueType type() const { return arena_->shape().type; }
 

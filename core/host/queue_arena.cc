@@ -28,20 +28,21 @@ QueueLayout::QueueLayout(const QueueShape& shape) {
   commands_bytes = record;
 }
 
-Result<std::shared_ptr<QueueArena>> QueueArena::create(const QueueShape& shape, std::size_t count,
-                                                       Backend& backend, MemoryProvider& memory) {
-  std::shared_ptr<QueueArena> arena(new QueueArena(shape, count, backend));
+Result<std::shared_ptr<QueueArena>> QueueArena::create(const QueueShape& shape, std::uint32_t rows,
+                                                       std::size_t in_row, Backend& backend,
+                                                       MemoryProvider& memory) {
+  std::shared_ptr<QueueArena> arena(new QueueArena(shape, rows, in_row, backend));
+  const std::size_t count = arena->count_;
   Result<void> made = arena->allocate(memory);
   if (made) made = arena->initialize();
   if (!made) return made.error().within("memory of " + std::to_string(count) + " queues");
-  Result<MemoryKeys> keys = backend.register_memory(
-      arena->results(0), count * arena->layout_.result_bytes, MemoryUse::local);
+  Result<NicKeys> keys = NicKeys::create(backend, arena->results(0),
+                                         count * arena->layout_.result_bytes, MemoryUse::local);
   if (!keys) {
     return keys.error().within("registration of the result slots of " + std::to_string(count) +
                                " queues");
   }
-  arena->keys_ = *keys;
-  arena->has_keys_ = true;
+  arena->keys_ = std::move(*keys);
   return arena;
 }
 
@@ -121,6 +122,7 @@ QueueMemory QueueArena::memory_of(std::size_t index) const {
   memory.rnr_retry = shape_.rnr_retry;
   memory.type = shape_.type;
   memory.recordless = shape_.recordless;
+  memory.nic = nic_of(index);
   memory.slab = {queues_->data(), count_ * layout_.queue_bytes};
   return memory;
 }
@@ -138,9 +140,9 @@ QueueView QueueArena::view_of(std::size_t index) const {
   view.state = static_cast<QueueState*>(states_->data()) + index;
   view.fetch_slots = reinterpret_cast<FetchSlot*>(results(index) + layout_.results);
   view.fetch_count = shape_.fetch_slots;
-  view.fetch_lkey = keys_.lkey;
+  view.fetch_lkey = keys_.lkey(nic_of(index));
   view.sink = reinterpret_cast<std::uint64_t*>(results(index) + layout_.sink);
-  view.sink_lkey = keys_.lkey;
+  view.sink_lkey = view.fetch_lkey;
   view.handler = shape_.handler;
   view.sharing = shape_.sharing;
   view.recordless = shape_.recordless;
@@ -182,7 +184,7 @@ Result<std::vector<QueueState>> QueueArena::read_states() const {
 }
 
 QueueArena::~QueueArena() {
-  const bool keys_gone = !has_keys_ || backend_.deregister_memory(keys_);
+  const bool keys_gone = bool(keys_.deregister(backend_));
   if (keys_gone && !left_behind_) return;
   leave_to_nic(std::move(queues_));
   leave_to_nic(std::move(words_));

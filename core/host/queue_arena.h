@@ -1,4 +1,4 @@
-// The memory of queues that are made together: one piece of each kind for all of them, which the
+// The memory of queues that are made together: one piece of each kind for all of them, which each
 // NIC registers once.
 //
 //   queues    receives, slots, CQE, doorbell record, CQEs of receives   what the NIC reads as queue
@@ -14,6 +14,7 @@
 
 #include "core/host/backend.h"
 #include "core/host/memory/memory_provider.h"
+#include "core/host/nic_keys.h"
 #include "device/channel_views.h"
 #include "device/views.h"
 
@@ -30,7 +31,8 @@ struct QueueShape {
   std::uint32_t receive_depth = 0;    // receive WQEs; 0: there is no receive queue
   std::uint8_t rnr_retry = 7;         // QueueMemory::rnr_retry
   QueueType type = QueueType::rc;
-  bool recordless = false;  // the threads write no doorbell record
+  bool recordless = false;      // the threads write no doorbell record
+  std::uint32_t first_row = 0;  // the number of the first row among those to each peer
 };
 
 // Where the parts of one queue lie, from where its share of each piece begins.
@@ -47,10 +49,11 @@ struct QueueLayout {
 
 class QueueArena {
  public:
-  // Memory for `count` queues, 1 or more, that holds what new queues' memory does: no CQE yet, and
-  // the baton at slot 0. What is given outlives it.
-  static Result<std::shared_ptr<QueueArena>> create(const QueueShape& shape, std::size_t count,
-                                                    Backend& backend, MemoryProvider& memory);
+  // Memory for `rows` rows of `in_row` queues each, both 1 or more, that holds what new queues'
+  // memory does: no CQE yet, and the baton at slot 0. What is given outlives it.
+  static Result<std::shared_ptr<QueueArena>> create(const QueueShape& shape, std::uint32_t rows,
+                                                    std::size_t in_row, Backend& backend,
+                                                    MemoryProvider& memory);
   ~QueueArena();
   QueueArena(const QueueArena&) = delete;
   QueueArena& operator=(const QueueArena&) = delete;
@@ -59,6 +62,12 @@ class QueueArena {
   std::size_t count() const { return count_; }
   // All bytes of it, whatever for.
   std::uint64_t bytes() const;
+
+  // Of queue `index`: its row's number among those to each peer, and by which NIC that goes.
+  std::uint32_t row_of(std::size_t index) const {
+    return shape_.first_row + static_cast<std::uint32_t>(index / in_row_);
+  }
+  std::uint32_t nic_of(std::size_t index) const { return row_of(index) % nics_; }
 
   // Of queue `index`: what the backend makes it of, and what threads see of its memory. The parts
   // that come from the backend are void.
@@ -78,8 +87,13 @@ class QueueArena {
   void leave_behind() { left_behind_ = true; }
 
  private:
-  QueueArena(const QueueShape& shape, std::size_t count, Backend& backend)
-      : shape_(shape), layout_(shape), count_(count), backend_(backend) {}
+  QueueArena(const QueueShape& shape, std::uint32_t rows, std::size_t in_row, Backend& backend)
+      : shape_(shape),
+        layout_(shape),
+        in_row_(in_row),
+        count_(rows * in_row),
+        nics_(backend.limits().nics),
+        backend_(backend) {}
 
   Result<void> allocate(MemoryProvider& memory);
   Result<void> initialize_cqes(MemoryBlock& block, std::uint64_t at, std::uint64_t cqes);
@@ -90,14 +104,15 @@ class QueueArena {
 
   const QueueShape shape_;
   const QueueLayout layout_;
+  const std::size_t in_row_;
   const std::size_t count_;
+  const std::uint32_t nics_;
   Backend& backend_;
   std::shared_ptr<MemoryBlock> queues_;
   std::shared_ptr<MemoryBlock> words_;
   std::shared_ptr<MemoryBlock> commands_;  // null but with Handler::commands
   std::shared_ptr<MemoryBlock> states_;
-  MemoryKeys keys_;  // of the results
-  bool has_keys_ = false;
+  NicKeys keys_;  // of the results
   bool left_behind_ = false;
 };
 

@@ -1,9 +1,11 @@
 #include "core/host/queue_rows.h"
 
+#include <span>
 #include <string>
 #include <utility>
 
 #include "core/host/bootstrap/same_on_all_pes.h"
+#include "core/host/card_list.h"
 
 namespace gdakit {
 namespace {
@@ -21,17 +23,15 @@ Result<void> check_cards(const std::vector<Bytes>& cards) {
   return {};
 }
 
-// The card for this PE's queue of row `row`, of `count` cards of one length.
+// The card for this PE's queue of row `row`.
 Result<Bytes> card_of_row(const Bytes& cards, std::uint32_t row, std::uint32_t count, int peer) {
-  const std::size_t bytes = (cards.size() - 1) / count;
-  if (bytes == 0 || (cards.size() - 1) % count != 0) {
-    return Error(Code::invalid_argument, "connection to PE " + std::to_string(peer) + ": it gave " +
-                                             std::to_string(cards.size() - 1) +
-                                             " bytes of cards for " + std::to_string(count) +
-                                             " queues; do all PEs run the same program?");
-  }
-  const auto begin = cards.begin() + 1 + static_cast<std::ptrdiff_t>(row * bytes);
-  return Bytes(begin, begin + static_cast<std::ptrdiff_t>(bytes));
+  const auto all = std::span(cards).subspan(1);
+  const std::span<const std::byte> card = nth_card(all, row, count);
+  if (!card.empty()) return Bytes(card.begin(), card.end());
+  return Error(Code::invalid_argument, "connection to PE " + std::to_string(peer) + ": it gave " +
+                                           std::to_string(all.size()) + " bytes of cards for " +
+                                           std::to_string(count) +
+                                           " queues; do all PEs run the same program?");
 }
 
 }  // namespace
@@ -54,7 +54,7 @@ Result<RowsOfQueues> QueueRows::make_own(const QueueShape& shape, std::uint32_t 
                                          const std::vector<int>& peers) {
   RowsOfQueues made;
   if (peers.empty()) return made;
-  auto arena = QueueArena::create(shape, count * peers.size(), backend_, memory_);
+  auto arena = QueueArena::create(shape, count, peers.size(), backend_, memory_);
   if (!arena) return arena.error();
   made.arena = std::move(*arena);
   for (std::uint32_t row = 0; row < count; ++row) {

@@ -23,8 +23,8 @@ class QueueRows {
       : bootstrap_(bootstrap), backend_(backend), memory_(memory) {}
 
   // Collective. Makes `count` rows of one shape to `peers`, who name this PE likewise, and connects
-  // them, so that all PEs may post when this returns. On an error no PE has made any: each hears of
-  // a PE that could not.
+  // them, so that all PEs may post when this returns; the row number shape.first_row + i of all PEs
+  // by the NIC of that place. On an error no PE has made any: each hears of a PE that could not.
   Result<RowsOfQueues> make(const QueueShape& shape, std::uint32_t count,
                             const std::vector<int>& peers);
 

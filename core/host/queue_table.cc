@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/bits.h"
 #include "core/host/bootstrap/same_on_all_pes.h"
 
 namespace gdakit {
@@ -19,9 +20,11 @@ Result<std::unique_ptr<QueueTable>> QueueTable::create(const Options& options, B
   if (Result<void> chosen = table->choose(backend.limits()); !chosen) return chosen.error();
   if (Result<void> placed = table->choose_place(); !placed) return placed.error();
   if (options.queue_type == QueueType::dc) {
-    if (Result<void> found = table->find_dc_targets(); !found) return found.error();
+    auto targets = DcTargets::exchange(bootstrap, backend, memory);
+    if (!targets) return targets.error();
+    table->dc_targets_ = std::move(*targets);
   }
-  Result<std::uint32_t> first = table->add(options.queues_per_peer, Sharing::shared);
+  Result<std::uint32_t> first = table->add(table->mapped_queues(), Sharing::shared);
   if (!first) return first.error();
   return table;
 }
@@ -64,29 +67,6 @@ Result<void> QueueTable::choose_place() {
   return {};
 }
 
-// Exchanges the cards of all PEs' targets, and writes their addresses for the device's threads.
-Result<void> QueueTable::find_dc_targets() {
-  const Result<Bytes> mine = backend_.dc_target();
-  const auto cards = bootstrap_.allgather(mine ? *mine : Bytes());
-  if (!mine) return mine.error().within("DC target");
-  if (!cards) return cards.error().within("exchange of DC targets");
-  std::vector<format::AvSegment> addresses;
-  for (std::size_t pe = 0; pe < cards->size(); ++pe) {
-    const std::string name = "PE " + std::to_string(pe);
-    if ((*cards)[pe].empty()) {
-      return Error(Code::exhausted, name + " could not make its DC target");
-    }
-    const auto address = backend_.dc_address((*cards)[pe]);
-    if (!address) return address.error().within("address of the DC target of " + name);
-    addresses.push_back(*address);
-  }
-  const std::uint64_t bytes = addresses.size() * sizeof(format::AvSegment);
-  auto table = memory_.allocate(bytes, Place::device);
-  if (!table) return table.error().within("addresses of DC targets");
-  dc_addresses_ = std::move(*table);
-  return dc_addresses_->write(0, addresses.data(), bytes);
-}
-
 // An exclusive queue has one owner for each peer.
 bool QueueTable::is_dc(Sharing sharing) const {
   return options_.queue_type == QueueType::dc && sharing == Sharing::shared;
@@ -96,10 +76,16 @@ std::uint32_t QueueTable::dc_queues() const {
   return std::min(options_.dc_queues, static_cast<std::uint32_t>(bootstrap_.size()));
 }
 
-QueueShape QueueTable::shape_of(Sharing sharing) const {
+std::uint32_t QueueTable::mapped_queues() const {
+  const std::uint32_t nics = backend_.limits().nics;
+  return static_cast<std::uint32_t>(divide_up(options_.queues_per_peer, nics)) * nics;
+}
+
+QueueShape QueueTable::shape_of(Sharing sharing, std::uint32_t first_row) const {
   QueueShape shape{options_.queue_depth, options_.fetch_slots, place_, sharing, handler_};
   shape.type = is_dc(sharing) ? QueueType::dc : QueueType::rc;
   shape.recordless = !options_.doorbell_records && handler_ == Handler::gpu;
+  shape.first_row = first_row;
   return shape;
 }
 
@@ -114,11 +100,11 @@ Result<std::uint32_t> QueueTable::add(std::uint32_t count, Sharing sharing) {
                                              " to each peer and at most " +
                                              std::to_string(kMaxQueuesPerPeer));
   }
-  Result<RowsOfQueues> made = make_rows(sharing, count, peers_);
+  Result<RowsOfQueues> made = make_rows(sharing, first, count, peers_);
   if (!made) return made.error();
   const std::size_t before = queues_.size();
   rows_.insert(rows_.end(), count, sharing);
-  take(std::move(*made), first, peers_);
+  take(std::move(*made));
   if (Result<void> shown = publish(); !shown) {
     rows_.resize(first);
     drop_from(before);
@@ -137,9 +123,9 @@ Result<void> QueueTable::connect(const std::vector<int>& peers) {
                                   [&](Sharing sharing) { return sharing != rows_[row]; });
     const auto count = static_cast<std::uint32_t>(end - rows_.begin()) - row;
     if (!is_dc(rows_[row])) {
-      Result<RowsOfQueues> made = make_rows(rows_[row], count, peers);
+      Result<RowsOfQueues> made = make_rows(rows_[row], row, count, peers);
       done = made ? Result<void>() : made.error();
-      if (made) take(std::move(*made), row, peers);
+      if (made) take(std::move(*made));
     }
     row += count;
   }
@@ -153,9 +139,9 @@ Result<void> QueueTable::connect(const std::vector<int>& peers) {
   return {};
 }
 
-Result<RowsOfQueues> QueueTable::make_rows(Sharing sharing, std::uint32_t count,
-                                           const std::vector<int>& peers) {
-  const QueueShape shape = shape_of(sharing);
+Result<RowsOfQueues> QueueTable::make_rows(Sharing sharing, std::uint32_t first_row,
+                                           std::uint32_t count, const std::vector<int>& peers) {
+  const QueueShape shape = shape_of(sharing, first_row);
   if (!is_dc(sharing)) {
     return QueueRows(bootstrap_, backend_, memory_).make(shape, count, peers);
   }
@@ -168,11 +154,10 @@ Result<RowsOfQueues> QueueTable::make_rows(Sharing sharing, std::uint32_t count,
 // They need nothing of their peers.
 Result<RowsOfQueues> QueueTable::make_initiators(const QueueShape& shape, std::uint32_t count) {
   RowsOfQueues made;
-  const std::uint32_t queues = count * dc_queues();
-  auto arena = QueueArena::create(shape, queues, backend_, memory_);
+  auto arena = QueueArena::create(shape, count, dc_queues(), backend_, memory_);
   if (!arena) return arena.error();
   made.arena = std::move(*arena);
-  for (std::uint32_t i = 0; i < queues; ++i) {
+  for (std::uint32_t i = 0; i < count * dc_queues(); ++i) {
     const int first_peer = static_cast<int>(i % dc_queues());
     auto queue = HostQueue::create(made.arena, i, backend_, first_peer);
     if (!queue) return queue.error();
@@ -182,12 +167,10 @@ Result<RowsOfQueues> QueueTable::make_initiators(const QueueShape& shape, std::u
 }
 
 // Puts queues behind the others.
-void QueueTable::take(RowsOfQueues made, std::uint32_t first_row, const std::vector<int>& peers) {
+void QueueTable::take(RowsOfQueues made) {
   if (made.arena == nullptr) return;
-  const bool dc = made.arena->shape().type == QueueType::dc;
-  const std::size_t in_row = dc ? dc_queues() : peers.size();
   for (std::size_t i = 0; i < made.queues.size(); ++i) {
-    const auto row = first_row + static_cast<std::uint32_t>(i / in_row);
+    const std::uint32_t row = made.arena->row_of(i);
     places_.push_back({row, made.queues[i]->view().peer});
     queues_.push_back(std::move(made.queues[i]));
   }
@@ -211,18 +194,15 @@ std::vector<QueueView> QueueTable::make_views() const {
   for (std::size_t i = 0; i < views.size(); ++i) {
     views[i].peer = static_cast<int>(i % static_cast<std::size_t>(n));
   }
-  const auto* const addresses = dc_addresses_ == nullptr
-                                    ? nullptr
-                                    : static_cast<const format::Segment*>(dc_addresses_->data());
-  constexpr std::size_t kSegments = sizeof(format::AvSegment) / sizeof(format::Segment);
+  const std::uint32_t nics = backend_.limits().nics;
   for (std::size_t i = 0; i < queues_.size(); ++i) {
     const bool dc = queues_[i]->type() == QueueType::dc;
     for (int pe = places_[i].peer; pe < n; pe += dc ? static_cast<int>(dc_queues()) : n) {
-      const auto to = static_cast<std::size_t>(pe);
-      QueueView& view = views[places_[i].row * static_cast<std::size_t>(n) + to];
+      const std::uint32_t row = places_[i].row;
+      QueueView& view = views[row * static_cast<std::size_t>(n) + static_cast<std::size_t>(pe)];
       view = queues_[i]->view();
       view.peer = pe;
-      if (dc) view.address = addresses + to * kSegments;
+      if (dc) view.address = dc_targets_->address(row % nics, pe);
     }
   }
   return views;

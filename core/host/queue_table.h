@@ -6,7 +6,8 @@
 //   row 2:  ...                         later additions: more rows, of either sharing
 //
 // A row of RC has a queue to each connected peer, and void views for the others. A row of DC, as
-// all shared ones are with GDAKIT_QUEUE_TYPE=dc, has some queues that all peers share.
+// all shared ones are with GDAKIT_QUEUE_TYPE=dc, has some queues that all peers share. Row r goes
+// by NIC r modulo the number of NICs, on all PEs.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +17,7 @@
 
 #include "core/base/options.h"
 #include "core/host/backend.h"
+#include "core/host/dc_targets.h"
 #include "core/host/memory/memory_provider.h"
 #include "core/host/queue_rows.h"
 
@@ -39,6 +41,8 @@ class QueueTable {
   // The table as it is now. Kernels that have an older one may go on with it.
   const QueueView* views() const { return static_cast<const QueueView*>(tables_.back()->data()); }
   std::uint32_t queues_per_peer() const { return static_cast<std::uint32_t>(rows_.size()); }
+  // Among how many of them threads are spread by their block: the first ones, as many by each NIC.
+  std::uint32_t mapped_queues() const;
   // The queues of a row of DC.
   std::uint32_t dc_queues() const;
   Handler handler() const { return handler_; }
@@ -69,13 +73,12 @@ class QueueTable {
 
   Result<void> choose(const BackendLimits& limits);
   Result<void> choose_place();
-  Result<void> find_dc_targets();
   bool is_dc(Sharing sharing) const;
-  QueueShape shape_of(Sharing sharing) const;
-  Result<RowsOfQueues> make_rows(Sharing sharing, std::uint32_t count,
+  QueueShape shape_of(Sharing sharing, std::uint32_t first_row) const;
+  Result<RowsOfQueues> make_rows(Sharing sharing, std::uint32_t first_row, std::uint32_t count,
                                  const std::vector<int>& peers);
   Result<RowsOfQueues> make_initiators(const QueueShape& shape, std::uint32_t count);
-  void take(RowsOfQueues made, std::uint32_t first_row, const std::vector<int>& peers);
+  void take(RowsOfQueues made);
   Result<std::unique_ptr<MemoryBlock>> make_table() const;
   std::vector<QueueView> make_views() const;
   Result<void> publish();
@@ -89,7 +92,7 @@ class QueueTable {
   Place place_ = Place::device;
   std::vector<int> peers_;
   std::vector<Sharing> rows_;
-  std::unique_ptr<MemoryBlock> dc_addresses_;         // format::AvSegment[size]; null: no DC
+  std::unique_ptr<DcTargets> dc_targets_;             // null: no DC
   std::vector<std::unique_ptr<MemoryBlock>> tables_;  // QueueView[rows][size], the newest last
   std::vector<std::shared_ptr<QueueArena>> arenas_;   // in the order of their queues
   HostQueues queues_;

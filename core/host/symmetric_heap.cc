@@ -14,20 +14,32 @@ namespace {
 // What a PE tells the others of its part of a growth.
 struct ChunkOffer {
   std::uint32_t made;
-  Be32 rkey;
+  Be32 rkeys[kMaxNicsPerPe];  // the first ones, of its NICs
 };
 
-// The keys of all PEs' parts, if every PE has made one.
-Result<std::vector<Be32>> keys_of(const Result<std::vector<ChunkOffer>>& offers) {
+ChunkOffer offer_of(const Result<NicKeys>& keys) {
+  ChunkOffer offer{};
+  if (!keys) return offer;
+  offer.made = 1;
+  for (std::uint32_t nic = 0; nic < keys->nics(); ++nic) offer.rkeys[nic] = keys->rkey(nic);
+  return offer;
+}
+
+// The keys of all PEs' parts by NIC, if every PE has made one; `mine` are this PE's.
+Result<std::vector<ChunkKeys>> keys_of(const NicKeys& mine,
+                                       const Result<std::vector<ChunkOffer>>& offers) {
   if (!offers) return offers.error();
-  std::vector<Be32> keys;
+  std::vector<ChunkKeys> keys(mine.nics());
+  for (std::uint32_t nic = 0; nic < mine.nics(); ++nic) keys[nic].lkey = mine.lkey(nic);
   for (std::size_t pe = 0; pe < offers->size(); ++pe) {
     if ((*offers)[pe].made == 0) {
       const std::string other = "PE " + std::to_string(pe);
       return Error(Code::exhausted, other + " could not grow its heap; what " + other +
                                         " says names the cause and the remedy");
     }
-    keys.push_back((*offers)[pe].rkey);
+    for (std::uint32_t nic = 0; nic < mine.nics(); ++nic) {
+      keys[nic].rkeys.push_back((*offers)[pe].rkeys[nic]);
+    }
   }
   return keys;
 }
@@ -44,6 +56,7 @@ SymmetricHeap::SymmetricHeap(const Options& options, Bootstrap& bootstrap, Backe
       arena_bytes_(options.symmetric_size),
       chunk_bytes_(options.heap_chunk),
       limit_bytes_(options.heap_limit),
+      nics_(backend.limits().nics),
       is_checked_(options.check_memory) {}
 
 Result<std::unique_ptr<SymmetricHeap>> SymmetricHeap::create(const Options& options,
@@ -59,7 +72,8 @@ Result<std::unique_ptr<SymmetricHeap>> SymmetricHeap::create(const Options& opti
   if (!range) return range.error().within("symmetric heap (GDAKIT_HEAP_LIMIT)");
   heap->range_ = std::move(*range);
   if (heap->is_checked_) {
-    heap->checked_ = std::make_unique<CheckedHeap>(memory, heap->base(), heap->allocations_);
+    heap->checked_ =
+        std::make_unique<CheckedHeap>(memory, heap->base(), heap->nics_, heap->allocations_);
   }
   if (Result<void> made = heap->make_tables(); !made) return made.error();
   if (Result<void> exchanged = heap->exchange_bases(); !exchanged) return exchanged.error();
@@ -71,8 +85,8 @@ Result<std::unique_ptr<SymmetricHeap>> SymmetricHeap::create(const Options& opti
 }
 
 SymmetricHeap::~SymmetricHeap() {
-  for (const MemoryKeys& keys : keys_) {
-    if (!backend_.deregister_memory(keys)) leave_to_nic(range_);
+  for (const NicKeys& keys : keys_) {
+    if (!keys.deregister(backend_)) leave_to_nic(range_);
   }
 }
 
@@ -85,8 +99,9 @@ Result<void> SymmetricHeap::make_tables() {
     table = std::move(*block);
     return {};
   };
-  if (auto made = allocate(chunk_table_, max_chunks_ * sizeof(LocalRange)); !made) return made;
-  if (auto made = allocate(rkey_table_, max_chunks_ * n * sizeof(Be32)); !made) return made;
+  const std::uint64_t rows = nics_ * max_chunks_;
+  if (auto made = allocate(chunk_table_, rows * sizeof(LocalRange)); !made) return made;
+  if (auto made = allocate(rkey_table_, rows * n * sizeof(Be32)); !made) return made;
   return allocate(base_table_, n * sizeof(std::uint64_t));
 }
 
@@ -105,18 +120,17 @@ Result<void> SymmetricHeap::exchange_bases() {
 }
 
 Result<void> SymmetricHeap::grow(std::uint64_t bytes) {
-  Result<MemoryKeys> keys = make_chunk(bytes);
+  Result<NicKeys> keys = make_chunk(bytes);
   // All PEs come here, whether their own part succeeded or not: either all grow, or none.
-  const ChunkOffer mine{keys ? 1u : 0u, keys ? keys->rkey : Be32{0}};
-  Result<std::vector<ChunkOffer>> offers = allgather_value(bootstrap_, mine);
+  Result<std::vector<ChunkOffer>> offers = allgather_value(bootstrap_, offer_of(keys));
   if (!keys) return keys.error();
-  const Result<std::vector<Be32>> rkeys = keys_of(offers);
-  Result<void> added = rkeys ? add_chunk(bytes, keys->lkey, *rkeys) : rkeys.error();
+  const Result<std::vector<ChunkKeys>> of_all = keys_of(*keys, offers);
+  Result<void> added = of_all ? add_chunk(bytes, *of_all) : of_all.error();
   if (!added) {
-    static_cast<void>(backend_.deregister_memory(*keys));
+    static_cast<void>(keys->deregister(backend_));
     return added;
   }
-  keys_.push_back(*keys);
+  keys_.push_back(std::move(*keys));
   allocator_.extend(bytes);
   return {};
 }
@@ -128,31 +142,39 @@ std::string SymmetricHeap::sharing_text() const {
 }
 
 // Makes the next chunk known to peers and to the device's threads.
-Result<void> SymmetricHeap::add_chunk(std::uint64_t bytes, Be32 lkey,
-                                      const std::vector<Be32>& rkeys) {
+Result<void> SymmetricHeap::add_chunk(std::uint64_t bytes, const std::vector<ChunkKeys>& keys) {
   if (Result<void> shared = backend_.share_heap(*range_); !shared) {
     return shared.error().within(sharing_text());
   }
   if (Result<void> shared = transports_->share(*range_); !shared) {
     return shared.error().within(sharing_text() + ", for direct peers");
   }
-  const std::uint64_t chunk = keys_.size();
   const auto begin = reinterpret_cast<std::uint64_t>(range_->base()) + allocator_.size();
-  const LocalRange local{begin, begin + bytes, lkey};
   if (checked_ != nullptr) {
-    checked_->add_chunk(local, rkeys);
+    checked_->add_chunk(begin, begin + bytes, keys);
     return {};
   }
-  if (auto written = chunk_table_->write(chunk * sizeof local, &local, sizeof local); !written) {
+  for (std::uint32_t nic = 0; nic < nics_; ++nic) {
+    const LocalRange chunk{begin, begin + bytes, keys[nic].lkey};
+    if (auto written = write_row(nic, chunk, keys[nic].rkeys); !written) return written;
+  }
+  return {};
+}
+
+// What the NIC calls the next chunk.
+Result<void> SymmetricHeap::write_row(std::uint32_t nic, const LocalRange& chunk,
+                                      const std::vector<Be32>& rkeys) {
+  const std::uint64_t row = nic * max_chunks_ + keys_.size();
+  if (auto written = chunk_table_->write(row * sizeof chunk, &chunk, sizeof chunk); !written) {
     return written;
   }
-  const std::uint64_t row = rkeys.size() * sizeof(Be32);
-  return rkey_table_->write(chunk * row, rkeys.data(), row);
+  const std::uint64_t bytes = rkeys.size() * sizeof(Be32);
+  return rkey_table_->write(row * bytes, rkeys.data(), bytes);
 }
 
 // The next `bytes` bytes of the heap, with memory and registered. Memory that an earlier, failed
 // growth has left behind is used first.
-Result<MemoryKeys> SymmetricHeap::make_chunk(std::uint64_t bytes) {
+Result<NicKeys> SymmetricHeap::make_chunk(std::uint64_t bytes) {
   const std::uint64_t end = allocator_.size() + bytes;
   if (end > range_->committed()) {
     if (Result<void> committed = range_->commit(end - range_->committed()); !committed) {
@@ -161,8 +183,8 @@ Result<MemoryKeys> SymmetricHeap::make_chunk(std::uint64_t bytes) {
                                           : "growth of the symmetric heap (GDAKIT_HEAP_CHUNK)");
     }
   }
-  Result<MemoryKeys> keys =
-      backend_.register_memory(range_->base() + allocator_.size(), bytes, MemoryUse::symmetric);
+  Result<NicKeys> keys =
+      NicKeys::create(backend_, range_->base() + allocator_.size(), bytes, MemoryUse::symmetric);
   if (!keys) return keys.error().within("registration of the symmetric heap");
   return keys;
 }
@@ -273,6 +295,8 @@ HeapView SymmetricHeap::view() const {
   view.end = view.base + allocator_.size();
   view.chunks = static_cast<const LocalRange*>(chunk_table_->data());
   view.chunk_count = static_cast<std::uint32_t>(keys_.size());
+  view.chunk_room = static_cast<std::uint32_t>(max_chunks_);
+  view.nics = nics_;
   view.rkeys = static_cast<const Be32*>(rkey_table_->data());
   view.remote_bases = static_cast<const std::uint64_t*>(base_table_->data());
   transports_->show(view);

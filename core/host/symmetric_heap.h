@@ -19,6 +19,7 @@
 #include "core/host/memory/checked_heap.h"
 #include "core/host/memory/heap_allocator.h"
 #include "core/host/memory/memory_provider.h"
+#include "core/host/nic_keys.h"
 #include "core/host/transport_map.h"
 #include "device/views.h"
 
@@ -78,8 +79,10 @@ class SymmetricHeap {
   Result<void> make_tables();
   Result<void> exchange_bases();
   Result<void> grow(std::uint64_t bytes);
-  Result<MemoryKeys> make_chunk(std::uint64_t bytes);
-  Result<void> add_chunk(std::uint64_t bytes, Be32 lkey, const std::vector<Be32>& rkeys);
+  Result<NicKeys> make_chunk(std::uint64_t bytes);
+  Result<void> add_chunk(std::uint64_t bytes, const std::vector<ChunkKeys>& keys);
+  Result<void> write_row(std::uint32_t nic, const LocalRange& chunk,
+                         const std::vector<Be32>& rkeys);
   std::string sharing_text() const;
   Result<void> agree(const char* call, std::uint64_t mine);
   // Room for an object, and its guard if the heap is checked.
@@ -98,12 +101,13 @@ class SymmetricHeap {
   std::uint64_t chunk_bytes_;
   std::uint64_t limit_bytes_;
   std::uint64_t max_chunks_;
+  const std::uint32_t nics_;
   std::shared_ptr<AddressRange> range_;
   std::unique_ptr<TransportMap> transports_;
-  std::unique_ptr<MemoryBlock> chunk_table_;  // LocalRange[max_chunks_]
-  std::unique_ptr<MemoryBlock> rkey_table_;   // Be32[max_chunks_][size]
+  std::unique_ptr<MemoryBlock> chunk_table_;  // LocalRange[nics_][max_chunks_]
+  std::unique_ptr<MemoryBlock> rkey_table_;   // Be32[nics_][max_chunks_][size]
   std::unique_ptr<MemoryBlock> base_table_;   // uint64[size]
-  std::vector<MemoryKeys> keys_;              // of the chunks, in order
+  std::vector<NicKeys> keys_;                 // of the chunks, in order
   HeapAllocator allocator_;
   Allocations allocations_;
   bool is_checked_;

@@ -78,7 +78,7 @@ TEST(Options, EveryRowIsCompleteAndNamedOnce) {
     EXPECT_FALSE(std::string_view(row.type).empty()) << row.name;
     EXPECT_FALSE(std::string_view(row.allowed).empty()) << row.name;
   }
-  EXPECT_EQ(names.size(), 55u);
+  EXPECT_EQ(names.size(), 57u);
 }
 
 TEST(Options, EveryVariableSetsItsOwnValue) {
@@ -154,7 +154,9 @@ TEST(Options, TextsForTheNicAreTakenAsTheyAre) {
   const Options options = parsed({{"GDAKIT_NIC_ADDRESS", "eth0:4792"},
                                   {"GDAKIT_NIC_CONGESTION", "on"},
                                   {"GDAKIT_HCA_LIST", "^mlx5_1:2"},
-                                  {"GDAKIT_HCA_MAP", "mlx5_1,mlx5_0:2"},
+                                  {"GDAKIT_HCA_MAP", "mlx5_1+mlx5_2,mlx5_0:2+mlx5_3"},
+                                  {"GDAKIT_NICS_PER_PE", "2"},
+                                  {"GDAKIT_PKEY_INDEX", "65535"},
                                   {"GDAKIT_GID", "v2,10.0.0.0/8"},
                                   {"GDAKIT_SERVICE_LEVEL", "3"},
                                   {"GDAKIT_TRAFFIC_CLASS", "105"},
@@ -170,7 +172,9 @@ TEST(Options, TextsForTheNicAreTakenAsTheyAre) {
                                   {"GDAKIT_TRACE", "traces"}});
   EXPECT_EQ(options.nic_address, "eth0:4792");
   EXPECT_EQ(options.hca_list, "^mlx5_1:2");
-  EXPECT_EQ(options.hca_map, "mlx5_1,mlx5_0:2");
+  EXPECT_EQ(options.hca_map, "mlx5_1+mlx5_2,mlx5_0:2+mlx5_3");
+  EXPECT_EQ(options.nics_per_pe, 2u);
+  EXPECT_EQ(options.pkey_index, 65535u);
   EXPECT_EQ(options.gid, "v2,10.0.0.0/8");
   EXPECT_EQ(options.service_level, 3u);
   EXPECT_EQ(options.traffic_class, 105u);
@@ -205,14 +209,16 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Refused{"GDAKIT_LOG", "loud"}, Refused{"GDAKIT_LOG", ""}, Refused{"GDAKIT_LOG", "WARN"},
         Refused{"GDAKIT_BACKEND", "efa"}, Refused{"GDAKIT_HCA_LIST", "^"},
-        Refused{"GDAKIT_HCA_LIST", "mlx5_0:x"}, Refused{"GDAKIT_RANK", "-1"},
-        Refused{"GDAKIT_RANK", "65536"}, Refused{"GDAKIT_RANK", "1x"}, Refused{"GDAKIT_SIZE", "0"},
-        Refused{"GDAKIT_SIZE", "65537"}, Refused{"GDAKIT_SIZE", "99999999999999999999"},
-        Refused{"GDAKIT_ROOT", "node7"}, Refused{"GDAKIT_ROOT", ":5000"},
-        Refused{"GDAKIT_ROOT", "node7:"}, Refused{"GDAKIT_ROOT", "node7:0"},
-        Refused{"GDAKIT_ROOT", "node7:65536"}, Refused{"GDAKIT_LISTEN_FD", "-1"},
-        Refused{"GDAKIT_DEVICE", "cuda"}, Refused{"GDAKIT_GPUS", ""},
-        Refused{"GDAKIT_GPUS", "0,,1"}, Refused{"GDAKIT_GPUS", "1024"},
+        Refused{"GDAKIT_HCA_LIST", "mlx5_0:x"}, Refused{"GDAKIT_HCA_MAP", "mlx5_0+"},
+        Refused{"GDAKIT_NICS_PER_PE", "0"}, Refused{"GDAKIT_NICS_PER_PE", "9"},
+        Refused{"GDAKIT_PKEY_INDEX", "-1"}, Refused{"GDAKIT_PKEY_INDEX", "65536"},
+        Refused{"GDAKIT_RANK", "-1"}, Refused{"GDAKIT_RANK", "65536"}, Refused{"GDAKIT_RANK", "1x"},
+        Refused{"GDAKIT_SIZE", "0"}, Refused{"GDAKIT_SIZE", "65537"},
+        Refused{"GDAKIT_SIZE", "99999999999999999999"}, Refused{"GDAKIT_ROOT", "node7"},
+        Refused{"GDAKIT_ROOT", ":5000"}, Refused{"GDAKIT_ROOT", "node7:"},
+        Refused{"GDAKIT_ROOT", "node7:0"}, Refused{"GDAKIT_ROOT", "node7:65536"},
+        Refused{"GDAKIT_LISTEN_FD", "-1"}, Refused{"GDAKIT_DEVICE", "cuda"},
+        Refused{"GDAKIT_GPUS", ""}, Refused{"GDAKIT_GPUS", "0,,1"}, Refused{"GDAKIT_GPUS", "1024"},
         Refused{"GDAKIT_DMA", "copy"}, Refused{"GDAKIT_QUEUE_MEMORY", "gpu"},
         Refused{"GDAKIT_PAYLOAD", "gpu"}, Refused{"GDAKIT_TRANSPORT", "shm"},
         Refused{"GDAKIT_LISTEN_FD", "stdin"}, Refused{"GDAKIT_EXIT_PIPE", "9"},
@@ -251,6 +257,15 @@ TEST(Options, RankAndSizeGoTogether) {
 TEST(Options, TheHeapStartsWithinItsLimit) {
   EXPECT_THAT(error_of({{"GDAKIT_SYMMETRIC_SIZE", "2M"}, {"GDAKIT_HEAP_LIMIT", "1M"}}),
               AllOf(HasSubstr("GDAKIT_SYMMETRIC_SIZE (2M)"), HasSubstr("GDAKIT_HEAP_LIMIT (1M)")));
+}
+
+TEST(Options, TheMapGivesEachPeAsManyNicsAsItTakes) {
+  EXPECT_THAT(error_of({{"GDAKIT_HCA_MAP", "mlx5_0+mlx5_1"}}),
+              HasSubstr("its entry mlx5_0+mlx5_1 names 2 NICs, where a PE takes 1"));
+  EXPECT_THAT(error_of({{"GDAKIT_HCA_MAP", "mlx5_0"}, {"GDAKIT_NICS_PER_PE", "2"}}),
+              HasSubstr("its entry mlx5_0 names 1 NIC, where a PE takes 2"));
+  EXPECT_THAT(error_of({{"GDAKIT_HCA_MAP", "mlx5_0+mlx5_0"}, {"GDAKIT_NICS_PER_PE", "2"}}),
+              HasSubstr("names mlx5_0 a second time"));
 }
 
 TEST(Options, ASourceSaysWhoSetTheValue) {

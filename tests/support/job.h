@@ -13,8 +13,9 @@ namespace gdakit::test {
 // Small enough for many PEs, and a watchdog that ends a hanging test with a report. By which NIC
 // and where the PEs run, and how they post, is the environment's to say (GDAKIT_BACKEND,
 // GDAKIT_DEVICE, GDAKIT_GPUS, GDAKIT_DMA, GDAKIT_QUEUE_MEMORY, GDAKIT_NIC_HANDLER,
-// GDAKIT_TRANSPORT), whether memory is checked (GDAKIT_CHECK_MEMORY), and of which kind queues are
-// (GDAKIT_QUEUE_TYPE, GDAKIT_DC_QUEUES, GDAKIT_DOORBELL_RECORDS).
+// GDAKIT_TRANSPORT), whether memory is checked (GDAKIT_CHECK_MEMORY), of which kind queues are
+// (GDAKIT_QUEUE_TYPE, GDAKIT_DC_QUEUES, GDAKIT_DOORBELL_RECORDS), and over how many NICs they are
+// spread (GDAKIT_NICS_PER_PE).
 inline Options job_options() {
   const Result<Options> environment = Options::from_environment();
   EXPECT_TRUE(environment) << environment.error().message();
@@ -32,6 +33,7 @@ inline Options job_options() {
     options.queue_type = environment->queue_type;
     options.dc_queues = environment->dc_queues;
     options.doorbell_records = environment->doorbell_records;
+    options.nics_per_pe = environment->nics_per_pe;
   }
   options.teams = 8;
   options.team_scratch = 4 << 10;

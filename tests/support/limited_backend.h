@@ -12,17 +12,21 @@ namespace gdakit::test {
 
 class LimitedBackend : public Backend {
  public:
-  // Which kinds of queues there are, the NIC says.
+  // Which kinds of queues there are, and how many NICs, the NIC says.
   LimitedBackend(std::unique_ptr<Backend> inner, BackendLimits limits)
       : inner_(std::move(inner)), limits_(limits) {
     limits_.has_dc = inner_->limits().has_dc;
     limits_.has_recordless = inner_->limits().has_recordless;
+    limits_.nics = inner_->limits().nics;
   }
 
   const char* name() const override { return inner_->name(); }
   BackendLimits limits() const override { return limits_; }
   NicCounters counters() const override { return inner_->counters(); }
   NicCount count() const override { return inner_->count(); }
+  Backend& nic(std::uint32_t index) override {
+    return limits_.nics == 1 ? *this : inner_->nic(index);
+  }
   Result<MemoryKeys> register_memory(void* base, std::uint64_t bytes, MemoryUse use) override {
     return inner_->register_memory(base, bytes, use);
   }

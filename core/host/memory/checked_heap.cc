@@ -31,8 +31,9 @@ CheckedHeap::Zone CheckedHeap::zone_of(std::uint64_t offset, const Slot& slot) {
   return {slot.in_use ? offset + slot.bytes : offset, end};
 }
 
-void CheckedHeap::add_chunk(const LocalRange& chunk, const std::vector<Be32>& rkeys) {
-  chunks_.push_back({chunk, rkeys});
+void CheckedHeap::add_chunk(std::uint64_t begin, std::uint64_t end,
+                            const std::vector<ChunkKeys>& keys) {
+  chunks_.push_back({begin, end, keys});
 }
 
 Result<void> CheckedHeap::add(std::uint64_t offset, std::uint64_t bytes) {
@@ -107,23 +108,26 @@ Result<void> CheckedHeap::verify() {
   return {};
 }
 
-// The part of each chunk that lies between two offsets.
-void CheckedHeap::add_rows(std::uint64_t begin, std::uint64_t end) {
+// The part of each chunk that lies between two offsets, as the NIC calls it.
+void CheckedHeap::add_rows(std::uint32_t nic, std::uint64_t begin, std::uint64_t end) {
   const auto base = reinterpret_cast<std::uint64_t>(base_);
   for (const Chunk& chunk : chunks_) {
-    const std::uint64_t from = std::max(base + begin, chunk.range.begin);
-    const std::uint64_t to = std::min(base + end, chunk.range.end);
+    const std::uint64_t from = std::max(base + begin, chunk.begin);
+    const std::uint64_t to = std::min(base + end, chunk.end);
     if (from >= to) continue;
-    rows_.push_back({from, to, chunk.range.lkey});
-    row_keys_.insert(row_keys_.end(), chunk.rkeys.begin(), chunk.rkeys.end());
+    const ChunkKeys& keys = chunk.keys[nic];
+    rows_.push_back({from, to, keys.lkey});
+    row_keys_.insert(row_keys_.end(), keys.rkeys.begin(), keys.rkeys.end());
   }
 }
 
 Result<void> CheckedHeap::publish() {
   rows_.clear();
   row_keys_.clear();
-  for (const auto& [offset, slot] : slots_) {
-    if (slot.in_use) add_rows(offset, offset + slot.bytes);
+  for (std::uint32_t nic = 0; nic < nics_; ++nic) {
+    for (const auto& [offset, slot] : slots_) {
+      if (slot.in_use) add_rows(nic, offset, offset + slot.bytes);
+    }
   }
   if (auto done = write_table(row_table_, rows_.data(), rows_.size() * sizeof(LocalRange)); !done) {
     return done;
@@ -144,7 +148,8 @@ Result<void> CheckedHeap::write_table(std::unique_ptr<MemoryBlock>& table, const
 
 void CheckedHeap::show(HeapView& view) const {
   view.end = view.base;
-  view.chunk_count = static_cast<std::uint32_t>(rows_.size());
+  view.chunk_count = static_cast<std::uint32_t>(rows_.size() / nics_);
+  view.chunk_room = view.chunk_count;
   if (rows_.empty()) return;
   view.chunks = static_cast<const LocalRange*>(row_table_->data());
   view.rkeys = static_cast<const Be32*>(key_table_->data());

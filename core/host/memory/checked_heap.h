@@ -27,20 +27,27 @@
 
 namespace gdakit {
 
+// What one of the NICs calls a chunk of the heap.
+struct ChunkKeys {
+  Be32 lkey{0};             // this PE's
+  std::vector<Be32> rkeys;  // [pe]
+};
+
 class CheckedHeap {
  public:
   static constexpr std::uint64_t kGuardBytes = 1024;
   static constexpr std::uint64_t kKeptBytes = std::uint64_t{16} << 20;
 
-  // Of the heap that begins at `base`. What is given outlives it.
-  CheckedHeap(MemoryProvider& memory, char* base, const Allocations& allocations)
-      : memory_(memory), base_(base), allocations_(allocations) {}
+  // Of the heap that begins at `base`, of a PE with so many NICs. What is given outlives it.
+  CheckedHeap(MemoryProvider& memory, char* base, std::uint32_t nics,
+              const Allocations& allocations)
+      : memory_(memory), base_(base), nics_(nics), allocations_(allocations) {}
 
   // What an object of so many bytes takes of the heap.
   static std::uint64_t with_guard(std::uint64_t bytes);
 
-  // More of the heap was registered, with these keys of all PEs.
-  void add_chunk(const LocalRange& chunk, const std::vector<Be32>& rkeys);
+  // More of the heap was registered, the bytes from `begin` to `end`, with these keys by NIC.
+  void add_chunk(std::uint64_t begin, std::uint64_t end, const std::vector<ChunkKeys>& keys);
 
   // There is an object at `offset`.
   Result<void> add(std::uint64_t offset, std::uint64_t bytes);
@@ -58,8 +65,9 @@ class CheckedHeap {
 
  private:
   struct Chunk {
-    LocalRange range;
-    std::vector<Be32> rkeys;
+    std::uint64_t begin;
+    std::uint64_t end;
+    std::vector<ChunkKeys> keys;  // [nic]
   };
   struct Slot {
     std::uint64_t bytes;
@@ -78,19 +86,20 @@ class CheckedHeap {
   Result<Zone> find_traces(const Zone& zone) const;
   Error overwritten(const Slot& slot, const Zone& traces) const;
   Result<void> publish();
-  void add_rows(std::uint64_t begin, std::uint64_t end);
+  void add_rows(std::uint32_t nic, std::uint64_t begin, std::uint64_t end);
   Result<void> write_table(std::unique_ptr<MemoryBlock>& table, const void* from,
                            std::uint64_t bytes);
 
   MemoryProvider& memory_;
   char* base_;
+  const std::uint32_t nics_;
   const Allocations& allocations_;
   std::vector<Chunk> chunks_;               // ascending
   std::map<std::uint64_t, Slot> slots_;     // by offset
   std::deque<std::uint64_t> freed_;         // offsets, the oldest first
   std::uint64_t freed_bytes_ = 0;           // of these
-  std::vector<LocalRange> rows_;            // what kernels see
-  std::vector<Be32> row_keys_;              // [row][pe]
+  std::vector<LocalRange> rows_;            // [nic][row]: what kernels see
+  std::vector<Be32> row_keys_;              // [nic][row][pe]
   std::unique_ptr<MemoryBlock> row_table_;  // rows_, for kernels
   std::unique_ptr<MemoryBlock> key_table_;  // row_keys_, likewise
 };
