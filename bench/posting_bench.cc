@@ -23,7 +23,7 @@ struct Bench {
     context.heap.base = chunk.begin;
     context.heap.end = chunk.end;
     context.heap.chunks = &chunk;
-    context.heap.chunk_count = 1;
+    context.heap.chunk_count = context.heap.chunk_room = context.heap.nics = 1;
     context.heap.rkeys = &rkey;
     context.heap.remote_bases = &chunk.begin;
     context.max_message_bytes = 1 << 30;

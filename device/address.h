@@ -1,4 +1,5 @@
-// From a symmetric address and a PE to what a WQE names: key lookup is by range.
+// From a symmetric address and a PE to what a WQE names: key lookup is by range, and by the NIC
+// that reads the WQE.
 #pragma once
 
 #include "device/views.h"
@@ -18,25 +19,31 @@ GDAKIT_HOST_DEVICE inline std::uint32_t find_chunk(const HeapView& heap, std::ui
   return find_chunk(heap.chunks, heap.chunk_count, address);
 }
 
-// `address` of the symmetric heap as the NIC names it on `pe`, up to the end of its chunk.
+// `address` of the symmetric heap as the NIC number `nic` names it on `pe`, up to the end of its
+// chunk.
 GDAKIT_HOST_DEVICE inline Span remote_span(const DeviceContext& context, std::uint64_t address,
-                                           std::int32_t pe) {
+                                           std::int32_t pe, std::uint32_t nic) {
   const HeapView& heap = context.heap;
   const std::uint32_t chunk = find_chunk(heap, address);
   if (chunk == heap.chunk_count) return {};
-  const std::uint64_t index = std::uint64_t{chunk} * static_cast<std::uint64_t>(context.n_pes) +
-                              static_cast<std::uint64_t>(pe);
+  const std::uint64_t row = std::uint64_t{nic} * heap.chunk_room + chunk;
+  const std::uint64_t index =
+      row * static_cast<std::uint64_t>(context.n_pes) + static_cast<std::uint64_t>(pe);
   return {heap.remote_bases[pe] + (address - heap.base), heap.chunks[chunk].end - address,
           heap.rkeys[index]};
 }
 
-// The range that holds `address` of this PE's memory, in the heap or registered; else an empty one.
-GDAKIT_HOST_DEVICE inline LocalRange find_local(const DeviceContext& context,
-                                                std::uint64_t address) {
-  const std::uint32_t chunk = find_chunk(context.heap, address);
-  if (chunk < context.heap.chunk_count) return context.heap.chunks[chunk];
+// The range that holds `address` of this PE's memory, in the heap or registered, with the key of
+// the NIC number `nic`; else an empty one. By whichever NIC, it is the same range.
+GDAKIT_HOST_DEVICE inline LocalRange find_local(const DeviceContext& context, std::uint64_t address,
+                                                std::uint32_t nic = 0) {
+  const HeapView& heap = context.heap;
+  const std::uint32_t chunk = find_chunk(heap, address);
+  if (chunk < heap.chunk_count) return heap.chunks[std::uint64_t{nic} * heap.chunk_room + chunk];
+  const LocalRange* const ranges =
+      context.local_ranges + std::uint64_t{nic} * context.local_range_room;
   for (std::uint32_t i = 0; i < context.local_range_count; ++i) {
-    const LocalRange& range = context.local_ranges[i];
+    const LocalRange& range = ranges[i];
     if (address >= range.begin && address < range.end) return range;
   }
   return {0, 0, Be32{0}};
@@ -55,12 +62,14 @@ GDAKIT_HOST_DEVICE inline Span span_in(const LocalRange& range, std::uint64_t ad
   return range.begin == range.end ? Span{} : Span{address, range.end - address, range.lkey};
 }
 
-// `address` of this PE's memory, up to the end of its range.
-GDAKIT_HOST_DEVICE inline Span local_span(const DeviceContext& context, std::uint64_t address) {
-  return span_in(find_local(context, address), address);
+// `address` of this PE's memory as the NIC number `nic` names it, up to the end of its range.
+GDAKIT_HOST_DEVICE inline Span local_span(const DeviceContext& context, std::uint64_t address,
+                                          std::uint32_t nic) {
+  return span_in(find_local(context, address, nic), address);
 }
 
-// What a handle remembers of the ranges it used last, so that the next look-up costs no load.
+// What a handle remembers of the ranges it used last, so that the next look-up costs no load. The
+// NIC is always the same one, that of the handle's queue.
 struct AddressMemo {
   LocalRange local{0, 0, Be32{0}};
   // A part of the heap as `pe` has it: add `shift` to a local address for the one to name there.
@@ -79,11 +88,11 @@ struct AddressMemo {
   }
 
   GDAKIT_DEVICE Span remote_span(const DeviceContext& context, std::uint64_t address,
-                                 std::int32_t to) {
+                                 std::int32_t to, std::uint32_t nic) {
     if (pe != to || address - begin >= end - begin) {
       const std::uint32_t chunk = find_chunk(context.heap, address);
       if (chunk == context.heap.chunk_count) return {};
-      const Span span = gdakit::remote_span(context, address, to);
+      const Span span = gdakit::remote_span(context, address, to, nic);
       pe = to;
       begin = context.heap.chunks[chunk].begin;
       end = address + span.bytes;
@@ -93,8 +102,9 @@ struct AddressMemo {
     return {address + shift, end - address, rkey};
   }
 
-  GDAKIT_DEVICE Span local_span(const DeviceContext& context, std::uint64_t address) {
-    if (address - local.begin >= local.end - local.begin) local = find_local(context, address);
+  GDAKIT_DEVICE Span local_span(const DeviceContext& context, std::uint64_t address,
+                                std::uint32_t nic) {
+    if (address - local.begin >= local.end - local.begin) local = find_local(context, address, nic);
     return span_in(local, address);
   }
 

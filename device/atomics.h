@@ -16,6 +16,7 @@
 #include "device/fetch.h"
 #include "device/group.h"
 #include "device/poster.h"
+#include "device/word_queue.h"
 
 namespace gdakit::atomics {
 
@@ -171,11 +172,6 @@ GDAKIT_DEVICE void write_atomic(M& m, const QueueView& queue, std::uint64_t at,
   store_address(m, queue, at);
 }
 
-// Where the result of an operation goes that nobody asked for.
-GDAKIT_HOST_DEVICE inline Span sink_of(const QueueView& queue) {
-  return {reinterpret_cast<std::uint64_t>(queue.sink), sizeof(std::uint64_t), queue.sink_lkey};
-}
-
 // The word as the NIC names it. Not ok() when it is unaligned, not in the heap, or not to be
 // reached.
 template <class P>
@@ -288,12 +284,14 @@ GDAKIT_DEVICE Ticket post_anywhere(const P& poster, const T* remote, const Reque
   });
 }
 
-// The same for an operation whose result nobody wants.
+// The same for an operation whose result nobody wants, on the queue that words take.
 template <class P, class T>
 GDAKIT_DEVICE Ticket post_to_sink(const P& poster, T* remote, const Request& request,
                                   std::int32_t pe, Batch batch) {
-  return post_anywhere(poster, remote, request, pe, batch,
-                       [](const QueueView& queue) { return sink_of(queue); });
+  return on_word_queue(poster, pe, batch, [=](const auto& p, Batch b) {
+    return post_anywhere(p, remote, request, pe, b,
+                         [](const QueueView& queue) { return sink_of(queue); });
+  });
 }
 
 // The same, the shortest way to direct peers.
@@ -344,17 +342,21 @@ GDAKIT_DEVICE Fetched<T> fetch(const P& poster, const T* remote, const Request& 
   if (direct::WordOf<sizeof(T)> * word; is_near_word(poster, remote, pe, &word)) {
     return {{}, bit_cast<T>(perform<order::DirectFetched>(poster.m, word, request))};
   }
-  return look_closer(poster, [=](const auto& p) { return fetch_anywhere(p, remote, request, pe); });
+  return look_closer(poster, [=](const auto& p) {
+    return on_word_queue(p, pe, Batch::last, [=](const auto& words, Batch) {
+      return fetch_anywhere(words, remote, request, pe);
+    });
+  });
 }
 
 // Performs an operation whose old value the NIC writes to `old`, which is registered; visible after
 // quiet. A 4-byte result comes back big-endian, so somebody must wait for it to turn it round.
 template <class P, class T>
-GDAKIT_DEVICE Status fetch_nbi(const P& poster, const T* remote, const Request& request,
-                               std::int32_t pe, T* old, Batch batch) {
+GDAKIT_DEVICE Status fetch_nbi_anywhere(const P& poster, const T* remote, const Request& request,
+                                        std::int32_t pe, T* old, Batch batch) {
   static_assert(sizeof(T) == 4 || sizeof(T) == 8);
   const auto to = reinterpret_cast<std::uint64_t>(old);
-  const Span result = poster.memo.addresses.local_span(poster.context, to);
+  const Span result = poster.local_span(to);
   const bool is_there = result.bytes >= sizeof(T);
   if (!is_there || (sizeof(T) > 4 && to % sizeof(T) != 0)) {
     const Fault what = is_there ? Fault::alignment : Fault::local_memory;
@@ -373,6 +375,17 @@ GDAKIT_DEVICE Status fetch_nbi(const P& poster, const T* remote, const Request& 
   auto queue = poster.to(pe);
   note_read(poster.m, queue, ticket.index);
   return {};
+}
+
+// The same on the queue that words take.
+template <class P, class T>
+GDAKIT_DEVICE Status fetch_nbi(const P& poster, const T* remote, const Request& request,
+                               std::int32_t pe, T* old, Batch batch) {
+  return look_closer(poster, [=](const auto& p) {
+    return on_word_queue(p, pe, batch, [=](const auto& words, Batch b) {
+      return fetch_nbi_anywhere(words, remote, request, pe, old, b);
+    });
+  });
 }
 
 }  // namespace gdakit::atomics

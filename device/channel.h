@@ -130,7 +130,7 @@ class Channel {
       return refused(good, pe, batch);
     }
     const auto address = reinterpret_cast<std::uint64_t>(local);
-    const auto pieces = receiving::cut<kSendPieces>(context_, memo_.addresses, address, bytes);
+    const auto pieces = cut<kSendPieces>(address, bytes);
     if (const Status good = check(Operation::send, pieces, local, bytes, pe); !good) {
       return refused(good, pe, batch);
     }
@@ -184,7 +184,7 @@ class Channel {
   GDAKIT_DEVICE Status wait(const Ticket& ticket) {
     if (!ticket.status || ticket.index == 0) return ticket.status;
     if (!is_mine(ticket)) return fault(Operation::await, Fault::ticket, ticket.peer, 0, 0);
-    return to(ticket.peer).wait(ticket.index);
+    return complete(ticket.peer, ticket.index);
   }
   // Whether it is done, well or not, without waiting. Does not close an open batch.
   GDAKIT_DEVICE bool test(const Ticket& ticket, Status* status = nullptr) {
@@ -197,6 +197,8 @@ class Channel {
                  poll_completion(m_, queue) < ticket.index) {
         found = queue_status(m_, queue);
         done = !found.ok();
+      } else {
+        found = make_visible(ticket.peer);
       }
     }
     give(status, found);
@@ -206,8 +208,7 @@ class Channel {
   GDAKIT_DEVICE Status quiet() {
     Status status;
     for (std::int32_t pe = 0; pe < context_.n_pes && exists(pe); ++pe) {
-      auto queue = to(pe);
-      const Status one = queue.wait(queue.reserved());
+      const Status one = complete(pe, to(pe).reserved());
       if (status.ok()) status = one;
     }
     return status;
@@ -221,7 +222,7 @@ class Channel {
   GDAKIT_DEVICE Status post_receive(void* buffer, std::size_t bytes, int pe) {
     if (const Status good = check(Operation::receive, buffer, bytes, pe); !good) return good;
     const auto address = reinterpret_cast<std::uint64_t>(buffer);
-    const auto pieces = receiving::cut<kReceiveSegments>(context_, memo_.addresses, address, bytes);
+    const auto pieces = cut<kReceiveSegments>(address, bytes);
     if (const Status good = check(Operation::receive, pieces, buffer, bytes, pe); !good) {
       return good;
     }
@@ -285,6 +286,11 @@ class Channel {
   }
   // Among all channels, as tickets and reports have it.
   GDAKIT_DEVICE std::uint32_t global_number() const { return channels_.first + number_; }
+  GDAKIT_DEVICE std::uint32_t nic() const { return nic_of(context_.heap, global_number()); }
+  template <std::uint32_t kMost>
+  GDAKIT_DEVICE receiving::Pieces<kMost> cut(std::uint64_t address, std::uint64_t bytes) {
+    return receiving::cut<kMost>(context_, memo_.addresses, nic(), address, bytes);
+  }
   GDAKIT_DEVICE bool is_mine(const Ticket& ticket) const {
     return ticket.queue == global_number() && exists(ticket.peer);
   }
@@ -292,6 +298,16 @@ class Channel {
   GDAKIT_DEVICE Queue to(std::int32_t pe) {
     if (memo_.queue.peer != pe) remember(m_, memo_.queue, pe, queue_to(pe));
     return Queue(m_, post_context_, memo_.queue, global_number());
+  }
+
+  // Waits until all below `target` has completed and is visible at `pe`.
+  GDAKIT_DEVICE Status complete(std::int32_t pe, std::uint64_t target) {
+    const Status status = to(pe).wait(target);
+    return status.ok() ? make_visible(pe) : status;
+  }
+  GDAKIT_DEVICE Status make_visible(std::int32_t pe) {
+    if (nic() == 0) return {};
+    return completing::flush_there(m_, context_, queue_to(pe), pe, nic());
   }
 
   GDAKIT_DEVICE Status finish(const Ticket& ticket) {
@@ -346,6 +362,9 @@ class Channel {
   struct Addresses {
     const DeviceContext& context;
     HandleMemo& memo;
+    std::uint32_t number;
+
+    GDAKIT_DEVICE std::uint32_t nic() const { return number; }
   };
 
   // RDMA_WRITEs of all pieces, the last one of which is `last`.
@@ -355,7 +374,7 @@ class Channel {
     if (!exists(pe)) {
       return refused(fault(Operation::send, absent(pe), pe, address, bytes), pe, batch);
     }
-    rma::Cutter cutter(Addresses{context_, memo_}, remote, local, bytes, pe);
+    rma::Cutter cutter(Addresses{context_, memo_, nic()}, remote, local, bytes, pe);
     if (!rma::is_registered(cutter)) {
       const bool there = is_in_heap(context_.heap, address, bytes);
       const Fault what = there ? Fault::local_memory : Fault::heap_memory;

@@ -14,13 +14,74 @@ namespace gdakit::completing {
 
 inline constexpr std::uint64_t kAll = ~std::uint64_t{0};
 
-// What completed READs of a queue wrote here is visible after this.
+// A READ of the first byte of the heap of `pe` by a NIC, on its first queue to that PE; waited for.
 template <class M>
-GDAKIT_DEVICE Status make_visible(M& m, const DeviceContext& context, const QueueView& view) {
-  if (!context.needs_cst) return {};
+GDAKIT_DEVICE Ticket read_there(M& m, const DeviceContext& context, std::int32_t pe,
+                                std::uint32_t nic) {
   QueueMemo memo;
-  auto through = own_queue(m, context, memo);
-  return flush_reads(m, view.state, through);
+  const std::uint64_t row = std::uint64_t{nic} * static_cast<std::uint64_t>(context.n_pes);
+  remember(m, memo, pe, context.queues[row + static_cast<std::uint64_t>(pe)]);
+  SendQueue<M, SharedPublication> queue(m, context, memo, nic);
+  const Span remote = remote_span(context, context.heap.chunks[0].begin, pe, nic);
+  const auto write = [&](std::uint64_t at, std::uint8_t fm_ce_se) {
+    write_rdma(m, queue.view(), at, format::Opcode::rdma_read, fm_ce_se, remote,
+               sink_of(queue.view()), 1);
+  };
+  Ticket ticket = queue.post(LoneThread{}, PostShape{}, Batch::last, write);
+  if (ticket.status.ok()) ticket.status = queue.wait(ticket.index);
+  return ticket;
+}
+
+// How far a queue is flushed by a READ, the first one or one behind others, that flushed it up to
+// `before`. On that queue itself a READ covers all that was posted in front of it; later ones, to
+// other PEs, only if nothing was posted in between. They are no reason for others to READ again.
+GDAKIT_HOST_DEVICE inline std::uint64_t flushed_by(const DeviceContext& context,
+                                                   const QueueView& view, const Ticket& read,
+                                                   bool is_first, std::uint64_t before) {
+  const auto peers = static_cast<std::uint64_t>(context.n_pes);
+  const std::uint64_t through = read.queue * peers + static_cast<std::uint64_t>(read.peer);
+  if (context.queues[through].state != view.state) return before;
+  const std::uint64_t cell = std::uint64_t{1} << log_cell(view);
+  return is_first || read.index == before + cell ? read.index : before;
+}
+
+// What has completed on a queue of a NIC, to `pe`, is in the memory there after this, for whatever
+// comes there later; of DC, to all that share the queue. An acknowledge only says that the NIC
+// there has it, which keeps the order of its own accesses, and of no other NIC's: a READ behind it
+// comes back when it is in memory. `m` is a copy: a reference in a call would keep the caller's in
+// memory.
+template <class M>
+static GDAKIT_DEVICE_CALL Status flush_there(M m, const DeviceContext& context,
+                                             const QueueView& view, std::int32_t pe,
+                                             std::uint32_t nic) {
+  const std::uint64_t completed = m.load(order::RelaxedGpu{}, &view.state->completed);
+  if (completed <= m.load(order::FlushSeen{}, &view.state->flushed_there)) return {};
+  const auto step = is_dc(view) ? static_cast<std::int32_t>(context.dc_queues) : context.n_pes;
+  std::uint64_t flushed = completed;
+  for (std::int32_t to = pe % step; to < context.n_pes; to += step) {
+    const Ticket read = read_there(m, context, to, nic);
+    if (!read.status) return read.status;
+    flushed = flushed_by(context, view, read, to == pe % step, flushed);
+  }
+  m.fetch_max(order::FlushForOthers{}, &view.state->flushed_there, flushed);
+  return {};
+}
+
+// What has completed on the queue at `index` of the table is visible after this: what READs wrote
+// here, by a DUMP of the NIC that wrote it, and what went to others. The first NIC keeps what it
+// writes there in the order in which others hear of it.
+template <class M>
+GDAKIT_DEVICE Status make_visible(M& m, const DeviceContext& context, std::uint32_t index) {
+  const auto peers = static_cast<std::uint32_t>(context.n_pes);
+  const std::uint32_t nic = nic_of(context.heap, index / peers);
+  const QueueView& view = context.queues[index];
+  if (context.needs_cst) {
+    QueueMemo memo;
+    auto through = own_queue(m, context, memo, nic);
+    if (const Status flushed = flush_reads(m, view.state, through); !flushed) return flushed;
+  }
+  if (nic == 0) return {};
+  return flush_there(m, context, view, static_cast<std::int32_t>(index % peers), nic);
 }
 
 // Whether there is a queue at `index` of the table.
@@ -54,7 +115,7 @@ GDAKIT_DEVICE Status complete_for_any(M& m, const DeviceContext& context, std::u
     SendQueue<M, SharedPublication> queue(m, context, memo, number);
     status = queue.wait(target == kAll ? queue.reserved() : target);
   }
-  return status.ok() ? make_visible(m, context, view) : status;
+  return status.ok() ? make_visible(m, context, index) : status;
 }
 
 // The same for all that was posted by the owner of an exclusive queue, if that is who asks: a
@@ -69,7 +130,7 @@ GDAKIT_DEVICE Status complete(const Poster<M, Publication>& poster, std::uint32_
       auto queue = poster.to(pe);
       const Status status = queue.wait(target == kAll ? queue.reserved() : target);
       if (!status) return status;
-      return make_visible(poster.m, poster.context, poster.context.queues[index]);
+      return make_visible(poster.m, poster.context, index);
     }
   }
   return complete_for_any(poster.m, poster.context, index, target);
@@ -107,13 +168,14 @@ GDAKIT_DEVICE bool test(const P& poster, const Ticket& ticket, Status* status) {
     *status = poster.fault(Operation::await, Fault::ticket, ticket.peer, 0, 0);
     return true;
   }
-  const QueueView& view = poster.context.queues[table_index(poster.context, ticket)];
+  const std::uint32_t index = table_index(poster.context, ticket);
+  const QueueView& view = poster.context.queues[index];
   if (poll_completion(poster.m, view) < ticket.index) {
     *status = queue_status(poster.m, view);
     if (!status->ok()) poster.forget_queue();  // it then finds the error when it looks again
     return !status->ok();
   }
-  *status = make_visible(poster.m, poster.context, view);
+  *status = make_visible(poster.m, poster.context, index);
   return true;
 }
 

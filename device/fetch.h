@@ -15,6 +15,11 @@ GDAKIT_HOST_DEVICE inline PostShape::Tail flush_tail(const DeviceContext& contex
   return context.needs_cst ? PostShape::Tail::dump : PostShape::Tail::none;
 }
 
+// Where the result of an operation goes that nobody asked for.
+GDAKIT_HOST_DEVICE inline Span sink_of(const QueueView& queue) {
+  return {reinterpret_cast<std::uint64_t>(queue.sink), sizeof(std::uint64_t), queue.sink_lkey};
+}
+
 // What an operation brought back, if it is ok.
 template <class T>
 struct Fetched {

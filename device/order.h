@@ -215,7 +215,7 @@ struct SlotFreeBeforeReuse {
   static constexpr std::string_view breaks = "full-queue";
 };
 
-// Orders   the DUMP that made reads visible,
+// Orders   the DUMP that made reads visible here, or the READ that made puts visible there,
 // before   the index up to which it did,
 // for      threads that look at that index only.
 struct FlushForOthers {
@@ -224,9 +224,9 @@ struct FlushForOthers {
   static constexpr std::string_view breaks = "get-shared";
 };
 
-// Orders   the index up to which reads are visible,
-// before   the use of what they brought,
-// for      the thread that would otherwise post a DUMP itself.
+// Orders   the index up to which reads are visible here, or puts there,
+// before   the use of what reads brought, and what tells others of puts,
+// for      the thread that would otherwise post a DUMP or a READ itself.
 struct FlushSeen {
   static constexpr Kind kind = Kind::acquire;
   static constexpr Scope scope = Scope::gpu;

@@ -31,6 +31,13 @@
 // operations (get, get_value, atomic_fetch_*) return what earlier operations of the same thread on
 // that queue to that PE left there.
 //
+// Several NICs (GDAKIT_NICS_PER_PE). Queue q goes by NIC q modulo their number, at both ends, but
+// what changes words there, atomics and signals, always by the first one, because the atomics of
+// two NICs are not atomic with each other. For a handle whose queue is of another NIC they are on a
+// queue of their own, to which what is said above of one queue does not apply: put_signal and
+// signal wait until what the handle posted to that PE before has completed, fence waits as quiet
+// does, and between other atomics and puts or gets nothing but these keeps an order.
+//
 // Plain stores. What a thread has stored to its own heap another PE finds there when it gets it, if
 // it was told of it by a signal, put_signal, a collective, a barrier or a lock that came behind the
 // stores. quiet and fence speak of what was posted, not of such stores.
@@ -176,8 +183,9 @@ class Pe : public RmaCalls<Pe<M, Group, Publication>, Group>,
   GDAKIT_DEVICE Status quiet() { return gdakit::quiet(poster(), Group{}); }
   // Orders this thread's earlier puts and atomics on this handle's queue to each PE before its
   // later ones on that queue to it. Free without direct peers, with them a fence of the processor;
-  // as dear as quiet where a PE gets puts directly and atomics through the NIC. What a thread did
-  // by handles of other queues is ordered by quiet.
+  // as dear as quiet where a PE gets puts directly and atomics through the NIC, or where the two
+  // take queues of different NICs. What a thread did by handles of other queues is ordered by
+  // quiet.
   GDAKIT_DEVICE Status fence() { return gdakit::fence(poster(), Group{}); }
   // All PEs meet. One group of each PE calls at a time, and the same number of times on all.
   // barrier_all also completes what this PE posted, before it tells the others.

@@ -191,9 +191,7 @@ class AtomicCalls {
   template <class T>
   GDAKIT_DEVICE Status exchange_nbi(T* fetched, const T* remote, const atomics::Request& request,
                                     int pe, Batch batch) {
-    return look_closer(self().poster(), [=](const auto& poster) {
-      return atomics::fetch_nbi(poster, remote, request, pe, fetched, batch);
-    });
+    return atomics::fetch_nbi(self().poster(), remote, request, pe, fetched, batch);
   }
 
   GDAKIT_DEVICE Self& self() { return static_cast<Self&>(*this); }

@@ -35,8 +35,14 @@ struct Poster {
   // The one that is remembered, of which there must be one.
   GDAKIT_DEVICE Queue remembered() const { return Queue(m, context, memo.queue, queue); }
 
+  // The NIC that reads its WQEs.
+  GDAKIT_DEVICE std::uint32_t nic() const { return nic_of(context.heap, queue); }
+
   GDAKIT_DEVICE Span remote_span(std::uint64_t address, std::int32_t pe) const {
-    return memo.addresses.remote_span(context, address, pe);
+    return memo.addresses.remote_span(context, address, pe, nic());
+  }
+  GDAKIT_DEVICE Span local_span(std::uint64_t address) const {
+    return memo.addresses.local_span(context, address, nic());
   }
 
   // Whether few instructions and no load tell where this PE's threads reach `bytes` bytes at
@@ -149,12 +155,14 @@ GDAKIT_DEVICE auto look_closer(const Poster<M, Publication>& poster, const Act& 
   }
 }
 
-// The first queue to the PE itself. It is shared, so any thread may post to it.
+// The first queue of a NIC to the PE itself. It is shared, so any thread may post to it.
 template <class M>
-GDAKIT_DEVICE auto own_queue(M& m, const DeviceContext& context, QueueMemo& memo) {
+GDAKIT_DEVICE auto own_queue(M& m, const DeviceContext& context, QueueMemo& memo,
+                             std::uint32_t nic) {
   const std::int32_t me = context.my_pe;
-  remember(m, memo, me, context.queues[me]);
-  return SendQueue<M, SharedPublication>(m, context, memo, 0);
+  const auto peers = static_cast<std::uint64_t>(context.n_pes);
+  remember(m, memo, me, context.queues[nic * peers + static_cast<std::uint64_t>(me)]);
+  return SendQueue<M, SharedPublication>(m, context, memo, nic);
 }
 
 // Who posts with the calling thread to `pe`: the lanes of `mask`, which are in the same call with

@@ -37,13 +37,13 @@ struct Pieces {
 };
 
 template <std::uint32_t kMost>
-GDAKIT_DEVICE Pieces<kMost> cut(const DeviceContext& context, AddressMemo& memo,
+GDAKIT_DEVICE Pieces<kMost> cut(const DeviceContext& context, AddressMemo& memo, std::uint32_t nic,
                                 std::uint64_t address, std::uint64_t bytes) {
   Pieces<kMost> pieces;
   GDAKIT_UNROLL
   for (std::uint32_t i = 0; i < kMost; ++i) {
     if (bytes == 0) break;
-    Span span = memo.local_span(context, address);
+    Span span = memo.local_span(context, address, nic);
     if (span.bytes == 0) {
       pieces.all_named = false;
       return pieces;

@@ -28,14 +28,15 @@ class Cutter {
         remote_(reinterpret_cast<std::uint64_t>(remote)),
         local_(reinterpret_cast<std::uint64_t>(local)),
         left_(bytes),
-        pe_(pe) {}
+        pe_(pe),
+        nic_(poster.nic()) {}
 
   GDAKIT_DEVICE bool done() const { return left_ == 0; }
 
   // The next piece; one of 0 bytes if its memory is not registered.
   GDAKIT_DEVICE Piece next() {
-    const Span remote = memo_.remote_span(context_, remote_, pe_);
-    const Span local = memo_.local_span(context_, local_);
+    const Span remote = memo_.remote_span(context_, remote_, pe_, nic_);
+    const Span local = memo_.local_span(context_, local_, nic_);
     std::uint64_t bytes = left_ < context_.max_message_bytes ? left_ : context_.max_message_bytes;
     if (remote.bytes < bytes) bytes = remote.bytes;
     if (local.bytes < bytes) bytes = local.bytes;
@@ -52,6 +53,7 @@ class Cutter {
   std::uint64_t local_;
   std::uint64_t left_;
   std::int32_t pe_;
+  std::uint32_t nic_;
 };
 
 // Whether every byte of the transfer is registered, so that nothing is posted of one that cannot
@@ -239,7 +241,7 @@ GDAKIT_DEVICE bool look_up(const P& poster, const void* remote, const void* loca
                            std::uint64_t bytes, std::int32_t pe) {
   if (!poster.can_reach(pe) || poster.direct_base(pe) != 0) return false;
   poster.remote_span(reinterpret_cast<std::uint64_t>(remote), pe);
-  poster.memo.addresses.local_span(poster.context, reinterpret_cast<std::uint64_t>(local));
+  poster.local_span(reinterpret_cast<std::uint64_t>(local));
   if (!is_covered(poster, remote, local, bytes, pe)) return false;
   poster.to(pe);
   poster.memo.queue.carries_puts = true;

@@ -37,7 +37,7 @@ GDAKIT_DEVICE Ticket post_last(M& m, Queue& queue, const AnyCrew& crew, const rm
                       write_rdma(m, queue.view(), at, rma::kPut.opcode, quiet, piece.remote,
                                  piece.local, piece.bytes);
                       atomics::write_atomic(m, queue.view(), cells_behind(queue.view(), at, 1),
-                                            fm_ce_se, target.span, atomics::sink_of(queue.view()),
+                                            fm_ce_se, target.span, sink_of(queue.view()),
                                             target.request, sizeof(std::uint64_t));
                     });
 }
@@ -73,6 +73,9 @@ GDAKIT_DEVICE Ticket update(const P& poster, std::uint64_t* word, const atomics:
   }
   return look_closer(poster, [=](const auto& p) {
     if (p.direct_atomic_base(pe) != 0) p.order_direct();
+    if (Status status = complete_before_word(p, pe); !status) {
+      return unposted(p, ThreadGroup{}, pe, batch, status);
+    }
     return atomics::post_to_sink(p, word, request, pe, batch);
   });
 }
@@ -110,6 +113,18 @@ GDAKIT_DEVICE Ticket post_direct(const P& poster, Group group, std::uint64_t bas
   return {poster.queue, pe, 0, {}};
 }
 
+// The put, and when it has completed the signal, on the queue that words take; by one thread.
+template <class P>
+GDAKIT_DEVICE Ticket transfer_then_tell(const P& poster, const rma::Cutter& cutter,
+                                        std::uint64_t* word, const atomics::Request& request,
+                                        std::int32_t pe, Batch batch) {
+  if (!cutter.done()) {
+    const Ticket data = rma::transfer(poster, ThreadGroup{}, rma::kPut, cutter, pe, Batch::last);
+    if (!data.status) return data;
+  }
+  return update(poster, word, request, pe, batch);
+}
+
 // Posts a put of `bytes` to any PE and the signal that follows it.
 template <class P, class Group>
 GDAKIT_DEVICE Ticket post_anywhere(const P& poster, Group group, void* remote, const void* local,
@@ -128,7 +143,9 @@ GDAKIT_DEVICE Ticket post_anywhere(const P& poster, Group group, void* remote, c
     return unposted(poster, group, pe, batch,
                     rma::not_registered(poster, Operation::put_signal, remote, local, bytes, pe));
   }
+  const bool apart = has_word_queue(poster, pe);
   return by_one(poster.m, group, [&] {
+    if (apart) return transfer_then_tell(poster, cutter, word, request, pe, batch);
     return bytes == 0 ? atomics::post(poster, word, request, pe, batch)
                       : transfer(poster, cutter, target, pe, batch);
   });

@@ -110,7 +110,7 @@ GDAKIT_DEVICE void write_element(const P& poster, const Queue& queue, rma::Direc
       return;
     }
   }
-  const Span local = poster.memo.addresses.local_span(poster.context, all.local_at(i));
+  const Span local = poster.local_span(all.local_at(i));
   write_rdma(poster.m, queue.view(), at, direction.opcode, fm_ce_se, remote, local, sizeof(T));
 }
 

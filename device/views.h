@@ -44,8 +44,11 @@ struct alignas(64) QueueState {
   std::uint64_t read_flushed;  // end of the newest READ that a completed DUMP has made visible
   std::uint64_t error;         // QueueError::word; 0 while healthy
   std::uint64_t fetch_head;    // the next fetch slot to hand out
+  // Everything below is in the memory of its PE, where that takes more than a completion
+  // (completing::flush_there).
+  std::uint64_t flushed_there;
 };
-static_assert(sizeof(QueueState) == 64);
+static_assert(sizeof(QueueState) == 128 && offsetof(QueueState, flushed_there) == 64);
 
 // Where the result of a fetching operation lands. Slot i of the ring serves the tickets i, i +
 // count and so on; `turn` says which of them may use it.
@@ -99,8 +102,8 @@ inline constexpr std::uint32_t kNearPes = 8;
 struct HeapView {
   std::uint64_t base;
   std::uint64_t end;
-  const LocalRange* chunks;           // ascending, from base to end without gaps
-  const Be32* rkeys;                  // [chunk][pe]
+  const LocalRange* chunks;           // [nic][chunk]: ascending, from base to end without gaps
+  const Be32* rkeys;                  // [nic][chunk][pe]
   const std::uint64_t* remote_bases;  // [pe]
   // The addresses at which this PE's threads reach the heaps by loads and stores, this PE's own
   // included; 0: the NIC is the only way. Null, as the next one: it is to all PEs.
@@ -112,10 +115,17 @@ struct HeapView {
   // there a direct operation may be the last one of a batch that the NIC must hear of.
   std::uint64_t direct_near[kNearPes];
   std::uint32_t chunk_count;
-  bool direct_mixed;  // some PE's puts go directly, and its atomics through the NIC
-  bool direct_only;   // every PE is direct, for everything: no queue is ever posted to
+  std::uint32_t chunk_room;  // from one NIC's chunks to those of the next one; chunk_count or more
+  std::uint32_t nics;        // by which the queues of this PE go (nic_of)
+  bool direct_mixed;         // some PE's puts go directly, and its atomics through the NIC
+  bool direct_only;          // every PE is direct, for everything: no queue is ever posted to
   std::uint8_t unused[2];
 };
+
+// The NIC by which the queue `queue` to each PE goes, at both ends.
+GDAKIT_HOST_DEVICE constexpr std::uint32_t nic_of(const HeapView& heap, std::uint32_t queue) {
+  return heap.nics <= 1 ? 0 : queue % heap.nics;
+}
 
 // How many addresses of the heap have `bytes` bytes behind them. Those are the first ones.
 GDAKIT_HOST_DEVICE inline std::uint64_t places_for(const HeapView& heap, std::uint64_t bytes) {
@@ -313,10 +323,10 @@ struct DeviceContext {
   std::uint32_t queue_count;  // per peer
   QueueSpread mapped_queues;
   std::uint32_t local_range_count;
-  std::uint32_t dc_queues;  // of a row of DC: a PE's is that of the PE by this modulo
-  std::uint32_t unused_word;
+  std::uint32_t dc_queues;         // of a row of DC: a PE's is that of the PE by this modulo
+  std::uint32_t local_range_room;  // from one NIC's ranges to those of the next one
   HeapView heap;
-  const LocalRange* local_ranges;  // registered memory outside the heap
+  const LocalRange* local_ranges;  // [nic][range]: registered memory outside the heap
   std::uint64_t max_message_bytes;
   std::uint64_t watchdog_ns;  // 0: wait for ever
   const TeamView* teams;      // by Team::id

@@ -123,13 +123,16 @@ GDAKIT_DEVICE bool is_empty(M& m, const Words& words) {
 // `m` is a copy: a reference in a call would keep the caller's in memory.
 template <class M>
 GDAKIT_DEVICE_CALL Status flush_here(M m, const DeviceContext& context) {
-  QueueMemo memo;
-  auto queue = own_queue(m, context, memo);
-  return flush_inbound(queue);
+  for (std::uint32_t nic = 0; nic < context.heap.nics; ++nic) {
+    QueueMemo memo;
+    auto queue = own_queue(m, context, memo, nic);
+    if (Status status = flush_inbound(queue); !status) return status;
+  }
+  return {};
 }
 
 // What was put here before the word is visible once this returns: on devices whose inbound writes
-// are not ordered by themselves the NIC reads memory once.
+// are not ordered by themselves each NIC reads memory once.
 template <class P>
 GDAKIT_DEVICE Status see_data(const P& poster) {
   const bool by_nic = poster.context.needs_cst && !poster.context.heap.direct_only;

@@ -109,7 +109,7 @@ inline Result<void> PostingRig::create(std::uint32_t queues, std::uint32_t depth
   context_.heap.base = chunk.begin;
   context_.heap.end = chunk.end;
   context_.heap.chunks = chunk_.get();
-  context_.heap.chunk_count = 1;
+  context_.heap.chunk_count = context_.heap.chunk_room = context_.heap.nics = 1;
   context_.heap.rkeys = rkey_.get();
   context_.heap.remote_bases = remote_base_.get();
   context_.max_message_bytes = 1 << 30;

@@ -120,16 +120,16 @@ struct WriteWithKeys {
   GDAKIT_DEVICE void operator()(Pe& pe) const {
     auto& m = pe.machine();
     const auto address = reinterpret_cast<std::uint64_t>(word);
-    Span remote = remote_span(pe.context(), address, 1);
-    Span local = local_span(pe.context(), address);
+    Span remote = remote_span(pe.context(), address, 1, 0);
+    Span local = local_span(pe.context(), address, 0);
     remote.key = Be32{remote.key ^ spoil_remote};
     local.key = Be32{local.key ^ spoil_local};
     using M = std::remove_reference_t<decltype(m)>;
     test::OwnQueue<M, SharedPublication> queue(m, pe.context(), pe.context().queues[1], 0);
     for (int i = 0; i < 3; ++i) {  // two that succeed before it
       const bool last = i == 2;
-      const Span& to = last ? remote : remote_span(pe.context(), address, 1);
-      const Span& from = last ? local : local_span(pe.context(), address);
+      const Span& to = last ? remote : remote_span(pe.context(), address, 1, 0);
+      const Span& from = last ? local : local_span(pe.context(), address, 0);
       const Ticket ticket =
           queue.post(LoneThread{}, {}, Batch::last, [&](std::uint64_t at, std::uint8_t fm_ce_se) {
             write_rdma(m, queue.view(), at, format::Opcode::rdma_write, fm_ce_se, to, from, 8);

@@ -258,8 +258,8 @@ struct WriteSpoiled {
   template <class Pe>
   GDAKIT_DEVICE void operator()(Pe& pe) const {
     const auto address = reinterpret_cast<std::uint64_t>(word);
-    Span remote = remote_span(pe.context(), address, 1);
-    Span local = local_span(pe.context(), address);
+    Span remote = remote_span(pe.context(), address, 1, 0);
+    Span local = local_span(pe.context(), address, 0);
     spoil(remote, local);
     *status = post_raw(pe, 1, [&](const QueueView& queue, std::uint64_t at, std::uint8_t fm) {
       write_rdma(pe.machine(), queue, at, format::Opcode::rdma_write, fm, remote, local, 8);

@@ -178,9 +178,9 @@ struct BreakQueue {
   GDAKIT_DEVICE void operator()(Pe& pe) const {
     auto& m = pe.machine();
     const auto address = reinterpret_cast<std::uint64_t>(word);
-    Span remote = remote_span(pe.context(), address, 1);
+    Span remote = remote_span(pe.context(), address, 1, 0);
     remote.key = Be32{remote.key ^ 0x5500};
-    const Span local = local_span(pe.context(), address);
+    const Span local = local_span(pe.context(), address, 0);
     HandleMemo memo;
     const Poster<std::remove_reference_t<decltype(m)>, SharedPublication> poster{m, pe.context(), 0,
                                                                                  memo};

@@ -23,10 +23,10 @@ MiniQueue::MiniQueue(SimPe& of, const QueuePlace& at)
       words(at.words[table_index(of, at)]) {}
 
 Span MiniQueue::span(const void* remote) const {
-  return remote_span(pe.context(), reinterpret_cast<std::uint64_t>(remote), place.peer);
+  return remote_span(pe.context(), reinterpret_cast<std::uint64_t>(remote), place.peer, 0);
 }
 Span MiniQueue::local(const void* address) const {
-  return local_span(pe.context(), reinterpret_cast<std::uint64_t>(address));
+  return local_span(pe.context(), reinterpret_cast<std::uint64_t>(address), 0);
 }
 
 void MiniQueue::write_put(Index at, Word* remote, Word value, std::uint8_t fm_ce_se) {
@@ -56,7 +56,7 @@ Index MiniQueue::get(Word* to, const Word* remote) {
 }
 Index MiniQueue::add(Word* remote, Word value) {
   return post([&](Index at) {
-    atomics::write_atomic(m, queue, at, kSignalled, span(remote), atomics::sink_of(queue),
+    atomics::write_atomic(m, queue, at, kSignalled, span(remote), sink_of(queue),
                           {atomics::Op::add, value}, sizeof value);
   });
 }

@@ -19,7 +19,7 @@ struct SwapQueue : SoleQueue {
     const Index base = reserve(2 + kNops);
     wait_for_room(base + 2 + kNops);
     atomics::write_atomic(m, queue, base, kNops == 0 ? kSignalled : kUnsignalled, span(remote),
-                          atomics::sink_of(queue), {atomics::Op::set, value}, sizeof value);
+                          sink_of(queue), {atomics::Op::set, value}, sizeof value);
     if (kNops != 0) write_nop(m, queue, base + 2, kSignalled);
     ring();
     return base + 2 + kNops;
