@@ -104,7 +104,7 @@ void Runner::begin(Chooser& chooser, Trace* trace) {
     if (program_.agents[i].is_nic) {
       const std::uint32_t pe = program_.agents[i].pe;
       const weak::Place place = nic_place(knobs_, program_.layout, pe, kNicPlaces + pe);
-      states_[i].nic = std::make_unique<Nic>(*this, PortPlace{pe, place, pe, lane});
+      states_[i].nic = std::make_unique<Nic>(*this, PortPlace{pe, pe, place, pe, lane});
       states_[i].agent = states_[i].nic->port.agent();
     } else {
       states_[i].agent = memory_.add_agent(thread.place);

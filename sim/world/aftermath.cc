@@ -85,11 +85,11 @@ QueueState After::queue_state(std::uint32_t pe, std::uint32_t queue, std::uint32
 
 softnic::QpInfo After::nic_queue(std::uint32_t pe, std::uint32_t queue, std::uint32_t peer) {
   const std::uint32_t number = queue * run_.world.options().pes + peer;
-  return *run_.nics[pe].engine().query_qp(run_.pes[pe].qpns[number]);
+  return *run_.nic_of(pe, number).engine().query_qp(run_.pes[pe].qpns[number]);
 }
 
-NicCounters After::nic_counters(std::uint32_t pe) const {
-  return run_.nics[pe].engine().counters();
+NicCounters After::nic_counters(std::uint32_t pe, std::uint32_t nic) const {
+  return run_.nics[nic * run_.world.options().pes + pe].engine().counters();
 }
 
 std::uint16_t After::record(std::uint32_t pe, std::uint32_t queue, std::uint32_t peer) {
@@ -129,8 +129,10 @@ void After::expect_quiet() {
                  std::to_string(format::wire_index(state.posted)) + ", not " +
                  std::to_string(record(pe, queue, peer)));
     }
-    expect(nic_counters(pe).dropped_doorbells == 0,
-           "the NIC of PE " + std::to_string(pe) + " understands every doorbell");
+    for (std::uint32_t nic = 0; nic < options.nics; ++nic) {
+      expect(nic_counters(pe, nic).dropped_doorbells == 0,
+             "the NIC of PE " + std::to_string(pe) + " understands every doorbell");
+    }
     const PeState reports = pe_state(pe);
     expect(reports.stall.state == kReportNone, "PE " + std::to_string(pe) + " reports no stall");
     expect(reports.fault.state == kReportNone,

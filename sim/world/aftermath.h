@@ -47,7 +47,7 @@ class After {
   // A queue as its threads, and as its NIC, left it.
   QueueState queue_state(std::uint32_t pe, std::uint32_t queue, std::uint32_t peer);
   softnic::QpInfo nic_queue(std::uint32_t pe, std::uint32_t queue, std::uint32_t peer);
-  NicCounters nic_counters(std::uint32_t pe) const;
+  NicCounters nic_counters(std::uint32_t pe, std::uint32_t nic = 0) const;
   // The doorbell record's producer counter.
   std::uint16_t record(std::uint32_t pe, std::uint32_t queue, std::uint32_t peer);
   PeState pe_state(std::uint32_t pe);

@@ -46,9 +46,11 @@ namespace gdakit::sim {
 // Whose NIC it is, and where it stands.
 struct PortPlace {
   std::uint32_t pe = 0;
-  weak::Place nic;              // of the NIC's agents
-  std::uint32_t owner_gpu = 0;  // the number of the PE's GPU
-  std::uint32_t lane = 0;       // of the NIC in traces
+  softnic::Endpoint endpoint = 0;  // the NIC's name on the wire
+  weak::Place nic;                 // of the NIC's agents
+  std::uint32_t owner_gpu = 0;     // the number of the PE's GPU
+  std::uint32_t lane = 0;          // of the NIC in traces
+  bool alone = true;               // no other NIC changes the PE's memory
 };
 
 // The scope at which a kernel must release for this NIC: gpu where the knobs say that this reaches

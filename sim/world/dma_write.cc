@@ -153,8 +153,9 @@ softnic::DmaOp SimDma::write_cqe(softnic::DmaAddress to, const format::Cqe64& cq
   return {};
 }
 
-// Whether threads may come between an atomic's read and its write there.
+// Whether threads, or another NIC, may come between an atomic's read and its write there.
 bool SimDma::is_split(const Region& region) const {
+  if (!place_.alone) return true;
   const YesNo native =
       region.owner == Owner::host ? knobs_.host_native_atomics : knobs_.device_native_atomics;
   return native == YesNo::no;
@@ -180,7 +181,7 @@ softnic::DmaOp SimDma::atomic(softnic::DmaAddress at, const softnic::AtomicReque
   return {};
 }
 
-// One half of an atomic that is not one for threads.
+// One half of an atomic that is one for this NIC alone.
 void SimDma::modify(const Atom& atom) {
   const auto found = std::find_if(modifies_.begin(), modifies_.end(),
                                   [&](const Modify& modify) { return modify.op == atom.op; });

@@ -32,7 +32,7 @@ NicAgent::NicAgent(weak::Memory& memory, Chooser& chooser, const Knobs& knobs,
       chooser_(chooser),
       knobs_(knobs),
       port_(memory, chooser, knobs, space, layout, place),
-      wire_(fabric, place.pe, port_.agent(), place.lane),
+      wire_(fabric, place.endpoint, port_.agent(), place.lane),
       doorbells_(memory, chooser, knobs, port_.agent(), place.lane),
       engine_(engine_options(addresses), port_, wire_) {}
 

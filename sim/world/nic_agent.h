@@ -30,8 +30,7 @@ namespace gdakit::sim {
 class NicAgent {
  public:
   // All references outlive the agent, and so do the addresses that initiators of DC name, if there
-  // are any. Adds its agents to the memory, which has begun its execution
-  // and made no access yet. The PE's number is the NIC's endpoint.
+  // are any. Adds its agents to the memory, which has begun its execution and made no access yet.
   NicAgent(weak::Memory& memory, Chooser& chooser, const Knobs& knobs, const AddressSpace& space,
            const Layout& layout, SimFabric& fabric, const PortPlace& place,
            softnic::AddressResolver* addresses = nullptr);

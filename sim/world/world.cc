@@ -18,10 +18,10 @@ constexpr std::uint64_t kPage = 4096;
 // Queue and CQE of a target of DC, which are never used.
 constexpr std::uint64_t kTargetBytes = 3 * kRegionAlignment;
 
-// One for all queues that have a record, and one for each that has none.
+// One for all queues of a NIC that have a record, and one for each that has none.
 std::uint64_t uar_pages(const WorldOptions& options) {
   const std::uint64_t queues = std::uint64_t{options.queues} + options.exclusive_queues;
-  return 1 + (options.recordless ? queues * options.pes : 0);
+  return options.nics + (options.recordless ? queues * options.pes : 0);
 }
 
 std::uint64_t scratch_of_team(const WorldOptions& options) {
@@ -50,6 +50,8 @@ World::World(std::string name, const WorldOptions& options)
   }
   report_ = add_region("report", sizeof(PeState), RegionKind::report, Owner::host);
   heap_ = used_;
+  // What NICs read to know that what they wrote before is in memory.
+  if (options_.nics > 1) add_region("heap's begin", 1, RegionKind::sink, options_.queue_memory);
   words_ = allocate<PeWords>("words of the PE", 1);
   std::vector<std::int32_t> world(options_.pes);
   std::iota(world.begin(), world.end(), 0);

@@ -58,6 +58,7 @@ enum class Reached : std::uint8_t {
 
 struct WorldOptions {
   std::uint32_t pes = 2;
+  std::uint32_t nics = 1;              // of a PE, over which its queues are spread; of RC alone
   std::uint32_t queues = 2;            // shared ones, to each peer; as GDAKIT_QUEUES_PER_PEER
   std::uint32_t exclusive_queues = 0;  // behind them
   std::uint32_t dc_queues = 0;         // not 0: of DC, so many for all peers in the place of a
@@ -219,6 +220,12 @@ class World final : public Subject, private weak::Names {
   // Of queues_ by number, as `pe` has them:
   bool is_dc(std::uint32_t number) const {
     return options_.dc_queues != 0 && number / options_.pes < options_.queues;
+  }
+  // The NIC of a PE by which it goes, at both ends.
+  std::uint32_t nic_of(std::uint32_t number) const {
+    const std::uint32_t row = number / options_.pes;
+    const std::uint32_t first_channel = is_channel(number) ? kFirstChannel - queues_per_peer() : 0;
+    return (row + first_channel) % options_.nics;
   }
   bool is_recordless(std::uint32_t number) const {
     return options_.recordless && !is_channel(number);

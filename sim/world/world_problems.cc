@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/bits.h"
+#include "core/base/options.h"
 #include "sim/weak/history.h"
 
 namespace gdakit::sim::setup {
@@ -33,6 +34,16 @@ std::string problem_of_queues(const WorldOptions& options) {
   if (!between(options.queues, 1, kMaxQueues)) {
     return sentence("queues", options.queues,
                     "give " + from_to(1, kMaxQueues) + ": blocks are spread over the shared ones");
+  }
+  if (!between(options.nics, 1, kMaxNicsPerPe)) {
+    return sentence("nics", options.nics, "give " + from_to(1, kMaxNicsPerPe));
+  }
+  if (options.queues % options.nics != 0) {
+    return sentence("queues", options.queues,
+                    "give a multiple of nics, which is " + std::to_string(options.nics));
+  }
+  if (options.dc_queues != 0 && options.nics > 1) {
+    return sentence("nics", options.nics, "give 1 where queues are of DC");
   }
   if (options.exclusive_queues > kMaxQueues) {
     return sentence("exclusive_queues", options.exclusive_queues,
@@ -74,7 +85,7 @@ std::string problem_of_queues(const WorldOptions& options) {
 std::uint64_t own_agents(const WorldOptions& options) {
   const std::uint64_t threads_of_host =
       (options.handler != Handler::gpu ? 1 : 0) + (options.watch_reports ? 1 : 0);
-  return 1 + options.pes * (1 + threads_of_host);
+  return 1 + options.pes * (options.nics + threads_of_host);
 }
 
 std::string problem_of(const WorldOptions& options) {

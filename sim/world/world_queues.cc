@@ -7,32 +7,34 @@
 
 namespace gdakit::sim {
 
-softnic::MemoryKey WorldRun::register_range(std::uint32_t pe, softnic::PdNumber pd,
+softnic::MemoryKey WorldRun::register_range(std::uint32_t pe, std::uint32_t nic,
                                             std::uint64_t begin, std::uint64_t end,
                                             softnic::Access access) {
   softnic::MrAttributes mr;
-  mr.pd = pd;
+  mr.pd = pes[pe].pds[nic];
   mr.base = {world.space_.arena_base + begin};
   mr.start = mr.base.value;
   mr.length = end - begin;
   mr.access = access;
-  return must(nics[pe].engine().reg_mr(mr));
+  return must(nics[number_of_nic(pe, nic)].engine().reg_mr(mr));
 }
 
 void WorldRun::make_queues(std::uint32_t pe) {
-  softnic::Engine& engine = nics[pe].engine();
   SimPe& self = pes[pe];
-  const softnic::PdNumber pd = must(engine.alloc_pd());
-  self.uars.push_back(must(engine.alloc_uar(softnic::UarType::dense)));
   const std::uint64_t arena = world.space_.arena_base;
-  const softnic::MemoryKey heap =
-      register_range(pe, pd, world.heap_, world.used_, softnic::Access::all);
-  self.chunks.push_back({arena + world.heap_, arena + world.used_, Be32{heap}});
-  if (world.options_.dc_queues != 0) make_target(pe, pd);
+  for (std::uint32_t nic = 0; nic < world.options_.nics; ++nic) {
+    softnic::Engine& engine = nics[number_of_nic(pe, nic)].engine();
+    self.pds.push_back(must(engine.alloc_pd()));
+    self.uars.push_back({nic, must(engine.alloc_uar(softnic::UarType::dense))});
+    const softnic::MemoryKey heap =
+        register_range(pe, nic, world.heap_, world.used_, softnic::Access::all);
+    self.chunks.push_back({arena + world.heap_, arena + world.used_, Be32{heap}});
+  }
+  if (world.options_.dc_queues != 0) make_target(pe);
   for (std::uint32_t number = 0; number < world.queues_.size(); ++number) {
     const std::uint32_t home = world.home_of(number);
     if (world.has_qp(pe, number)) {
-      make_queue(pe, number, pd);
+      make_queue(pe, number);
     } else if (home != number) {
       self.qpns.push_back(self.qpns[home]);
       self.views.push_back(self.views[home]);
@@ -44,16 +46,17 @@ void WorldRun::make_queues(std::uint32_t pe) {
   }
 }
 
-void WorldRun::make_queue(std::uint32_t pe, std::uint32_t number, softnic::PdNumber pd) {
+void WorldRun::make_queue(std::uint32_t pe, std::uint32_t number) {
   using softnic::Access;
-  softnic::Engine& engine = nics[pe].engine();
+  const std::uint32_t nic = world.nic_of(number);
+  softnic::Engine& engine = nic_of(pe, number).engine();
   SimPe& self = pes[pe];
   const World::QueueOffsets& at = world.queues_[number];
   const auto address = [&](std::uint64_t offset) {
     return softnic::DmaAddress{world.space_.arena_base + offset};
   };
   QueueView view = make_view(number);
-  const softnic::MemoryKey key = register_range(pe, pd, at.fetch, at.sink + sizeof(std::uint64_t),
+  const softnic::MemoryKey key = register_range(pe, nic, at.fetch, at.sink + sizeof(std::uint64_t),
                                                 Access::local_read | Access::local_write);
   view.fetch_lkey = view.sink_lkey = Be32{key};
   softnic::CqAttributes cq;
@@ -61,9 +64,9 @@ void WorldRun::make_queue(std::uint32_t pe, std::uint32_t number, softnic::PdNum
   cq.collapsed = cq.overrun_ignore = true;
   softnic::QpAttributes qp;
   if (world.is_dc(number)) qp.service = softnic::ServiceType::dc;
-  qp.pd = pd;
+  qp.pd = self.pds[nic];
   qp.send_cq = qp.receive_cq = must(engine.create_cq(cq));
-  qp.uar = self.uars.front();
+  qp.uar = self.uars[nic].uar;
   qp.send_queue = address(at.slots);
   qp.log_send_wqebbs = static_cast<std::uint32_t>(log2_floor(world.options_.depth));
   qp.doorbell_record = address(at.record);
@@ -75,19 +78,20 @@ void WorldRun::make_queue(std::uint32_t pe, std::uint32_t number, softnic::PdNum
                 format::kUarNoRecordDoorbell)
             .value);
     qp.uar = must(engine.alloc_uar(softnic::UarType::registers));
-    self.uars.push_back(qp.uar);
+    self.uars.push_back({nic, qp.uar});
   }
   const softnic::QpNumber qpn = must(engine.create_qp(qp));
   view.qpn_shifted = Be32{qpn << 8};
   self.qpns.push_back(qpn);
   self.views.push_back(device_view(number, view));
   if (!proxies.empty()) proxies[pe].watch(ProxiedQueue::of(self.views.back(), view));
-  if (!qp.no_send_record) nics[pe].watch(qpn, qp.uar);
+  if (!qp.no_send_record) nic_of(pe, number).watch(qpn, qp.uar);
 }
 
 // Its queues have no WQE and get no CQE.
-void WorldRun::make_target(std::uint32_t pe, softnic::PdNumber pd) {
+void WorldRun::make_target(std::uint32_t pe) {
   softnic::Engine& engine = nics[pe].engine();
+  const softnic::PdNumber pd = pes[pe].pds.front();
   const std::uint64_t at = world.space_.arena_base + world.target_;
   softnic::CqAttributes cq;
   cq.entries = {at};
@@ -126,7 +130,7 @@ void WorldRun::make_receive_queue(std::uint32_t pe, std::uint32_t number,
   cq.entries = {arena + at.receive_cqes};
   cq.log_entries = static_cast<std::uint32_t>(log2_floor(depth));
   cq.overrun_ignore = true;
-  qp.receive_cq = must(nics[pe].engine().create_cq(cq));
+  qp.receive_cq = must(nic_of(pe, number).engine().create_cq(cq));
   qp.has_receive_queue = true;
   qp.receive_queue = {arena + at.receives};
   qp.log_receive_wqes = cq.log_entries;
@@ -151,8 +155,9 @@ QueueView WorldRun::make_view(std::uint32_t number) {
   view.depth = world.options_.depth;
   view.record = reinterpret_cast<std::uint32_t*>(words(at.record)) +
                 offsetof(format::DoorbellRecord, snd_dbr) / 4;
-  view.doorbell = words(world.doorbells_ + format::kUarDoorbellBegin +
-                        number % format::kDoorbellsPerUar * sizeof(std::uint64_t));
+  view.doorbell =
+      words(world.doorbells_ + world.nic_of(number) * format::kUarPageBytes +
+            format::kUarDoorbellBegin + number % format::kDoorbellsPerUar * sizeof(std::uint64_t));
   view.cqe = words(at.cqe);
   view.ready = words(at.ready);
   view.state = reinterpret_cast<QueueState*>(words(at.state));
@@ -189,7 +194,7 @@ void WorldRun::connect(std::uint32_t pe) {
     modify.access = softnic::Access::remote_read | softnic::Access::remote_write |
                     softnic::Access::remote_atomic;
     if (!world.is_dc(number)) {
-      modify.path.endpoint = peer;
+      modify.path.endpoint = number_of_nic(peer, world.nic_of(number));
       modify.remote_qpn = pes[peer].qpns[number / n * n + pe];
     }
     // Nothing is lost unless a knob says so, and then time passes only when nothing else happens.
@@ -198,7 +203,7 @@ void WorldRun::connect(std::uint32_t pe) {
     for (const auto state :
          {softnic::QpState::init, softnic::QpState::rtr, softnic::QpState::rts}) {
       modify.state = state;
-      must(nics[pe].engine().modify_qp(pes[pe].qpns[number], modify));
+      must(nic_of(pe, number).engine().modify_qp(pes[pe].qpns[number], modify));
     }
   }
 }

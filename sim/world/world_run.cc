@@ -91,17 +91,24 @@ void WorldRun::add_threads() {
 }
 
 void WorldRun::add_nics() {
-  for (std::uint32_t pe = 0; pe < world.options_.pes; ++pe) {
-    PortPlace place;
-    place.pe = pe;
-    place.nic = nic_place(knobs, world.layout_, pe, kApart + places_++);
-    place.owner_gpu = pe;
-    place.lane = add_lane(pe_name(pe) + " NIC", pe_name(pe));
-    nics.emplace_back(world.memory_, chooser, knobs, world.space_, world.layout_, fabric, place,
-                      &addresses);
-    agent_names_.resize(world.memory_.agent_count(), pe_name(pe) + " NIC");
-    execution.add_actor(nic_actors.emplace_back(nics.back(), world.options_.nics_wake_ns));
+  for (std::uint32_t nic = 0; nic < world.options_.nics; ++nic) {
+    for (std::uint32_t pe = 0; pe < world.options_.pes; ++pe) add_nic(pe, nic);
   }
+}
+
+void WorldRun::add_nic(std::uint32_t pe, std::uint32_t nic) {
+  const std::string name = pe_name(pe) + " NIC" + (nic == 0 ? "" : " " + std::to_string(nic));
+  PortPlace place;
+  place.pe = pe;
+  place.endpoint = number_of_nic(pe, nic);
+  place.alone = world.options_.nics == 1;
+  place.nic = nic_place(knobs, world.layout_, pe, kApart + places_++);
+  place.owner_gpu = pe;
+  place.lane = add_lane(name, pe_name(pe));
+  nics.emplace_back(world.memory_, chooser, knobs, world.space_, world.layout_, fabric, place,
+                    &addresses);
+  agent_names_.resize(world.memory_.agent_count(), name);
+  execution.add_actor(nic_actors.emplace_back(nics.back(), world.options_.nics_wake_ns));
 }
 
 void WorldRun::add_host() {
@@ -134,12 +141,13 @@ void WorldRun::make_context(std::uint32_t pe) {
   SimPe& self = pes[pe];
   const WorldOptions& options = world.options_;
   self.rkeys.clear();
-  for (std::uint32_t peer = 0; peer < options.pes; ++peer) {
-    const Be32 key = pes[peer].chunks.front().lkey;
+  for (std::uint32_t i = 0; i < options.nics * options.pes; ++i) {
+    const std::uint32_t peer = i % options.pes;
+    const Be32 key = pes[peer].chunks[i / options.pes].lkey;
     const bool bad = peer == options.bad_rkeys_of && peer != pe;
     self.rkeys.push_back(bad ? Be32{key ^ 0xff00u} : key);
-    self.remote_bases.push_back(world.space_.arena_base + world.heap_);
   }
+  self.remote_bases.assign(options.pes, world.space_.arena_base + world.heap_);
   DeviceContext& context = self.context;
   context.my_pe = static_cast<std::int32_t>(pe);
   context.n_pes = static_cast<std::int32_t>(options.pes);
@@ -154,8 +162,9 @@ void WorldRun::make_context(std::uint32_t pe) {
   context.heap = {};
   context.heap.base = world.space_.arena_base + world.heap_;
   context.heap.end = self.chunks.front().end;
-  context.heap.chunks = &self.chunks.front();
-  context.heap.chunk_count = 1;
+  context.heap.chunks = self.chunks.data();
+  context.heap.chunk_count = context.heap.chunk_room = 1;
+  context.heap.nics = options.nics;
   context.heap.rkeys = self.rkeys.data();
   context.heap.remote_bases = self.remote_bases.data();
   context.max_message_bytes = options.max_message_bytes;
@@ -237,8 +246,9 @@ void WorldRun::store(std::uint32_t pe, weak::AgentId agent, std::uint64_t offset
                      std::uint64_t value, const weak::Site* site) {
   static_cast<void>(site);
   const std::uint64_t at = offset - world.doorbells_;
-  nics[pe].store_doorbell(agent, pes[pe].uars[at / format::kUarPageBytes],
-                          static_cast<std::uint32_t>(at % format::kUarPageBytes), value);
+  const SimUar& page = pes[pe].uars[at / format::kUarPageBytes];
+  nics[number_of_nic(pe, page.nic)].store_doorbell(
+      agent, page.uar, static_cast<std::uint32_t>(at % format::kUarPageBytes), value);
 }
 
 void WorldRun::play() {
@@ -255,7 +265,8 @@ void WorldRun::destroy_queues() {
   const std::uint64_t now = execution.now_ns();
   for (std::uint32_t pe = 0; pe < pes.size(); ++pe) {
     for (std::uint32_t number = 0; number < pes[pe].qpns.size(); ++number) {
-      if (world.has_qp(pe, number)) must(nics[pe].engine().destroy_qp(pes[pe].qpns[number]));
+      if (world.has_qp(pe, number))
+        must(nic_of(pe, number).engine().destroy_qp(pes[pe].qpns[number]));
     }
   }
   bool drained = false;

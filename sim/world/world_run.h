@@ -83,11 +83,19 @@ class ReportReader final : public Actor {
   bool done_ = false;
 };
 
+// A page of doorbells.
+struct SimUar {
+  std::uint32_t nic;  // of the PE
+  softnic::UarNumber uar;
+};
+
 // One PE.
 struct SimPe {
-  std::vector<softnic::UarNumber> uars;  // by page: the first is of all queues that have a record
-  std::deque<LocalRange> chunks;
-  std::vector<Be32> rkeys;                  // [pe]
+  std::vector<softnic::PdNumber> pds;  // [nic]
+  // By page: the first ones, one of each NIC, are of all its queues that have a record.
+  std::vector<SimUar> uars;
+  std::vector<LocalRange> chunks;           // [nic]
+  std::vector<Be32> rkeys;                  // [nic][pe]
   std::vector<std::uint64_t> remote_bases;  // [pe]
   std::vector<std::uint64_t> direct_bases;  // [pe], then once more for atomics
   std::vector<QueueView> views;             // [queue][pe], and behind them [channel][pe]
@@ -111,6 +119,10 @@ struct WorldRun final : DoorbellSink {
   // What threads and NICs are called: by agent.
   std::string name_of(weak::AgentId agent) const;
   const SimPe& pe_of(const SimThread& thread) const { return pes[thread.pe]; }
+  // The NIC of the PE by which that one of World::queues_ goes.
+  NicAgent& nic_of(std::uint32_t pe, std::uint32_t number) {
+    return nics[number_of_nic(pe, world.nic_of(number))];
+  }
 
   World& world;
   Chooser& chooser;
@@ -121,7 +133,7 @@ struct WorldRun final : DoorbellSink {
   std::deque<SimBlock> blocks;      // outlive the execution, which ends their threads
   Execution execution;
   SimSurroundings around;
-  std::deque<NicAgent> nics;
+  std::deque<NicAgent> nics;  // [nic][pe]
   std::deque<NicActor> nic_actors;
   std::deque<ProxyActor> proxies;
   std::deque<ReportReader> readers;
@@ -132,13 +144,18 @@ struct WorldRun final : DoorbellSink {
  private:
   void add_threads();
   void add_nics();
+  void add_nic(std::uint32_t pe, std::uint32_t nic);
+  // Among `nics`, and its name on the wire.
+  std::uint32_t number_of_nic(std::uint32_t pe, std::uint32_t nic) const {
+    return nic * world.options_.pes + pe;
+  }
   void add_host();
   weak::AgentId add_host_thread(const std::string& name, const std::string& group);
   void make_queues(std::uint32_t pe);
-  void make_queue(std::uint32_t pe, std::uint32_t number, softnic::PdNumber pd);
-  void make_target(std::uint32_t pe, softnic::PdNumber pd);
+  void make_queue(std::uint32_t pe, std::uint32_t number);
+  void make_target(std::uint32_t pe);
   void show_targets(std::uint32_t pe);
-  softnic::MemoryKey register_range(std::uint32_t pe, softnic::PdNumber pd, std::uint64_t begin,
+  softnic::MemoryKey register_range(std::uint32_t pe, std::uint32_t nic, std::uint64_t begin,
                                     std::uint64_t end, softnic::Access access);
   // As the NIC reads it.
   QueueView make_view(std::uint32_t number);

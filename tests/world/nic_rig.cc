@@ -51,7 +51,7 @@ NicRig::NicRig(const Knobs& given) : knobs(given), memory(kPes * kBytes, names) 
 }
 
 PortPlace NicRig::port_place(std::uint32_t pe) const {
-  return {pe, nic_place(knobs, layout, pe, 100 + pe), pe, 3 + pe};
+  return {pe, pe, nic_place(knobs, layout, pe, 100 + pe), pe, 3 + pe};
 }
 
 void NicRig::begin(Chooser& chosen, Trace* trace, bool bare) {

@@ -58,7 +58,8 @@ std::span<const ScenarioEntry> scenario_list() {
                               kDirectTable,         kSignalMixedTable,
                               kLocksMixedTable,     kHandlesTable,
                               kLooksTable,          kFailureTable,
-                              kChannelsTable,       kDcTable}) {
+                              kChannelsTable,       kDcTable,
+                              kSeveralNicsTable}) {
       joined.insert(joined.end(), table.begin(), table.end());
     }
     return joined;

@@ -80,6 +80,8 @@ extern const Table kLooksTable;
 extern const Table kChannelsTable;
 // dc.cc: peers that share queues, peers without one, and queues without a doorbell record
 extern const Table kDcTable;
+// several_nics.cc: PEs with two NICs
+extern const Table kSeveralNicsTable;
 // failure.cc: errors, stalls and the end
 extern const Table kFailureTable;
 

@@ -1,0 +1,345 @@
+// PEs with two NICs, over which their queues are spread: puts and gets by either, words by the
+// first, whose atomics are atomic with each other alone (device/word_queue.h).
+#include "sim/world/kernel_channel.h"
+#include "sim/world/scenarios/scenarios.h"
+
+namespace gdakit::sim::scenarios {
+namespace {
+
+using Word = std::uint64_t;
+
+constexpr std::uint32_t kSecondNic = 1;           // the shared queue of that NIC
+constexpr std::uint32_t kExclusiveSecondNic = 3;  // the exclusive one
+
+// PE 0 puts a word with a signal, PE 1 waits for the signal and reads the word.
+struct NicsPutSignal {
+  const Witness* witness;
+  Word* source;
+  Word* data;
+  std::uint64_t* signal;
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    if (pe.my_pe() == 0) {
+      m.store_weak(source, 8);
+      auto second = pe.on_queue(kSecondNic);
+      witness->expect(second.put_signal(data, source, 1, signal, 1, SignalOp::set, 1).ok(),
+                      "put_signal succeeds");
+      return;
+    }
+    witness->expect(pe.wait_until(signal, Compare::eq, 1).ok(), "the signal comes");
+    witness->expect(m.load_weak(data) == 8, "the data is there when the signal is");
+  }
+};
+
+// The same by the owner of an exclusive queue, in two calls.
+struct NicsExclusive {
+  const Witness* witness;
+  Word* source;
+  Word* data;
+  std::uint64_t* signal;
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    if (pe.my_pe() == 0) {
+      m.store_weak(source, 8);
+      auto own = pe.exclusively_on(kExclusiveSecondNic);
+      witness->expect(own.put_nbi(data, source, 1, 1, Batch::more).ok(), "put_nbi is taken");
+      witness->expect(own.signal(signal, 1, SignalOp::set, 1).ok(), "signal is taken");
+      witness->expect(own.quiet().ok(), "quiet succeeds");
+      return;
+    }
+    witness->expect(pe.wait_until(signal, Compare::eq, 1).ok(), "the signal comes");
+    witness->expect(m.load_weak(data) == 8, "the data is there when the signal is");
+  }
+};
+
+// Two blocks, each on a queue of another NIC, add to one word of PE 1, fetching and not.
+struct NicsAtomics {
+  const Witness* witness;
+  Word* counter;
+  Word* seen;
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    witness->expect(pe.atomic_inc(counter, 1).ok(), "atomic_inc is taken");
+    Status status;
+    m.store_weak(seen + m.block_index(), pe.atomic_fetch_add(counter, 1, 1, &status));
+    witness->expect(status.ok(), "atomic_fetch_add succeeds");
+    witness->expect(pe.quiet().ok(), "quiet succeeds");
+  }
+};
+
+// A put, a fence, and an atomic that tells of the put.
+struct NicsFence {
+  const Witness* witness;
+  Word* source;
+  Word* data;
+  std::uint64_t* flag;
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    if (pe.my_pe() == 0) {
+      m.store_weak(source, 8);
+      auto second = pe.on_queue(kSecondNic);
+      second.put_nbi(data, source, 1, 1);
+      witness->expect(second.fence().ok(), "fence succeeds");
+      witness->expect(second.atomic_inc(flag, 1).ok(), "atomic_inc is taken");
+      witness->expect(pe.quiet().ok(), "quiet succeeds");
+      return;
+    }
+    witness->expect(pe.wait_until(flag, Compare::eq, 1).ok(), "the flag comes");
+    witness->expect(m.load_weak(data) == 8, "the data is there when the flag is");
+  }
+};
+
+// A batch that an atomic ends; nobody completes it, and PE 1 waits for what was put.
+struct NicsBatch {
+  const Witness* witness;
+  std::uint64_t* flag;
+  std::uint64_t* counter;
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    if (pe.my_pe() == 0) {
+      auto second = pe.on_queue(kSecondNic);
+      witness->expect(second.put_value(flag, 1, 1, Batch::more).ok(), "put_value is taken");
+      witness->expect(second.atomic_inc(counter, 1, Batch::last).ok(), "atomic_inc is taken");
+      return;
+    }
+    witness->expect(pe.wait_until(flag, Compare::eq, 1).ok(), "the flag comes");
+    witness->expect(pe.wait_until(counter, Compare::eq, 1).ok(), "the count comes");
+  }
+};
+
+// Words that each NIC brings here.
+struct NicsGet {
+  const Witness* witness;
+  Word* data;
+  Word* result;
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    for (std::uint32_t queue = 0; queue < 2; ++queue) {
+      auto on = pe.on_queue(queue);
+      witness->expect(on.get_nbi(result + queue, data + queue, 1, 1).ok(), "get_nbi is taken");
+    }
+    witness->expect(pe.quiet().ok(), "quiet succeeds");
+    witness->expect(m.load_weak(result) == 30 && m.load_weak(result + 1) == 31,
+                    "both results are there after quiet");
+  }
+};
+
+// Two blocks put by the second NIC, and may complete one another's puts; each tells of its own.
+struct NicsShared {
+  const Witness* witness;
+  Word* source;
+  Word* data;
+  std::uint64_t* signal;
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    const std::uint32_t self = m.block_index();
+    if (pe.my_pe() == 0) {
+      m.store_weak(source + self, 8);
+      auto second = pe.on_queue(kSecondNic);
+      witness->expect(second.put_nbi(data + self, source + self, 1, 1).ok(), "put_nbi is taken");
+      witness->expect(second.quiet().ok(), "quiet succeeds");
+      auto first = pe.on_queue(0);
+      witness->expect(first.put_value(signal + self, 1, 1).ok(), "put_value is taken");
+      return;
+    }
+    witness->expect(pe.wait_until(signal + self, Compare::eq, 1).ok(), "the word comes");
+    witness->expect(m.load_weak(data + self) == 8, "the data is there when the word is");
+  }
+};
+
+// What is put by each NIC before a barrier is there after it.
+struct NicsBarrier {
+  const Witness* witness;
+  Word* source;
+  Word* data;
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    const int peer = 1 - pe.my_pe();
+    for (std::uint32_t queue = 0; queue < 2; ++queue) {
+      m.store_weak(source + queue, Word{queue} + 8);
+      pe.on_queue(queue).put_nbi(data + queue, source + queue, 1, peer);
+    }
+    witness->expect(pe.barrier_all().ok(), "barrier_all succeeds");
+    witness->expect(m.load_weak(data) == 8 && m.load_weak(data + 1) == 9,
+                    "what the peer has put before the barrier is there");
+  }
+};
+
+// A message on the channel of the second NIC.
+struct NicsChannel {
+  const Witness* witness;
+  const Channels* channels;
+  Word* word;
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    auto channel = pe.channel(channels[pe.my_pe()], kSecondNic);
+    if (pe.my_pe() == 0) {
+      m.store_weak(word, 8);
+      witness->expect(channel.send(word, 1, 1).ok(), "send succeeds");
+      return;
+    }
+    witness->expect(channel.post_receive(word, sizeof(*word), 0).ok(), "post_receive succeeds");
+    witness->expect(channel.wait_receive(0).status.ok(), "the message comes");
+    witness->expect(m.load_weak(word) == 8, "its bytes are there");
+  }
+};
+
+// A put on the channel of the second NIC, and a signal that comes behind its completion.
+struct NicsChannelPut {
+  const Witness* witness;
+  const Channels* channels;
+  Word* source;
+  Word* data;
+  std::uint64_t* signal;
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    if (pe.my_pe() == 0) {
+      m.store_weak(source, 8);
+      auto channel = pe.channel(channels[0], kSecondNic);
+      witness->expect(channel.put_nbi(data, source, 1, 1).ok(), "put_nbi is taken");
+      witness->expect(channel.quiet().ok(), "quiet succeeds");
+      witness->expect(pe.signal(signal, 1, SignalOp::set, 1).ok(), "signal is taken");
+      return;
+    }
+    witness->expect(pe.wait_until(signal, Compare::eq, 1).ok(), "the signal comes");
+    witness->expect(m.load_weak(data) == 8, "the data is there when the signal is");
+  }
+};
+
+WorldOptions nics_options(const SubjectOptions& options) {
+  WorldOptions world = options_for(options);
+  world.nics = world.queues = 2;
+  return world;
+}
+
+WorldPointer nics_put_signal(const SubjectOptions& options) {
+  auto world = std::make_unique<World>("nics-put-signal", nics_options(options));
+  auto* source = world->allocate<Word>("source", 1);
+  auto* data = world->allocate<Word>("data", 1);
+  auto* signal = world->allocate<std::uint64_t>("signal", 1, RegionKind::signal);
+  world->launch({.blocks = 1, .threads = 1}, NicsPutSignal{world->witness(), source, data, signal});
+  return world;
+}
+
+WorldPointer nics_exclusive(const SubjectOptions& options) {
+  WorldOptions world_options = nics_options(options);
+  world_options.exclusive_queues = 2;
+  auto world = std::make_unique<World>("nics-exclusive", world_options);
+  auto* source = world->allocate<Word>("source", 1);
+  auto* data = world->allocate<Word>("data", 1);
+  auto* signal = world->allocate<std::uint64_t>("signal", 1, RegionKind::signal);
+  world->launch({.blocks = 1, .threads = 1}, NicsExclusive{world->witness(), source, data, signal});
+  return world;
+}
+
+WorldPointer nics_atomics(const SubjectOptions& options) {
+  auto world = std::make_unique<World>("nics-atomics", nics_options(options));
+  auto* counter = world->allocate<Word>("counter", 1);
+  auto* seen = world->allocate<Word>("seen", 2);
+  world->launch_on(0, {.blocks = 2, .threads = 1}, NicsAtomics{world->witness(), counter, seen});
+  world->check([=](After& after) {
+    after.expect(after.value(1, counter) == 4, "every addition counts");
+    after.expect(after.value(0, seen) != after.value(0, seen + 1),
+                 "no two fetches return one value");
+  });
+  return world;
+}
+
+WorldPointer nics_fence(const SubjectOptions& options) {
+  auto world = std::make_unique<World>("nics-fence", nics_options(options));
+  auto* source = world->allocate<Word>("source", 1);
+  auto* data = world->allocate<Word>("data", 1);
+  auto* flag = world->allocate<std::uint64_t>("flag", 1, RegionKind::signal);
+  world->launch({.blocks = 1, .threads = 1}, NicsFence{world->witness(), source, data, flag});
+  return world;
+}
+
+WorldPointer nics_batch(const SubjectOptions& options) {
+  auto world = std::make_unique<World>("nics-batch", nics_options(options));
+  auto* flag = world->allocate<std::uint64_t>("flag", 1, RegionKind::signal);
+  auto* counter = world->allocate<std::uint64_t>("counter", 1, RegionKind::signal);
+  world->launch({.blocks = 1, .threads = 1}, NicsBatch{world->witness(), flag, counter});
+  return world;
+}
+
+WorldPointer nics_get(const SubjectOptions& options) {
+  auto world = std::make_unique<World>("nics-get", nics_options(options));
+  auto* data = world->allocate<Word>("data", 2);
+  auto* result = world->allocate<Word>("result", 2);
+  world->set(1, data, Word{30});
+  world->set(1, data + 1, Word{31});
+  world->launch_on(0, {.blocks = 1, .threads = 1}, NicsGet{world->witness(), data, result});
+  return world;
+}
+
+WorldPointer nics_shared(const SubjectOptions& options) {
+  auto world = std::make_unique<World>("nics-shared", nics_options(options));
+  auto* source = world->allocate<Word>("source", 2);
+  auto* data = world->allocate<Word>("data", 2);
+  auto* signal = world->allocate<std::uint64_t>("signal", 2, RegionKind::signal);
+  world->launch({.blocks = 2, .threads = 1}, NicsShared{world->witness(), source, data, signal});
+  return world;
+}
+
+WorldPointer nics_barrier(const SubjectOptions& options) {
+  auto world = std::make_unique<World>("nics-barrier", nics_options(options));
+  auto* source = world->allocate<Word>("source", 2);
+  auto* data = world->allocate<Word>("data", 2);
+  world->launch({.blocks = 1, .threads = 1}, NicsBarrier{world->witness(), source, data});
+  return world;
+}
+
+WorldPointer nics_channel(const SubjectOptions& options) {
+  WorldOptions world_options = nics_options(options);
+  world_options.channels = 2;
+  auto world = std::make_unique<World>("nics-channel", world_options);
+  auto* word = world->allocate<Word>("word", 1);
+  world->launch({.blocks = 1, .threads = 1},
+                NicsChannel{world->witness(), world->channels(), word});
+  return world;
+}
+
+WorldPointer nics_channel_put(const SubjectOptions& options) {
+  WorldOptions world_options = nics_options(options);
+  world_options.channels = 2;
+  auto world = std::make_unique<World>("nics-channel-put", world_options);
+  auto* source = world->allocate<Word>("source", 1);
+  auto* data = world->allocate<Word>("data", 1);
+  auto* signal = world->allocate<std::uint64_t>("signal", 1, RegionKind::signal);
+  world->launch({.blocks = 1, .threads = 1},
+                NicsChannelPut{world->witness(), world->channels(), source, data, signal});
+  return world;
+}
+
+constexpr ScenarioEntry kListed[] = {
+    {"nics-put-signal", "Data by the second NIC with a signal by the first.",
+     make<nics_put_signal>},
+    {"nics-exclusive", "The same by the owner of an exclusive queue.", make<nics_exclusive>},
+    {"nics-atomics", "Blocks on queues of two NICs add to one word.", make<nics_atomics>},
+    {"nics-fence", "A put by the second NIC, a fence, and an atomic that tells of it.",
+     make<nics_fence>},
+    {"nics-batch", "A batch of the second NIC that an atomic ends.", make<nics_batch>},
+    {"nics-get", "Gets by two NICs, complete after quiet.", make<nics_get>},
+    {"nics-shared", "Two blocks put by the second NIC, complete, and tell by the first.",
+     make<nics_shared>},
+    {"nics-barrier", "What is put by two NICs before a barrier is there after it.",
+     make<nics_barrier>},
+    {"nics-channel", "A message on a channel of the second NIC.", make<nics_channel>},
+    {"nics-channel-put", "A put on that channel, and a signal behind its completion.",
+     make<nics_channel_put>},
+};
+
+}  // namespace
+
+constinit const Table kSeveralNicsTable = kListed;
+
+}  // namespace gdakit::sim::scenarios
