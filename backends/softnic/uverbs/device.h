@@ -2,6 +2,7 @@
 // its events. All open files of the process share it.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -91,6 +92,7 @@ class Device {
   // Meanwhile the NIC's own thread is as one of the soft NIC's own backend: to be prompt would only
   // take cores from those who help.
   void expect_help(bool begins);
+  bool is_helped() const { return helpers_ != 0; }
 
   // For a new context; nothing if all are in use.
   std::optional<Uid> take_uid();
@@ -123,7 +125,7 @@ class Device {
   std::unique_ptr<NicTrace> trace_;
   PromptShare share_;
   std::mutex helpers_lock_;
-  int helpers_ = 0;
+  std::atomic<int> helpers_ = 0;  // changed under the lock
   std::unique_ptr<Nic> nic_;
   LateGpuDma* dma_ = nullptr;  // the NIC's; used between its steps alone
   std::mutex gpu_lock_;

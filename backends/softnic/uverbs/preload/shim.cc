@@ -222,7 +222,8 @@ bool Shim::help_nics() {
   bool helped = false;
   for (int index = 0; index < spec_.nics; ++index) {
     Device* const device = places_[static_cast<std::size_t>(index)].device;
-    if (device != nullptr && device->nic().progress()) helped = true;
+    if (device == nullptr || !device->is_helped()) continue;
+    if (device->nic().progress()) helped = true;
   }
   return helped;
 }

@@ -64,7 +64,8 @@ class Shim {
   // Of an open device: its index; kCmIndex of rdma_cm.
   int index_of(int file) const { return open_[static_cast<std::size_t>(file)].load() - 1; }
   static constexpr int kCmIndex = kMostNics;
-  // One step of each NIC of this process, on the calling thread. Whether one had something to do.
+  // One step of each NIC of this process that expects help, on the calling thread. Whether one had
+  // something to do.
   bool help_nics();
   // The NIC of an open device, which stays as long as the process; null for what is none.
   Device* device_behind(int file);
