@@ -14,8 +14,8 @@ namespace {
 // On the last of the GPUs.
 PlacedPe place(const Options& options, const std::vector<std::string>& gpus) {
   return {gpus.size() - 1, gpus.back(),
-          mlx5::place_nic(HcaList::parse(options.hca_list).value(),
-                          HcaMap::parse(options.hca_map).value(), gpus)};
+          mlx5::place_nics(options.nics_per_pe, HcaList::parse(options.hca_list).value(),
+                           HcaMap::parse(options.hca_map).value(), gpus)};
 }
 
 // Those that PEs take by their local ranks (GDAKIT_GPUS); a PE without one has no address.
@@ -59,18 +59,41 @@ void write_nics(JsonWriter& json, const NicSection& section) {
   json.end();
 }
 
+void write_placed(JsonWriter& json, const mlx5::PlacedNic& nic) {
+  json.begin_object();
+  json.member("name", nic.name);
+  json.member("port", static_cast<unsigned>(nic.port));
+  json.member("why", nic.why);
+  json.end();
+}
+
 void write_map(JsonWriter& json, const NicSection& section) {
   json.begin_array();
   for (const PlacedPe& pe : section.pes) {
     json.begin_object();
     json.member("local_rank", pe.local_rank);
     json.member("gpu", pe.gpu);
-    json.member("nic", pe.nic ? pe.nic->name : "");
-    json.member("port", pe.nic ? static_cast<unsigned>(pe.nic->port) : 0u);
-    json.member("why", pe.nic ? pe.nic->why : pe.nic.error().message());
+    json.key("nics");
+    json.begin_array();
+    if (pe.nics) {
+      for (const mlx5::PlacedNic& nic : *pe.nics) write_placed(json, nic);
+    }
+    json.end();
+    json.member("no_nics_because", pe.nics ? "" : pe.nics.error().message());
     json.end();
   }
   json.end();
+}
+
+// "takes mlx5_0, port 1: by GDAKIT_HCA_MAP; mlx5_1, port 1: by GDAKIT_HCA_MAP"
+std::string taken_text(const PlacedPe& pe) {
+  if (!pe.nics) return "takes none: " + pe.nics.error().message();
+  std::string text;
+  for (const mlx5::PlacedNic& nic : *pe.nics) {
+    text += (text.empty() ? "takes " : "; ") + nic.name + ", port " + std::to_string(nic.port) +
+            ": " + nic.why;
+  }
+  return text;
 }
 
 }  // namespace
@@ -94,10 +117,7 @@ void print_nics(const NicSection& section) {
     std::cout << entry(nic.name, (nic.usable() ? "usable: " : "unusable: ") + nic.sentence);
   }
   for (const PlacedPe& pe : section.pes) {
-    const std::string taken = pe.nic ? "takes " + pe.nic->name + ", port " +
-                                           std::to_string(pe.nic->port) + ": " + pe.nic->why
-                                     : "takes none: " + pe.nic.error().message();
-    std::cout << entry("local PE " + std::to_string(pe.local_rank), taken);
+    std::cout << entry("local PE " + std::to_string(pe.local_rank), taken_text(pe));
   }
 }
 

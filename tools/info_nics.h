@@ -1,4 +1,5 @@
-// What `gdakit info` says of this host's RDMA NICs: which can be used, and which one a PE takes.
+// What `gdakit info` says of this host's RDMA NICs: which can be used, and which of them a PE
+// takes.
 #pragma once
 
 #include <string>
@@ -13,8 +14,8 @@ namespace gdakit::tools {
 // The PE of that number among those of its host, if its GPU is the one named.
 struct PlacedPe {
   std::size_t local_rank = 0;
-  std::string gpu;  // PCI address; empty: it has none
-  Result<mlx5::PlacedNic> nic;
+  std::string gpu;                            // PCI address; empty: it has none
+  Result<std::vector<mlx5::PlacedNic>> nics;  // GDAKIT_NICS_PER_PE of them, in order
 };
 
 struct NicSection {

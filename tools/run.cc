@@ -45,9 +45,9 @@ share a GPU (of --gpus; else of GDAKIT_GPUS or this host, if the job has more PE
 runs already, and nvidia-cuda-mps-control is there; --mps on starts one in any case or fails; --mps
 off starts none. It ends with the job. With GDAKIT_DEVICE=cpu nobody shares a GPU.
 
---backend sets GDAKIT_BACKEND. With mlx5-emulated each PE gets a soft ConnectX of its own, as
-`gdakit verbs` gives it, and drives it by the distribution's libibverbs and libmlx5; captures are
-then called mlx5_0-PID.pcapng. A real NIC, mlx5, writes none.
+--backend sets GDAKIT_BACKEND. With mlx5-emulated each PE gets a soft ConnectX of its own, or as
+many as GDAKIT_NICS_PER_PE says, as `gdakit verbs` gives them, and drives them by the distribution's
+libibverbs and libmlx5; captures are then called mlx5_0-PID.pcapng. A real NIC, mlx5, writes none.
 
 --pcap sets GDAKIT_CAPTURE: the NIC of each PE writes what it sends and receives into this folder,
 which is made if it is missing, for Wireshark.
@@ -138,6 +138,7 @@ Result<Variables> backend_variables(const std::string& chosen) {
                             : chosen == backend_choice_name(BackendChoice::mlx5_emulated);
   if (!emulated || has_soft_nics()) return variables;
   VerbsOptions options;
+  options.nics = parsed ? static_cast<int>(parsed->options.nics_per_pe) : 1;
   options.fabric = "job-" + std::to_string(::getpid());
   Result<Variables> nics = verbs_variables(options);
   if (!nics) return nics.error().within("backend mlx5-emulated");

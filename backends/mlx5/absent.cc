@@ -24,7 +24,8 @@ bool built_in() { return false; }
 
 Result<std::vector<DeviceReport>> report_devices(const HcaList&) { return absent(); }
 
-Result<PlacedNic> place_nic(const HcaList&, const HcaMap&, std::vector<std::string>) {
+Result<std::vector<PlacedNic>> place_nics(std::size_t, const HcaList&, const HcaMap&,
+                                          std::vector<std::string>) {
   return absent();
 }
 

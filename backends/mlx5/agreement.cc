@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "core/host/bootstrap/same_on_all_pes.h"
+
 namespace gdakit::mlx5 {
 namespace {
 
@@ -15,6 +17,12 @@ struct Ability {
 };
 
 }  // namespace
+
+Result<void> agree_on_nics(Bootstrap& bootstrap, std::uint32_t mine) {
+  return agree_on(
+      bootstrap, "GDAKIT_NICS_PER_PE", mine,
+      [](std::uint32_t nics) { return std::to_string(nics); }, "all PEs must have as many NICs");
+}
 
 Result<void> agree_on_doorbells(Bootstrap& bootstrap, const Result<void>& mine) {
   Ability ability;

@@ -8,6 +8,9 @@
 
 namespace gdakit::mlx5 {
 
+// Collective. Ok if every PE has so many NICs; else which PE has what, the same for all PEs.
+Result<void> agree_on_nics(Bootstrap& bootstrap, std::uint32_t mine);
+
 // Collective. Ok if the threads of every PE's device can ring the NIC themselves: `mine` says
 // whether this PE's can. Errors: which PE's cannot, and why (unavailable), the same for all PEs;
 // the bootstrap's own.

@@ -51,6 +51,7 @@ struct PortLook {
   unsigned max_mtu = 0;
   unsigned lid = 0;
   bool needs_grh = false;
+  unsigned pkeys = 0;              // places in its table of partition keys
   std::vector<GidLook> gids = {};  // those that there are
   Answer gids_read = {};           // of the last one that could not be, but for empty places
 };
@@ -152,8 +153,8 @@ class PutEnd {
   PutEnd() = default;
 };
 
-// The GID, service level and traffic class are those of the options. Errors: what failed, by the
-// name of its call, with the system's code.
+// GID, partition, service level and traffic class are those of the options. Errors: what failed, by
+// the name of its call, with the system's code.
 Result<std::unique_ptr<PutEnd>> open_put_end(const std::string& nic, unsigned port,
                                              const Options& options);
 

@@ -101,6 +101,7 @@ PortLook look_at_port(const Libraries& libraries, ibv_context* context, std::uin
   port.max_mtu = bytes_of(attributes->max_mtu);
   port.lid = attributes->lid;
   port.needs_grh = (attributes->flags & IBV_QPF_GRH_REQUIRED) != 0;
+  port.pkeys = attributes->pkey_tbl_len;
   for (int index = 0; index < attributes->gid_tbl_len; ++index) {
     ibv_gid_entry entry{};
     const auto row = static_cast<std::uint32_t>(index);

@@ -381,6 +381,7 @@ Result<std::unique_ptr<PutEnd>> open_put_end(const Libraries& libraries, const s
   wanted.gid = GidChoice::parse(options.gid).value_or(GidChoice());
   wanted.service_level = to_byte(options.service_level);
   wanted.traffic_class = to_byte(options.traffic_class);
+  wanted.pkey_index = static_cast<std::uint16_t>(options.pkey_index);
   Result<std::unique_ptr<OpenNic>> open = OpenNic::open(libraries, wanted);
   if (!open) return open.error();
   auto end = std::make_unique<OpenPutEnd>(std::move(*open));

@@ -71,6 +71,7 @@ Result<DcTarget> DcTarget::create(const OpenNic& nic, const DcReceives& receives
   context.set(prm::Dctc::mtu, options.mtu);
   const std::uint8_t lag_port = nic.next_lag_port();
   context.set(prm::Dctc::port, lag_port == 0 ? nic.port() : lag_port);
+  context.set(prm::Dctc::pkey_index, nic.pkey_index());
   context.set(prm::Dctc::my_addr_index, nic.gid_index());
   context.set(prm::Dctc::hop_limit, kHopLimit);
   context.set(prm::Dctc::tclass, nic.traffic_class());

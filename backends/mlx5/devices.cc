@@ -17,7 +17,8 @@ Result<std::vector<DeviceReport>> report_devices(const HcaList& list) {
   return judge_devices(*present, list);
 }
 
-Result<PlacedNic> place_nic(const HcaList& list, const HcaMap& map, std::vector<std::string> gpus) {
+Result<std::vector<PlacedNic>> place_nics(std::size_t count, const HcaList& list, const HcaMap& map,
+                                          std::vector<std::string> gpus) {
   const Result<const Libraries*> libraries = Libraries::of_process();
   if (!libraries) return libraries.error();
   const Result<DeviceList> present = DeviceList::get(**libraries);
@@ -25,10 +26,14 @@ Result<PlacedNic> place_nic(const HcaList& list, const HcaMap& map, std::vector<
   const std::string gpu = std::move(gpus.back());
   gpus.pop_back();
   const std::size_t local_rank = gpus.size();
-  const Result<ChosenNic> chosen =
-      choose_nic(*present, {list, map, local_rank, gpu, std::move(gpus)});
+  const Result<std::vector<ChosenNic>> chosen =
+      choose_nics(*present, {count, list, map, local_rank, gpu, std::move(gpus)});
   if (!chosen) return chosen.error();
-  return PlacedNic{chosen->report.name, chosen->report.port, chosen->why};
+  std::vector<PlacedNic> placed;
+  for (const ChosenNic& nic : *chosen) {
+    placed.push_back({nic.report.name, nic.report.port, nic.why});
+  }
+  return placed;
 }
 
 }  // namespace gdakit::mlx5

@@ -29,16 +29,17 @@ bool built_in();
 // device. A name of the list that no device has is not_found.
 Result<std::vector<DeviceReport>> report_devices(const HcaList& list);
 
-// The NIC that a PE takes.
+// One of the NICs that a PE takes.
 struct PlacedNic {
   std::string name;
   std::uint8_t port = 0;
   std::string why;  // this one and no other
 };
 
-// For the PE of that number among those of its host, on the last one of the GPUs, by their PCI
-// addresses: those of its host's PEs up to it. An empty address is of a PE without a GPU.
-// Errors: as report_devices; no NIC can be used, or not the one of the map.
-Result<PlacedNic> place_nic(const HcaList& list, const HcaMap& map, std::vector<std::string> gpus);
+// So many NICs, for the PE of that number among those of its host, on the last one of the GPUs, by
+// their PCI addresses: those of its host's PEs up to it. An empty address is of a PE without a GPU.
+// Errors: as report_devices; fewer NICs can be used, or not those of the map.
+Result<std::vector<PlacedNic>> place_nics(std::size_t count, const HcaList& list, const HcaMap& map,
+                                          std::vector<std::string> gpus);
 
 }  // namespace gdakit::mlx5

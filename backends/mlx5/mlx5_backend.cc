@@ -1,5 +1,7 @@
 #include "backends/mlx5/mlx5_backend.h"
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -50,16 +52,21 @@ class Mlx5Backend final : public Backend {
               " from elsewhere");
   }
 
-  // Collective: packets of DC are no longer than the port of any PE takes.
-  Result<void> choose_dc_mtu(Bootstrap& bootstrap) {
-    const Result<std::uint8_t> mtu = agree_on_mtu(bootstrap, nic_->address().mtu);
-    if (!mtu) return mtu.error();
-    dc_.set_mtu(*mtu);
-    return {};
-  }
+  // ibv_mtu of its port, and that of targets and initiators of DC.
+  std::uint8_t port_mtu() const { return nic_->address().mtu; }
+  void set_dc_mtu(std::uint8_t mtu) { dc_.set_mtu(mtu); }
 
-  // Collective: who rings the NIC.
-  Result<void> choose_ringers(NicHandler handler, Bootstrap& bootstrap);
+  // Takes the first doorbell page. Ok if there is one.
+  Result<void> reserve_doorbells() { return doorbells_.reserve(); }
+  // Behind that: whether the device's threads can ring, or why not.
+  Result<void> map_doorbells() { return doorbells_.map_for_device(); }
+  // Who rings: the device's threads alone, they and host threads, or these alone.
+  void set_ringers(bool device_rings, bool device_alone) {
+    device_rings_ = device_rings;
+    if (!device_alone) doorbells_.leave_to_host();
+    has_recordless_ =
+        device_alone && nic_->capabilities().recordless && doorbells_.reserve_recordless();
+  }
 
   const char* name() const override { return emulated_ ? "mlx5-emulated" : "mlx5"; }
   BackendLimits limits() const override {
@@ -161,27 +168,6 @@ class Mlx5Backend final : public Backend {
   std::map<std::uint32_t, ibv_mr*> regions_;  // by lkey
   std::map<QueueNumber, Queue> queues_;       // by QPN
 };
-
-// Where they are to be the GPUs, one that cannot is an error; else host threads ring for all PEs.
-Result<void> Mlx5Backend::choose_ringers(NicHandler handler, Bootstrap& bootstrap) {
-  const bool by_host = handler == NicHandler::proxy || handler == NicHandler::commands;
-  if (auto taken = doorbells_.reserve(); !taken) return taken;
-  const Result<void> mine = by_host ? Result<void>() : doorbells_.map_for_device();
-  const Result<void> all_can = agree_on_doorbells(bootstrap, mine);
-  if (!all_can && (handler == NicHandler::gpu || all_can.error().code() != Code::unavailable)) {
-    return all_can.error().within("GDAKIT_NIC_HANDLER=" + std::string(nic_handler_name(handler)));
-  }
-  if (!all_can && bootstrap.rank() == 0) {
-    log_.warn("host threads ring the NICs of all PEs (GDAKIT_NIC_HANDLER=proxy), for " +
-              all_can.error().message());
-  }
-  device_rings_ = bool(all_can);
-  const bool device_alone = !by_host && device_rings_;
-  if (!device_alone) doorbells_.leave_to_host();
-  has_recordless_ =
-      device_alone && nic_->capabilities().recordless && doorbells_.reserve_recordless();
-  return {};
-}
 
 // What is written in any order into local buffers nobody reads before the CQE, which is written
 // behind it. The symmetric heap has words that others wait for.
@@ -318,19 +304,64 @@ Result<void> Mlx5Backend::destroy_queue(QueueNumber queue) {
   return {};
 }
 
+using Mlx5Backends = std::vector<std::unique_ptr<Mlx5Backend>>;
+
+// Collective: packets of DC are no longer than the port of any NIC of any PE takes.
+Result<void> choose_dc_mtu(const Mlx5Backends& backends, Bootstrap& bootstrap) {
+  std::uint8_t least = backends.front()->port_mtu();
+  for (const auto& backend : backends) least = std::min(least, backend->port_mtu());
+  const Result<std::uint8_t> mtu = agree_on_mtu(bootstrap, least);
+  if (!mtu) return mtu.error();
+  for (const auto& backend : backends) backend->set_dc_mtu(*mtu);
+  return {};
+}
+
+Result<void> map_all_doorbells(const Mlx5Backends& backends) {
+  for (const auto& backend : backends) {
+    if (auto mapped = backend->map_doorbells(); !mapped) return mapped;
+  }
+  return {};
+}
+
+// Collective: who rings the NICs. Where they are to be the GPUs, one that cannot ring one of its
+// NICs is an error; else host threads ring for all PEs.
+Result<void> choose_ringers(const Mlx5Backends& backends, NicHandler handler, Bootstrap& bootstrap,
+                            const Log& log) {
+  const bool by_host = handler == NicHandler::proxy || handler == NicHandler::commands;
+  for (const auto& backend : backends) {
+    if (auto taken = backend->reserve_doorbells(); !taken) return taken;
+  }
+  const Result<void> mine = by_host ? Result<void>() : map_all_doorbells(backends);
+  const Result<void> all_can = agree_on_doorbells(bootstrap, mine);
+  if (!all_can && (handler == NicHandler::gpu || all_can.error().code() != Code::unavailable)) {
+    return all_can.error().within("GDAKIT_NIC_HANDLER=" + std::string(nic_handler_name(handler)));
+  }
+  if (!all_can && bootstrap.rank() == 0) {
+    log.warn("host threads ring the NICs of all PEs (GDAKIT_NIC_HANDLER=proxy), for " +
+             all_can.error().message());
+  }
+  for (const auto& backend : backends) backend->set_ringers(bool(all_can), !by_host && all_can);
+  return {};
+}
+
 }  // namespace
 
-Result<std::unique_ptr<Backend>> make_backend(std::unique_ptr<OpenNic> nic, const Options& options,
-                                              Bootstrap& bootstrap, MemoryProvider& memory) {
-  auto backend = std::make_unique<Mlx5Backend>(std::move(nic), memory, options,
-                                               Log(options.log, bootstrap.rank()));
-  if (options.queue_type == QueueType::dc) {
-    if (auto chosen = backend->choose_dc_mtu(bootstrap); !chosen) return chosen.error();
+Result<std::vector<std::unique_ptr<Backend>>> make_backends(
+    std::vector<std::unique_ptr<OpenNic>> nics, const Options& options, Bootstrap& bootstrap,
+    MemoryProvider& memory) {
+  const Log log(options.log, bootstrap.rank());
+  Mlx5Backends backends;
+  for (std::unique_ptr<OpenNic>& nic : nics) {
+    backends.push_back(std::make_unique<Mlx5Backend>(std::move(nic), memory, options, log));
   }
-  if (auto chosen = backend->choose_ringers(options.nic_handler, bootstrap); !chosen) {
+  if (options.queue_type == QueueType::dc) {
+    if (auto chosen = choose_dc_mtu(backends, bootstrap); !chosen) return chosen.error();
+  }
+  if (auto chosen = choose_ringers(backends, options.nic_handler, bootstrap, log); !chosen) {
     return chosen.error();
   }
-  return std::unique_ptr<Backend>(std::move(backend));
+  return std::vector<std::unique_ptr<Backend>>(std::make_move_iterator(backends.begin()),
+                                               std::make_move_iterator(backends.end()));
 }
 
 }  // namespace gdakit::mlx5

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "core/host/backend.h"
 
@@ -10,9 +11,11 @@ namespace gdakit::mlx5 {
 struct Libraries;
 class OpenNic;
 
-// Collective. `memory` is that of the PE's device.
-Result<std::unique_ptr<Backend>> make_backend(std::unique_ptr<OpenNic> nic, const Options& options,
-                                              Bootstrap& bootstrap, MemoryProvider& memory);
+// Collective. One for each NIC of a PE, of which all PEs have as many. `memory` is that of the PE's
+// device.
+Result<std::vector<std::unique_ptr<Backend>>> make_backends(
+    std::vector<std::unique_ptr<OpenNic>> nics, const Options& options, Bootstrap& bootstrap,
+    MemoryProvider& memory);
 
 // By the libraries of this process (libraries.h), which are loaded when a backend is opened.
 std::unique_ptr<BackendProvider> make_provider();

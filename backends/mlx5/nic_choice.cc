@@ -1,6 +1,8 @@
 #include "backends/mlx5/nic_choice.h"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "backends/mlx5/judge.h"
@@ -9,17 +11,23 @@
 namespace gdakit::mlx5 {
 namespace {
 
-Error none_usable(const std::vector<DeviceReport>& reports) {
+Error too_few(const std::vector<DeviceReport>& reports, std::size_t usable, std::size_t wanted) {
   std::string reasons;
   for (const DeviceReport& report : reports) {
-    reasons += (reasons.empty() ? "" : "; ") + report.name + ": " + report.sentence;
+    if (report.usable()) continue;
+    reasons += (reasons.empty() ? ": " : "; ") + report.name + ": " + report.sentence;
   }
-  return Error(Code::unavailable, "no RDMA NIC can be used: " + reasons);
+  if (usable == 0) return Error(Code::unavailable, "no RDMA NIC can be used" + reasons);
+  return Error(Code::unavailable, "GDAKIT_NICS_PER_PE=" + std::to_string(wanted) + ", where " +
+                                      std::to_string(usable) + " of this host's " +
+                                      std::to_string(reports.size()) +
+                                      " RDMA NICs can be used; lower GDAKIT_NICS_PER_PE" +
+                                      (reasons.empty() ? "" : ". Those that cannot" + reasons));
 }
 
 // What the map says must be; that another NIC is near is no comfort.
-Result<ChosenNic> take_mapped(const DeviceList& present, const NicWish& wish) {
-  const HcaList entry = wish.map.of(wish.local_rank);
+Result<ChosenNic> take_mapped(const DeviceList& present, const NicWish& wish,
+                              const HcaList& entry) {
   const std::string who = "GDAKIT_HCA_MAP gives the PE of local rank " +
                           std::to_string(wish.local_rank) + " the NIC " + entry.text();
   std::string names;
@@ -34,49 +42,80 @@ Result<ChosenNic> take_mapped(const DeviceList& present, const NicWish& wish) {
   return Error(Code::not_found, who + ", where this host has " + (names.empty() ? "none" : names));
 }
 
-// The usable NICs that are nearest to a GPU.
-struct Nearest {
-  std::vector<std::size_t> nics;  // by their places in the list
-  Distance distance;
-};
-Nearest nearest_to(const std::string& gpu, const DeviceList& present,
-                   const std::vector<DeviceReport>& reports, const std::filesystem::path& system) {
-  Nearest nearest;
+Result<std::vector<ChosenNic>> take_all_mapped(const DeviceList& present, const NicWish& wish) {
+  const std::string misfit = wish.map.misfit(wish.count);
+  if (!misfit.empty()) return Error(Code::invalid_argument, misfit);
+  std::vector<ChosenNic> taken;
+  for (const HcaList& entry : wish.map.of(wish.local_rank)) {
+    Result<ChosenNic> nic = take_mapped(present, wish, entry);
+    if (!nic) return nic.error();
+    taken.push_back(std::move(*nic));
+  }
+  return taken;
+}
+
+// Usable NICs that are as near to a GPU as each other, by their places in the list.
+using Places = std::vector<std::size_t>;
+using ByDistance = std::map<Distance, Places>;
+ByDistance sorted_by_distance(const std::string& gpu, const DeviceList& present,
+                              const std::vector<DeviceReport>& reports,
+                              const std::filesystem::path& system) {
+  ByDistance sorted;
   for (std::size_t i = 0; i < reports.size(); ++i) {
     if (!reports[i].usable()) continue;
     const auto folder = std::filesystem::path(present.devices()[i]->ibdev_path) / "device";
-    const Distance distance = distance_between(folder, gpu, system);
-    if (!nearest.nics.empty() && distance > nearest.distance) continue;
-    if (!nearest.nics.empty() && distance < nearest.distance) nearest.nics.clear();
-    nearest.distance = distance;
-    nearest.nics.push_back(i);
+    sorted[distance_between(folder, gpu, system)].push_back(i);
   }
-  return nearest;
+  return sorted;
 }
 
-std::string reason(const Nearest& nearest, std::size_t turn, const std::string& gpu) {
+std::string reason(const Distance& distance, std::size_t place, std::size_t count,
+                   const std::string& gpu) {
   std::string text;
-  if (!gpu.empty()) text = words_of(nearest.distance.apart) + (" GPU " + gpu);
-  if (nearest.nics.size() == 1) return text.empty() ? "the only one" : text;
-  return text + (text.empty() ? "" : ", ") + "number " +
-         std::to_string(turn % nearest.nics.size() + 1) + " of " +
-         std::to_string(nearest.nics.size()) + " that are as near";
+  if (!gpu.empty()) text = words_of(distance.apart) + (" GPU " + gpu);
+  if (count == 1) return text.empty() ? "the only one" : text;
+  return text + (text.empty() ? "" : ", ") + "number " + std::to_string(place + 1) + " of " +
+         std::to_string(count) + " that are as near";
+}
+
+// Of NICs that are as near, where the first PE of those that share them out begins. Farther ones
+// than the nearest it takes from behind these, so that PEs with other nearest ones take others.
+std::size_t beginning(const Places& places, const Places& nearest) {
+  if (places == nearest) return 0;
+  return static_cast<std::size_t>(std::ranges::upper_bound(places, nearest.back()) -
+                                  places.begin());
 }
 
 }  // namespace
 
-Result<ChosenNic> choose_nic(const DeviceList& present, const NicWish& wish) {
-  if (!wish.map.empty()) return take_mapped(present, wish);
+Result<std::vector<ChosenNic>> choose_nics(const DeviceList& present, const NicWish& wish) {
+  if (!wish.map.empty()) return take_all_mapped(present, wish);
   const Result<std::vector<DeviceReport>> reports = judge_devices(present, wish.list);
   if (!reports) return reports.error();
-  const Nearest nearest = nearest_to(wish.gpu, present, *reports, wish.system);
-  if (nearest.nics.empty()) return none_usable(*reports);
+  const auto usable =
+      static_cast<std::size_t>(std::ranges::count_if(*reports, &DeviceReport::usable));
+  if (usable == 0 || usable < wish.count) return too_few(*reports, usable, wish.count);
+  const auto sorted = [&](const std::string& gpu) {
+    return sorted_by_distance(gpu, present, *reports, wish.system);
+  };
+  const ByDistance near_first = sorted(wish.gpu);
+  const Places& nearest = near_first.begin()->second;
   const auto turn =
       static_cast<std::size_t>(std::ranges::count_if(wish.gpus_before, [&](const std::string& gpu) {
-        return nearest_to(gpu, present, *reports, wish.system).nics == nearest.nics;
+        return sorted(gpu).begin()->second == nearest;
       }));
-  const std::size_t taken = nearest.nics[turn % nearest.nics.size()];
-  return ChosenNic{present.devices()[taken], (*reports)[taken], reason(nearest, turn, wish.gpu)};
+  std::vector<ChosenNic> taken;
+  for (const auto& [distance, places] : near_first) {
+    const std::size_t count = std::min(wish.count - taken.size(), places.size());
+    const std::size_t first = beginning(places, nearest) + turn * count;
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t place = (first + i) % places.size();
+      const std::size_t nic = places[place];
+      taken.push_back({present.devices()[nic], (*reports)[nic],
+                       reason(distance, place, places.size(), wish.gpu)});
+    }
+  }
+  return taken;
 }
 
 }  // namespace gdakit::mlx5

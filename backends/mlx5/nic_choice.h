@@ -1,5 +1,5 @@
-// Which of a host's NICs a PE takes: what the user's map says; else one of the nearest to its GPU,
-// which the PEs share out that have the same nearest ones.
+// Which of a host's NICs a PE takes: what the user's map says; else the nearest to its GPU, which
+// the PEs share out that have the same nearest ones.
 #pragma once
 
 #include <filesystem>
@@ -13,6 +13,7 @@
 namespace gdakit::mlx5 {
 
 struct NicWish {
+  std::size_t count = 1;                      // of NICs (GDAKIT_NICS_PER_PE)
   HcaList list = {};                          // GDAKIT_HCA_LIST
   HcaMap map = {};                            // GDAKIT_HCA_MAP
   std::size_t local_rank = 0;                 // of the PE, among those of its host
@@ -27,8 +28,10 @@ struct ChosenNic {
   std::string why;               // "behind one PCI bridge with GPU 0000:65:00.0"
 };
 
-// Errors: as judge_devices; no NIC can be used (unavailable), with each one's reason; the map's is
-// not there (not_found) or cannot be used (unavailable).
-Result<ChosenNic> choose_nic(const DeviceList& present, const NicWish& wish);
+// As many different NICs as are wished, in the order in which the PE's queues go by them. Errors:
+// as judge_devices; fewer NICs can be used (unavailable), with the reason of each that cannot; the
+// map gives a PE another number (invalid_argument), or one that is not there (not_found) or cannot
+// be used (unavailable).
+Result<std::vector<ChosenNic>> choose_nics(const DeviceList& present, const NicWish& wish);
 
 }  // namespace gdakit::mlx5

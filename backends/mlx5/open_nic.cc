@@ -38,17 +38,28 @@ const char* command_name(prm::Opcode opcode) {
 
 }  // namespace
 
-Result<std::unique_ptr<OpenNic>> OpenNic::open(const Libraries& libraries,
-                                               const NicOptions& options) {
+Result<std::vector<std::unique_ptr<OpenNic>>> OpenNic::open_all(const Libraries& libraries,
+                                                                const NicOptions& options) {
   const Result<DeviceList> present = DeviceList::get(libraries);
   if (!present) return present.error();
-  const Result<ChosenNic> chosen = choose_nic(*present, options.wish);
+  const Result<std::vector<ChosenNic>> chosen = choose_nics(*present, options.wish);
   if (!chosen) return chosen.error();
-  std::unique_ptr<OpenNic> nic(new OpenNic(libraries, chosen->report.name));
-  nic->port_ = chosen->report.port;
-  nic->why_ = chosen->why;
-  if (auto opened = nic->open_device(chosen->device, options); !opened) return opened.error();
-  return nic;
+  std::vector<std::unique_ptr<OpenNic>> nics;
+  for (const ChosenNic& one : *chosen) {
+    std::unique_ptr<OpenNic> nic(new OpenNic(libraries, one.report.name));
+    nic->port_ = one.report.port;
+    nic->why_ = one.why;
+    if (auto opened = nic->open_device(one.device, options); !opened) return opened.error();
+    nics.push_back(std::move(nic));
+  }
+  return nics;
+}
+
+Result<std::unique_ptr<OpenNic>> OpenNic::open(const Libraries& libraries,
+                                               const NicOptions& options) {
+  Result<std::vector<std::unique_ptr<OpenNic>>> nics = open_all(libraries, options);
+  if (!nics) return nics.error();
+  return std::move(nics->front());
 }
 
 OpenNic::~OpenNic() {
@@ -102,6 +113,7 @@ Result<void> OpenNic::open_device(ibv_device* device, const NicOptions& options)
   }
   if (auto known = check_number("mlx5dv_devx_query_eqn", eqn_, /*bits=*/8); !known) return known;
   service_level_ = options.service_level.value_or(0);
+  pkey_index_ = options.pkey_index;
   page_bytes_ = options.page_bytes != 0 ? options.page_bytes
                                         : static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   traffic_class_ = options.traffic_class ? *options.traffic_class
@@ -128,14 +140,30 @@ Result<void> OpenNic::find_address(const GidChoice& choice) {
   const int reads = std::clamp(std::min(device.max_qp_rd_atom, device.max_qp_init_rd_atom), 1,
                                1 << kLogMostReads);
   address_.log_reads = static_cast<std::uint8_t>(log2_floor(static_cast<std::uint64_t>(reads)));
+  if (auto good = check_options(*port); !good) return good;
+  gids_ = port->gid_tbl_len;
+  return find_gid(choice);
+}
+
+// What the port has not.
+Result<void> OpenNic::check_options(const ibv_port_attr& port) const {
   constexpr std::uint8_t kMostPriority = 7;
   if (address_.link_layer == IBV_LINK_LAYER_ETHERNET && service_level_ > kMostPriority) {
     return Error(Code::invalid_argument, "GDAKIT_SERVICE_LEVEL=" + std::to_string(service_level_) +
                                              ": " + name_ +
                                              " is on Ethernet, where priorities go from 0 to 7");
   }
-  gids_ = port->gid_tbl_len;
-  return find_gid(choice);
+  if (pkey_index_ != 0 && pkey_index_ >= port.pkey_tbl_len) {
+    return Error(Code::invalid_argument,
+                 "GDAKIT_PKEY_INDEX=" + std::to_string(pkey_index_) + ": port " +
+                     std::to_string(port_) + " of " + name_ + " has a table of " +
+                     std::to_string(port.pkey_tbl_len) +
+                     (port.pkey_tbl_len == 1 ? " partition key, at index 0"
+                                             : " partition keys, from index 0 on") +
+                     "; `grep . /sys/class/infiniband/" + name_ + "/ports/" +
+                     std::to_string(port_) + "/pkeys/*` shows them");
+  }
+  return {};
 }
 
 Result<void> OpenNic::find_gid(const GidChoice& choice) {

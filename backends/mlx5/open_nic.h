@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "backends/mlx5/libraries.h"
 #include "backends/mlx5/nic_capabilities.h"
@@ -62,13 +63,18 @@ struct NicOptions {
   GidChoice gid = {};  // GDAKIT_GID
   std::optional<std::uint8_t> service_level = {};
   std::optional<std::uint8_t> traffic_class = {};  // none: what the system has for the port
+  std::uint16_t pkey_index = 0;                    // GDAKIT_PKEY_INDEX
   std::uint64_t page_bytes = 0;                    // of this host; 0: as it is
 };
 
 class OpenNic {
  public:
-  // The NIC that choose_nic chooses. The libraries outlive it. Errors: as choose_nic's; the port
-  // has no GID that was asked for; a call of libibverbs or libmlx5 that failed, by its name.
+  // The NICs that choose_nics chooses, in that order. The libraries outlive them. Errors: as
+  // choose_nics's; a port has no GID or no partition key that was asked for; a call of libibverbs
+  // or libmlx5 that failed, by its name.
+  static Result<std::vector<std::unique_ptr<OpenNic>>> open_all(const Libraries& libraries,
+                                                                const NicOptions& options);
+  // The one, where one is wished.
   static Result<std::unique_ptr<OpenNic>> open(const Libraries& libraries,
                                                const NicOptions& options);
   ~OpenNic();
@@ -94,6 +100,8 @@ class OpenNic {
   }
   std::uint8_t service_level() const { return service_level_; }
   std::uint8_t traffic_class() const { return traffic_class_; }
+  // Of the partition in which its queues are, in the port's table.
+  std::uint16_t pkey_index() const { return pkey_index_; }
   // Of this host: the least that the kernel maps, and that it makes a umem of.
   std::uint64_t page_bytes() const { return page_bytes_; }
   // Why this NIC and not another one.
@@ -138,6 +146,7 @@ class OpenNic {
   OpenNic(const Libraries& libraries, std::string name) : libraries_(libraries), name_(name) {}
   Result<void> open_device(ibv_device* device, const NicOptions& options);
   Result<void> find_address(const GidChoice& choice);
+  Result<void> check_options(const ibv_port_attr& port) const;
   Result<void> find_gid(const GidChoice& choice);
 
   Result<DevxObject> create(format::prm::Opcode opcode, std::span<const std::uint8_t> in,
@@ -159,6 +168,7 @@ class OpenNic {
   ibv_gid_entry gid_{};  // that was chosen
   std::uint8_t service_level_ = 0;
   std::uint8_t traffic_class_ = 0;
+  std::uint16_t pkey_index_ = 0;
   std::uint64_t page_bytes_ = 0;
   std::string why_;
   PortAddress address_;

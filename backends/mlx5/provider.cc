@@ -1,4 +1,4 @@
-// Opens a PE's NIC, as the options want it.
+// Opens a PE's NICs, as the options want them.
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -6,12 +6,14 @@
 #include <utility>
 #include <vector>
 
+#include "backends/mlx5/agreement.h"
 #include "backends/mlx5/emulation.h"
 #include "backends/mlx5/mlx5_backend.h"
 #include "backends/mlx5/open_nic.h"
 #include "core/base/log.h"
 #include "core/host/bootstrap/host_name.h"
 #include "core/host/local_rank.h"
+#include "core/host/nic_set.h"
 
 namespace gdakit::mlx5 {
 namespace {
@@ -65,10 +67,18 @@ Result<NicOptions> nic_options(const Options& options, Bootstrap& bootstrap,
   gpu.copy(mine.gpu.data(), mine.gpu.size() - 1);
   Result<std::vector<std::string>> before = gpus_before(mine, bootstrap);
   if (!before) return before.error();
-  return NicOptions{.wish = {*list, *map, local_rank, gpu, std::move(*before)},
+  return NicOptions{.wish = {options.nics_per_pe, *list, *map, local_rank, gpu, std::move(*before)},
                     .gid = *gid,
                     .service_level = to_byte(options.service_level),
-                    .traffic_class = to_byte(options.traffic_class)};
+                    .traffic_class = to_byte(options.traffic_class),
+                    .pkey_index = static_cast<std::uint16_t>(options.pkey_index)};
+}
+
+Result<void> check_emulated(const Options& options, const OpenNic& nic) {
+  const bool is_real = SoftNic::of(nic.context()) == nullptr;
+  if (options.backend != BackendChoice::mlx5_emulated || !is_real) return {};
+  return Error(Code::unavailable, "GDAKIT_BACKEND=mlx5-emulated: " + nic.name() +
+                                      " is a real NIC; GDAKIT_BACKEND=mlx5 drives such");
 }
 
 class Provider final : public BackendProvider {
@@ -85,19 +95,20 @@ class Provider final : public BackendProvider {
     const Result<const Libraries*> libraries =
         libraries_ == nullptr ? Libraries::of_process() : Result<const Libraries*>(libraries_);
     if (!libraries) return libraries.error();
+    if (auto same = agree_on_nics(bootstrap, options.nics_per_pe); !same) return same.error();
     const Result<NicOptions> wanted = nic_options(options, bootstrap, memory);
     if (!wanted) return wanted.error();
-    Result<std::unique_ptr<OpenNic>> nic = OpenNic::open(**libraries, *wanted);
-    if (!nic) return nic.error();
-    if (options.backend == BackendChoice::mlx5_emulated &&
-        SoftNic::of((*nic)->context()) == nullptr) {
-      return Error(Code::unavailable, "GDAKIT_BACKEND=mlx5-emulated: " + (*nic)->name() +
-                                          " is a real NIC; GDAKIT_BACKEND=mlx5 drives such");
-    }
+    auto nics = OpenNic::open_all(**libraries, *wanted);
+    if (!nics) return nics.error();
     const Log log(options.log, bootstrap.rank());
-    log.info("NIC " + (*nic)->name() + ", port " + std::to_string((*nic)->port()) + ": " +
-             (*nic)->why());
-    return make_backend(std::move(*nic), options, bootstrap, memory);
+    for (const std::unique_ptr<OpenNic>& nic : *nics) {
+      if (auto fits = check_emulated(options, *nic); !fits) return fits.error();
+      log.info("NIC " + nic->name() + ", port " + std::to_string(nic->port()) + ": " + nic->why());
+    }
+    auto backends = make_backends(std::move(*nics), options, bootstrap, memory);
+    if (!backends) return backends.error();
+    return backends->size() == 1 ? std::move(backends->front())
+                                 : make_nic_set(std::move(*backends));
   }
 
  private:

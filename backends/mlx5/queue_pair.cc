@@ -163,7 +163,9 @@ Result<void> QueuePair::to_init() {
   if (!options_.initiator) give_all_rights<prm::Qpc>(context);
   context.set(prm::Qpc::counter_set_id, options_.counter_set);
   context.set(prm::Qpc::lag_tx_port_affinity, lag_port_);
-  context.at(prm::Qpc::primary_address_path).set(prm::Ads::vhca_port_num, nic_.port());
+  const auto path = context.at(prm::Qpc::primary_address_path);
+  path.set(prm::Ads::vhca_port_num, nic_.port());
+  path.set(prm::Ads::pkey_index, nic_.pkey_index());
   return nic_.modify(*qp_, prm::Opcode::rst2init_qp, in, out);
 }
 

@@ -25,6 +25,7 @@
 #include "core/base/bits.h"
 #include "core/format/doorbell.h"
 #include "core/host/ack_timeout.h"
+#include "core/host/bootstrap/same_on_all_pes.h"
 #include "core/host/stall.h"
 #include "device/channel_views.h"
 
@@ -383,11 +384,23 @@ Result<void> check_size(const Options& options, int size) {
                                            std::to_string(most) + "; raise GDAKIT_SOFTNIC_PES");
 }
 
+// Collective: the same for all PEs.
+Result<void> check_nics(const Options& options, Bootstrap& bootstrap) {
+  const auto text = [](std::uint32_t nics) { return std::to_string(nics); };
+  auto same = agree_on(bootstrap, "GDAKIT_NICS_PER_PE", options.nics_per_pe, text);
+  if (!same || options.nics_per_pe == 1) return same;
+  return Error(Code::invalid_argument,
+               "GDAKIT_NICS_PER_PE=" + text(options.nics_per_pe) +
+                   ": the backend softnic gives a PE one NIC; set it to 1, or take one whose PEs "
+                   "may have several: GDAKIT_BACKEND=mlx5 or mlx5-emulated");
+}
+
 class SoftNicProvider : public BackendProvider {
  public:
   Result<std::unique_ptr<Backend>> open(const Options& options, Bootstrap& bootstrap,
                                         MemoryProvider& memory) final {
     if (Result<void> fits = check_size(options, bootstrap.size()); !fits) return fits.error();
+    if (Result<void> one = check_nics(options, bootstrap); !one) return one.error();
     Result<NicLink> link = meet(options, bootstrap, memory);
     if (!link) return link.error();
     return open_on(std::move(*link), options, bootstrap.size(), memory);

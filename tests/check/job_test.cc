@@ -125,7 +125,7 @@ PeReport report_of(int pe, const std::string& mtu) {
   port.step = "port";
   port.say("ACTIVE");
   port.facts = {{"MTU", mtu}, {"link layer", "RoCE"}};
-  return {pe, "n" + std::to_string(pe), {port}, "mlx5_" + std::to_string(pe)};
+  return {pe, "n" + std::to_string(pe), {port}, {"mlx5_" + std::to_string(pe)}};
 }
 
 TEST(CheckAgreement, TheOddOneOutIsNamed) {
@@ -157,16 +157,19 @@ TEST(CheckAgreement, APeThatHasNothingToTellIsAnOddOneToo) {
 TEST(CheckAgreement, PesThatShareANicAreTold) {
   std::vector<PeReport> pes{report_of(0, "4096"), report_of(1, "4096")};
   const auto told = [&] { return look_at_agreement(pes).summary; };
-  for (PeReport& pe : pes) pe.nic = "mlx5_0";
+  for (PeReport& pe : pes) pe.nics = {"mlx5_0"};
   EXPECT_THAT(told(), Not(HasSubstr("share")));  // of two hosts
   for (PeReport& pe : pes) pe.host = "n0";
   EXPECT_THAT(told(), HasSubstr("2 PEs share mlx5_0 of host n0"));
-  pes[1].nic = "mlx5_1";
+  pes[1].nics = {"mlx5_1"};
   EXPECT_THAT(told(), Not(HasSubstr("share")));
+  for (PeReport& pe : pes) pe.nics.emplace_back("mlx5_2");  // another one of each
+  EXPECT_THAT(told(), AllOf(HasSubstr("2 PEs share mlx5_2"), Not(HasSubstr("mlx5_1"))));
 }
 
 PeReport whole_report() {
   PeReport report = report_of(3, "1024");
+  report.nics.emplace_back("mlx5_4");
   report.steps[0].add(
       {Verdict::failed, "on", "tried", "answer", "cause", "proof", "remedy", "otherwise"});
   return report;
@@ -178,7 +181,7 @@ TEST(CheckReport, ArrivesAsItWasSent) {
   ASSERT_TRUE(got);
   EXPECT_EQ(got->pe, 3);
   EXPECT_EQ(got->host, "n3");
-  EXPECT_EQ(got->nic, "mlx5_3");
+  EXPECT_THAT(got->nics, ElementsAre("mlx5_3", "mlx5_4"));
   ASSERT_THAT(got->steps, SizeIs(1));
   EXPECT_EQ(got->steps[0].findings, sent.steps[0].findings);
   EXPECT_EQ(got->steps[0].facts, sent.steps[0].facts);
@@ -209,7 +212,7 @@ TEST(CheckReport, TextTellsOnceWhatSeveralPesFind) {
 TEST(CheckReport, TheWorstStepIsTheVerdict) {
   EXPECT_EQ(verdict_of({report_of(0, "1")}), Verdict::ok);
   EXPECT_EQ(verdict_of({report_of(0, "1"), whole_report()}), Verdict::failed);
-  EXPECT_EQ(verdict_of(std::vector<PeReport>{{0, "n0", {skipped("why")}, ""}}), Verdict::skipped);
+  EXPECT_EQ(verdict_of(std::vector<PeReport>{{0, "n0", {skipped("why")}, {}}}), Verdict::skipped);
 }
 
 }  // namespace

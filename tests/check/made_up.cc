@@ -63,6 +63,7 @@ mlx5::NicLook healthy_nic(const std::string& name) {
   port.state = "ACTIVE";
   port.is_active = port.is_ethernet = true;
   port.mtu = port.max_mtu = 4096;
+  port.pkeys = 1;
   port.gids = {gid};
   nic.ports = {port};
   return nic;
@@ -120,9 +121,10 @@ MadeUp::MadeUp() {
   surroundings_.put_by_gpu = [puts = puts_](const std::string&, unsigned, int) {
     return puts->by_gpu;
   };
-  surroundings_.place_nic = [](const std::vector<std::string>& gpus) -> Result<mlx5::PlacedNic> {
+  surroundings_.place_nics = [](const std::vector<std::string>& gpus) {
     const std::string& gpu = gpus.back();
-    return mlx5::PlacedNic{"mlx5_0", 1, "the nearest to " + (gpu.empty() ? "none" : gpu)};
+    return std::vector{
+        mlx5::PlacedNic{"mlx5_0", 1, "the nearest to " + (gpu.empty() ? "none" : gpu)}};
   };
 }
 

@@ -224,6 +224,37 @@ TEST_F(CheckNic, ThePartitionOfAnInfiniBandPortIsLookedAt) {
   expect(look_at_ports, Verdict::ok);
 }
 
+TEST_F(CheckNic, ThePartitionIsThatOfTheOption) {
+  machine_.port().is_ethernet = false;
+  machine_.port().is_infiniband = true;
+  machine_.port().lid = 3;
+  machine_.port().pkeys = 128;
+  machine_.write("/sys/class/infiniband/mlx5_0/ports/1/pkeys/0", "0xffff");
+  machine_.write("/sys/class/infiniband/mlx5_0/ports/1/pkeys/5", "0x0000");
+  expect(look_at_ports, Verdict::ok);
+  machine_.surroundings().options.pkey_index = 5;
+  const Finding finding = finding_of(look_at_ports, Verdict::failed);
+  EXPECT_THAT(finding.tried, HasSubstr("ports/1/pkeys/5"));
+  EXPECT_THAT(finding.cause, HasSubstr("the place is empty"));
+  machine_.write("/sys/class/infiniband/mlx5_0/ports/1/pkeys/5", "0x9234");
+  EXPECT_EQ(look_at_ports(machine_.surroundings()).facts.at("partition"), "0x1234");
+}
+
+TEST_F(CheckNic, APartitionBeyondThePortsTableIsAFailureThatTellsItsSize) {
+  machine_.surroundings().options.pkey_index = 1;
+  const Finding roce = finding_of(look_at_ports, Verdict::failed);
+  EXPECT_EQ(roce.answer, "the port's table has 1 place, where GDAKIT_PKEY_INDEX=1");
+  EXPECT_EQ(roce.cause, "RoCE has one partition");
+  machine_.port().pkeys = 128;
+  expect(look_at_ports, Verdict::ok);
+  machine_.port().is_ethernet = false;
+  machine_.port().is_infiniband = true;
+  machine_.port().lid = 3;
+  machine_.surroundings().options.pkey_index = 128;
+  EXPECT_EQ(finding_of(look_at_ports, Verdict::failed).answer,
+            "the port's table has 128 places, where GDAKIT_PKEY_INDEX=128");
+}
+
 // It arrives, and the NIC had to send it again.
 TEST_F(CheckNic, PutsThatTheNicRepeatedAreAWarning) {
   machine_.puts().counted_by_a_put.rx_write_requests = 1;
@@ -254,6 +285,8 @@ TEST_F(CheckNic, APutThatCannotBeginIsToldByItsCall) {
   const Finding locked = finding_of(look_at_put, Verdict::failed);
   EXPECT_THAT(locked.answer, HasSubstr("ENOMEM, 12"));
   EXPECT_EQ(locked.proof, "ulimit -l");
+  machine_.puts().opened = Error(Code::invalid_argument, "GDAKIT_PKEY_INDEX=9: port 1 of mlx5_0");
+  EXPECT_EQ(finding_of(look_at_put, Verdict::failed).proof, "gdakit check --only port");
   machine_.puts().opened = {};
   machine_.puts().made = Error(Code::system, "CREATE_QP; 0x8 (limits exceeded)", EREMOTEIO);
   EXPECT_EQ(finding_of(look_at_put, Verdict::failed).proof, "rdma resource show");

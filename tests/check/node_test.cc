@@ -171,6 +171,33 @@ TEST_F(CheckNode, AGpuOnAnotherSocketIsAWarning) {
               HasSubstr("mlx5_0 is on node 0, the GPU on 1"));
 }
 
+TEST_F(CheckNode, EachNicOfAPeIsToldAndHeldAgainstItsGpu) {
+  machine_.surroundings().place_nics = [](const std::vector<std::string>&) {
+    return std::vector{mlx5::PlacedNic{"mlx5_0", 1, "near"}, mlx5::PlacedNic{"mlx5_1", 2, "far"}};
+  };
+  EXPECT_THAT(look_at_qos(machine_.surroundings()).summary,
+              HasSubstr("this PE takes mlx5_0 port 1 (near), mlx5_1 port 2 (far)"));
+  const std::string other = "/sys/devices/pci0000:ba/0000:ba:01.0";
+  machine_.surroundings().nics->push_back(healthy_nic("mlx5_1"));
+  machine_.write(other + "/numa_node", "1");
+  machine_.link("/sys/class/infiniband/mlx5_1/device", other);
+  machine_.add_gpu(std::string(kBridge) + "/0000:3c:00.0", 0);
+  EXPECT_EQ(finding_of(look_at_pcie, Verdict::warning).answer, "mlx5_1 is on node 1, the GPU on 0");
+  EXPECT_THAT(look_at_pcie(machine_.surroundings()).summary,
+              AllOf(HasSubstr("GPU 0000:3c:00.0 takes mlx5_0 (near)"),
+                    HasSubstr("GPU 0000:3c:00.0 takes mlx5_1 (far)")));
+}
+
+TEST_F(CheckNode, TooFewNicsForThisPeAreAFailure) {
+  machine_.surroundings().place_nics =
+      [](const std::vector<std::string>&) -> Result<std::vector<mlx5::PlacedNic>> {
+    return Error(Code::unavailable, "GDAKIT_NICS_PER_PE=2, where 1 can be used");
+  };
+  const Finding finding = finding_of(look_at_qos, Verdict::failed);
+  EXPECT_EQ(finding.answer, "GDAKIT_NICS_PER_PE=2, where 1 can be used");
+  EXPECT_THAT(finding.remedy, HasSubstr("a lower GDAKIT_NICS_PER_PE"));
+}
+
 TEST_F(CheckNode, TheHostsTrafficClassIsTakenUnlessAnotherOneIsAskedFor) {
   const auto said = [&] { return look_at_qos(machine_.surroundings()).summary; };
   expect_ok(look_at_qos);

@@ -37,7 +37,7 @@ class CheckPut : public testing::Test {
   }
 
   PutEnd& connected(QueueType type = QueueType::rc) {
-    auto opened = open_put_end(libraries_, "rocep1s0", 1, Options());
+    auto opened = open_put_end(libraries_, "rocep1s0", 1, options_);
     EXPECT_TRUE(opened);
     end_ = std::move(*opened);
     const auto card = end_->make_queue(type);
@@ -59,6 +59,7 @@ class CheckPut : public testing::Test {
   }
 
   const Libraries& libraries_ = played_libraries();
+  Options options_;
   std::unique_ptr<PutEnd> end_;
 };
 
@@ -96,6 +97,23 @@ TEST_F(CheckPut, OfDcAPutSaysWhereItsTargetIs) {
   format::DoorbellRecord record;
   std::memcpy(&record, slots + kQueueBytes + sizeof(format::Cqe64), sizeof record);
   EXPECT_EQ(record.snd_dbr, 4u);
+}
+
+TEST_F(CheckPut, APutIsInThePartition) {
+  played().ports[0].pkey_tbl_len = 4;
+  options_.pkey_index = 3;
+  connected();
+  using Sent = format::prm::Rst2initQpIn;
+  const format::prm::View<Sent> sent(std::span<const std::uint8_t>(played().sent.at("0502")));
+  EXPECT_EQ(sent.at(Sent::qpc)
+                .at(format::prm::Qpc::primary_address_path)
+                .get(format::prm::Ads::pkey_index),
+            3u);
+  end_.reset();
+  options_.pkey_index = 4;
+  const auto refused = open_put_end(libraries_, "rocep1s0", 1, options_);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message(), HasSubstr("a table of 4 partition keys"));
 }
 
 TEST_F(CheckPut, OfDcANicThatHasNoneIsTold) {

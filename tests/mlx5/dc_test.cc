@@ -34,6 +34,7 @@ class Dc : public PlayedProvider {
     options.service_level = 5;
     options.traffic_class = 106;
     options.queue_type = QueueType::dc;
+    options.pkey_index = pkey_index_;
     auto opened = open(options, host_);
     ASSERT_TRUE(opened) << opened.error().message();
     backend_ = std::move(*opened);
@@ -74,6 +75,7 @@ class Dc : public PlayedProvider {
 
   std::vector<QueueBlock> blocks_ = std::vector<QueueBlock>(4);
   std::unique_ptr<Backend> backend_;
+  std::uint32_t pkey_index_ = 0;
 };
 
 TEST_F(Dc, AnInitiatorIsReadyToPostAndHasNoPeer) {
@@ -108,6 +110,18 @@ TEST_F(Dc, OfAPeThereIsOneTargetOfARandomKey) {
   EXPECT_EQ(context.get(prm::Dctc::mtu), first.address.mtu);
   reopen();
   EXPECT_NE(card().key, first.key);
+}
+
+TEST_F(Dc, TargetsAndInitiatorsAreInThePartition) {
+  played().ports[0].pkey_tbl_len = 8;
+  pkey_index_ = 6;
+  reopen();
+  ASSERT_TRUE(create());
+  EXPECT_NE(card().dctn, 0u);
+  const auto target = sent<prm::CreateDctIn>("0710").at(prm::CreateDctIn::dct_context_entry);
+  EXPECT_EQ(target.get(prm::Dctc::pkey_index), 6u);
+  const auto initiator = sent<prm::Rst2initQpIn>("0502").at(prm::Rst2initQpIn::qpc);
+  EXPECT_EQ(initiator.at(prm::Qpc::primary_address_path).get(prm::Ads::pkey_index), 6u);
 }
 
 TEST_F(Dc, TargetsAndInitiatorsGoOutByTheBondedPortsInTurn) {

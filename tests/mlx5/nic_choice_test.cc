@@ -1,4 +1,4 @@
-// Which NIC a PE takes, by the map, by distance, and by its local rank.
+// Which NICs a PE takes, by the map, by distance, and by its local rank.
 #include "backends/mlx5/nic_choice.h"
 
 #include <filesystem>
@@ -92,17 +92,33 @@ class NicChoiceTest : public PciTree {
   }
   ~NicChoiceTest() override { EXPECT_THAT(played().held(), testing::IsEmpty()); }
 
-  // Its name, or the error.
+  // Their names, joined by +, or the error.
   std::string chosen(const NicWish& wish) {
     const Result<DeviceList> present = DeviceList::get(played_libraries());
-    const Result<ChosenNic> nic = choose_nic(*present, wish);
-    if (!nic) return nic.error().message();
-    EXPECT_FALSE(nic->why.empty());
-    return nic->report.name;
+    const Result<std::vector<ChosenNic>> nics = choose_nics(*present, wish);
+    if (!nics) return nics.error().message();
+    EXPECT_EQ(nics->size(), wish.count);
+    std::string names;
+    for (const ChosenNic& nic : *nics) {
+      EXPECT_FALSE(nic.why.empty());
+      names += (names.empty() ? "" : "+") + nic.report.name;
+    }
+    return names;
+  }
+  // Why the PE takes each.
+  std::vector<std::string> whys(const NicWish& wish) {
+    const Result<DeviceList> present = DeviceList::get(played_libraries());
+    const Result<std::vector<ChosenNic>> nics = choose_nics(*present, wish);
+    EXPECT_TRUE(nics);
+    std::vector<std::string> whys;
+    for (const ChosenNic& nic : *nics) whys.push_back(nic.why);
+    return whys;
   }
   // Of the PE of that local rank, among PEs without GPUs.
-  static NicWish of(std::size_t local_rank) {
-    return {.local_rank = local_rank, .gpus_before = std::vector<std::string>(local_rank)};
+  static NicWish of(std::size_t local_rank, std::size_t count = 1) {
+    return {.count = count,
+            .local_rank = local_rank,
+            .gpus_before = std::vector<std::string>(local_rank)};
   }
 };
 
@@ -169,6 +185,84 @@ TEST_F(NicChoiceTest, NicsAtUnknownDistancesAreSharedOut) {
   NicWish wish = of(2);
   wish.gpu = kGpu;
   EXPECT_EQ(chosen(wish), "rocep3s0");
+}
+
+TEST_F(NicChoiceTest, PesWithSeveralNicsShareThemOut) {
+  EXPECT_EQ(chosen(of(0, 2)), "rocep1s0+rocep2s0");
+  EXPECT_EQ(chosen(of(1, 2)), "rocep3s0+rocep1s0");
+  EXPECT_EQ(chosen(of(2, 2)), "rocep2s0+rocep3s0");
+  EXPECT_EQ(chosen(of(3, 2)), "rocep1s0+rocep2s0");
+  EXPECT_EQ(chosen(of(0, 3)), "rocep1s0+rocep2s0+rocep3s0");
+  EXPECT_EQ(chosen(of(1, 3)), "rocep1s0+rocep2s0+rocep3s0");
+}
+
+TEST_F(NicChoiceTest, TheMapGivesAPeSeveralNicsInItsOrder) {
+  NicWish wish = of(0, 2);
+  wish.map = HcaMap::parse("rocep3s0+rocep1s0:1,rocep2s0+rocep3s0").value();
+  EXPECT_EQ(chosen(wish), "rocep3s0+rocep1s0");
+  EXPECT_THAT(whys(wish), testing::Each("by GDAKIT_HCA_MAP"));
+  wish.local_rank = 1;
+  EXPECT_EQ(chosen(wish), "rocep2s0+rocep3s0");
+}
+
+TEST_F(NicChoiceTest, AMapThatGivesAPeAnotherNumberOfNicsIsRefused) {
+  NicWish wish = of(0, 2);
+  wish.map = HcaMap::parse("rocep1s0+rocep2s0,rocep3s0").value();
+  EXPECT_EQ(chosen(wish), wish.map.misfit(2)) << "an entry of another PE, too";
+  EXPECT_THAT(chosen(wish), HasSubstr("its entry rocep3s0 names 1 NIC"));
+  wish.map = HcaMap::parse("rocep1s0+mlx5_7").value();
+  EXPECT_THAT(chosen(wish), AllOf(HasSubstr("the NIC mlx5_7, where this host has rocep1s0")));
+}
+
+// One near to the GPU, and two that are farther away.
+TEST_F(NicChoiceTest, FartherNicsAreTakenWhereThereAreTooFewNearOnes) {
+  played().folders = {add_nic("a", "pci0000:00/0000:00:01.0/0000:01:00.0", 0),
+                      add_nic("b", "pci0000:c0/0000:c0:01.0/0000:c1:00.0/0000:c4:00.0", 1),
+                      add_nic("c", "pci0000:00/0000:00:02.0/0000:02:00.0", 0)};
+  const auto taken = [&](std::size_t count, std::vector<std::string> before) {
+    return NicWish{.count = count, .gpu = kGpu, .gpus_before = std::move(before), .system = root_};
+  };
+  EXPECT_EQ(chosen(taken(1, {})), "rocep2s0");
+  EXPECT_EQ(chosen(taken(2, {})), "rocep2s0+rocep3s0");
+  EXPECT_EQ(chosen(taken(2, {kGpu})), "rocep2s0+rocep1s0");
+  EXPECT_EQ(chosen(taken(2, {kGpu, kGpu})), "rocep2s0+rocep3s0");
+  EXPECT_EQ(chosen(taken(3, {})), "rocep2s0+rocep3s0+rocep1s0");
+  EXPECT_EQ(chosen(taken(3, {kGpu})), "rocep2s0+rocep3s0+rocep1s0");
+  const std::string gpu = kGpu;
+  EXPECT_THAT(whys(taken(2, {})), testing::ElementsAre("behind one PCI bridge with GPU " + gpu,
+                                                       "of another NUMA node than GPU " + gpu +
+                                                           ", number 2 of 2 that are as near"));
+}
+
+// Each GPU has a NIC of its own: no NIC is the second one of several PEs.
+TEST_F(NicChoiceTest, PesWithOtherNearestNicsTakeOtherFartherOnes) {
+  played().folders.clear();
+  std::vector<std::string> gpus;
+  for (const std::string bus : {"c4", "c5", "c6"}) {
+    const std::string bridge = "pci0000:c0/0000:c0:0" + bus.substr(1) + ".0/0000:" + bus;
+    played().folders.push_back(add_nic(bus, bridge + ":00.0", 1));
+    gpus.push_back("0000:" + bus + ":01.0");
+    fs::create_directory_symlink(add(bridge + ":01.0", 1), root_ / "bus/pci/devices" / gpus.back());
+  }
+  const auto taken = [&](std::size_t gpu) {
+    return chosen({.count = 2, .gpu = gpus[gpu], .system = root_});
+  };
+  EXPECT_EQ(taken(0), "rocep1s0+rocep2s0");
+  EXPECT_EQ(taken(1), "rocep2s0+rocep3s0");
+  EXPECT_EQ(taken(2), "rocep3s0+rocep1s0");
+}
+
+TEST_F(NicChoiceTest, TooFewUsableNicsAreCountedWithTheReasonsOfOthers) {
+  EXPECT_EQ(chosen(of(0, 4)),
+            "GDAKIT_NICS_PER_PE=4, where 3 of this host's 3 RDMA NICs can be used; lower "
+            "GDAKIT_NICS_PER_PE");
+  NicWish wish = of(0, 3);
+  wish.list = HcaList::parse("^rocep2s0").value();
+  EXPECT_EQ(chosen(wish),
+            "GDAKIT_NICS_PER_PE=3, where 2 of this host's 3 RDMA NICs can be used; lower "
+            "GDAKIT_NICS_PER_PE. Those that cannot: rocep2s0: left out by GDAKIT_HCA_LIST");
+  wish.count = 2;
+  EXPECT_EQ(chosen(wish), "rocep1s0+rocep3s0");
 }
 
 TEST_F(NicChoiceTest, WithoutAUsableNicTellsEachOnesReason) {

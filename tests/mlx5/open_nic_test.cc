@@ -112,6 +112,27 @@ TEST_F(OpenNicTest, APriorityThatEthernetLacksIsRefused) {
   EXPECT_THAT(nic.error().message(), HasSubstr("GDAKIT_SERVICE_LEVEL=8"));
 }
 
+TEST_F(OpenNicTest, APartitionBeyondThePortsTableIsRefusedWithItsSize) {
+  put_on_infiniband();
+  played().ports[0].pkey_tbl_len = 128;
+  nic_options_.pkey_index = 127;
+  const auto nic = open();
+  ASSERT_TRUE(nic);
+  EXPECT_EQ((*nic)->pkey_index(), 127);
+  nic_options_.pkey_index = 128;
+  EXPECT_EQ(refusal(),
+            "GDAKIT_PKEY_INDEX=128: port 1 of rocep1s0 has a table of 128 partition keys, from "
+            "index 0 on; `grep . /sys/class/infiniband/rocep1s0/ports/1/pkeys/*` shows them");
+}
+
+TEST_F(OpenNicTest, RoceHasOnePartition) {
+  played().ports[0].pkey_tbl_len = 1;
+  EXPECT_TRUE(open());
+  nic_options_.pkey_index = 1;
+  EXPECT_THAT(refusal(), AllOf(HasSubstr("GDAKIT_PKEY_INDEX=1: port 1 of rocep1s0"),
+                               HasSubstr("a table of 1 partition key, at index 0;")));
+}
+
 TEST_F(OpenNicTest, WithoutAGidSaysWhereToLook) {
   played().gids = {gid_of(~0u, 0, 0)};
   EXPECT_THAT(refusal(), AllOf(HasSubstr("rocep1s0: port 1 has no GID"), HasSubstr("show_gids")));

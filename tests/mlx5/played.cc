@@ -62,7 +62,7 @@ using calls::spoil;
 using calls::succeeds;
 
 std::array<ibv_device, 3> devices;  // rocep1s0 and on
-verbs_context context;
+std::array<verbs_context, devices.size()> contexts;
 mlx5_wqe_av vector;
 
 ibv_device** get_device_list(int* count) {
@@ -84,11 +84,11 @@ void free_device_list(ibv_device** list) {
 }
 const char* get_device_name(ibv_device* of) { return of->name; }
 bool is_supported(ibv_device*) { return played().is_mlx5 && !happens(64); }
-ibv_context* open_device(ibv_device*, mlx5dv_context_attr* attributes) {
+ibv_context* open_device(ibv_device* device, mlx5dv_context_attr* attributes) {
   if (attributes->flags != MLX5DV_CONTEXT_FLAGS_DEVX) return nullptr;
   if (!succeeds("mlx5dv_open_device")) return nullptr;
   ++played().live["context"];
-  return &context.context;
+  return &contexts[static_cast<std::size_t>(device - devices.data())].context;
 }
 int close_device(ibv_context*) {
   --played().live["context"];
@@ -104,12 +104,14 @@ int query_device(ibv_context*, ibv_device_attr* attributes) {
   spoil(*attributes);
   return code_of("ibv_query_device");
 }
-int query_port(ibv_context*, std::uint8_t number, ibv_port_attr* attributes, std::size_t) {
+int query_port(ibv_context* of, std::uint8_t number, ibv_port_attr* attributes, std::size_t) {
   const bool later = played().live["pd"] != 0 && !played().ports_later.empty();
   const std::vector<ibv_port_attr>& ports = later ? played().ports_later : played().ports;
   if (number > ports.size()) return EINVAL;
   *attributes = ports[number - 1u];
   attributes->gid_tbl_len = static_cast<int>(played().gids.size());
+  const bool is_second = of == &contexts[1].context;
+  if (is_second && played().second_mtu) attributes->active_mtu = *played().second_mtu;
   spoil(*attributes);
   return code_of("ibv_query_port");
 }
@@ -201,10 +203,12 @@ Played& played() {
 
 const Libraries& played_libraries() {
   static const Libraries libraries = make_libraries();
-  context = {};
-  context.context.abi_compat = __VERBS_ABI_IS_EXTENDED;
-  context.sz = sizeof context;
-  context.query_port = query_port;
+  for (verbs_context& context : contexts) {
+    context = {};
+    context.context.abi_compat = __VERBS_ABI_IS_EXTENDED;
+    context.sz = sizeof context;
+    context.query_port = query_port;
+  }
   for (std::size_t i = 0; i < devices.size(); ++i) {
     std::strcpy(devices[i].name, ("rocep" + std::to_string(i + 1) + "s0").c_str());
     std::strcpy(devices[i].dev_name, ("uverbs" + std::to_string(i + 3)).c_str());
@@ -215,7 +219,7 @@ const Libraries& played_libraries() {
 }
 
 ibv_device* played_device() { return &devices[0]; }
-verbs_context& played_context() { return context; }
+verbs_context& played_context() { return contexts[0]; }
 
 ibv_port_attr port_of(ibv_port_state state, std::uint8_t link_layer) {
   ibv_port_attr port{};

@@ -13,6 +13,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,6 +37,7 @@ struct Played {
   std::vector<ibv_port_attr> ports_later =
       {};  // once there is a protection domain; empty: as before
   std::vector<ibv_gid_entry> gids = {};
+  std::optional<ibv_mtu> second_mtu = {};  // of the second device's ports; none: as the others
   std::string firmware = "28.39.3004";
   std::uint32_t pd = 77;
   std::uint32_t eqn = 5;
@@ -92,7 +94,7 @@ mlx5dv_devx_uar* played_uar(std::size_t index);
 ibv_port_attr port_of(ibv_port_state state, std::uint8_t link_layer);
 ibv_gid_entry gid_of(std::uint32_t type, std::uint8_t first, std::uint8_t last);
 
-// The context's function, which a test may take away.
+// The first device's context, whose function a test may take away.
 verbs_context& played_context();
 
 // Of the doorbell page that is not dedicated.

@@ -33,7 +33,8 @@ class PlayedGpu final : public MemoryProvider {
   Result<void*> map_registers(void* page, std::uint64_t bytes) override {
     mapped_page = page;
     mapped_bytes = bytes;
-    if (!maps) return Error(Code::unavailable, "cudaHostRegister: 800, not permitted");
+    if (!maps || mapped == most_mapped)
+      return Error(Code::unavailable, "cudaHostRegister: 800, not permitted");
     ++mapped;
     return static_cast<char*>(page) + kGpuView;
   }
@@ -48,6 +49,7 @@ class PlayedGpu final : public MemoryProvider {
   bool exports = true;
   bool maps = true;
   int mapped = 0;
+  int most_mapped = 1000;  // at a time
   void* mapped_page = nullptr;
   std::uint64_t mapped_bytes = 0;
   void* exported_base = nullptr;

@@ -230,6 +230,23 @@ TEST_F(Commands, CarryTheServiceLevelAndTheTrafficClass) {
   EXPECT_EQ(over_infiniband.get(prm::Ads::tclass), 106u);
 }
 
+// Later commands leave it as it is: they do not name it among what they change.
+TEST_F(Commands, PutTheQueueIntoThePartition) {
+  const auto index = [&] {
+    EXPECT_TRUE(make());
+    return sent<prm::Rst2initQpIn>("0502")
+        .at(prm::Rst2initQpIn::qpc)
+        .at(prm::Qpc::primary_address_path)
+        .get(prm::Ads::pkey_index);
+  };
+  put_on_infiniband();
+  EXPECT_EQ(index(), 0u);
+  played().ports[0].pkey_tbl_len = 128;
+  nic_options_.pkey_index = 5;
+  EXPECT_EQ(index(), 5u);
+  EXPECT_EQ(sent<prm::Init2rtrQpIn>("0503").get(prm::Init2rtrQpIn::opt_param_mask), 0u);
+}
+
 TEST_F(Commands, OnInfiniBandHaveARoutingHeaderWhereOneIsNeeded) {
   const auto has_grh = [&](std::uint8_t prefix, int flags) {
     put_on_infiniband();

@@ -115,6 +115,32 @@ def check_dc(check):
     assert ", no queues of DC" in steps["device"]["summary"], steps
 
 
+def check_several_nics(check):
+    """A PE of two NICs is told both, and one that wants more than there are is a failure."""
+    os.environ["GDAKIT_NICS_PER_PE"] = "2"
+    steps = check.steps("--only", "put,qos", options=("--nics", "2"))
+    assert "this PE takes mlx5_0 port 1 (number 1 of 2 that are as near), mlx5_1 port 1 (" in \
+        steps["qos"]["summary"], steps
+    assert all(f"mlx5_{nic} port 1: 8 bytes" in steps["put"]["summary"] for nic in (0, 1)), steps
+    (finding,) = check.steps("--only", "put,qos", status=1)["qos"]["findings"]
+    assert all(finding[key] for key in FINDING_KEYS - {"on"}), finding
+    assert "GDAKIT_NICS_PER_PE=2, where 1 of this host's 1 RDMA NICs" in finding["answer"], finding
+    del os.environ["GDAKIT_NICS_PER_PE"]
+
+
+def check_partition(check):
+    """An index beyond the port's table is a failure that tells the table's size."""
+    for options, index, size in (((), 1, "1 place"), (("--link", "ib"), 128, "128 places")):
+        os.environ["GDAKIT_PKEY_INDEX"] = str(index)
+        failed = check.steps("--only", "port,put", status=1, options=options)
+        (port,), (put,) = (failed[step]["findings"] for step in ("port", "put"))
+        assert all(port.values()) and f"table has {size}, where" in port["answer"], port
+        assert f"GDAKIT_PKEY_INDEX={index}: port 1 of mlx5_0 has a table of" in put["answer"], put
+    os.environ["GDAKIT_PKEY_INDEX"] = "127"
+    check.steps("--only", "port,put", options=("--link", "ib"))
+    del os.environ["GDAKIT_PKEY_INDEX"]
+
+
 def check_bad_usage(check):
     for words in (("--only", "nosuch"), ("--limit", "0"), ("--nosuch",), ("word",)):
         ran = check.run(*words)
@@ -168,6 +194,8 @@ def main():
     check_json(check)
     check_failures(check)
     check_dc(check)
+    check_several_nics(check)
+    check_partition(check)
     check_bad_usage(check)
     check_job(check)
     check_alone(gdakit)

@@ -29,12 +29,19 @@ def nics_of(gdakit, options=(), hca_list=""):
     return nics, told["no_rdma_nics_because"]
 
 
-def map_of(gdakit, hca_map):
-    """Which NIC the PEs of this host take, by `gdakit info --json`, on two of them."""
+def map_of(gdakit, hca_map, nics=1, json_form=True):
+    """Which NICs the first PE of this host takes, of two, and why, or why none; or the text."""
     os.environ["GDAKIT_HCA_LIST"] = ""
     os.environ["GDAKIT_HCA_MAP"] = hca_map
-    ran = client.Fabric(gdakit, "--nics", "2").run(gdakit, "info", "--json")
-    return [(pe["local_rank"], pe["nic"], pe["why"]) for pe in json.loads(ran.stdout)["nic_map"]]
+    os.environ["GDAKIT_NICS_PER_PE"] = str(nics)
+    words = ("--json",) if json_form else ()
+    ran = client.Fabric(gdakit, "--nics", "2").run(gdakit, "info", *words)
+    if not json_form:
+        return " ".join(ran.stdout.split())
+    (pe,) = json.loads(ran.stdout)["nic_map"]
+    if pe["local_rank"] != 0 or pe["gpu"]:
+        sys.exit(f"a PE of local rank 0 without a GPU is {pe}")
+    return [(nic["name"], nic["port"], nic["why"]) for nic in pe["nics"]], pe["no_nics_because"]
 
 
 def expect(told, wanted):
@@ -62,11 +69,23 @@ def main():
     expect(nics_of(gdakit, two, "mlx5_4,mlx5_0"),
            ({}, "GDAKIT_HCA_LIST names mlx5_4, where this host has mlx5_0, mlx5_1"))
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
-    expect(map_of(gdakit, ""), [(0, "mlx5_0", "number 1 of 2 that are as near")])
-    expect(map_of(gdakit, "mlx5_1,mlx5_0"), [(0, "mlx5_1", "by GDAKIT_HCA_MAP")])
+    first, second = (f"number {nic} of 2 that are as near" for nic in (1, 2))
+    by_map = "by GDAKIT_HCA_MAP"
+    expect(map_of(gdakit, ""), ([("mlx5_0", 1, first)], ""))
+    expect(map_of(gdakit, "mlx5_1,mlx5_0"), ([("mlx5_1", 1, by_map)], ""))
     expect(map_of(gdakit, "mlx5_7"),
-           [(0, "", "GDAKIT_HCA_MAP gives the PE of local rank 0 the NIC mlx5_7, where this host "
-                    "has mlx5_0, mlx5_1")])
+           ([], "GDAKIT_HCA_MAP gives the PE of local rank 0 the NIC mlx5_7, where this host has "
+                "mlx5_0, mlx5_1"))
+    expect(map_of(gdakit, "", nics=2), ([("mlx5_0", 1, first), ("mlx5_1", 1, second)], ""))
+    expect(map_of(gdakit, "mlx5_1+mlx5_0:1", nics=2),
+           ([("mlx5_1", 1, by_map), ("mlx5_0", 1, by_map)], ""))
+    expect(map_of(gdakit, "", nics=3),
+           ([], "GDAKIT_NICS_PER_PE=3, where 2 of this host's 2 RDMA NICs can be used; lower "
+                "GDAKIT_NICS_PER_PE"))
+    told = map_of(gdakit, "mlx5_1+mlx5_0", nics=2, json_form=False)
+    wanted = f"takes mlx5_1, port 1: {by_map}; mlx5_0, port 1: {by_map}"
+    if wanted not in told:
+        sys.exit(f"told is {told}, without {wanted!r}")
 
 
 if __name__ == "__main__":

@@ -67,13 +67,15 @@ Finding difference(const std::string& step, const std::string& name, const Holde
                                            : "all of it, if steps put and pairs are ok"};
 }
 
-// PEs of one host that take the same NIC.
+// PEs of one host that take the same NIC, each among those that it takes.
 std::string sharing_text(const std::vector<PeReport>& pes) {
   std::map<std::pair<std::string, std::string>, std::size_t> takers;
-  for (const PeReport& pe : pes) ++takers[{pe.host, pe.nic}];
+  for (const PeReport& pe : pes) {
+    for (const std::string& nic : pe.nics) ++takers[{pe.host, nic}];
+  }
   std::string text;
   for (const auto& [key, count] : takers) {
-    if (count < 2 || key.second.empty()) continue;
+    if (count < 2) continue;
     text += (text.empty() ? "" : "; ") + std::to_string(count) + " PEs share " + key.second +
             " of host " + key.first;
   }

@@ -57,6 +57,14 @@ Result<std::vector<PeReport>> check_together(const Surroundings& surroundings, B
   return reports;
 }
 
+std::vector<std::string> names_of_nics(const Surroundings& surroundings) {
+  const Result<std::vector<mlx5::PlacedNic>> nics = surroundings.nics_of_this_pe();
+  std::vector<std::string> names;
+  if (!nics) return names;
+  for (const mlx5::PlacedNic& nic : *nics) names.push_back(nic.name);
+  return names;
+}
+
 }  // namespace
 
 std::vector<PeReport> check_job(Surroundings& surroundings, const std::string& host,
@@ -66,8 +74,7 @@ std::vector<PeReport> check_job(Surroundings& surroundings, const std::string& h
   if (bootstrap && !surroundings.options.local_rank) {
     surroundings.options.local_rank = (*bootstrap)->local_rank().value_or(rank);
   }
-  const Result<mlx5::PlacedNic> nic = surroundings.own_nic();
-  PeReport mine{rank, host, run_steps(surroundings, only), nic ? nic->name : ""};
+  PeReport mine{rank, host, run_steps(surroundings, only), names_of_nics(surroundings)};
   if (!bootstrap) {
     mine.steps.push_back(did_not_meet(bootstrap.error()));
     return {std::move(mine)};

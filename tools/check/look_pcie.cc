@@ -95,31 +95,36 @@ void judge_access_control(const Tree& tree, const std::string& on, const PciDevi
 
 using Nics = std::vector<std::pair<std::string, PciDevice>>;
 
-// Each GPU and the NIC that a PE on it takes.
+// A GPU and one of the NICs that a PE on it takes.
+void judge_distance(const PciDevice& gpu, const mlx5::PlacedNic& placed, const Nics& nics,
+                    StepReport& report) {
+  report.say("GPU " + gpu.self.address + " takes " + placed.name + " (" + placed.why + ")");
+  const auto nic =
+      std::ranges::find_if(nics, [&](const auto& one) { return one.first == placed.name; });
+  if (nic == nics.end() || gpu.numa_node < 0 || nic->second.numa_node < 0 ||
+      gpu.numa_node == nic->second.numa_node) {
+    return;
+  }
+  report.add({.verdict = Verdict::warning,
+              .on = "GPU " + gpu.self.address,
+              .tried = "the NUMA nodes of the GPU and of a NIC that a PE on it takes",
+              .answer = placed.name + " is on node " + std::to_string(nic->second.numa_node) +
+                        ", the GPU on " + std::to_string(gpu.numa_node),
+              .cause = "the host has too few NICs on the GPU's socket, or GDAKIT_HCA_LIST or "
+                       "GDAKIT_HCA_MAP leaves them out",
+              .proof = "nvidia-smi topo -m",
+              .remedy = "a NIC on that socket",
+              .otherwise = "all of it, more slowly"});
+}
+
+// Each GPU and the NICs that a PE on it takes.
 void judge_distances(const Surroundings& surroundings, const Nics& nics, StepReport& report) {
-  const std::vector<PciDevice> gpus = nvidia_gpus(surroundings.tree);
   std::vector<std::string> addresses;
-  for (const PciDevice& gpu : gpus) {
+  for (const PciDevice& gpu : nvidia_gpus(surroundings.tree)) {
     addresses.push_back(gpu.self.address);
-    const Result<mlx5::PlacedNic> placed = surroundings.place_nic(addresses);
+    const Result<std::vector<mlx5::PlacedNic>> placed = surroundings.place_nics(addresses);
     if (!placed) continue;
-    report.say("GPU " + gpu.self.address + " takes " + placed->name + " (" + placed->why + ")");
-    const auto nic =
-        std::ranges::find_if(nics, [&](const auto& one) { return one.first == placed->name; });
-    if (nic == nics.end() || gpu.numa_node < 0 || nic->second.numa_node < 0 ||
-        gpu.numa_node == nic->second.numa_node) {
-      continue;
-    }
-    report.add({.verdict = Verdict::warning,
-                .on = "GPU " + gpu.self.address,
-                .tried = "the NUMA nodes of the GPU and of the NIC that a PE on it takes",
-                .answer = placed->name + " is on node " + std::to_string(nic->second.numa_node) +
-                          ", the GPU on " + std::to_string(gpu.numa_node),
-                .cause = "the host has no NIC on the GPU's socket, or GDAKIT_HCA_LIST or "
-                         "GDAKIT_HCA_MAP leaves it out",
-                .proof = "nvidia-smi topo -m",
-                .remedy = "a NIC on that socket",
-                .otherwise = "all of it, more slowly"});
+    for (const mlx5::PlacedNic& nic : *placed) judge_distance(gpu, nic, nics, report);
   }
 }
 

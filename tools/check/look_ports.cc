@@ -73,11 +73,15 @@ void judge_active(const mlx5::NicLook& nic, const mlx5::PortLook& port, StepRepo
 
 constexpr unsigned kFullMember = 0x8000;  // of a partition, the bit above its number
 
-// The partition of InfiniBand in which queue pairs are: that of the table's first place. Nothing:
-// the system does not tell.
-std::optional<unsigned> first_pkey(const Tree& tree, const mlx5::NicLook& nic,
-                                   const mlx5::PortLook& port) {
-  const auto text = tree.read(folder_of(nic, port) + "/pkeys/0");
+// Where the partition of queue pairs stands.
+std::string pkey_file(const Options& options, const mlx5::NicLook& nic,
+                      const mlx5::PortLook& port) {
+  return folder_of(nic, port) + "/pkeys/" + std::to_string(options.pkey_index);
+}
+
+// That partition, of InfiniBand. Nothing: the system does not tell.
+std::optional<unsigned> read_pkey(const Tree& tree, const std::string& file) {
+  const auto text = tree.read(file);
   if (!text) return std::nullopt;
   unsigned pkey = 0;
   const std::string_view digits = std::string_view(*text).substr(text->starts_with("0x") ? 2 : 0);
@@ -86,18 +90,37 @@ std::optional<unsigned> first_pkey(const Tree& tree, const mlx5::NicLook& nic,
   return error == std::errc() ? std::optional(pkey) : std::nullopt;
 }
 
-void judge_pkey(const mlx5::NicLook& nic, const mlx5::PortLook& port, unsigned pkey,
-                StepReport& report) {
-  Finding finding{.on = name_of(nic, port),
-                  .tried = folder_of(nic, port) +
-                           "/pkeys/0: the partition that gdakit's queue "
-                           "pairs are in",
-                  .answer = hex_number(pkey),
-                  .proof = "grep . " + folder_of(nic, port) + "/pkeys/*",
-                  .remedy =
-                      "the subnet manager's partitions (partitions.conf of opensm): this port "
-                      "a full member of one, at index 0; there is no option for another index",
-                  .otherwise = "the other NICs: GDAKIT_HCA_LIST=^" + nic.name};
+// Of a table that has this place, or has not.
+Finding pkey_finding(const mlx5::NicLook& nic, const mlx5::PortLook& port,
+                     const std::string& file) {
+  return {.on = name_of(nic, port),
+          .tried = file + ": the partition that gdakit's queue pairs are in (GDAKIT_PKEY_INDEX)",
+          .proof = "grep . " + folder_of(nic, port) + "/pkeys/*",
+          .otherwise = "the other NICs: GDAKIT_HCA_LIST=^" + nic.name};
+}
+
+// The option names a place that the table has not.
+bool is_beyond(const Options& options, const mlx5::PortLook& port) {
+  return options.pkey_index != 0 && options.pkey_index >= port.pkeys;
+}
+Finding beyond_the_table(const Options& options, const mlx5::NicLook& nic,
+                         const mlx5::PortLook& port) {
+  Finding finding = pkey_finding(nic, port, pkey_file(options, nic, port));
+  finding.answer = "the port's table has " + std::to_string(port.pkeys) +
+                   (port.pkeys == 1 ? " place" : " places") +
+                   ", where GDAKIT_PKEY_INDEX=" + std::to_string(options.pkey_index);
+  finding.cause = port.is_ethernet ? "RoCE has one partition" : "the index is another host's";
+  finding.remedy = "an index of the table, or no GDAKIT_PKEY_INDEX";
+  return finding;
+}
+
+void judge_pkey(const mlx5::NicLook& nic, const mlx5::PortLook& port, const std::string& file,
+                unsigned pkey, StepReport& report) {
+  Finding finding = pkey_finding(nic, port, file);
+  finding.answer = hex_number(pkey);
+  finding.remedy =
+      "the subnet manager's partitions (partitions.conf of opensm): this port a full member of "
+      "one; GDAKIT_PKEY_INDEX for that at another index";
   if ((pkey & ~kFullMember) == 0) {
     finding.cause =
         "the place is empty: the subnet manager has put this port into no partition, or "
@@ -183,6 +206,7 @@ Finding not_the_choice(const Surroundings::UsablePort& usable, const std::string
 
 StepReport look_at_ports(const Surroundings& surroundings) {
   StepReport report;
+  const Options& options = surroundings.options;
   std::set<std::string> layers, mtus, pkeys;
   for (const mlx5::NicLook* nic : surroundings.own_nics()) {
     if (!nic->open.ok()) continue;
@@ -199,11 +223,12 @@ StepReport look_at_ports(const Surroundings& surroundings) {
       report.say(name_of(*nic, port) + " ACTIVE, " + layer + ", MTU " + std::to_string(port.mtu) +
                  ", " + rate + (port.is_infiniband ? ", LID " + std::to_string(port.lid) : ""));
       judge_active(*nic, port, report);
-      const auto pkey =
-          port.is_infiniband ? first_pkey(surroundings.tree, *nic, port) : std::nullopt;
+      if (is_beyond(options, port)) report.add(beyond_the_table(options, *nic, port));
+      const std::string file = pkey_file(options, *nic, port);
+      const auto pkey = port.is_infiniband ? read_pkey(surroundings.tree, file) : std::nullopt;
       if (pkey) {
         report.say("pkey " + hex_number(*pkey));
-        judge_pkey(*nic, port, *pkey, report);
+        judge_pkey(*nic, port, file, *pkey, report);
         pkeys.insert(hex_number(*pkey & ~kFullMember));
       }
       layers.insert(layer);

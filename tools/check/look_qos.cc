@@ -1,4 +1,4 @@
-// Step qos: the class in which puts go, what a NIC has to spare, and which one this PE takes.
+// Step qos: the class in which puts go, what a NIC has to spare, and which ones this PE takes.
 #include <sstream>
 
 #include "tools/check/steps.h"
@@ -32,11 +32,26 @@ Finding other_class(const Surroundings::UsablePort& usable, const std::string& a
           .otherwise = "all of it, as long as the network drops nothing"};
 }
 
-std::string own_nic_text(const Surroundings& surroundings) {
-  const Result<mlx5::PlacedNic> own = surroundings.own_nic();
-  if (!own) return "this PE takes no NIC: " + own.error().message();
-  return "this PE takes " + own->name + " port " + std::to_string(own->port) + " (" + own->why +
-         ")";
+Finding too_few_nics(const Error& error) {
+  return {.tried = "the choice of this PE's NICs, of which it takes GDAKIT_NICS_PER_PE",
+          .answer = error.message(),
+          .cause =
+              "GDAKIT_HCA_LIST or GDAKIT_HCA_MAP leaves out what it names, or the host has too "
+              "few NICs that can be used (steps device and port)",
+          .proof = "gdakit info",
+          .remedy = "GDAKIT_HCA_MAP for the NICs of this host; a lower GDAKIT_NICS_PER_PE",
+          .otherwise = "without GDAKIT_HCA_MAP a PE takes the nearest NICs that can be used"};
+}
+
+void judge_choice(const Surroundings& surroundings, StepReport& report) {
+  const Result<std::vector<mlx5::PlacedNic>> nics = surroundings.nics_of_this_pe();
+  if (!nics) return report.add(too_few_nics(nics.error()));
+  std::string text;
+  for (const mlx5::PlacedNic& nic : *nics) {
+    text += (text.empty() ? "" : ", ") + nic.name + " port " + std::to_string(nic.port) + " (" +
+            nic.why + ")";
+  }
+  report.say("this PE takes " + text);
 }
 
 }  // namespace
@@ -59,7 +74,7 @@ StepReport look_at_qos(const Surroundings& surroundings) {
     }
   }
   if (report.summary.empty()) return skipped(surroundings.why_no_nic());
-  report.say(own_nic_text(surroundings));
+  judge_choice(surroundings, report);
   return report;
 }
 

@@ -96,7 +96,8 @@ Bytes pack(const PeReport& report) {
   Packer to;
   to.number(static_cast<std::uint32_t>(report.pe));
   to.text(report.host);
-  to.text(report.nic);
+  to.number(static_cast<std::uint32_t>(report.nics.size()));
+  for (const std::string& nic : report.nics) to.text(nic);
   to.number(static_cast<std::uint32_t>(report.steps.size()));
   for (const StepReport& step : report.steps) {
     to.text(step.step);
@@ -118,7 +119,7 @@ Result<PeReport> unpack(const Bytes& packed) {
   PeReport report;
   report.pe = static_cast<int>(from.number());
   report.host = from.text();
-  report.nic = from.text();
+  for (std::uint32_t left = from.count(); left != 0; --left) report.nics.push_back(from.text());
   for (std::uint32_t left = from.count(); left != 0; --left) report.steps.push_back(step_in(from));
   if (from.ok()) return report;
   return Error(Code::invalid_argument,

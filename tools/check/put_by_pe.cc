@@ -21,6 +21,7 @@ Options options_of(const Options& given, const PePut& put) {
   options.local_rank.reset();
   options.hca_list = put.nic + ":" + std::to_string(put.port);
   options.hca_map.clear();
+  options.nics_per_pe = 1;
   options.transport = TransportChoice::nic;
   options.device = put.gpu ? DeviceChoice::gpu : DeviceChoice::cpu;
   options.gpus.clear();

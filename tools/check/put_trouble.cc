@@ -25,6 +25,9 @@ constexpr Known kLimits{"the NIC or this function of it has no queue pairs left"
                         "GDAKIT_QUEUES_PER_PEER=1"};
 constexpr Known kNoDc{"an older ConnectX, or a virtual function whose firmware keeps DC from it",
                       "gdakit check --only device", "GDAKIT_QUEUE_TYPE=rc"};
+constexpr Known kNoPartition{"the index is beyond the port's table of partition keys",
+                             "gdakit check --only port",
+                             "an index of the table, or no GDAKIT_PKEY_INDEX"};
 constexpr Known kGidGone{
     "the GID's slot is empty: the network interface is down, has moved, or is "
     "in another network namespace",
@@ -78,6 +81,7 @@ constexpr Known kWrongData{
 const Known& known_of_call(const Error& error) {
   if (error.message().find("limits exceeded") != std::string::npos) return kLimits;
   if (error.message().find("queues of DC on") != std::string::npos) return kNoDc;
+  if (error.message().starts_with("GDAKIT_PKEY_INDEX")) return kNoPartition;
   switch (error.system_code()) {
     case ENOMEM: return kLockedMemory;
     case ENODEV: return kGidGone;

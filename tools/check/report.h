@@ -13,7 +13,7 @@ struct PeReport {
   int pe = 0;
   std::string host;
   std::vector<StepReport> steps;
-  std::string nic = {};  // that this PE takes; empty: none
+  std::vector<std::string> nics = {};  // that this PE takes
 };
 
 Verdict verdict_of(const std::vector<PeReport>& pes);

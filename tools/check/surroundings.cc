@@ -93,12 +93,12 @@ std::string Surroundings::why_no_nic() const {
   return "no ConnectX has a port that is ACTIVE (steps device and port)";
 }
 
-Result<mlx5::PlacedNic> Surroundings::own_nic() const {
+Result<std::vector<mlx5::PlacedNic>> Surroundings::nics_of_this_pe() const {
   const std::size_t rank = options.local_rank.value_or(0);
   const bool on_gpu = options.device != DeviceChoice::cpu && !gpus.gpus.empty();
   std::vector<std::string> taken(rank + 1);
   for (std::size_t i = 0; on_gpu && i <= rank; ++i) taken[i] = gpus.gpus[i % gpus.gpus.size()].bus;
-  return place_nic(taken);
+  return place_nics(taken);
 }
 
 Surroundings look_around(const Options& options, bool with_gpus,
@@ -117,9 +117,10 @@ Surroundings look_around(const Options& options, bool with_gpus,
                                                         int gpu) {
     return put_by_pe(options, {nic, port, gpu, limit});
   };
-  found.place_nic = [options](const std::vector<std::string>& gpus) {
-    return mlx5::place_nic(HcaList::parse(options.hca_list).value_or(HcaList()),
-                           HcaMap::parse(options.hca_map).value_or(HcaMap()), gpus);
+  found.place_nics = [options](const std::vector<std::string>& gpus) {
+    return mlx5::place_nics(options.nics_per_pe,
+                            HcaList::parse(options.hca_list).value_or(HcaList()),
+                            HcaMap::parse(options.hca_map).value_or(HcaMap()), gpus);
   };
   found.take_gpu_memory = take_gpu_memory;
   return found;

@@ -36,8 +36,9 @@ struct Surroundings {
   std::chrono::milliseconds put_limit{10'000};
   std::function<Result<std::unique_ptr<mlx5::PutEnd>>(const std::string& nic, unsigned port)>
       open_put_end;
-  // Which NIC a PE takes, as mlx5::place_nic: by the GPUs of the PEs up to it, or "" for none.
-  std::function<Result<mlx5::PlacedNic>(const std::vector<std::string>& gpus)> place_nic;
+  // Which NICs a PE takes, as mlx5::place_nics: by the GPUs of the PEs up to it, or "" for none.
+  std::function<Result<std::vector<mlx5::PlacedNic>>(const std::vector<std::string>& gpus)>
+      place_nics;
   std::function<Result<void>(const std::string& nic, unsigned port, int gpu)> put_by_gpu;
   std::function<Result<GpuMemory>(int ordinal, std::uint64_t bytes)> take_gpu_memory;
 
@@ -54,8 +55,8 @@ struct Surroundings {
   std::vector<const mlx5::NicLook*> own_nics() const;
   // Why there is nothing to look at where own_nics() or usable_ports() is empty.
   std::string why_no_nic() const;
-  // The NIC of this process as a PE.
-  Result<mlx5::PlacedNic> own_nic() const;
+  // The NICs of this process as a PE.
+  Result<std::vector<mlx5::PlacedNic>> nics_of_this_pe() const;
 };
 
 // The one that a PE takes, of those that the choice (GDAKIT_GID) allows: RoCE v2 before v1, routed
