@@ -59,7 +59,7 @@ class LimitedBackend : public Backend {
   BackendLimits limits_;
 };
 
-// Wraps the backend of each PE of a job within this process.
+// Wraps the soft NIC of each PE of a job within this process; one, whatever GDAKIT_NICS_PER_PE is.
 class WrappingProvider : public BackendProvider {
  public:
   using Wrap = std::function<std::unique_ptr<Backend>(std::unique_ptr<Backend> inner, int pe)>;
@@ -67,7 +67,9 @@ class WrappingProvider : public BackendProvider {
 
   Result<std::unique_ptr<Backend>> open(const Options& options, Bootstrap& bootstrap,
                                         MemoryProvider& memory) override {
-    Result<std::unique_ptr<Backend>> inner = inner_->open(options, bootstrap, memory);
+    Options of_one = options;
+    of_one.nics_per_pe = 1;
+    Result<std::unique_ptr<Backend>> inner = inner_->open(of_one, bootstrap, memory);
     if (!inner) return inner.error();
     return wrap_(std::move(*inner), bootstrap.rank());
   }
