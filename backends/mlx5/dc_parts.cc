@@ -5,7 +5,6 @@
 
 #include "backends/mlx5/gids.h"
 #include "backends/mlx5/ports.h"
-#include "backends/mlx5/way.h"
 #include "core/base/random.h"
 
 namespace gdakit::mlx5 {
@@ -74,7 +73,17 @@ Result<Bytes> DcParts::target(DoorbellPages& pages, std::uint8_t counter_set) {
   return bytes_of(card);
 }
 
-Result<format::AvSegment> DcParts::address(const Bytes& bytes) const {
+// The way is looked for by the first call for a card: of Ethernet, by an address handle.
+Result<DcParts::Reached*> DcParts::reach(const Bytes& bytes, const DcCard& card) {
+  const auto found = reached_.find(bytes);
+  if (found != reached_.end()) return &found->second;
+  const std::uint32_t own = target_ ? target_->number() : 0;
+  const Result<Way> way = find_way(nic_, card.address, own, card.dctn);
+  if (!way) return way.error();
+  return &reached_.emplace(bytes, Reached{*way}).first->second;
+}
+
+Result<format::AvSegment> DcParts::address(const Bytes& bytes) {
   const Result<DcCard> card = read_dc_card(bytes, nic_);
   if (!card) return card.error();
   if (card->address.mtu != mtu_) {
@@ -83,10 +92,11 @@ Result<format::AvSegment> DcParts::address(const Bytes& bytes) const {
                      text_of_mtu(mtu_) + " bytes and the other of " +
                      text_of_mtu(card->address.mtu) + "; do all PEs have GDAKIT_QUEUE_TYPE=dc?");
   }
-  const std::uint32_t own = target_ ? target_->number() : 0;
-  const Result<Way> way = find_way(nic_, card->address, own, card->dctn);
-  if (!way) return way.error();
-  format::AvSegment vector = vector_of(nic_, *way);
+  const Result<Reached*> reached = reach(bytes, *card);
+  if (!reached) return reached.error();
+  Way way = (*reached)->way;
+  way.source_port = nth_source_port(way, (*reached)->addresses++);
+  format::AvSegment vector = vector_of(nic_, way);
   vector.dqp_dct = Be32{format::kExtendedAv | card->dctn};
   format::set_dc_key(vector, card->key);
   return vector;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 
@@ -12,6 +13,7 @@
 #include "backends/mlx5/doorbell_pages.h"
 #include "backends/mlx5/open_nic.h"
 #include "backends/mlx5/queue_pair.h"
+#include "backends/mlx5/way.h"
 #include "core/format/address_vector.h"
 
 namespace gdakit::mlx5 {
@@ -36,9 +38,16 @@ class DcParts {
   // The card of the target, which the first call makes. Errors: as initiator_options()'s.
   Result<Bytes> target(DoorbellPages& pages, std::uint8_t counter_set);
   // Errors: as read_dc_card's; the peer's target has another MTU (invalid_argument); as find_way's.
-  Result<format::AvSegment> address(const Bytes& card) const;
+  // Each call for a card names another source port of RoCE v2, so that networks spread what goes to
+  // one target.
+  Result<format::AvSegment> address(const Bytes& card);
 
  private:
+  struct Reached {
+    Way way;
+    std::uint32_t addresses = 0;  // that were given out
+  };
+  Result<Reached*> reach(const Bytes& bytes, const DcCard& card);
   Result<const DcReceives*> receives(DoorbellPages& pages);
 
   const OpenNic& nic_;
@@ -47,6 +56,7 @@ class DcParts {
   std::unique_ptr<DcReceives> receives_;
   std::optional<DcTarget> target_;  // goes before the receives
   std::uint64_t key_ = 0;
+  std::map<Bytes, Reached> reached_;  // by card
 };
 
 }  // namespace gdakit::mlx5

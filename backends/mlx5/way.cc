@@ -65,6 +65,11 @@ std::uint64_t big_endian(const std::uint8_t* bytes, std::size_t count) {
 
 }  // namespace
 
+std::uint16_t nth_source_port(const Way& way, std::uint32_t nth) {
+  if (way.source_port == 0) return 0;
+  return static_cast<std::uint16_t>(kFirstSourcePort | (way.source_port + nth));
+}
+
 bool is_ethernet(const OpenNic& nic) { return nic.address().link_layer == IBV_LINK_LAYER_ETHERNET; }
 bool is_roce_v2(const OpenNic& nic) {
   return is_ethernet(nic) && nic.address().gid_type == IBV_GID_TYPE_ROCE_V2;

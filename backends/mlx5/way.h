@@ -20,6 +20,9 @@ struct Way {
   std::uint16_t source_port = 0;      // of RoCE v2
 };
 
+// The `nth` of the source ports that are this way's, which all differ; 0 if it has none.
+std::uint16_t nth_source_port(const Way& way, std::uint32_t nth);
+
 // `number` and `peer_number` are those of the two ends, a source port for each pair of which lets
 // networks spread their packets over all ways. Errors: of Ethernet, that there is no way.
 Result<Way> find_way(const OpenNic& nic, const PortAddress& to, std::uint32_t number,

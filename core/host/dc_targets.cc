@@ -43,21 +43,21 @@ Result<format::AvSegment> address_of(Backend& backend, std::uint32_t nic, std::u
 }  // namespace
 
 Result<std::unique_ptr<DcTargets>> DcTargets::exchange(Bootstrap& bootstrap, Backend& backend,
-                                                       MemoryProvider& memory) {
+                                                       MemoryProvider& memory, std::uint32_t rows) {
   const std::uint32_t nics = backend.limits().nics;
   const Result<Bytes> mine = make_targets(backend, nics);
   const auto cards = bootstrap.allgather(mine ? *mine : Bytes());
   if (!mine) return mine.error();
   if (!cards) return cards.error().within("exchange of DC targets");
   std::vector<format::AvSegment> addresses;
-  for (std::uint32_t nic = 0; nic < nics; ++nic) {
+  for (std::uint32_t row = 0; row < rows; ++row) {
     for (std::size_t pe = 0; pe < cards->size(); ++pe) {
-      const auto address = address_of(backend, nic, nics, pe, (*cards)[pe]);
+      const auto address = address_of(backend, row % nics, nics, pe, (*cards)[pe]);
       if (!address) return address.error();
       addresses.push_back(*address);
     }
   }
-  std::unique_ptr<DcTargets> targets(new DcTargets(cards->size()));
+  std::unique_ptr<DcTargets> targets(new DcTargets(rows, cards->size()));
   const std::uint64_t bytes = addresses.size() * sizeof(format::AvSegment);
   auto table = memory.allocate(bytes, Place::device);
   if (!table) return table.error().within("addresses of DC targets");
@@ -68,9 +68,9 @@ Result<std::unique_ptr<DcTargets>> DcTargets::exchange(Bootstrap& bootstrap, Bac
   return targets;
 }
 
-const format::Segment* DcTargets::address(std::uint32_t nic, int pe) const {
+const format::Segment* DcTargets::address(std::uint32_t row, int pe) const {
   constexpr std::size_t kSegments = sizeof(format::AvSegment) / sizeof(format::Segment);
-  const std::size_t at = nic * n_pes_ + static_cast<std::size_t>(pe);
+  const std::size_t at = row % rows_ * n_pes_ + static_cast<std::size_t>(pe);
   return static_cast<const format::Segment*>(table_->data()) + at * kSegments;
 }
 

@@ -20,7 +20,7 @@ Result<std::unique_ptr<QueueTable>> QueueTable::create(const Options& options, B
   if (Result<void> chosen = table->choose(backend.limits()); !chosen) return chosen.error();
   if (Result<void> placed = table->choose_place(); !placed) return placed.error();
   if (options.queue_type == QueueType::dc) {
-    auto targets = DcTargets::exchange(bootstrap, backend, memory);
+    auto targets = DcTargets::exchange(bootstrap, backend, memory, table->mapped_queues());
     if (!targets) return targets.error();
     table->dc_targets_ = std::move(*targets);
   }
@@ -194,7 +194,6 @@ std::vector<QueueView> QueueTable::make_views() const {
   for (std::size_t i = 0; i < views.size(); ++i) {
     views[i].peer = static_cast<int>(i % static_cast<std::size_t>(n));
   }
-  const std::uint32_t nics = backend_.limits().nics;
   for (std::size_t i = 0; i < queues_.size(); ++i) {
     const bool dc = queues_[i]->type() == QueueType::dc;
     for (int pe = places_[i].peer; pe < n; pe += dc ? static_cast<int>(dc_queues()) : n) {
@@ -202,7 +201,7 @@ std::vector<QueueView> QueueTable::make_views() const {
       QueueView& view = views[row * static_cast<std::size_t>(n) + static_cast<std::size_t>(pe)];
       view = queues_[i]->view();
       view.peer = pe;
-      if (dc) view.address = dc_targets_->address(row % nics, pe);
+      if (dc) view.address = dc_targets_->address(row, pe);
     }
   }
   return views;

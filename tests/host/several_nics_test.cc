@@ -324,6 +324,22 @@ TEST(SeveralNics, EachHasTheTargetsOfItsPlaceOnAllPes) {
   });
 }
 
+// Two from the start for each NIC, of which those that are added later take theirs.
+TEST(SeveralNics, EachRowOfInitiatorsHasAddressesOfItsOwn) {
+  FakeProvider fakes(kNics);
+  expect_job(2, options_of(QueueType::dc), fakes, [&](Context& c) -> Result<void> {
+    if (auto added = c.add_queues(3, Sharing::shared); !added) return added.error();
+    const DeviceContext device = c.device_context();
+    for (std::uint32_t i = 0; i < 9 * 2; ++i) {
+      const auto* const address =
+          reinterpret_cast<const format::AvSegment*>(device.queues[i].address);
+      const std::uint32_t of_nic = i / 2 / kNics;
+      if (auto ok = same(address->rlid, of_nic % 2 + 1, "address of a row"); !ok) return ok;
+    }
+    return {};
+  });
+}
+
 TEST(SeveralNics, OneOfWhichMakesNoTargetEndTheJob) {
   FakeProvider fakes(kNics);
   fakes.before_use = [](FakeNic& nic, int pe, std::uint32_t place) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <set>
 #include <span>
 #include <thread>
 #include <vector>
@@ -204,6 +205,31 @@ TEST_F(Dc, OfAPeerOnEthernetItsMacPortAndClassAreSaid) {
   EXPECT_EQ(std::memcmp(av->rgid, peer.address.gid.data(), 16), 0);
   peer.dctn = 0x4322;
   EXPECT_NE(address(peer)->rlid, av->rlid) << "networks spread them";
+}
+
+TEST_F(Dc, APeerIsReachedByAnotherSourcePortByEachRowOfInitiators) {
+  const DcCard peer = card();
+  const auto first = address(peer);
+  ASSERT_TRUE(first);
+  played().errors = {{"ibv_create_ah", ENOMEM}};  // the way is known
+  std::set<std::uint16_t> ports = {first->rlid};
+  for (int more = 0; more < 100; ++more) {
+    auto other = address(peer);
+    ASSERT_TRUE(other) << other.error().message();
+    EXPECT_GE(other->rlid, 0xc000u);
+    ports.insert(other->rlid);
+    other->rlid = first->rlid;
+    EXPECT_EQ(std::memcmp(&*other, &*first, sizeof *first), 0) << "nothing else differs";
+  }
+  EXPECT_EQ(ports.size(), 101u);
+}
+
+TEST_F(Dc, OfRoceV1ThereIsNoSourcePort) {
+  played().gids[0].gid_type = IBV_GID_TYPE_ROCE_V1;
+  reopen();
+  const DcCard peer = card();
+  EXPECT_EQ(address(peer)->rlid, 0u);
+  EXPECT_EQ(address(peer)->rlid, 0u);
 }
 
 class DcAddresses : public Dc {

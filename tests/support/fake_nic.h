@@ -128,13 +128,16 @@ class FakeNic final : public Backend {
     const std::uint32_t word = owner_.word();
     return to_bytes(&word, 1);
   }
+  // Counts the calls for each card, in place of a source port.
   Result<format::AvSegment> dc_address(const Bytes& card) override {
+    const std::lock_guard lock(mutex_);
     const auto peer = FakeOwner::of(word_of(card));
     if (peer.place != owner_.place) {
       return Error(Code::internal, "a target of NIC " + std::to_string(peer.place));
     }
     format::AvSegment address{};
     address.dqp_dct = Be32{peer.word()};
+    address.rlid = Be16{++addressed_[peer.word()]};
     return address;
   }
 
@@ -181,6 +184,7 @@ class FakeNic final : public Backend {
   std::vector<std::string> notes_;
   std::map<std::uint32_t, Region> regions_;
   std::map<QueueNumber, QueueMemory> queues_;
+  std::map<std::uint32_t, std::uint16_t> addressed_;  // by card
   std::uint64_t doorbell_ = 0;
 };
 
