@@ -329,7 +329,7 @@ constexpr OptionRow kTable[] = {
      "The slots of each send queue.", false, parse_power_of_two<&Options::queue_depth, 64, 32768>,
      integer_text<&Options::queue_depth>},
     {"GDAKIT_QUEUES_PER_PEER", "integer", "queues", "an integer from 1 to 64",
-     "How many queues a PE has to each other PE.", false,
+     "How many queues a PE has to each other PE, rounded up to a multiple of its NICs.", false,
      parse_integer<&Options::queues_per_peer, 1, 64>, integer_text<&Options::queues_per_peer>},
     {"GDAKIT_CONNECT", "text", "", "all, none, rails, or numbers of PEs as 0-3,8",
      "To which PEs a PE has queues from the start: to all; to none but itself; to those of its "
