@@ -127,8 +127,11 @@ std::uint64_t SimMachine::rmw_raw(void* word, std::uint32_t size, const weak::Up
   return old;
 }
 
+// Others see no step of a fence but that of a fence.sc, which stands in one order with those of
+// other threads: between it and the access before it another one's may come.
 void SimMachine::fence_at(const OrderSite& site) {
   if (site.effect.skip) return;
+  if (site.effect.sem == weak::Sem::sc) before(0, NextStep::Kind::sc, &site.where);
   around_->memory.fence(thread_->agent, site.effect.sem, site.effect.scope, &site.where);
 }
 

@@ -158,6 +158,43 @@ TEST(Quiet, OrdersStoresToTheThreadsOwnHeapAmongDirectPeersAlone) {
   EXPECT_TRUE(store_twice_holds(Reached::directly));
 }
 
+// A put to a direct peer and a flag, with quiet between the two or behind both; the peer calls
+// quiet when it has seen the flag.
+struct QuietOnBothSides {
+  const Witness* witness;
+  Word* data;
+  Word* flag;
+  bool between;
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    if (pe.my_pe() == 0) {
+      pe.put_value(data, 8, 1);
+      if (between) pe.quiet();
+      m.store(order::RelaxedSystem{}, flag, Word{1});
+      pe.quiet();
+      return;
+    }
+    while (pe.get_value(flag, 0) == 0) m.spin(Site::user);
+    pe.quiet();
+    witness->expect(m.load_weak(data) == 8, "the data is there when the flag is");
+  }
+};
+
+bool quiet_on_both_sides_holds(bool between) {
+  World world("quiet on both sides", options_for(Reached::directly));
+  auto* data = world.allocate<Word>("data", 1);
+  auto* flag = world.allocate<Word>("flag", 1, RegionKind::signal);
+  world.launch({.blocks = 1, .threads = 1}, QuietOnBothSides{world.witness(), data, flag, between});
+  return holds(world);
+}
+
+// The fence of a late quiet may come behind that of whoever has seen the flag.
+TEST(Quiet, BehindAFlagOrdersNothingBeforeIt) {
+  EXPECT_TRUE(quiet_on_both_sides_holds(true));
+  EXPECT_FALSE(quiet_on_both_sides_holds(false));
+}
+
 // Moves `count` words by one call.
 struct PutSpread {
   Word* data;
