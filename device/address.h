@@ -33,6 +33,17 @@ GDAKIT_HOST_DEVICE inline Span remote_span(const DeviceContext& context, std::ui
           heap.rkeys[index]};
 }
 
+// The first byte of the heap as the NIC number `nic` names it on `pe`. It is registered always:
+// there lies what the PE itself allocated first.
+GDAKIT_HOST_DEVICE inline Span first_byte(const DeviceContext& context, std::int32_t pe,
+                                          std::uint32_t nic) {
+  const HeapView& heap = context.heap;
+  const std::uint64_t row = std::uint64_t{nic} * heap.chunk_room;
+  const std::uint64_t index =
+      row * static_cast<std::uint64_t>(context.n_pes) + static_cast<std::uint64_t>(pe);
+  return {heap.remote_bases[pe], 1, heap.rkeys[index]};
+}
+
 // The range that holds `address` of this PE's memory, in the heap or registered, with the key of
 // the NIC number `nic`; else an empty one. By whichever NIC, it is the same range.
 GDAKIT_HOST_DEVICE inline LocalRange find_local(const DeviceContext& context, std::uint64_t address,

@@ -5,83 +5,95 @@
 // open batch to the owner: a Pe made by exclusively_on for that very queue.
 #pragma once
 
+#include "device/batch_end.h"
 #include "device/cells.h"
 #include "device/fetch.h"
 #include "device/group.h"
+#include "device/loss.h"
 #include "device/poster.h"
 
 namespace gdakit::completing {
 
 inline constexpr std::uint64_t kAll = ~std::uint64_t{0};
 
-// A READ of the first byte of the heap of `pe` by a NIC, on its first queue to that PE; waited for.
-template <class M>
-GDAKIT_DEVICE Ticket read_there(M& m, const DeviceContext& context, std::int32_t pe,
-                                std::uint32_t nic) {
-  QueueMemo memo;
-  const std::uint64_t row = std::uint64_t{nic} * static_cast<std::uint64_t>(context.n_pes);
-  remember(m, memo, pe, context.queues[row + static_cast<std::uint64_t>(pe)]);
-  SendQueue<M, SharedPublication> queue(m, context, memo, nic);
-  const Span remote = remote_span(context, context.heap.chunks[0].begin, pe, nic);
-  const auto write = [&](std::uint64_t at, std::uint8_t fm_ce_se) {
-    write_rdma(m, queue.view(), at, format::Opcode::rdma_read, fm_ce_se, remote,
-               sink_of(queue.view()), 1);
-  };
-  Ticket ticket = queue.post(LoneThread{}, PostShape{}, Batch::last, write);
-  if (ticket.status.ok()) ticket.status = queue.wait(ticket.index);
-  return ticket;
+// The place in the table of the queue number `queue` to `pe`.
+GDAKIT_HOST_DEVICE inline std::uint32_t table_index(const DeviceContext& context,
+                                                    std::uint32_t queue, std::int32_t pe) {
+  return queue * static_cast<std::uint32_t>(context.n_pes) + static_cast<std::uint32_t>(pe);
+}
+GDAKIT_HOST_DEVICE inline std::uint32_t table_index(const DeviceContext& context,
+                                                    const Ticket& ticket) {
+  return table_index(context, ticket.queue, ticket.peer);
 }
 
-// How far a queue is flushed by a READ, the first one or one behind others, that flushed it up to
-// `before`. On that queue itself a READ covers all that was posted in front of it; later ones, to
-// other PEs, only if nothing was posted in between. They are no reason for others to READ again.
-GDAKIT_HOST_DEVICE inline std::uint64_t flushed_by(const DeviceContext& context,
-                                                   const QueueView& view, const Ticket& read,
-                                                   bool is_first, std::uint64_t before) {
-  const auto peers = static_cast<std::uint64_t>(context.n_pes);
-  const std::uint64_t through = read.queue * peers + static_cast<std::uint64_t>(read.peer);
-  if (context.queues[through].state != view.state) return before;
-  const std::uint64_t cell = std::uint64_t{1} << log_cell(view);
-  return is_first || read.index == before + cell ? read.index : before;
+// A READ of one byte on a shared queue, the number `number` to its peer; waited for. A function of
+// its own, of each file.
+template <class M>
+static GDAKIT_DEVICE_CALL Ticket read_there(M m, PostContext context, const QueueView* view,
+                                            std::uint32_t number, Span remote) {
+  return with_queue<SharedPublication>(m, context, view, number, [&](auto& queue) {
+    const auto write = [&](std::uint64_t at, std::uint8_t fm_ce_se) {
+      write_rdma(m, queue.view(), at, format::Opcode::rdma_read, fm_ce_se, remote,
+                 sink_of(queue.view()), 1);
+    };
+    Ticket ticket = queue.post(LoneThread{}, PostShape{}, Batch::last, write);
+    if (ticket.status.ok()) ticket.status = queue.wait(ticket.index);
+    return ticket;
+  });
 }
 
-// What has completed on a queue of a NIC, to `pe`, is in the memory there after this, for whatever
-// comes there later; of DC, to all that share the queue. An acknowledge only says that the NIC
-// there has it, which keeps the order of its own accesses, and of no other NIC's: a READ behind it
-// comes back when it is in memory. `m` is a copy: a reference in a call would keep the caller's in
-// memory.
+// How far a queue has completed, unless all of that is flushed (below): then 0.
 template <class M>
-static GDAKIT_DEVICE_CALL Status flush_there(M m, const DeviceContext& context,
-                                             const QueueView& view, std::int32_t pe,
-                                             std::uint32_t nic) {
-  const std::uint64_t completed = m.load(order::RelaxedGpu{}, &view.state->completed);
-  if (completed <= m.load(order::FlushSeen{}, &view.state->flushed_there)) return {};
-  const auto step = is_dc(view) ? static_cast<std::int32_t>(context.dc_queues) : context.n_pes;
-  std::uint64_t flushed = completed;
-  for (std::int32_t to = pe % step; to < context.n_pes; to += step) {
-    const Ticket read = read_there(m, context, to, nic);
+GDAKIT_DEVICE std::uint64_t unflushed_there(M& m, const QueueState* state) {
+  const std::uint64_t completed = m.load(order::RelaxedGpu{}, &state->completed);
+  return completed > m.load(order::FlushSeen{}, &state->flushed_there) ? completed : 0;
+}
+
+// Where a PE has several NICs: what has completed on a queue of one of them is in its peer's memory
+// after this, whichever NIC comes there later; of DC, of all peers that share the queue, but for
+// those that are lost. An acknowledge only says that the NIC there has it, which keeps the order of
+// its own accesses, and of no other NIC's: a READ behind it comes back when it is in memory.
+//
+// A shared queue READs by itself, so that a READ covers all that was posted in front of it, to its
+// peer. For an exclusive one, which has an owner, the NIC's first queue does.
+template <class M>
+GDAKIT_DEVICE Status flush_there(M& m, const DeviceContext& context, std::uint32_t index) {
+  const QueueView& view = context.queues[index];
+  std::uint64_t flushed = unflushed_there(m, view.state);
+  if (flushed == 0) return {};
+  const auto peers = static_cast<std::uint32_t>(context.n_pes);
+  const std::uint32_t nic = nic_of(context.heap, index / peers);
+  const bool by_itself = view.sharing == Sharing::shared;
+  const std::uint32_t number = by_itself ? index / peers : nic;
+  const auto step = static_cast<std::int32_t>(is_dc(view) ? context.dc_queues : peers);
+  bool first = by_itself;
+  for (auto to = static_cast<std::int32_t>(index % peers) % step; to < context.n_pes; to += step) {
+    if (is_lost(m, context.state, to)) continue;
+    const QueueView* const through = &context.queues[table_index(context, number, to)];
+    const Ticket read =
+        read_there(m, post_context(context), through, number, first_byte(context, to, nic));
     if (!read.status) return read.status;
-    flushed = flushed_by(context, view, read, to == pe % step, flushed);
+    // READs of others cover nothing that was posted to this peer between them.
+    const bool next = by_itself && read.index == flushed + (std::uint64_t{1} << log_cell(view));
+    if (first || next) flushed = read.index;
+    first = false;
   }
   m.fetch_max(order::FlushForOthers{}, &view.state->flushed_there, flushed);
   return {};
 }
 
 // What has completed on the queue at `index` of the table is visible after this: what READs wrote
-// here, by a DUMP of the NIC that wrote it, and what went to others. The first NIC keeps what it
-// writes there in the order in which others hear of it.
+// here, by a DUMP of the NIC that wrote it, and what went to others.
 template <class M>
 GDAKIT_DEVICE Status make_visible(M& m, const DeviceContext& context, std::uint32_t index) {
-  const auto peers = static_cast<std::uint32_t>(context.n_pes);
-  const std::uint32_t nic = nic_of(context.heap, index / peers);
-  const QueueView& view = context.queues[index];
   if (context.needs_cst) {
+    const auto peers = static_cast<std::uint32_t>(context.n_pes);
     QueueMemo memo;
-    auto through = own_queue(m, context, memo, nic);
-    if (const Status flushed = flush_reads(m, view.state, through); !flushed) return flushed;
+    auto through = own_queue(m, context, memo, nic_of(context.heap, index / peers));
+    const Status flushed = flush_reads(m, context.queues[index].state, through);
+    if (!flushed) return flushed;
   }
-  if (nic == 0) return {};
-  return flush_there(m, context, view, static_cast<std::int32_t>(index % peers), nic);
+  return context.heap.nics <= 1 ? Status{} : flush_there(m, context, index);
 }
 
 // Whether there is a queue at `index` of the table.
@@ -134,13 +146,6 @@ GDAKIT_DEVICE Status complete(const Poster<M, Publication>& poster, std::uint32_
     }
   }
   return complete_for_any(poster.m, poster.context, index, target);
-}
-
-// The queue of a ticket, in the table.
-GDAKIT_HOST_DEVICE inline std::uint32_t table_index(const DeviceContext& context,
-                                                    const Ticket& ticket) {
-  return ticket.queue * static_cast<std::uint32_t>(context.n_pes) +
-         static_cast<std::uint32_t>(ticket.peer);
 }
 
 // Whether a ticket names a queue that there is.

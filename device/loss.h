@@ -19,6 +19,12 @@ GDAKIT_DEVICE std::uint64_t told(M& m, const std::uint64_t* word) {
   return m.load(order::RelaxedSystem{}, word);
 }
 
+// Whether a PE is known to be lost.
+template <class M>
+GDAKIT_DEVICE bool is_lost(M& m, const PeState* state, std::int32_t pe) {
+  return told(m, &state->losses) != 0 && told(m, &state->lost[pe]) != 0;
+}
+
 // The loss of nobody ends the wait.
 struct WaitsForNobody {
   static constexpr bool kLooks = false;
@@ -41,8 +47,7 @@ struct WaitsForSender {
   template <class M>
   GDAKIT_DEVICE std::int32_t lost(M& m, const PeState* state) const {
     if (end != begin + 1) return WaitsForAnybody{}.lost(m, state);
-    if (told(m, &state->losses) == 0) return -1;
-    return told(m, &state->lost[begin]) != 0 ? begin : -1;
+    return is_lost(m, state, begin) ? begin : -1;
   }
 };
 

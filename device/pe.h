@@ -166,8 +166,9 @@ class Pe : public RmaCalls<Pe<M, Group, Publication>, Group>,
     });
   }
   using OfWords::test;
-  // Whether it is done, well or not, without waiting; *status says which. Does not close an open
-  // batch. By a single thread, whatever the group.
+  // Whether it is done, well or not; *status says which. What is done is then made visible as wait
+  // does it, for which GPUs before Hopper and PEs with several NICs take a round trip. Does not
+  // close an open batch. By a single thread, whatever the group.
   GDAKIT_DEVICE bool test(const Ticket& ticket, Status* status = nullptr) {
     Status found;
     const bool done = completing::test(poster(), ticket, &found);

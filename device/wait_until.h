@@ -123,11 +123,12 @@ GDAKIT_DEVICE bool is_empty(M& m, const Words& words) {
 // `m` is a copy: a reference in a call would keep the caller's in memory.
 template <class M>
 GDAKIT_DEVICE_CALL Status flush_here(M m, const DeviceContext& context) {
-  for (std::uint32_t nic = 0; nic < context.heap.nics; ++nic) {
+  std::uint32_t nic = 0;
+  do {
     QueueMemo memo;
     auto queue = own_queue(m, context, memo, nic);
     if (Status status = flush_inbound(queue); !status) return status;
-  }
+  } while (++nic < context.heap.nics);
   return {};
 }
 

@@ -44,9 +44,8 @@ GDAKIT_DEVICE auto on_word_queue(const P& poster, std::int32_t pe, Batch batch, 
 template <class P>
 GDAKIT_DEVICE Status complete_before_word(const P& poster, std::int32_t pe) {
   if (!has_word_queue(poster, pe)) return {};
-  const auto peers = static_cast<std::uint32_t>(poster.context.n_pes);
-  const std::uint32_t index = poster.queue * peers + static_cast<std::uint32_t>(pe);
-  return completing::complete(poster, index, completing::kAll);
+  return completing::complete(poster, completing::table_index(poster.context, poster.queue, pe),
+                              completing::kAll);
 }
 
 }  // namespace gdakit

@@ -16,7 +16,7 @@
 
 namespace gdakit::softnic {
 
-// Of a job of so many PEs, whose NICs have their ranks as endpoints.
+// Of a job of so many NICs, whose endpoints are their numbers.
 class JobAddresses final : public AddressResolver {
  public:
   explicit JobAddresses(std::uint32_t job_size) : job_size_(job_size) {}

@@ -15,9 +15,6 @@ namespace {
 // The memory of a PE is whole pages.
 constexpr std::uint64_t kPage = 4096;
 
-// Queue and CQE of a target of DC, which are never used.
-constexpr std::uint64_t kTargetBytes = 3 * kRegionAlignment;
-
 // One for all queues of a NIC that have a record, and one for each that has none.
 std::uint64_t uar_pages(const WorldOptions& options) {
   const std::uint64_t queues = std::uint64_t{options.queues} + options.exclusive_queues;
@@ -46,7 +43,8 @@ World::World(std::string name, const WorldOptions& options)
   doorbells_ = add_region("doorbells", uar_pages(options_) * format::kUarPageBytes,
                           RegionKind::doorbell, Owner::host);
   if (options_.dc_queues != 0) {
-    target_ = add_region("DC target", kTargetBytes, RegionKind::other, Owner::host);
+    target_ =
+        add_region("DC targets", options_.nics * kTargetBytes, RegionKind::other, Owner::host);
   }
   report_ = add_region("report", sizeof(PeState), RegionKind::report, Owner::host);
   heap_ = used_;
@@ -75,8 +73,8 @@ std::uint64_t World::bytes_of_pe(const WorldOptions& options) {
   const std::uint64_t team = options.pes * (sizeof(std::uint64_t) + sizeof(TeamPeer)) +
                              scratch_of_team(options) + 5 * kRegionAlignment;
   return round_up(queues * queue + channels * receive_queue + (1 + options.teams.size()) * team +
-                      uar_pages(options) * format::kUarPageBytes + kTargetBytes + sizeof(PeState) +
-                      options.heap_bytes + 6 * kRegionAlignment,
+                      uar_pages(options) * format::kUarPageBytes + options.nics * kTargetBytes +
+                      sizeof(PeState) + options.heap_bytes + 6 * kRegionAlignment,
                   kPage);
 }
 

@@ -94,6 +94,8 @@ struct WorldOptions {
 };
 
 inline constexpr std::uint64_t kRegionAlignment = 64;
+// The queues of a NIC's target of DC, which are never used: CQE, WQE and record.
+inline constexpr std::uint64_t kTargetBytes = 3 * kRegionAlignment;
 
 struct WorldRun;  // one execution (world_run.h)
 
@@ -254,7 +256,7 @@ class World final : public Subject, private weak::Names {
   std::vector<Channels> channels_;    // [pe], of the execution that runs
   std::uint64_t used_ = 0;            // of the PE's bytes
   std::uint64_t doorbells_ = 0;       // offset of the UAR pages
-  std::uint64_t target_ = 0;          // offset of the queues of the PE's target of DC
+  std::uint64_t target_ = 0;          // offset of the queues of the PE's targets of DC
   std::uint64_t report_ = 0;          // offset of the PeState
   std::uint64_t heap_ = 0;            // offset of the heap
   std::uint64_t users_ = 0;           // offset of what its user allocates

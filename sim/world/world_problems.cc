@@ -42,9 +42,6 @@ std::string problem_of_queues(const WorldOptions& options) {
     return sentence("queues", options.queues,
                     "give a multiple of nics, which is " + std::to_string(options.nics));
   }
-  if (options.dc_queues != 0 && options.nics > 1) {
-    return sentence("nics", options.nics, "give 1 where queues are of DC");
-  }
   if (options.exclusive_queues > kMaxQueues) {
     return sentence("exclusive_queues", options.exclusive_queues,
                     "give at most " + std::to_string(kMaxQueues));

@@ -29,8 +29,8 @@ void WorldRun::make_queues(std::uint32_t pe) {
     const softnic::MemoryKey heap =
         register_range(pe, nic, world.heap_, world.used_, softnic::Access::all);
     self.chunks.push_back({arena + world.heap_, arena + world.used_, Be32{heap}});
+    if (world.options_.dc_queues != 0) make_target(pe, nic);
   }
-  if (world.options_.dc_queues != 0) make_target(pe);
   for (std::uint32_t number = 0; number < world.queues_.size(); ++number) {
     const std::uint32_t home = world.home_of(number);
     if (world.has_qp(pe, number)) {
@@ -89,10 +89,11 @@ void WorldRun::make_queue(std::uint32_t pe, std::uint32_t number) {
 }
 
 // Its queues have no WQE and get no CQE.
-void WorldRun::make_target(std::uint32_t pe) {
-  softnic::Engine& engine = nics[pe].engine();
-  const softnic::PdNumber pd = pes[pe].pds.front();
-  const std::uint64_t at = world.space_.arena_base + world.target_;
+void WorldRun::make_target(std::uint32_t pe, std::uint32_t nic) {
+  const std::uint32_t endpoint = number_of_nic(pe, nic);
+  softnic::Engine& engine = nics[endpoint].engine();
+  const softnic::PdNumber pd = pes[pe].pds[nic];
+  const std::uint64_t at = world.space_.arena_base + world.target_ + nic * kTargetBytes;
   softnic::CqAttributes cq;
   cq.entries = {at};
   cq.overrun_ignore = true;
@@ -106,18 +107,20 @@ void WorldRun::make_target(std::uint32_t pe) {
   target.srq = must(engine.create_srq(srq));
   target.access_key = 1 + pe;
   target.access = softnic::Access::all;
-  pes[pe].target = {target.access_key, pe, must(engine.create_dct(target))};
+  pes[pe].own_targets.push_back({target.access_key, endpoint, must(engine.create_dct(target))});
 }
 
 // Lets the PE's queues of DC know where all targets are.
 void WorldRun::show_targets(std::uint32_t pe) {
   SimPe& self = pes[pe];
-  for (const SimPe& peer : pes) self.targets.push_back(softnic::address_of_target(peer.target));
+  const std::uint32_t n = world.options_.pes;
+  for (std::uint32_t i = 0; i < world.options_.nics * n; ++i) {
+    self.targets.push_back(softnic::address_of_target(pes[i % n].own_targets[i / n]));
+  }
   for (std::uint32_t number = 0; number < self.views.size(); ++number) {
-    const format::AvSegment& to = self.targets[number % world.options_.pes];
-    if (world.is_dc(number)) {
-      self.views[number].address = reinterpret_cast<const format::Segment*>(&to);
-    }
+    if (!world.is_dc(number)) continue;
+    const format::AvSegment& to = self.targets[world.nic_of(number) * n + number % n];
+    self.views[number].address = reinterpret_cast<const format::Segment*>(&to);
   }
 }
 

@@ -33,7 +33,7 @@ WorldRun::WorldRun(World& of, Chooser& choices, Trace* to)
       trace(to),
       knobs(draw(chooser, of.options_.base, of.options_.knobs)),
       fabric(of.memory_, chooser, knobs),
-      addresses(of.options_.pes),
+      addresses(of.options_.nics * of.options_.pes),
       execution(of.memory_, of.stacks_, chooser),
       around{of.memory_, execution, of.sites_, of.space_, of.layout_, *this} {
   of.sites_.set_nic_scope(nic_scope(knobs, of.layout_));

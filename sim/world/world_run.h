@@ -94,14 +94,14 @@ struct SimPe {
   std::vector<softnic::PdNumber> pds;  // [nic]
   // By page: the first ones, one of each NIC, are of all its queues that have a record.
   std::vector<SimUar> uars;
-  std::vector<LocalRange> chunks;           // [nic]
-  std::vector<Be32> rkeys;                  // [nic][pe]
-  std::vector<std::uint64_t> remote_bases;  // [pe]
-  std::vector<std::uint64_t> direct_bases;  // [pe], then once more for atomics
-  std::vector<QueueView> views;             // [queue][pe], and behind them [channel][pe]
-  softnic::TargetCard target{};             // of DC
-  std::vector<format::AvSegment> targets;   // [pe] as WQEs name them
-  std::vector<ReceiveView> receives;        // [channel][pe]
+  std::vector<LocalRange> chunks;                // [nic]
+  std::vector<Be32> rkeys;                       // [nic][pe]
+  std::vector<std::uint64_t> remote_bases;       // [pe]
+  std::vector<std::uint64_t> direct_bases;       // [pe], then once more for atomics
+  std::vector<QueueView> views;                  // [queue][pe], and behind them [channel][pe]
+  std::vector<softnic::TargetCard> own_targets;  // [nic], of DC
+  std::vector<format::AvSegment> targets;        // [nic][pe] as WQEs name them
+  std::vector<ReceiveView> receives;             // [channel][pe]
   std::vector<TeamView> teams;
   std::vector<softnic::QpNumber> qpns;
   DeviceContext context{};
@@ -153,7 +153,7 @@ struct WorldRun final : DoorbellSink {
   weak::AgentId add_host_thread(const std::string& name, const std::string& group);
   void make_queues(std::uint32_t pe);
   void make_queue(std::uint32_t pe, std::uint32_t number);
-  void make_target(std::uint32_t pe);
+  void make_target(std::uint32_t pe, std::uint32_t nic);
   void show_targets(std::uint32_t pe);
   softnic::MemoryKey register_range(std::uint32_t pe, std::uint32_t nic, std::uint64_t begin,
                                     std::uint64_t end, softnic::Access access);

@@ -55,6 +55,70 @@ struct NicsExclusive {
   }
 };
 
+// The other way round: a put by the first NIC, quiet, and a put by the second that tells of it.
+struct NicsQuiet {
+  const Witness* witness;
+  Word* source;
+  Word* data;
+  std::uint64_t* flag;
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    if (pe.my_pe() == 0) {
+      m.store_weak(source, 8);
+      pe.on_queue(0).put_nbi(data, source, 1, 1);
+      witness->expect(pe.quiet().ok(), "quiet succeeds");
+      witness->expect(pe.on_queue(kSecondNic).put_value(flag, 1, 1).ok(), "put_value is taken");
+      witness->expect(pe.quiet().ok(), "quiet succeeds");
+      return;
+    }
+    witness->expect(pe.wait_until(flag, Compare::eq, 1).ok(), "the flag comes");
+    witness->expect(m.load_weak(data) == 8, "the data is there when the flag is");
+  }
+};
+
+// A word that one NIC puts, and behind quiet the other one gets and puts again.
+struct NicsAgain {
+  const Witness* witness;
+  Word* word;
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto first = pe.on_queue(0);
+    auto second = pe.on_queue(kSecondNic);
+    witness->expect(first.put_value(word, 1, 1).ok(), "put_value is taken");
+    witness->expect(first.quiet().ok(), "quiet succeeds");
+    Status status;
+    const Word seen = second.get_value(word, 1, &status);
+    witness->expect(status.ok() && seen == 1, "the second NIC finds what the first one has put");
+    witness->expect(second.put_value(word, 2, 1).ok(), "put_value is taken");
+    witness->expect(second.quiet().ok(), "quiet succeeds");
+  }
+};
+
+// Puts to two peers by one queue of DC, and words by the first NIC that tell of them.
+struct NicsDc {
+  const Witness* witness;
+  Word* source;
+  Word* data;
+  std::uint64_t* flag;
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    if (pe.my_pe() == 0) {
+      m.store_weak(source, 8);
+      auto second = pe.on_queue(kSecondNic);
+      for (int peer = 1; peer < 3; ++peer) second.put_nbi(data, source, 1, peer);
+      witness->expect(second.quiet().ok(), "quiet succeeds");
+      auto first = pe.on_queue(0);
+      for (int peer = 1; peer < 3; ++peer) first.put_value(flag, 1, peer);
+      witness->expect(first.quiet().ok(), "quiet succeeds");
+      return;
+    }
+    witness->expect(pe.wait_until(flag, Compare::eq, 1).ok(), "the flag comes");
+    witness->expect(m.load_weak(data) == 8, "the data is there when the flag is");
+  }
+};
+
 // Two blocks, each on a queue of another NIC, add to one word of PE 1, fetching and not.
 struct NicsAtomics {
   const Witness* witness;
@@ -131,9 +195,8 @@ struct NicsGet {
 };
 
 // Two blocks put by the second NIC and wait for that; either may flush both puts. Of the second
-// block another thread tells of its put by the first NIC. What flushes goes by another queue, so
-// that who waits for a put knows nothing of it; and the first block posts nothing more, by which
-// the first NIC would.
+// block another thread tells of its put by the first NIC. The first block posts nothing more, by
+// which the first NIC would know of its flush.
 struct NicsShared {
   const Witness* witness;
   Word* source;
@@ -230,23 +293,48 @@ WorldOptions nics_options(const SubjectOptions& options) {
   return world;
 }
 
-WorldPointer nics_put_signal(const SubjectOptions& options) {
-  auto world = std::make_unique<World>("nics-put-signal", nics_options(options));
+// A thread of each PE, with data that PE 0 brings and a word that tells of it.
+template <class Kernel>
+WorldPointer told_world(const char* name, const WorldOptions& options) {
+  auto world = std::make_unique<World>(name, options);
   auto* source = world->allocate<Word>("source", 1);
   auto* data = world->allocate<Word>("data", 1);
   auto* signal = world->allocate<std::uint64_t>("signal", 1, RegionKind::signal);
-  world->launch({.blocks = 1, .threads = 1}, NicsPutSignal{world->witness(), source, data, signal});
+  world->launch({.blocks = 1, .threads = 1}, Kernel{world->witness(), source, data, signal});
   return world;
 }
 
+WorldPointer nics_put_signal(const SubjectOptions& options) {
+  return told_world<NicsPutSignal>("nics-put-signal", nics_options(options));
+}
+
 WorldPointer nics_exclusive(const SubjectOptions& options) {
-  WorldOptions world_options = nics_options(options);
-  world_options.exclusive_queues = 2;
-  auto world = std::make_unique<World>("nics-exclusive", world_options);
-  auto* source = world->allocate<Word>("source", 1);
-  auto* data = world->allocate<Word>("data", 1);
-  auto* signal = world->allocate<std::uint64_t>("signal", 1, RegionKind::signal);
-  world->launch({.blocks = 1, .threads = 1}, NicsExclusive{world->witness(), source, data, signal});
+  WorldOptions world = nics_options(options);
+  world.exclusive_queues = 2;
+  return told_world<NicsExclusive>("nics-exclusive", world);
+}
+
+WorldPointer nics_fence(const SubjectOptions& options) {
+  return told_world<NicsFence>("nics-fence", nics_options(options));
+}
+
+WorldPointer nics_quiet(const SubjectOptions& options) {
+  return told_world<NicsQuiet>("nics-quiet", nics_options(options));
+}
+
+WorldPointer nics_dc(const SubjectOptions& options) {
+  WorldOptions world = nics_options(options);
+  world.pes = 3;
+  world.dc_queues = 1;
+  return told_world<NicsDc>("nics-dc", world);
+}
+
+WorldPointer nics_again(const SubjectOptions& options) {
+  auto world = std::make_unique<World>("nics-again", nics_options(options));
+  auto* word = world->allocate<Word>("word", 1);
+  world->launch_on(0, {.blocks = 1, .threads = 1}, NicsAgain{world->witness(), word});
+  world->check(
+      [=](After& after) { after.expect(after.value(1, word) == 2, "what was put last is there"); });
   return world;
 }
 
@@ -260,15 +348,6 @@ WorldPointer nics_atomics(const SubjectOptions& options) {
     after.expect(after.value(0, seen) != after.value(0, seen + 1),
                  "no two fetches return one value");
   });
-  return world;
-}
-
-WorldPointer nics_fence(const SubjectOptions& options) {
-  auto world = std::make_unique<World>("nics-fence", nics_options(options));
-  auto* source = world->allocate<Word>("source", 1);
-  auto* data = world->allocate<Word>("data", 1);
-  auto* flag = world->allocate<std::uint64_t>("flag", 1, RegionKind::signal);
-  world->launch({.blocks = 1, .threads = 1}, NicsFence{world->witness(), source, data, flag});
   return world;
 }
 
@@ -340,6 +419,12 @@ constexpr ScenarioEntry kListed[] = {
     {"nics-atomics", "Blocks on queues of two NICs add to one word.", make<nics_atomics>},
     {"nics-fence", "A put by the second NIC, a fence, and an atomic that tells of it.",
      make<nics_fence>},
+    {"nics-quiet", "A put by the first NIC, quiet, and a put by the second that tells of it.",
+     make<nics_quiet>},
+    {"nics-again", "A word that the first NIC puts, and the second gets and puts again.",
+     make<nics_again>},
+    {"nics-dc", "Puts to two peers by a queue of DC of the second NIC, told of by the first.",
+     make<nics_dc>},
     {"nics-batch", "A batch of the second NIC that an atomic ends.", make<nics_batch>},
     {"nics-get", "Gets by two NICs, complete after quiet.", make<nics_get>},
     {"nics-shared", "Two blocks put by the second NIC, one tells by the first.", make<nics_shared>},
