@@ -186,7 +186,8 @@ class Channel {
     if (!is_mine(ticket)) return fault(Operation::await, Fault::ticket, ticket.peer, 0, 0);
     return complete(ticket.peer, ticket.index);
   }
-  // Whether it is done, well or not, without waiting. Does not close an open batch.
+  // Whether it is done, well or not; where PEs have several NICs, what is done is then seen to be
+  // in the peer's memory, which takes a round trip. Does not close an open batch.
   GDAKIT_DEVICE bool test(const Ticket& ticket, Status* status = nullptr) {
     Status found = ticket.status;
     bool done = true;
@@ -207,7 +208,8 @@ class Channel {
   // All that this PE posted on this channel before, to every PE. Returns the first failure.
   GDAKIT_DEVICE Status quiet() {
     Status status;
-    for (std::int32_t pe = 0; pe < context_.n_pes && exists(pe); ++pe) {
+    for (std::int32_t pe = 0; pe < context_.n_pes; ++pe) {
+      if (!exists(pe)) continue;
       const Status one = complete(pe, to(pe).reserved());
       if (status.ok()) status = one;
     }
@@ -258,21 +260,24 @@ class Channel {
 
   // The next message of any PE that receives are posted for; PEs take turns.
   GDAKIT_DEVICE Received poll_receive_any() {
-    return exists(0) ? look_among(0, context_.n_pes).received : Received{};
+    return is_added() ? look_among(0, context_.n_pes).received : Received{};
   }
   GDAKIT_DEVICE Received wait_receive_any() {
-    if (!exists(0)) return none(fault(Operation::receive, absent(0), 0, 0, 0));
+    if (!is_added()) return none(fault(Operation::receive, Fault::no_channel, 0, 0, 0));
     return wait_among(0, context_.n_pes);
   }
 
  private:
   using Queue = SendQueue<M, SharedPublication, PostContext>;
 
+  GDAKIT_DEVICE bool is_added() const { return number_ < channels_.count; }
+  // To a PE that is none, or to which this one is not connected, there is no channel.
   GDAKIT_DEVICE bool exists(std::int32_t pe) const {
-    return pe >= 0 && pe < context_.n_pes && number_ < channels_.count;
+    return pe >= 0 && pe < context_.n_pes && is_added() && queue_to(pe).state != nullptr;
   }
   GDAKIT_DEVICE Fault absent(std::int32_t pe) const {
-    return pe < 0 || pe >= context_.n_pes ? Fault::no_pe : Fault::no_channel;
+    if (pe < 0 || pe >= context_.n_pes) return Fault::no_pe;
+    return is_added() ? Fault::not_connected : Fault::no_channel;
   }
   GDAKIT_DEVICE std::size_t place(std::int32_t pe) const {
     return std::size_t{number_} * static_cast<std::size_t>(context_.n_pes) +
@@ -305,9 +310,17 @@ class Channel {
     const Status status = to(pe).wait(target);
     return status.ok() ? make_visible(pe) : status;
   }
+  // As completing::flush_there has it.
   GDAKIT_DEVICE Status make_visible(std::int32_t pe) {
-    if (nic() == 0) return {};
-    return completing::flush_there(m_, context_, queue_to(pe), pe, nic());
+    if (context_.heap.nics <= 1) return {};
+    const QueueView& view = queue_to(pe);
+    if (completing::unflushed_there(m_, view.state) == 0) return {};
+    if (is_lost(m_, context_.state, pe)) return {};
+    const Ticket read = completing::read_there(m_, post_context_, &view, global_number(),
+                                               first_byte(context_, pe, nic()));
+    if (!read.status) return read.status;
+    m_.fetch_max(order::FlushForOthers{}, &view.state->flushed_there, read.index);
+    return {};
   }
 
   GDAKIT_DEVICE Status finish(const Ticket& ticket) {
@@ -423,6 +436,7 @@ class Channel {
     Look look;
     for (std::int32_t pe = begin; pe < end; ++pe) {
       const std::int32_t peer = next_peer(begin, end);
+      if (!exists(peer)) continue;
       const ReceiveView& view = receives_from(peer);
       if (receiving::outstanding(m_, view) == 0) continue;
       look.any_posted = true;
@@ -436,6 +450,7 @@ class Channel {
   // Why a channel to a PE in [begin, end) is broken: among those with receives, or among all.
   GDAKIT_DEVICE Status find_broken(std::int32_t begin, std::int32_t end, bool with_receives) {
     for (std::int32_t pe = begin; pe < end; ++pe) {
+      if (!exists(pe)) continue;
       if (with_receives && receiving::outstanding(m_, receives_from(pe)) == 0) continue;
       if (const Status status = queue_status(m_, queue_to(pe)); !status) return status;
     }
@@ -458,6 +473,7 @@ class Channel {
   // Files a stall. It does not break the channel, for the message may still come.
   GDAKIT_DEVICE Status stalled(std::int32_t begin, std::int32_t end, std::uint64_t waited_ns) {
     const std::int32_t peer = end == begin + 1 ? begin : -1;
+    while (!exists(begin)) ++begin;  // somebody is there, for receives are posted
     const ReceiveView& view = receives_from(begin);
     const std::uint64_t number = m_.load_weak(&view.state->consumed);
     const Stall stall{Site::message, peer, global_number(), waited_ns, number};

@@ -68,9 +68,23 @@ struct HostChannel::State {
     return ticket;
   }
 
+  // Completion of what was posted: with several NICs a READ of the heap, as it is now, makes sure.
   Result<void> wait(const Ticket& ticket) {
+    if (Result<void> fresh = refresh(); !fresh) return fresh;
     machine.begin_wait();
     return result_of(receiver->wait(ticket));
+  }
+  Result<bool> test(const Ticket& ticket) {
+    if (Result<void> fresh = refresh(); !fresh) return fresh.error();
+    Status status;
+    const bool done = receiver->test(ticket, &status);
+    if (Result<void> good = result_of(status); !good) return good.error();
+    return done;
+  }
+  Result<void> quiet() {
+    if (Result<void> fresh = refresh(); !fresh) return fresh;
+    machine.begin_wait();
+    return result_of(receiver->quiet());
   }
   Result<void> finish(const Result<Ticket>& ticket) {
     return ticket ? wait(*ticket) : Result<void>(ticket.error());
@@ -89,7 +103,7 @@ struct HostChannel::State {
   PeWords words{};
   PeState reports{};
   DeviceContext context{};
-  std::optional<Handle> receiver;  // names no memory, and so need not be new
+  std::optional<Handle> receiver;  // remembers no memory, and so need not be new
 };
 
 HostChannel::HostChannel(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -147,17 +161,8 @@ Result<void> HostChannel::put_with_immediate(void* remote, const void* local, st
 
 Result<void> HostChannel::wait(const Ticket& ticket) { return state_->wait(ticket); }
 
-Result<bool> HostChannel::test(const Ticket& ticket) {
-  Status status;
-  const bool done = state_->receiver->test(ticket, &status);
-  if (Result<void> good = state_->result_of(status); !good) return good.error();
-  return done;
-}
-
-Result<void> HostChannel::quiet() {
-  state_->machine.begin_wait();
-  return state_->result_of(state_->receiver->quiet());
-}
+Result<bool> HostChannel::test(const Ticket& ticket) { return state_->test(ticket); }
+Result<void> HostChannel::quiet() { return state_->quiet(); }
 
 Result<void> HostChannel::post_receive(void* buffer, std::size_t bytes, int pe) {
   const Result<Ticket> posted = state_->post([&](State::Handle& handle) {

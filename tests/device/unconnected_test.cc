@@ -1,4 +1,5 @@
 // PEs to which there is no queue: what is asked of them is refused, and nobody hangs.
+#include "device/channel.h"
 #include "tests/support/job.h"
 
 namespace gdakit {
@@ -82,6 +83,48 @@ TEST(UnconnectedPe, IsRefusedToAllWhoAsk) {
     if (!got) return got.error();
     if (auto ok = same((*got)[9], c.my_pe() == 2 ? 9ul : 0ul, "word of PE 2"); !ok) return ok;
     return same((*got)[0], 0ul, "word that nobody could put");
+  });
+}
+
+// PE 0 asks for channels to PE 1, and uses those to itself.
+struct AsksForChannels {
+  Channels channels;
+  std::uint64_t* words;
+  test::Expect expect;
+
+  template <class Pe>
+  GDAKIT_DEVICE void operator()(Pe& pe) const {
+    if (pe.my_pe() != 0) return;
+    auto channel = pe.channel(channels);
+    expect(pe, is_refusal(channel.send(words, 1, 1)));
+    expect(pe, is_refusal(channel.put_nbi(words, words, 1, 1)));
+    expect(pe, is_refusal(channel.post_receive(words, 8, 1)));
+    expect(pe, is_refusal(channel.poll_receive(1).status));
+    expect(pe, is_refusal(channel.wait_receive(1).status));
+    expect(pe, channel.receives_posted(1) == 0);
+    expect(pe, is_refusal(channel.wait(Ticket{channels.first, 1, 1, {}})));
+    expect(pe, !channel.poll_receive_any().arrived());
+    expect(pe, channel.wait_receive_any().status.code == StatusCode::invalid_argument);
+    expect(pe, channel.post_receive(words, 8, 0).ok());
+    expect(pe, channel.send(words + 1, 1, 0).ok());
+    const Received got = channel.wait_receive_any();
+    expect(pe, got.status.ok() && got.peer == 0);
+    expect(pe, channel.quiet().ok());
+  }
+};
+
+TEST(UnconnectedPe, HasNoChannel) {
+  expect_job(3, unconnected_options("2"), [](Context& c) -> Result<void> {
+    auto words = c.allocate<std::uint64_t>(2);
+    auto channels = c.add_channels({});
+    if (!words || !channels) return mismatch("no words or channels");
+    Result<Checks> checks = Checks::make(c);
+    if (!checks) return checks.error();
+    const Result<void> ran = c.launch(AsksForChannels{*channels, *words, checks->expect()}, {1, 1});
+    if (c.my_pe() != 0) return ran;
+    const std::string said = ran ? "nothing" : ran.error().message();
+    if (said.find("no queue to PE 1") == std::string::npos) return mismatch("it says " + said);
+    return checks->all_held(13);
   });
 }
 

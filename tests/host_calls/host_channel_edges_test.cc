@@ -9,6 +9,7 @@
 #include "tests/support/chunked_heap.h"
 #include "tests/support/job.h"
 #include "tests/support/limited_backend.h"
+#include "tests/support/soft_nic_set.h"
 
 namespace gdakit {
 namespace {
@@ -142,6 +143,37 @@ TEST(HostChannelEdges, APeThatCannotMakeItsQueuesLeavesAllWithout) {
   expect_job(2, job_options(), provider,
              [&](Context& c) { return add_channels_beside(c, rooms[c.my_pe()]); });
   EXPECT_EQ(rooms[0].queues + rooms[1].queues, 0);
+}
+
+// With several NICs a put completes by a READ of the heap, of which there is more meanwhile: each
+// object is registered by itself.
+TEST(HostChannel, OfEachNicCompletesPutsInAHeapThatHasGrown) {
+  constexpr std::uint32_t kNics = 3;
+  test::SoftNicSets nics(kNics);
+  Options options = job_options();
+  options.check_memory = true;
+  options.transport = TransportChoice::nic;
+  expect_job(2, options, nics, [](Context& c) -> Result<void> {
+    ChannelOptions wanted = by_host();
+    wanted.count = kNics;
+    const auto channels = c.add_channels(wanted);
+    const auto words = c.allocate<std::uint64_t>(2);
+    if (!channels || !words) return mismatch("no channels or words");
+    for (std::uint32_t number = 0; number < kNics; ++number) {
+      const auto channel = HostChannel::open(c, *channels, number);
+      if (!channel) return channel.error();
+      const auto put = (*channel)->put_async(*words, *words + 1, 8, 1 - c.my_pe());
+      if (!put) return put.error();
+      for (int i = 0; i < 20; ++i) {
+        if (auto more = c.allocate<std::uint64_t>(8); !more) return more.error();
+      }
+      if (auto done = (*channel)->wait(*put); !done) return done;
+      const Result<bool> tested = (*channel)->test(*put);
+      if (!tested || !*tested) return mismatch("a put that is complete is none by test");
+      if (auto done = (*channel)->quiet(); !done) return done;
+    }
+    return c.barrier();
+  });
 }
 
 }  // namespace
