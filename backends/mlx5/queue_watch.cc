@@ -157,7 +157,7 @@ std::string QueueWatch::counted_errors() const {
       text += (text.empty() ? "" : ", ") + std::to_string(count) + " of " + std::string(row.name);
     }
   }
-  if (!text.empty()) return "; the NIC has counted, for all queues of this PE, " + text;
+  if (!text.empty()) return "; the NIC has counted, for all queues that this PE has on it, " + text;
   return "; GDAKIT_NIC_HANDLER=commands has the host look at each CQE, and pass on the first error";
 }
 

@@ -143,11 +143,7 @@ BackendLimits NicSet::limits() const {
   return all;
 }
 
-NicCounters NicSet::counters() const {
-  NicCounters sum;
-  for (const std::unique_ptr<Backend>& nic : nics_) sum += nic->counters();
-  return sum;
-}
+NicCounters NicSet::counters() const { return count().nic; }
 
 NicCount NicSet::count() const {
   NicCount all;
@@ -160,7 +156,10 @@ NicCount NicSet::count() const {
     }
   }
   all.nic = known_of(all.nic, all.counts);
-  if (all.counts != Counts::each_queue) all.queues.clear();
+  // Queues are named all the same: each may be broken.
+  for (QueueCount& queue : all.queues) {
+    if (all.counts != Counts::each_queue) queue.counters = {};
+  }
   return all;
 }
 

@@ -143,14 +143,18 @@ TEST_F(NicSetTest, CountsWhatAllNicsCount) {
   for (FakeNic* const each : set_.nics) {
     each->count_.nic.doorbells = 1;
     each->count_.nic.rx_write_requests = 2;
-    each->count_.queues = {{4, {}}};
+    QueueCounters of_queue;
+    of_queue.doorbells = 1;
+    each->count_.queues = {{4, of_queue}};
   }
   nic(1).count_.counts = Counts::together;
   NicCount count = set().count();
   EXPECT_EQ(count.counts, Counts::together);
   EXPECT_EQ(count.nic.rx_write_requests, 6u);
   EXPECT_EQ(count.nic.doorbells, 0u) << "NIC 1 does not count them";
-  EXPECT_THAT(count.queues, IsEmpty());
+  EXPECT_EQ(set().counters().doorbells, 0u) << "nor does the whole";
+  ASSERT_EQ(count.queues.size(), kNics) << "each may be broken";
+  for (const QueueCount& queue : count.queues) EXPECT_EQ(queue.counters.doorbells, 0u);
   nic(2).count_.counts = Counts::nothing;
   count = set().count();
   EXPECT_EQ(count.counts, Counts::nothing);
