@@ -57,6 +57,20 @@ GpusTaken gpus_taken(const Options& options, const GpuReport& report) {
   return taken;
 }
 
+std::vector<std::string> buses_of_pes(const Options& options, const std::vector<GpuInfo>& present) {
+  std::vector<std::string> buses;
+  for (const GpuInfo& gpu : present) {
+    if (options.gpus.empty()) buses.push_back(gpu.bus);
+  }
+  for (const std::uint32_t ordinal : options.gpus) {
+    for (const GpuInfo& gpu : present) {
+      if (gpu.ordinal == static_cast<int>(ordinal)) buses.push_back(gpu.bus);
+    }
+  }
+  if (buses.empty()) buses.emplace_back();
+  return buses;
+}
+
 std::string gpus_text(const std::vector<std::uint32_t>& gpus) {
   std::string text;
   for (const std::uint32_t gpu : gpus) text += (text.empty() ? "" : ",") + std::to_string(gpu);

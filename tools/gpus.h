@@ -23,6 +23,10 @@ struct GpusTaken {
 };
 GpusTaken gpus_taken(const Options& options, const GpuReport& report);
 
+// The PCI addresses of the GPUs that PEs take by their local ranks, of those that are present: PE r
+// takes entry r modulo their count. One "" where there is none.
+std::vector<std::string> buses_of_pes(const Options& options, const std::vector<GpuInfo>& present);
+
 // As GDAKIT_GPUS has it: PE r takes entry r modulo their count.
 std::string gpus_text(const std::vector<std::uint32_t>& gpus);
 

@@ -7,6 +7,7 @@
 #include "core/base/hca_list.h"
 #include "core/base/json.h"
 #include "tools/columns.h"
+#include "tools/gpus.h"
 
 namespace gdakit::tools {
 namespace {
@@ -16,21 +17,6 @@ PlacedPe place(const Options& options, const std::vector<std::string>& gpus) {
   return {gpus.size() - 1, gpus.back(),
           mlx5::place_nics(options.nics_per_pe, HcaList::parse(options.hca_list).value(),
                            HcaMap::parse(options.hca_map).value(), gpus)};
-}
-
-// Those that PEs take by their local ranks (GDAKIT_GPUS); a PE without one has no address.
-std::vector<std::string> gpus_of_pes(const Options& options, const std::vector<GpuInfo>& present) {
-  std::vector<std::string> buses;
-  for (const GpuInfo& gpu : present) {
-    if (options.gpus.empty()) buses.push_back(gpu.bus);
-  }
-  for (const std::uint32_t ordinal : options.gpus) {
-    for (const GpuInfo& gpu : present) {
-      if (gpu.ordinal == static_cast<int>(ordinal)) buses.push_back(gpu.bus);
-    }
-  }
-  if (buses.empty()) buses.emplace_back();
-  return buses;
 }
 
 // As one line of JSON.
@@ -102,7 +88,7 @@ NicSection describe_nics(const Options& options, const std::vector<GpuInfo>& gpu
   NicSection section{mlx5::report_devices(HcaList::parse(options.hca_list).value()), {}};
   if (!section.nics) return section;
   std::vector<std::string> up_to;
-  for (std::string& gpu : gpus_of_pes(options, gpus)) {
+  for (std::string& gpu : buses_of_pes(options, gpus)) {
     up_to.push_back(std::move(gpu));
     section.pes.push_back(place(options, up_to));
   }

@@ -11,6 +11,7 @@ namespace gdakit::tools::check {
 namespace {
 
 using testing::AllOf;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
@@ -78,6 +79,12 @@ TEST_F(CheckNode, LockedMemoryIsHeldAgainstHeapAndQueues) {
   const Finding finding = finding_of(look_at_limits, Verdict::failed);
   EXPECT_THAT(finding.answer, AllOf(HasSubstr("8 MiB"), HasSubstr("wanted are 68 MiB")));
   EXPECT_EQ(finding.proof, "ulimit -l");
+  machine_.surroundings().locked_bytes = 100 << 20;
+  expect_ok(look_at_limits);
+  machine_.surroundings().options.nics_per_pe = 2;
+  EXPECT_THAT(finding_of(look_at_limits, Verdict::failed).answer,
+              HasSubstr("wanted are 136 MiB, of them for each of the PE's 2 NICs 64 MiB"));
+  machine_.surroundings().options.nics_per_pe = 1;
   machine_.surroundings().options.symmetric_size = 1 << 20;
   machine_.surroundings().locked_bytes = 32 << 20;
   expect_ok(look_at_limits);
@@ -186,6 +193,33 @@ TEST_F(CheckNode, EachNicOfAPeIsToldAndHeldAgainstItsGpu) {
   EXPECT_THAT(look_at_pcie(machine_.surroundings()).summary,
               AllOf(HasSubstr("GPU 0000:3c:00.0 takes mlx5_0 (near)"),
                     HasSubstr("GPU 0000:3c:00.0 takes mlx5_1 (far)")));
+}
+
+TEST_F(CheckNode, NicsAreThoseOfTheGpusThatPesTake) {
+  std::vector<std::string> asked;
+  machine_.surroundings().place_nics =
+      [&](const std::vector<std::string>& gpus) -> Result<std::vector<mlx5::PlacedNic>> {
+    asked = gpus;
+    return std::vector<mlx5::PlacedNic>();
+  };
+  auto& gpus = machine_.surroundings().gpus.gpus;
+  gpus.resize(3);
+  for (int i = 0; i < 3; ++i) {
+    gpus[static_cast<std::size_t>(i)].ordinal = i;
+    gpus[static_cast<std::size_t>(i)].bus = "bus " + std::to_string(i);
+  }
+  Options& options = machine_.surroundings().options;
+  options.local_rank = 1;
+  EXPECT_TRUE(machine_.surroundings().nics_of_this_pe());
+  EXPECT_THAT(asked, ElementsAre("bus 0", "bus 1"));
+  options.gpus = {2, 0};
+  options.local_rank = 2;
+  EXPECT_TRUE(machine_.surroundings().nics_of_this_pe());
+  EXPECT_THAT(asked, ElementsAre("bus 2", "bus 0", "bus 2"));
+  options.device = DeviceChoice::cpu;
+  options.local_rank = 0;
+  EXPECT_TRUE(machine_.surroundings().nics_of_this_pe());
+  EXPECT_THAT(asked, ElementsAre(""));
 }
 
 TEST_F(CheckNode, TooFewNicsForThisPeAreAFailure) {

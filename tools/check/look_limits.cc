@@ -37,9 +37,15 @@ bool may_lock_any(const Tree& tree) {
   return (std::stoull(capabilities, nullptr, 16) >> kCapabilityIpcLock & 1) != 0;
 }
 
+// The kernel counts what is locked anew for each NIC that reaches it.
+std::uint64_t locked_bytes_of(const Options& options) {
+  return options.nics_per_pe * (options.symmetric_size + kBesidesTheHeap);
+}
+
 void judge_locked_memory(const Surroundings& surroundings, StepReport& report) {
   const auto& limit = surroundings.locked_bytes;
-  const std::uint64_t wanted = surroundings.options.symmetric_size + kBesidesTheHeap;
+  const Options& options = surroundings.options;
+  const std::uint64_t wanted = locked_bytes_of(options);
   if (!limit) {
     report.say("locked memory is not limited");
     return;
@@ -51,10 +57,13 @@ void judge_locked_memory(const Surroundings& surroundings, StepReport& report) {
   }
   report.say(text);
   if (*limit >= wanted) return;
+  const std::string each =
+      options.nics_per_pe == 1
+          ? ""
+          : "for each of the PE's " + std::to_string(options.nics_per_pe) + " NICs ";
   report.add({.tried = "getrlimit(RLIMIT_MEMLOCK), against the heap and queues of a PE",
               .answer = in_mib(*limit) + " (" + std::to_string(*limit) + " bytes); wanted are " +
-                        in_mib(wanted) + ", of them " +
-                        in_mib(surroundings.options.symmetric_size) +
+                        in_mib(wanted) + ", of them " + each + in_mib(options.symmetric_size) +
                         " for the heap (GDAKIT_SYMMETRIC_SIZE), and more as it grows",
               .cause = "what a NIC reaches is locked; the limit of this shell, of the launcher's "
                        "daemon or of the container's is too low. IPC_LOCK does nothing for a "

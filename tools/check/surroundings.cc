@@ -5,6 +5,7 @@
 
 #include "core/base/bits.h"
 #include "tools/check/put_by_pe.h"
+#include "tools/gpus.h"
 
 namespace gdakit::tools::check {
 namespace {
@@ -95,9 +96,11 @@ std::string Surroundings::why_no_nic() const {
 
 Result<std::vector<mlx5::PlacedNic>> Surroundings::nics_of_this_pe() const {
   const std::size_t rank = options.local_rank.value_or(0);
-  const bool on_gpu = options.device != DeviceChoice::cpu && !gpus.gpus.empty();
-  std::vector<std::string> taken(rank + 1);
-  for (std::size_t i = 0; on_gpu && i <= rank; ++i) taken[i] = gpus.gpus[i % gpus.gpus.size()].bus;
+  const bool on_gpu = options.device != DeviceChoice::cpu;
+  const std::vector<std::string> buses =
+      buses_of_pes(options, on_gpu ? gpus.gpus : std::vector<GpuInfo>());
+  std::vector<std::string> taken;
+  for (std::size_t i = 0; i <= rank; ++i) taken.push_back(buses[i % buses.size()]);
   return place_nics(taken);
 }
 
