@@ -1,4 +1,5 @@
-// Messages that both sides know of, and immediates (device/channel.h).
+// Messages that both sides know of, and immediates (device/channel.h); and channels of PEs with two
+// NICs.
 #include "sim/world/kernel_channel.h"
 #include "sim/world/scenarios/scenarios.h"
 
@@ -6,6 +7,8 @@ namespace gdakit::sim::scenarios {
 namespace {
 
 using Word = std::uint64_t;
+
+constexpr std::uint32_t kSecondNic = 1;  // the channel of that NIC, where PEs have two
 
 constexpr Word kPut = 30;   // + round: what is put before a message
 constexpr Word kSent = 40;  // + round: what is sent
@@ -54,6 +57,87 @@ struct ReceiveInOneBuffer {
       witness->expect(m.load_weak(buffer) == kSent + i, "the message is there");
       witness->expect(m.load_weak(data + i) == kPut + i, "what was put before it is there");
     }
+  }
+};
+
+// A message on the channel of the second NIC.
+struct NicsChannel {
+  const Witness* witness;
+  const Channels* channels;
+  Word* word;
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    auto channel = pe.channel(channels[pe.my_pe()], kSecondNic);
+    if (pe.my_pe() == 0) {
+      m.store_weak(word, 8);
+      witness->expect(channel.send(word, 1, 1).ok(), "send succeeds");
+      return;
+    }
+    witness->expect(channel.post_receive(word, sizeof(*word), 0).ok(), "post_receive succeeds");
+    witness->expect(channel.wait_receive(0).status.ok(), "the message comes");
+    witness->expect(m.load_weak(word) == 8, "its bytes are there");
+  }
+};
+
+// A put on the channel of the second NIC, and a signal that comes behind its completion.
+struct NicsChannelPut {
+  const Witness* witness;
+  const Channels* channels;
+  Word* source;
+  Word* data;
+  std::uint64_t* signal;
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    if (pe.my_pe() == 0) {
+      m.store_weak(source, 8);
+      auto channel = pe.channel(channels[0], kSecondNic);
+      witness->expect(channel.put_nbi(data, source, 1, 1).ok(), "put_nbi is taken");
+      witness->expect(channel.quiet().ok(), "quiet succeeds");
+      witness->expect(pe.signal(signal, 1, SignalOp::set, 1).ok(), "signal is taken");
+      return;
+    }
+    witness->expect(pe.wait_until(signal, Compare::eq, 1).ok(), "the signal comes");
+    witness->expect(m.load_weak(data) == 8, "the data is there when the signal is");
+  }
+};
+
+// Two blocks put on a channel, which flushes by itself. The first one completes both puts before
+// the second one asks for its own, of which it then tells by the first NIC. They take turns by
+// words that order nothing.
+struct NicsChannelShared {
+  const Witness* witness;
+  const Channels* channels;
+  Word* source;
+  Word* data;
+  std::uint64_t* signal;
+  std::uint64_t* turn;
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    if (pe.my_pe() == 1) {
+      if (m.block_index() != 0) return;
+      witness->expect(pe.wait_until(signal, Compare::eq, 1).ok(), "the word comes");
+      witness->expect(m.load_weak(data + 1) == 8, "the data is there when the word is");
+      return;
+    }
+    const std::uint32_t self = m.block_index();
+    auto channel = pe.channel(channels[0], kSecondNic);
+    if (self == 0) wait_for_turn(m, 1);
+    m.store_weak(source + self, 8);
+    const Ticket put = channel.put_async(data + self, source + self, 1, 1);
+    if (self == 1) {
+      m.store(order::RelaxedGpu{}, turn, 1);
+      wait_for_turn(m, 2);
+    }
+    witness->expect(channel.wait(put).ok(), "the put completes");
+    if (self == 0) return m.store(order::RelaxedGpu{}, turn, 2);
+    witness->expect(pe.on_queue(0).put_value(signal, 1, 1).ok(), "put_value is taken");
+  }
+  template <class M>
+  void wait_for_turn(M& m, std::uint64_t number) const {
+    while (m.load(order::RelaxedGpu{}, turn) != number) m.spin(Site::user);
   }
 };
 
@@ -137,10 +221,51 @@ WorldPointer fill_pages(const SubjectOptions& options) {
   return world;
 }
 
+WorldOptions two_nics(const SubjectOptions& options) {
+  WorldOptions world = options_for(options);
+  world.nics = world.queues = world.channels = 2;
+  return world;
+}
+
+WorldPointer nics_channel(const SubjectOptions& options) {
+  auto world = std::make_unique<World>("nics-channel", two_nics(options));
+  auto* word = world->allocate<Word>("word", 1);
+  world->launch({.blocks = 1, .threads = 1},
+                NicsChannel{world->witness(), world->channels(), word});
+  return world;
+}
+
+WorldPointer nics_channel_put(const SubjectOptions& options) {
+  auto world = std::make_unique<World>("nics-channel-put", two_nics(options));
+  auto* source = world->allocate<Word>("source", 1);
+  auto* data = world->allocate<Word>("data", 1);
+  auto* signal = world->allocate<std::uint64_t>("signal", 1, RegionKind::signal);
+  world->launch({.blocks = 1, .threads = 1},
+                NicsChannelPut{world->witness(), world->channels(), source, data, signal});
+  return world;
+}
+
+WorldPointer nics_channel_shared(const SubjectOptions& options) {
+  auto world = std::make_unique<World>("nics-channel-shared", two_nics(options));
+  auto* source = world->allocate<Word>("source", 2);
+  auto* data = world->allocate<Word>("data", 2);
+  auto* signal = world->allocate<std::uint64_t>("signal", 1, RegionKind::signal);
+  auto* turn = world->allocate<std::uint64_t>("turn", 1);
+  world->launch({.blocks = 2, .threads = 1},
+                NicsChannelShared{world->witness(), world->channels(), source, data, signal, turn});
+  return world;
+}
+
 constexpr ScenarioEntry kListed[] = {
     {"receive", "Messages behind puts arrive in one buffer, which is posted again.", make<receive>},
     {"proxy-receive", "The same with a proxy that rings.", make<proxy_receive>},
     {"fill-pages", "Two lanes put pages, an immediate tells of them.", make<fill_pages>},
+    {"nics-channel", "A message on a channel of the second NIC.", make<nics_channel>},
+    {"nics-channel-put", "A put on that channel, and a signal behind its completion.",
+     make<nics_channel_put>},
+    {"nics-channel-shared",
+     "Two blocks put on a channel of the second NIC, one tells by the first.",
+     make<nics_channel_shared>},
 };
 
 }  // namespace

@@ -1,6 +1,5 @@
 // PEs with two NICs, over which their queues are spread: puts and gets by either, words by the
 // first, whose atomics are atomic with each other alone (device/word_queue.h).
-#include "sim/world/kernel_channel.h"
 #include "sim/world/scenarios/scenarios.h"
 
 namespace gdakit::sim::scenarios {
@@ -225,6 +224,37 @@ struct NicsShared {
   }
 };
 
+// The owner of an exclusive queue waits for a put, and another block for everything: either may
+// flush it, by a queue of the NIC that is not the owner's. A thread beside the owner, which has
+// posted nothing else, tells of the put by the first NIC.
+struct NicsForeign {
+  const Witness* witness;
+  Word* source;
+  Word* data;
+  std::uint64_t* signal;
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    if (pe.my_pe() == 1) {
+      witness->expect(pe.wait_until(signal, Compare::eq, 1).ok(), "the word comes");
+      witness->expect(m.load_weak(data) == 8, "the data is there when the word is");
+      return;
+    }
+    const bool first = m.thread_index() == 0;
+    if (m.block_index() == 1) {
+      if (first) witness->expect(pe.quiet().ok(), "quiet succeeds");
+      return;
+    }
+    if (first) {
+      m.store_weak(source, 8);
+      auto own = pe.exclusively_on(kExclusiveSecondNic);
+      witness->expect(own.wait(own.put_async(data, source, 1, 1)).ok(), "the put completes");
+    }
+    m.sync_block();
+    if (!first) witness->expect(pe.on_queue(0).put_value(signal, 1, 1).ok(), "put_value is taken");
+  }
+};
+
 // What is put by each NIC before a barrier is there after it.
 struct NicsBarrier {
   const Witness* witness;
@@ -244,63 +274,41 @@ struct NicsBarrier {
   }
 };
 
-// A message on the channel of the second NIC.
-struct NicsChannel {
-  const Witness* witness;
-  const Channels* channels;
-  Word* word;
-  template <class Pe>
-  void operator()(Pe& pe) const {
-    auto& m = pe.machine();
-    auto channel = pe.channel(channels[pe.my_pe()], kSecondNic);
-    if (pe.my_pe() == 0) {
-      m.store_weak(word, 8);
-      witness->expect(channel.send(word, 1, 1).ok(), "send succeeds");
-      return;
-    }
-    witness->expect(channel.post_receive(word, sizeof(*word), 0).ok(), "post_receive succeeds");
-    witness->expect(channel.wait_receive(0).status.ok(), "the message comes");
-    witness->expect(m.load_weak(word) == 8, "its bytes are there");
-  }
-};
-
-// A put on the channel of the second NIC, and a signal that comes behind its completion.
-struct NicsChannelPut {
-  const Witness* witness;
-  const Channels* channels;
-  Word* source;
-  Word* data;
-  std::uint64_t* signal;
-  template <class Pe>
-  void operator()(Pe& pe) const {
-    auto& m = pe.machine();
-    if (pe.my_pe() == 0) {
-      m.store_weak(source, 8);
-      auto channel = pe.channel(channels[0], kSecondNic);
-      witness->expect(channel.put_nbi(data, source, 1, 1).ok(), "put_nbi is taken");
-      witness->expect(channel.quiet().ok(), "quiet succeeds");
-      witness->expect(pe.signal(signal, 1, SignalOp::set, 1).ok(), "signal is taken");
-      return;
-    }
-    witness->expect(pe.wait_until(signal, Compare::eq, 1).ok(), "the signal comes");
-    witness->expect(m.load_weak(data) == 8, "the data is there when the signal is");
-  }
-};
-
 WorldOptions nics_options(const SubjectOptions& options) {
   WorldOptions world = options_for(options);
   world.nics = world.queues = 2;
   return world;
 }
 
-// A thread of each PE, with data that PE 0 brings and a word that tells of it.
+// Data that PE 0 brings and a word that tells of it.
+struct ToldWords {
+  Word* source;
+  Word* data;
+  std::uint64_t* signal;
+
+  ToldWords(World& world, std::size_t count)
+      : source(world.allocate<Word>("source", count)),
+        data(world.allocate<Word>("data", count)),
+        signal(world.allocate<std::uint64_t>("signal", 1, RegionKind::signal)) {}
+};
+
+// A thread of each PE.
 template <class Kernel>
 WorldPointer told_world(const char* name, const WorldOptions& options) {
   auto world = std::make_unique<World>(name, options);
-  auto* source = world->allocate<Word>("source", 1);
-  auto* data = world->allocate<Word>("data", 1);
-  auto* signal = world->allocate<std::uint64_t>("signal", 1, RegionKind::signal);
-  world->launch({.blocks = 1, .threads = 1}, Kernel{world->witness(), source, data, signal});
+  const ToldWords words(*world, 1);
+  world->launch({.blocks = 1, .threads = 1},
+                Kernel{world->witness(), words.source, words.data, words.signal});
+  return world;
+}
+
+// Two blocks of PE 0, which have a word each, and a thread of PE 1.
+template <class MakeKernel>
+WorldPointer shared_world(const char* name, const WorldOptions& options, const MakeKernel& make) {
+  auto world = std::make_unique<World>(name, options);
+  const auto kernel = make(*world, ToldWords(*world, 2));
+  world->launch_on(0, {.blocks = 2, .threads = 2}, kernel);
+  world->launch_on(1, {.blocks = 1, .threads = 1}, kernel);
   return world;
 }
 
@@ -370,16 +378,19 @@ WorldPointer nics_get(const SubjectOptions& options) {
 }
 
 WorldPointer nics_shared(const SubjectOptions& options) {
-  WorldOptions world_options = nics_options(options);
-  world_options.queues = 4;
-  auto world = std::make_unique<World>("nics-shared", world_options);
-  auto* source = world->allocate<Word>("source", 2);
-  auto* data = world->allocate<Word>("data", 2);
-  auto* signal = world->allocate<std::uint64_t>("signal", 1, RegionKind::signal);
-  const NicsShared kernel{world->witness(), source, data, signal};
-  world->launch_on(0, {.blocks = 2, .threads = 2}, kernel);
-  world->launch_on(1, {.blocks = 1, .threads = 1}, kernel);
-  return world;
+  WorldOptions world = nics_options(options);
+  world.queues = 4;
+  return shared_world("nics-shared", world, [](World& in, const ToldWords& words) {
+    return NicsShared{in.witness(), words.source, words.data, words.signal};
+  });
+}
+
+WorldPointer nics_foreign(const SubjectOptions& options) {
+  WorldOptions world = nics_options(options);
+  world.exclusive_queues = 2;
+  return shared_world("nics-foreign", world, [](World& in, const ToldWords& words) {
+    return NicsForeign{in.witness(), words.source, words.data, words.signal};
+  });
 }
 
 WorldPointer nics_barrier(const SubjectOptions& options) {
@@ -387,28 +398,6 @@ WorldPointer nics_barrier(const SubjectOptions& options) {
   auto* source = world->allocate<Word>("source", 2);
   auto* data = world->allocate<Word>("data", 2);
   world->launch({.blocks = 1, .threads = 1}, NicsBarrier{world->witness(), source, data});
-  return world;
-}
-
-WorldPointer nics_channel(const SubjectOptions& options) {
-  WorldOptions world_options = nics_options(options);
-  world_options.channels = 2;
-  auto world = std::make_unique<World>("nics-channel", world_options);
-  auto* word = world->allocate<Word>("word", 1);
-  world->launch({.blocks = 1, .threads = 1},
-                NicsChannel{world->witness(), world->channels(), word});
-  return world;
-}
-
-WorldPointer nics_channel_put(const SubjectOptions& options) {
-  WorldOptions world_options = nics_options(options);
-  world_options.channels = 2;
-  auto world = std::make_unique<World>("nics-channel-put", world_options);
-  auto* source = world->allocate<Word>("source", 1);
-  auto* data = world->allocate<Word>("data", 1);
-  auto* signal = world->allocate<std::uint64_t>("signal", 1, RegionKind::signal);
-  world->launch({.blocks = 1, .threads = 1},
-                NicsChannelPut{world->witness(), world->channels(), source, data, signal});
   return world;
 }
 
@@ -428,11 +417,10 @@ constexpr ScenarioEntry kListed[] = {
     {"nics-batch", "A batch of the second NIC that an atomic ends.", make<nics_batch>},
     {"nics-get", "Gets by two NICs, complete after quiet.", make<nics_get>},
     {"nics-shared", "Two blocks put by the second NIC, one tells by the first.", make<nics_shared>},
+    {"nics-foreign", "An owner waits for a put by the second NIC while a block calls quiet.",
+     make<nics_foreign>},
     {"nics-barrier", "What is put by two NICs before a barrier is there after it.",
      make<nics_barrier>},
-    {"nics-channel", "A message on a channel of the second NIC.", make<nics_channel>},
-    {"nics-channel-put", "A put on that channel, and a signal behind its completion.",
-     make<nics_channel_put>},
 };
 
 }  // namespace
