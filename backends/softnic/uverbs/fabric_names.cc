@@ -39,15 +39,21 @@ SocketNames::SocketNames() {
   list_ = keep_file(UniqueFileDescriptor(::open("/proc/net/unix", O_RDONLY | O_CLOEXEC)));
 }
 
-std::vector<std::string> SocketNames::beginning_with(const std::string& begin) {
+// The system goes on by place from one piece to the next, so that a socket that goes meanwhile may
+// hide another one.
+std::string SocketNames::read_once() {
   std::string text;
   std::array<char, 8192> piece;
   ::lseek(list_.get(), 0, SEEK_SET);
   for (ssize_t bytes = 0; (bytes = ::read(list_.get(), piece.data(), piece.size())) > 0;) {
     text.append(piece.data(), static_cast<std::size_t>(bytes));
   }
+  return text;
+}
+
+std::vector<std::string> SocketNames::beginning_with(const std::string& begin) {
   std::vector<std::string> names;
-  std::istringstream lines(text);
+  std::istringstream lines(read_once() + read_once());
   for (std::string line; std::getline(lines, line);) {
     const std::size_t at = line.find("@" + begin);
     if (at != std::string::npos) names.push_back(line.substr(at + 1));

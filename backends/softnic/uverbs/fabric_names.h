@@ -35,6 +35,8 @@ class SocketNames {
   std::vector<std::string> beginning_with(const std::string& begin);
 
  private:
+  std::string read_once();
+
   KeptFile list_;
 };
 
