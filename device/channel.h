@@ -186,8 +186,8 @@ class Channel {
     if (!is_mine(ticket)) return fault(Operation::await, Fault::ticket, ticket.peer, 0, 0);
     return complete(ticket.peer, ticket.index);
   }
-  // Whether it is done, well or not; where PEs have several NICs, what is done is then seen to be
-  // in the peer's memory, which takes a round trip. Does not close an open batch.
+  // Whether it is done, well or not. With several NICs that takes a round trip to the peer. Does
+  // not close an open batch.
   GDAKIT_DEVICE bool test(const Ticket& ticket, Status* status = nullptr) {
     Status found = ticket.status;
     bool done = true;
@@ -312,9 +312,8 @@ class Channel {
   }
   // As completing::flush_there has it.
   GDAKIT_DEVICE Status make_visible(std::int32_t pe) {
-    if (context_.heap.nics <= 1) return {};
     const QueueView& view = queue_to(pe);
-    if (completing::unflushed_there(m_, view.state) == 0) return {};
+    if (context_.heap.nics <= 1 || completing::unflushed_there(m_, view.state) == 0) return {};
     if (is_lost(m_, context_.state, pe)) return {};
     const Ticket read = completing::read_there(m_, post_context_, &view, global_number(),
                                                first_byte(context_, pe, nic()));
@@ -436,9 +435,8 @@ class Channel {
     Look look;
     for (std::int32_t pe = begin; pe < end; ++pe) {
       const std::int32_t peer = next_peer(begin, end);
-      if (!exists(peer)) continue;
+      if (receives_posted(peer) == 0) continue;
       const ReceiveView& view = receives_from(peer);
-      if (receiving::outstanding(m_, view) == 0) continue;
       look.any_posted = true;
       look.received = take(view, receiving::poll(m_, queue_to(peer), view));
       if (look.received.arrived() || !look.received.status) return look;
@@ -450,8 +448,7 @@ class Channel {
   // Why a channel to a PE in [begin, end) is broken: among those with receives, or among all.
   GDAKIT_DEVICE Status find_broken(std::int32_t begin, std::int32_t end, bool with_receives) {
     for (std::int32_t pe = begin; pe < end; ++pe) {
-      if (!exists(pe)) continue;
-      if (with_receives && receiving::outstanding(m_, receives_from(pe)) == 0) continue;
+      if (with_receives ? receives_posted(pe) == 0 : !exists(pe)) continue;
       if (const Status status = queue_status(m_, queue_to(pe)); !status) return status;
     }
     return {};

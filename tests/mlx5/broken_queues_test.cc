@@ -93,7 +93,8 @@ TEST_F(BrokenQueues, WithAFlushedCqeSayWhichErrorsTheNicHasCounted) {
   played().counted = {{"req_remote_access_errors", 3}, {"req_cqe_flush_error", 7}};
   fail(0, format::Syndrome::flushed);
   EXPECT_THAT(backend_->broken_queues().at(0).why,
-              AllOf(HasSubstr("for all queues that this PE has on it, 3 of req_remote_access_errors"),
+              AllOf(HasSubstr("for all queues that this PE has on it, 3 of "
+                              "req_remote_access_errors"),
                     Not(HasSubstr("req_cqe_flush_error"))));
 }
 
