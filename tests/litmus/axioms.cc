@@ -4,6 +4,7 @@
 #include <array>
 
 #include "core/base/assert.h"
+#include "tests/litmus/buffering.h"
 #include "tests/litmus/coherence_search.h"
 
 namespace gdakit::sim::litmus {
@@ -167,15 +168,6 @@ std::int64_t Candidate::register_value(std::uint32_t thread, std::uint32_t numbe
   return value_of(thread, paths_[thread]->registers[number]);
 }
 
-bool Candidate::without_buffering() const {
-  Relation all = program_order_;
-  for_each(reads_, [&](std::uint32_t read) {
-    if (source_[read] != kInitial) all.add(source_[read], read);
-  });
-  all.close(count_);
-  return all.is_acyclic(count_);
-}
-
 // Observation order: a morally strong read of a write, also through a chain of atomics.
 void Candidate::observe() {
   Relation direct;  // between writes, through atomics
@@ -263,10 +255,21 @@ bool Candidate::next_fence_order(std::vector<std::uint32_t>& order) const {
   return false;
 }
 
-std::vector<Candidate::FinalValues> Candidate::final_values() {
-  std::vector<FinalValues> all;
+Needs Candidate::needs(const std::vector<std::uint32_t>& order) const {
+  Relation before = meets_;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    for (std::size_t j = i + 1; j < order.size(); ++j) {
+      if (strong_.has(order[i], order[j])) before.add(order[i], order[j]);
+    }
+  }
+  return Buffering(*this, base_, before).needs();
+}
+
+std::vector<Candidate::Allowance> Candidate::allowances() {
+  std::vector<Allowance> all;
   synchronizes_ = {};
   if (!synchronize_barriers()) return all;
+  meets_ = synchronizes_;
   observe();
   synchronize_patterns();
   std::vector<std::uint32_t> order;
@@ -280,7 +283,7 @@ std::vector<Candidate::FinalValues> Candidate::final_values() {
       values.push_back(CoherenceSearch(*this, location).final_values());
       if (values.back().empty()) break;
     }
-    if (values.empty() || !values.back().empty()) all.push_back(std::move(values));
+    if (values.empty() || !values.back().empty()) all.push_back({std::move(values), needs(order)});
   } while (next_fence_order(order));
   return all;
 }

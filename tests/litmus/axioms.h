@@ -23,6 +23,20 @@ struct Event {
   std::uint32_t thread = 0;
 };
 
+// What showing an execution asks of a machine (buffering.h).
+struct Needs {
+  bool buffering = false;   // some read must take effect later than its place
+  bool within = true;       // the stated limits of load buffering can be kept
+  std::uint32_t cause = 0;  // if not: an index into kCauses
+
+  // Needs that are met if these or the other ones are.
+  Needs operator|(const Needs& other) const {
+    const Needs& less =
+        within == other.within ? (cause < other.cause ? *this : other) : (within ? *this : other);
+    return {buffering && other.buffering, less.within, less.cause};
+  }
+};
+
 class Candidate {
  public:
   // One path for each thread. Both outlive the candidate.
@@ -45,15 +59,18 @@ class Candidate {
   bool evaluate();
   // The final value of a register.
   std::int64_t register_value(std::uint32_t thread, std::uint32_t number) const;
-  // Whether program order and reads-from together have no cycle.
-  bool without_buffering() const;
-  // The sets of final values that each location may have, one entry for each way to order the
-  // fence.sc; empty if the axioms forbid the candidate.
+  // The set of final values that each location may have.
   using FinalValues = std::vector<std::set<std::int64_t>>;
-  std::vector<FinalValues> final_values();
+  struct Allowance {
+    FinalValues values;
+    Needs needs;
+  };
+  // One entry for each way to order the fence.sc; empty if the axioms forbid the candidate.
+  std::vector<Allowance> allowances();
 
  private:
   friend class CoherenceSearch;
+  friend class Buffering;
 
   void add_program_order(const std::vector<const Path*>& paths);
   void find_patterns();
@@ -76,6 +93,7 @@ class Candidate {
   bool fences_in_order(const std::vector<std::uint32_t>& order);
   void find_causality();
   bool reads_respect_causality() const;
+  Needs needs(const std::vector<std::uint32_t>& order) const;
   bool next_fence_order(std::vector<std::uint32_t>& order) const;
 
   const Program& program_;
@@ -96,6 +114,7 @@ class Candidate {
   std::vector<std::uint32_t> source_;  // [read]
   std::vector<std::int64_t> value_;    // [read or write]
   Relation observation_;
+  Relation meets_;         // barriers
   Relation synchronizes_;  // without fence.sc
   Relation base_;          // base causality order
   Relation causality_;     // between accesses of one place

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <string_view>
 
 #include "core/base/assert.h"
 #include "sim/litmus/parser.h"
@@ -25,6 +26,12 @@ std::string title_of(const std::string& name) {
   return title;
 }
 
+// The use "not-shown-own" names the cause "own".
+std::string missed_by(const std::string& use) {
+  constexpr std::string_view kStart = "not-shown-";
+  return use.starts_with(kStart) ? use.substr(kStart.size()) : std::string();
+}
+
 std::vector<Entry> read_collection() {
   std::vector<Entry> entries;
   for (const char* folder : kFolders) {
@@ -37,7 +44,7 @@ std::vector<Entry> read_collection() {
       const auto* known = verdicts->find(file.path().filename().string(), Quantifier::exists);
       GDAKIT_ASSERT(known != nullptr);
       entries.push_back({file.path().string(), title_of(file.path().stem().string()),
-                         known->forbidden, known->use});
+                         known->forbidden, known->use, missed_by(known->use)});
     }
     std::sort(entries.begin() + static_cast<std::ptrdiff_t>(first), entries.end(),
               [](const Entry& a, const Entry& b) { return a.path < b.path; });

@@ -30,11 +30,13 @@ TEST_P(Machine, ShowsWhatIsAllowedAndNeverWhatIsForbidden) {
   const Program program = load(GetParam());
   const Summary summary = explore_all(program, {}, 0);
   EXPECT_TRUE(summary.complete);
-  EXPECT_EQ(summary.witnesses == 0, GetParam().forbidden)
+  // A witness that has been beyond the machine and is shown now: its row of verdicts.csv changes,
+  // and so do the limits in sim/weak/memory.h.
+  EXPECT_EQ(summary.witnesses != 0, GetParam().is_shown())
       << report(program, witnesses(program, summary));
 }
 
-TEST_P(Machine, HasTheOraclesOutcomes) {
+TEST_P(Machine, HasTheOraclesOutcomesWithinItsLimits) {
   const Program program = load(GetParam());
   const Summary summary = explore_all(program, {}, 0);
   const Allowed allowed = allowed_outcomes(program);
@@ -43,8 +45,8 @@ TEST_P(Machine, HasTheOraclesOutcomes) {
   for (const auto& [outcome, count] : summary.outcomes) {
     if (allowed.outcomes.count(outcome) == 0) unsound.push_back(outcome);
   }
-  for (const Outcome& outcome : allowed.without_buffering) {
-    if (summary.outcomes.count(outcome) == 0) missed.push_back(outcome);
+  for (const auto& [outcome, needs] : allowed.needs) {
+    if (needs.within && summary.outcomes.count(outcome) == 0) missed.push_back(outcome);
   }
   EXPECT_TRUE(unsound.empty()) << "not allowed:\n" << report(program, unsound);
   EXPECT_TRUE(missed.empty()) << "not shown:\n" << report(program, missed);
@@ -54,9 +56,9 @@ TEST_P(Machine, AtRandomShowsWhatIsAllowedAndNeverWhatIsForbidden) {
   const Program program = load(GetParam());
   const Summary summary = explore_random(program, {}, kSeed, kRandomRuns);
   EXPECT_EQ(summary.executions, kRandomRuns);
-  EXPECT_EQ(summary.witnesses == 0, GetParam().forbidden)
+  EXPECT_EQ(summary.witnesses != 0, GetParam().is_shown())
       << report(program, witnesses(program, summary));
-  if (GetParam().forbidden) return;
+  if (!GetParam().is_shown()) return;
   std::cout << GetParam().title << ": " << summary.witnesses << " of " << summary.executions
             << " random executions\n";
 }

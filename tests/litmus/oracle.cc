@@ -70,27 +70,26 @@ class Search {
                             ? candidate.register_value(observable.thread, observable.number)
                             : 0);
     }
-    const bool plain = candidate.without_buffering();
-    const std::set<Outcome>& known = plain ? allowed_.without_buffering : allowed_.outcomes;
-    if (!locations && known.count(outcome) != 0) return;
-    for (const Candidate::FinalValues& values : candidate.final_values()) {
-      add_outcomes(outcome, 0, values, plain);
+    if (!locations && allowed_.without_buffering.count(outcome) != 0) return;
+    for (const Candidate::Allowance& allowance : candidate.allowances()) {
+      add_outcomes(outcome, 0, allowance);
     }
   }
 
   // The locations' values are independent of each other.
-  void add_outcomes(Outcome& outcome, std::size_t from, const Candidate::FinalValues& values,
-                    bool plain) {
+  void add_outcomes(Outcome& outcome, std::size_t from, const Candidate::Allowance& allowance) {
     for (std::size_t i = from; i < outcome.size(); ++i) {
       if (program_.observables[i].is_register) continue;
-      for (const std::int64_t value : values[program_.observables[i].number]) {
+      for (const std::int64_t value : allowance.values[program_.observables[i].number]) {
         outcome[i] = value;
-        add_outcomes(outcome, i + 1, values, plain);
+        add_outcomes(outcome, i + 1, allowance);
       }
       return;
     }
     allowed_.outcomes.insert(outcome);
-    if (plain) allowed_.without_buffering.insert(outcome);
+    const auto [known, is_new] = allowed_.needs.try_emplace(outcome, allowance.needs);
+    if (!is_new) known->second = known->second | allowance.needs;
+    if (!known->second.buffering) allowed_.without_buffering.insert(outcome);
   }
 
   const Program& program_;

@@ -11,9 +11,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <set>
 
 #include "sim/litmus/program.h"
+#include "tests/litmus/axioms.h"
 
 namespace gdakit::sim::litmus {
 
@@ -24,7 +26,8 @@ struct OracleLimits {
 
 struct Allowed {
   std::set<Outcome> outcomes;           // the filter is not applied
-  std::set<Outcome> without_buffering;  // those that need no load buffering: po and rf acyclic
+  std::set<Outcome> without_buffering;  // those that need no load buffering
+  std::map<Outcome, Needs> needs;       // of every outcome, by whichever execution asks for least
   bool complete = true;                 // false: the limits were reached, some may be missing
 };
 

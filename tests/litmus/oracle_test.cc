@@ -7,6 +7,7 @@
 
 #include "sim/litmus/parser.h"
 #include "sim/litmus/summary.h"
+#include "tests/litmus/buffering.h"
 #include "tests/litmus/collection.h"
 
 namespace gdakit::sim::litmus {
@@ -32,7 +33,22 @@ TEST_P(Oracle, KnowsWhatNeedsLoadBuffering) {
   const bool plain =
       std::any_of(allowed.without_buffering.begin(), allowed.without_buffering.end(),
                   [&](const Outcome& outcome) { return is_witness(program, outcome); });
-  EXPECT_EQ(plain, GetParam().use != "should-exhibit-LB-only");
+  EXPECT_EQ(plain, GetParam().is_shown() && GetParam().use != "should-exhibit-LB-only");
+}
+
+TEST_P(Oracle, KnowsWhyAWitnessIsBeyondTheMachine) {
+  const Program program = load(GetParam());
+  if (GetParam().forbidden) return;
+  bool within = false;
+  std::set<std::string> causes;
+  for (const auto& [outcome, needs] : allowed_outcomes(program).needs) {
+    if (!is_witness(program, outcome)) continue;
+    within = within || needs.within;
+    causes.insert(kCauses[needs.cause].name);
+  }
+  EXPECT_EQ(within, GetParam().is_shown());
+  EXPECT_EQ(within ? std::set<std::string>{""} : causes,
+            std::set<std::string>{GetParam().missed_by});
 }
 
 INSTANTIATE_TEST_SUITE_P(Litmus, Oracle, testing::ValuesIn(collection()),

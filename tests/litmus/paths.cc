@@ -154,7 +154,8 @@ class Walker {
     PathEvent event = event_of(walk, instruction, PathEvent::Kind::write);
     event.release = weak::releases(instruction.sem);
     event.value = operand(walk, instruction.left);
-    event.depends_on |= walk.path.expressions[event.value].reads;
+    event.operands = walk.path.expressions[event.value].reads;
+    event.depends_on |= event.operands;
     add(walk, event);
   }
 
@@ -172,6 +173,7 @@ class Walker {
   static void update(Walk& walk, const Instruction& instruction) {
     const ExpressionId right = operand(walk, instruction.left);
     const std::uint32_t number = add_read(walk, instruction);
+    walk.path.events[number].operands = walk.path.expressions[right].reads;
     const ExpressionId old = read_value(walk, number);
     add_write(walk, instruction, number, computed(walk, instruction.arithmetic, old, right));
     set(walk, instruction.destination, old);
@@ -181,6 +183,8 @@ class Walker {
     const ExpressionId expected = operand(walk, instruction.left);
     const ExpressionId wanted = operand(walk, instruction.right);
     const std::uint32_t number = add_read(walk, instruction);
+    walk.path.events[number].operands =
+        walk.path.expressions[expected].reads | walk.path.expressions[wanted].reads;
     const ExpressionId old = read_value(walk, number);
     set(walk, instruction.destination, old);
     ++walk.at;
@@ -207,7 +211,8 @@ class Walker {
   static void barrier(Walk& walk, const Instruction& instruction) {
     PathEvent event = event_of(walk, instruction, PathEvent::Kind::barrier);
     event.value = instruction.named ? operand(walk, instruction.left) : constant(walk, 0);
-    event.depends_on |= walk.path.expressions[event.value].reads;
+    event.operands = walk.path.expressions[event.value].reads;
+    event.depends_on |= event.operands;
     add(walk, event);
   }
 

@@ -40,6 +40,7 @@ struct PathEvent {
   bool atomic = false;      // half of a read-modify-write; the write follows the read
   ExpressionId value = 0;   // of a write; the name of a barrier
   EventSet depends_on = 0;  // reads that the event needs: data, control, its own half
+  EventSet operands = 0;    // reads whose values the operands of its instruction are
   const Instruction* instruction = nullptr;
 };
 
