@@ -146,6 +146,7 @@ NextStep Runner::next_step(std::uint32_t thread) const {
                                    [&](const OpenRead& open) { return open.later.id == later.id; });
     return {Kind::load, read->location};
   }
+  if (instruction.op == Op::barrier) return {};
   const bool has_open = std::any_of(open_.begin(), open_.end(),
                                     [&](const OpenRead& read) { return read.thread == thread; });
   if (has_open && weak::acquires(instruction.sem)) return {};
@@ -174,7 +175,9 @@ bool Runner::is_local(std::uint32_t thread, const Instruction& instruction) cons
   const bool takes_up = weak::acquires(instruction.sem) && !open_.empty();
   if (instruction.op == Op::fence) return instruction.sem != weak::Sem::sc && !takes_up;
   if (touches_memory(instruction)) return !shape_.is_shared(instruction.location) && !takes_up;
-  return true;
+  // A barrier settles the updates that those who meet there know of.
+  return instruction.op != Op::barrier ||
+         std::none_of(open_.begin(), open_.end(), [](const OpenRead& read) { return read.is_rmw; });
 }
 
 void Runner::run_locals(std::uint32_t thread) {
