@@ -1,7 +1,8 @@
 // The weak memory against the oracle, on random programs.
 //
 // Every outcome of the machine must be allowed by the axioms, and it must show all of those that
-// are allowed and keep its limits of load buffering (buffering.h).
+// are allowed and keep its limits of load buffering (buffering.h). Larger programs are in
+// difference_test.cc.
 #include <iostream>
 
 #include <gtest/gtest.h>
@@ -75,6 +76,14 @@ TEST(LitmusGenerator, GivesTheSameProgramsForTheSameSeed) {
   EXPECT_EQ(random_program(5, 9).text, random_program(5, 9).text);
   EXPECT_NE(random_program(5, 9).text, random_program(5, 10).text);
   EXPECT_NE(random_program(5, 9).text, random_program(6, 9).text);
+}
+
+TEST(LitmusGenerator, GivesTheSizeThatIsAskedFor) {
+  const Program program = random_program(5, 9, {.threads = 4, .operations = 3});
+  ASSERT_EQ(program.threads.size(), 4u);
+  for (const Thread& thread : program.threads) EXPECT_EQ(thread.code.size(), 3u);
+  EXPECT_EQ(random_program(5, 9, {4, 3}).text, program.text);
+  EXPECT_NE(random_program(5, 10, {4, 3}).text, program.text);
 }
 
 }  // namespace

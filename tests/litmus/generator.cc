@@ -1,5 +1,6 @@
 #include "tests/litmus/generator.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -12,8 +13,9 @@ namespace gdakit::sim::litmus {
 namespace {
 
 constexpr const char* kScopes[] = {"cta", "gpu", "sys"};
-constexpr const char* kLocations[] = {"x", "y"};
+constexpr const char* kLocations[] = {"x", "y", "z"};
 constexpr const char* kAtomicSems[] = {"relaxed", "acquire", "release", "acq_rel"};
+constexpr const char* kFenceSems[] = {"acquire", "release", "acq_rel", "sc"};
 
 // Threads near each other and far from each other, as text.
 constexpr const char* kPlaces[] = {"cta 0,gpu 0", "cta 0,gpu 0", "cta 1,gpu 0", "cta 0,gpu 1"};
@@ -25,25 +27,54 @@ class Writer {
   std::string write(std::uint64_t index) {
     const std::uint32_t threads = 2 + random_.below(2);
     const std::uint32_t longest = threads == 2 ? 4 : 3;
-    std::vector<std::vector<std::string>> code(threads);
-    std::string text = "PTX random-" + std::to_string(index) + "\n{ x=0; y=0; }\n";
     for (std::uint32_t t = 0; t < threads; ++t) {
-      text += (t == 0 ? "P" : " | P") + std::to_string(t) + "@" + random_.one_of(kPlaces);
-      registers_ = 0;
+      begin_thread();
       const std::uint32_t length = random_.below(4) == 0 ? 1 + random_.below(longest) : longest;
-      for (std::uint32_t i = 0; i < length; ++i) code[t].push_back(instruction());
+      for (std::uint32_t i = 0; i < length; ++i) code_[t].push_back(instruction());
+    }
+    return text(index);
+  }
+
+  std::string write(std::uint64_t index, const ProgramSize& size) {
+    locations_ = 2 + random_.below(2);
+    one_sided_ = true;
+    const bool barriers = random_.below(4) == 0;
+    for (std::uint32_t t = 0; t < size.threads; ++t) {
+      begin_thread();
+      const std::uint32_t barrier = barriers ? random_.below(size.operations) : size.operations;
+      for (std::uint32_t i = 0; i < size.operations; ++i) {
+        code_[t].push_back(i == barrier ? "bar.cta.sync 0" : instruction());
+      }
+    }
+    return text(index);
+  }
+
+ private:
+  void begin_thread() {
+    places_.push_back(random_.one_of(kPlaces));
+    code_.emplace_back();
+    registers_ = 0;
+  }
+
+  std::string text(std::uint64_t index) const {
+    std::string text = "PTX random-" + std::to_string(index) + "\n{ x=0; y=0; }\n";
+    std::size_t rows = 0;
+    for (std::size_t t = 0; t < code_.size(); ++t) {
+      text += (t == 0 ? "P" : " | P") + std::to_string(t) + "@" + places_[t];
+      rows = std::max(rows, code_[t].size());
     }
     text += " ;\n";
-    for (std::uint32_t row = 0; row < 4; ++row) {
-      for (std::uint32_t t = 0; t < threads; ++t) {
-        text += (t == 0 ? "" : " | ") + (row < code[t].size() ? code[t][row] : std::string());
+    for (std::size_t row = 0; row < rows; ++row) {
+      for (std::size_t t = 0; t < code_.size(); ++t) {
+        text += (t == 0 ? "" : " | ") + (row < code_[t].size() ? code_[t][row] : std::string());
       }
       text += " ;\n";
     }
     return text + "exists (x == x)\n";
   }
 
- private:
+  const char* location() { return kLocations[random_.below(locations_)]; }
+
   std::string strength(const char* strongest) {
     switch (random_.below(3)) {
       case 0: return "weak";
@@ -65,7 +96,7 @@ class Writer {
   std::string atomic() {
     const std::string strong =
         std::string(random_.one_of(kAtomicSems)) + "." + random_.one_of(kScopes);
-    const std::string place = random_.one_of(kLocations);
+    const std::string place = location();
     switch (random_.below(4)) {
       case 0: return "red." + strong + ".add " + place + ", " + value();
       case 1: {
@@ -85,29 +116,31 @@ class Writer {
     switch (random_.below(8)) {
       case 0:
       case 1:
-      case 2:
-        return "ld." + strength("acquire") + " " + fresh_register() + ", " +
-               random_.one_of(kLocations);
+      case 2: return "ld." + strength("acquire") + " " + fresh_register() + ", " + location();
       case 3:
-      case 4:
-        return "st." + strength("release") + " " + random_.one_of(kLocations) + ", " + value();
-      case 5: return std::string("fence.acq_rel.") + random_.one_of(kScopes);
-      case 6:
-        return std::string(random_.below(2) == 0 ? "fence.sc." : "fence.acq_rel.") +
-               random_.one_of(kScopes);
+      case 4: return "st." + strength("release") + " " + location() + ", " + value();
+      case 5: return fence("fence.acq_rel.");
+      case 6: return fence(random_.below(2) == 0 ? "fence.sc." : "fence.acq_rel.");
       default: return atomic();
     }
   }
 
+  std::string fence(const std::string& two_sided) {
+    const std::string start =
+        one_sided_ ? std::string("fence.") + random_.one_of(kFenceSems) + "." : two_sided;
+    return start + random_.one_of(kScopes);
+  }
+
   Generator random_;
+  std::vector<const char*> places_;             // of each thread
+  std::vector<std::vector<std::string>> code_;  // of each thread
+  std::uint32_t locations_ = 2;
+  bool one_sided_ = false;
   std::uint32_t registers_ = 0;  // of the thread being written
   std::uint32_t values_ = 0;
 };
 
-}  // namespace
-
-Program random_program(std::uint64_t seed, std::uint64_t index) {
-  const std::string text = Writer(seed, index).write(index);
+Program observed(const std::string& text) {
   Result<Program> parsed = parse(text, "random");
   GDAKIT_ASSERT(static_cast<bool>(parsed));
   Program program = std::move(*parsed);
@@ -120,6 +153,16 @@ Program random_program(std::uint64_t seed, std::uint64_t index) {
     observable_number(program, {false, 0, i});
   }
   return program;
+}
+
+}  // namespace
+
+Program random_program(std::uint64_t seed, std::uint64_t index) {
+  return observed(Writer(seed, index).write(index));
+}
+
+Program random_program(std::uint64_t seed, std::uint64_t index, const ProgramSize& size) {
+  return observed(Writer(seed, index).write(index, size));
 }
 
 }  // namespace gdakit::sim::litmus
