@@ -21,8 +21,12 @@
 // morally strong read-modify-writes; load buffering of accesses that are settled later. fence.sc is
 // also acq_rel.
 //
-// What it cannot show: load buffering of acquire loads and of strong loads behind an acquire fence;
-// values out of thin air (PTX forbids them); proxies (texture, constant, async copies); clusters.
+// What it cannot show: load buffering of acquires; of strong loads behind an acquire fence or an
+// acquire of their place; of read-modify-writes behind an own access to their place or behind
+// whatever knows of them; of any load behind an instruction that uses its value, even if what
+// follows does not depend on it. tests/litmus/hand has a program for each, not-shown in its
+// verdicts.csv. Further: values out of thin air (PTX forbids them); proxies (texture, constant,
+// async copies); clusters.
 // Accesses of different sizes to the same bytes have no meaning in PTX unless something orders
 // them: that is a finding, and each group of bytes then reads for itself. A granule forgets its
 // oldest writes beyond MemoryOptions::history.
