@@ -9,7 +9,7 @@ namespace {
 constexpr Odds kPreempt[] = {Odds::never(),  Odds::of(1, 64), Odds::of(1, 16),
                              Odds::of(1, 4), Odds::of(1, 2),  Odds::of(7, 8)};
 constexpr Odds kStale[] = {Odds::never(), Odds::of(1, 16), Odds::of(1, 4), Odds::of(1, 2),
-                           Odds::of(1, 2)};
+                           Odds::of(15, 16)};
 constexpr std::uint32_t kDeepest[] = {1, 2, 4, 32};
 constexpr Odds kLate[] = {Odds::never(), Odds::of(1, 8), Odds::of(1, 2)};
 constexpr Odds kDefer[] = {Odds::never(), Odds::of(1, 8), Odds::of(1, 2)};

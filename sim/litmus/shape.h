@@ -33,7 +33,7 @@ class Shape {
     return threads_[thread].writes_from[at];
   }
   // Whether settling this read late can show anything that settling it at once cannot, if others
-  // may still write its location: a write of the thread must be able to come first.
+  // may still write its location: a write of the thread, or a barrier, must be able to come first.
   bool may_defer(std::uint32_t thread, std::uint32_t at) const {
     return threads_[thread].may_defer[at];
   }

@@ -82,7 +82,8 @@ std::uint32_t Memory::choose_write(const Granule& granule, Slots slots, AgentId 
     return first_slot(slots);
   }
   const auto count = static_cast<std::uint32_t>(std::popcount(slots));
-  const bool may_be_stale = !self.fresh && self.stale_streak < options_.max_stale;
+  const bool may_be_stale = !self.fresh && self.stale_streak < options_.max_stale &&
+                            self.stale_turns < options_.max_stale_turns;
   std::uint32_t picked = may_be_stale ? chooser_->choose(Choice::load, count) : 0;
   self.stale_streak = picked == 0 ? 0 : self.stale_streak + 1;
   self.stale_turn |= picked != 0;

@@ -50,7 +50,7 @@ AgentId Memory::add_agent(const Place& place) {
   agent.fence_heads = {};
   agent.own_releases.clear();
   agent.pending.clear();
-  agent.open = agent.stale_streak = 0;
+  agent.open = agent.stale_streak = agent.stale_turns = 0;
   agent.call = kNoCall;
   agent.stale_turn = agent.weak_turn = agent.strong_turn = agent.fresh = false;
   if (stride_ != 0) {
@@ -190,6 +190,7 @@ void Memory::end_turn(AgentId agent, const Site* site) {
              ": a compiler may load once and never again; poll with a relaxed "
              "or acquire load");
   }
+  self.stale_turns = self.stale_turn ? self.stale_turns + 1 : 0;
   self.weak_turn = self.strong_turn = self.stale_turn = false;
 }
 

@@ -25,8 +25,9 @@
 // acquire of their place; of read-modify-writes behind an own access to their place or behind
 // whatever knows of them; of any load behind an instruction that uses its value, even if what
 // follows does not depend on it. tests/litmus/hand has a program for each, not-shown in its
-// verdicts.csv. Further: values out of thin air (PTX forbids them); proxies (texture, constant,
-// async copies); clusters.
+// verdicts.csv. Worlds settle all accesses at once, as nobody knows what a kernel in C++ does with
+// a value that is still open, so they show no load buffering. Further: values out of thin air (PTX
+// forbids them); proxies (texture, constant, async copies); clusters.
 // Accesses of different sizes to the same bytes have no meaning in PTX unless something orders
 // them: that is a finding, and each group of bytes then reads for itself. A granule forgets its
 // oldest writes beyond MemoryOptions::history.
@@ -58,8 +59,11 @@ class Names {
 
 struct MemoryOptions {
   std::uint32_t history = 16;   // writes that a granule remembers; 2 to 32
-  std::uint32_t max_stale = 8;  // consecutive stale reads of an agent
-  bool deferral = true;         // load_later and rmw_later may really be later
+  // What an agent may overlook one after the other, so that loops come to their end: so many loads,
+  // and so many turns of a wait loop (end_turn) that each had a stale load.
+  std::uint32_t max_stale = 64;
+  std::uint32_t max_stale_turns = 8;
+  bool deferral = true;  // load_later and rmw_later may really be later
   bool find_races = true;
 };
 
@@ -199,7 +203,8 @@ class Memory {
     std::vector<OwnRelease> own_releases;
     std::vector<Pending> pending;
     std::uint32_t open = 0;  // accesses to be settled
-    std::uint32_t stale_streak = 0;
+    std::uint32_t stale_streak = 0;  // loads
+    std::uint32_t stale_turns = 0;
     bool stale_turn = false;
     bool weak_turn = false;    // loaded weakly since its last turn ended
     bool strong_turn = false;  // did anything else

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "core/base/assert.h"
 #include "core/format/wqe.h"
@@ -207,9 +208,9 @@ void SimDma::complete(std::uint64_t op) {
 }
 
 void SimDma::finish() {
-  newest_ = true;
+  const bool newest = std::exchange(newest_, true);
   while (pending()) perform(0);
-  newest_ = false;
+  newest_ = newest;
 }
 
 void SimDma::abandon() {

@@ -90,6 +90,8 @@ class SimDma final : public softnic::DmaPort {
   bool pending() const { return !atoms_.empty(); }
   // Performs one atom of one operation.
   void advance();
+  // Whether reads return the newest values from now on.
+  void read_newest(bool newest) { newest_ = newest; }
   // Performs all that is pending, in the order in which it was queued; reads return the newest
   // values.
   void finish();

@@ -148,6 +148,36 @@ TEST(MemoryEdges, AnAgentReadsOnlySoMuchStaleInARow) {
   EXPECT_EQ(values, (Values{1, 2, 3}));
 }
 
+TEST(MemoryEdges, AWaitLoopReadsSomethingStaleForSoManyTurnsInARow) {
+  MemoryOptions options;
+  options.max_stale_turns = 2;
+  const Values values = values_of(
+      {kBlock0, kGpu1},
+      [](Memory& memory) {
+        memory.store(0, kX, 8, 1, relaxed());
+        std::uint64_t turns = 1;
+        for (; memory.load(1, kX, 8, relaxed()) == 0; ++turns) memory.end_turn(1);
+        return turns;
+      },
+      options);
+  EXPECT_EQ(values, (Values{1, 2, 3}));
+}
+
+TEST(MemoryEdges, WithinATurnAnAgentOverlooksMoreThanInSoManyTurns) {
+  MemoryOptions options;
+  options.max_stale_turns = 1;
+  const Values values = values_of(
+      {kBlock0, kGpu1},
+      [](Memory& memory) {
+        memory.store(0, kX, 8, 1, relaxed());
+        std::uint64_t old = 0;
+        for (int i = 0; i < 3; ++i) old += memory.load(1, kX, 8, weak()) == 0 ? 1 : 0;
+        return old;
+      },
+      options);
+  EXPECT_EQ(*values.rbegin(), 3u);
+}
+
 TEST(MemoryEdges, AFreshAgentReadsTheNewest) {
   const auto read = [](bool fresh) {
     return values_of({kBlock0, kGpu1}, [=](Memory& memory) {
