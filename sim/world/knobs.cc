@@ -50,7 +50,7 @@ constexpr std::string_view kInboundNames[] = {"all", "owner", "none"};
 constexpr std::string_view kPayloadNames[] = {"in_order", "relaxed"};
 constexpr std::string_view kSignalNames[] = {"same", "relaxed", "split"};
 constexpr std::string_view kCqeNames[] = {"in_order", "any"};
-constexpr std::string_view kRecordNames[] = {"early", "late", "recovery"};
+constexpr std::string_view kRecordNames[] = {"early", "late", "recovery", "never"};
 constexpr std::string_view kLossNames[] = {"never", "lost"};
 constexpr std::string_view kMergeNames[] = {"never", "merge"};
 constexpr std::string_view kProducerNames[] = {"doorbell", "record"};
@@ -94,9 +94,10 @@ constexpr KnobRow kTable[] = {
      get<&Knobs::cqe_bytes>, set<&Knobs::cqe_bytes>},
     {Knob::record_read, "record_read", kRecordNames,
      "When the NIC looks at doorbell records: at any time, only after a doorbell, or also when "
-     "nothing else happens any more.",
-     "The device reads the record in a recovery state, when a doorbell was lost or its context was "
-     "not resident; nothing says that it does not read it at other times.",
+     "nothing else happens any more; or never, so that the doorbell alone says how far to go.",
+     "The device takes the index that a doorbell carries and reads the record in a recovery state "
+     "only, when a doorbell was lost or its context was not resident; nothing says that it does "
+     "not read it at other times.",
      get<&Knobs::record_read>, set<&Knobs::record_read>},
     {Knob::doorbell_loss, "doorbell_loss", kLossNames,
      "Whether a doorbell may be lost on its way; the record then has to tell.",
@@ -136,6 +137,12 @@ constexpr KnobRow kTable[] = {
     {Knob::wire_repeats, "wire_repeats", kNoYes, "Whether packets may arrive twice.",
      "A retransmission whose original was only slow is a repetition.", get<&Knobs::wire_repeats>,
      set<&Knobs::wire_repeats>},
+    {Knob::early_acks, "early_acks", kNoYes,
+     "Whether an acknowledge of a write or an atomic says nothing of memory: that it is there for "
+     "the NIC that acknowledged, and not yet for threads and other NICs.",
+     "A responder acknowledges what it has taken. Its writes are posted on PCIe, and who reaches "
+     "that memory by another way may come before them; only a READ by the same NIC pushes them.",
+     get<&Knobs::early_acks>, set<&Knobs::early_acks>},
 };
 static_assert(std::size(kTable) == kKnobCount);
 
@@ -195,8 +202,13 @@ Knobs draw(Chooser& chooser, const Knobs& base, KnobSet allowed) {
     const std::uint32_t own = row.get(base);
     row.set(knobs, pick == 0 ? own : (pick <= own ? pick - 1 : pick));
   }
+  const bool alone = knobs.record_read == RecordRead::never;
   const bool forgets = knobs.doorbell_loss == DoorbellLoss::lost;
-  if (forgets && knobs.record_read == RecordRead::late) knobs.record_read = RecordRead::recovery;
+  if (forgets && (alone || knobs.record_read == RecordRead::late)) {
+    knobs.record_read = RecordRead::recovery;
+  } else if (alone && knobs.doorbell_producer == DoorbellProducer::record) {
+    knobs.record_read = RecordRead::late;
+  }
   return knobs;
 }
 

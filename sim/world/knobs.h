@@ -23,7 +23,7 @@ enum class InboundOrder : std::uint8_t { all, owner, none };
 enum class PayloadOrder : std::uint8_t { in_order, relaxed };
 enum class SignalPath : std::uint8_t { same, relaxed, split };
 enum class CqeBytes : std::uint8_t { in_order, any };
-enum class RecordRead : std::uint8_t { early, late, recovery };
+enum class RecordRead : std::uint8_t { early, late, recovery, never };
 enum class DoorbellLoss : std::uint8_t { never, lost };
 enum class DoorbellMerge : std::uint8_t { never, merge };
 enum class DoorbellProducer : std::uint8_t { doorbell, record };
@@ -47,6 +47,7 @@ struct Knobs {
   YesNo device_native_atomics = YesNo::yes;
   YesNo wire_loss = YesNo::no;
   YesNo wire_repeats = YesNo::no;
+  YesNo early_acks = YesNo::no;
 
   bool operator==(const Knobs&) const = default;
 };
@@ -69,6 +70,7 @@ enum class Knob : std::uint8_t {
   device_native_atomics,
   wire_loss,
   wire_repeats,
+  early_acks,
   count,
 };
 inline constexpr std::size_t kKnobCount = static_cast<std::size_t>(Knob::count);
@@ -91,6 +93,18 @@ struct KnobSet {
     KnobSet set;
     set.bits = (1u << kKnobCount) - 1;
     return set;
+  }
+  // What NICs, buses and wires do differently under one and the same GPU, as far as an ordering
+  // that libraries promise to their users holds with it: what worlds draw if they are not told
+  // otherwise. Without what the GPU decides (inbound_order, gpu_scope_reaches_nic), a way for
+  // signals by which they overtake data, and CQEs and acknowledges that come too early.
+  static constexpr KnobSet of_nics() {
+    return all()
+        .without(Knob::inbound_order)
+        .without(Knob::gpu_scope_reaches_nic)
+        .without(Knob::signal_path)
+        .without(Knob::cqe_bytes)
+        .without(Knob::early_acks);
   }
 };
 

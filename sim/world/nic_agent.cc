@@ -10,11 +10,15 @@
 namespace gdakit::sim {
 namespace {
 
-softnic::EngineOptions engine_options(softnic::AddressResolver* addresses) {
+// Much more than a run's steps take, and less than a NIC's timers.
+constexpr std::uint64_t kLongNs = 5'000;
+
+softnic::EngineOptions engine_options(const Knobs& knobs, softnic::AddressResolver* addresses) {
   softnic::EngineOptions options;
   options.addresses = addresses;
   options.window = 16;
   options.payload_buffers = 4;
+  options.record_after_doorbell = knobs.record_read != RecordRead::never;
   // Small steps: others may act in between.
   options.packets_per_step = 1;
   options.queues_per_step = std::numeric_limits<std::uint32_t>::max();
@@ -34,7 +38,7 @@ NicAgent::NicAgent(weak::Memory& memory, Chooser& chooser, const Knobs& knobs,
       port_(memory, chooser, knobs, space, layout, place),
       wire_(fabric, place.endpoint, port_.agent(), place.lane),
       doorbells_(memory, chooser, knobs, port_.agent(), place.lane),
-      engine_(engine_options(addresses), port_, wire_) {}
+      engine_(engine_options(knobs, addresses), port_, wire_) {}
 
 NicAgent::~NicAgent() {
   // The engine waits for what is pending; nobody performs it any more.
@@ -60,6 +64,9 @@ NicAgent::WorkList NicAgent::possible(std::uint64_t now_ns) const {
 }
 
 void NicAgent::go(std::uint64_t now_ns) {
+  if (now_ns - went_ns_ > kLongNs) settled_version_ = memory_.version();
+  went_ns_ = now_ns;
+  port_.read_newest(memory_.version() == settled_version_);
   const WorkList list = possible(now_ns);
   GDAKIT_ASSERT(list.count != 0);
   switch (list.items[chooser_.choose(Choice::delivery, list.count)]) {
@@ -126,7 +133,9 @@ std::uint64_t NicAgent::announced() const {
 }
 
 bool NicAgent::idle_turn(std::uint64_t now_ns) {
-  if (knobs_.record_read == RecordRead::late || watched_.empty()) return false;
+  const bool may_look_again =
+      knobs_.record_read == RecordRead::early || knobs_.record_read == RecordRead::recovery;
+  if (!may_look_again || watched_.empty()) return false;
   const std::uint64_t before = announced();
   for (Watched& watched : watched_) look(watched);
   step(now_ns);

@@ -119,6 +119,9 @@ class NicAgent {
   bool news_ = true;                    // the engine has something to do
   std::uint64_t seen_arrivals_ = 0;     // packets that the engine knows of
   std::uint64_t seen_completions_ = 0;  // DMA operations
+  std::uint64_t went_ns_ = 0;           // when it went last
+  // The memory's version when it went after a long time: what was written so long ago is seen.
+  std::uint64_t settled_version_ = ~std::uint64_t{0};
 };
 
 }  // namespace gdakit::sim

@@ -48,6 +48,13 @@ void SimWire::note(const char* what, const softnic::Packet& packet) {
   fabric_.memory_.note(std::move(event));
 }
 
+// Where acknowledges come early, what the responder has done is told by READ responses alone.
+bool SimWire::carries_knowledge(const softnic::Packet& packet) const {
+  const softnic::PacketOpcode opcode = packet.header.opcode;
+  return fabric_.knobs_.early_acks == YesNo::no || !softnic::is_response(opcode) ||
+         softnic::is_read_response(opcode);
+}
+
 bool SimWire::send(const softnic::Packet& packet) {
   GDAKIT_ASSERT(packet.header.fragment_count == 0 && packet.header.payload_size <= kSimMtu);
   const bool loses =
@@ -75,7 +82,9 @@ void SimWire::deliver(const softnic::Packet& packet) {
     std::memcpy(flying->payload, packet.payload, packet.header.payload_size);
   }
   flying->packet.payload = flying->payload;
-  fabric_.memory_.arrive(agent_, flying->known, "packet leaves", EventKind::packet);
+  if (carries_knowledge(packet)) {
+    fabric_.memory_.arrive(agent_, flying->known, "packet leaves", EventKind::packet);
+  }
   peer->arrived_.push_back(flying);
   ++peer->arrivals_;
 }
@@ -85,7 +94,9 @@ const softnic::Packet* SimWire::receive() {
   SimFabric::Flying* const flying = arrived_.front();
   arrived_.pop_front();
   held_.push_back(flying);
-  fabric_.memory_.leave(agent_, flying->known, "packet arrives", nullptr, EventKind::packet);
+  if (carries_knowledge(flying->packet)) {
+    fabric_.memory_.leave(agent_, flying->known, "packet arrives", nullptr, EventKind::packet);
+  }
   return &flying->packet;
 }
 

@@ -5,7 +5,7 @@
 // receiver does is a consequence of the packet: without this, memory could run against causality
 // through the network, which no hardware can. It gives a thread nothing for free: threads learn
 // something only from what a NIC writes into their memory, and how much that covers is up to the
-// DMA port (dma_port.h).
+// DMA port (dma_port.h). By the knob early_acks an acknowledge tells nothing of what it answers.
 #pragma once
 
 #include <cstdint>
@@ -78,6 +78,7 @@ class SimWire final : public softnic::PlainWire {
   std::uint64_t arrivals() const { return arrivals_; }
 
  private:
+  bool carries_knowledge(const softnic::Packet& packet) const;
   void deliver(const softnic::Packet& packet);
   void note(const char* what, const softnic::Packet& packet);
 

@@ -78,7 +78,7 @@ struct WorldOptions {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> unconnected = {};
   Owner queue_memory = Owner::gpu;            // where queues, unless by commands, and heap lie
   Knobs base = {};                            // hopper() or ampere()
-  KnobSet knobs = {};                         // those that each execution draws
+  KnobSet knobs = KnobSet::of_nics();         // those that each execution draws
   std::optional<bool> needs_cst = {};         // default: as the GPU asks for
   bool expect_quiet = true;                   // at the end every queue is healthy and complete
   std::uint32_t bad_rkeys_of = kNobodysKeys;  // the PE whose remote keys are wrong for the others
@@ -125,6 +125,12 @@ class World final : public Subject, private weak::Names {
   template <class T>
   void set(std::uint32_t pe, const T* at, const type_identity_t<T>& value) {
     set_bytes(pe, reinterpret_cast<std::uint64_t>(at), &value, sizeof(T));
+  }
+
+  // A chunk of the heap, which has keys of its own, begins at this address, which an earlier one
+  // precedes. Before the first execution.
+  void split_at(const void* address) {
+    borders_.push_back(space_.offset(reinterpret_cast<std::uint64_t>(address)));
   }
 
   // What kernels of PE `pe` take as Channels: channels()[pe], which they read when they run.
@@ -252,14 +258,15 @@ class World final : public Subject, private weak::Names {
   Layout layout_;
   Arena arena_;
   AddressSpace space_;
-  std::vector<QueueOffsets> queues_;  // [queue][pe], and behind them [channel][pe]
-  std::vector<Channels> channels_;    // [pe], of the execution that runs
-  std::uint64_t used_ = 0;            // of the PE's bytes
-  std::uint64_t doorbells_ = 0;       // offset of the UAR pages
-  std::uint64_t target_ = 0;          // offset of the queues of the PE's targets of DC
-  std::uint64_t report_ = 0;          // offset of the PeState
-  std::uint64_t heap_ = 0;            // offset of the heap
-  std::uint64_t users_ = 0;           // offset of what its user allocates
+  std::vector<QueueOffsets> queues_;    // [queue][pe], and behind them [channel][pe]
+  std::vector<Channels> channels_;      // [pe], of the execution that runs
+  std::uint64_t used_ = 0;              // of the PE's bytes
+  std::uint64_t doorbells_ = 0;         // offset of the UAR pages
+  std::uint64_t target_ = 0;            // offset of the queues of the PE's targets of DC
+  std::uint64_t report_ = 0;            // offset of the PeState
+  std::uint64_t heap_ = 0;              // offset of the heap
+  std::uint64_t users_ = 0;             // offset of what its user allocates
+  std::vector<std::uint64_t> borders_;  // offsets, ascending, of the heap's chunks but the first
   weak::Memory memory_;
   StackPool stacks_;
   SiteTable sites_;

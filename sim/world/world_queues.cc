@@ -19,16 +19,31 @@ softnic::MemoryKey WorldRun::register_range(std::uint32_t pe, std::uint32_t nic,
   return must(nics[number_of_nic(pe, nic)].engine().reg_mr(mr));
 }
 
+// Each chunk with a key of its own, and behind them room for one more.
+void WorldRun::register_heap(std::uint32_t pe, std::uint32_t nic) {
+  const std::uint64_t arena = world.space_.arena_base;
+  std::vector<LocalRange>& chunks = pes[pe].chunks;
+  // So that a key of one PE is of no use at another one.
+  for (std::uint32_t i = 0; i < pe; ++i) {
+    register_range(pe, nic, world.heap_, world.heap_ + 1, softnic::Access::none);
+  }
+  std::uint64_t begin = world.heap_;
+  for (std::size_t i = 0; i <= world.borders_.size(); ++i) {
+    const std::uint64_t end = i < world.borders_.size() ? world.borders_[i] : world.used_;
+    const softnic::MemoryKey key = register_range(pe, nic, begin, end, softnic::Access::all);
+    chunks.push_back({arena + begin, arena + end, Be32{key}});
+    begin = end;
+  }
+  chunks.push_back({});
+}
+
 void WorldRun::make_queues(std::uint32_t pe) {
   SimPe& self = pes[pe];
-  const std::uint64_t arena = world.space_.arena_base;
   for (std::uint32_t nic = 0; nic < world.options_.nics; ++nic) {
     softnic::Engine& engine = nics[number_of_nic(pe, nic)].engine();
     self.pds.push_back(must(engine.alloc_pd()));
     self.uars.push_back({nic, must(engine.alloc_uar(softnic::UarType::dense))});
-    const softnic::MemoryKey heap =
-        register_range(pe, nic, world.heap_, world.used_, softnic::Access::all);
-    self.chunks.push_back({arena + world.heap_, arena + world.used_, Be32{heap}});
+    register_heap(pe, nic);
     if (world.options_.dc_queues != 0) make_target(pe, nic);
   }
   for (std::uint32_t number = 0; number < world.queues_.size(); ++number) {

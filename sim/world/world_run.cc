@@ -141,7 +141,9 @@ void WorldRun::make_context(std::uint32_t pe) {
   SimPe& self = pes[pe];
   const WorldOptions& options = world.options_;
   self.rkeys.clear();
-  for (std::uint32_t i = 0; i < options.nics * options.pes; ++i) {
+  const auto count = static_cast<std::uint32_t>(world.borders_.size() + 1);
+  const std::uint32_t room = count + 1;
+  for (std::uint32_t i = 0; i < options.nics * room * options.pes; ++i) {
     const std::uint32_t peer = i % options.pes;
     const Be32 key = pes[peer].chunks[i / options.pes].lkey;
     const bool bad = peer == options.bad_rkeys_of && peer != pe;
@@ -161,9 +163,10 @@ void WorldRun::make_context(std::uint32_t pe) {
                          kFirstChannel};
   context.heap = {};
   context.heap.base = world.space_.arena_base + world.heap_;
-  context.heap.end = self.chunks.front().end;
+  context.heap.end = world.space_.arena_base + world.used_;
   context.heap.chunks = self.chunks.data();
-  context.heap.chunk_count = context.heap.chunk_room = 1;
+  context.heap.chunk_count = count;
+  context.heap.chunk_room = room;
   context.heap.nics = options.nics;
   context.heap.rkeys = self.rkeys.data();
   context.heap.remote_bases = self.remote_bases.data();

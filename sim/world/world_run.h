@@ -94,8 +94,8 @@ struct SimPe {
   std::vector<softnic::PdNumber> pds;  // [nic]
   // By page: the first ones, one of each NIC, are of all its queues that have a record.
   std::vector<SimUar> uars;
-  std::vector<LocalRange> chunks;                // [nic]
-  std::vector<Be32> rkeys;                       // [nic][pe]
+  std::vector<LocalRange> chunks;                // [nic][chunk], with room for one more
+  std::vector<Be32> rkeys;                       // [nic][chunk][pe], likewise
   std::vector<std::uint64_t> remote_bases;       // [pe]
   std::vector<std::uint64_t> direct_bases;       // [pe], then once more for atomics
   std::vector<QueueView> views;                  // [queue][pe], and behind them [channel][pe]
@@ -155,6 +155,7 @@ struct WorldRun final : DoorbellSink {
   void make_queue(std::uint32_t pe, std::uint32_t number);
   void make_target(std::uint32_t pe, std::uint32_t nic);
   void show_targets(std::uint32_t pe);
+  void register_heap(std::uint32_t pe, std::uint32_t nic);
   softnic::MemoryKey register_range(std::uint32_t pe, std::uint32_t nic, std::uint64_t begin,
                                     std::uint64_t end, softnic::Access access);
   // As the NIC reads it.

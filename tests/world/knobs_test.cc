@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "sim/world/world.h"
 #include "tests/world/nic_rig.h"
 
 namespace gdakit::sim::test {
@@ -111,7 +112,7 @@ TEST(Knobs, PickZeroIsTheBasesOwnValueAndTheOthersAreAllOthers) {
 
 TEST(Knobs, ALossThatTheNicCouldNeverFindOutIsNotDrawn) {
   const KnobSet both{Knob::record_read, Knob::doorbell_loss};
-  for (std::uint32_t record = 0; record < 3; ++record) {
+  for (std::uint32_t record = 0; record < 4; ++record) {
     std::uint32_t turn = 0;
     Script script([&](Choice, std::uint32_t) { return turn++ == 0 ? record : 1; });
     Chooser chooser(script);
@@ -119,6 +120,28 @@ TEST(Knobs, ALossThatTheNicCouldNeverFindOutIsNotDrawn) {
     const Knobs drawn = draw(chooser, hopper(), both);
     EXPECT_EQ(drawn.doorbell_loss, DoorbellLoss::lost);
     EXPECT_NE(drawn.record_read, RecordRead::late);
+    EXPECT_NE(drawn.record_read, RecordRead::never);
+  }
+}
+
+TEST(Knobs, ARecordThatIsNeverReadIsNotWhatDoorbellsSendTheNicTo) {
+  Script script([](Choice, std::uint32_t count) { return count - 1; });
+  Chooser chooser(script);
+  chooser.begin();
+  const Knobs drawn = draw(chooser, hopper(), KnobSet{Knob::record_read, Knob::doorbell_producer});
+  EXPECT_EQ(drawn.doorbell_producer, DoorbellProducer::record);
+  EXPECT_NE(drawn.record_read, RecordRead::never);
+}
+
+TEST(Knobs, WorldsDrawAllOfNicsAndNothingOfTheGpu) {
+  const KnobSet drawn = WorldOptions{}.knobs;
+  for (const Knob knob : {Knob::dma_atom_bytes, Knob::payload_write_order, Knob::record_read,
+                          Knob::doorbell_loss, Knob::device_native_atomics, Knob::wire_loss}) {
+    EXPECT_TRUE(drawn.has(knob)) << knob_row(knob).name;
+  }
+  for (const Knob knob : {Knob::inbound_order, Knob::gpu_scope_reaches_nic, Knob::signal_path,
+                          Knob::cqe_bytes, Knob::early_acks}) {
+    EXPECT_FALSE(drawn.has(knob)) << knob_row(knob).name;
   }
 }
 

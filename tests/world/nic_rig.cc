@@ -138,9 +138,9 @@ void NicRig::store_record(std::uint32_t pe) {
                format::doorbell_record_value(producers[pe]).raw(), {.sem = weak::Sem::relaxed});
 }
 
-void NicRig::ring(std::uint32_t pe) {
+void NicRig::ring(std::uint32_t pe, std::uint64_t producer) {
   nics[pe]->store_doorbell(threads[pe], uar, format::kUarDoorbellBegin,
-                           format::doorbell_value(producers[pe], qpn));
+                           format::doorbell_value(producer, qpn));
 }
 
 void NicRig::post(std::uint32_t pe, format::Opcode opcode, std::vector<format::Segment> body) {

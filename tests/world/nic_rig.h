@@ -85,7 +85,8 @@ class NicRig {
   // Thread pe writes the WQE into the next slot.
   void write_wqe(std::uint32_t pe, format::Opcode opcode, std::vector<format::Segment> body);
   void store_record(std::uint32_t pe);
-  void ring(std::uint32_t pe);
+  void ring(std::uint32_t pe) { ring(pe, producers[pe]); }
+  void ring(std::uint32_t pe, std::uint64_t producer);
   // All of it, with the fences.
   void post(std::uint32_t pe, format::Opcode opcode, std::vector<format::Segment> body);
 

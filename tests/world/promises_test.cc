@@ -195,6 +195,70 @@ TEST(Quiet, BehindAFlagOrdersNothingBeforeIt) {
   EXPECT_FALSE(quiet_on_both_sides_holds(false));
 }
 
+// An atomic by the NIC, quiet, and a look at the word by the same PE.
+struct LookBehindQuiet {
+  const Witness* witness;
+  Word* sum;
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    pe.atomic_add(sum, Word{5}, 1);
+    pe.quiet();
+    witness->expect(pe.get_value(sum, 1) == 5, "the sum is there behind quiet");
+  }
+};
+
+bool look_behind_quiet_holds(Reached reached, YesNo early_acks) {
+  WorldOptions options = options_for(reached);
+  options.base.early_acks = early_acks;
+  World world("look behind quiet", options);
+  auto* sum = world.allocate<Word>("sum", 1, RegionKind::signal);
+  world.launch_on(0, {.blocks = 1, .threads = 1}, LookBehindQuiet{world.witness(), sum});
+  return holds(world);
+}
+
+// That what is acknowledged is visible to everybody is what quiet relies on where atomics go
+// through the NIC and loads do not: an assumption on the machine.
+TEST(Quiet, NeedsAcknowledgesThatTellOfMemoryWhereLoadsGoPastTheNic) {
+  for (const YesNo early_acks : {YesNo::no, YesNo::yes}) {
+    EXPECT_TRUE(look_behind_quiet_holds(Reached::through_nic, early_acks));
+  }
+  EXPECT_TRUE(look_behind_quiet_holds(Reached::mixed, YesNo::no));
+  EXPECT_FALSE(look_behind_quiet_holds(Reached::mixed, YesNo::yes));
+}
+
+// A thread that has seen a flag by a relaxed load knows nothing of what was written before it: it
+// may find old values in all of many words.
+struct ManyOldWords {
+  static constexpr Word kWords = 16;
+
+  const Witness* witness;
+  Word* words;
+  Word* flag;
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    if (m.block_index() == 0) {
+      for (Word i = 0; i < kWords; ++i) m.store(order::RelaxedGpu{}, words + i, Word{1});
+      m.store(order::RelaxedGpu{}, flag, Word{1});
+      return;
+    }
+    while (m.load(order::RelaxedGpu{}, flag) == 0) m.spin(Site::user);
+    Word found = 0;
+    for (Word i = 0; i < kWords; ++i) found += m.load(order::RelaxedGpu{}, words + i);
+    witness->expect(found != 0, "one of the words at least is new");
+  }
+};
+
+TEST(Loads, MayAllBeOldThoughTheyAreMany) {
+  WorldOptions options = options_for(Reached::through_nic);
+  options.pes = 1;
+  World world("many old words", options);
+  auto* words = world.allocate<Word>("words", ManyOldWords::kWords);
+  auto* flag = world.allocate<Word>("flag", 1);
+  world.launch_on(0, {.blocks = 2, .threads = 1}, ManyOldWords{world.witness(), words, flag});
+  EXPECT_FALSE(holds(world));
+}
+
 // Moves `count` words by one call.
 struct PutSpread {
   Word* data;

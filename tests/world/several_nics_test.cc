@@ -17,7 +17,8 @@ WorldOptions two_nics(Knobs base = hopper()) {
   WorldOptions options;
   options.nics = options.queues = 2;
   options.base = base;
-  options.knobs = KnobSet::all().without(Knob::signal_path).without(Knob::cqe_bytes);
+  options.knobs =
+      KnobSet::all().without(Knob::signal_path).without(Knob::cqe_bytes).without(Knob::early_acks);
   return options;
 }
 
