@@ -46,22 +46,47 @@ struct BlockAfterThread {
   }
 };
 
-// Each member's words come to all members; every member is the root once.
+// Each member's words come to all members; every member is the root once. There are more words than
+// one thread of a direct peer's copies.
 struct Broadcast {
+  static constexpr Word kWords = 4;
+
   const Witness* witness;
-  Word* source;
-  Word* dest;  // 2 for each root
+  Word* source;  // kWords
+  Word* dest;    // kWords for each root
   template <class Pe>
   void operator()(Pe& pe) const {
     auto& m = pe.machine();
     auto team = pe.block().team(kTeamWorld);
-    m.store_weak(source + m.thread_index(), 10 * Word(pe.my_pe()) + m.thread_index());
+    for (Word i = m.thread_index(); i < kWords; i += m.block_threads()) {
+      m.store_weak(source + i, 10 * (1 + Word(pe.my_pe())) + i);
+    }
     for (int root = 0; root < team.n_pes(); ++root) {
-      Word* const to = dest + 2 * root;
-      witness->expect(team.broadcast(to, source, 2, root).ok(), "broadcast succeeds");
-      witness->expect(
-          m.load_weak(to) == 10 * Word(root) && m.load_weak(to + 1) == 10 * Word(root) + 1,
-          "the root's words are there");
+      Word* const to = dest + kWords * Word(root);
+      witness->expect(team.broadcast(to, source, kWords, root).ok(), "broadcast succeeds");
+      for (Word i = 0; i < kWords; ++i) {
+        witness->expect(m.load_weak(to + i) == 10 * (1 + Word(root)) + i,
+                        "the root's words are there");
+      }
+    }
+  }
+};
+
+// One thread broadcasts, and writes its source again at once.
+struct BroadcastAgain {
+  static constexpr Word kRounds = 3;
+
+  const Witness* witness;
+  Word* source;
+  Word* dest;  // one for each round
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    auto team = pe.team(kTeamWorld);
+    for (Word round = 0; round < kRounds; ++round) {
+      if (pe.my_pe() == 0) m.store_weak(source, 10 + round);
+      witness->expect(team.broadcast(dest + round, source, 1, 0).ok(), "broadcast succeeds");
+      witness->expect(m.load_weak(dest + round) == 10 + round, "the word of this round is there");
     }
   }
 };
@@ -78,10 +103,11 @@ struct Fcollect {
     auto team = pe.team(kTeamWorld);
     for (Word round = 0; round < rounds; ++round) {
       Word* const to = dest + round * Word(team.n_pes());
-      m.store_weak(source, 10 * round + Word(pe.my_pe()));
+      m.store_weak(source, 10 * round + Word(pe.my_pe()) + 1);
       witness->expect(team.fcollect(to, source, 1).ok(), "fcollect succeeds");
       for (int i = 0; i < team.n_pes(); ++i) {
-        witness->expect(m.load_weak(to + i) == 10 * round + Word(i), "each member's word is there");
+        witness->expect(m.load_weak(to + i) == 10 * round + Word(i) + 1,
+                        "each member's word is there");
         m.store_weak(to + i, Word{0});  // nobody reads it any more
       }
     }
@@ -173,7 +199,8 @@ struct Large {
   }
 };
 
-// More elements than the scratch memory holds: it is used again while results are under way.
+// More elements than the scratch memory holds: it is used again while results are under way, and at
+// once by the next reduction.
 struct ReduceByParts {
   const Witness* witness;
   Large* elements;  // in place
@@ -182,13 +209,15 @@ struct ReduceByParts {
   void operator()(Pe& pe) const {
     auto& m = pe.machine();
     auto team = pe.team(kTeamWorld);
-    for (std::size_t i = 0; i < count; ++i) {
-      m.store_weak(&elements[i].words[0], Word(i) + 100 * Word(pe.my_pe()));
-    }
-    witness->expect(team.reduce(elements, elements, count, Sum{}).ok(), "reduce succeeds");
-    for (std::size_t i = 0; i < count; ++i) {
-      witness->expect(m.load_weak(&elements[i].words[0]) == 2 * Word(i) + 100,
-                      "every sum is there");
+    for (Word round = 1; round <= 2; ++round) {
+      for (std::size_t i = 0; i < count; ++i) {
+        m.store_weak(&elements[i].words[0], Word(i) + 100 * round * Word(1 + pe.my_pe()));
+      }
+      witness->expect(team.reduce(elements, elements, count, Sum{}).ok(), "reduce succeeds");
+      for (std::size_t i = 0; i < count; ++i) {
+        witness->expect(m.load_weak(&elements[i].words[0]) == 2 * Word(i) + 300 * round,
+                        "every sum is there");
+      }
     }
   }
 };
@@ -215,9 +244,18 @@ struct OverlappingTeams {
 WorldPointer broadcast_by(const char* name, CollectiveAlgorithm algorithm,
                           const SubjectOptions& options, Reached reached) {
   auto world = world_of(name, options_for(options, 3, algorithm), reached);
-  auto* source = world->allocate<Word>("source", 2);
-  auto* dest = world->allocate<Word>("dest", 6);
+  auto* source = world->allocate<Word>("source", Broadcast::kWords);
+  auto* dest = world->allocate<Word>("dest", 3 * Broadcast::kWords);
   world->launch({.blocks = 1, .threads = 2}, Broadcast{world->witness(), source, dest});
+  return world;
+}
+
+WorldPointer broadcast_again(const SubjectOptions& options, Reached reached) {
+  auto world =
+      world_of("broadcast-again", options_for(options, 2, CollectiveAlgorithm::linear), reached);
+  auto* source = world->allocate<Word>("source", 1);
+  auto* dest = world->allocate<Word>("dest", BroadcastAgain::kRounds);
+  world->launch({.blocks = 1, .threads = 1}, BroadcastAgain{world->witness(), source, dest});
   return world;
 }
 
@@ -343,6 +381,8 @@ constexpr ScenarioEntry kListed[] = {
     {"broadcast-tree", "Each of three PEs is the root of a tree once.", make<broadcast_tree, kNic>},
     {"broadcast-linear", "Each of three PEs sends to the others once.",
      make<broadcast_linear, kNic>},
+    {"broadcast-again", "One thread broadcasts three times from one place.",
+     make<broadcast_again, kNic>},
     {"fcollect-linear", "Each of three PEs sends its block to the others, twice.",
      make<fcollect_linear, kNic>},
     {"fcollect-ring", "Blocks go round three PEs, twice.", make<fcollect_ring, kNic>},

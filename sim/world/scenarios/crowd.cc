@@ -95,21 +95,23 @@ struct SwapAll {
   }
 };
 
-// Each warp puts one word to 32 places, by a post that fills a word of ready bits. The second one
-// goes on to the first one's word, as it is a lap later.
+// Each warp puts one word to many places, by one post; those of the last warp fill a word of ready
+// bits.
 struct FillReadyWord {
   static constexpr std::uint32_t kPlaces = kSlotsPerReadyWord;
 
   const Witness* witness;
   Word* source;
   Word* data;
+  std::uint32_t first;  // places of the first warp
   template <class Pe>
   void operator()(Pe& pe) const {
     auto& m = pe.machine();
     auto warp = pe.warp();
     const std::uint32_t self = m.block_index();
+    const std::uint32_t places = self == 0 ? first : kPlaces;
     if (m.lane() == 0) m.store_weak(source + self, Word{self} + 1);
-    witness->expect(warp.iput_nbi(data + self * kPlaces, source + self, 1, 0, kPlaces, 1).ok(),
+    witness->expect(warp.iput_nbi(data + self * first, source + self, 1, 0, places, 1).ok(),
                     "iput_nbi is taken");
     witness->expect(warp.quiet().ok(), "quiet succeeds");
   }
@@ -208,33 +210,56 @@ WorldPointer block_group(const SubjectOptions& options) {
   return group_put<true>("block-group", options_for(options));
 }
 
-WorldPointer ready_words(const SubjectOptions& options) {
+WorldPointer swap_all(const char* name, std::uint64_t start, LaunchShape shape,
+                      const SubjectOptions& options) {
   WorldOptions world_options = options_for(options);
-  world_options.depth = 64;
-  world_options.start_index = 30;
-  auto world = std::make_unique<World>("ready-words", world_options);
-  const LaunchShape shape{.blocks = 2, .threads = 2};
-  auto* data = world->allocate<Word>("data", 4);
+  world_options.depth = 2 * kSlotsPerReadyWord;
+  world_options.start_index = start;
+  auto world = std::make_unique<World>(name, world_options);
+  auto* data = world->allocate<Word>("data", std::size_t{shape.blocks} * shape.threads);
   world->launch_on(0, shape, SwapAll{world->witness(), data});
   expect_own(*world, data, shape, 1);
   return world;
 }
 
-WorldPointer ready_words_lap(const SubjectOptions& options) {
-  constexpr std::uint32_t kPlaces = FillReadyWord::kPlaces;
+WorldPointer ready_words(const SubjectOptions& options) {
+  return swap_all("ready-words", 30, {.blocks = 2, .threads = 2}, options);
+}
+
+// Whoever crosses is not the first to hold the baton.
+WorldPointer ready_words_later(const SubjectOptions& options) {
+  return swap_all("ready-words-later", 25, {.blocks = 3, .threads = 2}, options);
+}
+
+// Two warps, whose posts begin at `start` in a queue of two words of ready bits.
+WorldPointer fill_ready_words(const char* name, std::uint32_t start, std::uint32_t first,
+                              const SubjectOptions& options) {
   WorldOptions world_options = options_for(options);
-  world_options.depth = 2 * kPlaces;
-  world_options.start_index = kPlaces;
-  auto world = std::make_unique<World>("ready-words-lap", world_options);
+  world_options.depth = 2 * kSlotsPerReadyWord;
+  world_options.start_index = start;
+  auto world = std::make_unique<World>(name, world_options);
+  const std::uint32_t all = first + FillReadyWord::kPlaces;
   auto* source = world->allocate<Word>("source", 2);
-  auto* data = world->allocate<Word>("data", 2 * kPlaces);
-  world->launch_on(0, {.blocks = 2, .threads = 2}, FillReadyWord{world->witness(), source, data});
+  auto* data = world->allocate<Word>("data", all);
+  world->launch_on(0, {.blocks = 2, .threads = 2},
+                   FillReadyWord{world->witness(), source, data, first});
   world->check([=](After& after) {
-    for (std::uint32_t i = 0; i < 2 * kPlaces; ++i) {
-      after.expect(after.value(1, data + i) == Word{i / kPlaces} + 1, "PE 1 has every word");
+    for (std::uint32_t i = 0; i < all; ++i) {
+      after.expect(after.value(1, data + i) == (i < first ? 1 : 2), "PE 1 has every word");
     }
   });
   return world;
+}
+
+// The second post goes on to the first one's word, as it is a lap later.
+WorldPointer ready_words_lap(const SubjectOptions& options) {
+  return fill_ready_words("ready-words-lap", kSlotsPerReadyWord, kSlotsPerReadyWord, options);
+}
+
+// Both fill the last word up to its end, behind which the first one is still of the lap before.
+WorldPointer ready_words_end(const SubjectOptions& options) {
+  return fill_ready_words("ready-words-end", kSlotsPerReadyWord / 2, kSlotsPerReadyWord / 2,
+                          options);
 }
 
 WorldPointer handed_over(const SubjectOptions& options) {
@@ -257,8 +282,12 @@ constexpr ScenarioEntry kListed[] = {
      make<put_again>},
     {"two-queues", "Two blocks of two threads, each on a queue of its own.", make<two_queues>},
     {"ready-words", "Posts that cross from one word of ready bits to the next.", make<ready_words>},
+    {"ready-words-later", "The third of three posts crosses to the next word of ready bits.",
+     make<ready_words_later>},
     {"ready-words-lap", "Two warps post a lap over two words of ready bits.",
      make<ready_words_lap>},
+    {"ready-words-end", "Two warps' posts fill the last word of ready bits up to its end.",
+     make<ready_words_end>},
     {"handed-over", "One block puts what another one has written.", make<handed_over>},
 };
 

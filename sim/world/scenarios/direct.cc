@@ -93,6 +93,26 @@ struct BarrierGet {
   }
 };
 
+// A thread that sees by a relaxed load what another one has told, and then syncs, sees behind it
+// what that one has stored.
+struct SeenBeforeSync {
+  const Witness* witness;
+  Word* data;
+  Word* flag;
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    if (m.block_index() == 1) {
+      m.store_weak(data, 5);
+      m.store(order::Release<Scope::gpu>{}, flag, 1);
+      return;
+    }
+    while (m.load(order::RelaxedGpu{}, flag) == 0) m.spin(Site::user);
+    witness->expect(pe.team(kTeamWorld).sync().ok(), "sync succeeds");
+    witness->expect(m.load_weak(data) == 5, "what the other block has stored is there");
+  }
+};
+
 // The threads of a block put their words together, with a signal: three units, which is more than
 // there are threads.
 struct BlockPut {
@@ -272,6 +292,14 @@ WorldPointer direct_barrier_get(const SubjectOptions& options) {
   return world;
 }
 
+WorldPointer seen_before_sync(const SubjectOptions& options) {
+  auto world = world_of("seen-before-sync", options_for(options), Reached::directly);
+  auto* data = world->allocate<Word>("data", 1);
+  auto* flag = world->allocate<Word>("flag", 1);
+  world->launch({.blocks = 2, .threads = 1}, SeenBeforeSync{world->witness(), data, flag});
+  return world;
+}
+
 WorldPointer direct_block(const SubjectOptions& options) {
   auto world = world_of("block", options_for(options), Reached::directly);
   auto* source = world->allocate<Word>("source", 6);
@@ -334,6 +362,8 @@ constexpr ScenarioEntry kListed[] = {
      make<quiet_get, kDirect>},
     {"direct-barrier-get", "The same, where one of them has a barrier in place of quiet.",
      make<direct_barrier_get>},
+    {"direct-seen-before-sync", "A thread sees another one's flag, syncs, and reads its data.",
+     make<seen_before_sync>},
     {"direct-block", "A block stores as one what all its threads wrote.", make<direct_block>},
     {"direct-fetch", "A PE fetches words until it finds data.", make<direct_fetch>},
     {"direct-add", "Two direct peers add to one word and fetch it.", make<direct_add>},

@@ -25,6 +25,26 @@ struct ErrorFlush {
   }
 };
 
+// The same where a thread waits for tickets. It has not posted the WQE of every one of them by
+// itself, and the first error may be another block's.
+struct ErrorWait {
+  const Witness* witness;
+  Word* data;
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    Word* const mine = data + pe.machine().block_index();
+    const Ticket first = pe.put_async(mine, mine, 1, 1);
+    const Ticket second = pe.put_async(mine, mine, 1, 1, Batch::more);
+    for (const Ticket& ticket : {first, second}) {
+      const Status status = pe.wait(ticket);
+      witness->expect(status.code == StatusCode::queue_error, "the wait says that it has failed");
+      Status seen;
+      pe.test(ticket, &seen);
+      witness->expect(seen.code == StatusCode::queue_error, "so does a look at the ticket");
+    }
+  }
+};
+
 // The NIC sleeps: waits end by the watchdog and are reported.
 struct Stalls {
   const Witness* witness;
@@ -123,13 +143,25 @@ struct LeaveBehind {
   }
 };
 
-WorldPointer flush_by(Handler handler, const char* name, const SubjectOptions& options) {
+WorldOptions refused_options(const SubjectOptions& options) {
   WorldOptions world_options = options_for(options);
-  world_options.handler = handler;
   world_options.bad_rkeys_of = 1;
   // A NAK that is lost looks like a peer that is silent.
   world_options.knobs = world_options.knobs.without(Knob::wire_loss).without(Knob::wire_repeats);
   world_options.expect_quiet = false;
+  return world_options;
+}
+
+WorldPointer error_wait(const SubjectOptions& options) {
+  auto world = std::make_unique<World>("error-wait", refused_options(options));
+  auto* data = world->allocate<Word>("data", 2);
+  world->launch_on(0, {.blocks = 2, .threads = 1}, ErrorWait{world->witness(), data});
+  return world;
+}
+
+WorldPointer flush_by(Handler handler, const char* name, const SubjectOptions& options) {
+  WorldOptions world_options = refused_options(options);
+  world_options.handler = handler;
   auto world = std::make_unique<World>(name, world_options);
   auto* data = world->allocate<Word>("data", 2);
   world->launch_on(0, {.blocks = 2, .threads = 1}, ErrorFlush{world->witness(), data});
@@ -281,6 +313,7 @@ WorldPointer teardown(const SubjectOptions& options) {
 
 constexpr ScenarioEntry kListed[] = {
     {"error-flush", "A peer refuses the key; every thread learns of it.", make<error_flush>},
+    {"error-wait", "A peer refuses the key; waits for tickets say so.", make<error_wait>},
     {"commands-error", "A peer refuses the key of a command's WQE.", make<commands_error>},
     {"watchdog", "The NIC sleeps; waits end and are reported.", make<watchdog>},
     {"stall-again", "Waits behind a stall give up at once.", make<stall_again>},

@@ -34,6 +34,18 @@ struct CountInTurn {
   }
 };
 
+// Twice, so that whoever had it last takes it again when nobody stands behind.
+struct CountTwice {
+  Count count;
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    for (int i = 0; i < 2; ++i) {
+      count.witness->expect(pe.set_lock(count.lock).ok(), "set_lock succeeds");
+      count.add_one(pe);
+    }
+  }
+};
+
 // The first block of PE 0 waits for the lock; the others count only if they find it free, and say
 // so.
 struct CountIfFree {
@@ -174,6 +186,14 @@ WorldPointer lock_stall(const SubjectOptions& options) {
   return world;
 }
 
+WorldPointer lock_twice(const SubjectOptions& options, Reached reached) {
+  auto world = world_of("lock-twice", options_for(options), reached);
+  const Count count = counting(*world);
+  world->launch({.blocks = 1, .threads = 1}, CountTwice{count});
+  expect_count(*world, count.number, 4);
+  return world;
+}
+
 WorldPointer lock_block(const SubjectOptions& options, Reached reached) {
   auto world = world_of("lock-block", options_for(options), reached);
   const Count count = counting(*world, 2);
@@ -188,6 +208,7 @@ constexpr ScenarioEntry kListed[] = {
     {"lock-local", "Two blocks of one PE, and another PE, count under a lock.",
      make<lock_local, kNic>},
     {"lock-test", "A block waits for a lock, others take it if it is free.", make<lock_test, kNic>},
+    {"lock-twice", "Two PEs count under a lock, twice.", make<lock_twice, kNic>},
     {"lock-block", "Blocks of two threads count under a lock.", make<lock_block, kNic>},
     {"lock-stall", "A thread gives up waiting for a lock, which is broken then.", make<lock_stall>},
 };

@@ -107,6 +107,108 @@ struct ConcurrentQuiet {
   }
 };
 
+// Block 0 puts once, block 1 goes more than a lap on. Whoever rings for the first put may sleep for
+// all that time.
+struct LapUnderSleeper {
+  static constexpr int kPuts = 34;
+
+  const Witness* witness;
+  Word* data;
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    const std::uint32_t block = pe.machine().block_index();
+    const int puts = block == 0 ? 1 : kPuts;
+    for (int i = 1; i <= puts; ++i) {
+      witness->expect(pe.put_value(data + block, Word(i), 1).ok(), "put_value is taken");
+    }
+    witness->expect(pe.quiet().ok(), "quiet succeeds");
+  }
+};
+
+// Block 0 puts word by word. A post of block 1 takes as many slots as a word of ready bits has, so
+// that what block 0 expected of its next slot stands at the same bit of another word.
+struct RivalOfOneWord {
+  static constexpr int kPuts = 3;
+  static constexpr std::uint32_t kPlaces = kSlotsPerReadyWord;
+
+  const Witness* witness;
+  Word* source;
+  Word* data;  // kPuts + kPlaces
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    if (m.block_index() == 1) {
+      auto warp = pe.warp();
+      if (m.lane() == 0) m.store_weak(source, 9);
+      witness->expect(warp.iput_nbi(data + kPuts, source, 1, 0, kPlaces, 1).ok(),
+                      "iput_nbi is taken");
+      witness->expect(warp.quiet().ok(), "quiet succeeds");
+    } else if (m.lane() == 0) {
+      for (int i = 0; i < kPuts; ++i) {
+        witness->expect(pe.put_value(data + i, 9, 1).ok(), "put_value is taken");
+      }
+      witness->expect(pe.quiet().ok(), "quiet succeeds");
+    }
+  }
+};
+
+// Two full warps, whose first posts fill the queue and whose last one goes round it.
+struct FullWarps {
+  const Witness* witness;
+  Word* data;  // one for each thread
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    const std::uint32_t self = m.block_index() * m.block_threads() + m.thread_index();
+    for (Word i = 0; i <= m.block_index(); ++i) {
+      witness->expect(pe.put_value(data + self, i + 1, 1).ok(), "put_value is taken");
+    }
+    witness->expect(pe.quiet().ok(), "quiet succeeds");
+  }
+};
+
+WorldPointer lap_under_sleeper(const SubjectOptions& options) {
+  auto world = std::make_unique<World>("sleeping-holder", options_for(options));
+  auto* data = world->allocate<Word>("data", 2);
+  world->launch_on(0, {.blocks = 2, .threads = 1}, LapUnderSleeper{world->witness(), data});
+  world->check([=](After& after) {
+    after.expect(after.value(1, data) == 1 && after.value(1, data + 1) == LapUnderSleeper::kPuts,
+                 "PE 1 has the last word of each block");
+  });
+  return world;
+}
+
+WorldPointer rival_of_one_word(const SubjectOptions& options) {
+  constexpr std::uint32_t kWords = RivalOfOneWord::kPuts + RivalOfOneWord::kPlaces;
+  WorldOptions world_options = options_for(options);
+  world_options.depth = 2 * kSlotsPerReadyWord;
+  auto world = std::make_unique<World>("rival", world_options);
+  auto* source = world->allocate<Word>("source", 1);
+  auto* data = world->allocate<Word>("data", kWords);
+  world->launch_on(0, {.blocks = 2, .threads = 2}, RivalOfOneWord{world->witness(), source, data});
+  world->check([=](After& after) {
+    for (std::uint32_t i = 0; i < kWords; ++i) {
+      after.expect(after.value(1, data + i) == 9, "PE 1 has every word");
+    }
+  });
+  return world;
+}
+
+WorldPointer full_warps(const SubjectOptions& options) {
+  WorldOptions world_options = options_for(options);
+  world_options.depth = 2 * kSlotsPerReadyWord;
+  world_options.start_index = 2 * kSlotsPerReadyWord;
+  auto world = std::make_unique<World>("full-warps", world_options);
+  auto* data = world->allocate<Word>("data", 2 * kWarpSize);
+  world->launch_on(0, {.blocks = 2, .threads = kWarpSize}, FullWarps{world->witness(), data});
+  world->check([=](After& after) {
+    for (Word i = 0; i < 2 * kWarpSize; ++i) {
+      after.expect(after.value(1, data + i) == i / kWarpSize + 1, "PE 1 has every lane's word");
+    }
+  });
+  return world;
+}
+
 WorldPointer full_queue(const SubjectOptions& options) {
   WorldOptions world_options = options_for(options);
   world_options.max_message_bytes = 8;
@@ -201,6 +303,9 @@ constexpr ScenarioEntry kListed[] = {
      make<commands_laps>},
     {"shared-wait", "Three lanes wait for one ticket.", make<shared_wait>},
     {"concurrent-quiet", "Blocks call quiet while another one posts.", make<concurrent_quiet>},
+    {"sleeping-holder", "A block puts once, another one more than a lap.", make<lap_under_sleeper>},
+    {"rival", "A post of 32 slots comes between puts of single words.", make<rival_of_one_word>},
+    {"full-warps", "Two full warps fill a queue and go round it.", make<full_warps>},
 };
 
 }  // namespace

@@ -74,6 +74,26 @@ extern const Table kSignalMixedTable;
 extern const Table kLocksMixedTable;
 // handles.cc: batches and their ends, exclusive handles, several handles of one thread
 extern const Table kHandlesTable;
+// batches.cc: tickets of open batches, and batches that are handed over or answered
+extern const Table kBatchesTable;
+// borders.cc: heaps of several chunks
+extern const Table kBordersTable;
+// values.cc: what operations compute
+extern const Table kValuesTable;
+// refusals.cc: what is refused, and what happens then
+extern const Table kRefusalsTable;
+// peers.cc: several peers of one handle, and lanes that do not post the same
+extern const Table kPeersTable;
+// groups.cc: groups that act as one
+extern const Table kGroupsTable;
+// reuse.cc: collectives whose memory is written again at once
+extern const Table kReuseTable;
+// flushes.cc: what makes visible what a NIC has written here
+extern const Table kFlushesTable;
+// beside.cc: one thread in the middle of something, another one beside it
+extern const Table kBesideTable;
+// messages.cc: channels at their limits
+extern const Table kMessagesTable;
 // looks.cc: threads that look whether something has come, and neighbours in memory
 extern const Table kLooksTable;
 // channels.cc: sends, receives and immediates
