@@ -4,14 +4,18 @@ namespace gdakit::sim {
 
 std::uint64_t SimProxyMachine::load_raw(const void* from, std::uint32_t size,
                                         const OrderSite& site) {
+  const weak::Address at = address(from);
+  if (delayed_.has_value() && delayed_->covers(at, size)) return delayed_->at(at, size);
+  if (delayed_.has_value() && delayed_->meets(at, size)) perform_delayed();
   const Effect& effect = site.effect;
-  return around_->memory.load(agent_, address(from), size, {effect.sem, effect.scope, &site.where});
+  return around_->memory.load(agent_, at, size, {effect.sem, effect.scope, &site.where});
 }
 
 void SimProxyMachine::store_raw(void* to, std::uint32_t size, std::uint64_t value,
                                 const OrderSite& site) {
   const Effect& effect = site.effect;
   const weak::Access access{effect.sem, effect.scope, &site.where};
+  if (delayed_.has_value() && delayed_->meets(address(to), size)) perform_delayed();
   if (effect.delay) {
     perform_delayed();
     delayed_ = DelayedStore{address(to), size, value, access};

@@ -89,6 +89,7 @@ std::uint64_t SimMachine::load_raw(const void* from, std::uint32_t size, const O
     return value;
   }
   const weak::Address at = address(from);
+  if (const auto own = forwarded(at, size)) return *own;
   before(at, NextStep::Kind::load, &site.where);
   const Effect& effect = site.effect;
   return around_->memory.load(thread_->agent, at, size, {effect.sem, effect.scope, &site.where});
@@ -103,6 +104,7 @@ void SimMachine::store_raw(void* to, std::uint32_t size, std::uint64_t value,
   const weak::Address at = address(to);
   const Effect& effect = site.effect;
   const weak::Access access{effect.sem, effect.scope, &site.where};
+  meet_delayed(at, size);
   if (effect.delay) return delay({at, size, value, access});
   before(at, NextStep::Kind::store, &site.where);
   around_->memory.store(thread_->agent, at, size, value, access);
@@ -119,8 +121,9 @@ std::uint64_t SimMachine::rmw_raw(void* word, std::uint32_t size, const weak::Up
     return old;
   }
   const weak::Address at = address(word);
-  before(at, NextStep::Kind::store, &site.where);
   const Effect& effect = site.effect;
+  meet_delayed(at, size);
+  before(at, NextStep::Kind::store, &site.where);
   const std::uint64_t old = around_->memory.rmw(thread_->agent, at, size, update,
                                                 {effect.sem, effect.scope, &site.where});
   perform_delayed();
@@ -244,6 +247,19 @@ void SimMachine::perform_delayed() {
   thread_->delayed.reset();
   before(store.to, NextStep::Kind::store);
   around_->memory.store(thread_->agent, store.to, store.size, store.value, store.access);
+}
+
+// The thread's own accesses come after a store of its own that is delayed.
+void SimMachine::meet_delayed(weak::Address at, std::uint32_t size) {
+  if (thread_->delayed.has_value() && thread_->delayed->meets(at, size)) perform_delayed();
+}
+
+// What a load finds of it, while others do not see it.
+std::optional<std::uint64_t> SimMachine::forwarded(weak::Address at, std::uint32_t size) {
+  const std::optional<DelayedStore>& own = thread_->delayed;
+  if (own.has_value() && own->covers(at, size)) return own->at(at, size);
+  meet_delayed(at, size);
+  return std::nullopt;
 }
 
 bool SimMachine::add(const weak::Update& update, std::uint64_t old, std::uint64_t* fresh) {

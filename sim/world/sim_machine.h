@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <string>
 
 #include "core/base/type_identity.h"
@@ -229,6 +230,8 @@ class SimMachine {
   void before(weak::Address at, NextStep::Kind kind, const weak::Site* site = nullptr);
   void delay(const DelayedStore& store);
   void perform_delayed();
+  void meet_delayed(weak::Address at, std::uint32_t size);
+  std::optional<std::uint64_t> forwarded(weak::Address at, std::uint32_t size);
 
   static bool add(const weak::Update& update, std::uint64_t old, std::uint64_t* fresh);
   static bool bit_or(const weak::Update& update, std::uint64_t old, std::uint64_t* fresh);

@@ -77,6 +77,17 @@ struct DelayedStore {
   std::uint32_t size;
   std::uint64_t value;
   weak::Access access;
+
+  bool meets(weak::Address at, std::uint32_t bytes) const {
+    return at < to + size && to < at + bytes;
+  }
+  bool covers(weak::Address at, std::uint32_t bytes) const {
+    return at >= to && at + bytes <= to + size;
+  }
+  // What a load there finds, which it covers.
+  std::uint64_t at(weak::Address from, std::uint32_t bytes) const {
+    return value >> (8 * (from - to)) & ~std::uint64_t{0} >> (64 - 8 * bytes);
+  }
 };
 
 struct SimSurroundings;
@@ -107,7 +118,7 @@ struct SimThread : Thread {
   std::uint64_t seen_version = 0;  // of the memory, when it began to spin
   Site waits_at = Site::user;
   std::optional<DelayedStore> delayed;
-  const char* call = nullptr;  // the call of gdakit's that it is in; null: none
+  const char* call = nullptr;        // the call of gdakit's that it is in; null: none
   CallPlace call_site;
   CallPlace last_site;  // of its last access, barrier or spin
 };

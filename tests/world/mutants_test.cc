@@ -1,7 +1,6 @@
 // Every order of the protocol is needed: each mutant is found within 1,000 executions, or somebody
-// has said why it changes nothing, and 200 of each scenario do not contradict; and the page that
-// says so is current. A wrong argument of a mutant that is found but seldom passes: `gdakit
-// mutants`, which writes the page, looks five times as long.
+// has said why it changes nothing, and 1,000 of the scenario that he names and 100 of each other
+// one do not contradict; and the page that says so is current.
 #include "sim/world/mutants/mutants.h"
 
 #include <algorithm>
@@ -21,11 +20,7 @@ namespace {
 class Mutants : public testing::Test {
  protected:
   static const MutantReport& report() {
-    static const MutantReport kReport = [] {
-      MutantOptions options;
-      options.argued_executions = 200;
-      return run_mutants(options);
-    }();
+    static const MutantReport kReport = run_mutants({});
     return kReport;
   }
   void SetUp() override {

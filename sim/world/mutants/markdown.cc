@@ -1,6 +1,7 @@
 #include <cstdio>
 
 #include "sim/world/mutants/mutants.h"
+#include "sim/world/mutants/page_text.h"
 
 namespace gdakit::sim {
 namespace {
@@ -22,11 +23,7 @@ std::string percent(double rate) {
 }
 
 std::string row(const MutantResult& mutant) {
-  const Mutation& mutation = mutant.mutations[0];
-  const SiteName& site = mutant.sites[0];
-  std::string text = "| `" + site.file + "` " + site_op_name(site.op) + " ";
-  text += site.name.empty() ? "" : "**" + site.name + "** ";
-  text += "#" + std::to_string(site.number) + " | " + operator_name(mutation.op) + " | ";
+  std::string text = mutants::page_cells(mutant) + " | ";
   if (mutant.killed()) {
     text += mutant.killer + " | " + finding_name(mutant.finding) + " | " +
             std::to_string(mutant.first_kill) + " | " + percent(mutant.kill_rate) + " |";
@@ -38,6 +35,13 @@ std::string row(const MutantResult& mutant) {
 
 }  // namespace
 
+std::string mutants::page_cells(const MutantResult& mutant) {
+  const SiteName& site = mutant.sites[0];
+  std::string text = "| `" + site.file + "` " + site_op_name(site.op) + " ";
+  text += site.name.empty() ? "" : "**" + site.name + "** ";
+  return text + "#" + std::to_string(site.number) + " | " + operator_name(mutant.mutations[0].op);
+}
+
 std::string to_markdown(const MutantReport& report) {
   std::string text = kIntroduction;
   text += std::to_string(report.killed()) + " of " + std::to_string(report.first_order.size()) +
@@ -48,7 +52,9 @@ std::string to_markdown(const MutantReport& report) {
   for (const MutantResult& mutant : report.first_order) {
     if (mutant.killed()) continue;
     text += "- " + mutant.sites[0].text() + ", " + operator_name(mutant.mutations[0].op) + ": " +
-            (mutant.argument.empty() ? "nobody has said why." : mutant.argument) + "\n";
+            (mutant.argument.empty() ? "nobody has said why."
+                                     : mutant.argument + " Tried by " + mutant.tried_by + ".") +
+            "\n";
   }
   text += "\n## Pairs\n\n";
   text += report.second_order.empty()

@@ -2,216 +2,85 @@
 
 #include <algorithm>
 #include <chrono>
-#include <map>
-#include <memory>
+#include <mutex>
 #include <set>
+#include <thread>
 
 #include "core/base/edit_distance.h"
-#include "sim/explore/mixed.h"
-#include "sim/explore/scenario_list.h"
+#include "sim/world/mutants/last_page.h"
+#include "sim/world/mutants/operators.h"
+#include "sim/world/mutants/runner.h"
 #include "sim/world/orders.h"
-#include "sim/world/world.h"
 
 namespace gdakit::sim {
 namespace {
+
+using mutants::Discovery;
+using mutants::Runner;
 
 // Executions without a mutation that find the sites of a scenario; a first look finds nearly all.
 constexpr std::uint64_t kDiscovery = 150;
 constexpr std::uint64_t kFirstLook = 2;
 
-struct Scenario {
-  std::unique_ptr<Subject> subject;
-  World* world;
-  std::vector<SiteKey> sites;
-};
-
-class Runner {
+// Threads, each with all scenarios' worlds, that share out what there is to do.
+class Crew {
  public:
-  explicit Runner(const MutantOptions& options, std::uint64_t discovery = kDiscovery)
-      : options_(options), discovery_(discovery) {
-    for (const ScenarioEntry& entry : scenario_list()) {
-      std::unique_ptr<Subject> subject = entry.make({});
-      auto* const world = dynamic_cast<World*>(subject.get());
-      if (world != nullptr) scenarios_.push_back({std::move(subject), world, {}});
-    }
-    for (Scenario& scenario : scenarios_) {
-      if (!stopped()) discover(scenario);
-    }
+  explicit Crew(const MutantOptions& options) : options_(options) {
+    const std::size_t size = std::max(1u, std::thread::hardware_concurrency());
+    for (std::size_t i = 0; i < size; ++i) runners_.push_back(std::make_unique<Runner>(options));
   }
 
+  std::size_t scenarios() const { return runners_.front()->scenarios(); }
   bool stopped() const { return options_.stop != nullptr && *options_.stop; }
 
-  std::vector<SiteKey> all_sites() const {
-    std::vector<SiteKey> sites;
-    for (const Scenario& scenario : scenarios_) {
-      sites.insert(sites.end(), scenario.sites.begin(), scenario.sites.end());
-    }
-    std::sort(sites.begin(), sites.end());
-    sites.erase(std::unique(sites.begin(), sites.end()), sites.end());
-    return sites;
-  }
-
-  std::vector<OrderSite> order_sites() const {
-    std::vector<OrderSite> sites;
-    for (const Scenario& scenario : scenarios_) {
-      for (const OrderSite& site : scenario.world->sites().all()) {
-        const bool known = std::any_of(sites.begin(), sites.end(), [&](const OrderSite& other) {
-          return other.key == site.key && other.sem == site.sem && other.scope == site.scope;
-        });
-        if (!known && site.key.file.starts_with("device/")) sites.push_back(site);
+  // body(runner, number) for each number below `count` until the run is stopped. Returns how many
+  // have been begun, which are the first ones.
+  template <class Body>
+  std::size_t share_out(std::size_t count, const Body& body) {
+    std::atomic<std::size_t> next{0};
+    const auto work = [&](Runner& runner) {
+      while (!stopped()) {
+        const std::size_t number = next++;
+        if (number >= count) return;
+        body(runner, number);
       }
+    };
+    std::vector<std::thread> others;
+    for (std::size_t i = 1; i < runners_.size(); ++i) {
+      others.emplace_back([&, i] { work(*runners_[i]); });
     }
-    std::sort(sites.begin(), sites.end(),
-              [](const OrderSite& a, const OrderSite& b) { return a.key < b.key; });
-    return sites;
-  }
-
-  // Scenarios that were seen to fail without a mutation.
-  const std::set<std::string>& broken() const { return broken_; }
-
-  // Runs a mutant in ever more executions of every scenario that comes past its sites.
-  void run(MutantResult& result, std::uint64_t executions) {
-    std::uint64_t from = 0;
-    for (std::uint64_t to : {std::uint64_t{20}, std::uint64_t{200}, executions}) {
-      to = std::min(to, executions);
-      for (Scenario& scenario : scenarios_) {
-        if (broken_.contains(scenario.world->name()) || !visits(scenario, result)) continue;
-        if (try_in(scenario, result, from, to)) return measure(scenario, result);
-      }
-      from = to;
-    }
+    work(*runners_.front());
+    for (std::thread& other : others) other.join();
+    return std::min<std::size_t>(next, count);
   }
 
  private:
-  void discover(Scenario& scenario) {
-    MixedStrategy strategy(options_.seed);
-    Chooser chooser(strategy);
-    for (std::uint64_t i = 0; i < discovery_; ++i) {
-      chooser.begin();
-      if (!scenario.world->run(chooser, nullptr).passed()) broken_.insert(scenario.world->name());
-      chooser.end();
-    }
-    for (const OrderSite& site : scenario.world->sites().all()) scenario.sites.push_back(site.key);
-  }
-
-  static bool visits(const Scenario& scenario, const MutantResult& result) {
-    return std::all_of(result.mutations.begin(), result.mutations.end(), [&](const Mutation& one) {
-      return std::find(scenario.sites.begin(), scenario.sites.end(), one.site) !=
-             scenario.sites.end();
-    });
-  }
-
-  bool try_in(Scenario& scenario, MutantResult& result, std::uint64_t from, std::uint64_t to) {
-    scenario.world->set_mutations(result.mutations);
-    MixedStrategy strategy(options_.seed);
-    strategy.seek(from);
-    Chooser chooser(strategy);
-    bool found = false;
-    for (std::uint64_t i = from; i < to && !found; ++i) {
-      chooser.begin();
-      const RunResult run = scenario.world->run(chooser, nullptr);
-      chooser.end();
-      ++result.executions;
-      found = !run.passed();
-      if (!found) continue;
-      result.killer = scenario.world->name();
-      result.finding = run.finding;
-      result.first_kill = i + 1;
-    }
-    scenario.world->set_mutations({});
-    return found;
-  }
-
-  void measure(Scenario& scenario, MutantResult& result) {
-    scenario.world->set_mutations(result.mutations);
-    MixedStrategy strategy(options_.seed + 1);
-    Chooser chooser(strategy);
-    std::uint64_t kills = 0;
-    for (std::uint64_t i = 0; i < options_.rate_executions; ++i) {
-      chooser.begin();
-      kills += scenario.world->run(chooser, nullptr).passed() ? 0 : 1;
-      chooser.end();
-    }
-    scenario.world->set_mutations({});
-    result.kill_rate = static_cast<double>(kills) / static_cast<double>(options_.rate_executions);
-  }
-
   const MutantOptions options_;
-  const std::uint64_t discovery_;
-  std::vector<Scenario> scenarios_;
-  std::set<std::string> broken_;
+  std::vector<std::unique_ptr<Runner>> runners_;
 };
 
-// What can be made weaker at a site.
-std::vector<Operator> operators_for(const OrderSite& site) {
-  std::vector<Operator> found;
-  const auto add = [&found](Operator op) { found.push_back(op); };
-  const auto narrow = [&] {
-    if (site.scope == Scope::system || site.scope == Scope::nic) add(Operator::narrow_gpu);
-    if (site.scope != Scope::block) add(Operator::narrow_block);
-  };
-  const bool orders = site.sem != weak::Sem::relaxed && site.sem != weak::Sem::weak;
-  switch (site.key.op) {
-    case SiteOp::fence:
-    case SiteOp::rmw:
-      if (orders) add(Operator::remove);
-      if (site.sem == weak::Sem::acq_rel || site.sem == weak::Sem::sc) {
-        add(Operator::weaken);
-        add(Operator::weaken_other);
-      }
-      if (site.sem == weak::Sem::sc) add(Operator::weaken_sc);
-      narrow();
-      break;
-    case SiteOp::load:
-      if (orders) add(Operator::remove);
-      narrow();
-      add(Operator::plain);
-      break;
-    case SiteOp::store:
-      if (orders) add(Operator::remove);
-      narrow();
-      add(Operator::plain);
-      // A release that comes later still covers what stands before it.
-      if (!orders) add(Operator::delay);
-      break;
-    case SiteOp::mmio: add(Operator::ordinary); break;
-    case SiteOp::plain_store:
-      add(Operator::delay);
-      if (site.key.file == "device/wqe_writer.h") add(Operator::no_flush);
-      break;
-    case SiteOp::plain_load: break;
-    case SiteOp::sync_warp:
-    case SiteOp::sync_block: add(Operator::remove); break;
-  }
+std::vector<Discovery> discover(Crew& crew, std::uint64_t executions) {
+  std::vector<Discovery> found(crew.scenarios());
+  crew.share_out(found.size(), [&](Runner& runner, std::size_t number) {
+    found[number] = runner.discover(number, executions);
+  });
   return found;
 }
 
-std::vector<SiteName> names_of(const std::vector<OrderSite>& sites) {
-  std::vector<SiteName> names;
-  for (const OrderSite& site : sites) {
-    SiteName name{site.key.file, site.key.name, site.key.op, 1};
-    for (const OrderSite& other : sites) {
-      const bool before = other.key.file == site.key.file && other.key.name == site.key.name &&
-                          other.key.op == site.key.op && other.key.line < site.key.line;
-      if (before) ++name.number;
-    }
-    names.push_back(std::move(name));
-  }
-  return names;
-}
-
-std::vector<MutantResult> first_order(const std::vector<OrderSite>& sites) {
-  const std::vector<SiteName> names = names_of(sites);
-  std::vector<MutantResult> mutants;
-  for (std::size_t i = 0; i < sites.size(); ++i) {
-    for (const Operator op : operators_for(sites[i])) {
-      MutantResult mutant;
-      mutant.mutations = {{sites[i].key, op}};
-      mutant.sites = {names[i]};
-      mutants.push_back(std::move(mutant));
+// Each once, in order.
+std::vector<OrderSite> sites_of(const std::vector<Discovery>& discoveries) {
+  std::vector<OrderSite> sites;
+  for (const Discovery& discovery : discoveries) {
+    for (const OrderSite& site : discovery.sites) {
+      const bool known = std::any_of(sites.begin(), sites.end(), [&](const OrderSite& other) {
+        return other.key == site.key && other.sem == site.sem && other.scope == site.scope;
+      });
+      if (!known) sites.push_back(site);
     }
   }
-  return mutants;
+  std::sort(sites.begin(), sites.end(),
+            [](const OrderSite& a, const OrderSite& b) { return a.key < b.key; });
+  return sites;
 }
 
 const Argument* argument_for(const MutantResult& mutant) {
@@ -221,25 +90,42 @@ const Argument* argument_for(const MutantResult& mutant) {
   return nullptr;
 }
 
-// Orders that can be left out one at a time may still be needed together.
-std::vector<MutantResult> pairs_of(const std::vector<MutantResult>& survivors) {
-  std::vector<MutantResult> pairs;
-  for (std::size_t i = 0; i < survivors.size(); ++i) {
-    for (std::size_t k = i + 1; k < survivors.size(); ++k) {
-      const Mutation& a = survivors[i].mutations[0];
-      const Mutation& b = survivors[k].mutations[0];
-      const bool removals = a.op == Operator::remove && b.op == Operator::remove;
-      if (!removals || a.site == b.site) continue;
-      MutantResult pair;
-      pair.mutations = {a, b};
-      pair.sites = {survivors[i].sites[0], survivors[k].sites[0]};
-      pairs.push_back(std::move(pair));
-    }
-  }
-  return pairs;
+// Whether the scenario that a mutant's argument names comes past its site.
+bool comes_past(const std::vector<Discovery>& discoveries, const MutantResult& mutant) {
+  return std::any_of(discoveries.begin(), discoveries.end(), [&](const Discovery& discovery) {
+    return discovery.scenario == mutant.tried_by && discovery.visits(mutant.mutations[0].site);
+  });
+}
+
+// Runs them on all threads, and drops those that are not run.
+void run_all(Crew& crew, std::vector<MutantResult>& all, const std::vector<Discovery>& discoveries,
+             const MutantProgress& progress) {
+  std::mutex mutex;
+  std::size_t done = 0;
+  const std::size_t begun = crew.share_out(all.size(), [&](Runner& runner, std::size_t number) {
+    MutantResult& mutant = all[number];
+    const bool argued = !mutant.tried_by.empty();
+    runner.run(mutant, discoveries, argued ? mutant.tried_by : mutants::last_killer(mutant));
+    const std::lock_guard lock(mutex);
+    if (progress) progress(++done, all.size());
+  });
+  all.resize(begun);
 }
 
 }  // namespace
+
+const char* contract_name(Contract contract) {
+  switch (contract) {
+    case Contract::own_word: return "An own word";
+    case Contract::met_since: return "Behind a meeting";
+    case Contract::later_fence: return "A later fence";
+    case Contract::advice: return "Advice";
+    case Contract::device_alone: return "The device alone";
+    case Contract::host_tells: return "The host tells";
+    case Contract::compiler: return "For the compiler";
+  }
+  return "";
+}
 
 std::string SiteName::text() const {
   std::string text = file + " " + site_op_name(op);
@@ -278,51 +164,51 @@ std::string problem_of_name(const std::string& only) {
       near += (near.empty() ? "; did you mean " : " or ") + std::string(order.name);
     }
   }
-  const std::vector<MutantResult> mutants = first_order(Runner({}, kFirstLook).order_sites());
-  for (const MutantResult& mutant : mutants) {
+  Crew crew({});
+  const auto all = mutants::first_order(sites_of(discover(crew, kFirstLook)));
+  for (const MutantResult& mutant : all) {
     if (mutant.text().find(only) != std::string::npos) return "";
   }
   // A line that only a longer look finds.
   if (only.find(".h") != only.npos || only.find(':') != only.npos) return "";
   return "no mutant's name contains '" + only + "'" + (near.empty() ? "" : near + "?") +
-         (near.empty() ? "; a name is like '" + mutants.front().text() + "'" : "");
+         (near.empty() ? "; a name is like '" + all.front().text() + "'" : "");
 }
 
 MutantReport run_mutants(const MutantOptions& options, const MutantProgress& progress) {
   const auto begin = std::chrono::steady_clock::now();
-  Runner runner(options);
+  Crew crew(options);
+  const std::vector<Discovery> discoveries = discover(crew, kDiscovery);
   MutantReport report;
-  for (MutantResult& mutant : first_order(runner.order_sites())) {
-    if (mutant.text().find(options.only) != std::string::npos) {
-      report.first_order.push_back(std::move(mutant));
+  for (MutantResult& mutant : mutants::first_order(sites_of(discoveries))) {
+    if (mutant.text().find(options.only) == std::string::npos) continue;
+    if (const Argument* const argument = argument_for(mutant)) {
+      mutant.argument = std::string(contract_name(argument->contract)) + ". " + argument->text;
+      mutant.tried_by = argument->scenario;
+      if (!comes_past(discoveries, mutant)) {
+        report.complaints.push_back("the scenario " + mutant.tried_by +
+                                    " of an argument does not come past: " + mutant.text());
+      }
     }
+    report.first_order.push_back(std::move(mutant));
   }
+  const std::size_t all = report.first_order.size();
+  run_all(crew, report.first_order, discoveries, progress);
+  report.not_run = all - report.first_order.size();
   std::vector<MutantResult> survivors;
-  for (std::size_t i = 0; i < report.first_order.size(); ++i) {
-    if (runner.stopped()) {
-      report.not_run = report.first_order.size() - i;
-      report.first_order.resize(i);
-      break;
-    }
-    MutantResult& mutant = report.first_order[i];
-    const Argument* const argument = argument_for(mutant);
-    const bool in_fewer = argument != nullptr && options.argued_executions != 0;
-    runner.run(mutant, in_fewer ? options.argued_executions : options.executions);
-    if (mutant.killed() && argument != nullptr) {
-      report.complaints.push_back("has an argument, but is killed: " + mutant.text());
-    }
+  for (MutantResult& mutant : report.first_order) {
     if (!mutant.killed()) {
-      if (argument != nullptr) mutant.argument = argument->text;
       survivors.push_back(mutant);
+    } else if (!mutant.argument.empty()) {
+      report.complaints.push_back("has an argument, but is killed: " + mutant.text());
+      mutant.argument.clear();
     }
-    if (progress) progress(i + 1, report.first_order.size());
   }
-  if (options.second_order && !runner.stopped()) report.second_order = pairs_of(survivors);
-  for (MutantResult& pair : report.second_order) {
-    if (!runner.stopped()) runner.run(pair, options.executions);
-  }
-  for (const std::string& name : runner.broken()) {
-    report.complaints.push_back("fails without a mutation: " + name);
+  if (options.second_order) report.second_order = mutants::pairs_of(survivors);
+  run_all(crew, report.second_order, discoveries, {});
+  for (const Discovery& discovery : discoveries) {
+    if (discovery.passes) continue;
+    report.complaints.push_back("fails without a mutation: " + discovery.scenario);
   }
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return report;

@@ -39,6 +39,7 @@ struct MutantResult {
   std::uint64_t first_kill = 0;  // the execution of that scenario, counted from 1
   double kill_rate = 0;          // of that scenario's executions that find it
   std::string argument;          // why a survivor is equivalent; "" if nobody has said so
+  std::string tried_by;          // the scenario that the argument names
   std::uint64_t executions = 0;  // spent
 
   bool killed() const { return !killer.empty(); }
@@ -47,9 +48,9 @@ struct MutantResult {
 
 struct MutantOptions {
   std::uint64_t executions = 1000;  // of each scenario
-  // ... where arguments() says why the mutant changes nothing; 0: as many. These are what takes
-  // time, for they run to the end.
-  std::uint64_t argued_executions = 0;
+  // ... where arguments() says why the mutant changes nothing, but of the scenario that it names;
+  // 0: as many. These are what takes time, for they run to the end.
+  std::uint64_t argued_executions = 100;
   std::uint64_t seed = 1;
   std::uint64_t rate_executions = 40;  // to measure kill_rate
   bool second_order = true;
@@ -84,10 +85,25 @@ MutantReport run_mutants(const MutantOptions& options, const MutantProgress& pro
 // The report as a Markdown page, as docs/mutants.md has it.
 std::string to_markdown(const MutantReport& report);
 
-// Why a mutant that no scenario finds changes nothing that matters.
+// What a survivor's argument rests on.
+enum class Contract : std::uint8_t {
+  own_word,      // who reads the word wrote it, or has been told in an order that covers it
+  met_since,     // the group meets between the store and whoever reads it
+  later_fence,   // a fence of the same thread follows both stores
+  advice,        // whoever reads the word would do the same with what it held a moment before
+  device_alone,  // the host changes the word between launches alone, which are ordered
+  host_tells,    // the host writes the word meanwhile, which no simulated host does
+  compiler,      // it orders nothing: it is for a GPU's compiler
+};
+const char* contract_name(Contract contract);
+
+// Why a mutant that no scenario finds changes nothing that matters. `scenario` comes past the site
+// and would notice if that were wrong: it runs for longer than the others.
 struct Argument {
   SiteName site;
   Operator op;
+  Contract contract;
+  const char* scenario;
   const char* text;
 };
 const std::vector<Argument>& arguments();
