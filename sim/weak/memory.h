@@ -58,7 +58,7 @@ class Names {
 };
 
 struct MemoryOptions {
-  std::uint32_t history = 16;   // writes that a granule remembers; 2 to 32
+  std::uint32_t history = 16;  // writes that a granule remembers; 2 to 32
   // What an agent may overlook one after the other, so that loops come to their end: so many loads,
   // and so many turns of a wait loop (end_turn) that each had a stale load.
   std::uint32_t max_stale = 64;
@@ -202,7 +202,7 @@ class Memory {
     HeadRange fence_heads;  // of its release fences: one for each scope at most
     std::vector<OwnRelease> own_releases;
     std::vector<Pending> pending;
-    std::uint32_t open = 0;  // accesses to be settled
+    std::uint32_t open = 0;          // accesses to be settled
     std::uint32_t stale_streak = 0;  // loads
     std::uint32_t stale_turns = 0;
     bool stale_turn = false;

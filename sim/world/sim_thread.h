@@ -118,7 +118,7 @@ struct SimThread : Thread {
   std::uint64_t seen_version = 0;  // of the memory, when it began to spin
   Site waits_at = Site::user;
   std::optional<DelayedStore> delayed;
-  const char* call = nullptr;        // the call of gdakit's that it is in; null: none
+  const char* call = nullptr;  // the call of gdakit's that it is in; null: none
   CallPlace call_site;
   CallPlace last_site;  // of its last access, barrier or spin
 };

@@ -3,7 +3,7 @@
     seed.py ROOT OUT
 
 Reads ROOT/tests/museum/seeded/*.bugs and writes OUT/device, a copy of ROOT/device with all bugs in
-it, of which each is switched on at run time, and OUT/seeded_bugs.inc, their list. Fails, and says
+it, of which each is switched on at run time, and OUT/seeded_list.cc, their list. Fails, and says
 which entry is at fault, if the code that an entry names does not stand in its header once, as whole
 lines. README.md of this folder says how an entry looks.
 """
@@ -12,6 +12,18 @@ import pathlib
 import re
 import sys
 
+LIST = """#include "tests/museum/seeded/seeded_list.h"
+
+namespace gdakit::seeded {
+
+static constexpr Bug kBugs[] = {
+ROWS
+};
+
+std::span<const Bug> all_bugs() { return kBugs; }
+
+}  // namespace gdakit::seeded
+"""
 FIELDS = ("what", "needs", "with", "missed")
 
 
@@ -121,7 +133,7 @@ def main():
         f'R"({bug.words.get("missed", "")})"}},'
         for bug in bugs
     ]
-    write(out / "seeded_bugs.inc", "\n".join(rows) + "\n")
+    write(out / "seeded_list.cc", LIST.replace("ROWS", "\n".join(rows)))
 
 
 main()
