@@ -222,6 +222,15 @@ weak::PlaceFacts World::facts(weak::Address address) const {
 
 std::string World::problem_of_run() const {
   if (!problem_.empty()) return problem_;
+  std::uint64_t begin = heap_;
+  for (const std::uint64_t border : borders_) {
+    if (border <= begin || border >= used_) {
+      return "split_at: offset " + std::to_string(border) +
+             " of the PE's memory is not inside of the heap, behind the border before it; name "
+             "addresses of allocated objects, in ascending order";
+    }
+    begin = border;
+  }
   return launches_.empty() ? "no kernel is launched; call launch or launch_on" : "";
 }
 

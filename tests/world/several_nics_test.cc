@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/explore/explorer.h"
+#include "sim/world/scenarios/scenarios.h"
 #include "sim/world/world.h"
 
 namespace gdakit::sim {
@@ -14,11 +15,8 @@ namespace {
 using Word = std::uint64_t;
 
 WorldOptions two_nics(Knobs base = hopper()) {
-  WorldOptions options;
-  options.nics = options.queues = 2;
+  WorldOptions options = scenarios::two_nics({});
   options.base = base;
-  options.knobs =
-      KnobSet::all().without(Knob::signal_path).without(Knob::cqe_bytes).without(Knob::early_acks);
   return options;
 }
 

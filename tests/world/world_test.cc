@@ -245,5 +245,28 @@ TEST(World, RunsAgainAfterAFailureAsIfNothingHadHappened) {
   EXPECT_EQ(run(world).failure->result.text, first);
 }
 
+struct PutsNothing {
+  template <class Pe>
+  void operator()(Pe&) const {}
+};
+
+TEST(World, IsSplitInsideOfItsHeapAndInAscendingOrderOnly) {
+  const auto problem_of = [](int first, int second) {
+    World world("split", {.pes = 1});
+    auto* words = world.allocate<std::uint64_t>("words", 4);
+    world.split_at(words + first);
+    world.split_at(words + second);
+    world.launch({}, PutsNothing{});
+    ExploreOptions once;
+    once.schedules = 1;
+    const Exploration found = explore(world, once);
+    return found.passed() ? std::string() : found.failure->result.text;
+  };
+  EXPECT_EQ(problem_of(1, 2), "");
+  EXPECT_EQ(problem_of(2, 1).substr(0, 9), "split_at:");
+  EXPECT_EQ(problem_of(1, 1).substr(0, 9), "split_at:");
+  EXPECT_EQ(problem_of(1, 4096).substr(0, 9), "split_at:");
+}
+
 }  // namespace
 }  // namespace gdakit::sim

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <mutex>
-#include <set>
 #include <thread>
 
 #include "core/base/edit_distance.h"

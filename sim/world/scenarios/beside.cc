@@ -155,12 +155,6 @@ WorldPointer batch_beside_end(const SubjectOptions& options) {
   return batch_beside_batch<false>("batch-beside-end", options);
 }
 
-WorldOptions two_nics(const SubjectOptions& options) {
-  WorldOptions world_options = options_for(options);
-  world_options.nics = world_options.queues = 2;
-  return world_options;
-}
-
 WorldPointer word_in_batch(const SubjectOptions& options) {
   auto world = std::make_unique<World>("nics-word-in-batch", two_nics(options));
   auto* data = world->allocate<Word>("data", 1);

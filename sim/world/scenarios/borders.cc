@@ -175,9 +175,7 @@ WorldPointer border_exclusive(const SubjectOptions& options) {
 }
 
 WorldPointer border_nics(const SubjectOptions& options) {
-  WorldOptions world_options = options_for(options);
-  world_options.nics = world_options.queues = 2;
-  return puts_across("border-nics", world_options, Side::there, kSecondNic, false);
+  return puts_across("border-nics", two_nics(options), Side::there, kSecondNic, false);
 }
 
 WorldPointer border_first_byte(const SubjectOptions& options) {
@@ -240,12 +238,9 @@ WorldPointer border_elements(const SubjectOptions& options) {
 }
 
 WorldPointer keys_of_peers(const SubjectOptions& options) {
-  WorldOptions world_options = options_for(options);
+  WorldOptions world_options = breaking(options_for(options));
   world_options.pes = 3;
   world_options.bad_rkeys_of = 2;
-  // A NAK that is lost looks like a peer that is silent.
-  world_options.knobs = world_options.knobs.without(Knob::wire_loss).without(Knob::wire_repeats);
-  world_options.expect_quiet = false;
   auto world = std::make_unique<World>("keys-of-peers", world_options);
   auto* data = world->allocate<Word>("data", 1);
   world->launch_on(0, {.blocks = 1, .threads = 1}, KeysOfPeers{world->witness(), data});

@@ -221,14 +221,14 @@ WorldPointer fill_pages(const SubjectOptions& options) {
   return world;
 }
 
-WorldOptions two_nics(const SubjectOptions& options) {
-  WorldOptions world = options_for(options);
-  world.nics = world.queues = world.channels = 2;
+WorldOptions channels_of_two_nics(const SubjectOptions& options) {
+  WorldOptions world = two_nics(options);
+  world.channels = 2;
   return world;
 }
 
 WorldPointer nics_channel(const SubjectOptions& options) {
-  auto world = std::make_unique<World>("nics-channel", two_nics(options));
+  auto world = std::make_unique<World>("nics-channel", channels_of_two_nics(options));
   auto* word = world->allocate<Word>("word", 1);
   world->launch({.blocks = 1, .threads = 1},
                 NicsChannel{world->witness(), world->channels(), word});
@@ -236,7 +236,7 @@ WorldPointer nics_channel(const SubjectOptions& options) {
 }
 
 WorldPointer nics_channel_put(const SubjectOptions& options) {
-  auto world = std::make_unique<World>("nics-channel-put", two_nics(options));
+  auto world = std::make_unique<World>("nics-channel-put", channels_of_two_nics(options));
   auto* source = world->allocate<Word>("source", 1);
   auto* data = world->allocate<Word>("data", 1);
   auto* signal = world->allocate<std::uint64_t>("signal", 1, RegionKind::signal);
@@ -246,7 +246,7 @@ WorldPointer nics_channel_put(const SubjectOptions& options) {
 }
 
 WorldPointer nics_channel_shared(const SubjectOptions& options) {
-  auto world = std::make_unique<World>("nics-channel-shared", two_nics(options));
+  auto world = std::make_unique<World>("nics-channel-shared", channels_of_two_nics(options));
   auto* source = world->allocate<Word>("source", 2);
   auto* data = world->allocate<Word>("data", 2);
   auto* signal = world->allocate<std::uint64_t>("signal", 1, RegionKind::signal);

@@ -144,11 +144,8 @@ struct LeaveBehind {
 };
 
 WorldOptions refused_options(const SubjectOptions& options) {
-  WorldOptions world_options = options_for(options);
+  WorldOptions world_options = breaking(options_for(options));
   world_options.bad_rkeys_of = 1;
-  // A NAK that is lost looks like a peer that is silent.
-  world_options.knobs = world_options.knobs.without(Knob::wire_loss).without(Knob::wire_repeats);
-  world_options.expect_quiet = false;
   return world_options;
 }
 

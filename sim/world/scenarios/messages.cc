@@ -224,14 +224,6 @@ WorldOptions channel_options(const SubjectOptions& options) {
   return world_options;
 }
 
-// A NAK that is lost looks like a peer that is silent.
-WorldOptions broken_options(const SubjectOptions& options) {
-  WorldOptions world_options = channel_options(options);
-  world_options.knobs = world_options.knobs.without(Knob::wire_loss).without(Knob::wire_repeats);
-  world_options.expect_quiet = false;
-  return world_options;
-}
-
 WorldPointer receive_room(const SubjectOptions& options) {
   WorldOptions world_options = channel_options(options);
   world_options.expect_quiet = false;  // the misuse is reported
@@ -244,7 +236,7 @@ WorldPointer receive_room(const SubjectOptions& options) {
 }
 
 WorldPointer message_too_long(const SubjectOptions& options) {
-  auto world = std::make_unique<World>("message-too-long", broken_options(options));
+  auto world = std::make_unique<World>("message-too-long", breaking(channel_options(options)));
   auto* words = world->allocate<Word>("words", 4);
   world->launch({.blocks = 1, .threads = 1},
                 MessageTooLong{world->witness(), world->channels(), words});
@@ -252,7 +244,7 @@ WorldPointer message_too_long(const SubjectOptions& options) {
 }
 
 WorldPointer put_breaks_receive(const SubjectOptions& options) {
-  WorldOptions world_options = broken_options(options);
+  WorldOptions world_options = breaking(channel_options(options));
   world_options.bad_rkeys_of = 1;
   auto world = std::make_unique<World>("put-breaks-receive", world_options);
   auto* words = world->allocate<Word>("words", 2);

@@ -268,11 +268,8 @@ WorldPointer behind_the_heap(const SubjectOptions& options, Reached reached) {
 
 // A world in which PE 1 refuses all keys.
 WorldOptions broken_options(const SubjectOptions& options) {
-  WorldOptions world = options_for(options);
+  WorldOptions world = breaking(options_for(options));
   world.bad_rkeys_of = 1;
-  // A NAK that is lost looks like a peer that is silent.
-  world.knobs = world.knobs.without(Knob::wire_loss).without(Knob::wire_repeats);
-  world.expect_quiet = false;
   return world;
 }
 
@@ -301,8 +298,7 @@ WorldPointer broken_team(const SubjectOptions& options) {
 }
 
 WorldPointer given_up(const SubjectOptions& options) {
-  WorldOptions world_options = options_for(options);
-  world_options.nics = world_options.queues = 2;
+  WorldOptions world_options = two_nics(options);
   world_options.expect_quiet = false;
   auto world = std::make_unique<World>("nics-given-up", world_options);
   auto* source = world->allocate<Word>("source", 1);

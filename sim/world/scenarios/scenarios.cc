@@ -33,6 +33,18 @@ WorldOptions recordless_options_for(const SubjectOptions& options) {
   return world;
 }
 
+WorldOptions two_nics(const SubjectOptions& options) {
+  WorldOptions world = options_for(options);
+  world.nics = world.queues = 2;
+  return world;
+}
+
+WorldOptions breaking(WorldOptions world) {
+  world.knobs = world.knobs.without(Knob::wire_loss).without(Knob::wire_repeats);
+  world.expect_quiet = false;
+  return world;
+}
+
 WorldPointer world_of(const std::string& name, WorldOptions options, Reached reached) {
   options.reached = reached;
   constexpr std::array kPrefixes{"", "direct-", "mixed-", "partly-"};

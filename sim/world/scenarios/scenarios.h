@@ -20,6 +20,11 @@ WorldOptions options_for(const SubjectOptions& options, std::uint32_t pes,
                          CollectiveAlgorithm algorithm);
 // With queues that have no doorbell record: no doorbell may be lost there.
 WorldOptions recordless_options_for(const SubjectOptions& options);
+// With two NICs a PE, and a shared queue to each peer on each of them.
+WorldOptions two_nics(const SubjectOptions& options);
+// Where queues break, by wrong keys or otherwise: no packet is lost, for a NAK that is lost looks
+// like a peer that is silent, and the end finds them broken.
+WorldOptions breaking(WorldOptions world);
 // A world with these options. Where threads reach peers otherwise than through the NIC, the same is
 // a scenario of its own, whose name begins with "direct-", "mixed-" or "partly-".
 WorldPointer world_of(const std::string& name, WorldOptions options, Reached reached);

@@ -274,12 +274,6 @@ struct NicsBarrier {
   }
 };
 
-WorldOptions nics_options(const SubjectOptions& options) {
-  WorldOptions world = options_for(options);
-  world.nics = world.queues = 2;
-  return world;
-}
-
 // Data that PE 0 brings and a word that tells of it.
 struct ToldWords {
   Word* source;
@@ -313,32 +307,32 @@ WorldPointer shared_world(const char* name, const WorldOptions& options, const M
 }
 
 WorldPointer nics_put_signal(const SubjectOptions& options) {
-  return told_world<NicsPutSignal>("nics-put-signal", nics_options(options));
+  return told_world<NicsPutSignal>("nics-put-signal", two_nics(options));
 }
 
 WorldPointer nics_exclusive(const SubjectOptions& options) {
-  WorldOptions world = nics_options(options);
+  WorldOptions world = two_nics(options);
   world.exclusive_queues = 2;
   return told_world<NicsExclusive>("nics-exclusive", world);
 }
 
 WorldPointer nics_fence(const SubjectOptions& options) {
-  return told_world<NicsFence>("nics-fence", nics_options(options));
+  return told_world<NicsFence>("nics-fence", two_nics(options));
 }
 
 WorldPointer nics_quiet(const SubjectOptions& options) {
-  return told_world<NicsQuiet>("nics-quiet", nics_options(options));
+  return told_world<NicsQuiet>("nics-quiet", two_nics(options));
 }
 
 WorldPointer nics_dc(const SubjectOptions& options) {
-  WorldOptions world = nics_options(options);
+  WorldOptions world = two_nics(options);
   world.pes = 3;
   world.dc_queues = 1;
   return told_world<NicsDc>("nics-dc", world);
 }
 
 WorldPointer nics_again(const SubjectOptions& options) {
-  auto world = std::make_unique<World>("nics-again", nics_options(options));
+  auto world = std::make_unique<World>("nics-again", two_nics(options));
   auto* word = world->allocate<Word>("word", 1);
   world->launch_on(0, {.blocks = 1, .threads = 1}, NicsAgain{world->witness(), word});
   world->check(
@@ -347,7 +341,7 @@ WorldPointer nics_again(const SubjectOptions& options) {
 }
 
 WorldPointer nics_atomics(const SubjectOptions& options) {
-  auto world = std::make_unique<World>("nics-atomics", nics_options(options));
+  auto world = std::make_unique<World>("nics-atomics", two_nics(options));
   auto* counter = world->allocate<Word>("counter", 1);
   auto* seen = world->allocate<Word>("seen", 2);
   world->launch_on(0, {.blocks = 2, .threads = 1}, NicsAtomics{world->witness(), counter, seen});
@@ -360,7 +354,7 @@ WorldPointer nics_atomics(const SubjectOptions& options) {
 }
 
 WorldPointer nics_batch(const SubjectOptions& options) {
-  auto world = std::make_unique<World>("nics-batch", nics_options(options));
+  auto world = std::make_unique<World>("nics-batch", two_nics(options));
   auto* flag = world->allocate<std::uint64_t>("flag", 1, RegionKind::signal);
   auto* counter = world->allocate<std::uint64_t>("counter", 1, RegionKind::signal);
   world->launch({.blocks = 1, .threads = 1}, NicsBatch{world->witness(), flag, counter});
@@ -368,7 +362,7 @@ WorldPointer nics_batch(const SubjectOptions& options) {
 }
 
 WorldPointer nics_get(const SubjectOptions& options) {
-  auto world = std::make_unique<World>("nics-get", nics_options(options));
+  auto world = std::make_unique<World>("nics-get", two_nics(options));
   auto* data = world->allocate<Word>("data", 2);
   auto* result = world->allocate<Word>("result", 2);
   world->set(1, data, Word{30});
@@ -378,7 +372,7 @@ WorldPointer nics_get(const SubjectOptions& options) {
 }
 
 WorldPointer nics_shared(const SubjectOptions& options) {
-  WorldOptions world = nics_options(options);
+  WorldOptions world = two_nics(options);
   world.queues = 4;
   return shared_world("nics-shared", world, [](World& in, const ToldWords& words) {
     return NicsShared{in.witness(), words.source, words.data, words.signal};
@@ -386,7 +380,7 @@ WorldPointer nics_shared(const SubjectOptions& options) {
 }
 
 WorldPointer nics_foreign(const SubjectOptions& options) {
-  WorldOptions world = nics_options(options);
+  WorldOptions world = two_nics(options);
   world.exclusive_queues = 2;
   return shared_world("nics-foreign", world, [](World& in, const ToldWords& words) {
     return NicsForeign{in.witness(), words.source, words.data, words.signal};
@@ -394,7 +388,7 @@ WorldPointer nics_foreign(const SubjectOptions& options) {
 }
 
 WorldPointer nics_barrier(const SubjectOptions& options) {
-  auto world = std::make_unique<World>("nics-barrier", nics_options(options));
+  auto world = std::make_unique<World>("nics-barrier", two_nics(options));
   auto* source = world->allocate<Word>("source", 2);
   auto* data = world->allocate<Word>("data", 2);
   world->launch({.blocks = 1, .threads = 1}, NicsBarrier{world->witness(), source, data});
