@@ -49,12 +49,12 @@ Execution::~Execution() {
 void Execution::add_block(SimBlock& block) {
   std::vector<Thread*> threads;
   for (SimThread& thread : block.threads) {
+    alive_.push_back(static_cast<std::uint32_t>(threads_.size()));
     threads_.push_back(&thread);
     threads.push_back(&thread);
   }
   block.block.emplace(*this, std::move(threads));
   blocks_.push_back(&block);
-  living_ += block.threads.size();
 }
 
 bool Execution::is_over() const {
@@ -63,13 +63,13 @@ bool Execution::is_over() const {
 
 void Execution::run() {
   for (;;) {
-    if (is_over() || (stops_with_threads_ && living_ == 0)) return;
+    if (is_over() || (stops_with_threads_ && alive_.empty())) return;
     std::uint32_t runner = picked_;
     picked_ = kNobody;
     if (runner == kNobody) runner = pick();
     if (runner == kNobody) {
       if (quiesce()) continue;
-      if (living_ != 0) report_hang();
+      if (!alive_.empty()) report_hang();
       return;
     }
     run_runner(runner);
@@ -114,7 +114,7 @@ void Execution::end_thread(SimThread& thread) {
   thread.fiber.reset();
   stacks_.give(thread.stack);
   thread.state = ThreadState::ended;
-  --living_;
+  alive_.erase(std::find(alive_.begin(), alive_.end(), current_));
   current_ = kNobody;
   if (thrown != nullptr) {
     std::string what = "something that is no std::exception";
@@ -146,9 +146,11 @@ bool Execution::can_go(const SimThread& thread) const {
 
 // Whether another lane of the warp may still come to where this one waits.
 bool Execution::warp_is_busy(const SimThread& thread) const {
-  for (const SimThread& other : thread.home->threads) {
-    if (&other == &thread || other.warp_index() != thread.warp_index()) continue;
-    if (other.state == ThreadState::ready) return true;
+  const std::deque<SimThread>& threads = thread.home->threads;
+  const std::size_t first = std::size_t{thread.warp_index()} * kWarpSize;
+  const std::size_t end = std::min(first + kWarpSize, threads.size());
+  for (std::size_t i = first; i < end; ++i) {
+    if (&threads[i] != &thread && threads[i].state == ThreadState::ready) return true;
   }
   return false;
 }
@@ -179,7 +181,7 @@ std::uint32_t Execution::pick() {
   } else if (current_ != kNobody) {
     add_actor(current_);
   }
-  for (std::uint32_t number = 0; number < threads; ++number) {
+  for (const std::uint32_t number : alive_) {
     if (number != current_) add_thread(number);
   }
   for (std::uint32_t number = threads; number < all; ++number) {
@@ -253,7 +255,7 @@ bool Execution::quiesce() {
   }
   quiet_version_ = memory_.version();
   if (++quiet_rounds_ > kQuietRounds) return false;
-  return living_ == 0 ? pass_to_timer() : pass_time();
+  return alive_.empty() ? pass_to_timer() : pass_time();
 }
 
 // The kernels have ended; a NIC may still have something to send again.

@@ -75,10 +75,10 @@ class Execution final : public Scheduler {
   StackPool& stacks_;
   Chooser& chooser_;
   std::vector<SimThread*> threads_;
+  std::vector<std::uint32_t> alive_;  // the numbers, ascending, of those that have not ended
   std::vector<SimBlock*> blocks_;
   std::vector<Actor*> actors_;
   std::vector<Candidate> candidates_;
-  std::size_t living_ = 0;
   std::uint32_t current_ = kNobody;  // runner: a thread, or behind the threads an actor
   std::uint32_t picked_ = kNobody;
   std::uint64_t now_ns_ = 1;
