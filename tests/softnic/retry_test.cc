@@ -3,6 +3,7 @@
 
 #include "tests/softnic/engine_rig.h"
 #include "tests/softnic/lossy_wire.h"
+#include "tests/softnic/slow_dma.h"
 
 namespace gdakit::softnic::test {
 namespace {
@@ -145,6 +146,38 @@ TEST(Retry, ReadsTheWqeAgainAndFailsIfItHasChanged) {
   ASSERT_TRUE(rig.run_until([&] { return rig.a.info().state == QpState::err; }));
   EXPECT_EQ(rig.a.info().first_error.syndrome, Syndrome::local_qp_operation);
   EXPECT_EQ(rig.a.info().first_error.wqe_index, 0u);
+}
+
+// The acknowledge comes while the NIC reads the WQEs once more: their slots stay its own until
+// then.
+TEST(Retry, CompletesNoWqeWhoseSlotIsBeingRead) {
+  bool full = true;  // b cannot acknowledge
+  SlowDma* dma = nullptr;
+  RigOptions options;
+  options.settings.ack_timeout = 5;
+  options.make_port = [&dma](int side) {
+    auto port = std::make_unique<SlowDma>();
+    if (side == 0) dma = port.get();
+    return port;
+  };
+  options.wrap_wire = [&full](std::unique_ptr<Wire> wire, int side) -> std::unique_ptr<Wire> {
+    if (side == 0) return wire;
+    return std::make_unique<LossyWire>(std::move(wire), Losses{.full = [&] { return full; }});
+  };
+  EngineRig rig(options);
+  // Once all are sent the NIC keeps no copy of them, and reads them again.
+  constexpr std::uint64_t kWqes = 8;
+  for (std::uint64_t i = 0; i < kWqes; ++i) rig.a.post(write_wqe(rig, 0, 0, 8));
+  rig.a.ring();
+  ASSERT_TRUE(rig.run_until([&] { return rig.a.engine.counters().packets_sent == kWqes; }));
+  dma->slow = host_address(rig.a.sq.data());
+  ASSERT_TRUE(rig.run_until([&] { return dma->under_way; }));
+  full = false;
+  for (int i = 0; i < 100; ++i) rig.step();
+  EXPECT_EQ(rig.a.info().send_completed, 0u);
+  dma->slow.reset();
+  dma->under_way = false;
+  EXPECT_TRUE(rig.run_until([&] { return rig.a.info().send_completed == kWqes; }));
 }
 
 TEST(Retry, GoesBackOverNopsAndDumpsAndAnsweredReads) {

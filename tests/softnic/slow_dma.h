@@ -17,6 +17,7 @@ class SlowDma final : public HostDma {
     under_way = true;
     return {1};
   }
+  DmaOp fence() override { return under_way ? DmaOp{1} : DmaOp{}; }
   bool done(DmaOp op) override { return op.id == 0 || !under_way; }
 
   bool under_way = false;

@@ -48,6 +48,12 @@ class SendQueue {
   Read read_again(QueueCore& core, std::uint64_t index, std::uint32_t wqebbs, Request& request,
                   Fault& fault);
 
+  // Whether one of `wqebbs` slots from `index` on is being read: once more, if the WQE was started.
+  bool is_reading(QueueCore& core, std::uint64_t index, std::uint32_t wqebbs) const {
+    return fetching_ && index < fetch_end_ && fetch_begin_ < index + wqebbs &&
+           !core.done(fetch_op_);
+  }
+
   void start(std::uint32_t wqebbs) { started_ += wqebbs; }
   void complete(std::uint32_t wqebbs) { completed_ += wqebbs; }
 

@@ -16,8 +16,13 @@ bool Requester::is_read(RcSend& send, const Flight& flight) {
   return false;
 }
 
+// The same of the flight's WQE. It may be the first of several that are read again.
+bool Requester::is_slot_read(RcSend& send, const Flight& flight) {
+  return send.queue.is_reading(core_, send.index_of(flight), flight.wqebbs);
+}
+
 bool Requester::finished(RcSend& send, const Flight& flight) {
-  if (!flight.sent || !core_.done(flight.op)) return false;
+  if (!flight.sent || !core_.done(flight.op) || is_slot_read(send, flight)) return false;
   switch (flight.kind) {
     case RequestKind::nop:
     case RequestKind::key_change:
@@ -72,9 +77,10 @@ Turn Requester::complete(RcSend& send) {
     Flight& flight = send.flights.front();
     if (flight.fault && send.qp.state == QpState::err) break;  // something else was the first error
     // A WQE that has failed, too, keeps its buffers until what was moved for it is there.
-    const bool over = flight.fault ? core_.done(flight.op) : finished(send, flight);
+    const bool over = flight.fault ? core_.done(flight.op) && !is_slot_read(send, flight)
+                                   : finished(send, flight);
     if (!over) {
-      turn.pending |= !core_.done(flight.op);
+      turn.pending |= !core_.done(flight.op) || is_slot_read(send, flight);
       break;
     }
     if ((flight.fault && !withdraw(send)) || !post_completion(send, flight)) {
