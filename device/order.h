@@ -19,6 +19,7 @@
 //   xor ready bits   PublishReady
 //                                 load ready bits
 //                                 fence             ReadyBeforeRing
+//                                 store posted
 //                                 fence             WqeBeforeDoorbellRecord
 //                                 store record                      may fetch from here on
 //                                 fence             RecordBeforeDoorbell
@@ -105,8 +106,8 @@ struct PassBaton {
   static constexpr std::string_view breaks = "full-queue";
 };
 
-// Orders   the WQE bytes of every slot below the new producer index, the payload they name, and the
-//          taking up of the baton,
+// Orders   the WQE bytes of every slot below the new producer index, the payload they name, the
+//          taking up of the baton, and QueueState::posted,
 // before   the doorbell record that announces that index,
 // for      the NIC, which may fetch WQEs on reading the record without waiting for a doorbell.
 struct WqeBeforeDoorbellRecord {
@@ -115,8 +116,8 @@ struct WqeBeforeDoorbellRecord {
   static constexpr std::string_view breaks = "put-quiet";
 };
 
-// Orders   the WQE bytes of every slot below the new producer index, the payload they name, and the
-//          taking up of the baton,
+// Orders   the WQE bytes of every slot below the new producer index, the payload they name, the
+//          taking up of the baton, and QueueState::posted,
 // before   the doorbell that announces that index, where nobody keeps a record,
 // for      the NIC, which fetches WQEs when the doorbell comes.
 struct WqeBeforeDoorbell {
@@ -134,7 +135,8 @@ struct RecordBeforeDoorbell {
   static constexpr std::string_view breaks = "put-quiet";
 };
 
-// Orders   the WQEs or commands below the new producer index, and their payload,
+// Orders   the WQEs or commands below the new producer index, their payload, and
+//          QueueState::posted,
 // before   the producer index that the proxy watches,
 // for      the host thread that writes record and doorbell.
 struct WqeBeforeProxyIndex {

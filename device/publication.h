@@ -126,8 +126,7 @@ inline constexpr std::uint64_t kNoSlots = ~std::uint64_t{0};
 //             False if the queue turned out to be broken, or to be used by somebody else where
 //             nobody else may
 //
-// A post that will ring also calls look() as early as it can: loads for publish() to judge by, as
-// late as it can.
+// A post that will ring also calls look() as early as it can: loads for publish() to judge by.
 
 struct ExclusivePublication {
   static constexpr Sharing sharing = Sharing::exclusive;
@@ -154,15 +153,12 @@ struct ExclusivePublication {
                                     bool more_to_come) {
     QueueState* const state = memo.view.state;
     const std::uint64_t end = base + slots;
-    const auto take = [&] {
-      m.store(order::RelaxedGpu{}, &state->reserved, end);
-      memo.next = end;
-      return true;
-    };
     // A batch is no time to look: it is refused by what the handle knows of an error.
-    if (more_to_come) return memo.error == 0 && take();
-    return ring(m, memo.view, end,
-                [&] { return memo.reserved == base && memo.error == 0 && take(); });
+    if (memo.error != 0 || (!more_to_come && memo.reserved != base)) return false;
+    m.store(order::RelaxedGpu{}, &state->reserved, end);
+    memo.next = end;
+    if (!more_to_come) ring(m, memo.view, end);
+    return true;
   }
 };
 

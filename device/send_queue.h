@@ -110,7 +110,8 @@ class SendQueue {
     return m_.load(order::RelaxedGpu{}, &view().state->reserved);
   }
 
-  // Everything below was announced to the NIC, and ends in a WQE that asks for a completion.
+  // Everything below is announced to the NIC, or in its poster's next steps, and ends in a WQE that
+  // asks for a completion.
   GDAKIT_DEVICE std::uint64_t posted() {
     return m_.load(order::RelaxedGpu{}, &view().state->posted);
   }

@@ -38,7 +38,7 @@ enum class Sharing : std::uint8_t {
 struct alignas(64) QueueState {
   std::uint64_t reserved;      // the next slot to hand out
   std::uint64_t completed;     // cached: everything below has completed
-  std::uint64_t posted;        // everything below was announced by a doorbell
+  std::uint64_t posted;        // everything below is announced, or in its poster's next steps
   std::uint64_t open_until;    // end of the newest post that asked not to be rung ("more to come")
   std::uint64_t read_until;    // end of the newest READ without a DUMP behind it
   std::uint64_t read_flushed;  // end of the newest READ that a completed DUMP has made visible

@@ -132,8 +132,8 @@ WorldPointer batch_handed_over(const SubjectOptions& options) {
   return world;
 }
 
-WorldPointer batch_answered(const SubjectOptions& options) {
-  auto world = std::make_unique<World>("batch-answered", exclusive_options(options));
+WorldPointer answered_world(const char* name, const WorldOptions& options) {
+  auto world = std::make_unique<World>(name, options);
   auto* data = world->allocate<Word>("data", 1);
   auto* back = world->allocate<Word>("back", BatchAnswered::kRounds);
   auto* flag = world->allocate<std::uint64_t>("flag", 1, RegionKind::signal);
@@ -145,6 +145,22 @@ WorldPointer batch_answered(const SubjectOptions& options) {
   return world;
 }
 
+WorldPointer batch_answered(const SubjectOptions& options) {
+  return answered_world("batch-answered", exclusive_options(options));
+}
+
+WorldPointer recordless_answered(const SubjectOptions& options) {
+  WorldOptions world = recordless_options_for(options);
+  world.exclusive_queues = 1;
+  return answered_world("recordless-answered", world);
+}
+
+WorldPointer proxy_answered(const SubjectOptions& options) {
+  WorldOptions world = exclusive_options(options);
+  world.handler = Handler::proxy;
+  return answered_world("proxy-answered", world);
+}
+
 constexpr ScenarioEntry kListed[] = {
     {"batch-tickets", "A thread waits for the first ticket of an open batch, and the last.",
      make<tickets_of_batch>},
@@ -152,6 +168,9 @@ constexpr ScenarioEntry kListed[] = {
      make<batch_handed_over>},
     {"batch-answered", "A block completes what an owner's batch got, once it is answered.",
      make<batch_answered>},
+    {"recordless-answered", "The same of a queue without a doorbell record.",
+     make<recordless_answered>},
+    {"proxy-answered", "The same where a host thread rings.", make<proxy_answered>},
 };
 
 }  // namespace
