@@ -19,10 +19,17 @@ GDAKIT_DEVICE std::uint64_t told(M& m, const std::uint64_t* word) {
   return m.load(order::RelaxedSystem{}, word);
 }
 
+// Whether the host has told that this PE is lost, where any is. The address is written once, before
+// any kernel runs.
+template <class M>
+GDAKIT_DEVICE bool is_among_lost(M& m, const PeState* state, std::int32_t pe) {
+  return told(m, reinterpret_cast<const std::uint64_t*>(m.load_weak(&state->lost)) + pe) != 0;
+}
+
 // Whether a PE is known to be lost.
 template <class M>
 GDAKIT_DEVICE bool is_lost(M& m, const PeState* state, std::int32_t pe) {
-  return told(m, &state->losses) != 0 && told(m, &state->lost[pe]) != 0;
+  return told(m, &state->losses) != 0 && is_among_lost(m, state, pe);
 }
 
 // The loss of nobody ends the wait.
@@ -63,7 +70,7 @@ struct WaitsForTeam {
     if (first >= 0 && team.numbers[first] >= 0) return first;
     for (std::int32_t i = 0; i < team.n_pes; ++i) {
       const std::int32_t pe = team.members[i];
-      if (told(m, &state->lost[pe]) != 0) return pe;
+      if (is_among_lost(m, state, pe)) return pe;
     }
     return -1;
   }

@@ -233,7 +233,7 @@ struct PeState {
   std::uint64_t calm_ns;      // for how long no PE of this host has been stopped, as the host tells
   std::uint64_t losses;       // how many PEs are lost, as the host tells (device/loss.h)
   std::uint64_t new_loss;     // one of them that the program has yet to acknowledge, plus 1; or 0
-  const std::uint64_t* lost;  // [PEs of the job] not 0: that one is; null where losses is 0
+  std::uint64_t lost;         // address of a word for each PE of the job: 1 if it is lost; or 0
 };
 // Values of calm_ns that are no time. The host tells something new some twenty times a second.
 inline constexpr std::uint64_t kCalmUntold = 0;  // the host tells nothing

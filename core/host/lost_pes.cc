@@ -77,7 +77,7 @@ void LostPes::write(PeState& state) const {
 
 void LostPes::tell(PeState& state) {
   const std::lock_guard lock(mutex_);
-  state.lost = static_cast<const std::uint64_t*>(table_->data());
+  state.lost = reinterpret_cast<std::uintptr_t>(table_->data());
   write(state);
   states_.push_back(&state);
 }

@@ -47,6 +47,13 @@ World::World(std::string name, const WorldOptions& options)
         add_region("DC targets", options_.nics * kTargetBytes, RegionKind::other, Owner::host);
   }
   report_ = add_region("report", sizeof(PeState), RegionKind::report, Owner::host);
+  lost_ =
+      add_region("lost PEs", options_.pes * sizeof(std::uint64_t), RegionKind::report, Owner::host);
+  local_ = used_;
+  for (std::uint32_t i = 0; i < options_.local_buffers; ++i) {
+    add_region("local buffer " + std::to_string(i), kLocalBufferBytes, RegionKind::heap,
+               options_.queue_memory);
+  }
   heap_ = used_;
   // What NICs read to know that what they wrote before is in memory.
   if (options_.nics > 1) add_region("heap's begin", 1, RegionKind::sink, options_.queue_memory);
@@ -56,6 +63,7 @@ World::World(std::string name, const WorldOptions& options)
   add_team(world);
   for (const std::vector<std::int32_t>& members : options_.teams) add_team(members);
   users_ = used_;
+  objects_ = {{heap_, users_}};
 }
 
 World::~World() = default;
@@ -74,7 +82,9 @@ std::uint64_t World::bytes_of_pe(const WorldOptions& options) {
                              scratch_of_team(options) + 5 * kRegionAlignment;
   return round_up(queues * queue + channels * receive_queue + (1 + options.teams.size()) * team +
                       uar_pages(options) * format::kUarPageBytes + options.nics * kTargetBytes +
-                      sizeof(PeState) + options.heap_bytes + 6 * kRegionAlignment,
+                      sizeof(PeState) + options.pes * sizeof(std::uint64_t) +
+                      options.local_buffers * kLocalBufferBytes + options.heap_bytes +
+                      7 * kRegionAlignment,
                   kPage);
 }
 
@@ -179,7 +189,9 @@ std::uint64_t World::allocate_bytes(const std::string& name, std::size_t bytes, 
     complain(setup::problem_of_heap(options_, name, bytes, missing));
     return space_.arena_base + heap_;
   }
-  return space_.arena_base + add_region(name, bytes, kind, options_.queue_memory, inbound);
+  const std::uint64_t begin = add_region(name, bytes, kind, options_.queue_memory, inbound);
+  objects_.push_back({begin, begin + bytes});
+  return space_.arena_base + begin;
 }
 
 void World::set_bytes(std::uint32_t pe, std::uint64_t address, const void* from,

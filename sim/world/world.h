@@ -68,6 +68,8 @@ struct WorldOptions {
   std::uint32_t depth = 32;            // of a send queue in WQEBBs, a power of two from 32 on
   std::uint32_t fetch_slots = 2;       // of a queue, a power of two; at least the lanes of a warp
   std::uint64_t heap_bytes = 4096;
+  std::uint32_t local_buffers = 0;  // of kLocalBufferBytes, registered, outside of the heap
+  bool check_memory = false;        // as GDAKIT_CHECK_MEMORY: operations may touch objects alone
   std::uint64_t max_message_bytes = 64;
   std::uint64_t stack_bytes = 64 * 1024;  // of each thread, where its local arrays lie
   std::uint64_t start_index = 0;          // WQEBBs that every queue counts as completed
@@ -95,6 +97,7 @@ struct WorldOptions {
 
 inline constexpr std::uint64_t kRegionAlignment = 64;
 // The queues of a NIC's target of DC, which are never used: CQE, WQE and record.
+inline constexpr std::uint64_t kLocalBufferBytes = 64;
 inline constexpr std::uint64_t kTargetBytes = 3 * kRegionAlignment;
 
 struct WorldRun;  // one execution (world_run.h)
@@ -128,6 +131,16 @@ class World final : public Subject, private weak::Names {
   }
 
   // A chunk of the heap, which has keys of its own, begins at this address, which an earlier one
+  // A PE's registered buffer outside of the heap: one of WorldOptions::local_buffers.
+  void* local_buffer(std::uint32_t number) const {
+    return reinterpret_cast<void*>(space_.arena_base + local_ + number * kLocalBufferBytes);
+  }
+  // By which words the host tells a PE that others are lost, one for each: kernels that play the
+  // host store to them, before PeState::losses.
+  std::uint64_t* lost_words() const {
+    return reinterpret_cast<std::uint64_t*>(space_.arena_base + lost_);
+  }
+
   // precedes. Before the first execution.
   void split_at(const void* address) {
     borders_.push_back(space_.offset(reinterpret_cast<std::uint64_t>(address)));
@@ -200,6 +213,10 @@ class World final : public Subject, private weak::Names {
   };
 
   // Where the parts of a team lie, and who its members are.
+  struct Extent {
+    std::uint64_t begin, end;  // offsets
+  };
+
   struct TeamPlace {
     std::vector<std::int32_t> members;
     std::vector<std::int32_t> numbers;
@@ -265,8 +282,11 @@ class World final : public Subject, private weak::Names {
   std::uint64_t target_ = 0;            // offset of the queues of the PE's targets of DC
   std::uint64_t report_ = 0;            // offset of the PeState
   std::uint64_t heap_ = 0;              // offset of the heap
+  std::uint64_t lost_ = 0;              // offset of lost_words()
+  std::uint64_t local_ = 0;             // offset of the buffers outside of the heap
   std::uint64_t users_ = 0;             // offset of what its user allocates
   std::vector<std::uint64_t> borders_;  // offsets, ascending, of the heap's chunks but the first
+  std::vector<Extent> objects_;         // of the heap, ascending
   weak::Memory memory_;
   StackPool stacks_;
   SiteTable sites_;

@@ -1,4 +1,6 @@
 // The queues of an execution, as NICs and threads get them.
+#include <algorithm>
+
 #include "core/base/bits.h"
 #include "core/format/cq_doorbell.h"
 #include "device/publication.h"
@@ -21,8 +23,6 @@ softnic::MemoryKey WorldRun::register_range(std::uint32_t pe, std::uint32_t nic,
 
 // Each chunk with a key of its own, and behind them room for one more.
 void WorldRun::register_heap(std::uint32_t pe, std::uint32_t nic) {
-  const std::uint64_t arena = world.space_.arena_base;
-  std::vector<LocalRange>& chunks = pes[pe].chunks;
   // So that a key of one PE is of no use at another one.
   for (std::uint32_t i = 0; i < pe; ++i) {
     register_range(pe, nic, world.heap_, world.heap_ + 1, softnic::Access::none);
@@ -31,10 +31,33 @@ void WorldRun::register_heap(std::uint32_t pe, std::uint32_t nic) {
   for (std::size_t i = 0; i <= world.borders_.size(); ++i) {
     const std::uint64_t end = i < world.borders_.size() ? world.borders_[i] : world.used_;
     const softnic::MemoryKey key = register_range(pe, nic, begin, end, softnic::Access::all);
-    chunks.push_back({arena + begin, arena + end, Be32{key}});
+    show_chunk(pe, begin, end, Be32{key});
     begin = end;
   }
-  chunks.push_back({});
+  pes[pe].chunks.push_back({});
+}
+
+// Of a heap that is checked the objects alone are shown, cut where the chunks are.
+void WorldRun::show_chunk(std::uint32_t pe, std::uint64_t begin, std::uint64_t end, Be32 key) {
+  const std::uint64_t arena = world.space_.arena_base;
+  std::vector<LocalRange>& chunks = pes[pe].chunks;
+  if (!world.options_.check_memory) return chunks.push_back({arena + begin, arena + end, key});
+  for (const World::Extent& object : world.objects_) {
+    const std::uint64_t from = std::max(object.begin, begin);
+    const std::uint64_t to = std::min(object.end, end);
+    if (from < to) chunks.push_back({arena + from, arena + to, key});
+  }
+}
+
+void WorldRun::register_local_buffers(std::uint32_t pe, std::uint32_t nic) {
+  for (std::uint32_t i = 0; i < world.options_.local_buffers; ++i) {
+    const std::uint64_t begin = world.local_ + i * kLocalBufferBytes;
+    const std::uint64_t end = begin + kLocalBufferBytes;
+    const softnic::MemoryKey key = register_range(
+        pe, nic, begin, end, softnic::Access::local_read | softnic::Access::local_write);
+    const std::uint64_t arena = world.space_.arena_base;
+    pes[pe].local_ranges.push_back({arena + begin, arena + end, Be32{key}});
+  }
 }
 
 void WorldRun::make_queues(std::uint32_t pe) {
@@ -44,6 +67,7 @@ void WorldRun::make_queues(std::uint32_t pe) {
     self.pds.push_back(must(engine.alloc_pd()));
     self.uars.push_back({nic, must(engine.alloc_uar(softnic::UarType::dense))});
     register_heap(pe, nic);
+    register_local_buffers(pe, nic);
     if (world.options_.dc_queues != 0) make_target(pe, nic);
   }
   for (std::uint32_t number = 0; number < world.queues_.size(); ++number) {

@@ -141,8 +141,7 @@ void WorldRun::make_context(std::uint32_t pe) {
   SimPe& self = pes[pe];
   const WorldOptions& options = world.options_;
   self.rkeys.clear();
-  const auto count = static_cast<std::uint32_t>(world.borders_.size() + 1);
-  const std::uint32_t room = count + 1;
+  const auto room = static_cast<std::uint32_t>(self.chunks.size() / options.nics);
   for (std::uint32_t i = 0; i < options.nics * room * options.pes; ++i) {
     const std::uint32_t peer = i % options.pes;
     const Be32 key = pes[peer].chunks[i / options.pes].lkey;
@@ -163,13 +162,17 @@ void WorldRun::make_context(std::uint32_t pe) {
                          kFirstChannel};
   context.heap = {};
   context.heap.base = world.space_.arena_base + world.heap_;
-  context.heap.end = world.space_.arena_base + world.used_;
+  context.heap.end =
+      options.check_memory ? context.heap.base : world.space_.arena_base + world.used_;
   context.heap.chunks = self.chunks.data();
-  context.heap.chunk_count = count;
+  context.heap.chunk_count = room - 1;
   context.heap.chunk_room = room;
   context.heap.nics = options.nics;
   context.heap.rkeys = self.rkeys.data();
   context.heap.remote_bases = self.remote_bases.data();
+  context.heap.any_placement = options.any_placement.value_or(places_in_any_order(knobs));
+  context.local_ranges = self.local_ranges.data();
+  context.local_range_count = context.local_range_room = options.local_buffers;
   context.max_message_bytes = options.max_message_bytes;
   context.watchdog_ns = options.watchdog_ns;
   context.needs_cst = options.needs_cst.value_or(needs_cst(knobs));
@@ -218,6 +221,8 @@ void WorldRun::initialize(std::uint32_t pe) {
   const auto put = [&](std::uint64_t offset, const void* from, std::size_t bytes) {
     world.memory_.initialize(base + offset, from, bytes);
   };
+  const std::uint64_t lost = world.space_.arena_base + world.lost_;
+  put(world.report_ + offsetof(PeState, lost), &lost, sizeof(lost));
   const std::uint64_t start = world.options_.start_index;
   for (std::uint32_t number = 0; number < world.queues_.size(); ++number) {
     if (!world.has_qp(pe, number)) continue;

@@ -95,6 +95,7 @@ struct SimPe {
   // By page: the first ones, one of each NIC, are of all its queues that have a record.
   std::vector<SimUar> uars;
   std::vector<LocalRange> chunks;                // [nic][chunk], with room for one more
+  std::vector<LocalRange> local_ranges;          // [nic][buffer]
   std::vector<Be32> rkeys;                       // [nic][chunk][pe], likewise
   std::vector<std::uint64_t> remote_bases;       // [pe]
   std::vector<std::uint64_t> direct_bases;       // [pe], then once more for atomics
@@ -156,6 +157,8 @@ struct WorldRun final : DoorbellSink {
   void make_target(std::uint32_t pe, std::uint32_t nic);
   void show_targets(std::uint32_t pe);
   void register_heap(std::uint32_t pe, std::uint32_t nic);
+  void show_chunk(std::uint32_t pe, std::uint64_t begin, std::uint64_t end, Be32 key);
+  void register_local_buffers(std::uint32_t pe, std::uint32_t nic);
   softnic::MemoryKey register_range(std::uint32_t pe, std::uint32_t nic, std::uint64_t begin,
                                     std::uint64_t end, softnic::Access access);
   // As the NIC reads it.

@@ -87,7 +87,7 @@ class Loss : public testing::Test {
   PeState state_{};
   PeWords words_{};
   DeviceContext context_ = [this] {
-    state_.lost = lost_;
+    state_.lost = reinterpret_cast<std::uintptr_t>(lost_);
     DeviceContext context{};
     context.state = &state_;
     context.words = &words_;

@@ -229,11 +229,11 @@ TEST(NicSetJob, ReadsNothingOfAPeThatIsLost) {
       if (c.my_pe() == 0) {
         PeState* const state = c.device_context().state;
         const std::uint64_t gone[] = {0, 1};
-        state->lost = gone;
+        state->lost = reinterpret_cast<std::uintptr_t>(gone);
         state->losses = lost ? 1 : 0;
         const Result<void> done = put(c);
         state->losses = 0;
-        state->lost = nullptr;
+        state->lost = 0;
         if (!done) return done;
       }
       if (auto met = c.barrier(); !met) return met;
