@@ -20,7 +20,8 @@
 // are by single threads. Lanes of a warp that put or send in the same call post together.
 //
 // Order. What a thread posts on one channel to one PE takes effect there in the order of the calls,
-// as do the calls of several threads that are ordered among themselves. Who has received a message
+// as do the calls of several threads that are ordered among themselves; but for puts where these
+// arrive in any order (GDAKIT_PLACEMENT=any). Who has received a message
 // sees its bytes, and those of all messages and puts that were posted to this channel before it.
 // Channels always go through the NIC: with other channels, with a Pe's other operations and with
 // direct peers nothing orders them but completion.

@@ -38,6 +38,12 @@
 // signal wait until what the handle posted to that PE before has completed, fence waits as quiet
 // does, and between other atomics and puts or gets nothing but these keeps an order.
 //
+// Puts in any order (GDAKIT_PLACEMENT=any). Where the network brings bytes as they come, a put may
+// take effect before an earlier put or atomic, the bytes of one put do so in any order, and of two
+// puts to the same bytes the first may stay. What is kept: a signal, an atomic and a get take
+// effect behind everything that was posted before them on that queue to that PE, so put_signal
+// promises what it does elsewhere; and fence waits as quiet does, so that it orders puts as well.
+//
 // Plain stores. What a thread has stored to its own heap another PE finds there when it gets it, if
 // it was told of it by a signal, put_signal, a collective, a barrier or a lock that came behind the
 // stores. quiet and fence speak of what was posted, not of such stores.
@@ -184,9 +190,9 @@ class Pe : public RmaCalls<Pe<M, Group, Publication>, Group>,
   GDAKIT_DEVICE Status quiet() { return gdakit::quiet(poster(), Group{}); }
   // Orders this thread's earlier puts and atomics on this handle's queue to each PE before its
   // later ones on that queue to it. Free without direct peers, with them a fence of the processor;
-  // as dear as quiet where a PE gets puts directly and atomics through the NIC, or where the two
-  // take queues of different NICs. What a thread did by handles of other queues is ordered by
-  // quiet.
+  // as dear as quiet where a PE gets puts directly and atomics through the NIC, where the two take
+  // queues of different NICs, or where puts arrive in any order. What a thread did by handles of
+  // other queues is ordered by quiet.
   GDAKIT_DEVICE Status fence() { return gdakit::fence(poster(), Group{}); }
   // All PEs meet. One group of each PE calls at a time, and the same number of times on all.
   // barrier_all also completes what this PE posted, before it tells the others.

@@ -55,10 +55,11 @@ GDAKIT_DEVICE Status quiet(const P& poster, Group group) {
 // Orders the calling thread's earlier puts and atomics on the poster's queue to each PE before its
 // later ones there. Through the NIC they stay in the queue's order, so there is nothing to do.
 // Where a PE gets puts directly and atomics through the NIC, or atomics take another queue
-// (word_queue.h), these must have arrived.
+// (word_queue.h), or puts are placed in any order, these must have arrived.
 template <class P, class Group>
 GDAKIT_DEVICE Status fence(const P& poster, Group group) {
-  if (poster.context.heap.direct_mixed || poster.nic() != 0) return quiet(poster, group);
+  const HeapView& heap = poster.context.heap;
+  if (heap.direct_mixed || heap.any_placement || poster.nic() != 0) return quiet(poster, group);
   meet(poster.m, group);
   poster.order_direct();
   return {};

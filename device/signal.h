@@ -43,7 +43,7 @@ GDAKIT_DEVICE Ticket post_last(M& m, Queue& queue, const AnyCrew& crew, const rm
 }
 
 // By one thread; lanes that call together with transfers of one piece post them together. The
-// pieces of a transfer stay in order on one queue, which is what the signal relies on.
+// pieces of a transfer go by one queue, and the signal, an atomic, comes behind all of them there.
 template <class P>
 GDAKIT_DEVICE Ticket transfer(const P& poster, rma::Cutter cutter, const Target& target,
                               std::int32_t pe, Batch batch) {

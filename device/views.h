@@ -119,7 +119,8 @@ struct HeapView {
   std::uint32_t nics;        // by which the queues of this PE go (nic_of)
   bool direct_mixed;         // some PE's puts go directly, and its atomics through the NIC
   bool direct_only;          // every PE is direct, for everything: no queue is ever posted to
-  std::uint8_t unused[2];
+  bool any_placement;        // puts on one queue may arrive in any order; READs and atomics do not
+  std::uint8_t unused;
 };
 
 // The NIC by which the queue `queue` to each PE goes, at both ends.

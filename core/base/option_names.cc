@@ -85,6 +85,14 @@ const char* transport_choice_name(TransportChoice choice) {
   return "unknown";
 }
 
+const char* placement_name(Placement placement) {
+  switch (placement) {
+    case Placement::in_order: return "in-order";
+    case Placement::any: return "any";
+  }
+  return "unknown";
+}
+
 const char* collective_choice_name(CollectiveChoice choice) {
   switch (choice) {
     case CollectiveChoice::automatic: return "auto";

@@ -63,7 +63,8 @@ enum class NearWire { automatic, memory, udp };
 // (core/host/transport_map.h).
 enum class TransportChoice { automatic, nic, direct };
 
-// How collective operations are arranged (device/views.h has what the names mean).
+// How the network places puts (device/pe.h); how collectives are arranged (device/views.h).
+enum class Placement { in_order, any };
 enum class CollectiveChoice { automatic, linear, logarithmic, ring };
 
 // How launches of a process's PEs follow each other (Context::launch).
@@ -87,6 +88,7 @@ const char* queue_place_name(QueuePlace place);
 const char* payload_path_name(PayloadPath path);
 const char* near_wire_name(NearWire wire);
 const char* transport_choice_name(TransportChoice choice);
+const char* placement_name(Placement placement);
 const char* collective_choice_name(CollectiveChoice choice);
 const char* launch_order_name(LaunchOrder order);
 const char* peer_loss_name(PeerLoss loss);
@@ -138,6 +140,7 @@ struct Options {
   std::optional<std::uint32_t> traffic_class;  // not given: that of the system
   std::uint32_t pkey_index = 0;                // of the partition, in the port's table
   bool relaxed_ordering = true;                // of what RDMA NICs write to local buffers
+  Placement placement = Placement::in_order;   // of the bytes of puts
   std::string nic_address;  // of the soft NIC, for its wire between hosts; empty: none
   NearWire nic_near = NearWire::automatic;  // where there is a nic_address
   bool nic_congestion = false;  // whether the soft NIC sends slower where the network is congested

@@ -334,6 +334,7 @@ DeviceContext Context::device_context() const {
   context.dc_queues = queues_->dc_queues();
   context.mapped_queues = spread_over(queues_->mapped_queues());
   context.heap = heap_->view();
+  context.heap.any_placement = options_.placement == Placement::any;
   context.local_ranges = static_cast<const LocalRange*>(local_table_->data());
   context.local_range_count = static_cast<std::uint32_t>(local_buffers_.size());
   context.local_range_room = kMaxLocalRanges;

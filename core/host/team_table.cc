@@ -72,11 +72,13 @@ Result<std::vector<std::size_t>> named_by(const TeamRequest& request, std::int64
   return named;
 }
 
-// The messages of a collective are arranged by them, and places lie where they do on other PEs.
+// The messages of a collective are arranged and counted by them, and places lie where they do on
+// other PEs.
 Result<void> agree_on_options(Bootstrap& bootstrap, const Options& options) {
   const auto decimal = [](std::uint64_t value) { return std::to_string(value); };
   Result<void> same =
       agree_on(bootstrap, "GDAKIT_COLLECTIVES", options.collectives, collective_choice_name);
+  if (same) same = agree_on(bootstrap, "GDAKIT_PLACEMENT", options.placement, placement_name);
   if (same) same = agree_on(bootstrap, "GDAKIT_TEAMS", options.teams, decimal);
   if (same) same = agree_on(bootstrap, "GDAKIT_TEAM_SCRATCH", options.team_scratch, decimal);
   return same;

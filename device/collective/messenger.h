@@ -5,10 +5,13 @@
 //   put   count -> arrived[sender]           waits until arrived[sender] >= its own count
 //
 // Data and count travel on the first queue, whatever queue the kernel uses, so that they arrive in
-// the order of the sends. Both sides come through the same collectives in the same order, so that
-// the n-th message sent is the n-th that is waited for, and nothing has ever to be reset.
+// the order of the sends. Where puts may arrive in any order (HeapView::any_placement) the count is
+// set by an atomic, which comes behind them, and behind the count before. Both sides come through
+// the same collectives in the same order, so that the n-th message sent is the n-th that is waited
+// for, and nothing has ever to be reset.
 #pragma once
 
+#include "device/atomics.h"
 #include "device/complete.h"
 #include "device/rma.h"
 #include "device/strided.h"
@@ -156,12 +159,21 @@ class Messenger {
     TeamPeer& peer = team_.peers[team_.members[to]];
     const std::uint64_t number = m.load_weak(&peer.sent) + 1;
     if (!ordered && poster_.direct_base(team_.members[to]) != 0) poster_.order_direct();
-    std::uint64_t* const word = &team_.arrived[poster_.context.my_pe];
-    const Ticket ticket = rma::post_value(poster_, word, number, team_.members[to], Batch::last);
+    const Ticket ticket = post_count(team_.members[to], number);
     if (!ticket.status) return ticket.status;
     m.store_weak(&peer.sent, number);
     m.store_weak(&peer.posted, ticket.index);
     return {};
+  }
+
+  // A put keeps its place behind the data. Where it does not, an atomic does.
+  GDAKIT_DEVICE Ticket post_count(std::int32_t pe, std::uint64_t number) {
+    std::uint64_t* const word = &team_.arrived[poster_.context.my_pe];
+    if (poster_.context.heap.any_placement && poster_.direct_base(pe) == 0) {
+      return atomics::post_anywhere(poster_, word, {atomics::Op::set, number}, pe, Batch::last,
+                                    [](const QueueView& queue) { return sink_of(queue); });
+    }
+    return rma::post_value(poster_, word, number, pe, Batch::last);
   }
 
   HandleMemo memo_;

@@ -18,7 +18,8 @@ enum class GpuModel : std::uint8_t {
 
 struct SubjectOptions {
   GpuModel gpu = GpuModel::hopper;
-  std::string without = {};  // leave this order of device/order.h out; "": the protocol as it is
+  bool any_placement = false;  // puts are placed in any order (knob placement)
+  std::string without = {};    // leave this order of device/order.h out; "": the protocol as it is
 };
 
 struct ScenarioEntry {

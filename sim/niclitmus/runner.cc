@@ -24,7 +24,9 @@ Runner::Nic::Nic(Runner& runner, const PortPlace& place)
     : port(runner.memory_, *runner.chooser_, runner.knobs_, runner.space_, runner.program_.layout,
            place),
       doorbells(runner.memory_, *runner.chooser_, runner.knobs_, port.agent(), place.lane),
-      wire(*runner.fabric_, place.pe, port.agent(), place.lane) {}
+      wire(*runner.fabric_, place.pe, port.agent(), place.lane) {
+  port.place_after(wire.sender_knew());
+}
 
 Runner::Runner(const Program& program, const Knobs& knobs)
     : program_(program),

@@ -13,6 +13,7 @@ namespace gdakit::sim {
 namespace {
 
 constexpr std::uint32_t kRecordWord = 4;
+constexpr std::size_t kPlacers = 3;
 
 bool uses_relaxed(const Knobs& knobs, const Layout& layout) {
   return knobs.inbound_order == InboundOrder::none ||
@@ -60,6 +61,7 @@ SimDma::SimDma(weak::Memory& memory, Chooser& chooser, const Knobs& knobs,
   ordered_ = add();
   relaxed_ = uses_relaxed(knobs, layout) ? add() : ordered_;
   split_ = knobs.signal_path == SignalPath::split ? add() : ordered_;
+  while (places_in_any_order(knobs) && placers_.size() < kPlacers) placers_.push_back(add());
 }
 
 // The region that holds all of [at, at + size); null, and a finding, if none does.

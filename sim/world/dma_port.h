@@ -17,6 +17,10 @@
 //             they come after what the NIC knew, and release nothing. With relaxed ordering a later
 //             ordered write still waits for them; before Hopper nothing does but a flush.
 //   split     a second way into memory, for signals: neither way waits for the other
+//   placed    (knob placement) what a packet brought, placed as it came: it comes after what the
+//             sender knew when it sent that packet, and tells of nothing else that this NIC did.
+//             A few agents take turns, so that packets that follow each other are apart. What the
+//             ordered path does later covers them all
 //
 // A flush is a read of a sink region, which is what DUMP does: it comes back after the relaxed
 // writes that went out before it, so what the ordered path writes afterwards covers these.
@@ -31,6 +35,7 @@
 // races.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -67,11 +72,16 @@ class SimDma final : public softnic::DmaPort {
   SimDma(weak::Memory& memory, Chooser& chooser, const Knobs& knobs, const AddressSpace& space,
          const Layout& layout, const PortPlace& place);
 
+  // What the sender of the packet knew whose payload is written next, if the knob placement asks
+  // for that; it outlives the port.
+  void place_after(const weak::BarrierClock& known) { sender_knew_ = &known; }
+
   // The NIC's own agent: of its ordered path and of its reads.
   weak::AgentId agent() const { return ordered_; }
   // Whether an agent is one of this port's.
   bool owns(weak::AgentId agent) const {
-    return agent == ordered_ || agent == relaxed_ || agent == split_;
+    return agent == ordered_ || agent == relaxed_ || agent == split_ ||
+           std::find(placers_.begin(), placers_.end(), agent) != placers_.end();
   }
 
   bool ordered() const override { return true; }
@@ -103,7 +113,7 @@ class SimDma final : public softnic::DmaPort {
   std::uint64_t completions() const { return completions_; }
 
  private:
-  enum class Path : std::uint8_t { ordered, relaxed, split };
+  enum class Path : std::uint8_t { ordered, relaxed, split, placed };
   enum class Step : std::uint8_t { load, modify_load, modify_store };
   // One indivisible part of an operation.
   struct Atom {
@@ -151,7 +161,10 @@ class SimDma final : public softnic::DmaPort {
 
   // dma_write.cc
   Path path_of(const Region& region, bool is_atomic) const;
+  Path path_of_payload(const Region& region) const;
   weak::AgentId agent_of(Path path) const;
+  void place(weak::Address to, const std::uint8_t* from, std::size_t size,
+             const weak::Access& access);
   weak::Access write_access(const Region& region, Path path) const;
   void prepare(Path path, weak::Address to, std::size_t size);
   void store_bytes(weak::AgentId agent, weak::Address to, const std::uint8_t* from,
@@ -171,6 +184,9 @@ class SimDma final : public softnic::DmaPort {
   weak::AgentId ordered_ = 0;
   weak::AgentId relaxed_ = 0;
   weak::AgentId split_ = 0;
+  std::vector<weak::AgentId> placers_;  // by the knob placement
+  std::size_t placer_ = 0;              // whose turn it is
+  const weak::BarrierClock* sender_knew_ = nullptr;
   std::uint64_t last_op_ = 0;  // operations have even numbers, fences odd ones
   std::uint64_t completions_ = 0;
   bool newest_ = false;

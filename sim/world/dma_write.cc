@@ -36,6 +36,12 @@ weak::Update update_of(const softnic::AtomicRequest& request) {
 
 }  // namespace
 
+// What packets bring, where it is placed as it comes.
+SimDma::Path SimDma::path_of_payload(const Region& region) const {
+  const Path path = path_of(region, /*is_atomic=*/false);
+  return path == Path::ordered && !placers_.empty() ? Path::placed : path;
+}
+
 SimDma::Path SimDma::path_of(const Region& region, bool is_atomic) const {
   // What the GPU itself does not keep in order, no attribute of the NIC can.
   if (knobs_.inbound_order == InboundOrder::none && region.owner == Owner::gpu) {
@@ -60,13 +66,15 @@ weak::AgentId SimDma::agent_of(Path path) const {
     case Path::ordered: return ordered_;
     case Path::relaxed: return relaxed_;
     case Path::split: return split_;
+    case Path::placed: return placers_[placer_];
   }
   return ordered_;
 }
 
 weak::Access SimDma::write_access(const Region& region, Path path) const {
   weak::Access access;
-  access.sem = path == Path::ordered ? weak::Sem::release : weak::Sem::relaxed;
+  const bool tells = path == Path::ordered || path == Path::placed;
+  access.sem = tells ? weak::Sem::release : weak::Sem::relaxed;
   const bool owner_only = knobs_.inbound_order == InboundOrder::owner && region.owner == Owner::gpu;
   if (owner_only) access.reach_gpu = place_.owner_gpu;
   return access;
@@ -113,13 +121,29 @@ softnic::DmaOp SimDma::write(softnic::DmaAddress to, const void* from, std::size
   if (size == 0) return {};
   const Region* const region = region_at(to, size, "writes");
   if (region == nullptr) return {};
-  finish_atomics();
-  const Path path = path_of(*region, /*is_atomic=*/false);
+  const Path path = path_of_payload(*region);
+  const auto* const bytes = static_cast<const std::uint8_t*>(from);
   const weak::Address at = space_.model(place_.pe, to.value);
+  const weak::Access access = write_access(*region, path);
+  if (path == Path::placed) {
+    place(at, bytes, size, access);
+    return {};
+  }
+  finish_atomics();
   prepare(path, at, size);
-  store_bytes(agent_of(path), at, static_cast<const std::uint8_t*>(from), size,
-              write_access(*region, path));
+  store_bytes(agent_of(path), at, bytes, size, access);
   return {};
+}
+
+void SimDma::place(weak::Address to, const std::uint8_t* from, std::size_t size,
+                   const weak::Access& access) {
+  placer_ = (placer_ + 1) % placers_.size();
+  const weak::AgentId agent = agent_of(Path::placed);
+  const bool is_known = sender_knew_ != nullptr && !sender_knew_->clock.empty();
+  if (is_known) memory_.leave(agent, *sender_knew_);
+  if (relaxed_ != ordered_) memory_.join(agent, relaxed_);  // on the bus it waits for these
+  store_bytes(agent, to, from, size, access);
+  memory_.join(ordered_, agent);
 }
 
 // Only wires that carry payload by reference ask for copies; the simulated one does not.

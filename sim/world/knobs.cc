@@ -48,6 +48,7 @@ constexpr std::string_view kAtomNames[] = {"8", "1", "2", "4", "16", "32", "64"}
 constexpr std::string_view kReadOrderNames[] = {"any", "ascending"};
 constexpr std::string_view kInboundNames[] = {"all", "owner", "none"};
 constexpr std::string_view kPayloadNames[] = {"in_order", "relaxed"};
+constexpr std::string_view kPlacementNames[] = {"in_order", "any"};
 constexpr std::string_view kSignalNames[] = {"same", "relaxed", "split"};
 constexpr std::string_view kCqeNames[] = {"in_order", "any"};
 constexpr std::string_view kRecordNames[] = {"early", "late", "recovery", "never"};
@@ -81,6 +82,12 @@ constexpr KnobRow kTable[] = {
      "Memory registered with relaxed ordering, which libraries ask for by default, sets PCIe's "
      "RO bit on its writes: such a write may pass earlier posted writes.",
      get<&Knobs::payload_write_order>, set<&Knobs::payload_write_order>},
+    {Knob::placement, "placement", kPlacementNames,
+     "Whether what packets bring is placed in their order, or each packet as it comes; READs, "
+     "atomics, completions and acknowledges wait for all before them.",
+     "With adaptive routing packets arrive in any order, and ConnectX may place WRITEs and READ "
+     "responses as they come (dp_ordering_ooo_rw); completions stay in order.",
+     get<&Knobs::placement>, set<&Knobs::placement>},
     {Knob::signal_path, "signal_path", kSignalNames,
      "How remote atomics, and writes to signal words, go to memory: in order with the payload, "
      "overtaking it, or by another way altogether.",
@@ -172,6 +179,8 @@ Result<Knobs> knobs_of_gpu(std::string_view gpu) {
 }
 
 bool needs_cst(const Knobs& knobs) { return knobs.inbound_order == InboundOrder::none; }
+
+bool places_in_any_order(const Knobs& knobs) { return knobs.placement == PlacementOrder::any; }
 
 Result<> set_knob(Knobs& knobs, std::string_view name, std::string_view value) {
   std::string known;

@@ -21,6 +21,7 @@ namespace gdakit::sim {
 enum class ReadOrder : std::uint8_t { any, ascending };
 enum class InboundOrder : std::uint8_t { all, owner, none };
 enum class PayloadOrder : std::uint8_t { in_order, relaxed };
+enum class PlacementOrder : std::uint8_t { in_order, any };
 enum class SignalPath : std::uint8_t { same, relaxed, split };
 enum class CqeBytes : std::uint8_t { in_order, any };
 enum class RecordRead : std::uint8_t { early, late, recovery, never };
@@ -35,6 +36,7 @@ struct Knobs {
   ReadOrder read_order = ReadOrder::any;
   InboundOrder inbound_order = InboundOrder::all;
   PayloadOrder payload_write_order = PayloadOrder::in_order;
+  PlacementOrder placement = PlacementOrder::in_order;
   SignalPath signal_path = SignalPath::same;
   CqeBytes cqe_bytes = CqeBytes::in_order;
   RecordRead record_read = RecordRead::early;
@@ -58,6 +60,7 @@ enum class Knob : std::uint8_t {
   read_order,
   inbound_order,
   payload_write_order,
+  placement,
   signal_path,
   cqe_bytes,
   record_read,
@@ -96,12 +99,14 @@ struct KnobSet {
   }
   // What NICs, buses and wires do differently under one and the same GPU, as far as an ordering
   // that libraries promise to their users holds with it: what worlds draw if they are not told
-  // otherwise. Without what the GPU decides (inbound_order, gpu_scope_reaches_nic), a way for
-  // signals by which they overtake data, and CQEs and acknowledges that come too early.
+  // otherwise. Without what the GPU decides (inbound_order, gpu_scope_reaches_nic), networks that
+  // place puts as they come, which libraries must be told of, a way for signals by which they
+  // overtake data, and CQEs and acknowledges that come too early.
   static constexpr KnobSet of_nics() {
     return all()
         .without(Knob::inbound_order)
         .without(Knob::gpu_scope_reaches_nic)
+        .without(Knob::placement)
         .without(Knob::signal_path)
         .without(Knob::cqe_bytes)
         .without(Knob::early_acks);
@@ -127,6 +132,8 @@ Knobs ampere();
 // "hopper" or "ampere".
 Result<Knobs> knobs_of_gpu(std::string_view gpu);
 bool needs_cst(const Knobs& knobs);
+// Whether puts may be placed in any order, which the library must be told of (GDAKIT_PLACEMENT).
+bool places_in_any_order(const Knobs& knobs);
 
 // Sets one knob by its names: "inbound_order", "none".
 Result<> set_knob(Knobs& knobs, std::string_view name, std::string_view value);

@@ -38,7 +38,9 @@ NicAgent::NicAgent(weak::Memory& memory, Chooser& chooser, const Knobs& knobs,
       port_(memory, chooser, knobs, space, layout, place),
       wire_(fabric, place.endpoint, port_.agent(), place.lane),
       doorbells_(memory, chooser, knobs, port_.agent(), place.lane),
-      engine_(engine_options(knobs, addresses), port_, wire_) {}
+      engine_(engine_options(knobs, addresses), port_, wire_) {
+  port_.place_after(wire_.sender_knew());
+}
 
 NicAgent::~NicAgent() {
   // The engine waits for what is pending; nobody performs it any more.

@@ -96,6 +96,7 @@ const softnic::Packet* SimWire::receive() {
   held_.push_back(flying);
   if (carries_knowledge(flying->packet)) {
     fabric_.memory_.leave(agent_, flying->known, "packet arrives", nullptr, EventKind::packet);
+    if (places_in_any_order(fabric_.knobs_)) sender_knew_ = flying->known;
   }
   return &flying->packet;
 }

@@ -74,6 +74,9 @@ class SimWire final : public softnic::PlainWire {
   void retire(const softnic::Packet* packet) override;
   void flush() override {}
 
+  // What the sender of the packet that was received last knew, if that told anything. A message
+  // that waits for its receive WQE is placed later, and then goes by a packet that came behind it.
+  const weak::BarrierClock& sender_knew() const { return sender_knew_; }
   // Packets that have arrived here so far, received or not.
   std::uint64_t arrivals() const { return arrivals_; }
 
@@ -88,6 +91,7 @@ class SimWire final : public softnic::PlainWire {
   const std::uint32_t lane_;
   std::deque<SimFabric::Flying*> arrived_;  // to be received
   std::vector<SimFabric::Flying*> held_;    // received, to be retired
+  weak::BarrierClock sender_knew_;
   std::uint64_t arrivals_ = 0;
 };
 

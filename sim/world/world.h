@@ -82,6 +82,7 @@ struct WorldOptions {
   Knobs base = {};                            // hopper() or ampere()
   KnobSet knobs = KnobSet::of_nics();         // those that each execution draws
   std::optional<bool> needs_cst = {};         // default: as the GPU asks for
+  std::optional<bool> any_placement = {};     // what the library is told; default: as the NICs do
   bool expect_quiet = true;                   // at the end every queue is healthy and complete
   std::uint32_t bad_rkeys_of = kNobodysKeys;  // the PE whose remote keys are wrong for the others
   std::uint64_t nics_wake_ns = 0;             // until then no NIC does anything
@@ -96,8 +97,8 @@ struct WorldOptions {
 };
 
 inline constexpr std::uint64_t kRegionAlignment = 64;
-// The queues of a NIC's target of DC, which are never used: CQE, WQE and record.
 inline constexpr std::uint64_t kLocalBufferBytes = 64;
+// The queues of a NIC's target of DC, which are never used: CQE, WQE and record.
 inline constexpr std::uint64_t kTargetBytes = 3 * kRegionAlignment;
 
 struct WorldRun;  // one execution (world_run.h)
@@ -130,7 +131,6 @@ class World final : public Subject, private weak::Names {
     set_bytes(pe, reinterpret_cast<std::uint64_t>(at), &value, sizeof(T));
   }
 
-  // A chunk of the heap, which has keys of its own, begins at this address, which an earlier one
   // A PE's registered buffer outside of the heap: one of WorldOptions::local_buffers.
   void* local_buffer(std::uint32_t number) const {
     return reinterpret_cast<void*>(space_.arena_base + local_ + number * kLocalBufferBytes);
@@ -141,6 +141,7 @@ class World final : public Subject, private weak::Names {
     return reinterpret_cast<std::uint64_t*>(space_.arena_base + lost_);
   }
 
+  // A chunk of the heap, which has keys of its own, begins at this address, which an earlier one
   // precedes. Before the first execution.
   void split_at(const void* address) {
     borders_.push_back(space_.offset(reinterpret_cast<std::uint64_t>(address)));
@@ -212,11 +213,11 @@ class World final : public Subject, private weak::Names {
     std::vector<unsigned char> bytes;
   };
 
-  // Where the parts of a team lie, and who its members are.
   struct Extent {
     std::uint64_t begin, end;  // offsets
   };
 
+  // Where the parts of a team lie, and who its members are.
   struct TeamPlace {
     std::vector<std::int32_t> members;
     std::vector<std::int32_t> numbers;
@@ -281,12 +282,12 @@ class World final : public Subject, private weak::Names {
   std::uint64_t doorbells_ = 0;         // offset of the UAR pages
   std::uint64_t target_ = 0;            // offset of the queues of the PE's targets of DC
   std::uint64_t report_ = 0;            // offset of the PeState
-  std::uint64_t heap_ = 0;              // offset of the heap
   std::uint64_t lost_ = 0;              // offset of lost_words()
   std::uint64_t local_ = 0;             // offset of the buffers outside of the heap
+  std::uint64_t heap_ = 0;              // offset of the heap
   std::uint64_t users_ = 0;             // offset of what its user allocates
-  std::vector<std::uint64_t> borders_;  // offsets, ascending, of the heap's chunks but the first
   std::vector<Extent> objects_;         // of the heap, ascending
+  std::vector<std::uint64_t> borders_;  // offsets, ascending, of the heap's chunks but the first
   weak::Memory memory_;
   StackPool stacks_;
   SiteTable sites_;

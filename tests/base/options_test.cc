@@ -78,7 +78,7 @@ TEST(Options, EveryRowIsCompleteAndNamedOnce) {
     EXPECT_FALSE(std::string_view(row.type).empty()) << row.name;
     EXPECT_FALSE(std::string_view(row.allowed).empty()) << row.name;
   }
-  EXPECT_EQ(names.size(), 57u);
+  EXPECT_EQ(names.size(), 58u);
 }
 
 TEST(Options, EveryVariableSetsItsOwnValue) {
@@ -151,25 +151,17 @@ TEST(Options, EveryVariableSetsItsOwnValue) {
 
 // What they mean, the NIC says.
 TEST(Options, TextsForTheNicAreTakenAsTheyAre) {
-  const Options options = parsed({{"GDAKIT_NIC_ADDRESS", "eth0:4792"},
-                                  {"GDAKIT_NIC_CONGESTION", "on"},
-                                  {"GDAKIT_HCA_LIST", "^mlx5_1:2"},
-                                  {"GDAKIT_HCA_MAP", "mlx5_1+mlx5_2,mlx5_0:2+mlx5_3"},
-                                  {"GDAKIT_NICS_PER_PE", "2"},
-                                  {"GDAKIT_PKEY_INDEX", "65535"},
-                                  {"GDAKIT_GID", "v2,10.0.0.0/8"},
-                                  {"GDAKIT_SERVICE_LEVEL", "3"},
-                                  {"GDAKIT_TRAFFIC_CLASS", "105"},
-                                  {"GDAKIT_RELAXED_ORDERING", "off"},
-                                  {"GDAKIT_CONNECT", "0-3,8"},
-                                  {"GDAKIT_QUEUE_TYPE", "dc"},
-                                  {"GDAKIT_DC_QUEUES", "16"},
-                                  {"GDAKIT_DOORBELL_RECORDS", "off"},
-                                  {"GDAKIT_DC_RESPONDERS", "4"},
-                                  {"GDAKIT_NIC_TAGS", "on"},
-                                  {"GDAKIT_NIC_FAULTS", "drop=1%"},
-                                  {"GDAKIT_CAPTURE", "packets"},
-                                  {"GDAKIT_TRACE", "traces"}});
+  const Options options = parsed(
+      {{"GDAKIT_NIC_ADDRESS", "eth0:4792"}, {"GDAKIT_NIC_CONGESTION", "on"},
+       {"GDAKIT_HCA_LIST", "^mlx5_1:2"},    {"GDAKIT_HCA_MAP", "mlx5_1+mlx5_2,mlx5_0:2+mlx5_3"},
+       {"GDAKIT_NICS_PER_PE", "2"},         {"GDAKIT_PKEY_INDEX", "65535"},
+       {"GDAKIT_GID", "v2,10.0.0.0/8"},     {"GDAKIT_SERVICE_LEVEL", "3"},
+       {"GDAKIT_TRAFFIC_CLASS", "105"},     {"GDAKIT_RELAXED_ORDERING", "off"},
+       {"GDAKIT_PLACEMENT", "any"},         {"GDAKIT_CONNECT", "0-3,8"},
+       {"GDAKIT_QUEUE_TYPE", "dc"},         {"GDAKIT_DC_QUEUES", "16"},
+       {"GDAKIT_DOORBELL_RECORDS", "off"},  {"GDAKIT_DC_RESPONDERS", "4"},
+       {"GDAKIT_NIC_TAGS", "on"},           {"GDAKIT_NIC_FAULTS", "drop=1%"},
+       {"GDAKIT_CAPTURE", "packets"},       {"GDAKIT_TRACE", "traces"}});
   EXPECT_EQ(options.nic_address, "eth0:4792");
   EXPECT_EQ(options.hca_list, "^mlx5_1:2");
   EXPECT_EQ(options.hca_map, "mlx5_1+mlx5_2,mlx5_0:2+mlx5_3");
@@ -179,6 +171,7 @@ TEST(Options, TextsForTheNicAreTakenAsTheyAre) {
   EXPECT_EQ(options.service_level, 3u);
   EXPECT_EQ(options.traffic_class, 105u);
   EXPECT_FALSE(options.relaxed_ordering);
+  EXPECT_EQ(options.placement, Placement::any);
   EXPECT_EQ(options.connect, "0-3,8");
   EXPECT_EQ(options.queue_type, QueueType::dc);
   EXPECT_EQ(options.dc_queues, 16u);

@@ -232,5 +232,49 @@ TEST_P(Barrier, LetsNobodyPassBeforeAllHaveCome) {
 
 INSTANTIATE_TEST_SUITE_P(Pes, Barrier, testing::Values(1, 2, 3, 5, 8));
 
+// A put to the right, a fence, and a barrier, whose count goes the same way.
+struct FenceAndMeet {
+  std::uint64_t* word;
+  bool waits;  // for what was put
+  test::Expect expect;
+
+  template <class Pe>
+  GDAKIT_DEVICE void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    const int right = (pe.my_pe() + 1) % pe.n_pes();
+    const QueueState* const state = pe.context().queues[right].state;
+    const std::uint64_t before = m.load(order::RelaxedGpu{}, &state->completed);
+    expect(pe, pe.put_value(word, std::uint64_t{7}, right).ok());
+    expect(pe, pe.fence().ok());
+    const std::uint64_t completed = m.load(order::RelaxedGpu{}, &state->completed);
+    const std::uint64_t posted = m.load(order::RelaxedGpu{}, &state->reserved);
+    expect(pe, completed == (waits ? posted : before));
+    expect(pe, pe.barrier_all().ok());
+    expect(pe, *word == 7);
+  }
+};
+
+class Placed : public testing::TestWithParam<Placement> {};
+
+TEST_P(Placed, AFenceWaitsWherePutsArriveInAnyOrder) {
+  Options options = job_options();
+  options.placement = GetParam();
+  if (options.transport == TransportChoice::direct) GTEST_SKIP() << "nothing goes by a queue";
+  expect_job(3, options, [](Context& c) -> Result<void> {
+    auto word = c.allocate<std::uint64_t>(1);
+    auto checks = Checks::make(c);
+    if (!word || !checks) return mismatch("allocate");
+    const bool waits = GetParam() == Placement::any;
+    Result<void> ran =
+        c.launch(FenceAndMeet{*word, waits, checks->expect()}, {.blocks = 1, .threads = 1});
+    return ran ? checks->all_held(5) : ran;
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Placements, Placed, testing::Values(Placement::in_order, Placement::any),
+                         [](const auto& placement) {
+                           return placement.param == Placement::any ? "any" : "in_order";
+                         });
+
 }  // namespace
 }  // namespace gdakit

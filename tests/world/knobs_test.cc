@@ -140,7 +140,7 @@ TEST(Knobs, WorldsDrawAllOfNicsAndNothingOfTheGpu) {
     EXPECT_TRUE(drawn.has(knob)) << knob_row(knob).name;
   }
   for (const Knob knob : {Knob::inbound_order, Knob::gpu_scope_reaches_nic, Knob::signal_path,
-                          Knob::cqe_bytes, Knob::early_acks}) {
+                          Knob::cqe_bytes, Knob::early_acks, Knob::placement}) {
     EXPECT_FALSE(drawn.has(knob)) << knob_row(knob).name;
   }
 }

@@ -431,9 +431,25 @@ constexpr ScenarioEntry kListedDirect[] = {
      make<fcollect_doubling, kDirect>},
 };
 
+constexpr ScenarioEntry kListedPlaced[] = {
+    {"placed-team-sync", "Three PEs meet, where puts are placed in any order.",
+     make_placed<team_sync>},
+    {"placed-sync-after-sync", "Two syncs whose counts could pass one another.",
+     make_placed<sync_after_sync>},
+    {"placed-broadcast-tree", "A tree of three PEs, where data could come behind its count.",
+     make_placed<broadcast_tree>},
+    {"placed-fcollect-ring", "Blocks go round three PEs, placed in any order.",
+     make_placed<fcollect_ring>},
+    {"placed-reduce-again", "Scratch memory is used again by puts that keep no order.",
+     make_placed<reduce_again>},
+    {"placed-reduce-ring", "Sums go round three PEs, placed in any order.",
+     make_placed<reduce_ring>},
+};
+
 }  // namespace
 
 constinit const Table kCollectiveTable = kListed;
 constinit const Table kCollectiveDirectTable = kListedDirect;
+constinit const Table kCollectivePlacedTable = kListedPlaced;
 
 }  // namespace gdakit::sim::scenarios

@@ -221,9 +221,18 @@ constexpr ScenarioEntry kListedDirect[] = {
      make<place_used_again, kDirect>},
 };
 
+constexpr ScenarioEntry kListedPlaced[] = {
+    {"placed-alltoall", "Two PEs' words cross, placed in any order.", make_placed<alltoall>},
+    {"placed-reduce-scatter-of-three", "Three PEs' sums, placed in any order.",
+     make_placed<reduce_scatter_of_three>},
+    {"placed-broadcast-ring", "Parts of a broadcast go round, placed in any order.",
+     make_placed<broadcast_ring>},
+};
+
 }  // namespace
 
 constinit const Table kExchangeTable = kListed;
 constinit const Table kExchangeDirectTable = kListedDirect;
+constinit const Table kExchangePlacedTable = kListedPlaced;
 
 }  // namespace gdakit::sim::scenarios

@@ -229,10 +229,15 @@ constexpr ScenarioEntry kListedMixed[] = {
     {"mixed-lock", "Two PEs count directly, under a lock through the NIC.", make<lock, kMixed>},
 };
 
+constexpr ScenarioEntry kListedPlaced[] = {
+    {"placed-lock", "Two PEs count under a lock, by puts that keep no order.", make_placed<lock>},
+};
+
 }  // namespace
 
 constinit const Table kLocksTable = kListed;
 constinit const Table kLocksDirectTable = kListedDirect;
 constinit const Table kLocksMixedTable = kListedMixed;
+constinit const Table kLocksPlacedTable = kListedPlaced;
 
 }  // namespace gdakit::sim::scenarios

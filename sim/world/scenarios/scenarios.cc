@@ -9,11 +9,16 @@ WorldOptions options_for(const SubjectOptions& options) {
   WorldOptions world;
   world.queues = 1;  // the blocks of a PE meet on one queue, where more can go wrong
   world.base = options.gpu == GpuModel::ampere ? ampere() : hopper();
+  if (options.any_placement) world.base.placement = PlacementOrder::any;
   // What the protocol does not stand: a path for signals of their own, by which they overtake the
   // data; a CQE whose last bytes do not come last; and acknowledges that say nothing of memory,
-  // where threads reach it otherwise than through the NIC that acknowledged.
-  world.knobs =
-      KnobSet::all().without(Knob::signal_path).without(Knob::cqe_bytes).without(Knob::early_acks);
+  // where threads reach it otherwise than through the NIC that acknowledged. How puts are placed
+  // the library is told, so a world is of one kind or the other.
+  world.knobs = KnobSet::all()
+                    .without(Knob::signal_path)
+                    .without(Knob::cqe_bytes)
+                    .without(Knob::early_acks)
+                    .without(Knob::placement);
   return world;
 }
 
@@ -48,7 +53,9 @@ WorldOptions breaking(WorldOptions world) {
 WorldPointer world_of(const std::string& name, WorldOptions options, Reached reached) {
   options.reached = reached;
   constexpr std::array kPrefixes{"", "direct-", "mixed-", "partly-"};
-  return std::make_unique<World>(kPrefixes[static_cast<std::size_t>(reached)] + name, options);
+  const std::string placed = places_in_any_order(options.base) ? "placed-" : "";
+  return std::make_unique<World>(placed + kPrefixes[static_cast<std::size_t>(reached)] + name,
+                                 options);
 }
 
 std::unique_ptr<Subject> with_mutation(WorldPointer world, const SubjectOptions& options) {
@@ -64,15 +71,43 @@ std::span<const ScenarioEntry> scenario_list() {
   using namespace scenarios;
   static const std::vector<ScenarioEntry> all = [] {
     std::vector<ScenarioEntry> joined;
-    for (const Table table :
-         {kPostTable,           kCrowdTable,       kPeersTable,        kGroupsTable,
-          kRoomTable,           kInboundTable,     kFlushesTable,      kSignalTable,
-          kValuesTable,         kBordersTable,     kCollectiveTable,   kReuseTable,
-          kExchangeTable,       kLocksTable,       kSignalDirectTable, kCollectiveDirectTable,
-          kExchangeDirectTable, kLocksDirectTable, kDirectTable,       kSignalMixedTable,
-          kLocksMixedTable,     kHandlesTable,     kBatchesTable,      kBesideTable,
-          kLooksTable,          kFailureTable,     kRefusalsTable,     kChannelsTable,
-          kMessagesTable,       kDcTable,          kSeveralNicsTable}) {
+    for (const Table table : {kPostTable,
+                              kCrowdTable,
+                              kPeersTable,
+                              kGroupsTable,
+                              kRoomTable,
+                              kInboundTable,
+                              kFlushesTable,
+                              kSignalTable,
+                              kValuesTable,
+                              kBordersTable,
+                              kCollectiveTable,
+                              kReuseTable,
+                              kExchangeTable,
+                              kLocksTable,
+                              kSignalDirectTable,
+                              kCollectiveDirectTable,
+                              kExchangeDirectTable,
+                              kLocksDirectTable,
+                              kDirectTable,
+                              kSignalMixedTable,
+                              kLocksMixedTable,
+                              kHandlesTable,
+                              kBatchesTable,
+                              kBesideTable,
+                              kLooksTable,
+                              kFailureTable,
+                              kRefusalsTable,
+                              kChannelsTable,
+                              kMessagesTable,
+                              kDcTable,
+                              kSeveralNicsTable,
+                              kSignalPlacedTable,
+                              kCollectivePlacedTable,
+                              kExchangePlacedTable,
+                              kLocksPlacedTable,
+                              kMemoryTable,
+                              kToldTable}) {
       joined.insert(joined.end(), table.begin(), table.end());
     }
     return joined;

@@ -26,7 +26,8 @@ WorldOptions two_nics(const SubjectOptions& options);
 // like a peer that is silent, and the end finds them broken.
 WorldOptions breaking(WorldOptions world);
 // A world with these options. Where threads reach peers otherwise than through the NIC, the same is
-// a scenario of its own, whose name begins with "direct-", "mixed-" or "partly-".
+// a scenario of its own, whose name begins with "direct-", "mixed-" or "partly-"; so is one whose
+// NICs place puts in any order, "placed-".
 WorldPointer world_of(const std::string& name, WorldOptions options, Reached reached);
 
 // What makes an entry's world, without the order that the options leave out.
@@ -41,6 +42,14 @@ std::unique_ptr<Subject> make(const SubjectOptions& options) {
 template <auto kMake, Reached kReached>
 std::unique_ptr<Subject> make(const SubjectOptions& options) {
   return with_mutation(kMake(options, kReached), options);
+}
+
+// Those whose NICs place puts in any order, which the library is told.
+template <auto kMake>
+std::unique_ptr<Subject> make_placed(const SubjectOptions& options) {
+  SubjectOptions placed = options;
+  placed.any_placement = true;
+  return make<kMake, Reached::through_nic>(placed);
 }
 
 inline constexpr Reached kNic = Reached::through_nic;
@@ -107,6 +116,15 @@ extern const Table kChannelsTable;
 extern const Table kDcTable;
 // several_nics.cc: PEs with two NICs
 extern const Table kSeveralNicsTable;
+// memory.cc: buffers outside of the heap, and checked heaps
+extern const Table kMemoryTable;
+// told.cc: lost and stopped PEs
+extern const Table kToldTable;
+// Those of puts that are placed in any order
+extern const Table kSignalPlacedTable;
+extern const Table kCollectivePlacedTable;
+extern const Table kExchangePlacedTable;
+extern const Table kLocksPlacedTable;
 // failure.cc: errors, stalls and the end
 extern const Table kFailureTable;
 

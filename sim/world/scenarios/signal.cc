@@ -73,6 +73,52 @@ struct FenceOrder {
   }
 };
 
+// Puts and gets of several packets: a signal comes behind all of a put, completion behind a get.
+struct LongPut {
+  static constexpr Word kWords = 64;
+
+  const Witness* witness;
+  Word* source;
+  Word* data;
+  Word* back;
+  std::uint64_t* signal;
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    if (pe.my_pe() == 0) {
+      for (Word i = 0; i < kWords; ++i) m.store_weak(source + i, 100 + i);
+      pe.put_signal_nbi(data, source, kWords, signal, 1, SignalOp::set, 1);
+      witness->expect(pe.get(back, data, kWords, 1).ok(), "get succeeds");
+      for (Word i = 0; i < kWords; ++i) {
+        witness->expect(m.load_weak(back + i) == 100 + i, "a get finds what was put before it");
+      }
+      return;
+    }
+    witness->expect(pe.wait_until(signal, Compare::eq, 1).ok(), "the signal comes");
+    for (Word i = 0; i < kWords; ++i) {
+      witness->expect(m.load_weak(data + i) == 100 + i, "all of it is there with the signal");
+    }
+  }
+};
+
+// A put, quiet, and a put that tells of the first.
+struct QuietOrder {
+  const Witness* witness;
+  Word* data;
+  std::uint64_t* flag;
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    if (pe.my_pe() == 0) {
+      pe.put_value(data, Word{8}, 1);
+      witness->expect(pe.quiet().ok(), "quiet succeeds");
+      pe.put_value(flag, 1, 1);
+      return;
+    }
+    witness->expect(pe.wait_until(flag, Compare::eq, 1).ok(), "the flag comes");
+    witness->expect(pe.machine().load_weak(data) == 8, "the data is there when the flag is");
+  }
+};
+
 // Each PE passes what it got on to the next one.
 struct RingOfThree {
   const Witness* witness;
@@ -142,6 +188,26 @@ WorldPointer fence_order(const SubjectOptions& options, Reached reached) {
   return world;
 }
 
+WorldPointer long_put(const SubjectOptions& options, Reached reached) {
+  WorldOptions shape = options_for(options);
+  shape.max_message_bytes = 8 * LongPut::kWords;
+  auto world = world_of("long-put", shape, reached);
+  auto* source = world->allocate<Word>("source", LongPut::kWords);
+  auto* data = world->allocate<Word>("data", LongPut::kWords);
+  auto* back = world->allocate<Word>("back", LongPut::kWords);
+  auto* signal = world->allocate<std::uint64_t>("signal", 1, RegionKind::signal);
+  world->launch({.blocks = 1, .threads = 1}, LongPut{world->witness(), source, data, back, signal});
+  return world;
+}
+
+WorldPointer quiet_order(const SubjectOptions& options, Reached reached) {
+  auto world = world_of("quiet-order", options_for(options), reached);
+  auto* data = world->allocate<Word>("data", 1);
+  auto* flag = world->allocate<std::uint64_t>("flag", 1, RegionKind::signal);
+  world->launch({.blocks = 1, .threads = 1}, QuietOrder{world->witness(), data, flag});
+  return world;
+}
+
 WorldPointer ring_of_three(const SubjectOptions& options) {
   WorldOptions world_options = options_for(options);
   world_options.pes = 3;
@@ -163,6 +229,8 @@ constexpr ScenarioEntry kListed[] = {
     {"put-signal", "Data with a signal, and a PE that waits for it.", make<put_signal, kNic>},
     {"signal-add", "Two blocks add to one signal.", make<signal_add, kNic>},
     {"fence-order", "A put, a fence, and a put that tells of the first.", make<fence_order, kNic>},
+    {"quiet-order", "A put, quiet, and a put that tells of the first.", make<quiet_order, kNic>},
+    {"long-put", "A put of several packets with a signal, got back again.", make<long_put, kNic>},
     {"ring-of-three", "Three PEs pass a value on.", make<ring_of_three>},
     {"barrier", "What is put before a barrier is there after it.", make<barrier, kNic>},
 };
@@ -181,10 +249,24 @@ constexpr ScenarioEntry kListedMixed[] = {
      make<barrier, kMixed>},
 };
 
+constexpr ScenarioEntry kListedPlaced[] = {
+    {"placed-put-signal", "Data with a signal, where puts are placed in any order.",
+     make_placed<put_signal>},
+    {"placed-signal-add", "Two blocks add to one signal behind puts that keep no order.",
+     make_placed<signal_add>},
+    {"placed-fence-order", "A fence between puts that keep no order by themselves.",
+     make_placed<fence_order>},
+    {"placed-quiet-order", "Quiet between puts that keep no order by themselves.",
+     make_placed<quiet_order>},
+    {"placed-long-put", "Packets of a put that are placed in any order.", make_placed<long_put>},
+    {"placed-barrier", "A barrier behind puts that keep no order.", make_placed<barrier>},
+};
+
 }  // namespace
 
 constinit const Table kSignalTable = kListed;
 constinit const Table kSignalDirectTable = kListedDirect;
 constinit const Table kSignalMixedTable = kListedMixed;
+constinit const Table kSignalPlacedTable = kListedPlaced;
 
 }  // namespace gdakit::sim::scenarios
