@@ -19,10 +19,9 @@
 // may go on where it was behind a barrier of the block, or a word with release and acquire. Calls
 // are by single threads. Lanes of a warp that put or send in the same call post together.
 //
-// Order. What a thread posts on one channel to one PE takes effect there in the order of the calls,
-// as do the calls of several threads that are ordered among themselves; but for puts where these
-// arrive in any order (GDAKIT_PLACEMENT=any). Who has received a message
-// sees its bytes, and those of all messages and puts that were posted to this channel before it.
+// Order. What a thread posts on one channel to one PE takes effect there in the order of the calls
+// (puts with GDAKIT_PLACEMENT=any do not), as do the calls of several threads that are ordered. Who
+// has received a message sees its bytes, and those of all that was posted to the channel before it.
 // Channels always go through the NIC: with other channels, with a Pe's other operations and with
 // direct peers nothing orders them but completion.
 //

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <iomanip>
 #include <iostream>
 #include <memory>
@@ -127,6 +128,9 @@ int run_mutants_command(const Arguments& arguments) {
   options.second_order = !arguments.first_order_only;
   const std::string problem = sim::problem_of_name(options.only);
   if (!problem.empty()) return refuse(problem);
+  if (!options.sources.empty() && !std::filesystem::exists(options.sources / "device/ring.h")) {
+    return refuse(options.sources.string() + " is no root of gdakit's sources: there is no device");
+  }
   if (!arguments.markdown.empty()) {
     const Result<void> writable = try_to_write(arguments.markdown);
     if (!writable) return refuse(writable.error().message());
@@ -165,6 +169,10 @@ Command add_mutants(CLI::App& parent) {
       ->type_name("K");
   app->add_option("--only", arguments->options.only, "Mutants whose name contains this")
       ->type_name("TEXT");
+  app->add_option("--sources", arguments->options.sources,
+                  "The project's root: a place there that no scenario comes past is a defect")
+      ->type_name("DIR")
+      ->check(CLI::ExistingDirectory);
   app->add_flag("--first-order", arguments->first_order_only, "Leave pairs of survivors out");
   app->add_option("--markdown", arguments->markdown, "Write the table")->type_name("FILE");
   app->add_flag("--json", arguments->json, "Print JSON");

@@ -23,8 +23,8 @@ softnic::MemoryKey WorldRun::register_range(std::uint32_t pe, std::uint32_t nic,
 
 // Each chunk with a key of its own, and behind them room for one more.
 void WorldRun::register_heap(std::uint32_t pe, std::uint32_t nic) {
-  // So that a key of one PE is of no use at another one.
-  for (std::uint32_t i = 0; i < pe; ++i) {
+  // So that a key of one NIC is of no use at another one.
+  for (std::uint32_t i = 0; i < pe * world.options_.nics + nic; ++i) {
     register_range(pe, nic, world.heap_, world.heap_ + 1, softnic::Access::none);
   }
   std::uint64_t begin = world.heap_;

@@ -1,6 +1,7 @@
 // Every order of the protocol is needed: each mutant is found within 1,000 executions, or somebody
-// has said why it changes nothing, and 1,000 of the scenario that he names and 100 of each other
-// one do not contradict; and the page that says so is current.
+// has said why it changes nothing, and 1,000 of the scenario that he names and 50 of each other
+// one do not contradict; no place of device/ is passed by no scenario; and the page that says so is
+// current.
 #include "sim/world/mutants/mutants.h"
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include "core/base/annotate.h"
 #include "sim/explore/explorer.h"
 #include "sim/explore/scenario_list.h"
+#include "sim/world/mutants/unvisited.h"
 #include "sim/world/orders.h"
 
 namespace gdakit::sim {
@@ -20,7 +22,7 @@ namespace {
 class Mutants : public testing::Test {
  protected:
   static const MutantReport& report() {
-    static const MutantReport kReport = run_mutants({});
+    static const MutantReport kReport = run_mutants({.sources = "."});
     return kReport;
   }
   void SetUp() override {
@@ -101,6 +103,27 @@ TEST(NamedOrders, AreAllOfTheHeader) {
   std::size_t count = 0;
   for (std::size_t at = 0; (at = text.find(" breaks = ", at)) != text.npos; ++at) ++count;
   EXPECT_EQ(count, named_orders().size());
+}
+
+TEST(MachineCalls, AreFoundWithTheLinesThatTheyTake) {
+  const auto calls = mutants::machine_calls(
+      "// m.load(x);\n"
+      "  const auto a = m_.load(order::X{}, f(b),\n"
+      "                         c);\n"
+      "  if (pe.machine().fetch_add(order::Y{}, p, 1)) m.sync_warp(mask);\n"
+      "  m.spin(site); system.load(x); m_.copy_in(to, from, 8);\n");
+  ASSERT_EQ(calls.size(), 4u);
+  EXPECT_EQ(calls[0].first_line, 2u);
+  EXPECT_EQ(calls[0].last_line, 3u);
+  EXPECT_EQ(calls[0].text, "const auto a = m_.load(order::X{}, f(b),");
+  EXPECT_EQ(calls[1].first_line, 4u);
+  EXPECT_EQ(calls[2].last_line, 4u);
+}
+
+TEST(UnvisitedSites, AreAllWhereNothingWasVisited) {
+  const auto found = mutants::unvisited_sites(".", {});
+  EXPECT_GT(found.size(), 100u);
+  EXPECT_TRUE(found.front().ends_with("is passed by no scenario")) << found.front();
 }
 
 TEST(MutantsRunner, CountsASurvivorWithoutAnArgumentAsADefect) {

@@ -4,22 +4,17 @@ namespace gdakit::sim {
 
 namespace {
 
-constexpr const char* kPostedIsAdvice =
-    "QueueState::posted is read in reports, and by threads that complete what others announced on "
-    "an exclusive queue; to these, an index that is a post old is what they would have read a "
-    "moment before.";
+constexpr const char* kForAReport =
+    "The word is for a report, which says what the thread has seen; that the channel is broken is "
+    "looked for elsewhere.";
 
 constexpr const char* kBehindTheFence =
     "The word is read by this PE's next ticket, behind LockPassed, and written by other PEs only "
     "after they were told that they may: a fence of the post that tells them follows the swapped "
     "stores, too.";
 
-constexpr const char* kNoHostTells =
-    "The host tells for how long no PE has been stopped to a GPU alone; no simulated host does, "
-    "and the word stays as it was made.";
-
 constexpr const char* kHostTells =
-    "The host tells of lost PEs; in the simulation a thread of the same GPU does so for it.";
+    "The host tells of lost and stopped PEs; in the simulation a thread of the same GPU does.";
 
 constexpr const char* kMetSince =
     "The group's threads meet between this store and whoever reads it, so that it does not matter "
@@ -38,6 +33,16 @@ constexpr const char* kBehindMeeting =
     "of any of its threads; no other group works with the team.";
 
 const std::vector<Argument> kArguments = {
+    {{"device/channel.h", "", SiteOp::load, 1},
+     Operator::narrow_block,
+     Contract::advice,
+     "receive-stall",
+     kForAReport},
+    {{"device/channel.h", "", SiteOp::load, 1},
+     Operator::plain,
+     Contract::advice,
+     "receive-stall",
+     kForAReport},
     {{"device/collective/combine.h", "", SiteOp::plain_store, 2},
      Operator::delay,
      Contract::met_since,
@@ -72,6 +77,11 @@ const std::vector<Argument> kArguments = {
      Operator::delay,
      Contract::own_word,
      "direct-fetch",
+     kGot},
+    {{"device/direct.h", "", SiteOp::plain_store, 5},
+     Operator::delay,
+     Contract::own_word,
+     "direct-pair",
      kGot},
     {{"device/receive_queue.h", "", SiteOp::plain_store, 3},
      Operator::delay,
@@ -171,17 +181,6 @@ const std::vector<Argument> kArguments = {
      "receive",
      "The count is the receiving thread's own, which is one at a time; the next store is one of "
      "the receive WQE, and the record comes behind both."},
-    {{"device/ring.h", "", SiteOp::store, 1},
-     Operator::delay,
-     Contract::later_fence,
-     "put-quiet",
-     "The record changes places with QueueState::posted, which says the same; the fence before "
-     "the doorbell follows both."},
-    {{"device/ring.h", "", SiteOp::store, 3},
-     Operator::delay,
-     Contract::advice,
-     "recordless",
-     kPostedIsAdvice},
     {{"device/send_queue.h", "", SiteOp::sync_warp, 3},
      Operator::remove,
      Contract::compiler,
@@ -202,24 +201,19 @@ const std::vector<Argument> kArguments = {
     {{"device/watchdog.h", "", SiteOp::load, 3},
      Operator::narrow_gpu,
      Contract::host_tells,
-     "watchdog",
-     kNoHostTells},
-    {{"device/watchdog.h", "", SiteOp::load, 3},
-     Operator::narrow_block,
-     Contract::host_tells,
-     "watchdog",
-     kNoHostTells},
-    {{"device/watchdog.h", "", SiteOp::load, 3},
-     Operator::plain,
-     Contract::host_tells,
-     "watchdog",
-     kNoHostTells},
+     "calm",
+     kHostTells},
     {{"device/watchdog.h", "", SiteOp::load, 4},
+     Operator::narrow_gpu,
+     Contract::host_tells,
+     "calm",
+     kHostTells},
+    {{"device/watchdog.h", "", SiteOp::load, 5},
      Operator::narrow_gpu,
      Contract::host_tells,
      "watchdog",
      "The host changes the state of a report between launches alone, which are ordered."},
-    {{"device/watchdog.h", "", SiteOp::load, 5},
+    {{"device/watchdog.h", "", SiteOp::load, 6},
      Operator::narrow_gpu,
      Contract::device_alone,
      "stall-again",

@@ -12,7 +12,8 @@ This page is written by `gdakit mutants --markdown docs/mutants.md`. A mutant is
 with one order made weaker at one place: a fence left out, a scope narrowed, an acquire or release
 made relaxed, a strong access made weak, two neighbouring stores swapped. It is *found* when a
 scenario of `gdakit explore` fails with it; the number says in which execution of that scenario that
-happened first, the rate how many of its executions find it.
+happened first, the rate how many of its executions find it. What no scenario comes past, nothing
+here speaks of: `gdakit mutants --sources DIR` names such places, and the test `mutants` fails.
 
 )";
 

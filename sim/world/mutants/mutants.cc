@@ -9,6 +9,7 @@
 #include "sim/world/mutants/last_page.h"
 #include "sim/world/mutants/operators.h"
 #include "sim/world/mutants/runner.h"
+#include "sim/world/mutants/unvisited.h"
 #include "sim/world/orders.h"
 
 namespace gdakit::sim {
@@ -179,6 +180,9 @@ MutantReport run_mutants(const MutantOptions& options, const MutantProgress& pro
   Crew crew(options);
   const std::vector<Discovery> discoveries = discover(crew, kDiscovery);
   MutantReport report;
+  if (!options.sources.empty() && !crew.stopped()) {
+    report.complaints = mutants::unvisited_sites(options.sources, sites_of(discoveries));
+  }
   for (MutantResult& mutant : mutants::first_order(sites_of(discoveries))) {
     if (mutant.text().find(options.only) == std::string::npos) continue;
     if (const Argument* const argument = argument_for(mutant)) {

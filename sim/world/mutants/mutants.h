@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
@@ -50,11 +51,14 @@ struct MutantOptions {
   std::uint64_t executions = 1000;  // of each scenario
   // ... where arguments() says why the mutant changes nothing, but of the scenario that it names;
   // 0: as many. These are what takes time, for they run to the end.
-  std::uint64_t argued_executions = 100;
+  std::uint64_t argued_executions = 50;
   std::uint64_t seed = 1;
   std::uint64_t rate_executions = 40;  // to measure kill_rate
   bool second_order = true;
-  std::string only;  // only mutants whose text contains this
+  std::string only = {};  // only mutants whose text contains this
+  // Where the project's sources lie: a site there that no scenario comes past is a defect. Empty:
+  // nobody looks.
+  std::filesystem::path sources = {};
   // The run ends, with what it has found so far, when this becomes true; null: never.
   const std::atomic<bool>* stop = nullptr;
 };
@@ -68,8 +72,8 @@ struct MutantReport {
   std::size_t killed() const;
   // Survivors without an argument, and the complaints.
   std::vector<std::string> defects() const;
-  // Arguments for mutants that are killed, and scenarios that fail without a mutation, which are
-  // left out: what they find says nothing of mutants.
+  // Arguments for mutants that are killed; sites that no scenario comes past; and scenarios that
+  // fail without a mutation, which are left out: what they find says nothing of mutants.
   std::vector<std::string> complaints;
 };
 
@@ -92,7 +96,7 @@ enum class Contract : std::uint8_t {
   later_fence,   // a fence of the same thread follows both stores
   advice,        // whoever reads the word would do the same with what it held a moment before
   device_alone,  // the host changes the word between launches alone, which are ordered
-  host_tells,    // the host writes the word meanwhile, which no simulated host does
+  host_tells,    // the host writes the word meanwhile, which a thread does in its place
   compiler,      // it orders nothing: it is for a GPU's compiler
 };
 const char* contract_name(Contract contract);

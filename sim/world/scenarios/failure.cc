@@ -1,5 +1,6 @@
 // Errors, stalls, bad arguments, and queues that end with work under way.
 #include "device/watchdog.h"
+#include "sim/world/kernel_channel.h"
 #include "sim/world/scenarios/scenarios.h"
 #include "sim/world/world_run.h"
 
@@ -308,6 +309,40 @@ WorldPointer teardown(const SubjectOptions& options) {
   return world;
 }
 
+// Nobody sends.
+struct NoMessage {
+  const Witness* witness;
+  const Channels* channels;
+  Word* buffer;
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto channel = pe.channel(channels[0]);
+    witness->expect(channel.post_receive(buffer, sizeof(Word), 1).ok(), "post_receive succeeds");
+    witness->expect(channel.wait_receive(1).status.code == StatusCode::stalled,
+                    "wait_receive says that it has stalled");
+  }
+};
+
+WorldPointer receive_stall(const SubjectOptions& options) {
+  WorldOptions world_options = options_for(options);
+  world_options.channels = 1;
+  world_options.watchdog_ns = 1'000'000;
+  world_options.watch_reports = true;
+  world_options.expect_quiet = false;
+  auto world = std::make_unique<World>("receive-stall", world_options);
+  auto* buffer = world->allocate<Word>("buffer", 1);
+  world->launch_on(0, {.blocks = 1, .threads = 1},
+                   NoMessage{world->witness(), world->channels(), buffer});
+  world->check([=](After& after) {
+    const StallReport stall = after.pe_state(0).stall;
+    after.expect(is_complete_report(stall.state), "the stall is reported");
+    after.expect(
+        stall.site == Site::message && stall.peer == 1 && stall.posted == 1 && stall.completed == 0,
+        "the report says what was waited for");
+  });
+  return world;
+}
+
 constexpr ScenarioEntry kListed[] = {
     {"error-flush", "A peer refuses the key; every thread learns of it.", make<error_flush>},
     {"error-wait", "A peer refuses the key; waits for tickets say so.", make<error_wait>},
@@ -319,6 +354,7 @@ constexpr ScenarioEntry kListed[] = {
     {"proxy-stall", "A stall is reported while a host thread rings.", make<proxy_stall>},
     {"exclusive-stall", "One thread reports a stall of a queue that another one owns.",
      make<exclusive_stall>},
+    {"receive-stall", "A wait for a message that nobody sends is reported.", make<receive_stall>},
     {"bad-argument", "A bad argument is reported while the host watches.", make<bad_argument>},
     {"teardown", "Queues are destroyed with work under way.", make<teardown>},
 };

@@ -62,7 +62,7 @@ struct CheckedHeap {
     expect_refused(pe.put(second - 1, second, 2, 1), "before the object");
     expect_refused(pe.get(second, first + 9, 1, 1), "in the gap");
     expect_refused(pe.put(first, second + 1, 2, 1), "behind the source");
-    expect_refused(pe.put(first + 8, first + 8, 8, 1), "across the gap");
+    expect_refused(pe.put(first + 8, first + 8, 9, 1), "across the gap");
     expect_refused(pe.put_value(second + 2, Word{1}, 1), "behind the last object");
     witness->expect(pe.quiet().ok(), "quiet succeeds");
   }

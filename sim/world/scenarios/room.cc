@@ -117,7 +117,7 @@ struct LapUnderSleeper {
   template <class Pe>
   void operator()(Pe& pe) const {
     const std::uint32_t block = pe.machine().block_index();
-    const int puts = block == 0 ? 1 : kPuts;
+    const int puts = block != 1 ? 1 : kPuts;
     for (int i = 1; i <= puts; ++i) {
       witness->expect(pe.put_value(data + block, Word(i), 1).ok(), "put_value is taken");
     }
@@ -169,10 +169,11 @@ struct FullWarps {
 
 WorldPointer lap_under_sleeper(const SubjectOptions& options) {
   auto world = std::make_unique<World>("sleeping-holder", options_for(options));
-  auto* data = world->allocate<Word>("data", 2);
-  world->launch_on(0, {.blocks = 2, .threads = 1}, LapUnderSleeper{world->witness(), data});
+  auto* data = world->allocate<Word>("data", 3);
+  world->launch_on(0, {.blocks = 3, .threads = 1}, LapUnderSleeper{world->witness(), data});
   world->check([=](After& after) {
-    after.expect(after.value(1, data) == 1 && after.value(1, data + 1) == LapUnderSleeper::kPuts,
+    after.expect(after.value(1, data) == 1 && after.value(1, data + 1) == LapUnderSleeper::kPuts &&
+                     after.value(1, data + 2) == 1,
                  "PE 1 has the last word of each block");
   });
   return world;
@@ -303,7 +304,8 @@ constexpr ScenarioEntry kListed[] = {
      make<commands_laps>},
     {"shared-wait", "Three lanes wait for one ticket.", make<shared_wait>},
     {"concurrent-quiet", "Blocks call quiet while another one posts.", make<concurrent_quiet>},
-    {"sleeping-holder", "A block puts once, another one more than a lap.", make<lap_under_sleeper>},
+    {"sleeping-holder", "Two blocks put once, another one more than a lap.",
+     make<lap_under_sleeper>},
     {"rival", "A post of 32 slots comes between puts of single words.", make<rival_of_one_word>},
     {"full-warps", "Two full warps fill a queue and go round it.", make<full_warps>},
 };

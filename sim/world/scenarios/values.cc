@@ -267,6 +267,52 @@ WorldPointer unaligned(const SubjectOptions& options) {
   return world;
 }
 
+// A value of 8 bytes whose halves lie in two words.
+struct Pair {
+  std::uint32_t first;
+  std::uint32_t second;
+};
+// PE 0 puts one, tells of it, and looks at another one, whose halves PE 1 writes meanwhile.
+struct PutsPair {
+  const Witness* witness;
+  std::uint32_t* data;     // 4
+  std::uint32_t* changes;  // 4
+  std::uint64_t* signal;
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    auto* const pair = reinterpret_cast<Pair*>(data + 1);
+    if (pe.my_pe() == 1) {
+      m.store(order::RelaxedSystem{}, changes + 1, 7u);
+      m.store(order::RelaxedSystem{}, changes + 2, 7u);
+      witness->expect(pe.wait_until(signal, Compare::eq, 1).ok(), "the signal comes");
+      witness->expect(m.load_weak(data + 1) == 5 && m.load_weak(data + 2) == 6,
+                      "both halves are there with the signal");
+      return;
+    }
+    witness->expect(pe.put_value(pair, Pair{5, 6}, 1).ok(), "put_value succeeds");
+    witness->expect(pe.signal(signal, 1, SignalOp::set, 1).ok(), "signal succeeds");
+    const Pair got = pe.get_value(pair, 1);
+    witness->expect(got.first == 5 && got.second == 6, "both halves come back");
+    const Pair seen = pe.get_value(reinterpret_cast<Pair*>(changes + 1), 1);
+    witness->expect(seen.first % 7 == 0 && seen.second % 7 == 0, "each half is old or new");
+    witness->expect(pe.quiet().ok(), "quiet succeeds");
+  }
+};
+
+WorldPointer pair(const SubjectOptions& options, Reached reached) {
+  auto world = world_of("pair", options_for(options), reached);
+  auto* data = world->allocate<std::uint32_t>("data", 4);
+  auto* changes = world->allocate<std::uint32_t>("changes", 4);
+  auto* signal = world->allocate<std::uint64_t>("signal", 1, RegionKind::signal);
+  world->launch({.blocks = 1, .threads = 1}, PutsPair{world->witness(), data, changes, signal});
+  world->check([=](After& after) {
+    after.expect(after.value(1, data) == 0 && after.value(1, data + 3) == 0,
+                 "what is beside the value is as it was");
+  });
+  return world;
+}
+
 WorldPointer adds_of_two(const SubjectOptions& options) {
   WorldOptions world_options = options_for(options);
   world_options.pes = 3;
@@ -319,8 +365,50 @@ WorldPointer block_elements(const SubjectOptions& options) {
   return world;
 }
 
+// Two PEs change bits of one word, each its own ones, and fetch what it was into a word of theirs,
+// which another block reads.
+struct Bits {
+  const Witness* witness;
+  std::uint32_t* word;  // on PE 1
+  std::uint32_t* seen;
+  Word* flag;
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    const int shift = 8 * pe.my_pe();
+    if (m.block_index() == 1) {
+      while (m.load(order::Acquire<Scope::gpu>{}, flag) == 0) m.spin(Site::user);
+      witness->expect((m.load_weak(seen) >> shift & 0xff) == 0x06,
+                      "the fetched word has what the PE did before");
+      return;
+    }
+    witness->expect(pe.atomic_and(word, ~(0xf0u << shift), 1).ok(), "atomic_and is taken");
+    witness->expect(pe.atomic_or(word, 0x03u << shift, 1).ok(), "atomic_or is taken");
+    witness->expect(pe.atomic_xor(word, 0x05u << shift, 1).ok(), "atomic_xor is taken");
+    witness->expect(pe.atomic_fetch_add_nbi(seen, word, 0x10u << shift, 1).ok(),
+                    "atomic_fetch_add_nbi is taken");
+    witness->expect(pe.quiet().ok(), "quiet succeeds");
+    m.store(order::Release<Scope::gpu>{}, flag, Word{1});
+  }
+};
+
+WorldPointer bits(const SubjectOptions& options, Reached reached) {
+  auto world = world_of("bits", options_for(options), reached);
+  auto* word = world->allocate<std::uint32_t>("word", 1);
+  auto* seen = world->allocate<std::uint32_t>("seen", 1);
+  auto* flag = world->allocate<Word>("flag", 1);
+  world->set(1, word, 0xf0f0u);
+  world->launch({.blocks = 2, .threads = 1}, Bits{world->witness(), word, seen, flag});
+  world->check([=](After& after) {
+    after.expect(after.value(1, word) == 0x1616u, "every change of every bit counts");
+  });
+  return world;
+}
+
 constexpr ScenarioEntry kListed[] = {
     {"atomics", "Words are swapped and set, and bits turned off.", make<atomics_by<Handler::gpu>>},
+    {"bits", "Two PEs change bits of one word, each its own ones.", make<bits, kNic>},
+    {"direct-bits", "The same of a direct peer's word.", make<bits, kDirect>},
     {"commands-atomics", "Commands swap and set words; one of them takes two slots.",
      make<atomics_by<Handler::commands>>},
     {"commands-last-number", "The first CQE names the largest number of a WQE.", make<last_number>},
@@ -334,6 +422,8 @@ constexpr ScenarioEntry kListed[] = {
     {"signal-changes", "A signal goes on changing while a PE waits for it.", make<changing_signal>},
     {"wait-for-none", "Waits for no word at all end at once.", make<waits_for_none>},
     {"direct-unaligned", "Numbers are stored from an address aligned otherwise.", make<unaligned>},
+    {"pair", "A value whose halves lie in two words.", make<pair, kNic>},
+    {"direct-pair", "The same at a direct peer.", make<pair, kDirect>},
     {"direct-far-peer", "A word is stored to the first peer that is not near.", make<far_peer>},
     {"direct-block-elements",
      "A block of an exclusive queue stores words apart, its first thread tells of them.",
