@@ -1,6 +1,7 @@
 #include "sim/world/aftermath.h"
 
 #include <algorithm>
+#include <cstddef>
 
 #include "core/base/hex.h"
 #include "core/host/stall.h"
@@ -97,7 +98,15 @@ std::uint16_t After::record(std::uint32_t pe, std::uint32_t queue, std::uint32_t
       static_cast<std::uint32_t>(Be32::from_raw(value(pe, view(pe, queue, peer).record))));
 }
 
-PeState After::pe_state(std::uint32_t pe) { return value(pe, run_.pes[pe].context.state); }
+// All but the address of lost_words(), which is another one in each world and would tell executions
+// apart that are the same.
+PeState After::pe_state(std::uint32_t pe) {
+  static_assert(offsetof(PeState, lost) + sizeof(PeState::lost) == sizeof(PeState));
+  PeState state{};
+  const auto at = reinterpret_cast<std::uint64_t>(run_.pes[pe].context.state);
+  read(pe, at, &state, offsetof(PeState, lost));
+  return state;
+}
 
 void After::expect_quiet() {
   const WorldOptions& options = run_.world.options();
