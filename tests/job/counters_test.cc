@@ -145,7 +145,7 @@ TEST_F(CountersOfAJob, AreShownWhileItRuns) {
   for (int i = 0; i < 4000 && !both_count(); ++i) std::this_thread::sleep_for(10ms);
   Launched top(
       {"top", directory_.path(), "--by", "queue", "--sort", "tx-bytes", "--interval", "0.5"});
-  EXPECT_THAT(top.line(), StartsWith("PE  peer  queue  QP"));
+  EXPECT_THAT(top.line(), AllOf(StartsWith("PE  peer  queue "), HasSubstr(" QP  WQEs/s ")));
   for (int queue = 0; queue < 8; ++queue) EXPECT_THAT(top.line(), Not(HasSubstr("\x1b")));
   top.kill(SIGINT);
   EXPECT_EQ(top.wait().status, 0);

@@ -56,7 +56,7 @@ TEST(Output, ThatCannotBeWrittenIsAFailureOfMutants) {
     GTEST_SKIP() << "one thread runs every scenario once: that takes long";
   }
   for (const std::string format : {"", " --json"}) {
-    const std::string words = "mutants --only WqeBeforeDoorbellRecord --executions 60" + format;
+    const std::string words = "mutants --only WqeBeforeDoorbellRecord --executions 20" + format;
     const Outcome full = to(">/dev/full", words);
     EXPECT_EQ(full.status, 1);
     EXPECT_EQ(full.errors, "gdakit mutants: stdout cannot be written: No space left on device\n");
