@@ -1,6 +1,7 @@
 // libc's own functions behind the ones that this library puts in their place.
 #pragma once
 
+#include <cstring>
 #include <dlfcn.h>
 #include <optional>
 #include <string>
@@ -27,10 +28,15 @@ Function* libc_function(const char* name) {
 }
 
 // The path that a call is for: where it begins with /sys/class/infiniband, the one in the folder
-// that stands in for /sys.
+// that stands in for /sys. No other path takes memory: a program's own allocator reads files and
+// links, too, while it holds its locks.
 class Path {
  public:
-  explicit Path(const char* path) : path_(path), other_(Shim::get().sysfs_path(path)) {}
+  explicit Path(const char* path) : path_(path) {
+    if (path != nullptr && std::strncmp(path, "/sys/", 5) == 0) {
+      other_ = Shim::get().sysfs_path(path);
+    }
+  }
   const char* text() const { return other_ ? other_->c_str() : path_; }
 
  private:
