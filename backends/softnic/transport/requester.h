@@ -101,7 +101,7 @@ class Requester {
   // requester_complete.cc
   Turn complete(RcSend& send);
   bool is_read(RcSend& send, const Flight& flight);
-  bool is_slot_read(RcSend& send, const Flight& flight);
+  bool is_busy(RcSend& send, const Flight& flight);
   bool finished(RcSend& send, const Flight& flight);
   bool post_completion(RcSend& send, const Flight& flight);
   void tell_begin(RcSend& send);

@@ -16,13 +16,16 @@ bool Requester::is_read(RcSend& send, const Flight& flight) {
   return false;
 }
 
-// The same of the flight's WQE. It may be the first of several that are read again.
-bool Requester::is_slot_read(RcSend& send, const Flight& flight) {
-  return send.queue.is_reading(core_, send.index_of(flight), flight.wqebbs);
+// Whether DMA of the flight is under way, or its WQE is being read, like the payload above: that
+// may be the first of several that are read again.
+bool Requester::is_busy(RcSend& send, const Flight& flight) {
+  return !core_.done(flight.op) ||
+         send.queue.is_reading(core_, send.index_of(flight), flight.wqebbs);
 }
 
+// Of a flight that is not busy.
 bool Requester::finished(RcSend& send, const Flight& flight) {
-  if (!flight.sent || !core_.done(flight.op) || is_slot_read(send, flight)) return false;
+  if (!flight.sent) return false;
   switch (flight.kind) {
     case RequestKind::nop:
     case RequestKind::key_change:
@@ -77,12 +80,11 @@ Turn Requester::complete(RcSend& send) {
     Flight& flight = send.flights.front();
     if (flight.fault && send.qp.state == QpState::err) break;  // something else was the first error
     // A WQE that has failed, too, keeps its buffers until what was moved for it is there.
-    const bool over = flight.fault ? core_.done(flight.op) && !is_slot_read(send, flight)
-                                   : finished(send, flight);
-    if (!over) {
-      turn.pending |= !core_.done(flight.op) || is_slot_read(send, flight);
+    if (is_busy(send, flight)) {
+      turn.pending = true;
       break;
     }
+    if (!flight.fault && !finished(send, flight)) break;
     if ((flight.fault && !withdraw(send)) || !post_completion(send, flight)) {
       turn.pending = true;
       break;
