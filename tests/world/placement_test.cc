@@ -2,8 +2,8 @@
 // where nobody has told it.
 #include <gtest/gtest.h>
 
-#include "sim/explore/explorer.h"
 #include "sim/world/scenarios/scenarios.h"
+#include "tests/world/holds.h"
 
 namespace gdakit::sim {
 namespace {
@@ -16,19 +16,6 @@ WorldOptions options_for(Told told) {
   WorldOptions options = scenarios::options_for(SubjectOptions{.any_placement = true});
   options.any_placement = told == Told::yes;
   return options;
-}
-
-bool holds(World& world) {
-  ExploreOptions options;
-  options.schedules = 2000;
-  options.shrink = false;
-  const Exploration found = explore(world, options);
-  EXPECT_EQ(world.problem(), "");
-  if (!found.passed()) {
-    const FindingKind kind = found.failure->result.finding;
-    EXPECT_TRUE(kind == FindingKind::race || kind == FindingKind::invariant) << finding_name(kind);
-  }
-  return found.passed();
 }
 
 // What tells PE 1 that the data is there.

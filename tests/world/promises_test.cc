@@ -1,8 +1,8 @@
 // What the guide says of order, from both sides: what orders two operations, and what does not.
 #include <gtest/gtest.h>
 
-#include "sim/explore/explorer.h"
 #include "sim/world/scenarios/scenarios.h"
+#include "tests/world/holds.h"
 
 namespace gdakit::sim {
 namespace {
@@ -13,15 +13,6 @@ WorldOptions options_for(Reached reached) {
   WorldOptions options = scenarios::options_for(SubjectOptions{});
   options.reached = reached;
   return options;
-}
-
-bool holds(World& world) {
-  ExploreOptions options;
-  options.schedules = 2000;
-  options.shrink = false;
-  const Exploration found = explore(world, options);
-  EXPECT_EQ(world.problem(), "");
-  return found.passed();
 }
 
 // What stands between two operations.
