@@ -15,6 +15,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::MatchesRegex;
 using testing::Not;
 using testing::StartsWith;
 using tools::read_counters;
@@ -145,7 +146,7 @@ TEST_F(CountersOfAJob, AreShownWhileItRuns) {
   for (int i = 0; i < 4000 && !both_count(); ++i) std::this_thread::sleep_for(10ms);
   Launched top(
       {"top", directory_.path(), "--by", "queue", "--sort", "tx-bytes", "--interval", "0.5"});
-  EXPECT_THAT(top.line(), AllOf(StartsWith("PE  peer  queue "), HasSubstr(" QP  WQEs/s ")));
+  EXPECT_THAT(top.line(), MatchesRegex("PE  peer  queue +QP  WQEs/s .*"));
   for (int queue = 0; queue < 8; ++queue) EXPECT_THAT(top.line(), Not(HasSubstr("\x1b")));
   top.kill(SIGINT);
   EXPECT_EQ(top.wait().status, 0);

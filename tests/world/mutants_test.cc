@@ -1,5 +1,5 @@
 // Every order of the protocol is needed: each mutant is found within 1,000 executions, or somebody
-// has said why it changes nothing, and 1,000 of the scenario that he names and 50 of each other
+// has said why it changes nothing, and 1,000 of the scenario that he names and 100 of each other
 // one do not contradict; no place of device/ is passed by no scenario; and the page that says so is
 // current.
 #include "sim/world/mutants/mutants.h"

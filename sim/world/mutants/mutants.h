@@ -51,7 +51,7 @@ struct MutantOptions {
   std::uint64_t executions = 1000;  // of each scenario
   // ... where arguments() says why the mutant changes nothing, but of the scenario that it names;
   // 0: as many. These are what takes time, for they run to the end.
-  std::uint64_t argued_executions = 50;
+  std::uint64_t argued_executions = 100;
   std::uint64_t seed = 1;
   std::uint64_t rate_executions = 40;  // to measure kill_rate
   bool second_order = true;

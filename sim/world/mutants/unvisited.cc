@@ -1,9 +1,9 @@
 #include "sim/world/mutants/unvisited.h"
 
 #include <algorithm>
-#include <fstream>
 #include <regex>
-#include <sstream>
+
+#include "core/base/files.h"
 
 namespace gdakit::sim::mutants {
 namespace {
@@ -36,13 +36,6 @@ std::string line_at(const std::string& text, std::size_t at) {
   const std::size_t before = text.rfind('\n', at);
   const std::size_t begin = text.find_first_not_of(" \n", before == text.npos ? 0 : before);
   return text.substr(begin, text.find('\n', at) - begin);
-}
-
-std::string content_of(const fs::path& path) {
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
 }
 
 bool is_visited(const std::string& file, const MachineCall& call,
@@ -81,7 +74,12 @@ std::vector<std::string> unvisited_sites(const fs::path& root,
           entry.path().extension() == ".h" && entry.path().stem() != "machine_concept";
       if (!calls) continue;
       const std::string file = std::string(folder) + "/" + entry.path().filename().string();
-      for (const MachineCall& call : machine_calls(content_of(entry.path()))) {
+      const Result<std::string> text = read_file(entry.path().string(), "the header");
+      if (!text) {
+        found.push_back(text.error().message());
+        continue;
+      }
+      for (const MachineCall& call : machine_calls(*text)) {
         if (is_visited(file, call, visited)) continue;
         found.push_back(file + ":" + std::to_string(call.first_line) + ": " + call.text +
                         " is passed by no scenario");
