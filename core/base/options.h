@@ -63,8 +63,10 @@ enum class NearWire { automatic, memory, udp };
 // (core/host/transport_map.h).
 enum class TransportChoice { automatic, nic, direct };
 
-// How the network places puts (device/pe.h); how collectives are arranged (device/views.h).
+// How the network places puts (device/pe.h).
 enum class Placement { in_order, any };
+
+// How collectives are arranged (device/views.h).
 enum class CollectiveChoice { automatic, linear, logarithmic, ring };
 
 // How launches of a process's PEs follow each other (Context::launch).
