@@ -11,6 +11,7 @@ namespace {
 using format::prm::Ads;
 
 constexpr std::uint32_t kFirstSourcePort = 0xc000;
+constexpr int kSourcePortBits = 14;  // of those from there on
 // Of AvSegment::grh_gid_fl.
 constexpr std::uint32_t kGrhBit = std::uint32_t{1} << 30;
 constexpr int kGidIndexShift = 20;
@@ -45,11 +46,6 @@ Result<std::array<std::uint8_t, 6>> mac_of(const OpenNic& nic, const PortAddress
   return mac;
 }
 
-std::uint16_t source_port_of(std::uint32_t number, std::uint32_t peer_number) {
-  const std::uint32_t hash = (number ^ peer_number) * 0x9e3779b1u;
-  return static_cast<std::uint16_t>(kFirstSourcePort | hash >> 18);
-}
-
 // Whether InfiniBand's packets between the two need a global routing header.
 bool needs_grh(const PortAddress& one, const PortAddress& other) {
   constexpr std::size_t kPrefixBytes = 8;
@@ -64,6 +60,15 @@ std::uint64_t big_endian(const std::uint8_t* bytes, std::size_t count) {
 }
 
 }  // namespace
+
+// Both numbers count up together from one queue of two PEs to the next, so that neither their
+// difference nor what differs in their bits says which queue it is.
+std::uint16_t source_port_of(std::uint32_t number, std::uint32_t peer_number) {
+  constexpr int kQpnBits = 24;
+  constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15;
+  const std::uint64_t both = std::uint64_t{number} << kQpnBits | peer_number;
+  return static_cast<std::uint16_t>(kFirstSourcePort | both * kGolden >> (64 - kSourcePortBits));
+}
 
 std::uint16_t nth_source_port(const Way& way, std::uint32_t nth) {
   if (way.source_port == 0) return 0;

@@ -20,11 +20,14 @@ struct Way {
   std::uint16_t source_port = 0;      // of RoCE v2
 };
 
+// The UDP source port, of those from 0xc000 on, of the queue pair of that number which is connected
+// to the other one: different ones for the queues of one peer, so that networks which go by it
+// spread them.
+std::uint16_t source_port_of(std::uint32_t number, std::uint32_t peer_number);
 // The `nth` of the source ports that are this way's, which all differ; 0 if it has none.
 std::uint16_t nth_source_port(const Way& way, std::uint32_t nth);
 
-// `number` and `peer_number` are those of the two ends, a source port for each pair of which lets
-// networks spread their packets over all ways. Errors: of Ethernet, that there is no way.
+// `number` and `peer_number` are those of the two ends. Errors: of Ethernet, that there is no way.
 Result<Way> find_way(const OpenNic& nic, const PortAddress& to, std::uint32_t number,
                      std::uint32_t peer_number);
 

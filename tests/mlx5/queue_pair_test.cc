@@ -4,11 +4,13 @@
 
 #include <cerrno>
 #include <cstring>
+#include <set>
 #include <span>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "backends/mlx5/way.h"
 #include "core/format/prm/cq.h"
 #include "core/format/prm/qp.h"
 #include "tests/mlx5/fixture.h"
@@ -207,6 +209,21 @@ TEST_F(Commands, TakeTheLessOfBothEndsAndAPortOfTheirOwn) {
                 .at(prm::Qpc::primary_address_path)
                 .get(prm::Ads::udp_sport),
             port);
+}
+
+// PEs make their queues to all peers in one order, so the numbers of both ends are alike.
+TEST(SourcePort, OfEachQueueToAPeerIsAnother) {
+  constexpr std::uint32_t kBase = 0x40, kRows = 8;
+  for (std::uint32_t pes = 2; pes <= 64; ++pes) {
+    for (std::uint32_t peer = 0; peer < pes; ++peer) {
+      std::set<std::uint16_t> ports;
+      for (std::uint32_t row = 0; row < kRows; ++row) {
+        ports.insert(source_port_of(kBase + row * pes + peer, kBase + row * pes + 1));
+      }
+      ASSERT_EQ(ports.size(), kRows) << pes << " PEs, to PE " << peer;
+      ASSERT_GE(*ports.begin(), 0xc000);
+    }
+  }
 }
 
 TEST_F(Commands, CarryTheServiceLevelAndTheTrafficClass) {
