@@ -16,6 +16,9 @@ Result<void> agree_on_nics(Bootstrap& bootstrap, std::uint32_t mine);
 // the bootstrap's own.
 Result<void> agree_on_doorbells(Bootstrap& bootstrap, const Result<void>& mine);
 
+// Collective. Ok if the NICs of every PE take queues in its device's memory. Errors: likewise.
+Result<void> agree_on_queue_memory(Bootstrap& bootstrap, const Result<void>& mine);
+
 // Collective. The least MTU of all PEs' ports, each an ibv_mtu.
 Result<std::uint8_t> agree_on_mtu(Bootstrap& bootstrap, std::uint8_t mine);
 

@@ -60,6 +60,14 @@ class Mlx5Backend final : public Backend {
   Result<void> reserve_doorbells() { return doorbells_.reserve(); }
   // Behind that: whether the device's threads can ring, or why not.
   Result<void> map_doorbells() { return doorbells_.map_for_device(); }
+  // Ok if the NIC takes queues in the device's memory, or why not: of a piece of that it is tried.
+  Result<void> try_queue_memory() {
+    const auto piece = memory_.allocate(memory_.granularity(), Place::device);
+    if (!piece) return piece.error();
+    const auto taken = Umem::make(*nic_, memory_, (*piece)->data(), (*piece)->size());
+    return taken ? Result<void>() : taken.error().within(nic_->name());
+  }
+  void leave_queues_to_host() { device_queues_ = false; }
   // Who rings: the device's threads alone, they and host threads, or these alone.
   void set_ringers(bool device_rings, bool device_alone) {
     device_rings_ = device_rings;
@@ -73,6 +81,7 @@ class Mlx5Backend final : public Backend {
     BackendLimits limits;
     limits.needs_cst = !memory_.orders_nic_writes();
     limits.device_rings = device_rings_;
+    limits.device_queues = device_queues_;
     limits.auto_direct = !emulated_;
     limits.on_bus = true;
     limits.has_dc = dc_.has_dc();
@@ -158,6 +167,7 @@ class Mlx5Backend final : public Backend {
   const bool relaxed_ordering_;
   const std::uint8_t ack_timeout_;
   bool device_rings_ = true;
+  bool device_queues_ = true;
   bool has_recordless_ = false;
   mutable std::mutex mutex_;
   DoorbellPages doorbells_;
@@ -344,6 +354,33 @@ Result<void> choose_ringers(const Mlx5Backends& backends, NicHandler handler, Bo
   return {};
 }
 
+Result<void> try_all_queue_memory(const Mlx5Backends& backends) {
+  for (const auto& backend : backends) {
+    if (auto taken = backend->try_queue_memory(); !taken) return taken;
+  }
+  return {};
+}
+
+// Collective, behind choose_ringers: where queues lie that could lie in GPUs' memory. Where they
+// must, a NIC that does not take them there is an error; else those of all PEs lie in the host's.
+Result<void> choose_queue_memory(const Mlx5Backends& backends, QueuePlace wanted, bool on_gpu,
+                                 Bootstrap& bootstrap, const Log& log) {
+  const bool may_lie_there =
+      on_gpu && wanted != QueuePlace::host && backends.front()->limits().device_rings;
+  const Result<void> mine = may_lie_there ? try_all_queue_memory(backends) : Result<void>();
+  const Result<void> all_can = agree_on_queue_memory(bootstrap, mine);
+  if (all_can) return {};
+  if (wanted == QueuePlace::device || all_can.error().code() != Code::unavailable) {
+    return all_can.error();
+  }
+  if (bootstrap.rank() == 0) {
+    log.warn("the queues of all PEs lie in host memory (GDAKIT_QUEUE_MEMORY=host), for " +
+             all_can.error().message());
+  }
+  for (const auto& backend : backends) backend->leave_queues_to_host();
+  return {};
+}
+
 }  // namespace
 
 Result<std::vector<std::unique_ptr<Backend>>> make_backends(
@@ -358,6 +395,11 @@ Result<std::vector<std::unique_ptr<Backend>>> make_backends(
     if (auto chosen = choose_dc_mtu(backends, bootstrap); !chosen) return chosen.error();
   }
   if (auto chosen = choose_ringers(backends, options.nic_handler, bootstrap, log); !chosen) {
+    return chosen.error();
+  }
+  if (auto chosen = choose_queue_memory(backends, options.queue_memory, memory.gpu().has_value(),
+                                        bootstrap, log);
+      !chosen) {
     return chosen.error();
   }
   return std::vector<std::unique_ptr<Backend>>(std::make_move_iterator(backends.begin()),

@@ -29,6 +29,7 @@ struct BackendLimits {
   std::uint32_t max_queue_depth = 32768;  // WQEBBs
   bool needs_cst = false;       // NIC writes are not ordered by themselves: DUMP after reads
   bool device_rings = true;     // the device's threads can reach the doorbell registers
+  bool device_queues = true;    // it takes queues that lie in the device's memory
   bool auto_direct = false;     // what GDAKIT_TRANSPORT=auto means with this NIC
   bool direct_peers = true;     // this PE's heap may be mapped by others, and it may map theirs
   bool on_bus = false;          // it reads memory over the bus, whichever GPU that is of

@@ -133,6 +133,7 @@ BackendLimits NicSet::limits() const {
     all.max_queue_depth = std::min(all.max_queue_depth, one.max_queue_depth);
     all.needs_cst = all.needs_cst || one.needs_cst;
     all.device_rings = all.device_rings && one.device_rings;
+    all.device_queues = all.device_queues && one.device_queues;
     all.auto_direct = all.auto_direct && one.auto_direct;
     all.direct_peers = all.direct_peers && one.direct_peers;
     all.on_bus = all.on_bus || one.on_bus;

@@ -63,7 +63,9 @@ Result<void> QueueTable::choose_place() {
                  "GDAKIT_QUEUE_MEMORY=device: the proxy's host thread cannot reach queues in GPU "
                  "memory; use auto or host");
   }
-  place_ = proxy || options_.queue_memory == QueuePlace::host ? Place::shared : Place::device;
+  const bool on_host =
+      proxy || options_.queue_memory == QueuePlace::host || !backend_.limits().device_queues;
+  place_ = on_host ? Place::shared : Place::device;
   return {};
 }
 

@@ -311,6 +311,36 @@ TEST_F(GpuBackendTest, AGpuThatIsToRingAndCannotIsAnError) {
               AllOf(HasSubstr("GDAKIT_NIC_HANDLER=gpu"), HasSubstr("800")));
 }
 
+// Where nothing but host memory is left, one line says so, and where GPU memory was asked for that
+// is an error.
+TEST_F(GpuBackendTest, QueuesLieInHostMemoryWhereANicTakesNoGpuMemory) {
+  gpu_.exports = false;
+  played().errors = {{"mlx5dv_devx_umem_reg_ex", EFAULT}};
+  testing::internal::CaptureStderr();
+  const auto backend = open_with(NicHandler::automatic);
+  const std::string said = testing::internal::GetCapturedStderr();
+  ASSERT_TRUE(backend);
+  EXPECT_FALSE((*backend)->limits().device_queues);
+  EXPECT_THAT(said, AllOf(HasSubstr("the queues of all PEs lie in host memory"),
+                          HasSubstr("NIC of PE 0"), HasSubstr("cuMemGetHandleForAddressRange"),
+                          HasSubstr("and by its address: mlx5dv_devx_umem_reg_ex")));
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1);
+  Options options;
+  options.queue_memory = QueuePlace::device;
+  const auto refused = open(options, gpu_);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message(), HasSubstr("takes no queue in its GPU's memory"));
+}
+
+TEST_F(GpuBackendTest, QueuesLieInGpuMemoryByEitherWay) {
+  for (const bool exports : {true, false}) {
+    gpu_.exports = exports;
+    const auto backend = open_with(NicHandler::automatic);
+    ASSERT_TRUE(backend);
+    EXPECT_TRUE((*backend)->limits().device_queues) << exports;
+  }
+}
+
 TEST_F(GpuBackendTest, WhatHostThreadsAreToRingIsNotMapped) {
   gpu_.maps = false;
   EXPECT_TRUE(open_with(NicHandler::proxy));
