@@ -16,7 +16,8 @@ namespace {
 PlacedPe place(const Options& options, const std::vector<std::string>& gpus) {
   return {gpus.size() - 1, gpus.back(),
           mlx5::place_nics(options.nics_per_pe, HcaList::parse(options.hca_list).value(),
-                           HcaMap::parse(options.hca_map).value(), gpus)};
+                           HcaMap::parse(options.hca_map).value(),
+                           GidChoice::parse(options.gid).value(), gpus)};
 }
 
 // As one line of JSON.
@@ -85,7 +86,9 @@ std::string taken_text(const PlacedPe& pe) {
 }  // namespace
 
 NicSection describe_nics(const Options& options, const std::vector<GpuInfo>& gpus) {
-  NicSection section{mlx5::report_devices(HcaList::parse(options.hca_list).value()), {}};
+  NicSection section{mlx5::report_devices(HcaList::parse(options.hca_list).value(),
+                                          GidChoice::parse(options.gid).value()),
+                     {}};
   if (!section.nics) return section;
   std::vector<std::string> up_to;
   for (std::string& gpu : buses_of_pes(options, gpus)) {

@@ -22,10 +22,12 @@ class Provider final : public BackendProvider {
 
 bool built_in() { return false; }
 
-Result<std::vector<DeviceReport>> report_devices(const HcaList&) { return absent(); }
+Result<std::vector<DeviceReport>> report_devices(const HcaList&, const GidChoice&) {
+  return absent();
+}
 
 Result<std::vector<PlacedNic>> place_nics(std::size_t, const HcaList&, const HcaMap&,
-                                          std::vector<std::string>) {
+                                          const GidChoice&, std::vector<std::string>) {
   return absent();
 }
 

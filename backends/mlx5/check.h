@@ -73,6 +73,7 @@ struct NicLook {
   Answer atomics = {};
   std::uint32_t atomic_operations = 0;  // as QUERY_HCA_CAP has them
   std::uint32_t atomic_sizes = 0;
+  bool swaps_fetched = false;  // what atomics fetch of 8 bytes comes back big-endian
   // Whether it has all that signals and counters use: compare-and-swap, fetch-and-add, both of them
   // masked, of 4 and 8 bytes.
   bool has_atomics() const {

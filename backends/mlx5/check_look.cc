@@ -63,6 +63,7 @@ void look_at_atomics(const Libraries& libraries, ibv_context* context, NicLook& 
   if (!atomics) return;
   look.atomic_operations = atomics->operations;
   look.atomic_sizes = atomics->sizes;
+  look.swaps_fetched = atomics->swaps_fetched;
 }
 
 GidLook look_at_gid(const ibv_gid_entry& entry, unsigned index) {

@@ -378,7 +378,7 @@ Result<std::unique_ptr<PutEnd>> open_put_end(const Libraries& libraries, const s
   };
   NicOptions wanted;
   wanted.wish.list = *list;
-  wanted.gid = GidChoice::parse(options.gid).value_or(GidChoice());
+  wanted.wish.gid = GidChoice::parse(options.gid).value_or(GidChoice());
   wanted.service_level = to_byte(options.service_level);
   wanted.traffic_class = to_byte(options.traffic_class);
   wanted.pkey_index = static_cast<std::uint16_t>(options.pkey_index);

@@ -9,16 +9,16 @@ namespace gdakit::mlx5 {
 
 bool built_in() { return true; }
 
-Result<std::vector<DeviceReport>> report_devices(const HcaList& list) {
+Result<std::vector<DeviceReport>> report_devices(const HcaList& list, const GidChoice& gid) {
   const Result<const Libraries*> libraries = Libraries::of_process();
   if (!libraries) return libraries.error();
   const Result<DeviceList> present = DeviceList::get(**libraries);
   if (!present) return present.error();
-  return judge_devices(*present, list);
+  return judge_devices(*present, list, gid);
 }
 
 Result<std::vector<PlacedNic>> place_nics(std::size_t count, const HcaList& list, const HcaMap& map,
-                                          std::vector<std::string> gpus) {
+                                          const GidChoice& gid, std::vector<std::string> gpus) {
   const Result<const Libraries*> libraries = Libraries::of_process();
   if (!libraries) return libraries.error();
   const Result<DeviceList> present = DeviceList::get(**libraries);
@@ -27,7 +27,7 @@ Result<std::vector<PlacedNic>> place_nics(std::size_t count, const HcaList& list
   gpus.pop_back();
   const std::size_t local_rank = gpus.size();
   const Result<std::vector<ChosenNic>> chosen =
-      choose_nics(*present, {count, list, map, local_rank, gpu, std::move(gpus)});
+      choose_nics(*present, {count, list, map, gid, local_rank, gpu, std::move(gpus)});
   if (!chosen) return chosen.error();
   std::vector<PlacedNic> placed;
   for (const ChosenNic& nic : *chosen) {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/gid_choice.h"
 #include "core/base/hca_list.h"
 #include "core/base/result.h"
 
@@ -27,7 +28,7 @@ bool built_in();
 
 // Errors (unavailable): no such headers in this build, libraries that are absent or unfit, no
 // device. A name of the list that no device has is not_found.
-Result<std::vector<DeviceReport>> report_devices(const HcaList& list);
+Result<std::vector<DeviceReport>> report_devices(const HcaList& list, const GidChoice& gid = {});
 
 // One of the NICs that a PE takes.
 struct PlacedNic {
@@ -40,6 +41,6 @@ struct PlacedNic {
 // their PCI addresses: those of its host's PEs up to it. An empty address is of a PE without a GPU.
 // Errors: as report_devices; fewer NICs can be used, or not those of the map.
 Result<std::vector<PlacedNic>> place_nics(std::size_t count, const HcaList& list, const HcaMap& map,
-                                          std::vector<std::string> gpus);
+                                          const GidChoice& gid, std::vector<std::string> gpus);
 
 }  // namespace gdakit::mlx5

@@ -19,6 +19,12 @@ constexpr unsigned kMostPorts = 255;
 constexpr std::array kAtomicNames{"compare-and-swap", "fetch-and-add", "masked compare-and-swap",
                                   "masked fetch-and-add"};  // by their bits
 
+// GPU threads take what an atomic fetched as it lies there.
+constexpr const char* kSwapsFetched =
+    "atomic operations of 8 bytes bring back what they fetch big-endian "
+    "(atomic_req_8B_endianness_mode is 0): the driver sets that mode when it finds a NIC that has "
+    "the other one, so the NIC, its firmware or its driver is too old";
+
 std::string joined(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
@@ -50,10 +56,11 @@ class Context {
     return attributes;
   }
   Result<ibv_port_attr> port(std::uint8_t number) const { return query_port(context_, number); }
-  // Why the port has no address; nothing if it has one.
-  std::string lack_of_gids(std::uint8_t number, const ibv_port_attr& port) const {
+  // Why the port has no address that is allowed; nothing if it has one.
+  std::string lack_of_gids(std::uint8_t number, const ibv_port_attr& port,
+                           const GidChoice& choice) const {
     const Result<ibv_gid_entry> gid =
-        GidTable(libraries_, context_, number, port.gid_tbl_len).choose(GidChoice());
+        GidTable(libraries_, context_, number, port.gid_tbl_len).choose(choice);
     return gid ? "" : gid.error().message();
   }
   // Why the device API's atomics cannot be done; nothing if they can.
@@ -75,7 +82,7 @@ std::string Context::lack_of_atomics() const {
   for (const std::uint32_t size : {4u, 8u}) {
     if ((has->sizes & size) == 0) lacks.push_back("those of " + std::to_string(size) + " bytes");
   }
-  if (lacks.empty()) return {};
+  if (lacks.empty()) return has->swaps_fetched ? kSwapsFetched : "";
   return "it lacks atomic operations that signals and counters need, of queue pairs: " +
          joined(lacks) +
          ". Its firmware may switch atomics off (`mlxconfig -d <device> q PCI_ATOMIC_MODE` shows "
@@ -124,7 +131,7 @@ std::string port_text(const ibv_port_attr& port) {
 }
 
 // The first port that can be used.
-void judge_ports(const Context& context, unsigned count, const HcaList& list,
+void judge_ports(const Context& context, unsigned count, const HcaList& list, const GidChoice& gid,
                  const std::string& left_out, DeviceReport& report) {
   std::string reasons;
   for (unsigned number = 1; number <= count; ++number) {
@@ -134,7 +141,7 @@ void judge_ports(const Context& context, unsigned count, const HcaList& list,
     if (list.allows(report.name, port)) {
       const Result<ibv_port_attr> attributes = context.port(port);
       why = attributes ? why_unusable(*attributes) : attributes.error().message();
-      if (why.empty()) why = context.lack_of_gids(port, *attributes);
+      if (why.empty()) why = context.lack_of_gids(port, *attributes, gid);
       if (why.empty()) text = port_text(*attributes);
     }
     if (!text.empty()) {
@@ -161,7 +168,7 @@ std::string firmware_of(const ibv_device_attr& attributes) {
 }
 
 DeviceReport judge_device(const Libraries& libraries, ibv_device* device, const HcaList& list,
-                          const char* variable) {
+                          const GidChoice& gid, const char* variable) {
   const std::string left_out = std::string("left out by ") + variable;
   DeviceReport report{libraries.get_device_name(device), 0, {}};
   if (!libraries.is_supported(device)) {
@@ -185,7 +192,7 @@ DeviceReport judge_device(const Libraries& libraries, ibv_device* device, const 
   }
   report.sentence = context.lack_of_atomics();
   if (!report.sentence.empty()) return report;
-  judge_ports(context, attributes->phys_port_cnt, list, left_out, report);
+  judge_ports(context, attributes->phys_port_cnt, list, gid, left_out, report);
   if (report.usable()) report.sentence += ", firmware " + firmware_of(*attributes);
   return report;
 }
@@ -218,11 +225,12 @@ Error none_listed() {
 
 }  // namespace
 
-Result<std::vector<DeviceReport>> judge_devices(const DeviceList& present, const HcaList& list) {
+Result<std::vector<DeviceReport>> judge_devices(const DeviceList& present, const HcaList& list,
+                                                const GidChoice& gid) {
   std::vector<DeviceReport> reports;
   std::vector<std::string> names;
   for (ibv_device* const device : present.devices()) {
-    reports.push_back(judge_device(present.libraries(), device, list));
+    reports.push_back(judge_device(present.libraries(), device, list, gid));
     names.push_back(reports.back().name);
   }
   if (names.empty()) return none_listed();

@@ -35,7 +35,8 @@ Result<ChosenNic> take_mapped(const DeviceList& present, const NicWish& wish,
     const std::string name = present.libraries().get_device_name(device);
     names += (names.empty() ? "" : ", ") + name;
     if (!entry.unknown({name}).empty()) continue;
-    const DeviceReport report = judge_device(present.libraries(), device, entry, "GDAKIT_HCA_MAP");
+    const DeviceReport report =
+        judge_device(present.libraries(), device, entry, wish.gid, "GDAKIT_HCA_MAP");
     if (report.usable()) return ChosenNic{device, report, "by GDAKIT_HCA_MAP"};
     return Error(Code::unavailable, who + ", which cannot be used: " + report.sentence);
   }
@@ -78,19 +79,48 @@ std::string reason(const Distance& distance, std::size_t place, std::size_t coun
          std::to_string(count) + " that are as near";
 }
 
-// Of NICs that are as near, where the first PE of those that share them out begins. Farther ones
-// than the nearest it takes from behind these, so that PEs with other nearest ones take others.
+// Of NICs that are as near, where who takes farther ones than the nearest begins to look: behind
+// these, so that PEs with other nearest ones take others.
 std::size_t beginning(const Places& places, const Places& nearest) {
   if (places == nearest) return 0;
   return static_cast<std::size_t>(std::ranges::upper_bound(places, nearest.back()) -
                                   places.begin());
 }
 
+// One that a PE takes.
+struct Taken {
+  Distance distance;
+  std::size_t place = 0;  // among those that are as near
+  std::size_t as_near = 0;
+  std::size_t nic = 0;
+};
+
+// The nearest ones and, of those that are as near, the ones that the fewest PEs have taken. `users`
+// counts the PEs of each NIC.
+std::vector<Taken> take(const ByDistance& near_first, std::size_t count,
+                        std::vector<std::size_t>& users) {
+  std::vector<Taken> taken;
+  const Places& nearest = near_first.begin()->second;
+  for (const auto& [distance, places] : near_first) {
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      order.push_back((beginning(places, nearest) + i) % places.size());
+    }
+    std::ranges::stable_sort(order, {}, [&](std::size_t place) { return users[places[place]]; });
+    order.resize(std::min(count - taken.size(), places.size()));
+    for (const std::size_t place : order) {
+      taken.push_back({distance, place, places.size(), places[place]});
+      ++users[places[place]];
+    }
+  }
+  return taken;
+}
+
 }  // namespace
 
 Result<std::vector<ChosenNic>> choose_nics(const DeviceList& present, const NicWish& wish) {
   if (!wish.map.empty()) return take_all_mapped(present, wish);
-  const Result<std::vector<DeviceReport>> reports = judge_devices(present, wish.list);
+  const Result<std::vector<DeviceReport>> reports = judge_devices(present, wish.list, wish.gid);
   if (!reports) return reports.error();
   const auto usable =
       static_cast<std::size_t>(std::ranges::count_if(*reports, &DeviceReport::usable));
@@ -98,24 +128,14 @@ Result<std::vector<ChosenNic>> choose_nics(const DeviceList& present, const NicW
   const auto sorted = [&](const std::string& gpu) {
     return sorted_by_distance(gpu, present, *reports, wish.system);
   };
-  const ByDistance near_first = sorted(wish.gpu);
-  const Places& nearest = near_first.begin()->second;
-  const auto turn =
-      static_cast<std::size_t>(std::ranges::count_if(wish.gpus_before, [&](const std::string& gpu) {
-        return sorted(gpu).begin()->second == nearest;
-      }));
-  std::vector<ChosenNic> taken;
-  for (const auto& [distance, places] : near_first) {
-    const std::size_t count = std::min(wish.count - taken.size(), places.size());
-    const std::size_t first = beginning(places, nearest) + turn * count;
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::size_t place = (first + i) % places.size();
-      const std::size_t nic = places[place];
-      taken.push_back({present.devices()[nic], (*reports)[nic],
-                       reason(distance, place, places.size(), wish.gpu)});
-    }
+  std::vector<std::size_t> users(reports->size());
+  for (const std::string& gpu : wish.gpus_before) take(sorted(gpu), wish.count, users);
+  std::vector<ChosenNic> chosen;
+  for (const Taken& taken : take(sorted(wish.gpu), wish.count, users)) {
+    chosen.push_back({present.devices()[taken.nic], (*reports)[taken.nic],
+                      reason(taken.distance, taken.place, taken.as_near, wish.gpu)});
   }
-  return taken;
+  return chosen;
 }
 
 }  // namespace gdakit::mlx5

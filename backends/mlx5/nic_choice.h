@@ -1,5 +1,5 @@
-// Which of a host's NICs a PE takes: what the user's map says; else the nearest to its GPU, which
-// the PEs share out that have the same nearest ones.
+// Which of a host's NICs a PE takes: what the user's map says; else the nearest to its GPU, and of
+// those that are as near the ones that the fewest PEs of lower local ranks have taken.
 #pragma once
 
 #include <filesystem>
@@ -8,6 +8,7 @@
 
 #include "backends/mlx5/device_list.h"
 #include "backends/mlx5/devices.h"
+#include "core/base/gid_choice.h"
 #include "core/base/hca_list.h"
 
 namespace gdakit::mlx5 {
@@ -16,6 +17,7 @@ struct NicWish {
   std::size_t count = 1;                      // of NICs (GDAKIT_NICS_PER_PE)
   HcaList list = {};                          // GDAKIT_HCA_LIST
   HcaMap map = {};                            // GDAKIT_HCA_MAP
+  GidChoice gid = {};                         // GDAKIT_GID
   std::size_t local_rank = 0;                 // of the PE, among those of its host
   std::string gpu = {};                       // its PCI address; empty: the PE has none
   std::vector<std::string> gpus_before = {};  // those of PEs of its host with lower local ranks

@@ -119,7 +119,7 @@ Result<void> OpenNic::open_device(ibv_device* device, const NicOptions& options)
   traffic_class_ = options.traffic_class ? *options.traffic_class
                                          : system_traffic_class(device->ibdev_path, port_);
   capabilities_ = NicCapabilities::query(libraries_, context_);
-  return find_address(options.gid);
+  return find_address(options.wish.gid);
 }
 
 Result<void> OpenNic::find_address(const GidChoice& choice) {

@@ -60,7 +60,6 @@ class DevxObject {
 
 struct NicOptions {
   NicWish wish = {};
-  GidChoice gid = {};  // GDAKIT_GID
   std::optional<std::uint8_t> service_level = {};
   std::optional<std::uint8_t> traffic_class = {};  // none: what the system has for the port
   std::uint16_t pkey_index = 0;                    // GDAKIT_PKEY_INDEX

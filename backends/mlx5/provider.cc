@@ -67,11 +67,11 @@ Result<NicOptions> nic_options(const Options& options, Bootstrap& bootstrap,
   gpu.copy(mine.gpu.data(), mine.gpu.size() - 1);
   Result<std::vector<std::string>> before = gpus_before(mine, bootstrap);
   if (!before) return before.error();
-  return NicOptions{.wish = {options.nics_per_pe, *list, *map, local_rank, gpu, std::move(*before)},
-                    .gid = *gid,
-                    .service_level = to_byte(options.service_level),
-                    .traffic_class = to_byte(options.traffic_class),
-                    .pkey_index = static_cast<std::uint16_t>(options.pkey_index)};
+  return NicOptions{
+      .wish = {options.nics_per_pe, *list, *map, *gid, local_rank, gpu, std::move(*before)},
+      .service_level = to_byte(options.service_level),
+      .traffic_class = to_byte(options.traffic_class),
+      .pkey_index = static_cast<std::uint16_t>(options.pkey_index)};
 }
 
 Result<void> check_emulated(const Options& options, const OpenNic& nic) {

@@ -102,6 +102,9 @@ TEST_F(CheckLook, AtomicsAreToldAsTheFirmwareHasThem) {
   EXPECT_EQ(nic.atomic_operations, 0x3u);
   EXPECT_EQ(nic.atomic_sizes, 0xcu);
   EXPECT_FALSE(nic.has_atomics());
+  EXPECT_FALSE(nic.swaps_fetched);
+  played().swaps_fetched = true;
+  EXPECT_TRUE(look().swaps_fetched);
 }
 
 TEST_F(CheckLook, WhatTheListLeavesOutIsNotOpened) {

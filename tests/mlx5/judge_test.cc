@@ -84,6 +84,20 @@ TEST_F(Judge, WithoutAllAtomicsADeviceIsRefused) {
   EXPECT_THAT(refusal(), HasSubstr("QUERY_HCA_CAP"));
 }
 
+TEST_F(Judge, ADeviceWhoseAtomicsAnswerInTheOtherOrderOfBytesIsRefused) {
+  played().swaps_fetched = true;
+  EXPECT_THAT(refusal(), HasSubstr("big-endian (atomic_req_8B_endianness_mode is 0)"));
+}
+
+TEST_F(Judge, APortWithoutAGidThatIsAskedForIsRefused) {
+  const auto said = [&](const char* choice) {
+    return judge_device(libraries_, played_device(), HcaList(), GidChoice::parse(choice).value())
+        .sentence;
+  };
+  EXPECT_THAT(said("v2"), HasSubstr("port 1, RoCE"));
+  EXPECT_THAT(said("10.0.0.0/8"), HasSubstr("port 1 has no GID of GDAKIT_GID=10.0.0.0/8"));
+}
+
 TEST_F(Judge, EachPortThatCannotBeUsedIsToldWithItsState) {
   played().ports = {port_of(IBV_PORT_DOWN, IBV_LINK_LAYER_ETHERNET),
                     port_of(IBV_PORT_INIT, IBV_LINK_LAYER_INFINIBAND),

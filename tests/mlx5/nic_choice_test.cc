@@ -252,6 +252,22 @@ TEST_F(NicChoiceTest, PesWithOtherNearestNicsTakeOtherFartherOnes) {
   EXPECT_EQ(taken(2), "rocep3s0+rocep1s0");
 }
 
+// A GPU that is as near to both NICs takes the one that no other GPU's PE has.
+TEST_F(NicChoiceTest, OfNicsThatAreAsNearTheOneWithTheFewestPesIsTaken) {
+  played().devices = 2;
+  played().folders = {add_nic("a", "pci0000:c0/0000:c0:01.0/0000:c1:00.0/0000:c4:00.0", 1),
+                      add_nic("b", "pci0000:c0/0000:c0:02.0/0000:c5:00.0", 1)};
+  const std::string between = "0000:c6:00.0";
+  fs::create_directory_symlink(add("pci0000:c0/" + between, 1),
+                               root_ / "bus/pci/devices" / between);
+  const auto taken = [&](const std::string& gpu, std::vector<std::string> before) {
+    return chosen({.gpu = gpu, .gpus_before = std::move(before), .system = root_});
+  };
+  EXPECT_EQ(taken(between, {}), "rocep1s0");
+  EXPECT_EQ(taken(kGpu, {}), "rocep1s0");
+  EXPECT_EQ(taken(between, {kGpu}), "rocep2s0");
+}
+
 TEST_F(NicChoiceTest, TooFewUsableNicsAreCountedWithTheReasonsOfOthers) {
   EXPECT_EQ(chosen(of(0, 4)),
             "GDAKIT_NICS_PER_PE=4, where 3 of this host's 3 RDMA NICs can be used; lower "

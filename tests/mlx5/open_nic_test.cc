@@ -62,7 +62,7 @@ TEST_F(OpenNicTest, TakesTheGidThatIsAskedFor) {
   played().gids = {gid_of(IBV_GID_TYPE_ROCE_V1, 0xfe, 1), v2_ipv4,
                    gid_of(IBV_GID_TYPE_ROCE_V2, 0xfd, 3)};
   const auto taken = [&](const char* choice) {
-    const auto nic = OpenNic::open(libraries_, {.gid = GidChoice::parse(choice).value()});
+    const auto nic = OpenNic::open(libraries_, {.wish = {.gid = GidChoice::parse(choice).value()}});
     return nic ? std::to_string((*nic)->gid_index()) : nic.error().message();
   };
   EXPECT_EQ(taken(""), "1");
@@ -70,8 +70,9 @@ TEST_F(OpenNicTest, TakesTheGidThatIsAskedFor) {
   EXPECT_EQ(taken("v1"), "0");
   EXPECT_EQ(taken("ipv6"), "2");
   EXPECT_EQ(taken("10.0.0.0/8"), "1");
-  EXPECT_THAT(taken("v1,ipv4"), AllOf(HasSubstr("rocep1s0 has no GID of GDAKIT_GID=v1,ipv4"),
-                                      HasSubstr("0 is fe80::1, RoCE v1")));
+  EXPECT_THAT(taken("v1,ipv4"),
+              AllOf(HasSubstr("rocep1s0: port 1 has no GID of GDAKIT_GID=v1,ipv4"),
+                    HasSubstr("0 is fe80::1, RoCE v1")));
 }
 
 TEST_F(OpenNicTest, FindsItsGidAgainWhereTheTableHasMoved) {
@@ -96,7 +97,7 @@ TEST_F(OpenNicTest, FindsTheGidOfItsOwnNetworkInterfaceAgain) {
   below.ndev_ifindex = 2;
   vlan.ndev_ifindex = 3;
   played().gids = {below, vlan, empty};
-  nic_options_.gid = GidChoice::parse("1").value();
+  nic_options_.wish.gid = GidChoice::parse("1").value();
   const auto nic = open();
   ASSERT_TRUE(nic);
   ASSERT_TRUE((*nic)->find_gid_again());

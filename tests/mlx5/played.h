@@ -30,6 +30,7 @@ struct Played {
   std::uint16_t atomic_operations = 0xf;
   std::uint16_t atomic_bytes = 0xc;
   std::uint16_t dc_atomic_bytes = 0xc;
+  bool swaps_fetched = false;  // what atomics fetch
   bool has_dc = true;
   std::uint8_t log_dc_reads = 4;
   int reads = 16;  // max_qp_rd_atom

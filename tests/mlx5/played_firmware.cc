@@ -161,6 +161,7 @@ void tell_capabilities(std::uint64_t page, Answer answer) {
       caps.set(prm::AtomicCaps::atomic_operations, played().atomic_operations);
       caps.set(prm::AtomicCaps::atomic_size_qp, played().atomic_bytes);
       caps.set(prm::AtomicCaps::atomic_size_dc, played().dc_atomic_bytes);
+      caps.set(prm::AtomicCaps::atomic_req_8B_endianness_mode, played().swaps_fetched ? 0 : 1);
       break;
     }
     default: break;

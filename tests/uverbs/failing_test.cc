@@ -243,6 +243,9 @@ TEST(UverbsFailing, CapabilitiesAreDenied) {
   EXPECT_EQ(atomics("qps=1", kOperations), 15u);
   EXPECT_EQ(atomics("atomics=standard", kOperations), 3u);
   EXPECT_EQ(atomics("atomics=none", kOperations), 0u);
+  EXPECT_EQ(atomics("atomics=swapped", kOperations), 15u);
+  EXPECT_EQ(atomics("atomics=swapped", prm::AtomicCaps::atomic_req_8B_endianness_mode), 0u);
+  EXPECT_EQ(atomics("qps=1", prm::AtomicCaps::atomic_req_8B_endianness_mode), 1u);
   EXPECT_EQ(atomics("qps=1", prm::AtomicCaps::atomic_size_dc), 12u);
   EXPECT_EQ(atomics("atomics=standard", prm::AtomicCaps::atomic_size_dc), 8u);
   EXPECT_EQ(atomics("atomics=none", prm::AtomicCaps::atomic_size_dc), 0u);

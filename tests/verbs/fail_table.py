@@ -59,6 +59,8 @@ JOBS = (
     Job("atomics=none", ("lacks atomic operations", "PCI_ATOMIC_MODE"), ("mlx5_0: it lacks",)),
     Job("atomics=standard", ("queue pairs: masked compare-and-swap, masked fetch-and-add",),
         ("mlx5_0: it lacks",)),
+    Job("atomics=swapped", ("bring back what they fetch big-endian",),
+        ("mlx5_0: atomic operations of 8 bytes",)),
     Job("dc=absent"),
     Job("lag=bonded"),
     # Its port.
@@ -141,6 +143,7 @@ CHECKS = (
     ("QUERY_HCA_CAP=0x2/0x5", "atomics", "FAIL", ("QUERY_HCA_CAP", "EREMOTEIO")),
     ("atomics=none", "atomics", "FAIL", ("operations 0x0",)),
     ("atomics=standard", "atomics", "FAIL", ("operations 0x3",)),
+    ("atomics=swapped", "atomics", "FAIL", ("fetched big-endian",)),
     ("uar=nc", "device", "FAIL", ("NC_DEDICATED", "EOPNOTSUPP")),
     ("uars=0", "device", "FAIL", ("NC_DEDICATED",)),
     ("port=down", "port", "FAIL", ("DOWN",)),
@@ -166,6 +169,13 @@ CHECKS = (
     ("pci_width=8", "pcie", "warning", ("x8 at", "of at most x16")),
     ("pci_speed=8.0", "pcie", "warning", ("8.0 GT/s", "32.0 GT/s")),
     ("iommu=DMA", "pcie", "warning", ("DMA; wanted is identity",)),
+    ("relaxed_ordering=off", "pcie", "warning", ("relaxed ordering off",)),
+    ("read_request=512", "", "", ()),
+    ("traffic_class=106", "", "", ()),
+    ("dmabuf=EOPNOTSUPP", "", "", ()),
+    ("dc=absent", "", "", ()),
+    ("lag=bonded", "", "", ()),
+    ("uar=bf", "", "", ()),
 )
 
 FILES = (

@@ -133,6 +133,39 @@ void judge_queues(const Surroundings& surroundings, const mlx5::NicLook& nic, St
   }
 }
 
+std::string atomics_text(const mlx5::NicLook& nic) {
+  return "operations " + hex_number(nic.atomic_operations) + ", sizes " +
+         hex_number(nic.atomic_sizes) + (nic.swaps_fetched ? ", fetched big-endian" : "");
+}
+
+Finding missing_atomics(const Surroundings& surroundings, const mlx5::NicLook& nic,
+                        const std::string& seen) {
+  return {.on = nic.name,
+          .tried = "QUERY_HCA_CAP of its atomics",
+          .answer = nic.atomics.ok()
+                        ? seen + "; wanted are operations 0xf and sizes 0xc (4 and 8 bytes)"
+                        : answer_text(nic.atomics.said, nic.atomics.code),
+          .cause = "the firmware's setting of PCIe atomics switches them off",
+          .proof = "mlxconfig -d " + nic.name + " q PCI_ATOMIC_MODE",
+          .remedy = "mlxconfig -d " + nic.name +
+                    " set PCI_ATOMIC_MODE to one with extended atomics, and a cold reset, by "
+                    "an administrator",
+          .otherwise = without(surroundings, nic.name)};
+}
+
+Finding swapping_atomics(const Surroundings& surroundings, const mlx5::NicLook& nic,
+                         const std::string& seen) {
+  return {.on = nic.name,
+          .tried = "QUERY_HCA_CAP of its atomics, in the order of bytes in which they answer",
+          .answer = seen + ": atomic_req_8B_endianness_mode is 0, where 1 is wanted",
+          .cause =
+              "the driver sets that mode when it finds a NIC that has it; the NIC, its firmware or "
+              "its driver is too old",
+          .proof = "cat /sys/class/infiniband/" + nic.name + "/fw_ver",
+          .remedy = "newer firmware, or a newer kernel or MLNX_OFED",
+          .otherwise = without(surroundings, nic.name)};
+}
+
 }  // namespace
 
 StepReport look_at_devices(const Surroundings& surroundings) {
@@ -173,21 +206,13 @@ StepReport look_at_atomics(const Surroundings& surroundings) {
   StepReport report;
   for (const mlx5::NicLook* nic : surroundings.own_nics()) {
     if (!nic->open.ok()) continue;
-    const std::string seen = "operations " + hex_number(nic->atomic_operations) + ", sizes " +
-                             hex_number(nic->atomic_sizes);
+    const std::string seen = atomics_text(*nic);
     report.say(nic->name + ": " + (nic->atomics.ok() ? seen : "not told"));
-    if (nic->atomics.ok() && nic->has_atomics()) continue;
-    report.add({.on = nic->name,
-                .tried = "QUERY_HCA_CAP of its atomics",
-                .answer = nic->atomics.ok()
-                              ? seen + "; wanted are operations 0xf and sizes 0xc (4 and 8 bytes)"
-                              : answer_text(nic->atomics.said, nic->atomics.code),
-                .cause = "the firmware's setting of PCIe atomics switches them off",
-                .proof = "mlxconfig -d " + nic->name + " q PCI_ATOMIC_MODE",
-                .remedy = "mlxconfig -d " + nic->name +
-                          " set PCI_ATOMIC_MODE to one with extended atomics, and a cold reset, by "
-                          "an administrator",
-                .otherwise = without(surroundings, nic->name)});
+    if (!nic->atomics.ok() || !nic->has_atomics()) {
+      report.add(missing_atomics(surroundings, *nic, seen));
+    } else if (nic->swaps_fetched) {
+      report.add(swapping_atomics(surroundings, *nic, seen));
+    }
   }
   return report.summary.empty() ? skipped(surroundings.why_no_nic()) : report;
 }

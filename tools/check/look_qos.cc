@@ -1,21 +1,16 @@
 // Step qos: the class in which puts go, what a NIC has to spare, and which ones this PE takes.
-#include <sstream>
-
+#include "backends/mlx5/traffic_class.h"
 #include "tools/check/steps.h"
 
 namespace gdakit::tools::check {
 namespace {
 
-// "Global tclass=106": the number; nothing if none is set.
+// The number; nothing if none is set.
 std::string class_of_host(const Tree& tree, const Surroundings::UsablePort& usable) {
-  std::istringstream lines(tree.read("/sys/class/infiniband/" + usable.nic->name + "/tc/" +
-                                     std::to_string(usable.port->number) + "/traffic_class")
-                               .value_or(""));
-  std::string word;
-  while (lines >> word) {
-    if (word.starts_with("tclass=")) return word.substr(word.find('=') + 1);
-  }
-  return {};
+  const auto line = tree.read("/sys/class/infiniband/" + usable.nic->name + "/tc/" +
+                              std::to_string(usable.port->number) + "/traffic_class");
+  const auto number = mlx5::parse_traffic_class(line.value_or(""));
+  return number ? std::to_string(*number) : "";
 }
 
 Finding other_class(const Surroundings::UsablePort& usable, const std::string& asked,

@@ -24,6 +24,7 @@ Options options_of(const Options& given, const PePut& put) {
   options.nics_per_pe = 1;
   options.transport = TransportChoice::nic;
   options.device = put.gpu ? DeviceChoice::gpu : DeviceChoice::cpu;
+  options.nic_handler = put.handler;
   options.gpus.clear();
   if (put.gpu) options.gpus = {static_cast<std::uint32_t>(*put.gpu)};
   options.symmetric_size = options.heap_chunk = kHeapBytes;

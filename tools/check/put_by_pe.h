@@ -15,6 +15,7 @@ struct PePut {
   std::string nic;
   unsigned port = 1;
   std::optional<int> gpu;  // none: emulated threads, in memory of the host
+  NicHandler handler = NicHandler::automatic;
   std::chrono::milliseconds limit{10'000};
 };
 

@@ -117,13 +117,14 @@ Surroundings look_around(const Options& options, bool with_gpus,
     return mlx5::open_put_end(nic, port, options);
   };
   found.put_by_gpu = [options, limit = found.put_limit](const std::string& nic, unsigned port,
-                                                        int gpu) {
-    return put_by_pe(options, {nic, port, gpu, limit});
+                                                        int gpu, NicHandler handler) {
+    return put_by_pe(options, {nic, port, gpu, handler, limit});
   };
   found.place_nics = [options](const std::vector<std::string>& gpus) {
     return mlx5::place_nics(options.nics_per_pe,
                             HcaList::parse(options.hca_list).value_or(HcaList()),
-                            HcaMap::parse(options.hca_map).value_or(HcaMap()), gpus);
+                            HcaMap::parse(options.hca_map).value_or(HcaMap()),
+                            GidChoice::parse(options.gid).value_or(GidChoice()), gpus);
   };
   found.take_gpu_memory = take_gpu_memory;
   return found;

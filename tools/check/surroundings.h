@@ -39,7 +39,8 @@ struct Surroundings {
   // Which NICs a PE takes, as mlx5::place_nics: by the GPUs of the PEs up to it, or "" for none.
   std::function<Result<std::vector<mlx5::PlacedNic>>(const std::vector<std::string>& gpus)>
       place_nics;
-  std::function<Result<void>(const std::string& nic, unsigned port, int gpu)> put_by_gpu;
+  std::function<Result<void>(const std::string& nic, unsigned port, int gpu, NicHandler handler)>
+      put_by_gpu;
   std::function<Result<GpuMemory>(int ordinal, std::uint64_t bytes)> take_gpu_memory;
 
   // NICs that are open, and their ports that are ACTIVE.

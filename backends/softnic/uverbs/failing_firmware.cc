@@ -96,8 +96,12 @@ void FailingFirmware::deny(std::uint16_t page, std::span<std::uint8_t> capabilit
   const AtomicsOf atomics = failures_.atomics;
   if (page == static_cast<std::uint16_t>(prm::CapabilityPage::atomic_caps) &&
       atomics != AtomicsOf::all && capability.size() >= prm::AtomicCaps::kBytes) {
-    const bool any = atomics == AtomicsOf::standard;
     const prm::View<prm::AtomicCaps, std::uint8_t> caps(capability);
+    if (atomics == AtomicsOf::swapped) {
+      caps.set(prm::AtomicCaps::atomic_req_8B_endianness_mode, 0);
+      return;
+    }
+    const bool any = atomics == AtomicsOf::standard;
     caps.set(prm::AtomicCaps::atomic_operations, any ? kUnmasked : 0);
     caps.set(prm::AtomicCaps::atomic_size_qp, any ? kOf8Bytes : 0);
     caps.set(prm::AtomicCaps::atomic_size_dc, any ? kOf8Bytes : 0);

@@ -121,7 +121,9 @@ bool set_mtu(NicFailures& to, Text, Text value) {
 bool set_atomics(NicFailures& to, Text, Text value) {
   using Row = std::pair<Text, AtomicsOf>;
   return set_word<&NicFailures::atomics>(
-      to, value, std::array{Row{"none", AtomicsOf::none}, Row{"standard", AtomicsOf::standard}});
+      to, value,
+      std::array{Row{"none", AtomicsOf::none}, Row{"standard", AtomicsOf::standard},
+                 Row{"swapped", AtomicsOf::swapped}});
 }
 
 bool set_dc(NicFailures& to, Text, Text value) {
@@ -240,8 +242,11 @@ constexpr std::array kRows = {
                set_limit<&NicFailures::gids_move>},
     FailureRow{"grh", "required", "InfiniBand: the port wants a global routing header", set_grh},
     FailureRow{"mtu", "256..4096", "the active MTU of the port", set_mtu},
-    FailureRow{"atomics", "none|standard",
-               "the NIC has no atomic operations, or none that are masked", set_atomics},
+    FailureRow{
+        "atomics", "none|standard|swapped",
+        "the NIC has no atomic operations, or none that are masked; or they bring back eight "
+        "bytes in the other order",
+        set_atomics},
     FailureRow{"dc", "absent", "the NIC has no dynamically connected transport", set_dc},
     FailureRow{"lag", "bonded",
                "firmware says that two ports are bonded as one (LAG), to which queue pairs are to "

@@ -23,7 +23,7 @@
 namespace gdakit::softnic::uverbs {
 
 enum class GidTable : std::uint8_t { whole, none, link_local, roce_v1 };
-enum class AtomicsOf : std::uint8_t { all, standard, none };
+enum class AtomicsOf : std::uint8_t { all, standard, swapped, none };
 
 // How firmware refuses a command: the first two words of its answer.
 struct Refusal {
