@@ -118,8 +118,8 @@ MadeUp::MadeUp() {
     auto provider = std::make_shared<HostMemoryProvider>();
     return GpuMemory{provider, provider.get(), nullptr};
   };
-  surroundings_.put_by_gpu = [puts = puts_](const std::string&, unsigned, int) {
-    return puts->by_gpu;
+  surroundings_.put_by_gpu = [puts = puts_](const std::string&, unsigned, int, NicHandler handler) {
+    return handler == NicHandler::gpu ? puts->by_gpu : puts->by_host;
   };
   surroundings_.place_nics = [](const std::vector<std::string>& gpus) {
     const std::string& gpu = gpus.back();

@@ -25,7 +25,8 @@ struct PlayedPuts {
   mlx5::PutOutcome outcome{mlx5::PutOutcome::Kind::arrived, 0, 0, "", {}};
   std::uint64_t wrong = 0;
   mlx5::GpuMemoryTrial gpu_memory = {};
-  Result<void> gpu_doorbell, by_gpu;
+  Result<void> gpu_doorbell;
+  Result<void> by_gpu, by_host;  // puts of GPU threads, for which the one or the other rings
   std::optional<NicCounters> counters = NicCounters();
   NicCounters counted_by_a_put = {};
   int puts = 0;

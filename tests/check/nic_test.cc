@@ -111,6 +111,12 @@ TEST_F(CheckNic, MissingAtomicsAreAFailure) {
   EXPECT_THAT(finding.proof, HasSubstr("PCI_ATOMIC_MODE"));
 }
 
+TEST_F(CheckNic, AtomicsThatAnswerInTheOtherOrderOfBytesAreAFailure) {
+  machine_.nic().swaps_fetched = true;
+  const Finding finding = finding_of(look_at_atomics, Verdict::failed);
+  EXPECT_THAT(finding.answer, AllOf(HasSubstr("fetched big-endian"), HasSubstr("mode is 0")));
+}
+
 TEST_F(CheckNic, QueuesThatFirmwareLacksAreAFailureWhereTheyAreAskedFor) {
   const auto summary = [&] { return look_at_devices(machine_.surroundings()).summary; };
   EXPECT_THAT(summary(), AllOf(HasSubstr(", queues of DC"), Not(HasSubstr("without doorbell"))));
@@ -153,6 +159,13 @@ TEST_F(CheckNic, APortThatIsNotActiveIsAFailure) {
   machine_.port().is_infiniband = true;
   machine_.port().state = "INIT";
   EXPECT_THAT(finding_of(look_at_ports, Verdict::failed).cause, HasSubstr("subnet manager"));
+}
+
+TEST_F(CheckNic, APortThatDemandsAGlobalRoutingHeaderIsSaidTo) {
+  machine_.port().needs_grh = true;
+  expect(look_at_ports, Verdict::ok);
+  EXPECT_THAT(look_at_ports(machine_.surroundings()).summary,
+              HasSubstr("demands a global routing header"));
 }
 
 TEST_F(CheckNic, ASecondPortMayBeDown) {
@@ -382,8 +395,19 @@ TEST_F(CheckNic, APutOfAGpuIsTriedForEachNic) {
   expect(look_at_gpu_put, Verdict::ok);
   EXPECT_THAT(look_at_gpu_put(machine_.surroundings()).summary,
               AllOf(HasSubstr("GPU 0 and mlx5_0 port 1"), HasSubstr("GPU 0 and mlx5_1 port 1")));
-  machine_.puts().by_gpu = Error(Code::timed_out, "stalled");
+  machine_.puts().by_gpu = machine_.puts().by_host = Error(Code::timed_out, "stalled");
   EXPECT_THAT(look_at_gpu_put(machine_.surroundings()).findings, SizeIs(2));
+}
+
+TEST_F(CheckNic, APutThatAHostThreadMustRingForIsAWarning) {
+  add_gpu();
+  machine_.puts().by_gpu = Error(Code::timed_out, "stalled");
+  const Finding finding = finding_of(look_at_gpu_put, Verdict::warning);
+  EXPECT_THAT(finding.answer, AllOf(HasSubstr("stalled"), HasSubstr("a host thread rings")));
+  EXPECT_THAT(finding.otherwise, HasSubstr("GDAKIT_NIC_HANDLER=proxy"));
+  machine_.surroundings().options.nic_handler = NicHandler::proxy;
+  expect(look_at_gpu_put, Verdict::ok);
+  EXPECT_THAT(look_at_gpu_put(machine_.surroundings()).summary, HasSubstr("by handler proxy"));
 }
 
 }  // namespace

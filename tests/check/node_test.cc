@@ -62,9 +62,23 @@ TEST_F(CheckNode, AKernelWithoutRdmaDevicesIsAFailure) {
 
 TEST_F(CheckNode, NodesOfNvidiaAreLookedAtWhereThereIsAGpu) {
   machine_.add_gpu(std::string(kBridge) + "/0000:3c:00.0", 0);
-  const StepReport report = look_at_nodes(machine_.surroundings());
-  EXPECT_EQ(report.verdict, Verdict::warning);
-  EXPECT_THAT(report.findings, SizeIs(2));
+  const auto report = [&] { return look_at_nodes(machine_.surroundings()); };
+  EXPECT_EQ(report().verdict, Verdict::warning);
+  EXPECT_THAT(report().findings, SizeIs(3));
+  for (const char* node : {"nvidiactl", "nvidia-uvm", "nvidia1", "nvidia-caps"}) {
+    machine_.write(std::string("/dev/") + node, "");
+  }
+  EXPECT_EQ(report().verdict, Verdict::ok);
+  EXPECT_THAT(report().summary, AllOf(HasSubstr("/dev/nvidiactl, /dev/nvidia-uvm, /dev/nvidia1"),
+                                      Not(HasSubstr("nvidia-caps"))));
+}
+
+TEST_F(CheckNode, TheNodeOfGdrCopyIsLookedAtWhereItsDriverIs) {
+  machine_.write("/sys/module/gdrdrv/version", "2.4");
+  EXPECT_THAT(look_at_modules(machine_.surroundings()).summary, HasSubstr("gdrdrv 2.4 loaded"));
+  EXPECT_EQ(finding_of(look_at_nodes, Verdict::warning).on, "/dev/gdrdrv");
+  machine_.write("/dev/gdrdrv", "");
+  expect_ok(look_at_nodes);
 }
 
 TEST_F(CheckNode, LibrariesThatAreAbsentAreToldInTheirOwnWords) {
@@ -118,6 +132,14 @@ TEST_F(CheckNode, AHealthyLinkIsTold) {
   expect_ok(look_at_pcie);
   EXPECT_EQ(look_at_pcie(machine_.surroundings()).summary,
             "mlx5_0 x16 at 32.0 GT/s PCIe, reads of 512 bytes, relaxed ordering on");
+}
+
+TEST_F(CheckNode, RelaxedOrderingThatIsOffIsAWarning) {
+  std::string bytes = configuration(0);
+  bytes[0x68] = 0;
+  machine_.write(std::string(kNic) + "/config", bytes);
+  EXPECT_EQ(finding_of(look_at_pcie, Verdict::warning).answer,
+            "relaxed ordering off; wanted is on");
 }
 
 TEST_F(CheckNode, ALinkBelowItsMaximumIsAWarning) {
@@ -239,6 +261,8 @@ TEST_F(CheckNode, TheHostsTrafficClassIsTakenUnlessAnotherOneIsAskedFor) {
                             HasSubstr("this PE takes mlx5_0 port 1 (the nearest to none)")));
   machine_.write("/sys/class/infiniband/mlx5_0/tc/1/traffic_class", "Global tclass=106\n");
   expect_ok(look_at_qos);
+  EXPECT_THAT(said(), HasSubstr("traffic class 106"));
+  machine_.write("/sys/class/infiniband/mlx5_0/tc/1/traffic_class", "106\n");
   EXPECT_THAT(said(), HasSubstr("traffic class 106"));
   machine_.surroundings().options.traffic_class = 0;
   EXPECT_THAT(finding_of(look_at_qos, Verdict::warning).answer,

@@ -151,24 +151,57 @@ void look_at_doorbell(const Surroundings& surroundings, const Pairing& pairing,
                         mapped.error().message()));
 }
 
+constexpr const char* kPutsOfAJob =
+    "a job of one PE on the GPU, whose threads put 8 bytes and 1 MiB to itself";
+
+Finding no_put_rung_by_gpu(const Pairing& pairing, const Error& error) {
+  return {.verdict = Verdict::warning,
+          .on = pairing.name(),
+          .tried = std::string(kPutsOfAJob) + " and ring the NIC",
+          .answer = answer_text(error.message(), error.system_code()) +
+                    "; where a host thread rings for them every byte is right",
+          .cause =
+              "if step gpu-doorbell fails, what it names; else the GPU's stores do not reach the "
+              "NIC's registers (step pcie), or the NIC does not do what GPU threads use",
+          .proof = "gdakit check --only gpu-doorbell,pcie",
+          .remedy = "what these steps name; newer firmware",
+          .otherwise = "doorbells rung by host threads: GDAKIT_NIC_HANDLER=proxy"};
+}
+
+Finding no_put_at_all(const Pairing& pairing, const Error& error) {
+  return {.on = pairing.name(),
+          .tried = kPutsOfAJob,
+          .answer = answer_text(error.message(), error.system_code()),
+          .cause =
+              "if steps gpu-memory or gpu-doorbell fail, what they name; if step put is ok "
+              "and they are, what stands between GPU and NIC (step pcie), or a NIC or "
+              "firmware that does not do what GPU threads use",
+          .proof = "gdakit check --only gpu-memory,gpu-doorbell,gpu-objects,pcie,put",
+          .remedy = "what these steps name; newer firmware",
+          .otherwise =
+              "doorbells and WQEs by the CPU: GDAKIT_NIC_HANDLER=commands; memory of "
+              "the host: GDAKIT_DEVICE=cpu"};
+}
+
+// By threads that ring the NIC themselves and, where that fails, with a host thread that rings for
+// them: what differs is the way from the GPU to the NIC's registers.
 void look_at_put_by_gpu(const Surroundings& surroundings, const Pairing& pairing,
                         StepReport& report) {
-  const Result<void> arrived = surroundings.put_by_gpu(
-      pairing.port.nic->name, pairing.port.port->number, pairing.gpu.ordinal);
+  const auto put = [&](NicHandler handler) {
+    return surroundings.put_by_gpu(pairing.port.nic->name, pairing.port.port->number,
+                                   pairing.gpu.ordinal, handler);
+  };
+  const NicHandler asked = surroundings.options.nic_handler;
+  const bool may_choose = asked == NicHandler::automatic;
+  const NicHandler first = may_choose ? NicHandler::gpu : asked;
+  const Result<void> arrived = put(first);
   if (arrived) {
-    return report.say(pairing.name() + ": 8 bytes and 1 MiB, every byte right");
+    return report.say(pairing.name() + ": 8 bytes and 1 MiB, every byte right, by handler " +
+                      nic_handler_name(first));
   }
-  report.add({.on = pairing.name(),
-              .tried = "a job of one PE on the GPU, whose threads put 8 bytes and 1 MiB to itself",
-              .answer = answer_text(arrived.error().message(), arrived.error().system_code()),
-              .cause =
-                  "if steps gpu-memory or gpu-doorbell fail, what they name; if step put is ok "
-                  "and they are, what stands between GPU and NIC (step pcie), or a NIC or "
-                  "firmware that does not do what GPU threads use",
-              .proof = "gdakit check --only gpu-memory,gpu-doorbell,gpu-objects,pcie,put",
-              .remedy = "what these steps name; newer firmware",
-              .otherwise = "doorbells and WQEs by the CPU: GDAKIT_NIC_HANDLER=commands; memory of "
-                           "the host: GDAKIT_DEVICE=cpu"});
+  const bool by_host = may_choose && put(NicHandler::proxy);
+  report.add(by_host ? no_put_rung_by_gpu(pairing, arrived.error())
+                     : no_put_at_all(pairing, arrived.error()));
 }
 
 template <class LookAtPair>

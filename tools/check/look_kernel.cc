@@ -1,6 +1,7 @@
 // Steps modules and nodes: what the kernel has to bring.
 #include <cerrno>
 #include <cstdio>
+#include <string_view>
 #include <utility>
 
 #include "tools/check/steps.h"
@@ -86,11 +87,33 @@ Finding refused_node(const std::string& node, int code) {
   return finding;
 }
 
-void try_nvidia_nodes(const Tree& tree, StepReport& report) {
+// nvidia0 and on, of GPUs.
+bool is_gpu_node(const std::string& name) {
+  constexpr std::string_view kPrefix = "nvidia";
+  return name.size() > kPrefix.size() && name.starts_with(kPrefix) &&
+         name.find_first_not_of("0123456789", kPrefix.size()) == std::string::npos;
+}
+
+// A container may be given some of the host's GPUs.
+std::vector<std::string> gpu_nodes(const Tree& tree) {
+  std::vector<std::string> nodes;
+  for (const std::string& name : tree.list("/dev")) {
+    if (is_gpu_node(name)) nodes.push_back("/dev/" + name);
+  }
+  if (nodes.empty()) nodes.emplace_back("/dev/nvidia0");
+  return nodes;
+}
+
+void try_nvidia_nodes(const Tree& tree, std::vector<std::string>& opened, StepReport& report) {
   if (!tree.has("/sys/module/nvidia") && !has_nvidia_device(tree)) return;
-  for (const char* node : {"/dev/nvidiactl", "/dev/nvidia-uvm"}) {
+  std::vector<std::string> nodes = gpu_nodes(tree);
+  nodes.insert(nodes.begin(), {"/dev/nvidiactl", "/dev/nvidia-uvm"});
+  for (const std::string& node : nodes) {
     const int code = tree.try_to_open(node);
-    if (code == 0) continue;
+    if (code == 0) {
+      opened.push_back(node);
+      continue;
+    }
     Finding finding = refused_node(node, code);
     finding.verdict = Verdict::warning;
     finding.remedy =
@@ -99,6 +122,18 @@ void try_nvidia_nodes(const Tree& tree, StepReport& report) {
     finding.otherwise = "kernels on the CPU: GDAKIT_DEVICE=cpu";
     report.add(std::move(finding));
   }
+}
+
+// GDRCopy's, which the soft NIC alone goes by, where there is its driver.
+void try_gdrcopy_node(const Tree& tree, std::vector<std::string>& opened, StepReport& report) {
+  const std::string node = "/dev/gdrdrv";
+  if (!tree.has("/sys/module/gdrdrv")) return;
+  const int code = tree.try_to_open(node);
+  if (code == 0) return opened.push_back(node);
+  Finding finding = refused_node(node, code);
+  finding.verdict = Verdict::warning;
+  finding.otherwise = "all of it: the soft NIC goes by GDRCopy only where it can";
+  report.add(std::move(finding));
 }
 
 }  // namespace
@@ -111,8 +146,11 @@ StepReport look_at_modules(const Surroundings& surroundings) {
   for (const char* name : {"mlx5_core", "mlx5_ib", "ib_uverbs", "ib_core"}) {
     (tree.has(std::string("/sys/module/") + name) ? loaded : missing).emplace_back(name);
   }
-  for (const char* name : {"nvidia", "nvidia_peermem"}) {
-    if (tree.has(std::string("/sys/module/") + name)) loaded.emplace_back(name);
+  for (const std::string name : {"nvidia", "nvidia_peermem", "gdrdrv"}) {
+    if (!tree.has("/sys/module/" + name)) continue;
+    const std::string version = tree.read("/sys/module/" + name + "/version").value_or("");
+    loaded.push_back(name + (version.empty() ? "" : " " + version));
+    report.facts[name] = version.empty() ? "loaded" : version;
   }
   if (!loaded.empty()) report.say(joined(loaded) + " loaded");
   const std::string ofed = tree.read("/sys/module/mlx5_core/version").value_or("");
@@ -143,7 +181,8 @@ StepReport look_at_nodes(const Surroundings& surroundings) {
       report.add(refused_node(node, code));
     }
   }
-  try_nvidia_nodes(tree, report);
+  try_nvidia_nodes(tree, opened, report);
+  try_gdrcopy_node(tree, opened, report);
   report.say(opened.empty() ? "none opened" : joined(opened) + " opened to read and write");
   if (any) return report;
   report.add({.tried = "the kernel's list of RDMA devices, /sys/class/infiniband_verbs",

@@ -10,10 +10,10 @@ StepReport look_at_libraries(const Surroundings& surroundings) {
     Finding finding{.tried = "dlopen and dlvsym of libibverbs.so.1 and libmlx5.so.1",
                     .answer = surroundings.libraries.error().message(),
                     .cause =
-                        "a library is absent, older than rdma-core 34, or in this process "
+                        "a library is absent, older than rdma-core 35, or in this process "
                         "twice, as the answer says",
                     .proof = "ldconfig -p | grep -e libibverbs -e libmlx5",
-                    .remedy = "one rdma-core 34 or later, in the container, too",
+                    .remedy = "one rdma-core 35 or later, in the container, too",
                     .otherwise = "the soft NIC: GDAKIT_BACKEND=softnic"};
     if (!mlx5::built_in()) {
       finding.tried = "whether this gdakit was built for RDMA NICs";

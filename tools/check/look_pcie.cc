@@ -51,6 +51,21 @@ void judge_link(const Tree& tree, const std::string& on, const PciDevice& device
        .otherwise = "all of it, with less bandwidth"});
 }
 
+void judge_ordering(const Tree& tree, const std::string& on, const PciDevice& device,
+                    StepReport& report) {
+  const std::optional<ReadRequests> requests = read_requests(tree, device.self);
+  if (!requests || requests->relaxed_ordering) return;
+  report.add({.verdict = Verdict::warning,
+              .on = on + ", " + device.self.address,
+              .tried = "PCI Express's device control, in its configuration space",
+              .answer = "relaxed ordering off; wanted is on",
+              .cause = "the BIOS or the kernel has switched it off, as on processors where it was "
+                       "slow: what gets bring may then wait for other writes",
+              .proof = "sudo lspci -vvv -s " + device.self.address + " | grep RlxdOrd",
+              .remedy = "the BIOS's setting for PCI relaxed ordering; newer firmware of the host",
+              .otherwise = "all of it, with less bandwidth"});
+}
+
 void judge_iommu(const Tree& tree, const std::string& on, const PciDevice& device,
                  StepReport& report) {
   const std::string type = text_of(tree, device, "iommu_group/type");
@@ -140,6 +155,7 @@ StepReport look_at_pcie(const Surroundings& surroundings) {
   }
   for (const auto& [name, device] : nics) {
     judge_link(tree, name, device, report);
+    judge_ordering(tree, name, device, report);
     judge_iommu(tree, name, device, report);
     judge_access_control(tree, name, device, report);
   }

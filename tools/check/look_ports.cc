@@ -221,7 +221,8 @@ StepReport look_at_ports(const Surroundings& surroundings) {
       const std::string rate =
           surroundings.tree.read(folder_of(*nic, port) + "/rate").value_or("rate not told");
       report.say(name_of(*nic, port) + " ACTIVE, " + layer + ", MTU " + std::to_string(port.mtu) +
-                 ", " + rate + (port.is_infiniband ? ", LID " + std::to_string(port.lid) : ""));
+                 ", " + rate + (port.is_infiniband ? ", LID " + std::to_string(port.lid) : "") +
+                 (port.needs_grh ? ", demands a global routing header" : ""));
       judge_active(*nic, port, report);
       if (is_beyond(options, port)) report.add(beyond_the_table(options, *nic, port));
       const std::string file = pkey_file(options, *nic, port);
