@@ -1,6 +1,8 @@
 // What do queues to many peers cost a PE on the host, by what the queues are?
 //
-// All PEs are threads of one process, with a soft NIC each. PE 0 has queues to all others, and they
+// All PEs are threads of one process, with a soft NIC each: of softnic's own backend, or, with
+// `gdakit verbs -- connecting_bench --backends mlx5-emulated`, one that is driven by firmware
+// commands through libibverbs and libmlx5. PE 0 has queues to all others, and they
 // to it (GDAKIT_CONNECT=0): its part is that of a PE in a job of that size whose PEs are all
 // connected.
 //
@@ -81,13 +83,29 @@ struct PutToEach {
   }
 };
 
-Options job_options(std::uint64_t pes, QueueType type) {
+// A kind of job: by its NICs and its queues.
+struct Kind {
+  std::string backend;
+  std::string type;
+};
+
+std::vector<Kind> kinds_of(const std::vector<std::string>& backends,
+                           const std::vector<std::string>& types) {
+  std::vector<Kind> kinds;
+  for (const std::string& backend : backends) {
+    for (const std::string& type : types) kinds.push_back({backend, type});
+  }
+  return kinds;
+}
+
+Options job_options(std::uint64_t pes, const Kind& kind) {
   Options options;
   options.device = DeviceChoice::cpu;
-  options.backend = BackendChoice::softnic;
+  options.backend =
+      kind.backend == "softnic" ? BackendChoice::softnic : BackendChoice::mlx5_emulated;
   options.transport = TransportChoice::nic;
   options.softnic_pes = static_cast<std::uint32_t>(pes);
-  options.queue_type = type;
+  options.queue_type = kind.type == "dc" ? QueueType::dc : QueueType::rc;
   options.connect = "0";
   options.queues_per_peer = 1;
   options.symmetric_size = 64 << 10;
@@ -121,28 +139,29 @@ Result<void> measure_pe(Context& context, const Stopwatch& since_begin, Told& to
 }
 
 Result<void> measure_one_to_all(const std::vector<std::uint64_t>& sizes,
-                                const std::vector<std::string>& types, Report& report) {
+                                const std::vector<Kind>& kinds, Report& report) {
   Table& table =
-      report.add_table("cost of queues to all peers for one PE, soft NIC", {{"PEs", ""},
-                                                                            {"queues", ""},
-                                                                            {"init", "ms"},
-                                                                            {"init, CPU", "ms"},
-                                                                            {"connect", "ms"},
-                                                                            {"connect, CPU", "ms"},
-                                                                            {"post, CPU", "ms"},
-                                                                            {"made", ""},
-                                                                            {"memory", "KiB"}});
+      report.add_table("cost of queues to all peers for one PE, soft NICs", {{"PEs", ""},
+                                                                             {"backend", ""},
+                                                                             {"queues", ""},
+                                                                             {"init", "ms"},
+                                                                             {"init, CPU", "ms"},
+                                                                             {"connect", "ms"},
+                                                                             {"connect, CPU", "ms"},
+                                                                             {"post, CPU", "ms"},
+                                                                             {"made", ""},
+                                                                             {"memory", "KiB"}});
   for (const std::uint64_t size : sizes) {
-    for (const std::string& name : types) {
-      const QueueType type = name == "dc" ? QueueType::dc : QueueType::rc;
+    for (const Kind& kind : kinds) {
       Told told;
       const Stopwatch begin;
       const Result<void> ran =
-          run_in_process(static_cast<int>(size), job_options(size, type),
+          run_in_process(static_cast<int>(size), job_options(size, kind),
                          [&](Context& context) { return measure_pe(context, begin, told); });
       if (!ran) return ran.error().within(std::to_string(size) + " PEs");
-      table.add_row({size, name, told.init.elapsed, told.init.cpu, told.connect.elapsed,
-                     told.connect.cpu, told.post.cpu, told.queues, told.queue_bytes >> 10});
+      table.add_row({size, kind.backend, kind.type, told.init.elapsed, told.init.cpu,
+                     told.connect.elapsed, told.connect.cpu, told.post.cpu, told.queues,
+                     told.queue_bytes >> 10});
     }
   }
   return {};
@@ -156,9 +175,8 @@ struct JobTold {
   Stopwatch end;
 };
 
-Result<void> measure_job(std::uint64_t size, const std::string& type, std::uint64_t queues,
-                         Table& table) {
-  Options options = job_options(size, type == "dc" ? QueueType::dc : QueueType::rc);
+Result<void> measure_job(std::uint64_t size, const Kind& kind, std::uint64_t queues, Table& table) {
+  Options options = job_options(size, kind);
   options.connect = "all";
   options.queues_per_peer = static_cast<std::uint32_t>(queues);
   options.queue_depth = 64;
@@ -177,16 +195,18 @@ Result<void> measure_job(std::uint64_t size, const std::string& type, std::uint6
         return {};
       });
   if (!ran) return ran.error().within(std::to_string(size) + " PEs");
-  table.add_row({size, type, queues, told.init.elapsed, told.init.cpu, told.queues_of_one,
-                 told.queue_bytes_of_one >> 10, told.resident >> 20, told.end.read().elapsed});
+  table.add_row({size, kind.backend, kind.type, queues, told.init.elapsed, told.init.cpu,
+                 told.queues_of_one, told.queue_bytes_of_one >> 10, told.resident >> 20,
+                 told.end.read().elapsed});
   return {};
 }
 
 Result<void> measure_all_to_all(const std::vector<std::uint64_t>& sizes,
-                                const std::vector<std::string>& types, std::uint64_t queues,
+                                const std::vector<Kind>& kinds, std::uint64_t queues,
                                 Report& report) {
-  Table& table = report.add_table("jobs whose PEs are all connected, soft NIC, queues of 64 slots",
+  Table& table = report.add_table("jobs whose PEs are all connected, soft NICs, queues of 64 slots",
                                   {{"PEs", ""},
+                                   {"backend", ""},
                                    {"queues", ""},
                                    {"for a peer", ""},
                                    {"init", "ms"},
@@ -196,8 +216,8 @@ Result<void> measure_all_to_all(const std::vector<std::uint64_t>& sizes,
                                    {"resident", "MiB"},
                                    {"end", "ms"}});
   for (const std::uint64_t size : sizes) {
-    for (const std::string& type : types) {
-      if (auto ran = measure_job(size, type, queues, table); !ran) return ran;
+    for (const Kind& kind : kinds) {
+      if (auto ran = measure_job(size, kind, queues, table); !ran) return ran;
     }
   }
   return {};
@@ -211,16 +231,20 @@ int main(int argc, char** argv) {
   std::vector<std::uint64_t> sizes = {16, 64, 256};
   Program program("connecting_bench", "What do queues to many peers cost a PE on the host?",
                   Needs::nothing);
+  std::vector<std::string> backends = {"softnic"};
   std::vector<std::string> types = {"rc", "dc"};
   bool all = false;
   std::uint64_t queues = 1;
   program.add_numbers("--pes", &sizes, "How many PEs the jobs have");
+  program.add_choices("--backends", &backends, {"softnic", "mlx5-emulated"},
+                      "Whose soft NICs; mlx5-emulated runs below `gdakit verbs --`");
   program.add_choices("--types", &types, {"rc", "dc"}, "What the queues are");
   program.add_flag("--all", &all, "All PEs are connected with all, rather than PE 0 alone");
   program.add_number("--queues", &queues, "With --all: queues for each peer");
   return program.main(argc, argv, [&](Report& report) {
     if (program.quick()) sizes = {2, 8};
-    return all ? measure_all_to_all(sizes, types, queues, report)
-               : measure_one_to_all(sizes, types, report);
+    const std::vector<Kind> kinds = kinds_of(backends, types);
+    return all ? measure_all_to_all(sizes, kinds, queues, report)
+               : measure_one_to_all(sizes, kinds, report);
   });
 }
