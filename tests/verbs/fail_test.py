@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """What is said of a node of which something is broken (fail_table.py).
 
-    tests/verbs/fail_test.py GDAKIT RING_SHIFT info|jobs|check|files|names [FAILURE...]
+    tests/verbs/fail_test.py GDAKIT PROGRAM info|jobs|check|files|names|again [FAILURE...]
 
-With failures, these alone. `names` holds the table of `gdakit verbs --fail help` against
+PROGRAM is ring_shift, or for `again`, which looks for what is left behind, init_again. With
+failures, these alone. `names` holds the table of `gdakit verbs --fail help` against
 docs/on-a-connectx.md and fail_table.py.
 """
 
@@ -83,6 +84,15 @@ def check_job(gdakit, ring_shift, row):
     return f"the job does not say {missing}\n{ran.stderr}" if missing else ""
 
 
+def check_again(gdakit, init_again, row):
+    words = ("env", "GDAKIT_BACKEND=mlx5", "GDAKIT_DEVICE=cpu", "GDAKIT_LOG=error",
+             f"GDAKIT_QUEUE_TYPE={row.queues}", init_again)
+    ran = run(gdakit, row.fail, row.options, *words)
+    if ran is not None and (ran.returncode, ran.stdout) == (0, "0 descriptors, 0 threads\n"):
+        return ""
+    return f"jobs of one process, one after the other: {ran}"
+
+
 def check_check(gdakit, row):
     """What `gdakit check` says: the first step at which something is wrong."""
     fail, step, verdict, pieces = row
@@ -132,8 +142,16 @@ def check_names(gdakit):
     return wrong
 
 
+def check_row(gdakit, program, group, row):
+    if group == "info":
+        return check_info(gdakit, row)
+    if group == "again":
+        return check_again(gdakit, program, row)
+    return check_job(gdakit, program, row)
+
+
 def main():
-    gdakit, ring_shift, group, *only = sys.argv[1:]
+    gdakit, program, group, *only = sys.argv[1:]
     client.require("ibv_devices")
     if group == "names":
         wrong = [check_names(gdakit)]
@@ -146,8 +164,7 @@ def main():
         rows = [row for row in fail_table.JOBS if not only or row.fail in only]
         wrong = []
         for row in rows:
-            said = (check_info(gdakit, row) if group == "info"
-                    else check_job(gdakit, ring_shift, row))
+            said = check_row(gdakit, program, group, row)
             wrong.append(said and f"--- {row.fail}\n{said}")
     wrong = [one for one in wrong if one]
     print("\n".join(wrong))
