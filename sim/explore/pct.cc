@@ -45,13 +45,11 @@ std::uint32_t PctStrategy::pick(Choice kind, std::uint32_t count) {
   }
 }
 
-PctStrategy::Agent& PctStrategy::agent(std::uint32_t number) {
-  if (number >= agents_.size()) agents_.resize(number + 1);
-  Agent& found = agents_[number];
-  if (found.priority == 0) {
-    found.priority = 1 + static_cast<std::int64_t>(scramble(priorities_ + number) >> 2);
+// Gives this agent and all below it their priorities, which are positive.
+void PctStrategy::meet(std::uint32_t number) {
+  for (std::uint64_t next = agents_.size(); next <= number; ++next) {
+    agents_.push_back({1 + static_cast<std::int64_t>(scramble(priorities_ + next) >> 2), false});
   }
-  return found;
 }
 
 std::uint32_t PctStrategy::pick_agent(std::span<const Candidate> candidates) {

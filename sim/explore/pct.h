@@ -46,14 +46,18 @@ class PctStrategy final : public SeededStrategy {
     std::uint64_t next_ = 0;  // the first point that has not been reached
   };
 
-  // Priorities are numbered by agent and drawn the first time it is seen.
+  // By its number.
   struct Agent {
-    std::int64_t priority = 0;  // 0: not seen yet
-    bool demoted = false;       // for the turn that it gave away
+    std::int64_t priority = 0;
+    bool demoted = false;  // for the turn that it gave away
   };
 
   void prepare(std::uint64_t seed, std::uint64_t execution) override;
-  Agent& agent(std::uint32_t number);
+  Agent& agent(std::uint32_t number) {
+    if (number >= agents_.size()) meet(number);
+    return agents_[number];
+  }
+  void meet(std::uint32_t number);
 
   Generator random_;
   KnobSwarm knobs_;

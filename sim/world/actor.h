@@ -4,8 +4,6 @@
 #include <cstdint>
 #include <optional>
 
-#include "sim/choice/choice.h"
-
 namespace gdakit::sim {
 
 class Actor {
@@ -14,10 +12,9 @@ class Actor {
 
   // Whether go() has something to do.
   virtual bool can_go(std::uint64_t now_ns) const = 0;
-  // One bounded piece of work.
+  // One bounded piece of work. What it will touch is never certain: others may give the actor
+  // something else to do first.
   virtual void go(std::uint64_t now_ns) = 0;
-  // What go() will touch, if that is certain.
-  virtual NextStep next(std::uint64_t now_ns) const = 0;
   // Nobody else can go on: looks for what it may have missed. True if anything has changed.
   virtual bool idle_turn(std::uint64_t now_ns) = 0;
   // The next time at which it may have work by itself.

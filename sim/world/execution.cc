@@ -174,7 +174,7 @@ std::uint32_t Execution::pick() {
   };
   const auto add_actor = [&](std::uint32_t number) {
     const Actor& actor = *actors_[number - threads];
-    if (actor.can_go(now_ns_)) put(number, actor.next(now_ns_), false);
+    if (actor.can_go(now_ns_)) put(number, {}, false);
   };
   if (current_ < threads) {
     add_thread(current_);

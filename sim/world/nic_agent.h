@@ -55,14 +55,13 @@ class NicAgent {
   }
 
   // Whether go() has something to do at this time, unasked looks at doorbell records included.
+  // Asked before every step of every thread.
   bool can_go(std::uint64_t now_ns) const { return has_work(now_ns) || may_look(); }
   // The same without these.
   bool has_work(std::uint64_t now_ns) const {
     return port_.pending() || doorbells_.deliverable() != 0 || engine_ready(now_ns);
   }
   void go(std::uint64_t now_ns);
-  // What go() will touch: never certain, for others may give the NIC something else to do first.
-  static NextStep next(std::uint64_t /*now_ns*/) { return {}; }
   // When time must pass for the engine to go on.
   std::optional<std::uint64_t> next_timer_ns() const { return engine_.next_timer_ns(); }
   // When nobody can go on: looks at every record for doorbells that were lost, unless the knobs
@@ -86,9 +85,11 @@ class NicAgent {
 
   WorkList possible(std::uint64_t now_ns) const;
   bool engine_ready(std::uint64_t now_ns) const {
+    if (news_ || wire_.arrivals() != seen_arrivals_ || port_.completions() != seen_completions_) {
+      return true;
+    }
     const auto timer = engine_.next_timer_ns();
-    return news_ || wire_.arrivals() != seen_arrivals_ ||
-           port_.completions() != seen_completions_ || (timer && *timer <= now_ns);
+    return timer && *timer <= now_ns;
   }
   // Looking again makes sense only after something was written.
   bool may_look(const Watched& watched) const {

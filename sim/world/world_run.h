@@ -27,7 +27,6 @@ class NicActor final : public Actor {
     return now_ns >= wakes_ns_ && nic_.can_go(now_ns);
   }
   void go(std::uint64_t now_ns) override { nic_.go(now_ns); }
-  NextStep next(std::uint64_t now_ns) const override { return nic_.next(now_ns); }
   bool idle_turn(std::uint64_t now_ns) override {
     return now_ns >= wakes_ns_ && nic_.idle_turn(now_ns);
   }
@@ -47,7 +46,6 @@ class ProxyActor final : public Actor {
   void watch(const ProxiedQueue& queue);
   bool can_go(std::uint64_t now_ns) const override;
   void go(std::uint64_t now_ns) override;
-  NextStep next(std::uint64_t) const override { return {}; }
   bool idle_turn(std::uint64_t now_ns) override;
   std::optional<std::uint64_t> next_timer_ns() const override { return std::nullopt; }
 
@@ -68,7 +66,6 @@ class ReportReader final : public Actor {
       : run_(run), pe_(pe), agent_(agent) {}
   bool can_go(std::uint64_t now_ns) const override;
   void go(std::uint64_t now_ns) override;
-  NextStep next(std::uint64_t) const override { return {}; }
   bool idle_turn(std::uint64_t) override { return false; }
   std::optional<std::uint64_t> next_timer_ns() const override { return std::nullopt; }
 
