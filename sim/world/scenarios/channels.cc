@@ -211,7 +211,7 @@ struct WaitForPages {
 WorldPointer fill_pages(const SubjectOptions& options) {
   WorldOptions world_options = options_for(options);
   world_options.channels = 1;
-  auto world = std::make_unique<World>("fill-pages", world_options);
+  auto world = world_of("fill-pages", world_options);
   auto* pages = world->allocate<Word>("pages", 2);
   auto* source = world->allocate<Word>("source", 2);
   world->launch_on(0, {.blocks = 1, .threads = 2},
@@ -236,7 +236,7 @@ WorldPointer nics_channel(const SubjectOptions& options) {
 }
 
 WorldPointer nics_channel_put(const SubjectOptions& options) {
-  auto world = std::make_unique<World>("nics-channel-put", channels_of_two_nics(options));
+  auto world = world_of("nics-channel-put", channels_of_two_nics(options));
   auto* source = world->allocate<Word>("source", 1);
   auto* data = world->allocate<Word>("data", 1);
   auto* signal = world->allocate<std::uint64_t>("signal", 1, RegionKind::signal);
@@ -266,6 +266,10 @@ constexpr ScenarioEntry kListed[] = {
     {"nics-channel-shared",
      "Two blocks put on a channel of the second NIC, one tells by the first.",
      make<nics_channel_shared>},
+    {"placed-fill-pages", "An immediate tells of pages that are placed in any order.",
+     make_placed<fill_pages>},
+    {"placed-nics-channel-put", "A put on a channel of the second NIC, placed in any order.",
+     make_placed<nics_channel_put>},
 };
 
 }  // namespace

@@ -444,6 +444,8 @@ constexpr ScenarioEntry kListedPlaced[] = {
      make_placed<reduce_again>},
     {"placed-reduce-ring", "Sums go round three PEs, placed in any order.",
      make_placed<reduce_ring>},
+    {"placed-commands-reduce", "Commands' WQEs, whose puts are placed in any order.",
+     make_placed<commands_reduce>},
 };
 
 }  // namespace

@@ -137,7 +137,7 @@ WorldOptions dc_options(const SubjectOptions& options) {
 }
 
 WorldPointer dc_put_signal(const SubjectOptions& options) {
-  auto world = std::make_unique<World>("dc-put-signal", dc_options(options));
+  auto world = world_of("dc-put-signal", dc_options(options));
   auto* source = world->allocate<Word>("source", kPeers);
   auto* data = world->allocate<Word>("data", kPeers);
   auto* signals = world->allocate<std::uint64_t>("signals", kPeers, RegionKind::signal);
@@ -241,6 +241,8 @@ WorldPointer recordless(const SubjectOptions& options) {
 constexpr ScenarioEntry kListed[] = {
     {"dc-put-signal", "Two blocks put and signal to two peers by one queue of DC.",
      make<dc_put_signal>},
+    {"placed-dc-put-signal", "The same, where puts are placed in any order.",
+     make_placed<dc_put_signal>},
     {"dc-fetch", "Two blocks fetch from two peers by one queue of DC and one fetch slot.",
      make<dc_fetch>},
     {"dc-laps", "Lanes fill a queue of DC again and again, and its counter wraps.", make<dc_laps>},

@@ -107,7 +107,18 @@ std::span<const ScenarioEntry> scenario_list() {
                               kExchangePlacedTable,
                               kLocksPlacedTable,
                               kMemoryTable,
-                              kToldTable}) {
+                              kToldTable,
+                              kWaysTable,
+                              kMailboxesTable,
+                              kCountsTable,
+                              kOwnersTable,
+                              kOutcomesTable,
+                              kTogetherTable,
+                              kMembersTable,
+                              kMembersDirectTable,
+                              kMembersPlacedTable,
+                              kElementsTable,
+                              kSurvivorsTable}) {
       joined.insert(joined.end(), table.begin(), table.end());
     }
     return joined;

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <span>
+#include <type_traits>
 
 #include "sim/explore/scenario_list.h"
 #include "sim/world/world.h"
@@ -28,7 +29,8 @@ WorldOptions breaking(WorldOptions world);
 // A world with these options. Where threads reach peers otherwise than through the NIC, the same is
 // a scenario of its own, whose name begins with "direct-", "mixed-" or "partly-"; so is one whose
 // NICs place puts in any order, "placed-".
-WorldPointer world_of(const std::string& name, WorldOptions options, Reached reached);
+WorldPointer world_of(const std::string& name, WorldOptions options,
+                      Reached reached = Reached::through_nic);
 
 // What makes an entry's world, without the order that the options leave out.
 std::unique_ptr<Subject> with_mutation(WorldPointer world, const SubjectOptions& options);
@@ -49,7 +51,11 @@ template <auto kMake>
 std::unique_ptr<Subject> make_placed(const SubjectOptions& options) {
   SubjectOptions placed = options;
   placed.any_placement = true;
-  return make<kMake, Reached::through_nic>(placed);
+  if constexpr (std::is_invocable_v<decltype(kMake), const SubjectOptions&>) {
+    return make<kMake>(placed);
+  } else {
+    return make<kMake, Reached::through_nic>(placed);
+  }
 }
 
 inline constexpr Reached kNic = Reached::through_nic;
@@ -127,5 +133,25 @@ extern const Table kExchangePlacedTable;
 extern const Table kLocksPlacedTable;
 // failure.cc: errors, stalls and the end
 extern const Table kFailureTable;
+// ways.cc: words that tell of what goes by another NIC
+extern const Table kWaysTable;
+// mailboxes.cc: channels of which not all is well or usual
+extern const Table kMailboxesTable;
+// counts.cc: what is counted and answered once
+extern const Table kCountsTable;
+// owners.cc: owners of exclusive queues, who goes beside them, and queues far on
+extern const Table kOwnersTable;
+// outcomes.cc: what calls say of their own operation where another one fails or is refused
+extern const Table kOutcomesTable;
+// together.cc: lanes and threads unlike the others of their group, and transfers in pieces
+extern const Table kTogetherTable;
+// members.cc: roots, reversed teams, and parts that are short
+extern const Table kMembersTable;
+extern const Table kMembersDirectTable;
+extern const Table kMembersPlacedTable;
+// elements.cc: elements that lanes share unevenly, and words that are compared by their types
+extern const Table kElementsTable;
+// survivors.cc: locks that are handed on, and those who go on beside lost and failing PEs
+extern const Table kSurvivorsTable;
 
 }  // namespace gdakit::sim::scenarios

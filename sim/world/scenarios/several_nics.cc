@@ -289,7 +289,7 @@ struct ToldWords {
 // A thread of each PE.
 template <class Kernel>
 WorldPointer told_world(const char* name, const WorldOptions& options) {
-  auto world = std::make_unique<World>(name, options);
+  auto world = world_of(name, options);
   const ToldWords words(*world, 1);
   world->launch({.blocks = 1, .threads = 1},
                 Kernel{world->witness(), words.source, words.data, words.signal});
@@ -388,7 +388,7 @@ WorldPointer nics_foreign(const SubjectOptions& options) {
 }
 
 WorldPointer nics_barrier(const SubjectOptions& options) {
-  auto world = std::make_unique<World>("nics-barrier", two_nics(options));
+  auto world = world_of("nics-barrier", two_nics(options));
   auto* source = world->allocate<Word>("source", 2);
   auto* data = world->allocate<Word>("data", 2);
   world->launch({.blocks = 1, .threads = 1}, NicsBarrier{world->witness(), source, data});
@@ -415,6 +415,16 @@ constexpr ScenarioEntry kListed[] = {
      make<nics_foreign>},
     {"nics-barrier", "What is put by two NICs before a barrier is there after it.",
      make<nics_barrier>},
+    {"placed-nics-put-signal", "Data by the second NIC in any order, a signal by the first.",
+     make_placed<nics_put_signal>},
+    {"placed-nics-fence", "A fence behind a put by the second NIC that keeps no order.",
+     make_placed<nics_fence>},
+    {"placed-nics-quiet", "Quiet between two NICs' puts, which keep no order.",
+     make_placed<nics_quiet>},
+    {"placed-nics-dc", "Puts by a queue of DC of the second NIC, placed in any order.",
+     make_placed<nics_dc>},
+    {"placed-nics-barrier", "A barrier behind two NICs' puts that keep no order.",
+     make_placed<nics_barrier>},
 };
 
 }  // namespace
