@@ -225,11 +225,6 @@ const std::vector<Argument> kArguments = {
      "stall-again",
      "The device's threads alone read the word; the host clears it before a launch, which is "
      "ordered."},
-    {{"device/watchdog.h", "", SiteOp::store, 1},
-     Operator::delay,
-     Contract::device_alone,
-     "stall-again",
-     "A wait that sees the word late lasts no longer than the one that has stalled."},
 };
 
 }  // namespace

@@ -40,6 +40,41 @@ struct LaterAtomics {
   void expect_taken(Status status) const { witness->expect(status.ok(), "the atomic is taken"); }
 };
 
+// PE 1 stores words and tells of each by another flag. PE 0 looks at the flags by atomics that
+// change nothing, and reads the words.
+struct FetchedBits {
+  static constexpr int kWords = 3;
+
+  const Witness* witness;
+  Word* data;            // kWords
+  std::uint64_t* flags;  // kWords
+  Word* mine;
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    for (int i = 0; i < kWords; ++i) {
+      if (pe.my_pe() == 1) {
+        m.store_weak(data + i, Word(8 + i));
+        witness->expect(pe.signal(flags + i, 1, SignalOp::set, 1).ok(), "signal is taken");
+        continue;
+      }
+      while (fetched(pe, i) == 0) m.spin(Site::user);
+      witness->expect(pe.get(mine, data + i, 1, 1).ok(), "get succeeds");
+      witness->expect(m.load_weak(mine) == Word(8 + i), "the word is there when its flag is");
+    }
+  }
+
+ private:
+  template <class Pe>
+  std::uint64_t fetched(Pe& pe, int i) const {
+    switch (i) {
+      case 0: return pe.atomic_fetch_and(flags, ~std::uint64_t{0}, 1);
+      case 1: return pe.atomic_fetch_or(flags + 1, std::uint64_t{0}, 1);
+      default: return pe.atomic_fetch_xor(flags + 2, std::uint64_t{0}, 1);
+    }
+  }
+};
+
 // A warp and a block put and signal as one: each time the signal counts one.
 struct GroupsAdd {
   static constexpr int kWords = 3;  // of each put
@@ -279,6 +314,15 @@ WorldPointer later_atomics(const SubjectOptions& options, Reached reached) {
   return world;
 }
 
+WorldPointer fetched_bits(const SubjectOptions& options, Reached reached) {
+  auto world = world_of("fetched-bits", options_for(options), reached);
+  auto* data = world->allocate<Word>("data", FetchedBits::kWords);
+  auto* flags = world->allocate<std::uint64_t>("flags", FetchedBits::kWords, RegionKind::signal);
+  auto* mine = world->allocate<Word>("mine", 1);
+  world->launch({.blocks = 1, .threads = 1}, FetchedBits{world->witness(), data, flags, mine});
+  return world;
+}
+
 WorldPointer groups_add(const SubjectOptions& options, Reached reached) {
   auto world = world_of("groups-add", options_for(options), reached);
   auto* source = world->allocate<Word>("source", 2 * GroupsAdd::kWords);
@@ -339,6 +383,9 @@ constexpr ScenarioEntry kListed[] = {
      make<later_atomics<Word>, kNic>},
     {"later-atomics-32", "The same of words of 4 bytes.", make<later_atomics<std::uint32_t>, kNic>},
     {"direct-later-atomics-64", "The same at a direct peer.", make<later_atomics<Word>, kDirect>},
+    {"fetched-bits", "A PE looks for data by atomics that change nothing.",
+     make<fetched_bits, kNic>},
+    {"direct-fetched-bits", "The same of a direct peer's flags.", make<fetched_bits, kDirect>},
     {"groups-add", "Groups put and add to a signal, each time once.", make<groups_add, kNic>},
     {"direct-groups-add", "The same at a direct peer.", make<groups_add, kDirect>},
     {"mixed-groups-add", "The same where signals go through the NIC.", make<groups_add, kMixed>},

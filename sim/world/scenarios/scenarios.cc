@@ -118,7 +118,9 @@ std::span<const ScenarioEntry> scenario_list() {
                               kMembersDirectTable,
                               kMembersPlacedTable,
                               kElementsTable,
-                              kSurvivorsTable}) {
+                              kSurvivorsTable,
+                              kVerdictsTable,
+                              kLimitsTable}) {
       joined.insert(joined.end(), table.begin(), table.end());
     }
     return joined;

@@ -153,5 +153,9 @@ extern const Table kMembersPlacedTable;
 extern const Table kElementsTable;
 // survivors.cc: locks that are handed on, and those who go on beside lost and failing PEs
 extern const Table kSurvivorsTable;
+// verdicts.cc: what threads, queues and reports say of what failed
+extern const Table kVerdictsTable;
+// limits.cc: values at their limits
+extern const Table kLimitsTable;
 
 }  // namespace gdakit::sim::scenarios
