@@ -1,5 +1,6 @@
 // Collectives on teams: what members put before a sync, scratch memory that is used again, and
 // teams that share a PE.
+#include "sim/world/scenarios/group_of.h"
 #include "sim/world/scenarios/scenarios.h"
 
 namespace gdakit::sim::scenarios {
@@ -125,7 +126,7 @@ struct Reduce {
   template <class Pe>
   void operator()(Pe& pe) const {
     auto& m = pe.machine();
-    auto team = team_of(pe);
+    auto team = group_of<Group>(pe).team(kTeamWorld);
     const auto n = Word(team.n_pes());
     for (Word round = 1; round <= rounds; ++round) {
       m.store_weak(source + m.thread_index(), round * (1 + Word(pe.my_pe())));
@@ -134,16 +135,6 @@ struct Reduce {
       const Word sum = round * n * (n + 1) / 2;
       witness->expect(m.load_weak(dest) == sum && m.load_weak(dest + 1) == sum,
                       "the sums are those of this round");
-    }
-  }
-
- private:
-  template <class Pe>
-  static auto team_of(Pe& pe) {
-    if constexpr (std::is_same_v<Group, WarpGroup>) {
-      return pe.warp().team(kTeamWorld);
-    } else {
-      return pe.block().team(kTeamWorld);
     }
   }
 };

@@ -1,20 +1,12 @@
 // Groups that act as one: what each thread did before is told of, and what it does after comes
 // later.
+#include "sim/world/scenarios/group_of.h"
 #include "sim/world/scenarios/scenarios.h"
 
 namespace gdakit::sim::scenarios {
 namespace {
 
 using Word = std::uint64_t;
-
-template <class Group, class Pe>
-auto group_of(Pe& pe) {
-  if constexpr (std::is_same_v<Group, WarpGroup>) {
-    return pe.warp();
-  } else {
-    return pe.block();
-  }
-}
 
 // Each thread of PE 0 stores a word into its own heap, and the group tells of them by one signal.
 // PE 1 gets them.

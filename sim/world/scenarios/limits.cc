@@ -3,23 +3,13 @@
 #include <cstring>
 #include <limits>
 
+#include "sim/world/scenarios/group_of.h"
 #include "sim/world/scenarios/scenarios.h"
 
 namespace gdakit::sim::scenarios {
 namespace {
 
 using Word = std::uint64_t;
-
-template <class Group, class Pe>
-auto group_of(Pe& pe) {
-  if constexpr (std::is_same_v<Group, WarpGroup>) {
-    return pe.warp();
-  } else if constexpr (std::is_same_v<Group, BlockGroup>) {
-    return pe.block();
-  } else {
-    return pe;
-  }
-}
 
 // Of some words all but the last one are left out, each by another number. PE 1 writes the last
 // one; the others stay 0.

@@ -1,5 +1,6 @@
 // Who is who in a collective: roots other than 0, members whose numbers are not those of PEs, the
 // last member, and parts of which some are short or empty.
+#include "sim/world/scenarios/group_of.h"
 #include "sim/world/scenarios/scenarios.h"
 
 namespace gdakit::sim::scenarios {
@@ -12,17 +13,6 @@ constexpr auto kAutomatic = CollectiveAlgorithm::automatic;
 constexpr auto kTrees = CollectiveAlgorithm::logarithmic;
 constexpr auto kRings = CollectiveAlgorithm::ring;
 constexpr auto kLinear = CollectiveAlgorithm::linear;
-
-template <class Group, class Pe>
-auto team_of(Pe& pe, Team team) {
-  if constexpr (std::is_same_v<Group, WarpGroup>) {
-    return pe.warp().team(team);
-  } else if constexpr (std::is_same_v<Group, BlockGroup>) {
-    return pe.block().team(team);
-  } else {
-    return pe.team(team);
-  }
-}
 
 // The last member is the root, and those before it down to `least_root`. Whoever has passed words
 // on writes them again.
@@ -86,7 +76,7 @@ struct ReversedMeet {
   template <class Pe>
   void operator()(Pe& pe) const {
     auto& m = pe.machine();
-    auto team = team_of<Group>(pe, Team{1});
+    auto team = group_of<Group>(pe).team(Team{1});
     const int n = team.n_pes();
     const int me = team.my_pe();
     if (m.thread_index() == 0) {
@@ -115,7 +105,7 @@ struct ReversedSums {
   template <class Pe>
   void operator()(Pe& pe) const {
     auto& m = pe.machine();
-    auto team = team_of<Group>(pe, Team{1});
+    auto team = group_of<Group>(pe).team(Team{1});
     const int n = team.n_pes();
     const int me = team.my_pe();
     for (int i = 0; i < n && m.thread_index() == 0; ++i) {
@@ -218,7 +208,7 @@ struct SharedBytes {
   template <class Pe>
   void operator()(Pe& pe) const {
     auto& m = pe.machine();
-    auto team = team_of<Group>(pe, kTeamWorld);
+    auto team = group_of<Group>(pe).team(kTeamWorld);
     const auto n = Number(team.n_pes());
     const auto me = Number(team.my_pe());
     for (Number i = m.thread_index(); i < kCount; i += m.block_threads()) {

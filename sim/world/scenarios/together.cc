@@ -1,5 +1,6 @@
 // Members of a warp or block of which one is unlike the others, and that need not be the first one;
 // and transfers in several pieces.
+#include "sim/world/scenarios/group_of.h"
 #include "sim/world/scenarios/scenarios.h"
 
 namespace gdakit::sim::scenarios {
@@ -8,15 +9,6 @@ namespace {
 using Word = std::uint64_t;
 
 constexpr std::uint32_t kLanes = 3;
-
-template <class Group, class Pe>
-auto group_of(Pe& pe) {
-  if constexpr (std::is_same_v<Group, WarpGroup>) {
-    return pe.warp();
-  } else {
-    return pe.block();
-  }
-}
 
 // Lanes put two words with a signal in one call. A border of chunks cuts the words of one lane: the
 // middle one's, and the next time the first one's.

@@ -1,6 +1,7 @@
 // What every thread of a group, every queue behind a broken one, and every report behind another
 // one says of what failed.
 #include "device/watchdog.h"
+#include "sim/world/scenarios/group_of.h"
 #include "sim/world/scenarios/scenarios.h"
 
 namespace gdakit::sim::scenarios {
@@ -14,17 +15,6 @@ constexpr std::uint64_t kLimitNs = 1'000'000;  // of the watchdog, where there i
 Word* stranger() {
   static Word words[2] = {};
   return words;
-}
-
-template <class Group, class Pe>
-auto group_of(Pe& pe) {
-  if constexpr (std::is_same_v<Group, WarpGroup>) {
-    return pe.warp();
-  } else if constexpr (std::is_same_v<Group, BlockGroup>) {
-    return pe.block();
-  } else {
-    return pe;
-  }
 }
 
 // A group's calls are refused, or stall, since nobody writes the words that it waits for: each of
