@@ -14,7 +14,7 @@ namespace {
 
 struct Ability {
   std::uint8_t has_it = 1;
-  std::array<char, 255> why{};  // not
+  std::array<char, 1023> why{};  // not
 };
 
 // The first PE that lacks something.
