@@ -18,6 +18,9 @@ sys.dont_write_bytecode = True
 import client
 import two_hosts_test
 
+MOST_TRIES = 5
+
+
 def split(words):
     """What stands between the borders."""
     parts = [[]]
@@ -62,19 +65,38 @@ def has_ended_well(status, output):
                            "rdma_get_cm_event: Bad file descriptor" in lines)
 
 
-def main():
-    options, server_words, client_words = split(sys.argv[1:])
-    gdakit, *options = options
-    client.require(server_words[0], client_words[0])
+def was_too_early(output):
+    """Whether this is perftest's client that came before its server: they meet by a first
+    connection, and behind it the server listens once more, which the client does not wait for."""
+    return ("RDMA_CM_EVENT_REJECTED; error: 8." in output and  # nobody listens there
+            "Failed to connect RDMA CM events." in output)
+
+
+def run_once(gdakit, options, server_words, client_words):
+    """The outputs of the client and of the server, and their exit statuses."""
     at_server, at_client, address = hosts_of(gdakit, options)
     values = {"port": random.randrange(10000, 30000), "address": address}
     server = at_server.start(*(word.format(**values) for word in server_words))
     wait_until_listening(server, at_server)
     other = at_client.start(*(word.format(**values) for word in client_words))
-    outputs, statuses = client.wait_for_pair([other, server])
-    for name, output, status in zip(("client", "server"), outputs, statuses):
-        print(f"--- {name}, status {status}\n{output}")
-    return 0 if all(map(has_ended_well, statuses, outputs)) else 1
+    outputs, statuses = client.wait_for_pair([other])
+    if was_too_early(outputs[0]):
+        server.kill()  # it waits for ever
+    more_outputs, more_statuses = client.wait_for_pair([server])
+    return outputs + more_outputs, statuses + more_statuses
+
+
+def main():
+    options, server_words, client_words = split(sys.argv[1:])
+    gdakit, *options = options
+    client.require(server_words[0], client_words[0])
+    for _ in range(MOST_TRIES):
+        outputs, statuses = run_once(gdakit, options, server_words, client_words)
+        for name, output, status in zip(("client", "server"), outputs, statuses):
+            print(f"--- {name}, status {status}\n{output}")
+        if not was_too_early(outputs[0]):
+            return 0 if all(map(has_ended_well, statuses, outputs)) else 1
+    return 1
 
 
 if __name__ == "__main__":
