@@ -120,13 +120,15 @@ bool NicThread::sleeps_for_helpers() {
   return seen_helps_ != before && seen_.stepped_ns >= unhelped_until_ns_;
 }
 
-// To a thread that has the lock or wants it. Where this one is scheduled before all others, to
-// yield would give them nothing.
-void NicThread::give_way() {
+// To a thread that has the lock or wants it, after so many times in a row. Where this one is
+// scheduled before all others, to yield would give them nothing, and to wake often would take from
+// them what they need to come to an end.
+void NicThread::give_way(std::uint32_t times) {
+  constexpr std::uint32_t kMostDoublings = 4;
   if (pace_.idle_yields != 0) {
     std::this_thread::yield();
   } else {
-    sleep(std::chrono::microseconds(pace_.least_sleep_us));
+    sleep(std::chrono::microseconds(pace_.least_sleep_us << std::min(times, kMostDoublings)));
   }
 }
 
@@ -167,7 +169,9 @@ void NicThread::run() {
   while (!stopping_.load(std::memory_order_relaxed)) {
     // A mutex is not fair: without this a busy thread would take it again before a waiting call
     // wakes.
-    while (waiting_.load(std::memory_order_relaxed) != 0) give_way();
+    for (std::uint32_t times = 0; waiting_.load(std::memory_order_relaxed) != 0; ++times) {
+      give_way(times);
+    }
     idle_rounds = run_round() ? 0 : idle_rounds + 1;
     rest(idle_rounds);
     if (options_.watch != nullptr) options_.watch->look(seen_.stepped_ns);

@@ -100,7 +100,7 @@ class NicThread {
   bool run_steps(std::uint32_t most, bool thorough);
   bool sleeps_for_helpers();
   void rest(std::uint32_t idle_rounds);
-  void give_way();
+  void give_way(std::uint32_t times = 0);
   void sleep(std::chrono::nanoseconds duration);
   std::chrono::nanoseconds least_sleep(bool helped) const;
 

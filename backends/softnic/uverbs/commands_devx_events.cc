@@ -114,9 +114,11 @@ int devx_subscribe(Context& context, Attributes& call) {
   }
   std::shared_ptr<const KeptFile> counter;
   if (const int error = keep_counter(call, counter)) return error;
-  context.forget_closed_channels();
   DevxEvents& subscriptions = context.device().events().devx();
-  subscriptions.forget_closed();
+  if (subscriptions.is_full()) {
+    context.forget_closed_channels();
+    subscriptions.forget_closed();
+  }
   for (const std::uint16_t event : events) {
     subscriptions.subscribe(object, {.kind = static_cast<EventKind>(event),
                                      .cookie = cookie,

@@ -104,10 +104,16 @@ void DevxEvents::unsubscribe(DevxName object) {
   any_ = !subscriptions_.empty();
 }
 
+bool DevxEvents::is_full() const {
+  const std::lock_guard lock(mutex_);
+  return subscriptions_.size() >= most_;
+}
+
 void DevxEvents::forget_closed() {
   const std::lock_guard lock(mutex_);
   std::erase_if(subscriptions_, [](const auto& one) { return one.second.pipe.expired(); });
   any_ = !subscriptions_.empty();
+  most_ = std::max(kFewSubscriptions, 2 * subscriptions_.size());
 }
 
 void DevxEvents::tell(const Event& event) {

@@ -41,6 +41,8 @@ class DevxEvents {
   void subscribe(std::optional<DevxName> object, Subscription subscription);
   // The object is no more.
   void unsubscribe(DevxName object);
+  // Whether so many have come that it is time to look for those whose file is closed.
+  bool is_full() const;
   // Subscriptions whose file is closed go.
   void forget_closed();
 
@@ -50,9 +52,12 @@ class DevxEvents {
   using Key = std::pair<int, std::uint32_t>;  // the object's kind, or that of the port; number
   static Key key_of(std::optional<DevxName> object);
 
-  std::mutex mutex_;
+  static constexpr std::size_t kFewSubscriptions = 64;
+
+  mutable std::mutex mutex_;
   std::atomic<bool> any_{false};
   std::multimap<Key, Subscription> subscriptions_;
+  std::size_t most_ = kFewSubscriptions;
 };
 
 inline constexpr std::size_t kMostEventsOfACall = 16;
