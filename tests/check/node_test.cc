@@ -91,13 +91,14 @@ TEST_F(CheckNode, LockedMemoryIsHeldAgainstHeapAndQueues) {
   expect_ok(look_at_limits);
   machine_.surroundings().locked_bytes = 8 << 20;
   const Finding finding = finding_of(look_at_limits, Verdict::failed);
-  EXPECT_THAT(finding.answer, AllOf(HasSubstr("8 MiB"), HasSubstr("wanted are 68 MiB")));
+  EXPECT_THAT(finding.answer, AllOf(HasSubstr("8 MiB"), HasSubstr("wanted are 67 MiB"),
+                                    HasSubstr("2 MiB for 32 queues of a job of 16 PEs")));
   EXPECT_EQ(finding.proof, "ulimit -l");
   machine_.surroundings().locked_bytes = 100 << 20;
   expect_ok(look_at_limits);
   machine_.surroundings().options.nics_per_pe = 2;
   EXPECT_THAT(finding_of(look_at_limits, Verdict::failed).answer,
-              HasSubstr("wanted are 136 MiB, of them for each of the PE's 2 NICs 64 MiB"));
+              HasSubstr("wanted are 135 MiB, of them for each of the PE's 2 NICs 64 MiB"));
   machine_.surroundings().options.nics_per_pe = 1;
   machine_.surroundings().options.symmetric_size = 1 << 20;
   machine_.surroundings().locked_bytes = 32 << 20;

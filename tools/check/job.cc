@@ -71,6 +71,7 @@ std::vector<PeReport> check_job(Surroundings& surroundings, const std::string& h
                                 const std::vector<std::string>& only) {
   Result<std::unique_ptr<Bootstrap>> bootstrap = open_bootstrap(surroundings.options);
   const int rank = bootstrap ? (*bootstrap)->rank() : 0;
+  if (bootstrap) surroundings.pes = static_cast<std::uint32_t>((*bootstrap)->size());
   if (bootstrap && !surroundings.options.local_rank) {
     surroundings.options.local_rank = (*bootstrap)->local_rank().value_or(rank);
   }

@@ -3,14 +3,15 @@
 #include <sstream>
 #include <string>
 
+#include "tools/check/needs.h"
 #include "tools/check/steps.h"
 
 namespace gdakit::tools::check {
 namespace {
 
 constexpr unsigned kCapabilityIpcLock = 14;
-// Queues, CQEs, tables and scratch besides the heap, in a job of some tens of PEs.
-constexpr std::uint64_t kBesidesTheHeap = std::uint64_t{4} << 20;
+// Tables and scratch, besides the heap and the queues.
+constexpr std::uint64_t kTables = std::uint64_t{1} << 20;
 constexpr std::uint64_t kFewObjects = 1000;
 
 std::string in_mib(std::uint64_t bytes) { return std::to_string(bytes >> 20) + " MiB"; }
@@ -37,15 +38,27 @@ bool may_lock_any(const Tree& tree) {
   return (std::stoull(capabilities, nullptr, 16) >> kCapabilityIpcLock & 1) != 0;
 }
 
+std::uint64_t queue_bytes_of_a_pe(const Surroundings& surroundings) {
+  return queues_of_a_pe(surroundings) * bytes_of_a_queue(surroundings.options);
+}
+
 // The kernel counts what is locked anew for each NIC that reaches it.
-std::uint64_t locked_bytes_of(const Options& options) {
-  return options.nics_per_pe * (options.symmetric_size + kBesidesTheHeap);
+std::uint64_t locked_bytes_of(const Surroundings& surroundings) {
+  const Options& options = surroundings.options;
+  return options.nics_per_pe *
+         (options.symmetric_size + kTables + queue_bytes_of_a_pe(surroundings));
+}
+
+std::string queues_text(const Surroundings& surroundings) {
+  return in_mib(queue_bytes_of_a_pe(surroundings)) + " for " +
+         std::to_string(queues_of_a_pe(surroundings)) + " queues of a job of " +
+         std::to_string(surroundings.pes) + " PEs";
 }
 
 void judge_locked_memory(const Surroundings& surroundings, StepReport& report) {
   const auto& limit = surroundings.locked_bytes;
   const Options& options = surroundings.options;
-  const std::uint64_t wanted = locked_bytes_of(options);
+  const std::uint64_t wanted = locked_bytes_of(surroundings);
   if (!limit) {
     report.say("locked memory is not limited");
     return;
@@ -64,14 +77,16 @@ void judge_locked_memory(const Surroundings& surroundings, StepReport& report) {
   report.add({.tried = "getrlimit(RLIMIT_MEMLOCK), against the heap and queues of a PE",
               .answer = in_mib(*limit) + " (" + std::to_string(*limit) + " bytes); wanted are " +
                         in_mib(wanted) + ", of them " + each + in_mib(options.symmetric_size) +
-                        " for the heap (GDAKIT_SYMMETRIC_SIZE), and more as it grows",
+                        " for the heap (GDAKIT_SYMMETRIC_SIZE), and more as it grows, and " +
+                        queues_text(surroundings),
               .cause = "what a NIC reaches is locked; the limit of this shell, of the launcher's "
                        "daemon or of the container's is too low. IPC_LOCK does nothing for a "
                        "container's user who is not root",
               .proof = "ulimit -l",
               .remedy = "ulimit -l unlimited; systemd: LimitMEMLOCK=infinity for slurmd or "
                         "containerd; docker run --ulimit memlock=-1",
-              .otherwise = "a smaller heap: GDAKIT_SYMMETRIC_SIZE"});
+              .otherwise = "a smaller heap: GDAKIT_SYMMETRIC_SIZE; less for queues: "
+                           "GDAKIT_QUEUE_TYPE=dc, GDAKIT_QUEUE_DEPTH"});
 }
 
 // The folder of this process's cgroup of a controller; "" of version 2.
@@ -149,7 +164,8 @@ void judge_memory_cgroup(const Surroundings& surroundings, StepReport& report) {
   const std::string text = tree.read(file).value_or("max");
   if (text.empty() || text[0] < '0' || text[0] > '9') return;
   const std::uint64_t limit = std::stoull(text);
-  const std::uint64_t wanted = surroundings.options.symmetric_size + kBesidesTheHeap;
+  const std::uint64_t wanted =
+      surroundings.options.symmetric_size + kTables + queue_bytes_of_a_pe(surroundings);
   if (limit >= wanted) return;
   report.add({.tried = file,
               .answer = in_mib(limit) + "; wanted are " + in_mib(wanted) + " for one PE",

@@ -1,5 +1,6 @@
 // Step qos: the class in which puts go, what a NIC has to spare, and which ones this PE takes.
 #include "backends/mlx5/traffic_class.h"
+#include "tools/check/needs.h"
 #include "tools/check/steps.h"
 
 namespace gdakit::tools::check {
@@ -25,6 +26,21 @@ Finding other_class(const Surroundings::UsablePort& usable, const std::string& a
           .proof = "mlnx_qos -i DEVICE",
           .remedy = "unset GDAKIT_TRAFFIC_CLASS: gdakit then takes the host's",
           .otherwise = "all of it, as long as the network drops nothing"};
+}
+
+Finding too_few_queue_pairs(const Surroundings& surroundings,
+                            const Surroundings::UsablePort& usable) {
+  return {.on = usable.name(),
+          .tried = "the queue pairs of a PE, against those that the NIC has",
+          .answer = std::to_string(queues_on_a_nic(surroundings)) + " in a job of " +
+                    std::to_string(surroundings.pes) + " PEs, where it has " +
+                    std::to_string(usable.nic->most_queue_pairs),
+          .cause =
+              "queue pairs to all peers are more than this NIC, or this virtual function of one, "
+              "has: CREATE_QP will say 0x8 (limits exceeded)",
+          .proof = "rdma resource show",
+          .remedy = "GDAKIT_QUEUE_TYPE=dc; fewer queues: GDAKIT_QUEUES_PER_PEER=1",
+          .otherwise = "smaller jobs"};
 }
 
 Finding too_few_nics(const Error& error) {
@@ -60,10 +76,14 @@ StepReport look_at_qos(const Surroundings& surroundings) {
     const std::string asked =
         options.traffic_class ? std::to_string(*options.traffic_class) : std::string();
     const std::string used = !asked.empty() ? asked : host.empty() ? "0" : host;
-    report.say(usable.name() + ": traffic class " + used + ", service level " + level +
-               ", at most " + std::to_string(usable.nic->most_queue_pairs) + " queue pairs");
+    report.say(usable.name() + ": traffic class " + used + ", service level " + level + ", " +
+               std::to_string(queues_on_a_nic(surroundings)) + " queue pairs a PE of at most " +
+               std::to_string(usable.nic->most_queue_pairs));
     report.facts["traffic class"] = used;
     report.facts["service level"] = level;
+    if (queues_on_a_nic(surroundings) > usable.nic->most_queue_pairs) {
+      report.add(too_few_queue_pairs(surroundings, usable));
+    }
     if (!asked.empty() && !host.empty() && asked != host) {
       report.add(other_class(usable, asked, host));
     }

@@ -26,9 +26,13 @@ struct GpuMemory {
   void* base = nullptr;
 };
 
+// Where there is no job to count them in.
+inline constexpr std::uint32_t kAssumedPes = 16;
+
 struct Surroundings {
   Tree tree;
   Options options;
+  std::uint32_t pes = kAssumedPes;            // of the job
   std::optional<std::uint64_t> locked_bytes;  // RLIMIT_MEMLOCK; nothing: no limit
   Result<mlx5::LibrariesLook> libraries = Error(Code::unavailable, "not looked at");
   Result<std::vector<mlx5::NicLook>> nics = Error(Code::unavailable, "not looked at");
