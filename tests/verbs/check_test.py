@@ -22,6 +22,14 @@ FINDING_KEYS = {"verdict", "on", "tried", "answer", "cause", "proof", "remedy", 
 LEAST_LOCKED = 8 << 20
 IPC_LOCK = 1 << 14
 LOSES_ALL = ("--faults", "drop=100%")
+# All file systems, but for that of shared memory.
+READ_ONLY = """
+for place in $(cut -d ' ' -f 2 /proc/self/mounts); do
+  case $place in /dev/shm) ;; *) mount -o remount,ro,bind "$place" || exit 77 ;; esac
+done
+touch / 2>/dev/null && exit 77
+exec "$@"
+"""
 
 
 class Check:
@@ -30,8 +38,9 @@ class Check:
     def __init__(self, gdakit):
         self.gdakit = gdakit
 
-    def run(self, *words, options=(), before=()):
-        return client.Fabric(self.gdakit, *options).run(*before, self.gdakit, "check", *words)
+    def run(self, *words, options=(), before=(), **more):
+        fabric = client.Fabric(self.gdakit, *options)
+        return fabric.run(*before, self.gdakit, "check", *words, **more)
 
     def job(self, *words, pes=2, options=()):
         return self.run("--job", *words, options=options,
@@ -174,6 +183,45 @@ def check_alone(gdakit):
            "it does not come to its end", ran)
 
 
+def check_nobody_comes(check):
+    """A job whose PEs do not meet: PE 1 of two, where nobody is PE 0."""
+    job = {"GDAKIT_RANK": "1", "GDAKIT_SIZE": "2", "GDAKIT_TIMEOUT": "1", "GDAKIT_SECRET": "5" * 32,
+           "GDAKIT_ROOT": f"127.0.0.1:{client.free_port()}"}
+    ran = check.run("--job", "--only", "port,pairs", env={**os.environ, **job})
+    told = " ".join(ran.stdout.split())
+    for said in ("FAIL in step pairs", "the meeting of all PEs", job["GDAKIT_ROOT"], "remedy"):
+        expect(ran.returncode == 1 and said in told, f"it does not say {said}", ran)
+    expect(verdicts_of(ran.stdout)["port"] == "ok", "it stopped at a failure", ran)
+
+
+def check_as_nobody(check):
+    """It needs no root."""
+    if os.getuid() != 0:
+        return  # all of this test shows it
+    nobody = {"user": 65534, "group": 65534, "extra_groups": []}
+    try:
+        subprocess.run([check.gdakit, "--version"], capture_output=True, check=True, **nobody)
+    except PermissionError:
+        print(f"{check.gdakit} is in a folder that only root may enter")
+        return
+    ran = check.run(**nobody)
+    verdicts = verdicts_of(ran.stdout)
+    expect(ran.returncode == 0 and list(verdicts) == NODE_STEPS, "it needs root", ran)
+    expect(verdicts["put"] == "ok", "it needs root for a put", ran)
+
+
+def check_changes_nothing(check):
+    """It comes to the same where no file can be changed, but for the memory of soft ConnectXes."""
+    alone = ("unshare", "--mount", "sh", "-c", READ_ONLY, "sh")
+    if subprocess.run((*alone, "true"), capture_output=True, check=False).returncode != 0:
+        print("this user may not have file systems that are read-only")
+        return
+    ran = check.run(before=alone)
+    verdicts = verdicts_of(ran.stdout)
+    expect(ran.returncode == 0 and list(verdicts) == NODE_STEPS, "it writes files", ran)
+    expect(verdicts["put"] == "ok", "a put writes files", ran)
+
+
 def require_locked_memory():
     """Ends the test as skipped where a heap of 1 MiB would not fit: that step would fail."""
     os.environ["GDAKIT_SYMMETRIC_SIZE"] = "1M"
@@ -198,6 +246,9 @@ def main():
     check_partition(check)
     check_bad_usage(check)
     check_job(check)
+    check_nobody_comes(check)
+    check_as_nobody(check)
+    check_changes_nothing(check)
     check_alone(gdakit)
 
 
