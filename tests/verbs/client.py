@@ -61,9 +61,9 @@ class Fabric:
         return subprocess.run([*self.command, *words], capture_output=True, text=True,
                               timeout=PATIENCE_S)
 
-    def start(self, *words):
+    def start(self, *words, **more):
         return subprocess.Popen([*self.words, *words], stdout=subprocess.PIPE,
-                                stderr=subprocess.STDOUT, text=True)
+                                stderr=subprocess.STDOUT, text=True, **more)
 
 
 def free_port():
