@@ -14,6 +14,7 @@
 #include <type_traits>
 
 #include "core/base/annotate.h"
+#include "core/base/register_store.h"
 #include "core/base/type_identity.h"
 #include "core/format/wqe.h"
 #include "device/machine.h"
@@ -122,12 +123,12 @@ class HostMachine {
     copy(to, &value, sizeof(T));
   }
 
-  // A store to a device orders nothing by itself; fences before it do. Here the doorbell page is
-  // ordinary memory, and the NIC is a thread that reads it with acquire: release is what pairs with
+  // A store to a device orders nothing by itself; fences before it do. Where the doorbell page is
+  // ordinary memory, the NIC is a thread that reads it with acquire: release is what pairs with
   // that in the language's terms. On x86 it is the same instruction.
   GDAKIT_EMULATED void store_mmio(std::uint64_t* to, std::uint64_t value) {
     thread_->worked = true;
-    HostAtomics::store<order::Release<Scope::system>>(to, value);
+    store_register(to, value);
   }
 
   GDAKIT_EMULATED void copy(void* to, const void* from, std::size_t bytes) {

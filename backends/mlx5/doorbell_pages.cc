@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <string>
 
+#include "core/base/register_store.h"
 #include "core/format/cq_doorbell.h"
 
 namespace gdakit::mlx5 {
@@ -96,34 +97,53 @@ mlx5dv_devx_uar* DoorbellPages::allocate(std::uint32_t type) {
   return nic_.libraries().alloc_uar(nic_.context(), type);
 }
 
-Error DoorbellPages::none_left(int code) const {
-  const Error why = nic_.failure(std::string(kAlloc) + " of memory that is not cached", code);
+Error DoorbellPages::none_left() const {
+  const int code = errno;
+  const Error why = nic_.failure(kAlloc, code);
   return Error(why.code(),
                why.message() +
-                   "; the kernel gives out no page of registers: it takes Linux 5.7 or later, "
-                   "and a container that may use the device with DEVX",
+                   "; the kernel gives out no page of registers of any type: it takes Linux 5.7 or "
+                   "later, and a container that may use the device with DEVX",
                code);
 }
 
 Result<mlx5dv_devx_uar*> DoorbellPages::take_page() {
+  Pages::iterator page = least_used(/*combines=*/false);
+  if (page == pages_.end() || page->second.users != 0) {
+    for (const std::uint32_t type : {kDedicatedPage, std::uint32_t{MLX5DV_UAR_ALLOC_TYPE_NC}}) {
+      if (mlx5dv_devx_uar* const uar = allocate(type)) return use(uar);
+    }
+  }
+  if (page == pages_.end()) {
+    page = least_used(/*combines=*/true);
+    if (page == pages_.end() || page->second.users != 0) {
+      if (mlx5dv_devx_uar* const uar = allocate_combining()) return use(uar);
+    }
+  }
+  if (page == pages_.end()) return none_left();
+  return use(page->first);
+}
+
+mlx5dv_devx_uar* DoorbellPages::use(mlx5dv_devx_uar* uar) {
+  Page& page = pages_[uar];  // libmlx5 gives the same one each time, if it is not dedicated
+  ++page.users;
+  if (page.combines) registers_combine_writes.store(true, std::memory_order_relaxed);
+  return uar;
+}
+
+DoorbellPages::Pages::iterator DoorbellPages::least_used(bool combines) {
   auto least = pages_.end();
   for (auto at = pages_.begin(); at != pages_.end(); ++at) {
-    if (at->second.combines) continue;
+    if (at->second.combines != combines) continue;
     if (least == pages_.end() || at->second.users < least->second.users) least = at;
   }
-  if (least == pages_.end() || least->second.users != 0) {
-    int error = 0;
-    for (const std::uint32_t type : {kDedicatedPage, std::uint32_t{MLX5DV_UAR_ALLOC_TYPE_NC}}) {
-      if (mlx5dv_devx_uar* const uar = allocate(type)) {
-        ++pages_[uar].users;  // libmlx5 gives the same page each time, if it is not dedicated
-        return uar;
-      }
-      error = errno;
-    }
-    if (least == pages_.end()) return none_left(error);
-  }
-  ++least->second.users;
-  return least->first;
+  return least;
+}
+
+mlx5dv_devx_uar* DoorbellPages::allocate_combining() {
+  mlx5dv_devx_uar* const uar = allocate(MLX5DV_UAR_ALLOC_TYPE_BF);
+  if (uar != nullptr) pages_[uar].combines = true;
+  return uar;
 }
 
 // Of the registers of a page one is for a queue without a record.

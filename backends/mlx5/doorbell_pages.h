@@ -1,10 +1,11 @@
 // Pages of doorbell registers (UARs) of a NIC: a dedicated one for each queue where the driver has
-// such, and until it has no more to give; else queues share one. None is write-combining
-// (BlueFlame): what a thread of the host stores there might wait in a buffer.
+// such, and until it has no more to give; else queues share one. Where it gives neither they have
+// write-combining ones (BlueFlame), likewise, where a thread of the host has to push each store out
+// (core/base/register_store.h) and a GPU stores as anywhere.
 //
 // Queues whose doorbells have no record ring at another register. No two of them have the same
 // one, for nothing tells of a doorbell that another has overwritten. Where pages run out they take
-// write-combining ones: a GPU, which alone rings for them, stores there as anywhere.
+// write-combining ones: GPUs alone ring for them.
 #pragma once
 
 #include <cstdint>
@@ -60,11 +61,14 @@ class DoorbellPages {
   using Pages = std::map<mlx5dv_devx_uar*, Page>;
 
   Result<mlx5dv_devx_uar*> take_page();
+  Pages::iterator least_used(bool combines);
+  mlx5dv_devx_uar* use(mlx5dv_devx_uar* uar);
+  mlx5dv_devx_uar* allocate_combining();
   Result<mlx5dv_devx_uar*> take_recordless_page();
   Pages::iterator find_new(std::uint32_t type);
   bool has_recordless(std::uint32_t page_id) const;
   mlx5dv_devx_uar* allocate(std::uint32_t type);
-  Error none_left(int code) const;
+  Error none_left() const;
   Result<Doorbell> doorbell_at(mlx5dv_devx_uar* uar, void* place);
   Result<void> check(const mlx5dv_devx_uar& uar) const;
   char* page_of(char* doorbell) const;

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/base/register_store.h"
 #include "core/base/type_identity.h"
 #include "device/cpu_memory_order.h"
 #include "device/proxied_queue.h"
@@ -59,9 +60,7 @@ struct ProxyMachine {
     *to = value;
   }
   // Released once more, because ThreadSanitizer does not understand the fence before it.
-  void store_mmio(std::uint64_t* to, std::uint64_t value) {
-    __atomic_store_n(to, value, __ATOMIC_RELEASE);
-  }
+  void store_mmio(std::uint64_t* to, std::uint64_t value) { store_register(to, value); }
 };
 
 }  // namespace gdakit

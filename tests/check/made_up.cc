@@ -1,5 +1,6 @@
 #include "tests/check/made_up.h"
 
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -30,8 +31,10 @@ class PlayedEnd final : public mlx5::PutEnd {
     return puts_->outcome;
   }
   std::uint64_t count_wrong(std::uint64_t, std::uint8_t) const override { return puts_->wrong; }
-  mlx5::GpuMemoryTrial try_gpu_memory(MemoryProvider&, void*, std::uint64_t) override {
-    return puts_->gpu_memory;
+  mlx5::GpuMemoryTrial try_gpu_memory(MemoryProvider&, void*, std::uint64_t bytes) override {
+    if (bytes <= puts_->most_gpu_bytes) return puts_->gpu_memory;
+    const mlx5::Answer refused{true, EFAULT, "ibv_reg_mr_iova2"};
+    return {refused, refused, refused, refused};
   }
   std::optional<NicCounters> counters() override { return puts_->counters; }
   Result<void> try_gpu_doorbell(MemoryProvider&) override { return puts_->gpu_doorbell; }

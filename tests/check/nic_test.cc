@@ -84,6 +84,10 @@ TEST_F(CheckNic, WithoutDedicatedDoorbellPagesQueuesShareOne) {
   machine_.nic().dedicated_page = {true, EOPNOTSUPP, "alloc_uar"};
   expect(look_at_devices, Verdict::ok);
   machine_.nic().uncached_page = {true, EPERM, "mlx5dv_devx_alloc_uar"};
+  machine_.nic().blueflame_page = {true, 0, ""};
+  const Finding combining = finding_of(look_at_devices, Verdict::warning);
+  EXPECT_THAT(combining.answer, AllOf(HasSubstr("EPERM, 1"), HasSubstr("type BF can be had")));
+  EXPECT_THAT(combining.otherwise, HasSubstr("write-combining"));
   machine_.nic().blueflame_page = {true, EPERM, "mlx5dv_devx_alloc_uar"};
   EXPECT_THAT(finding_of(look_at_devices, Verdict::failed).answer, HasSubstr("EPERM, 1"));
 }
@@ -269,6 +273,23 @@ TEST_F(CheckNic, APartitionBeyondThePortsTableIsAFailureThatTellsItsSize) {
 }
 
 // It arrives, and the NIC had to send it again.
+TEST_F(CheckNic, QueuePairsOfAJobAreHeldAgainstThoseThatTheNicHas) {
+  machine_.surroundings().pes = 1024;
+  expect(look_at_qos, Verdict::ok);
+  EXPECT_THAT(look_at_qos(machine_.surroundings()).summary,
+              HasSubstr("2048 queue pairs a PE of at most 131072"));
+  machine_.nic().most_queue_pairs = 2047;
+  const Finding finding = finding_of(look_at_qos, Verdict::failed);
+  EXPECT_EQ(finding.answer, "2048 in a job of 1024 PEs, where it has 2047");
+  EXPECT_THAT(finding.remedy, HasSubstr("GDAKIT_QUEUE_TYPE=dc"));
+  machine_.surroundings().options.queue_type = QueueType::dc;
+  expect(look_at_qos, Verdict::ok);
+  machine_.surroundings().options.queue_type = QueueType::rc;
+  machine_.surroundings().options.nics_per_pe = 2;
+  machine_.surroundings().nics->push_back(healthy_nic("mlx5_1"));
+  EXPECT_THAT(look_at_qos(machine_.surroundings()).summary, HasSubstr("1024 queue pairs a PE"));
+}
+
 TEST_F(CheckNic, PutsThatTheNicRepeatedAreAWarning) {
   machine_.puts().counted_by_a_put.rx_write_requests = 1;
   expect(look_at_put, Verdict::ok);
@@ -359,6 +380,16 @@ TEST_F(CheckNic, NoWayToAGpusMemoryIsAFailureThatTellsBoth) {
   EXPECT_THAT(finding.answer, AllOf(HasSubstr("EOPNOTSUPP, 95"), HasSubstr("EFAULT, 14")));
   EXPECT_THAT(finding.cause, HasSubstr("exports no dma-buf"));
   EXPECT_THAT(finding.remedy, HasSubstr("modprobe nvidia-peermem"));
+}
+
+TEST_F(CheckNic, AHeapThatTheGpusApertureDoesNotShowIsToldFromMemoryThatNobodyReaches) {
+  add_gpu();
+  machine_.puts().gpu_memory.region_by_peer_memory = {true, 0, ""};
+  machine_.puts().most_gpu_bytes = 65536;
+  const Finding finding = finding_of(look_at_gpu_memory, Verdict::failed);
+  EXPECT_THAT(finding.tried, HasSubstr("registration of 67108864 bytes"));
+  EXPECT_THAT(finding.cause, HasSubstr("BAR1 aperture is smaller"));
+  EXPECT_THAT(finding.remedy, HasSubstr("GDAKIT_SYMMETRIC_SIZE"));
 }
 
 TEST_F(CheckNic, QueuesMayLieInTheHostsMemory) {

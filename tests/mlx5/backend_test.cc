@@ -11,6 +11,7 @@
 
 #include "backends/mlx5/mlx5_backend.h"
 #include "core/base/hex.h"
+#include "core/base/register_store.h"
 #include "core/format/prm/qp.h"
 #include "tests/mlx5/backend_fixture.h"
 
@@ -123,13 +124,19 @@ TEST_F(PlayedBackend, MakesAQueueWithACard) {
               HasSubstr("connect_queue: there is no queue"));
 }
 
+// That of the queue that was made last.
+std::uint64_t page_sent() {
+  return prm::View<prm::CreateQpIn>(std::span<const std::uint8_t>(played().sent.at("0500")))
+      .at(prm::CreateQpIn::qpc)
+      .get(prm::Qpc::uar_page);
+}
+
 TEST_F(PlayedBackend, GivesEachQueueADoorbellOfItsOwnAsLongAsThereAreSome) {
+  registers_combine_writes = false;
   std::vector<QueueNumber> queues;
   const auto page_of_next = [&] {
     queues.push_back(create(queues.size())->number);
-    return prm::View<prm::CreateQpIn>(std::span<const std::uint8_t>(played().sent.at("0500")))
-        .at(prm::CreateQpIn::qpc)
-        .get(prm::Qpc::uar_page);
+    return page_sent();
   };
   const std::uint32_t first = played().next_page - 1;  // which was tried when it was opened
   EXPECT_EQ(page_of_next(), first);
@@ -140,6 +147,7 @@ TEST_F(PlayedBackend, GivesEachQueueADoorbellOfItsOwnAsLongAsThereAreSome) {
   EXPECT_EQ(page_of_next(), first + 1);
   played().errors = {{"mlx5dv_devx_alloc_uar", ENOSPC}};
   EXPECT_NE(page_of_next(), kSharedPage);  // which two have already, and others one
+  EXPECT_FALSE(registers_combine_writes);
 }
 
 // Each call that making a queue takes.
@@ -280,9 +288,24 @@ TEST_F(Recordless, QueuesHaveAPageEachWhereOneHasSeveralRegisters) {
 
 TEST_F(PlayedProvider, WithoutADoorbellIsNotOpened) {
   played().errors = {{"mlx5dv_devx_alloc_uar of a dedicated one", EOPNOTSUPP},
-                     {"mlx5dv_devx_alloc_uar", ENOSPC}};
+                     {"mlx5dv_devx_alloc_uar", EOPNOTSUPP},
+                     {"mlx5dv_devx_alloc_uar of BF", ENOSPC}};
   EXPECT_THAT(refusal_of(open()),
               AllOf(HasSubstr("mlx5dv_devx_alloc_uar"), HasSubstr(std::strerror(ENOSPC))));
+}
+
+TEST_F(PlayedProvider, TakesPagesThatCombineWritesWhereThereAreNoOthers) {
+  played().errors = {{"mlx5dv_devx_alloc_uar of a dedicated one", EOPNOTSUPP},
+                     {"mlx5dv_devx_alloc_uar", EPERM}};
+  registers_combine_writes = false;
+  const auto backend = open();
+  ASSERT_TRUE(backend) << backend.error().message();
+  QueueBlock first, second;
+  for (QueueBlock* block : {&first, &second}) {
+    ASSERT_TRUE((*backend)->create_queue(block->memory()));
+    EXPECT_EQ(page_sent(), kCombiningPage);
+  }
+  EXPECT_TRUE(registers_combine_writes);
 }
 
 TEST_F(PlayedBackend, KeepsAQueueThatCannotBeDestroyed) {

@@ -223,7 +223,8 @@ TEST_F(OpenNicTest, DoorbellPagesAreSharedWhereNoneIsDedicated) {
   ASSERT_TRUE(nic);
   DoorbellPages pages(**nic, host_);
   played().errors = {{"mlx5dv_devx_alloc_uar of a dedicated one", EOPNOTSUPP},
-                     {"mlx5dv_devx_alloc_uar", ENOSPC}};
+                     {"mlx5dv_devx_alloc_uar", ENOSPC},
+                     {"mlx5dv_devx_alloc_uar of BF", ENOSPC}};
   EXPECT_THAT(pages.take().error().message(), HasSubstr("mlx5dv_devx_alloc_uar"));
   played().errors.erase("mlx5dv_devx_alloc_uar");
   mlx5dv_devx_uar* const first = pages.take()->page;

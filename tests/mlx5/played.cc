@@ -13,7 +13,7 @@ namespace calls {
 namespace {
 
 constexpr int kErrors[] = {EIO, ENOMEM, EINVAL, EREMOTEIO, EFAULT, -1};
-constexpr std::uint32_t kFailsOneIn = 64, kSpoiltOneIn = 24;
+constexpr std::uint32_t kFailsOneIn = 64, kSpoiltOneIn = 24, kCutOneIn = 96;
 
 bool fails(const std::string& call, bool at_random) {
   const auto found = played().errors.find(call);
@@ -49,11 +49,31 @@ void spoil(std::span<std::uint8_t> answer) {
   }
 }
 
+// Half of those that are cut are empty.
+std::size_t arriving(const std::string& call, std::size_t bytes) {
+  std::size_t comes = bytes;
+  const auto wanted = played().arrives.find(call);
+  if (wanted != played().arrives.end()) {
+    comes = std::min(bytes, wanted->second);
+  } else if (bytes != 0 && happens(kCutOneIn)) {
+    comes = played().draw(2) == 0 ? 0 : played().draw(static_cast<std::uint32_t>(bytes));
+  }
+  if (comes != bytes) played().cut.insert(call);
+  return comes;
+}
+
+void give(const std::string& call, std::span<std::uint8_t> to, std::vector<std::uint8_t> answer) {
+  spoil(std::span<std::uint8_t>(answer));
+  std::memcpy(to.data(), answer.data(), arriving(call, answer.size()));
+}
+
 }  // namespace calls
 
 namespace {
 
+using calls::arriving;
 using calls::code_of;
+using calls::give;
 using calls::gone;
 using calls::happens;
 using calls::made;
@@ -65,17 +85,37 @@ std::array<ibv_device, 3> devices;  // rocep1s0 and on
 std::array<verbs_context, devices.size()> contexts;
 mlx5_wqe_av vector;
 
+void name_devices() {
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    std::strcpy(devices[i].name, ("rocep" + std::to_string(i + 1) + "s0").c_str());
+    std::strcpy(devices[i].dev_name, ("uverbs" + std::to_string(i + 3)).c_str());
+    std::strcpy(devices[i].ibdev_path,
+                i < played().folders.size() ? played().folders[i].c_str() : "/nowhere");
+  }
+}
+// All its names are cut: to nothing, or so that they have no end.
+void cut_names(ibv_device& device) {
+  const std::size_t comes = arriving("ibv_get_device_name", sizeof device.name);
+  if (comes == sizeof device.name) return;
+  const int letter = comes == 0 ? '\0' : 'n';
+  std::memset(device.name, letter, sizeof device.name);
+  std::memset(device.dev_name, letter, sizeof device.dev_name);
+  std::memset(device.ibdev_path, letter, sizeof device.ibdev_path);
+}
+
 ibv_device** get_device_list(int* count) {
   if (!played().answers) return errno = ENOSYS, nullptr;
   if (!succeeds("ibv_get_device_list")) return nullptr;
   ++played().live["list"];
-  *count = played().devices;
-  auto** const list = new ibv_device*[static_cast<std::size_t>(*count) + 1]();
-  for (std::size_t i = 0; i < static_cast<std::size_t>(*count); ++i) {
+  const auto all = static_cast<std::size_t>(played().devices);
+  auto** const list = new ibv_device*[all + 1]();
+  name_devices();
+  const std::size_t come = arriving("ibv_get_device_list", all);
+  for (std::size_t i = 0; i < come; ++i) {
     list[i] = &devices[i];
-    if (i >= played().folders.size()) continue;
-    std::strcpy(devices[i].ibdev_path, played().folders[i].c_str());
+    cut_names(devices[i]);
   }
+  *count = played().devices_told.value_or(played().devices);
   return list;
 }
 void free_device_list(ibv_device** list) {
@@ -88,40 +128,44 @@ ibv_context* open_device(ibv_device* device, mlx5dv_context_attr* attributes) {
   if (attributes->flags != MLX5DV_CONTEXT_FLAGS_DEVX) return nullptr;
   if (!succeeds("mlx5dv_open_device")) return nullptr;
   ++played().live["context"];
-  return &contexts[static_cast<std::size_t>(device - devices.data())].context;
+  verbs_context& opened = contexts[static_cast<std::size_t>(device - devices.data())];
+  // Of a library with fewer functions than the headers have.
+  opened.sz = arriving("mlx5dv_open_device", sizeof opened);
+  return &opened.context;
 }
 int close_device(ibv_context*) {
   --played().live["context"];
   return 0;
 }
 int query_device(ibv_context*, ibv_device_attr* attributes) {
-  *attributes = {};
-  attributes->max_qp_rd_atom = attributes->max_qp_init_rd_atom = played().reads;
-  attributes->node_guid = ~std::uint64_t{0};
-  attributes->phys_port_cnt = static_cast<std::uint8_t>(played().ports.size());
-  std::memcpy(attributes->fw_ver, played().firmware.data(),
-              std::min(played().firmware.size(), sizeof attributes->fw_ver));
-  spoil(*attributes);
+  ibv_device_attr device{};
+  device.max_qp_rd_atom = device.max_qp_init_rd_atom = played().reads;
+  device.node_guid = ~std::uint64_t{0};
+  device.phys_port_cnt = static_cast<std::uint8_t>(played().ports.size());
+  std::memcpy(device.fw_ver, played().firmware.data(),
+              std::min(played().firmware.size(), sizeof device.fw_ver));
+  give("ibv_query_device", *attributes, device);
   return code_of("ibv_query_device");
 }
 int query_port(ibv_context* of, std::uint8_t number, ibv_port_attr* attributes, std::size_t) {
   const bool later = played().live["pd"] != 0 && !played().ports_later.empty();
   const std::vector<ibv_port_attr>& ports = later ? played().ports_later : played().ports;
   if (number > ports.size()) return EINVAL;
-  *attributes = ports[number - 1u];
-  attributes->gid_tbl_len = static_cast<int>(played().gids.size());
+  ibv_port_attr port = ports[number - 1u];
+  port.gid_tbl_len = static_cast<int>(played().gids.size());
   const bool is_second = of == &contexts[1].context;
-  if (is_second && played().second_mtu) attributes->active_mtu = *played().second_mtu;
-  spoil(*attributes);
+  if (is_second && played().second_mtu) port.active_mtu = *played().second_mtu;
+  give("ibv_query_port", *attributes, port);
   return code_of("ibv_query_port");
 }
 int query_gid(ibv_context*, std::uint32_t, std::uint32_t index, ibv_gid_entry* entry, std::uint32_t,
               std::size_t) {
   played().last_gid = std::max(played().last_gid, index);
   if (index >= played().gids.size()) return EINVAL;
-  *entry = played().gids.at(index);
-  spoil(*entry);
-  return entry->gid_type == ~0u ? ENODATA : code_of("_ibv_query_gid_ex");
+  const ibv_gid_entry& there = played().gids.at(index);
+  if (there.gid_type == ~0u) return ENODATA;
+  give("_ibv_query_gid_ex", *entry, there);
+  return code_of("_ibv_query_gid_ex");
 }
 
 ibv_pd* alloc_pd(ibv_context* of) {
@@ -136,9 +180,13 @@ ibv_mr* made_region(const char* call, ibv_pd* pd, void* base, std::size_t bytes,
   region.pd = pd;
   region.addr = base;
   region.length = bytes;
-  region.lkey = played().next_key++;
-  region.rkey = region.lkey | 0x10000;
-  spoil(region.lkey);
+  const std::uint32_t key = played().next_key++;
+  struct Keys {
+    std::uint32_t local, remote;
+  } keys{};
+  give(call, keys, {key, key | 0x10000});
+  region.lkey = keys.local;
+  region.rkey = keys.remote;
   return made(call, "region", region);
 }
 ibv_mr* reg_mr(ibv_pd* pd, void* base, std::size_t bytes, std::uint64_t, unsigned access) {
@@ -154,13 +202,16 @@ ibv_ah* create_ah(ibv_pd*, ibv_ah_attr*) { return made("ibv_create_ah", "handle"
 int destroy_ah(ibv_ah* handle) { return gone("handle", handle); }
 int init_obj(mlx5dv_obj* objects, std::uint64_t kinds) {
   if ((kinds & MLX5DV_OBJ_PD) != 0) {
-    objects->pd.out->pdn = played().pd;
-    spoil(objects->pd.out->pdn);
+    give("mlx5dv_init_obj of PD", objects->pd.out->pdn, played().pd);
     return code_of("mlx5dv_init_obj of PD");
   }
-  std::memcpy(vector.rmac, played().peer_mac.data(), sizeof vector.rmac);
-  spoil(vector.rmac);
-  objects->ah.out->av = &vector;
+  // Without a byte of it not even the vector is there.
+  const std::size_t comes = arriving("mlx5dv_init_obj of AH", sizeof vector.rmac);
+  vector = {};
+  std::array<std::uint8_t, sizeof vector.rmac> mac = played().peer_mac;
+  spoil(mac);
+  std::memcpy(vector.rmac, mac.data(), comes);
+  if (comes != 0) objects->ah.out->av = &vector;
   return code_of("mlx5dv_init_obj of AH");
 }
 
@@ -209,11 +260,7 @@ const Libraries& played_libraries() {
     context.sz = sizeof context;
     context.query_port = query_port;
   }
-  for (std::size_t i = 0; i < devices.size(); ++i) {
-    std::strcpy(devices[i].name, ("rocep" + std::to_string(i + 1) + "s0").c_str());
-    std::strcpy(devices[i].dev_name, ("uverbs" + std::to_string(i + 3)).c_str());
-    std::strcpy(devices[i].ibdev_path, "/nowhere");
-  }
+  name_devices();
   calls::put_pages_back();
   return libraries;
 }

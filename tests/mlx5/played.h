@@ -14,6 +14,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,6 +46,12 @@ struct Played {
   std::array<std::uint8_t, 6> peer_mac{0x02, 0x11, 0x22, 0x33, 0x44, 0x55};
   // What a call fails with, by its name; others succeed.
   std::map<std::string, int> errors = {};
+  // How many bytes come of a call's answer, by the call's name, or a command's opcode as below; the
+  // rest is as the caller left it. Of the list of devices: how many devices; of a doorbell page:
+  // how many of its two addresses; of a channel of events: whether its file does. All come of
+  // others.
+  std::map<std::string, std::size_t> arrives = {};
+  std::optional<int> devices_told = {};  // the list's length; none: as it is
   // What the firmware answers where a command fails.
   std::uint8_t status = 0;
   std::uint32_t syndrome = 0;
@@ -56,10 +63,12 @@ struct Played {
   bool tells_first_error = false;  // whether it says that, too
   std::uint8_t first_error = 0;    // a syndrome
 
-  // Gives a number below its argument, by which calls fail and answers are spoilt; not set: none
-  // is.
+  // Gives a number below its argument, by which calls fail, and answers are spoilt and cut short;
+  // not set: none is.
   std::function<std::uint32_t(std::uint32_t)> draw = {};
   bool removals_fail = false;  // whether calls that remove something are among them
+
+  std::set<std::string> cut = {};  // calls of which an answer has come short
 
   std::map<std::string, int> live = {};  // by kind
   std::vector<std::string> held() const;
@@ -100,5 +109,6 @@ verbs_context& played_context();
 
 // Of the doorbell page that is not dedicated.
 inline constexpr std::uint32_t kSharedPage = 0x30;
+inline constexpr std::uint32_t kCombiningPage = 0x2f;
 
 }  // namespace gdakit::mlx5

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include "tests/mlx5/played.h"
 
@@ -29,6 +30,16 @@ void spoil(T& answer) {
   std::memcpy(bytes.data(), &answer, sizeof answer);
   spoil(std::span<std::uint8_t>(bytes));
   std::memcpy(&answer, bytes.data(), sizeof answer);
+}
+
+// So many of an answer's bytes come: all, as many as the test says, or now and then fewer.
+std::size_t arriving(const std::string& call, std::size_t bytes);
+// Gives an answer, spoilt now and then, as far as it comes. Both have as many bytes.
+void give(const std::string& call, std::span<std::uint8_t> to, std::vector<std::uint8_t> answer);
+template <class T>
+void give(const std::string& call, T& to, T answer) {
+  spoil(answer);
+  std::memcpy(&to, &answer, arriving(call, sizeof answer));
 }
 
 // An object of a kind, which the caller gives back to `gone`; null where the call fails.

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <unistd.h>
+#include <vector>
 
 #include "core/format/prm/caps.h"
 #include "core/format/prm/cq.h"
@@ -32,31 +33,35 @@ struct DoorbellPage {
   alignas(4096) std::array<std::uint8_t, 4096> registers{};
   mlx5dv_devx_uar uar{};
 };
-std::array<DoorbellPage, 3> pages;  // the last one is everybody's
+// Dedicated ones, and behind them the two that are everybody's: of memory that is not cached, and
+// write-combining.
+constexpr std::size_t kDedicatedPages = 2, kUncachedPage = 2, kBlueFlamePage = 3;
+std::array<DoorbellPage, kBlueFlamePage + 1> pages;
 mlx5dv_devx_uar* page_of(std::size_t index, std::uint32_t number) {
   pages[index].uar.page_id = number;
   spoil(pages[index].uar.page_id);
-  if (happens(64)) pages[index].uar.reg_addr = nullptr;
+  const std::size_t addresses = arriving("mlx5dv_devx_alloc_uar", 2);
+  if (addresses < 2) pages[index].uar.base_addr = nullptr;
+  if (addresses < 1) pages[index].uar.reg_addr = nullptr;
   return &pages[index].uar;
 }
 
 int query_eqn(ibv_context*, std::uint32_t, std::uint32_t* eqn) {
-  *eqn = played().eqn;
-  spoil(*eqn);
+  give("mlx5dv_devx_query_eqn", *eqn, played().eqn);
   return code_of("mlx5dv_devx_query_eqn");
 }
 
 mlx5dv_devx_uar* alloc_uar(ibv_context*, std::uint32_t type) {
   if (type == MLX5DV_UAR_ALLOC_TYPE_BF) {
-    return succeeds("mlx5dv_devx_alloc_uar of BF") ? page_of(pages.size() - 1, kSharedPage)
+    return succeeds("mlx5dv_devx_alloc_uar of BF") ? page_of(kBlueFlamePage, kCombiningPage)
                                                    : nullptr;
   }
   if (type == MLX5DV_UAR_ALLOC_TYPE_NC) {
-    return succeeds("mlx5dv_devx_alloc_uar") ? page_of(pages.size() - 1, kSharedPage) : nullptr;
+    return succeeds("mlx5dv_devx_alloc_uar") ? page_of(kUncachedPage, kSharedPage) : nullptr;
   }
   if (!succeeds("mlx5dv_devx_alloc_uar of a dedicated one")) return nullptr;
   const auto made = static_cast<std::uint32_t>(played().live["uar"]++);
-  if (made + 1 < pages.size()) {
+  if (made < kDedicatedPages) {
     if (made % played().registers_of_a_page == 0) ++played().next_page;
     return page_of(made, played().next_page - 1);
   }
@@ -65,15 +70,17 @@ mlx5dv_devx_uar* alloc_uar(ibv_context*, std::uint32_t type) {
   return nullptr;
 }
 void free_uar(mlx5dv_devx_uar* page) {
-  if (page != &pages.back().uar) --played().live["uar"];
+  const auto is = [page](std::size_t index) { return page == &pages[index].uar; };
+  if (!is(kUncachedPage) && !is(kBlueFlamePage)) --played().live["uar"];
 }
 
 mlx5dv_devx_umem* umem_reg(ibv_context*, mlx5dv_devx_umem_in* in) {
   played().umems.push_back(*in);
   const std::string nth = "mlx5dv_devx_umem_reg_ex " + std::to_string(played().umems.size());
-  return succeeds(nth)
-             ? made("mlx5dv_devx_umem_reg_ex", "umem", mlx5dv_devx_umem{played().next_umem++})
-             : nullptr;
+  if (!succeeds(nth)) return nullptr;
+  mlx5dv_devx_umem umem{};
+  give("mlx5dv_devx_umem_reg_ex", umem.umem_id, played().next_umem++);
+  return made("mlx5dv_devx_umem_reg_ex", "umem", umem);
 }
 int umem_dereg(mlx5dv_devx_umem* umem) {
   return removes("mlx5dv_devx_umem_dereg") ? gone("umem", umem) : errno;
@@ -88,30 +95,33 @@ std::string opcode_of(const void* in) {
   return digits.data();
 }
 
-// Whether the firmware takes the command; `fill` gives its answer, which may be spoilt.
+// Whether the firmware takes the command; `fill` gives its answer, which may be spoilt, and cut. Of
+// a whole one all bytes are written, as the kernel does it.
 template <class Fill>
 bool is_taken(const void* in, std::size_t size, void* out, std::size_t out_size, const Fill& fill) {
   const auto* const bytes = static_cast<const std::uint8_t*>(in);
   const std::string opcode = opcode_of(in);
   played().sent[opcode].assign(bytes, bytes + size);
   played().commands.emplace_back(bytes, bytes + size);
-  const Answer answer(static_cast<std::uint8_t*>(out), out_size);
+  std::vector<std::uint8_t> answer(out_size);
   const bool taken = succeeds(opcode);
+  const int code = errno;
   if (taken) {
-    fill(answer);
+    fill(Answer(answer));
   } else {
-    const prm::View<prm::MboxOut, std::uint8_t> refusal(answer);
+    const prm::View<prm::MboxOut, std::uint8_t> refusal{Answer(answer)};
     refusal.set(prm::MboxOut::status, played().status);
     refusal.set(prm::MboxOut::syndrome, played().syndrome);
   }
-  spoil(answer);
+  give(opcode, Answer(static_cast<std::uint8_t*>(out), out_size), std::move(answer));
+  errno = code;
   return taken;
 }
 
 // The number of what was made is at the same place in all answers.
 void number_it(Answer answer) {
   const prm::View<prm::CreateCqOut, std::uint8_t> view(answer);
-  view.set(prm::CreateCqOut::cqn, played().next_object++);
+  view.set(prm::CreateCqOut::cqn, played().next_object++ & 0xffffff);
 }
 void tell_state(Answer answer) {
   const prm::View<prm::QueryQpOut, std::uint8_t> view(answer);
@@ -212,11 +222,13 @@ mlx5dv_devx_event_channel* create_event_channel(ibv_context*,
                                                 mlx5dv_devx_create_event_channel_flags) {
   mlx5dv_devx_event_channel* const channel =
       made("mlx5dv_devx_create_event_channel", "channel", mlx5dv_devx_event_channel{});
-  if (channel != nullptr) channel->fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (channel == nullptr) return nullptr;
+  const bool whole = arriving("mlx5dv_devx_create_event_channel", 1) != 0;
+  channel->fd = whole ? ::open("/dev/null", O_RDONLY | O_CLOEXEC) : -1;
   return channel;
 }
 void destroy_event_channel(mlx5dv_devx_event_channel* channel) {
-  ::close(channel->fd);
+  if (channel->fd >= 0) ::close(channel->fd);
   gone("channel", channel);
 }
 int subscribe_event(mlx5dv_devx_event_channel*, mlx5dv_devx_obj* object, std::uint16_t bytes,
@@ -232,17 +244,22 @@ ssize_t get_event(mlx5dv_devx_event_channel* channel, mlx5dv_devx_async_event_hd
                   std::size_t) {
   const bool blocks = (::fcntl(channel->fd, F_GETFL) & O_NONBLOCK) == 0;
   if (blocks) std::abort();
-  if (happens(16)) {
-    spoil(record->cookie);
-    return sizeof record->cookie;
-  }
-  if (played().events.empty()) {
+  if (!succeeds("mlx5dv_devx_get_event")) return -1;
+  const bool invented = happens(16);
+  if (!invented && played().events.empty()) {
     errno = EAGAIN;
     return -1;
   }
-  record->cookie = played().events.front();
-  played().events.pop_front();
-  return sizeof record->cookie;
+  std::uint64_t cookie = 0;
+  if (invented) {
+    spoil(cookie);
+  } else {
+    cookie = played().events.front();
+    played().events.pop_front();
+  }
+  const std::size_t comes = arriving("mlx5dv_devx_get_event", sizeof cookie);
+  std::memcpy(&record->cookie, &cookie, comes);
+  return static_cast<ssize_t>(comes);
 }
 
 }  // namespace
