@@ -17,10 +17,16 @@ Result<void> query_capability_page(const Libraries& libraries, ibv_context* cont
   in.set(prm::MboxIn::op_mod, static_cast<std::uint64_t>(page) << 1 | kNow);
   const auto question = in.bytes();
   const auto answer = out.bytes();
+  mark_end(answer);
   const int code = libraries.general_cmd(context, question.data(), question.size(), answer.data(),
                                          answer.size());
-  if (code == 0) return {};
-  const Error error = Error::from_errno(std::string("QUERY_HCA_CAP of ") + name, code);
+  const std::string call = std::string("QUERY_HCA_CAP of ") + name;
+  if (code == 0) {
+    const std::string wrong = wrong_with_answer(answer);
+    if (wrong.empty()) return {};
+    return Error(Code::unavailable, call + " answered " + wrong);
+  }
+  const Error error = Error::from_errno(call, code);
   return Error(error.code(), error.message() + firmware_answer(answer), code);
 }
 

@@ -1,5 +1,6 @@
 #include "backends/mlx5/check_look.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <dlfcn.h>
 #include <filesystem>
@@ -42,7 +43,7 @@ Context open(const Libraries& libraries, ibv_device* device, Answer& answer) {
   errno = 0;
   ibv_context* const context = libraries.open_device(device, &attributes);
   answer =
-      answer_of(std::string("mlx5dv_open_device with DEVX, on /dev/infiniband/") + device->dev_name,
+      answer_of("mlx5dv_open_device with DEVX, on /dev/infiniband/" + text_in(device->dev_name),
                 context != nullptr);
   return Context(context, Close{&libraries});
 }
@@ -103,11 +104,12 @@ PortLook look_at_port(const Libraries& libraries, ibv_context* context, std::uin
   port.lid = attributes->lid;
   port.needs_grh = (attributes->flags & IBV_QPF_GRH_REQUIRED) != 0;
   port.pkeys = attributes->pkey_tbl_len;
-  for (int index = 0; index < attributes->gid_tbl_len; ++index) {
+  const int places = std::min(attributes->gid_tbl_len, GidTable::kMostPlaces);
+  for (int index = 0; index < places; ++index) {
     ibv_gid_entry entry{};
     const auto row = static_cast<std::uint32_t>(index);
     // Those of another network namespace cannot be read, and need not be.
-    const int code = libraries.query_gid(context, number, row, &entry, 0, sizeof entry);
+    const int code = read_gid(libraries, context, number, row, entry);
     if (code != 0 && code != ENODATA) port.gids_read = answer_of("ibv_query_gid_ex", code);
     if (code != 0) continue;
     port.gids.push_back(look_at_gid(entry, row));
@@ -137,8 +139,8 @@ bool has_symbol(const std::string& file, const char* symbol, const char* version
 
 NicLook look_at_nic(const Libraries& libraries, ibv_device* device, const HcaList& list) {
   NicLook look;
-  look.name = libraries.get_device_name(device);
-  look.node = device->dev_name;
+  look.name = name_of(libraries, device);
+  look.node = text_in(device->dev_name);
   look.is_connectx = libraries.is_supported(device);
   look.is_allowed = may_be_used(list, look.name);
   if (!look.is_connectx || !look.is_allowed) return look;

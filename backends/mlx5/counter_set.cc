@@ -12,6 +12,7 @@ Result<std::unique_ptr<CounterSet>> CounterSet::make(const OpenNic& nic) {
   Result<DevxObject> object = nic.create(prm::Opcode::alloc_q_counter, in, out);
   if (!object) return object.error();
   const auto id = static_cast<std::uint8_t>(out.get(prm::AllocQCounterOut::counter_set_id));
+  if (id == 0) return nic.wrong_answer("ALLOC_Q_COUNTER", "0, which stands for no set of counters");
   return std::unique_ptr<CounterSet>(new CounterSet(nic, std::move(*object), id));
 }
 

@@ -78,8 +78,9 @@ Result<DcTarget> DcTarget::create(const OpenNic& nic, const DcReceives& receives
   if (is_ethernet(nic)) write_ethernet_class<prm::Dctc>(nic, context);
   Result<DevxObject> made = nic.create(prm::Opcode::create_dct, in, out);
   if (!made) return made.error();
-  return DcTarget(std::move(*made), static_cast<std::uint32_t>(out.get(prm::CreateDctOut::dctn)),
-                  nic.gid_index());
+  const auto number = static_cast<std::uint32_t>(out.get(prm::CreateDctOut::dctn));
+  if (auto good = nic.check_qpn("CREATE_DCT", number); !good) return good.error();
+  return DcTarget(std::move(*made), number, nic.gid_index());
 }
 
 }  // namespace gdakit::mlx5

@@ -1,5 +1,7 @@
 #include "backends/mlx5/firmware_answer.h"
 
+#include <algorithm>
+
 #include "core/base/hex.h"
 #include "core/format/prm/command.h"
 
@@ -11,6 +13,9 @@ constexpr std::uint64_t kLimitsExceeded = 0x08;
 constexpr std::uint64_t kBadResourceState = 0x09;
 constexpr std::uint64_t kBadIndex = 0x0a;
 constexpr std::uint64_t kBadQueuePairState = 0x10;
+
+constexpr std::size_t kMarkBytes = 4;
+constexpr std::uint8_t kMark = 0xa5;
 
 std::uint64_t status_of(std::span<const std::uint8_t> out) {
   using format::prm::MboxOut;
@@ -50,6 +55,17 @@ std::string firmware_answer(std::span<const std::uint8_t> out) {
   return text +
          ": the NIC, or the virtual function, has no more of it (`rdma resource show` counts what "
          "is in use; GDAKIT_QUEUES_PER_PEER asks for less)";
+}
+
+void mark_end(std::span<std::uint8_t> out) { std::ranges::fill(out.last(kMarkBytes), kMark); }
+
+std::string wrong_with_answer(std::span<const std::uint8_t> out) {
+  const auto is_mark = [](std::uint8_t byte) { return byte == kMark; };
+  if (std::ranges::all_of(out.last(kMarkBytes), is_mark)) {
+    return "fewer bytes than the " + std::to_string(out.size()) + " of its answer";
+  }
+  const std::string status = firmware_answer(out);
+  return status.empty() ? "" : "success" + status;
 }
 
 bool tells_of_object(std::span<const std::uint8_t> out) {

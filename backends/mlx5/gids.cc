@@ -48,10 +48,21 @@ std::string text_of(const GidChoice::Gid& gid) {
   return ::inet_ntop(AF_INET6, gid.data(), text.data(), text.size());
 }
 
+int read_gid(const Libraries& libraries, ibv_context* context, std::uint8_t port,
+             std::uint32_t index, ibv_gid_entry& entry) {
+  constexpr std::uint32_t kUnanswered = ~std::uint32_t{0};
+  entry = {};
+  entry.gid_type = kUnanswered;
+  const int code = libraries.query_gid(context, port, index, &entry, 0, sizeof entry);
+  if (code != 0) return code;
+  if (entry.gid_type == kUnanswered) return EBADMSG;
+  return bytes_of(entry.gid) == GidChoice::Gid{} ? ENODATA : 0;
+}
+
 std::optional<ibv_gid_entry> GidTable::at(int index) const {
   ibv_gid_entry entry{};
   const auto number = static_cast<std::uint32_t>(index);
-  const int code = libraries_.query_gid(context_, port_, number, &entry, 0, sizeof entry);
+  const int code = read_gid(libraries_, context_, port_, number, entry);
   if (code != 0) return errno = code, std::nullopt;
   entry.gid_index = number;
   return rank_of(entry) == 0 ? std::nullopt : std::optional(entry);

@@ -14,6 +14,8 @@ namespace gdakit::mlx5 {
 // A port's table, as the system has it at the moment.
 class GidTable {
  public:
+  static constexpr int kMostPlaces = 256;
+
   // Of more than 256 places the first 256: commands can name no others.
   GidTable(const Libraries& libraries, ibv_context* context, std::uint8_t port, int places)
       : libraries_(libraries),
@@ -30,8 +32,6 @@ class GidTable {
   std::optional<std::uint8_t> find(const ibv_gid_entry& entry) const;
 
  private:
-  static constexpr int kMostPlaces = 256;
-
   std::optional<ibv_gid_entry> at(int index) const;
   bool has(const ibv_gid_entry& entry, int index) const;
   Error none(const GidChoice& choice) const;
@@ -41,6 +41,11 @@ class GidTable {
   const std::uint8_t port_;
   const int places_;
 };
+
+// What is at an index of a port's table: ENODATA if there is nothing, EBADMSG if the answer ends
+// before the GID's type.
+int read_gid(const Libraries& libraries, ibv_context* context, std::uint8_t port,
+             std::uint32_t index, ibv_gid_entry& entry);
 
 GidChoice::Gid bytes_of(const ibv_gid& gid);
 bool is_link_local(const GidChoice::Gid& gid);

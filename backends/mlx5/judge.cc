@@ -90,13 +90,13 @@ std::string Context::lack_of_atomics() const {
 }
 
 std::string vendor_of(const ibv_device& device) {
-  std::ifstream file(std::string(device.ibdev_path) + "/device/vendor");
+  std::ifstream file(text_in(device.ibdev_path) + "/device/vendor");
   std::string vendor;
   return file >> vendor ? vendor : "unknown";
 }
 
 std::string refused_opening(const ibv_device& device, int code) {
-  const std::string node = std::string("/dev/infiniband/") + device.dev_name;
+  const std::string node = "/dev/infiniband/" + text_in(device.dev_name);
   // libibverbs says ENOENT of a node that it may not open, too.
   if (::access(node.c_str(), R_OK | W_OK) != 0 && errno == EACCES) code = EACCES;
   const std::string what =
@@ -151,7 +151,7 @@ void judge_ports(const Context& context, unsigned count, const HcaList& list, co
     }
     reasons += (reasons.empty() ? "port " : "; port ") + std::to_string(number) + ' ' + why;
   }
-  report.sentence = reasons.empty() ? "it has no port" : reasons;
+  report.sentence = reasons.empty() ? "it has no port, as ibv_query_device tells" : reasons;
 }
 
 }  // namespace
@@ -163,14 +163,16 @@ bool may_be_used(const HcaList& list, const std::string& name) {
   return false;
 }
 
-std::string firmware_of(const ibv_device_attr& attributes) {
-  return {attributes.fw_ver, strnlen(attributes.fw_ver, sizeof attributes.fw_ver)};
-}
+std::string firmware_of(const ibv_device_attr& attributes) { return text_in(attributes.fw_ver); }
 
 DeviceReport judge_device(const Libraries& libraries, ibv_device* device, const HcaList& list,
                           const GidChoice& gid, const char* variable) {
   const std::string left_out = std::string("left out by ") + variable;
-  DeviceReport report{libraries.get_device_name(device), 0, {}};
+  DeviceReport report{name_of(libraries, device), 0, {}};
+  if (report.name.empty()) {
+    report.sentence = "ibv_get_device_name gives no name";
+    return report;
+  }
   if (!libraries.is_supported(device)) {
     report.sentence = "no ConnectX (vendor " + vendor_of(*device) +
                       "): gdakit's GPU threads post to ConnectX NICs alone";

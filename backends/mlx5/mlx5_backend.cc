@@ -175,6 +175,7 @@ class Mlx5Backend final : public Backend {
   CqRecords cq_records_;
   mutable QueueWatch watch_;
   DcParts dc_;
+  std::random_device random_;
   std::map<std::uint32_t, ibv_mr*> regions_;  // by lkey
   std::map<QueueNumber, Queue> queues_;       // by QPN
 };
@@ -237,7 +238,7 @@ Result<QueueResources> Mlx5Backend::create_queue(const QueueMemory& memory) {
       memory.recordless ? doorbells_.take_recordless() : doorbells_.take();
   if (!doorbell) return doorbell.error();
   // An initiator's numbers of packets are its connections'.
-  Queue queue{.first_psn = *initiator ? 0 : std::random_device{}() & kPsnMask,
+  Queue queue{.first_psn = *initiator ? 0 : random_() & kPsnMask,
               .uar = doorbell->page,
               .recordless = memory.recordless};
   Result<CqRecords::Record> record = cq_records_.take();

@@ -32,7 +32,7 @@ Result<ChosenNic> take_mapped(const DeviceList& present, const NicWish& wish,
                           std::to_string(wish.local_rank) + " the NIC " + entry.text();
   std::string names;
   for (ibv_device* const device : present.devices()) {
-    const std::string name = present.libraries().get_device_name(device);
+    const std::string name = name_of(present.libraries(), device);
     names += (names.empty() ? "" : ", ") + name;
     if (!entry.unknown({name}).empty()) continue;
     const DeviceReport report =
@@ -64,7 +64,7 @@ ByDistance sorted_by_distance(const std::string& gpu, const DeviceList& present,
   ByDistance sorted;
   for (std::size_t i = 0; i < reports.size(); ++i) {
     if (!reports[i].usable()) continue;
-    const auto folder = std::filesystem::path(present.devices()[i]->ibdev_path) / "device";
+    const auto folder = std::filesystem::path(text_in(present.devices()[i]->ibdev_path)) / "device";
     sorted[distance_between(folder, gpu, system)].push_back(i);
   }
   return sorted;

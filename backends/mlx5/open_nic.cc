@@ -18,6 +18,8 @@ namespace {
 namespace prm = format::prm;
 
 constexpr int kLogMostReads = 4;
+// No number of anything: what a call that does not answer leaves behind.
+constexpr std::uint32_t kUnanswered = ~std::uint32_t{0};
 
 const char* command_name(prm::Opcode opcode) {
   switch (opcode) {
@@ -90,6 +92,12 @@ Result<void> OpenNic::check_number(const std::string& call, std::uint32_t number
   return wrong_answer(call, hex_number(number) + ", a number for which commands have no room");
 }
 
+// Numbers 0 and 1 are those of the fabric's management, on every port.
+Result<void> OpenNic::check_qpn(const std::string& call, std::uint32_t number) const {
+  if (number > 1) return {};
+  return wrong_answer(call, hex_number(number) + ", the number of a queue pair of management");
+}
+
 Result<void> OpenNic::open_device(ibv_device* device, const NicOptions& options) {
   mlx5dv_context_attr attributes{};
   attributes.flags = MLX5DV_CONTEXT_FLAGS_DEVX;
@@ -98,6 +106,7 @@ Result<void> OpenNic::open_device(ibv_device* device, const NicOptions& options)
   pd_ = libraries_.alloc_pd(context_);
   if (pd_ == nullptr) return failure("ibv_alloc_pd", errno);
   mlx5dv_pd numbers{};
+  numbers.pdn = kUnanswered;
   mlx5dv_obj objects{};
   objects.pd.in = pd_;
   objects.pd.out = &numbers;
@@ -105,6 +114,7 @@ Result<void> OpenNic::open_device(ibv_device* device, const NicOptions& options)
     return failure("mlx5dv_init_obj of the protection domain", code);
   }
   pdn_ = numbers.pdn;
+  eqn_ = kUnanswered;
   if (const int code = libraries_.query_eqn(context_, /*vector=*/0, &eqn_); code != 0) {
     return failure("mlx5dv_devx_query_eqn", code);
   }
@@ -117,7 +127,7 @@ Result<void> OpenNic::open_device(ibv_device* device, const NicOptions& options)
   page_bytes_ = options.page_bytes != 0 ? options.page_bytes
                                         : static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   traffic_class_ = options.traffic_class ? *options.traffic_class
-                                         : system_traffic_class(device->ibdev_path, port_);
+                                         : system_traffic_class(text_in(device->ibdev_path), port_);
   capabilities_ = NicCapabilities::query(libraries_, context_);
   return find_address(options.wish.gid);
 }
@@ -136,6 +146,11 @@ Result<void> OpenNic::find_address(const GidChoice& choice) {
   ibv_device_attr device{};
   if (const int code = libraries_.query_device(context_, &device); code != 0) {
     return failure("ibv_query_device", code);
+  }
+  if (device.phys_port_cnt < port_) {  // the answer's last field
+    return wrong_answer("ibv_query_device", std::to_string(device.phys_port_cnt) +
+                                                " ports, where port " + std::to_string(port_) +
+                                                " is to be used");
   }
   const int reads = std::clamp(std::min(device.max_qp_rd_atom, device.max_qp_init_rd_atom), 1,
                                1 << kLogMostReads);
@@ -181,6 +196,10 @@ Result<void> OpenNic::find_gid(const GidChoice& choice) {
 Result<void> OpenNic::find_gid_again() {
   const auto found = GidTable(libraries_, context_, port_, gids_).find(gid_);
   if (!found) {
+    ibv_gid_entry there{};
+    const int code = read_gid(libraries_, context_, port_, gid_.gid_index, there);
+    const bool is_gone = code == 0 || code == ENODATA || code == EINVAL;  // no such index
+    if (!is_gone) return failure("ibv_query_gid_ex", code);
     return Error(Code::unavailable,
                  "port " + std::to_string(port_) + " of " + name_ + " has lost its GID " +
                      text_of(address_.gid) +
@@ -197,25 +216,36 @@ Error OpenNic::refused(prm::Opcode opcode, std::span<const std::uint8_t> out, in
                error.message() + firmware_answer(out), code);
 }
 
+// Of a command that the call says has succeeded.
+Result<void> OpenNic::check_answer(prm::Opcode opcode, std::span<const std::uint8_t> out) const {
+  const std::string wrong = wrong_with_answer(out);
+  return wrong.empty() ? Result<void>() : wrong_answer(command_name(opcode), wrong);
+}
+
 Result<DevxObject> OpenNic::create(prm::Opcode opcode, std::span<const std::uint8_t> in,
                                    std::span<std::uint8_t> out) const {
+  mark_end(out);
   mlx5dv_devx_obj* const object =
       libraries_.obj_create(context_, in.data(), in.size(), out.data(), out.size());
   if (object == nullptr) return refused(opcode, out, errno);
-  return DevxObject(libraries_, object);
+  DevxObject made(libraries_, object);
+  if (auto good = check_answer(opcode, out); !good) return good.error();
+  return made;
 }
 
 Result<void> OpenNic::modify(const DevxObject& object, prm::Opcode opcode,
                              std::span<const std::uint8_t> in, std::span<std::uint8_t> out) const {
+  mark_end(out);
   const int code =
       libraries_.obj_modify(object.get(), in.data(), in.size(), out.data(), out.size());
-  return code == 0 ? Result<void>() : Result<void>(refused(opcode, out, code));
+  return code == 0 ? check_answer(opcode, out) : refused(opcode, out, code);
 }
 
 Result<void> OpenNic::query(const DevxObject& object, prm::Opcode opcode,
                             std::span<const std::uint8_t> in, std::span<std::uint8_t> out) const {
+  mark_end(out);
   const int code = libraries_.obj_query(object.get(), in.data(), in.size(), out.data(), out.size());
-  return code == 0 ? Result<void>() : Result<void>(refused(opcode, out, code));
+  return code == 0 ? check_answer(opcode, out) : refused(opcode, out, code);
 }
 
 }  // namespace gdakit::mlx5

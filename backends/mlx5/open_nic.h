@@ -140,6 +140,8 @@ class OpenNic {
   Error wrong_answer(const std::string& call, const std::string& what) const;
   // ... which is a number that has no room in the `bits` bits of commands.
   Result<void> check_number(const std::string& call, std::uint32_t number, int bits = 24) const;
+  // ... which is that of a queue pair, though it can be none that a program has made.
+  Result<void> check_qpn(const std::string& call, std::uint32_t number) const;
 
  private:
   OpenNic(const Libraries& libraries, std::string name) : libraries_(libraries), name_(name) {}
@@ -155,6 +157,7 @@ class OpenNic {
   Result<void> query(const DevxObject& object, format::prm::Opcode opcode,
                      std::span<const std::uint8_t> in, std::span<std::uint8_t> out) const;
   Error refused(format::prm::Opcode opcode, std::span<const std::uint8_t> out, int code) const;
+  Result<void> check_answer(format::prm::Opcode opcode, std::span<const std::uint8_t> out) const;
 
   const Libraries& libraries_;
   const std::string name_;

@@ -18,7 +18,7 @@ const char* state_name(std::uint32_t state) {
     case IBV_PORT_DOWN: return "DOWN (`ip link` or `ibstat` shows the cable's state)";
     case IBV_PORT_INIT: return "INIT: no subnet manager has set it up (`sminfo` looks for one)";
     case IBV_PORT_ARMED: return "ARMED: the subnet manager has not activated it yet";
-    default: return "in an unknown state";
+    default: return "in an unknown state, as ibv_query_port has it";
   }
 }
 
@@ -46,7 +46,7 @@ std::string why_unusable(const ibv_port_attr& port) {
   const std::uint32_t state = state_of(port);
   if (state != IBV_PORT_ACTIVE) return std::string("is ") + state_name(state);
   if (port.link_layer != IBV_LINK_LAYER_ETHERNET && port.link_layer != IBV_LINK_LAYER_INFINIBAND) {
-    return "is of an unknown link layer";
+    return "is of an unknown link layer, as ibv_query_port has it";
   }
   if (bytes_of(port.active_mtu) == 0) {
     return "has an MTU that is none (" + std::to_string(number_of(port.active_mtu)) + ')';

@@ -4,6 +4,7 @@
 #include <array>
 #include <cerrno>
 #include <fcntl.h>
+#include <string>
 
 namespace gdakit::mlx5 {
 namespace {
@@ -50,13 +51,20 @@ Result<void> QueueEvents::subscribe(const DevxObject& queue_pair, std::uint64_t 
   return {};
 }
 
-std::optional<QueueEvents::Told> QueueEvents::next() {
+Result<std::optional<QueueEvents::Told>> QueueEvents::next() {
+  constexpr const char* kCall = "mlx5dv_devx_get_event";
   mlx5dv_devx_async_event_hdr record{};
   const ssize_t size = nic_.libraries().get_event(channel_, &record, sizeof record);
-  if (size < static_cast<ssize_t>(sizeof record.cookie)) return std::nullopt;
+  if (size < 0) {
+    if (errno == EAGAIN || errno == EINTR) return std::optional<Told>();
+    return nic_.failure(kCall, errno);
+  }
+  if (size < static_cast<ssize_t>(sizeof record.cookie)) {
+    return nic_.wrong_answer(kCall, "a record of " + std::to_string(size) + " bytes");
+  }
   const auto kind = std::ranges::find(kKinds, record.cookie >> kNumberShift, &Kind::number);
   const char* const what = kind == kKinds.end() ? "an event of no known kind" : kind->what;
-  return Told{record.cookie & ((std::uint64_t{1} << kNumberShift) - 1), what};
+  return std::optional(Told{record.cookie & ((std::uint64_t{1} << kNumberShift) - 1), what});
 }
 
 }  // namespace gdakit::mlx5

@@ -27,8 +27,9 @@ class QueueEvents {
     std::uint64_t name = 0;
     const char* what = "";  // has broken it, in words
   };
-  // The next one that there is; nothing waits.
-  std::optional<Told> next();
+  // The next one that there is; nothing waits. Errors: there will be no more, or none that can be
+  // understood.
+  Result<std::optional<Told>> next();
 
  private:
   QueueEvents(const OpenNic& nic, mlx5dv_devx_event_channel* channel)

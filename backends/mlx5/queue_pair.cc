@@ -84,7 +84,7 @@ Result<void> QueuePair::create_qp() {
   if (!qp) return qp.error();
   qp_.emplace(std::move(*qp));
   qpn_ = static_cast<std::uint32_t>(out.get(prm::CreateQpOut::qpn));
-  return {};
+  return nic_.check_qpn("CREATE_QP", qpn_);
 }
 
 // An initiator receives nothing, but says that it shares a receive queue, as all clients have it.

@@ -33,9 +33,7 @@ QueueWatch::QueueWatch(const OpenNic& nic, MemoryProvider& memory, const Log& lo
   if (!set) log_.info("no counters: " + set.error().message());
   Result<std::unique_ptr<QueueEvents>> events = QueueEvents::open(nic);
   if (events) events_ = std::move(*events);
-  if (!events) {
-    log_.info("broken queues are found by asking firmware about each: " + events.error().message());
-  }
+  if (!events) do_without_events(events.error());
 }
 
 void QueueWatch::add(QueueNumber number, const QueuePair& pair, const void* cqe) {
@@ -83,14 +81,27 @@ std::vector<BrokenQueue> QueueWatch::broken() {
 }
 
 void QueueWatch::take_events() {
-  if (events_ == nullptr) return;
-  while (const auto told = events_->next()) {
-    const auto of_name = [&told](const auto& one) { return one.second.name == told->name; };
-    const auto found = std::ranges::find_if(queues_, of_name);
-    if (found == queues_.end() || !found->second.event.empty()) continue;
-    found->second.event = told->what;
-    if (found->second.why.empty()) found->second.why = why_of(found->second);
+  while (events_ != nullptr) {
+    const auto told = events_->next();
+    if (!told) return do_without_events(told.error());
+    if (!*told) return;
+    take(**told);
   }
+}
+
+void QueueWatch::take(const QueueEvents::Told& told) {
+  const auto of_name = [&told](const auto& one) { return one.second.name == told.name; };
+  const auto found = std::ranges::find_if(queues_, of_name);
+  if (found == queues_.end() || !found->second.event.empty()) return;
+  found->second.event = told.what;
+  if (found->second.why.empty()) found->second.why = why_of(found->second);
+}
+
+// From the begin, or from when the channel of events fails: what it has lost nobody knows.
+void QueueWatch::do_without_events(const Error& why) {
+  events_.reset();
+  for (auto& [number, queue] : queues_) queue.told_of = false;
+  log_.info("broken queues are found by asking firmware about each: " + why.message());
 }
 
 void QueueWatch::look_at_cqes() {

@@ -56,6 +56,8 @@ class QueueWatch {
   using Queues = std::map<QueueNumber, Queue>;
 
   void take_events();
+  void take(const QueueEvents::Told& told);
+  void do_without_events(const Error& why);
   void look_at_cqes();
   void ask_firmware();
   void look_at(Queue& queue);

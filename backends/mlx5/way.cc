@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <string>
 
 #include "backends/mlx5/gids.h"
 
@@ -40,9 +41,14 @@ Result<std::array<std::uint8_t, 6>> mac_of(const OpenNic& nic, const PortAddress
   objects.ah.out = &inside;
   const int code = nic.libraries().init_obj(&objects, MLX5DV_OBJ_AH);
   std::array<std::uint8_t, 6> mac{};
-  if (code == 0) std::ranges::copy(inside.av->rmac, mac.begin());
+  if (code == 0 && inside.av != nullptr) std::ranges::copy(inside.av->rmac, mac.begin());
   nic.libraries().destroy_ah(handle);
-  if (code != 0) return nic.failure("mlx5dv_init_obj of the address handle", code);
+  const std::string call = "mlx5dv_init_obj of the address handle";
+  if (code != 0) return nic.failure(call, code);
+  if (inside.av == nullptr) return nic.wrong_answer(call, "no address");
+  if (mac == std::array<std::uint8_t, 6>{}) {
+    return nic.wrong_answer(call, "a MAC address of zeros, which no port has");
+  }
   return mac;
 }
 

@@ -109,7 +109,7 @@ TEST_F(Judge, EachPortThatCannotBeUsedIsToldWithItsState) {
                     HasSubstr("; port 3 is ARMED"), HasSubstr("; port 4 is of an unknown link"),
                     HasSubstr("; port 5 is in an unknown state")));
   played().ports = {};
-  EXPECT_EQ(refusal(), "it has no port");
+  EXPECT_EQ(refusal(), "it has no port, as ibv_query_device tells");
 }
 
 TEST_F(Judge, APortWithAnMtuThatIsNoneIsRefused) {

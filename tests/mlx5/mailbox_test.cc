@@ -39,6 +39,7 @@ class Mailboxes : public PlayedQueuePair {
   // Sent by a pair of RC that is made and connected.
   Case rc(const char* name, bool receives, const ConnectionCard& peer) {
     options_.memory = block_.memory(receives);
+    options_.memory.recordless = played().recordless;
     options_.cq_record_offset = 64;
     options_.first_psn = 0xabcdef;
     const auto made = make(peer);
@@ -57,6 +58,7 @@ class Mailboxes : public PlayedQueuePair {
     const auto shared = DcReceives::make(**nic, uar_.page_id);
     EXPECT_TRUE(records && shared);
     options_.memory = block_.memory(/*receives=*/false);
+    options_.memory.recordless = played().recordless;
     options_.cq_records = &records->umem();
     options_.cq_record_offset = 64;
     options_.initiator = {.receives = shared->get(), .mtu = IBV_MTU_512, .log_reads = 3};
@@ -90,6 +92,11 @@ class Mailboxes : public PlayedQueuePair {
     played().lag_port_in_rtr = true;
     return rc("rc_roce_v2_lag", false, some_peer());
   }
+  Case recordless() {
+    played().gids.insert(played().gids.begin(), gid_of(IBV_GID_TYPE_ROCE_V1, 0xfe, 1));
+    played().recordless = true;
+    return rc("rc_roce_v2_recordless", false, some_peer());
+  }
   Case channel() {
     played().gids.insert(played().gids.begin(), gid_of(IBV_GID_TYPE_ROCE_V1, 0xfe, 1));
     return rc("rc_channel", true, some_peer());
@@ -107,6 +114,11 @@ class Mailboxes : public PlayedQueuePair {
     played().lag_ports = 2;
     played().lag_port_in_rtr = true;
     return dc("dc_roce_v2_lag");
+  }
+  Case dc_recordless() {
+    played().gids.insert(played().gids.begin(), gid_of(IBV_GID_TYPE_ROCE_V1, 0xfe, 1));
+    played().recordless = true;
+    return dc("dc_roce_v2_recordless");
   }
 
  private:
@@ -179,10 +191,12 @@ constexpr Kind kKinds[] = {
     {"rc_infiniband_grh", &Mailboxes::infiniband_grh, &kRc},
     {"rc_roce_v2", &Mailboxes::roce_v2, &kRc},
     {"rc_roce_v2_lag", &Mailboxes::lag, &kRc},
+    {"rc_roce_v2_recordless", &Mailboxes::recordless, &kRc},
     {"rc_channel", &Mailboxes::channel, &kRc},
     {"dc_infiniband", &Mailboxes::dc_infiniband, &kDc},
     {"dc_roce_v2", &Mailboxes::dc_roce_v2, &kDc},
     {"dc_roce_v2_lag", &Mailboxes::dc_lag, &kDc},
+    {"dc_roce_v2_recordless", &Mailboxes::dc_recordless, &kDc},
 };
 
 class GoldenMailboxes : public Mailboxes, public testing::WithParamInterface<Kind> {};

@@ -5,10 +5,12 @@
 #include <memory>
 #include <vector>
 
+#include "backends/mlx5/check_look.h"
 #include "backends/mlx5/mlx5_backend.h"
 #include "core/host/bootstrap/local_bootstrap.h"
 #include "core/host/memory/host_memory.h"
 #include "tests/mlx5/played.h"
+#include "tests/mlx5/played_gpu.h"
 #include "tests/mlx5/queue_block.h"
 
 namespace gdakit::mlx5 {
@@ -28,16 +30,22 @@ class Run {
     const std::uint8_t layer = infiniband ? IBV_LINK_LAYER_INFINIBAND : IBV_LINK_LAYER_ETHERNET;
     played().devices = 1 + static_cast<int>(draw_(2));
     played().ports.assign(1 + draw_(2), port_of(IBV_PORT_ACTIVE, layer));
+    played().recordless = draw_(2) == 1;
+    played().lag_ports = static_cast<std::uint8_t>(2 * draw_(2));
+    played().tells_first_error = draw_(2) == 1;
     played().gids.assign(1 + draw_(3),
                          gid_of(infiniband ? IBV_GID_TYPE_IB : IBV_GID_TYPE_ROCE_V2, 0xfe, 1));
     played().draw = draw_;
+    if (draw_(16) == 1) played().devices_told = static_cast<int>(draw_(4)) - 1;
   }
   ~Run() { played().draw = {}; }
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
 
   RandomRun play() {
-    HostMemoryProvider memory;
+    HostMemoryProvider host;
+    PlayedGpu gpu;
+    MemoryProvider& memory = draw_(4) == 1 ? static_cast<MemoryProvider&>(gpu) : host;
     const auto bootstraps = make_local_bootstraps(1, std::chrono::seconds(1));
     const auto backend =
         make_provider(played_libraries())->open(quiet(), *bootstraps->front(), memory);
@@ -47,6 +55,8 @@ class Run {
       run_.opened = true;
       use(**backend);
     }
+    look_at_nic(played_libraries(), played_device(), HcaList());
+    run_.cut = played().cut;
     return run_;
   }
 
@@ -76,7 +86,9 @@ class Run {
     }
     for (QueueBlock& block : blocks_) {
       std::memset(block.cqe(), static_cast<int>(draw_(2) == 1 ? draw_(256) : 0xff), 64);
-      const auto made = backend.create_queue(block.memory(draw_(2) == 1));
+      QueueMemory memory = block.memory(draw_(2) == 1);
+      memory.recordless = backend.limits().has_recordless && draw_(2) == 1;
+      const auto made = backend.create_queue(memory);
       if (!succeeds(made)) continue;
       if (made->doorbell == nullptr) run_.wrong += "a queue without a doorbell\n";
       queues_.push_back(*made);
