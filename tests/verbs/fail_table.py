@@ -11,8 +11,7 @@ from typing import NamedTuple
 USABLE = "port 1, "
 NODE = "/dev/infiniband/uverbs0"
 OPEN = f"mlx5dv_open_device with DEVX, on {NODE}: "
-UAR = ("mlx5dv_devx_alloc_uar of memory that is not cached on mlx5_0", "Operation not supported",
-       "Linux 5.7")
+UAR = ("mlx5dv_devx_alloc_uar on mlx5_0", "Linux 5.7")
 LIMIT = ("Cannot allocate memory", "ulimit -l", "memlock")
 TOO_MANY = ("mlx5_0", "0x8 (limits exceeded)", "syndrome 0x19c6d6", "rdma resource show",
             "GDAKIT_QUEUES_PER_PEER")
@@ -26,6 +25,7 @@ class Job(NamedTuple):
     says: tuple = ()
     options: tuple = ()
     queues: str = "rc"  # GDAKIT_QUEUE_TYPE
+    variables: tuple = ()
 
 
 JOBS = (
@@ -49,6 +49,7 @@ JOBS = (
     Job("symbol=mlx5dv_devx_umem_reg_ex", ("libmlx5.so", "MLX5_1.19"), ("update it",)),
     Job("module=mlx5_ib", ("no RDMA NIC that the kernel drives", "lsmod | grep mlx5_ib"),
         ("`ibv_devices` lists none",)),
+    Job("module=gdrdrv"),  # GDRCopy, which gdakit does not use
     Job("module=ib_uverbs", ("ibv_get_device_list: Function not implemented", "ib_uverbs"),
         ("load the kernel's modules", "lsmod")),
     # What the device is.
@@ -85,10 +86,10 @@ JOBS = (
     Job("locked=64M", says=("result slots", "ibv_reg_mr_iova2 of", *LIMIT)),
     Job("objects=3", says=("mlx5_0: Resource temporarily unavailable",)),
     Job("dmabuf=EOPNOTSUPP"),  # PEs with host memory use none
-    Job("uar=nc", says=UAR),
+    Job("uar=nc"),  # doorbells are then in pages that combine writes
     Job("uar=bf"),
-    Job("uar=all", says=UAR),
-    Job("uars=0", says=UAR),
+    Job("uar=all", says=(*UAR, "Operation not supported")),
+    Job("uars=0", says=(*UAR, "Cannot allocate memory")),
     Job("uars=1"),  # queues share it
     # Queues and their ways.
     Job("qps=2", says=("a send queue to PE", "CREATE_QP on mlx5_0", *TOO_MANY)),
@@ -98,6 +99,17 @@ JOBS = (
     Job("0x504=0x10", says=("RTR2RTS_QP on mlx5_0", "0x10 (bad state of the queue pair)")),
     Job("route=ETIMEDOUT", says=("connection to PE", "Connection timed out", *NO_WAY)),
     Job("route=ENETUNREACH", says=("connection to PE", "Network is unreachable", *NO_WAY)),
+    # Puts.
+    Job("dma=denied", says=("remote access error", "QP", "mlx5_0")),
+    Job("doorbells=lost", says=("stalled: block 0", "to blame: the NIC"),
+        variables=("GDAKIT_WATCHDOG=1",)),
+    Job("mtu=4096", says=("transport retry exceeded",), options=("--faults", "drop=100%")),
+    Job("traffic_class=106"),
+    Job("acs=on"),
+    Job("iommu=DMA"),
+    Job("pci_width=8"),
+    Job("pci_speed=8.0"),
+    Job("relaxed_ordering=off"),
     # Targets of DC.
     Job("dc=absent", says=("GDAKIT_QUEUE_TYPE=rc", "mlx5_0", "no targets of DC"), queues="dc"),
     Job("CREATE_RMP=0x3/0x1234",
@@ -121,61 +133,76 @@ JOBS = (
     Job("mlx5_1/port=down", options=("--nics", "2")),
 )
 
-# What `gdakit check` finds: the step that tells of it first, FAIL or warning, and pieces of what
-# the system answered there. Without a step nothing is wrong.
+class Check(NamedTuple):
+    """What `gdakit check` finds: the step that tells of it first, FAIL or warning, and pieces of
+    what the system answered there. Without a step nothing is wrong."""
+    fail: str
+    step: str = ""
+    verdict: str = ""
+    answer: tuple = ()
+    words: tuple = ()
+    options: tuple = ()
+
+
 CHECKS = (
-    ("node=absent", "nodes", "FAIL", ("ENOENT",)),
-    ("node=denied", "nodes", "FAIL", ("EACCES",)),
-    ("driver=efa", "device", "FAIL", ("efa_0 (vendor 0x1d0f)",)),
-    ("driver=bnxt_re", "device", "FAIL", ("bnxt_re_0 (vendor 0x14e4)",)),
-    ("name=roce_rail", "", "", ()),
-    ("devx=EOPNOTSUPP", "device", "FAIL", (OPEN, "EOPNOTSUPP")),
-    ("devx=EPERM", "device", "FAIL", (OPEN, "EPERM")),
-    ("get_context=ENODEV", "device", "FAIL", (OPEN, "ENODEV")),
-    ("handles=0", "limits", "FAIL", ("mlx5_0 hca_handle=0",)),
-    ("objects=3", "limits", "warning", ("hca_object=3",)),
-    ("library=libmlx5.so.1", "libraries", "FAIL", ("dlopen: ", "libmlx5.so.1")),
-    ("library=libibverbs.so.1", "libraries", "FAIL", ("dlopen: ", "libibverbs.so.1")),
-    ("symbol=ibv_reg_mr_iova2", "libraries", "FAIL", ("has no ibv_reg_mr_iova2",)),
-    ("module=mlx5_ib", "modules", "FAIL", ("not loaded: mlx5_ib",)),
-    ("module=ib_uverbs", "modules", "FAIL", ("ib_uverbs",)),
-    ("query_device=EIO", "device", "FAIL", ("ibv_query_device", "EIO")),
-    ("QUERY_HCA_CAP=0x2/0x5", "atomics", "FAIL", ("QUERY_HCA_CAP", "EREMOTEIO")),
-    ("atomics=none", "atomics", "FAIL", ("operations 0x0",)),
-    ("atomics=standard", "atomics", "FAIL", ("operations 0x3",)),
-    ("atomics=swapped", "atomics", "FAIL", ("fetched big-endian",)),
-    ("uar=nc", "device", "FAIL", ("NC_DEDICATED", "EOPNOTSUPP")),
-    ("uars=0", "device", "FAIL", ("NC_DEDICATED",)),
-    ("port=down", "port", "FAIL", ("DOWN",)),
-    ("port=init", "port", "FAIL", ("INIT",)),
-    ("port=armed", "port", "FAIL", ("ARMED",)),
-    ("query_port=EIO", "port", "FAIL", ("ibv_query_port", "EIO")),
-    ("gids=none", "gid", "FAIL", ("there is none",)),
-    ("query_gid_entry=EIO", "gid", "FAIL", ("ibv_query_gid_ex", "EIO")),
-    ("gids=local", "gid", "warning", ("link-local",)),
-    ("gids=v1", "gid", "warning", ("RoCE v1 alone",)),
-    ("gids_move=1", "", "", ()),
-    ("mtu=1024", "port", "warning", ("1024 of at most 4096",)),
-    ("reg_mr=EFAULT", "put", "FAIL", ("ibv_reg_mr_iova2 of", "EFAULT")),
-    ("register_umem=EFAULT", "put", "FAIL", ("mlx5dv_devx_umem_reg_ex of", "EFAULT")),
-    ("locked=1M", "put", "FAIL", ("ibv_reg_mr_iova2 of", "limit of locked memory")),
-    ("qps=0", "put", "FAIL", ("CREATE_QP on mlx5_0", "0x8 (limits exceeded)")),
-    ("cqs=0", "put", "FAIL", ("CREATE_CQ on mlx5_0", "0x8 (limits exceeded)")),
-    ("CREATE_CQ=0x3/0x1234", "put", "FAIL", ("CREATE_CQ on mlx5_0", "0x1234")),
-    ("INIT2RTR_QP=0x3/0x77", "put", "FAIL", ("INIT2RTR_QP on mlx5_0", "0x77")),
-    ("0x504=0x10", "put", "FAIL", ("RTR2RTS_QP on mlx5_0",)),
-    ("route=ETIMEDOUT", "put", "FAIL", ("ibv_create_ah on mlx5_0", "Connection timed out")),
-    ("route=ENETUNREACH", "put", "FAIL", ("ibv_create_ah on mlx5_0", "Network is unreachable")),
-    ("pci_width=8", "pcie", "warning", ("x8 at", "of at most x16")),
-    ("pci_speed=8.0", "pcie", "warning", ("8.0 GT/s", "32.0 GT/s")),
-    ("iommu=DMA", "pcie", "warning", ("DMA; wanted is identity",)),
-    ("relaxed_ordering=off", "pcie", "warning", ("relaxed ordering off",)),
-    ("read_request=512", "", "", ()),
-    ("traffic_class=106", "", "", ()),
-    ("dmabuf=EOPNOTSUPP", "", "", ()),
-    ("dc=absent", "", "", ()),
-    ("lag=bonded", "", "", ()),
-    ("uar=bf", "", "", ()),
+    Check("node=absent", "nodes", "FAIL", ("ENOENT",)),
+    Check("node=denied", "nodes", "FAIL", ("EACCES",)),
+    Check("driver=efa", "device", "FAIL", ("efa_0 (vendor 0x1d0f)",)),
+    Check("driver=bnxt_re", "device", "FAIL", ("bnxt_re_0 (vendor 0x14e4)",)),
+    Check("name=roce_rail"),
+    Check("devx=EOPNOTSUPP", "device", "FAIL", (OPEN, "EOPNOTSUPP")),
+    Check("devx=EPERM", "device", "FAIL", (OPEN, "EPERM")),
+    Check("get_context=ENODEV", "device", "FAIL", (OPEN, "ENODEV")),
+    Check("handles=0", "limits", "FAIL", ("mlx5_0 hca_handle=0",)),
+    Check("objects=3", "limits", "warning", ("hca_object=3",)),
+    Check("library=libmlx5.so.1", "libraries", "FAIL", ("dlopen: ", "libmlx5.so.1")),
+    Check("library=libibverbs.so.1", "libraries", "FAIL", ("dlopen: ", "libibverbs.so.1")),
+    Check("symbol=ibv_reg_mr_iova2", "libraries", "FAIL", ("has no ibv_reg_mr_iova2",)),
+    Check("module=mlx5_ib", "modules", "FAIL", ("not loaded: mlx5_ib",)),
+    Check("module=ib_uverbs", "modules", "FAIL", ("ib_uverbs",)),
+    Check("query_device=EIO", "device", "FAIL", ("ibv_query_device", "EIO")),
+    Check("QUERY_HCA_CAP=0x2/0x5", "atomics", "FAIL", ("QUERY_HCA_CAP", "EREMOTEIO")),
+    Check("atomics=none", "atomics", "FAIL", ("operations 0x0",)),
+    Check("atomics=standard", "atomics", "FAIL", ("operations 0x3",)),
+    Check("atomics=swapped", "atomics", "FAIL", ("fetched big-endian",)),
+    Check("uar=nc", "device", "warning", ("NC_DEDICATED", "EOPNOTSUPP", "type BF can be had")),
+    Check("uar=all", "device", "FAIL", ("NC_DEDICATED", "type BF", "EOPNOTSUPP")),
+    Check("uars=0", "device", "FAIL", ("NC_DEDICATED",)),
+    Check("port=down", "port", "FAIL", ("DOWN",)),
+    Check("port=init", "port", "FAIL", ("INIT",)),
+    Check("port=armed", "port", "FAIL", ("ARMED",)),
+    Check("query_port=EIO", "port", "FAIL", ("ibv_query_port", "EIO")),
+    Check("gids=none", "gid", "FAIL", ("there is none",)),
+    Check("query_gid_entry=EIO", "gid", "FAIL", ("ibv_query_gid_ex", "EIO")),
+    Check("gids=local", "gid", "warning", ("link-local",)),
+    Check("gids=v1", "gid", "warning", ("RoCE v1 alone",)),
+    Check("gids_move=1"),
+    Check("mtu=1024", "port", "warning", ("1024 of at most 4096",)),
+    Check("reg_mr=EFAULT", "put", "FAIL", ("ibv_reg_mr_iova2 of", "EFAULT")),
+    Check("register_umem=EFAULT", "put", "FAIL", ("mlx5dv_devx_umem_reg_ex of", "EFAULT")),
+    Check("locked=1M", "put", "FAIL", ("ibv_reg_mr_iova2 of", "limit of locked memory")),
+    Check("qps=0", "put", "FAIL", ("CREATE_QP on mlx5_0", "0x8 (limits exceeded)")),
+    Check("cqs=0", "put", "FAIL", ("CREATE_CQ on mlx5_0", "0x8 (limits exceeded)")),
+    Check("CREATE_CQ=0x3/0x1234", "put", "FAIL", ("CREATE_CQ on mlx5_0", "0x1234")),
+    Check("INIT2RTR_QP=0x3/0x77", "put", "FAIL", ("INIT2RTR_QP on mlx5_0", "0x77")),
+    Check("0x504=0x10", "put", "FAIL", ("RTR2RTS_QP on mlx5_0",)),
+    Check("route=ETIMEDOUT", "put", "FAIL", ("ibv_create_ah on mlx5_0", "Connection timed out")),
+    Check("route=ENETUNREACH", "put", "FAIL",
+          ("ibv_create_ah on mlx5_0", "Network is unreachable")),
+    Check("dma=denied", "put", "FAIL", ("local protection error", "status 0x4")),
+    Check("doorbells=lost", "put", "FAIL", ("neither completion nor error within 300 ms",),
+          words=("--limit", "0.3")),
+    Check("pci_width=8", "pcie", "warning", ("x8 at", "of at most x16")),
+    Check("pci_speed=8.0", "pcie", "warning", ("8.0 GT/s", "32.0 GT/s")),
+    Check("iommu=DMA", "pcie", "warning", ("DMA; wanted is identity",)),
+    Check("relaxed_ordering=off", "pcie", "warning", ("relaxed ordering off",)),
+    Check("read_request=512"),
+    Check("traffic_class=106"),
+    Check("dmabuf=EOPNOTSUPP"),
+    Check("dc=absent"),
+    Check("grh=required", options=("--link", "ib")),
+    Check("lag=bonded"),
+    Check("uar=bf"),
 )
 
 FILES = (

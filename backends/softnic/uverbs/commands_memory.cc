@@ -167,7 +167,9 @@ int alloc_uar(Context& context, Attributes& call) {
   if (!uar) return errno_of(uar.error());
   auto page = std::make_unique<UarPage>();
   page->number = uar->number;
-  const std::uint64_t offset = context.device().pages().offset_of(uar->page);
+  const MemoryPages& pages = context.device().pages();
+  const std::uint64_t offset =
+      failures.doorbells_lost ? MemoryPages::unwatched() : pages.offset_of(uar->page);
   const std::uint32_t length = format::kUarPageBytes;
   const std::uint32_t handle = context.handles().add(std::move(page));
   int error = call.write(MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_OFFSET, offset);

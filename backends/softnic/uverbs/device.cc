@@ -158,6 +158,8 @@ Result<void> Device::open_nic(Membership member) {
   if (!wire) return wire.error();
   NicOptions options = nic_options(place, *events_, addresses_, pages_);
   options.engine.trace = trace_.get();
+  // Else it would find by itself, in doorbell records, what it is not told.
+  if (failures().doorbells_lost) options.engine.sweep_queues = 0;
   options.engine.dc.responders = around.dc_responders;
   gpu_dma_ = around.dma;
   options.thread.watch = &share_;

@@ -92,6 +92,16 @@ bool set_pages(NicFailures& to, Text, Text value) {
   return to.no_nc_page || to.no_bf_page;
 }
 
+bool set_doorbells(NicFailures& to, Text, Text value) {
+  to.doorbells_lost = value == "lost";
+  return to.doorbells_lost;
+}
+
+bool set_dma(NicFailures& to, Text, Text value) {
+  to.no_dma = value == "denied";
+  return to.no_dma;
+}
+
 bool set_port(NicFailures& to, Text, Text value) {
   using Row = std::pair<Text, std::uint8_t>;
   return set_word<&NicFailures::port_state>(
@@ -227,6 +237,14 @@ constexpr std::array kRows = {
     FailureRow{"uar", "nc|bf|all",
                "doorbell pages of a type are refused: not cached, BlueFlame, both", set_pages},
     FailureRow{"uars", "N", "there are N doorbell pages", set_limit<&NicFailures::pages>},
+    FailureRow{"doorbells", "lost",
+               "what is stored to a doorbell page made by DEVX does not reach the NIC",
+               set_doorbells},
+    FailureRow{
+        "dma", "denied",
+        "the NIC may not reach memory that is registered (IOMMU, ATS); a protection error of "
+        "each WQE that does",
+        set_dma},
     FailureRow{"dmabuf", "ERRNO", "memory is not registered by a dma-buf",
                set_errno<&NicFailures::dma_buf>},
     FailureRow{"locked", "BYTES",

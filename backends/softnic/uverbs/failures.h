@@ -47,7 +47,9 @@ struct NicFailures {
   int devx = 0;
   bool no_nc_page = false, no_bf_page = false;
   std::optional<std::uint64_t> pages, qps, cqs;  // as many as there may be
+  bool doorbells_lost = false;
   int dma_buf = 0;
+  bool no_dma = false;  // of registered memory
   std::optional<std::uint64_t> locked_bytes;
   std::uint8_t port_state = 4;  // as port_attr.state
   GidTable gids = GidTable::whole;

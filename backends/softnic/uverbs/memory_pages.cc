@@ -16,6 +16,7 @@ constexpr std::uint64_t kPage = format::kUarPageBytes;
 // Behind every place that mmap's commands of mlx5_ib name, which are below 2^24 pages.
 constexpr std::uint64_t kFirst = (std::uint64_t{1} << 24) * kPage;
 constexpr std::uint64_t kMostPages = 1 << 16;
+constexpr std::uint64_t kUnwatched = kFirst + kMostPages * kPage;
 
 }  // namespace
 
@@ -23,7 +24,7 @@ Result<std::shared_ptr<MemoryPages>> MemoryPages::create() {
   const OpeningOwnFiles opening;
   Result<UniqueFileDescriptor> file = make_memory_file("gdakit-uverbs");
   if (!file) return file.error();
-  if (const auto sized = resize_memory_file(*file, kFirst + kMostPages * kPage); !sized) {
+  if (const auto sized = resize_memory_file(*file, kUnwatched + kPage); !sized) {
     return sized.error().within("the doorbell pages");
   }
   auto pages = std::shared_ptr<MemoryPages>(new MemoryPages(keep_file(std::move(*file))));
@@ -46,7 +47,7 @@ Result<void*> MemoryPages::map_at(std::uint64_t offset, std::size_t bytes) {
 
 Result<void*> MemoryPages::take() {
   const std::lock_guard lock(mutex_);
-  if (free_.empty() && next_ == kFirst + kMostPages * kPage) {
+  if (free_.empty() && next_ == kUnwatched) {
     return Error(Code::exhausted, "the device has no doorbell page left");
   }
   const std::uint64_t offset = free_.empty() ? next_ : free_.back();
@@ -75,6 +76,8 @@ std::uint64_t MemoryPages::offset_of(const void* page) const {
   const std::lock_guard lock(mutex_);
   return offsets_.at(page);
 }
+
+std::uint64_t MemoryPages::unwatched() { return kUnwatched; }
 
 Result<int> MemoryPages::open_file() const {
   const std::string path = "/proc/self/fd/" + std::to_string(file_.get());

@@ -25,6 +25,8 @@ class MemoryPages final : public HostPages {
 
   // Where a page that was taken lies in the file, for the client's mmap.
   std::uint64_t offset_of(const void* page) const;
+  // Of a page that no NIC looks at.
+  static std::uint64_t unwatched();
   // Another descriptor of the file.
   Result<int> open_file() const;
   // Maps memory of a fixed place, as the client will by mmap's command; it lives with this object.

@@ -56,7 +56,7 @@ int place(Device& device, const RegionPlace& where, std::uint32_t flags, MrAttri
   const auto [start, length, iova] = where;
   const bool has_no_page = length == 0 && (start & (kPage - 1)) == 0;
   if (has_no_page || (start & (kPage - 1)) != (iova & (kPage - 1))) return EINVAL;
-  attributes.access = access_of(flags);
+  attributes.access = device.failures().no_dma ? Access{} : access_of(flags);
   attributes.start = iova;
   if ((flags & IB_UVERBS_ACCESS_ON_DEMAND) != 0) {
     return place_on_demand(start, length, iova, attributes);
