@@ -89,6 +89,7 @@ void name_devices() {
   for (std::size_t i = 0; i < devices.size(); ++i) {
     std::strcpy(devices[i].name, ("rocep" + std::to_string(i + 1) + "s0").c_str());
     std::strcpy(devices[i].dev_name, ("uverbs" + std::to_string(i + 3)).c_str());
+    std::strcpy(devices[i].dev_path, "/sys/nowhere");
     std::strcpy(devices[i].ibdev_path,
                 i < played().folders.size() ? played().folders[i].c_str() : "/nowhere");
   }
@@ -100,6 +101,7 @@ void cut_names(ibv_device& device) {
   const int letter = comes == 0 ? '\0' : 'n';
   std::memset(device.name, letter, sizeof device.name);
   std::memset(device.dev_name, letter, sizeof device.dev_name);
+  std::memset(device.dev_path, letter, sizeof device.dev_path);
   std::memset(device.ibdev_path, letter, sizeof device.ibdev_path);
 }
 

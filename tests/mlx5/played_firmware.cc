@@ -245,7 +245,7 @@ ssize_t get_event(mlx5dv_devx_event_channel* channel, mlx5dv_devx_async_event_hd
   const bool blocks = (::fcntl(channel->fd, F_GETFL) & O_NONBLOCK) == 0;
   if (blocks) std::abort();
   if (!succeeds("mlx5dv_devx_get_event")) return -1;
-  const bool invented = happens(16);
+  const bool invented = happens(4);
   if (!invented && played().events.empty()) {
     errno = EAGAIN;
     return -1;
