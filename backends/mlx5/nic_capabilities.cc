@@ -1,7 +1,6 @@
 #include "backends/mlx5/nic_capabilities.h"
 
 #include "backends/mlx5/capabilities.h"
-#include "backends/mlx5/firmware_answer.h"
 
 namespace gdakit::mlx5 {
 
@@ -14,12 +13,7 @@ bool spreads_by_queue(const Libraries& libraries, ibv_context* context) {
   prm::Mailbox<prm::MboxIn> in;
   prm::Mailbox<prm::QueryLagOut> out;
   in.set(prm::MboxIn::opcode, static_cast<std::uint64_t>(prm::Opcode::query_lag));
-  const auto question = in.bytes();
-  const auto answer = out.bytes();
-  mark_end(answer);
-  const int code = libraries.general_cmd(context, question.data(), question.size(), answer.data(),
-                                         answer.size());
-  if (code != 0 || !wrong_with_answer(answer).empty()) return false;
+  if (!send_query(libraries, context, "QUERY_LAG", in.bytes(), out.bytes())) return false;
   const auto lag = out.at(prm::QueryLagOut::ctx);
   return lag.get(prm::Lagc::lag_state) != 0 && lag.get(prm::Lagc::port_select_mode) == 0;
 }
