@@ -108,20 +108,13 @@ Error DoorbellPages::none_left() const {
 }
 
 Result<mlx5dv_devx_uar*> DoorbellPages::take_page() {
-  Pages::iterator page = least_used(/*combines=*/false);
-  if (page == pages_.end() || page->second.users != 0) {
-    for (const std::uint32_t type : {kDedicatedPage, std::uint32_t{MLX5DV_UAR_ALLOC_TYPE_NC}}) {
-      if (mlx5dv_devx_uar* const uar = allocate(type)) return use(uar);
-    }
+  for (const bool combines : {false, true}) {
+    const Pages::iterator page = least_used(combines);
+    if (page != pages_.end() && page->second.users == 0) return use(page->first);
+    if (mlx5dv_devx_uar* const uar = allocate_new(combines)) return use(uar);
+    if (page != pages_.end()) return use(page->first);
   }
-  if (page == pages_.end()) {
-    page = least_used(/*combines=*/true);
-    if (page == pages_.end() || page->second.users != 0) {
-      if (mlx5dv_devx_uar* const uar = allocate_combining()) return use(uar);
-    }
-  }
-  if (page == pages_.end()) return none_left();
-  return use(page->first);
+  return none_left();
 }
 
 mlx5dv_devx_uar* DoorbellPages::use(mlx5dv_devx_uar* uar) {
@@ -140,7 +133,11 @@ DoorbellPages::Pages::iterator DoorbellPages::least_used(bool combines) {
   return least;
 }
 
-mlx5dv_devx_uar* DoorbellPages::allocate_combining() {
+mlx5dv_devx_uar* DoorbellPages::allocate_new(bool combines) {
+  if (!combines) {
+    mlx5dv_devx_uar* const uar = allocate(kDedicatedPage);
+    return uar != nullptr ? uar : allocate(MLX5DV_UAR_ALLOC_TYPE_NC);
+  }
   mlx5dv_devx_uar* const uar = allocate(MLX5DV_UAR_ALLOC_TYPE_BF);
   if (uar != nullptr) pages_[uar].combines = true;
   return uar;

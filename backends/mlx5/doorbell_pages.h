@@ -63,7 +63,7 @@ class DoorbellPages {
   Result<mlx5dv_devx_uar*> take_page();
   Pages::iterator least_used(bool combines);
   mlx5dv_devx_uar* use(mlx5dv_devx_uar* uar);
-  mlx5dv_devx_uar* allocate_combining();
+  mlx5dv_devx_uar* allocate_new(bool combines);
   Result<mlx5dv_devx_uar*> take_recordless_page();
   Pages::iterator find_new(std::uint32_t type);
   bool has_recordless(std::uint32_t page_id) const;
