@@ -40,11 +40,8 @@ def hosts_of(gdakit, options):
         fabric = client.Fabric(gdakit, *options)
         return fabric, fabric, "127.0.0.1"
     rest = [word for word in options if word != "--two-hosts"]
-    hosts = ("127.0.0.1", "127.0.0.2")
-    port = two_hosts_test.free_ports(hosts)
-    server, other = (client.Fabric(gdakit, "--address", f"{host}:{port}", *rest, name=host)
-                     for host in hosts)
-    return server, other, hosts[0]
+    server, other = two_hosts_test.fabrics_of_hosts(gdakit, *rest)
+    return server, other, two_hosts_test.HOSTS[0]
 
 
 def wait_until_listening(server, fabric):

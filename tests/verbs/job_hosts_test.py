@@ -16,7 +16,6 @@ sys.dont_write_bytecode = True
 import client
 import two_hosts_test
 
-HOSTS = ("127.0.0.1", "127.0.0.2")
 HOST_OF_PE = (0, 0, 1)
 
 
@@ -32,9 +31,7 @@ def main():
     border = words.index("--")
     gdakit, options, program = words[0], words[1:border], words[border + 1:]
     client.require("ibv_devices")
-    port = two_hosts_test.free_ports(HOSTS)
-    fabrics = [client.Fabric(gdakit, "--address", f"{host}:{port}", *options, name=host)
-               for host in HOSTS]
+    fabrics = two_hosts_test.fabrics_of_hosts(gdakit, *options)
     root = f"127.0.0.1:{client.free_port()}"
     secret = secrets.token_hex(16)
     pes = [fabrics[host].start(*program, env={**os.environ, **variables_of(pe, root, secret)})

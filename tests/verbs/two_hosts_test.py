@@ -15,17 +15,18 @@ sys.dont_write_bytecode = True
 
 import client
 
+HOSTS = ("127.0.0.1", "127.0.0.2")
 PLACES = 2  # that the programs may take, each with a port of its own
 
 
-def free_ports(hosts):
+def free_ports():
     """A first port such that all that the programs may take are free."""
     while True:
         first = random.randrange(20000, 30000)
         sockets = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2 * PLACES)]
         try:
             for i, one in enumerate(sockets):
-                one.bind((hosts[i % 2], first + i // 2))
+                one.bind((HOSTS[i % 2], first + i // 2))
             return first
         except OSError:
             continue
@@ -34,15 +35,19 @@ def free_ports(hosts):
                 one.close()
 
 
+def fabrics_of_hosts(gdakit, *options):
+    """One of each host."""
+    port = free_ports()
+    return [client.Fabric(gdakit, "--address", f"{host}:{port}", *options, name=host)
+            for host in HOSTS]
+
+
 def main():
     words = sys.argv[1:]
     border = words.index("--")
     gdakit, options, program = words[0], words[1:border], words[border + 1:]
     client.require(program[0])
-    hosts = ("127.0.0.1", "127.0.0.2")
-    port = free_ports(hosts)
-    fabrics = [client.Fabric(gdakit, "--address", f"{host}:{port}", *options, name=host)
-               for host in hosts]
+    fabrics = fabrics_of_hosts(gdakit, *options)
     outputs, statuses = client.wait_for_pair(client.start_pair(fabrics[0], program, fabrics[1]))
     for name, output, status in zip(("client", "server"), outputs, statuses):
         print(f"--- {name}, status {status}\n{output}")
