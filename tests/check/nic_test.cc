@@ -272,7 +272,6 @@ TEST_F(CheckNic, APartitionBeyondThePortsTableIsAFailureThatTellsItsSize) {
             "the port's table has 128 places, where GDAKIT_PKEY_INDEX=128");
 }
 
-// It arrives, and the NIC had to send it again.
 TEST_F(CheckNic, QueuePairsOfAJobAreHeldAgainstThoseThatTheNicHas) {
   machine_.surroundings().pes = 1024;
   expect(look_at_qos, Verdict::ok);
@@ -290,6 +289,7 @@ TEST_F(CheckNic, QueuePairsOfAJobAreHeldAgainstThoseThatTheNicHas) {
   EXPECT_THAT(look_at_qos(machine_.surroundings()).summary, HasSubstr("1024 queue pairs a PE"));
 }
 
+// It arrives, and the NIC had to send it again.
 TEST_F(CheckNic, PutsThatTheNicRepeatedAreAWarning) {
   machine_.puts().counted_by_a_put.rx_write_requests = 1;
   expect(look_at_put, Verdict::ok);

@@ -103,6 +103,7 @@ JOBS = (
     Job("dma=denied", says=("remote access error", "QP", "mlx5_0")),
     Job("doorbells=lost", says=("stalled: block 0", "to blame: the NIC"),
         variables=("GDAKIT_WATCHDOG=1",)),
+    # The MTU is no failure: it is the network that loses everything.
     Job("mtu=4096", says=("transport retry exceeded",), options=("--faults", "drop=100%")),
     Job("traffic_class=106"),
     Job("acs=on"),
@@ -132,6 +133,7 @@ JOBS = (
     Job("pe1:mlx5_0/devx=EPERM", options=("--nics", "2")),
     Job("mlx5_1/port=down", options=("--nics", "2")),
 )
+
 
 class Check(NamedTuple):
     """What `gdakit check` finds: the step that tells of it first, FAIL or warning, and pieces of

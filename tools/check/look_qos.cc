@@ -29,12 +29,11 @@ Finding other_class(const Surroundings::UsablePort& usable, const std::string& a
 }
 
 Finding too_few_queue_pairs(const Surroundings& surroundings,
-                            const Surroundings::UsablePort& usable) {
+                            const Surroundings::UsablePort& usable, std::uint64_t wanted) {
   return {.on = usable.name(),
           .tried = "the queue pairs of a PE, against those that the NIC has",
-          .answer = std::to_string(queues_on_a_nic(surroundings)) + " in a job of " +
-                    std::to_string(surroundings.pes) + " PEs, where it has " +
-                    std::to_string(usable.nic->most_queue_pairs),
+          .answer = std::to_string(wanted) + " in a job of " + std::to_string(surroundings.pes) +
+                    " PEs, where it has " + std::to_string(usable.nic->most_queue_pairs),
           .cause =
               "queue pairs to all peers are more than this NIC, or this virtual function of one, "
               "has: CREATE_QP will say 0x8 (limits exceeded)",
@@ -71,18 +70,19 @@ StepReport look_at_qos(const Surroundings& surroundings) {
   StepReport report;
   const Options& options = surroundings.options;
   const std::string level = std::to_string(options.service_level.value_or(0));
+  const std::uint64_t wanted = queues_on_a_nic(surroundings);
   for (const Surroundings::UsablePort& usable : surroundings.usable_ports()) {
     const std::string host = class_of_host(surroundings.tree, usable);
     const std::string asked =
         options.traffic_class ? std::to_string(*options.traffic_class) : std::string();
     const std::string used = !asked.empty() ? asked : host.empty() ? "0" : host;
     report.say(usable.name() + ": traffic class " + used + ", service level " + level + ", " +
-               std::to_string(queues_on_a_nic(surroundings)) + " queue pairs a PE of at most " +
+               std::to_string(wanted) + " queue pairs a PE of at most " +
                std::to_string(usable.nic->most_queue_pairs));
     report.facts["traffic class"] = used;
     report.facts["service level"] = level;
-    if (queues_on_a_nic(surroundings) > usable.nic->most_queue_pairs) {
-      report.add(too_few_queue_pairs(surroundings, usable));
+    if (wanted > usable.nic->most_queue_pairs) {
+      report.add(too_few_queue_pairs(surroundings, usable, wanted));
     }
     if (!asked.empty() && !host.empty() && asked != host) {
       report.add(other_class(usable, asked, host));
