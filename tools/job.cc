@@ -26,6 +26,10 @@ constexpr std::chrono::seconds kTermPatience{2};
 // PE may fail because of it and still be seen first. So long is waited for the one that was killed.
 constexpr std::chrono::milliseconds kCausePatience{100};
 
+// After a PE that says that it has failed the others may say so, too: perhaps they know why. So
+// long they have for it.
+constexpr std::chrono::seconds kWordsPatience{2};
+
 // Wrappers such as `timeout` send a signal both to the launcher and to its process group. A second
 // one within this time is the first one's double.
 constexpr std::chrono::milliseconds kTwiceAtOnce{100};
@@ -177,7 +181,9 @@ void Job::wait() {
 int Job::wait_milliseconds() const {
   std::optional<Clock::time_point> next = kill_deadline_;
   if (job_deadline_) next = std::min(*job_deadline_, next.value_or(*job_deadline_));
-  if (suspect_ && !status_) next = std::min(suspect_->until, next.value_or(suspect_->until));
+  if (suspect_ && !status_) {
+    next = std::min(suspect_->ends_others, next.value_or(suspect_->ends_others));
+  }
   if (!next) return -1;
   const auto rest = std::chrono::ceil<std::chrono::milliseconds>(*next - Clock::now()).count();
   return static_cast<int>(std::clamp<long>(rest, 0, 3'600'000));
@@ -288,8 +294,11 @@ void Job::take_exit_request() {
 void Job::judge(const PeProcess& failed) {
   if (goes_on_ && failed.rank() != 0) return go_on_without(failed);
   const PeEnd& end = *failed.end();
-  if (suspect_ && (suspect_->end.by_signal || !end.by_signal)) return;
-  suspect_ = Suspect{failed.rank(), end, Clock::now() + kCausePatience};
+  const Clock::time_point now = Clock::now();
+  if (suspect_ && (suspect_->end.by_signal || !end.by_signal || now >= suspect_->blamed_from)) {
+    return;
+  }
+  suspect_ = Suspect{failed.rank(), end, now + kCausePatience, now + kWordsPatience};
 }
 
 // A PE that is killed is what such a job is made for; one that says that it has failed has failed.
@@ -303,7 +312,7 @@ void Job::go_on_without(const PeProcess& failed) {
 
 void Job::judge_suspect() {
   if (!suspect_ || status_) return;
-  if (!suspect_->end.by_signal && running() && Clock::now() < suspect_->until) return;
+  if (!suspect_->end.by_signal && running() && Clock::now() < suspect_->ends_others) return;
   end("PE " + std::to_string(suspect_->rank) + " " + suspect_->end.text() +
           (running() ? "; ending the other PEs" : ""),
       suspect_->end.exit_status());

@@ -111,11 +111,13 @@ class Job {
   std::unique_ptr<Sink> output_ = std::make_unique<Sink>(STDOUT_FILENO, "stdout");
   std::unique_ptr<Sink> errors_ = std::make_unique<Sink>(STDERR_FILENO, "stderr");
   std::vector<Pe> pes_;
-  // The first PE that failed, and until when it may turn out that another was the cause.
+  // The first PE that failed, until when it may turn out that another was the cause, and when the
+  // others are ended.
   struct Suspect {
     int rank;
     PeEnd end;
-    Clock::time_point until;
+    Clock::time_point blamed_from;
+    Clock::time_point ends_others;
   };
   std::optional<Suspect> suspect_;
   std::map<int, Clock::time_point> forwarded_;  // when each signal came first

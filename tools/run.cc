@@ -33,11 +33,12 @@ adds nothing, not even a line break: with -n 1, bytes are passed on as they come
 line once it is complete, has 1 MiB or is its PE's last, so that lines do not mix. PE 0 has the
 stdin of this command, the others have none.
 
-The first PE that fails ends the job, and so does one that calls nvshmem_global_exit: the others get
-SIGTERM, and SIGKILL 2 s later. SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 are forwarded
-to the PEs; a second SIGINT or SIGTERM, 0.1 s after the first or later, ends the job. When a PE's
-process ends, what it has started in its process group is ended too. With GDAKIT_PEER_LOSS=go-on
-only PE 0's failure ends the job; the status is then that of the first PE that ended with one.
+The first PE that fails ends the job, and so does one that calls nvshmem_global_exit. If a PE ended
+with a status, the others have 2 s to say what they know and to end; then they get SIGTERM, and
+SIGKILL 2 s later. SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 are forwarded to the PEs; a
+second SIGINT or SIGTERM, 0.1 s after the first or later, ends the job. When a PE's process ends,
+what it has started in its process group is ended too. With GDAKIT_PEER_LOSS=go-on only PE 0's
+failure ends the job; the status is then that of the first PE that ended with one.
 
 --gpus sets GDAKIT_GPUS: PE r takes entry r modulo their count. PEs that share a GPU want MPS, or
 they take turns in time slices of milliseconds. --mps auto starts a daemon for the job where PEs

@@ -198,6 +198,14 @@ TEST(RunStatus, TheFirstFailureEndsTheJobWithItsStatus) {
   EXPECT_LT(Clock::now() - begin, 10s);
 }
 
+TEST(RunStatus, AfterTheFirstFailureTheOthersSayWhatTheyKnow) {
+  const Outcome job =
+      gdakit(shell_job(2, "[ $GDAKIT_RANK = 1 ] && exit 7; sleep 0.5; echo because; exit 1"));
+  EXPECT_EQ(job.status, 7);
+  EXPECT_EQ(job.output, "[0] because\n");
+  EXPECT_EQ(job.errors, "gdakit run: PE 1 ended with status 7\n");
+}
+
 // What core/host/launch/exit_pipe.h writes, by a shell.
 TEST(RunStatus, APeMayEndTheJobWithAnyStatus) {
   for (const int status : {0, 9}) {
