@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/host/bootstrap/part.h"
 #include "core/host/card_list.h"
 
 namespace gdakit {
@@ -23,16 +24,17 @@ Result<Bytes> make_targets(Backend& backend, std::uint32_t nics) {
   return cards;
 }
 
-// What the NIC number `nic` says of the target of `pe`, which gave `cards`.
+// What the NIC number `nic` says of the target of `pe`, which gave `blob`.
 Result<format::AvSegment> address_of(Backend& backend, std::uint32_t nic, std::uint32_t nics,
-                                     std::size_t pe, const Bytes& cards) {
+                                     std::size_t pe, const Bytes& blob) {
+  const Result<Bytes> cards = part_of_blob(blob, pe, "its DC target");
+  if (!cards) return cards.error();
   const std::string name = "PE " + std::to_string(pe);
-  if (cards.empty()) return Error(Code::exhausted, name + " could not make its DC target");
-  const std::span<const std::byte> card = nth_card(cards, nic, nics);
+  const std::span<const std::byte> card = nth_card(*cards, nic, nics);
   if (card.empty()) {
     return Error(Code::invalid_argument, "DC targets of " + name + ": it gave " +
-                                             std::to_string(cards.size()) + " bytes of cards for " +
-                                             std::to_string(nics) +
+                                             std::to_string(cards->size()) +
+                                             " bytes of cards for " + std::to_string(nics) +
                                              " NICs; do all PEs run the same program?");
   }
   const auto address = backend.nic(nic).dc_address(Bytes(card.begin(), card.end()));
@@ -46,18 +48,18 @@ Result<std::unique_ptr<DcTargets>> DcTargets::exchange(Bootstrap& bootstrap, Bac
                                                        MemoryProvider& memory, std::uint32_t rows) {
   const std::uint32_t nics = backend.limits().nics;
   const Result<Bytes> mine = make_targets(backend, nics);
-  const auto cards = bootstrap.allgather(mine ? *mine : Bytes());
+  const auto blobs = bootstrap.allgather(blob_of_part(mine));
   if (!mine) return mine.error();
-  if (!cards) return cards.error().within("exchange of DC targets");
+  if (!blobs) return blobs.error().within("exchange of DC targets");
   std::vector<format::AvSegment> addresses;
   for (std::uint32_t row = 0; row < rows; ++row) {
-    for (std::size_t pe = 0; pe < cards->size(); ++pe) {
-      const auto address = address_of(backend, row % nics, nics, pe, (*cards)[pe]);
+    for (std::size_t pe = 0; pe < blobs->size(); ++pe) {
+      const auto address = address_of(backend, row % nics, nics, pe, (*blobs)[pe]);
       if (!address) return address.error();
       addresses.push_back(*address);
     }
   }
-  std::unique_ptr<DcTargets> targets(new DcTargets(rows, cards->size()));
+  std::unique_ptr<DcTargets> targets(new DcTargets(rows, blobs->size()));
   const std::uint64_t bytes = addresses.size() * sizeof(format::AvSegment);
   auto table = memory.allocate(bytes, Place::device);
   if (!table) return table.error().within("addresses of DC targets");

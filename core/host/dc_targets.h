@@ -17,8 +17,8 @@ namespace gdakit {
 class DcTargets {
  public:
   // Collective. Has this PE's targets made, and tells the others. `rows` is a multiple of the NICs.
-  // Errors: a PE could not make its own (exhausted); a card that is none (invalid_argument); the
-  // backend's.
+  // Errors: a PE could not make its own, and why (exhausted); a card that is none
+  // (invalid_argument); the backend's.
   static Result<std::unique_ptr<DcTargets>> exchange(Bootstrap& bootstrap, Backend& backend,
                                                      MemoryProvider& memory, std::uint32_t rows);
 

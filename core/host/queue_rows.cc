@@ -4,32 +4,30 @@
 #include <string>
 #include <utility>
 
+#include "core/host/bootstrap/part.h"
 #include "core/host/bootstrap/same_on_all_pes.h"
 #include "core/host/card_list.h"
 
 namespace gdakit {
 namespace {
 
-// What stands before the cards of a PE that could make its part.
-constexpr std::byte kMade{1};
-
-// Every PE sees the same: one that could not make its part has given nothing.
-Result<void> check_cards(const std::vector<Bytes>& cards) {
-  for (std::size_t pe = 0; pe < cards.size(); ++pe) {
-    if (!cards[pe].empty()) continue;
-    return Error(Code::exhausted,
-                 "PE " + std::to_string(pe) + " could not make its part of the queues");
+// What each PE gave this one. Every PE sees the same error: one that has made none tells all.
+Result<std::vector<Bytes>> parts_of(const std::vector<Bytes>& blobs) {
+  std::vector<Bytes> parts;
+  for (const Bytes& blob : blobs) {
+    Result<Bytes> part = part_of_blob(blob, parts.size(), "its part of the queues");
+    if (!part) return part.error();
+    parts.push_back(std::move(*part));
   }
-  return {};
+  return parts;
 }
 
 // The card for this PE's queue of row `row`.
 Result<Bytes> card_of_row(const Bytes& cards, std::uint32_t row, std::uint32_t count, int peer) {
-  const auto all = std::span(cards).subspan(1);
-  const std::span<const std::byte> card = nth_card(all, row, count);
+  const std::span<const std::byte> card = nth_card(cards, row, count);
   if (!card.empty()) return Bytes(card.begin(), card.end());
   return Error(Code::invalid_argument, "connection to PE " + std::to_string(peer) + ": it gave " +
-                                           std::to_string(all.size()) + " bytes of cards for " +
+                                           std::to_string(cards.size()) + " bytes of cards for " +
                                            std::to_string(count) +
                                            " queues; do all PEs run the same program?");
 }
@@ -40,10 +38,11 @@ Result<RowsOfQueues> QueueRows::make(const QueueShape& shape, std::uint32_t coun
                                      const std::vector<int>& peers) {
   Result<RowsOfQueues> mine = make_own(shape, count, peers);
   // All PEs come here, whether their own part succeeded or not.
-  Result<std::vector<Bytes>> cards = exchange_cards(mine ? &*mine : nullptr, peers);
+  Result<std::vector<Bytes>> blobs = exchange_cards(mine, peers);
   if (!mine) return mine.error();
-  if (!cards) return cards.error().within("exchange of connection cards");
-  if (Result<void> complete = check_cards(*cards); !complete) return complete.error();
+  if (!blobs) return blobs.error().within("exchange of connection cards");
+  const Result<std::vector<Bytes>> cards = parts_of(*blobs);
+  if (!cards) return cards.error();
   const Result<void> ready = connect(*mine, count, peers, *cards);
   // A PE may post as soon as this returns, so every other end must be connected by then.
   if (Result<void> all = all_succeed(bootstrap_, ready); !all) return all.error();
@@ -67,17 +66,17 @@ Result<RowsOfQueues> QueueRows::make_own(const QueueShape& shape, std::uint32_t 
   return made;
 }
 
-// Each peer gets the cards of the queues to it, of all rows; all PEs hear who could make its part.
-Result<std::vector<Bytes>> QueueRows::exchange_cards(const RowsOfQueues* made,
+// Each peer gets the cards of the queues to it, of all rows; all PEs hear of one that has made
+// none.
+Result<std::vector<Bytes>> QueueRows::exchange_cards(const Result<RowsOfQueues>& made,
                                                      const std::vector<int>& peers) {
-  std::vector<Bytes> to_each(static_cast<std::size_t>(bootstrap_.size()));
-  if (made != nullptr) {
-    for (Bytes& cards : to_each) cards.push_back(kMade);
-    for (std::size_t i = 0; i < made->queues.size(); ++i) {
-      const Bytes& card = made->queues[i]->card();
-      Bytes& to = to_each[static_cast<std::size_t>(peers[i % peers.size()])];
-      to.insert(to.end(), card.begin(), card.end());
-    }
+  const auto n_pes = static_cast<std::size_t>(bootstrap_.size());
+  if (!made) return bootstrap_.alltoall(std::vector(n_pes, blob_of_part(made.error())));
+  std::vector<Bytes> to_each(n_pes, blob_of_part(Bytes()));
+  for (std::size_t i = 0; i < made->queues.size(); ++i) {
+    const Bytes& card = made->queues[i]->card();
+    Bytes& to = to_each[static_cast<std::size_t>(peers[i % peers.size()])];
+    to.insert(to.end(), card.begin(), card.end());
   }
   return bootstrap_.alltoall(std::move(to_each));
 }

@@ -24,14 +24,15 @@ class QueueRows {
 
   // Collective. Makes `count` rows of one shape to `peers`, who name this PE likewise, and connects
   // them, so that all PEs may post when this returns; the row number shape.first_row + i of all PEs
-  // by the NIC of that place. On an error no PE has made any: each hears of a PE that could not.
+  // by the NIC of that place. On an error no PE has made any: each hears of a PE that could not,
+  // and why.
   Result<RowsOfQueues> make(const QueueShape& shape, std::uint32_t count,
                             const std::vector<int>& peers);
 
  private:
   Result<RowsOfQueues> make_own(const QueueShape& shape, std::uint32_t count,
                                 const std::vector<int>& peers);
-  Result<std::vector<Bytes>> exchange_cards(const RowsOfQueues* made,
+  Result<std::vector<Bytes>> exchange_cards(const Result<RowsOfQueues>& made,
                                             const std::vector<int>& peers);
   Result<void> connect(const RowsOfQueues& made, std::uint32_t count, const std::vector<int>& peers,
                        const std::vector<Bytes>& cards);

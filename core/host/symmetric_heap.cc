@@ -1,44 +1,45 @@
 #include "core/host/symmetric_heap.h"
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "core/base/bits.h"
+#include "core/host/bootstrap/part.h"
 #include "core/host/bootstrap/same_on_all_pes.h"
 
 namespace gdakit {
 namespace {
 
-// What a PE tells the others of its part of a growth.
-struct ChunkOffer {
-  std::uint32_t made;
-  Be32 rkeys[kMaxNicsPerPe];  // the first ones, of its NICs
-};
-
-ChunkOffer offer_of(const Result<NicKeys>& keys) {
-  ChunkOffer offer{};
-  if (!keys) return offer;
-  offer.made = 1;
-  for (std::uint32_t nic = 0; nic < keys->nics(); ++nic) offer.rkeys[nic] = keys->rkey(nic);
-  return offer;
+// What peers name this PE's part of a growth by: its key of each NIC.
+Result<Bytes> part_of(const Result<NicKeys>& keys) {
+  if (!keys) return keys.error();
+  std::vector<Be32> rkeys;
+  for (std::uint32_t nic = 0; nic < keys->nics(); ++nic) rkeys.push_back(keys->rkey(nic));
+  return to_bytes(rkeys.data(), rkeys.size());
 }
 
 // The keys of all PEs' parts by NIC, if every PE has made one; `mine` are this PE's.
 Result<std::vector<ChunkKeys>> keys_of(const NicKeys& mine,
-                                       const Result<std::vector<ChunkOffer>>& offers) {
-  if (!offers) return offers.error();
+                                       const Result<std::vector<Bytes>>& blobs) {
+  if (!blobs) return blobs.error();
   std::vector<ChunkKeys> keys(mine.nics());
   for (std::uint32_t nic = 0; nic < mine.nics(); ++nic) keys[nic].lkey = mine.lkey(nic);
-  for (std::size_t pe = 0; pe < offers->size(); ++pe) {
-    if ((*offers)[pe].made == 0) {
-      const std::string other = "PE " + std::to_string(pe);
-      return Error(Code::exhausted, other + " could not grow its heap; what " + other +
-                                        " says names the cause and the remedy");
+  for (std::size_t pe = 0; pe < blobs->size(); ++pe) {
+    const Result<Bytes> part = part_of_blob((*blobs)[pe], pe, "its part of the heap");
+    if (!part) return part.error();
+    if (part->size() != mine.nics() * sizeof(Be32)) {
+      return Error(Code::invalid_argument,
+                   "PE " + std::to_string(pe) + " gave " + std::to_string(part->size()) +
+                       " bytes of keys of its heap for " + std::to_string(mine.nics()) +
+                       " NICs; do all PEs run the same program?");
     }
     for (std::uint32_t nic = 0; nic < mine.nics(); ++nic) {
-      keys[nic].rkeys.push_back((*offers)[pe].rkeys[nic]);
+      Be32 rkey{};
+      std::memcpy(&rkey, part->data() + nic * sizeof rkey, sizeof rkey);
+      keys[nic].rkeys.push_back(rkey);
     }
   }
   return keys;
@@ -122,9 +123,9 @@ Result<void> SymmetricHeap::exchange_bases() {
 Result<void> SymmetricHeap::grow(std::uint64_t bytes) {
   Result<NicKeys> keys = make_chunk(bytes);
   // All PEs come here, whether their own part succeeded or not: either all grow, or none.
-  Result<std::vector<ChunkOffer>> offers = allgather_value(bootstrap_, offer_of(keys));
+  const Result<std::vector<Bytes>> blobs = bootstrap_.allgather(blob_of_part(part_of(keys)));
   if (!keys) return keys.error();
-  const Result<std::vector<ChunkKeys>> of_all = keys_of(*keys, offers);
+  const Result<std::vector<ChunkKeys>> of_all = keys_of(*keys, blobs);
   Result<void> added = of_all ? add_chunk(bytes, *of_all) : of_all.error();
   if (!added) {
     static_cast<void>(keys->deregister(backend_));

@@ -129,7 +129,8 @@ TEST(SeveralNics, AHeapGrowsByAllOfThemOrByNone) {
     const auto failed = c.allocate<char>(100 << 10);
     if (failed) return mismatch("the heap grew");
     const char* const says =
-        c.my_pe() == 1 ? "NIC 2: refused register_memory" : "PE 1 could not grow its heap";
+        c.my_pe() == 1 ? "NIC 2: refused register_memory"
+                       : "PE 1 could not make its part of the heap: NIC 2: refused register_memory";
     EXPECT_THAT(failed.error().message(), HasSubstr(says));
     if (auto ok = same(c.device_context().heap.chunk_count, chunks, "chunks"); !ok) return ok;
     for (std::uint32_t nic = 0; nic < kNics; ++nic) {
@@ -350,7 +351,7 @@ TEST(SeveralNics, OneOfWhichMakesNoTargetEndTheJob) {
   ASSERT_FALSE(done);
   EXPECT_THAT(done.error().message(),
               testing::AnyOf(HasSubstr("DC target of NIC 2: refused dc_target"),
-                             HasSubstr("PE 1 could not make its DC target")));
+                             HasSubstr("PE 1 could not make its DC target: DC target of NIC 2")));
 }
 
 }  // namespace

@@ -121,7 +121,7 @@ Result<void> add_channels_beside(Context& c, Room& room) {
   if (none) return mismatch("add_channels where a queue is lacking");
   EXPECT_THAT(none.error().message(),
               HasSubstr(c.my_pe() == 1 ? "no queue is left"
-                                       : "PE 1 could not make its part of the queues"));
+                                       : "PE 1 could not make its part of the queues: "));
   EXPECT_EQ(room.queues, before) << "PE " << c.my_pe() << " keeps queues of nobody";
   auto channels = c.add_channels(wanted);
   if (!channels) return channels.error();
