@@ -253,7 +253,9 @@ Result<void> OpenPutEnd::connect(const Bytes& bytes) {
     return {};
   }
   const Result<ConnectionCard> peer = read_card(bytes_of(card.connection), *nic_);
-  return peer ? queue_->pair->connect(*peer) : Result<void>(peer.error());
+  if (!peer) return peer.error();
+  if (auto there = nic_->find_gid_again(); !there) return there;
+  return queue_->pair->connect(*peer);
 }
 
 void OpenPutEnd::prepare(std::uint64_t bytes, std::uint8_t seed) {

@@ -99,6 +99,24 @@ TEST_F(CheckPut, OfDcAPutSaysWhereItsTargetIs) {
   EXPECT_EQ(record.snd_dbr, 4u);
 }
 
+TEST_F(CheckPut, TheGidIsLookedForAgainBeforeAQueueIsConnected) {
+  played().ports = {port_of(IBV_PORT_ACTIVE, IBV_LINK_LAYER_ETHERNET)};
+  const ibv_gid_entry mine = gid_of(IBV_GID_TYPE_ROCE_V2, 0xfe, 1);
+  played().gids = {mine};
+  auto end = open_put_end(libraries_, "rocep1s0", 1, options_);
+  ASSERT_TRUE(end);
+  const auto card = (*end)->make_queue(QueueType::rc);
+  ASSERT_TRUE(card);
+  played().gids = {gid_of(IBV_GID_TYPE_ROCE_V2, 0xfe, 2), mine};
+  ASSERT_TRUE((*end)->connect(*card));
+  using Sent = format::prm::Init2rtrQpIn;
+  const format::prm::View<Sent> sent(std::span<const std::uint8_t>(played().sent.at("0503")));
+  EXPECT_EQ(sent.at(Sent::qpc)
+                .at(format::prm::Qpc::primary_address_path)
+                .get(format::prm::Ads::src_addr_index),
+            1u);
+}
+
 TEST_F(CheckPut, APutIsInThePartition) {
   played().ports[0].pkey_tbl_len = 4;
   options_.pkey_index = 3;
