@@ -53,7 +53,7 @@ struct PortLook {
   bool needs_grh = false;
   unsigned pkeys = 0;              // places in its table of partition keys
   std::vector<GidLook> gids = {};  // those that there are
-  Answer gids_read = {};           // of the last one that could not be, but for empty places
+  Answer gids_read = {};           // of its table
 };
 
 struct NicLook {

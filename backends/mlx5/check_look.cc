@@ -67,9 +67,9 @@ void look_at_atomics(const Libraries& libraries, ibv_context* context, NicLook& 
   look.swaps_fetched = atomics->swaps_fetched;
 }
 
-GidLook look_at_gid(const ibv_gid_entry& entry, unsigned index) {
+GidLook look_at_gid(const ibv_gid_entry& entry) {
   GidLook gid;
-  gid.index = index;
+  gid.index = entry.gid_index;
   gid.raw = bytes_of(entry.gid);
   gid.text = text_of(gid.raw);
   gid.is_v2 = entry.gid_type == IBV_GID_TYPE_ROCE_V2;
@@ -104,16 +104,10 @@ PortLook look_at_port(const Libraries& libraries, ibv_context* context, std::uin
   port.lid = attributes->lid;
   port.needs_grh = (attributes->flags & IBV_QPF_GRH_REQUIRED) != 0;
   port.pkeys = attributes->pkey_tbl_len;
-  const int places = std::min(attributes->gid_tbl_len, GidTable::kMostPlaces);
-  for (int index = 0; index < places; ++index) {
-    ibv_gid_entry entry{};
-    const auto row = static_cast<std::uint32_t>(index);
-    // Those of another network namespace cannot be read, and need not be.
-    const int code = read_gid(libraries, context, number, row, entry);
-    if (code != 0 && code != ENODATA) port.gids_read = answer_of("ibv_query_gid_ex", code);
-    if (code != 0) continue;
-    port.gids.push_back(look_at_gid(entry, row));
-  }
+  const auto gids = GidTable(libraries, context, number).entries();
+  if (!gids) port.gids_read = answer_of("ibv_query_gid_table", gids.error().system_code());
+  if (!gids) return port;
+  for (const ibv_gid_entry& entry : *gids) port.gids.push_back(look_at_gid(entry));
   return port;
 }
 

@@ -57,10 +57,8 @@ class Context {
   }
   Result<ibv_port_attr> port(std::uint8_t number) const { return query_port(context_, number); }
   // Why the port has no address that is allowed; nothing if it has one.
-  std::string lack_of_gids(std::uint8_t number, const ibv_port_attr& port,
-                           const GidChoice& choice) const {
-    const Result<ibv_gid_entry> gid =
-        GidTable(libraries_, context_, number, port.gid_tbl_len).choose(choice);
+  std::string lack_of_gids(std::uint8_t number, const GidChoice& choice) const {
+    const Result<ibv_gid_entry> gid = GidTable(libraries_, context_, number).choose(choice);
     return gid ? "" : gid.error().message();
   }
   // Why the device API's atomics cannot be done; nothing if they can.
@@ -141,7 +139,7 @@ void judge_ports(const Context& context, unsigned count, const HcaList& list, co
     if (list.allows(report.name, port)) {
       const Result<ibv_port_attr> attributes = context.port(port);
       why = attributes ? why_unusable(*attributes) : attributes.error().message();
-      if (why.empty()) why = context.lack_of_gids(port, *attributes, gid);
+      if (why.empty()) why = context.lack_of_gids(port, gid);
       if (why.empty()) text = port_text(*attributes);
     }
     if (!text.empty()) {

@@ -97,6 +97,7 @@ Result<Libraries> Libraries::load(const Names& names) {
   verbs.find("ibv_close_device", "IBVERBS_1.1", table.close_device);
   verbs.find("ibv_query_device", "IBVERBS_1.1", table.query_device);
   verbs.find("_ibv_query_gid_ex", "IBVERBS_1.11", table.query_gid);
+  verbs.find("_ibv_query_gid_table", "IBVERBS_1.11", table.query_gid_table);
   verbs.find("ibv_alloc_pd", "IBVERBS_1.1", table.alloc_pd);
   verbs.find("ibv_dealloc_pd", "IBVERBS_1.1", table.dealloc_pd);
   verbs.find("ibv_reg_mr_iova2", "IBVERBS_1.8", table.reg_mr);

@@ -23,6 +23,7 @@ struct Libraries {
   decltype(&ibv_close_device) close_device = nullptr;
   decltype(&ibv_query_device) query_device = nullptr;
   decltype(&_ibv_query_gid_ex) query_gid = nullptr;
+  decltype(&_ibv_query_gid_table) query_gid_table = nullptr;
   decltype(&ibv_alloc_pd) alloc_pd = nullptr;
   decltype(&ibv_dealloc_pd) dealloc_pd = nullptr;
   decltype(&ibv_reg_mr_iova2) reg_mr = nullptr;

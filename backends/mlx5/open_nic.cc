@@ -156,7 +156,6 @@ Result<void> OpenNic::find_address(const GidChoice& choice) {
                                1 << kLogMostReads);
   address_.log_reads = static_cast<std::uint8_t>(log2_floor(static_cast<std::uint64_t>(reads)));
   if (auto good = check_options(*port); !good) return good;
-  gids_ = port->gid_tbl_len;
   return find_gid(choice);
 }
 
@@ -182,7 +181,7 @@ Result<void> OpenNic::check_options(const ibv_port_attr& port) const {
 }
 
 Result<void> OpenNic::find_gid(const GidChoice& choice) {
-  const Result<ibv_gid_entry> found = GidTable(libraries_, context_, port_, gids_).choose(choice);
+  const Result<ibv_gid_entry> found = GidTable(libraries_, context_, port_).choose(choice);
   if (!found) {
     return Error(found.error().code(),
                  "port " + std::to_string(port_) + " of " + name_ + ' ' + found.error().message());
@@ -194,12 +193,11 @@ Result<void> OpenNic::find_gid(const GidChoice& choice) {
 }
 
 Result<void> OpenNic::find_gid_again() {
-  const auto found = GidTable(libraries_, context_, port_, gids_).find(gid_);
+  const auto found = GidTable(libraries_, context_, port_).find(gid_);
+  if (!found && found.error().code() != Code::not_found) {
+    return failure("ibv_query_gid_table", found.error().system_code());
+  }
   if (!found) {
-    ibv_gid_entry there{};
-    const int code = read_gid(libraries_, context_, port_, gid_.gid_index, there);
-    const bool is_gone = code == 0 || code == ENODATA || code == EINVAL;  // no such index
-    if (!is_gone) return failure("ibv_query_gid_ex", code);
     return Error(Code::unavailable,
                  "port " + std::to_string(port_) + " of " + name_ + " has lost its GID " +
                      text_of(address_.gid) +

@@ -166,7 +166,6 @@ class OpenNic {
   std::uint32_t pdn_ = 0;
   std::uint32_t eqn_ = 0;
   std::uint8_t port_ = 0;
-  int gids_ = 0;         // places in the port's table
   ibv_gid_entry gid_{};  // that was chosen
   std::uint8_t service_level_ = 0;
   std::uint8_t traffic_class_ = 0;

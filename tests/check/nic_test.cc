@@ -43,9 +43,9 @@ TEST_F(CheckNic, ANicThatDoesNotTellWhatItIsFails) {
 TEST_F(CheckNic, GidsThatCannotBeReadAreToldFromThoseThatAreNotThere) {
   machine_.port().gids = {};
   EXPECT_EQ(finding_of(look_at_gids, Verdict::failed).answer, "there is none");
-  machine_.port().gids_read = {true, EIO, "ibv_query_gid_ex"};
+  machine_.port().gids_read = {true, EIO, "ibv_query_gid_table"};
   EXPECT_THAT(finding_of(look_at_gids, Verdict::failed).answer,
-              AllOf(HasSubstr("ibv_query_gid_ex"), HasSubstr("EIO")));
+              AllOf(HasSubstr("ibv_query_gid_table"), HasSubstr("EIO")));
 }
 
 TEST_F(CheckNic, AllStepsOfAHealthyMachineAreOkOrSkipped) {

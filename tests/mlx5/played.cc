@@ -170,6 +170,29 @@ int query_gid(ibv_context*, std::uint32_t, std::uint32_t index, ibv_gid_entry* e
   return code_of("_ibv_query_gid_ex");
 }
 
+// Each port has the same.
+ssize_t query_gid_table(ibv_context*, ibv_gid_entry* entries, std::size_t room, std::uint32_t,
+                        std::size_t) {
+  std::vector<std::uint8_t> all;
+  std::size_t count = 0;
+  for (std::uint32_t port = 1; port <= played().ports.size(); ++port) {
+    for (std::uint32_t index = 0; index < played().gids.size(); ++index) {
+      ibv_gid_entry entry = played().gids[index];
+      if (entry.gid_type == ~0u) continue;
+      entry.gid_index = index;
+      entry.port_num = port;
+      const auto* const bytes = reinterpret_cast<const std::uint8_t*>(&entry);
+      all.insert(all.end(), bytes, bytes + sizeof entry);
+      ++count;
+    }
+  }
+  if (count > room) return -EINVAL;
+  const std::span<std::uint8_t> to(reinterpret_cast<std::uint8_t*>(entries), all.size());
+  if (count != 0) give("_ibv_query_gid_table", to, std::move(all));
+  const int code = code_of("_ibv_query_gid_table");
+  return code == 0 ? static_cast<ssize_t>(count) : -code;
+}
+
 ibv_pd* alloc_pd(ibv_context* of) {
   ibv_pd pd{};
   pd.context = of;
@@ -225,6 +248,7 @@ Libraries make_libraries() {
   libraries.close_device = close_device;
   libraries.query_device = query_device;
   libraries.query_gid = query_gid;
+  libraries.query_gid_table = query_gid_table;
   libraries.alloc_pd = alloc_pd;
   libraries.dealloc_pd = dealloc_pd;
   libraries.reg_mr = reg_mr;

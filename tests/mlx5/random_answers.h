@@ -11,8 +11,9 @@
 //       any.
 //   query_port        of the context, not of the library: link layer 0, and before it a state of 0:
 //       an error. A lack of the flags behind it cannot be told: none is set on most ports.
-//   query_gid         no GID, or none with a type: an error, or another GID is taken. A lack of the
-//       network interface behind it cannot be told: InfiniBand has none.
+//   query_gid_table   an entry without a type: an error. A lack of the network interface behind the
+//       last one's type cannot be told: InfiniBand has none.
+//   query_gid         no GID, or none with a type: it is looked for in the whole table.
 //   init_obj          no PD's number, no address vector, or a MAC address of zeros: an error. Of a
 //       MAC address a part cannot be told from another one.
 //   query_eqn         no number: an error.

@@ -252,19 +252,19 @@ TEST_F(TruncatedAtOpening, AttributesOfAPortAreErrors) {
 
 TEST_F(TruncatedAtOpening, GidsAreErrors) {
   for (std::size_t bytes = 0; bytes < offsetof(ibv_gid_entry, ndev_ifindex); ++bytes) {
-    EXPECT_THAT(refusal({{"_ibv_query_gid_ex", bytes}}),
-                AnyOf(HasSubstr("ibv_query_gid_ex"), HasSubstr("has no GID")))
+    EXPECT_THAT(refusal({{"_ibv_query_gid_table", bytes}}),
+                AnyOf(HasSubstr("ibv_query_gid_table"), HasSubstr("has no GID")))
         << bytes;
   }
-  EXPECT_THAT(refusal({{"_ibv_query_gid_ex", 0}}), HasSubstr("ibv_query_gid_ex"));
+  EXPECT_THAT(refusal({{"_ibv_query_gid_table", 0}}), HasSubstr("ibv_query_gid_table"));
 }
 
 // Not that the port has lost its GID, which nobody knows.
 TEST_F(TruncatedAtOpening, GidsThatAreLookedForAgainAreErrors) {
   const auto nic = PlayedHost::open();
   ASSERT_TRUE(nic);
-  played().arrives = {{"_ibv_query_gid_ex", 0}};
-  EXPECT_THAT(refusal_of((*nic)->find_gid_again()), HasSubstr("ibv_query_gid_ex on rocep1s0"));
+  played().arrives = {{"_ibv_query_gid_ex", 0}, {"_ibv_query_gid_table", 0}};
+  EXPECT_THAT(refusal_of((*nic)->find_gid_again()), HasSubstr("ibv_query_gid_table on rocep1s0"));
 }
 
 TEST_F(TruncatedAtOpening, OtherGidsAreTaken) {

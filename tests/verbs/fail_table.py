@@ -71,12 +71,12 @@ JOBS = (
     Job("query_port=EIO", ("port 1 ibv_query_port: Input/output error",), ("mlx5_0: port 1",)),
     Job("gids=none", ("port 1 has no GID", "`show_gids`", "may be down"),
         ("mlx5_0: port 1 has no GID",)),
-    Job("query_gid_entry=EIO", ("has no GID that can be read: ibv_query_gid_ex: Input/output",),
+    Job("query_gid_table=EIO", ("has no GID that can be read: ibv_query_gid_table: Input/output",),
         ("mlx5_0: port 1 has no GID",)),
     Job("gids=local"),
     Job("gids=v1"),
-    Job("gids_move=256"),  # behind the last of the table: it is looked up again by its value
-    Job("gids_move=1"),
+    Job("gids_move=1"),  # before the NIC is open
+    Job("gids_move=2"),  # behind the look that opens it: it is looked up again by its value
     Job("grh=required", options=("--link", "ib")),
     Job("mtu=1024", ("MTU 1024",)),
     # Memory and doorbells.
@@ -175,7 +175,7 @@ CHECKS = (
     Check("port=armed", "port", "FAIL", ("ARMED",)),
     Check("query_port=EIO", "port", "FAIL", ("ibv_query_port", "EIO")),
     Check("gids=none", "gid", "FAIL", ("there is none",)),
-    Check("query_gid_entry=EIO", "gid", "FAIL", ("ibv_query_gid_ex", "EIO")),
+    Check("query_gid_table=EIO", "gid", "FAIL", ("ibv_query_gid_table", "EIO")),
     Check("gids=local", "gid", "warning", ("link-local",)),
     Check("gids=v1", "gid", "warning", ("RoCE v1 alone",)),
     Check("gids_move=1"),

@@ -193,6 +193,7 @@ int query_gid_table(Context& context, Attributes& call) {
   const auto count = static_cast<std::uint64_t>(device.gids().count());
   if (room / entry_size < count) return EINVAL;
   std::vector<std::byte> entries(count * entry_size);
+  device.gids().was_read();
   for (std::uint64_t i = 0; i < count; ++i) {
     const ib_uverbs_gid_entry entry = gid_entry(device, static_cast<int>(i));
     std::memcpy(entries.data() + i * entry_size, &entry,

@@ -40,7 +40,8 @@ class GidSlots {
 
   // Back again, if it has been already.
   void renumber() { moved_ = !moved_; }
-  // A client has read one: it may be the one behind which the table is to be renumbered.
+  // A client has read one, or all by one call: it may be the read behind which the table is to be
+  // renumbered.
   void was_read() {
     if (moves_at_ && ++reads_ == *moves_at_) renumber();
   }
