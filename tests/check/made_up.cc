@@ -121,6 +121,7 @@ MadeUp::MadeUp() {
     auto provider = std::make_shared<HostMemoryProvider>();
     return GpuMemory{provider, provider.get(), nullptr};
   };
+  surroundings_.gpu_rdma = [puts = puts_](int) -> Result<GpuRdma> { return puts->gpu_rdma; };
   surroundings_.put_by_gpu = [puts = puts_](const std::string&, unsigned, int, NicHandler handler) {
     return handler == NicHandler::gpu ? puts->by_gpu : puts->by_host;
   };

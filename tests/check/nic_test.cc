@@ -382,6 +382,31 @@ TEST_F(CheckNic, NoWayToAGpusMemoryIsAFailureThatTellsBoth) {
   EXPECT_THAT(finding.remedy, HasSubstr("modprobe nvidia-peermem"));
 }
 
+TEST_F(CheckNic, AGpuThatCudaSaysNoNicReachesIsNotBlamedOnTheKernel) {
+  add_gpu();
+  machine_.puts().gpu_memory.region_by_peer_memory = {true, EFAULT, "ibv_reg_mr_iova2"};
+  machine_.puts().gpu_memory.region_by_dma_buf = {true, EOPNOTSUPP, "export_dma_buf"};
+  machine_.puts().gpu_rdma.is_supported = false;
+  EXPECT_THAT(finding_of(look_at_gpu_memory, Verdict::failed).cause,
+              HasSubstr("GPU_DIRECT_RDMA_SUPPORTED is 0"));
+  machine_.puts().gpu_rdma = {.is_supported = true, .takes_heaps = false, .orders_writes = true};
+  EXPECT_THAT(finding_of(look_at_gpu_memory, Verdict::failed).cause,
+              HasSubstr("WITH_CUDA_VMM_SUPPORTED is 0"));
+}
+
+TEST_F(CheckNic, WhatCudaSaysOfNicsAtAGpuIsTold) {
+  add_gpu();
+  machine_.puts().gpu_memory.region_by_dma_buf = {true, 0, ""};
+  const auto summary = [&] { return look_at_gpu_memory(machine_.surroundings()).summary; };
+  EXPECT_THAT(summary(), HasSubstr("GPU 0: GPUDirect RDMA, NICs' writes in order"));
+  machine_.puts().gpu_rdma = {.is_supported = false, .takes_heaps = false, .orders_writes = false};
+  EXPECT_THAT(summary(), AllOf(HasSubstr("CUDA says that it has no GPUDirect RDMA"),
+                               HasSubstr("where a read comes behind them")));
+  const StepReport report = look_at_gpu_memory(machine_.surroundings());
+  EXPECT_EQ(report.facts.at("GPUDirect RDMA"), "no");
+  EXPECT_EQ(report.facts.at("order of NICs' writes to GPUs"), "by reads");
+}
+
 TEST_F(CheckNic, AHeapThatTheGpusApertureDoesNotShowIsToldFromMemoryThatNobodyReaches) {
   add_gpu();
   machine_.puts().gpu_memory.region_by_peer_memory = {true, 0, ""};

@@ -48,8 +48,21 @@ Finding not_begun(const Pairing& pairing, const Error& error) {
           .otherwise = kOnTheCpu};
 }
 
-Finding no_way(const Pairing& pairing, std::uint64_t bytes, const mlx5::GpuMemoryTrial& trial,
-               bool small_ones_passed) {
+// Of what CUDA says, what keeps all NICs from the GPU's memory; empty: nothing.
+std::string closed_to_nics(const GpuRdma& rdma) {
+  if (!rdma.is_supported) {
+    return "CUDA says that NICs cannot reach this GPU's memory "
+           "(CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED is 0), as of GPUs for games";
+  }
+  if (!rdma.takes_heaps) {
+    return "CUDA says that NICs cannot reach memory of this GPU that is mapped into a range, as "
+           "the heap's (CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED is 0)";
+  }
+  return {};
+}
+
+Finding no_way(const Surroundings& surroundings, const Pairing& pairing, std::uint64_t bytes,
+               const mlx5::GpuMemoryTrial& trial, bool small_ones_passed) {
   Finding finding{.on = pairing.name(),
                   .tried = "registration of " + std::to_string(bytes) +
                            " bytes of the GPU's memory, by dma-buf and by peer memory",
@@ -60,6 +73,14 @@ Finding no_way(const Pairing& pairing, std::uint64_t bytes, const mlx5::GpuMemor
     finding.cause = "the GPU's BAR1 aperture is smaller than the buffer";
     finding.proof = "nvidia-smi -q | grep -A3 BAR1";
     finding.remedy = "a smaller heap: GDAKIT_SYMMETRIC_SIZE, GDAKIT_HEAP_CHUNK";
+    return finding;
+  }
+  const Result<GpuRdma> rdma = surroundings.gpu_rdma(pairing.gpu.ordinal);
+  const std::string closed = rdma ? closed_to_nics(*rdma) : "";
+  if (!closed.empty()) {
+    finding.cause = closed;
+    finding.proof = "nvidia-smi --query-gpu=name,driver_version --format=csv";
+    finding.remedy = "a GPU for data centres or workstations, and a newer driver";
   } else {
     finding.cause = pairing.gpu.exports_dma_buf
                         ? "the kernel is older than 5.12, or mlx5_ib does not import dma-bufs; and "
@@ -84,7 +105,7 @@ void look_at_memory(const Surroundings& surroundings, const Pairing& pairing, St
     const bool by_dma_buf = trial->region_by_dma_buf.ok();
     const bool by_peer_memory = trial->region_by_peer_memory.ok();
     if (!by_dma_buf && !by_peer_memory) {
-      return report.add(no_way(pairing, bytes, *trial, passed));
+      return report.add(no_way(surroundings, pairing, bytes, *trial, passed));
     }
     passed = true;
     ways = std::string(by_dma_buf ? "dma-buf" : "") +
@@ -93,6 +114,17 @@ void look_at_memory(const Surroundings& surroundings, const Pairing& pairing, St
   report.say(pairing.name() + ": by " + ways + ", up to " +
              std::to_string(surroundings.options.symmetric_size) + " bytes");
   report.facts["registration of GPU memory"] = ways;
+}
+
+// In the words of CUDA's attributes, which others' documents name.
+void tell_rdma(const GpuInfo& gpu, const GpuRdma& rdma, StepReport& report) {
+  report.facts["GPUDirect RDMA"] = closed_to_nics(rdma).empty() ? "yes" : "no";
+  report.facts["order of NICs' writes to GPUs"] = rdma.orders_writes ? "kept" : "by reads";
+  report.say(
+      "GPU " + std::to_string(gpu.ordinal) +
+      (rdma.is_supported ? ": GPUDirect RDMA" : ": CUDA says that it has no GPUDirect RDMA") +
+      (rdma.orders_writes ? ", NICs' writes in order"
+                          : ", NICs' writes in order where a read comes behind them"));
 }
 
 void look_at_objects(const Surroundings& surroundings, const Pairing& pairing, StepReport& report) {
@@ -223,6 +255,9 @@ StepReport look_at_gpu_memory(const Surroundings& surroundings) {
   if (report.verdict == Verdict::skipped) return report;
   for (const GpuInfo& gpu : surroundings.gpus.gpus) {
     report.facts["dma-buf of GPUs"] = gpu.exports_dma_buf ? "yes" : "no";
+    if (const Result<GpuRdma> rdma = surroundings.gpu_rdma(gpu.ordinal); rdma) {
+      tell_rdma(gpu, *rdma, report);
+    }
   }
   return report;
 }

@@ -127,6 +127,7 @@ Surroundings look_around(const Options& options, bool with_gpus,
                             GidChoice::parse(options.gid).value_or(GidChoice()), gpus);
   };
   found.take_gpu_memory = take_gpu_memory;
+  found.gpu_rdma = gpu_rdma;
   return found;
 }
 

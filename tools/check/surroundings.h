@@ -15,6 +15,7 @@
 #include "core/base/options.h"
 #include "core/base/result.h"
 #include "core/host/gpu/gpu.h"
+#include "core/host/gpu/gpu_rdma.h"
 #include "tools/check/tree.h"
 
 namespace gdakit::tools::check {
@@ -46,6 +47,7 @@ struct Surroundings {
   std::function<Result<void>(const std::string& nic, unsigned port, int gpu, NicHandler handler)>
       put_by_gpu;
   std::function<Result<GpuMemory>(int ordinal, std::uint64_t bytes)> take_gpu_memory;
+  std::function<Result<GpuRdma>(int ordinal)> gpu_rdma;
 
   // NICs that are open, and their ports that are ACTIVE.
   struct UsablePort {

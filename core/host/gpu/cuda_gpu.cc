@@ -4,6 +4,7 @@
 #include "core/host/gpu/cuda_memory.h"
 #include "core/host/gpu/cuda_stream.h"
 #include "core/host/gpu/gpu.h"
+#include "core/host/gpu/gpu_rdma.h"
 #include "core/host/gpu/mps.h"
 
 namespace gdakit {
@@ -19,9 +20,14 @@ namespace {
 // a GPU have some hundred in all, and PEs are processes there, with few streams.
 [[maybe_unused]] const int connections = (set_connections(), 0);
 
-bool has_attribute(const cuda::Driver& driver, CUdevice_attribute attribute, int ordinal) {
+// 0 if the driver does not know it.
+int attribute_of(const cuda::Driver& driver, CUdevice_attribute attribute, int ordinal) {
   int value = 0;
-  return driver.device_attribute(&value, attribute, ordinal) == CUDA_SUCCESS && value != 0;
+  return driver.device_attribute(&value, attribute, ordinal) == CUDA_SUCCESS ? value : 0;
+}
+
+bool has_attribute(const cuda::Driver& driver, CUdevice_attribute attribute, int ordinal) {
+  return attribute_of(driver, attribute, ordinal) != 0;
 }
 
 GpuInfo describe(const cuda::Driver& driver, int ordinal) {
@@ -133,6 +139,18 @@ GpuReport report_gpus() {
   }
   for (int i = 0; i < count; ++i) report.gpus.push_back(describe(**driver, i));
   return report;
+}
+
+Result<GpuRdma> gpu_rdma(int ordinal) {
+  const Result<const cuda::Driver*> driver = cuda::driver();
+  if (!driver) return driver.error();
+  const auto is = [&](CUdevice_attribute attribute, int least) {
+    return attribute_of(**driver, attribute, ordinal) >= least;
+  };
+  return GpuRdma{.is_supported = is(CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED, 1),
+                 .takes_heaps = is(CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED, 1),
+                 .orders_writes = is(CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING,
+                                     CU_GPU_DIRECT_RDMA_WRITES_ORDERING_OWNER)};
 }
 
 Result<std::unique_ptr<Gpu>> Gpu::open(int ordinal) {

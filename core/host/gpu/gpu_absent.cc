@@ -1,5 +1,6 @@
 // A library built without CUDA.
 #include "core/host/gpu/gpu.h"
+#include "core/host/gpu/gpu_rdma.h"
 
 namespace gdakit {
 namespace {
@@ -12,5 +13,7 @@ constexpr const char* kWhy =
 GpuReport report_gpus() { return {{}, "", kWhy}; }
 
 Result<std::unique_ptr<Gpu>> Gpu::open(int) { return Error(Code::unavailable, kWhy); }
+
+Result<GpuRdma> gpu_rdma(int) { return Error(Code::unavailable, kWhy); }
 
 }  // namespace gdakit
