@@ -182,6 +182,23 @@ TEST_F(OpenNicTest, AGidThatNoCommandCanNameIsNotTaken) {
   EXPECT_EQ((*nic)->gid_index(), 255);
 }
 
+TEST_F(OpenNicTest, AllOfATableOfManyGidsIsLookedAt) {
+  played().gids.assign(1000, gid_of(IBV_GID_TYPE_ROCE_V1, 0x20, 1));
+  played().gids[255] = gid_of(IBV_GID_TYPE_ROCE_V2, 0x20, 2);
+  const auto nic = open();
+  ASSERT_TRUE(nic);
+  EXPECT_EQ((*nic)->gid_index(), 255);
+}
+
+TEST_F(OpenNicTest, AGidOfAnotherPortIsNotTaken) {
+  played().ports.push_back(played().ports.front());
+  played().gids = {gid_of(IBV_GID_TYPE_ROCE_V2, 0x20, 2), gid_of(IBV_GID_TYPE_ROCE_V1, 0x20, 1)};
+  played().gids[0].port_num = 2;
+  const auto nic = open();
+  ASSERT_TRUE(nic);
+  EXPECT_EQ((*nic)->gid_index(), 1);
+}
+
 TEST_F(OpenNicTest, HasAsManyReadsUnderWayAsTheDeviceAndGdakitHave) {
   const auto log_reads = [&](int most) {
     played().reads = most;

@@ -170,7 +170,7 @@ int query_gid(ibv_context*, std::uint32_t, std::uint32_t index, ibv_gid_entry* e
   return code_of("_ibv_query_gid_ex");
 }
 
-// Each port has the same.
+// Each port has the same, but for those that name theirs.
 ssize_t query_gid_table(ibv_context*, ibv_gid_entry* entries, std::size_t room, std::uint32_t,
                         std::size_t) {
   std::vector<std::uint8_t> all;
@@ -178,7 +178,7 @@ ssize_t query_gid_table(ibv_context*, ibv_gid_entry* entries, std::size_t room, 
   for (std::uint32_t port = 1; port <= played().ports.size(); ++port) {
     for (std::uint32_t index = 0; index < played().gids.size(); ++index) {
       ibv_gid_entry entry = played().gids[index];
-      if (entry.gid_type == ~0u) continue;
+      if (entry.gid_type == ~0u || (entry.port_num != 0 && entry.port_num != port)) continue;
       entry.gid_index = index;
       entry.port_num = port;
       const auto* const bytes = reinterpret_cast<const std::uint8_t*>(&entry);

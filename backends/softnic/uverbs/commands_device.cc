@@ -193,12 +193,12 @@ int query_gid_table(Context& context, Attributes& call) {
   const auto count = static_cast<std::uint64_t>(device.gids().count());
   if (room / entry_size < count) return EINVAL;
   std::vector<std::byte> entries(count * entry_size);
-  device.gids().was_read();
   for (std::uint64_t i = 0; i < count; ++i) {
     const ib_uverbs_gid_entry entry = gid_entry(device, static_cast<int>(i));
     std::memcpy(entries.data() + i * entry_size, &entry,
                 std::min<std::size_t>(entry_size, sizeof entry));
   }
+  device.gids().was_read();
   const int error =
       call.write_bytes(UVERBS_ATTR_QUERY_GID_TABLE_RESP_ENTRIES, entries.data(), entries.size());
   return error != 0 ? error : call.write(UVERBS_ATTR_QUERY_GID_TABLE_RESP_NUM_ENTRIES, count);
