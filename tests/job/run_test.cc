@@ -257,9 +257,9 @@ TEST(RunStatus, TheOthersMayEndInAnOrderlyWay) {
 TEST(RunStatus, AStoppedPeIsEndedToo) {
   const auto begin = Clock::now();
   EXPECT_EQ(
-      gdakit(shell_job(2, "if [ $GDAKIT_RANK = 0 ]; then sleep 0.3; exit 3; fi; kill -STOP $$"))
+      gdakit(shell_job(2, "if [ $GDAKIT_RANK = 0 ]; then sleep 0.3; kill -9 $$; fi; kill -STOP $$"))
           .status,
-      3);
+      128 + SIGKILL);
   EXPECT_LT(Clock::now() - begin, 1900ms) << "SIGKILL was needed";
 }
 
