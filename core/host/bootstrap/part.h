@@ -7,6 +7,7 @@
 //   const Result<Bytes> part = part_of_blob((*blobs)[1], 1, "its part of the queues");
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "core/base/result.h"
