@@ -13,7 +13,6 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
-using testing::Not;
 
 class StalledJob : public testing::Test {
  private:
@@ -36,11 +35,10 @@ TEST_F(StalledJob, HasSaidSoWhenItsTimeIsOver) {
   std::string errors;
   for (const char* const seconds : {"2", "8", "32"}) {
     errors = gdakit({"run", "-n", "2", "--timeout", seconds, GDAKIT_STALL_PE}).errors;
-    if (errors.find("stalled") != std::string::npos) break;
+    if (errors.find("waited 0.1 s") != std::string::npos) break;  // longer on a busy machine
   }
-  EXPECT_THAT(errors,
-              AllOf(HasSubstr("PE 0 stalled: block 0, thread 0 waited "),
-                    Not(HasSubstr("waited 0.0 s")), HasSubstr("the job did not end within")));
+  EXPECT_THAT(errors, AllOf(HasSubstr("PE 0 stalled: block 0, thread 0 waited 0.1 s"),
+                            HasSubstr("the job did not end within")));
 }
 
 TEST_F(StalledJob, IsSilentWhereErrorsAloneAreLogged) {
