@@ -104,6 +104,12 @@ struct GpuMemoryTrial {
   Answer object_by_dma_buf = {};
 };
 
+// A page of a NIC's doorbell registers for threads of a GPU.
+struct GpuDoorbellTrial {
+  Result<void> page;    // the kernel gives one out, to whomever
+  Result<void> mapped;  // and the GPU can be given it; not tried without one
+};
+
 // What became of a put.
 struct PutOutcome {
   enum class Kind : std::uint8_t {
@@ -147,8 +153,7 @@ class PutEnd {
   // What the NIC has counted for this end's queue pairs, as Counts::together has it; nothing: it
   // does not.
   virtual std::optional<NicCounters> counters() = 0;
-  // Whether threads of that GPU can be given a page of this NIC's doorbell registers.
-  virtual Result<void> try_gpu_doorbell(MemoryProvider& memory) = 0;
+  virtual GpuDoorbellTrial try_gpu_doorbell(MemoryProvider& memory) = 0;
 
  protected:
   PutEnd() = default;

@@ -82,10 +82,11 @@ class OpenPutEnd final : public PutEnd {
   std::optional<NicCounters> counters() override {
     return counters_ == nullptr ? std::nullopt : std::optional(counters_->read());
   }
-  Result<void> try_gpu_doorbell(MemoryProvider& memory) override {
+  GpuDoorbellTrial try_gpu_doorbell(MemoryProvider& memory) override {
     DoorbellPages pages(*nic_, memory);
-    const Result<void> reserved = pages.reserve();
-    return reserved ? pages.map_for_device() : reserved;
+    GpuDoorbellTrial trial{.page = pages.reserve(), .mapped = {}};
+    if (trial.page) trial.mapped = pages.map_for_device();
+    return trial;
   }
 
  private:

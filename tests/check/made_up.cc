@@ -37,7 +37,7 @@ class PlayedEnd final : public mlx5::PutEnd {
     return {refused, refused, refused, refused};
   }
   std::optional<NicCounters> counters() override { return puts_->counters; }
-  Result<void> try_gpu_doorbell(MemoryProvider&) override { return puts_->gpu_doorbell; }
+  mlx5::GpuDoorbellTrial try_gpu_doorbell(MemoryProvider&) override { return puts_->gpu_doorbell; }
 
  private:
   std::shared_ptr<PlayedPuts> puts_;

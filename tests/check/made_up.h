@@ -27,7 +27,7 @@ struct PlayedPuts {
   mlx5::GpuMemoryTrial gpu_memory = {};
   std::uint64_t most_gpu_bytes = ~std::uint64_t{0};  // beyond which neither way takes a buffer
   GpuRdma gpu_rdma{true, true, true};
-  Result<void> gpu_doorbell;
+  mlx5::GpuDoorbellTrial gpu_doorbell;
   Result<void> by_gpu, by_host;  // puts of GPU threads, for which the one or the other rings
   std::optional<NicCounters> counters = NicCounters();
   NicCounters counted_by_a_put = {};

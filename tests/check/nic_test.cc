@@ -439,10 +439,21 @@ TEST_F(CheckNic, WithoutAGpuTheDriversSettingForDoorbellsIsRead) {
 TEST_F(CheckNic, ADoorbellPageIsMappedForEachGpu) {
   add_gpu();
   expect(look_at_gpu_doorbell, Verdict::ok);
-  machine_.puts().gpu_doorbell = Error(Code::unavailable, "cudaHostRegister: 800, not permitted");
+  machine_.puts().gpu_doorbell.mapped =
+      Error(Code::unavailable, "cudaHostRegister: 800, not permitted");
   const Finding finding = finding_of(look_at_gpu_doorbell, Verdict::warning);
   EXPECT_EQ(finding.on, "GPU 0 and mlx5_0 port 1");
   EXPECT_THAT(finding.answer, HasSubstr("800"));
+  EXPECT_THAT(finding.cause, HasSubstr("PeerMappingOverride"));
+}
+
+TEST_F(CheckNic, ADoorbellPageThatNobodyGetsIsNoFaultOfTheGpus) {
+  add_gpu();
+  machine_.puts().gpu_doorbell.page = Error(Code::unavailable, "mlx5dv_devx_alloc_uar on mlx5_0");
+  const Finding finding = finding_of(look_at_gpu_doorbell, Verdict::warning);
+  EXPECT_THAT(finding.answer, HasSubstr("mlx5dv_devx_alloc_uar"));
+  EXPECT_THAT(finding.cause, HasSubstr("nobody gets such a page"));
+  EXPECT_THAT(finding.proof, HasSubstr("--only device"));
 }
 
 TEST_F(CheckNic, APutOfAGpuIsTriedForEachNic) {

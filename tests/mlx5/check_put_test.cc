@@ -246,12 +246,23 @@ TEST_F(CheckPut, EachWayToAGpusMemoryIsTriedByItself) {
 TEST_F(CheckPut, ADoorbellPageIsMappedForAGpu) {
   PutEnd& end = connected();
   PlayedGpu gpu;
-  EXPECT_TRUE(end.try_gpu_doorbell(gpu));
+  GpuDoorbellTrial trial = end.try_gpu_doorbell(gpu);
+  EXPECT_TRUE(trial.page && trial.mapped);
   EXPECT_EQ(gpu.mapped, 0);
   gpu.maps = false;
-  const Result<void> refused = end.try_gpu_doorbell(gpu);
-  ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().message(), HasSubstr("800"));
+  trial = end.try_gpu_doorbell(gpu);
+  EXPECT_TRUE(trial.page);
+  ASSERT_FALSE(trial.mapped);
+  EXPECT_THAT(trial.mapped.error().message(), HasSubstr("800"));
+}
+
+TEST_F(CheckPut, ADoorbellPageThatNobodyGetsIsToldApart) {
+  PutEnd& end = connected();
+  PlayedGpu gpu;
+  played().errors = {{"mlx5dv_devx_alloc_uar", EOPNOTSUPP}};
+  const GpuDoorbellTrial trial = end.try_gpu_doorbell(gpu);
+  ASSERT_FALSE(trial.page);
+  EXPECT_EQ(trial.page.error().system_code(), EOPNOTSUPP);
 }
 
 }  // namespace

@@ -169,6 +169,17 @@ Finding no_mapping(const std::string& on, const std::string& tried, const std::s
               "(GDAKIT_NIC_HANDLER=proxy)"};
 }
 
+Finding no_page(const std::string& on, const Error& error) {
+  return {.verdict = Verdict::warning,
+          .on = on,
+          .tried = "a doorbell page of the NIC, for the GPU",
+          .answer = answer_text(error.message(), error.system_code()),
+          .cause = "nobody gets such a page here, host threads as little as the GPU",
+          .proof = "gdakit check --only device",
+          .remedy = "what step device names",
+          .otherwise = "the soft NIC: GDAKIT_BACKEND=softnic"};
+}
+
 void look_at_doorbell(const Surroundings& surroundings, const Pairing& pairing,
                       StepReport& report) {
   Result<GpuMemory> memory = surroundings.take_gpu_memory(pairing.gpu.ordinal, kSmallBytes);
@@ -176,8 +187,9 @@ void look_at_doorbell(const Surroundings& surroundings, const Pairing& pairing,
   Result<std::unique_ptr<mlx5::PutEnd>> end =
       surroundings.open_put_end(pairing.port.nic->name, pairing.port.port->number);
   if (!end) return report.add(not_begun(pairing, end.error()));
-  const Result<void> mapped = (*end)->try_gpu_doorbell(*memory->provider);
-  report.facts["doorbells of GPUs"] = mapped ? "mapped" : "refused";
+  const auto [page, mapped] = (*end)->try_gpu_doorbell(*memory->provider);
+  report.facts["doorbells of GPUs"] = page && mapped ? "mapped" : "refused";
+  if (!page) return report.add(no_page(pairing.name(), page.error()));
   if (mapped) return report.say(pairing.name() + ": a doorbell page can be mapped");
   report.add(no_mapping(pairing.name(), "a doorbell page of the NIC, mapped for the GPU",
                         mapped.error().message()));
