@@ -26,6 +26,7 @@ const char* choice_name(Choice kind) {
     case Choice::delivery: return "reordered delivery";
     case Choice::fault: return "fault";
     case Choice::knob: return "knob";
+    case Choice::program: return "other program";
   }
   return "?";
 }

@@ -30,8 +30,9 @@ enum class Choice : std::uint8_t {
   delivery,  // which of several parts of a transaction goes next
   fault,     // 1: something is lost, repeated or delayed
   knob,      // a setting of the world, once per execution
+  program,   // what the threads do, of a subject that draws it
 };
-inline constexpr std::size_t kChoiceKinds = 8;
+inline constexpr std::size_t kChoiceKinds = 9;
 // What a pick other than 0 is called: "preemption", "stale read".
 const char* choice_name(Choice kind);
 

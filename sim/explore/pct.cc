@@ -38,6 +38,7 @@ void PctStrategy::prepare(std::uint64_t seed, std::uint64_t execution) {
 std::uint32_t PctStrategy::pick(Choice kind, std::uint32_t count) {
   switch (kind) {
     case Choice::knob: return knobs_.pick(random_, count);
+    case Choice::program: return random_.below(count);
     case Choice::load:
     case Choice::position:
     case Choice::defer: return communication_.reached() ? 1 + random_.below(count - 1) : 0;

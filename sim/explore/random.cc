@@ -42,6 +42,7 @@ std::uint32_t RandomStrategy::pick(Choice kind, std::uint32_t count) {
     case Choice::fault: return one_if(profile_.fault, count);
     case Choice::knob: return knobs_.pick(random_, count);
     case Choice::delivery: return random_.chance(profile_.reorder) ? random_.below(count) : 0;
+    case Choice::program:
     case Choice::agent: break;
   }
   return random_.below(count);

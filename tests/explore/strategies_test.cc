@@ -1,5 +1,6 @@
 // The strategies that execution after execution draw at random.
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include <gtest/gtest.h>
@@ -104,6 +105,17 @@ TYPED_TEST(Seeded, KnobsAreSwarmed) {
   }
   EXPECT_EQ(worlds.size(), 6u);
   EXPECT_NEAR(defaults, 600 / 2 + 600 / 12, 60);
+}
+
+// Every program is as likely as another, in worlds at their defaults, too.
+TYPED_TEST(Seeded, ProgramsAreDrawnEvenly) {
+  TypeParam strategy(17);
+  std::array<int, 4> drawn{};
+  for (int execution = 0; execution < 1200; ++execution) {
+    strategy.begin();
+    ++drawn[strategy.pick(Choice::program, 4)];
+  }
+  for (const int count : drawn) EXPECT_NEAR(count, 300, 60);
 }
 
 // Some executions have no stale reads at all, some many.

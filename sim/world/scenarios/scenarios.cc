@@ -120,7 +120,8 @@ std::span<const ScenarioEntry> scenario_list() {
                               kElementsTable,
                               kSurvivorsTable,
                               kVerdictsTable,
-                              kLimitsTable}) {
+                              kLimitsTable,
+                              kDrawnTable}) {
       joined.insert(joined.end(), table.begin(), table.end());
     }
     return joined;

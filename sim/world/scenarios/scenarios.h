@@ -157,5 +157,7 @@ extern const Table kSurvivorsTable;
 extern const Table kVerdictsTable;
 // limits.cc: values at their limits
 extern const Table kLimitsTable;
+// drawn.cc: programs that each execution draws
+extern const Table kDrawnTable;
 
 }  // namespace gdakit::sim::scenarios
