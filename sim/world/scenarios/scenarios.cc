@@ -121,6 +121,11 @@ std::span<const ScenarioEntry> scenario_list() {
                               kSurvivorsTable,
                               kVerdictsTable,
                               kLimitsTable,
+                              kEdgesTable,
+                              kPiecesTable,
+                              kApartTable,
+                              kAfterwardsTable,
+                              kBrokenTable,
                               kDrawnTable}) {
       joined.insert(joined.end(), table.begin(), table.end());
     }

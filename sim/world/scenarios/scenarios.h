@@ -157,6 +157,16 @@ extern const Table kSurvivorsTable;
 extern const Table kVerdictsTable;
 // limits.cc: values at their limits
 extern const Table kLimitsTable;
+// edges.cc: the last places of memory, and those behind them
+extern const Table kEdgesTable;
+// pieces.cc: what borders of chunks and rounds cut
+extern const Table kPiecesTable;
+// apart.cc: what goes by different ways, and who stands apart
+extern const Table kApartTable;
+// afterwards.cc: teams whose members are refused, fail or are lost, and what they are good for then
+extern const Table kAfterwardsTable;
+// broken.cc: queues and channels that are broken
+extern const Table kBrokenTable;
 // drawn.cc: programs that each execution draws
 extern const Table kDrawnTable;
 
