@@ -54,8 +54,6 @@ class Player {
   }
 
  private:
-  static constexpr std::uint32_t kAsideWords = 8;
-
   // In no heap.
   static DrawnWord* stranger() {
     static DrawnWord words[2] = {};

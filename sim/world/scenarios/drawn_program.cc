@@ -114,7 +114,7 @@ class StepDrawer {
     } else if (step.act <= Act::add_for_all) {
       fits = draw_atomic(step);
     } else if (step.act == Act::fence) {
-      for (Pending& word : inbox_) word.fenced = word.fenced || word.way == step.way;
+      for (Pending& word : inbox_) word.fenced |= word.way == step.way;
     } else if (step.act == Act::quiet) {
       forget();
     } else {
@@ -147,7 +147,8 @@ class StepDrawer {
     const std::uint32_t some = std::max(step.count, 1u);
     step.remote = draw_side(Place::inbox, me_ * kDrawnWords, some, strided, false);
     step.local = draw_side(Place::own, 0, some, strided, true);
-    step.aside = !strided && step.local.word(some - 1) < 8 && random_.chance(Odds::of(1, 4));
+    step.aside =
+        !strided && step.local.word(some - 1) < kAsideWords && random_.chance(Odds::of(1, 4));
     for (std::uint32_t i = 0; i < step.count; ++i) {
       const Pending& word = inbox(step.pe, step.remote.word(i));
       const bool follows =

@@ -13,6 +13,7 @@ namespace gdakit::sim::scenarios {
 using DrawnWord = std::uint64_t;
 
 inline constexpr std::uint32_t kDrawnWords = 10;  // of an array; a message takes eight
+inline constexpr std::uint32_t kAsideWords = 8;   // of `own` that lie outside of the heap, too
 
 // The arrays in the heap of each PE.
 enum class Place : std::uint8_t {
