@@ -52,6 +52,8 @@ struct MutantOptions {
   // ... where arguments() says why the mutant changes nothing, but of the scenario that it names;
   // 0: as many. These are what takes time, for they run to the end.
   std::uint64_t argued_executions = 100;
+  // Of a scenario whose executions are long no more of these than make so many accesses of memory.
+  std::uint64_t argued_accesses = 100'000;
   std::uint64_t seed = 1;
   std::uint64_t rate_executions = 40;  // to measure kill_rate
   bool second_order = true;

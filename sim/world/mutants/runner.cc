@@ -22,13 +22,15 @@ Runner::Runner(const MutantOptions& options) : options_(options) {
 
 Discovery Runner::discover(std::size_t number, std::uint64_t executions) {
   Scenario& scenario = scenarios_[number];
-  Discovery found{scenario.world->name(), {}, true};
+  Discovery found{.scenario = scenario.world->name(), .sites = {}};
   MixedStrategy strategy(options_.seed);
   Chooser chooser(strategy);
   for (std::uint64_t i = 0; i < executions; ++i) {
     chooser.begin();
-    found.passes = scenario.world->run(chooser, nullptr).passed() && found.passes;
+    const RunResult run = scenario.world->run(chooser, nullptr);
     chooser.end();
+    found.passes = run.passed() && found.passes;
+    found.accesses = std::max(found.accesses, run.accesses);
   }
   for (const OrderSite& site : scenario.world->sites().all()) {
     if (site.key.file.starts_with("device/")) found.sites.push_back(site);
@@ -49,16 +51,23 @@ void Runner::run(MutantResult& result, const std::vector<Discovery>& discoveries
       return measure(scenarios_[i], result);
   }
   const bool argued = !result.argument.empty() && options_.argued_executions != 0;
-  const std::uint64_t most = argued ? options_.argued_executions : options_.executions;
   std::uint64_t from = 0;
-  for (std::uint64_t to : {std::uint64_t{20}, std::uint64_t{200}, most}) {
-    to = std::min(to, most);
+  for (const std::uint64_t to : {std::uint64_t{20}, std::uint64_t{200}, options_.executions}) {
     for (std::size_t i = 0; i < scenarios_.size(); ++i) {
-      if (discoveries[i].scenario == first || !may_run(i)) continue;
-      if (try_in(scenarios_[i], result, from, to)) return measure(scenarios_[i], result);
+      const std::uint64_t end = std::min(to, most_of(discoveries[i], argued));
+      if (end <= from || discoveries[i].scenario == first || !may_run(i)) continue;
+      if (try_in(scenarios_[i], result, from, end)) return measure(scenarios_[i], result);
     }
     from = to;
   }
+}
+
+std::uint64_t Runner::most_of(const Discovery& discovery, bool argued) const {
+  if (!argued) return options_.executions;
+  constexpr std::uint64_t kLeast = 5;
+  const std::uint64_t of_accesses =
+      options_.argued_accesses / std::max<std::uint64_t>(discovery.accesses, 1);
+  return std::min(options_.argued_executions, std::max(of_accesses, kLeast));
 }
 
 bool Runner::try_in(Scenario& scenario, MutantResult& result, std::uint64_t from,

@@ -17,6 +17,7 @@ struct Discovery {
   std::string scenario;
   std::vector<OrderSite> sites;  // of device/ that its threads came past
   bool passes = true;
+  std::uint64_t accesses = 0;  // of memory, of one execution
 
   bool visits(const SiteKey& key) const;
 };
@@ -40,6 +41,8 @@ class Runner {
     World* world;
   };
 
+  // How many executions of that scenario a mutant gets.
+  std::uint64_t most_of(const Discovery& discovery, bool argued) const;
   bool try_in(Scenario& scenario, MutantResult& result, std::uint64_t from, std::uint64_t to);
   void measure(Scenario& scenario, MutantResult& result);
 
